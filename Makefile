@@ -1,0 +1,52 @@
+# The front door. The build itself is Meson's (meson.build); this file only says what people type.
+BUILD ?= build
+PREFIX ?= /usr/local
+MESON ?= meson
+JOBS ?= $(shell nproc)
+
+.PHONY: all deps demo test install bench fuzz clean format check-layers configure
+
+all: configure
+	@ninja -C $(BUILD) -j $(JOBS)
+
+deps:
+	@tools/install-deps
+
+demo: deps
+	@$(MAKE) --no-print-directory all
+	@tools/demo $(BUILD)/cmd/descry
+
+# SAN=1: descry itself built with ASan and UBSan.  T="pattern...": only the tests whose name holds a pattern.
+test: deps
+	@$(MAKE) --no-print-directory all
+	@ninja -C $(BUILD) -j $(JOBS) tests $(if $(SAN),test/descry-san)
+	@tools/run-tests --build $(BUILD) $(if $(SAN),--descry $(BUILD)/test/descry-san) $(T)
+
+install: all
+	@$(MESON) install -C $(BUILD) --no-rebuild --strip
+
+bench: all
+	@bench/run $(BUILD)/cmd/descry
+
+# libFuzzer targets, in a build directory of their own: run build-fuzz/test/fuzz_interp test/fuzz/corpus/interp
+fuzz:
+	@test -f build-fuzz/build.ninja || CC=clang $(MESON) setup build-fuzz -Dfuzz=true \
+		-Db_sanitize=address,undefined -Db_lundef=false
+	@ninja -C build-fuzz
+
+clean:
+	rm -rf $(BUILD) build-fuzz
+
+format:
+	@tools/check-format --fix
+
+check-layers:
+	@tools/check-layers
+
+# Configures when there is no build directory yet, and again when a source file came or went.
+configure:
+	@tools/install-deps --check
+	@test -f $(BUILD)/build.ninja || $(MESON) setup $(BUILD) --prefix $(PREFIX)
+	@tools/list-sources . '*.[cd1-8]' | grep -E '^(src|cmd|dlib|man|test/(unit|fuzz|tracee))/' >$(BUILD)/sources.new
+	@cmp -s $(BUILD)/sources.new $(BUILD)/sources || { test ! -f $(BUILD)/sources || \
+		$(MESON) setup --reconfigure $(BUILD); mv $(BUILD)/sources.new $(BUILD)/sources; }

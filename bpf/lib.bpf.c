@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The routines of wire/routines.h: what is too long to generate, written once in C.
+ *
+ * One translation unit: code and BTF only, no data sections, no maps (maps come as arguments). Every loop of unknown
+ * length is a bpf_loop(), so a call site costs the verifier hundreds of instructions, not thousands: the linker makes these functions
+ * static and the verifier walks them again for each call.
+ */
+#include "base.bpf.h"
+#include "memory.bpf.h"
+#include "agg.bpf.h"
+#include "text.bpf.h"
+#include "find.bpf.h"
+#include "path_text.bpf.h"
+#include "number.bpf.h"
+#include "kernel.bpf.h"
+#include "late.bpf.h"

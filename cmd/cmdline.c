@@ -1,0 +1,198 @@
+#include "cmdline.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char usage_text[] =
+	"usage: %s [-CFHSVZelqvw] [-b size] [-c command] [-D name[=def]] [-d stages] [-f function] [-I dir] [-i id]\n"
+	"\t[-L dir] [-m module] [-n name] [-o file] [-P provider] [-p pid] [-s script] [-U name]\n"
+	"\t[-x option[=value]] [-X a|c|s|t] [--json] [--help] [argument ...]\n";
+
+static const char help_text[] =
+	"descry answers questions about a running system, asked in D.\n"
+	"\n"
+	"What to trace (probe descriptions are provider:module:function:name, globs allowed; more than one may be given)\n"
+	"  -n 'desc /pred/ { actions }'   a D program on the command line; the description may be name only\n"
+	"  -s file                        a D script (- is standard input)\n"
+	"  -P prov, -m mod, -f func       all probes of a provider, module, function\n"
+	"  -i id                          one probe by number (from -l)\n"
+	"  -c 'command args'              run a command, trace it ($target), stop when it ends\n"
+	"  -p pid                         trace a process ($target), stop when it ends\n"
+	"\n"
+	"How\n"
+	"  -q          print only what the program prints        -F   indent function entry and return\n"
+	"  -o file     append results to file                    -w   allow destructive actions\n"
+	"  -x o[=v]    set an option (below)                     -Z   allow descriptions that match nothing\n"
+	"  -b size     record buffer of each CPU                 -v   say more; with -l: arguments, price of a probe\n"
+	"  -C          run cpp(1) first (-D -U -I -H go to it)   -L   directory with more D library files\n"
+	"  --json      one JSON object a line, a report at the end\n"
+	"\n"
+	"Instead of tracing\n"
+	"  -l          list the matching probes                  -e   compile only\n"
+	"  -S          print the generated eBPF                  -d parse,bind,ir,ebpf   print the stages of compilation\n"
+	"  -V          version\n"
+	"\n"
+	"Examples\n"
+	"  descry -n 'syscall:::entry { @[execname, probefunc] = count(); }'       ^C prints the counts\n"
+	"  descry -n 'syscall::openat:entry { printf(\"%s %s\", execname, copyinstr(arg1)); }'\n"
+	"  descry -n 'pid$target::malloc:entry { @ = quantize(arg0); }' -c 'ls -l'\n"
+	"  descry -n 'profile-997 /arg1/ { @[execname, ufunc(arg1)] = count(); } tick-5s { exit(0); }'\n"
+	"  descry -l -n 'sched:::' -v\n"
+	"\n"
+	"Options for -x (and #pragma D option):\n";
+
+struct option_doc { const char *name, *doc; };
+static const struct option_doc option_docs[] = {
+#define X(id, name, kind, def, when, doc) { name, kind == OPTION_IGNORED ? NULL : doc },
+#include "data/options.def"
+#undef X
+};
+
+void cmdline_help(const struct cmdline *c, FILE *out)
+{
+	fprintf(out, usage_text, c->progname);
+	fputc('\n', out);
+	fputs(help_text, out);
+	for (size_t i = 0; i < ARRAY_SIZE(option_docs); i++)
+		if (option_docs[i].doc)
+			fprintf(out, "  %-14s %s\n", option_docs[i].name, option_docs[i].doc);
+}
+
+static int usage(const struct cmdline *c)
+{
+	fprintf(stderr, usage_text, c->progname);
+	return 2;
+}
+
+static int bad(const struct cmdline *c, const char *what, const char *arg)
+{
+	fprintf(stderr, "%s: %s: %s\n", c->progname, what, arg);
+	return 2;
+}
+
+static void add_program(struct cmdline *c, enum pdesc_form form, bool file, const char *text)
+{
+	vec_push(&c->programs, (struct cmd_program){ form, file, text });
+}
+
+static void set(struct cmdline *c, const char *text)
+{
+	vec_push(&c->sets, (struct cmd_set){ text });
+}
+
+static int add_pid(struct cmdline *c, const char *text)
+{
+	char *end;
+	long pid;
+
+	errno = 0;
+	pid = strtol(text, &end, 10);
+	if (errno || *end || end == text || pid <= 0)
+		return bad(c, "-p wants a process id, not", text);
+	vec_push(&c->pids, (pid_t)pid);
+	return 0;
+}
+
+static void cpp_option(struct cmdline *c, char option, const char *arg)
+{
+	vec_push(&c->cpp_args, xasprintf("-%c%s", option, arg));
+}
+
+enum { LONG_JSON = 256, LONG_HELP, LONG_VERSION };
+
+static int take_option(struct cmdline *c, int o)
+{
+	switch (o) {
+	case 1: vec_push(&c->args, optarg); return 0;
+	case '3': case '2': case '6': case '4': return 0;        /* -32 -64: data model, always the target's own */
+	case 'b': set(c, xasprintf("bufsize=%s", optarg)); return 0;
+	case 'c': vec_push(&c->commands, optarg); return 0;
+	case 'C': c->use_cpp = true; return 0;
+	case 'd': c->dump = optarg; return 0;
+	case 'D': case 'U': case 'I': cpp_option(c, (char)o, optarg); return 0;
+	case 'e': c->mode = CMD_COMPILE; return 0;
+	case 'f': add_program(c, PDESC_FUNC, false, optarg); return 0;
+	case 'F': set(c, "flowindent"); return 0;
+	case 'H': c->cpp_headers = true; return 0;
+	case 'i': add_program(c, PDESC_ID, false, optarg); return 0;
+	case 'l': c->mode = CMD_LIST; return 0;
+	case 'L': vec_push(&c->libdirs, optarg); return 0;
+	case 'm': add_program(c, PDESC_MOD, false, optarg); return 0;
+	case 'n': add_program(c, PDESC_NAME, false, optarg); return 0;
+	case 'o': c->output = optarg; return 0;
+	case 'p': return add_pid(c, optarg);
+	case 'P': add_program(c, PDESC_PROV, false, optarg); return 0;
+	case 'q': set(c, "quiet"); return 0;
+	case 's': add_program(c, PDESC_NAME, true, optarg); return 0;
+	case 'S': c->dump = "ebpf"; return 0;
+	case 'v': c->verbose = true; return 0;
+	case 'V': case LONG_VERSION: c->mode = CMD_VERSION; return 0;
+	case 'w': set(c, "destructive"); return 0;
+	case 'x': set(c, optarg); return 0;
+	case 'X': return 0;                                      /* C dialect: nothing depends on it */
+	case 'Z': set(c, "zdefs"); return 0;
+	case LONG_JSON: c->json = true; return 0;
+	case LONG_HELP: c->mode = CMD_HELP; return 0;
+	default: return -1;
+	}
+}
+
+int cmdline_parse(struct cmdline *c, int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{ "json", no_argument, NULL, LONG_JSON },
+		{ "help", no_argument, NULL, LONG_HELP },
+		{ "version", no_argument, NULL, LONG_VERSION },
+		{ 0 },
+	};
+	const char *base = strrchr(argv[0] ? argv[0] : "descry", '/');
+	int o, status;
+
+	memset(c, 0, sizeof(*c));
+	base = base ? base + 1 : argv[0] ? argv[0] : "descry";
+	c->dtrace_name = !strcmp(base, "dtrace");
+	c->progname = c->dtrace_name ? "dtrace" : "descry";
+	vec_push(&c->args, argv[0]);
+	opterr = 0;
+	/* "-": words between the options come in their place, as macro arguments. */
+	while ((o = getopt_long(argc, argv, "-:2346b:c:Cd:D:ef:FHi:I:lL:m:n:o:p:P:qs:SU:vVwx:X:Z", longs, NULL)) != -1) {
+		if (o == ':') {
+			fprintf(stderr, "%s: option -%c wants an argument\n", c->progname, optopt);
+			return usage(c);
+		}
+		if (o == '?') {
+			if (optopt == 'h' || optopt == 'G' || optopt == 'a' || optopt == 'A')
+				fprintf(stderr, "%s: option -%c is not supported yet\n", c->progname, optopt);
+			else if (optopt)
+				fprintf(stderr, "%s: illegal option -- %c\n", c->progname, optopt);
+			else
+				fprintf(stderr, "%s: unknown option %s\n", c->progname, argv[optind - 1]);
+			return usage(c);
+		}
+		status = take_option(c, o);
+		if (status)
+			return status;
+	}
+	while (optind < argc)
+		vec_push(&c->args, argv[optind++]);
+	/* $0 is the script's name when there is one. */
+	for (uint32_t i = 0; i < c->programs.n; i++)
+		if (c->programs.v[i].file)
+			c->args.v[0] = (char *)c->programs.v[i].text;
+	if (!c->programs.n && c->mode != CMD_LIST && c->mode != CMD_HELP && c->mode != CMD_VERSION)
+		return usage(c);
+	return 0;
+}
+
+void cmdline_fini(struct cmdline *c)
+{
+	vec_fini(&c->programs);
+	vec_fini(&c->sets);
+	vec_fini(&c->cpp_args);
+	vec_fini(&c->libdirs);
+	vec_fini(&c->commands);
+	vec_fini(&c->pids);
+	vec_fini(&c->args);
+}

@@ -1,0 +1,55 @@
+/* The command line of dtrace(1), as a value. */
+#ifndef DESCRY_CMD_CMDLINE_H
+#define DESCRY_CMD_CMDLINE_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/diag.h"
+#include "base/mem.h"
+#include "compile/parse/parse.h"
+#include "data/options.h"
+
+/* One -s, -n, -P, -m, -f or -i, in order. */
+struct cmd_program {
+	enum pdesc_form form;
+	bool file;
+	const char *text;            /* program text, or path */
+};
+
+struct cmd_set { const char *text; };        /* -x name=value, in order */
+
+enum cmd_mode { CMD_TRACE, CMD_LIST, CMD_COMPILE /* -e */, CMD_VERSION, CMD_HELP, CMD_HEADER /* -h */ };
+
+struct cmdline {
+	const char *progname;        /* "descry" or "dtrace": prefix of messages */
+	bool dtrace_name;
+	enum cmd_mode mode;
+	VEC(struct cmd_program) programs;
+	VEC(struct cmd_set) sets;
+	VEC(const char *) cpp_args;  /* -D -U -I -H for the preprocessor */
+	VEC(const char *) libdirs;
+	VEC(const char *) commands;  /* -c */
+	VEC(pid_t) pids;             /* -p */
+	VEC(char *) args;            /* $0, $1... */
+	const char *output;          /* -o */
+	const char *dump;            /* -d parse,bind,ir,ebpf; -S is ebpf */
+	bool verbose, json, use_cpp, cpp_headers;
+};
+
+/* 0, or the exit status after a message: 2 for wrong usage. */
+int cmdline_parse(struct cmdline *c, int argc, char **argv);
+void cmdline_fini(struct cmdline *c);
+void cmdline_help(const struct cmdline *c, FILE *out);
+
+/* run.c: compiles, and traces when mode says so. The exit status. */
+int cmd_run(struct cmdline *c);
+/* list.c */
+struct bind_cx;
+int cmd_list(struct cmdline *c, struct bind_cx *cx);
+
+/* cpp.c: text of a program after cpp(1). */
+struct err *cmd_preprocess(const struct cmdline *c, const struct options *o, const char *name, const char *text, size_t len,
+			   char **ret_text, size_t *ret_len);
+
+#endif

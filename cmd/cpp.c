@@ -1,0 +1,93 @@
+/* -C: the C preprocessor, run as the user's cpp(1). */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include "base/io.h"
+#include "cmdline.h"
+
+static struct err *temporary(const char *text, size_t len, char *path)
+{
+	cleanup_close int fd = mkstemp(path);
+
+	if (fd < 0)
+		return err_errno(errno, "cannot make a temporary file for the preprocessor");
+	while (len) {
+		ssize_t n = write(fd, text, len);
+
+		if (n < 0)
+			return err_errno(errno, "cannot write %s", path);
+		text += n;
+		len -= (size_t)n;
+	}
+	return NULL;
+}
+
+static struct err *collect(int fd, char **ret_text, size_t *ret_len)
+{
+	VEC(char) out = { 0 };
+	ssize_t n;
+
+	do {
+		vec_reserve(&out, 65536);
+		n = read(fd, out.v + out.n, 65535);
+		if (n > 0)
+			out.n += (uint32_t)n;
+	} while (n > 0 || (n < 0 && errno == EINTR));
+	vec_push(&out, '\0');
+	*ret_text = out.v;
+	*ret_len = out.n - 1;
+	return NULL;
+}
+
+struct err *cmd_preprocess(const struct cmdline *c, const struct options *o, const char *name, const char *text, size_t len,
+			   char **ret_text, size_t *ret_len)
+{
+	const char *cpp = o->v[OPT_CPPPATH].text && *o->v[OPT_CPPPATH].text ? o->v[OPT_CPPPATH].text : "cpp";
+	char path[] = "/tmp/descry-cpp-XXXXXX";
+	VEC(const char *) argv = { 0 };
+	struct err *e = temporary(text, len, path);
+	int fds[2], status;
+	pid_t pid;
+
+	if (e)
+		return e;
+	vec_push(&argv, cpp);
+	vec_push(&argv, "-D__SUNW_D=1");
+	vec_push(&argv, "-D__SUNW_D_VERSION=0x02000000");
+	vec_push(&argv, "-D__DESCRY__=1");
+	for (uint32_t i = 0; i < c->cpp_args.n; i++)
+		vec_push(&argv, c->cpp_args.v[i]);
+	if (c->cpp_headers)
+		vec_push(&argv, "-H");
+	vec_push(&argv, path);
+	vec_push(&argv, NULL);
+	if (pipe2(fds, O_CLOEXEC) < 0) {
+		unlink(path);
+		vec_fini(&argv);
+		return err_errno(errno, "pipe");
+	}
+	pid = fork();
+	if (pid == 0) {
+		dup2(fds[1], STDOUT_FILENO);
+		execvp(cpp, (char *const *)argv.v);
+		_exit(127);
+	}
+	close(fds[1]);
+	e = collect(fds[0], ret_text, ret_len);
+	close(fds[0]);
+	if (pid < 0 || waitpid(pid, &status, 0) < 0)
+		status = -1;
+	unlink(path);
+	vec_fini(&argv);
+	if (!e && status) {
+		free(*ret_text);
+		*ret_text = NULL;
+		e = WIFEXITED(status) && WEXITSTATUS(status) == 127 ?
+			    err_new(ENOENT, "cannot run %s, which -C needs: install the package cpp", cpp) :
+			    err_new(EINVAL, "%s failed on %s", cpp, name);
+	}
+	return e;
+}

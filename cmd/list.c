@@ -1,0 +1,115 @@
+/* -l: the probes that exist, a line each; -v adds how they fire, what that costs, and their arguments. */
+#include "cmdline.h"
+
+#include "compile/bind/bind.h"
+
+struct listing {
+	struct cmdline *c;
+	struct bind_cx *cx;
+	uint32_t n;
+};
+
+static void list_args(struct listing *l, struct probe *p)
+{
+	struct probe_args args = { 0 };
+	struct arena a;
+	struct err *e = probe_args(l->cx->probes, p, &args);
+
+	if (e) {
+		printf("\t%s\n", e->text);
+		err_free(e);
+		return;
+	}
+	arena_init(&a);
+	printf("\n\tMechanism: %s%s%s\n", attach_kind_name(p->kind), p->object && *p->object ? " " : "",
+	       p->object ? p->object : "");
+	if (p->unavailable)
+		printf("\tUnavailable: %s\n", p->unavailable);
+	if (p->note)
+		printf("\tNote: %s\n", p->note);
+	printf("\n\tArgument Types\n");
+	for (uint32_t i = 0; i < args.ntyped; i++)
+		printf("\t\targs[%u]: %s\n", i, args.typed[i].xlate ? args.typed[i].xlate :
+						type_name(l->cx->types, &a, args.typed[i].type, NULL));
+	if (!args.ntyped)
+		printf("\t\tNone\n");
+	putchar('\n');
+	arena_fini(&a);
+}
+
+static void list_json(const struct probe *p)
+{
+	printf("{\"type\":\"probe\",\"id\":%u,\"provider\":\"%s\",\"module\":\"%s\",\"function\":\"%s\",\"name\":\"%s\","
+	       "\"mechanism\":\"%s\",\"available\":%s}\n",
+	       p->id, p->prov, p->mod, p->func, p->name, attach_kind_name(p->kind), p->unavailable ? "false" : "true");
+}
+
+static void found(void *arg, struct probe *p)
+{
+	struct listing *l = arg;
+
+	l->n++;
+	if (l->c->json) {
+		list_json(p);
+		return;
+	}
+	printf("%5u %10s %17s %33s %s%s\n", p->id, p->prov, p->mod, p->func, p->name, p->unavailable ? " (unavailable)" : "");
+	if (l->c->verbose)
+		list_args(l, p);
+}
+
+static int list_one(struct listing *l, const struct pdesc *d)
+{
+	struct probe_desc pd = { d->prov, d->mod, d->func, d->name };
+	struct probe *p = NULL;
+	struct err *e;
+	uint32_t n;
+
+	if (d->by_id) {
+		e = probe_by_id(l->cx->probes, d->id, &p);
+		if (!e && p)
+			found(l, p);
+		n = p != NULL;
+	} else {
+		e = probe_match(l->cx->probes, &pd, found, l, &n);
+	}
+	if (e) {
+		fprintf(stderr, "%s: %s\n", l->c->progname, e->text);
+		err_free(e);
+		return 1;
+	}
+	if (!n) {
+		char *why = d->by_id ? NULL : probe_explain(l->cx->probes, &pd);
+
+		if (d->by_id)
+			fprintf(stderr, "%s: probe id %u does not exist\n", l->c->progname, d->id);
+		else
+			fprintf(stderr, "%s: probe description %s:%s:%s:%s does not match any probes%s%s\n", l->c->progname, d->prov,
+				d->mod, d->func, d->name, why ? ": " : "", why ? why : "");
+		free(why);
+		return 1;
+	}
+	return 0;
+}
+
+int cmd_list(struct cmdline *c, struct bind_cx *cx)
+{
+	struct listing l = { c, cx, 0 };
+	struct pdesc all = { .prov = "", .mod = "", .func = "", .name = "" };
+	int status = 0;
+
+	if (!c->json)
+		printf("%5s %10s %17s %33s %s\n", "ID", "PROVIDER", "MODULE", "FUNCTION", "NAME");
+	if (!c->programs.n)
+		return list_one(&l, &all);
+	for (uint32_t i = 0; i < c->programs.n; i++) {
+		/* The sources were read in order: parse their descriptions again, bare of predicates and bodies. */
+		struct parse_cx parse = *cx->parse;
+		struct node *top = parse_source(&parse, i, c->programs.v[i].form);
+
+		for (; top; top = top->next)
+			for (const struct pdesc *d = top->kind == D_CLAUSE ? top->clause.pdescs : NULL; d; d = d->next)
+				status |= list_one(&l, d);
+	}
+	return status;
+}

@@ -1,0 +1,442 @@
+/* One run: sources -> image -> engine -> consumer. The order of the calls is the way of a probe (DESIGN section 2). */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/io.h"
+#include "cmdline.h"
+#include "compile/bind/bind.h"
+#include "compile/ir/gen.h"
+#include "consume/consume.h"
+#include "load/engine.h"
+#include "target.h"
+
+/* Everything that lives as long as the run. */
+struct run {
+	struct cmdline *c;
+	struct arena arena;
+	struct diags diags;
+	struct options options;
+	struct type_graph *types;
+	struct symbols *symbols;
+	struct probe_set probes;
+	struct macro_args macros;
+	struct hash typedefs;
+	struct parse_cx parse;
+	struct bind_cx bind;
+	VEC(struct target) targets;
+	struct image *image;
+	struct engine *engine;
+	struct sink *sink;
+	struct consumer *consumer;
+	FILE *out;
+};
+
+static volatile sig_atomic_t interrupted;
+
+static void on_signal(int sig)
+{
+	if (sig != SIGCHLD)
+		interrupted++;
+}
+
+static void catch_signals(void)
+{
+	struct sigaction sa = { .sa_handler = on_signal };      /* no SA_RESTART: waiting ends */
+
+	sigaction(SIGINT, &sa, NULL);
+	sigaction(SIGTERM, &sa, NULL);
+	sigaction(SIGHUP, &sa, NULL);
+	sigaction(SIGCHLD, &sa, NULL);
+	signal(SIGPIPE, SIG_IGN);
+}
+
+static int fail(struct run *r, struct err *e)
+{
+	fprintf(stderr, "%s: %s\n", r->c->progname, e->text);
+	err_free(e);
+	return 1;
+}
+
+static int print_diags(struct run *r)
+{
+	struct diag_style style = {
+		.color = !r->c->dtrace_name && isatty(STDERR_FILENO) && !getenv("NO_COLOR"),
+		.dtrace = r->c->dtrace_name,
+		.errtags = opt_on(&r->options, OPT_ERRTAGS),
+		.progname = r->c->progname,
+	};
+
+	diags_print(&r->diags, &style, stderr);
+	return r->diags.errors ? 1 : 0;
+}
+
+/* DTRACE_OPT_NAME and DESCRY_OPT_NAME in the environment, then -x in order. */
+static int set_options(struct run *r)
+{
+	const char *why;
+
+	for (int id = 0; id < OPT_COUNT; id++) {
+		static const char *const prefixes[] = { "DTRACE_OPT_", "DESCRY_OPT_" };
+
+		for (size_t p = 0; p < ARRAY_SIZE(prefixes); p++) {
+			cleanup_free char *name = xasprintf("%s%s", prefixes[p], option_name((enum option_id)id));
+			const char *value;
+
+			for (char *s = name; *s; s++)
+				if (*s >= 'a' && *s <= 'z')
+					*s = (char)(*s - 'a' + 'A');
+			value = getenv(name);
+			if (value && !options_set(&r->options, option_name((enum option_id)id), *value ? value : NULL,
+						  WHEN_COMPILE | WHEN_RUN | WHEN_DYNAMIC, &why)) {
+				fprintf(stderr, "%s: %s=%s: %s\n", r->c->progname, name, value, why);
+				return 2;
+			}
+		}
+	}
+	for (uint32_t i = 0; i < r->c->sets.n; i++)
+		if (!options_set_text(&r->options, r->c->sets.v[i].text, WHEN_COMPILE | WHEN_RUN | WHEN_DYNAMIC, &why)) {
+			fprintf(stderr, "%s: failed to set -x %s: %s\n", r->c->progname, r->c->sets.v[i].text, why);
+			return 2;
+		}
+	if (r->c->json)
+		(void)options_set(&r->options, "report", NULL, WHEN_RUN, &why);
+	return 0;
+}
+
+static int find_targets(struct run *r)
+{
+	struct target t;
+	struct err *e;
+
+	for (uint32_t i = 0; i < r->c->pids.n; i++) {
+		e = target_grab(r->c->pids.v[i], &t);
+		if (e)
+			return fail(r, err_wrap(e, "failed to grab process %d", (int)r->c->pids.v[i]));
+		vec_push(&r->targets, t);
+	}
+	for (uint32_t i = 0; i < r->c->commands.n; i++) {
+		e = target_start(r->c->commands.v[i], &t);
+		if (e)
+			return fail(r, e);
+		vec_push(&r->targets, t);
+	}
+	for (uint32_t i = 0; i < r->targets.n; i++) {
+		vec_push(&r->probes.targets, (struct probe_target){ r->targets.v[i].pid, r->targets.v[i].command });
+		r->macros.target = r->targets.v[i].pid;
+	}
+	return 0;
+}
+
+static void init(struct run *r, struct cmdline *c)
+{
+	memset(r, 0, sizeof(*r));
+	r->c = c;
+	arena_init(&r->arena);
+	diags_init(&r->diags);
+	options_init(&r->options);
+	r->types = type_graph_new();
+	type_use_kernel(r->types, NULL);
+	r->symbols = symbols_new();
+	probe_set_init(&r->probes, r->types, r->symbols);
+	r->macros = (struct macro_args){
+		.argv = c->args.v, .argc = c->args.n, .used = xcalloc(c->args.n + 1, sizeof(bool)), .target = -1,
+		.pid = getpid(), .ppid = getppid(), .pgid = getpgid(0), .sid = getsid(0), .uid = getuid(),
+		.euid = geteuid(), .gid = getgid(), .egid = getegid(),
+	};
+	r->out = stdout;
+}
+
+static void init_compiler(struct run *r)
+{
+	r->macros.defaultargs = opt_on(&r->options, OPT_DEFAULTARGS);
+	r->parse = (struct parse_cx){
+		.arena = &r->arena, .diags = &r->diags, .macros = &r->macros, .is_type = bind_is_type, .is_type_arg = &r->bind,
+		.pspec = opt_on(&r->options, OPT_PSPEC), .typedefs = &r->typedefs,
+	};
+	r->bind = (struct bind_cx){
+		.arena = &r->arena, .diags = &r->diags, .types = r->types, .probes = &r->probes, .options = &r->options,
+		.macros = &r->macros, .parse = &r->parse,
+	};
+	type_set_strsize(r->types, (uint32_t)opt_num(&r->options, OPT_STRSIZE));
+	for (uint32_t i = 0; i < r->c->libdirs.n; i++)
+		vec_push(&r->bind.libdirs, r->c->libdirs.v[i]);
+	bind_init(&r->bind);
+}
+
+/* End in reverse order of birth: what is running first. */
+static void fini(struct run *r)
+{
+	consumer_free(r->consumer);
+	if (r->sink)
+		r->sink->ops->free(r->sink);
+	if (r->engine)
+		r->engine->ops->free(r->engine);
+	image_free(r->image);
+	for (uint32_t i = 0; i < r->targets.n; i++)
+		target_drop(&r->targets.v[i], true);
+	vec_fini(&r->targets);
+	if (r->bind.state)
+		bind_fini(&r->bind);
+	vec_fini(&r->bind.libdirs);
+	probe_set_fini(&r->probes);
+	symbols_free(r->symbols);
+	type_graph_free(r->types);
+	hash_fini(&r->typedefs);
+	free(r->macros.used);
+	options_fini(&r->options);
+	diags_fini(&r->diags);
+	arena_fini(&r->arena);
+	if (r->out && r->out != stdout)
+		fclose(r->out);
+}
+
+static bool dumps(const struct run *r, const char *stage)
+{
+	const char *at = r->c->dump ? strstr(r->c->dump, stage) : NULL;
+	size_t n = strlen(stage);
+
+	return at && (at == r->c->dump || at[-1] == ',') && (at[n] == ',' || !at[n]);
+}
+
+/* Reads and parses one -n, -s...; its top-level nodes go to the binder. */
+static int add_source(struct run *r, const struct cmd_program *p)
+{
+	char *text = NULL;
+	size_t len = 0;
+	struct node *top;
+	struct err *e;
+	uint32_t errors;
+
+	if (p->file) {
+		e = io_read_file(p->text, &text, &len);
+		if (e)
+			return fail(r, e);
+	} else {
+		text = xstrdup(p->text);
+		len = strlen(text);
+	}
+	if (r->c->use_cpp || opt_on(&r->options, OPT_CPP)) {
+		char *after;
+
+		e = cmd_preprocess(r->c, &r->options, p->file ? p->text : "the program", text, len, &after, &len);
+		free(text);
+		if (e)
+			return fail(r, e);
+		text = after;
+	}
+	source_add(&r->diags, p->file ? SOURCE_FILE : SOURCE_ARG, p->text, text, len);
+	free(text);
+	errors = r->diags.errors;
+	top = parse_source(&r->parse, r->diags.nsources - 1, p->form);
+	if (dumps(r, "parse"))
+		for (const struct node *n = top; n; n = n->next)
+			ast_print(r->out, n, NULL);
+	if (r->diags.errors == errors)
+		bind_add(&r->bind, top);
+	return 0;
+}
+
+/* "description 'X' matched N probes", for each program as DTrace says it. */
+static void say_matched(struct run *r, const struct bound *b)
+{
+	if (opt_on(&r->options, OPT_QUIET) || r->c->json)
+		return;
+	for (uint32_t i = 0, src = 0; i < r->diags.nsources && src < r->c->programs.n; i++) {
+		const struct source *s = &r->diags.sources[i];
+		uint32_t n = 0;
+
+		if (s->kind == SOURCE_LIB)
+			continue;
+		for (uint32_t k = 0; k < b->clauses.n; k++)
+			if (b->clauses.v[k]->loc >= s->base && b->clauses.v[k]->loc <= s->base + s->len)
+				n += b->clauses.v[k]->nprobes;
+		fprintf(stderr, "%s: %s '%s' matched %u probe%s\n", r->c->progname, s->kind == SOURCE_FILE ? "script" : "description",
+			s->name, n, n == 1 ? "" : "s");
+		src++;
+	}
+}
+
+static struct engine *choose_engine(struct run *r, struct compile_target *ret_target)
+{
+	static const char *const names[] = { "auto", "kernel", "interp" };
+	const char *name = names[opt_num(&r->options, OPT_ENGINE)];
+
+	ret_target->task_btf = strcmp(name, "interp") != 0;
+	return ret_target->task_btf ? engine_kernel_new() : engine_interp_new();
+}
+
+static uint64_t clock_ns(clockid_t id)
+{
+	struct timespec t;
+
+	clock_gettime(id, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static bool targets_gone(struct run *r)
+{
+	uint32_t gone = 0;
+
+	for (uint32_t i = 0; i < r->targets.n; i++)
+		gone += target_gone(&r->targets.v[i]);
+	return r->targets.n && gone == r->targets.n;
+}
+
+/* exit() may set active = WIRE_OFF on another CPU at the same moment: then off it stays. */
+static void set_active(struct wire_state *s)
+{
+	uint32_t off = WIRE_OFF;
+
+	if (__atomic_load_n(&s->exiting, __ATOMIC_SEQ_CST))
+		return;
+	__atomic_compare_exchange_n(&s->active, &off, WIRE_ON, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&s->exiting, __ATOMIC_SEQ_CST))
+		__atomic_store_n(&s->active, WIRE_OFF, __ATOMIC_SEQ_CST);
+}
+
+static struct err *loop(struct run *r, int *ret_status)
+{
+	struct engine *e = r->engine;
+	struct err *err = NULL;
+
+	while (!err && !interrupted && !consumer_exited(r->consumer, ret_status)) {
+		if (targets_gone(r))
+			break;
+		e->ops->poll(e, (int)(consumer_interval(r->consumer) / 1000000));
+		err = consumer_pass(r->consumer);
+	}
+	return err;
+}
+
+static struct err *trace(struct run *r, int *ret_status)
+{
+	struct engine *e = r->engine;
+	struct err *err, *err2;
+	int caught;
+
+	err = e->ops->attach(e);
+	if (err)
+		return err;
+	for (uint32_t i = 0; i < r->probes.notes.n && !opt_on(&r->options, OPT_QUIET); i++)
+		fprintf(stderr, "%s: %s\n", r->c->progname, r->probes.notes.v[i]);
+	err = consumer_begin(r->consumer);
+	e->state->boot_offset = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC);
+	e->state->self_pid = (uint32_t)getpid();
+	e->state->target_pid = r->targets.n ? (uint32_t)vec_last(&r->targets)->pid : 0;
+	if (!err && r->image->has_begin)
+		err = e->ops->fire(e, r->image->begin_prog);
+	set_active(e->state);
+	for (uint32_t i = 0; i < r->targets.n; i++)
+		target_release(&r->targets.v[i]);
+	if (!err)
+		err = loop(r, ret_status);
+	__atomic_store_n(&e->state->active, WIRE_OFF, __ATOMIC_SEQ_CST);
+	err2 = e->ops->detach(e);
+	if (!err && r->image->has_end)
+		err = e->ops->fire(e, r->image->end_prog);
+	caught = interrupted;
+	if (!err)
+		err = consumer_finish(r->consumer, opt_on(&r->options, OPT_REPORT), caught > 1);
+	(void)consumer_exited(r->consumer, ret_status);
+	if (!err)
+		return err2;
+	err_free(err2);
+	return err;
+}
+
+static int load_and_trace(struct run *r, const struct bound *b, const struct compile_target *target)
+{
+	struct err *e;
+	int status = 0;
+
+	if (r->image->destructive && !opt_on(&r->options, OPT_DESTRUCTIVE)) {
+		fprintf(stderr, "%s: could not enable tracing: Destructive actions not allowed (use -w)\n", r->c->progname);
+		return 1;
+	}
+	if (r->c->output) {
+		r->out = fopen(r->c->output, "ae");
+		if (!r->out) {
+			r->out = stdout;
+			return fail(r, err_errno(errno, "cannot open %s", r->c->output));
+		}
+	}
+	e = r->engine->ops->load(r->engine, r->image, opt_on(&r->options, OPT_REPORT));
+	if (r->diags.errors) {
+		err_free(e);
+		return print_diags(r);
+	}
+	if (e)
+		return fail(r, e);
+	r->sink = r->c->json ? sink_json_new() : sink_text_new();
+	r->sink->out = r->out;
+	r->sink->err = stderr;
+	r->sink->progname = r->c->progname;
+	r->sink->options = &r->options;
+	r->sink->symbols = r->symbols;
+	r->sink->types = r->types;
+	r->consumer = consumer_new(r->engine, r->sink, &r->options);
+	catch_signals();
+	say_matched(r, b);
+	e = trace(r, &status);
+	if (e)
+		return fail(r, e);
+	(void)target;
+	return status;
+}
+
+static int compile_and_run(struct run *r)
+{
+	struct compile_target target;
+	struct bound *b;
+
+	for (uint32_t i = 0; i < r->c->programs.n; i++) {
+		int status = add_source(r, &r->c->programs.v[i]);
+
+		if (status)
+			return status;
+	}
+	if (r->c->mode == CMD_LIST)
+		return r->diags.errors ? print_diags(r) : cmd_list(r->c, &r->bind);
+	b = r->diags.errors ? NULL : bind_finish(&r->bind);
+	if (!b || r->diags.errors)
+		return print_diags(r) ? 1 : 1;
+	for (uint32_t i = 1; i < r->macros.argc && !opt_on(&r->options, OPT_ARGREF); i++)
+		if (!r->macros.used[i]) {
+			diag_error(&r->diags, 0, 0, "D_MACRO_UNUSED", "extraneous argument '%s' ($%u is not referenced)",
+				   r->macros.argv[i], i);
+			return print_diags(r);
+		}
+	if (dumps(r, "bind"))
+		bound_print(r->out, b, r->types);
+	r->engine = choose_engine(r, &target);
+	r->image = compile_image(b, r->types, &r->diags, &r->options, &target, dumps(r, "ir") ? r->out : NULL);
+	if (!r->image)
+		return print_diags(r) ? 1 : 1;
+	if (dumps(r, "ebpf"))
+		image_print(r->out, r->image);
+	(void)print_diags(r);
+	if (r->c->mode == CMD_COMPILE) {
+		say_matched(r, b);
+		return 0;
+	}
+	return r->c->dump && !r->c->verbose && strcmp(r->c->dump, "ebpf") ? 0 : load_and_trace(r, b, &target);
+}
+
+int cmd_run(struct cmdline *c)
+{
+	struct run r;
+	int status;
+
+	init(&r, c);
+	status = set_options(&r);
+	if (!status)
+		status = find_targets(&r);
+	if (!status) {
+		init_compiler(&r);
+		status = compile_and_run(&r);
+	}
+	fini(&r);
+	return status;
+}

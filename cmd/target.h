@@ -1,0 +1,27 @@
+/* Processes named by -c and -p: started or found, watched, let go. */
+#ifndef DESCRY_CMD_TARGET_H
+#define DESCRY_CMD_TARGET_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+
+struct target {
+	pid_t pid;
+	bool command;       /* ours: stopped at its exec until target_release */
+	bool stopped, gone;
+	int pidfd;          /* -p */
+};
+
+/* Starts `command` (split at blanks, quotes kept) and holds it at its first instruction. */
+struct err *target_start(const char *command, struct target *ret);
+struct err *target_grab(pid_t pid, struct target *ret);
+/* Lets a held command run. */
+void target_release(struct target *t);
+/* Looks whether it has ended; true when it has. A command is reaped. */
+bool target_gone(struct target *t);
+/* Lets go: a command still held or running is ended (SIGTERM) when `end`, else left alone. */
+void target_drop(struct target *t, bool end);
+
+#endif

@@ -1,0 +1,69 @@
+#define _GNU_SOURCE
+#include "base/err.h"
+
+#include "base/mem.h"
+
+static char *vformat(const char *fmt, va_list ap)
+{
+	char *text;
+
+	if (vasprintf(&text, fmt, ap) < 0)
+		return xstrdup(fmt);
+	return text;
+}
+
+static struct err *make(int code, char *text)
+{
+	struct err *e = xmalloc(sizeof(*e));
+
+	e->code = code;
+	e->text = text;
+	return e;
+}
+
+struct err *err_new(int code, const char *fmt, ...)
+{
+	va_list ap;
+	char *text;
+
+	va_start(ap, fmt);
+	text = vformat(fmt, ap);
+	va_end(ap);
+	return make(code, text);
+}
+
+struct err *err_errno(int errno_value, const char *fmt, ...)
+{
+	char *what, *text, buf[128];
+	va_list ap;
+
+	va_start(ap, fmt);
+	what = vformat(fmt, ap);
+	va_end(ap);
+	text = xasprintf("%s: %s", what, strerror_r(errno_value, buf, sizeof(buf)));
+	free(what);
+	return make(errno_value, text);
+}
+
+struct err *err_wrap(struct err *e, const char *fmt, ...)
+{
+	char *what, *text;
+	va_list ap;
+
+	va_start(ap, fmt);
+	what = vformat(fmt, ap);
+	va_end(ap);
+	text = xasprintf("%s: %s", what, e->text);
+	free(what);
+	free(e->text);
+	e->text = text;
+	return e;
+}
+
+void err_free(struct err *e)
+{
+	if (!e)
+		return;
+	free(e->text);
+	free(e);
+}

@@ -1,0 +1,26 @@
+/* Errors of the world (a file, a system call, a process that is gone). NULL is success.
+ * An error owns its text; context grows in front: err_wrap(e, "reading symbols of %s", path) makes
+ * "reading symbols of /bin/x: open: No such file or directory".
+ */
+#ifndef DESCRY_BASE_ERR_H
+#define DESCRY_BASE_ERR_H
+
+struct err {
+	int code;   /* errno value, 0 when none applies */
+	char *text; /* one line, no newline */
+};
+
+struct err *err_new(int code, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* As err_new, with ": strerror(errno_value)" at the end. */
+struct err *err_errno(int errno_value, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Puts context in front of e's text; returns e. e must not be NULL. */
+struct err *err_wrap(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void err_free(struct err *e);
+
+static inline void cleanup_err_(struct err **e)
+{
+	err_free(*e);
+}
+#define cleanup_err __attribute__((cleanup(cleanup_err_)))
+
+#endif

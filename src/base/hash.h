@@ -1,0 +1,38 @@
+/* Hash tables: bytes -> 64-bit value, and the string interner built on it. */
+#ifndef DESCRY_BASE_HASH_H
+#define DESCRY_BASE_HASH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+uint64_t hash_bytes(const void *p, size_t n);
+
+/* Keys are copied into the table. Zero-initialised storage is an empty table. */
+struct hash {
+	struct hash_slot *slots;
+	uint32_t cap, n;
+};
+void hash_fini(struct hash *h);
+/* The value's address, NULL when absent. Valid until the next hash_put/hash_del. */
+uint64_t *hash_get(const struct hash *h, const void *key, size_t len);
+/* The value's address, made with value 0 when absent; *ret_new (may be NULL) says whether it was. */
+uint64_t *hash_put(struct hash *h, const void *key, size_t len, bool *ret_new);
+bool hash_del(struct hash *h, const void *key, size_t len);
+/* Walks in unspecified order: start with *pos = 0; false at the end. No put or del during the walk. */
+bool hash_next(const struct hash *h, uint32_t *pos, const void **ret_key, size_t *ret_len,
+	       uint64_t **ret_val);
+
+/* Interned strings: equal text <=> equal id. Id 0 is "". Text is NUL-terminated and lives as long as the table. */
+struct intern {
+	struct hash ids;
+	char **text;
+	uint32_t n, cap;
+};
+void intern_init(struct intern *t);
+void intern_fini(struct intern *t);
+uint32_t intern_str(struct intern *t, const char *s);
+uint32_t intern_strn(struct intern *t, const char *s, size_t n);
+const char *intern_text(const struct intern *t, uint32_t id);
+
+#endif

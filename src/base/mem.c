@@ -1,0 +1,166 @@
+#define _GNU_SOURCE
+#include "base/mem.h"
+
+/* The one place where a host tool gives up for lack of memory. */
+__attribute__((noreturn)) static void out_of_memory(size_t n)
+{
+	fprintf(stderr, "descry: out of memory (asked for %zu bytes)\n", n);
+	exit(1);
+}
+
+void *xmalloc(size_t n)
+{
+	void *p = malloc(n ? n : 1);
+
+	if (!p)
+		out_of_memory(n);
+	return p;
+}
+
+void *xcalloc(size_t n, size_t size)
+{
+	void *p = calloc(n ? n : 1, size ? size : 1);
+
+	if (!p)
+		out_of_memory(n * size);
+	return p;
+}
+
+void *xrealloc(void *p, size_t n)
+{
+	p = realloc(p, n ? n : 1);
+	if (!p)
+		out_of_memory(n);
+	return p;
+}
+
+char *xstrdup(const char *s)
+{
+	return xmemdup(s, strlen(s) + 1);
+}
+
+/* At most n bytes of s, ending at its NUL if that comes first. */
+char *xstrndup(const char *s, size_t n)
+{
+	size_t len = strnlen(s, n);
+	char *p = xmalloc(len + 1);
+
+	memcpy(p, s, len);
+	p[len] = '\0';
+	return p;
+}
+
+char *xasprintf(const char *fmt, ...)
+{
+	char *p;
+	va_list ap;
+
+	va_start(ap, fmt);
+	if (vasprintf(&p, fmt, ap) < 0)
+		out_of_memory(0);
+	va_end(ap);
+	return p;
+}
+
+void *xmemdup(const void *p, size_t n)
+{
+	void *copy = xmalloc(n);
+
+	if (n)
+		memcpy(copy, p, n);
+	return copy;
+}
+
+enum { ARENA_ALIGN = 16, ARENA_BLOCK = 16 * 1024 };
+
+struct arena_block {
+	struct arena_block *next;
+	size_t used, size; /* of data */
+	_Alignas(ARENA_ALIGN) uint8_t data[];
+};
+
+void arena_init(struct arena *a)
+{
+	a->head = NULL;
+}
+
+void arena_fini(struct arena *a)
+{
+	struct arena_block *b = a->head, *next;
+
+	for (; b; b = next) {
+		next = b->next;
+		free(b);
+	}
+	a->head = NULL;
+}
+
+/* A block of its own for a large object goes behind the head, whose rest stays in use. */
+static struct arena_block *arena_block_new(struct arena *a, size_t n)
+{
+	size_t size = n > ARENA_BLOCK / 4 ? n : ARENA_BLOCK;
+	struct arena_block *b = xcalloc(1, sizeof(*b) + size);
+
+	b->size = size;
+	if (size == n && a->head) {
+		b->next = a->head->next;
+		a->head->next = b;
+	} else {
+		b->next = a->head;
+		a->head = b;
+	}
+	return b;
+}
+
+void *arena_alloc(struct arena *a, size_t n)
+{
+	struct arena_block *b = a->head;
+	void *p;
+
+	if (n > SIZE_MAX / 2)
+		out_of_memory(n);
+	n = n ? (n + ARENA_ALIGN - 1) & ~(size_t)(ARENA_ALIGN - 1) : ARENA_ALIGN;
+	if (!b || b->size - b->used < n)
+		b = arena_block_new(a, n);
+	p = b->data + b->used;
+	b->used += n;
+	return p;
+}
+
+char *arena_strdup(struct arena *a, const char *s)
+{
+	return arena_strndup(a, s, strlen(s));
+}
+
+char *arena_strndup(struct arena *a, const char *s, size_t n)
+{
+	size_t len = strnlen(s, n);
+	char *p = arena_alloc(a, len + 1);
+
+	memcpy(p, s, len);
+	return p;
+}
+
+char *arena_printf(struct arena *a, const char *fmt, ...)
+{
+	cleanup_free char *text = NULL;
+	va_list ap;
+
+	va_start(ap, fmt);
+	if (vasprintf(&text, fmt, ap) < 0)
+		out_of_memory(0);
+	va_end(ap);
+	return arena_strdup(a, text);
+}
+
+void vec_grow_(void **v, uint32_t *cap, uint32_t need, size_t elem)
+{
+	uint64_t want = *cap ? (uint64_t)*cap * 2 : 8;
+
+	if (want < need)
+		want = need;
+	if (want > UINT32_MAX || need < *cap) /* need < cap: n + more wrapped */
+		out_of_memory(want * elem);
+	*v = xrealloc(*v, want * elem);
+	*cap = (uint32_t)want;
+}

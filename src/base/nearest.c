@@ -1,0 +1,55 @@
+#include "base/nearest.h"
+
+#include <string.h>
+
+enum { WORD_MAX_LEN = 63 };
+
+static uint32_t min2(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+uint32_t edit_distance(const char *a, const char *b, uint32_t limit)
+{
+	/* Three rows of the usual table: a swap looks two rows back. */
+	uint32_t rows[3][WORD_MAX_LEN + 1], *before = rows[0], *prev = rows[1], *cur = rows[2], *t;
+	size_t na = strlen(a), nb = strlen(b);
+
+	if (na > WORD_MAX_LEN || nb > WORD_MAX_LEN || (na > nb ? na - nb : nb - na) > limit)
+		return limit + 1;
+	for (size_t j = 0; j <= nb; j++)
+		prev[j] = (uint32_t)j;
+	for (size_t i = 1; i <= na; i++) {
+		uint32_t least = cur[0] = (uint32_t)i;
+
+		for (size_t j = 1; j <= nb; j++) {
+			uint32_t d = prev[j - 1] + (a[i - 1] != b[j - 1]);
+
+			d = min2(d, min2(prev[j], cur[j - 1]) + 1);
+			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+				d = min2(d, before[j - 2] + 1);
+			cur[j] = d;
+			least = min2(least, d);
+		}
+		if (least > limit)
+			return limit + 1;
+		t = before;
+		before = prev;
+		prev = cur;
+		cur = t;
+	}
+	return min2(prev[nb], limit + 1);
+}
+
+void nearest_offer(struct nearest *n, const char *candidate)
+{
+	uint32_t limit = (uint32_t)strlen(n->word) / 3, d;
+
+	if (!limit)
+		limit = 1;
+	d = edit_distance(n->word, candidate, limit);
+	if (d > 0 && d <= limit && (!n->name || d < n->distance)) {
+		n->name = candidate;
+		n->distance = d;
+	}
+}

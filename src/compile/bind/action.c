@@ -1,0 +1,232 @@
+/* Statements: actions and the order they may stand in. */
+#include "compile/bind/state.h"
+
+static void flow_error(struct bind_cx *cx, struct node *n, const char *tag, const char *what, const char *after)
+{
+	bind_error(cx, n, tag, "%s may not follow %s", what, after);
+}
+
+/* One after the other: speculate, then data; or data; or a single commit and no data. False with an error. */
+static bool check_flow(struct bind_cx *cx, struct node *n, enum subr_id id)
+{
+	struct flow *f = &cx->state->flow;
+	const struct subr_info *s = &subr_table[id];
+	const char *call = arena_printf(cx->arena, "%s( )", s->name);
+
+	if (id == SUBR_COMMIT) {
+		if (f->commit)
+			flow_error(cx, n, "D_COMM_COMM", call, "commit( )");
+		else if (f->record)
+			flow_error(cx, n, "D_COMM_DREC", call, "data-recording action(s)");
+		f->commit = true;
+	} else if (id == SUBR_SPECULATE) {
+		if (f->speculate)
+			flow_error(cx, n, "D_SPEC_SPEC", call, "speculate( )");
+		else if (f->commit)
+			flow_error(cx, n, "D_SPEC_COMM", call, "commit( )");
+		else if (f->record)
+			flow_error(cx, n, "D_SPEC_DREC", call, "data-recording action(s)");
+		f->speculate = true;
+	} else if (s->kind == SUBR_KIND_AGG) {
+		if (f->speculate)
+			flow_error(cx, n, "D_AGG_SPEC", "aggregating actions", "speculate( )");
+		else if (f->commit)
+			flow_error(cx, n, "D_AGG_COMM", "aggregating actions", "commit( )");
+		f->record = true;
+	} else if (f->speculate && id == SUBR_EXIT) {
+		flow_error(cx, n, "D_EXIT_SPEC", call, "speculate( )");
+	} else if (f->speculate && s->flags & SUBR_DESTRUCTIVE) {
+		flow_error(cx, n, "D_ACT_SPEC", "destructive actions", "speculate( )");
+	} else if ((s->flags & (SUBR_RECORDS | SUBR_CONTROL)) && id != SUBR_DISCARD && id != SUBR_EXIT &&
+		   !(s->flags & SUBR_DESTRUCTIVE)) {
+		if (f->commit)
+			flow_error(cx, n, "D_DREC_COMM", "data-recording actions", "commit( )");
+		if (!f->speculate)
+			f->record = true;
+	}
+	return !is_poison(n);
+}
+
+/* The tag of a wrong number of arguments, where it has one of its own. */
+static const char *count_tag(enum subr_id id)
+{
+	switch (id) {
+	case SUBR_CLEAR: return "D_CLEAR_PROTO";
+	case SUBR_NORMALIZE:
+	case SUBR_DENORMALIZE: return "D_NORMALIZE_PROTO";
+	case SUBR_TRUNC: return "D_TRUNC_PROTO";
+	case SUBR_PRINTA: return "D_PRINTA_PROTO";
+	default: return "D_PROTO_LEN";
+	}
+}
+
+static void bind_trace(struct bind_cx *cx, struct node *n)
+{
+	struct node *a = n->call.args;
+
+	bind_expr(cx, a);
+	if (is_poison(a))
+		poison(n);
+	else if (is_xlated(a))
+		bind_error(cx, n, "D_OP_DYN", "trace( ) may not be applied to a translated value: trace its members");
+	else if (a->type == T_VOID)
+		bind_error(cx, n, "D_TRACE_VOID", "trace( ) may not be applied to a void expression");
+	else if (a->type == T_DYN)
+		bind_error(cx, n, "D_TRACE_DYN", "trace( ) may not be applied to a dynamic expression");
+}
+
+static void bind_tracemem(struct bind_cx *cx, struct node *n)
+{
+	struct node *addr = n->call.args, *size = addr->next, *dyn = size->next;
+
+	bind_value(cx, addr);
+	bind_value(cx, size);
+	if (dyn)
+		bind_value(cx, dyn);
+	if (is_poison(addr) || is_poison(size) || (dyn && is_poison(dyn))) {
+		poison(n);
+		return;
+	}
+	decay(cx, addr);
+	if (!is_scalar(cx, addr))
+		bind_error(cx, n, "D_TRACEMEM_ADDR", "tracemem( ) argument #1 is incompatible with prototype: prototype: pointer "
+			   "or integer, argument: %s", type_text(cx, addr->type));
+	else if (!positive_const(cx, size))
+		bind_error(cx, n, "D_TRACEMEM_SIZE", "tracemem( ) argument #2 must be a non-zero positive integral constant "
+			   "expression");
+	else if (dyn && !is_integer(cx, dyn))
+		bind_error(cx, n, "D_TRACEMEM_DYNSIZE", "tracemem( ) argument #3 is incompatible with prototype: prototype: "
+			   "integer, argument: %s", type_text(cx, dyn->type));
+	else if (dyn)
+		cast_to(cx, dyn, type_is_signed(cx->types, dyn->type) ? T_INT64 : T_UINT64);
+}
+
+static void bind_print(struct bind_cx *cx, struct node *n)
+{
+	struct node *a = n->call.args, *size = a->next;
+
+	bind_expr(cx, a);
+	if (size)
+		bind_value(cx, size);
+	if (is_poison(a) || (size && is_poison(size)))
+		poison(n);
+	else if (is_xlated(a))
+		bind_error(cx, n, "D_OP_DYN", "print( ) may not be applied to a translated value: print its members");
+	else if (a->type == T_VOID)
+		bind_error(cx, n, "D_PRINT_VOID", "print( ) may not be applied to a void expression");
+	else if (a->type == T_DYN)
+		bind_error(cx, n, "D_PRINT_DYN", "print( ) may not be applied to a dynamic expression");
+	else if (size && !positive_const(cx, size))
+		bind_error(cx, n, "D_PRINT_SIZE", "print( ) argument #2 must be a non-zero positive integral constant expression");
+}
+
+/* normalize(@, f), trunc(@, n): the second argument. */
+static void bind_number(struct bind_cx *cx, struct node *n, const char *tag)
+{
+	struct node *a = n->call.args->next;
+
+	if (!a || is_poison(n))
+		return;
+	bind_value(cx, a);
+	if (is_poison(a)) {
+		poison(n);
+		return;
+	}
+	if (!is_scalar(cx, a)) {
+		bind_error(cx, n, tag, "%s( ) argument #2 must be of scalar type", n->call.func);
+		return;
+	}
+	cast_to(cx, a, T_INT64);
+}
+
+static void bind_printa(struct bind_cx *cx, struct node *n)
+{
+	struct node *a = n->call.args;
+	int i = 1;
+
+	if (a->kind == N_STR) {
+		a->type = T_STRING;
+		if (!a->next) {
+			bind_error(cx, n, "D_PRINTA_PROTO", "printa( ) prototype mismatch: 1 argument passed, at least 2 expected");
+			return;
+		}
+		if (!bind_format(cx, n, a))
+			return;
+		a = a->next;
+		i++;
+	}
+	for (; a; a = a->next, i++) {
+		if (!bind_agg_ref(cx, n, a))
+			return;
+	}
+}
+
+static void bind_setopt(struct bind_cx *cx, struct node *n)
+{
+	for (struct node *a = n->call.args; a; a = a->next) {
+		if (a->kind != N_STR) {
+			bind_error(cx, n, "D_PROTO_ARG", "setopt( ) takes string constants");
+			return;
+		}
+		a->type = T_STRING;
+	}
+}
+
+static void bind_action(struct bind_cx *cx, struct node *n, enum subr_id id)
+{
+	if (!check_flow(cx, n, id) || !check_count(cx, n, id, count_tag(id)))
+		return;
+	switch (id) {
+	case SUBR_PRINTF: case SUBR_FREOPEN: case SUBR_SYSTEM: bind_printf(cx, n, id); break;
+	case SUBR_PRINTA: bind_printa(cx, n); break;
+	case SUBR_TRACE: bind_trace(cx, n); break;
+	case SUBR_TRACEMEM: bind_tracemem(cx, n); break;
+	case SUBR_PRINT: bind_print(cx, n); break;
+	case SUBR_SETOPT: bind_setopt(cx, n); break;
+	case SUBR_CLEAR:
+	case SUBR_DENORMALIZE: bind_agg_ref(cx, n, n->call.args); break;
+	case SUBR_NORMALIZE:
+		if (bind_agg_ref(cx, n, n->call.args))
+			bind_number(cx, n, "D_NORMALIZE_SCALAR");
+		break;
+	case SUBR_TRUNC:
+		if (bind_agg_ref(cx, n, n->call.args))
+			bind_number(cx, n, "D_TRUNC_SCALAR");
+		break;
+	default:
+		bind_call_args(cx, n, id);
+		break;
+	}
+	if (!is_poison(n))
+		set_call(cx, n, id);
+}
+
+void bind_statement(struct bind_cx *cx, struct node *n)
+{
+	int id;
+
+	if (n->kind == N_AGG) {
+		bind_error(cx, n, "D_AGG_NULL", "expression has null effect: @%s", n->agg.name);
+		return;
+	}
+	if (n->kind == N_ASSIGN && n->e.a->kind == N_AGG) {
+		id = n->e.b->kind == N_CALL ? subr_find(cx, n->e.b->call.func) : -1;
+		if (id < 0 || subr_table[id].kind != SUBR_KIND_AGG || check_flow(cx, n, (enum subr_id)id))
+			bind_agg_assign(cx, n);
+		return;
+	}
+	id = n->kind == N_CALL ? subr_find(cx, n->call.func) : -1;
+	if (id < 0 || subr_table[id].kind != SUBR_KIND_ACTION) {
+		bind_expr(cx, n);
+		if (is_xlated(n))
+			bind_error(cx, n, "D_OP_DYN", "a translated value as a whole has no effect: use its members");
+		return;
+	}
+	id = call_subr(cx, n);
+	if (id < 0)
+		return;
+	if (strcmp(subr_table[id].type, "dyn"))
+		bind_action(cx, n, (enum subr_id)id);
+	else if (check_flow(cx, n, (enum subr_id)id))
+		bind_dyn(cx, n, (enum subr_id)id);
+}

@@ -1,0 +1,269 @@
+/* The driver: sources go in one by one, clauses are bound when all are there. */
+#define _GNU_SOURCE
+#include "compile/bind/bind.h"
+
+#include <stdarg.h>
+
+#include "compile/bind/state.h"
+
+const char bind_poison_mark;
+
+const struct subr_info subr_table[SUBR_ID_COUNT] = {
+#define X(id, name, kind, min, max, type, flags, doc) { name, kind, min, max, type, flags, doc },
+#include "compile/bind/subrs.def"
+#undef X
+};
+
+const struct builtin_info builtin_table[BUILTIN_COUNT] = {
+#define X(id, name, type, doc) { name, type, doc },
+#include "compile/bind/builtins.def"
+#undef X
+};
+
+/* --- tools of all binder files --- */
+
+void poison(struct node *n)
+{
+	n->kind = N_INT;
+	n->op = OP_NONE;
+	memset(&n->i, 0, sizeof(n->i));
+	n->type = T_INT;
+	n->constant = false;
+	n->lvalue = false;
+	n->id = NULL;
+	n->selected = NULL;
+	n->aux = (void *)&bind_poison_mark;
+}
+
+void bind_error(struct bind_cx *cx, struct node *n, const char *tag, const char *fmt, ...)
+{
+	cleanup_free char *text = NULL;
+	va_list ap;
+
+	va_start(ap, fmt);
+	if (vasprintf(&text, fmt, ap) < 0)
+		text = NULL;
+	va_end(ap);
+	diag_error(cx->diags, n->loc, n->end, tag, "%s", text ? text : fmt);
+	poison(n);
+}
+
+struct node *make_node(struct bind_cx *cx, enum node_kind kind, const struct node *at)
+{
+	struct node *n = arena_new(cx->arena, struct node);
+
+	n->kind = kind;
+	n->loc = at->loc;
+	n->end = at->end;
+	return n;
+}
+
+void replace_node(struct node *n, const struct node *by)
+{
+	struct node *next = n->next;
+
+	*n = *by;
+	n->next = next;
+}
+
+const char *type_text(struct bind_cx *cx, type_id t)
+{
+	return type_name(cx->types, cx->arena, t, NULL);
+}
+
+uint32_t list_length(const struct node *n)
+{
+	uint32_t len = 0;
+
+	for (; n; n = n->next)
+		len++;
+	return len;
+}
+
+/* --- the program --- */
+
+void bind_init(struct bind_cx *cx)
+{
+	struct bind_state *s = xcalloc(1, sizeof(*s));
+
+	cx->state = s;
+	s->out = arena_new(cx->arena, struct bound);
+	ident_init(cx);
+}
+
+void bind_fini(struct bind_cx *cx)
+{
+	struct bind_state *s = cx->state;
+	uint32_t pos = 0;
+	const void *key;
+	size_t len;
+	uint64_t *val;
+
+	if (!s)
+		return;
+	while (hash_next(&s->inlines, &pos, &key, &len, &val)) {
+		struct inline_def *def = (struct inline_def *)(uintptr_t)*val;
+
+		vec_fini(&def->params);
+	}
+	lib_fini(cx);
+	hash_fini(&s->vars);
+	hash_fini(&s->aggs);
+	hash_fini(&s->inlines);
+	hash_fini(&s->specs);
+	hash_fini(&s->texts);
+	hash_fini(&s->builtins);
+	hash_fini(&s->subrs);
+	hash_fini(&s->lib_names);
+	vec_fini(&s->xlators);
+	vec_fini(&s->clauses);
+	vec_fini(&s->agg_uses);
+	vec_fini(&s->agg_info);
+	vec_fini(&s->out->vars);
+	vec_fini(&s->out->aggs);
+	vec_fini(&s->out->agg_key_types);
+	vec_fini(&s->out->clauses);
+	free(s);
+	cx->state = NULL;
+}
+
+bool bind_is_type(void *arg, const char *module, const char *name)
+{
+	struct bind_cx *cx = arg;
+	type_id t;
+
+	if (!module && (var_find(cx, SCOPE_NONE, name) || builtin_find(cx, name) >= 0 || subr_find(cx, name) >= 0))
+		return false;
+	if (!module && type_lookup(cx->types, "D", TYPE_TYPEDEF, name, &t))
+		return true;
+	if (!module && hash_get(&cx->state->inlines, name, strlen(name)))
+		return false;
+	if (!module && lib_load(cx, 't', name))
+		return true;
+	return type_lookup(cx->types, module, TYPE_TYPEDEF, name, &t);
+}
+
+/* The next word of *p, in buf; false at the end. */
+static bool next_word(const char **p, char *buf, size_t size)
+{
+	size_t n = 0;
+
+	while (**p == ' ' || **p == '\t')
+		++*p;
+	while (**p && **p != ' ' && **p != '\t' && **p != '\r' && **p != '\n') {
+		if (n + 1 < size)
+			buf[n++] = **p;
+		++*p;
+	}
+	buf[n] = '\0';
+	return n > 0;
+}
+
+/* #pragma D option name[=value]: may hold blanks around "=". */
+static void pragma_option(struct bind_cx *cx, const struct node *n, const char *text)
+{
+	char *copy = arena_strdup(cx->arena, text), *to = copy;
+	const char *error = NULL;
+
+	for (const char *p = text; *p; p++) {
+		if (!strchr(" \t\r\n", *p))
+			*to++ = *p;
+	}
+	*to = '\0';
+	if (!*copy)
+		diag_error(cx->diags, n->loc, n->end, "D_PRAGMA_MALFORM",
+			   "malformed #pragma option directive: expected name or name=value");
+	else if (!options_set_text(cx->options, copy, WHEN_COMPILE, &error))
+		diag_error(cx->diags, n->loc, n->end, "D_PRAGMA_OPTSET", "failed to set option '%s': %s", copy, error);
+}
+
+static void pragma_depends(struct bind_cx *cx, const struct node *n, const char *p)
+{
+	char kind[32], name[128];
+
+	if (!next_word(&p, kind, sizeof(kind)) || !next_word(&p, name, sizeof(name))) {
+		diag_error(cx->diags, n->loc, n->end, "D_PRAGMA_MALFORM",
+			   "malformed #pragma depends_on directive: expected class and name");
+		return;
+	}
+	if (!strcmp(kind, "library"))
+		lib_load(cx, 'f', name);
+	else if (strcmp(kind, "module") && strcmp(kind, "provider"))
+		diag_error(cx->diags, n->loc, n->end, "D_PRAGMA_INVAL",
+			   "invalid class \"%s\" in #pragma depends_on: library, module or provider", kind);
+}
+
+static void bind_pragma(struct bind_cx *cx, const struct node *n)
+{
+	const char *p = n->pragma.text;
+	char word[64], what[64];
+
+	if (!next_word(&p, word, sizeof(word)))
+		return;
+	if (!strcmp(word, "error")) {
+		while (*p == ' ' || *p == '\t')
+			p++;
+		diag_error(cx->diags, n->loc, n->end, "D_PRAGERR", "#pragma error: %s", p);
+		return;
+	}
+	if (strcmp(word, "D")) {
+		/* As C: pragmas of other tools are not ours to judge, "ident" and "line" among them. */
+		return;
+	}
+	if (!next_word(&p, what, sizeof(what)))
+		diag_error(cx->diags, n->loc, n->end, "D_PRAGMA_MALFORM", "malformed #pragma: expected a keyword after D");
+	else if (!strcmp(what, "option"))
+		pragma_option(cx, n, p);
+	else if (!strcmp(what, "depends_on"))
+		pragma_depends(cx, n, p);
+	else if (strcmp(what, "attributes") && strcmp(what, "binding") && strcmp(what, "error") &&
+		 strcmp(what, "ident") && strcmp(what, "line"))
+		diag_error(cx->diags, n->loc, n->end, "D_PRAGMA_INVAL", "invalid #pragma D %s", what);
+	else if (!strcmp(what, "error"))
+		diag_error(cx->diags, n->loc, n->end, "D_PRAGERR", "#pragma error:%s", p);
+}
+
+void bind_add(struct bind_cx *cx, struct node *top)
+{
+	struct bind_state *s = cx->state;
+	const struct source *src;
+
+	for (struct node *n = top; n; n = n->next) {
+		switch (n->kind) {
+		case D_CLAUSE:
+			src = source_of(cx->diags, n->loc);
+			if (src && src->kind == SOURCE_LIB)
+				diag_error(cx->diags, n->loc, n->end, "D_SYNTAX",
+					   "probe clauses are not permitted in a library");
+			else
+				vec_push(&s->clauses, n);
+			break;
+		case D_DECL:
+			bind_declaration(cx, n);
+			break;
+		case D_INLINE:
+			bind_inline(cx, n);
+			break;
+		case D_TRANSLATOR:
+			bind_translator(cx, n);
+			break;
+		case D_PRAGMA:
+			bind_pragma(cx, n);
+			break;
+		default:
+			break;     /* provider definitions describe somebody else's probes */
+		}
+	}
+}
+
+struct bound *bind_finish(struct bind_cx *cx)
+{
+	struct bind_state *s = cx->state;
+
+	type_set_strsize(cx->types, (uint32_t)opt_num(cx->options, OPT_STRSIZE));
+	s->out->nclauses = s->clauses.n;
+	for (uint32_t i = 0; i < s->clauses.n; i++)
+		bind_clause(cx, s->clauses.v[i], i);
+	aggs_check(cx);
+	return s->out;
+}

@@ -1,0 +1,385 @@
+/* Clauses: the probes they match, and one bound instance for all probes that hand over their arguments in one way. */
+#include "compile/bind/state.h"
+
+#include "base/glob.h"
+
+/* --- what a clause uses --- */
+
+static void scan_list(struct bind_cx *cx, const struct node *n, struct arg_use *use, int depth);
+
+static void scan_name(struct bind_cx *cx, const char *name, struct arg_use *use, int depth)
+{
+	struct inline_def *def;
+	int b = builtin_find(cx, name);
+
+	if (b >= BUILTIN_ARG0 && b <= BUILTIN_ARG9) {
+		use->plain |= 1u << (b - BUILTIN_ARG0);
+		return;
+	}
+	if (b >= 0 || depth > 32 || var_find(cx, SCOPE_NONE, name))
+		return;
+	def = inline_find(cx, name);
+	if (def && !is_lib_node(cx, def->node))
+		scan_list(cx, def->node->inl.value, use, depth + 1);
+}
+
+static void scan_node(struct bind_cx *cx, const struct node *n, struct arg_use *use, int depth)
+{
+	switch (n->kind) {
+	case N_IDENT:
+		if (n->ident.scope == SCOPE_NONE)
+			scan_name(cx, n->ident.name, use, depth);
+		break;
+	case N_INDEX:
+		if (n->e.a->kind == N_IDENT && n->e.a->ident.scope == SCOPE_NONE && !strcmp(n->e.a->ident.name, "args")) {
+			if (n->e.b && n->e.b->kind == N_INT && n->e.b->i.value < 16)
+				use->typed |= 1u << n->e.b->i.value;
+			else
+				use->typed |= 0xffff;
+		} else {
+			scan_list(cx, n->e.a, use, depth);
+		}
+		scan_list(cx, n->e.b, use, depth);
+		break;
+	case N_UNARY: case N_BINARY: case N_ASSIGN: case N_TERNARY: case N_COMMA: case N_SIZEOF: case N_STRINGOF:
+		scan_list(cx, n->e.a, use, depth);
+		scan_list(cx, n->e.b, use, depth);
+		scan_list(cx, n->e.c, use, depth);
+		break;
+	case N_CALL: scan_list(cx, n->call.args, use, depth); break;
+	case N_AGG: scan_list(cx, n->agg.keys, use, depth); break;
+	case N_MEMBER: case N_PMEMBER: scan_list(cx, n->member.a, use, depth); break;
+	case N_CAST: case N_XLATE: scan_list(cx, n->t.a, use, depth); break;
+	case S_EXPR: case S_BLOCK: scan_list(cx, n->block.body, use, depth); break;
+	case S_IF:
+		scan_list(cx, n->cond.cond, use, depth);
+		scan_list(cx, n->cond.then, use, depth);
+		scan_list(cx, n->cond.els, use, depth);
+		break;
+	default:
+		break;
+	}
+}
+
+static void scan_list(struct bind_cx *cx, const struct node *n, struct arg_use *use, int depth)
+{
+	for (; n; n = n->next)
+		scan_node(cx, n, use, depth);
+}
+
+/* --- probes --- */
+
+struct matching {
+	struct hash seen;             /* probe -> nothing: a probe two descriptions match fires once */
+	VEC(struct probe *) probes;
+	struct probe *unavailable;    /* the first of this description */
+	uint32_t available;           /* of this description */
+};
+
+static void found(void *arg, struct probe *p)
+{
+	struct matching *m = arg;
+	bool fresh;
+
+	if (p->unavailable) {
+		if (!m->unavailable)
+			m->unavailable = p;
+		return;
+	}
+	m->available++;
+	hash_put(&m->seen, &p, sizeof(p), &fresh);
+	if (fresh)
+		vec_push(&m->probes, p);
+}
+
+static void match(struct bind_cx *cx, struct matching *m, const struct pdesc *d)
+{
+	const struct probe_desc pd = { d->prov, d->mod, d->func, d->name };
+	struct probe *one = NULL;
+	struct err *err;
+	uint32_t n = 0;
+	char *why;
+
+	m->unavailable = NULL;
+	m->available = 0;
+	if (d->by_id) {
+		err = probe_by_id(cx->probes, d->id, &one);
+		if (one)
+			found(m, one);
+	} else {
+		err = probe_match(cx->probes, &pd, found, m, &n);
+	}
+	if (err) {
+		diag_error(cx->diags, d->loc, d->end, "D_PDESC_INVAL", "%s", err->text);
+		err_free(err);
+		return;
+	}
+	cx->state->out->matched += m->available;
+	if (m->available)
+		return;
+	if (m->unavailable) {
+		one = m->unavailable;
+		diag_error(cx->diags, d->loc, d->end, "D_PDESC_INVAL", "probe %s:%s:%s:%s cannot be enabled: %s", one->prov,
+			   one->mod, one->func, one->name, one->unavailable);
+		return;
+	}
+	if (opt_on(cx->options, OPT_ZDEFS))
+		return;
+	if (d->by_id) {
+		diag_error(cx->diags, d->loc, d->end, "D_PDESC_ZERO", "probe identifier %u does not match any probes", d->id);
+		return;
+	}
+	diag_error(cx->diags, d->loc, d->end, "D_PDESC_ZERO", "probe description %s:%s:%s:%s does not match any probes", pd.prov,
+		   pd.mod, pd.func, pd.name);
+	why = probe_explain(cx->probes, &pd);
+	if (why)
+		diag_note(cx->diags, d->loc, d->end, "%s", why);
+	free(why);
+}
+
+/* --- signatures --- */
+
+typedef VEC(char) bytes_t;
+
+static void put(bytes_t *b, const void *p, size_t n)
+{
+	vec_reserve(b, n);
+	memcpy(b->v + b->n, p, n);
+	b->n += (uint32_t)n;
+}
+
+static void put_text(bytes_t *to, const char *s)
+{
+	put(to, s ? s : "", (s ? strlen(s) : 0) + 1);
+}
+
+static void put_arg(bytes_t *to, const struct probe_arg *a)
+{
+	const int64_t words[] = {
+		a->source, a->value, a->type, a->usdt.size, a->usdt.mode, a->usdt.disp, a->usdt.base, a->usdt.index,
+		a->usdt.scale, a->usdt.reg_shift,
+	};
+
+	put(to, words, a->source == ARG_USDT ? sizeof(words) : 3 * sizeof(words[0]));
+	put_text(to, a->xlate);
+	put_text(to, a->expr);
+}
+
+/* Everything of the probe that the clause's code depends on. */
+static void signature(const struct probe *p, const struct probe_args *args, const struct arg_use *use, bytes_t *to)
+{
+	const int64_t words[] = { p->kind, p->thread_arg };
+
+	put(to, words, sizeof(words));
+	put_text(to, p->filter);
+	if (p->kind == ATTACH_SELF)
+		put_text(to, p->name);
+	for (int i = 0; i < 10; i++) {
+		if (use->plain & 1u << i)
+			put_arg(to, &args->arg[i]);
+	}
+	if (!use->typed)
+		return;
+	put(to, &args->known, sizeof(args->known));
+	put(to, &args->ntyped, sizeof(args->ntyped));
+	for (uint32_t i = 0; i < args->ntyped; i++) {
+		if (use->typed & 1u << i)
+			put_arg(to, &args->typed[i]);
+	}
+}
+
+struct group {
+	struct probe_args args;
+	VEC(struct probe *) probes;
+};
+typedef VEC(struct group *) groups_t;
+
+static bool group_probes(struct bind_cx *cx, const struct node *n, const struct matching *m, groups_t *groups)
+{
+	const struct arg_use *use = &cx->state->known_use;
+	struct hash by_key = { 0 };
+	bytes_t key = { 0 };
+	struct probe_args args;
+	struct err *err = NULL;
+
+	for (uint32_t i = 0; i < m->probes.n && !err; i++) {
+		struct probe *p = m->probes.v[i];
+		uint64_t *slot;
+		bool fresh;
+
+		memset(&args, 0, sizeof(args));
+		if (use->plain || use->typed)
+			err = probe_args(cx->probes, p, &args);
+		if (err)
+			break;
+		key.n = 0;
+		signature(p, &args, use, &key);
+		slot = hash_put(&by_key, key.v, key.n, &fresh);
+		if (fresh) {
+			struct group *g = arena_new(cx->arena, struct group);
+
+			g->args = args;
+			vec_push(groups, g);
+			*slot = groups->n - 1;
+		}
+		vec_push(&groups->v[*slot]->probes, p);
+	}
+	hash_fini(&by_key);
+	vec_fini(&key);
+	if (!err)
+		return true;
+	diag_error(cx->diags, n->loc, n->end, "D_PDESC_INVAL", "%s", err->text);
+	err_free(err);
+	return false;
+}
+
+/* --- trees --- */
+
+static void bind_statements(struct bind_cx *cx, struct node *list);
+
+static void bind_condition(struct bind_cx *cx, struct node *n, const char *what)
+{
+	bind_value(cx, n);
+	decay(cx, n);
+	if (!is_poison(n) && !is_scalar(cx, n))
+		bind_error(cx, n, "D_PRED_SCALAR", "%s must be of scalar type, not \"%s\"", what,
+			   n->type == T_DYN ? "dynamic" : type_text(cx, n->type));
+}
+
+/* Each branch follows what stands before the if; both come before what stands behind it. */
+static void bind_if(struct bind_cx *cx, struct node *n)
+{
+	struct flow *f = &cx->state->flow, before, then;
+
+	bind_condition(cx, n->cond.cond, "condition of if");
+	before = *f;
+	bind_statements(cx, n->cond.then);
+	then = *f;
+	*f = before;
+	bind_statements(cx, n->cond.els);
+	f->speculate |= then.speculate;
+	f->commit |= then.commit;
+	f->record |= then.record;
+}
+
+static void bind_statements(struct bind_cx *cx, struct node *list)
+{
+	for (struct node *n = list; n; n = n->next) {
+		switch (n->kind) {
+		case S_EXPR:
+			if (n->block.body)
+				bind_statement(cx, n->block.body);
+			break;
+		case S_BLOCK:
+			bind_statements(cx, n->block.body);
+			break;
+		case S_IF:
+			bind_if(cx, n);
+			break;
+		default:
+			bind_statement(cx, n);
+			break;
+		}
+	}
+}
+
+static struct node *clone_list(struct bind_cx *cx, const struct node *n)
+{
+	struct node *list = NULL, **tail = &list;
+
+	for (; n; n = n->next) {
+		*tail = node_clone(cx->arena, n);
+		(*tail)->next = NULL;
+		tail = &(*tail)->next;
+	}
+	return list;
+}
+
+static void add_filter(struct bind_cx *cx, struct bound_clause *c, const char *text, const struct node *at)
+{
+	struct node *f = bind_context_text(cx, text, at), *both;
+
+	if (!f || is_poison(f))
+		return;
+	if (!c->pred) {
+		c->pred = f;
+		return;
+	}
+	both = make_node(cx, N_BINARY, at);
+	both->op = OP_LAND;
+	both->e.a = f;
+	both->e.b = c->pred;
+	both->type = T_INT;
+	c->pred = both;
+}
+
+static void bind_instance(struct bind_cx *cx, const struct node *n, struct bound_clause *c)
+{
+	struct bind_state *s = cx->state;
+
+	s->clause = c;
+	memset(&s->flow, 0, sizeof(s->flow));
+	if (n->clause.pred) {
+		c->pred = node_clone(cx->arena, n->clause.pred);
+		bind_condition(cx, c->pred, "predicate result");
+	}
+	c->body = clone_list(cx, n->clause.body);
+	c->default_action = !c->body;
+	bind_statements(cx, c->body);
+	if (c->nprobes && c->probes[0]->filter)
+		add_filter(cx, c, c->probes[0]->filter, n->clause.pred ? n->clause.pred : n);
+	s->clause = NULL;
+}
+
+static struct bound_clause *new_instance(struct bind_cx *cx, const struct node *n, uint32_t index)
+{
+	struct bound_clause *c = arena_new(cx->arena, struct bound_clause);
+
+	c->loc = n->loc;
+	c->end = n->end;
+	c->index = index;
+	c->thread_arg = -1;
+	return c;
+}
+
+void bind_clause(struct bind_cx *cx, const struct node *n, uint32_t index)
+{
+	struct bind_state *s = cx->state;
+	struct matching m = { 0 };
+	groups_t groups = { 0 };
+	uint32_t errors;
+
+	for (const struct pdesc *d = n->clause.pdescs; d; d = d->next)
+		match(cx, &m, d);
+	memset(&s->known_use, 0, sizeof(s->known_use));
+	scan_list(cx, n->clause.pred, &s->known_use, 0);
+	scan_list(cx, n->clause.body, &s->known_use, 0);
+	group_probes(cx, n, &m, &groups);
+	if (!groups.n) {
+		/* for the errors in it and for the variables that other clauses may use */
+		s->dry = true;
+		bind_instance(cx, n, new_instance(cx, n, index));
+		s->dry = false;
+	}
+	errors = cx->diags->errors;
+	for (uint32_t i = 0; i < groups.n; i++) {
+		struct group *g = groups.v[i];
+		struct bound_clause *c = new_instance(cx, n, index);
+
+		c->nprobes = g->probes.n;
+		c->probes = arena_array(cx->arena, struct probe *, g->probes.n);
+		memcpy(c->probes, g->probes.v, g->probes.n * sizeof(*c->probes));
+		vec_fini(&g->probes);
+		c->args = g->args;
+		c->attach = c->probes[0]->kind;
+		c->thread_arg = c->probes[0]->thread_arg;
+		/* An error in one instance is an error in most: once is enough. */
+		if (cx->diags->errors != errors)
+			continue;
+		bind_instance(cx, n, c);
+		vec_push(&s->out->clauses, c);
+	}
+	vec_fini(&groups);
+	vec_fini(&m.probes);
+	hash_fini(&m.seen);
+}

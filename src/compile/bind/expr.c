@@ -1,0 +1,766 @@
+/* Types of expressions and the conversions C and D ask for. */
+#include "compile/bind/state.h"
+
+/* --- conversions --- */
+
+bool is_integer(struct bind_cx *cx, const struct node *n)
+{
+	return !is_xlated(n) && type_is_integer(cx->types, n->type);
+}
+
+bool is_scalar(struct bind_cx *cx, const struct node *n)
+{
+	return !is_xlated(n) && type_is_scalar(cx->types, n->type);
+}
+
+static bool is_string(struct bind_cx *cx, const struct node *n)
+{
+	return type_is_string(cx->types, n->type);
+}
+
+static bool is_pointer(struct bind_cx *cx, const struct node *n)
+{
+	return !is_xlated(n) && type_is_pointer(cx->types, n->type);
+}
+
+static enum type_kind kind_of(struct bind_cx *cx, type_id t)
+{
+	return type_kind(cx->types, type_strip(cx->types, t));
+}
+
+bool is_string_like(struct bind_cx *cx, const struct node *n)
+{
+	return !is_xlated(n) && (is_string(cx, n) || type_is_char_array(cx->types, n->type) ||
+				 type_is_char_pointer(cx->types, n->type));
+}
+
+bool to_string(struct bind_cx *cx, struct node *n)
+{
+	struct node *inner;
+
+	if (is_poison(n) || is_string(cx, n))
+		return true;
+	if (!is_string_like(cx, n))
+		return false;
+	inner = make_node(cx, N_STRINGOF, n);
+	replace_node(inner, n);
+	inner->next = NULL;
+	n->kind = N_STRINGOF;
+	n->op = OP_NONE;
+	n->e.a = inner;
+	n->e.b = n->e.c = NULL;
+	n->type = T_STRING;
+	n->lvalue = n->constant = false;
+	n->id = NULL;
+	n->selected = NULL;
+	n->aux = NULL;
+	return true;
+}
+
+void cast_to(struct bind_cx *cx, struct node *n, type_id t)
+{
+	struct node *inner;
+
+	if (is_poison(n) || n->type == t)
+		return;
+	if (is_const(n) && type_is_scalar(cx->types, t)) {
+		set_int(cx, n, n->i.value, t);
+		return;
+	}
+	inner = make_node(cx, N_CAST, n);
+	replace_node(inner, n);
+	inner->next = NULL;
+	n->kind = N_CAST;
+	n->op = OP_NONE;
+	n->t.type = NULL;
+	n->t.member = NULL;
+	n->t.a = inner;
+	n->type = t;
+	n->lvalue = n->constant = false;
+	n->id = NULL;
+	n->selected = NULL;
+	n->aux = NULL;
+}
+
+/* Only where the value would change: between types of one size and sign nothing is to be done. */
+static void cast_value(struct bind_cx *cx, struct node *n, type_id t)
+{
+	struct type_graph *g = cx->types;
+
+	if (!is_poison(n) && n->type != t && type_strip(g, n->type) == type_strip(g, t)) {
+		if (is_const(n))
+			n->type = t;
+		return;
+	}
+	cast_to(cx, n, t);
+}
+
+void decay(struct bind_cx *cx, struct node *n)
+{
+	type_id t = type_strip(cx->types, n->type);
+
+	if (!is_xlated(n) && type_kind(cx->types, t) == TYPE_ARRAY)
+		cast_to(cx, n, type_new_pointer(cx->types, type_ref(cx->types, t)));
+	else if (!is_xlated(n) && type_kind(cx->types, t) == TYPE_FUNC)
+		cast_to(cx, n, type_new_pointer(cx->types, t));
+}
+
+struct node *int_node(struct bind_cx *cx, const struct node *at, uint64_t value, type_id t)
+{
+	struct node *n = make_node(cx, N_INT, at);
+
+	set_int(cx, n, value, t);
+	return n;
+}
+
+type_id promote(struct bind_cx *cx, type_id t)
+{
+	type_id s = type_strip(cx->types, t);
+
+	if (type_kind(cx->types, s) == TYPE_ENUM)
+		return type_size(cx->types, s) > 4 ? T_LONG : type_is_signed(cx->types, s) ? T_INT : T_UINT;
+	return type_size(cx->types, s) < 4 ? T_INT : s;
+}
+
+type_id common_type(struct bind_cx *cx, type_id a, type_id b)
+{
+	struct type_graph *g = cx->types;
+	type_id pa = promote(cx, a), pb = promote(cx, b);
+	uint64_t sa = type_size(g, pa), sb = type_size(g, pb);
+
+	if (pa == pb)
+		return pa;
+	if (sa != sb)
+		return sa > sb ? pa : pb;
+	return type_is_signed(g, pa) ? pb : pa;
+}
+
+static type_id pointee(struct bind_cx *cx, type_id t)
+{
+	return type_strip(cx->types, type_ref(cx->types, type_strip(cx->types, t)));
+}
+
+/* Pointers to the same thing, to void, or the constant 0. */
+bool pointers_compatible(struct bind_cx *cx, const struct node *a, const struct node *b)
+{
+	bool pa = is_pointer(cx, a), pb = is_pointer(cx, b);
+	type_id ra, rb;
+
+	if (!pa && !pb)
+		return false;
+	if (!pa)
+		return is_integer(cx, a) && is_const(a) && !a->i.value;
+	if (!pb)
+		return is_integer(cx, b) && is_const(b) && !b->i.value;
+	ra = pointee(cx, a->type);
+	rb = pointee(cx, b->type);
+	return ra == T_VOID || rb == T_VOID || type_same(cx->types, ra, rb);
+}
+
+bool convert(struct bind_cx *cx, struct node *n, type_id t)
+{
+	struct type_graph *g = cx->types;
+	struct node as_target = { .kind = N_CAST, .type = t };
+
+	if (is_poison(n))
+		return true;
+	if (is_xlated(n) || n->type == T_DYN || n->type == T_VOID)
+		return false;
+	if (type_is_string(g, t))
+		return to_string(cx, n);
+	decay(cx, n);
+	if (type_is_integer(g, t) && is_integer(cx, n)) {
+		cast_value(cx, n, t);
+		return true;
+	}
+	if (type_is_pointer(g, t) && pointers_compatible(cx, n, &as_target)) {
+		cast_value(cx, n, t);
+		return true;
+	}
+	return kind_of(cx, t) != TYPE_VOID && !type_is_scalar(g, t) && type_same(g, n->type, t);
+}
+
+/* --- errors that several operators share --- */
+
+static const char *op_text(enum op op)
+{
+	static const char *const unary[] = { "-", "+", "!", "~", "*", "&", "++", "--", "++", "--" };
+
+	return op < OP_NEG ? op_name(op) : unary[op - OP_NEG];
+}
+
+/* An operand of that kind can never stand: says so and poisons n. */
+static bool bad_operand(struct bind_cx *cx, struct node *n, const struct node *a, const char *op)
+{
+	if (is_poison(a)) {
+		poison(n);
+		return true;
+	}
+	if (is_xlated(a)) {
+		bind_error(cx, n, "D_OP_DYN", "operator %s cannot be applied to a translated value of type \"%s\": "
+			   "only its members can be used", op, type_text(cx, a->type));
+		return true;
+	}
+	if (a->type == T_DYN) {
+		bind_error(cx, n, "D_OP_DYN", "operator %s cannot be applied to a value of dynamic type", op);
+		return true;
+	}
+	return false;
+}
+
+static void incompatible(struct bind_cx *cx, struct node *n, const char *op, const struct node *a, const struct node *b)
+{
+	bind_error(cx, n, "D_OP_INCOMPAT", "operands have incompatible types: \"%s\" %s \"%s\"",
+		   type_text(cx, a->type), op, type_text(cx, b->type));
+}
+
+/* --- operators --- */
+
+static void bind_addrof(struct bind_cx *cx, struct node *n)
+{
+	struct node *a = n->e.a, *root = a;
+
+	bind_expr(cx, a);
+	if (bad_operand(cx, n, a, "&"))
+		return;
+	while (root->kind == N_MEMBER)
+		root = root->member.a;
+	if (a->kind == N_MEMBER || a->kind == N_PMEMBER) {
+		if (a->selected->bit_size) {
+			bind_error(cx, n, "D_ADDROF_BITFIELD", "cannot take address of bit-field: %s", a->member.name);
+			return;
+		}
+	}
+	if (root->id && (root->id->kind == IDENT_VAR || root->id->kind == IDENT_BUILTIN)) {
+		bind_error(cx, n, "D_ADDROF_VAR", "cannot take address of variable: %s",
+			   root->id->kind == IDENT_VAR ? root->id->var->name : builtin_table[root->id->builtin].name);
+		return;
+	}
+	if (!a->lvalue) {
+		bind_error(cx, n, "D_ADDROF_LVAL", "unary & must be applied to an lvalue");
+		return;
+	}
+	n->type = type_new_pointer(cx->types, a->type);
+}
+
+static void bind_deref(struct bind_cx *cx, struct node *n)
+{
+	struct node *a = n->e.a;
+	type_id ref;
+
+	bind_expr(cx, a);
+	if (is_xlated(a) && type_is_pointer(cx->types, a->type)) {
+		type_id t = type_ref(cx->types, type_strip(cx->types, a->type));
+
+		replace_node(n, a);
+		n->type = t;
+		return;
+	}
+	if (bad_operand(cx, n, a, "*"))
+		return;
+	decay(cx, a);
+	if (!is_pointer(cx, a)) {
+		bind_error(cx, n, "D_DEREF_NONPTR", "cannot dereference non-pointer type \"%s\"", type_text(cx, a->type));
+		return;
+	}
+	ref = type_ref(cx->types, type_strip(cx->types, a->type));
+	if (kind_of(cx, ref) == TYPE_VOID) {
+		bind_error(cx, n, "D_DEREF_VOID", "cannot dereference pointer to void");
+		return;
+	}
+	if (kind_of(cx, ref) == TYPE_FUNC) {
+		bind_error(cx, n, "D_DEREF_FUNC", "cannot dereference pointer to function");
+		return;
+	}
+	n->type = ref;
+	n->lvalue = true;
+}
+
+static void bind_unary(struct bind_cx *cx, struct node *n)
+{
+	struct node *a = n->e.a;
+
+	switch (n->op) {
+	case OP_ADDROF:
+		bind_addrof(cx, n);
+		return;
+	case OP_DEREF:
+		bind_deref(cx, n);
+		return;
+	case OP_PREINC: case OP_PREDEC: case OP_POSTINC: case OP_POSTDEC:
+		bind_incdec(cx, n);
+		return;
+	default:
+		break;
+	}
+	bind_expr(cx, a);
+	if (bad_operand(cx, n, a, op_text(n->op)))
+		return;
+	if (n->op == OP_LNOT) {
+		decay(cx, a);
+		if (!is_scalar(cx, a)) {
+			bind_error(cx, n, "D_OP_SCALAR", "operator ! requires operands of scalar type, not \"%s\"",
+				   type_text(cx, a->type));
+			return;
+		}
+		n->type = T_INT;
+	} else {
+		if (!is_integer(cx, a)) {
+			bind_error(cx, n, "D_OP_INT", "operator %s requires operands of integral type, not \"%s\"",
+				   op_text(n->op), type_text(cx, a->type));
+			return;
+		}
+		cast_value(cx, a, promote(cx, a->type));
+		n->type = type_strip(cx->types, a->type);
+	}
+	fold(cx, n);
+}
+
+/* i * size as a 64-bit integer. */
+static struct node *scaled(struct bind_cx *cx, struct node *i, uint64_t size)
+{
+	struct node *n;
+
+	cast_value(cx, i, type_is_signed(cx->types, i->type) || type_size(cx->types, i->type) < 8 ? T_LONG : T_ULONG);
+	if (size == 1)
+		return i;
+	n = make_node(cx, N_BINARY, i);
+	n->op = OP_MUL;
+	n->e.a = i;
+	n->e.b = int_node(cx, i, size, i->type);
+	n->type = i->type;
+	fold(cx, n);
+	return n;
+}
+
+/* Size of what t points to, 0 when it has none. GNU C's 1 for void. */
+static uint64_t step_size(struct bind_cx *cx, type_id t)
+{
+	type_id ref = pointee(cx, t);
+
+	return ref == T_VOID ? 1 : type_size(cx->types, ref);
+}
+
+static void bind_pointer_arith(struct bind_cx *cx, struct node *n)
+{
+	struct node *a = n->e.a, *b = n->e.b, *t;
+	uint64_t size = step_size(cx, is_pointer(cx, a) ? a->type : b->type);
+
+	if (!size) {
+		bind_error(cx, n, "D_OP_INCOMPLETE", "operator %s requires pointers to a complete type", op_text(n->op));
+		return;
+	}
+	if (is_pointer(cx, a) && is_pointer(cx, b)) {
+		if (n->op != OP_SUB || !pointers_compatible(cx, a, b)) {
+			incompatible(cx, n, op_text(n->op), a, b);
+			return;
+		}
+		cast_to(cx, a, T_LONG);
+		cast_to(cx, b, T_LONG);
+		n->type = T_LONG;
+		if (size > 1) {
+			t = make_node(cx, N_BINARY, n);
+			replace_node(t, n);
+			t->next = NULL;
+			n->op = OP_DIV;
+			n->e.a = t;
+			n->e.b = int_node(cx, n, size, T_LONG);
+		}
+		return;
+	}
+	if (is_pointer(cx, b) && n->op == OP_ADD && is_integer(cx, a)) {
+		n->e.a = b;
+		n->e.b = a;
+		a = n->e.a;
+		b = n->e.b;
+	}
+	if (!is_pointer(cx, a) || !is_integer(cx, b)) {
+		incompatible(cx, n, op_text(n->op), n->e.a, n->e.b);
+		return;
+	}
+	n->e.b = scaled(cx, b, size);
+	n->type = a->type;
+}
+
+static void bind_relational(struct bind_cx *cx, struct node *n)
+{
+	struct node *a = n->e.a, *b = n->e.b;
+	type_id t;
+
+	if (is_string(cx, a) || is_string(cx, b)) {
+		if (!is_string_like(cx, a) || !is_string_like(cx, b)) {
+			incompatible(cx, n, op_text(n->op), a, b);
+			return;
+		}
+		to_string(cx, a);
+		to_string(cx, b);
+		n->type = T_INT;
+		return;
+	}
+	decay(cx, a);
+	decay(cx, b);
+	if (is_integer(cx, a) && is_integer(cx, b)) {
+		t = common_type(cx, a->type, b->type);
+		cast_value(cx, a, t);
+		cast_value(cx, b, t);
+	} else if (pointers_compatible(cx, a, b)) {
+		/* as addresses: unsigned */
+		if (!is_pointer(cx, a))
+			cast_to(cx, a, b->type);
+		if (!is_pointer(cx, b))
+			cast_to(cx, b, a->type);
+	} else {
+		incompatible(cx, n, op_text(n->op), a, b);
+		return;
+	}
+	n->type = T_INT;
+	fold(cx, n);
+}
+
+static void bind_logical(struct bind_cx *cx, struct node *n)
+{
+	struct node *ab[2] = { n->e.a, n->e.b };
+
+	for (int i = 0; i < 2; i++) {
+		decay(cx, ab[i]);
+		if (!is_scalar(cx, ab[i])) {
+			bind_error(cx, n, "D_OP_SCALAR", "operator %s requires operands of scalar type, not \"%s\"",
+				   op_text(n->op), type_text(cx, ab[i]->type));
+			return;
+		}
+	}
+	n->type = T_INT;
+	fold(cx, n);
+}
+
+static void bind_binary(struct bind_cx *cx, struct node *n)
+{
+	struct node *a = n->e.a, *b = n->e.b;
+	const char *op = op_text(n->op);
+	type_id t;
+
+	bind_expr(cx, a);
+	bind_expr(cx, b);
+	if (bad_operand(cx, n, a, op) || bad_operand(cx, n, b, op))
+		return;
+	switch (n->op) {
+	case OP_LAND: case OP_LOR: case OP_LXOR:
+		bind_logical(cx, n);
+		return;
+	case OP_EQ: case OP_NE: case OP_LT: case OP_LE: case OP_GT: case OP_GE:
+		bind_relational(cx, n);
+		return;
+	case OP_ADD: case OP_SUB:
+		decay(cx, a);
+		decay(cx, b);
+		if (is_pointer(cx, a) || is_pointer(cx, b)) {
+			bind_pointer_arith(cx, n);
+			return;
+		}
+		break;
+	default:
+		break;
+	}
+	if (!is_integer(cx, a) || !is_integer(cx, b)) {
+		bool arith = n->op == OP_ADD || n->op == OP_SUB || n->op == OP_MUL || n->op == OP_DIV;
+
+		bind_error(cx, n, arith ? "D_OP_ARITH" : "D_OP_INT", "operator %s requires operands of %s type, not \"%s\"",
+			   op, arith ? "arithmetic" : "integral",
+			   type_text(cx, is_integer(cx, a) ? b->type : a->type));
+		return;
+	}
+	if (n->op == OP_SHL || n->op == OP_SHR) {
+		cast_value(cx, a, promote(cx, a->type));
+		cast_value(cx, b, promote(cx, b->type));
+	} else {
+		t = common_type(cx, a->type, b->type);
+		cast_value(cx, a, t);
+		cast_value(cx, b, t);
+	}
+	n->type = type_strip(cx->types, a->type);
+	fold(cx, n);
+}
+
+static void bind_ternary(struct bind_cx *cx, struct node *n)
+{
+	struct node *c = n->e.a, *a = n->e.b, *b = n->e.c;
+	type_id t;
+
+	bind_expr(cx, c);
+	bind_expr(cx, a);
+	bind_expr(cx, b);
+	if (bad_operand(cx, n, c, "?:") || bad_operand(cx, n, a, "?:") || bad_operand(cx, n, b, "?:"))
+		return;
+	decay(cx, c);
+	if (!is_scalar(cx, c)) {
+		bind_error(cx, n, "D_OP_SCALAR", "operator ?: expression must be of scalar type, not \"%s\"",
+			   type_text(cx, c->type));
+		return;
+	}
+	if (is_string_like(cx, a) && is_string_like(cx, b) &&
+	    (!is_pointer(cx, a) || !is_pointer(cx, b))) {
+		to_string(cx, a);
+		to_string(cx, b);
+		n->type = T_STRING;
+		fold(cx, n);
+		return;
+	}
+	decay(cx, a);
+	decay(cx, b);
+	if (is_integer(cx, a) && is_integer(cx, b)) {
+		t = common_type(cx, a->type, b->type);
+		cast_value(cx, a, t);
+		cast_value(cx, b, t);
+		n->type = t;
+	} else if (pointers_compatible(cx, a, b)) {
+		t = !is_pointer(cx, a) || (is_pointer(cx, b) && pointee(cx, a->type) == T_VOID) ? b->type : a->type;
+		cast_value(cx, a, t);
+		cast_value(cx, b, t);
+		n->type = t;
+	} else {
+		bind_error(cx, n, "D_OP_INCOMPAT", "operator ?: operands must be of compatible types: \"%s\" and \"%s\"",
+			   type_text(cx, a->type), type_text(cx, b->type));
+		return;
+	}
+	fold(cx, n);
+}
+
+static void bind_cast(struct bind_cx *cx, struct node *n)
+{
+	struct node *a = n->t.a;
+	type_id t = bind_decl_type(cx, n->t.type);
+	enum type_kind k = kind_of(cx, t);
+
+	bind_expr(cx, a);
+	if (bad_operand(cx, n, a, "cast"))
+		return;
+	if (type_is_string(cx->types, t)) {
+		n->kind = N_STRINGOF;
+		memset(&n->e, 0, sizeof(n->e));
+		n->e.a = a;
+		if (is_string(cx, a)) {
+			replace_node(n, a);
+			return;
+		}
+		decay(cx, a);
+		if (!is_string_like(cx, a) && !is_scalar(cx, a)) {
+			bind_error(cx, n, "D_CAST_INVAL", "invalid cast expression: \"%s\" to a type of \"string\"",
+				   type_text(cx, a->type));
+			return;
+		}
+		n->type = T_STRING;
+		return;
+	}
+	decay(cx, a);
+	/* A string's address is not a thing D shows, but (int)"" is no more absurd in DTrace. */
+	if ((k != TYPE_VOID && !type_is_scalar(cx->types, t)) || (k != TYPE_VOID && !is_scalar(cx, a))) {
+		bind_error(cx, n, "D_CAST_INVAL", "invalid cast expression: \"%s\" to a type of \"%s\"",
+			   type_text(cx, a->type), type_text(cx, t));
+		return;
+	}
+	if (k == TYPE_VOID) {
+		replace_node(n, a);      /* (void)x: x is not used anyway */
+		return;
+	}
+	n->type = t;
+	n->t.type = NULL;
+	fold(cx, n);
+}
+
+static void bind_stringof(struct bind_cx *cx, struct node *n)
+{
+	struct node *a = n->e.a;
+
+	bind_expr(cx, a);
+	if (bad_operand(cx, n, a, "stringof"))
+		return;
+	if (is_string(cx, a)) {
+		replace_node(n, a);
+		return;
+	}
+	if (!type_is_char_array(cx->types, a->type)) {
+		decay(cx, a);
+		if (!is_scalar(cx, a)) {
+			bind_error(cx, n, "D_STRINGOF_TYPE", "cannot apply stringof to a value of type \"%s\"",
+				   type_text(cx, a->type));
+			return;
+		}
+	}
+	n->type = T_STRING;
+}
+
+static void bind_member(struct bind_cx *cx, struct node *n)
+{
+	struct node *a = n->member.a;
+	bool arrow = n->kind == N_PMEMBER;
+	struct type_member m;
+	type_id t;
+
+	bind_expr(cx, a);
+	if (is_xlated(a)) {
+		xlate_member(cx, n);
+		return;
+	}
+	if (bad_operand(cx, n, a, arrow ? "->" : "."))
+		return;
+	if (arrow) {
+		decay(cx, a);
+		if (!is_pointer(cx, a)) {
+			bind_error(cx, n, "D_OP_PTR", "operator -> must be applied to a pointer, not \"%s\"",
+				   type_text(cx, a->type));
+			return;
+		}
+		t = pointee(cx, a->type);
+	} else {
+		t = type_strip(cx->types, a->type);
+	}
+	if (!type_is_sou(cx->types, t)) {
+		bind_error(cx, n, "D_OP_SOU", "operator %s cannot be applied to %s \"%s\"; must be applied to a struct or union%s",
+			   arrow ? "->" : ".", arrow ? "pointer" : "type", type_text(cx, a->type),
+			   !arrow && is_pointer(cx, a) ? " (did you mean ->?)" : "");
+		return;
+	}
+	if (!type_find_member(cx->types, t, n->member.name, &m)) {
+		if (!type_is_complete(cx->types, t)) {
+			bind_error(cx, n, "D_OP_INCOMPLETE", "operator %s cannot be applied to a forward declaration: no %s "
+				   "definition is available%s%s", arrow ? "->" : ".", type_text(cx, t),
+				   type_kernel_err(cx->types) ? ": " : "",
+				   type_kernel_err(cx->types) ? type_kernel_err(cx->types) : "");
+			return;
+		}
+
+		struct nearest near = { .word = n->member.name };
+		uint32_t count = 0;
+		const struct type_member *all = type_members(cx->types, t, &count);
+
+		for (uint32_t i = 0; i < count; i++)
+			nearest_offer(&near, all[i].name);
+		bind_error(cx, n, "D_TYPE_MEMBER", "%s is not a member of %s%s%s%s", near.word, type_text(cx, t),
+			   near.name ? " (did you mean " : "", near.name ? near.name : "", near.name ? "?)" : "");
+		return;
+	}
+	n->selected = arena_new(cx->arena, struct bind_member);
+	n->selected->bit_offset = m.bit_offset;
+	n->selected->bit_size = m.bit_size;
+	n->selected->type = m.type;
+	n->type = m.type;
+	n->lvalue = arrow || a->lvalue;
+}
+
+static void bind_sizeof(struct bind_cx *cx, struct node *n)
+{
+	type_id t;
+
+	if (n->kind == N_SIZEOF_TYPE) {
+		t = bind_decl_type(cx, n->t.type);
+	} else {
+		struct node *a = n->e.a;
+
+		if (a->kind == N_IDENT && a->ident.scope == SCOPE_NONE && ident_is_new(cx, a) &&
+		    type_lookup(cx->types, NULL, TYPE_TYPEDEF, a->ident.name, &t)) {
+			set_int(cx, n, type_size(cx->types, t), T_ULONG);
+			return;
+		}
+		bind_expr(cx, a);
+		if (is_poison(a)) {
+			poison(n);
+			return;
+		}
+		if ((a->kind == N_MEMBER || a->kind == N_PMEMBER) && a->selected->bit_size) {
+			bind_error(cx, n, "D_SIZEOF_BITFIELD", "cannot apply sizeof to a bit-field");
+			return;
+		}
+		t = a->type;
+	}
+	if (kind_of(cx, t) == TYPE_VOID || kind_of(cx, t) == TYPE_DYN || !type_size(cx->types, t)) {
+		bind_error(cx, n, "D_SIZEOF_TYPE", "cannot apply sizeof to an operand of type \"%s\"", type_text(cx, t));
+		return;
+	}
+	set_int(cx, n, type_size(cx->types, t), T_ULONG);
+}
+
+static void bind_offsetof(struct bind_cx *cx, struct node *n)
+{
+	type_id t = type_strip(cx->types, bind_decl_type(cx, n->t.type));
+	struct type_member m;
+
+	if (!type_is_sou(cx->types, t))
+		bind_error(cx, n, "D_OFFSETOF_TYPE", "offsetof operand must be a struct or union type, not \"%s\"",
+			   type_text(cx, t));
+	else if (!type_find_member(cx->types, t, n->t.member, &m))
+		bind_error(cx, n, "D_TYPE_MEMBER", "%s is not a member of %s", n->t.member, type_text(cx, t));
+	else if (m.bit_size)
+		bind_error(cx, n, "D_OFFSETOF_BITFIELD", "cannot take offset of a bit-field: %s", n->t.member);
+	else
+		set_int(cx, n, m.bit_offset / 8, T_ULONG);
+}
+
+static void bind_comma(struct bind_cx *cx, struct node *n)
+{
+	bind_expr(cx, n->e.a);
+	bind_expr(cx, n->e.b);
+	if (is_poison(n->e.a) || bad_operand(cx, n, n->e.b, ",")) {
+		poison(n);
+		return;
+	}
+	if (is_xlated(n->e.a)) {
+		replace_node(n, n->e.b);
+		return;
+	}
+	n->type = n->e.b->type;
+}
+
+void bind_expr(struct bind_cx *cx, struct node *n)
+{
+	struct bind_state *s = cx->state;
+
+	if (++s->depth > MAX_DEPTH || ++s->nodes > MAX_NODES) {
+		if (s->nodes <= MAX_NODES + 1 || s->depth > MAX_DEPTH)
+			diag_error(cx->diags, n->loc, n->end, "D_UNKNOWN", "expression is too large once its inlines and "
+				   "translators are expanded");
+		s->nodes = MAX_NODES + 2;
+		poison(n);
+		s->depth--;
+		return;
+	}
+	switch (n->kind) {
+	case N_INT: bind_int(cx, n); break;
+	case N_STR: n->type = T_STRING; break;
+	case N_IDENT: bind_ident(cx, n); break;
+	case N_EXTERN: bind_extern(cx, n); break;
+	case N_AGG:
+		bind_error(cx, n, "D_AGG_NULL", "aggregation @%s cannot be read: only aggregation actions take one", n->agg.name);
+		break;
+	case N_INDEX: bind_index(cx, n); break;
+	case N_CALL: bind_call(cx, n); break;
+	case N_MEMBER:
+	case N_PMEMBER: bind_member(cx, n); break;
+	case N_UNARY: bind_unary(cx, n); break;
+	case N_BINARY: bind_binary(cx, n); break;
+	case N_ASSIGN: bind_assign(cx, n); break;
+	case N_TERNARY: bind_ternary(cx, n); break;
+	case N_COMMA: bind_comma(cx, n); break;
+	case N_CAST: bind_cast(cx, n); break;
+	case N_SIZEOF:
+	case N_SIZEOF_TYPE: bind_sizeof(cx, n); break;
+	case N_OFFSETOF: bind_offsetof(cx, n); break;
+	case N_STRINGOF: bind_stringof(cx, n); break;
+	case N_XLATE: bind_xlate(cx, n); break;
+	default:
+		bind_error(cx, n, "D_UNKNOWN", "not an expression");
+		break;
+	}
+	s->depth--;
+}
+
+void bind_value(struct bind_cx *cx, struct node *n)
+{
+	bind_expr(cx, n);
+	if (is_poison(n))
+		return;
+	if (is_xlated(n))
+		bind_error(cx, n, "D_OP_DYN", "a translated value of type \"%s\" cannot be used as a whole: use its members",
+			   type_text(cx, n->type));
+	else if (n->type == T_VOID)
+		bind_error(cx, n, "D_OP_ACT", "a value of type void cannot be used");
+}

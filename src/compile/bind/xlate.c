@@ -1,0 +1,206 @@
+/* Translators: kernel structures seen as the structures of DTrace's documentation. */
+#include "compile/bind/state.h"
+
+static bool is_qualifier(enum type_kind k)
+{
+	return k == TYPE_CONST || k == TYPE_VOLATILE || k == TYPE_RESTRICT;
+}
+
+/* Same type whatever typedefs and qualifiers say, behind pointers too. */
+static bool same_loose(struct type_graph *g, type_id a, type_id b)
+{
+	for (;;) {
+		a = type_strip(g, a);
+		b = type_strip(g, b);
+		if (type_kind(g, a) != TYPE_POINTER || type_kind(g, b) != TYPE_POINTER)
+			return type_same(g, a, b);
+		a = type_ref(g, a);
+		b = type_ref(g, b);
+	}
+}
+
+static const struct node *find_conversion(const struct xlator *x, const char *name)
+{
+	for (const struct node *m = x->node->xlator.members; m; m = m->next) {
+		if (!strcmp(m->e.a->ident.name, name))
+			return m;
+	}
+	return NULL;
+}
+
+void bind_translator(struct bind_cx *cx, const struct node *n)
+{
+	struct bind_state *s = cx->state;
+	type_id out = type_strip(cx->types, bind_decl_type(cx, n->xlator.out));
+	type_id in = bind_decl_type(cx, n->xlator.in);
+	struct type_member tm;
+	struct xlator *x;
+
+	if (!type_is_sou(cx->types, out)) {
+		diag_error(cx->diags, n->loc, n->end, "D_XLATE_SOU", "translator output type must be a struct or union, "
+			   "not \"%s\"", type_text(cx, out));
+		return;
+	}
+	for (uint32_t i = 0; i < s->xlators.n; i++) {
+		if (type_same(cx->types, s->xlators.v[i]->out, out) && same_loose(cx->types, s->xlators.v[i]->in, in)) {
+			if (!is_lib_node(cx, n))
+				diag_error(cx->diags, n->loc, n->end, "D_XLATE_REDECL",
+					   "translator from %s to %s has already been declared", type_text(cx, in),
+					   type_text(cx, out));
+			return;
+		}
+	}
+	x = arena_new(cx->arena, struct xlator);
+	x->node = n;
+	x->out = out;
+	x->in = in;
+	x->in_name = n->xlator.in->name;
+	for (const struct node *m = n->xlator.members; m; m = m->next) {
+		if (!type_find_member(cx->types, out, m->e.a->ident.name, &tm))
+			diag_error(cx->diags, m->loc, m->end, "D_XLATE_MEMB", "translator member %s is not a member of %s",
+				   m->e.a->ident.name, type_text(cx, out));
+		else if (find_conversion(x, m->e.a->ident.name) != m)
+			diag_error(cx->diags, m->loc, m->end, "D_XLATE_REDECL", "translator member %s is defined twice",
+				   m->e.a->ident.name);
+	}
+	vec_push(&s->xlators, x);
+}
+
+/* Exact first; then any integer for an integer, and a pointer for a void pointer. */
+static struct xlator *find(struct bind_cx *cx, type_id out, type_id in)
+{
+	struct bind_state *s = cx->state;
+	struct type_graph *g = cx->types;
+	struct xlator *near = NULL;
+
+	for (uint32_t i = 0; i < s->xlators.n; i++) {
+		struct xlator *x = s->xlators.v[i];
+
+		if (!type_same(g, x->out, out))
+			continue;
+		if (same_loose(g, x->in, in))
+			return x;
+		if ((type_is_integer(g, x->in) && type_is_integer(g, in)) ||
+		    (type_is_pointer(g, x->in) && type_is_pointer(g, in) &&
+		     type_strip(g, type_ref(g, type_strip(g, in))) == T_VOID))
+			near = near ? near : x;
+	}
+	return near;
+}
+
+struct xlator *xlator_find(struct bind_cx *cx, type_id out, type_id in)
+{
+	struct xlator *x;
+	type_id t = out;
+
+	out = type_strip(cx->types, out);
+	if (type_is_pointer(cx->types, out)) {
+		t = type_ref(cx->types, out);
+		out = type_strip(cx->types, t);
+	}
+	x = find(cx, out, in);
+	if (x)
+		return x;
+	while (is_qualifier(type_kind(cx->types, t)))
+		t = type_ref(cx->types, t);
+	return lib_load(cx, 'x', type_tag(cx->types, t)) ? find(cx, out, in) : NULL;
+}
+
+void make_xlated(struct bind_cx *cx, struct node *n, type_id out, struct node *native)
+{
+	struct xlator *x = xlator_find(cx, out, native->type);
+
+	if (!x) {
+		bind_error(cx, n, "D_XLATE_NONE", "translator does not exist from \"%s\" to \"%s\"",
+			   type_text(cx, native->type), type_text(cx, out));
+		return;
+	}
+	decay(cx, native);
+	cast_to(cx, native, x->in);
+	n->kind = N_XLATE;
+	n->op = OP_NONE;
+	n->t.type = NULL;
+	n->t.member = NULL;
+	n->t.a = native;
+	n->type = out;
+	n->lvalue = n->constant = false;
+	n->id = NULL;
+	n->selected = NULL;
+	n->aux = x;
+}
+
+void bind_xlate(struct bind_cx *cx, struct node *n)
+{
+	type_id out = bind_decl_type(cx, n->t.type), sou = type_strip(cx->types, out);
+	struct node *a = n->t.a;
+
+	if (type_is_pointer(cx->types, sou))
+		sou = type_strip(cx->types, type_ref(cx->types, sou));
+	if (!type_is_sou(cx->types, sou)) {
+		bind_error(cx, n, "D_XLATE_SOU", "type \"%s\" cannot be the result of a translation: it is no struct or union",
+			   type_text(cx, out));
+		return;
+	}
+	bind_value(cx, a);
+	if (is_poison(a))
+		poison(n);
+	else
+		make_xlated(cx, n, out, a);
+}
+
+void xlate_member(struct bind_cx *cx, struct node *n)
+{
+	struct bind_state *s = cx->state;
+	struct node *base = n->member.a;
+	struct xlator *x = base->aux;
+	const char *name = n->member.name;
+	const struct node *m = find_conversion(x, name);
+	const struct env *saved = s->env;
+	struct env env = { .name = x->in_name, .value = base->t.a };
+	bool lib = s->in_lib, pointer = type_is_pointer(cx->types, base->type);
+	struct type_member tm;
+	struct node *value;
+
+	if (pointer != (n->kind == N_PMEMBER)) {
+		bind_error(cx, n, pointer ? "D_OP_SOU" : "D_OP_PTR", "operator %s cannot be applied to type \"%s\" (did you "
+			   "mean %s?)", pointer ? "." : "->", type_text(cx, base->type), pointer ? "->" : ".");
+		return;
+	}
+	if (!type_find_member(cx->types, x->out, name, &tm)) {
+		struct nearest near = { .word = name };
+		uint32_t count = 0;
+		const struct type_member *all = type_members(cx->types, x->out, &count);
+
+		for (uint32_t i = 0; i < count; i++)
+			nearest_offer(&near, all[i].name);
+		bind_error(cx, n, "D_TYPE_MEMBER", "%s is not a member of %s%s%s%s", name, type_text(cx, base->type),
+			   near.name ? " (did you mean " : "", near.name ? near.name : "", near.name ? "?)" : "");
+		return;
+	}
+	if (!m) {
+		bind_error(cx, n, "D_XLATE_NOCONV", "translator does not define conversion for member: %s", name);
+		return;
+	}
+	value = clone_at(cx, m->e.b, n);
+	s->env = &env;
+	s->in_lib = is_lib_node(cx, x->node);
+	bind_expr(cx, value);
+	s->env = saved;
+	s->in_lib = lib;
+	if (is_poison(value)) {
+		poison(n);
+		return;
+	}
+	/* A char array of the output type is as good as a string. */
+	if (type_is_char_array(cx->types, tm.type) && is_string_like(cx, value)) {
+		to_string(cx, value);
+	} else if (is_xlated(value) ? !type_same(cx->types, value->type, tm.type) : !convert(cx, value, tm.type)) {
+		bind_error(cx, n, "D_XLATE_INCOMPAT", "translator member %s definition uses incompatible types: \"%s\" = \"%s\"",
+			   name, type_text(cx, tm.type), type_text(cx, value->type));
+		return;
+	}
+	value->lvalue = false;
+	value->loc = n->loc;
+	value->end = n->end;
+	replace_node(n, value);
+}

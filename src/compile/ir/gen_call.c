@@ -1,0 +1,404 @@
+/* Subroutines: what is short is generated, what is long is a routine of bpf/ (wire/routines.h). */
+#include "compile/ir/gen.h"
+
+#include "wire/late.h"
+#include "wire/offsets.h"
+#include "wire/record.h"
+#include "wire/routines.h"
+
+static const struct node *arg(const struct node *n, uint32_t i)
+{
+	const struct node *a = n->call.args;
+
+	while (a && i--)
+		a = a->next;
+	return a;
+}
+
+static struct ir_val num(struct gen *g, const struct node *n, uint32_t i)
+{
+	return gen_expr(g, arg(n, i));
+}
+
+/* --- memory --- */
+
+/* n bytes of the firing's dynamic scratch memory: the offset from SCRATCH_DYN. The area behind is as large again, so that
+ * offset + size stays inside for the verifier, which knows both only to be at most dynsize. */
+static struct ir_val allocate(struct gen *g, struct ir_val n, loc_t loc)
+{
+	struct ir_fn *f = g->f;
+	struct ir_val at, end;
+
+	gen_fault_if(g, n, IF_UGT, IR_I(g->dynsize), WIRE_FAULT_NOSCRATCH, n, loc);
+	at = ir_mov(f, g->top);
+	end = ir_bin(f, ALU_ADD, at, n);
+	end = ir_bin(f, ALU_AND, ir_bin(f, ALU_ADD, end, IR_I(7)), IR_I(~7ll));
+	gen_fault_if(g, end, IF_UGT, IR_I(g->dynsize), WIRE_FAULT_NOSCRATCH, n, loc);
+	ir_set(f, g->top, end);
+	return at;
+}
+
+static struct ir_val copyin(struct gen *g, const struct node *n, bool copy)
+{
+	struct ir_fn *f = g->f;
+	struct ir_val from = copy ? num(g, n, 0) : IR_I(0), size = num(g, n, copy ? 1 : 0), at, r;
+	struct ir_val base = gen_lazy(g, LAZY_SCRATCH_ADDR), scratch = gen_lazy(g, LAZY_SCRATCH);
+
+	at = allocate(g, size, n->loc);
+	if (copy) {
+		r = ir_call(f, HELPER_READ_USER, 3, ir_bin(f, ALU_ADD, ir_bin(f, ALU_ADD, scratch, at), IR_I(SCRATCH_DYN)), size,
+			    from);
+		gen_fault_if(g, r, IF_NE, IR_I(0), WIRE_FAULT_BADADDR, from, n->loc);
+	}
+	return ir_bin(f, ALU_ADD, ir_bin(f, ALU_ADD, base, at), IR_I(SCRATCH_DYN));
+}
+
+/* copyinto(from, n, to), bcopy(from, to, n): `to` must be D's own memory. */
+static void copy_to(struct gen *g, const struct node *n, bool user)
+{
+	struct ir_fn *f = g->f;
+	struct ir_val from = num(g, n, 0), size = num(g, n, user ? 1 : 2), to = num(g, n, user ? 2 : 1), rel, r;
+
+	rel = ir_bin(f, ALU_SUB, to, ir_bin(f, ALU_ADD, gen_lazy(g, LAZY_SCRATCH_ADDR), IR_I(SCRATCH_DYN)));
+	gen_fault_if(g, rel, IF_UGT, IR_I(g->dynsize), WIRE_FAULT_BADADDR, to, n->loc);
+	gen_fault_if(g, size, IF_UGT, IR_I(g->dynsize), WIRE_FAULT_BADSIZE, size, n->loc);
+	gen_fault_if(g, ir_bin(f, ALU_ADD, rel, size), IF_UGT, IR_I(g->dynsize), WIRE_FAULT_BADADDR, to, n->loc);
+	to = ir_bin(f, ALU_ADD, ir_bin(f, ALU_ADD, gen_lazy(g, LAZY_SCRATCH), rel), IR_I(SCRATCH_DYN));
+	r = ir_call(f, user ? HELPER_READ_USER : HELPER_READ_KERNEL, 3, to, size, from);
+	gen_fault_if(g, r, IF_NE, IR_I(0), WIRE_FAULT_BADADDR, from, n->loc);
+}
+
+/* The string is not resident: leave its place in the record empty and have it read when the system call returns. */
+static void read_later(struct gen *g, struct ir_val addr, int32_t off, uint32_t size, loc_t loc)
+{
+	struct ir_fn *f = g->f;
+	struct ir_val number = ir_new_reg(f), ok;
+	uint32_t item = ir_new_object(f, sizeof(struct wire_late_item), "late"), have = ir_new_label(f);
+	int32_t late = offsetof(struct wire_record, late);
+
+	ir_store(f, g->rec, off, 1, IR_I(0));
+	ir_set(f, number, ir_load(f, g->rec, late, 4, false));
+	ir_if(f, number, IF_NE, IR_I(0), have);
+	ir_set(f, number, ir_routine(f, "d_late_number", 1, ir_map_value(f, gen_fixed_map(g, MAP_STATE), 0)));
+	ir_store(f, g->rec, late, 4, number);
+	ir_place(f, have);
+	ir_store_stack(f, item, offsetof(struct wire_late_item, address), 8, addr);
+	ir_store_stack(f, item, offsetof(struct wire_late_item, number), 4, number);
+	ir_store_stack(f, item, offsetof(struct wire_late_item, offset), 4, IR_I(off));
+	ir_store_stack(f, item, offsetof(struct wire_late_item, probe), 4, g->probe);
+	ir_store_stack(f, item, offsetof(struct wire_late_item, size), 4, IR_I(size));
+	ok = ir_routine(f, "d_late_add", 5, ir_map(f, gen_fixed_map(g, MAP_LATE)), ir_map(f, gen_fixed_map(g, MAP_COUNTERS)),
+			ir_map_value(f, gen_fixed_map(g, MAP_STATE), 0), addr, ir_stack(f, item, 0));
+	gen_fault_if(g, ok, IF_EQ, IR_I(0), WIRE_FAULT_BADADDR, addr, loc);
+	g->uses_late = true;
+}
+
+static void copyinstr(struct gen *g, const struct node *n, struct ir_val dst, int32_t off, uint32_t size)
+{
+	struct ir_fn *f = g->f;
+	struct ir_val addr = num(g, n, 0), r;
+	const struct node *max = arg(n, 1);
+	uint32_t ok = ir_new_label(f);
+
+	if (max && max->kind == N_INT && max->i.value < size)
+		size = max->i.value ? (uint32_t)max->i.value : 1;
+	r = ir_call(f, HELPER_READ_USER_STR, 3, ir_bin(f, ALU_ADD, dst, IR_I(off)), IR_I(size), addr);
+	ir_if(f, r, IF_SGE, IR_I(0), ok);
+	if (g->attach == ATTACH_SYSCALL_ENTRY && g->rec_live && dst.kind == IR_REG && dst.reg == g->rec.reg)
+		read_later(g, addr, off, size, n->loc);
+	else
+		gen_fault(g, WIRE_FAULT_BADADDR, addr, n->loc);
+	ir_place(f, ok);
+}
+
+/* --- speculations --- */
+
+static struct ir_val speculation(struct gen *g)
+{
+	struct ir_fn *f = g->f;
+	struct ir_val state = ir_map_value(f, gen_fixed_map(g, MAP_STATE), 0), id = ir_new_reg(f), old;
+	int64_t n = opt_num(g->options, OPT_NSPEC);
+	uint32_t done = ir_new_label(f);
+
+	if (n > 64)
+		n = 64;
+	for (int64_t i = 0; i < n; i++) {
+		ir_set(f, id, IR_I(i + 1));
+		old = ir_xchg(f, state, (int32_t)(offsetof(struct wire_state, spec) + 4 * (size_t)i), 4, IR_I(1));
+		ir_if(f, old, IF_EQ, IR_I(0), done);
+	}
+	ir_set(f, id, IR_I(0));
+	gen_count(g, IR_I(WIRE_FAIL_SPEC));
+	ir_place(f, done);
+	return id;
+}
+
+/* --- kernel objects --- */
+
+static struct ir_val offsets(struct gen *g)
+{
+	if (!g->offsets_at) {
+		struct wire_offsets o;
+		struct type_member m;
+		type_id t;
+
+#define X(field, s, mem) \
+		o.field = type_lookup(g->types, NULL, TYPE_STRUCT, s, &t) && type_find_member(g->types, t, mem, &m) ? \
+			  (uint32_t)(m.bit_offset / 8) : WIRE_NO_OFFSET;
+		WIRE_OFFSETS(X)
+#undef X
+		g->offsets_at = gen_rodata(g, &o, sizeof(o), 8) + 1;
+	}
+	return ir_map_value(g->f, gen_fixed_map(g, MAP_RODATA), g->offsets_at - 1);
+}
+
+static struct ir_val lock_word(struct gen *g, const struct node *n, const char *type, const char *member)
+{
+	uint32_t size, off = gen_kernel_offset(g, type, member, &size, n->loc);
+
+	return gen_kernel_read(g, num(g, n, 0), off, 8, false, n->loc);
+}
+
+static struct ir_val mutex_owner(struct gen *g, const struct node *n)
+{
+	/* The low three bits are flags (kernel/locking/mutex.h). */
+	return ir_bin(g->f, ALU_AND, lock_word(g, n, "mutex", "owner"), IR_I(~7ll));
+}
+
+static struct ir_val is(struct gen *g, struct ir_val a, enum ir_cond c, struct ir_val b)
+{
+	struct ir_val v = ir_new_reg(g->f);
+	uint32_t done = ir_new_label(g->f);
+
+	ir_set(g->f, v, IR_I(1));
+	ir_if(g->f, a, c, b, done);
+	ir_set(g->f, v, IR_I(0));
+	ir_place(g->f, done);
+	return v;
+}
+
+/* --- the table --- */
+
+uint32_t gen_swap_size(enum subr_id id)
+{
+	switch (id) {
+	case SUBR_HTONS: case SUBR_NTOHS: return 2;
+	case SUBR_HTONL: case SUBR_NTOHL: return 4;
+	case SUBR_HTONLL: case SUBR_NTOHLL: return 8;
+	default: return 0;
+	}
+}
+
+static struct ir_val checked(struct gen *g, struct ir_val r, struct ir_val addr, loc_t loc)
+{
+	gen_fault_if(g, r, IF_EQ, IR_I(-14), WIRE_FAULT_BADADDR, addr, loc);
+	return r;
+}
+
+static struct ir_val find(struct gen *g, const struct node *n, const char *routine, struct ir_val start)
+{
+	struct ir_val s = gen_str_plain(g, arg(n, 0)), needle = gen_str_plain(g, arg(n, 1));
+
+	if (arg(n, 2))
+		start = num(g, n, 2);
+	return ir_ext(g->f, checked(g, ir_routine(g->f, routine, 4, s, needle, start, IR_I(g->strsize)), s, n->loc), 4, true);
+}
+
+struct ir_val gen_subr(struct gen *g, const struct node *n)
+{
+	struct ir_fn *f = g->f;
+	enum subr_id id = n->id->subr;
+	struct ir_val v, w;
+
+	if (gen_swap_size(id))
+		return ir_swap(f, num(g, n, 0), gen_swap_size(id));
+	switch (id) {
+	case SUBR_ALLOCA:
+		return copyin(g, n, false);
+	case SUBR_COPYIN:
+		return copyin(g, n, true);
+	case SUBR_COPYINTO:
+		copy_to(g, n, true);
+		return IR_I(0);
+	case SUBR_BCOPY:
+		copy_to(g, n, false);
+		return IR_I(0);
+	case SUBR_STRLEN:
+		v = gen_str_plain(g, arg(n, 0));
+		return checked(g, ir_routine(f, "d_strlen", 2, v, IR_I(g->strsize)), v, n->loc);
+	case SUBR_INDEX:
+		return find(g, n, "d_index", IR_I(0));
+	case SUBR_RINDEX:
+		return find(g, n, "d_rindex", IR_I(WIRE_START_ABSENT));
+	case SUBR_STRTOLL:
+		v = gen_str_plain(g, arg(n, 0));
+		w = arg(n, 1) ? num(g, n, 1) : IR_I(10);
+		return ir_routine(f, "d_strtoll", 3, v, w, IR_I(g->strsize));
+	case SUBR_RAND:
+		return ir_bin(f, ALU_AND, ir_call(f, HELPER_PRANDOM, 0), IR_I(0x7fffffff));
+	case SUBR_SPECULATION:
+		return speculation(g);
+	case SUBR_PROGENYOF:
+		v = num(g, n, 0);
+		return ir_routine(f, "d_progenyof", 2, v, offsets(g));
+	case SUBR_GETFILE:
+		v = num(g, n, 0);
+		return ir_routine(f, "d_getfile", 2, v, offsets(g));
+	case SUBR_GETMAJOR:
+		return ir_bin(f, ALU_SHR, ir_ext(f, num(g, n, 0), 4, false), IR_I(20));
+	case SUBR_GETMINOR:
+		return ir_bin(f, ALU_AND, num(g, n, 0), IR_I(0xfffff));
+	case SUBR_MUTEX_OWNER:
+		return mutex_owner(g, n);
+	case SUBR_MUTEX_OWNED:
+		v = mutex_owner(g, n);
+		return is(g, v, IF_EQ, gen_thread(g));
+	case SUBR_MUTEX_TYPE_ADAPTIVE:
+		(void)num(g, n, 0);
+		return IR_I(1);
+	case SUBR_MUTEX_TYPE_SPIN:
+		(void)num(g, n, 0);
+		return IR_I(0);
+	/* Bit 0 of rw_semaphore.count: a writer; from bit 8 on: readers (kernel/locking/rwsem.c). */
+	case SUBR_RW_READ_HELD:
+		v = lock_word(g, n, "rw_semaphore", "count");
+		return is(g, ir_bin(f, ALU_SAR, v, IR_I(8)), IF_SGT, IR_I(0));
+	case SUBR_RW_WRITE_HELD:
+	case SUBR_RW_ISWRITER:
+		return ir_bin(f, ALU_AND, lock_word(g, n, "rw_semaphore", "count"), IR_I(1));
+	default:
+		diag_error(g->diags, n->loc, n->end, "D_UNKNOWN", "%s() cannot be used here", n->call.func);
+		g->failed = true;
+		return IR_I(0);
+	}
+}
+
+/* Routines of the form f(dst, size, text) and f(dst, size, text, second). */
+static const char *text_routine(enum subr_id id, bool *ret_char, bool *ret_second)
+{
+	*ret_char = id == SUBR_STRCHR || id == SUBR_STRRCHR;
+	*ret_second = id == SUBR_STRSTR || id == SUBR_STRJOIN;
+	switch (id) {
+	case SUBR_BASENAME: return "d_basename";
+	case SUBR_DIRNAME: return "d_dirname";
+	case SUBR_CLEANPATH: return "d_cleanpath";
+	case SUBR_TOUPPER: return "d_toupper";
+	case SUBR_TOLOWER: return "d_tolower";
+	case SUBR_STRCHR: return "d_strchr";
+	case SUBR_STRRCHR: return "d_strrchr";
+	case SUBR_STRSTR: return "d_strstr";
+	case SUBR_STRJOIN: return "d_strjoin";
+	default: return NULL;
+	}
+}
+
+static void next_token(struct gen *g, const struct node *n, struct ir_val out, uint32_t size)
+{
+	struct ir_fn *f = g->f;
+	const struct node *s = arg(n, 0);
+	struct ir_val text = IR_I(0), delims, r;
+
+	while (s->kind == N_CAST || s->kind == N_STRINGOF)
+		s = s->kind == N_CAST ? s->t.a : s->e.a;
+	if (!(s->kind == N_INT && s->i.value == 0))
+		text = gen_str_plain(g, arg(n, 0));
+	delims = gen_str_plain(g, arg(n, 1));
+	r = ir_routine(f, "d_strtok", 5, out, IR_I(size), text, delims,
+		       ir_bin(f, ALU_ADD, gen_lazy(g, LAZY_SCRATCH), IR_I(g->strtok_at)));
+	(void)checked(g, r, text, n->loc);
+}
+
+static struct ir_val path_of(struct gen *g, const struct node *n)
+{
+	struct ir_val p = num(g, n, 0);
+	uint32_t size;
+
+	if (n->id->subr == SUBR_FILE_PATH)
+		p = ir_bin(g->f, ALU_ADD, p, IR_I(gen_kernel_offset(g, "file", "f_path", &size, n->loc)));
+	return p;
+}
+
+/* Routines write at least this much: shorter destinations get theirs through scratch memory. */
+static uint32_t least(enum subr_id id)
+{
+	switch (id) {
+	case SUBR_LLTOSTR: return 72;
+	case SUBR_INET_NTOA6: case SUBR_INET_NTOP: return 48;
+	default: return 16;
+	}
+}
+
+void gen_subr_string(struct gen *g, const struct node *n, struct ir_val dst, int32_t off, uint32_t size)
+{
+	struct ir_fn *f = g->f;
+	enum subr_id id = n->id->subr;
+	bool with_char, with_second;
+	const char *routine = text_routine(id, &with_char, &with_second);
+	struct ir_val a = IR_I(0), b, r, out;
+
+	if (id == SUBR_COPYINSTR) {
+		copyinstr(g, n, dst, off, size);
+		return;
+	}
+	if (size < least(id)) {
+		out = gen_scratch_temp(g, least(id));
+		gen_subr_string(g, n, out, 0, least(id));
+		r = ir_call(f, HELPER_READ_KERNEL_STR, 3, ir_bin(f, ALU_ADD, dst, IR_I(off)), IR_I(size), out);
+		gen_fault_if(g, r, IF_SLT, IR_I(0), WIRE_FAULT_BADADDR, IR_I(0), n->loc);
+		return;
+	}
+	out = ir_bin(f, ALU_ADD, dst, IR_I(off));
+	if (routine) {
+		a = gen_str_plain(g, arg(n, 0));
+		if (with_char || with_second) {
+			b = with_char ? num(g, n, 1) : gen_str_plain(g, arg(n, 1));
+			r = ir_routine(f, routine, 4, out, IR_I(size), a, b);
+		} else {
+			r = ir_routine(f, routine, 3, out, IR_I(size), a);
+		}
+		(void)checked(g, r, a, n->loc);
+		return;
+	}
+	switch (id) {
+	case SUBR_STRTOK:
+		next_token(g, n, out, size);
+		return;
+	case SUBR_SUBSTR:
+		a = gen_str_plain(g, arg(n, 0));
+		b = num(g, n, 1);
+		r = arg(n, 2) ? num(g, n, 2) : IR_I(WIRE_START_ABSENT);
+		r = ir_routine(f, "d_substr", 5, out, IR_I(size), a, b, r);
+		break;
+	case SUBR_LLTOSTR:
+		a = num(g, n, 0);
+		b = arg(n, 1) ? num(g, n, 1) : IR_I(10);
+		r = ir_routine(f, "d_lltostr", 4, out, IR_I(size), a, b);
+		break;
+	case SUBR_INET_NTOA:
+		a = num(g, n, 0);
+		r = ir_routine(f, "d_inet_ntoa", 3, out, IR_I(size), a);
+		break;
+	case SUBR_INET_NTOA6:
+		a = num(g, n, 0);
+		r = ir_routine(f, "d_inet_ntoa6", 3, out, IR_I(size), a);
+		break;
+	case SUBR_INET_NTOP:
+		b = num(g, n, 0);
+		a = num(g, n, 1);
+		r = ir_routine(f, "d_inet_ntop", 4, out, IR_I(size), b, a);
+		break;
+	case SUBR_D_PATH: case SUBR_FS_PATH: case SUBR_FILE_PATH:
+		a = path_of(g, n);
+		r = ir_routine(f, "d_path", 4, out, IR_I(size), a, offsets(g));
+		break;
+	case SUBR_PSARGS:
+		a = num(g, n, 0);
+		r = ir_routine(f, "d_psargs", 4, out, IR_I(size), a, offsets(g));
+		break;
+	default:
+		diag_error(g->diags, n->loc, n->end, "D_UNKNOWN", "%s() is not a string here", n->call.func);
+		g->failed = true;
+		return;
+	}
+	(void)checked(g, r, a, n->loc);
+}

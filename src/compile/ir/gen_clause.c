@@ -1,0 +1,581 @@
+/* A clause: predicate, straight runs of statements with one record each (segments), branches, faults. */
+#include "compile/ir/gen.h"
+
+#include "wire/record.h"
+#include "wire/routines.h"
+
+void gen_count(struct gen *g, struct ir_val slot)
+{
+	struct ir_fn *f = g->f;
+	uint32_t key = ir_new_object(f, 8, "slot"), none = ir_new_label(f);
+	struct ir_val at;
+
+	ir_store_stack(f, key, 0, 4, slot);
+	at = ir_call(f, HELPER_MAP_LOOKUP, 2, ir_map(f, gen_fixed_map(g, MAP_COUNTERS)), ir_stack(f, key, 0));
+	ir_if(f, at, IF_EQ, IR_I(0), none);
+	ir_add_mem(f, at, 0, 8, IR_I(1), true);
+	ir_place(f, none);
+}
+
+/* --- schema --- */
+
+static bool is_subr(const struct node *n)
+{
+	return n->kind == N_CALL && n->id && n->id->kind == IDENT_SUBR;
+}
+
+/* The action of a statement, NULL when it is an expression or an aggregation. */
+static const struct subr_info *action_of(const struct node *stmt)
+{
+	const struct node *e = stmt->block.body;
+
+	return is_subr(e) && subr_table[e->id->subr].kind == SUBR_KIND_ACTION ? &subr_table[e->id->subr] : NULL;
+}
+
+struct schema {
+	struct gen *g;
+	VEC(struct field) fields;
+	VEC(struct action) actions;
+	VEC(const struct node *) values;      /* what each field is made from; NULL: by the action itself */
+	uint32_t size;
+	bool control, prints;
+};
+
+static uint32_t add_field(struct schema *s, enum field_kind kind, uint32_t size, uint32_t align, type_id type,
+			  const struct node *value)
+{
+	s->size = (s->size + align - 1) / align * align;
+	vec_push(&s->fields, (struct field){ .kind = kind, .offset = s->size, .size = size, .type = type });
+	vec_push(&s->values, value);
+	s->size += size;
+	return s->fields.n - 1;
+}
+
+static uint32_t frames_of(struct gen *g, const struct node *n, enum option_id opt)
+{
+	int64_t frames = n->call.args && n->call.args->kind == N_INT ? (int64_t)n->call.args->i.value : opt_num(g->options, opt);
+	int64_t max = opt_num(g->options, OPT_MAXFRAMES);
+
+	if (frames > max)
+		frames = max;
+	return frames > 127 ? 127 : frames < 1 ? 1 : (uint32_t)frames;
+}
+
+static uint32_t value_field(struct schema *s, const struct node *n)
+{
+	struct gen *g = s->g;
+	enum field_kind k;
+	struct str_info info;
+	uint32_t size;
+
+	if (gen_is_string(g, n)) {
+		info = gen_str_info(g, n);
+		if (info.cls == STR_ID)
+			return add_field(s, FIELD_STRID, 4, 4, T_STRING, n);
+		return add_field(s, FIELD_STRING, info.bound, 8, T_STRING, n);
+	}
+	if (type_kind(g->types, n->type) == TYPE_DYN) {
+		k = gen_dyn_kind(n, false);
+		if (k == FIELD_KSTACK)
+			return add_field(s, k, 8 + 8 * frames_of(g, n, OPT_STACKFRAMES), 8, T_DYN, n);
+		if (k == FIELD_USTACK)
+			return add_field(s, k, 16 + 8 * frames_of(g, n, OPT_USTACKFRAMES), 8, T_DYN, n);
+		return add_field(s, k, k == FIELD_SYM || k == FIELD_MOD ? 8 : 16, 8, T_DYN, n);
+	}
+	size = (uint32_t)type_size(g->types, n->type);
+	if (type_is_scalar(g->types, n->type)) {
+		if (size != 1 && size != 2 && size != 4)
+			size = 8;
+		return add_field(s, FIELD_INT, size, size, n->type, n);
+	}
+	return add_field(s, FIELD_BYTES, size, 8, n->type, n);
+}
+
+static struct action *add_action(struct schema *s, enum action_kind kind, const struct node *call)
+{
+	struct action *a = vec_add(&s->actions);
+	uint32_t n = 1;
+
+	for (const struct node *k = call ? call->call.args : NULL; k; k = k->next)
+		n++;
+	a->kind = kind;
+	a->loc = call ? call->loc : 0;
+	a->fields = arena_array(s->g->arena, uint32_t, n);
+	a->aggs = arena_array(s->g->arena, uint32_t, n);
+	return a;
+}
+
+static void take_values(struct schema *s, struct action *a, const struct node *args)
+{
+	for (; args; args = args->next)
+		a->fields[a->nfields++] = value_field(s, args);
+}
+
+static const struct node *take_agg(struct action *a, const struct node *args)
+{
+	if (args && args->kind == N_AGG)
+		a->aggs[a->naggs++] = args->id->agg;
+	return args ? args->next : NULL;
+}
+
+/* print(): a pointer to something of known size shows what it points to, anything else itself. */
+static void print_fields(struct schema *s, struct action *a, const struct node *arg)
+{
+	struct gen *g = s->g;
+	type_id to = type_is_pointer(g->types, arg->type) ? type_ref(g->types, type_strip(g->types, arg->type)) : T_VOID;
+	uint64_t size = type_size(g->types, to);
+
+	a->fields[a->nfields++] = value_field(s, arg);
+	if (size && !type_is_char_pointer(g->types, arg->type) && type_is_sou(g->types, to)) {
+		uint64_t most = (uint64_t)opt_num(g->options, OPT_PRINTSIZE);
+
+		if (size > most)
+			size = most;
+		a->fields[a->nfields++] = add_field(s, FIELD_BYTES, (uint32_t)size, 8, to, NULL);
+	}
+}
+
+static const char *literal(const struct node *n)
+{
+	return n && n->kind == N_STR ? n->s.text : NULL;
+}
+
+static void describe(struct schema *s, const struct node *call)
+{
+	const struct node *args = call->call.args;
+	struct gen *g = s->g;
+	struct action *a;
+
+	switch (call->id->subr) {
+	case SUBR_TRACE:
+		take_values(s, add_action(s, ACT_TRACE, call), args);
+		break;
+	case SUBR_TRACEMEM:
+		a = add_action(s, ACT_TRACEMEM, call);
+		a->fields[a->nfields++] = add_field(s, FIELD_MEM, 8 + (uint32_t)args->next->i.value, 8, T_VOID, NULL);
+		break;
+	case SUBR_PRINTF: case SUBR_FREOPEN: case SUBR_SYSTEM:
+		a = add_action(s, call->id->subr == SUBR_PRINTF ? ACT_PRINTF : call->id->subr == SUBR_SYSTEM ? ACT_SYSTEM :
+			       ACT_FREOPEN, call);
+		a->format = call->aux;
+		take_values(s, a, args->next);
+		s->prints |= a->kind == ACT_PRINTF;
+		s->prints |= a->kind != ACT_PRINTF;
+		break;
+	case SUBR_PRINTA:
+		a = add_action(s, ACT_PRINTA, call);
+		a->format = call->aux;
+		if (args && args->kind != N_AGG)
+			args = args->next;
+		while (args)
+			args = take_agg(a, args);
+		break;
+	case SUBR_PRINT:
+		print_fields(s, add_action(s, ACT_PRINT, call), args);
+		break;
+	case SUBR_STACK: case SUBR_USTACK: case SUBR_JSTACK: case SUBR_SYM: case SUBR_FUNC: case SUBR_MOD: case SUBR_USYM:
+	case SUBR_UFUNC: case SUBR_UMOD: case SUBR_UADDR:
+		a = add_action(s, call->id->subr == SUBR_STACK ? ACT_STACK :
+			       call->id->subr == SUBR_USTACK || call->id->subr == SUBR_JSTACK ? ACT_USTACK : ACT_SYM, call);
+		a->fields[a->nfields++] = value_field(s, call);
+		break;
+	case SUBR_EXIT:
+		a = add_action(s, ACT_EXIT, call);
+		a->fields[a->nfields++] = add_field(s, FIELD_INT, 4, 4, T_INT, args);
+		break;
+	case SUBR_CLEAR:
+		take_agg(add_action(s, ACT_CLEAR, call), args);
+		break;
+	case SUBR_DENORMALIZE:
+		take_agg(add_action(s, ACT_DENORMALIZE, call), args);
+		break;
+	case SUBR_TRUNC: case SUBR_NORMALIZE:
+		a = add_action(s, call->id->subr == SUBR_TRUNC ? ACT_TRUNC : ACT_NORMALIZE, call);
+		args = take_agg(a, args);
+		if (args)
+			a->fields[a->nfields++] = add_field(s, FIELD_INT, 8, 8, T_INT64, args);
+		break;
+	case SUBR_COMMIT: case SUBR_DISCARD:
+		a = add_action(s, call->id->subr == SUBR_COMMIT ? ACT_COMMIT : ACT_DISCARD, call);
+		a->fields[a->nfields++] = add_field(s, FIELD_INT, 4, 4, T_UINT32, args);
+		break;
+	case SUBR_FTRUNCATE:
+		(void)add_action(s, ACT_FTRUNCATE, call);
+		break;
+	case SUBR_SETOPT:
+		a = add_action(s, ACT_SETOPT, call);
+		a->text = arena_strdup(g->arena, literal(args) ? literal(args) : "");
+		if (args->next && literal(args->next))
+			a->text2 = arena_strdup(g->arena, literal(args->next));
+		break;
+	default:
+		return;
+	}
+	s->control |= (subr_table[call->id->subr].flags & SUBR_CONTROL) != 0;
+	s->prints = true;
+}
+
+/* --- code of a segment --- */
+
+static void memory_dump(struct gen *g, const struct node *call, const struct field *fl)
+{
+	struct ir_fn *f = g->f;
+	const struct node *size = call->call.args->next, *dyn = size->next;
+	struct ir_val addr = gen_expr(g, call->call.args), n = IR_I(size->i.value), r;
+	uint32_t ok;
+
+	if (dyn) {
+		n = ir_mov(f, gen_expr(g, dyn));
+		ok = ir_new_label(f);
+		ir_if(f, n, IF_ULE, IR_I(size->i.value), ok);
+		ir_set(f, n, IR_I(size->i.value));
+		ir_place(f, ok);
+	}
+	ir_store(f, g->rec, (int32_t)fl->offset, 8, n);
+	r = ir_call(f, HELPER_READ_KERNEL, 3, ir_bin(f, ALU_ADD, g->rec, IR_I(fl->offset + 8)), IR_I(size->i.value), addr);
+	gen_fault_if(g, r, IF_NE, IR_I(0), WIRE_FAULT_BADADDR, addr, call->loc);
+}
+
+static void printed_target(struct gen *g, const struct node *call, const struct field *pointer, const struct field *target)
+{
+	struct ir_fn *f = g->f;
+	struct ir_val addr = ir_load(f, g->rec, (int32_t)pointer->offset, 8, false), r;
+
+	r = ir_call(f, HELPER_READ_KERNEL, 3, ir_bin(f, ALU_ADD, g->rec, IR_I(target->offset)), IR_I(target->size), addr);
+	gen_fault_if(g, r, IF_NE, IR_I(0), WIRE_FAULT_BADADDR, addr, call->loc);
+}
+
+static void stop_tracing(struct gen *g, const struct field *fl)
+{
+	struct ir_fn *f = g->f;
+	struct ir_val state = ir_map_value(f, gen_fixed_map(g, MAP_STATE), 0);
+
+	ir_store(f, state, offsetof(struct wire_state, exit_status), 4,
+		 ir_load(f, g->rec, (int32_t)fl->offset, 4, false));
+	ir_store(f, state, offsetof(struct wire_state, exiting), 4, IR_I(1));
+	ir_store(f, state, offsetof(struct wire_state, active), 4, IR_I(WIRE_OFF));
+}
+
+static void speculate(struct gen *g, const struct node *call)
+{
+	struct ir_fn *f = g->f;
+	uint32_t ok = ir_new_label(f);
+
+	ir_set(f, g->spec, gen_expr(g, call->call.args));
+	ir_if(f, g->spec, IF_NE, IR_I(0), ok);
+	gen_bail(g);
+	ir_place(f, ok);
+	if (g->rec_live)
+		ir_store(f, g->rec, offsetof(struct wire_record, spec), 4, g->spec);
+}
+
+static void free_speculation(struct gen *g, struct ir_val id)
+{
+	struct ir_fn *f = g->f;
+	uint32_t done = ir_new_label(f);
+	struct ir_val i = ir_bin(f, ALU_SUB, id, IR_I(1)), at;
+
+	ir_if(f, i, IF_UGE, IR_I(64), done);
+	at = ir_bin(f, ALU_ADD, ir_map_value(f, gen_fixed_map(g, MAP_STATE), offsetof(struct wire_state, spec)),
+		    ir_bin(f, ALU_SHL, i, IR_I(2)));
+	ir_store(f, at, 0, 4, IR_I(0));
+	ir_place(f, done);
+}
+
+static void run_action(struct gen *g, const struct node *call, const struct action *a, const struct schema *s)
+{
+	struct ir_fn *f = g->f;
+
+	f->loc = call->loc;
+	switch (call->id->subr) {
+	case SUBR_SPECULATE:
+		speculate(g, call);
+		return;
+	case SUBR_RAISE:
+		(void)ir_call(f, HELPER_SEND_SIGNAL, 1, gen_expr(g, call->call.args));
+		return;
+	case SUBR_STOP:
+		(void)ir_call(f, HELPER_SEND_SIGNAL, 1, IR_I(19 /* SIGSTOP */));
+		return;
+	default:
+		break;
+	}
+	for (uint32_t i = 0; a && i < a->nfields; i++) {
+		const struct field *fl = &s->fields.v[a->fields[i]];
+		const struct node *value = s->values.v[a->fields[i]];
+
+		if (value)
+			gen_field(g, fl, value, g->rec, true);
+		else if (a->kind == ACT_TRACEMEM)
+			memory_dump(g, call, fl);
+		else
+			printed_target(g, call, &s->fields.v[a->fields[0]], fl);
+	}
+	if (a && a->kind == ACT_EXIT)
+		stop_tracing(g, &s->fields.v[a->fields[0]]);
+}
+
+static bool has_action(const struct node *call)
+{
+	switch (call->id->subr) {
+	case SUBR_SPECULATE: case SUBR_RAISE: case SUBR_STOP:
+		return false;
+	default:
+		return true;
+	}
+}
+
+static void run_statements(struct gen *g, const struct node *from, const struct node *to, const struct schema *s)
+{
+	uint32_t action = 0;
+
+	for (const struct node *st = from; st != to; st = st->next) {
+		const struct node *e = st->block.body;
+
+		g->f->loc = st->loc;
+		if (action_of(st))
+			run_action(g, e, has_action(e) ? &s->actions.v[action++] : NULL, s);
+		else if (e->kind == N_ASSIGN && e->e.a->kind == N_AGG)
+			gen_aggregate(g, e);
+		else
+			gen_effect(g, e);
+	}
+}
+
+static void write_header(struct gen *g, uint32_t segment)
+{
+	struct ir_fn *f = g->f;
+
+	ir_store(f, g->rec, offsetof(struct wire_record, time), 8, gen_lazy(g, LAZY_TIME));
+	ir_store(f, g->rec, offsetof(struct wire_record, segment), 4, IR_I(segment));
+	ir_store(f, g->rec, offsetof(struct wire_record, probe), 4, g->probe);
+	ir_store(f, g->rec, offsetof(struct wire_record, cpu), 4, ir_call(f, HELPER_CPU, 0));
+	ir_store(f, g->rec, offsetof(struct wire_record, spec), 4, g->spec);
+	ir_store(f, g->rec, offsetof(struct wire_record, tid), 4, gen_tid(g));
+	ir_store(f, g->rec, offsetof(struct wire_record, late), 4, IR_I(0));
+}
+
+static uint32_t finish_schema(struct gen *g, struct schema *s)
+{
+	struct segment *seg = vec_add(&g->segments);
+
+	seg->clause = g->cl->index;
+	seg->size = (s->size + 7) & ~7u;
+	seg->control = s->control;
+	seg->prints = s->prints;
+	seg->nfields = s->fields.n;
+	seg->fields = arena_array(g->arena, struct field, s->fields.n + 1);
+	if (s->fields.n)
+		memcpy(seg->fields, s->fields.v, s->fields.n * sizeof(struct field));
+	seg->nactions = s->actions.n;
+	seg->actions = arena_array(g->arena, struct action, s->actions.n + 1);
+	memcpy(seg->actions, s->actions.v, s->actions.n * sizeof(struct action));
+	return g->segments.n - 1;
+}
+
+/* Statements [from, to) with the record that their actions need. */
+static void gen_segment(struct gen *g, const struct node *from, const struct node *to, bool default_action)
+{
+	struct ir_fn *f = g->f;
+	struct schema s = { .g = g, .size = sizeof(struct wire_record) };
+	uint32_t outer_fault = g->fault, outer_bail = g->bail, done, reserved, segment;
+	bool outer_fault_used = g->fault_used, outer_bail_used = g->bail_used, speculative = false;
+	struct ir_val size;
+
+	for (const struct node *st = from; st != to; st = st->next)
+		if (action_of(st)) {
+			describe(&s, st->block.body);
+			speculative |= st->block.body->id->subr == SUBR_SPECULATE;
+		}
+	if (default_action) {
+		(void)add_action(&s, ACT_DEFAULT, NULL);
+		s.prints = true;
+	}
+	if (!s.actions.n) {
+		run_statements(g, from, to, &s);
+		goto out;
+	}
+	segment = finish_schema(g, &s);
+	g->segments.v[segment].speculative = speculative;
+	size = IR_I(g->segments.v[segment].size);
+	/* What can be made before the reservation is: a firing that bails out then has nothing to discard. */
+	(void)gen_lazy(g, LAZY_TIME);
+	reserved = ir_new_label(f);
+	done = ir_new_label(f);
+	g->rec = ir_new_reg(f);
+	ir_set(f, g->rec, ir_call(f, HELPER_RINGBUF_RESERVE, 3, ir_map(f, gen_fixed_map(g, s.control ? MAP_CONTROL : MAP_DATA)),
+				  size, IR_I(0)));
+	ir_if(f, g->rec, IF_NE, IR_I(0), reserved);
+	gen_count(g, IR_I(s.control ? WIRE_DROP_CONTROL : WIRE_DROP_DATA));
+	gen_count(g, ir_bin(f, ALU_ADD, ir_bin(f, ALU_MUL, g->probe, IR_I(WIRE_PROBE_SLOTS)),
+			    IR_I(WIRE_FIXED_COUNTERS + WIRE_PROBE_DROPPED)));
+	/* exit() takes effect even when its record does not fit. */
+	for (uint32_t i = 0; i < s.actions.n; i++)
+		if (s.actions.v[i].kind == ACT_EXIT) {
+			struct ir_val state = ir_map_value(f, gen_fixed_map(g, MAP_STATE), 0);
+
+			ir_store(f, state, offsetof(struct wire_state, exiting), 4, IR_I(1));
+			ir_store(f, state, offsetof(struct wire_state, active), 4, IR_I(WIRE_OFF));
+		}
+	ir_goto(f, outer_bail);
+	outer_bail_used = true;
+	ir_place(f, reserved);
+	g->fault = ir_new_label(f);
+	g->bail = ir_new_label(f);
+	g->fault_used = g->bail_used = false;
+	g->rec_live = true;
+	write_header(g, segment);
+	run_statements(g, from, to, &s);
+	for (uint32_t i = 0; i < s.actions.n; i++)
+		if (s.actions.v[i].kind == ACT_COMMIT || s.actions.v[i].kind == ACT_DISCARD)
+			free_speculation(g, ir_load(f, g->rec, (int32_t)s.fields.v[s.actions.v[i].fields[0]].offset, 4, false));
+	g->rec_live = false;
+	(void)ir_call(f, HELPER_RINGBUF_SUBMIT, 2, g->rec, IR_I(s.control ? 2 /* BPF_RB_FORCE_WAKEUP */ : 0));
+	if (g->fault_used || g->bail_used)
+		ir_goto(f, done);
+	if (g->fault_used) {
+		ir_place(f, g->fault);
+		(void)ir_call(f, HELPER_RINGBUF_DISCARD, 2, g->rec, IR_I(1 /* BPF_RB_NO_WAKEUP */));
+		ir_goto(f, outer_fault);
+		outer_fault_used = true;
+	}
+	if (g->bail_used) {
+		ir_place(f, g->bail);
+		(void)ir_call(f, HELPER_RINGBUF_DISCARD, 2, g->rec, IR_I(1 /* BPF_RB_NO_WAKEUP */));
+		ir_goto(f, outer_bail);
+		outer_bail_used = true;
+	}
+	if (g->fault_used || g->bail_used)
+		ir_place(f, done);
+	g->fault = outer_fault;
+	g->bail = outer_bail;
+	g->fault_used = outer_fault_used;
+	g->bail_used = outer_bail_used;
+out:
+	vec_fini(&s.fields);
+	vec_fini(&s.actions);
+	vec_fini(&s.values);
+}
+
+static void gen_body(struct gen *g, const struct node *list)
+{
+	struct ir_fn *f = g->f;
+	bool known[LAZY_COUNT];
+
+	while (list) {
+		const struct node *to = list;
+		uint32_t other, done;
+
+		while (to && to->kind == S_EXPR)
+			to = to->next;
+		if (to != list) {
+			gen_segment(g, list, to, false);
+			list = to;
+			continue;
+		}
+		if (list->kind == S_BLOCK) {
+			gen_body(g, list->block.body);
+		} else {
+			other = ir_new_label(f);
+			done = ir_new_label(f);
+			f->loc = list->loc;
+			gen_cond(g, list->cond.cond, false, other);
+			gen_lazy_save(g, known);
+			if (list->cond.then)
+				gen_body(g, list->cond.then->kind == S_BLOCK ? list->cond.then->block.body : list->cond.then);
+			ir_goto(f, done);
+			gen_lazy_restore(g, known);
+			ir_place(f, other);
+			if (list->cond.els)
+				gen_body(g, list->cond.els->kind == S_BLOCK ? list->cond.els->block.body : list->cond.els);
+			gen_lazy_restore(g, known);
+			ir_place(f, done);
+		}
+		list = list->next;
+	}
+}
+
+/* --- faults --- */
+
+static void report_fault(struct gen *g)
+{
+	struct ir_fn *f = g->f;
+	uint32_t obj = ir_new_object(f, sizeof(struct wire_firing), "firing");
+	struct ir_val code;
+
+	ir_store_stack(f, obj, offsetof(struct wire_firing, time), 8, gen_lazy(g, LAZY_TIME));
+	ir_store_stack(f, obj, offsetof(struct wire_firing, probe), 4, g->probe);
+	ir_store_stack(f, obj, offsetof(struct wire_firing, clause), 4, IR_I(g->cl->index));
+	ir_store_stack(f, obj, offsetof(struct wire_firing, insn), 4, IR_I(0));
+	ir_store_stack(f, obj, offsetof(struct wire_firing, tid), 4, IR_I(0));
+	code = ir_bin(f, ALU_OR, g->f_code, ir_bin(f, ALU_SHL, g->f_loc, IR_I(32)));
+	(void)ir_routine(f, "d_fault", 5, ir_map(f, gen_fixed_map(g, MAP_CONTROL)), ir_map(f, gen_fixed_map(g, MAP_COUNTERS)),
+			 ir_stack(f, obj, 0), code, g->f_value);
+}
+
+/* The ERROR clauses, in place: their own firing within this one. */
+static void run_errors(struct gen *g)
+{
+	struct ir_fn *f = g->f;
+	struct ir_val probe = g->probe;
+	enum attach_kind attach = g->attach;
+	uint64_t *at;
+
+	g->in_error = true;
+	g->err_code = ir_mov(f, g->f_code);
+	g->err_value = ir_mov(f, g->f_value);
+	g->err_loc = ir_mov(f, g->f_loc);
+	g->err_clause = IR_I(g->cl->index);
+	for (uint32_t i = 0; i < g->nerrors; i++) {
+		at = hash_get(&g->probe_index, &g->errors[i]->probes[0], sizeof(struct probe *));
+		g->probe = IR_I(*at - 1);
+		gen_clause(g, g->errors[i]);
+	}
+	g->in_error = false;
+	g->probe = probe;
+	g->attach = attach;
+}
+
+void gen_clause(struct gen *g, const struct bound_clause *cl)
+{
+	struct ir_fn *f = g->f;
+	const struct bound_clause *outer = g->cl;
+	uint32_t outer_fault = g->fault, outer_bail = g->bail;
+	bool outer_fault_used = g->fault_used, outer_bail_used = g->bail_used, known[LAZY_COUNT];
+
+	g->cl = cl;
+	g->fault = ir_new_label(f);
+	g->bail = ir_new_label(f);
+	g->fault_used = g->bail_used = false;
+	if (!g->in_error)
+		g->scratch_next = g->this_size;
+	ir_set(f, g->spec, IR_I(0));
+	ir_set(f, g->top, IR_I(0));
+	gen_lazy_save(g, known);
+	if (cl->pred)
+		gen_cond(g, cl->pred, false, g->bail);
+	if (cl->default_action)
+		gen_segment(g, NULL, NULL, true);
+	else
+		gen_body(g, cl->body);
+	if (g->fault_used) {
+		gen_lazy_restore(g, known);
+		ir_goto(f, g->bail);
+		ir_place(f, g->fault);
+		f->loc = cl->loc;
+		if (g->in_error) {
+			gen_count(g, IR_I(WIRE_DROP_ERROR));
+		} else {
+			report_fault(g);
+			if (g->nerrors)
+				run_errors(g);
+		}
+	}
+	gen_lazy_restore(g, known);
+	ir_place(f, g->bail);
+	g->cl = outer;
+	g->fault = outer_fault;
+	g->bail = outer_bail;
+	g->fault_used = outer_fault_used;
+	g->bail_used = outer_bail_used;
+}

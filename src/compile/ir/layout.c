@@ -1,0 +1,233 @@
+/* Before code is made: where variables lie, what keys look like, which tables and maps the program needs. */
+#include "compile/ir/gen.h"
+
+#include "wire/record.h"
+#include "wire/routines.h"
+
+static void walk(const struct node *n, void (*fn)(struct gen *g, const struct node *n, const struct bound_clause *cl), struct gen *g,
+		 const struct bound_clause *cl)
+{
+	for (; n; n = n->next) {
+		fn(g, n, cl);
+		switch (n->kind) {
+		case N_AGG:
+			walk(n->agg.keys, fn, g, cl);
+			break;
+		case N_CALL:
+			walk(n->call.args, fn, g, cl);
+			break;
+		case N_MEMBER: case N_PMEMBER:
+			walk(n->member.a, fn, g, cl);
+			break;
+		case N_CAST:
+			walk(n->t.a, fn, g, cl);
+			break;
+		case N_INDEX: case N_UNARY: case N_BINARY: case N_ASSIGN: case N_TERNARY: case N_COMMA: case N_STRINGOF:
+			walk(n->e.a, fn, g, cl);
+			walk(n->e.b, fn, g, cl);
+			walk(n->e.c, fn, g, cl);
+			break;
+		case S_IF:
+			walk(n->cond.cond, fn, g, cl);
+			walk(n->cond.then, fn, g, cl);
+			walk(n->cond.els, fn, g, cl);
+			break;
+		case S_BLOCK: case S_EXPR:
+			walk(n->block.body, fn, g, cl);
+			break;
+		default:
+			break;
+		}
+	}
+}
+
+struct needs { bool probe_text, id, strtok; };
+static struct needs needs;    /* of the image being laid out; reset by gen_collect */
+
+static void look(struct gen *g, const struct node *n, const struct bound_clause *cl)
+{
+	if (!n->id)
+		return;
+	if (n->kind == N_IDENT && n->id->kind == IDENT_BUILTIN) {
+		switch (n->id->builtin) {
+		case BUILTIN_PROBEPROV: case BUILTIN_PROBEMOD: case BUILTIN_PROBEFUNC: case BUILTIN_PROBENAME:
+			needs.probe_text = true;
+			break;
+		case BUILTIN_ID:
+			needs.id = true;
+			break;
+		case BUILTIN_VTIMESTAMP:
+			g->uses_vtime = true;
+			break;
+		default:
+			break;
+		}
+	} else if (n->kind == N_CALL && n->id->kind == IDENT_SUBR && n->id->subr == SUBR_STRTOK) {
+		needs.strtok = true;
+	} else if (n->kind == N_AGG && n->id->kind == IDENT_AGG && n->agg.keys) {
+		gen_widen_tuple(g, &g->agg_keys[n->id->agg], n->agg.keys, true);
+	} else if (n->kind == N_INDEX && n->id->kind == IDENT_VAR && n->id->var->assoc) {
+		gen_widen_tuple(g, &g->vars[n->id->var->index].key, n->e.b, false);
+	}
+	/* Only system calls cannot interrupt one another on a CPU: anything else adds atomically. */
+	if (n->kind == N_AGG && n->id->kind == IDENT_AGG && cl->attach != ATTACH_SYSCALL_ENTRY &&
+	    cl->attach != ATTACH_SYSCALL_RETURN)
+		g->agg_atomic[n->id->agg] = true;
+}
+
+static uint32_t value_size(struct gen *g, type_id t)
+{
+	uint64_t n = type_is_string(g->types, t) ? g->strsize : type_size(g->types, t);
+
+	return n ? (uint32_t)((n + 7) & ~7ull) : 8;
+}
+
+static uint32_t entries(int64_t bytes, uint64_t each)
+{
+	uint64_t n = (uint64_t)bytes / each;
+
+	return n < 1 ? 1 : n > 1u << 20 ? 1u << 20 : (uint32_t)n;
+}
+
+/* What the kernel keeps beside key and value of a hash element. */
+enum { ELEMENT_OVERHEAD = 64 };
+
+static void place_variables(struct gen *g)
+{
+	g->tls_size = 16;
+	for (uint32_t i = 0; i < g->b->vars.n; i++) {
+		const struct variable *v = g->b->vars.v[i];
+		struct var_layout *l = &g->vars[i];
+		uint32_t *top = v->scope == SCOPE_SELF ? &g->tls_size : v->scope == SCOPE_THIS ? &g->this_size : &g->globals_size;
+
+		l->size = value_size(g, v->type);
+		l->map = -1;
+		if (v->assoc) {
+			gen_layout_tuple(g, &l->key, v->keys, v->nkeys);
+			continue;
+		}
+		if (v->scope == SCOPE_THIS && type_is_scalar(g->types, v->type))
+			continue;
+		l->offset = *top;
+		*top += l->size;
+	}
+}
+
+static void make_arrays(struct gen *g)
+{
+	for (uint32_t i = 0; i < g->b->vars.n; i++) {
+		const struct variable *v = g->b->vars.v[i];
+		struct var_layout *l = &g->vars[i];
+
+		if (!v->assoc)
+			continue;
+		gen_finish_tuple(&l->key, v->scope == SCOPE_SELF);
+		l->map = (int)gen_map(g, MAP_ASSOC, arena_strdup(g->arena, v->name), BPF_MAP_TYPE_HASH, l->key.size, l->size,
+				      entries(opt_num(g->options, OPT_DYNVARSIZE), l->key.size + l->size + ELEMENT_OVERHEAD),
+				      BPF_F_NO_PREALLOC);
+	}
+}
+
+/* Words of an aggregation's value; needs low and high magnitudes etc. bound. Mirrors data/schema.h. */
+static uint32_t agg_words(const struct agg *a)
+{
+	switch (a->func) {
+	case AGG_COUNT: return 1;
+	case AGG_SUM: case AGG_AVG: case AGG_MIN: case AGG_MAX: return 2;
+	case AGG_STDDEV: return 4;
+	case AGG_QUANTIZE: return 1 + 127;
+	case AGG_LQUANTIZE: return 1 + (uint32_t)((a->limit - a->base + a->step - 1) / a->step) + 2;
+	case AGG_LLQUANTIZE: return 1 + agg_ll_nbuckets(a->factor, a->low_mag, a->high_mag, a->steps);
+	}
+	return 1;
+}
+
+static void make_aggs(struct gen *g)
+{
+	for (uint32_t i = 0; i < g->b->aggs.n; i++) {
+		struct agg *a = g->b->aggs.v[i];
+		struct tuple_layout *l = &g->agg_keys[i];
+		const char *name = arena_printf(g->arena, "agg_%s", a->name);
+
+		gen_finish_tuple(l, false);
+		a->nwords = agg_words(a);
+		a->keys = l->fields;
+		a->nkeys = l->n;
+		a->key_size = l->n ? l->size : 0;
+		if (l->n)
+			a->map = gen_map(g, MAP_AGG, name, BPF_MAP_TYPE_PERCPU_HASH, l->size, a->nwords * 8,
+					 entries(opt_num(g->options, OPT_AGGSIZE), l->size + a->nwords * 8 + ELEMENT_OVERHEAD),
+					 BPF_F_NO_PREALLOC);
+		else
+			a->map = gen_map(g, MAP_AGG, name, BPF_MAP_TYPE_PERCPU_ARRAY, 4, a->nwords * 8, 1, 0);
+	}
+}
+
+static void make_tables(struct gen *g)
+{
+	uint32_t zeros = g->strsize, n = g->probes.n;
+
+	for (uint32_t i = 0; i < g->b->aggs.n; i++)
+		if (zeros < g->b->aggs.v[i]->nwords * 8)
+			zeros = g->b->aggs.v[i]->nwords * 8;
+	/* Offset 0 stays unused so that 0 can mean "not made". */
+	(void)gen_rodata(g, NULL, 8, 8);
+	g->zeros = gen_rodata(g, NULL, zeros, 8);
+	if (needs.id) {
+		g->probe_ids = gen_rodata(g, NULL, 4 * n, 8);
+		for (uint32_t i = 0; i < n; i++)
+			memcpy(g->rodata.v + g->probe_ids + 4 * i, &g->probes.v[i].id, 4);
+	}
+	if (!needs.probe_text)
+		return;
+	g->probe_texts = gen_rodata(g, NULL, 16 * n, 8);
+	for (uint32_t i = 0; i < n; i++) {
+		const struct image_probe *p = &g->probes.v[i];
+		uint32_t ids[4] = { gen_text(g, p->prov), gen_text(g, p->mod), gen_text(g, p->func), gen_text(g, p->name) };
+
+		memcpy(g->rodata.v + g->probe_texts + 16 * i, ids, 16);
+	}
+	g->text_count = g->texts.n;
+	g->text_table = gen_rodata(g, NULL, 4 * g->text_count, 8);
+	for (uint32_t i = 0; i < g->text_count; i++) {
+		uint32_t at = gen_rodata_text(g, intern_text(&g->texts, i));
+
+		memcpy(g->rodata.v + g->text_table + 4 * i, &at, 4);
+	}
+	g->text_end = g->rodata.n;
+}
+
+/* needs: probes numbered.   gives: every layout, map and table but read-only text that code adds.   keeps: clauses. */
+void gen_collect(struct gen *g)
+{
+	needs = (struct needs){ 0 };
+	g->vars = arena_array(g->arena, struct var_layout, g->b->vars.n + 1);
+	g->agg_keys = arena_array(g->arena, struct tuple_layout, g->b->aggs.n + 1);
+	g->agg_atomic = arena_array(g->arena, bool, g->b->aggs.n + 1);
+	g->dynsize = (uint32_t)((opt_num(g->options, OPT_SCRATCHSIZE) + 7) & ~7ll);
+	if (g->dynsize < 64)
+		g->dynsize = 64;
+	if (g->dynsize > 1u << 20)
+		g->dynsize = 1u << 20;
+	g->this_size = SCRATCH_DYN + 2 * g->dynsize;
+	g->globals_size = 8;
+	place_variables(g);
+	for (uint32_t i = 0; i < g->b->aggs.n; i++)
+		gen_layout_tuple(g, &g->agg_keys[i], g->b->agg_key_types.v[i], g->b->aggs.v[i]->nkeys);
+	for (uint32_t i = 0; i < g->b->clauses.n; i++) {
+		const struct bound_clause *cl = g->b->clauses.v[i];
+
+		walk(cl->pred, look, g, cl);
+		walk(cl->body, look, g, cl);
+	}
+	if (needs.strtok) {
+		g->strtok_at = g->this_size;
+		g->this_size += 8 + g->strsize;
+	}
+	g->scratch_size = g->this_size;
+	make_arrays(g);
+	make_aggs(g);
+	make_tables(g);
+	if (g->uses_vtime)
+		(void)gen_fixed_map(g, MAP_TLS);
+}

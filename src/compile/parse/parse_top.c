@@ -1,0 +1,457 @@
+/* What stands at top level: clauses, inlines, translators, providers, declarations. */
+#include "parser.h"
+
+static struct node *parse_statements(struct parser *p);
+
+/* Reserved words that begin a statement of C but not of D: the whole statement is skipped. */
+static void skip_c_statement(struct parser *p)
+{
+	const struct token t = *peek(p, 0);
+	uint32_t depth = 0, level = p->braces;
+
+	switch (t.kind) {
+	case TOK_FOR:
+	case TOK_WHILE:
+	case TOK_DO: syntax_error(p, "D has no loops"); break;
+	case TOK_SWITCH:
+	case TOK_CASE:
+	case TOK_DEFAULT:
+	case TOK_BREAK:
+	case TOK_CONTINUE:
+	case TOK_GOTO:
+	case TOK_RETURN: syntax_error(p, "D has no such statement"); break;
+	default: syntax_error(p, NULL);
+	}
+	p->panic = false;
+	take(p);
+	/* for (a; b; c): the semicolons are no ends of statements */
+	if (is_at(p, TOK_LPAREN)) {
+		do {
+			enum token_kind k = cur(p);
+
+			if (k == TOK_EOF || k == TOK_LBRACE || k == TOK_RBRACE || p->panic)
+				break;
+			depth += k == TOK_LPAREN;
+			depth -= k == TOK_RPAREN;
+			take(p);
+		} while (depth);
+	}
+	recover(p, level);
+	if (t.kind == TOK_DO && is_at(p, TOK_WHILE))
+		recover(p, level);
+}
+
+static bool is_c_statement(enum token_kind k)
+{
+	switch (k) {
+	case TOK_FOR:
+	case TOK_WHILE:
+	case TOK_DO:
+	case TOK_SWITCH:
+	case TOK_CASE:
+	case TOK_DEFAULT:
+	case TOK_BREAK:
+	case TOK_CONTINUE:
+	case TOK_GOTO:
+	case TOK_RETURN: return true;
+	default: return false;
+	}
+}
+
+/* block:  "{" statements "}"  |  statement     always as S_BLOCK */
+static struct node *parse_block(struct parser *p);
+
+/* if:  "if" "(" expression ")" block ["else" (if | block)]
+ * An else-if chain is read in a loop and folded from its end. */
+static struct node *parse_if(struct parser *p)
+{
+	VEC(struct node *)
+	chain = { 0 };
+	struct node *els = NULL, *n;
+
+	do {
+		n = new_node(p, S_IF, peek(p, 0)->loc);
+		take(p);
+		expect(p, TOK_LPAREN);
+		n->cond.cond = parse_expression(p);
+		expect(p, TOK_RPAREN);
+		n->cond.then = parse_block(p);
+		n->end = p->last_end;
+		vec_push(&chain, n);
+		if (!accept(p, TOK_ELSE))
+			break;
+		if (!is_at(p, TOK_IF)) {
+			els = parse_block(p);
+			break;
+		}
+	} while (true);
+	while (chain.n) {
+		n = chain.v[--chain.n];
+		n->cond.els = els;
+		n = finish(p, n);
+		if (!chain.n)
+			break;
+		els = new_node(p, S_BLOCK, n->loc);
+		els->block.body = n;
+		els = finish(p, els);
+	}
+	vec_fini(&chain);
+	return n;
+}
+
+/* statement:  ";"  |  expression (";" | before "}")  |  if     NULL when empty. */
+static struct node *parse_statement(struct parser *p)
+{
+	struct node *n, *e;
+
+	if (accept(p, TOK_SEMI))
+		return NULL;
+	if (is_at(p, TOK_IF))
+		return parse_if(p);
+	if (is_c_statement(cur(p))) {
+		skip_c_statement(p);
+		return NULL;
+	}
+	n = new_node(p, S_EXPR, peek(p, 0)->loc);
+	e = parse_expression(p);
+	n->block.body = e;
+	n = finish(p, n);
+	if (!is_at(p, TOK_RBRACE) && !accept(p, TOK_SEMI))
+		syntax_error(p, is_at(p, TOK_EOF) ? "expected \"}\"" : NULL);
+	return n;
+}
+
+static struct node *parse_block(struct parser *p)
+{
+	struct node *n = new_node(p, S_BLOCK, peek(p, 0)->loc);
+
+	if (!enter(p))
+		return n;
+	if (accept(p, TOK_LBRACE)) {
+		n->block.body = parse_statements(p);
+		if (!p->unclosed)
+			expect(p, TOK_RBRACE);
+	} else {
+		n->block.body = parse_statement(p);
+	}
+	leave(p);
+	return finish(p, n);
+}
+
+/* Is the name at loc, where a statement may stand, the beginning of the next clause, because a brace is missing? Only
+ * asked at the start of a line: "tick-1s {", "syscall::read:entry /", "a:b:c:d,". */
+static bool begins_clause(struct parser *p, loc_t loc)
+{
+	struct lexer lx = p->lx;
+	const char *colon;
+	struct token t;
+
+	if (loc == lx.base || lx.text[loc - lx.base - 1] != '\n')
+		return false;
+	lex_seek(&lx, loc);
+	lx.quiet = true;
+	lx.controlled = UINT32_MAX;
+	lex_top(&lx, &t);
+	if (t.kind != TOK_PSPEC)
+		return false;
+	colon = strchr(t.text, ':');
+	lex_top(&lx, &t);
+	return t.kind == TOK_LBRACE ||
+	       ((t.kind == TOK_DIV || t.kind == TOK_COMMA) && colon && strchr(colon + 1, ':'));
+}
+
+/* statements:  { statement }     up to "}" or the end; an error costs one statement. */
+static struct node *parse_statements(struct parser *p)
+{
+	struct node *list = NULL, **tail = &list, *n;
+	uint32_t level = p->braces;
+
+	while (!is_at(p, TOK_RBRACE) && !is_at(p, TOK_EOF) && !p->unclosed) {
+		if (is_at(p, TOK_IDENT) && begins_clause(p, peek(p, 0)->loc)) {
+			const struct token *t = peek(p, 0);
+
+			parse_error(
+				p, t->loc, t->end, "D_SYNTAX",
+				"syntax error near \"%s\": expected \"}\" before the next clause",
+				t->text);
+			p->unclosed = true;
+			break;
+		}
+		n = parse_statement(p);
+		if (p->panic) {
+			recover(p, level);
+			continue;
+		}
+		if (n) {
+			*tail = n;
+			tail = &n->next;
+		}
+	}
+	return list;
+}
+
+/* pdescs:  pdesc { "," pdesc }     *t is the first token, then the one after them. */
+static struct pdesc *parse_pdescs(struct parser *p, struct token *t, bool *ret_bad)
+{
+	struct pdesc *list = NULL, **tail = &list;
+
+	*ret_bad = false;
+
+	for (;;) {
+		if (t->kind != TOK_INT && !t->text) {
+			if (t->kind != TOK_ERROR) {
+				uint32_t n = t->end - t->loc;
+
+				parse_error(
+					p, t->loc, t->end, "D_SYNTAX",
+					n ? "syntax error near \"%.*s\": expected a probe description"
+					  : "syntax error near end-of-input%.*s: expected a probe description",
+					(int)n, p->lx.text + (t->loc - p->lx.base));
+			}
+			lex_seek(&p->lx, t->loc);
+			p->panic = true;
+			return NULL;
+		}
+		*tail = parse_pdesc(p->cx, p->form, t);
+		if (*tail)
+			tail = &(*tail)->next;
+		else
+			*ret_bad = true;
+		p->last_end = t->end;
+		lex_top(&p->lx, t);
+		if (t->kind != TOK_COMMA)
+			break;
+		lex_top(&p->lx, t);
+	}
+	return list;
+}
+
+/* clause:  pdescs ["/" expression "/"] ["{" statements "}"]
+ * Without body only on the command line, and never after a predicate. NULL on error. */
+static struct node *parse_clause(struct parser *p)
+{
+	struct node *n;
+	struct token t;
+	uint32_t errors = p->cx->diags->errors;
+	loc_t pred_end;
+	bool bad;
+
+	lex_top(&p->lx, &t);
+	n = new_node(p, D_CLAUSE, t.loc);
+	n->clause.pdescs = parse_pdescs(p, &t, &bad);
+	if (p->panic)
+		return NULL;
+	lex_seek(&p->lx, t.loc);
+	if (t.kind != TOK_DIV && t.kind != TOK_LBRACE) {
+		if (p->source_kind != SOURCE_ARG) {
+			if (!bad && t.kind != TOK_ERROR) {
+				parse_error(
+					p, n->loc, p->last_end, "D_SYNTAX",
+					"expected predicate and/or actions following probe description");
+			}
+			/* What follows another word is the rest of the same mistake. */
+			if (t.kind != TOK_EOF)
+				p->panic = true;
+			return NULL;
+		}
+		return bad ? NULL : finish(p, n);
+	}
+	if (t.kind == TOK_DIV) {
+		take(p);
+		p->lx.pred = true;
+		n->clause.pred = parse_expression(p);
+		pred_end = peek(p, 0)->end;
+		if (!accept(p, TOK_EPRED)) {
+			syntax_error(p, "expected \"/\" and \"{\" after the predicate");
+			p->lx.pred = false;
+			return NULL;
+		}
+		p->lx.pred = false;
+		if (!is_at(p, TOK_LBRACE)) {
+			if (!p->panic) {
+				parse_error(
+					p, n->clause.pred->loc, pred_end, "D_SYNTAX",
+					"expected actions { } following probe description and predicate");
+			}
+			p->panic = !is_at(p, TOK_EOF);
+			return NULL;
+		}
+	}
+	take(p);
+	n->clause.has_body = true;
+	n->clause.body = parse_statements(p);
+	if (p->unclosed) {
+		p->unclosed = false;
+		return NULL;
+	}
+	if (!accept(p, TOK_RBRACE) && p->cx->diags->errors == errors)
+		syntax_error(p, "expected \"}\" at the end of the clause");
+	return bad || p->panic ? NULL : finish(p, n);
+}
+
+/* inline:  "inline" specifiers declarator "=" assignment ";" */
+static struct node *parse_inline(struct parser *p)
+{
+	struct node *n = new_node(p, D_INLINE, peek(p, 0)->loc);
+	struct declarator *a;
+
+	take(p);
+	n->inl.decl = parse_named(p, true);
+	expect(p, TOK_ASSIGN);
+	n->inl.value = parse_assignment(p);
+	expect(p, TOK_SEMI);
+	if (p->panic || !n->inl.decl)
+		return NULL;
+	declare_var(p, n->inl.decl->name);
+	a = n->inl.decl->declr;
+	if (a && a->kind == DECLR_ASSOC) {
+		n->inl.params = a->params;
+		n->inl.decl->declr = a->next;
+	}
+	return finish(p, n);
+}
+
+/* "}" ";"     Without the semicolon what follows is still read as the next item. */
+static void expect_end(struct parser *p)
+{
+	if (!expect(p, TOK_RBRACE) || accept(p, TOK_SEMI) || p->panic)
+		return;
+	parse_error(p, p->last_end - 1, p->last_end, "D_SYNTAX",
+		    "syntax error near \"}\": expected \";\" after it");
+}
+
+/* translator:  "translator" type-name "<" specifiers declarator ">" "{" { name "=" assignment ";" } "}" ";" */
+static struct node *parse_translator(struct parser *p)
+{
+	struct node *n = new_node(p, D_TRANSLATOR, peek(p, 0)->loc), **tail = &n->xlator.members;
+	bool bad;
+
+	take(p);
+	n->xlator.out = parse_type_name(p);
+	expect(p, TOK_LT);
+	n->xlator.in = parse_named(p, false);
+	bad = !n->xlator.in;
+	expect(p, TOK_GT);
+	expect(p, TOK_LBRACE);
+	if (p->panic)
+		return NULL;
+	while (!is_at(p, TOK_RBRACE) && !is_at(p, TOK_EOF)) {
+		const struct token t = *peek(p, 0);
+		struct node *m = new_node(p, N_ASSIGN, t.loc), *name = new_node(p, N_IDENT, t.loc);
+
+		if (t.kind != TOK_IDENT && token_class(t.kind) == K_NONE)
+			syntax_error(p, "expected \"member = expression;\"");
+		take(p);
+		name->ident.name = t.text;
+		m->e.a = finish(p, name);
+		expect(p, TOK_ASSIGN);
+		m->e.b = parse_assignment(p);
+		m = finish(p, m);
+		expect(p, TOK_SEMI);
+		if (p->panic) {
+			recover(p, 1);
+			continue;
+		}
+		*tail = m;
+		tail = &m->next;
+	}
+	expect_end(p);
+	return p->panic || bad ? NULL : finish(p, n);
+}
+
+/* probe:  "probe" name "(" params ")" [":" "(" params ")"] ";" */
+static struct provider_probe *parse_probe(struct parser *p)
+{
+	struct provider_probe *pr = arena_new(p->cx->arena, struct provider_probe);
+	bool varargs;
+
+	expect(p, TOK_PROBE);
+	pr->loc = peek(p, 0)->loc;
+	pr->name = peek(p, 0)->text;
+	expect(p, TOK_IDENT);
+	expect(p, TOK_LPAREN);
+	pr->native = parse_params(p, TOK_RPAREN, NULL, &varargs);
+	if (accept(p, TOK_COLON)) {
+		expect(p, TOK_LPAREN);
+		pr->translated = parse_params(p, TOK_RPAREN, pr->native, &varargs);
+	}
+	expect(p, TOK_SEMI);
+	return pr;
+}
+
+/* provider:  "provider" name "{" { probe } "}" ";" */
+static struct node *parse_provider(struct parser *p)
+{
+	struct node *n = new_node(p, D_PROVIDER, peek(p, 0)->loc);
+	struct provider_probe **tail = &n->provider.probes, *pr;
+
+	take(p);
+	n->provider.name = peek(p, 0)->text;
+	expect(p, TOK_IDENT);
+	expect(p, TOK_LBRACE);
+	if (p->panic)
+		return NULL;
+	while (!is_at(p, TOK_RBRACE) && !is_at(p, TOK_EOF)) {
+		p->bad_decl = false;
+		pr = parse_probe(p);
+		if (p->panic) {
+			recover(p, 1);
+			continue;
+		}
+		*tail = pr;
+		tail = &pr->next;
+	}
+	expect_end(p);
+	return p->panic ? NULL : finish(p, n);
+}
+
+/* item:  inline | translator | provider | declaration | clause */
+static struct node *parse_item(struct parser *p)
+{
+	loc_t loc = p->lx.base + p->lx.pos;
+	struct token t;
+
+	lex_top(&p->lx, &t);
+	lex_seek(&p->lx, loc);
+	switch (t.kind) {
+	case TOK_INLINE: return parse_inline(p);
+	case TOK_TRANSLATOR: return parse_translator(p);
+	case TOK_PROVIDER: return parse_provider(p);
+	case TOK_PSPEC:
+		return !p->cx->pspec && lex_is_decl(&p->lx) ? parse_declaration(p)
+							    : parse_clause(p);
+	case TOK_INT: return parse_clause(p);
+	default:
+		if (token_class(t.kind) != K_NONE || lex_is_decl(&p->lx))
+			return parse_declaration(p);
+		if (t.kind != TOK_ERROR)
+			syntax_error(p, NULL);
+		p->panic = true;
+		return NULL;
+	}
+}
+
+void parse_items(struct parser *p)
+{
+	while (lex_blank(&p->lx)) {
+		uint32_t start = p->lx.pos;
+		struct node *n = parse_item(p);
+
+		if (p->panic) {
+			recover(p, 0);
+			if (p->queued && p->queue[p->head].kind == TOK_RBRACE)
+				take(p);
+			unread(p);
+			if (lex_blank(&p->lx) == '{') /* a body that lost its head */
+				recover(p, 0);
+		}
+		unread(p);
+		p->depth = p->braces = 0;
+		p->bad_decl = false;
+		if (n)
+			append_top(p, n);
+		/* A lone closing brace is the only thing recovery stops at without taking it. */
+		if (p->lx.pos == start)
+			p->lx.pos++;
+	}
+}

@@ -1,0 +1,53 @@
+/* Inside aggs.c and aggs_print.c: what is known of each aggregation. */
+#ifndef DESCRY_CONSUME_AGGS_H
+#define DESCRY_CONSUME_AGGS_H
+
+#include "consume/internal.h"
+
+struct entry {                        /* a key of the map, as the programs wrote it */
+	uint8_t *key;
+	uint8_t *canonical;           /* equal for keys that print alike */
+	int64_t *now;                 /* [ncpus][nwords] of the last snapshot; NULL: not in it */
+	int64_t *base;                /* likewise; NULL: zeroes */
+	bool gone;                    /* trunc(): not a row until something is counted again */
+};
+
+struct row {
+	const uint8_t *key;
+	int64_t *words, *percpu;
+};
+
+struct state {
+	const struct agg *agg;
+	uint8_t *traits;              /* of the keys */
+	struct hash index;            /* key -> index in entries + 1 */
+	VEC(struct entry) entries;
+	uint32_t ncpus;
+	int64_t normal;
+	bool printed, has_user_keys;
+
+	/* the snapshot */
+	bool valid;
+	struct firing at;
+	struct arena arena;
+	struct row *rows;
+	uint32_t nrows;
+};
+
+struct aggs {
+	struct engine *engine;
+	const struct image *image;
+	struct options *options;
+	struct type_graph *types;
+	struct symbols *symbols;
+	uint32_t *canonical_id;       /* of each FIELD_STRID value; NULL until needed */
+	struct state *states;
+	uint64_t seen_pids_at;
+};
+
+/* The snapshot of this firing: the maps are read once for all of its actions. f NULL: anew. */
+struct err *aggs_snapshot(struct aggs *a, struct state *st, const struct firing *f);
+struct agg_order aggs_order(const struct aggs *a, const struct state *st);
+void aggs_sort_rows(struct state *st, const struct agg_order *order);
+
+#endif

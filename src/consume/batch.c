@@ -1,0 +1,205 @@
+/* Records taken from the rings, copied, in order of time. */
+#include "consume/internal.h"
+
+void batch_fini(struct batch *b)
+{
+	free(b->bytes);
+	vec_fini(&b->ring[0]);
+	vec_fini(&b->ring[1]);
+	vec_fini(&b->late);
+	hash_fini(&b->late_by_number);
+	free(b->late_next);
+	*b = (struct batch){ 0 };
+}
+
+static void add_late(struct batch *b, const struct wire_record *r, uint32_t size)
+{
+	struct wire_late *l = vec_add(&b->late);
+	uint64_t *last;
+
+	memcpy(l, r, size < sizeof(*l) ? size : sizeof(*l));
+	l->text[sizeof(l->text) - 1] = 0;
+	if (b->late.n > b->late_next_cap) {
+		b->late_next_cap = b->late.cap;
+		b->late_next = xrealloc(b->late_next, b->late_next_cap * sizeof(*b->late_next));
+	}
+	last = hash_put(&b->late_by_number, &l->head.late, sizeof(l->head.late), NULL);
+	b->late_next[b->late.n - 1] = (uint32_t)*last;
+	*last = b->late.n;
+}
+
+void batch_add(struct batch *b, const struct wire_record *r, uint32_t size, bool control)
+{
+	item_vec *v = &b->ring[control];
+	struct item it = { .time = r->time, .size = size };
+
+	if (r->segment == WIRE_SEG_LATE) {
+		add_late(b, r, size);
+		return;
+	}
+	if (b->n + size + 8 > b->cap) {
+		b->cap = b->cap ? b->cap * 2 : 1 << 16;
+		while (b->n + size + 8 > b->cap)
+			b->cap *= 2;
+		b->bytes = xrealloc(b->bytes, b->cap);
+	}
+	it.offset = (uint32_t)b->n;
+	memcpy(b->bytes + b->n, r, size);
+	b->n = (b->n + size + 7) & ~(size_t)7;
+	if (v->n > b->at[control] && vec_last(v)->time > it.time)
+		b->sorted[control] = false;
+	vec_push(v, it);
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct item *x = a, *y = b;
+
+	if (x->time != y->time)
+		return x->time < y->time ? -1 : 1;
+	return x->offset < y->offset ? -1 : x->offset > y->offset;    /* as drained */
+}
+
+void batch_sort(struct batch *b)
+{
+	for (int i = 0; i < 2; i++) {
+		if (b->sorted[i])
+			continue;
+		qsort(b->ring[i].v + b->at[i], b->ring[i].n - b->at[i], sizeof(struct item), compare);
+		b->sorted[i] = true;
+	}
+}
+
+static struct wire_record *record_at(const struct batch *b, const struct item *it)
+{
+	return (struct wire_record *)(b->bytes + it->offset);
+}
+
+/* Where a record stands within its firing: segments are numbered in program order; a fault ends its clause. */
+static uint64_t position(const struct image *img, const struct wire_record *r)
+{
+	uint32_t n = 0;
+
+	if (r->segment < img->nsegments)
+		return (uint64_t)r->segment * 2;
+	if (r->segment != WIRE_SEG_FAULT)
+		return UINT64_MAX;
+	while (n < img->nsegments && img->segments[n].clause <= ((const struct wire_fault *)r)->clause)
+		n++;
+	return n ? (uint64_t)(n - 1) * 2 + 1 : 0;
+}
+
+struct wire_record *batch_peek(struct batch *b, const struct image *img, uint32_t *ret_size, int *ret_ring)
+{
+	struct item *it[2];
+	int ring;
+
+	for (int i = 0; i < 2; i++)
+		it[i] = b->at[i] < b->ring[i].n ? &b->ring[i].v[b->at[i]] : NULL;
+	if (!it[0] && !it[1])
+		return NULL;
+	if (!it[0] || !it[1]) {
+		ring = !it[0];
+	} else if (it[0]->time != it[1]->time) {
+		ring = it[1]->time < it[0]->time;
+	} else {
+		const struct wire_record *d = record_at(b, it[0]), *c = record_at(b, it[1]);
+
+		ring = d->cpu == c->cpu && position(img, c) < position(img, d);
+	}
+	*ret_ring = ring;
+	*ret_size = it[ring]->size;
+	return record_at(b, it[ring]);
+}
+
+void batch_take(struct batch *b, int ring)
+{
+	b->at[ring]++;
+}
+
+enum { LATE_KEPT = 1000000000 };      /* a late string nobody waits for is forgotten after 1 s */
+
+static void compact_late(struct batch *b, uint64_t now)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < b->late.n; i++)
+		if (b->late.v[i].head.late && b->late.v[i].head.time + LATE_KEPT > now)
+			b->late.v[n++] = b->late.v[i];
+	if (n == b->late.n)
+		return;
+	b->late.n = n;
+	hash_fini(&b->late_by_number);
+	for (uint32_t i = 0; i < n; i++) {
+		uint64_t *last = hash_put(&b->late_by_number, &b->late.v[i].head.late, sizeof(uint32_t), NULL);
+
+		b->late_next[i] = (uint32_t)*last;
+		*last = i + 1;
+	}
+}
+
+void batch_compact(struct batch *b, uint64_t now)
+{
+	uint32_t left = 0;
+	uint8_t *bytes;
+	size_t n = 0;
+
+	if (b->late.n)
+		compact_late(b, now);
+	for (int i = 0; i < 2; i++) {
+		b->ring[i].n -= b->at[i];
+		memmove(b->ring[i].v, b->ring[i].v + b->at[i], b->ring[i].n * sizeof(struct item));
+		b->at[i] = 0;
+		left += b->ring[i].n;
+	}
+	if (!left) {
+		b->n = 0;
+		return;
+	}
+	if (b->n < 1 << 16)          /* small: the hole costs less than the copy */
+		return;
+	bytes = xmalloc(b->cap);
+	for (int i = 0; i < 2; i++) {
+		for (uint32_t k = 0; k < b->ring[i].n; k++) {
+			struct item *it = &b->ring[i].v[k];
+
+			memcpy(bytes + n, b->bytes + it->offset, it->size);
+			it->offset = (uint32_t)n;
+			n = (n + it->size + 7) & ~(size_t)7;
+		}
+	}
+	free(b->bytes);
+	b->bytes = bytes;
+	b->n = n;
+}
+
+static void patch(const struct segment *seg, struct wire_record *r, const struct wire_late *l)
+{
+	for (uint32_t i = 0; i < seg->nfields; i++) {
+		const struct field *f = &seg->fields[i];
+		char *to = (char *)r + f->offset;
+		size_t n;
+
+		if (f->kind != FIELD_STRING || f->offset != l->offset || l->error || !f->size)
+			continue;
+		n = strlen(l->text);
+		if (n > f->size - 1)
+			n = f->size - 1;
+		memcpy(to, l->text, n);
+		memset(to + n, 0, f->size - n);
+	}
+}
+
+bool batch_late(struct batch *b, const struct segment *seg, struct wire_record *r, uint64_t before)
+{
+	uint64_t *last = hash_get(&b->late_by_number, &r->late, sizeof(r->late));
+
+	if (!last || b->late.v[*last - 1].head.time >= before)
+		return false;
+	for (uint32_t i = (uint32_t)*last; i; i = b->late_next[i - 1]) {
+		patch(seg, r, &b->late.v[i - 1]);
+		b->late.v[i - 1].head.late = 0;      /* used */
+	}
+	hash_del(&b->late_by_number, &r->late, sizeof(r->late));
+	return true;
+}

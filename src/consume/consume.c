@@ -1,0 +1,374 @@
+/* The driver: rings to records in order, records to actions. */
+#include "consume/internal.h"
+
+#include <errno.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+
+enum {
+	HOLD_NS = 100 * 1000,            /* a record this young may have an older one behind it on another CPU */
+	LATE_NS = 100 * 1000 * 1000,     /* how long a record waits for its strings */
+};
+
+uint64_t clock_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+uint64_t cpu_now(void)
+{
+	struct rusage u;
+
+	getrusage(RUSAGE_SELF, &u);
+	return (uint64_t)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1000000000 +
+	       (uint64_t)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) * 1000;
+}
+
+static uint32_t resolve_stack(void *arg, int64_t id, uint64_t *frames, uint32_t max)
+{
+	struct consumer *c = arg;
+
+	return c->engine->ops->stack(c->engine, id, frames, max);
+}
+
+/* DTrace prints a line for every clause with a data-recording action: exit(), clear() and the other actions the consumer
+ * does are such, commit() and discard() are not. */
+static bool opens_line(const struct segment *seg)
+{
+	for (uint32_t i = 0; i < seg->nactions; i++)
+		if (seg->actions[i].kind != ACT_COMMIT && seg->actions[i].kind != ACT_DISCARD)
+			return true;
+	return false;
+}
+
+struct consumer *consumer_new(struct engine *e, struct sink *s, struct options *o)
+{
+	struct consumer *c = xcalloc(1, sizeof(*c));
+
+	c->engine = e;
+	c->sink = s;
+	c->options = o;
+	c->image = e->image;
+	s->image = e->image;
+	s->stack = resolve_stack;
+	s->stack_arg = c;
+	c->aggs = aggs_new(e, e->image, o, s->types, s->symbols);
+	c->traits = xcalloc(c->image->nsegments + 1, sizeof(*c->traits));
+	c->opens_line = xcalloc(c->image->nsegments + 1, sizeof(*c->opens_line));
+	for (uint32_t i = 0; i < c->image->nsegments; i++)
+		c->opens_line[i] = opens_line(&c->image->segments[i]);
+	c->start = clock_now();
+	c->start_cpu = cpu_now();
+	return c;
+}
+
+void consumer_free(struct consumer *c)
+{
+	if (!c)
+		return;
+	batch_fini(&c->batch);
+	spec_fini(c);
+	drops_fini(&c->drops);
+	aggs_free(c->aggs);
+	for (uint32_t i = 0; i < c->image->nsegments; i++)
+		free(c->traits[i]);
+	free(c->traits);
+	free(c->opens_line);
+	free(c->report_probes);
+	free(c->report_progs);
+	free(c->engine_progs);
+	free(c);
+}
+
+struct err *consumer_begin(struct consumer *c)
+{
+	return c->sink->ops->begin(c->sink);
+}
+
+bool consumer_exited(const struct consumer *c, int *ret_status)
+{
+	if (c->exited)
+		*ret_status = c->exit_status;
+	return c->exited;
+}
+
+uint64_t consumer_interval(const struct consumer *c)
+{
+	int64_t switchrate = opt_num(c->options, OPT_SWITCHRATE), status = opt_num(c->options, OPT_STATUSRATE);
+	int64_t ns = switchrate > 0 ? switchrate : 20 * 1000 * 1000;
+
+	return (uint64_t)(status > 0 && status < ns ? status : ns);
+}
+
+/* --- actions --- */
+
+static const uint8_t *traits_of(struct consumer *c, uint32_t segment)
+{
+	const struct segment *seg = &c->image->segments[segment];
+
+	if (!c->traits[segment]) {
+		c->traits[segment] = xcalloc(seg->nfields + 1, 1);
+		for (uint32_t i = 0; i < seg->nfields; i++)
+			c->traits[segment][i] = (uint8_t)field_traits(c->sink->types, &seg->fields[i]);
+	}
+	return c->traits[segment];
+}
+
+/* The action's first field as a number. */
+static int64_t number_arg(const struct record_view *r, const struct action *a, int64_t without)
+{
+	const struct field *f;
+
+	if (!a->nfields)
+		return without;
+	f = &r->segment->fields[a->fields[0]];
+	return field_int(f, r->data, (r->traits[a->fields[0]] & TRAIT_SIGNED) || f->size < 8);
+}
+
+static struct err *say(struct consumer *c, const struct record_view *r, const char *what)
+{
+	struct err *e = c->sink->ops->flush(c->sink);
+
+	fprintf(c->sink->err, "%s: error on enabled probe ID %u (ID %u: %s:%s:%s:%s): %s\n", c->sink->progname,
+		r->segment->clause + 1, r->probe->id, r->probe->prov, r->probe->mod, r->probe->func, r->probe->name,
+		what);
+	return e;
+}
+
+static struct err *do_system(struct consumer *c, const struct record_view *r, const struct action *a)
+{
+	struct err *e = c->sink->ops->flush(c->sink);
+	char *command;
+
+	if (e)
+		return e;
+	command = c->sink->ops->format(c->sink, r, a);
+	if (system(command) == -1)
+		e = say(c, r, "system(): cannot run /bin/sh");
+	free(command);
+	return e;
+}
+
+static struct err *do_freopen(struct consumer *c, const struct record_view *r, const struct action *a)
+{
+	char *path = c->sink->ops->format(c->sink, r, a);
+	struct err *e = c->sink->ops->reopen(c->sink, path), *e2 = NULL;
+
+	free(path);
+	if (e)        /* the output stays where it is */
+		e2 = say(c, r, e->text);
+	err_free(e);
+	return e2;
+}
+
+static struct err *do_setopt(struct consumer *c, const struct record_view *r, const struct action *a)
+{
+	const char *why = NULL;
+	struct err *e;
+	char *what;
+
+	if (options_set(c->options, a->text, a->text2, WHEN_DYNAMIC, &why))
+		return NULL;
+	what = xasprintf("couldn't set option \"%s\" to \"%s\": %s", a->text, a->text2 ? a->text2 : "1", why);
+	e = say(c, r, what);
+	free(what);
+	return e;
+}
+
+static struct err *do_exit(struct consumer *c, const struct record_view *r, const struct action *a)
+{
+	if (!c->exited) {
+		c->exited = true;
+		c->exit_status = (int)number_arg(r, a, 0);
+	}
+	return NULL;
+}
+
+static struct err *act(struct consumer *c, const struct record_view *r, const struct action *a)
+{
+	struct firing f = { r->head->time, r->head->cpu, r->head->probe };
+	struct err *e = NULL;
+
+	switch (a->kind) {
+	case ACT_TRACE:
+	case ACT_TRACEMEM:
+	case ACT_PRINTF:
+	case ACT_PRINT:
+	case ACT_STACK:
+	case ACT_USTACK:
+	case ACT_SYM:
+	case ACT_DEFAULT:
+		return c->sink->ops->action(c->sink, r, a);
+	case ACT_PRINTA:
+		return aggs_printa(c->aggs, c->sink, r, a);
+	case ACT_EXIT:
+		return do_exit(c, r, a);
+	case ACT_CLEAR:
+		for (uint32_t i = 0; i < a->naggs && !e; i++)
+			e = aggs_clear(c->aggs, &f, a->aggs[i]);
+		return e;
+	case ACT_TRUNC:
+		for (uint32_t i = 0; i < a->naggs && !e; i++)
+			e = aggs_trunc(c->aggs, &f, a->aggs[i], number_arg(r, a, 0));
+		return e;
+	case ACT_NORMALIZE:
+	case ACT_DENORMALIZE:
+		for (uint32_t i = 0; i < a->naggs; i++)
+			aggs_normalize(c->aggs, a->aggs[i], a->kind == ACT_NORMALIZE ? number_arg(r, a, 1) : 1);
+		return NULL;
+	case ACT_COMMIT:
+	case ACT_DISCARD:
+		return spec_end(c, (uint64_t)number_arg(r, a, 0), a->kind == ACT_COMMIT);
+	case ACT_FREOPEN:
+		return do_freopen(c, r, a);
+	case ACT_FTRUNCATE:
+		return c->sink->ops->truncate(c->sink);
+	case ACT_SYSTEM:
+		return do_system(c, r, a);
+	case ACT_SETOPT:
+		return do_setopt(c, r, a);
+	}
+	return NULL;
+}
+
+struct err *record_run(struct consumer *c, const struct wire_record *r, uint32_t size, bool more)
+{
+	const struct segment *seg = &c->image->segments[r->segment];
+	struct record_view view = {
+		.image = c->image, .segment = seg, .probe = &c->image->probes[r->probe], .head = r,
+		.data = (const uint8_t *)r, .size = size, .traits = traits_of(c, r->segment), .more = more,
+	};
+	bool line = c->opens_line[r->segment];
+	struct err *e = line ? c->sink->ops->record_begin(c->sink, &view) : NULL;
+
+	for (uint32_t i = 0; i < seg->nactions && !e; i++)
+		e = act(c, &view, &seg->actions[i]);
+	if (line && !e)
+		e = c->sink->ops->record_end(c->sink, &view);
+	return e;
+}
+
+/* --- passes --- */
+
+/* Not what the image says: an engine's mistake, left out and counted as a drop. */
+static bool is_good(const struct consumer *c, const struct wire_record *r, uint32_t size)
+{
+	if (r->segment == WIRE_SEG_FAULT)
+		return size >= sizeof(struct wire_fault);
+	return r->segment < c->image->nsegments && r->probe < c->image->nprobes &&
+	       size >= c->image->segments[r->segment].size;
+}
+
+static void take(void *arg, const struct wire_record *r, uint32_t size, bool control)
+{
+	struct consumer *c = arg;
+
+	if (size < sizeof(*r))
+		return;
+	if (r->segment != WIRE_SEG_LATE) {
+		c->records++;
+		c->bytes += size;
+	}
+	batch_add(&c->batch, r, size, control);
+}
+
+static bool same_firing(const struct wire_record *a, const struct wire_record *b)
+{
+	return a->time == b->time && a->cpu == b->cpu && a->probe == b->probe;
+}
+
+/* Does every record older than `before`, in order; stops at one that still waits for a string. */
+static struct err *run_batch(struct consumer *c, uint64_t before, uint64_t now)
+{
+	struct batch *b = &c->batch;
+	struct wire_record *r;
+	struct err *e = NULL;
+	uint32_t size, next_size;
+	int ring, next_ring;
+
+	while (!e && (r = batch_peek(b, c->image, &size, &ring)) && r->time < before) {
+		const struct wire_record *next;
+
+		if (!is_good(c, r, size)) {
+			c->bad_records++;
+			batch_take(b, ring);
+			continue;
+		}
+		if (r->late && r->segment != WIRE_SEG_FAULT &&
+		    !batch_late(b, &c->image->segments[r->segment], r, before)) {
+			if (before != UINT64_MAX && now < r->time + LATE_NS)
+				break;
+			c->late_drops++;
+		}
+		batch_take(b, ring);
+		if (r->segment == WIRE_SEG_FAULT) {
+			if (!c->image->uses_error)
+				e = c->sink->ops->fault(c->sink, c->image, (const struct wire_fault *)r);
+			continue;
+		}
+		if (r->spec) {
+			spec_add(c, r, size);
+			continue;
+		}
+		next = batch_peek(b, c->image, &next_size, &next_ring);
+		e = record_run(c, r, size, next && same_firing(r, next));
+	}
+	return e;
+}
+
+static struct err *pass(struct consumer *c, bool last)
+{
+	uint64_t now = clock_now(), before = UINT64_MAX;
+	struct err *e;
+
+	c->engine->ops->drain(c->engine, take, c);
+	if (!last && opt_on(c->options, OPT_TEMPORAL))
+		before = now > HOLD_NS ? now - HOLD_NS : 0;
+	batch_sort(&c->batch);
+	e = run_batch(c, before, now);
+	batch_compact(&c->batch, now);
+	return e;
+}
+
+struct err *consumer_pass(struct consumer *c)
+{
+	uint64_t now = clock_now();
+	struct err *e = pass(c, false);
+
+	if (!e && now >= c->next_status) {
+		int64_t rate = opt_num(c->options, OPT_STATUSRATE);
+
+		c->next_status = now + (uint64_t)(rate > 0 ? rate : 1000000000);
+		e = drops_poll(c);
+	}
+	if (!e && now >= c->next_aggs) {
+		int64_t rate = opt_num(c->options, OPT_AGGRATE);
+
+		c->next_aggs = now + (uint64_t)(rate > 0 ? rate : 1000000000);
+		e = aggs_remember(c->aggs);
+	}
+	return e ? e : c->sink->ops->flush(c->sink);
+}
+
+struct err *consumer_finish(struct consumer *c, bool report, bool interrupted)
+{
+	struct err *e = pass(c, true);
+
+	if (!e && !interrupted)
+		e = aggs_final(c->aggs, c->sink);
+	if (!e)
+		e = c->sink->ops->flush(c->sink);
+	if (!e)
+		e = drops_poll(c);
+	if (!e && report) {
+		struct run_report r;
+
+		consumer_report(c, &r);
+		c->sink->ops->report(c->sink, &r);
+	}
+	return e ? e : c->sink->ops->end(c->sink);
+}

@@ -1,0 +1,78 @@
+/* What was lost: the engine's counters and the consumer's own, told when they grow. */
+#include "consume/internal.h"
+
+static const struct { enum wire_counter counter; enum drop_kind kind; bool by_cpu; } table[] = {
+	{ WIRE_DROP_DATA, DROP_DATA, true },
+	{ WIRE_DROP_CONTROL, DROP_CONTROL, true },
+	{ WIRE_DROP_AGG, DROP_AGG, true },
+	{ WIRE_DROP_DYN, DROP_DYN, false },
+	{ WIRE_DROP_SPEC, DROP_SPEC, false },
+	{ WIRE_FAIL_SPEC, DROP_SPEC_NOBUF, false },
+	{ WIRE_DROP_SCRATCH, DROP_SCRATCH, false },
+	{ WIRE_DROP_STACK, DROP_STACK, false },
+	{ WIRE_DROP_ERROR, DROP_ERROR, false },
+	{ WIRE_DROP_LATE, DROP_LATE, false },
+};
+
+void drops_fini(struct drops *d)
+{
+	free(d->last);
+	*d = (struct drops){ 0 };
+}
+
+static struct err *tell(struct consumer *c, enum drop_kind kind, int cpu, uint64_t n)
+{
+	if (!n)
+		return NULL;
+	c->drops.total[kind] += n;
+	return c->sink->ops->drop(c->sink, kind, cpu, n);
+}
+
+static struct err *poll_kind(struct consumer *c, const struct engine_counters *now, uint32_t i)
+{
+	uint64_t sum = 0;
+	struct err *e = NULL;
+
+	for (uint32_t cpu = 0; cpu < now->ncpus && !e; cpu++) {
+		size_t at = (size_t)cpu * WIRE_FIXED_COUNTERS + table[i].counter;
+		uint64_t grown = now->fixed[at] - c->drops.last[at];
+
+		if (table[i].by_cpu)
+			e = tell(c, table[i].kind, (int)cpu, grown);
+		else
+			sum += grown;
+	}
+	return e ? e : tell(c, table[i].kind, -1, sum);
+}
+
+struct err *drops_poll(struct consumer *c)
+{
+	struct drops *d = &c->drops;
+	struct engine_counters now = { 0 };
+	struct err *e = NULL;
+
+	c->engine->ops->counters(c->engine, &now);
+	if (!d->last) {
+		d->ncpus = now.ncpus;
+		d->last = xcalloc((size_t)now.ncpus * WIRE_FIXED_COUNTERS + 1, sizeof(*d->last));
+	}
+	if (now.ncpus > d->ncpus)
+		now.ncpus = d->ncpus;
+	for (uint32_t i = 0; i < ARRAY_SIZE(table) && !e; i++)
+		e = poll_kind(c, &now, i);
+	d->faults = 0;
+	for (uint32_t cpu = 0; cpu < now.ncpus; cpu++)
+		d->faults += now.fixed[(size_t)cpu * WIRE_FIXED_COUNTERS + WIRE_FAULTS];
+	if (now.ncpus)
+		memcpy(d->last, now.fixed, (size_t)now.ncpus * WIRE_FIXED_COUNTERS * sizeof(*d->last));
+	if (!e)
+		e = tell(c, DROP_SPEC, -1, c->spec_drops - c->spec_drops_said);
+	c->spec_drops_said = c->spec_drops;
+	if (!e)
+		e = tell(c, DROP_LATE, -1, c->late_drops - c->late_drops_said);
+	c->late_drops_said = c->late_drops;
+	if (!e)
+		e = tell(c, DROP_DATA, -1, c->bad_records - c->bad_records_said);
+	c->bad_records_said = c->bad_records;
+	return e;
+}

@@ -1,0 +1,95 @@
+/* What the consumer gives to a renderer: actions in order, with their data. Text and JSON are two sinks.
+ *
+ * Always true: calls come in output order; data is valid during the call only.
+ */
+#ifndef DESCRY_CONSUME_SINK_H
+#define DESCRY_CONSUME_SINK_H
+
+#include "data/image.h"
+#include "data/aggview.h"
+#include "program/symbol/symbol.h"
+#include "wire/record.h"
+
+struct sink;
+struct run_report;
+
+struct record_view {
+	const struct image *image;
+	const struct segment *segment;
+	const struct image_probe *probe;
+	const struct wire_record *head;
+	const uint8_t *data;          /* the record from its header on; fields' offsets count from here */
+	uint32_t size;
+	const uint8_t *traits;        /* of segment->fields[]: enum field_trait (data/record.h); NULL not looked up */
+	bool more;                    /* the next record is of the same firing of the same probe */
+};
+
+enum drop_kind { DROP_DATA, DROP_CONTROL, DROP_AGG, DROP_DYN, DROP_SPEC, DROP_SPEC_NOBUF, DROP_SCRATCH, DROP_STACK,
+		 DROP_ERROR, DROP_LATE, DROP_KIND_COUNT };
+
+struct sink_ops {
+	const char *name;
+	/* Once before the first output (column header), and after the last (flush). */
+	struct err *(*begin)(struct sink *s);
+	struct err *(*end)(struct sink *s);
+	/* A record's line opens (CPU ID FUNCTION:NAME unless quiet) ... its actions ... closes. `prints` false: control only. */
+	struct err *(*record_begin)(struct sink *s, const struct record_view *r);
+	/* trace tracemem printf print stack sym: everything that prints from the record alone. */
+	struct err *(*action)(struct sink *s, const struct record_view *r, const struct action *a);
+	/* printa(): the aggregations, already merged, sorted; format NULL: default layout. r and a NULL: printed at the end
+	 * of the run. n > 1: the views have the same rows, row i of each has the same key; a row an aggregation does not
+	 * have is zeroes. */
+	struct err *(*printa)(struct sink *s, const struct record_view *r, const struct action *a,
+			      struct agg_view *const *aggs, uint32_t n);
+	struct err *(*record_end)(struct sink *s, const struct record_view *r);
+	/* The records are over; the aggregations that were never printed follow. NULL: nothing to do. */
+	struct err *(*final)(struct sink *s);
+	/* A D fault. */
+	struct err *(*fault)(struct sink *s, const struct image *img, const struct wire_fault *f);
+	/* New drops since the last call. cpu -1: not by CPU. */
+	struct err *(*drop)(struct sink *s, enum drop_kind kind, int cpu, uint64_t count);
+	/* freopen: path "" returns to the first output. ftruncate. */
+	struct err *(*reopen)(struct sink *s, const char *path);
+	struct err *(*truncate)(struct sink *s);
+	struct err *(*flush)(struct sink *s);
+	/* The text of a formatted action that is not printed (freopen, system), malloc()ed. */
+	char *(*format)(struct sink *s, const struct record_view *r, const struct action *a);
+	void (*report)(struct sink *s, const struct run_report *r);
+	void (*free)(struct sink *s);
+};
+
+/* The statement at the end of a run (-x report, JSON always). */
+struct report_probe { const struct image_probe *probe; const char *mode; uint64_t fired, dropped; };
+struct report_prog { const char *name, *mode; uint64_t runs, run_ns; uint32_t ninsns; };
+struct run_report {
+	uint64_t elapsed_ns;
+	uint64_t records, bytes;                   /* taken from the rings */
+	uint64_t drops[DROP_KIND_COUNT];
+	uint64_t faults;
+	uint64_t consumer_cpu_ns;                  /* this process, user + system, since attach */
+	uint64_t probe_cpu_ns;                     /* measured run time of the programs, 0 not measured */
+	bool measured;
+	struct report_probe *probes; uint32_t nprobes;
+	struct report_prog *progs; uint32_t nprogs;
+	int exit_status;
+};
+
+struct sink {
+	const struct sink_ops *ops;
+	FILE *out;                    /* results */
+	FILE *err;                    /* messages: drops, faults */
+	const char *progname;         /* "descry" or "dtrace": message prefix */
+	struct options *options;      /* quiet, flowindent, rawbytes, stackindent, aggsort*, ... looked at on every call */
+	struct symbols *symbols;
+	struct type_graph *types;
+	const struct image *image;
+	int target_pid;               /* whose addresses %A of a plain integer means; 0 none */
+	/* Resolves a stack id of a key: set by the consumer. */
+	uint32_t (*stack)(void *arg, int64_t id, uint64_t *frames, uint32_t max);
+	void *stack_arg;
+};
+
+struct sink *sink_text_new(void);     /* render/text.c */
+struct sink *sink_json_new(void);     /* render/json.c */
+
+#endif

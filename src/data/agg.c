@@ -1,0 +1,211 @@
+/* The arithmetic of aggregations: bucket numbers and the number an entry is sorted and printed by. */
+#include "data/aggview.h"
+
+#include <limits.h>
+
+uint32_t agg_quantize_bucket(int64_t value)
+{
+	uint64_t mag = value < 0 ? -(uint64_t)value : (uint64_t)value;
+	int log;
+
+	if (!value)
+		return 63;
+	log = 63 - __builtin_clzll(mag);
+	if (value > 0)
+		return 64 + (uint32_t)log;
+	return log >= 62 ? 0 : 62 - (uint32_t)log;      /* INT64_MIN shares the last bucket */
+}
+
+int64_t agg_quantize_value(uint32_t bucket)
+{
+	if (bucket == 63)
+		return 0;
+	if (bucket > 63)
+		return (int64_t)1 << (bucket - 64);
+	return -((int64_t)1 << (62 - bucket));
+}
+
+/* llquantize: each order of magnitude [factor^m, factor^(m+1)) for m in low..high is cut into equal steps. `steps`
+ * cut [0, factor^(m+1)); the part below factor^m (steps/factor of them) belongs to the order below. Where an
+ * order ends below `steps`, a step is one integer.
+ *
+ *	bucket   0           1 ...                  ... n-2           n-1
+ *	      < f^low   [f^low, +step) ...   [.., f^(high+1))   >= f^(high+1)
+ */
+struct order {
+	uint64_t lower, upper;        /* saturated at INT64_MAX */
+	uint32_t nbuckets, skip;      /* skip: steps that belong to the order below */
+	uint64_t step;
+};
+
+static uint64_t times(uint64_t a, uint64_t b)
+{
+	uint64_t r;
+
+	return __builtin_mul_overflow(a, b, &r) || r > INT64_MAX ? INT64_MAX : r;
+}
+
+static uint64_t power(uint32_t factor, uint32_t exponent)
+{
+	uint64_t v = 1;
+
+	while (exponent-- && v < INT64_MAX)
+		v = times(v, factor);
+	return v;
+}
+
+static struct order order_of(uint64_t lower, uint32_t factor, uint32_t steps)
+{
+	struct order o = { .lower = lower, .upper = times(lower, factor) };
+	uint64_t cut = o.upper > steps ? steps : o.upper;
+
+	o.skip = (uint32_t)(cut / factor);
+	o.nbuckets = (uint32_t)cut - o.skip;
+	o.step = o.upper / cut;
+	return o;
+}
+
+uint32_t agg_ll_nbuckets(uint32_t factor, uint32_t low, uint32_t high, uint32_t steps)
+{
+	uint64_t lower = power(factor, low);
+	uint32_t n = 2;
+
+	for (uint32_t mag = low; mag <= high; mag++) {
+		struct order o = order_of(lower, factor, steps);
+
+		n += o.nbuckets;
+		lower = o.upper;
+	}
+	return n;
+}
+
+uint32_t agg_ll_bucket(uint32_t factor, uint32_t low, uint32_t high, uint32_t steps, int64_t value)
+{
+	uint64_t lower = power(factor, low);
+	uint32_t base = 1;
+
+	if (value < 0 || (uint64_t)value < lower)
+		return 0;
+	for (uint32_t mag = low; mag <= high; mag++) {
+		struct order o = order_of(lower, factor, steps);
+
+		if ((uint64_t)value < o.upper) {
+			uint64_t i = (uint64_t)value / o.step - o.skip;
+
+			return base + (i < o.nbuckets ? (uint32_t)i : o.nbuckets - 1);
+		}
+		base += o.nbuckets;
+		lower = o.upper;
+	}
+	return base;
+}
+
+int64_t agg_ll_lower(uint32_t factor, uint32_t low, uint32_t high, uint32_t steps, uint32_t bucket)
+{
+	uint64_t lower = power(factor, low);
+	uint32_t base = 1;
+
+	if (!bucket)
+		return INT64_MIN;
+	for (uint32_t mag = low; mag <= high; mag++) {
+		struct order o = order_of(lower, factor, steps);
+
+		if (bucket < base + o.nbuckets) {
+			uint64_t at = (uint64_t)(bucket - base + o.skip) * o.step;
+
+			return (int64_t)(at > lower ? at : lower);
+		}
+		base += o.nbuckets;
+		lower = o.upper;
+	}
+	return (int64_t)lower;
+}
+
+/* --- values --- */
+
+static uint64_t isqrt(unsigned __int128 v)
+{
+	unsigned __int128 r = 0, bit = (unsigned __int128)1 << 126;
+
+	while (bit > v)
+		bit >>= 2;
+	for (; bit; bit >>= 2) {
+		if (v >= r + bit) {
+			v -= r + bit;
+			r = (r >> 1) + bit;
+		} else {
+			r >>= 1;
+		}
+	}
+	return (uint64_t)r;
+}
+
+/* sqrt(avg(x^2) - avg(x)^2), in integers as DTrace computes it; a normalised x divides the squares twice. */
+static int64_t stddev(const int64_t *w, int64_t normal)
+{
+	unsigned __int128 squares = (unsigned __int128)(uint64_t)w[3] << 64 | (uint64_t)w[2];
+	uint64_t div = (uint64_t)(normal < 0 ? -normal : normal);
+	int64_t avg;
+	unsigned __int128 square;
+
+	if (w[0] <= 0)
+		return 0;
+	squares = squares / div / div / (uint64_t)w[0];
+	avg = w[1] / normal / w[0];
+	square = (unsigned __int128)((__int128)avg * avg);
+	return squares > square ? (int64_t)isqrt(squares - square) : 0;
+}
+
+static int64_t clamp(long double v)
+{
+	if (v >= (long double)INT64_MAX)
+		return INT64_MAX;
+	if (v <= (long double)INT64_MIN)
+		return INT64_MIN;
+	return (int64_t)v;
+}
+
+/* The value DTrace gives a bucket when it weighs a distribution. */
+static int64_t bucket_weight(const struct agg *agg, uint32_t i)
+{
+	uint32_t last = agg->nwords - 2;
+
+	switch (agg->func) {
+	case AGG_QUANTIZE:
+		return agg_quantize_value(i);
+	case AGG_LQUANTIZE:
+		if (i == 0)
+			return agg->base - 1;
+		if (i == last)
+			return agg->base + (int64_t)(last - 1) * agg->step + 1;
+		return agg->base + (int64_t)(i - 1) * agg->step;
+	default:
+		return i == 0 ? 0 : agg_ll_lower(agg->factor, agg->low_mag, agg->high_mag, agg->steps, i);
+	}
+}
+
+int64_t agg_row_value(const struct agg_view *v, const struct agg_row *r)
+{
+	const struct agg *agg = v->agg;
+	int64_t normal = v->normal ? v->normal : 1;
+	const int64_t *w = r->words;
+	long double total = 0;
+
+	switch (agg->func) {
+	case AGG_COUNT:
+		return w[0] / normal;
+	case AGG_SUM:
+	case AGG_MIN:
+	case AGG_MAX:
+		return w[1] / normal;
+	case AGG_AVG:
+		return w[0] ? w[1] / normal / w[0] : 0;
+	case AGG_STDDEV:
+		return stddev(w, normal);
+	default:
+		for (uint32_t i = 0; i + 1 < agg->nwords; i++)
+			if (w[i + 1])
+				total += (long double)w[i + 1] * (long double)bucket_weight(agg, i);
+		return clamp(total / (long double)normal);
+	}
+}

@@ -1,0 +1,64 @@
+/* Fields of records and keys, decoded: numbers, text, stacks.
+ *
+ * In: a field and the bytes it lies in (a record from its header on, or a key). Out: values.
+ * Always true: nothing outside the field's own bytes is read, whatever they hold.
+ */
+#ifndef DESCRY_DATA_RECORD_H
+#define DESCRY_DATA_RECORD_H
+
+#include "data/image.h"
+
+enum field_trait {
+	TRAIT_SIGNED = 1,
+	TRAIT_TEXT = 2,       /* string or array of char */
+	TRAIT_FLOAT = 4,
+	TRAIT_POINTER = 8,
+	TRAIT_BOOL = 16,
+};
+/* What a field's type says about printing it. g NULL: nothing is known. */
+uint32_t field_traits(struct type_graph *g, const struct field *f);
+
+/* 1, 2, 4 or 8 bytes at the field, zero-extended. */
+uint64_t field_uint(const struct field *f, const uint8_t *data);
+/* The same as the number it means; extended by sign when `is_signed`. */
+int64_t field_int(const struct field *f, const uint8_t *data, bool is_signed);
+static inline uint64_t read_u64(const uint8_t *p)
+{
+	uint64_t v;
+
+	__builtin_memcpy(&v, p, sizeof(v));
+	return v;
+}
+static inline uint32_t read_u32(const uint8_t *p)
+{
+	uint32_t v;
+
+	__builtin_memcpy(&v, p, sizeof(v));
+	return v;
+}
+
+/* The text of a FIELD_STRID value; "" for an id the image does not have. */
+const char *image_strid(const struct image *img, uint32_t id);
+
+/* Text of FIELD_STRING, FIELD_STRID and FIELD_BYTES (up to the first NUL; not NUL-terminated when it fills the field).
+ * False for every other kind. */
+bool field_text(const struct image *img, const struct field *f, const uint8_t *data, const char **ret, uint32_t *ret_n);
+
+struct field_stack {
+	bool user;
+	uint32_t pid;             /* user only */
+	int64_t id;               /* ...STACKID: of the stack map; -1 otherwise */
+	int error;                /* errno value, 0 none */
+	const uint8_t *pcs;       /* uint64_t each, unaligned; NULL for ids */
+	uint32_t n;
+};
+/* FIELD_KSTACK, USTACK, KSTACKID, USTACKID; false for other kinds. */
+bool field_stack(const struct field *f, const uint8_t *data, struct field_stack *ret);
+
+/* FIELD_SYM, MOD, USYM, UMOD, UADDR: the address, and the process of the user kinds (0: kernel). */
+bool field_address(const struct field *f, const uint8_t *data, uint64_t *ret_addr, uint32_t *ret_pid);
+
+/* FIELD_MEM: the bytes and how many of them to show. */
+const uint8_t *field_mem(const struct field *f, const uint8_t *data, uint32_t *ret_n);
+
+#endif

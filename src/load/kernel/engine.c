@@ -1,0 +1,226 @@
+#define _GNU_SOURCE
+#include "load/kernel/kernel.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <sys/epoll.h>
+
+#include "base/io.h"
+
+static struct kernel_engine *kernel(struct engine *e)
+{
+	return (struct kernel_engine *)e;
+}
+
+void engine_note(struct kernel_engine *k, const char *fmt, ...)
+{
+	va_list ap;
+	char *text;
+
+	va_start(ap, fmt);
+	if (vasprintf(&text, fmt, ap) < 0)
+		text = xstrdup(fmt);
+	va_end(ap);
+	k->e.notes = xrealloc(k->e.notes, (k->e.nnotes + 1) * sizeof(*k->e.notes));
+	k->e.notes[k->e.nnotes++] = text;
+}
+
+/* As the kernel sizes per-CPU values: "0-3" gives 4. */
+static uint32_t possible_cpus(void)
+{
+	cleanup_free char *text = NULL;
+	struct err *e = io_read_file("/sys/devices/system/cpu/possible", &text, NULL);
+	uint32_t last = 0;
+
+	if (e) {
+		err_free(e);
+		return (uint32_t)sysconf(_SC_NPROCESSORS_CONF);
+	}
+	for (char *p = text; *p;) {
+		if (*p >= '0' && *p <= '9')
+			last = (uint32_t)strtoul(p, &p, 10);
+		else
+			p++;
+	}
+	return last + 1;
+}
+
+static struct err *watch(struct kernel_engine *k, int fd)
+{
+	struct epoll_event ev = { .events = EPOLLIN, .data.fd = fd };
+
+	if (epoll_ctl(k->epoll_fd, EPOLL_CTL_ADD, fd, &ev))
+		return err_errno(errno, "waiting for a ring buffer");
+	return NULL;
+}
+
+static struct err *kernel_load(struct engine *en, const struct image *img, bool measure)
+{
+	struct kernel_engine *k = kernel(en);
+	struct err *e = feature_check_privilege();
+
+	if (e)
+		return e;
+	k->e.image = img;
+	k->e.ncpus = possible_cpus();
+	k->measure = measure;
+	if (measure) {
+		union bpf_attr a = { .enable_stats = { .type = BPF_STATS_RUN_TIME } };
+
+		k->stats_fd = sys_bpf(BPF_ENABLE_STATS, &a, sizeof(a));
+		if (k->stats_fd < 0)
+			engine_note(k, "this kernel does not measure the time programs take: %s", strerror(errno));
+	}
+	e = maps_create(k);
+	if (!e) {
+		k->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+		if (k->epoll_fd < 0)
+			e = err_errno(errno, "epoll");
+	}
+	if (!e && k->data.cons)
+		e = watch(k, k->data.fd);
+	if (!e && k->control.cons)
+		e = watch(k, k->control.fd);
+	if (!e)
+		e = progs_load(k);
+	return e;
+}
+
+static struct err *kernel_attach(struct engine *en)
+{
+	return attach_all(kernel(en));
+}
+
+static struct err *kernel_fire(struct engine *en, uint32_t prog)
+{
+	struct kernel_engine *k = kernel(en);
+	uint64_t ctx[12] = { 0 };
+
+	for (uint32_t i = 0; i < k->instances.n; i++) {
+		if (k->instances.v[i].prog != prog)
+			continue;
+		union bpf_attr a = { .test = { .prog_fd = (uint32_t)k->instances.v[i].fd,
+					       .ctx_in = (uintptr_t)ctx, .ctx_size_in = sizeof(ctx) } };
+
+		if (sys_bpf(BPF_PROG_TEST_RUN, &a, sizeof(a)))
+			return sys_err(errno, "running a program in this process");
+		return NULL;
+	}
+	return err_new(0, "program %u is not loaded", prog);
+}
+
+static void kernel_poll(struct engine *en, int timeout_ms)
+{
+	struct kernel_engine *k = kernel(en);
+	struct epoll_event ev[2];
+
+	epoll_wait(k->epoll_fd, ev, 2, timeout_ms);
+}
+
+static int kernel_wait_fd(struct engine *en)
+{
+	return kernel(en)->epoll_fd;
+}
+
+static void kernel_drain(struct engine *en, void (*fn)(void *arg, const struct wire_record *r, uint32_t size, bool control), void *arg)
+{
+	struct kernel_engine *k = kernel(en);
+
+	/* Control first: every data record older than a control record given now is then given, too. */
+	ring_drain(&k->control, fn, arg, true);
+	ring_drain(&k->data, fn, arg, false);
+}
+
+static struct err *kernel_agg_read(struct engine *en, uint32_t agg,
+				   void (*fn)(void *arg, const void *key, const uint64_t *values, uint32_t ncpus), void *arg)
+{
+	return maps_agg_read(kernel(en), agg, fn, arg);
+}
+
+static struct err *kernel_agg_delete(struct engine *en, uint32_t agg, const void *key, uint64_t *ret_values)
+{
+	return maps_agg_delete(kernel(en), agg, key, ret_values);
+}
+
+static uint32_t kernel_stack(struct engine *en, int64_t id, uint64_t *frames, uint32_t max)
+{
+	return maps_stack(kernel(en), id, frames, max);
+}
+
+static void kernel_counters(struct engine *en, struct engine_counters *ret)
+{
+	maps_counters(kernel(en), ret);
+}
+
+static uint32_t kernel_report(struct engine *en, struct engine_prog_report *ret, uint32_t max)
+{
+	struct kernel_engine *k = kernel(en);
+	uint32_t n = 0;
+
+	for (; n < k->instances.n && n < max; n++) {
+		const struct instance *in = &k->instances.v[n];
+		struct bpf_prog_info info = { 0 };
+		union bpf_attr a = { .info = { .bpf_fd = (uint32_t)in->fd, .info_len = sizeof(info), .info = (uintptr_t)&info } };
+
+		ret[n] = (struct engine_prog_report){ .name = k->e.image->progs[in->prog].name, .mode = in->mode, .ninsns = in->ninsns };
+		if (k->stats_fd >= 0 && !sys_bpf(BPF_OBJ_GET_INFO_BY_FD, &a, sizeof(a))) {
+			ret[n].runs = info.run_cnt;
+			ret[n].run_ns = info.run_time_ns;
+		}
+	}
+	return n;
+}
+
+static struct err *kernel_detach(struct engine *en)
+{
+	detach_all(kernel(en));
+	return NULL;
+}
+
+static void kernel_free(struct engine *en)
+{
+	struct kernel_engine *k = kernel(en);
+
+	detach_all(k);
+	progs_close(k);
+	if (k->e.image)
+		maps_close(k);
+	if (k->epoll_fd >= 0)
+		close(k->epoll_fd);
+	if (k->stats_fd >= 0)
+		close(k->stats_fd);
+	for (uint32_t i = 0; i < k->e.nnotes; i++)
+		free(k->e.notes[i]);
+	free(k->e.notes);
+	vec_fini(&k->values);
+	free(k->counters.fixed);
+	free(k->counters.fired);
+	free(k->counters.dropped);
+	free(k);
+}
+
+static const struct engine_ops kernel_ops = {
+	.name = "kernel",
+	.load = kernel_load,
+	.attach = kernel_attach,
+	.fire = kernel_fire,
+	.poll = kernel_poll,
+	.wait_fd = kernel_wait_fd,
+	.drain = kernel_drain,
+	.agg_read = kernel_agg_read,
+	.agg_delete = kernel_agg_delete,
+	.stack = kernel_stack,
+	.counters = kernel_counters,
+	.report = kernel_report,
+	.detach = kernel_detach,
+	.free = kernel_free,
+};
+
+struct engine *engine_kernel_new(void)
+{
+	struct kernel_engine *k = xcalloc(1, sizeof(*k));
+
+	k->e.ops = &kernel_ops;
+	k->stats_fd = k->epoll_fd = -1;
+	return &k->e;
+}

@@ -1,0 +1,95 @@
+#define _GNU_SOURCE
+#include "load/kernel/kernel.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <sys/syscall.h>
+
+enum { HELPER_GET_ATTACH_COOKIE = 174 };
+
+static int load_tiny(enum bpf_prog_type type, const struct bpf_insn *insns, uint32_t n)
+{
+	union bpf_attr a = { .prog_type = type, .insns = (uintptr_t)insns, .insn_cnt = n, .license = (uintptr_t)"GPL" };
+
+	/* uprobe_multi asks for its attach type at load; kernels that do not know it do not look. */
+	if (type == BPF_PROG_TYPE_KPROBE)
+		a.expected_attach_type = (enum bpf_attach_type)48;
+	return sys_prog_load(&a);
+}
+
+static int load_return_0(enum bpf_prog_type type)
+{
+	const struct bpf_insn insns[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 0 },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+
+	return load_tiny(type, insns, 2);
+}
+
+/* The helper came to raw tracepoints with the cookie itself. */
+static bool try_raw_tp_cookie(void)
+{
+	const struct bpf_insn insns[] = {
+		{ .code = BPF_JMP | BPF_CALL, .imm = HELPER_GET_ATTACH_COOKIE },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	cleanup_close int fd = load_tiny(BPF_PROG_TYPE_RAW_TRACEPOINT, insns, 2);
+
+	return fd >= 0;
+}
+
+/* A kernel that knows the link type looks at the path: "/" is not a file it can probe. Another says EINVAL. */
+static bool try_uprobe_multi(void)
+{
+	uint64_t offset = 0;
+	struct uprobe_multi u = { .path = "/", .offsets = &offset, .n = 1 };
+	cleanup_close int prog = load_return_0(BPF_PROG_TYPE_KPROBE);
+
+	if (prog < 0)
+		return false;
+	cleanup_close int link = sys_link_uprobe_multi(prog, &u);
+
+	return link >= 0 || errno == EBADF;
+}
+
+static bool try_perf_link(void)
+{
+	struct perf_event_attr pa = {
+		.type = PERF_TYPE_SOFTWARE, .size = sizeof(pa), .config = PERF_COUNT_SW_CPU_CLOCK,
+		.sample_period = 1000000000, .disabled = 1,
+	};
+	cleanup_close int ev = (int)syscall(SYS_perf_event_open, &pa, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
+	cleanup_close int prog = load_return_0(BPF_PROG_TYPE_PERF_EVENT);
+
+	if (ev < 0 || prog < 0)
+		return false;
+	cleanup_close int link = sys_link_perf(prog, ev, 1);
+
+	return link >= 0;
+}
+
+bool feature(enum feature f)
+{
+	static int8_t known[FEATURE_COUNT];      /* 0 not tried, 1 yes, -1 no */
+	static bool (*const try[FEATURE_COUNT])(void) = {
+		[FEATURE_RAW_TP_COOKIE] = try_raw_tp_cookie,
+		[FEATURE_UPROBE_MULTI] = try_uprobe_multi,
+		[FEATURE_PERF_LINK] = try_perf_link,
+	};
+
+	if (!known[f])
+		known[f] = try[f]() ? 1 : -1;
+	return known[f] > 0;
+}
+
+struct err *feature_check_privilege(void)
+{
+	cleanup_close int fd = load_return_0(BPF_PROG_TYPE_RAW_TRACEPOINT);
+
+	if (fd >= 0)
+		return NULL;
+	if (errno == ENOSYS)
+		return err_new(ENOSYS, "this kernel has no bpf(2): the kernel engine cannot run");
+	return sys_err(errno, "loading a program into the kernel");
+}

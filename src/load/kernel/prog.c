@@ -1,0 +1,301 @@
+#define _GNU_SOURCE
+#include "load/kernel/kernel.h"
+
+#include <errno.h>
+#include <linux/btf.h>
+#include <sys/mman.h>
+
+#include "base/diag.h"
+#include "program/symbol/symbol.h"
+#include "program/type/type.h"
+
+enum {
+	HELPER_GET_ATTACH_COOKIE = 174,
+	ATTACH_TYPE_UPROBE_MULTI = 48,
+	LOG_SIZE = 16 << 20,
+};
+
+/* --- what the kernel says --- */
+
+/* A line "41: (79) r1 = *(u64 *)(r1 +8)": the instruction's number, else -1. */
+static long log_insn(const char *line, const char *end)
+{
+	char *p;
+	long n = strtol(line, &p, 10);
+
+	return p > line && p + 3 < end && p[0] == ':' && p[1] == ' ' && p[2] == '(' ? n : -1;
+}
+
+static bool log_is_noise(const char *line, const char *end)
+{
+	static const char *const heads[] = { "processed ", "verification time", "stack depth", "from ", "func#", "mark_precise",
+					     "last_idx", "regs=", "parent ", "max_states", "caller:", "callee:", " " };
+
+	for (uint32_t i = 0; i < ARRAY_SIZE(heads); i++)
+		if ((size_t)(end - line) >= strlen(heads[i]) && !strncmp(line, heads[i], strlen(heads[i])))
+			return true;
+	/* Register states: "41: R0=..." and "; source line". */
+	const char *p = line;
+
+	while (p < end && *p >= '0' && *p <= '9')
+		p++;
+	return p == end || (p > line && *p == ':') || *line == ';';
+}
+
+/* Finds the kernel's complaint (the last line that is one; malloc()ed) and the program's own instruction it is about: in a routine, the last
+ * one before it, which is the call. */
+static char *read_log(const char *log, uint32_t nown, long *ret_insn, long *ret_own)
+{
+	const char *message = NULL, *message_end = NULL;
+
+	*ret_insn = *ret_own = -1;
+	for (const char *line = log, *end; *line; line = *end ? end + 1 : end) {
+		end = strchrnul(line, '\n');
+		long n = log_insn(line, end);
+
+		if (n >= 0) {
+			*ret_insn = n;
+			if ((uint32_t)n < nown)
+				*ret_own = n;
+		} else if (end > line && !log_is_noise(line, end)) {
+			message = line;
+			message_end = end;
+		}
+	}
+	if (!message)
+		return xstrdup("no reason given");
+	/* Messages may begin with an instruction's number of their own: "R3 invalid mem access". */
+	return xstrndup(message, (size_t)(message_end - message));
+}
+
+static struct err *rejected(struct kernel_engine *k, const struct image_prog *p, const struct linked *l, union bpf_attr *a)
+{
+	char *log = mmap(NULL, LOG_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	const char *dump = getenv("DESCRY_BPFLOG");
+	long insn, own;
+
+	if (log == MAP_FAILED)
+		return err_errno(ENOMEM, "loading program %s", p->name);
+	a->log_buf = (uintptr_t)log;
+	a->log_size = LOG_SIZE;
+	a->log_level = 1;
+	int fd = sys_prog_load(a), error = errno;
+
+	if (fd >= 0)
+		close(fd);      /* the second time it was accepted: what failed was no verdict */
+	log[LOG_SIZE - 1] = '\0';
+	if (dump)
+		fprintf(stderr, "%s: %s\n", p->name, log);
+	if (!*log) {
+		munmap(log, LOG_SIZE);
+		struct err *e = sys_err(error, "loading a program into the kernel");
+		return err_wrap(e, "%s (%u instructions)", p->name, l->ninsns);
+	}
+	cleanup_free char *message = read_log(log, l->nown, &insn, &own);
+	loc_t loc = own >= 0 ? l->locs[own] : 0;
+	const char *in = p->name;
+
+	for (uint32_t i = 0; insn >= 0 && i < l->nfuncs; i++)
+		if (l->funcs[i].start <= (uint32_t)insn)
+			in = l->funcs[i].name;
+	munmap(log, LOG_SIZE);
+	if (k->e.image->diags) {
+		struct diags *d = k->e.image->diags;
+
+		diag_error(d, loc, 0, "D_VERIFIER", "the kernel rejects this clause: %s", message);
+		if (insn >= 0)
+			diag_note(d, 0, 0, "kernel says \"%s\" at instruction %ld of program %s, in %s", message, insn, p->name, in);
+	}
+	return err_new(error, "the kernel rejects program %s: %s", p->name, message);
+}
+
+/* --- loading --- */
+
+static int32_t hook_map(void *arg, uint32_t index)
+{
+	struct kernel_engine *k = arg;
+
+	return k->maps[index].fd;
+}
+
+static bool hook_ksym(void *arg, const char *name, uint64_t *ret)
+{
+	struct kernel_engine *k = arg;
+
+	if (!k->symbols)
+		k->symbols = symbols_new();
+	return symbols_kernel_addr(k->symbols, NULL, name, ret);
+}
+
+static enum bpf_prog_type type_of(enum attach_kind kind)
+{
+	switch (kind) {
+	case ATTACH_TP_BTF: return BPF_PROG_TYPE_TRACING;
+	case ATTACH_PROFILE:
+	case ATTACH_TICK: return BPF_PROG_TYPE_PERF_EVENT;
+	case ATTACH_UPROBE:
+	case ATTACH_URETPROBE: return BPF_PROG_TYPE_KPROBE;
+	default: return BPF_PROG_TYPE_RAW_TRACEPOINT;
+	}
+}
+
+static const char *mode_of(enum attach_kind kind)
+{
+	switch (kind) {
+	case ATTACH_SELF: return "test run";
+	case ATTACH_TP_BTF: return "typed raw tracepoint";
+	case ATTACH_PROFILE:
+	case ATTACH_TICK: return "perf event";
+	case ATTACH_UPROBE:
+	case ATTACH_URETPROBE: return feature(FEATURE_UPROBE_MULTI) ? "uprobe_multi" : "perf uprobe";
+	default: return "raw tracepoint";
+	}
+}
+
+/* Makes the copy say probe `index` where it would ask which one fired. */
+static void fix_probe(struct linked *l, const struct image_prog *p, uint32_t index)
+{
+	if (p->cookie_insn != UINT32_MAX && l->insns[p->cookie_insn].code == (BPF_LD | BPF_IMM | BPF_DW))
+		l->insns[p->cookie_insn].imm = (int32_t)index;
+	for (uint32_t i = 0; i < l->nown; i++) {
+		struct bpf_insn *ins = &l->insns[i];
+
+		if (ins->code == (BPF_JMP | BPF_CALL) && !ins->src_reg && ins->imm == HELPER_GET_ATTACH_COOKIE)
+			*ins = (struct bpf_insn){ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = (int32_t)index };
+		else if (ins->code == (BPF_LD | BPF_IMM | BPF_DW))
+			i++;
+	}
+}
+
+static struct err *tracepoint_id(struct kernel_engine *k, const char *tracepoint, uint32_t *ret)
+{
+	cleanup_free char *name = xasprintf("btf_trace_%s", tracepoint);
+	const char *why = k->e.image->types ? type_kernel_err(k->e.image->types) : "no types";
+
+	if (k->e.image->types && type_kernel_btf_id(k->e.image->types, BTF_KIND_TYPEDEF, name, ret))
+		return NULL;
+	return err_new(ENOENT, "tracepoint %s is not in the kernel's BTF%s%s", tracepoint, why ? ": " : "", why ? why : "");
+}
+
+/* One copy of program `prog`, for probe (UINT32_MAX: for all, by cookie) and, when typed, for a tracepoint. */
+static struct err *load_copy(struct kernel_engine *k, uint32_t prog, uint32_t probe, const char *tracepoint)
+{
+	const struct image_prog *p = &k->e.image->progs[prog];
+	struct link_hooks hooks = { k, hook_map, hook_ksym };
+	struct linked l;
+	union bpf_attr a = { .prog_type = type_of(p->attach), .license = (uintptr_t)"GPL" };
+	struct err *e = NULL;
+
+	sys_object_name(a.prog_name, p->name);
+	if (p->attach == ATTACH_TP_BTF) {
+		e = tracepoint_id(k, tracepoint, &a.attach_btf_id);
+		a.expected_attach_type = BPF_TRACE_RAW_TP;
+	} else if (a.prog_type == BPF_PROG_TYPE_KPROBE && feature(FEATURE_UPROBE_MULTI)) {
+		a.expected_attach_type = (enum bpf_attach_type)ATTACH_TYPE_UPROBE_MULTI;
+	}
+	if (p->sleepable)
+		a.prog_flags |= BPF_F_SLEEPABLE;
+	if (!e)
+		e = link_prog(p, &hooks, &l);
+	if (e)
+		return err_wrap(e, "program %s", p->name);
+	if (probe != UINT32_MAX)
+		fix_probe(&l, p, probe);
+
+	cleanup_close int btf = sys_btf_load(l.btf, l.btf_size);
+	if (btf < 0) {
+		e = sys_err(errno, "loading a program's types into the kernel");
+		linked_free(&l);
+		return e;
+	}
+	a.prog_btf_fd = (uint32_t)btf;
+	a.func_info_rec_size = sizeof(struct bpf_func_info);
+	a.func_info = (uintptr_t)l.func_info;
+	a.func_info_cnt = l.nfuncs;
+	a.insns = (uintptr_t)l.insns;
+	a.insn_cnt = l.ninsns;
+
+	int fd = sys_prog_load(&a);
+	if (fd < 0)
+		e = rejected(k, p, &l, &a);
+	else
+		vec_push(&k->instances, (struct instance){ fd, prog, probe, tracepoint, mode_of(p->attach), l.ninsns });
+	linked_free(&l);
+	return e;
+}
+
+/* Does this kernel give the program the cookie of the probe that fired? */
+static bool has_cookies(enum attach_kind kind)
+{
+	switch (kind) {
+	case ATTACH_RAW_TP:
+	case ATTACH_TP_BTF: return feature(FEATURE_RAW_TP_COOKIE);
+	case ATTACH_PROFILE:
+	case ATTACH_TICK: return feature(FEATURE_PERF_LINK);
+	case ATTACH_UPROBE:
+	case ATTACH_URETPROBE: return feature(FEATURE_UPROBE_MULTI) || feature(FEATURE_PERF_LINK);
+	default: return false;
+	}
+}
+
+static bool loaded_for(const struct kernel_engine *k, uint32_t prog, const char *tracepoint)
+{
+	for (uint32_t i = 0; i < k->instances.n; i++)
+		if (k->instances.v[i].prog == prog && !strcmp(k->instances.v[i].tracepoint, tracepoint))
+			return true;
+	return false;
+}
+
+static struct err *load_prog(struct kernel_engine *k, uint32_t prog)
+{
+	const struct image *img = k->e.image;
+	const struct image_prog *p = &img->progs[prog];
+	bool each = (p->uses_cookie && !has_cookies(p->attach)) ||
+		    (!p->uses_cookie && p->cookie_insn != UINT32_MAX && p->nprobes > 1 && p->attach != ATTACH_SELF &&
+		     p->attach != ATTACH_SYSCALL_ENTRY && p->attach != ATTACH_SYSCALL_RETURN);
+	struct err *e = NULL;
+
+	if (!p->nprobes)
+		return load_copy(k, prog, UINT32_MAX, p->tracepoint);
+	if (each) {
+		for (uint32_t i = 0; i < p->nprobes && !e; i++)
+			e = load_copy(k, prog, p->probes[i], img->probes[p->probes[i]].probe->object);
+		return e;
+	}
+	if (p->attach != ATTACH_TP_BTF)
+		return load_copy(k, prog, UINT32_MAX, NULL);
+	for (uint32_t i = 0; i < p->nprobes && !e; i++) {
+		const char *tp = img->probes[p->probes[i]].probe->object;
+
+		if (!loaded_for(k, prog, tp))
+			e = load_copy(k, prog, UINT32_MAX, tp);
+	}
+	return e;
+}
+
+struct err *progs_load(struct kernel_engine *k)
+{
+	struct err *first = NULL;
+
+	/* Every program is tried, so that one run shows every rejection. */
+	for (uint32_t i = 0; i < k->e.image->nprogs; i++) {
+		struct err *e = load_prog(k, i);
+
+		if (!e)
+			continue;
+		if (first)
+			err_free(e);
+		else
+			first = e;
+	}
+	return first;
+}
+
+void progs_close(struct kernel_engine *k)
+{
+	for (uint32_t i = 0; i < k->instances.n; i++)
+		close(k->instances.v[i].fd);
+	vec_fini(&k->instances);
+	symbols_free(k->symbols);
+	k->symbols = NULL;
+}

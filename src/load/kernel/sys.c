@@ -1,0 +1,110 @@
+#define _GNU_SOURCE
+#include "load/kernel/kernel.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/io.h"
+
+/* Attribute layouts newer than the Debian 12 headers; the kernel refuses a size it does not know only when the
+ * bytes beyond are not zero. */
+struct attr_raw_tp_open {
+	uint64_t name;
+	uint32_t prog_fd, pad;
+	uint64_t cookie;           /* 6.10 */
+};
+
+struct attr_link_uprobe_multi {
+	uint32_t prog_fd, target_fd, attach_type, flags;
+	uint64_t path, offsets, ref_ctr_offsets, cookies;
+	uint32_t cnt, multi_flags, pid, pad;
+};
+enum { ATTACH_TYPE_UPROBE_MULTI = 48, UPROBE_MULTI_RETURN = 1 };
+
+struct attr_link_perf {
+	uint32_t prog_fd, target_fd, attach_type, flags;
+	uint64_t cookie;
+};
+
+int sys_bpf(int cmd, void *attr, unsigned size)
+{
+	return (int)syscall(SYS_bpf, cmd, attr, size);
+}
+
+int sys_raw_tp_open(const char *name, int prog_fd, uint64_t cookie)
+{
+	struct attr_raw_tp_open a = { .name = (uintptr_t)name, .prog_fd = (uint32_t)prog_fd, .cookie = cookie };
+
+	/* Without a cookie, the size every kernel knows. */
+	return sys_bpf(BPF_RAW_TRACEPOINT_OPEN, &a, cookie ? sizeof(a) : 16);
+}
+
+int sys_link_perf(int prog_fd, int perf_fd, uint64_t cookie)
+{
+	struct attr_link_perf a = { .prog_fd = (uint32_t)prog_fd, .target_fd = (uint32_t)perf_fd,
+				    .attach_type = BPF_PERF_EVENT, .cookie = cookie };
+
+	return sys_bpf(BPF_LINK_CREATE, &a, sizeof(a));
+}
+
+int sys_link_uprobe_multi(int prog_fd, const struct uprobe_multi *u)
+{
+	struct attr_link_uprobe_multi a = {
+		.prog_fd = (uint32_t)prog_fd, .attach_type = ATTACH_TYPE_UPROBE_MULTI,
+		.path = (uintptr_t)u->path, .offsets = (uintptr_t)u->offsets,
+		.ref_ctr_offsets = (uintptr_t)u->semaphores, .cookies = (uintptr_t)u->cookies,
+		.cnt = u->n, .multi_flags = u->ret ? UPROBE_MULTI_RETURN : 0, .pid = u->pid,
+	};
+
+	return sys_bpf(BPF_LINK_CREATE, &a, sizeof(a));
+}
+
+int sys_prog_load(union bpf_attr *attr)
+{
+	int fd;
+
+	/* EAGAIN: a signal was pending while the verifier ran. */
+	for (int i = 0; i < 5; i++) {
+		fd = sys_bpf(BPF_PROG_LOAD, attr, sizeof(*attr));
+		if (fd >= 0 || errno != EAGAIN)
+			break;
+	}
+	return fd;
+}
+
+int sys_btf_load(const void *btf, uint32_t size)
+{
+	union bpf_attr a = { .btf = (uintptr_t)btf, .btf_size = size };
+
+	return sys_bpf(BPF_BTF_LOAD, &a, sizeof(a));
+}
+
+void sys_object_name(char ret[BPF_OBJ_NAME_LEN], const char *name)
+{
+	memset(ret, 0, BPF_OBJ_NAME_LEN);
+	for (uint32_t i = 0; i < BPF_OBJ_NAME_LEN - 1 && name[i]; i++)
+		ret[i] = isalnum((unsigned char)name[i]) || name[i] == '.' ? name[i] : '_';
+}
+
+static bool lockdown_forbids(void)
+{
+	cleanup_free char *text = NULL;
+	struct err *e = io_read_file("/sys/kernel/security/lockdown", &text, NULL);
+
+	err_free(e);
+	return !e && strstr(text, "[confidentiality]");
+}
+
+struct err *sys_err(int errno_value, const char *what)
+{
+	if (errno_value == EPERM || errno_value == EACCES) {
+		if (lockdown_forbids())
+			return err_new(errno_value, "%s: kernel lockdown (confidentiality) forbids tracing", what);
+		if (geteuid())
+			return err_new(errno_value,
+				       "%s: permission denied: tracing in the kernel needs CAP_BPF and CAP_PERFMON, or root", what);
+	}
+	return err_errno(errno_value, "%s", what);
+}

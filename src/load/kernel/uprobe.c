@@ -1,0 +1,179 @@
+#define _GNU_SOURCE
+#include "load/kernel/kernel.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <sys/syscall.h>
+
+#include "base/io.h"
+
+/* One uprobe_multi link's worth of probes: same file, same process filter. */
+struct group {
+	const char *path;
+	pid_t pid;
+	bool ret;
+	VEC(uint64_t) offsets;
+	VEC(uint64_t) semaphores;
+	VEC(uint64_t) cookies;
+	bool has_semaphores;
+};
+
+struct outcome {
+	uint32_t attached, refused;
+	int error;                /* of the last refusal */
+};
+
+static const char *why_refused(int error)
+{
+	switch (error) {
+	case 524:                 /* ENOTSUPP, the kernel's own: an instruction it can neither emulate nor step */
+	case EOPNOTSUPP:
+	case ENOEXEC: return "the kernel cannot probe the instruction there";
+	case EINVAL: return "the kernel refuses the place";
+	default: return strerror(error);
+	}
+}
+
+static void note_refused(struct kernel_engine *k, const struct group *g, uint32_t i, int error)
+{
+	const struct image_probe *ip = &k->e.image->probes[g->cookies.v[i]];
+
+	engine_note(k, "%s:%s:%s:%s not enabled: %s", ip->prov, ip->mod, ip->func, ip->name, why_refused(error));
+}
+
+/* Errors that concern one of the places, so that the others are worth trying without it. */
+static bool is_about_a_place(int error)
+{
+	return error == 524 || error == EOPNOTSUPP || error == ENOEXEC || error == EINVAL || error == EIO;
+}
+
+/* [from, to) in one link; when the kernel refuses, each half in its own, down to the one it refuses. */
+static void attach_range(struct kernel_engine *k, int prog, const struct group *g, uint32_t from, uint32_t to, struct outcome *o)
+{
+	struct uprobe_multi u = {
+		.path = g->path, .offsets = g->offsets.v + from, .cookies = g->cookies.v + from,
+		.semaphores = g->has_semaphores ? g->semaphores.v + from : NULL,
+		.n = to - from, .ret = g->ret, .pid = (uint32_t)g->pid,
+	};
+	int fd = sys_link_uprobe_multi(prog, &u);
+
+	if (fd >= 0) {
+		vec_push(&k->links, fd);
+		o->attached += to - from;
+		return;
+	}
+	int error = errno;
+
+	if (is_about_a_place(error) && to - from > 1) {
+		uint32_t mid = from + (to - from) / 2;
+
+		attach_range(k, prog, g, from, mid, o);
+		attach_range(k, prog, g, mid, to, o);
+		return;
+	}
+	o->error = error;
+	o->refused += to - from;
+	if (is_about_a_place(error))
+		note_refused(k, g, from, error);
+}
+
+/* --- perf events, where there is no uprobe_multi --- */
+
+static struct err *uprobe_pmu(int *ret_type)
+{
+	cleanup_free char *text = NULL;
+	struct err *e = io_read_file("/sys/bus/event_source/devices/uprobe/type", &text, NULL);
+
+	if (e)
+		return err_wrap(e, "this kernel has no uprobes");
+	*ret_type = atoi(text);
+	return NULL;
+}
+
+static struct err *attach_perf(struct kernel_engine *k, int prog, const struct group *g, struct outcome *o)
+{
+	int type = 0;
+	struct err *e = uprobe_pmu(&type);
+
+	if (e)
+		return e;
+	for (uint32_t i = 0; i < g->offsets.n; i++) {
+		struct perf_event_attr a = {
+			.type = (uint32_t)type, .size = sizeof(a), .config = (g->ret ? 1u : 0) | g->semaphores.v[i] << 32,
+			.config1 = (uintptr_t)g->path, .config2 = g->offsets.v[i],
+		};
+		cleanup_close int ev = (int)syscall(SYS_perf_event_open, &a, g->pid > 0 ? g->pid : -1, g->pid > 0 ? -1 : 0, -1,
+						    PERF_FLAG_FD_CLOEXEC);
+		int link = ev < 0 ? -1 : sys_link_perf(prog, ev, g->cookies.v[i]);
+
+		if (link < 0) {
+			o->error = errno;
+			o->refused++;
+			if (is_about_a_place(errno))
+				note_refused(k, g, i, errno);
+			continue;
+		}
+		vec_push(&k->links, link);
+		o->attached++;
+	}
+	return NULL;
+}
+
+/* --- */
+
+static void group_fini(struct group *g)
+{
+	vec_fini(&g->offsets);
+	vec_fini(&g->semaphores);
+	vec_fini(&g->cookies);
+}
+
+static struct err *attach_group(struct kernel_engine *k, const struct instance *in, struct group *g)
+{
+	struct outcome o = { 0 };
+	struct err *e = NULL;
+
+	if (feature(FEATURE_UPROBE_MULTI))
+		attach_range(k, in->fd, g, 0, g->offsets.n, &o);
+	else
+		e = attach_perf(k, in->fd, g, &o);
+	if (e || o.attached)
+		return e;
+	if (o.error == ESRCH)
+		return err_new(ESRCH, "process %d is gone", g->pid);
+	if (is_about_a_place(o.error))
+		return err_new(o.error, "%s: none of %u probe%s can be enabled: %s", g->path, o.refused,
+			       o.refused == 1 ? "" : "s", why_refused(o.error));
+	return err_wrap(sys_err(o.error, "attaching uprobes"), "%s", g->path);
+}
+
+struct err *attach_uprobes(struct kernel_engine *k, struct instance *in)
+{
+	const struct image *img = k->e.image;
+	const struct image_prog *p = &img->progs[in->prog];
+	cleanup_free bool *done = xcalloc(p->nprobes, sizeof(*done));
+	struct err *e = NULL;
+
+	for (uint32_t i = 0; i < p->nprobes && !e; i++) {
+		if (done[i] || (in->probe != UINT32_MAX && in->probe != p->probes[i]))
+			continue;
+		const struct probe *first = img->probes[p->probes[i]].probe;
+		struct group g = { .path = first->object, .pid = first->pid, .ret = first->kind == ATTACH_URETPROBE };
+
+		for (uint32_t j = i; j < p->nprobes; j++) {
+			const struct probe *q = img->probes[p->probes[j]].probe;
+
+			if (done[j] || (in->probe != UINT32_MAX && in->probe != p->probes[j]) || q->pid != g.pid ||
+			    q->kind != first->kind || strcmp(q->object, g.path))
+				continue;
+			done[j] = true;
+			vec_push(&g.offsets, q->offset);
+			vec_push(&g.semaphores, q->semaphore);
+			vec_push(&g.cookies, p->probes[j]);
+			g.has_semaphores |= q->semaphore != 0;
+		}
+		e = attach_group(k, in, &g);
+		group_fini(&g);
+	}
+	return e;
+}

@@ -1,0 +1,128 @@
+/* Why a probe description matches nothing: the reason its provider gives, else the field that spoils it, and the nearest
+ * name there is.
+ */
+#include <string.h>
+
+#include "base/glob.h"
+#include "base/nearest.h"
+#include "probe/profile.h"
+#include "probe/probe.h"
+
+enum { FIELD_PROV, FIELD_MOD, FIELD_FUNC, FIELD_NAME, FIELD_COUNT };
+
+static const char *const field_names[FIELD_COUNT] = { "provider", "module", "function", "name" };
+
+/* The best so far for one field, and a probe that has it. */
+struct candidate {
+	struct nearest nearest;
+	int field;
+	const struct probe *probe;
+};
+
+static const char *field_of(const struct probe *p, int field)
+{
+	const char *const fields[FIELD_COUNT] = { p->prov, p->mod, p->func, p->name };
+
+	return fields[field];
+}
+
+static void consider(void *arg, struct probe *p)
+{
+	struct candidate *c = arg;
+	const char *before = c->nearest.name;
+
+	if (*field_of(p, c->field))
+		nearest_offer(&c->nearest, field_of(p, c->field));
+	if (c->nearest.name != before)
+		c->probe = p;
+}
+
+static bool provider_exists(const struct probe_desc *pd)
+{
+	for (const struct provider *const *pv = providers; *pv; pv++) {
+		if ((*pv)->claims(*pv, pd->prov))
+			return true;
+	}
+	return false;
+}
+
+static char *explain_provider(const struct probe_desc *pd)
+{
+	struct nearest n = { .word = pd->prov };
+
+	if (!strcmp(pd->prov, "fbt") || !strcmp(pd->prov, "rawfbt") || !strcmp(pd->prov, "kprobe"))
+		return xasprintf(
+			"provider %s is not built into descry; try sdt::: for the kernel's tracepoints",
+			pd->prov);
+	if (!strncmp(pd->prov, "pid", 3) && !pd->prov[3])
+		return xstrdup("provider pid needs a process: pid123, or pid$target with -p or -c");
+	for (const struct provider *const *pv = providers; *pv; pv++)
+		nearest_offer(&n, (*pv)->name);
+	if (n.name)
+		return xasprintf("no provider is called %s; did you mean %s?", pd->prov, n.name);
+	return xasprintf("no provider is called %s, and no process has USDT probes of that name",
+			 pd->prov);
+}
+
+/* Without one field the description matches: that field is the culprit. The last one written is tried first, since the
+ * earlier ones are what the user narrowed it with. */
+static struct err *find_culprit(struct probe_set *ps, const struct probe_desc *pd, int *ret_field,
+				struct candidate *ret)
+{
+	static const int order[] = { FIELD_NAME, FIELD_FUNC, FIELD_MOD, FIELD_PROV };
+
+	*ret_field = -1;
+	for (size_t i = 0; i < ARRAY_SIZE(order); i++) {
+		const char *fields[FIELD_COUNT] = { pd->prov, pd->mod, pd->func, pd->name };
+		struct candidate c = { .nearest.word = fields[order[i]], .field = order[i] };
+		struct probe_desc relaxed;
+		struct err *e;
+		uint32_t count;
+
+		if (!*c.nearest.word)
+			continue;
+		fields[order[i]] = "";
+		relaxed = (struct probe_desc){ fields[0], fields[1], fields[2], fields[3] };
+		e = probe_match(ps, &relaxed, consider, &c, &count);
+		if (e)
+			return e;
+		if (!count)
+			continue;
+		*ret_field = order[i];
+		*ret = c;
+		return NULL;
+	}
+	return NULL;
+}
+
+char *probe_explain(struct probe_set *ps, const struct probe_desc *pd)
+{
+	cleanup_err struct err *e = NULL;
+	const char *kernel_err;
+	struct candidate c;
+	char *why;
+	int field;
+
+	if (*pd->prov && !glob_is_pattern(pd->prov) && !provider_exists(pd))
+		return explain_provider(pd);
+	why = profile_explain(pd);
+	if (why)
+		return why;
+	e = find_culprit(ps, pd, &field, &c);
+	if (e)
+		return xstrdup(e->text);
+	kernel_err = type_kernel_err(ps->types);
+	if (kernel_err && (!strcmp(pd->prov, "sdt") || !strcmp(pd->prov, "rawtp") || !*pd->prov))
+		return xasprintf("the kernel's tracepoints are unknown here: %s", kernel_err);
+	if (field < 0)
+		return NULL;
+	if (field == FIELD_FUNC && !*pd->prov && !c.probe)
+		return xasprintf(
+			"no function matches %s; those of a program are pid123::%s:entry, or pid$target "
+			"with -p or -c",
+			c.nearest.word, c.nearest.word);
+	if (glob_is_pattern(c.nearest.word) || !c.probe)
+		return xasprintf("no %s matches %s there", field_names[field], c.nearest.word);
+	return xasprintf("no %s is called %s there; did you mean %s:%s:%s:%s?", field_names[field],
+			 c.nearest.word, c.probe->prov, c.probe->mod, c.probe->func, c.probe->name);
+}

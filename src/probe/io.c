@@ -1,0 +1,59 @@
+/* Provider io: requests to block devices. */
+#include "probe/event.h"
+#include "probe/provider.h"
+
+enum { FIRST_ID = 20200 };
+
+// clang-format off
+#define REQUEST "struct request *"
+#define IO_ARGS \
+	{ .type = REQUEST, .xlate = "bufinfo_t *" }, \
+	{ .type = REQUEST, .xlate = "devinfo_t *" }, \
+	{ .type = REQUEST, .xlate = "fileinfo_t *" }
+// clang-format on
+#define WAIT_REASON \
+	"the kernel has no tracepoint where a thread waits for a request; sched:::off-cpu with stack() shows it"
+#define BIO_NOTE \
+	"devices that take no requests (zram, brd, pmem, md) are seen at the device below them, if there is one"
+
+/* start is accounted in the thread that asked (block_io_start), where the kernel can say so. done is taken at the
+ * request's last completion: block_io_done comes later, when the size has become 0. */
+static const struct event events[] = {
+	{ .name = "start",
+	  .kind = ATTACH_RAW_TP,
+	  .tracepoint = "block_io_start",
+	  .nargs = 3,
+	  .args = { IO_ARGS },
+	  .note = BIO_NOTE },
+	{ .name = "start",
+	  .kind = ATTACH_RAW_TP,
+	  .tracepoint = "block_rq_issue",
+	  .nargs = 3,
+	  .args = { IO_ARGS },
+	  .note = "may run in a kernel thread instead of the thread that asked; " BIO_NOTE },
+	{ .name = "done",
+	  .kind = ATTACH_RAW_TP,
+	  .tracepoint = "block_rq_complete",
+	  .min_params = 3,
+	  .filter = "(uint32_t)arg2 >= ((struct request *)arg0)->__data_len",
+	  .nargs = 3,
+	  .args = { IO_ARGS },
+	  .note = "runs in an interrupt, in whatever thread it meets; " BIO_NOTE },
+	{ .name = "wait-start", .why = WAIT_REASON },
+	{ .name = "wait-done", .why = WAIT_REASON },
+};
+
+static struct err *io_match(const struct provider *pv, struct probe_set *ps,
+			    const struct probe_desc *pd, void (*found)(void *arg, struct probe *p),
+			    void *arg)
+{
+	return events_match(pv, ps, events, ARRAY_SIZE(events), FIRST_ID, pd, found, arg);
+}
+
+const struct provider provider_io = {
+	.name = "io",
+	.doc = "requests to block devices, started and done",
+	.claims = provider_claims_name,
+	.match = io_match,
+	.args = events_args,
+};

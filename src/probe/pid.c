@@ -1,0 +1,522 @@
+/* pid: functions and instructions of a process, `pid123:OBJECT:FUNCTION:entry|return|<hex offset>`, by kernel uprobes.
+ *
+ *	pid123:a.out:main:entry       the main program's main
+ *	pid123:libc:malloc:return     by exact name, or the name up to ".so"
+ *	pid123:a.out:main:1f          the instruction at main+0x1f
+ *	pid123:a.out:-:401136         the instruction at an address: the process's, else the file's
+ *
+ * What a uprobe would break is never offered: instructions the kernel refuses, and return probes (which overwrite the
+ * return address) where the word on top of the stack is no return address or is kept for later.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/glob.h"
+#include "probe/process.h"
+
+enum {
+	MAX_FOUND = 250000,         /* probes one description may add, as DTrace's fasttrap-max-probes */
+	MAX_FUNCTION = 1 << 20,     /* bytes of a function decoded for offsets */
+	MAX_NAMED = 4,              /* functions a note names before "and N more" */
+};
+
+/* One description being matched in one process. */
+struct match {
+	const struct provider *pv;
+	struct probe_set *ps;
+	const struct probe_desc *pd;
+	void (*found)(void *arg, struct probe *p);
+	void *arg;
+	pid_t pid;
+	char prov[32];
+	uint32_t nfound;
+	bool func_exact, wants_entry, wants_return, wants_offsets, offset_exact;
+	uint64_t offset;            /* of offset_exact */
+
+	/* of the object at hand: functions left out, for the note */
+	uint32_t nskipped;
+	VEC(char) skipped;
+};
+
+static bool all_digits(const char *s)
+{
+	return *s && s[strspn(s, "0123456789")] == 0;
+}
+
+static bool pid_claims(const struct provider *pv, const char *pattern)
+{
+	return !strncmp(pattern, "pid", 3) && (all_digits(pattern + 3) || glob_is_pattern(pattern));
+}
+
+static void skip(struct match *m, const char *func, const char *name, const char *reason)
+{
+	m->nskipped++;
+	if (m->nskipped <= MAX_NAMED) {
+		cleanup_free char *text = xasprintf("%s%s:%s (%s)", m->nskipped > 1 ? ", " : "", func, name,
+						    reason);
+		size_t n = strlen(text);
+
+		vec_reserve(&m->skipped, n + 1);
+		memcpy(m->skipped.v + m->skipped.n, text, n + 1);
+		m->skipped.n += (uint32_t)n;
+	}
+}
+
+static void note_skipped(struct match *m, const struct process_object *po)
+{
+	if (m->nskipped)
+		process_note(m->ps, xasprintf("%s:%s: %u probe%s left out: %s%s", m->prov, po->name, m->nskipped,
+					      m->nskipped > 1 ? "s" : "", m->skipped.v,
+					      m->nskipped > MAX_NAMED ? ", ..." : ""));
+	m->nskipped = 0;
+	m->skipped.n = 0;
+}
+
+static struct probe *add(struct match *m, const struct process_object *po, const char *func, const char *name,
+			 enum attach_kind kind, uint64_t addr, uint64_t offset, const char *unavailable,
+			 const char *note)
+{
+	bool is_new;
+	struct probe *p = process_add_probe(m->ps, m->pv, m->pid, po, m->prov, func, name, kind, offset, &is_new);
+
+	if (is_new) {
+		p->addr = addr;
+		p->unavailable = unavailable;
+		p->note = note;
+	}
+	m->nfound++;
+	m->found(m->arg, p);
+	return p;
+}
+
+/* A probe that cannot be: listed with the reason when the function was named, left out with a note when a pattern
+ * happened to match it. */
+static void refuse(struct match *m, const struct process_object *po, const char *func, const char *name,
+		   enum attach_kind kind, uint64_t addr, uint64_t offset, const char *reason)
+{
+	if (m->func_exact)
+		add(m, po, func, name, kind, addr, offset, reason, NULL);
+	else
+		skip(m, func, name, reason);
+}
+
+/* gcc's f.cold, f.cold.1: no function but code of f out of the way. */
+static bool is_cold_part(const struct object_symbol *f)
+{
+	const char *s = strstr(f->name, ".cold");
+
+	return s && (!s[5] || s[5] == '.');
+}
+
+/* Functions whose entry does not find a return address on top of the stack, or which keep it and come back to it by
+ * another way than ret: a kernel return probe would corrupt or kill the process. */
+static const char *return_hazard(const struct process_object *po, const struct object_symbol *f)
+{
+	static const char *const keeps[] = {
+		"setjmp", "_setjmp", "sigsetjmp", "__sigsetjmp", "getcontext", "__getcontext", "swapcontext",
+		"__swapcontext", "vfork", "__vfork", "__libc_vfork", "__clone", "__clone3", "__morestack",
+		"jump_fcontext", "coroutine_transfer",
+	};
+	static const char *const unwinds[] = {
+		"_Unwind_RaiseException", "_Unwind_Resume", "_Unwind_Resume_or_Rethrow", "_Unwind_ForcedUnwind",
+		"__cxa_throw", "__cxa_rethrow", "pthread_exit", "__pthread_unwind", "__pthread_unwind_next",
+	};
+	static const char *const no_return_address[] = {
+		"_start", "_dl_start_user", "__restore_rt", "__start_context", "_dl_runtime_resolve",
+		"_dl_runtime_profile",
+	};
+	const char *soname = object_soname(po->object);
+	bool libc = soname ? !strncmp(soname, "libc.", 5) : po->is_main && !object_interp(po->object);
+
+	if (is_cold_part(f))
+		return "it is the cold part of a function, reached by a jump: there is no return address to probe";
+	for (uint32_t i = 0; i < ARRAY_SIZE(unwinds); i++)
+		if (!strcmp(f->name, unwinds[i]))
+			return "it unwinds its callers, from whom a return probe would hide";
+	for (uint32_t i = 0; i < ARRAY_SIZE(keeps); i++)
+		if (!strcmp(f->name, keeps[i]) || (libc && (!strcmp(f->name, "clone") || !strcmp(f->name, "clone3"))))
+			return "it returns more than once or on another stack: a return probe would crash the process";
+	for (uint32_t i = 0; i < ARRAY_SIZE(no_return_address); i++) {
+		const char *name = no_return_address[i];
+		size_t n = strlen(name);
+
+		/* _dl_runtime_resolve_xsavec, ..._fxsave too */
+		if (!strncmp(f->name, name, n) && (!f->name[n] || (!strncmp(name, "_dl_runtime", 11) && f->name[n] == '_')))
+			return "it is not called: there is no return address to probe";
+	}
+	if (object_is_go(po->object))
+		return "Go moves its stacks: a return probe would crash the process";
+	return NULL;
+}
+
+/* Does a branch within the function lead to addr, or may one (a jump through a register or a table)? Then a probe there
+ * would fire for each turn of a loop. */
+static bool may_branch_to(const struct process_object *po, const struct object_symbol *f, uint64_t addr)
+{
+	uint32_t size = f->size < MAX_FUNCTION ? (uint32_t)f->size : MAX_FUNCTION, n, len;
+	cleanup_free uint8_t *code = xmalloc(size);
+
+	n = object_read(po->object, f->addr, code, size);
+	if (n != f->size)
+		return true;
+	for (uint32_t at = 0; at < n; at += len) {
+		const uint8_t *c = code + at, *op = c;
+		const char *reason;
+		uint64_t next;
+		int32_t disp = 0;
+
+		uprobe_classify(c, n - at, &len, &reason);
+		if (!len)
+			return true;         /* data in between: nothing is certain */
+		next = f->addr + at + len;
+		while (op < c + len - 1 && (*op == 0xf2 || *op == 0x3e || *op == 0x66 || *op == 0x2e))
+			op++;
+		if (op < c + len - 2 && (*op & 0xf0) == 0x40)
+			op++;
+		if ((op[0] & 0xf0) == 0x70 || op[0] == 0xeb || (op[0] & 0xfc) == 0xe0) {
+			disp = (int8_t)c[len - 1];
+		} else if (len > 4 && (op[0] == 0xe9 || (op[0] == 0x0f && (op[1] & 0xf0) == 0x80))) {
+			memcpy(&disp, c + len - 4, 4);
+		} else if (op[0] == 0xff && (op[1] & 0x38) == 0x20) {
+			/* jmp *x(%rip) leaves through the GOT; others may stay inside */
+			if ((op[1] & 0xc7) != 0x05)
+				return true;
+			continue;
+		} else {
+			continue;
+		}
+		if (next + (uint64_t)(int64_t)disp == addr)
+			return true;
+	}
+	return false;
+}
+
+/* Where to put an entry probe. An endbr64 is single-stepped by the kernel; behind it the stack pointer and all argument
+ * registers are the same, so that is as good a place when the next instruction is cheaper, unless something else
+ * comes by there: a branch, or another symbol. */
+static uint32_t entry_skip(const struct process_object *po, const struct object_symbol *f, const uint8_t *code, uint32_t n,
+			   enum uprobe_class *ret_class)
+{
+	static const uint8_t endbr64[4] = { 0xf3, 0x0f, 0x1e, 0xfa };
+	const struct object_symbol *other;
+	enum uprobe_class class;
+	const char *reason;
+	uint32_t len;
+
+	if (n < 5 || f->size < 5 || memcmp(code, endbr64, 4))
+		return 0;
+	class = uprobe_classify(code + 4, n - 4, &len, &reason);
+	if (class != UPROBE_EMULATED && class != UPROBE_NOP5)
+		return 0;
+	other = object_find_addr(po->object, f->addr + 4);
+	if (!other || other->addr == f->addr + 4 || may_branch_to(po, f, f->addr + 4))
+		return 0;
+	*ret_class = class;
+	return 4;
+}
+
+static const char *entry_note(struct match *m, const struct object_symbol *f, enum uprobe_class class, bool moved,
+			      enum attach_kind kind)
+{
+	const char *price = process_price(class, kind);
+
+	if (f->is_ifunc)
+		return arena_printf(&m->ps->arena, "%s; an indirect function: this is its resolver, which runs once", price);
+	if (moved)
+		return arena_printf(&m->ps->arena, "%s; placed behind endbr64", price);
+	if (kind == ATTACH_URETPROBE && !strncmp(f->name, "_Z", 2))
+		return arena_printf(&m->ps->arena, "%s; an exception must not pass through it: the kernel's return probe "
+				    "hides the caller from the unwinder", price);
+	return price;
+}
+
+static void match_entry_return(struct match *m, const struct process_object *po, const struct object_symbol *f)
+{
+	enum uprobe_class class, entry_class;
+	const char *reason = NULL, *hazard;
+	uint64_t offset = 0;
+	uint8_t code[24];
+	uint32_t n, len, moved;
+
+	if (!f->size)
+		reason = "its size is unknown";
+	else if (!object_addr_to_offset(po->object, f->addr, &offset))
+		reason = "its code is not in the file";
+	n = object_read(po->object, f->addr, code, sizeof(code));
+	class = UPROBE_REFUSED;
+	if (!reason)
+		class = uprobe_classify(code, n, &len, &reason);
+	if (class == UPROBE_REFUSED) {
+		if (m->wants_entry)
+			refuse(m, po, f->name, "entry", ATTACH_UPROBE, f->addr, offset, reason);
+		if (m->wants_return)
+			refuse(m, po, f->name, "return", ATTACH_URETPROBE, f->addr, offset, reason);
+		return;
+	}
+	if (m->wants_entry) {
+		entry_class = class;
+		moved = entry_skip(po, f, code, n, &entry_class);
+		add(m, po, f->name, "entry", ATTACH_UPROBE, f->addr, offset + moved, NULL,
+		    entry_note(m, f, entry_class, moved, ATTACH_UPROBE));
+	}
+	if (m->wants_return) {
+		hazard = return_hazard(po, f);
+		if (hazard)
+			refuse(m, po, f->name, "return", ATTACH_URETPROBE, f->addr, offset, hazard);
+		else
+			add(m, po, f->name, "return", ATTACH_URETPROBE, f->addr, offset, NULL,
+			    entry_note(m, f, class, false, ATTACH_URETPROBE));
+	}
+}
+
+/* Every instruction of the function whose hex offset matches. */
+static void match_offsets(struct match *m, const struct process_object *po, const struct object_symbol *f)
+{
+	uint32_t size = f->size < MAX_FUNCTION ? (uint32_t)f->size : MAX_FUNCTION, n, len = 0;
+	cleanup_free uint8_t *code = xmalloc(size + 1);
+	uint64_t base;
+
+	if (!f->size || !object_addr_to_offset(po->object, f->addr, &base))
+		return;
+	n = object_read(po->object, f->addr, code, size);
+	for (uint32_t at = 0; at < n && m->nfound <= MAX_FOUND; at += len) {
+		const char *reason;
+		enum uprobe_class class = uprobe_classify(code + at, n - at, &len, &reason);
+		char name[20];
+
+		snprintf(name, sizeof(name), "%x", at);
+		if (m->offset_exact ? at == m->offset : glob_match(m->pd->name, name)) {
+			if (class == UPROBE_REFUSED)
+				refuse(m, po, f->name, name, ATTACH_UPROBE, f->addr, base + at, reason);
+			else
+				add(m, po, f->name, name, ATTACH_UPROBE, f->addr, base + at, NULL,
+				    process_price(class, ATTACH_UPROBE));
+			if (m->offset_exact)
+				return;
+		}
+		if (!len || (m->offset_exact && at > m->offset))
+			break;
+	}
+	if (m->offset_exact && m->func_exact) {
+		char name[20];
+
+		snprintf(name, sizeof(name), "%llx", (unsigned long long)m->offset);
+		if (m->offset < f->size)
+			add(m, po, f->name, name, ATTACH_UPROBE, f->addr, base + m->offset,
+			    "no instruction begins at this offset", NULL);
+		else
+			process_note(m->ps, xasprintf("%s:%s:%s:%s: the function ends at %llx", m->prov, po->name, f->name,
+						      name, (unsigned long long)f->size));
+	}
+}
+
+static void match_object(struct match *m, const struct process_object *po)
+{
+	uint64_t last = UINT64_MAX;
+	uint32_t n;
+	const struct object_symbol *s = object_symbols(po->object, &n);
+
+	for (uint32_t i = 0; i < n && m->nfound <= MAX_FOUND; i++) {
+		const struct object_symbol *f = &s[i];
+
+		if (!f->is_func || (m->func_exact ? strcmp(m->pd->func, f->name) : !glob_match(m->pd->func, f->name)))
+			continue;
+		/* Of the aliases at one address the first is the best name; when it is named, any will do. */
+		if (f->addr == last)
+			continue;
+		last = f->addr;
+		if (!m->func_exact && is_cold_part(f))
+			continue;
+		if (m->wants_entry || m->wants_return)
+			match_entry_return(m, po, f);
+		if (m->wants_offsets)
+			match_offsets(m, po, f);
+	}
+	note_skipped(m, po);
+}
+
+/* --- absolute addresses --- */
+
+static bool is_instruction(const struct process_object *po, uint64_t addr)
+{
+	const struct object_symbol *f = object_find_addr(po->object, addr);
+	uint64_t at;
+	uint32_t len;
+
+	if (!f || !f->is_func)
+		return true;         /* nothing says otherwise */
+	for (at = f->addr; at < addr; at += len) {
+		uint8_t code[16];
+		const char *reason;
+
+		uprobe_classify(code, object_read(po->object, at, code, sizeof(code)), &len, &reason);
+		if (!len)
+			return true;
+	}
+	return at == addr;
+}
+
+static void add_address(struct match *m, const struct process_object *po, uint64_t addr, uint64_t shown)
+{
+	const char *reason = NULL;
+	enum uprobe_class class;
+	uint8_t code[16];
+	char name[20];
+	uint64_t offset;
+	uint32_t n, len;
+
+	if (!object_addr_to_offset(po->object, addr, &offset))
+		return;
+	n = object_read(po->object, addr, code, sizeof(code));
+	class = uprobe_classify(code, n, &len, &reason);
+	if (class != UPROBE_REFUSED && !is_instruction(po, addr))
+		reason = "no instruction begins at this address";
+	snprintf(name, sizeof(name), "%llx", (unsigned long long)shown);
+	add(m, po, "-", name, ATTACH_UPROBE, addr, offset, reason, reason ? NULL : process_price(class, ATTACH_UPROBE));
+}
+
+/* The address is one of the process when text is mapped there, else one of the file (of the main program when no object
+ * is named). */
+static struct err *match_address(struct match *m, const struct process_objects *objects)
+{
+	struct mapping *maps;
+	uint32_t n, before = m->nfound;
+	struct err *e;
+
+	if (!m->offset_exact)
+		return NULL;
+	e = mappings_read(m->pid, &maps, &n);
+	if (e)
+		return e;
+	for (uint32_t i = 0; i < n; i++) {
+		struct object *o;
+		uint64_t addr;
+
+		if (!maps[i].exec || m->offset < maps[i].start || m->offset >= maps[i].end)
+			continue;
+		o = symbols_object(m->ps->symbols, m->pid, &maps[i]);
+		if (!o || !object_offset_to_addr(o, m->offset - maps[i].start + maps[i].offset, &addr))
+			continue;
+		for (uint32_t k = 0; k < objects->n; k++)
+			if (objects->v[k].object == o && process_object_matches(&objects->v[k], m->pd->mod))
+				add_address(m, &objects->v[k], addr, m->offset);
+	}
+	mappings_free(maps, n);
+	for (uint32_t k = 0; k < objects->n && m->nfound == before; k++)
+		if (m->pd->mod[0] ? process_object_matches(&objects->v[k], m->pd->mod) : objects->v[k].is_main)
+			add_address(m, &objects->v[k], m->offset, m->offset);
+	return NULL;
+}
+
+/* --- one process --- */
+
+/* A whole hex number, "1f" or "0x1f". */
+static bool parse_hex(const char *s, uint64_t *ret)
+{
+	uint64_t v = 0;
+
+	if (s[0] == '0' && s[1] == 'x')
+		s += 2;
+	if (!*s || strlen(s) > 16)
+		return false;
+	for (; *s; s++) {
+		const char *digits = "0123456789abcdef", *d = strchr(digits, *s | 0x20);
+
+		if (!d)
+			return false;
+		v = v << 4 | (uint64_t)(d - digits);
+	}
+	*ret = v;
+	return true;
+}
+
+static struct err *match_process(struct match *m)
+{
+	const struct process_objects *objects;
+	const char *name = m->pd->name;
+	struct err *e = process_objects(m->ps, m->pid, &objects);
+
+	if (e)
+		return e;
+	snprintf(m->prov, sizeof(m->prov), "pid%d", (int)m->pid);
+	m->func_exact = m->pd->func[0] && !glob_is_pattern(m->pd->func);
+	m->wants_entry = glob_match(name, "entry");
+	m->wants_return = glob_match(name, "return");
+	m->offset_exact = parse_hex(name, &m->offset);
+	m->wants_offsets = m->offset_exact || !name[0] || glob_is_pattern(name);
+	if (!strcmp(m->pd->func, "-"))
+		return match_address(m, objects);
+	for (uint32_t i = 0; i < objects->n; i++) {
+		if (!process_object_matches(&objects->v[i], m->pd->mod))
+			continue;
+		if (!object_is_x86_64(objects->v[i].object)) {
+			process_note(m->ps, xasprintf("%s:%s: left out: not x86-64 code", m->prov, objects->v[i].name));
+			continue;
+		}
+		match_object(m, &objects->v[i]);
+		if (m->nfound > MAX_FOUND)
+			return err_new(E2BIG, "%s:%s:%s:%s matches more than %d probes", m->prov, m->pd->mod, m->pd->func,
+				       m->pd->name, MAX_FOUND);
+	}
+	return NULL;
+}
+
+static struct err *pid_match(const struct provider *pv, struct probe_set *ps, const struct probe_desc *pd,
+			     void (*found)(void *arg, struct probe *p), void *arg)
+{
+	struct match m = { .pv = pv, .ps = ps, .pd = pd, .found = found, .arg = arg };
+	struct err *e = NULL;
+
+	if (all_digits(pd->prov + 3)) {
+		unsigned long pid = strtoul(pd->prov + 3, NULL, 10);
+
+		if (pid == 0 || pid > INT32_MAX)
+			return err_new(ESRCH, "no process %s", pd->prov + 3);
+		m.pid = (pid_t)pid;
+		e = match_process(&m);
+	} else {
+		for (uint32_t i = 0; i < ps->targets.n && !e; i++) {
+			char prov[32];
+
+			snprintf(prov, sizeof(prov), "pid%d", (int)ps->targets.v[i].pid);
+			m.pid = ps->targets.v[i].pid;
+			if (glob_match(pd->prov, prov))
+				e = match_process(&m);
+		}
+	}
+	vec_fini(&m.skipped);
+	return e;
+}
+
+/* Entry: the psABI's integer arguments, in registers and then on the stack. Return: arg0 is the offset of the return
+ * instruction in DTrace, which a kernel return probe does not know; arg1 the value. */
+static struct err *pid_args(struct probe_set *ps, const struct probe *p, struct probe_args *ret)
+{
+	static const enum user_reg regs[] = { REG_RDI, REG_RSI, REG_RDX, REG_RCX, REG_R8, REG_R9 };
+
+	if (p->kind == ATTACH_URETPROBE) {
+		ret->arg[0].source = ARG_CONST;
+		ret->arg[1].source = ARG_RETURN;
+		return NULL;
+	}
+	for (uint32_t i = 0; i < ARRAY_SIZE(regs); i++) {
+		ret->arg[i].source = ARG_REG;
+		ret->arg[i].value = regs[i];
+	}
+	for (uint32_t i = ARRAY_SIZE(regs); !strcmp(p->name, "entry") && i < ARRAY_SIZE(ret->arg); i++) {
+		ret->arg[i].source = ARG_USDT;
+		ret->arg[i].usdt = (struct usdt_operand){
+			.size = 8, .mode = USDT_MEM, .disp = 8 * ((int64_t)i - 5), .base = REG_RSP, .index = -1,
+			.scale = 1,
+		};
+	}
+	return NULL;
+}
+
+const struct provider provider_pid = {
+	.name = "pid",
+	.doc = "functions and instructions of a process: pid123:OBJECT:FUNCTION:entry, return, hex offset",
+	.claims = pid_claims,
+	.match = pid_match,
+	.args = pid_args,
+};

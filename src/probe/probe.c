@@ -1,0 +1,195 @@
+#include "probe/probe.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/glob.h"
+#include "probe/tracepoint.h"
+
+/* Ids of probes, so that a number printed by one run means the same in the next, without listing everything:
+ *
+ *	     1..3      dtrace      BEGIN END ERROR
+ *	  1000..9999   profile     the listed rates, then others in the order they are named
+ *	 10000..19999  syscall     10000 + 2 * number, + 1 for return
+ *	 20000..20099  sched       place in its table; likewise
+ *	 20100..20199  proc
+ *	 20200..20299  io
+ *	 20300..20399  vminfo
+ *	 30000..39999  sdt         30000 + place of the tracepoint in the kernel's BTF
+ *	 40000..49999  rawtp       40000 + the same place
+ *	100000..       pid, usdt   in the order they are found
+ */
+static const struct id_range {
+	const struct provider *provider;
+	uint32_t first, last;
+} id_ranges[] = {
+	{ &provider_dtrace, 1, 3 },          { &provider_profile, 1000, 9999 },
+	{ &provider_syscall, 10000, 19999 }, { &provider_sched, 20000, 20099 },
+	{ &provider_proc, 20100, 20199 },    { &provider_io, 20200, 20299 },
+	{ &provider_vminfo, 20300, 20399 },  { &provider_sdt, 30000, 39999 },
+	{ &provider_rawtp, 40000, 49999 },
+};
+
+const struct provider *const providers[] = {
+	&provider_dtrace, &provider_profile, &provider_syscall, &provider_sched,
+	&provider_proc,   &provider_io,      &provider_vminfo,  &provider_sdt,
+	&provider_rawtp,  &provider_pid,     &provider_usdt,    NULL,
+};
+
+void probe_set_init(struct probe_set *ps, struct type_graph *types, struct symbols *symbols)
+{
+	memset(ps, 0, sizeof(*ps));
+	arena_init(&ps->arena);
+	intern_init(&ps->names);
+	ps->types = types;
+	ps->symbols = symbols;
+}
+
+void probe_set_fini(struct probe_set *ps)
+{
+	for (uint32_t i = 0; i < ps->notes.n; i++)
+		free(ps->notes.v[i]);
+	tracepoints_free(ps->tracepoints);
+	vec_fini(&ps->notes);
+	vec_fini(&ps->targets);
+	vec_fini(&ps->all);
+	hash_fini(&ps->by_key);
+	intern_fini(&ps->names);
+	arena_fini(&ps->arena);
+	memset(ps, 0, sizeof(*ps));
+}
+
+bool probe_desc_matches(const struct probe_desc *pd, const char *prov, const char *mod,
+			const char *func, const char *name)
+{
+	return glob_match(pd->name, name) && glob_match(pd->func, func) &&
+	       glob_match(pd->mod, mod) && glob_match(pd->prov, prov);
+}
+
+static const char *intern_name(struct probe_set *ps, const char *s)
+{
+	return intern_text(&ps->names, intern_str(&ps->names, s));
+}
+
+struct probe *probe_add(struct probe_set *ps, const struct provider *pv, uint32_t id,
+			const char *prov, const char *mod, const char *func, const char *name,
+			bool *ret_new)
+{
+	cleanup_free char *key = xasprintf("%s:%s:%s:%s", prov, mod, func, name);
+	bool is_new;
+	uint64_t *slot = hash_put(&ps->by_key, key, strlen(key), &is_new);
+	struct probe *p;
+
+	if (ret_new)
+		*ret_new = is_new;
+	if (!is_new)
+		return ps->all.v[*slot - 1];
+	p = arena_new(&ps->arena, struct probe);
+	p->id = id ? id : PROBE_ID_DYNAMIC + ps->ndynamic++;
+	p->provider = pv;
+	p->prov = intern_name(ps, prov);
+	p->mod = intern_name(ps, mod);
+	p->func = intern_name(ps, func);
+	p->name = intern_name(ps, name);
+	p->thread_arg = -1;
+	vec_push(&ps->all, p);
+	*slot = ps->all.n;
+	return p;
+}
+
+struct counted {
+	void (*found)(void *arg, struct probe *p);
+	void *arg;
+	uint32_t n;
+};
+
+static void count_found(void *arg, struct probe *p)
+{
+	struct counted *c = arg;
+
+	c->n++;
+	if (c->found)
+		c->found(c->arg, p);
+}
+
+struct err *probe_match(struct probe_set *ps, const struct probe_desc *pd,
+			void (*found)(void *arg, struct probe *p), void *arg, uint32_t *ret_n)
+{
+	struct counted c = { .found = found, .arg = arg };
+
+	for (const struct provider *const *pv = providers; *pv; pv++) {
+		struct err *e;
+
+		if (!(*pv)->claims(*pv, pd->prov))
+			continue;
+		e = (*pv)->match(*pv, ps, pd, count_found, &c);
+		if (e)
+			return err_wrap(e, "probes of provider %s", (*pv)->name);
+	}
+	*ret_n = c.n;
+	return NULL;
+}
+
+static struct probe *known_id(struct probe_set *ps, uint32_t id)
+{
+	for (uint32_t i = 0; i < ps->all.n; i++) {
+		if (ps->all.v[i]->id == id)
+			return ps->all.v[i];
+	}
+	return NULL;
+}
+
+struct err *probe_by_id(struct probe_set *ps, uint32_t id, struct probe **ret)
+{
+	static const struct probe_desc any = { "", "", "", "" };
+	struct probe *p = known_id(ps, id);
+
+	for (size_t i = 0; !p && i < ARRAY_SIZE(id_ranges); i++) {
+		const struct id_range *r = &id_ranges[i];
+		struct counted c = { 0 };
+		struct err *e;
+
+		if (id < r->first || id > r->last)
+			continue;
+		e = r->provider->match(r->provider, ps, &any, count_found, &c);
+		if (e)
+			return e;
+		p = known_id(ps, id);
+	}
+	*ret = p;
+	return NULL;
+}
+
+struct err *probe_args(struct probe_set *ps, const struct probe *p, struct probe_args *ret)
+{
+	struct probe_args args;
+	struct err *e;
+
+	memset(&args, 0, sizeof(args));
+	for (size_t i = 0; i < ARRAY_SIZE(args.arg); i++)
+		args.arg[i].type = T_INT64;
+	for (size_t i = 0; i < ARRAY_SIZE(args.typed); i++)
+		args.typed[i].type = T_INT64;
+	e = p->provider->args(ps, p, &args);
+	if (!e)
+		*ret = args;
+	return e;
+}
+
+const char *attach_kind_name(enum attach_kind k)
+{
+	static const char *const names[ATTACH_KIND_COUNT] = {
+		[ATTACH_SELF] = "self",
+		[ATTACH_SYSCALL_ENTRY] = "syscall-entry",
+		[ATTACH_SYSCALL_RETURN] = "syscall-return",
+		[ATTACH_RAW_TP] = "raw-tracepoint",
+		[ATTACH_TP_BTF] = "typed-tracepoint",
+		[ATTACH_PROFILE] = "profile",
+		[ATTACH_TICK] = "tick",
+		[ATTACH_UPROBE] = "uprobe",
+		[ATTACH_URETPROBE] = "uretprobe",
+	};
+
+	assert(k < ATTACH_KIND_COUNT);
+	return names[k];
+}

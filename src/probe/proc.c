@@ -1,0 +1,132 @@
+/* Provider proc: processes and threads made, started, ended; exec; signals. */
+#include "probe/event.h"
+#include "probe/provider.h"
+
+enum { FIRST_ID = 20100, SYS_rt_sigtimedwait_ = 128 };
+
+#define TASK "struct task_struct *"
+// clang-format off
+#define THREAD_WORD(w) \
+	{ .type = TASK, .xlate = "lwpsinfo_t *", .word = w }, \
+	{ .type = TASK, .xlate = "psinfo_t *", .word = w }
+// clang-format on
+#define CHILD "((struct task_struct *)arg1)"
+#define EXITING "((struct task_struct *)arg0)"
+#define NEXT "((struct task_struct *)arg2)"
+#define REGS "((struct pt_regs *)arg0)"
+
+/* sys_enter(struct pt_regs *regs, long number), sys_exit(struct pt_regs *regs, long result); execve is 59, execveat 322.
+ * A 32-bit call (TS_COMPAT) has other numbers. */
+#define NATIVE "(curthread->thread_info.status & 2) == 0"
+#define ENTERS_EXEC "(arg1 == 59 || arg1 == 322) && " NATIVE
+#define FAILED_EXEC "arg1 < 0 && (" REGS "->orig_ax == 59 || " REGS "->orig_ax == 322) && " NATIVE
+#define EXEC_PATH "arg1 == 59 ? " REGS "->di : " REGS "->si"
+
+/* CLD_EXITED 1, CLD_KILLED 2, CLD_DUMPED 3, as D's scripts expect them */
+#define EXIT_REASON \
+	"(int)((" EXITING "->exit_code & 0x7f) == 0 ? 1 : (" EXITING \
+	"->exit_code & 0x80) != 0 ? 3 : 2)"
+
+/* A thread that has never been switched off is about to run for the first time. */
+#define FIRST_RUN NEXT "->nvcsw == 0 && " NEXT "->nivcsw == 0 && " NEXT "->pid != 0"
+
+/* signal_generate(sig, info, task, group, result): 1 ignored, 3 could not be queued */
+static const struct event events[] = {
+	{ .name = "create",
+	  .kind = ATTACH_RAW_TP,
+	  .tracepoint = "sched_process_fork",
+	  .filter = CHILD "->pid == " CHILD "->tgid",
+	  .nargs = 1,
+	  .args = { { .type = TASK, .xlate = "psinfo_t *", .word = 1 } } },
+	{ .name = "lwp-create",
+	  .kind = ATTACH_RAW_TP,
+	  .tracepoint = "sched_process_fork",
+	  .nargs = 2,
+	  .args = { THREAD_WORD(1) },
+	  .note = "a new process's first thread counts too" },
+	{ .name = "start",
+	  .kind = ATTACH_TP_BTF,
+	  .tracepoint = "sched_switch",
+	  .by_next = true,
+	  .filter = FIRST_RUN " && " NEXT "->pid == " NEXT "->tgid",
+	  .note = "just before the process's first instruction, in the kernel" },
+	{ .name = "lwp-start",
+	  .kind = ATTACH_TP_BTF,
+	  .tracepoint = "sched_switch",
+	  .by_next = true,
+	  .filter = FIRST_RUN,
+	  .note = "just before the thread's first instruction, in the kernel" },
+	{ .name = "exec",
+	  .kind = ATTACH_RAW_TP,
+	  .tracepoint = "sys_enter",
+	  .filter = ENTERS_EXEC,
+	  .nargs = 1,
+	  .args = { { .type = "string", .expr = "copyinstr(" EXEC_PATH ")", .raw = EXEC_PATH } } },
+	{ .name = "exec-success", .kind = ATTACH_RAW_TP, .tracepoint = "sched_process_exec" },
+	{ .name = "exec-failure",
+	  .kind = ATTACH_RAW_TP,
+	  .tracepoint = "sys_exit",
+	  .filter = FAILED_EXEC,
+	  .nargs = 1,
+	  .args = { { .type = "int", .expr = "(int)-arg1" } } },
+	{ .name = "exit",
+	  .kind = ATTACH_RAW_TP,
+	  .tracepoint = "sched_process_exit",
+	  .min_params = 2,
+	  .filter = "arg1 != 0",
+	  .nargs = 1,
+	  .args = { { .type = "int", .expr = EXIT_REASON } } },
+	{ .name = "exit",
+	  .kind = ATTACH_RAW_TP,
+	  .tracepoint = "sched_process_exit",
+	  .filter = EXITING "->signal->live.counter == 0",
+	  .nargs = 1,
+	  .args = { { .type = "int", .expr = EXIT_REASON } },
+	  .note = "a process whose last two threads end at once can be seen twice" },
+	{ .name = "lwp-exit", .kind = ATTACH_RAW_TP, .tracepoint = "sched_process_exit" },
+	{ .name = "signal-send",
+	  .kind = ATTACH_RAW_TP,
+	  .tracepoint = "signal_generate",
+	  .filter = "arg4 != 3",
+	  .nargs = 3,
+	  .args = { THREAD_WORD(2), { .type = "int", .word = 0 } } },
+	{ .name = "signal-discard",
+	  .kind = ATTACH_RAW_TP,
+	  .tracepoint = "signal_generate",
+	  .filter = "arg4 == 1",
+	  .nargs = 3,
+	  .args = { THREAD_WORD(2), { .type = "int", .word = 0 } } },
+	{ .name = "signal-handle",
+	  .kind = ATTACH_RAW_TP,
+	  .tracepoint = "signal_deliver",
+	  .filter = "(uint64_t)((struct k_sigaction *)arg2)->sa.sa_handler > 1",
+	  .nargs = 3,
+	  .args = { { .type = "int", .word = 0 },
+		    { .type = "struct kernel_siginfo *", .word = 1 },
+		    { .type = "void *",
+		      .expr = "(void *)((struct k_sigaction *)arg2)->sa.sa_handler" } } },
+	{ .name = "signal-clear",
+	  .kind = ATTACH_SYSCALL_RETURN,
+	  .tracepoint = "sys_exit",
+	  .number = SYS_rt_sigtimedwait_,
+	  .filter = "arg1 > 0",
+	  .nargs = 1,
+	  .args = { { .type = "int", .expr = "(int)arg1" } } },
+	{ .name = "fault",
+	  .why = "Linux reports a machine fault as the signal it becomes: use proc:::signal-send" },
+};
+
+static struct err *proc_match(const struct provider *pv, struct probe_set *ps,
+			      const struct probe_desc *pd,
+			      void (*found)(void *arg, struct probe *p), void *arg)
+{
+	return events_match(pv, ps, events, ARRAY_SIZE(events), FIRST_ID, pd, found, arg);
+}
+
+const struct provider provider_proc = {
+	.name = "proc",
+	.doc = "processes and threads created, started and ended; exec; signals sent and handled",
+	.claims = provider_claims_name,
+	.match = proc_match,
+	.args = events_args,
+};

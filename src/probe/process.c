@@ -1,0 +1,298 @@
+#include "probe/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "base/glob.h"
+
+extern char **environ;
+
+struct collect {
+	struct probe_set *ps;
+	pid_t pid;
+	uint64_t main_dev, main_inode;
+	bool main_known;
+	VEC(struct process_object) list;
+};
+
+/* Adds the file at path unless it is there already, as /lib and /usr/lib are often one. */
+static void add_object(struct collect *c, const char *path, const char *base, struct object *o)
+{
+	struct process_object po = { .object = o };
+	struct stat st;
+
+	if (stat(path, &st) < 0)
+		return;
+	for (uint32_t i = 0; i < c->list.n; i++) {
+		if (c->list.v[i].dev == st.st_dev && c->list.v[i].inode == st.st_ino)
+			return;
+	}
+	po.dev = st.st_dev;
+	po.inode = st.st_ino;
+	po.path = arena_strdup(&c->ps->arena, path);
+	po.name = arena_strdup(&c->ps->arena, base);
+	po.is_main = c->main_known ? st.st_dev == c->main_dev && st.st_ino == c->main_inode :
+				     object_is_executable(o);
+	vec_push(&c->list, po);
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+static struct err *add_mapped(struct collect *c)
+{
+	struct mapping *maps;
+	uint32_t n;
+	struct err *e = mappings_read(c->pid, &maps, &n);
+
+	if (e)
+		return e;
+	for (uint32_t i = 0; i < n; i++) {
+		static const char deleted[] = " (deleted)";
+		cleanup_free char *path = NULL, *base = NULL;
+		struct object *o;
+		size_t len;
+
+		if (!maps[i].exec || maps[i].path[0] != '/')
+			continue;
+		o = symbols_object(c->ps->symbols, c->pid, &maps[i]);
+		if (!o)
+			continue;
+		path = mapping_open_path(c->pid, &maps[i]);
+		base = xstrdup(base_name(maps[i].path));
+		len = strlen(base);
+		if (len > sizeof(deleted) - 1 && !strcmp(base + len - (sizeof(deleted) - 1), deleted))
+			base[len - (sizeof(deleted) - 1)] = 0;
+		if (path)
+			add_object(c, path, base, o);
+	}
+	mappings_free(maps, n);
+	return NULL;
+}
+
+/* Runs `interp --list program` and gives what it prints, malloc()ed; NULL when it cannot. It maps the program's
+ * libraries by the rules that will apply (RUNPATH, LD_LIBRARY_PATH, ld.so.cache, preloads) and runs none of them. */
+static char *list_libraries(const char *interp, const char *program)
+{
+	char *argv[] = { (char *)interp, "--list", (char *)program, NULL };
+	posix_spawn_file_actions_t actions;
+	VEC(char) out = { 0 };
+	int fds[2], status;
+	ssize_t n;
+	pid_t pid;
+	int bad;
+
+	if (pipe(fds) < 0)
+		return NULL;
+	posix_spawn_file_actions_init(&actions);
+	posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+	posix_spawn_file_actions_adddup2(&actions, fds[1], 1);
+	posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
+	if (fds[0] > 2)
+		posix_spawn_file_actions_addclose(&actions, fds[0]);
+	if (fds[1] > 2)
+		posix_spawn_file_actions_addclose(&actions, fds[1]);
+	bad = posix_spawn(&pid, interp, &actions, NULL, argv, environ);
+	posix_spawn_file_actions_destroy(&actions);
+	close(fds[1]);
+	while (!bad) {
+		vec_reserve(&out, 4096);
+		n = read(fds[0], out.v + out.n, 4095);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			break;
+		out.n += (uint32_t)n;
+	}
+	close(fds[0]);
+	if (!bad)
+		while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+			;
+	if (bad || !out.n) {
+		vec_fini(&out);
+		return NULL;
+	}
+	out.v[out.n] = 0;
+	return out.v;
+}
+
+/* \tlibc.so.6 => /lib/x86_64-linux-gnu/libc.so.6 (0x00007f...) | \t/lib64/ld-linux-x86-64.so.2 (0x...) */
+static void add_listed(struct collect *c, char *text)
+{
+	for (char *line = text, *next; line && *line; line = next) {
+		char *path, *end;
+		struct object *o;
+
+		next = strchr(line, '\n');
+		if (next)
+			*next++ = 0;
+		path = strstr(line, " => ");
+		path = path ? path + 4 : line + strspn(line, "\t ");
+		end = strstr(path, " (0x");
+		if (path[0] != '/' || !end)
+			continue;
+		*end = 0;
+		o = symbols_object_at(c->ps->symbols, path);
+		if (o)
+			add_object(c, path, base_name(path), o);
+	}
+}
+
+static void add_future(struct collect *c)
+{
+	for (uint32_t i = 0; i < c->list.n; i++) {
+		const struct process_object *po = &c->list.v[i];
+		const char *interp = po->is_main ? object_interp(po->object) : NULL;
+		cleanup_free char *text = NULL;
+
+		/* Only what looks like a dynamic linker understands --list. */
+		if (!interp || strncmp(base_name(interp), "ld", 2))
+			continue;
+		text = list_libraries(interp, po->path);
+		if (text)
+			add_listed(c, text);
+		return;
+	}
+}
+
+struct err *process_objects(struct probe_set *ps, pid_t pid, const struct process_objects **ret)
+{
+	struct collect c = { .ps = ps, .pid = pid };
+	struct probe_target *target = NULL;
+	struct process_objects *objects;
+	char exe[64];
+	struct stat st;
+	struct err *e;
+
+	for (uint32_t i = 0; i < ps->targets.n; i++) {
+		if (ps->targets.v[i].pid == pid)
+			target = &ps->targets.v[i];
+	}
+	if (target && target->objects) {
+		*ret = target->objects;
+		return NULL;
+	}
+	snprintf(exe, sizeof(exe), "/proc/%d/exe", (int)pid);
+	if (!stat(exe, &st)) {
+		c.main_known = true;
+		c.main_dev = st.st_dev;
+		c.main_inode = st.st_ino;
+	}
+	e = add_mapped(&c);
+	if (e)
+		return e;
+	if (target && target->is_command)
+		add_future(&c);
+	objects = arena_new(&ps->arena, struct process_objects);
+	objects->n = c.list.n;
+	objects->v = arena_array(&ps->arena, struct process_object, c.list.n + 1);
+	if (c.list.n)
+		memcpy(objects->v, c.list.v, c.list.n * sizeof(*c.list.v));
+	vec_fini(&c.list);
+	if (target)
+		target->objects = objects;
+	*ret = objects;
+	return NULL;
+}
+
+/* Is pattern the name up to ".so", or up to a part of the version behind it? */
+static bool is_stem(const char *name, const char *pattern)
+{
+	size_t n = strlen(pattern);
+
+	if (!n || strncmp(name, pattern, n))
+		return false;
+	return !strncmp(name + n, ".so", 3) || (strstr(pattern, ".so") && name[n] == '.');
+}
+
+bool process_object_matches(const struct process_object *po, const char *pattern)
+{
+	const char *soname = object_soname(po->object);
+
+	if (glob_match(pattern, po->name))
+		return true;
+	if (po->is_main && glob_match(pattern, "a.out"))
+		return true;
+	if (glob_is_pattern(pattern))
+		return soname && glob_match(pattern, soname);
+	if (strchr(pattern, '/'))
+		return !strcmp(pattern, po->path);
+	return is_stem(po->name, pattern) || (soname && (!strcmp(soname, pattern) || is_stem(soname, pattern)));
+}
+
+static bool is_place(const struct probe *p, const struct process_object *po, uint64_t offset)
+{
+	return p->offset == offset && p->object && !strcmp(p->object, po->path);
+}
+
+struct probe *process_add_probe(struct probe_set *ps, const struct provider *pv, pid_t pid,
+				const struct process_object *po, const char *prov, const char *func, const char *name,
+				enum attach_kind kind, uint64_t offset, bool *ret_new)
+{
+	struct probe *first = probe_add(ps, pv, 0, prov, po->name, func, name, ret_new), *p = first;
+
+	if (!*ret_new && !is_place(first, po, offset)) {
+		cleanup_free char *key = xasprintf("%s:%s:%s:%s\1%llx\1%s", prov, po->name, func, name,
+						   (unsigned long long)offset, po->path);
+		uint64_t *slot = hash_put(&ps->by_key, key, strlen(key), ret_new);
+
+		if (!*ret_new)
+			return ps->all.v[*slot - 1];
+		p = arena_new(&ps->arena, struct probe);
+		p->id = PROBE_ID_DYNAMIC + ps->ndynamic++;
+		p->provider = pv;
+		p->prov = first->prov;
+		p->mod = first->mod;
+		p->func = first->func;
+		p->name = first->name;
+		p->thread_arg = -1;
+		vec_push(&ps->all, p);
+		*slot = ps->all.n;
+	}
+	if (*ret_new) {
+		p->kind = kind;
+		p->object = po->path;
+		p->offset = offset;
+		p->pid = pid;
+	}
+	return p;
+}
+
+const char *process_price(enum uprobe_class class, enum attach_kind kind)
+{
+	bool ret = kind == ATTACH_URETPROBE;
+
+	switch (class) {
+	case UPROBE_EMULATED:
+		return ret ? "kernel uretprobe, entry emulated: about 0.83 us a hit" :
+			     "kernel uprobe, emulated: about 0.53 us a hit";
+	case UPROBE_NOP5:
+		return ret ? "kernel uretprobe on a 5-byte nop: about 0.53 us a hit where the kernel turns it into a call" :
+			     "kernel uprobe on a 5-byte nop: about 0.26 us a hit where the kernel turns it into a call";
+	case UPROBE_STEPPED:
+		return ret ? "kernel uretprobe, entry single-stepped: about 4.1 us a hit" :
+			     "kernel uprobe, single-stepped: about 3.8 us a hit";
+	case UPROBE_REFUSED:
+		break;
+	}
+	return NULL;
+}
+
+void process_note(struct probe_set *ps, char *text)
+{
+	for (uint32_t i = 0; i < ps->notes.n; i++) {
+		if (!strcmp(ps->notes.v[i], text)) {
+			free(text);
+			return;
+		}
+	}
+	vec_push(&ps->notes, text);
+}

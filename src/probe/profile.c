@@ -1,0 +1,173 @@
+/* Provider profile: profile-RATE on every CPU, tick-RATE on one. Any rate exists as soon as it is named; the rates below
+ * are listed.
+ *
+ *	rate = number [ "hz" | "ns" | "us" | "ms" | "s" | "m" | "h" | "d" or a longer spelling ]      no unit: hz
+ */
+#include "probe/profile.h"
+
+#include <errno.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/glob.h"
+#include "probe/provider.h"
+
+enum { FIRST_ID = 1000 };
+
+static const uint64_t NSEC = 1000000000;
+static const uint64_t MIN_PERIOD = 200000; /* 5000 a second, as in DTrace */
+
+static const char *const listed[] = {
+	"profile-97",   "profile-199",  "profile-499", "profile-997", "profile-1999",
+	"profile-4001", "profile-4999", "tick-1",      "tick-10",     "tick-100",
+	"tick-500",     "tick-1000",    "tick-5000",
+};
+
+struct rate {
+	bool tick;
+	uint32_t hz; /* 0: given as a period */
+	uint64_t period;
+};
+
+static const struct unit {
+	const char *name;
+	uint64_t ns; /* 0: hz */
+} units[] = {
+	{ "", 0 },
+	{ "hz", 0 },
+	{ "ns", 1 },
+	{ "nsec", 1 },
+	{ "us", 1000 },
+	{ "usec", 1000 },
+	{ "ms", 1000000 },
+	{ "msec", 1000000 },
+	{ "s", 1000000000ull },
+	{ "sec", 1000000000ull },
+	{ "m", 60 * 1000000000ull },
+	{ "min", 60 * 1000000000ull },
+	{ "h", 3600 * 1000000000ull },
+	{ "hour", 3600 * 1000000000ull },
+	{ "d", 86400 * 1000000000ull },
+	{ "day", 86400 * 1000000000ull },
+};
+
+static const struct unit *find_unit(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(units); i++) {
+		if (!strcasecmp(units[i].name, name))
+			return &units[i];
+	}
+	return NULL;
+}
+
+/* The text after "profile-" or "tick-"; NULL when name is no such thing. */
+static const char *rate_text(const char *name, bool *ret_tick)
+{
+	*ret_tick = !strncmp(name, "tick-", 5);
+	return *ret_tick ? name + 5 : strncmp(name, "profile-", 8) ? NULL : name + 8;
+}
+
+/* False with *ret_why set (static text) when the rate is not one. */
+static bool parse_rate(const char *name, struct rate *ret, const char **ret_why)
+{
+	const char *text = rate_text(name, &ret->tick);
+	const struct unit *unit;
+	uint64_t value;
+	char *end;
+
+	*ret_why = NULL;
+	if (!text)
+		return false;
+	*ret_why = "a rate is a number and a unit: hz (or none), ns, us, ms, s, m, h, d";
+	if (*text < '0' || *text > '9')
+		return false;
+	errno = 0;
+	value = strtoull(text, &end, 10);
+	unit = find_unit(end);
+	if (!unit)
+		return false;
+	*ret_why = "a rate must be more than 0";
+	if (!value)
+		return false;
+	*ret_why = "the period is too long";
+	if (errno || (unit->ns && value > INT64_MAX / unit->ns))
+		return false;
+	*ret_why = "the fastest rate is 5000 a second, a period of 200 us";
+	if (unit->ns ? value * unit->ns < MIN_PERIOD : value > NSEC / MIN_PERIOD)
+		return false;
+	ret->hz = unit->ns ? 0 : value;
+	ret->period = unit->ns ? value * unit->ns : NSEC / value;
+	return true;
+}
+
+static struct probe *add_rate(const struct provider *pv, struct probe_set *ps, const char *name)
+{
+	struct rate r;
+	const char *why;
+	struct probe *p;
+	bool is_new;
+
+	if (!parse_rate(name, &r, &why))
+		return NULL;
+	p = probe_add(ps, pv, FIRST_ID + ps->nprofile, pv->name, "", "", name, &is_new);
+	if (is_new) {
+		ps->nprofile++;
+		p->kind = r.tick ? ATTACH_TICK : ATTACH_PROFILE;
+		p->freq_hz = r.hz;
+		p->period_ns = r.period;
+	}
+	return p;
+}
+
+static struct err *profile_match(const struct provider *pv, struct probe_set *ps,
+				 const struct probe_desc *pd,
+				 void (*found)(void *arg, struct probe *p), void *arg)
+{
+	if (!glob_match(pd->mod, "") || !glob_match(pd->func, ""))
+		return NULL;
+	if (!ps->nprofile) {
+		for (size_t i = 0; i < ARRAY_SIZE(listed); i++)
+			add_rate(pv, ps, listed[i]);
+	}
+	if (!glob_is_pattern(pd->name) && *pd->name) {
+		struct probe *p = add_rate(pv, ps, pd->name);
+
+		if (p)
+			found(arg, p);
+		return NULL;
+	}
+	for (uint32_t i = 0; i < ps->all.n; i++) {
+		struct probe *p = ps->all.v[i];
+
+		if (p->provider == pv && glob_match(pd->name, p->name))
+			found(arg, p);
+	}
+	return NULL;
+}
+
+/* arg0: the kernel's pc, arg1: the user's; the one that was not running is 0. */
+static struct err *profile_args(struct probe_set *ps, const struct probe *p, struct probe_args *ret)
+{
+	ret->arg[0] = (struct probe_arg){ .source = ARG_KERNEL_PC, .type = T_UINT64 };
+	ret->arg[1] = (struct probe_arg){ .source = ARG_USER_PC, .type = T_UINT64 };
+	return NULL;
+}
+
+char *profile_explain(const struct probe_desc *pd)
+{
+	struct rate r;
+	const char *why;
+
+	if (!glob_match(pd->prov, "profile") || glob_is_pattern(pd->name) ||
+	    parse_rate(pd->name, &r, &why) || !why)
+		return NULL;
+	return xasprintf("%s: %s", pd->name, why);
+}
+
+const struct provider provider_profile = {
+	.name = "profile",
+	.doc = "timers: profile-RATE on every CPU, tick-RATE on one; 97, 10hz, 5ms, 1s, 1m",
+	.claims = provider_claims_name,
+	.match = profile_match,
+	.args = profile_args,
+};

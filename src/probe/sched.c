@@ -1,0 +1,148 @@
+/* Provider sched: the scheduler's decisions, from its tracepoints. */
+#include "probe/event.h"
+#include "probe/provider.h"
+
+enum { FIRST_ID = 20000, SYS_sched_yield_ = 24 };
+
+#define TASK "struct task_struct *"
+#define PREV "((struct task_struct *)arg1)"
+/* The two arguments that say which thread: lwpsinfo_t and psinfo_t of a task. */
+// clang-format off
+#define THREAD_WORD(w) \
+	{ .type = TASK, .xlate = "lwpsinfo_t *", .word = w }, \
+	{ .type = TASK, .xlate = "psinfo_t *", .word = w }
+#define THREAD_EXPR(e) \
+	{ .type = TASK, .xlate = "lwpsinfo_t *", .expr = e }, \
+	{ .type = TASK, .xlate = "psinfo_t *", .expr = e }
+#define TASK_DEAD "0x80" /* <linux/sched.h>, unchanged since 4.14 */
+#define CPU_OF(task) { .type = "int", .xlate = "cpuinfo_t *", .expr = "(int)" task "->thread_info.cpu" }
+// clang-format on
+
+/* The scheduler's tick is one hrtimer per CPU, recognised by its function. */
+static const char *tick_filter(struct probe_set *ps, const char **ret_why)
+{
+	static const char *const functions[] = { "tick_nohz_handler", "tick_sched_timer" };
+	uint64_t addr;
+
+	for (size_t i = 0; i < ARRAY_SIZE(functions); i++) {
+		if (symbols_kernel_addr(ps->symbols, NULL, functions[i], &addr) && addr)
+			return arena_printf(
+				&ps->arena,
+				"(uint64_t)((struct hrtimer *)arg0)->function == 0x%llxull",
+				(unsigned long long)addr);
+	}
+	*ret_why =
+		"the address of the kernel's tick function is not in /proc/kallsyms (no privilege, or another name)";
+	return NULL;
+}
+
+/* sched_switch(bool preempt, prev, next[, unsigned int prev_state]) runs as prev. prev_state 0: still runnable. */
+static const struct event events[] = {
+	{ .name = "on-cpu", .kind = ATTACH_TP_BTF, .tracepoint = "sched_switch", .by_next = true },
+	{ .name = "off-cpu",
+	  .kind = ATTACH_RAW_TP,
+	  .tracepoint = "sched_switch",
+	  .nargs = 2,
+	  .args = { THREAD_WORD(2) } },
+	{ .name = "remain-cpu",
+	  .kind = ATTACH_RAW_TP,
+	  .tracepoint = "sched_exit_tp",
+	  .min_params = 1,
+	  .filter = "arg0 == 0" },
+	{ .name = "sleep",
+	  .kind = ATTACH_RAW_TP,
+	  .tracepoint = "sched_switch",
+	  .min_params = 4,
+	  .filter = "arg0 == 0 && arg3 != 0 && (arg3 & " TASK_DEAD ") == 0" },
+	{ .name = "sleep",
+	  .kind = ATTACH_RAW_TP,
+	  .tracepoint = "sched_switch",
+	  .filter = "arg0 == 0 && " PREV "->__state != 0" },
+	{ .name = "preempt",
+	  .kind = ATTACH_RAW_TP,
+	  .tracepoint = "sched_switch",
+	  .min_params = 4,
+	  .filter = "(arg0 != 0 || arg3 == 0) && " PREV "->pid != 0",
+	  .note = "a thread that yields counts as preempted" },
+	{ .name = "preempt",
+	  .kind = ATTACH_RAW_TP,
+	  .tracepoint = "sched_switch",
+	  .filter = "(arg0 != 0 || " PREV "->__state == 0) && " PREV "->pid != 0",
+	  .note = "a thread that yields counts as preempted" },
+	{ .name = "surrender",
+	  .kind = ATTACH_SYSCALL_ENTRY,
+	  .tracepoint = "sys_enter",
+	  .number = SYS_sched_yield_,
+	  .nargs = 2,
+	  .args = { THREAD_EXPR("curthread") },
+	  .note = "sched_yield(2) only: a yield inside the kernel has no tracepoint" },
+	{ .name = "wakeup",
+	  .kind = ATTACH_RAW_TP,
+	  .tracepoint = "sched_waking",
+	  .nargs = 2,
+	  .args = { THREAD_WORD(0) } },
+	{ .name = "wakeup",
+	  .kind = ATTACH_RAW_TP,
+	  .tracepoint = "sched_wakeup",
+	  .nargs = 2,
+	  .args = { THREAD_WORD(0) } },
+	{ .name = "enqueue",
+	  .kind = ATTACH_RAW_TP,
+	  .tracepoint = "sched_wakeup",
+	  .nargs = 4,
+	  .args = { THREAD_WORD(0),
+		    CPU_OF("((struct task_struct *)arg0)"),
+		    { .type = "int", .expr = "0" } },
+	  .note = "threads that wake up; new threads and moves to another CPU are sdt:::sched_wakeup_new and "
+		  "sdt:::sched_migrate_task" },
+	{ .name = "dequeue",
+	  .kind = ATTACH_RAW_TP,
+	  .tracepoint = "sched_switch",
+	  .min_params = 4,
+	  .filter = "arg0 == 0 && arg3 != 0",
+	  .nargs = 4,
+	  .args = { THREAD_WORD(1), CPU_OF(PREV), { .type = "int", .expr = "0" } },
+	  .note = "threads that block; moves to another CPU are sdt:::sched_migrate_task" },
+	{ .name = "dequeue",
+	  .why = "this kernel's sched_switch does not say whether a thread blocks" },
+	{ .name = "tick",
+	  .kind = ATTACH_RAW_TP,
+	  .tracepoint = "hrtimer_expire_entry",
+	  .make_filter = tick_filter,
+	  .nargs = 2,
+	  .args = { THREAD_EXPR("curthread") } },
+	{ .name = "change-pri",
+	  .kind = ATTACH_RAW_TP,
+	  .tracepoint = "sched_pi_setprio",
+	  .min_params = 2,
+	  .nargs = 3,
+	  .args = { THREAD_WORD(0),
+		    { .type = "int",
+		      .expr = "arg1 != 0 && " PREV
+			      "->prio < ((struct task_struct *)arg0)->normal_prio"
+			      " ? " PREV "->prio : ((struct task_struct *)arg0)->normal_prio" } },
+	  .note = "priority inheritance only: nice(2) and sched_setscheduler(2) have no tracepoint, use syscall" },
+	{ .name = "schedctl-nopreempt",
+	  .why = "Linux has no schedctl(3C): a thread cannot refuse preemption" },
+	{ .name = "schedctl-preempt",
+	  .why = "Linux has no schedctl(3C): a thread cannot refuse preemption" },
+	{ .name = "schedctl-yield",
+	  .why = "Linux has no schedctl(3C): a thread cannot refuse preemption" },
+	{ .name = "cpucaps-sleep", .why = "CPU bandwidth control has no tracepoint" },
+	{ .name = "cpucaps-wakeup", .why = "CPU bandwidth control has no tracepoint" },
+};
+
+static struct err *sched_match(const struct provider *pv, struct probe_set *ps,
+			       const struct probe_desc *pd,
+			       void (*found)(void *arg, struct probe *p), void *arg)
+{
+	return events_match(pv, ps, events, ARRAY_SIZE(events), FIRST_ID, pd, found, arg);
+}
+
+const struct provider provider_sched = {
+	.name = "sched",
+	.doc = "threads going on and off CPUs, sleeping, waking, being preempted",
+	.claims = provider_claims_name,
+	.match = sched_match,
+	.args = events_args,
+};

@@ -1,0 +1,81 @@
+/* Providers sdt and rawtp: every tracepoint of the kernel, with its own typed parameters. One mechanism under the two names
+ * that scripts use.
+ */
+#include <string.h>
+
+#include "base/glob.h"
+#include "probe/provider.h"
+#include "probe/tracepoint.h"
+
+enum { FIRST_SDT = 30000, FIRST_RAWTP = 40000 };
+
+/* BEGIN, on-cpu or tick-1s cannot be tracepoints: they need not read the kernel's BTF to be looked up. */
+static bool may_be_tracepoint(const char *pattern)
+{
+	return !strchr(pattern, '-') && strcmp(pattern, "BEGIN") && strcmp(pattern, "END") &&
+	       strcmp(pattern, "ERROR");
+}
+
+static struct err *sdt_match(const struct provider *pv, struct probe_set *ps,
+			     const struct probe_desc *pd, void (*found)(void *arg, struct probe *p),
+			     void *arg)
+{
+	uint32_t first = pv == &provider_sdt ? FIRST_SDT : FIRST_RAWTP;
+	struct tracepoint *tps;
+	uint32_t n;
+
+	if (!glob_match(pd->func, "") ||
+	    (!glob_is_pattern(pd->name) && !may_be_tracepoint(pd->name)))
+		return NULL;
+	tps = tracepoints_all(ps, &n);
+	for (uint32_t i = 0; i < n; i++) {
+		const char *system;
+		struct probe *p;
+
+		if (!glob_match(pd->name, tps[i].name))
+			continue;
+		system = tracepoint_system(ps, &tps[i]);
+		if (!glob_match(pd->mod, system))
+			continue;
+		p = probe_add(ps, pv, first + i, pv->name, system, "", tps[i].name, NULL);
+		p->kind = ATTACH_RAW_TP;
+		p->object = p->name;
+		found(arg, p);
+	}
+	return NULL;
+}
+
+static struct err *sdt_args(struct probe_set *ps, const struct probe *p, struct probe_args *ret)
+{
+	const struct type_param *params;
+	bool varargs;
+	uint32_t n;
+	type_id func;
+
+	if (!type_kernel_tracepoint(ps->types, p->object, &func))
+		return err_new(0, "tracepoint %s has gone from the kernel's BTF", p->object);
+	params = type_params(ps->types, func, &n, &varargs);
+	ret->known = true;
+	for (uint32_t i = 0; i < n; i++) {
+		struct probe_arg a = { .source = ARG_CTX, .value = 8 * i, .type = params[i].type };
+
+		provider_set_arg(ps, ret, i, &a);
+	}
+	return NULL;
+}
+
+const struct provider provider_sdt = {
+	.name = "sdt",
+	.doc = "every tracepoint of the kernel, sdt:SUBSYSTEM::NAME, args[] as the kernel passes them",
+	.claims = provider_claims_name,
+	.match = sdt_match,
+	.args = sdt_args,
+};
+
+const struct provider provider_rawtp = {
+	.name = "rawtp",
+	.doc = "the same tracepoints under the name Oracle's DTrace gives them",
+	.claims = provider_claims_name,
+	.match = sdt_match,
+	.args = sdt_args,
+};

@@ -1,0 +1,137 @@
+#include "probe/tracepoint.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+struct tracepoints {
+	VEC(struct tracepoint)
+	all;
+	struct hash systems; /* tracepoint name -> interned system name */
+	struct intern names;
+	bool systems_read;
+};
+
+static void add_tracepoint(void *arg, const char *name, type_id func)
+{
+	struct tracepoints *t = arg;
+
+	vec_push(&t->all, (struct tracepoint){ .name = name, .func = func });
+}
+
+static struct tracepoints *get(struct probe_set *ps)
+{
+	struct tracepoints *t = ps->tracepoints;
+
+	if (t)
+		return t;
+	t = ps->tracepoints = xcalloc(1, sizeof(*t));
+	intern_init(&t->names);
+	type_kernel_tracepoints(ps->types, add_tracepoint, t);
+	return t;
+}
+
+struct tracepoint *tracepoints_all(struct probe_set *ps, uint32_t *ret_n)
+{
+	struct tracepoints *t = get(ps);
+
+	*ret_n = t->all.n;
+	return t->all.v;
+}
+
+void tracepoints_free(struct tracepoints *t)
+{
+	if (!t)
+		return;
+	vec_fini(&t->all);
+	hash_fini(&t->systems);
+	intern_fini(&t->names);
+	free(t);
+}
+
+/* tracefs without leaving a mount behind: a mount that is attached nowhere. -1 when there is none to be had. */
+static int open_tracefs(void)
+{
+	enum { FSCONFIG_CMD_CREATE_ = 6 };
+	int fd = open("/sys/kernel/tracing/events", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	cleanup_close int fs = -1, mnt = -1;
+
+	if (fd >= 0)
+		return fd;
+	fs = syscall(SYS_fsopen, "tracefs", 1 /* FSOPEN_CLOEXEC */);
+	if (fs < 0 || syscall(SYS_fsconfig, fs, FSCONFIG_CMD_CREATE_, NULL, NULL, 0))
+		return -1;
+	mnt = syscall(SYS_fsmount, fs, 1 /* FSMOUNT_CLOEXEC */, 0);
+	return mnt < 0 ? -1 : openat(mnt, "events", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+static void read_system(struct tracepoints *t, int events, const char *system)
+{
+	int fd = openat(events, system, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	uint32_t id = intern_str(&t->names, system);
+	struct dirent *entry;
+
+	if (!dir) {
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	while ((entry = readdir(dir))) {
+		if (entry->d_type == DT_DIR && entry->d_name[0] != '.')
+			*hash_put(&t->systems, entry->d_name, strlen(entry->d_name), NULL) = id;
+	}
+	closedir(dir);
+}
+
+/* events/SYSTEM/NAME/. The 720 of syscalls/ are perf's own events, not tracepoints. */
+static void read_systems(struct tracepoints *t)
+{
+	int fd = open_tracefs();
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+
+	t->systems_read = true;
+	if (!dir) {
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	while ((entry = readdir(dir))) {
+		if (entry->d_type == DT_DIR && entry->d_name[0] != '.' &&
+		    strcmp(entry->d_name, "syscalls"))
+			read_system(t, dirfd(dir), entry->d_name);
+	}
+	closedir(dir);
+}
+
+const char *tracepoint_system(struct probe_set *ps, struct tracepoint *tp)
+{
+	struct tracepoints *t = get(ps);
+	uint64_t *id;
+
+	if (tp->system)
+		return tp->system;
+	if (!t->systems_read)
+		read_systems(t);
+	id = hash_get(&t->systems, tp->name, strlen(tp->name));
+	tp->system = id ? intern_text(&t->names, *id) : "vmlinux";
+	return tp->system;
+}
+
+bool tracepoint_exists(struct probe_set *ps, const char *name, uint32_t *ret_nparams)
+{
+	type_id func;
+	uint32_t n;
+	bool varargs;
+
+	if (!type_kernel_tracepoint(ps->types, name, &func))
+		return false;
+	if (ret_nparams) {
+		type_params(ps->types, func, &n, &varargs);
+		*ret_nparams = n;
+	}
+	return true;
+}

@@ -1,0 +1,241 @@
+/* usdt: probes a program carries itself (<sys/sdt.h>), `PROVIDERpid:OBJECT:FUNCTION:NAME`, by kernel uprobes.
+ *
+ *	python123:::function-entry    of process 123; "__" in a name is written "-", either is understood
+ *	python*:::                    of the processes named with -p and -c
+ *
+ * A probe with a semaphore costs nothing while nobody watches: the kernel counts the semaphore up when it attaches.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+
+#include "base/glob.h"
+#include "probe/process.h"
+#include "probe/usdt.h"
+
+/* What usdt_args() needs to know of a probe. */
+struct usdt_place {
+	struct object *object;
+	uint64_t addr;
+	const char *args;
+};
+
+struct match {
+	const struct provider *pv;
+	struct probe_set *ps;
+	const struct probe_desc *pd;
+	void (*found)(void *arg, struct probe *p);
+	void *arg;
+};
+
+static size_t trailing_digits(const char *s)
+{
+	size_t n = strlen(s), digits = 0;
+
+	while (digits < n && s[n - 1 - digits] >= '0' && s[n - 1 - digits] <= '9')
+		digits++;
+	return digits;
+}
+
+static bool usdt_claims(const struct provider *pv, const char *pattern)
+{
+	size_t digits = trailing_digits(pattern);
+
+	if (glob_is_pattern(pattern))
+		return true;
+	/* pid123 is the pid provider's */
+	return digits && digits < strlen(pattern) && !(digits == strlen(pattern) - 3 && !strncmp(pattern, "pid", 3));
+}
+
+/* "function__entry" -> "function-entry", as DTrace names probes. */
+static const char *dtrace_name(struct probe_set *ps, const char *name)
+{
+	char *out = arena_strdup(&ps->arena, name), *to = out;
+
+	for (const char *p = out; *p; ) {
+		if (p[0] == '_' && p[1] == '_') {
+			*to++ = '-';
+			p += 2;
+		} else {
+			*to++ = *p++;
+		}
+	}
+	*to = 0;
+	return out;
+}
+
+/* Remarks on arguments that will read as 0. */
+static const char *arguments_note(struct probe_set *ps, const struct process_object *po, const struct object_usdt *u,
+				  const char *note)
+{
+	const char *text = u->args, *start;
+	uint32_t i = 0;
+	size_t n;
+
+	for (; usdt_next_operand(&text, &start, &n); i++) {
+		struct usdt_operand op;
+		const char *reason;
+
+		if (!usdt_parse_operand(start, n, po->object, u->addr, &op, &reason))
+			note = arena_printf(&ps->arena, "%s; arg%u (%.*s) is not available: %s", note, i, (int)n, start,
+					    reason);
+	}
+	return i > 10 ? arena_printf(&ps->arena, "%s; it has %u arguments, of which 10 are seen", note, i) : note;
+}
+
+static void add_usdt(struct match *m, pid_t pid, const struct process_object *po, const char *prov, const char *name,
+		     const struct object_usdt *u)
+{
+	bool is_new;
+	struct probe *p = process_add_probe(m->ps, m->pv, pid, po, prov, u->func, name, ATTACH_UPROBE, u->offset,
+					    &is_new);
+
+	if (is_new) {
+		struct usdt_place *place = arena_new(&m->ps->arena, struct usdt_place);
+		enum uprobe_class class;
+		const char *reason;
+		uint8_t code[16];
+		uint32_t len;
+
+		*place = (struct usdt_place){ .object = po->object, .addr = u->addr, .args = u->args };
+		p->priv = place;
+		p->addr = u->addr;
+		p->semaphore = u->semaphore;
+		class = uprobe_classify(code, object_read(po->object, u->addr, code, sizeof(code)), &len, &reason);
+		if (class == UPROBE_REFUSED)
+			p->unavailable = reason;
+		else if (!object_is_x86_64(po->object))
+			p->unavailable = "it is not x86-64 code";
+		else
+			p->note = arguments_note(m->ps, po, u, process_price(class, ATTACH_UPROBE));
+	}
+	m->found(m->arg, p);
+}
+
+/* The probes of one process whose provider matches prov_pattern, which includes the pid's digits. */
+static struct err *match_process(struct match *m, pid_t pid)
+{
+	const struct process_objects *objects;
+	struct err *e = process_objects(m->ps, pid, &objects);
+
+	if (e)
+		return e;
+	for (uint32_t i = 0; i < objects->n; i++) {
+		const struct process_object *po = &objects->v[i];
+		const struct object_usdt *u;
+		uint32_t n;
+
+		if (!process_object_matches(po, m->pd->mod))
+			continue;
+		u = object_usdts(po->object, &n);
+		for (uint32_t k = 0; k < n; k++) {
+			cleanup_free char *prov = xasprintf("%s%d", u[k].provider, (int)pid);
+			const char *name;
+
+			if (!glob_match(m->pd->prov, prov) || !glob_match(m->pd->func, u[k].func))
+				continue;
+			name = dtrace_name(m->ps, u[k].name);
+			if (glob_match(m->pd->name, name) || glob_match(m->pd->name, u[k].name))
+				add_usdt(m, pid, po, prov, name, &u[k]);
+		}
+	}
+	return NULL;
+}
+
+static bool is_target(const struct probe_set *ps, pid_t pid)
+{
+	for (uint32_t i = 0; i < ps->targets.n; i++)
+		if (ps->targets.v[i].pid == pid)
+			return true;
+	return false;
+}
+
+/* The digits of "foo2345" may be of pid 2345, 345, 45 or 5: provider names may end in digits too. */
+static struct err *match_named(struct match *m)
+{
+	size_t digits = trailing_digits(m->pd->prov), len = strlen(m->pd->prov);
+	struct err *first = NULL;
+	bool any = false;
+
+	for (size_t n = digits < len ? digits : len - 1; n; n--) {
+		const char *s = m->pd->prov + len - n;
+		unsigned long pid = strtoul(s, NULL, 10);
+		struct err *e;
+
+		if (s[0] == '0' || n > 9 || pid > INT_MAX)
+			continue;
+		e = match_process(m, (pid_t)pid);
+		if (!e) {
+			any = true;
+		} else if (!first && is_target(m->ps, (pid_t)pid)) {
+			first = e;
+		} else {
+			err_free(e);
+		}
+	}
+	if (any || !first) {
+		err_free(first);
+		return NULL;
+	}
+	return first;
+}
+
+static struct err *usdt_match(const struct provider *pv, struct probe_set *ps, const struct probe_desc *pd,
+			      void (*found)(void *arg, struct probe *p), void *arg)
+{
+	struct match m = { .pv = pv, .ps = ps, .pd = pd, .found = found, .arg = arg };
+	struct err *e = NULL;
+
+	if (pd->prov[0] && !glob_is_pattern(pd->prov))
+		return match_named(&m);
+	for (uint32_t i = 0; i < ps->targets.n && !e; i++)
+		e = match_process(&m, ps->targets.v[i].pid);
+	return e;
+}
+
+static type_id type_of_size(int size)
+{
+	switch (size) {
+	case 1: return T_UINT8;
+	case -1: return T_INT8;
+	case 2: return T_UINT16;
+	case -2: return T_INT16;
+	case 4: return T_UINT32;
+	case -4: return T_INT32;
+	case 8: return T_UINT64;
+	default: return T_INT64;
+	}
+}
+
+static struct err *usdt_args(struct probe_set *ps, const struct probe *p, struct probe_args *ret)
+{
+	const struct usdt_place *place = p->priv;
+	const char *text = place->args, *start;
+	size_t n;
+
+	for (uint32_t i = 0; i < ARRAY_SIZE(ret->arg) && usdt_next_operand(&text, &start, &n); i++) {
+		struct probe_arg *a = &ret->arg[i];
+		const char *reason;
+
+		if (usdt_parse_operand(start, n, place->object, place->addr, &a->usdt, &reason)) {
+			a->source = ARG_USDT;
+			if (a->usdt.mode == USDT_CONST) {
+				a->source = ARG_CONST;
+				a->value = a->usdt.disp;
+			}
+		}
+		ret->typed[i] = *a;
+		ret->typed[i].type = a->source == ARG_NONE ? T_INT64 : type_of_size(a->usdt.size);
+		ret->ntyped = i + 1;
+	}
+	ret->known = true;
+	return NULL;
+}
+
+const struct provider provider_usdt = {
+	.name = "usdt",
+	.doc = "probes built into programs and libraries with <sys/sdt.h>: python123:::function-entry",
+	.claims = usdt_claims,
+	.match = usdt_match,
+	.args = usdt_args,
+};

@@ -1,0 +1,489 @@
+/* ELF headers: what kind of file, its segments, sections and build-id; address <-> offset. */
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "program/object/image.h"
+
+enum {
+	MAX_HEADERS = 65536,       /* sections or segments: more is not a program */
+	MAX_NOTES = 1 << 20,       /* bytes of PT_NOTE looked at for the build-id */
+};
+
+bool image_read(const struct object *o, uint64_t off, uint64_t n, void *buf)
+{
+	uint8_t *p = buf;
+
+	if (off > o->size || n > o->size - off)
+		return false;
+	if (o->fd < 0) {
+		if (n)
+			memcpy(buf, o->mem + off, n);
+		return true;
+	}
+	while (n) {
+		ssize_t got = pread(o->fd, p, n, (off_t)off);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return false;
+		p += got;
+		off += (uint64_t)got;
+		n -= (uint64_t)got;
+	}
+	return true;
+}
+
+const struct section *image_find(const struct object *o, const char *name)
+{
+	for (uint32_t i = 0; i < o->sections.n; i++)
+		if (!strcmp(o->sections.v[i].name, name))
+			return &o->sections.v[i];
+	return NULL;
+}
+
+uint8_t *image_section(const struct object *o, const struct section *s, size_t *ret_n)
+{
+	uint8_t *buf;
+
+	if (s->type == SHT_NOBITS || s->offset > o->size || s->size > o->size - s->offset)
+		return NULL;
+	buf = xmalloc(s->size + 1);
+	if (!image_read(o, s->offset, s->size, buf)) {
+		free(buf);
+		return NULL;
+	}
+	buf[s->size] = 0;
+	*ret_n = s->size;
+	return buf;
+}
+
+bool image_is_text(const struct object *o, uint64_t addr)
+{
+	for (uint32_t i = 0; i < o->segments.n; i++) {
+		const struct segment *g = &o->segments.v[i];
+
+		if (g->type == PT_LOAD && (g->flags & PF_X) && addr >= g->addr && addr - g->addr < g->memsz)
+			return true;
+	}
+	return false;
+}
+
+/* An address-sized word of the file's class. */
+static uint64_t word(const struct object *o, struct bytes *b)
+{
+	return o->is64 ? bytes_u64(b) : bytes_u32(b);
+}
+
+static void read_section_header(struct object *o, struct bytes *b, uint32_t *ret_name)
+{
+	struct section *s = vec_add(&o->sections);
+
+	*ret_name = bytes_u32(b);
+	s->type = bytes_u32(b);
+	s->flags = word(o, b);
+	s->addr = word(o, b);
+	s->offset = word(o, b);
+	s->size = word(o, b);
+	s->link = bytes_u32(b);
+	s->name = "";
+	bytes_skip(b, o->is64 ? 4 + 8 + 8 : 4 + 4 + 4);   /* info, addralign, entsize */
+}
+
+static void read_segment(struct object *o, struct bytes *b)
+{
+	struct segment *g = vec_add(&o->segments);
+
+	g->type = bytes_u32(b);
+	if (o->is64)
+		g->flags = bytes_u32(b);
+	g->offset = word(o, b);
+	g->addr = word(o, b);
+	word(o, b);                                        /* paddr */
+	g->filesz = word(o, b);
+	g->memsz = word(o, b);
+	if (!o->is64)
+		g->flags = bytes_u32(b);
+	word(o, b);                                        /* align */
+}
+
+/* A table of n headers of size bytes each, malloc()ed; NULL when the file does not hold it. */
+static uint8_t *read_table(const struct object *o, uint64_t off, uint64_t n, uint64_t size)
+{
+	uint8_t *buf;
+
+	if (n > MAX_HEADERS || off > o->size || n * size > o->size - off)
+		return NULL;
+	buf = xmalloc(n * size + 1);
+	if (image_read(o, off, n * size, buf))
+		return buf;
+	free(buf);
+	return NULL;
+}
+
+static struct err *truncated(const struct object *o, const char *what)
+{
+	return err_new(ENOEXEC, "%s: %s lie outside the file", o->path, what);
+}
+
+static struct err *read_sections(struct object *o, uint64_t off, uint32_t n, uint32_t entsize, uint32_t names)
+{
+	cleanup_free uint8_t *table = NULL;
+	cleanup_free uint32_t *name = NULL;
+	uint32_t want = o->is64 ? sizeof(Elf64_Shdr) : sizeof(Elf32_Shdr);
+	size_t nstr;
+
+	if (!off)
+		return NULL;
+	if (entsize != want)
+		return err_new(ENOEXEC, "%s: section headers of %u bytes", o->path, entsize);
+	/* More than 65,279 sections: the counts stand in section 0. */
+	if (!n || names == SHN_XINDEX) {
+		cleanup_free uint8_t *zero = read_table(o, off, 1, want);
+		struct bytes b;
+
+		if (!zero)
+			return truncated(o, "section headers");
+		b = bytes_of(zero, want, o->path);
+		bytes_skip(&b, o->is64 ? 32 : 20);
+		if (!n) {
+			uint64_t count = word(o, &b);
+
+			n = count > MAX_HEADERS ? MAX_HEADERS + 1 : (uint32_t)count;
+		} else {
+			word(o, &b);
+		}
+		if (names == SHN_XINDEX)
+			names = bytes_u32(&b);
+	}
+	table = read_table(o, off, n, want);
+	if (!table)
+		return truncated(o, "section headers");
+	struct bytes b = bytes_of(table, (size_t)n * want, o->path);
+
+	name = xcalloc(n + 1, sizeof(*name));
+	for (uint32_t i = 0; i < n; i++)
+		read_section_header(o, &b, &name[i]);
+	if (names >= n)
+		return NULL;
+	o->shstrtab = (char *)image_section(o, &o->sections.v[names], &nstr);
+	if (!o->shstrtab)
+		return NULL;
+	for (uint32_t i = 0; i < n; i++)
+		if (name[i] < nstr)
+			o->sections.v[i].name = o->shstrtab + name[i];
+	return NULL;
+}
+
+static struct err *read_segments(struct object *o, uint64_t off, uint32_t n, uint32_t entsize)
+{
+	cleanup_free uint8_t *table = NULL;
+	uint32_t want = o->is64 ? sizeof(Elf64_Phdr) : sizeof(Elf32_Phdr);
+
+	if (!off || !n)
+		return NULL;
+	if (entsize != want)
+		return err_new(ENOEXEC, "%s: program headers of %u bytes", o->path, entsize);
+	table = read_table(o, off, n, want);
+	if (!table)
+		return truncated(o, "program headers");
+	struct bytes b = bytes_of(table, (size_t)n * want, o->path);
+
+	for (uint32_t i = 0; i < n; i++)
+		read_segment(o, &b);
+	return NULL;
+}
+
+static void find_build_id(struct object *o, const uint8_t *note, size_t n)
+{
+	struct bytes b = bytes_of(note, n, o->path);
+
+	while (bytes_left(&b) >= 12) {
+		uint32_t namesz = bytes_u32(&b), descsz = bytes_u32(&b), type = bytes_u32(&b);
+		const char *name = bytes_take(&b, namesz);
+
+		bytes_skip(&b, -namesz & 3);
+		const uint8_t *desc = bytes_take(&b, descsz);
+
+		if (!name || !desc)
+			return;
+		if (type == NT_GNU_BUILD_ID && namesz == 4 && !memcmp(name, "GNU", 4) && descsz &&
+		    descsz <= sizeof(o->build_id)) {
+			memcpy(o->build_id, desc, descsz);
+			o->build_id_len = descsz;
+			return;
+		}
+		if (bytes_left(&b) < (-descsz & 3))
+			return;
+		bytes_skip(&b, -descsz & 3);
+	}
+}
+
+static uint8_t *read_segment_contents(const struct object *o, const struct segment *g, uint64_t max)
+{
+	uint8_t *buf;
+
+	if (g->filesz > max)
+		return NULL;
+	buf = xmalloc(g->filesz + 1);
+	if (!image_read(o, g->offset, g->filesz, buf)) {
+		free(buf);
+		return NULL;
+	}
+	buf[g->filesz] = 0;
+	return buf;
+}
+
+/* DT_SONAME and whether DF_1_PIE is set. */
+static void read_dynamic(struct object *o, const struct segment *g)
+{
+	cleanup_free uint8_t *dyn = read_segment_contents(o, g, 1 << 16);
+	uint64_t soname = 0, strtab = 0, strsz = 0, off;
+	bool has_soname = false;
+
+	if (!dyn)
+		return;
+	struct bytes b = bytes_of(dyn, g->filesz, o->path);
+
+	while (bytes_left(&b) >= (o->is64 ? 16 : 8)) {
+		uint64_t tag = word(o, &b), val = word(o, &b);
+
+		if (tag == DT_NULL)
+			break;
+		if (tag == DT_SONAME) {
+			soname = val;
+			has_soname = true;
+		} else if (tag == DT_STRTAB) {
+			strtab = val;
+		} else if (tag == DT_STRSZ) {
+			strsz = val;
+		} else if (tag == DT_FLAGS_1 && (val & 0x08000000 /* DF_1_PIE */)) {
+			o->is_pie = true;
+		}
+	}
+	if (has_soname && soname < strsz && object_addr_to_offset(o, strtab, &off)) {
+		char name[256];
+		uint64_t n = strsz - soname < sizeof(name) - 1 ? strsz - soname : sizeof(name) - 1;
+
+		if (soname <= UINT64_MAX - off && image_read(o, off + soname, n, name)) {
+			name[n] = 0;
+			if (name[0])
+				o->soname = xstrdup(name);
+		}
+	}
+}
+
+/* Reads every header; contents that are missing (build-id, soname) are just absent. */
+static struct err *read_headers(struct object *o)
+{
+	uint8_t eh[sizeof(Elf64_Ehdr)] = { 0 };
+	uint64_t n = o->size < sizeof(eh) ? o->size : sizeof(eh);
+	struct err *e;
+
+	if (n < EI_NIDENT || !image_read(o, 0, n, eh) || memcmp(eh, ELFMAG, SELFMAG))
+		return err_new(ENOEXEC, "%s: not an ELF file", o->path);
+	if (eh[EI_DATA] != ELFDATA2LSB || (eh[EI_CLASS] != ELFCLASS64 && eh[EI_CLASS] != ELFCLASS32))
+		return err_new(ENOEXEC, "%s: not a little-endian ELF file", o->path);
+	o->is64 = eh[EI_CLASS] == ELFCLASS64;
+	if (n < (o->is64 ? sizeof(Elf64_Ehdr) : sizeof(Elf32_Ehdr)))
+		return truncated(o, "the headers");
+
+	struct bytes b = bytes_of(eh, n, o->path);
+
+	bytes_skip(&b, EI_NIDENT);
+	o->type = bytes_u16(&b);
+	o->machine = bytes_u16(&b);
+	bytes_u32(&b);                                     /* version */
+	word(o, &b);                                       /* entry */
+	uint64_t phoff = word(o, &b), shoff = word(o, &b);
+
+	bytes_skip(&b, 4 + 2);                             /* flags, ehsize */
+	uint32_t phentsize = bytes_u16(&b), phnum = bytes_u16(&b);
+	uint32_t shentsize = bytes_u16(&b), shnum = bytes_u16(&b), shstrndx = bytes_u16(&b);
+
+	e = read_segments(o, phoff, phnum, phentsize);
+	if (!e)
+		e = read_sections(o, shoff, shnum, shentsize, shstrndx);
+	if (e)
+		return e;
+	for (uint32_t i = 0; i < o->segments.n; i++) {
+		const struct segment *g = &o->segments.v[i];
+
+		if (g->type == PT_NOTE && !o->build_id_len) {
+			cleanup_free uint8_t *note = read_segment_contents(o, g, MAX_NOTES);
+
+			if (note)
+				find_build_id(o, note, g->filesz);
+		} else if (g->type == PT_INTERP && !o->interp) {
+			o->interp = (char *)read_segment_contents(o, g, 4096);
+		} else if (g->type == PT_DYNAMIC) {
+			free(o->soname);
+			o->soname = NULL;
+			read_dynamic(o, g);
+		}
+	}
+	return NULL;
+}
+
+static struct object *object_new(const char *path, int fd)
+{
+	struct object *o = xcalloc(1, sizeof(*o));
+
+	o->path = xstrdup(path);
+	o->fd = fd;
+	return o;
+}
+
+struct err *object_open(const char *path, struct object **ret)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	struct object *o;
+	struct stat st;
+	struct err *e;
+
+	if (fd < 0)
+		return err_errno(errno, "%s", path);
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
+		close(fd);
+		return err_new(ENOEXEC, "%s: not a regular file", path);
+	}
+	o = object_new(path, fd);
+	o->size = (uint64_t)st.st_size;
+	e = read_headers(o);
+	if (e) {
+		object_free(o);
+		return e;
+	}
+	*ret = o;
+	return NULL;
+}
+
+struct err *object_open_memory(const char *name, const void *p, size_t n, struct object **ret)
+{
+	struct object *o = object_new(name, -1);
+	struct err *e;
+
+	o->mem = xmalloc(n + 1);
+	if (n)
+		memcpy(o->mem, p, n);
+	o->size = n;
+	e = read_headers(o);
+	if (e) {
+		object_free(o);
+		return e;
+	}
+	*ret = o;
+	return NULL;
+}
+
+void object_free(struct object *o)
+{
+	if (!o)
+		return;
+	image_symbols_fini(o);
+	image_usdts_fini(o);
+	if (o->fd >= 0)
+		close(o->fd);
+	free(o->mem);
+	free(o->path);
+	free(o->shstrtab);
+	free(o->interp);
+	free(o->soname);
+	vec_fini(&o->sections);
+	vec_fini(&o->segments);
+	free(o);
+}
+
+const char *object_path(const struct object *o)
+{
+	return o->path;
+}
+
+bool object_is_executable(const struct object *o)
+{
+	return o->type == ET_EXEC || (o->type == ET_DYN && (o->is_pie || (o->interp && !o->soname)));
+}
+
+bool object_is_fixed(const struct object *o)
+{
+	return o->type == ET_EXEC;
+}
+
+bool object_is_x86_64(const struct object *o)
+{
+	return o->machine == EM_X86_64 && o->is64;
+}
+
+bool object_is_go(const struct object *o)
+{
+	return image_find(o, ".go.buildinfo") || image_find(o, ".gopclntab");
+}
+
+const char *object_interp(const struct object *o)
+{
+	return o->interp;
+}
+
+const char *object_soname(const struct object *o)
+{
+	return o->soname;
+}
+
+bool object_addr_to_offset(const struct object *o, uint64_t addr, uint64_t *ret_off)
+{
+	for (uint32_t i = 0; i < o->segments.n; i++) {
+		const struct segment *g = &o->segments.v[i];
+
+		if (g->type == PT_LOAD && addr >= g->addr && addr - g->addr < g->filesz &&
+		    addr - g->addr <= UINT64_MAX - g->offset) {
+			*ret_off = addr - g->addr + g->offset;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Segments may share a file page, and a byte then has two addresses: the executable one is meant. */
+bool object_offset_to_addr(const struct object *o, uint64_t off, uint64_t *ret_addr)
+{
+	const struct segment *found = NULL;
+
+	for (uint32_t i = 0; i < o->segments.n; i++) {
+		const struct segment *g = &o->segments.v[i];
+
+		if (g->type == PT_LOAD && off >= g->offset && off - g->offset < g->filesz &&
+		    (!found || (g->flags & PF_X)))
+			found = g;
+	}
+	if (found)
+		*ret_addr = off - found->offset + found->addr;
+	return found;
+}
+
+uint32_t object_read(const struct object *o, uint64_t addr, void *buf, uint32_t n)
+{
+	for (uint32_t i = 0; i < o->segments.n; i++) {
+		const struct segment *g = &o->segments.v[i];
+		uint64_t skip = addr - g->addr, off;
+
+		if (g->type != PT_LOAD || addr < g->addr || skip >= g->filesz || skip > UINT64_MAX - g->offset)
+			continue;
+		if (n > g->filesz - skip)
+			n = (uint32_t)(g->filesz - skip);
+		off = g->offset + skip;
+		if (off >= o->size)
+			return 0;
+		if (n > o->size - off)
+			n = (uint32_t)(o->size - off);
+		return image_read(o, off, n, buf) ? n : 0;
+	}
+	return 0;
+}
+
+const uint8_t *object_build_id(const struct object *o, uint32_t *ret_n)
+{
+	*ret_n = o->build_id_len;
+	return o->build_id_len ? o->build_id : NULL;
+}

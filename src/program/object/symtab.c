@@ -1,0 +1,396 @@
+/* Function symbols: collected from .symtab, or from .dynsym with what the separate debug file (by build-id) or
+ * .gnu_debugdata add; sorted by address; asked by address and by name. */
+#include <elf.h>
+#include <lzma.h>
+
+#include "program/object/image.h"
+
+enum {
+	MAX_DEBUGDATA = 256 << 20,     /* bytes of .gnu_debugdata unpacked at most */
+	LZMA_MEMORY = 128 << 20,
+};
+
+typedef void symbol_fn(void *arg, char *name, uint8_t info, uint16_t shndx, uint64_t value, uint64_t size);
+
+/* Calls fn for every symbol of the table. Gives the string table, which the names point into; the caller frees it.
+ * NULL: the table cannot be read. */
+static char *each_symbol(const struct object *o, const struct section *table, symbol_fn *fn, void *arg)
+{
+	cleanup_free uint8_t *syms = NULL;
+	uint32_t entsize = o->is64 ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
+	size_t n, nstr;
+	char *str;
+
+	if (table->link >= o->sections.n)
+		return NULL;
+	syms = image_section(o, table, &n);
+	if (!syms)
+		return NULL;
+	str = (char *)image_section(o, &o->sections.v[table->link], &nstr);
+	if (!str)
+		return NULL;
+	for (size_t i = 1; i < n / entsize; i++) {
+		if (o->is64) {
+			Elf64_Sym s;
+
+			memcpy(&s, syms + i * entsize, sizeof(s));
+			if (s.st_name < nstr)
+				fn(arg, str + s.st_name, s.st_info, s.st_shndx, s.st_value, s.st_size);
+		} else {
+			Elf32_Sym s;
+
+			memcpy(&s, syms + i * entsize, sizeof(s));
+			if (s.st_name < nstr)
+				fn(arg, str + s.st_name, s.st_info, s.st_shndx, s.st_value, s.st_size);
+		}
+	}
+	return str;
+}
+
+static const struct section *find_table(const struct object *o, uint32_t type)
+{
+	for (uint32_t i = 0; i < o->sections.n; i++)
+		if (o->sections.v[i].type == type)
+			return &o->sections.v[i];
+	return NULL;
+}
+
+struct collect {
+	struct object *o;      /* whose text the symbols must lie in */
+	VEC(struct object_symbol) symbols;
+};
+
+static void add_symbol(void *arg, char *name, uint8_t info, uint16_t shndx, uint64_t value, uint64_t size)
+{
+	struct collect *c = arg;
+	uint8_t type = info & 15, bind = info >> 4;
+	char *at;
+
+	if (shndx == SHN_UNDEF || shndx == SHN_ABS || !name[0])
+		return;
+	/* STT_NOTYPE: labels of hand-written assembly; "$x" and ".L" mark data and branches, not places. */
+	if (type != STT_FUNC && type != STT_GNU_IFUNC &&
+	    (type != STT_NOTYPE || name[0] == '$' || !strncmp(name, ".L", 2)))
+		return;
+	if (!image_is_text(c->o, value))
+		return;
+	at = strchr(name, '@');
+	if (at && at != name)
+		*at = 0;                 /* name@VERSION, name@@VERSION */
+	if (size > UINT64_MAX - value)
+		size = 0;
+	vec_push(&c->symbols, (struct object_symbol){
+		.name = name, .addr = value, .size = size, .is_func = type != STT_NOTYPE,
+		.is_ifunc = type == STT_GNU_IFUNC, .is_global = bind != STB_LOCAL,
+	});
+}
+
+static bool collect_from(struct collect *c, const struct object *src, uint32_t type)
+{
+	const struct section *table = find_table(src, type);
+	uint32_t before = c->symbols.n;
+	char *str = table ? each_symbol(src, table, add_symbol, c) : NULL;
+
+	if (str)
+		vec_push(&c->o->strings, str);
+	return c->symbols.n > before;
+}
+
+/* The file /usr/lib/debug/.build-id/ab/cdef....debug, when installed. */
+static bool collect_debug_file(struct collect *c)
+{
+	struct object *o = c->o, *debug;
+	char path[64 + 2 * sizeof(o->build_id)];
+	struct err *e;
+	bool found;
+	int n;
+
+	if (o->build_id_len < 2 || o->fd < 0)
+		return false;
+	n = sprintf(path, "/usr/lib/debug/.build-id/%02x/", o->build_id[0]);
+	for (uint32_t i = 1; i < o->build_id_len; i++)
+		n += sprintf(path + n, "%02x", o->build_id[i]);
+	strcpy(path + n, ".debug");
+	e = object_open(path, &debug);
+	if (e) {
+		err_free(e);
+		return false;
+	}
+	found = debug->build_id_len == o->build_id_len && !memcmp(debug->build_id, o->build_id, o->build_id_len) &&
+		collect_from(c, debug, SHT_SYMTAB);
+	object_free(debug);
+	return found;
+}
+
+/* An xz stream unpacked; NULL when it is none or too large. */
+static uint8_t *unpack_xz(const uint8_t *in, size_t n, size_t *ret_n)
+{
+	lzma_stream z = LZMA_STREAM_INIT;
+	size_t cap = n < (MAX_DEBUGDATA >> 3) ? n * 4 + 4096 : MAX_DEBUGDATA;
+	uint8_t *out = xmalloc(cap);
+	lzma_ret r;
+
+	if (lzma_stream_decoder(&z, LZMA_MEMORY, 0) != LZMA_OK) {
+		free(out);
+		return NULL;
+	}
+	z.next_in = in;
+	z.avail_in = n;
+	z.next_out = out;
+	z.avail_out = cap;
+	for (;;) {
+		r = lzma_code(&z, LZMA_FINISH);
+		if (r != LZMA_OK || z.avail_out || cap >= MAX_DEBUGDATA)
+			break;
+		out = xrealloc(out, cap * 2);
+		z.next_out = out + cap;
+		z.avail_out = cap;
+		cap *= 2;
+	}
+	*ret_n = (size_t)z.total_out;
+	lzma_end(&z);
+	if (r == LZMA_STREAM_END)
+		return out;
+	free(out);
+	return NULL;
+}
+
+static void collect_debugdata(struct collect *c)
+{
+	const struct section *s = image_find(c->o, ".gnu_debugdata");
+	cleanup_free uint8_t *packed = NULL, *elf = NULL;
+	struct object *mini;
+	size_t npacked, n;
+	struct err *e;
+
+	if (!s)
+		return;
+	packed = image_section(c->o, s, &npacked);
+	if (!packed)
+		return;
+	elf = unpack_xz(packed, npacked, &n);
+	if (!elf)
+		return;
+	e = object_open_memory(c->o->path, elf, n, &mini);
+	if (e) {
+		err_free(e);
+		return;
+	}
+	collect_from(c, mini, SHT_SYMTAB);
+	object_free(mini);
+}
+
+static int underscores(const char *s)
+{
+	return (int)strspn(s, "_");
+}
+
+/* Of two names of one address, the one to show comes first. */
+static int compare_rank(const struct object_symbol *a, const struct object_symbol *b)
+{
+	int d;
+
+	if (a->is_func != b->is_func)
+		return a->is_func ? -1 : 1;
+	if (a->is_global != b->is_global)
+		return a->is_global ? -1 : 1;
+	d = underscores(a->name) - underscores(b->name);
+	if (d)
+		return d;
+	d = (int)strlen(a->name) - (int)strlen(b->name);
+	return d ? d : strcmp(a->name, b->name);
+}
+
+static int compare_addr(const void *pa, const void *pb)
+{
+	const struct object_symbol *a = pa, *b = pb;
+
+	if (a->addr != b->addr)
+		return a->addr < b->addr ? -1 : 1;
+	return compare_rank(a, b);
+}
+
+/* Where the section, or else the segment, that holds addr ends. */
+static uint64_t text_end(const struct object *o, uint64_t addr)
+{
+	for (uint32_t i = 0; i < o->sections.n; i++) {
+		const struct section *s = &o->sections.v[i];
+
+		if ((s->flags & SHF_EXECINSTR) && addr >= s->addr && addr - s->addr < s->size &&
+		    s->size <= UINT64_MAX - s->addr)
+			return s->addr + s->size;
+	}
+	for (uint32_t i = 0; i < o->segments.n; i++) {
+		const struct segment *g = &o->segments.v[i];
+
+		if (g->type == PT_LOAD && (g->flags & PF_X) && addr >= g->addr && addr - g->addr < g->memsz &&
+		    g->memsz <= UINT64_MAX - g->addr)
+			return g->addr + g->memsz;
+	}
+	return addr;
+}
+
+/* Sorts, drops repeats, gives symbols without a size the room up to the next. */
+static void settle(struct object *o, struct object_symbol *s, uint32_t n)
+{
+	uint32_t m = 0;
+	uint64_t next = UINT64_MAX, end = 0;
+
+	if (n)
+		qsort(s, n, sizeof(*s), compare_addr);
+	for (uint32_t i = 0; i < n; i++) {
+		struct object_symbol *last = m ? &s[m - 1] : NULL;
+
+		if (!s[i].name[0])
+			continue;        /* began at the '@' where a longer name was cut */
+		if (last && last->addr == s[i].addr && !strcmp(last->name, s[i].name)) {
+			if (!last->size)
+				last->size = s[i].size;
+			continue;
+		}
+		s[m++] = s[i];
+	}
+	for (uint32_t i = m; i--; ) {
+		if (i + 1 < m && s[i + 1].addr != s[i].addr)
+			next = s[i + 1].addr;
+		if (s[i].size)
+			continue;
+		end = text_end(o, s[i].addr);
+		s[i].size = (next < end ? next : end) - s[i].addr;
+	}
+	o->symbols = s;
+	o->nsymbols = m;
+	o->max_end = xcalloc(m + 1, sizeof(*o->max_end));
+	end = 0;
+	for (uint32_t i = 0; i < m; i++) {
+		if (s[i].addr + s[i].size > end)
+			end = s[i].addr + s[i].size;
+		o->max_end[i] = end;
+	}
+}
+
+const struct object_symbol *object_symbols(struct object *o, uint32_t *ret_n)
+{
+	struct collect c = { .o = o };
+
+	if (!o->symbols_read) {
+		o->symbols_read = true;
+		if (!collect_from(&c, o, SHT_SYMTAB)) {
+			collect_from(&c, o, SHT_DYNSYM);
+			if (!collect_debug_file(&c))
+				collect_debugdata(&c);
+		}
+		settle(o, c.symbols.v, c.symbols.n);
+	}
+	*ret_n = o->nsymbols;
+	return o->symbols;
+}
+
+const struct object_symbol *object_find_addr(struct object *o, uint64_t addr)
+{
+	const struct object_symbol *found = NULL;
+	uint32_t n, lo = 0, hi;
+	const struct object_symbol *s = object_symbols(o, &n);
+
+	for (hi = n; lo < hi; ) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (s[mid].addr <= addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	/* s[lo - 1] is the last that starts at or before addr. Functions nest (cold parts, assembly): the innermost
+	 * that covers addr wins, of its aliases the first by rank, and a function over a label. */
+	for (uint32_t i = lo; i-- && o->max_end[i] > addr; ) {
+		if (addr - s[i].addr >= s[i].size)
+			continue;
+		if (!found || (!found->is_func && s[i].is_func) ||
+		    (s[i].addr == found->addr && s[i].is_func == found->is_func))
+			found = &s[i];
+		else if (found->is_func && s[i].addr != found->addr)
+			break;
+	}
+	return found;
+}
+
+static int compare_name(const void *pa, const void *pb)
+{
+	const struct object_symbol *a = *(const struct object_symbol *const *)pa;
+	const struct object_symbol *b = *(const struct object_symbol *const *)pb;
+	int d = strcmp(a->name, b->name);
+
+	if (d)
+		return d;
+	d = compare_rank(a, b);
+	return d ? d : (a->addr > b->addr) - (a->addr < b->addr);
+}
+
+const struct object_symbol *object_find_name(struct object *o, const char *name)
+{
+	uint32_t n, lo = 0, hi;
+	const struct object_symbol *s = object_symbols(o, &n);
+
+	if (!o->by_name) {
+		o->by_name = xcalloc(n + 1, sizeof(*o->by_name));
+		for (uint32_t i = 0; i < n; i++)
+			o->by_name[i] = &s[i];
+		if (n)
+			qsort(o->by_name, n, sizeof(*o->by_name), compare_name);
+	}
+	for (hi = n; lo < hi; ) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (strcmp(o->by_name[mid]->name, name) < 0)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < n && !strcmp(o->by_name[lo]->name, name) ? o->by_name[lo] : NULL;
+}
+
+struct wanted {
+	const char *name;
+	size_t len;
+	uint64_t addr;
+	bool found;
+};
+
+static void match_value(void *arg, char *name, uint8_t info, uint16_t shndx, uint64_t value, uint64_t size)
+{
+	struct wanted *w = arg;
+	uint8_t type = info & 15;
+
+	if (w->found || shndx == SHN_UNDEF || type == STT_SECTION || type == STT_FILE || type == STT_TLS)
+		return;
+	if (strncmp(name, w->name, w->len) || (name[w->len] && name[w->len] != '@'))
+		return;
+	w->addr = value;
+	w->found = true;
+}
+
+bool object_symbol_value(struct object *o, const char *name, uint64_t *ret_addr)
+{
+	static const uint32_t types[] = { SHT_SYMTAB, SHT_DYNSYM };
+	struct wanted w = { .name = name, .len = strlen(name) };
+
+	for (uint32_t i = 0; i < ARRAY_SIZE(types) && !w.found; i++) {
+		const struct section *table = find_table(o, types[i]);
+
+		if (table)
+			free(each_symbol(o, table, match_value, &w));
+	}
+	if (w.found)
+		*ret_addr = w.addr;
+	return w.found;
+}
+
+void image_symbols_fini(struct object *o)
+{
+	for (uint32_t i = 0; i < o->strings.n; i++)
+		free(o->strings.v[i]);
+	vec_fini(&o->strings);
+	free(o->symbols);
+	free(o->max_end);
+	free(o->by_name);
+}

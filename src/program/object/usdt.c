@@ -1,0 +1,101 @@
+/* USDT probes as systemtap's <sys/sdt.h> writes them: notes of type 3, owner "stapsdt", in .note.stapsdt.
+ *
+ *	u64 pc | u64 base | u64 semaphore | provider\0 name\0 arguments\0
+ *
+ * base is where .stapsdt.base was when the note was written: a prelinked file has moved everything by the difference.
+ */
+#include <elf.h>
+
+#include "program/object/image.h"
+
+enum { NOTE_STAPSDT = 3 };
+
+static void add_usdt(struct object *o, struct bytes *b, uint64_t now_base, bool has_base)
+{
+	struct object_usdt u = { .func = "" };
+	const struct object_symbol *func;
+	uint64_t pc, base, semaphore;
+
+	pc = o->is64 ? bytes_u64(b) : bytes_u32(b);
+	base = o->is64 ? bytes_u64(b) : bytes_u32(b);
+	semaphore = o->is64 ? bytes_u64(b) : bytes_u32(b);
+	u.provider = bytes_cstr(b);
+	u.name = bytes_cstr(b);
+	u.args = bytes_cstr(b);
+	if (!bytes_ok(b) || !u.provider || !u.name || !u.provider[0] || !u.name[0])
+		return;
+	if (!u.args)
+		u.args = "";
+	if (has_base && base) {
+		pc += now_base - base;
+		if (semaphore)
+			semaphore += now_base - base;
+	}
+	u.addr = pc;
+	if (!image_is_text(o, pc) || !object_addr_to_offset(o, pc, &u.offset))
+		return;
+	if (semaphore && !object_addr_to_offset(o, semaphore, &u.semaphore))
+		return;              /* it would never be enabled: nothing to list */
+	func = object_find_addr(o, pc);
+	if (func)
+		u.func = func->name;
+	vec_push(&o->usdts, u);
+}
+
+/* Notes are 4-byte aligned here, whatever the section says. */
+static void read_notes(struct object *o, const uint8_t *notes, size_t n)
+{
+	const struct section *base = image_find(o, ".stapsdt.base");
+	struct bytes b = bytes_of(notes, n, o->path);
+
+	while (bytes_left(&b) >= 12) {
+		uint32_t namesz = bytes_u32(&b), descsz = bytes_u32(&b), type = bytes_u32(&b);
+		const char *name = bytes_take(&b, namesz);
+
+		if (!name || bytes_left(&b) < (-namesz & 3))
+			return;
+		bytes_skip(&b, -namesz & 3);
+		const uint8_t *desc = bytes_take(&b, descsz);
+
+		if (!desc)
+			return;
+		if (type == NOTE_STAPSDT && namesz == 8 && !memcmp(name, "stapsdt", 8)) {
+			struct bytes d = bytes_of(desc, descsz, o->path);
+
+			add_usdt(o, &d, base ? base->addr : 0, base);
+		}
+		if (bytes_left(&b) < (-descsz & 3))
+			return;
+		bytes_skip(&b, -descsz & 3);
+	}
+}
+
+const struct object_usdt *object_usdts(struct object *o, uint32_t *ret_n)
+{
+	if (!o->usdts_read) {
+		o->usdts_read = true;
+		for (uint32_t i = 0; i < o->sections.n; i++) {
+			const struct section *s = &o->sections.v[i];
+			uint8_t *notes;
+			size_t n;
+
+			if (s->type != SHT_NOTE || strcmp(s->name, ".note.stapsdt"))
+				continue;
+			notes = image_section(o, s, &n);
+			if (!notes)
+				continue;
+			vec_push(&o->notes, (char *)notes);      /* the probes' texts point into it */
+			read_notes(o, notes, n);
+		}
+	}
+	*ret_n = o->usdts.n;
+	return o->usdts.v;
+}
+
+void image_usdts_fini(struct object *o)
+{
+	for (uint32_t i = 0; i < o->notes.n; i++)
+		free(o->notes.v[i]);
+	vec_fini(&o->notes);
+	vec_fini(&o->usdts);
+}

@@ -1,0 +1,230 @@
+/* Kernel symbols from /proc/kallsyms:
+ *
+ *	ffffffff81a3b2c0 T vfs_read
+ *	ffffffffc0123000 t ext4_iget	[ext4]
+ */
+#include "base/io.h"
+#include "program/symbol/cache.h"
+
+static uint16_t module_index(struct kallsyms *k, const char *name, size_t len)
+{
+	/* Lines of a module stand together: the last one is nearly always it. */
+	for (uint32_t i = k->modules.n; i--; )
+		if (!strncmp(k->modules.v[i], name, len) && !k->modules.v[i][len])
+			return (uint16_t)i;
+	if (k->modules.n == UINT16_MAX)
+		return 0;
+	vec_push(&k->modules, xstrndup(name, len));
+	vec_push(&k->bases, UINT64_MAX);
+	return (uint16_t)(k->modules.n - 1);
+}
+
+static int hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	return -1;
+}
+
+/* Packs the names at the front of the text, NUL-terminated: it only ever gets shorter. False: not such a line. */
+static bool parse_line(struct kallsyms *k, const char *line, const char *end, char **out)
+{
+	struct kernel_symbol *s = &k->symbols[k->n];
+	const char *p = line, *name, *name_end;
+	uint64_t addr = 0;
+	int d;
+
+	for (; p < end && (d = hex_digit(*p)) >= 0; p++)
+		addr = addr << 4 | (uint64_t)d;
+	if (p == line || end - p < 4 || p[0] != ' ' || p[2] != ' ')
+		return false;
+	s->addr = addr;
+	s->type = p[1];
+	name = p + 3;
+	name_end = memchr(name, '\t', (size_t)(end - name));
+	s->module = 0;
+	if (name_end && end - name_end > 3 && name_end[1] == '[' && end[-1] == ']')
+		s->module = module_index(k, name_end + 2, (size_t)(end - name_end) - 3);
+	if (!name_end)
+		name_end = end;
+	if (name_end == name)
+		return false;
+	s->name = (uint32_t)(*out - k->text);
+	memmove(*out, name, (size_t)(name_end - name));
+	*out += name_end - name;
+	*(*out)++ = 0;
+	k->n++;
+	return true;
+}
+
+static int compare_addr(const void *pa, const void *pb)
+{
+	const struct kernel_symbol *a = pa, *b = pb;
+
+	if (a->addr != b->addr)
+		return a->addr < b->addr ? -1 : 1;
+	return (a->name > b->name) - (a->name < b->name);
+}
+
+static void sort_if_needed(struct kernel_symbol *s, uint32_t n)
+{
+	for (uint32_t i = 1; i < n; i++) {
+		if (s[i - 1].addr > s[i].addr) {
+			qsort(s, n, sizeof(*s), compare_addr);
+			return;
+		}
+	}
+}
+
+static bool is_text(const struct kernel_symbol *s)
+{
+	return s->type == 't' || s->type == 'T' || s->type == 'w' || s->type == 'W';
+}
+
+static void read_kallsyms(struct kallsyms *k)
+{
+	bool any_addr = false;
+	uint32_t lines = 1;
+	size_t len;
+	struct err *e;
+	char *out;
+
+	if (k->read)
+		return;
+	k->read = true;
+	vec_push(&k->modules, xstrdup("vmlinux"));
+	vec_push(&k->bases, UINT64_MAX);
+	e = io_read_file("/proc/kallsyms", &k->text, &len);
+	if (e) {
+		k->err = xasprintf("no kernel symbols: %s", e->text);
+		err_free(e);
+		return;
+	}
+	for (const char *p = k->text; (p = memchr(p, '\n', len - (size_t)(p - k->text))); p++)
+		lines++;
+	k->symbols = xcalloc(lines, sizeof(*k->symbols));
+	out = k->text;
+	for (const char *line = k->text, *end = k->text + len; line < end; ) {
+		const char *nl = memchr(line, '\n', (size_t)(end - line));
+		const char *stop = nl ? nl : end;
+
+		if (parse_line(k, line, stop, &out))
+			any_addr |= k->symbols[k->n - 1].addr != 0;
+		line = stop + 1;
+	}
+	if (!any_addr) {
+		k->err = xstrdup("kernel symbol addresses are hidden: CAP_SYSLOG and kernel.kptr_restrict below 2 "
+				 "are needed");
+		return;
+	}
+	k->text = xrealloc(k->text, (size_t)(out - k->text) + 1);
+	sort_if_needed(k->symbols, k->n);
+	k->code = xcalloc(k->n + 1, sizeof(*k->code));
+	for (uint32_t i = 0; i < k->n; i++) {
+		if (!is_text(&k->symbols[i]))
+			continue;
+		k->code[k->ncode++] = k->symbols[i];
+		if (k->symbols[i].addr < k->bases.v[k->symbols[i].module])
+			k->bases.v[k->symbols[i].module] = k->symbols[i].addr;
+	}
+	k->code = xrealloc(k->code, (k->ncode + 1) * sizeof(*k->code));
+}
+
+/* Marks that end a range of text: what follows them has no name. */
+static bool is_end_mark(const char *name)
+{
+	return !strcmp(name, "_etext") || !strcmp(name, "_einittext") || !strcmp(name, "_end");
+}
+
+/* Of the symbols at one address, the one people know: not a padding or alias mark. */
+static bool is_plain(const char *name)
+{
+	return strncmp(name, "__pfx_", 6) && strncmp(name, "__cfi_", 6);
+}
+
+bool symbols_kernel(struct symbols *s, uint64_t addr, struct place *ret)
+{
+	struct kallsyms *k = &s->kernel;
+	uint32_t lo = 0, hi;
+	const struct kernel_symbol *found;
+
+	memset(ret, 0, sizeof(*ret));
+	read_kallsyms(k);
+	for (hi = k->ncode; lo < hi; ) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (k->code[mid].addr <= addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (!lo)
+		return false;
+	found = &k->code[lo - 1];
+	for (const struct kernel_symbol *c = found; c >= k->code && c->addr == found->addr; c--) {
+		if (is_end_mark(k->text + c->name)) {
+			if (addr != c->addr)
+				return false;
+		} else if (is_plain(k->text + c->name)) {
+			found = c;      /* the first of the file: sorted lines keep the linker's order */
+		}
+	}
+	/* The kernel's text is contiguous per module, so a name megabytes away is not the function's. */
+	if (addr - found->addr > 1 << 20)
+		return false;
+	ret->module = k->modules.v[found->module];
+	ret->function = k->text + found->name;
+	ret->offset = addr - found->addr;
+	ret->module_base = k->bases.v[found->module];
+	return true;
+}
+
+const char *symbols_kernel_err(struct symbols *s)
+{
+	read_kallsyms(&s->kernel);
+	return s->kernel.err;
+}
+
+bool symbols_kernel_addr(struct symbols *s, const char *module, const char *name, uint64_t *ret)
+{
+	struct kallsyms *k = &s->kernel;
+
+	read_kallsyms(k);
+	if (k->err)
+		return false;
+	for (uint32_t i = 0; i < k->n; i++) {
+		const struct kernel_symbol *c = &k->symbols[i];
+
+		if (strcmp(k->text + c->name, name))
+			continue;
+		if (module && module[0] && strcmp(module, k->modules.v[c->module]))
+			continue;
+		*ret = c->addr;
+		return true;
+	}
+	return false;
+}
+
+void symbols_kernel_each(struct symbols *s, void (*fn)(void *arg, const char *module, const char *name, uint64_t addr),
+			 void *arg)
+{
+	struct kallsyms *k = &s->kernel;
+
+	read_kallsyms(k);
+	for (uint32_t i = 0; i < k->ncode; i++)
+		fn(arg, k->modules.v[k->code[i].module], k->text + k->code[i].name, k->code[i].addr);
+}
+
+void kallsyms_fini(struct kallsyms *k)
+{
+	for (uint32_t i = 0; i < k->modules.n; i++)
+		free(k->modules.v[i]);
+	vec_fini(&k->modules);
+	vec_fini(&k->bases);
+	free(k->err);
+	free(k->text);
+	free(k->symbols);
+	free(k->code);
+}

@@ -1,0 +1,65 @@
+/* Addresses to names: kernel (kallsyms) and processes (maps as they are, or were when last looked at).
+ *
+ * Always true: a name that cannot be found is said so (NULL), never guessed; a process that has gone keeps the
+ * mappings seen before.
+ */
+#ifndef DESCRY_PROGRAM_SYMBOL_SYMBOL_H
+#define DESCRY_PROGRAM_SYMBOL_SYMBOL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "program/object/object.h"
+
+struct symbols;     /* caches: kallsyms, objects by (dev, inode, path), processes by pid */
+
+struct symbols *symbols_new(void);
+void symbols_free(struct symbols *s);
+
+struct place {
+	const char *module;       /* "vmlinux", "libc.so.6", "a.out" never: the file's base name; NULL unknown */
+	const char *function;     /* demangled; NULL unknown */
+	uint64_t offset;          /* from the function's start, else from the module's load address */
+	uint64_t module_base;
+};
+
+/* Kernel address. False: nothing known (ret is zeroed). kallsyms is read at first use (~20 ms): addresses are zero
+ * without privilege, then symbols_kernel_err says so. */
+bool symbols_kernel(struct symbols *s, uint64_t addr, struct place *ret);
+const char *symbols_kernel_err(struct symbols *s);
+bool symbols_kernel_addr(struct symbols *s, const char *module, const char *name, uint64_t *ret);
+/* The kernel function list for listing: calls fn for every text symbol. */
+void symbols_kernel_each(struct symbols *s, void (*fn)(void *arg, const char *module, const char *name, uint64_t addr),
+			 void *arg);
+
+/* User address of process pid. Strings live as long as s. JIT symbols from /tmp/perf-PID.map too. */
+bool symbols_user(struct symbols *s, pid_t pid, uint64_t addr, struct place *ret);
+/* Reads pid's mappings now, so that its addresses can be named after it has gone. */
+void symbols_remember(struct symbols *s, pid_t pid);
+/* Forgets them (exec): the next question reads again. */
+void symbols_refresh(struct symbols *s, pid_t pid);
+
+struct mapping {
+	uint64_t start, end, offset;
+	char *path;              /* as in /proc/PID/maps; "" anonymous */
+	bool exec;
+	uint32_t dev_major, dev_minor;
+	uint64_t inode;
+};
+/* File mappings of pid, in address order; free with mappings_free. */
+struct err *mappings_read(pid_t pid, struct mapping **ret, uint32_t *ret_n);
+void mappings_free(struct mapping *m, uint32_t n);
+/* The object behind a mapping or a path, shared and kept as long as s; NULL when it cannot be opened. */
+struct object *symbols_object(struct symbols *s, pid_t pid, const struct mapping *m);
+struct object *symbols_object_at(struct symbols *s, const char *path);
+/* The name as C++, Rust or D would write it; the name itself when it is not mangled. Lives as long as s. */
+const char *symbols_demangle(struct symbols *s, const char *name);
+/* A path that opens the mapped file from here: /proc/PID/map_files/..., /proc/PID/root/..., whichever works. malloc()ed. */
+char *mapping_open_path(pid_t pid, const struct mapping *m);
+
+/* Writes "module`function+0xoff" | "module`0xaddr" | "0xaddr" (with_offset false: no "+0x..", as usym() prints). */
+void place_format(const struct place *p, uint64_t addr, bool with_offset, char *buf, uint32_t n);
+
+#endif

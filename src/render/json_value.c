@@ -1,0 +1,188 @@
+/* Fields as JSON values. */
+#include "render/json.h"
+
+#include <math.h>
+
+/* Length of the UTF-8 sequence at s, 0 when it is none (overlong forms, surrogates and values above U+10FFFF too). */
+static uint32_t sequence(const uint8_t *s, size_t n)
+{
+	uint32_t len, min, c;
+
+	if (s[0] >= 0xc2 && s[0] < 0xe0)
+		len = 2, min = 0x80, c = s[0] & 0x1f;
+	else if (s[0] >= 0xe0 && s[0] < 0xf0)
+		len = 3, min = 0x800, c = s[0] & 0x0f;
+	else if (s[0] >= 0xf0 && s[0] < 0xf5)
+		len = 4, min = 0x10000, c = s[0] & 0x07;
+	else
+		return 0;
+	if (len > n)
+		return 0;
+	for (uint32_t i = 1; i < len; i++) {
+		if ((s[i] & 0xc0) != 0x80)
+			return 0;
+		c = c << 6 | (s[i] & 0x3f);
+	}
+	return c < min || c > 0x10ffff || (c >= 0xd800 && c < 0xe000) ? 0 : len;
+}
+
+static void control(struct out *o, uint8_t c)
+{
+	switch (c) {
+	case '\n': out_str(o, "\\n"); return;
+	case '\t': out_str(o, "\\t"); return;
+	case '\r': out_str(o, "\\r"); return;
+	case '\b': out_str(o, "\\b"); return;
+	case '\f': out_str(o, "\\f"); return;
+	default: out_printf(o, "\\u%04x", c); return;
+	}
+}
+
+void json_string(struct out *o, const char *text, size_t n)
+{
+	const uint8_t *s = (const uint8_t *)text;
+	size_t from = 0;
+
+	out_char(o, '"');
+	for (size_t i = 0; i < n;) {
+		uint32_t len;
+
+		if (s[i] >= ' ' && s[i] < 0x7f && s[i] != '"' && s[i] != '\\') {
+			i++;
+			continue;
+		}
+		len = s[i] >= 0x80 ? sequence(s + i, n - i) : 0;
+		if (len) {
+			i += len;
+			continue;
+		}
+		out_mem(o, s + from, i - from);
+		if (s[i] == '"' || s[i] == '\\') {
+			out_char(o, '\\');
+			out_char(o, (char)s[i]);
+		} else if (s[i] < 0x80) {
+			control(o, s[i]);
+		} else {
+			out_printf(o, "\\\\x%02x", s[i]);
+		}
+		from = ++i;
+	}
+	out_mem(o, s + from, n - from);
+	out_char(o, '"');
+}
+
+static void hex_bytes(struct out *o, const uint8_t *p, uint32_t n)
+{
+	out_char(o, '"');
+	for (uint32_t i = 0; i < n; i++) {
+		out_char(o, "0123456789abcdef"[p[i] >> 4]);
+		out_char(o, "0123456789abcdef"[p[i] & 15]);
+	}
+	out_char(o, '"');
+}
+
+static void hex_number(struct out *o, uint64_t v)
+{
+	out_str(o, "\"0x");
+	out_hex(o, v, false, 0);
+	out_char(o, '"');
+}
+
+static void name(struct out *o, const char *key, const char *text)
+{
+	out_printf(o, ",\"%s\":", key);
+	if (text)
+		json_string(o, text, strlen(text));
+	else
+		out_str(o, "null");
+}
+
+static void frames(struct sink *s, struct out *o, const struct field *f, const uint8_t *data)
+{
+	uint64_t pcs[STACK_MAX];
+	uint32_t pid, n = stack_frames(s, f, data, pcs, STACK_MAX, &pid);
+	bool user = f->kind == FIELD_USTACK || f->kind == FIELD_USTACKID;
+
+	out_char(o, '[');
+	for (uint32_t i = 0; i < n; i++) {
+		struct place p = { 0 };
+
+		if (!user || pid)
+			address_place(s, pid, pcs[i], &p);
+		out_str(o, i ? ",{\"address\":" : "{\"address\":");
+		hex_number(o, pcs[i]);
+		name(o, "module", p.module);
+		name(o, "function", p.function);
+		if (p.module || p.function) {
+			out_str(o, ",\"offset\":");
+			out_unsigned(o, p.offset, 0);
+		}
+		out_char(o, '}');
+	}
+	out_char(o, ']');
+}
+
+static void number(struct out *o, const struct field *f, uint32_t traits, const uint8_t *data)
+{
+	uint64_t v = field_uint(f, data);
+
+	if (traits & TRAIT_FLOAT) {
+		double d = 0;
+		float fl;
+
+		if (f->size == 4) {
+			memcpy(&fl, &v, sizeof(fl));
+			d = (double)fl;
+		} else {
+			memcpy(&d, &v, sizeof(d));
+		}
+		if (isfinite(d))
+			out_printf(o, "%.17g", d);
+		else
+			out_str(o, "null");
+	} else if (traits & TRAIT_BOOL) {
+		out_str(o, v ? "true" : "false");
+	} else if (traits & TRAIT_POINTER) {
+		hex_number(o, v);
+	} else if (traits & TRAIT_SIGNED) {
+		out_signed(o, field_int(f, data, true), 0);
+	} else {
+		out_unsigned(o, v, 0);
+	}
+}
+
+void json_field(struct sink *s, struct out *o, const struct field *f, uint32_t traits, const uint8_t *data)
+{
+	char buf[ADDRESS_TEXT];
+	const uint8_t *mem;
+	const char *text;
+	uint32_t n;
+
+	switch (f->kind) {
+	case FIELD_INT:
+		return number(o, f, traits, data);
+	case FIELD_BYTES:
+		if (!(traits & TRAIT_TEXT))
+			return json_bytes(s, o, f, data);
+		/* fallthrough */
+	case FIELD_STRING:
+	case FIELD_STRID:
+		field_text(s->image, f, data, &text, &n);
+		return json_string(o, text, n);
+	case FIELD_KSTACK:
+	case FIELD_USTACK:
+	case FIELD_KSTACKID:
+	case FIELD_USTACKID:
+		return frames(s, o, f, data);
+	case FIELD_SYM:
+	case FIELD_MOD:
+	case FIELD_USYM:
+	case FIELD_UMOD:
+	case FIELD_UADDR:
+		field_address_text(s, f, data, buf, sizeof(buf));
+		return json_string(o, buf, strlen(buf));
+	case FIELD_MEM:
+		mem = field_mem(f, data, &n);
+		return hex_bytes(o, mem, n);
+	}
+}

@@ -1,0 +1,131 @@
+/* Stacks and addresses as text. */
+#include "render/render.h"
+
+bool address_place(struct sink *s, uint32_t pid, uint64_t addr, struct place *ret)
+{
+	*ret = (struct place){ 0 };
+	if (!s->symbols)
+		return false;
+	return pid ? symbols_user(s->symbols, (pid_t)pid, addr, ret) : symbols_kernel(s->symbols, addr, ret);
+}
+
+void address_text(struct sink *s, uint32_t pid, uint64_t addr, enum address_form form, char *buf, uint32_t n)
+{
+	struct place p;
+	bool known = address_place(s, pid, addr, &p);
+
+	if (form == ADDRESS_MODULE && known && p.module)
+		snprintf(buf, n, "%s", p.module);
+	else if (form == ADDRESS_MODULE || !known)
+		snprintf(buf, n, "0x%llx", (unsigned long long)addr);
+	else if (pid && p.module && s->options && opt_on(s->options, OPT_NORESOLVE))
+		snprintf(buf, n, "%s:0x%llx", p.module, (unsigned long long)(addr - p.module_base));
+	else
+		place_format(&p, addr, form == ADDRESS_OFFSET, buf, n);
+}
+
+bool field_address_text(struct sink *s, const struct field *f, const uint8_t *data, char *buf, uint32_t n)
+{
+	uint64_t addr;
+	uint32_t pid;
+	enum address_form form = ADDRESS_SYMBOL;
+
+	if (!field_address(f, data, &addr, &pid))
+		return false;
+	if (f->kind == FIELD_MOD || f->kind == FIELD_UMOD)
+		form = ADDRESS_MODULE;
+	else if (f->kind == FIELD_UADDR)
+		form = ADDRESS_OFFSET;
+	/* A user address of process 0 is of no process we can ask about, not of the kernel. */
+	if (!pid && (f->kind == FIELD_USYM || f->kind == FIELD_UMOD || f->kind == FIELD_UADDR))
+		snprintf(buf, n, "0x%llx", (unsigned long long)addr);
+	else
+		address_text(s, pid, addr, form, buf, n);
+	return true;
+}
+
+/* Functions that run the tracer's programs: on top of every kernel stack taken in one. */
+static bool is_machinery(const char *function)
+{
+	static const char *const prefixes[] = {
+		"bpf_prog_", "bpf_trace_run", "__bpf_trace_", "__traceiter_", "bpf_get_stack", "__bpf_get_stack",
+		"perf_event_overflow", "__perf_event_overflow", "bpf_overflow_handler", "perf_swevent_",
+		"perf_tp_event", "perf_trace_", "perf_ftrace_", "trace_call_bpf", "bpf_trampoline_",
+		"__bpf_prog_", "___bpf_prog_run", "uprobe_prog_run", "__uprobe_perf_func", "uprobe_multi_link_",
+		"bpf_dispatcher_",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(prefixes); i++)
+		if (!strncmp(function, prefixes[i], strlen(prefixes[i])))
+			return true;
+	return false;
+}
+
+/* How many leading frames are machinery. Programs may have no symbol, so frames without a name count with the
+ * machinery below them. */
+static uint32_t machinery(struct sink *s, const uint64_t *pcs, uint32_t n)
+{
+	uint32_t trim = 0;
+
+	for (uint32_t i = 0; i < n && i < 16; i++) {
+		struct place p;
+
+		if (!address_place(s, 0, pcs[i], &p) || !p.function)
+			continue;
+		if (!is_machinery(p.function))
+			break;
+		trim = i + 1;
+	}
+	return trim;
+}
+
+uint32_t stack_frames(struct sink *s, const struct field *f, const uint8_t *data, uint64_t *ret, uint32_t max,
+		      uint32_t *ret_pid)
+{
+	struct field_stack st;
+	uint32_t n = 0, trim;
+
+	*ret_pid = 0;
+	if (!field_stack(f, data, &st))
+		return 0;
+	*ret_pid = st.user ? st.pid : 0;
+	if (st.error)
+		return 0;
+	if (st.pcs) {
+		n = st.n < max ? st.n : max;
+		memcpy(ret, st.pcs, n * sizeof(*ret));
+	} else if (s->stack) {
+		n = s->stack(s->stack_arg, st.id, ret, max);
+	}
+	for (uint32_t i = 0; i < n; i++)
+		if (!ret[i])
+			n = i;
+	if (st.user)
+		return n;
+	trim = machinery(s, ret, n);
+	memmove(ret, ret + trim, (n - trim) * sizeof(*ret));
+	return n - trim;
+}
+
+void stack_print(struct sink *s, struct out *o, const struct field *f, const uint8_t *data, int indent, int width)
+{
+	uint64_t pcs[STACK_MAX];
+	uint32_t pid, n = stack_frames(s, f, data, pcs, STACK_MAX, &pid);
+	bool user = f->kind == FIELD_USTACK || f->kind == FIELD_USTACKID;
+	char buf[ADDRESS_TEXT];
+
+	if (indent < 0)
+		indent = s->options ? (int)opt_num(s->options, OPT_STACKINDENT) : 14;
+	if (indent < 0 || indent > 1000)
+		indent = 14;
+	out_char(o, '\n');
+	for (uint32_t i = 0; i < n; i++) {
+		out_fill(o, ' ', (size_t)indent);
+		if (user && !pid)
+			snprintf(buf, sizeof(buf), "0x%llx", (unsigned long long)pcs[i]);
+		else
+			address_text(s, pid, pcs[i], ADDRESS_OFFSET, buf, sizeof(buf));
+		out_padded(o, buf, strlen(buf), width);
+		out_char(o, '\n');
+	}
+}

@@ -1,0 +1,77 @@
+/* A typed value from its bytes: what print() shows, as C-like text and as JSON.
+ *
+ * In: a type, the value's bytes as they lay in memory (little-endian), perhaps fewer than the
+ * type's size.
+ * Out: text appended to a struct out.
+ * Always true: no byte beyond the given ones is read, whatever the type says; what is cut off is
+ * said to be.
+ *
+ *	0xffff888100041a00 = *                  only when style->has_addr; lines after the first are indented
+ *	(struct a) {
+ *	 .x = (int)5,
+ *	 .name = (char [16])"bash",
+ *	 .color = (enum color)RED,
+ *	 (union) {                              an anonymous member
+ *	  .low = (unsigned int)5,
+ *	 },
+ *	 .v = (int [8]) [
+ *	  (int)1,
+ *	  [3] = (int)4,                         elements between were zero
+ *	 ],
+ *	 .next = (struct a *)0xffff888100041b00,
+ *	 ...                                    the rest was cut off
+ *	}
+ */
+#ifndef DESCRY_RENDER_VALUE_H
+#define DESCRY_RENDER_VALUE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "program/type/type.h"
+#include "render/out.h"
+
+struct value_style {
+	uint64_t addr; /* where the bytes were, when has_addr: the value of the pointer printed */
+	bool has_addr;
+	uint32_t indent; /* columns in front of every line but the first; DTrace: 44 */
+	bool zeros;      /* members and elements that are all zero are printed too */
+	/* Exactly as Oracle's dtrace: char arrays element by element, zero arrays as empty ones, no
+	 * [n] = in front of elements. */
+	bool dtrace;
+	/* The name of a code address, as mod`sym; false when there is none. NULL: hex only. */
+	bool (*symbol)(void *arg, uint64_t addr, char *buf, size_t n);
+	void *symbol_arg;
+};
+
+/* Ends with a newline. style NULL: all zero. */
+void value_print(struct out *o, struct type_graph *g, type_id t, const void *bytes, size_t n,
+		 const struct value_style *style);
+
+/* One object on one line, without newline:
+ *
+ *	{"type":"struct a","addr":"0x...","value":{"x":5,...},"truncated":true}
+ *
+ * addr and truncated only where they apply; with has_addr the type is the pointee's. Structs and
+ * unions are objects by member name (members of anonymous members are their own), arrays are
+ * arrays, char arrays and strings are strings, integers are numbers (beyond 64 bits: hex strings),
+ * enums their constant's name or a number, bools true and false, pointers hex strings. Zero members
+ * are there too; what was cut off is absent. */
+void value_json(struct out *o, struct type_graph *g, type_id t, const void *bytes, size_t n,
+		const struct value_style *style);
+
+/* --- for both --- */
+
+enum { VALUE_DEPTH = 32, VALUE_WORK = 30000 };
+
+/* An integer of bit_size bits at a bit offset; false when it does not lie within the bytes. */
+bool value_bits(const void *bytes, size_t n, uint64_t bit_offset, uint64_t bit_size, bool is_signed,
+		uint64_t *ret);
+bool value_is_zero(const void *bytes, size_t n, uint64_t bit_offset, uint64_t bit_size);
+/* The constant of that value, NULL when none has it. */
+const char *value_enumerator(struct type_graph *g, type_id t, uint64_t v);
+/* The float of that size at p; false for a size no float has. */
+bool value_float(const void *p, uint64_t size, long double *ret);
+
+#endif

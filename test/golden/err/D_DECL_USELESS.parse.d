@@ -1,0 +1,7 @@
+//@ cmd: -d parse
+//@ err
+//@ exit: 1
+int;
+extern int;
+typedef int;
+BEGIN { }

@@ -1,0 +1,2 @@
+//@ cmd: -d parse
+syscall::openat:entry { printf("%s %s", execname, copyinstr(arg1)); }

@@ -1,0 +1,2 @@
+//@ cmd: -d parse
+syscall:::entry /execname == "sshd"/ { @[probefunc] = count(); }

@@ -1,0 +1,2 @@
+//@ cmd: -d parse
+syscall:::return /errno/ { @[execname, probefunc, errno] = count(); }

@@ -1,0 +1,2 @@
+//@ cmd: -d parse
+syscall::read:return /arg0 > 0/ { @[execname] = quantize(arg0); }

@@ -1,0 +1,2 @@
+//@ cmd: -d parse
+profile-997 /arg0/ { @[stack()] = count(); }

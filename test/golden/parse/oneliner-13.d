@@ -1,0 +1,2 @@
+//@ cmd: -d parse
+profile-997 { @[execname, pid] = count(); }

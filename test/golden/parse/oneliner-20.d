@@ -1,0 +1,2 @@
+//@ cmd: -d parse
+sdt:::  { @[probename] = count(); } tick-1s { exit(0); }

@@ -1,0 +1,2 @@
+//@ cmd: -d parse
+vminfo:::as_fault { @[execname] = count(); }

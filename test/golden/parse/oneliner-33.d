@@ -1,0 +1,2 @@
+//@ cmd: -d parse -p 1
+ruby$target:::method-entry { @[copyinstr(arg0), copyinstr(arg1)] = count(); }

@@ -1,0 +1,2 @@
+//@ cmd: -d parse
+BEGIN { printf("%Y %a\n", walltimestamp, 0); exit(0); }

@@ -1,0 +1,2 @@
+//@ cmd: -d parse
+BEGIN { self->spec = speculation(); speculate(self->spec); printf("held\n"); } BEGIN /self->spec/ { commit(self->spec); exit(0); }

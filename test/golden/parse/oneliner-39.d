@@ -1,0 +1,3 @@
+//@ cmd: -d parse
+BEGIN { print(*curthread); exit(0); }
+BEGIN { trace(curthread->comm); trace(`jiffies); }

@@ -1,0 +1,133 @@
+#include "unit.h"
+
+#include "base/diag.h"
+#include "base/mem.h"
+
+static char *printed(const struct diags *d, const struct diag_style *style)
+{
+	char *text;
+	size_t len;
+	FILE *f = open_memstream(&text, &len);
+
+	diags_print(d, style, f);
+	fclose(f);
+	return text;
+}
+
+static void expect(const struct diags *d, struct diag_style style, const char *want)
+{
+	cleanup_free char *got = printed(d, &style);
+
+	assert_string_equal(got, want);
+}
+
+static void test_caret(void **state)
+{
+	struct diags d;
+	struct source *s;
+	const char *text = "BEGIN\n{\n\tprinta(@x);\n}\n";
+
+	diags_init(&d);
+	s = source_add(&d, SOURCE_FILE, "hot.d", text, strlen(text));
+	diag_error(&d, s->base + 16, s->base + 18, "D_AGG_NULL", "unknown aggregation %s", "@x");
+	diag_note(&d, 0, 0, "declare it");
+	expect(&d, (struct diag_style){ 0 },
+	       "hot.d:3:9: error: unknown aggregation @x [D_AGG_NULL]\n"
+	       "    3 | \tprinta(@x);\n"
+	       "      | \t       ^~\n"
+	       "note: declare it\n");
+	expect(&d, (struct diag_style){ .dtrace = true, .progname = "dtrace" },
+	       "dtrace: failed to compile script hot.d: line 3: unknown aggregation @x\n");
+	expect(&d, (struct diag_style){ .dtrace = true, .errtags = true },
+	       "dtrace: failed to compile script hot.d: [D_AGG_NULL] line 3: unknown aggregation @x\n");
+	assert_int_equal(d.errors, 1);
+	diags_fini(&d);
+}
+
+static void test_arg(void **state)
+{
+	struct diags d;
+	struct source *s;
+	const char *text = "BEGIN /x/ { y = 1 }";
+
+	diags_init(&d);
+	source_add(&d, SOURCE_LIB, "lib", "int a;\n", 7);
+	s = source_add(&d, SOURCE_ARG, text, text, strlen(text));
+	diag_error(&d, s->base + 7, 0, "D_IDENT_UNDEF", "no x");
+	diag_error(&d, s->base + 12, 0, "D_IDENT_UNDEF", "no y");
+	diag_error(&d, s->base + s->len, 0, "D_SYNTAX", "end");
+	expect(&d, (struct diag_style){ .dtrace = true },
+	       "dtrace: invalid probe specifier BEGIN /x/ { y = 1 }: in predicate: no x\n"
+	       "dtrace: invalid probe specifier BEGIN /x/ { y = 1 }: in action list: no y\n"
+	       "dtrace: invalid probe specifier BEGIN /x/ { y = 1 }: end\n");
+	diags_fini(&d);
+}
+
+static void test_positions(void **state)
+{
+	struct diags d;
+	struct source *s;
+	const char *text =
+		"# 1 \"a.d\"\nx\n# 7 \"inc.h\" 1\ny\nz\n#line 3 \"a.d\"\nw\n#pragma D option quiet\nv";
+	const char *name;
+	uint32_t line, col, base;
+
+	diags_init(&d);
+	assert_false(source_pos(&d, 1, &name, &line, &col));
+	source_add(&d, SOURCE_ARG, "-n", "", 0);
+	s = source_add(&d, SOURCE_FILE, "pre.d", text, strlen(text));
+	base = s->base;
+	source_add(&d, SOURCE_FILE, "last.d", "q", 1);
+	assert_false(source_pos(&d, 0, &name, &line, &col));
+
+	assert_true(
+		source_pos(&d, base + (uint32_t)(strchr(text, 'y') - text), &name, &line, &col));
+	assert_string_equal(name, "inc.h");
+	assert_int_equal(line, 7);
+	assert_int_equal(col, 1);
+	assert_true(
+		source_pos(&d, base + (uint32_t)(strstr(text, "z\n") - text), &name, &line, &col));
+	assert_int_equal(line, 8);
+	assert_true(source_pos(&d, base + (uint32_t)(strstr(text, "\nv") + 1 - text), &name, &line,
+			       &col));
+	assert_string_equal(name, "a.d");
+	assert_int_equal(line, 5);
+	assert_string_equal(source_of(&d, base)->name, "pre.d");
+	assert_string_equal(source_of(&d, base + (uint32_t)strlen(text))->name, "pre.d");
+	assert_string_equal(source_of(&d, base + (uint32_t)strlen(text) + 1)->name, "last.d");
+	assert_string_equal(source_of(&d, 1)->name, "-n");
+	assert_null(source_of(&d, base + 10000));
+	diags_fini(&d);
+}
+
+static void test_limit(void **state)
+{
+	struct diags d;
+	struct source *s;
+
+	diags_init(&d);
+	d.limit = 2;
+	s = source_add(&d, SOURCE_FILE, "f", "abc", 3);
+	for (uint32_t i = 0; i < 5; i++) {
+		diag_error(&d, s->base + i % 3, 0, "D_X", "e%u", i);
+		diag_note(&d, 0, 0, "n%u", i);
+	}
+	assert_int_equal(d.errors, 5);
+	expect(&d, (struct diag_style){ 0 },
+	       "f:1:1: error: e0 [D_X]\n    1 | abc\n      | ^\nnote: n0\n"
+	       "f:1:2: error: e1 [D_X]\n    1 | abc\n      |  ^\nnote: n1\n"
+	       "descry: 3 more errors not shown\n");
+	diags_fini(&d);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_caret),
+		cmocka_unit_test(test_arg),
+		cmocka_unit_test(test_positions),
+		cmocka_unit_test(test_limit),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

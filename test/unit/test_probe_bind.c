@@ -1,0 +1,183 @@
+/* What providers and dlib/ promise, bound against the running kernel: each member of each translator, each argument of
+ * each probe, each constant.
+ */
+#include "unit.h"
+
+#include <unistd.h>
+
+#include "base/hash.h"
+#include "compile/bind/bind.h"
+
+/* One program, from text to bound. */
+static void assert_binds(const char *text)
+{
+	struct type_graph *types = type_graph_new();
+	struct symbols *symbols = symbols_new();
+	struct macro_args macros = { .target = -1 };
+	struct diag_style style = { .progname = "test" };
+	struct hash typedefs = { 0 };
+	struct options options;
+	struct probe_set ps;
+	struct arena arena;
+	struct diags diags;
+	struct parse_cx parse;
+	struct bind_cx bind;
+	struct node *top;
+
+	type_use_kernel(types, NULL);
+	probe_set_init(&ps, types, symbols);
+	arena_init(&arena);
+	diags_init(&diags);
+	options_init(&options);
+	parse = (struct parse_cx){ .arena = &arena,
+				   .diags = &diags,
+				   .macros = &macros,
+				   .is_type = bind_is_type,
+				   .is_type_arg = &bind,
+				   .typedefs = &typedefs };
+	bind = (struct bind_cx){ .arena = &arena,
+				 .diags = &diags,
+				 .types = types,
+				 .probes = &ps,
+				 .options = &options,
+				 .macros = &macros,
+				 .parse = &parse };
+	bind_init(&bind);
+	source_add(&diags, SOURCE_FILE, text, text, strlen(text));
+	top = parse_source(&parse, diags.nsources - 1, PDESC_NAME);
+	bind_add(&bind, top);
+	bind_finish(&bind);
+	if (diags.errors) {
+		diags_print(&diags, &style, stdout);
+		fail_msg("does not bind: %s", text);
+	}
+	bind_fini(&bind);
+	hash_fini(&typedefs);
+	options_fini(&options);
+	diags_fini(&diags);
+	arena_fini(&arena);
+	probe_set_fini(&ps);
+	symbols_free(symbols);
+	type_graph_free(types);
+}
+
+static void need_btf(void)
+{
+	if (access("/sys/kernel/btf/vmlinux", R_OK))
+		skip();
+}
+
+/* trace(<prefix>member) for each of the words in members. */
+static void assert_members(const char *probe, const char *prefix, const char *members)
+{
+	cleanup_free char *words = xstrdup(members);
+	char *save = NULL;
+
+	for (char *m = strtok_r(words, " ", &save); m; m = strtok_r(NULL, " ", &save)) {
+		cleanup_free char *text = xasprintf("%s { trace(%s%s); }", probe, prefix, m);
+
+		assert_binds(text);
+	}
+}
+
+#define LWPSINFO \
+	"pr_flag pr_lwpid pr_addr pr_wchan pr_stype pr_state pr_sname pr_nice pr_syscall pr_pri pr_clname pr_name " \
+	"pr_onpro pr_bindpro pr_bindpset pr_lgrp"
+#define PSINFO \
+	"pr_flag pr_nlwp pr_nzomb pr_pid pr_ppid pr_pgid pr_sid pr_uid pr_euid pr_gid pr_egid pr_addr pr_size " \
+	"pr_ttydev pr_fname pr_psargs pr_wstat pr_argc pr_argv pr_envp pr_dmodel pr_taskid pr_projid pr_poolid " \
+	"pr_zoneid pr_contract"
+#define CPUINFO "cpu_id cpu_pset cpu_chip cpu_lgrp"
+#define BUFINFO "b_flags b_bcount b_addr b_lblkno b_blkno b_resid b_bufsize b_iodone b_edev"
+#define DEVINFO "dev_major dev_minor dev_instance dev_name dev_statname dev_pathname"
+#define FILEINFO "fi_name fi_dirname fi_pathname fi_offset fi_fs fi_mount fi_oflags"
+
+static void test_psinfo(void **state)
+{
+	need_btf();
+	assert_members("BEGIN", "curpsinfo->", PSINFO);
+	assert_members("BEGIN", "curlwpsinfo->", LWPSINFO);
+	assert_members("BEGIN", "curcpu->", CPUINFO);
+	assert_members("BEGIN", "", "cwd root pset chip lgrp");
+	assert_members("sched:::off-cpu", "args[0]->", "pr_lwpid pr_state pr_sname");
+	assert_members("sched:::off-cpu", "args[1]->", "pr_pid pr_fname pr_psargs");
+	assert_members("sched:::enqueue", "args[2]->", CPUINFO);
+	assert_members("proc:::create", "args[0]->", "pr_pid pr_psargs");
+}
+
+static void test_files(void **state)
+{
+	need_btf();
+	assert_members("BEGIN", "fds[1].", FILEINFO);
+	assert_members("io:::start", "args[0]->", BUFINFO);
+	assert_members("io:::done", "args[1]->", DEVINFO);
+	assert_members("io:::start", "args[2]->", FILEINFO);
+	assert_binds("sdt:::block_bio_queue { trace((xlate <bufinfo_t *> (args[0]))->b_error); "
+		     "trace((xlate <devinfo_t *> (args[0]))->dev_statname); "
+		     "trace((xlate <fileinfo_t *> (args[0]))->fi_name); }");
+}
+
+static void test_constants(void **state)
+{
+	assert_binds(
+		"BEGIN { trace(ENOENT + SIGKILL + O_CREAT + AT_FDCWD + R_RIP + B_READ + CLD_KILLED); "
+		"trace(DTRACEFLT_BADADDR + SZOMB + PR_MODEL_LP64); }");
+}
+
+static void bind_args(void *arg, struct probe *p)
+{
+	struct probe_set *ps = arg;
+	struct probe_args a;
+
+	if (p->unavailable)
+		return;
+	assert_null(probe_args(ps, p, &a));
+	for (uint32_t i = 0; i < a.ntyped; i++) {
+		cleanup_free char *text = NULL;
+
+		text = a.typed[i].xlate
+			       ? xasprintf("%s:::%s { trace(arg%u); }", p->prov, p->name, i)
+			       : xasprintf("%s:::%s { trace(arg%u); trace(args[%u]); }", p->prov,
+					   p->name, i, i);
+		assert_binds(text);
+	}
+	if (!a.ntyped) {
+		cleanup_free char *text =
+			xasprintf("%s:::%s { trace(execname); }", p->prov, p->name);
+
+		assert_binds(text);
+	}
+}
+
+static void test_every_argument(void **state)
+{
+	static const char *const names[] = { "sched", "proc", "io", "vminfo" };
+	struct type_graph *types = type_graph_new();
+	struct symbols *symbols = symbols_new();
+	struct probe_set ps;
+
+	need_btf();
+	type_use_kernel(types, NULL);
+	probe_set_init(&ps, types, symbols);
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		struct probe_desc pd = { names[i], "", "", "" };
+		uint32_t n;
+
+		assert_null(probe_match(&ps, &pd, bind_args, &ps, &n));
+	}
+	probe_set_fini(&ps);
+	symbols_free(symbols);
+	type_graph_free(types);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_psinfo),
+		cmocka_unit_test(test_files),
+		cmocka_unit_test(test_constants),
+		cmocka_unit_test(test_every_argument),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,253 @@
+/* Addresses of processes: our own, a child that has gone, deleted files, JIT code, the vdso. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+#include "base/io.h"
+#include "base/mem.h"
+#include "program/symbol/symbol.h"
+#include "unit.h"
+
+__attribute__((noinline)) int symbol_test_function(int x);
+__attribute__((noinline)) int symbol_test_function(int x)
+{
+	return x * 3 + 1;
+}
+
+static void check_place(struct symbols *s, pid_t pid, uint64_t addr, const char *expect)
+{
+	struct place p;
+	char buf[256];
+
+	symbols_user(s, pid, addr, &p);
+	place_format(&p, addr, true, buf, sizeof(buf));
+	assert_string_equal(buf, expect);
+}
+
+static void test_own(void **state)
+{
+	struct symbols *s = symbols_new();
+	uint64_t f = (uintptr_t)symbol_test_function;
+	struct place p;
+	char buf[256];
+
+	check_place(s, getpid(), f, "test_symbol_user`symbol_test_function+0x0");
+	check_place(s, getpid(), f + 1, "test_symbol_user`symbol_test_function+0x1");
+	assert_true(symbols_user(s, getpid(), f + 1, &p));
+	place_format(&p, f + 1, false, buf, sizeof(buf));
+	assert_string_equal(buf, "test_symbol_user`symbol_test_function");
+	assert_true(p.module_base < f);
+	assert_false(symbols_user(s, getpid(), 8, &p));
+	assert_null(p.module);
+	place_format(&p, 8, true, buf, sizeof(buf));
+	assert_string_equal(buf, "0x8");
+	/* a stack address has no name */
+	assert_false(symbols_user(s, getpid(), (uintptr_t)&p, &p));
+	assert_true(symbols_user(s, getpid(), (uintptr_t)dlsym(RTLD_NEXT, "getppid"), &p));
+	assert_string_equal(p.module, "libc.so.6");
+	assert_string_equal(p.function, "getppid");
+	symbols_free(s);
+}
+
+static void test_vdso(void **state)
+{
+	uint64_t base = getauxval(AT_SYSINFO_EHDR);
+	struct symbols *s = symbols_new();
+	struct place p;
+
+	if (!base)
+		skip();
+	assert_true(symbols_user(s, getpid(), base + 4, &p));
+	assert_string_equal(p.module, "[vdso]");
+	bool any = false;
+
+	for (uint64_t off = 0x400; off < 0x2000 && !any; off += 16) {
+		symbols_user(s, getpid(), base + off, &p);
+		any = p.function && strstr(p.function, "clock_gettime");
+	}
+	assert_true(any);
+	symbols_free(s);
+}
+
+static pid_t start_child(void)
+{
+	pid_t pid = fork();
+
+	if (!pid) {
+		pause();
+		_exit(0);
+	}
+	return pid;
+}
+
+static void end_child(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+static void test_gone(void **state)
+{
+	struct symbols *s = symbols_new();
+	pid_t pid = start_child();
+	struct place p;
+
+	symbols_remember(s, pid);
+	end_child(pid);
+	check_place(s, pid, (uintptr_t)symbol_test_function, "test_symbol_user`symbol_test_function+0x0");
+	symbols_remember(s, pid);          /* finds nothing, forgets nothing */
+	check_place(s, pid, (uintptr_t)symbol_test_function + 2, "test_symbol_user`symbol_test_function+0x2");
+	symbols_refresh(s, pid);
+	assert_false(symbols_user(s, pid, (uintptr_t)symbol_test_function, &p));
+	symbols_free(s);
+}
+
+/* A copy of this program, mapped, then deleted. */
+static void test_deleted(void **state)
+{
+	char path[] = "/tmp/test_symbol_deleted.XXXXXX";
+	cleanup_free char *text = NULL;
+	struct symbols *s = symbols_new();
+	struct mapping *maps;
+	bool found = false;
+	uint32_t n;
+	size_t len;
+	void *map;
+	int fd = mkstemp(path);
+
+	assert_null(io_read_file("/proc/self/exe", &text, &len));
+	assert_true(write(fd, text, len) == (ssize_t)len);
+	map = mmap(NULL, len, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+	assert_true(map != MAP_FAILED);
+	close(fd);
+	unlink(path);
+	assert_null(mappings_read(getpid(), &maps, &n));
+	for (uint32_t i = 0; i < n; i++) {
+		cleanup_free char *open_path = NULL;
+		struct place p;
+
+		if (maps[i].start != (uintptr_t)map)
+			continue;
+		found = true;
+		assert_true(maps[i].exec);
+		assert_non_null(strstr(maps[i].path, " (deleted)"));
+		open_path = mapping_open_path(getpid(), &maps[i]);
+		if (open_path) {             /* map_files needs privilege */
+			struct object *o = symbols_object(s, getpid(), &maps[i]);
+
+			assert_non_null(o);
+			const struct object_symbol *f = object_find_name(o, "symbol_test_function");
+			uint64_t off;
+
+			assert_non_null(f);
+			assert_true(object_addr_to_offset(o, f->addr, &off));
+			assert_true(symbols_user(s, getpid(), (uintptr_t)map + off, &p));
+			assert_string_equal(p.function, "symbol_test_function");
+			assert_string_equal(p.module, strrchr(path, '/') + 1);
+		}
+	}
+	assert_true(found);
+	mappings_free(maps, n);
+	munmap(map, len);
+	symbols_free(s);
+}
+
+static void test_jit(void **state)
+{
+	cleanup_free char *path = xasprintf("/tmp/perf-%d.map", (int)getpid());
+	struct symbols *s = symbols_new();
+	unsigned long long code;
+	FILE *f = fopen(path, "w");
+	void *map = mmap(NULL, 8192, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct place p;
+
+	assert_non_null(f);
+	assert_true(map != MAP_FAILED);
+	code = (uintptr_t)map;
+	fprintf(f, "not a line\n%llx 40 LazyCompile:*old app.js:1\n%llx 20 LazyCompile:*hot app.js:7\n%llx 0 none\n%llx", code,
+		code, code + 0x100, code + 0x200);
+	fclose(f);
+	assert_true(symbols_user(s, getpid(), code + 0x10, &p));
+	assert_string_equal(p.function, "LazyCompile:*hot app.js:7");
+	assert_int_equal(p.offset, 0x10);
+	assert_true(symbols_user(s, getpid(), code + 0x30, &p));
+	assert_string_equal(p.function, "LazyCompile:*old app.js:1");
+	assert_false(symbols_user(s, getpid(), code + 0x100, &p));
+	unlink(path);
+	munmap(map, 8192);
+	symbols_free(s);
+}
+
+static void test_demangle(void **state)
+{
+	struct symbols *s = symbols_new();
+
+	assert_string_equal(symbols_demangle(s, "_ZNSt6vectorIiSaIiEE9push_backERKi"),
+			    "std::vector<int, std::allocator<int> >::push_back(int const&)");
+	assert_string_equal(symbols_demangle(s, "_ZN4core3fmt9Formatter9write_str17h0123456789abcdefE"),
+			    "core::fmt::Formatter::write_str");
+	assert_string_equal(symbols_demangle(s, "malloc"), "malloc");
+	assert_string_equal(symbols_demangle(s, "_Z"), "_Z");
+	assert_string_equal(symbols_demangle(s, "_ZZZZ"), "_ZZZZ");
+	assert_true(symbols_demangle(s, "_Z3foov") == symbols_demangle(s, "_Z3foov"));
+	symbols_free(s);
+}
+
+struct counted { uint32_t n; bool vfs_read; };
+
+static void count(void *arg, const char *module, const char *name, uint64_t addr)
+{
+	struct counted *c = arg;
+
+	c->n++;
+	if (!strcmp(name, "vfs_read") && !strcmp(module, "vmlinux"))
+		c->vfs_read = addr != 0;
+}
+
+static void test_kernel(void **state)
+{
+	struct symbols *s = symbols_new();
+	struct counted c = { 0 };
+	struct place p;
+	uint64_t addr;
+	char buf[128];
+
+	if (symbols_kernel_err(s)) {
+		print_message("[  note  ] %s\n", symbols_kernel_err(s));
+		assert_false(symbols_kernel(s, 0xffffffff81000000, &p));
+		symbols_free(s);
+		skip();
+	}
+	assert_true(symbols_kernel_addr(s, NULL, "vfs_read", &addr));
+	assert_true(symbols_kernel_addr(s, "vmlinux", "vfs_read", &addr));
+	assert_false(symbols_kernel_addr(s, "nomodule", "vfs_read", &addr));
+	assert_false(symbols_kernel_addr(s, NULL, "no_such_function_at_all", &addr));
+	assert_true(symbols_kernel(s, addr + 9, &p));
+	place_format(&p, addr + 9, true, buf, sizeof(buf));
+	assert_string_equal(buf, "vmlinux`vfs_read+0x9");
+	assert_true(p.module_base && p.module_base <= addr);
+	assert_false(symbols_kernel(s, 0x1000, &p));
+	assert_null(p.module);
+	symbols_kernel_each(s, count, &c);
+	assert_true(c.n > 1000 && c.vfs_read);
+	symbols_free(s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_own),
+		cmocka_unit_test(test_vdso),
+		cmocka_unit_test(test_gone),
+		cmocka_unit_test(test_deleted),
+		cmocka_unit_test(test_jit),
+		cmocka_unit_test(test_demangle),
+		cmocka_unit_test(test_kernel),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
