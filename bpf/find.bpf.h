@@ -104,21 +104,17 @@ INLINE long next_word(struct find_text *f, u64 i)
 		f->error = 1;
 		return 1;
 	}
-	f->ended = mask != ~0ull;
+	f->ended = hidden(mask != ~0ull);
 	return 0;
 }
 
 /* Do eight more bytes of the needle follow at the position? *ret_whole: they were the last. */
 INLINE bool needle_goes_on(struct find_text *f, bool *ret_whole)
 {
-	u64 check = f->check, at = f->pos, a, b;
+	u64 check = f->check & (WIRE_STRING_MAX - 1), at = f->pos & (WIRE_STRING_MAX - 1), a, b;
 
-	OPAQUE(check);
-	OPAQUE(at);
-	if (check >= WIRE_STRING_MAX || at >= WIRE_STRING_MAX)
-		return false;
-	f->check = check + 8;
 	*ret_whole = (s64)(check + 8) >= f->needle_len;
+	f->check = hidden(check + 8);
 	at += check;
 	if (read_word(f->needle + check, &b) || read_word(f->src + at, &a)) {
 		f->error = 1;
@@ -146,17 +142,17 @@ CALLBACK find_step(u32 index, struct find_text *f)
 		w = f->now >> shift | f->next << 1 << (63 - shift);
 		same = !((w ^ f->head) & f->head_mask) && (s64)pos >= f->from;
 		if (same && f->needle_len > 8) {
-			f->check = 8;
+			f->check = hidden(8);
 			return 0;
 		}
 	}
 	if (same && !whole)
 		return f->error != 0;
-	f->check = 0;
-	f->pos = pos + 1;
+	f->check = hidden(0);
+	f->pos = hidden(pos + 1);
 	if (!same)
 		return f->error != 0;
-	f->found = (s64)pos;
+	f->found = (s64)hidden(pos);
 	return f->last == 0;
 }
 

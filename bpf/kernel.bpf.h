@@ -179,9 +179,27 @@ INLINE long pseudo_path(char *dst, u64 size, u64 dentry, const struct wire_offse
 	return 0;
 }
 
+/* The whole name of dentry, seen through vfsmount (0: within its file system). */
+INLINE long write_path(char *dst, u64 size, u64 dentry, u64 vfsmount, const struct wire_offsets *o)
+{
+	struct walk w = { .o = o, .dst = dst, .size = size, .dentry = dentry, .vfsmount = vfsmount };
+
+	bpf_loop(PATH_DEPTH, measure_step, &w, 0);
+	if (w.error)
+		return w.error;
+	if (!w.len)
+		return one_char(dst, '/');
+	w.dentry = dentry;
+	w.vfsmount = vfsmount;
+	w.end = hidden(w.len);
+	bpf_loop(PATH_DEPTH, write_step, &w, 0);
+	put_char(dst, size, w.len, 0);
+	dst[size - 1] = 0;
+	return 0;
+}
+
 ROUTINE long d_path(char *dst, u64 size, u64 path, const struct wire_offsets *o)
 {
-	struct walk w = { .o = o, .dst = dst, .size = size };
 	u64 dentry, vfsmount;
 
 	dst[0] = 0;
@@ -195,20 +213,21 @@ ROUTINE long d_path(char *dst, u64 size, u64 path, const struct wire_offsets *o)
 	/* Its own parent, but not the root of its mount: nothing leads to it. */
 	if (pointer(dentry, o->dentry_d_parent) == dentry && pointer(vfsmount, o->vfsmount_mnt_root) != dentry)
 		return pseudo_path(dst, size, dentry, o);
-	w.dentry = dentry;
-	w.vfsmount = vfsmount;
-	bpf_loop(PATH_DEPTH, measure_step, &w, 0);
-	if (w.error)
-		return w.error;
-	if (!w.len)
-		return one_char(dst, '/');
-	w.dentry = dentry;
-	w.vfsmount = vfsmount;
-	w.end = hidden(w.len);
-	bpf_loop(PATH_DEPTH, write_step, &w, 0);
-	put_char(dst, size, w.len, 0);
-	dst[size - 1] = 0;
-	return 0;
+	return write_path(dst, size, dentry, vfsmount, o);
+}
+
+ROUTINE long d_dentry_path(char *dst, u64 size, u64 dentry, const struct wire_offsets *o)
+{
+	dst[0] = 0;
+	return dentry ? write_path(dst, size, dentry, 0, o) : NOT_FOUND;
+}
+
+ROUTINE long d_mount_point(char *dst, u64 size, u64 vfsmount, const struct wire_offsets *o)
+{
+	u64 root = pointer(vfsmount, o->vfsmount_mnt_root);
+
+	dst[0] = 0;
+	return root && o->mount_mnt_parent != WIRE_NO_OFFSET ? write_path(dst, size, root, vfsmount, o) : NOT_FOUND;
 }
 
 /* --- processes --- */

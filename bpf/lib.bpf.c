@@ -13,4 +13,5 @@
 #include "path_text.bpf.h"
 #include "number.bpf.h"
 #include "kernel.bpf.h"
+#include "stack.bpf.h"
 #include "late.bpf.h"

@@ -52,6 +52,22 @@ struct wire_late {
 	char text[256];
 };
 
+/* Value of MAP_STACKS (BPF_MAP_TYPE_HASH, key: uint64_t id, a hash of the frames). */
+enum { WIRE_STACK_FRAMES = 127 };
+struct wire_stack {
+	uint32_t n;                  /* frames in pc[]; what follows is not meant */
+	uint32_t pad;
+	uint64_t pc[WIRE_STACK_FRAMES];
+};
+
+/* Where thread storage (MAP_TLS) starts before the variables. */
+struct wire_tls {
+	uint64_t since;              /* vtimestamp: on CPU since, 0 not known or off CPU */
+	uint64_t on_cpu;             /* ... and nanoseconds summed up before */
+	int64_t user_stack;          /* stack ids when it last left a CPU, 0 never; for probes that fire in its stead */
+	int64_t kernel_stack;
+};
+
 /* The state page: one, mapped by the consumer, read by every program before anything else. */
 struct wire_state {
 	uint32_t active;             /* WIRE_OFF: programs return at once */
@@ -85,6 +101,8 @@ enum wire_counter {
 enum { WIRE_PROBE_FIRED, WIRE_PROBE_DROPPED, WIRE_PROBE_SLOTS };
 
 #ifndef DESCRY_BPF
+_Static_assert(sizeof(struct wire_stack) == 1024, "stack");
+_Static_assert(sizeof(struct wire_tls) == 32, "thread storage");
 _Static_assert(sizeof(struct wire_record) == 32, "record header");
 _Static_assert(offsetof(struct wire_fault, value) == 40, "fault record");
 _Static_assert(offsetof(struct wire_late, text) == 40, "late record");

@@ -79,6 +79,11 @@ struct wire_firing {
 	X(d_psargs, 4, "dst, size, task_struct address, offsets -> 0, -EFAULT") \
 	X(d_getfile, 2, "fd, offsets -> struct file address of the current process, 0 none") \
 	X(d_progenyof, 2, "pid, offsets -> 1 when the current process is pid or descends from it, else 0") \
+	/* stacks of keys; s: struct wire_stack the verifier knows */ \
+	X(d_stack_id, 4, "stack map, counters map, s, bytes of frames or -errno -> id, -errno") \
+	X(d_stack_copy, 4, "stack map, id, dst, size (a constant) -> bytes, -errno") \
+	X(d_dentry_path, 4, "dst, size, dentry address, offsets -> 0, 1, -EFAULT; within its file system") \
+	X(d_mount_point, 4, "dst, size, vfsmount address, offsets -> 0, 1, -EFAULT") \
 	/* whole programs: the generated program loads the arguments, calls, exits */ \
 	X(d_sched_switch, 3, "task storage map, prev, next (trusted pointers of tp_btf/sched_switch) -> 0") \
 	/* strings read at the system call's return (wire/late.h) */ \

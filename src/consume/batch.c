@@ -63,7 +63,7 @@ static int compare(const void *a, const void *b)
 void batch_sort(struct batch *b)
 {
 	for (int i = 0; i < 2; i++) {
-		if (b->sorted[i])
+		if (b->sorted[i] || b->ring[i].n - b->at[i] < 2)
 			continue;
 		qsort(b->ring[i].v + b->at[i], b->ring[i].n - b->at[i], sizeof(struct item), compare);
 		b->sorted[i] = true;
@@ -148,7 +148,9 @@ void batch_compact(struct batch *b, uint64_t now)
 		compact_late(b, now);
 	for (int i = 0; i < 2; i++) {
 		b->ring[i].n -= b->at[i];
-		memmove(b->ring[i].v, b->ring[i].v + b->at[i], b->ring[i].n * sizeof(struct item));
+		if (b->ring[i].n && b->at[i])
+			memmove(b->ring[i].v, b->ring[i].v + b->at[i],
+				b->ring[i].n * sizeof(struct item));
 		b->at[i] = 0;
 		left += b->ring[i].n;
 	}

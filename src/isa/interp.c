@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 
-/* What r1-r5 hold after a call. The verifier forbids reading them; a program that does shows it by this value. */
+/* What registers without a value hold: never read by a program, seen only in a debugger. */
 static const uint64_t POISON = 0xbadbadbadbadbad0;
 
 void interp_mem_fini(struct interp_mem *m)
@@ -341,11 +341,59 @@ static bool load_imm64(struct interp *in, const struct bpf_insn *ins, uint64_t *
 	return !in->err;
 }
 
-static bool function(struct interp *in, uint32_t start, const uint64_t args[5], uint64_t *ret_r0);
+/* Registers as bits. */
+enum { ARGS = 0x3e, R0 = 1, R10 = 1 << 10 };
 
-static bool call(struct interp *in, const struct bpf_insn *ins, uint64_t *r)
+static bool function(struct interp *in, uint32_t start, const uint64_t args[5], uint32_t set,
+		     uint64_t *ret_r0, uint32_t *ret_set);
+
+/* The registers an instruction reads; of a helper's arguments only the caller knows. */
+static uint32_t reads(const struct bpf_insn *ins)
 {
-	uint32_t pc = in->pc;
+	uint32_t d = 1u << ins->dst_reg, s = 1u << ins->src_reg;
+	uint32_t x = BPF_SRC(ins->code) == BPF_X ? s : 0;
+
+	switch (BPF_CLASS(ins->code)) {
+	case BPF_ALU:
+	case BPF_ALU64:
+		if (BPF_OP(ins->code) == BPF_MOV)
+			return x;
+		return BPF_OP(ins->code) == BPF_END ? d : d | x;
+	case BPF_LDX: return s;
+	case BPF_ST: return d;
+	case BPF_STX:
+		if (BPF_MODE(ins->code) == BPF_ATOMIC && ins->imm == BPF_CMPXCHG)
+			return d | s | R0;
+		return d | s;
+	case BPF_LD: return 0;
+	}
+	switch (BPF_OP(ins->code)) {
+	case BPF_JA:
+	case BPF_CALL:
+	case BPF_EXIT: return 0;
+	}
+	return d | x;
+}
+
+/* The registers it writes; a call's effects are call()'s. */
+static uint32_t writes(const struct bpf_insn *ins)
+{
+	switch (BPF_CLASS(ins->code)) {
+	case BPF_ALU:
+	case BPF_ALU64:
+	case BPF_LD:
+	case BPF_LDX: return 1u << ins->dst_reg;
+	case BPF_STX:
+		if (BPF_MODE(ins->code) != BPF_ATOMIC || !(ins->imm & BPF_FETCH))
+			return 0;
+		return ins->imm == BPF_CMPXCHG ? R0 : 1u << ins->src_reg;
+	}
+	return 0;
+}
+
+static bool call(struct interp *in, const struct bpf_insn *ins, uint64_t *r, uint32_t *set)
+{
+	uint32_t pc = in->pc, result = R0;
 	uint64_t r0;
 
 	switch (ins->src_reg) {
@@ -357,20 +405,24 @@ static bool call(struct interp *in, const struct bpf_insn *ins, uint64_t *r)
 			return false;
 		break;
 	case BPF_PSEUDO_CALL:
-		if (!function(in, (uint32_t)((int64_t)pc + 1 + ins->imm), r + 1, &r0))
+		if (!function(in, (uint32_t)((int64_t)pc + 1 + ins->imm), r + 1, *set & ARGS, &r0,
+			      &result))
 			return false;
 		break;
 	default: interp_fail(in, "kernel functions cannot be called"); return false;
 	}
 	in->pc = pc;
 	r[0] = r0;
+	*set = (*set & ~(uint32_t)(ARGS | R0)) | result;
 	for (int i = 1; i <= 5; i++)
 		r[i] = POISON;
 	return true;
 }
 
-/* One function, from its first instruction to its exit. in->pc is the running instruction throughout, for messages. */
-static bool function(struct interp *in, uint32_t start, const uint64_t args[5], uint64_t *ret_r0)
+/* One function, from its first instruction to its exit. in->pc is the running instruction throughout, for
+ * messages. set: which registers have a value, of arguments at first; *ret_set has R0 when r0 has one at the end. */
+static bool function(struct interp *in, uint32_t start, const uint64_t args[5], uint32_t set,
+		     uint64_t *ret_r0, uint32_t *ret_set)
 {
 	uint64_t r[16]; /* 11 are there; register fields have 4 bits */
 	const struct bpf_insn *ins;
@@ -384,6 +436,7 @@ static bool function(struct interp *in, uint32_t start, const uint64_t args[5], 
 	for (int i = 0; i < 16; i++)
 		r[i] = POISON;
 	memcpy(r + 1, args, 5 * sizeof(*r));
+	set |= R10;
 	r[10] = (uintptr_t)in->stack + (INTERP_FRAMES - in->depth + 1) * EBPF_STACK_SIZE;
 	memset((void *)(uintptr_t)(r[10] - EBPF_STACK_SIZE), 0, EBPF_STACK_SIZE);
 
@@ -400,6 +453,11 @@ static bool function(struct interp *in, uint32_t start, const uint64_t args[5], 
 		in->budget--;
 		in->executed++;
 		ins = &in->insns[in->pc];
+		if (reads(ins) & ~set) {
+			interp_fail(in, "r%d has no value", __builtin_ctz(reads(ins) & ~set));
+			break;
+		}
+		set |= writes(ins);
 		switch (BPF_CLASS(ins->code)) {
 		case BPF_ALU:
 		case BPF_ALU64: ok = alu(in, ins, r); break;
@@ -417,10 +475,11 @@ static bool function(struct interp *in, uint32_t start, const uint64_t args[5], 
 			if (ins->code == (BPF_JMP | BPF_EXIT)) {
 				in->depth--;
 				*ret_r0 = r[0];
+				*ret_set = set & R0;
 				return true;
 			}
 			if (ins->code == (BPF_JMP | BPF_CALL)) {
-				ok = call(in, ins, r);
+				ok = call(in, ins, r, &set);
 				break;
 			}
 			if (compare(ins, r, &known))
@@ -438,14 +497,18 @@ static bool function(struct interp *in, uint32_t start, const uint64_t args[5], 
 bool interp_call(struct interp *in, uint64_t func, const uint64_t args[5], uint64_t *ret_r0)
 {
 	uint64_t off = func - (uintptr_t)in->insns;
-	uint32_t pc = in->pc;
+	uint32_t pc = in->pc, set;
 	bool ok;
 
 	if (off % sizeof(*in->insns) || off / sizeof(*in->insns) >= in->ninsns) {
 		interp_fail(in, "0x%llx is not a function", (unsigned long long)func);
 		return false;
 	}
-	ok = function(in, (uint32_t)(off / sizeof(*in->insns)), args, ret_r0);
+	ok = function(in, (uint32_t)(off / sizeof(*in->insns)), args, ARGS, ret_r0, &set);
+	if (ok && !set) {
+		interp_fail(in, "the callback returns without a value in r0");
+		ok = false;
+	}
 	if (ok)
 		in->pc = pc;
 	return ok;
@@ -454,11 +517,15 @@ bool interp_call(struct interp *in, uint64_t func, const uint64_t args[5], uint6
 struct err *interp_run(struct interp *in, uint32_t start, uint64_t ctx, uint64_t *ret_r0)
 {
 	uint64_t args[5] = { ctx, POISON, POISON, POISON, POISON }, r0 = 0;
+	uint32_t set = 0;
 	struct err *e;
 
-	if (function(in, start, args, &r0)) {
-		*ret_r0 = r0;
-		return NULL;
+	if (function(in, start, args, 1 << 1, &r0, &set)) {
+		if (set) {
+			*ret_r0 = r0;
+			return NULL;
+		}
+		interp_fail(in, "r0 has no value");
 	}
 	e = in->err;
 	in->err = NULL;

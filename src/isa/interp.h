@@ -2,8 +2,9 @@
  *
  * In: instructions that ebpf_check() found sound, permitted memory, helpers. Out: r0, or an error that names the
  * instruction.
- * Always true: a run ends (instruction budget), and no instruction touches a byte outside the permitted regions and its
- * own stack, whatever the program. It knows nothing of maps: the caller resolves LD_IMM64 and runs helpers.
+ * Always true: a run ends (instruction budget); no instruction touches a byte outside the permitted regions and its own
+ * stack, whatever the program; a register is read only when it has a value (r1-r5 have none after a call), as the
+ * kernel's verifier demands. It knows nothing of maps: the caller resolves LD_IMM64 and runs helpers.
  */
 #ifndef DESCRY_ISA_INTERP_H
 #define DESCRY_ISA_INTERP_H

@@ -15,9 +15,9 @@
 #include "probe/process.h"
 
 enum {
-	MAX_FOUND = 250000,         /* probes one description may add, as DTrace's fasttrap-max-probes */
-	MAX_FUNCTION = 1 << 20,     /* bytes of a function decoded for offsets */
-	MAX_NAMED = 4,              /* functions a note names before "and N more" */
+	MAX_FOUND = 250000, /* probes one description may add, as DTrace's fasttrap-max-probes */
+	MAX_FUNCTION = 1 << 20, /* bytes of a function decoded for offsets */
+	MAX_NAMED = 4,          /* functions a note names before "and N more" */
 };
 
 /* One description being matched in one process. */
@@ -31,11 +31,12 @@ struct match {
 	char prov[32];
 	uint32_t nfound;
 	bool func_exact, wants_entry, wants_return, wants_offsets, offset_exact;
-	uint64_t offset;            /* of offset_exact */
+	uint64_t offset; /* of offset_exact */
 
 	/* of the object at hand: functions left out, for the note */
 	uint32_t nskipped;
-	VEC(char) skipped;
+	VEC(char)
+	skipped;
 };
 
 static bool all_digits(const char *s)
@@ -52,8 +53,8 @@ static void skip(struct match *m, const char *func, const char *name, const char
 {
 	m->nskipped++;
 	if (m->nskipped <= MAX_NAMED) {
-		cleanup_free char *text = xasprintf("%s%s:%s (%s)", m->nskipped > 1 ? ", " : "", func, name,
-						    reason);
+		cleanup_free char *text =
+			xasprintf("%s%s:%s (%s)", m->nskipped > 1 ? ", " : "", func, name, reason);
 		size_t n = strlen(text);
 
 		vec_reserve(&m->skipped, n + 1);
@@ -65,19 +66,20 @@ static void skip(struct match *m, const char *func, const char *name, const char
 static void note_skipped(struct match *m, const struct process_object *po)
 {
 	if (m->nskipped)
-		process_note(m->ps, xasprintf("%s:%s: %u probe%s left out: %s%s", m->prov, po->name, m->nskipped,
-					      m->nskipped > 1 ? "s" : "", m->skipped.v,
+		process_note(m->ps, xasprintf("%s:%s: %u probe%s left out: %s%s", m->prov, po->name,
+					      m->nskipped, m->nskipped > 1 ? "s" : "", m->skipped.v,
 					      m->nskipped > MAX_NAMED ? ", ..." : ""));
 	m->nskipped = 0;
 	m->skipped.n = 0;
 }
 
-static struct probe *add(struct match *m, const struct process_object *po, const char *func, const char *name,
-			 enum attach_kind kind, uint64_t addr, uint64_t offset, const char *unavailable,
-			 const char *note)
+static struct probe *add(struct match *m, const struct process_object *po, const char *func,
+			 const char *name, enum attach_kind kind, uint64_t addr, uint64_t offset,
+			 const char *unavailable, const char *note)
 {
 	bool is_new;
-	struct probe *p = process_add_probe(m->ps, m->pv, m->pid, po, m->prov, func, name, kind, offset, &is_new);
+	struct probe *p = process_add_probe(m->ps, m->pv, m->pid, po, m->prov, func, name, kind,
+					    offset, &is_new);
 
 	if (is_new) {
 		p->addr = addr;
@@ -91,8 +93,9 @@ static struct probe *add(struct match *m, const struct process_object *po, const
 
 /* A probe that cannot be: listed with the reason when the function was named, left out with a note when a pattern
  * happened to match it. */
-static void refuse(struct match *m, const struct process_object *po, const char *func, const char *name,
-		   enum attach_kind kind, uint64_t addr, uint64_t offset, const char *reason)
+static void refuse(struct match *m, const struct process_object *po, const char *func,
+		   const char *name, enum attach_kind kind, uint64_t addr, uint64_t offset,
+		   const char *reason)
 {
 	if (m->func_exact)
 		add(m, po, func, name, kind, addr, offset, reason, NULL);
@@ -113,20 +116,23 @@ static bool is_cold_part(const struct object_symbol *f)
 static const char *return_hazard(const struct process_object *po, const struct object_symbol *f)
 {
 	static const char *const keeps[] = {
-		"setjmp", "_setjmp", "sigsetjmp", "__sigsetjmp", "getcontext", "__getcontext", "swapcontext",
-		"__swapcontext", "vfork", "__vfork", "__libc_vfork", "__clone", "__clone3", "__morestack",
-		"jump_fcontext", "coroutine_transfer",
+		"setjmp",     "_setjmp",      "sigsetjmp",     "__sigsetjmp",
+		"getcontext", "__getcontext", "swapcontext",   "__swapcontext",
+		"vfork",      "__vfork",      "__libc_vfork",  "__clone",
+		"__clone3",   "__morestack",  "jump_fcontext", "coroutine_transfer",
 	};
 	static const char *const unwinds[] = {
-		"_Unwind_RaiseException", "_Unwind_Resume", "_Unwind_Resume_or_Rethrow", "_Unwind_ForcedUnwind",
-		"__cxa_throw", "__cxa_rethrow", "pthread_exit", "__pthread_unwind", "__pthread_unwind_next",
+		"_Unwind_RaiseException", "_Unwind_Resume",   "_Unwind_Resume_or_Rethrow",
+		"_Unwind_ForcedUnwind",   "__cxa_throw",      "__cxa_rethrow",
+		"pthread_exit",           "__pthread_unwind", "__pthread_unwind_next",
 	};
 	static const char *const no_return_address[] = {
-		"_start", "_dl_start_user", "__restore_rt", "__start_context", "_dl_runtime_resolve",
-		"_dl_runtime_profile",
+		"_start",          "_dl_start_user",      "__restore_rt",
+		"__start_context", "_dl_runtime_resolve", "_dl_runtime_profile",
 	};
 	const char *soname = object_soname(po->object);
-	bool libc = soname ? !strncmp(soname, "libc.", 5) : po->is_main && !object_interp(po->object);
+	bool libc = soname ? !strncmp(soname, "libc.", 5)
+			   : po->is_main && !object_interp(po->object);
 
 	if (is_cold_part(f))
 		return "it is the cold part of a function, reached by a jump: there is no return address to probe";
@@ -134,14 +140,16 @@ static const char *return_hazard(const struct process_object *po, const struct o
 		if (!strcmp(f->name, unwinds[i]))
 			return "it unwinds its callers, from whom a return probe would hide";
 	for (uint32_t i = 0; i < ARRAY_SIZE(keeps); i++)
-		if (!strcmp(f->name, keeps[i]) || (libc && (!strcmp(f->name, "clone") || !strcmp(f->name, "clone3"))))
+		if (!strcmp(f->name, keeps[i]) ||
+		    (libc && (!strcmp(f->name, "clone") || !strcmp(f->name, "clone3"))))
 			return "it returns more than once or on another stack: a return probe would crash the process";
 	for (uint32_t i = 0; i < ARRAY_SIZE(no_return_address); i++) {
 		const char *name = no_return_address[i];
 		size_t n = strlen(name);
 
 		/* _dl_runtime_resolve_xsavec, ..._fxsave too */
-		if (!strncmp(f->name, name, n) && (!f->name[n] || (!strncmp(name, "_dl_runtime", 11) && f->name[n] == '_')))
+		if (!strncmp(f->name, name, n) &&
+		    (!f->name[n] || (!strncmp(name, "_dl_runtime", 11) && f->name[n] == '_')))
 			return "it is not called: there is no return address to probe";
 	}
 	if (object_is_go(po->object))
@@ -151,7 +159,8 @@ static const char *return_hazard(const struct process_object *po, const struct o
 
 /* Does a branch within the function lead to addr, or may one (a jump through a register or a table)? Then a probe there
  * would fire for each turn of a loop. */
-static bool may_branch_to(const struct process_object *po, const struct object_symbol *f, uint64_t addr)
+static bool may_branch_to(const struct process_object *po, const struct object_symbol *f,
+			  uint64_t addr)
 {
 	uint32_t size = f->size < MAX_FUNCTION ? (uint32_t)f->size : MAX_FUNCTION, n, len;
 	cleanup_free uint8_t *code = xmalloc(size);
@@ -167,15 +176,17 @@ static bool may_branch_to(const struct process_object *po, const struct object_s
 
 		uprobe_classify(c, n - at, &len, &reason);
 		if (!len)
-			return true;         /* data in between: nothing is certain */
+			return true; /* data in between: nothing is certain */
 		next = f->addr + at + len;
-		while (op < c + len - 1 && (*op == 0xf2 || *op == 0x3e || *op == 0x66 || *op == 0x2e))
+		while (op < c + len - 1 &&
+		       (*op == 0xf2 || *op == 0x3e || *op == 0x66 || *op == 0x2e))
 			op++;
 		if (op < c + len - 2 && (*op & 0xf0) == 0x40)
 			op++;
 		if ((op[0] & 0xf0) == 0x70 || op[0] == 0xeb || (op[0] & 0xfc) == 0xe0) {
 			disp = (int8_t)c[len - 1];
-		} else if (len > 4 && (op[0] == 0xe9 || (op[0] == 0x0f && (op[1] & 0xf0) == 0x80))) {
+		} else if (len > 4 &&
+			   (op[0] == 0xe9 || (op[0] == 0x0f && (op[1] & 0xf0) == 0x80))) {
 			memcpy(&disp, c + len - 4, 4);
 		} else if (op[0] == 0xff && (op[1] & 0x38) == 0x20) {
 			/* jmp *x(%rip) leaves through the GOT; others may stay inside */
@@ -194,8 +205,8 @@ static bool may_branch_to(const struct process_object *po, const struct object_s
 /* Where to put an entry probe. An endbr64 is single-stepped by the kernel; behind it the stack pointer and all argument
  * registers are the same, so that is as good a place when the next instruction is cheaper, unless something else
  * comes by there: a branch, or another symbol. */
-static uint32_t entry_skip(const struct process_object *po, const struct object_symbol *f, const uint8_t *code, uint32_t n,
-			   enum uprobe_class *ret_class)
+static uint32_t entry_skip(const struct process_object *po, const struct object_symbol *f,
+			   const uint8_t *code, uint32_t n, enum uprobe_class *ret_class)
 {
 	static const uint8_t endbr64[4] = { 0xf3, 0x0f, 0x1e, 0xfa };
 	const struct object_symbol *other;
@@ -215,22 +226,28 @@ static uint32_t entry_skip(const struct process_object *po, const struct object_
 	return 4;
 }
 
-static const char *entry_note(struct match *m, const struct object_symbol *f, enum uprobe_class class, bool moved,
-			      enum attach_kind kind)
+static const char *entry_note(struct match *m, const struct object_symbol *f,
+			      enum uprobe_class class, bool moved, enum attach_kind kind)
 {
 	const char *price = process_price(class, kind);
 
 	if (f->is_ifunc)
-		return arena_printf(&m->ps->arena, "%s; an indirect function: this is its resolver, which runs once", price);
+		return arena_printf(
+			&m->ps->arena,
+			"%s; an indirect function: this is its resolver, which runs once", price);
 	if (moved)
 		return arena_printf(&m->ps->arena, "%s; placed behind endbr64", price);
 	if (kind == ATTACH_URETPROBE && !strncmp(f->name, "_Z", 2))
-		return arena_printf(&m->ps->arena, "%s; an exception must not pass through it: the kernel's return probe "
-				    "hides the caller from the unwinder", price);
+		return arena_printf(
+			&m->ps->arena,
+			"%s; an exception must not pass through it: the kernel's return probe "
+			"hides the caller from the unwinder",
+			price);
 	return price;
 }
 
-static void match_entry_return(struct match *m, const struct process_object *po, const struct object_symbol *f)
+static void match_entry_return(struct match *m, const struct process_object *po,
+			       const struct object_symbol *f)
 {
 	enum uprobe_class class, entry_class;
 	const char *reason = NULL, *hazard;
@@ -270,7 +287,8 @@ static void match_entry_return(struct match *m, const struct process_object *po,
 }
 
 /* Every instruction of the function whose hex offset matches. */
-static void match_offsets(struct match *m, const struct process_object *po, const struct object_symbol *f)
+static void match_offsets(struct match *m, const struct process_object *po,
+			  const struct object_symbol *f)
 {
 	uint32_t size = f->size < MAX_FUNCTION ? (uint32_t)f->size : MAX_FUNCTION, n, len = 0;
 	cleanup_free uint8_t *code = xmalloc(size + 1);
@@ -287,7 +305,8 @@ static void match_offsets(struct match *m, const struct process_object *po, cons
 		snprintf(name, sizeof(name), "%x", at);
 		if (m->offset_exact ? at == m->offset : glob_match(m->pd->name, name)) {
 			if (class == UPROBE_REFUSED)
-				refuse(m, po, f->name, name, ATTACH_UPROBE, f->addr, base + at, reason);
+				refuse(m, po, f->name, name, ATTACH_UPROBE, f->addr, base + at,
+				       reason);
 			else
 				add(m, po, f->name, name, ATTACH_UPROBE, f->addr, base + at, NULL,
 				    process_price(class, ATTACH_UPROBE));
@@ -305,8 +324,9 @@ static void match_offsets(struct match *m, const struct process_object *po, cons
 			add(m, po, f->name, name, ATTACH_UPROBE, f->addr, base + m->offset,
 			    "no instruction begins at this offset", NULL);
 		else
-			process_note(m->ps, xasprintf("%s:%s:%s:%s: the function ends at %llx", m->prov, po->name, f->name,
-						      name, (unsigned long long)f->size));
+			process_note(m->ps, xasprintf("%s:%s:%s:%s: the function ends at %llx",
+						      m->prov, po->name, f->name, name,
+						      (unsigned long long)f->size));
 	}
 }
 
@@ -319,7 +339,8 @@ static void match_object(struct match *m, const struct process_object *po)
 	for (uint32_t i = 0; i < n && m->nfound <= MAX_FOUND; i++) {
 		const struct object_symbol *f = &s[i];
 
-		if (!f->is_func || (m->func_exact ? strcmp(m->pd->func, f->name) : !glob_match(m->pd->func, f->name)))
+		if (!f->is_func || (m->func_exact ? strcmp(m->pd->func, f->name)
+						  : !glob_match(m->pd->func, f->name)))
 			continue;
 		/* Of the aliases at one address the first is the best name; when it is named, any will do. */
 		if (f->addr == last)
@@ -344,19 +365,21 @@ static bool is_instruction(const struct process_object *po, uint64_t addr)
 	uint32_t len;
 
 	if (!f || !f->is_func)
-		return true;         /* nothing says otherwise */
+		return true; /* nothing says otherwise */
 	for (at = f->addr; at < addr; at += len) {
 		uint8_t code[16];
 		const char *reason;
 
-		uprobe_classify(code, object_read(po->object, at, code, sizeof(code)), &len, &reason);
+		uprobe_classify(code, object_read(po->object, at, code, sizeof(code)), &len,
+				&reason);
 		if (!len)
 			return true;
 	}
 	return at == addr;
 }
 
-static void add_address(struct match *m, const struct process_object *po, uint64_t addr, uint64_t shown)
+static void add_address(struct match *m, const struct process_object *po, uint64_t addr,
+			uint64_t shown)
 {
 	const char *reason = NULL;
 	enum uprobe_class class;
@@ -365,14 +388,15 @@ static void add_address(struct match *m, const struct process_object *po, uint64
 	uint64_t offset;
 	uint32_t n, len;
 
-	if (!object_addr_to_offset(po->object, addr, &offset))
+	if (!object_is_text(po->object, addr) || !object_addr_to_offset(po->object, addr, &offset))
 		return;
 	n = object_read(po->object, addr, code, sizeof(code));
 	class = uprobe_classify(code, n, &len, &reason);
 	if (class != UPROBE_REFUSED && !is_instruction(po, addr))
 		reason = "no instruction begins at this address";
 	snprintf(name, sizeof(name), "%llx", (unsigned long long)shown);
-	add(m, po, "-", name, ATTACH_UPROBE, addr, offset, reason, reason ? NULL : process_price(class, ATTACH_UPROBE));
+	add(m, po, "-", name, ATTACH_UPROBE, addr, offset, reason,
+	    reason ? NULL : process_price(class, ATTACH_UPROBE));
 }
 
 /* The address is one of the process when text is mapped there, else one of the file (of the main program when no object
@@ -395,15 +419,18 @@ static struct err *match_address(struct match *m, const struct process_objects *
 		if (!maps[i].exec || m->offset < maps[i].start || m->offset >= maps[i].end)
 			continue;
 		o = symbols_object(m->ps->symbols, m->pid, &maps[i]);
-		if (!o || !object_offset_to_addr(o, m->offset - maps[i].start + maps[i].offset, &addr))
+		if (!o ||
+		    !object_offset_to_addr(o, m->offset - maps[i].start + maps[i].offset, &addr))
 			continue;
 		for (uint32_t k = 0; k < objects->n; k++)
-			if (objects->v[k].object == o && process_object_matches(&objects->v[k], m->pd->mod))
+			if (objects->v[k].object == o &&
+			    process_object_matches(&objects->v[k], m->pd->mod))
 				add_address(m, &objects->v[k], addr, m->offset);
 	}
 	mappings_free(maps, n);
 	for (uint32_t k = 0; k < objects->n && m->nfound == before; k++)
-		if (m->pd->mod[0] ? process_object_matches(&objects->v[k], m->pd->mod) : objects->v[k].is_main)
+		if (m->pd->mod[0] ? process_object_matches(&objects->v[k], m->pd->mod)
+				  : objects->v[k].is_main)
 			add_address(m, &objects->v[k], m->offset, m->offset);
 	return NULL;
 }
@@ -450,19 +477,21 @@ static struct err *match_process(struct match *m)
 		if (!process_object_matches(&objects->v[i], m->pd->mod))
 			continue;
 		if (!object_is_x86_64(objects->v[i].object)) {
-			process_note(m->ps, xasprintf("%s:%s: left out: not x86-64 code", m->prov, objects->v[i].name));
+			process_note(m->ps, xasprintf("%s:%s: left out: not x86-64 code", m->prov,
+						      objects->v[i].name));
 			continue;
 		}
 		match_object(m, &objects->v[i]);
 		if (m->nfound > MAX_FOUND)
-			return err_new(E2BIG, "%s:%s:%s:%s matches more than %d probes", m->prov, m->pd->mod, m->pd->func,
-				       m->pd->name, MAX_FOUND);
+			return err_new(E2BIG, "%s:%s:%s:%s matches more than %d probes", m->prov,
+				       m->pd->mod, m->pd->func, m->pd->name, MAX_FOUND);
 	}
 	return NULL;
 }
 
-static struct err *pid_match(const struct provider *pv, struct probe_set *ps, const struct probe_desc *pd,
-			     void (*found)(void *arg, struct probe *p), void *arg)
+static struct err *pid_match(const struct provider *pv, struct probe_set *ps,
+			     const struct probe_desc *pd, void (*found)(void *arg, struct probe *p),
+			     void *arg)
 {
 	struct match m = { .pv = pv, .ps = ps, .pd = pd, .found = found, .arg = arg };
 	struct err *e = NULL;
@@ -503,10 +532,15 @@ static struct err *pid_args(struct probe_set *ps, const struct probe *p, struct 
 		ret->arg[i].source = ARG_REG;
 		ret->arg[i].value = regs[i];
 	}
-	for (uint32_t i = ARRAY_SIZE(regs); !strcmp(p->name, "entry") && i < ARRAY_SIZE(ret->arg); i++) {
+	for (uint32_t i = ARRAY_SIZE(regs); !strcmp(p->name, "entry") && i < ARRAY_SIZE(ret->arg);
+	     i++) {
 		ret->arg[i].source = ARG_USDT;
 		ret->arg[i].usdt = (struct usdt_operand){
-			.size = 8, .mode = USDT_MEM, .disp = 8 * ((int64_t)i - 5), .base = REG_RSP, .index = -1,
+			.size = 8,
+			.mode = USDT_MEM,
+			.disp = 8 * ((int64_t)i - 5),
+			.base = REG_RSP,
+			.index = -1,
 			.scale = 1,
 		};
 	}

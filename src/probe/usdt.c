@@ -44,7 +44,8 @@ static bool usdt_claims(const struct provider *pv, const char *pattern)
 	if (glob_is_pattern(pattern))
 		return true;
 	/* pid123 is the pid provider's */
-	return digits && digits < strlen(pattern) && !(digits == strlen(pattern) - 3 && !strncmp(pattern, "pid", 3));
+	return digits && digits < strlen(pattern) &&
+	       !(digits == strlen(pattern) - 3 && !strncmp(pattern, "pid", 3));
 }
 
 /* "function__entry" -> "function-entry", as DTrace names probes. */
@@ -52,7 +53,7 @@ static const char *dtrace_name(struct probe_set *ps, const char *name)
 {
 	char *out = arena_strdup(&ps->arena, name), *to = out;
 
-	for (const char *p = out; *p; ) {
+	for (const char *p = out; *p;) {
 		if (p[0] == '_' && p[1] == '_') {
 			*to++ = '-';
 			p += 2;
@@ -65,8 +66,8 @@ static const char *dtrace_name(struct probe_set *ps, const char *name)
 }
 
 /* Remarks on arguments that will read as 0. */
-static const char *arguments_note(struct probe_set *ps, const struct process_object *po, const struct object_usdt *u,
-				  const char *note)
+static const char *arguments_note(struct probe_set *ps, const struct process_object *po,
+				  const struct object_usdt *u, const char *note)
 {
 	const char *text = u->args, *start;
 	uint32_t i = 0;
@@ -77,18 +78,20 @@ static const char *arguments_note(struct probe_set *ps, const struct process_obj
 		const char *reason;
 
 		if (!usdt_parse_operand(start, n, po->object, u->addr, &op, &reason))
-			note = arena_printf(&ps->arena, "%s; arg%u (%.*s) is not available: %s", note, i, (int)n, start,
-					    reason);
+			note = arena_printf(&ps->arena, "%s; arg%u (%.*s) is not available: %s",
+					    note, i, (int)n, start, reason);
 	}
-	return i > 10 ? arena_printf(&ps->arena, "%s; it has %u arguments, of which 10 are seen", note, i) : note;
+	return i > 10 ? arena_printf(&ps->arena, "%s; it has %u arguments, of which 10 are seen",
+				     note, i)
+		      : note;
 }
 
-static void add_usdt(struct match *m, pid_t pid, const struct process_object *po, const char *prov, const char *name,
-		     const struct object_usdt *u)
+static void add_usdt(struct match *m, pid_t pid, const struct process_object *po, const char *prov,
+		     const char *name, const struct object_usdt *u)
 {
 	bool is_new;
-	struct probe *p = process_add_probe(m->ps, m->pv, pid, po, prov, u->func, name, ATTACH_UPROBE, u->offset,
-					    &is_new);
+	struct probe *p = process_add_probe(m->ps, m->pv, pid, po, prov, u->func, name,
+					    ATTACH_UPROBE, u->offset, &is_new);
 
 	if (is_new) {
 		struct usdt_place *place = arena_new(&m->ps->arena, struct usdt_place);
@@ -97,11 +100,14 @@ static void add_usdt(struct match *m, pid_t pid, const struct process_object *po
 		uint8_t code[16];
 		uint32_t len;
 
-		*place = (struct usdt_place){ .object = po->object, .addr = u->addr, .args = u->args };
+		*place = (struct usdt_place){ .object = po->object,
+					      .addr = u->addr,
+					      .args = u->args };
 		p->priv = place;
 		p->addr = u->addr;
 		p->semaphore = u->semaphore;
-		class = uprobe_classify(code, object_read(po->object, u->addr, code, sizeof(code)), &len, &reason);
+		class = uprobe_classify(code, object_read(po->object, u->addr, code, sizeof(code)),
+					&len, &reason);
 		if (class == UPROBE_REFUSED)
 			p->unavailable = reason;
 		else if (!object_is_x86_64(po->object))
@@ -180,7 +186,8 @@ static struct err *match_named(struct match *m)
 	return first;
 }
 
-static struct err *usdt_match(const struct provider *pv, struct probe_set *ps, const struct probe_desc *pd,
+static struct err *usdt_match(const struct provider *pv, struct probe_set *ps,
+			      const struct probe_desc *pd,
 			      void (*found)(void *arg, struct probe *p), void *arg)
 {
 	struct match m = { .pv = pv, .ps = ps, .pd = pd, .found = found, .arg = arg };
@@ -213,7 +220,8 @@ static struct err *usdt_args(struct probe_set *ps, const struct probe *p, struct
 	const char *text = place->args, *start;
 	size_t n;
 
-	for (uint32_t i = 0; i < ARRAY_SIZE(ret->arg) && usdt_next_operand(&text, &start, &n); i++) {
+	for (uint32_t i = 0; i < ARRAY_SIZE(ret->arg) && usdt_next_operand(&text, &start, &n);
+	     i++) {
 		struct probe_arg *a = &ret->arg[i];
 		const char *reason;
 

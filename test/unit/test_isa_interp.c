@@ -304,7 +304,13 @@ static void test_errors(void **state)
 	ERROR("instruction 5 (", ALU64_IMM(MOV, 1, 5), LD64(2, EBPF_PSEUDO_FUNC, 3),
 	      CALL(HELPER_LOOP), EXIT(), LDX(DW, 0, 1, 0));
 	/* r1-r5 are not kept over calls */
-	ERROR("0xbadbadbadbadbad0", ALU64_IMM(MOV, 2, 0), CALL(HELPER_SUM), STX(DW, 1, 0, 0));
+	ERROR("instruction 2 (*(u64 *)(r1 +0) = r0): r1 has no value", ALU64_IMM(MOV, 2, 0),
+	      CALL(HELPER_SUM), STX(DW, 1, 0, 0));
+	ERROR("r0 has no value", ALU64_IMM(MOV, 2, 0));
+	ERROR("r0 has no value", ALU64_REG(MOV, 2, 0));
+	ERROR("r6 has no value", JMP_IMM(JEQ, 6, 0, 0));
+	ERROR("r0 has no value", CALL_REL(1), EXIT(), ALU64_IMM(MOV, 2, 0));
+	ERROR("r3 has no value", CALL_REL(1), EXIT(), ALU64_REG(ADD, 1, 3));
 }
 
 static void test_regions(void **state)

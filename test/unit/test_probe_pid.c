@@ -2,6 +2,7 @@
  * test/tracee/usdt.c in its own words (the same probes are in this test). */
 #include <errno.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -109,6 +110,7 @@ static struct fixture *fork_self(void)
 	pid_t pid = fork();
 
 	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);      /* a failing test must not leave us behind */
 		fire(1, "x");
 		pause();
 		_exit(0);
@@ -289,6 +291,7 @@ static void test_command(void **state)
 	pid_t pid = fork();
 
 	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		ptrace(PTRACE_TRACEME, 0, 0, 0);
 		execl("/bin/bash", "bash", "-c", "exit 0", (char *)NULL);
 		_exit(127);

@@ -235,6 +235,11 @@ void bind_assign(struct bind_cx *cx, struct node *n)
 		bind_error(cx, n, "D_OP_LVAL", "an aggregation may be assigned to by a statement only");
 		return;
 	}
+	if (l->kind == N_INDEX && l->e.a->kind == N_AGG) {
+		bind_index(cx, l);
+		poison(n);
+		return;
+	}
 	bind_value(cx, r);
 	creation = is_creation(cx, l);
 	if (creation) {

@@ -153,16 +153,19 @@ static void put_text(bytes_t *to, const char *s)
 	put(to, s ? s : "", (s ? strlen(s) : 0) + 1);
 }
 
-static void put_arg(bytes_t *to, const struct probe_arg *a)
+static void put_arg(bytes_t *to, const struct probe_arg *a, bool typed)
 {
 	const int64_t words[] = {
-		a->source, a->value, a->type, a->usdt.size, a->usdt.mode, a->usdt.disp, a->usdt.base, a->usdt.index,
+		a->source, a->value, a->usdt.size, a->usdt.mode, a->usdt.disp, a->usdt.base, a->usdt.index,
 		a->usdt.scale, a->usdt.reg_shift,
 	};
 
-	put(to, words, a->source == ARG_USDT ? sizeof(words) : 3 * sizeof(words[0]));
-	put_text(to, a->xlate);
+	put(to, words, a->source == ARG_USDT ? sizeof(words) : 2 * sizeof(words[0]));
 	put_text(to, a->expr);
+	if (!typed)
+		return;
+	put(to, &a->type, sizeof(a->type));
+	put_text(to, a->xlate);
 }
 
 /* Everything of the probe that the clause's code depends on. */
@@ -176,7 +179,7 @@ static void signature(const struct probe *p, const struct probe_args *args, cons
 		put_text(to, p->name);
 	for (int i = 0; i < 10; i++) {
 		if (use->plain & 1u << i)
-			put_arg(to, &args->arg[i]);
+			put_arg(to, &args->arg[i], false);
 	}
 	if (!use->typed)
 		return;
@@ -184,7 +187,7 @@ static void signature(const struct probe *p, const struct probe_args *args, cons
 	put(to, &args->ntyped, sizeof(args->ntyped));
 	for (uint32_t i = 0; i < args->ntyped; i++) {
 		if (use->typed & 1u << i)
-			put_arg(to, &args->typed[i]);
+			put_arg(to, &args->typed[i], true);
 	}
 }
 

@@ -157,6 +157,19 @@ bool pointers_compatible(struct bind_cx *cx, const struct node *a, const struct 
 	return ra == T_VOID || rb == T_VOID || type_same(cx->types, ra, rb);
 }
 
+/* 0 and NULL as a string: what a variable that holds none reads as. "x = 0" for a string frees it, "x == NULL" asks. */
+static bool zero_to_string(struct bind_cx *cx, struct node *n)
+{
+	if (!is_const(n) || n->i.value || is_poison(n))
+		return false;
+	n->kind = N_STR;
+	n->s.text = "";
+	n->s.len = 0;
+	n->type = T_STRING;
+	n->constant = false;
+	return true;
+}
+
 bool convert(struct bind_cx *cx, struct node *n, type_id t)
 {
 	struct type_graph *g = cx->types;
@@ -167,7 +180,7 @@ bool convert(struct bind_cx *cx, struct node *n, type_id t)
 	if (is_xlated(n) || n->type == T_DYN || n->type == T_VOID)
 		return false;
 	if (type_is_string(g, t))
-		return to_string(cx, n);
+		return zero_to_string(cx, n) || to_string(cx, n);
 	decay(cx, n);
 	if (type_is_integer(g, t) && is_integer(cx, n)) {
 		cast_value(cx, n, t);
@@ -388,6 +401,8 @@ static void bind_relational(struct bind_cx *cx, struct node *n)
 	type_id t;
 
 	if (is_string(cx, a) || is_string(cx, b)) {
+		if (n->op == OP_EQ || n->op == OP_NE)
+			zero_to_string(cx, is_string(cx, a) ? b : a);
 		if (!is_string_like(cx, a) || !is_string_like(cx, b)) {
 			incompatible(cx, n, op_text(n->op), a, b);
 			return;

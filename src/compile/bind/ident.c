@@ -211,8 +211,8 @@ struct node *bind_context_text(struct bind_cx *cx, const char *text, const struc
 	return n;
 }
 
-/* n becomes the value of arg; its id says which array of the probe it is in. */
-static void set_arg(struct bind_cx *cx, struct node *n, enum builtin_id id, const struct probe_arg *arg)
+/* n becomes the value of arg, of type t; its id says which array of the probe it is in. */
+static void set_arg(struct bind_cx *cx, struct node *n, enum builtin_id id, const struct probe_arg *arg, type_id t)
 {
 	if (arg->expr) {
 		struct node *v = bind_context_text(cx, arg->expr, n);
@@ -223,7 +223,7 @@ static void set_arg(struct bind_cx *cx, struct node *n, enum builtin_id id, cons
 		}
 		replace_node(n, v);
 		decay(cx, n);
-		cast_to(cx, n, arg->type);
+		cast_to(cx, n, t);
 		return;
 	}
 	n->kind = N_IDENT;
@@ -233,7 +233,7 @@ static void set_arg(struct bind_cx *cx, struct node *n, enum builtin_id id, cons
 	n->id = arena_new(cx->arena, struct bind_ident);
 	n->id->kind = IDENT_BUILTIN;
 	n->id->builtin = id;
-	n->type = arg->type;
+	n->type = t;
 	n->aux = (void *)arg;
 }
 
@@ -256,8 +256,8 @@ static void bind_argn(struct bind_cx *cx, struct node *n, unsigned i)
 		bind_error(cx, n, "D_IDENT_BADREF", "arg%u cannot be used in a translator", i);
 		return;
 	}
-	set_arg(cx, n, BUILTIN_ARG0 + i, &s->clause->args.arg[i]);
-	cast_to(cx, n, T_INT64);
+	/* the 64 bits as they are, whatever the probe says of its type */
+	set_arg(cx, n, BUILTIN_ARG0 + i, &s->clause->args.arg[i], T_INT64);
 }
 
 void bind_args_index(struct bind_cx *cx, struct node *n)
@@ -303,7 +303,7 @@ void bind_args_index(struct bind_cx *cx, struct node *n)
 		return;
 	}
 	arg = &args->typed[i];
-	set_arg(cx, n, BUILTIN_ARGS, arg);
+	set_arg(cx, n, BUILTIN_ARGS, arg, arg->type);
 	n->lvalue = false;
 	if (arg->xlate && !is_poison(n)) {
 		struct node *native = make_node(cx, N_INT, n);

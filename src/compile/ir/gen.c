@@ -62,7 +62,8 @@ uint32_t gen_fixed_map(struct gen *g, enum map_role role)
 		*at = (int)gen_map(g, role, "counters", BPF_MAP_TYPE_PERCPU_ARRAY, 4, 8, 0, 0);
 		break;
 	case MAP_STACKS:
-		*at = (int)gen_map(g, role, "stacks", BPF_MAP_TYPE_STACK_TRACE, 4, 127 * 8, 16384, 0);
+		*at = (int)gen_map(g, role, "stacks", BPF_MAP_TYPE_HASH, 8, sizeof(struct wire_stack), 1u << 16,
+				   BPF_F_NO_PREALLOC);
 		break;
 	case MAP_LATE:
 		*at = (int)gen_map(g, role, "late", BPF_MAP_TYPE_HASH, 4, sizeof(struct wire_late_wait), 4096,
@@ -300,9 +301,7 @@ static struct ir_val find_probe(struct gen *g, const struct group *grp, uint32_t
 	if (g->attach == ATTACH_SYSCALL_ENTRY) {
 		nr = ir_load(f, g->ctx, 8, 8, false);
 	} else {
-		uint32_t size, off = gen_kernel_offset(g, "pt_regs", "orig_ax", &size, 0);
-
-		nr = gen_kernel_read(g, ir_load(f, g->ctx, 0, 8, false), off, 8, false, 0);
+		nr = gen_kernel_read(g, ir_load(f, g->ctx, 0, 8, false), 8 * REG_ORIG_RAX, 8, false, 0);
 	}
 	ir_if(f, nr, IF_UGE, IR_I(WIRE_SYSCALL_MAX), g->out);
 	if (g->attach == ATTACH_SYSCALL_RETURN)
@@ -499,6 +498,17 @@ static void compile_helpers(struct gen *g)
 				 ir_load(&f, g->ctx, 8, 8, false), ir_load(&f, g->ctx, 16, 8, false));
 		end_fn(g);
 		p = finish_prog(g, &f, "vtimestamp", 0);
+		p->attach = ATTACH_TP_BTF;
+		p->tracepoint = "sched_switch";
+		ir_fn_fini(&f);
+	}
+	if (g->uses_switch_stacks) {
+		g->attach = ATTACH_TP_BTF;
+		g->thread_arg = 1;
+		begin_fn(g, &f, "switch_stacks");
+		gen_save_stacks(g);
+		end_fn(g);
+		p = finish_prog(g, &f, "switch_stacks", 0);
 		p->attach = ATTACH_TP_BTF;
 		p->tracepoint = "sched_switch";
 		ir_fn_fini(&f);

@@ -22,6 +22,8 @@
 
 struct compile_target {
 	bool task_btf;        /* the engine lets programs read task_struct through a BTF pointer (kernel) */
+	const int32_t *cpu_chip, *cpu_node;      /* by CPU number; NULL unknown */
+	uint32_t ncpus;
 };
 
 /* `ir_out`: where each function's IR is printed (-d ir), NULL nowhere. NULL with diagnostics when a clause cannot be
@@ -74,6 +76,7 @@ struct gen {
 	struct tuple_layout *agg_keys;
 	bool *agg_atomic;
 	uint32_t globals_size, tls_size, this_size, scratch_size, strsize, dynsize;
+	uint32_t chips_at, nodes_at;      /* rodata offsets of tables by CPU, 0 not made */
 	uint32_t strtok_at;               /* scratch offset of strtok()'s state, 0 not used */
 	uint32_t offsets_at;              /* rodata offset + 1 of struct wire_offsets, 0 not made */
 	uint32_t zeros;                   /* rodata offset of as many zero bytes as any value has */
@@ -84,7 +87,7 @@ struct gen {
 	uint32_t probe_ids;               /* rodata offset of u32 ids[nprobes] */
 	uint32_t text_table;              /* rodata offset of u32 offset[text_count]; texts end before text_end */
 	uint32_t text_count, text_end;
-	bool uses_vtime, uses_late, report;
+	bool uses_vtime, uses_late, uses_switch_stacks, report;
 	const struct bound_clause **errors;       /* ERROR clauses, in order */
 	uint32_t nerrors;
 
@@ -182,6 +185,12 @@ struct ir_val gen_tuple(struct gen *g, const struct tuple_layout *l, const struc
 /* Writes one value as field fl at dst + fl->offset. */
 void gen_field(struct gen *g, const struct field *fl, const struct node *n, struct ir_val dst, bool is_agg);
 enum field_kind gen_dyn_kind(const struct node *n, bool key);
+
+/* gen_stack.c */
+void gen_stack_id(struct gen *g, const struct field *fl, struct ir_val dst, uint32_t frames);
+void gen_stack_frames(struct gen *g, const struct field *fl, struct ir_val dst);
+uint32_t gen_frames(struct gen *g, const struct node *n);             /* of stack(n), ustack(n) */
+void gen_save_stacks(struct gen *g);                                  /* body of the program on sched_switch */
 
 /* gen_agg.c */
 void gen_aggregate(struct gen *g, const struct node *assign);

@@ -226,8 +226,7 @@ static struct ir_val profile_pc(struct gen *g, bool user)
 
 struct ir_val gen_arg(struct gen *g, const struct probe_arg *a, loc_t loc)
 {
-	static const char *const syscall_regs[] = { "di", "si", "dx", "r10", "r8", "r9" };
-	uint32_t size, off;
+	static const uint8_t syscall_regs[] = { REG_RDI, REG_RSI, REG_RDX, REG_R10, REG_R8, REG_R9 };
 
 	switch (a->source) {
 	case ARG_NONE:
@@ -239,8 +238,7 @@ struct ir_val gen_arg(struct gen *g, const struct probe_arg *a, loc_t loc)
 	case ARG_SYSCALL:
 		if (a->value < 0 || a->value > 5)
 			return IR_I(0);
-		off = gen_kernel_offset(g, "pt_regs", syscall_regs[a->value], &size, loc);
-		return gen_kernel_read(g, ir_load(g->f, g->ctx, 0, 8, false), off, 8, false, loc);
+		return gen_kernel_read(g, ir_load(g->f, g->ctx, 0, 8, false), 8 * syscall_regs[a->value], 8, false, loc);
 	case ARG_REG:
 		return ir_load(g->f, g->ctx, (int32_t)(8 * a->value), 8, false);
 	case ARG_RETURN:

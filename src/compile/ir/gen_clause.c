@@ -51,16 +51,6 @@ static uint32_t add_field(struct schema *s, enum field_kind kind, uint32_t size,
 	return s->fields.n - 1;
 }
 
-static uint32_t frames_of(struct gen *g, const struct node *n, enum option_id opt)
-{
-	int64_t frames = n->call.args && n->call.args->kind == N_INT ? (int64_t)n->call.args->i.value : opt_num(g->options, opt);
-	int64_t max = opt_num(g->options, OPT_MAXFRAMES);
-
-	if (frames > max)
-		frames = max;
-	return frames > 127 ? 127 : frames < 1 ? 1 : (uint32_t)frames;
-}
-
 static uint32_t value_field(struct schema *s, const struct node *n)
 {
 	struct gen *g = s->g;
@@ -77,9 +67,9 @@ static uint32_t value_field(struct schema *s, const struct node *n)
 	if (type_kind(g->types, n->type) == TYPE_DYN) {
 		k = gen_dyn_kind(n, false);
 		if (k == FIELD_KSTACK)
-			return add_field(s, k, 8 + 8 * frames_of(g, n, OPT_STACKFRAMES), 8, T_DYN, n);
+			return add_field(s, k, 8 + 8 * gen_frames(g, n), 8, T_DYN, n);
 		if (k == FIELD_USTACK)
-			return add_field(s, k, 16 + 8 * frames_of(g, n, OPT_USTACKFRAMES), 8, T_DYN, n);
+			return add_field(s, k, 16 + 8 * gen_frames(g, n), 8, T_DYN, n);
 		return add_field(s, k, k == FIELD_SYM || k == FIELD_MOD ? 8 : 16, 8, T_DYN, n);
 	}
 	size = (uint32_t)type_size(g->types, n->type);

@@ -4,8 +4,6 @@
 #include "wire/record.h"
 #include "wire/routines.h"
 
-enum { USER_STACK = 1 << 8 /* BPF_F_USER_STACK */ };
-
 static bool is_action(const struct node *n, enum subr_id id)
 {
 	return n->kind == N_CALL && n->id && n->id->kind == IDENT_SUBR && n->id->subr == id;
@@ -123,42 +121,6 @@ static struct ir_val first_arg(struct gen *g, const struct node *n)
 	return n->call.args ? gen_expr(g, n->call.args) : IR_I(0);
 }
 
-static void stack_id(struct gen *g, const struct field *fl, struct ir_val dst)
-{
-	struct ir_fn *f = g->f;
-	bool user = fl->kind == FIELD_USTACKID;
-	int32_t at = (int32_t)fl->offset;
-	struct ir_val id;
-	uint32_t ok = ir_new_label(f);
-
-	if (user) {
-		ir_store(f, dst, at, 4, gen_tgid(g));
-		ir_store(f, dst, at + 4, 4, IR_I(0));
-		at += 8;
-	}
-	id = ir_call(f, HELPER_STACKID, 3, g->ctx, ir_map(f, gen_fixed_map(g, MAP_STACKS)), IR_I(user ? USER_STACK : 0));
-	ir_store(f, dst, at, 8, id);
-	ir_if(f, id, IF_NE, IR_I(-17 /* -EEXIST: another stack holds this bucket */), ok);
-	gen_count(g, IR_I(WIRE_DROP_STACK));
-	ir_place(f, ok);
-}
-
-static void stack_frames(struct gen *g, const struct field *fl, struct ir_val dst)
-{
-	struct ir_fn *f = g->f;
-	bool user = fl->kind == FIELD_USTACK;
-	int32_t at = (int32_t)fl->offset;
-	uint32_t room = fl->size - (user ? 16 : 8);
-
-	if (user) {
-		ir_store(f, dst, at, 4, gen_tgid(g));
-		ir_store(f, dst, at + 4, 4, IR_I(0));
-		at += 8;
-	}
-	ir_store(f, dst, at, 8, ir_call(f, HELPER_GET_STACK, 4, g->ctx, ir_bin(f, ALU_ADD, dst, IR_I(at + 8)), IR_I(room),
-					IR_I(user ? USER_STACK : 0)));
-}
-
 static void copy_bytes(struct gen *g, const struct field *fl, const struct node *n, struct ir_val dst)
 {
 	struct ir_val addr = gen_place_addr(g, gen_place(g, n)), r;
@@ -188,10 +150,10 @@ void gen_field(struct gen *g, const struct field *fl, const struct node *n, stru
 		copy_bytes(g, fl, n, dst);
 		break;
 	case FIELD_KSTACKID: case FIELD_USTACKID:
-		stack_id(g, fl, dst);
+		gen_stack_id(g, fl, dst, gen_frames(g, n));
 		break;
 	case FIELD_KSTACK: case FIELD_USTACK:
-		stack_frames(g, fl, dst);
+		gen_stack_frames(g, fl, dst);
 		break;
 	case FIELD_SYM: case FIELD_MOD:
 		ir_store(f, dst, at, 8, first_arg(g, n));

@@ -64,6 +64,9 @@ static void look(struct gen *g, const struct node *n, const struct bound_clause 
 		}
 	} else if (n->kind == N_CALL && n->id->kind == IDENT_SUBR && n->id->subr == SUBR_STRTOK) {
 		needs.strtok = true;
+	} else if (n->kind == N_CALL && n->id->kind == IDENT_SUBR && cl->thread_arg >= 0 &&
+		   (n->id->subr == SUBR_STACK || n->id->subr == SUBR_USTACK || n->id->subr == SUBR_JSTACK)) {
+		g->uses_switch_stacks = true;
 	} else if (n->kind == N_AGG && n->id->kind == IDENT_AGG && n->agg.keys) {
 		gen_widen_tuple(g, &g->agg_keys[n->id->agg], n->agg.keys, true);
 	} else if (n->kind == N_INDEX && n->id->kind == IDENT_VAR && n->id->var->assoc) {
@@ -94,7 +97,7 @@ enum { ELEMENT_OVERHEAD = 64 };
 
 static void place_variables(struct gen *g)
 {
-	g->tls_size = 16;
+	g->tls_size = sizeof(struct wire_tls);
 	for (uint32_t i = 0; i < g->b->vars.n; i++) {
 		const struct variable *v = g->b->vars.v[i];
 		struct var_layout *l = &g->vars[i];
@@ -228,6 +231,6 @@ void gen_collect(struct gen *g)
 	make_arrays(g);
 	make_aggs(g);
 	make_tables(g);
-	if (g->uses_vtime)
+	if (g->uses_vtime || g->uses_switch_stacks)
 		(void)gen_fixed_map(g, MAP_TLS);
 }

@@ -335,18 +335,15 @@ struct err *maps_agg_delete(struct kernel_engine *k, uint32_t agg, const void *k
 uint32_t maps_stack(struct kernel_engine *k, int64_t id, uint64_t *frames, uint32_t max)
 {
 	struct kmap *m = maps_role(k, MAP_STACKS);
-	uint32_t key = (uint32_t)id, n = 0;
+	struct wire_stack s;
+	uint32_t n;
 
-	if (!m || id < 0)
+	if (!m || id < 0 || map_lookup(m->fd, &id, &s))
 		return 0;
-	cleanup_free uint64_t *pcs = xmalloc(m->value_size);
-
-	if (map_lookup(m->fd, &key, pcs))
-		return 0;
-	while (n < max && n < m->value_size / 8 && pcs[n]) {
-		frames[n] = pcs[n];
-		n++;
-	}
+	n = s.n < WIRE_STACK_FRAMES ? s.n : WIRE_STACK_FRAMES;
+	if (n > max)
+		n = max;
+	memcpy(frames, s.pc, n * sizeof(*frames));
 	return n;
 }
 

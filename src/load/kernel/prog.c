@@ -29,7 +29,7 @@ static long log_insn(const char *line, const char *end)
 static bool log_is_noise(const char *line, const char *end)
 {
 	static const char *const heads[] = { "processed ", "verification time", "stack depth", "from ", "func#", "mark_precise",
-					     "last_idx", "regs=", "parent ", "max_states", "caller:", "callee:", " " };
+					     "last_idx", "regs=", "parent ", "max_states", "caller:", "callee:", "to caller ", "returning from ", " " };
 
 	for (uint32_t i = 0; i < ARRAY_SIZE(heads); i++)
 		if ((size_t)(end - line) >= strlen(heads[i]) && !strncmp(line, heads[i], strlen(heads[i])))

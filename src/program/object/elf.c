@@ -7,8 +7,8 @@
 #include "program/object/image.h"
 
 enum {
-	MAX_HEADERS = 65536,       /* sections or segments: more is not a program */
-	MAX_NOTES = 1 << 20,       /* bytes of PT_NOTE looked at for the build-id */
+	MAX_HEADERS = 65536, /* sections or segments: more is not a program */
+	MAX_NOTES = 1 << 20, /* bytes of PT_NOTE looked at for the build-id */
 };
 
 bool image_read(const struct object *o, uint64_t off, uint64_t n, void *buf)
@@ -60,12 +60,13 @@ uint8_t *image_section(const struct object *o, const struct section *s, size_t *
 	return buf;
 }
 
-bool image_is_text(const struct object *o, uint64_t addr)
+bool object_is_text(const struct object *o, uint64_t addr)
 {
 	for (uint32_t i = 0; i < o->segments.n; i++) {
 		const struct segment *g = &o->segments.v[i];
 
-		if (g->type == PT_LOAD && (g->flags & PF_X) && addr >= g->addr && addr - g->addr < g->memsz)
+		if (g->type == PT_LOAD && (g->flags & PF_X) && addr >= g->addr &&
+		    addr - g->addr < g->memsz)
 			return true;
 	}
 	return false;
@@ -89,7 +90,7 @@ static void read_section_header(struct object *o, struct bytes *b, uint32_t *ret
 	s->size = word(o, b);
 	s->link = bytes_u32(b);
 	s->name = "";
-	bytes_skip(b, o->is64 ? 4 + 8 + 8 : 4 + 4 + 4);   /* info, addralign, entsize */
+	bytes_skip(b, o->is64 ? 4 + 8 + 8 : 4 + 4 + 4); /* info, addralign, entsize */
 }
 
 static void read_segment(struct object *o, struct bytes *b)
@@ -101,12 +102,12 @@ static void read_segment(struct object *o, struct bytes *b)
 		g->flags = bytes_u32(b);
 	g->offset = word(o, b);
 	g->addr = word(o, b);
-	word(o, b);                                        /* paddr */
+	word(o, b); /* paddr */
 	g->filesz = word(o, b);
 	g->memsz = word(o, b);
 	if (!o->is64)
 		g->flags = bytes_u32(b);
-	word(o, b);                                        /* align */
+	word(o, b); /* align */
 }
 
 /* A table of n headers of size bytes each, malloc()ed; NULL when the file does not hold it. */
@@ -128,7 +129,8 @@ static struct err *truncated(const struct object *o, const char *what)
 	return err_new(ENOEXEC, "%s: %s lie outside the file", o->path, what);
 }
 
-static struct err *read_sections(struct object *o, uint64_t off, uint32_t n, uint32_t entsize, uint32_t names)
+static struct err *read_sections(struct object *o, uint64_t off, uint32_t n, uint32_t entsize,
+				 uint32_t names)
 {
 	cleanup_free uint8_t *table = NULL;
 	cleanup_free uint32_t *name = NULL;
@@ -284,7 +286,8 @@ static struct err *read_headers(struct object *o)
 
 	if (n < EI_NIDENT || !image_read(o, 0, n, eh) || memcmp(eh, ELFMAG, SELFMAG))
 		return err_new(ENOEXEC, "%s: not an ELF file", o->path);
-	if (eh[EI_DATA] != ELFDATA2LSB || (eh[EI_CLASS] != ELFCLASS64 && eh[EI_CLASS] != ELFCLASS32))
+	if (eh[EI_DATA] != ELFDATA2LSB ||
+	    (eh[EI_CLASS] != ELFCLASS64 && eh[EI_CLASS] != ELFCLASS32))
 		return err_new(ENOEXEC, "%s: not a little-endian ELF file", o->path);
 	o->is64 = eh[EI_CLASS] == ELFCLASS64;
 	if (n < (o->is64 ? sizeof(Elf64_Ehdr) : sizeof(Elf32_Ehdr)))
@@ -295,11 +298,11 @@ static struct err *read_headers(struct object *o)
 	bytes_skip(&b, EI_NIDENT);
 	o->type = bytes_u16(&b);
 	o->machine = bytes_u16(&b);
-	bytes_u32(&b);                                     /* version */
-	word(o, &b);                                       /* entry */
+	bytes_u32(&b); /* version */
+	word(o, &b);   /* entry */
 	uint64_t phoff = word(o, &b), shoff = word(o, &b);
 
-	bytes_skip(&b, 4 + 2);                             /* flags, ehsize */
+	bytes_skip(&b, 4 + 2); /* flags, ehsize */
 	uint32_t phentsize = bytes_u16(&b), phnum = bytes_u16(&b);
 	uint32_t shentsize = bytes_u16(&b), shnum = bytes_u16(&b), shstrndx = bytes_u16(&b);
 
@@ -403,7 +406,8 @@ const char *object_path(const struct object *o)
 
 bool object_is_executable(const struct object *o)
 {
-	return o->type == ET_EXEC || (o->type == ET_DYN && (o->is_pie || (o->interp && !o->soname)));
+	return o->type == ET_EXEC ||
+	       (o->type == ET_DYN && (o->is_pie || (o->interp && !o->soname)));
 }
 
 bool object_is_fixed(const struct object *o)
@@ -468,7 +472,8 @@ uint32_t object_read(const struct object *o, uint64_t addr, void *buf, uint32_t 
 		const struct segment *g = &o->segments.v[i];
 		uint64_t skip = addr - g->addr, off;
 
-		if (g->type != PT_LOAD || addr < g->addr || skip >= g->filesz || skip > UINT64_MAX - g->offset)
+		if (g->type != PT_LOAD || addr < g->addr || skip >= g->filesz ||
+		    skip > UINT64_MAX - g->offset)
 			continue;
 		if (n > g->filesz - skip)
 			n = (uint32_t)(g->filesz - skip);

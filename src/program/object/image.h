@@ -12,7 +12,7 @@
 #include "program/object/object.h"
 
 struct section {
-	const char *name;         /* into shstrtab, "" when unnamed */
+	const char *name; /* into shstrtab, "" when unnamed */
 	uint32_t type, link;
 	uint64_t flags, addr, offset, size;
 };
@@ -24,14 +24,16 @@ struct segment {
 
 struct object {
 	char *path;
-	int fd;                   /* -1: image in memory */
+	int fd; /* -1: image in memory */
 	uint8_t *mem;
-	uint64_t size;            /* of the file */
+	uint64_t size; /* of the file */
 	bool is64, is_pie;
 	uint16_t type, machine;
 	char *shstrtab;
-	VEC(struct section) sections;
-	VEC(struct segment) segments;
+	VEC(struct section)
+	sections;
+	VEC(struct segment)
+	segments;
 	uint8_t build_id[64];
 	uint32_t build_id_len;
 	char *interp, *soname;
@@ -40,14 +42,17 @@ struct object {
 	bool symbols_read;
 	struct object_symbol *symbols;
 	uint32_t nsymbols;
-	uint64_t *max_end;        /* max_end[i]: the largest addr + size among symbols[0..i] */
-	const struct object_symbol **by_name;   /* sorted by name, then rank; made at first use */
-	VEC(char *) strings;      /* string tables the symbols point into */
+	uint64_t *max_end; /* max_end[i]: the largest addr + size among symbols[0..i] */
+	const struct object_symbol **by_name; /* sorted by name, then rank; made at first use */
+	VEC(char *)
+	strings; /* string tables the symbols point into */
 
 	/* usdt.c, at first use */
 	bool usdts_read;
-	VEC(struct object_usdt) usdts;
-	VEC(char *) notes;
+	VEC(struct object_usdt)
+	usdts;
+	VEC(char *)
+	notes;
 };
 
 bool image_read(const struct object *o, uint64_t off, uint64_t n, void *buf);
@@ -55,8 +60,6 @@ bool image_read(const struct object *o, uint64_t off, uint64_t n, void *buf);
 const struct section *image_find(const struct object *o, const char *name);
 /* A section's contents, malloc()ed with a NUL behind them; NULL when the file does not hold them (or NOBITS). */
 uint8_t *image_section(const struct object *o, const struct section *s, size_t *ret_n);
-/* Is addr in a loaded, executable segment? */
-bool image_is_text(const struct object *o, uint64_t addr);
 /* Frees what symtab.c and usdt.c made. */
 void image_symbols_fini(struct object *o);
 void image_usdts_fini(struct object *o);

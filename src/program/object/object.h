@@ -16,19 +16,19 @@
 struct object;
 
 struct object_symbol {
-	const char *name;        /* without @VERSION; owned by the object */
-	uint64_t addr;           /* link-time virtual address */
-	uint64_t size;           /* 0 in the file: up to the next symbol of the section */
+	const char *name; /* without @VERSION; owned by the object */
+	uint64_t addr;    /* link-time virtual address */
+	uint64_t size;    /* 0 in the file: up to the next symbol of the section */
 	bool is_func, is_ifunc, is_global;
 };
 
 struct object_usdt {
 	const char *provider, *name;
-	const char *args;        /* stapsdt argument text, "-4@%edi 8@%rsi"; "" for none */
-	uint64_t addr;           /* link-time virtual address of the nop, adjusted for prelink (.stapsdt.base) */
-	uint64_t offset;         /* its file offset */
-	uint64_t semaphore;      /* file offset of the semaphore word, 0 none */
-	const char *func;        /* the function it lies in, "" unknown */
+	const char *args; /* stapsdt argument text, "-4@%edi 8@%rsi"; "" for none */
+	uint64_t addr; /* link-time virtual address of the nop, adjusted for prelink (.stapsdt.base) */
+	uint64_t offset;    /* its file offset */
+	uint64_t semaphore; /* file offset of the semaphore word, 0 none */
+	const char *func;   /* the function it lies in, "" unknown */
 };
 
 struct err *object_open(const char *path, struct object **ret);
@@ -36,12 +36,14 @@ struct err *object_open(const char *path, struct object **ret);
 struct err *object_open_memory(const char *name, const void *p, size_t n, struct object **ret);
 void object_free(struct object *o);
 const char *object_path(const struct object *o);
-bool object_is_executable(const struct object *o);     /* ET_EXEC or PIE main program rather than a library */
-bool object_is_fixed(const struct object *o);          /* ET_EXEC: loaded at its link-time addresses */
+bool object_is_executable(
+	const struct object *o); /* ET_EXEC or PIE main program rather than a library */
+bool object_is_fixed(const struct object *o); /* ET_EXEC: loaded at its link-time addresses */
 bool object_is_x86_64(const struct object *o);
-bool object_is_go(const struct object *o);             /* built by Go: its stacks move, return addresses must stay */
-const char *object_interp(const struct object *o);     /* the dynamic linker it asks for, NULL none */
-const char *object_soname(const struct object *o);     /* DT_SONAME, NULL none */
+bool object_is_go(
+	const struct object *o); /* built by Go: its stacks move, return addresses must stay */
+const char *object_interp(const struct object *o); /* the dynamic linker it asks for, NULL none */
+const char *object_soname(const struct object *o); /* DT_SONAME, NULL none */
 /* All function symbols of .symtab, else .dynsym, with .gnu_debugdata mini-symbols added; by address, aliases kept. */
 const struct object_symbol *object_symbols(struct object *o, uint32_t *ret_n);
 /* The function covering a link-time address; of aliases a global one with the fewest leading underscores. NULL: none. */
@@ -52,6 +54,8 @@ bool object_symbol_value(struct object *o, const char *name, uint64_t *ret_addr)
 const struct object_usdt *object_usdts(struct object *o, uint32_t *ret_n);
 /* By PT_LOAD. False when the address is in no segment of the file. */
 bool object_addr_to_offset(const struct object *o, uint64_t addr, uint64_t *ret_off);
+/* Is a link-time address in a loaded, executable segment? */
+bool object_is_text(const struct object *o, uint64_t addr);
 bool object_offset_to_addr(const struct object *o, uint64_t off, uint64_t *ret_addr);
 /* Up to n bytes of text at a link-time address (for decoding); the count read. */
 uint32_t object_read(const struct object *o, uint64_t addr, void *buf, uint32_t n);
@@ -59,12 +63,13 @@ const uint8_t *object_build_id(const struct object *o, uint32_t *ret_n);
 
 /* What the kernel will do with a uprobe there: decides its price, or refuses it. */
 enum uprobe_class {
-	UPROBE_EMULATED,     /* nop, push, jmp...: one int3, ~520 ns */
-	UPROBE_NOP5,         /* 5-byte nop: may become a call, ~250 ns */
-	UPROBE_STEPPED,      /* single-stepped out of line, ~3,800 ns */
-	UPROBE_REFUSED,      /* lock prefix, int3, undecodable...: fails a whole uprobe_multi link */
+	UPROBE_EMULATED, /* nop, push, jmp...: one int3, ~520 ns */
+	UPROBE_NOP5,     /* 5-byte nop: may become a call, ~250 ns */
+	UPROBE_STEPPED,  /* single-stepped out of line, ~3,800 ns */
+	UPROBE_REFUSED,  /* lock prefix, int3, undecodable...: fails a whole uprobe_multi link */
 };
 /* code: bytes at the probe point. *ret_len: the instruction's length. */
-enum uprobe_class uprobe_classify(const uint8_t *code, uint32_t n, uint32_t *ret_len, const char **ret_reason);
+enum uprobe_class uprobe_classify(const uint8_t *code, uint32_t n, uint32_t *ret_len,
+				  const char **ret_reason);
 
 #endif

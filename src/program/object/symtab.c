@@ -6,15 +6,17 @@
 #include "program/object/image.h"
 
 enum {
-	MAX_DEBUGDATA = 256 << 20,     /* bytes of .gnu_debugdata unpacked at most */
+	MAX_DEBUGDATA = 256 << 20, /* bytes of .gnu_debugdata unpacked at most */
 	LZMA_MEMORY = 128 << 20,
 };
 
-typedef void symbol_fn(void *arg, char *name, uint8_t info, uint16_t shndx, uint64_t value, uint64_t size);
+typedef void symbol_fn(void *arg, char *name, uint8_t info, uint16_t shndx, uint64_t value,
+		       uint64_t size);
 
 /* Calls fn for every symbol of the table. Gives the string table, which the names point into; the caller frees it.
  * NULL: the table cannot be read. */
-static char *each_symbol(const struct object *o, const struct section *table, symbol_fn *fn, void *arg)
+static char *each_symbol(const struct object *o, const struct section *table, symbol_fn *fn,
+			 void *arg)
 {
 	cleanup_free uint8_t *syms = NULL;
 	uint32_t entsize = o->is64 ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
@@ -35,13 +37,15 @@ static char *each_symbol(const struct object *o, const struct section *table, sy
 
 			memcpy(&s, syms + i * entsize, sizeof(s));
 			if (s.st_name < nstr)
-				fn(arg, str + s.st_name, s.st_info, s.st_shndx, s.st_value, s.st_size);
+				fn(arg, str + s.st_name, s.st_info, s.st_shndx, s.st_value,
+				   s.st_size);
 		} else {
 			Elf32_Sym s;
 
 			memcpy(&s, syms + i * entsize, sizeof(s));
 			if (s.st_name < nstr)
-				fn(arg, str + s.st_name, s.st_info, s.st_shndx, s.st_value, s.st_size);
+				fn(arg, str + s.st_name, s.st_info, s.st_shndx, s.st_value,
+				   s.st_size);
 		}
 	}
 	return str;
@@ -56,11 +60,13 @@ static const struct section *find_table(const struct object *o, uint32_t type)
 }
 
 struct collect {
-	struct object *o;      /* whose text the symbols must lie in */
-	VEC(struct object_symbol) symbols;
+	struct object *o; /* whose text the symbols must lie in */
+	VEC(struct object_symbol)
+	symbols;
 };
 
-static void add_symbol(void *arg, char *name, uint8_t info, uint16_t shndx, uint64_t value, uint64_t size)
+static void add_symbol(void *arg, char *name, uint8_t info, uint16_t shndx, uint64_t value,
+		       uint64_t size)
 {
 	struct collect *c = arg;
 	uint8_t type = info & 15, bind = info >> 4;
@@ -72,17 +78,21 @@ static void add_symbol(void *arg, char *name, uint8_t info, uint16_t shndx, uint
 	if (type != STT_FUNC && type != STT_GNU_IFUNC &&
 	    (type != STT_NOTYPE || name[0] == '$' || !strncmp(name, ".L", 2)))
 		return;
-	if (!image_is_text(c->o, value))
+	if (!object_is_text(c->o, value))
 		return;
 	at = strchr(name, '@');
 	if (at && at != name)
-		*at = 0;                 /* name@VERSION, name@@VERSION */
+		*at = 0; /* name@VERSION, name@@VERSION */
 	if (size > UINT64_MAX - value)
 		size = 0;
 	vec_push(&c->symbols, (struct object_symbol){
-		.name = name, .addr = value, .size = size, .is_func = type != STT_NOTYPE,
-		.is_ifunc = type == STT_GNU_IFUNC, .is_global = bind != STB_LOCAL,
-	});
+				      .name = name,
+				      .addr = value,
+				      .size = size,
+				      .is_func = type != STT_NOTYPE,
+				      .is_ifunc = type == STT_GNU_IFUNC,
+				      .is_global = bind != STB_LOCAL,
+			      });
 }
 
 static bool collect_from(struct collect *c, const struct object *src, uint32_t type)
@@ -116,7 +126,8 @@ static bool collect_debug_file(struct collect *c)
 		err_free(e);
 		return false;
 	}
-	found = debug->build_id_len == o->build_id_len && !memcmp(debug->build_id, o->build_id, o->build_id_len) &&
+	found = debug->build_id_len == o->build_id_len &&
+		!memcmp(debug->build_id, o->build_id, o->build_id_len) &&
 		collect_from(c, debug, SHT_SYMTAB);
 	object_free(debug);
 	return found;
@@ -223,8 +234,8 @@ static uint64_t text_end(const struct object *o, uint64_t addr)
 	for (uint32_t i = 0; i < o->segments.n; i++) {
 		const struct segment *g = &o->segments.v[i];
 
-		if (g->type == PT_LOAD && (g->flags & PF_X) && addr >= g->addr && addr - g->addr < g->memsz &&
-		    g->memsz <= UINT64_MAX - g->addr)
+		if (g->type == PT_LOAD && (g->flags & PF_X) && addr >= g->addr &&
+		    addr - g->addr < g->memsz && g->memsz <= UINT64_MAX - g->addr)
 			return g->addr + g->memsz;
 	}
 	return addr;
@@ -242,7 +253,7 @@ static void settle(struct object *o, struct object_symbol *s, uint32_t n)
 		struct object_symbol *last = m ? &s[m - 1] : NULL;
 
 		if (!s[i].name[0])
-			continue;        /* began at the '@' where a longer name was cut */
+			continue; /* began at the '@' where a longer name was cut */
 		if (last && last->addr == s[i].addr && !strcmp(last->name, s[i].name)) {
 			if (!last->size)
 				last->size = s[i].size;
@@ -250,7 +261,7 @@ static void settle(struct object *o, struct object_symbol *s, uint32_t n)
 		}
 		s[m++] = s[i];
 	}
-	for (uint32_t i = m; i--; ) {
+	for (uint32_t i = m; i--;) {
 		if (i + 1 < m && s[i + 1].addr != s[i].addr)
 			next = s[i + 1].addr;
 		if (s[i].size)
@@ -292,7 +303,7 @@ const struct object_symbol *object_find_addr(struct object *o, uint64_t addr)
 	uint32_t n, lo = 0, hi;
 	const struct object_symbol *s = object_symbols(o, &n);
 
-	for (hi = n; lo < hi; ) {
+	for (hi = n; lo < hi;) {
 		uint32_t mid = lo + (hi - lo) / 2;
 
 		if (s[mid].addr <= addr)
@@ -302,7 +313,7 @@ const struct object_symbol *object_find_addr(struct object *o, uint64_t addr)
 	}
 	/* s[lo - 1] is the last that starts at or before addr. Functions nest (cold parts, assembly): the innermost
 	 * that covers addr wins, of its aliases the first by rank, and a function over a label. */
-	for (uint32_t i = lo; i-- && o->max_end[i] > addr; ) {
+	for (uint32_t i = lo; i-- && o->max_end[i] > addr;) {
 		if (addr - s[i].addr >= s[i].size)
 			continue;
 		if (!found || (!found->is_func && s[i].is_func) ||
@@ -338,7 +349,7 @@ const struct object_symbol *object_find_name(struct object *o, const char *name)
 		if (n)
 			qsort(o->by_name, n, sizeof(*o->by_name), compare_name);
 	}
-	for (hi = n; lo < hi; ) {
+	for (hi = n; lo < hi;) {
 		uint32_t mid = lo + (hi - lo) / 2;
 
 		if (strcmp(o->by_name[mid]->name, name) < 0)
@@ -356,12 +367,14 @@ struct wanted {
 	bool found;
 };
 
-static void match_value(void *arg, char *name, uint8_t info, uint16_t shndx, uint64_t value, uint64_t size)
+static void match_value(void *arg, char *name, uint8_t info, uint16_t shndx, uint64_t value,
+			uint64_t size)
 {
 	struct wanted *w = arg;
 	uint8_t type = info & 15;
 
-	if (w->found || shndx == SHN_UNDEF || type == STT_SECTION || type == STT_FILE || type == STT_TLS)
+	if (w->found || shndx == SHN_UNDEF || type == STT_SECTION || type == STT_FILE ||
+	    type == STT_TLS)
 		return;
 	if (strncmp(name, w->name, w->len) || (name[w->len] && name[w->len] != '@'))
 		return;

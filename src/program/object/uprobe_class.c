@@ -12,8 +12,9 @@
 
 /* Bit b of refused[a]: opcode 16 * a + b. */
 static const uint16_t refused[16] = {
-	[0x0] = 0x40c0, [0x1] = 0xc0c0, [0x2] = 0x8080, [0x3] = 0x8080, [0x6] = 0xf007, [0x8] = 0x0004,
-	[0x9] = 0x0400, [0xc] = 0xf000, [0xd] = 0x0070, [0xe] = 0xf4f0, [0xf] = 0x0c12,
+	[0x0] = 0x40c0, [0x1] = 0xc0c0, [0x2] = 0x8080, [0x3] = 0x8080,
+	[0x6] = 0xf007, [0x8] = 0x0004, [0x9] = 0x0400, [0xc] = 0xf000,
+	[0xd] = 0x0070, [0xe] = 0xf4f0, [0xf] = 0x0c12,
 };
 
 static bool has_prefix(const ZydisDecodedInstruction *ins, uint8_t byte)
@@ -28,8 +29,14 @@ static bool has_prefix(const ZydisDecodedInstruction *ins, uint8_t byte)
 static bool is_nop(const uint8_t *code, uint32_t len)
 {
 	static const char nops[][10] = {
-		"\x90", "\x66\x90", "\x0f\x1f\x00", "\x0f\x1f\x40\x00", "\x0f\x1f\x44\x00\x00",
-		"\x66\x0f\x1f\x44\x00\x00", "\x0f\x1f\x80\x00\x00\x00\x00", "\x0f\x1f\x84\x00\x00\x00\x00\x00",
+		"\x90",
+		"\x66\x90",
+		"\x0f\x1f\x00",
+		"\x0f\x1f\x40\x00",
+		"\x0f\x1f\x44\x00\x00",
+		"\x66\x0f\x1f\x44\x00\x00",
+		"\x0f\x1f\x80\x00\x00\x00\x00",
+		"\x0f\x1f\x84\x00\x00\x00\x00\x00",
 		"\x66\x0f\x1f\x84\x00\x00\x00\x00\x00",
 	};
 
@@ -45,25 +52,28 @@ static const char *refusal(const ZydisDecodedInstruction *ins)
 
 	if (has_prefix(ins, 0xf0))
 		return "the kernel refuses a lock prefix";
-	if (has_prefix(ins, 0x26) || has_prefix(ins, 0x2e) || has_prefix(ins, 0x36) || has_prefix(ins, 0x3e))
+	if (has_prefix(ins, 0x26) || has_prefix(ins, 0x2e) || has_prefix(ins, 0x36) ||
+	    has_prefix(ins, 0x3e))
 		return "the kernel refuses a segment prefix (cs, ds, es, ss)";
 	if (escaped) {
 		/* Near conditional jumps are emulated, but not with an operand size prefix. */
-		if (ins->opcode_map == ZYDIS_OPCODE_MAP_0F && (op & 0xf0) == 0x80 && has_prefix(ins, 0x66))
+		if (ins->opcode_map == ZYDIS_OPCODE_MAP_0F && (op & 0xf0) == 0x80 &&
+		    has_prefix(ins, 0x66))
 			return "the kernel refuses a branch with an operand size prefix";
 		return NULL;
 	}
 	if (op == 0xcc)
 		return "it is a breakpoint already";
 	if (refused[op >> 4] & (1 << (op & 15)))
-		return ins->encoding == ZYDIS_INSTRUCTION_ENCODING_LEGACY ?
-			       "the kernel refuses this instruction" :
-			       "the kernel takes this vector instruction for another, which it refuses";
+		return ins->encoding == ZYDIS_INSTRUCTION_ENCODING_LEGACY
+			       ? "the kernel refuses this instruction"
+			       : "the kernel takes this vector instruction for another, which it refuses";
 	if (ins->encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY)
 		return NULL;
 	if (op == 0x8e && ins->raw.modrm.reg == 2)
 		return "the kernel refuses loads of the stack segment";
-	if ((op == 0xeb || op == 0xe9 || op == 0xe8 || (op & 0xf0) == 0x70) && has_prefix(ins, 0x66))
+	if ((op == 0xeb || op == 0xe9 || op == 0xe8 || (op & 0xf0) == 0x70) &&
+	    has_prefix(ins, 0x66))
 		return "the kernel refuses a branch with an operand size prefix";
 	return NULL;
 }
@@ -87,7 +97,8 @@ static bool is_emulated(const ZydisDecodedInstruction *ins, const uint8_t *code)
 	return op == 0xeb || op == 0xe9 || op == 0xe8 || (op & 0xf0) == 0x70;
 }
 
-enum uprobe_class uprobe_classify(const uint8_t *code, uint32_t n, uint32_t *ret_len, const char **ret_reason)
+enum uprobe_class uprobe_classify(const uint8_t *code, uint32_t n, uint32_t *ret_len,
+				  const char **ret_reason)
 {
 	static ZydisDecoder decoder;
 	static bool ready;
@@ -101,7 +112,8 @@ enum uprobe_class uprobe_classify(const uint8_t *code, uint32_t n, uint32_t *ret
 	*ret_len = 0;
 	*ret_reason = NULL;
 	/* Knights Corner's instructions run on nothing else, and the kernel cannot decode them. */
-	if (!ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&decoder, NULL, code, n > 15 ? 15 : n, &ins)) ||
+	if (!ZYAN_SUCCESS(
+		    ZydisDecoderDecodeInstruction(&decoder, NULL, code, n > 15 ? 15 : n, &ins)) ||
 	    ins.meta.isa_ext == ZYDIS_ISA_EXT_KNC || ins.meta.isa_ext == ZYDIS_ISA_EXT_KNCE ||
 	    ins.meta.isa_ext == ZYDIS_ISA_EXT_KNCV) {
 		*ret_reason = "it cannot be decoded";

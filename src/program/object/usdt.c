@@ -32,10 +32,10 @@ static void add_usdt(struct object *o, struct bytes *b, uint64_t now_base, bool 
 			semaphore += now_base - base;
 	}
 	u.addr = pc;
-	if (!image_is_text(o, pc) || !object_addr_to_offset(o, pc, &u.offset))
+	if (!object_is_text(o, pc) || !object_addr_to_offset(o, pc, &u.offset))
 		return;
 	if (semaphore && !object_addr_to_offset(o, semaphore, &u.semaphore))
-		return;              /* it would never be enabled: nothing to list */
+		return; /* it would never be enabled: nothing to list */
 	func = object_find_addr(o, pc);
 	if (func)
 		u.func = func->name;
@@ -84,7 +84,7 @@ const struct object_usdt *object_usdts(struct object *o, uint32_t *ret_n)
 			notes = image_section(o, s, &n);
 			if (!notes)
 				continue;
-			vec_push(&o->notes, (char *)notes);      /* the probes' texts point into it */
+			vec_push(&o->notes, (char *)notes); /* the probes' texts point into it */
 			read_notes(o, notes, n);
 		}
 	}

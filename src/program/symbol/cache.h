@@ -8,57 +8,61 @@
 
 struct kernel_symbol {
 	uint64_t addr;
-	uint32_t name;            /* offset in text */
-	uint16_t module;          /* index in modules; 0 is vmlinux */
-	char type;                /* as nm prints it */
+	uint32_t name;   /* offset in text */
+	uint16_t module; /* index in modules; 0 is vmlinux */
+	char type;       /* as nm prints it */
 };
 
 struct kallsyms {
 	bool read;
-	char *err;                /* why there are no addresses; NULL fine */
+	char *err; /* why there are no addresses; NULL fine */
 	char *text;
-	struct kernel_symbol *symbols;      /* every line, by address */
+	struct kernel_symbol *symbols; /* every line, by address */
 	uint32_t n;
-	struct kernel_symbol *code;         /* text symbols only, by address */
+	struct kernel_symbol *code; /* text symbols only, by address */
 	uint32_t ncode;
-	VEC(char *) modules;
-	VEC(uint64_t) bases;                /* lowest text address of each module */
+	VEC(char *)
+	modules;
+	VEC(uint64_t)
+	bases; /* lowest text address of each module */
 };
 
 /* One function of /tmp/perf-PID.map. */
 struct jit_symbol {
 	uint64_t start, size;
-	const char *name;                   /* interned */
-	uint32_t order;                     /* line: of two covering an address the later one is meant */
+	const char *name; /* interned */
+	uint32_t order;   /* line: of two covering an address the later one is meant */
 };
 
 struct process {
 	pid_t pid;
-	bool exists;                        /* it did when last looked at */
-	uint64_t start_time;                /* tells a reused pid */
-	uint64_t read_ns;                   /* CLOCK_MONOTONIC of the last read; misses re-read, but not at once */
+	bool exists;         /* it did when last looked at */
+	uint64_t start_time; /* tells a reused pid */
+	uint64_t read_ns;    /* CLOCK_MONOTONIC of the last read; misses re-read, but not at once */
 	struct mapping *maps;
 	uint32_t nmaps;
-	struct object **objects;            /* per mapping, NULL not opened; owned by the cache */
+	struct object **objects; /* per mapping, NULL not opened; owned by the cache */
 	bool *tried;
 
 	uint64_t jit_read_ns;
 	int64_t jit_mtime_ns, jit_size;
-	VEC(struct jit_symbol) jit;         /* by start */
+	VEC(struct jit_symbol)
+	jit; /* by start */
 };
 
 struct symbols {
 	struct kallsyms kernel;
 	struct intern names;
-	struct hash demangled;              /* interned id of the mangled name -> interned id */
-	struct hash objects;                /* dev, inode, path -> index + 1 in all_objects */
-	VEC(struct object *) all_objects;   /* NULL: could not be opened */
-	struct hash processes;              /* pid -> struct process * */
+	struct hash demangled; /* interned id of the mangled name -> interned id */
+	struct hash objects;   /* dev, inode, path -> index + 1 in all_objects */
+	VEC(struct object *)
+	all_objects;           /* NULL: could not be opened */
+	struct hash processes; /* pid -> struct process * */
 	struct object *vdso;
 	bool vdso_tried;
 };
 
 void kallsyms_fini(struct kallsyms *k);
-char *symbol_demangle(const char *name);     /* demangle.c */
+char *symbol_demangle(const char *name); /* demangle.c */
 
 #endif

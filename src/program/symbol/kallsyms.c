@@ -9,7 +9,7 @@
 static uint16_t module_index(struct kallsyms *k, const char *name, size_t len)
 {
 	/* Lines of a module stand together: the last one is nearly always it. */
-	for (uint32_t i = k->modules.n; i--; )
+	for (uint32_t i = k->modules.n; i--;)
 		if (!strncmp(k->modules.v[i], name, len) && !k->modules.v[i][len])
 			return (uint16_t)i;
 	if (k->modules.n == UINT16_MAX)
@@ -106,7 +106,7 @@ static void read_kallsyms(struct kallsyms *k)
 		lines++;
 	k->symbols = xcalloc(lines, sizeof(*k->symbols));
 	out = k->text;
-	for (const char *line = k->text, *end = k->text + len; line < end; ) {
+	for (const char *line = k->text, *end = k->text + len; line < end;) {
 		const char *nl = memchr(line, '\n', (size_t)(end - line));
 		const char *stop = nl ? nl : end;
 
@@ -115,8 +115,9 @@ static void read_kallsyms(struct kallsyms *k)
 		line = stop + 1;
 	}
 	if (!any_addr) {
-		k->err = xstrdup("kernel symbol addresses are hidden: CAP_SYSLOG and kernel.kptr_restrict below 2 "
-				 "are needed");
+		k->err = xstrdup(
+			"kernel symbol addresses are hidden: CAP_SYSLOG and kernel.kptr_restrict below 2 "
+			"are needed");
 		return;
 	}
 	k->text = xrealloc(k->text, (size_t)(out - k->text) + 1);
@@ -152,7 +153,7 @@ bool symbols_kernel(struct symbols *s, uint64_t addr, struct place *ret)
 
 	memset(ret, 0, sizeof(*ret));
 	read_kallsyms(k);
-	for (hi = k->ncode; lo < hi; ) {
+	for (hi = k->ncode; lo < hi;) {
 		uint32_t mid = lo + (hi - lo) / 2;
 
 		if (k->code[mid].addr <= addr)
@@ -168,7 +169,7 @@ bool symbols_kernel(struct symbols *s, uint64_t addr, struct place *ret)
 			if (addr != c->addr)
 				return false;
 		} else if (is_plain(k->text + c->name)) {
-			found = c;      /* the first of the file: sorted lines keep the linker's order */
+			found = c; /* the first of the file: sorted lines keep the linker's order */
 		}
 	}
 	/* The kernel's text is contiguous per module, so a name megabytes away is not the function's. */
@@ -207,14 +208,16 @@ bool symbols_kernel_addr(struct symbols *s, const char *module, const char *name
 	return false;
 }
 
-void symbols_kernel_each(struct symbols *s, void (*fn)(void *arg, const char *module, const char *name, uint64_t addr),
+void symbols_kernel_each(struct symbols *s,
+			 void (*fn)(void *arg, const char *module, const char *name, uint64_t addr),
 			 void *arg)
 {
 	struct kallsyms *k = &s->kernel;
 
 	read_kallsyms(k);
 	for (uint32_t i = 0; i < k->ncode; i++)
-		fn(arg, k->modules.v[k->code[i].module], k->text + k->code[i].name, k->code[i].addr);
+		fn(arg, k->modules.v[k->code[i].module], k->text + k->code[i].name,
+		   k->code[i].addr);
 }
 
 void kallsyms_fini(struct kallsyms *k)

@@ -12,7 +12,7 @@ static char *unescape(const char *s, size_t n)
 {
 	char *out = xmalloc(n + 1), *p = out;
 
-	for (size_t i = 0; i < n; ) {
+	for (size_t i = 0; i < n;) {
 		if (n - i >= 4 && !memcmp(s + i, "\\012", 4)) {
 			*p++ = '\n';
 			i += 4;
@@ -33,11 +33,17 @@ static bool parse_line(const char *line, const char *end, struct mapping *ret)
 	int path = -1;
 	cleanup_free char *copy = xstrndup(line, (size_t)(end - line));
 
-	if (sscanf(copy, "%llx-%llx %7s %llx %x:%x %llu %n", &start, &stop, perms, &offset, &major, &minor, &inode,
-		   &path) < 7 || path < 0 || stop <= start)
+	if (sscanf(copy, "%llx-%llx %7s %llx %x:%x %llu %n", &start, &stop, perms, &offset, &major,
+		   &minor, &inode, &path) < 7 ||
+	    path < 0 || stop <= start)
 		return false;
 	*ret = (struct mapping){
-		.start = start, .end = stop, .offset = offset, .inode = inode, .dev_major = major, .dev_minor = minor,
+		.start = start,
+		.end = stop,
+		.offset = offset,
+		.inode = inode,
+		.dev_major = major,
+		.dev_minor = minor,
 		.exec = strlen(perms) > 2 && perms[2] == 'x',
 		.path = unescape(copy + path, strlen(copy + path)),
 	};
@@ -46,7 +52,8 @@ static bool parse_line(const char *line, const char *end, struct mapping *ret)
 
 struct err *mappings_read(pid_t pid, struct mapping **ret, uint32_t *ret_n)
 {
-	VEC(struct mapping) maps = { 0 };
+	VEC(struct mapping)
+	maps = { 0 };
 	cleanup_free char *text = NULL;
 	char path[64];
 	size_t len;
@@ -55,8 +62,10 @@ struct err *mappings_read(pid_t pid, struct mapping **ret, uint32_t *ret_n)
 	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
 	e = io_read_file(path, &text, &len);
 	if (e)
-		return e->code == ENOENT || e->code == ESRCH ? err_wrap(e, "no process %d", (int)pid) : e;
-	for (const char *line = text, *end = text + len; line < end; ) {
+		return e->code == ENOENT || e->code == ESRCH
+			       ? err_wrap(e, "no process %d", (int)pid)
+			       : e;
+	for (const char *line = text, *end = text + len; line < end;) {
 		const char *nl = memchr(line, '\n', (size_t)(end - line));
 		const char *stop = nl ? nl : end;
 		struct mapping m;

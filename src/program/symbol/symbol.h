@@ -13,15 +13,16 @@
 #include "base/err.h"
 #include "program/object/object.h"
 
-struct symbols;     /* caches: kallsyms, objects by (dev, inode, path), processes by pid */
+struct symbols; /* caches: kallsyms, objects by (dev, inode, path), processes by pid */
 
 struct symbols *symbols_new(void);
 void symbols_free(struct symbols *s);
 
 struct place {
-	const char *module;       /* "vmlinux", "libc.so.6", "a.out" never: the file's base name; NULL unknown */
-	const char *function;     /* demangled; NULL unknown */
-	uint64_t offset;          /* from the function's start, else from the module's load address */
+	const char *
+		module; /* "vmlinux", "libc.so.6", "a.out" never: the file's base name; NULL unknown */
+	const char *function; /* demangled; NULL unknown */
+	uint64_t offset;      /* from the function's start, else from the module's load address */
 	uint64_t module_base;
 };
 
@@ -31,7 +32,8 @@ bool symbols_kernel(struct symbols *s, uint64_t addr, struct place *ret);
 const char *symbols_kernel_err(struct symbols *s);
 bool symbols_kernel_addr(struct symbols *s, const char *module, const char *name, uint64_t *ret);
 /* The kernel function list for listing: calls fn for every text symbol. */
-void symbols_kernel_each(struct symbols *s, void (*fn)(void *arg, const char *module, const char *name, uint64_t addr),
+void symbols_kernel_each(struct symbols *s,
+			 void (*fn)(void *arg, const char *module, const char *name, uint64_t addr),
 			 void *arg);
 
 /* User address of process pid. Strings live as long as s. JIT symbols from /tmp/perf-PID.map too. */
@@ -43,7 +45,7 @@ void symbols_refresh(struct symbols *s, pid_t pid);
 
 struct mapping {
 	uint64_t start, end, offset;
-	char *path;              /* as in /proc/PID/maps; "" anonymous */
+	char *path; /* as in /proc/PID/maps; "" anonymous */
 	bool exec;
 	uint32_t dev_major, dev_minor;
 	uint64_t inode;

@@ -8,7 +8,7 @@
 #include "base/io.h"
 #include "program/symbol/cache.h"
 
-enum { REREAD_NS = 50 * 1000 * 1000 };    /* a miss reads maps again at most this often */
+enum { REREAD_NS = 50 * 1000 * 1000 }; /* a miss reads maps again at most this often */
 
 static uint64_t clock_ns(void)
 {
@@ -71,8 +71,8 @@ const char *symbols_demangle(struct symbols *s, const char *name)
 	uint64_t *slot;
 	bool is_new;
 
-	if (name[0] != '_' || (strncmp(name, "_Z", 2) && strncmp(name, "_R", 2) && strncmp(name, "__Z", 3) &&
-			       strncmp(name, "_D", 2)))
+	if (name[0] != '_' || (strncmp(name, "_Z", 2) && strncmp(name, "_R", 2) &&
+			       strncmp(name, "__Z", 3) && strncmp(name, "_D", 2)))
 		return intern_text(&s->names, intern_str(&s->names, name));
 	id = intern_str(&s->names, name);
 	slot = hash_put(&s->demangled, &id, sizeof(id), &is_new);
@@ -88,11 +88,13 @@ const char *symbols_demangle(struct symbols *s, const char *name)
 /* --- objects --- */
 
 /* An object by its identity; path is opened when it is new. */
-static struct object *cached_object(struct symbols *s, uint64_t dev, uint64_t inode, const char *path,
+static struct object *cached_object(struct symbols *s, uint64_t dev, uint64_t inode,
+				    const char *path,
 				    char *(*open_path)(pid_t, const struct mapping *), pid_t pid,
 				    const struct mapping *m)
 {
-	cleanup_free char *key = xasprintf("%llx:%llx:%s", (unsigned long long)dev, (unsigned long long)inode, path);
+	cleanup_free char *key =
+		xasprintf("%llx:%llx:%s", (unsigned long long)dev, (unsigned long long)inode, path);
 	cleanup_free char *file = NULL;
 	struct object *o = NULL;
 	uint64_t *slot = hash_get(&s->objects, key, strlen(key));
@@ -102,7 +104,7 @@ static struct object *cached_object(struct symbols *s, uint64_t dev, uint64_t in
 		return s->all_objects.v[*slot - 1];
 	file = open_path ? open_path(pid, m) : xstrdup(path);
 	if (!file)
-		return NULL;         /* not remembered: another process may give a way to it */
+		return NULL; /* not remembered: another process may give a way to it */
 	e = object_open(file, &o);
 	if (e) {
 		err_free(e);
@@ -122,7 +124,8 @@ struct object *symbols_object(struct symbols *s, pid_t pid, const struct mapping
 {
 	if (m->path[0] != '/')
 		return NULL;
-	return cached_object(s, device(m->dev_major, m->dev_minor), m->inode, m->path, mapping_open_path, pid, m);
+	return cached_object(s, device(m->dev_major, m->dev_minor), m->inode, m->path,
+			     mapping_open_path, pid, m);
 }
 
 struct object *symbols_object_at(struct symbols *s, const char *path)
@@ -177,7 +180,7 @@ static uint64_t start_time(pid_t pid)
 		err_free(e);
 		return 0;
 	}
-	p = strrchr(text, ')');      /* the name may hold anything */
+	p = strrchr(text, ')'); /* the name may hold anything */
 	for (int field = 2; p && field < 22; field++)
 		p = strchr(p + 1, ' ');
 	if (p)
@@ -203,7 +206,8 @@ static int compare_start(const void *pa, const void *pb)
 /* Takes n mappings as p's. Text that was unmapped since (dlclose) stays known as long as nothing took its place. */
 static void set_maps(struct process *p, struct mapping *maps, uint32_t n, bool same_program)
 {
-	VEC(struct mapping) all = { .v = maps, .n = n, .cap = n };
+	VEC(struct mapping)
+	all = { .v = maps, .n = n, .cap = n };
 
 	for (uint32_t i = 0; same_program && i < p->nmaps; i++) {
 		if (!p->maps[i].exec || overlaps(&p->maps[i], maps, n))
@@ -236,7 +240,7 @@ static void read_process(struct process *p, bool same_program)
 		p->exists = false;
 		return;
 	}
-	if (!n) {                    /* a zombie has no mappings: keep what it had */
+	if (!n) { /* a zombie has no mappings: keep what it had */
 		free(maps);
 		p->exists = false;
 		return;
@@ -318,17 +322,23 @@ static int compare_jit(const void *pa, const void *pb)
 static void parse_jit(struct symbols *s, struct process *p, const char *text)
 {
 	p->jit.n = 0;
-	for (const char *line = text; *line; ) {
+	for (const char *line = text; *line;) {
 		const char *end = line + strcspn(line, "\n");
 		unsigned long long start, size;
 		int name = -1;
 
-		if (sscanf(line, "%llx %llx %n", &start, &size, &name) == 2 && name > 0 && line + name < end && size)
-			vec_push(&p->jit, (struct jit_symbol){
-				.start = start, .size = size, .order = p->jit.n,
-				.name = intern_text(&s->names,
-						    intern_strn(&s->names, line + name, (size_t)(end - line) - (size_t)name)),
-			});
+		if (sscanf(line, "%llx %llx %n", &start, &size, &name) == 2 && name > 0 &&
+		    line + name < end && size)
+			vec_push(&p->jit,
+				 (struct jit_symbol){
+					 .start = start,
+					 .size = size,
+					 .order = p->jit.n,
+					 .name = intern_text(
+						 &s->names,
+						 intern_strn(&s->names, line + name,
+							     (size_t)(end - line) - (size_t)name)),
+				 });
 		line = *end ? end + 1 : end;
 	}
 	if (p->jit.n)
@@ -460,7 +470,7 @@ static uint64_t load_address(const struct process *p, uint32_t i)
 {
 	uint64_t base = p->maps[i].start;
 
-	for (uint32_t k = i; k--; ) {
+	for (uint32_t k = i; k--;) {
 		if (!strcmp(p->maps[k].path, p->maps[i].path))
 			base = p->maps[k].start;
 		else if (p->maps[k].path[0] == '/')
@@ -506,7 +516,9 @@ bool symbols_user(struct symbols *s, pid_t pid, uint64_t addr, struct place *ret
 		if (!j)
 			return false;
 		*ret = (struct place){
-			.function = j->name, .offset = addr - j->start, .module = module_name(s, m->path),
+			.function = j->name,
+			.offset = addr - j->start,
+			.module = module_name(s, m->path),
 			.module_base = m->start,
 		};
 		return true;

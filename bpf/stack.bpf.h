@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Stacks of keys: stored once, referred to by a 64-bit hash. bpf_get_stackid() has buckets that two stacks may fight for, and
+ * one depth for all; here a collision needs two equal hashes among the stacks of one run. */
+
+struct stack_hash {
+	const struct wire_stack *s;
+	u64 h;
+};
+
+CALLBACK hash_frame(u32 i, struct stack_hash *c)
+{
+	/* splitmix64 (Steele, Lea, Flood 2014) over the running value. */
+	u64 x;
+
+	if (i >= WIRE_STACK_FRAMES)
+		return 1;
+	x = c->h ^ c->s->pc[i];
+	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
+	x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
+	c->h = x ^ (x >> 31);
+	return 0;
+}
+
+/* s->pc holds `bytes` of frames (or bytes is -errno). The stack's id, or -errno. */
+ROUTINE s64 d_stack_id(void *stacks, void *counters, struct wire_stack *s, s64 bytes)
+{
+	struct stack_hash c = { .s = s, .h = bytes };
+	s64 id, r;
+
+	if (bytes < 0)
+		return bytes;
+	s->n = (u32)bytes / 8;
+	s->pad = 0;
+	bpf_loop(s->n, hash_frame, &c, 0);
+	id = c.h & 0x7fffffffffffffffull;
+	if (bpf_map_lookup_elem(stacks, &id))
+		return id;
+	r = bpf_map_update_elem(stacks, &id, s, BPF_NOEXIST);
+	if (!r || r == -17 /* EEXIST: another CPU was first */)
+		return id;
+	count(counters, WIRE_DROP_STACK);
+	return r;
+}
+
+/* Frames of a stored stack to dst; their length in bytes, or -errno. */
+ROUTINE s64 d_stack_copy(void *stacks, s64 id, u64 *dst, u64 size)
+{
+	const struct wire_stack *s;
+	u64 bytes;
+
+	if (id < 0)
+		return id;
+	s = bpf_map_lookup_elem(stacks, &id);
+	if (!s)
+		return -2 /* ENOENT */;
+	bytes = (u64)s->n * 8;
+	bpf_probe_read_kernel(dst, size, s->pc);
+	return bytes < size ? bytes : size;
+}

@@ -1,0 +1,102 @@
+/* stack() and ustack(): frames into a record, or an id into a key.
+ *
+ * A probe that fires in another thread's stead (sched:::on-cpu: the switch still runs on the old thread's stack) takes the
+ * stacks its thread had when it last left a CPU: the program gen_save_stacks() makes puts their ids into thread storage.
+ */
+#include "compile/ir/gen.h"
+
+#include "wire/record.h"
+#include "wire/routines.h"
+
+enum { USER_STACK = 1 << 8 /* BPF_F_USER_STACK */ };
+
+static bool is_user(const struct field *fl)
+{
+	return fl->kind == FIELD_USTACK || fl->kind == FIELD_USTACKID;
+}
+
+uint32_t gen_frames(struct gen *g, const struct node *n)
+{
+	const struct node *arg = n->call.args;
+	int64_t max = opt_num(g->options, OPT_MAXFRAMES), frames;
+
+	frames = arg && arg->kind == N_INT ? (int64_t)arg->i.value :
+		 opt_num(g->options, n->id->subr == SUBR_STACK ? OPT_STACKFRAMES : OPT_USTACKFRAMES);
+	if (frames > max)
+		frames = max;
+	return frames < 1 ? 1 : frames > WIRE_STACK_FRAMES ? WIRE_STACK_FRAMES : (uint32_t)frames;
+}
+
+/* The current stack's id, or -errno. */
+static struct ir_val make_id(struct gen *g, bool user, uint32_t frames)
+{
+	struct ir_fn *f = g->f;
+	struct ir_val s = gen_scratch_temp(g, sizeof(struct wire_stack)), n;
+
+	n = ir_call(f, HELPER_GET_STACK, 4, g->ctx, ir_bin(f, ALU_ADD, s, IR_I(offsetof(struct wire_stack, pc))), IR_I(8 * frames),
+		    IR_I(user ? USER_STACK : 0));
+	return ir_routine(f, "d_stack_id", 4, ir_map(f, gen_fixed_map(g, MAP_STACKS)), ir_map(f, gen_fixed_map(g, MAP_COUNTERS)), s,
+			  n);
+}
+
+static struct ir_val saved_id(struct gen *g, bool user)
+{
+	struct ir_fn *f = g->f;
+	struct ir_val tls = gen_lazy(g, LAZY_TLS), id = ir_new_reg(f);
+	uint32_t done = ir_new_label(f);
+
+	ir_set(f, id, IR_I(-2 /* -ENOENT */));
+	ir_if(f, tls, IF_EQ, IR_I(0), done);
+	ir_set(f, id, ir_load(f, tls, user ? offsetof(struct wire_tls, user_stack) : offsetof(struct wire_tls, kernel_stack), 8,
+			      false));
+	ir_place(f, done);
+	return id;
+}
+
+static int32_t put_process(struct gen *g, const struct field *fl, struct ir_val dst)
+{
+	int32_t at = (int32_t)fl->offset;
+
+	if (!is_user(fl))
+		return at;
+	ir_store(g->f, dst, at, 4, gen_tgid(g));
+	ir_store(g->f, dst, at + 4, 4, IR_I(0));
+	return at + 8;
+}
+
+void gen_stack_id(struct gen *g, const struct field *fl, struct ir_val dst, uint32_t frames)
+{
+	int32_t at = put_process(g, fl, dst);
+
+	ir_store(g->f, dst, at, 8, gen_current_thread(g) ? make_id(g, is_user(fl), frames) : saved_id(g, is_user(fl)));
+}
+
+void gen_stack_frames(struct gen *g, const struct field *fl, struct ir_val dst)
+{
+	struct ir_fn *f = g->f;
+	int32_t at = put_process(g, fl, dst);
+	uint32_t room = fl->size - (is_user(fl) ? 16 : 8);
+	struct ir_val to = ir_bin(f, ALU_ADD, dst, IR_I(at + 8)), n;
+
+	if (gen_current_thread(g))
+		n = ir_call(f, HELPER_GET_STACK, 4, g->ctx, to, IR_I(room), IR_I(is_user(fl) ? USER_STACK : 0));
+	else
+		n = ir_routine(f, "d_stack_copy", 4, ir_map(f, gen_fixed_map(g, MAP_STACKS)), saved_id(g, is_user(fl)), to,
+			       IR_I(room));
+	ir_store(f, dst, at, 8, n);
+}
+
+/* needs: thread_arg names the thread that leaves. */
+void gen_save_stacks(struct gen *g)
+{
+	struct ir_fn *f = g->f;
+	struct ir_val tls;
+
+	g->cl = NULL;
+	g->bail = g->out;
+	g->scratch_next = g->this_size;
+	tls = gen_lazy(g, LAZY_TLS_RW);
+	ir_if(f, tls, IF_EQ, IR_I(0), g->out);
+	ir_store(f, tls, offsetof(struct wire_tls, user_stack), 8, make_id(g, true, WIRE_STACK_FRAMES));
+	ir_store(f, tls, offsetof(struct wire_tls, kernel_stack), 8, make_id(g, false, WIRE_STACK_FRAMES));
+}
