@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Kernel objects: paths, arguments of a process, files, parents, time on CPU. */
 
-/* A member of a kernel structure; false when it cannot be read or this kernel does not have it. */
-INLINE bool member(u64 object, u32 offset, void *ret, u32 size)
-{
-	return object && offset != WIRE_NO_OFFSET && !bpf_probe_read_kernel(ret, size, KERNEL(object + offset));
-}
-
+/* A pointer member of a kernel structure. No checks on the way: a read that fails (as those near address 0 do) leaves 0. */
 INLINE u64 pointer(u64 object, u32 offset)
 {
-	u64 v = 0;
+	u64 v;
 
-	return member(object, offset, &v, 8) ? v : 0;
+	bpf_probe_read_kernel(&v, 8, KERNEL(object + offset));
+	return v;
+}
+
+INLINE u32 member32(u64 object, u32 offset)
+{
+	u32 v;
+
+	bpf_probe_read_kernel(&v, 4, KERNEL(object + offset));
+	return v;
 }
 
 /* --- paths: from the file up to the root, over mount points --- */
@@ -23,7 +27,6 @@ struct walk {
 	u64 dentry, vfsmount;
 	u64 end;                     /* second pass: where the name looked at ends */
 	u64 len;                     /* first pass: bytes of the whole path */
-	long error;
 };
 
 enum { PATH_DEPTH = 256 };
@@ -32,12 +35,9 @@ enum { PATH_DEPTH = 256 };
 INLINE u64 dentry_name(struct walk *w, u64 *ret_name)
 {
 	const struct wire_offsets *o = w->o;
-	u32 len = 0;
 
 	*ret_name = pointer(w->dentry, o->dentry_d_name + o->qstr_name);
-	if (!member(w->dentry, o->dentry_d_name + o->qstr_len, &len, 4))
-		w->error = E_FAULT;
-	return len;
+	return member32(w->dentry, o->dentry_d_name + o->qstr_len);
 }
 
 /* To the parent: 1 at the root. Stepping over the root of a mount leaves the name as it is, *ret_named false. */
@@ -51,8 +51,8 @@ INLINE long step_up(struct walk *w, u64 *ret_parent)
 		up = pointer(mount, o->mount_mnt_parent);
 		if (!up || up == mount)
 			return 1;
-		w->dentry = pointer(mount, o->mount_mnt_mountpoint);
-		w->vfsmount = up + o->mount_mnt;
+		w->dentry = hidden(pointer(mount, o->mount_mnt_mountpoint));
+		w->vfsmount = hidden(up + o->mount_mnt);
 		*ret_parent = 0;
 		return !w->dentry;
 	}
@@ -68,9 +68,9 @@ CALLBACK measure_step(u32 index, struct walk *w)
 		return 1;
 	if (!parent)
 		return 0;
-	w->len += 1 + dentry_name(w, &name);
-	w->dentry = parent;
-	return w->error != 0;
+	w->len = hidden(w->len + 1 + dentry_name(w, &name));
+	w->dentry = hidden(parent);
+	return 0;
 }
 
 struct name_copy {
@@ -78,31 +78,26 @@ struct name_copy {
 	u64 size, at, name, len;
 };
 
-/* Eight bytes of a name: whole words where there is room on both sides, the rest byte by byte, so that the name behind
- * it, which is there already, stays. */
+/* Eight bytes of a name. What stands behind the name is there already and stays: the word is merged. */
 CALLBACK copy_name_word(u32 index, struct name_copy *c)
 {
-	u64 done = (u64)index * 8, at = c->at + done, w;
+	u64 done = (u64)index * 8, at = c->at + done, left = c->len - done, mask = ~0ull, shift = 0, w;
+	u64 *to;
 
-	if (done >= c->len)
+	if (done >= c->len || at >= c->size || read_word(c->name + done, &w))
 		return 1;
-	if (read_word(c->name + done, &w))
-		return 1;
+	if (left < 8)
+		mask = (1ull << (left * 8 & 63)) - 1;
+	if (at > c->size - 8) {
+		shift = (at - (c->size - 8)) * 8;
+		at = c->size - 8;
+	}
 	OPAQUE(at);
-	if (c->len - done >= 8) {
-		put_word(c->dst, c->size, at, w);
-		return 0;
-	}
-#pragma clang loop unroll(full)
-	for (int i = 0; i < 7; i++) {
-		if (done + i >= c->len || at >= c->size)
-			return 1;
-		c->dst[at] = (char)w;
-		w >>= 8;
-		at++;
-		OPAQUE(at);
-	}
-	return 1;
+	if (at > c->size - 8)
+		return 1;
+	to = (u64 *)(c->dst + at);
+	*to = (*to & ~(mask << (shift & 63))) | (w & mask) << (shift & 63);
+	return 0;
 }
 
 CALLBACK write_step(u32 index, struct walk *w)
@@ -115,60 +110,64 @@ CALLBACK write_step(u32 index, struct walk *w)
 		return 0;
 	len = dentry_name(w, &name);
 	at = w->end - len;
-	if (w->error || len >= WIRE_STRING_MAX || len >= w->end)
+	if (len >= WIRE_STRING_MAX || len >= w->end)
 		return 1;
 	if (at <= w->size) {
 		struct name_copy c = { .dst = w->dst, .size = w->size, .at = at, .name = name, .len = len };
 
 		bpf_loop(32, copy_name_word, &c, 0);
 	}
-	w->end = at - 1;
 	at--;
+	w->end = hidden(at);
 	OPAQUE(at);
 	put_char(w->dst, w->size, at, '/');
-	w->dentry = parent;
+	w->dentry = hidden(parent);
 	return 0;
 }
 
-/* Pipes, sockets, anonymous inodes have no path: "pipe:[123]" as in /proc/PID/fd. */
+/* First bytes of file system names, as numbers. */
+#define NAME_SOCKFS 0x73666b636f73ull        /* "sockfs" */
+#define NAME_SOCKET 0x74656b636f73ull        /* "socket" */
+#define NAME_ANON 0x6e6f6e61u                /* "anon" of anon_inodefs */
+#define NAME_ANON_INO 0x6f6e695f6e6f6e61ull  /* "anon_ino" */
+#define NAME_DE 0x3a6564u                    /* "de:" */
+
+/* Pipes, sockets, anonymous inodes have no path: "pipe:[123]", "anon_inode:[eventfd]" as in /proc/PID/fd; a file without a
+ * directory (memfd, deleted tmpfs file): "/name". */
 INLINE long pseudo_path(char *dst, u64 size, u64 dentry, const struct wire_offsets *o)
 {
 	u64 type = pointer(pointer(dentry, o->dentry_d_sb), o->super_block_s_type);
-	u64 fs = pointer(type, o->file_system_type_name), name = pointer(dentry, o->dentry_d_name + o->qstr_name);
-	u64 word = 0, prefix, n;
-	char c = 0;
-
-	if (!fs || read_word(fs, &word))
-		return NOT_FOUND;
-	bpf_probe_read_kernel(&c, 1, KERNEL(name));
-	if (c) {
-		/* "anon_inode:[eventpoll]", "/memfd:name" */
-		*(u64 *)dst = 0x6f6e695f6e6f6e61ull;             /* anon_ino */
-		*(u32 *)(dst + 8) = 0x003a6564;                  /* de: */
-		if (word != 0x646f6e695f6e6f61ull && (u32)word != 0x6e6f6e61) {
-			dst[0] = '/';                            /* shmem and the like: a deleted file */
-			return bpf_probe_read_kernel_str(dst + 1, size - 1, KERNEL(name)) < 0 ? E_FAULT : 0;
-		}
-		return bpf_probe_read_kernel_str(dst + 11, size - 11, KERNEL(name)) < 0 ? E_FAULT : 0;
-	}
-	/* sockfs is called socket, others by their name without "fs". */
-	word &= text_mask(word);
-	if (word == 0x73666b636f73ull) {
-		prefix = 0x74656b636f73ull;
-		n = 6;
-	} else {
-		n = mask_bytes(text_mask(word));
-		n = n > 2 ? n - 2 : 0;
-		prefix = word & ((1ull << ((n * 8) & 63)) - 1);
-	}
+	u64 name = pointer(dentry, o->dentry_d_name + o->qstr_name), inode, fs = 0, n;
 	struct digits d = { .dst = dst, .size = size, .base = 10, .n = hidden(0) };
-	u64 inode = pointer(pointer(dentry, o->dentry_d_inode), o->inode_i_ino);
 
-	*(u64 *)dst = prefix;
+	if (read_word(pointer(type, o->file_system_type_name), &fs))
+		return NOT_FOUND;
+	fs &= text_mask(fs);
+	n = mask_bytes(text_mask(fs));
+	if (fs == NAME_SOCKFS) {
+		*(u64 *)dst = NAME_SOCKET;
+		n = 6;
+	} else if (char_at(name)) {
+		n = 1;
+		dst[0] = '/';
+		if ((u32)fs == NAME_ANON) {
+			*(u64 *)dst = NAME_ANON_INO;
+			*(u32 *)(dst + 8) = NAME_DE;
+			n = 11;
+		}
+		OPAQUE(n);
+		return n < 12 && bpf_probe_read_kernel_str(dst + n, size - 12, KERNEL(name)) >= 0 ? 0 : E_FAULT;
+	} else {
+		/* The file system's name without "fs". */
+		n = n > 2 ? n - 2 : 0;
+		*(u64 *)dst = fs & ((1ull << ((n * 8) & 63)) - 1);
+	}
+	OPAQUE(n);
 	if (n > 7)
 		return NOT_FOUND;
 	dst[n] = ':';
 	dst[n + 1] = '[';
+	inode = pointer(pointer(dentry, o->dentry_d_inode), o->inode_i_ino);
 	d.value = inode;
 	bpf_loop(64, count_digit, &d, 0);
 	d.pos = hidden(n + 2 + d.n);
@@ -179,18 +178,18 @@ INLINE long pseudo_path(char *dst, u64 size, u64 dentry, const struct wire_offse
 	return 0;
 }
 
-/* The whole name of dentry, seen through vfsmount (0: within its file system). */
+/* The names from dentry up to the root of its mount, and on in the mounts below it (vfsmount 0: its file system only). */
 INLINE long write_path(char *dst, u64 size, u64 dentry, u64 vfsmount, const struct wire_offsets *o)
 {
-	struct walk w = { .o = o, .dst = dst, .size = size, .dentry = dentry, .vfsmount = vfsmount };
+	struct walk w = { .o = o, .dst = dst, .size = size, .len = hidden(0) };
 
+	w.dentry = hidden(dentry);
+	w.vfsmount = hidden(vfsmount);
 	bpf_loop(PATH_DEPTH, measure_step, &w, 0);
-	if (w.error)
-		return w.error;
 	if (!w.len)
 		return one_char(dst, '/');
-	w.dentry = dentry;
-	w.vfsmount = vfsmount;
+	w.dentry = hidden(dentry);
+	w.vfsmount = hidden(vfsmount);
 	w.end = hidden(w.len);
 	bpf_loop(PATH_DEPTH, write_step, &w, 0);
 	put_char(dst, size, w.len, 0);
@@ -203,7 +202,8 @@ ROUTINE long d_path(char *dst, u64 size, u64 path, const struct wire_offsets *o)
 	u64 dentry, vfsmount;
 
 	dst[0] = 0;
-	if (o->path_dentry == WIRE_NO_OFFSET || o->mount_mnt_parent == WIRE_NO_OFFSET)
+	if (o->path_dentry == WIRE_NO_OFFSET || o->mount_mnt_parent == WIRE_NO_OFFSET || o->dentry_d_parent == WIRE_NO_OFFSET ||
+	    o->vfsmount_mnt_root == WIRE_NO_OFFSET)
 		return NOT_FOUND;
 	if (bpf_probe_read_kernel(&dentry, 8, KERNEL(path + o->path_dentry)) ||
 	    bpf_probe_read_kernel(&vfsmount, 8, KERNEL(path + o->path_mnt)))
@@ -260,7 +260,7 @@ ROUTINE long d_psargs(char *dst, u64 size, u64 task, const struct wire_offsets *
 	struct spaces s = { .dst = dst, .size = size };
 
 	dst[0] = 0;
-	if (mm && mm == own && start && end > start) {
+	if (o->mm_arg_start != WIRE_NO_OFFSET && mm && mm == own && start && end > start) {
 		if (n > size - 1)
 			n = size - 1;
 		OPAQUE(n);
@@ -285,9 +285,8 @@ ROUTINE long d_psargs(char *dst, u64 size, u64 task, const struct wire_offsets *
 ROUTINE u64 d_getfile(s64 fd, const struct wire_offsets *o)
 {
 	u64 files = pointer(bpf_get_current_task(), o->task_files), table = pointer(files, o->files_fdt);
-	u32 max = 0;
 
-	if (!table || !member(table, o->fdtable_max_fds, &max, 4) || (u64)fd >= max)
+	if (o->fdtable_fd == WIRE_NO_OFFSET || (u64)fd >= member32(table, o->fdtable_max_fds))
 		return 0;
 	return pointer(pointer(table, o->fdtable_fd) + (u64)fd * 8, 0);
 }
@@ -299,12 +298,9 @@ struct ancestors {
 
 CALLBACK ancestor(u32 index, struct ancestors *a)
 {
-	u32 tgid = 0;
 	u64 parent;
 
-	if (!member(a->task, a->o->task_tgid, &tgid, 4))
-		return 1;
-	if (tgid == (u32)a->pid) {
+	if (member32(a->task, a->o->task_tgid) == (u32)a->pid) {
 		a->found = 1;
 		return 1;
 	}
@@ -319,6 +315,8 @@ ROUTINE u64 d_progenyof(u64 pid, const struct wire_offsets *o)
 {
 	struct ancestors a = { .o = o, .task = bpf_get_current_task(), .pid = pid };
 
+	if (o->task_tgid == WIRE_NO_OFFSET || o->task_real_parent == WIRE_NO_OFFSET)
+		return 0;
 	bpf_loop(1024, ancestor, &a, 0);
 	return a.found;
 }

@@ -31,6 +31,8 @@ struct run {
 	struct sink *sink;
 	struct consumer *consumer;
 	FILE *out;
+	int32_t *cpu_chip, *cpu_node;
+	bool names_user;             /* user addresses are printed as names: mappings must be seen while they last */
 };
 
 static volatile sig_atomic_t interrupted;
@@ -184,6 +186,8 @@ static void fini(struct run *r)
 	symbols_free(r->symbols);
 	type_graph_free(r->types);
 	hash_fini(&r->typedefs);
+	free(r->cpu_chip);
+	free(r->cpu_node);
 	free(r->macros.used);
 	options_fini(&r->options);
 	diags_fini(&r->diags);
@@ -258,6 +262,73 @@ static void say_matched(struct run *r, const struct bound *b)
 	}
 }
 
+/* A small number out of sysfs, -1 when it is not there. */
+static int32_t read_number(const char *path)
+{
+	char *text;
+	size_t len;
+	struct err *e = io_read_file(path, &text, &len);
+	int32_t n;
+
+	if (e) {
+		err_free(e);
+		return -1;
+	}
+	n = (int32_t)strtol(text, NULL, 10);
+	free(text);
+	return n;
+}
+
+/* Which socket and memory node each CPU is on: for curcpu->cpu_chip, lgrp. */
+static void find_cpus(struct run *r, struct compile_target *ret)
+{
+	long n = sysconf(_SC_NPROCESSORS_CONF);
+
+	ret->ncpus = n > 0 ? (uint32_t)n : 1;
+	r->cpu_chip = xcalloc(ret->ncpus, sizeof(int32_t));
+	r->cpu_node = xcalloc(ret->ncpus, sizeof(int32_t));
+	for (uint32_t cpu = 0; cpu < ret->ncpus; cpu++) {
+		cleanup_free char *chip = xasprintf("/sys/devices/system/cpu/cpu%u/topology/physical_package_id", cpu);
+
+		r->cpu_chip[cpu] = read_number(chip);
+		for (uint32_t node = 0; node < 64; node++) {
+			cleanup_free char *link = xasprintf("/sys/devices/system/cpu/cpu%u/node%u", cpu, node);
+
+			if (access(link, F_OK) == 0) {
+				r->cpu_node[cpu] = (int32_t)node;
+				break;
+			}
+		}
+	}
+	ret->cpu_chip = r->cpu_chip;
+	ret->cpu_node = r->cpu_node;
+}
+
+static bool is_user_address(enum field_kind k)
+{
+	return k == FIELD_USTACK || k == FIELD_USTACKID || k == FIELD_USYM || k == FIELD_UMOD || k == FIELD_UADDR;
+}
+
+static bool prints_user_names(const struct image *img)
+{
+	for (uint32_t i = 0; i < img->nsegments; i++)
+		for (uint32_t k = 0; k < img->segments[i].nfields; k++)
+			if (is_user_address(img->segments[i].fields[k].kind))
+				return true;
+	for (uint32_t i = 0; i < img->naggs; i++)
+		for (uint32_t k = 0; k < img->aggs[i].nkeys; k++)
+			if (is_user_address(img->aggs[i].keys[k].kind))
+				return true;
+	return false;
+}
+
+/* Targets may end before their addresses are printed. */
+static void remember_targets(struct run *r)
+{
+	for (uint32_t i = 0; r->names_user && i < r->targets.n; i++)
+		symbols_remember(r->symbols, r->targets.v[i].pid);
+}
+
 static struct engine *choose_engine(struct run *r, struct compile_target *ret_target)
 {
 	static const char *const names[] = { "auto", "kernel", "interp" };
@@ -284,6 +355,31 @@ static bool targets_gone(struct run *r)
 	return r->targets.n && gone == r->targets.n;
 }
 
+static bool names_user_code(const struct field *f, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (f[i].kind == FIELD_USTACK || f[i].kind == FIELD_USTACKID || f[i].kind == FIELD_USYM || f[i].kind == FIELD_UMOD ||
+		    f[i].kind == FIELD_UADDR)
+			return true;
+	return false;
+}
+
+/* Programs that print user addresses need the mappings of processes that are gone by then. */
+static void watch_mappings(struct run *r)
+{
+	bool needed = false;
+
+	for (uint32_t i = 0; i < r->image->nsegments; i++)
+		needed |= names_user_code(r->image->segments[i].fields, r->image->segments[i].nfields);
+	for (uint32_t i = 0; i < r->image->naggs; i++)
+		needed |= names_user_code(r->image->aggs[i].keys, r->image->aggs[i].nkeys);
+	if (!needed)
+		return;
+	symbols_watch(r->symbols);
+	for (uint32_t i = 0; i < r->targets.n; i++)
+		symbols_remember(r->symbols, r->targets.v[i].pid);
+}
+
 /* exit() may set active = WIRE_OFF on another CPU at the same moment: then off it stays. */
 static void set_active(struct wire_state *s)
 {
@@ -302,10 +398,12 @@ static struct err *loop(struct run *r, int *ret_status)
 	struct err *err = NULL;
 
 	while (!err && !interrupted && !consumer_exited(r->consumer, ret_status)) {
+		remember_targets(r);
 		if (targets_gone(r))
 			break;
 		e->ops->poll(e, (int)(consumer_interval(r->consumer) / 1000000));
 		err = consumer_pass(r->consumer);
+		symbols_watch_drain(r->symbols);
 	}
 	return err;
 }
@@ -316,6 +414,7 @@ static struct err *trace(struct run *r, int *ret_status)
 	struct err *err, *err2;
 	int caught;
 
+	watch_mappings(r);
 	err = e->ops->attach(e);
 	if (err)
 		return err;
@@ -346,7 +445,7 @@ static struct err *trace(struct run *r, int *ret_status)
 	return err;
 }
 
-static int load_and_trace(struct run *r, const struct bound *b, const struct compile_target *target)
+static int load_and_trace(struct run *r, const struct bound *b)
 {
 	struct err *e;
 	int status = 0;
@@ -376,19 +475,19 @@ static int load_and_trace(struct run *r, const struct bound *b, const struct com
 	r->sink->options = &r->options;
 	r->sink->symbols = r->symbols;
 	r->sink->types = r->types;
+	r->names_user = prints_user_names(r->image);
 	r->consumer = consumer_new(r->engine, r->sink, &r->options);
 	catch_signals();
 	say_matched(r, b);
 	e = trace(r, &status);
 	if (e)
 		return fail(r, e);
-	(void)target;
 	return status;
 }
 
 static int compile_and_run(struct run *r)
 {
-	struct compile_target target;
+	struct compile_target target = { 0 };
 	struct bound *b;
 
 	for (uint32_t i = 0; i < r->c->programs.n; i++) {
@@ -401,7 +500,7 @@ static int compile_and_run(struct run *r)
 		return r->diags.errors ? print_diags(r) : cmd_list(r->c, &r->bind);
 	b = r->diags.errors ? NULL : bind_finish(&r->bind);
 	if (!b || r->diags.errors)
-		return print_diags(r) ? 1 : 1;
+		return print_diags(r), 1;
 	for (uint32_t i = 1; i < r->macros.argc && !opt_on(&r->options, OPT_ARGREF); i++)
 		if (!r->macros.used[i]) {
 			diag_error(&r->diags, 0, 0, "D_MACRO_UNUSED", "extraneous argument '%s' ($%u is not referenced)",
@@ -411,9 +510,10 @@ static int compile_and_run(struct run *r)
 	if (dumps(r, "bind"))
 		bound_print(r->out, b, r->types);
 	r->engine = choose_engine(r, &target);
+	find_cpus(r, &target);
 	r->image = compile_image(b, r->types, &r->diags, &r->options, &target, dumps(r, "ir") ? r->out : NULL);
 	if (!r->image)
-		return print_diags(r) ? 1 : 1;
+		return print_diags(r), 1;
 	if (dumps(r, "ebpf"))
 		image_print(r->out, r->image);
 	(void)print_diags(r);
@@ -421,7 +521,7 @@ static int compile_and_run(struct run *r)
 		say_matched(r, b);
 		return 0;
 	}
-	return r->c->dump && !r->c->verbose && strcmp(r->c->dump, "ebpf") ? 0 : load_and_trace(r, b, &target);
+	return r->c->dump && !r->c->verbose && strcmp(r->c->dump, "ebpf") ? 0 : load_and_trace(r, b);
 }
 
 int cmd_run(struct cmdline *c)

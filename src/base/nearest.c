@@ -48,7 +48,10 @@ void nearest_offer(struct nearest *n, const char *candidate)
 	if (!limit)
 		limit = 1;
 	d = edit_distance(n->word, candidate, limit);
-	if (d > 0 && d <= limit && (!n->name || d < n->distance)) {
+	/* Of two that are as near, one of the same length: swapped letters are likelier than lost ones. */
+	if (d > 0 && d <= limit && (!n->name || d < n->distance ||
+				    (d == n->distance && strlen(candidate) == strlen(n->word) &&
+				     strlen(n->name) != strlen(n->word)))) {
 		n->name = candidate;
 		n->distance = d;
 	}

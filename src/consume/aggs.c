@@ -12,16 +12,16 @@ static bool is_extreme(const struct agg *a)
 	return a->func == AGG_MIN || a->func == AGG_MAX;
 }
 
-struct aggs *aggs_new(struct engine *e, const struct image *img, struct options *o, struct type_graph *types,
-		      struct symbols *symbols)
+struct aggs *aggs_new(struct engine *e, const struct image *img, struct options *o,
+		      const struct sink *s)
 {
 	struct aggs *a = xcalloc(1, sizeof(*a));
 
 	a->engine = e;
 	a->image = img;
 	a->options = o;
-	a->types = types;
-	a->symbols = symbols;
+	a->symbols = s->symbols;
+	a->dtrace = !strcmp(s->progname, "dtrace");
 	a->states = xcalloc(img->naggs + 1, sizeof(*a->states));
 	for (uint32_t i = 0; i < img->naggs; i++) {
 		struct state *st = &a->states[i];
@@ -33,9 +33,9 @@ struct aggs *aggs_new(struct engine *e, const struct image *img, struct options 
 		for (uint32_t k = 0; k < st->agg->nkeys; k++) {
 			enum field_kind kind = st->agg->keys[k].kind;
 
-			st->traits[k] = (uint8_t)field_traits(types, &st->agg->keys[k]);
-			st->has_user_keys |= kind == FIELD_USYM || kind == FIELD_UMOD || kind == FIELD_UADDR ||
-					     kind == FIELD_USTACKID;
+			st->traits[k] = (uint8_t)field_traits(s->types, &st->agg->keys[k]);
+			st->has_user_keys |= kind == FIELD_USYM || kind == FIELD_UMOD ||
+					     kind == FIELD_UADDR || kind == FIELD_USTACKID;
 		}
 	}
 	return a;
@@ -99,7 +99,8 @@ static uint64_t canonical_address(struct aggs *a, enum field_kind kind, uint32_t
 
 	if (!a->symbols || (user && !pid))
 		return addr;
-	if (!(user ? symbols_user(a->symbols, (pid_t)pid, addr, &p) : symbols_kernel(a->symbols, addr, &p)))
+	if (!(user ? symbols_user(a->symbols, (pid_t)pid, addr, &p)
+		   : symbols_kernel(a->symbols, addr, &p)))
 		return addr;
 	if (kind == FIELD_MOD || kind == FIELD_UMOD)
 		return p.module ? p.module_base : addr;
@@ -121,7 +122,7 @@ static uint8_t *canonical_key(struct aggs *a, const struct agg *agg, const uint8
 			id = canonical_id(a, read_u32(key + f->offset));
 			memcpy(key + f->offset, &id, sizeof(id));
 			break;
-		case FIELD_STRING:        /* what follows the NUL is no part of it */
+		case FIELD_STRING: /* what follows the NUL is no part of it */
 			n = strnlen((char *)key + f->offset, f->size);
 			memset(key + f->offset + n, 0, f->size - n);
 			break;
@@ -131,15 +132,16 @@ static uint8_t *canonical_key(struct aggs *a, const struct agg *agg, const uint8
 		case FIELD_UMOD:
 			field_address(f, key, &addr, &pid);
 			addr = canonical_address(a, f->kind, pid, addr);
-			memcpy(key + f->offset + (f->kind == FIELD_SYM || f->kind == FIELD_MOD ? 0 : 8), &addr, 8);
+			memcpy(key + f->offset +
+				       (f->kind == FIELD_SYM || f->kind == FIELD_MOD ? 0 : 8),
+			       &addr, 8);
 			break;
 		case FIELD_USTACKID:
 			/* so that the addresses can be named after the process has gone */
 			if (a->symbols && read_u32(key + f->offset))
 				symbols_remember(a->symbols, (pid_t)read_u32(key + f->offset));
 			break;
-		default:
-			break;
+		default: break;
 		}
 	}
 	return key;
@@ -147,7 +149,10 @@ static uint8_t *canonical_key(struct aggs *a, const struct agg *agg, const uint8
 
 /* --- snapshots --- */
 
-struct reading { struct aggs *aggs; struct state *st; };
+struct reading {
+	struct aggs *aggs;
+	struct state *st;
+};
 
 static void read_key(void *arg, const void *key, const uint64_t *values, uint32_t ncpus)
 {
@@ -158,7 +163,7 @@ static void read_key(void *arg, const void *key, const uint64_t *values, uint32_
 	struct entry *en;
 	uint64_t *at = hash_put(&st->index, key ? key : "", key ? agg->key_size : 0, NULL);
 
-	st->ncpus = ncpus;        /* the same on every call */
+	st->ncpus = ncpus; /* the same on every call */
 	if (!*at) {
 		en = vec_add(&st->entries);
 		*at = st->entries.n;
@@ -184,8 +189,10 @@ static bool entry_cpu(const struct state *st, const struct entry *en, uint32_t c
 	if (!is_extreme(agg)) {
 		for (uint32_t w = 0; w < agg->nwords; w++)
 			ret[w] = (now ? now[w] : 0);
-		if (agg->func == AGG_STDDEV && base) {        /* words 2 and 3 are one number of 128 bits */
-			unsigned __int128 sq = (unsigned __int128)(uint64_t)ret[3] << 64 | (uint64_t)ret[2];
+		if (agg->func == AGG_STDDEV &&
+		    base) { /* words 2 and 3 are one number of 128 bits */
+			unsigned __int128 sq = (unsigned __int128)(uint64_t)ret[3] << 64 |
+					       (uint64_t)ret[2];
 
 			sq -= (unsigned __int128)(uint64_t)base[3] << 64 | (uint64_t)base[2];
 			ret[0] -= base[0];
@@ -217,7 +224,8 @@ static bool entry_cpu(const struct state *st, const struct entry *en, uint32_t c
 static void merge(const struct agg *agg, int64_t *to, const int64_t *from)
 {
 	if (is_extreme(agg)) {
-		if (from[0] && (!to[0] || (agg->func == AGG_MIN ? from[1] < to[1] : from[1] > to[1])))
+		if (from[0] &&
+		    (!to[0] || (agg->func == AGG_MIN ? from[1] < to[1] : from[1] > to[1])))
 			to[1] = from[1];
 		to[0] += from[0];
 		return;
@@ -274,14 +282,16 @@ static void build_rows(struct aggs *a, struct state *st)
 		if (!entry_shows(st, en, one))
 			continue;
 		en->gone = false;
-		at = hash_put(&by_key, en->canonical ? en->canonical : (const uint8_t *)"", agg->key_size, NULL);
+		at = hash_put(&by_key, en->canonical ? en->canonical : (const uint8_t *)"",
+			      agg->key_size, NULL);
 		if (!*at) {
 			row = &st->rows[st->nrows];
 			*at = ++st->nrows;
 			row->key = en->canonical;
 			row->words = arena_array(&st->arena, int64_t, agg->nwords);
 			if (percpu)
-				row->percpu = arena_array(&st->arena, int64_t, (size_t)st->ncpus * agg->nwords);
+				row->percpu = arena_array(&st->arena, int64_t,
+							  (size_t)st->ncpus * agg->nwords);
 		}
 		row = &st->rows[*at - 1];
 		for (uint32_t cpu = 0; cpu < st->ncpus; cpu++) {
@@ -317,7 +327,8 @@ static void drop_dead(struct state *st)
 			entry_fini(en);
 			continue;
 		}
-		*hash_put(&st->index, en->key ? en->key : (const uint8_t *)"", st->agg->key_size, NULL) = n + 1;
+		*hash_put(&st->index, en->key ? en->key : (const uint8_t *)"", st->agg->key_size,
+			  NULL) = n + 1;
 		st->entries.v[n++] = *en;
 	}
 	st->entries.n = n;
@@ -392,11 +403,13 @@ static struct err *remove_key(struct aggs *a, struct state *st, struct entry *en
 	struct err *e;
 	bool kept = false;
 
-	e = a->engine->ops->agg_delete(a->engine, (uint32_t)(st - a->states), en->key, (uint64_t *)last);
+	e = a->engine->ops->agg_delete(a->engine, (uint32_t)(st - a->states), en->key,
+				       (uint64_t *)last);
 	if (e)
 		return e;
 	for (uint32_t cpu = 0; cpu < st->ncpus && en->now; cpu++) {
-		int64_t *l = last + (size_t)cpu * agg->nwords, *now = en->now + (size_t)cpu * agg->nwords;
+		int64_t *l = last + (size_t)cpu * agg->nwords,
+			*now = en->now + (size_t)cpu * agg->nwords;
 		bool better = !now[0] || (agg->func == AGG_MIN ? l[1] < now[1] : l[1] > now[1]);
 
 		if (!is_extreme(agg)) {
@@ -453,11 +466,13 @@ struct err *aggs_trunc(struct aggs *a, const struct firing *f, uint32_t agg, int
 	order.reverse = remaining > 0;
 	aggs_sort_rows(st, &order);
 	for (uint32_t i = 0; i < st->nrows && i < n; i++)
-		hash_put(&keep, st->rows[i].key ? st->rows[i].key : (const uint8_t *)"", st->agg->key_size, NULL);
+		hash_put(&keep, st->rows[i].key ? st->rows[i].key : (const uint8_t *)"",
+			 st->agg->key_size, NULL);
 	for (uint32_t i = 0; i < st->entries.n && !e; i++) {
 		struct entry *en = &st->entries.v[i];
 
-		if (hash_get(&keep, en->canonical ? en->canonical : (const uint8_t *)"", st->agg->key_size))
+		if (hash_get(&keep, en->canonical ? en->canonical : (const uint8_t *)"",
+			     st->agg->key_size))
 			continue;
 		/* The array of an aggregation without keys cannot lose its only element without losing counts. */
 		if (st->agg->key_size && en->now)

@@ -4,12 +4,12 @@
 
 #include "consume/internal.h"
 
-struct entry {                        /* a key of the map, as the programs wrote it */
+struct entry { /* a key of the map, as the programs wrote it */
 	uint8_t *key;
-	uint8_t *canonical;           /* equal for keys that print alike */
-	int64_t *now;                 /* [ncpus][nwords] of the last snapshot; NULL: not in it */
-	int64_t *base;                /* likewise; NULL: zeroes */
-	bool gone;                    /* trunc(): not a row until something is counted again */
+	uint8_t *canonical; /* equal for keys that print alike */
+	int64_t *now;       /* [ncpus][nwords] of the last snapshot; NULL: not in it */
+	int64_t *base;      /* likewise; NULL: zeroes */
+	bool gone;          /* trunc(): not a row until something is counted again */
 };
 
 struct row {
@@ -19,9 +19,10 @@ struct row {
 
 struct state {
 	const struct agg *agg;
-	uint8_t *traits;              /* of the keys */
-	struct hash index;            /* key -> index in entries + 1 */
-	VEC(struct entry) entries;
+	uint8_t *traits;   /* of the keys */
+	struct hash index; /* key -> index in entries + 1 */
+	VEC(struct entry)
+	entries;
 	uint32_t ncpus;
 	int64_t normal;
 	bool printed, has_user_keys;
@@ -38,11 +39,10 @@ struct aggs {
 	struct engine *engine;
 	const struct image *image;
 	struct options *options;
-	struct type_graph *types;
 	struct symbols *symbols;
-	uint32_t *canonical_id;       /* of each FIELD_STRID value; NULL until needed */
+	uint32_t *canonical_id; /* of each FIELD_STRID value; NULL until needed */
 	struct state *states;
-	uint64_t seen_pids_at;
+	bool dtrace; /* its order of keys */
 };
 
 /* The snapshot of this firing: the maps are read once for all of its actions. f NULL: anew. */

@@ -24,8 +24,12 @@ struct agg_order aggs_order(const struct aggs *a, const struct state *st)
 	int64_t pos = opt_num(a->options, OPT_AGGSORTKEYPOS);
 
 	return (struct agg_order){
-		.agg = st->agg, .image = a->image, .traits = st->traits,
-		.by_key = opt_on(a->options, OPT_AGGSORTKEY), .reverse = opt_on(a->options, OPT_AGGSORTREV),
+		.agg = st->agg,
+		.image = a->image,
+		.traits = st->traits,
+		.by_key = opt_on(a->options, OPT_AGGSORTKEY),
+		.reverse = opt_on(a->options, OPT_AGGSORTREV),
+		.is_unsigned = a->dtrace,
 		.key_pos = pos > 0 && pos < UINT32_MAX ? (uint32_t)pos : 0,
 	};
 }
@@ -37,19 +41,22 @@ void aggs_sort_rows(struct state *st, const struct agg_order *order)
 	qsort_r(st->rows, st->nrows, sizeof(*st->rows), compare_rows, &s);
 }
 
-static void make_view(struct state *st, struct arena *arena, const struct row *rows, uint32_t n, struct agg_view *ret)
+static void make_view(struct state *st, struct arena *arena, const struct row *rows, uint32_t n,
+		      struct agg_view *ret)
 {
 	ret->agg = st->agg;
 	ret->normal = st->normal;
 	ret->nrows = n;
 	ret->rows = arena_array(arena, struct agg_row, n + 1);
 	for (uint32_t i = 0; i < n; i++)
-		ret->rows[i] = (struct agg_row){ .key = rows[i].key, .words = rows[i].words,
-						 .percpu = rows[i].percpu, .ncpus = st->ncpus };
+		ret->rows[i] = (struct agg_row){ .key = rows[i].key,
+						 .words = rows[i].words,
+						 .percpu = rows[i].percpu,
+						 .ncpus = st->ncpus };
 }
 
-static struct err *print_one(struct aggs *a, struct sink *s, const struct record_view *r, const struct action *act,
-			     struct state *st)
+static struct err *print_one(struct aggs *a, struct sink *s, const struct record_view *r,
+			     const struct action *act, struct state *st)
 {
 	struct agg_order order = aggs_order(a, st);
 	struct agg_view view, *views[1] = { &view };
@@ -63,8 +70,8 @@ static struct err *print_one(struct aggs *a, struct sink *s, const struct record
 
 /* printa() of several: one row for each key any of them has. */
 struct bundle {
-	const uint8_t *key;           /* laid out as the keys of `fields` */
-	const struct row **rows;      /* one for each aggregation, NULL: it has none */
+	const uint8_t *key;      /* laid out as the keys of `fields` */
+	const struct row **rows; /* one for each aggregation, NULL: it has none */
 };
 
 /* Keys of different layouts (a string of 16 bytes here, of 256 there) are brought to one: text to strings, numbers to 8
@@ -78,7 +85,8 @@ static struct agg *common_layout(struct aggs *a, struct arena *arena, struct sta
 	for (uint32_t j = 1; j < n; j++) {
 		same &= st[j]->agg->nkeys == c->nkeys && st[j]->agg->key_size == c->key_size;
 		for (uint32_t k = 0; same && k < c->nkeys; k++)
-			same = st[j]->agg->keys[k].kind == c->keys[k].kind && st[j]->agg->keys[k].size == c->keys[k].size &&
+			same = st[j]->agg->keys[k].kind == c->keys[k].kind &&
+			       st[j]->agg->keys[k].size == c->keys[k].size &&
 			       st[j]->agg->keys[k].offset == c->keys[k].offset;
 	}
 	if (same)
@@ -109,8 +117,8 @@ static struct agg *common_layout(struct aggs *a, struct arena *arena, struct sta
 	return c;
 }
 
-static const uint8_t *to_layout(struct aggs *a, struct arena *arena, const struct agg *layout, const struct state *st,
-				const uint8_t *key)
+static const uint8_t *to_layout(struct aggs *a, struct arena *arena, const struct agg *layout,
+				const struct state *st, const uint8_t *key)
 {
 	uint8_t *to = arena_alloc(arena, layout->key_size);
 
@@ -148,8 +156,8 @@ static int compare_bundles(const void *x, const void *y, void *arg)
 	return s->order.reverse ? -c : c;
 }
 
-static struct err *print_joined(struct aggs *a, struct sink *s, const struct record_view *r, const struct action *act,
-				struct state **st)
+static struct err *print_joined(struct aggs *a, struct sink *s, const struct record_view *r,
+				const struct action *act, struct state **st)
 {
 	uint32_t n = act->naggs, total = 0, nbundles = 0;
 	int64_t pos = opt_num(a->options, OPT_AGGSORTPOS);
@@ -173,7 +181,8 @@ static struct err *print_joined(struct aggs *a, struct sink *s, const struct rec
 
 			if (key && layout->keys != st[0]->agg->keys)
 				key = to_layout(a, &arena, layout, st[j], key);
-			at = hash_put(&by_key, key ? key : (const uint8_t *)"", key ? layout->key_size : 0, NULL);
+			at = hash_put(&by_key, key ? key : (const uint8_t *)"",
+				      key ? layout->key_size : 0, NULL);
 			if (!*at) {
 				*at = ++nbundles;
 				bundles[*at - 1].key = key;
@@ -192,7 +201,9 @@ static struct err *print_joined(struct aggs *a, struct sink *s, const struct rec
 			if (!bundles[i].rows[j])
 				bundles[i].rows[j] = zero;
 	}
-	sorting = (struct sorting){ .order = aggs_order(a, st[0]), .states = st, .n = n,
+	sorting = (struct sorting){ .order = aggs_order(a, st[0]),
+				    .states = st,
+				    .n = n,
 				    .sort_pos = pos > 0 && pos < n ? (uint32_t)pos : 0 };
 	sorting.order.agg = layout;
 	qsort_r(bundles, nbundles, sizeof(*bundles), compare_bundles, &sorting);
@@ -220,7 +231,8 @@ static struct err *print_joined(struct aggs *a, struct sink *s, const struct rec
 	return e;
 }
 
-struct err *aggs_printa(struct aggs *a, struct sink *s, const struct record_view *r, const struct action *act)
+struct err *aggs_printa(struct aggs *a, struct sink *s, const struct record_view *r,
+			const struct action *act)
 {
 	struct firing f = { r->head->time, r->head->cpu, r->head->probe };
 	cleanup_free struct state **st = xcalloc(act->naggs + 1, sizeof(*st));

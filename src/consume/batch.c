@@ -57,7 +57,7 @@ static int compare(const void *a, const void *b)
 
 	if (x->time != y->time)
 		return x->time < y->time ? -1 : 1;
-	return x->offset < y->offset ? -1 : x->offset > y->offset;    /* as drained */
+	return x->offset < y->offset ? -1 : x->offset > y->offset; /* as drained */
 }
 
 void batch_sort(struct batch *b)
@@ -65,7 +65,8 @@ void batch_sort(struct batch *b)
 	for (int i = 0; i < 2; i++) {
 		if (b->sorted[i] || b->ring[i].n - b->at[i] < 2)
 			continue;
-		qsort(b->ring[i].v + b->at[i], b->ring[i].n - b->at[i], sizeof(struct item), compare);
+		qsort(b->ring[i].v + b->at[i], b->ring[i].n - b->at[i], sizeof(struct item),
+		      compare);
 		b->sorted[i] = true;
 	}
 }
@@ -84,12 +85,14 @@ static uint64_t position(const struct image *img, const struct wire_record *r)
 		return (uint64_t)r->segment * 2;
 	if (r->segment != WIRE_SEG_FAULT)
 		return UINT64_MAX;
-	while (n < img->nsegments && img->segments[n].clause <= ((const struct wire_fault *)r)->clause)
+	while (n < img->nsegments &&
+	       img->segments[n].clause <= ((const struct wire_fault *)r)->clause)
 		n++;
 	return n ? (uint64_t)(n - 1) * 2 + 1 : 0;
 }
 
-struct wire_record *batch_peek(struct batch *b, const struct image *img, uint32_t *ret_size, int *ret_ring)
+struct wire_record *batch_peek(struct batch *b, const struct image *img, uint32_t *ret_size,
+			       int *ret_ring)
 {
 	struct item *it[2];
 	int ring;
@@ -117,7 +120,7 @@ void batch_take(struct batch *b, int ring)
 	b->at[ring]++;
 }
 
-enum { LATE_KEPT = 1000000000 };      /* a late string nobody waits for is forgotten after 1 s */
+enum { LATE_KEPT = 1000000000 }; /* a late string nobody waits for is forgotten after 1 s */
 
 static void compact_late(struct batch *b, uint64_t now)
 {
@@ -131,7 +134,8 @@ static void compact_late(struct batch *b, uint64_t now)
 	b->late.n = n;
 	hash_fini(&b->late_by_number);
 	for (uint32_t i = 0; i < n; i++) {
-		uint64_t *last = hash_put(&b->late_by_number, &b->late.v[i].head.late, sizeof(uint32_t), NULL);
+		uint64_t *last = hash_put(&b->late_by_number, &b->late.v[i].head.late,
+					  sizeof(uint32_t), NULL);
 
 		b->late_next[i] = (uint32_t)*last;
 		*last = i + 1;
@@ -158,7 +162,7 @@ void batch_compact(struct batch *b, uint64_t now)
 		b->n = 0;
 		return;
 	}
-	if (b->n < 1 << 16)          /* small: the hole costs less than the copy */
+	if (b->n < 1 << 16) /* small: the hole costs less than the copy */
 		return;
 	bytes = xmalloc(b->cap);
 	for (int i = 0; i < 2; i++) {
@@ -200,7 +204,7 @@ bool batch_late(struct batch *b, const struct segment *seg, struct wire_record *
 		return false;
 	for (uint32_t i = (uint32_t)*last; i; i = b->late_next[i - 1]) {
 		patch(seg, r, &b->late.v[i - 1]);
-		b->late.v[i - 1].head.late = 0;      /* used */
+		b->late.v[i - 1].head.late = 0; /* used */
 	}
 	hash_del(&b->late_by_number, &r->late, sizeof(r->late));
 	return true;

@@ -7,8 +7,9 @@
 #include <time.h>
 
 enum {
-	HOLD_NS = 100 * 1000,            /* a record this young may have an older one behind it on another CPU */
-	LATE_NS = 100 * 1000 * 1000,     /* how long a record waits for its strings */
+	HOLD_NS =
+		100 * 1000, /* a record this young may have an older one behind it on another CPU */
+	LATE_NS = 100 * 1000 * 1000, /* how long a record waits for its strings */
 };
 
 uint64_t clock_now(void)
@@ -56,7 +57,7 @@ struct consumer *consumer_new(struct engine *e, struct sink *s, struct options *
 	s->image = e->image;
 	s->stack = resolve_stack;
 	s->stack_arg = c;
-	c->aggs = aggs_new(e, e->image, o, s->types, s->symbols);
+	c->aggs = aggs_new(e, e->image, o, s);
 	c->traits = xcalloc(c->image->nsegments + 1, sizeof(*c->traits));
 	c->opens_line = xcalloc(c->image->nsegments + 1, sizeof(*c->opens_line));
 	for (uint32_t i = 0; i < c->image->nsegments; i++)
@@ -98,7 +99,8 @@ bool consumer_exited(const struct consumer *c, int *ret_status)
 
 uint64_t consumer_interval(const struct consumer *c)
 {
-	int64_t switchrate = opt_num(c->options, OPT_SWITCHRATE), status = opt_num(c->options, OPT_STATUSRATE);
+	int64_t switchrate = opt_num(c->options, OPT_SWITCHRATE),
+		status = opt_num(c->options, OPT_STATUSRATE);
 	int64_t ns = switchrate > 0 ? switchrate : 20 * 1000 * 1000;
 
 	return (uint64_t)(status > 0 && status < ns ? status : ns);
@@ -113,7 +115,8 @@ static const uint8_t *traits_of(struct consumer *c, uint32_t segment)
 	if (!c->traits[segment]) {
 		c->traits[segment] = xcalloc(seg->nfields + 1, 1);
 		for (uint32_t i = 0; i < seg->nfields; i++)
-			c->traits[segment][i] = (uint8_t)field_traits(c->sink->types, &seg->fields[i]);
+			c->traits[segment][i] =
+				(uint8_t)field_traits(c->sink->types, &seg->fields[i]);
 	}
 	return c->traits[segment];
 }
@@ -133,13 +136,14 @@ static struct err *say(struct consumer *c, const struct record_view *r, const ch
 {
 	struct err *e = c->sink->ops->flush(c->sink);
 
-	fprintf(c->sink->err, "%s: error on enabled probe ID %u (ID %u: %s:%s:%s:%s): %s\n", c->sink->progname,
-		r->segment->clause + 1, r->probe->id, r->probe->prov, r->probe->mod, r->probe->func, r->probe->name,
-		what);
+	fprintf(c->sink->err, "%s: error on enabled probe ID %u (ID %u: %s:%s:%s:%s): %s\n",
+		c->sink->progname, r->segment->clause + 1, r->probe->id, r->probe->prov,
+		r->probe->mod, r->probe->func, r->probe->name, what);
 	return e;
 }
 
-static struct err *do_system(struct consumer *c, const struct record_view *r, const struct action *a)
+static struct err *do_system(struct consumer *c, const struct record_view *r,
+			     const struct action *a)
 {
 	struct err *e = c->sink->ops->flush(c->sink);
 	char *command;
@@ -153,19 +157,21 @@ static struct err *do_system(struct consumer *c, const struct record_view *r, co
 	return e;
 }
 
-static struct err *do_freopen(struct consumer *c, const struct record_view *r, const struct action *a)
+static struct err *do_freopen(struct consumer *c, const struct record_view *r,
+			      const struct action *a)
 {
 	char *path = c->sink->ops->format(c->sink, r, a);
 	struct err *e = c->sink->ops->reopen(c->sink, path), *e2 = NULL;
 
 	free(path);
-	if (e)        /* the output stays where it is */
+	if (e) /* the output stays where it is */
 		e2 = say(c, r, e->text);
 	err_free(e);
 	return e2;
 }
 
-static struct err *do_setopt(struct consumer *c, const struct record_view *r, const struct action *a)
+static struct err *do_setopt(struct consumer *c, const struct record_view *r,
+			     const struct action *a)
 {
 	const char *why = NULL;
 	struct err *e;
@@ -173,7 +179,8 @@ static struct err *do_setopt(struct consumer *c, const struct record_view *r, co
 
 	if (options_set(c->options, a->text, a->text2, WHEN_DYNAMIC, &why))
 		return NULL;
-	what = xasprintf("couldn't set option \"%s\" to \"%s\": %s", a->text, a->text2 ? a->text2 : "1", why);
+	what = xasprintf("couldn't set option \"%s\" to \"%s\": %s", a->text,
+			 a->text2 ? a->text2 : "1", why);
 	e = say(c, r, what);
 	free(what);
 	return e;
@@ -201,12 +208,9 @@ static struct err *act(struct consumer *c, const struct record_view *r, const st
 	case ACT_STACK:
 	case ACT_USTACK:
 	case ACT_SYM:
-	case ACT_DEFAULT:
-		return c->sink->ops->action(c->sink, r, a);
-	case ACT_PRINTA:
-		return aggs_printa(c->aggs, c->sink, r, a);
-	case ACT_EXIT:
-		return do_exit(c, r, a);
+	case ACT_DEFAULT: return c->sink->ops->action(c->sink, r, a);
+	case ACT_PRINTA: return aggs_printa(c->aggs, c->sink, r, a);
+	case ACT_EXIT: return do_exit(c, r, a);
 	case ACT_CLEAR:
 		for (uint32_t i = 0; i < a->naggs && !e; i++)
 			e = aggs_clear(c->aggs, &f, a->aggs[i]);
@@ -218,19 +222,15 @@ static struct err *act(struct consumer *c, const struct record_view *r, const st
 	case ACT_NORMALIZE:
 	case ACT_DENORMALIZE:
 		for (uint32_t i = 0; i < a->naggs; i++)
-			aggs_normalize(c->aggs, a->aggs[i], a->kind == ACT_NORMALIZE ? number_arg(r, a, 1) : 1);
+			aggs_normalize(c->aggs, a->aggs[i],
+				       a->kind == ACT_NORMALIZE ? number_arg(r, a, 1) : 1);
 		return NULL;
 	case ACT_COMMIT:
-	case ACT_DISCARD:
-		return spec_end(c, (uint64_t)number_arg(r, a, 0), a->kind == ACT_COMMIT);
-	case ACT_FREOPEN:
-		return do_freopen(c, r, a);
-	case ACT_FTRUNCATE:
-		return c->sink->ops->truncate(c->sink);
-	case ACT_SYSTEM:
-		return do_system(c, r, a);
-	case ACT_SETOPT:
-		return do_setopt(c, r, a);
+	case ACT_DISCARD: return spec_end(c, (uint64_t)number_arg(r, a, 0), a->kind == ACT_COMMIT);
+	case ACT_FREOPEN: return do_freopen(c, r, a);
+	case ACT_FTRUNCATE: return c->sink->ops->truncate(c->sink);
+	case ACT_SYSTEM: return do_system(c, r, a);
+	case ACT_SETOPT: return do_setopt(c, r, a);
 	}
 	return NULL;
 }
@@ -239,8 +239,14 @@ struct err *record_run(struct consumer *c, const struct wire_record *r, uint32_t
 {
 	const struct segment *seg = &c->image->segments[r->segment];
 	struct record_view view = {
-		.image = c->image, .segment = seg, .probe = &c->image->probes[r->probe], .head = r,
-		.data = (const uint8_t *)r, .size = size, .traits = traits_of(c, r->segment), .more = more,
+		.image = c->image,
+		.segment = seg,
+		.probe = &c->image->probes[r->probe],
+		.head = r,
+		.data = (const uint8_t *)r,
+		.size = size,
+		.traits = traits_of(c, r->segment),
+		.more = more,
 	};
 	bool line = c->opens_line[r->segment];
 	struct err *e = line ? c->sink->ops->record_begin(c->sink, &view) : NULL;
@@ -307,7 +313,8 @@ static struct err *run_batch(struct consumer *c, uint64_t before, uint64_t now)
 		batch_take(b, ring);
 		if (r->segment == WIRE_SEG_FAULT) {
 			if (!c->image->uses_error)
-				e = c->sink->ops->fault(c->sink, c->image, (const struct wire_fault *)r);
+				e = c->sink->ops->fault(c->sink, c->image,
+							(const struct wire_fault *)r);
 			continue;
 		}
 		if (r->spec) {

@@ -1,17 +1,16 @@
 /* What was lost: the engine's counters and the consumer's own, told when they grow. */
 #include "consume/internal.h"
 
-static const struct { enum wire_counter counter; enum drop_kind kind; bool by_cpu; } table[] = {
-	{ WIRE_DROP_DATA, DROP_DATA, true },
-	{ WIRE_DROP_CONTROL, DROP_CONTROL, true },
-	{ WIRE_DROP_AGG, DROP_AGG, true },
-	{ WIRE_DROP_DYN, DROP_DYN, false },
-	{ WIRE_DROP_SPEC, DROP_SPEC, false },
-	{ WIRE_FAIL_SPEC, DROP_SPEC_NOBUF, false },
-	{ WIRE_DROP_SCRATCH, DROP_SCRATCH, false },
-	{ WIRE_DROP_STACK, DROP_STACK, false },
-	{ WIRE_DROP_ERROR, DROP_ERROR, false },
-	{ WIRE_DROP_LATE, DROP_LATE, false },
+static const struct {
+	enum wire_counter counter;
+	enum drop_kind kind;
+	bool by_cpu;
+} table[] = {
+	{ WIRE_DROP_DATA, DROP_DATA, true },        { WIRE_DROP_CONTROL, DROP_CONTROL, true },
+	{ WIRE_DROP_AGG, DROP_AGG, true },          { WIRE_DROP_DYN, DROP_DYN, false },
+	{ WIRE_DROP_SPEC, DROP_SPEC, false },       { WIRE_FAIL_SPEC, DROP_SPEC_NOBUF, false },
+	{ WIRE_DROP_SCRATCH, DROP_SCRATCH, false }, { WIRE_DROP_STACK, DROP_STACK, false },
+	{ WIRE_DROP_ERROR, DROP_ERROR, false },     { WIRE_DROP_LATE, DROP_LATE, false },
 };
 
 void drops_fini(struct drops *d)
@@ -64,7 +63,8 @@ struct err *drops_poll(struct consumer *c)
 	for (uint32_t cpu = 0; cpu < now.ncpus; cpu++)
 		d->faults += now.fixed[(size_t)cpu * WIRE_FIXED_COUNTERS + WIRE_FAULTS];
 	if (now.ncpus)
-		memcpy(d->last, now.fixed, (size_t)now.ncpus * WIRE_FIXED_COUNTERS * sizeof(*d->last));
+		memcpy(d->last, now.fixed,
+		       (size_t)now.ncpus * WIRE_FIXED_COUNTERS * sizeof(*d->last));
 	if (!e)
 		e = tell(c, DROP_SPEC, -1, c->spec_drops - c->spec_drops_said);
 	c->spec_drops_said = c->spec_drops;

@@ -8,26 +8,29 @@
 /* --- batch.c: records taken from the rings, in order --- */
 struct item {
 	uint64_t time;
-	uint32_t offset, size;        /* in bytes[] */
+	uint32_t offset, size; /* in bytes[] */
 };
-typedef VEC(struct item) item_vec;
+typedef VEC(struct item)
+item_vec;
 
 struct batch {
 	uint8_t *bytes;
 	size_t n, cap;
-	item_vec ring[2];             /* data, control: as drained, then sorted by time */
+	item_vec ring[2]; /* data, control: as drained, then sorted by time */
 	bool sorted[2];
-	uint32_t at[2];               /* how far each is done */
-	VEC(struct wire_late) late;   /* arrived, not yet used */
-	struct hash late_by_number;   /* number -> index of the newest in late[] + 1 */
-	uint32_t *late_next;          /* index + 1 of the one before with the same number */
+	uint32_t at[2]; /* how far each is done */
+	VEC(struct wire_late)
+	late;                       /* arrived, not yet used */
+	struct hash late_by_number; /* number -> index of the newest in late[] + 1 */
+	uint32_t *late_next;        /* index + 1 of the one before with the same number */
 	uint32_t late_next_cap;
 };
 void batch_fini(struct batch *b);
 void batch_add(struct batch *b, const struct wire_record *r, uint32_t size, bool control);
 void batch_sort(struct batch *b);
 /* The next record in order, NULL when there is none. */
-struct wire_record *batch_peek(struct batch *b, const struct image *img, uint32_t *ret_size, int *ret_ring);
+struct wire_record *batch_peek(struct batch *b, const struct image *img, uint32_t *ret_size,
+			       int *ret_ring);
 void batch_take(struct batch *b, int ring);
 /* Moves what is left to the front. */
 void batch_compact(struct batch *b, uint64_t now);
@@ -36,7 +39,7 @@ bool batch_late(struct batch *b, const struct segment *seg, struct wire_record *
 
 /* --- spec.c: records of speculations, until commit() or discard() --- */
 struct speculation {
-	uint8_t *bytes;               /* uint32_t size, then the record, 8-aligned, again and again */
+	uint8_t *bytes; /* uint32_t size, then the record, 8-aligned, again and again */
 	size_t n, cap;
 };
 bool spec_add(struct consumer *c, const struct wire_record *r, uint32_t size);
@@ -44,12 +47,16 @@ struct err *spec_end(struct consumer *c, uint64_t id, bool commit);
 void spec_fini(struct consumer *c);
 
 /* --- aggs.c --- */
-struct firing { uint64_t time; uint32_t cpu, probe; };
+struct firing {
+	uint64_t time;
+	uint32_t cpu, probe;
+};
 struct aggs;
-struct aggs *aggs_new(struct engine *e, const struct image *img, struct options *o, struct type_graph *types,
-		      struct symbols *symbols);
+struct aggs *aggs_new(struct engine *e, const struct image *img, struct options *o,
+		      const struct sink *s);
 void aggs_free(struct aggs *a);
-struct err *aggs_printa(struct aggs *a, struct sink *s, const struct record_view *r, const struct action *act);
+struct err *aggs_printa(struct aggs *a, struct sink *s, const struct record_view *r,
+			const struct action *act);
 struct err *aggs_clear(struct aggs *a, const struct firing *f, uint32_t agg);
 /* remaining: how many of the largest (negative: of the smallest) stay; 0: none. */
 struct err *aggs_trunc(struct aggs *a, const struct firing *f, uint32_t agg, int64_t remaining);
@@ -63,8 +70,8 @@ struct err *aggs_final(struct aggs *a, struct sink *s);
 struct agg_order {
 	const struct agg *agg;
 	const struct image *image;
-	const uint8_t *traits;        /* of the keys */
-	bool by_key, reverse;
+	const uint8_t *traits;             /* of the keys */
+	bool by_key, reverse, is_unsigned; /* is_unsigned: DTrace compares all numbers so */
 	uint32_t key_pos;
 };
 int order_keys(const struct agg_order *o, const uint8_t *a, const uint8_t *b);
@@ -73,7 +80,7 @@ int order_values(const struct agg *agg, const int64_t *a, const int64_t *b);
 /* --- drops.c --- */
 struct drops {
 	uint32_t ncpus;
-	uint64_t *last;               /* [ncpus][WIRE_FIXED_COUNTERS] */
+	uint64_t *last; /* [ncpus][WIRE_FIXED_COUNTERS] */
 	uint64_t total[DROP_KIND_COUNT];
 	uint64_t faults;
 };
@@ -89,8 +96,8 @@ struct consumer {
 	struct aggs *aggs;
 	struct speculation specs[64];
 	struct drops drops;
-	uint8_t **traits;             /* per segment: of its fields, NULL not looked up */
-	bool *opens_line;             /* per segment */
+	uint8_t **traits; /* per segment: of its fields, NULL not looked up */
+	bool *opens_line; /* per segment */
 	uint64_t start, start_cpu;
 	uint64_t next_status, next_aggs;
 	uint64_t records, bytes;
@@ -103,8 +110,8 @@ struct consumer {
 	struct engine_prog_report *engine_progs;
 };
 
-uint64_t clock_now(void);             /* CLOCK_MONOTONIC, ns */
-uint64_t cpu_now(void);               /* user + system time of this process, ns */
+uint64_t clock_now(void); /* CLOCK_MONOTONIC, ns */
+uint64_t cpu_now(void);   /* user + system time of this process, ns */
 /* Runs the actions of a record that is complete. */
 struct err *record_run(struct consumer *c, const struct wire_record *r, uint32_t size, bool more);
 

@@ -11,7 +11,8 @@ static int compare_uint(uint64_t a, uint64_t b)
 	return a < b ? -1 : a > b;
 }
 
-static int compare_text(const struct image *img, const struct field *f, const uint8_t *a, const uint8_t *b)
+static int compare_text(const struct image *img, const struct field *f, const uint8_t *a,
+			const uint8_t *b)
 {
 	const char *x, *y;
 	uint32_t nx, ny;
@@ -31,12 +32,11 @@ static int compare_field(const struct agg_order *o, uint32_t i, const uint8_t *a
 
 	switch (f->kind) {
 	case FIELD_INT:
-		if (o->traits[i] & TRAIT_SIGNED)
+		if ((o->traits[i] & TRAIT_SIGNED) && !o->is_unsigned)
 			return compare_int(field_int(f, a, true), field_int(f, b, true));
 		return compare_uint(field_uint(f, a), field_uint(f, b));
 	case FIELD_STRING:
-	case FIELD_STRID:
-		return compare_text(o->image, f, a, b);
+	case FIELD_STRID: return compare_text(o->image, f, a, b);
 	case FIELD_SYM:
 	case FIELD_MOD:
 	case FIELD_USYM:
@@ -45,8 +45,7 @@ static int compare_field(const struct agg_order *o, uint32_t i, const uint8_t *a
 		field_address(f, a, &x, &px);
 		field_address(f, b, &y, &py);
 		return px != py ? compare_uint(px, py) : compare_uint(x, y);
-	default:
-		return memcmp(a + f->offset, b + f->offset, f->size);
+	default: return memcmp(a + f->offset, b + f->offset, f->size);
 	}
 }
 
@@ -69,13 +68,12 @@ static int64_t bucket_value(const struct agg *a, uint32_t i)
 	int64_t last = (int64_t)a->nwords - 2;
 
 	switch (a->func) {
-	case AGG_QUANTIZE:
-		return agg_quantize_value(i);
+	case AGG_QUANTIZE: return agg_quantize_value(i);
 	case AGG_LQUANTIZE:
-		return i == 0 ? a->base - 1 : i == last ? a->base + (last - 1) * a->step + 1
-							 : a->base + ((int64_t)i - 1) * a->step;
-	default:
-		return i ? agg_ll_lower(a->factor, a->low_mag, a->high_mag, a->steps, i) : 0;
+		return i == 0      ? a->base - 1
+		       : i == last ? a->base + (last - 1) * a->step + 1
+				   : a->base + ((int64_t)i - 1) * a->step;
+	default: return i ? agg_ll_lower(a->factor, a->low_mag, a->high_mag, a->steps, i) : 0;
 	}
 }
 

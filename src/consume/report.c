@@ -18,11 +18,13 @@ void consumer_report(struct consumer *c, struct run_report *ret)
 
 	memcpy(r.drops, c->drops.total, sizeof(r.drops));
 	c->engine->ops->counters(c->engine, &now);
-	c->report_probes = xrealloc(c->report_probes, (img->nprobes + 1) * sizeof(*c->report_probes));
+	c->report_probes =
+		xrealloc(c->report_probes, (img->nprobes + 1) * sizeof(*c->report_probes));
 	for (uint32_t i = 0; i < img->nprobes; i++)
 		c->report_probes[i] = (struct report_probe){
 			.probe = &img->probes[i],
-			.mode = img->probes[i].probe ? attach_kind_name(img->probes[i].probe->kind) : "",
+			.mode = img->probes[i].probe ? attach_kind_name(img->probes[i].probe->kind)
+						     : "",
 			.fired = now.fired ? now.fired[i] : 0,
 			.dropped = now.dropped ? now.dropped[i] : 0,
 		};
@@ -30,12 +32,15 @@ void consumer_report(struct consumer *c, struct run_report *ret)
 	r.nprobes = img->nprobes;
 
 	c->engine_progs = xrealloc(c->engine_progs, MAX_PROGS * sizeof(*c->engine_progs));
-	r.nprogs = c->engine->ops->report ? c->engine->ops->report(c->engine, c->engine_progs, MAX_PROGS) : 0;
+	r.nprogs = c->engine->ops->report
+			   ? c->engine->ops->report(c->engine, c->engine_progs, MAX_PROGS)
+			   : 0;
 	c->report_progs = xrealloc(c->report_progs, (r.nprogs + 1) * sizeof(*c->report_progs));
 	for (uint32_t i = 0; i < r.nprogs; i++) {
 		const struct engine_prog_report *p = &c->engine_progs[i];
 
-		c->report_progs[i] = (struct report_prog){ p->name, p->mode, p->runs, p->run_ns, p->ninsns };
+		c->report_progs[i] =
+			(struct report_prog){ p->name, p->mode, p->runs, p->run_ns, p->ninsns };
 		r.probe_cpu_ns += p->run_ns;
 		r.measured |= p->runs != 0;
 	}

@@ -18,14 +18,26 @@ struct record_view {
 	const struct segment *segment;
 	const struct image_probe *probe;
 	const struct wire_record *head;
-	const uint8_t *data;          /* the record from its header on; fields' offsets count from here */
+	const uint8_t *data; /* the record from its header on; fields' offsets count from here */
 	uint32_t size;
-	const uint8_t *traits;        /* of segment->fields[]: enum field_trait (data/record.h); NULL not looked up */
-	bool more;                    /* the next record is of the same firing of the same probe */
+	const uint8_t *
+		traits; /* of segment->fields[]: enum field_trait (data/record.h); NULL not looked up */
+	bool more;      /* the next record is of the same firing of the same probe */
 };
 
-enum drop_kind { DROP_DATA, DROP_CONTROL, DROP_AGG, DROP_DYN, DROP_SPEC, DROP_SPEC_NOBUF, DROP_SCRATCH, DROP_STACK,
-		 DROP_ERROR, DROP_LATE, DROP_KIND_COUNT };
+enum drop_kind {
+	DROP_DATA,
+	DROP_CONTROL,
+	DROP_AGG,
+	DROP_DYN,
+	DROP_SPEC,
+	DROP_SPEC_NOBUF,
+	DROP_SCRATCH,
+	DROP_STACK,
+	DROP_ERROR,
+	DROP_LATE,
+	DROP_KIND_COUNT
+};
 
 struct sink_ops {
 	const char *name;
@@ -59,37 +71,48 @@ struct sink_ops {
 };
 
 /* The statement at the end of a run (-x report, JSON always). */
-struct report_probe { const struct image_probe *probe; const char *mode; uint64_t fired, dropped; };
-struct report_prog { const char *name, *mode; uint64_t runs, run_ns; uint32_t ninsns; };
+struct report_probe {
+	const struct image_probe *probe;
+	const char *mode;
+	uint64_t fired, dropped;
+};
+struct report_prog {
+	const char *name, *mode;
+	uint64_t runs, run_ns;
+	uint32_t ninsns;
+};
 struct run_report {
 	uint64_t elapsed_ns;
-	uint64_t records, bytes;                   /* taken from the rings */
+	uint64_t records, bytes; /* taken from the rings */
 	uint64_t drops[DROP_KIND_COUNT];
 	uint64_t faults;
-	uint64_t consumer_cpu_ns;                  /* this process, user + system, since attach */
-	uint64_t probe_cpu_ns;                     /* measured run time of the programs, 0 not measured */
+	uint64_t consumer_cpu_ns; /* this process, user + system, since attach */
+	uint64_t probe_cpu_ns;    /* measured run time of the programs, 0 not measured */
 	bool measured;
-	struct report_probe *probes; uint32_t nprobes;
-	struct report_prog *progs; uint32_t nprogs;
+	struct report_probe *probes;
+	uint32_t nprobes;
+	struct report_prog *progs;
+	uint32_t nprogs;
 	int exit_status;
 };
 
 struct sink {
 	const struct sink_ops *ops;
-	FILE *out;                    /* results */
-	FILE *err;                    /* messages: drops, faults */
-	const char *progname;         /* "descry" or "dtrace": message prefix */
-	struct options *options;      /* quiet, flowindent, rawbytes, stackindent, aggsort*, ... looked at on every call */
+	FILE *out;            /* results */
+	FILE *err;            /* messages: drops, faults */
+	const char *progname; /* "descry" or "dtrace": message prefix */
+	struct options *
+		options; /* quiet, flowindent, rawbytes, stackindent, aggsort*, ... looked at on every call */
 	struct symbols *symbols;
 	struct type_graph *types;
 	const struct image *image;
-	int target_pid;               /* whose addresses %A of a plain integer means; 0 none */
+	int target_pid; /* whose addresses %A of a plain integer means; 0 none */
 	/* Resolves a stack id of a key: set by the consumer. */
 	uint32_t (*stack)(void *arg, int64_t id, uint64_t *frames, uint32_t max);
 	void *stack_arg;
 };
 
-struct sink *sink_text_new(void);     /* render/text.c */
-struct sink *sink_json_new(void);     /* render/json.c */
+struct sink *sink_text_new(void); /* render/text.c */
+struct sink *sink_json_new(void); /* render/json.c */
 
 #endif

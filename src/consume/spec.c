@@ -31,19 +31,21 @@ struct err *spec_end(struct consumer *c, uint64_t id, bool commit)
 	struct speculation s;
 	struct err *e = NULL;
 
-	if (!id || id > ARRAY_SIZE(c->specs))      /* commit(0): the speculation() that failed */
+	if (!id || id > ARRAY_SIZE(c->specs)) /* commit(0): the speculation() that failed */
 		return NULL;
 	s = c->specs[id - 1];
 	c->specs[id - 1] = (struct speculation){ 0 };
 	for (size_t at = 0; commit && !e && at < s.n;) {
-		const struct wire_record *r = (const struct wire_record *)(s.bytes + at + 8), *next = NULL;
+		const struct wire_record *r = (const struct wire_record *)(s.bytes + at + 8),
+					 *next = NULL;
 		uint32_t size = read_u32(s.bytes + at);
 
 		at += 8 + (((size_t)size + 7) & ~(size_t)7);
 		if (at < s.n)
 			next = (const struct wire_record *)(s.bytes + at + 8);
 		e = record_run(c, r, size,
-			       next && next->time == r->time && next->cpu == r->cpu && next->probe == r->probe);
+			       next && next->time == r->time && next->cpu == r->cpu &&
+				       next->probe == r->probe);
 	}
 	free(s.bytes);
 	return e;

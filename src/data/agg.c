@@ -13,7 +13,7 @@ uint32_t agg_quantize_bucket(int64_t value)
 	log = 63 - __builtin_clzll(mag);
 	if (value > 0)
 		return 64 + (uint32_t)log;
-	return log >= 62 ? 0 : 62 - (uint32_t)log;      /* INT64_MIN shares the last bucket */
+	return log >= 62 ? 0 : 62 - (uint32_t)log; /* INT64_MIN shares the last bucket */
 }
 
 int64_t agg_quantize_value(uint32_t bucket)
@@ -33,8 +33,8 @@ int64_t agg_quantize_value(uint32_t bucket)
  *	      < f^low   [f^low, +step) ...   [.., f^(high+1))   >= f^(high+1)
  */
 struct order {
-	uint64_t lower, upper;        /* saturated at INT64_MAX */
-	uint32_t nbuckets, skip;      /* skip: steps that belong to the order below */
+	uint64_t lower, upper;   /* saturated at INT64_MAX */
+	uint32_t nbuckets, skip; /* skip: steps that belong to the order below */
 	uint64_t step;
 };
 
@@ -171,8 +171,7 @@ static int64_t bucket_weight(const struct agg *agg, uint32_t i)
 	uint32_t last = agg->nwords - 2;
 
 	switch (agg->func) {
-	case AGG_QUANTIZE:
-		return agg_quantize_value(i);
+	case AGG_QUANTIZE: return agg_quantize_value(i);
 	case AGG_LQUANTIZE:
 		if (i == 0)
 			return agg->base - 1;
@@ -180,7 +179,9 @@ static int64_t bucket_weight(const struct agg *agg, uint32_t i)
 			return agg->base + (int64_t)(last - 1) * agg->step + 1;
 		return agg->base + (int64_t)(i - 1) * agg->step;
 	default:
-		return i == 0 ? 0 : agg_ll_lower(agg->factor, agg->low_mag, agg->high_mag, agg->steps, i);
+		return i == 0 ? 0
+			      : agg_ll_lower(agg->factor, agg->low_mag, agg->high_mag, agg->steps,
+					     i);
 	}
 }
 
@@ -192,16 +193,12 @@ int64_t agg_row_value(const struct agg_view *v, const struct agg_row *r)
 	long double total = 0;
 
 	switch (agg->func) {
-	case AGG_COUNT:
-		return w[0] / normal;
+	case AGG_COUNT: return w[0] / normal;
 	case AGG_SUM:
 	case AGG_MIN:
-	case AGG_MAX:
-		return w[1] / normal;
-	case AGG_AVG:
-		return w[0] ? w[1] / normal / w[0] : 0;
-	case AGG_STDDEV:
-		return stddev(w, normal);
+	case AGG_MAX: return w[1] / normal;
+	case AGG_AVG: return w[0] ? w[1] / normal / w[0] : 0;
+	case AGG_STDDEV: return stddev(w, normal);
 	default:
 		for (uint32_t i = 0; i + 1 < agg->nwords; i++)
 			if (w[i + 1])

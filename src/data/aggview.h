@@ -5,9 +5,9 @@
 #include "data/schema.h"
 
 struct agg_row {
-	const uint8_t *key;           /* agg->key_size bytes; NULL when the aggregation has no keys */
-	const int64_t *words;         /* agg->nwords merged words (schema.h) */
-	const int64_t *percpu;        /* ncpus * nwords, NULL unless aggpercpu */
+	const uint8_t *key;    /* agg->key_size bytes; NULL when the aggregation has no keys */
+	const int64_t *words;  /* agg->nwords merged words (schema.h) */
+	const int64_t *percpu; /* ncpus * nwords, NULL unless aggpercpu */
 	uint32_t ncpus;
 };
 
@@ -15,7 +15,7 @@ struct agg_view {
 	const struct agg *agg;
 	struct agg_row *rows;
 	uint32_t nrows;
-	int64_t normal;               /* normalize() factor, 1 none */
+	int64_t normal; /* normalize() factor, 1 none */
 };
 
 /* The key as text for sorting and comparing: two keys that print alike (STRIDs of equal text) are equal. */

@@ -7,26 +7,23 @@
 static const struct letter {
 	char c;
 	enum conv_kind kind;
-	const char *prefixes;     /* "" none, "i" hh h l ll j z t q, "w" l or w, "L" L */
+	const char *prefixes; /* "" none, "i" hh h l ll j z t q, "w" l or w, "L" L */
 } letters[] = {
-	{ 'd', CONV_SIGNED, "i" },      { 'i', CONV_SIGNED, "i" },
-	{ 'o', CONV_UNSIGNED, "i" },    { 'u', CONV_UNSIGNED, "i" },
-	{ 'x', CONV_UNSIGNED, "i" },    { 'X', CONV_UNSIGNED, "i" },
-	{ 'c', CONV_CHAR, "w" },        { 'C', CONV_ESC_CHAR, "" },
-	{ 's', CONV_STRING, "w" },      { 'S', CONV_ESC_STRING, "" },
-	{ 'p', CONV_POINTER, "" },      { 'a', CONV_KADDR, "" },
-	{ 'A', CONV_UADDR, "" },        { 'k', CONV_STACK, "" },
-	{ 'T', CONV_TIME, "" },         { 'Y', CONV_DATE, "" },
-	{ 'e', CONV_FLOAT, "L" },       { 'E', CONV_FLOAT, "L" },
-	{ 'f', CONV_FLOAT, "L" },       { 'g', CONV_FLOAT, "L" },
-	{ 'G', CONV_FLOAT, "L" },       { 'P', CONV_PORT, "" },
-	{ 'I', CONV_INET, "" },         { 'H', CONV_UNSIGNED, "" },
-	{ 'j', CONV_SIGNED, "" },       { 'L', CONV_SIGNED, "" },
+	{ 'd', CONV_SIGNED, "i" },    { 'i', CONV_SIGNED, "i" },   { 'o', CONV_UNSIGNED, "i" },
+	{ 'u', CONV_UNSIGNED, "i" },  { 'x', CONV_UNSIGNED, "i" }, { 'X', CONV_UNSIGNED, "i" },
+	{ 'c', CONV_CHAR, "w" },      { 'C', CONV_ESC_CHAR, "" },  { 's', CONV_STRING, "w" },
+	{ 'S', CONV_ESC_STRING, "" }, { 'p', CONV_POINTER, "" },   { 'a', CONV_KADDR, "" },
+	{ 'A', CONV_UADDR, "" },      { 'k', CONV_STACK, "" },     { 'T', CONV_TIME, "" },
+	{ 'Y', CONV_DATE, "" },       { 'e', CONV_FLOAT, "L" },    { 'E', CONV_FLOAT, "L" },
+	{ 'f', CONV_FLOAT, "L" },     { 'g', CONV_FLOAT, "L" },    { 'G', CONV_FLOAT, "L" },
+	{ 'P', CONV_PORT, "" },       { 'I', CONV_INET, "" },      { 'H', CONV_UNSIGNED, "" },
+	{ 'j', CONV_SIGNED, "" },     { 'L', CONV_SIGNED, "" },
 };
 
 struct parse {
 	struct arena *arena;
-	VEC(struct conv) convs;
+	VEC(struct conv)
+	convs;
 	const char *error;
 	uint32_t error_pos;
 };
@@ -39,7 +36,8 @@ static const struct letter *find_letter(char c)
 	return NULL;
 }
 
-static bool fail(struct parse *p, uint32_t pos, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+static bool fail(struct parse *p, uint32_t pos, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
 static bool fail(struct parse *p, uint32_t pos, const char *fmt, ...)
 {
 	char buf[160];
@@ -59,7 +57,7 @@ static void add_literal(struct parse *p, const char *text, uint32_t len, uint32_
 
 	if (!len)
 		return;
-	if (last && last->kind == CONV_LITERAL) {        /* a literal, then %%: one piece */
+	if (last && last->kind == CONV_LITERAL) { /* a literal, then %%: one piece */
 		char *both = arena_alloc(p->arena, last->len + len + 1);
 
 		memcpy(both, last->text, last->len);
@@ -68,8 +66,10 @@ static void add_literal(struct parse *p, const char *text, uint32_t len, uint32_
 		last->len += len;
 		return;
 	}
-	vec_push(&p->convs, (struct conv){ .kind = CONV_LITERAL, .text = arena_strndup(p->arena, text, len),
-					   .len = len, .pos = pos });
+	vec_push(&p->convs, (struct conv){ .kind = CONV_LITERAL,
+					   .text = arena_strndup(p->arena, text, len),
+					   .len = len,
+					   .pos = pos });
 }
 
 /* number: digits. *ret at most INT32_MAX. */
@@ -99,18 +99,21 @@ static const char *modifiers(struct parse *p, const char *s, struct conv *c, uin
 		case ' ': c->flags |= CONV_SPACE; break;
 		case '\'': c->flags |= CONV_GROUP; break;
 		case '@': c->flags |= CONV_AGG; break;
-		case '?': c->width = 16; break;     /* as wide as a pointer in hex */
+		case '?': c->width = 16; break; /* as wide as a pointer in hex */
 		case '*':
 			if (c->flags & (dot ? CONV_DYN_PREC : CONV_DYN_WIDTH)) {
-				fail(p, c->pos, "format conversion #%u has more than one '*' specified for the "
-						"output %s", nth, dot ? "precision" : "width");
+				fail(p, c->pos,
+				     "format conversion #%u has more than one '*' specified for the "
+				     "output %s",
+				     nth, dot ? "precision" : "width");
 				return NULL;
 			}
 			c->flags |= dot ? CONV_DYN_PREC | CONV_HAS_PREC : CONV_DYN_WIDTH;
 			break;
 		case '.':
 			if (dot) {
-				fail(p, c->pos, "format conversion #%u has more than one '.' specified", nth);
+				fail(p, c->pos,
+				     "format conversion #%u has more than one '.' specified", nth);
 				return NULL;
 			}
 			dot = true;
@@ -118,7 +121,9 @@ static const char *modifiers(struct parse *p, const char *s, struct conv *c, uin
 			c->flags |= CONV_HAS_PREC;
 			break;
 		case '$':
-			fail(p, c->pos, "format conversion #%u uses unsupported positional format (%%n$)", nth);
+			fail(p, c->pos,
+			     "format conversion #%u uses unsupported positional format (%%n$)",
+			     nth);
 			return NULL;
 		case '0':
 			if (!dot && !digits) {
@@ -131,8 +136,7 @@ static const char *modifiers(struct parse *p, const char *s, struct conv *c, uin
 			s = number(s, dot ? &c->prec : &c->width) - 1;
 			digits = true;
 			break;
-		default:
-			return s;
+		default: return s;
 		}
 	}
 }
@@ -149,12 +153,9 @@ static bool prefix_ok(const struct letter *l, const char *prefix)
 			if (!strcmp(prefix, ints[i]))
 				return true;
 		return false;
-	case 'w':
-		return !strcmp(prefix, "l") || !strcmp(prefix, "w");
-	case 'L':
-		return !strcmp(prefix, "L") || !strcmp(prefix, "l");
-	default:
-		return false;
+	case 'w': return !strcmp(prefix, "l") || !strcmp(prefix, "w");
+	case 'L': return !strcmp(prefix, "L") || !strcmp(prefix, "l");
+	default: return false;
 	}
 }
 
@@ -177,13 +178,19 @@ static const char *conversion(struct parse *p, const char *text, const char *s, 
 	}
 	prefix[n] = 0;
 	if (!*s)
-		return fail(p, c.pos, "format conversion #%u name expected before end of format string", nth), NULL;
+		return fail(p, c.pos,
+			    "format conversion #%u name expected before end of format string", nth),
+		       NULL;
 	if (*s == '%')
-		return fail(p, c.pos, "format conversion #%u cannot be combined with other format flags: %%%%",
-			    nth), NULL;
+		return fail(p, c.pos,
+			    "format conversion #%u cannot be combined with other format flags: %%%%",
+			    nth),
+		       NULL;
 	l = find_letter(*s);
 	if (!l || !prefix_ok(l, prefix))
-		return fail(p, c.pos, "format conversion #%u is undefined: %%%s%c", nth, prefix, *s), NULL;
+		return fail(p, c.pos, "format conversion #%u is undefined: %%%s%c", nth, prefix,
+			    *s),
+		       NULL;
 	c.kind = l->kind;
 	c.spec = *s == 'H' ? 'x' : *s == 'j' || *s == 'L' ? 'd' : *s;
 	if (!strcmp(prefix, "hh"))
@@ -191,7 +198,7 @@ static const char *conversion(struct parse *p, const char *text, const char *s, 
 	else if (!strcmp(prefix, "h"))
 		c.size = 2;
 	else if (!strcmp(prefix, "w") || (l->prefixes[0] == 'w' && *prefix))
-		c.size = 4;          /* wchar_t */
+		c.size = 4; /* wchar_t */
 	else if (*prefix == 'L')
 		c.size = 16;
 	else if (*prefix)
@@ -200,7 +207,8 @@ static const char *conversion(struct parse *p, const char *text, const char *s, 
 	return s + 1;
 }
 
-bool format_parse(struct arena *a, const char *text, struct format **ret, const char **ret_error, uint32_t *ret_pos)
+bool format_parse(struct arena *a, const char *text, struct format **ret, const char **ret_error,
+		  uint32_t *ret_pos)
 {
 	struct parse p = { .arena = a };
 	struct format *f;
@@ -247,7 +255,8 @@ uint32_t format_nargs(const struct format *f)
 
 		if (c->kind == CONV_LITERAL)
 			continue;
-		n += !!(c->flags & CONV_DYN_WIDTH) + !!(c->flags & CONV_DYN_PREC) + !(c->flags & CONV_AGG);
+		n += !!(c->flags & CONV_DYN_WIDTH) + !!(c->flags & CONV_DYN_PREC) +
+		     !(c->flags & CONV_AGG);
 	}
 	return n;
 }

@@ -8,38 +8,46 @@
 #include "base/mem.h"
 
 enum conv_kind {
-	CONV_LITERAL,      /* text */
-	CONV_SIGNED,       /* d i */
-	CONV_UNSIGNED,     /* o u x X */
-	CONV_CHAR,         /* c, wc lc */
-	CONV_ESC_CHAR,     /* C */
-	CONV_STRING,       /* s ls ws */
-	CONV_ESC_STRING,   /* S */
-	CONV_POINTER,      /* p */
-	CONV_KADDR,        /* a */
-	CONV_UADDR,        /* A */
-	CONV_STACK,        /* k */
-	CONV_TIME,         /* T */
-	CONV_DATE,         /* Y */
-	CONV_FLOAT,        /* e f g E G */
-	CONV_PORT,         /* P (illumos: port), prints the number in host order */
-	CONV_INET,         /* I (illumos: address) */
+	CONV_LITERAL,    /* text */
+	CONV_SIGNED,     /* d i */
+	CONV_UNSIGNED,   /* o u x X */
+	CONV_CHAR,       /* c, wc lc */
+	CONV_ESC_CHAR,   /* C */
+	CONV_STRING,     /* s ls ws */
+	CONV_ESC_STRING, /* S */
+	CONV_POINTER,    /* p */
+	CONV_KADDR,      /* a */
+	CONV_UADDR,      /* A */
+	CONV_STACK,      /* k */
+	CONV_TIME,       /* T */
+	CONV_DATE,       /* Y */
+	CONV_FLOAT,      /* e f g E G */
+	CONV_PORT,       /* P (illumos: port), prints the number in host order */
+	CONV_INET,       /* I (illumos: address) */
 };
 
 enum conv_flag {
-	CONV_LEFT = 1, CONV_PLUS = 2, CONV_ALT = 4, CONV_ZERO = 8, CONV_SPACE = 16, CONV_GROUP = 32 /* ' */,
-	CONV_AGG = 64 /* @ */, CONV_DYN_WIDTH = 128, CONV_DYN_PREC = 256, CONV_HAS_PREC = 512,
+	CONV_LEFT = 1,
+	CONV_PLUS = 2,
+	CONV_ALT = 4,
+	CONV_ZERO = 8,
+	CONV_SPACE = 16,
+	CONV_GROUP = 32 /* ' */,
+	CONV_AGG = 64 /* @ */,
+	CONV_DYN_WIDTH = 128,
+	CONV_DYN_PREC = 256,
+	CONV_HAS_PREC = 512,
 };
 
 struct conv {
 	enum conv_kind kind;
 	uint32_t flags;
 	int32_t width, prec;
-	char spec;            /* the conversion letter, 'd' */
-	uint8_t size;         /* from h l ll: 2, 8, 8; hh: 1; 0: by the argument's own size */
-	const char *text;     /* literal text with %% resolved, NUL-terminated, length in len */
+	char spec;        /* the conversion letter, 'd' */
+	uint8_t size;     /* from h l ll: 2, 8, 8; hh: 1; 0: by the argument's own size */
+	const char *text; /* literal text with %% resolved, NUL-terminated, length in len */
 	uint32_t len;
-	uint32_t pos;         /* offset of '%' in the format, for carets */
+	uint32_t pos; /* offset of '%' in the format, for carets */
 };
 
 struct format {
@@ -49,7 +57,8 @@ struct format {
 };
 
 /* On failure *ret_error is a message, *ret_pos where in text. Allocated in a. */
-bool format_parse(struct arena *a, const char *text, struct format **ret, const char **ret_error, uint32_t *ret_pos);
+bool format_parse(struct arena *a, const char *text, struct format **ret, const char **ret_error,
+		  uint32_t *ret_pos);
 /* How many arguments it takes: conversions that consume one, dynamic widths and precisions; %@ not counted. */
 uint32_t format_nargs(const struct format *f);
 

@@ -31,13 +31,9 @@ uint64_t field_uint(const struct field *f, const uint8_t *data)
 	uint64_t v = 0;
 
 	switch (f->size) {
-	case 8:
-		return read_u64(p);
-	case 4:
-		return read_u32(p);
-	default:
-		memcpy(&v, p, f->size < 8 ? f->size : 8);
-		return v;
+	case 8: return read_u64(p);
+	case 4: return read_u32(p);
+	default: memcpy(&v, p, f->size < 8 ? f->size : 8); return v;
 	}
 }
 
@@ -65,7 +61,8 @@ const char *image_strid(const struct image *img, uint32_t id)
 	return id < img->nstrings ? img->strings[id] : "";
 }
 
-bool field_text(const struct image *img, const struct field *f, const uint8_t *data, const char **ret, uint32_t *ret_n)
+bool field_text(const struct image *img, const struct field *f, const uint8_t *data,
+		const char **ret, uint32_t *ret_n)
 {
 	switch (f->kind) {
 	case FIELD_STRING:
@@ -77,8 +74,7 @@ bool field_text(const struct image *img, const struct field *f, const uint8_t *d
 		*ret = image_strid(img, read_u32(data + f->offset));
 		*ret_n = (uint32_t)strlen(*ret);
 		return true;
-	default:
-		return false;
+	default: return false;
 	}
 }
 
@@ -110,16 +106,13 @@ bool field_stack(const struct field *f, const uint8_t *data, struct field_stack 
 		s.pcs = p + 16;
 		set_length(&s, (int64_t)read_u64(p + 8), f->size - 16);
 		break;
-	case FIELD_KSTACKID:
-		s.id = (int64_t)read_u64(p);
-		break;
+	case FIELD_KSTACKID: s.id = (int64_t)read_u64(p); break;
 	case FIELD_USTACKID:
 		s.user = true;
 		s.pid = read_u32(p);
 		s.id = (int64_t)read_u64(p + 8);
 		break;
-	default:
-		return false;
+	default: return false;
 	}
 	if ((f->kind == FIELD_KSTACKID || f->kind == FIELD_USTACKID) && s.id < 0)
 		s.error = s.id < -INT_MAX ? EINVAL : (int)-s.id;
@@ -127,7 +120,8 @@ bool field_stack(const struct field *f, const uint8_t *data, struct field_stack 
 	return true;
 }
 
-bool field_address(const struct field *f, const uint8_t *data, uint64_t *ret_addr, uint32_t *ret_pid)
+bool field_address(const struct field *f, const uint8_t *data, uint64_t *ret_addr,
+		   uint32_t *ret_pid)
 {
 	const uint8_t *p = data + f->offset;
 
@@ -143,8 +137,7 @@ bool field_address(const struct field *f, const uint8_t *data, uint64_t *ret_add
 		*ret_pid = read_u32(p);
 		*ret_addr = read_u64(p + 8);
 		return true;
-	default:
-		return false;
+	default: return false;
 	}
 }
 

@@ -10,7 +10,7 @@
 
 enum field_trait {
 	TRAIT_SIGNED = 1,
-	TRAIT_TEXT = 2,       /* string or array of char */
+	TRAIT_TEXT = 2, /* string or array of char */
 	TRAIT_FLOAT = 4,
 	TRAIT_POINTER = 8,
 	TRAIT_BOOL = 16,
@@ -42,21 +42,23 @@ const char *image_strid(const struct image *img, uint32_t id);
 
 /* Text of FIELD_STRING, FIELD_STRID and FIELD_BYTES (up to the first NUL; not NUL-terminated when it fills the field).
  * False for every other kind. */
-bool field_text(const struct image *img, const struct field *f, const uint8_t *data, const char **ret, uint32_t *ret_n);
+bool field_text(const struct image *img, const struct field *f, const uint8_t *data,
+		const char **ret, uint32_t *ret_n);
 
 struct field_stack {
 	bool user;
-	uint32_t pid;             /* user only */
-	int64_t id;               /* ...STACKID: of the stack map; -1 otherwise */
-	int error;                /* errno value, 0 none */
-	const uint8_t *pcs;       /* uint64_t each, unaligned; NULL for ids */
+	uint32_t pid;       /* user only */
+	int64_t id;         /* ...STACKID: of the stack map; -1 otherwise */
+	int error;          /* errno value, 0 none */
+	const uint8_t *pcs; /* uint64_t each, unaligned; NULL for ids */
 	uint32_t n;
 };
 /* FIELD_KSTACK, USTACK, KSTACKID, USTACKID; false for other kinds. */
 bool field_stack(const struct field *f, const uint8_t *data, struct field_stack *ret);
 
 /* FIELD_SYM, MOD, USYM, UMOD, UADDR: the address, and the process of the user kinds (0: kernel). */
-bool field_address(const struct field *f, const uint8_t *data, uint64_t *ret_addr, uint32_t *ret_pid);
+bool field_address(const struct field *f, const uint8_t *data, uint64_t *ret_addr,
+		   uint32_t *ret_pid);
 
 /* FIELD_MEM: the bytes and how many of them to show. */
 const uint8_t *field_mem(const struct field *f, const uint8_t *data, uint32_t *ret_n);

@@ -16,7 +16,8 @@ struct collect {
 	pid_t pid;
 	uint64_t main_dev, main_inode;
 	bool main_known;
-	VEC(struct process_object) list;
+	VEC(struct process_object)
+	list;
 };
 
 /* Adds the file at path unless it is there already, as /lib and /usr/lib are often one. */
@@ -35,8 +36,8 @@ static void add_object(struct collect *c, const char *path, const char *base, st
 	po.inode = st.st_ino;
 	po.path = arena_strdup(&c->ps->arena, path);
 	po.name = arena_strdup(&c->ps->arena, base);
-	po.is_main = c->main_known ? st.st_dev == c->main_dev && st.st_ino == c->main_inode :
-				     object_is_executable(o);
+	po.is_main = c->main_known ? st.st_dev == c->main_dev && st.st_ino == c->main_inode
+				   : object_is_executable(o);
 	vec_push(&c->list, po);
 }
 
@@ -69,7 +70,8 @@ static struct err *add_mapped(struct collect *c)
 		path = mapping_open_path(c->pid, &maps[i]);
 		base = xstrdup(base_name(maps[i].path));
 		len = strlen(base);
-		if (len > sizeof(deleted) - 1 && !strcmp(base + len - (sizeof(deleted) - 1), deleted))
+		if (len > sizeof(deleted) - 1 &&
+		    !strcmp(base + len - (sizeof(deleted) - 1), deleted))
 			base[len - (sizeof(deleted) - 1)] = 0;
 		if (path)
 			add_object(c, path, base, o);
@@ -84,7 +86,8 @@ static char *list_libraries(const char *interp, const char *program)
 {
 	char *argv[] = { (char *)interp, "--list", (char *)program, NULL };
 	posix_spawn_file_actions_t actions;
-	VEC(char) out = { 0 };
+	VEC(char)
+	out = { 0 };
 	int fds[2], status;
 	ssize_t n;
 	pid_t pid;
@@ -225,7 +228,8 @@ bool process_object_matches(const struct process_object *po, const char *pattern
 		return soname && glob_match(pattern, soname);
 	if (strchr(pattern, '/'))
 		return !strcmp(pattern, po->path);
-	return is_stem(po->name, pattern) || (soname && (!strcmp(soname, pattern) || is_stem(soname, pattern)));
+	return is_stem(po->name, pattern) ||
+	       (soname && (!strcmp(soname, pattern) || is_stem(soname, pattern)));
 }
 
 static bool is_place(const struct probe *p, const struct process_object *po, uint64_t offset)
@@ -234,14 +238,15 @@ static bool is_place(const struct probe *p, const struct process_object *po, uin
 }
 
 struct probe *process_add_probe(struct probe_set *ps, const struct provider *pv, pid_t pid,
-				const struct process_object *po, const char *prov, const char *func, const char *name,
-				enum attach_kind kind, uint64_t offset, bool *ret_new)
+				const struct process_object *po, const char *prov, const char *func,
+				const char *name, enum attach_kind kind, uint64_t offset,
+				bool *ret_new)
 {
 	struct probe *first = probe_add(ps, pv, 0, prov, po->name, func, name, ret_new), *p = first;
 
 	if (!*ret_new && !is_place(first, po, offset)) {
-		cleanup_free char *key = xasprintf("%s:%s:%s:%s\1%llx\1%s", prov, po->name, func, name,
-						   (unsigned long long)offset, po->path);
+		cleanup_free char *key = xasprintf("%s:%s:%s:%s\1%llx\1%s", prov, po->name, func,
+						   name, (unsigned long long)offset, po->path);
 		uint64_t *slot = hash_put(&ps->by_key, key, strlen(key), ret_new);
 
 		if (!*ret_new)
@@ -272,16 +277,15 @@ const char *process_price(enum uprobe_class class, enum attach_kind kind)
 
 	switch (class) {
 	case UPROBE_EMULATED:
-		return ret ? "kernel uretprobe, entry emulated: about 0.83 us a hit" :
-			     "kernel uprobe, emulated: about 0.53 us a hit";
+		return ret ? "kernel uretprobe, entry emulated: about 0.83 us a hit"
+			   : "kernel uprobe, emulated: about 0.53 us a hit";
 	case UPROBE_NOP5:
-		return ret ? "kernel uretprobe on a 5-byte nop: about 0.53 us a hit where the kernel turns it into a call" :
-			     "kernel uprobe on a 5-byte nop: about 0.26 us a hit where the kernel turns it into a call";
+		return ret ? "kernel uretprobe on a 5-byte nop: about 0.53 us a hit where the kernel turns it into a call"
+			   : "kernel uprobe on a 5-byte nop: about 0.26 us a hit where the kernel turns it into a call";
 	case UPROBE_STEPPED:
-		return ret ? "kernel uretprobe, entry single-stepped: about 4.1 us a hit" :
-			     "kernel uprobe, single-stepped: about 3.8 us a hit";
-	case UPROBE_REFUSED:
-		break;
+		return ret ? "kernel uretprobe, entry single-stepped: about 4.1 us a hit"
+			   : "kernel uprobe, single-stepped: about 3.8 us a hit";
+	case UPROBE_REFUSED: break;
 	}
 	return NULL;
 }

@@ -10,8 +10,8 @@
 #include "probe/probe.h"
 
 struct process_object {
-	const char *path;          /* opens the file from here: what a uprobe is attached to */
-	const char *name;          /* base name: probemod */
+	const char *path; /* opens the file from here: what a uprobe is attached to */
+	const char *name; /* base name: probemod */
 	struct object *object;
 	bool is_main;
 	uint64_t dev, inode;
@@ -30,8 +30,9 @@ bool process_object_matches(const struct process_object *po, const char *pattern
 /* As probe_add with the next dynamic id, but several places may bear one name (static functions of the same name, a
  * USDT probe expanded twice in a function): each is a probe of its own. Sets object, offset and pid. */
 struct probe *process_add_probe(struct probe_set *ps, const struct provider *pv, pid_t pid,
-				const struct process_object *po, const char *prov, const char *func, const char *name,
-				enum attach_kind kind, uint64_t offset, bool *ret_new);
+				const struct process_object *po, const char *prov, const char *func,
+				const char *name, enum attach_kind kind, uint64_t offset,
+				bool *ret_new);
 
 /* What a hit costs by class, for notes. */
 const char *process_price(enum uprobe_class class, enum attach_kind kind);

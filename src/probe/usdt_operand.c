@@ -16,17 +16,27 @@ static const struct register_name {
 	uint8_t shift;
 } registers[] = {
 #define WIDE(letters, reg) \
-	{ "r" letters "x", reg, 8, 0 }, { "e" letters "x", reg, 4, 0 }, { letters "x", reg, 2, 0 }, \
-	{ letters "l", reg, 1, 0 }, { letters "h", reg, 1, 8 }
+	{ "r" letters "x", reg, 8, 0 }, { "e" letters "x", reg, 4, 0 }, \
+		{ letters "x", reg, 2, 0 }, { letters "l", reg, 1, 0 }, \
+	{ \
+		letters "h", reg, 1, 8 \
+	}
 #define POINTER(letters, reg) \
-	{ "r" letters, reg, 8, 0 }, { "e" letters, reg, 4, 0 }, { letters, reg, 2, 0 }, { letters "l", reg, 1, 0 }
+	{ "r" letters, reg, 8, 0 }, { "e" letters, reg, 4, 0 }, { letters, reg, 2, 0 }, \
+	{ \
+		letters "l", reg, 1, 0 \
+	}
 #define NUMBERED(name, reg) \
-	{ name, reg, 8, 0 }, { name "d", reg, 4, 0 }, { name "w", reg, 2, 0 }, { name "b", reg, 1, 0 }
-	WIDE("a", REG_RAX), WIDE("b", REG_RBX), WIDE("c", REG_RCX), WIDE("d", REG_RDX),
-	POINTER("si", REG_RSI), POINTER("di", REG_RDI), POINTER("bp", REG_RBP), POINTER("sp", REG_RSP),
-	NUMBERED("r8", REG_R8), NUMBERED("r9", REG_R9), NUMBERED("r10", REG_R10), NUMBERED("r11", REG_R11),
-	NUMBERED("r12", REG_R12), NUMBERED("r13", REG_R13), NUMBERED("r14", REG_R14), NUMBERED("r15", REG_R15),
-	{ "rip", REG_RIP, 8, 0 }, { "eip", REG_RIP, 4, 0 },
+	{ name, reg, 8, 0 }, { name "d", reg, 4, 0 }, { name "w", reg, 2, 0 }, \
+	{ \
+		name "b", reg, 1, 0 \
+	}
+	WIDE("a", REG_RAX),       WIDE("b", REG_RBX),       WIDE("c", REG_RCX),
+	WIDE("d", REG_RDX),       POINTER("si", REG_RSI),   POINTER("di", REG_RDI),
+	POINTER("bp", REG_RBP),   POINTER("sp", REG_RSP),   NUMBERED("r8", REG_R8),
+	NUMBERED("r9", REG_R9),   NUMBERED("r10", REG_R10), NUMBERED("r11", REG_R11),
+	NUMBERED("r12", REG_R12), NUMBERED("r13", REG_R13), NUMBERED("r14", REG_R14),
+	NUMBERED("r15", REG_R15), { "rip", REG_RIP, 8, 0 }, { "eip", REG_RIP, 4, 0 },
 };
 
 struct cursor {
@@ -76,7 +86,9 @@ static bool parse_register(struct cursor *c, const struct register_name **ret)
 		}
 	}
 	if (n > 2 && (!memcmp(c->p + 1, "mm", 2) || !memcmp(c->p, "st", 2)))
-		return give_up(c, "it is in a floating-point or vector register, which a kernel probe cannot read");
+		return give_up(
+			c,
+			"it is in a floating-point or vector register, which a kernel probe cannot read");
 	if (n == 2 && c->p[1] == 's')
 		return give_up(c, "it is relative to a segment");
 	return give_up(c, "its register is unknown");
@@ -168,11 +180,15 @@ static bool parse_memory(struct cursor *c, struct usdt_operand *op)
 		return give_up(c, "its address form is unknown");
 	if (base && base->reg == REG_RIP) {
 		if (!symbols)
-			return give_up(c, "it is relative to an instruction pointer that the note does not tell");
-		disp -= c->addr;         /* the instruction pointer is the probe's when it fires */
+			return give_up(
+				c,
+				"it is relative to an instruction pointer that the note does not tell");
+		disp -= c->addr; /* the instruction pointer is the probe's when it fires */
 	} else if (symbols && (!base || base->reg != REG_RIP)) {
 		if (!c->object || !object_is_fixed(c->object))
-			return give_up(c, "it has an absolute address in code that can be loaded anywhere");
+			return give_up(
+				c,
+				"it has an absolute address in code that can be loaded anywhere");
 	}
 	op->mode = USDT_MEM;
 	op->disp = (int64_t)disp;
@@ -211,7 +227,7 @@ static bool parse_size(struct cursor *c, int *ret)
 		v = v * 10 + (uint64_t)(*p - '0');
 	is_float = p < at && *p == 'f';
 	if (p + is_float != at)
-		return true;         /* an '@' further on: part of a symbol */
+		return true; /* an '@' further on: part of a symbol */
 	if (is_float)
 		return give_up(c, "it is a floating-point value");
 	if (v != 1 && v != 2 && v != 4 && v != 8)
@@ -221,8 +237,8 @@ static bool parse_size(struct cursor *c, int *ret)
 	return true;
 }
 
-bool usdt_parse_operand(const char *text, size_t n, struct object *o, uint64_t addr, struct usdt_operand *ret,
-			const char **ret_reason)
+bool usdt_parse_operand(const char *text, size_t n, struct object *o, uint64_t addr,
+			struct usdt_operand *ret, const char **ret_reason)
 {
 	struct cursor c = { .p = text, .end = text + n, .object = o, .addr = addr };
 	struct usdt_operand op = { .base = -1, .index = -1, .scale = 1 };

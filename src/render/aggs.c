@@ -10,7 +10,8 @@ static enum layout layout_of(const struct sink *s, const struct agg *a)
 		return LAYOUT_PLAIN;
 	if (opt_on(s->options, OPT_AGGHIST) && (a->func == AGG_COUNT || a->func == AGG_SUM))
 		return LAYOUT_HIST;
-	if (opt_on(s->options, OPT_AGGPACK) && (a->func == AGG_QUANTIZE || a->func == AGG_LQUANTIZE))
+	if (opt_on(s->options, OPT_AGGPACK) &&
+	    (a->func == AGG_QUANTIZE || a->func == AGG_LQUANTIZE))
 		return LAYOUT_PACK;
 	return LAYOUT_PLAIN;
 }
@@ -38,7 +39,8 @@ static int packed_keys_width(const struct agg *a)
 }
 
 /* Keys in columns as narrow as numbers: text is to the right of 16. */
-static void print_packed_keys(struct sink *s, struct out *o, const struct agg *a, const uint8_t *key)
+static void print_packed_keys(struct sink *s, struct out *o, const struct agg *a,
+			      const uint8_t *key)
 {
 	char buf[ADDRESS_TEXT];
 
@@ -100,7 +102,8 @@ static void print_pack(struct sink *s, struct out *o, const struct agg_view *v)
 	}
 }
 
-static void print_agg(struct sink *s, struct out *o, const struct agg_view *v, const struct agg_row *r)
+static void print_agg(struct sink *s, struct out *o, const struct agg_view *v,
+		      const struct agg_row *r)
 {
 	if (agg_is_distribution(v->agg))
 		return hist_print(s, o, v, r->words);
@@ -109,12 +112,14 @@ static void print_agg(struct sink *s, struct out *o, const struct agg_view *v, c
 }
 
 /* aggpercpu: what each CPU counted, after the merged value. */
-static void print_percpu(struct sink *s, struct out *o, const struct agg_view *v, const struct agg_row *r)
+static void print_percpu(struct sink *s, struct out *o, const struct agg_view *v,
+			 const struct agg_row *r)
 {
 	if (!r->percpu)
 		return;
 	for (uint32_t cpu = 0; cpu < r->ncpus; cpu++) {
-		struct agg_row one = { .key = r->key, .words = r->percpu + (size_t)cpu * v->agg->nwords };
+		struct agg_row one = { .key = r->key,
+				       .words = r->percpu + (size_t)cpu * v->agg->nwords };
 
 		if (!one.words[0])
 			continue;
@@ -146,14 +151,20 @@ void aggs_print(struct sink *s, struct out *o, struct agg_view *const *aggs, uin
 	}
 }
 
-void aggs_format(struct sink *s, struct out *o, const struct format *f, struct agg_view *const *aggs, uint32_t n)
+void aggs_format(struct sink *s, struct out *o, const struct format *f,
+		 struct agg_view *const *aggs, uint32_t n)
 {
 	const struct agg *a = aggs[0]->agg;
 
 	for (uint32_t i = 0; i < aggs[0]->nrows; i++) {
 		struct format_args args = {
-			.format = f, .fields = a->keys, .n = a->nkeys, .data = aggs[0]->rows[i].key,
-			.aggs = aggs, .naggs = n, .row = i,
+			.format = f,
+			.fields = a->keys,
+			.n = a->nkeys,
+			.data = aggs[0]->rows[i].key,
+			.aggs = aggs,
+			.naggs = n,
+			.row = i,
 		};
 
 		format_print(s, o, &args);

@@ -73,7 +73,7 @@ void hist_range(const struct agg *agg, const int64_t *b, uint32_t *ret_first, ui
 
 	while (first < n && !b[first])
 		first++;
-	if (first == n) {        /* nothing: cleared, or increments that cancel out */
+	if (first == n) { /* nothing: cleared, or increments that cancel out */
 		switch (agg->func) {
 		case AGG_QUANTIZE:
 			*ret_first = 62;
@@ -107,8 +107,12 @@ void hist_bounds(const struct agg *a, uint32_t i, int64_t *ret_min, int64_t *ret
 	switch (a->func) {
 	case AGG_QUANTIZE:
 		/* below zero the printed value is the bound nearest to zero */
-		*ret_min = i >= 63 ? agg_quantize_value(i) : i ? agg_quantize_value(i - 1) + 1 : INT64_MIN;
-		*ret_max = i == last ? INT64_MAX : i < 63 ? agg_quantize_value(i) : agg_quantize_value(i + 1) - 1;
+		*ret_min = i >= 63 ? agg_quantize_value(i)
+			   : i     ? agg_quantize_value(i - 1) + 1
+				   : INT64_MIN;
+		*ret_max = i == last ? INT64_MAX
+			   : i < 63  ? agg_quantize_value(i)
+				     : agg_quantize_value(i + 1) - 1;
 		return;
 	case AGG_LQUANTIZE:
 		*ret_min = i ? a->base + (int64_t)(i - 1) * a->step : INT64_MIN;
@@ -168,7 +172,10 @@ static int ndigits(int64_t v)
 	return n < 4 ? 4 : n;
 }
 
-struct pack_ends { char min[32], max[32]; int min_width, max_width; };
+struct pack_ends {
+	char min[32], max[32];
+	int min_width, max_width;
+};
 
 static struct pack_ends pack_ends(const struct agg *a, uint32_t first, uint32_t last)
 {
@@ -186,7 +193,8 @@ static struct pack_ends pack_ends(const struct agg *a, uint32_t first, uint32_t 
 	return e;
 }
 
-void hist_pack_header(struct out *o, const struct agg_view *v, int keys_width, uint32_t first, uint32_t last)
+void hist_pack_header(struct out *o, const struct agg_view *v, int keys_width, uint32_t first,
+		      uint32_t last)
 {
 	struct pack_ends e = pack_ends(v->agg, first, last);
 
@@ -199,11 +207,12 @@ static bool utf8_terminal(void)
 {
 	const char *term = getenv("TERM");
 
-	return !(term && (!strcmp(term, "sun") || !strcmp(term, "sun-color") || !strcmp(term, "dumb")));
+	return !(term &&
+		 (!strcmp(term, "sun") || !strcmp(term, "sun-color") || !strcmp(term, "dumb")));
 }
 
-void hist_pack(struct sink *s, struct out *o, const struct agg_view *v, const int64_t *words, uint32_t first,
-	       uint32_t last)
+void hist_pack(struct sink *s, struct out *o, const struct agg_view *v, const int64_t *words,
+	       uint32_t first, uint32_t last)
 {
 	static const char *const blocks[] = { "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" };
 	struct pack_ends e = pack_ends(v->agg, first, last);

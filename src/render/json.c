@@ -13,7 +13,7 @@ struct json_sink {
 	struct sink s;
 	struct out out;
 	struct output file;
-	struct out scratch;       /* formatted text before it is quoted */
+	struct out scratch; /* formatted text before it is quoted */
 };
 
 static struct json_sink *json_of(struct sink *s)
@@ -91,7 +91,8 @@ static void args(struct sink *s, struct out *o, const struct record_view *r, con
 
 		if (i)
 			out_char(o, ',');
-		json_field(s, o, f, r->traits ? r->traits[a->fields[i]] : field_traits(s->types, f), r->data);
+		json_field(s, o, f, r->traits ? r->traits[a->fields[i]] : field_traits(s->types, f),
+			   r->data);
 	}
 	out_char(o, ']');
 }
@@ -104,8 +105,9 @@ static struct err *json_record(struct sink *s, const struct record_view *r)
 static struct err *json_action(struct sink *s, const struct record_view *r, const struct action *a)
 {
 	static const char *const names[] = {
-		[ACT_TRACE] = "trace", [ACT_TRACEMEM] = "tracemem", [ACT_PRINTF] = "printf", [ACT_PRINT] = "print",
-		[ACT_STACK] = "stack", [ACT_USTACK] = "ustack", [ACT_SYM] = "symbol", [ACT_DEFAULT] = "probe",
+		[ACT_TRACE] = "trace", [ACT_TRACEMEM] = "tracemem", [ACT_PRINTF] = "printf",
+		[ACT_PRINT] = "print", [ACT_STACK] = "stack",       [ACT_USTACK] = "ustack",
+		[ACT_SYM] = "symbol",  [ACT_DEFAULT] = "probe",
 	};
 	struct out *o = out_of(s), *text = &json_of(s)->scratch;
 
@@ -131,8 +133,8 @@ static struct err *json_action(struct sink *s, const struct record_view *r, cons
 
 static const char *func_name(enum agg_func f)
 {
-	static const char *const names[] = { "count", "sum", "avg", "min", "max", "stddev", "quantize", "lquantize",
-					     "llquantize" };
+	static const char *const names[] = { "count",  "sum",      "avg",       "min",       "max",
+					     "stddev", "quantize", "lquantize", "llquantize" };
 
 	return names[f];
 }
@@ -181,8 +183,8 @@ static void agg_value(struct out *o, const struct agg_view *v, const struct agg_
 	out_signed(o, agg_row_value(v, row), 0);
 }
 
-static void agg_object(struct sink *s, struct out *o, const struct record_view *r, const struct agg_view *v,
-		       const struct agg_row *row)
+static void agg_object(struct sink *s, struct out *o, const struct record_view *r,
+		       const struct agg_view *v, const struct agg_row *row)
 {
 	open_object(o, "aggregation");
 	if (r)
@@ -208,7 +210,8 @@ static void agg_object(struct sink *s, struct out *o, const struct record_view *
 		key(o, "percpu");
 		out_char(o, '[');
 		for (uint32_t cpu = 0; cpu < row->ncpus; cpu++) {
-			struct agg_row one = { .words = row->percpu + (size_t)cpu * v->agg->nwords };
+			struct agg_row one = { .words =
+						       row->percpu + (size_t)cpu * v->agg->nwords };
 
 			out_str(o, cpu ? ",{\"cpu\":" : "{\"cpu\":");
 			out_unsigned(o, cpu, 0);
@@ -283,7 +286,8 @@ static void json_report(struct sink *s, const struct run_report *r)
 	key(o, "drops");
 	out_char(o, '{');
 	for (uint32_t i = 0; i < DROP_KIND_COUNT; i++)
-		out_printf(o, "%s\"%s\":%llu", i ? "," : "", drop_name(i), (unsigned long long)r->drops[i]);
+		out_printf(o, "%s\"%s\":%llu", i ? "," : "", drop_name(i),
+			   (unsigned long long)r->drops[i]);
 	out_char(o, '}');
 	key_uint(o, "consumer_cpu_ns", r->consumer_cpu_ns);
 	key(o, "probe_cpu_ns");

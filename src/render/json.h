@@ -8,9 +8,11 @@
 void json_string(struct out *o, const char *s, size_t n);
 /* A field by its kind and type: number, string, true/false; pointers as "0x.."; stacks as arrays of frames
  * {"address":"0x..","module":"..","function":"..","offset":n}; memory as hex digits. */
-void json_field(struct sink *s, struct out *o, const struct field *f, uint32_t traits, const uint8_t *data);
+void json_field(struct sink *s, struct out *o, const struct field *f, uint32_t traits,
+		const uint8_t *data);
 /* print(): what value_json() makes of it. */
-void json_print_action(struct sink *s, struct out *o, const struct record_view *r, const struct action *a);
+void json_print_action(struct sink *s, struct out *o, const struct record_view *r,
+		       const struct action *a);
 /* A struct, union or array by its type. */
 void json_bytes(struct sink *s, struct out *o, const struct field *f, const uint8_t *data);
 

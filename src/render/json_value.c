@@ -151,7 +151,8 @@ static void number(struct out *o, const struct field *f, uint32_t traits, const 
 	}
 }
 
-void json_field(struct sink *s, struct out *o, const struct field *f, uint32_t traits, const uint8_t *data)
+void json_field(struct sink *s, struct out *o, const struct field *f, uint32_t traits,
+		const uint8_t *data)
 {
 	char buf[ADDRESS_TEXT];
 	const uint8_t *mem;
@@ -159,21 +160,17 @@ void json_field(struct sink *s, struct out *o, const struct field *f, uint32_t t
 	uint32_t n;
 
 	switch (f->kind) {
-	case FIELD_INT:
-		return number(o, f, traits, data);
+	case FIELD_INT: return number(o, f, traits, data);
 	case FIELD_BYTES:
 		if (!(traits & TRAIT_TEXT))
 			return json_bytes(s, o, f, data);
 		/* fallthrough */
 	case FIELD_STRING:
-	case FIELD_STRID:
-		field_text(s->image, f, data, &text, &n);
-		return json_string(o, text, n);
+	case FIELD_STRID: field_text(s->image, f, data, &text, &n); return json_string(o, text, n);
 	case FIELD_KSTACK:
 	case FIELD_USTACK:
 	case FIELD_KSTACKID:
-	case FIELD_USTACKID:
-		return frames(s, o, f, data);
+	case FIELD_USTACKID: return frames(s, o, f, data);
 	case FIELD_SYM:
 	case FIELD_MOD:
 	case FIELD_USYM:
@@ -181,8 +178,6 @@ void json_field(struct sink *s, struct out *o, const struct field *f, uint32_t t
 	case FIELD_UADDR:
 		field_address_text(s, f, data, buf, sizeof(buf));
 		return json_string(o, buf, strlen(buf));
-	case FIELD_MEM:
-		mem = field_mem(f, data, &n);
-		return hex_bytes(o, mem, n);
+	case FIELD_MEM: mem = field_mem(f, data, &n); return hex_bytes(o, mem, n);
 	}
 }

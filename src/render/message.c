@@ -6,11 +6,16 @@
 const char *fault_name(uint32_t code)
 {
 	static const char *const names[] = {
-		[WIRE_FAULT_BADADDR] = "invalid address", [WIRE_FAULT_BADALIGN] = "invalid alignment",
-		[WIRE_FAULT_ILLOP] = "illegal operation", [WIRE_FAULT_DIVZERO] = "divide-by-zero",
-		[WIRE_FAULT_NOSCRATCH] = "out of scratch space", [WIRE_FAULT_KPRIV] = "invalid kernel access",
-		[WIRE_FAULT_UPRIV] = "invalid user access", [WIRE_FAULT_TUPOFLOW] = "tuple stack overflow",
-		[WIRE_FAULT_BADSTACK] = "bad stack", [WIRE_FAULT_BADSIZE] = "invalid size",
+		[WIRE_FAULT_BADADDR] = "invalid address",
+		[WIRE_FAULT_BADALIGN] = "invalid alignment",
+		[WIRE_FAULT_ILLOP] = "illegal operation",
+		[WIRE_FAULT_DIVZERO] = "divide-by-zero",
+		[WIRE_FAULT_NOSCRATCH] = "out of scratch space",
+		[WIRE_FAULT_KPRIV] = "invalid kernel access",
+		[WIRE_FAULT_UPRIV] = "invalid user access",
+		[WIRE_FAULT_TUPOFLOW] = "tuple stack overflow",
+		[WIRE_FAULT_BADSTACK] = "bad stack",
+		[WIRE_FAULT_BADSIZE] = "invalid size",
 		[WIRE_FAULT_BADINDEX] = "index out of bounds",
 	};
 
@@ -19,15 +24,17 @@ const char *fault_name(uint32_t code)
 
 /* error on enabled probe ID 3 (ID 177: syscall:vmlinux:read:entry): invalid address (0x10) in action #1 at BPF pc 169
  * [x.d:3:9] */
-void fault_message(struct sink *s, struct out *o, const struct image *img, const struct wire_fault *f)
+void fault_message(struct sink *s, struct out *o, const struct image *img,
+		   const struct wire_fault *f)
 {
 	static const struct image_probe unknown = { .prov = "", .mod = "", .func = "", .name = "" };
-	const struct image_probe *p = f->head.probe < img->nprobes ? &img->probes[f->head.probe] : &unknown;
+	const struct image_probe *p = f->head.probe < img->nprobes ? &img->probes[f->head.probe]
+								   : &unknown;
 	const char *file;
 	uint32_t line, col;
 
-	out_printf(o, "%s: error on enabled probe ID %u (ID %u: %s:%s:%s:%s): %s", s->progname, f->clause + 1, p->id,
-		   p->prov, p->mod, p->func, p->name, fault_name(f->code));
+	out_printf(o, "%s: error on enabled probe ID %u (ID %u: %s:%s:%s:%s): %s", s->progname,
+		   f->clause + 1, p->id, p->prov, p->mod, p->func, p->name, fault_name(f->code));
 	switch (f->code) {
 	case WIRE_FAULT_BADADDR:
 		if ((int64_t)f->value == -1)
@@ -37,16 +44,19 @@ void fault_message(struct sink *s, struct out *o, const struct image *img, const
 	case WIRE_FAULT_BADSTACK:
 	case WIRE_FAULT_BADSIZE:
 	case WIRE_FAULT_KPRIV:
-	case WIRE_FAULT_UPRIV:
-		out_printf(o, " (0x%llx)", (unsigned long long)f->value);
-		break;
-	case WIRE_FAULT_BADINDEX:
-		out_printf(o, " (%lld)", (long long)f->value);
-		break;
+	case WIRE_FAULT_UPRIV: out_printf(o, " (0x%llx)", (unsigned long long)f->value); break;
+	case WIRE_FAULT_BADINDEX: out_printf(o, " (%lld)", (long long)f->value); break;
 	}
 	out_printf(o, " in action #%u at BPF pc %u", f->clause + 1, f->insn);
-	if (img->diags && source_pos(img->diags, f->loc, &file, &line, &col))
-		out_printf(o, " [%s:%u:%u]", file, line, col);
+	if (img->diags && source_pos(img->diags, f->loc, &file, &line, &col)) {
+		const struct source *src = source_of(img->diags, f->loc);
+
+		/* the name of a program given as an argument is its text */
+		if (src && src->kind == SOURCE_ARG)
+			out_printf(o, " [line %u, column %u]", line, col);
+		else
+			out_printf(o, " [%s:%u:%u]", file, line, col);
+	}
 	out_char(o, '\n');
 }
 
@@ -61,9 +71,11 @@ static const struct drop_text {
 	[DROP_SPEC] = { "speculation", "DTRACEDROP_SPEC", "speculative drop", "", false },
 	[DROP_SPEC_NOBUF] = { "speculation-buffer", "DTRACEDROP_SPECUNAVAIL", "failed speculation",
 			      " (no speculative buffer available)", false },
-	[DROP_SCRATCH] = { "scratch", "DTRACEDROP_SCRATCH", "firing", " skipped (no scratch space free)", false },
+	[DROP_SCRATCH] = { "scratch", "DTRACEDROP_SCRATCH", "firing",
+			   " skipped (no scratch space free)", false },
 	[DROP_STACK] = { "stack", "DTRACEDROP_STACK", "stack drop", "", false },
-	[DROP_ERROR] = { "error", "DTRACEDROP_DBLERROR", "error", " in ERROR probe enabling", false },
+	[DROP_ERROR] = { "error", "DTRACEDROP_DBLERROR", "error", " in ERROR probe enabling",
+			 false },
 	[DROP_LATE] = { "late-string", "DTRACEDROP_LATE", "late string drop", "", false },
 };
 
@@ -79,7 +91,8 @@ void drop_message(struct sink *s, struct out *o, enum drop_kind kind, int cpu, u
 	out_printf(o, "%s: ", s->progname);
 	if (s->options && opt_on(s->options, OPT_DROPTAGS))
 		out_printf(o, "[%s] ", d->tag);
-	out_printf(o, "%llu %s%s%s", (unsigned long long)count, d->text, count > 1 ? "s" : "", d->tail);
+	out_printf(o, "%llu %s%s%s", (unsigned long long)count, d->text, count > 1 ? "s" : "",
+		   d->tail);
 	if (d->by_cpu && cpu >= 0)
 		out_printf(o, " on CPU %d", cpu);
 	out_char(o, '\n');
@@ -103,14 +116,16 @@ void report_print(struct out *o, const struct run_report *r)
 		fired += r->probes[i].fired;
 	out_str(o, "\nrun: ");
 	print_time(o, r->elapsed_ns);
-	out_printf(o, ", %u probe%s, %llu firing%s, %llu record%s (%llu bytes), %llu fault%s\n", r->nprobes,
-		   r->nprobes == 1 ? "" : "s", (unsigned long long)fired, fired == 1 ? "" : "s",
-		   (unsigned long long)r->records, r->records == 1 ? "" : "s", (unsigned long long)r->bytes,
+	out_printf(o, ", %u probe%s, %llu firing%s, %llu record%s (%llu bytes), %llu fault%s\n",
+		   r->nprobes, r->nprobes == 1 ? "" : "s", (unsigned long long)fired,
+		   fired == 1 ? "" : "s", (unsigned long long)r->records,
+		   r->records == 1 ? "" : "s", (unsigned long long)r->bytes,
 		   (unsigned long long)r->faults, r->faults == 1 ? "" : "s");
 	out_str(o, "lost:");
 	for (uint32_t i = 0; i < DROP_KIND_COUNT; i++) {
 		if (r->drops[i]) {
-			out_printf(o, "%s %llu %s", other ? "," : "", (unsigned long long)r->drops[i], drops[i].name);
+			out_printf(o, "%s %llu %s", other ? "," : "",
+				   (unsigned long long)r->drops[i], drops[i].name);
 			other++;
 		}
 	}
@@ -126,7 +141,8 @@ void report_print(struct out *o, const struct run_report *r)
 	for (uint32_t i = 0; i < r->nprogs; i++) {
 		const struct report_prog *p = &r->progs[i];
 
-		out_printf(o, "  program %-24s %-16s %6u instructions", p->name, p->mode ? p->mode : "", p->ninsns);
+		out_printf(o, "  program %-24s %-16s %6u instructions", p->name,
+			   p->mode ? p->mode : "", p->ninsns);
 		if (p->runs)
 			out_printf(o, " %12llu runs %8.1f ns each", (unsigned long long)p->runs,
 				   (double)p->run_ns / (double)p->runs);
@@ -137,8 +153,9 @@ void report_print(struct out *o, const struct run_report *r)
 
 		if (!p->fired && !p->dropped && r->nprobes > 16)
 			continue;
-		out_printf(o, "  probe %s:%s:%s:%s %s fired %llu", p->probe->prov, p->probe->mod, p->probe->func,
-			   p->probe->name, p->mode ? p->mode : "", (unsigned long long)p->fired);
+		out_printf(o, "  probe %s:%s:%s:%s %s fired %llu", p->probe->prov, p->probe->mod,
+			   p->probe->func, p->probe->name, p->mode ? p->mode : "",
+			   (unsigned long long)p->fired);
 		if (p->dropped)
 			out_printf(o, " dropped %llu", (unsigned long long)p->dropped);
 		out_char(o, '\n');

@@ -94,9 +94,10 @@ void out_padded(struct out *o, const char *s, size_t n, int width)
 
 char *dec_text(char *end, uint64_t v)
 {
-	static const char pairs[201] = "00010203040506070809101112131415161718192021222324252627282930313233343536"
-				       "37383940414243444546474849505152535455565758596061626364656667686970717273"
-				       "7475767778798081828384858687888990919293949596979899";
+	static const char pairs[201] =
+		"00010203040506070809101112131415161718192021222324252627282930313233343536"
+		"37383940414243444546474849505152535455565758596061626364656667686970717273"
+		"7475767778798081828384858687888990919293949596979899";
 
 	while (v >= 100) {
 		end -= 2;
@@ -132,7 +133,8 @@ void out_unsigned(struct out *o, uint64_t v, int width)
 
 void out_signed(struct out *o, int64_t v, int width)
 {
-	char buf[24], *end = buf + sizeof(buf), *s = dec_text(end, v < 0 ? -(uint64_t)v : (uint64_t)v);
+	char buf[24], *end = buf + sizeof(buf),
+		      *s = dec_text(end, v < 0 ? -(uint64_t)v : (uint64_t)v);
 
 	if (v < 0)
 		*--s = '-';

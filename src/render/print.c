@@ -14,13 +14,16 @@ static bool symbol(void *arg, uint64_t addr, char *buf, size_t n)
 
 static struct value_style style_of(struct sink *s)
 {
-	bool dtrace = !strcmp(s->progname, "dtrace");
+	bool dtrace = sink_dtrace(s);
 
-	return (struct value_style){ .dtrace = dtrace, .indent = dtrace ? 44 : 0, .symbol = symbol, .symbol_arg = s };
+	return (struct value_style){
+		.dtrace = dtrace, .indent = dtrace ? 44 : 0, .symbol = symbol, .symbol_arg = s
+	};
 }
 
 /* A pointer and what it points to, or one value. */
-static const struct field *target_of(const struct record_view *r, const struct action *a, struct value_style *style)
+static const struct field *target_of(const struct record_view *r, const struct action *a,
+				     struct value_style *style)
 {
 	const struct field *fields = r->segment->fields;
 
@@ -33,10 +36,12 @@ static const struct field *target_of(const struct record_view *r, const struct a
 
 static bool is_typed(const struct sink *s, const struct field *f)
 {
-	return s->types && (f->kind == FIELD_INT || f->kind == FIELD_BYTES || f->kind == FIELD_STRING);
+	return s->types &&
+	       (f->kind == FIELD_INT || f->kind == FIELD_BYTES || f->kind == FIELD_STRING);
 }
 
-void print_action(struct sink *s, struct out *o, const struct record_view *r, const struct action *a)
+void print_action(struct sink *s, struct out *o, const struct record_view *r,
+		  const struct action *a)
 {
 	struct value_style style = style_of(s);
 	const struct field *f;
@@ -54,7 +59,8 @@ void print_action(struct sink *s, struct out *o, const struct record_view *r, co
 		trace_print(s, o, f, field_traits(s->types, f), r->data);
 }
 
-void json_print_action(struct sink *s, struct out *o, const struct record_view *r, const struct action *a)
+void json_print_action(struct sink *s, struct out *o, const struct record_view *r,
+		       const struct action *a)
 {
 	struct value_style style = style_of(s);
 	const struct field *f;
@@ -74,7 +80,8 @@ void json_bytes(struct sink *s, struct out *o, const struct field *f, const uint
 {
 	struct value_style style = style_of(s);
 
-	if (s->types && (type_is_sou(s->types, f->type) || type_kind(s->types, type_strip(s->types, f->type)) == TYPE_ARRAY)) {
+	if (s->types && (type_is_sou(s->types, f->type) ||
+			 type_kind(s->types, type_strip(s->types, f->type)) == TYPE_ARRAY)) {
 		value_json(o, s->types, f->type, data + f->offset, f->size, &style);
 		return;
 	}

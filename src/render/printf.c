@@ -15,8 +15,8 @@ struct cursor {
 struct spec {
 	const struct conv *conv;
 	uint32_t flags;
-	int width;                /* negative: to the left */
-	int prec;                 /* -1 none */
+	int width; /* negative: to the left */
+	int prec;  /* -1 none */
 };
 
 static const struct field *next_field(struct cursor *c, uint32_t *ret_traits)
@@ -43,8 +43,11 @@ static int next_int(struct cursor *c)
 /* "%" flags width precision, then tail: a format for the C library. */
 static void c_format(const struct spec *sp, const char *tail, char buf[static 64])
 {
-	static const struct { uint32_t flag; char c; } flags[] = {
-		{ CONV_LEFT, '-' }, { CONV_PLUS, '+' }, { CONV_ALT, '#' },
+	static const struct {
+		uint32_t flag;
+		char c;
+	} flags[] = {
+		{ CONV_LEFT, '-' }, { CONV_PLUS, '+' },  { CONV_ALT, '#' },
 		{ CONV_ZERO, '0' }, { CONV_SPACE, ' ' }, { CONV_GROUP, '\'' },
 	};
 	int n = 0;
@@ -62,7 +65,8 @@ static void c_format(const struct spec *sp, const char *tail, char buf[static 64
 
 static bool plain(const struct spec *sp)
 {
-	return sp->prec < 0 && !(sp->flags & (CONV_PLUS | CONV_ALT | CONV_ZERO | CONV_SPACE | CONV_GROUP));
+	return sp->prec < 0 &&
+	       !(sp->flags & (CONV_PLUS | CONV_ALT | CONV_ZERO | CONV_SPACE | CONV_GROUP));
 }
 
 #pragma GCC diagnostic push
@@ -132,7 +136,8 @@ static uint32_t utf8(uint32_t c, char buf[static 4])
 }
 
 /* wchar_t[]: 32-bit characters up to the first 0. */
-static void print_wide(struct out *o, const struct spec *sp, const struct field *f, const uint8_t *data)
+static void print_wide(struct out *o, const struct spec *sp, const struct field *f,
+		       const uint8_t *data)
 {
 	struct out text;
 
@@ -184,7 +189,8 @@ static const struct tm *local_time(uint64_t ns)
 static void print_time(struct out *o, const struct spec *sp, uint64_t ns)
 {
 	char buf[128];
-	size_t n = strftime(buf, sizeof(buf), sp->conv->kind == CONV_DATE ? "%Y %b %e %T" : "%a, %d %b %G %T %Z",
+	size_t n = strftime(buf, sizeof(buf),
+			    sp->conv->kind == CONV_DATE ? "%Y %b %e %T" : "%a, %d %b %G %T %Z",
 			    local_time(ns));
 
 	print_text(o, sp, buf, n);
@@ -216,7 +222,8 @@ static void print_address(struct cursor *c, const struct spec *sp, const struct 
 	char buf[ADDRESS_TEXT];
 
 	if (!field_address_text(c->sink, f, c->args->data, buf, sizeof(buf)))
-		address_text(c->sink, sp->conv->kind == CONV_UADDR ? (uint32_t)c->sink->target_pid : 0,
+		address_text(c->sink,
+			     sp->conv->kind == CONV_UADDR ? (uint32_t)c->sink->target_pid : 0,
 			     field_uint(f, c->args->data), ADDRESS_OFFSET, buf, sizeof(buf));
 	print_text(c->out, sp, buf, strlen(buf));
 }
@@ -226,7 +233,8 @@ static void print_inet(struct cursor *c, const struct spec *sp, const struct fie
 	char buf[INET6_ADDRSTRLEN] = "";
 
 	if (f->size == 4 || f->size == 16)
-		inet_ntop(f->size == 4 ? AF_INET : AF_INET6, c->args->data + f->offset, buf, sizeof(buf));
+		inet_ntop(f->size == 4 ? AF_INET : AF_INET6, c->args->data + f->offset, buf,
+			  sizeof(buf));
 	print_text(c->out, sp, buf, strlen(buf));
 }
 
@@ -241,25 +249,20 @@ static long double float_value(const struct field *f, const uint8_t *data, uint3
 		return traits & TRAIT_SIGNED ? (long double)field_int(f, data, true)
 					     : (long double)field_uint(f, data);
 	switch (f->size) {
-	case sizeof(float):
-		memcpy(&fl, p, sizeof(fl));
-		return (long double)fl;
-	case sizeof(double):
-		memcpy(&d, p, sizeof(d));
-		return (long double)d;
-	case 16:
-		memcpy(&ld, p, 10);
-		return ld;
-	default:
-		return 0;
+	case sizeof(float): memcpy(&fl, p, sizeof(fl)); return (long double)fl;
+	case sizeof(double): memcpy(&d, p, sizeof(d)); return (long double)d;
+	case 16: memcpy(&ld, p, 10); return ld;
+	default: return 0;
 	}
 }
 
 /* Numbers of 1 to 8 bytes; an explicit h or hh narrows, l and ll never widen an unsigned value's sign. */
-static void print_number(struct cursor *c, const struct spec *sp, const struct field *f, uint32_t traits)
+static void print_number(struct cursor *c, const struct spec *sp, const struct field *f,
+			 uint32_t traits)
 {
 	const uint8_t *data = c->args->data;
-	bool is_signed = sp->conv->kind == CONV_SIGNED && ((traits & TRAIT_SIGNED) || sp->conv->size);
+	bool is_signed = sp->conv->kind == CONV_SIGNED &&
+			 ((traits & TRAIT_SIGNED) || sp->conv->size);
 	uint64_t v, addr;
 	uint32_t pid;
 
@@ -282,7 +285,7 @@ static void print_field(struct cursor *c, const struct spec *sp)
 	uint64_t addr;
 	uint32_t pid;
 
-	if (!f)          /* printa() of fewer keys than conversions */
+	if (!f) /* printa() of fewer keys than conversions */
 		return;
 	switch (sp->conv->kind) {
 	case CONV_SIGNED:
@@ -292,32 +295,28 @@ static void print_field(struct cursor *c, const struct spec *sp)
 			return print_string(c, sp, f);
 		return print_number(c, sp, f, traits);
 	case CONV_CHAR:
-	case CONV_ESC_CHAR:
-		return print_char(c->out, sp, field_uint(f, data));
+	case CONV_ESC_CHAR: return print_char(c->out, sp, field_uint(f, data));
 	case CONV_STRING:
 	case CONV_ESC_STRING:
 		if (field_address(f, data, &addr, &pid))
 			return print_address(c, sp, f);
 		return print_string(c, sp, f);
 	case CONV_KADDR:
-	case CONV_UADDR:
-		return print_address(c, sp, f);
+	case CONV_UADDR: return print_address(c, sp, f);
 	case CONV_STACK:
 		return stack_print(c->sink, c->out, f, data, sp->width < 0 ? -sp->width : 0,
 				   sp->width < 0 ? 0 : sp->width);
 	case CONV_TIME:
-	case CONV_DATE:
-		return print_time(c->out, sp, field_uint(f, data));
-	case CONV_FLOAT:
-		return print_float(c->out, sp, float_value(f, data, traits));
+	case CONV_DATE: return print_time(c->out, sp, field_uint(f, data));
+	case CONV_FLOAT: return print_float(c->out, sp, float_value(f, data, traits));
 	case CONV_PORT:
-		return print_integer(c->out, &(struct spec){ .conv = &(struct conv){ .spec = 'u' },
-							     .width = sp->width, .prec = -1 },
+		return print_integer(c->out,
+				     &(struct spec){ .conv = &(struct conv){ .spec = 'u' },
+						     .width = sp->width,
+						     .prec = -1 },
 				     ntohs((uint16_t)field_uint(f, data)), false);
-	case CONV_INET:
-		return print_inet(c, sp, f);
-	case CONV_LITERAL:
-		return;
+	case CONV_INET: return print_inet(c, sp, f);
+	case CONV_LITERAL: return;
 	}
 }
 
@@ -337,29 +336,24 @@ static void print_agg(struct cursor *c, const struct spec *sp)
 		return hist_print(c->sink, c->out, v, v->rows[a->row].words);
 	n = agg_row_value(v, &v->rows[a->row]);
 	switch (sp->conv->kind) {
-	case CONV_SIGNED:
-		return print_integer(c->out, sp, (uint64_t)n, v->agg->func != AGG_COUNT);
+	case CONV_SIGNED: return print_integer(c->out, sp, (uint64_t)n, v->agg->func != AGG_COUNT);
 	case CONV_UNSIGNED:
-	case CONV_POINTER:
-		return print_integer(c->out, sp, (uint64_t)n, false);
+	case CONV_POINTER: return print_integer(c->out, sp, (uint64_t)n, false);
 	case CONV_CHAR:
-	case CONV_ESC_CHAR:
-		return print_char(c->out, sp, (uint64_t)n);
+	case CONV_ESC_CHAR: return print_char(c->out, sp, (uint64_t)n);
 	case CONV_TIME:
-	case CONV_DATE:
-		return print_time(c->out, sp, (uint64_t)n);
-	case CONV_FLOAT:
-		return print_float(c->out, sp, (long double)n);
+	case CONV_DATE: return print_time(c->out, sp, (uint64_t)n);
+	case CONV_FLOAT: return print_float(c->out, sp, (long double)n);
 	case CONV_KADDR:
 	case CONV_UADDR: {
 		char buf[ADDRESS_TEXT];
 
-		address_text(c->sink, sp->conv->kind == CONV_UADDR ? (uint32_t)c->sink->target_pid : 0, (uint64_t)n,
-			     ADDRESS_OFFSET, buf, sizeof(buf));
+		address_text(c->sink,
+			     sp->conv->kind == CONV_UADDR ? (uint32_t)c->sink->target_pid : 0,
+			     (uint64_t)n, ADDRESS_OFFSET, buf, sizeof(buf));
 		return print_text(c->out, sp, buf, strlen(buf));
 	}
-	default:
-		return out_signed(c->out, n, sp->width);
+	default: return out_signed(c->out, n, sp->width);
 	}
 }
 
@@ -369,8 +363,11 @@ void format_print(struct sink *s, struct out *o, const struct format_args *a)
 
 	for (uint32_t i = 0; i < a->format->n; i++) {
 		const struct conv *conv = &a->format->convs[i];
-		struct spec sp = { .conv = conv, .flags = conv->flags, .width = conv->width,
-				   .prec = conv->flags & CONV_HAS_PREC ? conv->prec : -1 };
+		/* a precision of 0 is none, as in DTrace */
+		struct spec sp = { .conv = conv,
+				   .flags = conv->flags,
+				   .width = conv->width,
+				   .prec = conv->prec > 0 ? conv->prec : -1 };
 
 		if (conv->kind == CONV_LITERAL) {
 			out_mem(o, conv->text, conv->len);
@@ -383,9 +380,12 @@ void format_print(struct sink *s, struct out *o, const struct format_args *a)
 				sp.flags |= CONV_LEFT;
 			}
 		}
-		if (conv->flags & CONV_DYN_PREC)
+		if (conv->flags & CONV_DYN_PREC) {
 			sp.prec = next_int(&c);
-		if (sp.width > 1 << 20)        /* a width from the traced program's data */
+			if (sp.prec <= 0)
+				sp.prec = -1;
+		}
+		if (sp.width > 1 << 20) /* a width from the traced program's data */
 			sp.width = 1 << 20;
 		if (sp.prec > 1 << 20)
 			sp.prec = 1 << 20;
@@ -400,11 +400,16 @@ void format_print(struct sink *s, struct out *o, const struct format_args *a)
 	}
 }
 
-void action_format(struct sink *s, struct out *o, const struct record_view *r, const struct action *a)
+void action_format(struct sink *s, struct out *o, const struct record_view *r,
+		   const struct action *a)
 {
 	struct format_args args = {
-		.format = a->format, .fields = r->segment->fields, .index = a->fields, .n = a->nfields,
-		.traits = r->traits, .data = r->data,
+		.format = a->format,
+		.fields = r->segment->fields,
+		.index = a->fields,
+		.n = a->nfields,
+		.traits = r->traits,
+		.data = r->data,
 	};
 
 	format_print(s, o, &args);

@@ -10,73 +10,98 @@
 #include "data/record.h"
 #include "render/out.h"
 
-static inline bool sink_quiet(const struct sink *s) { return s->options && opt_on(s->options, OPT_QUIET); }
+static inline bool sink_quiet(const struct sink *s)
+{
+	return s->options && opt_on(s->options, OPT_QUIET);
+}
+/* Under the name dtrace its oddities are kept, too. */
+static inline bool sink_dtrace(const struct sink *s)
+{
+	return !strcmp(s->progname, "dtrace");
+}
 
 /* --- printf.c --- */
 struct format_args {
 	const struct format *format;
-	const struct field *fields;       /* all fields of the segment, or the keys */
-	const uint32_t *index;            /* which of them, in order; NULL: fields[0..n-1] */
+	const struct field *fields; /* all fields of the segment, or the keys */
+	const uint32_t *index;      /* which of them, in order; NULL: fields[0..n-1] */
 	uint32_t n;
-	const uint8_t *traits;            /* of fields[], NULL: looked up */
+	const uint8_t *traits; /* of fields[], NULL: looked up */
 	const uint8_t *data;
-	struct agg_view *const *aggs;     /* printa: what %@ takes, NULL none */
+	struct agg_view *const *aggs; /* printa: what %@ takes, NULL none */
 	uint32_t naggs;
 	uint32_t row;
 };
 void format_print(struct sink *s, struct out *o, const struct format_args *a);
 /* The text of an action with a format (printf, freopen, system). */
-void action_format(struct sink *s, struct out *o, const struct record_view *r, const struct action *a);
+void action_format(struct sink *s, struct out *o, const struct record_view *r,
+		   const struct action *a);
 
 /* --- stack.c --- */
 enum { STACK_MAX = 512 };
 /* Frames of a stack field, machinery of the tracer left out; user stacks end at the first 0. */
-uint32_t stack_frames(struct sink *s, const struct field *f, const uint8_t *data, uint64_t *ret, uint32_t max,
-		      uint32_t *ret_pid);
+uint32_t stack_frames(struct sink *s, const struct field *f, const uint8_t *data, uint64_t *ret,
+		      uint32_t max, uint32_t *ret_pid);
 /* "\n", then each frame on its line; width: as of printf's %s. indent < 0: the stackindent option. */
-void stack_print(struct sink *s, struct out *o, const struct field *f, const uint8_t *data, int indent, int width);
+void stack_print(struct sink *s, struct out *o, const struct field *f, const uint8_t *data,
+		 int indent, int width);
 /* Address as text, pid 0: kernel. with_offset false: as usym() prints; module_only: as mod(). */
 enum address_form { ADDRESS_OFFSET, ADDRESS_SYMBOL, ADDRESS_MODULE };
 bool address_place(struct sink *s, uint32_t pid, uint64_t addr, struct place *ret);
-void address_text(struct sink *s, uint32_t pid, uint64_t addr, enum address_form form, char *buf, uint32_t n);
+void address_text(struct sink *s, uint32_t pid, uint64_t addr, enum address_form form, char *buf,
+		  uint32_t n);
 /* sym, mod, usym, umod, uaddr fields. False for other kinds. */
-bool field_address_text(struct sink *s, const struct field *f, const uint8_t *data, char *buf, uint32_t n);
+bool field_address_text(struct sink *s, const struct field *f, const uint8_t *data, char *buf,
+			uint32_t n);
 enum { ADDRESS_TEXT = 4096 };
 
 /* --- trace.c --- */
-void trace_print(struct sink *s, struct out *o, const struct field *f, uint32_t traits, const uint8_t *data);
+void trace_print(struct sink *s, struct out *o, const struct field *f, uint32_t traits,
+		 const uint8_t *data);
 /* One key of an aggregation, in the default layout. */
 void key_print(struct sink *s, struct out *o, const struct field *f, const uint8_t *key);
 void bytes_dump(struct out *o, const uint8_t *p, uint32_t n);
 
 /* --- print.c --- */
-void print_action(struct sink *s, struct out *o, const struct record_view *r, const struct action *a);
+void print_action(struct sink *s, struct out *o, const struct record_view *r,
+		  const struct action *a);
 
 /* --- histogram.c --- */
 /* The buckets DTrace shows of a row: [*ret_first, *ret_last], indices into the buckets (words + 1). */
-void hist_range(const struct agg *agg, const int64_t *buckets, uint32_t *ret_first, uint32_t *ret_last);
+void hist_range(const struct agg *agg, const int64_t *buckets, uint32_t *ret_first,
+		uint32_t *ret_last);
 /* The label's bounds: [*ret_min, *ret_max]; INT64_MIN and INT64_MAX where open. */
 void hist_bounds(const struct agg *agg, uint32_t bucket, int64_t *ret_min, int64_t *ret_max);
 void hist_print(struct sink *s, struct out *o, const struct agg_view *v, const int64_t *words);
-static inline bool agg_is_distribution(const struct agg *a) { return a->func >= AGG_QUANTIZE; }
+static inline bool agg_is_distribution(const struct agg *a)
+{
+	return a->func >= AGG_QUANTIZE;
+}
 /* A bar as of a histogram, and the count: "|@@@    3\n". */
-struct hist_scale { long double total; bool positives, negatives, zoom; };
+struct hist_scale {
+	long double total;
+	bool positives, negatives, zoom;
+};
 void hist_scale_add(struct hist_scale *sc, int64_t value);
 void hist_bar(struct out *o, const struct hist_scale *sc, int64_t value, int64_t normal);
 void hist_header(struct out *o, int width);
 /* aggpack: the header once, then one line a row. */
-void hist_pack_header(struct out *o, const struct agg_view *v, int keys_width, uint32_t first, uint32_t last);
-void hist_pack(struct sink *s, struct out *o, const struct agg_view *v, const int64_t *words, uint32_t first,
-	       uint32_t last);
+void hist_pack_header(struct out *o, const struct agg_view *v, int keys_width, uint32_t first,
+		      uint32_t last);
+void hist_pack(struct sink *s, struct out *o, const struct agg_view *v, const int64_t *words,
+	       uint32_t first, uint32_t last);
 
 /* --- aggs.c --- */
 /* printa() without format; final: at the end of the run (no blank line in front). */
-void aggs_print(struct sink *s, struct out *o, struct agg_view *const *aggs, uint32_t n, bool final);
+void aggs_print(struct sink *s, struct out *o, struct agg_view *const *aggs, uint32_t n,
+		bool final);
 /* printa() with format. */
-void aggs_format(struct sink *s, struct out *o, const struct format *f, struct agg_view *const *aggs, uint32_t n);
+void aggs_format(struct sink *s, struct out *o, const struct format *f,
+		 struct agg_view *const *aggs, uint32_t n);
 
 /* --- message.c: messages on the error output, the same in every renderer --- */
-void fault_message(struct sink *s, struct out *o, const struct image *img, const struct wire_fault *f);
+void fault_message(struct sink *s, struct out *o, const struct image *img,
+		   const struct wire_fault *f);
 void drop_message(struct sink *s, struct out *o, enum drop_kind kind, int cpu, uint64_t count);
 const char *fault_name(uint32_t code);
 const char *drop_name(enum drop_kind kind);
@@ -84,8 +109,8 @@ void report_print(struct out *o, const struct run_report *r);
 
 /* --- file.c: where results go; freopen() and ftruncate() --- */
 struct output {
-	FILE *first;              /* the file the run started with */
-	FILE *other;              /* freopen()ed, NULL none; ours to close */
+	FILE *first; /* the file the run started with */
+	FILE *other; /* freopen()ed, NULL none; ours to close */
 };
 /* Turns s->out and o->file to path; "" goes back to the first. */
 struct err *output_reopen(struct sink *s, struct output *of, struct out *o, const char *path);

@@ -6,10 +6,12 @@ bool address_place(struct sink *s, uint32_t pid, uint64_t addr, struct place *re
 	*ret = (struct place){ 0 };
 	if (!s->symbols)
 		return false;
-	return pid ? symbols_user(s->symbols, (pid_t)pid, addr, ret) : symbols_kernel(s->symbols, addr, ret);
+	return pid ? symbols_user(s->symbols, (pid_t)pid, addr, ret)
+		   : symbols_kernel(s->symbols, addr, ret);
 }
 
-void address_text(struct sink *s, uint32_t pid, uint64_t addr, enum address_form form, char *buf, uint32_t n)
+void address_text(struct sink *s, uint32_t pid, uint64_t addr, enum address_form form, char *buf,
+		  uint32_t n)
 {
 	struct place p;
 	bool known = address_place(s, pid, addr, &p);
@@ -24,7 +26,8 @@ void address_text(struct sink *s, uint32_t pid, uint64_t addr, enum address_form
 		place_format(&p, addr, form == ADDRESS_OFFSET, buf, n);
 }
 
-bool field_address_text(struct sink *s, const struct field *f, const uint8_t *data, char *buf, uint32_t n)
+bool field_address_text(struct sink *s, const struct field *f, const uint8_t *data, char *buf,
+			uint32_t n)
 {
 	uint64_t addr;
 	uint32_t pid;
@@ -48,13 +51,19 @@ bool field_address_text(struct sink *s, const struct field *f, const uint8_t *da
 static bool is_machinery(const char *function)
 {
 	static const char *const prefixes[] = {
-		"bpf_prog_", "bpf_trace_run", "__bpf_trace_", "__traceiter_", "bpf_get_stack", "__bpf_get_stack",
-		"perf_event_overflow", "__perf_event_overflow", "bpf_overflow_handler", "perf_swevent_",
-		"perf_tp_event", "perf_trace_", "perf_ftrace_", "trace_call_bpf", "bpf_trampoline_",
-		"__bpf_prog_", "___bpf_prog_run", "uprobe_prog_run", "__uprobe_perf_func", "uprobe_multi_link_",
-		"bpf_dispatcher_",
+		"bpf_trace_run",         "bpf_prog_test_run",    "__bpf_prog_test_run",
+		"bpf_test_run",          "__bpf_trace_",         "__traceiter_",
+		"bpf_get_stack",         "__bpf_get_stack",      "perf_event_overflow",
+		"__perf_event_overflow", "bpf_overflow_handler", "perf_swevent_",
+		"perf_tp_event",         "perf_trace_",          "perf_ftrace_",
+		"trace_call_bpf",        "bpf_trampoline_",      "__bpf_prog_",
+		"___bpf_prog_run",       "uprobe_prog_run",      "__uprobe_perf_func",
+		"uprobe_multi_link_",    "bpf_dispatcher_",
 	};
 
+	/* bpf_prog_0123456789abcdef_name, and not bpf_prog_load */
+	if (!strncmp(function, "bpf_prog_", 9) && strspn(function + 9, "0123456789abcdef") >= 16)
+		return true;
 	for (size_t i = 0; i < ARRAY_SIZE(prefixes); i++)
 		if (!strncmp(function, prefixes[i], strlen(prefixes[i])))
 			return true;
@@ -79,8 +88,8 @@ static uint32_t machinery(struct sink *s, const uint64_t *pcs, uint32_t n)
 	return trim;
 }
 
-uint32_t stack_frames(struct sink *s, const struct field *f, const uint8_t *data, uint64_t *ret, uint32_t max,
-		      uint32_t *ret_pid)
+uint32_t stack_frames(struct sink *s, const struct field *f, const uint8_t *data, uint64_t *ret,
+		      uint32_t max, uint32_t *ret_pid)
 {
 	struct field_stack st;
 	uint32_t n = 0, trim;
@@ -107,7 +116,8 @@ uint32_t stack_frames(struct sink *s, const struct field *f, const uint8_t *data
 	return n - trim;
 }
 
-void stack_print(struct sink *s, struct out *o, const struct field *f, const uint8_t *data, int indent, int width)
+void stack_print(struct sink *s, struct out *o, const struct field *f, const uint8_t *data,
+		 int indent, int width)
 {
 	uint64_t pcs[STACK_MAX];
 	uint32_t pid, n = stack_frames(s, f, data, pcs, STACK_MAX, &pid);

@@ -10,7 +10,7 @@ struct text_sink {
 	struct out out;
 	struct output file;
 	bool heading_done;
-	bool testing;             /* _DTRACE_TESTING: no CPU and ID columns */
+	bool testing; /* _DTRACE_TESTING: no CPU and ID columns */
 	/* -F */
 	int indent;
 	uint32_t last_probe, last_segment;
@@ -85,8 +85,10 @@ static void flow_line(struct text_sink *t, const struct record_view *r)
 	const struct image_probe *p = r->probe;
 	enum flow flow = flow_of(t, r);
 	bool syscall = !strcmp(p->prov, "syscall");
-	const char *prefix = flow == FLOW_NONE ? "| " : flow == FLOW_ENTRY ? (syscall ? " => " : " -> ")
-							: syscall ? " <= " : " <- ";
+	const char *prefix = flow == FLOW_NONE    ? "| "
+			     : flow == FLOW_ENTRY ? (syscall ? " => " : " -> ")
+			     : syscall            ? " <= "
+						  : " <- ";
 	struct out *o = &t->out;
 	size_t start;
 
@@ -161,12 +163,8 @@ static struct err *text_action(struct sink *s, const struct record_view *r, cons
 	const struct segment *seg = r->segment;
 
 	switch (a->kind) {
-	case ACT_PRINTF:
-		action_format(s, o, r, a);
-		break;
-	case ACT_PRINT:
-		print_action(s, o, r, a);
-		break;
+	case ACT_PRINTF: action_format(s, o, r, a); break;
+	case ACT_PRINT: print_action(s, o, r, a); break;
 	case ACT_TRACE:
 	case ACT_TRACEMEM:
 	case ACT_STACK:
@@ -175,12 +173,12 @@ static struct err *text_action(struct sink *s, const struct record_view *r, cons
 		for (uint32_t i = 0; i < a->nfields; i++) {
 			const struct field *f = &seg->fields[a->fields[i]];
 
-			trace_print(s, o, f, r->traits ? r->traits[a->fields[i]] : field_traits(s->types, f),
+			trace_print(s, o, f,
+				    r->traits ? r->traits[a->fields[i]] : field_traits(s->types, f),
 				    r->data);
 		}
 		break;
-	default:
-		break;
+	default: break;
 	}
 	return NULL;
 }

@@ -7,7 +7,8 @@ void bytes_dump(struct out *o, const uint8_t *p, uint32_t n)
 {
 	if (!n)
 		return;
-	out_str(o, "\n             0  1  2  3  4  5  6  7  8  9  a  b  c  d  e  f  0123456789abcdef\n");
+	out_str(o,
+		"\n             0  1  2  3  4  5  6  7  8  9  a  b  c  d  e  f  0123456789abcdef\n");
 	for (uint32_t row = 0; row < n; row += 16) {
 		uint32_t end = row + 16 < n ? row + 16 : n;
 
@@ -40,7 +41,8 @@ static bool looks_like_text(const uint8_t *p, uint32_t n)
 	return i == n;
 }
 
-void trace_print(struct sink *s, struct out *o, const struct field *f, uint32_t traits, const uint8_t *data)
+void trace_print(struct sink *s, struct out *o, const struct field *f, uint32_t traits,
+		 const uint8_t *data)
 {
 	bool quiet = sink_quiet(s), raw = s->options && opt_on(s->options, OPT_RAWBYTES);
 	bool is_signed = traits & TRAIT_SIGNED;
@@ -54,7 +56,10 @@ void trace_print(struct sink *s, struct out *o, const struct field *f, uint32_t 
 	case FIELD_INT:
 		if (raw)
 			return bytes_dump(o, data + f->offset, f->size);
-		width = f->size == 8 ? (is_signed ? 19 : 20) : f->size == 4 ? 10 : f->size == 2 ? 5 : 3;
+		width = f->size == 8   ? (is_signed ? 19 : 20)
+			: f->size == 4 ? 10
+			: f->size == 2 ? 5
+				       : 3;
 		if (!quiet)
 			out_char(o, ' ');
 		if (is_signed)
@@ -74,8 +79,7 @@ void trace_print(struct sink *s, struct out *o, const struct field *f, uint32_t 
 	case FIELD_KSTACK:
 	case FIELD_USTACK:
 	case FIELD_KSTACKID:
-	case FIELD_USTACKID:
-		return stack_print(s, o, f, data, -1, 0);
+	case FIELD_USTACKID: return stack_print(s, o, f, data, -1, 0);
 	case FIELD_SYM:
 	case FIELD_MOD:
 	case FIELD_USYM:
@@ -84,9 +88,7 @@ void trace_print(struct sink *s, struct out *o, const struct field *f, uint32_t 
 		field_address_text(s, f, data, buf, sizeof(buf));
 		out_str(o, "  ");
 		return out_padded(o, buf, strlen(buf), -50);
-	case FIELD_MEM:
-		mem = field_mem(f, data, &n);
-		return bytes_dump(o, mem, n);
+	case FIELD_MEM: mem = field_mem(f, data, &n); return bytes_dump(o, mem, n);
 	}
 }
 
@@ -94,14 +96,16 @@ void key_print(struct sink *s, struct out *o, const struct field *f, const uint8
 {
 	uint32_t traits = field_traits(s->types, f), n;
 	const char *text;
+	bool is_signed;
 	int width;
 
 	switch (f->kind) {
 	case FIELD_INT:
 		width = f->size == 8 ? 16 : f->size == 4 ? 8 : f->size == 2 ? 5 : 3;
 		out_char(o, ' ');
-		/* DTrace prints keys of 8 and 4 bytes as signed whatever their type. */
-		if ((traits & TRAIT_SIGNED) || !s->types)
+		/* DTrace takes keys of 8 and 4 bytes as signed, shorter ones as unsigned, whatever their type. */
+		is_signed = sink_dtrace(s) ? f->size >= 4 : (traits & TRAIT_SIGNED) || !s->types;
+		if (is_signed)
 			return out_signed(o, field_int(f, key, true), width);
 		return out_unsigned(o, field_uint(f, key), width);
 	case FIELD_BYTES:
@@ -113,7 +117,6 @@ void key_print(struct sink *s, struct out *o, const struct field *f, const uint8
 		field_text(s->image, f, key, &text, &n);
 		out_str(o, "  ");
 		return out_padded(o, text, n, -50);
-	default:
-		return trace_print(s, o, f, traits, key);
+	default: return trace_print(s, o, f, traits, key);
 	}
 }

@@ -6,13 +6,22 @@
 #define _SDT_HAS_SEMAPHORES 1
 #include <sys/sdt.h>
 
-__extension__ unsigned short tracee_guarded_semaphore __attribute__((section(".probes"), visibility("hidden")));
-__extension__ unsigned short tracee_plain_semaphore __attribute__((section(".probes"), visibility("hidden")));
-__extension__ unsigned short tracee_values_semaphore __attribute__((section(".probes"), visibility("hidden")));
-__extension__ unsigned short tracee_request__start_semaphore __attribute__((section(".probes"), visibility("hidden")));
+__extension__ unsigned short tracee_guarded_semaphore
+	__attribute__((section(".probes"), visibility("hidden")));
+__extension__ unsigned short tracee_plain_semaphore
+	__attribute__((section(".probes"), visibility("hidden")));
+__extension__ unsigned short tracee_values_semaphore
+	__attribute__((section(".probes"), visibility("hidden")));
+__extension__ unsigned short tracee_request__start_semaphore
+	__attribute__((section(".probes"), visibility("hidden")));
 
 int counter;
-static volatile struct { char c; short s; int i; long l; } fields = { 'x', -2, -3, -4 };
+static volatile struct {
+	char c;
+	short s;
+	int i;
+	long l;
+} fields = { 'x', -2, -3, -4 };
 
 __attribute__((noinline)) static void work(int i, const char *text)
 {

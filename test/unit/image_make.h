@@ -78,10 +78,12 @@ static inline const char *make_errors(struct make *m)
 	return make_since(m->sink->err, &m->err, &m->err_n, &m->err_seen);
 }
 
-static inline uint32_t make_probe(struct make *m, uint32_t id, const char *prov, const char *mod, const char *func,
-				  const char *name)
+static inline uint32_t make_probe(struct make *m, uint32_t id, const char *prov, const char *mod,
+				  const char *func, const char *name)
 {
-	m->probes[m->img.nprobes] = (struct image_probe){ .id = id, .prov = prov, .mod = mod, .func = func, .name = name };
+	m->probes[m->img.nprobes] = (struct image_probe){
+		.id = id, .prov = prov, .mod = mod, .func = func, .name = name
+	};
 	return m->img.nprobes++;
 }
 
@@ -97,10 +99,12 @@ static inline struct segment *make_segment(struct make *m, uint32_t clause)
 	return s;
 }
 
-static inline uint32_t make_field(struct segment *s, enum field_kind kind, uint32_t size, type_id type)
+static inline uint32_t make_field(struct segment *s, enum field_kind kind, uint32_t size,
+				  type_id type)
 {
 	s->size = (s->size + 7) & ~7u;
-	s->fields[s->nfields] = (struct field){ .kind = kind, .offset = s->size, .size = size, .type = type };
+	s->fields[s->nfields] =
+		(struct field){ .kind = kind, .offset = s->size, .size = size, .type = type };
 	s->size += size;
 	return s->nfields++;
 }
@@ -115,7 +119,8 @@ static inline struct action *make_action(struct make *m, struct segment *s, enum
 	return a;
 }
 
-static inline struct action *make_action_of(struct make *m, struct segment *s, enum action_kind kind, uint32_t field)
+static inline struct action *make_action_of(struct make *m, struct segment *s,
+					    enum action_kind kind, uint32_t field)
 {
 	struct action *a = make_action(m, s, kind);
 
@@ -133,8 +138,8 @@ static inline const struct format *make_format(struct make *m, const char *text)
 	return f;
 }
 
-static inline struct wire_record *make_record(struct make *m, struct segment *s, uint64_t time, uint32_t cpu,
-					      uint32_t probe)
+static inline struct wire_record *make_record(struct make *m, struct segment *s, uint64_t time,
+					      uint32_t cpu, uint32_t probe)
 {
 	struct wire_record *r = arena_alloc(&m->a, (s->size + 15) & ~15u);
 
@@ -145,12 +150,14 @@ static inline struct wire_record *make_record(struct make *m, struct segment *s,
 	return r;
 }
 
-static inline void put_int(const struct segment *s, struct wire_record *r, uint32_t field, int64_t v)
+static inline void put_int(const struct segment *s, struct wire_record *r, uint32_t field,
+			   int64_t v)
 {
 	memcpy((uint8_t *)r + s->fields[field].offset, &v, s->fields[field].size);
 }
 
-static inline void put_str(const struct segment *s, struct wire_record *r, uint32_t field, const char *v)
+static inline void put_str(const struct segment *s, struct wire_record *r, uint32_t field,
+			   const char *v)
 {
 	strncpy((char *)r + s->fields[field].offset, v, s->fields[field].size);
 }
@@ -172,18 +179,27 @@ static inline struct agg *make_agg(struct make *m, const char *name, enum agg_fu
 
 static inline void make_key(struct agg *a, enum field_kind kind, uint32_t size, type_id type)
 {
-	a->keys[a->nkeys++] = (struct field){ .kind = kind, .offset = a->key_size, .size = size, .type = type };
+	a->keys[a->nkeys++] =
+		(struct field){ .kind = kind, .offset = a->key_size, .size = size, .type = type };
 	a->key_size += (size + 7) & ~7u;
 }
 
 /* --- an engine: rings are lists, aggregations tables --- */
 
-struct fake_key { uint8_t key[64]; int64_t *values; bool there; };
+struct fake_key {
+	uint8_t key[64];
+	int64_t *values;
+	bool there;
+};
 
 struct fake {
 	struct engine e;
 	struct wire_state state;
-	struct { const struct wire_record *r; uint32_t size; bool control; } ring[1024];
+	struct {
+		const struct wire_record *r;
+		uint32_t size;
+		bool control;
+	} ring[1024];
 	uint32_t n;
 	struct fake_key keys[MAKE_MAX][64];
 	uint32_t nkeys[MAKE_MAX];
@@ -237,13 +253,15 @@ static inline void fake_add(struct fake *f, uint32_t agg, const void *key, uint3
 static inline void fake_queue(struct fake *f, const struct wire_record *r, bool control)
 {
 	f->ring[f->n].r = r;
-	f->ring[f->n].size = r->segment == WIRE_SEG_FAULT ? sizeof(struct wire_fault) :
-			     r->segment == WIRE_SEG_LATE  ? sizeof(struct wire_late) :
-							    f->e.image->segments[r->segment].size;
+	f->ring[f->n].size = r->segment == WIRE_SEG_FAULT  ? sizeof(struct wire_fault)
+			     : r->segment == WIRE_SEG_LATE ? sizeof(struct wire_late)
+							   : f->e.image->segments[r->segment].size;
 	f->ring[f->n++].control = control;
 }
 
-static inline void fake_drain(struct engine *e, void (*fn)(void *arg, const struct wire_record *r, uint32_t size, bool control),
+static inline void fake_drain(struct engine *e,
+			      void (*fn)(void *arg, const struct wire_record *r, uint32_t size,
+					 bool control),
 			      void *arg)
 {
 	struct fake *f = (struct fake *)e;
@@ -254,7 +272,8 @@ static inline void fake_drain(struct engine *e, void (*fn)(void *arg, const stru
 }
 
 static inline struct err *fake_agg_read(struct engine *e, uint32_t agg,
-					void (*fn)(void *arg, const void *key, const uint64_t *values, uint32_t ncpus),
+					void (*fn)(void *arg, const void *key,
+						   const uint64_t *values, uint32_t ncpus),
 					void *arg)
 {
 	struct fake *f = (struct fake *)e;
@@ -268,7 +287,8 @@ static inline struct err *fake_agg_read(struct engine *e, uint32_t agg,
 	return NULL;
 }
 
-static inline struct err *fake_agg_delete(struct engine *e, uint32_t agg, const void *key, uint64_t *ret_values)
+static inline struct err *fake_agg_delete(struct engine *e, uint32_t agg, const void *key,
+					  uint64_t *ret_values)
 {
 	struct fake *f = (struct fake *)e;
 	const struct agg *a = &e->image->aggs[agg];
@@ -305,8 +325,13 @@ static inline uint32_t fake_report(struct engine *e, struct engine_prog_report *
 static inline void fake_init(struct fake *f, struct make *m)
 {
 	static const struct engine_ops ops = {
-		.name = "fake", .drain = fake_drain, .agg_read = fake_agg_read, .agg_delete = fake_agg_delete,
-		.stack = fake_stack, .counters = fake_counters, .report = fake_report,
+		.name = "fake",
+		.drain = fake_drain,
+		.agg_read = fake_agg_read,
+		.agg_delete = fake_agg_delete,
+		.stack = fake_stack,
+		.counters = fake_counters,
+		.report = fake_report,
 	};
 
 	memset(f, 0, sizeof(*f));

@@ -58,7 +58,8 @@ static struct segment *printing(uint32_t clause, const char *format)
 {
 	struct segment *s = make_segment(&m, clause);
 
-	make_action_of(&m, s, ACT_PRINTF, make_field(s, FIELD_INT, 4, T_INT))->format = make_format(&m, format);
+	make_action_of(&m, s, ACT_PRINTF, make_field(s, FIELD_INT, 4, T_INT))->format =
+		make_format(&m, format);
 	return s;
 }
 
@@ -211,7 +212,8 @@ static void test_late(void **state)
 
 static void test_speculation(void **state)
 {
-	struct segment *s = printing(0, "%d "), *commit = make_segment(&m, 1), *discard = make_segment(&m, 2);
+	struct segment *s = printing(0, "%d "), *commit = make_segment(&m, 1),
+		       *discard = make_segment(&m, 2);
 	struct wire_record *r;
 
 	make_action_of(&m, commit, ACT_COMMIT, make_field(commit, FIELD_INT, 4, T_INT));
@@ -258,7 +260,8 @@ static const char *const ls = "ls\0\0\0\0\0", *const sh = "sh\0\0\0\0\0", *const
 
 static void test_final(void **state)
 {
-	uint32_t a = make_named("a", AGG_COUNT), b = make_named("b", AGG_MAX), none = make_named("none", AGG_SUM);
+	uint32_t a = make_named("a", AGG_COUNT), b = make_named("b", AGG_MAX),
+		 none = make_named("none", AGG_SUM);
 	struct segment *p = acting(ACT_PRINTA, a, "%s %@d\n");
 
 	start();
@@ -267,20 +270,26 @@ static void test_final(void **state)
 	fake_add(&f, b, ls, 0, -4);
 	fake_add(&f, b, ls, 1, -7);
 	finish();
-	assert_string_equal(make_text(&m), "\n"
+	assert_string_equal(
+		make_text(&m),
+		"\n"
 		"  sh                                                                1\n"
 		"  vi                                                                1\n"
 		"  ls                                                                3\n"
 		"  ls                                                               -4\n");
 	fake_queue(&f, make_record(&m, p, 1, 0, probe), true);
 	finish();
-	assert_string_equal(make_text(&m), "sh 1\nvi 1\nls 3\n\n"
+	assert_string_equal(
+		make_text(&m),
+		"sh 1\nvi 1\nls 3\n\n"
 		"  ls                                                               -4\n");
 	m.options.v[OPT_AGGSORTREV].num = 1;
 	fake_queue(&f, make_record(&m, p, 1, 0, probe), true);
 	fake_add(&f, none, vi, 0, 1);
 	finish();
-	assert_string_equal(make_text(&m), "ls 3\nvi 1\nsh 1\n\n"
+	assert_string_equal(
+		make_text(&m),
+		"ls 3\nvi 1\nsh 1\n\n"
 		"  vi                                                                1\n"
 		"  ls                                                               -4\n");
 	m.options.v[OPT_AGGSORTREV].num = 0;
@@ -371,10 +380,11 @@ static void test_trunc(void **state)
 static void test_no_keys(void **state)
 {
 	uint32_t a = make_agg(&m, "", AGG_COUNT)->id;
-	struct segment *p = acting(ACT_PRINTA, a, "%@d\n"), *cl = acting(ACT_CLEAR, a, NULL), *t = acting(ACT_TRUNC, a, NULL);
+	struct segment *p = acting(ACT_PRINTA, a, "%@d\n"), *cl = acting(ACT_CLEAR, a, NULL),
+		       *t = acting(ACT_TRUNC, a, NULL);
 
 	start();
-	fake_values(&f, a, NULL);        /* the array is there, nothing counted */
+	fake_values(&f, a, NULL); /* the array is there, nothing counted */
 	fake_queue(&f, make_record(&m, p, 1, 0, probe), true);
 	pass();
 	assert_string_equal(make_text(&m), "");
@@ -425,9 +435,9 @@ static void test_equal_names_are_one_row(void **state)
 	m.strings[1] = "- all -";
 	m.img.nstrings = 2;
 	start();
-	id[0] = probe * 4 + 2;                    /* probefunc "read" */
+	id[0] = probe * 4 + 2; /* probefunc "read" */
 	fake_add(&f, a->id, id, 0, 0);
-	id[0] = m.img.nprobes * 4;                /* literal "read" */
+	id[0] = m.img.nprobes * 4; /* literal "read" */
 	fake_add(&f, a->id, id, 1, 0);
 	id[0] = m.img.nprobes * 4 + 1;
 	fake_add(&f, a->id, id, 1, 0);
@@ -459,7 +469,9 @@ static void test_joined(void **state)
 	fake_queue(&f, make_record(&m, p, 1, 0, probe), true);
 	fake_queue(&f, make_record(&m, mixed, 2, 0, probe), true);
 	pass();
-	assert_string_equal(make_text(&m), "vi 0 50\nsh 1 100\nls 2 0\n"
+	assert_string_equal(
+		make_text(&m),
+		"vi 0 50\nsh 1 100\nls 2 0\n"
 		"\n"
 		"  sh                                                                1                0\n"
 		"  ls                                                                2                9\n");
@@ -499,8 +511,10 @@ static void test_faults(void **state)
 	start();
 	fake_queue(&f, &fault->head, false);
 	pass();
-	assert_string_equal(make_errors(&m), "dtrace: error on enabled probe ID 1 (ID 177: syscall:vmlinux:read:entry): "
-					     "divide-by-zero in action #1 at BPF pc 12\n");
+	assert_string_equal(
+		make_errors(&m),
+		"dtrace: error on enabled probe ID 1 (ID 177: syscall:vmlinux:read:entry): "
+		"divide-by-zero in action #1 at BPF pc 12\n");
 	m.img.uses_error = true;
 	fake_queue(&f, &fault->head, false);
 	pass();
@@ -579,10 +593,25 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		T(test_order), T(test_firing_order), T(test_young_records_wait), T(test_line_rules), T(test_late),
-		T(test_speculation), T(test_final), T(test_clear_loses_nothing), T(test_clear_extremes), T(test_trunc),
-		T(test_no_keys), T(test_normalize), T(test_equal_names_are_one_row), T(test_joined), T(test_stddev),
-		T(test_faults), T(test_drops_and_report), T(test_bad_records), T(test_system_and_setopt),
+		T(test_order),
+		T(test_firing_order),
+		T(test_young_records_wait),
+		T(test_line_rules),
+		T(test_late),
+		T(test_speculation),
+		T(test_final),
+		T(test_clear_loses_nothing),
+		T(test_clear_extremes),
+		T(test_trunc),
+		T(test_no_keys),
+		T(test_normalize),
+		T(test_equal_names_are_one_row),
+		T(test_joined),
+		T(test_stddev),
+		T(test_faults),
+		T(test_drops_and_report),
+		T(test_bad_records),
+		T(test_system_and_setopt),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -48,7 +48,7 @@ static void test_pieces(void **state)
 	assert_string_equal(f->convs[0].text, "a%b ");
 	assert_int_equal(f->convs[0].len, 4);
 	assert_int_equal(f->convs[1].kind, CONV_SIGNED);
-	assert_int_equal(f->convs[1].flags, CONV_LEFT | CONV_HAS_PREC);      /* - beats 0 */
+	assert_int_equal(f->convs[1].flags, CONV_LEFT | CONV_HAS_PREC); /* - beats 0 */
 	assert_int_equal(f->convs[1].width, 8);
 	assert_int_equal(f->convs[1].prec, 3);
 	assert_int_equal(f->convs[1].size, 8);
@@ -64,15 +64,24 @@ static void test_pieces(void **state)
 
 static void test_letters(void **state)
 {
-	static const struct { const char *text; enum conv_kind kind; uint8_t size; } cases[] = {
-		{ "%d", CONV_SIGNED, 0 }, { "%hi", CONV_SIGNED, 2 }, { "%hhu", CONV_UNSIGNED, 1 },
-		{ "%lx", CONV_UNSIGNED, 8 }, { "%llX", CONV_UNSIGNED, 8 }, { "%o", CONV_UNSIGNED, 0 },
-		{ "%c", CONV_CHAR, 0 }, { "%wc", CONV_CHAR, 4 }, { "%lc", CONV_CHAR, 4 }, { "%C", CONV_ESC_CHAR, 0 },
-		{ "%s", CONV_STRING, 0 }, { "%ls", CONV_STRING, 4 }, { "%ws", CONV_STRING, 4 },
-		{ "%S", CONV_ESC_STRING, 0 }, { "%p", CONV_POINTER, 0 }, { "%?p", CONV_POINTER, 0 },
-		{ "%a", CONV_KADDR, 0 }, { "%A", CONV_UADDR, 0 }, { "%k", CONV_STACK, 0 }, { "%T", CONV_TIME, 0 },
-		{ "%Y", CONV_DATE, 0 }, { "%e", CONV_FLOAT, 0 }, { "%Lg", CONV_FLOAT, 16 }, { "%G", CONV_FLOAT, 0 },
-		{ "%P", CONV_PORT, 0 }, { "%I", CONV_INET, 0 },
+	static const struct {
+		const char *text;
+		enum conv_kind kind;
+		uint8_t size;
+	} cases[] = {
+		{ "%d", CONV_SIGNED, 0 },     { "%hi", CONV_SIGNED, 2 },
+		{ "%hhu", CONV_UNSIGNED, 1 }, { "%lx", CONV_UNSIGNED, 8 },
+		{ "%llX", CONV_UNSIGNED, 8 }, { "%o", CONV_UNSIGNED, 0 },
+		{ "%c", CONV_CHAR, 0 },       { "%wc", CONV_CHAR, 4 },
+		{ "%lc", CONV_CHAR, 4 },      { "%C", CONV_ESC_CHAR, 0 },
+		{ "%s", CONV_STRING, 0 },     { "%ls", CONV_STRING, 4 },
+		{ "%ws", CONV_STRING, 4 },    { "%S", CONV_ESC_STRING, 0 },
+		{ "%p", CONV_POINTER, 0 },    { "%?p", CONV_POINTER, 0 },
+		{ "%a", CONV_KADDR, 0 },      { "%A", CONV_UADDR, 0 },
+		{ "%k", CONV_STACK, 0 },      { "%T", CONV_TIME, 0 },
+		{ "%Y", CONV_DATE, 0 },       { "%e", CONV_FLOAT, 0 },
+		{ "%Lg", CONV_FLOAT, 16 },    { "%G", CONV_FLOAT, 0 },
+		{ "%P", CONV_PORT, 0 },       { "%I", CONV_INET, 0 },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -118,7 +127,9 @@ static void check_ll(uint32_t factor, uint32_t low, uint32_t high, uint32_t step
 	uint32_t n = agg_ll_nbuckets(factor, low, high, steps);
 
 	assert_int_equal(agg_ll_bucket(factor, low, high, steps, INT64_MIN), 0);
-	assert_int_equal(agg_ll_bucket(factor, low, high, steps, agg_ll_lower(factor, low, high, steps, 1) - 1), 0);
+	assert_int_equal(agg_ll_bucket(factor, low, high, steps,
+				       agg_ll_lower(factor, low, high, steps, 1) - 1),
+			 0);
 	for (uint32_t i = 1; i < n; i++) {
 		int64_t lower = agg_ll_lower(factor, low, high, steps, i);
 
@@ -159,7 +170,8 @@ static void test_values(void **state)
 	assert_int_equal(agg_row_value(&v, &(struct agg_row){ .words = avg }), 0);
 	agg.func = AGG_STDDEV;
 	assert_int_equal(agg_row_value(&v, &(struct agg_row){ .words = sd }), 5);
-	assert_int_equal(agg_row_value(&v, &(struct agg_row){ .words = big }), 3037000499);    /* sqrt(2^63) */
+	assert_int_equal(agg_row_value(&v, &(struct agg_row){ .words = big }),
+			 3037000499); /* sqrt(2^63) */
 	v.normal = 5;
 	assert_int_equal(agg_row_value(&v, &(struct agg_row){ .words = sd }), 1);
 }
@@ -168,7 +180,8 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		T(test_pieces), T(test_letters), T(test_errors), T(test_quantize), T(test_llquantize), T(test_values),
+		T(test_pieces),   T(test_letters),    T(test_errors),
+		T(test_quantize), T(test_llquantize), T(test_values),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

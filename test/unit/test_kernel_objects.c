@@ -74,7 +74,17 @@ static void run_open(struct run *r, uint32_t nprogs)
 	}
 	r->e = engine_kernel_new();
 	assert_ok(r->e->ops->load(r->e, &r->img, false));
-	r->area = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, ((struct kernel_engine *)r->e)->maps[M_AREA].fd, 0);
+	struct kernel_engine *k = (struct kernel_engine *)r->e;
+	for (uint32_t i = 0; i < k->instances.n; i++) {
+		struct bpf_prog_info info = { 0 };
+		union bpf_attr a = { .info = { .bpf_fd = (uint32_t)k->instances.v[i].fd, .info_len = sizeof(info),
+					       .info = (uintptr_t)&info } };
+
+		sys_bpf(BPF_OBJ_GET_INFO_BY_FD, &a, sizeof(a));
+		print_message("%s: %u instructions walked\n", info.name, info.verified_insns);
+		assert_true(info.verified_insns < 20000);
+	}
+	r->area = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, k->maps[M_AREA].fd, 0);
 	assert_ptr_not_equal(r->area, MAP_FAILED);
 	fill_offsets(&r->area->offsets);
 	r->area->pid = (uint64_t)getpid();

@@ -87,7 +87,7 @@ static void test_made(void **state)
 
 	assert_true(object_addr_to_offset(o, ELF_TEXT_ADDR + 5, &v));
 	assert_int_equal(v, ELF_TEXT_OFF + 5);
-	assert_false(object_addr_to_offset(o, ELF_DATA_ADDR + ELF_DATA_SIZE, &v));   /* .bss */
+	assert_false(object_addr_to_offset(o, ELF_DATA_ADDR + ELF_DATA_SIZE, &v)); /* .bss */
 	assert_true(object_offset_to_addr(o, ELF_DATA_OFF, &v));
 	assert_int_equal(v, ELF_DATA_ADDR);
 	assert_false(object_offset_to_addr(o, 0, &v));
@@ -169,7 +169,9 @@ static void test_truncated(void **state)
 
 static void test_flipped(void **state)
 {
-	static const uint64_t words[] = { 0, 1, 0xff, 0xffff, 0xffffffff, UINT64_MAX, UINT64_MAX - 16, INT64_MAX, 0x1fff };
+	static const uint64_t words[] = {
+		0, 1, 0xff, 0xffff, 0xffffffff, UINT64_MAX, UINT64_MAX - 16, INT64_MAX, 0x1fff
+	};
 	struct elf_make e = elf_make(symbols, ARRAY_SIZE(symbols), 0);
 	uint8_t *copy = xmalloc(e.size);
 	uint32_t seed = 12345;
@@ -199,7 +201,8 @@ static void test_flipped(void **state)
 
 static void test_not_elf(void **state)
 {
-	static const char *const paths[] = { "/etc/passwd", "/nonexistent/file", "/dev/null", "/", "/proc/self/maps" };
+	static const char *const paths[] = { "/etc/passwd", "/nonexistent/file", "/dev/null", "/",
+					     "/proc/self/maps" };
 
 	for (uint32_t i = 0; i < ARRAY_SIZE(paths); i++) {
 		struct object *o = NULL;
@@ -215,7 +218,8 @@ static void test_not_elf(void **state)
 /* Every defined function nm shows must be found at its address, by name and by address. */
 static void compare_with_nm(const char *path, const char *options)
 {
-	cleanup_free char *command = xasprintf("nm %s --defined-only %s 2>/dev/null", options, path);
+	cleanup_free char *command =
+		xasprintf("nm %s --defined-only %s 2>/dev/null", options, path);
 	FILE *f = popen(command, "r");
 	struct object *o;
 	struct err *e = object_open(path, &o);
@@ -237,11 +241,12 @@ static void compare_with_nm(const char *path, const char *options)
 		uint32_t lo = 0, hi = n;
 		bool found = false;
 
-		if (sscanf(line, "%llx %c %3999s", &addr, &type, name) != 3 || !strchr("tTwWiI", type))
+		if (sscanf(line, "%llx %c %3999s", &addr, &type, name) != 3 ||
+		    !strchr("tTwWiI", type))
 			continue;
 		name[strcspn(name, "@")] = 0;
 		if (!object_find_name(o, name))
-			continue;            /* a label, or weak data */
+			continue; /* a label, or weak data */
 		while (lo < hi) {
 			uint32_t mid = lo + (hi - lo) / 2;
 
@@ -301,12 +306,9 @@ static void test_real_files(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_made),
-		cmocka_unit_test(test_usdt_notes),
-		cmocka_unit_test(test_truncated),
-		cmocka_unit_test(test_flipped),
-		cmocka_unit_test(test_not_elf),
-		cmocka_unit_test(test_against_nm),
+		cmocka_unit_test(test_made),       cmocka_unit_test(test_usdt_notes),
+		cmocka_unit_test(test_truncated),  cmocka_unit_test(test_flipped),
+		cmocka_unit_test(test_not_elf),    cmocka_unit_test(test_against_nm),
 		cmocka_unit_test(test_real_files),
 	};
 

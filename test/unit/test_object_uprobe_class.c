@@ -30,19 +30,24 @@ static const struct known known[] = {
 	{ "\xe8\x10\x00\x00\x00", 5, UPROBE_EMULATED, 5 },
 	{ "\x74\x10", 2, UPROBE_EMULATED, 2 },
 	{ "\x0f\x84\x10\x00\x00\x00", 6, UPROBE_EMULATED, 6 },
-	{ "\xf3\x0f\x1e\xfa", 4, UPROBE_STEPPED, 4 },           /* endbr64 */
-	{ "\x48\x83\xec\x08", 4, UPROBE_STEPPED, 4 },           /* sub $8,%rsp */
+	{ "\xf3\x0f\x1e\xfa", 4, UPROBE_STEPPED, 4 }, /* endbr64 */
+	{ "\x48\x83\xec\x08", 4, UPROBE_STEPPED, 4 }, /* sub $8,%rsp */
 	{ "\x48\x89\xe5", 3, UPROBE_STEPPED, 3 },
 	{ "\xc3", 1, UPROBE_STEPPED, 1 },
-	{ "\x5d", 1, UPROBE_STEPPED, 1 },                       /* pop: not emulated */
-	{ "\xff\x25\x10\x00\x00\x00", 6, UPROBE_STEPPED, 6 },   /* jmp *x(%rip) */
-	{ "\xf0\xff\x0f", 3, UPROBE_REFUSED, 3 },               /* lock decl (%rdi) */
+	{ "\x5d", 1, UPROBE_STEPPED, 1 },                     /* pop: not emulated */
+	{ "\xff\x25\x10\x00\x00\x00", 6, UPROBE_STEPPED, 6 }, /* jmp *x(%rip) */
+	{ "\xf0\xff\x0f", 3, UPROBE_REFUSED, 3 },             /* lock decl (%rdi) */
 	{ "\x66\xe9\x10\x00\x00\x00", 6, UPROBE_REFUSED, 6 },
 	{ "\xcc", 1, UPROBE_REFUSED, 1 },
 	{ "\xf4", 1, UPROBE_REFUSED, 1 },
 	{ "\xcd\x80", 2, UPROBE_REFUSED, 2 },
+	/* what the kernel takes and then executes as something else: vpbroadcastb as jp, vzeroupper as ja, vcmpps as ret */
+	{ "\x62\xe2\x7d\x28\x7a\xce", 6, UPROBE_REFUSED, 6 },
+	{ "\xc5\xf8\x77", 3, UPROBE_REFUSED, 3 },
+	{ "\xc5\xf8\xc2\xc1\x00", 5, UPROBE_REFUSED, 5 },
+	{ "\xc5\xf8\x57\xc0", 4, UPROBE_STEPPED, 4 }, /* vxorps */
 	{ "\x06", 1, UPROBE_REFUSED, 0 },
-	{ "\x48\x8b", 2, UPROBE_REFUSED, 0 },                   /* cut off */
+	{ "\x48\x8b", 2, UPROBE_REFUSED, 0 }, /* cut off */
 	{ "", 0, UPROBE_REFUSED, 0 },
 };
 
@@ -52,10 +57,12 @@ static void test_known(void **state)
 		const struct known *k = &known[i];
 		const char *reason;
 		uint32_t len;
-		enum uprobe_class c = uprobe_classify((const uint8_t *)k->bytes, k->len, &len, &reason);
+		enum uprobe_class c =
+			uprobe_classify((const uint8_t *)k->bytes, k->len, &len, &reason);
 
 		if (c != k->class || len != k->ins_len)
-			fail_msg("instruction %u: class %d length %u, expected %d %u", i, c, len, k->class, k->ins_len);
+			fail_msg("instruction %u: class %d length %u, expected %d %u", i, c, len,
+				 k->class, k->ins_len);
 		assert_int_equal(c == UPROBE_REFUSED, reason != NULL);
 	}
 }
@@ -126,7 +133,10 @@ static int load_program(void)
 		char name[16];
 		uint32_t ifindex, expected_attach_type;
 	} a = {
-		.type = TYPE_KPROBE, .insn_cnt = 2, .insns = (uintptr_t)insns, .license = (uintptr_t)"GPL",
+		.type = TYPE_KPROBE,
+		.insn_cnt = 2,
+		.insns = (uintptr_t)insns,
+		.license = (uintptr_t) "GPL",
 		.expected_attach_type = ATTACH_MULTI,
 	};
 
@@ -141,8 +151,12 @@ static int multi_says(int prog, const char *path, const uint64_t *offsets, uint3
 		uint64_t path, offsets, ref_ctr, cookies;
 		uint32_t n, multi_flags, pid, pad;
 	} a = {
-		.prog = (uint32_t)prog, .type = ATTACH_MULTI, .path = (uintptr_t)path, .offsets = (uintptr_t)offsets,
-		.n = n, .pid = (uint32_t)getpid(),
+		.prog = (uint32_t)prog,
+		.type = ATTACH_MULTI,
+		.path = (uintptr_t)path,
+		.offsets = (uintptr_t)offsets,
+		.n = n,
+		.pid = (uint32_t)getpid(),
 	};
 	int fd = (int)syscall(SYS_bpf, LINK_CREATE, &a, sizeof(a));
 
@@ -153,15 +167,16 @@ static int multi_says(int prog, const char *path, const uint64_t *offsets, uint3
 }
 
 /* Finds and prints the offsets the kernel refuses. */
-static void bisect(int prog, const char *path, const uint8_t *text, const uint64_t *offsets, uint32_t n)
+static void bisect(int prog, const char *path, const uint8_t *text, const uint64_t *offsets,
+		   uint32_t n)
 {
 	const uint8_t *c = text + offsets[0];
 
 	if (!n || !multi_says(prog, path, offsets, n))
 		return;
 	if (n == 1) {
-		print_message("%02x %02x %02x %02x %02x: taken by descry, refused by the kernel\n", c[0], c[1], c[2], c[3],
-			      c[4]);
+		print_message("%02x %02x %02x %02x %02x: taken by descry, refused by the kernel\n",
+			      c[0], c[1], c[2], c[3], c[4]);
 		return;
 	}
 	bisect(prog, path, text, offsets, n / 2);
@@ -170,13 +185,30 @@ static void bisect(int prog, const char *path, const uint8_t *text, const uint64
 
 static void test_kernel(void **state)
 {
-	static const struct { const char *bytes; uint32_t len; } prefixes[] = {
-		{ "", 0 }, { "\x66", 1 }, { "\xf2", 1 }, { "\xf3", 1 }, { "\xf0", 1 }, { "\x2e", 1 }, { "\x64", 1 },
-		{ "\x48", 1 }, { "\x0f", 1 }, { "\x66\x0f", 2 }, { "\xf3\x0f", 2 }, { "\x0f\x38", 2 },
-		{ "\xc5\xfe", 2 }, { "\xc5\xf8", 2 }, { "\xc4\xe2\x79", 3 }, { "\x62\xf1\x7c\x48", 4 },
+	static const struct {
+		const char *bytes;
+		uint32_t len;
+	} prefixes[] = {
+		{ "", 0 },
+		{ "\x66", 1 },
+		{ "\xf2", 1 },
+		{ "\xf3", 1 },
+		{ "\xf0", 1 },
+		{ "\x2e", 1 },
+		{ "\x64", 1 },
+		{ "\x48", 1 },
+		{ "\x0f", 1 },
+		{ "\x66\x0f", 2 },
+		{ "\xf3\x0f", 2 },
+		{ "\x0f\x38", 2 },
+		{ "\xc5\xfe", 2 },
+		{ "\xc5\xf8", 2 },
+		{ "\xc4\xe2\x79", 3 },
+		{ "\x62\xf1\x7c\x48", 4 },
 	};
 	/* Closing a perf uprobe waits 90 ms for the kernel, so only these refusals are checked one by one. */
-	static const uint32_t lone[] = { 0x006, 0x0cc, 0x0f4, 0x4ff, 0x48f, 0x501, 0x0fa, 0xc6f, 0x0cd, 0x1e9 };
+	static const uint32_t lone[] = { 0x006, 0x0cc, 0x0f4, 0x4ff, 0x48f,
+					 0x501, 0x0fa, 0xc6f, 0x0cd, 0x1e9 };
 	char path[] = "/tmp/test_uprobe_class.XXXXXX";
 	struct text t = { .p = xcalloc(MAX_SLOTS, SLOT) };
 	uint64_t *taken = xcalloc(MAX_SLOTS, sizeof(*taken));
@@ -186,7 +218,8 @@ static void test_kernel(void **state)
 
 	for (uint32_t p = 0; p < ARRAY_SIZE(prefixes); p++)
 		for (uint32_t op = 0; op < 256; op++)
-			put(&t, prefixes[p].bytes, prefixes[p].len, (uint8_t)op, (op & 1) ? 0x07 : 0xd1);
+			put(&t, prefixes[p].bytes, prefixes[p].len, (uint8_t)op,
+			    (op & 1) ? 0x07 : 0xd1);
 	fd = mkstemp(path);
 	assert_true(fd >= 0);
 	assert_true(write(fd, t.p, (size_t)t.n * SLOT) == (ssize_t)t.n * SLOT);
@@ -205,7 +238,8 @@ static void test_kernel(void **state)
 	assert_true(ntaken > 1500);
 	code = prog < 0 ? EPERM : multi_says(prog, path, &(uint64_t){ 0x90 * SLOT }, 1);
 	if (code) {
-		print_message("[  note  ] no uprobe_multi here (%s): kernel comparison skipped\n", strerror(code));
+		print_message("[  note  ] no uprobe_multi here (%s): kernel comparison skipped\n",
+			      strerror(code));
 	} else {
 		code = multi_says(prog, path, taken, ntaken);
 		if (code)
@@ -214,7 +248,8 @@ static void test_kernel(void **state)
 			const char *reason;
 			uint32_t len;
 
-			assert_int_equal(uprobe_classify(t.p + lone[i] * SLOT, 16, &len, &reason), UPROBE_REFUSED);
+			assert_int_equal(uprobe_classify(t.p + lone[i] * SLOT, 16, &len, &reason),
+					 UPROBE_REFUSED);
 			if (!kernel_says(type, path, (uint64_t)lone[i] * SLOT))
 				fail_msg("the kernel takes slot %x", lone[i]);
 		}

@@ -91,10 +91,13 @@ static void fixture_free(struct fixture *f)
 	free(f);
 }
 
-static uint32_t match(struct fixture *f, const char *prov, const char *mod, const char *func, const char *name)
+static uint32_t match(struct fixture *f, const char *prov, const char *mod, const char *func,
+		      const char *name)
 {
 	struct probe_desc pd = { prov, mod, func, name };
-	const struct provider *pv = !strncmp(prov, "pid", 3) && strncmp(prov, "pidtest", 7) ? &provider_pid : &provider_usdt;
+	const struct provider *pv = !strncmp(prov, "pid", 3) && strncmp(prov, "pidtest", 7)
+					    ? &provider_pid
+					    : &provider_usdt;
 	struct err *e;
 
 	f->seen.n = 0;
@@ -110,7 +113,7 @@ static struct fixture *fork_self(void)
 	pid_t pid = fork();
 
 	if (!pid) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);      /* a failing test must not leave us behind */
+		prctl(PR_SET_PDEATHSIG, SIGKILL); /* a failing test must not leave us behind */
 		fire(1, "x");
 		pause();
 		_exit(0);
@@ -164,7 +167,8 @@ static void test_known_function(void **state)
 	assert_int_equal(match(f, f->pid_prov, "a.out", "pid_test_known", ""), 8);
 	assert_int_equal(match(f, f->pid_prov, "a.out", "pid_test_know?", ""), 7);
 	assert_int_equal(f->ps.notes.n, 1);
-	assert_non_null(strstr(f->ps.notes.v[0], "pid_test_known:8 (the kernel refuses a lock prefix)"));
+	assert_non_null(
+		strstr(f->ps.notes.v[0], "pid_test_known:8 (the kernel refuses a lock prefix)"));
 	assert_int_equal(match(f, f->pid_prov, "a.out", "pid_test_known", "5"), 1);
 	assert_int_equal(f->seen.p[0]->offset, ret->offset + 5);
 	assert_string_equal(f->seen.p[0]->name, "5");
@@ -234,7 +238,8 @@ static void test_addresses(void **state)
 static void test_modules(void **state)
 {
 	struct fixture *f = fork_self();
-	static const char *const names[] = { "libc.so.6", "libc.so", "libc", "libc.*", "libc.so.?", "libc*" };
+	static const char *const names[] = { "libc.so.6", "libc.so",   "libc",
+					     "libc.*",    "libc.so.?", "libc*" };
 
 	for (uint32_t i = 0; i < ARRAY_SIZE(names); i++) {
 		if (match(f, f->pid_prov, names[i], "fopencookie", "entry") != 1)
@@ -255,7 +260,9 @@ static void test_modules(void **state)
 	match(f, f->pid_prov, "libc", "", "return");
 	for (uint32_t i = 0; i < f->seen.n; i++) {
 		assert_null(strstr(f->seen.p[i]->func, ".cold"));
-		assert_null(strstr(f->seen.p[i]->func, "setjmp") ? f->seen.p[i]->unavailable ? NULL : "offered" : NULL);
+		assert_null(strstr(f->seen.p[i]->func, "setjmp")
+				    ? f->seen.p[i]->unavailable ? NULL : "offered"
+				    : NULL);
 	}
 	fixture_free(f);
 }
@@ -364,7 +371,11 @@ static void test_kernel_takes_all(void **state)
 		char name[16];
 		uint32_t ifindex, expected_attach_type;
 	} load = {
-		.type = 2, .insn_cnt = 2, .insns = (uintptr_t)insns, .license = (uintptr_t)"GPL", .expected_attach_type = 48,
+		.type = 2,
+		.insn_cnt = 2,
+		.insns = (uintptr_t)insns,
+		.license = (uintptr_t) "GPL",
+		.expected_attach_type = 48,
 	};
 	struct fixture *f = fork_self();
 	int prog = (int)syscall(SYS_bpf, 5, &load, sizeof(load));
@@ -383,8 +394,13 @@ static void test_kernel_takes_all(void **state)
 			uint64_t path, offsets, ref_ctr, cookies;
 			uint32_t n, multi_flags, pid, pad;
 		} link = {
-			.prog = (uint32_t)prog, .type = 48, .path = (uintptr_t)f->seen.p[0]->object,
-			.offsets = (uintptr_t)offsets, .n = n, .pid = (uint32_t)f->pid, .multi_flags = k,
+			.prog = (uint32_t)prog,
+			.type = 48,
+			.path = (uintptr_t)f->seen.p[0]->object,
+			.offsets = (uintptr_t)offsets,
+			.n = n,
+			.pid = (uint32_t)f->pid,
+			.multi_flags = k,
 		};
 		int fd;
 
@@ -393,7 +409,7 @@ static void test_kernel_takes_all(void **state)
 			offsets[i] = f->seen.p[i]->offset;
 		fd = (int)syscall(SYS_bpf, 28, &link, sizeof(link));
 		if (fd < 0 && k == 0 && errno == EINVAL)
-			break;               /* a kernel without uprobe_multi */
+			break; /* a kernel without uprobe_multi */
 		if (fd < 0)
 			fail_msg("%u %s probes of libc: %s", n, names[k], strerror(errno));
 		close(fd);
@@ -406,14 +422,10 @@ static void test_kernel_takes_all(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_claims),
-		cmocka_unit_test(test_known_function),
-		cmocka_unit_test(test_addresses),
-		cmocka_unit_test(test_modules),
-		cmocka_unit_test(test_no_process),
-		cmocka_unit_test(test_command),
-		cmocka_unit_test(test_usdt),
-		cmocka_unit_test(test_kernel_takes_all),
+		cmocka_unit_test(test_claims),     cmocka_unit_test(test_known_function),
+		cmocka_unit_test(test_addresses),  cmocka_unit_test(test_modules),
+		cmocka_unit_test(test_no_process), cmocka_unit_test(test_command),
+		cmocka_unit_test(test_usdt),       cmocka_unit_test(test_kernel_takes_all),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

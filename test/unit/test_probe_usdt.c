@@ -45,19 +45,23 @@ static void test_good_operands(void **state)
 		if (!usdt_parse_operand(g->text, strlen(g->text), NULL, 0, &op, &reason))
 			fail_msg("%s: %s", g->text, reason);
 		if (op.size != g->size || (int)op.mode != g->mode || op.disp != g->disp ||
-		    (g->mode != USDT_CONST && (op.base != g->base || op.index != g->index || op.scale != g->scale)) ||
+		    (g->mode != USDT_CONST &&
+		     (op.base != g->base || op.index != g->index || op.scale != g->scale)) ||
 		    op.reg_shift != g->shift)
-			fail_msg("%s: size %d mode %d disp %lld base %d index %d scale %d shift %d", g->text, op.size,
-				 (int)op.mode, (long long)op.disp, op.base, op.index, op.scale, op.reg_shift);
+			fail_msg("%s: size %d mode %d disp %lld base %d index %d scale %d shift %d",
+				 g->text, op.size, (int)op.mode, (long long)op.disp, op.base,
+				 op.index, op.scale, op.reg_shift);
 	}
 }
 
 static void test_bad_operands(void **state)
 {
 	static const char *const bad[] = {
-		"8@%xmm0", "8f@%xmm1", "-8f@8(%rsp)", "4@%st", "8@%fs:16", "8@%rzz", "", "8@", "3@%rax", "8@foo(%rip)",
-		"8@16(%rip)", "8@(%eax)", "8@(%rax", "8@(%rax,%rbx,3)", "8@%rax trailing", "8@$", "8@$foo", "8@8+(%rax)",
-		"8@--4(%rax)", "99999999999@%rax", "8@(%rax,%rip)",
+		"8@%xmm0",       "8f@%xmm1", "-8f@8(%rsp)", "4@%st",           "8@%fs:16",
+		"8@%rzz",        "",         "8@",          "3@%rax",          "8@foo(%rip)",
+		"8@16(%rip)",    "8@(%eax)", "8@(%rax",     "8@(%rax,%rbx,3)", "8@%rax trailing",
+		"8@$",           "8@$foo",   "8@8+(%rax)",  "8@--4(%rax)",     "99999999999@%rax",
+		"8@(%rax,%rip)",
 	};
 
 	for (uint32_t i = 0; i < ARRAY_SIZE(bad); i++) {

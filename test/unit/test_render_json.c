@@ -19,12 +19,17 @@ static int teardown(void **state)
 	return 0;
 }
 
-#define PROBE "\"probe\":{\"id\":177,\"provider\":\"syscall\",\"module\":\"vmlinux\",\"function\":\"read\",\"name\":\"entry\"}"
+#define PROBE \
+	"\"probe\":{\"id\":177,\"provider\":\"syscall\",\"module\":\"vmlinux\",\"function\":\"read\",\"name\":\"entry\"}"
 #define HEAD "\"time\":5,\"cpu\":1,\"tid\":42," PROBE
 
 static void run(struct segment *s, struct wire_record *r)
 {
-	struct record_view v = { .image = &m.img, .segment = s, .probe = &m.probes[0], .head = r, .data = (uint8_t *)r,
+	struct record_view v = { .image = &m.img,
+				 .segment = s,
+				 .probe = &m.probes[0],
+				 .head = r,
+				 .data = (uint8_t *)r,
 				 .size = s->size };
 
 	r->tid = 42;
@@ -52,7 +57,9 @@ static void test_printf(void **state)
 	put_int(s, r, 2, 0x1234);
 	put_int(s, r, 3, 1);
 	run(s, r);
-	assert_string_equal(make_text(&m), "{\"type\":\"printf\"," HEAD
+	assert_string_equal(
+		make_text(&m),
+		"{\"type\":\"printf\"," HEAD
 		",\"text\":\"-3 \\\"a\\\\xff\xc3\xa9\\\"\\n\",\"args\":[-3,\"a\\\\xff\xc3\xa9\",\"0x1234\",true]}\n"
 		"{\"type\":\"probe\"," HEAD "}\n");
 }
@@ -67,7 +74,8 @@ static void test_stack(void **state)
 	r = make_record(&m, s, 5, 1, 0);
 	memcpy((uint8_t *)r + s->fields[0].offset, data, sizeof(data));
 	run(s, r);
-	assert_string_equal(make_text(&m), "{\"type\":\"stack\"," HEAD ",\"args\":[[{\"address\":\"0xffffffff81000000\","
+	assert_string_equal(make_text(&m), "{\"type\":\"stack\"," HEAD
+					   ",\"args\":[[{\"address\":\"0xffffffff81000000\","
 					   "\"module\":null,\"function\":null}]]}\n");
 }
 
@@ -80,29 +88,38 @@ static void test_aggregations(void **state)
 
 	make_key(a, FIELD_STRING, 8, T_STRING);
 	assert_null(m.sink->ops->printa(m.sink, NULL, NULL, views, 1));
-	assert_string_equal(make_text(&m), "{\"type\":\"aggregation\",\"name\":\"a\",\"func\":\"count\",\"keys\":[\"ls\"],\"value\":7}\n");
+	assert_string_equal(
+		make_text(&m),
+		"{\"type\":\"aggregation\",\"name\":\"a\",\"func\":\"count\",\"keys\":[\"ls\"],\"value\":7}\n");
 	w[1 + agg_quantize_bucket(-3)] = 1;
 	w[1 + agg_quantize_bucket(0)] = 1;
 	w[1 + agg_quantize_bucket(5)] = 1;
 	row.words = w;
 	v.agg = q;
 	assert_null(m.sink->ops->printa(m.sink, NULL, NULL, views, 1));
-	assert_string_equal(make_text(&m), "{\"type\":\"aggregation\",\"name\":\"q\",\"func\":\"quantize\",\"keys\":[],"
+	assert_string_equal(
+		make_text(&m),
+		"{\"type\":\"aggregation\",\"name\":\"q\",\"func\":\"quantize\",\"keys\":[],"
 		"\"distribution\":[{\"min\":-3,\"max\":-2,\"count\":1},{\"min\":0,\"max\":0,\"count\":1},"
 		"{\"min\":4,\"max\":7,\"count\":1}]}\n");
 }
 
 static void test_messages(void **state)
 {
-	struct wire_fault f = { .head = { .segment = WIRE_SEG_FAULT, .time = 5, .cpu = 1, .tid = 42 }, .code = WIRE_FAULT_DIVZERO };
+	struct wire_fault f = {
+		.head = { .segment = WIRE_SEG_FAULT, .time = 5, .cpu = 1, .tid = 42 },
+		.code = WIRE_FAULT_DIVZERO
+	};
 	struct report_probe p = { &m.probes[0], "x", 3, 1 };
 	struct run_report r = { .elapsed_ns = 10, .probes = &p, .nprobes = 1 };
 
 	assert_null(m.sink->ops->fault(m.sink, &m.img, &f));
 	assert_null(m.sink->ops->drop(m.sink, DROP_DATA, 1, 5));
-	assert_string_equal(make_text(&m), "{\"type\":\"fault\"," HEAD ",\"clause\":0,\"code\":4,\"fault\":\"divide-by-zero\","
-					   "\"value\":\"0x0\",\"pc\":0}\n"
-					   "{\"type\":\"drop\",\"kind\":\"data\",\"cpu\":1,\"count\":5}\n");
+	assert_string_equal(make_text(&m),
+			    "{\"type\":\"fault\"," HEAD
+			    ",\"clause\":0,\"code\":4,\"fault\":\"divide-by-zero\","
+			    "\"value\":\"0x0\",\"pc\":0}\n"
+			    "{\"type\":\"drop\",\"kind\":\"data\",\"cpu\":1,\"count\":5}\n");
 	m.sink->ops->report(m.sink, &r);
 	const char *text = make_text(&m);
 	assert_non_null(strstr(text, "{\"type\":\"report\",\"elapsed_ns\":10,"));
@@ -127,9 +144,9 @@ static void test_utf8(void **state)
 	check_string("a\0b\x1f\x7f", 5, "\"a\\u0000b\\u001f\\u007f\"");
 	check_string("\t\"\\/", 4, "\"\\t\\\"\\\\/\"");
 	check_string("\xe2\x82\xac", 3, "\"\xe2\x82\xac\"");
-	check_string("\xe2\x82", 2, "\"\\\\xe2\\\\x82\"");                    /* cut off */
-	check_string("\xc0\x80", 2, "\"\\\\xc0\\\\x80\"");                    /* overlong */
-	check_string("\xed\xa0\x80", 3, "\"\\\\xed\\\\xa0\\\\x80\"");         /* surrogate */
+	check_string("\xe2\x82", 2, "\"\\\\xe2\\\\x82\"");            /* cut off */
+	check_string("\xc0\x80", 2, "\"\\\\xc0\\\\x80\"");            /* overlong */
+	check_string("\xed\xa0\x80", 3, "\"\\\\xed\\\\xa0\\\\x80\""); /* surrogate */
 	check_string("\xf0\x9f\x98\x80", 4, "\"\xf0\x9f\x98\x80\"");
 	check_string("\xf4\x90\x80\x80", 4, "\"\\\\xf4\\\\x90\\\\x80\\\\x80\"");
 	check_string("\xe0\x80\x80", 3, "\"\\\\xe0\\\\x80\\\\x80\"");

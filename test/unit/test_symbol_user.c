@@ -100,9 +100,11 @@ static void test_gone(void **state)
 
 	symbols_remember(s, pid);
 	end_child(pid);
-	check_place(s, pid, (uintptr_t)symbol_test_function, "test_symbol_user`symbol_test_function+0x0");
-	symbols_remember(s, pid);          /* finds nothing, forgets nothing */
-	check_place(s, pid, (uintptr_t)symbol_test_function + 2, "test_symbol_user`symbol_test_function+0x2");
+	check_place(s, pid, (uintptr_t)symbol_test_function,
+		    "test_symbol_user`symbol_test_function+0x0");
+	symbols_remember(s, pid); /* finds nothing, forgets nothing */
+	check_place(s, pid, (uintptr_t)symbol_test_function + 2,
+		    "test_symbol_user`symbol_test_function+0x2");
 	symbols_refresh(s, pid);
 	assert_false(symbols_user(s, pid, (uintptr_t)symbol_test_function, &p));
 	symbols_free(s);
@@ -138,7 +140,7 @@ static void test_deleted(void **state)
 		assert_true(maps[i].exec);
 		assert_non_null(strstr(maps[i].path, " (deleted)"));
 		open_path = mapping_open_path(getpid(), &maps[i]);
-		if (open_path) {             /* map_files needs privilege */
+		if (open_path) { /* map_files needs privilege */
 			struct object *o = symbols_object(s, getpid(), &maps[i]);
 
 			assert_non_null(o);
@@ -164,14 +166,16 @@ static void test_jit(void **state)
 	struct symbols *s = symbols_new();
 	unsigned long long code;
 	FILE *f = fopen(path, "w");
-	void *map = mmap(NULL, 8192, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *map = mmap(NULL, 8192, PROT_READ | PROT_WRITE | PROT_EXEC,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct place p;
 
 	assert_non_null(f);
 	assert_true(map != MAP_FAILED);
 	code = (uintptr_t)map;
-	fprintf(f, "not a line\n%llx 40 LazyCompile:*old app.js:1\n%llx 20 LazyCompile:*hot app.js:7\n%llx 0 none\n%llx", code,
-		code, code + 0x100, code + 0x200);
+	fprintf(f,
+		"not a line\n%llx 40 LazyCompile:*old app.js:1\n%llx 20 LazyCompile:*hot app.js:7\n%llx 0 none\n%llx",
+		code, code, code + 0x100, code + 0x200);
 	fclose(f);
 	assert_true(symbols_user(s, getpid(), code + 0x10, &p));
 	assert_string_equal(p.function, "LazyCompile:*hot app.js:7");
@@ -190,8 +194,9 @@ static void test_demangle(void **state)
 
 	assert_string_equal(symbols_demangle(s, "_ZNSt6vectorIiSaIiEE9push_backERKi"),
 			    "std::vector<int, std::allocator<int> >::push_back(int const&)");
-	assert_string_equal(symbols_demangle(s, "_ZN4core3fmt9Formatter9write_str17h0123456789abcdefE"),
-			    "core::fmt::Formatter::write_str");
+	assert_string_equal(
+		symbols_demangle(s, "_ZN4core3fmt9Formatter9write_str17h0123456789abcdefE"),
+		"core::fmt::Formatter::write_str");
 	assert_string_equal(symbols_demangle(s, "malloc"), "malloc");
 	assert_string_equal(symbols_demangle(s, "_Z"), "_Z");
 	assert_string_equal(symbols_demangle(s, "_ZZZZ"), "_ZZZZ");
@@ -199,7 +204,10 @@ static void test_demangle(void **state)
 	symbols_free(s);
 }
 
-struct counted { uint32_t n; bool vfs_read; };
+struct counted {
+	uint32_t n;
+	bool vfs_read;
+};
 
 static void count(void *arg, const char *module, const char *name, uint64_t addr)
 {
@@ -242,12 +250,9 @@ static void test_kernel(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_own),
-		cmocka_unit_test(test_vdso),
-		cmocka_unit_test(test_gone),
-		cmocka_unit_test(test_deleted),
-		cmocka_unit_test(test_jit),
-		cmocka_unit_test(test_demangle),
+		cmocka_unit_test(test_own),    cmocka_unit_test(test_vdso),
+		cmocka_unit_test(test_gone),   cmocka_unit_test(test_deleted),
+		cmocka_unit_test(test_jit),    cmocka_unit_test(test_demangle),
 		cmocka_unit_test(test_kernel),
 	};
 

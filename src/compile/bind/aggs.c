@@ -176,7 +176,6 @@ static bool bind_lquantize(struct bind_cx *cx, struct node *n, struct node *arg,
 			       "be a 16-bit quantity");
 	/* a limit that is no whole number of steps from the base is cut */
 	a->limit = a->base + levels * a->step;
-	arg->next = step ? step->next : NULL;
 	return true;
 }
 
@@ -227,7 +226,6 @@ static bool bind_llquantize(struct bind_cx *cx, struct node *n, struct node *arg
 			return false;
 		}
 	}
-	arg->next = p;
 	return true;
 }
 
@@ -266,8 +264,13 @@ static uint32_t value_words(const struct agg *a)
 	return 0;
 }
 
-/* Binds the call's arguments and fills `a` from the constant ones, which leave the list: what stays is the value and, in
- * distributions, the increment. */
+/* Which argument of a distribution is the increment, from 0. */
+static uint32_t increment_index(enum subr_id id)
+{
+	return id == SUBR_QUANTIZE ? 1 : id == SUBR_LQUANTIZE ? 4 : 5;
+}
+
+/* Binds the call's arguments and fills `a` from the constant ones. */
 static bool bind_function(struct bind_cx *cx, struct node *n, struct node *call, enum subr_id id, struct agg *a)
 {
 	struct node *arg = call->call.args, *incr;
@@ -295,7 +298,9 @@ static bool bind_function(struct bind_cx *cx, struct node *n, struct node *call,
 	if ((id == SUBR_LQUANTIZE && !bind_lquantize(cx, n, arg, a)) ||
 	    (id == SUBR_LLQUANTIZE && !bind_llquantize(cx, n, arg, a)))
 		return false;
-	incr = arg->next;
+	incr = arg;
+	for (uint32_t i = 0; incr && i < increment_index(id); i++)
+		incr = incr->next;
 	if (incr) {
 		decay(cx, incr);
 		if (!is_scalar(cx, incr)) {

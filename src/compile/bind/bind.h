@@ -87,6 +87,10 @@ struct bind_member {
  *	N_IDENT of BUILTIN_ARGn, N_INDEX/ident of BUILTIN_ARGS (args[i] becomes N_IDENT with id BUILTIN_ARGS):
  *		const struct probe_arg *  (source; expr already expanded away)
  *	N_CALL of printf printa freopen system: struct format *
+ *	N_CAST: the operand is in t.a; t.type is NULL (casts that were written and those put in are alike)
+ *	stack() ustack() jstack(): the number of frames is always there, from the options when it was not written
+ *	distributions: increment is argument 1 (quantize), 4 (lquantize) or 5 (llquantize), if there; parameters are in struct agg
+ *	0 and NULL where a string is wanted (assignment, == and !=): N_STR ""
  *	N_CALL of an aggregating function does not occur as an expression: `@a[k] = f(x)` is N_ASSIGN with a = N_AGG, b = N_CALL
  *	N_CALL of stack/ustack/tracemem..: NULL, arguments are in call.args (sizes are N_INT)
  */
@@ -133,7 +137,8 @@ void bind_fini(struct bind_cx *cx);
 bool bind_is_type(void *arg, const char *module, const char *name);
 /* Binds top-level nodes of one source: declarations take effect, #pragma D option are set, clauses are kept. */
 void bind_add(struct bind_cx *cx, struct node *top);
-/* Matches probes and binds all clauses. Errors are in diags; the result is usable only when there are none. */
+/* Matches probes and binds all clauses. Errors are in diags; the result is usable only when there are none, and until
+ * bind_fini. */
 struct bound *bind_finish(struct bind_cx *cx);
 /* After parse, before probes: used by tests and -d bind. */
 void bound_print(FILE *out, const struct bound *b, struct type_graph *types);

@@ -27,12 +27,21 @@ static const struct { char letter; const char *what; } letters[] = {
 	{ 'p', "pointer" }, { 'a', "address" },
 };
 
-static const struct { enum subr_id id; const char *reason; } unsupported[] = {
-	{ SUBR_COPYOUT, "the kernel does not let tracers write user memory" },
-	{ SUBR_COPYOUTSTR, "the kernel does not let tracers write user memory" },
-	{ SUBR_CHILL, "a BPF program cannot wait" },
-	{ SUBR_BREAKPOINT, "a BPF program cannot enter a debugger" },
-	{ SUBR_PANIC, "a BPF program cannot stop the machine" },
+/* Functions of other DTraces that this one refuses, and why. */
+static const struct { const char *name, *reason; } unsupported[] = {
+	{ "copyout", "the kernel does not let tracers write user memory" },
+	{ "copyoutstr", "the kernel does not let tracers write user memory" },
+	{ "chill", "a BPF program cannot wait" },
+	{ "breakpoint", "a BPF program cannot enter a debugger" },
+	{ "panic", "a BPF program cannot stop the machine" },
+	{ "msgsize", "Linux has no STREAMS messages" },
+	{ "msgdsize", "Linux has no STREAMS messages" },
+	{ "ddi_pathname", "Linux has no DDI" },
+	{ "getf", "use fds[ ]" },
+	{ "memref", "it belongs to FreeBSD" },
+	{ "memstr", "it belongs to FreeBSD" },
+	{ "printm", "it belongs to FreeBSD: use tracemem( )" },
+	{ "printt", "it belongs to FreeBSD: use print( )" },
 };
 
 bool check_count(struct bind_cx *cx, struct node *n, enum subr_id id, const char *tag)
@@ -139,17 +148,15 @@ int call_subr(struct bind_cx *cx, struct node *n)
 	struct nearest near = { .word = n->call.func };
 	int id = subr_find(cx, n->call.func);
 
-	if (id >= 0 && subr_table[id].flags & SUBR_UNSUPPORTED) {
-		const char *reason = "it is not supported";
-
-		for (size_t i = 0; i < ARRAY_SIZE(unsupported); i++) {
-			if (unsupported[i].id == (enum subr_id)id)
-				reason = unsupported[i].reason;
+	for (size_t i = 0; i < ARRAY_SIZE(unsupported) && (id < 0 || subr_table[id].flags & SUBR_UNSUPPORTED); i++) {
+		if (!strcmp(unsupported[i].name, n->call.func)) {
+			bind_error(cx, n, "D_UNKNOWN", "%s( ) is not available on Linux: %s", n->call.func,
+				   unsupported[i].reason);
+			return -1;
 		}
-		bind_error(cx, n, "D_UNKNOWN", "%s( ) is not available on Linux: %s", n->call.func, reason);
-		return -1;
 	}
-	if (id >= 0 && (!(subr_table[id].flags & SUBR_INTERNAL) || cx->state->in_lib))
+	if (id >= 0 && !(subr_table[id].flags & SUBR_UNSUPPORTED) &&
+	    (!(subr_table[id].flags & SUBR_INTERNAL) || cx->state->in_lib))
 		return id;
 	if (var_find(cx, SCOPE_NONE, n->call.func) || builtin_find(cx, n->call.func) >= 0) {
 		bind_error(cx, n, "D_FUNC_IDKIND", "'%s' is not a function", n->call.func);

@@ -321,6 +321,7 @@ static void bind_instance(struct bind_cx *cx, const struct node *n, struct bound
 	struct bind_state *s = cx->state;
 
 	s->clause = c;
+	s->nodes = 0;
 	memset(&s->flow, 0, sizeof(s->flow));
 	if (n->clause.pred) {
 		c->pred = node_clone(cx->arena, n->clause.pred);
@@ -381,6 +382,10 @@ void bind_clause(struct bind_cx *cx, const struct node *n, uint32_t index)
 			continue;
 		bind_instance(cx, n, c);
 		vec_push(&s->out->clauses, c);
+		if (cx->diags->errors != errors && groups.n > 1)
+			diag_note(cx->diags, 0, 0, "this clause was bound for probe %s:%s:%s:%s, whose arguments differ from those "
+				  "of others it matches", c->probes[0]->prov, c->probes[0]->mod, c->probes[0]->func,
+				  c->probes[0]->name);
 	}
 	vec_fini(&groups);
 	vec_fini(&m.probes);

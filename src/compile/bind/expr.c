@@ -170,6 +170,12 @@ static bool zero_to_string(struct bind_cx *cx, struct node *n)
 	return true;
 }
 
+/* NULL, which compares with integers and can be assigned to them. */
+static bool is_null(struct bind_cx *cx, const struct node *n)
+{
+	return is_const(n) && !n->i.value && n->type == T_VOIDPTR;
+}
+
 bool convert(struct bind_cx *cx, struct node *n, type_id t)
 {
 	struct type_graph *g = cx->types;
@@ -182,7 +188,7 @@ bool convert(struct bind_cx *cx, struct node *n, type_id t)
 	if (type_is_string(g, t))
 		return zero_to_string(cx, n) || to_string(cx, n);
 	decay(cx, n);
-	if (type_is_integer(g, t) && is_integer(cx, n)) {
+	if (type_is_integer(g, t) && (is_integer(cx, n) || is_null(cx, n))) {
 		cast_value(cx, n, t);
 		return true;
 	}
@@ -414,6 +420,10 @@ static void bind_relational(struct bind_cx *cx, struct node *n)
 	}
 	decay(cx, a);
 	decay(cx, b);
+	if (is_null(cx, a) && is_integer(cx, b))
+		set_int(cx, a, 0, T_INT);
+	if (is_null(cx, b) && is_integer(cx, a))
+		set_int(cx, b, 0, T_INT);
 	if (is_integer(cx, a) && is_integer(cx, b)) {
 		t = common_type(cx, a->type, b->type);
 		cast_value(cx, a, t);

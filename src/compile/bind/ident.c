@@ -102,6 +102,12 @@ static const char *scope_text(enum var_scope scope)
 	return scope == SCOPE_SELF ? "self->" : scope == SCOPE_THIS ? "this->" : "";
 }
 
+/* Variables of other systems' DTrace. */
+static const struct { const char *name, *reason; } unsupported[] = {
+	{ "zonename", "Linux has no zones" }, { "jailname", "Linux has no jails" }, { "jid", "Linux has no jails" },
+	{ "vmregs", "use uregs[ ]" },
+};
+
 void ident_undefined(struct bind_cx *cx, struct node *n)
 {
 	struct bind_state *s = cx->state;
@@ -115,6 +121,12 @@ void ident_undefined(struct bind_cx *cx, struct node *n)
 	for (uint32_t i = 0; i < s->out->vars.n; i++) {
 		if (s->out->vars.v[i]->scope == n->ident.scope)
 			nearest_offer(&near, s->out->vars.v[i]->name);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(unsupported) && n->ident.scope == SCOPE_NONE; i++) {
+		if (!strcmp(unsupported[i].name, name)) {
+			bind_error(cx, n, "D_VAR_UNSUP", "variable %s is not available: %s", name, unsupported[i].reason);
+			return;
+		}
 	}
 	if (n->ident.scope == SCOPE_NONE) {
 		for (int i = 0; i < BUILTIN_COUNT; i++)

@@ -55,6 +55,30 @@ static void find_lives(const struct ir_fn *f, struct life *lives)
 	free(calls);
 }
 
+static bool is_constant(const struct ir_ins *ins)
+{
+	return ins->op == IR_STACK || ins->op == IR_MAP || ins->op == IR_MAP_VALUE;
+}
+
+/* Constants with one definition whose only use is a call's argument. */
+static void find_late(const struct ir_fn *f, const struct life *lives, uint32_t *ret)
+{
+	for (uint32_t i = 0; i < f->ins.n; i++) {
+		const struct ir_ins *ins = &f->ins.v[i];
+
+		if (ins->d && is_constant(ins) && lives[ins->d].uses == 2)
+			ret[ins->d] = i + 1;
+	}
+	for (uint32_t i = 0; i < f->ins.n; i++) {
+		const struct ir_ins *ins = &f->ins.v[i];
+
+		if (ins->a.kind == IR_REG)
+			ret[ins->a.reg] = 0;
+		if (ins->b.kind == IR_REG)
+			ret[ins->b.reg] = 0;
+	}
+}
+
 static int by_start(const void *a, const void *b)
 {
 	const struct life *x = a, *y = b;
@@ -166,10 +190,12 @@ void ebpf_allocate(const struct ir_fn *f, struct ebpf_frame *ret)
 
 	ret->regs = xcalloc(f->nregs + 1, sizeof(*ret->regs));
 	ret->objects = xcalloc(f->objects.n + 1, sizeof(*ret->objects));
+	ret->late = xcalloc(f->nregs + 1, sizeof(*ret->late));
 	find_lives(f, lives);
+	find_late(f, lives, ret->late);
 	order = xcalloc(f->nregs + 1, sizeof(*order));
 	for (uint32_t r = 1; r <= f->nregs; r++)
-		if (lives[r].used)
+		if (lives[r].used && !ret->late[r])
 			order[n++] = lives[r];
 	qsort(order, n, sizeof(*order), by_start);
 	for (uint32_t i = 0; i < n; i++) {
@@ -197,4 +223,5 @@ void ebpf_frame_fini(struct ebpf_frame *fr)
 {
 	free(fr->regs);
 	free(fr->objects);
+	free(fr->late);
 }

@@ -29,6 +29,8 @@ struct ebpf_place { int8_t reg; int16_t slot; };     /* reg > 0, or slot: offset
 struct ebpf_frame {
 	struct ebpf_place *regs;      /* nregs + 1 */
 	int16_t *objects;             /* offset from r10 */
+	uint32_t *late;               /* by register: 1 + the instruction that makes it, where it is only an argument of one
+				       * call and made of nothing but constants: made in the argument's register */
 	uint32_t size;
 };
 

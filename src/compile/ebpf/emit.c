@@ -88,6 +88,20 @@ static int in_reg(struct emitter *e, struct ir_val v, int tmp)
 	return tmp;
 }
 
+static void make_constant(struct emitter *e, const struct ir_ins *ins, int reg)
+{
+	if (ins->op == IR_STACK) {
+		mov(e, reg, FP);
+		put(e, BPF_ALU64 | BPF_ADD | BPF_K, reg, 0, 0, e->frame.objects[ins->index] + ins->off);
+	} else if (ins->op == IR_MAP) {
+		reloc(e, RELOC_MAP, ins->index, 0, NULL);
+		put_imm64(e, reg, BPF_PSEUDO_MAP_FD, 0);
+	} else {
+		reloc(e, RELOC_MAP_VALUE, ins->index, ins->a.imm, NULL);
+		put_imm64(e, reg, BPF_PSEUDO_MAP_VALUE, (uint64_t)ins->a.imm << 32);
+	}
+}
+
 /* v into exactly reg. */
 static void to_reg(struct emitter *e, struct ir_val v, int reg)
 {
@@ -256,9 +270,16 @@ static void emit_args(struct emitter *e, const struct ir_ins *ins)
 					src[u] = R0;
 		}
 	} while (blocked);
-	for (int t = 1; t <= n; t++)
-		if (src[t] < 0)
-			to_reg(e, ins->args[t - 1], t);
+	for (int t = 1; t <= n; t++) {
+		const struct ir_val *v = &ins->args[t - 1];
+
+		if (src[t] >= 0)
+			continue;
+		if (v->kind == IR_REG && e->frame.late[v->reg])
+			make_constant(e, &e->f->ins.v[e->frame.late[v->reg] - 1], t);
+		else
+			to_reg(e, *v, t);
+	}
 }
 
 static void jump(struct emitter *e, uint32_t label)
@@ -346,8 +367,11 @@ static void emit_ins(struct emitter *e, uint32_t i)
 		emit_fetch(e, ins, BPF_ADD | BPF_FETCH);
 		break;
 	case IR_STACK:
-		mov(e, d, FP);
-		put(e, BPF_ALU64 | BPF_ADD | BPF_K, d, 0, 0, e->frame.objects[ins->index] + ins->off);
+	case IR_MAP:
+	case IR_MAP_VALUE:
+		if (e->frame.late[ins->d])
+			break;
+		make_constant(e, ins, d);
 		done(e, ins->d, d);
 		break;
 	case IR_LOAD_STACK:
@@ -355,16 +379,6 @@ static void emit_ins(struct emitter *e, uint32_t i)
 		break;
 	case IR_STORE_STACK:
 		emit_store(e, FP, e->frame.objects[ins->index] + ins->off, ins->size, ins->b);
-		break;
-	case IR_MAP:
-		reloc(e, RELOC_MAP, ins->index, 0, NULL);
-		put_imm64(e, d, BPF_PSEUDO_MAP_FD, 0);
-		done(e, ins->d, d);
-		break;
-	case IR_MAP_VALUE:
-		reloc(e, RELOC_MAP_VALUE, ins->index, ins->a.imm, NULL);
-		put_imm64(e, d, BPF_PSEUDO_MAP_VALUE, (uint64_t)ins->a.imm << 32);
-		done(e, ins->d, d);
 		break;
 	case IR_PROBE:
 		if (e->c->cookie_insn == UINT32_MAX)

@@ -281,6 +281,22 @@ static bool is_syscall(enum attach_kind k)
 	return k == ATTACH_SYSCALL_ENTRY || k == ATTACH_SYSCALL_RETURN;
 }
 
+/* 32-bit callers number their system calls differently: not these probes. */
+static void skip_compat(struct gen *g)
+{
+	enum { TS_COMPAT = 2 };       /* arch/x86/include/asm/thread_info.h */
+	struct type_member m;
+	type_id t;
+	struct ir_val status;
+
+	if (!g->target->task_btf || !type_lookup(g->types, NULL, TYPE_STRUCT, "thread_info", &t) ||
+	    !type_find_member(g->types, t, "status", &m) || m.bit_offset > 8 * 64)
+		return;
+	/* thread_info is the first member of task_struct (CONFIG_THREAD_INFO_IN_TASK). */
+	status = ir_load(g->f, gen_lazy(g, LAZY_TASK_BTF), (int32_t)(m.bit_offset / 8), 4, false);
+	ir_if(g->f, status, IF_SET, IR_I(TS_COMPAT), g->out);
+}
+
 /* Finds which probe fired; for system calls also its mask of clauses. */
 static struct ir_val find_probe(struct gen *g, const struct group *grp, uint32_t syscalls, bool *ret_cookie)
 {
@@ -298,6 +314,7 @@ static struct ir_val find_probe(struct gen *g, const struct group *grp, uint32_t
 		}
 		return mask;
 	}
+	skip_compat(g);
 	if (g->attach == ATTACH_SYSCALL_ENTRY) {
 		nr = ir_load(f, g->ctx, 8, 8, false);
 	} else {

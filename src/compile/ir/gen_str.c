@@ -466,7 +466,7 @@ void gen_assign_string(struct gen *g, struct lval p, const struct node *value)
 {
 	struct ir_fn *f = g->f;
 	uint32_t done = ir_new_label(f), insert = ir_new_label(f), known, map;
-	struct ir_val src, at, r;
+	struct ir_val src, tmp, at, r;
 
 	if (is_zero(value)) {
 		free_string(g, &p);
@@ -486,14 +486,14 @@ void gen_assign_string(struct gen *g, struct lval p, const struct node *value)
 		break;
 	case PLACE_ASSOC:
 		map = (uint32_t)g->vars[p.var->index].map;
+		tmp = gen_scratch_temp(g, g->strsize);
 		at = ir_call(f, HELPER_MAP_LOOKUP, 2, ir_map(f, map), p.v);
 		ir_if(f, at, IF_EQ, IR_I(0), insert);
 		read_kernel_str(g, at, 0, g->strsize, src, value->loc);
 		ir_goto(f, done);
 		ir_place(f, insert);
-		at = gen_scratch_temp(g, g->strsize);
-		read_kernel_str(g, at, 0, g->strsize, src, value->loc);
-		r = ir_call(f, HELPER_MAP_UPDATE, 4, ir_map(f, map), p.v, at, IR_I(BPF_ANY));
+		read_kernel_str(g, tmp, 0, g->strsize, src, value->loc);
+		r = ir_call(f, HELPER_MAP_UPDATE, 4, ir_map(f, map), p.v, tmp, IR_I(BPF_ANY));
 		ir_if(f, r, IF_EQ, IR_I(0), done);
 		gen_count(g, IR_I(WIRE_DROP_DYN));
 		break;

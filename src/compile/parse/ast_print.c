@@ -211,7 +211,8 @@ static void print_head(struct printer *p, const struct node *n)
 
 	switch (n->kind) {
 	case N_INT:
-		fprintf(out, " %" PRIu64 "%s%s%s%s", n->i.value, n->i.is_unsigned ? "u" : "",
+		fprintf(out, p->types && !n->i.is_unsigned ? " %" PRId64 "%s%s%s%s" : " %" PRIu64 "%s%s%s%s", n->i.value,
+			n->i.is_unsigned ? "u" : "",
 			n->i.longs == 2 ? "ll"
 			: n->i.longs    ? "l"
 					: "",

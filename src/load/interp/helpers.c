@@ -60,11 +60,12 @@ static uint64_t probe_read(struct interp *in, uint64_t dst, uint64_t n, uint64_t
 	return (uint64_t)-EFAULT;
 }
 
-/* Text up to its NUL, page by page, since what is behind it need not be there. The length with the NUL. */
+/* Text up to its NUL, page by page, since what is behind it need not be there. The length with the NUL. As in the kernel,
+ * what stands behind the NUL in dst stays: keys are compared whole. */
 static uint64_t probe_read_str(struct interp *in, uint64_t dst, uint64_t n, uint64_t src)
 {
+	uint8_t *p, *nul, page[PAGE];
 	uint64_t done = 0, step;
-	uint8_t *p, *nul;
 
 	n = (uint32_t)n;
 	p = interp_bytes(in, dst, n, true);
@@ -74,13 +75,14 @@ static uint64_t probe_read_str(struct interp *in, uint64_t dst, uint64_t n, uint
 		step = PAGE - (src + done) % PAGE;
 		if (step > n - done)
 			step = n - done;
-		if (!read_any(in, src + done, p + done, step)) {
+		if (!read_any(in, src + done, page, step)) {
 			memset(p, 0, n);
 			return (uint64_t)-EFAULT;
 		}
-		nul = memchr(p + done, 0, step);
+		nul = memchr(page, 0, step);
+		memcpy(p + done, page, nul ? (size_t)(nul - page) + 1 : step);
 		if (nul)
-			return (uint64_t)(nul - p) + 1;
+			return done + (uint64_t)(nul - page) + 1;
 		done += step;
 	}
 	p[n - 1] = '\0';

@@ -78,7 +78,7 @@ static struct err *rejected(struct kernel_engine *k, const struct image_prog *p,
 		return err_errno(ENOMEM, "loading program %s", p->name);
 	a->log_buf = (uintptr_t)log;
 	a->log_size = LOG_SIZE;
-	a->log_level = 1;
+	a->log_level = dump && *dump == '2' ? 2 : 1;
 	int fd = sys_prog_load(a), error = errno;
 
 	if (fd >= 0)

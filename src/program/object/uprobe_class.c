@@ -4,6 +4,9 @@
  * The kernel looks at the first opcode byte behind prefixes (behind VEX too, so that a VEX instruction is judged by
  * the meaning its opcode byte has without VEX: vmovdqu is refused for being "outs"). Two-byte opcodes all pass, since
  * the escape 0x0f is itself in the table of good ones. test_object_uprobe_class.c compares with the running kernel.
+ *
+ * Worse than a refusal is a vector instruction taken for a branch, a nop or a return: the kernel "emulates" vpbroadcastb
+ * (62 .. 7a) as jp and vzeroupper (c5 f8 77) as ja, and the traced program goes wrong. We refuse those ourselves.
  */
 #include <Zydis/Zydis.h>
 
@@ -43,6 +46,22 @@ static bool is_nop(const uint8_t *code, uint32_t len)
 	return len && len <= ARRAY_SIZE(nops) && !memcmp(code, nops[len - 1], len);
 }
 
+/* Opcode bytes behind VEX or EVEX that the kernel takes, and handles as what they mean without: short and near branches and
+ * nop emulated, ret left with the address of the copy, popf with the trap flag on. */
+static bool is_mistaken(uint8_t op)
+{
+	switch (op) {
+	case 0x70 ... 0x7f:
+	case 0x90: case 0x9d:
+	case 0xc2: case 0xc3: case 0xca: case 0xcb:
+	case 0xe8: case 0xe9: case 0xeb:
+	case 0xff:
+		return true;
+	default:
+		return false;
+	}
+}
+
 /* The reason for refusing, NULL when the kernel takes it. */
 static const char *refusal(const ZydisDecodedInstruction *ins)
 {
@@ -69,7 +88,7 @@ static const char *refusal(const ZydisDecodedInstruction *ins)
 			       ? "the kernel refuses this instruction"
 			       : "the kernel takes this vector instruction for another, which it refuses";
 	if (ins->encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY)
-		return NULL;
+		return is_mistaken(op) ? "the kernel would execute this vector instruction as another" : NULL;
 	if (op == 0x8e && ins->raw.modrm.reg == 2)
 		return "the kernel refuses loads of the stack segment";
 	if ((op == 0xeb || op == 0xe9 || op == 0xe8 || (op & 0xf0) == 0x70) &&

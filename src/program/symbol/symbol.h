@@ -40,6 +40,10 @@ void symbols_kernel_each(struct symbols *s,
 bool symbols_user(struct symbols *s, pid_t pid, uint64_t addr, struct place *ret);
 /* Reads pid's mappings now, so that its addresses can be named after it has gone. */
 void symbols_remember(struct symbols *s, pid_t pid);
+/* From now on the kernel tells what every process maps, so that short-lived ones can be named too; drain it at least
+ * every second or so. Does nothing where that is not permitted. */
+void symbols_watch(struct symbols *s);
+void symbols_watch_drain(struct symbols *s);
 /* Forgets them (exec): the next question reads again. */
 void symbols_refresh(struct symbols *s, pid_t pid);
 

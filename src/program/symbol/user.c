@@ -55,6 +55,7 @@ void symbols_free(struct symbols *s)
 	}
 	for (uint32_t i = 0; i < s->all_objects.n; i++)
 		object_free(s->all_objects.v[i]);
+	watch_free(s);
 	object_free(s->vdso);
 	vec_fini(&s->all_objects);
 	hash_fini(&s->processes);
@@ -225,6 +226,23 @@ static void set_maps(struct process *p, struct mapping *maps, uint32_t n, bool s
 	p->tried = xcalloc(all.n + 1, sizeof(*p->tried));
 }
 
+/* Adds n mappings, given in address order, to p's: all that they do not overlap stays. */
+static void add_maps(struct process *p, struct mapping *maps, uint32_t n)
+{
+	VEC(struct mapping)
+	all = { .v = maps, .n = n, .cap = n };
+
+	for (uint32_t i = 0; i < p->nmaps; i++) {
+		if (overlaps(&p->maps[i], maps, n))
+			continue;
+		vec_push(&all, p->maps[i]);
+		p->maps[i].path = NULL;
+		maps = all.v;
+	}
+	qsort(all.v, all.n, sizeof(*all.v), compare_start);
+	set_maps(p, all.v, all.n, false);
+}
+
 static void read_process(struct process *p, bool same_program)
 {
 	struct mapping *maps;
@@ -245,7 +263,7 @@ static void read_process(struct process *p, bool same_program)
 		p->exists = false;
 		return;
 	}
-	set_maps(p, maps, n, same_program && p->start_time == start);
+	set_maps(p, maps, n, same_program && (p->start_time == start || !p->start_time));
 	p->start_time = start;
 	p->exists = true;
 }
@@ -290,6 +308,72 @@ void symbols_remember(struct symbols *s, pid_t pid)
 
 	read_process(p, true);
 	open_objects(s, p);
+}
+
+/* --- what watch.c hears --- */
+
+enum { WATCHED_MAX = 8192 }; /* then the mappings of processes that are gone go too */
+
+static void forget_gone(struct symbols *s)
+{
+	uint64_t *val;
+	uint32_t pos = 0;
+	const void *key;
+	size_t len;
+
+	while (hash_next(&s->processes, &pos, &key, &len, &val)) {
+		struct process *p = (struct process *)(uintptr_t)*val;
+
+		if (!p->exists && p->nmaps && !start_time(p->pid))
+			forget_maps(p);
+	}
+	s->nwatched = 0;
+}
+
+static struct process *watched(struct symbols *s, pid_t pid)
+{
+	bool is_new;
+	struct process *p = process_of(s, pid, &is_new);
+
+	if (is_new && ++s->nwatched > WATCHED_MAX)
+		forget_gone(s);
+	return p;
+}
+
+void process_map(struct symbols *s, pid_t pid, struct mapping *m)
+{
+	struct process *p = watched(s, pid);
+	struct mapping *list = xcalloc(m->offset ? 2 : 1, sizeof(*list));
+	uint32_t n = 0;
+
+	/* Only text is told of: what of the file lies in front of it gives the load address. */
+	if (m->offset && m->path[0] == '/' && m->start >= m->offset) {
+		list[n] = *m;
+		list[n].path = xstrdup(m->path);
+		list[n].exec = false;
+		list[n].end = m->start;
+		list[n].start = m->start - m->offset;
+		list[n++].offset = 0;
+	}
+	list[n++] = *m;
+	add_maps(p, list, n);
+}
+
+void process_forked(struct symbols *s, pid_t parent, pid_t child)
+{
+	struct process *p = watched(s, parent), *c = watched(s, child);
+	struct mapping *list;
+
+	if (!p->read_ns && !p->nmaps)
+		read_process(p, true);
+	list = xcalloc(p->nmaps + 1, sizeof(*list));
+	for (uint32_t i = 0; i < p->nmaps; i++) {
+		list[i] = p->maps[i];
+		list[i].path = xstrdup(p->maps[i].path);
+	}
+	c->read_ns = 0;
+	c->start_time = 0;
+	set_maps(c, list, p->nmaps, false);
 }
 
 void symbols_refresh(struct symbols *s, pid_t pid)
@@ -490,6 +574,7 @@ bool symbols_user(struct symbols *s, pid_t pid, uint64_t addr, struct place *ret
 	uint32_t i;
 
 	memset(ret, 0, sizeof(*ret));
+	symbols_watch_drain(s);
 	if (!p->read_ns)
 		read_process(p, true);
 	if (!find_mapping(p, addr, &i)) {

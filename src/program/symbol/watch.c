@@ -1,0 +1,147 @@
+/* Mappings as they are made, from the kernel's perf events: a process that lives for a millisecond leaves addresses behind
+ * that can be named only by what it had mapped.
+ *
+ * One event and one ring a CPU, for every process. Needs CAP_PERFMON; without it names are looked up in /proc alone. A
+ * full ring loses records: then those addresses stay numbers.
+ */
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "program/symbol/cache.h"
+
+enum { RING_PAGES = 32 };
+
+struct watch_ring {
+	int fd;
+	struct perf_event_mmap_page *head; /* then RING_PAGES of records */
+};
+
+struct watch {
+	struct watch_ring *rings;
+	uint32_t n;
+	size_t page;
+};
+
+static int open_ring(struct watch *w, int cpu, struct watch_ring *ret)
+{
+	struct perf_event_attr a = {
+		.type = PERF_TYPE_SOFTWARE, .size = sizeof(a), .config = PERF_COUNT_SW_DUMMY,
+		.mmap = 1, .mmap2 = 1, .task = 1, .exclude_kernel = 1,
+	};
+	int fd = (int)syscall(SYS_perf_event_open, &a, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	void *p;
+
+	if (fd < 0)
+		return errno;
+	p = mmap(NULL, (1 + RING_PAGES) * w->page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (p == MAP_FAILED) {
+		int error = errno;
+
+		close(fd);
+		return error;
+	}
+	*ret = (struct watch_ring){ fd, p };
+	return 0;
+}
+
+void symbols_watch(struct symbols *s)
+{
+	long ncpus = sysconf(_SC_NPROCESSORS_CONF);
+	struct watch *w;
+
+	if (s->watch || ncpus <= 0)
+		return;
+	w = xcalloc(1, sizeof(*w));
+	w->page = (size_t)sysconf(_SC_PAGESIZE);
+	w->rings = xcalloc((size_t)ncpus, sizeof(*w->rings));
+	for (int cpu = 0; cpu < ncpus; cpu++)
+		if (!open_ring(w, cpu, &w->rings[w->n]))
+			w->n++;
+	s->watch = w;
+}
+
+void watch_free(struct symbols *s)
+{
+	if (!s->watch)
+		return;
+	for (uint32_t i = 0; i < s->watch->n; i++) {
+		munmap(s->watch->rings[i].head, (1 + RING_PAGES) * s->watch->page);
+		close(s->watch->rings[i].fd);
+	}
+	free(s->watch->rings);
+	free(s->watch);
+	s->watch = NULL;
+}
+
+struct mmap2_record {
+	struct perf_event_header header;
+	uint32_t pid, tid;
+	uint64_t addr, len, pgoff;
+	uint32_t major, minor;
+	uint64_t inode, generation;
+	uint32_t prot, flags;
+	char path[];
+};
+
+struct fork_record {
+	struct perf_event_header header;
+	uint32_t pid, ppid, tid, ptid;
+	uint64_t time;
+};
+
+static void take_mapping(struct symbols *s, const struct mmap2_record *r, size_t size)
+{
+	size_t max = size - offsetof(struct mmap2_record, path);
+	struct mapping m = {
+		.start = r->addr, .end = r->addr + r->len, .offset = r->pgoff, .exec = true,
+		.dev_major = r->major, .dev_minor = r->minor, .inode = r->inode,
+	};
+
+	if (m.end <= m.start)
+		return;
+	/* "//anon", "//toolong": no file */
+	m.path = max > 2 && r->path[0] == '/' && r->path[1] == '/' ? xstrdup("") : xstrndup(r->path, strnlen(r->path, max));
+	process_map(s, (pid_t)r->pid, &m);
+}
+
+static void take_record(struct symbols *s, const struct perf_event_header *h)
+{
+	if (h->type == PERF_RECORD_MMAP2 && h->size > sizeof(struct mmap2_record)) {
+		take_mapping(s, (const struct mmap2_record *)h, h->size);
+	} else if (h->type == PERF_RECORD_FORK && h->size >= sizeof(struct fork_record)) {
+		const struct fork_record *r = (const struct fork_record *)h;
+
+		if (r->pid != r->ppid)
+			process_forked(s, (pid_t)r->ppid, (pid_t)r->pid);
+	}
+}
+
+static void drain_ring(struct symbols *s, struct watch_ring *r)
+{
+	size_t size = RING_PAGES * s->watch->page;
+	const uint8_t *data = (const uint8_t *)r->head + s->watch->page;
+	uint64_t head = __atomic_load_n(&r->head->data_head, __ATOMIC_ACQUIRE), tail = r->head->data_tail;
+	_Alignas(8) uint8_t copy[1 << 16]; /* header.size is 16 bits */
+
+	while (tail < head) {
+		uint16_t n = ((const struct perf_event_header *)(data + tail % size))->size;
+
+		if (n < sizeof(struct perf_event_header) || n > head - tail)
+			break;
+		for (uint16_t i = 0; i < n; i++)
+			copy[i] = data[(tail + i) % size];
+		take_record(s, (const struct perf_event_header *)copy);
+		tail += n;
+	}
+	__atomic_store_n(&r->head->data_tail, head, __ATOMIC_RELEASE);
+}
+
+void symbols_watch_drain(struct symbols *s)
+{
+	for (uint32_t i = 0; s->watch && i < s->watch->n; i++)
+		if (__atomic_load_n(&s->watch->rings[i].head->data_head, __ATOMIC_RELAXED) != s->watch->rings[i].head->data_tail)
+			drain_ring(s, &s->watch->rings[i]);
+}

@@ -1,0 +1,2 @@
+//@ cmd: -d bind
+BEGIN { exit(0); }

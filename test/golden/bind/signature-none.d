@@ -1,0 +1,5 @@
+//@ cmd: -d bind
+syscall::read:entry, syscall::write:entry, syscall::openat:entry
+{
+	@[probefunc] = count();
+}

@@ -1,0 +1,13 @@
+//@ cmd: -d bind
+BEGIN
+{
+	self->spec = speculation();
+	speculate(self->spec);
+	printf("held\n");
+}
+BEGIN
+/self->spec/
+{
+	commit(self->spec);
+	exit(0);
+}

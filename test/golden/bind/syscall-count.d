@@ -1,0 +1,2 @@
+//@ cmd: -d bind
+BEGIN, END { @[probefunc, execname] = count(); }

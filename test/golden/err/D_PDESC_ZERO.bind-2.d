@@ -1,0 +1,4 @@
+//@ cmd: -d bind
+//@ err
+//@ exit: 1
+syscall::opennat:entry { trace(1); }

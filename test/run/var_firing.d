@@ -1,0 +1,7 @@
+//@ engine: interp,kernel
+/* timestamp does not move within a firing; it does from BEGIN to END. */
+#pragma D option quiet
+
+BEGIN { this->t = timestamp; start = timestamp; this->w = walltimestamp; }
+BEGIN { printf("%d\n", this->t == timestamp); printf("%d\n", this->w <= walltimestamp); exit(0); }
+END { printf("%d %s\n", timestamp > start, probename); }
