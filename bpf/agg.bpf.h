@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Arithmetic of the aggregating functions; the host's twin is src/data/agg.c. */
 
-/* floor(log2(v)) + 1, 0 for 0, without branches: the verifier would follow each combination to the end of the program. */
+/* floor(log2(v)) + 1, 0 for 0, without branches: the verifier would follow each combination to
+ * the end of the program. */
 INLINE u64 bit_length(u64 v)
 {
 	v |= v >> 1;
@@ -19,7 +20,7 @@ INLINE u64 bit_length(u64 v)
 /* 63 is 0; 64 + k: [2^k, 2^(k+1)); 62 - k: (-2^(k+1), -2^k]. -2^63 has no bucket of its own: 0. */
 ROUTINE u64 d_quantize_bucket(s64 value)
 {
-	u64 sign = (u64)(value >> 63);                 /* 0 or ~0 */
+	u64 sign = (u64)(value >> 63); /* 0 or ~0 */
 	u64 len = bit_length(((u64)value ^ sign) - sign);
 	u64 b = 63 + ((len ^ sign) - sign);
 
@@ -70,11 +71,16 @@ CALLBACK ll_order(u32 i, struct ll_loop *l)
 	return 0;
 }
 
-/* Log-linear: bucket 0 is below factor^low; each order of magnitude up to `high` is cut into `steps` linear buckets (into as many as it
- * has integers where it has fewer); the last bucket is at or above factor^(high + 1). */
+/* Log-linear: bucket 0 is below factor^low; each order of magnitude up to `high` is cut into
+ * `steps` linear buckets (into as many as it has integers where it has fewer); the last bucket
+ * is at or above factor^(high + 1). */
 ROUTINE u64 d_llquantize_bucket(s64 value, u64 factor, u64 low, u64 high, u64 steps)
 {
-	struct ll_loop l = { .value = (u64)value, .lower = 1, .base = 1, .factor = factor, .steps = steps };
+	struct ll_loop l = { .value = (u64)value,
+			     .lower = hidden(1),
+			     .base = hidden(1),
+			     .factor = factor,
+			     .steps = steps };
 	u32 orders = (u32)(high - low + 1);
 
 	if (low > ORDERS_MAX || orders > ORDERS_MAX)
@@ -91,7 +97,7 @@ ROUTINE long d_stddev_add(u64 *words, s64 value)
 {
 	u64 sign = (u64)(value >> 63), v = ((u64)value ^ sign) - sign;
 	u64 lo = v & 0xffffffff, hi = v >> 32;
-	u64 cross = lo * hi;                           /* twice this, shifted by 32 */
+	u64 cross = lo * hi; /* twice this, shifted by 32 */
 	u64 low = lo * lo, high = hi * hi + (cross >> 31);
 	u64 part = cross << 33;
 

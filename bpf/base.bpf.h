@@ -28,11 +28,15 @@ enum { E_FAULT = -14, NOT_FOUND = 1 };
 enum { MAX_WORDS = WIRE_STRING_MAX / 8 };
 
 #define KERNEL(addr) ((const void *)(addr))
-/* Stops clang from merging a bounds check with an earlier one and using another register after it. */
+/* Stops clang from merging a bounds check with an earlier one and using another register after
+ * it. */
 #define OPAQUE(x) asm volatile("" : "+r"(x))
 
-/* v, but the verifier takes it for any number. A loop's variable that is an offset must start like this: the verifier
- * walks a callback again until its state is covered by an earlier one, and offsets it knows (0, then 1, ...) never are. */
+/* v, but the verifier takes it for any number. What a bpf_loop() callback changes must start
+ * like this, each variable with its own call. Since 6.7 the verifier walks a callback again
+ * until its state is covered by an earlier one, and numbers it knows (0, then 1, ...) never are.
+ * Before, it walks it once, from the first state, and removes as dead the branches that state
+ * does not take. */
 INLINE u64 hidden(u64 v)
 {
 	u64 x = bpf_get_current_pid_tgid(), y = x;

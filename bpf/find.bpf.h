@@ -2,7 +2,7 @@
 /* Looking for something in text: characters, words, delimiters. */
 
 struct find_char {
-	u64 src, size, pattern;      /* the character in every byte */
+	u64 src, size, pattern; /* the character in every byte */
 	s64 first, last;
 	long error;
 	bool stop_at_first;
@@ -17,7 +17,8 @@ CALLBACK find_char_word(u32 index, struct find_char *f)
 	f->error = text_word(f->src, i, f->size, &w, &mask);
 	if (f->error)
 		return 1;
-	/* Exact: a 1 in bit 7 of each byte that is equal, none above a borrow. Bytes after the text do not count. */
+	/* Exact: a 1 in bit 7 of each byte that is equal, none above a borrow. Bytes after the
+	 * text do not count. */
 	w ^= f->pattern;
 	hits = ~(((w & ~(ONES << 7)) + ~(ONES << 7)) | w) & (ONES << 7) & mask;
 	if (hits) {
@@ -33,10 +34,15 @@ CALLBACK find_char_word(u32 index, struct find_char *f)
 	return mask != ~0ull;
 }
 
-/* Offset of a character: *ret -1 when the text does not have it. The NUL at the end can be looked for, too. */
+/* Offset of a character: *ret -1 when the text does not have it. The NUL at the end can be
+ * looked for, too. */
 INLINE long find_char(u64 src, u64 size, u64 c, bool last, s64 *ret)
 {
-	struct find_char f = { .src = src, .size = size, .pattern = (c & 0xff) * ONES, .first = -1, .last = -1,
+	struct find_char f = { .src = src,
+			       .size = size,
+			       .pattern = (c & 0xff) * ONES,
+			       .first = -1,
+			       .last = -1,
 			       .stop_at_first = !last };
 
 	if (!(c & 0xff)) {
@@ -82,14 +88,14 @@ ROUTINE long d_strrchr(char *dst, u64 size, u64 src, u64 c)
 
 struct find_text {
 	u64 src, needle, size;
-	u64 head, head_mask;         /* the needle's first word */
+	u64 head, head_mask; /* the needle's first word */
 	s64 needle_len;
-	u64 now, next;               /* the words of src at and after the position looked at */
-	s64 from, to;                /* positions that count */
+	u64 now, next; /* the words of src at and after the position looked at */
+	s64 from, to;  /* positions that count */
 	s64 found;
-	u64 pos;                     /* looked at now */
-	u64 check;                   /* bytes of the needle found to be there, when more than its first word is to be compared */
-	u64 ended;                   /* no word of src is left */
+	u64 pos;   /* looked at now */
+	u64 check; /* bytes of the needle known to be there; 0: none yet */
+	u64 ended; /* no word of src is left */
 	u64 last, error;
 };
 
@@ -123,7 +129,8 @@ INLINE bool needle_goes_on(struct find_text *f, bool *ret_whole)
 	return !((a ^ b) & text_mask(b));
 }
 
-/* One step: compares the needle's first word at a position, or its next word at the same position. */
+/* One step: compares the needle's first word at a position, or its next word at the same
+ * position. */
 CALLBACK find_step(u32 index, struct find_text *f)
 {
 	u64 pos = f->pos, shift = (pos & 7) * 8, w;
@@ -157,10 +164,19 @@ CALLBACK find_step(u32 index, struct find_text *f)
 }
 
 /* Looks for the needle at the positions from..to (both in 0..len); *ret: the first, or the last. */
-INLINE long find_text(u64 src, u64 needle, u64 size, s64 len, s64 needle_len, s64 from, s64 to, bool last, s64 *ret)
+INLINE long find_text(u64 src, u64 needle, u64 size, s64 len, s64 needle_len, s64 from, s64 to,
+		      bool last, s64 *ret)
 {
-	struct find_text f = { .src = src, .needle = needle, .size = size, .needle_len = needle_len,
-			       .from = from, .to = to, .found = hidden(-1), .pos = hidden(0), .check = hidden(0), .last = last };
+	struct find_text f = { .src = src,
+			       .needle = needle,
+			       .size = size,
+			       .needle_len = needle_len,
+			       .from = from,
+			       .to = to,
+			       .found = hidden(-1),
+			       .pos = hidden(0),
+			       .check = hidden(0),
+			       .last = last };
 
 	*ret = -1;
 	if (needle_len > len)
@@ -193,7 +209,8 @@ ROUTINE long d_strstr(char *dst, u64 size, u64 src, u64 needle)
 	return copy_from(dst, size, src, error, at);
 }
 
-/* The position is clamped as in Perl, whose index() these are: an empty needle is found everywhere, at the end at last. */
+/* The position is clamped as in Perl, whose index() these are: an empty needle is found
+ * everywhere, at the end at last. */
 ROUTINE long d_index(u64 src, u64 needle, s64 start, u64 size)
 {
 	s64 len = text_length(src, size), needle_len = text_length(needle, size), at;
@@ -233,8 +250,8 @@ ROUTINE long d_rindex(u64 src, u64 needle, s64 start, u64 size)
 struct token {
 	struct wire_strtok *state;
 	char *dst;
-	u64 size, pos, n;            /* n: characters of the token so far */
-	u64 set[4];                  /* delimiters, one bit for each character */
+	u64 size, pos, n; /* n: characters of the token so far */
+	u64 set[4];       /* delimiters, one bit for each character */
 	u64 delims;
 	long error;
 };

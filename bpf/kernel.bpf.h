@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Kernel objects: paths, arguments of a process, files, parents, time on CPU. */
 
-/* A pointer member of a kernel structure. No checks on the way: a read that fails (as those near address 0 do) leaves 0. */
+/* A pointer member of a kernel structure. No checks on the way: a read that fails (as those near
+ * address 0 do) leaves 0. */
 INLINE u64 pointer(u64 object, u32 offset)
 {
 	u64 v;
@@ -22,11 +23,11 @@ INLINE u32 member32(u64 object, u32 offset)
 
 struct walk {
 	const struct wire_offsets *o;
-	char *dst;                   /* NULL in the first pass, which only measures */
+	char *dst; /* NULL in the first pass, which only measures */
 	u64 size;
 	u64 dentry, vfsmount;
-	u64 end;                     /* second pass: where the name looked at ends */
-	u64 len;                     /* first pass: bytes of the whole path */
+	u64 end; /* second pass: where the name looked at ends */
+	u64 len; /* first pass: bytes of the whole path */
 };
 
 enum { PATH_DEPTH = 256 };
@@ -40,7 +41,8 @@ INLINE u64 dentry_name(struct walk *w, u64 *ret_name)
 	return member32(w->dentry, o->dentry_d_name + o->qstr_len);
 }
 
-/* To the parent: 1 at the root. Stepping over the root of a mount leaves the name as it is, *ret_named false. */
+/* To the parent: 1 at the root. Stepping over the root of a mount leaves the name as it is,
+ * *ret_named false. */
 INLINE long step_up(struct walk *w, u64 *ret_parent)
 {
 	const struct wire_offsets *o = w->o;
@@ -78,10 +80,12 @@ struct name_copy {
 	u64 size, at, name, len;
 };
 
-/* Eight bytes of a name. What stands behind the name is there already and stays: the word is merged. */
+/* Eight bytes of a name. What stands behind the name is there already and stays: the word is
+ * merged. */
 CALLBACK copy_name_word(u32 index, struct name_copy *c)
 {
-	u64 done = (u64)index * 8, at = c->at + done, left = c->len - done, mask = ~0ull, shift = 0, w;
+	u64 done = (u64)index * 8, at = c->at + done, left = c->len - done, mask = ~0ull, shift = 0,
+	    w;
 	u64 *to;
 
 	if (done >= c->len || at >= c->size || read_word(c->name + done, &w))
@@ -113,7 +117,9 @@ CALLBACK write_step(u32 index, struct walk *w)
 	if (len >= WIRE_STRING_MAX || len >= w->end)
 		return 1;
 	if (at <= w->size) {
-		struct name_copy c = { .dst = w->dst, .size = w->size, .at = at, .name = name, .len = len };
+		struct name_copy c = {
+			.dst = w->dst, .size = w->size, .at = at, .name = name, .len = len
+		};
 
 		bpf_loop(32, copy_name_word, &c, 0);
 	}
@@ -126,14 +132,14 @@ CALLBACK write_step(u32 index, struct walk *w)
 }
 
 /* First bytes of file system names, as numbers. */
-#define NAME_SOCKFS 0x73666b636f73ull        /* "sockfs" */
-#define NAME_SOCKET 0x74656b636f73ull        /* "socket" */
-#define NAME_ANON 0x6e6f6e61u                /* "anon" of anon_inodefs */
-#define NAME_ANON_INO 0x6f6e695f6e6f6e61ull  /* "anon_ino" */
-#define NAME_DE 0x3a6564u                    /* "de:" */
+#define NAME_SOCKFS 0x73666b636f73ull       /* "sockfs" */
+#define NAME_SOCKET 0x74656b636f73ull       /* "socket" */
+#define NAME_ANON 0x6e6f6e61u               /* "anon" of anon_inodefs */
+#define NAME_ANON_INO 0x6f6e695f6e6f6e61ull /* "anon_ino" */
+#define NAME_DE 0x3a6564u                   /* "de:" */
 
-/* Pipes, sockets, anonymous inodes have no path: "pipe:[123]", "anon_inode:[eventfd]" as in /proc/PID/fd; a file without a
- * directory (memfd, deleted tmpfs file): "/name". */
+/* Pipes, sockets, anonymous inodes have no path: "pipe:[123]", "anon_inode:[eventfd]" as in
+ * /proc/PID/fd; a file without a directory (memfd, deleted tmpfs file): "/name". */
 INLINE long pseudo_path(char *dst, u64 size, u64 dentry, const struct wire_offsets *o)
 {
 	u64 type = pointer(pointer(dentry, o->dentry_d_sb), o->super_block_s_type);
@@ -156,7 +162,9 @@ INLINE long pseudo_path(char *dst, u64 size, u64 dentry, const struct wire_offse
 			n = 11;
 		}
 		OPAQUE(n);
-		return n < 12 && bpf_probe_read_kernel_str(dst + n, size - 12, KERNEL(name)) >= 0 ? 0 : E_FAULT;
+		return n < 12 && bpf_probe_read_kernel_str(dst + n, size - 12, KERNEL(name)) >= 0
+			       ? 0
+			       : E_FAULT;
 	} else {
 		/* The file system's name without "fs". */
 		n = n > 2 ? n - 2 : 0;
@@ -178,7 +186,8 @@ INLINE long pseudo_path(char *dst, u64 size, u64 dentry, const struct wire_offse
 	return 0;
 }
 
-/* The names from dentry up to the root of its mount, and on in the mounts below it (vfsmount 0: its file system only). */
+/* The names from dentry up to the root of its mount, and on in the mounts below it (vfsmount 0:
+ * its file system only). */
 INLINE long write_path(char *dst, u64 size, u64 dentry, u64 vfsmount, const struct wire_offsets *o)
 {
 	struct walk w = { .o = o, .dst = dst, .size = size, .len = hidden(0) };
@@ -202,8 +211,8 @@ ROUTINE long d_path(char *dst, u64 size, u64 path, const struct wire_offsets *o)
 	u64 dentry, vfsmount;
 
 	dst[0] = 0;
-	if (o->path_dentry == WIRE_NO_OFFSET || o->mount_mnt_parent == WIRE_NO_OFFSET || o->dentry_d_parent == WIRE_NO_OFFSET ||
-	    o->vfsmount_mnt_root == WIRE_NO_OFFSET)
+	if (o->path_dentry == WIRE_NO_OFFSET || o->mount_mnt_parent == WIRE_NO_OFFSET ||
+	    o->dentry_d_parent == WIRE_NO_OFFSET || o->vfsmount_mnt_root == WIRE_NO_OFFSET)
 		return NOT_FOUND;
 	if (bpf_probe_read_kernel(&dentry, 8, KERNEL(path + o->path_dentry)) ||
 	    bpf_probe_read_kernel(&vfsmount, 8, KERNEL(path + o->path_mnt)))
@@ -211,7 +220,8 @@ ROUTINE long d_path(char *dst, u64 size, u64 path, const struct wire_offsets *o)
 	if (!dentry || !vfsmount)
 		return NOT_FOUND;
 	/* Its own parent, but not the root of its mount: nothing leads to it. */
-	if (pointer(dentry, o->dentry_d_parent) == dentry && pointer(vfsmount, o->vfsmount_mnt_root) != dentry)
+	if (pointer(dentry, o->dentry_d_parent) == dentry &&
+	    pointer(vfsmount, o->vfsmount_mnt_root) != dentry)
 		return pseudo_path(dst, size, dentry, o);
 	return write_path(dst, size, dentry, vfsmount, o);
 }
@@ -227,7 +237,9 @@ ROUTINE long d_mount_point(char *dst, u64 size, u64 vfsmount, const struct wire_
 	u64 root = pointer(vfsmount, o->vfsmount_mnt_root);
 
 	dst[0] = 0;
-	return root && o->mount_mnt_parent != WIRE_NO_OFFSET ? write_path(dst, size, root, vfsmount, o) : NOT_FOUND;
+	return root && o->mount_mnt_parent != WIRE_NO_OFFSET
+		       ? write_path(dst, size, root, vfsmount, o)
+		       : NOT_FOUND;
 }
 
 /* --- processes --- */
@@ -242,11 +254,12 @@ CALLBACK space_word(u32 index, struct spaces *s)
 {
 	u64 at = (u64)index * 8, w, zeros;
 
+	OPAQUE(at);
 	if (at >= s->len || at > s->size - 8)
 		return 1;
 	w = *(u64 *)(s->dst + at);
 	zeros = ~(((w & ~(ONES << 7)) + ~(ONES << 7)) | w) & (ONES << 7);
-	w |= zeros >> 2;                                 /* 0x80 -> 0x20 */
+	w |= zeros >> 2; /* 0x80 -> 0x20 */
 	if (s->len - at < 8)
 		w &= (1ull << ((s->len - at) * 8 & 63)) - 1;
 	*(u64 *)(s->dst + at) = w;
@@ -265,17 +278,19 @@ ROUTINE long d_psargs(char *dst, u64 size, u64 task, const struct wire_offsets *
 			n = size - 1;
 		OPAQUE(n);
 		if (n > 0 && n < size && !bpf_probe_read_user(dst, (u32)n, KERNEL(start))) {
-			s.len = n;
+			u64 last = n - 1;
+
 			/* The NUL that ends the last argument is the end, not a space. */
-			if (n <= size - 1 && !dst[n - 1])
-				s.len = n - 1;
+			OPAQUE(last);
+			s.len = last < size && !dst[last] ? last : n;
 			bpf_loop((u32)(size >> 3), space_word, &s, 0);
 			put_char(dst, size, s.len, 0);
 			return 0;
 		}
 	}
 	/* Another's memory cannot be read from here; a kernel thread has none. */
-	if (o->task_comm == WIRE_NO_OFFSET || bpf_probe_read_kernel_str(dst, 16, KERNEL(task + o->task_comm)) < 0) {
+	if (o->task_comm == WIRE_NO_OFFSET ||
+	    bpf_probe_read_kernel_str(dst, 16, KERNEL(task + o->task_comm)) < 0) {
 		dst[0] = 0;
 		return E_FAULT;
 	}
@@ -284,7 +299,8 @@ ROUTINE long d_psargs(char *dst, u64 size, u64 task, const struct wire_offsets *
 
 ROUTINE u64 d_getfile(s64 fd, const struct wire_offsets *o)
 {
-	u64 files = pointer(bpf_get_current_task(), o->task_files), table = pointer(files, o->files_fdt);
+	u64 files = pointer(bpf_get_current_task(), o->task_files),
+	    table = pointer(files, o->files_fdt);
 
 	if (o->fdtable_fd == WIRE_NO_OFFSET || (u64)fd >= member32(table, o->fdtable_max_fds))
 		return 0;
@@ -321,7 +337,8 @@ ROUTINE u64 d_progenyof(u64 pid, const struct wire_offsets *o)
 	return a.found;
 }
 
-/* --- vtimestamp: the first two words of a thread's storage: on CPU since, time accumulated before --- */
+/* --- vtimestamp: the first two words of a thread's storage: on CPU since, time accumulated
+ * before --- */
 
 /* Threads that have no storage have not asked for their time: nothing is kept for them. */
 ROUTINE long d_sched_switch(void *tls, void *prev, void *next)

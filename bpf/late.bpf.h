@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Strings of system call arguments whose page was not resident: read when the call returns, since the kernel has then
- * faulted the page in to read them itself. */
+/* Strings of system call arguments whose page was not resident: read when the call returns,
+ * since the kernel has then faulted the page in to read them itself. */
 
 ROUTINE u64 d_late_number(struct wire_state *state)
 {
@@ -9,13 +9,15 @@ ROUTINE u64 d_late_number(struct wire_state *state)
 	return n ? n : 1;
 }
 
-ROUTINE long d_late_add(void *late, void *counters, struct wire_state *state, u64 address, const struct wire_late_item *item)
+ROUTINE long d_late_add(void *late, void *counters, struct wire_state *state, u64 address,
+			const struct wire_late_item *item)
 {
 	u32 tid = (u32)bpf_get_current_pid_tgid(), n;
 	struct wire_late_wait *w = bpf_map_lookup_elem(late, &tid);
 
 	if (!w) {
-		/* Any bytes will do for the items; the state page is at hand and the stack is short. */
+		/* Any bytes will do for the items; the state page is at hand and the stack is
+		 * short. */
 		bpf_map_update_elem(late, &tid, state, BPF_ANY);
 		w = bpf_map_lookup_elem(late, &tid);
 		if (w)
@@ -40,7 +42,7 @@ struct late_return {
 	struct wire_late_wait *wait;
 	void *ring, *counters;
 	u64 tid;
-	bool gone;                   /* the address space of the arguments: execve succeeded */
+	bool gone; /* the address space of the arguments: execve succeeded */
 };
 
 CALLBACK late_item(u32 index, struct late_return *l)
@@ -89,7 +91,8 @@ INLINE bool was_exec(u64 regs)
 	return (number == 59 || number == 322) && !result;
 }
 
-ROUTINE long d_late_sys_exit(void *late, void *ring, void *counters, struct wire_state *state, u64 regs)
+ROUTINE long d_late_sys_exit(void *late, void *ring, void *counters, struct wire_state *state,
+			     u64 regs)
 {
 	u32 tid = (u32)bpf_get_current_pid_tgid();
 	struct late_return l = { .ring = ring, .counters = counters, .tid = tid };

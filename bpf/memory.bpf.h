@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Scratch space, zeroing, fault records. */
 
-/* A failed bpf_probe_read_kernel() zeroes its destination (kernel/trace/bpf_trace.c, since 5.5), and address 0 is refused before
- * anything is read: the quickest memset a program has (256 bytes: 12 ns against 80 in stores). */
+/* A failed bpf_probe_read_kernel() zeroes its destination (kernel/trace/bpf_trace.c, since 5.5),
+ * and address 0 is refused before anything is read: the quickest memset a program has (256
+ * bytes: 12 ns against 80 in stores). */
 INLINE void zero(void *dst, u64 size)
 {
 	bpf_probe_read_kernel(dst, size, (void *)0);
@@ -14,7 +15,8 @@ ROUTINE long d_zero(void *dst, u64 size)
 	return 0;
 }
 
-/* A probe may interrupt a probe on the same CPU; each nesting takes the next slot. xchg, since an interrupt may come between load and store. */
+/* A probe may interrupt a probe on the same CPU; each nesting takes the next slot. xchg, since
+ * an interrupt may come between load and store. */
 ROUTINE void *d_scratch_get(void *map)
 {
 	u32 first = bpf_get_smp_processor_id() * WIRE_SCRATCH_SLOTS;
@@ -32,7 +34,8 @@ ROUTINE void *d_scratch_get(void *map)
 	return 0;
 }
 
-ROUTINE long d_fault(void *ring, void *counters, const struct wire_firing *firing, u64 code_loc, u64 value)
+ROUTINE long d_fault(void *ring, void *counters, const struct wire_firing *firing, u64 code_loc,
+		     u64 value)
 {
 	struct wire_fault *f;
 

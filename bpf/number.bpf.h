@@ -36,13 +36,14 @@ ROUTINE long d_lltostr(char *dst, u64 size, s64 value, u64 base)
 	dst[0] = 0;
 	if (base < 2 || base > 36)
 		return 1;
+	d.value = hidden(abs);
 	bpf_loop(64, count_digit, &d, 0);
 	if (minus)
 		dst[0] = '-';
 	else
 		dst[0] = '0';
 	dst[1] = 'x';
-	d.value = abs;
+	d.value = hidden(abs);
 	d.pos = hidden(d.n + prefix);
 	put_char(dst, size, d.pos, 0);
 	bpf_loop(64, put_digit, &d, 0);
@@ -54,8 +55,8 @@ ROUTINE long d_lltostr(char *dst, u64 size, s64 value, u64 base)
 
 struct number {
 	u64 src, base, value;
-	u64 state;                   /* 0 white space, 1 digits */
-	u64 first;                   /* index of the first digit */
+	u64 state; /* 0 white space, 1 digits */
+	u64 first; /* index of the first digit */
 	u64 minus;
 };
 
@@ -107,7 +108,11 @@ CALLBACK number_char(u32 index, struct number *n)
 
 ROUTINE s64 d_strtoll(u64 src, u64 base, u64 size)
 {
-	struct number n = { .src = src, .base = base, .value = hidden(0), .state = hidden(0), .first = hidden(0),
+	struct number n = { .src = src,
+			    .base = base,
+			    .value = hidden(0),
+			    .state = hidden(0),
+			    .first = hidden(0),
 			    .minus = hidden(0) };
 
 	bpf_loop((u32)size - 1, number_char, &n, 0);
@@ -138,7 +143,7 @@ INLINE char hex_digit(u64 v)
 
 struct ipv4 {
 	struct out out;
-	u64 bytes;                   /* first octet lowest */
+	u64 bytes; /* first octet lowest */
 };
 
 CALLBACK put_octet(u32 index, struct ipv4 *a)
@@ -179,10 +184,10 @@ ROUTINE long d_inet_ntoa(char *dst, u64 size, u64 addr)
 
 struct ipv6 {
 	struct out out;
-	u64 high, low;               /* the address, as numbers */
-	u64 ngroups;                 /* 8, or 6 before a dotted tail */
-	u64 run, run_start;          /* zero groups that end here */
-	u64 best, best_start;        /* the longest run of at least two */
+	u64 high, low;        /* the address, as numbers */
+	u64 ngroups;          /* 8, or 6 before a dotted tail */
+	u64 run, run_start;   /* zero groups that end here */
+	u64 best, best_start; /* the longest run of at least two */
 };
 
 INLINE u64 group_of(const struct ipv6 *a, u64 i)
@@ -231,11 +236,16 @@ CALLBACK put_group(u32 index, struct ipv6 *a)
 	return 0;
 }
 
-/* RFC 5952: lower case, the longest run of zero groups as "::". `mapped`: an embedded IPv4 address in dots. */
+/* RFC 5952: lower case, the longest run of zero groups as "::". `mapped`: an embedded IPv4
+ * address in dots. */
 INLINE long put_ipv6(char *dst, u64 size, u64 addr, bool mapped)
 {
-	struct ipv6 a = { .out = { dst, size, hidden(0) }, .ngroups = 8, .run = hidden(0), .run_start = hidden(0),
-			  .best = hidden(0), .best_start = hidden(0) };
+	struct ipv6 a = { .out = { dst, size, hidden(0) },
+			  .ngroups = 8,
+			  .run = hidden(0),
+			  .run_start = hidden(0),
+			  .best = hidden(0),
+			  .best_start = hidden(0) };
 	u64 raw[2];
 	bool dots;
 
@@ -254,8 +264,7 @@ INLINE long put_ipv6(char *dst, u64 size, u64 addr, bool mapped)
 		if (!(a.best && a.best_start + a.best == 6))
 			out_char(&a.out, ':');
 		put_ipv4(dst, size, a.out.pos, (u32)(raw[1] >> 32));
-	}
-	else
+	} else
 		out_char(&a.out, 0);
 	dst[size - 1] = 0;
 	return 0;

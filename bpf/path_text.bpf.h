@@ -6,7 +6,7 @@ struct parts {
 	u64 src, size;
 	u64 start, end, before;
 	u64 len;
-	u32 any, in_component, components;
+	u64 in_component, components;
 	long error;
 };
 
@@ -32,8 +32,7 @@ CALLBACK part_char(u32 index, struct parts *p)
 		p->before = p->end;
 		p->start = i;
 		p->in_component = 1;
-		p->components = p->any + 1;
-		p->any = 1;
+		p->components++;
 	}
 	p->end = i + 1;
 	return 0;
@@ -41,6 +40,12 @@ CALLBACK part_char(u32 index, struct parts *p)
 
 INLINE void find_parts(struct parts *p)
 {
+	p->start = hidden(0);
+	p->end = hidden(0);
+	p->before = hidden(0);
+	p->len = hidden(0);
+	p->in_component = hidden(0);
+	p->components = hidden(0);
 	bpf_loop((u32)p->size - 1, part_char, p, 0);
 }
 
@@ -62,7 +67,7 @@ ROUTINE long d_basename(char *dst, u64 size, u64 src)
 		return p.error;
 	if (!p.len)
 		return one_char(dst, '.');
-	if (!p.any)
+	if (!p.components)
 		return one_char(dst, '/');
 	start = p.start;
 	OPAQUE(start);
@@ -81,27 +86,28 @@ ROUTINE long d_dirname(char *dst, u64 size, u64 src)
 		return p.error;
 	if (!p.len)
 		return one_char(dst, '.');
-	if (p.components == 2)
+	if (p.components > 1)
 		return copy_text(dst, size, src, p.before);
-	return one_char(dst, p.any && !p.start ? '.' : '/');
+	return one_char(dst, p.components && !p.start ? '.' : '/');
 }
 
 /* --- cleanpath --- */
 
 struct clean {
-	char *dst;                   /* holds the path; what is written never overtakes what is read */
+	char *dst; /* holds the path; what is written never overtakes what is read */
 	u64 size, out;
-	u64 state;                   /* characters held back: 0 none, 1 "/", 2 "/.", 3 "/.." */
+	u64 state; /* characters held back: 0 none, 1 "/", 2 "/.", 3 "/.." */
 };
 
 /* Removes the last component: `out` ends on its slash. */
 CALLBACK back_up(u32 index, struct clean *c)
 {
-	u64 out = c->out;
+	u64 out = c->out - 1;
 
-	if (!out || out > c->size)
+	OPAQUE(out);
+	if (out >= c->size) /* it was 0 */
 		return 1;
-	c->out = --out;
+	c->out = out;
 	return c->dst[out] == '/';
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Stacks of keys: stored once, referred to by a 64-bit hash. bpf_get_stackid() has buckets that two stacks may fight for, and
- * one depth for all; here a collision needs two equal hashes among the stacks of one run. */
+/* Stacks of keys: stored once, referred to by a 64-bit hash. bpf_get_stackid() has buckets that
+ * two stacks may fight for, and one depth for all; here a collision needs two equal hashes among
+ * the stacks of one run. */
 
 struct stack_hash {
 	const struct wire_stack *s;

@@ -27,14 +27,15 @@ INLINE long read_word(u64 addr, u64 *ret)
 {
 	u64 w[2];
 
-	if (bpf_probe_read_kernel(w, 8, KERNEL(addr)) && bpf_probe_read_kernel_str(w, 9, KERNEL(addr)) < 0)
+	if (bpf_probe_read_kernel(w, 8, KERNEL(addr)) &&
+	    bpf_probe_read_kernel_str(w, 9, KERNEL(addr)) < 0)
 		return E_FAULT;
 	*ret = w[0];
 	return 0;
 }
 
-/* Word i of the text at src: what follows the NUL is zero, and the text ends after size - 1 bytes. Below MAX_WORDS, so that
- * src may be a pointer the verifier knows. *ret_mask: text_mask. */
+/* Word i of the text at src: what follows the NUL is zero, and the text ends after size - 1
+ * bytes. Below MAX_WORDS, so that src may be a pointer the verifier knows. *ret_mask: text_mask. */
 INLINE long text_word(u64 src, u64 i, u64 size, u64 *ret, u64 *ret_mask)
 {
 	u64 w, mask;
@@ -162,7 +163,8 @@ ROUTINE long d_strcmp(u64 a, u64 b, u64 size)
 
 struct append {
 	char *dst;
-	u64 size, src, pos, add;     /* add: toupper, tolower: 'a' or 'A', first letter of those that change */
+	u64 size, src, pos,
+		add; /* add: toupper, tolower: 'a' or 'A', first letter of those that change */
 	long error;
 };
 
@@ -201,8 +203,8 @@ ROUTINE long d_strjoin(char *dst, u64 size, u64 first, u64 second)
 INLINE u64 case_bits(u64 w, u64 first)
 {
 	u64 low = w & ~(ONES << 7);
-	u64 above = low + ONES * (128 - first);          /* bit 7: byte >= first */
-	u64 beyond = low + ONES * (128 - first - 26);    /* bit 7: byte > last */
+	u64 above = low + ONES * (128 - first);       /* bit 7: byte >= first */
+	u64 beyond = low + ONES * (128 - first - 26); /* bit 7: byte > last */
 
 	return ((above & ~beyond & ~w) & (ONES << 7)) >> 2;
 }
@@ -244,7 +246,8 @@ ROUTINE long d_tolower(char *dst, u64 size, u64 src)
 
 /* --- substr --- */
 
-/* A negative index counts from the end; a negative length leaves that many off the end. What lies before the text is cut from the length. */
+/* A negative index counts from the end; a negative length leaves that many off the end. What
+ * lies before the text is cut from the length. */
 ROUTINE long d_substr(char *dst, u64 size, u64 src, s64 index, s64 length)
 {
 	s64 len = text_length(src, size), max = (s64)size;

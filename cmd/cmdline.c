@@ -110,7 +110,7 @@ static int take_option(struct cmdline *c, int o)
 	case 'b': set(c, xasprintf("bufsize=%s", optarg)); return 0;
 	case 'c': vec_push(&c->commands, optarg); return 0;
 	case 'C': c->use_cpp = true; return 0;
-	case 'd': c->dump = optarg; return 0;
+	case 'd': c->dump = optarg; c->dump_only = true; return 0;
 	case 'D': case 'U': case 'I': cpp_option(c, (char)o, optarg); return 0;
 	case 'e': c->mode = CMD_COMPILE; return 0;
 	case 'f': add_program(c, PDESC_FUNC, false, optarg); return 0;

@@ -33,7 +33,8 @@ struct cmdline {
 	VEC(pid_t) pids;             /* -p */
 	VEC(char *) args;            /* $0, $1... */
 	const char *output;          /* -o */
-	const char *dump;            /* -d parse,bind,ir,ebpf; -S is ebpf */
+	const char *dump;            /* -d parse,bind,ir,ebpf: printed, and the run ends with the last; -S is ebpf and goes on */
+	bool dump_only;
 	bool verbose, json, use_cpp, cpp_headers;
 };
 

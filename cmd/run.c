@@ -204,6 +204,18 @@ static bool dumps(const struct run *r, const char *stage)
 	return at && (at == r->c->dump || at[-1] == ',') && (at[n] == ',' || !at[n]);
 }
 
+/* -d: is `stage` the last one asked for? */
+static bool ends_with(const struct run *r, const char *stage)
+{
+	static const char *const stages[] = { "parse", "bind", "ir", "ebpf" };
+	bool last = false;
+
+	for (size_t i = 0; i < ARRAY_SIZE(stages); i++)
+		if (dumps(r, stages[i]))
+			last = !strcmp(stages[i], stage);
+	return r->c->dump_only && last;
+}
+
 /* Reads and parses one -n, -s...; its top-level nodes go to the binder. */
 static int add_source(struct run *r, const struct cmd_program *p)
 {
@@ -237,7 +249,7 @@ static int add_source(struct run *r, const struct cmd_program *p)
 	if (dumps(r, "parse"))
 		for (const struct node *n = top; n; n = n->next)
 			ast_print(r->out, n, NULL);
-	if (r->diags.errors == errors)
+	if (r->diags.errors == errors && !ends_with(r, "parse"))
 		bind_add(&r->bind, top);
 	return 0;
 }
@@ -498,6 +510,8 @@ static int compile_and_run(struct run *r)
 	}
 	if (r->c->mode == CMD_LIST)
 		return r->diags.errors ? print_diags(r) : cmd_list(r->c, &r->bind);
+	if (ends_with(r, "parse"))
+		return print_diags(r);
 	b = r->diags.errors ? NULL : bind_finish(&r->bind);
 	if (!b || r->diags.errors)
 		return print_diags(r), 1;
@@ -509,6 +523,8 @@ static int compile_and_run(struct run *r)
 		}
 	if (dumps(r, "bind"))
 		bound_print(r->out, b, r->types);
+	if (ends_with(r, "bind"))
+		return print_diags(r);
 	r->engine = choose_engine(r, &target);
 	find_cpus(r, &target);
 	r->image = compile_image(b, r->types, &r->diags, &r->options, &target, dumps(r, "ir") ? r->out : NULL);
@@ -521,7 +537,7 @@ static int compile_and_run(struct run *r)
 		say_matched(r, b);
 		return 0;
 	}
-	return r->c->dump && !r->c->verbose && strcmp(r->c->dump, "ebpf") ? 0 : load_and_trace(r, b);
+	return r->c->dump_only ? 0 : load_and_trace(r, b);
 }
 
 int cmd_run(struct cmdline *c)

@@ -1,4 +1,5 @@
-/* Strings whose page was not resident when the probe fired: they wait, by thread, for the return of the system call. */
+/* Strings whose page was not resident when the probe fired: they wait, by thread, for the return
+ * of the system call. */
 #ifndef DESCRY_WIRE_LATE_H
 #define DESCRY_WIRE_LATE_H
 
@@ -7,11 +8,11 @@
 enum { WIRE_LATE_ITEMS = 6 };
 
 struct wire_late_item {
-	uint64_t address;            /* in the user's memory */
-	uint32_t number;             /* wire_record.late of the waiting record */
-	uint32_t offset;             /* of the string field in that record */
+	uint64_t address; /* in the user's memory */
+	uint32_t number;  /* wire_record.late of the waiting record */
+	uint32_t offset;  /* of the string field in that record */
 	uint32_t probe;
-	uint32_t size;               /* of the field; at most 256 are read */
+	uint32_t size; /* of the field; at most 256 are read */
 };
 
 /* Value of MAP_LATE (BPF_MAP_TYPE_HASH, key: uint32_t tid). */

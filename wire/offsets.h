@@ -1,8 +1,6 @@
-/* Offsets of kernel structures that bpf/ routines walk: filled from BTF by the compiler, placed in MAP_RODATA.
- *
- * X(field, "struct", "member"): field = byte offset of struct.member; WIRE_NO_OFFSET when BTF does not have it (the routine then gives
- * its "not there" answer).
- */
+/* Offsets of kernel structures that bpf/ routines walk: filled from BTF by the compiler, placed
+ * in MAP_RODATA. X(field, "struct", "member"): field = byte offset of struct.member;
+ * WIRE_NO_OFFSET when BTF does not have it (the routine then gives its "not there" answer). */
 #ifndef DESCRY_WIRE_OFFSETS_H
 #define DESCRY_WIRE_OFFSETS_H
 

@@ -43,15 +43,17 @@ uint32_t edit_distance(const char *a, const char *b, uint32_t limit)
 
 void nearest_offer(struct nearest *n, const char *candidate)
 {
-	uint32_t limit = (uint32_t)strlen(n->word) / 3, d;
+	size_t len = strlen(n->word);
+	uint32_t limit = len < 6 ? 1 : (uint32_t)len / 3, d;
 
-	if (!limit)
-		limit = 1;
+	if (len < 3)
+		return; /* everything is near */
 	d = edit_distance(n->word, candidate, limit);
 	/* Of two that are as near, one of the same length: swapped letters are likelier than lost ones. */
-	if (d > 0 && d <= limit && (!n->name || d < n->distance ||
-				    (d == n->distance && strlen(candidate) == strlen(n->word) &&
-				     strlen(n->name) != strlen(n->word)))) {
+	if (d > 0 && d <= limit &&
+	    (!n->name || d < n->distance ||
+	     (d == n->distance && strlen(candidate) == strlen(n->word) &&
+	      strlen(n->name) != strlen(n->word)))) {
 		n->name = candidate;
 		n->distance = d;
 	}

@@ -62,6 +62,7 @@ struct consumer *consumer_new(struct engine *e, struct sink *s, struct options *
 	c->opens_line = xcalloc(c->image->nsegments + 1, sizeof(*c->opens_line));
 	for (uint32_t i = 0; i < c->image->nsegments; i++)
 		c->opens_line[i] = opens_line(&c->image->segments[i]);
+	c->dtrace = !strcmp(s->progname, "dtrace");
 	c->start = clock_now();
 	c->start_cpu = cpu_now();
 	return c;
@@ -312,7 +313,8 @@ static struct err *run_batch(struct consumer *c, uint64_t before, uint64_t now)
 		}
 		batch_take(b, ring);
 		if (r->segment == WIRE_SEG_FAULT) {
-			if (!c->image->uses_error)
+			/* DTrace itself says it also when the program has an ERROR clause. */
+			if (!c->image->uses_error || c->dtrace)
 				e = c->sink->ops->fault(c->sink, c->image,
 							(const struct wire_fault *)r);
 			continue;
@@ -332,6 +334,8 @@ static struct err *pass(struct consumer *c, bool last)
 	uint64_t now = clock_now(), before = UINT64_MAX;
 	struct err *e;
 
+	if (c->engine->state)
+		c->sink->target_pid = (int)c->engine->state->target_pid;
 	c->engine->ops->drain(c->engine, take, c);
 	if (!last && opt_on(c->options, OPT_TEMPORAL))
 		before = now > HOLD_NS ? now - HOLD_NS : 0;

@@ -103,7 +103,7 @@ struct consumer {
 	uint64_t records, bytes;
 	uint64_t spec_drops, late_drops, bad_records;
 	uint64_t spec_drops_said, late_drops_said, bad_records_said;
-	bool exited;
+	bool exited, dtrace; /* dtrace: called by that name */
 	int exit_status;
 	struct report_probe *report_probes;
 	struct report_prog *report_progs;

@@ -30,14 +30,29 @@ struct unit {
 
 /* Units of time in nanoseconds; hz is handled apart. */
 static const struct unit time_units[] = {
-	{ "ns", 1 }, { "nsec", 1 }, { "us", 1000 }, { "usec", 1000 }, { "ms", 1000000 }, { "msec", 1000000 },
-	{ "s", 1000000000 }, { "sec", 1000000000 }, { "m", 60000000000 }, { "min", 60000000000 },
-	{ "h", 3600000000000 }, { "hour", 3600000000000 }, { "d", 86400000000000 }, { "day", 86400000000000 },
+	{ "ns", 1 },
+	{ "nsec", 1 },
+	{ "us", 1000 },
+	{ "usec", 1000 },
+	{ "ms", 1000000 },
+	{ "msec", 1000000 },
+	{ "s", 1000000000 },
+	{ "sec", 1000000000 },
+	{ "m", 60000000000 },
+	{ "min", 60000000000 },
+	{ "h", 3600000000000 },
+	{ "hour", 3600000000000 },
+	{ "d", 86400000000000 },
+	{ "day", 86400000000000 },
 };
 
-static const struct { const char *word; int64_t value; } bool_words[] = {
-	{ "1", 1 }, { "on", 1 }, { "set", 1 }, { "yes", 1 }, { "enable", 1 }, { "enabled", 1 }, { "true", 1 },
-	{ "0", 0 }, { "off", 0 }, { "unset", 0 }, { "no", 0 }, { "disable", 0 }, { "disabled", 0 }, { "false", 0 },
+static const struct {
+	const char *word;
+	int64_t value;
+} bool_words[] = {
+	{ "1", 1 },       { "on", 1 },      { "set", 1 },      { "yes", 1 },   { "enable", 1 },
+	{ "enabled", 1 }, { "true", 1 },    { "0", 0 },        { "off", 0 },   { "unset", 0 },
+	{ "no", 0 },      { "disable", 0 }, { "disabled", 0 }, { "false", 0 },
 };
 
 /* The longest message is made of names of the table and a bounded piece of what the user wrote. */
@@ -169,14 +184,16 @@ static bool unknown_option(const char *name, const char **ret_error)
 	for (int i = 0; i < OPT_COUNT; i++)
 		nearest_offer(&near, option_table[i].name);
 	if (near.name)
-		snprintf(error_text, sizeof(error_text), "Invalid option name (did you mean %s?)", near.name);
+		snprintf(error_text, sizeof(error_text), "Invalid option name (did you mean %s?)",
+			 near.name);
 	else
 		snprintf(error_text, sizeof(error_text), "Invalid option name");
 	*ret_error = error_text;
 	return false;
 }
 
-bool options_set(struct options *o, const char *name, const char *value, enum option_when when, const char **ret_error)
+bool options_set(struct options *o, const char *name, const char *value, enum option_when when,
+		 const char **ret_error)
 {
 	const struct option_info *info = NULL;
 	int64_t num = 0;
@@ -191,7 +208,8 @@ bool options_set(struct options *o, const char *name, const char *value, enum op
 	id--;
 	/* Whatever can be set at all can be set before the run, by -x or #pragma alike. */
 	if (when == WHEN_DYNAMIC && !(info->when & WHEN_DYNAMIC)) {
-		snprintf(error_text, sizeof(error_text), "Option %s cannot be set while tracing", info->name);
+		snprintf(error_text, sizeof(error_text), "Option %s cannot be set while tracing",
+			 info->name);
 		*ret_error = error_text;
 		return false;
 	}
@@ -204,11 +222,12 @@ bool options_set(struct options *o, const char *name, const char *value, enum op
 		num = 1;
 	else if (!parse_value(info, value, &num)) {
 		if (info->kind == OPTION_ENUM)
-			snprintf(error_text, sizeof(error_text), "Invalid value for specified option: %s is one of %s",
-				 info->name, info->def);
+			snprintf(error_text, sizeof(error_text),
+				 "Invalid value for specified option: %s is one of %s", info->name,
+				 info->def);
 		else
-			snprintf(error_text, sizeof(error_text), "Invalid value for specified option: %s=%.80s",
-				 info->name, value);
+			snprintf(error_text, sizeof(error_text),
+				 "Invalid value for specified option: %s=%.80s", info->name, value);
 		*ret_error = error_text;
 		return false;
 	}
@@ -221,7 +240,8 @@ bool options_set(struct options *o, const char *name, const char *value, enum op
 	return true;
 }
 
-bool options_set_text(struct options *o, const char *text, enum option_when when, const char **ret_error)
+bool options_set_text(struct options *o, const char *text, enum option_when when,
+		      const char **ret_error)
 {
 	const char *eq = strchr(text, '=');
 	cleanup_free char *name = eq ? xstrndup(text, (size_t)(eq - text)) : xstrdup(text);

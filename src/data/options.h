@@ -16,13 +16,13 @@ enum option_id {
 };
 
 enum option_kind {
-	OPTION_BOOL,      /* set unset on off 1 0 yes no */
+	OPTION_BOOL, /* set unset on off 1 0 yes no */
 	OPTION_INT,
-	OPTION_SIZE,      /* k m g t */
-	OPTION_RATE,      /* nanoseconds: 10hz 100ms 1s, a plain number is hz */
-	OPTION_TEXT,      /* any */
-	OPTION_ENUM,      /* default text lists the words: "auto|kernel|interp"; value is the word's index */
-	OPTION_IGNORED,   /* accepted for old scripts, does nothing here */
+	OPTION_SIZE, /* k m g t */
+	OPTION_RATE, /* nanoseconds: 10hz 100ms 1s, a plain number is hz */
+	OPTION_TEXT, /* any */
+	OPTION_ENUM, /* default text lists the words: "auto|kernel|interp"; value is the word's index */
+	OPTION_IGNORED, /* accepted for old scripts, does nothing here */
 };
 enum option_when { WHEN_COMPILE = 1, WHEN_RUN = 2, WHEN_DYNAMIC = 4 };
 
@@ -36,16 +36,24 @@ struct options {
 	struct option_value v[OPT_COUNT];
 };
 
-void options_init(struct options *o);      /* defaults */
+void options_init(struct options *o); /* defaults */
 void options_fini(struct options *o);
 /* value NULL: as for "-x name". False with a message in *ret_error (static or valid until the next call): unknown name, bad value, or not
  * allowed `when`. An unknown name gets the nearest one in the message. */
-bool options_set(struct options *o, const char *name, const char *value, enum option_when when, const char **ret_error);
+bool options_set(struct options *o, const char *name, const char *value, enum option_when when,
+		 const char **ret_error);
 /* "name=value" or "name". */
-bool options_set_text(struct options *o, const char *text, enum option_when when, const char **ret_error);
+bool options_set_text(struct options *o, const char *text, enum option_when when,
+		      const char **ret_error);
 const char *option_name(enum option_id id);
 
-static inline bool opt_on(const struct options *o, enum option_id id) { return o->v[id].num != 0; }
-static inline int64_t opt_num(const struct options *o, enum option_id id) { return o->v[id].num; }
+static inline bool opt_on(const struct options *o, enum option_id id)
+{
+	return o->v[id].num != 0;
+}
+static inline int64_t opt_num(const struct options *o, enum option_id id)
+{
+	return o->v[id].num;
+}
 
 #endif

@@ -9,31 +9,32 @@
 
 #include "base/mem.h"
 
-/* The object of bpf/, embedded at build time. It holds code in .text and BTF and nothing else: no data sections, so no maps. */
+/* The object of bpf/, embedded at build time. It holds code in .text and BTF and nothing else:
+ * no data sections, so no maps. */
 extern const uint8_t descry_bpf_lib[], descry_bpf_lib_end[];
 
 enum { NO_FUNC = 0xffffffffu };
 
 struct lib_func {
 	const char *name;
-	uint32_t start, n;       /* instructions */
+	uint32_t start, n; /* instructions */
 	uint32_t btf_id;
 };
 
 struct lib {
 	const struct bpf_insn *insns;
 	uint32_t ninsns;
-	uint32_t *target;        /* [ninsns]: the function that a call or callback address names, NO_FUNC */
+	uint32_t *target; /* [ninsns]: the function a call or callback address names, NO_FUNC */
 	struct lib_func *funcs;
 	uint32_t nfuncs;
-	const uint8_t *btf;      /* linkage of functions already static */
+	const uint8_t *btf; /* linkage of functions already static */
 	uint32_t btf_size;
-	uint32_t btf_ntypes;     /* ids 1 .. btf_ntypes */
-	uint32_t btf_int;        /* id of some integer type: result of the program's functions */
+	uint32_t btf_ntypes; /* ids 1 .. btf_ntypes */
+	uint32_t btf_int;    /* id of some integer type: result of the program's functions */
 };
 
 static struct lib lib;
-static const char *lib_error;    /* why there is no lib; set once */
+static const char *lib_error; /* why there is no lib; set once */
 
 static bool is_ld_imm64(const struct bpf_insn *i)
 {
@@ -93,7 +94,8 @@ static const char *read_btf(const uint8_t *data, uint32_t size)
 {
 	const struct btf_header *h = (const void *)data;
 
-	if (size < sizeof(*h) || h->magic != BTF_MAGIC || (uint64_t)h->hdr_len + h->str_off + h->str_len > size ||
+	if (size < sizeof(*h) || h->magic != BTF_MAGIC ||
+	    (uint64_t)h->hdr_len + h->str_off + h->str_len > size ||
 	    (uint64_t)h->hdr_len + h->type_off + h->type_len > size)
 		return "bad BTF";
 	uint8_t *copy = xmemdup(data, size);
@@ -127,8 +129,9 @@ static const char *read_btf(const uint8_t *data, uint32_t size)
 	return NULL;
 }
 
-/* Resolves every call and callback address to a function. A relocation's symbol is the function or the section; the
- * instruction's imm then holds the rest: for a call target - 1 in instructions, for an address bytes. */
+/* Resolves every call and callback address to a function. A relocation's symbol is the function
+ * or the section; the instruction's imm then holds the rest: for a call target - 1 in
+ * instructions, for an address bytes. */
 static const char *read_calls(const Elf64_Rel *rel, uint32_t nrel, const Elf64_Sym *sym)
 {
 	for (uint32_t i = 0; i < lib.ninsns; i++) {
@@ -190,7 +193,8 @@ static const char *read_lib(void)
 		} else if (!strcmp(name, ".BTF")) {
 			btf = data;
 			btf_size = (uint32_t)sh[i].sh_size;
-		} else if (sh[i].sh_type != SHT_STRTAB && (sh[i].sh_flags & SHF_ALLOC) && sh[i].sh_size) {
+		} else if (sh[i].sh_type != SHT_STRTAB && (sh[i].sh_flags & SHF_ALLOC) &&
+			   sh[i].sh_size) {
 			return "it has a data section";
 		}
 	}
@@ -203,7 +207,8 @@ static const char *read_lib(void)
 			continue;
 		lib.funcs[lib.nfuncs++] = (struct lib_func){
 			.name = str + sym[i].st_name,
-			.start = (uint32_t)(sym[i].st_value / 8), .n = (uint32_t)(sym[i].st_size / 8),
+			.start = (uint32_t)(sym[i].st_value / 8),
+			.n = (uint32_t)(sym[i].st_size / 8),
 		};
 	}
 	qsort(lib.funcs, lib.nfuncs, sizeof(*lib.funcs), by_start);
@@ -235,11 +240,15 @@ bool link_has_routine(const char *name)
 /* --- one link --- */
 
 struct linking {
-	VEC(struct bpf_insn) insns;
-	VEC(uint32_t) added;             /* library functions in order of address in the result */
-	uint32_t *at;                    /* [lib.nfuncs]: start in the result, NO_FUNC */
-	VEC(uint32_t) todo_insn;         /* instructions of the result whose imm is to become relative ... */
-	VEC(uint32_t) todo_func;         /* ... to this library function */
+	VEC(struct bpf_insn)
+	insns;
+	VEC(uint32_t)
+	added;        /* library functions in order of address in the result */
+	uint32_t *at; /* [lib.nfuncs]: start in the result, NO_FUNC */
+	VEC(uint32_t)
+	todo_insn; /* instructions of the result whose imm is to become relative ... */
+	VEC(uint32_t)
+	todo_func; /* ... to this library function */
 };
 
 /* Appends library function f and what it needs; its place is in k->at[f]. */
@@ -275,7 +284,8 @@ static void set_imm64(struct bpf_insn *ins, uint64_t v)
 	ins[1].imm = (int32_t)(uint32_t)(v >> 32);
 }
 
-static struct err *apply(struct linking *k, const struct image_prog *p, const struct reloc *r, const struct link_hooks *h)
+static struct err *apply(struct linking *k, const struct image_prog *p, const struct reloc *r,
+			 const struct link_hooks *h)
 {
 	assert(r->insn < p->ninsns);
 	struct bpf_insn *ins = &k->insns.v[r->insn];
@@ -291,7 +301,8 @@ static struct err *apply(struct linking *k, const struct image_prog *p, const st
 	case RELOC_MAP_VALUE:
 		assert(is_ld_imm64(ins));
 		ins->src_reg = BPF_PSEUDO_MAP_VALUE;
-		set_imm64(ins, (uint32_t)h->map(h->arg, r->target) | (uint64_t)(uint32_t)r->addend << 32);
+		set_imm64(ins, (uint32_t)h->map(h->arg, r->target) | (uint64_t)(uint32_t)r->addend
+									     << 32);
 		return NULL;
 	case RELOC_KSYM:
 		assert(is_ld_imm64(ins));
@@ -326,7 +337,8 @@ static bool own_func_used(const struct linked *l, uint32_t start)
 		const struct bpf_insn *ins = &l->insns[i];
 
 		if (((is_call(ins) && ins->src_reg == BPF_PSEUDO_CALL) ||
-		     (is_ld_imm64(ins) && ins->src_reg == BPF_PSEUDO_FUNC)) && i + (uint32_t)ins->imm + 1 == start)
+		     (is_ld_imm64(ins) && ins->src_reg == BPF_PSEUDO_FUNC)) &&
+		    i + (uint32_t)ins->imm + 1 == start)
 			return true;
 		if (is_ld_imm64(ins))
 			i++;
@@ -343,7 +355,8 @@ static uint32_t put_string(uint8_t *strings, uint32_t *n, const char *s)
 	return at;
 }
 
-/* BTF of the result: the library's, one prototype `int (void)` and a function of that type for each own function. */
+/* BTF of the result: the library's, one prototype `int (void)` and a function of that type for
+ * each own function. */
 static void make_btf(struct linked *l, uint32_t nown_funcs)
 {
 	const struct btf_header *lh = (const void *)lib.btf;
@@ -358,8 +371,13 @@ static void make_btf(struct linked *l, uint32_t nown_funcs)
 	l->btf = xcalloc(1, l->btf_size);
 	struct btf_header *h = l->btf;
 	*h = (struct btf_header){
-		.magic = BTF_MAGIC, .version = BTF_VERSION, .hdr_len = sizeof(*h),
-		.type_off = 0, .type_len = type_len, .str_off = type_len, .str_len = lh->str_len + names,
+		.magic = BTF_MAGIC,
+		.version = BTF_VERSION,
+		.hdr_len = sizeof(*h),
+		.type_off = 0,
+		.type_len = type_len,
+		.str_off = type_len,
+		.str_len = lh->str_len + names,
 	};
 	uint8_t *types = (uint8_t *)(h + 1), *strings = types + type_len;
 	uint32_t nstr = lh->str_len;
@@ -373,7 +391,8 @@ static void make_btf(struct linked *l, uint32_t nown_funcs)
 		l->funcs[i].btf_id = proto + 1 + i;
 		*t++ = (struct btf_type){
 			.name_off = put_string(strings, &nstr, l->funcs[i].name),
-			.info = BTF_KIND_FUNC << 24 | BTF_FUNC_STATIC, .type = proto,
+			.info = BTF_KIND_FUNC << 24 | BTF_FUNC_STATIC,
+			.type = proto,
 		};
 	}
 }
@@ -397,7 +416,8 @@ static void name_own(struct linked *l, const struct image_prog *p, uint32_t n)
 	}
 }
 
-struct err *link_prog(const struct image_prog *p, const struct link_hooks *hooks, struct linked *ret)
+struct err *link_prog(const struct image_prog *p, const struct link_hooks *hooks,
+		      struct linked *ret)
 {
 	struct linking k = { 0 };
 	struct linked l = { .nown = p->ninsns, .locs = p->locs };
@@ -440,7 +460,8 @@ struct err *link_prog(const struct image_prog *p, const struct link_hooks *hooks
 	for (uint32_t i = 0; i < k.added.n; i++) {
 		uint32_t f = k.added.v[i];
 
-		l.funcs[l.nfuncs++] = (struct linked_func){ k.at[f], lib.funcs[f].btf_id, lib.funcs[f].name };
+		l.funcs[l.nfuncs++] =
+			(struct linked_func){ k.at[f], lib.funcs[f].btf_id, lib.funcs[f].name };
 	}
 	make_btf(&l, nown);
 	l.func_info = xcalloc(l.nfuncs, sizeof(*l.func_info));

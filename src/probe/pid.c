@@ -521,7 +521,7 @@ static struct err *pid_match(const struct provider *pv, struct probe_set *ps,
  * instruction in DTrace, which a kernel return probe does not know; arg1 the value. */
 static struct err *pid_args(struct probe_set *ps, const struct probe *p, struct probe_args *ret)
 {
-	static const enum user_reg regs[] = { REG_RDI, REG_RSI, REG_RDX, REG_RCX, REG_R8, REG_R9 };
+	static const enum user_reg regs[] = { UREG_RDI, UREG_RSI, UREG_RDX, UREG_RCX, UREG_R8, UREG_R9 };
 
 	if (p->kind == ATTACH_URETPROBE) {
 		ret->arg[0].source = ARG_CONST;
@@ -539,7 +539,7 @@ static struct err *pid_args(struct probe_set *ps, const struct probe *p, struct 
 			.size = 8,
 			.mode = USDT_MEM,
 			.disp = 8 * ((int64_t)i - 5),
-			.base = REG_RSP,
+			.base = UREG_RSP,
 			.index = -1,
 			.scale = 1,
 		};

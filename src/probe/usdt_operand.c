@@ -31,12 +31,12 @@ static const struct register_name {
 	{ \
 		name "b", reg, 1, 0 \
 	}
-	WIDE("a", REG_RAX),       WIDE("b", REG_RBX),       WIDE("c", REG_RCX),
-	WIDE("d", REG_RDX),       POINTER("si", REG_RSI),   POINTER("di", REG_RDI),
-	POINTER("bp", REG_RBP),   POINTER("sp", REG_RSP),   NUMBERED("r8", REG_R8),
-	NUMBERED("r9", REG_R9),   NUMBERED("r10", REG_R10), NUMBERED("r11", REG_R11),
-	NUMBERED("r12", REG_R12), NUMBERED("r13", REG_R13), NUMBERED("r14", REG_R14),
-	NUMBERED("r15", REG_R15), { "rip", REG_RIP, 8, 0 }, { "eip", REG_RIP, 4, 0 },
+	WIDE("a", UREG_RAX),       WIDE("b", UREG_RBX),       WIDE("c", UREG_RCX),
+	WIDE("d", UREG_RDX),       POINTER("si", UREG_RSI),   POINTER("di", UREG_RDI),
+	POINTER("bp", UREG_RBP),   POINTER("sp", UREG_RSP),   NUMBERED("r8", UREG_R8),
+	NUMBERED("r9", UREG_R9),   NUMBERED("r10", UREG_R10), NUMBERED("r11", UREG_R11),
+	NUMBERED("r12", UREG_R12), NUMBERED("r13", UREG_R13), NUMBERED("r14", UREG_R14),
+	NUMBERED("r15", UREG_R15), { "rip", UREG_RIP, 8, 0 }, { "eip", UREG_RIP, 4, 0 },
 };
 
 struct cursor {
@@ -175,16 +175,16 @@ static bool parse_memory(struct cursor *c, struct usdt_operand *op)
 		if (!eat(c, ')'))
 			return give_up(c, "it cannot be parsed");
 	}
-	if ((base && base->size < 8) || (index && (index->size < 8 || index->reg == REG_RIP)) ||
+	if ((base && base->size < 8) || (index && (index->size < 8 || index->reg == UREG_RIP)) ||
 	    (scale != 1 && scale != 2 && scale != 4 && scale != 8))
 		return give_up(c, "its address form is unknown");
-	if (base && base->reg == REG_RIP) {
+	if (base && base->reg == UREG_RIP) {
 		if (!symbols)
 			return give_up(
 				c,
 				"it is relative to an instruction pointer that the note does not tell");
 		disp -= c->addr; /* the instruction pointer is the probe's when it fires */
-	} else if (symbols && (!base || base->reg != REG_RIP)) {
+	} else if (symbols && (!base || base->reg != UREG_RIP)) {
 		if (!c->object || !object_is_fixed(c->object))
 			return give_up(
 				c,

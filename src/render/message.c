@@ -23,7 +23,8 @@ const char *fault_name(uint32_t code)
 }
 
 /* error on enabled probe ID 3 (ID 177: syscall:vmlinux:read:entry): invalid address (0x10) in action #1 at BPF pc 169
- * [x.d:3:9] */
+ * [x.d:3:9]. Under the name dtrace: without the position, and enablings are counted from 2, for DTrace's own enabling of
+ * ERROR is the first. */
 void fault_message(struct sink *s, struct out *o, const struct image *img,
 		   const struct wire_fault *f)
 {
@@ -34,7 +35,8 @@ void fault_message(struct sink *s, struct out *o, const struct image *img,
 	uint32_t line, col;
 
 	out_printf(o, "%s: error on enabled probe ID %u (ID %u: %s:%s:%s:%s): %s", s->progname,
-		   f->clause + 1, p->id, p->prov, p->mod, p->func, p->name, fault_name(f->code));
+		   f->clause + (sink_dtrace(s) ? 2 : 1), p->id, p->prov, p->mod, p->func, p->name,
+		   fault_name(f->code));
 	switch (f->code) {
 	case WIRE_FAULT_BADADDR:
 		if ((int64_t)f->value == -1)
@@ -47,8 +49,8 @@ void fault_message(struct sink *s, struct out *o, const struct image *img,
 	case WIRE_FAULT_UPRIV: out_printf(o, " (0x%llx)", (unsigned long long)f->value); break;
 	case WIRE_FAULT_BADINDEX: out_printf(o, " (%lld)", (long long)f->value); break;
 	}
-	out_printf(o, " in action #%u at BPF pc %u", f->clause + 1, f->insn);
-	if (img->diags && source_pos(img->diags, f->loc, &file, &line, &col)) {
+	out_printf(o, " in action #%u at BPF pc %u", sink_dtrace(s) ? 1 : f->clause + 1, f->insn);
+	if (!sink_dtrace(s) && img->diags && source_pos(img->diags, f->loc, &file, &line, &col)) {
 		const struct source *src = source_of(img->diags, f->loc);
 
 		/* the name of a program given as an argument is its text */

@@ -11,11 +11,20 @@ void bind_run_init(struct bind_run *r, const char *name, const char *text, const
 	r->symbols = symbols_new();
 	probe_set_init(&r->probes, r->types, r->symbols);
 	r->macros.target = -1;
-	r->parse = (struct parse_cx){ .arena = &r->arena, .diags = &r->diags, .macros = &r->macros,
-				      .is_type = bind_is_type, .is_type_arg = &r->bind, .typedefs = &r->typedefs,
+	r->parse = (struct parse_cx){ .arena = &r->arena,
+				      .diags = &r->diags,
+				      .macros = &r->macros,
+				      .is_type = bind_is_type,
+				      .is_type_arg = &r->bind,
+				      .typedefs = &r->typedefs,
 				      .empty = true };
-	r->bind = (struct bind_cx){ .arena = &r->arena, .diags = &r->diags, .types = r->types, .probes = &r->probes,
-				    .options = &r->options, .macros = &r->macros, .parse = &r->parse };
+	r->bind = (struct bind_cx){ .arena = &r->arena,
+				    .diags = &r->diags,
+				    .types = r->types,
+				    .probes = &r->probes,
+				    .options = &r->options,
+				    .macros = &r->macros,
+				    .parse = &r->parse };
 	bind_init(&r->bind);
 	source_add(&r->diags, SOURCE_FILE, name, text, strlen(text));
 	bind_add(&r->bind, parse_source(&r->parse, r->diags.nsources - 1, PDESC_NAME));

@@ -1,4 +1,5 @@
-/* What the tests of load/ share: instructions as macros, images built by hand, and leaving with 77 where bpf(2) is not permitted. */
+/* What the tests of load/ share: instructions as macros, images built by hand, and leaving with
+ * 77 where bpf(2) is not permitted. */
 #ifndef DESCRY_TEST_KERNEL_TEST_H
 #define DESCRY_TEST_KERNEL_TEST_H
 
@@ -13,7 +14,8 @@
 #include "load/kernel/kernel.h"
 #include "wire/routines.h"
 
-#define I(c, d, s, o, i) ((struct bpf_insn){ .code = (c), .dst_reg = (d), .src_reg = (s), .off = (o), .imm = (i) })
+#define I(c, d, s, o, i) \
+	((struct bpf_insn){ .code = (c), .dst_reg = (d), .src_reg = (s), .off = (o), .imm = (i) })
 #define MOV(d, s) I(BPF_ALU64 | BPF_MOV | BPF_X, d, s, 0, 0)
 #define MOVI(d, i) I(BPF_ALU64 | BPF_MOV | BPF_K, d, 0, 0, i)
 #define ADDI(d, i) I(BPF_ALU64 | BPF_ADD | BPF_K, d, 0, 0, i)
@@ -28,7 +30,9 @@
 #define JGEI(d, i, o) I(BPF_JMP | BPF_JGE | BPF_K, d, 0, o, i)
 #define CALL(n) I(BPF_JMP | BPF_CALL, 0, 0, 0, n)
 #define ROUTINE_CALL I(BPF_JMP | BPF_CALL, 0, 0, 0, -1)
-#define LD64(d, v) I(BPF_LD | BPF_IMM | BPF_DW, d, 0, 0, (int32_t)(uint32_t)(v)), I(0, 0, 0, 0, (int32_t)(uint32_t)((uint64_t)(v) >> 32))
+#define LD64(d, v) \
+	I(BPF_LD | BPF_IMM | BPF_DW, d, 0, 0, (int32_t)(uint32_t)(v)), \
+		I(0, 0, 0, 0, (int32_t)(uint32_t)((uint64_t)(v) >> 32))
 #define EXIT I(BPF_JMP | BPF_EXIT, 0, 0, 0, 0)
 enum { R0, R1, R2, R3, R4, R5, R6, R7, R8, R9, R10 };
 
@@ -45,6 +49,11 @@ static inline void need_kernel(void)
 	}
 }
 
-#define assert_ok(expr) do { struct err *e_ = (expr); if (e_) fail_msg("%s: %s", #expr, e_->text); } while (0)
+#define assert_ok(expr) \
+	do { \
+		struct err *e_ = (expr); \
+		if (e_) \
+			fail_msg("%s: %s", #expr, e_->text); \
+	} while (0)
 
 #endif

@@ -17,7 +17,8 @@ static void test_distance(void **state)
 static void test_nearest(void **state)
 {
 	static const char *const words[] = { "print", "printf", "printa", "trace" };
-	struct nearest n = { .word = "prinft" }, far = { .word = "nosuchword" }, same = { .word = "trace" };
+	struct nearest n = { .word = "prinft" }, far = { .word = "nosuchword" },
+		       same = { .word = "trace" };
 
 	for (int i = 0; i < 4; i++) {
 		nearest_offer(&n, words[i]);
@@ -43,7 +44,9 @@ static void test_long(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_distance), cmocka_unit_test(test_nearest), cmocka_unit_test(test_long),
+		cmocka_unit_test(test_distance),
+		cmocka_unit_test(test_nearest),
+		cmocka_unit_test(test_long),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -24,15 +24,13 @@ static void check_tree(struct bind_run *r, const struct node *n, bool statement)
 {
 	for (; n; n = n->next) {
 		switch (n->kind) {
-		case N_XLATE: case N_MACRO: case N_SIZEOF: case N_SIZEOF_TYPE: case N_OFFSETOF:
-			fail_msg("%s is left", node_kind_name(n->kind));
-			break;
-		case S_EXPR:
-			check_tree(r, n->block.body, true);
-			continue;
-		case S_BLOCK:
-			check_tree(r, n->block.body, false);
-			continue;
+		case N_XLATE:
+		case N_MACRO:
+		case N_SIZEOF:
+		case N_SIZEOF_TYPE:
+		case N_OFFSETOF: fail_msg("%s is left", node_kind_name(n->kind)); break;
+		case S_EXPR: check_tree(r, n->block.body, true); continue;
+		case S_BLOCK: check_tree(r, n->block.body, false); continue;
 		case S_IF:
 			check_tree(r, n->cond.cond, false);
 			check_tree(r, n->cond.then, false);
@@ -43,13 +41,20 @@ static void check_tree(struct bind_run *r, const struct node *n, bool statement)
 			assert_non_null(n->id);
 			check_tree(r, n->call.args, false);
 			break;
-		case N_MEMBER: case N_PMEMBER:
+		case N_MEMBER:
+		case N_PMEMBER:
 			assert_non_null(n->selected);
 			check_tree(r, n->member.a, false);
 			break;
 		case N_CAST: check_tree(r, n->t.a, false); break;
-		case N_IDENT: case N_EXTERN: assert_non_null(n->id); break;
-		case N_INDEX: case N_UNARY: case N_BINARY: case N_TERNARY: case N_COMMA: case N_STRINGOF:
+		case N_IDENT:
+		case N_EXTERN: assert_non_null(n->id); break;
+		case N_INDEX:
+		case N_UNARY:
+		case N_BINARY:
+		case N_TERNARY:
+		case N_COMMA:
+		case N_STRINGOF:
 			if (n->kind != N_INDEX || !n->id)
 				check_tree(r, n->e.a, false);
 			check_tree(r, n->e.b, false);
@@ -58,7 +63,8 @@ static void check_tree(struct bind_run *r, const struct node *n, bool statement)
 		case N_ASSIGN:
 			check_tree(r, n->e.a, false);
 			if (n->e.a->kind != N_AGG) {
-				assert_true(type_same(r->types, n->e.a->type, n->e.b->type) || n->op != OP_NONE);
+				assert_true(type_same(r->types, n->e.a->type, n->e.b->type) ||
+					    n->op != OP_NONE);
 				check_tree(r, n->e.b, false);
 			}
 			break;
@@ -81,7 +87,11 @@ static void check_all(struct bind_run *r)
 
 static void test_variables(void **state)
 {
-	static const struct { const char *text; enum var_scope scope; const char *name, *type; } table[] = {
+	static const struct {
+		const char *text;
+		enum var_scope scope;
+		const char *name, *type;
+	} table[] = {
 		{ "BEGIN { x = 1; }", SCOPE_NONE, "x", "int" },
 		{ "BEGIN { x = 0x80000000; }", SCOPE_NONE, "x", "unsigned int" },
 		{ "BEGIN { x = 5000000000; }", SCOPE_NONE, "x", "long" },
@@ -97,15 +107,18 @@ static void test_variables(void **state)
 		{ "BEGIN { x = 1 < 2u; }", SCOPE_NONE, "x", "int" },
 		{ "BEGIN { x = sizeof(int); }", SCOPE_NONE, "x", "unsigned long" },
 		{ "BEGIN { x = (char *)alloca(4); }", SCOPE_NONE, "x", "char *" },
-		{ "struct s { char c[8]; int n; }; struct s v; BEGIN { x = v.c; }", SCOPE_NONE, "x", "string" },
-		{ "typedef struct { short h; } t; t *p; BEGIN { x = p->h; }", SCOPE_NONE, "x", "short" },
+		{ "struct s { char c[8]; int n; }; struct s v; BEGIN { x = v.c; }", SCOPE_NONE, "x",
+		  "string" },
+		{ "typedef struct { short h; } t; t *p; BEGIN { x = p->h; }", SCOPE_NONE, "x",
+		  "short" },
 		{ "int x; BEGIN { x = 1; }", SCOPE_NONE, "x", "int" },
 		{ "self string x; BEGIN { self->x = 0; }", SCOPE_SELF, "x", "string" },
 		{ "BEGIN { x = 1 ? \"a\" : \"b\"; }", SCOPE_NONE, "x", "string" },
 		{ "enum e { A, B = 5, C }; BEGIN { x = C; }", SCOPE_NONE, "x", "enum e" },
 		{ "inline int n = 3; BEGIN { x = n; }", SCOPE_NONE, "x", "int" },
 		{ "int a[4]; BEGIN { x = a[1]; }", SCOPE_NONE, "x", "int" },
-		{ "BEGIN { a[1, \"k\"] = timestamp; x = a[2, execname]; }", SCOPE_NONE, "x", "uint64_t" },
+		{ "BEGIN { a[1, \"k\"] = timestamp; x = a[2, execname]; }", SCOPE_NONE, "x",
+		  "uint64_t" },
 	};
 	struct bind_run r;
 
@@ -117,7 +130,8 @@ static void test_variables(void **state)
 		v = bind_run_var(&r, table[i].scope, table[i].name);
 		assert_non_null(v);
 		if (strcmp(type_name(r.types, &r.arena, v->type, NULL), table[i].type))
-			fail_msg("%s: %s", table[i].text, type_name(r.types, &r.arena, v->type, NULL));
+			fail_msg("%s: %s", table[i].text,
+				 type_name(r.types, &r.arena, v->type, NULL));
 		bind_run_fini(&r);
 	}
 }
@@ -125,15 +139,45 @@ static void test_variables(void **state)
 /* trace(EXPR) of a constant. */
 static void test_folding(void **state)
 {
-	static const struct { const char *expr; int64_t value; } table[] = {
-		{ "1 + 2 * 3", 7 }, { "-5 / 2", -2 }, { "-5 % 3", -2 }, { "1 - 2u", UINT32_MAX }, { "~0", -1 },
-		{ "~0u", UINT32_MAX }, { "1 << 40", 0 }, { "1ll << 40", 1ll << 40 }, { "-1 >> 1", -1 },
-		{ "-1u >> 1", INT32_MAX }, { "(uint8_t)300", 44 }, { "(int8_t)200", -56 }, { "!5", 0 }, { "!0", 1 },
-		{ "1 && 0", 0 }, { "1 || 0", 1 }, { "1 ^^ 1", 0 }, { "1 ^^ 0", 1 }, { "-1 < 1u", 0 }, { "-1 < 1", 1 },
-		{ "1 ? 2 : 3", 2 }, { "0 ? 2 : 3", 3 }, { "sizeof(long)", 8 }, { "sizeof(1 + 1ll)", 8 },
-		{ "0x7fffffff + 1", INT32_MIN }, { "'a'", 97 }, { "-9223372036854775807 - 1", INT64_MIN },
-		{ "(-9223372036854775807 - 1) / -1", INT64_MIN }, { "(-9223372036854775807 - 1) % -1", 0 },
-		{ "5 == 5", 1 }, { "6 & 3", 2 }, { "6 | 3", 7 }, { "6 ^ 3", 5 }, { "ENOENT", 2 }, { "EPERM + 1", 2 },
+	static const struct {
+		const char *expr;
+		int64_t value;
+	} table[] = {
+		{ "1 + 2 * 3", 7 },
+		{ "-5 / 2", -2 },
+		{ "-5 % 3", -2 },
+		{ "1 - 2u", UINT32_MAX },
+		{ "~0", -1 },
+		{ "~0u", UINT32_MAX },
+		{ "1 << 40", 0 },
+		{ "1ll << 40", 1ll << 40 },
+		{ "-1 >> 1", -1 },
+		{ "-1u >> 1", INT32_MAX },
+		{ "(uint8_t)300", 44 },
+		{ "(int8_t)200", -56 },
+		{ "!5", 0 },
+		{ "!0", 1 },
+		{ "1 && 0", 0 },
+		{ "1 || 0", 1 },
+		{ "1 ^^ 1", 0 },
+		{ "1 ^^ 0", 1 },
+		{ "-1 < 1u", 0 },
+		{ "-1 < 1", 1 },
+		{ "1 ? 2 : 3", 2 },
+		{ "0 ? 2 : 3", 3 },
+		{ "sizeof(long)", 8 },
+		{ "sizeof(1 + 1ll)", 8 },
+		{ "0x7fffffff + 1", INT32_MIN },
+		{ "'a'", 97 },
+		{ "-9223372036854775807 - 1", INT64_MIN },
+		{ "(-9223372036854775807 - 1) / -1", INT64_MIN },
+		{ "(-9223372036854775807 - 1) % -1", 0 },
+		{ "5 == 5", 1 },
+		{ "6 & 3", 2 },
+		{ "6 | 3", 7 },
+		{ "6 ^ 3", 5 },
+		{ "ENOENT", 2 },
+		{ "EPERM + 1", 2 },
 	};
 	struct bind_run r;
 
@@ -155,7 +199,9 @@ static void test_pointers(void **state)
 	struct bind_run r;
 	const struct node *s, *n;
 
-	bind_ok(&r, "int *p; int *q; BEGIN { p = q + 2; p += 3; p++; x = p - q; y = *(p - 1); z = p[2]; }", "");
+	bind_ok(&r,
+		"int *p; int *q; BEGIN { p = q + 2; p += 3; p++; x = p - q; y = *(p - 1); z = p[2]; }",
+		"");
 	check_all(&r);
 	s = r.bound->clauses.v[0]->body;
 	n = s->block.body->e.b;
@@ -178,8 +224,10 @@ static void test_strings(void **state)
 	struct bind_run r;
 	const struct node *n;
 
-	bind_ok(&r, "char *p; self string s; BEGIN /p == \"x\"/ { self->s = 0; printf(\"%s\", p); @[strlen(p)] = count(); } "
-		"END /self->s != NULL/ { x = NULL; n = 1; n = NULL; m = n == NULL; }", "");
+	bind_ok(&r,
+		"char *p; self string s; BEGIN /p == \"x\"/ { self->s = 0; printf(\"%s\", p); @[strlen(p)] = count(); } "
+		"END /self->s != NULL/ { x = NULL; n = 1; n = NULL; m = n == NULL; }",
+		"");
 	check_all(&r);
 	n = r.bound->clauses.v[0]->pred;
 	assert_int_equal(n->e.a->kind, N_STRINGOF);
@@ -192,7 +240,8 @@ static void test_aggregations(void **state)
 	struct bind_run r;
 	struct agg *a;
 
-	bind_ok(&r, "END { printa(\"%s %@d\\n\", @a); trunc(@b, 5); }\n"
+	bind_ok(&r,
+		"END { printa(\"%s %@d\\n\", @a); trunc(@b, 5); }\n"
 		"BEGIN { @a[execname] = count(); @b[pid, \"k\", ustack(5)] = lquantize(pid, -10, 95, 10, 2); "
 		"@c = llquantize(pid, 10, 0, 6, 20); @ = avg(timestamp); @b[1, execname, ustack(9)] = lquantize(1, -10, 95, 10); }",
 		"");
@@ -261,7 +310,8 @@ static void test_instances(void **state)
 	assert_int_equal(r.bound->matched, r.bound->clauses.v[0]->nprobes);
 	bind_run_fini(&r);
 
-	bind_ok(&r, "syscall::read:entry,syscall::read:return,syscall::read:entry { trace(arg0); }", "");
+	bind_ok(&r, "syscall::read:entry,syscall::read:return,syscall::read:entry { trace(arg0); }",
+		"");
 	assert_int_equal(r.bound->clauses.n, 2);
 	assert_int_equal(r.bound->clauses.v[0]->nprobes, 1);
 	bind_run_fini(&r);
@@ -286,7 +336,9 @@ static void test_zdefs(void **state)
 {
 	struct bind_run r;
 
-	bind_ok(&r, "#pragma D option zdefs\nnosuch:::probe { self->t = args[0]; trace(arg0); } BEGIN /self->t/ { trace(1); }", "");
+	bind_ok(&r,
+		"#pragma D option zdefs\nnosuch:::probe { self->t = args[0]; trace(arg0); } BEGIN /self->t/ { trace(1); }",
+		"");
 	assert_int_equal(r.bound->clauses.n, 1);
 	bind_run_fini(&r);
 }
@@ -296,8 +348,10 @@ static void test_options(void **state)
 	struct bind_run r;
 	const struct node *call;
 
-	bind_ok(&r, "#pragma D option quiet\n#pragma D option strsize = 64\n#pragma D option ustackframes=7\n"
-		"BEGIN { ustack(); raise(9); x = sizeof(string); }", "");
+	bind_ok(&r,
+		"#pragma D option quiet\n#pragma D option strsize = 64\n#pragma D option ustackframes=7\n"
+		"BEGIN { ustack(); raise(9); x = sizeof(string); }",
+		"");
 	assert_true(opt_on(&r.options, OPT_QUIET));
 	assert_int_equal(opt_num(&r.options, OPT_STRSIZE), 64);
 	call = r.bound->clauses.v[0]->body->block.body;
@@ -311,7 +365,9 @@ static void test_if(void **state)
 {
 	struct bind_run r;
 
-	bind_ok(&r, "BEGIN { x = 1; if (x > 0) { speculate(1); trace(1); } else if (x == 0) trace(2); else { commit(1); } }", "");
+	bind_ok(&r,
+		"BEGIN { x = 1; if (x > 0) { speculate(1); trace(1); } else if (x == 0) trace(2); else { commit(1); } }",
+		"");
 	check_all(&r);
 	bind_run_fini(&r);
 }
@@ -325,6 +381,9 @@ static void test_kernel(void **state)
 		"BEGIN { this->p = (struct task_struct *)curthread; trace(this->p->mm->mmap_base); }",
 		"BEGIN { @[execname, stack()] = count(); @t = sum(((struct task_struct *)curthread)->pid); }",
 		"syscall::openat:entry { printf(\"%s %x\", copyinstr(arg1), args[2]); }",
+		/* a struct of the program's own, of the name of one that the translator of args[0] reads */
+		"struct request { int mine; }; struct request r[int]; BEGIN { r[1].mine = 2; } "
+		"io:::start { trace(args[0]->b_blkno); r[0].mine = 1; }",
 	};
 	struct bind_run r;
 
@@ -340,10 +399,12 @@ static void test_kernel(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_variables), cmocka_unit_test(test_folding), cmocka_unit_test(test_pointers),
-		cmocka_unit_test(test_strings), cmocka_unit_test(test_aggregations), cmocka_unit_test(test_translators),
-		cmocka_unit_test(test_instances), cmocka_unit_test(test_default_action), cmocka_unit_test(test_zdefs),
-		cmocka_unit_test(test_options), cmocka_unit_test(test_if), cmocka_unit_test(test_kernel),
+		cmocka_unit_test(test_variables),    cmocka_unit_test(test_folding),
+		cmocka_unit_test(test_pointers),     cmocka_unit_test(test_strings),
+		cmocka_unit_test(test_aggregations), cmocka_unit_test(test_translators),
+		cmocka_unit_test(test_instances),    cmocka_unit_test(test_default_action),
+		cmocka_unit_test(test_zdefs),        cmocka_unit_test(test_options),
+		cmocka_unit_test(test_if),           cmocka_unit_test(test_kernel),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -53,9 +53,12 @@ static const struct wrong wrongs[] = {
 	{ "D_LQUANT_STEPTYPE", "BEGIN { @ = lquantize(1, 0, 10, -1); }" },
 	{ "D_LQUANT_STEPLARGE", "BEGIN { @ = lquantize(1, 0, 10, 100); }" },
 	{ "D_LQUANT_STEPSMALL", "BEGIN { @ = lquantize(1, 0, 100000, 1); }" },
-	{ "D_LQUANT_MATCHBASE", "BEGIN { @ = lquantize(1, 0, 10, 1); @ = lquantize(1, 1, 10, 1); }" },
-	{ "D_LQUANT_MATCHLIM", "BEGIN { @ = lquantize(1, 0, 10, 1); @ = lquantize(1, 0, 11, 1); }" },
-	{ "D_LQUANT_MATCHSTEP", "BEGIN { @ = lquantize(1, 0, 10, 1); @ = lquantize(1, 0, 10, 2); }" },
+	{ "D_LQUANT_MATCHBASE",
+	  "BEGIN { @ = lquantize(1, 0, 10, 1); @ = lquantize(1, 1, 10, 1); }" },
+	{ "D_LQUANT_MATCHLIM",
+	  "BEGIN { @ = lquantize(1, 0, 10, 1); @ = lquantize(1, 0, 11, 1); }" },
+	{ "D_LQUANT_MATCHSTEP",
+	  "BEGIN { @ = lquantize(1, 0, 10, 1); @ = lquantize(1, 0, 10, 2); }" },
 	{ "D_LLQUANT_FACTORTYPE", "BEGIN { @ = llquantize(1, pid, 0, 6, 20); }" },
 	{ "D_LLQUANT_HMAGVAL", "BEGIN { @ = llquantize(1, 10, 6, 0, 20); }" },
 	{ "D_PRINTA_AGGBAD", "BEGIN { printa(@nosuch); }" },
@@ -94,6 +97,9 @@ static const struct wrong wrongs[] = {
 	{ "D_OP_ACT", "BEGIN { x = exit(0); }" },
 	{ "D_OP_DYN", "BEGIN { x = stack(); }" },
 	{ "D_UNKNOWN", "BEGIN { panic(); }" },
+	{ "D_UNKNOWN", "BEGIN { trace(getf(1)); }" },
+	{ "D_UNKNOWN", "BEGIN { copyout(alloca(1), 0, 1); }" },
+	{ "D_VAR_UNSUP", "BEGIN { trace(zonename); }" },
 	{ "D_OP_LVAL", "BEGIN { 1 = 2; }" },
 	{ "D_OP_WRITE", "BEGIN { pid = 1; }" },
 	{ "D_OP_WRITE", "BEGIN { timestamp++; }" },
@@ -108,8 +114,10 @@ static const struct wrong wrongs[] = {
 	{ "D_STRINGOF_TYPE", "struct foo { int a; }; struct foo s; BEGIN { trace(stringof(s)); }" },
 	{ "D_SIZEOF_TYPE", "BEGIN { trace(sizeof(void)); }" },
 	{ "D_OFFSETOF_TYPE", "BEGIN { trace(offsetof(int, x)); }" },
-	{ "D_OFFSETOF_BITFIELD", "struct foo { int a:3; }; BEGIN { trace(offsetof(struct foo, a)); }" },
-	{ "D_SIZEOF_BITFIELD", "struct foo { int a:3; }; struct foo s; BEGIN { trace(sizeof(s.a)); }" },
+	{ "D_OFFSETOF_BITFIELD",
+	  "struct foo { int a:3; }; BEGIN { trace(offsetof(struct foo, a)); }" },
+	{ "D_SIZEOF_BITFIELD",
+	  "struct foo { int a:3; }; struct foo s; BEGIN { trace(sizeof(s.a)); }" },
 	{ "D_DECL_TYPERED", "struct foo { int a; }; struct foo { int b; }; BEGIN { trace(1); }" },
 	{ "D_DECL_IDRED", "int x; string x; BEGIN { trace(1); }" },
 	{ "D_DECL_IDRED", "int pid; BEGIN { trace(1); }" },
@@ -133,11 +141,16 @@ static const struct wrong wrongs[] = {
 	{ "D_XLATE_NONE", "struct foo { int a; }; BEGIN { trace(xlate <struct foo>(1).a); }" },
 	{ "D_XLATE_SOU", "BEGIN { trace(xlate <int>(1)); }" },
 	{ "D_XLATE_SOU", "translator int < int I > { a = 1; }; BEGIN { trace(1); }" },
-	{ "D_XLATE_NOCONV", "struct foo { int a; int b; }; translator struct foo < int I > { a = I; }; BEGIN { trace(xlate <struct foo>(1).b); }" },
-	{ "D_XLATE_MEMB", "struct foo { int a; }; translator struct foo < int I > { b = I; }; BEGIN { trace(1); }" },
-	{ "D_XLATE_REDECL", "struct foo { int a; }; translator struct foo < int I > { a = I; }; translator struct foo < int J > { a = J; }; BEGIN { trace(1); }" },
-	{ "D_XLATE_INCOMPAT", "struct foo { int a; }; translator struct foo < int I > { a = \"x\"; }; BEGIN { trace(xlate <struct foo>(1).a); }" },
-	{ "D_OP_DYN", "struct foo { int a; }; translator struct foo < int I > { a = 1; }; BEGIN { x = xlate <struct foo *>(1); }" },
+	{ "D_XLATE_NOCONV",
+	  "struct foo { int a; int b; }; translator struct foo < int I > { a = I; }; BEGIN { trace(xlate <struct foo>(1).b); }" },
+	{ "D_XLATE_MEMB",
+	  "struct foo { int a; }; translator struct foo < int I > { b = I; }; BEGIN { trace(1); }" },
+	{ "D_XLATE_REDECL",
+	  "struct foo { int a; }; translator struct foo < int I > { a = I; }; translator struct foo < int J > { a = J; }; BEGIN { trace(1); }" },
+	{ "D_XLATE_INCOMPAT",
+	  "struct foo { int a; }; translator struct foo < int I > { a = \"x\"; }; BEGIN { trace(xlate <struct foo>(1).a); }" },
+	{ "D_OP_DYN",
+	  "struct foo { int a; }; translator struct foo < int I > { a = 1; }; BEGIN { x = xlate <struct foo *>(1); }" },
 	{ "D_PRAGMA_OPTSET", "#pragma D option nosuch" },
 	{ "D_PRAGMA_INVAL", "#pragma D nosuch x" },
 	{ "D_PRAGMA_MALFORM", "#pragma D option" },
@@ -194,8 +207,11 @@ static void test_one_each(void **state)
 {
 	struct bind_run r;
 
-	bind_run_init(&r, "wrong.d", "BEGIN { x = nosuch + 1; y = x * 2; trace(y); printf(\"%s\", x); @[x] = sum(y); }\n"
-		      "END { trace(x); trace(~\"s\"); printa(@); }\n", "");
+	bind_run_init(
+		&r, "wrong.d",
+		"BEGIN { x = nosuch + 1; y = x * 2; trace(y); printf(\"%s\", x); @[x] = sum(y); }\n"
+		"END { trace(x); trace(~\"s\"); printa(@); }\n",
+		"");
 	assert_int_equal(r.diags.errors, 2);
 	assert_int_equal(bind_run_count(&r, "D_IDENT_UNDEF"), 1);
 	assert_int_equal(bind_run_count(&r, "D_OP_INT"), 1);
@@ -227,16 +243,19 @@ static void test_nearest(void **state)
 {
 	assert_suggests("BEGIN { trace(execnam); }", "did you mean execname?");
 	assert_suggests("BEGIN { prinft(\"x\"); }", "did you mean printf?");
-	assert_suggests("struct s { int count; }; struct s v; BEGIN { trace(v.conut); }", "did you mean count?");
-	assert_suggests("BEGIN { self->start = 1; } END { trace(self->strat); }", "did you mean self->start?");
+	assert_suggests("struct s { int count; }; struct s v; BEGIN { trace(v.conut); }",
+			"did you mean count?");
+	assert_suggests("BEGIN { self->start = 1; } END { trace(self->strat); }",
+			"did you mean self->start?");
 	assert_suggests("BEGIN { @sizes = count(); printa(@size); }", "did you mean @sizes?");
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_wrong), cmocka_unit_test(test_wrong_kernel), cmocka_unit_test(test_one_each),
-		cmocka_unit_test(test_once_per_clause), cmocka_unit_test(test_nearest),
+		cmocka_unit_test(test_wrong),    cmocka_unit_test(test_wrong_kernel),
+		cmocka_unit_test(test_one_each), cmocka_unit_test(test_once_per_clause),
+		cmocka_unit_test(test_nearest),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -513,9 +513,12 @@ static void test_faults(void **state)
 	pass();
 	assert_string_equal(
 		make_errors(&m),
-		"dtrace: error on enabled probe ID 1 (ID 177: syscall:vmlinux:read:entry): "
+		"dtrace: error on enabled probe ID 2 (ID 177: syscall:vmlinux:read:entry): "
 		"divide-by-zero in action #1 at BPF pc 12\n");
 	m.img.uses_error = true;
+	consumer_free(c);
+	m.sink->progname = "descry";
+	start();
 	fake_queue(&f, &fault->head, false);
 	pass();
 	assert_string_equal(make_errors(&m), "");

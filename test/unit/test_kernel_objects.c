@@ -1,6 +1,6 @@
-/* Routines that walk kernel objects or write records: paths, arguments, files, parents, time on CPU, faults, late strings.
- * Programs are attached through the engine or run in this process, and the answers compared with what /proc and libc say.
- */
+/* Routines that walk kernel objects or write records: paths, arguments, files, parents, time on
+ * CPU, faults, late strings. Programs are attached through the engine or run in this process,
+ * and the answers compared with what /proc and libc say. */
 #include "kernel_test.h"
 
 #include <errno.h>
@@ -35,8 +35,10 @@ static struct image_map maps[M_COUNT] = {
 	[M_STATE] = { "state", MAP_STATE, BPF_MAP_TYPE_ARRAY, 4, sizeof(struct wire_state), 1 },
 	[M_DATA] = { "data", MAP_DATA, BPF_MAP_TYPE_RINGBUF, 0, 0, 65536 },
 	[M_CONTROL] = { "control", MAP_CONTROL, BPF_MAP_TYPE_RINGBUF, 0, 0, 65536 },
-	[M_COUNTERS] = { "counters", MAP_COUNTERS, BPF_MAP_TYPE_PERCPU_ARRAY, 4, 8, WIRE_FIXED_COUNTERS },
-	[M_AREA] = { "area", MAP_OTHER, BPF_MAP_TYPE_ARRAY, 4, sizeof(struct area), 1, BPF_F_MMAPABLE },
+	[M_COUNTERS] = { "counters", MAP_COUNTERS, BPF_MAP_TYPE_PERCPU_ARRAY, 4, 8,
+			 WIRE_FIXED_COUNTERS },
+	[M_AREA] = { "area", MAP_OTHER, BPF_MAP_TYPE_ARRAY, 4, sizeof(struct area), 1,
+		     BPF_F_MMAPABLE },
 	[M_LATE] = { "late", MAP_LATE, BPF_MAP_TYPE_HASH, 4, sizeof(struct wire_late_wait), 64 },
 	[M_TLS] = { "tls", MAP_TLS, BPF_MAP_TYPE_TASK_STORAGE, 4, 16, 0 },
 	[M_SCRATCH] = { "scratch", MAP_SCRATCH, BPF_MAP_TYPE_ARRAY, 4, 64, WIRE_SCRATCH_SLOTS },
@@ -55,8 +57,11 @@ static void fill_offsets(struct wire_offsets *o)
 	type_id t;
 	struct type_member m;
 
-#define X(field, s, mem) o->field = type_lookup(types, NULL, TYPE_STRUCT, s, &t) && type_find_member(types, t, mem, &m) ? \
-		(uint32_t)(m.bit_offset / 8) : WIRE_NO_OFFSET;
+#define X(field, s, mem) \
+	o->field = type_lookup(types, NULL, TYPE_STRUCT, s, &t) && \
+				   type_find_member(types, t, mem, &m) \
+			   ? (uint32_t)(m.bit_offset / 8) \
+			   : WIRE_NO_OFFSET;
 	WIRE_OFFSETS(X)
 #undef X
 }
@@ -77,7 +82,8 @@ static void run_open(struct run *r, uint32_t nprogs)
 	struct kernel_engine *k = (struct kernel_engine *)r->e;
 	for (uint32_t i = 0; i < k->instances.n; i++) {
 		struct bpf_prog_info info = { 0 };
-		union bpf_attr a = { .info = { .bpf_fd = (uint32_t)k->instances.v[i].fd, .info_len = sizeof(info),
+		union bpf_attr a = { .info = { .bpf_fd = (uint32_t)k->instances.v[i].fd,
+					       .info_len = sizeof(info),
 					       .info = (uintptr_t)&info } };
 
 		sys_bpf(BPF_OBJ_GET_INFO_BY_FD, &a, sizeof(a));
@@ -132,23 +138,46 @@ static void check_fd(struct run *r, int fd)
 
 static void test_paths(void **state)
 {
-	struct bpf_insn getfile[] = { LOAD_AREA, LDX(R1, R9, AREA(in[0])), MOV(R2, R9), ROUTINE_CALL, FINISH };
-	struct bpf_insn path[] = { LOAD_AREA, MOV(R1, R9), ADDI(R1, AREA(dst)), MOVI(R2, SIZE), LDX(R3, R9, AREA(in[0])),
-				   MOV(R4, R9), ROUTINE_CALL, FINISH };
-	struct reloc r0[] = { { .insn = 0, .kind = RELOC_MAP_VALUE, .target = M_AREA }, { .insn = 4, .kind = RELOC_ROUTINE, .name = "d_getfile" } };
-	struct reloc r1[] = { { .insn = 0, .kind = RELOC_MAP_VALUE, .target = M_AREA }, { .insn = 7, .kind = RELOC_ROUTINE, .name = "d_path" } };
+	struct bpf_insn getfile[] = { LOAD_AREA, LDX(R1, R9, AREA(in[0])), MOV(R2, R9),
+				      ROUTINE_CALL, FINISH };
+	struct bpf_insn path[] = { LOAD_AREA,
+				   MOV(R1, R9),
+				   ADDI(R1, AREA(dst)),
+				   MOVI(R2, SIZE),
+				   LDX(R3, R9, AREA(in[0])),
+				   MOV(R4, R9),
+				   ROUTINE_CALL,
+				   FINISH };
+	struct reloc r0[] = { { .insn = 0, .kind = RELOC_MAP_VALUE, .target = M_AREA },
+			      { .insn = 4, .kind = RELOC_ROUTINE, .name = "d_getfile" } };
+	struct reloc r1[] = { { .insn = 0, .kind = RELOC_MAP_VALUE, .target = M_AREA },
+			      { .insn = 7, .kind = RELOC_ROUTINE, .name = "d_path" } };
 	struct run r = { .progs = {
-		{ .name = "getfile", .attach = ATTACH_SELF, .insns = getfile, .ninsns = ARRAY_SIZE(getfile), .relocs = r0, .nrelocs = 2 },
-		{ .name = "path", .attach = ATTACH_SELF, .insns = path, .ninsns = ARRAY_SIZE(path), .relocs = r1, .nrelocs = 2 },
-	} };
-	static const char *const open_these[] = { "/", "/usr", "/usr/bin/env", "/proc/self/status", "/dev/null", "/sys/kernel", "/tmp",
-						  "/proc/sys/kernel/ostype", "/etc/passwd", "/dev/shm" };
+				 { .name = "getfile",
+				   .attach = ATTACH_SELF,
+				   .insns = getfile,
+				   .ninsns = ARRAY_SIZE(getfile),
+				   .relocs = r0,
+				   .nrelocs = 2 },
+				 { .name = "path",
+				   .attach = ATTACH_SELF,
+				   .insns = path,
+				   .ninsns = ARRAY_SIZE(path),
+				   .relocs = r1,
+				   .nrelocs = 2 },
+			 } };
+	static const char *const open_these[] = {
+		"/",           "/usr",        "/usr/bin/env", "/proc/self/status",
+		"/dev/null",   "/sys/kernel", "/tmp",         "/proc/sys/kernel/ostype",
+		"/etc/passwd", "/dev/shm"
+	};
 	type_id t;
 	struct type_member m;
 	int p[2];
 
 	run_open(&r, 2);
-	assert_true(type_lookup(types, NULL, TYPE_STRUCT, "file", &t) && type_find_member(types, t, "f_path", &m));
+	assert_true(type_lookup(types, NULL, TYPE_STRUCT, "file", &t) &&
+		    type_find_member(types, t, "f_path", &m));
 	r.area->in[3] = m.bit_offset / 8;
 	for (uint32_t i = 0; i < ARRAY_SIZE(open_these); i++) {
 		int fd = open(open_these[i], O_RDONLY | O_CLOEXEC);
@@ -197,15 +226,35 @@ static void test_paths(void **state)
 
 static void test_processes(void **state)
 {
-	struct bpf_insn psargs[] = { LOAD_AREA, CALL(BPF_FUNC_get_current_task), MOV(R3, R0), MOV(R1, R9), ADDI(R1, AREA(dst)),
-				     MOVI(R2, 80), MOV(R4, R9), ROUTINE_CALL, FINISH };
-	struct bpf_insn progeny[] = { LOAD_AREA, LDX(R1, R9, AREA(in[0])), MOV(R2, R9), ROUTINE_CALL, FINISH };
-	struct reloc r0[] = { { .insn = 0, .kind = RELOC_MAP_VALUE, .target = M_AREA }, { .insn = 8, .kind = RELOC_ROUTINE, .name = "d_psargs" } };
-	struct reloc r1[] = { { .insn = 0, .kind = RELOC_MAP_VALUE, .target = M_AREA }, { .insn = 4, .kind = RELOC_ROUTINE, .name = "d_progenyof" } };
+	struct bpf_insn psargs[] = { LOAD_AREA,
+				     CALL(BPF_FUNC_get_current_task),
+				     MOV(R3, R0),
+				     MOV(R1, R9),
+				     ADDI(R1, AREA(dst)),
+				     MOVI(R2, 80),
+				     MOV(R4, R9),
+				     ROUTINE_CALL,
+				     FINISH };
+	struct bpf_insn progeny[] = { LOAD_AREA, LDX(R1, R9, AREA(in[0])), MOV(R2, R9),
+				      ROUTINE_CALL, FINISH };
+	struct reloc r0[] = { { .insn = 0, .kind = RELOC_MAP_VALUE, .target = M_AREA },
+			      { .insn = 8, .kind = RELOC_ROUTINE, .name = "d_psargs" } };
+	struct reloc r1[] = { { .insn = 0, .kind = RELOC_MAP_VALUE, .target = M_AREA },
+			      { .insn = 4, .kind = RELOC_ROUTINE, .name = "d_progenyof" } };
 	struct run r = { .progs = {
-		{ .name = "psargs", .attach = ATTACH_SELF, .insns = psargs, .ninsns = ARRAY_SIZE(psargs), .relocs = r0, .nrelocs = 2 },
-		{ .name = "progeny", .attach = ATTACH_SELF, .insns = progeny, .ninsns = ARRAY_SIZE(progeny), .relocs = r1, .nrelocs = 2 },
-	} };
+				 { .name = "psargs",
+				   .attach = ATTACH_SELF,
+				   .insns = psargs,
+				   .ninsns = ARRAY_SIZE(psargs),
+				   .relocs = r0,
+				   .nrelocs = 2 },
+				 { .name = "progeny",
+				   .attach = ATTACH_SELF,
+				   .insns = progeny,
+				   .ninsns = ARRAY_SIZE(progeny),
+				   .relocs = r1,
+				   .nrelocs = 2 },
+			 } };
 	char want[4096] = "";
 	FILE *f = fopen("/proc/self/cmdline", "r");
 	size_t n = fread(want, 1, sizeof(want) - 1, f);
@@ -255,18 +304,46 @@ static void see(void *arg, const struct wire_record *rec, uint32_t size, bool co
 static void test_scratch_and_fault(void **state)
 {
 	/* Takes a slot and, when in[0], gives it back: result 1, or 0 when none was free. */
-	struct bpf_insn scratch[] = { LOAD_AREA, LOAD_MAP(R1), ROUTINE_CALL, JEQI(R0, 0, 5), LDX(R1, R9, AREA(in[0])), JEQI(R1, 0, 2),
-				      MOVI(R1, 0), STX(R0, R1, 0), MOVI(R0, 1), FINISH };
-	struct bpf_insn fault[] = { LOAD_AREA, LOAD_MAP(R1), LOAD_MAP(R2), MOV(R3, R9), ADDI(R3, AREA(firing)), LDX(R4, R9, AREA(in[0])),
-				    LDX(R5, R9, AREA(in[1])), ROUTINE_CALL, FINISH };
-	struct reloc r0[] = { { .insn = 0, .kind = RELOC_MAP_VALUE, .target = M_AREA }, { .insn = 2, .kind = RELOC_MAP, .target = M_SCRATCH },
+	struct bpf_insn scratch[] = { LOAD_AREA,
+				      LOAD_MAP(R1),
+				      ROUTINE_CALL,
+				      JEQI(R0, 0, 5),
+				      LDX(R1, R9, AREA(in[0])),
+				      JEQI(R1, 0, 2),
+				      MOVI(R1, 0),
+				      STX(R0, R1, 0),
+				      MOVI(R0, 1),
+				      FINISH };
+	struct bpf_insn fault[] = { LOAD_AREA,
+				    LOAD_MAP(R1),
+				    LOAD_MAP(R2),
+				    MOV(R3, R9),
+				    ADDI(R3, AREA(firing)),
+				    LDX(R4, R9, AREA(in[0])),
+				    LDX(R5, R9, AREA(in[1])),
+				    ROUTINE_CALL,
+				    FINISH };
+	struct reloc r0[] = { { .insn = 0, .kind = RELOC_MAP_VALUE, .target = M_AREA },
+			      { .insn = 2, .kind = RELOC_MAP, .target = M_SCRATCH },
 			      { .insn = 4, .kind = RELOC_ROUTINE, .name = "d_scratch_get" } };
-	struct reloc r1[] = { { .insn = 0, .kind = RELOC_MAP_VALUE, .target = M_AREA }, { .insn = 2, .kind = RELOC_MAP, .target = M_CONTROL },
-			      { .insn = 4, .kind = RELOC_MAP, .target = M_COUNTERS }, { .insn = 10, .kind = RELOC_ROUTINE, .name = "d_fault" } };
+	struct reloc r1[] = { { .insn = 0, .kind = RELOC_MAP_VALUE, .target = M_AREA },
+			      { .insn = 2, .kind = RELOC_MAP, .target = M_CONTROL },
+			      { .insn = 4, .kind = RELOC_MAP, .target = M_COUNTERS },
+			      { .insn = 10, .kind = RELOC_ROUTINE, .name = "d_fault" } };
 	struct run r = { .progs = {
-		{ .name = "scratch", .attach = ATTACH_SELF, .insns = scratch, .ninsns = ARRAY_SIZE(scratch), .relocs = r0, .nrelocs = 3 },
-		{ .name = "fault", .attach = ATTACH_SELF, .insns = fault, .ninsns = ARRAY_SIZE(fault), .relocs = r1, .nrelocs = 4 },
-	} };
+				 { .name = "scratch",
+				   .attach = ATTACH_SELF,
+				   .insns = scratch,
+				   .ninsns = ARRAY_SIZE(scratch),
+				   .relocs = r0,
+				   .nrelocs = 3 },
+				 { .name = "fault",
+				   .attach = ATTACH_SELF,
+				   .insns = fault,
+				   .ninsns = ARRAY_SIZE(fault),
+				   .relocs = r1,
+				   .nrelocs = 4 },
+			 } };
 	struct seen s = { 0 };
 	struct engine_counters c;
 	uint64_t faults = 0, drops = 0;
@@ -282,7 +359,8 @@ static void test_scratch_and_fault(void **state)
 		got += fire(&r, 0) == 1;
 	assert_in_range(got, WIRE_SCRATCH_SLOTS, WIRE_SCRATCH_SLOTS * r.e->ncpus);
 
-	r.area->firing = (struct wire_firing){ .time = 777, .probe = 3, .clause = 4, .insn = 55, .tid = 66 };
+	r.area->firing =
+		(struct wire_firing){ .time = 777, .probe = 3, .clause = 4, .insn = 55, .tid = 66 };
 	r.area->in[0] = WIRE_FAULT_DIVZERO | 1234ull << 32;
 	r.area->in[1] = 0xdeadbeef;
 	fire(&r, 1);
@@ -323,9 +401,13 @@ static uint64_t now_ns(clockid_t clock)
 
 static void test_vtimestamp(void **state)
 {
-	struct bpf_insn on_switch[] = { LDX(R2, R1, 8), LDX(R3, R1, 16), LOAD_MAP(R1), ROUTINE_CALL, MOVI(R0, 0), EXIT };
-	struct reloc r0[] = { { .insn = 2, .kind = RELOC_MAP, .target = M_TLS }, { .insn = 4, .kind = RELOC_ROUTINE, .name = "d_sched_switch" } };
-	/* tp_btf sys_enter of getppid: result = accumulated + now - since; the first time it starts the clock. */
+	struct bpf_insn on_switch[] = { LDX(R2, R1, 8), LDX(R3, R1, 16), LOAD_MAP(R1),
+					ROUTINE_CALL,   MOVI(R0, 0),     EXIT };
+	struct reloc r0[] = { { .insn = 2, .kind = RELOC_MAP, .target = M_TLS },
+			      { .insn = 4, .kind = RELOC_ROUTINE, .name = "d_sched_switch" } };
+	/* tp_btf sys_enter of getppid: result = accumulated + now - since; the first time it
+	 * starts the clock. */
+	/* clang-format off */
 	struct bpf_insn read[] = {
 		LOAD_AREA, LDX(R2, R1, 8), JNEI(R2, SYS_getppid, 25),                   /* 3 */
 		CALL(BPF_FUNC_get_current_pid_tgid), I(BPF_ALU64 | BPF_RSH | BPF_K, R0, 0, 0, 32),
@@ -337,23 +419,37 @@ static void test_vtimestamp(void **state)
 		I(BPF_ALU64 | BPF_SUB | BPF_X, R0, R1, 0, 0), LDX(R1, R6, 8), I(BPF_ALU64 | BPF_ADD | BPF_X, R0, R1, 0, 0),
 		STX(R9, R0, AREA(result)), MOVI(R0, 0), EXIT,
 	};
-	struct reloc r1[] = { { .insn = 0, .kind = RELOC_MAP_VALUE, .target = M_AREA }, { .insn = 10, .kind = RELOC_MAP, .target = M_TLS } };
+	/* clang-format on */
+	struct reloc r1[] = { { .insn = 0, .kind = RELOC_MAP_VALUE, .target = M_AREA },
+			      { .insn = 10, .kind = RELOC_MAP, .target = M_TLS } };
 	struct run r = { .progs = {
-		{ .name = "switch", .attach = ATTACH_TP_BTF, .tracepoint = "sched_switch", .insns = on_switch,
-		  .ninsns = ARRAY_SIZE(on_switch), .relocs = r0, .nrelocs = 2 },
-		{ .name = "read", .attach = ATTACH_TP_BTF, .tracepoint = "sys_enter", .insns = read, .ninsns = ARRAY_SIZE(read),
-		  .relocs = r1, .nrelocs = 2 },
-	} };
+				 { .name = "switch",
+				   .attach = ATTACH_TP_BTF,
+				   .tracepoint = "sched_switch",
+				   .insns = on_switch,
+				   .ninsns = ARRAY_SIZE(on_switch),
+				   .relocs = r0,
+				   .nrelocs = 2 },
+				 { .name = "read",
+				   .attach = ATTACH_TP_BTF,
+				   .tracepoint = "sys_enter",
+				   .insns = read,
+				   .ninsns = ARRAY_SIZE(read),
+				   .relocs = r1,
+				   .nrelocs = 2 },
+			 } };
 
 	/* Jumps go to the last "r0 = 0; exit". */
 	for (uint32_t i = 0; i < ARRAY_SIZE(read); i++)
-		if (read[i].code == (BPF_JMP | BPF_JNE | BPF_K) || read[i].code == (BPF_JMP | BPF_JEQ | BPF_K) ||
+		if (read[i].code == (BPF_JMP | BPF_JNE | BPF_K) ||
+		    read[i].code == (BPF_JMP | BPF_JEQ | BPF_K) ||
 		    read[i].code == (BPF_JMP | BPF_JNE | BPF_X))
 			if (i != 19)
 				read[i].off = (int16_t)(ARRAY_SIZE(read) - 2 - i - 1);
 	run_open(&r, 2);
 	syscall(SYS_getppid);
-	uint64_t v0 = r.area->result, cpu0 = now_ns(CLOCK_THREAD_CPUTIME_ID), wall0 = now_ns(CLOCK_MONOTONIC);
+	uint64_t v0 = r.area->result, cpu0 = now_ns(CLOCK_THREAD_CPUTIME_ID),
+		 wall0 = now_ns(CLOCK_MONOTONIC);
 
 	for (int i = 0; i < 5; i++) {
 		usleep(20000);
@@ -362,10 +458,11 @@ static void test_vtimestamp(void **state)
 			;
 	}
 	syscall(SYS_getppid);
-	uint64_t v = r.area->result - v0, cpu = now_ns(CLOCK_THREAD_CPUTIME_ID) - cpu0, wall = now_ns(CLOCK_MONOTONIC) - wall0;
+	uint64_t v = r.area->result - v0, cpu = now_ns(CLOCK_THREAD_CPUTIME_ID) - cpu0,
+		 wall = now_ns(CLOCK_MONOTONIC) - wall0;
 
-	print_message("on CPU %.2f ms by vtimestamp, %.2f ms by the kernel, %.2f ms by the clock\n", (double)v / 1e6, (double)cpu / 1e6,
-		      (double)wall / 1e6);
+	print_message("on CPU %.2f ms by vtimestamp, %.2f ms by the kernel, %.2f ms by the clock\n",
+		      (double)v / 1e6, (double)cpu / 1e6, (double)wall / 1e6);
 	/* Stolen time is on CPU for the scheduler's tracepoint and not for the thread's clock. */
 	assert_true(v >= cpu * 9 / 10);
 	assert_true(v <= wall - 90000000);
@@ -376,7 +473,9 @@ static void test_vtimestamp(void **state)
 
 static void test_late(void **state)
 {
-	/* sys_enter of openat in this process: item.address = args[1]; the string waits under a new number. */
+	/* sys_enter of openat in this process: item.address = args[1]; the string waits under a
+	 * new number. */
+	/* clang-format off */
 	struct bpf_insn enter[] = {
 		LOAD_AREA, LDX(R2, R1, 8), JNEI(R2, SYS_openat, 25), LDX(R6, R1, 0),    /* 4 */
 		CALL(BPF_FUNC_get_current_pid_tgid), I(BPF_ALU64 | BPF_RSH | BPF_K, R0, 0, 0, 32), LDX(R1, R9, AREA(pid)),
@@ -388,24 +487,41 @@ static void test_late(void **state)
 		ROUTINE_CALL, STX(R9, R0, AREA(result)),                                /* 28 */
 		MOVI(R0, 0), EXIT,                                                      /* 30 */
 	};
+	/* clang-format on */
 	struct reloc r0[] = {
-		{ .insn = 0, .kind = RELOC_MAP_VALUE, .target = M_AREA }, { .insn = 15, .kind = RELOC_MAP_VALUE, .target = M_STATE },
-		{ .insn = 17, .kind = RELOC_ROUTINE, .name = "d_late_number" }, { .insn = 19, .kind = RELOC_MAP, .target = M_LATE },
-		{ .insn = 21, .kind = RELOC_MAP, .target = M_COUNTERS }, { .insn = 23, .kind = RELOC_MAP_VALUE, .target = M_STATE },
+		{ .insn = 0, .kind = RELOC_MAP_VALUE, .target = M_AREA },
+		{ .insn = 15, .kind = RELOC_MAP_VALUE, .target = M_STATE },
+		{ .insn = 17, .kind = RELOC_ROUTINE, .name = "d_late_number" },
+		{ .insn = 19, .kind = RELOC_MAP, .target = M_LATE },
+		{ .insn = 21, .kind = RELOC_MAP, .target = M_COUNTERS },
+		{ .insn = 23, .kind = RELOC_MAP_VALUE, .target = M_STATE },
 		{ .insn = 28, .kind = RELOC_ROUTINE, .name = "d_late_add" },
 	};
-	struct bpf_insn leave[] = { LDX(R5, R1, 0), LOAD_MAP(R1), LOAD_MAP(R2), LOAD_MAP(R3), LOAD_MAP(R4), ROUTINE_CALL, MOVI(R0, 0), EXIT };
+	struct bpf_insn leave[] = { LDX(R5, R1, 0), LOAD_MAP(R1), LOAD_MAP(R2), LOAD_MAP(R3),
+				    LOAD_MAP(R4),   ROUTINE_CALL, MOVI(R0, 0),  EXIT };
 	struct reloc r1[] = {
-		{ .insn = 1, .kind = RELOC_MAP, .target = M_LATE }, { .insn = 3, .kind = RELOC_MAP, .target = M_CONTROL },
-		{ .insn = 5, .kind = RELOC_MAP, .target = M_COUNTERS }, { .insn = 7, .kind = RELOC_MAP_VALUE, .target = M_STATE },
+		{ .insn = 1, .kind = RELOC_MAP, .target = M_LATE },
+		{ .insn = 3, .kind = RELOC_MAP, .target = M_CONTROL },
+		{ .insn = 5, .kind = RELOC_MAP, .target = M_COUNTERS },
+		{ .insn = 7, .kind = RELOC_MAP_VALUE, .target = M_STATE },
 		{ .insn = 9, .kind = RELOC_ROUTINE, .name = "d_late_sys_exit" },
 	};
 	struct run r = { .progs = {
-		{ .name = "enter", .attach = ATTACH_RAW_TP, .tracepoint = "sys_enter", .insns = enter, .ninsns = ARRAY_SIZE(enter),
-		  .relocs = r0, .nrelocs = ARRAY_SIZE(r0) },
-		{ .name = "leave", .attach = ATTACH_RAW_TP, .tracepoint = "sys_exit", .insns = leave, .ninsns = ARRAY_SIZE(leave),
-		  .relocs = r1, .nrelocs = ARRAY_SIZE(r1) },
-	} };
+				 { .name = "enter",
+				   .attach = ATTACH_RAW_TP,
+				   .tracepoint = "sys_enter",
+				   .insns = enter,
+				   .ninsns = ARRAY_SIZE(enter),
+				   .relocs = r0,
+				   .nrelocs = ARRAY_SIZE(r0) },
+				 { .name = "leave",
+				   .attach = ATTACH_RAW_TP,
+				   .tracepoint = "sys_exit",
+				   .insns = leave,
+				   .ninsns = ARRAY_SIZE(leave),
+				   .relocs = r1,
+				   .nrelocs = ARRAY_SIZE(r1) },
+			 } };
 	struct seen s = { 0 };
 	char file[] = "/tmp/descry-late-XXXXXX";
 	int fd = mkstemp(file);

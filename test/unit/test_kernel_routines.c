@@ -1,8 +1,6 @@
-/* The routines of bpf/, run by the real kernel and compared with plain C over many inputs.
- *
- * One program per routine: the arguments lie in an array map, as constants in the program where the routine wants them known to the
- * verifier. Text lies in the same map.
- */
+/* The routines of bpf/, run by the real kernel and compared with plain C over many inputs. One
+ * program per routine: the arguments lie in an array map, as constants in the program where the
+ * routine wants them known to the verifier. Text lies in the same map. */
 #include "kernel_test.h"
 
 #include <arpa/inet.h>
@@ -35,7 +33,10 @@ static int32_t hook_map(void *arg, uint32_t index)
 
 static void area_open(void)
 {
-	union bpf_attr a = { .map_type = BPF_MAP_TYPE_ARRAY, .key_size = 4, .value_size = MAP_SIZE, .max_entries = 1,
+	union bpf_attr a = { .map_type = BPF_MAP_TYPE_ARRAY,
+			     .key_size = 4,
+			     .value_size = MAP_SIZE,
+			     .max_entries = 1,
 			     .map_flags = BPF_F_MMAPABLE };
 
 	area_fd = sys_bpf(BPF_MAP_CREATE, &a, sizeof(a));
@@ -47,16 +48,22 @@ static void area_open(void)
 /* How a routine's argument is made. */
 enum arg_how {
 	END,
-	DST,             /* address of area->dst */
+	DST, /* address of area->dst */
 	WORDS,
 	STRTOK,
-	CONST_SIZE,      /* the constant `size` */
-	TEXT_A, TEXT_B,  /* addresses of area->a, b, as the verifier knows them */
-	HIDDEN_A, HIDDEN_B,      /* the same as plain numbers: read from area->number[5], [6] */
-	NUM0, NUM1, NUM2, NUM3, NUM4,    /* area->number[i] */
+	CONST_SIZE, /* the constant `size` */
+	TEXT_A,
+	TEXT_B, /* addresses of area->a, b, as the verifier knows them */
+	HIDDEN_A,
+	HIDDEN_B, /* the same as plain numbers: read from area->number[5], [6] */
+	NUM0,
+	NUM1,
+	NUM2,
+	NUM3,
+	NUM4, /* area->number[i] */
 };
 
-static uint32_t last_insns;      /* what the verifier said of the last program: instructions walked */
+static uint32_t last_insns; /* what the verifier said of the last program: instructions walked */
 
 /* Loads a program that calls the routine with those arguments and stores the result. */
 static int load(const char *routine, uint32_t size, const enum arg_how *how)
@@ -73,20 +80,26 @@ static int load(const char *routine, uint32_t size, const enum arg_how *how)
 		int r = R1 + i;
 
 		switch (how[i]) {
-		case DST: case WORDS: case STRTOK: case TEXT_A: case TEXT_B:
+		case DST:
+		case WORDS:
+		case STRTOK:
+		case TEXT_A:
+		case TEXT_B:
 			ins[n++] = MOV(r, R9);
-			ins[n++] = ADDI(r, how[i] == DST ? offsetof(struct area, dst) : how[i] == WORDS ? offsetof(struct area, words) :
-					how[i] == STRTOK ? offsetof(struct area, strtok) :
-					how[i] == TEXT_A ? offsetof(struct area, a) : offsetof(struct area, b));
+			ins[n++] = ADDI(r, how[i] == DST      ? offsetof(struct area, dst)
+					   : how[i] == WORDS  ? offsetof(struct area, words)
+					   : how[i] == STRTOK ? offsetof(struct area, strtok)
+					   : how[i] == TEXT_A ? offsetof(struct area, a)
+							      : offsetof(struct area, b));
 			break;
-		case CONST_SIZE:
-			ins[n++] = MOVI(r, (int)size);
+		case CONST_SIZE: ins[n++] = MOVI(r, (int)size); break;
+		case HIDDEN_A:
+		case HIDDEN_B:
+			ins[n++] = LDX(r, R9,
+				       offsetof(struct area, number) +
+					       8 * (how[i] == HIDDEN_A ? 5 : 6));
 			break;
-		case HIDDEN_A: case HIDDEN_B:
-			ins[n++] = LDX(r, R9, offsetof(struct area, number) + 8 * (how[i] == HIDDEN_A ? 5 : 6));
-			break;
-		default:
-			ins[n++] = LDX(r, R9, offsetof(struct area, number) + 8 * (how[i] - NUM0));
+		default: ins[n++] = LDX(r, R9, offsetof(struct area, number) + 8 * (how[i] - NUM0));
 		}
 	}
 	relocs[nr++] = (struct reloc){ .insn = n, .kind = RELOC_ROUTINE, .name = routine };
@@ -96,8 +109,13 @@ static int load(const char *routine, uint32_t size, const enum arg_how *how)
 	ins[n++] = EXIT;
 
 	uint32_t start = 0;
-	struct image_prog p = { .name = routine, .insns = ins, .ninsns = n, .relocs = relocs, .nrelocs = nr,
-				.funcs = &start, .nfuncs = 1 };
+	struct image_prog p = { .name = routine,
+				.insns = ins,
+				.ninsns = n,
+				.relocs = relocs,
+				.nrelocs = nr,
+				.funcs = &start,
+				.nfuncs = 1 };
 	struct link_hooks hooks = { .map = hook_map };
 	struct linked l;
 	static char log[1 << 20];
@@ -105,10 +123,17 @@ static int load(const char *routine, uint32_t size, const enum arg_how *how)
 	assert_ok(link_prog(&p, &hooks, &l));
 	cleanup_close int btf = sys_btf_load(l.btf, l.btf_size);
 	assert_true(btf >= 0);
-	union bpf_attr a = { .prog_type = BPF_PROG_TYPE_RAW_TRACEPOINT, .license = (uintptr_t)"GPL",
-		.insns = (uintptr_t)l.insns, .insn_cnt = l.ninsns, .prog_btf_fd = (uint32_t)btf,
-		.func_info = (uintptr_t)l.func_info, .func_info_cnt = l.nfuncs, .func_info_rec_size = sizeof(struct bpf_func_info),
-		.log_buf = (uintptr_t)log, .log_size = sizeof(log), .log_level = 4 };
+	union bpf_attr a = { .prog_type = BPF_PROG_TYPE_RAW_TRACEPOINT,
+			     .license = (uintptr_t) "GPL",
+			     .insns = (uintptr_t)l.insns,
+			     .insn_cnt = l.ninsns,
+			     .prog_btf_fd = (uint32_t)btf,
+			     .func_info = (uintptr_t)l.func_info,
+			     .func_info_cnt = l.nfuncs,
+			     .func_info_rec_size = sizeof(struct bpf_func_info),
+			     .log_buf = (uintptr_t)log,
+			     .log_size = sizeof(log),
+			     .log_level = 4 };
 	int fd = sys_prog_load(&a);
 
 	if (fd < 0) {
@@ -116,7 +141,8 @@ static int load(const char *routine, uint32_t size, const enum arg_how *how)
 		sys_prog_load(&a);
 		size_t len = strlen(log);
 
-		fail_msg("%s: %s\n...%s", routine, strerror(errno), log + (len > 900 ? len - 900 : 0));
+		fail_msg("%s: %s\n...%s", routine, strerror(errno),
+			 log + (len > 900 ? len - 900 : 0));
 	}
 	const char *depth = strstr(log, "stack depth ");
 	const char *walked = strstr(log, "processed ");
@@ -133,7 +159,9 @@ static int load(const char *routine, uint32_t size, const enum arg_how *how)
 static int64_t run(int fd)
 {
 	uint64_t ctx[12] = { 0 };
-	union bpf_attr a = { .test = { .prog_fd = (uint32_t)fd, .ctx_in = (uintptr_t)ctx, .ctx_size_in = sizeof(ctx) } };
+	union bpf_attr a = { .test = { .prog_fd = (uint32_t)fd,
+				       .ctx_in = (uintptr_t)ctx,
+				       .ctx_size_in = sizeof(ctx) } };
 
 	if (sys_bpf(BPF_PROG_TEST_RUN, &a, sizeof(a)))
 		fail_msg("test run: %s", strerror(errno));
@@ -142,23 +170,32 @@ static int64_t run(int fd)
 
 #define LOAD(routine, size, ...) load(routine, size, (enum arg_how[]){ __VA_ARGS__, END })
 
-/* The kernel's address of the map's memory is a number that programs can store: `result = &area->a` by d_strcpy of nothing would be a
- * detour, so a program of its own stores it. */
+/* The kernel's address of the map's memory is a number that programs can store: `result =
+ * &area->a` by d_strcpy of nothing would be a detour, so a program of its own stores it. */
 static void hide_addresses(void)
 {
 	struct bpf_insn ins[] = {
-		I(BPF_LD | BPF_IMM | BPF_DW, R9, BPF_PSEUDO_MAP_VALUE, 0, area_fd), I(0, 0, 0, 0, 0),
-		MOV(R1, R9), ADDI(R1, offsetof(struct area, a)), STX(R9, R1, offsetof(struct area, number[5])),
-		MOV(R1, R9), ADDI(R1, offsetof(struct area, b)), STX(R9, R1, offsetof(struct area, number[6])),
-		MOVI(R0, 0), EXIT,
+		I(BPF_LD | BPF_IMM | BPF_DW, R9, BPF_PSEUDO_MAP_VALUE, 0, area_fd),
+		I(0, 0, 0, 0, 0),
+		MOV(R1, R9),
+		ADDI(R1, offsetof(struct area, a)),
+		STX(R9, R1, offsetof(struct area, number[5])),
+		MOV(R1, R9),
+		ADDI(R1, offsetof(struct area, b)),
+		STX(R9, R1, offsetof(struct area, number[6])),
+		MOVI(R0, 0),
+		EXIT,
 	};
-	union bpf_attr a = { .prog_type = BPF_PROG_TYPE_RAW_TRACEPOINT, .license = (uintptr_t)"GPL",
-		.insns = (uintptr_t)ins, .insn_cnt = ARRAY_SIZE(ins) };
+	union bpf_attr a = { .prog_type = BPF_PROG_TYPE_RAW_TRACEPOINT,
+			     .license = (uintptr_t) "GPL",
+			     .insns = (uintptr_t)ins,
+			     .insn_cnt = ARRAY_SIZE(ins) };
 	cleanup_close int fd = sys_prog_load(&a);
 
 	assert_true(fd >= 0);
 	run(fd);
-	assert_true(area->number[5] > 0xffff000000000000ull);
+	if (area->number[5] < 1ull << 63)
+		fail_msg("the map is at %#lx", area->number[5]);
 }
 
 static uint32_t seed = 12345;
@@ -194,17 +231,30 @@ static const char *cut(const char *s)
 	return b;
 }
 
-#define expect_text(want) do { area->dst[SIZE - 1 + 0] = area->dst[SIZE - 1]; \
-	if (strcmp(area->dst, (want))) fail_msg("line %d: got \"%s\", want \"%s\" (a \"%s\", b \"%s\")", __LINE__, area->dst, \
-		(want), area->a, area->b); } while (0)
-#define expect_number(got, want) do { int64_t g_ = (got), w_ = (want); \
-	if (g_ != w_) fail_msg("line %d: got %ld, want %ld (a \"%s\", b \"%s\")", __LINE__, g_, w_, area->a, area->b); } while (0)
+#define expect_text(want) \
+	do { \
+		area->dst[SIZE - 1 + 0] = area->dst[SIZE - 1]; \
+		if (strcmp(area->dst, (want))) \
+			fail_msg("line %d: got \"%s\", want \"%s\" (a \"%s\", b \"%s\")", \
+				 __LINE__, area->dst, (want), area->a, area->b); \
+	} while (0)
+#define expect_number(got, want) \
+	do { \
+		int64_t g_ = (got), w_ = (want); \
+		if (g_ != w_) \
+			fail_msg("line %d: got %ld, want %ld (a \"%s\", b \"%s\")", __LINE__, g_, \
+				 w_, area->a, area->b); \
+	} while (0)
 
-static int sign(int x) { return (x > 0) - (x < 0); }
+static int sign(int x)
+{
+	return (x > 0) - (x < 0);
+}
 
 static void test_strcmp_strlen(void **state)
 {
-	int cmp = LOAD("d_strcmp", SIZE, TEXT_A, HIDDEN_B, CONST_SIZE), len = LOAD("d_strlen", SIZE, HIDDEN_A, CONST_SIZE);
+	int cmp = LOAD("d_strcmp", SIZE, TEXT_A, HIDDEN_B, CONST_SIZE),
+	    len = LOAD("d_strlen", SIZE, HIDDEN_A, CONST_SIZE);
 
 	for (int i = 0; i < 3000; i++) {
 		make_text(area->a, 80, "ab\xff");
@@ -218,7 +268,7 @@ static void test_strcmp_strlen(void **state)
 		expect_number(run(cmp), sign(strcmp(cut(area->a), cut(area->b))));
 		expect_number(run(len), (int64_t)strlen(cut(area->a)));
 	}
-	area->number[5] += 1ull << 45;                   /* not an address */
+	area->number[5] += 1ull << 45; /* not an address */
 	expect_number(run(len), -EFAULT);
 	hide_addresses();
 	close(cmp);
@@ -227,9 +277,12 @@ static void test_strcmp_strlen(void **state)
 
 static void test_copies(void **state)
 {
-	int cpy = LOAD("d_strcpy", SIZE, DST, CONST_SIZE, HIDDEN_A), pad = LOAD("d_strcpy_pad", SIZE, DST, CONST_SIZE, TEXT_A);
-	int join = LOAD("d_strjoin", SIZE, DST, CONST_SIZE, HIDDEN_A, TEXT_B), zero = LOAD("d_zero", 40, DST, CONST_SIZE);
-	int up = LOAD("d_toupper", SIZE, DST, CONST_SIZE, TEXT_A), low = LOAD("d_tolower", SIZE, DST, CONST_SIZE, HIDDEN_A);
+	int cpy = LOAD("d_strcpy", SIZE, DST, CONST_SIZE, HIDDEN_A),
+	    pad = LOAD("d_strcpy_pad", SIZE, DST, CONST_SIZE, TEXT_A);
+	int join = LOAD("d_strjoin", SIZE, DST, CONST_SIZE, HIDDEN_A, TEXT_B),
+	    zero = LOAD("d_zero", 40, DST, CONST_SIZE);
+	int up = LOAD("d_toupper", SIZE, DST, CONST_SIZE, TEXT_A),
+	    low = LOAD("d_tolower", SIZE, DST, CONST_SIZE, HIDDEN_A);
 
 	for (int i = 0; i < 2000; i++) {
 		char want[600];
@@ -272,9 +325,11 @@ static void test_copies(void **state)
 
 static void test_find(void **state)
 {
-	int chr = LOAD("d_strchr", SIZE, DST, CONST_SIZE, TEXT_A, NUM0), rchr = LOAD("d_strrchr", SIZE, DST, CONST_SIZE, HIDDEN_A, NUM0);
+	int chr = LOAD("d_strchr", SIZE, DST, CONST_SIZE, TEXT_A, NUM0),
+	    rchr = LOAD("d_strrchr", SIZE, DST, CONST_SIZE, HIDDEN_A, NUM0);
 	int str = LOAD("d_strstr", SIZE, DST, CONST_SIZE, TEXT_A, HIDDEN_B);
-	int idx = LOAD("d_index", SIZE, HIDDEN_A, TEXT_B, NUM0, CONST_SIZE), ridx = LOAD("d_rindex", SIZE, TEXT_A, HIDDEN_B, NUM0, CONST_SIZE);
+	int idx = LOAD("d_index", SIZE, HIDDEN_A, TEXT_B, NUM0, CONST_SIZE),
+	    ridx = LOAD("d_rindex", SIZE, TEXT_A, HIDDEN_B, NUM0, CONST_SIZE);
 
 	for (int i = 0; i < 6000; i++) {
 		make_text(area->a, rnd(8) ? 80 : 2, "ab");
@@ -283,7 +338,8 @@ static void test_find(void **state)
 			snprintf(area->b, 40, "%s", area->a + strlen(area->a) / 2);
 		const char *a = cut(area->a), *b = cut(area->b), *p;
 		int c = rnd(4) ? "abc"[rnd(3)] : 0;
-		int64_t len = (int64_t)strlen(a), blen = (int64_t)strlen(b), start = (int64_t)rnd(90) - 10, want;
+		int64_t len = (int64_t)strlen(a), blen = (int64_t)strlen(b),
+			start = (int64_t)rnd(90) - 10, want;
 
 		area->number[0] = (uint64_t)c;
 		p = strchr(a, c);
@@ -329,7 +385,8 @@ static void test_substr(void **state)
 	for (int i = 0; i < 4000; i++) {
 		make_text(area->a, 80, "abcdefghij");
 		const char *a = cut(area->a);
-		int64_t len = (int64_t)strlen(a), at = (int64_t)rnd(180) - 90, n = (int64_t)rnd(180) - 90;
+		int64_t len = (int64_t)strlen(a), at = (int64_t)rnd(180) - 90,
+			n = (int64_t)rnd(180) - 90;
 		char want[256] = "";
 
 		if (!rnd(5))
@@ -389,7 +446,8 @@ static void clean(const char *path, char *ret)
 	const char *p = path;
 
 	while (*p) {
-		size_t n = strcspn(p + (*p == '/'), "/") + (*p == '/');     /* "/name", or a relative first name */
+		size_t n = strcspn(p + (*p == '/'), "/") +
+			   (*p == '/'); /* "/name", or a relative first name */
 		size_t name = n - (*p == '/');
 		const char *s = p + (*p == '/');
 		bool last = !p[n];
@@ -415,12 +473,22 @@ static void clean(const char *path, char *ret)
 
 static void test_paths(void **state)
 {
-	int base = LOAD("d_basename", SIZE, DST, CONST_SIZE, TEXT_A), dir = LOAD("d_dirname", SIZE, DST, CONST_SIZE, HIDDEN_A);
+	int base = LOAD("d_basename", SIZE, DST, CONST_SIZE, TEXT_A),
+	    dir = LOAD("d_dirname", SIZE, DST, CONST_SIZE, HIDDEN_A);
 	int cln = LOAD("d_cleanpath", SIZE, DST, CONST_SIZE, TEXT_A);
 	static const char *const given[][2] = {
-		{ "/foo/bar/.././../wow/.", "/wow/." }, { "/foo/./bar//baz", "/foo/bar/baz" }, { "/..", "/" }, { "/../a", "/a" },
-		{ "a/b", "a/b" }, { "/a/..b", "/a/..b" }, { "/a/.b", "/a/.b" }, { "/a/b/..", "/a/" }, { "//", "/" }, { "", "" },
-		{ "/a/...", "/a/..." }, { "/a/../../b", "/b" },
+		{ "/foo/bar/.././../wow/.", "/wow/." },
+		{ "/foo/./bar//baz", "/foo/bar/baz" },
+		{ "/..", "/" },
+		{ "/../a", "/a" },
+		{ "a/b", "a/b" },
+		{ "/a/..b", "/a/..b" },
+		{ "/a/.b", "/a/.b" },
+		{ "/a/b/..", "/a/" },
+		{ "//", "/" },
+		{ "", "" },
+		{ "/a/...", "/a/..." },
+		{ "/a/../../b", "/b" },
 	};
 
 	for (uint32_t i = 0; i < ARRAY_SIZE(given); i++) {
@@ -453,17 +521,22 @@ static void test_paths(void **state)
 
 static void test_numbers(void **state)
 {
-	int str = LOAD("d_lltostr", 72, DST, CONST_SIZE, NUM0, NUM1), num = LOAD("d_strtoll", SIZE, TEXT_A, NUM0, CONST_SIZE);
-	static const int64_t edge[] = { 0, 1, -1, 9, 10, 35, 36, 255, INT64_MAX, INT64_MIN, 0x7fffffff, -2147483648ll };
+	int str = LOAD("d_lltostr", 72, DST, CONST_SIZE, NUM0, NUM1),
+	    num = LOAD("d_strtoll", SIZE, TEXT_A, NUM0, CONST_SIZE);
+	static const int64_t edge[] = { 0,  1,   -1,        9,         10,         35,
+					36, 255, INT64_MAX, INT64_MIN, 0x7fffffff, -2147483648ll };
 
 	for (int i = 0; i < 3000; i++) {
-		int64_t v = i < 12 ? edge[i] : (int64_t)(((uint64_t)rnd(1 << 24) << 40 | (uint64_t)rnd(1 << 24) << 16) >> rnd(60));
+		int64_t v = i < 12 ? edge[i]
+				   : (int64_t)(((uint64_t)rnd(1 << 24) << 40 |
+						(uint64_t)rnd(1 << 24) << 16) >>
+					       rnd(60));
 		int base = i < 12 ? 10 : 2 + (int)rnd(35);
 		char want[100], *end = want + 99;
 		uint64_t u = base == 10 && v < 0 ? -(uint64_t)v : (uint64_t)v;
 
 		if (rnd(2))
-			v = -v;
+			v = (int64_t) - (uint64_t)v;
 		u = base == 10 && v < 0 ? -(uint64_t)v : (uint64_t)v;
 		area->number[0] = (uint64_t)v;
 		area->number[1] = (uint64_t)base;
@@ -484,7 +557,8 @@ static void test_numbers(void **state)
 		if (strcmp(area->dst, end))
 			fail_msg("%ld base %d: got %s, want %s", v, base, area->dst, end);
 		/* ... and back */
-		snprintf(area->a, 256, "%s%s%c", rnd(2) ? " \t " : "", base == 8 && *end == '0' ? end + 1 : end, rnd(2) ? '.' : 0);
+		snprintf(area->a, 256, "%s%s%c", rnd(2) ? " \t " : "",
+			 base == 8 && *end == '0' ? end + 1 : end, rnd(2) ? '.' : 0);
 		if (strlen(area->a) < SIZE) {
 			area->number[0] = (uint64_t)base;
 			expect_number(run(num), v);
@@ -493,9 +567,14 @@ static void test_numbers(void **state)
 	area->number[1] = 37;
 	expect_number(run(str), 1);
 	expect_text("");
-	static const struct { const char *s; int base; int64_t want; } odd[] = {
-		{ "", 10, 0 }, { "x", 10, 0 }, { "+5", 10, 5 }, { "0x", 16, 0 }, { "0xg", 16, 0 }, { "-0x1F", 16, -31 }, { "0x10", 10, 0 },
-		{ "9", 8, 0 }, { "z", 36, 35 }, { "- 5", 10, 0 }, { "00x5", 16, 0 },
+	static const struct {
+		const char *s;
+		int base;
+		int64_t want;
+	} odd[] = {
+		{ "", 10, 0 },    { "x", 10, 0 },       { "+5", 10, 5 },   { "0x", 16, 0 },
+		{ "0xg", 16, 0 }, { "-0x1F", 16, -31 }, { "0x10", 10, 0 }, { "9", 8, 0 },
+		{ "z", 36, 35 },  { "- 5", 10, 0 },     { "00x5", 16, 0 },
 	};
 	for (uint32_t i = 0; i < ARRAY_SIZE(odd); i++) {
 		strcpy(area->a, odd[i].s);
@@ -508,8 +587,10 @@ static void test_numbers(void **state)
 
 static void test_addresses(void **state)
 {
-	int v4 = LOAD("d_inet_ntoa", SIZE, DST, CONST_SIZE, TEXT_A), v6 = LOAD("d_inet_ntoa6", SIZE, DST, CONST_SIZE, HIDDEN_A);
-	int any = LOAD("d_inet_ntop", SIZE, DST, CONST_SIZE, NUM0, TEXT_A), link = LOAD("d_link_ntop", SIZE, DST, CONST_SIZE, NUM0, TEXT_A);
+	int v4 = LOAD("d_inet_ntoa", SIZE, DST, CONST_SIZE, TEXT_A),
+	    v6 = LOAD("d_inet_ntoa6", SIZE, DST, CONST_SIZE, HIDDEN_A);
+	int any = LOAD("d_inet_ntop", SIZE, DST, CONST_SIZE, NUM0, TEXT_A),
+	    link = LOAD("d_link_ntop", SIZE, DST, CONST_SIZE, NUM0, TEXT_A);
 
 	for (int i = 0; i < 4000; i++) {
 		char want[64];
@@ -553,17 +634,22 @@ static void test_addresses(void **state)
 
 static void test_aggregations(void **state)
 {
-	int q = LOAD("d_quantize_bucket", 0, NUM0), ll = LOAD("d_llquantize_bucket", 0, NUM0, NUM1, NUM2, NUM3, NUM4);
+	int q = LOAD("d_quantize_bucket", 0, NUM0),
+	    ll = LOAD("d_llquantize_bucket", 0, NUM0, NUM1, NUM2, NUM3, NUM4);
 	int sd = LOAD("d_stddev_add", 0, WORDS, NUM0);
-	static const uint32_t ll_args[][4] = { { 10, 0, 6, 20 }, { 10, 3, 9, 10 }, { 2, 0, 20, 2 }, { 2, 4, 40, 16 }, { 5, 1, 4, 25 },
-					       { 10, 0, 18, 100 }, { 3, 0, 5, 27 } };
+	static const uint32_t ll_args[][4] = { { 10, 0, 6, 20 }, { 10, 3, 9, 10 },
+					       { 2, 0, 20, 2 },  { 2, 4, 40, 16 },
+					       { 5, 1, 4, 25 },  { 10, 0, 18, 100 },
+					       { 3, 0, 5, 27 } };
 	unsigned __int128 squares = 0;
 	int64_t sum = 0;
 
 	memset(area->words, 0, sizeof(area->words));
 	for (int i = 0; i < 20000; i++) {
-		int64_t v = i < 130 ? (int64_t)(1ull << (i / 2 % 64)) - (i & 1) :
-				(int64_t)(((uint64_t)rnd(1 << 24) << 40 | (uint64_t)rnd(1 << 24) << 16 | rnd(1 << 16)) >> rnd(64));
+		int64_t v = i < 130 ? (int64_t)((1ull << (i / 2 % 64)) - (uint64_t)(i & 1))
+				    : (int64_t)(((uint64_t)rnd(1 << 24) << 40 |
+						 (uint64_t)rnd(1 << 24) << 16 | rnd(1 << 16)) >>
+						rnd(64));
 		const uint32_t *p = ll_args[rnd(ARRAY_SIZE(ll_args))];
 
 		if (rnd(2))
@@ -580,7 +666,8 @@ static void test_aggregations(void **state)
 		int64_t got = run(ll);
 
 		if (got != want)
-			fail_msg("llquantize(%ld, %u, %u, %u, %u): got %ld, want %u", v, p[0], p[1], p[2], p[3], got, want);
+			fail_msg("llquantize(%ld, %u, %u, %u, %u): got %ld, want %u", v, p[0], p[1],
+				 p[2], p[3], got, want);
 	}
 	assert_int_equal(area->words[0], 20000);
 	assert_int_equal((int64_t)area->words[1], sum);
@@ -629,16 +716,11 @@ int main(void)
 {
 	need_kernel();
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_strcmp_strlen),
-		cmocka_unit_test(test_copies),
-		cmocka_unit_test(test_find),
-		cmocka_unit_test(test_substr),
-		cmocka_unit_test(test_strtok),
-		cmocka_unit_test(test_paths),
-		cmocka_unit_test(test_numbers),
-		cmocka_unit_test(test_addresses),
-		cmocka_unit_test(test_aggregations),
-		cmocka_unit_test(test_sizes),
+		cmocka_unit_test(test_strcmp_strlen), cmocka_unit_test(test_copies),
+		cmocka_unit_test(test_find),          cmocka_unit_test(test_substr),
+		cmocka_unit_test(test_strtok),        cmocka_unit_test(test_paths),
+		cmocka_unit_test(test_numbers),       cmocka_unit_test(test_addresses),
+		cmocka_unit_test(test_aggregations),  cmocka_unit_test(test_sizes),
 	};
 	return cmocka_run_group_tests(tests, setup, NULL);
 }

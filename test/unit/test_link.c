@@ -13,7 +13,8 @@
 #include "load/link.h"
 #include "wire/routines.h"
 
-#define INS(c, d, s, o, i) ((struct bpf_insn){ .code = (c), .dst_reg = (d), .src_reg = (s), .off = (o), .imm = (i) })
+#define INS(c, d, s, o, i) \
+	((struct bpf_insn){ .code = (c), .dst_reg = (d), .src_reg = (s), .off = (o), .imm = (i) })
 #define CALL_SOMETHING INS(BPF_JMP | BPF_CALL, 0, 0, 0, -1)
 #define LD64(d) INS(BPF_LD | BPF_IMM | BPF_DW, d, 0, 0, 0), INS(0, 0, 0, 0, 0)
 #define RET0 INS(BPF_ALU64 | BPF_MOV | BPF_K, 0, 0, 0, 0), INS(BPF_JMP | BPF_EXIT, 0, 0, 0, 0)
@@ -33,15 +34,20 @@ static bool hook_ksym(void *arg, const char *name, uint64_t *ret)
 
 static const struct link_hooks hooks = { .map = hook_map, .ksym = hook_ksym };
 
-#define assert_ok(expr) do { struct err *e_ = (expr); if (e_) fail_msg("%s", e_->text); } while (0)
+#define assert_ok(expr) \
+	do { \
+		struct err *e_ = (expr); \
+		if (e_) \
+			fail_msg("%s", e_->text); \
+	} while (0)
 
 static bool is_ld64(const struct bpf_insn *i)
 {
 	return i->code == (BPF_LD | BPF_IMM | BPF_DW);
 }
 
-/* Every function ends in exit or a jump, every call and callback names the start of one, every one but the first is named by some, and BTF
- * has a static FUNC for each with its name. */
+/* Every function ends in exit or a jump, every call and callback names the start of one, every
+ * one but the first is named by some, and BTF has a static FUNC for each with its name. */
 static void check(const struct linked *l)
 {
 	bool *named = xcalloc(l->nfuncs, sizeof(bool));
@@ -81,14 +87,20 @@ static void check(const struct linked *l)
 	assert_int_equal(h->magic, BTF_MAGIC);
 	assert_int_equal(h->hdr_len + h->str_off + h->str_len, l->btf_size);
 	uint32_t id = 1, found = 0;
-	const uint8_t *p = (const uint8_t *)l->btf + h->hdr_len + h->type_off, *end = p + h->type_len;
+	const uint8_t *p = (const uint8_t *)l->btf + h->hdr_len + h->type_off,
+		      *end = p + h->type_len;
 
 	for (; p < end; id++) {
 		const struct btf_type *t = (const void *)p;
 		uint32_t vlen = BTF_INFO_VLEN(t->info);
-		static const uint32_t fixed[] = { [BTF_KIND_INT] = 4, [BTF_KIND_ARRAY] = 12, [BTF_KIND_VAR] = 4, [BTF_KIND_DECL_TAG] = 4 };
-		static const uint32_t each[] = { [BTF_KIND_STRUCT] = 12, [BTF_KIND_UNION] = 12, [BTF_KIND_ENUM] = 8,
-						 [BTF_KIND_FUNC_PROTO] = 8, [BTF_KIND_DATASEC] = 12, [BTF_KIND_ENUM64] = 12 };
+		static const uint32_t fixed[] = { [BTF_KIND_INT] = 4,
+						  [BTF_KIND_ARRAY] = 12,
+						  [BTF_KIND_VAR] = 4,
+						  [BTF_KIND_DECL_TAG] = 4 };
+		static const uint32_t each[] = {
+			[BTF_KIND_STRUCT] = 12,    [BTF_KIND_UNION] = 12,   [BTF_KIND_ENUM] = 8,
+			[BTF_KIND_FUNC_PROTO] = 8, [BTF_KIND_DATASEC] = 12, [BTF_KIND_ENUM64] = 12
+		};
 		uint32_t kind = BTF_INFO_KIND(t->info);
 
 		for (uint32_t f = 0; f < l->nfuncs; f++) {
@@ -134,8 +146,13 @@ static void test_relocations(void **state)
 		{ .insn = 4, .kind = RELOC_KSYM, .name = "init_task", .addend = 8 },
 		{ .insn = 6, .kind = RELOC_FUNC, .target = 9 },
 	};
-	struct image_prog p = { .name = "p", .insns = insns, .ninsns = ARRAY_SIZE(insns), .relocs = relocs, .nrelocs = 4,
-				.funcs = funcs, .nfuncs = 2 };
+	struct image_prog p = { .name = "p",
+				.insns = insns,
+				.ninsns = ARRAY_SIZE(insns),
+				.relocs = relocs,
+				.nrelocs = 4,
+				.funcs = funcs,
+				.nfuncs = 2 };
 	struct linked l;
 
 	assert_ok(link_prog(&p, &hooks, &l));
@@ -170,7 +187,9 @@ static void test_routines(void **state)
 	for (uint32_t i = 0; i < ARRAY_SIZE(names); i++) {
 		struct reloc relocs[] = { { .insn = 0, .kind = RELOC_ROUTINE, .name = names[i] },
 					  { .insn = 1, .kind = RELOC_ROUTINE, .name = names[i] } };
-		struct image_prog p = { .name = "p", .insns = insns, .ninsns = 4, .relocs = relocs, .nrelocs = 2 };
+		struct image_prog p = {
+			.name = "p", .insns = insns, .ninsns = 4, .relocs = relocs, .nrelocs = 2
+		};
 
 		assert_ok(link_prog(&p, &hooks, &l));
 		check(&l);
@@ -191,7 +210,11 @@ static void test_routines(void **state)
 		relocs[i] = (struct reloc){ .insn = i, .kind = RELOC_ROUTINE, .name = names[i] };
 	}
 	memcpy(all + ARRAY_SIZE(names), insns + 2, sizeof(*insns) * 2);
-	struct image_prog p = { .name = "all", .insns = all, .ninsns = ARRAY_SIZE(all), .relocs = relocs, .nrelocs = ARRAY_SIZE(names) };
+	struct image_prog p = { .name = "all",
+				.insns = all,
+				.ninsns = ARRAY_SIZE(all),
+				.relocs = relocs,
+				.nrelocs = ARRAY_SIZE(names) };
 
 	assert_ok(link_prog(&p, &hooks, &l));
 	check(&l);
@@ -206,7 +229,11 @@ static void test_errors(void **state)
 	struct bpf_insn insns[] = { LD64(1), CALL_SOMETHING, RET0 };
 	struct reloc unknown_routine = { .insn = 2, .kind = RELOC_ROUTINE, .name = "d_no_such" };
 	struct reloc unknown_symbol = { .insn = 0, .kind = RELOC_KSYM, .name = "no_such" };
-	struct image_prog p = { .name = "p", .insns = insns, .ninsns = ARRAY_SIZE(insns), .relocs = &unknown_routine, .nrelocs = 1 };
+	struct image_prog p = { .name = "p",
+				.insns = insns,
+				.ninsns = ARRAY_SIZE(insns),
+				.relocs = &unknown_routine,
+				.nrelocs = 1 };
 	struct linked l;
 	struct err *e = link_prog(&p, &hooks, &l);
 

@@ -197,11 +197,11 @@ static void test_known_function(void **state)
 
 	assert_null(provider_pid.args(&f->ps, entry, &args));
 	assert_int_equal(args.arg[0].source, ARG_REG);
-	assert_int_equal(args.arg[0].value, REG_RDI);
-	assert_int_equal(args.arg[5].value, REG_R9);
+	assert_int_equal(args.arg[0].value, UREG_RDI);
+	assert_int_equal(args.arg[5].value, UREG_R9);
 	assert_int_equal(args.arg[6].source, ARG_USDT);
 	assert_int_equal(args.arg[6].usdt.disp, 8);
-	assert_int_equal(args.arg[6].usdt.base, REG_RSP);
+	assert_int_equal(args.arg[6].usdt.base, UREG_RSP);
 	memset(&args, 0, sizeof(args));
 	assert_null(provider_pid.args(&f->ps, ret, &args));
 	assert_int_equal(args.arg[0].source, ARG_CONST);

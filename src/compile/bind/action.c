@@ -1,7 +1,8 @@
 /* Statements: actions and the order they may stand in. */
 #include "compile/bind/state.h"
 
-static void flow_error(struct bind_cx *cx, struct node *n, const char *tag, const char *what, const char *after)
+static void flow_error(struct bind_cx *cx, struct node *n, const char *tag, const char *what,
+		       const char *after)
 {
 	bind_error(cx, n, tag, "%s may not follow %s", what, after);
 }
@@ -37,8 +38,8 @@ static bool check_flow(struct bind_cx *cx, struct node *n, enum subr_id id)
 		flow_error(cx, n, "D_EXIT_SPEC", call, "speculate( )");
 	} else if (f->speculate && s->flags & SUBR_DESTRUCTIVE) {
 		flow_error(cx, n, "D_ACT_SPEC", "destructive actions", "speculate( )");
-	} else if ((s->flags & (SUBR_RECORDS | SUBR_CONTROL)) && id != SUBR_DISCARD && id != SUBR_EXIT &&
-		   !(s->flags & SUBR_DESTRUCTIVE)) {
+	} else if ((s->flags & (SUBR_RECORDS | SUBR_CONTROL)) && id != SUBR_DISCARD &&
+		   id != SUBR_EXIT && !(s->flags & SUBR_DESTRUCTIVE)) {
 		if (f->commit)
 			flow_error(cx, n, "D_DREC_COMM", "data-recording actions", "commit( )");
 		if (!f->speculate)
@@ -68,11 +69,14 @@ static void bind_trace(struct bind_cx *cx, struct node *n)
 	if (is_poison(a))
 		poison(n);
 	else if (is_xlated(a))
-		bind_error(cx, n, "D_OP_DYN", "trace( ) may not be applied to a translated value: trace its members");
+		bind_error(cx, n, "D_OP_DYN",
+			   "trace( ) may not be applied to a translated value: trace its members");
 	else if (a->type == T_VOID)
-		bind_error(cx, n, "D_TRACE_VOID", "trace( ) may not be applied to a void expression");
+		bind_error(cx, n, "D_TRACE_VOID",
+			   "trace( ) may not be applied to a void expression");
 	else if (a->type == T_DYN)
-		bind_error(cx, n, "D_TRACE_DYN", "trace( ) may not be applied to a dynamic expression");
+		bind_error(cx, n, "D_TRACE_DYN",
+			   "trace( ) may not be applied to a dynamic expression");
 }
 
 static void bind_tracemem(struct bind_cx *cx, struct node *n)
@@ -89,14 +93,20 @@ static void bind_tracemem(struct bind_cx *cx, struct node *n)
 	}
 	decay(cx, addr);
 	if (!is_scalar(cx, addr))
-		bind_error(cx, n, "D_TRACEMEM_ADDR", "tracemem( ) argument #1 is incompatible with prototype: prototype: pointer "
-			   "or integer, argument: %s", type_text(cx, addr->type));
+		bind_error(
+			cx, n, "D_TRACEMEM_ADDR",
+			"tracemem( ) argument #1 is incompatible with prototype: prototype: pointer "
+			"or integer, argument: %s",
+			type_text(cx, addr->type));
 	else if (!positive_const(cx, size))
-		bind_error(cx, n, "D_TRACEMEM_SIZE", "tracemem( ) argument #2 must be a non-zero positive integral constant "
+		bind_error(cx, n, "D_TRACEMEM_SIZE",
+			   "tracemem( ) argument #2 must be a non-zero positive integral constant "
 			   "expression");
 	else if (dyn && !is_integer(cx, dyn))
-		bind_error(cx, n, "D_TRACEMEM_DYNSIZE", "tracemem( ) argument #3 is incompatible with prototype: prototype: "
-			   "integer, argument: %s", type_text(cx, dyn->type));
+		bind_error(cx, n, "D_TRACEMEM_DYNSIZE",
+			   "tracemem( ) argument #3 is incompatible with prototype: prototype: "
+			   "integer, argument: %s",
+			   type_text(cx, dyn->type));
 	else if (dyn)
 		cast_to(cx, dyn, type_is_signed(cx->types, dyn->type) ? T_INT64 : T_UINT64);
 }
@@ -111,13 +121,18 @@ static void bind_print(struct bind_cx *cx, struct node *n)
 	if (is_poison(a) || (size && is_poison(size)))
 		poison(n);
 	else if (is_xlated(a))
-		bind_error(cx, n, "D_OP_DYN", "print( ) may not be applied to a translated value: print its members");
+		bind_error(cx, n, "D_OP_DYN",
+			   "print( ) may not be applied to a translated value: print its members");
 	else if (a->type == T_VOID)
-		bind_error(cx, n, "D_PRINT_VOID", "print( ) may not be applied to a void expression");
+		bind_error(cx, n, "D_PRINT_VOID",
+			   "print( ) may not be applied to a void expression");
 	else if (a->type == T_DYN)
-		bind_error(cx, n, "D_PRINT_DYN", "print( ) may not be applied to a dynamic expression");
+		bind_error(cx, n, "D_PRINT_DYN",
+			   "print( ) may not be applied to a dynamic expression");
 	else if (size && !positive_const(cx, size))
-		bind_error(cx, n, "D_PRINT_SIZE", "print( ) argument #2 must be a non-zero positive integral constant expression");
+		bind_error(
+			cx, n, "D_PRINT_SIZE",
+			"print( ) argument #2 must be a non-zero positive integral constant expression");
 }
 
 /* normalize(@, f), trunc(@, n): the second argument. */
@@ -147,7 +162,9 @@ static void bind_printa(struct bind_cx *cx, struct node *n)
 	if (a->kind == N_STR) {
 		a->type = T_STRING;
 		if (!a->next) {
-			bind_error(cx, n, "D_PRINTA_PROTO", "printa( ) prototype mismatch: 1 argument passed, at least 2 expected");
+			bind_error(
+				cx, n, "D_PRINTA_PROTO",
+				"printa( ) prototype mismatch: 1 argument passed, at least 2 expected");
 			return;
 		}
 		if (!bind_format(cx, n, a))
@@ -177,7 +194,9 @@ static void bind_action(struct bind_cx *cx, struct node *n, enum subr_id id)
 	if (!check_flow(cx, n, id) || !check_count(cx, n, id, count_tag(id)))
 		return;
 	switch (id) {
-	case SUBR_PRINTF: case SUBR_FREOPEN: case SUBR_SYSTEM: bind_printf(cx, n, id); break;
+	case SUBR_PRINTF:
+	case SUBR_FREOPEN:
+	case SUBR_SYSTEM: bind_printf(cx, n, id); break;
 	case SUBR_PRINTA: bind_printa(cx, n); break;
 	case SUBR_TRACE: bind_trace(cx, n); break;
 	case SUBR_TRACEMEM: bind_tracemem(cx, n); break;
@@ -193,9 +212,7 @@ static void bind_action(struct bind_cx *cx, struct node *n, enum subr_id id)
 		if (bind_agg_ref(cx, n, n->call.args))
 			bind_number(cx, n, "D_TRUNC_SCALAR");
 		break;
-	default:
-		bind_call_args(cx, n, id);
-		break;
+	default: bind_call_args(cx, n, id); break;
 	}
 	if (!is_poison(n))
 		set_call(cx, n, id);
@@ -211,7 +228,8 @@ void bind_statement(struct bind_cx *cx, struct node *n)
 	}
 	if (n->kind == N_ASSIGN && n->e.a->kind == N_AGG) {
 		id = n->e.b->kind == N_CALL ? subr_find(cx, n->e.b->call.func) : -1;
-		if (id < 0 || subr_table[id].kind != SUBR_KIND_AGG || check_flow(cx, n, (enum subr_id)id))
+		if (id < 0 || subr_table[id].kind != SUBR_KIND_AGG ||
+		    check_flow(cx, n, (enum subr_id)id))
 			bind_agg_assign(cx, n);
 		return;
 	}
@@ -219,7 +237,8 @@ void bind_statement(struct bind_cx *cx, struct node *n)
 	if (id < 0 || subr_table[id].kind != SUBR_KIND_ACTION) {
 		bind_expr(cx, n);
 		if (is_xlated(n))
-			bind_error(cx, n, "D_OP_DYN", "a translated value as a whole has no effect: use its members");
+			bind_error(cx, n, "D_OP_DYN",
+				   "a translated value as a whole has no effect: use its members");
 		return;
 	}
 	id = call_subr(cx, n);

@@ -20,9 +20,15 @@ static enum agg_func func_of(enum subr_id id)
 static const char *func_name(enum agg_func f)
 {
 	static const enum subr_id ids[] = {
-		[AGG_COUNT] = SUBR_COUNT, [AGG_SUM] = SUBR_SUM, [AGG_AVG] = SUBR_AVG, [AGG_MIN] = SUBR_MIN,
-		[AGG_MAX] = SUBR_MAX, [AGG_STDDEV] = SUBR_STDDEV, [AGG_QUANTIZE] = SUBR_QUANTIZE,
-		[AGG_LQUANTIZE] = SUBR_LQUANTIZE, [AGG_LLQUANTIZE] = SUBR_LLQUANTIZE,
+		[AGG_COUNT] = SUBR_COUNT,
+		[AGG_SUM] = SUBR_SUM,
+		[AGG_AVG] = SUBR_AVG,
+		[AGG_MIN] = SUBR_MIN,
+		[AGG_MAX] = SUBR_MAX,
+		[AGG_STDDEV] = SUBR_STDDEV,
+		[AGG_QUANTIZE] = SUBR_QUANTIZE,
+		[AGG_LQUANTIZE] = SUBR_LQUANTIZE,
+		[AGG_LLQUANTIZE] = SUBR_LLQUANTIZE,
 	};
 
 	return subr_table[ids[f]].name;
@@ -76,7 +82,8 @@ static type_id bind_key(struct bind_cx *cx, struct node *k, uint32_t i)
 	while (type_kind(cx->types, t) == TYPE_CONST || type_kind(cx->types, t) == TYPE_VOLATILE)
 		t = type_ref(cx->types, t);
 	if (!type_is_scalar(cx->types, t) && !type_is_string(cx->types, t)) {
-		bind_error(cx, k, "D_KEY_TYPE", "aggregation key #%u may not be of type \"%s\"", i + 1, type_text(cx, k->type));
+		bind_error(cx, k, "D_KEY_TYPE", "aggregation key #%u may not be of type \"%s\"",
+			   i + 1, type_text(cx, k->type));
 		return T_VOID;
 	}
 	return t;
@@ -95,8 +102,9 @@ static bool bind_agg_keys(struct bind_cx *cx, struct node *n, uint32_t agg, bool
 		types = arena_array(cx->arena, type_id, count);
 		info->key_subr = arena_array(cx->arena, enum subr_id, count);
 	} else if (count != a->nkeys) {
-		bind_error(cx, n, "D_PROTO_LEN", "@%s[ ] prototype mismatch: %u key%s passed, %u expected", a->name, count,
-			   count == 1 ? "" : "s", a->nkeys);
+		bind_error(cx, n, "D_PROTO_LEN",
+			   "@%s[ ] prototype mismatch: %u key%s passed, %u expected", a->name,
+			   count, count == 1 ? "" : "s", a->nkeys);
 		return false;
 	}
 	for (struct node *k = n->agg.keys; k; k = k->next, i++) {
@@ -111,11 +119,15 @@ static bool bind_agg_keys(struct bind_cx *cx, struct node *n, uint32_t agg, bool
 			info->key_subr[i] = subr;
 			continue;
 		}
-		if ((t == T_DYN) != (types[i] == T_DYN) || (t == T_DYN ? subr != info->key_subr[i] :
-							    !convert(cx, k, types[i]))) {
-			bind_error(cx, n, "D_PROTO_ARG", "@%s[ ] key #%u is incompatible with its first use: \"%s\" is not \"%s\"",
-				   a->name, i + 1, t == T_DYN ? subr_table[subr].name : type_text(cx, t),
-				   types[i] == T_DYN ? subr_table[info->key_subr[i]].name : type_text(cx, types[i]));
+		if ((t == T_DYN) != (types[i] == T_DYN) ||
+		    (t == T_DYN ? subr != info->key_subr[i] : !convert(cx, k, types[i]))) {
+			bind_error(
+				cx, n, "D_PROTO_ARG",
+				"@%s[ ] key #%u is incompatible with its first use: \"%s\" is not \"%s\"",
+				a->name, i + 1,
+				t == T_DYN ? subr_table[subr].name : type_text(cx, t),
+				types[i] == T_DYN ? subr_table[info->key_subr[i]].name
+						  : type_text(cx, types[i]));
 			return false;
 		}
 	}
@@ -128,7 +140,8 @@ static bool bind_agg_keys(struct bind_cx *cx, struct node *n, uint32_t agg, bool
 
 /* --- functions --- */
 
-static bool bad_arg(struct bind_cx *cx, struct node *n, const char *tag, const char *func, const char *what)
+static bool bad_arg(struct bind_cx *cx, struct node *n, const char *tag, const char *func,
+		    const char *what)
 {
 	bind_error(cx, n, tag, "%s( ) %s", func, what);
 	return false;
@@ -147,32 +160,41 @@ static bool bind_lquantize(struct bind_cx *cx, struct node *n, struct node *arg,
 	int64_t levels;
 
 	if (!is_int_const(cx, base))
-		return bad_arg(cx, n, "D_LQUANT_BASETYPE", f, "argument #2 (base) must be an integer constant");
+		return bad_arg(cx, n, "D_LQUANT_BASETYPE", f,
+			       "argument #2 (base) must be an integer constant");
 	a->base = (int64_t)base->i.value;
 	if (a->base < INT32_MIN || a->base > INT32_MAX)
-		return bad_arg(cx, n, "D_LQUANT_BASEVAL", f, "argument #2 (base) must be a 32-bit quantity");
+		return bad_arg(cx, n, "D_LQUANT_BASEVAL", f,
+			       "argument #2 (base) must be a 32-bit quantity");
 	if (!is_int_const(cx, limit))
-		return bad_arg(cx, n, "D_LQUANT_LIMTYPE", f, "argument #3 (limit) must be an integer constant");
+		return bad_arg(cx, n, "D_LQUANT_LIMTYPE", f,
+			       "argument #3 (limit) must be an integer constant");
 	a->limit = (int64_t)limit->i.value;
 	if (a->limit < INT32_MIN || a->limit > INT32_MAX)
-		return bad_arg(cx, n, "D_LQUANT_LIMVAL", f, "argument #3 (limit) must be a 32-bit quantity");
+		return bad_arg(cx, n, "D_LQUANT_LIMVAL", f,
+			       "argument #3 (limit) must be a 32-bit quantity");
 	if (a->limit < a->base)
-		return bad_arg(cx, n, "D_LQUANT_MISMATCH", f, "base (argument #2) must be less than limit (argument #3)");
+		return bad_arg(cx, n, "D_LQUANT_MISMATCH", f,
+			       "base (argument #2) must be less than limit (argument #3)");
 	a->step = 1;
 	if (step) {
 		if (!positive_const(cx, step))
-			return bad_arg(cx, n, "D_LQUANT_STEPTYPE", f, "argument #4 (step) must be a non-zero positive integer "
+			return bad_arg(cx, n, "D_LQUANT_STEPTYPE", f,
+				       "argument #4 (step) must be a non-zero positive integer "
 				       "constant");
 		if (step->i.value > UINT16_MAX)
-			return bad_arg(cx, n, "D_LQUANT_STEPVAL", f, "argument #4 (step) must be a 16-bit quantity");
+			return bad_arg(cx, n, "D_LQUANT_STEPVAL", f,
+				       "argument #4 (step) must be a 16-bit quantity");
 		a->step = (int64_t)step->i.value;
 	}
 	levels = (a->limit - a->base) / a->step;
 	if (!levels)
-		return bad_arg(cx, n, "D_LQUANT_STEPLARGE", f, "step (argument #4) too large: must have at least one "
+		return bad_arg(cx, n, "D_LQUANT_STEPLARGE", f,
+			       "step (argument #4) too large: must have at least one "
 			       "quantization level");
 	if (levels > UINT16_MAX)
-		return bad_arg(cx, n, "D_LQUANT_STEPSMALL", f, "step (argument #4) too small: number of quantization levels must "
+		return bad_arg(cx, n, "D_LQUANT_STEPSMALL", f,
+			       "step (argument #4) too small: number of quantization levels must "
 			       "be a 16-bit quantity");
 	/* a limit that is no whole number of steps from the base is cut */
 	a->limit = a->base + levels * a->step;
@@ -182,7 +204,9 @@ static bool bind_lquantize(struct bind_cx *cx, struct node *n, struct node *arg,
 /* llquantize(value, factor, low magnitude, high magnitude, steps, [increment]) */
 static bool bind_llquantize(struct bind_cx *cx, struct node *n, struct node *arg, struct agg *a)
 {
-	static const struct { const char *type_tag, *val_tag, *what; } params[] = {
+	static const struct {
+		const char *type_tag, *val_tag, *what;
+	} params[] = {
 		{ "D_LLQUANT_FACTORTYPE", "D_LLQUANT_FACTORVAL", "factor" },
 		{ "D_LLQUANT_LMAGTYPE", "D_LLQUANT_LMAGVAL", "low magnitude" },
 		{ "D_LLQUANT_HMAGTYPE", "D_LLQUANT_HMAGVAL", "high magnitude" },
@@ -194,57 +218,78 @@ static bool bind_llquantize(struct bind_cx *cx, struct node *n, struct node *arg
 
 	for (size_t i = 0; i < ARRAY_SIZE(params); i++, p = p->next) {
 		if (!is_int_const(cx, p)) {
-			bind_error(cx, n, params[i].type_tag, "llquantize( ) argument #%zu (%s) must be an integer constant",
+			bind_error(cx, n, params[i].type_tag,
+				   "llquantize( ) argument #%zu (%s) must be an integer constant",
 				   i + 2, params[i].what);
 			return false;
 		}
 		if (p->i.value > UINT16_MAX) {
-			bind_error(cx, n, params[i].val_tag, "llquantize( ) argument #%zu (%s) must be an unsigned 16-bit "
-				   "quantity", i + 2, params[i].what);
+			bind_error(cx, n, params[i].val_tag,
+				   "llquantize( ) argument #%zu (%s) must be an unsigned 16-bit "
+				   "quantity",
+				   i + 2, params[i].what);
 			return false;
 		}
 		*fields[i] = (uint32_t)p->i.value;
 	}
 	if (a->factor < 2)
-		return bad_arg(cx, n, "D_LLQUANT_FACTORVAL", "llquantize", "factor (argument #2) must be two or more");
+		return bad_arg(cx, n, "D_LLQUANT_FACTORVAL", "llquantize",
+			       "factor (argument #2) must be two or more");
 	if (a->low_mag >= a->high_mag)
-		return bad_arg(cx, n, "D_LLQUANT_HMAGVAL", "llquantize", "high magnitude (argument #4) must be greater than low "
+		return bad_arg(cx, n, "D_LLQUANT_HMAGVAL", "llquantize",
+			       "high magnitude (argument #4) must be greater than low "
 			       "magnitude (argument #3)");
 	if (a->steps < a->factor)
-		return bad_arg(cx, n, "D_LLQUANT_STEPVAL", "llquantize", "factor (argument #2) must be less than or equal to the "
+		return bad_arg(cx, n, "D_LLQUANT_STEPVAL", "llquantize",
+			       "factor (argument #2) must be less than or equal to the "
 			       "number of linear steps per magnitude (argument #5)");
 	for (v = a->factor; v < a->steps; v *= a->factor)
 		continue;
 	if (a->steps % a->factor || v % a->steps)
-		return bad_arg(cx, n, "D_LLQUANT_STEPVAL", "llquantize", "factor (argument #2) must evenly divide the number of "
-			       "steps per magnitude (argument #5), and the number of steps must evenly divide a power of the "
-			       "factor");
+		return bad_arg(
+			cx, n, "D_LLQUANT_STEPVAL", "llquantize",
+			"factor (argument #2) must evenly divide the number of "
+			"steps per magnitude (argument #5), and the number of steps must evenly divide a power of the "
+			"factor");
 	for (uint32_t i = 0; i < a->high_mag; i++) {
 		if (__builtin_mul_overflow(order, a->factor, &order) || order > INT64_MAX) {
-			bind_error(cx, n, "D_LLQUANT_HMAGVAL", "llquantize( ) factor (%u) raised to power of high magnitude (%u) "
-				   "overflows 64 bits", a->factor, a->high_mag);
+			bind_error(
+				cx, n, "D_LLQUANT_HMAGVAL",
+				"llquantize( ) factor (%u) raised to power of high magnitude (%u) "
+				"overflows 64 bits",
+				a->factor, a->high_mag);
 			return false;
 		}
 	}
 	return true;
 }
 
-static bool same_parameters(struct bind_cx *cx, struct node *n, const struct agg *old, const struct agg *now)
+static bool same_parameters(struct bind_cx *cx, struct node *n, const struct agg *old,
+			    const struct agg *now)
 {
-	const struct { int64_t was, is; const char *tag, *what; } all[] = {
+	const struct {
+		int64_t was, is;
+		const char *tag, *what;
+	} all[] = {
 		{ old->base, now->base, "D_LQUANT_MATCHBASE", "base (argument #2)" },
 		{ old->limit, now->limit, "D_LQUANT_MATCHLIM", "limit (argument #3)" },
 		{ old->step, now->step, "D_LQUANT_MATCHSTEP", "step (argument #4)" },
 		{ old->factor, now->factor, "D_LLQUANT_MATCHFACTOR", "factor (argument #2)" },
-		{ old->low_mag, now->low_mag, "D_LLQUANT_MATCHLMAG", "low magnitude (argument #3)" },
-		{ old->high_mag, now->high_mag, "D_LLQUANT_MATCHHMAG", "high magnitude (argument #4)" },
-		{ old->steps, now->steps, "D_LLQUANT_MATCHSTEPS", "linear steps per magnitude (argument #5)" },
+		{ old->low_mag, now->low_mag, "D_LLQUANT_MATCHLMAG",
+		  "low magnitude (argument #3)" },
+		{ old->high_mag, now->high_mag, "D_LLQUANT_MATCHHMAG",
+		  "high magnitude (argument #4)" },
+		{ old->steps, now->steps, "D_LLQUANT_MATCHSTEPS",
+		  "linear steps per magnitude (argument #5)" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
 		if (all[i].was != all[i].is) {
-			bind_error(cx, n, all[i].tag, "%s( ) %s doesn't match previous declaration: expected %lld, found %lld",
-				   func_name(now->func), all[i].what, (long long)all[i].was, (long long)all[i].is);
+			bind_error(
+				cx, n, all[i].tag,
+				"%s( ) %s doesn't match previous declaration: expected %lld, found %lld",
+				func_name(now->func), all[i].what, (long long)all[i].was,
+				(long long)all[i].is);
 			return false;
 		}
 	}
@@ -255,11 +300,15 @@ static uint32_t value_words(const struct agg *a)
 {
 	switch (a->func) {
 	case AGG_COUNT: return 1;
-	case AGG_SUM: case AGG_AVG: case AGG_MIN: case AGG_MAX: return 2;
+	case AGG_SUM:
+	case AGG_AVG:
+	case AGG_MIN:
+	case AGG_MAX: return 2;
 	case AGG_STDDEV: return 4;
 	case AGG_QUANTIZE: return 1 + 127;
 	case AGG_LQUANTIZE: return 1 + (uint32_t)((a->limit - a->base) / a->step) + 2;
-	case AGG_LLQUANTIZE: return 1 + agg_ll_nbuckets(a->factor, a->low_mag, a->high_mag, a->steps);
+	case AGG_LLQUANTIZE:
+		return 1 + agg_ll_nbuckets(a->factor, a->low_mag, a->high_mag, a->steps);
 	}
 	return 0;
 }
@@ -271,7 +320,8 @@ static uint32_t increment_index(enum subr_id id)
 }
 
 /* Binds the call's arguments and fills `a` from the constant ones. */
-static bool bind_function(struct bind_cx *cx, struct node *n, struct node *call, enum subr_id id, struct agg *a)
+static bool bind_function(struct bind_cx *cx, struct node *n, struct node *call, enum subr_id id,
+			  struct agg *a)
 {
 	struct node *arg = call->call.args, *incr;
 
@@ -290,10 +340,13 @@ static bool bind_function(struct bind_cx *cx, struct node *n, struct node *call,
 	}
 	decay(cx, arg);
 	if (!is_scalar(cx, arg)) {
-		bind_error(cx, n, "D_AGG_SCALAR", "%s( ) argument #1 must be of scalar type", call->call.func);
+		bind_error(cx, n, "D_AGG_SCALAR", "%s( ) argument #1 must be of scalar type",
+			   call->call.func);
 		return false;
 	}
-	a->type = type_is_integer(cx->types, arg->type) && type_is_signed(cx->types, arg->type) ? T_INT64 : T_UINT64;
+	a->type = type_is_integer(cx->types, arg->type) && type_is_signed(cx->types, arg->type)
+			  ? T_INT64
+			  : T_UINT64;
 	cast_to(cx, arg, a->type);
 	if ((id == SUBR_LQUANTIZE && !bind_lquantize(cx, n, arg, a)) ||
 	    (id == SUBR_LLQUANTIZE && !bind_llquantize(cx, n, arg, a)))
@@ -304,7 +357,8 @@ static bool bind_function(struct bind_cx *cx, struct node *n, struct node *call,
 	if (incr) {
 		decay(cx, incr);
 		if (!is_scalar(cx, incr)) {
-			bind_error(cx, n, "D_PROTO_ARG", "%s( ) increment value must be of scalar type", call->call.func);
+			bind_error(cx, n, "D_PROTO_ARG",
+				   "%s( ) increment value must be of scalar type", call->call.func);
 			return false;
 		}
 		cast_to(cx, incr, T_INT64);
@@ -330,21 +384,26 @@ void bind_agg_assign(struct bind_cx *cx, struct node *n)
 	info = s->agg_info.v[agg];
 	if (n->op != OP_NONE || id < 0 || subr_table[id].kind != SUBR_KIND_AGG) {
 		if (call->kind == N_CALL && id < 0)
-			bind_expr(cx, call);     /* says that there is no such function */
+			bind_expr(cx, call); /* says that there is no such function */
 		else
-			bind_error(cx, n, "D_AGG_FUNC", "@%s must be assigned the result of an aggregating function", a->name);
+			bind_error(cx, n, "D_AGG_FUNC",
+				   "@%s must be assigned the result of an aggregating function",
+				   a->name);
 		info->bad = true;
 		poison(n);
 		return;
 	}
 	first = !info->defined;
 	if (!first && a->func != func_of((enum subr_id)id)) {
-		bind_error(cx, n, "D_AGG_REDEF", "aggregation redefined: @%s is %s( ) and becomes %s( )", a->name,
+		bind_error(cx, n, "D_AGG_REDEF",
+			   "aggregation redefined: @%s is %s( ) and becomes %s( )", a->name,
 			   func_name(a->func), call->call.func);
 		return;
 	}
-	if (!check_count(cx, call, (enum subr_id)id, id == SUBR_QUANTIZE ? "D_QUANT_PROTO" : "D_PROTO_LEN") ||
-	    !bind_function(cx, n, call, (enum subr_id)id, &now) || !bind_agg_keys(cx, l, agg, first)) {
+	if (!check_count(cx, call, (enum subr_id)id,
+			 id == SUBR_QUANTIZE ? "D_QUANT_PROTO" : "D_PROTO_LEN") ||
+	    !bind_function(cx, n, call, (enum subr_id)id, &now) ||
+	    !bind_agg_keys(cx, l, agg, first)) {
 		info->bad = true;
 		poison(n);
 		return;
@@ -379,25 +438,32 @@ bool bind_agg_ref(struct bind_cx *cx, struct node *call, struct node *n)
 		vec_push(&cx->state->agg_uses, (struct agg_use){ .call = call, .agg = n });
 		return true;
 	}
-	tag = !strcmp(f, "clear") ? "D_CLEAR_AGGARG" : !strcmp(f, "trunc") ? "D_TRUNC_AGGARG" :
-	      !strcmp(f, "printa") ? "D_PRINTA_AGGARG" : "D_NORMALIZE_AGGARG";
+	tag = !strcmp(f, "clear")    ? "D_CLEAR_AGGARG"
+	      : !strcmp(f, "trunc")  ? "D_TRUNC_AGGARG"
+	      : !strcmp(f, "printa") ? "D_PRINTA_AGGARG"
+				     : "D_NORMALIZE_AGGARG";
 	if (n->kind == N_AGG) {
-		bind_error(cx, call, tag, "%s( ) takes whole aggregations: @%s without keys", f, n->agg.name);
+		bind_error(cx, call, tag, "%s( ) takes whole aggregations: @%s without keys", f,
+			   n->agg.name);
 		return false;
 	}
 	bind_expr(cx, n);
 	if (is_poison(n))
 		poison(call);
 	else
-		bind_error(cx, call, tag, "%s( ) argument is incompatible with prototype: prototype: aggregation, argument: %s",
-			   f, type_text(cx, n->type));
+		bind_error(
+			cx, call, tag,
+			"%s( ) argument is incompatible with prototype: prototype: aggregation, argument: %s",
+			f, type_text(cx, n->type));
 	return false;
 }
 
 static const char *undefined_tag(const char *f)
 {
-	return !strcmp(f, "clear") ? "D_CLEAR_AGGBAD" : !strcmp(f, "trunc") ? "D_TRUNC_AGGBAD" :
-	       !strcmp(f, "printa") ? "D_PRINTA_AGGBAD" : "D_NORMALIZE_AGGBAD";
+	return !strcmp(f, "clear")    ? "D_CLEAR_AGGBAD"
+	       : !strcmp(f, "trunc")  ? "D_TRUNC_AGGBAD"
+	       : !strcmp(f, "printa") ? "D_PRINTA_AGGBAD"
+				      : "D_NORMALIZE_AGGBAD";
 }
 
 /* Aggregations printed together share their keys. */
@@ -407,7 +473,9 @@ static bool check_together(struct bind_cx *cx, struct node *call, uint32_t a, ui
 	const struct agg *x = out->aggs.v[a], *y = out->aggs.v[b];
 
 	if (x->nkeys != y->nkeys) {
-		bind_error(cx, call, "D_PRINTA_AGGPROTO", "printa( ) @%s and @%s have different numbers of keys", x->name, y->name);
+		bind_error(cx, call, "D_PRINTA_AGGPROTO",
+			   "printa( ) @%s and @%s have different numbers of keys", x->name,
+			   y->name);
 		return false;
 	}
 	for (uint32_t i = 0; i < x->nkeys; i++) {
@@ -416,8 +484,9 @@ static bool check_together(struct bind_cx *cx, struct node *call, uint32_t a, ui
 		if (s == t || (s != T_DYN && t != T_DYN && type_same(cx->types, s, t)) ||
 		    (type_is_integer(cx->types, s) && type_is_integer(cx->types, t)))
 			continue;
-		bind_error(cx, call, "D_PRINTA_AGGKEY", "printa( ) @%s and @%s have different types of key #%u", x->name, y->name,
-			   i + 1);
+		bind_error(cx, call, "D_PRINTA_AGGKEY",
+			   "printa( ) @%s and @%s have different types of key #%u", x->name,
+			   y->name, i + 1);
 		return false;
 	}
 	return true;
@@ -435,7 +504,7 @@ void aggs_check(struct bind_cx *cx)
 		uint32_t agg;
 
 		if (call->kind != N_CALL)
-			continue;             /* poisoned since */
+			continue; /* poisoned since */
 		agg = n->id->agg;
 		if (s->agg_info.v[agg]->bad)
 			continue;
@@ -444,8 +513,9 @@ void aggs_check(struct bind_cx *cx)
 				if (s->agg_info.v[j]->defined)
 					nearest_offer(&near, s->out->aggs.v[j]->name);
 			}
-			diag_error(cx->diags, n->loc, n->end, undefined_tag(call->call.func), "undefined aggregation: @%s%s%s%s",
-				   n->agg.name, near.name ? " (did you mean @" : "", near.name ? near.name : "",
+			diag_error(cx->diags, n->loc, n->end, undefined_tag(call->call.func),
+				   "undefined aggregation: @%s%s%s%s", n->agg.name,
+				   near.name ? " (did you mean @" : "", near.name ? near.name : "",
 				   near.name ? "?)" : "");
 			s->agg_info.v[agg]->bad = true;
 			continue;

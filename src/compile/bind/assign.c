@@ -3,8 +3,11 @@
 
 static const char *var_text(struct bind_cx *cx, const struct node *n)
 {
-	return arena_printf(cx->arena, "%s%s", n->ident.scope == SCOPE_SELF ? "self->" :
-			    n->ident.scope == SCOPE_THIS ? "this->" : "", n->ident.name);
+	return arena_printf(cx->arena, "%s%s",
+			    n->ident.scope == SCOPE_SELF   ? "self->"
+			    : n->ident.scope == SCOPE_THIS ? "this->"
+							   : "",
+			    n->ident.name);
 }
 
 /* The type a variable gets from its first value: no qualifiers, char arrays as strings, other arrays as pointers.
@@ -29,7 +32,8 @@ static type_id key_type(struct bind_cx *cx, struct node *k)
 	type_id t = value_type(cx, k);
 
 	if (type_is_integer(cx->types, t))
-		return type_is_signed(cx->types, t) || type_size(cx->types, t) < 8 ? T_INT64 : T_UINT64;
+		return type_is_signed(cx->types, t) || type_size(cx->types, t) < 8 ? T_INT64
+										   : T_UINT64;
 	return t;
 }
 
@@ -40,7 +44,8 @@ static void bind_assoc(struct bind_cx *cx, struct node *n, struct variable *v)
 	const char *name = var_text(cx, n->e.a);
 
 	if (have != v->nkeys) {
-		bind_error(cx, n, "D_PROTO_LEN", "%s[ ] prototype mismatch: %u key%s passed, %u expected", name, have,
+		bind_error(cx, n, "D_PROTO_LEN",
+			   "%s[ ] prototype mismatch: %u key%s passed, %u expected", name, have,
 			   have == 1 ? "" : "s", v->nkeys);
 		return;
 	}
@@ -50,8 +55,10 @@ static void bind_assoc(struct bind_cx *cx, struct node *n, struct variable *v)
 			return;
 		}
 		if (!convert(cx, k, v->keys[i])) {
-			bind_error(cx, n, "D_PROTO_ARG", "%s[ ] key #%u is incompatible with its first use: \"%s\" is not \"%s\"",
-				   name, i + 1, type_text(cx, k->type), type_text(cx, v->keys[i]));
+			bind_error(
+				cx, n, "D_PROTO_ARG",
+				"%s[ ] key #%u is incompatible with its first use: \"%s\" is not \"%s\"",
+				name, i + 1, type_text(cx, k->type), type_text(cx, v->keys[i]));
 			return;
 		}
 	}
@@ -65,7 +72,8 @@ static struct variable *new_assoc(struct bind_cx *cx, struct node *n, type_id t)
 	struct variable *v;
 
 	if (base->ident.scope == SCOPE_THIS) {
-		bind_error(cx, n, "D_ARR_LOCAL", "clause-local variables may not be used as associative arrays: %s",
+		bind_error(cx, n, "D_ARR_LOCAL",
+			   "clause-local variables may not be used as associative arrays: %s",
 			   var_text(cx, base));
 		return NULL;
 	}
@@ -76,7 +84,8 @@ static struct variable *new_assoc(struct bind_cx *cx, struct node *n, type_id t)
 		type_id kt = is_poison(k) ? T_INT64 : key_type(cx, k);
 
 		if (kt == T_VOID) {
-			bind_error(cx, n, "D_KEY_TYPE", "%s: a value of type \"%s\" cannot be a key", v->name,
+			bind_error(cx, n, "D_KEY_TYPE",
+				   "%s: a value of type \"%s\" cannot be a key", v->name,
 				   type_text(cx, k->type));
 			v->bad = true;
 			return NULL;
@@ -93,7 +102,9 @@ static bool bind_key_list(struct bind_cx *cx, struct node *keys)
 	for (struct node *k = keys; k; k = k->next) {
 		bind_value(cx, k);
 		if (k->type == T_DYN)
-			bind_error(cx, k, "D_KEY_TYPE", "a value of dynamic type cannot be a key of an associative array");
+			bind_error(
+				cx, k, "D_KEY_TYPE",
+				"a value of dynamic type cannot be a key of an associative array");
 		good &= !is_poison(k);
 	}
 	return good;
@@ -128,15 +139,19 @@ static void create(struct bind_cx *cx, struct node *l, type_id t, bool bad)
 /* Can l be assigned to? Reports at n. */
 static bool check_lvalue(struct bind_cx *cx, struct node *n, const struct node *l)
 {
-	const char *op = n->kind == N_UNARY ? n->op == OP_PREINC || n->op == OP_POSTINC ? "++" : "--" :
-			 n->op == OP_NONE ? "=" : arena_printf(cx->arena, "%s=", op_name(n->op));
+	const char *op = n->kind == N_UNARY
+				 ? n->op == OP_PREINC || n->op == OP_POSTINC ? "++" : "--"
+			 : n->op == OP_NONE ? "="
+					    : arena_printf(cx->arena, "%s=", op_name(n->op));
 
 	if (is_poison(l)) {
 		poison(n);
 		return false;
 	}
-	if (l->id && (l->id->kind == IDENT_BUILTIN || l->id->kind == IDENT_KSYM || l->id->kind == IDENT_CTX)) {
-		bind_error(cx, n, "D_OP_WRITE", "operator %s can only be applied to a writable variable", op);
+	if (l->id && (l->id->kind == IDENT_BUILTIN || l->id->kind == IDENT_KSYM ||
+		      l->id->kind == IDENT_CTX)) {
+		bind_error(cx, n, "D_OP_WRITE",
+			   "operator %s can only be applied to a writable variable", op);
 		return false;
 	}
 	if (!l->lvalue) {
@@ -149,10 +164,14 @@ static bool check_lvalue(struct bind_cx *cx, struct node *n, const struct node *
 static void mismatch(struct bind_cx *cx, struct node *n, const struct node *l, const struct node *r)
 {
 	if (type_is_sou(cx->types, r->type) && type_same(cx->types, l->type, r->type))
-		bind_error(cx, n, "D_OP_SOU", "a whole struct or union cannot be assigned: assign its address or its members");
+		bind_error(
+			cx, n, "D_OP_SOU",
+			"a whole struct or union cannot be assigned: assign its address or its members");
 	else
-		bind_error(cx, n, "D_OP_INCOMPAT", "operands have incompatible types: \"%s\" %s%s \"%s\"",
-			   type_text(cx, l->type), n->op == OP_NONE ? "" : op_name(n->op), "=", type_text(cx, r->type));
+		bind_error(cx, n, "D_OP_INCOMPAT",
+			   "operands have incompatible types: \"%s\" %s%s \"%s\"",
+			   type_text(cx, l->type), n->op == OP_NONE ? "" : op_name(n->op), "=",
+			   type_text(cx, r->type));
 }
 
 /* a op= b where C computes in a wider type than a's: a = (T)(a op b). */
@@ -177,13 +196,16 @@ static void bind_compound(struct bind_cx *cx, struct node *n)
 	struct type_graph *g = cx->types;
 	type_id t;
 
-	if (type_is_pointer(g, l->type) && (n->op == OP_ADD || n->op == OP_SUB) && type_is_integer(g, r->type)) {
+	if (type_is_pointer(g, l->type) && (n->op == OP_ADD || n->op == OP_SUB) &&
+	    type_is_integer(g, r->type)) {
 		type_id ref = type_strip(g, type_ref(g, type_strip(g, l->type)));
 		uint64_t size = ref == T_VOID ? 1 : type_size(g, ref);
 		struct node *mul;
 
 		if (!size) {
-			bind_error(cx, n, "D_OP_INCOMPLETE", "operator %s= requires a pointer to a complete type", op_name(n->op));
+			bind_error(cx, n, "D_OP_INCOMPLETE",
+				   "operator %s= requires a pointer to a complete type",
+				   op_name(n->op));
 			return;
 		}
 		cast_to(cx, r, T_LONG);
@@ -199,27 +221,29 @@ static void bind_compound(struct bind_cx *cx, struct node *n)
 		return;
 	}
 	if (!type_is_integer(g, l->type) || !is_integer(cx, r)) {
-		bind_error(cx, n, "D_OP_ARITH", "operator %s= requires operands of arithmetic type: \"%s\" and \"%s\"",
+		bind_error(cx, n, "D_OP_ARITH",
+			   "operator %s= requires operands of arithmetic type: \"%s\" and \"%s\"",
 			   op_name(n->op), type_text(cx, l->type), type_text(cx, r->type));
 		return;
 	}
 	switch (n->op) {
-	case OP_DIV: case OP_MOD:
+	case OP_DIV:
+	case OP_MOD:
 		if (is_const(r) && !r->i.value) {
 			bind_error(cx, n, "D_DIV_ZERO", "expression contains division by zero");
 			return;
 		}
 		t = common_type(cx, l->type, r->type);
-		if (type_size(g, t) != type_size(g, l->type) || type_is_signed(g, t) != type_is_signed(g, l->type)) {
+		if (type_size(g, t) != type_size(g, l->type) ||
+		    type_is_signed(g, t) != type_is_signed(g, l->type)) {
 			expand_compound(cx, n, t);
 			return;
 		}
 		cast_to(cx, r, l->type);
 		break;
-	case OP_SHL: case OP_SHR:
-		cast_to(cx, r, promote(cx, r->type));
-		break;
-	default:     /* the low bits of the result depend on the low bits of the operands only */
+	case OP_SHL:
+	case OP_SHR: cast_to(cx, r, promote(cx, r->type)); break;
+	default: /* the low bits of the result depend on the low bits of the operands only */
 		cast_to(cx, r, l->type);
 		break;
 	}
@@ -232,7 +256,8 @@ void bind_assign(struct bind_cx *cx, struct node *n)
 	type_id t;
 
 	if (l->kind == N_AGG) {
-		bind_error(cx, n, "D_OP_LVAL", "an aggregation may be assigned to by a statement only");
+		bind_error(cx, n, "D_OP_LVAL",
+			   "an aggregation may be assigned to by a statement only");
 		return;
 	}
 	if (l->kind == N_INDEX && l->e.a->kind == N_AGG) {
@@ -249,10 +274,14 @@ void bind_assign(struct bind_cx *cx, struct node *n)
 		create(cx, l, t == T_VOID ? T_INT : t, is_poison(r) || t == T_VOID);
 		if (t == T_VOID) {
 			if (r->type == T_DYN)
-				bind_error(cx, n, "D_OP_DYN", "a value of dynamic type cannot be assigned");
+				bind_error(cx, n, "D_OP_DYN",
+					   "a value of dynamic type cannot be assigned");
 			else
-				bind_error(cx, n, "D_OP_SOU", "a value of type \"%s\" cannot be kept in a variable: assign its "
-					   "address or its members", type_text(cx, r->type));
+				bind_error(
+					cx, n, "D_OP_SOU",
+					"a value of type \"%s\" cannot be kept in a variable: assign its "
+					"address or its members",
+					type_text(cx, r->type));
 			return;
 		}
 	} else {
@@ -269,7 +298,8 @@ void bind_assign(struct bind_cx *cx, struct node *n)
 	}
 	if (n->op != OP_NONE)
 		bind_compound(cx, n);
-	else if ((type_is_sou(cx->types, l->type) || type_is_sou(cx->types, r->type)) || !convert(cx, r, l->type))
+	else if ((type_is_sou(cx->types, l->type) || type_is_sou(cx->types, r->type)) ||
+		 !convert(cx, r, l->type))
 		mismatch(cx, n, l, r);
 }
 
@@ -290,14 +320,16 @@ void bind_incdec(struct bind_cx *cx, struct node *n)
 	if (type_is_integer(cx->types, a->type))
 		return;
 	if (!type_is_pointer(cx->types, a->type)) {
-		bind_error(cx, n, "D_OP_SCALAR", "operator %s requires an operand of scalar type, not \"%s\"", op,
+		bind_error(cx, n, "D_OP_SCALAR",
+			   "operator %s requires an operand of scalar type, not \"%s\"", op,
 			   type_text(cx, a->type));
 		return;
 	}
 	ref = type_strip(cx->types, type_ref(cx->types, type_strip(cx->types, a->type)));
 	size = ref == T_VOID ? 1 : type_size(cx->types, ref);
 	if (!size) {
-		bind_error(cx, n, "D_OP_INCOMPLETE", "operator %s requires a pointer to a complete type", op);
+		bind_error(cx, n, "D_OP_INCOMPLETE",
+			   "operator %s requires a pointer to a complete type", op);
 		return;
 	}
 	n->e.c = int_node(cx, n, size, T_LONG);
@@ -316,11 +348,13 @@ static void bind_uregs(struct bind_cx *cx, struct node *n)
 		return;
 	}
 	if (index->next || !is_const(index)) {
-		bind_error(cx, n, "D_REGS_IDX", "index into uregs[ ] must be one of the constants R_*");
+		bind_error(cx, n, "D_REGS_IDX",
+			   "index into uregs[ ] must be one of the constants R_*");
 		return;
 	}
 	if (index->i.value > 25) {
-		bind_error(cx, n, "D_REGS_IDX", "index %lld is out of range for uregs[ ]", (long long)index->i.value);
+		bind_error(cx, n, "D_REGS_IDX", "index %lld is out of range for uregs[ ]",
+			   (long long)index->i.value);
 		return;
 	}
 	n->id = arena_new(cx->arena, struct bind_ident);
@@ -344,39 +378,46 @@ static void bind_element(struct bind_cx *cx, struct node *n)
 		return;
 	}
 	if (is_xlated(a)) {
-		bind_error(cx, n, "D_OP_DYN", "a translated value of type \"%s\" cannot be indexed", type_text(cx, a->type));
+		bind_error(cx, n, "D_OP_DYN", "a translated value of type \"%s\" cannot be indexed",
+			   type_text(cx, a->type));
 		return;
 	}
 	t = type_strip(g, a->type);
 	array = type_kind(g, t) == TYPE_ARRAY;
 	if (!array && !type_is_pointer(g, t)) {
-		bind_error(cx, n, "D_OP_ARRFUN", "operator [] must be applied to an array or a pointer, not \"%s\"",
+		bind_error(cx, n, "D_OP_ARRFUN",
+			   "operator [] must be applied to an array or a pointer, not \"%s\"",
 			   type_text(cx, a->type));
 		return;
 	}
 	if (i->next) {
-		bind_error(cx, n, "D_PROTO_LEN", "a value of type \"%s\" takes one index", type_text(cx, a->type));
+		bind_error(cx, n, "D_PROTO_LEN", "a value of type \"%s\" takes one index",
+			   type_text(cx, a->type));
 		return;
 	}
 	if (!is_integer(cx, i)) {
-		bind_error(cx, n, "D_ARR_BADREF", "array index must be an integer, not \"%s\"", type_text(cx, i->type));
+		bind_error(cx, n, "D_ARR_BADREF", "array index must be an integer, not \"%s\"",
+			   type_text(cx, i->type));
 		return;
 	}
 	if (array && is_const(i) && type_nelems(g, t) && i->i.value >= type_nelems(g, t)) {
-		bind_error(cx, n, "D_ARR_BOUNDS", "index outside array bounds: %lld, max is [0, %u]", (long long)i->i.value,
-			   type_nelems(g, t) - 1);
+		bind_error(cx, n, "D_ARR_BOUNDS",
+			   "index outside array bounds: %lld, max is [0, %u]",
+			   (long long)i->i.value, type_nelems(g, t) - 1);
 		return;
 	}
 	t = type_ref(g, t);
 	if (!type_size(g, t) && type_strip(g, t) != T_VOID && !type_is_string(g, t)) {
-		bind_error(cx, n, "D_OP_INCOMPLETE", "elements of type \"%s\" have no size", type_text(cx, t));
+		bind_error(cx, n, "D_OP_INCOMPLETE", "elements of type \"%s\" have no size",
+			   type_text(cx, t));
 		return;
 	}
 	if (type_strip(g, t) == T_VOID) {
 		bind_error(cx, n, "D_DEREF_VOID", "cannot dereference pointer to void");
 		return;
 	}
-	cast_to(cx, i, type_is_signed(g, i->type) || type_size(g, i->type) < 8 ? T_INT64 : T_UINT64);
+	cast_to(cx, i,
+		type_is_signed(g, i->type) || type_size(g, i->type) < 8 ? T_INT64 : T_UINT64);
 	n->type = t;
 	n->lvalue = array ? a->lvalue : true;
 }
@@ -389,7 +430,8 @@ void bind_index(struct bind_cx *cx, struct node *n)
 	int b;
 
 	if (a->kind == N_AGG) {
-		bind_error(cx, n, "D_AGG_MDIM", "improper use of multi-dimensional array: @%s", a->agg.name);
+		bind_error(cx, n, "D_AGG_MDIM", "improper use of multi-dimensional array: @%s",
+			   a->agg.name);
 		return;
 	}
 	if (!n->e.b) {

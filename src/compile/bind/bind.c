@@ -112,6 +112,7 @@ void bind_fini(struct bind_cx *cx)
 	hash_fini(&s->inlines);
 	hash_fini(&s->specs);
 	hash_fini(&s->texts);
+	hash_fini(&s->user_tags);
 	hash_fini(&s->builtins);
 	hash_fini(&s->subrs);
 	hash_fini(&s->lib_names);
@@ -132,7 +133,8 @@ bool bind_is_type(void *arg, const char *module, const char *name)
 	struct bind_cx *cx = arg;
 	type_id t;
 
-	if (!module && (var_find(cx, SCOPE_NONE, name) || builtin_find(cx, name) >= 0 || subr_find(cx, name) >= 0))
+	if (!module && (var_find(cx, SCOPE_NONE, name) || builtin_find(cx, name) >= 0 ||
+			subr_find(cx, name) >= 0))
 		return false;
 	if (!module && type_lookup(cx->types, "D", TYPE_TYPEDEF, name, &t))
 		return true;
@@ -174,7 +176,8 @@ static void pragma_option(struct bind_cx *cx, const struct node *n, const char *
 		diag_error(cx->diags, n->loc, n->end, "D_PRAGMA_MALFORM",
 			   "malformed #pragma option directive: expected name or name=value");
 	else if (!options_set_text(cx->options, copy, WHEN_COMPILE, &error))
-		diag_error(cx->diags, n->loc, n->end, "D_PRAGMA_OPTSET", "failed to set option '%s': %s", copy, error);
+		diag_error(cx->diags, n->loc, n->end, "D_PRAGMA_OPTSET",
+			   "failed to set option '%s': %s", copy, error);
 }
 
 static void pragma_depends(struct bind_cx *cx, const struct node *n, const char *p)
@@ -189,8 +192,10 @@ static void pragma_depends(struct bind_cx *cx, const struct node *n, const char 
 	if (!strcmp(kind, "library"))
 		lib_load(cx, 'f', name);
 	else if (strcmp(kind, "module") && strcmp(kind, "provider"))
-		diag_error(cx->diags, n->loc, n->end, "D_PRAGMA_INVAL",
-			   "invalid class \"%s\" in #pragma depends_on: library, module or provider", kind);
+		diag_error(
+			cx->diags, n->loc, n->end, "D_PRAGMA_INVAL",
+			"invalid class \"%s\" in #pragma depends_on: library, module or provider",
+			kind);
 }
 
 static void bind_pragma(struct bind_cx *cx, const struct node *n)
@@ -211,14 +216,16 @@ static void bind_pragma(struct bind_cx *cx, const struct node *n)
 		return;
 	}
 	if (!next_word(&p, what, sizeof(what)))
-		diag_error(cx->diags, n->loc, n->end, "D_PRAGMA_MALFORM", "malformed #pragma: expected a keyword after D");
+		diag_error(cx->diags, n->loc, n->end, "D_PRAGMA_MALFORM",
+			   "malformed #pragma: expected a keyword after D");
 	else if (!strcmp(what, "option"))
 		pragma_option(cx, n, p);
 	else if (!strcmp(what, "depends_on"))
 		pragma_depends(cx, n, p);
 	else if (strcmp(what, "attributes") && strcmp(what, "binding") && strcmp(what, "error") &&
 		 strcmp(what, "ident") && strcmp(what, "line"))
-		diag_error(cx->diags, n->loc, n->end, "D_PRAGMA_INVAL", "invalid #pragma D %s", what);
+		diag_error(cx->diags, n->loc, n->end, "D_PRAGMA_INVAL", "invalid #pragma D %s",
+			   what);
 	else if (!strcmp(what, "error"))
 		diag_error(cx->diags, n->loc, n->end, "D_PRAGERR", "#pragma error:%s", p);
 }
@@ -238,20 +245,11 @@ void bind_add(struct bind_cx *cx, struct node *top)
 			else
 				vec_push(&s->clauses, n);
 			break;
-		case D_DECL:
-			bind_declaration(cx, n);
-			break;
-		case D_INLINE:
-			bind_inline(cx, n);
-			break;
-		case D_TRANSLATOR:
-			bind_translator(cx, n);
-			break;
-		case D_PRAGMA:
-			bind_pragma(cx, n);
-			break;
-		default:
-			break;     /* provider definitions describe somebody else's probes */
+		case D_DECL: bind_declaration(cx, n); break;
+		case D_INLINE: bind_inline(cx, n); break;
+		case D_TRANSLATOR: bind_translator(cx, n); break;
+		case D_PRAGMA: bind_pragma(cx, n); break;
+		default: break; /* provider definitions describe somebody else's probes */
 		}
 	}
 }

@@ -41,45 +41,60 @@ enum subr_id {
 };
 enum subr_kind { SUBR_KIND_FUNC, SUBR_KIND_ACTION, SUBR_KIND_AGG };
 enum subr_flag {
-	SUBR_DESTRUCTIVE = 1, SUBR_RECORDS = 2 /* puts data into the record */, SUBR_CONTROL = 4 /* control ring */,
-	SUBR_INTERNAL = 8 /* __names used by dlib only */, SUBR_UNSUPPORTED = 16 /* known, refused with D_UNKNOWN */,
+	SUBR_DESTRUCTIVE = 1,
+	SUBR_RECORDS = 2 /* puts data into the record */,
+	SUBR_CONTROL = 4 /* control ring */,
+	SUBR_INTERNAL = 8 /* __names used by dlib only */,
+	SUBR_UNSUPPORTED = 16 /* known, refused with D_UNKNOWN */,
 };
-struct subr_info { const char *name; enum subr_kind kind; int min, max; const char *type; unsigned flags; const char *doc; };
+struct subr_info {
+	const char *name;
+	enum subr_kind kind;
+	int min, max;
+	const char *type;
+	unsigned flags;
+	const char *doc;
+};
 extern const struct subr_info subr_table[SUBR_ID_COUNT];
-struct builtin_info { const char *name, *type, *doc; };
+struct builtin_info {
+	const char *name, *type, *doc;
+};
 extern const struct builtin_info builtin_table[BUILTIN_COUNT];
 
 enum ident_kind { IDENT_VAR, IDENT_BUILTIN, IDENT_SUBR, IDENT_AGG, IDENT_KSYM, IDENT_CTX };
 
 /* A variable of the program. */
 struct variable {
-	uint32_t index;               /* in bound.vars */
+	uint32_t index; /* in bound.vars */
 	const char *name;
 	enum var_scope scope;
-	type_id type;                 /* of the value (element for associative arrays) */
+	type_id type; /* of the value (element for associative arrays) */
 	bool assoc;
-	type_id *keys;                /* assoc: key types; T_STRING for strings */
+	type_id *keys; /* assoc: key types; T_STRING for strings */
 	uint32_t nkeys;
 	loc_t loc;
-	bool bad;                     /* its first value was an error, which is reported */
+	bool bad; /* its first value was an error, which is reported */
 };
 
 struct bind_ident {
 	enum ident_kind kind;
 	union {
 		struct variable *var;
-		enum builtin_id builtin;      /* BUILTIN_ARG0.. and ARGS: value from node->arg */
+		enum builtin_id builtin; /* BUILTIN_ARG0.. and ARGS: value from node->arg */
 		enum subr_id subr;
-		uint32_t agg;                 /* index in bound.aggs */
-		struct { const char *module, *name; uint64_t addr; } ksym;
-		uint32_t ctx;                 /* IDENT_CTX: context word (byte offset), inside probe_arg.expr and filters */
+		uint32_t agg; /* index in bound.aggs */
+		struct {
+			const char *module, *name;
+			uint64_t addr;
+		} ksym;
+		uint32_t ctx; /* IDENT_CTX: context word (byte offset), inside probe_arg.expr and filters */
 	};
 };
 
 /* N_MEMBER / N_PMEMBER */
 struct bind_member {
 	uint64_t bit_offset;
-	uint32_t bit_size;            /* 0: not a bit-field */
+	uint32_t bit_size; /* 0: not a bit-field */
 	type_id type;
 };
 
@@ -96,27 +111,31 @@ struct bind_member {
  */
 
 struct bound_clause {
-	struct node *pred;            /* NULL: always. The probe's filter, if any, is && in front */
-	struct node *body;            /* statement list; actions are S_EXPR of N_CALL */
-	bool default_action;          /* empty body: only the probe's name is printed */
+	struct node *pred;   /* NULL: always. The probe's filter, if any, is && in front */
+	struct node *body;   /* statement list; actions are S_EXPR of N_CALL */
+	bool default_action; /* empty body: only the probe's name is printed */
 	loc_t loc, end;
-	uint32_t index;               /* of the source clause, in program order */
+	uint32_t index; /* of the source clause, in program order */
 	struct probe **probes;
 	uint32_t nprobes;
-	struct probe_args args;       /* of this signature */
+	struct probe_args args; /* of this signature */
 	enum attach_kind attach;
 	int8_t thread_arg;
 };
 
 struct bound {
-	VEC(struct variable *) vars;
-	VEC(struct agg *) aggs;               /* func, type, parameters, key types bound; keys' layout is ir's work: nkeys and
+	VEC(struct variable *)
+	vars;
+	VEC(struct agg *)
+	aggs; /* func, type, parameters, key types bound; keys' layout is ir's work: nkeys and
 					       * agg_key_types are set here */
-	VEC(type_id *) agg_key_types;         /* per agg: nkeys types (T_STRING; T_DYN for stack(), usym().. by the first use) */
-	VEC(struct bound_clause *) clauses;
-	uint32_t nclauses;                    /* source clauses */
+	VEC(type_id *)
+	agg_key_types; /* per agg: nkeys types (T_STRING; T_DYN for stack(), usym().. by the first use) */
+	VEC(struct bound_clause *)
+	clauses;
+	uint32_t nclauses; /* source clauses */
 	bool destructive;
-	uint32_t matched;                     /* probes matched, for "matched N probes" (counted per description, as DTrace) */
+	uint32_t matched; /* probes matched, for "matched N probes" (counted per description, as DTrace) */
 };
 
 struct bind_cx {
@@ -126,9 +145,10 @@ struct bind_cx {
 	struct probe_set *probes;
 	struct options *options;
 	struct macro_args *macros;
-	struct parse_cx *parse;       /* for library files read on demand */
-	VEC(const char *) libdirs;    /* -L */
-	struct bind_state *state;     /* binder's own */
+	struct parse_cx *parse; /* for library files read on demand */
+	VEC(const char *)
+	libdirs;                  /* -L */
+	struct bind_state *state; /* binder's own */
 };
 
 void bind_init(struct bind_cx *cx);

@@ -5,30 +5,88 @@
  *	s string     S string or 0      i integer, as 64 bits   w integer, 32 bits   h integer, 16 bits
  *	p pointer    a address: pointer or integer */
 static const char *const protos[SUBR_ID_COUNT] = {
-	[SUBR_ALLOCA] = "i", [SUBR_BASENAME] = "s", [SUBR_BCOPY] = "ppi", [SUBR_CLEANPATH] = "s", [SUBR_COPYIN] = "ai",
-	[SUBR_COPYINSTR] = "ai", [SUBR_COPYINTO] = "aip", [SUBR_COPYOUT] = "pai", [SUBR_COPYOUTSTR] = "sai",
-	[SUBR_DIRNAME] = "s", [SUBR_D_PATH] = "p", [SUBR_GETMAJOR] = "i", [SUBR_GETMINOR] = "i", [SUBR_HTONL] = "w",
-	[SUBR_HTONLL] = "i", [SUBR_HTONS] = "h", [SUBR_INDEX] = "ssi", [SUBR_INET_NTOA] = "p", [SUBR_INET_NTOA6] = "p",
-	[SUBR_INET_NTOP] = "ip", [SUBR_LLTOSTR] = "ii", [SUBR_MUTEX_OWNED] = "p", [SUBR_MUTEX_OWNER] = "p",
-	[SUBR_MUTEX_TYPE_ADAPTIVE] = "p", [SUBR_MUTEX_TYPE_SPIN] = "p", [SUBR_NTOHL] = "w", [SUBR_NTOHLL] = "i",
-	[SUBR_NTOHS] = "h", [SUBR_PROGENYOF] = "i", [SUBR_RAND] = "", [SUBR_RINDEX] = "ssi", [SUBR_RW_ISWRITER] = "p",
-	[SUBR_RW_READ_HELD] = "p", [SUBR_RW_WRITE_HELD] = "p", [SUBR_SPECULATION] = "", [SUBR_STRCHR] = "sw",
-	[SUBR_STRJOIN] = "ss", [SUBR_STRLEN] = "s", [SUBR_STRRCHR] = "sw", [SUBR_STRSTR] = "ss", [SUBR_STRTOK] = "Ss",
-	[SUBR_STRTOLL] = "si", [SUBR_SUBSTR] = "sii", [SUBR_TOLOWER] = "s", [SUBR_TOUPPER] = "s", [SUBR_FS_PATH] = "p",
-	[SUBR_FILE_PATH] = "p", [SUBR_PSARGS] = "p", [SUBR_GETFILE] = "i", [SUBR_DENTRY_PATH] = "p",
-	[SUBR_MOUNT_POINT] = "p", [SUBR_CPU_CHIP] = "i", [SUBR_CPU_NODE] = "i",
-	[SUBR_FUNC] = "a", [SUBR_MOD] = "a", [SUBR_SYM] = "a", [SUBR_UADDR] = "a", [SUBR_UFUNC] = "a", [SUBR_UMOD] = "a",
-	[SUBR_USYM] = "a", [SUBR_EXIT] = "w", [SUBR_RAISE] = "w", [SUBR_SPECULATE] = "w", [SUBR_COMMIT] = "w",
-	[SUBR_DISCARD] = "w", [SUBR_SETOPT] = "ss", [SUBR_FTRUNCATE] = "", [SUBR_STOP] = "",
+	[SUBR_ALLOCA] = "i",
+	[SUBR_BASENAME] = "s",
+	[SUBR_BCOPY] = "ppi",
+	[SUBR_CLEANPATH] = "s",
+	[SUBR_COPYIN] = "ai",
+	[SUBR_COPYINSTR] = "ai",
+	[SUBR_COPYINTO] = "aip",
+	[SUBR_COPYOUT] = "pai",
+	[SUBR_COPYOUTSTR] = "sai",
+	[SUBR_DIRNAME] = "s",
+	[SUBR_D_PATH] = "p",
+	[SUBR_GETMAJOR] = "i",
+	[SUBR_GETMINOR] = "i",
+	[SUBR_HTONL] = "w",
+	[SUBR_HTONLL] = "i",
+	[SUBR_HTONS] = "h",
+	[SUBR_INDEX] = "ssi",
+	[SUBR_INET_NTOA] = "p",
+	[SUBR_INET_NTOA6] = "p",
+	[SUBR_INET_NTOP] = "ip",
+	[SUBR_LLTOSTR] = "ii",
+	[SUBR_MUTEX_OWNED] = "p",
+	[SUBR_MUTEX_OWNER] = "p",
+	[SUBR_MUTEX_TYPE_ADAPTIVE] = "p",
+	[SUBR_MUTEX_TYPE_SPIN] = "p",
+	[SUBR_NTOHL] = "w",
+	[SUBR_NTOHLL] = "i",
+	[SUBR_NTOHS] = "h",
+	[SUBR_PROGENYOF] = "i",
+	[SUBR_RAND] = "",
+	[SUBR_RINDEX] = "ssi",
+	[SUBR_RW_ISWRITER] = "p",
+	[SUBR_RW_READ_HELD] = "p",
+	[SUBR_RW_WRITE_HELD] = "p",
+	[SUBR_SPECULATION] = "",
+	[SUBR_STRCHR] = "sw",
+	[SUBR_STRJOIN] = "ss",
+	[SUBR_STRLEN] = "s",
+	[SUBR_STRRCHR] = "sw",
+	[SUBR_STRSTR] = "ss",
+	[SUBR_STRTOK] = "Ss",
+	[SUBR_STRTOLL] = "si",
+	[SUBR_SUBSTR] = "sii",
+	[SUBR_TOLOWER] = "s",
+	[SUBR_TOUPPER] = "s",
+	[SUBR_FS_PATH] = "p",
+	[SUBR_FILE_PATH] = "p",
+	[SUBR_PSARGS] = "p",
+	[SUBR_GETFILE] = "i",
+	[SUBR_DENTRY_PATH] = "p",
+	[SUBR_MOUNT_POINT] = "p",
+	[SUBR_CPU_CHIP] = "i",
+	[SUBR_CPU_NODE] = "i",
+	[SUBR_FUNC] = "a",
+	[SUBR_MOD] = "a",
+	[SUBR_SYM] = "a",
+	[SUBR_UADDR] = "a",
+	[SUBR_UFUNC] = "a",
+	[SUBR_UMOD] = "a",
+	[SUBR_USYM] = "a",
+	[SUBR_EXIT] = "w",
+	[SUBR_RAISE] = "w",
+	[SUBR_SPECULATE] = "w",
+	[SUBR_COMMIT] = "w",
+	[SUBR_DISCARD] = "w",
+	[SUBR_SETOPT] = "ss",
+	[SUBR_FTRUNCATE] = "",
+	[SUBR_STOP] = "",
 };
 
-static const struct { char letter; const char *what; } letters[] = {
-	{ 's', "string" }, { 'S', "string" }, { 'i', "integer" }, { 'w', "integer" }, { 'h', "integer" },
-	{ 'p', "pointer" }, { 'a', "address" },
+static const struct {
+	char letter;
+	const char *what;
+} letters[] = {
+	{ 's', "string" },  { 'S', "string" },  { 'i', "integer" }, { 'w', "integer" },
+	{ 'h', "integer" }, { 'p', "pointer" }, { 'a', "address" },
 };
 
 /* Functions of other DTraces that this one refuses, and why. */
-static const struct { const char *name, *reason; } unsupported[] = {
+static const struct {
+	const char *name, *reason;
+} unsupported[] = {
 	{ "copyout", "the kernel does not let tracers write user memory" },
 	{ "copyoutstr", "the kernel does not let tracers write user memory" },
 	{ "chill", "a BPF program cannot wait" },
@@ -51,8 +109,11 @@ bool check_count(struct bind_cx *cx, struct node *n, enum subr_id id, const char
 
 	if (have >= s->min && (s->max < 0 || have <= s->max))
 		return true;
-	bind_error(cx, n, tag, "%s( ) prototype mismatch: %d argument%s passed, %s%d expected", s->name, have,
-		   have == 1 ? "" : "s", s->min == s->max ? "" : have < s->min ? "at least " : "at most ",
+	bind_error(cx, n, tag, "%s( ) prototype mismatch: %d argument%s passed, %s%d expected",
+		   s->name, have, have == 1 ? "" : "s",
+		   s->min == s->max ? ""
+		   : have < s->min  ? "at least "
+				    : "at most ",
 		   have < s->min ? s->min : s->max);
 	return false;
 }
@@ -69,29 +130,32 @@ static bool convert_arg(struct bind_cx *cx, struct node *a, char letter)
 	if (letter == 'S')
 		return (is_const(a) && !a->i.value) || to_string(cx, a);
 	if (type_is_string(g, a->type) && letter == 'p')
-		return true;     /* bcopy(), inet_ntop(): the string's own bytes */
+		return true; /* bcopy(), inet_ntop(): the string's own bytes */
 	decay(cx, a);
 	switch (letter) {
 	case 'i':
 		if (!is_integer(cx, a))
 			return false;
-		cast_to(cx, a, type_is_signed(g, a->type) || type_size(g, a->type) < 8 ? T_INT64 : T_UINT64);
+		cast_to(cx, a,
+			type_is_signed(g, a->type) || type_size(g, a->type) < 8 ? T_INT64
+										: T_UINT64);
 		return true;
 	case 'w':
 	case 'h':
 		if (!is_integer(cx, a))
 			return false;
-		cast_to(cx, a, letter == 'h' ? T_UINT16 : type_is_signed(g, a->type) ? T_INT : T_UINT);
+		cast_to(cx, a,
+			letter == 'h'                ? T_UINT16
+			: type_is_signed(g, a->type) ? T_INT
+						     : T_UINT);
 		return true;
-	case 'p':
-		return type_is_pointer(g, a->type);
+	case 'p': return type_is_pointer(g, a->type);
 	case 'a':
 		if (!is_scalar(cx, a))
 			return false;
 		cast_to(cx, a, T_UINT64);
 		return true;
-	default:
-		return false;
+	default: return false;
 	}
 }
 
@@ -118,8 +182,12 @@ bool bind_call_args(struct bind_cx *cx, struct node *n, enum subr_id id)
 			return false;
 		}
 		if (letter && !convert_arg(cx, a, letter)) {
-			bind_error(cx, n, "D_PROTO_ARG", "%s( ) argument #%d is incompatible with prototype: prototype: %s, "
-				   "argument: %s", subr_table[id].name, i, letter_text(letter), type_text(cx, a->type));
+			bind_error(
+				cx, n, "D_PROTO_ARG",
+				"%s( ) argument #%d is incompatible with prototype: prototype: %s, "
+				"argument: %s",
+				subr_table[id].name, i, letter_text(letter),
+				type_text(cx, a->type));
 			return false;
 		}
 	}
@@ -137,8 +205,10 @@ void set_call(struct bind_cx *cx, struct node *n, enum subr_id id)
 	if (!strcmp(type, "dyn"))
 		n->type = T_DYN;
 	else if (strcmp(type, "void") && !type_parse_name(cx->types, type, &n->type))
-		bind_error(cx, n, "D_TYPE_ERR", "type %s of %s( ) is not known: %s", type, subr_table[id].name,
-			   type_kernel_err(cx->types) ? type_kernel_err(cx->types) : "the kernel has no such type");
+		bind_error(cx, n, "D_TYPE_ERR", "type %s of %s( ) is not known: %s", type,
+			   subr_table[id].name,
+			   type_kernel_err(cx->types) ? type_kernel_err(cx->types)
+						      : "the kernel has no such type");
 	if (subr_table[id].flags & SUBR_DESTRUCTIVE)
 		cx->state->out->destructive = true;
 }
@@ -148,10 +218,12 @@ int call_subr(struct bind_cx *cx, struct node *n)
 	struct nearest near = { .word = n->call.func };
 	int id = subr_find(cx, n->call.func);
 
-	for (size_t i = 0; i < ARRAY_SIZE(unsupported) && (id < 0 || subr_table[id].flags & SUBR_UNSUPPORTED); i++) {
+	for (size_t i = 0;
+	     i < ARRAY_SIZE(unsupported) && (id < 0 || subr_table[id].flags & SUBR_UNSUPPORTED);
+	     i++) {
 		if (!strcmp(unsupported[i].name, n->call.func)) {
-			bind_error(cx, n, "D_UNKNOWN", "%s( ) is not available on Linux: %s", n->call.func,
-				   unsupported[i].reason);
+			bind_error(cx, n, "D_UNKNOWN", "%s( ) is not available on Linux: %s",
+				   n->call.func, unsupported[i].reason);
 			return -1;
 		}
 	}
@@ -166,8 +238,9 @@ int call_subr(struct bind_cx *cx, struct node *n)
 		if (!(subr_table[i].flags & (SUBR_INTERNAL | SUBR_UNSUPPORTED)))
 			nearest_offer(&near, subr_table[i].name);
 	}
-	bind_error(cx, n, "D_FUNC_UNDEF", "undefined function name: %s%s%s%s", near.word, near.name ? " (did you mean " : "",
-		   near.name ? near.name : "", near.name ? "?)" : "");
+	bind_error(cx, n, "D_FUNC_UNDEF", "undefined function name: %s%s%s%s", near.word,
+		   near.name ? " (did you mean " : "", near.name ? near.name : "",
+		   near.name ? "?)" : "");
 	return -1;
 }
 
@@ -195,17 +268,21 @@ static void bind_stack(struct bind_cx *cx, struct node *n, enum subr_id id)
 		}
 	}
 	if (a && !positive_const(cx, a)) {
-		bind_error(cx, n, user ? "D_USTACK_FRAMES" : "D_STACK_SIZE", user ?
-			   "%s( ) argument #1 must be a non-zero positive integer constant" :
-			   "%s( ) size must be a non-zero positive integral constant expression", name);
+		bind_error(
+			cx, n, user ? "D_USTACK_FRAMES" : "D_STACK_SIZE",
+			user ? "%s( ) argument #1 must be a non-zero positive integer constant"
+			     : "%s( ) size must be a non-zero positive integral constant expression",
+			name);
 		return;
 	}
 	b = a ? a->next : NULL;
 	if (b && (!is_const(b) || (int64_t)b->i.value < 0)) {
-		bind_error(cx, n, "D_USTACK_STRSIZE", "%s( ) argument #2 must be a positive integer constant", name);
+		bind_error(cx, n, "D_USTACK_STRSIZE",
+			   "%s( ) argument #2 must be a positive integer constant", name);
 		return;
 	}
-	frames = a ? (int64_t)a->i.value : opt_num(cx->options, user ? OPT_USTACKFRAMES : OPT_STACKFRAMES);
+	frames = a ? (int64_t)a->i.value
+		   : opt_num(cx->options, user ? OPT_USTACKFRAMES : OPT_STACKFRAMES);
 	if (frames > max)
 		frames = max;
 	n->call.args = int_node(cx, n, (uint64_t)(frames > 0 ? frames : 1), T_INT);
@@ -229,17 +306,22 @@ void bind_call(struct bind_cx *cx, struct node *n)
 	if (id < 0)
 		return;
 	if (subr_table[id].kind == SUBR_KIND_AGG) {
-		bind_error(cx, n, "D_AGG_FUNC", "aggregating function %s( ) may only be assigned to an aggregation, as in @ = %s(...)",
-			   n->call.func, n->call.func);
+		bind_error(
+			cx, n, "D_AGG_FUNC",
+			"aggregating function %s( ) may only be assigned to an aggregation, as in @ = %s(...)",
+			n->call.func, n->call.func);
 		return;
 	}
 	if (subr_table[id].kind == SUBR_KIND_ACTION) {
 		if (!strcmp(subr_table[id].type, "dyn"))
 			bind_dyn(cx, n, (enum subr_id)id);
 		else
-			bind_error(cx, n, "D_OP_ACT", "%s( ) is an action: it may not be used in an expression", n->call.func);
+			bind_error(cx, n, "D_OP_ACT",
+				   "%s( ) is an action: it may not be used in an expression",
+				   n->call.func);
 		return;
 	}
-	if (check_count(cx, n, (enum subr_id)id, "D_PROTO_LEN") && bind_call_args(cx, n, (enum subr_id)id))
+	if (check_count(cx, n, (enum subr_id)id, "D_PROTO_LEN") &&
+	    bind_call_args(cx, n, (enum subr_id)id))
 		set_call(cx, n, (enum subr_id)id);
 }

@@ -31,7 +31,8 @@ static void scan_node(struct bind_cx *cx, const struct node *n, struct arg_use *
 			scan_name(cx, n->ident.name, use, depth);
 		break;
 	case N_INDEX:
-		if (n->e.a->kind == N_IDENT && n->e.a->ident.scope == SCOPE_NONE && !strcmp(n->e.a->ident.name, "args")) {
+		if (n->e.a->kind == N_IDENT && n->e.a->ident.scope == SCOPE_NONE &&
+		    !strcmp(n->e.a->ident.name, "args")) {
 			if (n->e.b && n->e.b->kind == N_INT && n->e.b->i.value < 16)
 				use->typed |= 1u << n->e.b->i.value;
 			else
@@ -41,23 +42,31 @@ static void scan_node(struct bind_cx *cx, const struct node *n, struct arg_use *
 		}
 		scan_list(cx, n->e.b, use, depth);
 		break;
-	case N_UNARY: case N_BINARY: case N_ASSIGN: case N_TERNARY: case N_COMMA: case N_SIZEOF: case N_STRINGOF:
+	case N_UNARY:
+	case N_BINARY:
+	case N_ASSIGN:
+	case N_TERNARY:
+	case N_COMMA:
+	case N_SIZEOF:
+	case N_STRINGOF:
 		scan_list(cx, n->e.a, use, depth);
 		scan_list(cx, n->e.b, use, depth);
 		scan_list(cx, n->e.c, use, depth);
 		break;
 	case N_CALL: scan_list(cx, n->call.args, use, depth); break;
 	case N_AGG: scan_list(cx, n->agg.keys, use, depth); break;
-	case N_MEMBER: case N_PMEMBER: scan_list(cx, n->member.a, use, depth); break;
-	case N_CAST: case N_XLATE: scan_list(cx, n->t.a, use, depth); break;
-	case S_EXPR: case S_BLOCK: scan_list(cx, n->block.body, use, depth); break;
+	case N_MEMBER:
+	case N_PMEMBER: scan_list(cx, n->member.a, use, depth); break;
+	case N_CAST:
+	case N_XLATE: scan_list(cx, n->t.a, use, depth); break;
+	case S_EXPR:
+	case S_BLOCK: scan_list(cx, n->block.body, use, depth); break;
 	case S_IF:
 		scan_list(cx, n->cond.cond, use, depth);
 		scan_list(cx, n->cond.then, use, depth);
 		scan_list(cx, n->cond.els, use, depth);
 		break;
-	default:
-		break;
+	default: break;
 	}
 }
 
@@ -70,10 +79,11 @@ static void scan_list(struct bind_cx *cx, const struct node *n, struct arg_use *
 /* --- probes --- */
 
 struct matching {
-	struct hash seen;             /* probe -> nothing: a probe two descriptions match fires once */
-	VEC(struct probe *) probes;
-	struct probe *unavailable;    /* the first of this description */
-	uint32_t available;           /* of this description */
+	struct hash seen; /* probe -> nothing: a probe two descriptions match fires once */
+	VEC(struct probe *)
+	probes;
+	struct probe *unavailable; /* the first of this description */
+	uint32_t available;        /* of this description */
 };
 
 static void found(void *arg, struct probe *p)
@@ -119,18 +129,21 @@ static void match(struct bind_cx *cx, struct matching *m, const struct pdesc *d)
 		return;
 	if (m->unavailable) {
 		one = m->unavailable;
-		diag_error(cx->diags, d->loc, d->end, "D_PDESC_INVAL", "probe %s:%s:%s:%s cannot be enabled: %s", one->prov,
-			   one->mod, one->func, one->name, one->unavailable);
+		diag_error(cx->diags, d->loc, d->end, "D_PDESC_INVAL",
+			   "probe %s:%s:%s:%s cannot be enabled: %s", one->prov, one->mod,
+			   one->func, one->name, one->unavailable);
 		return;
 	}
 	if (opt_on(cx->options, OPT_ZDEFS))
 		return;
 	if (d->by_id) {
-		diag_error(cx->diags, d->loc, d->end, "D_PDESC_ZERO", "probe identifier %u does not match any probes", d->id);
+		diag_error(cx->diags, d->loc, d->end, "D_PDESC_ZERO",
+			   "probe identifier %u does not match any probes", d->id);
 		return;
 	}
-	diag_error(cx->diags, d->loc, d->end, "D_PDESC_ZERO", "probe description %s:%s:%s:%s does not match any probes", pd.prov,
-		   pd.mod, pd.func, pd.name);
+	diag_error(cx->diags, d->loc, d->end, "D_PDESC_ZERO",
+		   "probe description %s:%s:%s:%s does not match any probes", pd.prov, pd.mod,
+		   pd.func, pd.name);
 	why = probe_explain(cx->probes, &pd);
 	if (why)
 		diag_note(cx->diags, d->loc, d->end, "%s", why);
@@ -139,7 +152,8 @@ static void match(struct bind_cx *cx, struct matching *m, const struct pdesc *d)
 
 /* --- signatures --- */
 
-typedef VEC(char) bytes_t;
+typedef VEC(char)
+bytes_t;
 
 static void put(bytes_t *b, const void *p, size_t n)
 {
@@ -156,8 +170,8 @@ static void put_text(bytes_t *to, const char *s)
 static void put_arg(bytes_t *to, const struct probe_arg *a, bool typed)
 {
 	const int64_t words[] = {
-		a->source, a->value, a->usdt.size, a->usdt.mode, a->usdt.disp, a->usdt.base, a->usdt.index,
-		a->usdt.scale, a->usdt.reg_shift,
+		a->source,    a->value,      a->usdt.size,  a->usdt.mode,      a->usdt.disp,
+		a->usdt.base, a->usdt.index, a->usdt.scale, a->usdt.reg_shift,
 	};
 
 	put(to, words, a->source == ARG_USDT ? sizeof(words) : 2 * sizeof(words[0]));
@@ -169,7 +183,8 @@ static void put_arg(bytes_t *to, const struct probe_arg *a, bool typed)
 }
 
 /* Everything of the probe that the clause's code depends on. */
-static void signature(const struct probe *p, const struct probe_args *args, const struct arg_use *use, bytes_t *to)
+static void signature(const struct probe *p, const struct probe_args *args,
+		      const struct arg_use *use, bytes_t *to)
 {
 	const int64_t words[] = { p->kind, p->thread_arg };
 
@@ -193,11 +208,14 @@ static void signature(const struct probe *p, const struct probe_args *args, cons
 
 struct group {
 	struct probe_args args;
-	VEC(struct probe *) probes;
+	VEC(struct probe *)
+	probes;
 };
-typedef VEC(struct group *) groups_t;
+typedef VEC(struct group *)
+groups_t;
 
-static bool group_probes(struct bind_cx *cx, const struct node *n, const struct matching *m, groups_t *groups)
+static bool group_probes(struct bind_cx *cx, const struct node *n, const struct matching *m,
+			 groups_t *groups)
 {
 	const struct arg_use *use = &cx->state->known_use;
 	struct hash by_key = { 0 };
@@ -273,15 +291,9 @@ static void bind_statements(struct bind_cx *cx, struct node *list)
 			if (n->block.body)
 				bind_statement(cx, n->block.body);
 			break;
-		case S_BLOCK:
-			bind_statements(cx, n->block.body);
-			break;
-		case S_IF:
-			bind_if(cx, n);
-			break;
-		default:
-			bind_statement(cx, n);
-			break;
+		case S_BLOCK: bind_statements(cx, n->block.body); break;
+		case S_IF: bind_if(cx, n); break;
+		default: bind_statement(cx, n); break;
 		}
 	}
 }
@@ -298,7 +310,8 @@ static struct node *clone_list(struct bind_cx *cx, const struct node *n)
 	return list;
 }
 
-static void add_filter(struct bind_cx *cx, struct bound_clause *c, const char *text, const struct node *at)
+static void add_filter(struct bind_cx *cx, struct bound_clause *c, const char *text,
+		       const struct node *at)
 {
 	struct node *f = bind_context_text(cx, text, at), *both;
 
@@ -383,9 +396,12 @@ void bind_clause(struct bind_cx *cx, const struct node *n, uint32_t index)
 		bind_instance(cx, n, c);
 		vec_push(&s->out->clauses, c);
 		if (cx->diags->errors != errors && groups.n > 1)
-			diag_note(cx->diags, 0, 0, "this clause was bound for probe %s:%s:%s:%s, whose arguments differ from those "
-				  "of others it matches", c->probes[0]->prov, c->probes[0]->mod, c->probes[0]->func,
-				  c->probes[0]->name);
+			diag_note(
+				cx->diags, 0, 0,
+				"this clause was bound for probe %s:%s:%s:%s, whose arguments differ from those "
+				"of others it matches",
+				c->probes[0]->prov, c->probes[0]->mod, c->probes[0]->func,
+				c->probes[0]->name);
 	}
 	vec_fini(&groups);
 	vec_fini(&m.probes);

@@ -84,7 +84,7 @@ static void fold_binary(struct bind_cx *cx, struct node *n)
 			bind_error(cx, n, "D_DIV_ZERO", "expression contains division by zero");
 			return;
 		}
-		if (sign && sb == -1)          /* INT64_MIN / -1 traps on the host */
+		if (sign && sb == -1) /* INT64_MIN / -1 traps on the host */
 			v = n->op == OP_DIV ? -a : 0;
 		else if (n->op == OP_DIV)
 			v = sign ? (uint64_t)(sa / sb) : a / b;
@@ -92,7 +92,11 @@ static void fold_binary(struct bind_cx *cx, struct node *n)
 			v = sign ? (uint64_t)(sa % sb) : a % b;
 		break;
 	case OP_SHL: v = b < bits ? a << b : 0; break;
-	case OP_SHR: v = b < bits ? (sign ? (uint64_t)(sa >> b) : a >> b) : sign && sa < 0 ? UINT64_MAX : 0; break;
+	case OP_SHR:
+		v = b < bits         ? (sign ? (uint64_t)(sa >> b) : a >> b)
+		    : sign && sa < 0 ? UINT64_MAX
+				     : 0;
+		break;
 	case OP_AND: v = a & b; break;
 	case OP_OR: v = a | b; break;
 	case OP_XOR: v = a ^ b; break;
@@ -122,7 +126,8 @@ void fold(struct bind_cx *cx, struct node *n)
 	case N_BINARY:
 		if (is_const(n->e.a) && is_const(n->e.b))
 			fold_binary(cx, n);
-		else if ((n->op == OP_DIV || n->op == OP_MOD) && is_const(n->e.b) && !n->e.b->i.value)
+		else if ((n->op == OP_DIV || n->op == OP_MOD) && is_const(n->e.b) &&
+			 !n->e.b->i.value)
 			bind_error(cx, n, "D_DIV_ZERO", "expression contains division by zero");
 		break;
 	case N_TERNARY:
@@ -133,12 +138,12 @@ void fold(struct bind_cx *cx, struct node *n)
 		if (is_const(n->t.a) && type_is_scalar(cx->types, t))
 			set_int(cx, n, n->t.a->i.value, t);
 		break;
-	default:
-		break;
+	default: break;
 	}
 }
 
-bool const_value(struct bind_cx *cx, const struct node *n, int64_t *ret, const char *tag, const char *what)
+bool const_value(struct bind_cx *cx, const struct node *n, int64_t *ret, const char *tag,
+		 const char *what)
 {
 	struct node *c = node_clone(cx->arena, n);
 
@@ -146,7 +151,8 @@ bool const_value(struct bind_cx *cx, const struct node *n, int64_t *ret, const c
 	if (is_poison(c))
 		return false;
 	if (!is_const(c) || !type_is_integer(cx->types, c->type)) {
-		diag_error(cx->diags, n->loc, n->end, tag, "%s must be an integral constant expression", what);
+		diag_error(cx->diags, n->loc, n->end, tag,
+			   "%s must be an integral constant expression", what);
 		return false;
 	}
 	*ret = (int64_t)c->i.value;

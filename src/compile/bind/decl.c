@@ -1,7 +1,8 @@
 /* Declarations of the program -> the type graph, variables and inlines. */
 #include "compile/bind/state.h"
 
-static void decl_error(struct bind_cx *cx, loc_t loc, loc_t end, const char *tag, const char *fmt, const char *arg)
+static void decl_error(struct bind_cx *cx, loc_t loc, loc_t end, const char *tag, const char *fmt,
+		       const char *arg)
 {
 	diag_error(cx->diags, loc, end, tag, fmt, arg);
 }
@@ -27,15 +28,36 @@ static enum type_kind tag_kind(enum spec_base b)
 }
 
 /* Of the program, else of the library, else of the kernel. */
-static bool lookup(struct bind_cx *cx, const char *module, enum type_kind kind, const char *name, type_id *ret)
+static bool lookup(struct bind_cx *cx, const char *module, enum type_kind kind, const char *name,
+		   type_id *ret)
 {
 	if (module && *module)
 		return type_lookup(cx->types, module, kind, name, ret);
 	if (type_lookup(cx->types, "D", kind, name, ret))
 		return true;
-	if (lib_load(cx, kind == TYPE_TYPEDEF ? 't' : 's', name) && type_lookup(cx->types, "D", kind, name, ret))
+	if (lib_load(cx, kind == TYPE_TYPEDEF ? 't' : 's', name) &&
+	    type_lookup(cx->types, "D", kind, name, ret))
 		return true;
 	return type_lookup(cx->types, NULL, kind, name, ret);
+}
+
+type_id kernel_type(struct bind_cx *cx, type_id t)
+{
+	enum type_kind k = type_kind(cx->types, t);
+	const char *tag = type_tag(cx->types, t);
+	type_id r;
+
+	if (!cx->state->user_tags.n)
+		return t;
+	if (k == TYPE_POINTER) {
+		r = kernel_type(cx, type_ref(cx->types, t));
+		return r == type_ref(cx->types, t) ? t : type_new_pointer(cx->types, r);
+	}
+	if ((k == TYPE_STRUCT || k == TYPE_UNION) &&
+	    hash_get(&cx->state->user_tags, tag, strlen(tag)) &&
+	    type_lookup(cx->types, "vmlinux", k, tag, &r))
+		return r;
+	return t;
 }
 
 static void add_enumerators(struct bind_cx *cx, const struct spec *s, type_id t)
@@ -45,7 +67,8 @@ static void add_enumerators(struct bind_cx *cx, const struct spec *s, type_id t)
 	for (const struct enumerator *e = s->enumerators; e; e = e->next, value++) {
 		if (e->value && const_value(cx, e->value, &value, "D_DECL_ENCONST", "enumerator") &&
 		    (value < INT32_MIN || value > UINT32_MAX))
-			decl_error(cx, e->loc, 0, "D_DECL_ENOFLOW", "enumerator value overflow: %s", e->name);
+			decl_error(cx, e->loc, 0, "D_DECL_ENOFLOW", "enumerator value overflow: %s",
+				   e->name);
 		type_add_enumerator(cx->types, t, e->name, value);
 	}
 }
@@ -60,29 +83,32 @@ static void add_member(struct bind_cx *cx, type_id sou, const struct decl *d)
 		if (!const_value(cx, d->bits, &bits, "D_DECL_BFCONST", "bit-field size"))
 			return;
 		if (!type_is_integer(cx->types, t)) {
-			decl_error(cx, d->loc, d->end, "D_DECL_BFTYPE", "invalid type for bit-field: %s",
-				   d->name ? d->name : "");
+			decl_error(cx, d->loc, d->end, "D_DECL_BFTYPE",
+				   "invalid type for bit-field: %s", d->name ? d->name : "");
 			return;
 		}
 		if (bits < 0 || (!bits && d->name)) {
-			decl_error(cx, d->loc, d->end, "D_DECL_BFCONST",
-				   "positive integral constant expression expected as bit-field size: %s",
-				   d->name ? d->name : "");
+			decl_error(
+				cx, d->loc, d->end, "D_DECL_BFCONST",
+				"positive integral constant expression expected as bit-field size: %s",
+				d->name ? d->name : "");
 			return;
 		}
 		if ((uint64_t)bits > type_size(cx->types, t) * 8) {
-			decl_error(cx, d->loc, d->end, "D_DECL_BFSIZE", "bit-field too big for type: %s",
-				   d->name ? d->name : "");
+			decl_error(cx, d->loc, d->end, "D_DECL_BFSIZE",
+				   "bit-field too big for type: %s", d->name ? d->name : "");
 			return;
 		}
 		if (!bits)
 			return;
 	} else if (k == TYPE_VOID || k == TYPE_FUNC) {
-		decl_error(cx, d->loc, d->end, "D_DECL_VOIDOBJ", "cannot have void or function member: %s",
-			   d->name ? d->name : "");
+		decl_error(cx, d->loc, d->end, "D_DECL_VOIDOBJ",
+			   "cannot have void or function member: %s", d->name ? d->name : "");
 		return;
-	} else if (k == TYPE_FORWARD || (type_is_sou(cx->types, t) && !type_is_complete(cx->types, t))) {
-		decl_error(cx, d->loc, d->end, "D_DECL_INCOMPLETE", "incomplete struct/union/enum %s", type_text(cx, t));
+	} else if (k == TYPE_FORWARD ||
+		   (type_is_sou(cx->types, t) && !type_is_complete(cx->types, t))) {
+		decl_error(cx, d->loc, d->end, "D_DECL_INCOMPLETE",
+			   "incomplete struct/union/enum %s", type_text(cx, t));
 		return;
 	}
 	for (uint32_t i = 0, n = 0; d->name; i++) {
@@ -91,7 +117,8 @@ static void add_member(struct bind_cx *cx, type_id sou, const struct decl *d)
 		if (i >= n)
 			break;
 		if (!strcmp(m[i].name, d->name)) {
-			decl_error(cx, d->loc, d->end, "D_DECL_MNAME", "member name duplicates: %s", d->name);
+			decl_error(cx, d->loc, d->end, "D_DECL_MNAME", "member name duplicates: %s",
+				   d->name);
 			return;
 		}
 	}
@@ -102,14 +129,16 @@ static type_id tagged(struct bind_cx *cx, const struct spec *s)
 {
 	enum type_kind kind = tag_kind(s->base);
 	const char *tag = s->name ? s->name : "";
+	const struct source *src = source_of(cx->diags, s->loc);
+	bool is_lib = src && src->kind == SOURCE_LIB, found;
 	type_id t;
-	bool found;
 
 	if (!s->has_body) {
 		if (lookup(cx, s->module, kind, tag, &t))
-			return t;
+			return is_lib ? kernel_type(cx, t) : t;
 		if (kind == TYPE_ENUM) {
-			decl_error(cx, s->loc, s->end, "D_TYPE_ERR", "failed to resolve type enum %s: Unknown type name", tag);
+			decl_error(cx, s->loc, s->end, "D_TYPE_ERR",
+				   "failed to resolve type enum %s: Unknown type name", tag);
 			return T_INT;
 		}
 		return type_new_sou(cx->types, kind, tag);
@@ -119,6 +148,8 @@ static type_id tagged(struct bind_cx *cx, const struct spec *s)
 		decl_error(cx, s->loc, s->end, "D_DECL_TYPERED", "type redeclared: %s", tag);
 		return t;
 	}
+	if (*tag && !is_lib)
+		hash_put(&cx->state->user_tags, tag, strlen(tag), NULL);
 	if (kind == TYPE_ENUM) {
 		t = type_new_enum(cx->types, tag);
 		add_enumerators(cx, s, t);
@@ -155,9 +186,11 @@ type_id bind_spec(struct bind_cx *cx, const struct spec *s)
 	case BASE_NAME:
 	case BASE_USERLAND:
 		if (!lookup(cx, s->module, TYPE_TYPEDEF, s->name, &t)) {
-			diag_error(cx->diags, s->loc, s->end, "D_TYPE_ERR", "failed to resolve type %s%s%s: %s",
-				   s->module ? s->module : "", s->module ? "`" : "", s->name,
-				   type_kernel_err(cx->types) ? type_kernel_err(cx->types) : "Unknown type name");
+			diag_error(cx->diags, s->loc, s->end, "D_TYPE_ERR",
+				   "failed to resolve type %s%s%s: %s", s->module ? s->module : "",
+				   s->module ? "`" : "", s->name,
+				   type_kernel_err(cx->types) ? type_kernel_err(cx->types)
+							      : "Unknown type name");
 			t = T_INT;
 		}
 		break;
@@ -172,18 +205,21 @@ type_id bind_spec(struct bind_cx *cx, const struct spec *s)
 
 static type_id function_type(struct bind_cx *cx, const struct declarator *r, type_id result)
 {
-	VEC(struct type_param) params = { 0 };
+	VEC(struct type_param)
+	params = { 0 };
 	type_id t;
 
 	for (const struct decl *p = r->params; p; p = p->next)
-		vec_push(&params, (struct type_param){ .name = p->name ? p->name : "", .type = bind_decl_type(cx, p) });
+		vec_push(&params, (struct type_param){ .name = p->name ? p->name : "",
+						       .type = bind_decl_type(cx, p) });
 	t = type_new_func(cx->types, result, params.v, params.n, r->varargs);
 	vec_fini(&params);
 	return t;
 }
 
 /* r is applied after everything further from the name. */
-static type_id apply(struct bind_cx *cx, const struct declarator *r, type_id base, const struct decl *d)
+static type_id apply(struct bind_cx *cx, const struct declarator *r, type_id base,
+		     const struct decl *d)
 {
 	int64_t n = 0;
 	type_id t;
@@ -202,20 +238,20 @@ static type_id apply(struct bind_cx *cx, const struct declarator *r, type_id bas
 			if (!const_value(cx, r->size, &n, "D_DECL_ARRSUB", "array dimension"))
 				return t;
 			if (n < 0) {
-				diag_error(cx->diags, r->size->loc, r->size->end, "D_DECL_ARRSUB",
-					   "positive integral constant expression expected as array dimension");
+				diag_error(
+					cx->diags, r->size->loc, r->size->end, "D_DECL_ARRSUB",
+					"positive integral constant expression expected as array dimension");
 				return t;
 			}
 			if (n > INT32_MAX) {
-				diag_error(cx->diags, r->size->loc, r->size->end, "D_DECL_ARRBIG", "array dimension too big");
+				diag_error(cx->diags, r->size->loc, r->size->end, "D_DECL_ARRBIG",
+					   "array dimension too big");
 				return t;
 			}
 		}
 		return type_new_array(cx->types, t, (uint32_t)n);
-	case DECLR_FUNC:
-		return function_type(cx, r, t);
-	case DECLR_ASSOC:
-		return t;
+	case DECLR_FUNC: return function_type(cx, r, t);
+	case DECLR_ASSOC: return t;
 	}
 	return t;
 }
@@ -251,45 +287,57 @@ static bool same_variable(struct bind_cx *cx, const struct variable *a, const st
 static void declare_variable(struct bind_cx *cx, const struct decl *d)
 {
 	enum decl_storage st = d->spec->storage;
-	enum var_scope scope = st == STORAGE_SELF ? SCOPE_SELF : st == STORAGE_THIS ? SCOPE_THIS : SCOPE_NONE;
+	enum var_scope scope = st == STORAGE_SELF   ? SCOPE_SELF
+			       : st == STORAGE_THIS ? SCOPE_THIS
+						    : SCOPE_NONE;
 	const struct declarator *r = d->declr;
 	struct variable want = { 0 }, *old;
 	enum type_kind k;
 
 	if (st == STORAGE_AUTO || st == STORAGE_REGISTER || st == STORAGE_STATIC) {
-		decl_error(cx, d->loc, d->end, "D_DECL_BADCLASS", "specified storage class not appropriate in D: %s", d->name);
+		decl_error(cx, d->loc, d->end, "D_DECL_BADCLASS",
+			   "specified storage class not appropriate in D: %s", d->name);
 		return;
 	}
 	want.type = bind_decl_type(cx, d);
 	if (r && r->kind == DECLR_ASSOC) {
 		if (scope == SCOPE_THIS) {
-			decl_error(cx, d->loc, d->end, "D_DECL_LOCASSC",
-				   "cannot declare associative array in clause-local scope: this->%s", d->name);
+			decl_error(
+				cx, d->loc, d->end, "D_DECL_LOCASSC",
+				"cannot declare associative array in clause-local scope: this->%s",
+				d->name);
 			return;
 		}
 		set_keys(cx, &want, r->params);
 	}
 	k = type_kind(cx->types, type_strip(cx->types, want.type));
 	if (k == TYPE_FUNC)
-		return;     /* a prototype of C, from a header: nothing to call */
+		return; /* a prototype of C, from a header: nothing to call */
 	if (k == TYPE_VOID) {
-		decl_error(cx, d->loc, d->end, "D_DECL_VOIDOBJ", "cannot have void object: %s", d->name);
+		decl_error(cx, d->loc, d->end, "D_DECL_VOIDOBJ", "cannot have void object: %s",
+			   d->name);
 		return;
 	}
-	if (k == TYPE_FORWARD || (type_is_sou(cx->types, want.type) && !type_is_complete(cx->types, want.type))) {
-		decl_error(cx, d->loc, d->end, "D_DECL_INCOMPLETE", "incomplete struct/union/enum: %s", d->name);
+	if (k == TYPE_FORWARD ||
+	    (type_is_sou(cx->types, want.type) && !type_is_complete(cx->types, want.type))) {
+		decl_error(cx, d->loc, d->end, "D_DECL_INCOMPLETE",
+			   "incomplete struct/union/enum: %s", d->name);
 		return;
 	}
 	if (k == TYPE_ARRAY && !type_nelems(cx->types, type_strip(cx->types, want.type))) {
-		decl_error(cx, d->loc, d->end, "D_DECL_ARRNULL", "array declaration requires array dimension or tuple "
-			   "signature: %s", d->name);
+		decl_error(cx, d->loc, d->end, "D_DECL_ARRNULL",
+			   "array declaration requires array dimension or tuple "
+			   "signature: %s",
+			   d->name);
 		return;
 	}
 	old = var_find(cx, scope, d->name);
-	if (old ? !same_variable(cx, old, &want) :
-	    scope == SCOPE_NONE && (builtin_find(cx, d->name) >= 0 || subr_find(cx, d->name) >= 0 ||
-				    hash_get(&cx->state->inlines, d->name, strlen(d->name)))) {
-		decl_error(cx, d->loc, d->end, "D_DECL_IDRED", "identifier redeclared: %s", d->name);
+	if (old ? !same_variable(cx, old, &want)
+		: scope == SCOPE_NONE &&
+			    (builtin_find(cx, d->name) >= 0 || subr_find(cx, d->name) >= 0 ||
+			     hash_get(&cx->state->inlines, d->name, strlen(d->name)))) {
+		decl_error(cx, d->loc, d->end, "D_DECL_IDRED", "identifier redeclared: %s",
+			   d->name);
 		return;
 	}
 	if (old)
@@ -305,16 +353,19 @@ static void declare_typedef(struct bind_cx *cx, const struct decl *d)
 	type_id t = bind_decl_type(cx, d), old;
 
 	if (d->declr && d->declr->kind == DECLR_ASSOC) {
-		decl_error(cx, d->loc, d->end, "D_DECL_DYNOBJ", "cannot define an associative array type: %s", d->name);
+		decl_error(cx, d->loc, d->end, "D_DECL_DYNOBJ",
+			   "cannot define an associative array type: %s", d->name);
 		return;
 	}
 	if (type_lookup(cx->types, "D", TYPE_TYPEDEF, d->name, &old)) {
 		if (!type_same(cx->types, t, old))
-			decl_error(cx, d->loc, d->end, "D_DECL_TYPERED", "type redeclared: %s", d->name);
+			decl_error(cx, d->loc, d->end, "D_DECL_TYPERED", "type redeclared: %s",
+				   d->name);
 		return;
 	}
 	if (var_find(cx, SCOPE_NONE, d->name) || builtin_find(cx, d->name) >= 0) {
-		decl_error(cx, d->loc, d->end, "D_DECL_IDRED", "identifier redeclared: %s", d->name);
+		decl_error(cx, d->loc, d->end, "D_DECL_IDRED", "identifier redeclared: %s",
+			   d->name);
 		return;
 	}
 	type_new_typedef(cx->types, d->name, t);
@@ -340,7 +391,8 @@ void bind_inline(struct bind_cx *cx, const struct node *n)
 	uint64_t *slot;
 	bool fresh;
 
-	if (var_find(cx, SCOPE_NONE, name) || builtin_find(cx, name) >= 0 || subr_find(cx, name) >= 0) {
+	if (var_find(cx, SCOPE_NONE, name) || builtin_find(cx, name) >= 0 ||
+	    subr_find(cx, name) >= 0) {
 		decl_error(cx, n->loc, n->end, "D_DECL_IDRED", "identifier redefined: %s", name);
 		return;
 	}
@@ -350,7 +402,8 @@ void bind_inline(struct bind_cx *cx, const struct node *n)
 		const struct source *src = source_of(cx->diags, n->loc);
 
 		if (!src || src->kind != SOURCE_LIB)
-			decl_error(cx, n->loc, n->end, "D_DECL_IDRED", "identifier redefined: %s", name);
+			decl_error(cx, n->loc, n->end, "D_DECL_IDRED", "identifier redefined: %s",
+				   name);
 		return;
 	}
 	def = arena_new(cx->arena, struct inline_def);
@@ -364,5 +417,6 @@ void bind_inline(struct bind_cx *cx, const struct node *n)
 		vec_push(&def->params, t);
 	}
 	if (type_kind(cx->types, type_strip(cx->types, def->type)) == TYPE_VOID)
-		decl_error(cx, n->loc, n->end, "D_DECL_VOIDOBJ", "cannot have void object: %s", name);
+		decl_error(cx, n->loc, n->end, "D_DECL_VOIDOBJ", "cannot have void object: %s",
+			   name);
 }

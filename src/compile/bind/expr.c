@@ -18,12 +18,12 @@ static bool is_string(struct bind_cx *cx, const struct node *n)
 	return type_is_string(cx->types, n->type);
 }
 
-static bool is_pointer(struct bind_cx *cx, const struct node *n)
+bool is_pointer(struct bind_cx *cx, const struct node *n)
 {
 	return !is_xlated(n) && type_is_pointer(cx->types, n->type);
 }
 
-static enum type_kind kind_of(struct bind_cx *cx, type_id t)
+enum type_kind kind_of(struct bind_cx *cx, type_id t)
 {
 	return type_kind(cx->types, type_strip(cx->types, t));
 }
@@ -118,7 +118,9 @@ type_id promote(struct bind_cx *cx, type_id t)
 	type_id s = type_strip(cx->types, t);
 
 	if (type_kind(cx->types, s) == TYPE_ENUM)
-		return type_size(cx->types, s) > 4 ? T_LONG : type_is_signed(cx->types, s) ? T_INT : T_UINT;
+		return type_size(cx->types, s) > 4    ? T_LONG
+		       : type_is_signed(cx->types, s) ? T_INT
+						      : T_UINT;
 	return type_size(cx->types, s) < 4 ? T_INT : s;
 }
 
@@ -135,7 +137,7 @@ type_id common_type(struct bind_cx *cx, type_id a, type_id b)
 	return type_is_signed(g, pa) ? pb : pa;
 }
 
-static type_id pointee(struct bind_cx *cx, type_id t)
+type_id pointee(struct bind_cx *cx, type_id t)
 {
 	return type_strip(cx->types, type_ref(cx->types, type_strip(cx->types, t)));
 }
@@ -208,26 +210,29 @@ static const char *op_text(enum op op)
 	return op < OP_NEG ? op_name(op) : unary[op - OP_NEG];
 }
 
-/* An operand of that kind can never stand: says so and poisons n. */
-static bool bad_operand(struct bind_cx *cx, struct node *n, const struct node *a, const char *op)
+bool bad_operand(struct bind_cx *cx, struct node *n, const struct node *a, const char *op)
 {
 	if (is_poison(a)) {
 		poison(n);
 		return true;
 	}
 	if (is_xlated(a)) {
-		bind_error(cx, n, "D_OP_DYN", "operator %s cannot be applied to a translated value of type \"%s\": "
-			   "only its members can be used", op, type_text(cx, a->type));
+		bind_error(cx, n, "D_OP_DYN",
+			   "operator %s cannot be applied to a translated value of type \"%s\": "
+			   "only its members can be used",
+			   op, type_text(cx, a->type));
 		return true;
 	}
 	if (a->type == T_DYN) {
-		bind_error(cx, n, "D_OP_DYN", "operator %s cannot be applied to a value of dynamic type", op);
+		bind_error(cx, n, "D_OP_DYN",
+			   "operator %s cannot be applied to a value of dynamic type", op);
 		return true;
 	}
 	return false;
 }
 
-static void incompatible(struct bind_cx *cx, struct node *n, const char *op, const struct node *a, const struct node *b)
+static void incompatible(struct bind_cx *cx, struct node *n, const char *op, const struct node *a,
+			 const struct node *b)
 {
 	bind_error(cx, n, "D_OP_INCOMPAT", "operands have incompatible types: \"%s\" %s \"%s\"",
 		   type_text(cx, a->type), op, type_text(cx, b->type));
@@ -246,13 +251,15 @@ static void bind_addrof(struct bind_cx *cx, struct node *n)
 		root = root->member.a;
 	if (a->kind == N_MEMBER || a->kind == N_PMEMBER) {
 		if (a->selected->bit_size) {
-			bind_error(cx, n, "D_ADDROF_BITFIELD", "cannot take address of bit-field: %s", a->member.name);
+			bind_error(cx, n, "D_ADDROF_BITFIELD",
+				   "cannot take address of bit-field: %s", a->member.name);
 			return;
 		}
 	}
 	if (root->id && (root->id->kind == IDENT_VAR || root->id->kind == IDENT_BUILTIN)) {
 		bind_error(cx, n, "D_ADDROF_VAR", "cannot take address of variable: %s",
-			   root->id->kind == IDENT_VAR ? root->id->var->name : builtin_table[root->id->builtin].name);
+			   root->id->kind == IDENT_VAR ? root->id->var->name
+						       : builtin_table[root->id->builtin].name);
 		return;
 	}
 	if (!a->lvalue) {
@@ -279,7 +286,8 @@ static void bind_deref(struct bind_cx *cx, struct node *n)
 		return;
 	decay(cx, a);
 	if (!is_pointer(cx, a)) {
-		bind_error(cx, n, "D_DEREF_NONPTR", "cannot dereference non-pointer type \"%s\"", type_text(cx, a->type));
+		bind_error(cx, n, "D_DEREF_NONPTR", "cannot dereference non-pointer type \"%s\"",
+			   type_text(cx, a->type));
 		return;
 	}
 	ref = type_ref(cx->types, type_strip(cx->types, a->type));
@@ -300,17 +308,13 @@ static void bind_unary(struct bind_cx *cx, struct node *n)
 	struct node *a = n->e.a;
 
 	switch (n->op) {
-	case OP_ADDROF:
-		bind_addrof(cx, n);
-		return;
-	case OP_DEREF:
-		bind_deref(cx, n);
-		return;
-	case OP_PREINC: case OP_PREDEC: case OP_POSTINC: case OP_POSTDEC:
-		bind_incdec(cx, n);
-		return;
-	default:
-		break;
+	case OP_ADDROF: bind_addrof(cx, n); return;
+	case OP_DEREF: bind_deref(cx, n); return;
+	case OP_PREINC:
+	case OP_PREDEC:
+	case OP_POSTINC:
+	case OP_POSTDEC: bind_incdec(cx, n); return;
+	default: break;
 	}
 	bind_expr(cx, a);
 	if (bad_operand(cx, n, a, op_text(n->op)))
@@ -318,14 +322,16 @@ static void bind_unary(struct bind_cx *cx, struct node *n)
 	if (n->op == OP_LNOT) {
 		decay(cx, a);
 		if (!is_scalar(cx, a)) {
-			bind_error(cx, n, "D_OP_SCALAR", "operator ! requires operands of scalar type, not \"%s\"",
+			bind_error(cx, n, "D_OP_SCALAR",
+				   "operator ! requires operands of scalar type, not \"%s\"",
 				   type_text(cx, a->type));
 			return;
 		}
 		n->type = T_INT;
 	} else {
 		if (!is_integer(cx, a)) {
-			bind_error(cx, n, "D_OP_INT", "operator %s requires operands of integral type, not \"%s\"",
+			bind_error(cx, n, "D_OP_INT",
+				   "operator %s requires operands of integral type, not \"%s\"",
 				   op_text(n->op), type_text(cx, a->type));
 			return;
 		}
@@ -340,7 +346,10 @@ static struct node *scaled(struct bind_cx *cx, struct node *i, uint64_t size)
 {
 	struct node *n;
 
-	cast_value(cx, i, type_is_signed(cx->types, i->type) || type_size(cx->types, i->type) < 8 ? T_LONG : T_ULONG);
+	cast_value(cx, i,
+		   type_is_signed(cx->types, i->type) || type_size(cx->types, i->type) < 8
+			   ? T_LONG
+			   : T_ULONG);
 	if (size == 1)
 		return i;
 	n = make_node(cx, N_BINARY, i);
@@ -366,7 +375,8 @@ static void bind_pointer_arith(struct bind_cx *cx, struct node *n)
 	uint64_t size = step_size(cx, is_pointer(cx, a) ? a->type : b->type);
 
 	if (!size) {
-		bind_error(cx, n, "D_OP_INCOMPLETE", "operator %s requires pointers to a complete type", op_text(n->op));
+		bind_error(cx, n, "D_OP_INCOMPLETE",
+			   "operator %s requires pointers to a complete type", op_text(n->op));
 		return;
 	}
 	if (is_pointer(cx, a) && is_pointer(cx, b)) {
@@ -449,7 +459,8 @@ static void bind_logical(struct bind_cx *cx, struct node *n)
 	for (int i = 0; i < 2; i++) {
 		decay(cx, ab[i]);
 		if (!is_scalar(cx, ab[i])) {
-			bind_error(cx, n, "D_OP_SCALAR", "operator %s requires operands of scalar type, not \"%s\"",
+			bind_error(cx, n, "D_OP_SCALAR",
+				   "operator %s requires operands of scalar type, not \"%s\"",
 				   op_text(n->op), type_text(cx, ab[i]->type));
 			return;
 		}
@@ -469,13 +480,17 @@ static void bind_binary(struct bind_cx *cx, struct node *n)
 	if (bad_operand(cx, n, a, op) || bad_operand(cx, n, b, op))
 		return;
 	switch (n->op) {
-	case OP_LAND: case OP_LOR: case OP_LXOR:
-		bind_logical(cx, n);
-		return;
-	case OP_EQ: case OP_NE: case OP_LT: case OP_LE: case OP_GT: case OP_GE:
-		bind_relational(cx, n);
-		return;
-	case OP_ADD: case OP_SUB:
+	case OP_LAND:
+	case OP_LOR:
+	case OP_LXOR: bind_logical(cx, n); return;
+	case OP_EQ:
+	case OP_NE:
+	case OP_LT:
+	case OP_LE:
+	case OP_GT:
+	case OP_GE: bind_relational(cx, n); return;
+	case OP_ADD:
+	case OP_SUB:
 		decay(cx, a);
 		decay(cx, b);
 		if (is_pointer(cx, a) || is_pointer(cx, b)) {
@@ -483,14 +498,15 @@ static void bind_binary(struct bind_cx *cx, struct node *n)
 			return;
 		}
 		break;
-	default:
-		break;
+	default: break;
 	}
 	if (!is_integer(cx, a) || !is_integer(cx, b)) {
-		bool arith = n->op == OP_ADD || n->op == OP_SUB || n->op == OP_MUL || n->op == OP_DIV;
+		bool arith = n->op == OP_ADD || n->op == OP_SUB || n->op == OP_MUL ||
+			     n->op == OP_DIV;
 
-		bind_error(cx, n, arith ? "D_OP_ARITH" : "D_OP_INT", "operator %s requires operands of %s type, not \"%s\"",
-			   op, arith ? "arithmetic" : "integral",
+		bind_error(cx, n, arith ? "D_OP_ARITH" : "D_OP_INT",
+			   "operator %s requires operands of %s type, not \"%s\"", op,
+			   arith ? "arithmetic" : "integral",
 			   type_text(cx, is_integer(cx, a) ? b->type : a->type));
 		return;
 	}
@@ -514,11 +530,13 @@ static void bind_ternary(struct bind_cx *cx, struct node *n)
 	bind_expr(cx, c);
 	bind_expr(cx, a);
 	bind_expr(cx, b);
-	if (bad_operand(cx, n, c, "?:") || bad_operand(cx, n, a, "?:") || bad_operand(cx, n, b, "?:"))
+	if (bad_operand(cx, n, c, "?:") || bad_operand(cx, n, a, "?:") ||
+	    bad_operand(cx, n, b, "?:"))
 		return;
 	decay(cx, c);
 	if (!is_scalar(cx, c)) {
-		bind_error(cx, n, "D_OP_SCALAR", "operator ?: expression must be of scalar type, not \"%s\"",
+		bind_error(cx, n, "D_OP_SCALAR",
+			   "operator ?: expression must be of scalar type, not \"%s\"",
 			   type_text(cx, c->type));
 		return;
 	}
@@ -538,12 +556,15 @@ static void bind_ternary(struct bind_cx *cx, struct node *n)
 		cast_value(cx, b, t);
 		n->type = t;
 	} else if (pointers_compatible(cx, a, b)) {
-		t = !is_pointer(cx, a) || (is_pointer(cx, b) && pointee(cx, a->type) == T_VOID) ? b->type : a->type;
+		t = !is_pointer(cx, a) || (is_pointer(cx, b) && pointee(cx, a->type) == T_VOID)
+			    ? b->type
+			    : a->type;
 		cast_value(cx, a, t);
 		cast_value(cx, b, t);
 		n->type = t;
 	} else {
-		bind_error(cx, n, "D_OP_INCOMPAT", "operator ?: operands must be of compatible types: \"%s\" and \"%s\"",
+		bind_error(cx, n, "D_OP_INCOMPAT",
+			   "operator ?: operands must be of compatible types: \"%s\" and \"%s\"",
 			   type_text(cx, a->type), type_text(cx, b->type));
 		return;
 	}
@@ -569,7 +590,8 @@ static void bind_cast(struct bind_cx *cx, struct node *n)
 		}
 		decay(cx, a);
 		if (!is_string_like(cx, a) && !is_scalar(cx, a)) {
-			bind_error(cx, n, "D_CAST_INVAL", "invalid cast expression: \"%s\" to a type of \"string\"",
+			bind_error(cx, n, "D_CAST_INVAL",
+				   "invalid cast expression: \"%s\" to a type of \"string\"",
 				   type_text(cx, a->type));
 			return;
 		}
@@ -578,13 +600,15 @@ static void bind_cast(struct bind_cx *cx, struct node *n)
 	}
 	decay(cx, a);
 	/* A string's address is not a thing D shows, but (int)"" is no more absurd in DTrace. */
-	if ((k != TYPE_VOID && !type_is_scalar(cx->types, t)) || (k != TYPE_VOID && !is_scalar(cx, a))) {
-		bind_error(cx, n, "D_CAST_INVAL", "invalid cast expression: \"%s\" to a type of \"%s\"",
+	if ((k != TYPE_VOID && !type_is_scalar(cx->types, t)) ||
+	    (k != TYPE_VOID && !is_scalar(cx, a))) {
+		bind_error(cx, n, "D_CAST_INVAL",
+			   "invalid cast expression: \"%s\" to a type of \"%s\"",
 			   type_text(cx, a->type), type_text(cx, t));
 		return;
 	}
 	if (k == TYPE_VOID) {
-		replace_node(n, a);      /* (void)x: x is not used anyway */
+		replace_node(n, a); /* (void)x: x is not used anyway */
 		return;
 	}
 	n->type = t;
@@ -606,118 +630,13 @@ static void bind_stringof(struct bind_cx *cx, struct node *n)
 	if (!type_is_char_array(cx->types, a->type)) {
 		decay(cx, a);
 		if (!is_scalar(cx, a)) {
-			bind_error(cx, n, "D_STRINGOF_TYPE", "cannot apply stringof to a value of type \"%s\"",
+			bind_error(cx, n, "D_STRINGOF_TYPE",
+				   "cannot apply stringof to a value of type \"%s\"",
 				   type_text(cx, a->type));
 			return;
 		}
 	}
 	n->type = T_STRING;
-}
-
-static void bind_member(struct bind_cx *cx, struct node *n)
-{
-	struct node *a = n->member.a;
-	bool arrow = n->kind == N_PMEMBER;
-	struct type_member m;
-	type_id t;
-
-	bind_expr(cx, a);
-	if (is_xlated(a)) {
-		xlate_member(cx, n);
-		return;
-	}
-	if (bad_operand(cx, n, a, arrow ? "->" : "."))
-		return;
-	if (arrow) {
-		decay(cx, a);
-		if (!is_pointer(cx, a)) {
-			bind_error(cx, n, "D_OP_PTR", "operator -> must be applied to a pointer, not \"%s\"",
-				   type_text(cx, a->type));
-			return;
-		}
-		t = pointee(cx, a->type);
-	} else {
-		t = type_strip(cx->types, a->type);
-	}
-	if (!type_is_sou(cx->types, t)) {
-		bind_error(cx, n, "D_OP_SOU", "operator %s cannot be applied to %s \"%s\"; must be applied to a struct or union%s",
-			   arrow ? "->" : ".", arrow ? "pointer" : "type", type_text(cx, a->type),
-			   !arrow && is_pointer(cx, a) ? " (did you mean ->?)" : "");
-		return;
-	}
-	if (!type_find_member(cx->types, t, n->member.name, &m)) {
-		if (!type_is_complete(cx->types, t)) {
-			bind_error(cx, n, "D_OP_INCOMPLETE", "operator %s cannot be applied to a forward declaration: no %s "
-				   "definition is available%s%s", arrow ? "->" : ".", type_text(cx, t),
-				   type_kernel_err(cx->types) ? ": " : "",
-				   type_kernel_err(cx->types) ? type_kernel_err(cx->types) : "");
-			return;
-		}
-
-		struct nearest near = { .word = n->member.name };
-		uint32_t count = 0;
-		const struct type_member *all = type_members(cx->types, t, &count);
-
-		for (uint32_t i = 0; i < count; i++)
-			nearest_offer(&near, all[i].name);
-		bind_error(cx, n, "D_TYPE_MEMBER", "%s is not a member of %s%s%s%s", near.word, type_text(cx, t),
-			   near.name ? " (did you mean " : "", near.name ? near.name : "", near.name ? "?)" : "");
-		return;
-	}
-	n->selected = arena_new(cx->arena, struct bind_member);
-	n->selected->bit_offset = m.bit_offset;
-	n->selected->bit_size = m.bit_size;
-	n->selected->type = m.type;
-	n->type = m.type;
-	n->lvalue = arrow || a->lvalue;
-}
-
-static void bind_sizeof(struct bind_cx *cx, struct node *n)
-{
-	type_id t;
-
-	if (n->kind == N_SIZEOF_TYPE) {
-		t = bind_decl_type(cx, n->t.type);
-	} else {
-		struct node *a = n->e.a;
-
-		if (a->kind == N_IDENT && a->ident.scope == SCOPE_NONE && ident_is_new(cx, a) &&
-		    type_lookup(cx->types, NULL, TYPE_TYPEDEF, a->ident.name, &t)) {
-			set_int(cx, n, type_size(cx->types, t), T_ULONG);
-			return;
-		}
-		bind_expr(cx, a);
-		if (is_poison(a)) {
-			poison(n);
-			return;
-		}
-		if ((a->kind == N_MEMBER || a->kind == N_PMEMBER) && a->selected->bit_size) {
-			bind_error(cx, n, "D_SIZEOF_BITFIELD", "cannot apply sizeof to a bit-field");
-			return;
-		}
-		t = a->type;
-	}
-	if (kind_of(cx, t) == TYPE_VOID || kind_of(cx, t) == TYPE_DYN || !type_size(cx->types, t)) {
-		bind_error(cx, n, "D_SIZEOF_TYPE", "cannot apply sizeof to an operand of type \"%s\"", type_text(cx, t));
-		return;
-	}
-	set_int(cx, n, type_size(cx->types, t), T_ULONG);
-}
-
-static void bind_offsetof(struct bind_cx *cx, struct node *n)
-{
-	type_id t = type_strip(cx->types, bind_decl_type(cx, n->t.type));
-	struct type_member m;
-
-	if (!type_is_sou(cx->types, t))
-		bind_error(cx, n, "D_OFFSETOF_TYPE", "offsetof operand must be a struct or union type, not \"%s\"",
-			   type_text(cx, t));
-	else if (!type_find_member(cx->types, t, n->t.member, &m))
-		bind_error(cx, n, "D_TYPE_MEMBER", "%s is not a member of %s", n->t.member, type_text(cx, t));
-	else if (m.bit_size)
-		bind_error(cx, n, "D_OFFSETOF_BITFIELD", "cannot take offset of a bit-field: %s", n->t.member);
-	else
-		set_int(cx, n, m.bit_offset / 8, T_ULONG);
 }
 
 static void bind_comma(struct bind_cx *cx, struct node *n)
@@ -741,7 +660,8 @@ void bind_expr(struct bind_cx *cx, struct node *n)
 
 	if (++s->depth > MAX_DEPTH || ++s->nodes > MAX_NODES) {
 		if (s->nodes <= MAX_NODES + 1 || s->depth > MAX_DEPTH)
-			diag_error(cx->diags, n->loc, n->end, "D_UNKNOWN", "expression is too large once its inlines and "
+			diag_error(cx->diags, n->loc, n->end, "D_UNKNOWN",
+				   "expression is too large once its inlines and "
 				   "translators are expanded");
 		s->nodes = MAX_NODES + 2;
 		poison(n);
@@ -754,7 +674,9 @@ void bind_expr(struct bind_cx *cx, struct node *n)
 	case N_IDENT: bind_ident(cx, n); break;
 	case N_EXTERN: bind_extern(cx, n); break;
 	case N_AGG:
-		bind_error(cx, n, "D_AGG_NULL", "aggregation @%s cannot be read: only aggregation actions take one", n->agg.name);
+		bind_error(cx, n, "D_AGG_NULL",
+			   "aggregation @%s cannot be read: only aggregation actions take one",
+			   n->agg.name);
 		break;
 	case N_INDEX: bind_index(cx, n); break;
 	case N_CALL: bind_call(cx, n); break;
@@ -771,9 +693,7 @@ void bind_expr(struct bind_cx *cx, struct node *n)
 	case N_OFFSETOF: bind_offsetof(cx, n); break;
 	case N_STRINGOF: bind_stringof(cx, n); break;
 	case N_XLATE: bind_xlate(cx, n); break;
-	default:
-		bind_error(cx, n, "D_UNKNOWN", "not an expression");
-		break;
+	default: bind_error(cx, n, "D_UNKNOWN", "not an expression"); break;
 	}
 	s->depth--;
 }
@@ -784,8 +704,10 @@ void bind_value(struct bind_cx *cx, struct node *n)
 	if (is_poison(n))
 		return;
 	if (is_xlated(n))
-		bind_error(cx, n, "D_OP_DYN", "a translated value of type \"%s\" cannot be used as a whole: use its members",
-			   type_text(cx, n->type));
+		bind_error(
+			cx, n, "D_OP_DYN",
+			"a translated value of type \"%s\" cannot be used as a whole: use its members",
+			type_text(cx, n->type));
 	else if (n->type == T_VOID)
 		bind_error(cx, n, "D_OP_ACT", "a value of type void cannot be used");
 }

@@ -11,7 +11,8 @@ bool bind_format(struct bind_cx *cx, struct node *n, const struct node *text)
 		/* +1: the quote; escapes in front of it move the caret, which is then only near. */
 		loc_t loc = text->loc + 1 + pos < text->end ? text->loc + 1 + pos : text->loc;
 
-		diag_error(cx->diags, loc, 0, "D_PRINTF_FMT", "%s( ) format: %s", n->call.func, error);
+		diag_error(cx->diags, loc, 0, "D_PRINTF_FMT", "%s( ) format: %s", n->call.func,
+			   error);
 		poison(n);
 		return false;
 	}
@@ -23,9 +24,12 @@ bool bind_format(struct bind_cx *cx, struct node *n, const struct node *text)
 static const char *conv_takes(enum conv_kind k)
 {
 	switch (k) {
-	case CONV_STRING: case CONV_ESC_STRING: return "char [] or string (or use stringof)";
+	case CONV_STRING:
+	case CONV_ESC_STRING: return "char [] or string (or use stringof)";
 	case CONV_STACK: return "stack";
-	case CONV_POINTER: case CONV_KADDR: case CONV_UADDR: return "pointer or integer";
+	case CONV_POINTER:
+	case CONV_KADDR:
+	case CONV_UADDR: return "pointer or integer";
 	case CONV_FLOAT: return "float, double, or long double";
 	default: return "integer";
 	}
@@ -33,8 +37,9 @@ static const char *conv_takes(enum conv_kind k)
 
 static bool is_stack_call(const struct node *a)
 {
-	return a->kind == N_CALL && a->id && (a->id->subr == SUBR_STACK || a->id->subr == SUBR_USTACK ||
-					      a->id->subr == SUBR_JSTACK);
+	return a->kind == N_CALL && a->id &&
+	       (a->id->subr == SUBR_STACK || a->id->subr == SUBR_USTACK ||
+		a->id->subr == SUBR_JSTACK);
 }
 
 /* Converts argument a for the conversion; false when it does not fit. */
@@ -50,22 +55,24 @@ static bool convert_printf_arg(struct bind_cx *cx, struct node *a, const struct 
 		return to_string(cx, a);
 	decay(cx, a);
 	switch (c->kind) {
-	case CONV_POINTER: case CONV_KADDR: case CONV_UADDR:
+	case CONV_POINTER:
+	case CONV_KADDR:
+	case CONV_UADDR:
 		if (!is_scalar(cx, a))
 			return false;
 		cast_to(cx, a, T_UINT64);
 		return true;
-	case CONV_FLOAT:
-		return type_kind(cx->types, type_strip(cx->types, a->type)) == TYPE_FLOAT;
-	case CONV_UNSIGNED: case CONV_INET: case CONV_PORT:
-		return is_scalar(cx, a);
-	case CONV_TIME: case CONV_DATE:
+	case CONV_FLOAT: return type_kind(cx->types, type_strip(cx->types, a->type)) == TYPE_FLOAT;
+	case CONV_UNSIGNED:
+	case CONV_INET:
+	case CONV_PORT: return is_scalar(cx, a);
+	case CONV_TIME:
+	case CONV_DATE:
 		if (!is_integer(cx, a))
 			return false;
 		cast_to(cx, a, T_INT64);
 		return true;
-	default:
-		return is_integer(cx, a);
+	default: return is_integer(cx, a);
 	}
 }
 
@@ -85,13 +92,17 @@ void bind_printf(struct bind_cx *cx, struct node *n, enum subr_id id)
 		if (is_poison(text))
 			poison(n);
 		else
-			bind_error(cx, n, "D_PRINTF_ARG_FMT", "%s( ) argument #1 is incompatible with prototype: prototype: string "
-				   "constant, argument: %s", n->call.func, type_text(cx, text->type));
+			bind_error(
+				cx, n, "D_PRINTF_ARG_FMT",
+				"%s( ) argument #1 is incompatible with prototype: prototype: string "
+				"constant, argument: %s",
+				n->call.func, type_text(cx, text->type));
 		return;
 	}
 	text->type = T_STRING;
 	if (!text->s.len && id != SUBR_FREOPEN) {
-		bind_error(cx, n, "D_PRINTF_FMT_EMPTY", "%s( ) format string is empty", n->call.func);
+		bind_error(cx, n, "D_PRINTF_FMT_EMPTY", "%s( ) format string is empty",
+			   n->call.func);
 		return;
 	}
 	if (!bind_format(cx, n, text))
@@ -115,14 +126,18 @@ void bind_printf(struct bind_cx *cx, struct node *n, enum subr_id id)
 			if (!(c->flags & dyn))
 				continue;
 			if (!a) {
-				bind_error(cx, n, "D_PRINTF_DYN_PROTO", "%s( ) prototype mismatch: conversion #%u (%s) is missing a "
-					   "corresponding \"*\" argument", n->call.func, convn, conv_text(cx, c));
+				bind_error(
+					cx, n, "D_PRINTF_DYN_PROTO",
+					"%s( ) prototype mismatch: conversion #%u (%s) is missing a "
+					"corresponding \"*\" argument",
+					n->call.func, convn, conv_text(cx, c));
 				return;
 			}
 			if (!is_integer(cx, a)) {
-				bind_error(cx, n, "D_PRINTF_DYN_TYPE", "%s( ) argument #%u is incompatible with conversion #%u "
-					   "prototype: conversion: *, prototype: int, argument: %s", n->call.func, argn, convn,
-					   type_text(cx, a->type));
+				bind_error(cx, n, "D_PRINTF_DYN_TYPE",
+					   "%s( ) argument #%u is incompatible with conversion #%u "
+					   "prototype: conversion: *, prototype: int, argument: %s",
+					   n->call.func, argn, convn, type_text(cx, a->type));
 				return;
 			}
 			cast_to(cx, a, T_INT);
@@ -130,28 +145,38 @@ void bind_printf(struct bind_cx *cx, struct node *n, enum subr_id id)
 			argn++;
 		}
 		if (c->flags & CONV_AGG) {
-			bind_error(cx, n, "D_PRINTF_AGG_CONV", "%s( ) conversion #%u (%s) with @ requires an aggregation and is "
-				   "only for use with printa( )", n->call.func, convn, conv_text(cx, c));
+			bind_error(
+				cx, n, "D_PRINTF_AGG_CONV",
+				"%s( ) conversion #%u (%s) with @ requires an aggregation and is "
+				"only for use with printa( )",
+				n->call.func, convn, conv_text(cx, c));
 			return;
 		}
 		if (!a) {
-			bind_error(cx, n, "D_PRINTF_ARG_PROTO", "%s( ) prototype mismatch: conversion #%u (%s) is missing a "
-				   "corresponding value argument", n->call.func, convn, conv_text(cx, c));
+			bind_error(cx, n, "D_PRINTF_ARG_PROTO",
+				   "%s( ) prototype mismatch: conversion #%u (%s) is missing a "
+				   "corresponding value argument",
+				   n->call.func, convn, conv_text(cx, c));
 			return;
 		}
 		if (!convert_printf_arg(cx, a, c)) {
-			bind_error(cx, n, "D_PRINTF_ARG_TYPE", "%s( ) argument #%u is incompatible with conversion #%u prototype: "
-				   "conversion: %s, prototype: %s, argument: %s%s", n->call.func, argn, convn, conv_text(cx, c),
-				   conv_takes(c->kind), is_xlated(a) ? "translated " : "",
-				   a->type == T_DYN ? "dynamic" : type_text(cx, a->type));
+			bind_error(
+				cx, n, "D_PRINTF_ARG_TYPE",
+				"%s( ) argument #%u is incompatible with conversion #%u prototype: "
+				"conversion: %s, prototype: %s, argument: %s%s",
+				n->call.func, argn, convn, conv_text(cx, c), conv_takes(c->kind),
+				is_xlated(a) ? "translated " : "",
+				a->type == T_DYN ? "dynamic" : type_text(cx, a->type));
 			return;
 		}
 		a = a->next;
 		argn++;
 	}
 	if (a)
-		bind_error(cx, n, "D_PRINTF_ARG_EXTRA", "%s( ) prototype mismatch: only %u argument%s required by this format "
-			   "string", n->call.func, argn - 2, argn == 3 ? "" : "s");
+		bind_error(cx, n, "D_PRINTF_ARG_EXTRA",
+			   "%s( ) prototype mismatch: only %u argument%s required by this format "
+			   "string",
+			   n->call.func, argn - 2, argn == 3 ? "" : "s");
 }
 
 /* Does a key of that type suit the conversion? */
@@ -162,14 +187,20 @@ static bool key_suits(struct bind_cx *cx, type_id t, enum subr_id subr, const st
 	if (t == T_DYN) {
 		if (c->kind == CONV_STACK)
 			return stack;
-		return !stack && (c->kind == CONV_KADDR || c->kind == CONV_UADDR || c->kind == CONV_STRING);
+		return !stack &&
+		       (c->kind == CONV_KADDR || c->kind == CONV_UADDR || c->kind == CONV_STRING);
 	}
 	switch (c->kind) {
-	case CONV_STRING: case CONV_ESC_STRING: return type_is_string(cx->types, t);
+	case CONV_STRING:
+	case CONV_ESC_STRING: return type_is_string(cx->types, t);
 	case CONV_STACK: return false;
 	case CONV_FLOAT: return type_kind(cx->types, type_strip(cx->types, t)) == TYPE_FLOAT;
-	case CONV_POINTER: case CONV_KADDR: case CONV_UADDR: case CONV_UNSIGNED: case CONV_INET: case CONV_PORT:
-		return type_is_scalar(cx->types, t);
+	case CONV_POINTER:
+	case CONV_KADDR:
+	case CONV_UADDR:
+	case CONV_UNSIGNED:
+	case CONV_INET:
+	case CONV_PORT: return type_is_scalar(cx->types, t);
 	default: return type_is_integer(cx->types, t);
 	}
 }
@@ -187,24 +218,35 @@ void check_printa(struct bind_cx *cx, struct node *n, uint32_t agg)
 			continue;
 		convn++;
 		if (c->flags & (CONV_DYN_WIDTH | CONV_DYN_PREC)) {
-			bind_error(cx, n, "D_PRINTF_DYN_PROTO", "printa( ) conversion #%u (%s): a width of * takes an argument, which "
-				   "printa( ) has none of", convn, conv_text(cx, c));
+			bind_error(
+				cx, n, "D_PRINTF_DYN_PROTO",
+				"printa( ) conversion #%u (%s): a width of * takes an argument, which "
+				"printa( ) has none of",
+				convn, conv_text(cx, c));
 			return;
 		}
 		if (c->flags & CONV_AGG)
 			continue;
 		if (key >= b->aggs.v[agg]->nkeys) {
-			bind_error(cx, n, "D_PRINTF_ARG_PROTO", "printa( ) prototype mismatch: conversion #%u (%s) is missing a "
-				   "corresponding key of @%s", convn, conv_text(cx, c), b->aggs.v[agg]->name);
+			bind_error(cx, n, "D_PRINTF_ARG_PROTO",
+				   "printa( ) prototype mismatch: conversion #%u (%s) is missing a "
+				   "corresponding key of @%s",
+				   convn, conv_text(cx, c), b->aggs.v[agg]->name);
 			return;
 		}
-		if (!key_suits(cx, b->agg_key_types.v[agg][key], cx->state->agg_info.v[agg]->key_subr[key], c)) {
+		if (!key_suits(cx, b->agg_key_types.v[agg][key],
+			       cx->state->agg_info.v[agg]->key_subr[key], c)) {
 			type_id t = b->agg_key_types.v[agg][key];
 
-			bind_error(cx, n, "D_PRINTF_ARG_TYPE", "printa( ) @%s key #%u is incompatible with conversion #%u prototype: "
-				   "conversion: %s, prototype: %s, key: %s", b->aggs.v[agg]->name, key + 1, convn,
-				   conv_text(cx, c), conv_takes(c->kind),
-				   t == T_DYN ? subr_table[cx->state->agg_info.v[agg]->key_subr[key]].name : type_text(cx, t));
+			bind_error(
+				cx, n, "D_PRINTF_ARG_TYPE",
+				"printa( ) @%s key #%u is incompatible with conversion #%u prototype: "
+				"conversion: %s, prototype: %s, key: %s",
+				b->aggs.v[agg]->name, key + 1, convn, conv_text(cx, c),
+				conv_takes(c->kind),
+				t == T_DYN
+					? subr_table[cx->state->agg_info.v[agg]->key_subr[key]].name
+					: type_text(cx, t));
 			return;
 		}
 		key++;

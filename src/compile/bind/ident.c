@@ -8,7 +8,8 @@ static uint64_t *var_slot(struct bind_cx *cx, enum var_scope scope, const char *
 
 	if (n >= (int)sizeof(key))
 		n = (int)sizeof(key) - 1;
-	return make ? hash_put(&cx->state->vars, key, (size_t)n, NULL) : hash_get(&cx->state->vars, key, (size_t)n);
+	return make ? hash_put(&cx->state->vars, key, (size_t)n, NULL)
+		    : hash_get(&cx->state->vars, key, (size_t)n);
 }
 
 struct variable *var_find(struct bind_cx *cx, enum var_scope scope, const char *name)
@@ -18,7 +19,8 @@ struct variable *var_find(struct bind_cx *cx, enum var_scope scope, const char *
 	return slot ? cx->state->out->vars.v[*slot - 1] : NULL;
 }
 
-struct variable *var_new(struct bind_cx *cx, enum var_scope scope, const char *name, type_id type, loc_t loc)
+struct variable *var_new(struct bind_cx *cx, enum var_scope scope, const char *name, type_id type,
+			 loc_t loc)
 {
 	struct variable *v = arena_new(cx->arena, struct variable);
 
@@ -37,9 +39,11 @@ void ident_init(struct bind_cx *cx)
 	struct bind_state *s = cx->state;
 
 	for (int i = 0; i < BUILTIN_COUNT; i++)
-		*hash_put(&s->builtins, builtin_table[i].name, strlen(builtin_table[i].name), NULL) = (uint64_t)i + 1;
+		*hash_put(&s->builtins, builtin_table[i].name, strlen(builtin_table[i].name),
+			  NULL) = (uint64_t)i + 1;
 	for (int i = 0; i < SUBR_ID_COUNT; i++)
-		*hash_put(&s->subrs, subr_table[i].name, strlen(subr_table[i].name), NULL) = (uint64_t)i + 1;
+		*hash_put(&s->subrs, subr_table[i].name, strlen(subr_table[i].name), NULL) =
+			(uint64_t)i + 1;
 }
 
 int builtin_find(struct bind_cx *cx, const char *name)
@@ -84,8 +88,8 @@ bool ident_is_new(struct bind_cx *cx, const struct node *n)
 	if (n->kind != N_IDENT || var_find(cx, n->ident.scope, n->ident.name))
 		return false;
 	return n->ident.scope != SCOPE_NONE ||
-	       (!env_find(cx, n->ident.name) && builtin_find(cx, n->ident.name) < 0 && !inline_find(cx, n->ident.name) &&
-		subr_find(cx, n->ident.name) < 0);
+	       (!env_find(cx, n->ident.name) && builtin_find(cx, n->ident.name) < 0 &&
+		!inline_find(cx, n->ident.name) && subr_find(cx, n->ident.name) < 0);
 }
 
 void ident_set_var(struct bind_cx *cx, struct node *n, struct variable *var)
@@ -103,8 +107,12 @@ static const char *scope_text(enum var_scope scope)
 }
 
 /* Variables of other systems' DTrace. */
-static const struct { const char *name, *reason; } unsupported[] = {
-	{ "zonename", "Linux has no zones" }, { "jailname", "Linux has no jails" }, { "jid", "Linux has no jails" },
+static const struct {
+	const char *name, *reason;
+} unsupported[] = {
+	{ "zonename", "Linux has no zones" },
+	{ "jailname", "Linux has no jails" },
+	{ "jid", "Linux has no jails" },
 	{ "vmregs", "use uregs[ ]" },
 };
 
@@ -124,7 +132,8 @@ void ident_undefined(struct bind_cx *cx, struct node *n)
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(unsupported) && n->ident.scope == SCOPE_NONE; i++) {
 		if (!strcmp(unsupported[i].name, name)) {
-			bind_error(cx, n, "D_VAR_UNSUP", "variable %s is not available: %s", name, unsupported[i].reason);
+			bind_error(cx, n, "D_VAR_UNSUP", "variable %s is not available: %s", name,
+				   unsupported[i].reason);
 			return;
 		}
 	}
@@ -134,13 +143,15 @@ void ident_undefined(struct bind_cx *cx, struct node *n)
 		while (hash_next(&s->inlines, &pos, &key, &len, &val))
 			nearest_offer(&near, ((struct inline_def *)(uintptr_t)*val)->name);
 		/* DTrace says less here; the tag and the beginning are its own. */
-		bind_error(cx, n, "D_IDENT_UNDEF", "failed to resolve %s: Unknown variable name%s%s%s", name,
-			   near.name ? " (did you mean " : "", near.name ? near.name : "", near.name ? "?)" : "");
+		bind_error(cx, n, "D_IDENT_UNDEF",
+			   "failed to resolve %s: Unknown variable name%s%s%s", name,
+			   near.name ? " (did you mean " : "", near.name ? near.name : "",
+			   near.name ? "?)" : "");
 		return;
 	}
-	bind_error(cx, n, "D_VAR_UNDEF", "%s%s has not yet been declared or assigned%s%s%s%s", scope, name,
-		   near.name ? " (did you mean " : "", near.name ? scope : "", near.name ? near.name : "",
-		   near.name ? "?)" : "");
+	bind_error(cx, n, "D_VAR_UNDEF", "%s%s has not yet been declared or assigned%s%s%s%s",
+		   scope, name, near.name ? " (did you mean " : "", near.name ? scope : "",
+		   near.name ? near.name : "", near.name ? "?)" : "");
 }
 
 /* --- the probe's arguments --- */
@@ -154,9 +165,17 @@ static void relocate(struct node *n, const struct node *at)
 		switch (n->kind) {
 		case N_CALL: relocate(n->call.args, at); break;
 		case N_AGG: relocate(n->agg.keys, at); break;
-		case N_MEMBER: case N_PMEMBER: relocate(n->member.a, at); break;
-		case N_CAST: case N_XLATE: relocate(n->t.a, at); break;
-		case N_INDEX: case N_UNARY: case N_BINARY: case N_ASSIGN: case N_TERNARY: case N_COMMA: case N_SIZEOF:
+		case N_MEMBER:
+		case N_PMEMBER: relocate(n->member.a, at); break;
+		case N_CAST:
+		case N_XLATE: relocate(n->t.a, at); break;
+		case N_INDEX:
+		case N_UNARY:
+		case N_BINARY:
+		case N_ASSIGN:
+		case N_TERNARY:
+		case N_COMMA:
+		case N_SIZEOF:
 		case N_STRINGOF:
 			relocate(n->e.a, at);
 			relocate(n->e.b, at);
@@ -224,7 +243,8 @@ struct node *bind_context_text(struct bind_cx *cx, const char *text, const struc
 }
 
 /* n becomes the value of arg, of type t; its id says which array of the probe it is in. */
-static void set_arg(struct bind_cx *cx, struct node *n, enum builtin_id id, const struct probe_arg *arg, type_id t)
+static void set_arg(struct bind_cx *cx, struct node *n, enum builtin_id id,
+		    const struct probe_arg *arg, type_id t)
 {
 	if (arg->expr) {
 		struct node *v = bind_context_text(cx, arg->expr, n);
@@ -305,17 +325,19 @@ void bind_args_index(struct bind_cx *cx, struct node *n)
 		return;
 	}
 	if (!args->known || !args->ntyped) {
-		bind_error(cx, n, "D_ARGS_NONE", "probe %s:%s:%s:%s has no typed arguments: use arg0...arg9",
+		bind_error(cx, n, "D_ARGS_NONE",
+			   "probe %s:%s:%s:%s has no typed arguments: use arg0...arg9",
 			   p ? p->prov : "", p ? p->mod : "", p ? p->func : "", p ? p->name : "");
 		return;
 	}
 	if (i >= args->ntyped) {
-		bind_error(cx, n, "D_ARGS_IDX", "index %lld is out of range for %s:%s:%s:%s args[ ]", (long long)i,
+		bind_error(cx, n, "D_ARGS_IDX",
+			   "index %lld is out of range for %s:%s:%s:%s args[ ]", (long long)i,
 			   p ? p->prov : "", p ? p->mod : "", p ? p->func : "", p ? p->name : "");
 		return;
 	}
 	arg = &args->typed[i];
-	set_arg(cx, n, BUILTIN_ARGS, arg, arg->type);
+	set_arg(cx, n, BUILTIN_ARGS, arg, kernel_type(cx, arg->type));
 	n->lvalue = false;
 	if (arg->xlate && !is_poison(n)) {
 		struct node *native = make_node(cx, N_INT, n);
@@ -327,9 +349,12 @@ void bind_args_index(struct bind_cx *cx, struct node *n)
 		if (!type_parse_name(cx->types, arg->xlate, &out)) {
 			char word[64];
 
-			snprintf(word, sizeof(word), "%.*s", (int)strcspn(arg->xlate, " *"), arg->xlate);
-			if (!lib_load(cx, 't', word) || !type_parse_name(cx->types, arg->xlate, &out)) {
-				bind_error(cx, n, "D_ARGS_XLATOR", "translated type of args[%u] is not known: %s",
+			snprintf(word, sizeof(word), "%.*s", (int)strcspn(arg->xlate, " *"),
+				 arg->xlate);
+			if (!lib_load(cx, 't', word) ||
+			    !type_parse_name(cx->types, arg->xlate, &out)) {
+				bind_error(cx, n, "D_ARGS_XLATOR",
+					   "translated type of args[%u] is not known: %s",
 					   (unsigned)i, arg->xlate);
 				return;
 			}
@@ -356,11 +381,15 @@ void expand_inline(struct bind_cx *cx, struct node *n, struct inline_def *def, s
 	}
 	if (list_length(args) != def->params.n) {
 		if (!args)
-			bind_error(cx, n, "D_ARR_BADREF", "%s may not be referenced as a scalar: it takes %u argument%s in [ ]",
-				   def->name, def->params.n, def->params.n == 1 ? "" : "s");
+			bind_error(
+				cx, n, "D_ARR_BADREF",
+				"%s may not be referenced as a scalar: it takes %u argument%s in [ ]",
+				def->name, def->params.n, def->params.n == 1 ? "" : "s");
 		else
-			bind_error(cx, n, "D_PROTO_LEN", "%s[ ] prototype mismatch: %u argument%s passed, %u expected", def->name,
-				   list_length(args), list_length(args) == 1 ? "" : "s", def->params.n);
+			bind_error(cx, n, "D_PROTO_LEN",
+				   "%s[ ] prototype mismatch: %u argument%s passed, %u expected",
+				   def->name, list_length(args), list_length(args) == 1 ? "" : "s",
+				   def->params.n);
 		return;
 	}
 	for (struct node *a = args; a; a = a->next, p = p->next, i++) {
@@ -369,8 +398,11 @@ void expand_inline(struct bind_cx *cx, struct node *n, struct inline_def *def, s
 			return;
 		}
 		if (!convert(cx, a, def->params.v[i])) {
-			bind_error(cx, n, "D_PROTO_ARG", "%s[ ] argument #%u is incompatible with prototype: \"%s\" is not \"%s\"",
-				   def->name, i + 1, type_text(cx, a->type), type_text(cx, def->params.v[i]));
+			bind_error(
+				cx, n, "D_PROTO_ARG",
+				"%s[ ] argument #%u is incompatible with prototype: \"%s\" is not \"%s\"",
+				def->name, i + 1, type_text(cx, a->type),
+				type_text(cx, def->params.v[i]));
 			return;
 		}
 		e = arena_new(cx->arena, struct env);
@@ -391,13 +423,15 @@ void expand_inline(struct bind_cx *cx, struct node *n, struct inline_def *def, s
 	}
 	if (is_xlated(value)) {
 		if (!type_same(cx->types, value->type, def->type)) {
-			bind_error(cx, n, "D_OP_INCOMPAT", "inline %s definition uses incompatible types: \"%s\" = \"%s\"",
+			bind_error(cx, n, "D_OP_INCOMPAT",
+				   "inline %s definition uses incompatible types: \"%s\" = \"%s\"",
 				   def->name, type_text(cx, def->type), type_text(cx, value->type));
 			return;
 		}
 	} else if (!convert(cx, value, def->type)) {
-		bind_error(cx, n, "D_OP_INCOMPAT", "inline %s definition uses incompatible types: \"%s\" = \"%s\"", def->name,
-			   type_text(cx, def->type), type_text(cx, value->type));
+		bind_error(cx, n, "D_OP_INCOMPAT",
+			   "inline %s definition uses incompatible types: \"%s\" = \"%s\"",
+			   def->name, type_text(cx, def->type), type_text(cx, value->type));
 		return;
 	}
 	value->lvalue = false;
@@ -417,18 +451,22 @@ static void bind_builtin(struct bind_cx *cx, struct node *n, enum builtin_id id)
 		return;
 	}
 	if (id == BUILTIN_ARGS || id == BUILTIN_UREGS) {
-		bind_error(cx, n, "D_ARR_BADREF", "%s may not be referenced as a scalar: it needs an index", n->ident.name);
+		bind_error(cx, n, "D_ARR_BADREF",
+			   "%s may not be referenced as a scalar: it needs an index",
+			   n->ident.name);
 		return;
 	}
 	if (!type_parse_name(cx->types, builtin_table[id].type, &t)) {
-		bind_error(cx, n, "D_TYPE_ERR", "type %s of %s is not known: %s", builtin_table[id].type, n->ident.name,
-			   type_kernel_err(cx->types) ? type_kernel_err(cx->types) : "the kernel has no such type");
+		bind_error(cx, n, "D_TYPE_ERR", "type %s of %s is not known: %s",
+			   builtin_table[id].type, n->ident.name,
+			   type_kernel_err(cx->types) ? type_kernel_err(cx->types)
+						      : "the kernel has no such type");
 		return;
 	}
 	n->id = arena_new(cx->arena, struct bind_ident);
 	n->id->kind = IDENT_BUILTIN;
 	n->id->builtin = id;
-	n->type = t;
+	n->type = kernel_type(cx, t);
 }
 
 void bind_ident(struct bind_cx *cx, struct node *n)
@@ -460,8 +498,10 @@ void bind_ident(struct bind_cx *cx, struct node *n)
 	}
 	if (v) {
 		if (v->assoc) {
-			bind_error(cx, n, "D_ARR_BADREF", "%s%s may not be referenced as a scalar: it is an associative array",
-				   scope_text(n->ident.scope), name);
+			bind_error(
+				cx, n, "D_ARR_BADREF",
+				"%s%s may not be referenced as a scalar: it is an associative array",
+				scope_text(n->ident.scope), name);
 			return;
 		}
 		ident_set_var(cx, n, v);
@@ -518,13 +558,16 @@ void bind_extern(struct bind_cx *cx, struct node *n)
 	if (!why)
 		why = "/proc/kallsyms has no such symbol; a kernel without CONFIG_KALLSYMS_ALL lists functions only";
 	if (!typed && shown) {
-		bind_error(cx, n, "D_SYM_NOTYPES", "no symbolic type information is available for %s`%s",
+		bind_error(cx, n, "D_SYM_NOTYPES",
+			   "no symbolic type information is available for %s`%s",
 			   module ? module : "", name);
 		return;
 	}
 	if (!typed || (!shown && !opt_on(cx->options, OPT_KNODEFS))) {
-		bind_error(cx, n, "D_IDENT_UNDEF", "failed to resolve %s`%s: %s (%s)", module ? module : "", name,
-			   typed ? "the kernel does not show its address" : "Unknown symbol name", why);
+		bind_error(cx, n, "D_IDENT_UNDEF", "failed to resolve %s`%s: %s (%s)",
+			   module ? module : "", name,
+			   typed ? "the kernel does not show its address" : "Unknown symbol name",
+			   why);
 		return;
 	}
 	n->id = arena_new(cx->arena, struct bind_ident);

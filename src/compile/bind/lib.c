@@ -12,7 +12,7 @@
  * preprocessor are skipped. */
 struct scan {
 	const char *p, *end;
-	const char *word;             /* of a word */
+	const char *word; /* of a word */
 	size_t len;
 };
 
@@ -24,7 +24,8 @@ static int scan_next(struct scan *s)
 
 		if (c == '/' && s->end - s->p > 1 && (s->p[1] == '*' || s->p[1] == '/')) {
 			const char *close = s->p[1] == '*' ? "*/" : "\n";
-			const char *q = memmem(s->p + 2, (size_t)(s->end - s->p - 2), close, strlen(close));
+			const char *q =
+				memmem(s->p + 2, (size_t)(s->end - s->p - 2), close, strlen(close));
 
 			if (!q)
 				return 0;
@@ -75,9 +76,10 @@ static void define(struct bind_state *st, char kind, const char *name, size_t le
  *              ("struct" | "union") tag "{"     "enum" [tag] "{" name ... "}" */
 static void scan_file(struct bind_state *st, uint32_t file)
 {
-	struct scan s = { .p = st->libs.v[file].text, .end = st->libs.v[file].text + st->libs.v[file].len };
+	struct scan s = { .p = st->libs.v[file].text,
+			  .end = st->libs.v[file].text + st->libs.v[file].len };
 	struct scan last = { 0 }, tag = { 0 };
-	char kind = 0;                /* of the definition under way */
+	char kind = 0; /* of the definition under way */
 	bool tagged = false, enumerating = false, value = false;
 	int depth = 0, t, enum_depth = 0;
 
@@ -96,7 +98,8 @@ static void scan_file(struct bind_state *st, uint32_t file)
 				define(st, 'e', s.word, s.len, file);
 				value = true;
 			}
-			tagged = word_is(&last, "struct") || word_is(&last, "union") || word_is(&last, "enum");
+			tagged = word_is(&last, "struct") || word_is(&last, "union") ||
+				 word_is(&last, "enum");
 			if (tagged)
 				tag = s;
 			last = s;
@@ -115,7 +118,8 @@ static void scan_file(struct bind_state *st, uint32_t file)
 			enumerating = false;
 		if (depth)
 			continue;
-		if ((kind == 'i' && (t == '=' || t == '[')) || (kind == 'x' && t == '<') || (kind == 't' && t == ';')) {
+		if ((kind == 'i' && (t == '=' || t == '[')) || (kind == 'x' && t == '<') ||
+		    (kind == 't' && t == ';')) {
 			define(st, kind, last.word, last.len, file);
 			kind = 0;
 		}
@@ -153,7 +157,8 @@ static void add_directory(struct bind_cx *cx, const char *dir)
 			continue;
 		}
 		vec_push(&st->libs, (struct lib_file){ .name = arena_strdup(cx->arena, path),
-						       .text = arena_strndup(cx->arena, text, len), .len = len });
+						       .text = arena_strndup(cx->arena, text, len),
+						       .len = len });
 		free(text);
 	}
 	closedir(d);
@@ -171,7 +176,8 @@ static void index_libs(struct bind_cx *cx)
 	for (uint32_t i = 0; i < cx->libdirs.n; i++)
 		add_directory(cx, cx->libdirs.v[i]);
 	for (unsigned i = 0; i < dlib_nfiles; i++)
-		vec_push(&st->libs, (struct lib_file){ .name = dlib_files[i].name, .text = dlib_files[i].text,
+		vec_push(&st->libs, (struct lib_file){ .name = dlib_files[i].name,
+						       .text = dlib_files[i].text,
 						       .len = dlib_files[i].len });
 	for (uint32_t i = 0; i < st->libs.n; i++)
 		scan_file(st, i);

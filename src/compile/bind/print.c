@@ -18,7 +18,8 @@ static void print_variables(FILE *out, const struct bound *b, struct type_graph 
 static void print_aggs(FILE *out, const struct bound *b, struct type_graph *g, struct arena *a)
 {
 	static const char *const names[] = {
-		"count", "sum", "avg", "min", "max", "stddev", "quantize", "lquantize", "llquantize",
+		"count",  "sum",      "avg",       "min",        "max",
+		"stddev", "quantize", "lquantize", "llquantize",
 	};
 
 	for (uint32_t i = 0; i < b->aggs.n; i++) {
@@ -26,14 +27,18 @@ static void print_aggs(FILE *out, const struct bound *b, struct type_graph *g, s
 
 		fprintf(out, "aggregation @%s", x->name);
 		for (uint32_t k = 0; k < x->nkeys; k++)
-			fprintf(out, "%s%s", k ? ", " : "[", b->agg_key_types.v[i][k] == T_DYN ? "dyn" :
-				type_name(g, a, b->agg_key_types.v[i][k], NULL));
+			fprintf(out, "%s%s", k ? ", " : "[",
+				b->agg_key_types.v[i][k] == T_DYN
+					? "dyn"
+					: type_name(g, a, b->agg_key_types.v[i][k], NULL));
 		fprintf(out, "%s: %s(%s", x->nkeys ? "]" : "", names[x->func],
 			x->func == AGG_COUNT ? "" : type_name(g, a, x->type, NULL));
 		if (x->func == AGG_LQUANTIZE)
-			fprintf(out, ", %lld, %lld, %lld", (long long)x->base, (long long)x->limit, (long long)x->step);
+			fprintf(out, ", %lld, %lld, %lld", (long long)x->base, (long long)x->limit,
+				(long long)x->step);
 		if (x->func == AGG_LLQUANTIZE)
-			fprintf(out, ", %u, %u, %u, %u", x->factor, x->low_mag, x->high_mag, x->steps);
+			fprintf(out, ", %u, %u, %u, %u", x->factor, x->low_mag, x->high_mag,
+				x->steps);
 		fputs(")\n", out);
 	}
 }
@@ -42,12 +47,13 @@ static void print_clause(FILE *out, const struct bound_clause *c, struct type_gr
 {
 	const struct probe *p = c->nprobes ? c->probes[0] : NULL;
 
-	fprintf(out, "clause %u: %u probe%s, %s", c->index + 1, c->nprobes, c->nprobes == 1 ? "" : "s",
-		attach_kind_name(c->attach));
+	fprintf(out, "clause %u: %u probe%s, %s", c->index + 1, c->nprobes,
+		c->nprobes == 1 ? "" : "s", attach_kind_name(c->attach));
 	if (c->thread_arg >= 0)
 		fprintf(out, ", thread is argument %d", c->thread_arg);
 	if (p)
-		fprintf(out, " (%s:%s:%s:%s%s)", p->prov, p->mod, p->func, p->name, c->nprobes > 1 ? ", ..." : "");
+		fprintf(out, " (%s:%s:%s:%s%s)", p->prov, p->mod, p->func, p->name,
+			c->nprobes > 1 ? ", ..." : "");
 	fputc('\n', out);
 	if (c->pred) {
 		fputs("predicate\n", out);

@@ -14,8 +14,8 @@
 #include "compile/bind/bind.h"
 
 enum {
-	MAX_DEPTH = 3000,       /* of an expression with all that is expanded in it */
-	MAX_NODES = 1000000,    /* bound in all: inlines of inlines grow without bound */
+	MAX_DEPTH = 3000,    /* of an expression with all that is expanded in it */
+	MAX_NODES = 1000000, /* bound in all: inlines of inlines grow without bound */
 };
 
 /* inline T f[K k] = e; */
@@ -23,13 +23,14 @@ struct inline_def {
 	const char *name;
 	const struct node *node;
 	type_id type;
-	VEC(type_id) params;
-	bool busy;                    /* being expanded: an inline of itself has no end */
+	VEC(type_id)
+	params;
+	bool busy; /* being expanded: an inline of itself has no end */
 };
 
 struct xlator {
 	const struct node *node;
-	type_id out, in;              /* out is a struct or union */
+	type_id out, in; /* out is a struct or union */
 	const char *in_name;
 };
 
@@ -53,7 +54,7 @@ struct arg_use {
 };
 
 struct agg_use {
-	struct node *call;            /* printa, clear, ...: checked when every clause is bound */
+	struct node *call; /* printa, clear, ...: checked when every clause is bound */
 	struct node *agg;
 };
 
@@ -63,43 +64,59 @@ struct flow {
 };
 
 struct bind_state {
-	struct hash vars;             /* "scope name" -> index in bound.vars + 1 */
-	struct hash aggs;             /* name -> index in bound.aggs + 1 */
-	struct hash inlines;          /* name -> struct inline_def * */
-	struct hash specs;            /* struct spec * -> type_id + 1 */
-	struct hash texts;            /* D text of probes -> its tree */
-	struct hash builtins, subrs;  /* name -> id + 1 */
-	VEC(struct xlator *) xlators;
-	VEC(struct node *) clauses;
-	VEC(struct agg_use) agg_uses;
-	VEC(struct agg_info *) agg_info;      /* beside bound.aggs */
-	VEC(struct lib_file) libs;
-	struct hash lib_names;        /* "k name", k one of t(ype) s(truct) i(nline) e(numerator) x(lator): file + 1 */
+	struct hash vars;      /* "scope name" -> index in bound.vars + 1 */
+	struct hash aggs;      /* name -> index in bound.aggs + 1 */
+	struct hash inlines;   /* name -> struct inline_def * */
+	struct hash specs;     /* struct spec * -> type_id + 1 */
+	struct hash user_tags; /* tags the program defines itself: a library means the kernel's */
+	struct hash texts;     /* D text of probes -> its tree */
+	struct hash builtins, subrs; /* name -> id + 1 */
+	VEC(struct xlator *)
+	xlators;
+	VEC(struct node *)
+	clauses;
+	VEC(struct agg_use)
+	agg_uses;
+	VEC(struct agg_info *)
+	agg_info; /* beside bound.aggs */
+	VEC(struct lib_file)
+	libs;
+	struct hash
+		lib_names; /* "k name", k one of t(ype) s(truct) i(nline) e(numerator) x(lator): file + 1 */
 	bool libs_indexed;
 	struct bound *out;
-	uint32_t nodes, depth;        /* bound so far; being bound */
+	uint32_t nodes, depth; /* bound so far; being bound */
 
 	/* of the clause instance being bound */
 	struct bound_clause *clause;
 	const struct env *env;
-	struct arg_use known_use;     /* arguments the clause names; the instances are made for these */
-	bool dry;                     /* no probe matched and none has to: bound for its errors and variables only */
-	bool in_context;              /* inside probe_arg.expr or a filter: arg0.. are context words */
+	struct arg_use known_use; /* arguments the clause names; the instances are made for these */
+	bool dry; /* no probe matched and none has to: bound for its errors and variables only */
+	bool in_context; /* inside probe_arg.expr or a filter: arg0.. are context words */
 	struct flow flow;
-	bool in_lib;                  /* inside a library's inline or translator: __names are allowed */
+	bool in_lib; /* inside a library's inline or translator: __names are allowed */
 };
 
 struct agg_info {
 	bool defined;
-	bool bad;                     /* its definition was an error */
-	enum subr_id *key_subr;       /* of T_DYN keys: which action */
+	bool bad;               /* its definition was an error */
+	enum subr_id *key_subr; /* of T_DYN keys: which action */
 };
 
 extern const char bind_poison_mark;
 
-static inline bool is_poison(const struct node *n) { return n->kind == N_INT && n->aux == &bind_poison_mark; }
-static inline bool is_xlated(const struct node *n) { return n->kind == N_XLATE; }
-static inline bool is_const(const struct node *n) { return n->kind == N_INT && n->constant; }
+static inline bool is_poison(const struct node *n)
+{
+	return n->kind == N_INT && n->aux == &bind_poison_mark;
+}
+static inline bool is_xlated(const struct node *n)
+{
+	return n->kind == N_XLATE;
+}
+static inline bool is_const(const struct node *n)
+{
+	return n->kind == N_INT && n->constant;
+}
 
 /* --- bind.c --- */
 void poison(struct node *n);
@@ -112,21 +129,22 @@ struct node *make_node(struct bind_cx *cx, enum node_kind kind, const struct nod
 void replace_node(struct node *n, const struct node *by);
 const char *type_text(struct bind_cx *cx, type_id t);
 
-
-
 /* --- decl.c --- */
 type_id bind_spec(struct bind_cx *cx, const struct spec *s);
 type_id bind_decl_type(struct bind_cx *cx, const struct decl *d);
+/* t, or the kernel's type when t is, or points to, a struct of the program that has the name of one of the kernel's. */
+type_id kernel_type(struct bind_cx *cx, type_id t);
 void bind_declaration(struct bind_cx *cx, const struct node *n);
 void bind_inline(struct bind_cx *cx, const struct node *n);
 
 /* --- ident.c --- */
 void ident_init(struct bind_cx *cx);
 struct variable *var_find(struct bind_cx *cx, enum var_scope scope, const char *name);
-struct variable *var_new(struct bind_cx *cx, enum var_scope scope, const char *name, type_id type, loc_t loc);
+struct variable *var_new(struct bind_cx *cx, enum var_scope scope, const char *name, type_id type,
+			 loc_t loc);
 bool env_has(struct bind_cx *cx, const char *name);
 struct inline_def *inline_find(struct bind_cx *cx, const char *name);
-int builtin_find(struct bind_cx *cx, const char *name);      /* -1: none */
+int builtin_find(struct bind_cx *cx, const char *name); /* -1: none */
 int subr_find(struct bind_cx *cx, const char *name);
 /* N_IDENT, N_EXTERN. */
 void bind_ident(struct bind_cx *cx, struct node *n);
@@ -172,6 +190,18 @@ type_id promote(struct bind_cx *cx, type_id t);
 bool pointers_compatible(struct bind_cx *cx, const struct node *a, const struct node *b);
 struct node *int_node(struct bind_cx *cx, const struct node *at, uint64_t value, type_id t);
 
+/* An operand that can never stand with operator `op`, or is poisoned: says so and poisons n. */
+bool bad_operand(struct bind_cx *cx, struct node *n, const struct node *a, const char *op);
+bool is_pointer(struct bind_cx *cx, const struct node *n);
+/* What pointers of type t point to, and t's kind; without typedefs and qualifiers. */
+type_id pointee(struct bind_cx *cx, type_id t);
+enum type_kind kind_of(struct bind_cx *cx, type_id t);
+
+/* --- member.c --- */
+void bind_member(struct bind_cx *cx, struct node *n);
+void bind_sizeof(struct bind_cx *cx, struct node *n);
+void bind_offsetof(struct bind_cx *cx, struct node *n);
+
 /* --- assign.c --- */
 void bind_assign(struct bind_cx *cx, struct node *n);
 void bind_incdec(struct bind_cx *cx, struct node *n);
@@ -183,7 +213,8 @@ uint64_t int_truncate(struct bind_cx *cx, uint64_t v, type_id t);
 /* Folds a bound unary, binary, ternary or cast node with constant operands. */
 void fold(struct bind_cx *cx, struct node *n);
 /* A constant expression of a declaration; false (reported with tag) when it is none. */
-bool const_value(struct bind_cx *cx, const struct node *n, int64_t *ret, const char *tag, const char *what);
+bool const_value(struct bind_cx *cx, const struct node *n, int64_t *ret, const char *tag,
+		 const char *what);
 void bind_int(struct bind_cx *cx, struct node *n);
 
 /* --- xlate.c --- */
@@ -226,6 +257,10 @@ void bind_agg_assign(struct bind_cx *cx, struct node *n);
 bool bind_agg_ref(struct bind_cx *cx, struct node *call, struct node *n);
 /* What could be checked only when all clauses are bound. */
 void aggs_check(struct bind_cx *cx);
+
+/* --- provider.c --- */
+/* Types of the program's own provider definitions, for arguments that have none. */
+void provider_types(struct bind_cx *cx, const struct probe *p, struct probe_args *args);
 
 /* --- clause.c --- */
 void bind_clause(struct bind_cx *cx, const struct node *n, uint32_t index);

@@ -37,16 +37,19 @@ void bind_translator(struct bind_cx *cx, const struct node *n)
 	struct xlator *x;
 
 	if (!type_is_sou(cx->types, out)) {
-		diag_error(cx->diags, n->loc, n->end, "D_XLATE_SOU", "translator output type must be a struct or union, "
-			   "not \"%s\"", type_text(cx, out));
+		diag_error(cx->diags, n->loc, n->end, "D_XLATE_SOU",
+			   "translator output type must be a struct or union, "
+			   "not \"%s\"",
+			   type_text(cx, out));
 		return;
 	}
 	for (uint32_t i = 0; i < s->xlators.n; i++) {
-		if (type_same(cx->types, s->xlators.v[i]->out, out) && same_loose(cx->types, s->xlators.v[i]->in, in)) {
+		if (type_same(cx->types, s->xlators.v[i]->out, out) &&
+		    same_loose(cx->types, s->xlators.v[i]->in, in)) {
 			if (!is_lib_node(cx, n))
 				diag_error(cx->diags, n->loc, n->end, "D_XLATE_REDECL",
-					   "translator from %s to %s has already been declared", type_text(cx, in),
-					   type_text(cx, out));
+					   "translator from %s to %s has already been declared",
+					   type_text(cx, in), type_text(cx, out));
 			return;
 		}
 	}
@@ -57,11 +60,12 @@ void bind_translator(struct bind_cx *cx, const struct node *n)
 	x->in_name = n->xlator.in->name;
 	for (const struct node *m = n->xlator.members; m; m = m->next) {
 		if (!type_find_member(cx->types, out, m->e.a->ident.name, &tm))
-			diag_error(cx->diags, m->loc, m->end, "D_XLATE_MEMB", "translator member %s is not a member of %s",
-				   m->e.a->ident.name, type_text(cx, out));
+			diag_error(cx->diags, m->loc, m->end, "D_XLATE_MEMB",
+				   "translator member %s is not a member of %s", m->e.a->ident.name,
+				   type_text(cx, out));
 		else if (find_conversion(x, m->e.a->ident.name) != m)
-			diag_error(cx->diags, m->loc, m->end, "D_XLATE_REDECL", "translator member %s is defined twice",
-				   m->e.a->ident.name);
+			diag_error(cx->diags, m->loc, m->end, "D_XLATE_REDECL",
+				   "translator member %s is defined twice", m->e.a->ident.name);
 	}
 	vec_push(&s->xlators, x);
 }
@@ -137,8 +141,10 @@ void bind_xlate(struct bind_cx *cx, struct node *n)
 	if (type_is_pointer(cx->types, sou))
 		sou = type_strip(cx->types, type_ref(cx->types, sou));
 	if (!type_is_sou(cx->types, sou)) {
-		bind_error(cx, n, "D_XLATE_SOU", "type \"%s\" cannot be the result of a translation: it is no struct or union",
-			   type_text(cx, out));
+		bind_error(
+			cx, n, "D_XLATE_SOU",
+			"type \"%s\" cannot be the result of a translation: it is no struct or union",
+			type_text(cx, out));
 		return;
 	}
 	bind_value(cx, a);
@@ -162,8 +168,10 @@ void xlate_member(struct bind_cx *cx, struct node *n)
 	struct node *value;
 
 	if (pointer != (n->kind == N_PMEMBER)) {
-		bind_error(cx, n, pointer ? "D_OP_SOU" : "D_OP_PTR", "operator %s cannot be applied to type \"%s\" (did you "
-			   "mean %s?)", pointer ? "." : "->", type_text(cx, base->type), pointer ? "->" : ".");
+		bind_error(cx, n, pointer ? "D_OP_SOU" : "D_OP_PTR",
+			   "operator %s cannot be applied to type \"%s\" (did you "
+			   "mean %s?)",
+			   pointer ? "." : "->", type_text(cx, base->type), pointer ? "->" : ".");
 		return;
 	}
 	if (!type_find_member(cx->types, x->out, name, &tm)) {
@@ -173,12 +181,14 @@ void xlate_member(struct bind_cx *cx, struct node *n)
 
 		for (uint32_t i = 0; i < count; i++)
 			nearest_offer(&near, all[i].name);
-		bind_error(cx, n, "D_TYPE_MEMBER", "%s is not a member of %s%s%s%s", name, type_text(cx, base->type),
-			   near.name ? " (did you mean " : "", near.name ? near.name : "", near.name ? "?)" : "");
+		bind_error(cx, n, "D_TYPE_MEMBER", "%s is not a member of %s%s%s%s", name,
+			   type_text(cx, base->type), near.name ? " (did you mean " : "",
+			   near.name ? near.name : "", near.name ? "?)" : "");
 		return;
 	}
 	if (!m) {
-		bind_error(cx, n, "D_XLATE_NOCONV", "translator does not define conversion for member: %s", name);
+		bind_error(cx, n, "D_XLATE_NOCONV",
+			   "translator does not define conversion for member: %s", name);
 		return;
 	}
 	value = clone_at(cx, m->e.b, n);
@@ -194,9 +204,12 @@ void xlate_member(struct bind_cx *cx, struct node *n)
 	/* A char array of the output type is as good as a string. */
 	if (type_is_char_array(cx->types, tm.type) && is_string_like(cx, value)) {
 		to_string(cx, value);
-	} else if (is_xlated(value) ? !type_same(cx->types, value->type, tm.type) : !convert(cx, value, tm.type)) {
-		bind_error(cx, n, "D_XLATE_INCOMPAT", "translator member %s definition uses incompatible types: \"%s\" = \"%s\"",
-			   name, type_text(cx, tm.type), type_text(cx, value->type));
+	} else if (is_xlated(value) ? !type_same(cx->types, value->type, tm.type)
+				    : !convert(cx, value, tm.type)) {
+		bind_error(
+			cx, n, "D_XLATE_INCOMPAT",
+			"translator member %s definition uses incompatible types: \"%s\" = \"%s\"",
+			name, type_text(cx, tm.type), type_text(cx, value->type));
 		return;
 	}
 	value->lvalue = false;

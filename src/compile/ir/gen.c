@@ -318,7 +318,7 @@ static struct ir_val find_probe(struct gen *g, const struct group *grp, uint32_t
 	if (g->attach == ATTACH_SYSCALL_ENTRY) {
 		nr = ir_load(f, g->ctx, 8, 8, false);
 	} else {
-		nr = gen_kernel_read(g, ir_load(f, g->ctx, 0, 8, false), 8 * REG_ORIG_RAX, 8, false, 0);
+		nr = gen_kernel_read(g, ir_load(f, g->ctx, 0, 8, false), 8 * UREG_ORIG_RAX, 8, false, 0);
 	}
 	ir_if(f, nr, IF_UGE, IR_I(WIRE_SYSCALL_MAX), g->out);
 	if (g->attach == ATTACH_SYSCALL_RETURN)
@@ -392,7 +392,12 @@ static void compile_group(struct gen *g, struct group *grp)
 
 			ir_if(&f, bit, IF_EQ, IR_I(0), skip);
 		}
+		g->exits = false;
 		gen_clause(g, grp->clauses[i]);
+		/* After exit() only END runs, all of it. */
+		if (g->exits && i + 1 < grp->nclauses && strcmp(name, "END"))
+			ir_if(&f, ir_load(&f, ir_map_value(&f, gen_fixed_map(g, MAP_STATE), 0),
+					  offsetof(struct wire_state, exiting), 4, false), IF_NE, IR_I(0), g->out);
 		ir_place(&f, skip);
 		if (grp->masks)
 			gen_lazy_restore(g, known);

@@ -106,6 +106,7 @@ struct gen {
 	const struct bound_clause *cl;
 	uint32_t fault, bail;             /* labels: fault (registers below set), give up the clause */
 	bool fault_used, bail_used;
+	bool exits;               /* the clause calls exit() */
 	struct ir_val f_code, f_value, f_loc;
 	bool in_error;                    /* inside an ERROR clause run in place */
 	struct ir_val err_code, err_value, err_loc, err_clause, err_probe;

@@ -173,9 +173,9 @@ struct ir_val gen_uregs(struct gen *g, struct ir_val index, loc_t loc)
 {
 	struct ir_val regs;
 
-	if (has_user_regs(g) && index.kind == IR_IMM && index.imm >= 0 && index.imm < REG_COUNT)
+	if (has_user_regs(g) && index.kind == IR_IMM && index.imm >= 0 && index.imm < UREG_COUNT)
 		return ir_load(g->f, g->ctx, (int32_t)(8 * index.imm), 8, false);
-	gen_fault_if(g, index, IF_UGE, IR_I(REG_COUNT), WIRE_FAULT_BADINDEX, index, loc);
+	gen_fault_if(g, index, IF_UGE, IR_I(UREG_COUNT), WIRE_FAULT_BADINDEX, index, loc);
 	regs = plain(g, ir_call(g->f, HELPER_TASK_PT_REGS, 1, ir_call(g->f, HELPER_CURRENT_TASK_BTF, 0)));
 	return gen_kernel_read(g, ir_bin(g->f, ALU_ADD, regs, ir_bin(g->f, ALU_SHL, index, IR_I(3))), 0, 8, false, loc);
 }
@@ -214,19 +214,19 @@ static struct ir_val usdt_operand(struct gen *g, const struct usdt_operand *u, l
 /* profile's arg0 (kernel) and arg1 (user): the interrupted pc when it was of that mode, else 0. */
 static struct ir_val profile_pc(struct gen *g, bool user)
 {
-	struct ir_val pc = ir_new_reg(g->f), mode = ir_bin(g->f, ALU_AND, ir_load(g->f, g->ctx, 8 * REG_CS, 8, false), IR_I(3));
+	struct ir_val pc = ir_new_reg(g->f), mode = ir_bin(g->f, ALU_AND, ir_load(g->f, g->ctx, 8 * UREG_CS, 8, false), IR_I(3));
 	uint32_t done = ir_new_label(g->f);
 
 	ir_set(g->f, pc, IR_I(0));
 	ir_if(g->f, mode, user ? IF_EQ : IF_NE, IR_I(0), done);
-	ir_set(g->f, pc, ir_load(g->f, g->ctx, 8 * REG_RIP, 8, false));
+	ir_set(g->f, pc, ir_load(g->f, g->ctx, 8 * UREG_RIP, 8, false));
 	ir_place(g->f, done);
 	return pc;
 }
 
 struct ir_val gen_arg(struct gen *g, const struct probe_arg *a, loc_t loc)
 {
-	static const uint8_t syscall_regs[] = { REG_RDI, REG_RSI, REG_RDX, REG_R10, REG_R8, REG_R9 };
+	static const uint8_t syscall_regs[] = { UREG_RDI, UREG_RSI, UREG_RDX, UREG_R10, UREG_R8, UREG_R9 };
 
 	switch (a->source) {
 	case ARG_NONE:
@@ -242,9 +242,9 @@ struct ir_val gen_arg(struct gen *g, const struct probe_arg *a, loc_t loc)
 	case ARG_REG:
 		return ir_load(g->f, g->ctx, (int32_t)(8 * a->value), 8, false);
 	case ARG_RETURN:
-		return ir_load(g->f, g->ctx, 8 * REG_RAX, 8, false);
+		return ir_load(g->f, g->ctx, 8 * UREG_RAX, 8, false);
 	case ARG_IP_OFFSET:
-		return ir_bin(g->f, ALU_SUB, ir_load(g->f, g->ctx, 8 * REG_RIP, 8, false), IR_I(a->value));
+		return ir_bin(g->f, ALU_SUB, ir_load(g->f, g->ctx, 8 * UREG_RIP, 8, false), IR_I(a->value));
 	case ARG_KERNEL_PC:
 		return profile_pc(g, false);
 	case ARG_USER_PC:
@@ -295,9 +295,9 @@ static struct ir_val user_caller(struct gen *g, loc_t loc)
 {
 	/* At a function's entry the return address is on top of the stack, whatever the frame pointer says. */
 	if (g->attach == ATTACH_UPROBE)
-		return user_read(g, ir_load(g->f, g->ctx, 8 * REG_RSP, 8, false), 8, false, loc);
+		return user_read(g, ir_load(g->f, g->ctx, 8 * UREG_RSP, 8, false), 8, false, loc);
 	if (g->attach == ATTACH_URETPROBE)
-		return ir_load(g->f, g->ctx, 8 * REG_RIP, 8, false);
+		return ir_load(g->f, g->ctx, 8 * UREG_RIP, 8, false);
 	return stack_frames(g, true, 1);
 }
 

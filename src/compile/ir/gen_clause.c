@@ -172,6 +172,7 @@ static void describe(struct schema *s, const struct node *call)
 	case SUBR_EXIT:
 		a = add_action(s, ACT_EXIT, call);
 		a->fields[a->nfields++] = add_field(s, FIELD_INT, 4, 4, T_INT, args);
+		g->exits = true;
 		break;
 	case SUBR_CLEAR:
 		take_agg(add_action(s, ACT_CLEAR, call), args);

@@ -9,11 +9,14 @@
 
 #include "base/io.h"
 
-static struct err *attach_raw_tp(struct kernel_engine *k, const struct instance *in, const char *tracepoint, uint64_t cookie)
+static struct err *attach_raw_tp(struct kernel_engine *k, const struct instance *in,
+				 const char *tracepoint, uint64_t cookie)
 {
 	/* A typed program knows its tracepoint since it was loaded. */
-	int fd = sys_raw_tp_open(in->tracepoint && k->e.image->progs[in->prog].attach == ATTACH_TP_BTF ? NULL : tracepoint,
-				 in->fd, cookie);
+	int fd = sys_raw_tp_open(
+		in->tracepoint && k->e.image->progs[in->prog].attach == ATTACH_TP_BTF ? NULL
+										      : tracepoint,
+		in->fd, cookie);
 
 	if (fd < 0 && errno == ENOENT)
 		return err_new(ENOENT, "this kernel has no tracepoint %s", tracepoint);
@@ -50,18 +53,21 @@ static uint32_t online_cpus(uint32_t *ret, uint32_t max)
 	return n;
 }
 
-static struct err *attach_timer_on(struct kernel_engine *k, const struct instance *in, const struct probe *p, uint32_t cpu,
-				   uint64_t cookie)
+static struct err *attach_timer_on(struct kernel_engine *k, const struct instance *in,
+				   const struct probe *p, uint32_t cpu, uint64_t cookie)
 {
-	/* A period, not a frequency: a clock event turns one into the other, and only a frequency has an upper limit. */
+	/* A period, not a frequency: a clock event turns one into the other, and only a
+	 * frequency has an upper limit. */
 	struct perf_event_attr a = {
-		.type = PERF_TYPE_SOFTWARE, .size = sizeof(a), .config = PERF_COUNT_SW_CPU_CLOCK,
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(a),
+		.config = PERF_COUNT_SW_CPU_CLOCK,
 		.sample_period = p->freq_hz ? 1000000000ull / p->freq_hz : p->period_ns,
 	};
 	int ev = (int)syscall(SYS_perf_event_open, &a, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
 
 	if (ev < 0 && errno == ENODEV)
-		return NULL;        /* gone offline */
+		return NULL; /* gone offline */
 	if (ev < 0)
 		return err_wrap(sys_err(errno, "opening a timer"), "CPU %u", cpu);
 	/* The link keeps the event, and closing it detaches. */
@@ -122,17 +128,12 @@ static struct err *attach_instance(struct kernel_engine *k, struct instance *in)
 	if (!p->nprobes && p->tracepoint)
 		return attach_raw_tp(k, in, p->tracepoint, 0);
 	switch (p->attach) {
-	case ATTACH_SELF:
-		return NULL;
-	case ATTACH_SYSCALL_ENTRY:
-		return attach_raw_tp(k, in, "sys_enter", 0);
-	case ATTACH_SYSCALL_RETURN:
-		return attach_raw_tp(k, in, "sys_exit", 0);
+	case ATTACH_SELF: return NULL;
+	case ATTACH_SYSCALL_ENTRY: return attach_raw_tp(k, in, "sys_enter", 0);
+	case ATTACH_SYSCALL_RETURN: return attach_raw_tp(k, in, "sys_exit", 0);
 	case ATTACH_UPROBE:
-	case ATTACH_URETPROBE:
-		return attach_uprobes(k, in);
-	default:
-		break;
+	case ATTACH_URETPROBE: return attach_uprobes(k, in);
+	default: break;
 	}
 	for (uint32_t i = 0; i < p->nprobes && !e; i++) {
 		uint32_t index = p->probes[i];
@@ -143,7 +144,8 @@ static struct err *attach_instance(struct kernel_engine *k, struct instance *in)
 		if (p->attach == ATTACH_PROFILE || p->attach == ATTACH_TICK)
 			e = attach_timer(k, in, index);
 		else
-			e = attach_raw_tp(k, in, ip->probe->object, p->uses_cookie && in->probe == UINT32_MAX ? index : 0);
+			e = attach_raw_tp(k, in, ip->probe->object,
+					  p->uses_cookie && in->probe == UINT32_MAX ? index : 0);
 		if (e)
 			e = err_wrap(e, "%s:%s:%s:%s", ip->prov, ip->mod, ip->func, ip->name);
 	}
@@ -182,7 +184,8 @@ static void *close_some(void *arg)
 	return NULL;
 }
 
-/* Closing some links waits for a grace period (perf events, uprobes); many at once wait for the same one. */
+/* Closing some links waits for a grace period (perf events, uprobes); many at once wait for the
+ * same one. */
 void detach_all(struct kernel_engine *k)
 {
 	struct closer c[CLOSERS_MAX] = { 0 };

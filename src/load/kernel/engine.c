@@ -69,7 +69,8 @@ static struct err *kernel_load(struct engine *en, const struct image *img, bool 
 
 		k->stats_fd = sys_bpf(BPF_ENABLE_STATS, &a, sizeof(a));
 		if (k->stats_fd < 0)
-			engine_note(k, "this kernel does not measure the time programs take: %s", strerror(errno));
+			engine_note(k, "the time programs take is not measured: %s",
+				    strerror(errno));
 	}
 	e = maps_create(k);
 	if (!e) {
@@ -100,7 +101,8 @@ static struct err *kernel_fire(struct engine *en, uint32_t prog)
 		if (k->instances.v[i].prog != prog)
 			continue;
 		union bpf_attr a = { .test = { .prog_fd = (uint32_t)k->instances.v[i].fd,
-					       .ctx_in = (uintptr_t)ctx, .ctx_size_in = sizeof(ctx) } };
+					       .ctx_in = (uintptr_t)ctx,
+					       .ctx_size_in = sizeof(ctx) } };
 
 		if (sys_bpf(BPF_PROG_TEST_RUN, &a, sizeof(a)))
 			return sys_err(errno, "running a program in this process");
@@ -122,22 +124,29 @@ static int kernel_wait_fd(struct engine *en)
 	return kernel(en)->epoll_fd;
 }
 
-static void kernel_drain(struct engine *en, void (*fn)(void *arg, const struct wire_record *r, uint32_t size, bool control), void *arg)
+static void kernel_drain(struct engine *en,
+			 void (*fn)(void *arg, const struct wire_record *r, uint32_t size,
+				    bool control),
+			 void *arg)
 {
 	struct kernel_engine *k = kernel(en);
 
-	/* Control first: every data record older than a control record given now is then given, too. */
+	/* Control first: every data record older than a control record given now is then given,
+	 * too. */
 	ring_drain(&k->control, fn, arg, true);
 	ring_drain(&k->data, fn, arg, false);
 }
 
 static struct err *kernel_agg_read(struct engine *en, uint32_t agg,
-				   void (*fn)(void *arg, const void *key, const uint64_t *values, uint32_t ncpus), void *arg)
+				   void (*fn)(void *arg, const void *key, const uint64_t *values,
+					      uint32_t ncpus),
+				   void *arg)
 {
 	return maps_agg_read(kernel(en), agg, fn, arg);
 }
 
-static struct err *kernel_agg_delete(struct engine *en, uint32_t agg, const void *key, uint64_t *ret_values)
+static struct err *kernel_agg_delete(struct engine *en, uint32_t agg, const void *key,
+				     uint64_t *ret_values)
 {
 	return maps_agg_delete(kernel(en), agg, key, ret_values);
 }
@@ -160,9 +169,13 @@ static uint32_t kernel_report(struct engine *en, struct engine_prog_report *ret,
 	for (; n < k->instances.n && n < max; n++) {
 		const struct instance *in = &k->instances.v[n];
 		struct bpf_prog_info info = { 0 };
-		union bpf_attr a = { .info = { .bpf_fd = (uint32_t)in->fd, .info_len = sizeof(info), .info = (uintptr_t)&info } };
+		union bpf_attr a = { .info = { .bpf_fd = (uint32_t)in->fd,
+					       .info_len = sizeof(info),
+					       .info = (uintptr_t)&info } };
 
-		ret[n] = (struct engine_prog_report){ .name = k->e.image->progs[in->prog].name, .mode = in->mode, .ninsns = in->ninsns };
+		ret[n] = (struct engine_prog_report){ .name = k->e.image->progs[in->prog].name,
+						      .mode = in->mode,
+						      .ninsns = in->ninsns };
 		if (k->stats_fd >= 0 && !sys_bpf(BPF_OBJ_GET_INFO_BY_FD, &a, sizeof(a))) {
 			ret[n].runs = info.run_cnt;
 			ret[n].run_ns = info.run_time_ns;

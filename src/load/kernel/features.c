@@ -9,9 +9,13 @@ enum { HELPER_GET_ATTACH_COOKIE = 174 };
 
 static int load_tiny(enum bpf_prog_type type, const struct bpf_insn *insns, uint32_t n)
 {
-	union bpf_attr a = { .prog_type = type, .insns = (uintptr_t)insns, .insn_cnt = n, .license = (uintptr_t)"GPL" };
+	union bpf_attr a = { .prog_type = type,
+			     .insns = (uintptr_t)insns,
+			     .insn_cnt = n,
+			     .license = (uintptr_t) "GPL" };
 
-	/* uprobe_multi asks for its attach type at load; kernels that do not know it do not look. */
+	/* uprobe_multi asks for its attach type at load; kernels that do not know it do not
+	 * look. */
 	if (type == BPF_PROG_TYPE_KPROBE)
 		a.expected_attach_type = (enum bpf_attach_type)48;
 	return sys_prog_load(&a);
@@ -39,7 +43,8 @@ static bool try_raw_tp_cookie(void)
 	return fd >= 0;
 }
 
-/* A kernel that knows the link type looks at the path: "/" is not a file it can probe. Another says EINVAL. */
+/* A kernel that knows the link type looks at the path: "/" is not a file it can probe. Another
+ * says EINVAL. */
 static bool try_uprobe_multi(void)
 {
 	uint64_t offset = 0;
@@ -56,10 +61,14 @@ static bool try_uprobe_multi(void)
 static bool try_perf_link(void)
 {
 	struct perf_event_attr pa = {
-		.type = PERF_TYPE_SOFTWARE, .size = sizeof(pa), .config = PERF_COUNT_SW_CPU_CLOCK,
-		.sample_period = 1000000000, .disabled = 1,
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(pa),
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.sample_period = 1000000000,
+		.disabled = 1,
 	};
-	cleanup_close int ev = (int)syscall(SYS_perf_event_open, &pa, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
+	cleanup_close int ev =
+		(int)syscall(SYS_perf_event_open, &pa, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
 	cleanup_close int prog = load_return_0(BPF_PROG_TYPE_PERF_EVENT);
 
 	if (ev < 0 || prog < 0)
@@ -71,7 +80,7 @@ static bool try_perf_link(void)
 
 bool feature(enum feature f)
 {
-	static int8_t known[FEATURE_COUNT];      /* 0 not tried, 1 yes, -1 no */
+	static int8_t known[FEATURE_COUNT]; /* 0 not tried, 1 yes, -1 no */
 	static bool (*const try[FEATURE_COUNT])(void) = {
 		[FEATURE_RAW_TP_COOKIE] = try_raw_tp_cookie,
 		[FEATURE_UPROBE_MULTI] = try_uprobe_multi,

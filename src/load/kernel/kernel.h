@@ -1,4 +1,5 @@
-/* The kernel engine, inside: what its files share. Its front door is load/engine.h, engine_kernel_new(). */
+/* The kernel engine, inside: what its files share. Its front door is load/engine.h,
+ * engine_kernel_new(). */
 #ifndef DESCRY_LOAD_KERNEL_H
 #define DESCRY_LOAD_KERNEL_H
 
@@ -17,7 +18,7 @@ int sys_link_perf(int prog_fd, int perf_fd, uint64_t cookie);
 
 struct uprobe_multi {
 	const char *path;
-	const uint64_t *offsets, *semaphores, *cookies;   /* semaphores NULL: none */
+	const uint64_t *offsets, *semaphores, *cookies; /* semaphores NULL: none */
 	uint32_t n;
 	bool ret;
 	uint32_t pid;
@@ -27,14 +28,15 @@ int sys_prog_load(union bpf_attr *attr);
 int sys_btf_load(const void *btf, uint32_t size);
 /* Copies at most 15 bytes, with what a BPF object's name may not hold replaced. */
 void sys_object_name(char ret[BPF_OBJ_NAME_LEN], const char *name);
-/* For a call that failed with errno_value: says what privilege is missing when that is the cause. */
+/* For a call that failed with errno_value: says what privilege is missing when that is the
+ * cause. */
 struct err *sys_err(int errno_value, const char *what);
 
 /* --- features.c --- */
 enum feature {
-	FEATURE_RAW_TP_COOKIE,    /* raw tracepoints with a cookie (6.10) */
-	FEATURE_UPROBE_MULTI,     /* 6.6 */
-	FEATURE_PERF_LINK,        /* perf events as links, with a cookie (5.15) */
+	FEATURE_RAW_TP_COOKIE, /* raw tracepoints with a cookie (6.10) */
+	FEATURE_UPROBE_MULTI,  /* 6.6 */
+	FEATURE_PERF_LINK,     /* perf events as links, with a cookie (5.15) */
 	FEATURE_COUNT
 };
 /* Tried out once per process and kind, never concluded from a version. */
@@ -47,13 +49,13 @@ struct kmap {
 	int fd;
 	enum bpf_map_type type;
 	uint32_t key_size, value_size, max_entries;
-	void *mem;                /* mapped memory, NULL */
+	void *mem; /* mapped memory, NULL */
 	size_t mem_size;
 };
 
 struct ring {
 	int fd;
-	uint8_t *consumer, *producer;     /* mappings */
+	uint8_t *consumer, *producer; /* mappings */
 	uint64_t *cons, *prod;
 	const uint8_t *data;
 	uint64_t size;
@@ -62,9 +64,9 @@ struct ring {
 /* A loaded copy of a program. */
 struct instance {
 	int fd;
-	uint32_t prog;            /* index in image.progs */
-	uint32_t probe;           /* index in image.probes it is made for, UINT32_MAX: any (by cookie) */
-	const char *tracepoint;   /* TP_BTF: what it was loaded for */
+	uint32_t prog;  /* index in image.progs */
+	uint32_t probe; /* index in image.probes it is made for, UINT32_MAX: any (by cookie) */
+	const char *tracepoint; /* TP_BTF: what it was loaded for */
 	const char *mode;
 	uint32_t ninsns;
 };
@@ -72,24 +74,30 @@ struct instance {
 struct kernel_engine {
 	struct engine e;
 	bool measure;
-	int stats_fd;             /* keeps run-time statistics on; -1 */
-	struct kmap *maps;        /* [image.nmaps] */
+	int stats_fd;      /* keeps run-time statistics on; -1 */
+	struct kmap *maps; /* [image.nmaps] */
 	struct ring data, control;
 	int epoll_fd;
-	VEC(struct instance) instances;
-	VEC(int) links;           /* everything whose closing detaches */
-	VEC(uint8_t) values;      /* scratch of agg_read and counters */
+	VEC(struct instance)
+	instances;
+	VEC(int)
+	links; /* everything whose closing detaches */
+	VEC(uint8_t)
+	values; /* scratch of agg_read and counters */
 	struct engine_counters counters;
-	struct symbols *symbols;  /* for RELOC_KSYM, NULL until needed */
+	struct symbols *symbols; /* for RELOC_KSYM, NULL until needed */
 };
 
 /* maps.c */
 struct err *maps_create(struct kernel_engine *k);
 void maps_close(struct kernel_engine *k);
-struct kmap *maps_role(struct kernel_engine *k, enum map_role role);   /* NULL: the image has none */
+struct kmap *maps_role(struct kernel_engine *k, enum map_role role); /* NULL: the image has none */
 struct err *maps_agg_read(struct kernel_engine *k, uint32_t agg,
-			  void (*fn)(void *arg, const void *key, const uint64_t *values, uint32_t ncpus), void *arg);
-struct err *maps_agg_delete(struct kernel_engine *k, uint32_t agg, const void *key, uint64_t *ret_values);
+			  void (*fn)(void *arg, const void *key, const uint64_t *values,
+				     uint32_t ncpus),
+			  void *arg);
+struct err *maps_agg_delete(struct kernel_engine *k, uint32_t agg, const void *key,
+			    uint64_t *ret_values);
 uint32_t maps_stack(struct kernel_engine *k, int64_t id, uint64_t *frames, uint32_t max);
 void maps_counters(struct kernel_engine *k, struct engine_counters *ret);
 
@@ -97,7 +105,8 @@ void maps_counters(struct kernel_engine *k, struct engine_counters *ret);
 struct err *ring_open(struct ring *r, int fd, uint32_t size);
 void ring_close(struct ring *r);
 /* Gives the records that were complete when it began. */
-void ring_drain(struct ring *r, void (*fn)(void *arg, const struct wire_record *rec, uint32_t size, bool control),
+void ring_drain(struct ring *r,
+		void (*fn)(void *arg, const struct wire_record *rec, uint32_t size, bool control),
 		void *arg, bool control);
 
 /* prog.c */
@@ -108,6 +117,7 @@ void progs_close(struct kernel_engine *k);
 struct err *attach_all(struct kernel_engine *k);
 void detach_all(struct kernel_engine *k);
 struct err *attach_uprobes(struct kernel_engine *k, struct instance *in);
-void engine_note(struct kernel_engine *k, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void engine_note(struct kernel_engine *k, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
 
 #endif

@@ -24,23 +24,33 @@ static uint32_t round_pow2(uint64_t n)
 
 static int map_update(int fd, const void *key, const void *value, uint64_t flags)
 {
-	union bpf_attr a = { .map_fd = (uint32_t)fd, .key = (uintptr_t)key, .value = (uintptr_t)value, .flags = flags };
+	union bpf_attr a = { .map_fd = (uint32_t)fd,
+			     .key = (uintptr_t)key,
+			     .value = (uintptr_t)value,
+			     .flags = flags };
 
 	return sys_bpf(BPF_MAP_UPDATE_ELEM, &a, sizeof(a));
 }
 
 static int map_lookup(int fd, const void *key, void *value)
 {
-	union bpf_attr a = { .map_fd = (uint32_t)fd, .key = (uintptr_t)key, .value = (uintptr_t)value };
+	union bpf_attr a = { .map_fd = (uint32_t)fd,
+			     .key = (uintptr_t)key,
+			     .value = (uintptr_t)value };
 
 	return sys_bpf(BPF_MAP_LOOKUP_ELEM, &a, sizeof(a));
 }
 
-/* Up to *n elements after cursor *in (NULL: from the start). -1 and ENOENT at the end, with the last *n. */
+/* Up to *n elements after cursor *in (NULL: from the start). -1 and ENOENT at the end, with the
+ * last *n. */
 static int map_batch(int fd, void *in, void *out, void *keys, void *values, uint32_t *n)
 {
-	union bpf_attr a = { .batch = { .in_batch = (uintptr_t)in, .out_batch = (uintptr_t)out, .keys = (uintptr_t)keys,
-					.values = (uintptr_t)values, .count = *n, .map_fd = (uint32_t)fd } };
+	union bpf_attr a = { .batch = { .in_batch = (uintptr_t)in,
+					.out_batch = (uintptr_t)out,
+					.keys = (uintptr_t)keys,
+					.values = (uintptr_t)values,
+					.count = *n,
+					.map_fd = (uint32_t)fd } };
 	int r = sys_bpf(BPF_MAP_LOOKUP_BATCH, &a, sizeof(a));
 
 	*n = a.batch.count;
@@ -49,19 +59,25 @@ static int map_batch(int fd, void *in, void *out, void *keys, void *values, uint
 
 /* --- creation --- */
 
-/* Task storage wants the BTF of its key (a 32-bit integer) and value (here: an array of bytes of its size). */
+/* Task storage wants the BTF of its key (a 32-bit integer) and value (here: an array of bytes of
+ * its size). */
 static int task_storage_btf(uint32_t value_size)
 {
 	struct {
 		struct btf_header h;
-		struct btf_type key; uint32_t key_int;
-		struct btf_type byte; uint32_t byte_int;
-		struct btf_type value; struct btf_array array;
+		struct btf_type key;
+		uint32_t key_int;
+		struct btf_type byte;
+		uint32_t byte_int;
+		struct btf_type value;
+		struct btf_array array;
 		char strings[16];
 	} __attribute__((packed)) b = {
 		.h = { .magic = BTF_MAGIC, .version = BTF_VERSION, .hdr_len = sizeof(b.h) },
-		.key = { .name_off = 1, .info = BTF_KIND_INT << 24, .size = 4 }, .key_int = BTF_INT_SIGNED << 24 | 32,
-		.byte = { .name_off = 5, .info = BTF_KIND_INT << 24, .size = 1 }, .byte_int = 8,
+		.key = { .name_off = 1, .info = BTF_KIND_INT << 24, .size = 4 },
+		.key_int = BTF_INT_SIGNED << 24 | 32,
+		.byte = { .name_off = 5, .info = BTF_KIND_INT << 24, .size = 1 },
+		.byte_int = 8,
 		.value = { .info = BTF_KIND_ARRAY << 24 },
 		.array = { .type = 2, .index_type = 1, .nelems = value_size },
 		.strings = "\0int\0char",
@@ -77,8 +93,11 @@ static struct err *create(struct kernel_engine *k, const struct image_map *im, s
 {
 	bool ring = im->type == BPF_MAP_TYPE_RINGBUF;
 	union bpf_attr a = {
-		.map_type = im->type, .key_size = im->key_size, .value_size = im->value_size,
-		.max_entries = im->max_entries, .map_flags = im->flags,
+		.map_type = im->type,
+		.key_size = im->key_size,
+		.value_size = im->value_size,
+		.max_entries = im->max_entries,
+		.map_flags = im->flags,
 	};
 	int btf = -1;
 
@@ -87,7 +106,8 @@ static struct err *create(struct kernel_engine *k, const struct image_map *im, s
 		a.key_size = a.value_size = 0;
 		a.max_entries = round_pow2(im->max_entries);
 	} else if (im->role == MAP_SCRATCH) {
-		a.max_entries = (im->max_entries ? im->max_entries : WIRE_SCRATCH_SLOTS) * k->e.ncpus;
+		a.max_entries =
+			(im->max_entries ? im->max_entries : WIRE_SCRATCH_SLOTS) * k->e.ncpus;
 	} else if (im->role == MAP_STATE) {
 		a.map_flags |= BPF_F_MMAPABLE;
 	} else if (im->type == BPF_MAP_TYPE_TASK_STORAGE) {
@@ -109,7 +129,8 @@ static struct err *create(struct kernel_engine *k, const struct image_map *im, s
 	if (m->fd < 0) {
 		struct err *e = sys_err(error, "creating a map");
 
-		return err_wrap(e, "map %s (%u entries of %u + %u bytes)", im->name, a.max_entries, a.key_size, a.value_size);
+		return err_wrap(e, "map %s (%u entries of %u + %u bytes)", im->name, a.max_entries,
+				a.key_size, a.value_size);
 	}
 	m->type = im->type;
 	m->key_size = a.key_size;
@@ -118,7 +139,8 @@ static struct err *create(struct kernel_engine *k, const struct image_map *im, s
 	return NULL;
 }
 
-/* Writes the initial contents; a map that programs only read is frozen, so that the verifier knows its contents. */
+/* Writes the initial contents; a map that programs only read is frozen, so that the verifier
+ * knows its contents. */
 static struct err *fill(const struct image_map *im, struct kmap *m)
 {
 	uint32_t n = im->role == MAP_SYSCALLS ? im->ninit : im->init ? 1 : 0;
@@ -153,8 +175,10 @@ static struct err *map_state(struct kernel_engine *k, struct kmap *m)
 	return NULL;
 }
 
-/* bufpolicy and bufresize: a ring that cannot be had in full is tried at half its size, down to a page. */
-static struct err *create_ring(struct kernel_engine *k, const struct image_map *im, struct kmap *m, struct ring *r)
+/* bufpolicy and bufresize: a ring that cannot be had in full is tried at half its size, down to
+ * a page. */
+static struct err *create_ring(struct kernel_engine *k, const struct image_map *im, struct kmap *m,
+			       struct ring *r)
 {
 	struct image_map smaller = *im;
 	struct err *e = create(k, &smaller, m);
@@ -234,8 +258,10 @@ static void *values_buffer(struct kernel_engine *k, size_t n)
 	return k->values.v;
 }
 
-static struct err *read_one_by_one(struct kmap *m, uint8_t *key, uint8_t *next, uint64_t *values, uint32_t ncpus,
-				   void (*fn)(void *, const void *, const uint64_t *, uint32_t), void *arg)
+static struct err *read_one_by_one(struct kmap *m, uint8_t *key, uint8_t *next, uint64_t *values,
+				   uint32_t ncpus,
+				   void (*fn)(void *, const void *, const uint64_t *, uint32_t),
+				   void *arg)
 {
 	union bpf_attr a = { .map_fd = (uint32_t)m->fd, .key = 0, .next_key = (uintptr_t)next };
 
@@ -249,7 +275,8 @@ static struct err *read_one_by_one(struct kmap *m, uint8_t *key, uint8_t *next, 
 }
 
 static struct err *read_hash(struct kernel_engine *k, struct kmap *m,
-			     void (*fn)(void *, const void *, const uint64_t *, uint32_t), void *arg)
+			     void (*fn)(void *, const void *, const uint64_t *, uint32_t),
+			     void *arg)
 {
 	size_t vsize = (size_t)m->value_size * k->e.ncpus;
 	uint32_t chunk = 256;
@@ -263,17 +290,19 @@ static struct err *read_hash(struct kernel_engine *k, struct kmap *m,
 		int r = map_batch(m->fd, first ? NULL : &cursor, &cursor, keys, values, &n);
 		int error = errno;
 
-		if (r && error == ENOSPC && chunk < 1u << 20) {      /* a bucket longer than the chunk */
+		if (r && error == ENOSPC && chunk < 1u << 20) { /* a bucket longer than the chunk */
 			chunk *= 4;
 			continue;
 		}
 		if (r && error != ENOENT) {
 			if (!first)
 				return err_errno(error, "reading an aggregation");
-			return read_one_by_one(m, keys, keys + m->key_size, (uint64_t *)values, k->e.ncpus, fn, arg);
+			return read_one_by_one(m, keys, keys + m->key_size, (uint64_t *)values,
+					       k->e.ncpus, fn, arg);
 		}
 		for (uint32_t i = 0; i < n; i++)
-			fn(arg, keys + (size_t)i * m->key_size, (uint64_t *)(values + i * vsize), k->e.ncpus);
+			fn(arg, keys + (size_t)i * m->key_size, (uint64_t *)(values + i * vsize),
+			   k->e.ncpus);
 		if (r)
 			return NULL;
 		first = false;
@@ -281,7 +310,9 @@ static struct err *read_hash(struct kernel_engine *k, struct kmap *m,
 }
 
 struct err *maps_agg_read(struct kernel_engine *k, uint32_t agg,
-			  void (*fn)(void *arg, const void *key, const uint64_t *values, uint32_t ncpus), void *arg)
+			  void (*fn)(void *arg, const void *key, const uint64_t *values,
+				     uint32_t ncpus),
+			  void *arg)
 {
 	const struct agg *ag = &k->e.image->aggs[agg];
 	struct kmap *m = &k->maps[ag->map];
@@ -299,12 +330,14 @@ struct err *maps_agg_read(struct kernel_engine *k, uint32_t agg,
 	return NULL;
 }
 
-struct err *maps_agg_delete(struct kernel_engine *k, uint32_t agg, const void *key, uint64_t *ret_values)
+struct err *maps_agg_delete(struct kernel_engine *k, uint32_t agg, const void *key,
+			    uint64_t *ret_values)
 {
 	const struct agg *ag = &k->e.image->aggs[agg];
 	struct kmap *m = &k->maps[ag->map];
 	size_t size = (size_t)m->value_size * k->e.ncpus;
-	cleanup_free uint64_t *own = xcalloc(1, size);        /* not k->values: agg_read's callback may be our caller */
+	cleanup_free uint64_t *own =
+		xcalloc(1, size); /* not k->values: agg_read's callback may be our caller */
 	uint64_t *values = ret_values ? ret_values : own;
 	uint32_t zero = 0;
 
@@ -315,7 +348,9 @@ struct err *maps_agg_delete(struct kernel_engine *k, uint32_t agg, const void *k
 			return err_errno(errno, "clearing an aggregation");
 		return NULL;
 	}
-	union bpf_attr a = { .map_fd = (uint32_t)m->fd, .key = (uintptr_t)key, .value = (uintptr_t)values };
+	union bpf_attr a = { .map_fd = (uint32_t)m->fd,
+			     .key = (uintptr_t)key,
+			     .value = (uintptr_t)values };
 
 	if (!sys_bpf(BPF_MAP_LOOKUP_AND_DELETE_ELEM, &a, sizeof(a)))
 		return NULL;
@@ -376,7 +411,8 @@ void maps_counters(struct kernel_engine *k, struct engine_counters *ret)
 	}
 	for (uint32_t cpu = 0; cpu < ncpus; cpu++) {
 		for (uint32_t i = 0; i < WIRE_FIXED_COUNTERS && i < n; i++)
-			c->fixed[(size_t)cpu * WIRE_FIXED_COUNTERS + i] = values[(size_t)i * ncpus + cpu];
+			c->fixed[(size_t)cpu * WIRE_FIXED_COUNTERS + i] =
+				values[(size_t)i * ncpus + cpu];
 		for (uint32_t p = 0; p < nprobes; p++) {
 			uint32_t slot = WIRE_FIXED_COUNTERS + p * WIRE_PROBE_SLOTS;
 

@@ -28,11 +28,15 @@ static long log_insn(const char *line, const char *end)
 
 static bool log_is_noise(const char *line, const char *end)
 {
-	static const char *const heads[] = { "processed ", "verification time", "stack depth", "from ", "func#", "mark_precise",
-					     "last_idx", "regs=", "parent ", "max_states", "caller:", "callee:", "to caller ", "returning from ", " " };
+	static const char *const heads[] = {
+		"processed ",   "verification time", "stack depth", "from ",           "func#",
+		"mark_precise", "last_idx",          "regs=",       "parent ",         "max_states",
+		"caller:",      "callee:",           "to caller ",  "returning from ", " "
+	};
 
 	for (uint32_t i = 0; i < ARRAY_SIZE(heads); i++)
-		if ((size_t)(end - line) >= strlen(heads[i]) && !strncmp(line, heads[i], strlen(heads[i])))
+		if ((size_t)(end - line) >= strlen(heads[i]) &&
+		    !strncmp(line, heads[i], strlen(heads[i])))
 			return true;
 	/* Register states: "41: R0=..." and "; source line". */
 	const char *p = line;
@@ -42,8 +46,8 @@ static bool log_is_noise(const char *line, const char *end)
 	return p == end || (p > line && *p == ':') || *line == ';';
 }
 
-/* Finds the kernel's complaint (the last line that is one; malloc()ed) and the program's own instruction it is about: in a routine, the last
- * one before it, which is the call. */
+/* Finds the kernel's complaint (the last line that is one; malloc()ed) and the program's own
+ * instruction it is about: in a routine, the last one before it, which is the call. */
 static char *read_log(const char *log, uint32_t nown, long *ret_insn, long *ret_own)
 {
 	const char *message = NULL, *message_end = NULL;
@@ -68,9 +72,11 @@ static char *read_log(const char *log, uint32_t nown, long *ret_insn, long *ret_
 	return xstrndup(message, (size_t)(message_end - message));
 }
 
-static struct err *rejected(struct kernel_engine *k, const struct image_prog *p, const struct linked *l, union bpf_attr *a)
+static struct err *rejected(struct kernel_engine *k, const struct image_prog *p,
+			    const struct linked *l, union bpf_attr *a)
 {
-	char *log = mmap(NULL, LOG_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	char *log = mmap(NULL, LOG_SIZE, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	const char *dump = getenv("DESCRY_BPFLOG");
 	long insn, own;
 
@@ -82,7 +88,7 @@ static struct err *rejected(struct kernel_engine *k, const struct image_prog *p,
 	int fd = sys_prog_load(a), error = errno;
 
 	if (fd >= 0)
-		close(fd);      /* the second time it was accepted: what failed was no verdict */
+		close(fd); /* the second time it was accepted: what failed was no verdict */
 	log[LOG_SIZE - 1] = '\0';
 	if (dump)
 		fprintf(stderr, "%s: %s\n", p->name, log);
@@ -104,7 +110,9 @@ static struct err *rejected(struct kernel_engine *k, const struct image_prog *p,
 
 		diag_error(d, loc, 0, "D_VERIFIER", "the kernel rejects this clause: %s", message);
 		if (insn >= 0)
-			diag_note(d, 0, 0, "kernel says \"%s\" at instruction %ld of program %s, in %s", message, insn, p->name, in);
+			diag_note(d, 0, 0,
+				  "kernel says \"%s\" at instruction %ld of program %s, in %s",
+				  message, insn, p->name, in);
 	}
 	return err_new(error, "the kernel rejects program %s: %s", p->name, message);
 }
@@ -147,7 +155,8 @@ static const char *mode_of(enum attach_kind kind)
 	case ATTACH_PROFILE:
 	case ATTACH_TICK: return "perf event";
 	case ATTACH_UPROBE:
-	case ATTACH_URETPROBE: return feature(FEATURE_UPROBE_MULTI) ? "uprobe_multi" : "perf uprobe";
+	case ATTACH_URETPROBE:
+		return feature(FEATURE_UPROBE_MULTI) ? "uprobe_multi" : "perf uprobe";
 	default: return "raw tracepoint";
 	}
 }
@@ -155,13 +164,17 @@ static const char *mode_of(enum attach_kind kind)
 /* Makes the copy say probe `index` where it would ask which one fired. */
 static void fix_probe(struct linked *l, const struct image_prog *p, uint32_t index)
 {
-	if (p->cookie_insn != UINT32_MAX && l->insns[p->cookie_insn].code == (BPF_LD | BPF_IMM | BPF_DW))
+	if (p->cookie_insn != UINT32_MAX &&
+	    l->insns[p->cookie_insn].code == (BPF_LD | BPF_IMM | BPF_DW))
 		l->insns[p->cookie_insn].imm = (int32_t)index;
 	for (uint32_t i = 0; i < l->nown; i++) {
 		struct bpf_insn *ins = &l->insns[i];
 
-		if (ins->code == (BPF_JMP | BPF_CALL) && !ins->src_reg && ins->imm == HELPER_GET_ATTACH_COOKIE)
-			*ins = (struct bpf_insn){ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = (int32_t)index };
+		if (ins->code == (BPF_JMP | BPF_CALL) && !ins->src_reg &&
+		    ins->imm == HELPER_GET_ATTACH_COOKIE)
+			*ins = (struct bpf_insn){ .code = BPF_ALU64 | BPF_MOV | BPF_K,
+						  .dst_reg = BPF_REG_0,
+						  .imm = (int32_t)index };
 		else if (ins->code == (BPF_LD | BPF_IMM | BPF_DW))
 			i++;
 	}
@@ -174,16 +187,19 @@ static struct err *tracepoint_id(struct kernel_engine *k, const char *tracepoint
 
 	if (k->e.image->types && type_kernel_btf_id(k->e.image->types, BTF_KIND_TYPEDEF, name, ret))
 		return NULL;
-	return err_new(ENOENT, "tracepoint %s is not in the kernel's BTF%s%s", tracepoint, why ? ": " : "", why ? why : "");
+	return err_new(ENOENT, "tracepoint %s is not in the kernel's BTF%s%s", tracepoint,
+		       why ? ": " : "", why ? why : "");
 }
 
-/* One copy of program `prog`, for probe (UINT32_MAX: for all, by cookie) and, when typed, for a tracepoint. */
-static struct err *load_copy(struct kernel_engine *k, uint32_t prog, uint32_t probe, const char *tracepoint)
+/* One copy of program `prog`, for probe (UINT32_MAX: for all, by cookie) and, when typed, for a
+ * tracepoint. */
+static struct err *load_copy(struct kernel_engine *k, uint32_t prog, uint32_t probe,
+			     const char *tracepoint)
 {
 	const struct image_prog *p = &k->e.image->progs[prog];
 	struct link_hooks hooks = { k, hook_map, hook_ksym };
 	struct linked l;
-	union bpf_attr a = { .prog_type = type_of(p->attach), .license = (uintptr_t)"GPL" };
+	union bpf_attr a = { .prog_type = type_of(p->attach), .license = (uintptr_t) "GPL" };
 	struct err *e = NULL;
 
 	sys_object_name(a.prog_name, p->name);
@@ -219,7 +235,8 @@ static struct err *load_copy(struct kernel_engine *k, uint32_t prog, uint32_t pr
 	if (fd < 0)
 		e = rejected(k, p, &l, &a);
 	else
-		vec_push(&k->instances, (struct instance){ fd, prog, probe, tracepoint, mode_of(p->attach), l.ninsns });
+		vec_push(&k->instances, (struct instance){ fd, prog, probe, tracepoint,
+							   mode_of(p->attach), l.ninsns });
 	linked_free(&l);
 	return e;
 }
@@ -241,7 +258,8 @@ static bool has_cookies(enum attach_kind kind)
 static bool loaded_for(const struct kernel_engine *k, uint32_t prog, const char *tracepoint)
 {
 	for (uint32_t i = 0; i < k->instances.n; i++)
-		if (k->instances.v[i].prog == prog && !strcmp(k->instances.v[i].tracepoint, tracepoint))
+		if (k->instances.v[i].prog == prog &&
+		    !strcmp(k->instances.v[i].tracepoint, tracepoint))
 			return true;
 	return false;
 }
@@ -251,15 +269,17 @@ static struct err *load_prog(struct kernel_engine *k, uint32_t prog)
 	const struct image *img = k->e.image;
 	const struct image_prog *p = &img->progs[prog];
 	bool each = (p->uses_cookie && !has_cookies(p->attach)) ||
-		    (!p->uses_cookie && p->cookie_insn != UINT32_MAX && p->nprobes > 1 && p->attach != ATTACH_SELF &&
-		     p->attach != ATTACH_SYSCALL_ENTRY && p->attach != ATTACH_SYSCALL_RETURN);
+		    (!p->uses_cookie && p->cookie_insn != UINT32_MAX && p->nprobes > 1 &&
+		     p->attach != ATTACH_SELF && p->attach != ATTACH_SYSCALL_ENTRY &&
+		     p->attach != ATTACH_SYSCALL_RETURN);
 	struct err *e = NULL;
 
 	if (!p->nprobes)
 		return load_copy(k, prog, UINT32_MAX, p->tracepoint);
 	if (each) {
 		for (uint32_t i = 0; i < p->nprobes && !e; i++)
-			e = load_copy(k, prog, p->probes[i], img->probes[p->probes[i]].probe->object);
+			e = load_copy(k, prog, p->probes[i],
+				      img->probes[p->probes[i]].probe->object);
 		return e;
 	}
 	if (p->attach != ATTACH_TP_BTF)

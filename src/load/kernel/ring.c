@@ -4,8 +4,9 @@
 #include <errno.h>
 #include <sys/mman.h>
 
-/* Layout of a BPF ring buffer's mapping: a page with the consumer's position (ours to write), a page with the
- * producer's, then the data twice in a row, so that a record never wraps. A record: u32 length and flags, u32 page offset, data. */
+/* Layout of a BPF ring buffer's mapping: a page with the consumer's position (ours to write), a
+ * page with the producer's, then the data twice in a row, so that a record never wraps. A
+ * record: u32 length and flags, u32 page offset, data. */
 enum { RING_BUSY = 1u << 31, RING_DISCARD = 1u << 30, RING_HEADER = 8 };
 
 struct err *ring_open(struct ring *r, int fd, uint32_t size)
@@ -38,7 +39,8 @@ void ring_close(struct ring *r)
 	*r = (struct ring){ .fd = -1 };
 }
 
-void ring_drain(struct ring *r, void (*fn)(void *arg, const struct wire_record *rec, uint32_t size, bool control),
+void ring_drain(struct ring *r,
+		void (*fn)(void *arg, const struct wire_record *rec, uint32_t size, bool control),
 		void *arg, bool control)
 {
 	if (!r->cons)
@@ -57,7 +59,8 @@ void ring_drain(struct ring *r, void (*fn)(void *arg, const struct wire_record *
 		if (!(head & RING_DISCARD))
 			fn(arg, (const struct wire_record *)(rec + RING_HEADER), len, control);
 		pos += (len + RING_HEADER + 7) & ~7u;
-		/* Room is given back in steps: the producer's line is not fought for on each record. */
+		/* Room is given back in steps: the producer's line is not fought for on each
+		 * record. */
 		if (pos - given >= r->size / 16) {
 			__atomic_store_n(r->cons, pos, __ATOMIC_RELEASE);
 			given = pos;

@@ -8,12 +8,12 @@
 
 #include "base/io.h"
 
-/* Attribute layouts newer than the Debian 12 headers; the kernel refuses a size it does not know only when the
- * bytes beyond are not zero. */
+/* Attribute layouts newer than the Debian 12 headers; the kernel refuses a size it does not know
+ * only when the bytes beyond are not zero. */
 struct attr_raw_tp_open {
 	uint64_t name;
 	uint32_t prog_fd, pad;
-	uint64_t cookie;           /* 6.10 */
+	uint64_t cookie; /* 6.10 */
 };
 
 struct attr_link_uprobe_multi {
@@ -35,7 +35,9 @@ int sys_bpf(int cmd, void *attr, unsigned size)
 
 int sys_raw_tp_open(const char *name, int prog_fd, uint64_t cookie)
 {
-	struct attr_raw_tp_open a = { .name = (uintptr_t)name, .prog_fd = (uint32_t)prog_fd, .cookie = cookie };
+	struct attr_raw_tp_open a = { .name = (uintptr_t)name,
+				      .prog_fd = (uint32_t)prog_fd,
+				      .cookie = cookie };
 
 	/* Without a cookie, the size every kernel knows. */
 	return sys_bpf(BPF_RAW_TRACEPOINT_OPEN, &a, cookie ? sizeof(a) : 16);
@@ -43,8 +45,10 @@ int sys_raw_tp_open(const char *name, int prog_fd, uint64_t cookie)
 
 int sys_link_perf(int prog_fd, int perf_fd, uint64_t cookie)
 {
-	struct attr_link_perf a = { .prog_fd = (uint32_t)prog_fd, .target_fd = (uint32_t)perf_fd,
-				    .attach_type = BPF_PERF_EVENT, .cookie = cookie };
+	struct attr_link_perf a = { .prog_fd = (uint32_t)prog_fd,
+				    .target_fd = (uint32_t)perf_fd,
+				    .attach_type = BPF_PERF_EVENT,
+				    .cookie = cookie };
 
 	return sys_bpf(BPF_LINK_CREATE, &a, sizeof(a));
 }
@@ -52,10 +56,15 @@ int sys_link_perf(int prog_fd, int perf_fd, uint64_t cookie)
 int sys_link_uprobe_multi(int prog_fd, const struct uprobe_multi *u)
 {
 	struct attr_link_uprobe_multi a = {
-		.prog_fd = (uint32_t)prog_fd, .attach_type = ATTACH_TYPE_UPROBE_MULTI,
-		.path = (uintptr_t)u->path, .offsets = (uintptr_t)u->offsets,
-		.ref_ctr_offsets = (uintptr_t)u->semaphores, .cookies = (uintptr_t)u->cookies,
-		.cnt = u->n, .multi_flags = u->ret ? UPROBE_MULTI_RETURN : 0, .pid = u->pid,
+		.prog_fd = (uint32_t)prog_fd,
+		.attach_type = ATTACH_TYPE_UPROBE_MULTI,
+		.path = (uintptr_t)u->path,
+		.offsets = (uintptr_t)u->offsets,
+		.ref_ctr_offsets = (uintptr_t)u->semaphores,
+		.cookies = (uintptr_t)u->cookies,
+		.cnt = u->n,
+		.multi_flags = u->ret ? UPROBE_MULTI_RETURN : 0,
+		.pid = u->pid,
 	};
 
 	return sys_bpf(BPF_LINK_CREATE, &a, sizeof(a));
@@ -101,10 +110,15 @@ struct err *sys_err(int errno_value, const char *what)
 {
 	if (errno_value == EPERM || errno_value == EACCES) {
 		if (lockdown_forbids())
-			return err_new(errno_value, "%s: kernel lockdown (confidentiality) forbids tracing", what);
-		if (geteuid())
 			return err_new(errno_value,
-				       "%s: permission denied: tracing in the kernel needs CAP_BPF and CAP_PERFMON, or root", what);
+				       "%s: kernel lockdown (confidentiality) forbids tracing",
+				       what);
+		if (geteuid())
+			return err_new(
+				errno_value,
+				"%s: permission denied: tracing in the kernel needs CAP_BPF and "
+				"CAP_PERFMON, or root",
+				what);
 	}
 	return err_errno(errno_value, "%s", what);
 }

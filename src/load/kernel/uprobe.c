@@ -12,21 +12,24 @@ struct group {
 	const char *path;
 	pid_t pid;
 	bool ret;
-	VEC(uint64_t) offsets;
-	VEC(uint64_t) semaphores;
-	VEC(uint64_t) cookies;
+	VEC(uint64_t)
+	offsets;
+	VEC(uint64_t)
+	semaphores;
+	VEC(uint64_t)
+	cookies;
 	bool has_semaphores;
 };
 
 struct outcome {
 	uint32_t attached, refused;
-	int error;                /* of the last refusal */
+	int error; /* of the last refusal */
 };
 
 static const char *why_refused(int error)
 {
 	switch (error) {
-	case 524:                 /* ENOTSUPP, the kernel's own: an instruction it can neither emulate nor step */
+	case 524: /* ENOTSUPP, the kernel's own: an instruction it can neither emulate nor step */
 	case EOPNOTSUPP:
 	case ENOEXEC: return "the kernel cannot probe the instruction there";
 	case EINVAL: return "the kernel refuses the place";
@@ -38,22 +41,30 @@ static void note_refused(struct kernel_engine *k, const struct group *g, uint32_
 {
 	const struct image_probe *ip = &k->e.image->probes[g->cookies.v[i]];
 
-	engine_note(k, "%s:%s:%s:%s not enabled: %s", ip->prov, ip->mod, ip->func, ip->name, why_refused(error));
+	engine_note(k, "%s:%s:%s:%s not enabled: %s", ip->prov, ip->mod, ip->func, ip->name,
+		    why_refused(error));
 }
 
 /* Errors that concern one of the places, so that the others are worth trying without it. */
 static bool is_about_a_place(int error)
 {
-	return error == 524 || error == EOPNOTSUPP || error == ENOEXEC || error == EINVAL || error == EIO;
+	return error == 524 || error == EOPNOTSUPP || error == ENOEXEC || error == EINVAL ||
+	       error == EIO;
 }
 
-/* [from, to) in one link; when the kernel refuses, each half in its own, down to the one it refuses. */
-static void attach_range(struct kernel_engine *k, int prog, const struct group *g, uint32_t from, uint32_t to, struct outcome *o)
+/* [from, to) in one link; when the kernel refuses, each half in its own, down to the one it
+ * refuses. */
+static void attach_range(struct kernel_engine *k, int prog, const struct group *g, uint32_t from,
+			 uint32_t to, struct outcome *o)
 {
 	struct uprobe_multi u = {
-		.path = g->path, .offsets = g->offsets.v + from, .cookies = g->cookies.v + from,
+		.path = g->path,
+		.offsets = g->offsets.v + from,
+		.cookies = g->cookies.v + from,
 		.semaphores = g->has_semaphores ? g->semaphores.v + from : NULL,
-		.n = to - from, .ret = g->ret, .pid = (uint32_t)g->pid,
+		.n = to - from,
+		.ret = g->ret,
+		.pid = (uint32_t)g->pid,
 	};
 	int fd = sys_link_uprobe_multi(prog, &u);
 
@@ -90,7 +101,8 @@ static struct err *uprobe_pmu(int *ret_type)
 	return NULL;
 }
 
-static struct err *attach_perf(struct kernel_engine *k, int prog, const struct group *g, struct outcome *o)
+static struct err *attach_perf(struct kernel_engine *k, int prog, const struct group *g,
+			       struct outcome *o)
 {
 	int type = 0;
 	struct err *e = uprobe_pmu(&type);
@@ -99,11 +111,15 @@ static struct err *attach_perf(struct kernel_engine *k, int prog, const struct g
 		return e;
 	for (uint32_t i = 0; i < g->offsets.n; i++) {
 		struct perf_event_attr a = {
-			.type = (uint32_t)type, .size = sizeof(a), .config = (g->ret ? 1u : 0) | g->semaphores.v[i] << 32,
-			.config1 = (uintptr_t)g->path, .config2 = g->offsets.v[i],
+			.type = (uint32_t)type,
+			.size = sizeof(a),
+			.config = (g->ret ? 1u : 0) | g->semaphores.v[i] << 32,
+			.config1 = (uintptr_t)g->path,
+			.config2 = g->offsets.v[i],
 		};
-		cleanup_close int ev = (int)syscall(SYS_perf_event_open, &a, g->pid > 0 ? g->pid : -1, g->pid > 0 ? -1 : 0, -1,
-						    PERF_FLAG_FD_CLOEXEC);
+		cleanup_close int ev = (int)syscall(SYS_perf_event_open, &a,
+						    g->pid > 0 ? g->pid : -1, g->pid > 0 ? -1 : 0,
+						    -1, PERF_FLAG_FD_CLOEXEC);
 		int link = ev < 0 ? -1 : sys_link_perf(prog, ev, g->cookies.v[i]);
 
 		if (link < 0) {
@@ -142,8 +158,8 @@ static struct err *attach_group(struct kernel_engine *k, const struct instance *
 	if (o.error == ESRCH)
 		return err_new(ESRCH, "process %d is gone", g->pid);
 	if (is_about_a_place(o.error))
-		return err_new(o.error, "%s: none of %u probe%s can be enabled: %s", g->path, o.refused,
-			       o.refused == 1 ? "" : "s", why_refused(o.error));
+		return err_new(o.error, "%s: none of %u probe%s can be enabled: %s", g->path,
+			       o.refused, o.refused == 1 ? "" : "s", why_refused(o.error));
 	return err_wrap(sys_err(o.error, "attaching uprobes"), "%s", g->path);
 }
 
@@ -158,13 +174,15 @@ struct err *attach_uprobes(struct kernel_engine *k, struct instance *in)
 		if (done[i] || (in->probe != UINT32_MAX && in->probe != p->probes[i]))
 			continue;
 		const struct probe *first = img->probes[p->probes[i]].probe;
-		struct group g = { .path = first->object, .pid = first->pid, .ret = first->kind == ATTACH_URETPROBE };
+		struct group g = { .path = first->object,
+				   .pid = first->pid,
+				   .ret = first->kind == ATTACH_URETPROBE };
 
 		for (uint32_t j = i; j < p->nprobes; j++) {
 			const struct probe *q = img->probes[p->probes[j]].probe;
 
-			if (done[j] || (in->probe != UINT32_MAX && in->probe != p->probes[j]) || q->pid != g.pid ||
-			    q->kind != first->kind || strcmp(q->object, g.path))
+			if (done[j] || (in->probe != UINT32_MAX && in->probe != p->probes[j]) ||
+			    q->pid != g.pid || q->kind != first->kind || strcmp(q->object, g.path))
 				continue;
 			done[j] = true;
 			vec_push(&g.offsets, q->offset);

@@ -1,0 +1,119 @@
+/* Members, sizes and offsets. */
+#include "compile/bind/state.h"
+
+void bind_member(struct bind_cx *cx, struct node *n)
+{
+	struct node *a = n->member.a;
+	bool arrow = n->kind == N_PMEMBER;
+	struct type_member m;
+	type_id t;
+
+	bind_expr(cx, a);
+	if (is_xlated(a)) {
+		xlate_member(cx, n);
+		return;
+	}
+	if (bad_operand(cx, n, a, arrow ? "->" : "."))
+		return;
+	if (arrow) {
+		decay(cx, a);
+		if (!is_pointer(cx, a)) {
+			bind_error(cx, n, "D_OP_PTR",
+				   "operator -> must be applied to a pointer, not \"%s\"",
+				   type_text(cx, a->type));
+			return;
+		}
+		t = pointee(cx, a->type);
+	} else {
+		t = type_strip(cx->types, a->type);
+	}
+	if (!type_is_sou(cx->types, t)) {
+		bind_error(
+			cx, n, "D_OP_SOU",
+			"operator %s cannot be applied to %s \"%s\"; must be applied to a struct or union%s",
+			arrow ? "->" : ".", arrow ? "pointer" : "type", type_text(cx, a->type),
+			!arrow && is_pointer(cx, a) ? " (did you mean ->?)" : "");
+		return;
+	}
+	if (!type_find_member(cx->types, t, n->member.name, &m)) {
+		if (!type_is_complete(cx->types, t)) {
+			bind_error(cx, n, "D_OP_INCOMPLETE",
+				   "operator %s cannot be applied to a forward declaration: no %s "
+				   "definition is available%s%s",
+				   arrow ? "->" : ".", type_text(cx, t),
+				   type_kernel_err(cx->types) ? ": " : "",
+				   type_kernel_err(cx->types) ? type_kernel_err(cx->types) : "");
+			return;
+		}
+
+		struct nearest near = { .word = n->member.name };
+		uint32_t count = 0;
+		const struct type_member *all = type_members(cx->types, t, &count);
+
+		for (uint32_t i = 0; i < count; i++)
+			nearest_offer(&near, all[i].name);
+		bind_error(cx, n, "D_TYPE_MEMBER", "%s is not a member of %s%s%s%s", near.word,
+			   type_text(cx, t), near.name ? " (did you mean " : "",
+			   near.name ? near.name : "", near.name ? "?)" : "");
+		return;
+	}
+	n->selected = arena_new(cx->arena, struct bind_member);
+	n->selected->bit_offset = m.bit_offset;
+	n->selected->bit_size = m.bit_size;
+	n->selected->type = m.type;
+	n->type = m.type;
+	n->lvalue = arrow || a->lvalue;
+}
+
+void bind_sizeof(struct bind_cx *cx, struct node *n)
+{
+	type_id t;
+
+	if (n->kind == N_SIZEOF_TYPE) {
+		t = bind_decl_type(cx, n->t.type);
+	} else {
+		struct node *a = n->e.a;
+
+		if (a->kind == N_IDENT && a->ident.scope == SCOPE_NONE && ident_is_new(cx, a) &&
+		    type_lookup(cx->types, NULL, TYPE_TYPEDEF, a->ident.name, &t)) {
+			set_int(cx, n, type_size(cx->types, t), T_ULONG);
+			return;
+		}
+		bind_expr(cx, a);
+		if (is_poison(a)) {
+			poison(n);
+			return;
+		}
+		if ((a->kind == N_MEMBER || a->kind == N_PMEMBER) && a->selected->bit_size) {
+			bind_error(cx, n, "D_SIZEOF_BITFIELD",
+				   "cannot apply sizeof to a bit-field");
+			return;
+		}
+		t = a->type;
+	}
+	if (kind_of(cx, t) == TYPE_VOID || kind_of(cx, t) == TYPE_DYN || !type_size(cx->types, t)) {
+		bind_error(cx, n, "D_SIZEOF_TYPE",
+			   "cannot apply sizeof to an operand of type \"%s\"", type_text(cx, t));
+		return;
+	}
+	set_int(cx, n, type_size(cx->types, t), T_ULONG);
+}
+
+void bind_offsetof(struct bind_cx *cx, struct node *n)
+{
+	type_id t = type_strip(cx->types, bind_decl_type(cx, n->t.type));
+	struct type_member m;
+
+	if (!type_is_sou(cx->types, t))
+		bind_error(cx, n, "D_OFFSETOF_TYPE",
+			   "offsetof operand must be a struct or union type, not \"%s\"",
+			   type_text(cx, t));
+	else if (!type_find_member(cx->types, t, n->t.member, &m))
+		bind_error(cx, n, "D_TYPE_MEMBER", "%s is not a member of %s", n->t.member,
+			   type_text(cx, t));
+	else if (m.bit_size)
+		bind_error(cx, n, "D_OFFSETOF_BITFIELD", "cannot take offset of a bit-field: %s",
+			   n->t.member);
+	else
+		set_int(cx, n, m.bit_offset / 8, T_ULONG);
+}

@@ -1,0 +1,84 @@
+/* provider p { probe name(T, T) : (X, X); }: types for the arguments of probes that have none of their own. */
+#include "compile/bind/state.h"
+
+#include <ctype.h>
+
+/* "app" names the probes of app123 too. */
+static bool is_provider(const char *name, const char *prov)
+{
+	size_t n = strlen(name);
+
+	if (strncmp(name, prov, n))
+		return false;
+	for (prov += n; isdigit((unsigned char)*prov); prov++)
+		continue;
+	return !*prov;
+}
+
+/* In a definition, "__" stands for "-". */
+static bool is_probe(const char *name, const char *probe)
+{
+	for (; *name && *probe; name++, probe++) {
+		if (name[0] == '_' && name[1] == '_' && *probe == '-')
+			name++;
+		else if (*name != *probe)
+			return false;
+	}
+	return !*name && !*probe;
+}
+
+static const struct provider_probe *find(struct bind_cx *cx, const struct probe *p)
+{
+	struct bind_state *s = cx->state;
+
+	for (uint32_t i = 0; i < s->providers.n; i++) {
+		if (!is_provider(s->providers.v[i]->provider.name, p->prov))
+			continue;
+		for (const struct provider_probe *d = s->providers.v[i]->provider.probes; d;
+		     d = d->next) {
+			if (is_probe(d->name, p->name))
+				return d;
+		}
+	}
+	return NULL;
+}
+
+/* The native argument that a translated one is made of: the one of its name, else the one at its place. */
+static uint32_t native_index(const struct provider_probe *d, const struct decl *x, uint32_t place)
+{
+	uint32_t i = 0;
+
+	for (const struct decl *n = d->native; n && x->name; n = n->next, i++) {
+		if (n->name && !strcmp(n->name, x->name))
+			return i;
+	}
+	return place;
+}
+
+void provider_types(struct bind_cx *cx, const struct probe *p, struct probe_args *args)
+{
+	const struct provider_probe *d = args->known && args->ntyped ? NULL : find(cx, p);
+	type_id native[ARRAY_SIZE(args->arg)];
+	uint32_t n = 0, count = 0;
+
+	if (!d)
+		return;
+	for (const struct decl *a = d->native; a && n < ARRAY_SIZE(native); a = a->next)
+		native[n++] = bind_decl_type(cx, a);
+	for (const struct decl *a = d->translated ? d->translated : d->native;
+	     a && count < ARRAY_SIZE(args->typed); a = a->next) {
+		uint32_t i = d->translated ? native_index(d, a, count) : count;
+		type_id t = bind_decl_type(cx, a);
+
+		if (i >= n)
+			break;
+		args->typed[count] = args->arg[i];
+		args->typed[count].type = native[i];
+		args->typed[count].xlate = type_same(cx->types, t, native[i])
+						   ? NULL
+						   : type_name(cx->types, cx->arena, t, NULL);
+		count++;
+	}
+	args->known = true;
+	args->ntyped = count;
+}

@@ -1,0 +1,16 @@
+//@ engine: interp,kernel
+/* A record that finds no room is counted, per CPU. */
+//@ err
+//@ sub: /^descry: script .*\n//
+//@ sub: /^descry: \d+ drops? on CPU \d+/descry: N drops on CPU C/
+#pragma D option quiet
+#pragma D option bufsize=4k
+string s;
+
+BEGIN { s = "x"; printf("first\n"); }
+BEGIN { printf("%.0s%.0s%.0s%.0s%.0s%.0s%.0s%.0s", s, s, s, s, s, s, s, s); }
+BEGIN { printf("%.0s%.0s%.0s%.0s%.0s%.0s%.0s%.0s", s, s, s, s, s, s, s, s); }
+BEGIN { printf("%.0s%.0s%.0s%.0s%.0s%.0s%.0s%.0s", s, s, s, s, s, s, s, s); }
+BEGIN { printf("%.0s%.0s%.0s%.0s%.0s%.0s%.0s%.0s", s, s, s, s, s, s, s, s); }
+BEGIN { printf("%.0s%.0s%.0s%.0s%.0s%.0s%.0s%.0s", s, s, s, s, s, s, s, s); }
+BEGIN { exit(0); }

@@ -1,0 +1,9 @@
+//@ engine: interp,kernel
+/* A fault ends its clause only: what it had recorded is gone, what it had assigned stays. */
+#pragma D option quiet
+int zero, n;
+
+BEGIN { n = 1; printf("lost\n"); n = 2; trace(1 / zero); n = 3; }
+BEGIN { printf("n %d\n", n); }
+BEGIN /1 / zero/ { printf("predicate\n"); }
+BEGIN { printf("after\n"); exit(0); }

@@ -1,0 +1,13 @@
+//@ engine: interp,kernel
+/* A pointer to a struct shows where and what. */
+//@ sub: /0x[0-9a-f]+/ADDR/
+#pragma D option quiet
+struct in { int a; int b; };
+
+BEGIN
+{
+	this->p = (struct in *)alloca(sizeof(struct in));
+	this->p->a = 3; this->p->b = 4;
+	print(this->p);
+	exit(0);
+}

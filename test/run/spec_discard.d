@@ -1,0 +1,16 @@
+//@ engine: interp,kernel
+/* Discarded data is never seen, committed data comes where it was committed; without one there is nothing. */
+#pragma D option quiet
+#pragma D option nspec=2
+
+BEGIN { keep = speculation(); drop = speculation(); }
+BEGIN { speculate(keep); printf("kept 1\n"); }
+BEGIN { speculate(drop); printf("dropped\n"); }
+BEGIN { printf("direct\n"); }
+BEGIN { speculate(keep); printf("kept 2\n"); }
+BEGIN /keep && drop && keep != drop/ { discard(drop); }
+BEGIN { commit(keep); }
+BEGIN { printf("after\n"); }
+BEGIN { speculate(0); printf("nowhere\n"); }
+BEGIN { commit(0); discard(0); }
+BEGIN { again = speculation(); printf("%d\n", again > 0); exit(0); }

@@ -1,0 +1,9 @@
+//@ engine: interp,kernel
+/* nspec is 1: the second speculation() finds none free, and this is counted. */
+//@ err
+//@ sub: /^descry: script .*\n//
+#pragma D option quiet
+#pragma D option nspec=1
+
+BEGIN { a = speculation(); b = speculation(); }
+BEGIN { printf("%d %d\n", a > 0, b); exit(0); }

@@ -1,0 +1,141 @@
+"""What the live tests share: running descry on the machine's kernel, and taking its answers apart. A test is test/sh/live_X.sh,
+a few lines of sh around Python that imports this; its checks go on after a failure, and the exit code tells."""
+import atexit
+import json
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+DESCRY = os.environ["DESCRY"]
+BUILD = os.environ["BUILD"]
+LIVE = os.path.join(BUILD, "test", "tracee_live")
+USDT = os.path.join(BUILD, "test", "tracee_usdt")
+TMP = tempfile.mkdtemp(prefix="descry-live-")
+atexit.register(shutil.rmtree, TMP, True)
+failures = 0
+
+
+def skip(why):
+    print(why)
+    sys.stdout.flush()
+    os._exit(77)
+
+
+def check(good, *what):
+    global failures
+    if not good:
+        failures += 1
+        print("FAILED:", *what)
+    return good
+
+
+def near(got, want, share, what):
+    return check(abs(got - want) <= want * share, "%s: %s, expected %s within %d%%" % (what, got, want, share * 100))
+
+
+def done():
+    sys.stdout.flush()
+    sys.exit(1 if failures else 0)
+
+
+class Run:
+    def __init__(self, argv, rc, out, err, secs):
+        self.argv, self.rc, self.out, self.err, self.secs = argv, rc, out, err, secs
+
+    def __str__(self):
+        return "$ %s\nexit: %s\n%s%s" % (shlex.join(self.argv), self.rc, self.out[-3000:], self.err[-3000:])
+
+    def lines(self):
+        return [line for line in self.out.splitlines() if line.strip()]
+
+    def json(self):
+        return [json.loads(line) for line in self.out.splitlines() if line.startswith("{")]
+
+    def aggs(self, name=""):
+        """--json: {keys: value} of an aggregation; one key stands alone."""
+        rows = {}
+        for r in self.json():
+            if r["type"] == "aggregation" and r["name"] == name:
+                keys = tuple(json.dumps(k) if isinstance(k, (list, dict)) else k for k in r["keys"])
+                rows[keys[0] if len(keys) == 1 else keys] = r.get("value", r.get("distribution"))
+        return rows
+
+    def table(self):
+        """Text: [(keys, value)] of count() and the like; the layout is checked on the way."""
+        rows = []
+        for line in self.out.splitlines():
+            m = re.match(r"^  (\S.*?|) +(-?\d+)$", line)
+            if m:
+                rows.append((tuple(re.split(r"  +", m.group(1).strip())), int(m.group(2))))
+        return rows
+
+
+def start(*args, c=None, env=None, **more):
+    argv = [DESCRY] + list(args) + (["-c", c] if c else [])
+    proc = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                            env=dict(os.environ, **(env or {})), **more)
+    return argv, proc, time.monotonic()
+
+
+def finish(started, timeout=40):
+    argv, proc, begun = started
+    try:
+        out, err = proc.communicate(timeout=timeout)
+        rc = proc.returncode
+    except subprocess.TimeoutExpired:
+        proc.kill()
+        out, err = proc.communicate()
+        rc = "timeout"
+    return Run(argv, rc, out.decode(errors="replace"), err.decode(errors="replace"), time.monotonic() - begun)
+
+
+def descry(*args, c=None, rc=0, **more):
+    """Runs it to the end; another exit code than rc, or a word of the verifier's, is a failure."""
+    r = finish(start(*args, c=c, **more))
+    check(r.rc == rc and "D_VERIFIER" not in r.err and "rejects" not in r.err, "exit %s expected\n%s" % (rc, r))
+    return r
+
+
+def ready(started, word="matched", secs=10):
+    """Waits until descry has said it runs, and a little longer: what it says comes before it attaches."""
+    proc, end, text = started[1], time.monotonic() + secs, b""
+    os.set_blocking(proc.stderr.fileno(), False)
+    while word.encode() not in text and time.monotonic() < end and proc.poll() is None:
+        text += proc.stderr.read() or b""
+        time.sleep(0.01)
+    os.set_blocking(proc.stderr.fileno(), True)
+    time.sleep(0.3)
+    return text.decode(errors="replace")
+
+
+def numbers(text):
+    """"small 9 large 1" of the tracee -> {"small": 9, "large": 1}"""
+    return {k: int(v) for k, v in re.findall(r"\b([a-z]+) (-?\d+)\b", text)}
+
+
+def total(distribution):
+    return sum(b["count"] for b in distribution)
+
+
+def sh(command, **more):
+    return subprocess.run(command, shell=True, stdin=subprocess.DEVNULL, capture_output=True, text=True, **more)
+
+
+def _begin():
+    if os.geteuid():
+        skip("needs root: uprobes and system-wide tracing")
+    r = finish(start("-q", "-n", 'BEGIN { printf("here\\n"); exit(0); } tick-1s { }'), 20)
+    if r.out.strip() != "here":
+        skip("no tracing here: " + (r.err.strip().splitlines() or ["no output"])[-1])
+    for path in (LIVE, USDT):
+        if not os.path.exists(path):
+            skip(path + " is not built")
+
+
+_begin()
