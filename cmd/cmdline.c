@@ -6,7 +6,7 @@
 #include <string.h>
 
 static const char usage_text[] =
-	"usage: %s [-CFHSVZelqvw] [-b size] [-c command] [-D name[=def]] [-d stages] [-f function] [-I dir] [-i id]\n"
+	"usage: %s [-CFGHSVZehlqvw] [-b size] [-c command] [-D name[=def]] [-d stages] [-f function] [-I dir] [-i id]\n"
 	"\t[-L dir] [-m module] [-n name] [-o file] [-P provider] [-p pid] [-s script] [-U name]\n"
 	"\t[-x option[=value]] [-X a|c|s|t] [--json] [--help] [argument ...]\n";
 
@@ -32,6 +32,7 @@ static const char help_text[] =
 	"Instead of tracing\n"
 	"  -l          list the matching probes                  -e   compile only\n"
 	"  -S          print the generated eBPF                  -d parse,bind,ir,ebpf   print the stages of compilation\n"
+	"  -h -s f.d   make f.h, macros for the providers f.d defines; -G: f.o to link with (is-enabled flags)\n"
 	"  -V          version\n"
 	"\n"
 	"Examples\n"
@@ -115,6 +116,8 @@ static int take_option(struct cmdline *c, int o)
 	case 'e': c->mode = CMD_COMPILE; return 0;
 	case 'f': add_program(c, PDESC_FUNC, false, optarg); return 0;
 	case 'F': set(c, "flowindent"); return 0;
+	case 'h': c->mode = CMD_HEADER; return 0;
+	case 'G': c->mode = CMD_OBJECT; return 0;
 	case 'H': c->cpp_headers = true; return 0;
 	case 'i': add_program(c, PDESC_ID, false, optarg); return 0;
 	case 'l': c->mode = CMD_LIST; return 0;
@@ -157,13 +160,13 @@ int cmdline_parse(struct cmdline *c, int argc, char **argv)
 	vec_push(&c->args, argv[0]);
 	opterr = 0;
 	/* "-": words between the options come in their place, as macro arguments. */
-	while ((o = getopt_long(argc, argv, "-:2346b:c:Cd:D:ef:FHi:I:lL:m:n:o:p:P:qs:SU:vVwx:X:Z", longs, NULL)) != -1) {
+	while ((o = getopt_long(argc, argv, "-:2346b:c:Cd:D:ef:FGhHi:I:lL:m:n:o:p:P:qs:SU:vVwx:X:Z", longs, NULL)) != -1) {
 		if (o == ':') {
 			fprintf(stderr, "%s: option -%c wants an argument\n", c->progname, optopt);
 			return usage(c);
 		}
 		if (o == '?') {
-			if (optopt == 'h' || optopt == 'G' || optopt == 'a' || optopt == 'A')
+			if (optopt == 'a' || optopt == 'A')
 				fprintf(stderr, "%s: option -%c is not supported yet\n", c->progname, optopt);
 			else if (optopt)
 				fprintf(stderr, "%s: illegal option -- %c\n", c->progname, optopt);

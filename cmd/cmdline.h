@@ -19,7 +19,7 @@ struct cmd_program {
 
 struct cmd_set { const char *text; };        /* -x name=value, in order */
 
-enum cmd_mode { CMD_TRACE, CMD_LIST, CMD_COMPILE /* -e */, CMD_VERSION, CMD_HELP, CMD_HEADER /* -h */ };
+enum cmd_mode { CMD_TRACE, CMD_LIST, CMD_COMPILE /* -e */, CMD_VERSION, CMD_HELP, CMD_HEADER /* -h */, CMD_OBJECT /* -G */ };
 
 struct cmdline {
 	const char *progname;        /* "descry" or "dtrace": prefix of messages */
@@ -48,6 +48,9 @@ int cmd_run(struct cmdline *c);
 /* list.c */
 struct bind_cx;
 int cmd_list(struct cmdline *c, struct bind_cx *cx);
+
+/* header.c: what a program with probes of its own (USDT) is built with, from the provider definitions in the sources. */
+int cmd_header(struct cmdline *c, struct node *const *tops, uint32_t n);
 
 /* cpp.c: text of a program after cpp(1). */
 struct err *cmd_preprocess(const struct cmdline *c, const struct options *o, const char *name, const char *text, size_t len,

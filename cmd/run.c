@@ -25,6 +25,7 @@ struct run {
 	struct hash typedefs;
 	struct parse_cx parse;
 	struct bind_cx bind;
+	VEC(struct node *) tops;      /* of each source */
 	VEC(struct target) targets;
 	struct image *image;
 	struct engine *engine;
@@ -179,6 +180,7 @@ static void fini(struct run *r)
 	for (uint32_t i = 0; i < r->targets.n; i++)
 		target_drop(&r->targets.v[i], true);
 	vec_fini(&r->targets);
+	vec_fini(&r->tops);
 	if (r->bind.state)
 		bind_fini(&r->bind);
 	vec_fini(&r->bind.libdirs);
@@ -216,6 +218,11 @@ static bool ends_with(const struct run *r, const char *stage)
 	return r->c->dump_only && last;
 }
 
+static bool makes_files(const struct cmdline *c)
+{
+	return c->mode == CMD_HEADER || c->mode == CMD_OBJECT;
+}
+
 /* Reads and parses one -n, -s...; its top-level nodes go to the binder. */
 static int add_source(struct run *r, const struct cmd_program *p)
 {
@@ -249,7 +256,8 @@ static int add_source(struct run *r, const struct cmd_program *p)
 	if (dumps(r, "parse"))
 		for (const struct node *n = top; n; n = n->next)
 			ast_print(r->out, n, NULL);
-	if (r->diags.errors == errors && !ends_with(r, "parse"))
+	vec_push(&r->tops, top);
+	if (r->diags.errors == errors && !ends_with(r, "parse") && !makes_files(r->c))
 		bind_add(&r->bind, top);
 	return 0;
 }
@@ -508,6 +516,8 @@ static int compile_and_run(struct run *r)
 		if (status)
 			return status;
 	}
+	if (makes_files(r->c))
+		return r->diags.errors ? print_diags(r) : cmd_header(r->c, r->tops.v, r->tops.n);
 	if (r->c->mode == CMD_LIST)
 		return r->diags.errors ? print_diags(r) : cmd_list(r->c, &r->bind);
 	if (ends_with(r, "parse"))

@@ -8,9 +8,9 @@
 string s;
 
 BEGIN { s = "x"; printf("first\n"); }
-BEGIN { printf("%.0s%.0s%.0s%.0s%.0s%.0s%.0s%.0s", s, s, s, s, s, s, s, s); }
-BEGIN { printf("%.0s%.0s%.0s%.0s%.0s%.0s%.0s%.0s", s, s, s, s, s, s, s, s); }
-BEGIN { printf("%.0s%.0s%.0s%.0s%.0s%.0s%.0s%.0s", s, s, s, s, s, s, s, s); }
-BEGIN { printf("%.0s%.0s%.0s%.0s%.0s%.0s%.0s%.0s", s, s, s, s, s, s, s, s); }
-BEGIN { printf("%.0s%.0s%.0s%.0s%.0s%.0s%.0s%.0s", s, s, s, s, s, s, s, s); }
+BEGIN { printf("%.1s%.1s%.1s%.1s%.1s%.1s%.1s%.1s", s, s, s, s, s, s, s, s); }
+BEGIN { printf("%.1s%.1s%.1s%.1s%.1s%.1s%.1s%.1s", s, s, s, s, s, s, s, s); }
+BEGIN { printf("%.1s%.1s%.1s%.1s%.1s%.1s%.1s%.1s", s, s, s, s, s, s, s, s); }
+BEGIN { printf("%.1s%.1s%.1s%.1s%.1s%.1s%.1s%.1s", s, s, s, s, s, s, s, s); }
+BEGIN { printf("%.1s%.1s%.1s%.1s%.1s%.1s%.1s%.1s", s, s, s, s, s, s, s, s); }
 BEGIN { exit(0); }

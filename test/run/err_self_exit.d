@@ -3,6 +3,6 @@
 #pragma D option quiet
 ERROR { printf("stopping\n"); exit(4); }
 BEGIN { this->x = *(long *)0x8; printf("not reached\n"); }
-BEGIN { printf("still this firing\n"); }
+BEGIN { printf("not reached\n"); }
 END { printf("end\n"); }
 //@ exit: 4

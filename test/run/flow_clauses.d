@@ -12,6 +12,6 @@ BEGIN /n == 2 && pid/ { printf("3 "); }
 BEGIN /execname == "descry"/ { printf("4 "); }
 BEGIN /execname != "descry"/ { printf("not "); }
 BEGIN { ; ; printf("5\n"); ; exit(0) }
-BEGIN { printf("6\n"); }
+BEGIN { printf("not "); }
 dtrace:::END { printf("7\n"); }
 :::END { printf("8\n"); }

@@ -321,6 +321,25 @@ static void test_instances(void **state)
 	bind_run_fini(&r);
 }
 
+/* A provider definition types the arguments of probes that have no types. */
+static void test_provider(void **state)
+{
+	struct bind_run r;
+	const struct node *s;
+
+	bind_ok(&r,
+		"struct conn { int fd; }; typedef struct info { string kind; int half; } info_t;\n"
+		"translator info_t < int N > { kind = \"tcp\"; half = N / 2; };\n"
+		"provider dtrace { probe BEGIN(int n, struct conn *c) : (struct conn *c, info_t *n); };\n"
+		"BEGIN { trace(args[0]->fd); trace(args[1]->half); }",
+		"");
+	check_all(&r);
+	s = r.bound->clauses.v[0]->body;
+	assert_int_equal(s->block.body->call.args->kind, N_PMEMBER);
+	assert_int_equal(s->next->block.body->call.args->op, OP_DIV);
+	bind_run_fini(&r);
+}
+
 static void test_default_action(void **state)
 {
 	struct bind_run r;
@@ -399,12 +418,13 @@ static void test_kernel(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_variables),    cmocka_unit_test(test_folding),
-		cmocka_unit_test(test_pointers),     cmocka_unit_test(test_strings),
-		cmocka_unit_test(test_aggregations), cmocka_unit_test(test_translators),
-		cmocka_unit_test(test_instances),    cmocka_unit_test(test_default_action),
-		cmocka_unit_test(test_zdefs),        cmocka_unit_test(test_options),
-		cmocka_unit_test(test_if),           cmocka_unit_test(test_kernel),
+		cmocka_unit_test(test_variables),      cmocka_unit_test(test_folding),
+		cmocka_unit_test(test_pointers),       cmocka_unit_test(test_strings),
+		cmocka_unit_test(test_aggregations),   cmocka_unit_test(test_translators),
+		cmocka_unit_test(test_instances),      cmocka_unit_test(test_provider),
+		cmocka_unit_test(test_default_action), cmocka_unit_test(test_zdefs),
+		cmocka_unit_test(test_options),        cmocka_unit_test(test_if),
+		cmocka_unit_test(test_kernel),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -233,7 +233,7 @@ static void bind_compound(struct bind_cx *cx, struct node *n)
 			bind_error(cx, n, "D_DIV_ZERO", "expression contains division by zero");
 			return;
 		}
-		t = common_type(cx, l->type, r->type);
+		t = common_type(cx, operand_type(cx, l), operand_type(cx, r));
 		if (type_size(g, t) != type_size(g, l->type) ||
 		    type_is_signed(g, t) != type_is_signed(g, l->type)) {
 			expand_compound(cx, n, t);

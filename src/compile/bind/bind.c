@@ -117,6 +117,7 @@ void bind_fini(struct bind_cx *cx)
 	hash_fini(&s->subrs);
 	hash_fini(&s->lib_names);
 	vec_fini(&s->xlators);
+	vec_fini(&s->providers);
 	vec_fini(&s->clauses);
 	vec_fini(&s->agg_uses);
 	vec_fini(&s->agg_info);
@@ -249,7 +250,8 @@ void bind_add(struct bind_cx *cx, struct node *top)
 		case D_INLINE: bind_inline(cx, n); break;
 		case D_TRANSLATOR: bind_translator(cx, n); break;
 		case D_PRAGMA: bind_pragma(cx, n); break;
-		default: break; /* provider definitions describe somebody else's probes */
+		case D_PROVIDER: vec_push(&s->providers, n); break;
+		default: break;
 		}
 	}
 }

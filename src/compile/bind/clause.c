@@ -233,6 +233,8 @@ static bool group_probes(struct bind_cx *cx, const struct node *n, const struct 
 			err = probe_args(cx->probes, p, &args);
 		if (err)
 			break;
+		if (use->typed && cx->state->providers.n)
+			provider_types(cx, p, &args);
 		key.n = 0;
 		signature(p, &args, use, &key);
 		slot = hash_put(&by_key, key.v, key.n, &fresh);

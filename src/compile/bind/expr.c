@@ -124,6 +124,24 @@ type_id promote(struct bind_cx *cx, type_id t)
 	return type_size(cx->types, s) < 4 ? T_INT : s;
 }
 
+type_id operand_type(struct bind_cx *cx, const struct node *n)
+{
+	uint32_t width;
+
+	if ((n->kind != N_MEMBER && n->kind != N_PMEMBER) || is_poison(n) || !n->selected ||
+	    !is_integer(cx, n))
+		return n->type;
+	width = n->selected->bit_size;
+	if (!width || width > 32)
+		return n->type;
+	return width < 32 || type_is_signed(cx->types, n->type) ? T_INT : T_UINT;
+}
+
+static void promote_bits(struct bind_cx *cx, struct node *n)
+{
+	cast_to(cx, n, operand_type(cx, n));
+}
+
 type_id common_type(struct bind_cx *cx, type_id a, type_id b)
 {
 	struct type_graph *g = cx->types;
@@ -335,6 +353,7 @@ static void bind_unary(struct bind_cx *cx, struct node *n)
 				   op_text(n->op), type_text(cx, a->type));
 			return;
 		}
+		promote_bits(cx, a);
 		cast_value(cx, a, promote(cx, a->type));
 		n->type = type_strip(cx->types, a->type);
 	}
@@ -435,6 +454,8 @@ static void bind_relational(struct bind_cx *cx, struct node *n)
 	if (is_null(cx, b) && is_integer(cx, a))
 		set_int(cx, b, 0, T_INT);
 	if (is_integer(cx, a) && is_integer(cx, b)) {
+		promote_bits(cx, a);
+		promote_bits(cx, b);
 		t = common_type(cx, a->type, b->type);
 		cast_value(cx, a, t);
 		cast_value(cx, b, t);
@@ -510,6 +531,8 @@ static void bind_binary(struct bind_cx *cx, struct node *n)
 			   type_text(cx, is_integer(cx, a) ? b->type : a->type));
 		return;
 	}
+	promote_bits(cx, a);
+	promote_bits(cx, b);
 	if (n->op == OP_SHL || n->op == OP_SHR) {
 		cast_value(cx, a, promote(cx, a->type));
 		cast_value(cx, b, promote(cx, b->type));
@@ -551,6 +574,8 @@ static void bind_ternary(struct bind_cx *cx, struct node *n)
 	decay(cx, a);
 	decay(cx, b);
 	if (is_integer(cx, a) && is_integer(cx, b)) {
+		promote_bits(cx, a);
+		promote_bits(cx, b);
 		t = common_type(cx, a->type, b->type);
 		cast_value(cx, a, t);
 		cast_value(cx, b, t);

@@ -73,6 +73,8 @@ struct bind_state {
 	struct hash builtins, subrs; /* name -> id + 1 */
 	VEC(struct xlator *)
 	xlators;
+	VEC(const struct node *)
+	providers;
 	VEC(struct node *)
 	clauses;
 	VEC(struct agg_use)
@@ -185,6 +187,8 @@ bool is_scalar(struct bind_cx *cx, const struct node *n);
 bool is_integer(struct bind_cx *cx, const struct node *n);
 /* Arrays become pointers to their first element. */
 void decay(struct bind_cx *cx, struct node *n);
+/* The type an operand has in an expression: a bit-field whose values an int holds is an int, as in C. */
+type_id operand_type(struct bind_cx *cx, const struct node *n);
 type_id common_type(struct bind_cx *cx, type_id a, type_id b);
 type_id promote(struct bind_cx *cx, type_id t);
 bool pointers_compatible(struct bind_cx *cx, const struct node *a, const struct node *b);

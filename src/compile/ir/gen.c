@@ -367,6 +367,9 @@ static void compile_group(struct gen *g, struct group *grp)
 
 	g->attach = first->attach;
 	g->thread_arg = first->thread_arg;
+	g->sleepable = false;
+	for (uint32_t i = 0; i < grp->nclauses && (g->attach == ATTACH_UPROBE || g->attach == ATTACH_URETPROBE); i++)
+		g->sleepable |= gen_copies_in(grp->clauses[i]);
 	g->prog_probes = grp->probes.v;
 	g->prog_nprobes = grp->probes.n;
 	name = g->attach == ATTACH_SELF ? g->probes.v[grp->probes.v[0]].name :
@@ -378,7 +381,7 @@ static void compile_group(struct gen *g, struct group *grp)
 	if (g->attach != ATTACH_SELF)
 		check_active(g);
 	mask = find_probe(g, grp, syscalls, &cookie);
-	if (g->report && g->attach != ATTACH_SELF)
+	if (g->report)
 		gen_count(g, ir_bin(g->f, ALU_ADD, ir_bin(g->f, ALU_MUL, g->probe, IR_I(WIRE_PROBE_SLOTS)),
 				    IR_I(WIRE_FIXED_COUNTERS + WIRE_PROBE_FIRED)));
 	for (uint32_t i = 0; i < grp->nclauses; i++) {
@@ -406,6 +409,7 @@ static void compile_group(struct gen *g, struct group *grp)
 	p = finish_prog(g, &f, name, first->loc);
 	p->attach = g->attach;
 	p->uses_cookie = cookie;
+	p->sleepable = g->sleepable;
 	p->nprobes = grp->probes.n;
 	p->probes = arena_array(g->arena, uint32_t, grp->probes.n);
 	memcpy(p->probes, grp->probes.v, grp->probes.n * sizeof(uint32_t));

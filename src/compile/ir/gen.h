@@ -97,6 +97,7 @@ struct gen {
 	uint32_t prog_nprobes;
 	enum attach_kind attach;
 	int8_t thread_arg;
+	bool sleepable;                   /* may fault user memory in */
 	struct ir_val ctx, probe, spec, top;
 	struct lazy lazy[LAZY_COUNT];
 	struct ir_val *this_regs;         /* this-> scalars by variable */
@@ -211,6 +212,7 @@ void gen_bail(struct gen *g);
 void gen_lazy_save(const struct gen *g, bool *known);
 void gen_lazy_restore(struct gen *g, const bool *known);
 uint32_t gen_rodata(struct gen *g, const void *p, uint32_t n, uint32_t align);
+bool gen_copies_in(const struct bound_clause *cl);                       /* layout.c: calls copyin() and the like? */
 void gen_collect(struct gen *g);                                      /* layout.c: variables, keys, what is needed */
 
 /* Helper numbers (linux/bpf.h lists them; names as the kernel's). */
@@ -219,7 +221,7 @@ enum {
 	HELPER_CPU = 8, HELPER_PID_TGID = 14, HELPER_UID_GID = 15, HELPER_COMM = 16, HELPER_STACKID = 27,
 	HELPER_CURRENT_TASK = 35, HELPER_GET_STACK = 67, HELPER_SEND_SIGNAL = 109, HELPER_READ_USER = 112,
 	HELPER_READ_KERNEL = 113, HELPER_READ_USER_STR = 114, HELPER_READ_KERNEL_STR = 115, HELPER_RINGBUF_RESERVE = 131,
-	HELPER_RINGBUF_SUBMIT = 132, HELPER_RINGBUF_DISCARD = 133, HELPER_TASK_STORAGE_GET = 156,
+	HELPER_RINGBUF_SUBMIT = 132, HELPER_RINGBUF_DISCARD = 133, HELPER_COPY_FROM_USER = 148, HELPER_TASK_STORAGE_GET = 156,
 	HELPER_CURRENT_TASK_BTF = 158, HELPER_ATTACH_COOKIE = 174, HELPER_TASK_PT_REGS = 175,
 };
 

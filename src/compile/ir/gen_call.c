@@ -22,6 +22,20 @@ static struct ir_val num(struct gen *g, const struct node *n, uint32_t i)
 
 /* --- memory --- */
 
+/* Copies user memory; where the program may sleep (uprobes), pages that are not resident are brought in. */
+static void read_user(struct gen *g, struct ir_val dst, struct ir_val size, struct ir_val from, loc_t loc)
+{
+	struct ir_fn *f = g->f;
+	struct ir_val r = ir_call(f, HELPER_READ_USER, 3, dst, size, from);
+	uint32_t ok = ir_new_label(f);
+
+	ir_if(f, r, IF_EQ, IR_I(0), ok);
+	if (g->sleepable)
+		ir_if(f, ir_call(f, HELPER_COPY_FROM_USER, 3, dst, size, from), IF_EQ, IR_I(0), ok);
+	gen_fault(g, WIRE_FAULT_BADADDR, from, loc);
+	ir_place(f, ok);
+}
+
 /* n bytes of the firing's dynamic scratch memory: the offset from SCRATCH_DYN. The area behind is as large again, so that
  * offset + size stays inside for the verifier, which knows both only to be at most dynsize. */
 static struct ir_val allocate(struct gen *g, struct ir_val n, loc_t loc)
@@ -41,14 +55,12 @@ static struct ir_val allocate(struct gen *g, struct ir_val n, loc_t loc)
 static struct ir_val copyin(struct gen *g, const struct node *n, bool copy)
 {
 	struct ir_fn *f = g->f;
-	struct ir_val from = copy ? num(g, n, 0) : IR_I(0), size = num(g, n, copy ? 1 : 0), at, r;
+	struct ir_val from = copy ? num(g, n, 0) : IR_I(0), size = num(g, n, copy ? 1 : 0), at;
 	struct ir_val base = gen_lazy(g, LAZY_SCRATCH_ADDR), scratch = gen_lazy(g, LAZY_SCRATCH);
 
 	at = allocate(g, size, n->loc);
 	if (copy) {
-		r = ir_call(f, HELPER_READ_USER, 3, ir_bin(f, ALU_ADD, ir_bin(f, ALU_ADD, scratch, at), IR_I(SCRATCH_DYN)), size,
-			    from);
-		gen_fault_if(g, r, IF_NE, IR_I(0), WIRE_FAULT_BADADDR, from, n->loc);
+		read_user(g, ir_bin(f, ALU_ADD, ir_bin(f, ALU_ADD, scratch, at), IR_I(SCRATCH_DYN)), size, from, n->loc);
 	}
 	return ir_bin(f, ALU_ADD, ir_bin(f, ALU_ADD, base, at), IR_I(SCRATCH_DYN));
 }
@@ -64,7 +76,11 @@ static void copy_to(struct gen *g, const struct node *n, bool user)
 	gen_fault_if(g, size, IF_UGT, IR_I(g->dynsize), WIRE_FAULT_BADSIZE, size, n->loc);
 	gen_fault_if(g, ir_bin(f, ALU_ADD, rel, size), IF_UGT, IR_I(g->dynsize), WIRE_FAULT_BADADDR, to, n->loc);
 	to = ir_bin(f, ALU_ADD, ir_bin(f, ALU_ADD, gen_lazy(g, LAZY_SCRATCH), rel), IR_I(SCRATCH_DYN));
-	r = ir_call(f, user ? HELPER_READ_USER : HELPER_READ_KERNEL, 3, to, size, from);
+	if (user) {
+		read_user(g, to, size, from, n->loc);
+		return;
+	}
+	r = ir_call(f, HELPER_READ_KERNEL, 3, to, size, from);
 	gen_fault_if(g, r, IF_NE, IR_I(0), WIRE_FAULT_BADADDR, from, n->loc);
 }
 
@@ -104,6 +120,16 @@ static void copyinstr(struct gen *g, const struct node *n, struct ir_val dst, in
 		size = max->i.value ? (uint32_t)max->i.value : 1;
 	r = ir_call(f, HELPER_READ_USER_STR, 3, ir_bin(f, ALU_ADD, dst, IR_I(off)), IR_I(size), addr);
 	ir_if(f, r, IF_SGE, IR_I(0), ok);
+	/* The string's page and the one behind it, should it go on there. */
+	for (int page = 0; page < 2 && g->sleepable; page++) {
+		struct ir_val at = page ? ir_bin(f, ALU_ADD, ir_bin(f, ALU_OR, addr, IR_I(4095)), IR_I(1)) : addr;
+		uint32_t byte = ir_new_object(f, 8, "byte");
+
+		ir_store_stack(f, byte, 0, 8, IR_I(0));
+		(void)ir_call(f, HELPER_COPY_FROM_USER, 3, ir_stack(f, byte, 0), IR_I(1), at);
+		r = ir_call(f, HELPER_READ_USER_STR, 3, ir_bin(f, ALU_ADD, dst, IR_I(off)), IR_I(size), addr);
+		ir_if(f, r, IF_SGE, IR_I(0), ok);
+	}
 	if (g->attach == ATTACH_SYSCALL_ENTRY && g->rec_live && dst.kind == IR_REG && dst.reg == g->rec.reg)
 		read_later(g, addr, off, size, n->loc);
 	else

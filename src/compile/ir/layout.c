@@ -1,39 +1,39 @@
-/* Before code is made: where variables lie, what keys look like, which tables and maps the program needs. */
+/* Before code is made: where variables lie, what keys look like, which tables and maps the program needs-> */
 #include "compile/ir/gen.h"
 
 #include "wire/record.h"
 #include "wire/routines.h"
 
-static void walk(const struct node *n, void (*fn)(struct gen *g, const struct node *n, const struct bound_clause *cl), struct gen *g,
-		 const struct bound_clause *cl)
+/* Calls fn for every node of the list and below. */
+static void walk(const struct node *n, void (*fn)(void *arg, const struct node *n), void *arg)
 {
 	for (; n; n = n->next) {
-		fn(g, n, cl);
+		fn(arg, n);
 		switch (n->kind) {
 		case N_AGG:
-			walk(n->agg.keys, fn, g, cl);
+			walk(n->agg.keys, fn, arg);
 			break;
 		case N_CALL:
-			walk(n->call.args, fn, g, cl);
+			walk(n->call.args, fn, arg);
 			break;
 		case N_MEMBER: case N_PMEMBER:
-			walk(n->member.a, fn, g, cl);
+			walk(n->member.a, fn, arg);
 			break;
 		case N_CAST:
-			walk(n->t.a, fn, g, cl);
+			walk(n->t.a, fn, arg);
 			break;
 		case N_INDEX: case N_UNARY: case N_BINARY: case N_ASSIGN: case N_TERNARY: case N_COMMA: case N_STRINGOF:
-			walk(n->e.a, fn, g, cl);
-			walk(n->e.b, fn, g, cl);
-			walk(n->e.c, fn, g, cl);
+			walk(n->e.a, fn, arg);
+			walk(n->e.b, fn, arg);
+			walk(n->e.c, fn, arg);
 			break;
 		case S_IF:
-			walk(n->cond.cond, fn, g, cl);
-			walk(n->cond.then, fn, g, cl);
-			walk(n->cond.els, fn, g, cl);
+			walk(n->cond.cond, fn, arg);
+			walk(n->cond.then, fn, arg);
+			walk(n->cond.els, fn, arg);
 			break;
 		case S_BLOCK: case S_EXPR:
-			walk(n->block.body, fn, g, cl);
+			walk(n->block.body, fn, arg);
 			break;
 		default:
 			break;
@@ -41,20 +41,28 @@ static void walk(const struct node *n, void (*fn)(struct gen *g, const struct no
 	}
 }
 
-struct needs { bool probe_text, id, strtok; };
-static struct needs needs;    /* of the image being laid out; reset by gen_collect */
+/* What the clauses need that is made once for the image. */
+struct look {
+	struct gen *g;
+	const struct bound_clause *cl;
+	bool probe_text, id, strtok;
+};
 
-static void look(struct gen *g, const struct node *n, const struct bound_clause *cl)
+static void look(void *arg, const struct node *n)
 {
+	struct look *needs = arg;
+	struct gen *g = needs->g;
+	const struct bound_clause *cl = needs->cl;
+
 	if (!n->id)
 		return;
 	if (n->kind == N_IDENT && n->id->kind == IDENT_BUILTIN) {
 		switch (n->id->builtin) {
 		case BUILTIN_PROBEPROV: case BUILTIN_PROBEMOD: case BUILTIN_PROBEFUNC: case BUILTIN_PROBENAME:
-			needs.probe_text = true;
+			needs->probe_text = true;
 			break;
 		case BUILTIN_ID:
-			needs.id = true;
+			needs->id = true;
 			break;
 		case BUILTIN_VTIMESTAMP:
 			g->uses_vtime = true;
@@ -63,7 +71,7 @@ static void look(struct gen *g, const struct node *n, const struct bound_clause 
 			break;
 		}
 	} else if (n->kind == N_CALL && n->id->kind == IDENT_SUBR && n->id->subr == SUBR_STRTOK) {
-		needs.strtok = true;
+		needs->strtok = true;
 	} else if (n->kind == N_CALL && n->id->kind == IDENT_SUBR && cl->thread_arg >= 0 &&
 		   (n->id->subr == SUBR_STACK || n->id->subr == SUBR_USTACK || n->id->subr == SUBR_JSTACK)) {
 		g->uses_switch_stacks = true;
@@ -166,7 +174,7 @@ static void make_aggs(struct gen *g)
 	}
 }
 
-static void make_tables(struct gen *g)
+static void make_tables(struct gen *g, const struct look *needs)
 {
 	uint32_t zeros = g->strsize, n = g->probes.n;
 
@@ -176,12 +184,12 @@ static void make_tables(struct gen *g)
 	/* Offset 0 stays unused so that 0 can mean "not made". */
 	(void)gen_rodata(g, NULL, 8, 8);
 	g->zeros = gen_rodata(g, NULL, zeros, 8);
-	if (needs.id) {
+	if (needs->id) {
 		g->probe_ids = gen_rodata(g, NULL, 4 * n, 8);
 		for (uint32_t i = 0; i < n; i++)
 			memcpy(g->rodata.v + g->probe_ids + 4 * i, &g->probes.v[i].id, 4);
 	}
-	if (!needs.probe_text)
+	if (!needs->probe_text)
 		return;
 	g->probe_texts = gen_rodata(g, NULL, 16 * n, 8);
 	for (uint32_t i = 0; i < n; i++) {
@@ -200,10 +208,28 @@ static void make_tables(struct gen *g)
 	g->text_end = g->rodata.n;
 }
 
+static void look_for_copy(void *arg, const struct node *n)
+{
+	bool *copies_in = arg;
+
+	*copies_in |= n->kind == N_CALL && n->id && n->id->kind == IDENT_SUBR &&
+		     (n->id->subr == SUBR_COPYIN || n->id->subr == SUBR_COPYINSTR || n->id->subr == SUBR_COPYINTO);
+}
+
+bool gen_copies_in(const struct bound_clause *cl)
+{
+	bool copies_in = false;
+
+	walk(cl->pred, look_for_copy, &copies_in);
+	walk(cl->body, look_for_copy, &copies_in);
+	return copies_in;
+}
+
 /* needs: probes numbered.   gives: every layout, map and table but read-only text that code adds.   keeps: clauses. */
 void gen_collect(struct gen *g)
 {
-	needs = (struct needs){ 0 };
+	struct look needs = { .g = g };
+
 	g->vars = arena_array(g->arena, struct var_layout, g->b->vars.n + 1);
 	g->agg_keys = arena_array(g->arena, struct tuple_layout, g->b->aggs.n + 1);
 	g->agg_atomic = arena_array(g->arena, bool, g->b->aggs.n + 1);
@@ -220,8 +246,9 @@ void gen_collect(struct gen *g)
 	for (uint32_t i = 0; i < g->b->clauses.n; i++) {
 		const struct bound_clause *cl = g->b->clauses.v[i];
 
-		walk(cl->pred, look, g, cl);
-		walk(cl->body, look, g, cl);
+		needs.cl = cl;
+		walk(cl->pred, look, &needs);
+		walk(cl->body, look, &needs);
 	}
 	if (needs.strtok) {
 		g->strtok_at = g->this_size;
@@ -230,7 +257,7 @@ void gen_collect(struct gen *g)
 	g->scratch_size = g->this_size;
 	make_arrays(g);
 	make_aggs(g);
-	make_tables(g);
+	make_tables(g, &needs);
 	if (g->uses_vtime || g->uses_switch_stacks)
 		(void)gen_fixed_map(g, MAP_TLS);
 }

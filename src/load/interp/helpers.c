@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <sys/prctl.h>
+#include <signal.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <time.h>
@@ -258,9 +259,8 @@ static uint64_t helper(struct interp *in, uint32_t id, const uint64_t a[5])
 	case BPF_FUNC_trace_printk: return 0;
 
 	case BPF_FUNC_loop: return loop(in, a);
-	/* not kill(3): <signal.h> and probe/probe.h both name registers REG_* */
 	case BPF_FUNC_send_signal:
-		return syscall(SYS_kill, getpid(), (int)a[0]) ? (uint64_t)-errno : 0;
+		return kill(getpid(), (int)a[0]) ? (uint64_t)-errno : 0;
 	case BPF_FUNC_send_signal_thread:
 		return syscall(SYS_tgkill, getpid(), gettid(), (int)a[0]) ? (uint64_t)-errno : 0;
 	/* Neither the kernel's stack nor this process' own is the program's. */

@@ -1,0 +1,14 @@
+#!/usr/bin/env -S descry -s
+/* How long disk requests take, reads and writes apart. ^C prints. */
+io:::start
+{
+	start[args[0]->b_edev, args[0]->b_blkno] = timestamp;
+}
+
+io:::done
+/start[args[0]->b_edev, args[0]->b_blkno]/
+{
+	this->usecs = (timestamp - start[args[0]->b_edev, args[0]->b_blkno]) / 1000;
+	@[args[0]->b_flags & B_READ ? "read, microseconds" : "write, microseconds"] = quantize(this->usecs);
+	start[args[0]->b_edev, args[0]->b_blkno] = 0;
+}

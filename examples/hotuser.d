@@ -1,0 +1,18 @@
+#!/usr/bin/env -S descry -s
+/* Where a program spends its CPU time, by function. usage: descry -s hotuser.d -c 'program' (or -p PID) */
+#pragma D option quiet
+
+profile-997
+/pid == $target && arg1/
+{
+	@hot[ufunc(arg1)] = count();
+	@all = count();
+}
+
+END
+{
+	printf("%-60s %8s\n", "FUNCTION", "SAMPLES");
+	trunc(@hot, 30);
+	printa("%-60A %@8d\n", @hot);
+	printa("%@d samples\n", @all);
+}

@@ -1,0 +1,31 @@
+#!/usr/bin/env -S descry -s
+/* Files as they are opened: who, what came of it, which path. A negative result is the errno. */
+#pragma D option quiet
+
+BEGIN
+{
+	printf("%-7s %-16s %4s %s\n", "PID", "COMMAND", "FD", "PATH");
+}
+
+syscall::open:entry
+{
+	self->path = copyinstr(arg0);
+	self->opening = 1;
+}
+
+syscall::openat:entry,
+syscall::openat2:entry
+{
+	self->path = copyinstr(arg1);
+	self->opening = 1;
+}
+
+syscall::open:return,
+syscall::openat:return,
+syscall::openat2:return
+/self->opening/
+{
+	printf("%-7d %-16s %4d %s\n", pid, execname, (int)arg0, self->path);
+	self->path = 0;
+	self->opening = 0;
+}

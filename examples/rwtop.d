@@ -1,0 +1,29 @@
+#!/usr/bin/env -S descry -s
+/* Bytes read and written by process, every second: the ten largest. */
+#pragma D option quiet
+
+syscall::read:return,
+syscall::pread64:return,
+syscall::readv:return,
+syscall::recvfrom:return
+/(int)arg0 > 0/
+{
+	@["R", execname, pid] = sum(arg0);
+}
+
+syscall::write:return,
+syscall::pwrite64:return,
+syscall::writev:return,
+syscall::sendto:return
+/(int)arg0 > 0/
+{
+	@["W", execname, pid] = sum(arg0);
+}
+
+tick-1s
+{
+	trunc(@, 10);
+	printf("%Y\n%1s %-16s %7s %12s\n", walltimestamp, "", "COMMAND", "PID", "BYTES");
+	printa("%1s %-16s %7d %@12d\n", @);
+	trunc(@);
+}

@@ -1,0 +1,15 @@
+#!/usr/bin/env -S descry -s
+/* System calls that fail, by program, call and errno. */
+#pragma D option quiet
+
+syscall:::return
+/errno/
+{
+	@[execname, probefunc, errno] = count();
+}
+
+END
+{
+	printf("%-16s %-20s %5s %8s\n", "COMMAND", "SYSCALL", "ERRNO", "COUNT");
+	printa("%-16s %-20s %5d %@8d\n", @);
+}
