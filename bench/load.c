@@ -1,11 +1,11 @@
 /* The traced program of the benchmarks: does what a line on standard input says and prints what it took.
  *
- *	getppid|malloc|spin BURSTS CALLS    one line for each burst: ns of the gauge, ns of the burst
+ *	getppid|malloc|spin BURSTS CALLS    one line for each burst: ns of the slower gauge, ns of the burst
  *	gaps MS                             one line: gaps seen, ns lost in them
  *
- * The gauge is a fixed number of multiplications, run right before and after each burst: the machine changes its speed
- * under us, and a burst is only comparable to another after both are divided by their gauges. A burst whose two gauges
- * differ is done again.
+ * The gauge is a loop that fills the processor's execution units, run right before and after each burst: it takes half as
+ * long again while somebody works on the other thread of the same core, and so would the burst. Bursts are done until
+ * BURSTS of them had the core to themselves, or too many were tried; the reader leaves out the others.
  */
 #define _GNU_SOURCE
 #include <sched.h>
@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { GAUGE = 8000, GAP_NS = 300 };
+enum { GAUGE = 4000, GAP_NS = 300, TRIES = 40 };
 
 static uint64_t now(void)
 {
@@ -27,13 +27,20 @@ static uint64_t now(void)
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
+static uint64_t best = UINT64_MAX;        /* gauge of a core at full speed, undisturbed */
+
 static uint64_t gauge(void)
 {
-	uint64_t start = now(), x = start | 1;
+	uint64_t start = now(), a = 1, b = 2, c = 3, d = 4;
 
 	for (int i = 0; i < GAUGE; i++)
-		__asm__ volatile("imul %0, %0" : "+r"(x));
-	return now() - start;
+		__asm__ volatile("add $1, %0\n\tadd $1, %1\n\tadd $1, %2\n\tadd $1, %3\n\t"
+				 "xor %0, %1\n\txor %2, %3\n\tnop\n\tnop"
+				 : "+r"(a), "+r"(b), "+r"(c), "+r"(d));
+	start = now() - start;
+	if (start < best)
+		best = start;
+	return start;
 }
 
 static void work(char kind, long calls)
@@ -56,16 +63,16 @@ static void work(char kind, long calls)
 
 static void bursts(char kind, long n, long calls)
 {
-	for (long i = 0, tries = 0; i < n; i++) {
+	for (long good = 0, tries = 0; good < n && tries < TRIES * n; tries++) {
 		uint64_t before = gauge(), start = now(), took, after;
 
 		work(kind, calls);
 		took = now() - start;
 		after = gauge();
-		if ((before > after ? before - after : after - before) * 20 > before && tries++ < 20 * n)
-			i--;
-		else
-			printf("%lu %lu\n", (before + after) / 2, took);
+		if (after > before)
+			before = after;
+		good += before * 100 <= best * 105;
+		printf("%lu %lu\n", before, took);
 	}
 }
 

@@ -341,6 +341,21 @@ ROUTINE u64 d_progenyof(u64 pid, const struct wire_offsets *o)
  * before --- */
 
 /* Threads that have no storage have not asked for their time: nothing is kept for them. */
+/* The thread's errno for probes behind the system call. A uretprobe is a system call of its own (335, 336), which sets
+ * orig_ax to -1; so does sigreturn. */
+ROUTINE long d_sys_error(void *tls, u64 regs, u64 ret)
+{
+	struct wire_tls *t;
+	u64 nr = pointer(regs, 15 * 8);
+
+	if (nr >= 1024 || nr == 335 || nr == 336)
+		return 0;
+	t = bpf_task_storage_get(tls, bpf_get_current_task_btf(), 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (t)
+		t->error = ret >= -4095ull ? -ret : 0;
+	return 0;
+}
+
 ROUTINE long d_sched_switch(void *tls, void *prev, void *next)
 {
 	u64 now = bpf_ktime_get_ns();

@@ -25,7 +25,7 @@ CALLBACK hash_frame(u32 i, struct stack_hash *c)
 /* s->pc holds `bytes` of frames (or bytes is -errno). The stack's id, or -errno. */
 ROUTINE s64 d_stack_id(void *stacks, void *counters, struct wire_stack *s, s64 bytes)
 {
-	struct stack_hash c = { .s = s, .h = bytes };
+	struct stack_hash c = { .s = s, .h = hidden(bytes) };
 	s64 id, r;
 
 	if (bytes < 0)

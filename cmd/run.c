@@ -428,6 +428,13 @@ static struct err *loop(struct run *r, int *ret_status)
 	return err;
 }
 
+/* Remarks: functions that cannot be probed, buffers made smaller. */
+static void say_notes(struct run *r, char *const *notes, uint32_t n)
+{
+	for (uint32_t i = 0; i < n && !opt_on(&r->options, OPT_QUIET); i++)
+		fprintf(stderr, "%s: %s\n", r->c->progname, notes[i]);
+}
+
 static struct err *trace(struct run *r, int *ret_status)
 {
 	struct engine *e = r->engine;
@@ -438,8 +445,8 @@ static struct err *trace(struct run *r, int *ret_status)
 	err = e->ops->attach(e);
 	if (err)
 		return err;
-	for (uint32_t i = 0; i < r->probes.notes.n && !opt_on(&r->options, OPT_QUIET); i++)
-		fprintf(stderr, "%s: %s\n", r->c->progname, r->probes.notes.v[i]);
+	say_notes(r, r->probes.notes.v, r->probes.notes.n);
+	say_notes(r, e->notes, e->nnotes);
 	err = consumer_begin(r->consumer);
 	e->state->boot_offset = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC);
 	e->state->self_pid = (uint32_t)getpid();

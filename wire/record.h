@@ -66,6 +66,7 @@ struct wire_tls {
 	uint64_t on_cpu;             /* ... and nanoseconds summed up before */
 	int64_t user_stack;          /* stack ids when it last left a CPU, 0 never; for probes that fire in its stead */
 	int64_t kernel_stack;
+	uint64_t error;              /* errno of its last system call, 0 it succeeded; kept only where a probe asks */
 };
 
 /* The state page: one, mapped by the consumer, read by every program before anything else. */
@@ -102,7 +103,7 @@ enum { WIRE_PROBE_FIRED, WIRE_PROBE_DROPPED, WIRE_PROBE_SLOTS };
 
 #ifndef DESCRY_BPF
 _Static_assert(sizeof(struct wire_stack) == 1024, "stack");
-_Static_assert(sizeof(struct wire_tls) == 32, "thread storage");
+_Static_assert(sizeof(struct wire_tls) == 40, "thread storage");
 _Static_assert(sizeof(struct wire_record) == 32, "record header");
 _Static_assert(offsetof(struct wire_fault, value) == 40, "fault record");
 _Static_assert(offsetof(struct wire_late, text) == 40, "late record");

@@ -85,6 +85,7 @@ struct wire_firing {
 	X(d_dentry_path, 4, "dst, size, dentry address, offsets -> 0, 1, -EFAULT; within its file system") \
 	X(d_mount_point, 4, "dst, size, vfsmount address, offsets -> 0, 1, -EFAULT") \
 	/* whole programs: the generated program loads the arguments, calls, exits */ \
+	X(d_sys_error, 3, "task storage map, regs, value returned (of raw tracepoint sys_exit) -> 0") \
 	X(d_sched_switch, 3, "task storage map, prev, next (trusted pointers of tp_btf/sched_switch) -> 0") \
 	/* strings read at the system call's return (wire/late.h) */ \
 	X(d_late_number, 1, "struct wire_state * -> a new non-zero number for wire_record.late") \

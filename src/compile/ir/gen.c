@@ -528,6 +528,17 @@ static void compile_helpers(struct gen *g)
 		p->tracepoint = "sched_switch";
 		ir_fn_fini(&f);
 	}
+	if (g->uses_errno) {
+		g->attach = ATTACH_RAW_TP;
+		begin_fn(g, &f, "errno");
+		(void)ir_routine(&f, "d_sys_error", 3, ir_map(&f, gen_fixed_map(g, MAP_TLS)), ir_load(&f, g->ctx, 0, 8, false),
+				 ir_load(&f, g->ctx, 8, 8, false));
+		end_fn(g);
+		p = finish_prog(g, &f, "errno", 0);
+		p->attach = ATTACH_RAW_TP;
+		p->tracepoint = "sys_exit";
+		ir_fn_fini(&f);
+	}
 	if (g->uses_switch_stacks) {
 		g->attach = ATTACH_TP_BTF;
 		g->thread_arg = 1;

@@ -87,7 +87,7 @@ struct gen {
 	uint32_t probe_ids;               /* rodata offset of u32 ids[nprobes] */
 	uint32_t text_table;              /* rodata offset of u32 offset[text_count]; texts end before text_end */
 	uint32_t text_count, text_end;
-	bool uses_vtime, uses_late, uses_switch_stacks, report;
+	bool uses_vtime, uses_errno, uses_late, uses_switch_stacks, report;
 	const struct bound_clause **errors;       /* ERROR clauses, in order */
 	uint32_t nerrors;
 

@@ -301,12 +301,24 @@ static struct ir_val user_caller(struct gen *g, loc_t loc)
 	return stack_frames(g, true, 1);
 }
 
-/* -errno of a system call's return, as a positive number; 0 when it succeeded or elsewhere. */
+/* -errno of a system call's return, as a positive number; in user code that of the thread's last one; 0 when it succeeded or
+ * elsewhere. */
 static struct ir_val error_number(struct gen *g)
 {
 	struct ir_val ret, v;
 	uint32_t done;
 
+	if (g->attach == ATTACH_UPROBE || g->attach == ATTACH_URETPROBE) {
+		ret = gen_lazy(g, LAZY_TLS_RW);
+		g->uses_errno = true;
+		v = ir_new_reg(g->f);
+		done = ir_new_label(g->f);
+		ir_set(g->f, v, IR_I(0));
+		ir_if(g->f, ret, IF_EQ, IR_I(0), done);
+		ir_set(g->f, v, ir_load(g->f, ret, offsetof(struct wire_tls, error), 8, false));
+		ir_place(g->f, done);
+		return v;
+	}
 	if (g->attach != ATTACH_SYSCALL_RETURN)
 		return IR_I(0);
 	ret = ir_load(g->f, g->ctx, 8, 8, false);
@@ -320,23 +332,35 @@ static struct ir_val error_number(struct gen *g)
 	return v;
 }
 
-/* Time on CPU: what sched_switch has summed up, and since when the thread runs (0: first question, or off CPU now). */
+/* Time on CPU: what sched_switch has summed up, and since when the thread runs (0: first question, or off CPU now). The first
+ * answer is the kernel's own sum, so that it is never 0: scripts use it as a condition. */
 static struct ir_val vtimestamp(struct gen *g)
 {
 	struct ir_fn *f = g->f;
 	struct ir_val tls = gen_lazy(g, LAZY_TLS_RW), now = gen_lazy(g, LAZY_TIME), v = ir_new_reg(f), since;
-	uint32_t done = ir_new_label(f), running = ir_new_label(f);
+	uint32_t done = ir_new_label(f), running = ir_new_label(f), started, size, off;
+	bool known[LAZY_COUNT];
 
+	gen_lazy_save(g, known);
 	ir_set(f, v, IR_I(0));
 	ir_if(f, tls, IF_EQ, IR_I(0), done);
 	since = ir_load(f, tls, 0, 8, false);
 	ir_if(f, since, IF_NE, IR_I(0), running);
-	ir_set(f, v, ir_load(f, tls, 8, 8, false));
+	ir_set(f, v, ir_load(f, tls, offsetof(struct wire_tls, on_cpu), 8, false));
+	started = ir_new_label(f);
+	ir_if(f, v, IF_NE, IR_I(0), started);
+	off = gen_kernel_offset(g, "task_struct", "se", &size, 0) +
+	      gen_kernel_offset(g, "sched_entity", "sum_exec_runtime", &size, 0);
+	ir_set(f, v, ir_bin(f, ALU_OR, gen_kernel_read(g, gen_thread(g), off, 8, false, f->loc), IR_I(1)));
+	ir_store(f, tls, offsetof(struct wire_tls, on_cpu), 8, v);
+	ir_place(f, started);
 	if (gen_current_thread(g) && g->attach != ATTACH_TP_BTF)
 		ir_store(f, tls, 0, 8, now);
 	ir_goto(f, done);
 	ir_place(f, running);
-	ir_set(f, v, ir_bin(f, ALU_ADD, ir_load(f, tls, 8, 8, false), ir_bin(f, ALU_SUB, now, since)));
+	ir_set(f, v, ir_bin(f, ALU_ADD, ir_load(f, tls, offsetof(struct wire_tls, on_cpu), 8, false),
+			    ir_bin(f, ALU_SUB, now, since)));
+	gen_lazy_restore(g, known);
 	ir_place(f, done);
 	return v;
 }
