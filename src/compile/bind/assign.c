@@ -174,22 +174,6 @@ static void mismatch(struct bind_cx *cx, struct node *n, const struct node *l, c
 			   type_text(cx, r->type));
 }
 
-/* a op= b where C computes in a wider type than a's: a = (T)(a op b). */
-static void expand_compound(struct bind_cx *cx, struct node *n, type_id t)
-{
-	struct node *l = n->e.a, *op = make_node(cx, N_BINARY, n);
-
-	op->op = n->op;
-	op->e.a = node_clone(cx->arena, l);
-	op->e.b = n->e.b;
-	cast_to(cx, op->e.a, t);
-	cast_to(cx, op->e.b, t);
-	op->type = t;
-	cast_to(cx, op, l->type);
-	n->op = OP_NONE;
-	n->e.b = op;
-}
-
 static void bind_compound(struct bind_cx *cx, struct node *n)
 {
 	struct node *l = n->e.a, *r = n->e.b;
@@ -236,7 +220,9 @@ static void bind_compound(struct bind_cx *cx, struct node *n)
 		t = common_type(cx, operand_type(cx, l), operand_type(cx, r));
 		if (type_size(g, t) != type_size(g, l->type) ||
 		    type_is_signed(g, t) != type_is_signed(g, l->type)) {
-			expand_compound(cx, n, t);
+			/* C computes in a wider type than a's: e.c tells which */
+			cast_to(cx, r, t);
+			n->e.c = int_node(cx, n, 0, t);
 			return;
 		}
 		cast_to(cx, r, l->type);

@@ -416,48 +416,97 @@ static void compile_group(struct gen *g, struct group *grp)
 	ir_fn_fini(&f);
 }
 
+/* Two probes may sit on one system call (syscall::sched_yield:entry, sched:::surrender), and a table has one entry for it: the
+ * second gets rank 1 and a program of its own. Ranks by probe number; the number of ranks. */
+static uint32_t rank_syscalls(struct gen *g, enum attach_kind attach, uint8_t *ranks)
+{
+	uint8_t count[WIRE_SYSCALL_MAX] = { 0 };
+	bool *seen = xcalloc(g->probes.n + 1, sizeof(bool));
+	uint32_t nranks = 0;
+
+	for (uint32_t i = 0; i < g->b->clauses.n; i++) {
+		const struct bound_clause *cl = g->b->clauses.v[i];
+
+		for (uint32_t k = 0; cl->attach == attach && k < cl->nprobes; k++) {
+			uint32_t probe = probe_number(g, cl->probes[k]);
+			int32_t nr = cl->probes[k]->number;
+
+			if (seen[probe] || nr < 0 || nr >= WIRE_SYSCALL_MAX)
+				continue;
+			seen[probe] = true;
+			ranks[probe] = count[nr]++;
+			if (count[nr] > nranks)
+				nranks = count[nr];
+		}
+	}
+	free(seen);
+	return nranks;
+}
+
+typedef VEC(const struct bound_clause *) clause_list;
+
+/* Clauses [from, to) of the list, at most 64, for their probes of this rank. */
+static void compile_syscall_group(struct gen *g, const clause_list *list, uint32_t from, const uint8_t *ranks, uint8_t rank)
+{
+	struct group grp = { .clauses = &list->v[from], .nclauses = list->n - from < 64 ? list->n - from : 64 };
+	uint64_t every = grp.nclauses == 64 ? ~0ull : (1ull << grp.nclauses) - 1;
+	struct hash seen = { 0 };
+	VEC(uint64_t) masks = { 0 };
+	bool all = true;
+
+	for (uint32_t c = 0; c < grp.nclauses; c++)
+		for (uint32_t k = 0; k < grp.clauses[c]->nprobes; k++) {
+			uint32_t probe = probe_number(g, grp.clauses[c]->probes[k]);
+			uint64_t *at;
+
+			if (ranks[probe] != rank)
+				continue;
+			at = hash_put(&seen, &probe, sizeof(probe), NULL);
+			if (!*at) {
+				vec_push(&grp.probes, probe);
+				vec_push(&masks, 0);
+				*at = grp.probes.n;
+			}
+			masks.v[*at - 1] |= 1ull << c;
+		}
+	for (uint32_t i = 0; i < masks.n; i++)
+		all &= masks.v[i] == every;
+	if (!all)
+		grp.masks = masks.v;
+	compile_group(g, &grp);
+	vec_fini(&grp.probes);
+	vec_fini(&masks);
+	hash_fini(&seen);
+}
+
 /* System calls: one program for all probes of one direction, 64 clauses at a time; a probe's mask says which apply. */
 static void compile_syscalls(struct gen *g, enum attach_kind attach)
 {
-	VEC(const struct bound_clause *) list = { 0 };
+	uint8_t *ranks = xcalloc(g->probes.n + 1, 1);
+	uint32_t nranks = rank_syscalls(g, attach, ranks);
 
-	for (uint32_t i = 0; i < g->b->clauses.n; i++)
-		if (g->b->clauses.v[i]->attach == attach && g->b->clauses.v[i]->nprobes)
-			vec_push(&list, g->b->clauses.v[i]);
-	for (uint32_t from = 0; from < list.n; from += 64) {
-		struct group grp = { .clauses = &list.v[from], .nclauses = list.n - from < 64 ? list.n - from : 64 };
-		struct hash seen = { 0 };
-		VEC(uint64_t) masks = { 0 };
-		bool all = true;
+	for (uint32_t rank = 0; rank < nranks; rank++) {
+		clause_list list = { 0 };
 
-		for (uint32_t c = 0; c < grp.nclauses; c++)
-			for (uint32_t k = 0; k < grp.clauses[c]->nprobes; k++) {
-				uint32_t probe = probe_number(g, grp.clauses[c]->probes[k]);
-				uint64_t *at = hash_put(&seen, &probe, sizeof(probe), NULL);
+		for (uint32_t i = 0; i < g->b->clauses.n; i++) {
+			const struct bound_clause *cl = g->b->clauses.v[i];
+			bool here = false;
 
-				if (!*at) {
-					vec_push(&grp.probes, probe);
-					vec_push(&masks, 0);
-					*at = grp.probes.n;
-				}
-				masks.v[*at - 1] |= 1ull << c;
-			}
-		for (uint32_t i = 0; i < masks.n; i++)
-			all &= masks.v[i] == (grp.nclauses == 64 ? ~0ull : (1ull << grp.nclauses) - 1);
-		if (!all)
-			grp.masks = masks.v;
-		compile_group(g, &grp);
-		vec_fini(&grp.probes);
-		vec_fini(&masks);
-		hash_fini(&seen);
+			for (uint32_t k = 0; cl->attach == attach && k < cl->nprobes; k++)
+				here |= ranks[probe_number(g, cl->probes[k])] == rank;
+			if (here)
+				vec_push(&list, cl);
+		}
+		for (uint32_t from = 0; from < list.n; from += 64)
+			compile_syscall_group(g, &list, from, ranks, (uint8_t)rank);
+		vec_fini(&list);
 	}
-	vec_fini(&list);
+	free(ranks);
 }
 
 /* Everything else: probes with the same list of clauses share a program. */
 static void compile_others(struct gen *g)
 {
-	typedef VEC(const struct bound_clause *) clause_list;
 	VEC(clause_list) lists = { 0 };     /* by probe number */
 	struct hash groups = { 0 };
 	VEC(struct group) made = { 0 };

@@ -141,6 +141,8 @@ void gen_cond(struct gen *g, const struct node *n, bool want, uint32_t label);  
 struct lval gen_place(struct gen *g, const struct node *n);
 struct ir_val gen_load_place(struct gen *g, struct lval p, loc_t loc);
 void gen_store_place(struct gen *g, struct lval p, struct ir_val v, loc_t loc);
+/* A pointer of D's own (alloca(), copyin()), checked: what the verifier knows; the bytes are at SCRATCH_DYN behind it. */
+struct ir_val gen_own_memory(struct gen *g, struct ir_val addr, int64_t off, uint32_t size, loc_t loc);
 struct ir_val gen_place_addr(struct gen *g, struct lval p);          /* as a D pointer (plain integer) */
 void gen_effect(struct gen *g, const struct node *n);                 /* expression for its side effects */
 bool gen_is_string(struct gen *g, const struct node *n);

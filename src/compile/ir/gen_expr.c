@@ -62,6 +62,41 @@ static struct lval var_place(struct gen *g, const struct variable *var, const st
 	return p;
 }
 
+static struct ir_val assoc_lookup(struct gen *g, const struct lval *p)
+{
+	return ir_call(g->f, HELPER_MAP_LOOKUP, 2, ir_map(g->f, (uint32_t)g->vars[p->var->index].map), p->v);
+}
+
+/* Memory of the size of the variable's elements, zeroed when code runs through zero_element(). */
+static struct ir_val new_element(struct gen *g, const struct variable *var)
+{
+	return gen_scratch_temp(g, (g->vars[var->index].size + 7) & ~7u);
+}
+
+static void zero_element(struct gen *g, const struct variable *var, struct ir_val at)
+{
+	(void)ir_routine(g->f, "d_zero", 2, at, IR_I((g->vars[var->index].size + 7) & ~7u));
+}
+
+/* An element of an associative array as memory: made when there is none. */
+static struct lval made_element(struct gen *g, struct lval p, loc_t loc)
+{
+	struct ir_fn *f = g->f;
+	struct ir_val at = ir_new_reg(f), tmp = new_element(g, p.var);
+	uint32_t have = ir_new_label(f);
+
+	ir_set(f, at, assoc_lookup(g, &p));
+	ir_if(f, at, IF_NE, IR_I(0), have);
+	zero_element(g, p.var, tmp);
+	(void)ir_call(f, HELPER_MAP_UPDATE, 4, ir_map(f, (uint32_t)g->vars[p.var->index].map), p.v, tmp, IR_I(BPF_ANY));
+	ir_set(f, at, assoc_lookup(g, &p));
+	gen_fault_if(g, at, IF_EQ, IR_I(0), WIRE_FAULT_NOSCRATCH, IR_I(0), loc);
+	ir_place(f, have);
+	p.kind = PLACE_MEM;
+	p.v = at;
+	return p;
+}
+
 static struct lval element(struct gen *g, const struct node *n)
 {
 	const struct node *base = n->e.a;
@@ -90,6 +125,8 @@ static struct lval element(struct gen *g, const struct node *n)
 		p.kind = PLACE_MEM;
 		p.v = tls;
 	}
+	if (p.kind == PLACE_ASSOC && index.kind != IR_IMM)
+		p = made_element(g, p, n->loc);
 	if (index.kind == IR_IMM)
 		p.off += index.imm * (int64_t)size;
 	else
@@ -153,11 +190,6 @@ struct lval gen_place(struct gen *g, const struct node *n)
 	return (struct lval){ .kind = PLACE_KERNEL, .v = gen_expr(g, n), .type = n->type };
 }
 
-static struct ir_val assoc_lookup(struct gen *g, const struct lval *p)
-{
-	return ir_call(g->f, HELPER_MAP_LOOKUP, 2, ir_map(g->f, (uint32_t)g->vars[p->var->index].map), p->v);
-}
-
 static struct ir_val bits(struct gen *g, struct ir_val word, const struct lval *p)
 {
 	struct ir_fn *f = g->f;
@@ -203,7 +235,7 @@ struct ir_val gen_load_place(struct gen *g, struct lval p, loc_t loc)
 }
 
 /* A pointer of D's own (alloca(), copyin()): within the scratch memory, else a fault. Gives the verifier-known address. */
-static struct ir_val own_memory(struct gen *g, struct ir_val addr, int64_t off, uint32_t size, loc_t loc)
+struct ir_val gen_own_memory(struct gen *g, struct ir_val addr, int64_t off, uint32_t size, loc_t loc)
 {
 	struct ir_fn *f = g->f;
 	struct ir_val at = ir_bin(f, ALU_ADD, addr, IR_I(off)), rel;
@@ -218,9 +250,10 @@ static void assoc_store(struct gen *g, const struct lval *p, uint32_t size, stru
 {
 	struct ir_fn *f = g->f;
 	uint32_t done = ir_new_label(f), insert = ir_new_label(f), map = (uint32_t)g->vars[p->var->index].map, tmp, keep;
-	struct ir_val at, r;
+	bool part = is_aggregate_type(g, p->var->type);     /* a member: 0 does not free the element */
+	struct ir_val at, r, value = part ? new_element(g, p->var) : IR_I(0);
 
-	if (v.kind == IR_REG || v.imm == 0) {
+	if (!part && (v.kind == IR_REG || v.imm == 0)) {
 		keep = ir_new_label(f);
 		ir_if(f, v, IF_NE, IR_I(0), keep);
 		(void)ir_call(f, HELPER_MAP_DELETE, 2, ir_map(f, map), p->v);
@@ -237,10 +270,16 @@ static void assoc_store(struct gen *g, const struct lval *p, uint32_t size, stru
 	ir_store(f, at, (int32_t)p->off, size, v);
 	ir_goto(f, done);
 	ir_place(f, insert);
-	tmp = ir_new_object(f, g->vars[p->var->index].size, "value");
-	ir_store_stack(f, tmp, 0, 8, IR_I(0));
-	ir_store_stack(f, tmp, 0, size, v);
-	r = ir_call(f, HELPER_MAP_UPDATE, 4, ir_map(f, map), p->v, ir_stack(f, tmp, 0), IR_I(BPF_ANY));
+	if (part) {
+		zero_element(g, p->var, value);
+		ir_store(f, value, (int32_t)p->off, size, v);
+	} else {
+		tmp = ir_new_object(f, g->vars[p->var->index].size, "value");
+		ir_store_stack(f, tmp, 0, 8, IR_I(0));
+		ir_store_stack(f, tmp, 0, size, v);
+		value = ir_stack(f, tmp, 0);
+	}
+	r = ir_call(f, HELPER_MAP_UPDATE, 4, ir_map(f, map), p->v, value, IR_I(BPF_ANY));
 	ir_if(f, r, IF_EQ, IR_I(0), done);
 	gen_count(g, IR_I(WIRE_DROP_DYN));
 	ir_place(f, done);
@@ -283,7 +322,7 @@ void gen_store_place(struct gen *g, struct lval p, struct ir_val v, loc_t loc)
 		assoc_store(g, &p, size, v);
 		break;
 	case PLACE_KERNEL:
-		ir_store(f, own_memory(g, p.v, p.off, size, loc), SCRATCH_DYN, size, v);
+		ir_store(f, gen_own_memory(g, p.v, p.off, size, loc), SCRATCH_DYN, size, v);
 		break;
 	}
 }
@@ -473,10 +512,13 @@ static struct ir_val assign(struct gen *g, const struct node *n)
 		v = gen_expr(g, n->e.b);
 		p = gen_place(g, n->e.a);
 	} else {
+		/* e.c, put there by the binder, has the type to calculate in when it is not the target's. */
+		struct node as = n->e.c ? *n->e.c : *n;
 		struct ir_val b = gen_expr(g, n->e.b);
 
+		as.loc = n->loc;
 		p = gen_place(g, n->e.a);
-		v = arithmetic(g, n, n->op, gen_load_place(g, p, n->loc), b);
+		v = arithmetic(g, &as, n->op, normal(g, gen_load_place(g, p, n->loc), as.type), b);
 	}
 	v = normal(g, v, n->e.a->type);
 	gen_store_place(g, p, v, n->loc);

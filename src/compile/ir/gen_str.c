@@ -285,7 +285,7 @@ static struct ir_val variable_text(struct gen *g, const struct node *n)
 	uint32_t map = gen_fixed_map(g, MAP_RODATA), done;
 	struct ir_val at, v;
 
-	if (p.kind == PLACE_MEM)
+	if (p.kind == PLACE_MEM || p.kind == PLACE_KERNEL)
 		return ir_bin(f, ALU_ADD, p.v, IR_I(p.off));
 	at = p.kind == PLACE_TLS ? gen_lazy(g, LAZY_TLS) :
 	     ir_call(f, HELPER_MAP_LOOKUP, 2, ir_map(f, (uint32_t)g->vars[p.var->index].map), p.v);
@@ -293,7 +293,7 @@ static struct ir_val variable_text(struct gen *g, const struct node *n)
 	done = ir_new_label(f);
 	ir_set(f, v, ir_map_value(f, map, g->zeros));
 	ir_if(f, at, IF_EQ, IR_I(0), done);
-	ir_set(f, v, ir_bin(f, ALU_ADD, at, IR_I(p.kind == PLACE_TLS ? p.off : 0)));
+	ir_set(f, v, ir_bin(f, ALU_ADD, at, IR_I(p.off)));
 	ir_place(f, done);
 	return v;
 }
@@ -324,6 +324,10 @@ struct ir_val gen_str_addr(struct gen *g, const struct node *n, uint32_t *ret_kn
 		*ret_known = g->strsize;
 		return variable_text(g, n);
 	}
+	/* Strings in arrays, structs and D's own memory: read where they are. */
+	if (n->kind == N_INDEX || n->kind == N_MEMBER || n->kind == N_PMEMBER ||
+	    (n->kind == N_UNARY && n->op == OP_DEREF))
+		return variable_text(g, n);
 	return temp_text(g, n, ret_known);
 }
 
@@ -450,12 +454,20 @@ static void free_string(struct gen *g, const struct lval *p)
 {
 	struct ir_fn *f = g->f;
 	uint32_t none = ir_new_label(f);
+	struct ir_val at;
 
-	if (p->kind == PLACE_ASSOC) {
+	if (p->kind == PLACE_ASSOC && type_is_string(g->types, p->var->type)) {
 		(void)ir_call(f, HELPER_MAP_DELETE, 2, ir_map(f, (uint32_t)g->vars[p->var->index].map), p->v);
 	} else if (p->kind == PLACE_TLS) {
 		ir_if(f, gen_lazy(g, LAZY_TLS), IF_EQ, IR_I(0), none);
 		ir_store(f, gen_lazy(g, LAZY_TLS), (int32_t)p->off, 1, IR_I(0));
+	} else if (p->kind == PLACE_ASSOC) {
+		at = ir_call(f, HELPER_MAP_LOOKUP, 2, ir_map(f, (uint32_t)g->vars[p->var->index].map), p->v);
+		ir_if(f, at, IF_EQ, IR_I(0), none);
+		ir_store(f, at, (int32_t)p->off, 1, IR_I(0));
+	} else if (p->kind == PLACE_KERNEL) {
+		at = gen_own_memory(g, p->v, p->off, 1, f->loc);
+		ir_store(f, at, SCRATCH_DYN, 1, IR_I(0));
 	} else {
 		ir_store(f, p->v, (int32_t)p->off, 1, IR_I(0));
 	}
@@ -465,7 +477,7 @@ static void free_string(struct gen *g, const struct lval *p)
 void gen_assign_string(struct gen *g, struct lval p, const struct node *value)
 {
 	struct ir_fn *f = g->f;
-	uint32_t done = ir_new_label(f), insert = ir_new_label(f), known, map;
+	uint32_t done = ir_new_label(f), insert = ir_new_label(f), known, map, size;
 	struct ir_val src, tmp, at, r;
 
 	if (is_zero(value)) {
@@ -486,16 +498,23 @@ void gen_assign_string(struct gen *g, struct lval p, const struct node *value)
 		break;
 	case PLACE_ASSOC:
 		map = (uint32_t)g->vars[p.var->index].map;
-		tmp = gen_scratch_temp(g, g->strsize);
+		size = (g->vars[p.var->index].size + 7) & ~7u;
+		tmp = gen_scratch_temp(g, size);
 		at = ir_call(f, HELPER_MAP_LOOKUP, 2, ir_map(f, map), p.v);
 		ir_if(f, at, IF_EQ, IR_I(0), insert);
-		read_kernel_str(g, at, 0, g->strsize, src, value->loc);
+		read_kernel_str(g, at, (int32_t)p.off, g->strsize, src, value->loc);
 		ir_goto(f, done);
 		ir_place(f, insert);
-		read_kernel_str(g, tmp, 0, g->strsize, src, value->loc);
+		if (size > g->strsize)
+			(void)ir_routine(f, "d_zero", 2, tmp, IR_I(size));
+		read_kernel_str(g, tmp, (int32_t)p.off, g->strsize, src, value->loc);
 		r = ir_call(f, HELPER_MAP_UPDATE, 4, ir_map(f, map), p.v, tmp, IR_I(BPF_ANY));
 		ir_if(f, r, IF_EQ, IR_I(0), done);
 		gen_count(g, IR_I(WIRE_DROP_DYN));
+		break;
+	case PLACE_KERNEL:
+		at = gen_own_memory(g, p.v, p.off, g->strsize, value->loc);
+		read_kernel_str(g, at, SCRATCH_DYN, g->strsize, src, value->loc);
 		break;
 	default:
 		gen_fault(g, WIRE_FAULT_ILLOP, IR_I(0), value->loc);
