@@ -435,6 +435,17 @@ static void say_notes(struct run *r, char *const *notes, uint32_t n)
 		fprintf(stderr, "%s: %s\n", r->c->progname, notes[i]);
 }
 
+/* Options that mean less here than in DTrace. */
+static void say_options(struct run *r)
+{
+	if (opt_on(&r->options, OPT_QUIET))
+		return;
+	if (opt_num(&r->options, OPT_BUFPOLICY))
+		fprintf(stderr, "%s: bufpolicy: records are printed as they come, as with \"switch\"\n", r->c->progname);
+	if (opt_num(&r->options, OPT_EVALTIME))
+		fprintf(stderr, "%s: evaltime: tracing starts at the command's first instruction, as with \"exec\"\n", r->c->progname);
+}
+
 static struct err *trace(struct run *r, int *ret_status)
 {
 	struct engine *e = r->engine;
@@ -445,6 +456,7 @@ static struct err *trace(struct run *r, int *ret_status)
 	err = e->ops->attach(e);
 	if (err)
 		return err;
+	say_options(r);
 	say_notes(r, r->probes.notes.v, r->probes.notes.n);
 	say_notes(r, e->notes, e->nnotes);
 	err = consumer_begin(r->consumer);

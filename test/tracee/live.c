@@ -36,7 +36,7 @@ static int do_malloc(int n)
 		char *p = malloc(size);
 
 		p[0] = 1;
-		sink = (long)p;          /* or the compiler leaves malloc() out */
+		sink = (long)p; /* or the compiler leaves malloc() out */
 		if (i % 10 == 9)
 			large++;
 		else
@@ -46,13 +46,21 @@ static int do_malloc(int n)
 	/* not dprintf(), which calls malloc() */
 	char text[64];
 
-	return write(1, text, (size_t)snprintf(text, sizeof(text), "small %d large %d\n", small, large)) < 0;
+	return write(1, text,
+		     (size_t)snprintf(text, sizeof(text), "small %d large %d\n", small, large)) < 0;
 }
 
 /* --- spin MS: on-CPU time between two functions --- */
 
-__attribute__((noinline)) void spin_begin(void) { __asm__ volatile("" ::: "memory"); }
-__attribute__((noinline)) void spin_end(long long cpu) { sink = cpu; __asm__ volatile("" ::: "memory"); }
+__attribute__((noinline)) void spin_begin(void)
+{
+	__asm__ volatile("" ::: "memory");
+}
+__attribute__((noinline)) void spin_end(long long cpu)
+{
+	sink = cpu;
+	__asm__ volatile("" ::: "memory");
+}
 
 __attribute__((noinline)) int do_spin(int ms)
 {
@@ -82,7 +90,8 @@ static int do_cold(const char *path, int n)
 	for (int i = 0; i < n; i++) {
 		char text[64], *p;
 		unsigned char in_core = 1;
-		int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600), len = snprintf(text, sizeof(text), "/nonexistent/cold-%d", i);
+		int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600),
+		    len = snprintf(text, sizeof(text), "/nonexistent/cold-%d", i);
 
 		if (fd < 0 || pwrite(fd, text, (size_t)len + 1, 0) < 0 || fsync(fd))
 			return 1;
@@ -156,7 +165,8 @@ static int do_syscalls(int n)
 		if (write(null, buf, 100) < 0)
 			return 1;
 	}
-	dprintf(1, "getppid %d getuid %d enoent %d ebadf %d read %ld\n", n, n / 2, (n + 4) / 5, (n + 9) / 10, got);
+	dprintf(1, "getppid %d getuid %d enoent %d ebadf %d read %ld\n", n, n / 2, (n + 4) / 5,
+		(n + 9) / 10, got);
 	return 0;
 }
 
@@ -179,7 +189,10 @@ static int do_open(int n)
 /* --- wait: until SIGTERM, one step each 5 ms --- */
 
 static volatile sig_atomic_t stop;
-static void on_term(int sig) { stop = 1; }
+static void on_term(int sig)
+{
+	stop = 1;
+}
 
 __attribute__((noinline)) int work_step(int i)
 {
@@ -228,7 +241,8 @@ static int do_threads(int n)
 static int do_faults(int n)
 {
 	struct rusage a, b;
-	char *p = mmap(NULL, (size_t)n * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *p = mmap(NULL, (size_t)n * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+		       -1, 0);
 
 	if (p == MAP_FAILED)
 		return 1;
@@ -264,6 +278,7 @@ int main(int argc, char **argv)
 		return do_threads(n);
 	if (!strcmp(mode, "faults"))
 		return do_faults(n);
-	fprintf(stderr, "usage: live malloc|spin|cold FILE|calls|syscalls|open|wait|threads|faults [N]\n");
+	fprintf(stderr,
+		"usage: live malloc|spin|cold FILE|calls|syscalls|open|wait|threads|faults [N]\n");
 	return 2;
 }

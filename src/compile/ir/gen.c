@@ -155,13 +155,9 @@ void gen_fault(struct gen *g, int code, struct ir_val value, loc_t loc)
 
 void gen_fault_if(struct gen *g, struct ir_val a, enum ir_cond c, struct ir_val b, int code, struct ir_val value, loc_t loc)
 {
-	static const uint8_t inverse[] = {
-		[IF_EQ] = IF_NE, [IF_NE] = IF_EQ, [IF_ULT] = IF_UGE, [IF_ULE] = IF_UGT, [IF_UGT] = IF_ULE,
-		[IF_UGE] = IF_ULT, [IF_SLT] = IF_SGE, [IF_SLE] = IF_SGT, [IF_SGT] = IF_SLE, [IF_SGE] = IF_SLT,
-	};
 	uint32_t ok = ir_new_label(g->f);
 
-	ir_if(g->f, a, inverse[c], b, ok);
+	ir_if(g->f, a, ir_inverse(c), b, ok);
 	gen_fault(g, code, value, loc);
 	ir_place(g->f, ok);
 }
@@ -269,11 +265,15 @@ static struct image_prog *finish_prog(struct gen *g, struct ir_fn *f, const char
 	return p;
 }
 
+/* Tracing is on, and on this CPU (-x cpu). */
 static void check_active(struct gen *g)
 {
+	int64_t cpu = opt_num(g->options, OPT_CPU);
 	struct ir_val state = ir_map_value(g->f, gen_fixed_map(g, MAP_STATE), 0);
 
 	ir_if(g->f, ir_load(g->f, state, offsetof(struct wire_state, active), 4, false), IF_NE, IR_I(WIRE_ON), g->out);
+	if (cpu >= 0)
+		ir_if(g->f, ir_call(g->f, HELPER_CPU, 0), IF_NE, IR_I(cpu), g->out);
 }
 
 static bool is_syscall(enum attach_kind k)

@@ -418,16 +418,6 @@ static bool is_comparison(enum op op)
 	return op >= OP_EQ && op <= OP_GE;
 }
 
-static enum ir_cond inverse(enum ir_cond c)
-{
-	static const uint8_t t[] = {
-		[IF_EQ] = IF_NE, [IF_NE] = IF_EQ, [IF_ULT] = IF_UGE, [IF_ULE] = IF_UGT, [IF_UGT] = IF_ULE,
-		[IF_UGE] = IF_ULT, [IF_SLT] = IF_SGE, [IF_SLE] = IF_SGT, [IF_SGT] = IF_SLE, [IF_SGE] = IF_SLT,
-	};
-
-	return t[c];
-}
-
 void gen_cond(struct gen *g, const struct node *n, bool want, uint32_t label)
 {
 	struct ir_fn *f = g->f;
@@ -451,7 +441,7 @@ void gen_cond(struct gen *g, const struct node *n, bool want, uint32_t label)
 		enum ir_cond c = condition(g, n);
 		struct ir_val a = gen_expr(g, n->e.a), b = gen_expr(g, n->e.b);
 
-		ir_if(f, a, want ? c : inverse(c), b, label);
+		ir_if(f, a, want ? c : ir_inverse(c), b, label);
 	} else {
 		ir_if(f, gen_expr(g, n), want ? IF_NE : IF_EQ, IR_I(0), label);
 	}

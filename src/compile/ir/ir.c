@@ -375,6 +375,16 @@ void ir_if(struct ir_fn *f, struct ir_val a, enum ir_cond c, struct ir_val b, ui
 	ins->index = label;
 }
 
+enum ir_cond ir_inverse(enum ir_cond c)
+{
+	static const uint8_t inverse[] = {
+		[IF_EQ] = IF_NE, [IF_NE] = IF_EQ, [IF_ULT] = IF_UGE, [IF_ULE] = IF_UGT, [IF_UGT] = IF_ULE,
+		[IF_UGE] = IF_ULT, [IF_SLT] = IF_SGE, [IF_SLE] = IF_SGT, [IF_SGT] = IF_SLE, [IF_SGE] = IF_SLT,
+	};
+
+	return inverse[c];
+}
+
 void ir_goto(struct ir_fn *f, uint32_t label)
 {
 	add(f, IR_GOTO)->index = label;

@@ -142,6 +142,7 @@ struct ir_val ir_routine(struct ir_fn *f, const char *name, uint32_t nargs, ...)
 struct ir_val ir_call_fn(struct ir_fn *f, uint32_t fn, uint32_t nargs, ...);
 void ir_if(struct ir_fn *f, struct ir_val a, enum ir_cond c, struct ir_val b, uint32_t label);
 void ir_goto(struct ir_fn *f, uint32_t label);
+enum ir_cond ir_inverse(enum ir_cond c);        /* all but IF_SET, which has none */
 void ir_ret(struct ir_fn *f, struct ir_val a);
 
 /* --- passes --- */

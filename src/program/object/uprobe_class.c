@@ -52,13 +52,17 @@ static bool is_mistaken(uint8_t op)
 {
 	switch (op) {
 	case 0x70 ... 0x7f:
-	case 0x90: case 0x9d:
-	case 0xc2: case 0xc3: case 0xca: case 0xcb:
-	case 0xe8: case 0xe9: case 0xeb:
-	case 0xff:
-		return true;
-	default:
-		return false;
+	case 0x90:
+	case 0x9d:
+	case 0xc2:
+	case 0xc3:
+	case 0xca:
+	case 0xcb:
+	case 0xe8:
+	case 0xe9:
+	case 0xeb:
+	case 0xff: return true;
+	default: return false;
 	}
 }
 
@@ -88,7 +92,9 @@ static const char *refusal(const ZydisDecodedInstruction *ins)
 			       ? "the kernel refuses this instruction"
 			       : "the kernel takes this vector instruction for another, which it refuses";
 	if (ins->encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY)
-		return is_mistaken(op) ? "the kernel would execute this vector instruction as another" : NULL;
+		return is_mistaken(op)
+			       ? "the kernel would execute this vector instruction as another"
+			       : NULL;
 	if (op == 0x8e && ins->raw.modrm.reg == 2)
 		return "the kernel refuses loads of the stack segment";
 	if ((op == 0xeb || op == 0xe9 || op == 0xe8 || (op & 0xf0) == 0x70) &&

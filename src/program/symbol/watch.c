@@ -28,8 +28,13 @@ struct watch {
 static int open_ring(struct watch *w, int cpu, struct watch_ring *ret)
 {
 	struct perf_event_attr a = {
-		.type = PERF_TYPE_SOFTWARE, .size = sizeof(a), .config = PERF_COUNT_SW_DUMMY,
-		.mmap = 1, .mmap2 = 1, .task = 1, .exclude_kernel = 1,
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(a),
+		.config = PERF_COUNT_SW_DUMMY,
+		.mmap = 1,
+		.mmap2 = 1,
+		.task = 1,
+		.exclude_kernel = 1,
 	};
 	int fd = (int)syscall(SYS_perf_event_open, &a, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 	void *p;
@@ -96,14 +101,21 @@ static void take_mapping(struct symbols *s, const struct mmap2_record *r, size_t
 {
 	size_t max = size - offsetof(struct mmap2_record, path);
 	struct mapping m = {
-		.start = r->addr, .end = r->addr + r->len, .offset = r->pgoff, .exec = true,
-		.dev_major = r->major, .dev_minor = r->minor, .inode = r->inode,
+		.start = r->addr,
+		.end = r->addr + r->len,
+		.offset = r->pgoff,
+		.exec = true,
+		.dev_major = r->major,
+		.dev_minor = r->minor,
+		.inode = r->inode,
 	};
 
 	if (m.end <= m.start)
 		return;
 	/* "//anon", "//toolong": no file */
-	m.path = max > 2 && r->path[0] == '/' && r->path[1] == '/' ? xstrdup("") : xstrndup(r->path, strnlen(r->path, max));
+	m.path = max > 2 && r->path[0] == '/' && r->path[1] == '/'
+			 ? xstrdup("")
+			 : xstrndup(r->path, strnlen(r->path, max));
 	process_map(s, (pid_t)r->pid, &m);
 }
 
@@ -123,7 +135,8 @@ static void drain_ring(struct symbols *s, struct watch_ring *r)
 {
 	size_t size = RING_PAGES * s->watch->page;
 	const uint8_t *data = (const uint8_t *)r->head + s->watch->page;
-	uint64_t head = __atomic_load_n(&r->head->data_head, __ATOMIC_ACQUIRE), tail = r->head->data_tail;
+	uint64_t head = __atomic_load_n(&r->head->data_head, __ATOMIC_ACQUIRE),
+		 tail = r->head->data_tail;
 	_Alignas(8) uint8_t copy[1 << 16]; /* header.size is 16 bits */
 
 	while (tail < head) {
@@ -142,6 +155,7 @@ static void drain_ring(struct symbols *s, struct watch_ring *r)
 void symbols_watch_drain(struct symbols *s)
 {
 	for (uint32_t i = 0; s->watch && i < s->watch->n; i++)
-		if (__atomic_load_n(&s->watch->rings[i].head->data_head, __ATOMIC_RELAXED) != s->watch->rings[i].head->data_tail)
+		if (__atomic_load_n(&s->watch->rings[i].head->data_head, __ATOMIC_RELAXED) !=
+		    s->watch->rings[i].head->data_tail)
 			drain_ring(s, &s->watch->rings[i]);
 }
