@@ -487,6 +487,66 @@ uint32_t object_read(const struct object *o, uint64_t addr, void *buf, uint32_t 
 	return 0;
 }
 
+uint8_t *object_section(const struct object *o, const char *name, uint64_t *ret_addr, size_t *ret_n)
+{
+	const struct section *s = image_find(o, name);
+
+	if (!s || (s->flags & SHF_COMPRESSED))
+		return NULL;
+	*ret_addr = s->addr;
+	return image_section(o, s, ret_n);
+}
+
+/* PT_GNU_EH_FRAME holds: version 1, encodings of pointer, count and table, the pointer to .eh_frame. */
+static bool eh_frame_address(const struct object *o, uint64_t *ret)
+{
+	for (uint32_t i = 0; i < o->segments.n; i++) {
+		const struct segment *g = &o->segments.v[i];
+		uint8_t head[12];
+
+		if (g->type != PT_GNU_EH_FRAME || object_read(o, g->addr, head, sizeof(head)) < sizeof(head))
+			continue;
+		struct bytes b = bytes_of(head, sizeof(head), o->path);
+
+		if (bytes_u8(&b) != 1)
+			return false;
+		uint8_t enc = bytes_u8(&b);
+
+		bytes_skip(&b, 2);
+		if (enc == 0x1b) /* pcrel, sdata4: every linker's */
+			*ret = g->addr + 4 + (uint64_t)(int64_t)(int32_t)bytes_u32(&b);
+		else if ((enc & 0x7f) == 0 || (enc & 0x7f) == 4)
+			*ret = bytes_u64(&b);
+		else
+			return false;
+		return true;
+	}
+	return false;
+}
+
+uint8_t *object_eh_frame(const struct object *o, uint64_t *ret_addr, size_t *ret_n)
+{
+	uint8_t *p = object_section(o, ".eh_frame", ret_addr, ret_n);
+	uint64_t addr;
+
+	if (p || !eh_frame_address(o, &addr))
+		return p;
+	for (uint32_t i = 0; i < o->segments.n; i++) {
+		const struct segment *g = &o->segments.v[i];
+		struct segment rest = *g;
+
+		if (g->type != PT_LOAD || addr < g->addr || addr - g->addr >= g->filesz)
+			continue;
+		rest.offset += addr - g->addr;
+		rest.filesz -= addr - g->addr;
+		p = read_segment_contents(o, &rest, o->size);
+		*ret_addr = addr;
+		*ret_n = rest.filesz;
+		return p;
+	}
+	return NULL;
+}
+
 const uint8_t *object_build_id(const struct object *o, uint32_t *ret_n)
 {
 	*ret_n = o->build_id_len;

@@ -1,0 +1,121 @@
+/* Unwind images on disk, by build-id: $XDG_CACHE_HOME/descry/unwind-BUILDID, for root /var/cache/descry. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "base/io.h"
+#include "program/unwind/unwind.h"
+
+enum { WORTH_KEEPING = 2000 }; /* rows: fewer are made sooner than read */
+
+/* malloc()ed; NULL when there is no place for it. */
+static char *cache_dir(void)
+{
+	const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+
+	if (xdg && *xdg == '/')
+		return xasprintf("%s/descry", xdg);
+	if (!geteuid())
+		return xstrdup("/var/cache/descry");
+	return home && *home == '/' ? xasprintf("%s/.cache/descry", home) : NULL;
+}
+
+/* Somebody else's tables would steer our walks: only a folder and files of our own (or root's) count. */
+static bool is_ours(const char *path)
+{
+	struct stat st;
+
+	return !lstat(path, &st) && !S_ISLNK(st.st_mode) &&
+	       (st.st_uid == geteuid() || !st.st_uid) && !(st.st_mode & (S_IWGRP | S_IWOTH));
+}
+
+static char *cache_path(const char *dir, const struct object *o)
+{
+	uint32_t n;
+	const uint8_t *id = object_build_id(o, &n);
+	char hex[65] = "";
+
+	if (!id || n < 8 || n > 32)
+		return NULL;
+	for (uint32_t i = 0; i < n; i++)
+		snprintf(hex + 2 * i, 3, "%02x", id[i]);
+	return xasprintf("%s/unwind-%s", dir, hex);
+}
+
+static struct unwind_image *cache_read(const char *path, const struct object *o)
+{
+	struct unwind_image *u = NULL;
+	cleanup_err struct err *e = NULL;
+	cleanup_free char *text = NULL;
+	uint32_t n;
+	const uint8_t *id = object_build_id(o, &n);
+	size_t len;
+
+	if (!is_ours(path))
+		return NULL;
+	e = io_read_file(path, &text, &len);
+	if (!e)
+		e = unwind_image_parse(path, text, len, &u);
+	if (e)
+		return NULL;
+	if (u->head->build_id_len != n || memcmp(u->head->build_id, id, n)) {
+		unwind_image_free(u);
+		return NULL;
+	}
+	return u;
+}
+
+/* A cache that cannot be written is no error: the next run builds again. */
+static void cache_write(const char *dir, const char *path, const struct unwind_image *u)
+{
+	cleanup_free char *tmp = xasprintf("%s.XXXXXX", path);
+	const uint8_t *p = (const uint8_t *)u->head;
+	size_t left = u->size;
+	int fd;
+
+	if (mkdir(dir, 0755) && errno == ENOENT) {
+		/* $HOME/.cache or $XDG_CACHE_HOME itself */
+		cleanup_free char *up = xstrndup(dir, (size_t)(strrchr(dir, '/') - dir));
+
+		if (mkdir(up, 0700) || mkdir(dir, 0755))
+			return;
+	}
+	if (!is_ours(dir))
+		return;
+	fd = mkostemp(tmp, O_CLOEXEC);
+	if (fd < 0)
+		return;
+	while (left) {
+		ssize_t n = write(fd, p, left);
+
+		if (n <= 0)
+			break;
+		p += n;
+		left -= (size_t)n;
+	}
+	if (fchmod(fd, 0644))
+		left = 1;
+	if (close(fd) || left || rename(tmp, path))
+		unlink(tmp);
+}
+
+struct err *unwind_image_open(struct object *o, struct unwind_image **ret)
+{
+	cleanup_free char *dir = cache_dir();
+	cleanup_free char *path = dir ? cache_path(dir, o) : NULL;
+	struct err *e;
+
+	if (path && is_ours(dir)) {
+		struct unwind_image *u = cache_read(path, o);
+
+		if (u) {
+			*ret = u;
+			return NULL;
+		}
+	}
+	e = unwind_image_build(o, ret);
+	if (!e && path && (*ret)->head->nrows >= WORTH_KEEPING)
+		cache_write(dir, path, *ret);
+	return e;
+}

@@ -1,0 +1,91 @@
+/* Stacks without frame pointers: .eh_frame turned into tables, and walks over them.
+ *
+ * In: an object file (any bytes); registers and a way to read memory. Out: an unwind image (wire/unwind.h) of each file,
+ * the mappings of a process with their images, return addresses from the innermost frame out.
+ * Always true: an image that passed unwind_image_parse() can be searched without further checks; a walk ends after at
+ * most the number of frames asked for and says why it ended.
+ */
+#ifndef DESCRY_PROGRAM_UNWIND_UNWIND_H
+#define DESCRY_PROGRAM_UNWIND_UNWIND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "program/object/object.h"
+#include "program/symbol/symbol.h"
+#include "wire/unwind.h"
+
+/* --- image.c --- */
+struct unwind_image {
+	const struct wire_unwind_image *head; /* owned, all in one block of size bytes */
+	size_t size;
+	const uint32_t *pages, *rules, *rows;
+};
+
+/* From the file's .eh_frame, else .debug_frame. A file without either gives an image without pages. */
+struct err *unwind_image_build(struct object *o, struct unwind_image **ret);
+/* The same from the cache on disk, where it is put when it was not there. */
+struct err *unwind_image_open(struct object *o, struct unwind_image **ret);
+/* Checks every promise of wire/unwind.h; copies the bytes. */
+struct err *unwind_image_parse(const char *name, const void *p, size_t n, struct unwind_image **ret);
+void unwind_image_free(struct unwind_image *u);
+/* The rule at a link-time address; 0 nothing known. */
+uint32_t unwind_image_rule(const struct unwind_image *u, uint64_t addr);
+/* "CFA = rsp+16, rbp at CFA-16" */
+void unwind_rule_format(uint32_t rule, char *buf, size_t n);
+
+/* --- process.c --- */
+struct unwind_mapping {
+	uint64_t start, end, bias;
+	const struct unwind_image *image; /* NULL: no tables */
+};
+struct unwind_process {
+	pid_t pid;
+	VEC(struct unwind_mapping)
+	mappings; /* executable ones, by start */
+};
+
+/* Images by file, shared by all processes. */
+struct unwind_images;
+struct unwind_images *unwind_images_new(void);
+void unwind_images_free(struct unwind_images *s);
+/* Reads pid's executable mappings and opens the images behind them. Images live as long as s. */
+struct err *unwind_process_read(struct unwind_images *s, pid_t pid, struct unwind_process **ret);
+void unwind_process_free(struct unwind_process *p);
+const struct unwind_mapping *unwind_process_find(const struct unwind_process *p, uint64_t addr);
+
+/* --- walk.c --- */
+struct unwind_regs {
+	uint64_t pc, sp, bp;
+	uint64_t di, r10; /* of the innermost frame only */
+};
+/* Reads 8 bytes of the process at addr. */
+typedef bool unwind_read_fn(void *arg, uint64_t addr, uint64_t *ret);
+/* pcs: pc itself, then return addresses; their count. */
+uint32_t unwind_walk(const struct unwind_process *p, const struct unwind_regs *regs,
+		     unwind_read_fn *read, void *arg, uint64_t *pcs, uint32_t max,
+		     enum wire_unwind_end *ret_end);
+const char *unwind_end_text(enum wire_unwind_end end);
+
+/* --- store.c --- */
+/* The tables of many processes laid out in chunks, as the kernel's maps take them. */
+struct unwind_store;
+struct unwind_store_ops {
+	/* Puts a chunk's words into the map; called for a new chunk and for every change of it. */
+	struct err *(*put_chunk)(void *arg, uint32_t chunk, const uint32_t *words);
+	struct err *(*put_process)(void *arg, uint32_t pid, const struct wire_unwind_process *p);
+	void (*del_process)(void *arg, uint32_t pid);
+};
+struct unwind_store *unwind_store_new(const struct unwind_store_ops *ops, void *arg);
+void unwind_store_free(struct unwind_store *s);
+/* Reads pid's mappings (again) and puts what is new. */
+struct err *unwind_store_add(struct unwind_store *s, pid_t pid);
+void unwind_store_del(struct unwind_store *s, pid_t pid);
+/* Words in use, for -x report. */
+uint64_t unwind_store_words(const struct unwind_store *s);
+
+#endif

@@ -1,0 +1,6 @@
+//@ cmd: -d ebpf
+BEGIN, END
+{
+	@[probename] = count();
+	@total = count();
+}

@@ -1,0 +1,8 @@
+//@ cmd: -d ebpf
+string s;
+
+BEGIN
+{
+	s = strjoin(probename, "x");
+	trace(s == "BEGINx");
+}

@@ -1,0 +1,6 @@
+//@ cmd: -d ebpf
+tick-1s
+{
+	n++;
+	exit(n);
+}

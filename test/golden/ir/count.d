@@ -1,0 +1,6 @@
+//@ cmd: -d ir
+BEGIN, END
+{
+	@[probename] = count();
+	@total = count();
+}

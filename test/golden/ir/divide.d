@@ -1,0 +1,13 @@
+//@ cmd: -d ir
+int a;
+int b;
+
+ERROR
+{
+	trace(arg4);
+}
+
+BEGIN
+{
+	a = a / b;
+}

@@ -1,0 +1,6 @@
+//@ cmd: -d ir
+tick-1s
+{
+	n++;
+	exit(n);
+}

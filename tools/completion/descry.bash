@@ -1,0 +1,39 @@
+# bash completion for descry
+_descry()
+{
+	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}
+	local providers="dtrace profile syscall sdt rawtp sched proc io vminfo pid\$target"
+	local flags="-b -c -C -d -D -e -f -F -G -h -H -i -I -l -L -m -n -o -p -P -q -s -S -U -v -V -w -x -X -Z --json --help --version"
+	local options="aggpercpu agghist aggpack aggzoom aggrate aggsize aggsortkey aggsortkeypos aggsortpos aggsortrev
+		argref bufsize bufresize cpp cpppath cpu defaultargs destructive droptags dynvarsize empty engine
+		errtags flowindent knodefs maxframes nolibs noresolve nspec printsize pspec quiet rawbytes report
+		scratchsize specsize stackframes stackindent statusrate strsize switchrate temporal ustackframes zdefs"
+
+	COMPREPLY=()
+	# "engine=interp" is three words to bash
+	if [[ $prev == = || $cur == = ]]; then
+		local name=${COMP_WORDS[COMP_CWORD-1]}
+		[[ $prev == = ]] && name=${COMP_WORDS[COMP_CWORD-2]}
+		[[ $cur == = ]] && cur=
+		[[ $name == engine ]] && mapfile -t COMPREPLY < <(compgen -W "auto kernel interp" -- "$cur")
+		return
+	fi
+	case $prev in
+	-x) mapfile -t COMPREPLY < <(compgen -W "$options" -- "$cur"); compopt -o nospace ;;
+	-d) mapfile -t COMPREPLY < <(compgen -W "parse bind ir ebpf" -- "$cur") ;;
+	-P) mapfile -t COMPREPLY < <(compgen -W "$providers" -- "$cur") ;;
+	-n) [[ $cur == *[:\{\ ]* ]] || { mapfile -t COMPREPLY < <(compgen -S : -W "$providers" -- "$cur"); compopt -o nospace; } ;;
+	-p) mapfile -t COMPREPLY < <(compgen -W "$(ps -eo pid= 2>/dev/null)" -- "$cur") ;;
+	-c) mapfile -t COMPREPLY < <(compgen -c -- "$cur") ;;
+	-I | -L) mapfile -t COMPREPLY < <(compgen -d -- "$cur") ;;
+	-b | -D | -f | -i | -m | -U | -X) ;;
+	*)
+		if [[ $cur == -* ]]; then
+			mapfile -t COMPREPLY < <(compgen -W "$flags" -- "$cur")
+		else
+			mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+		fi
+		;;
+	esac
+}
+complete -o filenames -F _descry descry
