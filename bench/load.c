@@ -1,7 +1,7 @@
 /* The traced program of the benchmarks: does what a line on standard input says and prints what it took.
  *
  *	getppid|malloc|spin BURSTS CALLS    one line for each burst: ns of the slower gauge, ns of the burst
- *	gaps MS                             one line: gaps seen, ns lost in them
+ *	gaps WINDOWS                        one line for each window of 10 ms: ns lost in gaps, ns of the window
  *
  * The gauge is a loop that fills the processor's execution units, run right before and after each burst: it takes half as
  * long again while somebody works on the other thread of the same core, and so would the burst. Bursts are done until
@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { GAUGE = 4000, GAP_NS = 300, TRIES = 40 };
+enum { GAUGE = 4000, GAP_NS = 300, WINDOW_NS = 10 * 1000 * 1000, TRIES = 40 };
 
 static uint64_t now(void)
 {
@@ -76,21 +76,22 @@ static void bursts(char kind, long n, long calls)
 	}
 }
 
-static void gaps(long ms)
+/* Windows of 10 ms: what interrupts took of each. */
+static void gaps(long windows)
 {
-	uint64_t last = now(), end = last + (uint64_t)ms * 1000000, n = 0, lost = 0;
+	for (; windows > 0; windows--) {
+		uint64_t start = now(), last = start, lost = 0;
 
-	while (last < end) {
-		uint64_t t = now();
+		while (last - start < WINDOW_NS) {
+			uint64_t t = now();
 
-		/* Longer ones are other programs' time slices. */
-		if (t - last > GAP_NS && t - last < 100 * 1000) {
-			n++;
-			lost += t - last;
+			/* Longer ones are other programs' time slices. */
+			if (t - last > GAP_NS && t - last < 100 * 1000)
+				lost += t - last;
+			last = t;
 		}
-		last = t;
+		printf("%lu %lu\n", lost, last - start);
 	}
-	printf("%lu %lu\n", n, lost);
 }
 
 int main(int argc, char **argv)

@@ -14,3 +14,4 @@
 #include "kernel.bpf.h"
 #include "stack.bpf.h"
 #include "late.bpf.h"
+#include "unwind.bpf.h"

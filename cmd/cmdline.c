@@ -83,6 +83,32 @@ static void set(struct cmdline *c, const char *text)
 	vec_push(&c->sets, (struct cmd_set){ text });
 }
 
+static void cpp_option(struct cmdline *c, char option, const char *arg)
+{
+	vec_push(&c->cpp_args, xasprintf("-%c%s", option, arg));
+}
+
+/* -x name=value: those that add to a list (-D -U -I -H -L by another name) are kept here, the last of others counts. */
+static void add_setting(struct cmdline *c, const char *text)
+{
+	static const struct { const char *name; char option; } lists[] = {
+		{ "define=", 'D' }, { "undef=", 'U' }, { "incdir=", 'I' },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(lists); i++)
+		if (!strncmp(text, lists[i].name, strlen(lists[i].name)))
+			cpp_option(c, lists[i].option, text + strlen(lists[i].name));
+	if (!strncmp(text, "libdir=", 7))
+		vec_push(&c->libdirs, text + 7);
+	if (!strncmp(text, "cppargs=", 8))
+		vec_push(&c->cpp_args, text + 8);
+	if (!strcmp(text, "cpphdrs"))
+		c->cpp_headers = true;
+	if (!strcmp(text, "verbose"))
+		c->verbose = true;
+	set(c, text);
+}
+
 static int add_pid(struct cmdline *c, const char *text)
 {
 	char *end;
@@ -94,11 +120,6 @@ static int add_pid(struct cmdline *c, const char *text)
 		return bad(c, "-p wants a process id, not", text);
 	vec_push(&c->pids, (pid_t)pid);
 	return 0;
-}
-
-static void cpp_option(struct cmdline *c, char option, const char *arg)
-{
-	vec_push(&c->cpp_args, xasprintf("-%c%s", option, arg));
 }
 
 enum { LONG_JSON = 256, LONG_HELP, LONG_VERSION };
@@ -133,7 +154,7 @@ static int take_option(struct cmdline *c, int o)
 	case 'v': c->verbose = true; return 0;
 	case 'V': case LONG_VERSION: c->mode = CMD_VERSION; return 0;
 	case 'w': set(c, "destructive"); return 0;
-	case 'x': set(c, optarg); return 0;
+	case 'x': add_setting(c, optarg); return 0;
 	case 'X': return 0;                                      /* C dialect: nothing depends on it */
 	case 'Z': set(c, "zdefs"); return 0;
 	case LONG_JSON: c->json = true; return 0;

@@ -438,6 +438,9 @@ static struct err *loop(struct run *r, int *ret_status)
 		e->ops->poll(e, (int)(consumer_interval(r->consumer) / 1000000));
 		err = consumer_pass(r->consumer);
 		symbols_watch_drain(r->symbols);
+		/* exit() was called: the last pass does what this one left for older records to come first. */
+		if (__atomic_load_n(&e->state->exiting, __ATOMIC_SEQ_CST))
+			break;
 	}
 	return err;
 }

@@ -373,6 +373,7 @@ static uint32_t least(enum subr_id id)
 	switch (id) {
 	case SUBR_LLTOSTR: return 72;
 	case SUBR_INET_NTOA6: case SUBR_INET_NTOP: return 48;
+	case SUBR_LINK_NTOP: return 64;
 	default: return 16;
 	}
 }
@@ -431,10 +432,10 @@ void gen_subr_string(struct gen *g, const struct node *n, struct ir_val dst, int
 		a = num(g, n, 0);
 		r = ir_routine(f, "d_inet_ntoa6", 3, out, IR_I(size), a);
 		break;
-	case SUBR_INET_NTOP:
+	case SUBR_INET_NTOP: case SUBR_LINK_NTOP:
 		b = num(g, n, 0);
 		a = num(g, n, 1);
-		r = ir_routine(f, "d_inet_ntop", 4, out, IR_I(size), b, a);
+		r = ir_routine(f, id == SUBR_INET_NTOP ? "d_inet_ntop" : "d_link_ntop", 4, out, IR_I(size), b, a);
 		break;
 	case SUBR_D_PATH: case SUBR_FS_PATH: case SUBR_FILE_PATH:
 		a = path_of(g, n);

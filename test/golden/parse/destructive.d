@@ -1,9 +1,10 @@
 //@ cmd: -d parse
+//@ sub: /(cast int\n +ident arg0\n +|call progenyof\n +|!=\n +ident pid\n +)int \d+( based)?$/\1int PID/
 #pragma D option destructive
 #pragma D option quiet
 
 syscall::kill:entry
-/(int)arg0 == $pid && progenyof($ppid)/
+/(int)arg0 == 2 && progenyof(1)/
 {
 	stop();
 	system("ps -p %d; kill -CONT %d", pid, pid);

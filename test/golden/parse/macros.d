@@ -1,4 +1,4 @@
-//@ cmd: -d parse -p 1 42 -7 name 0x10 tick
+//@ cmd: -d parse -p 1 -s %s -- 42 -7 name 0x10 tick
 profile:::$5-1s,
 pid$1:::entry,
 pid$target$1:a$3::entry

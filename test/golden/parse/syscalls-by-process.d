@@ -1,4 +1,5 @@
 //@ cmd: -d parse
+//@ sub: /(cast int\n +ident arg0\n +|call progenyof\n +|!=\n +ident pid\n +)int \d+( based)?$/\1int PID/
 #!/usr/sbin/dtrace -qs
 /* Counts and times the system calls of programs given by name, every five seconds. */
 
@@ -10,7 +11,7 @@ dtrace:::BEGIN
 }
 
 syscall:::entry
-/execname != "dtrace" && pid != $pid/
+/execname != "dtrace" && pid != 1/
 {
 	self->start = timestamp;
 	self->vstart = vtimestamp;

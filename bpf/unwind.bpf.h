@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* User stacks by unwind tables (wire/unwind.h). Its twin on the host is
+ * src/program/unwind/walk.c: the same steps in the same order. */
+#include "wire/unwind.h"
+
+/* Byte offsets in struct pt_regs of x86-64. */
+enum { REGS_R10 = 56, REGS_BP = 32, REGS_DI = 112, REGS_IP = 128 };
+
+struct unwind_walk {
+	void *chunks;
+	u32 *rules; /* chunk 0 */
+	struct wire_stack *dst;
+	u64 max;
+	u64 mappings, nmappings; /* the process's list; 0: tables not loaded */
+	u64 bp, di, r10;
+	struct {
+		u64 pc, cs, flags, sp; /* as in pt_regs */
+	} r;
+	/* Starts as zeros the verifier does not know. */
+	struct {
+		u64 start, size; /* the mapping found last */
+		u64 bias;
+		u64 pages;
+		u32 first_page, npages;
+		u64 n, end;
+		u32 call;   /* 1: pc is a return address, the call lies before it */
+		u32 guess;  /* pc was found by frame pointer */
+		u32 missed; /* an address in no mapping */
+		u32 inner;  /* not the innermost frame any more */
+	} s;
+};
+
+/* The chunk an address lies in. */
+INLINE u32 *unwind_chunk(void *chunks, u64 address)
+{
+	u32 index = (u32)address >> 16, zero = 0;
+	void *chunk = bpf_map_lookup_elem(chunks, &index);
+
+	return chunk ? bpf_map_lookup_elem(chunk, &zero) : NULL;
+}
+
+INLINE bool unwind_user(u64 *dst, u64 addr)
+{
+	return !bpf_probe_read_user(dst, 8, (const void *)addr);
+}
+
+/* The last of the process's mappings that starts at or before `at`; is it in there? */
+INLINE bool unwind_find_mapping(struct unwind_walk *w, u64 at)
+{
+	const u32 *words = unwind_chunk(w->chunks, w->mappings);
+	const struct wire_unwind_mapping *m;
+	u32 base = (u32)w->mappings & 0xfff8, lo = 0, hi = (u32)w->nmappings;
+
+	if (!words)
+		return false;
+#pragma unroll
+	for (int i = 0; i < 12; i++) {
+		u32 mid = (lo + hi) >> 1;
+
+		if (hi - lo <= 1)
+			break;
+		m = (const void *)(words + ((base + mid * 8) & 0xfff8));
+		if (m->start <= at)
+			lo = mid;
+		else
+			hi = mid;
+	}
+	m = (const void *)(words + ((base + lo * 8) & 0xfff8));
+	w->s.start = m->start;
+	w->s.size = (u64)m->size << 12;
+	w->s.bias = m->bias;
+	w->s.pages = m->pages;
+	w->s.first_page = m->first_page;
+	w->s.npages = m->npages;
+	return at - w->s.start < w->s.size;
+}
+
+INLINE u32 unwind_find_rule(struct unwind_walk *w, u64 at)
+{
+	u64 addr = at - w->s.bias, page = (addr >> WIRE_UNWIND_PAGE_SHIFT) - w->s.first_page;
+	u32 index, rows, lo, hi, pc = addr & 0xffff;
+	const u32 *words;
+
+	if (!w->s.pages || page >= w->s.npages)
+		return 0;
+	words = unwind_chunk(w->chunks, w->s.pages);
+	if (!words)
+		return 0;
+	index = ((u32)w->s.pages + (u32)page * 2) & 0xfffe;
+	rows = words[index];
+	hi = words[index + 1];
+	words = unwind_chunk(w->chunks, rows);
+	if (!words)
+		return 0;
+	lo = rows & 0xffff;
+	hi += lo;
+#pragma unroll
+	for (int i = 0; i < 16; i++) {
+		u32 mid = (lo + hi) >> 1;
+
+		if (hi - lo <= 1)
+			break;
+		if (WIRE_UNWIND_ROW_PC(words[mid & 0xffff]) <= pc)
+			lo = mid;
+		else
+			hi = mid;
+	}
+	return w->rules[words[lo & 0xffff] >> 16];
+}
+
+/* To the caller; 1 when the walk ends here, with its reason. */
+INLINE long unwind_frame_pointer(struct unwind_walk *w, u32 i)
+{
+	u64 pair[2], bp = w->bp;
+
+	if (!bp || bp < w->r.sp || (bp & 7)) {
+		w->s.end = !bp && i ? WIRE_UNWIND_END_ROOT : WIRE_UNWIND_END_NO_TABLE;
+		return 1;
+	}
+	if (bpf_probe_read_user(pair, 16, (const void *)bp)) {
+		w->s.end = WIRE_UNWIND_END_UNREADABLE;
+		return 1;
+	}
+	w->bp = pair[0];
+	w->r.pc = pair[1];
+	w->r.sp = bp + 16;
+	w->s.guess = 1;
+	return 0;
+}
+
+INLINE long unwind_signal(struct unwind_walk *w)
+{
+	u64 uc = w->r.sp, at_sp[2];
+
+	/* rsp and rip are neighbours */
+	if (bpf_probe_read_user(at_sp, 16, (const void *)(uc + WIRE_UNWIND_UC_RSP)) ||
+	    !unwind_user(&w->bp, uc + WIRE_UNWIND_UC_RBP)) {
+		w->s.end = WIRE_UNWIND_END_UNREADABLE;
+		return 1;
+	}
+	w->r.sp = at_sp[0];
+	w->r.pc = at_sp[1];
+	w->s.call = 0;
+	return 0;
+}
+
+INLINE long unwind_step(struct unwind_walk *w, u32 rule, u32 i)
+{
+	u32 kind = WIRE_UNWIND_RULE_KIND(rule);
+	s64 off = (s64)WIRE_UNWIND_RULE_OFF(rule) * 8, rbp = (s64)WIRE_UNWIND_RULE_RBP(rule) * 8;
+	u64 cfa, from, pair[2];
+	bool by_rbp = kind == WIRE_UNWIND_RBP_DEREF;
+
+	w->s.end = WIRE_UNWIND_END_BAD;
+	if (kind == WIRE_UNWIND_R10 || kind == WIRE_UNWIND_RA_RDI) {
+		if (w->s.inner)
+			return 1;
+		cfa = (kind == WIRE_UNWIND_R10 ? w->r10 : w->r.sp) + off;
+	} else if (kind == WIRE_UNWIND_PLT) {
+		cfa = w->r.sp + 8 + ((s64)(w->r.pc & 15) * 8 >= off ? 8 : 0);
+	} else {
+		cfa = (kind == WIRE_UNWIND_RBP || by_rbp ? w->bp : w->r.sp) + off;
+		if (kind == WIRE_UNWIND_RSP_DEREF || kind == WIRE_UNWIND_RSP_DEREF8 || by_rbp) {
+			w->s.end = WIRE_UNWIND_END_UNREADABLE;
+			if (!unwind_user(&cfa, cfa))
+				return 1;
+			w->s.end = WIRE_UNWIND_END_BAD;
+			if (kind == WIRE_UNWIND_RSP_DEREF8)
+				cfa += 8;
+		}
+	}
+	if (kind == WIRE_UNWIND_RA_RDI) {
+		w->r.pc = w->di;
+	} else {
+		if (cfa <= w->r.sp)
+			return 1;
+		w->s.end = WIRE_UNWIND_END_UNREADABLE;
+		/* The saved rbp mostly lies below the return address: one read for both. */
+		if (rbp == -16 && !by_rbp) {
+			if (bpf_probe_read_user(pair, 16, (const void *)(cfa - 16)))
+				return 1;
+			w->bp = pair[0];
+			w->r.pc = pair[1];
+			w->r.sp = cfa;
+			return 0;
+		}
+		if (!unwind_user(pair, cfa - 8))
+			return 1;
+		w->r.pc = pair[0];
+	}
+	if (rbp != (s64)WIRE_UNWIND_SAME * 8) {
+		w->s.end = WIRE_UNWIND_END_UNREADABLE;
+		from = (by_rbp ? w->bp : cfa) + rbp;
+		if (!unwind_user(pair, from))
+			return 1;
+		w->bp = pair[0];
+	}
+	w->r.sp = cfa;
+	return 0;
+}
+
+CALLBACK unwind_frame(u32 i, struct unwind_walk *w)
+{
+	u64 at = w->r.pc - w->s.call;
+	u32 rule = 0;
+	long stop;
+
+	if (i >= WIRE_STACK_FRAMES || i >= w->max)
+		return 1;
+	if (w->nmappings && at - w->s.start >= w->s.size && !unwind_find_mapping(w, at)) {
+		w->s.end = WIRE_UNWIND_END_NO_TABLE;
+		w->s.missed = 1;
+		/* A frame pointer that led out of the program's text was none. */
+		if (w->s.guess)
+			return 1;
+		w->dst->pc[i] = w->r.pc;
+		w->s.n = i + 1;
+		return 1;
+	}
+	w->dst->pc[i] = w->r.pc;
+	w->s.n = i + 1;
+	if (w->nmappings)
+		rule = unwind_find_rule(w, at);
+	w->s.guess = 0;
+	w->s.call = 1;
+	switch (WIRE_UNWIND_RULE_KIND(rule)) {
+	case WIRE_UNWIND_STOP:
+		w->s.end = WIRE_UNWIND_END_ROOT;
+		return 1;
+	case WIRE_UNWIND_NONE: stop = unwind_frame_pointer(w, i); break;
+	case WIRE_UNWIND_SIGRETURN: stop = unwind_signal(w); break;
+	default: stop = unwind_step(w, rule, i);
+	}
+	if (stop)
+		return 1;
+	w->s.inner = 1;
+	w->s.end = WIRE_UNWIND_END_DEEP;
+	return 0;
+}
+
+/* The current thread's user stack to dst->pc, at most max frames, and how it ended to dst->pad
+ * (enum wire_unwind_end + 1); the bytes of frames, 0 for a kernel thread, or -errno. A process
+ * whose tables are not loaded is walked by frame pointer and noted in `processes`. */
+ROUTINE s64 d_ustack(void *chunks, void *processes, struct wire_stack *dst, u64 max)
+{
+	struct unwind_walk w = { .chunks = chunks, .dst = dst, .max = max };
+	u32 tgid = bpf_get_current_pid_tgid() >> 32;
+	struct wire_unwind_process *p;
+	const char *regs;
+
+	dst->n = 0;
+	dst->pad = 1 + WIRE_UNWIND_END_NO_USER;
+	regs = (const char *)bpf_task_pt_regs(bpf_get_current_task_btf());
+	if (bpf_probe_read_kernel(&w.r, sizeof(w.r), regs + REGS_IP) || (w.r.cs & 3) != 3)
+		return 0;
+	bpf_probe_read_kernel(&w.bp, 8, regs + REGS_BP);
+	bpf_probe_read_kernel(&w.di, 8, regs + REGS_DI);
+	bpf_probe_read_kernel(&w.r10, 8, regs + REGS_R10);
+	/* Address 0 cannot be read: the helper then zeroes, and the verifier does not know. */
+	bpf_probe_read_kernel(&w.s, sizeof(w.s), NULL);
+	bpf_probe_read_kernel(&w.mappings, 16, NULL);
+	w.rules = unwind_chunk(chunks, 0);
+	if (!w.rules)
+		return -2 /* ENOENT */;
+	p = bpf_map_lookup_elem(processes, &tgid);
+	if (p) {
+		w.mappings = p->mappings;
+		w.nmappings = p->n;
+	} else {
+		/* Any zeros: a new, empty entry. */
+		bpf_map_update_elem(processes, &tgid, &w.s, BPF_NOEXIST);
+	}
+	w.s.end = WIRE_UNWIND_END_DEEP;
+	bpf_loop(WIRE_STACK_FRAMES, unwind_frame, &w, 0);
+	if (p && w.s.missed)
+		p->missed = 1;
+	dst->n = (u32)w.s.n;
+	dst->pad = 1 + (u32)w.s.end;
+	return (s64)(w.s.n * 8);
+}

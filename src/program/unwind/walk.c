@@ -1,0 +1,140 @@
+/* Walking a stack by the tables. Its twin in the kernel is bpf/unwind.bpf.h: the same steps in the same order. */
+#include "program/unwind/unwind.h"
+
+struct walk {
+	uint64_t pc, sp, bp, di, r10;
+	unwind_read_fn *read;
+	void *arg;
+	bool call;  /* pc is a return address: the call lies before it */
+	bool guess; /* pc was found by frame pointer */
+	bool top;   /* the innermost frame: rdi and r10 are known */
+};
+
+static int step_frame_pointer(struct walk *w, uint32_t n)
+{
+	uint64_t bp = w->bp, ra;
+
+	if (!bp)
+		return n > 1 ? WIRE_UNWIND_END_ROOT : WIRE_UNWIND_END_NO_TABLE;
+	if (bp < w->sp || (bp & 7))
+		return WIRE_UNWIND_END_NO_TABLE;
+	if (!w->read(w->arg, bp, &w->bp) || !w->read(w->arg, bp + 8, &ra))
+		return WIRE_UNWIND_END_UNREADABLE;
+	w->sp = bp + 16;
+	w->pc = ra;
+	w->guess = true;
+	return -1;
+}
+
+static int step_signal(struct walk *w)
+{
+	uint64_t uc = w->sp;
+
+	if (!w->read(w->arg, uc + WIRE_UNWIND_UC_RIP, &w->pc) ||
+	    !w->read(w->arg, uc + WIRE_UNWIND_UC_RSP, &w->sp) ||
+	    !w->read(w->arg, uc + WIRE_UNWIND_UC_RBP, &w->bp))
+		return WIRE_UNWIND_END_UNREADABLE;
+	w->call = false;
+	return -1;
+}
+
+/* To the caller by a rule: -1, or how the walk ends. n: frames so far. */
+static int step(struct walk *w, uint32_t rule, uint32_t n)
+{
+	int64_t off = (int64_t)WIRE_UNWIND_RULE_OFF(rule) * 8;
+	int32_t rbp = WIRE_UNWIND_RULE_RBP(rule);
+	uint64_t cfa, base, ra;
+
+	w->guess = false;
+	w->call = true;
+	switch (WIRE_UNWIND_RULE_KIND(rule)) {
+	case WIRE_UNWIND_NONE: return step_frame_pointer(w, n);
+	case WIRE_UNWIND_STOP: return WIRE_UNWIND_END_ROOT;
+	case WIRE_UNWIND_SIGRETURN: return step_signal(w);
+	case WIRE_UNWIND_RSP:
+	case WIRE_UNWIND_RA_RDI: cfa = w->sp + off; break;
+	case WIRE_UNWIND_RBP: cfa = w->bp + off; break;
+	case WIRE_UNWIND_R10:
+		if (!w->top)
+			return WIRE_UNWIND_END_BAD;
+		cfa = w->r10 + off;
+		break;
+	case WIRE_UNWIND_RSP_DEREF:
+	case WIRE_UNWIND_RSP_DEREF8:
+	case WIRE_UNWIND_RBP_DEREF:
+		base = WIRE_UNWIND_RULE_KIND(rule) == WIRE_UNWIND_RBP_DEREF ? w->bp : w->sp;
+		if (!w->read(w->arg, base + off, &cfa))
+			return WIRE_UNWIND_END_UNREADABLE;
+		if (WIRE_UNWIND_RULE_KIND(rule) == WIRE_UNWIND_RSP_DEREF8)
+			cfa += 8;
+		break;
+	case WIRE_UNWIND_PLT:
+		cfa = w->sp + 8 + ((int64_t)(w->pc & 15) >= WIRE_UNWIND_RULE_OFF(rule) ? 8 : 0);
+		break;
+	default: return WIRE_UNWIND_END_BAD;
+	}
+	if (WIRE_UNWIND_RULE_KIND(rule) == WIRE_UNWIND_RA_RDI) {
+		if (!w->top)
+			return WIRE_UNWIND_END_BAD;
+		ra = w->di;
+	} else {
+		if (cfa <= w->sp)
+			return WIRE_UNWIND_END_BAD;
+		if (!w->read(w->arg, cfa - 8, &ra))
+			return WIRE_UNWIND_END_UNREADABLE;
+	}
+	base = WIRE_UNWIND_RULE_KIND(rule) == WIRE_UNWIND_RBP_DEREF ? w->bp : cfa;
+	if (rbp != WIRE_UNWIND_SAME && !w->read(w->arg, base + (int64_t)rbp * 8, &w->bp))
+		return WIRE_UNWIND_END_UNREADABLE;
+	w->pc = ra;
+	w->sp = cfa;
+	return -1;
+}
+
+uint32_t unwind_walk(const struct unwind_process *p, const struct unwind_regs *regs,
+		     unwind_read_fn *read, void *arg, uint64_t *pcs, uint32_t max,
+		     enum wire_unwind_end *ret_end)
+{
+	struct walk w = { .pc = regs->pc,
+			  .sp = regs->sp,
+			  .bp = regs->bp,
+			  .di = regs->di,
+			  .r10 = regs->r10,
+			  .read = read,
+			  .arg = arg,
+			  .top = true };
+	uint32_t n = 0;
+	int end = WIRE_UNWIND_END_DEEP;
+
+	while (n < max) {
+		uint64_t at = w.pc - w.call;
+		const struct unwind_mapping *m = unwind_process_find(p, at);
+
+		if (!m) {
+			end = WIRE_UNWIND_END_NO_TABLE;
+			/* A frame pointer that led out of the program's text was none. */
+			if (!w.guess)
+				pcs[n++] = w.pc;
+			break;
+		}
+		pcs[n++] = w.pc;
+		end = step(&w, m->image ? unwind_image_rule(m->image, at - m->bias) : 0, n);
+		if (end >= 0)
+			break;
+		end = WIRE_UNWIND_END_DEEP;
+		w.top = false;
+	}
+	*ret_end = (enum wire_unwind_end)end;
+	return n;
+}
+
+const char *unwind_end_text(enum wire_unwind_end end)
+{
+	static const char *const text[] = {
+#define X(name, what) what,
+		WIRE_UNWIND_ENDS(X)
+#undef X
+	};
+
+	return (uint32_t)end < ARRAY_SIZE(text) ? text[end] : "?";
+}
