@@ -577,7 +577,7 @@ __attribute__((noinline, aligned(16))) int traced_b(int x)
 	return x + 2;
 }
 /* An instruction no kernel probes: a locked exchange, as first one. */
-__attribute__((naked, noinline, aligned(16))) int traced_locked(volatile int *x)
+__attribute__((naked, nocf_check, noinline, aligned(16))) int traced_locked(volatile int *x)
 {
 	asm("lock incl (%rdi)\n\txor %eax, %eax\n\tret");
 }
