@@ -240,13 +240,15 @@ CALLBACK unwind_frame(u32 i, struct unwind_walk *w)
 
 /* The current thread's user stack to dst->pc, at most max frames, and how it ended to dst->pad
  * (enum wire_unwind_end + 1); the bytes of frames, 0 for a kernel thread, or -errno. A process
- * whose tables are not loaded is walked by frame pointer and noted in `processes`. */
-ROUTINE s64 d_ustack(void *chunks, void *processes, struct wire_stack *dst, u64 max)
+ * whose tables are not loaded is walked by frame pointer and asked for through `wanted`, as is
+ * one whose mappings have changed. */
+ROUTINE s64 d_ustack(void *chunks, void *processes, void *wanted, struct wire_stack *dst, u64 max)
 {
 	struct unwind_walk w = { .chunks = chunks, .dst = dst, .max = max };
 	u32 tgid = bpf_get_current_pid_tgid() >> 32;
 	struct wire_unwind_process *p;
 	const char *regs;
+	bool ask = false;
 
 	dst->n = 0;
 	dst->pad = 1 + WIRE_UNWIND_END_NO_USER;
@@ -268,12 +270,16 @@ ROUTINE s64 d_ustack(void *chunks, void *processes, struct wire_stack *dst, u64 
 		w.nmappings = p->n;
 	} else {
 		/* Any zeros: a new, empty entry. */
-		bpf_map_update_elem(processes, &tgid, &w.s, BPF_NOEXIST);
+		ask = !bpf_map_update_elem(processes, &tgid, &w.s, BPF_NOEXIST);
 	}
 	w.s.end = WIRE_UNWIND_END_DEEP;
 	bpf_loop(WIRE_STACK_FRAMES, unwind_frame, &w, 0);
-	if (p && w.s.missed)
+	if (p && w.s.missed && !p->missed) {
 		p->missed = 1;
+		ask = true;
+	}
+	if (ask)
+		bpf_ringbuf_output(wanted, &tgid, sizeof(tgid), BPF_RB_FORCE_WAKEUP);
 	dst->n = (u32)w.s.n;
 	dst->pad = 1 + (u32)w.s.end;
 	return (s64)(w.s.n * 8);

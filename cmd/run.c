@@ -9,6 +9,7 @@
 #include "compile/bind/bind.h"
 #include "compile/ir/gen.h"
 #include "consume/consume.h"
+#include "host.h"
 #include "load/engine.h"
 #include "target.h"
 
@@ -32,7 +33,6 @@ struct run {
 	struct sink *sink;
 	struct consumer *consumer;
 	FILE *out;
-	int32_t *cpu_chip, *cpu_node;
 	bool names_user;             /* user addresses are printed as names: mappings must be seen while they last */
 };
 
@@ -188,8 +188,6 @@ static void fini(struct run *r)
 	symbols_free(r->symbols);
 	type_graph_free(r->types);
 	hash_fini(&r->typedefs);
-	free(r->cpu_chip);
-	free(r->cpu_node);
 	free(r->macros.used);
 	options_fini(&r->options);
 	diags_fini(&r->diags);
@@ -280,80 +278,6 @@ static void say_matched(struct run *r, const struct bound *b)
 			s->name, n, n == 1 ? "" : "s");
 		src++;
 	}
-}
-
-/* A small number out of sysfs, -1 when it is not there. */
-static int32_t read_number(const char *path)
-{
-	char *text;
-	size_t len;
-	struct err *e = io_read_file(path, &text, &len);
-	int32_t n;
-
-	if (e) {
-		err_free(e);
-		return -1;
-	}
-	n = (int32_t)strtol(text, NULL, 10);
-	free(text);
-	return n;
-}
-
-/* Which socket and memory node each CPU is on: for curcpu->cpu_chip, lgrp. */
-static void find_cpus(struct run *r, struct compile_target *ret)
-{
-	long n = sysconf(_SC_NPROCESSORS_CONF);
-
-	ret->ncpus = n > 0 ? (uint32_t)n : 1;
-	r->cpu_chip = xcalloc(ret->ncpus, sizeof(int32_t));
-	r->cpu_node = xcalloc(ret->ncpus, sizeof(int32_t));
-	for (uint32_t cpu = 0; cpu < ret->ncpus; cpu++) {
-		cleanup_free char *chip = xasprintf("/sys/devices/system/cpu/cpu%u/topology/physical_package_id", cpu);
-
-		r->cpu_chip[cpu] = read_number(chip);
-		for (uint32_t node = 0; node < 64; node++) {
-			cleanup_free char *link = xasprintf("/sys/devices/system/cpu/cpu%u/node%u", cpu, node);
-
-			if (access(link, F_OK) == 0) {
-				r->cpu_node[cpu] = (int32_t)node;
-				break;
-			}
-		}
-	}
-	ret->cpu_chip = r->cpu_chip;
-	ret->cpu_node = r->cpu_node;
-}
-
-static bool is_user_address(enum field_kind k)
-{
-	return k == FIELD_USTACK || k == FIELD_USTACKID || k == FIELD_USYM || k == FIELD_UMOD || k == FIELD_UADDR;
-}
-
-static bool formats_user_address(const struct format *f)
-{
-	for (uint32_t i = 0; f && i < f->n; i++)
-		if (f->convs[i].kind == CONV_UADDR)
-			return true;
-	return false;
-}
-
-static bool prints_user_names(const struct image *img)
-{
-	for (uint32_t i = 0; i < img->nsegments; i++) {
-		const struct segment *s = &img->segments[i];
-
-		for (uint32_t k = 0; k < s->nfields; k++)
-			if (is_user_address(s->fields[k].kind))
-				return true;
-		for (uint32_t k = 0; k < s->nactions; k++)
-			if (formats_user_address(s->actions[k].format))
-				return true;
-	}
-	for (uint32_t i = 0; i < img->naggs; i++)
-		for (uint32_t k = 0; k < img->aggs[i].nkeys; k++)
-			if (is_user_address(img->aggs[i].keys[k].kind))
-				return true;
-	return false;
 }
 
 /* Targets may end before their addresses are printed. */
@@ -531,7 +455,7 @@ static int load_and_trace(struct run *r, const struct bound *b)
 	r->sink->options = &r->options;
 	r->sink->symbols = r->symbols;
 	r->sink->types = r->types;
-	r->names_user = prints_user_names(r->image);
+	r->names_user = image_prints_user_addresses(r->image);
 	r->consumer = consumer_new(r->engine, r->sink, &r->options);
 	catch_signals();
 	say_matched(r, b);
@@ -543,7 +467,7 @@ static int load_and_trace(struct run *r, const struct bound *b)
 
 static int compile_and_run(struct run *r)
 {
-	struct compile_target target = { 0 };
+	struct compile_target target = { .find_cpus = host_find_cpus };
 	struct bound *b;
 
 	for (uint32_t i = 0; i < r->c->programs.n; i++) {
@@ -572,7 +496,6 @@ static int compile_and_run(struct run *r)
 	if (ends_with(r, "bind"))
 		return print_diags(r);
 	r->engine = choose_engine(r, &target);
-	find_cpus(r, &target);
 	r->image = compile_image(b, r->types, &r->diags, &r->options, &target, dumps(r, "ir") ? r->out : NULL);
 	if (!r->image)
 		return print_diags(r), 1;

@@ -87,6 +87,8 @@ struct wire_firing {
 	/* whole programs: the generated program loads the arguments, calls, exits */ \
 	X(d_sys_error, 3, "task storage map, regs, value returned (of raw tracepoint sys_exit) -> 0") \
 	X(d_sched_switch, 3, "task storage map, prev, next (trusted pointers of tp_btf/sched_switch) -> 0") \
+	/* user stacks by unwind tables (wire/unwind.h) */ \
+	X(d_ustack, 5, "unwind map, processes map, wanted ring, struct wire_stack * the verifier knows, max frames -> bytes") \
 	/* strings read at the system call's return (wire/late.h) */ \
 	X(d_late_number, 1, "struct wire_state * -> a new non-zero number for wire_record.late") \
 	X(d_late_add, 5, "late map, counters map, struct wire_state *, user address, struct wire_late_item * -> 1, 0 dropped") \

@@ -146,3 +146,35 @@ int image_find_map(const struct image *img, enum map_role role)
 			return (int)i;
 	return -1;
 }
+
+static bool is_user_address(enum field_kind k)
+{
+	return k == FIELD_USTACK || k == FIELD_USTACKID || k == FIELD_USYM || k == FIELD_UMOD || k == FIELD_UADDR;
+}
+
+static bool formats_user_address(const struct format *f)
+{
+	for (uint32_t i = 0; f && i < f->n; i++)
+		if (f->convs[i].kind == CONV_UADDR)
+			return true;
+	return false;
+}
+
+bool image_prints_user_addresses(const struct image *img)
+{
+	for (uint32_t i = 0; i < img->nsegments; i++) {
+		const struct segment *s = &img->segments[i];
+
+		for (uint32_t k = 0; k < s->nfields; k++)
+			if (is_user_address(s->fields[k].kind))
+				return true;
+		for (uint32_t k = 0; k < s->nactions; k++)
+			if (formats_user_address(s->actions[k].format))
+				return true;
+	}
+	for (uint32_t i = 0; i < img->naggs; i++)
+		for (uint32_t k = 0; k < img->aggs[i].nkeys; k++)
+			if (is_user_address(img->aggs[i].keys[k].kind))
+				return true;
+	return false;
+}

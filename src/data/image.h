@@ -115,6 +115,8 @@ struct image {
 
 void image_print(FILE *out, const struct image *img);       /* -d ebpf: maps, programs, schemas; stable */
 void image_free(struct image *img);
+/* Are user addresses (ustack(), usym(), %A...) printed as names? Then mappings must be seen while they last. */
+bool image_prints_user_addresses(const struct image *img);
 int image_find_map(const struct image *img, enum map_role role);   /* index or -1 */
 
 #endif

@@ -63,9 +63,10 @@ r = descry("--json", "-n", "pid$target::open:return /(int)arg1 == -1/ { @[errno,
 check(sum(v for k, v in r.aggs().items() if k[0] == 2 and "main" in k[1]) == 25, "open returns -1 with errno 2", r.aggs())
 
 # 32 USDT
-r = descry("-q", "-n", 'tracee$target:::values /arg2 == 42/ { printf("%d:%d:%d\\n", arg0, arg2, arg3); }',
+r = descry("-q", "-n", 'tracee$target:::values /arg2 == 42 && copyinstr(arg1) == "text"/ { printf("%d:%s:%d:%d\\n", arg0, copyinstr(arg1), '
+           'arg2, arg3); }',
            c=USDT + " 4")
-check(re.findall(r"^(\d):42:(\d)$", r.out, re.M) == [(str(i), str(2 * i)) for i in range(4)], "USDT arguments", r)
+check(re.findall(r"^(\d):text:42:(\d)$", r.out, re.M) == [(str(i), str(2 * i)) for i in range(4)], "USDT arguments", r)
 r = descry("--json", "-n", "tracee$target:::guarded { @[arg0] = count(); }", c=USDT + " 4")
 check(r.aggs() == {1: 1, 2: 1, 3: 1, 4: 1} and r.lines()[0] == "4", "is-enabled", r)
 check(sh(USDT + " 4").stdout == "0\n", "not enabled without us")

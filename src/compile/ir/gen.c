@@ -659,7 +659,7 @@ static void list_clauses(struct gen *g)
 }
 
 struct image *compile_image(const struct bound *b, struct type_graph *types, struct diags *diags,
-			    struct options *options, const struct compile_target *target, FILE *ir_out)
+			    struct options *options, struct compile_target *target, FILE *ir_out)
 {
 	struct image *img = xcalloc(1, sizeof(*img));
 	struct gen g = { .arena = &img->arena, .b = b, .img = img, .types = types, .options = options, .diags = diags,

@@ -22,14 +22,16 @@
 
 struct compile_target {
 	bool task_btf;        /* the engine lets programs read task_struct through a BTF pointer (kernel) */
-	const int32_t *cpu_chip, *cpu_node;      /* by CPU number; NULL unknown */
+	/* Fills the tables below; called when a program first asks. NULL: not known. */
+	void (*find_cpus)(struct compile_target *t);
+	const int32_t *cpu_chip, *cpu_node;      /* by CPU number */
 	uint32_t ncpus;
 };
 
 /* `ir_out`: where each function's IR is printed (-d ir), NULL nowhere. NULL with diagnostics when a clause cannot be
  * expressed (too long, too much stack). */
 struct image *compile_image(const struct bound *b, struct type_graph *types, struct diags *diags,
-			    struct options *options, const struct compile_target *target, FILE *ir_out);
+			    struct options *options, struct compile_target *target, FILE *ir_out);
 
 /* --- private to compile/ir --- */
 
@@ -61,7 +63,7 @@ struct gen {
 	struct type_graph *types;
 	struct options *options;
 	struct diags *diags;
-	const struct compile_target *target;
+	struct compile_target *target;
 	FILE *ir_out;
 	bool failed;
 

@@ -204,17 +204,19 @@ static struct ir_val is(struct gen *g, struct ir_val a, enum ir_cond c, struct i
 }
 
 /* A number for each CPU, as the host told the compiler. */
-static struct ir_val cpu_table(struct gen *g, struct ir_val cpu, const int32_t *table, uint32_t *at)
+static struct ir_val cpu_table(struct gen *g, struct ir_val cpu, const int32_t *const *table, uint32_t *at)
 {
 	struct ir_fn *f = g->f;
 	struct ir_val v = ir_new_reg(f), base;
 	uint32_t done = ir_new_label(f);
 
 	ir_set(f, v, IR_I(0));
-	if (!table)
+	if (!*table && g->target->find_cpus)
+		g->target->find_cpus(g->target);
+	if (!*table)
 		return v;
 	if (!*at)
-		*at = gen_rodata(g, table, g->target->ncpus * 4, 8);
+		*at = gen_rodata(g, *table, g->target->ncpus * 4, 8);
 	ir_if(f, cpu, IF_UGE, IR_I(g->target->ncpus), done);
 	base = ir_map_value(f, gen_fixed_map(g, MAP_RODATA), *at);
 	ir_set(f, v, ir_load(f, ir_bin(f, ALU_ADD, base, ir_bin(f, ALU_SHL, cpu, IR_I(2))), 0, 4, true));
@@ -290,9 +292,9 @@ struct ir_val gen_subr(struct gen *g, const struct node *n)
 		v = num(g, n, 0);
 		return ir_routine(f, "d_getfile", 2, v, offsets(g));
 	case SUBR_CPU_CHIP:
-		return cpu_table(g, num(g, n, 0), g->target->cpu_chip, &g->chips_at);
+		return cpu_table(g, num(g, n, 0), &g->target->cpu_chip, &g->chips_at);
 	case SUBR_CPU_NODE:
-		return cpu_table(g, num(g, n, 0), g->target->cpu_node, &g->nodes_at);
+		return cpu_table(g, num(g, n, 0), &g->target->cpu_node, &g->nodes_at);
 	case SUBR_GETMAJOR:
 		return ir_bin(f, ALU_SHR, ir_ext(f, num(g, n, 0), 4, false), IR_I(20));
 	case SUBR_GETMINOR:

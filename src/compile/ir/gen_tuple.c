@@ -179,19 +179,40 @@ static struct ir_val thread_key(struct gen *g)
 	return tid;
 }
 
+/* Does a routine of bpf/ write this text? They store words at offsets that the verifier takes on the stack only when it
+ * knows them to be aligned. */
+static bool by_routine(const struct node *n)
+{
+	switch (n->kind) {
+	case N_CALL:
+		return n->id && n->id->kind == IDENT_SUBR && n->id->subr != SUBR_COPYINSTR;
+	case N_TERNARY:
+		return by_routine(n->e.b) || by_routine(n->e.c);
+	case N_COMMA:
+		return by_routine(n->e.b);
+	case N_CAST: case N_STRINGOF:
+		return by_routine(n->kind == N_CAST ? n->t.a : n->e.a);
+	default:
+		return false;
+	}
+}
+
 /* The key in memory the verifier knows: stack, or scratch when it is large. */
 struct ir_val gen_tuple(struct gen *g, const struct tuple_layout *l, const struct node *keys, bool thread)
 {
 	struct ir_fn *f = g->f;
-	bool is_agg = false, text = false;
+	bool is_agg = false, text = false, routine = false;
 	struct ir_val at;
 	uint32_t i = 0;
 
 	for (uint32_t k = 0; k < l->n; k++)
 		text |= l->fields[k].kind == FIELD_STRING;
+	for (const struct node *k = keys; k && i < l->n; k = k->next, i++)
+		routine |= l->fields[i].kind == FIELD_STRING && by_routine(k);
+	i = 0;
 	for (uint32_t a = 0; a < g->b->aggs.n; a++)
 		is_agg |= l == &g->agg_keys[a];
-	if (l->size <= KEY_ON_STACK)
+	if (l->size <= KEY_ON_STACK && !routine)
 		at = ir_stack(f, ir_new_object(f, l->size, "key"), 0);
 	else
 		at = gen_scratch_temp(g, l->size);

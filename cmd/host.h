@@ -1,0 +1,10 @@
+/* What the compiler may ask of this machine. */
+#ifndef DESCRY_CMD_HOST_H
+#define DESCRY_CMD_HOST_H
+
+#include "compile/ir/gen.h"
+
+/* Which socket and memory node each CPU is on (curcpu->cpu_chip, lgrp): fills t's tables. They live as long as the program. */
+void host_find_cpus(struct compile_target *t);
+
+#endif

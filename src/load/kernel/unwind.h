@@ -1,0 +1,30 @@
+/* Unwind tables in the kernel: the three maps d_ustack walks by, kept up to date.
+ *
+ * In: processes, named (unwind_tables_add) or met by a probe: d_ustack sends the process id of one it does not know, or
+ * that has an address in no mapping it knows, through a ring. Out: maps filled.
+ * Always true: a process's tables are in the maps before its entry refers to them.
+ */
+#ifndef DESCRY_LOAD_KERNEL_UNWIND_H
+#define DESCRY_LOAD_KERNEL_UNWIND_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+
+struct unwind_tables;
+
+struct err *unwind_tables_new(struct unwind_tables **ret);
+void unwind_tables_free(struct unwind_tables *t);
+/* The arguments of d_ustack. The last is readable (epoll) when there is something to refresh. Owned by t. */
+int unwind_tables_chunks(const struct unwind_tables *t);
+int unwind_tables_processes(const struct unwind_tables *t);
+int unwind_tables_wanted(const struct unwind_tables *t);
+/* Reads pid's mappings now, so that its first stack is right. */
+struct err *unwind_tables_add(struct unwind_tables *t, pid_t pid);
+/* Does what the probes asked for since the last call; cheap when they did not. Call it whenever records are drained. */
+void unwind_tables_refresh(struct unwind_tables *t);
+/* Bytes of tables in the kernel. */
+uint64_t unwind_tables_bytes(const struct unwind_tables *t);
+
+#endif

@@ -1,0 +1,273 @@
+/* The tables of many processes in chunks of 65,536 words, as wire/unwind.h draws them. */
+#include <errno.h>
+
+#include "base/hash.h"
+#include "program/unwind/unwind.h"
+
+enum {
+	MAPPING_WORDS = sizeof(struct wire_unwind_mapping) / 4,
+	PAGE_WORDS = sizeof(struct wire_unwind_page) / 4,
+	LIST_MIN = 64,     /* mappings a list has room for at least */
+	LIST_CLASSES = 7,  /* 64, 128 ... 4096 */
+};
+
+struct chunk {
+	uint32_t *words;
+	bool dirty;
+};
+
+/* A process's list of mappings in the chunks. */
+struct list {
+	uint32_t address, n;
+	uint8_t size_class;
+};
+
+struct unwind_store {
+	const struct unwind_store_ops *ops;
+	void *arg;
+	struct unwind_images *images;
+	VEC(struct chunk)
+	chunks;
+	uint32_t used; /* words of the last chunk */
+	uint32_t nrules;
+	struct hash rules;  /* rule -> number */
+	struct hash placed; /* struct unwind_image * -> address of its pages */
+	struct hash pids;   /* pid -> index in lists */
+	VEC(struct list)
+	lists;
+	VEC(uint32_t)
+	free_lists; /* indices in lists not in use */
+	VEC(uint32_t)
+	free_blocks[LIST_CLASSES];
+};
+
+static void add_chunk(struct unwind_store *s)
+{
+	vec_push(&s->chunks, (struct chunk){ xcalloc(WIRE_UNWIND_CHUNK_WORDS, 4), true });
+	s->used = 0;
+}
+
+struct unwind_store *unwind_store_new(const struct unwind_store_ops *ops, void *arg)
+{
+	struct unwind_store *s = xcalloc(1, sizeof(*s));
+	uint32_t none = 0;
+
+	s->ops = ops;
+	s->arg = arg;
+	s->images = unwind_images_new();
+	add_chunk(s);
+	s->used = WIRE_UNWIND_CHUNK_WORDS; /* all of it: the rules */
+	*hash_put(&s->rules, &none, sizeof(none), NULL) = 0;
+	s->nrules = 1;
+	return s;
+}
+
+void unwind_store_free(struct unwind_store *s)
+{
+	if (!s)
+		return;
+	for (uint32_t i = 0; i < s->chunks.n; i++)
+		free(s->chunks.v[i].words);
+	for (uint32_t i = 0; i < LIST_CLASSES; i++)
+		vec_fini(&s->free_blocks[i]);
+	vec_fini(&s->chunks);
+	vec_fini(&s->lists);
+	vec_fini(&s->free_lists);
+	hash_fini(&s->rules);
+	hash_fini(&s->placed);
+	hash_fini(&s->pids);
+	unwind_images_free(s->images);
+	free(s);
+}
+
+static uint32_t *words_at(struct unwind_store *s, uint32_t address)
+{
+	struct chunk *c = &s->chunks.v[address >> 16];
+
+	c->dirty = true;
+	return c->words + (address & 0xffff);
+}
+
+/* n words in one chunk, the first a multiple of align; 0: no room left. */
+static uint32_t alloc(struct unwind_store *s, uint32_t n, uint32_t align)
+{
+	uint32_t at = (s->used + align - 1) & ~(align - 1);
+
+	if (at + n > WIRE_UNWIND_CHUNK_WORDS) {
+		if (s->chunks.n == WIRE_UNWIND_CHUNKS)
+			return 0;
+		add_chunk(s);
+		at = 0;
+	}
+	s->used = at + n;
+	return (s->chunks.n - 1) << 16 | at;
+}
+
+static uint32_t rule_number(struct unwind_store *s, uint32_t rule)
+{
+	bool is_new;
+	uint64_t *n = hash_put(&s->rules, &rule, sizeof(rule), &is_new);
+
+	if (is_new && s->nrules < WIRE_UNWIND_CHUNK_WORDS) {
+		*n = s->nrules++;
+		*words_at(s, (uint32_t)*n) = rule;
+	}
+	return (uint32_t)*n; /* 0, NONE, when there are too many */
+}
+
+/* Address of the image's pages, 0 when it has none or there is no room. */
+static uint32_t place_image(struct unwind_store *s, const struct unwind_image *u)
+{
+	const struct wire_unwind_image *h = u->head;
+	cleanup_free uint32_t *number = NULL;
+	bool is_new;
+	uint64_t *known = hash_put(&s->placed, &u, sizeof(u), &is_new);
+	uint32_t pages;
+
+	if (!is_new || !h->npages)
+		return (uint32_t)*known;
+	pages = alloc(s, h->npages * PAGE_WORDS, PAGE_WORDS);
+	if (!pages)
+		return 0;
+	number = xcalloc(h->nrules, sizeof(*number));
+	for (uint32_t i = 0; i < h->nrules; i++)
+		number[i] = rule_number(s, u->rules[i]);
+	for (uint32_t i = 0; i < h->npages; i++) {
+		uint32_t n = u->pages[i + 1] - u->pages[i];
+		uint32_t rows = alloc(s, n, 1), *to;
+
+		if (!rows)
+			break; /* the pages that are not there have no rows: rule 0 of chunk 0 */
+		to = words_at(s, rows);
+		for (uint32_t k = 0; k < n; k++) {
+			uint32_t row = u->rows[u->pages[i] + k];
+
+			to[k] = WIRE_UNWIND_ROW(row, number[WIRE_UNWIND_ROW_RULE(row)]);
+		}
+		words_at(s, pages)[i * PAGE_WORDS] = rows;
+		words_at(s, pages)[i * PAGE_WORDS + 1] = n;
+	}
+	*known = pages;
+	return pages;
+}
+
+static struct err *flush(struct unwind_store *s)
+{
+	for (uint32_t i = 0; i < s->chunks.n; i++) {
+		struct err *e;
+
+		if (!s->chunks.v[i].dirty)
+			continue;
+		e = s->ops->put_chunk(s->arg, i, s->chunks.v[i].words);
+		if (e)
+			return e;
+		s->chunks.v[i].dirty = false;
+	}
+	return NULL;
+}
+
+/* A list with room for n mappings. */
+static bool alloc_list(struct unwind_store *s, uint32_t n, struct list *ret)
+{
+	uint8_t c = 0;
+
+	while ((uint32_t)LIST_MIN << c < n)
+		c++;
+	*ret = (struct list){ .n = n, .size_class = c };
+	if (s->free_blocks[c].n) {
+		ret->address = s->free_blocks[c].v[--s->free_blocks[c].n];
+		return true;
+	}
+	ret->address = alloc(s, (uint32_t)(LIST_MIN << c) * MAPPING_WORDS, MAPPING_WORDS);
+	return ret->address != 0;
+}
+
+static void drop_list(struct unwind_store *s, const struct list *l)
+{
+	if (l->address)
+		vec_push(&s->free_blocks[l->size_class], l->address);
+}
+
+static struct list *list_of(struct unwind_store *s, uint32_t pid)
+{
+	bool is_new;
+	uint64_t *i = hash_put(&s->pids, &pid, sizeof(pid), &is_new);
+
+	if (is_new) {
+		if (s->free_lists.n) {
+			*i = s->free_lists.v[--s->free_lists.n];
+		} else {
+			*i = s->lists.n;
+			vec_add(&s->lists);
+		}
+		s->lists.v[*i] = (struct list){ 0 };
+	}
+	return &s->lists.v[*i];
+}
+
+struct err *unwind_store_add(struct unwind_store *s, pid_t pid)
+{
+	struct unwind_process *p;
+	struct err *e = unwind_process_read(s->images, pid, &p);
+	struct list new, old;
+	struct wire_unwind_mapping *to;
+	uint32_t n;
+
+	if (e)
+		return e;
+	n = p->mappings.n < WIRE_UNWIND_MAPPINGS_MAX ? p->mappings.n : WIRE_UNWIND_MAPPINGS_MAX;
+	if (!n || !alloc_list(s, n, &new)) {
+		unwind_process_free(p);
+		return n ? err_new(ENOSPC, "unwind tables are full") : NULL;
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		const struct unwind_mapping *m = &p->mappings.v[i];
+		uint32_t pages = m->image ? place_image(s, m->image) : 0;
+
+		to = (struct wire_unwind_mapping *)words_at(s, new.address) + i;
+		*to = (struct wire_unwind_mapping){
+			.start = m->start,
+			.bias = m->bias,
+			.size = (uint32_t)((m->end - m->start) >> 12),
+			.pages = pages,
+			.first_page = m->image ? m->image->head->first_page : 0,
+			.npages = pages ? m->image->head->npages : 0,
+		};
+	}
+	unwind_process_free(p);
+	/* The tables first, then the process that refers to them; its old list last: a walk that has begun may still
+	 * read it, so it is not written before the next change of some process. */
+	e = flush(s);
+	struct wire_unwind_process wp = { .mappings = new.address, .n = n };
+
+	if (!e)
+		e = s->ops->put_process(s->arg, (uint32_t)pid, &wp);
+	if (e) {
+		drop_list(s, &new);
+		return e;
+	}
+	struct list *l = list_of(s, (uint32_t)pid);
+
+	old = *l;
+	*l = new;
+	drop_list(s, &old);
+	return NULL;
+}
+
+void unwind_store_del(struct unwind_store *s, pid_t pid)
+{
+	uint32_t key = (uint32_t)pid;
+	uint64_t *i = hash_get(&s->pids, &key, sizeof(key));
+
+	s->ops->del_process(s->arg, key);
+	if (!i)
+		return;
+	drop_list(s, &s->lists.v[*i]);
+	vec_push(&s->free_lists, (uint32_t)*i);
+	hash_del(&s->pids, &key, sizeof(key));
+}
+
+uint64_t unwind_store_words(const struct unwind_store *s)
+{
+	return (uint64_t)(s->chunks.n - 1) * WIRE_UNWIND_CHUNK_WORDS + s->used;
+}
