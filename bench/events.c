@@ -12,7 +12,10 @@ enum { STEP_NS = 1000000 };
 
 static uint64_t per_step, steps;
 
-struct worker { pthread_t thread; uint64_t done, late; };
+struct worker {
+	pthread_t thread;
+	uint64_t done, late;
+};
 
 static uint64_t now(void)
 {

@@ -27,7 +27,7 @@ static uint64_t now(void)
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-static uint64_t best = UINT64_MAX;        /* gauge of a core at full speed, undisturbed */
+static uint64_t best = UINT64_MAX; /* gauge of a core at full speed, undisturbed */
 
 static uint64_t gauge(void)
 {

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <malloc.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -216,20 +217,31 @@ static int do_wait(void)
 
 /* --- threads N: events on every CPU at once --- */
 
+struct hammer { int cpu, n; };
+
 static void *hammer(void *arg)
 {
-	for (long i = 0; i < (long)arg; i++)
+	struct hammer *h = arg;
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(h->cpu, &set);
+	sched_setaffinity(0, sizeof(set), &set); /* fails on a CPU that is not there: then anywhere */
+	for (int i = 0; i < h->n; i++)
 		syscall(SYS_getppid);
 	return NULL;
 }
 
 static int do_threads(int n)
 {
+	struct hammer h[4];
 	pthread_t t[4];
 
-	for (int i = 0; i < 4; i++)
-		if (pthread_create(&t[i], NULL, hammer, (void *)(long)n))
+	for (int i = 0; i < 4; i++) {
+		h[i] = (struct hammer){ i % (int)sysconf(_SC_NPROCESSORS_ONLN), n };
+		if (pthread_create(&t[i], NULL, hammer, &h[i]))
 			return 1;
+	}
 	for (int i = 0; i < 4; i++)
 		pthread_join(t[i], NULL);
 	dprintf(1, "getppid %d\n", 4 * n);

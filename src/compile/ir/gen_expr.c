@@ -15,11 +15,29 @@ static uint32_t size_of(struct gen *g, type_id t)
 	return n == 1 || n == 2 || n == 4 ? (uint32_t)n : 8;
 }
 
+static struct ir_val nonzero(struct gen *g, struct ir_val v)
+{
+	struct ir_val r;
+	uint32_t done;
+
+	if (v.kind == IR_IMM)
+		return IR_I(v.imm != 0);
+	r = ir_new_reg(g->f);
+	done = ir_new_label(g->f);
+	ir_set(g->f, r, IR_I(1));
+	ir_if(g->f, v, IF_NE, IR_I(0), done);
+	ir_set(g->f, r, IR_I(0));
+	ir_place(g->f, done);
+	return r;
+}
+
 /* v as a value of type t: every register holds its value extended to 64 bits. */
 static struct ir_val normal(struct gen *g, struct ir_val v, type_id t)
 {
 	if (!type_is_integer(g->types, t))
 		return v;
+	if (type_int_flags(g->types, t) & TYPE_BOOL)
+		return nonzero(g, v);
 	return ir_ext(g->f, v, size_of(g, t), type_is_signed(g->types, t));
 }
 
@@ -477,6 +495,13 @@ static struct ir_val binary(struct gen *g, const struct node *n)
 	return arithmetic(g, n, n->op, a, b);
 }
 
+/* The value of an assignment: what of v is in the place afterwards. */
+static struct ir_val kept(struct gen *g, struct ir_val v, struct lval p)
+{
+	p.bit_off = 0;
+	return p.bit_size ? bits(g, v, &p) : v;
+}
+
 /* ++ and --; pointers step by e.c, set by the binder. */
 static struct ir_val step(struct gen *g, const struct node *n)
 {
@@ -486,7 +511,7 @@ static struct ir_val step(struct gen *g, const struct node *n)
 
 	new = normal(g, ir_bin(g->f, inc ? ALU_ADD : ALU_SUB, old, by), n->e.a->type);
 	gen_store_place(g, p, new, n->loc);
-	return n->op == OP_POSTINC || n->op == OP_POSTDEC ? old : new;
+	return n->op == OP_POSTINC || n->op == OP_POSTDEC ? old : kept(g, new, p);
 }
 
 static struct ir_val assign(struct gen *g, const struct node *n)
@@ -512,7 +537,7 @@ static struct ir_val assign(struct gen *g, const struct node *n)
 	}
 	v = normal(g, v, n->e.a->type);
 	gen_store_place(g, p, v, n->loc);
-	return v;
+	return kept(g, v, p);
 }
 
 static struct ir_val ternary(struct gen *g, const struct node *n)
