@@ -16,20 +16,20 @@ struct unwind_walk {
 	struct {
 		u64 pc, cs, flags, sp; /* as in pt_regs */
 	} r;
-	/* Starts as zeros the verifier does not know. */
+	/* Starts as zeros the verifier does not know. All 64 bits wide: it forgets nothing of what
+	 * is stored in 32, and walks the callback again for each new value. */
 	struct {
 		u64 start, size; /* the mapping found last */
 		u64 bias;
-		u64 pages;
-		u32 first_page, npages;
+		u64 pages, first_page, npages;
 		u64 n, end;
+		u64 call;   /* 1: pc is a return address, the call lies before it */
+		u64 guess;  /* pc was found by frame pointer */
+		u64 missed; /* an address in no mapping */
+		u64 inner;  /* not the innermost frame any more */
 		/* Stays 0. Added to what a search narrows, it hides its bounds: the verifier
-		 * would follow each combination of steps on its own, 689,000 instructions. */
+		 * would follow each combination of steps on its own. */
 		u64 zero;
-		u32 call;   /* 1: pc is a return address, the call lies before it */
-		u32 guess;  /* pc was found by frame pointer */
-		u32 missed; /* an address in no mapping */
-		u32 inner;  /* not the innermost frame any more */
 	} s;
 };
 
@@ -276,7 +276,7 @@ ROUTINE s64 d_ustack(void *chunks, void *processes, void *wanted, struct wire_st
 		/* Any zeros: a new, empty entry. */
 		ask = !bpf_map_update_elem(processes, &tgid, &w.s, BPF_NOEXIST);
 	}
-	w.s.end = WIRE_UNWIND_END_DEEP;
+	w.s.end = WIRE_UNWIND_END_DEEP + w.s.zero;
 	bpf_loop(WIRE_STACK_FRAMES, unwind_frame, &w, 0);
 	if (p && w.s.missed && !p->missed) {
 		p->missed = 1;

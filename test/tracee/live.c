@@ -5,6 +5,7 @@
 #include <malloc.h>
 #include <pthread.h>
 #include <sched.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -215,33 +216,36 @@ static int do_wait(void)
 	return 0;
 }
 
-/* --- threads N: events on every CPU at once --- */
+/* --- threads N: events on every CPU at once, the threads dealt out to them --- */
 
-struct hammer { int cpu, n; };
+static int rounds;
 
 static void *hammer(void *arg)
 {
-	struct hammer *h = arg;
-	cpu_set_t set;
+	cpu_set_t allowed, one;
 
-	CPU_ZERO(&set);
-	CPU_SET(h->cpu, &set);
-	sched_setaffinity(0, sizeof(set), &set); /* fails on a CPU that is not there: then anywhere */
-	for (int i = 0; i < h->n; i++)
+	sched_getaffinity(0, sizeof(allowed), &allowed);
+	for (long cpu = 0, left = (long)arg % CPU_COUNT(&allowed); cpu < CPU_SETSIZE; cpu++) {
+		if (!CPU_ISSET(cpu, &allowed) || left--)
+			continue;
+		CPU_ZERO(&one);
+		CPU_SET(cpu, &one);
+		sched_setaffinity(0, sizeof(one), &one);
+		break;
+	}
+	for (int i = 0; i < rounds; i++)
 		syscall(SYS_getppid);
 	return NULL;
 }
 
 static int do_threads(int n)
 {
-	struct hammer h[4];
 	pthread_t t[4];
 
-	for (int i = 0; i < 4; i++) {
-		h[i] = (struct hammer){ i % (int)sysconf(_SC_NPROCESSORS_ONLN), n };
-		if (pthread_create(&t[i], NULL, hammer, &h[i]))
+	rounds = n;
+	for (long i = 0; i < 4; i++)
+		if (pthread_create(&t[i], NULL, hammer, (void *)i))
 			return 1;
-	}
 	for (int i = 0; i < 4; i++)
 		pthread_join(t[i], NULL);
 	dprintf(1, "getppid %d\n", 4 * n);

@@ -28,19 +28,19 @@ static struct ir_val linear_bucket(struct gen *g, const struct agg *a, struct ir
 	return b;
 }
 
+/* Values are int64_t to aggregations, whatever they were: as the consumer compares when it merges CPUs. */
 static void extreme(struct gen *g, const struct agg *a, struct ir_val entry, struct ir_val v)
 {
 	struct ir_fn *f = g->f;
-	bool s = type_is_signed(g->types, a->type);
 	uint32_t set = ir_new_label(f), done = ir_new_label(f);
 	struct ir_val old;
 
 	ir_if(f, ir_load(f, entry, 0, 8, false), IF_EQ, IR_I(0), set);
 	old = ir_load(f, entry, 8, 8, false);
 	if (a->func == AGG_MIN)
-		ir_if(f, v, s ? IF_SGE : IF_UGE, old, done);
+		ir_if(f, v, IF_SGE, old, done);
 	else
-		ir_if(f, v, s ? IF_SLE : IF_ULE, old, done);
+		ir_if(f, v, IF_SLE, old, done);
 	ir_place(f, set);
 	ir_store(f, entry, 8, 8, v);
 	ir_place(f, done);

@@ -153,6 +153,15 @@ static uint32_t agg_words(const struct agg *a)
 	return 1;
 }
 
+/* Keys that are one probe name or literal: there are no more than that, so the elements can be there from the start. Making
+ * one in a probe with interrupts off fails now and then (sdt:::). */
+enum { FEW_KEYS = 64, SMALL_PROBES = 8192 };
+
+static bool is_small(const struct gen *g, const struct tuple_layout *l)
+{
+	return l->n == 1 && l->fields[0].kind == FIELD_STRID && g->probes.n <= SMALL_PROBES;
+}
+
 static void make_aggs(struct gen *g)
 {
 	for (uint32_t i = 0; i < g->b->aggs.n; i++) {
@@ -165,7 +174,10 @@ static void make_aggs(struct gen *g)
 		a->keys = l->fields;
 		a->nkeys = l->n;
 		a->key_size = l->n ? l->size : 0;
-		if (l->n)
+		if (is_small(g, l))
+			a->map = gen_map(g, MAP_AGG, name, BPF_MAP_TYPE_PERCPU_HASH, l->size, a->nwords * 8,
+					 FEW_KEYS + 2 * g->probes.n, 0);
+		else if (l->n)
 			a->map = gen_map(g, MAP_AGG, name, BPF_MAP_TYPE_PERCPU_HASH, l->size, a->nwords * 8,
 					 entries(opt_num(g->options, OPT_AGGSIZE), l->size + a->nwords * 8 + ELEMENT_OVERHEAD),
 					 BPF_F_NO_PREALLOC);
