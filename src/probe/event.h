@@ -1,4 +1,5 @@
-/* Probes that are made from a tracepoint or system call by a table: sched, proc, io, vminfo. Private to src/probe/.
+/* Probes that are made from a tracepoint or system call by a table: sched, proc, io, vminfo, ip,
+ * tcp, udp, mib, lockstat. Private to src/probe/.
  *
  * A name may stand in several rows, best mechanism first: the first row whose mechanism this kernel has is the probe.
  * When none has, the probe is listed with the reason of the last row. Ids follow the order of names.
@@ -25,7 +26,7 @@ struct event {
 	bool by_next;           /* thread_arg is the tracepoint's argument 2, sched_switch's next */
 	const char *filter;
 	uint8_t nargs;
-	struct event_arg args[4];
+	struct event_arg args[6];
 	const char *note;
 	const char *why; /* tracepoint NULL: reason it cannot be */
 	/* Makes the filter when it depends on the running kernel; NULL with *ret_why when it cannot. */

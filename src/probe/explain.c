@@ -5,6 +5,7 @@
 
 #include "base/glob.h"
 #include "base/nearest.h"
+#include "probe/fbt.h"
 #include "probe/profile.h"
 #include "probe/probe.h"
 
@@ -50,9 +51,9 @@ static char *explain_provider(const struct probe_desc *pd)
 {
 	struct nearest n = { .word = pd->prov };
 
-	if (!strcmp(pd->prov, "fbt") || !strcmp(pd->prov, "rawfbt") || !strcmp(pd->prov, "kprobe"))
+	if (!strcmp(pd->prov, "rawfbt") || !strcmp(pd->prov, "kprobe"))
 		return xasprintf(
-			"provider %s is not built into descry; try sdt::: for the kernel's tracepoints",
+			"provider %s is not built into descry; fbt::: are the kernel's functions, sdt::: its tracepoints",
 			pd->prov);
 	if (!strncmp(pd->prov, "pid", 3) && !pd->prov[3])
 		return xstrdup("provider pid needs a process: pid123, or pid$target with -p or -c");
@@ -106,6 +107,8 @@ char *probe_explain(struct probe_set *ps, const struct probe_desc *pd)
 	if (*pd->prov && !glob_is_pattern(pd->prov) && !provider_exists(pd))
 		return explain_provider(pd);
 	why = profile_explain(pd);
+	if (!why)
+		why = fbt_explain(ps, pd);
 	if (why)
 		return why;
 	e = find_culprit(ps, pd, &field, &c);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/glob.h"
+#include "probe/fbt.h"
 #include "probe/tracepoint.h"
 
 /* Ids of probes, so that a number printed by one run means the same in the next, without listing everything:
@@ -15,9 +16,15 @@
  *	 20100..20199  proc
  *	 20200..20299  io
  *	 20300..20399  vminfo
+ *	 20400..20499  ip
+ *	 20500..20599  tcp
+ *	 20600..20699  udp
+ *	 20700..20799  mib
+ *	 20800..20899  lockstat
  *	 30000..39999  sdt         30000 + place of the tracepoint in the kernel's BTF
  *	 40000..49999  rawtp       40000 + the same place
  *	100000..       pid, usdt   in the order they are found
+ *	1000000..      fbt         1000000 + 2 * place of the function in the kernel's symbols, + 1 for return
  */
 static const struct id_range {
 	const struct provider *provider;
@@ -26,14 +33,20 @@ static const struct id_range {
 	{ &provider_dtrace, 1, 3 },          { &provider_profile, 1000, 9999 },
 	{ &provider_syscall, 10000, 19999 }, { &provider_sched, 20000, 20099 },
 	{ &provider_proc, 20100, 20199 },    { &provider_io, 20200, 20299 },
-	{ &provider_vminfo, 20300, 20399 },  { &provider_sdt, 30000, 39999 },
-	{ &provider_rawtp, 40000, 49999 },
+	{ &provider_vminfo, 20300, 20399 },  { &provider_ip, 20400, 20499 },
+	{ &provider_tcp, 20500, 20599 },     { &provider_udp, 20600, 20699 },
+	{ &provider_mib, 20700, 20799 },     { &provider_lockstat, 20800, 20899 },
+	{ &provider_sdt, 30000, 39999 },     { &provider_rawtp, 40000, 49999 },
+	{ &provider_fbt, 1000000, 2000000 },
 };
 
 const struct provider *const providers[] = {
-	&provider_dtrace, &provider_profile, &provider_syscall, &provider_sched,
-	&provider_proc,   &provider_io,      &provider_vminfo,  &provider_sdt,
-	&provider_rawtp,  &provider_pid,     &provider_usdt,    NULL,
+	&provider_dtrace, &provider_profile, &provider_syscall,
+	&provider_sched,  &provider_proc,    &provider_io,
+	&provider_vminfo, &provider_ip,      &provider_tcp,
+	&provider_udp,    &provider_mib,     &provider_lockstat,
+	&provider_sdt,    &provider_rawtp,   &provider_fbt,
+	&provider_pid,    &provider_usdt,    NULL,
 };
 
 void probe_set_init(struct probe_set *ps, struct type_graph *types, struct symbols *symbols)
@@ -50,6 +63,7 @@ void probe_set_fini(struct probe_set *ps)
 	for (uint32_t i = 0; i < ps->notes.n; i++)
 		free(ps->notes.v[i]);
 	tracepoints_free(ps->tracepoints);
+	fbt_free(ps->fbt);
 	vec_fini(&ps->notes);
 	vec_fini(&ps->targets);
 	vec_fini(&ps->all);
@@ -188,6 +202,8 @@ const char *attach_kind_name(enum attach_kind k)
 		[ATTACH_TICK] = "tick",
 		[ATTACH_UPROBE] = "uprobe",
 		[ATTACH_URETPROBE] = "uretprobe",
+		[ATTACH_KPROBE] = "kprobe",
+		[ATTACH_KRETPROBE] = "kretprobe",
 	};
 
 	assert(k < ATTACH_KIND_COUNT);

@@ -28,6 +28,8 @@ enum attach_kind {
 	ATTACH_TICK,    /* timer on one CPU, .period_ns */
 	ATTACH_UPROBE,  /* .object at file .offset */
 	ATTACH_URETPROBE,
+	ATTACH_KPROBE, /* kernel function: every address of .addrs; context is its struct pt_regs */
+	ATTACH_KRETPROBE,
 	ATTACH_KIND_COUNT
 };
 
@@ -36,14 +38,14 @@ enum arg_source {
 	ARG_NONE,  /* always 0 */
 	ARG_CONST, /* .value */
 	ARG_CTX, /* u64 at byte .value of the context (raw tracepoint args; sys_exit's return value) */
-	ARG_SYSCALL,   /* system call argument .value (0..5) from the saved registers */
-	ARG_REG,       /* user register number .value (enum user_reg): pid entry */
-	ARG_RETURN,    /* user return value register */
+	ARG_SYSCALL, /* system call argument .value (0..5) from the saved registers */
+	ARG_REG,     /* register number .value (enum user_reg) of the context: pid and fbt entry */
+	ARG_RETURN,  /* user return value register */
 	ARG_IP_OFFSET, /* user ip - .value */
 	ARG_KERNEL_PC, /* profile: pc when it hit the kernel, else 0 */
 	ARG_USER_PC,   /* profile: pc when it hit user code, else 0 */
 	ARG_EXPR,      /* .expr: D text over arg names native[0..] - see .expr */
-	ARG_USDT,      /* stapsdt operand: .usdt */
+	ARG_USDT,      /* stapsdt operand, or a narrow register or stack word of fbt: .usdt */
 	ARG_FAULT,     /* ERROR's arg .value (1..5) */
 };
 
@@ -116,10 +118,12 @@ struct probe {
 
 	/* attach plan */
 	enum attach_kind kind;
-	const char *object; /* tracepoint name, or file path to attach to */
-	uint64_t offset;    /* file offset */
-	uint64_t semaphore; /* file offset, 0 none */
-	uint64_t addr;      /* link-time address of the function (offset arguments) */
+	const char *object;    /* tracepoint name, or file path to attach to */
+	uint64_t offset;       /* file offset */
+	uint64_t semaphore;    /* file offset, 0 none */
+	uint64_t addr;         /* link-time address of the function (offset arguments) */
+	const uint64_t *addrs; /* kprobes: kernel addresses of every function of that name */
+	uint32_t naddrs;
 	uint64_t period_ns;
 	uint32_t freq_hz; /* profile/tick given in hz: exact rate; 0: use period_ns */
 	int32_t number;   /* system call number */
@@ -157,6 +161,7 @@ struct probe_set {
 	VEC(char *)
 	notes;                           /* remarks for the user: skipped functions and why */
 	struct tracepoints *tracepoints; /* private to tracepoint.c; NULL until somebody asks */
+	struct fbt *fbt;                 /* private to fbt.c, likewise */
 	uint32_t nprofile;               /* rates named so far: ids of profile.c */
 	uint32_t ndynamic;               /* ids given by probe_add itself */
 };
@@ -197,7 +202,8 @@ const char *attach_kind_name(enum attach_kind k);
 /* Every provider, in the order of their id ranges; NULL ends it. */
 extern const struct provider *const providers[];
 extern const struct provider provider_dtrace, provider_profile, provider_syscall, provider_sdt,
-	provider_rawtp, provider_sched, provider_proc, provider_io, provider_vminfo, provider_pid,
+	provider_rawtp, provider_sched, provider_proc, provider_io, provider_vminfo, provider_ip,
+	provider_tcp, provider_udp, provider_mib, provider_lockstat, provider_fbt, provider_pid,
 	provider_usdt;
 
 #endif

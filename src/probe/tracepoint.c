@@ -51,20 +51,23 @@ void tracepoints_free(struct tracepoints *t)
 	free(t);
 }
 
-/* tracefs without leaving a mount behind: a mount that is attached nowhere. -1 when there is none to be had. */
-static int open_tracefs(void)
+/* Without leaving a mount behind: a mount that is attached nowhere. */
+int tracefs_open(const char *path)
 {
 	enum { FSCONFIG_CMD_CREATE_ = 6 };
-	int fd = open("/sys/kernel/tracing/events", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	cleanup_close int fs = -1, mnt = -1;
+	cleanup_close int fs = -1,
+			  mnt = open("/sys/kernel/tracing", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = mnt < 0 ? -1 : openat(mnt, path, O_RDONLY | O_CLOEXEC);
 
 	if (fd >= 0)
 		return fd;
+	if (mnt >= 0)
+		close(mnt);
 	fs = syscall(SYS_fsopen, "tracefs", 1 /* FSOPEN_CLOEXEC */);
 	if (fs < 0 || syscall(SYS_fsconfig, fs, FSCONFIG_CMD_CREATE_, NULL, NULL, 0))
 		return -1;
 	mnt = syscall(SYS_fsmount, fs, 1 /* FSMOUNT_CLOEXEC */, 0);
-	return mnt < 0 ? -1 : openat(mnt, "events", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return mnt < 0 ? -1 : openat(mnt, path, O_RDONLY | O_CLOEXEC);
 }
 
 static void read_system(struct tracepoints *t, int events, const char *system)
@@ -89,7 +92,7 @@ static void read_system(struct tracepoints *t, int events, const char *system)
 /* events/SYSTEM/NAME/. The 720 of syscalls/ are perf's own events, not tracepoints. */
 static void read_systems(struct tracepoints *t)
 {
-	int fd = open_tracefs();
+	int fd = tracefs_open("events");
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *entry;
 

@@ -26,4 +26,7 @@ const char *tracepoint_system(struct probe_set *ps, struct tracepoint *tp);
 /* Whether this kernel has it; *ret_nparams may be NULL. */
 bool tracepoint_exists(struct probe_set *ps, const char *name, uint32_t *ret_nparams);
 
+/* A file of tracefs, mounted or not; -1 when there is none to be had. */
+int tracefs_open(const char *path);
+
 #endif

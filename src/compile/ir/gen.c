@@ -221,9 +221,11 @@ static void end_fn(struct gen *g)
 	uint32_t none = ir_new_label(f);
 
 	ir_place(f, g->out);
-	ir_if(f, g->lazy[LAZY_SCRATCH].v, IF_EQ, IR_I(0), none);
-	ir_store(f, g->lazy[LAZY_SCRATCH].v, SCRATCH_BUSY, 8, IR_I(0));
-	ir_place(f, none);
+	if (g->lazy[LAZY_SCRATCH].ever) {
+		ir_if(f, g->lazy[LAZY_SCRATCH].v, IF_EQ, IR_I(0), none);
+		ir_store(f, g->lazy[LAZY_SCRATCH].v, SCRATCH_BUSY, 8, IR_I(0));
+		ir_place(f, none);
+	}
 	ir_ret(f, IR_I(0));
 }
 
@@ -318,7 +320,7 @@ static struct ir_val find_probe(struct gen *g, const struct group *grp, uint32_t
 	if (g->attach == ATTACH_SYSCALL_ENTRY) {
 		nr = ir_load(f, g->ctx, 8, 8, false);
 	} else {
-		nr = gen_kernel_read(g, ir_load(f, g->ctx, 0, 8, false), 8 * UREG_ORIG_RAX, 8, false, 0);
+		nr = gen_syscall_reg(g, UREG_ORIG_RAX, 0);
 	}
 	ir_if(f, nr, IF_UGE, IR_I(WIRE_SYSCALL_MAX), g->out);
 	if (g->attach == ATTACH_SYSCALL_RETURN)
@@ -384,6 +386,12 @@ static void compile_group(struct gen *g, struct group *grp)
 	if (g->report)
 		gen_count(g, ir_bin(g->f, ALU_ADD, ir_bin(g->f, ALU_MUL, g->probe, IR_I(WIRE_PROBE_SLOTS)),
 				    IR_I(WIRE_FIXED_COUNTERS + WIRE_PROBE_FIRED)));
+	for (uint32_t i = 0; i < grp->nclauses; i++)
+		if (gen_keeps_scratch(g, grp->clauses[i])) {
+			g->bail = g->out;
+			(void)gen_lazy(g, LAZY_SCRATCH);
+			break;
+		}
 	for (uint32_t i = 0; i < grp->nclauses; i++) {
 		uint32_t skip = ir_new_label(&f);
 		bool known[LAZY_COUNT];

@@ -54,7 +54,7 @@ struct var_layout {
 
 /* A value made when first needed in a firing: register holds 0 until then. `known`: made on every path to here. */
 struct lazy { struct ir_val v; bool known, ever; };    /* ever: made anywhere above in the text */
-enum lazy_id { LAZY_TIME, LAZY_TASK, LAZY_TASK_BTF, LAZY_PIDTGID, LAZY_SCRATCH, LAZY_SCRATCH_ADDR, LAZY_TLS, LAZY_TLS_RW, LAZY_COUNT };
+enum lazy_id { LAZY_TIME, LAZY_TASK, LAZY_TASK_BTF, LAZY_REGS, LAZY_PIDTGID, LAZY_SCRATCH, LAZY_SCRATCH_ADDR, LAZY_TLS, LAZY_TLS_RW, LAZY_COUNT };
 
 struct gen {
 	struct arena *arena;
@@ -159,6 +159,8 @@ struct ir_val gen_thread(struct gen *g);                              /* curthre
 struct ir_val gen_tid(struct gen *g);
 struct ir_val gen_tgid(struct gen *g);
 struct ir_val gen_uregs(struct gen *g, struct ir_val index, loc_t loc);
+/* A register of the system call that enters or returns. */
+struct ir_val gen_syscall_reg(struct gen *g, enum user_reg reg, loc_t loc);
 uint32_t gen_kernel_offset(struct gen *g, const char *type, const char *member, uint32_t *ret_size, loc_t loc);
 bool gen_current_thread(const struct gen *g);
 
@@ -216,6 +218,8 @@ void gen_bail(struct gen *g);
 void gen_lazy_save(const struct gen *g, bool *known);
 void gen_lazy_restore(struct gen *g, const bool *known);
 uint32_t gen_rodata(struct gen *g, const void *p, uint32_t n, uint32_t align);
+/* Has the clause this-> variables in scratch memory, or strtok()'s state? Then it is kept from clause to clause. */
+bool gen_keeps_scratch(struct gen *g, const struct bound_clause *cl);
 bool gen_copies_in(const struct bound_clause *cl);                       /* layout.c: calls copyin() and the like? */
 void gen_collect(struct gen *g);                                      /* layout.c: variables, keys, what is needed */
 

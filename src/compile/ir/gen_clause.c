@@ -527,6 +527,29 @@ static void run_errors(struct gen *g)
 	g->attach = attach;
 }
 
+/* What the clause may or may not have made is forgotten, so that all its paths meet in one state: the verifier would follow
+ * each on through the clauses behind. The time stays, it is one for a firing; scratch memory is given back. */
+static void forget(struct gen *g, const bool *known)
+{
+	struct ir_fn *f = g->f;
+
+	for (int id = 0; id < LAZY_COUNT; id++) {
+		struct lazy *l = &g->lazy[id];
+		uint32_t none;
+
+		if (id == LAZY_TIME || known[id] || !l->ever)
+			continue;
+		if (id == LAZY_SCRATCH) {
+			none = ir_new_label(f);
+			ir_if(f, l->v, IF_EQ, IR_I(0), none);
+			ir_store(f, l->v, SCRATCH_BUSY, 8, IR_I(0));
+			ir_place(f, none);
+		}
+		ir_set(f, l->v, IR_I(0));
+		l->ever = false;
+	}
+}
+
 void gen_clause(struct gen *g, const struct bound_clause *cl)
 {
 	struct ir_fn *f = g->f;
@@ -564,6 +587,8 @@ void gen_clause(struct gen *g, const struct bound_clause *cl)
 	}
 	gen_lazy_restore(g, known);
 	ir_place(f, g->bail);
+	if (!g->in_error)
+		forget(g, known);
 	g->cl = outer;
 	g->fault = outer_fault;
 	g->bail = outer_bail;

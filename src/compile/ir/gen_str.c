@@ -493,8 +493,11 @@ void gen_assign_string(struct gen *g, struct lval p, const struct node *value)
 		break;
 	case PLACE_TLS:
 		at = gen_lazy(g, LAZY_TLS_RW);
-		ir_if(f, at, IF_EQ, IR_I(0), done);
+		ir_if(f, at, IF_EQ, IR_I(0), insert);
 		read_kernel_str(g, at, (int32_t)p.off, g->strsize, src, value->loc);
+		ir_goto(f, done);
+		ir_place(f, insert);
+		gen_count(g, IR_I(WIRE_DROP_DYN));
 		break;
 	case PLACE_ASSOC:
 		map = (uint32_t)g->vars[p.var->index].map;

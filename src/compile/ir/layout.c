@@ -228,6 +228,29 @@ static void look_for_copy(void *arg, const struct node *n)
 		     (n->id->subr == SUBR_COPYIN || n->id->subr == SUBR_COPYINSTR || n->id->subr == SUBR_COPYINTO);
 }
 
+struct kept { struct gen *g; bool found; };
+
+static void look_for_kept(void *arg, const struct node *n)
+{
+	struct kept *k = arg;
+
+	if (!n->id)
+		return;
+	if (n->id->kind == IDENT_VAR)
+		k->found |= n->id->var->scope == SCOPE_THIS && !type_is_scalar(k->g->types, n->id->var->type);
+	else if (n->id->kind == IDENT_SUBR)
+		k->found |= n->kind == N_CALL && n->id->subr == SUBR_STRTOK;
+}
+
+bool gen_keeps_scratch(struct gen *g, const struct bound_clause *cl)
+{
+	struct kept k = { .g = g };
+
+	walk(cl->pred, look_for_kept, &k);
+	walk(cl->body, look_for_kept, &k);
+	return k.found;
+}
+
 bool gen_copies_in(const struct bound_clause *cl)
 {
 	bool copies_in = false;

@@ -133,6 +133,8 @@ static struct err *attach_instance(struct kernel_engine *k, struct instance *in)
 	case ATTACH_SYSCALL_RETURN: return attach_raw_tp(k, in, "sys_exit", 0);
 	case ATTACH_UPROBE:
 	case ATTACH_URETPROBE: return attach_uprobes(k, in);
+	case ATTACH_KPROBE:
+	case ATTACH_KRETPROBE: return attach_kprobes(k, in);
 	default: break;
 	}
 	for (uint32_t i = 0; i < p->nprobes && !e; i++) {

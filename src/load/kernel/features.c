@@ -5,30 +5,29 @@
 #include <linux/perf_event.h>
 #include <sys/syscall.h>
 
-enum { HELPER_GET_ATTACH_COOKIE = 174 };
+enum { HELPER_GET_ATTACH_COOKIE = 174, ATTACH_TYPE_UPROBE_MULTI = 48 };
 
-static int load_tiny(enum bpf_prog_type type, const struct bpf_insn *insns, uint32_t n)
+static int load_tiny(enum bpf_prog_type type, uint32_t attach_type, const struct bpf_insn *insns,
+		     uint32_t n)
 {
 	union bpf_attr a = { .prog_type = type,
 			     .insns = (uintptr_t)insns,
 			     .insn_cnt = n,
-			     .license = (uintptr_t) "GPL" };
+			     .license = (uintptr_t) "GPL",
+			     .expected_attach_type = (enum bpf_attach_type)attach_type };
 
-	/* uprobe_multi asks for its attach type at load; kernels that do not know it do not
-	 * look. */
-	if (type == BPF_PROG_TYPE_KPROBE)
-		a.expected_attach_type = (enum bpf_attach_type)48;
 	return sys_prog_load(&a);
 }
 
-static int load_return_0(enum bpf_prog_type type)
+/* The multi links ask for their attach type at load; kernels that do not know it do not look. */
+static int load_return_0(enum bpf_prog_type type, uint32_t attach_type)
 {
 	const struct bpf_insn insns[] = {
 		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 0 },
 		{ .code = BPF_JMP | BPF_EXIT },
 	};
 
-	return load_tiny(type, insns, 2);
+	return load_tiny(type, attach_type, insns, 2);
 }
 
 /* The helper came to raw tracepoints with the cookie itself. */
@@ -38,7 +37,7 @@ static bool try_raw_tp_cookie(void)
 		{ .code = BPF_JMP | BPF_CALL, .imm = HELPER_GET_ATTACH_COOKIE },
 		{ .code = BPF_JMP | BPF_EXIT },
 	};
-	cleanup_close int fd = load_tiny(BPF_PROG_TYPE_RAW_TRACEPOINT, insns, 2);
+	cleanup_close int fd = load_tiny(BPF_PROG_TYPE_RAW_TRACEPOINT, 0, insns, 2);
 
 	return fd >= 0;
 }
@@ -49,13 +48,28 @@ static bool try_uprobe_multi(void)
 {
 	uint64_t offset = 0;
 	struct uprobe_multi u = { .path = "/", .offsets = &offset, .n = 1 };
-	cleanup_close int prog = load_return_0(BPF_PROG_TYPE_KPROBE);
+	cleanup_close int prog = load_return_0(BPF_PROG_TYPE_KPROBE, ATTACH_TYPE_UPROBE_MULTI);
 
 	if (prog < 0)
 		return false;
 	cleanup_close int link = sys_link_uprobe_multi(prog, &u);
 
 	return link >= 0 || errno == EBADF;
+}
+
+/* A kernel that has the links looks for the function: ESRCH. Another, or one built without fprobes,
+ * says EINVAL or EOPNOTSUPP. */
+static bool try_kprobe_multi(void)
+{
+	const char *sym = "descry:no such function";
+	struct kprobe_multi m = { .syms = &sym, .n = 1 };
+	cleanup_close int prog = load_return_0(BPF_PROG_TYPE_KPROBE, BPF_TRACE_KPROBE_MULTI);
+
+	if (prog < 0)
+		return false;
+	cleanup_close int link = sys_link_kprobe_multi(prog, &m);
+
+	return link >= 0 || errno == ESRCH;
 }
 
 static bool try_perf_link(void)
@@ -69,7 +83,7 @@ static bool try_perf_link(void)
 	};
 	cleanup_close int ev =
 		(int)syscall(SYS_perf_event_open, &pa, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
-	cleanup_close int prog = load_return_0(BPF_PROG_TYPE_PERF_EVENT);
+	cleanup_close int prog = load_return_0(BPF_PROG_TYPE_PERF_EVENT, 0);
 
 	if (ev < 0 || prog < 0)
 		return false;
@@ -85,6 +99,7 @@ bool feature(enum feature f)
 		[FEATURE_RAW_TP_COOKIE] = try_raw_tp_cookie,
 		[FEATURE_UPROBE_MULTI] = try_uprobe_multi,
 		[FEATURE_PERF_LINK] = try_perf_link,
+		[FEATURE_KPROBE_MULTI] = try_kprobe_multi,
 	};
 
 	if (!known[f])
@@ -94,7 +109,7 @@ bool feature(enum feature f)
 
 struct err *feature_check_privilege(void)
 {
-	cleanup_close int fd = load_return_0(BPF_PROG_TYPE_RAW_TRACEPOINT);
+	cleanup_close int fd = load_return_0(BPF_PROG_TYPE_RAW_TRACEPOINT, 0);
 
 	if (fd >= 0)
 		return NULL;

@@ -24,6 +24,14 @@ struct uprobe_multi {
 	uint32_t pid;
 };
 int sys_link_uprobe_multi(int prog_fd, const struct uprobe_multi *u);
+
+struct kprobe_multi {
+	const uint64_t *addrs, *cookies;
+	const char *const *syms; /* instead of addrs */
+	uint32_t n;
+	bool ret;
+};
+int sys_link_kprobe_multi(int prog_fd, const struct kprobe_multi *m);
 int sys_prog_load(union bpf_attr *attr);
 int sys_btf_load(const void *btf, uint32_t size);
 /* Copies at most 15 bytes, with what a BPF object's name may not hold replaced. */
@@ -37,6 +45,7 @@ enum feature {
 	FEATURE_RAW_TP_COOKIE, /* raw tracepoints with a cookie (6.10) */
 	FEATURE_UPROBE_MULTI,  /* 6.6 */
 	FEATURE_PERF_LINK,     /* perf events as links, with a cookie (5.15) */
+	FEATURE_KPROBE_MULTI,  /* 5.18, and built with fprobes */
 	FEATURE_COUNT
 };
 /* Tried out once per process and kind, never concluded from a version. */
@@ -117,6 +126,8 @@ void progs_close(struct kernel_engine *k);
 struct err *attach_all(struct kernel_engine *k);
 void detach_all(struct kernel_engine *k);
 struct err *attach_uprobes(struct kernel_engine *k, struct instance *in);
+/* fbt.c, likewise */
+struct err *attach_kprobes(struct kernel_engine *k, struct instance *in);
 void engine_note(struct kernel_engine *k, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 

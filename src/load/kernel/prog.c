@@ -142,9 +142,16 @@ static enum bpf_prog_type type_of(enum attach_kind kind)
 	case ATTACH_PROFILE:
 	case ATTACH_TICK: return BPF_PROG_TYPE_PERF_EVENT;
 	case ATTACH_UPROBE:
-	case ATTACH_URETPROBE: return BPF_PROG_TYPE_KPROBE;
+	case ATTACH_URETPROBE:
+	case ATTACH_KPROBE:
+	case ATTACH_KRETPROBE: return BPF_PROG_TYPE_KPROBE;
 	default: return BPF_PROG_TYPE_RAW_TRACEPOINT;
 	}
+}
+
+static bool is_kprobe(enum attach_kind kind)
+{
+	return kind == ATTACH_KPROBE || kind == ATTACH_KRETPROBE;
 }
 
 static const char *mode_of(enum attach_kind kind)
@@ -157,6 +164,9 @@ static const char *mode_of(enum attach_kind kind)
 	case ATTACH_UPROBE:
 	case ATTACH_URETPROBE:
 		return feature(FEATURE_UPROBE_MULTI) ? "uprobe_multi" : "perf uprobe";
+	case ATTACH_KPROBE:
+	case ATTACH_KRETPROBE:
+		return feature(FEATURE_KPROBE_MULTI) ? "kprobe_multi" : "perf kprobe";
 	default: return "raw tracepoint";
 	}
 }
@@ -206,6 +216,9 @@ static struct err *load_copy(struct kernel_engine *k, uint32_t prog, uint32_t pr
 	if (p->attach == ATTACH_TP_BTF) {
 		e = tracepoint_id(k, tracepoint, &a.attach_btf_id);
 		a.expected_attach_type = BPF_TRACE_RAW_TP;
+	} else if (is_kprobe(p->attach)) {
+		if (feature(FEATURE_KPROBE_MULTI))
+			a.expected_attach_type = BPF_TRACE_KPROBE_MULTI;
 	} else if (a.prog_type == BPF_PROG_TYPE_KPROBE && feature(FEATURE_UPROBE_MULTI)) {
 		a.expected_attach_type = (enum bpf_attach_type)ATTACH_TYPE_UPROBE_MULTI;
 	}
@@ -251,6 +264,8 @@ static bool has_cookies(enum attach_kind kind)
 	case ATTACH_TICK: return feature(FEATURE_PERF_LINK);
 	case ATTACH_UPROBE:
 	case ATTACH_URETPROBE: return feature(FEATURE_UPROBE_MULTI) || feature(FEATURE_PERF_LINK);
+	case ATTACH_KPROBE:
+	case ATTACH_KRETPROBE: return feature(FEATURE_KPROBE_MULTI) || feature(FEATURE_PERF_LINK);
 	default: return false;
 	}
 }

@@ -23,6 +23,12 @@ struct attr_link_uprobe_multi {
 };
 enum { ATTACH_TYPE_UPROBE_MULTI = 48, UPROBE_MULTI_RETURN = 1 };
 
+struct attr_link_kprobe_multi {
+	uint32_t prog_fd, target_fd, attach_type, flags;
+	uint32_t multi_flags, cnt;
+	uint64_t syms, addrs, cookies;
+};
+
 struct attr_link_perf {
 	uint32_t prog_fd, target_fd, attach_type, flags;
 	uint64_t cookie;
@@ -65,6 +71,21 @@ int sys_link_uprobe_multi(int prog_fd, const struct uprobe_multi *u)
 		.cnt = u->n,
 		.multi_flags = u->ret ? UPROBE_MULTI_RETURN : 0,
 		.pid = u->pid,
+	};
+
+	return sys_bpf(BPF_LINK_CREATE, &a, sizeof(a));
+}
+
+int sys_link_kprobe_multi(int prog_fd, const struct kprobe_multi *m)
+{
+	struct attr_link_kprobe_multi a = {
+		.prog_fd = (uint32_t)prog_fd,
+		.attach_type = BPF_TRACE_KPROBE_MULTI,
+		.multi_flags = m->ret ? BPF_F_KPROBE_MULTI_RETURN : 0,
+		.cnt = m->n,
+		.syms = (uintptr_t)m->syms,
+		.addrs = (uintptr_t)m->addrs,
+		.cookies = (uintptr_t)m->cookies,
 	};
 
 	return sys_bpf(BPF_LINK_CREATE, &a, sizeof(a));

@@ -1,0 +1,393 @@
+#define _GNU_SOURCE
+#include "data/stacktree.h"
+
+#include <assert.h>
+
+#include "base/hash.h"
+
+/* Three tables of open addressing, filled to a half at most: text -> name, (parent, name) -> node, frames -> stack.
+ * A table is looked into for every frame of the input, so a slot is small and holds what decides nearly every
+ * comparison.
+ */
+struct stacktree_slot {
+	uint64_t key;
+	uint32_t val; /* index + 1; 0 = free */
+};
+
+enum { SLOTS_MIN = 1024 };
+
+static uint64_t sum(uint64_t a, uint64_t b)
+{
+	return a + b < a ? UINT64_MAX : a + b;
+}
+
+static uint64_t child_key(uint32_t parent, uint32_t name)
+{
+	return (uint64_t)parent << 32 | name;
+}
+
+/* Keys are hashes already, or pairs of small numbers. */
+static uint64_t spread(uint64_t key)
+{
+	key ^= key >> 32;
+	key *= 0x9e3779b97f4a7c15;
+	return key ^ key >> 29;
+}
+
+static void slots_grow(struct stacktree_slot **slots, uint32_t *cap, uint32_t n)
+{
+	struct stacktree_slot *from = *slots;
+	uint32_t was = *cap, mask;
+
+	if ((uint64_t)n * 2 < was)
+		return;
+	*cap = was ? was * 2 : SLOTS_MIN;
+	assert(*cap);
+	*slots = xcalloc(*cap, sizeof(**slots));
+	mask = *cap - 1;
+	for (uint32_t i = 0; i < was; i++) {
+		uint32_t j = (uint32_t)spread(from[i].key) & mask;
+
+		if (!from[i].val)
+			continue;
+		while ((*slots)[j].val)
+			j = (j + 1) & mask;
+		(*slots)[j] = from[i];
+	}
+	free(from);
+}
+
+static uint32_t node_new(struct stacktree *t, uint32_t parent, uint32_t name)
+{
+	uint32_t id = t->nodes.n;
+
+	vec_push(&t->nodes, (struct stacktree_node){ .name = name,
+						     .parent = parent,
+						     .first = STACKTREE_NONE,
+						     .next = STACKTREE_NONE });
+	if (t->differential)
+		vec_push(&t->before, (struct stacktree_before){ 0 });
+	if (parent != STACKTREE_NONE) {
+		struct stacktree_node *p = &t->nodes.v[parent];
+
+		t->nodes.v[id].next = p->first;
+		t->nodes.v[id].depth = p->depth + 1;
+		p->first = id;
+	}
+	return id;
+}
+
+void stacktree_init(struct stacktree *t)
+{
+	*t = (struct stacktree){ 0 };
+	arena_init(&t->text);
+	node_new(t, STACKTREE_NONE, stacktree_name(t, "", 0));
+}
+
+void stacktree_fini(struct stacktree *t)
+{
+	vec_fini(&t->nodes);
+	vec_fini(&t->names);
+	vec_fini(&t->before);
+	vec_fini(&t->frames);
+	vec_fini(&t->stacks);
+	vec_fini(&t->path);
+	vec_fini(&t->last);
+	free(t->name_slots);
+	free(t->child_slots);
+	free(t->stack_slots);
+	arena_fini(&t->text);
+}
+
+uint32_t stacktree_name(struct stacktree *t, const char *text, size_t len)
+{
+	uint64_t hash = hash_bytes(text, len);
+	struct stacktree_slot *s;
+	uint32_t mask, i;
+	char *copy;
+
+	assert(len < UINT32_MAX);
+	slots_grow(&t->name_slots, &t->name_cap, t->names.n + 1);
+	mask = t->name_cap - 1;
+	for (i = (uint32_t)spread(hash) & mask; (s = &t->name_slots[i])->val; i = (i + 1) & mask) {
+		const struct stacktree_name *n = &t->names.v[s->val - 1];
+
+		if (s->key == hash && n->len == len && !memcmp(n->text, text, len))
+			return s->val - 1;
+	}
+	copy = arena_alloc(&t->text, len + 1);
+	memcpy(copy, text, len);
+	*s = (struct stacktree_slot){ hash, t->names.n + 1 };
+	vec_push(&t->names, (struct stacktree_name){ copy, (uint32_t)len });
+	return t->names.n - 1;
+}
+
+static uint32_t child(struct stacktree *t, uint32_t parent, uint32_t name)
+{
+	uint64_t key = child_key(parent, name);
+	struct stacktree_slot *s;
+	uint32_t mask, i;
+
+	slots_grow(&t->child_slots, &t->child_cap, t->nodes.n + 1);
+	mask = t->child_cap - 1;
+	for (i = (uint32_t)spread(key) & mask; (s = &t->child_slots[i])->val; i = (i + 1) & mask)
+		if (s->key == key)
+			return s->val - 1;
+	*s = (struct stacktree_slot){ key, t->nodes.n + 1 };
+	return node_new(t, parent, name);
+}
+
+void stacktree_add(struct stacktree *t, const uint32_t *names, uint32_t n, uint64_t count)
+{
+	uint64_t hash = hash_bytes(names, n * sizeof(*names));
+	struct stacktree_slot *s;
+	uint32_t mask, i;
+
+	slots_grow(&t->stack_slots, &t->stack_cap, t->stacks.n + 1);
+	mask = t->stack_cap - 1;
+	for (i = (uint32_t)spread(hash) & mask; (s = &t->stack_slots[i])->val; i = (i + 1) & mask) {
+		struct stacktree_stack *k = &t->stacks.v[s->val - 1];
+
+		if (s->key == hash && k->n == n &&
+		    !memcmp(t->frames.v + k->at, names, n * sizeof(*names))) {
+			k->count = sum(k->count, count);
+			return;
+		}
+	}
+	*s = (struct stacktree_slot){ hash, t->stacks.n + 1 };
+	vec_push(&t->stacks,
+		 (struct stacktree_stack){ .count = count, .at = t->frames.n, .n = n });
+	vec_reserve(&t->frames, n);
+	if (n)
+		memcpy(t->frames.v + t->frames.n, names, n * sizeof(*names));
+	t->frames.n += n;
+}
+
+static size_t common(const char *a, const char *b, size_t n)
+{
+	uint64_t x, y;
+	size_t i = 0;
+
+	for (; i + 8 <= n; i += 8) {
+		memcpy(&x, a + i, 8);
+		memcpy(&y, b + i, 8);
+		if (x != y)
+			return i + (size_t)__builtin_ctzll(x ^ y) / 8;
+	}
+	while (i < n && a[i] == b[i])
+		i++;
+	return i;
+}
+
+/* The node of a path. Frames shared with the path before are not looked at again. */
+static uint32_t walk(struct stacktree *t, const char *text, size_t len)
+{
+	size_t same = common(text, t->last.v, len < t->last.n ? len : t->last.n), at = 0;
+	uint32_t node = STACKTREE_ROOT;
+
+	assert(len < UINT32_MAX);
+	while (t->path.n) {
+		const struct stacktree_step *s = vec_last(&t->path);
+
+		if (s->end < same || (s->end == same && (s->end == len || text[s->end] == ';'))) {
+			node = s->node;
+			at = s->end + 1;
+			break;
+		}
+		t->path.n--;
+	}
+	if (len > same) {
+		t->last.n = (uint32_t)same;
+		vec_reserve(&t->last, len - same);
+		memcpy(t->last.v + same, text + same, len - same);
+	}
+	t->last.n = (uint32_t)len;
+	while (len && at <= len) {
+		const char *semi = memchr(text + at, ';', len - at);
+		size_t end = semi ? (size_t)(semi - text) : len;
+
+		node = child(t, node, stacktree_name(t, text + at, end - at));
+		vec_push(&t->path, (struct stacktree_step){ node, (uint32_t)end });
+		at = end + 1;
+	}
+	return node;
+}
+
+void stacktree_add_text(struct stacktree *t, const char *text, size_t len, uint64_t count)
+{
+	uint64_t *self = &t->nodes.v[walk(t, text, len)].self;
+
+	*self = sum(*self, count);
+}
+
+static void set_differential(struct stacktree *t)
+{
+	if (t->differential)
+		return;
+	t->differential = true;
+	vec_reserve(&t->before, t->nodes.n);
+	memset(t->before.v, 0, t->nodes.n * sizeof(*t->before.v));
+	t->before.n = t->nodes.n;
+}
+
+static void add_change(struct stacktree *t, uint32_t node, uint64_t before, uint64_t after)
+{
+	struct stacktree_node *n = &t->nodes.v[node];
+
+	n->self = sum(n->self, after);
+	t->before.v[node].self = sum(t->before.v[node].self, before);
+}
+
+void stacktree_add_change(struct stacktree *t, const char *text, size_t len, uint64_t before,
+			  uint64_t after)
+{
+	set_differential(t);
+	add_change(t, walk(t, text, len), before, after);
+}
+
+/* Puts the stacks that came as names into the tree. */
+static void settle(struct stacktree *t)
+{
+	for (uint32_t i = 0; i < t->stacks.n; i++) {
+		const struct stacktree_stack *k = &t->stacks.v[i];
+		uint32_t node = STACKTREE_ROOT;
+
+		for (uint32_t j = k->n; j; j--)
+			node = child(t, node, t->frames.v[k->at + j - 1]);
+		t->nodes.v[node].self = sum(t->nodes.v[node].self, k->count);
+	}
+	t->stacks.n = t->frames.n = 0;
+	if (t->stack_cap)
+		memset(t->stack_slots, 0, t->stack_cap * sizeof(*t->stack_slots));
+}
+
+/* As the lines of the folded text are sorted: behind a name comes the space before its count, or the ';' before its first
+ * child. */
+static int node_compare(const void *a, const void *b, void *arg)
+{
+	const struct stacktree *t = arg;
+	uint32_t ia = *(const uint32_t *)a, ib = *(const uint32_t *)b;
+	const struct stacktree_node *na = &t->nodes.v[ia], *nb = &t->nodes.v[ib];
+	const struct stacktree_name *x = &t->names.v[na->name], *y = &t->names.v[nb->name];
+	uint32_t min = x->len < y->len ? x->len : y->len;
+	int order = memcmp(x->text, y->text, min);
+	int ca, cb;
+
+	if (order)
+		return order;
+	ca = x->len > min ? (uint8_t)x->text[min] : na->self ? ' ' : ';';
+	cb = y->len > min ? (uint8_t)y->text[min] : nb->self ? ' ' : ';';
+	if (ca != cb)
+		return ca - cb;
+	return x->len < y->len ? -1 : x->len > y->len;
+}
+
+static void sort_children(struct stacktree *t)
+{
+	VEC(uint32_t) kids = { 0 };
+
+	for (uint32_t i = 0; i < t->nodes.n; i++) {
+		uint32_t *link = &t->nodes.v[i].first;
+
+		if (*link == STACKTREE_NONE || t->nodes.v[*link].next == STACKTREE_NONE)
+			continue;
+		kids.n = 0;
+		for (uint32_t k = *link; k != STACKTREE_NONE; k = t->nodes.v[k].next)
+			vec_push(&kids, k);
+		qsort_r(kids.v, kids.n, sizeof(*kids.v), node_compare, t);
+		for (uint32_t k = 0; k < kids.n; k++) {
+			*link = kids.v[k];
+			link = &t->nodes.v[kids.v[k]].next;
+		}
+		*link = STACKTREE_NONE;
+	}
+	vec_fini(&kids);
+}
+
+void stacktree_finish(struct stacktree *t)
+{
+	settle(t);
+	t->depth = 0;
+	for (uint32_t i = 0; i < t->nodes.n; i++) {
+		struct stacktree_node *n = &t->nodes.v[i];
+
+		n->total = n->self;
+		n->size = 1;
+		if (n->depth > t->depth)
+			t->depth = n->depth;
+	}
+	for (uint32_t i = 0; i < t->before.n; i++)
+		t->before.v[i].total = t->before.v[i].self;
+	for (uint32_t i = t->nodes.n - 1; i; i--) {
+		const struct stacktree_node *n = &t->nodes.v[i];
+		struct stacktree_node *p = &t->nodes.v[n->parent];
+
+		assert(n->parent < i);
+		p->total = sum(p->total, n->total);
+		p->size += n->size;
+		if (t->differential)
+			t->before.v[n->parent].total =
+				sum(t->before.v[n->parent].total, t->before.v[i].total);
+	}
+	sort_children(t);
+}
+
+uint32_t stacktree_next(const struct stacktree *t, uint32_t i, bool skip)
+{
+	if (!skip && t->nodes.v[i].first != STACKTREE_NONE)
+		return t->nodes.v[i].first;
+	while (i != STACKTREE_NONE && t->nodes.v[i].next == STACKTREE_NONE)
+		i = t->nodes.v[i].parent;
+	return i == STACKTREE_NONE ? STACKTREE_NONE : t->nodes.v[i].next;
+}
+
+static uint32_t name_of(struct stacktree *to, const struct stacktree *from, uint32_t node)
+{
+	const struct stacktree_name *n = stacktree_name_of(from, node);
+
+	return stacktree_name(to, n->text, n->len);
+}
+
+void stacktree_reverse(const struct stacktree *from, struct stacktree *to)
+{
+	if (from->differential)
+		set_differential(to);
+	for (uint32_t i = 0; i < from->nodes.n; i++) {
+		uint64_t self = from->nodes.v[i].self;
+		uint64_t before = from->differential ? from->before.v[i].self : 0;
+		uint32_t node = STACKTREE_ROOT;
+
+		if (!self && !before)
+			continue;
+		for (uint32_t f = i; f != STACKTREE_ROOT; f = from->nodes.v[f].parent)
+			node = child(to, node, name_of(to, from, f));
+		to->nodes.v[node].self = sum(to->nodes.v[node].self, self);
+		if (from->differential)
+			to->before.v[node].self = sum(to->before.v[node].self, before);
+	}
+}
+
+/* Parents stand before children, so their place in `to` is known when a child asks. */
+static void merge(const struct stacktree *from, struct stacktree *to, bool before, double factor)
+{
+	cleanup_free uint32_t *place = xcalloc(from->nodes.n, sizeof(*place));
+
+	for (uint32_t i = 0; i < from->nodes.n; i++) {
+		const struct stacktree_node *n = &from->nodes.v[i];
+		uint64_t self = factor == 1 ? n->self : (uint64_t)((double)n->self * factor);
+
+		if (i)
+			place[i] = child(to, place[n->parent], name_of(to, from, i));
+		add_change(to, place[i], before ? self : 0, before ? 0 : self);
+	}
+}
+
+void stacktree_diff(const struct stacktree *before, const struct stacktree *after, bool scale,
+		    struct stacktree *to)
+{
+	uint64_t was = before->nodes.v[0].total, is = after->nodes.v[0].total;
+
+	set_differential(to);
+	merge(before, to, true, scale && was ? (double)is / (double)was : 1);
+	merge(after, to, false, 1);
+}

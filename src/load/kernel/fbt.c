@@ -1,0 +1,143 @@
+/* Kernel functions: one kprobe_multi link where the kernel has it, else a perf event for each place. */
+#define _GNU_SOURCE
+#include "load/kernel/kernel.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <sys/syscall.h>
+
+#include "base/io.h"
+
+/* More than that many refusals are not named one by one. */
+enum { NOTES_MAX = 5 };
+
+struct places {
+	struct kernel_engine *k;
+	int prog;
+	bool ret;
+	VEC(uint64_t)
+	addrs;
+	VEC(uint64_t)
+	cookies;
+	uint32_t attached, refused;
+	int error; /* of the last refusal */
+};
+
+/* Errors that no other place would escape. */
+static bool is_fatal(int error)
+{
+	return error == EPERM || error == EACCES || error == ENOMEM || error == EMFILE ||
+	       error == ENFILE;
+}
+
+static const char *why_refused(int error)
+{
+	switch (error) {
+	case EINVAL:
+	case EADDRNOTAVAIL:
+	case ENOENT:
+	case ESRCH: return "the kernel does not let anyone probe it";
+	default: return strerror(error);
+	}
+}
+
+static void refuse(struct places *p, uint32_t i, int error)
+{
+	const struct image_probe *ip = &p->k->e.image->probes[p->cookies.v[i]];
+
+	p->error = error;
+	if (p->refused++ < NOTES_MAX && !is_fatal(error))
+		engine_note(p->k, "%s:%s:%s:%s not enabled: %s", ip->prov, ip->mod, ip->func,
+			    ip->name, why_refused(error));
+}
+
+/* [from, to) in one link; when the kernel refuses, each half in its own, down to the one it refuses. */
+static void attach_range(struct places *p, uint32_t from, uint32_t to)
+{
+	struct kprobe_multi m = {
+		.addrs = p->addrs.v + from,
+		.cookies = p->cookies.v + from,
+		.n = to - from,
+		.ret = p->ret,
+	};
+	int fd = sys_link_kprobe_multi(p->prog, &m);
+
+	if (fd >= 0) {
+		vec_push(&p->k->links, fd);
+		p->attached += to - from;
+	} else if (to - from > 1 && !is_fatal(errno)) {
+		uint32_t mid = from + (to - from) / 2;
+
+		attach_range(p, from, mid);
+		attach_range(p, mid, to);
+	} else {
+		int error = errno;
+
+		for (uint32_t i = from; i < to; i++)
+			refuse(p, i, error);
+	}
+}
+
+static struct err *attach_perf(struct places *p)
+{
+	cleanup_free char *text = NULL;
+	struct err *e = io_read_file("/sys/bus/event_source/devices/kprobe/type", &text, NULL);
+
+	if (e)
+		return err_wrap(e, "this kernel has no kprobes");
+	for (uint32_t i = 0; i < p->addrs.n; i++) {
+		struct perf_event_attr a = {
+			.type = (uint32_t)atoi(text),
+			.size = sizeof(a),
+			.config = p->ret ? 1 : 0,
+			.config2 = p->addrs.v[i],
+		};
+		/* The event is one of CPU 0; the program runs on all. */
+		cleanup_close int ev =
+			(int)syscall(SYS_perf_event_open, &a, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
+		int link = ev < 0 ? -1 : sys_link_perf(p->prog, ev, p->cookies.v[i]);
+
+		if (link >= 0) {
+			vec_push(&p->k->links, link);
+			p->attached++;
+			continue;
+		}
+		refuse(p, i, errno);
+		if (is_fatal(p->error))
+			break;
+	}
+	return NULL;
+}
+
+struct err *attach_kprobes(struct kernel_engine *k, struct instance *in)
+{
+	const struct image *img = k->e.image;
+	const struct image_prog *prog = &img->progs[in->prog];
+	struct places p = { .k = k, .prog = in->fd, .ret = prog->attach == ATTACH_KRETPROBE };
+	struct err *e = NULL;
+
+	for (uint32_t i = 0; i < prog->nprobes; i++) {
+		const struct probe *q = img->probes[prog->probes[i]].probe;
+
+		if (in->probe != UINT32_MAX && in->probe != prog->probes[i])
+			continue;
+		for (uint32_t j = 0; j < q->naddrs; j++) {
+			vec_push(&p.addrs, q->addrs[j]);
+			vec_push(&p.cookies, prog->probes[i]);
+		}
+	}
+	if (feature(FEATURE_KPROBE_MULTI))
+		attach_range(&p, 0, p.addrs.n);
+	else
+		e = attach_perf(&p);
+	if (!e && p.refused && (is_fatal(p.error) || !p.attached))
+		e = is_fatal(p.error)
+			    ? sys_err(p.error, "attaching kprobes")
+			    : err_new(p.error, "none of %u function%s can be probed: %s", p.refused,
+				      p.refused == 1 ? "" : "s", why_refused(p.error));
+	else if (p.refused > NOTES_MAX)
+		engine_note(k, "%u more functions not enabled", p.refused - NOTES_MAX);
+	vec_fini(&p.addrs);
+	vec_fini(&p.cookies);
+	return e;
+}

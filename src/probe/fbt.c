@@ -1,0 +1,310 @@
+/* Provider fbt: entry and return of the kernel's functions.
+ *
+ * A function is there when the kernel's symbols name it and ftrace says it can be traced (where ftrace does not tell: when
+ * BTF describes it). Functions of one name in one module, static ones of several files, are one probe with several places.
+ */
+#define _GNU_SOURCE
+#include "probe/fbt.h"
+
+#include <linux/btf.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/glob.h"
+#include "base/io.h"
+#include "base/nearest.h"
+#include "probe/provider.h"
+#include "probe/tracepoint.h"
+
+enum { FIRST_ID = 1000000, NREGS = 6 };
+
+struct fbt {
+	struct hash
+		traceable; /* "name" and "name [module]", as available_filter_functions has them */
+	bool listed;       /* traceable was read; else BTF decides */
+};
+
+/* Integer and pointer arguments, in order; the others lie on the stack, behind the return address. */
+static const uint8_t arg_regs[NREGS] = { UREG_RDI, UREG_RSI, UREG_RDX, UREG_RCX, UREG_R8, UREG_R9 };
+
+/* NULL when functions can be probed, else the reason why not. */
+static const char *unavailable(struct probe_set *ps)
+{
+	uint64_t addr;
+
+	if (!access("/sys/bus/event_source/devices/kprobe/type", R_OK))
+		return symbols_kernel_err(ps->symbols);
+	if (symbols_kernel_err(ps->symbols))
+		return symbols_kernel_err(ps->symbols);
+	if (symbols_kernel_addr(ps->symbols, NULL, "register_fprobe_ips", &addr))
+		return NULL;
+	return "this kernel is built without kprobes and fprobes (CONFIG_KPROBES, CONFIG_FPROBE)";
+}
+
+static struct fbt *get(struct probe_set *ps)
+{
+	cleanup_free char *text = NULL;
+	struct fbt *f = ps->fbt;
+	struct err *e;
+	int fd;
+
+	if (f)
+		return f;
+	f = ps->fbt = xcalloc(1, sizeof(*f));
+	fd = tracefs_open(".");
+	if (fd < 0)
+		return f;
+	e = io_read_at(fd, "available_filter_functions", &text, NULL);
+	close(fd);
+	if (e) {
+		err_free(e);
+		return f;
+	}
+	f->listed = true;
+	for (char *line = text, *end; *line; line = *end ? end + 1 : end) {
+		end = strchrnul(line, '\n');
+		hash_put(&f->traceable, line, (size_t)(end - line), NULL);
+	}
+	return f;
+}
+
+void fbt_free(struct fbt *f)
+{
+	if (!f)
+		return;
+	hash_fini(&f->traceable);
+	free(f);
+}
+
+static bool is_traceable(struct probe_set *ps, const char *module, const char *name)
+{
+	const struct fbt *f = get(ps);
+	char line[512];
+	uint32_t id;
+	type_id t;
+	int n;
+
+	if (!strcmp(module, "vmlinux")) {
+		if (f->listed)
+			return hash_get(&f->traceable, name, strlen(name));
+		return type_kernel_btf_id(ps->types, BTF_KIND_FUNC, name, &id);
+	}
+	if (!f->listed)
+		return type_kernel_func(ps->types, name, &t);
+	n = snprintf(line, sizeof(line), "%s [%s]", name, module);
+	return n < (int)sizeof(line) && hash_get(&f->traceable, line, (size_t)n);
+}
+
+struct matching {
+	const struct provider *pv;
+	struct probe_set *ps;
+	const struct probe_desc *pd;
+	bool entry, ret;
+	uint32_t index; /* of the symbol */
+	struct hash seen;
+	VEC(struct probe *)
+	probes;
+};
+
+static void add_place(struct probe_set *ps, struct probe *p, uint64_t addr)
+{
+	uint64_t *addrs;
+
+	for (uint32_t i = 0; i < p->naddrs; i++) {
+		if (p->addrs[i] == addr)
+			return;
+	}
+	addrs = arena_array(&ps->arena, uint64_t, p->naddrs + 1);
+	memcpy(addrs, p->addrs, p->naddrs * sizeof(*addrs));
+	addrs[p->naddrs++] = addr;
+	p->addrs = addrs;
+}
+
+static void add(struct matching *m, const char *module, const char *func, uint64_t addr, bool ret)
+{
+	struct probe *p = probe_add(m->ps, m->pv, FIRST_ID + 2 * m->index + ret, m->pv->name,
+				    module, func, ret ? "return" : "entry", NULL);
+	bool fresh;
+
+	p->kind = ret ? ATTACH_KRETPROBE : ATTACH_KPROBE;
+	add_place(m->ps, p, addr);
+	hash_put(&m->seen, &p, sizeof(p), &fresh);
+	if (fresh)
+		vec_push(&m->probes, p);
+}
+
+static void consider(void *arg, const char *module, const char *name, uint64_t addr)
+{
+	struct matching *m = arg;
+
+	m->index++;
+	if (!glob_match(m->pd->func, name) || !glob_match(m->pd->mod, module) ||
+	    !is_traceable(m->ps, module, name))
+		return;
+	if (m->entry)
+		add(m, module, name, addr, false);
+	if (m->ret)
+		add(m, module, name, addr, true);
+}
+
+static struct err *fbt_match(const struct provider *pv, struct probe_set *ps,
+			     const struct probe_desc *pd, void (*found)(void *arg, struct probe *p),
+			     void *arg)
+{
+	struct matching m = { .pv = pv,
+			      .ps = ps,
+			      .pd = pd,
+			      .entry = glob_match(pd->name, "entry"),
+			      .ret = glob_match(pd->name, "return") };
+
+	if ((!m.entry && !m.ret) || unavailable(ps))
+		return NULL;
+	symbols_kernel_each(ps->symbols, consider, &m);
+	for (uint32_t i = 0; i < m.probes.n; i++)
+		found(arg, m.probes.v[i]);
+	vec_fini(&m.probes);
+	hash_fini(&m.seen);
+	return NULL;
+}
+
+/* --- arguments --- */
+
+/* The value of a register, of which a narrow integer fills only the low part. */
+static struct probe_arg in_register(struct probe_set *ps, uint8_t reg, type_id type)
+{
+	struct probe_arg a = { .source = ARG_REG, .value = reg, .type = type };
+	uint64_t size = type_size(ps->types, type);
+
+	if (!type_is_integer(ps->types, type) || !size || size >= 8)
+		return a;
+	a.source = ARG_USDT;
+	a.usdt = (struct usdt_operand){ .mode = USDT_REG, .base = (int8_t)reg, .index = -1 };
+	a.usdt.size = (int8_t)(type_is_signed(ps->types, type) ? -(int)size : (int)size);
+	return a;
+}
+
+static struct probe_arg on_stack(uint32_t word, type_id type)
+{
+	return (struct probe_arg){ .source = ARG_USDT,
+				   .type = type,
+				   .usdt = { .size = 8,
+					     .mode = USDT_MEM,
+					     .base = UREG_RSP,
+					     .index = -1,
+					     .disp = 8 * (word + 1) } };
+}
+
+static void return_args(struct probe_set *ps, type_id func, bool known, struct probe_args *ret)
+{
+	struct probe_arg offset = { .source = ARG_CONST, .type = T_INT64 }, value;
+	type_id type = known ? type_ref(ps->types, func) : T_INT64;
+
+	/* Where in the function it returned the kernel does not tell. */
+	provider_set_arg(ps, ret, 0, &offset);
+	if (type_kind(ps->types, type_strip(ps->types, type)) == TYPE_VOID)
+		return;
+	value = in_register(ps, UREG_RAX, type_is_scalar(ps->types, type) ? type : T_INT64);
+	provider_set_arg(ps, ret, 1, &value);
+}
+
+/* A structure that is passed by value takes the registers or stack words of its size: args[] has its first word. */
+static struct err *fbt_args(struct probe_set *ps, const struct probe *p, struct probe_args *ret)
+{
+	uint32_t nparams = 0, reg = 0, word = 0;
+	const struct type_param *params;
+	bool varargs, known;
+	type_id func = T_VOID;
+
+	/* foo.isra.0 has other parameters than foo. */
+	known = !strchr(p->func, '.') && type_kernel_func(ps->types, p->func, &func);
+	ret->known = known;
+	if (p->kind == ATTACH_KRETPROBE) {
+		return_args(ps, func, known, ret);
+		return NULL;
+	}
+	params = known ? type_params(ps->types, func, &nparams, &varargs) : NULL;
+	for (uint32_t i = 0; i < nparams; i++) {
+		bool scalar = type_is_scalar(ps->types, params[i].type);
+		uint64_t size = type_size(ps->types, params[i].type);
+		uint32_t n = scalar || size <= 8 ? 1 : (uint32_t)((size + 7) / 8);
+		type_id type = scalar ? params[i].type : T_INT64;
+		struct probe_arg a;
+
+		if (n <= 2 && reg + n <= NREGS) {
+			a = in_register(ps, arg_regs[reg], type);
+			reg += n;
+		} else {
+			a = on_stack(word, type);
+			word += n;
+		}
+		provider_set_arg(ps, ret, i, &a);
+	}
+	/* Without a prototype there are only words. */
+	for (uint32_t i = known ? ARRAY_SIZE(ret->arg) : 0; i < ARRAY_SIZE(ret->arg); i++)
+		ret->arg[i] = i < NREGS ? in_register(ps, arg_regs[i], T_INT64)
+					: on_stack(i - NREGS, T_INT64);
+	return NULL;
+}
+
+/* --- explanations --- */
+
+struct search {
+	struct probe_set *ps;
+	const struct probe_desc *pd;
+	struct nearest nearest;
+	const char *module; /* of the function that is there but cannot be traced */
+};
+
+static void search(void *arg, const char *module, const char *name, uint64_t addr)
+{
+	struct search *s = arg;
+	struct nearest before = s->nearest;
+
+	if (!glob_match(s->pd->mod, module))
+		return;
+	if (!strcmp(name, s->pd->func)) {
+		s->module = module;
+		return;
+	}
+	nearest_offer(&s->nearest, name);
+	if (s->nearest.name != before.name && !is_traceable(s->ps, module, name))
+		s->nearest = before;
+}
+
+char *fbt_explain(struct probe_set *ps, const struct probe_desc *pd)
+{
+	struct search s = { .ps = ps, .pd = pd, .nearest.word = pd->func };
+	const char *why;
+
+	if (strcmp(pd->prov, "fbt"))
+		return NULL;
+	why = unavailable(ps);
+	if (why)
+		return xasprintf("fbt cannot be used here: %s; sdt::: are the kernel's tracepoints",
+				 why);
+	if (!glob_match(pd->name, "entry") && !glob_match(pd->name, "return"))
+		return xasprintf("a probe of fbt is called entry or return, not %s", pd->name);
+	if (glob_is_pattern(pd->func))
+		return xasprintf("no function of %s that can be traced matches %s",
+				 *pd->mod ? pd->mod : "the kernel", pd->func);
+	symbols_kernel_each(ps->symbols, search, &s);
+	if (s.module)
+		return xasprintf("the kernel does not let anyone trace %s: it is not in ftrace's "
+				 "available_filter_functions",
+				 pd->func);
+	if (s.nearest.name)
+		return xasprintf("no function of %s is called %s; did you mean fbt::%s:%s?",
+				 *pd->mod ? pd->mod : "the kernel", pd->func, s.nearest.name,
+				 *pd->name ? pd->name : "entry");
+	return xasprintf("no function of %s is called %s: it may be inlined everywhere",
+			 *pd->mod ? pd->mod : "the kernel", pd->func);
+}
+
+const struct provider provider_fbt = {
+	.name = "fbt",
+	.doc = "entry and return of the kernel's functions, args[] as the function declares them",
+	.claims = provider_claims_name,
+	.match = fbt_match,
+	.args = fbt_args,
+};

@@ -1,0 +1,46 @@
+/* Provider ip: packets of IPv4 and IPv6 given to devices and taken from them. */
+#include "probe/event.h"
+#include "probe/net.h"
+#include "probe/provider.h"
+
+enum { FIRST_ID = 20400 };
+
+// clang-format off
+#define IP_ARGS(at) \
+	PACKET, SOCKET(SKB "->sk"), IP_HEADER(at), \
+	{ .type = "struct net_device *", .xlate = "ifinfo_t *", .expr = SKB "->dev" }, \
+	{ .type = "struct iphdr *", .xlate = "ipv4info_t *", .expr = AS_IPV4(at) }, \
+	{ .type = "struct ipv6hdr *", .xlate = "ipv6info_t *", .expr = AS_IPV6(at) }
+// clang-format on
+
+static const struct event events[] = {
+	{ .name = "send",
+	  .kind = ATTACH_RAW_TP,
+	  .tracepoint = "net_dev_queue",
+	  .filter = IS_IP,
+	  .nargs = 6,
+	  .args = { IP_ARGS(SENT_AT) },
+	  .note = "packets forwarded count too; " SEND_NOTE },
+	{ .name = "receive",
+	  .kind = ATTACH_RAW_TP,
+	  .tracepoint = "netif_receive_skb",
+	  .filter = IS_IP " && " IS_TO_US,
+	  .nargs = 6,
+	  .args = { IP_ARGS(RECEIVED_AT) },
+	  .note = "packets to be forwarded count too; " RECEIVE_NOTE },
+};
+
+static struct err *ip_match(const struct provider *pv, struct probe_set *ps,
+			    const struct probe_desc *pd, void (*found)(void *arg, struct probe *p),
+			    void *arg)
+{
+	return events_match(pv, ps, events, ARRAY_SIZE(events), FIRST_ID, pd, found, arg);
+}
+
+const struct provider provider_ip = {
+	.name = "ip",
+	.doc = "packets of IPv4 and IPv6 sent and received",
+	.claims = provider_claims_name,
+	.match = ip_match,
+	.args = events_args,
+};

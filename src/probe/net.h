@@ -1,0 +1,47 @@
+/* D texts that the providers ip, tcp and udp share: where the headers of a packet lie. Private to src/probe/.
+ *
+ * net_dev_queue(skb) has the packet as it goes to the device, headers at the offsets noted in it. netif_receive_skb(skb) has
+ * it as it comes from the device, skb->data at the IP header, offsets not noted yet. In IPv6 a header behind extension
+ * headers is not looked for.
+ */
+#ifndef DESCRY_PROBE_NET_H
+#define DESCRY_PROBE_NET_H
+
+// clang-format off
+#define SKB "((struct sk_buff *)arg0)"
+#define SENT_AT "((uintptr_t)" SKB "->head + " SKB "->network_header)"
+#define RECEIVED_AT "((uintptr_t)" SKB "->data)"
+#define AS_IPV4(at) "((struct iphdr *)" at ")"
+#define AS_IPV6(at) "((struct ipv6hdr *)" at ")"
+/* of the transport's header */
+#define SENT_BEHIND "((uintptr_t)" SKB "->head + " SKB "->transport_header)"
+#define RECEIVED_BEHIND \
+	"(" RECEIVED_AT " + (" IS_IPV4 " ? 4 * (*(uint8_t *)" RECEIVED_AT " & 15) : sizeof (struct ipv6hdr)))"
+
+#define IS_IPV4 "ntohs(" SKB "->protocol) == 0x0800"
+#define IS_IPV6 "ntohs(" SKB "->protocol) == 0x86dd"
+#define IS_IP "(" IS_IPV4 " || " IS_IPV6 ")"
+/* A later fragment has no header of its protocol. */
+#define IS_PROTOCOL(at, number) \
+	"((" IS_IPV4 " && " AS_IPV4(at) "->protocol == " number \
+	" && (ntohs(" AS_IPV4(at) "->frag_off) & 0x1fff) == 0) || (" \
+	IS_IPV6 " && " AS_IPV6(at) "->nexthdr == " number "))"
+/* Made here: a packet that is forwarded has come in somewhere. */
+#define IS_OURS SKB "->skb_iif == 0"
+#define PACKET_OTHERHOST "3"
+#define IS_TO_US SKB "->pkt_type != " PACKET_OTHERHOST
+
+#define PACKET { .type = "struct sk_buff *", .xlate = "pktinfo_t *" }
+#define SOCKET(sk) { .type = "struct sock *", .xlate = "csinfo_t *", .expr = sk }
+#define IP_HEADER(at) { .type = "struct iphdr *", .xlate = "ipinfo_t *", .expr = AS_IPV4(at) }
+
+#define SEND_NOTE \
+	"a packet that goes through several devices (bridge, VLAN, bond) is seen at each of them; one that waited for " \
+	"its neighbour's address is seen when the answer comes, in whatever thread; large segments are seen before " \
+	"they are cut"
+#define RECEIVE_NOTE \
+	"runs in an interrupt, in whatever thread it meets; a packet that comes through several devices (bridge, VLAN) " \
+	"is seen at each of them; segments are seen as the kernel has joined them"
+// clang-format on
+
+#endif

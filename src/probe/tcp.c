@@ -1,0 +1,140 @@
+/* Provider tcp: connections made, refused and changing state; segments. */
+#include "probe/event.h"
+#include "probe/net.h"
+#include "probe/provider.h"
+
+enum { FIRST_ID = 20500 };
+
+/* <net/tcp_states.h> */
+#define ESTABLISHED "1"
+#define SYN_SENT "2"
+#define SYN_RECV "3"
+
+#define TCP "6"
+#define SOCK "((struct sock *)arg0)"
+#define IS_TCP SOCK "->sk_protocol == " TCP
+
+// clang-format off
+/* What a translator needs of a socket in one word: its address with the state in the upper four bits, which are ones in
+ * any address of the kernel. dlib/tcp.d takes it apart. */
+#define WITH_STATE(state) "(((uint64_t)arg0 & 0x0fffffffffffffff) | ((uint64_t)(" state ") << 60))"
+#define TCP_SOCKET(state) { .type = "uint64_t", .xlate = "tcpsinfo_t *", .expr = WITH_STATE(state) }
+
+/* inet_sock_set_state(sk, oldstate, newstate): fires before sk has the new state. There is no packet: what can be said of
+ * the one received comes from the socket, which the translators know by its type, struct inet_sock. */
+#define NO_POINTER { .type = "void *", .expr = "0" }
+#define FROM_SOCKET(state) \
+	{ .type = "struct sk_buff *", .xlate = "pktinfo_t *", .expr = "(struct sk_buff *)0" }, SOCKET(SOCK), \
+	{ .type = "struct inet_sock *", .xlate = "ipinfo_t *" }, TCP_SOCKET(state), \
+	{ .type = "struct inet_sock *", .xlate = "tcpinfo_t *" }
+
+/* net_dev_queue(skb) */
+#define SENT_HEADER "((struct tcphdr *)" SENT_BEHIND ")"
+#define SENT_FLAGS "((uint8_t *)" SENT_BEHIND ")[13]"
+#define SENT_SEGMENT IS_PROTOCOL(SENT_AT, TCP) " && " IS_OURS
+#define FROM_PACKET \
+	PACKET, SOCKET(SKB "->sk"), IP_HEADER(SENT_AT), \
+	{ .type = "struct sk_buff *", .xlate = "tcpsinfo_t *" }, \
+	{ .type = "struct tcphdr *", .xlate = "tcpinfo_t *", .expr = SENT_HEADER }
+
+/* tcp_probe(sk, skb): skb->data is at the TCP header. */
+#define RECEIVED "((struct sk_buff *)arg1)"
+// clang-format on
+#define SOCKET_NOTE \
+	"runs in an interrupt, in whatever thread it meets; the packet is not known: args[2] and args[4] have its " \
+	"addresses and ports only"
+
+/* Flags of a segment: 2 SYN, 4 RST, 0x10 ACK. Who refuses a SYN answers with RST and ACK and a sequence number of 0. */
+static const struct event events[] = {
+	{ .name = "state-change",
+	  .kind = ATTACH_RAW_TP,
+	  .tracepoint = "inet_sock_set_state",
+	  .min_params = 3,
+	  .filter = IS_TCP,
+	  .nargs = 6,
+	  .args = { NO_POINTER,
+		    SOCKET(SOCK),
+		    NO_POINTER,
+		    TCP_SOCKET("arg2"),
+		    NO_POINTER,
+		    { .type = "int", .xlate = "tcplsinfo_t *", .word = 1 } },
+	  .note = "a connection in TIME_WAIT is another object in Linux: it is seen as closed; one asked for and not "
+		  "accepted yet (SYN_RECEIVED) is seen when the handshake ends" },
+	{ .name = "connect-request",
+	  .kind = ATTACH_RAW_TP,
+	  .tracepoint = "net_dev_queue",
+	  .filter = SENT_SEGMENT " && (" SENT_FLAGS " & 0x12) == 2 && " SKB "->sk != 0 && "
+				 "((struct inet_connection_sock *)" SKB "->sk)->icsk_retransmits == 0",
+	  .nargs = 5,
+	  .args = { FROM_PACKET },
+	  .note = "the first SYN; " SEND_NOTE },
+	{ .name = "connect-established",
+	  .kind = ATTACH_RAW_TP,
+	  .tracepoint = "inet_sock_set_state",
+	  .min_params = 3,
+	  .filter = IS_TCP " && arg1 == " SYN_SENT " && arg2 == " ESTABLISHED,
+	  .nargs = 5,
+	  .args = { FROM_SOCKET("arg2") },
+	  .note = SOCKET_NOTE },
+	{ .name = "connect-refused",
+	  .kind = ATTACH_RAW_TP,
+	  .tracepoint = "tcp_receive_reset",
+	  .filter = SOCK "->__sk_common.skc_state == " SYN_SENT,
+	  .nargs = 5,
+	  .args = { FROM_SOCKET(SOCK "->__sk_common.skc_state") },
+	  .note = SOCKET_NOTE },
+	{ .name = "accept-established",
+	  .kind = ATTACH_RAW_TP,
+	  .tracepoint = "inet_sock_set_state",
+	  .min_params = 3,
+	  .filter = IS_TCP " && arg1 == " SYN_RECV " && arg2 == " ESTABLISHED,
+	  .nargs = 5,
+	  .args = { FROM_SOCKET("arg2") },
+	  .note = SOCKET_NOTE },
+	{ .name = "accept-refused",
+	  .kind = ATTACH_RAW_TP,
+	  .tracepoint = "net_dev_queue",
+	  .filter = SENT_SEGMENT " && (" SENT_FLAGS " & 0x14) == 0x14 && " SENT_HEADER "->seq == 0",
+	  .nargs = 5,
+	  .args = { FROM_PACKET },
+	  .note = "the answer to the SYN; " SEND_NOTE },
+	{ .name = "send",
+	  .kind = ATTACH_RAW_TP,
+	  .tracepoint = "net_dev_queue",
+	  .filter = SENT_SEGMENT,
+	  .nargs = 5,
+	  .args = { FROM_PACKET },
+	  .note = SEND_NOTE },
+	{ .name = "receive",
+	  .kind = ATTACH_RAW_TP,
+	  .tracepoint = "tcp_probe",
+	  .min_params = 2,
+	  .nargs = 5,
+	  .args = { { .type = "struct sk_buff *", .xlate = "pktinfo_t *", .word = 1 },
+		    SOCKET(SOCK),
+		    { .type = "struct iphdr *",
+		      .xlate = "ipinfo_t *",
+		      .expr = "(struct iphdr *)((uintptr_t)" RECEIVED "->head + " RECEIVED
+			      "->network_header)" },
+		    TCP_SOCKET(SOCK "->__sk_common.skc_state"),
+		    { .type = "struct tcphdr *",
+		      .xlate = "tcpinfo_t *",
+		      .expr = "(struct tcphdr *)" RECEIVED "->data" } },
+	  .note = "segments of established connections: those of handshakes, and what comes after this side "
+		  "has closed, have no tracepoint, see ip:::receive" },
+};
+
+static struct err *tcp_match(const struct provider *pv, struct probe_set *ps,
+			     const struct probe_desc *pd,
+			     void (*found)(void *arg, struct probe *p), void *arg)
+{
+	return events_match(pv, ps, events, ARRAY_SIZE(events), FIRST_ID, pd, found, arg);
+}
+
+const struct provider provider_tcp = {
+	.name = "tcp",
+	.doc = "connections made, refused and changing state; segments sent and received",
+	.claims = provider_claims_name,
+	.match = tcp_match,
+	.args = events_args,
+};

@@ -1,0 +1,55 @@
+/* Provider udp: datagrams sent by this machine and received. */
+#include "probe/event.h"
+#include "probe/net.h"
+#include "probe/provider.h"
+
+enum { FIRST_ID = 20600 };
+
+#define UDP "17"
+
+static const struct event events[] = {
+	{ .name = "send",
+	  .kind = ATTACH_RAW_TP,
+	  .tracepoint = "net_dev_queue",
+	  .filter = IS_PROTOCOL(SENT_AT, UDP) " && " IS_OURS,
+	  .nargs = 5,
+	  .args = { PACKET,
+		    SOCKET(SKB "->sk"),
+		    IP_HEADER(SENT_AT),
+		    { .type = "struct sk_buff *", .xlate = "udpsinfo_t *" },
+		    { .type = "struct udphdr *",
+		      .xlate = "udpinfo_t *",
+		      .expr = "(struct udphdr *)" SENT_BEHIND } },
+	  .note = SEND_NOTE },
+	{ .name = "receive",
+	  .kind = ATTACH_RAW_TP,
+	  .tracepoint = "netif_receive_skb",
+	  .filter = IS_PROTOCOL(RECEIVED_AT, UDP) " && " IS_TO_US,
+	  .nargs = 5,
+	  .args = { PACKET,
+		    SOCKET(SKB "->sk"),
+		    IP_HEADER(RECEIVED_AT),
+		    { .type = "struct iphdr *",
+		      .xlate = "udpsinfo_t *",
+		      .expr = AS_IPV4(RECEIVED_AT) },
+		    { .type = "struct udphdr *",
+		      .xlate = "udpinfo_t *",
+		      .expr = "(struct udphdr *)" RECEIVED_BEHIND } },
+	  .note = "before a socket is looked for: args[1] is 0, args[3] is from the headers, and datagrams that "
+		  "nobody wants or that are forwarded count too; " RECEIVE_NOTE },
+};
+
+static struct err *udp_match(const struct provider *pv, struct probe_set *ps,
+			     const struct probe_desc *pd,
+			     void (*found)(void *arg, struct probe *p), void *arg)
+{
+	return events_match(pv, ps, events, ARRAY_SIZE(events), FIRST_ID, pd, found, arg);
+}
+
+const struct provider provider_udp = {
+	.name = "udp",
+	.doc = "datagrams sent and received",
+	.claims = provider_claims_name,
+	.match = udp_match,
+	.args = events_args,
+};
