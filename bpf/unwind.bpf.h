@@ -10,7 +10,6 @@ struct unwind_walk {
 	void *chunks;
 	u32 *rules; /* chunk 0 */
 	struct wire_stack *dst;
-	u64 max;
 	u64 di, r10;
 	/* What changes from frame to frame is 64 bits wide and starts as a stored number the
 	 * verifier knows nothing of: it walks the callback again for any new value of anything
@@ -28,7 +27,7 @@ struct unwind_walk {
 	u64 ask;    /* send the process's id to whom keeps the tables */
 	/* Stays 0. Added to what a search narrows, it hides its bounds: the verifier would follow
 	 * each combination of steps on its own. */
-	u64 zero;
+	u64 zero[2];
 };
 
 /* A new unknown that is 0. */
@@ -53,7 +52,7 @@ INLINE bool unwind_find_mapping(struct unwind_walk *w, u64 at)
 {
 	const u32 *words = unwind_chunk(w->chunks, w->mappings);
 	const struct wire_unwind_mapping *m;
-	u64 zero = w->zero, base = w->mappings, lo = zero, hi = w->nmappings + zero;
+	u64 zero = w->zero[0], base = w->mappings, lo = zero, hi = w->nmappings + zero;
 
 	if (!words)
 		return false;
@@ -82,7 +81,7 @@ INLINE bool unwind_find_mapping(struct unwind_walk *w, u64 at)
 INLINE u32 unwind_find_rule(struct unwind_walk *w, u64 at)
 {
 	u64 addr = at - w->bias, page = (addr >> WIRE_UNWIND_PAGE_SHIFT) - w->first_page;
-	u64 zero = w->zero, lo, hi;
+	u64 zero = w->zero[0], lo, hi;
 	u32 index, rows, pc = addr & 0xffff;
 	const u32 *words;
 
@@ -211,7 +210,7 @@ CALLBACK unwind_frame(u32 i, struct unwind_walk *w)
 	u32 rule = 0;
 	long stop;
 
-	if (i >= WIRE_STACK_FRAMES || i >= w->max)
+	if (i >= WIRE_STACK_FRAMES)
 		return 1;
 	if (w->nmappings && at - w->start >= w->size && !unwind_find_mapping(w, at)) {
 		w->end = WIRE_UNWIND_END_NO_TABLE;
@@ -250,32 +249,29 @@ CALLBACK unwind_frame(u32 i, struct unwind_walk *w)
  * one whose mappings have changed. */
 ROUTINE s64 d_ustack(void *chunks, void *processes, void *wanted, struct wire_stack *dst, u64 max)
 {
-	struct unwind_walk w = { .chunks = chunks, .dst = dst, .max = max };
+	struct unwind_walk w = { .chunks = chunks, .dst = dst };
 	u32 tgid = bpf_get_current_pid_tgid() >> 32;
-	struct wire_unwind_process none = {}, *p;
-	struct {
-		u64 pc, cs, flags, sp; /* as in pt_regs */
-	} r;
+	struct wire_unwind_process *p;
 	const char *regs;
-	u64 bp;
 
 	dst->n = 0;
 	dst->pad = 1 + WIRE_UNWIND_END_NO_USER;
 	regs = (const char *)bpf_task_pt_regs(bpf_get_current_task_btf());
-	if (bpf_probe_read_kernel(&r, sizeof(r), regs + REGS_IP) || (r.cs & 3) != 3)
+	/* The words for the mapping serve as the buffer: ip, cs, flags, sp. */
+	if (bpf_probe_read_kernel(&w.start, 32, regs + REGS_IP) || (w.size & 3) != 3)
 		return 0;
-	bpf_probe_read_kernel(&bp, 8, regs + REGS_BP);
+	w.pc = w.start;
+	w.sp = w.pages;
+	bpf_probe_read_kernel(&w.start, 8, regs + REGS_BP);
+	w.bp = w.start;
 	bpf_probe_read_kernel(&w.di, 8, regs + REGS_DI);
 	bpf_probe_read_kernel(&w.r10, 8, regs + REGS_R10);
 	w.rules = unwind_chunk(chunks, 0);
 	if (!w.rules)
 		return -2 /* ENOENT */;
-	w.pc = r.pc;
-	w.sp = r.sp;
-	w.bp = bp;
 	/* Nothing can be read at 0: the helper zeroes. Its bytes are a new unknown each time they
 	 * are loaded; a stored number would be the same one. */
-	bpf_probe_read_kernel(&w.zero, 8, NULL);
+	bpf_probe_read_kernel(&w.zero, sizeof(w.zero), NULL);
 	w.start = UNWIND_ZERO(&w);
 	w.size = UNWIND_ZERO(&w);
 	w.bias = UNWIND_ZERO(&w);
@@ -297,9 +293,10 @@ ROUTINE s64 d_ustack(void *chunks, void *processes, void *wanted, struct wire_st
 		w.mappings += p->mappings;
 		w.nmappings += p->n;
 	} else {
-		w.ask ^= !bpf_map_update_elem(processes, &tgid, &none, BPF_NOEXIST);
+		/* any zeros: a new, empty entry */
+		w.ask ^= !bpf_map_update_elem(processes, &tgid, &w.zero, BPF_NOEXIST);
 	}
-	bpf_loop(WIRE_STACK_FRAMES, unwind_frame, &w, 0);
+	bpf_loop((u32)max, unwind_frame, &w, 0);
 	if (w.missed) {
 		p = bpf_map_lookup_elem(processes, &tgid);
 		if (p && !p->missed) {

@@ -1,5 +1,5 @@
-/* Packets of IP: the arguments of the providers ip, tcp and udp. A packet's native value is the address of its IP header, of
- * whichever version: the first four bits of the header say it.
+/* Packets of IP: the arguments of the providers ip, tcp and udp. A struct iphdr * here may be a header of IPv6 as well: its
+ * first four bits say it.
  */
 #pragma D depends_on library types.d
 
@@ -92,12 +92,35 @@ typedef struct ipinfo {
 	string ip_daddr;
 } ipinfo_t;
 
-translator ipinfo_t < struct iphdr *H > {
-	ip_ver = __ip_version[H];
-	ip_plength = __ip_version[H] == 4 ? ntohs(H->tot_len) - __ip_headlen[H] :
-	    ntohs(((struct ipv6hdr *)H)->payload_len);
-	ip_saddr = __ip_source[H];
-	ip_daddr = __ip_dest[H];
+/* Bytes of the packet behind its IP header, by what it holds: the header's own length is 0 in segments above 64 KB, and
+ * not kept up when the kernel joins segments. In front of large segments of IPv6 there is a jumbo option of 8 bytes then,
+ * which never leaves the machine. */
+inline struct iphdr *__skb_ip[struct sk_buff *S] = (struct iphdr *)((uintptr_t)S->head + S->network_header);
+inline uint32_t __skb_ip_bytes[struct sk_buff *S] =
+	(uint32_t)(S->len + ((uintptr_t)S->data - (uintptr_t)S->head) - S->network_header);
+inline uint32_t __ip_jumbo[struct ipv6hdr *H] = H->payload_len == 0 && H->nexthdr == 0 ? 8 : 0;
+
+translator ipinfo_t < struct sk_buff *S > {
+	ip_ver = __ip_version[__skb_ip[S]];
+	ip_plength = __ip_version[__skb_ip[S]] == 4 ? __skb_ip_bytes[S] - __ip_headlen[__skb_ip[S]] :
+	    __skb_ip_bytes[S] - sizeof (struct ipv6hdr) - __ip_jumbo[(struct ipv6hdr *)__skb_ip[S]];
+	ip_saddr = __ip_source[__skb_ip[S]];
+	ip_daddr = __ip_dest[__skb_ip[S]];
+};
+
+/* The address of a struct sk_buff as the device gives it: data at the IP header, perhaps with padding behind. */
+inline uint32_t __raw_len[uint64_t W] = ((struct sk_buff *)W)->len;
+inline struct iphdr *__raw_ip[uint64_t W] = (struct iphdr *)((struct sk_buff *)W)->data;
+inline struct ipv6hdr *__raw_ip6[uint64_t W] = (struct ipv6hdr *)((struct sk_buff *)W)->data;
+
+translator ipinfo_t < uint64_t W > {
+	ip_ver = __ip_version[__raw_ip[W]];
+	ip_plength = __ip_version[__raw_ip[W]] == 4 ?
+	    (__raw_ip[W]->tot_len != 0 ? ntohs(__raw_ip[W]->tot_len) : __raw_len[W]) - __ip_headlen[__raw_ip[W]] :
+	    __raw_ip6[W]->payload_len != 0 ? ntohs(__raw_ip6[W]->payload_len) :
+	    __raw_len[W] - sizeof (struct ipv6hdr) - __ip_jumbo[__raw_ip6[W]];
+	ip_saddr = __ip_source[__raw_ip[W]];
+	ip_daddr = __ip_dest[__raw_ip[W]];
 };
 
 /* A packet received that only its socket is left of. */

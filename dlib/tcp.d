@@ -171,7 +171,6 @@ translator tcpsinfo_t < uint64_t W > {
 };
 
 inline struct tcphdr *__sent_tcp[struct sk_buff *S] = (struct tcphdr *)((uintptr_t)S->head + S->transport_header);
-inline struct iphdr *__sent_ip[struct sk_buff *S] = (struct iphdr *)((uintptr_t)S->head + S->network_header);
 
 /* A segment being sent. snd_nxt moves on only when new data has been sent. */
 translator tcpsinfo_t < struct sk_buff *S > {
@@ -179,8 +178,8 @@ translator tcpsinfo_t < struct sk_buff *S > {
 	tcps_local = S->dev != 0 && (S->dev->flags & 8) != 0;
 	tcps_lport = ntohs(__sent_tcp[S]->source);
 	tcps_rport = ntohs(__sent_tcp[S]->dest);
-	tcps_laddr = __ip_source[__sent_ip[S]];
-	tcps_raddr = __ip_dest[__sent_ip[S]];
+	tcps_laddr = __ip_source[__skb_ip[S]];
+	tcps_raddr = __ip_dest[__skb_ip[S]];
 	tcps_state = S->sk == 0 ? TCP_STATE_CLOSED : S->sk->__sk_common.skc_state == 12 ? TCP_STATE_SYN_RECEIVED :
 	    S->sk->__sk_common.skc_state;
 	tcps_iss = __full_tcp[S->sk] != 0 ? __full_tcp[S->sk]->snd_una - (uint32_t)__full_tcp[S->sk]->bytes_acked : 0;

@@ -33,8 +33,8 @@ translator udpsinfo_t < struct sk_buff *S > {
 	udps_addr = (uintptr_t)S->sk;
 	udps_lport = ntohs(((struct udphdr *)((uintptr_t)S->head + S->transport_header))->source);
 	udps_rport = ntohs(((struct udphdr *)((uintptr_t)S->head + S->transport_header))->dest);
-	udps_laddr = __ip_source[(struct iphdr *)((uintptr_t)S->head + S->network_header)];
-	udps_raddr = __ip_dest[(struct iphdr *)((uintptr_t)S->head + S->network_header)];
+	udps_laddr = __ip_source[__skb_ip[S]];
+	udps_raddr = __ip_dest[__skb_ip[S]];
 };
 
 inline struct udphdr *__ip_udp[struct iphdr *H] =

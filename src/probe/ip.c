@@ -6,8 +6,8 @@
 enum { FIRST_ID = 20400 };
 
 // clang-format off
-#define IP_ARGS(at) \
-	PACKET, SOCKET(SKB "->sk"), IP_HEADER(at), \
+#define IP_ARGS(ip, at) \
+	PACKET, SOCKET(SKB "->sk"), ip, \
 	{ .type = "struct net_device *", .xlate = "ifinfo_t *", .expr = SKB "->dev" }, \
 	{ .type = "struct iphdr *", .xlate = "ipv4info_t *", .expr = AS_IPV4(at) }, \
 	{ .type = "struct ipv6hdr *", .xlate = "ipv6info_t *", .expr = AS_IPV6(at) }
@@ -19,14 +19,14 @@ static const struct event events[] = {
 	  .tracepoint = "net_dev_queue",
 	  .filter = IS_IP,
 	  .nargs = 6,
-	  .args = { IP_ARGS(SENT_AT) },
+	  .args = { IP_ARGS(SENT_IP, SENT_AT) },
 	  .note = "packets forwarded count too; " SEND_NOTE },
 	{ .name = "receive",
 	  .kind = ATTACH_RAW_TP,
 	  .tracepoint = "netif_receive_skb",
 	  .filter = IS_IP " && " IS_TO_US,
 	  .nargs = 6,
-	  .args = { IP_ARGS(RECEIVED_AT) },
+	  .args = { IP_ARGS(RECEIVED_IP, RECEIVED_AT) },
 	  .note = "packets to be forwarded count too; " RECEIVE_NOTE },
 };
 

@@ -2,7 +2,7 @@
  *
  * net_dev_queue(skb) has the packet as it goes to the device, headers at the offsets noted in it. netif_receive_skb(skb) has
  * it as it comes from the device, skb->data at the IP header, offsets not noted yet. In IPv6 a header behind extension
- * headers is not looked for.
+ * headers is not looked for, but for the jumbo option that Linux puts in front of segments above 64 KB (BIG TCP) itself.
  */
 #ifndef DESCRY_PROBE_NET_H
 #define DESCRY_PROBE_NET_H
@@ -22,10 +22,15 @@
 #define IS_IPV6 "ntohs(" SKB "->protocol) == 0x86dd"
 #define IS_IP "(" IS_IPV4 " || " IS_IPV6 ")"
 /* A later fragment has no header of its protocol. */
-#define IS_PROTOCOL(at, number) \
-	"((" IS_IPV4 " && " AS_IPV4(at) "->protocol == " number \
-	" && (ntohs(" AS_IPV4(at) "->frag_off) & 0x1fff) == 0) || (" \
-	IS_IPV6 " && " AS_IPV6(at) "->nexthdr == " number "))"
+#define IS_IPV4_OF(at, number) \
+	IS_IPV4 " && " AS_IPV4(at) "->protocol == " number " && (ntohs(" AS_IPV4(at) "->frag_off) & 0x1fff) == 0"
+#define NEXT_HEADER(at) AS_IPV6(at) "->nexthdr"
+#define BEHIND_HOP_BY_HOP(at) "*(uint8_t *)(" at " + sizeof (struct ipv6hdr))"
+#define IS_SENT(number) \
+	"((" IS_IPV4_OF(SENT_AT, number) ") || (" IS_IPV6 " && (" NEXT_HEADER(SENT_AT) " == " number " || (" \
+	NEXT_HEADER(SENT_AT) " == 0 && " BEHIND_HOP_BY_HOP(SENT_AT) " == " number "))))"
+#define IS_RECEIVED(number) \
+	"((" IS_IPV4_OF(RECEIVED_AT, number) ") || (" IS_IPV6 " && " NEXT_HEADER(RECEIVED_AT) " == " number "))"
 /* Made here: a packet that is forwarded has come in somewhere. */
 #define IS_OURS SKB "->skb_iif == 0"
 #define PACKET_OTHERHOST "3"
@@ -33,7 +38,9 @@
 
 #define PACKET { .type = "struct sk_buff *", .xlate = "pktinfo_t *" }
 #define SOCKET(sk) { .type = "struct sock *", .xlate = "csinfo_t *", .expr = sk }
-#define IP_HEADER(at) { .type = "struct iphdr *", .xlate = "ipinfo_t *", .expr = AS_IPV4(at) }
+/* A packet whose headers lie where it says is a struct sk_buff *, one come from the device a number: dlib/ip.d. */
+#define SENT_IP { .type = "struct sk_buff *", .xlate = "ipinfo_t *" }
+#define RECEIVED_IP { .type = "uint64_t", .xlate = "ipinfo_t *" }
 
 #define SEND_NOTE \
 	"a packet that goes through several devices (bridge, VLAN, bond) is seen at each of them; one that waited for " \

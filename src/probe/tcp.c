@@ -31,9 +31,9 @@ enum { FIRST_ID = 20500 };
 /* net_dev_queue(skb) */
 #define SENT_HEADER "((struct tcphdr *)" SENT_BEHIND ")"
 #define SENT_FLAGS "((uint8_t *)" SENT_BEHIND ")[13]"
-#define SENT_SEGMENT IS_PROTOCOL(SENT_AT, TCP) " && " IS_OURS
+#define SENT_SEGMENT IS_SENT(TCP) " && " IS_OURS
 #define FROM_PACKET \
-	PACKET, SOCKET(SKB "->sk"), IP_HEADER(SENT_AT), \
+	PACKET, SOCKET(SKB "->sk"), SENT_IP, \
 	{ .type = "struct sk_buff *", .xlate = "tcpsinfo_t *" }, \
 	{ .type = "struct tcphdr *", .xlate = "tcpinfo_t *", .expr = SENT_HEADER }
 
@@ -112,10 +112,7 @@ static const struct event events[] = {
 	  .nargs = 5,
 	  .args = { { .type = "struct sk_buff *", .xlate = "pktinfo_t *", .word = 1 },
 		    SOCKET(SOCK),
-		    { .type = "struct iphdr *",
-		      .xlate = "ipinfo_t *",
-		      .expr = "(struct iphdr *)((uintptr_t)" RECEIVED "->head + " RECEIVED
-			      "->network_header)" },
+		    { .type = "struct sk_buff *", .xlate = "ipinfo_t *", .word = 1 },
 		    TCP_SOCKET(SOCK "->__sk_common.skc_state"),
 		    { .type = "struct tcphdr *",
 		      .xlate = "tcpinfo_t *",

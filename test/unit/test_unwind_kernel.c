@@ -329,6 +329,11 @@ static void run_program(const char *name, char *const *argv, struct rate *total)
 			break;
 		libdw_stack(pid, &libdw);
 		unwind_tables_refresh(tables);
+		/* Stopped in the page where the kernel steps the probed instruction: libdw is lost. */
+		if (libdw.error && libdw.n <= 2) {
+			ptrace(PTRACE_CONT, pid, NULL, 0);
+			continue;
+		}
 
 		const struct wire_stack *s = &area->s;
 		uint32_t n = s->n, ln = libdw.n < FRAMES ? libdw.n : FRAMES, i = 1;

@@ -229,6 +229,26 @@ static void end_fn(struct gen *g)
 	ir_ret(f, IR_I(0));
 }
 
+/* MAX_USED_MAPS of kernel/bpf/verifier.c. */
+enum { PROG_MAPS_MAX = 64 };
+
+static uint32_t count_maps(const struct gen *g, const struct image_prog *p)
+{
+	bool *seen = xcalloc(g->maps.n + 1, sizeof(bool));
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < p->nrelocs; i++) {
+		const struct reloc *r = &p->relocs[i];
+
+		if ((r->kind != RELOC_MAP && r->kind != RELOC_MAP_VALUE) || seen[r->target])
+			continue;
+		seen[r->target] = true;
+		n++;
+	}
+	free(seen);
+	return n;
+}
+
 /* Lowers f into a new program. */
 static struct image_prog *finish_prog(struct gen *g, struct ir_fn *f, const char *name, loc_t loc)
 {
@@ -264,6 +284,12 @@ static struct image_prog *finish_prog(struct gen *g, struct ir_fn *f, const char
 	p->funcs = arena_array(g->arena, uint32_t, code.funcs.n);
 	memcpy(p->funcs, code.funcs.v, code.funcs.n * sizeof(*p->funcs));
 	ebpf_code_fini(&code);
+	if (count_maps(g, p) > PROG_MAPS_MAX) {
+		diag_error(g->diags, loc, 0, "D_TOO_LARGE",
+			   "the clauses of %s use %u aggregations, arrays and tables together; the kernel allows %d", name,
+			   count_maps(g, p), PROG_MAPS_MAX);
+		g->failed = true;
+	}
 	return p;
 }
 

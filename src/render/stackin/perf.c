@@ -7,8 +7,7 @@
  * What becomes of a line is what stackcollapse-perf.pl makes of it, to the byte, with two mends: a command's name of one
  * letter is a name, and a last sample without an empty line behind it counts.
  */
-#include <assert.h>
-
+#define _GNU_SOURCE
 #include "base/hash.h"
 #include "render/stackin/reader.h"
 

@@ -2,6 +2,8 @@
 //@ c: dd if=/dev/zero of=/dev/null bs=7 count=3
 //@ cmd: -q
 //@ sub: /\+0x[0-9a-f]+//
+int seen;
+
 fbt::vfs_read:entry
 /pid == $target && arg2 == 7 && !seen/
 {
