@@ -229,9 +229,7 @@ CALLBACK unwind_frame(u32 i, struct unwind_walk *w)
 	w->guess = 0;
 	w->call = 1;
 	switch (WIRE_UNWIND_RULE_KIND(rule)) {
-	case WIRE_UNWIND_STOP:
-		w->end = WIRE_UNWIND_END_ROOT;
-		return 1;
+	case WIRE_UNWIND_STOP: w->end = WIRE_UNWIND_END_ROOT; return 1;
 	case WIRE_UNWIND_NONE: stop = unwind_frame_pointer(w, i); break;
 	case WIRE_UNWIND_SIGRETURN: stop = unwind_signal(w); break;
 	default: stop = unwind_step(w, rule, i);

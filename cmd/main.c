@@ -1,11 +1,26 @@
 #include <stdio.h>
+#include <string.h>
 
 #include "cmdline.h"
+#include "flame.h"
+
+/* `descry NAME ...`; everything else is the command line of dtrace(1). */
+static const struct {
+	const char *name;
+	int (*run)(int argc, char **argv);
+} commands[] = {
+	{ "flame", cmd_flame },
+};
 
 int main(int argc, char **argv)
 {
 	struct cmdline c;
-	int status = cmdline_parse(&c, argc, argv);
+	int status;
+
+	for (size_t i = 0; argc > 1 && i < sizeof(commands) / sizeof(*commands); i++)
+		if (!strcmp(argv[1], commands[i].name))
+			return commands[i].run(argc - 1, argv + 1);
+	status = cmdline_parse(&c, argc, argv);
 
 	if (!status) {
 		switch (c.mode) {

@@ -139,6 +139,8 @@ inline struct tcp_sock *__full_tcp[struct sock *K] =
 
 inline uint32_t __tcp_ssthresh[struct tcp_sock *T] =
 	T->snd_ssthresh == 0x7fffffff ? 0xffffffff : T->snd_ssthresh * T->mss_cache;
+inline uint32_t __tcp_irs[struct tcp_sock *T] =
+	T->rcv_nxt != 0 ? T->rcv_nxt - (uint32_t)T->bytes_received - 1 : 0;
 /* icsk_rto is in ticks of the kernel, and icsk_delack_max is 200 ms. */
 inline uint32_t __tcp_rto[struct tcp_sock *T] =
 	T->inet_conn.icsk_delack_max != 0 ? T->inet_conn.icsk_rto * 200 / T->inet_conn.icsk_delack_max : 0;
@@ -166,7 +168,7 @@ translator tcpsinfo_t < uint64_t W > {
 	tcps_mss = __packed_tcp[W]->mss_cache;
 	tcps_rtt = __packed_tcp[W]->srtt_us >> 3;
 	tcps_rtt_sd = __packed_tcp[W]->rttvar_us >> 2;
-	tcps_irs = __packed_tcp[W]->rcv_nxt - (uint32_t)__packed_tcp[W]->bytes_received - 1;
+	tcps_irs = __tcp_irs[__packed_tcp[W]];
 	tcps_retransmit = 0;
 };
 
@@ -197,7 +199,7 @@ translator tcpsinfo_t < struct sk_buff *S > {
 	tcps_mss = __full_tcp[S->sk] != 0 ? __full_tcp[S->sk]->mss_cache : 0;
 	tcps_rtt = __full_tcp[S->sk] != 0 ? __full_tcp[S->sk]->srtt_us >> 3 : 0;
 	tcps_rtt_sd = __full_tcp[S->sk] != 0 ? __full_tcp[S->sk]->rttvar_us >> 2 : 0;
-	tcps_irs = __full_tcp[S->sk] != 0 ? __full_tcp[S->sk]->rcv_nxt - (uint32_t)__full_tcp[S->sk]->bytes_received - 1 : 0;
+	tcps_irs = __full_tcp[S->sk] != 0 ? __tcp_irs[__full_tcp[S->sk]] : 0;
 	tcps_retransmit = __full_tcp[S->sk] != 0 &&
 	    (int32_t)(ntohl(__sent_tcp[S]->seq) - __full_tcp[S->sk]->snd_nxt) < 0;
 };

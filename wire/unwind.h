@@ -38,20 +38,20 @@ enum wire_unwind_kind {
 #define X(name, what) WIRE_UNWIND_##name,
 	WIRE_UNWIND_KINDS(X)
 #undef X
-	WIRE_UNWIND_KIND_COUNT
+		WIRE_UNWIND_KIND_COUNT
 };
 
 /* A rule: kind (4 bits), where the caller's rbp is saved (12 bits, signed, in words from CFA; WIRE_UNWIND_SAME: it is
  * unchanged), off (16 bits, signed, in words; PLT: in bytes). */
 enum { WIRE_UNWIND_SAME = -2048 };
 #define WIRE_UNWIND_RULE(kind, rbp, off) \
-	((uint32_t)(kind) | ((uint32_t)(rbp) & 0xfff) << 4 | (uint32_t)(off) << 16)
-#define WIRE_UNWIND_RULE_KIND(r) ((r) & 15)
+	((uint32_t)(kind) | ((uint32_t)(rbp)&0xfff) << 4 | (uint32_t)(off) << 16)
+#define WIRE_UNWIND_RULE_KIND(r) ((r)&15)
 #define WIRE_UNWIND_RULE_RBP(r) ((int32_t)((r) << 16) >> 20)
 #define WIRE_UNWIND_RULE_OFF(r) ((int32_t)(r) >> 16)
 
-#define WIRE_UNWIND_ROW(pc, rule) (((uint32_t)(pc) & 0xffff) | (uint32_t)(rule) << 16)
-#define WIRE_UNWIND_ROW_PC(row) ((row) & 0xffff)
+#define WIRE_UNWIND_ROW(pc, rule) (((uint32_t)(pc)&0xffff) | (uint32_t)(rule) << 16)
+#define WIRE_UNWIND_ROW_PC(row) ((row)&0xffff)
 #define WIRE_UNWIND_ROW_RULE(row) ((row) >> 16)
 
 /* ucontext of a signal frame on x86-64: byte offsets. */
@@ -75,7 +75,7 @@ struct wire_unwind_image {
 	uint8_t build_id[32];
 	uint32_t first_page; /* link-time address >> 16 */
 	uint32_t npages, nrules, nrows;
-	uint32_t skipped;    /* rows whose rule could not be expressed */
+	uint32_t skipped; /* rows whose rule could not be expressed */
 	uint32_t pad;
 };
 
@@ -84,15 +84,15 @@ struct wire_unwind_image {
 struct wire_unwind_process {
 	uint32_t mappings; /* address of its struct wire_unwind_mapping[n]; 0: not loaded yet */
 	uint32_t n;
-	uint32_t missed;   /* set when an address was in no mapping: they have changed */
+	uint32_t missed; /* set when an address was in no mapping: they have changed */
 	uint32_t pad;
 };
 
 struct wire_unwind_mapping {
 	uint64_t start;
-	uint64_t bias;      /* address - link-time address */
-	uint32_t size;      /* in 4 KB */
-	uint32_t pages;     /* address of the file's struct wire_unwind_page[npages]; 0: no tables */
+	uint64_t bias;  /* address - link-time address */
+	uint32_t size;  /* in 4 KB */
+	uint32_t pages; /* address of the file's struct wire_unwind_page[npages]; 0: no tables */
 	uint32_t first_page, npages;
 };
 
@@ -114,7 +114,7 @@ enum wire_unwind_end {
 #define X(name, what) WIRE_UNWIND_END_##name,
 	WIRE_UNWIND_ENDS(X)
 #undef X
-	WIRE_UNWIND_END_COUNT
+		WIRE_UNWIND_END_COUNT
 };
 
 #ifndef DESCRY_BPF

@@ -122,19 +122,50 @@ uint32_t stacktree_name(struct stacktree *t, const char *text, size_t len)
 	return t->names.n - 1;
 }
 
-static uint32_t child(struct stacktree *t, uint32_t parent, uint32_t name)
+static struct stacktree_slot *child_slot(struct stacktree *t, uint64_t key)
 {
-	uint64_t key = child_key(parent, name);
-	struct stacktree_slot *s;
 	uint32_t mask, i;
 
-	slots_grow(&t->child_slots, &t->child_cap, t->nodes.n + 1);
+	slots_grow(&t->child_slots, &t->child_cap, t->nchild_slots + 1);
 	mask = t->child_cap - 1;
-	for (i = (uint32_t)spread(key) & mask; (s = &t->child_slots[i])->val; i = (i + 1) & mask)
-		if (s->key == key)
+	for (i = (uint32_t)spread(key) & mask; t->child_slots[i].val; i = (i + 1) & mask)
+		if (t->child_slots[i].key == key)
+			break;
+	return &t->child_slots[i];
+}
+
+static void child_register(struct stacktree *t, uint32_t node)
+{
+	uint64_t key = child_key(t->nodes.v[node].parent, t->nodes.v[node].name);
+
+	*child_slot(t, key) = (struct stacktree_slot){ key, node + 1 };
+	t->nchild_slots++;
+}
+
+/* Nearly all frames have few children, the newest of which is the one wanted: a short look along the list spares most of the
+ * misses of the cache that the table costs. Who has FEW children or more has all of them in the table.
+ */
+static uint32_t child(struct stacktree *t, uint32_t parent, uint32_t name)
+{
+	enum { FEW = 8 };
+	uint32_t node = t->nodes.v[parent].first, n = 0;
+
+	for (; node != STACKTREE_NONE && n < FEW; node = t->nodes.v[node].next, n++)
+		if (t->nodes.v[node].name == name)
+			return node;
+	if (n == FEW) {
+		struct stacktree_slot *s = child_slot(t, child_key(parent, name));
+
+		if (s->val)
 			return s->val - 1;
-	*s = (struct stacktree_slot){ key, t->nodes.n + 1 };
-	return node_new(t, parent, name);
+	}
+	node = node_new(t, parent, name);
+	if (n == FEW)
+		child_register(t, node);
+	else if (n == FEW - 1)
+		for (uint32_t k = node; k != STACKTREE_NONE; k = t->nodes.v[k].next)
+			child_register(t, k);
+	return node;
 }
 
 void stacktree_add(struct stacktree *t, const uint32_t *names, uint32_t n, uint64_t count)
@@ -215,9 +246,9 @@ static uint32_t walk(struct stacktree *t, const char *text, size_t len)
 
 void stacktree_add_text(struct stacktree *t, const char *text, size_t len, uint64_t count)
 {
-	uint64_t *self = &t->nodes.v[walk(t, text, len)].self;
+	uint32_t node = walk(t, text, len); /* moves the nodes */
 
-	*self = sum(*self, count);
+	t->nodes.v[node].self = sum(t->nodes.v[node].self, count);
 }
 
 static void set_differential(struct stacktree *t)

@@ -59,7 +59,7 @@ struct stacktree {
 	/* The rest is the inside. */
 	struct arena text;
 	struct stacktree_slot *name_slots, *child_slots, *stack_slots;
-	uint32_t name_cap, child_cap, stack_cap;
+	uint32_t name_cap, child_cap, stack_cap, nchild_slots;
 	VEC(uint32_t) frames; /* the distinct stacks of stacktree_add(), one behind the other, leaf first */
 	VEC(struct stacktree_stack) stacks;
 	VEC(struct stacktree_step) path;

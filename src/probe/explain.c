@@ -108,6 +108,8 @@ char *probe_explain(struct probe_set *ps, const struct probe_desc *pd)
 		return explain_provider(pd);
 	why = profile_explain(pd);
 	if (!why)
+		why = cpc_explain(pd);
+	if (!why)
 		why = fbt_explain(ps, pd);
 	if (why)
 		return why;

@@ -116,7 +116,8 @@ static void add_place(struct probe_set *ps, struct probe *p, uint64_t addr)
 			return;
 	}
 	addrs = arena_array(&ps->arena, uint64_t, p->naddrs + 1);
-	memcpy(addrs, p->addrs, p->naddrs * sizeof(*addrs));
+	for (uint32_t i = 0; i < p->naddrs; i++)
+		addrs[i] = p->addrs[i];
 	addrs[p->naddrs++] = addr;
 	p->addrs = addrs;
 }

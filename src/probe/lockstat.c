@@ -1,4 +1,114 @@
+/* Provider lockstat: locks of the kernel that had to be waited for.
+ *
+ * contention_begin(lock, flags) and contention_end(lock, result) surround a wait. A probe fires at the end; what the beginning
+ * knew is kept by a clause that runs before, in variables of the thread: one set for waits of the thread itself, one for
+ * spin locks, which interrupts take, too. A spin interrupted by another spin is not seen.
+ */
+#include "probe/event.h"
 #include "probe/provider.h"
-static struct err *lockstat_match(const struct provider *pv, struct probe_set *ps, const struct probe_desc *pd, void (*found)(void *arg, struct probe *p), void *arg) { return NULL; }
-static struct err *lockstat_args(struct probe_set *ps, const struct probe *p, struct probe_args *ret) { return NULL; }
-const struct provider provider_lockstat = { .name = "lockstat", .doc = "", .claims = provider_claims_name, .match = lockstat_match, .args = lockstat_args };
+
+enum { FIRST_ID = 20800 };
+
+/* flags of <trace/events/lock.h>: 1 spin, 2 read, 4 write, 8 RT mutex, 0x10 per CPU, 0x20 mutex. A mutex begins by spinning, and
+ * begins again when it goes to sleep. */
+static const char before[] =
+	"self uint64_t __spin_lock, __spin_flags, __spin_began;\n"
+	"self uint64_t __wait_lock, __wait_flags, __wait_began, __wait_blocked;\n"
+	"sdt:::contention_begin {\n"
+	"	if ((arg1 & 0x21) == 1) {\n"
+	"		self->__spin_lock = arg0;\n"
+	"		self->__spin_flags = arg1;\n"
+	"		self->__spin_began = timestamp;\n"
+	"	} else {\n"
+	"		if (self->__wait_lock != (uint64_t)arg0) {\n"
+	"			self->__wait_lock = arg0;\n"
+	"			self->__wait_flags = arg1;\n"
+	"			self->__wait_began = timestamp;\n"
+	"			self->__wait_blocked = 0;\n"
+	"		}\n"
+	"		if ((arg1 & 1) == 0 && self->__wait_blocked == 0)\n"
+	"			self->__wait_blocked = timestamp;\n"
+	"	}\n"
+	"}\n";
+
+static const char after[] =
+	"sdt:::contention_end {\n"
+	"	if (self->__wait_lock == (uint64_t)arg0)\n"
+	"		self->__wait_lock = 0;\n"
+	"	if (self->__spin_lock == (uint64_t)arg0)\n"
+	"		self->__spin_lock = 0;\n"
+	"}\n";
+
+#define WAITED "self->__wait_lock == (uint64_t)arg0 && "
+#define SPUN "self->__spin_lock == (uint64_t)arg0 && "
+// clang-format off
+#define LOCK { .type = "void *", .word = 0 }
+#define SINCE(began) { .type = "uint64_t", .expr = "(uint64_t)timestamp - self->" began }
+#define READER(flags) { .type = "int", .expr = "(self->" flags " & 2) != 0 ? 1 : 0" }
+// clang-format on
+#define NO_WAIT "a lock that is taken or given back without waiting has no tracepoint"
+
+static const struct event events[] = {
+	{ .name = "adaptive-block",
+	  .kind = ATTACH_RAW_TP,
+	  .tracepoint = "contention_end",
+	  .filter = WAITED "self->__wait_blocked != 0 && (self->__wait_flags & 6) == 0",
+	  .nargs = 2,
+	  .args = { LOCK, SINCE("__wait_blocked") },
+	  .note = "mutexes, RT mutexes and semaphores; those whose wait was broken off by a signal count too" },
+	{ .name = "adaptive-spin",
+	  .kind = ATTACH_RAW_TP,
+	  .tracepoint = "contention_end",
+	  .filter = WAITED "self->__wait_blocked == 0 && (self->__wait_flags & 6) == 0",
+	  .nargs = 2,
+	  .args = { LOCK, SINCE("__wait_began") },
+	  .note = "mutexes that were got by spinning alone; arg1 is nanoseconds" },
+	{ .name = "spin-spin",
+	  .kind = ATTACH_RAW_TP,
+	  .tracepoint = "contention_end",
+	  .filter = SPUN "(self->__spin_flags & 6) == 0",
+	  .nargs = 2,
+	  .args = { LOCK, SINCE("__spin_began") },
+	  .note = "arg1 is nanoseconds; a spin interrupted by another spin is not seen" },
+	{ .name = "rw-block",
+	  .kind = ATTACH_RAW_TP,
+	  .tracepoint = "contention_end",
+	  .filter = WAITED "(self->__wait_flags & 6) != 0",
+	  .nargs = 3,
+	  .args = { LOCK, SINCE("__wait_began"), READER("__wait_flags") },
+	  .note = "read-write semaphores; arg2 is 1 for a reader" },
+	{ .name = "rw-spin",
+	  .kind = ATTACH_RAW_TP,
+	  .tracepoint = "contention_end",
+	  .filter = SPUN "(self->__spin_flags & 6) != 0",
+	  .nargs = 3,
+	  .args = { LOCK, SINCE("__spin_began"), READER("__spin_flags") },
+	  .note = "spinning read-write locks; arg1 is nanoseconds, arg2 is 1 for a reader" },
+	{ .name = "adaptive-acquire", .why = NO_WAIT },
+	{ .name = "adaptive-error", .why = NO_WAIT },
+	{ .name = "adaptive-release", .why = NO_WAIT },
+	{ .name = "rw-acquire", .why = NO_WAIT },
+	{ .name = "rw-release", .why = NO_WAIT },
+	{ .name = "rw-upgrade", .why = NO_WAIT },
+	{ .name = "rw-downgrade", .why = NO_WAIT },
+	{ .name = "spin-acquire", .why = NO_WAIT },
+	{ .name = "spin-release", .why = NO_WAIT },
+	{ .name = "thread-spin", .why = "Linux has no thread locks" },
+};
+
+static struct err *lockstat_match(const struct provider *pv, struct probe_set *ps,
+				  const struct probe_desc *pd,
+				  void (*found)(void *arg, struct probe *p), void *arg)
+{
+	return events_match(pv, ps, events, ARRAY_SIZE(events), FIRST_ID, pd, found, arg);
+}
+
+const struct provider provider_lockstat = {
+	.name = "lockstat",
+	.doc = "locks of the kernel that had to be waited for",
+	.before = before,
+	.after = after,
+	.claims = provider_claims_name,
+	.match = lockstat_match,
+	.args = events_args,
+};

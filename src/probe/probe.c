@@ -21,6 +21,7 @@
  *	 20600..20699  udp
  *	 20700..20799  mib
  *	 20800..20899  lockstat
+ *	 20900..29999  cpc         as profile
  *	 30000..39999  sdt         30000 + place of the tracepoint in the kernel's BTF
  *	 40000..49999  rawtp       40000 + the same place
  *	100000..       pid, usdt   in the order they are found
@@ -36,6 +37,7 @@ static const struct id_range {
 	{ &provider_vminfo, 20300, 20399 },  { &provider_ip, 20400, 20499 },
 	{ &provider_tcp, 20500, 20599 },     { &provider_udp, 20600, 20699 },
 	{ &provider_mib, 20700, 20799 },     { &provider_lockstat, 20800, 20899 },
+	{ &provider_cpc, 20900, 29999 },
 	{ &provider_sdt, 30000, 39999 },     { &provider_rawtp, 40000, 49999 },
 	{ &provider_fbt, 1000000, 2000000 },
 };
@@ -45,7 +47,7 @@ const struct provider *const providers[] = {
 	&provider_sched,  &provider_proc,    &provider_io,
 	&provider_vminfo, &provider_ip,      &provider_tcp,
 	&provider_udp,    &provider_mib,     &provider_lockstat,
-	&provider_sdt,    &provider_rawtp,   &provider_fbt,
+	&provider_cpc,    &provider_sdt,    &provider_rawtp,   &provider_fbt,
 	&provider_pid,    &provider_usdt,    NULL,
 };
 

@@ -109,6 +109,13 @@ enum { PROBE_ID_DYNAMIC = 100000 }; /* pid and usdt probes: numbered as they are
 
 struct provider;
 
+/* What an ATTACH_PROFILE probe counts; zero: the clock, in nanoseconds. */
+struct probe_perf {
+	bool hardware; /* event is PERF_COUNT_HW_*, else PERF_COUNT_SW_* */
+	uint8_t event;
+	bool no_user, no_kernel;
+};
+
 struct probe {
 	uint32_t id; /* as printed by -l; stable between runs on one boot */
 	const char *prov, *mod, *func, *name; /* interned in the probe_set */
@@ -126,6 +133,7 @@ struct probe {
 	uint32_t naddrs;
 	uint64_t period_ns;
 	uint32_t freq_hz; /* profile/tick given in hz: exact rate; 0: use period_ns */
+	struct probe_perf perf; /* cpc: .period_ns is how many of them */
 	int32_t number;   /* system call number */
 	pid_t pid;        /* only this process, 0 all; uprobes of pid provider */
 	/* Whose thread the built-ins (pid, tid, execname, curthread, self->) describe: -1 current; n: tracepoint argument n,
@@ -163,12 +171,16 @@ struct probe_set {
 	struct tracepoints *tracepoints; /* private to tracepoint.c; NULL until somebody asks */
 	struct fbt *fbt;                 /* private to fbt.c, likewise */
 	uint32_t nprofile;               /* rates named so far: ids of profile.c */
+	uint32_t ncpc;                   /* counts named so far: ids of cpc.c */
 	uint32_t ndynamic;               /* ids given by probe_add itself */
 };
 
 struct provider {
 	const char *name; /* "syscall"; "pid" claims pid123 */
 	const char *doc;  /* one line for -l -v and the manual */
+	/* D declarations and clauses that filters and arguments rely on: bound before and behind the program's own
+	 * clauses when one of them uses a probe of this provider. NULL none. */
+	const char *before, *after;
 	/* May a provider pattern select probes of this provider? */
 	bool (*claims)(const struct provider *pv, const char *prov_pattern);
 	/* Adds every probe that matches to ps (probe_add) and calls `found` for each. An error only when the world failed;
@@ -203,7 +215,8 @@ const char *attach_kind_name(enum attach_kind k);
 extern const struct provider *const providers[];
 extern const struct provider provider_dtrace, provider_profile, provider_syscall, provider_sdt,
 	provider_rawtp, provider_sched, provider_proc, provider_io, provider_vminfo, provider_ip,
-	provider_tcp, provider_udp, provider_mib, provider_lockstat, provider_fbt, provider_pid,
+	provider_tcp, provider_udp, provider_mib, provider_lockstat, provider_cpc,
+	provider_fbt, provider_pid,
 	provider_usdt;
 
 #endif

@@ -146,7 +146,7 @@ static struct err *profile_match(const struct provider *pv, struct probe_set *ps
 }
 
 /* arg0: the kernel's pc, arg1: the user's; the one that was not running is 0. */
-static struct err *profile_args(struct probe_set *ps, const struct probe *p, struct probe_args *ret)
+struct err *profile_args(struct probe_set *ps, const struct probe *p, struct probe_args *ret)
 {
 	ret->arg[0] = (struct probe_arg){ .source = ARG_KERNEL_PC, .type = T_UINT64 };
 	ret->arg[1] = (struct probe_arg){ .source = ARG_USER_PC, .type = T_UINT64 };

@@ -5,5 +5,9 @@
 
 /* What is wrong with a rate such as profile-10000 or tick-5x; malloc()ed, NULL when pd names no rate or a good one. */
 char *profile_explain(const struct probe_desc *pd);
+/* The same for cpc. */
+char *cpc_explain(const struct probe_desc *pd);
+/* Arguments of both: arg0 the kernel's pc, arg1 the user's; the one that was not running is 0. */
+struct err *profile_args(struct probe_set *ps, const struct probe *p, struct probe_args *ret);
 
 #endif

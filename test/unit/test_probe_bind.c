@@ -117,6 +117,57 @@ static void test_files(void **state)
 		     "trace((xlate <fileinfo_t *> (args[0]))->fi_name); }");
 }
 
+#define IPINFO "ip_ver ip_plength ip_saddr ip_daddr"
+#define TCPSINFO \
+	"tcps_addr tcps_local tcps_lport tcps_rport tcps_laddr tcps_raddr tcps_state tcps_iss tcps_suna tcps_snxt " \
+	"tcps_rack tcps_rnxt tcps_swnd tcps_snd_ws tcps_rwnd tcps_rcv_ws tcps_cwnd tcps_cwnd_ssthresh tcps_rto " \
+	"tcps_mss tcps_retransmit tcps_rtt tcps_rtt_sd tcps_irs"
+#define TCPINFO \
+	"tcp_sport tcp_dport tcp_seq tcp_ack tcp_offset tcp_flags tcp_window tcp_checksum tcp_urgent tcp_hdr"
+#define IPV4INFO \
+	"ipv4_ver ipv4_ihl ipv4_tos ipv4_length ipv4_ident ipv4_flags ipv4_offset ipv4_ttl ipv4_protocol " \
+	"ipv4_protostr ipv4_checksum ipv4_src ipv4_dst ipv4_saddr ipv4_daddr ipv4_hdr"
+#define IPV6INFO \
+	"ipv6_ver ipv6_tclass ipv6_flow ipv6_plen ipv6_nexthdr ipv6_nextstr ipv6_hlim ipv6_src ipv6_dst " \
+	"ipv6_saddr ipv6_daddr ipv6_hdr"
+
+static void test_net(void **state)
+{
+	static const char *const tcp[] = { "tcp:::connect-request", "tcp:::connect-established",
+					   "tcp:::send", "tcp:::receive" };
+
+	need_btf();
+	for (size_t i = 0; i < ARRAY_SIZE(tcp); i++) {
+		assert_members(tcp[i], "args[0]->", "pkt_addr");
+		assert_members(tcp[i], "args[1]->", "cs_addr cs_cid");
+		assert_members(tcp[i], "args[2]->", IPINFO);
+		assert_members(tcp[i], "args[3]->", TCPSINFO);
+		assert_members(tcp[i], "args[4]->", TCPINFO);
+	}
+	assert_members("tcp:::state-change", "args[3]->", TCPSINFO);
+	assert_members("tcp:::state-change", "args[5]->", "tcps_state");
+	assert_members("ip:::send", "args[2]->", IPINFO);
+	assert_members("ip:::send", "args[3]->", "if_name if_local if_ipstack if_addr");
+	assert_members("ip:::send", "args[4]->", IPV4INFO);
+	assert_members("ip:::receive", "args[2]->", IPINFO);
+	assert_members("ip:::receive", "args[5]->", IPV6INFO);
+	assert_members("udp:::send", "args[3]->",
+		       "udps_addr udps_lport udps_rport udps_laddr udps_raddr");
+	assert_members("udp:::receive", "args[3]->",
+		       "udps_addr udps_lport udps_rport udps_laddr udps_raddr");
+	assert_members("udp:::receive", "args[4]->",
+		       "udp_sport udp_dport udp_length udp_checksum udp_hdr");
+	assert_binds("BEGIN { trace(tcp_state_string[TCP_STATE_LISTEN]); trace(TH_SYN + IPPROTO_TCP + IPH_DF); }");
+}
+
+/* What a wait began with is kept by a clause that the program has not written. */
+static void test_lockstat(void **state)
+{
+	need_btf();
+	assert_binds("lockstat:::adaptive-block { @[stack()] = quantize(arg1); } BEGIN { exit(0); }");
+	assert_binds("lockstat:::rw-block,lockstat:::rw-spin { trace(arg0); trace(arg1); trace(arg2); }");
+}
+
 static void test_constants(void **state)
 {
 	assert_binds(
@@ -151,7 +202,8 @@ static void bind_args(void *arg, struct probe *p)
 
 static void test_every_argument(void **state)
 {
-	static const char *const names[] = { "sched", "proc", "io", "vminfo" };
+	static const char *const names[] = { "sched", "proc", "io",  "vminfo",  "ip",
+					     "tcp",   "udp",  "mib", "lockstat" };
 	struct type_graph *types = type_graph_new();
 	struct symbols *symbols = symbols_new();
 	struct probe_set ps;
@@ -175,6 +227,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_psinfo),
 		cmocka_unit_test(test_files),
+		cmocka_unit_test(test_net),
+		cmocka_unit_test(test_lockstat),
 		cmocka_unit_test(test_constants),
 		cmocka_unit_test(test_every_argument),
 	};

@@ -96,7 +96,8 @@ static void parse_texts(void *arg, struct probe *p)
 
 static void test_provider_texts(void **state)
 {
-	static const char *const names[] = { "sched", "proc", "io", "vminfo" };
+	static const char *const names[] = { "sched", "proc", "io",  "vminfo",  "ip",
+					     "tcp",   "udp",  "mib", "lockstat" };
 	struct world *w = *state;
 
 	if (access("/sys/kernel/btf/vmlinux", R_OK))
@@ -125,7 +126,8 @@ static void test_libraries(void **state)
 {
 	static const char *const names[] = { "types.d",  "sched.d", "procfs.d",
 					     "io.d",     "fcntl.d", "errno.d",
-					     "signal.d", "regs.d",  "unistd.d" };
+					     "signal.d", "regs.d",  "unistd.d",
+					     "ip.d",     "tcp.d",   "udp.d" };
 	struct world *w = *state;
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)

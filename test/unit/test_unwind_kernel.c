@@ -1,5 +1,5 @@
 /* User stacks walked in the kernel, from a real uprobe on malloc: every frame's caller against libdw, who looks at the
- * same stopped thread. Prints rates and the cost of a frame. UNWIND_STOPS=n: stops per program (default 40). */
+ * same stopped thread. Prints rates and the cost of a frame. UNWIND_STOPS=n: stops per program (default 15). */
 #define _GNU_SOURCE
 #include "kernel_test.h"
 
@@ -139,8 +139,8 @@ static int load(enum bpf_prog_type type)
 	const char *walked = strstr(log, "processed "), *depth = strstr(log, "stack depth ");
 
 	verified = walked ? (uint32_t)atoi(walked + 10) : 0;
-	printf("verifier: %u instructions, %.*s\n", verified,
-	       depth ? (int)strcspn(depth, "\n") : 0, depth ? depth : "");
+	printf("verifier: %u instructions, %.*s\n", verified, depth ? (int)strcspn(depth, "\n") : 0,
+	       depth ? depth : "");
 	linked_free(&l);
 	return fd;
 }
@@ -175,8 +175,7 @@ static int on_frame(Dwfl_Frame *f, void *arg)
 static void libdw_stack(pid_t pid, struct frames *ret)
 {
 	static const Dwfl_Callbacks callbacks = { .find_elf = dwfl_linux_proc_find_elf,
-						  .find_debuginfo =
-							  dwfl_standard_find_debuginfo };
+						  .find_debuginfo = dwfl_standard_find_debuginfo };
 	Dwfl *d = dwfl_begin(&callbacks);
 
 	ret->n = 0;
@@ -301,7 +300,7 @@ static void run_program(const char *name, char *const *argv, struct rate *total)
 {
 	static struct frames libdw;
 	struct rate r = { 0 };
-	uint32_t want = getenv("UNWIND_STOPS") ? (uint32_t)atoi(getenv("UNWIND_STOPS")) : 40;
+	uint32_t want = getenv("UNWIND_STOPS") ? (uint32_t)atoi(getenv("UNWIND_STOPS")) : 15;
 	pid_t pid = start(argv);
 	uint64_t offset;
 	cleanup_free char *libc = NULL;
@@ -388,7 +387,8 @@ static void test_uprobe(void **state)
 		{ "python3", { "/usr/bin/python3", "-c", (char *)python } },
 		{ "bash", { "bash", "-c", (char *)bash } },
 		{ "perl", { "perl", "-e", (char *)perl } },
-		{ "git", { "sh", "-c", "exec git -C ${UNWIND_GIT:-.} log -p --stat --all >/dev/null" } },
+		{ "git",
+		  { "sh", "-c", "exec git -C ${UNWIND_GIT:-.} log -p --stat --all >/dev/null" } },
 	};
 	struct rate total = { 0 };
 

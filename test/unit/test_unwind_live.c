@@ -1,5 +1,5 @@
 /* Stacks of running programs, stopped at random points: our walk against libdw's, frame by frame. Prints the rate of
- * each program and every case that differs. UNWIND_STOPS=n: stops per program (default 60). */
+ * each program and every case that differs. UNWIND_STOPS=n: stops per program (default 12). */
 #define _GNU_SOURCE
 #include "unit.h"
 
@@ -84,10 +84,11 @@ static void print_case(struct unwind_process *p, const struct frames *a, const s
 			place_format(&pl, f->pc[k], true, text, sizeof(text));
 			m = unwind_process_find(p, f->pc[k] - (k > 0));
 			if (m && m->image)
-				unwind_rule_format(unwind_image_rule(m->image, f->pc[k] - (k > 0) - m->bias),
+				unwind_rule_format(unwind_image_rule(m->image,
+								     f->pc[k] - (k > 0) - m->bias),
 						   rule, sizeof(rule));
-			printf("    %u %s %#lx %s [%s]\n", k, side ? "libdw" : "ours ", f->pc[k], text,
-			       rule);
+			printf("    %u %s %#lx %s [%s]\n", k, side ? "libdw" : "ours ", f->pc[k],
+			       text, rule);
 		}
 	}
 	symbols_free(s);
@@ -148,11 +149,29 @@ static void sleep_us(uint32_t us)
 	nanosleep(&t, NULL);
 }
 
+/* Lets it run so long, passing signals on; false: it has ended. */
+static bool run_for(pid_t pid, uint32_t us)
+{
+	int status;
+
+	for (uint32_t t = 0; t <= us; t += 200) {
+		pid_t got = waitpid(pid, &status, __WALL | WNOHANG);
+
+		if (got == pid && !WIFSTOPPED(status))
+			return false;
+		if (got == pid)
+			ptrace(PTRACE_CONT, pid, NULL, status >> 16 ? 0 : WSTOPSIG(status));
+		else
+			sleep_us(us - t < 200 ? us - t : 200);
+	}
+	return true;
+}
+
 static uint32_t stops_wanted(void)
 {
 	const char *n = getenv("UNWIND_STOPS");
 
-	return n ? (uint32_t)atoi(n) : 60;
+	return n ? (uint32_t)atoi(n) : 12;
 }
 
 /* Stops the program at random points of its life; starts it again when it has ended. */
@@ -176,7 +195,10 @@ static void run_program(const char *name, char *const *argv, struct rate *total)
 			struct unwind_process *p;
 			int sig = 0;
 
-			sleep_us((uint32_t)random() % 4000);
+			if (!run_for(pid, (uint32_t)random() % 4000)) {
+				pid = 0;
+				break;
+			}
 			ptrace(PTRACE_INTERRUPT, pid, NULL, NULL);
 			if (waitpid(pid, &status, __WALL) != pid || !WIFSTOPPED(status)) {
 				pid = 0;
@@ -202,8 +224,9 @@ static void run_program(const char *name, char *const *argv, struct rate *total)
 		}
 	}
 	printf("%-12s %5u stops, %6.2f%% as libdw (%u more where libdw gave up), %5.1f frames, %5.1f%% complete\n",
-	       name, r.stops, r.stops ? 100.0 * (r.same + r.short_libdw) / r.stops : 0.0, r.short_libdw,
-	       r.stops ? (double)r.frames / r.stops : 0.0, r.stops ? 100.0 * r.root / r.stops : 0.0);
+	       name, r.stops, r.stops ? 100.0 * (r.same + r.short_libdw) / r.stops : 0.0,
+	       r.short_libdw, r.stops ? (double)r.frames / r.stops : 0.0,
+	       r.stops ? 100.0 * r.root / r.stops : 0.0);
 	fflush(stdout);
 	total->stops += r.stops;
 	total->same += r.same + r.short_libdw;
@@ -227,7 +250,7 @@ static const char cxx_source[] =
 	"		m[std::to_string(v[0])]++; if (m.size() > 500) m.clear();\n"
 	"		if (i % 4 == 0) try { deep(8); } catch (std::exception &) { }\n"
 	"		if (i % 8 == 0) std::regex_search(std::to_string(v[1]), std::regex(\"(1|2)+[0-9]*7\"));\n"
-	"		if (i % 2 == 0) raise(SIGUSR1);\n"
+	"		if (i % 3 == 0) raise(SIGUSR1);\n"
 	"		d += aligned(40); } return (int)d; }\n";
 
 static char *make_cxx(void)
@@ -273,22 +296,29 @@ static void test_programs(void **state)
 		{ "python3", { "/usr/bin/python3", "-c", (char *)python } },
 		{ "bash", { "bash", "-c", (char *)bash } },
 		{ "perl", { "perl", "-e", (char *)perl } },
-		{ "git", { "git", "-C", (char *)(getenv("UNWIND_GIT") ? getenv("UNWIND_GIT") : "."), "log", "-p", "--stat" } },
+		{ "git",
+		  { "git", "-C", (char *)(getenv("UNWIND_GIT") ? getenv("UNWIND_GIT") : "."), "log",
+		    "-p", "--stat" } },
 		{ "c++", { cxx } },
-		{ "gcc", { "sh", "-c", "exec $(gcc -print-prog-name=cc1) -quiet -O2 -o /dev/null "
-				       "-include stdio.h -include stdlib.h -include string.h "
-				       "-include unistd.h -include pthread.h /usr/include/link.h" } },
-		{ "sqlite3", { "sqlite3", ":memory:",
-			       "with recursive c(x) as (select 1 union all select x+1 from c limit 3000000) "
-			       "select x%7, count(*), max(hex(x)) from c group by 1 order by 2;" } },
-		{ "node", { "node", "-e", "while(1){let a=[];for(let i=0;i<1e4;i++)a.push({k:'x'+i});"
-					  "JSON.parse(JSON.stringify(a)).sort((x,y)=>x.k<y.k?1:-1)}" } },
+		{ "gcc",
+		  { "sh", "-c",
+		    "exec $(gcc -print-prog-name=cc1) -quiet -O3 -o /dev/null "
+		    "${UNWIND_C:-src/program/type/graph.c} -Isrc -I." } },
+		{ "sqlite3",
+		  { "sqlite3", ":memory:",
+		    "with recursive c(x) as (select 1 union all select x+1 from c limit 3000000) "
+		    "select x%7, count(*), max(hex(x)) from c group by 1 order by 2;" } },
+		{ "node",
+		  { "node", "-e",
+		    "while(1){let a=[];for(let i=0;i<1e4;i++)a.push({k:'x'+i});"
+		    "JSON.parse(JSON.stringify(a)).sort((x,y)=>x.k<y.k?1:-1)}" } },
 	};
 	struct rate total = { 0 };
 
 	srandom((unsigned)time(NULL));
 	for (uint32_t i = 0; i < ARRAY_SIZE(programs); i++)
-		if (programs[i].argv[0] && (!getenv("UNWIND_ONLY") || strstr(getenv("UNWIND_ONLY"), programs[i].name)))
+		if (programs[i].argv[0] &&
+		    (!getenv("UNWIND_ONLY") || strstr(getenv("UNWIND_ONLY"), programs[i].name)))
 			run_program(programs[i].name, programs[i].argv, &total);
 	if (cxx)
 		unlink(cxx);

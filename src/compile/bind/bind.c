@@ -256,14 +256,65 @@ void bind_add(struct bind_cx *cx, struct node *top)
 	}
 }
 
+static void note_available(void *arg, struct probe *p)
+{
+	*(bool *)arg |= !p->unavailable;
+}
+
+static bool uses_provider(struct bind_cx *cx, const struct provider *pv)
+{
+	struct bind_state *s = cx->state;
+	bool uses = false;
+
+	for (uint32_t i = 0; i < s->clauses.n; i++) {
+		for (const struct pdesc *d = s->clauses.v[i]->clause.pdescs; d; d = d->next) {
+			struct probe_desc pd = { d->prov, d->mod, d->func, d->name };
+			struct probe *p = NULL;
+
+			if (d->by_id)
+				err_free(probe_by_id(cx->probes, d->id, &p));
+			else if (pv->claims(pv, d->prov))
+				err_free(pv->match(pv, cx->probes, &pd, note_available, &uses));
+			uses |= p && p->provider == pv;
+		}
+	}
+	return uses;
+}
+
+/* Clauses of the providers themselves; they do not count as the program's. */
+static void bind_provider_clauses(struct bind_cx *cx, bool after)
+{
+	struct bind_state *s = cx->state;
+	uint32_t matched = s->out->matched;
+
+	for (const struct provider *const *pv = providers; *pv; pv++) {
+		const char *text = after ? (*pv)->after : (*pv)->before;
+		struct node *top;
+
+		if (!text || !uses_provider(cx, *pv))
+			continue;
+		source_add(cx->diags, SOURCE_LIB, (*pv)->name, text, strlen(text));
+		top = parse_source(cx->parse, cx->diags->nsources - 1, PDESC_NAME);
+		for (; top; top = top->next) {
+			if (top->kind == D_DECL)
+				bind_declaration(cx, top);
+			else
+				bind_clause(cx, top, s->out->nclauses++);
+		}
+	}
+	s->out->matched = matched;
+}
+
 struct bound *bind_finish(struct bind_cx *cx)
 {
 	struct bind_state *s = cx->state;
 
 	type_set_strsize(cx->types, (uint32_t)opt_num(cx->options, OPT_STRSIZE));
 	s->out->nclauses = s->clauses.n;
+	bind_provider_clauses(cx, false);
 	for (uint32_t i = 0; i < s->clauses.n; i++)
 		bind_clause(cx, s->clauses.v[i], i);
+	bind_provider_clauses(cx, true);
 	aggs_check(cx);
 	return s->out;
 }

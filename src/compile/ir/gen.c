@@ -727,6 +727,7 @@ struct image *compile_image(const struct bound *b, struct type_graph *types, str
 	}
 	finish_image(&g);
 	vec_fini(&g.maps);
+	vec_fini(&g.lazy_made);
 	vec_fini(&g.progs);
 	vec_fini(&g.probes);
 	vec_fini(&g.segments);

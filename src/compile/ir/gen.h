@@ -53,6 +53,7 @@ struct var_layout {
 };
 
 /* A value made when first needed in a firing: register holds 0 until then. `known`: made on every path to here. */
+struct lazy_made { int id; uint32_t start, end; };       /* the instructions that make one */
 struct lazy { struct ir_val v; bool known, ever; };    /* ever: made anywhere above in the text */
 enum lazy_id { LAZY_TIME, LAZY_TASK, LAZY_TASK_BTF, LAZY_REGS, LAZY_PIDTGID, LAZY_SCRATCH, LAZY_SCRATCH_ADDR, LAZY_TLS, LAZY_TLS_RW, LAZY_COUNT };
 
@@ -102,6 +103,7 @@ struct gen {
 	bool sleepable;                   /* may fault user memory in */
 	struct ir_val ctx, probe, spec, top;
 	struct lazy lazy[LAZY_COUNT];
+	VEC(struct lazy_made) lazy_made;
 	struct ir_val *this_regs;         /* this-> scalars by variable */
 	uint32_t out;                     /* label: epilogue */
 
@@ -217,6 +219,7 @@ void gen_fault_if(struct gen *g, struct ir_val a, enum ir_cond c, struct ir_val 
 void gen_bail(struct gen *g);
 void gen_lazy_save(const struct gen *g, bool *known);
 void gen_lazy_restore(struct gen *g, const bool *known);
+void gen_lazy_settle(struct gen *g, uint32_t from, const struct lazy *before);
 uint32_t gen_rodata(struct gen *g, const void *p, uint32_t n, uint32_t align);
 /* Has the clause this-> variables in scratch memory, or strtok()'s state? Then it is kept from clause to clause. */
 bool gen_keeps_scratch(struct gen *g, const struct bound_clause *cl);

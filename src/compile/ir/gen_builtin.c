@@ -70,38 +70,127 @@ static struct ir_val make(struct gen *g, enum lazy_id id)
 		return ir_load(f, v, SCRATCH_WORD, 8, false);
 	case LAZY_TLS:
 		return tls_get(g, 0);
-	case LAZY_TLS_RW:
-		return tls_get(g, TLS_CREATE);
 	default:
 		abort();
 	}
 }
 
+/* The thread's storage, made if it has none; NULL still when there is no memory. Shares LAZY_TLS's register. */
+static struct ir_val writable_tls(struct gen *g)
+{
+	struct lazy *l = &g->lazy[LAZY_TLS];
+	uint32_t have = 0, start;
+
+	if (g->lazy[LAZY_TLS_RW].known)
+		return l->v;
+	(void)gen_lazy(g, LAZY_TASK_BTF);
+	start = g->f->ins.n;
+	if (l->known || l->ever) {
+		have = ir_new_label(g->f);
+		ir_if(g->f, l->v, IF_NE, IR_I(0), have);
+	}
+	ir_set(g->f, l->v, tls_get(g, TLS_CREATE));
+	if (have)
+		ir_place(g->f, have);
+	l->known = l->ever = g->lazy[LAZY_TLS_RW].known = true;
+	vec_push(&g->lazy_made, (struct lazy_made){ LAZY_TLS, start, g->f->ins.n });
+	return l->v;
+}
+
 struct ir_val gen_lazy(struct gen *g, enum lazy_id id)
 {
 	struct lazy *l = &g->lazy[id];
-	uint32_t have = 0;
+	uint32_t have = 0, start;
 
+	if (id == LAZY_TLS_RW)
+		return writable_tls(g);
 	if (l->known)
 		return l->v;
 	/* What it is made from must be made outside the jump around. */
 	if (id == LAZY_SCRATCH_ADDR)
 		(void)gen_lazy(g, LAZY_SCRATCH);
-	if (id == LAZY_TLS || id == LAZY_TLS_RW || id == LAZY_REGS)
+	if (id == LAZY_TLS || id == LAZY_REGS)
 		(void)gen_lazy(g, LAZY_TASK_BTF);
+	start = g->f->ins.n;
 	if (l->ever) {
 		have = ir_new_label(g->f);
 		ir_if(g->f, l->v, IF_NE, IR_I(0), have);
 	}
 	ir_set(g->f, l->v, make(g, id));
-	if (id == LAZY_TLS_RW)
-		ir_set(g->f, g->lazy[LAZY_TLS].v, l->v);
 	if (have)
 		ir_place(g->f, have);
 	l->known = l->ever = true;
-	if (id == LAZY_TLS_RW)
-		g->lazy[LAZY_TLS].known = g->lazy[LAZY_TLS].ever = true;
+	vec_push(&g->lazy_made, (struct lazy_made){ (int)id, start, g->f->ins.n });
 	return l->v;
+}
+
+/* "Not there" would be a second state for all that follows. */
+static void require_tls(struct gen *g)
+{
+	uint32_t have = ir_new_label(g->f);
+
+	ir_if(g->f, writable_tls(g), IF_NE, IR_I(0), have);
+	gen_count(g, IR_I(WIRE_DROP_DYN));
+	gen_bail(g);
+	ir_place(g->f, have);
+}
+
+/* In how many places from instruction `from` on it is made. */
+static uint32_t times_made(const struct gen *g, enum lazy_id id, uint32_t from)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < g->lazy_made.n; i++)
+		n += g->lazy_made.v[i].id == (int)id && g->lazy_made.v[i].start >= from;
+	return n;
+}
+
+/* needs: a clause generated, its body from instruction `from`; before: what was known there.
+ * gives: in a large body, what would be made in several places made once, in front. To the verifier, what may or may not have
+ * been made is two states, n such things 2^n, and it walks all that follows in each of them. */
+void gen_lazy_settle(struct gen *g, uint32_t from, const struct lazy *before)
+{
+	enum { LARGE = 250 };
+	struct ir_fn *f = g->f;
+	bool settled[LAZY_COUNT];
+	struct lazy after[LAZY_COUNT];
+	uint32_t n = f->ins.n, kept = from, made;
+	struct ir_ins *ins;
+
+	if (n - from < LARGE)
+		return;
+	for (int id = 0; id < LAZY_COUNT; id++)
+		settled[id] = !before[id].known && times_made(g, (enum lazy_id)id, from) > 1;
+	/* with what they are made from */
+	if (settled[LAZY_TLS] || settled[LAZY_REGS])
+		settled[LAZY_TASK_BTF] = !before[LAZY_TASK_BTF].known;
+	if (settled[LAZY_SCRATCH_ADDR])
+		settled[LAZY_SCRATCH] = !before[LAZY_SCRATCH].known;
+	for (uint32_t i = 0; i < g->lazy_made.n; i++) {
+		const struct lazy_made *m = &g->lazy_made.v[i];
+
+		for (uint32_t k = m->start; m->start >= from && settled[m->id] && k < m->end; k++)
+			f->ins.v[k].op = IR_OP_COUNT;
+	}
+	for (uint32_t i = from; i < n; i++)
+		if (f->ins.v[i].op != IR_OP_COUNT)
+			f->ins.v[kept++] = f->ins.v[i];
+	f->ins.n = kept;
+	memcpy(after, g->lazy, sizeof(after));
+	memcpy(g->lazy, before, sizeof(after));
+	for (int id = 0; id < LAZY_COUNT; id++)
+		if (settled[id])
+			(void)gen_lazy(g, (enum lazy_id)id);
+	if (settled[LAZY_TLS])
+		require_tls(g);
+	memcpy(g->lazy, after, sizeof(after));
+	/* To the front of what it is for. */
+	made = f->ins.n - kept;
+	ins = xcalloc(made + 1, sizeof(*ins));
+	memcpy(ins, f->ins.v + kept, made * sizeof(*ins));
+	memmove(f->ins.v + from + made, f->ins.v + from, (kept - from) * sizeof(*ins));
+	memcpy(f->ins.v + from, ins, made * sizeof(*ins));
+	free(ins);
 }
 
 uint32_t gen_kernel_offset(struct gen *g, const char *type, const char *member, uint32_t *ret_size, loc_t loc)

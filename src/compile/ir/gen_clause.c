@@ -556,18 +556,24 @@ void gen_clause(struct gen *g, const struct bound_clause *cl)
 	const struct bound_clause *outer = g->cl;
 	uint32_t outer_fault = g->fault, outer_bail = g->bail;
 	bool outer_fault_used = g->fault_used, outer_bail_used = g->bail_used, known[LAZY_COUNT];
+	struct lazy before[LAZY_COUNT];
+	uint32_t body;
 
 	g->cl = cl;
 	g->fault = ir_new_label(f);
 	g->bail = ir_new_label(f);
 	g->fault_used = g->bail_used = false;
-	if (!g->in_error)
+	if (!g->in_error) {
 		g->scratch_next = g->this_size;
+		g->lazy_made.n = 0;
+	}
 	ir_set(f, g->spec, IR_I(0));
 	ir_set(f, g->top, IR_I(0));
 	gen_lazy_save(g, known);
 	if (cl->pred)
 		gen_cond(g, cl->pred, false, g->bail);
+	body = f->ins.n;
+	memcpy(before, g->lazy, sizeof(before));
 	if (cl->default_action)
 		gen_segment(g, NULL, NULL, true);
 	else
@@ -585,6 +591,8 @@ void gen_clause(struct gen *g, const struct bound_clause *cl)
 				run_errors(g);
 		}
 	}
+	if (!g->in_error)
+		gen_lazy_settle(g, body, before);
 	gen_lazy_restore(g, known);
 	ir_place(f, g->bail);
 	if (!g->in_error)

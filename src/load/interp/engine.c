@@ -168,7 +168,7 @@ static struct err *engine_attach(struct engine *eng)
 			const struct image_probe *pr = &img->probes[p->probes[j]];
 			uint64_t period;
 
-			if (!timer)
+			if (!timer || pr->probe->perf.hardware || pr->probe->perf.event)
 				return err_new(
 					ENOTSUP,
 					"%s:%s:%s:%s cannot fire in the interpreter: it runs BEGIN, END, "

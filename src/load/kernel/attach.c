@@ -59,10 +59,12 @@ static struct err *attach_timer_on(struct kernel_engine *k, const struct instanc
 	/* A period, not a frequency: a clock event turns one into the other, and only a
 	 * frequency has an upper limit. */
 	struct perf_event_attr a = {
-		.type = PERF_TYPE_SOFTWARE,
+		.type = p->perf.hardware ? PERF_TYPE_HARDWARE : PERF_TYPE_SOFTWARE,
 		.size = sizeof(a),
-		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.config = p->perf.event, /* 0: PERF_COUNT_SW_CPU_CLOCK */
 		.sample_period = p->freq_hz ? 1000000000ull / p->freq_hz : p->period_ns,
+		.exclude_user = p->perf.no_user,
+		.exclude_kernel = p->perf.no_kernel,
 	};
 	int ev = (int)syscall(SYS_perf_event_open, &a, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
 

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "load/kernel/unwind.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <signal.h>
 #include <time.h>
@@ -11,7 +12,8 @@
 
 enum {
 	WANTED_SIZE = 4096,
-	AGAIN_NS = 20 * 1000 * 1000,  /* a process's mappings are read at most this often */
+	AGAIN_NS = 20 * 1000 * 1000, /* a process's mappings are read at most this often */
+	RUNNING_NS = 500 * 1000 * 1000,
 	SCAN_NS = 1000 * 1000 * 1000, /* every process is looked at: gone, or asked for in vain */
 };
 
@@ -194,6 +196,37 @@ struct err *unwind_tables_add(struct unwind_tables *t, pid_t pid)
 
 	*hash_put(&t->read_ns, &key, sizeof(key), NULL) = now_ns();
 	return unwind_store_add(t->store, pid);
+}
+
+static int newest_first(const void *a, const void *b)
+{
+	const pid_t *x = a, *y = b;
+
+	return *x < *y ? 1 : *x > *y ? -1 : 0;
+}
+
+void unwind_tables_add_running(struct unwind_tables *t)
+{
+	uint64_t until = now_ns() + RUNNING_NS;
+	DIR *proc = opendir("/proc");
+	VEC(pid_t)
+	pids = { 0 };
+	struct dirent *d;
+
+	while (proc && (d = readdir(proc))) {
+		char *end;
+		long pid = strtol(d->d_name, &end, 10);
+
+		if (pid > 0 && !*end)
+			vec_push(&pids, (pid_t)pid);
+	}
+	if (proc)
+		closedir(proc);
+	if (pids.n)
+		qsort(pids.v, pids.n, sizeof(*pids.v), newest_first);
+	for (uint32_t i = 0; i < pids.n && now_ns() < until; i++)
+		err_free(unwind_tables_add(t, pids.v[i]));
+	vec_fini(&pids);
 }
 
 /* A process that has gone, or whose tables do not fit, is walked by frame pointer: no error. */

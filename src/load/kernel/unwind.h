@@ -22,6 +22,9 @@ int unwind_tables_processes(const struct unwind_tables *t);
 int unwind_tables_wanted(const struct unwind_tables *t);
 /* Reads pid's mappings now, so that its first stack is right. */
 struct err *unwind_tables_add(struct unwind_tables *t, pid_t pid);
+/* The same for every running process, newest first, as many as half a second is enough for: the others
+ * follow when met. */
+void unwind_tables_add_running(struct unwind_tables *t);
 /* Does what the probes asked for since the last call; cheap when they did not. Call it whenever records are drained. */
 void unwind_tables_refresh(struct unwind_tables *t);
 /* Bytes of tables in the kernel. */

@@ -21,7 +21,7 @@ struct cfi {
 	VEC(struct cfi_row)
 	rows;
 	VEC(struct cfi_func)
-	funcs; /* in file order */
+	funcs;            /* in file order */
 	uint32_t skipped; /* rows whose rule could not be expressed: they say NONE */
 	bool bad;         /* the section ended in an error; what came before is there */
 };

@@ -16,8 +16,8 @@ enum {
 	REG_RSP = 7,
 	REG_R10 = 10,
 	REG_RA = 16,
-	MAX_DEPTH = 16,        /* of remember_state */
-	MAX_ROWS = 32 << 20,   /* a hostile file must end, too */
+	MAX_DEPTH = 16,      /* of remember_state */
+	MAX_ROWS = 32 << 20, /* a hostile file must end, too */
 };
 
 /* Where something lies. */
@@ -145,10 +145,10 @@ static uint32_t expression_rule(const struct state *s)
 			return WIRE_UNWIND_RULE(WIRE_UNWIND_RSP_DEREF8, rbp, off / 8);
 		return 0;
 	}
-	if (s->ra.how == AT_CFA && s->ra.off == -8 &&
-	    is_breg(&s->cfa, REG_RBP, &off, &rest, &n) && is_bytes(rest, n, "\x06", 1) &&
-	    is_words(off, -32768, 32767) && is_breg(&s->rbp, REG_RBP, &at_rbp, &more, &nmore) &&
-	    !nmore && is_words(at_rbp, -2047, 2047))
+	if (s->ra.how == AT_CFA && s->ra.off == -8 && is_breg(&s->cfa, REG_RBP, &off, &rest, &n) &&
+	    is_bytes(rest, n, "\x06", 1) && is_words(off, -32768, 32767) &&
+	    is_breg(&s->rbp, REG_RBP, &at_rbp, &more, &nmore) && !nmore &&
+	    is_words(at_rbp, -2047, 2047))
 		return WIRE_UNWIND_RULE(WIRE_UNWIND_RBP_DEREF, at_rbp / 8, off / 8);
 	return 0;
 }
@@ -246,9 +246,7 @@ static bool run(struct reader *r, struct cie *cie, struct bytes b, struct state 
 		case DW_CFA_advance_loc1: next = pc + bytes_u8(&b) * cie->code_align; break;
 		case DW_CFA_advance_loc2: next = pc + bytes_u16(&b) * cie->code_align; break;
 		case DW_CFA_advance_loc4: next = pc + bytes_u32(&b) * cie->code_align; break;
-		case DW_CFA_set_loc:
-			next = read_encoded(&b, cie->enc, here + at(&b));
-			break;
+		case DW_CFA_set_loc: next = read_encoded(&b, cie->enc, here + at(&b)); break;
 		case DW_CFA_offset:
 			*target(s, low) = at_cfa(scaled(bytes_uleb(&b), cie->data_align));
 			break;
@@ -260,8 +258,7 @@ static bool run(struct reader *r, struct cie *cie, struct bytes b, struct state 
 			break;
 		case DW_CFA_offset_extended_sf:
 			reg = bytes_uleb(&b);
-			*target(s, reg) =
-				at_cfa(scaled((uint64_t)bytes_sleb(&b), cie->data_align));
+			*target(s, reg) = at_cfa(scaled((uint64_t)bytes_sleb(&b), cie->data_align));
 			break;
 		case DW_CFA_GNU_negative_offset_extended:
 			reg = bytes_uleb(&b);

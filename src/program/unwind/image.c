@@ -186,7 +186,8 @@ static bool rows_ok(const struct unwind_image *u, uint32_t first, uint32_t end)
 		return false;
 	for (uint32_t i = first; i < end; i++)
 		if (WIRE_UNWIND_ROW_RULE(u->rows[i]) >= u->head->nrules ||
-		    (i > first && WIRE_UNWIND_ROW_PC(u->rows[i]) <= WIRE_UNWIND_ROW_PC(u->rows[i - 1])))
+		    (i > first &&
+		     WIRE_UNWIND_ROW_PC(u->rows[i]) <= WIRE_UNWIND_ROW_PC(u->rows[i - 1])))
 			return false;
 	return true;
 }

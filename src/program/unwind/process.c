@@ -13,7 +13,7 @@ struct unwind_images {
 
 struct known_file {
 	struct unwind_image *image; /* NULL: no tables, why is not worth telling */
-	struct object *object;	    /* headers only: for biases */
+	struct object *object;      /* headers only: for biases */
 };
 
 struct file_key {

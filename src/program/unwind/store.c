@@ -7,8 +7,8 @@
 enum {
 	MAPPING_WORDS = sizeof(struct wire_unwind_mapping) / 4,
 	PAGE_WORDS = sizeof(struct wire_unwind_page) / 4,
-	LIST_MIN = 64,     /* mappings a list has room for at least */
-	LIST_CLASSES = 7,  /* 64, 128 ... 4096 */
+	LIST_MIN = 64,    /* mappings a list has room for at least */
+	LIST_CLASSES = 7, /* 64, 128 ... 4096 */
 };
 
 struct chunk {

@@ -31,7 +31,8 @@ struct err *unwind_image_build(struct object *o, struct unwind_image **ret);
 /* The same from the cache on disk, where it is put when it was not there. */
 struct err *unwind_image_open(struct object *o, struct unwind_image **ret);
 /* Checks every promise of wire/unwind.h; copies the bytes. */
-struct err *unwind_image_parse(const char *name, const void *p, size_t n, struct unwind_image **ret);
+struct err *unwind_image_parse(const char *name, const void *p, size_t n,
+			       struct unwind_image **ret);
 void unwind_image_free(struct unwind_image *u);
 /* The rule at a link-time address; 0 nothing known. */
 uint32_t unwind_image_rule(const struct unwind_image *u, uint64_t addr);

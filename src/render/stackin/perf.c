@@ -369,6 +369,7 @@ static bool split_header(const char *s, const char *end, struct text *ret_comm, 
 /* ": [period] event:" at the end of a header. */
 static bool split_event(const char *s, const char *end, struct text *ret_event, struct text *ret_period)
 {
+	struct text event, period;
 	const char *p, *e;
 
 	while (end > s && is_space(end[-1]))
@@ -380,15 +381,19 @@ static bool split_event(const char *s, const char *end, struct text *ret_event, 
 		e--;
 	if (e == end || e == s)
 		return false;
-	*ret_event = (struct text){ e, (size_t)(end - e) };
+	event = (struct text){ e, (size_t)(end - e) };
 	while (e > s && is_space(e[-1]))
 		e--;
 	for (p = e; p > s && is_digit(p[-1]);)
 		p--;
-	*ret_period = (struct text){ p, (size_t)(e - p) };
+	period = (struct text){ p, (size_t)(e - p) };
 	while (p > s && is_space(p[-1]))
 		p--;
-	return p > s && p[-1] == ':';
+	if (p == s || p[-1] != ':')
+		return false;
+	*ret_event = event;
+	*ret_period = period;
+	return true;
 }
 
 static void take_comm(struct stackin *in, struct text comm, struct text pid, struct text tid)
@@ -485,9 +490,9 @@ static uint32_t recognise(const char *text, size_t len)
 		const char *open, *close, *p = s;
 		struct text comm, pid, tid, event, period;
 
-		if (l && !is_space(*s)) {
-			n += split_header(s, s + l, &comm, &pid, &tid) &&
-			     split_event(s, s + l, &event, &period);
+		if (l && split_header(s, s + l, &comm, &pid, &tid) &&
+		    split_event(s, s + l, &event, &period)) {
+			n++;
 			continue;
 		}
 		while (p < s + l && is_space(*p))

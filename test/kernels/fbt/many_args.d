@@ -4,6 +4,6 @@
 fbt::do_mmap:entry
 /pid == $target/
 {
-	@[arg7 > 0xffff800000000000 && (arg7 & 7) == 0 ? "pointer" : "no pointer", (uint64_t)args[7] == arg7] = count();
+	@[arg7 < 0 && (arg7 & 7) == 0 ? "pointer" : "no pointer", (uint64_t)args[7] == arg7] = count();
 	@lengths[args[2] > 0 ? "length" : "no length"] = min(1);
 }

@@ -1,0 +1,399 @@
+#include "flame.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdarg.h>
+
+#include "render/flame.h"
+#include "render/folded.h"
+#include "render/stackin/stackin.h"
+
+enum output { OUTPUT_BY_NAME, OUTPUT_SVG, OUTPUT_FOLDED, OUTPUT_HTML, OUTPUT_JSON };
+
+enum flame_option {
+	OPT_FOLDED = 256,
+	OPT_SVG,
+	OPT_HTML,
+	OPT_JSON,
+	OPT_FORMAT,
+	OPT_TITLE,
+	OPT_SUBTITLE,
+	OPT_COUNTNAME,
+	OPT_WIDTH,
+	OPT_HEIGHT,
+	OPT_MINWIDTH,
+	OPT_COLORS,
+	OPT_INVERTED,
+	OPT_REVERSE,
+	OPT_DIFF,
+	OPT_NORMALIZE,
+	OPT_NEGATE,
+	OPT_FACTOR,
+	OPT_PID,
+	OPT_TID,
+	OPT_KERNEL,
+	OPT_JIT,
+	OPT_ALL,
+	OPT_ADDRS,
+	OPT_MODULE,
+	OPT_EVENT,
+};
+
+static const struct option longs[] = {
+	{ "folded", no_argument, NULL, OPT_FOLDED },
+	{ "svg", no_argument, NULL, OPT_SVG },
+	{ "html", no_argument, NULL, OPT_HTML },
+	{ "json", no_argument, NULL, OPT_JSON },
+	{ "output", required_argument, NULL, 'o' },
+	{ "format", required_argument, NULL, OPT_FORMAT },
+	{ "title", required_argument, NULL, OPT_TITLE },
+	{ "subtitle", required_argument, NULL, OPT_SUBTITLE },
+	{ "countname", required_argument, NULL, OPT_COUNTNAME },
+	{ "width", required_argument, NULL, OPT_WIDTH },
+	{ "height", required_argument, NULL, OPT_HEIGHT },
+	{ "minwidth", required_argument, NULL, OPT_MINWIDTH },
+	{ "colors", required_argument, NULL, OPT_COLORS },
+	{ "inverted", no_argument, NULL, OPT_INVERTED },
+	{ "reverse", no_argument, NULL, OPT_REVERSE },
+	{ "diff", no_argument, NULL, OPT_DIFF },
+	{ "normalize", no_argument, NULL, OPT_NORMALIZE },
+	{ "negate", no_argument, NULL, OPT_NEGATE },
+	{ "factor", required_argument, NULL, OPT_FACTOR },
+	{ "pid", no_argument, NULL, OPT_PID },
+	{ "tid", no_argument, NULL, OPT_TID },
+	{ "kernel", no_argument, NULL, OPT_KERNEL },
+	{ "jit", no_argument, NULL, OPT_JIT },
+	{ "all", no_argument, NULL, OPT_ALL },
+	{ "addrs", no_argument, NULL, OPT_ADDRS },
+	{ "module", no_argument, NULL, OPT_MODULE },
+	{ "event-filter", required_argument, NULL, OPT_EVENT },
+	{ "quiet", no_argument, NULL, 'q' },
+	{ "help", no_argument, NULL, 'h' },
+	{ 0 },
+};
+
+static const char help[] =
+	"usage: descry flame [options] [file...]\n"
+	"       descry flame --diff [options] BEFORE AFTER\n"
+	"\n"
+	"Reads stacks (folded text, perf script, bpftrace, SystemTap, DTrace, descry itself) and draws them.\n"
+	"\n"
+	"  --svg --html --folded --json   what to write; by the name given to -o, otherwise SVG\n"
+	"  -o FILE                        where to; otherwise standard output\n"
+	"  --format NAME                  the input: folded, perf, bpftrace, dtrace, systemtap\n"
+	"  --title, --subtitle TEXT       above the picture\n"
+	"  --countname TEXT               what is counted (samples)\n"
+	"  --colors NAME                  kind, safe, module, hot, mem, io, wakeup, grey\n"
+	"  --width, --height PIXELS       of the picture (1200); of a frame (16)\n"
+	"  --minwidth PIXELS or N%        narrower frames are left out (0.1); SVG only\n"
+	"  --inverted                     the root on top\n"
+	"  --reverse                      stacks from the leaf: who calls\n"
+	"  --diff                         two files, coloured by change; --normalize: as if both had counted alike;\n"
+	"                                 --negate: colours the other way round\n"
+	"  --factor N                     counts are multiplied by N\n"
+	"  -q                             no remarks on standard error\n"
+	"of perf script:\n"
+	"  --pid --tid                    numbers behind the command's name\n"
+	"  --kernel --jit --all           marks _[k] and _[j] in text too\n"
+	"  --module                       names as MODULE`FUNCTION\n"
+	"  --addrs                        the address where there is no name\n"
+	"  --event-filter NAME            samples of this event; otherwise of the first\n";
+
+struct flame {
+	enum output output;
+	struct stackin_options in;
+	struct flame_options picture;
+	const char *path;
+	bool reverse, diff, normalize, quiet;
+};
+
+static int wrong(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+static int wrong(const char *fmt, ...)
+{
+	va_list ap;
+
+	fputs("descry flame: ", stderr);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputs("\n", stderr);
+	return 2;
+}
+
+static int number(const char *option, const char *text, double min, double max, double *ret)
+{
+	char *end;
+	double v = strtod(text, &end);
+
+	if (end == text || *end || !(v >= min && v <= max))
+		return wrong("--%s wants a number from %g to %g, not %s", option, min, max, text);
+	*ret = v;
+	return 0;
+}
+
+static int minwidth(struct flame *f, const char *text)
+{
+	size_t n = strlen(text);
+	cleanup_free char *percent = n && text[n - 1] == '%' ? xstrndup(text, n - 1) : NULL;
+
+	return percent ? number("minwidth", percent, 0, 100, &f->picture.min_percent) :
+			 number("minwidth", text, 0, 1e6, &f->picture.min_width);
+}
+
+static enum output output_of(const struct flame *f)
+{
+	const char *dot = f->path ? strrchr(f->path, '.') : NULL;
+
+	if (f->output != OUTPUT_BY_NAME)
+		return f->output;
+	if (dot && (!strcmp(dot, ".html") || !strcmp(dot, ".htm")))
+		return OUTPUT_HTML;
+	if (dot && !strcmp(dot, ".json"))
+		return OUTPUT_JSON;
+	if (dot && !strcmp(dot, ".folded"))
+		return OUTPUT_FOLDED;
+	return OUTPUT_SVG;
+}
+
+/* One option; the exit status when it is wrong, 0 otherwise. */
+static int take(struct flame *f, int o, const char *arg)
+{
+	double v = 0;
+	int status;
+
+	switch (o) {
+	case OPT_FOLDED:
+		f->output = OUTPUT_FOLDED;
+		return 0;
+	case OPT_SVG:
+		f->output = OUTPUT_SVG;
+		return 0;
+	case OPT_HTML:
+		f->output = OUTPUT_HTML;
+		return 0;
+	case OPT_JSON:
+		f->output = OUTPUT_JSON;
+		return 0;
+	case 'o':
+		f->path = arg;
+		return 0;
+	case OPT_FORMAT:
+		f->in.format = stackin_format_named(arg);
+		return f->in.format ? 0 : wrong("there is no input format %s", arg);
+	case OPT_TITLE:
+		f->picture.title = arg;
+		return 0;
+	case OPT_SUBTITLE:
+		f->picture.subtitle = arg;
+		return 0;
+	case OPT_COUNTNAME:
+		f->picture.count_name = arg;
+		return 0;
+	case OPT_WIDTH:
+		status = number("width", arg, 100, 100000, &v);
+		f->picture.width = (uint32_t)v;
+		return status;
+	case OPT_HEIGHT:
+		status = number("height", arg, 4, 200, &v);
+		f->picture.frame_height = (uint32_t)v;
+		return status;
+	case OPT_MINWIDTH:
+		return minwidth(f, arg);
+	case OPT_COLORS:
+		f->picture.palette = flame_palette_named(arg);
+		return f->picture.palette < FLAME_NPALETTES ? 0 : wrong("there are no colors %s", arg);
+	case OPT_INVERTED:
+		f->picture.inverted = true;
+		return 0;
+	case OPT_REVERSE:
+		f->reverse = true;
+		return 0;
+	case OPT_DIFF:
+		f->diff = true;
+		return 0;
+	case OPT_NORMALIZE:
+		f->normalize = true;
+		return 0;
+	case OPT_NEGATE:
+		f->picture.negate = true;
+		return 0;
+	case OPT_FACTOR:
+		return number("factor", arg, 1e-12, 1e12, &f->in.factor);
+	case OPT_PID:
+		f->in.pid = true;
+		return 0;
+	case OPT_TID:
+		f->in.tid = true;
+		return 0;
+	case OPT_KERNEL:
+		f->in.kernel = true;
+		return 0;
+	case OPT_JIT:
+		f->in.jit = true;
+		return 0;
+	case OPT_ALL:
+		f->in.kernel = f->in.jit = true;
+		return 0;
+	case OPT_ADDRS:
+		f->in.addrs = true;
+		return 0;
+	case OPT_MODULE:
+		f->in.module = true;
+		return 0;
+	case OPT_EVENT:
+		f->in.event = arg;
+		return 0;
+	case 'q':
+		f->quiet = true;
+		return 0;
+	default:
+		fputs("try descry flame --help\n", stderr);
+		return 2;
+	}
+}
+
+/* What was not read is said. */
+static void remark(const struct flame *f, const struct stackin *in, const char *path)
+{
+	if (f->quiet)
+		return;
+	if (!strcmp(path, "-"))
+		path = "standard input";
+	if (in->skipped)
+		fprintf(stderr, "descry flame: %s, read as %s: %llu of %llu lines are no stacks, the first is line %llu\n",
+			path, stackin_format_name(in->format), (unsigned long long)in->skipped,
+			(unsigned long long)in->lines, (unsigned long long)in->first_skipped);
+	if (in->filtered)
+		fprintf(stderr, "descry flame: %s: only samples of %s; %llu of other events are left out\n",
+			path, in->options.event ? in->options.event : in->event,
+			(unsigned long long)in->filtered);
+}
+
+static struct err *read_into(const struct flame *f, const char *path, struct stacktree *t)
+{
+	struct stackin in;
+	struct err *e;
+
+	stackin_init(&in, t, &f->in);
+	e = stackin_read(&in, path);
+	if (!e)
+		remark(f, &in, path);
+	stackin_fini(&in);
+	return e;
+}
+
+static struct err *read_all(const struct flame *f, char **files, int n, struct stacktree *t)
+{
+	struct err *e = NULL;
+
+	if (!n)
+		return read_into(f, "-", t);
+	for (int i = 0; i < n && !e; i++)
+		e = read_into(f, files[i], t);
+	return e;
+}
+
+static struct err *read_both(const struct flame *f, char **files, struct stacktree *t)
+{
+	struct stacktree before, after;
+	struct err *e;
+
+	stacktree_init(&before);
+	stacktree_init(&after);
+	e = read_into(f, files[0], &before);
+	if (!e)
+		e = read_into(f, files[1], &after);
+	if (!e) {
+		stacktree_finish(&before);
+		stacktree_finish(&after);
+		stacktree_diff(&before, &after, f->normalize, t);
+	}
+	stacktree_fini(&before);
+	stacktree_fini(&after);
+	return e;
+}
+
+static struct err *write_out(const struct flame *f, const struct stacktree *t)
+{
+	cleanup_fclose FILE *file = f->path ? fopen(f->path, "we") : NULL;
+	struct flame_result result = { 0 };
+	struct out o;
+	struct err *e;
+
+	if (f->path && !file)
+		return err_errno(errno, "%s: open", f->path);
+	out_init(&o, file ? file : stdout);
+	switch (output_of(f)) {
+	case OUTPUT_FOLDED:
+		folded_write(t, &o);
+		break;
+	case OUTPUT_HTML:
+		html_write(t, &f->picture, &o, &result);
+		break;
+	case OUTPUT_JSON:
+		stacktree_json(t, &o);
+		break;
+	default:
+		svg_write(t, &f->picture, &o, &result);
+	}
+	e = out_flush(&o);
+	out_fini(&o);
+	return e;
+}
+
+static struct err *run(const struct flame *f, char **files, int n, bool *ret_empty)
+{
+	struct stacktree t, reversed;
+	struct err *e;
+
+	stacktree_init(&t);
+	stacktree_init(&reversed);
+	e = f->diff ? read_both(f, files, &t) : read_all(f, files, n, &t);
+	if (!e) {
+		struct stacktree *shown = &t;
+
+		stacktree_finish(&t);
+		if (f->reverse) {
+			stacktree_reverse(&t, &reversed);
+			stacktree_finish(&reversed);
+			shown = &reversed;
+		}
+		*ret_empty = !t.nodes.v[STACKTREE_ROOT].total;
+		e = write_out(f, shown);
+	}
+	stacktree_fini(&t);
+	stacktree_fini(&reversed);
+	return e;
+}
+
+int cmd_flame(int argc, char **argv)
+{
+	cleanup_err struct err *e = NULL;
+	struct flame f = { 0 };
+	bool empty = false;
+	int o, status;
+
+	while ((o = getopt_long(argc, argv, "o:qh", longs, NULL)) != -1) {
+		if (o == 'h') {
+			fputs(help, stdout);
+			return 0;
+		}
+		status = take(&f, o, optarg);
+		if (status)
+			return status;
+	}
+	if (f.diff && argc - optind != 2)
+		return wrong("--diff wants two files: before and after");
+	if (!f.diff && optind == argc && isatty(STDIN_FILENO))
+		return wrong("no file, and standard input is a terminal; try descry flame --help");
+	if (output_of(&f) != OUTPUT_FOLDED) /* pictures strip the marks and show them as colours */
+		f.in.kernel = f.in.jit = true;
+	if (f.picture.palette == FLAME_MODULE)
+		f.in.module = true;
+	e = run(&f, argv + optind, argc - optind, &empty);
+	if (e)
+		return wrong("%s", e->text) - 1;
+	if (empty && !f.quiet)
+		wrong("there are no stacks in the input");
+	return empty ? 1 : 0;
+}

@@ -1,0 +1,278 @@
+/* What the pictures share: colours and text. */
+#define _GNU_SOURCE
+#include "render/flame.h"
+
+#include <math.h>
+
+#include "base/hash.h"
+
+static const char *const palette_names[FLAME_NPALETTES] = {
+	[FLAME_KIND] = "kind", [FLAME_SAFE] = "safe", [FLAME_MODULE] = "module",
+	[FLAME_HOT] = "hot",   [FLAME_MEM] = "mem",   [FLAME_IO] = "io",
+	[FLAME_WAKEUP] = "wakeup", [FLAME_GREY] = "grey",
+};
+
+const char *flame_palette_name(enum flame_palette p)
+{
+	return palette_names[p];
+}
+
+enum flame_palette flame_palette_named(const char *name)
+{
+	int p = 0;
+
+	while (p < FLAME_NPALETTES && strcmp(palette_names[p], name))
+		p++;
+	return (enum flame_palette)p;
+}
+
+enum kind { KIND_KERNEL, KIND_JIT, KIND_INLINED, KIND_CPP, KIND_GO, KIND_SCRIPT, KIND_USER, KIND_COUNT };
+
+/* A colour at hash 0 and how far each part goes from there. */
+struct shade {
+	uint8_t r, g, b;
+	int16_t dr, dg, db;
+};
+
+static const struct shade kinds[KIND_COUNT] = {
+	[KIND_KERNEL] = { 225, 125, 20, 30, 55, 20 }, [KIND_JIT] = { 60, 175, 70, 60, 45, 50 },
+	[KIND_INLINED] = { 60, 175, 180, 50, 45, 45 }, [KIND_CPP] = { 195, 185, 50, 45, 45, 20 },
+	[KIND_GO] = { 95, 150, 215, 50, 45, 35 },	[KIND_SCRIPT] = { 110, 190, 110, 50, 45, 50 },
+	[KIND_USER] = { 220, 85, 75, 30, 60, 45 },
+};
+
+/* Okabe and Ito's colours, lighter: black text stays legible on all of them. */
+static const struct shade safe_kinds[KIND_COUNT] = {
+	[KIND_KERNEL] = { 230, 159, 0, 15, 15, 40 },   [KIND_JIT] = { 0, 158, 115, 40, 20, 25 },
+	[KIND_INLINED] = { 160, 215, 240, 20, 15, 10 }, [KIND_CPP] = { 240, 228, 66, 10, 10, 40 },
+	[KIND_GO] = { 86, 180, 233, 20, 15, 10 },      [KIND_SCRIPT] = { 204, 140, 180, 20, 20, 20 },
+	[KIND_USER] = { 213, 115, 40, 25, 25, 30 },
+};
+
+static const struct shade plain[FLAME_NPALETTES] = {
+	[FLAME_HOT] = { 205, 0, 0, 50, 230, 55 },   [FLAME_MEM] = { 60, 180, 60, 80, 60, 110 },
+	[FLAME_IO] = { 90, 110, 200, 60, 60, 50 },  [FLAME_WAKEUP] = { 60, 165, 165, 60, 55, 55 },
+	[FLAME_GREY] = { 170, 170, 170, 60, 60, 60 },
+};
+
+static bool ends(const struct stacktree_name *n, const char *s)
+{
+	size_t len = strlen(s);
+
+	return n->len >= len && !memcmp(n->text + n->len - len, s, len);
+}
+
+static bool begins(const struct stacktree_name *n, const char *s)
+{
+	size_t len = strlen(s);
+
+	return n->len >= len && !memcmp(n->text, s, len);
+}
+
+static bool has(const struct stacktree_name *n, const char *s)
+{
+	return memmem(n->text, n->len, s, strlen(s)) != NULL;
+}
+
+/* "_[k]" and its like at the end of a name: 4 bytes of it. */
+static uint32_t mark_len(const struct stacktree_name *n)
+{
+	const char *s = n->text + n->len - 4;
+
+	return n->len >= 4 && s[0] == '_' && s[1] == '[' && s[3] == ']' && strchr("kwij", s[2]) && s[2] ?
+		       4 :
+		       0;
+}
+
+static enum kind kind_of(const struct stacktree_name *n)
+{
+	static const char *const kernels[] = { "vmlinux`", "kernel`", "unix`", "genunix`" };
+	static const char *const scripts[] = { ".js:", ".py:", ".rb:", "py::", "LazyCompile:", ".py`" };
+
+	if (ends(n, "_[k]"))
+		return KIND_KERNEL;
+	if (ends(n, "_[j]"))
+		return KIND_JIT;
+	if (ends(n, "_[i]"))
+		return KIND_INLINED;
+	for (size_t i = 0; i < ARRAY_SIZE(kernels); i++)
+		if (begins(n, kernels[i]))
+			return KIND_KERNEL;
+	for (size_t i = 0; i < ARRAY_SIZE(scripts); i++)
+		if (has(n, scripts[i]))
+			return KIND_SCRIPT;
+	if (has(n, ":::") || begins(n, "java/") || begins(n, "org/") || begins(n, "com/"))
+		return KIND_JIT;
+	if (has(n, "::"))
+		return KIND_CPP;
+	if (has(n, ".(*") || begins(n, "runtime.") || begins(n, "main."))
+		return KIND_GO;
+	return KIND_USER;
+}
+
+static uint8_t clamp(double v)
+{
+	return v < 0 ? 0 : v > 255 ? 255 : (uint8_t)v;
+}
+
+static uint32_t rgb(double r, double g, double b)
+{
+	return (uint32_t)clamp(r) << 16 | (uint32_t)clamp(g) << 8 | clamp(b);
+}
+
+static uint32_t shaded(const struct shade *s, uint64_t hash)
+{
+	double f = (double)(hash & 0xffff) / 65536, g = (double)(hash >> 16 & 0xffff) / 65536;
+
+	/* red and blue go together, so that a palette stays one family of colours */
+	return rgb(s->r + s->dr * g, s->g + s->dg * f, s->b + s->db * g);
+}
+
+/* A hue of the circle, light enough for black text; neighbours differ in shade. */
+static uint32_t hue(uint64_t module, uint64_t name)
+{
+	double h = (double)(module % 360) / 60, light = 0.62 + 0.12 * (double)(name & 0xff) / 256;
+	double c = (1 - fabs(2 * light - 1)) * 0.62, x = c * (1 - fabs(fmod(h, 2) - 1));
+	double r[] = { c, x, 0, 0, x, c }, m = light - c / 2;
+	int i = (int)h;
+
+	return rgb((r[i] + m) * 255, (r[(i + 4) % 6] + m) * 255, (r[(i + 2) % 6] + m) * 255);
+}
+
+double flame_max_change(const struct stacktree *t)
+{
+	double max = 1;
+
+	for (uint32_t i = 0; i < t->before.n; i++) {
+		double d = fabs((double)t->nodes.v[i].self - (double)t->before.v[i].self);
+
+		max = d > max ? d : max;
+	}
+	return max;
+}
+
+/* White where nothing changed, then red for more and blue for less; the eye tells these two apart whatever its kind. */
+static uint32_t change_color(double change, double max, bool negate)
+{
+	double pale = 210 * (1 - fabs(change) / max);
+
+	if (change == 0)
+		return 0xf2f2f2;
+	return (change > 0) != negate ? rgb(255, pale, pale) : rgb(pale, pale, 255);
+}
+
+uint32_t flame_color(const struct stacktree *t, uint32_t node, const struct flame_options *o,
+		     double max_change)
+{
+	const struct stacktree_name *n = stacktree_name_of(t, node);
+	struct stacktree_name base = { n->text, n->len - mark_len(n) };
+	const char *tick;
+	uint64_t hash;
+
+	if (t->differential)
+		return change_color((double)t->nodes.v[node].self - (double)t->before.v[node].self,
+				    max_change, o->negate);
+	if (node == STACKTREE_ROOT)
+		return 0xe8e8e8;
+	if (n->len <= 2 && begins(n, "-") && ends(n, "-")) /* what separates two parts of a stack */
+		return 0xc8c8c8;
+	hash = hash_bytes(base.text, base.len);
+	hash ^= hash >> 32;
+	switch (o->palette) {
+	case FLAME_KIND:
+		return shaded(&kinds[kind_of(n)], hash);
+	case FLAME_SAFE:
+		return shaded(&safe_kinds[kind_of(n)], hash);
+	case FLAME_MODULE:
+		tick = memchr(base.text, '`', base.len);
+		return tick ? hue(hash_bytes(base.text, (size_t)(tick - base.text)), hash) :
+			      shaded(&plain[FLAME_GREY], hash);
+	default:
+		return shaded(&plain[o->palette], hash);
+	}
+}
+
+/* Bytes of the UTF-8 sequence at s, 0 when it is none; *ret_c is the character. */
+static uint32_t utf8_at(const uint8_t *s, size_t n, uint32_t *ret_c)
+{
+	uint32_t len = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : s[0] < 0xf5 ? 4 : 0;
+	uint32_t c = len == 1 ? s[0] : s[0] & (0x7fu >> len);
+
+	if (!len || len > n)
+		return 0;
+	for (uint32_t i = 1; i < len; i++) {
+		if ((s[i] & 0xc0) != 0x80)
+			return 0;
+		c = c << 6 | (s[i] & 0x3f);
+	}
+	if ((len == 3 && c < 0x800) || (len == 4 && (c < 0x10000 || c > 0x10ffff)) ||
+	    (c >= 0xd800 && c <= 0xdfff))
+		return 0;
+	*ret_c = c;
+	return len;
+}
+
+/* Control characters, what turns the direction of writing, line separators, and what XML does not know. */
+static bool is_unseen(uint32_t c)
+{
+	return c < 0x20 || (c >= 0x7f && c < 0xa0) || (c >= 0x200e && c <= 0x200f) ||
+	       (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) || c == 0xfeff ||
+	       (c & 0xfffe) == 0xfffe;
+}
+
+void flame_text(struct out *o, const struct stacktree_name *name)
+{
+	const uint8_t *s = (const uint8_t *)name->text;
+	uint32_t n = name->len - mark_len(name), c, len;
+	bool cut = n > FLAME_NAME_MAX;
+
+	if (cut)
+		n = FLAME_NAME_MAX;
+	for (uint32_t i = 0; i < n; i += len) {
+		len = utf8_at(s + i, n - i, &c);
+		if (!len && cut && n - i < 4)
+			break; /* the character that the end cut through */
+		if (!len) {
+			out_printf(o, "\\x%02x", s[i]);
+			len = 1;
+		} else if (is_unseen(c)) {
+			out_printf(o, c < 0x80 ? "\\x%02x" : "\\u%04x", c);
+		} else {
+			out_mem(o, s + i, len);
+		}
+	}
+	if (cut)
+		out_printf(o, ".. (%u bytes)", name->len);
+}
+
+void flame_xml(struct out *o, const char *s, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		switch (s[i]) {
+		case '&':
+			out_str(o, "&amp;");
+			break;
+		case '<':
+			out_str(o, "&lt;");
+			break;
+		case '>':
+			out_str(o, "&gt;");
+			break;
+		case '"':
+			out_str(o, "&quot;");
+			break;
+		default:
+			out_char(o, s[i]);
+		}
+}
+
+void flame_number(struct out *o, uint64_t v)
+{
+	char digits[24], *end = digits + sizeof(digits), *s = dec_text(end, v);
+
+	for (; s < end; s++) {
+		out_char(o, *s);
+		if (s + 1 < end && (end - s - 1) % 3 == 0)
+			out_char(o, ',');
+	}
+}

@@ -1,0 +1,63 @@
+/* Flame graphs of a stack tree, as SVG and as HTML.
+ *
+ * In: a finished tree. Out: one document that needs nothing else: no network, no other file.
+ * Always true: a name reaches the document only through flame_text(), whatever bytes it has; the width of a frame is its
+ * part of the root's total, and frames too narrow to be seen are left out and counted, never silently.
+ */
+#ifndef DESCRY_RENDER_FLAME_H
+#define DESCRY_RENDER_FLAME_H
+
+#include "data/stacktree.h"
+#include "render/out.h"
+
+enum flame_palette {
+	FLAME_KIND,   /* kernel, compiled at run time, inlined, C++/Rust, Go, scripts, the rest */
+	FLAME_SAFE,   /* the same, in colours that colour-blind people can tell apart */
+	FLAME_MODULE, /* by what stands before the ` */
+	FLAME_HOT,
+	FLAME_MEM,
+	FLAME_IO,
+	FLAME_WAKEUP,
+	FLAME_GREY,
+	FLAME_NPALETTES
+};
+const char *flame_palette_name(enum flame_palette p);
+/* FLAME_NPALETTES when there is none of this name. */
+enum flame_palette flame_palette_named(const char *name);
+
+struct flame_options {
+	const char *title, *subtitle, *count_name; /* NULL: "Flame Graph", none, "samples" */
+	uint32_t width, frame_height;              /* pixels; 0: 1200, 16 */
+	double min_width;                          /* pixels; 0: 0.1. SVG only */
+	double min_percent;                        /* in place of min_width when not 0 */
+	enum flame_palette palette;
+	bool inverted;                             /* the root on top: an icicle graph */
+	bool negate;                               /* of a differential tree: swap the colours of more and less */
+};
+
+struct flame_result {
+	uint64_t shown, culled; /* frames */
+};
+
+void svg_write(const struct stacktree *t, const struct flame_options *o, struct out *out,
+	       struct flame_result *ret);
+void html_write(const struct stacktree *t, const struct flame_options *o, struct out *out,
+		struct flame_result *ret);
+
+/* The largest change of a frame's own count, at least 1. */
+double flame_max_change(const struct stacktree *t);
+/* 0xRRGGBB */
+uint32_t flame_color(const struct stacktree *t, uint32_t node, const struct flame_options *o,
+		     double max_change);
+
+enum { FLAME_NAME_MAX = 4096 }; /* bytes of a name that pictures hold */
+
+/* Name as text that can be shown: valid UTF-8 without control characters; other bytes as \xNN. Marks such as _[k] go.
+ * At most FLAME_NAME_MAX bytes of it, then "..". */
+void flame_text(struct out *o, const struct stacktree_name *name);
+/* Text with & < > " escaped, for XML and HTML. */
+void flame_xml(struct out *o, const char *s, size_t n);
+/* "1,234,567" */
+void flame_number(struct out *o, uint64_t v);
+
+#endif

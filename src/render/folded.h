@@ -1,0 +1,13 @@
+/* A stack tree as folded text: "root;...;leaf COUNT" on each line, sorted by the bytes of the stack; of a differential tree
+ * "... BEFORE AFTER". And as JSON: {"name", "value", "self", "children"}, nested.
+ */
+#ifndef DESCRY_RENDER_FOLDED_H
+#define DESCRY_RENDER_FOLDED_H
+
+#include "data/stacktree.h"
+#include "render/out.h"
+
+void folded_write(const struct stacktree *t, struct out *o);
+void stacktree_json(const struct stacktree *t, struct out *o);
+
+#endif

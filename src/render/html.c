@@ -1,0 +1,136 @@
+/* A flame graph as an HTML page that draws on a canvas: for trees too large for the elements of an SVG. The page holds the
+ * whole tree, in preorder as arrays; what is too narrow is left out when it is drawn, so zooming brings it back.
+ */
+#include "render/flame.h"
+
+extern const char flame_html_js[], flame_html_css[]; /* made from the files of these names */
+
+/* Shown text as a JSON string that cannot end the <script> around it. */
+static void put_string(struct out *o, struct out *text)
+{
+	out_char(o, '"');
+	for (size_t i = 0; i < text->n; i++) {
+		if (text->v[i] == '"' || text->v[i] == '\\')
+			out_char(o, '\\');
+		if (text->v[i] == '<' || text->v[i] == '>' || text->v[i] == '&')
+			out_printf(o, "\\u%04x", text->v[i]);
+		else
+			out_char(o, text->v[i]);
+	}
+	out_char(o, '"');
+	text->n = 0;
+}
+
+static void put_text(struct out *o, struct out *scratch, const char *s)
+{
+	struct stacktree_name n = { s, (uint32_t)strlen(s) };
+
+	flame_text(scratch, &n);
+	put_string(o, scratch);
+}
+
+static void put_names(const struct stacktree *t, struct out *o, struct out *scratch)
+{
+	out_str(o, ",\n\"names\":[\"all\"");
+	for (uint32_t i = 1; i < t->names.n; i++) {
+		out_str(o, ",\n");
+		flame_text(scratch, &t->names.v[i]);
+		put_string(o, scratch);
+	}
+	out_char(o, ']');
+}
+
+/* Of a differential tree a colour for each node, otherwise for each name. */
+static void put_colors(const struct stacktree *t, const struct flame_options *opt, struct out *o)
+{
+	cleanup_free uint32_t *by_name = xcalloc(t->names.n, sizeof(*by_name));
+	double max = flame_max_change(t);
+
+	out_str(o, ",\n\"colors\":[");
+	for (uint32_t i = 0; i != STACKTREE_NONE; i = stacktree_next(t, i, false)) {
+		uint32_t c = flame_color(t, i, opt, max);
+
+		by_name[t->nodes.v[i].name] = c;
+		if (t->differential) {
+			if (i)
+				out_char(o, ',');
+			out_unsigned(o, c, 0);
+		}
+	}
+	for (uint32_t i = 0; i < t->names.n && !t->differential; i++) {
+		if (i)
+			out_char(o, ',');
+		out_unsigned(o, by_name[i], 0);
+	}
+	out_char(o, ']');
+}
+
+enum column { COLUMN_DEPTH, COLUMN_NAME, COLUMN_SELF, COLUMN_BEFORE };
+
+static void put_column(const struct stacktree *t, struct out *o, const char *name, enum column c)
+{
+	out_printf(o, ",\n\"%s\":[", name);
+	for (uint32_t i = 0; i != STACKTREE_NONE; i = stacktree_next(t, i, false)) {
+		const struct stacktree_node *n = &t->nodes.v[i];
+
+		if (i)
+			out_char(o, ',');
+		out_unsigned(o,
+			     c == COLUMN_DEPTH ? n->depth :
+			     c == COLUMN_NAME  ? n->name :
+			     c == COLUMN_SELF  ? n->self :
+						 t->before.v[i].self,
+			     0);
+	}
+	out_char(o, ']');
+}
+
+static void put_data(const struct stacktree *t, const struct flame_options *opt, struct out *o)
+{
+	struct out scratch = { 0 };
+	const char *title = opt->title ? opt->title : opt->inverted ? "Icicle Graph" : "Flame Graph";
+
+	out_str(o, "{\"title\":");
+	put_text(o, &scratch, title);
+	out_str(o, ",\"subtitle\":");
+	put_text(o, &scratch, opt->subtitle ? opt->subtitle : "");
+	out_str(o, ",\"unit\":");
+	put_text(o, &scratch, opt->count_name ? opt->count_name : "samples");
+	out_printf(o, ",\"inverted\":%s,\"differential\":%s,\"negate\":%s,\"height\":%u",
+		   opt->inverted ? "true" : "false", t->differential ? "true" : "false",
+		   opt->negate ? "true" : "false", opt->frame_height ? opt->frame_height : 16);
+	put_names(t, o, &scratch);
+	put_colors(t, opt, o);
+	put_column(t, o, "depth", COLUMN_DEPTH);
+	put_column(t, o, "name", COLUMN_NAME);
+	put_column(t, o, "self", COLUMN_SELF);
+	if (t->differential)
+		put_column(t, o, "before", COLUMN_BEFORE);
+	out_char(o, '}');
+	out_fini(&scratch);
+}
+
+void html_write(const struct stacktree *t, const struct flame_options *o, struct out *out,
+		struct flame_result *ret)
+{
+	*ret = (struct flame_result){ .shown = t->nodes.n };
+	out_str(out, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
+		     "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+		     "script-src 'unsafe-inline'; style-src 'unsafe-inline'\">\n"
+		     "<title>Flame graph</title>\n<style>\n");
+	out_str(out, flame_html_css);
+	out_str(out, "</style></head><body>\n"
+		     "<header><h1 id=\"title\"></h1><span id=\"subtitle\"></span>\n"
+		     "<button id=\"unzoom\" disabled>Reset zoom</button>\n"
+		     "<input id=\"search\" type=\"search\" placeholder=\"search: regular expression (/)\">\n"
+		     "<label><input id=\"ignorecase\" type=\"checkbox\">ignore case</label>\n"
+		     "<output id=\"matched\"></output></header>\n"
+		     "<main id=\"view\" tabindex=\"0\"><div id=\"space\"><canvas id=\"canvas\"></canvas>"
+		     "</div></main>\n"
+		     "<footer><span id=\"details\"></span><span id=\"culled\"></span></footer>\n"
+		     "<script type=\"application/json\" id=\"data\">\n");
+	put_data(t, o, out);
+	out_str(out, "</script>\n<script>\n");
+	out_str(out, flame_html_js);
+	out_str(out, "</script></body></html>\n");
+}

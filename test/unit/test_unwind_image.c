@@ -1,0 +1,394 @@
+/* Call frame information written by hand -> rows; images of real files: check, cache, and the same answers from the
+ * chunks the kernel searches. */
+#include "unit.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/io.h"
+#include "base/mem.h"
+#include "program/unwind/cfi.h"
+
+enum { BASE = 0x10000, TEXT = 0x401000 };
+
+struct writer {
+	uint8_t b[512];
+	uint32_t n;
+};
+
+static void put(struct writer *w, const void *p, uint32_t n)
+{
+	assert_true(w->n + n <= sizeof(w->b));
+	memcpy(w->b + w->n, p, n);
+	w->n += n;
+}
+
+static void put32(struct writer *w, uint32_t v)
+{
+	put(w, &v, 4);
+}
+
+/* A CIE as compilers write it: "zR", code 1, data -8, RA 16, pcrel sdata4, CFA rsp+8, RA at CFA-8. */
+static void put_cie(struct writer *w)
+{
+	static const uint8_t body[] = { 1,    'z',  'R', 0, 1,    0x78, 16, 1,
+					0x1b, 0x0c, 7,   8, 0x90, 1,    0,  0 };
+
+	put32(w, 4 + sizeof(body));
+	put32(w, 0);
+	put(w, body, sizeof(body));
+}
+
+static void put_fde(struct writer *w, uint32_t start, uint32_t size, const void *program,
+		    uint32_t n)
+{
+	uint32_t at = w->n;
+	uint8_t none = 0;
+
+	put32(w, 4 + 8 + 1 + n);
+	put32(w, at + 4); /* distance to the CIE at 0 */
+	put32(w, start - (BASE + w->n));
+	put32(w, size);
+	put(w, &none, 1);
+	put(w, program, n);
+}
+
+static void expect(const struct cfi *c, uint32_t func, uint32_t i, uint64_t addr, uint32_t rule)
+{
+	const struct cfi_row *r = &c->rows.v[c->funcs.v[func].first + i];
+	char got[80], want[80];
+
+	assert_true(i < c->funcs.v[func].n);
+	unwind_rule_format(r->rule, got, sizeof(got));
+	unwind_rule_format(rule, want, sizeof(want));
+	assert_int_equal(r->addr, addr);
+	assert_string_equal(got, want);
+	assert_int_equal(r->rule, rule);
+}
+
+#define RULE(kind, rbp, off) WIRE_UNWIND_RULE(WIRE_UNWIND_##kind, rbp, off)
+enum { SAME = WIRE_UNWIND_SAME };
+
+static void test_programs(void **state)
+{
+	/* push rbp; mov rsp,rbp; ...; leave; ret, twice (remember, restore) */
+	static const uint8_t framed[] = { 0x41, 0x0e, 16,   0x86, 2, 0x43, 0x0d, 6,
+					  0x4a, 0x0a, 0xc6, 0x0c, 7, 8,    0x41, 0x0b };
+	/* PLT: rsp + 8 + ((rip & 15) >= 11) << 3 */
+	static const uint8_t plt[] = { 0x0f, 11,   0x77, 8,    0x80, 0,   0x3f,
+				       0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22 };
+	/* main of a realigned frame: r10, then *(rbp - 8) with rbp at rbp + 0 */
+	static const uint8_t realigned[] = { 0x45, 0x0c, 10,   0,    0x49, 0x10, 6,    2,
+					     0x76, 0,    0x44, 0x0f, 3,    0x76, 0x78, 0x06 };
+	static const uint8_t outermost[] = { 0x07, 16 };
+	static const uint8_t vfork[] = { 0x42, 0x0e, 0, 0x09, 16, 5 };
+	/* __restore_rt: CFA *(rsp + 160), rip *(rsp + 168), rbp *(rsp + 120) */
+	static const uint8_t sigreturn[] = { 0x0f, 4,    0x77, 0xa0, 1,  6, 0x10, 6,    3,
+					     0x77, 0xf8, 0,    0x10, 16, 3, 0x77, 0xa8, 1 };
+	/* an offset that is no multiple of 8, an unknown register: no form */
+	static const uint8_t odd[] = { 0x42, 0x0e, 13, 0x42, 0x0c, 3, 16 };
+	static const uint8_t saved_rsp[] = { 0x0f, 6, 0x77, 0x98, 1, 6, 0x23, 8, 0x86, 2 };
+	static const uint8_t bad[] = { 0x41, 0x0b };
+	struct writer w = { 0 };
+	struct cfi c;
+
+	put_cie(&w);
+	put_fde(&w, TEXT, 0x20, framed, sizeof(framed));
+	put_fde(&w, TEXT + 0x100, 0x40, plt, sizeof(plt));
+	put_fde(&w, TEXT + 0x200, 0x40, realigned, sizeof(realigned));
+	put_fde(&w, TEXT + 0x300, 0x40, outermost, sizeof(outermost));
+	put_fde(&w, TEXT + 0x400, 0x40, vfork, sizeof(vfork));
+	put_fde(&w, TEXT + 0x500, 0x40, sigreturn, sizeof(sigreturn));
+	put_fde(&w, TEXT + 0x600, 0x40, odd, sizeof(odd));
+	put_fde(&w, TEXT + 0x700, 0x40, saved_rsp, sizeof(saved_rsp));
+	put_fde(&w, TEXT + 0x800, 0x40, bad, sizeof(bad));
+	put32(&w, 0);
+	cfi_read(&c, "test", w.b, w.n, BASE, true);
+	assert_false(c.bad);
+	assert_int_equal(c.funcs.n, 9);
+	assert_int_equal(c.funcs.v[0].start, TEXT);
+	assert_int_equal(c.funcs.v[0].end, TEXT + 0x20);
+	expect(&c, 0, 0, TEXT, RULE(RSP, SAME, 1));
+	expect(&c, 0, 1, TEXT + 1, RULE(RSP, -2, 2));
+	expect(&c, 0, 2, TEXT + 4, RULE(RBP, -2, 2));
+	expect(&c, 0, 3, TEXT + 14, RULE(RSP, SAME, 1));
+	expect(&c, 0, 4, TEXT + 15, RULE(RBP, -2, 2));
+	expect(&c, 1, 0, TEXT + 0x100, RULE(PLT, SAME, 11));
+	expect(&c, 2, 1, TEXT + 0x205, RULE(R10, SAME, 0));
+	expect(&c, 2, 3, TEXT + 0x212, RULE(RBP_DEREF, 0, -1));
+	expect(&c, 3, 0, TEXT + 0x300, RULE(STOP, 0, 0));
+	expect(&c, 4, 1, TEXT + 0x402, RULE(RA_RDI, SAME, 0));
+	expect(&c, 5, 0, TEXT + 0x500, RULE(SIGRETURN, 0, 0));
+	expect(&c, 6, 0, TEXT + 0x600, RULE(RSP, SAME, 1));
+	expect(&c, 6, 1, TEXT + 0x602, 0);
+	expect(&c, 7, 0, TEXT + 0x700, RULE(RSP_DEREF8, -2, 19));
+	expect(&c, 8, 0, TEXT + 0x800, 0);
+	assert_true(c.skipped >= 3);
+	cfi_fini(&c);
+	/* Cut anywhere, it ends. */
+	for (uint32_t n = 0; n < w.n; n++) {
+		uint8_t *cut = xmemdup(w.b, n ? n : 1);
+
+		cfi_read(&c, "cut", cut, n, BASE, true);
+		cfi_fini(&c);
+		cfi_read(&c, "cut", cut, n, BASE, false);
+		cfi_fini(&c);
+		free(cut);
+	}
+}
+
+static void assert_fails(struct err *e)
+{
+	assert_non_null(e);
+	err_free(e);
+}
+
+static struct unwind_image *libc_image(struct object **ret)
+{
+	static const char *const paths[] = { "/lib/x86_64-linux-gnu/libc.so.6", "/lib64/libc.so.6",
+					     "/usr/lib/libc.so.6" };
+	struct unwind_image *u = NULL;
+
+	for (uint32_t i = 0; i < ARRAY_SIZE(paths); i++) {
+		struct err *e = object_open(paths[i], ret);
+
+		if (e) {
+			err_free(e);
+			continue;
+		}
+		assert_null(unwind_image_build(*ret, &u));
+		return u;
+	}
+	skip();
+	return NULL;
+}
+
+static void test_image(void **state)
+{
+	struct object *o;
+	struct unwind_image *u = libc_image(&o), *v;
+	const struct object_symbol *s = object_find_name(o, "malloc");
+	uint8_t *bytes = xmemdup(u->head, u->size);
+	uint32_t good = 0;
+
+	assert_true(u->head->nrows > 1000);
+	assert_true(u->head->skipped < u->head->nrows / 100);
+	assert_non_null(s);
+	assert_int_equal(unwind_image_rule(u, s->addr), RULE(RSP, SAME, 1));
+	assert_int_equal(unwind_image_rule(u, 0), 0);
+	assert_int_equal(unwind_image_rule(u, UINT64_MAX), 0);
+	s = object_find_name(o, "vfork");
+	assert_non_null(s);
+	assert_null(unwind_image_parse("copy", bytes, u->size, &v));
+	unwind_image_free(v);
+	/* Damaged: refused, or still safe to search. */
+	srandom(1);
+	for (uint32_t i = 0; i < 3000; i++) {
+		size_t at = i < 64 ? i : (size_t)random() % u->size;
+		uint8_t was = bytes[at];
+		struct err *e;
+
+		bytes[at] ^= (uint8_t)(1 + random() % 255);
+		e = unwind_image_parse("damaged", bytes, u->size, &v);
+		err_free(e);
+		if (!e) {
+			good++;
+			for (uint32_t k = 0; k < 20; k++)
+				unwind_image_rule(v, (uint64_t)random() % (4u << 20));
+			unwind_image_free(v);
+		}
+		bytes[at] = was;
+	}
+	assert_true(good < 3000);
+	assert_fails(unwind_image_parse("short", bytes, u->size - 4, &v));
+	free(bytes);
+	unwind_image_free(u);
+	object_free(o);
+}
+
+static void test_cache(void **state)
+{
+	char dir[] = "/tmp/descry-cache-XXXXXX";
+	struct object *o;
+	struct unwind_image *u = libc_image(&o), *v;
+	cleanup_free char *sub = NULL, *path = NULL, *text = NULL;
+	struct dirent *d;
+	size_t len;
+
+	assert_non_null(mkdtemp(dir));
+	setenv("XDG_CACHE_HOME", dir, 1);
+	assert_null(unwind_image_open(o, &v));
+	assert_int_equal(v->size, u->size);
+	unwind_image_free(v);
+	sub = xasprintf("%s/descry", dir);
+	DIR *list = opendir(sub);
+	assert_non_null(list);
+	while ((d = readdir(list)))
+		if (d->d_name[0] != '.') {
+			assert_null(path);
+			path = xasprintf("%s/%s", sub, d->d_name);
+		}
+	closedir(list);
+	assert_non_null(path);
+	assert_null(io_read_file(path, &text, &len));
+	assert_int_equal(len, u->size);
+	assert_memory_equal(text, u->head, len);
+	assert_null(unwind_image_open(o, &v));
+	assert_memory_equal(v->head, u->head, u->size);
+	unwind_image_free(v);
+	/* Truncated: made again. */
+	assert_int_equal(truncate(path, (off_t)len / 2), 0);
+	assert_null(unwind_image_open(o, &v));
+	assert_int_equal(v->size, u->size);
+	unwind_image_free(v);
+	/* Writable by others: not trusted, nor written to. */
+	assert_int_equal(chmod(sub, 0777), 0);
+	assert_null(unwind_image_open(o, &v));
+	assert_int_equal(v->size, u->size);
+	unwind_image_free(v);
+	unlink(path);
+	rmdir(sub);
+	rmdir(dir);
+	unsetenv("XDG_CACHE_HOME");
+	unwind_image_free(u);
+	object_free(o);
+}
+
+/* --- the store --- */
+
+struct memory {
+	VEC(uint32_t *)
+	chunks;
+	struct wire_unwind_process process;
+	uint32_t pid, deleted;
+};
+
+static struct err *put_chunk(void *arg, uint32_t chunk, const uint32_t *words)
+{
+	struct memory *m = arg;
+
+	while (m->chunks.n <= chunk)
+		vec_push(&m->chunks, xcalloc(WIRE_UNWIND_CHUNK_WORDS, 4));
+	memcpy(m->chunks.v[chunk], words, WIRE_UNWIND_CHUNK_WORDS * 4);
+	return NULL;
+}
+
+static struct err *put_process(void *arg, uint32_t pid, const struct wire_unwind_process *p)
+{
+	struct memory *m = arg;
+
+	m->pid = pid;
+	m->process = *p;
+	return NULL;
+}
+
+static void del_process(void *arg, uint32_t pid)
+{
+	((struct memory *)arg)->deleted = pid;
+}
+
+static const uint32_t *at(const struct memory *m, uint32_t address)
+{
+	assert_true(address >> 16 < m->chunks.n);
+	return m->chunks.v[address >> 16] + (address & 0xffff);
+}
+
+/* As bpf/unwind.bpf.h searches. */
+static uint32_t chunk_rule(const struct memory *m, uint64_t addr)
+{
+	const struct wire_unwind_mapping *maps = (const void *)at(m, m->process.mappings);
+
+	for (uint32_t i = 0; i < m->process.n; i++) {
+		uint64_t link = addr - maps[i].bias, page = (link >> 16) - maps[i].first_page;
+		const struct wire_unwind_page *p;
+		uint32_t rule = 0;
+
+		if (addr - maps[i].start >= (uint64_t)maps[i].size << 12)
+			continue;
+		if (!maps[i].pages || page >= maps[i].npages)
+			return 0;
+		p = (const struct wire_unwind_page *)at(m, maps[i].pages) + page;
+		for (uint32_t r = 0; r < p->n; r++)
+			if (WIRE_UNWIND_ROW_PC(at(m, p->rows)[r]) <= (link & 0xffff))
+				rule = *at(m, WIRE_UNWIND_ROW_RULE(at(m, p->rows)[r]));
+		return rule;
+	}
+	return 0;
+}
+
+static void test_store(void **state)
+{
+	static const struct unwind_store_ops ops = { put_chunk, put_process, del_process };
+	struct memory m = { 0 };
+	struct unwind_store *s = unwind_store_new(&ops, &m);
+	struct unwind_images *images = unwind_images_new();
+	struct unwind_process *p;
+	uint32_t known = 0;
+	uint64_t words;
+
+	setenv("XDG_CACHE_HOME", "/nonexistent", 1);
+	assert_null(unwind_store_add(s, getpid()));
+	assert_int_equal(m.pid, getpid());
+	assert_null(unwind_process_read(images, getpid(), &p));
+	assert_int_equal(m.process.n, p->mappings.n);
+	for (uint32_t i = 0; i < p->mappings.n; i++) {
+		const struct unwind_mapping *um = &p->mappings.v[i];
+
+		for (uint32_t k = 0; k < 500; k++) {
+			uint64_t addr = um->start + (uint64_t)random() % (um->end - um->start);
+			uint32_t rule = um->image ? unwind_image_rule(um->image, addr - um->bias)
+						  : 0;
+
+			assert_int_equal(chunk_rule(&m, addr), rule);
+			known += rule != 0;
+		}
+	}
+	assert_true(known > 500);
+	/* Again and again: the images stay, two lists take turns. */
+	words = unwind_store_words(s);
+	for (uint32_t i = 0; i < 50; i++)
+		assert_null(unwind_store_add(s, getpid()));
+	assert_true(unwind_store_words(s) - words < 4 * 64 * 8);
+	unwind_store_del(s, getpid());
+	assert_int_equal(m.deleted, getpid());
+	assert_fails(unwind_store_add(s, 0x7ffffff0));
+	unwind_process_free(p);
+	unwind_images_free(images);
+	unwind_store_free(s);
+	for (uint32_t i = 0; i < m.chunks.n; i++)
+		free(m.chunks.v[i]);
+	vec_fini(&m.chunks);
+}
+
+static bool read_own(void *arg, uint64_t addr, uint64_t *ret)
+{
+	memcpy(ret, (const void *)(uintptr_t)addr, 8);
+	return true;
+}
+
+static void test_walk_bounds(void **state)
+{
+	struct unwind_process none = { .pid = getpid() };
+	struct unwind_regs regs = { .pc = 0x1234, .sp = 0x1000, .bp = 0 };
+	uint64_t pcs[4];
+	enum wire_unwind_end end;
+
+	assert_int_equal(unwind_walk(&none, &regs, read_own, NULL, pcs, 4, &end), 1);
+	assert_int_equal(end, WIRE_UNWIND_END_NO_TABLE);
+	assert_int_equal(unwind_walk(&none, &regs, read_own, NULL, pcs, 0, &end), 0);
+	assert_int_equal(end, WIRE_UNWIND_END_DEEP);
+	assert_string_equal(unwind_end_text(WIRE_UNWIND_END_ROOT), "complete");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_programs),    cmocka_unit_test(test_image),
+		cmocka_unit_test(test_cache),       cmocka_unit_test(test_store),
+		cmocka_unit_test(test_walk_bounds),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
