@@ -31,7 +31,6 @@ ROUTINE s64 d_stack_id(void *stacks, void *counters, struct wire_stack *s, s64 b
 	if (bytes < 0)
 		return bytes;
 	s->n = (u32)bytes / 8;
-	s->pad = 0;
 	bpf_loop(s->n, hash_frame, &c, 0);
 	id = c.h & 0x7fffffffffffffffull;
 	if (bpf_map_lookup_elem(stacks, &id))

@@ -241,7 +241,7 @@ CALLBACK unwind_frame(u32 i, struct unwind_walk *w)
 	return 0;
 }
 
-/* The current thread's user stack to dst->pc, at most max frames, and how it ended to dst->pad
+/* The current thread's user stack to dst->pc, at most max frames, and how it ended to dst->end
  * (enum wire_unwind_end + 1); the bytes of frames, 0 for a kernel thread, or -errno. A process
  * whose tables are not loaded is walked by frame pointer and asked for through `wanted`, as is
  * one whose mappings have changed. */
@@ -253,7 +253,7 @@ ROUTINE s64 d_ustack(void *chunks, void *processes, void *wanted, struct wire_st
 	const char *regs;
 
 	dst->n = 0;
-	dst->pad = 1 + WIRE_UNWIND_END_NO_USER;
+	dst->end = 1 + WIRE_UNWIND_END_NO_USER;
 	regs = (const char *)bpf_task_pt_regs(bpf_get_current_task_btf());
 	/* The words for the mapping serve as the buffer: ip, cs, flags, sp. */
 	if (bpf_probe_read_kernel(&w.start, 32, regs + REGS_IP) || (w.size & 3) != 3)
@@ -305,6 +305,6 @@ ROUTINE s64 d_ustack(void *chunks, void *processes, void *wanted, struct wire_st
 	if (w.ask)
 		bpf_ringbuf_output(wanted, &tgid, sizeof(tgid), BPF_RB_FORCE_WAKEUP);
 	dst->n = (u32)w.n;
-	dst->pad = 1 + (u32)w.end;
+	dst->end = 1 + (u32)w.end;
 	return (s64)(w.n * 8);
 }

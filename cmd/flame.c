@@ -136,8 +136,8 @@ static int minwidth(struct flame *f, const char *text)
 	size_t n = strlen(text);
 	cleanup_free char *percent = n && text[n - 1] == '%' ? xstrndup(text, n - 1) : NULL;
 
-	return percent ? number("minwidth", percent, 0, 100, &f->picture.min_percent) :
-			 number("minwidth", text, 0, 1e6, &f->picture.min_width);
+	return percent ? number("minwidth", percent, 0, 100, &f->picture.min_percent)
+		       : number("minwidth", text, 0, 1e6, &f->picture.min_width);
 }
 
 static enum output output_of(const struct flame *f)
@@ -162,33 +162,17 @@ static int take(struct flame *f, int o, const char *arg)
 	int status;
 
 	switch (o) {
-	case OPT_FOLDED:
-		f->output = OUTPUT_FOLDED;
-		return 0;
-	case OPT_SVG:
-		f->output = OUTPUT_SVG;
-		return 0;
-	case OPT_HTML:
-		f->output = OUTPUT_HTML;
-		return 0;
-	case OPT_JSON:
-		f->output = OUTPUT_JSON;
-		return 0;
-	case 'o':
-		f->path = arg;
-		return 0;
+	case OPT_FOLDED: f->output = OUTPUT_FOLDED; return 0;
+	case OPT_SVG: f->output = OUTPUT_SVG; return 0;
+	case OPT_HTML: f->output = OUTPUT_HTML; return 0;
+	case OPT_JSON: f->output = OUTPUT_JSON; return 0;
+	case 'o': f->path = arg; return 0;
 	case OPT_FORMAT:
 		f->in.format = stackin_format_named(arg);
 		return f->in.format ? 0 : wrong("there is no input format %s", arg);
-	case OPT_TITLE:
-		f->picture.title = arg;
-		return 0;
-	case OPT_SUBTITLE:
-		f->picture.subtitle = arg;
-		return 0;
-	case OPT_COUNTNAME:
-		f->picture.count_name = arg;
-		return 0;
+	case OPT_TITLE: f->picture.title = arg; return 0;
+	case OPT_SUBTITLE: f->picture.subtitle = arg; return 0;
+	case OPT_COUNTNAME: f->picture.count_name = arg; return 0;
 	case OPT_WIDTH:
 		status = number("width", arg, 100, 100000, &v);
 		f->picture.width = (uint32_t)v;
@@ -197,58 +181,27 @@ static int take(struct flame *f, int o, const char *arg)
 		status = number("height", arg, 4, 200, &v);
 		f->picture.frame_height = (uint32_t)v;
 		return status;
-	case OPT_MINWIDTH:
-		return minwidth(f, arg);
+	case OPT_MINWIDTH: return minwidth(f, arg);
 	case OPT_COLORS:
 		f->picture.palette = flame_palette_named(arg);
-		return f->picture.palette < FLAME_NPALETTES ? 0 : wrong("there are no colors %s", arg);
-	case OPT_INVERTED:
-		f->picture.inverted = true;
-		return 0;
-	case OPT_REVERSE:
-		f->reverse = true;
-		return 0;
-	case OPT_DIFF:
-		f->diff = true;
-		return 0;
-	case OPT_NORMALIZE:
-		f->normalize = true;
-		return 0;
-	case OPT_NEGATE:
-		f->picture.negate = true;
-		return 0;
-	case OPT_FACTOR:
-		return number("factor", arg, 1e-12, 1e12, &f->in.factor);
-	case OPT_PID:
-		f->in.pid = true;
-		return 0;
-	case OPT_TID:
-		f->in.tid = true;
-		return 0;
-	case OPT_KERNEL:
-		f->in.kernel = true;
-		return 0;
-	case OPT_JIT:
-		f->in.jit = true;
-		return 0;
-	case OPT_ALL:
-		f->in.kernel = f->in.jit = true;
-		return 0;
-	case OPT_ADDRS:
-		f->in.addrs = true;
-		return 0;
-	case OPT_MODULE:
-		f->in.module = true;
-		return 0;
-	case OPT_EVENT:
-		f->in.event = arg;
-		return 0;
-	case 'q':
-		f->quiet = true;
-		return 0;
-	default:
-		fputs("try descry flame --help\n", stderr);
-		return 2;
+		return f->picture.palette < FLAME_NPALETTES ? 0
+							    : wrong("there are no colors %s", arg);
+	case OPT_INVERTED: f->picture.inverted = true; return 0;
+	case OPT_REVERSE: f->reverse = true; return 0;
+	case OPT_DIFF: f->diff = true; return 0;
+	case OPT_NORMALIZE: f->normalize = true; return 0;
+	case OPT_NEGATE: f->picture.negate = true; return 0;
+	case OPT_FACTOR: return number("factor", arg, 1e-12, 1e12, &f->in.factor);
+	case OPT_PID: f->in.pid = true; return 0;
+	case OPT_TID: f->in.tid = true; return 0;
+	case OPT_KERNEL: f->in.kernel = true; return 0;
+	case OPT_JIT: f->in.jit = true; return 0;
+	case OPT_ALL: f->in.kernel = f->in.jit = true; return 0;
+	case OPT_ADDRS: f->in.addrs = true; return 0;
+	case OPT_MODULE: f->in.module = true; return 0;
+	case OPT_EVENT: f->in.event = arg; return 0;
+	case 'q': f->quiet = true; return 0;
+	default: fputs("try descry flame --help\n", stderr); return 2;
 	}
 }
 
@@ -260,11 +213,13 @@ static void remark(const struct flame *f, const struct stackin *in, const char *
 	if (!strcmp(path, "-"))
 		path = "standard input";
 	if (in->skipped)
-		fprintf(stderr, "descry flame: %s, read as %s: %llu of %llu lines are no stacks, the first is line %llu\n",
+		fprintf(stderr,
+			"descry flame: %s, read as %s: %llu of %llu lines are no stacks, the first is line %llu\n",
 			path, stackin_format_name(in->format), (unsigned long long)in->skipped,
 			(unsigned long long)in->lines, (unsigned long long)in->first_skipped);
 	if (in->filtered)
-		fprintf(stderr, "descry flame: %s: only samples of %s; %llu of other events are left out\n",
+		fprintf(stderr,
+			"descry flame: %s: only samples of %s; %llu of other events are left out\n",
 			path, in->options.event ? in->options.event : in->event,
 			(unsigned long long)in->filtered);
 }
@@ -324,17 +279,10 @@ static struct err *write_out(const struct flame *f, const struct stacktree *t)
 		return err_errno(errno, "%s: open", f->path);
 	out_init(&o, file ? file : stdout);
 	switch (output_of(f)) {
-	case OUTPUT_FOLDED:
-		folded_write(t, &o);
-		break;
-	case OUTPUT_HTML:
-		html_write(t, &f->picture, &o, &result);
-		break;
-	case OUTPUT_JSON:
-		stacktree_json(t, &o);
-		break;
-	default:
-		svg_write(t, &f->picture, &o, &result);
+	case OUTPUT_FOLDED: folded_write(t, &o); break;
+	case OUTPUT_HTML: html_write(t, &f->picture, &o, &result); break;
+	case OUTPUT_JSON: stacktree_json(t, &o); break;
+	default: svg_write(t, &f->picture, &o, &result);
 	}
 	e = out_flush(&o);
 	out_fini(&o);

@@ -292,7 +292,7 @@ static struct engine *choose_engine(struct run *r, struct compile_target *ret_ta
 	static const char *const names[] = { "auto", "kernel", "interp" };
 	const char *name = names[opt_num(&r->options, OPT_ENGINE)];
 
-	ret_target->task_btf = strcmp(name, "interp") != 0;
+	ret_target->task_btf = ret_target->unwind = strcmp(name, "interp") != 0;
 	return ret_target->task_btf ? engine_kernel_new() : engine_interp_new();
 }
 
@@ -403,6 +403,10 @@ static struct err *trace(struct run *r, int *ret_status)
 	err = consumer_begin(r->consumer);
 	e->state->boot_offset = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC);
 	e->state->self_pid = (uint32_t)getpid();
+	for (uint32_t i = 0; i < r->targets.n && e->ops->add_process; i++)
+		e->ops->add_process(e, r->targets.v[i].pid);
+	if (!r->targets.n && e->ops->add_process)
+		e->ops->add_process(e, 0);
 	e->state->target_pid = r->targets.n ? (uint32_t)vec_last(&r->targets)->pid : 0;
 	if (!err && r->image->has_begin)
 		err = e->ops->fire(e, r->image->begin_prog);

@@ -56,7 +56,7 @@ struct wire_late {
 enum { WIRE_STACK_FRAMES = 127 };
 struct wire_stack {
 	uint32_t n;                  /* frames in pc[]; what follows is not meant */
-	uint32_t pad;
+	uint32_t end;                /* 1 + enum wire_unwind_end; 0: not walked by unwind tables */
 	uint64_t pc[WIRE_STACK_FRAMES];
 };
 

@@ -6,7 +6,8 @@ static const char *const role_names[] = {
 	[MAP_STATE] = "state", [MAP_DATA] = "data", [MAP_CONTROL] = "control", [MAP_GLOBALS] = "globals",
 	[MAP_RODATA] = "rodata", [MAP_SCRATCH] = "scratch", [MAP_TLS] = "tls", [MAP_SYSCALLS] = "syscalls",
 	[MAP_COUNTERS] = "counters", [MAP_STACKS] = "stacks", [MAP_AGG] = "agg", [MAP_ASSOC] = "assoc",
-	[MAP_LATE] = "late", [MAP_OTHER] = "other",
+	[MAP_LATE] = "late", [MAP_UNWIND] = "unwind", [MAP_UNWIND_PROCESSES] = "unwind_procs",
+	[MAP_UNWIND_WANTED] = "unwind_wanted", [MAP_OTHER] = "other",
 };
 
 static const char *map_type_name(enum bpf_map_type t)

@@ -27,6 +27,9 @@ enum map_role {
 	MAP_AGG,
 	MAP_ASSOC,        /* associative array */
 	MAP_LATE,         /* hash tid -> strings to read at return */
+	MAP_UNWIND,       /* unwind tables: what these three hold is wire/unwind.h; the loader makes and fills them */
+	MAP_UNWIND_PROCESSES,
+	MAP_UNWIND_WANTED, /* ring of process ids */
 	MAP_OTHER,
 };
 

@@ -186,8 +186,7 @@ void stacktree_add(struct stacktree *t, const uint32_t *names, uint32_t n, uint6
 		}
 	}
 	*s = (struct stacktree_slot){ hash, t->stacks.n + 1 };
-	vec_push(&t->stacks,
-		 (struct stacktree_stack){ .count = count, .at = t->frames.n, .n = n });
+	vec_push(&t->stacks, (struct stacktree_stack){ .count = count, .at = t->frames.n, .n = n });
 	vec_reserve(&t->frames, n);
 	if (n)
 		memcpy(t->frames.v + t->frames.n, names, n * sizeof(*names));
@@ -315,7 +314,8 @@ static int node_compare(const void *a, const void *b, void *arg)
 
 static void sort_children(struct stacktree *t)
 {
-	VEC(uint32_t) kids = { 0 };
+	VEC(uint32_t)
+	kids = { 0 };
 
 	for (uint32_t i = 0; i < t->nodes.n; i++) {
 		uint32_t *link = &t->nodes.v[i].first;

@@ -50,9 +50,12 @@ struct stacktree_step {
 };
 
 struct stacktree {
-	VEC(struct stacktree_node) nodes;
-	VEC(struct stacktree_name) names;
-	VEC(struct stacktree_before) before; /* empty, or one for each node */
+	VEC(struct stacktree_node)
+	nodes;
+	VEC(struct stacktree_name)
+	names;
+	VEC(struct stacktree_before)
+	before; /* empty, or one for each node */
 	bool differential;
 	uint32_t depth; /* of the deepest node; set by finish */
 
@@ -60,10 +63,14 @@ struct stacktree {
 	struct arena text;
 	struct stacktree_slot *name_slots, *child_slots, *stack_slots;
 	uint32_t name_cap, child_cap, stack_cap, nchild_slots;
-	VEC(uint32_t) frames; /* the distinct stacks of stacktree_add(), one behind the other, leaf first */
-	VEC(struct stacktree_stack) stacks;
-	VEC(struct stacktree_step) path;
-	VEC(char) last; /* the text of the path */
+	VEC(uint32_t)
+	frames; /* the distinct stacks of stacktree_add(), one behind the other, leaf first */
+	VEC(struct stacktree_stack)
+	stacks;
+	VEC(struct stacktree_step)
+	path;
+	VEC(char)
+	last; /* the text of the path */
 };
 
 void stacktree_init(struct stacktree *t);
@@ -92,7 +99,8 @@ void stacktree_diff(const struct stacktree *before, const struct stacktree *afte
 /* The next node in preorder, NONE at the end; `skip` leaves out the subtree of i. */
 uint32_t stacktree_next(const struct stacktree *t, uint32_t i, bool skip);
 
-static inline const struct stacktree_name *stacktree_name_of(const struct stacktree *t, uint32_t node)
+static inline const struct stacktree_name *stacktree_name_of(const struct stacktree *t,
+							     uint32_t node)
 {
 	return &t->names.v[t->nodes.v[node].name];
 }

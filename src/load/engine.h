@@ -41,6 +41,9 @@ struct engine_ops {
 	 * kernel's last line), added to image->diags, and an error. measure: count run time (-x report). */
 	struct err *(*load)(struct engine *e, const struct image *img, bool measure);
 	struct err *(*attach)(struct engine *e);
+	/* pid will be traced: its first user stack shall be right. 0: any process may be. NULL: the engine needs no
+	 * telling. */
+	void (*add_process)(struct engine *e, int pid);
 	/* Runs program prog once in this process (BEGIN, END, ERROR). */
 	struct err *(*fire)(struct engine *e, uint32_t prog);
 	/* Waits until records are there, at most timeout_ms (-1 forever); also returns on a signal. */

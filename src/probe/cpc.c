@@ -128,8 +128,8 @@ static void list(const struct provider *pv, struct probe_set *ps)
 }
 
 static struct err *cpc_match(const struct provider *pv, struct probe_set *ps,
-			     const struct probe_desc *pd,
-			     void (*found)(void *arg, struct probe *p), void *arg)
+			     const struct probe_desc *pd, void (*found)(void *arg, struct probe *p),
+			     void *arg)
 {
 	if (!glob_match(pd->mod, "") || !glob_match(pd->func, ""))
 		return NULL;

@@ -20,24 +20,57 @@
 enum { FIRST_ID = 1000000, NREGS = 6 };
 
 struct fbt {
-	struct hash
-		traceable; /* "name" and "name [module]", as available_filter_functions has them */
-	bool listed;       /* traceable was read; else BTF decides */
+	struct hash traceable; /* lines of available_filter_functions: "name", "name [module]" */
+	bool listed;           /* they were read; else BTF decides */
 };
 
 /* Integer and pointer arguments, in order; the others lie on the stack, behind the return address. */
 static const uint8_t arg_regs[NREGS] = { UREG_RDI, UREG_RSI, UREG_RDX, UREG_RCX, UREG_R8, UREG_R9 };
 
-/* NULL when functions can be probed, else the reason why not. */
-static const char *unavailable(struct probe_set *ps)
+/* A whole file of tracefs or debugfs; NULL when it cannot be read. */
+static char *read_all(const char *fs, const char *mounted_at, const char *path)
+{
+	cleanup_close int fd = kernel_fs_open(fs, mounted_at, path);
+	char name[32], *text;
+	struct err *e;
+
+	if (fd < 0)
+		return NULL;
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
+	e = io_read_file(name, &text, NULL);
+	err_free(e);
+	return e ? NULL : text;
+}
+
+/* What kprobes must not touch, as "0xffffffff81000000-0xffffffff81000010\tname"; ftrace would let it be traced. */
+static void leave_out_blacklist(struct fbt *f)
+{
+	cleanup_free char *text = read_all("debugfs", "/sys/kernel/debug", "kprobes/blacklist");
+
+	for (char *line = text, *end; line && *line; line = *end ? end + 1 : end) {
+		char *name = strchr(line, '\t');
+
+		end = strchrnul(line, '\n');
+		if (name && name < end)
+			hash_del(&f->traceable, name + 1, (size_t)(end - name - 1));
+	}
+}
+
+static bool has_fprobes(struct probe_set *ps)
 {
 	uint64_t addr;
 
+	return symbols_kernel_addr(ps->symbols, NULL, "register_fprobe_ips", &addr);
+}
+
+/* NULL when functions can be probed, else the reason why not. */
+static const char *unavailable(struct probe_set *ps)
+{
 	if (!access("/sys/bus/event_source/devices/kprobe/type", R_OK))
 		return symbols_kernel_err(ps->symbols);
 	if (symbols_kernel_err(ps->symbols))
 		return symbols_kernel_err(ps->symbols);
-	if (symbols_kernel_addr(ps->symbols, NULL, "register_fprobe_ips", &addr))
+	if (has_fprobes(ps))
 		return NULL;
 	return "this kernel is built without kprobes and fprobes (CONFIG_KPROBES, CONFIG_FPROBE)";
 }
@@ -46,26 +79,20 @@ static struct fbt *get(struct probe_set *ps)
 {
 	cleanup_free char *text = NULL;
 	struct fbt *f = ps->fbt;
-	struct err *e;
-	int fd;
 
 	if (f)
 		return f;
 	f = ps->fbt = xcalloc(1, sizeof(*f));
-	fd = tracefs_open(".");
-	if (fd < 0)
+	text = read_all("tracefs", "/sys/kernel/tracing", "available_filter_functions");
+	if (!text)
 		return f;
-	e = io_read_at(fd, "available_filter_functions", &text, NULL);
-	close(fd);
-	if (e) {
-		err_free(e);
-		return f;
-	}
 	f->listed = true;
 	for (char *line = text, *end; *line; line = *end ? end + 1 : end) {
 		end = strchrnul(line, '\n');
 		hash_put(&f->traceable, line, (size_t)(end - line), NULL);
 	}
+	if (!has_fprobes(ps))
+		leave_out_blacklist(f);
 	return f;
 }
 
@@ -291,9 +318,10 @@ char *fbt_explain(struct probe_set *ps, const struct probe_desc *pd)
 				 *pd->mod ? pd->mod : "the kernel", pd->func);
 	symbols_kernel_each(ps->symbols, search, &s);
 	if (s.module)
-		return xasprintf("the kernel does not let anyone trace %s: it is not in ftrace's "
-				 "available_filter_functions",
-				 pd->func);
+		return xasprintf(
+			"the kernel does not let anyone trace %s: ftrace does not list it among "
+			"available_filter_functions, or kprobes must not touch it",
+			pd->func);
 	if (s.nearest.name)
 		return xasprintf("no function of %s is called %s; did you mean fbt::%s:%s?",
 				 *pd->mod ? pd->mod : "the kernel", pd->func, s.nearest.name,

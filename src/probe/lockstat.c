@@ -31,13 +31,12 @@ static const char before[] =
 	"	}\n"
 	"}\n";
 
-static const char after[] =
-	"sdt:::contention_end {\n"
-	"	if (self->__wait_lock == (uint64_t)arg0)\n"
-	"		self->__wait_lock = 0;\n"
-	"	if (self->__spin_lock == (uint64_t)arg0)\n"
-	"		self->__spin_lock = 0;\n"
-	"}\n";
+static const char after[] = "sdt:::contention_end {\n"
+			    "	if (self->__wait_lock == (uint64_t)arg0)\n"
+			    "		self->__wait_lock = 0;\n"
+			    "	if (self->__spin_lock == (uint64_t)arg0)\n"
+			    "		self->__spin_lock = 0;\n"
+			    "}\n";
 
 #define WAITED "self->__wait_lock == (uint64_t)arg0 && "
 #define SPUN "self->__spin_lock == (uint64_t)arg0 && "

@@ -73,8 +73,8 @@ static const struct event events[] = {
 };
 
 static struct err *mib_match(const struct provider *pv, struct probe_set *ps,
-			     const struct probe_desc *pd,
-			     void (*found)(void *arg, struct probe *p), void *arg)
+			     const struct probe_desc *pd, void (*found)(void *arg, struct probe *p),
+			     void *arg)
 {
 	return events_match(pv, ps, events, ARRAY_SIZE(events), FIRST_ID, pd, found, arg);
 }

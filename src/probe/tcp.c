@@ -64,7 +64,8 @@ static const struct event events[] = {
 	  .kind = ATTACH_RAW_TP,
 	  .tracepoint = "net_dev_queue",
 	  .filter = SENT_SEGMENT " && (" SENT_FLAGS " & 0x12) == 2 && " SKB "->sk != 0 && "
-				 "((struct inet_connection_sock *)" SKB "->sk)->icsk_retransmits == 0",
+				 "((struct inet_connection_sock *)" SKB
+				 "->sk)->icsk_retransmits == 0",
 	  .nargs = 5,
 	  .args = { FROM_PACKET },
 	  .note = "the first SYN; " SEND_NOTE },
@@ -122,8 +123,8 @@ static const struct event events[] = {
 };
 
 static struct err *tcp_match(const struct provider *pv, struct probe_set *ps,
-			     const struct probe_desc *pd,
-			     void (*found)(void *arg, struct probe *p), void *arg)
+			     const struct probe_desc *pd, void (*found)(void *arg, struct probe *p),
+			     void *arg)
 {
 	return events_match(pv, ps, events, ARRAY_SIZE(events), FIRST_ID, pd, found, arg);
 }

@@ -51,22 +51,21 @@ void tracepoints_free(struct tracepoints *t)
 	free(t);
 }
 
-/* Without leaving a mount behind: a mount that is attached nowhere. */
-int tracefs_open(const char *path)
+int kernel_fs_open(const char *fs, const char *mounted_at, const char *path)
 {
 	enum { FSCONFIG_CMD_CREATE_ = 6 };
-	cleanup_close int fs = -1,
-			  mnt = open("/sys/kernel/tracing", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	cleanup_close int ctx = -1, mnt = open(mounted_at, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	int fd = mnt < 0 ? -1 : openat(mnt, path, O_RDONLY | O_CLOEXEC);
 
 	if (fd >= 0)
 		return fd;
 	if (mnt >= 0)
 		close(mnt);
-	fs = syscall(SYS_fsopen, "tracefs", 1 /* FSOPEN_CLOEXEC */);
-	if (fs < 0 || syscall(SYS_fsconfig, fs, FSCONFIG_CMD_CREATE_, NULL, NULL, 0))
+	mnt = -1;
+	ctx = (int)syscall(SYS_fsopen, fs, 1 /* FSOPEN_CLOEXEC */);
+	if (ctx < 0 || syscall(SYS_fsconfig, ctx, FSCONFIG_CMD_CREATE_, NULL, NULL, 0))
 		return -1;
-	mnt = syscall(SYS_fsmount, fs, 1 /* FSMOUNT_CLOEXEC */, 0);
+	mnt = (int)syscall(SYS_fsmount, ctx, 1 /* FSMOUNT_CLOEXEC */, 0);
 	return mnt < 0 ? -1 : openat(mnt, path, O_RDONLY | O_CLOEXEC);
 }
 
@@ -92,7 +91,7 @@ static void read_system(struct tracepoints *t, int events, const char *system)
 /* events/SYSTEM/NAME/. The 720 of syscalls/ are perf's own events, not tracepoints. */
 static void read_systems(struct tracepoints *t)
 {
-	int fd = tracefs_open("events");
+	int fd = kernel_fs_open("tracefs", "/sys/kernel/tracing", "events");
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *entry;
 

@@ -26,7 +26,9 @@ const char *tracepoint_system(struct probe_set *ps, struct tracepoint *tp);
 /* Whether this kernel has it; *ret_nparams may be NULL. */
 bool tracepoint_exists(struct probe_set *ps, const char *name, uint32_t *ret_nparams);
 
-/* A file of tracefs, mounted or not; -1 when there is none to be had. */
+/* A file of one of the kernel's own file systems; where it is not mounted, of a mount that is attached nowhere, so that none
+ * is left behind. -1 when there is none to be had. */
+int kernel_fs_open(const char *fs, const char *mounted_at, const char *path);
 int tracefs_open(const char *path);
 
 #endif

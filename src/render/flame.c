@@ -7,8 +7,8 @@
 #include "base/hash.h"
 
 static const char *const palette_names[FLAME_NPALETTES] = {
-	[FLAME_KIND] = "kind", [FLAME_SAFE] = "safe", [FLAME_MODULE] = "module",
-	[FLAME_HOT] = "hot",   [FLAME_MEM] = "mem",   [FLAME_IO] = "io",
+	[FLAME_KIND] = "kind",     [FLAME_SAFE] = "safe", [FLAME_MODULE] = "module",
+	[FLAME_HOT] = "hot",       [FLAME_MEM] = "mem",   [FLAME_IO] = "io",
 	[FLAME_WAKEUP] = "wakeup", [FLAME_GREY] = "grey",
 };
 
@@ -26,7 +26,16 @@ enum flame_palette flame_palette_named(const char *name)
 	return (enum flame_palette)p;
 }
 
-enum kind { KIND_KERNEL, KIND_JIT, KIND_INLINED, KIND_CPP, KIND_GO, KIND_SCRIPT, KIND_USER, KIND_COUNT };
+enum kind {
+	KIND_KERNEL,
+	KIND_JIT,
+	KIND_INLINED,
+	KIND_CPP,
+	KIND_GO,
+	KIND_SCRIPT,
+	KIND_USER,
+	KIND_COUNT
+};
 
 /* A colour at hash 0 and how far each part goes from there. */
 struct shade {
@@ -35,23 +44,29 @@ struct shade {
 };
 
 static const struct shade kinds[KIND_COUNT] = {
-	[KIND_KERNEL] = { 225, 125, 20, 30, 55, 20 }, [KIND_JIT] = { 60, 175, 70, 60, 45, 50 },
-	[KIND_INLINED] = { 60, 175, 180, 50, 45, 45 }, [KIND_CPP] = { 195, 185, 50, 45, 45, 20 },
-	[KIND_GO] = { 95, 150, 215, 50, 45, 35 },	[KIND_SCRIPT] = { 110, 190, 110, 50, 45, 50 },
+	[KIND_KERNEL] = { 225, 125, 20, 30, 55, 20 },
+	[KIND_JIT] = { 60, 175, 70, 60, 45, 50 },
+	[KIND_INLINED] = { 60, 175, 180, 50, 45, 45 },
+	[KIND_CPP] = { 195, 185, 50, 45, 45, 20 },
+	[KIND_GO] = { 95, 150, 215, 50, 45, 35 },
+	[KIND_SCRIPT] = { 110, 190, 110, 50, 45, 50 },
 	[KIND_USER] = { 220, 85, 75, 30, 60, 45 },
 };
 
 /* Okabe and Ito's colours, lighter: black text stays legible on all of them. */
 static const struct shade safe_kinds[KIND_COUNT] = {
-	[KIND_KERNEL] = { 230, 159, 0, 15, 15, 40 },   [KIND_JIT] = { 0, 158, 115, 40, 20, 25 },
-	[KIND_INLINED] = { 160, 215, 240, 20, 15, 10 }, [KIND_CPP] = { 240, 228, 66, 10, 10, 40 },
-	[KIND_GO] = { 86, 180, 233, 20, 15, 10 },      [KIND_SCRIPT] = { 204, 140, 180, 20, 20, 20 },
+	[KIND_KERNEL] = { 230, 159, 0, 15, 15, 40 },
+	[KIND_JIT] = { 0, 158, 115, 40, 20, 25 },
+	[KIND_INLINED] = { 160, 215, 240, 20, 15, 10 },
+	[KIND_CPP] = { 240, 228, 66, 10, 10, 40 },
+	[KIND_GO] = { 86, 180, 233, 20, 15, 10 },
+	[KIND_SCRIPT] = { 204, 140, 180, 20, 20, 20 },
 	[KIND_USER] = { 213, 115, 40, 25, 25, 30 },
 };
 
 static const struct shade plain[FLAME_NPALETTES] = {
-	[FLAME_HOT] = { 205, 0, 0, 50, 230, 55 },   [FLAME_MEM] = { 60, 180, 60, 80, 60, 110 },
-	[FLAME_IO] = { 90, 110, 200, 60, 60, 50 },  [FLAME_WAKEUP] = { 60, 165, 165, 60, 55, 55 },
+	[FLAME_HOT] = { 205, 0, 0, 50, 230, 55 },     [FLAME_MEM] = { 60, 180, 60, 80, 60, 110 },
+	[FLAME_IO] = { 90, 110, 200, 60, 60, 50 },    [FLAME_WAKEUP] = { 60, 165, 165, 60, 55, 55 },
 	[FLAME_GREY] = { 170, 170, 170, 60, 60, 60 },
 };
 
@@ -79,15 +94,17 @@ static uint32_t mark_len(const struct stacktree_name *n)
 {
 	const char *s = n->text + n->len - 4;
 
-	return n->len >= 4 && s[0] == '_' && s[1] == '[' && s[3] == ']' && strchr("kwij", s[2]) && s[2] ?
-		       4 :
-		       0;
+	return n->len >= 4 && s[0] == '_' && s[1] == '[' && s[3] == ']' && strchr("kwij", s[2]) &&
+			       s[2]
+		       ? 4
+		       : 0;
 }
 
 static enum kind kind_of(const struct stacktree_name *n)
 {
 	static const char *const kernels[] = { "vmlinux`", "kernel`", "unix`", "genunix`" };
-	static const char *const scripts[] = { ".js:", ".py:", ".rb:", "py::", "LazyCompile:", ".py`" };
+	static const char *const scripts[] = { ".js:", ".py:",         ".rb:",
+					       "py::", "LazyCompile:", ".py`" };
 
 	if (ends(n, "_[k]"))
 		return KIND_KERNEL;
@@ -179,23 +196,25 @@ uint32_t flame_color(const struct stacktree *t, uint32_t node, const struct flam
 	hash = hash_bytes(base.text, base.len);
 	hash ^= hash >> 32;
 	switch (o->palette) {
-	case FLAME_KIND:
-		return shaded(&kinds[kind_of(n)], hash);
-	case FLAME_SAFE:
-		return shaded(&safe_kinds[kind_of(n)], hash);
+	case FLAME_KIND: return shaded(&kinds[kind_of(n)], hash);
+	case FLAME_SAFE: return shaded(&safe_kinds[kind_of(n)], hash);
 	case FLAME_MODULE:
 		tick = memchr(base.text, '`', base.len);
-		return tick ? hue(hash_bytes(base.text, (size_t)(tick - base.text)), hash) :
-			      shaded(&plain[FLAME_GREY], hash);
-	default:
-		return shaded(&plain[o->palette], hash);
+		return tick ? hue(hash_bytes(base.text, (size_t)(tick - base.text)), hash)
+			    : shaded(&plain[FLAME_GREY], hash);
+	default: return shaded(&plain[o->palette], hash);
 	}
 }
 
 /* Bytes of the UTF-8 sequence at s, 0 when it is none; *ret_c is the character. */
 static uint32_t utf8_at(const uint8_t *s, size_t n, uint32_t *ret_c)
 {
-	uint32_t len = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : s[0] < 0xf5 ? 4 : 0;
+	uint32_t len = s[0] < 0x80   ? 1
+		       : s[0] < 0xc2 ? 0
+		       : s[0] < 0xe0 ? 2
+		       : s[0] < 0xf0 ? 3
+		       : s[0] < 0xf5 ? 4
+				     : 0;
 	uint32_t c = len == 1 ? s[0] : s[0] & (0x7fu >> len);
 
 	if (!len || len > n)
@@ -249,20 +268,11 @@ void flame_xml(struct out *o, const char *s, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		switch (s[i]) {
-		case '&':
-			out_str(o, "&amp;");
-			break;
-		case '<':
-			out_str(o, "&lt;");
-			break;
-		case '>':
-			out_str(o, "&gt;");
-			break;
-		case '"':
-			out_str(o, "&quot;");
-			break;
-		default:
-			out_char(o, s[i]);
+		case '&': out_str(o, "&amp;"); break;
+		case '<': out_str(o, "&lt;"); break;
+		case '>': out_str(o, "&gt;"); break;
+		case '"': out_str(o, "&quot;"); break;
+		default: out_char(o, s[i]);
 		}
 }
 

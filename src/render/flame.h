@@ -31,8 +31,8 @@ struct flame_options {
 	double min_width;                          /* pixels; 0: 0.1. SVG only */
 	double min_percent;                        /* in place of min_width when not 0 */
 	enum flame_palette palette;
-	bool inverted;                             /* the root on top: an icicle graph */
-	bool negate;                               /* of a differential tree: swap the colours of more and less */
+	bool inverted; /* the root on top: an icicle graph */
+	bool negate;   /* of a differential tree: swap the colours of more and less */
 };
 
 struct flame_result {

@@ -12,8 +12,10 @@ struct part {
 
 struct writer {
 	const struct stacktree *t;
-	VEC(struct part) parts; /* still to be written, the next one last */
-	VEC(char) path;
+	VEC(struct part)
+	parts; /* still to be written, the next one last */
+	VEC(char)
+	path;
 };
 
 static int part_compare(const void *a, const void *b, void *arg)
@@ -67,6 +69,8 @@ static void push_children(struct writer *w, uint32_t node)
 
 static void append(struct writer *w, const char *s, size_t n)
 {
+	if (!n)
+		return;
 	vec_reserve(&w->path, n);
 	memcpy(w->path.v + w->path.n, s, n);
 	w->path.n += (uint32_t)n;

@@ -76,10 +76,10 @@ static void put_column(const struct stacktree *t, struct out *o, const char *nam
 		if (i)
 			out_char(o, ',');
 		out_unsigned(o,
-			     c == COLUMN_DEPTH ? n->depth :
-			     c == COLUMN_NAME  ? n->name :
-			     c == COLUMN_SELF  ? n->self :
-						 t->before.v[i].self,
+			     c == COLUMN_DEPTH  ? n->depth
+			     : c == COLUMN_NAME ? n->name
+			     : c == COLUMN_SELF ? n->self
+						: t->before.v[i].self,
 			     0);
 	}
 	out_char(o, ']');
@@ -88,7 +88,9 @@ static void put_column(const struct stacktree *t, struct out *o, const char *nam
 static void put_data(const struct stacktree *t, const struct flame_options *opt, struct out *o)
 {
 	struct out scratch = { 0 };
-	const char *title = opt->title ? opt->title : opt->inverted ? "Icicle Graph" : "Flame Graph";
+	const char *title = opt->title      ? opt->title
+			    : opt->inverted ? "Icicle Graph"
+					    : "Flame Graph";
 
 	out_str(o, "{\"title\":");
 	put_text(o, &scratch, title);
@@ -119,16 +121,17 @@ void html_write(const struct stacktree *t, const struct flame_options *o, struct
 		     "script-src 'unsafe-inline'; style-src 'unsafe-inline'\">\n"
 		     "<title>Flame graph</title>\n<style>\n");
 	out_str(out, flame_html_css);
-	out_str(out, "</style></head><body>\n"
-		     "<header><h1 id=\"title\"></h1><span id=\"subtitle\"></span>\n"
-		     "<button id=\"unzoom\" disabled>Reset zoom</button>\n"
-		     "<input id=\"search\" type=\"search\" placeholder=\"search: regular expression (/)\">\n"
-		     "<label><input id=\"ignorecase\" type=\"checkbox\">ignore case</label>\n"
-		     "<output id=\"matched\"></output></header>\n"
-		     "<main id=\"view\" tabindex=\"0\"><div id=\"space\"><canvas id=\"canvas\"></canvas>"
-		     "</div></main>\n"
-		     "<footer><span id=\"details\"></span><span id=\"culled\"></span></footer>\n"
-		     "<script type=\"application/json\" id=\"data\">\n");
+	out_str(out,
+		"</style></head><body>\n"
+		"<header><h1 id=\"title\"></h1><span id=\"subtitle\"></span>\n"
+		"<button id=\"unzoom\" disabled>Reset zoom</button>\n"
+		"<input id=\"search\" type=\"search\" placeholder=\"search: regular expression (/)\">\n"
+		"<label><input id=\"ignorecase\" type=\"checkbox\">ignore case</label>\n"
+		"<output id=\"matched\"></output></header>\n"
+		"<main id=\"view\" tabindex=\"0\"><div id=\"space\"><canvas id=\"canvas\"></canvas>"
+		"</div></main>\n"
+		"<footer><span id=\"details\"></span><span id=\"culled\"></span></footer>\n"
+		"<script type=\"application/json\" id=\"data\">\n");
 	put_data(t, o, out);
 	out_str(out, "</script>\n<script>\n");
 	out_str(out, flame_html_js);

@@ -1,4 +1,5 @@
 /* Text being built. */
+#define _GNU_SOURCE /* memrchr */
 #include "render/out.h"
 
 #include <errno.h>
@@ -21,10 +22,26 @@ static void drain(struct out *o)
 	o->n = 0;
 }
 
+/* Whole lines only, as far as there are any: the traced command may write to the same pipe. */
+static void drain_lines(struct out *o)
+{
+	char *end = memrchr(o->v, '\n', o->n);
+	size_t left = end ? o->n - (size_t)(end + 1 - o->v) : 0;
+
+	o->n -= left;
+	drain(o);
+	if (fflush(o->file) && !o->error)
+		o->error = errno;
+	if (left) {
+		memmove(o->v, end + 1, left);
+		o->n = left;
+	}
+}
+
 void out_room_(struct out *o, size_t more)
 {
 	if (o->file && o->n >= OUT_BUFFER / 2)
-		drain(o);
+		drain_lines(o);
 	if (o->n + more > o->cap) {
 		size_t cap = o->cap ? o->cap : o->file ? OUT_BUFFER : 256;
 

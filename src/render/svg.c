@@ -6,12 +6,13 @@
 extern const char flame_svg_js[], flame_svg_css[]; /* made from the files of these names */
 
 enum {
-	PAD = 10,              /* left and right */
-	PAD_TOP = 36,          /* the title */
+	PAD = 10,     /* left and right */
+	PAD_TOP = 36, /* the title */
 	PAD_SUBTITLE = 24,
-	PAD_BOTTOM = 34,       /* the details */
+	PAD_BOTTOM = 34, /* the details */
 	FONT = 12,
-	DEPTH_MAX = 4000       /* frames deeper than this do not fit any screen, and browsers draw none so high */
+	DEPTH_MAX =
+		4000 /* frames deeper than this do not fit any screen, and browsers draw none so high */
 };
 static const double FONT_WIDTH = 0.59; /* of a letter, in font sizes */
 
@@ -24,7 +25,8 @@ struct svg {
 	uint64_t total, min;
 	uint32_t frame_height, depth;
 	double height;
-	VEC(uint64_t) starts; /* by depth: where the next child of the open frame begins */
+	VEC(uint64_t)
+	starts; /* by depth: where the next child of the open frame begins */
 };
 
 /* Calls `visit` with each frame wide enough to be seen and the count it begins at. */
@@ -60,17 +62,20 @@ static void find_depth(struct svg *s, uint32_t node, uint64_t start)
 	s->depth = depth > s->depth ? depth : s->depth;
 }
 
-/* As printf("%.1f") rounds, in tenths. */
-static int64_t tenths(double v)
+/* v in tenths or hundredths, rounded as printf("%.1f") and ("%.2f") do, which is asked only where it could matter. */
+static int64_t fixed(double v, int decimals)
 {
-	char buf[40];
-	int n = snprintf(buf, sizeof(buf), "%.1f", v);
+	double scaled = v * (decimals == 1 ? 10 : 100), down = floor(scaled);
+	char buf[64];
 	int64_t r = 0;
 
-	for (int i = 0; i < n; i++)
-		if (buf[i] != '.')
-			r = r * 10 + buf[i] - '0';
-	return r;
+	if (v >= 0 && v < 1e12 && fabs(scaled - down - 0.5) > 1e-4)
+		return (int64_t)down + (scaled - down > 0.5);
+	snprintf(buf, sizeof(buf), "%.*f", decimals, v);
+	for (const char *p = buf; *p; p++)
+		if (*p >= '0' && *p <= '9')
+			r = r * 10 + *p - '0';
+	return buf[0] == '-' ? -r : r;
 }
 
 static void put_tenths(struct out *o, int64_t v)
@@ -80,9 +85,27 @@ static void put_tenths(struct out *o, int64_t v)
 	out_char(o, (char)('0' + v % 10));
 }
 
+static void put_hundredths(struct out *o, int64_t v)
+{
+	if (v < 0) {
+		out_char(o, '-');
+		v = -v;
+	}
+	out_unsigned(o, (uint64_t)v / 100, 0);
+	out_char(o, '.');
+	out_char(o, (char)('0' + v / 10 % 10));
+	out_char(o, (char)('0' + v % 10));
+}
+
 static void put_percent(struct out *o, double part, double whole)
 {
-	out_printf(o, "%.2f%%", 100 * part / whole);
+	double v = 100 * part / whole;
+	int64_t h = fixed(v, 2);
+
+	if (v < 0 && !h) /* as printf: -0.00 */
+		out_char(o, '-');
+	put_hundredths(o, h);
+	out_char(o, '%');
 }
 
 /* "name (1,234 samples, 5.67%; +0.12%)" */
@@ -136,10 +159,13 @@ static void put_label(struct svg *s, uint32_t chars)
 static void put_frame(struct svg *s, uint32_t node, uint64_t start)
 {
 	const struct stacktree_node *n = &s->t->nodes.v[node];
-	double x1 = PAD + (double)start * s->scale, x2 = PAD + (double)(start + n->total) * s->scale;
-	int64_t t1 = tenths(x1), t2 = tenths(x2);
-	double h = s->frame_height, top = s->o->inverted ? s->height - PAD_BOTTOM - (s->depth + 1) * h : 0;
-	double y1 = s->o->inverted ? top + n->depth * h : s->height - PAD_BOTTOM - (n->depth + 1) * h + 1;
+	double x1 = PAD + (double)start * s->scale,
+	       x2 = PAD + (double)(start + n->total) * s->scale;
+	int64_t t1 = fixed(x1, 1), t2 = fixed(x2, 1);
+	double h = s->frame_height,
+	       top = s->o->inverted ? s->height - PAD_BOTTOM - (s->depth + 1) * h : 0;
+	double y1 = s->o->inverted ? top + n->depth * h
+				   : s->height - PAD_BOTTOM - (n->depth + 1) * h + 1;
 	double letters = (x2 - x1) / (FONT * FONT_WIDTH);
 	struct out *o = s->out;
 
@@ -167,8 +193,11 @@ static void put_frame(struct svg *s, uint32_t node, uint64_t start)
 	out_printf(o, ".0\" fill=\"#%06x\" rx=\"2\" ry=\"2\"/>",
 		   flame_color(s->t, node, s->o, s->max_change));
 	if (letters >= 3) {
-		out_printf(o, "<text x=\"%.2f\" y=\"%g\">", x1 + 3,
-			   3 + (y1 + y1 + s->frame_height - 1) / 2);
+		out_str(o, "<text x=\"");
+		put_hundredths(o, fixed(x1 + 3, 2));
+		out_str(o, "\" y=\"");
+		put_tenths(o, (int64_t)((3 + (y1 + y1 + h - 1) / 2) * 10));
+		out_str(o, "\">");
 		put_label(s, (uint32_t)letters);
 		out_str(o, "</text>");
 	}
@@ -201,8 +230,10 @@ static void put_head(struct svg *s)
 		   s->width, s->height, s->width, s->height, (unsigned long long)s->total, PAD,
 		   o->inverted, FONT * FONT_WIDTH);
 	out_str(out, flame_svg_css);
-	out_printf(out, "</style>\n<rect id=\"background\" x=\"0\" y=\"0\" width=\"%g\" height=\"%g\"/>\n",
-		   s->width, s->height);
+	out_printf(
+		out,
+		"</style>\n<rect id=\"background\" x=\"0\" y=\"0\" width=\"%g\" height=\"%g\"/>\n",
+		s->width, s->height);
 	put_text(s, "title", s->width / 2, FONT * 2, o->title);
 	if (o->subtitle)
 		put_text(s, "subtitle", s->width / 2, FONT * 4, o->subtitle);
@@ -226,20 +257,21 @@ void svg_write(const struct stacktree *t, const struct flame_options *given, str
 	s.frame_height = o.frame_height ? o.frame_height : 16;
 	s.total = t->nodes.v[STACKTREE_ROOT].total;
 	s.scale = s.total ? (s.width - 2 * PAD) / (double)s.total : 0;
-	min = o.min_percent > 0 ? (double)s.total * o.min_percent / 100 :
-	      s.total		? (o.min_width > 0 ? o.min_width : 0.1) / s.scale :
-				  0;
+	min = o.min_percent > 0 ? (double)s.total * o.min_percent / 100
+	      : s.total         ? (o.min_width > 0 ? o.min_width : 0.1) / s.scale
+				: 0;
 	s.min = (uint64_t)ceil(min);
 	s.max_change = flame_max_change(t);
 	each_frame(&s, find_depth);
-	s.height = (s.depth + 1) * s.frame_height + PAD_TOP + PAD_BOTTOM + (o.subtitle ? PAD_SUBTITLE : 0);
+	s.height = (s.depth + 1) * s.frame_height + PAD_TOP + PAD_BOTTOM +
+		   (o.subtitle ? PAD_SUBTITLE : 0);
 	put_head(&s);
 	if (ret->culled) {
 		out_printf(out, "<text id=\"culled\" x=\"%g\" y=\"%g\">", s.width - PAD,
 			   s.height - PAD_BOTTOM / 2 + FONT);
 		flame_number(out, ret->culled);
-		out_str(out, ret->culled == 1 ? " frame is too narrow to be shown</text>\n" :
-						" frames are too narrow to be shown</text>\n");
+		out_str(out, ret->culled == 1 ? " frame is too narrow to be shown</text>\n"
+					      : " frames are too narrow to be shown</text>\n");
 	}
 	if (!s.total)
 		put_text(&s, "empty", s.width / 2, PAD_TOP, "There are no stacks in the input.");

@@ -78,8 +78,15 @@ class Run:
 
 def start(*args, c=None, env=None, **more):
     argv = [DESCRY] + list(args) + (["-c", c] if c else [])
+    objects = None
+    if "--json" in args and "-o" not in args and c:
+        # The command writes to the same pipe and may come between: a file of its own for the objects.
+        fd, objects = tempfile.mkstemp(prefix="descry-json-")
+        os.close(fd)
+        argv += ["-o", objects]
     proc = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                             env=dict(os.environ, **(env or {})), **more)
+    proc.objects = objects
     return argv, proc, time.monotonic()
 
 
@@ -92,6 +99,10 @@ def finish(started, timeout=40):
         proc.kill()
         out, err = proc.communicate()
         rc = "timeout"
+    if proc.objects:
+        with open(proc.objects, "rb") as f:
+            out += f.read()
+        os.unlink(proc.objects)
     return Run(argv, rc, out.decode(errors="replace"), err.decode(errors="replace"), time.monotonic() - begun)
 
 

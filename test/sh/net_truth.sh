@@ -63,10 +63,26 @@ def datagram(family, host, to, data):
         return s.getsockname()[1]
 
 
+def attached(pid, secs=10):
+    """Waits until descry has its programs attached: it holds links, and no more are coming."""
+    end, last = time.monotonic() + secs, 0
+    while time.monotonic() < end:
+        links = 0
+        for fd in os.listdir("/proc/%d/fd" % pid):
+            try:
+                links += "bpf_link" in os.readlink("/proc/%d/fd/%s" % (pid, fd)) or "perf_event" in os.readlink("/proc/%d/fd/%s" % (pid, fd))
+            except OSError:
+                pass
+        if links and links == last:
+            return
+        last = links
+        time.sleep(0.15)
+
+
 def traced(program, work, *args):
     """Runs work() while the program is traced."""
     begun = start(*args, "-n", program)
-    ready(begun)
+    attached(begun[1].pid)
     result = work()
     time.sleep(0.3)
     begun[1].send_signal(signal.SIGINT)

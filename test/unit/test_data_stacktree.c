@@ -199,12 +199,11 @@ static void test_json(void **state)
 	stacktree_finish(&t);
 	stacktree_json(&t, &o);
 	out_char(&o, '\0');
-	assert_string_equal(o.v,
-			    "{\"name\":\"all\",\"value\":6,\"self\":0,\"children\":["
-			    "{\"name\":\"a\",\"value\":3,\"self\":0,\"children\":["
-			    "{\"name\":\"\\\"\\u00ff\\n\",\"value\":2,\"self\":2},\n"
-			    "{\"name\":\"b\",\"value\":1,\"self\":1}]},\n"
-			    "{\"name\":\"c\",\"value\":3,\"self\":3}]}\n");
+	assert_string_equal(o.v, "{\"name\":\"all\",\"value\":6,\"self\":0,\"children\":["
+				 "{\"name\":\"a\",\"value\":3,\"self\":0,\"children\":["
+				 "{\"name\":\"\\\"\\\\xff\\n\",\"value\":2,\"self\":2},\n"
+				 "{\"name\":\"b\",\"value\":1,\"self\":1}]},\n"
+				 "{\"name\":\"c\",\"value\":3,\"self\":3}]}\n");
 	out_fini(&o);
 	stacktree_fini(&t);
 }

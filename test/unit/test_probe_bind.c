@@ -157,15 +157,18 @@ static void test_net(void **state)
 		       "udps_addr udps_lport udps_rport udps_laddr udps_raddr");
 	assert_members("udp:::receive", "args[4]->",
 		       "udp_sport udp_dport udp_length udp_checksum udp_hdr");
-	assert_binds("BEGIN { trace(tcp_state_string[TCP_STATE_LISTEN]); trace(TH_SYN + IPPROTO_TCP + IPH_DF); }");
+	assert_binds(
+		"BEGIN { trace(tcp_state_string[TCP_STATE_LISTEN]); trace(TH_SYN + IPPROTO_TCP + IPH_DF); }");
 }
 
 /* What a wait began with is kept by a clause that the program has not written. */
 static void test_lockstat(void **state)
 {
 	need_btf();
-	assert_binds("lockstat:::adaptive-block { @[stack()] = quantize(arg1); } BEGIN { exit(0); }");
-	assert_binds("lockstat:::rw-block,lockstat:::rw-spin { trace(arg0); trace(arg1); trace(arg2); }");
+	assert_binds(
+		"lockstat:::adaptive-block { @[stack()] = quantize(arg1); } BEGIN { exit(0); }");
+	assert_binds(
+		"lockstat:::rw-block,lockstat:::rw-spin { trace(arg0); trace(arg1); trace(arg2); }");
 }
 
 static void test_constants(void **state)
@@ -225,12 +228,9 @@ static void test_every_argument(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_psinfo),
-		cmocka_unit_test(test_files),
-		cmocka_unit_test(test_net),
-		cmocka_unit_test(test_lockstat),
-		cmocka_unit_test(test_constants),
-		cmocka_unit_test(test_every_argument),
+		cmocka_unit_test(test_psinfo),    cmocka_unit_test(test_files),
+		cmocka_unit_test(test_net),       cmocka_unit_test(test_lockstat),
+		cmocka_unit_test(test_constants), cmocka_unit_test(test_every_argument),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

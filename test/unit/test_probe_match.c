@@ -259,7 +259,7 @@ static void test_explain(void **state)
 			 "did you mean syscall?");
 	assert_explained(w, (struct probe_desc){ "nonsense", "", "", "" },
 			 "no provider is called nonsense");
-	assert_explained(w, (struct probe_desc){ "fbt", "", "vfs_read", "entry" },
+	assert_explained(w, (struct probe_desc){ "rawfbt", "", "vfs_read", "entry" },
 			 "not built into descry");
 	assert_explained(w, (struct probe_desc){ "syscall", "", "opnat", "entry" },
 			 "syscall:vmlinux:openat:entry?");

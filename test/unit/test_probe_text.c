@@ -124,10 +124,9 @@ static void parse_library(struct world *w, const char *name)
 
 static void test_libraries(void **state)
 {
-	static const char *const names[] = { "types.d",  "sched.d", "procfs.d",
-					     "io.d",     "fcntl.d", "errno.d",
-					     "signal.d", "regs.d",  "unistd.d",
-					     "ip.d",     "tcp.d",   "udp.d" };
+	static const char *const names[] = { "types.d",  "sched.d", "procfs.d", "io.d",
+					     "fcntl.d",  "errno.d", "signal.d", "regs.d",
+					     "unistd.d", "ip.d",    "tcp.d",    "udp.d" };
 	struct world *w = *state;
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)

@@ -338,8 +338,8 @@ static void run_program(const char *name, char *const *argv, struct rate *total)
 		uint32_t n = s->n, ln = libdw.n < FRAMES ? libdw.n : FRAMES, i = 1;
 
 		r.stops++;
-		assert_true(s->pad >= 1 && s->pad <= WIRE_UNWIND_END_COUNT);
-		r.ends[s->pad]++;
+		assert_true(s->end >= 1 && s->end <= WIRE_UNWIND_END_COUNT);
+		r.ends[s->end]++;
 		/* Frame 0 may have gone on by an instruction. */
 		while (i < n && i < ln && s->pc[i] == libdw.pc[i])
 			i++;
@@ -347,7 +347,7 @@ static void run_program(const char *name, char *const *argv, struct rate *total)
 			r.same++;
 		} else {
 			printf("  %s: %u frames (end %u), libdw %u%s, differ at %u: %#lx, libdw %#lx\n",
-			       name, n, s->pad - 1, libdw.n, libdw.error ? " (error)" : "", i,
+			       name, n, s->end - 1, libdw.n, libdw.error ? " (error)" : "", i,
 			       i < n ? (unsigned long)s->pc[i] : 0,
 			       i < ln ? (unsigned long)libdw.pc[i] : 0);
 		}

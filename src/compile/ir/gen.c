@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "compile/ebpf/ebpf.h"
+#include "wire/unwind.h"
 #include "wire/late.h"
 #include "wire/record.h"
 #include "wire/routines.h"
@@ -68,6 +69,16 @@ uint32_t gen_fixed_map(struct gen *g, enum map_role role)
 	case MAP_LATE:
 		*at = (int)gen_map(g, role, "late", BPF_MAP_TYPE_HASH, 4, sizeof(struct wire_late_wait), 4096,
 				   BPF_F_NO_PREALLOC);
+		break;
+	case MAP_UNWIND:
+		*at = (int)gen_map(g, role, "unwind", BPF_MAP_TYPE_ARRAY_OF_MAPS, 4, 4, WIRE_UNWIND_CHUNKS, 0);
+		break;
+	case MAP_UNWIND_PROCESSES:
+		*at = (int)gen_map(g, role, "unwind_procs", BPF_MAP_TYPE_HASH, 4, sizeof(struct wire_unwind_process),
+				   WIRE_UNWIND_PROCESSES, 0);
+		break;
+	case MAP_UNWIND_WANTED:
+		*at = (int)gen_map(g, role, "unwind_wanted", BPF_MAP_TYPE_RINGBUF, 0, 0, 4096, 0);
 		break;
 	default:
 		abort();

@@ -24,6 +24,7 @@ struct compile_target {
 	bool task_btf;        /* the engine lets programs read task_struct through a BTF pointer (kernel) */
 	/* Fills the tables below; called when a program first asks. NULL: not known. */
 	void (*find_cpus)(struct compile_target *t);
+	bool unwind;          /* the engine keeps unwind tables: ustack() walks by them, not by frame pointers */
 	const int32_t *cpu_chip, *cpu_node;      /* by CPU number */
 	uint32_t ncpus;
 };

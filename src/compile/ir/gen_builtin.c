@@ -526,6 +526,9 @@ struct ir_val gen_builtin(struct gen *g, const struct node *n)
 	case BUILTIN_VTIMESTAMP:
 		return vtimestamp(g);
 	case BUILTIN_CALLER:
+		/* A return probe fires where the function returns to. */
+		if (g->attach == ATTACH_KRETPROBE)
+			return stack_frames(g, false, 0);
 		return stack_frames(g, false, has_regs(g) ? 1 : TRACE_FRAMES + 1);
 	case BUILTIN_UCALLER:
 		return user_caller(g, n->loc);

@@ -27,14 +27,29 @@ uint32_t gen_frames(struct gen *g, const struct node *n)
 	return frames < 1 ? 1 : frames > WIRE_STACK_FRAMES ? WIRE_STACK_FRAMES : (uint32_t)frames;
 }
 
+/* The user stack by unwind tables to s (struct wire_stack): bytes of frames, or -errno. */
+static struct ir_val walk(struct gen *g, struct ir_val s, uint32_t frames)
+{
+	struct ir_fn *f = g->f;
+
+	return ir_routine(f, "d_ustack", 5, ir_map(f, gen_fixed_map(g, MAP_UNWIND)),
+			  ir_map(f, gen_fixed_map(g, MAP_UNWIND_PROCESSES)), ir_map(f, gen_fixed_map(g, MAP_UNWIND_WANTED)), s,
+			  IR_I(frames));
+}
+
 /* The current stack's id, or -errno. */
 static struct ir_val make_id(struct gen *g, bool user, uint32_t frames)
 {
 	struct ir_fn *f = g->f;
 	struct ir_val s = gen_scratch_temp(g, sizeof(struct wire_stack)), n;
 
-	n = ir_call(f, HELPER_GET_STACK, 4, g->ctx, ir_bin(f, ALU_ADD, s, IR_I(offsetof(struct wire_stack, pc))), IR_I(8 * frames),
-		    IR_I(user ? USER_STACK : 0));
+	if (user && g->target->unwind) {
+		n = walk(g, s, frames);
+	} else {
+		ir_store(f, s, offsetof(struct wire_stack, end), 4, IR_I(0));
+		n = ir_call(f, HELPER_GET_STACK, 4, g->ctx, ir_bin(f, ALU_ADD, s, IR_I(offsetof(struct wire_stack, pc))),
+			    IR_I(8 * frames), IR_I(user ? USER_STACK : 0));
+	}
 	return ir_routine(f, "d_stack_id", 4, ir_map(f, gen_fixed_map(g, MAP_STACKS)), ir_map(f, gen_fixed_map(g, MAP_COUNTERS)), s,
 			  n);
 }
@@ -78,7 +93,13 @@ void gen_stack_frames(struct gen *g, const struct field *fl, struct ir_val dst)
 	uint32_t room = fl->size - (is_user(fl) ? 16 : 8);
 	struct ir_val to = ir_bin(f, ALU_ADD, dst, IR_I(at + 8)), n;
 
-	if (gen_current_thread(g))
+	if (gen_current_thread(g) && is_user(fl) && g->target->unwind) {
+		struct ir_val s = gen_scratch_temp(g, sizeof(struct wire_stack));
+
+		n = walk(g, s, room / 8);
+		(void)ir_call(f, HELPER_READ_KERNEL, 3, to, IR_I(room),
+			      ir_bin(f, ALU_ADD, s, IR_I(offsetof(struct wire_stack, pc))));
+	} else if (gen_current_thread(g))
 		n = ir_call(f, HELPER_GET_STACK, 4, g->ctx, to, IR_I(room), IR_I(is_user(fl) ? USER_STACK : 0));
 	else
 		n = ir_routine(f, "d_stack_copy", 4, ir_map(f, gen_fixed_map(g, MAP_STACKS)), saved_id(g, is_user(fl)), to,

@@ -82,6 +82,8 @@ static struct err *kernel_load(struct engine *en, const struct image *img, bool 
 		e = watch(k, k->data.fd);
 	if (!e && k->control.cons)
 		e = watch(k, k->control.fd);
+	if (!e && k->unwind)
+		e = watch(k, unwind_tables_wanted(k->unwind));
 	if (!e)
 		e = progs_load(k);
 	return e;
@@ -90,6 +92,17 @@ static struct err *kernel_load(struct engine *en, const struct image *img, bool 
 static struct err *kernel_attach(struct engine *en)
 {
 	return attach_all(kernel(en));
+}
+
+static void kernel_add_process(struct engine *en, int pid)
+{
+	struct kernel_engine *k = kernel(en);
+
+	/* One that has gone, or may not be looked into, is walked by frame pointer. */
+	if (k->unwind && pid)
+		err_free(unwind_tables_add(k->unwind, pid));
+	else if (k->unwind)
+		unwind_tables_add_running(k->unwind);
 }
 
 static struct err *kernel_fire(struct engine *en, uint32_t prog)
@@ -114,9 +127,9 @@ static struct err *kernel_fire(struct engine *en, uint32_t prog)
 static void kernel_poll(struct engine *en, int timeout_ms)
 {
 	struct kernel_engine *k = kernel(en);
-	struct epoll_event ev[2];
+	struct epoll_event ev[3];
 
-	epoll_wait(k->epoll_fd, ev, 2, timeout_ms);
+	epoll_wait(k->epoll_fd, ev, 3, timeout_ms);
 }
 
 static int kernel_wait_fd(struct engine *en)
@@ -131,6 +144,8 @@ static void kernel_drain(struct engine *en,
 {
 	struct kernel_engine *k = kernel(en);
 
+	if (k->unwind)
+		unwind_tables_refresh(k->unwind);
 	/* Control first: every data record older than a control record given now is then given,
 	 * too. */
 	ring_drain(&k->control, fn, arg, true);
@@ -216,6 +231,7 @@ static const struct engine_ops kernel_ops = {
 	.name = "kernel",
 	.load = kernel_load,
 	.attach = kernel_attach,
+	.add_process = kernel_add_process,
 	.fire = kernel_fire,
 	.poll = kernel_poll,
 	.wait_fd = kernel_wait_fd,

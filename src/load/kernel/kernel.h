@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "load/engine.h"
+#include "load/kernel/unwind.h"
 #include "load/link.h"
 
 /* --- sys.c: bpf(2) with the kernel's newer argument layouts --- */
@@ -94,6 +95,7 @@ struct kernel_engine {
 	VEC(uint8_t)
 	values; /* scratch of agg_read and counters */
 	struct engine_counters counters;
+	struct unwind_tables *unwind; /* NULL: the image takes no user stacks */
 	struct symbols *symbols; /* for RELOC_KSYM, NULL until needed */
 };
 

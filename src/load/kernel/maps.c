@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/btf.h>
 #include <sys/mman.h>
 
@@ -196,6 +197,29 @@ static struct err *create_ring(struct kernel_engine *k, const struct image_map *
 	return ring_open(r, m->fd, m->max_entries);
 }
 
+/* The maps of unwind tables are made and filled by unwind.c. */
+static struct err *take_unwind(struct kernel_engine *k, const struct image_map *im, struct kmap *m)
+{
+	int fd;
+
+	if (!k->unwind) {
+		struct err *e = unwind_tables_new(&k->unwind);
+
+		if (e)
+			return e;
+	}
+	fd = im->role == MAP_UNWIND		? unwind_tables_chunks(k->unwind)
+	     : im->role == MAP_UNWIND_PROCESSES ? unwind_tables_processes(k->unwind)
+						: unwind_tables_wanted(k->unwind);
+	m->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	return m->fd < 0 ? err_errno(errno, "unwind tables") : NULL;
+}
+
+static bool is_unwind(enum map_role role)
+{
+	return role == MAP_UNWIND || role == MAP_UNWIND_PROCESSES || role == MAP_UNWIND_WANTED;
+}
+
 struct err *maps_create(struct kernel_engine *k)
 {
 	const struct image *img = k->e.image;
@@ -208,6 +232,10 @@ struct err *maps_create(struct kernel_engine *k)
 		const struct image_map *im = &img->maps[i];
 		struct kmap *m = &k->maps[i];
 
+		if (is_unwind(im->role)) {
+			e = take_unwind(k, im, m);
+			continue;
+		}
 		if (im->type == BPF_MAP_TYPE_RINGBUF)
 			e = create_ring(k, im, m, im->role == MAP_CONTROL ? &k->control : &k->data);
 		else
@@ -232,6 +260,8 @@ void maps_close(struct kernel_engine *k)
 		if (k->maps[i].fd >= 0)
 			close(k->maps[i].fd);
 	}
+	unwind_tables_free(k->unwind);
+	k->unwind = NULL;
 	free(k->maps);
 	k->maps = NULL;
 	k->e.state = NULL;

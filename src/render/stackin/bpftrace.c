@@ -19,7 +19,8 @@ static void push_keys(struct stackin *in, struct bpftrace *b, const char *s, siz
 	const char *end = s + n;
 
 	while (s < end) {
-		const char *comma = memmem(s, (size_t)(end - s), ", ", 2), *stop = comma ? comma : end;
+		const char *comma = memmem(s, (size_t)(end - s), ", ", 2),
+			   *stop = comma ? comma : end;
 
 		while (stop > s && (is_space(stop[-1]) || stop[-1] == ','))
 			stop--;

@@ -10,12 +10,14 @@
 
 struct dtrace {
 	struct stackin_frames f;
-	VEC(char) keys;       /* a line of keys whose meaning the next line tells */
-	uint32_t block;       /* where the second stack begins in f.ids; 0 = there is one */
-	uint32_t indent;      /* of frames; 0 = none seen yet */
-	bool has_keys, row;   /* row: the line of a probe stands above, so a stack without a count is one event */
-	bool blank;           /* the line before was empty */
-	bool distribution;    /* in a quantize(): its counts are summed up */
+	VEC(char)
+	keys;            /* a line of keys whose meaning the next line tells */
+	uint32_t block;  /* where the second stack begins in f.ids; 0 = there is one */
+	uint32_t indent; /* of frames; 0 = none seen yet */
+	bool has_keys,
+		row; /* row: the line of a probe stands above, so a stack without a count is one event */
+	bool blank;        /* the line before was empty */
+	bool distribution; /* in a quantize(): its counts are summed up */
 	uint64_t sum;
 };
 
@@ -208,8 +210,9 @@ static void lines(struct stackin *in, const char *text, size_t len)
 		in->lines++;
 		if (!l.n) {
 			blank_line(in, d);
-		} else if (looks_like_frame(l) || (d->indent && l.indent == d->indent &&
-						   !number_of(l.s, l.n, &number) && !d->distribution)) {
+		} else if (looks_like_frame(l) ||
+			   (d->indent && l.indent == d->indent && !number_of(l.s, l.n, &number) &&
+			    !d->distribution)) {
 			if (!d->indent)
 				d->indent = (uint32_t)l.indent;
 			settle_keys(in, d);

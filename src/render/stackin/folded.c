@@ -80,7 +80,8 @@ static void lines(struct stackin *in, const char *text, size_t len)
 		in->stacks++;
 		stack = l;
 		if (!f->known || f->two)
-			f->two = take_count(line, &stack, &before, in->options.factor) && (f->two || !f->known);
+			f->two = take_count(line, &stack, &before, in->options.factor) &&
+				 (f->two || !f->known);
 		f->known = true;
 		if (f->two)
 			stacktree_add_change(in->tree, line, stack, before, count);

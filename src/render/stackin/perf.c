@@ -19,21 +19,27 @@ struct line_slot {
 };
 
 enum {
-	LINE_MANY = 1u << 31,  /* value: index into `many`, where the number of frames stands before them */
+	LINE_MANY =
+		1u
+		<< 31, /* value: index into `many`, where the number of frames stands before them */
 	LINE_SLOTS_MIN = 4096,
-	TIDY_ROOM = 64         /* for the marks and brackets added to a name */
+	TIDY_ROOM = 64 /* for the marks and brackets added to a name */
 };
 
 struct perf {
 	struct line_slot *slots;
 	uint32_t nslots, used;
-	VEC(uint32_t) many;
-	VEC(uint32_t) stack; /* leaf first */
-	VEC(uint32_t) comm;  /* the command's name; more than one where it holds a ';' */
-	VEC(char) scratch, comm_text;
+	VEC(uint32_t)
+	many;
+	VEC(uint32_t)
+	stack; /* leaf first */
+	VEC(uint32_t)
+	comm; /* the command's name; more than one where it holds a ';' */
+	VEC(char)
+	scratch, comm_text;
 	struct arena text;
 	uint64_t period;
-	bool in_sample, java, event_by_default;
+	bool in_sample, java;
 };
 
 struct text {
@@ -79,9 +85,9 @@ static bool is_jit_map(struct text mod)
 
 static bool is_kernel(struct text mod)
 {
-	return (mod.n && mod.s[0] == '[') || ends_with(mod.s, mod.n, "vmlinux") ?
-		       !contains(mod, "unknown") :
-		       false;
+	return (mod.n && mod.s[0] == '[') || ends_with(mod.s, mod.n, "vmlinux")
+		       ? !contains(mod, "unknown")
+		       : false;
 }
 
 /* One function of a line: its name as it is shown. */
@@ -103,8 +109,8 @@ static uint32_t function_name(struct stackin *in, struct text func, struct text 
 		struct text shown = known ? after_last(mod, '/') : (struct text){ "unknown", 7 };
 
 		func.n = o->addrs ? (size_t)sprintf(raw, "[%.*s <%.*s>]", (int)shown.n, shown.s,
-						    (int)pc.n, pc.s) :
-				    (size_t)sprintf(raw, "[%.*s]", (int)shown.n, shown.s);
+						    (int)pc.n, pc.s)
+				  : (size_t)sprintf(raw, "[%.*s]", (int)shown.n, shown.s);
 		func.s = raw;
 	}
 	n = 0;
@@ -184,7 +190,8 @@ static void slots_grow(struct perf *p)
 }
 
 /* The last " (" with a ')' behind it. */
-static bool split_module(const char *s, const char *end, const char **ret_open, const char **ret_close)
+static bool split_module(const char *s, const char *end, const char **ret_open,
+			 const char **ret_close)
 {
 	const char *close = memrchr(s, ')', (size_t)(end - s));
 
@@ -201,8 +208,8 @@ static bool split_module(const char *s, const char *end, const char **ret_open, 
 
 /* A line that the table does not know, or that has no place in it. What perl's "(\w+)\s*(.+) \((.*)\)" finds; `key` is the
  * first byte behind the address and the space. */
-static bool parse_frame(struct stackin *in, const char *s, const char *word, const char *key,
-			const char *end, bool *ret_cache, uint32_t *ret_n)
+static bool parse_frame(struct stackin *in, const char *word, const char *key, const char *end,
+			bool *ret_cache, uint32_t *ret_n)
 {
 	const char *open, *close, *pc_end = key;
 	struct text raw, pc, mod;
@@ -278,7 +285,7 @@ static bool frame_line(struct stackin *in, const char *s, const char *end)
 		}
 	at = p->many.n;
 	vec_push(&p->many, 0);
-	if (!parse_frame(in, s, word, key, end, &cache, &n)) {
+	if (!parse_frame(in, word, key, end, &cache, &n)) {
 		p->many.n = at;
 		return false;
 	}
@@ -321,7 +328,8 @@ static bool ids_at(const char *s, const char *end, struct text *ret_pid, struct 
 }
 
 /* Behind a name of one letter: only what can be nothing else, "pid [cpu] time:" or "pid time:". */
-static bool ids_and_time_at(const char *s, const char *end, struct text *ret_pid, struct text *ret_tid)
+static bool ids_and_time_at(const char *s, const char *end, struct text *ret_pid,
+			    struct text *ret_tid)
 {
 	if (!ids_at(s, end, ret_pid, ret_tid))
 		return false;
@@ -343,8 +351,8 @@ static bool ids_and_time_at(const char *s, const char *end, struct text *ret_pid
 }
 
 /* "comm  pid[/tid] ": the shortest name of two letters and more with numbers behind it. */
-static bool split_header(const char *s, const char *end, struct text *ret_comm, struct text *ret_pid,
-			 struct text *ret_tid)
+static bool split_header(const char *s, const char *end, struct text *ret_comm,
+			 struct text *ret_pid, struct text *ret_tid)
 {
 	for (const char *p = s + 1; p < end; p++) {
 		const char *q = p;
@@ -367,7 +375,8 @@ static bool split_header(const char *s, const char *end, struct text *ret_comm, 
 }
 
 /* ": [period] event:" at the end of a header. */
-static bool split_event(const char *s, const char *end, struct text *ret_event, struct text *ret_period)
+static bool split_event(const char *s, const char *end, struct text *ret_event,
+			struct text *ret_period)
 {
 	struct text event, period;
 	const char *p, *e;
@@ -437,7 +446,6 @@ static bool header_line(struct stackin *in, const char *s, const char *end)
 
 		if (!wanted) {
 			in->event = xstrndup(event.s, event.n);
-			p->event_by_default = true;
 		} else if (strlen(wanted) != event.n || memcmp(wanted, event.s, event.n)) {
 			in->filtered++;
 			return true;
@@ -473,8 +481,6 @@ static void lines(struct stackin *in, const char *text, size_t len)
 		in->lines++;
 		if (!n)
 			end_of_stack(in);
-		else if (*s == '\t' || *s == ' ')
-			frame_line(in, s, s + n) ? (void)0 : stackin_skip(in);
 		else if (*s != '#' && !header_line(in, s, s + n) && !frame_line(in, s, s + n))
 			stackin_skip(in);
 	}

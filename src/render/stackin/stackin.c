@@ -9,7 +9,7 @@
 #include "render/stackin/reader.h"
 
 enum {
-	BLOCK = 512 * 1024,      /* a read: small enough to stay in the cache while it is parsed */
+	BLOCK = 512 * 1024,       /* a read: small enough to stay in the cache while it is parsed */
 	RECOGNISE_MAX = 64 * 1024 /* bytes looked at to see the format */
 };
 

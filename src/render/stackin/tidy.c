@@ -73,8 +73,8 @@ void frames_push(struct stackin *in, struct stackin_frames *f, const char *s, si
 	f->scratch.n = 0;
 	vec_reserve(&f->scratch, n + 1);
 	n = tidy_function(s, n, f->scratch.v);
-	vec_push(&f->ids, n ? stacktree_name(in->tree, f->scratch.v, n) :
-			      stacktree_name(in->tree, "-", 1));
+	vec_push(&f->ids,
+		 n ? stacktree_name(in->tree, f->scratch.v, n) : stacktree_name(in->tree, "-", 1));
 }
 
 void frames_push_base(struct stackin *in, struct stackin_frames *f, const char *s, size_t n)

@@ -18,5 +18,6 @@ fbt::vfs_read:return
 /seen == 1/
 {
 	seen = 2;
+	printf("caller %a\n", caller);
 	stack(2);
 }

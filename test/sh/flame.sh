@@ -1,0 +1,106 @@
+# descry flame: the command line, every output from every input, and what it says when it cannot.
+PYTHONDONTWRITEBYTECODE=1 exec python3 - <<'END'
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import xml.dom.minidom
+
+DESCRY = os.environ["DESCRY"]
+failed = 0
+
+
+def check(ok, what, *more):
+    global failed
+    if not ok:
+        failed = 1
+        print("FAILED:", what, *more)
+
+
+def flame(*args, text="", rc=0):
+    data = text if isinstance(text, bytes) else text.encode()
+    r = subprocess.run([DESCRY, "flame", *args], input=data, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    r.err = r.stderr.decode()
+    check(r.returncode == rc, "exit code", args, r.returncode, r.err)
+    return r
+
+
+PERF = "".join("cmd%d %d/%d [000] %d.5: 10 cycles: \n\tffffffff81000010 k%d+0x1 ([kernel.kallsyms])\n"
+               "\t  7f0000001 u<%d>+0x2 (/lib/libc.so)\n\n" % (i % 3, i, i, i, i % 7, i % 5) for i in range(2000))
+folded = flame("--folded", text=PERF)
+check(not folded.stderr, "no remarks", folded.err)
+lines = folded.stdout.decode().splitlines()
+check(len(lines) == 105 and lines == sorted(lines), "sorted and merged", len(lines))
+check(sum(int(l.split()[-1]) for l in lines) == 20000, "nothing is lost")
+check(flame("--folded", text=folded.stdout).stdout == folded.stdout, "folding folded text changes nothing")
+check(flame("--folded", text="\n".join(reversed(lines))).stdout == folded.stdout, "the order of the input does not matter")
+
+# The same numbers in every output.
+tree = json.loads(flame("--json", text=folded.stdout).stdout)
+check(tree["value"] == 20000, "JSON's total")
+
+
+def leaves(node, path=()):
+    if node["self"]:
+        yield ";".join(path), node["self"]
+    for c in node.get("children", []):
+        yield from leaves(c, path + (c["name"],))
+
+
+check(["%s %d" % l for l in leaves(tree)] == lines, "JSON and text agree")
+svg = flame(text=folded.stdout).stdout
+titles = [t.firstChild.data for t in xml.dom.minidom.parseString(svg).getElementsByTagName("title")]
+
+
+def nodes(node):
+    yield "%s (%s samples" % (node["name"], format(node["value"], ","))
+    for c in node.get("children", []):
+        yield from nodes(c)
+
+
+check(sorted(t.rsplit(",", 1)[0] for t in titles) == sorted(nodes(tree)), "JSON and SVG agree")
+page = flame("--html", text=folded.stdout).stdout.decode()
+data = json.loads(re.search(r'id="data">\n(.*?)</script>', page, re.S).group(1))
+check(sum(data["self"]) == 20000 and len(data["depth"]) == len(titles), "JSON and HTML agree")
+check("http://" not in page.replace("http://www.w3.org/", "") and "src=" not in page, "the page asks for nothing")
+check(b'fill="#' in svg and b"xlink" not in svg, "the picture asks for nothing")
+
+# Files, names of outputs, several inputs, differences.
+with tempfile.TemporaryDirectory() as d:
+    before, after = os.path.join(d, "before"), os.path.join(d, "after")
+    open(before, "w").write("a;b 10\na;c 10\n")
+    open(after, "w").write("a;b 30\na;d 10\n")
+    check(flame("--folded", before, after).stdout == b"a;b 40\na;c 10\na;d 10\n", "files are added up")
+    check(flame("--diff", "--folded", before, after).stdout == b"a;b 10 30\na;c 10 0\na;d 0 10\n", "--diff")
+    check(flame("--diff", "--normalize", "--folded", before, after).stdout ==
+          b"a;b 20 30\na;c 20 0\na;d 0 10\n", "--normalize")
+    check(flame("--reverse", "--folded", before).stdout == b"b;a 10\nc;a 10\n", "--reverse")
+    for name, begin in ("x.svg", b"<?xml"), ("x.html", b"<!DOCTYPE html"), ("x.json", b"{"), ("x.folded", b"a;b"):
+        flame("-o", os.path.join(d, name), before)
+        check(open(os.path.join(d, name), "rb").read().startswith(begin), "-o", name)
+    check("two files" in flame("--diff", before, rc=2).err, "--diff with one file")
+    check("No such file" in flame(os.path.join(d, "none"), rc=1).err, "no such file")
+    check("open" in flame("-o", os.path.join(d, "none", "x"), before, rc=1).err, "an output that cannot be")
+if os.path.exists("/dev/full"):
+    check("No space" in flame("-o", "/dev/full", text="a 1\n", rc=1).err, "a full disk")
+check("no stacks" in flame(text="", rc=1).err, "empty input")
+check("line 2" in flame("--folded", text="a;b 1\nwhat?\n").err, "skipped lines are said")
+for wrong in (["--nosuch"], ["--colors", "x"], ["--format", "x"], ["--width", "x"], ["--minwidth", "x%"]):
+    flame(*wrong, text="a 1\n", rc=2)
+check(b"usage" in flame("--help").stdout, "--help")
+check(b"--event-filter" in flame("--help").stdout, "--help is whole")
+
+# What nobody would call a name.
+hostile = [b"<script>alert(1)</script>", b"\"'&]]>", bytes(range(1, 10)) + b"\x0b\x7f", b"\xff\xfe\xc0", b"x" * 65536,
+           "\u202eexe.\u4f60".encode()]
+text = b"".join(b"base;" + h + b" 10\n" for h in hostile)
+document = xml.dom.minidom.parseString(flame(text=text).stdout)
+check(len(document.getElementsByTagName("script")) == 1, "no script but ours")
+check(len(document.getElementsByTagName("title")) == len(hostile) + 2, "every name is shown")
+json.loads(flame("--json", text=text).stdout.decode("utf-8"))
+out = flame("--folded", text=text).stdout
+check(sorted(out.splitlines()) == sorted(text.splitlines()), "folded text keeps the bytes of names")
+sys.exit(failed)
+END

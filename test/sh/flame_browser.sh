@@ -1,0 +1,100 @@
+# Flame graphs in headless Chromium: zoom, search, hover, keys; in the SVG and on the canvas; hostile names run nothing.
+command -v chromium >/dev/null || { echo "chromium is not installed"; exit 77; }
+PYTHONDONTWRITEBYTECODE=1 exec python3 - <<'END'
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+DESCRY = os.environ["DESCRY"]
+TMP = tempfile.TemporaryDirectory()
+TEXT = b"all;x;hot 60\nall;x;cold 20\nall;y;hot 15\nall;y;<script>document.title='owned'</script> 5\n"
+failed = 0
+
+
+def check(ok, what, *more):
+    global failed
+    if not ok:
+        failed = 1
+        print("FAILED:", what, *more)
+
+
+def browse(name, args, script, fragment=""):
+    """The document after our script, to which `script` is added, has run."""
+    path = os.path.join(TMP.name, name)
+    text = subprocess.run([DESCRY, "flame", "--" + name.split(".")[1], *args], input=TEXT, stdout=subprocess.PIPE, check=True).stdout.decode()
+    end = "</svg>" if name.endswith(".svg") else "</body>"
+    at = text.rindex(end)
+    text = text[:at] + "<script><![CDATA[\n%s\n]]></script>" % script * name.endswith(".svg") + \
+        "<script>\n%s\n</script>" % script * name.endswith(".html") + text[at:]
+    open(path, "w").write(text)
+    argv = ["chromium", "--headless=new", "--no-sandbox", "--disable-gpu", "--user-data-dir=" + TMP.name + "/profile",
+            "--window-size=1280,800", "--virtual-time-budget=3000", "--dump-dom", "file://" + path + fragment]
+    try:
+        r = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=90)
+    except subprocess.TimeoutExpired:
+        print("chromium does not answer on this machine")
+        sys.exit(77)
+    if b"details" not in r.stdout:
+        print("chromium shows nothing on this machine")
+        sys.exit(77)
+    return r.stdout.decode()
+
+
+def frames(dom):
+    """name -> (classes, x, width) of the SVG's frames; of two frames of one name, both."""
+    found = {}
+    for m in re.finditer(r'<g ([^>]*)><title>(.*?) \([^(]*\)</title><rect x="([^"]*)"[^>]*? width="([^"]*)"', dom, re.S):
+        cls = re.search(r'class="([^"]*)"', m.group(1))
+        found.setdefault(m.group(2), []).append((cls.group(1) if cls else "", float(m.group(3)), float(m.group(4))))
+    return found
+
+
+def inner(dom, which):
+    return re.search(r'id="%s"[^>]*>([^<]*)<' % which, dom).group(1)
+
+
+FRAME = "function frame(n) { return Array.from(document.querySelectorAll('#frames > g')).find(" \
+        "g => g.querySelector('title').textContent.startsWith(n + ' (')); }\n" \
+        "function fire(t, e, o) { t.dispatchEvent(new (e[0] === 'k' ? KeyboardEvent : MouseEvent)(e, Object.assign(" \
+        "{bubbles: true}, o))); }\n"
+
+dom = browse("plain.svg", [], FRAME + "fire(frame('cold'), 'mouseover');")
+check(inner(dom, "details") == "cold (20 samples, 20.00%)", "hover", inner(dom, "details"))
+check("owned" not in re.sub(r"&lt;script&gt;.*?&lt;/script&gt;", "", dom).replace(".title='owned'", ""), "a name ran")
+
+dom = browse("zoom.svg", [], FRAME + "fire(frame('y'), 'click');")
+f = frames(dom)
+check(f["y"][0][1:] == (10.0, 1180.0), "the frame fills the width", f["y"])
+check("hide" in f["x"][0][0] and "above" in f["all"][0][0], "beside it nothing, below it pale", f)
+check(f["hot"][1][1:] == (305.0, 885.0), "its children in their part", f["hot"])
+
+dom = browse("back.svg", [], FRAME + "fire(frame('y'), 'click'); fire(document.getElementById('unzoom'), 'click');")
+f = frames(dom)
+check(f["x"][0][1:] == (10.0, 944.0) and "hide" not in f["x"][0][0], "Reset zoom", f["x"])
+
+dom = browse("search.svg", [], "", "#s=%5Eh.t%24")
+check(inner(dom, "matched") == "Matched: 75.0%", "search", inner(dom, "matched"))
+check([c for c, _, _ in frames(dom)["hot"]] == ["match", "match"], "what matches is coloured")
+dom = browse("case.svg", [], "", "#i=1&s=HOT%7C%5Ex%24")
+check(inner(dom, "matched") == "Matched: 95.0%", "overlaps count once, case ignored", inner(dom, "matched"))
+
+dom = browse("keys.svg", ["--inverted"], FRAME + "['ArrowDown','ArrowDown','ArrowRight','Enter'].forEach("
+             "k => fire(window, 'keydown', {key: k}));")
+check(inner(dom, "details").startswith("y (20 samples"), "keys", inner(dom, "details"))
+check(frames(dom)["y"][0][1:] == (10.0, 1180.0), "Enter zooms")
+
+FIRE = "function fire(e, x, y) { var c = document.getElementById('canvas'), r = c.getBoundingClientRect();" \
+       "c.dispatchEvent(new MouseEvent(e, {bubbles: true, clientX: r.left + x, clientY: r.top + y})); }\n"
+dom = browse("hover.html", ["--inverted"], FIRE + "fire('mousemove', 30, 2 * 16 + 8);")
+check(inner(dom, "details") == "x (80 samples, 80.00%)", "hover on the canvas", inner(dom, "details"))
+check('data-drawn="8"' in dom and 'data-culled="0"' in dom, "all frames are drawn")
+dom = browse("zoom.html", ["--inverted"], FIRE + "fire('click', 1200, 2 * 16 + 8); fire('mousemove', 30, 3 * 16 + 8);")
+check(inner(dom, "details").startswith("&lt;script&gt;"), "zoom on the canvas", inner(dom, "details"))
+check('data-drawn="5"' in dom, "only what is in the zoomed frame, and below it")
+check("<title>Icicle Graph</title>" in dom, "no name ran")
+dom = browse("search.html", [], "", "#s=%5Ehot")
+check(inner(dom, "matched") == "Matched: 75.0%", "search on the canvas", inner(dom, "matched"))
+sys.exit(failed)
+END

@@ -1,0 +1,29 @@
+# A D program's stacks, piped into descry flame: kernel and user stacks, keys as base frames, no count lost.
+# serial
+PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=test/sh exec python3 - <<'END'
+from live import *
+
+tracee = subprocess.Popen(["sh", "-c", "while :; do :; done"])
+atexit.register(tracee.kill)
+PROBE = "profile-499 /pid == %d/ " % tracee.pid
+
+
+def folded(program, *options):
+    r = descry(*options, "-n", PROBE + program + " tick-1s { exit(0); }")
+    out = subprocess.run([DESCRY, "flame", "--folded"], input=r.out.encode(), stdout=subprocess.PIPE,
+                         stderr=subprocess.PIPE)
+    check(out.returncode == 0 and not out.stderr, "nothing is skipped", out, r.out[:2000])
+    return r, {k: int(n) for k, n in (l.rsplit(" ", 1) for l in out.stdout.decode().splitlines())}
+
+
+r, got = folded("{ @[execname, pid, stack(), ustack()] = count(); @n = sum(1); }", "-q")
+total = int(r.out.split()[-1])
+got.pop("[no stack]", 0)
+check(got and all(k.startswith("sh;%d;" % tracee.pid) for k in got), "keys are the base", list(got)[:5])
+check(abs(sum(got.values()) - total) <= 1, "every sample is there", sum(got.values()), total)
+r, got = folded("{ @[ustack(3)] = count(); }", "-q")
+check(sum(got.values()) > 100 and all(len(k.split(";")) <= 3 for k in got), "user stacks", got)
+r, got = folded("{ ustack(2); }")
+check(sum(got.values()) > 100, "stacks as events", len(got))
+done()
+END
