@@ -132,10 +132,10 @@ struct probe {
 	const uint64_t *addrs; /* kprobes: kernel addresses of every function of that name */
 	uint32_t naddrs;
 	uint64_t period_ns;
-	uint32_t freq_hz; /* profile/tick given in hz: exact rate; 0: use period_ns */
+	uint32_t freq_hz;       /* profile/tick given in hz: exact rate; 0: use period_ns */
 	struct probe_perf perf; /* cpc: .period_ns is how many of them */
-	int32_t number;   /* system call number */
-	pid_t pid;        /* only this process, 0 all; uprobes of pid provider */
+	int32_t number;         /* system call number */
+	pid_t pid;              /* only this process, 0 all; uprobes of pid provider */
 	/* Whose thread the built-ins (pid, tid, execname, curthread, self->) describe: -1 current; n: tracepoint argument n,
 	 * a task_struct * (sched:::on-cpu: next). */
 	int8_t thread_arg;
@@ -215,8 +215,7 @@ const char *attach_kind_name(enum attach_kind k);
 extern const struct provider *const providers[];
 extern const struct provider provider_dtrace, provider_profile, provider_syscall, provider_sdt,
 	provider_rawtp, provider_sched, provider_proc, provider_io, provider_vminfo, provider_ip,
-	provider_tcp, provider_udp, provider_mib, provider_lockstat, provider_cpc,
-	provider_fbt, provider_pid,
-	provider_usdt;
+	provider_tcp, provider_udp, provider_mib, provider_lockstat, provider_cpc, provider_fbt,
+	provider_pid, provider_usdt;
 
 #endif

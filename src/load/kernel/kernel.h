@@ -96,7 +96,7 @@ struct kernel_engine {
 	values; /* scratch of agg_read and counters */
 	struct engine_counters counters;
 	struct unwind_tables *unwind; /* NULL: the image takes no user stacks */
-	struct symbols *symbols; /* for RELOC_KSYM, NULL until needed */
+	struct symbols *symbols;      /* for RELOC_KSYM, NULL until needed */
 };
 
 /* maps.c */
