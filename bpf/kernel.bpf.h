@@ -350,7 +350,8 @@ ROUTINE long d_sys_error(void *tls, u64 regs, u64 ret)
 
 	if (nr >= 1024 || nr == 335 || nr == 336)
 		return 0;
-	t = bpf_task_storage_get(tls, bpf_get_current_task_btf(), 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	t = bpf_task_storage_get(tls, bpf_get_current_task_btf(), 0,
+				 BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (t)
 		t->error = ret >= -4095ull ? -ret : 0;
 	return 0;

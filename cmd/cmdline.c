@@ -44,7 +44,9 @@ static const char help_text[] =
 	"\n"
 	"Options for -x (and #pragma D option):\n";
 
-struct option_doc { const char *name, *doc; };
+struct option_doc {
+	const char *name, *doc;
+};
 static const struct option_doc option_docs[] = {
 #define X(id, name, kind, def, when, doc) { name, kind == OPTION_IGNORED ? NULL : doc },
 #include "data/options.def"
@@ -91,8 +93,13 @@ static void cpp_option(struct cmdline *c, char option, const char *arg)
 /* -x name=value: those that add to a list (-D -U -I -H -L by another name) are kept here, the last of others counts. */
 static void add_setting(struct cmdline *c, const char *text)
 {
-	static const struct { const char *name; char option; } lists[] = {
-		{ "define=", 'D' }, { "undef=", 'U' }, { "incdir=", 'I' },
+	static const struct {
+		const char *name;
+		char option;
+	} lists[] = {
+		{ "define=", 'D' },
+		{ "undef=", 'U' },
+		{ "incdir=", 'I' },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(lists); i++)
@@ -128,12 +135,20 @@ static int take_option(struct cmdline *c, int o)
 {
 	switch (o) {
 	case 1: vec_push(&c->args, optarg); return 0;
-	case '3': case '2': case '6': case '4': return 0;        /* -32 -64: data model, always the target's own */
+	case '3':
+	case '2':
+	case '6':
+	case '4': return 0; /* -32 -64: data model, always the target's own */
 	case 'b': set(c, xasprintf("bufsize=%s", optarg)); return 0;
 	case 'c': vec_push(&c->commands, optarg); return 0;
 	case 'C': c->use_cpp = true; return 0;
-	case 'd': c->dump = optarg; c->dump_only = true; return 0;
-	case 'D': case 'U': case 'I': cpp_option(c, (char)o, optarg); return 0;
+	case 'd':
+		c->dump = optarg;
+		c->dump_only = true;
+		return 0;
+	case 'D':
+	case 'U':
+	case 'I': cpp_option(c, (char)o, optarg); return 0;
 	case 'e': c->mode = CMD_COMPILE; return 0;
 	case 'f': add_program(c, PDESC_FUNC, false, optarg); return 0;
 	case 'F': set(c, "flowindent"); return 0;
@@ -152,10 +167,11 @@ static int take_option(struct cmdline *c, int o)
 	case 's': add_program(c, PDESC_NAME, true, optarg); return 0;
 	case 'S': c->dump = "ebpf"; return 0;
 	case 'v': c->verbose = true; return 0;
-	case 'V': case LONG_VERSION: c->mode = CMD_VERSION; return 0;
+	case 'V':
+	case LONG_VERSION: c->mode = CMD_VERSION; return 0;
 	case 'w': set(c, "destructive"); return 0;
 	case 'x': add_setting(c, optarg); return 0;
-	case 'X': return 0;                                      /* C dialect: nothing depends on it */
+	case 'X': return 0; /* C dialect: nothing depends on it */
 	case 'Z': set(c, "zdefs"); return 0;
 	case LONG_JSON: c->json = true; return 0;
 	case LONG_HELP: c->mode = CMD_HELP; return 0;
@@ -181,18 +197,21 @@ int cmdline_parse(struct cmdline *c, int argc, char **argv)
 	vec_push(&c->args, argv[0]);
 	opterr = 0;
 	/* "-": words between the options come in their place, as macro arguments. */
-	while ((o = getopt_long(argc, argv, "-:2346b:c:Cd:D:ef:FGhHi:I:lL:m:n:o:p:P:qs:SU:vVwx:X:Z", longs, NULL)) != -1) {
+	while ((o = getopt_long(argc, argv, "-:2346b:c:Cd:D:ef:FGhHi:I:lL:m:n:o:p:P:qs:SU:vVwx:X:Z",
+				longs, NULL)) != -1) {
 		if (o == ':') {
 			fprintf(stderr, "%s: option -%c wants an argument\n", c->progname, optopt);
 			return usage(c);
 		}
 		if (o == '?') {
 			if (optopt == 'a' || optopt == 'A')
-				fprintf(stderr, "%s: option -%c is not supported yet\n", c->progname, optopt);
+				fprintf(stderr, "%s: option -%c is not supported yet\n",
+					c->progname, optopt);
 			else if (optopt)
 				fprintf(stderr, "%s: illegal option -- %c\n", c->progname, optopt);
 			else
-				fprintf(stderr, "%s: unknown option %s\n", c->progname, argv[optind - 1]);
+				fprintf(stderr, "%s: unknown option %s\n", c->progname,
+					argv[optind - 1]);
 			return usage(c);
 		}
 		status = take_option(c, o);

@@ -14,26 +14,37 @@
 struct cmd_program {
 	enum pdesc_form form;
 	bool file;
-	const char *text;            /* program text, or path */
+	const char *text; /* program text, or path */
 };
 
-struct cmd_set { const char *text; };        /* -x name=value, in order */
+struct cmd_set {
+	const char *text;
+}; /* -x name=value, in order */
 
-enum cmd_mode { CMD_TRACE, CMD_LIST, CMD_COMPILE /* -e */, CMD_VERSION, CMD_HELP, CMD_HEADER /* -h */, CMD_OBJECT /* -G */ };
+enum cmd_mode {
+	CMD_TRACE,
+	CMD_LIST,
+	CMD_COMPILE /* -e */,
+	CMD_VERSION,
+	CMD_HELP,
+	CMD_HEADER /* -h */,
+	CMD_OBJECT /* -G */
+};
 
 struct cmdline {
-	const char *progname;        /* "descry" or "dtrace": prefix of messages */
+	const char *progname; /* "descry" or "dtrace": prefix of messages */
 	bool dtrace_name;
 	enum cmd_mode mode;
 	VEC(struct cmd_program) programs;
 	VEC(struct cmd_set) sets;
-	VEC(const char *) cpp_args;  /* -D -U -I -H for the preprocessor */
+	VEC(const char *) cpp_args; /* -D -U -I -H for the preprocessor */
 	VEC(const char *) libdirs;
-	VEC(const char *) commands;  /* -c */
-	VEC(pid_t) pids;             /* -p */
-	VEC(char *) args;            /* $0, $1... */
-	const char *output;          /* -o */
-	const char *dump;            /* -d parse,bind,ir,ebpf: printed, and the run ends with the last; -S is ebpf and goes on */
+	VEC(const char *) commands; /* -c */
+	VEC(pid_t) pids;            /* -p */
+	VEC(char *) args;           /* $0, $1... */
+	const char *output;         /* -o */
+	const char *
+		dump; /* -d parse,bind,ir,ebpf: printed, and the run ends with the last; -S is ebpf and goes on */
 	bool dump_only;
 	bool verbose, json, use_cpp, cpp_headers;
 };
@@ -53,7 +64,7 @@ int cmd_list(struct cmdline *c, struct bind_cx *cx);
 int cmd_header(struct cmdline *c, struct node *const *tops, uint32_t n);
 
 /* cpp.c: text of a program after cpp(1). */
-struct err *cmd_preprocess(const struct cmdline *c, const struct options *o, const char *name, const char *text, size_t len,
-			   char **ret_text, size_t *ret_len);
+struct err *cmd_preprocess(const struct cmdline *c, const struct options *o, const char *name,
+			   const char *text, size_t len, char **ret_text, size_t *ret_len);
 
 #endif

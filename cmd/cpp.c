@@ -42,10 +42,11 @@ static struct err *collect(int fd, char **ret_text, size_t *ret_len)
 	return NULL;
 }
 
-struct err *cmd_preprocess(const struct cmdline *c, const struct options *o, const char *name, const char *text, size_t len,
-			   char **ret_text, size_t *ret_len)
+struct err *cmd_preprocess(const struct cmdline *c, const struct options *o, const char *name,
+			   const char *text, size_t len, char **ret_text, size_t *ret_len)
 {
-	const char *cpp = o->v[OPT_CPPPATH].text && *o->v[OPT_CPPPATH].text ? o->v[OPT_CPPPATH].text : "cpp";
+	const char *cpp = o->v[OPT_CPPPATH].text && *o->v[OPT_CPPPATH].text ? o->v[OPT_CPPPATH].text
+									    : "cpp";
 	char path[] = "/tmp/descry-cpp-XXXXXX";
 	VEC(const char *) argv = { 0 };
 	struct err *e = temporary(text, len, path);
@@ -85,9 +86,10 @@ struct err *cmd_preprocess(const struct cmdline *c, const struct options *o, con
 	if (!e && status) {
 		free(*ret_text);
 		*ret_text = NULL;
-		e = WIFEXITED(status) && WEXITSTATUS(status) == 127 ?
-			    err_new(ENOENT, "cannot run %s, which -C needs: install the package cpp", cpp) :
-			    err_new(EINVAL, "%s failed on %s", cpp, name);
+		e = WIFEXITED(status) && WEXITSTATUS(status) == 127
+			    ? err_new(ENOENT,
+				      "cannot run %s, which -C needs: install the package cpp", cpp)
+			    : err_new(EINVAL, "%s failed on %s", cpp, name);
 	}
 	return e;
 }

@@ -53,25 +53,31 @@ static void header_probe(FILE *out, const char *provider, const struct provider_
 	else
 		fprintf(out, ") DTRACE_PROBE(%s, %s", provider, p->name);
 	put_args(out, n, true);
-	fprintf(out, ")\nextern volatile unsigned short %s_%s_semaphore __attribute__((section(\".probes\")));\n#define ", provider,
-		p->name);
+	fprintf(out,
+		")\nextern volatile unsigned short %s_%s_semaphore __attribute__((section(\".probes\")));\n#define ",
+		provider, p->name);
 	put_macro(out, provider, p->name);
 	fprintf(out, "_ENABLED() __builtin_expect(%s_%s_semaphore, 0)\n", provider, p->name);
 }
 
 static void object_probe(FILE *out, const char *provider, const struct provider_probe *p)
 {
-	fprintf(out, "volatile unsigned short %s_%s_semaphore __attribute__((section(\".probes\")));\n", provider, p->name);
+	fprintf(out,
+		"volatile unsigned short %s_%s_semaphore __attribute__((section(\".probes\")));\n",
+		provider, p->name);
 }
 
 static uint32_t each_probe(struct node *const *tops, uint32_t n, FILE *out,
-			   void (*fn)(FILE *out, const char *provider, const struct provider_probe *p))
+			   void (*fn)(FILE *out, const char *provider,
+				      const struct provider_probe *p))
 {
 	uint32_t found = 0;
 
 	for (uint32_t i = 0; i < n; i++)
 		for (const struct node *t = tops[i]; t; t = t->next)
-			for (const struct provider_probe *p = t->kind == D_PROVIDER ? t->provider.probes : NULL; p; p = p->next) {
+			for (const struct provider_probe *p =
+				     t->kind == D_PROVIDER ? t->provider.probes : NULL;
+			     p; p = p->next) {
 				fn(out, t->provider.name, p);
 				found++;
 			}
@@ -106,7 +112,9 @@ static int make_header(const struct cmdline *c, struct node *const *tops, uint32
 
 	if (!out)
 		return fail(c, "cannot write", name);
-	fprintf(out, "/* Made by %s -h. */\n#pragma once\n\n#define _SDT_HAS_SEMAPHORES 1\n#include <sys/sdt.h>\n", c->progname);
+	fprintf(out,
+		"/* Made by %s -h. */\n#pragma once\n\n#define _SDT_HAS_SEMAPHORES 1\n#include <sys/sdt.h>\n",
+		c->progname);
 	each_probe(tops, n, out, header_probe);
 	return fclose(out) ? fail(c, "cannot write", name) : 0;
 }
@@ -145,7 +153,8 @@ int cmd_header(struct cmdline *c, struct node *const *tops, uint32_t n)
 
 	fclose(none);
 	if (!found) {
-		fprintf(stderr, "%s: no provider definition in the sources: -%c makes files for `provider p { probe x(int); };`\n",
+		fprintf(stderr,
+			"%s: no provider definition in the sources: -%c makes files for `provider p { probe x(int); };`\n",
 			c->progname, c->mode == CMD_HEADER ? 'h' : 'G');
 		return 1;
 	}

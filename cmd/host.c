@@ -33,13 +33,13 @@ void host_find_cpus(struct compile_target *t)
 		chips = xcalloc(t->ncpus, sizeof(*chips));
 		nodes = xcalloc(t->ncpus, sizeof(*nodes));
 		for (uint32_t cpu = 0; cpu < t->ncpus; cpu++) {
-			cleanup_free char *chip =
-				xasprintf("/sys/devices/system/cpu/cpu%u/topology/physical_package_id", cpu);
+			cleanup_free char *chip = xasprintf(
+				"/sys/devices/system/cpu/cpu%u/topology/physical_package_id", cpu);
 
 			chips[cpu] = read_number(chip);
 			for (int32_t node = 0; node < MAX_NODES; node++) {
-				cleanup_free char *link =
-					xasprintf("/sys/devices/system/cpu/cpu%u/node%d", cpu, node);
+				cleanup_free char *link = xasprintf(
+					"/sys/devices/system/cpu/cpu%u/node%d", cpu, node);
 
 				if (access(link, F_OK) == 0) {
 					nodes[cpu] = node;

@@ -21,16 +21,17 @@ static void list_args(struct listing *l, struct probe *p)
 		return;
 	}
 	arena_init(&a);
-	printf("\n\tMechanism: %s%s%s\n", attach_kind_name(p->kind), p->object && *p->object ? " " : "",
-	       p->object ? p->object : "");
+	printf("\n\tMechanism: %s%s%s\n", attach_kind_name(p->kind),
+	       p->object && *p->object ? " " : "", p->object ? p->object : "");
 	if (p->unavailable)
 		printf("\tUnavailable: %s\n", p->unavailable);
 	if (p->note)
 		printf("\tNote: %s\n", p->note);
 	printf("\n\tArgument Types\n");
 	for (uint32_t i = 0; i < args.ntyped; i++)
-		printf("\t\targs[%u]: %s\n", i, args.typed[i].xlate ? args.typed[i].xlate :
-						type_name(l->cx->types, &a, args.typed[i].type, NULL));
+		printf("\t\targs[%u]: %s\n", i,
+		       args.typed[i].xlate ? args.typed[i].xlate
+					   : type_name(l->cx->types, &a, args.typed[i].type, NULL));
 	if (!args.ntyped)
 		printf("\t\tNone\n");
 	putchar('\n');
@@ -41,7 +42,8 @@ static void list_json(const struct probe *p)
 {
 	printf("{\"type\":\"probe\",\"id\":%u,\"provider\":\"%s\",\"module\":\"%s\",\"function\":\"%s\",\"name\":\"%s\","
 	       "\"mechanism\":\"%s\",\"available\":%s}\n",
-	       p->id, p->prov, p->mod, p->func, p->name, attach_kind_name(p->kind), p->unavailable ? "false" : "true");
+	       p->id, p->prov, p->mod, p->func, p->name, attach_kind_name(p->kind),
+	       p->unavailable ? "false" : "true");
 }
 
 static void found(void *arg, struct probe *p)
@@ -53,7 +55,8 @@ static void found(void *arg, struct probe *p)
 		list_json(p);
 		return;
 	}
-	printf("%5u %10s %17s %33s %s%s\n", p->id, p->prov, p->mod, p->func, p->name, p->unavailable ? " (unavailable)" : "");
+	printf("%5u %10s %17s %33s %s%s\n", p->id, p->prov, p->mod, p->func, p->name,
+	       p->unavailable ? " (unavailable)" : "");
 	if (l->c->verbose)
 		list_args(l, p);
 }
@@ -84,8 +87,10 @@ static int list_one(struct listing *l, const struct pdesc *d)
 		if (d->by_id)
 			fprintf(stderr, "%s: probe id %u does not exist\n", l->c->progname, d->id);
 		else
-			fprintf(stderr, "%s: probe description %s:%s:%s:%s does not match any probes%s%s\n", l->c->progname, d->prov,
-				d->mod, d->func, d->name, why ? ": " : "", why ? why : "");
+			fprintf(stderr,
+				"%s: probe description %s:%s:%s:%s does not match any probes%s%s\n",
+				l->c->progname, d->prov, d->mod, d->func, d->name, why ? ": " : "",
+				why ? why : "");
 		free(why);
 		return 1;
 	}
@@ -108,7 +113,9 @@ int cmd_list(struct cmdline *c, struct bind_cx *cx)
 		struct node *top = parse_source(&parse, i, c->programs.v[i].form);
 
 		for (; top; top = top->next)
-			for (const struct pdesc *d = top->kind == D_CLAUSE ? top->clause.pdescs : NULL; d; d = d->next)
+			for (const struct pdesc *d = top->kind == D_CLAUSE ? top->clause.pdescs
+									   : NULL;
+			     d; d = d->next)
 				status |= list_one(&l, d);
 	}
 	return status;

@@ -26,14 +26,14 @@ struct run {
 	struct hash typedefs;
 	struct parse_cx parse;
 	struct bind_cx bind;
-	VEC(struct node *) tops;      /* of each source */
+	VEC(struct node *) tops; /* of each source */
 	VEC(struct target) targets;
 	struct image *image;
 	struct engine *engine;
 	struct sink *sink;
 	struct consumer *consumer;
 	FILE *out;
-	bool names_user;             /* user addresses are printed as names: mappings must be seen while they last */
+	bool names_user; /* user addresses are printed as names: mappings must be seen while they last */
 };
 
 static volatile sig_atomic_t interrupted;
@@ -46,7 +46,7 @@ static void on_signal(int sig)
 
 static void catch_signals(void)
 {
-	struct sigaction sa = { .sa_handler = on_signal };      /* no SA_RESTART: waiting ends */
+	struct sigaction sa = { .sa_handler = on_signal }; /* no SA_RESTART: waiting ends */
 
 	sigaction(SIGINT, &sa, NULL);
 	sigaction(SIGTERM, &sa, NULL);
@@ -84,23 +84,28 @@ static int set_options(struct run *r)
 		static const char *const prefixes[] = { "DTRACE_OPT_", "DESCRY_OPT_" };
 
 		for (size_t p = 0; p < ARRAY_SIZE(prefixes); p++) {
-			cleanup_free char *name = xasprintf("%s%s", prefixes[p], option_name((enum option_id)id));
+			cleanup_free char *name =
+				xasprintf("%s%s", prefixes[p], option_name((enum option_id)id));
 			const char *value;
 
 			for (char *s = name; *s; s++)
 				if (*s >= 'a' && *s <= 'z')
 					*s = (char)(*s - 'a' + 'A');
 			value = getenv(name);
-			if (value && !options_set(&r->options, option_name((enum option_id)id), *value ? value : NULL,
+			if (value && !options_set(&r->options, option_name((enum option_id)id),
+						  *value ? value : NULL,
 						  WHEN_COMPILE | WHEN_RUN | WHEN_DYNAMIC, &why)) {
-				fprintf(stderr, "%s: %s=%s: %s\n", r->c->progname, name, value, why);
+				fprintf(stderr, "%s: %s=%s: %s\n", r->c->progname, name, value,
+					why);
 				return 2;
 			}
 		}
 	}
 	for (uint32_t i = 0; i < r->c->sets.n; i++)
-		if (!options_set_text(&r->options, r->c->sets.v[i].text, WHEN_COMPILE | WHEN_RUN | WHEN_DYNAMIC, &why)) {
-			fprintf(stderr, "%s: failed to set -x %s: %s\n", r->c->progname, r->c->sets.v[i].text, why);
+		if (!options_set_text(&r->options, r->c->sets.v[i].text,
+				      WHEN_COMPILE | WHEN_RUN | WHEN_DYNAMIC, &why)) {
+			fprintf(stderr, "%s: failed to set -x %s: %s\n", r->c->progname,
+				r->c->sets.v[i].text, why);
 			return 2;
 		}
 	if (r->c->json)
@@ -116,7 +121,8 @@ static int find_targets(struct run *r)
 	for (uint32_t i = 0; i < r->c->pids.n; i++) {
 		e = target_grab(r->c->pids.v[i], &t);
 		if (e)
-			return fail(r, err_wrap(e, "failed to grab process %d", (int)r->c->pids.v[i]));
+			return fail(r,
+				    err_wrap(e, "failed to grab process %d", (int)r->c->pids.v[i]));
 		vec_push(&r->targets, t);
 	}
 	for (uint32_t i = 0; i < r->c->commands.n; i++) {
@@ -126,7 +132,8 @@ static int find_targets(struct run *r)
 		vec_push(&r->targets, t);
 	}
 	for (uint32_t i = 0; i < r->targets.n; i++) {
-		vec_push(&r->probes.targets, (struct probe_target){ r->targets.v[i].pid, r->targets.v[i].command });
+		vec_push(&r->probes.targets,
+			 (struct probe_target){ r->targets.v[i].pid, r->targets.v[i].command });
 		r->macros.target = r->targets.v[i].pid;
 	}
 	return 0;
@@ -144,9 +151,18 @@ static void init(struct run *r, struct cmdline *c)
 	r->symbols = symbols_new();
 	probe_set_init(&r->probes, r->types, r->symbols);
 	r->macros = (struct macro_args){
-		.argv = c->args.v, .argc = c->args.n, .used = xcalloc(c->args.n + 1, sizeof(bool)), .target = -1,
-		.pid = getpid(), .ppid = getppid(), .pgid = getpgid(0), .sid = getsid(0), .uid = getuid(),
-		.euid = geteuid(), .gid = getgid(), .egid = getegid(),
+		.argv = c->args.v,
+		.argc = c->args.n,
+		.used = xcalloc(c->args.n + 1, sizeof(bool)),
+		.target = -1,
+		.pid = getpid(),
+		.ppid = getppid(),
+		.pgid = getpgid(0),
+		.sid = getsid(0),
+		.uid = getuid(),
+		.euid = geteuid(),
+		.gid = getgid(),
+		.egid = getegid(),
 	};
 	r->out = stdout;
 }
@@ -155,12 +171,22 @@ static void init_compiler(struct run *r)
 {
 	r->macros.defaultargs = opt_on(&r->options, OPT_DEFAULTARGS);
 	r->parse = (struct parse_cx){
-		.arena = &r->arena, .diags = &r->diags, .macros = &r->macros, .is_type = bind_is_type, .is_type_arg = &r->bind,
-		.pspec = opt_on(&r->options, OPT_PSPEC), .typedefs = &r->typedefs,
+		.arena = &r->arena,
+		.diags = &r->diags,
+		.macros = &r->macros,
+		.is_type = bind_is_type,
+		.is_type_arg = &r->bind,
+		.pspec = opt_on(&r->options, OPT_PSPEC),
+		.typedefs = &r->typedefs,
 	};
 	r->bind = (struct bind_cx){
-		.arena = &r->arena, .diags = &r->diags, .types = r->types, .probes = &r->probes, .options = &r->options,
-		.macros = &r->macros, .parse = &r->parse,
+		.arena = &r->arena,
+		.diags = &r->diags,
+		.types = r->types,
+		.probes = &r->probes,
+		.options = &r->options,
+		.macros = &r->macros,
+		.parse = &r->parse,
 	};
 	type_set_strsize(r->types, (uint32_t)opt_num(&r->options, OPT_STRSIZE));
 	for (uint32_t i = 0; i < r->c->libdirs.n; i++)
@@ -241,7 +267,8 @@ static int add_source(struct run *r, const struct cmd_program *p)
 	if (r->c->use_cpp || opt_on(&r->options, OPT_CPP)) {
 		char *after;
 
-		e = cmd_preprocess(r->c, &r->options, p->file ? p->text : "the program", text, len, &after, &len);
+		e = cmd_preprocess(r->c, &r->options, p->file ? p->text : "the program", text, len,
+				   &after, &len);
 		free(text);
 		if (e)
 			return fail(r, e);
@@ -272,10 +299,12 @@ static void say_matched(struct run *r, const struct bound *b)
 		if (s->kind == SOURCE_LIB)
 			continue;
 		for (uint32_t k = 0; k < b->clauses.n; k++)
-			if (b->clauses.v[k]->loc >= s->base && b->clauses.v[k]->loc <= s->base + s->len)
+			if (b->clauses.v[k]->loc >= s->base &&
+			    b->clauses.v[k]->loc <= s->base + s->len)
 				n += b->clauses.v[k]->nprobes;
-		fprintf(stderr, "%s: %s '%s' matched %u probe%s\n", r->c->progname, s->kind == SOURCE_FILE ? "script" : "description",
-			s->name, n, n == 1 ? "" : "s");
+		fprintf(stderr, "%s: %s '%s' matched %u probe%s\n", r->c->progname,
+			s->kind == SOURCE_FILE ? "script" : "description", s->name, n,
+			n == 1 ? "" : "s");
 		src++;
 	}
 }
@@ -316,8 +345,8 @@ static bool targets_gone(struct run *r)
 static bool names_user_code(const struct field *f, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
-		if (f[i].kind == FIELD_USTACK || f[i].kind == FIELD_USTACKID || f[i].kind == FIELD_USYM || f[i].kind == FIELD_UMOD ||
-		    f[i].kind == FIELD_UADDR)
+		if (f[i].kind == FIELD_USTACK || f[i].kind == FIELD_USTACKID ||
+		    f[i].kind == FIELD_USYM || f[i].kind == FIELD_UMOD || f[i].kind == FIELD_UADDR)
 			return true;
 	return false;
 }
@@ -328,7 +357,8 @@ static void watch_mappings(struct run *r)
 	bool needed = false;
 
 	for (uint32_t i = 0; i < r->image->nsegments; i++)
-		needed |= names_user_code(r->image->segments[i].fields, r->image->segments[i].nfields);
+		needed |= names_user_code(r->image->segments[i].fields,
+					  r->image->segments[i].nfields);
 	for (uint32_t i = 0; i < r->image->naggs; i++)
 		needed |= names_user_code(r->image->aggs[i].keys, r->image->aggs[i].nkeys);
 	if (!needed)
@@ -345,7 +375,8 @@ static void set_active(struct wire_state *s)
 
 	if (__atomic_load_n(&s->exiting, __ATOMIC_SEQ_CST))
 		return;
-	__atomic_compare_exchange_n(&s->active, &off, WIRE_ON, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+	__atomic_compare_exchange_n(&s->active, &off, WIRE_ON, false, __ATOMIC_SEQ_CST,
+				    __ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&s->exiting, __ATOMIC_SEQ_CST))
 		__atomic_store_n(&s->active, WIRE_OFF, __ATOMIC_SEQ_CST);
 }
@@ -382,9 +413,13 @@ static void say_options(struct run *r)
 	if (opt_on(&r->options, OPT_QUIET))
 		return;
 	if (opt_num(&r->options, OPT_BUFPOLICY))
-		fprintf(stderr, "%s: bufpolicy: records are printed as they come, as with \"switch\"\n", r->c->progname);
+		fprintf(stderr,
+			"%s: bufpolicy: records are printed as they come, as with \"switch\"\n",
+			r->c->progname);
 	if (opt_num(&r->options, OPT_EVALTIME))
-		fprintf(stderr, "%s: evaltime: tracing starts at the command's first instruction, as with \"exec\"\n", r->c->progname);
+		fprintf(stderr,
+			"%s: evaltime: tracing starts at the command's first instruction, as with \"exec\"\n",
+			r->c->progname);
 }
 
 static struct err *trace(struct run *r, int *ret_status)
@@ -435,7 +470,9 @@ static int load_and_trace(struct run *r, const struct bound *b)
 	int status = 0;
 
 	if (r->image->destructive && !opt_on(&r->options, OPT_DESTRUCTIVE)) {
-		fprintf(stderr, "%s: could not enable tracing: Destructive actions not allowed (use -w)\n", r->c->progname);
+		fprintf(stderr,
+			"%s: could not enable tracing: Destructive actions not allowed (use -w)\n",
+			r->c->progname);
 		return 1;
 	}
 	if (r->c->output) {
@@ -491,7 +528,8 @@ static int compile_and_run(struct run *r)
 		return print_diags(r), 1;
 	for (uint32_t i = 1; i < r->macros.argc && !opt_on(&r->options, OPT_ARGREF); i++)
 		if (!r->macros.used[i]) {
-			diag_error(&r->diags, 0, 0, "D_MACRO_UNUSED", "extraneous argument '%s' ($%u is not referenced)",
+			diag_error(&r->diags, 0, 0, "D_MACRO_UNUSED",
+				   "extraneous argument '%s' ($%u is not referenced)",
 				   r->macros.argv[i], i);
 			return print_diags(r);
 		}
@@ -500,7 +538,8 @@ static int compile_and_run(struct run *r)
 	if (ends_with(r, "bind"))
 		return print_diags(r);
 	r->engine = choose_engine(r, &target);
-	r->image = compile_image(b, r->types, &r->diags, &r->options, &target, dumps(r, "ir") ? r->out : NULL);
+	r->image = compile_image(b, r->types, &r->diags, &r->options, &target,
+				 dumps(r, "ir") ? r->out : NULL);
 	if (!r->image)
 		return print_diags(r), 1;
 	if (dumps(r, "ebpf"))

@@ -9,9 +9,9 @@
 
 struct target {
 	pid_t pid;
-	bool command;       /* ours: stopped at its exec until target_release */
+	bool command; /* ours: stopped at its exec until target_release */
 	bool stopped, gone;
-	int pidfd;          /* -p */
+	int pidfd; /* -p */
 };
 
 /* Starts `command` (split at blanks, quotes kept) and holds it at its first instruction. */

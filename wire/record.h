@@ -6,19 +6,23 @@
 #include <stdint.h>
 #include <stddef.h>
 #else
-typedef unsigned char uint8_t; typedef unsigned short uint16_t; typedef unsigned int uint32_t;
-typedef unsigned long long uint64_t; typedef int int32_t; typedef long long int64_t;
+typedef unsigned char uint8_t;
+typedef unsigned short uint16_t;
+typedef unsigned int uint32_t;
+typedef unsigned long long uint64_t;
+typedef int int32_t;
+typedef long long int64_t;
 #endif
 
 /* Every record starts with this; the segment's fields follow at the offsets of its schema. */
 struct wire_record {
-	uint64_t time;        /* CLOCK_MONOTONIC ns, same for all records of one firing */
-	uint32_t segment;     /* index of struct segment in the image, or WIRE_SEG_* */
-	uint32_t probe;       /* index of struct image_probe in the image */
+	uint64_t time;    /* CLOCK_MONOTONIC ns, same for all records of one firing */
+	uint32_t segment; /* index of struct segment in the image, or WIRE_SEG_* */
+	uint32_t probe;   /* index of struct image_probe in the image */
 	uint32_t cpu;
-	uint32_t spec;        /* speculation id, 0 none */
+	uint32_t spec; /* speculation id, 0 none */
 	uint32_t tid;
-	uint32_t late;        /* != 0: strings of this record arrive later under this number (struct wire_late) */
+	uint32_t late; /* != 0: strings of this record arrive later under this number (struct wire_late) */
 };
 
 enum {
@@ -28,74 +32,82 @@ enum {
 
 /* D faults (D-LANGUAGE 1.11). */
 enum wire_fault_code {
-	WIRE_FAULT_BADADDR = 1, WIRE_FAULT_BADALIGN, WIRE_FAULT_ILLOP, WIRE_FAULT_DIVZERO, WIRE_FAULT_NOSCRATCH,
-	WIRE_FAULT_KPRIV, WIRE_FAULT_UPRIV, WIRE_FAULT_TUPOFLOW, WIRE_FAULT_BADSTACK, WIRE_FAULT_BADSIZE,
+	WIRE_FAULT_BADADDR = 1,
+	WIRE_FAULT_BADALIGN,
+	WIRE_FAULT_ILLOP,
+	WIRE_FAULT_DIVZERO,
+	WIRE_FAULT_NOSCRATCH,
+	WIRE_FAULT_KPRIV,
+	WIRE_FAULT_UPRIV,
+	WIRE_FAULT_TUPOFLOW,
+	WIRE_FAULT_BADSTACK,
+	WIRE_FAULT_BADSIZE,
 	WIRE_FAULT_BADINDEX,
 };
 
 struct wire_fault {
-	struct wire_record head;     /* segment WIRE_SEG_FAULT */
-	uint32_t clause;             /* index in program order, 0-based */
-	uint32_t code;               /* enum wire_fault_code */
-	uint64_t value;              /* faulting address, 0 none */
-	uint32_t loc;                /* loc_t of the expression */
-	uint32_t insn;               /* instruction index, as DTrace's "BPF pc" */
+	struct wire_record head; /* segment WIRE_SEG_FAULT */
+	uint32_t clause;         /* index in program order, 0-based */
+	uint32_t code;           /* enum wire_fault_code */
+	uint64_t value;          /* faulting address, 0 none */
+	uint32_t loc;            /* loc_t of the expression */
+	uint32_t insn;           /* instruction index, as DTrace's "BPF pc" */
 };
 
 enum { WIRE_STRING_MAX = 4096 };
 
 /* A string that could not be read when the probe fired (page not resident) and was read at the system call's return. */
 struct wire_late {
-	struct wire_record head;     /* segment WIRE_SEG_LATE, late = number of the waiting record */
-	uint32_t offset;             /* of the string field in that record */
-	int32_t error;               /* 0 or -errno: it could not be read at all */
+	struct wire_record head; /* segment WIRE_SEG_LATE, late = number of the waiting record */
+	uint32_t offset;         /* of the string field in that record */
+	int32_t error;           /* 0 or -errno: it could not be read at all */
 	char text[256];
 };
 
 /* Value of MAP_STACKS (BPF_MAP_TYPE_HASH, key: uint64_t id, a hash of the frames). */
 enum { WIRE_STACK_FRAMES = 127 };
 struct wire_stack {
-	uint32_t n;                  /* frames in pc[]; what follows is not meant */
-	uint32_t end;                /* 1 + enum wire_unwind_end; 0: not walked by unwind tables */
+	uint32_t n;   /* frames in pc[]; what follows is not meant */
+	uint32_t end; /* 1 + enum wire_unwind_end; 0: not walked by unwind tables */
 	uint64_t pc[WIRE_STACK_FRAMES];
 };
 
 /* Where thread storage (MAP_TLS) starts before the variables. */
 struct wire_tls {
-	uint64_t since;              /* vtimestamp: on CPU since, 0 not known or off CPU */
-	uint64_t on_cpu;             /* ... and nanoseconds summed up before */
-	int64_t user_stack;          /* stack ids when it last left a CPU, 0 never; for probes that fire in its stead */
+	uint64_t since;  /* vtimestamp: on CPU since, 0 not known or off CPU */
+	uint64_t on_cpu; /* ... and nanoseconds summed up before */
+	int64_t user_stack; /* stack ids when it last left a CPU, 0 never; for probes that fire in its stead */
 	int64_t kernel_stack;
-	uint64_t error;              /* errno of its last system call, 0 it succeeded; kept only where a probe asks */
+	uint64_t error; /* errno of its last system call, 0 it succeeded; kept only where a probe asks */
 };
 
 /* The state page: one, mapped by the consumer, read by every program before anything else. */
 struct wire_state {
-	uint32_t active;             /* WIRE_OFF: programs return at once */
-	uint32_t exiting;            /* exit() was called: set together with active = WIRE_OFF */
+	uint32_t active;  /* WIRE_OFF: programs return at once */
+	uint32_t exiting; /* exit() was called: set together with active = WIRE_OFF */
 	int32_t exit_status;
-	uint32_t self_pid;           /* descry's own tgid, for filters */
+	uint32_t self_pid; /* descry's own tgid, for filters */
 	uint32_t target_pid;
-	uint32_t late_pending;       /* strings waiting for a return */
-	uint32_t late_next;          /* next number */
-	uint32_t speculations;       /* bits: see spec[] */
-	uint32_t spec[64];           /* 1: in use; index = speculation id - 1 */
-	uint64_t boot_offset;        /* CLOCK_REALTIME - CLOCK_MONOTONIC in ns, set at start */
+	uint32_t late_pending; /* strings waiting for a return */
+	uint32_t late_next;    /* next number */
+	uint32_t speculations; /* bits: see spec[] */
+	uint32_t spec[64];     /* 1: in use; index = speculation id - 1 */
+	uint64_t boot_offset;  /* CLOCK_REALTIME - CLOCK_MONOTONIC in ns, set at start */
 };
 enum { WIRE_OFF = 0, WIRE_SELF = 1 /* only BEGIN/END/ERROR */, WIRE_ON = 2 };
 
 /* Counters: one per-CPU array of uint64_t; fixed slots first, then one block of WIRE_PROBE_SLOTS for each probe. */
 enum wire_counter {
-	WIRE_DROP_DATA,          /* record did not fit into the data ring */
-	WIRE_DROP_CONTROL,       /* ... into the control ring */
-	WIRE_DROP_AGG,           /* aggregation map full */
-	WIRE_DROP_DYN,           /* associative array or self-> map full */
-	WIRE_DROP_SPEC,          /* (kept by the consumer: specsize exceeded) */
-	WIRE_FAIL_SPEC,          /* speculation() found no free buffer */
-	WIRE_DROP_SCRATCH,       /* no scratch slot free: firing skipped */
-	WIRE_DROP_STACK,         /* stack id collision */
-	WIRE_DROP_ERROR,         /* fault inside an ERROR clause */
-	WIRE_DROP_LATE,          /* late string table full */
+	WIRE_DROP_DATA,    /* record did not fit into the data ring */
+	WIRE_DROP_CONTROL, /* ... into the control ring */
+	WIRE_DROP_AGG,     /* aggregation map full */
+	WIRE_DROP_DYN,     /* associative array or self-> map full */
+	WIRE_DROP_SPEC,    /* (kept by the consumer: specsize exceeded) */
+	WIRE_FAIL_SPEC,    /* speculation() found no free buffer */
+	WIRE_DROP_SCRATCH, /* no scratch slot free: firing skipped */
+	WIRE_DROP_STACK,   /* stack id collision */
+	WIRE_DROP_ERROR,   /* fault inside an ERROR clause */
+	WIRE_DROP_LATE,    /* late string table full */
 	WIRE_FAULTS,
 	WIRE_FIXED_COUNTERS = 16,
 };

@@ -17,14 +17,15 @@
 #include "wire/record.h"
 
 enum {
-	WIRE_SCRATCH_SLOTS = 4,        /* scratch values per CPU: nesting of probes (task, softirq, irq, nmi) */
+	WIRE_SCRATCH_SLOTS =
+		4, /* scratch values per CPU: nesting of probes (task, softirq, irq, nmi) */
 	WIRE_ROUTINE_STACK = 320,
-	WIRE_START_ABSENT = 0x7fffffff,     /* d_rindex without a start; d_substr without a length */
+	WIRE_START_ABSENT = 0x7fffffff, /* d_rindex without a start; d_substr without a length */
 };
 
 /* State of strtok(): 8 + size bytes the verifier knows. Not begun while pos is 0. */
 struct wire_strtok {
-	uint64_t pos;                  /* 1 + offset in text of what is left; 0: nothing */
+	uint64_t pos; /* 1 + offset in text of what is left; 0: nothing */
 	char text[];
 };
 
@@ -43,7 +44,8 @@ struct wire_firing {
 	X(d_strcmp, 3, "a, b, size -> -1 0 1 (unsigned bytes), -EFAULT") \
 	X(d_strlen, 2, "src, size -> length, -EFAULT") \
 	X(d_index, 4, "src, needle, start (absent: 0), size -> offset or -1, -EFAULT") \
-	X(d_rindex, 4, "src, needle, start (absent: WIRE_START_ABSENT), size -> offset or -1, -EFAULT") \
+	X(d_rindex, 4, \
+	  "src, needle, start (absent: WIRE_START_ABSENT), size -> offset or -1, -EFAULT") \
 	X(d_strtoll, 3, "src, base 2..36, size -> value (0 when unreadable)") \
 	/* text -> text */ \
 	X(d_strcpy, 3, "dst, size, src -> 0, -EFAULT") \
@@ -60,39 +62,53 @@ struct wire_firing {
 	X(d_toupper, 3, "dst, size, src -> 0, -EFAULT") \
 	X(d_tolower, 3, "dst, size, src -> 0, -EFAULT") \
 	/* numbers -> text */ \
-	X(d_lltostr, 4, "dst, size, value, base -> 0, 1 when base is not 2..36; size >= 72 always fits") \
+	X(d_lltostr, 4, \
+	  "dst, size, value, base -> 0, 1 when base is not 2..36; size >= 72 always fits") \
 	X(d_inet_ntoa, 3, "dst, size, address of ipaddr_t -> 0, -EFAULT") \
 	X(d_inet_ntoa6, 3, "dst, size, address of in6_addr -> 0, -EFAULT; size >= 48") \
-	X(d_inet_ntop, 4, "dst, size, AF_INET or AF_INET6, address -> 0, 1 other family, -EFAULT; size >= 48") \
-	X(d_link_ntop, 4, "dst, size, ARPHRD_*, address -> 0, 1 unknown type, -EFAULT; size >= 64") \
+	X(d_inet_ntop, 4, \
+	  "dst, size, AF_INET or AF_INET6, address -> 0, 1 other family, -EFAULT; size >= 48") \
+	X(d_link_ntop, 4, \
+	  "dst, size, ARPHRD_*, address -> 0, 1 unknown type, -EFAULT; size >= 64") \
 	/* aggregations */ \
 	X(d_quantize_bucket, 1, "value -> 0..126, known to the verifier") \
-	X(d_llquantize_bucket, 5, "value, factor, low, high, steps -> bucket; the caller bounds it") \
-	X(d_stddev_add, 2, "u64 words[4] the verifier knows, value: n++, sum, 128-bit sum of squares") \
+	X(d_llquantize_bucket, 5, \
+	  "value, factor, low, high, steps -> bucket; the caller bounds it") \
+	X(d_stddev_add, 2, \
+	  "u64 words[4] the verifier knows, value: n++, sum, 128-bit sum of squares") \
 	/* memory */ \
 	X(d_zero, 2, "dst, size (any constant) -> 0") \
-	X(d_scratch_get, 1, "scratch map -> its value, busy word set; NULL: none free. Release: store 0 to the busy word") \
+	X(d_scratch_get, 1, \
+	  "scratch map -> its value, busy word set; NULL: none free. Release: store 0 to the busy word") \
 	/* faults */ \
-	X(d_fault, 5, "control ring, counters map, struct wire_firing *, code | loc << 32, value -> 0") \
+	X(d_fault, 5, \
+	  "control ring, counters map, struct wire_firing *, code | loc << 32, value -> 0") \
 	/* kernel objects; offsets: address of struct wire_offsets in the rodata map */ \
 	X(d_path, 4, "dst, size, address of struct path, offsets -> 0, 1 no such path, -EFAULT") \
 	X(d_psargs, 4, "dst, size, task_struct address, offsets -> 0, -EFAULT") \
 	X(d_getfile, 2, "fd, offsets -> struct file address of the current process, 0 none") \
-	X(d_progenyof, 2, "pid, offsets -> 1 when the current process is pid or descends from it, else 0") \
+	X(d_progenyof, 2, \
+	  "pid, offsets -> 1 when the current process is pid or descends from it, else 0") \
 	/* stacks of keys; s: struct wire_stack the verifier knows */ \
 	X(d_stack_id, 4, "stack map, counters map, s, bytes of frames or -errno -> id, -errno") \
 	X(d_stack_copy, 4, "stack map, id, dst, size (a constant) -> bytes, -errno") \
-	X(d_dentry_path, 4, "dst, size, dentry address, offsets -> 0, 1, -EFAULT; within its file system") \
+	X(d_dentry_path, 4, \
+	  "dst, size, dentry address, offsets -> 0, 1, -EFAULT; within its file system") \
 	X(d_mount_point, 4, "dst, size, vfsmount address, offsets -> 0, 1, -EFAULT") \
 	/* whole programs: the generated program loads the arguments, calls, exits */ \
-	X(d_sys_error, 3, "task storage map, regs, value returned (of raw tracepoint sys_exit) -> 0") \
-	X(d_sched_switch, 3, "task storage map, prev, next (trusted pointers of tp_btf/sched_switch) -> 0") \
+	X(d_sys_error, 3, \
+	  "task storage map, regs, value returned (of raw tracepoint sys_exit) -> 0") \
+	X(d_sched_switch, 3, \
+	  "task storage map, prev, next (trusted pointers of tp_btf/sched_switch) -> 0") \
 	/* user stacks by unwind tables (wire/unwind.h) */ \
-	X(d_ustack, 5, "unwind map, processes map, wanted ring, struct wire_stack * the verifier knows, max frames -> bytes") \
+	X(d_ustack, 5, \
+	  "unwind map, processes map, wanted ring, struct wire_stack * the verifier knows, max frames -> bytes") \
 	/* strings read at the system call's return (wire/late.h) */ \
 	X(d_late_number, 1, "struct wire_state * -> a new non-zero number for wire_record.late") \
-	X(d_late_add, 5, "late map, counters map, struct wire_state *, user address, struct wire_late_item * -> 1, 0 dropped") \
-	X(d_late_sys_exit, 5, "late map, control ring, counters map, struct wire_state *, pt_regs address -> 0")
+	X(d_late_add, 5, \
+	  "late map, counters map, struct wire_state *, user address, struct wire_late_item * -> 1, 0 dropped") \
+	X(d_late_sys_exit, 5, \
+	  "late map, control ring, counters map, struct wire_state *, pt_regs address -> 0")
 
 _Static_assert(sizeof(struct wire_firing) == 24, "firing");
 

@@ -21,8 +21,7 @@ struct state {
 	const struct agg *agg;
 	uint8_t *traits;   /* of the keys */
 	struct hash index; /* key -> index in entries + 1 */
-	VEC(struct entry)
-	entries;
+	VEC(struct entry) entries;
 	uint32_t ncpus;
 	int64_t normal;
 	bool printed, has_user_keys;

@@ -10,17 +10,15 @@ struct item {
 	uint64_t time;
 	uint32_t offset, size; /* in bytes[] */
 };
-typedef VEC(struct item)
-item_vec;
+typedef VEC(struct item) item_vec;
 
 struct batch {
 	uint8_t *bytes;
 	size_t n, cap;
 	item_vec ring[2]; /* data, control: as drained, then sorted by time */
 	bool sorted[2];
-	uint32_t at[2]; /* how far each is done */
-	VEC(struct wire_late)
-	late;                       /* arrived, not yet used */
+	uint32_t at[2];             /* how far each is done */
+	VEC(struct wire_late) late; /* arrived, not yet used */
 	struct hash late_by_number; /* number -> index of the newest in late[] + 1 */
 	uint32_t *late_next;        /* index + 1 of the one before with the same number */
 	uint32_t late_next_cap;

@@ -22,8 +22,7 @@ static const struct letter {
 
 struct parse {
 	struct arena *arena;
-	VEC(struct conv)
-	convs;
+	VEC(struct conv) convs;
 	const char *error;
 	uint32_t error_pos;
 };

@@ -3,11 +3,23 @@
 #include "isa/ebpf.h"
 
 static const char *const role_names[] = {
-	[MAP_STATE] = "state", [MAP_DATA] = "data", [MAP_CONTROL] = "control", [MAP_GLOBALS] = "globals",
-	[MAP_RODATA] = "rodata", [MAP_SCRATCH] = "scratch", [MAP_TLS] = "tls", [MAP_SYSCALLS] = "syscalls",
-	[MAP_COUNTERS] = "counters", [MAP_STACKS] = "stacks", [MAP_AGG] = "agg", [MAP_ASSOC] = "assoc",
-	[MAP_LATE] = "late", [MAP_UNWIND] = "unwind", [MAP_UNWIND_PROCESSES] = "unwind_procs",
-	[MAP_UNWIND_WANTED] = "unwind_wanted", [MAP_OTHER] = "other",
+	[MAP_STATE] = "state",
+	[MAP_DATA] = "data",
+	[MAP_CONTROL] = "control",
+	[MAP_GLOBALS] = "globals",
+	[MAP_RODATA] = "rodata",
+	[MAP_SCRATCH] = "scratch",
+	[MAP_TLS] = "tls",
+	[MAP_SYSCALLS] = "syscalls",
+	[MAP_COUNTERS] = "counters",
+	[MAP_STACKS] = "stacks",
+	[MAP_AGG] = "agg",
+	[MAP_ASSOC] = "assoc",
+	[MAP_LATE] = "late",
+	[MAP_UNWIND] = "unwind",
+	[MAP_UNWIND_PROCESSES] = "unwind_procs",
+	[MAP_UNWIND_WANTED] = "unwind_wanted",
+	[MAP_OTHER] = "other",
 };
 
 static const char *map_type_name(enum bpf_map_type t)
@@ -25,24 +37,45 @@ static const char *map_type_name(enum bpf_map_type t)
 }
 
 static const char *const field_names[] = {
-	[FIELD_INT] = "int", [FIELD_STRING] = "string", [FIELD_STRID] = "strid", [FIELD_BYTES] = "bytes",
-	[FIELD_KSTACK] = "kstack", [FIELD_USTACK] = "ustack", [FIELD_KSTACKID] = "kstackid",
-	[FIELD_USTACKID] = "ustackid", [FIELD_SYM] = "sym", [FIELD_MOD] = "mod", [FIELD_USYM] = "usym",
-	[FIELD_UMOD] = "umod", [FIELD_UADDR] = "uaddr", [FIELD_MEM] = "mem",
+	[FIELD_INT] = "int",           [FIELD_STRING] = "string",     [FIELD_STRID] = "strid",
+	[FIELD_BYTES] = "bytes",       [FIELD_KSTACK] = "kstack",     [FIELD_USTACK] = "ustack",
+	[FIELD_KSTACKID] = "kstackid", [FIELD_USTACKID] = "ustackid", [FIELD_SYM] = "sym",
+	[FIELD_MOD] = "mod",           [FIELD_USYM] = "usym",         [FIELD_UMOD] = "umod",
+	[FIELD_UADDR] = "uaddr",       [FIELD_MEM] = "mem",
 };
 
 static const char *const action_names[] = {
-	[ACT_TRACE] = "trace", [ACT_TRACEMEM] = "tracemem", [ACT_PRINTF] = "printf", [ACT_PRINTA] = "printa",
-	[ACT_PRINT] = "print", [ACT_STACK] = "stack", [ACT_USTACK] = "ustack", [ACT_SYM] = "sym", [ACT_EXIT] = "exit",
-	[ACT_CLEAR] = "clear", [ACT_TRUNC] = "trunc", [ACT_NORMALIZE] = "normalize",
-	[ACT_DENORMALIZE] = "denormalize", [ACT_COMMIT] = "commit", [ACT_DISCARD] = "discard",
-	[ACT_FREOPEN] = "freopen", [ACT_FTRUNCATE] = "ftruncate", [ACT_SYSTEM] = "system", [ACT_SETOPT] = "setopt",
+	[ACT_TRACE] = "trace",
+	[ACT_TRACEMEM] = "tracemem",
+	[ACT_PRINTF] = "printf",
+	[ACT_PRINTA] = "printa",
+	[ACT_PRINT] = "print",
+	[ACT_STACK] = "stack",
+	[ACT_USTACK] = "ustack",
+	[ACT_SYM] = "sym",
+	[ACT_EXIT] = "exit",
+	[ACT_CLEAR] = "clear",
+	[ACT_TRUNC] = "trunc",
+	[ACT_NORMALIZE] = "normalize",
+	[ACT_DENORMALIZE] = "denormalize",
+	[ACT_COMMIT] = "commit",
+	[ACT_DISCARD] = "discard",
+	[ACT_FREOPEN] = "freopen",
+	[ACT_FTRUNCATE] = "ftruncate",
+	[ACT_SYSTEM] = "system",
+	[ACT_SETOPT] = "setopt",
 	[ACT_DEFAULT] = "default",
 };
 
 static const char *const agg_names[] = {
-	[AGG_COUNT] = "count", [AGG_SUM] = "sum", [AGG_AVG] = "avg", [AGG_MIN] = "min", [AGG_MAX] = "max",
-	[AGG_STDDEV] = "stddev", [AGG_QUANTIZE] = "quantize", [AGG_LQUANTIZE] = "lquantize",
+	[AGG_COUNT] = "count",
+	[AGG_SUM] = "sum",
+	[AGG_AVG] = "avg",
+	[AGG_MIN] = "min",
+	[AGG_MAX] = "max",
+	[AGG_STDDEV] = "stddev",
+	[AGG_QUANTIZE] = "quantize",
+	[AGG_LQUANTIZE] = "lquantize",
 	[AGG_LLQUANTIZE] = "llquantize",
 };
 
@@ -66,13 +99,11 @@ static const char *operand(void *arg, uint32_t insn)
 			snprintf(o->text, sizeof(o->text), "map %s", o->img->maps[r->target].name);
 			break;
 		case RELOC_MAP_VALUE:
-			snprintf(o->text, sizeof(o->text), "&%s + %lld", o->img->maps[r->target].name, (long long)r->addend);
+			snprintf(o->text, sizeof(o->text), "&%s + %lld",
+				 o->img->maps[r->target].name, (long long)r->addend);
 			break;
-		case RELOC_FUNC:
-			snprintf(o->text, sizeof(o->text), "func%u", r->target);
-			break;
-		default:
-			snprintf(o->text, sizeof(o->text), "%s", r->name);
+		case RELOC_FUNC: snprintf(o->text, sizeof(o->text), "func%u", r->target); break;
+		default: snprintf(o->text, sizeof(o->text), "%s", r->name);
 		}
 		return o->text;
 	}
@@ -82,13 +113,14 @@ static const char *operand(void *arg, uint32_t insn)
 static void print_fields(FILE *out, const struct field *f, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
-		fprintf(out, "\t\t%u: %s at %u, %u bytes\n", i, field_names[f[i].kind], f[i].offset, f[i].size);
+		fprintf(out, "\t\t%u: %s at %u, %u bytes\n", i, field_names[f[i].kind], f[i].offset,
+			f[i].size);
 }
 
 static void print_segment(FILE *out, const struct segment *s, uint32_t i)
 {
-	fprintf(out, "segment %u: clause %u, %u bytes%s%s\n", i, s->clause, s->size, s->control ? ", control" : "",
-		s->speculative ? ", speculative" : "");
+	fprintf(out, "segment %u: clause %u, %u bytes%s%s\n", i, s->clause, s->size,
+		s->control ? ", control" : "", s->speculative ? ", speculative" : "");
 	print_fields(out, s->fields, s->nfields);
 	for (uint32_t k = 0; k < s->nactions; k++) {
 		const struct action *a = &s->actions[k];
@@ -109,14 +141,15 @@ void image_print(FILE *out, const struct image *img)
 	for (uint32_t i = 0; i < img->nmaps; i++) {
 		const struct image_map *m = &img->maps[i];
 
-		fprintf(out, "map %u: %s, role %s, %s, key %u, value %u, %u entries\n", i, m->name, role_names[m->role],
-			map_type_name(m->type), m->key_size, m->value_size, m->max_entries);
+		fprintf(out, "map %u: %s, role %s, %s, key %u, value %u, %u entries\n", i, m->name,
+			role_names[m->role], map_type_name(m->type), m->key_size, m->value_size,
+			m->max_entries);
 	}
 	for (uint32_t i = 0; i < img->naggs; i++) {
 		const struct agg *a = &img->aggs[i];
 
-		fprintf(out, "aggregation %u: @%s = %s, key %u bytes, %u words, map %u\n", i, a->name, agg_names[a->func],
-			a->key_size, a->nwords, a->map);
+		fprintf(out, "aggregation %u: @%s = %s, key %u bytes, %u words, map %u\n", i,
+			a->name, agg_names[a->func], a->key_size, a->nwords, a->map);
 		print_fields(out, a->keys, a->nkeys);
 	}
 	for (uint32_t i = 0; i < img->nsegments; i++)
@@ -126,7 +159,8 @@ void image_print(FILE *out, const struct image *img)
 		struct operands o = { .img = img, .prog = p };
 		struct ebpf_names names = { .operand = operand, .arg = &o };
 
-		fprintf(out, "program %u: %s, %s, %u probes%s\n", i, p->name, attach_kind_name(p->attach), p->nprobes,
+		fprintf(out, "program %u: %s, %s, %u probes%s\n", i, p->name,
+			attach_kind_name(p->attach), p->nprobes,
 			p->uses_cookie ? ", by cookie" : "");
 		ebpf_print(out, p->insns, p->ninsns, &names);
 	}
@@ -150,7 +184,8 @@ int image_find_map(const struct image *img, enum map_role role)
 
 static bool is_user_address(enum field_kind k)
 {
-	return k == FIELD_USTACK || k == FIELD_USTACKID || k == FIELD_USYM || k == FIELD_UMOD || k == FIELD_UADDR;
+	return k == FIELD_USTACK || k == FIELD_USTACKID || k == FIELD_USYM || k == FIELD_UMOD ||
+	       k == FIELD_UADDR;
 }
 
 static bool formats_user_address(const struct format *f)

@@ -12,57 +12,73 @@
 #include "program/type/type.h"
 
 enum field_kind {
-	FIELD_INT,        /* size 1 2 4 8, little-endian; signed by type */
-	FIELD_STRING,     /* NUL-terminated text in `size` bytes */
-	FIELD_STRID,      /* uint32_t: below image.nprobes * 4: string `id % 4` (prov mod func name) of probe id / 4; else text
+	FIELD_INT,    /* size 1 2 4 8, little-endian; signed by type */
+	FIELD_STRING, /* NUL-terminated text in `size` bytes */
+	FIELD_STRID, /* uint32_t: below image.nprobes * 4: string `id % 4` (prov mod func name) of probe id / 4; else text
 			   * id - nprobes * 4 of image.strings */
-	FIELD_BYTES,      /* `size` raw bytes of type `type` (struct, union, array) */
-	FIELD_KSTACK,     /* int64_t length in bytes or -errno, then up to (size - 8) / 8 pcs */
-	FIELD_USTACK,     /* uint32_t tgid, uint32_t 0, int64_t length or -errno, then pcs */
-	FIELD_KSTACKID,   /* int64_t id in the stack map, or -errno (keys) */
-	FIELD_USTACKID,   /* uint32_t tgid, uint32_t 0, int64_t id or -errno (keys) */
-	FIELD_SYM,        /* uint64_t kernel address: sym()/func() */
+	FIELD_BYTES, /* `size` raw bytes of type `type` (struct, union, array) */
+	FIELD_KSTACK,   /* int64_t length in bytes or -errno, then up to (size - 8) / 8 pcs */
+	FIELD_USTACK,   /* uint32_t tgid, uint32_t 0, int64_t length or -errno, then pcs */
+	FIELD_KSTACKID, /* int64_t id in the stack map, or -errno (keys) */
+	FIELD_USTACKID, /* uint32_t tgid, uint32_t 0, int64_t id or -errno (keys) */
+	FIELD_SYM,      /* uint64_t kernel address: sym()/func() */
 	FIELD_MOD,
-	FIELD_USYM,       /* uint32_t tgid, uint32_t 0, uint64_t address: usym()/ufunc() */
+	FIELD_USYM, /* uint32_t tgid, uint32_t 0, uint64_t address: usym()/ufunc() */
 	FIELD_UMOD,
 	FIELD_UADDR,
-	FIELD_MEM,        /* tracemem(): uint64_t dynamic length, then bytes */
+	FIELD_MEM, /* tracemem(): uint64_t dynamic length, then bytes */
 };
 
 struct field {
 	enum field_kind kind;
-	uint32_t offset;      /* from the record's start (header included), or from the key's start */
-	uint32_t size;        /* bytes, all parts */
+	uint32_t offset; /* from the record's start (header included), or from the key's start */
+	uint32_t size;   /* bytes, all parts */
 	type_id type;
-	uint32_t strsize;     /* FIELD_USTACK: string table size asked for, unused otherwise */
+	uint32_t strsize; /* FIELD_USTACK: string table size asked for, unused otherwise */
 };
 
 /* Actions of a segment, in program order. Field and aggregation lists are indices into the segment's arrays. */
 enum action_kind {
-	ACT_TRACE, ACT_TRACEMEM, ACT_PRINTF, ACT_PRINTA, ACT_PRINT, ACT_STACK, ACT_USTACK, ACT_SYM /* mod, usym.. by field kind */,
-	ACT_EXIT, ACT_CLEAR, ACT_TRUNC, ACT_NORMALIZE, ACT_DENORMALIZE,
-	ACT_COMMIT, ACT_DISCARD, ACT_FREOPEN, ACT_FTRUNCATE, ACT_SYSTEM, ACT_SETOPT,
-	ACT_DEFAULT,          /* no action: print the probe's name only */
+	ACT_TRACE,
+	ACT_TRACEMEM,
+	ACT_PRINTF,
+	ACT_PRINTA,
+	ACT_PRINT,
+	ACT_STACK,
+	ACT_USTACK,
+	ACT_SYM /* mod, usym.. by field kind */,
+	ACT_EXIT,
+	ACT_CLEAR,
+	ACT_TRUNC,
+	ACT_NORMALIZE,
+	ACT_DENORMALIZE,
+	ACT_COMMIT,
+	ACT_DISCARD,
+	ACT_FREOPEN,
+	ACT_FTRUNCATE,
+	ACT_SYSTEM,
+	ACT_SETOPT,
+	ACT_DEFAULT, /* no action: print the probe's name only */
 };
 
 struct action {
 	enum action_kind kind;
 	loc_t loc;
-	const struct format *format;      /* printf printa freopen system */
-	uint32_t *fields;                 /* indices into segment.fields */
+	const struct format *format; /* printf printa freopen system */
+	uint32_t *fields;            /* indices into segment.fields */
 	uint32_t nfields;
-	uint32_t *aggs;                   /* indices into image.aggs */
+	uint32_t *aggs; /* indices into image.aggs */
 	uint32_t naggs;
-	const char *text;                 /* setopt: option name (value: text2) */
+	const char *text; /* setopt: option name (value: text2) */
 	const char *text2;
 };
 
 /* A straight run of statements in a clause: what one record carries. Its data-recording actions print on one line. */
 struct segment {
-	uint32_t clause;              /* index in program order */
-	uint32_t size;                /* of the record, header included */
-	bool control;                 /* travels in the control ring */
-	bool prints;                  /* holds an action that prints (else only aggregations/variables: no line) */
+	uint32_t clause; /* index in program order */
+	uint32_t size;   /* of the record, header included */
+	bool control;    /* travels in the control ring */
+	bool prints; /* holds an action that prints (else only aggregations/variables: no line) */
 	bool speculative;
 	struct field *fields;
 	uint32_t nfields;
@@ -70,7 +86,17 @@ struct segment {
 	uint32_t nactions;
 };
 
-enum agg_func { AGG_COUNT, AGG_SUM, AGG_AVG, AGG_MIN, AGG_MAX, AGG_STDDEV, AGG_QUANTIZE, AGG_LQUANTIZE, AGG_LLQUANTIZE };
+enum agg_func {
+	AGG_COUNT,
+	AGG_SUM,
+	AGG_AVG,
+	AGG_MIN,
+	AGG_MAX,
+	AGG_STDDEV,
+	AGG_QUANTIZE,
+	AGG_LQUANTIZE,
+	AGG_LLQUANTIZE
+};
 
 /* Value layouts in the map, all uint64_t/int64_t words, per CPU (or thread):
  *	count:      n
@@ -82,17 +108,17 @@ enum agg_func { AGG_COUNT, AGG_SUM, AGG_AVG, AGG_MIN, AGG_MAX, AGG_STDDEV, AGG_Q
  *	llquantize: n, bucket[...]             (see agg_ll_* in data/agg.h)
  * Merging is adding word by word except min/max; an entry with n == 0 on every CPU exists but is empty. */
 struct agg {
-	const char *name;             /* "" for @ */
-	uint32_t id;                  /* in order of first use */
+	const char *name; /* "" for @ */
+	uint32_t id;      /* in order of first use */
 	enum agg_func func;
-	type_id type;                 /* of the argument: signedness; T_UINT64 for count */
-	int64_t base, limit, step;    /* lquantize */
-	uint32_t factor, low_mag, high_mag, steps;      /* llquantize */
+	type_id type;              /* of the argument: signedness; T_UINT64 for count */
+	int64_t base, limit, step; /* lquantize */
+	uint32_t factor, low_mag, high_mag, steps; /* llquantize */
 	struct field *keys;
 	uint32_t nkeys;
-	uint32_t key_size;            /* 0: no keys (array of one) */
-	uint32_t nwords;              /* value words */
-	uint32_t map;                 /* index into image.maps */
+	uint32_t key_size; /* 0: no keys (array of one) */
+	uint32_t nwords;   /* value words */
+	uint32_t map;      /* index into image.maps */
 	loc_t loc;
 };
 

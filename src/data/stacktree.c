@@ -314,8 +314,7 @@ static int node_compare(const void *a, const void *b, void *arg)
 
 static void sort_children(struct stacktree *t)
 {
-	VEC(uint32_t)
-	kids = { 0 };
+	VEC(uint32_t) kids = { 0 };
 
 	for (uint32_t i = 0; i < t->nodes.n; i++) {
 		uint32_t *link = &t->nodes.v[i].first;

@@ -50,12 +50,9 @@ struct stacktree_step {
 };
 
 struct stacktree {
-	VEC(struct stacktree_node)
-	nodes;
-	VEC(struct stacktree_name)
-	names;
-	VEC(struct stacktree_before)
-	before; /* empty, or one for each node */
+	VEC(struct stacktree_node) nodes;
+	VEC(struct stacktree_name) names;
+	VEC(struct stacktree_before) before; /* empty, or one for each node */
 	bool differential;
 	uint32_t depth; /* of the deepest node; set by finish */
 
@@ -65,12 +62,9 @@ struct stacktree {
 	uint32_t name_cap, child_cap, stack_cap, nchild_slots;
 	VEC(uint32_t)
 	frames; /* the distinct stacks of stacktree_add(), one behind the other, leaf first */
-	VEC(struct stacktree_stack)
-	stacks;
-	VEC(struct stacktree_step)
-	path;
-	VEC(char)
-	last; /* the text of the path */
+	VEC(struct stacktree_stack) stacks;
+	VEC(struct stacktree_step) path;
+	VEC(char) last; /* the text of the path */
 };
 
 void stacktree_init(struct stacktree *t);

@@ -13,30 +13,30 @@
 
 struct engine_counters {
 	uint32_t ncpus;
-	uint64_t *fixed;          /* [ncpus][WIRE_FIXED_COUNTERS] */
-	uint64_t *fired;          /* [nprobes], all CPUs */
-	uint64_t *dropped;        /* [nprobes] */
+	uint64_t *fixed;   /* [ncpus][WIRE_FIXED_COUNTERS] */
+	uint64_t *fired;   /* [nprobes], all CPUs */
+	uint64_t *dropped; /* [nprobes] */
 };
 
 struct engine_prog_report {
 	const char *name;
-	const char *mode;         /* "raw tracepoint", "uprobe_multi", "perf uprobe", "interpreted"... */
-	uint64_t runs;            /* 0 when not measured */
+	const char *mode; /* "raw tracepoint", "uprobe_multi", "perf uprobe", "interpreted"... */
+	uint64_t runs;    /* 0 when not measured */
 	uint64_t run_ns;
-	uint32_t ninsns;          /* after linking */
+	uint32_t ninsns; /* after linking */
 };
 
 struct engine {
 	const struct engine_ops *ops;
 	const struct image *image;
-	struct wire_state *state;         /* valid from load() to free() */
+	struct wire_state *state; /* valid from load() to free() */
 	uint32_t ncpus;
-	char **notes;                     /* remarks for the user, owned by the engine: probes the kernel refused, reduced buffers */
+	char **notes; /* remarks for the user, owned by the engine: probes the kernel refused, reduced buffers */
 	uint32_t nnotes;
 };
 
 struct engine_ops {
-	const char *name;                 /* "kernel", "interp" */
+	const char *name; /* "kernel", "interp" */
 	/* Creates maps, links, loads. A program that the kernel refuses is a diagnostic at its D source (caret, tag D_VERIFIER,
 	 * kernel's last line), added to image->diags, and an error. measure: count run time (-x report). */
 	struct err *(*load)(struct engine *e, const struct image *img, bool measure);
@@ -51,16 +51,24 @@ struct engine_ops {
 	/* An fd that is readable when records are there; -1 none. */
 	int (*wait_fd)(struct engine *e);
 	/* Gives every record now in the rings, control ones too, in ring order each; the bytes are valid during the call. */
-	void (*drain)(struct engine *e, void (*fn)(void *arg, const struct wire_record *r, uint32_t size, bool control), void *arg);
+	void (*drain)(struct engine *e,
+		      void (*fn)(void *arg, const struct wire_record *r, uint32_t size,
+				 bool control),
+		      void *arg);
 	/* Calls fn for each key of the aggregation with the values of every CPU (values[cpu * nwords + word]).
 	 * key NULL for an aggregation without keys. */
 	struct err *(*agg_read)(struct engine *e, uint32_t agg,
-				void (*fn)(void *arg, const void *key, const uint64_t *values, uint32_t ncpus), void *arg);
+				void (*fn)(void *arg, const void *key, const uint64_t *values,
+					   uint32_t ncpus),
+				void *arg);
 	/* Removes a key, giving its last values (as above; NULL when it was not there). */
-	struct err *(*agg_delete)(struct engine *e, uint32_t agg, const void *key, uint64_t *ret_values);
+	struct err *(*agg_delete)(struct engine *e, uint32_t agg, const void *key,
+				  uint64_t *ret_values);
 	/* Frames of a stack id; the count. */
 	uint32_t (*stack)(struct engine *e, int64_t id, uint64_t *frames, uint32_t max);
-	void (*counters)(struct engine *e, struct engine_counters *ret);    /* ret owned by the engine until the next call */
+	void (*counters)(
+		struct engine *e,
+		struct engine_counters *ret); /* ret owned by the engine until the next call */
 	uint32_t (*report)(struct engine *e, struct engine_prog_report *ret, uint32_t max);
 	struct err *(*detach)(struct engine *e);
 	void (*free)(struct engine *e);

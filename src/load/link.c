@@ -240,15 +240,11 @@ bool link_has_routine(const char *name)
 /* --- one link --- */
 
 struct linking {
-	VEC(struct bpf_insn)
-	insns;
-	VEC(uint32_t)
-	added;        /* library functions in order of address in the result */
-	uint32_t *at; /* [lib.nfuncs]: start in the result, NO_FUNC */
-	VEC(uint32_t)
-	todo_insn; /* instructions of the result whose imm is to become relative ... */
-	VEC(uint32_t)
-	todo_func; /* ... to this library function */
+	VEC(struct bpf_insn) insns;
+	VEC(uint32_t) added;     /* library functions in order of address in the result */
+	uint32_t *at;            /* [lib.nfuncs]: start in the result, NO_FUNC */
+	VEC(uint32_t) todo_insn; /* instructions of the result whose imm is to become relative ... */
+	VEC(uint32_t) todo_func; /* ... to this library function */
 };
 
 /* Appends library function f and what it needs; its place is in k->at[f]. */

@@ -130,8 +130,7 @@ struct matching {
 	bool entry, ret;
 	uint32_t index; /* of the symbol */
 	struct hash seen;
-	VEC(struct probe *)
-	probes;
+	VEC(struct probe *) probes;
 };
 
 static void add_place(struct probe_set *ps, struct probe *p, uint64_t addr)

@@ -35,8 +35,7 @@ struct match {
 
 	/* of the object at hand: functions left out, for the note */
 	uint32_t nskipped;
-	VEC(char)
-	skipped;
+	VEC(char) skipped;
 };
 
 static bool all_digits(const char *s)
@@ -521,7 +520,8 @@ static struct err *pid_match(const struct provider *pv, struct probe_set *ps,
  * instruction in DTrace, which a kernel return probe does not know; arg1 the value. */
 static struct err *pid_args(struct probe_set *ps, const struct probe *p, struct probe_args *ret)
 {
-	static const enum user_reg regs[] = { UREG_RDI, UREG_RSI, UREG_RDX, UREG_RCX, UREG_R8, UREG_R9 };
+	static const enum user_reg regs[] = { UREG_RDI, UREG_RSI, UREG_RDX,
+					      UREG_RCX, UREG_R8,  UREG_R9 };
 
 	if (p->kind == ATTACH_URETPROBE) {
 		ret->arg[0].source = ARG_CONST;

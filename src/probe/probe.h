@@ -159,20 +159,17 @@ struct probe_target {
 struct probe_set {
 	struct arena arena;
 	struct intern names;
-	VEC(struct probe *)
-	all;
+	VEC(struct probe *) all;
 	struct hash by_key; /* "p:m:f:n" -> index + 1 in all */
 	struct type_graph *types;
 	struct symbols *symbols;
-	VEC(struct probe_target)
-	targets; /* -p and -c, in order */
-	VEC(char *)
-	notes;                           /* remarks for the user: skipped functions and why */
-	struct tracepoints *tracepoints; /* private to tracepoint.c; NULL until somebody asks */
-	struct fbt *fbt;                 /* private to fbt.c, likewise */
-	uint32_t nprofile;               /* rates named so far: ids of profile.c */
-	uint32_t ncpc;                   /* counts named so far: ids of cpc.c */
-	uint32_t ndynamic;               /* ids given by probe_add itself */
+	VEC(struct probe_target) targets; /* -p and -c, in order */
+	VEC(char *) notes;                /* remarks for the user: skipped functions and why */
+	struct tracepoints *tracepoints;  /* private to tracepoint.c; NULL until somebody asks */
+	struct fbt *fbt;                  /* private to fbt.c, likewise */
+	uint32_t nprofile;                /* rates named so far: ids of profile.c */
+	uint32_t ncpc;                    /* counts named so far: ids of cpc.c */
+	uint32_t ndynamic;                /* ids given by probe_add itself */
 };
 
 struct provider {

@@ -16,8 +16,7 @@ struct collect {
 	pid_t pid;
 	uint64_t main_dev, main_inode;
 	bool main_known;
-	VEC(struct process_object)
-	list;
+	VEC(struct process_object) list;
 };
 
 /* Adds the file at path unless it is there already, as /lib and /usr/lib are often one. */
@@ -86,8 +85,7 @@ static char *list_libraries(const char *interp, const char *program)
 {
 	char *argv[] = { (char *)interp, "--list", (char *)program, NULL };
 	posix_spawn_file_actions_t actions;
-	VEC(char)
-	out = { 0 };
+	VEC(char) out = { 0 };
 	int fds[2], status;
 	ssize_t n;
 	pid_t pid;

@@ -7,8 +7,7 @@
 #include <unistd.h>
 
 struct tracepoints {
-	VEC(struct tracepoint)
-	all;
+	VEC(struct tracepoint) all;
 	struct hash systems; /* tracepoint name -> interned system name */
 	struct intern names;
 	bool systems_read;

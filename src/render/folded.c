@@ -12,10 +12,8 @@ struct part {
 
 struct writer {
 	const struct stacktree *t;
-	VEC(struct part)
-	parts; /* still to be written, the next one last */
-	VEC(char)
-	path;
+	VEC(struct part) parts; /* still to be written, the next one last */
+	VEC(char) path;
 };
 
 static int part_compare(const void *a, const void *b, void *arg)

@@ -25,8 +25,7 @@ struct svg {
 	uint64_t total, min;
 	uint32_t frame_height, depth;
 	double height;
-	VEC(uint64_t)
-	starts; /* by depth: where the next child of the open frame begins */
+	VEC(uint64_t) starts; /* by depth: where the next child of the open frame begins */
 };
 
 /* Calls `visit` with each frame wide enough to be seen and the count it begins at. */

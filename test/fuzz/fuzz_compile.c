@@ -12,7 +12,8 @@
 static void check_image(const struct image *img)
 {
 	for (uint32_t i = 0; i < img->nprogs; i++) {
-		struct err *e = ebpf_check(img->progs[i].insns, img->progs[i].ninsns, EBPF_UNLINKED);
+		struct err *e =
+			ebpf_check(img->progs[i].insns, img->progs[i].ninsns, EBPF_UNLINKED);
 
 		if (e)
 			fprintf(stderr, "%s: %s\n", img->progs[i].name, e->text);
@@ -22,14 +23,18 @@ static void check_image(const struct image *img)
 	}
 	for (uint32_t i = 0; i < img->nsegments; i++)
 		for (uint32_t k = 0; k < img->segments[i].nfields; k++)
-			assert(img->segments[i].fields[k].offset + img->segments[i].fields[k].size <= img->segments[i].size);
+			assert(img->segments[i].fields[k].offset +
+				       img->segments[i].fields[k].size <=
+			       img->segments[i].size);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static char *argv[] = { "script.d", "42", "name" };
 	bool used[ARRAY_SIZE(argv)] = { false };
-	struct macro_args macros = { .argv = argv, .argc = ARRAY_SIZE(argv), .used = used, .target = 1, .pid = 2 };
+	struct macro_args macros = {
+		.argv = argv, .argc = ARRAY_SIZE(argv), .used = used, .target = 1, .pid = 2
+	};
 	struct arena arena;
 	struct diags diags;
 	struct options options;
@@ -37,10 +42,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct type_graph *types = type_graph_new();
 	struct symbols *symbols = symbols_new();
 	struct probe_set probes;
-	struct parse_cx parse = { .arena = &arena, .diags = &diags, .macros = &macros, .is_type = bind_is_type,
+	struct parse_cx parse = { .arena = &arena,
+				  .diags = &diags,
+				  .macros = &macros,
+				  .is_type = bind_is_type,
 				  .typedefs = &typedefs };
-	struct bind_cx bind = { .arena = &arena, .diags = &diags, .types = types, .probes = &probes,
-				.options = &options, .macros = &macros, .parse = &parse };
+	struct bind_cx bind = { .arena = &arena,
+				.diags = &diags,
+				.types = types,
+				.probes = &probes,
+				.options = &options,
+				.macros = &macros,
+				.parse = &parse };
 	struct compile_target target = { 0 };
 	struct node *top;
 
@@ -60,7 +73,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (!diags.errors)
 			b = bind_finish(&bind);
 		if (b && !diags.errors) {
-			struct image *img = compile_image(b, types, &diags, &options, &target, NULL);
+			struct image *img =
+				compile_image(b, types, &diags, &options, &target, NULL);
 
 			if (img)
 				check_image(img);

@@ -45,10 +45,8 @@ static void test_vec(void **state)
 	struct pair {
 		int a, b;
 	};
-	VEC(struct pair)
-	v = { 0 };
-	VEC(uint64_t)
-	u = { 0 };
+	VEC(struct pair) v = { 0 };
+	VEC(uint64_t) u = { 0 };
 
 	for (int i = 0; i < 1000; i++) {
 		vec_add(&v)->a = i;

@@ -9,8 +9,7 @@ struct world {
 	struct type_graph *types;
 	struct symbols *symbols;
 	struct probe_set ps;
-	VEC(struct probe *)
-	found;
+	VEC(struct probe *) found;
 };
 
 static void collect(void *arg, struct probe *p)

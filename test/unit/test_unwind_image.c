@@ -259,8 +259,7 @@ static void test_cache(void **state)
 /* --- the store --- */
 
 struct memory {
-	VEC(uint32_t *)
-	chunks;
+	VEC(uint32_t *) chunks;
 	struct wire_unwind_process process;
 	uint32_t pid, deleted;
 };
@@ -328,7 +327,7 @@ static void test_store(void **state)
 	uint32_t known = 0;
 	uint64_t words;
 
-	setenv("XDG_CACHE_HOME", "/nonexistent", 1);
+	setenv("XDG_CACHE_HOME", "/dev/null", 1);
 	assert_null(unwind_store_add(s, getpid()));
 	assert_int_equal(m.pid, getpid());
 	assert_null(unwind_process_read(images, getpid(), &p));

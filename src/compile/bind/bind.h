@@ -124,15 +124,13 @@ struct bound_clause {
 };
 
 struct bound {
-	VEC(struct variable *)
-	vars;
+	VEC(struct variable *) vars;
 	VEC(struct agg *)
 	aggs; /* func, type, parameters, key types bound; keys' layout is ir's work: nkeys and
 					       * agg_key_types are set here */
 	VEC(type_id *)
 	agg_key_types; /* per agg: nkeys types (T_STRING; T_DYN for stack(), usym().. by the first use) */
-	VEC(struct bound_clause *)
-	clauses;
+	VEC(struct bound_clause *) clauses;
 	uint32_t nclauses; /* source clauses */
 	bool destructive;
 	uint32_t matched; /* probes matched, for "matched N probes" (counted per description, as DTrace) */
@@ -145,10 +143,9 @@ struct bind_cx {
 	struct probe_set *probes;
 	struct options *options;
 	struct macro_args *macros;
-	struct parse_cx *parse; /* for library files read on demand */
-	VEC(const char *)
-	libdirs;                  /* -L */
-	struct bind_state *state; /* binder's own */
+	struct parse_cx *parse;    /* for library files read on demand */
+	VEC(const char *) libdirs; /* -L */
+	struct bind_state *state;  /* binder's own */
 };
 
 void bind_init(struct bind_cx *cx);

@@ -80,8 +80,7 @@ static void scan_list(struct bind_cx *cx, const struct node *n, struct arg_use *
 
 struct matching {
 	struct hash seen; /* probe -> nothing: a probe two descriptions match fires once */
-	VEC(struct probe *)
-	probes;
+	VEC(struct probe *) probes;
 	struct probe *unavailable; /* the first of this description */
 	uint32_t available;        /* of this description */
 };
@@ -152,8 +151,7 @@ static void match(struct bind_cx *cx, struct matching *m, const struct pdesc *d)
 
 /* --- signatures --- */
 
-typedef VEC(char)
-bytes_t;
+typedef VEC(char) bytes_t;
 
 static void put(bytes_t *b, const void *p, size_t n)
 {
@@ -208,11 +206,9 @@ static void signature(const struct probe *p, const struct probe_args *args,
 
 struct group {
 	struct probe_args args;
-	VEC(struct probe *)
-	probes;
+	VEC(struct probe *) probes;
 };
-typedef VEC(struct group *)
-groups_t;
+typedef VEC(struct group *) groups_t;
 
 static bool group_probes(struct bind_cx *cx, const struct node *n, const struct matching *m,
 			 groups_t *groups)

@@ -205,8 +205,7 @@ type_id bind_spec(struct bind_cx *cx, const struct spec *s)
 
 static type_id function_type(struct bind_cx *cx, const struct declarator *r, type_id result)
 {
-	VEC(struct type_param)
-	params = { 0 };
+	VEC(struct type_param) params = { 0 };
 	type_id t;
 
 	for (const struct decl *p = r->params; p; p = p->next)

@@ -23,8 +23,7 @@ struct inline_def {
 	const char *name;
 	const struct node *node;
 	type_id type;
-	VEC(type_id)
-	params;
+	VEC(type_id) params;
 	bool busy; /* being expanded: an inline of itself has no end */
 };
 
@@ -71,18 +70,12 @@ struct bind_state {
 	struct hash user_tags; /* tags the program defines itself: a library means the kernel's */
 	struct hash texts;     /* D text of probes -> its tree */
 	struct hash builtins, subrs; /* name -> id + 1 */
-	VEC(struct xlator *)
-	xlators;
-	VEC(const struct node *)
-	providers;
-	VEC(struct node *)
-	clauses;
-	VEC(struct agg_use)
-	agg_uses;
-	VEC(struct agg_info *)
-	agg_info; /* beside bound.aggs */
-	VEC(struct lib_file)
-	libs;
+	VEC(struct xlator *) xlators;
+	VEC(const struct node *) providers;
+	VEC(struct node *) clauses;
+	VEC(struct agg_use) agg_uses;
+	VEC(struct agg_info *) agg_info; /* beside bound.aggs */
+	VEC(struct lib_file) libs;
 	struct hash
 		lib_names; /* "k name", k one of t(ype) s(truct) i(nline) e(numerator) x(lator): file + 1 */
 	bool libs_indexed;

@@ -5,8 +5,8 @@
 
 struct life {
 	uint32_t reg, start, end, uses;
-	bool crosses;        /* a call lies inside */
-	bool used;           /* read at all: a result nobody reads gets no place (and may be unreadable) */
+	bool crosses; /* a call lies inside */
+	bool used;    /* read at all: a result nobody reads gets no place (and may be unreadable) */
 };
 
 static void use(struct life *lives, struct ir_val v, uint32_t i)
@@ -25,7 +25,7 @@ static bool is_call(const struct ir_ins *ins)
 
 static void find_lives(const struct ir_fn *f, struct life *lives)
 {
-	uint32_t *calls = xcalloc(f->ins.n + 1, sizeof(*calls));    /* calls before instruction i */
+	uint32_t *calls = xcalloc(f->ins.n + 1, sizeof(*calls)); /* calls before instruction i */
 
 	for (uint32_t i = 0; i < f->ins.n; i++) {
 		const struct ir_ins *ins = &f->ins.v[i];
@@ -45,12 +45,13 @@ static void find_lives(const struct ir_fn *f, struct life *lives)
 			l->end = i;
 			l->uses++;
 			if (ins->op == IR_ARG)
-				l->crosses = true;      /* r1-r5 hold the other arguments */
+				l->crosses = true; /* r1-r5 hold the other arguments */
 		}
 	}
 	/* A call at `start` defines it, one at `end` takes it as argument: neither lies inside. */
 	for (uint32_t r = 1; r <= f->nregs; r++)
-		if (lives[r].reg && lives[r].end > lives[r].start && calls[lives[r].end] > calls[lives[r].start + 1])
+		if (lives[r].reg && lives[r].end > lives[r].start &&
+		    calls[lives[r].end] > calls[lives[r].start + 1])
 			lives[r].crosses = true;
 	free(calls);
 }
@@ -89,12 +90,14 @@ static int by_start(const void *a, const void *b)
 /* Uses per instruction of life: the denser stays in a register. */
 static bool denser(const struct life *a, const struct life *b)
 {
-	return (uint64_t)a->uses * (b->end - b->start + 1) > (uint64_t)b->uses * (a->end - a->start + 1);
+	return (uint64_t)a->uses * (b->end - b->start + 1) >
+	       (uint64_t)b->uses * (a->end - a->start + 1);
 }
 
 static int first_free(struct life *const *held, uint32_t start, bool crosses)
 {
-	static const int8_t order_short[] = { 1, 2, 3, 4, 6, 7, 8, 9, 0 }, order_long[] = { 6, 7, 8, 9, 0 };
+	static const int8_t order_short[] = { 1, 2, 3, 4, 6, 7, 8, 9, 0 },
+			    order_long[] = { 6, 7, 8, 9, 0 };
 
 	for (const int8_t *r = crosses ? order_long : order_short; *r; r++)
 		if (!held[*r] || held[*r]->end <= start)
@@ -114,7 +117,9 @@ static int victim(struct life *const *held, const struct life *l)
 }
 
 /* Slots: bytes below r10 that are free again after `end`. */
-struct slots { VEC(uint32_t) end; };
+struct slots {
+	VEC(uint32_t) end;
+};
 
 static int16_t take_slot(struct slots *s, uint32_t start, uint32_t end, uint32_t words)
 {
@@ -143,7 +148,9 @@ static int16_t take_slot(struct slots *s, uint32_t start, uint32_t end, uint32_t
 	return (int16_t)(-8 * (int)(n + words));
 }
 
-struct object_life { uint32_t start, end, index; };
+struct object_life {
+	uint32_t start, end, index;
+};
 
 static int object_by_start(const void *a, const void *b)
 {
@@ -153,7 +160,8 @@ static int object_by_start(const void *a, const void *b)
 }
 
 /* An object lives from its first mention to the last mention of it or of an address taken of it. */
-static void place_objects(const struct ir_fn *f, const struct life *lives, struct slots *slots, int16_t *ret)
+static void place_objects(const struct ir_fn *f, const struct life *lives, struct slots *slots,
+			  int16_t *ret)
 {
 	struct object_life *o = xcalloc(f->objects.n + 1, sizeof(*o));
 	uint32_t n = 0;
@@ -178,7 +186,8 @@ static void place_objects(const struct ir_fn *f, const struct life *lives, struc
 			o[n++] = o[i];
 	qsort(o, n, sizeof(*o), object_by_start);
 	for (uint32_t i = 0; i < n; i++)
-		ret[o[i].index] = take_slot(slots, o[i].start, o[i].end, f->objects.v[o[i].index].size / 8);
+		ret[o[i].index] =
+			take_slot(slots, o[i].start, o[i].end, f->objects.v[o[i].index].size / 8);
 	free(o);
 }
 
@@ -211,7 +220,8 @@ void ebpf_allocate(const struct ir_fn *f, struct ebpf_frame *ret)
 	}
 	for (uint32_t i = 0; i < n; i++)
 		if (!ret->regs[order[i].reg].reg)
-			ret->regs[order[i].reg].slot = take_slot(&slots, order[i].start, order[i].end, 1);
+			ret->regs[order[i].reg].slot =
+				take_slot(&slots, order[i].start, order[i].end, 1);
 	place_objects(f, lives, &slots, ret->objects);
 	ret->size = slots.end.n * 8;
 	vec_fini(&slots.end);

@@ -20,16 +20,19 @@ struct ebpf_code {
 	VEC(struct bpf_insn) insns;
 	VEC(loc_t) locs;
 	VEC(struct reloc) relocs;
-	VEC(uint32_t) funcs;          /* start of each function */
-	uint32_t cookie_insn;         /* first IR_PROBE, UINT32_MAX none */
+	VEC(uint32_t) funcs;  /* start of each function */
+	uint32_t cookie_insn; /* first IR_PROBE, UINT32_MAX none */
 };
 
 /* Where registers and stack objects are. */
-struct ebpf_place { int8_t reg; int16_t slot; };     /* reg > 0, or slot: offset from r10 (negative) */
+struct ebpf_place {
+	int8_t reg;
+	int16_t slot;
+}; /* reg > 0, or slot: offset from r10 (negative) */
 struct ebpf_frame {
-	struct ebpf_place *regs;      /* nregs + 1 */
-	int16_t *objects;             /* offset from r10 */
-	uint32_t *late;               /* by register: 1 + the instruction that makes it, where it is only an argument of one
+	struct ebpf_place *regs; /* nregs + 1 */
+	int16_t *objects;        /* offset from r10 */
+	uint32_t *late; /* by register: 1 + the instruction that makes it, where it is only an argument of one
 				       * call and made of nothing but constants: made in the argument's register */
 	uint32_t size;
 };

@@ -1,14 +1,16 @@
 /* One IR function to instructions. */
 #include "compile/ebpf/ebpf.h"
 
-struct jump { uint32_t insn, label; };
+struct jump {
+	uint32_t insn, label;
+};
 
 struct emitter {
 	struct ebpf_code *c;
 	const struct ir_fn *f;
 	struct ebpf_frame frame;
 	uint32_t start;
-	uint32_t *label_pos;                     /* UINT32_MAX: not placed */
+	uint32_t *label_pos; /* UINT32_MAX: not placed */
 	VEC(struct jump) jumps;
 	loc_t loc;
 };
@@ -31,9 +33,11 @@ void ebpf_code_fini(struct ebpf_code *c)
 
 static void put(struct emitter *e, int code, int dst, int src, int off, int32_t imm)
 {
-	vec_push(&e->c->insns, (struct bpf_insn){
-		.code = (uint8_t)code, .dst_reg = (uint8_t)dst & 15, .src_reg = (uint8_t)src & 15,
-		.off = (int16_t)off, .imm = imm });
+	vec_push(&e->c->insns, (struct bpf_insn){ .code = (uint8_t)code,
+						  .dst_reg = (uint8_t)dst & 15,
+						  .src_reg = (uint8_t)src & 15,
+						  .off = (int16_t)off,
+						  .imm = imm });
 	vec_push(&e->c->locs, e->loc);
 }
 
@@ -43,7 +47,8 @@ static void put_imm64(struct emitter *e, int dst, int src, uint64_t v)
 	put(e, 0, 0, 0, 0, (int32_t)(uint32_t)(v >> 32));
 }
 
-static void reloc(struct emitter *e, enum reloc_kind kind, uint32_t target, int64_t addend, const char *name)
+static void reloc(struct emitter *e, enum reloc_kind kind, uint32_t target, int64_t addend,
+		  const char *name)
 {
 	vec_push(&e->c->relocs, (struct reloc){ e->c->insns.n, kind, target, addend, name });
 }
@@ -92,7 +97,8 @@ static void make_constant(struct emitter *e, const struct ir_ins *ins, int reg)
 {
 	if (ins->op == IR_STACK) {
 		mov(e, reg, FP);
-		put(e, BPF_ALU64 | BPF_ADD | BPF_K, reg, 0, 0, e->frame.objects[ins->index] + ins->off);
+		put(e, BPF_ALU64 | BPF_ADD | BPF_K, reg, 0, 0,
+		    e->frame.objects[ins->index] + ins->off);
 	} else if (ins->op == IR_MAP) {
 		reloc(e, RELOC_MAP, ins->index, 0, NULL);
 		put_imm64(e, reg, BPF_PSEUDO_MAP_FD, 0);
@@ -129,9 +135,9 @@ static void done(struct emitter *e, uint32_t d, int reg)
 }
 
 static const uint8_t alu_codes[] = {
-	[ALU_ADD] = BPF_ADD, [ALU_SUB] = BPF_SUB, [ALU_MUL] = BPF_MUL, [ALU_DIV] = BPF_DIV, [ALU_MOD] = BPF_MOD,
-	[ALU_AND] = BPF_AND, [ALU_OR] = BPF_OR, [ALU_XOR] = BPF_XOR, [ALU_SHL] = BPF_LSH, [ALU_SHR] = BPF_RSH,
-	[ALU_SAR] = BPF_ARSH,
+	[ALU_ADD] = BPF_ADD, [ALU_SUB] = BPF_SUB, [ALU_MUL] = BPF_MUL,  [ALU_DIV] = BPF_DIV,
+	[ALU_MOD] = BPF_MOD, [ALU_AND] = BPF_AND, [ALU_OR] = BPF_OR,    [ALU_XOR] = BPF_XOR,
+	[ALU_SHL] = BPF_LSH, [ALU_SHR] = BPF_RSH, [ALU_SAR] = BPF_ARSH,
 };
 
 static void emit_bin(struct emitter *e, const struct ir_ins *ins)
@@ -172,7 +178,8 @@ static void emit_ext(struct emitter *e, const struct ir_ins *ins)
 		if (ins->sign)
 			sign_extend(e, d, ins->size);
 		else
-			put(e, BPF_ALU64 | BPF_AND | BPF_K, d, 0, 0, ins->size == 1 ? 0xff : 0xffff);
+			put(e, BPF_ALU64 | BPF_AND | BPF_K, d, 0, 0,
+			    ins->size == 1 ? 0xff : 0xffff);
 	}
 	done(e, ins->d, d);
 }
@@ -200,22 +207,26 @@ static void emit_add_mem(struct emitter *e, const struct ir_ins *ins)
 	int base = in_reg(e, ins->a, R0);
 
 	if (ins->sign) {
-		put(e, BPF_STX | BPF_ATOMIC | size_code(ins->size), base, in_reg(e, ins->b, SCRATCH), ins->off, BPF_ADD);
+		put(e, BPF_STX | BPF_ATOMIC | size_code(ins->size), base,
+		    in_reg(e, ins->b, SCRATCH), ins->off, BPF_ADD);
 	} else {
 		/* R0 may hold the base: the sum is made in SCRATCH, a constant is added directly. */
 		put(e, BPF_LDX | BPF_MEM | size_code(ins->size), SCRATCH, base, ins->off, 0);
 		if (ins->b.kind == IR_IMM && fits(ins->b.imm)) {
 			put(e, BPF_ALU64 | BPF_ADD | BPF_K, SCRATCH, 0, 0, (int32_t)ins->b.imm);
-			put(e, BPF_STX | BPF_MEM | size_code(ins->size), base, SCRATCH, ins->off, 0);
+			put(e, BPF_STX | BPF_MEM | size_code(ins->size), base, SCRATCH, ins->off,
+			    0);
 		} else if (base != R0) {
 			put(e, BPF_ALU64 | BPF_ADD | BPF_X, SCRATCH, in_reg(e, ins->b, R0), 0, 0);
-			put(e, BPF_STX | BPF_MEM | size_code(ins->size), base, SCRATCH, ins->off, 0);
+			put(e, BPF_STX | BPF_MEM | size_code(ins->size), base, SCRATCH, ins->off,
+			    0);
 		} else {
 			int b = in_reg(e, ins->b, R0);
 
 			put(e, BPF_ALU64 | BPF_ADD | BPF_X, SCRATCH, b, 0, 0);
 			base = in_reg(e, ins->a, R0);
-			put(e, BPF_STX | BPF_MEM | size_code(ins->size), base, SCRATCH, ins->off, 0);
+			put(e, BPF_STX | BPF_MEM | size_code(ins->size), base, SCRATCH, ins->off,
+			    0);
 		}
 	}
 }
@@ -247,7 +258,8 @@ static void emit_args(struct emitter *e, const struct ir_ins *ins)
 	for (int t = 1; t <= n; t++) {
 		const struct ir_val *v = &ins->args[t - 1];
 
-		src[t] = v->kind == IR_REG && e->frame.regs[v->reg].reg ? e->frame.regs[v->reg].reg : -1;
+		src[t] = v->kind == IR_REG && e->frame.regs[v->reg].reg ? e->frame.regs[v->reg].reg
+									: -1;
 	}
 	do {
 		blocked = 0;
@@ -290,9 +302,9 @@ static void jump(struct emitter *e, uint32_t label)
 static void emit_if(struct emitter *e, const struct ir_ins *ins)
 {
 	static const uint8_t codes[] = {
-		[IF_EQ] = BPF_JEQ, [IF_NE] = BPF_JNE, [IF_ULT] = BPF_JLT, [IF_ULE] = BPF_JLE, [IF_UGT] = BPF_JGT,
-		[IF_UGE] = BPF_JGE, [IF_SLT] = BPF_JSLT, [IF_SLE] = BPF_JSLE, [IF_SGT] = BPF_JSGT,
-		[IF_SGE] = BPF_JSGE, [IF_SET] = BPF_JSET,
+		[IF_EQ] = BPF_JEQ,   [IF_NE] = BPF_JNE,   [IF_ULT] = BPF_JLT,  [IF_ULE] = BPF_JLE,
+		[IF_UGT] = BPF_JGT,  [IF_UGE] = BPF_JGE,  [IF_SLT] = BPF_JSLT, [IF_SLE] = BPF_JSLE,
+		[IF_SGT] = BPF_JSGT, [IF_SGE] = BPF_JSGE, [IF_SET] = BPF_JSET,
 	};
 	int a = in_reg(e, ins->a, R0);
 
@@ -330,20 +342,14 @@ static void emit_ins(struct emitter *e, uint32_t i)
 		to_reg(e, ins->a, d);
 		done(e, ins->d, d);
 		break;
-	case IR_ARG:
-		done(e, ins->d, (int)ins->a.imm + 1);
-		break;
-	case IR_BIN:
-		emit_bin(e, ins);
-		break;
+	case IR_ARG: done(e, ins->d, (int)ins->a.imm + 1); break;
+	case IR_BIN: emit_bin(e, ins); break;
 	case IR_NEG:
 		to_reg(e, ins->a, d);
 		put(e, BPF_ALU64 | BPF_NEG, d, 0, 0, 0);
 		done(e, ins->d, d);
 		break;
-	case IR_EXT:
-		emit_ext(e, ins);
-		break;
+	case IR_EXT: emit_ext(e, ins); break;
 	case IR_SWAP:
 		to_reg(e, ins->a, d);
 		put(e, BPF_ALU | BPF_END | BPF_TO_BE, d, 0, 0, ins->size * 8);
@@ -357,15 +363,9 @@ static void emit_ins(struct emitter *e, uint32_t i)
 		r = in_reg(e, ins->a, R0);
 		emit_store(e, r, ins->off, ins->size, ins->b);
 		break;
-	case IR_ADD_MEM:
-		emit_add_mem(e, ins);
-		break;
-	case IR_XCHG:
-		emit_fetch(e, ins, BPF_XCHG);
-		break;
-	case IR_FETCH_ADD:
-		emit_fetch(e, ins, BPF_ADD | BPF_FETCH);
-		break;
+	case IR_ADD_MEM: emit_add_mem(e, ins); break;
+	case IR_XCHG: emit_fetch(e, ins, BPF_XCHG); break;
+	case IR_FETCH_ADD: emit_fetch(e, ins, BPF_ADD | BPF_FETCH); break;
 	case IR_STACK:
 	case IR_MAP:
 	case IR_MAP_VALUE:
@@ -375,7 +375,8 @@ static void emit_ins(struct emitter *e, uint32_t i)
 		done(e, ins->d, d);
 		break;
 	case IR_LOAD_STACK:
-		emit_load(e, ins->d, FP, e->frame.objects[ins->index] + ins->off, ins->size, ins->sign);
+		emit_load(e, ins->d, FP, e->frame.objects[ins->index] + ins->off, ins->size,
+			  ins->sign);
 		break;
 	case IR_STORE_STACK:
 		emit_store(e, FP, e->frame.objects[ins->index] + ins->off, ins->size, ins->b);
@@ -403,24 +404,19 @@ static void emit_ins(struct emitter *e, uint32_t i)
 		put(e, BPF_JMP | BPF_CALL, 0, BPF_PSEUDO_CALL, 0, -1);
 		done(e, ins->d, R0);
 		break;
-	case IR_IF:
-		emit_if(e, ins);
-		break;
+	case IR_IF: emit_if(e, ins); break;
 	case IR_GOTO:
 		if (next_is_label(e, i, ins->index))
 			break;
 		jump(e, ins->index);
 		put(e, BPF_JMP | BPF_JA, 0, 0, 0, 0);
 		break;
-	case IR_LABEL:
-		e->label_pos[ins->index] = e->c->insns.n;
-		break;
+	case IR_LABEL: e->label_pos[ins->index] = e->c->insns.n; break;
 	case IR_RET:
 		to_reg(e, ins->a, R0);
 		put(e, BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
 		break;
-	case IR_OP_COUNT:
-		break;
+	case IR_OP_COUNT: break;
 	}
 }
 
@@ -439,7 +435,8 @@ bool ebpf_emit(struct ebpf_code *c, const struct ir_fn *f, const char **ret_why)
 		int64_t off = (int64_t)e.label_pos[e.jumps.v[i].label] - e.jumps.v[i].insn - 1;
 
 		if (off > INT16_MAX) {
-			*ret_why = "the clause is too long: a jump spans more than 32767 instructions";
+			*ret_why =
+				"the clause is too long: a jump spans more than 32767 instructions";
 			ok = false;
 		}
 		c->insns.v[e.jumps.v[i].insn].off = (int16_t)off;

@@ -12,11 +12,16 @@
 
 /* --- maps and read-only data --- */
 
-uint32_t gen_map(struct gen *g, enum map_role role, const char *name, enum bpf_map_type type, uint32_t key, uint32_t value,
-		 uint32_t entries, uint32_t flags)
+uint32_t gen_map(struct gen *g, enum map_role role, const char *name, enum bpf_map_type type,
+		 uint32_t key, uint32_t value, uint32_t entries, uint32_t flags)
 {
-	vec_push(&g->maps, (struct image_map){ .name = name, .role = role, .type = type, .key_size = key,
-		.value_size = value, .max_entries = entries, .flags = flags });
+	vec_push(&g->maps, (struct image_map){ .name = name,
+					       .role = role,
+					       .type = type,
+					       .key_size = key,
+					       .value_size = value,
+					       .max_entries = entries,
+					       .flags = flags });
 	return g->maps.n - 1;
 }
 
@@ -38,7 +43,8 @@ uint32_t gen_fixed_map(struct gen *g, enum map_role role)
 		return (uint32_t)*at;
 	switch (role) {
 	case MAP_STATE:
-		*at = (int)gen_map(g, role, "state", BPF_MAP_TYPE_ARRAY, 4, sizeof(struct wire_state), 1, BPF_F_MMAPABLE);
+		*at = (int)gen_map(g, role, "state", BPF_MAP_TYPE_ARRAY, 4,
+				   sizeof(struct wire_state), 1, BPF_F_MMAPABLE);
 		break;
 	case MAP_DATA:
 		*at = (int)gen_map(g, role, "data", BPF_MAP_TYPE_RINGBUF, 0, 0,
@@ -57,31 +63,32 @@ uint32_t gen_fixed_map(struct gen *g, enum map_role role)
 		*at = (int)gen_map(g, role, "scratch", BPF_MAP_TYPE_ARRAY, 4, 8, SCRATCH_SLOTS, 0);
 		break;
 	case MAP_TLS:
-		*at = (int)gen_map(g, role, "self", BPF_MAP_TYPE_TASK_STORAGE, 4, 16, 0, BPF_F_NO_PREALLOC);
+		*at = (int)gen_map(g, role, "self", BPF_MAP_TYPE_TASK_STORAGE, 4, 16, 0,
+				   BPF_F_NO_PREALLOC);
 		break;
 	case MAP_COUNTERS:
 		*at = (int)gen_map(g, role, "counters", BPF_MAP_TYPE_PERCPU_ARRAY, 4, 8, 0, 0);
 		break;
 	case MAP_STACKS:
-		*at = (int)gen_map(g, role, "stacks", BPF_MAP_TYPE_HASH, 8, sizeof(struct wire_stack), 1u << 16,
-				   BPF_F_NO_PREALLOC);
+		*at = (int)gen_map(g, role, "stacks", BPF_MAP_TYPE_HASH, 8,
+				   sizeof(struct wire_stack), 1u << 16, BPF_F_NO_PREALLOC);
 		break;
 	case MAP_LATE:
-		*at = (int)gen_map(g, role, "late", BPF_MAP_TYPE_HASH, 4, sizeof(struct wire_late_wait), 4096,
-				   BPF_F_NO_PREALLOC);
+		*at = (int)gen_map(g, role, "late", BPF_MAP_TYPE_HASH, 4,
+				   sizeof(struct wire_late_wait), 4096, BPF_F_NO_PREALLOC);
 		break;
 	case MAP_UNWIND:
-		*at = (int)gen_map(g, role, "unwind", BPF_MAP_TYPE_ARRAY_OF_MAPS, 4, 4, WIRE_UNWIND_CHUNKS, 0);
+		*at = (int)gen_map(g, role, "unwind", BPF_MAP_TYPE_ARRAY_OF_MAPS, 4, 4,
+				   WIRE_UNWIND_CHUNKS, 0);
 		break;
 	case MAP_UNWIND_PROCESSES:
-		*at = (int)gen_map(g, role, "unwind_procs", BPF_MAP_TYPE_HASH, 4, sizeof(struct wire_unwind_process),
-				   WIRE_UNWIND_PROCESSES, 0);
+		*at = (int)gen_map(g, role, "unwind_procs", BPF_MAP_TYPE_HASH, 4,
+				   sizeof(struct wire_unwind_process), WIRE_UNWIND_PROCESSES, 0);
 		break;
 	case MAP_UNWIND_WANTED:
 		*at = (int)gen_map(g, role, "unwind_wanted", BPF_MAP_TYPE_RINGBUF, 0, 0, 4096, 0);
 		break;
-	default:
-		abort();
+	default: abort();
 	}
 	return (uint32_t)*at;
 }
@@ -104,9 +111,7 @@ static void finish_maps(struct gen *g)
 		struct image_map *m = &g->maps.v[i];
 
 		switch (m->role) {
-		case MAP_GLOBALS:
-			m->value_size = g->globals_size;
-			break;
+		case MAP_GLOBALS: m->value_size = g->globals_size; break;
 		case MAP_RODATA: {
 			uint8_t *init = arena_alloc(g->arena, g->rodata.n + 8);
 
@@ -116,17 +121,12 @@ static void finish_maps(struct gen *g)
 			m->ninit = 1;
 			break;
 		}
-		case MAP_SCRATCH:
-			m->value_size = (g->scratch_size + 7) & ~7u;
-			break;
-		case MAP_TLS:
-			m->value_size = g->tls_size;
-			break;
+		case MAP_SCRATCH: m->value_size = (g->scratch_size + 7) & ~7u; break;
+		case MAP_TLS: m->value_size = g->tls_size; break;
 		case MAP_COUNTERS:
 			m->max_entries = WIRE_FIXED_COUNTERS + WIRE_PROBE_SLOTS * g->probes.n;
 			break;
-		default:
-			break;
+		default: break;
 		}
 	}
 }
@@ -164,7 +164,8 @@ void gen_fault(struct gen *g, int code, struct ir_val value, loc_t loc)
 	ir_goto(g->f, g->fault);
 }
 
-void gen_fault_if(struct gen *g, struct ir_val a, enum ir_cond c, struct ir_val b, int code, struct ir_val value, loc_t loc)
+void gen_fault_if(struct gen *g, struct ir_val a, enum ir_cond c, struct ir_val b, int code,
+		  struct ir_val value, loc_t loc)
 {
 	uint32_t ok = ir_new_label(g->f);
 
@@ -186,7 +187,8 @@ static uint32_t probe_number(struct gen *g, struct probe *p)
 	uint64_t *at = hash_put(&g->probe_index, &p, sizeof(p), NULL);
 
 	if (!*at) {
-		vec_push(&g->probes, (struct image_probe){ p, p->id, p->prov, p->mod, p->func, p->name });
+		vec_push(&g->probes,
+			 (struct image_probe){ p, p->id, p->prov, p->mod, p->func, p->name });
 		*at = g->probes.n;
 	}
 	return (uint32_t)*at - 1;
@@ -195,7 +197,7 @@ static uint32_t probe_number(struct gen *g, struct probe *p)
 struct group {
 	const struct bound_clause **clauses;
 	uint32_t nclauses;
-	uint64_t *masks;              /* per probe; NULL: every clause applies to every probe */
+	uint64_t *masks; /* per probe; NULL: every clause applies to every probe */
 	VEC(uint32_t) probes;
 };
 
@@ -219,7 +221,8 @@ static void begin_fn(struct gen *g, struct ir_fn *f, const char *name)
 	ir_set(f, g->top, IR_I(0));
 	for (uint32_t i = 0; i < g->b->vars.n; i++) {
 		g->this_regs[i] = IR_V_NONE;
-		if (g->b->vars.v[i]->scope == SCOPE_THIS && type_is_scalar(g->types, g->b->vars.v[i]->type)) {
+		if (g->b->vars.v[i]->scope == SCOPE_THIS &&
+		    type_is_scalar(g->types, g->b->vars.v[i]->type)) {
 			g->this_regs[i] = ir_new_reg(f);
 			ir_set(f, g->this_regs[i], IR_I(0));
 		}
@@ -296,9 +299,10 @@ static struct image_prog *finish_prog(struct gen *g, struct ir_fn *f, const char
 	memcpy(p->funcs, code.funcs.v, code.funcs.n * sizeof(*p->funcs));
 	ebpf_code_fini(&code);
 	if (count_maps(g, p) > PROG_MAPS_MAX) {
-		diag_error(g->diags, loc, 0, "D_TOO_LARGE",
-			   "the clauses of %s use %u aggregations, arrays and tables together; the kernel allows %d", name,
-			   count_maps(g, p), PROG_MAPS_MAX);
+		diag_error(
+			g->diags, loc, 0, "D_TOO_LARGE",
+			"the clauses of %s use %u aggregations, arrays and tables together; the kernel allows %d",
+			name, count_maps(g, p), PROG_MAPS_MAX);
 		g->failed = true;
 	}
 	return p;
@@ -310,7 +314,8 @@ static void check_active(struct gen *g)
 	int64_t cpu = opt_num(g->options, OPT_CPU);
 	struct ir_val state = ir_map_value(g->f, gen_fixed_map(g, MAP_STATE), 0);
 
-	ir_if(g->f, ir_load(g->f, state, offsetof(struct wire_state, active), 4, false), IF_NE, IR_I(WIRE_ON), g->out);
+	ir_if(g->f, ir_load(g->f, state, offsetof(struct wire_state, active), 4, false), IF_NE,
+	      IR_I(WIRE_ON), g->out);
 	if (cpu >= 0)
 		ir_if(g->f, ir_call(g->f, HELPER_CPU, 0), IF_NE, IR_I(cpu), g->out);
 }
@@ -323,7 +328,7 @@ static bool is_syscall(enum attach_kind k)
 /* 32-bit callers number their system calls differently: not these probes. */
 static void skip_compat(struct gen *g)
 {
-	enum { TS_COMPAT = 2 };       /* arch/x86/include/asm/thread_info.h */
+	enum { TS_COMPAT = 2 }; /* arch/x86/include/asm/thread_info.h */
 	struct type_member m;
 	type_id t;
 	struct ir_val status;
@@ -337,7 +342,8 @@ static void skip_compat(struct gen *g)
 }
 
 /* Finds which probe fired; for system calls also its mask of clauses. */
-static struct ir_val find_probe(struct gen *g, const struct group *grp, uint32_t syscalls, bool *ret_cookie)
+static struct ir_val find_probe(struct gen *g, const struct group *grp, uint32_t syscalls,
+				bool *ret_cookie)
 {
 	struct ir_fn *f = g->f;
 	struct ir_val nr, entry, probe, mask = IR_V_NONE;
@@ -378,16 +384,19 @@ static struct ir_val find_probe(struct gen *g, const struct group *grp, uint32_t
 
 static uint32_t syscall_map(struct gen *g, const struct group *grp, bool entry)
 {
-	struct wire_syscall *init = arena_array(g->arena, struct wire_syscall, 2 * WIRE_SYSCALL_MAX);
-	uint32_t map = gen_map(g, MAP_SYSCALLS, "syscalls", BPF_MAP_TYPE_ARRAY, 4, sizeof(*init), 2 * WIRE_SYSCALL_MAX, 0);
+	struct wire_syscall *init =
+		arena_array(g->arena, struct wire_syscall, 2 * WIRE_SYSCALL_MAX);
+	uint32_t map = gen_map(g, MAP_SYSCALLS, "syscalls", BPF_MAP_TYPE_ARRAY, 4, sizeof(*init),
+			       2 * WIRE_SYSCALL_MAX, 0);
 
 	for (uint32_t i = 0; i < grp->probes.n; i++) {
 		int32_t nr = g->probes.v[grp->probes.v[i]].probe->number;
 
 		if (nr < 0 || nr >= WIRE_SYSCALL_MAX)
 			continue;
-		init[nr + (entry ? 0 : WIRE_SYSCALL_MAX)] = (struct wire_syscall){
-			.probe = grp->probes.v[i] + 1, .mask = grp->masks ? grp->masks[i] : ~0ull };
+		init[nr + (entry ? 0 : WIRE_SYSCALL_MAX)] =
+			(struct wire_syscall){ .probe = grp->probes.v[i] + 1,
+					       .mask = grp->masks ? grp->masks[i] : ~0ull };
 	}
 	g->maps.v[map].init = init;
 	g->maps.v[map].ninit = 2 * WIRE_SYSCALL_MAX;
@@ -407,12 +416,15 @@ static void compile_group(struct gen *g, struct group *grp)
 	g->attach = first->attach;
 	g->thread_arg = first->thread_arg;
 	g->sleepable = false;
-	for (uint32_t i = 0; i < grp->nclauses && (g->attach == ATTACH_UPROBE || g->attach == ATTACH_URETPROBE); i++)
+	for (uint32_t i = 0;
+	     i < grp->nclauses && (g->attach == ATTACH_UPROBE || g->attach == ATTACH_URETPROBE);
+	     i++)
 		g->sleepable |= gen_copies_in(grp->clauses[i]);
 	g->prog_probes = grp->probes.v;
 	g->prog_nprobes = grp->probes.n;
-	name = g->attach == ATTACH_SELF ? g->probes.v[grp->probes.v[0]].name :
-	       arena_printf(g->arena, "%s_%u", attach_kind_name(g->attach), g->progs.n);
+	name = g->attach == ATTACH_SELF
+		       ? g->probes.v[grp->probes.v[0]].name
+		       : arena_printf(g->arena, "%s_%u", attach_kind_name(g->attach), g->progs.n);
 	if (is_syscall(g->attach))
 		syscalls = syscall_map(g, grp, g->attach == ATTACH_SYSCALL_ENTRY);
 	begin_fn(g, &f, name);
@@ -421,7 +433,8 @@ static void compile_group(struct gen *g, struct group *grp)
 		check_active(g);
 	mask = find_probe(g, grp, syscalls, &cookie);
 	if (g->report)
-		gen_count(g, ir_bin(g->f, ALU_ADD, ir_bin(g->f, ALU_MUL, g->probe, IR_I(WIRE_PROBE_SLOTS)),
+		gen_count(g, ir_bin(g->f, ALU_ADD,
+				    ir_bin(g->f, ALU_MUL, g->probe, IR_I(WIRE_PROBE_SLOTS)),
 				    IR_I(WIRE_FIXED_COUNTERS + WIRE_PROBE_FIRED)));
 	for (uint32_t i = 0; i < grp->nclauses; i++)
 		if (gen_keeps_scratch(g, grp->clauses[i])) {
@@ -436,7 +449,8 @@ static void compile_group(struct gen *g, struct group *grp)
 		f.loc = grp->clauses[i]->loc;
 		gen_lazy_save(g, known);
 		if (grp->masks) {
-			struct ir_val bit = ir_bin(&f, ALU_AND, ir_bin(&f, ALU_SHR, mask, IR_I(i)), IR_I(1));
+			struct ir_val bit =
+				ir_bin(&f, ALU_AND, ir_bin(&f, ALU_SHR, mask, IR_I(i)), IR_I(1));
 
 			ir_if(&f, bit, IF_EQ, IR_I(0), skip);
 		}
@@ -444,8 +458,10 @@ static void compile_group(struct gen *g, struct group *grp)
 		gen_clause(g, grp->clauses[i]);
 		/* After exit() only END runs, all of it. */
 		if (g->exits && i + 1 < grp->nclauses && strcmp(name, "END"))
-			ir_if(&f, ir_load(&f, ir_map_value(&f, gen_fixed_map(g, MAP_STATE), 0),
-					  offsetof(struct wire_state, exiting), 4, false), IF_NE, IR_I(0), g->out);
+			ir_if(&f,
+			      ir_load(&f, ir_map_value(&f, gen_fixed_map(g, MAP_STATE), 0),
+				      offsetof(struct wire_state, exiting), 4, false),
+			      IF_NE, IR_I(0), g->out);
 		ir_place(&f, skip);
 		if (grp->masks)
 			gen_lazy_restore(g, known);
@@ -491,9 +507,11 @@ static uint32_t rank_syscalls(struct gen *g, enum attach_kind attach, uint8_t *r
 typedef VEC(const struct bound_clause *) clause_list;
 
 /* Clauses [from, to) of the list, at most 64, for their probes of this rank. */
-static void compile_syscall_group(struct gen *g, const clause_list *list, uint32_t from, const uint8_t *ranks, uint8_t rank)
+static void compile_syscall_group(struct gen *g, const clause_list *list, uint32_t from,
+				  const uint8_t *ranks, uint8_t rank)
 {
-	struct group grp = { .clauses = &list->v[from], .nclauses = list->n - from < 64 ? list->n - from : 64 };
+	struct group grp = { .clauses = &list->v[from],
+			     .nclauses = list->n - from < 64 ? list->n - from : 64 };
 	uint64_t every = grp.nclauses == 64 ? ~0ull : (1ull << grp.nclauses) - 1;
 	struct hash seen = { 0 };
 	VEC(uint64_t) masks = { 0 };
@@ -552,7 +570,7 @@ static void compile_syscalls(struct gen *g, enum attach_kind attach)
 /* Everything else: probes with the same list of clauses share a program. */
 static void compile_others(struct gen *g)
 {
-	VEC(clause_list) lists = { 0 };     /* by probe number */
+	VEC(clause_list) lists = { 0 }; /* by probe number */
 	struct hash groups = { 0 };
 	VEC(struct group) made = { 0 };
 
@@ -573,7 +591,8 @@ static void compile_others(struct gen *g)
 		clause_list *l = &lists.v[probe];
 		uint64_t *at;
 
-		if (!l->n || (l->v[0]->attach == ATTACH_SELF && !strcmp(g->probes.v[probe].name, "ERROR")))
+		if (!l->n ||
+		    (l->v[0]->attach == ATTACH_SELF && !strcmp(g->probes.v[probe].name, "ERROR")))
 			continue;
 		/* tp_btf programs are typed by their tracepoint, BEGIN and END run by name: one each. */
 		if (l->v[0]->attach == ATTACH_TP_BTF || l->v[0]->attach == ATTACH_SELF)
@@ -589,7 +608,8 @@ static void compile_others(struct gen *g)
 	}
 	for (uint32_t i = 0; i < made.n; i++) {
 		compile_group(g, &made.v[i]);
-		if (g->attach == ATTACH_SELF && !strcmp(g->probes.v[made.v[i].probes.v[0]].name, "BEGIN")) {
+		if (g->attach == ATTACH_SELF &&
+		    !strcmp(g->probes.v[made.v[i].probes.v[0]].name, "BEGIN")) {
 			g->img->has_begin = true;
 			g->img->begin_prog = g->progs.n - 1;
 		} else if (g->attach == ATTACH_SELF) {
@@ -615,7 +635,8 @@ static void compile_helpers(struct gen *g)
 		g->attach = ATTACH_TP_BTF;
 		begin_fn(g, &f, "vtimestamp");
 		(void)ir_routine(&f, "d_sched_switch", 3, ir_map(&f, gen_fixed_map(g, MAP_TLS)),
-				 ir_load(&f, g->ctx, 8, 8, false), ir_load(&f, g->ctx, 16, 8, false));
+				 ir_load(&f, g->ctx, 8, 8, false),
+				 ir_load(&f, g->ctx, 16, 8, false));
 		end_fn(g);
 		p = finish_prog(g, &f, "vtimestamp", 0);
 		p->attach = ATTACH_TP_BTF;
@@ -625,7 +646,8 @@ static void compile_helpers(struct gen *g)
 	if (g->uses_errno) {
 		g->attach = ATTACH_RAW_TP;
 		begin_fn(g, &f, "errno");
-		(void)ir_routine(&f, "d_sys_error", 3, ir_map(&f, gen_fixed_map(g, MAP_TLS)), ir_load(&f, g->ctx, 0, 8, false),
+		(void)ir_routine(&f, "d_sys_error", 3, ir_map(&f, gen_fixed_map(g, MAP_TLS)),
+				 ir_load(&f, g->ctx, 0, 8, false),
 				 ir_load(&f, g->ctx, 8, 8, false));
 		end_fn(g);
 		p = finish_prog(g, &f, "errno", 0);
@@ -648,8 +670,10 @@ static void compile_helpers(struct gen *g)
 		g->attach = ATTACH_RAW_TP;
 		begin_fn(g, &f, "late_strings");
 		(void)ir_routine(&f, "d_late_sys_exit", 5, ir_map(&f, gen_fixed_map(g, MAP_LATE)),
-				 ir_map(&f, gen_fixed_map(g, MAP_CONTROL)), ir_map(&f, gen_fixed_map(g, MAP_COUNTERS)),
-				 ir_map_value(&f, gen_fixed_map(g, MAP_STATE), 0), ir_load(&f, g->ctx, 0, 8, false));
+				 ir_map(&f, gen_fixed_map(g, MAP_CONTROL)),
+				 ir_map(&f, gen_fixed_map(g, MAP_COUNTERS)),
+				 ir_map_value(&f, gen_fixed_map(g, MAP_STATE), 0),
+				 ir_load(&f, g->ctx, 0, 8, false));
 		end_fn(g);
 		p = finish_prog(g, &f, "late_strings", 0);
 		p->attach = ATTACH_RAW_TP;
@@ -664,8 +688,8 @@ static void finish_image(struct gen *g)
 
 	finish_maps(g);
 #define KEEP(vec, field, T) \
-	(img->field = arena_array(g->arena, T, (vec).n + 1), (vec).n ? memcpy(img->field, (vec).v, (vec).n * sizeof(T)) : 0, \
-	 img->n##field = (vec).n)
+	(img->field = arena_array(g->arena, T, (vec).n + 1), \
+	 (vec).n ? memcpy(img->field, (vec).v, (vec).n * sizeof(T)) : 0, img->n##field = (vec).n)
 	KEEP(g->maps, maps, struct image_map);
 	KEEP(g->progs, progs, struct image_prog);
 	KEEP(g->probes, probes, struct image_probe);
@@ -694,8 +718,10 @@ static void list_clauses(struct gen *g)
 		const struct bound_clause *cl = g->b->clauses.v[i];
 
 		if (cl->index < img->nclauses)
-			img->clauses[cl->index] = (struct image_clause){ cl->loc, cl->end, cl->index };
-		if (cl->attach == ATTACH_SELF && cl->nprobes && !strcmp(cl->probes[0]->name, "ERROR"))
+			img->clauses[cl->index] =
+				(struct image_clause){ cl->loc, cl->end, cl->index };
+		if (cl->attach == ATTACH_SELF && cl->nprobes &&
+		    !strcmp(cl->probes[0]->name, "ERROR"))
 			g->errors[g->nerrors++] = cl;
 		/* All probes get their numbers before code is made: FIELD_STRID depends on how many there are. */
 		for (uint32_t k = 0; k < cl->nprobes; k++)
@@ -707,8 +733,14 @@ struct image *compile_image(const struct bound *b, struct type_graph *types, str
 			    struct options *options, struct compile_target *target, FILE *ir_out)
 {
 	struct image *img = xcalloc(1, sizeof(*img));
-	struct gen g = { .arena = &img->arena, .b = b, .img = img, .types = types, .options = options, .diags = diags,
-			 .target = target, .ir_out = ir_out };
+	struct gen g = { .arena = &img->arena,
+			 .b = b,
+			 .img = img,
+			 .types = types,
+			 .options = options,
+			 .diags = diags,
+			 .target = target,
+			 .ir_out = ir_out };
 
 	arena_init(&img->arena);
 	img->types = types;

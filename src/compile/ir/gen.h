@@ -21,11 +21,11 @@
 #include "data/image.h"
 
 struct compile_target {
-	bool task_btf;        /* the engine lets programs read task_struct through a BTF pointer (kernel) */
+	bool task_btf; /* the engine lets programs read task_struct through a BTF pointer (kernel) */
 	/* Fills the tables below; called when a program first asks. NULL: not known. */
 	void (*find_cpus)(struct compile_target *t);
-	bool unwind;          /* the engine keeps unwind tables: ustack() walks by them, not by frame pointers */
-	const int32_t *cpu_chip, *cpu_node;      /* by CPU number */
+	bool unwind; /* the engine keeps unwind tables: ustack() walks by them, not by frame pointers */
+	const int32_t *cpu_chip, *cpu_node; /* by CPU number */
 	uint32_t ncpus;
 };
 
@@ -37,26 +37,43 @@ struct image *compile_image(const struct bound *b, struct type_graph *types, str
 /* --- private to compile/ir --- */
 
 enum { SCRATCH_BUSY = 0, SCRATCH_WORD = 8, SCRATCH_DYN = 16, SCRATCH_SLOTS = 4 };
-enum { KEY_ON_STACK = 96 };       /* larger keys are built in scratch memory */
+enum { KEY_ON_STACK = 96 }; /* larger keys are built in scratch memory */
 
 /* A tuple of values with a fixed layout: keys of associative arrays and aggregations. */
 struct tuple_layout {
 	struct field *fields;
 	uint32_t n, size;
-	bool padded;              /* holds bytes that no field writes: zero it first */
+	bool padded; /* holds bytes that no field writes: zero it first */
 };
 
 struct var_layout {
-	uint32_t offset;          /* in globals, TLS or scratch */
-	uint32_t size;            /* bytes of the value */
-	int map;                  /* assoc: its map, else -1 */
-	struct tuple_layout key;  /* assoc; self-> arrays end in a hidden thread id */
+	uint32_t offset;         /* in globals, TLS or scratch */
+	uint32_t size;           /* bytes of the value */
+	int map;                 /* assoc: its map, else -1 */
+	struct tuple_layout key; /* assoc; self-> arrays end in a hidden thread id */
 };
 
 /* A value made when first needed in a firing: register holds 0 until then. `known`: made on every path to here. */
-struct lazy_made { int id; uint32_t start, end; };       /* the instructions that make one */
-struct lazy { struct ir_val v; bool known, ever; };    /* ever: made anywhere above in the text */
-enum lazy_id { LAZY_TIME, LAZY_TASK, LAZY_TASK_BTF, LAZY_REGS, LAZY_PIDTGID, LAZY_SCRATCH, LAZY_SCRATCH_ADDR, LAZY_TLS, LAZY_TLS_RW, LAZY_COUNT };
+struct lazy_made {
+	int id;
+	uint32_t start, end;
+}; /* the instructions that make one */
+struct lazy {
+	struct ir_val v;
+	bool known, ever;
+}; /* ever: made anywhere above in the text */
+enum lazy_id {
+	LAZY_TIME,
+	LAZY_TASK,
+	LAZY_TASK_BTF,
+	LAZY_REGS,
+	LAZY_PIDTGID,
+	LAZY_SCRATCH,
+	LAZY_SCRATCH_ADDR,
+	LAZY_TLS,
+	LAZY_TLS_RW,
+	LAZY_COUNT
+};
 
 struct gen {
 	struct arena *arena;
@@ -74,25 +91,25 @@ struct gen {
 	VEC(struct image_prog) progs;
 	VEC(struct image_probe) probes;
 	VEC(struct segment) segments;
-	struct hash probe_index;          /* struct probe * -> index + 1 */
-	int map_of[MAP_OTHER + 1];        /* fixed maps by role, -1 not made yet */
+	struct hash probe_index;   /* struct probe * -> index + 1 */
+	int map_of[MAP_OTHER + 1]; /* fixed maps by role, -1 not made yet */
 	struct var_layout *vars;
 	struct tuple_layout *agg_keys;
 	bool *agg_atomic;
 	uint32_t globals_size, tls_size, this_size, scratch_size, strsize, dynsize;
-	uint32_t chips_at, nodes_at;      /* rodata offsets of tables by CPU, 0 not made */
-	uint32_t strtok_at;               /* scratch offset of strtok()'s state, 0 not used */
-	uint32_t offsets_at;              /* rodata offset + 1 of struct wire_offsets, 0 not made */
-	uint32_t zeros;                   /* rodata offset of as many zero bytes as any value has */
-	struct intern texts;              /* image.strings */
+	uint32_t chips_at, nodes_at; /* rodata offsets of tables by CPU, 0 not made */
+	uint32_t strtok_at;          /* scratch offset of strtok()'s state, 0 not used */
+	uint32_t offsets_at;         /* rodata offset + 1 of struct wire_offsets, 0 not made */
+	uint32_t zeros;              /* rodata offset of as many zero bytes as any value has */
+	struct intern texts;         /* image.strings */
 	VEC(uint8_t) rodata;
-	struct hash rodata_texts;         /* text -> offset + 1 */
-	uint32_t probe_texts;             /* rodata offset of the table of probe names' text ids; 0: not needed */
-	uint32_t probe_ids;               /* rodata offset of u32 ids[nprobes] */
-	uint32_t text_table;              /* rodata offset of u32 offset[text_count]; texts end before text_end */
+	struct hash rodata_texts; /* text -> offset + 1 */
+	uint32_t probe_texts; /* rodata offset of the table of probe names' text ids; 0: not needed */
+	uint32_t probe_ids;   /* rodata offset of u32 ids[nprobes] */
+	uint32_t text_table; /* rodata offset of u32 offset[text_count]; texts end before text_end */
 	uint32_t text_count, text_end;
 	bool uses_vtime, uses_errno, uses_late, uses_switch_stacks, report;
-	const struct bound_clause **errors;       /* ERROR clauses, in order */
+	const struct bound_clause **errors; /* ERROR clauses, in order */
 	uint32_t nerrors;
 
 	/* the program being generated */
@@ -101,23 +118,23 @@ struct gen {
 	uint32_t prog_nprobes;
 	enum attach_kind attach;
 	int8_t thread_arg;
-	bool sleepable;                   /* may fault user memory in */
+	bool sleepable; /* may fault user memory in */
 	struct ir_val ctx, probe, spec, top;
 	struct lazy lazy[LAZY_COUNT];
 	VEC(struct lazy_made) lazy_made;
-	struct ir_val *this_regs;         /* this-> scalars by variable */
-	uint32_t out;                     /* label: epilogue */
+	struct ir_val *this_regs; /* this-> scalars by variable */
+	uint32_t out;             /* label: epilogue */
 
 	/* the clause being generated */
 	const struct bound_clause *cl;
-	uint32_t fault, bail;             /* labels: fault (registers below set), give up the clause */
+	uint32_t fault, bail; /* labels: fault (registers below set), give up the clause */
 	bool fault_used, bail_used;
-	bool exits;               /* the clause calls exit() */
+	bool exits; /* the clause calls exit() */
 	struct ir_val f_code, f_value, f_loc;
-	bool in_error;                    /* inside an ERROR clause run in place */
+	bool in_error; /* inside an ERROR clause run in place */
 	struct ir_val err_code, err_value, err_loc, err_clause, err_probe;
 	uint32_t scratch_next;
-	struct ir_val rec;                /* the record being filled */
+	struct ir_val rec; /* the record being filled */
 	uint32_t rec_size;
 	bool rec_live;
 	struct segment *seg;
@@ -125,98 +142,112 @@ struct gen {
 
 /* Where something assignable or addressable lies. */
 enum place_kind {
-	PLACE_REG,        /* this-> scalar: register v */
-	PLACE_MEM,        /* memory the verifier knows: v + off */
-	PLACE_KERNEL,     /* any kernel address: v + off, read with fault checking */
-	PLACE_TLS,        /* self-> scalar at off */
-	PLACE_ASSOC,      /* element: key at v (verifier-known) of variable var */
+	PLACE_REG,    /* this-> scalar: register v */
+	PLACE_MEM,    /* memory the verifier knows: v + off */
+	PLACE_KERNEL, /* any kernel address: v + off, read with fault checking */
+	PLACE_TLS,    /* self-> scalar at off */
+	PLACE_ASSOC,  /* element: key at v (verifier-known) of variable var */
 };
 struct lval {
 	enum place_kind kind;
 	struct ir_val v;
 	int64_t off;
 	type_id type;
-	uint32_t bit_off, bit_size;       /* bit-field: from v + off */
+	uint32_t bit_off, bit_size; /* bit-field: from v + off */
 	const struct variable *var;
 };
 
 /* gen_expr.c */
-struct ir_val gen_expr(struct gen *g, const struct node *n);          /* integer or pointer */
-void gen_cond(struct gen *g, const struct node *n, bool want, uint32_t label);   /* goto label when truth of n == want */
+struct ir_val gen_expr(struct gen *g, const struct node *n); /* integer or pointer */
+void gen_cond(struct gen *g, const struct node *n, bool want,
+	      uint32_t label); /* goto label when truth of n == want */
 struct lval gen_place(struct gen *g, const struct node *n);
 struct ir_val gen_load_place(struct gen *g, struct lval p, loc_t loc);
 void gen_store_place(struct gen *g, struct lval p, struct ir_val v, loc_t loc);
 /* A pointer of D's own (alloca(), copyin()), checked: what the verifier knows; the bytes are at SCRATCH_DYN behind it. */
-struct ir_val gen_own_memory(struct gen *g, struct ir_val addr, int64_t off, uint32_t size, loc_t loc);
-struct ir_val gen_place_addr(struct gen *g, struct lval p);          /* as a D pointer (plain integer) */
-void gen_effect(struct gen *g, const struct node *n);                 /* expression for its side effects */
+struct ir_val gen_own_memory(struct gen *g, struct ir_val addr, int64_t off, uint32_t size,
+			     loc_t loc);
+struct ir_val gen_place_addr(struct gen *g, struct lval p); /* as a D pointer (plain integer) */
+void gen_effect(struct gen *g, const struct node *n);       /* expression for its side effects */
 bool gen_is_string(struct gen *g, const struct node *n);
 void gen_assign_string(struct gen *g, struct lval p, const struct node *value);
-struct ir_val gen_kernel_read(struct gen *g, struct ir_val addr, int64_t off, uint32_t size, bool sign, loc_t loc);
+struct ir_val gen_kernel_read(struct gen *g, struct ir_val addr, int64_t off, uint32_t size,
+			      bool sign, loc_t loc);
 
 /* gen_builtin.c: built-in variables and the values of a firing */
 struct ir_val gen_lazy(struct gen *g, enum lazy_id id);
 struct ir_val gen_builtin(struct gen *g, const struct node *n);
 struct ir_val gen_arg(struct gen *g, const struct probe_arg *a, loc_t loc);
-struct ir_val gen_thread(struct gen *g);                              /* curthread as an integer */
+struct ir_val gen_thread(struct gen *g); /* curthread as an integer */
 struct ir_val gen_tid(struct gen *g);
 struct ir_val gen_tgid(struct gen *g);
 struct ir_val gen_uregs(struct gen *g, struct ir_val index, loc_t loc);
 /* A register of the system call that enters or returns. */
 struct ir_val gen_syscall_reg(struct gen *g, enum user_reg reg, loc_t loc);
-uint32_t gen_kernel_offset(struct gen *g, const char *type, const char *member, uint32_t *ret_size, loc_t loc);
+uint32_t gen_kernel_offset(struct gen *g, const char *type, const char *member, uint32_t *ret_size,
+			   loc_t loc);
 bool gen_current_thread(const struct gen *g);
 
 /* gen_call.c: subroutines */
-struct ir_val gen_subr(struct gen *g, const struct node *n);          /* integer result */
+struct ir_val gen_subr(struct gen *g, const struct node *n); /* integer result */
 /* String result into memory the verifier knows. */
-void gen_subr_string(struct gen *g, const struct node *n, struct ir_val dst, int32_t off, uint32_t size);
+void gen_subr_string(struct gen *g, const struct node *n, struct ir_val dst, int32_t off,
+		     uint32_t size);
 
-uint32_t gen_swap_size(enum subr_id id);                              /* bytes htons() and the like reverse, 0 another */
+uint32_t gen_swap_size(enum subr_id id); /* bytes htons() and the like reverse, 0 another */
 
 /* gen_str.c */
 enum str_class { STR_ID, STR_TEXT };
-struct str_info { enum str_class cls; uint32_t bound; };             /* bound: bytes incl. NUL, a multiple of 8 */
+struct str_info {
+	enum str_class cls;
+	uint32_t bound;
+}; /* bound: bytes incl. NUL, a multiple of 8 */
 struct str_info gen_str_info(struct gen *g, const struct node *n);
-void gen_str_into(struct gen *g, const struct node *n, struct ir_val dst, int32_t off, uint32_t size);
+void gen_str_into(struct gen *g, const struct node *n, struct ir_val dst, int32_t off,
+		  uint32_t size);
 /* Address readable by bpf_probe_read_kernel; *ret_known: bytes the verifier lets programs load directly (0: none). */
 struct ir_val gen_str_addr(struct gen *g, const struct node *n, uint32_t *ret_known);
 /* As a plain integer, for routines. */
 struct ir_val gen_str_plain(struct gen *g, const struct node *n);
-struct ir_val gen_str_id(struct gen *g, const struct node *n, bool canonical);      /* STR_ID only */
-struct ir_val gen_str_compare(struct gen *g, enum op op, const struct node *a, const struct node *b);    /* 0 or 1 */
-uint32_t gen_text(struct gen *g, const char *text);                   /* id in image.strings */
-uint32_t gen_rodata_text(struct gen *g, const char *text);            /* offset in rodata */
+struct ir_val gen_str_id(struct gen *g, const struct node *n, bool canonical); /* STR_ID only */
+struct ir_val gen_str_compare(struct gen *g, enum op op, const struct node *a,
+			      const struct node *b);       /* 0 or 1 */
+uint32_t gen_text(struct gen *g, const char *text);        /* id in image.strings */
+uint32_t gen_rodata_text(struct gen *g, const char *text); /* offset in rodata */
 
 /* gen_tuple.c: keys */
 void gen_layout_tuple(struct gen *g, struct tuple_layout *l, const type_id *types, uint32_t n);
 void gen_widen_tuple(struct gen *g, struct tuple_layout *l, const struct node *keys, bool is_agg);
 void gen_finish_tuple(struct tuple_layout *l, bool thread);
-struct ir_val gen_tuple(struct gen *g, const struct tuple_layout *l, const struct node *keys, bool thread);
+struct ir_val gen_tuple(struct gen *g, const struct tuple_layout *l, const struct node *keys,
+			bool thread);
 /* Writes one value as field fl at dst + fl->offset. */
-void gen_field(struct gen *g, const struct field *fl, const struct node *n, struct ir_val dst, bool is_agg);
+void gen_field(struct gen *g, const struct field *fl, const struct node *n, struct ir_val dst,
+	       bool is_agg);
 enum field_kind gen_dyn_kind(const struct node *n, bool key);
 
 /* gen_stack.c */
 void gen_stack_id(struct gen *g, const struct field *fl, struct ir_val dst, uint32_t frames);
 void gen_stack_frames(struct gen *g, const struct field *fl, struct ir_val dst);
-uint32_t gen_frames(struct gen *g, const struct node *n);             /* of stack(n), ustack(n) */
-void gen_save_stacks(struct gen *g);                                  /* body of the program on sched_switch */
+uint32_t gen_frames(struct gen *g, const struct node *n); /* of stack(n), ustack(n) */
+void gen_save_stacks(struct gen *g);                      /* body of the program on sched_switch */
 
 /* gen_agg.c */
 void gen_aggregate(struct gen *g, const struct node *assign);
 
 /* gen_clause.c */
 void gen_clause(struct gen *g, const struct bound_clause *cl);
-void gen_count(struct gen *g, struct ir_val slot);                    /* counters[slot]++ */
+void gen_count(struct gen *g, struct ir_val slot); /* counters[slot]++ */
 
 /* gen.c */
-uint32_t gen_map(struct gen *g, enum map_role role, const char *name, enum bpf_map_type type, uint32_t key, uint32_t value,
-		 uint32_t entries, uint32_t flags);
+uint32_t gen_map(struct gen *g, enum map_role role, const char *name, enum bpf_map_type type,
+		 uint32_t key, uint32_t value, uint32_t entries, uint32_t flags);
 uint32_t gen_fixed_map(struct gen *g, enum map_role role);
-struct ir_val gen_scratch_temp(struct gen *g, uint32_t size);         /* verifier-known memory of this clause */
+struct ir_val gen_scratch_temp(struct gen *g,
+			       uint32_t size); /* verifier-known memory of this clause */
 void gen_fault(struct gen *g, int code, struct ir_val value, loc_t loc);
-void gen_fault_if(struct gen *g, struct ir_val a, enum ir_cond c, struct ir_val b, int code, struct ir_val value, loc_t loc);
+void gen_fault_if(struct gen *g, struct ir_val a, enum ir_cond c, struct ir_val b, int code,
+		  struct ir_val value, loc_t loc);
 void gen_bail(struct gen *g);
 void gen_lazy_save(const struct gen *g, bool *known);
 void gen_lazy_restore(struct gen *g, const bool *known);
@@ -224,17 +255,36 @@ void gen_lazy_settle(struct gen *g, uint32_t from, const struct lazy *before);
 uint32_t gen_rodata(struct gen *g, const void *p, uint32_t n, uint32_t align);
 /* Has the clause this-> variables in scratch memory, or strtok()'s state? Then it is kept from clause to clause. */
 bool gen_keeps_scratch(struct gen *g, const struct bound_clause *cl);
-bool gen_copies_in(const struct bound_clause *cl);                       /* layout.c: calls copyin() and the like? */
-void gen_collect(struct gen *g);                                      /* layout.c: variables, keys, what is needed */
+bool gen_copies_in(const struct bound_clause *cl); /* layout.c: calls copyin() and the like? */
+void gen_collect(struct gen *g);                   /* layout.c: variables, keys, what is needed */
 
 /* Helper numbers (linux/bpf.h lists them; names as the kernel's). */
 enum {
-	HELPER_MAP_LOOKUP = 1, HELPER_MAP_UPDATE = 2, HELPER_MAP_DELETE = 3, HELPER_KTIME = 5, HELPER_PRANDOM = 7,
-	HELPER_CPU = 8, HELPER_PID_TGID = 14, HELPER_UID_GID = 15, HELPER_COMM = 16, HELPER_STACKID = 27,
-	HELPER_CURRENT_TASK = 35, HELPER_GET_STACK = 67, HELPER_SEND_SIGNAL = 109, HELPER_READ_USER = 112,
-	HELPER_READ_KERNEL = 113, HELPER_READ_USER_STR = 114, HELPER_READ_KERNEL_STR = 115, HELPER_RINGBUF_RESERVE = 131,
-	HELPER_RINGBUF_SUBMIT = 132, HELPER_RINGBUF_DISCARD = 133, HELPER_COPY_FROM_USER = 148, HELPER_TASK_STORAGE_GET = 156,
-	HELPER_CURRENT_TASK_BTF = 158, HELPER_ATTACH_COOKIE = 174, HELPER_TASK_PT_REGS = 175,
+	HELPER_MAP_LOOKUP = 1,
+	HELPER_MAP_UPDATE = 2,
+	HELPER_MAP_DELETE = 3,
+	HELPER_KTIME = 5,
+	HELPER_PRANDOM = 7,
+	HELPER_CPU = 8,
+	HELPER_PID_TGID = 14,
+	HELPER_UID_GID = 15,
+	HELPER_COMM = 16,
+	HELPER_STACKID = 27,
+	HELPER_CURRENT_TASK = 35,
+	HELPER_GET_STACK = 67,
+	HELPER_SEND_SIGNAL = 109,
+	HELPER_READ_USER = 112,
+	HELPER_READ_KERNEL = 113,
+	HELPER_READ_USER_STR = 114,
+	HELPER_READ_KERNEL_STR = 115,
+	HELPER_RINGBUF_RESERVE = 131,
+	HELPER_RINGBUF_SUBMIT = 132,
+	HELPER_RINGBUF_DISCARD = 133,
+	HELPER_COPY_FROM_USER = 148,
+	HELPER_TASK_STORAGE_GET = 156,
+	HELPER_CURRENT_TASK_BTF = 158,
+	HELPER_ATTACH_COOKIE = 174,
+	HELPER_TASK_PT_REGS = 175,
 };
 
 #endif

@@ -3,7 +3,8 @@
 
 #include "wire/record.h"
 
-static struct ir_val cell(struct gen *g, struct ir_val entry, struct ir_val bucket, uint32_t nbuckets, uint32_t full)
+static struct ir_val cell(struct gen *g, struct ir_val entry, struct ir_val bucket,
+			  uint32_t nbuckets, uint32_t full)
 {
 	ir_if(g->f, bucket, IF_UGE, IR_I(nbuckets), full);
 	return ir_bin(g->f, ALU_ADD, entry, ir_bin(g->f, ALU_SHL, bucket, IR_I(3)));
@@ -58,26 +59,19 @@ static const struct node *nth(const struct node *n, uint32_t i)
 	return n;
 }
 
-static void update(struct gen *g, const struct agg *a, const struct node *args, struct ir_val entry, struct ir_val v,
-		   bool atomic, uint32_t done)
+static void update(struct gen *g, const struct agg *a, const struct node *args, struct ir_val entry,
+		   struct ir_val v, bool atomic, uint32_t done)
 {
 	struct ir_fn *f = g->f;
 	struct ir_val by = IR_I(1), bucket;
 
 	switch (a->func) {
-	case AGG_COUNT:
-		break;
+	case AGG_COUNT: break;
 	case AGG_SUM:
-	case AGG_AVG:
-		ir_add_mem(f, entry, 8, 8, v, atomic);
-		break;
+	case AGG_AVG: ir_add_mem(f, entry, 8, 8, v, atomic); break;
 	case AGG_MIN:
-	case AGG_MAX:
-		extreme(g, a, entry, v);
-		break;
-	case AGG_STDDEV:
-		(void)ir_routine(f, "d_stddev_add", 2, entry, v);
-		return;
+	case AGG_MAX: extreme(g, a, entry, v); break;
+	case AGG_STDDEV: (void)ir_routine(f, "d_stddev_add", 2, entry, v); return;
 	case AGG_QUANTIZE:
 		by = increment(g, nth(args, 1));
 		bucket = ir_routine(f, "d_quantize_bucket", 1, v);
@@ -90,8 +84,8 @@ static void update(struct gen *g, const struct agg *a, const struct node *args, 
 		break;
 	case AGG_LLQUANTIZE:
 		by = increment(g, nth(args, 5));
-		bucket = ir_routine(f, "d_llquantize_bucket", 5, v, IR_I(a->factor), IR_I(a->low_mag), IR_I(a->high_mag),
-				    IR_I(a->steps));
+		bucket = ir_routine(f, "d_llquantize_bucket", 5, v, IR_I(a->factor),
+				    IR_I(a->low_mag), IR_I(a->high_mag), IR_I(a->steps));
 		ir_add_mem(f, cell(g, entry, bucket, a->nwords - 1, done), 8, 8, by, atomic);
 		break;
 	}
@@ -102,7 +96,8 @@ void gen_aggregate(struct gen *g, const struct node *assign)
 {
 	struct ir_fn *f = g->f;
 	const struct node *name = assign->e.a, *call = assign->e.b;
-	uint32_t index = name->id->agg, found = ir_new_label(f), done = ir_new_label(f), none = ir_new_label(f);
+	uint32_t index = name->id->agg, found = ir_new_label(f), done = ir_new_label(f),
+		 none = ir_new_label(f);
 	const struct agg *a = g->b->aggs.v[index];
 	const struct tuple_layout *l = &g->agg_keys[index];
 	struct ir_val v = IR_I(0), entry = ir_new_reg(f), key;
@@ -123,7 +118,8 @@ void gen_aggregate(struct gen *g, const struct node *assign)
 	gen_lazy_save(g, known);
 	if (l->n) {
 		(void)ir_call(f, HELPER_MAP_UPDATE, 4, ir_map(f, a->map), key,
-			      ir_map_value(f, gen_fixed_map(g, MAP_RODATA), g->zeros), IR_I(BPF_NOEXIST));
+			      ir_map_value(f, gen_fixed_map(g, MAP_RODATA), g->zeros),
+			      IR_I(BPF_NOEXIST));
 		ir_set(f, entry, ir_call(f, HELPER_MAP_LOOKUP, 2, ir_map(f, a->map), key));
 		ir_if(f, entry, IF_EQ, IR_I(0), none);
 	} else {

@@ -4,7 +4,10 @@
 #include "wire/record.h"
 #include "wire/routines.h"
 
-enum { TLS_CREATE = 1 /* BPF_LOCAL_STORAGE_GET_F_CREATE */, USER_STACK = 1 << 8 /* BPF_F_USER_STACK */ };
+enum {
+	TLS_CREATE = 1 /* BPF_LOCAL_STORAGE_GET_F_CREATE */,
+	USER_STACK = 1 << 8 /* BPF_F_USER_STACK */
+};
 
 bool gen_current_thread(const struct gen *g)
 {
@@ -18,7 +21,8 @@ static struct ir_val plain(struct gen *g, struct ir_val p)
 
 	ir_store_stack(g->f, from, 0, 8, p);
 	ir_store_stack(g->f, to, 0, 8, IR_I(0));
-	(void)ir_call(g->f, HELPER_READ_KERNEL, 3, ir_stack(g->f, to, 0), IR_I(8), ir_stack(g->f, from, 0));
+	(void)ir_call(g->f, HELPER_READ_KERNEL, 3, ir_stack(g->f, to, 0), IR_I(8),
+		      ir_stack(g->f, from, 0));
 	return ir_load_stack(g->f, to, 0, 8, false);
 }
 
@@ -42,18 +46,14 @@ static struct ir_val make(struct gen *g, enum lazy_id id)
 	uint32_t ok;
 
 	switch (id) {
-	case LAZY_TIME:
-		return ir_call(f, HELPER_KTIME, 0);
+	case LAZY_TIME: return ir_call(f, HELPER_KTIME, 0);
 	case LAZY_TASK:
 		if (gen_current_thread(g))
 			return ir_call(f, HELPER_CURRENT_TASK, 0);
 		return plain(g, task_btf(g));
-	case LAZY_TASK_BTF:
-		return task_btf(g);
-	case LAZY_REGS:
-		return ir_call(f, HELPER_TASK_PT_REGS, 1, gen_lazy(g, LAZY_TASK_BTF));
-	case LAZY_PIDTGID:
-		return ir_call(f, HELPER_PID_TGID, 0);
+	case LAZY_TASK_BTF: return task_btf(g);
+	case LAZY_REGS: return ir_call(f, HELPER_TASK_PT_REGS, 1, gen_lazy(g, LAZY_TASK_BTF));
+	case LAZY_PIDTGID: return ir_call(f, HELPER_PID_TGID, 0);
 	case LAZY_SCRATCH:
 		v = ir_routine(f, "d_scratch_get", 1, ir_map(f, gen_fixed_map(g, MAP_SCRATCH)));
 		ok = ir_new_label(f);
@@ -68,10 +68,8 @@ static struct ir_val make(struct gen *g, enum lazy_id id)
 		v = gen_lazy(g, LAZY_SCRATCH);
 		ir_store(f, v, SCRATCH_WORD, 8, v);
 		return ir_load(f, v, SCRATCH_WORD, 8, false);
-	case LAZY_TLS:
-		return tls_get(g, 0);
-	default:
-		abort();
+	case LAZY_TLS: return tls_get(g, 0);
+	default: abort();
 	}
 }
 
@@ -193,17 +191,20 @@ void gen_lazy_settle(struct gen *g, uint32_t from, const struct lazy *before)
 	free(ins);
 }
 
-uint32_t gen_kernel_offset(struct gen *g, const char *type, const char *member, uint32_t *ret_size, loc_t loc)
+uint32_t gen_kernel_offset(struct gen *g, const char *type, const char *member, uint32_t *ret_size,
+			   loc_t loc)
 {
 	struct type_member m;
 	type_id t;
 
 	*ret_size = 8;
-	if (!type_lookup(g->types, NULL, TYPE_STRUCT, type, &t) || !type_find_member(g->types, t, member, &m)) {
+	if (!type_lookup(g->types, NULL, TYPE_STRUCT, type, &t) ||
+	    !type_find_member(g->types, t, member, &m)) {
 		const char *why = type_kernel_err(g->types);
 
-		diag_error(g->diags, loc ? loc : g->f->loc, 0, "D_TYPE_MEMBER", "the kernel's types (BTF) have no %s.%s%s%s",
-			   type, member, why ? ": " : "", why ? why : "");
+		diag_error(g->diags, loc ? loc : g->f->loc, 0, "D_TYPE_MEMBER",
+			   "the kernel's types (BTF) have no %s.%s%s%s", type, member,
+			   why ? ": " : "", why ? why : "");
 		g->failed = true;
 		return 0;
 	}
@@ -211,7 +212,8 @@ uint32_t gen_kernel_offset(struct gen *g, const char *type, const char *member, 
 	return (uint32_t)(m.bit_offset / 8);
 }
 
-struct ir_val gen_kernel_read(struct gen *g, struct ir_val addr, int64_t off, uint32_t size, bool sign, loc_t loc)
+struct ir_val gen_kernel_read(struct gen *g, struct ir_val addr, int64_t off, uint32_t size,
+			      bool sign, loc_t loc)
 {
 	uint32_t obj = ir_new_object(g->f, 8, "read");
 	struct ir_val at = ir_bin(g->f, ALU_ADD, addr, IR_I(off)), r;
@@ -262,7 +264,8 @@ static bool has_kernel_regs(const struct gen *g)
 
 static bool has_regs(const struct gen *g)
 {
-	return has_user_regs(g) || has_kernel_regs(g) || g->attach == ATTACH_PROFILE || g->attach == ATTACH_TICK;
+	return has_user_regs(g) || has_kernel_regs(g) || g->attach == ATTACH_PROFILE ||
+	       g->attach == ATTACH_TICK;
 }
 
 struct ir_val gen_uregs(struct gen *g, struct ir_val index, loc_t loc)
@@ -272,14 +275,19 @@ struct ir_val gen_uregs(struct gen *g, struct ir_val index, loc_t loc)
 	if (has_user_regs(g) && index.kind == IR_IMM && index.imm >= 0 && index.imm < UREG_COUNT)
 		return ir_load(g->f, g->ctx, (int32_t)(8 * index.imm), 8, false);
 	gen_fault_if(g, index, IF_UGE, IR_I(UREG_COUNT), WIRE_FAULT_BADINDEX, index, loc);
-	regs = plain(g, ir_call(g->f, HELPER_TASK_PT_REGS, 1, ir_call(g->f, HELPER_CURRENT_TASK_BTF, 0)));
-	return gen_kernel_read(g, ir_bin(g->f, ALU_ADD, regs, ir_bin(g->f, ALU_SHL, index, IR_I(3))), 0, 8, false, loc);
+	regs = plain(g, ir_call(g->f, HELPER_TASK_PT_REGS, 1,
+				ir_call(g->f, HELPER_CURRENT_TASK_BTF, 0)));
+	return gen_kernel_read(g,
+			       ir_bin(g->f, ALU_ADD, regs, ir_bin(g->f, ALU_SHL, index, IR_I(3))),
+			       0, 8, false, loc);
 }
 
-static struct ir_val user_read(struct gen *g, struct ir_val addr, uint32_t size, bool sign, loc_t loc)
+static struct ir_val user_read(struct gen *g, struct ir_val addr, uint32_t size, bool sign,
+			       loc_t loc)
 {
 	uint32_t obj = ir_new_object(g->f, 8, "user");
-	struct ir_val r = ir_call(g->f, HELPER_READ_USER, 3, ir_stack(g->f, obj, 0), IR_I(size), addr);
+	struct ir_val r =
+		ir_call(g->f, HELPER_READ_USER, 3, ir_stack(g->f, obj, 0), IR_I(size), addr);
 
 	gen_fault_if(g, r, IF_NE, IR_I(0), WIRE_FAULT_BADADDR, addr, loc);
 	return ir_load_stack(g->f, obj, 0, size, sign);
@@ -292,8 +300,7 @@ static struct ir_val usdt_operand(struct gen *g, const struct usdt_operand *u, l
 	struct ir_val v = IR_I(u->disp);
 
 	switch (u->mode) {
-	case USDT_CONST:
-		return v;
+	case USDT_CONST: return v;
 	case USDT_REG:
 		v = ir_load(g->f, g->ctx, 8 * u->base, 8, false);
 		return ir_ext(g->f, ir_bin(g->f, ALU_SHR, v, IR_I(u->reg_shift)), size, sign);
@@ -301,16 +308,21 @@ static struct ir_val usdt_operand(struct gen *g, const struct usdt_operand *u, l
 		if (u->base >= 0)
 			v = ir_bin(g->f, ALU_ADD, ir_load(g->f, g->ctx, 8 * u->base, 8, false), v);
 		if (u->index >= 0)
-			v = ir_bin(g->f, ALU_ADD, v, ir_bin(g->f, ALU_MUL, ir_load(g->f, g->ctx, 8 * u->index, 8, false),
-							    IR_I(u->scale)));
-		return has_kernel_regs(g) ? gen_kernel_read(g, v, 0, size, sign, loc) : user_read(g, v, size, sign, loc);
+			v = ir_bin(g->f, ALU_ADD, v,
+				   ir_bin(g->f, ALU_MUL,
+					  ir_load(g->f, g->ctx, 8 * u->index, 8, false),
+					  IR_I(u->scale)));
+		return has_kernel_regs(g) ? gen_kernel_read(g, v, 0, size, sign, loc)
+					  : user_read(g, v, size, sign, loc);
 	}
 }
 
 /* profile's arg0 (kernel) and arg1 (user): the interrupted pc when it was of that mode, else 0. */
 static struct ir_val profile_pc(struct gen *g, bool user)
 {
-	struct ir_val pc = ir_new_reg(g->f), mode = ir_bin(g->f, ALU_AND, ir_load(g->f, g->ctx, 8 * UREG_CS, 8, false), IR_I(3));
+	struct ir_val pc = ir_new_reg(g->f),
+		      mode = ir_bin(g->f, ALU_AND, ir_load(g->f, g->ctx, 8 * UREG_CS, 8, false),
+				    IR_I(3));
 	uint32_t done = ir_new_label(g->f);
 
 	ir_set(g->f, pc, IR_I(0));
@@ -330,31 +342,25 @@ struct ir_val gen_syscall_reg(struct gen *g, enum user_reg reg, loc_t loc)
 
 struct ir_val gen_arg(struct gen *g, const struct probe_arg *a, loc_t loc)
 {
-	static const uint8_t syscall_regs[] = { UREG_RDI, UREG_RSI, UREG_RDX, UREG_R10, UREG_R8, UREG_R9 };
+	static const uint8_t syscall_regs[] = { UREG_RDI, UREG_RSI, UREG_RDX,
+						UREG_R10, UREG_R8,  UREG_R9 };
 
 	switch (a->source) {
-	case ARG_NONE:
-		return IR_I(0);
-	case ARG_CONST:
-		return IR_I(a->value);
-	case ARG_CTX:
-		return ir_load(g->f, g->ctx, (int32_t)a->value, 8, false);
+	case ARG_NONE: return IR_I(0);
+	case ARG_CONST: return IR_I(a->value);
+	case ARG_CTX: return ir_load(g->f, g->ctx, (int32_t)a->value, 8, false);
 	case ARG_SYSCALL:
 		if (a->value < 0 || a->value > 5)
 			return IR_I(0);
 		return gen_syscall_reg(g, syscall_regs[a->value], loc);
-	case ARG_REG:
-		return ir_load(g->f, g->ctx, (int32_t)(8 * a->value), 8, false);
-	case ARG_RETURN:
-		return ir_load(g->f, g->ctx, 8 * UREG_RAX, 8, false);
+	case ARG_REG: return ir_load(g->f, g->ctx, (int32_t)(8 * a->value), 8, false);
+	case ARG_RETURN: return ir_load(g->f, g->ctx, 8 * UREG_RAX, 8, false);
 	case ARG_IP_OFFSET:
-		return ir_bin(g->f, ALU_SUB, ir_load(g->f, g->ctx, 8 * UREG_RIP, 8, false), IR_I(a->value));
-	case ARG_KERNEL_PC:
-		return profile_pc(g, false);
-	case ARG_USER_PC:
-		return profile_pc(g, true);
-	case ARG_USDT:
-		return usdt_operand(g, &a->usdt, loc);
+		return ir_bin(g->f, ALU_SUB, ir_load(g->f, g->ctx, 8 * UREG_RIP, 8, false),
+			      IR_I(a->value));
+	case ARG_KERNEL_PC: return profile_pc(g, false);
+	case ARG_USER_PC: return profile_pc(g, true);
+	case ARG_USDT: return usdt_operand(g, &a->usdt, loc);
 	case ARG_FAULT:
 		if (!g->in_error)
 			return IR_I(0);
@@ -366,8 +372,7 @@ struct ir_val gen_arg(struct gen *g, const struct probe_arg *a, loc_t loc)
 		case 5: return g->err_value;
 		default: return IR_I(0);
 		}
-	case ARG_EXPR:
-		break;
+	case ARG_EXPR: break;
 	}
 	return IR_I(0);
 }
@@ -380,7 +385,8 @@ static struct ir_val stack_frames(struct gen *g, bool user, int which)
 	uint32_t done = ir_new_label(f);
 
 	ir_set(f, v, IR_I(0));
-	n = ir_call(f, HELPER_GET_STACK, 4, g->ctx, buf, IR_I(127 * 8), IR_I(user ? USER_STACK : 0));
+	n = ir_call(f, HELPER_GET_STACK, 4, g->ctx, buf, IR_I(127 * 8),
+		    IR_I(user ? USER_STACK : 0));
 	if (which < 0) {
 		ir_if(f, n, IF_SLE, IR_I(0), done);
 		ir_set(f, v, ir_bin(f, ALU_SHR, n, IR_I(3)));
@@ -441,7 +447,8 @@ static struct ir_val error_number(struct gen *g)
 static struct ir_val vtimestamp(struct gen *g)
 {
 	struct ir_fn *f = g->f;
-	struct ir_val tls = gen_lazy(g, LAZY_TLS_RW), now = gen_lazy(g, LAZY_TIME), v = ir_new_reg(f), since;
+	struct ir_val tls = gen_lazy(g, LAZY_TLS_RW), now = gen_lazy(g, LAZY_TIME),
+		      v = ir_new_reg(f), since;
 	uint32_t done = ir_new_label(f), running = ir_new_label(f), started, size, off;
 	bool known[LAZY_COUNT];
 
@@ -455,15 +462,18 @@ static struct ir_val vtimestamp(struct gen *g)
 	ir_if(f, v, IF_NE, IR_I(0), started);
 	off = gen_kernel_offset(g, "task_struct", "se", &size, 0) +
 	      gen_kernel_offset(g, "sched_entity", "sum_exec_runtime", &size, 0);
-	ir_set(f, v, ir_bin(f, ALU_OR, gen_kernel_read(g, gen_thread(g), off, 8, false, f->loc), IR_I(1)));
+	ir_set(f, v,
+	       ir_bin(f, ALU_OR, gen_kernel_read(g, gen_thread(g), off, 8, false, f->loc),
+		      IR_I(1)));
 	ir_store(f, tls, offsetof(struct wire_tls, on_cpu), 8, v);
 	ir_place(f, started);
 	if (gen_current_thread(g) && g->attach != ATTACH_TP_BTF)
 		ir_store(f, tls, 0, 8, now);
 	ir_goto(f, done);
 	ir_place(f, running);
-	ir_set(f, v, ir_bin(f, ALU_ADD, ir_load(f, tls, offsetof(struct wire_tls, on_cpu), 8, false),
-			    ir_bin(f, ALU_SUB, now, since)));
+	ir_set(f, v,
+	       ir_bin(f, ALU_ADD, ir_load(f, tls, offsetof(struct wire_tls, on_cpu), 8, false),
+		      ir_bin(f, ALU_SUB, now, since)));
 	gen_lazy_restore(g, known);
 	ir_place(f, done);
 	return v;
@@ -482,7 +492,9 @@ static struct ir_val probe_id(struct gen *g)
 	ir_set(f, v, IR_I(0));
 	ir_if(f, g->probe, IF_UGE, IR_I(g->probes.n), done);
 	base = ir_map_value(f, gen_fixed_map(g, MAP_RODATA), g->probe_ids);
-	ir_set(f, v, ir_load(f, ir_bin(f, ALU_ADD, base, ir_bin(f, ALU_SHL, g->probe, IR_I(2))), 0, 4, false));
+	ir_set(f, v,
+	       ir_load(f, ir_bin(f, ALU_ADD, base, ir_bin(f, ALU_SHL, g->probe, IR_I(2))), 0, 4,
+		       false));
 	ir_place(f, done);
 	return v;
 }
@@ -513,55 +525,41 @@ struct ir_val gen_builtin(struct gen *g, const struct node *n)
 
 		v = a ? gen_arg(g, a, n->loc) : IR_I(0);
 		if (id == BUILTIN_ARGS && type_is_integer(g->types, n->type))
-			v = ir_ext(f, v, (uint32_t)type_size(g->types, n->type), type_is_signed(g->types, n->type));
+			v = ir_ext(f, v, (uint32_t)type_size(g->types, n->type),
+				   type_is_signed(g->types, n->type));
 		return v;
 	}
 	switch (id) {
-	case BUILTIN_TIMESTAMP:
-		return gen_lazy(g, LAZY_TIME);
+	case BUILTIN_TIMESTAMP: return gen_lazy(g, LAZY_TIME);
 	case BUILTIN_WALLTIMESTAMP:
-		v = ir_load(f, ir_map_value(f, gen_fixed_map(g, MAP_STATE), 0), offsetof(struct wire_state, boot_offset), 8,
-			    false);
+		v = ir_load(f, ir_map_value(f, gen_fixed_map(g, MAP_STATE), 0),
+			    offsetof(struct wire_state, boot_offset), 8, false);
 		return ir_bin(f, ALU_ADD, gen_lazy(g, LAZY_TIME), v);
-	case BUILTIN_VTIMESTAMP:
-		return vtimestamp(g);
+	case BUILTIN_VTIMESTAMP: return vtimestamp(g);
 	case BUILTIN_CALLER:
 		/* A return probe fires where the function returns to. */
 		if (g->attach == ATTACH_KRETPROBE)
 			return stack_frames(g, false, 0);
 		return stack_frames(g, false, has_regs(g) ? 1 : TRACE_FRAMES + 1);
-	case BUILTIN_UCALLER:
-		return user_caller(g, n->loc);
-	case BUILTIN_STACKDEPTH:
-		return stack_frames(g, false, -1);
-	case BUILTIN_USTACKDEPTH:
-		return stack_frames(g, true, -1);
-	case BUILTIN_CURTHREAD:
-		return gen_thread(g);
-	case BUILTIN_CPU:
-		return ir_call(f, HELPER_CPU, 0);
-	case BUILTIN_EPID:
-		return IR_I(g->cl->index + 1);
-	case BUILTIN_ID:
-		return probe_id(g);
-	case BUILTIN_ERRNO:
-		return error_number(g);
-	case BUILTIN_PID:
-		return gen_tgid(g);
-	case BUILTIN_TID:
-		return gen_tid(g);
+	case BUILTIN_UCALLER: return user_caller(g, n->loc);
+	case BUILTIN_STACKDEPTH: return stack_frames(g, false, -1);
+	case BUILTIN_USTACKDEPTH: return stack_frames(g, true, -1);
+	case BUILTIN_CURTHREAD: return gen_thread(g);
+	case BUILTIN_CPU: return ir_call(f, HELPER_CPU, 0);
+	case BUILTIN_EPID: return IR_I(g->cl->index + 1);
+	case BUILTIN_ID: return probe_id(g);
+	case BUILTIN_ERRNO: return error_number(g);
+	case BUILTIN_PID: return gen_tgid(g);
+	case BUILTIN_TID: return gen_tid(g);
 	case BUILTIN_PPID:
 		v = task_member(g, "real_parent", n->loc);
 		off = gen_kernel_offset(g, "task_struct", "tgid", &size, n->loc);
 		return gen_kernel_read(g, v, off, size, true, n->loc);
-	case BUILTIN_UID:
-		return credential(g, false, n->loc);
-	case BUILTIN_GID:
-		return credential(g, true, n->loc);
+	case BUILTIN_UID: return credential(g, false, n->loc);
+	case BUILTIN_GID: return credential(g, true, n->loc);
 	case BUILTIN_IPL:
 		/* Timers interrupt; whether a tracepoint fired in an interrupt no program can ask before 6.18. */
 		return IR_I(g->attach == ATTACH_PROFILE || g->attach == ATTACH_TICK ? 2 : 0);
-	default:
-		return IR_I(0);
+	default: return IR_I(0);
 	}
 }

@@ -23,7 +23,8 @@ static struct ir_val num(struct gen *g, const struct node *n, uint32_t i)
 /* --- memory --- */
 
 /* Copies user memory; where the program may sleep (uprobes), pages that are not resident are brought in. */
-static void read_user(struct gen *g, struct ir_val dst, struct ir_val size, struct ir_val from, loc_t loc)
+static void read_user(struct gen *g, struct ir_val dst, struct ir_val size, struct ir_val from,
+		      loc_t loc)
 {
 	struct ir_fn *f = g->f;
 	struct ir_val r = ir_call(f, HELPER_READ_USER, 3, dst, size, from);
@@ -60,7 +61,8 @@ static struct ir_val copyin(struct gen *g, const struct node *n, bool copy)
 
 	at = allocate(g, size, n->loc);
 	if (copy) {
-		read_user(g, ir_bin(f, ALU_ADD, ir_bin(f, ALU_ADD, scratch, at), IR_I(SCRATCH_DYN)), size, from, n->loc);
+		read_user(g, ir_bin(f, ALU_ADD, ir_bin(f, ALU_ADD, scratch, at), IR_I(SCRATCH_DYN)),
+			  size, from, n->loc);
 	}
 	return ir_bin(f, ALU_ADD, ir_bin(f, ALU_ADD, base, at), IR_I(SCRATCH_DYN));
 }
@@ -69,13 +71,17 @@ static struct ir_val copyin(struct gen *g, const struct node *n, bool copy)
 static void copy_to(struct gen *g, const struct node *n, bool user)
 {
 	struct ir_fn *f = g->f;
-	struct ir_val from = num(g, n, 0), size = num(g, n, user ? 1 : 2), to = num(g, n, user ? 2 : 1), rel, r;
+	struct ir_val from = num(g, n, 0), size = num(g, n, user ? 1 : 2),
+		      to = num(g, n, user ? 2 : 1), rel, r;
 
-	rel = ir_bin(f, ALU_SUB, to, ir_bin(f, ALU_ADD, gen_lazy(g, LAZY_SCRATCH_ADDR), IR_I(SCRATCH_DYN)));
+	rel = ir_bin(f, ALU_SUB, to,
+		     ir_bin(f, ALU_ADD, gen_lazy(g, LAZY_SCRATCH_ADDR), IR_I(SCRATCH_DYN)));
 	gen_fault_if(g, rel, IF_UGT, IR_I(g->dynsize), WIRE_FAULT_BADADDR, to, n->loc);
 	gen_fault_if(g, size, IF_UGT, IR_I(g->dynsize), WIRE_FAULT_BADSIZE, size, n->loc);
-	gen_fault_if(g, ir_bin(f, ALU_ADD, rel, size), IF_UGT, IR_I(g->dynsize), WIRE_FAULT_BADADDR, to, n->loc);
-	to = ir_bin(f, ALU_ADD, ir_bin(f, ALU_ADD, gen_lazy(g, LAZY_SCRATCH), rel), IR_I(SCRATCH_DYN));
+	gen_fault_if(g, ir_bin(f, ALU_ADD, rel, size), IF_UGT, IR_I(g->dynsize), WIRE_FAULT_BADADDR,
+		     to, n->loc);
+	to = ir_bin(f, ALU_ADD, ir_bin(f, ALU_ADD, gen_lazy(g, LAZY_SCRATCH), rel),
+		    IR_I(SCRATCH_DYN));
 	if (user) {
 		read_user(g, to, size, from, n->loc);
 		return;
@@ -89,13 +95,15 @@ static void read_later(struct gen *g, struct ir_val addr, int32_t off, uint32_t 
 {
 	struct ir_fn *f = g->f;
 	struct ir_val number = ir_new_reg(f), ok;
-	uint32_t item = ir_new_object(f, sizeof(struct wire_late_item), "late"), have = ir_new_label(f);
+	uint32_t item = ir_new_object(f, sizeof(struct wire_late_item), "late"),
+		 have = ir_new_label(f);
 	int32_t late = offsetof(struct wire_record, late);
 
 	ir_store(f, g->rec, off, 1, IR_I(0));
 	ir_set(f, number, ir_load(f, g->rec, late, 4, false));
 	ir_if(f, number, IF_NE, IR_I(0), have);
-	ir_set(f, number, ir_routine(f, "d_late_number", 1, ir_map_value(f, gen_fixed_map(g, MAP_STATE), 0)));
+	ir_set(f, number,
+	       ir_routine(f, "d_late_number", 1, ir_map_value(f, gen_fixed_map(g, MAP_STATE), 0)));
 	ir_store(f, g->rec, late, 4, number);
 	ir_place(f, have);
 	ir_store_stack(f, item, offsetof(struct wire_late_item, address), 8, addr);
@@ -103,13 +111,16 @@ static void read_later(struct gen *g, struct ir_val addr, int32_t off, uint32_t 
 	ir_store_stack(f, item, offsetof(struct wire_late_item, offset), 4, IR_I(off));
 	ir_store_stack(f, item, offsetof(struct wire_late_item, probe), 4, g->probe);
 	ir_store_stack(f, item, offsetof(struct wire_late_item, size), 4, IR_I(size));
-	ok = ir_routine(f, "d_late_add", 5, ir_map(f, gen_fixed_map(g, MAP_LATE)), ir_map(f, gen_fixed_map(g, MAP_COUNTERS)),
-			ir_map_value(f, gen_fixed_map(g, MAP_STATE), 0), addr, ir_stack(f, item, 0));
+	ok = ir_routine(f, "d_late_add", 5, ir_map(f, gen_fixed_map(g, MAP_LATE)),
+			ir_map(f, gen_fixed_map(g, MAP_COUNTERS)),
+			ir_map_value(f, gen_fixed_map(g, MAP_STATE), 0), addr,
+			ir_stack(f, item, 0));
 	gen_fault_if(g, ok, IF_EQ, IR_I(0), WIRE_FAULT_BADADDR, addr, loc);
 	g->uses_late = true;
 }
 
-static void copyinstr(struct gen *g, const struct node *n, struct ir_val dst, int32_t off, uint32_t size)
+static void copyinstr(struct gen *g, const struct node *n, struct ir_val dst, int32_t off,
+		      uint32_t size)
 {
 	struct ir_fn *f = g->f;
 	struct ir_val addr = num(g, n, 0), r;
@@ -118,19 +129,24 @@ static void copyinstr(struct gen *g, const struct node *n, struct ir_val dst, in
 
 	if (max && max->kind == N_INT && max->i.value < size)
 		size = max->i.value ? (uint32_t)max->i.value : 1;
-	r = ir_call(f, HELPER_READ_USER_STR, 3, ir_bin(f, ALU_ADD, dst, IR_I(off)), IR_I(size), addr);
+	r = ir_call(f, HELPER_READ_USER_STR, 3, ir_bin(f, ALU_ADD, dst, IR_I(off)), IR_I(size),
+		    addr);
 	ir_if(f, r, IF_SGE, IR_I(0), ok);
 	/* The string's page and the one behind it, should it go on there. */
 	for (int page = 0; page < 2 && g->sleepable; page++) {
-		struct ir_val at = page ? ir_bin(f, ALU_ADD, ir_bin(f, ALU_OR, addr, IR_I(4095)), IR_I(1)) : addr;
+		struct ir_val at =
+			page ? ir_bin(f, ALU_ADD, ir_bin(f, ALU_OR, addr, IR_I(4095)), IR_I(1))
+			     : addr;
 		uint32_t byte = ir_new_object(f, 8, "byte");
 
 		ir_store_stack(f, byte, 0, 8, IR_I(0));
 		(void)ir_call(f, HELPER_COPY_FROM_USER, 3, ir_stack(f, byte, 0), IR_I(1), at);
-		r = ir_call(f, HELPER_READ_USER_STR, 3, ir_bin(f, ALU_ADD, dst, IR_I(off)), IR_I(size), addr);
+		r = ir_call(f, HELPER_READ_USER_STR, 3, ir_bin(f, ALU_ADD, dst, IR_I(off)),
+			    IR_I(size), addr);
 		ir_if(f, r, IF_SGE, IR_I(0), ok);
 	}
-	if (g->attach == ATTACH_SYSCALL_ENTRY && g->rec_live && dst.kind == IR_REG && dst.reg == g->rec.reg)
+	if (g->attach == ATTACH_SYSCALL_ENTRY && g->rec_live && dst.kind == IR_REG &&
+	    dst.reg == g->rec.reg)
 		read_later(g, addr, off, size, n->loc);
 	else
 		gen_fault(g, WIRE_FAULT_BADADDR, addr, n->loc);
@@ -142,7 +158,8 @@ static void copyinstr(struct gen *g, const struct node *n, struct ir_val dst, in
 static struct ir_val speculation(struct gen *g)
 {
 	struct ir_fn *f = g->f;
-	struct ir_val state = ir_map_value(f, gen_fixed_map(g, MAP_STATE), 0), id = ir_new_reg(f), old;
+	struct ir_val state = ir_map_value(f, gen_fixed_map(g, MAP_STATE), 0), id = ir_new_reg(f),
+		      old;
 	int64_t n = opt_num(g->options, OPT_NSPEC);
 	uint32_t done = ir_new_label(f);
 
@@ -150,7 +167,9 @@ static struct ir_val speculation(struct gen *g)
 		n = 64;
 	for (int64_t i = 0; i < n; i++) {
 		ir_set(f, id, IR_I(i + 1));
-		old = ir_xchg(f, state, (int32_t)(offsetof(struct wire_state, spec) + 4 * (size_t)i), 4, IR_I(1));
+		old = ir_xchg(f, state,
+			      (int32_t)(offsetof(struct wire_state, spec) + 4 * (size_t)i), 4,
+			      IR_I(1));
 		ir_if(f, old, IF_EQ, IR_I(0), done);
 	}
 	ir_set(f, id, IR_I(0));
@@ -169,8 +188,10 @@ static struct ir_val offsets(struct gen *g)
 		type_id t;
 
 #define X(field, s, mem) \
-		o.field = type_lookup(g->types, NULL, TYPE_STRUCT, s, &t) && type_find_member(g->types, t, mem, &m) ? \
-			  (uint32_t)(m.bit_offset / 8) : WIRE_NO_OFFSET;
+	o.field = type_lookup(g->types, NULL, TYPE_STRUCT, s, &t) && \
+				  type_find_member(g->types, t, mem, &m) \
+			  ? (uint32_t)(m.bit_offset / 8) \
+			  : WIRE_NO_OFFSET;
 		WIRE_OFFSETS(X)
 #undef X
 		g->offsets_at = gen_rodata(g, &o, sizeof(o), 8) + 1;
@@ -178,7 +199,8 @@ static struct ir_val offsets(struct gen *g)
 	return ir_map_value(g->f, gen_fixed_map(g, MAP_RODATA), g->offsets_at - 1);
 }
 
-static struct ir_val lock_word(struct gen *g, const struct node *n, const char *type, const char *member)
+static struct ir_val lock_word(struct gen *g, const struct node *n, const char *type,
+			       const char *member)
 {
 	uint32_t size, off = gen_kernel_offset(g, type, member, &size, n->loc);
 
@@ -204,7 +226,8 @@ static struct ir_val is(struct gen *g, struct ir_val a, enum ir_cond c, struct i
 }
 
 /* A number for each CPU, as the host told the compiler. */
-static struct ir_val cpu_table(struct gen *g, struct ir_val cpu, const int32_t *const *table, uint32_t *at)
+static struct ir_val cpu_table(struct gen *g, struct ir_val cpu, const int32_t *const *table,
+			       uint32_t *at)
 {
 	struct ir_fn *f = g->f;
 	struct ir_val v = ir_new_reg(f), base;
@@ -219,7 +242,8 @@ static struct ir_val cpu_table(struct gen *g, struct ir_val cpu, const int32_t *
 		*at = gen_rodata(g, *table, g->target->ncpus * 4, 8);
 	ir_if(f, cpu, IF_UGE, IR_I(g->target->ncpus), done);
 	base = ir_map_value(f, gen_fixed_map(g, MAP_RODATA), *at);
-	ir_set(f, v, ir_load(f, ir_bin(f, ALU_ADD, base, ir_bin(f, ALU_SHL, cpu, IR_I(2))), 0, 4, true));
+	ir_set(f, v,
+	       ir_load(f, ir_bin(f, ALU_ADD, base, ir_bin(f, ALU_SHL, cpu, IR_I(2))), 0, 4, true));
 	ir_place(f, done);
 	return v;
 }
@@ -229,9 +253,12 @@ static struct ir_val cpu_table(struct gen *g, struct ir_val cpu, const int32_t *
 uint32_t gen_swap_size(enum subr_id id)
 {
 	switch (id) {
-	case SUBR_HTONS: case SUBR_NTOHS: return 2;
-	case SUBR_HTONL: case SUBR_NTOHL: return 4;
-	case SUBR_HTONLL: case SUBR_NTOHLL: return 8;
+	case SUBR_HTONS:
+	case SUBR_NTOHS: return 2;
+	case SUBR_HTONL:
+	case SUBR_NTOHL: return 4;
+	case SUBR_HTONLL:
+	case SUBR_NTOHLL: return 8;
 	default: return 0;
 	}
 }
@@ -242,13 +269,17 @@ static struct ir_val checked(struct gen *g, struct ir_val r, struct ir_val addr,
 	return r;
 }
 
-static struct ir_val find(struct gen *g, const struct node *n, const char *routine, struct ir_val start)
+static struct ir_val find(struct gen *g, const struct node *n, const char *routine,
+			  struct ir_val start)
 {
 	struct ir_val s = gen_str_plain(g, arg(n, 0)), needle = gen_str_plain(g, arg(n, 1));
 
 	if (arg(n, 2))
 		start = num(g, n, 2);
-	return ir_ext(g->f, checked(g, ir_routine(g->f, routine, 4, s, needle, start, IR_I(g->strsize)), s, n->loc), 4, true);
+	return ir_ext(g->f,
+		      checked(g, ir_routine(g->f, routine, 4, s, needle, start, IR_I(g->strsize)),
+			      s, n->loc),
+		      4, true);
 }
 
 struct ir_val gen_subr(struct gen *g, const struct node *n)
@@ -260,56 +291,33 @@ struct ir_val gen_subr(struct gen *g, const struct node *n)
 	if (gen_swap_size(id))
 		return ir_swap(f, num(g, n, 0), gen_swap_size(id));
 	switch (id) {
-	case SUBR_ALLOCA:
-		return copyin(g, n, false);
-	case SUBR_COPYIN:
-		return copyin(g, n, true);
-	case SUBR_COPYINTO:
-		copy_to(g, n, true);
-		return IR_I(0);
-	case SUBR_BCOPY:
-		copy_to(g, n, false);
-		return IR_I(0);
+	case SUBR_ALLOCA: return copyin(g, n, false);
+	case SUBR_COPYIN: return copyin(g, n, true);
+	case SUBR_COPYINTO: copy_to(g, n, true); return IR_I(0);
+	case SUBR_BCOPY: copy_to(g, n, false); return IR_I(0);
 	case SUBR_STRLEN:
 		v = gen_str_plain(g, arg(n, 0));
 		return checked(g, ir_routine(f, "d_strlen", 2, v, IR_I(g->strsize)), v, n->loc);
-	case SUBR_INDEX:
-		return find(g, n, "d_index", IR_I(0));
-	case SUBR_RINDEX:
-		return find(g, n, "d_rindex", IR_I(WIRE_START_ABSENT));
+	case SUBR_INDEX: return find(g, n, "d_index", IR_I(0));
+	case SUBR_RINDEX: return find(g, n, "d_rindex", IR_I(WIRE_START_ABSENT));
 	case SUBR_STRTOLL:
 		v = gen_str_plain(g, arg(n, 0));
 		w = arg(n, 1) ? num(g, n, 1) : IR_I(10);
 		return ir_routine(f, "d_strtoll", 3, v, w, IR_I(g->strsize));
-	case SUBR_RAND:
-		return ir_bin(f, ALU_AND, ir_call(f, HELPER_PRANDOM, 0), IR_I(0x7fffffff));
-	case SUBR_SPECULATION:
-		return speculation(g);
+	case SUBR_RAND: return ir_bin(f, ALU_AND, ir_call(f, HELPER_PRANDOM, 0), IR_I(0x7fffffff));
+	case SUBR_SPECULATION: return speculation(g);
 	case SUBR_PROGENYOF:
 		v = num(g, n, 0);
 		return ir_routine(f, "d_progenyof", 2, v, offsets(g));
-	case SUBR_GETFILE:
-		v = num(g, n, 0);
-		return ir_routine(f, "d_getfile", 2, v, offsets(g));
-	case SUBR_CPU_CHIP:
-		return cpu_table(g, num(g, n, 0), &g->target->cpu_chip, &g->chips_at);
-	case SUBR_CPU_NODE:
-		return cpu_table(g, num(g, n, 0), &g->target->cpu_node, &g->nodes_at);
-	case SUBR_GETMAJOR:
-		return ir_bin(f, ALU_SHR, ir_ext(f, num(g, n, 0), 4, false), IR_I(20));
-	case SUBR_GETMINOR:
-		return ir_bin(f, ALU_AND, num(g, n, 0), IR_I(0xfffff));
-	case SUBR_MUTEX_OWNER:
-		return mutex_owner(g, n);
-	case SUBR_MUTEX_OWNED:
-		v = mutex_owner(g, n);
-		return is(g, v, IF_EQ, gen_thread(g));
-	case SUBR_MUTEX_TYPE_ADAPTIVE:
-		(void)num(g, n, 0);
-		return IR_I(1);
-	case SUBR_MUTEX_TYPE_SPIN:
-		(void)num(g, n, 0);
-		return IR_I(0);
+	case SUBR_GETFILE: v = num(g, n, 0); return ir_routine(f, "d_getfile", 2, v, offsets(g));
+	case SUBR_CPU_CHIP: return cpu_table(g, num(g, n, 0), &g->target->cpu_chip, &g->chips_at);
+	case SUBR_CPU_NODE: return cpu_table(g, num(g, n, 0), &g->target->cpu_node, &g->nodes_at);
+	case SUBR_GETMAJOR: return ir_bin(f, ALU_SHR, ir_ext(f, num(g, n, 0), 4, false), IR_I(20));
+	case SUBR_GETMINOR: return ir_bin(f, ALU_AND, num(g, n, 0), IR_I(0xfffff));
+	case SUBR_MUTEX_OWNER: return mutex_owner(g, n);
+	case SUBR_MUTEX_OWNED: v = mutex_owner(g, n); return is(g, v, IF_EQ, gen_thread(g));
+	case SUBR_MUTEX_TYPE_ADAPTIVE: (void)num(g, n, 0); return IR_I(1);
+	case SUBR_MUTEX_TYPE_SPIN: (void)num(g, n, 0); return IR_I(0);
 	/* Bit 0 of rw_semaphore.count: a writer; from bit 8 on: readers (kernel/locking/rwsem.c). */
 	case SUBR_RW_READ_HELD:
 		v = lock_word(g, n, "rw_semaphore", "count");
@@ -318,7 +326,8 @@ struct ir_val gen_subr(struct gen *g, const struct node *n)
 	case SUBR_RW_ISWRITER:
 		return ir_bin(f, ALU_AND, lock_word(g, n, "rw_semaphore", "count"), IR_I(1));
 	default:
-		diag_error(g->diags, n->loc, n->end, "D_UNKNOWN", "%s() cannot be used here", n->call.func);
+		diag_error(g->diags, n->loc, n->end, "D_UNKNOWN", "%s() cannot be used here",
+			   n->call.func);
 		g->failed = true;
 		return IR_I(0);
 	}
@@ -365,7 +374,8 @@ static struct ir_val path_of(struct gen *g, const struct node *n)
 	uint32_t size;
 
 	if (n->id->subr == SUBR_FILE_PATH)
-		p = ir_bin(g->f, ALU_ADD, p, IR_I(gen_kernel_offset(g, "file", "f_path", &size, n->loc)));
+		p = ir_bin(g->f, ALU_ADD, p,
+			   IR_I(gen_kernel_offset(g, "file", "f_path", &size, n->loc)));
 	return p;
 }
 
@@ -374,13 +384,15 @@ static uint32_t least(enum subr_id id)
 {
 	switch (id) {
 	case SUBR_LLTOSTR: return 72;
-	case SUBR_INET_NTOA6: case SUBR_INET_NTOP: return 48;
+	case SUBR_INET_NTOA6:
+	case SUBR_INET_NTOP: return 48;
 	case SUBR_LINK_NTOP: return 64;
 	default: return 16;
 	}
 }
 
-void gen_subr_string(struct gen *g, const struct node *n, struct ir_val dst, int32_t off, uint32_t size)
+void gen_subr_string(struct gen *g, const struct node *n, struct ir_val dst, int32_t off,
+		     uint32_t size)
 {
 	struct ir_fn *f = g->f;
 	enum subr_id id = n->id->subr;
@@ -395,7 +407,8 @@ void gen_subr_string(struct gen *g, const struct node *n, struct ir_val dst, int
 	if (size < least(id)) {
 		out = gen_scratch_temp(g, least(id));
 		gen_subr_string(g, n, out, 0, least(id));
-		r = ir_call(f, HELPER_READ_KERNEL_STR, 3, ir_bin(f, ALU_ADD, dst, IR_I(off)), IR_I(size), out);
+		r = ir_call(f, HELPER_READ_KERNEL_STR, 3, ir_bin(f, ALU_ADD, dst, IR_I(off)),
+			    IR_I(size), out);
 		gen_fault_if(g, r, IF_SLT, IR_I(0), WIRE_FAULT_BADADDR, IR_I(0), n->loc);
 		return;
 	}
@@ -412,9 +425,7 @@ void gen_subr_string(struct gen *g, const struct node *n, struct ir_val dst, int
 		return;
 	}
 	switch (id) {
-	case SUBR_STRTOK:
-		next_token(g, n, out, size);
-		return;
+	case SUBR_STRTOK: next_token(g, n, out, size); return;
 	case SUBR_SUBSTR:
 		a = gen_str_plain(g, arg(n, 0));
 		b = num(g, n, 1);
@@ -434,25 +445,32 @@ void gen_subr_string(struct gen *g, const struct node *n, struct ir_val dst, int
 		a = num(g, n, 0);
 		r = ir_routine(f, "d_inet_ntoa6", 3, out, IR_I(size), a);
 		break;
-	case SUBR_INET_NTOP: case SUBR_LINK_NTOP:
+	case SUBR_INET_NTOP:
+	case SUBR_LINK_NTOP:
 		b = num(g, n, 0);
 		a = num(g, n, 1);
-		r = ir_routine(f, id == SUBR_INET_NTOP ? "d_inet_ntop" : "d_link_ntop", 4, out, IR_I(size), b, a);
+		r = ir_routine(f, id == SUBR_INET_NTOP ? "d_inet_ntop" : "d_link_ntop", 4, out,
+			       IR_I(size), b, a);
 		break;
-	case SUBR_D_PATH: case SUBR_FS_PATH: case SUBR_FILE_PATH:
+	case SUBR_D_PATH:
+	case SUBR_FS_PATH:
+	case SUBR_FILE_PATH:
 		a = path_of(g, n);
 		r = ir_routine(f, "d_path", 4, out, IR_I(size), a, offsets(g));
 		break;
-	case SUBR_DENTRY_PATH: case SUBR_MOUNT_POINT:
+	case SUBR_DENTRY_PATH:
+	case SUBR_MOUNT_POINT:
 		a = num(g, n, 0);
-		r = ir_routine(f, id == SUBR_DENTRY_PATH ? "d_dentry_path" : "d_mount_point", 4, out, IR_I(size), a, offsets(g));
+		r = ir_routine(f, id == SUBR_DENTRY_PATH ? "d_dentry_path" : "d_mount_point", 4,
+			       out, IR_I(size), a, offsets(g));
 		break;
 	case SUBR_PSARGS:
 		a = num(g, n, 0);
 		r = ir_routine(f, "d_psargs", 4, out, IR_I(size), a, offsets(g));
 		break;
 	default:
-		diag_error(g->diags, n->loc, n->end, "D_UNKNOWN", "%s() is not a string here", n->call.func);
+		diag_error(g->diags, n->loc, n->end, "D_UNKNOWN", "%s() is not a string here",
+			   n->call.func);
 		g->failed = true;
 		return;
 	}

@@ -11,7 +11,8 @@ void gen_count(struct gen *g, struct ir_val slot)
 	struct ir_val at;
 
 	ir_store_stack(f, key, 0, 4, slot);
-	at = ir_call(f, HELPER_MAP_LOOKUP, 2, ir_map(f, gen_fixed_map(g, MAP_COUNTERS)), ir_stack(f, key, 0));
+	at = ir_call(f, HELPER_MAP_LOOKUP, 2, ir_map(f, gen_fixed_map(g, MAP_COUNTERS)),
+		     ir_stack(f, key, 0));
 	ir_if(f, at, IF_EQ, IR_I(0), none);
 	ir_add_mem(f, at, 0, 8, IR_I(1), true);
 	ir_place(f, none);
@@ -29,23 +30,27 @@ static const struct subr_info *action_of(const struct node *stmt)
 {
 	const struct node *e = stmt->block.body;
 
-	return is_subr(e) && subr_table[e->id->subr].kind == SUBR_KIND_ACTION ? &subr_table[e->id->subr] : NULL;
+	return is_subr(e) && subr_table[e->id->subr].kind == SUBR_KIND_ACTION
+		       ? &subr_table[e->id->subr]
+		       : NULL;
 }
 
 struct schema {
 	struct gen *g;
 	VEC(struct field) fields;
 	VEC(struct action) actions;
-	VEC(const struct node *) values;      /* what each field is made from; NULL: by the action itself */
+	VEC(const struct node *)
+	values; /* what each field is made from; NULL: by the action itself */
 	uint32_t size;
 	bool control, prints;
 };
 
-static uint32_t add_field(struct schema *s, enum field_kind kind, uint32_t size, uint32_t align, type_id type,
-			  const struct node *value)
+static uint32_t add_field(struct schema *s, enum field_kind kind, uint32_t size, uint32_t align,
+			  type_id type, const struct node *value)
 {
 	s->size = (s->size + align - 1) / align * align;
-	vec_push(&s->fields, (struct field){ .kind = kind, .offset = s->size, .size = size, .type = type });
+	vec_push(&s->fields,
+		 (struct field){ .kind = kind, .offset = s->size, .size = size, .type = type });
 	vec_push(&s->values, value);
 	s->size += size;
 	return s->fields.n - 1;
@@ -112,7 +117,9 @@ static const struct node *take_agg(struct action *a, const struct node *args)
 static void print_fields(struct schema *s, struct action *a, const struct node *arg)
 {
 	struct gen *g = s->g;
-	type_id to = type_is_pointer(g->types, arg->type) ? type_ref(g->types, type_strip(g->types, arg->type)) : T_VOID;
+	type_id to = type_is_pointer(g->types, arg->type)
+			     ? type_ref(g->types, type_strip(g->types, arg->type))
+			     : T_VOID;
 	uint64_t size = type_size(g->types, to);
 
 	a->fields[a->nfields++] = value_field(s, arg);
@@ -137,16 +144,20 @@ static void describe(struct schema *s, const struct node *call)
 	struct action *a;
 
 	switch (call->id->subr) {
-	case SUBR_TRACE:
-		take_values(s, add_action(s, ACT_TRACE, call), args);
-		break;
+	case SUBR_TRACE: take_values(s, add_action(s, ACT_TRACE, call), args); break;
 	case SUBR_TRACEMEM:
 		a = add_action(s, ACT_TRACEMEM, call);
-		a->fields[a->nfields++] = add_field(s, FIELD_MEM, 8 + (uint32_t)args->next->i.value, 8, T_VOID, NULL);
+		a->fields[a->nfields++] =
+			add_field(s, FIELD_MEM, 8 + (uint32_t)args->next->i.value, 8, T_VOID, NULL);
 		break;
-	case SUBR_PRINTF: case SUBR_FREOPEN: case SUBR_SYSTEM:
-		a = add_action(s, call->id->subr == SUBR_PRINTF ? ACT_PRINTF : call->id->subr == SUBR_SYSTEM ? ACT_SYSTEM :
-			       ACT_FREOPEN, call);
+	case SUBR_PRINTF:
+	case SUBR_FREOPEN:
+	case SUBR_SYSTEM:
+		a = add_action(s,
+			       call->id->subr == SUBR_PRINTF   ? ACT_PRINTF
+			       : call->id->subr == SUBR_SYSTEM ? ACT_SYSTEM
+							       : ACT_FREOPEN,
+			       call);
 		a->format = call->aux;
 		take_values(s, a, args->next);
 		s->prints |= a->kind == ACT_PRINTF;
@@ -160,13 +171,23 @@ static void describe(struct schema *s, const struct node *call)
 		while (args)
 			args = take_agg(a, args);
 		break;
-	case SUBR_PRINT:
-		print_fields(s, add_action(s, ACT_PRINT, call), args);
-		break;
-	case SUBR_STACK: case SUBR_USTACK: case SUBR_JSTACK: case SUBR_SYM: case SUBR_FUNC: case SUBR_MOD: case SUBR_USYM:
-	case SUBR_UFUNC: case SUBR_UMOD: case SUBR_UADDR:
-		a = add_action(s, call->id->subr == SUBR_STACK ? ACT_STACK :
-			       call->id->subr == SUBR_USTACK || call->id->subr == SUBR_JSTACK ? ACT_USTACK : ACT_SYM, call);
+	case SUBR_PRINT: print_fields(s, add_action(s, ACT_PRINT, call), args); break;
+	case SUBR_STACK:
+	case SUBR_USTACK:
+	case SUBR_JSTACK:
+	case SUBR_SYM:
+	case SUBR_FUNC:
+	case SUBR_MOD:
+	case SUBR_USYM:
+	case SUBR_UFUNC:
+	case SUBR_UMOD:
+	case SUBR_UADDR:
+		a = add_action(s,
+			       call->id->subr == SUBR_STACK ? ACT_STACK
+			       : call->id->subr == SUBR_USTACK || call->id->subr == SUBR_JSTACK
+				       ? ACT_USTACK
+				       : ACT_SYM,
+			       call);
 		a->fields[a->nfields++] = value_field(s, call);
 		break;
 	case SUBR_EXIT:
@@ -174,33 +195,28 @@ static void describe(struct schema *s, const struct node *call)
 		a->fields[a->nfields++] = add_field(s, FIELD_INT, 4, 4, T_INT, args);
 		g->exits = true;
 		break;
-	case SUBR_CLEAR:
-		take_agg(add_action(s, ACT_CLEAR, call), args);
-		break;
-	case SUBR_DENORMALIZE:
-		take_agg(add_action(s, ACT_DENORMALIZE, call), args);
-		break;
-	case SUBR_TRUNC: case SUBR_NORMALIZE:
+	case SUBR_CLEAR: take_agg(add_action(s, ACT_CLEAR, call), args); break;
+	case SUBR_DENORMALIZE: take_agg(add_action(s, ACT_DENORMALIZE, call), args); break;
+	case SUBR_TRUNC:
+	case SUBR_NORMALIZE:
 		a = add_action(s, call->id->subr == SUBR_TRUNC ? ACT_TRUNC : ACT_NORMALIZE, call);
 		args = take_agg(a, args);
 		if (args)
 			a->fields[a->nfields++] = add_field(s, FIELD_INT, 8, 8, T_INT64, args);
 		break;
-	case SUBR_COMMIT: case SUBR_DISCARD:
+	case SUBR_COMMIT:
+	case SUBR_DISCARD:
 		a = add_action(s, call->id->subr == SUBR_COMMIT ? ACT_COMMIT : ACT_DISCARD, call);
 		a->fields[a->nfields++] = add_field(s, FIELD_INT, 4, 4, T_UINT32, args);
 		break;
-	case SUBR_FTRUNCATE:
-		(void)add_action(s, ACT_FTRUNCATE, call);
-		break;
+	case SUBR_FTRUNCATE: (void)add_action(s, ACT_FTRUNCATE, call); break;
 	case SUBR_SETOPT:
 		a = add_action(s, ACT_SETOPT, call);
 		a->text = arena_strdup(g->arena, literal(args) ? literal(args) : "");
 		if (args->next && literal(args->next))
 			a->text2 = arena_strdup(g->arena, literal(args->next));
 		break;
-	default:
-		return;
+	default: return;
 	}
 	s->control |= (subr_table[call->id->subr].flags & SUBR_CONTROL) != 0;
 	s->prints = true;
@@ -223,16 +239,19 @@ static void memory_dump(struct gen *g, const struct node *call, const struct fie
 		ir_place(f, ok);
 	}
 	ir_store(f, g->rec, (int32_t)fl->offset, 8, n);
-	r = ir_call(f, HELPER_READ_KERNEL, 3, ir_bin(f, ALU_ADD, g->rec, IR_I(fl->offset + 8)), IR_I(size->i.value), addr);
+	r = ir_call(f, HELPER_READ_KERNEL, 3, ir_bin(f, ALU_ADD, g->rec, IR_I(fl->offset + 8)),
+		    IR_I(size->i.value), addr);
 	gen_fault_if(g, r, IF_NE, IR_I(0), WIRE_FAULT_BADADDR, addr, call->loc);
 }
 
-static void printed_target(struct gen *g, const struct node *call, const struct field *pointer, const struct field *target)
+static void printed_target(struct gen *g, const struct node *call, const struct field *pointer,
+			   const struct field *target)
 {
 	struct ir_fn *f = g->f;
 	struct ir_val addr = ir_load(f, g->rec, (int32_t)pointer->offset, 8, false), r;
 
-	r = ir_call(f, HELPER_READ_KERNEL, 3, ir_bin(f, ALU_ADD, g->rec, IR_I(target->offset)), IR_I(target->size), addr);
+	r = ir_call(f, HELPER_READ_KERNEL, 3, ir_bin(f, ALU_ADD, g->rec, IR_I(target->offset)),
+		    IR_I(target->size), addr);
 	gen_fault_if(g, r, IF_NE, IR_I(0), WIRE_FAULT_BADADDR, addr, call->loc);
 }
 
@@ -267,29 +286,26 @@ static void free_speculation(struct gen *g, struct ir_val id)
 	struct ir_val i = ir_bin(f, ALU_SUB, id, IR_I(1)), at;
 
 	ir_if(f, i, IF_UGE, IR_I(64), done);
-	at = ir_bin(f, ALU_ADD, ir_map_value(f, gen_fixed_map(g, MAP_STATE), offsetof(struct wire_state, spec)),
+	at = ir_bin(f, ALU_ADD,
+		    ir_map_value(f, gen_fixed_map(g, MAP_STATE), offsetof(struct wire_state, spec)),
 		    ir_bin(f, ALU_SHL, i, IR_I(2)));
 	ir_store(f, at, 0, 4, IR_I(0));
 	ir_place(f, done);
 }
 
-static void run_action(struct gen *g, const struct node *call, const struct action *a, const struct schema *s)
+static void run_action(struct gen *g, const struct node *call, const struct action *a,
+		       const struct schema *s)
 {
 	struct ir_fn *f = g->f;
 
 	f->loc = call->loc;
 	switch (call->id->subr) {
-	case SUBR_SPECULATE:
-		speculate(g, call);
-		return;
+	case SUBR_SPECULATE: speculate(g, call); return;
 	case SUBR_RAISE:
 		(void)ir_call(f, HELPER_SEND_SIGNAL, 1, gen_expr(g, call->call.args));
 		return;
-	case SUBR_STOP:
-		(void)ir_call(f, HELPER_SEND_SIGNAL, 1, IR_I(19 /* SIGSTOP */));
-		return;
-	default:
-		break;
+	case SUBR_STOP: (void)ir_call(f, HELPER_SEND_SIGNAL, 1, IR_I(19 /* SIGSTOP */)); return;
+	default: break;
 	}
 	for (uint32_t i = 0; a && i < a->nfields; i++) {
 		const struct field *fl = &s->fields.v[a->fields[i]];
@@ -309,14 +325,15 @@ static void run_action(struct gen *g, const struct node *call, const struct acti
 static bool has_action(const struct node *call)
 {
 	switch (call->id->subr) {
-	case SUBR_SPECULATE: case SUBR_RAISE: case SUBR_STOP:
-		return false;
-	default:
-		return true;
+	case SUBR_SPECULATE:
+	case SUBR_RAISE:
+	case SUBR_STOP: return false;
+	default: return true;
 	}
 }
 
-static void run_statements(struct gen *g, const struct node *from, const struct node *to, const struct schema *s)
+static void run_statements(struct gen *g, const struct node *from, const struct node *to,
+			   const struct schema *s)
 {
 	uint32_t action = 0;
 
@@ -365,7 +382,8 @@ static uint32_t finish_schema(struct gen *g, struct schema *s)
 }
 
 /* Statements [from, to) with the record that their actions need. */
-static void gen_segment(struct gen *g, const struct node *from, const struct node *to, bool default_action)
+static void gen_segment(struct gen *g, const struct node *from, const struct node *to,
+			bool default_action)
 {
 	struct ir_fn *f = g->f;
 	struct schema s = { .g = g, .size = sizeof(struct wire_record) };
@@ -394,8 +412,10 @@ static void gen_segment(struct gen *g, const struct node *from, const struct nod
 	reserved = ir_new_label(f);
 	done = ir_new_label(f);
 	g->rec = ir_new_reg(f);
-	ir_set(f, g->rec, ir_call(f, HELPER_RINGBUF_RESERVE, 3, ir_map(f, gen_fixed_map(g, s.control ? MAP_CONTROL : MAP_DATA)),
-				  size, IR_I(0)));
+	ir_set(f, g->rec,
+	       ir_call(f, HELPER_RINGBUF_RESERVE, 3,
+		       ir_map(f, gen_fixed_map(g, s.control ? MAP_CONTROL : MAP_DATA)), size,
+		       IR_I(0)));
 	ir_if(f, g->rec, IF_NE, IR_I(0), reserved);
 	gen_count(g, IR_I(s.control ? WIRE_DROP_CONTROL : WIRE_DROP_DATA));
 	gen_count(g, ir_bin(f, ALU_ADD, ir_bin(f, ALU_MUL, g->probe, IR_I(WIRE_PROBE_SLOTS)),
@@ -419,9 +439,13 @@ static void gen_segment(struct gen *g, const struct node *from, const struct nod
 	run_statements(g, from, to, &s);
 	for (uint32_t i = 0; i < s.actions.n; i++)
 		if (s.actions.v[i].kind == ACT_COMMIT || s.actions.v[i].kind == ACT_DISCARD)
-			free_speculation(g, ir_load(f, g->rec, (int32_t)s.fields.v[s.actions.v[i].fields[0]].offset, 4, false));
+			free_speculation(
+				g, ir_load(f, g->rec,
+					   (int32_t)s.fields.v[s.actions.v[i].fields[0]].offset, 4,
+					   false));
 	g->rec_live = false;
-	(void)ir_call(f, HELPER_RINGBUF_SUBMIT, 2, g->rec, IR_I(s.control ? 2 /* BPF_RB_FORCE_WAKEUP */ : 0));
+	(void)ir_call(f, HELPER_RINGBUF_SUBMIT, 2, g->rec,
+		      IR_I(s.control ? 2 /* BPF_RB_FORCE_WAKEUP */ : 0));
 	if (g->fault_used || g->bail_used)
 		ir_goto(f, done);
 	if (g->fault_used) {
@@ -473,12 +497,16 @@ static void gen_body(struct gen *g, const struct node *list)
 			gen_cond(g, list->cond.cond, false, other);
 			gen_lazy_save(g, known);
 			if (list->cond.then)
-				gen_body(g, list->cond.then->kind == S_BLOCK ? list->cond.then->block.body : list->cond.then);
+				gen_body(g, list->cond.then->kind == S_BLOCK
+						    ? list->cond.then->block.body
+						    : list->cond.then);
 			ir_goto(f, done);
 			gen_lazy_restore(g, known);
 			ir_place(f, other);
 			if (list->cond.els)
-				gen_body(g, list->cond.els->kind == S_BLOCK ? list->cond.els->block.body : list->cond.els);
+				gen_body(g, list->cond.els->kind == S_BLOCK
+						    ? list->cond.els->block.body
+						    : list->cond.els);
 			gen_lazy_restore(g, known);
 			ir_place(f, done);
 		}
@@ -500,8 +528,9 @@ static void report_fault(struct gen *g)
 	ir_store_stack(f, obj, offsetof(struct wire_firing, insn), 4, IR_I(0));
 	ir_store_stack(f, obj, offsetof(struct wire_firing, tid), 4, IR_I(0));
 	code = ir_bin(f, ALU_OR, g->f_code, ir_bin(f, ALU_SHL, g->f_loc, IR_I(32)));
-	(void)ir_routine(f, "d_fault", 5, ir_map(f, gen_fixed_map(g, MAP_CONTROL)), ir_map(f, gen_fixed_map(g, MAP_COUNTERS)),
-			 ir_stack(f, obj, 0), code, g->f_value);
+	(void)ir_routine(f, "d_fault", 5, ir_map(f, gen_fixed_map(g, MAP_CONTROL)),
+			 ir_map(f, gen_fixed_map(g, MAP_COUNTERS)), ir_stack(f, obj, 0), code,
+			 g->f_value);
 }
 
 /* The ERROR clauses, in place: their own firing within this one. */

@@ -45,7 +45,8 @@ static struct ir_val normal(struct gen *g, struct ir_val v, type_id t)
 
 static bool is_aggregate_type(struct gen *g, type_id t)
 {
-	return type_is_sou(g->types, t) || type_kind(g->types, type_strip(g->types, t)) == TYPE_ARRAY;
+	return type_is_sou(g->types, t) ||
+	       type_kind(g->types, type_strip(g->types, t)) == TYPE_ARRAY;
 }
 
 static struct lval var_place(struct gen *g, const struct variable *var, const struct node *keys)
@@ -82,7 +83,8 @@ static struct lval var_place(struct gen *g, const struct variable *var, const st
 
 static struct ir_val assoc_lookup(struct gen *g, const struct lval *p)
 {
-	return ir_call(g->f, HELPER_MAP_LOOKUP, 2, ir_map(g->f, (uint32_t)g->vars[p->var->index].map), p->v);
+	return ir_call(g->f, HELPER_MAP_LOOKUP, 2,
+		       ir_map(g->f, (uint32_t)g->vars[p->var->index].map), p->v);
 }
 
 /* Memory of the size of the variable's elements, zeroed when code runs through zero_element(). */
@@ -106,7 +108,8 @@ static struct lval made_element(struct gen *g, struct lval p, loc_t loc)
 	ir_set(f, at, assoc_lookup(g, &p));
 	ir_if(f, at, IF_NE, IR_I(0), have);
 	zero_element(g, p.var, tmp);
-	(void)ir_call(f, HELPER_MAP_UPDATE, 4, ir_map(f, (uint32_t)g->vars[p.var->index].map), p.v, tmp, IR_I(BPF_ANY));
+	(void)ir_call(f, HELPER_MAP_UPDATE, 4, ir_map(f, (uint32_t)g->vars[p.var->index].map), p.v,
+		      tmp, IR_I(BPF_ANY));
 	ir_set(f, at, assoc_lookup(g, &p));
 	gen_fault_if(g, at, IF_EQ, IR_I(0), WIRE_FAULT_NOSCRATCH, IR_I(0), loc);
 	ir_place(f, have);
@@ -183,17 +186,20 @@ struct lval gen_place(struct gen *g, const struct node *n)
 			return var_place(g, n->id->var, NULL);
 		break;
 	case N_EXTERN:
-		return (struct lval){ .kind = PLACE_KERNEL, .v = IR_I(n->id->ksym.addr), .type = n->type };
+		return (struct lval){ .kind = PLACE_KERNEL,
+				      .v = IR_I(n->id->ksym.addr),
+				      .type = n->type };
 	case N_INDEX:
 		if (n->id && n->id->kind == IDENT_VAR && n->id->var->assoc)
 			return var_place(g, n->id->var, n->e.b);
 		return element(g, n);
 	case N_MEMBER:
-	case N_PMEMBER:
-		return member(g, n);
+	case N_PMEMBER: return member(g, n);
 	case N_UNARY:
 		if (n->op == OP_DEREF)
-			return (struct lval){ .kind = PLACE_KERNEL, .v = gen_expr(g, n->e.a), .type = n->type };
+			return (struct lval){ .kind = PLACE_KERNEL,
+					      .v = gen_expr(g, n->e.a),
+					      .type = n->type };
 		break;
 	case N_CAST:
 	case N_COMMA:
@@ -201,8 +207,7 @@ struct lval gen_place(struct gen *g, const struct node *n)
 		if (n->kind == N_COMMA)
 			gen_effect(g, n->e.a);
 		return gen_place(g, n->kind == N_COMMA ? n->e.b : n->t.a);
-	default:
-		break;
+	default: break;
 	}
 	/* A value without a place: its address is what it evaluates to (pointers to arrays and structs). */
 	return (struct lval){ .kind = PLACE_KERNEL, .v = gen_expr(g, n), .type = n->type };
@@ -232,14 +237,9 @@ struct ir_val gen_load_place(struct gen *g, struct lval p, loc_t loc)
 	size = size_of(g, p.type);
 	sign = !p.bit_size && type_is_integer(g->types, p.type) && type_is_signed(g->types, p.type);
 	switch (p.kind) {
-	case PLACE_REG:
-		return ir_mov(f, p.v);
-	case PLACE_MEM:
-		v = ir_load(f, p.v, (int32_t)p.off, size, sign);
-		break;
-	case PLACE_KERNEL:
-		v = gen_kernel_read(g, p.v, p.off, size, sign, loc);
-		break;
+	case PLACE_REG: return ir_mov(f, p.v);
+	case PLACE_MEM: v = ir_load(f, p.v, (int32_t)p.off, size, sign); break;
+	case PLACE_KERNEL: v = gen_kernel_read(g, p.v, p.off, size, sign, loc); break;
 	default:
 		at = p.kind == PLACE_TLS ? gen_lazy(g, LAZY_TLS) : assoc_lookup(g, &p);
 		v = ir_new_reg(f);
@@ -253,7 +253,8 @@ struct ir_val gen_load_place(struct gen *g, struct lval p, loc_t loc)
 }
 
 /* A pointer of D's own (alloca(), copyin()): within the scratch memory, else a fault. Gives the verifier-known address. */
-struct ir_val gen_own_memory(struct gen *g, struct ir_val addr, int64_t off, uint32_t size, loc_t loc)
+struct ir_val gen_own_memory(struct gen *g, struct ir_val addr, int64_t off, uint32_t size,
+			     loc_t loc)
 {
 	struct ir_fn *f = g->f;
 	struct ir_val at = ir_bin(f, ALU_ADD, addr, IR_I(off)), rel;
@@ -267,8 +268,9 @@ struct ir_val gen_own_memory(struct gen *g, struct ir_val addr, int64_t off, uin
 static void assoc_store(struct gen *g, const struct lval *p, uint32_t size, struct ir_val v)
 {
 	struct ir_fn *f = g->f;
-	uint32_t done = ir_new_label(f), insert = ir_new_label(f), map = (uint32_t)g->vars[p->var->index].map, tmp, keep;
-	bool part = is_aggregate_type(g, p->var->type);     /* a member: 0 does not free the element */
+	uint32_t done = ir_new_label(f), insert = ir_new_label(f),
+		 map = (uint32_t)g->vars[p->var->index].map, tmp, keep;
+	bool part = is_aggregate_type(g, p->var->type); /* a member: 0 does not free the element */
 	struct ir_val at, r, value = part ? new_element(g, p->var) : IR_I(0);
 
 	if (!part && (v.kind == IR_REG || v.imm == 0)) {
@@ -315,16 +317,13 @@ void gen_store_place(struct gen *g, struct lval p, struct ir_val v, loc_t loc)
 
 		word.bit_size = 0;
 		v = ir_bin(f, ALU_AND, ir_bin(f, ALU_SHL, v, IR_I(p.bit_off)), IR_I(mask));
-		v = ir_bin(f, ALU_OR, v, ir_bin(f, ALU_AND, gen_load_place(g, word, loc), IR_I(~mask)));
+		v = ir_bin(f, ALU_OR, v,
+			   ir_bin(f, ALU_AND, gen_load_place(g, word, loc), IR_I(~mask)));
 		p.bit_size = 0;
 	}
 	switch (p.kind) {
-	case PLACE_REG:
-		ir_set(f, p.v, v);
-		break;
-	case PLACE_MEM:
-		ir_store(f, p.v, (int32_t)p.off, size, v);
-		break;
+	case PLACE_REG: ir_set(f, p.v, v); break;
+	case PLACE_MEM: ir_store(f, p.v, (int32_t)p.off, size, v); break;
 	case PLACE_TLS:
 		none = ir_new_label(f);
 		done = ir_new_label(f);
@@ -336,9 +335,7 @@ void gen_store_place(struct gen *g, struct lval p, struct ir_val v, loc_t loc)
 		gen_count(g, IR_I(WIRE_DROP_DYN));
 		ir_place(f, done);
 		break;
-	case PLACE_ASSOC:
-		assoc_store(g, &p, size, v);
-		break;
+	case PLACE_ASSOC: assoc_store(g, &p, size, v); break;
 	case PLACE_KERNEL:
 		ir_store(f, gen_own_memory(g, p.v, p.off, size, loc), SCRATCH_DYN, size, v);
 		break;
@@ -351,8 +348,7 @@ struct ir_val gen_place_addr(struct gen *g, struct lval p)
 	struct ir_val at, scratch;
 
 	switch (p.kind) {
-	case PLACE_KERNEL:
-		return ir_bin(f, ALU_ADD, p.v, IR_I(p.off));
+	case PLACE_KERNEL: return ir_bin(f, ALU_ADD, p.v, IR_I(p.off));
 	case PLACE_TLS:
 		at = gen_lazy(g, LAZY_TLS_RW);
 		gen_fault_if(g, at, IF_EQ, IR_I(0), WIRE_FAULT_NOSCRATCH, IR_I(0), f->loc);
@@ -361,8 +357,7 @@ struct ir_val gen_place_addr(struct gen *g, struct lval p)
 		at = assoc_lookup(g, &p);
 		gen_fault_if(g, at, IF_EQ, IR_I(0), WIRE_FAULT_BADADDR, IR_I(0), f->loc);
 		break;
-	default:
-		at = p.v;
+	default: at = p.v;
 	}
 	/* Through memory: the verifier forgets that it is a pointer, so that D may calculate with it. */
 	scratch = gen_lazy(g, LAZY_SCRATCH);
@@ -394,7 +389,8 @@ static struct ir_val divide(struct gen *g, const struct node *n, struct ir_val a
 	return ir_bin(f, ALU_SUB, ir_bin(f, ALU_XOR, q, sa), sa);
 }
 
-static struct ir_val arithmetic(struct gen *g, const struct node *n, enum op op, struct ir_val a, struct ir_val b)
+static struct ir_val arithmetic(struct gen *g, const struct node *n, enum op op, struct ir_val a,
+				struct ir_val b)
 {
 	struct ir_fn *f = g->f;
 	struct node as = *n;
@@ -454,7 +450,8 @@ void gen_cond(struct gen *g, const struct node *n, bool want, uint32_t label)
 		gen_lazy_restore(g, known);
 		ir_place(f, skip);
 	} else if (n->kind == N_BINARY && is_comparison(n->op) && gen_is_string(g, n->e.a)) {
-		ir_if(f, gen_str_compare(g, n->op, n->e.a, n->e.b), want ? IF_NE : IF_EQ, IR_I(0), label);
+		ir_if(f, gen_str_compare(g, n->op, n->e.a, n->e.b), want ? IF_NE : IF_EQ, IR_I(0),
+		      label);
 	} else if (n->kind == N_BINARY && is_comparison(n->op)) {
 		enum ir_cond c = condition(g, n);
 		struct ir_val a = gen_expr(g, n->e.a), b = gen_expr(g, n->e.b);
@@ -506,7 +503,8 @@ static struct ir_val kept(struct gen *g, struct ir_val v, struct lval p)
 static struct ir_val step(struct gen *g, const struct node *n)
 {
 	struct lval p = gen_place(g, n->e.a);
-	struct ir_val old = gen_load_place(g, p, n->loc), by = n->e.c ? gen_expr(g, n->e.c) : IR_I(1), new;
+	struct ir_val old = gen_load_place(g, p, n->loc),
+		      by = n->e.c ? gen_expr(g, n->e.c) : IR_I(1), new;
 	bool inc = n->op == OP_PREINC || n->op == OP_POSTINC;
 
 	new = normal(g, ir_bin(g->f, inc ? ALU_ADD : ALU_SUB, old, by), n->e.a->type);
@@ -570,20 +568,14 @@ static struct ir_val cast(struct gen *g, const struct node *n)
 static struct ir_val unary(struct gen *g, const struct node *n)
 {
 	switch (n->op) {
-	case OP_NEG:
-		return normal(g, ir_neg(g->f, gen_expr(g, n->e.a)), n->type);
-	case OP_PLUS:
-		return gen_expr(g, n->e.a);
+	case OP_NEG: return normal(g, ir_neg(g->f, gen_expr(g, n->e.a)), n->type);
+	case OP_PLUS: return gen_expr(g, n->e.a);
 	case OP_BNOT:
 		return normal(g, ir_bin(g->f, ALU_XOR, gen_expr(g, n->e.a), IR_I(-1)), n->type);
-	case OP_LNOT:
-		return truth(g, n);
-	case OP_DEREF:
-		return gen_load_place(g, gen_place(g, n), n->loc);
-	case OP_ADDROF:
-		return gen_place_addr(g, gen_place(g, n->e.a));
-	default:
-		return step(g, n);
+	case OP_LNOT: return truth(g, n);
+	case OP_DEREF: return gen_load_place(g, gen_place(g, n), n->loc);
+	case OP_ADDROF: return gen_place_addr(g, gen_place(g, n->e.a));
+	default: return step(g, n);
 	}
 }
 
@@ -594,9 +586,7 @@ struct ir_val gen_expr(struct gen *g, const struct node *n)
 
 	g->f->loc = n->loc;
 	switch (n->kind) {
-	case N_INT:
-		v = IR_I(n->i.value);
-		break;
+	case N_INT: v = IR_I(n->i.value); break;
 	case N_IDENT:
 		if (n->id->kind == IDENT_BUILTIN && !gen_is_string(g, n))
 			v = gen_builtin(g, n);
@@ -613,36 +603,24 @@ struct ir_val gen_expr(struct gen *g, const struct node *n)
 		else
 			v = gen_load_place(g, gen_place(g, n), n->loc);
 		break;
-	case N_EXTERN: case N_MEMBER: case N_PMEMBER:
-		v = gen_load_place(g, gen_place(g, n), n->loc);
-		break;
-	case N_CALL:
-		v = gen_is_string(g, n) ? gen_str_plain(g, n) : gen_subr(g, n);
-		break;
-	case N_UNARY:
-		v = unary(g, n);
-		break;
-	case N_BINARY:
-		v = binary(g, n);
-		break;
-	case N_ASSIGN:
-		v = assign(g, n);
-		break;
-	case N_TERNARY:
-		v = ternary(g, n);
-		break;
+	case N_EXTERN:
+	case N_MEMBER:
+	case N_PMEMBER: v = gen_load_place(g, gen_place(g, n), n->loc); break;
+	case N_CALL: v = gen_is_string(g, n) ? gen_str_plain(g, n) : gen_subr(g, n); break;
+	case N_UNARY: v = unary(g, n); break;
+	case N_BINARY: v = binary(g, n); break;
+	case N_ASSIGN: v = assign(g, n); break;
+	case N_TERNARY: v = ternary(g, n); break;
 	case N_COMMA:
 		gen_effect(g, n->e.a);
 		v = gen_expr(g, n->e.b);
 		break;
-	case N_CAST:
-		v = cast(g, n);
-		break;
-	case N_STR: case N_STRINGOF:
-		v = gen_str_plain(g, n);
-		break;
+	case N_CAST: v = cast(g, n); break;
+	case N_STR:
+	case N_STRINGOF: v = gen_str_plain(g, n); break;
 	default:
-		diag_error(g->diags, n->loc, n->end, "D_CG_EXPR", "this expression cannot be used here");
+		diag_error(g->diags, n->loc, n->end, "D_CG_EXPR",
+			   "this expression cannot be used here");
 		g->failed = true;
 	}
 	g->f->loc = outer;

@@ -20,8 +20,10 @@ uint32_t gen_frames(struct gen *g, const struct node *n)
 	const struct node *arg = n->call.args;
 	int64_t max = opt_num(g->options, OPT_MAXFRAMES), frames;
 
-	frames = arg && arg->kind == N_INT ? (int64_t)arg->i.value :
-		 opt_num(g->options, n->id->subr == SUBR_STACK ? OPT_STACKFRAMES : OPT_USTACKFRAMES);
+	frames = arg && arg->kind == N_INT
+			 ? (int64_t)arg->i.value
+			 : opt_num(g->options,
+				   n->id->subr == SUBR_STACK ? OPT_STACKFRAMES : OPT_USTACKFRAMES);
 	if (frames > max)
 		frames = max;
 	return frames < 1 ? 1 : frames > WIRE_STACK_FRAMES ? WIRE_STACK_FRAMES : (uint32_t)frames;
@@ -33,8 +35,8 @@ static struct ir_val walk(struct gen *g, struct ir_val s, uint32_t frames)
 	struct ir_fn *f = g->f;
 
 	return ir_routine(f, "d_ustack", 5, ir_map(f, gen_fixed_map(g, MAP_UNWIND)),
-			  ir_map(f, gen_fixed_map(g, MAP_UNWIND_PROCESSES)), ir_map(f, gen_fixed_map(g, MAP_UNWIND_WANTED)), s,
-			  IR_I(frames));
+			  ir_map(f, gen_fixed_map(g, MAP_UNWIND_PROCESSES)),
+			  ir_map(f, gen_fixed_map(g, MAP_UNWIND_WANTED)), s, IR_I(frames));
 }
 
 /* The current stack's id, or -errno. */
@@ -47,11 +49,12 @@ static struct ir_val make_id(struct gen *g, bool user, uint32_t frames)
 		n = walk(g, s, frames);
 	} else {
 		ir_store(f, s, offsetof(struct wire_stack, end), 4, IR_I(0));
-		n = ir_call(f, HELPER_GET_STACK, 4, g->ctx, ir_bin(f, ALU_ADD, s, IR_I(offsetof(struct wire_stack, pc))),
+		n = ir_call(f, HELPER_GET_STACK, 4, g->ctx,
+			    ir_bin(f, ALU_ADD, s, IR_I(offsetof(struct wire_stack, pc))),
 			    IR_I(8 * frames), IR_I(user ? USER_STACK : 0));
 	}
-	return ir_routine(f, "d_stack_id", 4, ir_map(f, gen_fixed_map(g, MAP_STACKS)), ir_map(f, gen_fixed_map(g, MAP_COUNTERS)), s,
-			  n);
+	return ir_routine(f, "d_stack_id", 4, ir_map(f, gen_fixed_map(g, MAP_STACKS)),
+			  ir_map(f, gen_fixed_map(g, MAP_COUNTERS)), s, n);
 }
 
 static struct ir_val saved_id(struct gen *g, bool user)
@@ -62,8 +65,11 @@ static struct ir_val saved_id(struct gen *g, bool user)
 
 	ir_set(f, id, IR_I(-2 /* -ENOENT */));
 	ir_if(f, tls, IF_EQ, IR_I(0), done);
-	ir_set(f, id, ir_load(f, tls, user ? offsetof(struct wire_tls, user_stack) : offsetof(struct wire_tls, kernel_stack), 8,
-			      false));
+	ir_set(f, id,
+	       ir_load(f, tls,
+		       user ? offsetof(struct wire_tls, user_stack)
+			    : offsetof(struct wire_tls, kernel_stack),
+		       8, false));
 	ir_place(f, done);
 	return id;
 }
@@ -83,7 +89,9 @@ void gen_stack_id(struct gen *g, const struct field *fl, struct ir_val dst, uint
 {
 	int32_t at = put_process(g, fl, dst);
 
-	ir_store(g->f, dst, at, 8, gen_current_thread(g) ? make_id(g, is_user(fl), frames) : saved_id(g, is_user(fl)));
+	ir_store(g->f, dst, at, 8,
+		 gen_current_thread(g) ? make_id(g, is_user(fl), frames)
+				       : saved_id(g, is_user(fl)));
 }
 
 void gen_stack_frames(struct gen *g, const struct field *fl, struct ir_val dst)
@@ -100,10 +108,11 @@ void gen_stack_frames(struct gen *g, const struct field *fl, struct ir_val dst)
 		(void)ir_call(f, HELPER_READ_KERNEL, 3, to, IR_I(room),
 			      ir_bin(f, ALU_ADD, s, IR_I(offsetof(struct wire_stack, pc))));
 	} else if (gen_current_thread(g))
-		n = ir_call(f, HELPER_GET_STACK, 4, g->ctx, to, IR_I(room), IR_I(is_user(fl) ? USER_STACK : 0));
+		n = ir_call(f, HELPER_GET_STACK, 4, g->ctx, to, IR_I(room),
+			    IR_I(is_user(fl) ? USER_STACK : 0));
 	else
-		n = ir_routine(f, "d_stack_copy", 4, ir_map(f, gen_fixed_map(g, MAP_STACKS)), saved_id(g, is_user(fl)), to,
-			       IR_I(room));
+		n = ir_routine(f, "d_stack_copy", 4, ir_map(f, gen_fixed_map(g, MAP_STACKS)),
+			       saved_id(g, is_user(fl)), to, IR_I(room));
 	ir_store(f, dst, at, 8, n);
 }
 
@@ -118,6 +127,8 @@ void gen_save_stacks(struct gen *g)
 	g->scratch_next = g->this_size;
 	tls = gen_lazy(g, LAZY_TLS_RW);
 	ir_if(f, tls, IF_EQ, IR_I(0), g->out);
-	ir_store(f, tls, offsetof(struct wire_tls, user_stack), 8, make_id(g, true, WIRE_STACK_FRAMES));
-	ir_store(f, tls, offsetof(struct wire_tls, kernel_stack), 8, make_id(g, false, WIRE_STACK_FRAMES));
+	ir_store(f, tls, offsetof(struct wire_tls, user_stack), 8,
+		 make_id(g, true, WIRE_STACK_FRAMES));
+	ir_store(f, tls, offsetof(struct wire_tls, kernel_stack), 8,
+		 make_id(g, false, WIRE_STACK_FRAMES));
 }

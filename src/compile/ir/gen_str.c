@@ -47,7 +47,8 @@ static const char *common_part(const struct gen *g, int part)
 
 static bool is_execname(const struct node *n)
 {
-	return n->kind == N_IDENT && n->id && n->id->kind == IDENT_BUILTIN && n->id->builtin == BUILTIN_EXECNAME;
+	return n->kind == N_IDENT && n->id && n->id->kind == IDENT_BUILTIN &&
+	       n->id->builtin == BUILTIN_EXECNAME;
 }
 
 /* What (string)x, stringof(x) take. */
@@ -81,10 +82,8 @@ struct str_info gen_str_info(struct gen *g, const struct node *n)
 		b = gen_str_info(g, n->e.c);
 		return (struct str_info){ a.cls == STR_ID && b.cls == STR_ID ? STR_ID : STR_TEXT,
 					  a.bound > b.bound ? a.bound : b.bound };
-	case N_COMMA:
-		return gen_str_info(g, n->e.b);
-	case N_ASSIGN:
-		return whole;
+	case N_COMMA: return gen_str_info(g, n->e.b);
+	case N_ASSIGN: return whole;
 	case N_CAST:
 	case N_STRINGOF:
 		if (gen_is_string(g, operand(n)))
@@ -96,12 +95,10 @@ struct str_info gen_str_info(struct gen *g, const struct node *n)
 		}
 		return whole;
 	case N_CALL:
-		if (n->id && n->id->kind == IDENT_SUBR &&
-		    (n->id->subr == SUBR_INET_NTOA))
+		if (n->id && n->id->kind == IDENT_SUBR && (n->id->subr == SUBR_INET_NTOA))
 			return (struct str_info){ STR_TEXT, 16 < g->strsize ? 16 : g->strsize };
 		return whole;
-	default:
-		return whole;
+	default: return whole;
 	}
 }
 
@@ -141,7 +138,8 @@ struct ir_val gen_str_id(struct gen *g, const struct node *n, bool canonical)
 		if (!text && canonical)
 			return probe_text_id(g, part);
 		if (!text)
-			return ir_bin(f, ALU_ADD, ir_bin(f, ALU_SHL, g->probe, IR_I(2)), IR_I(part));
+			return ir_bin(f, ALU_ADD, ir_bin(f, ALU_SHL, g->probe, IR_I(2)),
+				      IR_I(part));
 	} else if (n->kind == N_STR) {
 		text = n->s.text;
 	} else if (n->kind == N_COMMA) {
@@ -193,7 +191,10 @@ static struct ir_val probe_text_addr(struct gen *g, int part)
 
 	ir_set(f, v, ir_map_value(f, map, gen_rodata_text(g, "")));
 	ir_if(f, id, IF_UGE, IR_I(g->text_count), done);
-	off = ir_load(f, ir_bin(f, ALU_ADD, ir_map_value(f, map, g->text_table), ir_bin(f, ALU_SHL, id, IR_I(2))), 0, 4, false);
+	off = ir_load(f,
+		      ir_bin(f, ALU_ADD, ir_map_value(f, map, g->text_table),
+			     ir_bin(f, ALU_SHL, id, IR_I(2))),
+		      0, 4, false);
 	ir_if(f, off, IF_UGE, IR_I(g->text_end), done);
 	ir_set(f, v, ir_bin(f, ALU_ADD, ir_map_value(f, map, 0), off));
 	ir_place(f, done);
@@ -202,9 +203,11 @@ static struct ir_val probe_text_addr(struct gen *g, int part)
 
 /* --- text --- */
 
-static void read_kernel_str(struct gen *g, struct ir_val dst, int32_t off, uint32_t size, struct ir_val src, loc_t loc)
+static void read_kernel_str(struct gen *g, struct ir_val dst, int32_t off, uint32_t size,
+			    struct ir_val src, loc_t loc)
 {
-	struct ir_val r = ir_call(g->f, HELPER_READ_KERNEL_STR, 3, ir_bin(g->f, ALU_ADD, dst, IR_I(off)), IR_I(size), src);
+	struct ir_val r = ir_call(g->f, HELPER_READ_KERNEL_STR, 3,
+				  ir_bin(g->f, ALU_ADD, dst, IR_I(off)), IR_I(size), src);
 
 	gen_fault_if(g, r, IF_SLT, IR_I(0), WIRE_FAULT_BADADDR, src, loc);
 }
@@ -215,11 +218,14 @@ static void execname_into(struct gen *g, struct ir_val dst, int32_t off, uint32_
 	uint32_t msize;
 
 	if (gen_current_thread(g)) {
-		(void)ir_call(f, HELPER_COMM, 2, ir_bin(f, ALU_ADD, dst, IR_I(off)), IR_I(size < COMM_SIZE ? size : COMM_SIZE));
+		(void)ir_call(f, HELPER_COMM, 2, ir_bin(f, ALU_ADD, dst, IR_I(off)),
+			      IR_I(size < COMM_SIZE ? size : COMM_SIZE));
 		return;
 	}
 	read_kernel_str(g, dst, off, size < COMM_SIZE ? size : COMM_SIZE,
-			ir_bin(f, ALU_ADD, gen_thread(g), IR_I(gen_kernel_offset(g, "task_struct", "comm", &msize, loc))), loc);
+			ir_bin(f, ALU_ADD, gen_thread(g),
+			       IR_I(gen_kernel_offset(g, "task_struct", "comm", &msize, loc))),
+			loc);
 }
 
 static struct ir_val source_addr(struct gen *g, const struct node *a)
@@ -230,7 +236,8 @@ static struct ir_val source_addr(struct gen *g, const struct node *a)
 	return gen_expr(g, a);
 }
 
-void gen_str_into(struct gen *g, const struct node *n, struct ir_val dst, int32_t off, uint32_t size)
+void gen_str_into(struct gen *g, const struct node *n, struct ir_val dst, int32_t off,
+		  uint32_t size)
 {
 	struct ir_fn *f = g->f;
 	loc_t outer = f->loc;
@@ -287,8 +294,9 @@ static struct ir_val variable_text(struct gen *g, const struct node *n)
 
 	if (p.kind == PLACE_MEM || p.kind == PLACE_KERNEL)
 		return ir_bin(f, ALU_ADD, p.v, IR_I(p.off));
-	at = p.kind == PLACE_TLS ? gen_lazy(g, LAZY_TLS) :
-	     ir_call(f, HELPER_MAP_LOOKUP, 2, ir_map(f, (uint32_t)g->vars[p.var->index].map), p.v);
+	at = p.kind == PLACE_TLS ? gen_lazy(g, LAZY_TLS)
+				 : ir_call(f, HELPER_MAP_LOOKUP, 2,
+					   ir_map(f, (uint32_t)g->vars[p.var->index].map), p.v);
 	v = ir_new_reg(f);
 	done = ir_new_label(f);
 	ir_set(f, v, ir_map_value(f, map, g->zeros));
@@ -433,8 +441,14 @@ struct ir_val gen_str_compare(struct gen *g, enum op op, const struct node *a, c
 	differ = ir_new_label(f);
 	y = ir_new_reg(f);
 	ir_set(f, y, IR_I(1));
-	ir_if(f, v, op == OP_EQ ? IF_EQ : op == OP_NE ? IF_NE : op == OP_LT ? IF_SLT : op == OP_LE ? IF_SLE :
-	      op == OP_GT ? IF_SGT : IF_SGE, IR_I(0), differ);
+	ir_if(f, v,
+	      op == OP_EQ   ? IF_EQ
+	      : op == OP_NE ? IF_NE
+	      : op == OP_LT ? IF_SLT
+	      : op == OP_LE ? IF_SLE
+	      : op == OP_GT ? IF_SGT
+			    : IF_SGE,
+	      IR_I(0), differ);
 	ir_set(f, y, IR_I(0));
 	ir_place(f, differ);
 	return y;
@@ -457,12 +471,14 @@ static void free_string(struct gen *g, const struct lval *p)
 	struct ir_val at;
 
 	if (p->kind == PLACE_ASSOC && type_is_string(g->types, p->var->type)) {
-		(void)ir_call(f, HELPER_MAP_DELETE, 2, ir_map(f, (uint32_t)g->vars[p->var->index].map), p->v);
+		(void)ir_call(f, HELPER_MAP_DELETE, 2,
+			      ir_map(f, (uint32_t)g->vars[p->var->index].map), p->v);
 	} else if (p->kind == PLACE_TLS) {
 		ir_if(f, gen_lazy(g, LAZY_TLS), IF_EQ, IR_I(0), none);
 		ir_store(f, gen_lazy(g, LAZY_TLS), (int32_t)p->off, 1, IR_I(0));
 	} else if (p->kind == PLACE_ASSOC) {
-		at = ir_call(f, HELPER_MAP_LOOKUP, 2, ir_map(f, (uint32_t)g->vars[p->var->index].map), p->v);
+		at = ir_call(f, HELPER_MAP_LOOKUP, 2,
+			     ir_map(f, (uint32_t)g->vars[p->var->index].map), p->v);
 		ir_if(f, at, IF_EQ, IR_I(0), none);
 		ir_store(f, at, (int32_t)p->off, 1, IR_I(0));
 	} else if (p->kind == PLACE_KERNEL) {
@@ -489,7 +505,8 @@ void gen_assign_string(struct gen *g, struct lval p, const struct node *value)
 	src = gen_str_addr(g, value, &known);
 	switch (p.kind) {
 	case PLACE_MEM:
-		read_kernel_str(g, ir_bin(f, ALU_ADD, p.v, IR_I(p.off)), 0, g->strsize, src, value->loc);
+		read_kernel_str(g, ir_bin(f, ALU_ADD, p.v, IR_I(p.off)), 0, g->strsize, src,
+				value->loc);
 		break;
 	case PLACE_TLS:
 		at = gen_lazy(g, LAZY_TLS_RW);
@@ -519,8 +536,7 @@ void gen_assign_string(struct gen *g, struct lval p, const struct node *value)
 		at = gen_own_memory(g, p.v, p.off, g->strsize, value->loc);
 		read_kernel_str(g, at, SCRATCH_DYN, g->strsize, src, value->loc);
 		break;
-	default:
-		gen_fault(g, WIRE_FAULT_ILLOP, IR_I(0), value->loc);
+	default: gen_fault(g, WIRE_FAULT_ILLOP, IR_I(0), value->loc);
 	}
 	ir_place(f, done);
 }

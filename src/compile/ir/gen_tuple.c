@@ -41,12 +41,15 @@ void gen_layout_tuple(struct gen *g, struct tuple_layout *l, const type_id *type
 
 		fl->type = types[i];
 		if (type_is_string(g->types, types[i]))
-			fl->kind = FIELD_STRID;          /* until a use needs text: gen_widen_tuple */
+			fl->kind = FIELD_STRID; /* until a use needs text: gen_widen_tuple */
 		else if (type_is_scalar(g->types, types[i]))
 			fl->kind = FIELD_INT;
 		else
-			fl->kind = type_kind(g->types, types[i]) == TYPE_DYN ? FIELD_UADDR : FIELD_BYTES;
-		fl->size = fl->kind == FIELD_INT || fl->kind == FIELD_BYTES ? (uint32_t)type_size(g->types, types[i]) : 4;
+			fl->kind = type_kind(g->types, types[i]) == TYPE_DYN ? FIELD_UADDR
+									     : FIELD_BYTES;
+		fl->size = fl->kind == FIELD_INT || fl->kind == FIELD_BYTES
+				   ? (uint32_t)type_size(g->types, types[i])
+				   : 4;
 		if (fl->kind == FIELD_INT && !fl->size)
 			fl->size = 8;
 	}
@@ -99,7 +102,9 @@ void gen_finish_tuple(struct tuple_layout *l, bool thread)
 	if (thread) {
 		l->padded |= at % 4 != 0;
 		at = (at + 3) & ~3u;
-		l->fields[l->n] = (struct field){ .kind = FIELD_INT, .offset = at, .size = 4, .type = T_UINT32 };
+		l->fields[l->n] = (struct field){
+			.kind = FIELD_INT, .offset = at, .size = 4, .type = T_UINT32
+		};
 		at += 4;
 	}
 	l->padded |= at % 8 != 0;
@@ -109,7 +114,8 @@ void gen_finish_tuple(struct tuple_layout *l, bool thread)
 static void zero(struct gen *g, struct ir_val dst, uint32_t off, uint32_t size)
 {
 	if (size > 128) {
-		(void)ir_routine(g->f, "d_zero", 2, ir_bin(g->f, ALU_ADD, dst, IR_I(off)), IR_I(size));
+		(void)ir_routine(g->f, "d_zero", 2, ir_bin(g->f, ALU_ADD, dst, IR_I(off)),
+				 IR_I(size));
 		return;
 	}
 	for (uint32_t i = 0; i + 8 <= size; i += 8)
@@ -121,15 +127,18 @@ static struct ir_val first_arg(struct gen *g, const struct node *n)
 	return n->call.args ? gen_expr(g, n->call.args) : IR_I(0);
 }
 
-static void copy_bytes(struct gen *g, const struct field *fl, const struct node *n, struct ir_val dst)
+static void copy_bytes(struct gen *g, const struct field *fl, const struct node *n,
+		       struct ir_val dst)
 {
 	struct ir_val addr = gen_place_addr(g, gen_place(g, n)), r;
 
-	r = ir_call(g->f, HELPER_READ_KERNEL, 3, ir_bin(g->f, ALU_ADD, dst, IR_I(fl->offset)), IR_I(fl->size), addr);
+	r = ir_call(g->f, HELPER_READ_KERNEL, 3, ir_bin(g->f, ALU_ADD, dst, IR_I(fl->offset)),
+		    IR_I(fl->size), addr);
 	gen_fault_if(g, r, IF_NE, IR_I(0), WIRE_FAULT_BADADDR, addr, n->loc);
 }
 
-void gen_field(struct gen *g, const struct field *fl, const struct node *n, struct ir_val dst, bool is_agg)
+void gen_field(struct gen *g, const struct field *fl, const struct node *n, struct ir_val dst,
+	       bool is_agg)
 {
 	struct ir_fn *f = g->f;
 	int32_t at = (int32_t)fl->offset;
@@ -140,24 +149,15 @@ void gen_field(struct gen *g, const struct field *fl, const struct node *n, stru
 		v = gen_expr(g, n);
 		ir_store(f, dst, at, fl->size, v);
 		break;
-	case FIELD_STRID:
-		ir_store(f, dst, at, 4, gen_str_id(g, n, !is_agg));
-		break;
-	case FIELD_STRING:
-		gen_str_into(g, n, dst, at, fl->size);
-		break;
-	case FIELD_BYTES:
-		copy_bytes(g, fl, n, dst);
-		break;
-	case FIELD_KSTACKID: case FIELD_USTACKID:
-		gen_stack_id(g, fl, dst, gen_frames(g, n));
-		break;
-	case FIELD_KSTACK: case FIELD_USTACK:
-		gen_stack_frames(g, fl, dst);
-		break;
-	case FIELD_SYM: case FIELD_MOD:
-		ir_store(f, dst, at, 8, first_arg(g, n));
-		break;
+	case FIELD_STRID: ir_store(f, dst, at, 4, gen_str_id(g, n, !is_agg)); break;
+	case FIELD_STRING: gen_str_into(g, n, dst, at, fl->size); break;
+	case FIELD_BYTES: copy_bytes(g, fl, n, dst); break;
+	case FIELD_KSTACKID:
+	case FIELD_USTACKID: gen_stack_id(g, fl, dst, gen_frames(g, n)); break;
+	case FIELD_KSTACK:
+	case FIELD_USTACK: gen_stack_frames(g, fl, dst); break;
+	case FIELD_SYM:
+	case FIELD_MOD: ir_store(f, dst, at, 8, first_arg(g, n)); break;
 	default:
 		v = first_arg(g, n);
 		ir_store(f, dst, at, 4, gen_tgid(g));
@@ -184,21 +184,18 @@ static struct ir_val thread_key(struct gen *g)
 static bool by_routine(const struct node *n)
 {
 	switch (n->kind) {
-	case N_CALL:
-		return n->id && n->id->kind == IDENT_SUBR && n->id->subr != SUBR_COPYINSTR;
-	case N_TERNARY:
-		return by_routine(n->e.b) || by_routine(n->e.c);
-	case N_COMMA:
-		return by_routine(n->e.b);
-	case N_CAST: case N_STRINGOF:
-		return by_routine(n->kind == N_CAST ? n->t.a : n->e.a);
-	default:
-		return false;
+	case N_CALL: return n->id && n->id->kind == IDENT_SUBR && n->id->subr != SUBR_COPYINSTR;
+	case N_TERNARY: return by_routine(n->e.b) || by_routine(n->e.c);
+	case N_COMMA: return by_routine(n->e.b);
+	case N_CAST:
+	case N_STRINGOF: return by_routine(n->kind == N_CAST ? n->t.a : n->e.a);
+	default: return false;
 	}
 }
 
 /* The key in memory the verifier knows: stack, or scratch when it is large. */
-struct ir_val gen_tuple(struct gen *g, const struct tuple_layout *l, const struct node *keys, bool thread)
+struct ir_val gen_tuple(struct gen *g, const struct tuple_layout *l, const struct node *keys,
+			bool thread)
 {
 	struct ir_fn *f = g->f;
 	bool is_agg = false, text = false, routine = false;

@@ -82,8 +82,16 @@ static bool fold(enum ir_alu op, int64_t a, int64_t b, int64_t *ret)
 	case ALU_AND: *ret = a & b; return true;
 	case ALU_OR: *ret = a | b; return true;
 	case ALU_XOR: *ret = a ^ b; return true;
-	case ALU_DIV: if (!b) return false; *ret = (int64_t)(ua / ub); return true;
-	case ALU_MOD: if (!b) return false; *ret = (int64_t)(ua % ub); return true;
+	case ALU_DIV:
+		if (!b)
+			return false;
+		*ret = (int64_t)(ua / ub);
+		return true;
+	case ALU_MOD:
+		if (!b)
+			return false;
+		*ret = (int64_t)(ua % ub);
+		return true;
 	case ALU_SHL: *ret = (int64_t)(ua << (ub & 63)); return true;
 	case ALU_SHR: *ret = (int64_t)(ua >> (ub & 63)); return true;
 	case ALU_SAR: *ret = a >> (ub & 63); return true;
@@ -99,13 +107,14 @@ struct ir_val ir_bin(struct ir_fn *f, enum ir_alu op, struct ir_val a, struct ir
 	if (a.kind == IR_IMM && b.kind == IR_IMM && fold(op, a.imm, b.imm, &n))
 		return IR_I(n);
 	if (b.kind == IR_IMM && b.imm == 0 &&
-	    (op == ALU_ADD || op == ALU_SUB || op == ALU_OR || op == ALU_XOR || op == ALU_SHL || op == ALU_SHR ||
-	     op == ALU_SAR))
+	    (op == ALU_ADD || op == ALU_SUB || op == ALU_OR || op == ALU_XOR || op == ALU_SHL ||
+	     op == ALU_SHR || op == ALU_SAR))
 		return a;
 	if (b.kind == IR_IMM && b.imm == 1 && (op == ALU_MUL || op == ALU_DIV))
 		return a;
 	/* Constants go right where the operator commutes: the instruction set has them there only. */
-	if (a.kind == IR_IMM && (op == ALU_ADD || op == ALU_MUL || op == ALU_AND || op == ALU_OR || op == ALU_XOR)) {
+	if (a.kind == IR_IMM &&
+	    (op == ALU_ADD || op == ALU_MUL || op == ALU_AND || op == ALU_OR || op == ALU_XOR)) {
 		struct ir_val t = a;
 
 		a = b;
@@ -184,7 +193,8 @@ void ir_store(struct ir_fn *f, struct ir_val a, int32_t off, uint32_t size, stru
 	ins->size = (uint8_t)size;
 }
 
-void ir_add_mem(struct ir_fn *f, struct ir_val a, int32_t off, uint32_t size, struct ir_val b, bool atomic)
+void ir_add_mem(struct ir_fn *f, struct ir_val a, int32_t off, uint32_t size, struct ir_val b,
+		bool atomic)
 {
 	struct ir_ins *ins = add(f, IR_ADD_MEM);
 
@@ -206,7 +216,8 @@ struct ir_val ir_xchg(struct ir_fn *f, struct ir_val a, int32_t off, uint32_t si
 	return def(f, ins);
 }
 
-struct ir_val ir_fetch_add(struct ir_fn *f, struct ir_val a, int32_t off, uint32_t size, struct ir_val b)
+struct ir_val ir_fetch_add(struct ir_fn *f, struct ir_val a, int32_t off, uint32_t size,
+			   struct ir_val b)
 {
 	struct ir_ins *ins = add(f, IR_FETCH_ADD);
 
@@ -282,7 +293,8 @@ struct ir_val ir_arg(struct ir_fn *f, uint32_t n)
 	return def(f, ins);
 }
 
-static struct ir_val call(struct ir_fn *f, enum ir_op op, uint32_t index, const char *name, uint32_t nargs, va_list ap)
+static struct ir_val call(struct ir_fn *f, enum ir_op op, uint32_t index, const char *name,
+			  uint32_t nargs, va_list ap)
 {
 	struct ir_ins *ins = add(f, op);
 
@@ -350,9 +362,9 @@ static bool holds(int64_t a, enum ir_cond c, int64_t b)
 void ir_if(struct ir_fn *f, struct ir_val a, enum ir_cond c, struct ir_val b, uint32_t label)
 {
 	static const uint8_t swapped[] = {
-		[IF_EQ] = IF_EQ, [IF_NE] = IF_NE, [IF_ULT] = IF_UGT, [IF_ULE] = IF_UGE, [IF_UGT] = IF_ULT,
-		[IF_UGE] = IF_ULE, [IF_SLT] = IF_SGT, [IF_SLE] = IF_SGE, [IF_SGT] = IF_SLT, [IF_SGE] = IF_SLE,
-		[IF_SET] = IF_SET,
+		[IF_EQ] = IF_EQ,   [IF_NE] = IF_NE,   [IF_ULT] = IF_UGT, [IF_ULE] = IF_UGE,
+		[IF_UGT] = IF_ULT, [IF_UGE] = IF_ULE, [IF_SLT] = IF_SGT, [IF_SLE] = IF_SGE,
+		[IF_SGT] = IF_SLT, [IF_SGE] = IF_SLE, [IF_SET] = IF_SET,
 	};
 	struct ir_ins *ins;
 
@@ -378,8 +390,9 @@ void ir_if(struct ir_fn *f, struct ir_val a, enum ir_cond c, struct ir_val b, ui
 enum ir_cond ir_inverse(enum ir_cond c)
 {
 	static const uint8_t inverse[] = {
-		[IF_EQ] = IF_NE, [IF_NE] = IF_EQ, [IF_ULT] = IF_UGE, [IF_ULE] = IF_UGT, [IF_UGT] = IF_ULE,
-		[IF_UGE] = IF_ULT, [IF_SLT] = IF_SGE, [IF_SLE] = IF_SGT, [IF_SGT] = IF_SLE, [IF_SGE] = IF_SLT,
+		[IF_EQ] = IF_NE,   [IF_NE] = IF_EQ,   [IF_ULT] = IF_UGE, [IF_ULE] = IF_UGT,
+		[IF_UGT] = IF_ULE, [IF_UGE] = IF_ULT, [IF_SLT] = IF_SGE, [IF_SLE] = IF_SGT,
+		[IF_SGT] = IF_SLE, [IF_SGE] = IF_SLT,
 	};
 
 	return inverse[c];

@@ -10,19 +10,18 @@ static void walk(const struct node *n, void (*fn)(void *arg, const struct node *
 	for (; n; n = n->next) {
 		fn(arg, n);
 		switch (n->kind) {
-		case N_AGG:
-			walk(n->agg.keys, fn, arg);
-			break;
-		case N_CALL:
-			walk(n->call.args, fn, arg);
-			break;
-		case N_MEMBER: case N_PMEMBER:
-			walk(n->member.a, fn, arg);
-			break;
-		case N_CAST:
-			walk(n->t.a, fn, arg);
-			break;
-		case N_INDEX: case N_UNARY: case N_BINARY: case N_ASSIGN: case N_TERNARY: case N_COMMA: case N_STRINGOF:
+		case N_AGG: walk(n->agg.keys, fn, arg); break;
+		case N_CALL: walk(n->call.args, fn, arg); break;
+		case N_MEMBER:
+		case N_PMEMBER: walk(n->member.a, fn, arg); break;
+		case N_CAST: walk(n->t.a, fn, arg); break;
+		case N_INDEX:
+		case N_UNARY:
+		case N_BINARY:
+		case N_ASSIGN:
+		case N_TERNARY:
+		case N_COMMA:
+		case N_STRINGOF:
 			walk(n->e.a, fn, arg);
 			walk(n->e.b, fn, arg);
 			walk(n->e.c, fn, arg);
@@ -32,11 +31,9 @@ static void walk(const struct node *n, void (*fn)(void *arg, const struct node *
 			walk(n->cond.then, fn, arg);
 			walk(n->cond.els, fn, arg);
 			break;
-		case S_BLOCK: case S_EXPR:
-			walk(n->block.body, fn, arg);
-			break;
-		default:
-			break;
+		case S_BLOCK:
+		case S_EXPR: walk(n->block.body, fn, arg); break;
+		default: break;
 		}
 	}
 }
@@ -58,22 +55,19 @@ static void look(void *arg, const struct node *n)
 		return;
 	if (n->kind == N_IDENT && n->id->kind == IDENT_BUILTIN) {
 		switch (n->id->builtin) {
-		case BUILTIN_PROBEPROV: case BUILTIN_PROBEMOD: case BUILTIN_PROBEFUNC: case BUILTIN_PROBENAME:
-			needs->probe_text = true;
-			break;
-		case BUILTIN_ID:
-			needs->id = true;
-			break;
-		case BUILTIN_VTIMESTAMP:
-			g->uses_vtime = true;
-			break;
-		default:
-			break;
+		case BUILTIN_PROBEPROV:
+		case BUILTIN_PROBEMOD:
+		case BUILTIN_PROBEFUNC:
+		case BUILTIN_PROBENAME: needs->probe_text = true; break;
+		case BUILTIN_ID: needs->id = true; break;
+		case BUILTIN_VTIMESTAMP: g->uses_vtime = true; break;
+		default: break;
 		}
 	} else if (n->kind == N_CALL && n->id->kind == IDENT_SUBR && n->id->subr == SUBR_STRTOK) {
 		needs->strtok = true;
 	} else if (n->kind == N_CALL && n->id->kind == IDENT_SUBR && cl->thread_arg >= 0 &&
-		   (n->id->subr == SUBR_STACK || n->id->subr == SUBR_USTACK || n->id->subr == SUBR_JSTACK)) {
+		   (n->id->subr == SUBR_STACK || n->id->subr == SUBR_USTACK ||
+		    n->id->subr == SUBR_JSTACK)) {
 		g->uses_switch_stacks = true;
 	} else if (n->kind == N_AGG && n->id->kind == IDENT_AGG && n->agg.keys) {
 		gen_widen_tuple(g, &g->agg_keys[n->id->agg], n->agg.keys, true);
@@ -109,7 +103,9 @@ static void place_variables(struct gen *g)
 	for (uint32_t i = 0; i < g->b->vars.n; i++) {
 		const struct variable *v = g->b->vars.v[i];
 		struct var_layout *l = &g->vars[i];
-		uint32_t *top = v->scope == SCOPE_SELF ? &g->tls_size : v->scope == SCOPE_THIS ? &g->this_size : &g->globals_size;
+		uint32_t *top = v->scope == SCOPE_SELF   ? &g->tls_size
+				: v->scope == SCOPE_THIS ? &g->this_size
+							 : &g->globals_size;
 
 		l->size = value_size(g, v->type);
 		l->map = -1;
@@ -133,8 +129,10 @@ static void make_arrays(struct gen *g)
 		if (!v->assoc)
 			continue;
 		gen_finish_tuple(&l->key, v->scope == SCOPE_SELF);
-		l->map = (int)gen_map(g, MAP_ASSOC, arena_strdup(g->arena, v->name), BPF_MAP_TYPE_HASH, l->key.size, l->size,
-				      entries(opt_num(g->options, OPT_DYNVARSIZE), l->key.size + l->size + ELEMENT_OVERHEAD),
+		l->map = (int)gen_map(g, MAP_ASSOC, arena_strdup(g->arena, v->name),
+				      BPF_MAP_TYPE_HASH, l->key.size, l->size,
+				      entries(opt_num(g->options, OPT_DYNVARSIZE),
+					      l->key.size + l->size + ELEMENT_OVERHEAD),
 				      BPF_F_NO_PREALLOC);
 	}
 }
@@ -144,11 +142,15 @@ static uint32_t agg_words(const struct agg *a)
 {
 	switch (a->func) {
 	case AGG_COUNT: return 1;
-	case AGG_SUM: case AGG_AVG: case AGG_MIN: case AGG_MAX: return 2;
+	case AGG_SUM:
+	case AGG_AVG:
+	case AGG_MIN:
+	case AGG_MAX: return 2;
 	case AGG_STDDEV: return 4;
 	case AGG_QUANTIZE: return 1 + 127;
 	case AGG_LQUANTIZE: return 1 + (uint32_t)((a->limit - a->base + a->step - 1) / a->step) + 2;
-	case AGG_LLQUANTIZE: return 1 + agg_ll_nbuckets(a->factor, a->low_mag, a->high_mag, a->steps);
+	case AGG_LLQUANTIZE:
+		return 1 + agg_ll_nbuckets(a->factor, a->low_mag, a->high_mag, a->steps);
 	}
 	return 1;
 }
@@ -175,14 +177,17 @@ static void make_aggs(struct gen *g)
 		a->nkeys = l->n;
 		a->key_size = l->n ? l->size : 0;
 		if (is_small(g, l))
-			a->map = gen_map(g, MAP_AGG, name, BPF_MAP_TYPE_PERCPU_HASH, l->size, a->nwords * 8,
-					 FEW_KEYS + 2 * g->probes.n, 0);
+			a->map = gen_map(g, MAP_AGG, name, BPF_MAP_TYPE_PERCPU_HASH, l->size,
+					 a->nwords * 8, FEW_KEYS + 2 * g->probes.n, 0);
 		else if (l->n)
-			a->map = gen_map(g, MAP_AGG, name, BPF_MAP_TYPE_PERCPU_HASH, l->size, a->nwords * 8,
-					 entries(opt_num(g->options, OPT_AGGSIZE), l->size + a->nwords * 8 + ELEMENT_OVERHEAD),
+			a->map = gen_map(g, MAP_AGG, name, BPF_MAP_TYPE_PERCPU_HASH, l->size,
+					 a->nwords * 8,
+					 entries(opt_num(g->options, OPT_AGGSIZE),
+						 l->size + a->nwords * 8 + ELEMENT_OVERHEAD),
 					 BPF_F_NO_PREALLOC);
 		else
-			a->map = gen_map(g, MAP_AGG, name, BPF_MAP_TYPE_PERCPU_ARRAY, 4, a->nwords * 8, 1, 0);
+			a->map = gen_map(g, MAP_AGG, name, BPF_MAP_TYPE_PERCPU_ARRAY, 4,
+					 a->nwords * 8, 1, 0);
 	}
 }
 
@@ -206,7 +211,8 @@ static void make_tables(struct gen *g, const struct look *needs)
 	g->probe_texts = gen_rodata(g, NULL, 16 * n, 8);
 	for (uint32_t i = 0; i < n; i++) {
 		const struct image_probe *p = &g->probes.v[i];
-		uint32_t ids[4] = { gen_text(g, p->prov), gen_text(g, p->mod), gen_text(g, p->func), gen_text(g, p->name) };
+		uint32_t ids[4] = { gen_text(g, p->prov), gen_text(g, p->mod), gen_text(g, p->func),
+				    gen_text(g, p->name) };
 
 		memcpy(g->rodata.v + g->probe_texts + 16 * i, ids, 16);
 	}
@@ -225,10 +231,14 @@ static void look_for_copy(void *arg, const struct node *n)
 	bool *copies_in = arg;
 
 	*copies_in |= n->kind == N_CALL && n->id && n->id->kind == IDENT_SUBR &&
-		     (n->id->subr == SUBR_COPYIN || n->id->subr == SUBR_COPYINSTR || n->id->subr == SUBR_COPYINTO);
+		      (n->id->subr == SUBR_COPYIN || n->id->subr == SUBR_COPYINSTR ||
+		       n->id->subr == SUBR_COPYINTO);
 }
 
-struct kept { struct gen *g; bool found; };
+struct kept {
+	struct gen *g;
+	bool found;
+};
 
 static void look_for_kept(void *arg, const struct node *n)
 {
@@ -237,7 +247,8 @@ static void look_for_kept(void *arg, const struct node *n)
 	if (!n->id)
 		return;
 	if (n->id->kind == IDENT_VAR)
-		k->found |= n->id->var->scope == SCOPE_THIS && !type_is_scalar(k->g->types, n->id->var->type);
+		k->found |= n->id->var->scope == SCOPE_THIS &&
+			    !type_is_scalar(k->g->types, n->id->var->type);
 	else if (n->id->kind == IDENT_SUBR)
 		k->found |= n->kind == N_CALL && n->id->subr == SUBR_STRTOK;
 }
@@ -277,7 +288,8 @@ void gen_collect(struct gen *g)
 	g->globals_size = 8;
 	place_variables(g);
 	for (uint32_t i = 0; i < g->b->aggs.n; i++)
-		gen_layout_tuple(g, &g->agg_keys[i], g->b->agg_key_types.v[i], g->b->aggs.v[i]->nkeys);
+		gen_layout_tuple(g, &g->agg_keys[i], g->b->agg_key_types.v[i],
+				 g->b->aggs.v[i]->nkeys);
 	for (uint32_t i = 0; i < g->b->clauses.n; i++) {
 		const struct bound_clause *cl = g->b->clauses.v[i];
 

@@ -20,11 +20,18 @@ static const char *const cond_names[] = {
 static bool is_pure(const struct ir_ins *ins)
 {
 	switch (ins->op) {
-	case IR_MOV: case IR_BIN: case IR_NEG: case IR_EXT: case IR_SWAP: case IR_LOAD: case IR_STACK:
-	case IR_LOAD_STACK: case IR_MAP: case IR_MAP_VALUE: case IR_PROBE:
-		return true;
-	default:
-		return false;
+	case IR_MOV:
+	case IR_BIN:
+	case IR_NEG:
+	case IR_EXT:
+	case IR_SWAP:
+	case IR_LOAD:
+	case IR_STACK:
+	case IR_LOAD_STACK:
+	case IR_MAP:
+	case IR_MAP_VALUE:
+	case IR_PROBE: return true;
+	default: return false;
 	}
 }
 
@@ -147,9 +154,7 @@ static void print_ins(FILE *out, const struct ir_fn *f, const struct ir_ins *ins
 	if (ins->d)
 		fprintf(out, "v%u = ", ins->d);
 	switch (ins->op) {
-	case IR_MOV:
-		print_val(out, ins->a);
-		break;
+	case IR_MOV: print_val(out, ins->a); break;
 	case IR_BIN:
 		print_val(out, ins->a);
 		fprintf(out, " %s ", alu_names[ins->sub]);
@@ -159,14 +164,16 @@ static void print_ins(FILE *out, const struct ir_fn *f, const struct ir_ins *ins
 		fputc('-', out);
 		print_val(out, ins->a);
 		break;
-	case IR_EXT: case IR_SWAP:
+	case IR_EXT:
+	case IR_SWAP:
 		fprintf(out, "%s.%c%u ", op_names[ins->op], ins->sign ? 's' : 'u', ins->size * 8u);
 		print_val(out, ins->a);
 		break;
-	case IR_LOAD:
-		print_mem(out, ins);
-		break;
-	case IR_STORE: case IR_ADD_MEM: case IR_XCHG: case IR_FETCH_ADD:
+	case IR_LOAD: print_mem(out, ins); break;
+	case IR_STORE:
+	case IR_ADD_MEM:
+	case IR_XCHG:
+	case IR_FETCH_ADD:
 		fprintf(out, "%s ", op_names[ins->op]);
 		print_mem(out, ins);
 		fputs(", ", out);
@@ -176,24 +183,21 @@ static void print_ins(FILE *out, const struct ir_fn *f, const struct ir_ins *ins
 		fprintf(out, "&%s.%u + %d", f->objects.v[ins->index].what, ins->index, ins->off);
 		break;
 	case IR_LOAD_STACK:
-		fprintf(out, "%c%u[%s.%u + %d]", ins->sign ? 's' : 'u', ins->size * 8u, f->objects.v[ins->index].what,
-			ins->index, ins->off);
+		fprintf(out, "%c%u[%s.%u + %d]", ins->sign ? 's' : 'u', ins->size * 8u,
+			f->objects.v[ins->index].what, ins->index, ins->off);
 		break;
 	case IR_STORE_STACK:
-		fprintf(out, "store u%u[%s.%u + %d], ", ins->size * 8u, f->objects.v[ins->index].what, ins->index,
-			ins->off);
+		fprintf(out, "store u%u[%s.%u + %d], ", ins->size * 8u,
+			f->objects.v[ins->index].what, ins->index, ins->off);
 		print_val(out, ins->b);
 		break;
-	case IR_MAP:
-		fprintf(out, "map %u", ins->index);
-		break;
-	case IR_MAP_VALUE:
-		fprintf(out, "&map %u + %lld", ins->index, (long long)ins->a.imm);
-		break;
-	case IR_PROBE: case IR_ARG:
-		fprintf(out, "%s %lld", op_names[ins->op], (long long)ins->a.imm);
-		break;
-	case IR_CALL: case IR_ROUTINE: case IR_CALL_FN:
+	case IR_MAP: fprintf(out, "map %u", ins->index); break;
+	case IR_MAP_VALUE: fprintf(out, "&map %u + %lld", ins->index, (long long)ins->a.imm); break;
+	case IR_PROBE:
+	case IR_ARG: fprintf(out, "%s %lld", op_names[ins->op], (long long)ins->a.imm); break;
+	case IR_CALL:
+	case IR_ROUTINE:
+	case IR_CALL_FN:
 		if (ins->op == IR_ROUTINE)
 			fprintf(out, "%s(", ins->name);
 		else
@@ -211,12 +215,8 @@ static void print_ins(FILE *out, const struct ir_fn *f, const struct ir_ins *ins
 		print_val(out, ins->b);
 		fprintf(out, " goto L%u", ins->index);
 		break;
-	case IR_GOTO:
-		fprintf(out, "goto L%u", ins->index);
-		break;
-	default:
-		fprintf(out, "%s ", op_names[ins->op]);
-		print_val(out, ins->a);
+	case IR_GOTO: fprintf(out, "goto L%u", ins->index); break;
+	default: fprintf(out, "%s ", op_names[ins->op]); print_val(out, ins->a);
 	}
 	fputc('\n', out);
 }

@@ -211,8 +211,10 @@ static void print_head(struct printer *p, const struct node *n)
 
 	switch (n->kind) {
 	case N_INT:
-		fprintf(out, p->types && !n->i.is_unsigned ? " %" PRId64 "%s%s%s%s" : " %" PRIu64 "%s%s%s%s", n->i.value,
-			n->i.is_unsigned ? "u" : "",
+		fprintf(out,
+			p->types && !n->i.is_unsigned ? " %" PRId64 "%s%s%s%s"
+						      : " %" PRIu64 "%s%s%s%s",
+			n->i.value, n->i.is_unsigned ? "u" : "",
 			n->i.longs == 2 ? "ll"
 			: n->i.longs    ? "l"
 					: "",
@@ -238,7 +240,7 @@ static void print_head(struct printer *p, const struct node *n)
 	case N_SIZEOF_TYPE:
 	case N_XLATE:
 	case N_OFFSETOF:
-		if (n->t.type) {              /* a cast that bind put in has none */
+		if (n->t.type) { /* a cast that bind put in has none */
 			fputc(' ', out);
 			print_decl_text(out, n->t.type);
 		}

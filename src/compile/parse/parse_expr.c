@@ -433,8 +433,7 @@ static struct node *parse_binary(struct parser *p, int min)
  * A chain a ? b : c ? d : e is read in a loop and then folded from its end. */
 static struct node *parse_conditional(struct parser *p)
 {
-	VEC(struct node *)
-	arms = { 0 };
+	VEC(struct node *) arms = { 0 };
 	struct node *n = parse_binary(p, 1);
 
 	while (is_at(p, TOK_QUESTION)) {

@@ -65,8 +65,7 @@ static struct node *parse_block(struct parser *p);
  * An else-if chain is read in a loop and folded from its end. */
 static struct node *parse_if(struct parser *p)
 {
-	VEC(struct node *)
-	chain = { 0 };
+	VEC(struct node *) chain = { 0 };
 	struct node *els = NULL, *n;
 
 	do {

@@ -250,8 +250,7 @@ static struct err *engine_agg_read(struct engine *eng, uint32_t agg,
 	struct interp_engine *e = (struct interp_engine *)eng;
 	const struct agg *a = &eng->image->aggs[agg];
 	struct interp_map *m = &e->maps[a->map];
-	VEC(void *)
-	keys = { 0 };
+	VEC(void *) keys = { 0 };
 	uint32_t pos = 0, zero = 0;
 	const void *key;
 	size_t len;

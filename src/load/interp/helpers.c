@@ -259,8 +259,7 @@ static uint64_t helper(struct interp *in, uint32_t id, const uint64_t a[5])
 	case BPF_FUNC_trace_printk: return 0;
 
 	case BPF_FUNC_loop: return loop(in, a);
-	case BPF_FUNC_send_signal:
-		return kill(getpid(), (int)a[0]) ? (uint64_t)-errno : 0;
+	case BPF_FUNC_send_signal: return kill(getpid(), (int)a[0]) ? (uint64_t)-errno : 0;
 	case BPF_FUNC_send_signal_thread:
 		return syscall(SYS_tgkill, getpid(), gettid(), (int)a[0]) ? (uint64_t)-errno : 0;
 	/* Neither the kernel's stack nor this process' own is the program's. */

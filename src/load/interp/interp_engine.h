@@ -25,14 +25,12 @@ struct interp_engine {
 	struct interp_mem mem;
 	struct interp_map *maps;   /* as image.maps */
 	struct interp_prog *progs; /* as image.progs */
-	VEC(struct interp_timer)
-	timers;
+	VEC(struct interp_timer) timers;
 	int timer_fd;         /* readable when a timer is due; -1 without timers or when detached */
 	uint8_t context[512]; /* of the running program; all zero */
 	uint64_t cookie;      /* of the running program */
-	VEC(uint8_t *)
-	objects;            /* this process as a task_struct and what hangs on it (task.c) */
-	struct err *failed; /* of a timer's program: detach() gives it */
+	VEC(uint8_t *) objects; /* this process as a task_struct and what hangs on it (task.c) */
+	struct err *failed;     /* of a timer's program: detach() gives it */
 	uint64_t *fixed, *fired, *dropped; /* counters() */
 };
 

@@ -24,15 +24,12 @@ struct interp_map {
 	uint32_t stride; /* of values: value_size in steps of 8 */
 	uint32_t max_entries;
 	/* arrays: all values; hashes: chunks of CHUNK_VALUES values, made as needed */
-	VEC(uint8_t *)
-	blocks;
-	struct hash keys; /* key -> value number */
-	VEC(uint32_t)
-	free_values;          /* numbers of deleted entries' values */
-	uint32_t used_values; /* numbers given out so far */
-	VEC(struct ring_record)
-	ring;               /* in order of reservation */
-	uint64_t ring_used; /* bytes of max_entries, headers included */
+	VEC(uint8_t *) blocks;
+	struct hash keys;             /* key -> value number */
+	VEC(uint32_t) free_values;    /* numbers of deleted entries' values */
+	uint32_t used_values;         /* numbers given out so far */
+	VEC(struct ring_record) ring; /* in order of reservation */
+	uint64_t ring_used;           /* bytes of max_entries, headers included */
 };
 
 /* ncpus: for MAP_SCRATCH, whose max_entries is for each CPU. */

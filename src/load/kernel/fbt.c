@@ -15,10 +15,8 @@ struct places {
 	struct kernel_engine *k;
 	int prog;
 	bool ret;
-	VEC(uint64_t)
-	addrs;
-	VEC(uint64_t)
-	cookies;
+	VEC(uint64_t) addrs;
+	VEC(uint64_t) cookies;
 	uint32_t attached, refused;
 	int error; /* of the last refusal */
 };

@@ -88,12 +88,9 @@ struct kernel_engine {
 	struct kmap *maps; /* [image.nmaps] */
 	struct ring data, control;
 	int epoll_fd;
-	VEC(struct instance)
-	instances;
-	VEC(int)
-	links; /* everything whose closing detaches */
-	VEC(uint8_t)
-	values; /* scratch of agg_read and counters */
+	VEC(struct instance) instances;
+	VEC(int) links;      /* everything whose closing detaches */
+	VEC(uint8_t) values; /* scratch of agg_read and counters */
 	struct engine_counters counters;
 	struct unwind_tables *unwind; /* NULL: the image takes no user stacks */
 	struct symbols *symbols;      /* for RELOC_KSYM, NULL until needed */

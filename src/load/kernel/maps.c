@@ -208,7 +208,7 @@ static struct err *take_unwind(struct kernel_engine *k, const struct image_map *
 		if (e)
 			return e;
 	}
-	fd = im->role == MAP_UNWIND		? unwind_tables_chunks(k->unwind)
+	fd = im->role == MAP_UNWIND             ? unwind_tables_chunks(k->unwind)
 	     : im->role == MAP_UNWIND_PROCESSES ? unwind_tables_processes(k->unwind)
 						: unwind_tables_wanted(k->unwind);
 	m->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);

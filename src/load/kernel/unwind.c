@@ -20,13 +20,11 @@ enum {
 struct unwind_tables {
 	struct unwind_store *store;
 	int chunks, processes;
-	VEC(int)
-	chunk_fds;
+	VEC(int) chunk_fds;
 	int inner; /* what the array of maps takes as its pattern */
 	struct ring wanted;
 	struct hash read_ns; /* pid -> when its mappings were read */
-	VEC(uint32_t)
-	later; /* asked for too soon after the last time */
+	VEC(uint32_t) later; /* asked for too soon after the last time */
 	uint64_t scan_ns;
 };
 
@@ -209,8 +207,7 @@ void unwind_tables_add_running(struct unwind_tables *t)
 {
 	uint64_t until = now_ns() + RUNNING_NS;
 	DIR *proc = opendir("/proc");
-	VEC(pid_t)
-	pids = { 0 };
+	VEC(pid_t) pids = { 0 };
 	struct dirent *d;
 
 	while (proc && (d = readdir(proc))) {
@@ -249,8 +246,7 @@ static void forget(struct unwind_tables *t, uint32_t pid)
 
 static void scan(struct unwind_tables *t, uint64_t now)
 {
-	VEC(uint32_t)
-	pids = { 0 };
+	VEC(uint32_t) pids = { 0 };
 	uint32_t pid;
 	union bpf_attr a = { .map_fd = (uint32_t)t->processes, .next_key = (uintptr_t)&pid };
 

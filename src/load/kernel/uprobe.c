@@ -12,12 +12,9 @@ struct group {
 	const char *path;
 	pid_t pid;
 	bool ret;
-	VEC(uint64_t)
-	offsets;
-	VEC(uint64_t)
-	semaphores;
-	VEC(uint64_t)
-	cookies;
+	VEC(uint64_t) offsets;
+	VEC(uint64_t) semaphores;
+	VEC(uint64_t) cookies;
 	bool has_semaphores;
 };
 

@@ -504,7 +504,8 @@ static bool eh_frame_address(const struct object *o, uint64_t *ret)
 		const struct segment *g = &o->segments.v[i];
 		uint8_t head[12];
 
-		if (g->type != PT_GNU_EH_FRAME || object_read(o, g->addr, head, sizeof(head)) < sizeof(head))
+		if (g->type != PT_GNU_EH_FRAME ||
+		    object_read(o, g->addr, head, sizeof(head)) < sizeof(head))
 			continue;
 		struct bytes b = bytes_of(head, sizeof(head), o->path);
 

@@ -30,10 +30,8 @@ struct object {
 	bool is64, is_pie;
 	uint16_t type, machine;
 	char *shstrtab;
-	VEC(struct section)
-	sections;
-	VEC(struct segment)
-	segments;
+	VEC(struct section) sections;
+	VEC(struct segment) segments;
 	uint8_t build_id[64];
 	uint32_t build_id_len;
 	char *interp, *soname;
@@ -44,15 +42,12 @@ struct object {
 	uint32_t nsymbols;
 	uint64_t *max_end; /* max_end[i]: the largest addr + size among symbols[0..i] */
 	const struct object_symbol **by_name; /* sorted by name, then rank; made at first use */
-	VEC(char *)
-	strings; /* string tables the symbols point into */
+	VEC(char *) strings;                  /* string tables the symbols point into */
 
 	/* usdt.c, at first use */
 	bool usdts_read;
-	VEC(struct object_usdt)
-	usdts;
-	VEC(char *)
-	notes;
+	VEC(struct object_usdt) usdts;
+	VEC(char *) notes;
 };
 
 bool image_read(const struct object *o, uint64_t off, uint64_t n, void *buf);

@@ -61,8 +61,7 @@ static const struct section *find_table(const struct object *o, uint32_t type)
 
 struct collect {
 	struct object *o; /* whose text the symbols must lie in */
-	VEC(struct object_symbol)
-	symbols;
+	VEC(struct object_symbol) symbols;
 };
 
 static void add_symbol(void *arg, char *name, uint8_t info, uint16_t shndx, uint64_t value,

@@ -21,10 +21,8 @@ struct kallsyms {
 	uint32_t n;
 	struct kernel_symbol *code; /* text symbols only, by address */
 	uint32_t ncode;
-	VEC(char *)
-	modules;
-	VEC(uint64_t)
-	bases; /* lowest text address of each module */
+	VEC(char *) modules;
+	VEC(uint64_t) bases; /* lowest text address of each module */
 };
 
 /* One function of /tmp/perf-PID.map. */
@@ -46,18 +44,16 @@ struct process {
 
 	uint64_t jit_read_ns;
 	int64_t jit_mtime_ns, jit_size;
-	VEC(struct jit_symbol)
-	jit; /* by start */
+	VEC(struct jit_symbol) jit; /* by start */
 };
 
 struct symbols {
 	struct kallsyms kernel;
 	struct intern names;
-	struct hash demangled; /* interned id of the mangled name -> interned id */
-	struct hash objects;   /* dev, inode, path -> index + 1 in all_objects */
-	VEC(struct object *)
-	all_objects;           /* NULL: could not be opened */
-	struct hash processes; /* pid -> struct process * */
+	struct hash demangled;            /* interned id of the mangled name -> interned id */
+	struct hash objects;              /* dev, inode, path -> index + 1 in all_objects */
+	VEC(struct object *) all_objects; /* NULL: could not be opened */
+	struct hash processes;            /* pid -> struct process * */
 	struct object *vdso;
 	bool vdso_tried;
 	struct watch *watch; /* watch.c; NULL not watching */

@@ -52,8 +52,7 @@ static bool parse_line(const char *line, const char *end, struct mapping *ret)
 
 struct err *mappings_read(pid_t pid, struct mapping **ret, uint32_t *ret_n)
 {
-	VEC(struct mapping)
-	maps = { 0 };
+	VEC(struct mapping) maps = { 0 };
 	cleanup_free char *text = NULL;
 	char path[64];
 	size_t len;

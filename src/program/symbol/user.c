@@ -207,8 +207,7 @@ static int compare_start(const void *pa, const void *pb)
 /* Takes n mappings as p's. Text that was unmapped since (dlclose) stays known as long as nothing took its place. */
 static void set_maps(struct process *p, struct mapping *maps, uint32_t n, bool same_program)
 {
-	VEC(struct mapping)
-	all = { .v = maps, .n = n, .cap = n };
+	VEC(struct mapping) all = { .v = maps, .n = n, .cap = n };
 
 	for (uint32_t i = 0; same_program && i < p->nmaps; i++) {
 		if (!p->maps[i].exec || overlaps(&p->maps[i], maps, n))
@@ -229,8 +228,7 @@ static void set_maps(struct process *p, struct mapping *maps, uint32_t n, bool s
 /* Adds n mappings, given in address order, to p's: all that they do not overlap stays. */
 static void add_maps(struct process *p, struct mapping *maps, uint32_t n)
 {
-	VEC(struct mapping)
-	all = { .v = maps, .n = n, .cap = n };
+	VEC(struct mapping) all = { .v = maps, .n = n, .cap = n };
 
 	for (uint32_t i = 0; i < p->nmaps; i++) {
 		if (overlaps(&p->maps[i], maps, n))

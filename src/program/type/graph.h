@@ -59,15 +59,13 @@ struct constant {
 
 struct type_graph {
 	struct arena arena;
-	VEC(struct tnode *)
-	chunks;
+	VEC(struct tnode *) chunks;
 	uint32_t n;
 	uint32_t strsize;
 	/* "S", "U", "E", "T" (tag or typedef) or "C" (constant) and the name -> node id; of "C":
 	 * index into constants */
 	struct hash names;
-	VEC(struct constant)
-	constants;
+	VEC(struct constant) constants;
 	struct hash derived; /* (kind, ref, nelems) -> id */
 	uint32_t nest;       /* depth of the running type_align */
 
@@ -75,9 +73,8 @@ struct type_graph {
 	char *kernel_err;
 	bool kernel_tried;
 	bool modules_listed;
-	VEC(struct kernel_file *)
-	files;                   /* [0] is vmlinux */
-	struct hash tracepoints; /* (file, typedef id) -> func without __data */
+	VEC(struct kernel_file *) files; /* [0] is vmlinux */
+	struct hash tracepoints;         /* (file, typedef id) -> func without __data */
 };
 
 static inline struct tnode *tnode(const struct type_graph *g, type_id t)

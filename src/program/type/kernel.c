@@ -98,8 +98,7 @@ static void list_modules(struct type_graph *g)
 {
 	const char *slash = strrchr(g->kernel_path, '/');
 	cleanup_free char *dir = NULL;
-	VEC(char *)
-	names = { 0 };
+	VEC(char *) names = { 0 };
 	struct dirent *d;
 	DIR *dp;
 

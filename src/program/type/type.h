@@ -18,43 +18,88 @@ typedef uint32_t type_id;
 
 enum type_kind {
 	TYPE_VOID,
-	TYPE_INT,        /* char, bool and enum constants' type included */
+	TYPE_INT, /* char, bool and enum constants' type included */
 	TYPE_FLOAT,
-	TYPE_POINTER,    /* ref */
-	TYPE_ARRAY,      /* ref, nelems; nelems 0: flexible or undeclared */
+	TYPE_POINTER, /* ref */
+	TYPE_ARRAY,   /* ref, nelems; nelems 0: flexible or undeclared */
 	TYPE_STRUCT,
 	TYPE_UNION,
 	TYPE_ENUM,
-	TYPE_TYPEDEF,    /* ref */
-	TYPE_CONST,      /* ref */
-	TYPE_VOLATILE,   /* ref */
-	TYPE_RESTRICT,   /* ref */
-	TYPE_FUNC,       /* ref = result, params */
-	TYPE_FORWARD,    /* struct or union without members known */
-	TYPE_STRING,     /* D's string */
-	TYPE_DYN,        /* D's "any": stack(), usym() and friends, result of actions */
+	TYPE_TYPEDEF,  /* ref */
+	TYPE_CONST,    /* ref */
+	TYPE_VOLATILE, /* ref */
+	TYPE_RESTRICT, /* ref */
+	TYPE_FUNC,     /* ref = result, params */
+	TYPE_FORWARD,  /* struct or union without members known */
+	TYPE_STRING,   /* D's string */
+	TYPE_DYN,      /* D's "any": stack(), usym() and friends, result of actions */
 };
 
 enum type_int_flag { TYPE_SIGNED = 1, TYPE_CHAR = 2, TYPE_BOOL = 4 };
 
 /* The types every D program has, at fixed ids. */
 enum type_builtin {
-	T_VOID, T_CHAR, T_SCHAR, T_UCHAR, T_SHORT, T_USHORT, T_INT, T_UINT, T_LONG, T_ULONG, T_LLONG, T_ULLONG,
-	T_BOOL, T_FLOAT, T_DOUBLE, T_LDOUBLE, T_STRING, T_DYN, T_VOIDPTR, T_CHARPTR,
-	T_INT8, T_INT16, T_INT32, T_INT64, T_UINT8, T_UINT16, T_UINT32, T_UINT64,      /* typedefs intN_t */
-	T_INTPTR, T_UINTPTR, T_SIZE, T_SSIZE, T_PTRDIFF, T_UCHAR_T, T_USHORT_T, T_UINT_T, T_ULONG_T,
-	T_LONGLONG_T, T_U_LONGLONG_T, T_PID, T_ID, T_UID, T_GID, T_BUILTIN_COUNT
+	T_VOID,
+	T_CHAR,
+	T_SCHAR,
+	T_UCHAR,
+	T_SHORT,
+	T_USHORT,
+	T_INT,
+	T_UINT,
+	T_LONG,
+	T_ULONG,
+	T_LLONG,
+	T_ULLONG,
+	T_BOOL,
+	T_FLOAT,
+	T_DOUBLE,
+	T_LDOUBLE,
+	T_STRING,
+	T_DYN,
+	T_VOIDPTR,
+	T_CHARPTR,
+	T_INT8,
+	T_INT16,
+	T_INT32,
+	T_INT64,
+	T_UINT8,
+	T_UINT16,
+	T_UINT32,
+	T_UINT64, /* typedefs intN_t */
+	T_INTPTR,
+	T_UINTPTR,
+	T_SIZE,
+	T_SSIZE,
+	T_PTRDIFF,
+	T_UCHAR_T,
+	T_USHORT_T,
+	T_UINT_T,
+	T_ULONG_T,
+	T_LONGLONG_T,
+	T_U_LONGLONG_T,
+	T_PID,
+	T_ID,
+	T_UID,
+	T_GID,
+	T_BUILTIN_COUNT
 };
 
 struct type_member {
-	const char *name;      /* "" for an anonymous struct/union member */
+	const char *name; /* "" for an anonymous struct/union member */
 	type_id type;
-	uint64_t bit_offset;   /* from the start of the outermost struct asked about */
-	uint32_t bit_size;     /* 0: not a bit-field */
+	uint64_t bit_offset; /* from the start of the outermost struct asked about */
+	uint32_t bit_size;   /* 0: not a bit-field */
 };
 
-struct type_enumerator { const char *name; int64_t value; };
-struct type_param { const char *name; type_id type; };
+struct type_enumerator {
+	const char *name;
+	int64_t value;
+};
+struct type_param {
+	const char *name;
+	type_id type;
+};
 
 struct type_graph;
 
@@ -65,12 +110,13 @@ void type_graph_free(struct type_graph *g);
  * graph's own types cannot answer. Without BTF every later kernel look-up answers "not found" and
  * type_kernel_err() says why. Module BTF (/sys/kernel/btf/<module>) is searched after vmlinux. */
 void type_use_kernel(struct type_graph *g, const char *btf_path);
-const char *type_kernel_err(struct type_graph *g);   /* NULL when BTF was read or not needed yet */
+const char *type_kernel_err(struct type_graph *g); /* NULL when BTF was read or not needed yet */
 
 /* --- looking up: C declarations of the program first, then kernel. module NULL or "": any; "D": the program's own; --- */
 /* kind is TYPE_STRUCT, TYPE_UNION, TYPE_ENUM (tags) or TYPE_TYPEDEF (typedef names and base type names such as
  * "unsigned int", "int64_t"). False when there is none. */
-bool type_lookup(struct type_graph *g, const char *module, enum type_kind kind, const char *name, type_id *ret);
+bool type_lookup(struct type_graph *g, const char *module, enum type_kind kind, const char *name,
+		 type_id *ret);
 /* A C type in text, as in "struct task_struct *", "unsigned long", "u64", "char *const *", "string". */
 bool type_parse_name(struct type_graph *g, const char *text, type_id *ret);
 /* An enumeration constant by name, in any enum of the graph (kernel enums: an index is built at first use). */
@@ -83,33 +129,37 @@ bool type_kernel_var(struct type_graph *g, const char *name, type_id *ret);
 bool type_kernel_btf_id(struct type_graph *g, uint32_t btf_kind, const char *name, uint32_t *ret);
 /* Every vmlinux typedef "btf_trace_NAME": calls fn(arg, NAME, func type) in BTF order. The func's params are those of the
  * tracepoint, without the leading void *__data. */
-void type_kernel_tracepoints(struct type_graph *g, void (*fn)(void *arg, const char *name, type_id func), void *arg);
+void type_kernel_tracepoints(struct type_graph *g,
+			     void (*fn)(void *arg, const char *name, type_id func), void *arg);
 /* One of them by name; faster than the walk. */
 bool type_kernel_tracepoint(struct type_graph *g, const char *name, type_id *ret_func);
 
 /* --- asking --- */
 enum type_kind type_kind(struct type_graph *g, type_id t);
-const char *type_tag(struct type_graph *g, type_id t);        /* name or tag, "" when anonymous */
-type_id type_ref(struct type_graph *g, type_id t);            /* pointee, element, aliased type, result */
-uint64_t type_size(struct type_graph *g, type_id t);          /* bytes; 0 for void, functions, incomplete; string: strsize */
+const char *type_tag(struct type_graph *g, type_id t); /* name or tag, "" when anonymous */
+type_id type_ref(struct type_graph *g, type_id t);     /* pointee, element, aliased type, result */
+uint64_t type_size(struct type_graph *g,
+		   type_id t); /* bytes; 0 for void, functions, incomplete; string: strsize */
 uint32_t type_align(struct type_graph *g, type_id t);
-uint32_t type_int_flags(struct type_graph *g, type_id t);     /* of TYPE_INT and TYPE_ENUM, after stripping */
+uint32_t type_int_flags(struct type_graph *g,
+			type_id t); /* of TYPE_INT and TYPE_ENUM, after stripping */
 uint32_t type_nelems(struct type_graph *g, type_id t);
 /* Without typedefs and qualifiers; a forward declaration becomes the full type when there is one by now. */
 type_id type_strip(struct type_graph *g, type_id t);
 /* Members in order; *ret_n. Valid for the graph's life. */
 const struct type_member *type_members(struct type_graph *g, type_id t, uint32_t *ret_n);
 const struct type_enumerator *type_enumerators(struct type_graph *g, type_id t, uint32_t *ret_n);
-const struct type_param *type_params(struct type_graph *g, type_id t, uint32_t *ret_n, bool *ret_varargs);
+const struct type_param *type_params(struct type_graph *g, type_id t, uint32_t *ret_n,
+				     bool *ret_varargs);
 /* A member by name, through anonymous members too; offset is from t's start. Forward declarations are completed. */
 bool type_find_member(struct type_graph *g, type_id t, const char *name, struct type_member *ret);
 
-bool type_is_integer(struct type_graph *g, type_id t);   /* int or enum after stripping */
+bool type_is_integer(struct type_graph *g, type_id t); /* int or enum after stripping */
 bool type_is_signed(struct type_graph *g, type_id t);
-bool type_is_pointer(struct type_graph *g, type_id t);   /* pointer (not array) after stripping */
+bool type_is_pointer(struct type_graph *g, type_id t); /* pointer (not array) after stripping */
 bool type_is_string(struct type_graph *g, type_id t);
-bool type_is_scalar(struct type_graph *g, type_id t);    /* integer or pointer */
-bool type_is_sou(struct type_graph *g, type_id t);       /* struct or union (forward included) */
+bool type_is_scalar(struct type_graph *g, type_id t); /* integer or pointer */
+bool type_is_sou(struct type_graph *g, type_id t);    /* struct or union (forward included) */
 /* char array, or pointer to char: what stringof() and %s take by address */
 bool type_is_char_array(struct type_graph *g, type_id t);
 bool type_is_char_pointer(struct type_graph *g, type_id t);
@@ -121,19 +171,21 @@ bool type_same(struct type_graph *g, type_id a, type_id b);
 const char *type_name(struct type_graph *g, struct arena *a, type_id t, const char *name);
 
 /* --- making (C declarations of the D program, derived types) --- */
-type_id type_new_pointer(struct type_graph *g, type_id ref);          /* the same id for the same ref */
+type_id type_new_pointer(struct type_graph *g, type_id ref); /* the same id for the same ref */
 type_id type_new_array(struct type_graph *g, type_id ref, uint32_t nelems);
 type_id type_new_qualified(struct type_graph *g, enum type_kind kind, type_id ref);
 type_id type_new_typedef(struct type_graph *g, const char *name, type_id ref);
-type_id type_new_func(struct type_graph *g, type_id result, const struct type_param *params, uint32_t n, bool varargs);
+type_id type_new_func(struct type_graph *g, type_id result, const struct type_param *params,
+		      uint32_t n, bool varargs);
 /* A tag without members yet; adding members completes it. Offsets are laid out by the x86-64 psABI as members are added
  * (bit_size 0: ordinary member). name "" for anonymous; a member "" of integer type is `int : bit_size`, also with 0. */
 type_id type_new_sou(struct type_graph *g, enum type_kind struct_or_union, const char *tag);
-void type_add_member(struct type_graph *g, type_id sou, const char *name, type_id type, uint32_t bit_size);
+void type_add_member(struct type_graph *g, type_id sou, const char *name, type_id type,
+		     uint32_t bit_size);
 void type_complete(struct type_graph *g, type_id sou);
 bool type_is_complete(struct type_graph *g, type_id t);
 type_id type_new_enum(struct type_graph *g, const char *tag);
 void type_add_enumerator(struct type_graph *g, type_id en, const char *name, int64_t value);
-void type_set_strsize(struct type_graph *g, uint32_t bytes);          /* D's strsize option; 256 at first */
+void type_set_strsize(struct type_graph *g, uint32_t bytes); /* D's strsize option; 256 at first */
 
 #endif

@@ -18,12 +18,10 @@ struct cfi_func {
 };
 
 struct cfi {
-	VEC(struct cfi_row)
-	rows;
-	VEC(struct cfi_func)
-	funcs;            /* in file order */
-	uint32_t skipped; /* rows whose rule could not be expressed: they say NONE */
-	bool bad;         /* the section ended in an error; what came before is there */
+	VEC(struct cfi_row) rows;
+	VEC(struct cfi_func) funcs; /* in file order */
+	uint32_t skipped;           /* rows whose rule could not be expressed: they say NONE */
+	bool bad;                   /* the section ended in an error; what came before is there */
 };
 
 /* eh: .eh_frame, else .debug_frame. addr: the section's link-time address. */

@@ -47,8 +47,7 @@ struct reader {
 	struct bytes b;
 	uint64_t addr; /* of b.start */
 	bool eh;
-	VEC(struct cie)
-	cies;
+	VEC(struct cie) cies;
 	struct hash by_offset; /* CIE offset -> index in cies */
 	uint64_t last_offset;
 	uint32_t last_cie; /* index + 1 */

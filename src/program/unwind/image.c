@@ -10,12 +10,9 @@ struct making {
 	uint32_t first_page;
 	uint32_t now; /* rule number that holds at the end of what was put */
 	uint32_t skipped;
-	VEC(uint32_t)
-	pages;
-	VEC(uint32_t)
-	rules;
-	VEC(uint32_t)
-	rows;
+	VEC(uint32_t) pages;
+	VEC(uint32_t) rules;
+	VEC(uint32_t) rows;
 	struct hash numbers; /* rule -> number */
 };
 

@@ -7,8 +7,7 @@
 
 struct unwind_images {
 	struct hash by_file; /* struct file_key -> index in all */
-	VEC(struct known_file)
-	all;
+	VEC(struct known_file) all;
 };
 
 struct known_file {

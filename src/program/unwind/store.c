@@ -26,19 +26,15 @@ struct unwind_store {
 	const struct unwind_store_ops *ops;
 	void *arg;
 	struct unwind_images *images;
-	VEC(struct chunk)
-	chunks;
+	VEC(struct chunk) chunks;
 	uint32_t used; /* words of the last chunk */
 	uint32_t nrules;
 	struct hash rules;  /* rule -> number */
 	struct hash placed; /* struct unwind_image * -> address of its pages */
 	struct hash pids;   /* pid -> index in lists */
-	VEC(struct list)
-	lists;
-	VEC(uint32_t)
-	free_lists; /* indices in lists not in use */
-	VEC(uint32_t)
-	free_blocks[LIST_CLASSES];
+	VEC(struct list) lists;
+	VEC(uint32_t) free_lists; /* indices in lists not in use */
+	VEC(uint32_t) free_blocks[LIST_CLASSES];
 };
 
 static void add_chunk(struct unwind_store *s)

@@ -46,8 +46,7 @@ struct unwind_mapping {
 };
 struct unwind_process {
 	pid_t pid;
-	VEC(struct unwind_mapping)
-	mappings; /* executable ones, by start */
+	VEC(struct unwind_mapping) mappings; /* executable ones, by start */
 };
 
 /* Images by file, shared by all processes. */

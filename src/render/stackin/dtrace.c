@@ -10,8 +10,7 @@
 
 struct dtrace {
 	struct stackin_frames f;
-	VEC(char)
-	keys;            /* a line of keys whose meaning the next line tells */
+	VEC(char) keys;  /* a line of keys whose meaning the next line tells */
 	uint32_t block;  /* where the second stack begins in f.ids; 0 = there is one */
 	uint32_t indent; /* of frames; 0 = none seen yet */
 	bool has_keys,

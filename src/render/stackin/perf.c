@@ -29,14 +29,10 @@ enum {
 struct perf {
 	struct line_slot *slots;
 	uint32_t nslots, used;
-	VEC(uint32_t)
-	many;
-	VEC(uint32_t)
-	stack; /* leaf first */
-	VEC(uint32_t)
-	comm; /* the command's name; more than one where it holds a ';' */
-	VEC(char)
-	scratch, comm_text;
+	VEC(uint32_t) many;
+	VEC(uint32_t) stack; /* leaf first */
+	VEC(uint32_t) comm;  /* the command's name; more than one where it holds a ';' */
+	VEC(char) scratch, comm_text;
 	struct arena text;
 	uint64_t period;
 	bool in_sample, java;

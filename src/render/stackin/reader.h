@@ -68,12 +68,10 @@ bool number_of(const char *s, size_t n, uint64_t *ret);
 
 /* Stacks being collected by the readers of "frames, then a count" formats. */
 struct stackin_frames {
-	VEC(uint32_t)
-	ids; /* leaf first */
+	VEC(uint32_t) ids; /* leaf first */
 	VEC(uint32_t)
 	base; /* root first: what is known of the whole stack, such as the command's name */
-	VEC(char)
-	scratch;
+	VEC(char) scratch;
 };
 void frames_fini(struct stackin_frames *f);
 /* A function as a tracer prints it: offset and arguments go. */

@@ -50,8 +50,7 @@ struct stackin {
 
 	const struct stackin_reader *reader;
 	void *state;
-	VEC(char)
-	rest; /* before recognition: all; then the line that has not ended yet */
+	VEC(char) rest; /* before recognition: all; then the line that has not ended yet */
 };
 
 void stackin_init(struct stackin *in, struct stacktree *tree, const struct stackin_options *o);
