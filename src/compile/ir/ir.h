@@ -62,11 +62,11 @@ enum ir_op {
 		IR_OP_COUNT
 };
 
+/* clang-format off */
 #define IR_ALUS(X) \
-	X(ALU_ADD, "+") \
-	X(ALU_SUB, "-") \
-	X(ALU_MUL, "*") X(ALU_DIV, "/u") X(ALU_MOD, "%u") X(ALU_AND, "&") X(ALU_OR, "|") \
-		X(ALU_XOR, "^") X(ALU_SHL, "<<") X(ALU_SHR, ">>u") X(ALU_SAR, ">>")
+	X(ALU_ADD, "+") X(ALU_SUB, "-") X(ALU_MUL, "*") X(ALU_DIV, "/u") X(ALU_MOD, "%u") \
+	X(ALU_AND, "&") X(ALU_OR, "|") X(ALU_XOR, "^") X(ALU_SHL, "<<") X(ALU_SHR, ">>u") X(ALU_SAR, ">>")
+/* clang-format on */
 
 enum ir_alu {
 #define X(id, name) id,
@@ -75,11 +75,11 @@ enum ir_alu {
 		ALU_COUNT
 };
 
+/* clang-format off */
 #define IR_CONDS(X) \
-	X(IF_EQ, "==") \
-	X(IF_NE, "!=") \
-	X(IF_ULT, "<u") X(IF_ULE, "<=u") X(IF_UGT, ">u") X(IF_UGE, ">=u") X(IF_SLT, "<") \
-		X(IF_SLE, "<=") X(IF_SGT, ">") X(IF_SGE, ">=") X(IF_SET, "&")
+	X(IF_EQ, "==") X(IF_NE, "!=") X(IF_ULT, "<u") X(IF_ULE, "<=u") X(IF_UGT, ">u") X(IF_UGE, ">=u") \
+	X(IF_SLT, "<") X(IF_SLE, "<=") X(IF_SGT, ">") X(IF_SGE, ">=") X(IF_SET, "&")
+/* clang-format on */
 
 enum ir_cond {
 #define X(id, name) id,
