@@ -135,19 +135,7 @@ static struct err *cpc_match(const struct provider *pv, struct probe_set *ps,
 		return NULL;
 	if (!ps->ncpc)
 		list(pv, ps);
-	if (!glob_is_pattern(pd->name) && *pd->name) {
-		struct probe *p = add_overflow(pv, ps, pd->name);
-
-		if (p)
-			found(arg, p);
-		return NULL;
-	}
-	for (uint32_t i = 0; i < ps->all.n; i++) {
-		struct probe *p = ps->all.v[i];
-
-		if (p->provider == pv && glob_match(pd->name, p->name))
-			found(arg, p);
-	}
+	match_rates(pv, ps, pd, add_overflow, found, arg);
 	return NULL;
 }
 

@@ -119,6 +119,26 @@ static struct probe *add_rate(const struct provider *pv, struct probe_set *ps, c
 	return p;
 }
 
+void match_rates(const struct provider *pv, struct probe_set *ps, const struct probe_desc *pd,
+		 struct probe *(*add)(const struct provider *pv, struct probe_set *ps,
+				      const char *name),
+		 void (*found)(void *arg, struct probe *p), void *arg)
+{
+	if (!glob_is_pattern(pd->name) && *pd->name) {
+		struct probe *p = add(pv, ps, pd->name);
+
+		if (p)
+			found(arg, p);
+		return;
+	}
+	for (uint32_t i = 0; i < ps->all.n; i++) {
+		struct probe *p = ps->all.v[i];
+
+		if (p->provider == pv && glob_match(pd->name, p->name))
+			found(arg, p);
+	}
+}
+
 static struct err *profile_match(const struct provider *pv, struct probe_set *ps,
 				 const struct probe_desc *pd,
 				 void (*found)(void *arg, struct probe *p), void *arg)
@@ -129,19 +149,7 @@ static struct err *profile_match(const struct provider *pv, struct probe_set *ps
 		for (size_t i = 0; i < ARRAY_SIZE(listed); i++)
 			add_rate(pv, ps, listed[i]);
 	}
-	if (!glob_is_pattern(pd->name) && *pd->name) {
-		struct probe *p = add_rate(pv, ps, pd->name);
-
-		if (p)
-			found(arg, p);
-		return NULL;
-	}
-	for (uint32_t i = 0; i < ps->all.n; i++) {
-		struct probe *p = ps->all.v[i];
-
-		if (p->provider == pv && glob_match(pd->name, p->name))
-			found(arg, p);
-	}
+	match_rates(pv, ps, pd, add_rate, found, arg);
 	return NULL;
 }
 

@@ -3,6 +3,9 @@
 #include "render/out.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 void out_init(struct out *o, FILE *file)
 {
@@ -15,14 +18,64 @@ void out_fini(struct out *o)
 	*o = (struct out){ 0 };
 }
 
+static void fail(struct out *o)
+{
+	if (!o->error)
+		o->error = errno ? errno : EIO;
+}
+
+/* Past stdio where there is a descriptor: a signal (the command's end) may interrupt a write to a full pipe, after which
+ * stdio no longer knows what was written. */
+static void put(struct out *o, const char *p, size_t n)
+{
+	int fd = fileno(o->file);
+
+	if (fd < 0) {
+		if (fwrite(p, 1, n, o->file) != n || fflush(o->file))
+			fail(o);
+		return;
+	}
+	if (fflush(o->file))
+		fail(o);
+	while (n) {
+		ssize_t done = write(fd, p, n);
+
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done < 0) {
+			fail(o);
+			return;
+		}
+		p += done;
+		n -= (size_t)done;
+	}
+}
+
+static bool is_pipe(FILE *f)
+{
+	struct stat st;
+
+	return fileno(f) >= 0 && !fstat(fileno(f), &st) && S_ISFIFO(st.st_mode);
+}
+
+/* The traced command may write to the same pipe: whole lines, in pieces that the kernel keeps together (PIPE_BUF). */
 static void drain(struct out *o)
 {
-	if (o->n && fwrite(o->v, 1, o->n, o->file) != o->n && !o->error)
-		o->error = errno ? errno : EIO;
+	size_t at = 0;
+
+	while (o->n - at > PIPE_BUF && is_pipe(o->file)) {
+		const char *end = memrchr(o->v + at, '\n', PIPE_BUF);
+		size_t n = end ? (size_t)(end + 1 - (o->v + at)) : PIPE_BUF;
+
+		put(o, o->v + at, n);
+		at += n;
+	}
+	if (o->n > at)
+		put(o, o->v + at, o->n - at);
 	o->n = 0;
 }
 
-/* Whole lines only, as far as there are any: the traced command may write to the same pipe. */
+/* Whole lines only, as far as there are any: what is left begins the next piece. */
 static void drain_lines(struct out *o)
 {
 	char *end = memrchr(o->v, '\n', o->n);
@@ -30,8 +83,6 @@ static void drain_lines(struct out *o)
 
 	o->n -= left;
 	drain(o);
-	if (fflush(o->file) && !o->error)
-		o->error = errno;
 	if (left) {
 		memmove(o->v, end + 1, left);
 		o->n = left;

@@ -132,7 +132,7 @@ struct gen {
 	bool exits; /* the clause calls exit() */
 	struct ir_val f_code, f_value, f_loc;
 	bool in_error; /* inside an ERROR clause run in place */
-	struct ir_val err_code, err_value, err_loc, err_clause, err_probe;
+	struct ir_val err_code, err_value, err_loc, err_clause;
 	uint32_t scratch_next;
 	struct ir_val rec; /* the record being filled */
 	uint32_t rec_size;
@@ -257,6 +257,9 @@ uint32_t gen_rodata(struct gen *g, const void *p, uint32_t n, uint32_t align);
 bool gen_keeps_scratch(struct gen *g, const struct bound_clause *cl);
 bool gen_copies_in(const struct bound_clause *cl); /* layout.c: calls copyin() and the like? */
 void gen_collect(struct gen *g);                   /* layout.c: variables, keys, what is needed */
+
+/* Flag of bpf_get_stack(): the user's, not the kernel's (BPF_F_USER_STACK). */
+enum { USER_STACK = 1 << 8 };
 
 /* Helper numbers (linux/bpf.h lists them; names as the kernel's). */
 enum {

@@ -4,10 +4,7 @@
 #include "wire/record.h"
 #include "wire/routines.h"
 
-enum {
-	TLS_CREATE = 1 /* BPF_LOCAL_STORAGE_GET_F_CREATE */,
-	USER_STACK = 1 << 8 /* BPF_F_USER_STACK */
-};
+enum { TLS_CREATE = 1 /* BPF_LOCAL_STORAGE_GET_F_CREATE */ };
 
 bool gen_current_thread(const struct gen *g)
 {

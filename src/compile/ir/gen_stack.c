@@ -8,8 +8,6 @@
 #include "wire/record.h"
 #include "wire/routines.h"
 
-enum { USER_STACK = 1 << 8 /* BPF_F_USER_STACK */ };
-
 static bool is_user(const struct field *fl)
 {
 	return fl->kind == FIELD_USTACK || fl->kind == FIELD_USTACKID;
