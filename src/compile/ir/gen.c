@@ -70,8 +70,12 @@ uint32_t gen_fixed_map(struct gen *g, enum map_role role)
 		*at = (int)gen_map(g, role, "counters", BPF_MAP_TYPE_PERCPU_ARRAY, 4, 8, 0, 0);
 		break;
 	case MAP_STACKS:
+		/* In a thread switch interrupts are off, and making an element then fails now and
+		 * then: such programs have theirs from the start. */
 		*at = (int)gen_map(g, role, "stacks", BPF_MAP_TYPE_HASH, 8,
-				   sizeof(struct wire_stack), 1u << 16, BPF_F_NO_PREALLOC);
+				   sizeof(struct wire_stack),
+				   g->uses_switch_stacks ? 1u << 14 : 1u << 16,
+				   g->uses_switch_stacks ? 0 : BPF_F_NO_PREALLOC);
 		break;
 	case MAP_LATE:
 		*at = (int)gen_map(g, role, "late", BPF_MAP_TYPE_HASH, 4,
