@@ -71,12 +71,12 @@ CALLBACK ll_order(u32 i, struct ll_loop *l)
 	return 0;
 }
 
-/* Log-linear: bucket 0 is below factor^low; each order of magnitude up to `high` is cut into
- * `steps` linear buckets (into as many as it has integers where it has fewer); the last bucket
+/* The rank of a magnitude, log-linear: 0 is below factor^low; each order of magnitude up to `high` is cut
+ * into `steps` linear buckets (into as many as it has integers where it has fewer); the last rank
  * is at or above factor^(high + 1). */
-ROUTINE u64 d_llquantize_bucket(s64 value, u64 factor, u64 low, u64 high, u64 steps)
+ROUTINE u64 d_llquantize_rank(u64 magnitude, u64 factor, u64 low, u64 high, u64 steps)
 {
-	struct ll_loop l = { .value = (u64)value,
+	struct ll_loop l = { .value = magnitude,
 			     .lower = hidden(1),
 			     .base = hidden(1),
 			     .factor = factor,
@@ -86,7 +86,7 @@ ROUTINE u64 d_llquantize_bucket(s64 value, u64 factor, u64 low, u64 high, u64 st
 	if (low > ORDERS_MAX || orders > ORDERS_MAX)
 		return 0;
 	bpf_loop((u32)low, ll_power, &l, 0);
-	if (value < 0 || (u64)value < l.lower)
+	if (magnitude < l.lower)
 		return 0;
 	bpf_loop(orders, ll_order, &l, 0);
 	return l.base;

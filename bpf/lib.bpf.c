@@ -9,6 +9,7 @@
 #include "agg.bpf.h"
 #include "text.bpf.h"
 #include "find.bpf.h"
+#include "json.bpf.h"
 #include "path_text.bpf.h"
 #include "number.bpf.h"
 #include "kernel.bpf.h"

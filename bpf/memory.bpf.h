@@ -34,6 +34,32 @@ ROUTINE void *d_scratch_get(void *map)
 	return 0;
 }
 
+/* --- chill() --- */
+
+struct chill {
+	u64 until, done;
+};
+
+CALLBACK chill_on(u32 i, struct chill *c)
+{
+	c->done = bpf_ktime_get_ns() >= c->until;
+	return c->done;
+}
+
+enum { CHILL_MAX = 500000000, CHILL_ROUNDS = 4 };
+
+/* Keeps the CPU busy for so many nanoseconds, at most half a second. */
+ROUTINE long d_chill(u64 ns)
+{
+	struct chill c = { .until = bpf_ktime_get_ns() + (ns < CHILL_MAX ? ns : CHILL_MAX) };
+
+	for (int i = 0; i < CHILL_ROUNDS && !c.done; i++) {
+		c.done = hidden(0);
+		bpf_loop(1 << 23, chill_on, &c, 0);
+	}
+	return 0;
+}
+
 ROUTINE long d_fault(void *ring, void *counters, const struct wire_firing *firing, u64 code_loc,
 		     u64 value)
 {

@@ -25,7 +25,8 @@ CALLBACK hash_frame(u32 i, struct stack_hash *c)
 /* s->pc holds `bytes` of frames (or bytes is -errno). The stack's id, or -errno. */
 ROUTINE s64 d_stack_id(void *stacks, void *counters, struct wire_stack *s, s64 bytes)
 {
-	struct stack_hash c = { .s = s, .h = hidden(bytes) };
+	/* Two stacks of the same frames that ended differently are two. */
+	struct stack_hash c = { .s = s, .h = hidden(bytes + ((u64)s->end << 32)) };
 	s64 id, r;
 
 	if (bytes < 0)

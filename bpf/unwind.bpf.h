@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* User stacks by unwind tables (wire/unwind.h). Its twin on the host is
  * src/program/unwind/walk.c: the same steps in the same order. */
+#include "wire/offsets.h"
 #include "wire/unwind.h"
 
 /* Byte offsets in struct pt_regs of x86-64. */
@@ -25,6 +26,13 @@ struct unwind_walk {
 	u64 missed; /* an address in no mapping */
 	u64 inner;  /* not the innermost frame any more */
 	u64 ask;    /* send the process's id to whom keeps the tables */
+	u64 fresh;  /* the file at an address is not among the tables (yet) */
+	/* The kernel's own tree of mappings. */
+	const struct wire_unwind_offsets *o;
+	u64 mm;   /* 0: it is not to be looked at */
+	u64 node; /* in the tree, then the vm_area_struct */
+	u64 at;   /* searched for */
+	u64 word; /* read last */
 	/* Stays 0. Added to what a search narrows, it hides its bounds: the verifier would follow
 	 * each combination of steps on its own. */
 	u64 zero[2];
@@ -76,6 +84,141 @@ INLINE bool unwind_find_mapping(struct unwind_walk *w, u64 at)
 	w->first_page = m->first_page;
 	w->npages = m->npages;
 	return at - w->start < w->size;
+}
+
+#define UNWIND_READ(w, addr) bpf_probe_read_kernel(&(w)->word, 8, KERNEL(addr))
+
+/* One level down the maple tree to the mapping that holds w->at: 1 when w->node is that, or nothing.
+ *
+ *	node | type << 3	leaf 1, range 2: slots of 16; arange 3: of 10 (include/linux/maple_tree.h)
+ *	slot[i] holds (pivot[i - 1], pivot[i]]; pivots not in use are 0
+ */
+CALLBACK unwind_level(u32 i, struct unwind_walk *w)
+{
+	const struct wire_unwind_offsets *o = w->o;
+	u64 type = w->node >> 3 & 15, node = w->node & ~255ull;
+	bool arange = type == 3;
+	u64 pivot = node + (arange ? o->arange_pivot : o->range_pivot);
+	u64 slot = node + (arange ? o->arange_slot : o->range_slot);
+	u64 lo = w->zero[0], hi = ((slot - pivot) >> 3) + w->zero[0];
+
+	w->node = 0;
+	if (type < 1 || type > 3)
+		return 1;
+	/* The first pivot at or above. */
+#pragma unroll
+	for (int k = 0; k < 4; k++) {
+		u64 mid = (lo + hi) >> 1;
+
+		if (lo >= hi)
+			break;
+		if (UNWIND_READ(w, pivot + mid * 8))
+			return 1;
+		if (w->word && w->word < w->at)
+			lo = mid + 1 + w->zero[0];
+		else
+			hi = mid + w->zero[0];
+	}
+	if (UNWIND_READ(w, slot + lo * 8))
+		return 1;
+	w->node = w->word;
+	return type == 1;
+}
+
+/* What the table of files says of the file behind a mapping. */
+INLINE void unwind_use_file(struct unwind_walk *w, u64 key, u64 pgoff)
+{
+	const struct wire_unwind_file *f;
+	const u32 *words = unwind_chunk(w->chunks, 1 << 16);
+	u64 at = key;
+
+	w->pages = 0;
+	w->npages = 0;
+	if (!words)
+		return;
+#pragma unroll
+	for (int i = 0; i < WIRE_UNWIND_PROBES; i++) {
+		f = (const void *)(words + 8 + ((at + i) & (WIRE_UNWIND_FILES - 1)) * 8);
+		if (f->key == key) {
+			w->bias = w->start - (pgoff << 12) - f->delta;
+			w->pages = f->pages;
+			w->first_page = f->first_page;
+			w->npages = f->npages;
+			return;
+		}
+	}
+	w->fresh = 1;
+	w->missed = 1;
+}
+
+/* The mapping of the current process that holds `at`, from the kernel's own tree; no lock is held: what is read while it
+ * changes is refused, or at worst not found. */
+static __attribute__((noinline)) long unwind_find_vma(struct unwind_walk *w)
+{
+	const struct wire_unwind_offsets *o = w->o;
+	u64 vma, pgoff, file, inode, ino, sec, nsec, sb;
+
+	if (UNWIND_READ(w, w->mm + o->mm_mt + o->tree_root))
+		return 0;
+	w->node = w->word;
+	bpf_loop(8, unwind_level, w, 0);
+	vma = w->node;
+	if (!vma || UNWIND_READ(w, vma + o->vma_start))
+		return 0;
+	w->start = w->word;
+	if (UNWIND_READ(w, vma + o->vma_end))
+		return 0;
+	w->size = w->word - w->start;
+	if (w->at - w->start >= w->size)
+		return 0;
+	if (UNWIND_READ(w, vma + o->vma_pgoff))
+		return 0;
+	pgoff = w->word;
+	if (UNWIND_READ(w, vma + o->vma_file))
+		return 0;
+	file = w->word;
+	w->bias = w->start;
+	w->pages = 0;
+	if (!file) {
+		if (UNWIND_READ(w, w->mm + o->mm_vdso) || w->word != w->start)
+			return 1; /* a JIT's */
+		unwind_use_file(w, WIRE_UNWIND_KEY_VDSO, 0);
+		return 1;
+	}
+	if (UNWIND_READ(w, file + o->file_inode))
+		return 0;
+	inode = w->word;
+	if (UNWIND_READ(w, inode + o->inode_ino))
+		return 0;
+	ino = w->word;
+	if (UNWIND_READ(w, inode + o->inode_mtime_sec))
+		return 0;
+	sec = w->word;
+	if (UNWIND_READ(w, inode + o->inode_mtime_nsec))
+		return 0;
+	nsec = w->word & 0xffffffff;
+	if (UNWIND_READ(w, inode + o->inode_sb))
+		return 0;
+	sb = w->word;
+	if (UNWIND_READ(w, sb + o->sb_dev))
+		return 0;
+	unwind_use_file(w, wire_unwind_file_key((u32)w->word, ino, sec, (u32)nsec), pgoff);
+	return 1;
+}
+
+/* The mapping that holds `at`: among those that were told of, or the kernel's. */
+INLINE bool unwind_mapping(struct unwind_walk *w, u64 at)
+{
+	if (w->nmappings && unwind_find_mapping(w, at))
+		return true;
+	w->missed |= w->nmappings != 0;
+	if (!w->mm)
+		return !w->nmappings;
+	w->at = at;
+	if (unwind_find_vma(w))
+		return true;
+	w->size = UNWIND_ZERO(w);
+	return false;
 }
 
 INLINE u32 unwind_find_rule(struct unwind_walk *w, u64 at)
@@ -212,9 +355,8 @@ CALLBACK unwind_frame(u32 i, struct unwind_walk *w)
 
 	if (i >= WIRE_STACK_FRAMES)
 		return 1;
-	if (w->nmappings && at - w->start >= w->size && !unwind_find_mapping(w, at)) {
+	if (at - w->start >= w->size && !unwind_mapping(w, at)) {
 		w->end = WIRE_UNWIND_END_NO_TABLE;
-		w->missed = 1;
 		/* A frame pointer that led out of the program's text was none. */
 		if (w->guess)
 			return 1;
@@ -224,8 +366,11 @@ CALLBACK unwind_frame(u32 i, struct unwind_walk *w)
 	}
 	w->dst->pc[i] = w->pc;
 	w->n = i + 1;
-	if (w->nmappings)
-		rule = unwind_find_rule(w, at);
+	if (w->fresh) {
+		w->end = WIRE_UNWIND_END_NOT_LOADED;
+		return 1;
+	}
+	rule = unwind_find_rule(w, at);
 	w->guess = 0;
 	w->call = 1;
 	switch (WIRE_UNWIND_RULE_KIND(rule)) {
@@ -241,14 +386,32 @@ CALLBACK unwind_frame(u32 i, struct unwind_walk *w)
 	return 0;
 }
 
-/* The current thread's user stack to dst->pc, at most max frames, and how it ended to dst->end
- * (enum wire_unwind_end + 1); the bytes of frames, 0 for a kernel thread, or -errno. A process
- * whose tables are not loaded is walked by frame pointer and asked for through `wanted`, as is
- * one whose mappings have changed. */
-ROUTINE s64 d_ustack(void *chunks, void *processes, void *wanted, struct wire_stack *dst, u64 max)
+/* Whether the kernel's tree of mappings can be used; w->mm then, and in any case the number the address space goes by. */
+INLINE u32 unwind_open_mm(struct unwind_walk *w)
 {
-	struct unwind_walk w = { .chunks = chunks, .dst = dst };
-	u32 tgid = bpf_get_current_pid_tgid() >> 32;
+	const struct wire_unwind_offsets *o = w->o;
+	const struct wire_unwind_files *files;
+	u64 mm;
+
+	if (UNWIND_READ(w, (u64)bpf_get_current_task() + o->task_mm) || !w->word)
+		return 0; /* it is exiting */
+	mm = w->word;
+	files = (const void *)unwind_chunk(w->chunks, 1 << 16);
+	if (files && files->enabled && o->mm_mt != WIRE_NO_OFFSET && o->range_slot != WIRE_NO_OFFSET &&
+	    o->inode_mtime_sec != WIRE_NO_OFFSET)
+		w->mm = mm;
+	return (u32)(mm >> 6) | 1;
+}
+
+/* The current thread's user stack to dst->pc, at most dst->n frames, and how it ended to dst->end
+ * (enum wire_unwind_end + 1); the bytes of frames, 0 for a kernel thread, or -errno. A process
+ * whose mappings are not loaded is walked by the kernel's, or else by frame pointer, and asked for through `wanted`, as is
+ * one whose mappings have changed. */
+ROUTINE s64 d_ustack(void *chunks, void *processes, void *wanted, struct wire_stack *dst,
+		     const struct wire_unwind_offsets *o)
+{
+	struct unwind_walk w = { .chunks = chunks, .dst = dst, .o = o };
+	u32 tgid = bpf_get_current_pid_tgid() >> 32, max = dst->n, space;
 	struct wire_unwind_process *p;
 	const char *regs;
 
@@ -283,18 +446,37 @@ ROUTINE s64 d_ustack(void *chunks, void *processes, void *wanted, struct wire_st
 	w.missed = UNWIND_ZERO(&w);
 	w.inner = UNWIND_ZERO(&w);
 	w.ask = UNWIND_ZERO(&w);
+	w.fresh = UNWIND_ZERO(&w);
+	w.node = UNWIND_ZERO(&w);
+	w.at = UNWIND_ZERO(&w);
+	w.word = UNWIND_ZERO(&w);
+	w.mm = UNWIND_ZERO(&w);
 	w.mappings = UNWIND_ZERO(&w);
 	w.nmappings = UNWIND_ZERO(&w);
+	space = unwind_open_mm(&w);
 	/* Both branches leave the same kinds of values, or the loop is walked for each. */
 	p = bpf_map_lookup_elem(processes, &tgid);
 	if (p) {
-		w.mappings += p->mappings;
-		w.nmappings += p->n;
+		if (!p->mm)
+			p->mm = space;
+		if (!space || p->mm == space) {
+			w.mappings += p->mappings;
+			w.nmappings += p->n;
+		} else {
+			/* It runs another program now: the list is the old one's. */
+			p->n = 0;
+			p->mm = space;
+			p->missed = 0;
+			w.missed |= 1;
+		}
 	} else {
-		/* any zeros: a new, empty entry */
-		w.ask ^= !bpf_map_update_elem(processes, &tgid, &w.zero, BPF_NOEXIST);
+		struct wire_unwind_process new = { .mm = space };
+
+		w.ask ^= space && !bpf_map_update_elem(processes, &tgid, &new, BPF_NOEXIST);
 	}
-	bpf_loop((u32)max, unwind_frame, &w, 0);
+	bpf_loop(max, unwind_frame, &w, 0);
+	if (!w.nmappings && !w.mm && w.end != WIRE_UNWIND_END_DEEP)
+		w.end = WIRE_UNWIND_END_NOT_LOADED;
 	if (w.missed) {
 		p = bpf_map_lookup_elem(processes, &tgid);
 		if (p && !p->missed) {
@@ -307,4 +489,14 @@ ROUTINE s64 d_ustack(void *chunks, void *processes, void *wanted, struct wire_st
 	dst->n = (u32)w.n;
 	dst->end = 1 + (u32)w.end;
 	return (s64)(w.n * 8);
+}
+
+/* Counts how the walk that made s ended: each reason has a slot. */
+ROUTINE s64 d_ustack_end(void *counters, const struct wire_stack *s)
+{
+	u32 end = s->end;
+
+	if (end && end <= WIRE_UNWIND_END_COUNT)
+		count(counters, WIRE_USTACKS + end - 1);
+	return end;
 }

@@ -10,6 +10,8 @@
 #include "compile/parse/parse.h"
 #include "data/options.h"
 
+struct sink;
+
 /* One -s, -n, -P, -m, -f or -i, in order. */
 struct cmd_program {
 	enum pdesc_form form;
@@ -47,6 +49,7 @@ struct cmdline {
 		dump; /* -d parse,bind,ir,ebpf: printed, and the run ends with the last; -S is ebpf and goes on */
 	bool dump_only;
 	bool verbose, json, use_cpp, cpp_headers;
+	struct sink *sink; /* a command's own, taken over; NULL: text or JSON */
 };
 
 /* 0, or the exit status after a message: 2 for wrong usage. */

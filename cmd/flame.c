@@ -1,20 +1,39 @@
+#define _GNU_SOURCE
 #include "flame.h"
 
 #include <errno.h>
 #include <getopt.h>
 #include <stdarg.h>
+#include <sys/mman.h>
+
+#include "cmdline.h"
 
 #include "render/flame.h"
 #include "render/folded.h"
+#include "render/render.h"
 #include "render/stackin/stackin.h"
 
-enum output { OUTPUT_BY_NAME, OUTPUT_SVG, OUTPUT_FOLDED, OUTPUT_HTML, OUTPUT_JSON };
+enum flame_output {
+	OUTPUT_BY_NAME,
+	OUTPUT_SVG,
+	OUTPUT_FOLDED,
+	OUTPUT_HTML,
+	OUTPUT_JSON,
+	OUTPUT_PPROF,
+	OUTPUT_SPEEDSCOPE
+};
 
 enum flame_option {
 	OPT_FOLDED = 256,
 	OPT_SVG,
 	OPT_HTML,
 	OPT_JSON,
+	OPT_PPROF,
+	OPT_SPEEDSCOPE,
+	OPT_OFFCPU,
+	OPT_WAKEUP,
+	OPT_CHAIN,
+	OPT_NO_SYMBOLS,
 	OPT_FORMAT,
 	OPT_TITLE,
 	OPT_SUBTITLE,
@@ -44,6 +63,12 @@ static const struct option longs[] = {
 	{ "svg", no_argument, NULL, OPT_SVG },
 	{ "html", no_argument, NULL, OPT_HTML },
 	{ "json", no_argument, NULL, OPT_JSON },
+	{ "pprof", no_argument, NULL, OPT_PPROF },
+	{ "speedscope", no_argument, NULL, OPT_SPEEDSCOPE },
+	{ "offcpu", no_argument, NULL, OPT_OFFCPU },
+	{ "wakeup", no_argument, NULL, OPT_WAKEUP },
+	{ "chain", no_argument, NULL, OPT_CHAIN },
+	{ "no-symbols", no_argument, NULL, OPT_NO_SYMBOLS },
 	{ "output", required_argument, NULL, 'o' },
 	{ "format", required_argument, NULL, OPT_FORMAT },
 	{ "title", required_argument, NULL, OPT_TITLE },
@@ -75,15 +100,20 @@ static const struct option longs[] = {
 static const char help[] =
 	"usage: descry flame [options] [file...]\n"
 	"       descry flame --diff [options] BEFORE AFTER\n"
+	"       descry flame [options] {-n PROGRAM | -s FILE} [-p PID | -c COMMAND] [-x NAME=VALUE]\n"
 	"\n"
-	"Reads stacks (folded text, perf script, bpftrace, SystemTap, DTrace, descry itself) and draws them.\n"
+	"Reads stacks (perf.data, perf script, folded text, pprof, speedscope, bpftrace, SystemTap, DTrace, descry itself;\n"
+	"gzipped or not), or runs a D program that counts them, and draws them.\n"
 	"\n"
-	"  --svg --html --folded --json   what to write; by the name given to -o, otherwise SVG\n"
+	"  --svg --html --folded --json --pprof --speedscope\n"
+	"                                 what to write; by the name given to -o, otherwise SVG\n"
 	"  -o FILE                        where to; otherwise standard output\n"
-	"  --format NAME                  the input: folded, perf, bpftrace, dtrace, systemtap\n"
+	"  --format NAME                  the input: folded, perf, bpftrace, dtrace, systemtap, perf.data, pprof,\n"
+	"                                 speedscope, chain\n"
 	"  --title, --subtitle TEXT       above the picture\n"
 	"  --countname TEXT               what is counted (samples)\n"
-	"  --colors NAME                  kind, safe, module, hot, mem, io, wakeup, grey\n"
+	"  --colors NAME                  kind, safe, module, hot, mem, io, wakeup, chain, grey\n"
+	"  --offcpu --wakeup --chain      title, colours and unit (microseconds) of such a graph\n"
 	"  --width, --height PIXELS       of the picture (1200); of a frame (16)\n"
 	"  --minwidth PIXELS or N%        narrower frames are left out (0.1); SVG only\n"
 	"  --inverted                     the root on top\n"
@@ -91,20 +121,23 @@ static const char help[] =
 	"  --diff                         two files, coloured by change; --normalize: as if both had counted alike;\n"
 	"                                 --negate: colours the other way round\n"
 	"  --factor N                     counts are multiplied by N\n"
+	"  --event-filter NAME            samples of this event, type or profile; otherwise of the first\n"
 	"  -q                             no remarks on standard error\n"
-	"of perf script:\n"
+	"of perf script and perf.data:\n"
 	"  --pid --tid                    numbers behind the command's name\n"
 	"  --kernel --jit --all           marks _[k] and _[j] in text too\n"
 	"  --module                       names as MODULE`FUNCTION\n"
 	"  --addrs                        the address where there is no name\n"
-	"  --event-filter NAME            samples of this event; otherwise of the first\n";
+	"  --no-symbols                   perf.data: no other file is opened for names\n";
 
 struct flame {
-	enum output output;
+	enum flame_output output;
 	struct stackin_options in;
 	struct flame_options picture;
 	const char *path;
 	bool reverse, diff, normalize, quiet;
+	char *unit;             /* of the input; owned */
+	struct cmdline program; /* one to run, which counts the stacks; none when it has no programs */
 };
 
 static int wrong(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
@@ -140,19 +173,40 @@ static int minwidth(struct flame *f, const char *text)
 		       : number("minwidth", text, 0, 1e6, &f->picture.min_width);
 }
 
-static enum output output_of(const struct flame *f)
+static enum flame_output output_of(const struct flame *f)
 {
-	const char *dot = f->path ? strrchr(f->path, '.') : NULL;
+	static const struct {
+		const char *tail;
+		enum flame_output output;
+	} tails[] = {
+		{ ".html", OUTPUT_HTML },     { ".htm", OUTPUT_HTML },
+		{ ".folded", OUTPUT_FOLDED }, { ".speedscope.json", OUTPUT_SPEEDSCOPE },
+		{ ".json", OUTPUT_JSON },     { ".pb.gz", OUTPUT_PPROF },
+		{ ".pprof", OUTPUT_PPROF },
+	};
+	size_t n = f->path ? strlen(f->path) : 0;
 
 	if (f->output != OUTPUT_BY_NAME)
 		return f->output;
-	if (dot && (!strcmp(dot, ".html") || !strcmp(dot, ".htm")))
-		return OUTPUT_HTML;
-	if (dot && !strcmp(dot, ".json"))
-		return OUTPUT_JSON;
-	if (dot && !strcmp(dot, ".folded"))
-		return OUTPUT_FOLDED;
+	for (size_t i = 0; i < ARRAY_SIZE(tails); i++) {
+		size_t m = strlen(tails[i].tail);
+
+		if (n >= m && !strcmp(f->path + n - m, tails[i].tail))
+			return tails[i].output;
+	}
 	return OUTPUT_SVG;
+}
+
+/* What such graphs look like; options given by name win. */
+static int present(struct flame *f, const char *title, enum flame_palette palette)
+{
+	if (!f->picture.title)
+		f->picture.title = title;
+	if (!f->picture.count_name)
+		f->picture.count_name = "us";
+	if (!f->picture.palette)
+		f->picture.palette = palette;
+	return 0;
 }
 
 /* One option; the exit status when it is wrong, 0 otherwise. */
@@ -166,6 +220,12 @@ static int take(struct flame *f, int o, const char *arg)
 	case OPT_SVG: f->output = OUTPUT_SVG; return 0;
 	case OPT_HTML: f->output = OUTPUT_HTML; return 0;
 	case OPT_JSON: f->output = OUTPUT_JSON; return 0;
+	case OPT_PPROF: f->output = OUTPUT_PPROF; return 0;
+	case OPT_SPEEDSCOPE: f->output = OUTPUT_SPEEDSCOPE; return 0;
+	case OPT_OFFCPU: return present(f, "Off-CPU Time Flame Graph", FLAME_IO);
+	case OPT_WAKEUP: return present(f, "Wakeup Time Flame Graph", FLAME_WAKEUP);
+	case OPT_CHAIN: return present(f, "Off-CPU Chain Graph", FLAME_CHAIN);
+	case OPT_NO_SYMBOLS: f->in.no_symbols = true; return 0;
 	case 'o': f->path = arg; return 0;
 	case OPT_FORMAT:
 		f->in.format = stackin_format_named(arg);
@@ -201,6 +261,16 @@ static int take(struct flame *f, int o, const char *arg)
 	case OPT_MODULE: f->in.module = true; return 0;
 	case OPT_EVENT: f->in.event = arg; return 0;
 	case 'q': f->quiet = true; return 0;
+	case 'n':
+	case 's':
+		vec_push(&f->program.programs, (struct cmd_program){ PDESC_NAME, o == 's', arg });
+		return 0;
+	case 'x': vec_push(&f->program.sets, (struct cmd_set){ arg }); return 0;
+	case 'c': vec_push(&f->program.commands, arg); return 0;
+	case 'p':
+		status = number("-p", arg, 1, INT32_MAX, &v);
+		vec_push(&f->program.pids, (pid_t)v);
+		return status;
 	default: fputs("try descry flame --help\n", stderr); return 2;
 	}
 }
@@ -214,9 +284,15 @@ static void remark(const struct flame *f, const struct stackin *in, const char *
 		path = "standard input";
 	if (in->skipped)
 		fprintf(stderr,
-			"descry flame: %s, read as %s: %llu of %llu lines are no stacks, the first is line %llu\n",
+			"descry flame: %s, read as %s: %llu of %llu %s %llu\n",
 			path, stackin_format_name(in->format), (unsigned long long)in->skipped,
-			(unsigned long long)in->lines, (unsigned long long)in->first_skipped);
+			(unsigned long long)in->lines,
+			stackin_is_document(in->format)
+				? "samples are not understood, the first is number"
+				: "lines are no stacks, the first is line",
+			(unsigned long long)in->first_skipped);
+	for (uint32_t i = 0; i < in->notes.n; i++)
+		fprintf(stderr, "descry flame: %s: %s\n", path, in->notes.v[i]);
 	if (in->filtered)
 		fprintf(stderr,
 			"descry flame: %s: only samples of %s; %llu of other events are left out\n",
@@ -224,7 +300,7 @@ static void remark(const struct flame *f, const struct stackin *in, const char *
 			(unsigned long long)in->filtered);
 }
 
-static struct err *read_into(const struct flame *f, const char *path, struct stacktree *t)
+static struct err *read_into(struct flame *f, const char *path, struct stacktree *t)
 {
 	struct stackin in;
 	struct err *e;
@@ -233,11 +309,37 @@ static struct err *read_into(const struct flame *f, const char *path, struct sta
 	e = stackin_read(&in, path);
 	if (!e)
 		remark(f, &in, path);
+	if (!f->unit && in.unit) {
+		f->unit = in.unit;
+		in.unit = NULL;
+	}
 	stackin_fini(&in);
 	return e;
 }
 
-static struct err *read_all(const struct flame *f, char **files, int n, struct stacktree *t)
+/* Runs the program; what it prints goes to a file in memory, which is then read. */
+static struct err *read_program(struct flame *f, struct stacktree *t, int *ret_status)
+{
+	cleanup_close int fd = memfd_create("descry-flame", MFD_CLOEXEC);
+	cleanup_free char *path = xasprintf("/proc/self/fd/%d", fd);
+	struct stackin in;
+	struct err *e;
+
+	if (fd < 0)
+		return err_errno(errno, "memfd_create");
+	f->program.output = path;
+	*ret_status = cmd_run(&f->program);
+	if (*ret_status)
+		return NULL;
+	stackin_init(&in, t, &f->in);
+	e = stackin_read(&in, path);
+	if (!e)
+		remark(f, &in, "the program's output");
+	stackin_fini(&in);
+	return e;
+}
+
+static struct err *read_all(struct flame *f, char **files, int n, struct stacktree *t)
 {
 	struct err *e = NULL;
 
@@ -248,7 +350,7 @@ static struct err *read_all(const struct flame *f, char **files, int n, struct s
 	return e;
 }
 
-static struct err *read_both(const struct flame *f, char **files, struct stacktree *t)
+static struct err *read_both(struct flame *f, char **files, struct stacktree *t)
 {
 	struct stacktree before, after;
 	struct err *e;
@@ -271,6 +373,14 @@ static struct err *read_both(const struct flame *f, char **files, struct stacktr
 static struct err *write_out(const struct flame *f, const struct stacktree *t)
 {
 	cleanup_fclose FILE *file = f->path ? fopen(f->path, "we") : NULL;
+	const char *unit = f->picture.count_name ? f->picture.count_name : f->unit;
+	bool us = unit && !strcmp(unit, "us");
+	struct profile_about about = {
+		.title = f->picture.title,
+		.type = us ? "time" : unit,
+		.unit = us ? "microseconds" : f->unit && !f->picture.count_name ? f->unit : NULL,
+	};
+	struct flame_options picture = f->picture;
 	struct flame_result result = { 0 };
 	struct out o;
 	struct err *e;
@@ -278,26 +388,32 @@ static struct err *write_out(const struct flame *f, const struct stacktree *t)
 	if (f->path && !file)
 		return err_errno(errno, "%s: open", f->path);
 	out_init(&o, file ? file : stdout);
+	picture.count_name = unit;
 	switch (output_of(f)) {
 	case OUTPUT_FOLDED: folded_write(t, &o); break;
-	case OUTPUT_HTML: html_write(t, &f->picture, &o, &result); break;
+	case OUTPUT_HTML: html_write(t, &picture, &o, &result); break;
 	case OUTPUT_JSON: stacktree_json(t, &o); break;
-	default: svg_write(t, &f->picture, &o, &result);
+	case OUTPUT_PPROF: render_pprof(&o, t, &about); break;
+	case OUTPUT_SPEEDSCOPE: render_speedscope(&o, t, &about); break;
+	default: svg_write(t, &picture, &o, &result);
 	}
 	e = out_flush(&o);
 	out_fini(&o);
 	return e;
 }
 
-static struct err *run(const struct flame *f, char **files, int n, bool *ret_empty)
+static struct err *run(struct flame *f, char **files, int n, bool *ret_empty, int *ret_status)
 {
 	struct stacktree t, reversed;
 	struct err *e;
 
 	stacktree_init(&t);
 	stacktree_init(&reversed);
-	e = f->diff ? read_both(f, files, &t) : read_all(f, files, n, &t);
-	if (!e) {
+	if (f->program.programs.n)
+		e = read_program(f, &t, ret_status);
+	else
+		e = f->diff ? read_both(f, files, &t) : read_all(f, files, n, &t);
+	if (!e && !*ret_status) {
 		struct stacktree *shown = &t;
 
 		stacktree_finish(&t);
@@ -314,34 +430,53 @@ static struct err *run(const struct flame *f, char **files, int n, bool *ret_emp
 	return e;
 }
 
-int cmd_flame(int argc, char **argv)
+static int draw(struct flame *f, int argc, char **argv)
 {
 	cleanup_err struct err *e = NULL;
-	struct flame f = { 0 };
 	bool empty = false;
-	int o, status;
+	int status = 0, n = argc - optind;
 
-	while ((o = getopt_long(argc, argv, "o:qh", longs, NULL)) != -1) {
-		if (o == 'h') {
-			fputs(help, stdout);
-			return 0;
-		}
-		status = take(&f, o, optarg);
-		if (status)
-			return status;
-	}
-	if (f.diff && argc - optind != 2)
+	if (f->program.programs.n && (n || f->diff))
+		return wrong("a program or files, not both");
+	if (!f->program.programs.n && (f->program.pids.n || f->program.commands.n))
+		return wrong("-p and -c want a program (-n or -s); or see descry profile");
+	if (f->diff && n != 2)
 		return wrong("--diff wants two files: before and after");
-	if (!f.diff && optind == argc && isatty(STDIN_FILENO))
+	if (!f->diff && !n && !f->program.programs.n && isatty(STDIN_FILENO))
 		return wrong("no file, and standard input is a terminal; try descry flame --help");
-	if (output_of(&f) != OUTPUT_FOLDED) /* pictures strip the marks and show them as colours */
-		f.in.kernel = f.in.jit = true;
-	if (f.picture.palette == FLAME_MODULE)
-		f.in.module = true;
-	e = run(&f, argv + optind, argc - optind, &empty);
+	if (output_of(f) != OUTPUT_FOLDED) /* pictures strip the marks and show them as colours */
+		f->in.kernel = f->in.jit = true;
+	if (f->picture.palette == FLAME_MODULE || output_of(f) == OUTPUT_PPROF ||
+	    output_of(f) == OUTPUT_SPEEDSCOPE)
+		f->in.module = true;
+	e = run(f, argv + optind, n, &empty, &status);
 	if (e)
 		return wrong("%s", e->text) - 1;
-	if (empty && !f.quiet)
+	if (status)
+		return status;
+	if (empty && !f->quiet)
 		wrong("there are no stacks in the input");
 	return empty ? 1 : 0;
+}
+
+int cmd_flame(int argc, char **argv)
+{
+	struct flame f = { .program = { .progname = "descry flame" } };
+	int o, status = 0;
+
+	vec_push(&f.program.sets, (struct cmd_set){ "quiet" });
+	vec_push(&f.program.args, argv[0]);
+	while (!status && (o = getopt_long(argc, argv, "o:qhn:s:p:c:x:", longs, NULL)) != -1) {
+		if (o == 'h') {
+			fputs(help, stdout);
+			goto out;
+		}
+		status = take(&f, o, optarg);
+	}
+	if (!status)
+		status = draw(&f, argc, argv);
+out:
+	free(f.unit);
+	cmdline_fini(&f.program);
+	return status;
 }

@@ -3,6 +3,9 @@
 
 #include "cmdline.h"
 #include "flame.h"
+#include "heal.h"
+#include "heat.h"
+#include "profile.h"
 
 /* `descry NAME ...`; everything else is the command line of dtrace(1). */
 static const struct {
@@ -10,6 +13,9 @@ static const struct {
 	int (*run)(int argc, char **argv);
 } commands[] = {
 	{ "flame", cmd_flame },
+	{ "heal", cmd_heal },
+	{ "heat", cmd_heat },
+	{ "profile", cmd_profile },
 };
 
 int main(int argc, char **argv)

@@ -13,6 +13,8 @@
 #include "load/engine.h"
 #include "target.h"
 
+enum { ENGINE_AUTO, ENGINE_KERNEL, ENGINE_INTERP, ENGINE_INPROC }; /* as options.def lists them */
+
 /* Everything that lives as long as the run. */
 struct run {
 	struct cmdline *c;
@@ -130,11 +132,16 @@ static int find_targets(struct run *r)
 		if (e)
 			return fail(r, e);
 		vec_push(&r->targets, t);
+		if (opt_num(&r->options, OPT_ENGINE) == ENGINE_INPROC)
+			e = target_to_entry(vec_last(&r->targets));
+		if (e)
+			return fail(r, e);
 	}
 	for (uint32_t i = 0; i < r->targets.n; i++) {
 		vec_push(&r->probes.targets,
 			 (struct probe_target){ r->targets.v[i].pid, r->targets.v[i].command });
 		r->macros.target = r->targets.v[i].pid;
+		type_use_process(r->types, r->targets.v[i].pid);
 	}
 	return 0;
 }
@@ -318,11 +325,15 @@ static void remember_targets(struct run *r)
 
 static struct engine *choose_engine(struct run *r, struct compile_target *ret_target)
 {
-	static const char *const names[] = { "auto", "kernel", "interp" };
-	const char *name = names[opt_num(&r->options, OPT_ENGINE)];
-
-	ret_target->task_btf = ret_target->unwind = strcmp(name, "interp") != 0;
-	return ret_target->task_btf ? engine_kernel_new() : engine_interp_new();
+	switch (opt_num(&r->options, OPT_ENGINE)) {
+	case ENGINE_INTERP: return engine_interp_new();
+	case ENGINE_INPROC:
+		ret_target->unwind = true;
+		return engine_inproc_new(r->probes.targets.v, r->probes.targets.n, r->symbols);
+	default:
+		ret_target->task_btf = ret_target->unwind = true;
+		return engine_kernel_new();
+	}
 }
 
 static uint64_t clock_ns(clockid_t id)
@@ -489,7 +500,8 @@ static int load_and_trace(struct run *r, const struct bound *b)
 	}
 	if (e)
 		return fail(r, e);
-	r->sink = r->c->json ? sink_json_new() : sink_text_new();
+	r->sink = r->c->sink ? r->c->sink : r->c->json ? sink_json_new() : sink_text_new();
+	r->c->sink = NULL;
 	r->sink->out = r->out;
 	r->sink->err = stderr;
 	r->sink->progname = r->c->progname;

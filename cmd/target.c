@@ -6,8 +6,10 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
+#include <sys/user.h>
 #include <sys/wait.h>
 
 #include "base/mem.h"
@@ -100,11 +102,82 @@ struct err *target_grab(pid_t pid, struct target *ret)
 	return NULL;
 }
 
+static struct err *entry_point(pid_t pid, uint64_t *ret)
+{
+	cleanup_free char *path = xasprintf("/proc/%d/auxv", (int)pid);
+	FILE *f = fopen(path, "re");
+	uint64_t pair[2];
+
+	*ret = 0;
+	while (f && fread(pair, sizeof(pair), 1, f) == 1)
+		if (pair[0] == AT_ENTRY)
+			*ret = pair[1];
+	if (f)
+		fclose(f);
+	return *ret ? NULL : err_new(ENOENT, "%s: no entry point", path);
+}
+
+/* Lets it run until it stops for SIGTRAP; other signals are its own. */
+static struct err *run_to_trap(pid_t pid)
+{
+	int status, sig = 0;
+
+	for (;;) {
+		if (ptrace(PTRACE_CONT, pid, NULL, (void *)(intptr_t)sig) < 0 ||
+		    waitpid(pid, &status, 0) < 0)
+			return err_errno(errno, "running process %d to its entry point", (int)pid);
+		if (!WIFSTOPPED(status))
+			return err_new(ECHILD, "process %d ended before it reached its entry point",
+				       (int)pid);
+		sig = WSTOPSIG(status);
+		if (sig == SIGTRAP)
+			return NULL;
+	}
+}
+
+struct err *target_to_entry(struct target *t)
+{
+	struct user_regs_struct regs;
+	struct err *e;
+	uint64_t entry;
+	long word;
+	int status;
+
+	if (!t->command || !t->stopped || t->at_entry)
+		return NULL;
+	e = entry_point(t->pid, &entry);
+	if (e)
+		return e;
+	/* With a breakpoint in it the process must not outlive us. */
+	errno = 0;
+	word = ptrace(PTRACE_PEEKTEXT, t->pid, (void *)entry, NULL);
+	if (errno || ptrace(PTRACE_SETOPTIONS, t->pid, NULL, (void *)PTRACE_O_EXITKILL) < 0 ||
+	    ptrace(PTRACE_POKETEXT, t->pid, (void *)entry, (void *)((word & ~0xffl) | 0xcc)) < 0)
+		return err_errno(errno, "stopping process %d at its entry point", (int)t->pid);
+	e = run_to_trap(t->pid);
+	if (e)
+		return e;
+	if (ptrace(PTRACE_GETREGS, t->pid, NULL, &regs) < 0)
+		return err_errno(errno, "registers of process %d", (int)t->pid);
+	regs.rip = entry;
+	/* It stays stopped as by kill -STOP, so that others can take hold of it. */
+	if (ptrace(PTRACE_POKETEXT, t->pid, (void *)entry, (void *)word) < 0 ||
+	    ptrace(PTRACE_SETREGS, t->pid, NULL, &regs) < 0 ||
+	    ptrace(PTRACE_DETACH, t->pid, NULL, (void *)SIGSTOP) < 0 ||
+	    waitpid(t->pid, &status, WUNTRACED) < 0)
+		return err_errno(errno, "stopping process %d at its entry point", (int)t->pid);
+	t->at_entry = true;
+	return NULL;
+}
+
 void target_release(struct target *t)
 {
 	if (!t->stopped)
 		return;
-	ptrace(PTRACE_DETACH, t->pid, NULL, NULL);
+	if (t->at_entry)
+		kill(t->pid, SIGCONT);
+	else
+		ptrace(PTRACE_DETACH, t->pid, NULL, NULL);
 	t->stopped = false;
 }
 

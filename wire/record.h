@@ -43,6 +43,7 @@ enum wire_fault_code {
 	WIRE_FAULT_BADSTACK,
 	WIRE_FAULT_BADSIZE,
 	WIRE_FAULT_BADINDEX,
+	WIRE_FAULT_LOOP, /* value: the limit */
 };
 
 struct wire_fault {
@@ -109,7 +110,8 @@ enum wire_counter {
 	WIRE_DROP_ERROR,   /* fault inside an ERROR clause */
 	WIRE_DROP_LATE,    /* late string table full */
 	WIRE_FAULTS,
-	WIRE_FIXED_COUNTERS = 16,
+	WIRE_USTACKS, /* user stacks walked: one slot for each way to end (enum wire_unwind_end) */
+	WIRE_FIXED_COUNTERS = WIRE_USTACKS + 12,
 };
 enum { WIRE_PROBE_FIRED, WIRE_PROBE_DROPPED, WIRE_PROBE_SLOTS };
 

@@ -56,6 +56,7 @@ struct wire_firing {
 	X(d_substr, 5, "dst, size, src, index, length (absent: WIRE_START_ABSENT) -> 0, -EFAULT") \
 	X(d_strjoin, 4, "dst, size, a, b -> 0, -EFAULT") \
 	X(d_strtok, 5, "dst, size, src (0: go on), delims, struct wire_strtok * -> 0, 1, -EFAULT") \
+	X(d_json, 4, "dst, size, src, path -> 0, 1, -EFAULT") \
 	X(d_basename, 3, "dst, size, src -> 0, -EFAULT") \
 	X(d_dirname, 3, "dst, size, src -> 0, -EFAULT") \
 	X(d_cleanpath, 3, "dst, size, src -> 0, -EFAULT") \
@@ -72,14 +73,15 @@ struct wire_firing {
 	  "dst, size, ARPHRD_*, address -> 0, 1 unknown type, -EFAULT; size >= 64") \
 	/* aggregations */ \
 	X(d_quantize_bucket, 1, "value -> 0..126, known to the verifier") \
-	X(d_llquantize_bucket, 5, \
-	  "value, factor, low, high, steps -> bucket; the caller bounds it") \
+	X(d_llquantize_rank, 5, \
+	  "magnitude, factor, low, high, steps -> rank; the caller bounds it") \
 	X(d_stddev_add, 2, \
 	  "u64 words[4] the verifier knows, value: n++, sum, 128-bit sum of squares") \
 	/* memory */ \
 	X(d_zero, 2, "dst, size (any constant) -> 0") \
 	X(d_scratch_get, 1, \
 	  "scratch map -> its value, busy word set; NULL: none free. Release: store 0 to the busy word") \
+	X(d_chill, 1, "nanoseconds -> 0") \
 	/* faults */ \
 	X(d_fault, 5, \
 	  "control ring, counters map, struct wire_firing *, code | loc << 32, value -> 0") \
@@ -102,7 +104,8 @@ struct wire_firing {
 	  "task storage map, prev, next (trusted pointers of tp_btf/sched_switch) -> 0") \
 	/* user stacks by unwind tables (wire/unwind.h) */ \
 	X(d_ustack, 5, \
-	  "unwind map, processes map, wanted ring, struct wire_stack * the verifier knows, max frames -> bytes") \
+	  "unwind map, processes map, wanted ring, struct wire_stack * the verifier knows, n: max frames; struct wire_unwind_offsets * -> bytes") \
+	X(d_ustack_end, 2, "counters map, struct wire_stack *: counts how the walk ended -> 1 + that") \
 	/* strings read at the system call's return (wire/late.h) */ \
 	X(d_late_number, 1, "struct wire_state * -> a new non-zero number for wire_record.late") \
 	X(d_late_add, 5, \

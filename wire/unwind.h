@@ -11,6 +11,7 @@
  * array of one-element arrays); a word's address is chunk << 16 | index and nothing that is searched crosses a chunk:
  *
  *	chunk 0    uint32_t rules[65536]                 of all files, by number
+ *	chunk 1    struct wire_unwind_files              files by identity: for processes whose mappings are not here
  *	anywhere   struct wire_unwind_mapping [n]        of a process, by start
  *	anywhere   struct wire_unwind_page [npages]      of a file
  *	anywhere   uint32_t rows[n]                      of a page
@@ -85,7 +86,7 @@ struct wire_unwind_process {
 	uint32_t mappings; /* address of its struct wire_unwind_mapping[n]; 0: not loaded yet */
 	uint32_t n;
 	uint32_t missed; /* set when an address was in no mapping: they have changed */
-	uint32_t pad;
+	uint32_t mm;     /* which address space the list is of, as the kernel tells them apart; 0: not known yet */
 };
 
 struct wire_unwind_mapping {
@@ -101,6 +102,70 @@ struct wire_unwind_page {
 	uint32_t n;
 };
 
+/* A file by what the kernel knows of the one behind a mapping. The key comes last: who sees it sees the rest. */
+struct wire_unwind_file {
+	int64_t delta; /* link-time address - file offset, of its text */
+	uint32_t pages, first_page, npages; /* as in wire_unwind_mapping; npages 0: it has no tables */
+	uint32_t pad;
+	uint64_t key; /* wire_unwind_file_key(); 0: free */
+};
+
+/* Open addressing: a file stands in one of the WIRE_UNWIND_PROBES places from its key on. */
+enum { WIRE_UNWIND_FILES = 4096, WIRE_UNWIND_PROBES = 16, WIRE_UNWIND_KEY_VDSO = 1 };
+struct wire_unwind_files {
+	uint32_t enabled; /* mappings may be looked for in the kernel's own tree of them */
+	uint32_t pad[7];
+	struct wire_unwind_file files[WIRE_UNWIND_FILES];
+};
+
+static inline uint64_t wire_unwind_mix(uint64_t x)
+{
+	/* splitmix64 (Steele, Lea, Flood 2014) */
+	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
+	x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
+	return x ^ (x >> 31);
+}
+
+/* dev: major << 20 | minor. The time is that of the last change of the contents: an inode number may be used again. */
+static inline uint64_t wire_unwind_file_key(uint32_t dev, uint64_t inode, uint64_t mtime_sec,
+					    uint32_t mtime_nsec)
+{
+	uint64_t h = wire_unwind_mix(inode + ((uint64_t)dev << 40) + 0x9e3779b97f4a7c15ull);
+
+	h = wire_unwind_mix(h ^ mtime_sec ^ ((uint64_t)mtime_nsec << 34));
+	return h > WIRE_UNWIND_KEY_VDSO ? h : h + 2;
+}
+
+/* Where the kernel keeps a process's mappings (a maple tree, from 6.1 on): filled from BTF by the compiler as
+ * wire_offsets is; WIRE_NO_OFFSET where BTF does not have it. */
+#define WIRE_UNWIND_OFFSETS(X) \
+	X(task_mm, "task_struct", "mm") \
+	X(mm_mt, "mm_struct", "mm_mt") \
+	X(tree_root, "maple_tree", "ma_root") \
+	X(range_pivot, "maple_range_64", "pivot") \
+	X(range_slot, "maple_range_64", "slot") \
+	X(arange_pivot, "maple_arange_64", "pivot") \
+	X(arange_slot, "maple_arange_64", "slot") \
+	X(vma_start, "vm_area_struct", "vm_start") \
+	X(vma_end, "vm_area_struct", "vm_end") \
+	X(vma_pgoff, "vm_area_struct", "vm_pgoff") \
+	X(vma_file, "vm_area_struct", "vm_file") \
+	X(file_inode, "file", "f_inode") \
+	X(inode_ino, "inode", "i_ino") \
+	X(inode_sb, "inode", "i_sb") \
+	X(inode_mtime_sec, "inode", "i_mtime_sec") \
+	X(inode_mtime_nsec, "inode", "i_mtime_nsec") \
+	X(inode_mtime_6_7, "inode", "__i_mtime") \
+	X(inode_mtime_old, "inode", "i_mtime") \
+	X(sb_dev, "super_block", "s_dev")
+
+struct wire_unwind_offsets {
+#define X(field, s, m) uint32_t field;
+	WIRE_UNWIND_OFFSETS(X)
+#undef X
+	uint32_t mm_vdso; /* mm_struct.context.vdso */
+};
+
 /* How a walk ended: wire_stack.end. */
 #define WIRE_UNWIND_ENDS(X) \
 	X(ROOT, "complete") \
@@ -108,7 +173,8 @@ struct wire_unwind_page {
 	X(NO_TABLE, "no unwind table for an address") \
 	X(UNREADABLE, "stack memory not readable") \
 	X(BAD, "not a stack: the frame pointer or CFA makes no sense") \
-	X(NO_USER, "no user mode registers (kernel thread)")
+	X(NO_USER, "no user mode registers (kernel thread)") \
+	X(NOT_LOADED, "the process was too new for its unwind tables to be there")
 
 enum wire_unwind_end {
 #define X(name, what) WIRE_UNWIND_END_##name,
@@ -122,7 +188,10 @@ _Static_assert(sizeof(struct wire_unwind_image) == 64, "unwind image");
 _Static_assert(sizeof(struct wire_unwind_process) == 16, "unwind process");
 _Static_assert(sizeof(struct wire_unwind_mapping) == 32, "unwind mapping");
 _Static_assert(sizeof(struct wire_unwind_page) == 8, "unwind page");
+_Static_assert(sizeof(struct wire_unwind_file) == 32, "unwind file");
+_Static_assert(sizeof(struct wire_unwind_files) <= WIRE_UNWIND_CHUNK_WORDS * 4, "unwind files");
 _Static_assert(WIRE_UNWIND_KIND_COUNT <= 16, "unwind kinds");
+_Static_assert(WIRE_UNWIND_END_COUNT <= WIRE_FIXED_COUNTERS - WIRE_USTACKS, "counters of ends");
 #endif
 
 #endif

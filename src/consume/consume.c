@@ -36,6 +36,13 @@ static uint32_t resolve_stack(void *arg, int64_t id, uint64_t *frames, uint32_t 
 	return c->engine->ops->stack(c->engine, id, frames, max);
 }
 
+static uint32_t resolve_end(void *arg, int64_t id)
+{
+	struct consumer *c = arg;
+
+	return c->engine->ops->stack_end ? c->engine->ops->stack_end(c->engine, id) : 0;
+}
+
 /* DTrace prints a line for every clause with a data-recording action: exit(), clear() and the other actions the consumer
  * does are such, commit() and discard() are not. */
 static bool opens_line(const struct segment *seg)
@@ -56,6 +63,7 @@ struct consumer *consumer_new(struct engine *e, struct sink *s, struct options *
 	c->image = e->image;
 	s->image = e->image;
 	s->stack = resolve_stack;
+	s->stack_end = resolve_end;
 	s->stack_arg = c;
 	c->aggs = aggs_new(e, e->image, o, s);
 	c->traits = xcalloc(c->image->nsegments + 1, sizeof(*c->traits));

@@ -73,7 +73,7 @@ static int64_t bucket_value(const struct agg *a, uint32_t i)
 		return i == 0      ? a->base - 1
 		       : i == last ? a->base + (last - 1) * a->step + 1
 				   : a->base + ((int64_t)i - 1) * a->step;
-	default: return i ? agg_ll_lower(a->factor, a->low_mag, a->high_mag, a->steps, i) : 0;
+	default: return agg_ll_label(a, i);
 	}
 }
 

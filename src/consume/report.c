@@ -18,6 +18,11 @@ void consumer_report(struct consumer *c, struct run_report *ret)
 
 	memcpy(r.drops, c->drops.total, sizeof(r.drops));
 	c->engine->ops->counters(c->engine, &now);
+	r.table_bytes = now.table_bytes;
+	for (uint32_t cpu = 0; now.fixed && cpu < now.ncpus; cpu++)
+		for (uint32_t i = 0; i < WIRE_UNWIND_END_COUNT; i++)
+			r.ustacks[i] +=
+				now.fixed[(size_t)cpu * WIRE_FIXED_COUNTERS + WIRE_USTACKS + i];
 	c->report_probes =
 		xrealloc(c->report_probes, (img->nprobes + 1) * sizeof(*c->report_probes));
 	for (uint32_t i = 0; i < img->nprobes; i++)

@@ -9,6 +9,7 @@
 #include "data/aggview.h"
 #include "program/symbol/symbol.h"
 #include "wire/record.h"
+#include "wire/unwind.h"
 
 struct sink;
 struct run_report;
@@ -86,8 +87,10 @@ struct run_report {
 	uint64_t records, bytes; /* taken from the rings */
 	uint64_t drops[DROP_KIND_COUNT];
 	uint64_t faults;
+	uint64_t ustacks[WIRE_UNWIND_END_COUNT]; /* user stacks walked, by how they ended */
 	uint64_t consumer_cpu_ns; /* this process, user + system, since attach */
 	uint64_t probe_cpu_ns;    /* measured run time of the programs, 0 not measured */
+	uint64_t table_bytes;     /* unwind tables in the kernel */
 	bool measured;
 	struct report_probe *probes;
 	uint32_t nprobes;
@@ -109,6 +112,8 @@ struct sink {
 	int target_pid; /* whose addresses %A of a plain integer means; 0 none */
 	/* Resolves a stack id of a key: set by the consumer. */
 	uint32_t (*stack)(void *arg, int64_t id, uint64_t *frames, uint32_t max);
+	/* ... and how its walk ended (1 + enum wire_unwind_end, 0 not known); NULL: never known. */
+	uint32_t (*stack_end)(void *arg, int64_t id);
 	void *stack_arg;
 };
 

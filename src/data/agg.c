@@ -27,10 +27,11 @@ int64_t agg_quantize_value(uint32_t bucket)
 
 /* llquantize: each order of magnitude [factor^m, factor^(m+1)) for m in low..high is cut into equal steps. `steps`
  * cut [0, factor^(m+1)); the part below factor^m (steps/factor of them) belongs to the order below. Where an
- * order ends below `steps`, a step is one integer.
+ * order ends below `steps`, a step is one integer. Ranks number them: 0 is below factor^low, the last at or above
+ * factor^(high+1). Buckets are the ranks of magnitudes, on both sides of the one in the middle:
  *
- *	bucket   0           1 ...                  ... n-2           n-1
- *	      < f^low   [f^low, +step) ...   [.., f^(high+1))   >= f^(high+1)
+ *	bucket    0             ...  mid - 1           mid                  mid + 1          ...   2 * mid
+ *	     <= -factor^(high+1)     rank 1 below 0    abs() < factor^low   rank 1 ...             >= factor^(high+1)
  */
 struct order {
 	uint64_t lower, upper;   /* saturated at INT64_MAX */
@@ -65,10 +66,10 @@ static struct order order_of(uint64_t lower, uint32_t factor, uint32_t steps)
 	return o;
 }
 
-uint32_t agg_ll_nbuckets(uint32_t factor, uint32_t low, uint32_t high, uint32_t steps)
+uint32_t agg_ll_middle(uint32_t factor, uint32_t low, uint32_t high, uint32_t steps)
 {
 	uint64_t lower = power(factor, low);
-	uint32_t n = 2;
+	uint32_t n = 1;
 
 	for (uint32_t mag = low; mag <= high; mag++) {
 		struct order o = order_of(lower, factor, steps);
@@ -79,18 +80,24 @@ uint32_t agg_ll_nbuckets(uint32_t factor, uint32_t low, uint32_t high, uint32_t 
 	return n;
 }
 
-uint32_t agg_ll_bucket(uint32_t factor, uint32_t low, uint32_t high, uint32_t steps, int64_t value)
+uint32_t agg_ll_nbuckets(uint32_t factor, uint32_t low, uint32_t high, uint32_t steps)
+{
+	return 2 * agg_ll_middle(factor, low, high, steps) + 1;
+}
+
+static uint32_t rank_of(uint32_t factor, uint32_t low, uint32_t high, uint32_t steps,
+			uint64_t magnitude)
 {
 	uint64_t lower = power(factor, low);
 	uint32_t base = 1;
 
-	if (value < 0 || (uint64_t)value < lower)
+	if (magnitude < lower)
 		return 0;
 	for (uint32_t mag = low; mag <= high; mag++) {
 		struct order o = order_of(lower, factor, steps);
 
-		if ((uint64_t)value < o.upper) {
-			uint64_t i = (uint64_t)value / o.step - o.skip;
+		if (magnitude < o.upper) {
+			uint64_t i = magnitude / o.step - o.skip;
 
 			return base + (i < o.nbuckets ? (uint32_t)i : o.nbuckets - 1);
 		}
@@ -100,18 +107,18 @@ uint32_t agg_ll_bucket(uint32_t factor, uint32_t low, uint32_t high, uint32_t st
 	return base;
 }
 
-int64_t agg_ll_lower(uint32_t factor, uint32_t low, uint32_t high, uint32_t steps, uint32_t bucket)
+/* The least magnitude of rank 1 and above. */
+static int64_t rank_lower(uint32_t factor, uint32_t low, uint32_t high, uint32_t steps,
+			  uint32_t rank)
 {
 	uint64_t lower = power(factor, low);
 	uint32_t base = 1;
 
-	if (!bucket)
-		return INT64_MIN;
 	for (uint32_t mag = low; mag <= high; mag++) {
 		struct order o = order_of(lower, factor, steps);
 
-		if (bucket < base + o.nbuckets) {
-			uint64_t at = (uint64_t)(bucket - base + o.skip) * o.step;
+		if (rank < base + o.nbuckets) {
+			uint64_t at = (uint64_t)(rank - base + o.skip) * o.step;
 
 			return (int64_t)(at > lower ? at : lower);
 		}
@@ -119,6 +126,37 @@ int64_t agg_ll_lower(uint32_t factor, uint32_t low, uint32_t high, uint32_t step
 		lower = o.upper;
 	}
 	return (int64_t)lower;
+}
+
+uint32_t agg_ll_bucket(uint32_t factor, uint32_t low, uint32_t high, uint32_t steps, int64_t value)
+{
+	uint32_t middle = agg_ll_middle(factor, low, high, steps);
+
+	if (value < 0)
+		return middle - rank_of(factor, low, high, steps, -(uint64_t)value);
+	return middle + rank_of(factor, low, high, steps, (uint64_t)value);
+}
+
+int64_t agg_ll_lower(uint32_t factor, uint32_t low, uint32_t high, uint32_t steps, uint32_t bucket)
+{
+	uint32_t middle = agg_ll_middle(factor, low, high, steps);
+
+	if (!bucket)
+		return INT64_MIN;
+	if (bucket > middle)
+		return rank_lower(factor, low, high, steps, bucket - middle);
+	return 1 - rank_lower(factor, low, high, steps, middle - bucket + 1);
+}
+
+int64_t agg_ll_label(const struct agg *a, uint32_t bucket)
+{
+	uint32_t middle = agg_ll_middle(a->factor, a->low_mag, a->high_mag, a->steps);
+
+	if (bucket == middle)
+		return 0;
+	if (bucket > middle)
+		return agg_ll_lower(a->factor, a->low_mag, a->high_mag, a->steps, bucket);
+	return agg_ll_lower(a->factor, a->low_mag, a->high_mag, a->steps, bucket + 1) - 1;
 }
 
 /* --- values --- */
@@ -178,10 +216,7 @@ static int64_t bucket_weight(const struct agg *agg, uint32_t i)
 		if (i == last)
 			return agg->base + (int64_t)(last - 1) * agg->step + 1;
 		return agg->base + (int64_t)(i - 1) * agg->step;
-	default:
-		return i == 0 ? 0
-			      : agg_ll_lower(agg->factor, agg->low_mag, agg->high_mag, agg->steps,
-					     i);
+	default: return agg_ll_label(agg, i);
 	}
 }
 

@@ -24,16 +24,19 @@ struct agg_view {
  * total count weighted as DTrace does). Normalised. */
 int64_t agg_row_value(const struct agg_view *v, const struct agg_row *r);
 
-/* llquantize (Bryan Cantrill's log-linear quantisation): number of bucket words, the bucket of a value, the lower bound of a
- * bucket. Bucket 0: below (its lower bound is INT64_MIN); the last: at or above. Same arithmetic in bpf/agg.bpf.h:
- *	lower = factor^low; base = 1; if value < lower: bucket 0
+/* llquantize (Bryan Cantrill's log-linear quantisation, both sides of zero): number of bucket words, the one in the
+ * middle, the bucket of a value, the least value of a bucket (INT64_MIN for the first), and the number DTrace prints
+ * for it: the bound nearest to zero, 0 in the middle. Same arithmetic of magnitudes in bpf/agg.bpf.h:
+ *	lower = factor^low; base = 1; if magnitude < lower: rank 0
  *	for each order low..high:  upper = lower * factor; cut = min(upper, steps); skip = cut / factor; step = upper / cut
- *		if value < upper:  bucket base + min(value / step - skip, cut - skip - 1)
+ *		if magnitude < upper:  rank base + min(magnitude / step - skip, cut - skip - 1)
  *		base += cut - skip; lower = upper
- *	bucket base */
+ *	rank base;  bucket: middle plus or minus the rank */
 uint32_t agg_ll_nbuckets(uint32_t factor, uint32_t low, uint32_t high, uint32_t steps);
+uint32_t agg_ll_middle(uint32_t factor, uint32_t low, uint32_t high, uint32_t steps);
 uint32_t agg_ll_bucket(uint32_t factor, uint32_t low, uint32_t high, uint32_t steps, int64_t value);
 int64_t agg_ll_lower(uint32_t factor, uint32_t low, uint32_t high, uint32_t steps, uint32_t bucket);
+int64_t agg_ll_label(const struct agg *a, uint32_t bucket);
 /* quantize: lower bound printed for bucket 0..126. */
 int64_t agg_quantize_value(uint32_t bucket);
 uint32_t agg_quantize_bucket(int64_t value);

@@ -103,6 +103,7 @@ bool field_stack(const struct field *f, const uint8_t *data, struct field_stack 
 			return false;
 		s.user = true;
 		s.pid = read_u32(p);
+		s.end = read_u32(p + 4);
 		s.pcs = p + 16;
 		set_length(&s, (int64_t)read_u64(p + 8), f->size - 16);
 		break;

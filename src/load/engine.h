@@ -16,6 +16,7 @@ struct engine_counters {
 	uint64_t *fixed;   /* [ncpus][WIRE_FIXED_COUNTERS] */
 	uint64_t *fired;   /* [nprobes], all CPUs */
 	uint64_t *dropped; /* [nprobes] */
+	uint64_t table_bytes; /* of unwind tables */
 };
 
 struct engine_prog_report {
@@ -66,6 +67,8 @@ struct engine_ops {
 				  uint64_t *ret_values);
 	/* Frames of a stack id; the count. */
 	uint32_t (*stack)(struct engine *e, int64_t id, uint64_t *frames, uint32_t max);
+	/* How the walk of a stack id ended: 1 + enum wire_unwind_end, 0 not known. NULL: the engine does not know. */
+	uint32_t (*stack_end)(struct engine *e, int64_t id);
 	void (*counters)(
 		struct engine *e,
 		struct engine_counters *ret); /* ret owned by the engine until the next call */
@@ -76,5 +79,8 @@ struct engine_ops {
 
 struct engine *engine_kernel_new(void);
 struct engine *engine_interp_new(void);
+/* Traces these processes from inside. targets and symbols are borrowed. */
+struct engine *engine_inproc_new(const struct probe_target *targets, uint32_t ntargets,
+				 struct symbols *symbols);
 
 #endif

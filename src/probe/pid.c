@@ -308,7 +308,9 @@ static void match_offsets(struct match *m, const struct process_object *po,
 				       reason);
 			else
 				add(m, po, f->name, name, ATTACH_UPROBE, f->addr, base + at, NULL,
-				    process_price(class, ATTACH_UPROBE));
+				    process_price(class, ATTACH_UPROBE))
+					->red_zone = at && class == UPROBE_NOP5 &&
+						     object_uses_red_zone(po->object, f->addr);
 			if (m->offset_exact)
 				return;
 		}

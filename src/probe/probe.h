@@ -135,6 +135,9 @@ struct probe {
 	uint32_t freq_hz;       /* profile/tick given in hz: exact rate; 0: use period_ns */
 	struct probe_perf perf; /* cpc: .period_ns is how many of them */
 	int32_t number;         /* system call number */
+	/* The instruction is a 5-byte nop and the function keeps data below the stack pointer there: a kernel that makes
+	 * the nop a call (6.18) would overwrite it. */
+	bool red_zone;
 	pid_t pid;              /* only this process, 0 all; uprobes of pid provider */
 	/* Whose thread the built-ins (pid, tid, execname, curthread, self->) describe: -1 current; n: tracepoint argument n,
 	 * a task_struct * (sched:::on-cpu: next). */

@@ -108,6 +108,7 @@ static void add_usdt(struct match *m, pid_t pid, const struct process_object *po
 		p->semaphore = u->semaphore;
 		class = uprobe_classify(code, object_read(po->object, u->addr, code, sizeof(code)),
 					&len, &reason);
+		p->red_zone = class == UPROBE_NOP5 && object_uses_red_zone(po->object, u->addr);
 		if (class == UPROBE_REFUSED)
 			p->unavailable = reason;
 		else if (!object_is_x86_64(po->object))

@@ -2,12 +2,12 @@
 (function () {
 	var began = performance.now();
 	var byId = function (id) { return document.getElementById(id); };
-	var data = JSON.parse(byId("data").textContent);
+	var data = JSON.parse(byId("data").textContent), parsed = performance.now();
 	byId("data").textContent = "";
 	var count = data.depth.length, rowHeight = data.height;
-	var depth = Uint32Array.from(data.depth), name = Uint32Array.from(data.name);
-	var self = Float64Array.from(data.self), total = Float64Array.from(data.self);
-	var before = data.differential ? Float64Array.from(data.before) : null;
+	var depth = new Uint32Array(data.depth), name = new Uint32Array(data.name);
+	var self = new Float64Array(data.self), total = new Float64Array(self);
+	var before = data.differential ? new Float64Array(data.before) : null;
 	var start = new Float64Array(count), end = new Uint32Array(count), parent = new Int32Array(count);
 	var names = data.names, colors = data.colors, deepest = 0;
 	var zoomed = 0, current = -1, hits = null, term = "";
@@ -258,6 +258,9 @@
 	search();
 	document.body.dataset.first = (performance.now() - began).toFixed(1);
 	draw();
+	document.body.dataset.parsed = (parsed - began).toFixed(1);
+	document.body.dataset.began = began.toFixed(1);
+	document.body.dataset.loaded = performance.now().toFixed(1);
 	byId("search").addEventListener("input", search);
 	byId("ignorecase").addEventListener("change", search);
 	byId("unzoom").addEventListener("click", function () { zoom(0); });

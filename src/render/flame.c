@@ -9,7 +9,7 @@
 static const char *const palette_names[FLAME_NPALETTES] = {
 	[FLAME_KIND] = "kind",     [FLAME_SAFE] = "safe", [FLAME_MODULE] = "module",
 	[FLAME_HOT] = "hot",       [FLAME_MEM] = "mem",   [FLAME_IO] = "io",
-	[FLAME_WAKEUP] = "wakeup", [FLAME_GREY] = "grey",
+	[FLAME_WAKEUP] = "wakeup", [FLAME_CHAIN] = "chain", [FLAME_GREY] = "grey",
 };
 
 const char *flame_palette_name(enum flame_palette p)
@@ -98,6 +98,24 @@ static uint32_t mark_len(const struct stacktree_name *n)
 			       s[2]
 		       ? 4
 		       : 0;
+}
+
+struct flame_name flame_name_split(const struct stacktree_name *name)
+{
+	struct flame_name r = { .function = *name };
+	const char *tick;
+
+	if (mark_len(name)) {
+		r.mark = name->text[name->len - 2];
+		r.function.len -= 4;
+	}
+	tick = memchr(r.function.text, '`', r.function.len);
+	if (tick && tick > name->text) {
+		r.module = (struct stacktree_name){ name->text, (uint32_t)(tick - name->text) };
+		r.function.text = tick + 1;
+		r.function.len -= r.module.len + 1;
+	}
+	return r;
 }
 
 static enum kind kind_of(const struct stacktree_name *n)
@@ -191,7 +209,7 @@ uint32_t flame_color(const struct stacktree *t, uint32_t node, const struct flam
 				    max_change, o->negate);
 	if (node == STACKTREE_ROOT)
 		return 0xe8e8e8;
-	if (n->len <= 2 && begins(n, "-") && ends(n, "-")) /* what separates two parts of a stack */
+	if (base.len <= 2 && begins(&base, "-") && ends(&base, "-")) /* what separates two parts of a stack */
 		return 0xc8c8c8;
 	hash = hash_bytes(base.text, base.len);
 	hash ^= hash >> 32;
@@ -202,6 +220,9 @@ uint32_t flame_color(const struct stacktree *t, uint32_t node, const struct flam
 		tick = memchr(base.text, '`', base.len);
 		return tick ? hue(hash_bytes(base.text, (size_t)(tick - base.text)), hash)
 			    : shaded(&plain[FLAME_GREY], hash);
+	case FLAME_CHAIN:
+		return shaded(&plain[mark_len(n) && ends(n, "_[w]") ? FLAME_WAKEUP : FLAME_IO],
+			      hash);
 	default: return shaded(&plain[o->palette], hash);
 	}
 }
@@ -239,29 +260,32 @@ static bool is_unseen(uint32_t c)
 	       (c & 0xfffe) == 0xfffe;
 }
 
-void flame_text(struct out *o, const struct stacktree_name *name)
+void flame_shown(struct out *o, const char *text, size_t len)
 {
-	const uint8_t *s = (const uint8_t *)name->text;
-	uint32_t n = name->len - mark_len(name), c, len;
-	bool cut = n > FLAME_NAME_MAX;
+	const uint8_t *s = (const uint8_t *)text;
+	uint32_t n = len > FLAME_NAME_MAX ? FLAME_NAME_MAX : (uint32_t)len, c, step;
+	bool cut = len > FLAME_NAME_MAX;
 
-	if (cut)
-		n = FLAME_NAME_MAX;
-	for (uint32_t i = 0; i < n; i += len) {
-		len = utf8_at(s + i, n - i, &c);
-		if (!len && cut && n - i < 4)
+	for (uint32_t i = 0; i < n; i += step) {
+		step = utf8_at(s + i, n - i, &c);
+		if (!step && cut && n - i < 4)
 			break; /* the character that the end cut through */
-		if (!len) {
+		if (!step) {
 			out_printf(o, "\\x%02x", s[i]);
-			len = 1;
+			step = 1;
 		} else if (is_unseen(c)) {
 			out_printf(o, c < 0x80 ? "\\x%02x" : "\\u%04x", c);
 		} else {
-			out_mem(o, s + i, len);
+			out_mem(o, s + i, step);
 		}
 	}
 	if (cut)
-		out_printf(o, ".. (%u bytes)", name->len);
+		out_printf(o, ".. (%zu bytes)", len);
+}
+
+void flame_text(struct out *o, const struct stacktree_name *name)
+{
+	flame_shown(o, name->text, name->len - mark_len(name));
 }
 
 void flame_xml(struct out *o, const char *s, size_t n)

@@ -18,6 +18,7 @@ enum flame_palette {
 	FLAME_MEM,
 	FLAME_IO,
 	FLAME_WAKEUP,
+	FLAME_CHAIN, /* who was woken in the colours of io, who woke it (marked _[w]) in those of wakeup */
 	FLAME_GREY,
 	FLAME_NPALETTES
 };
@@ -52,8 +53,16 @@ uint32_t flame_color(const struct stacktree *t, uint32_t node, const struct flam
 
 enum { FLAME_NAME_MAX = 4096 }; /* bytes of a name that pictures hold */
 
-/* Name as text that can be shown: valid UTF-8 without control characters; other bytes as \xNN. Marks such as _[k] go.
- * At most FLAME_NAME_MAX bytes of it, then "..". */
+/* MODULE`FUNCTION_[k]: its parts. */
+struct flame_name {
+	struct stacktree_name module, function; /* module: len 0 where there is none */
+	char mark;                              /* k, w, i, j; 0 none */
+};
+struct flame_name flame_name_split(const struct stacktree_name *name);
+/* Any bytes as text that can be shown: valid UTF-8 without control characters; other bytes as \xNN. At most
+ * FLAME_NAME_MAX bytes of it, then "..". */
+void flame_shown(struct out *o, const char *text, size_t len);
+/* The same of a name; marks such as _[k] go. */
 void flame_text(struct out *o, const struct stacktree_name *name);
 /* Text with & < > " escaped, for XML and HTML. */
 void flame_xml(struct out *o, const char *s, size_t n);

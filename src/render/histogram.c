@@ -84,8 +84,8 @@ void hist_range(const struct agg *agg, const int64_t *b, uint32_t *ret_first, ui
 			*ret_last = n > 2 ? 2 : n - 1;
 			return;
 		default:
-			*ret_first = 0;
-			*ret_last = n > 1 ? 1 : 0;
+			*ret_first = n / 2;
+			*ret_last = n > 4 ? n / 2 + 2 : n - 1;
 			return;
 		}
 	}
@@ -135,6 +135,14 @@ static void label(const struct agg *a, uint32_t i, char *buf, size_t n)
 		return;
 	}
 	hist_bounds(a, i, &min, &max);
+	if (a->func == AGG_LLQUANTIZE) {
+		if (i == last / 2 && max > 0)
+			snprintf(buf, n, "abs() < %lld", (long long)max + 1);
+		else
+			snprintf(buf, n, "%s%lld", i == 0 ? "<= " : i == last ? ">= " : "",
+				 (long long)agg_ll_label(a, i));
+		return;
+	}
 	if (i == 0)
 		snprintf(buf, n, "< %lld", (long long)max + 1);
 	else if (i == last)

@@ -8,6 +8,7 @@
 #include <limits.h>
 
 #include "base/diag.h"
+#include "program/unwind/unwind.h"
 
 struct json_sink {
 	struct sink s;
@@ -288,6 +289,12 @@ static void json_report(struct sink *s, const struct run_report *r)
 	for (uint32_t i = 0; i < DROP_KIND_COUNT; i++)
 		out_printf(o, "%s\"%s\":%llu", i ? "," : "", drop_name(i),
 			   (unsigned long long)r->drops[i]);
+	out_char(o, '}');
+	key(o, "user_stacks");
+	out_char(o, '{');
+	for (uint32_t i = 0; i < WIRE_UNWIND_END_COUNT; i++)
+		out_printf(o, "%s\"%s\":%llu", i ? "," : "", unwind_end_name((enum wire_unwind_end)i),
+			   (unsigned long long)r->ustacks[i]);
 	out_char(o, '}');
 	key_uint(o, "consumer_cpu_ns", r->consumer_cpu_ns);
 	key(o, "probe_cpu_ns");

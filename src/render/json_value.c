@@ -97,28 +97,50 @@ static void name(struct out *o, const char *key, const char *text)
 		out_str(o, "null");
 }
 
+struct frames_writer {
+	struct out *out;
+	bool more;
+};
+
+/* A frame is {"address", "module", "function", "offset"}; a stack that is not complete ends with {"end": why}. */
+static void frame(void *arg, const struct stack_line *l)
+{
+	struct frames_writer *w = arg;
+	struct out *o = w->out;
+
+	if (w->more)
+		out_char(o, ',');
+	w->more = true;
+	if (l->end) {
+		out_str(o, "{\"end\":");
+		json_string(o, l->end, strlen(l->end));
+		out_char(o, '}');
+		return;
+	}
+	out_str(o, "{\"address\":");
+	hex_number(o, l->pc);
+	name(o, "module", l->place.module);
+	name(o, "function", l->place.function);
+	if (l->place.module || l->place.function) {
+		out_str(o, ",\"offset\":");
+		out_unsigned(o, l->place.offset, 0);
+	}
+	if (l->inlined)
+		out_str(o, ",\"inlined\":true");
+	if (l->file) {
+		name(o, "file", l->file);
+		out_str(o, ",\"line\":");
+		out_unsigned(o, l->line, 0);
+	}
+	out_char(o, '}');
+}
+
 static void frames(struct sink *s, struct out *o, const struct field *f, const uint8_t *data)
 {
-	uint64_t pcs[STACK_MAX];
-	uint32_t pid, n = stack_frames(s, f, data, pcs, STACK_MAX, &pid);
-	bool user = f->kind == FIELD_USTACK || f->kind == FIELD_USTACKID;
+	struct frames_writer w = { .out = o };
 
 	out_char(o, '[');
-	for (uint32_t i = 0; i < n; i++) {
-		struct place p = { 0 };
-
-		if (!user || pid)
-			address_place(s, pid, pcs[i], &p);
-		out_str(o, i ? ",{\"address\":" : "{\"address\":");
-		hex_number(o, pcs[i]);
-		name(o, "module", p.module);
-		name(o, "function", p.function);
-		if (p.module || p.function) {
-			out_str(o, ",\"offset\":");
-			out_unsigned(o, p.offset, 0);
-		}
-		out_char(o, '}');
-	}
+	stack_each(s, f, data, frame, &w);
 	out_char(o, ']');
 }
 

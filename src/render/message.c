@@ -2,6 +2,7 @@
 #include "render/render.h"
 
 #include "base/diag.h"
+#include "program/unwind/unwind.h"
 
 const char *fault_name(uint32_t code)
 {
@@ -17,6 +18,7 @@ const char *fault_name(uint32_t code)
 		[WIRE_FAULT_BADSTACK] = "bad stack",
 		[WIRE_FAULT_BADSIZE] = "invalid size",
 		[WIRE_FAULT_BADINDEX] = "index out of bounds",
+		[WIRE_FAULT_LOOP] = "loop does not end within its limit",
 	};
 
 	return code < ARRAY_SIZE(names) && names[code] ? names[code] : "unknown fault";
@@ -47,6 +49,7 @@ void fault_message(struct sink *s, struct out *o, const struct image *img,
 	case WIRE_FAULT_BADSIZE:
 	case WIRE_FAULT_KPRIV:
 	case WIRE_FAULT_UPRIV: out_printf(o, " (0x%llx)", (unsigned long long)f->value); break;
+	case WIRE_FAULT_LOOP:
 	case WIRE_FAULT_BADINDEX: out_printf(o, " (%lld)", (long long)f->value); break;
 	}
 	out_printf(o, " in action #%u at BPF pc %u", sink_dtrace(s) ? 1 : f->clause + 1, f->insn);
@@ -110,6 +113,30 @@ static void print_time(struct out *o, uint64_t ns)
 		out_printf(o, "%.1f us", (double)ns / 1e3);
 }
 
+/* "user stacks: 900 walked, 12 not complete: 10 no unwind table for an address, 2 ..." */
+static void stacks_print(struct out *o, const struct run_report *r)
+{
+	uint64_t all = 0, whole = r->ustacks[WIRE_UNWIND_END_ROOT] + r->ustacks[WIRE_UNWIND_END_DEEP] +
+				  r->ustacks[WIRE_UNWIND_END_NO_USER];
+	const char *sep = ": ";
+
+	for (uint32_t i = 0; i < WIRE_UNWIND_END_COUNT; i++)
+		all += r->ustacks[i];
+	if (!all)
+		return;
+	out_printf(o, "user stacks: %llu walked, %llu not complete", (unsigned long long)all,
+		   (unsigned long long)(all - whole));
+	for (uint32_t i = 0; i < WIRE_UNWIND_END_COUNT; i++) {
+		if (!r->ustacks[i] || i == WIRE_UNWIND_END_ROOT || i == WIRE_UNWIND_END_DEEP ||
+		    i == WIRE_UNWIND_END_NO_USER)
+			continue;
+		out_printf(o, "%s%llu %s", sep, (unsigned long long)r->ustacks[i],
+			   unwind_end_text((enum wire_unwind_end)i));
+		sep = ", ";
+	}
+	out_char(o, '\n');
+}
+
 void report_print(struct out *o, const struct run_report *r)
 {
 	uint64_t fired = 0, other = 0;
@@ -132,6 +159,7 @@ void report_print(struct out *o, const struct run_report *r)
 		}
 	}
 	out_str(o, other ? "\n" : " nothing\n");
+	stacks_print(o, r);
 	out_str(o, "cost: probes ");
 	if (r->measured)
 		print_time(o, r->probe_cpu_ns);

@@ -8,6 +8,7 @@
 
 #include "consume/sink.h"
 #include "data/record.h"
+#include "data/stacktree.h"
 #include "render/out.h"
 
 static inline bool sink_quiet(const struct sink *s)
@@ -42,7 +43,19 @@ enum { STACK_MAX = 512 };
 /* Frames of a stack field, machinery of the tracer left out; user stacks end at the first 0. */
 uint32_t stack_frames(struct sink *s, const struct field *f, const uint8_t *data, uint64_t *ret,
 		      uint32_t max, uint32_t *ret_pid);
-/* "\n", then each frame on its line; width: as of printf's %s. indent < 0: the stackindent option. */
+/* A stack, line by line: its frames, innermost first, with the functions inlined into each in front of it when they are
+ * asked for (-x srcline); at last, when the walk did not come to the root, why. */
+struct stack_line {
+	uint64_t pc;        /* as recorded: a return address but for the first */
+	struct place place; /* of the call; its offset is the pc's. Zeroed: nothing known */
+	bool user, inlined;
+	const char *file; /* source line, NULL not known */
+	uint32_t line;
+	const char *end; /* the last line: why the stack ends here; nothing else is set */
+};
+void stack_each(struct sink *s, const struct field *f, const uint8_t *data,
+		void (*fn)(void *arg, const struct stack_line *l), void *arg);
+/* "\n", then each line of the stack on its own; width: as of printf's %s. indent < 0: the stackindent option. */
 void stack_print(struct sink *s, struct out *o, const struct field *f, const uint8_t *data,
 		 int indent, int width);
 /* Address as text, pid 0: kernel. with_offset false: as usym() prints; module_only: as mod(). */
@@ -106,6 +119,21 @@ void drop_message(struct sink *s, struct out *o, enum drop_kind kind, int cpu, u
 const char *fault_name(uint32_t code);
 const char *drop_name(enum drop_kind kind);
 void report_print(struct out *o, const struct run_report *r);
+
+/* --- pprof.c, speedscope.c: a finished stack tree for other tools' viewers --- */
+struct profile_about {
+	const char *title;      /* NULL: none */
+	const char *type;       /* what is counted; NULL: "samples" */
+	const char *unit;       /* NULL: "count"; "nanoseconds", "microseconds", "bytes" have a meaning there */
+	uint64_t time_ns;       /* when it began, since 1970; 0 unknown */
+	uint64_t duration_ns;   /* 0 unknown */
+	const char *period_type, *period_unit; /* "cpu", "nanoseconds"; NULL: none */
+	uint64_t period;        /* between two samples, in period_unit */
+};
+/* pprof's profile.proto, gzipped. Names as MODULE`FUNCTION become a mapping and a function; marks such as _[k] go. */
+void render_pprof(struct out *o, const struct stacktree *t, const struct profile_about *a);
+/* A JSON file of speedscope's schema, one profile of kind "sampled". */
+void render_speedscope(struct out *o, const struct stacktree *t, const struct profile_about *a);
 
 /* --- file.c: where results go; freopen() and ftruncate() --- */
 struct output {

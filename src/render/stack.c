@@ -1,4 +1,5 @@
 /* Stacks and addresses as text. */
+#include "program/unwind/unwind.h"
 #include "render/render.h"
 
 bool address_place(struct sink *s, uint32_t pid, uint64_t addr, struct place *ret)
@@ -10,20 +11,29 @@ bool address_place(struct sink *s, uint32_t pid, uint64_t addr, struct place *re
 		   : symbols_kernel(s->symbols, addr, ret);
 }
 
+static void place_text(struct sink *s, bool user, const struct place *p, uint64_t addr,
+		       enum address_form form, char *buf, uint32_t n)
+{
+	bool known = p->module || p->function;
+
+	if (form == ADDRESS_MODULE && p->module)
+		snprintf(buf, n, "%s", p->module);
+	else if (form == ADDRESS_MODULE || !known)
+		snprintf(buf, n, "0x%llx", (unsigned long long)addr);
+	else if (user && p->module && s->options && opt_on(s->options, OPT_NORESOLVE))
+		snprintf(buf, n, "%s:0x%llx", p->module,
+			 (unsigned long long)(addr - p->module_base));
+	else
+		place_format(p, addr, form == ADDRESS_OFFSET, buf, n);
+}
+
 void address_text(struct sink *s, uint32_t pid, uint64_t addr, enum address_form form, char *buf,
 		  uint32_t n)
 {
 	struct place p;
-	bool known = address_place(s, pid, addr, &p);
 
-	if (form == ADDRESS_MODULE && known && p.module)
-		snprintf(buf, n, "%s", p.module);
-	else if (form == ADDRESS_MODULE || !known)
-		snprintf(buf, n, "0x%llx", (unsigned long long)addr);
-	else if (pid && p.module && s->options && opt_on(s->options, OPT_NORESOLVE))
-		snprintf(buf, n, "%s:0x%llx", p.module, (unsigned long long)(addr - p.module_base));
-	else
-		place_format(&p, addr, form == ADDRESS_OFFSET, buf, n);
+	address_place(s, pid, addr, &p);
+	place_text(s, pid != 0, &p, addr, form, buf, n);
 }
 
 bool field_address_text(struct sink *s, const struct field *f, const uint8_t *data, char *buf,
@@ -116,26 +126,105 @@ uint32_t stack_frames(struct sink *s, const struct field *f, const uint8_t *data
 	return n - trim;
 }
 
-void stack_print(struct sink *s, struct out *o, const struct field *f, const uint8_t *data,
-		 int indent, int width)
+/* 1 + enum wire_unwind_end of the walk that made the stack; 0 not known. */
+static uint32_t stack_end(struct sink *s, const struct field *f, const uint8_t *data)
+{
+	struct field_stack st;
+
+	if (!field_stack(f, data, &st) || st.error)
+		return 0;
+	return st.id >= 0 && s->stack_end ? s->stack_end(s->stack_arg, st.id) : st.end;
+}
+
+/* Why the walk gave up behind `pc`; false for a stack that is complete, or as deep as was asked for. */
+static bool end_text(struct sink *s, uint32_t end, uint32_t pid, uint64_t pc, char *buf, uint32_t n)
+{
+	const char *path;
+
+	switch ((int)end - 1) {
+	case WIRE_UNWIND_END_NO_TABLE:
+		path = pid && s->symbols ? symbols_user_path(s->symbols, (pid_t)pid, pc) : NULL;
+		if (path && *path)
+			snprintf(buf, n, "no unwind table for %s", path);
+		else if (path)
+			snprintf(buf, n, "no unwind table for code made at run time");
+		else
+			snprintf(buf, n, "0x%llx is in no mapping", (unsigned long long)pc);
+		return true;
+	case WIRE_UNWIND_END_UNREADABLE:
+	case WIRE_UNWIND_END_BAD:
+	case WIRE_UNWIND_END_NOT_LOADED:
+		snprintf(buf, n, "%s", unwind_end_text((enum wire_unwind_end)(end - 1)));
+		return true;
+	}
+	return false;
+}
+
+/* The signal trampoline: what it returns to was interrupted, not called. */
+static bool is_signal_frame(const struct place *p)
+{
+	return p->function && !p->offset &&
+	       (!strcmp(p->function, "__restore_rt") || !strcmp(p->function, "__restore"));
+}
+
+void stack_each(struct sink *s, const struct field *f, const uint8_t *data,
+		void (*fn)(void *arg, const struct stack_line *l), void *arg)
 {
 	uint64_t pcs[STACK_MAX];
 	uint32_t pid, n = stack_frames(s, f, data, pcs, STACK_MAX, &pid);
-	bool user = f->kind == FIELD_USTACK || f->kind == FIELD_USTACKID;
+	struct stack_line l = {
+		.user = f->kind == FIELD_USTACK || f->kind == FIELD_USTACKID,
+	};
+	char why[ADDRESS_TEXT];
+	bool called = false;
+
+	for (uint32_t i = 0; i < n; i++) {
+		l.pc = pcs[i];
+		l.place = (struct place){ 0 };
+		/* A call may be the last instruction of a function: the place is the call's. */
+		if ((!l.user || pid) && address_place(s, pid, l.pc - called, &l.place))
+			l.place.offset += called;
+		fn(arg, &l);
+		called = !is_signal_frame(&l.place);
+	}
+	if (l.user && n && end_text(s, stack_end(s, f, data), pid, pcs[n - 1], why, sizeof(why))) {
+		l = (struct stack_line){ .user = true, .end = why };
+		fn(arg, &l);
+	}
+}
+
+struct stack_printer {
+	struct sink *sink;
+	struct out *out;
+	uint32_t pid;
+	int indent, width;
+};
+
+static void print_line(void *arg, const struct stack_line *l)
+{
+	struct stack_printer *p = arg;
+	struct sink *s = p->sink;
 	char buf[ADDRESS_TEXT];
+
+	out_fill(p->out, ' ', (size_t)p->indent);
+	if (l->end)
+		snprintf(buf, sizeof(buf), "[stack ends: %s]", l->end);
+	else
+		place_text(s, l->user, &l->place, l->pc, ADDRESS_OFFSET, buf, sizeof(buf));
+	out_padded(p->out, buf, strlen(buf), p->width);
+	out_char(p->out, '\n');
+}
+
+void stack_print(struct sink *s, struct out *o, const struct field *f, const uint8_t *data,
+		 int indent, int width)
+{
+	struct stack_printer p = { .sink = s, .out = o, .width = width };
 
 	if (indent < 0)
 		indent = s->options ? (int)opt_num(s->options, OPT_STACKINDENT) : 14;
 	if (indent < 0 || indent > 1000)
 		indent = 14;
+	p.indent = indent;
 	out_char(o, '\n');
-	for (uint32_t i = 0; i < n; i++) {
-		out_fill(o, ' ', (size_t)indent);
-		if (user && !pid)
-			snprintf(buf, sizeof(buf), "0x%llx", (unsigned long long)pcs[i]);
-		else
-			address_text(s, pid, pcs[i], ADDRESS_OFFSET, buf, sizeof(buf));
-		out_padded(o, buf, strlen(buf), width);
-		out_char(o, '\n');
-	}
+	stack_each(s, f, data, print_line, &p);
 }

@@ -1,4 +1,4 @@
-//@ engine: interp,kernel
+//@ engine: interp,kernel,inproc
 /* clear() keeps the keys, trunc() does not; normalize() only changes what is printed. */
 #pragma D option quiet
 

@@ -1,4 +1,4 @@
-//@ engine: interp,kernel
+//@ engine: interp,kernel,inproc
 /* Every aggregating function with a key and without, negative values included. */
 #pragma D option quiet
 int v[5];

@@ -1,4 +1,4 @@
-//@ engine: interp,kernel
+//@ engine: interp,kernel,inproc
 /* The default layout: keyless, by kinds of key, sorted by value; printed after END. */
 #pragma D option quiet
 

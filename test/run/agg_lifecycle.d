@@ -1,4 +1,4 @@
-//@ engine: interp,kernel
+//@ engine: interp,kernel,inproc
 /* What was printed is not printed again at the end; what came after is. */
 #pragma D option quiet
 

@@ -1,4 +1,4 @@
-//@ engine: interp,kernel
+//@ engine: interp,kernel,inproc
 /* printa(): formats consume keys in order, %@ the values; several aggregations share keys, missing ones are 0. */
 #pragma D option quiet
 

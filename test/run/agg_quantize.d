@@ -1,4 +1,4 @@
-//@ engine: interp,kernel
+//@ engine: interp,kernel,inproc
 /* quantize(): a bucket for 0, powers of two to both sides; increments. */
 #pragma D option quiet
 int n;

@@ -1,4 +1,4 @@
-//@ engine: interp,kernel
+//@ engine: interp,kernel,inproc
 /* The sort options: by key, reversed, by another aggregation of the printa(). */
 #pragma D option quiet
 #pragma D option aggsortrev

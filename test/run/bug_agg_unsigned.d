@@ -1,4 +1,4 @@
-//@ engine: interp,kernel
+//@ engine: interp,kernel,inproc
 /* min() and max() compare as int64_t, also what was unsigned. */
 #pragma D option quiet
 

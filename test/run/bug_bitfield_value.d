@@ -1,4 +1,4 @@
-//@ engine: interp,kernel
+//@ engine: interp,kernel,inproc
 /* The value of an assignment to a bit-field is what the field holds then. */
 #pragma D option quiet
 struct bits { unsigned a : 3; int c : 5; };

@@ -1,4 +1,4 @@
-//@ engine: interp,kernel
+//@ engine: interp,kernel,inproc
 /* A _Bool holds 0 or 1, whatever is converted to it (dsmith seeds 45, 116). */
 #pragma D option quiet
 _Bool b;

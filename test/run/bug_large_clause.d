@@ -1,4 +1,4 @@
-//@ engine: interp,kernel
+//@ engine: interp,kernel,inproc
 /* What may or may not have been made (scratch memory, thread storage) multiplied the states the verifier had to follow. */
 #pragma D option quiet
 long m[int];

@@ -1,4 +1,4 @@
-//@ engine: interp,kernel
+//@ engine: interp,kernel,inproc
 /* BEGIN first, END last, each clause in order, globals shared. */
 #pragma D option quiet
 int n;

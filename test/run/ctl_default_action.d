@@ -1,4 +1,4 @@
-//@ engine: interp,kernel
+//@ engine: interp,kernel,inproc
 /* No body and an empty body: the probe's line only. */
 //@ sub: /^ +\d+( +\d+ )/CPU\1/
 BEGIN { }

@@ -1,4 +1,4 @@
-//@ engine: interp,kernel
+//@ engine: interp,kernel,inproc
 /* tick: the same clause many times; self-> and this-> of a probe that is not BEGIN. */
 #pragma D option quiet
 tick-1ms { n++; this->t = n; }

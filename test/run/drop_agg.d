@@ -1,4 +1,4 @@
-//@ engine: interp,kernel
+//@ engine: interp,kernel,inproc
 /* An aggregation with too many keys drops what is new and keeps what it has. */
 //@ err
 //@ sub: /^descry: script .*\n//

@@ -1,4 +1,4 @@
-//@ engine: interp,kernel
+//@ engine: interp,kernel,inproc
 /* A record that finds no room is counted, per CPU. */
 //@ err
 //@ sub: /^descry: script .*\n//

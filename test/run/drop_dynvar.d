@@ -1,4 +1,4 @@
-//@ engine: interp,kernel
+//@ engine: interp,kernel,inproc
 /* Elements that find no room are not made, and counted. */
 //@ err
 //@ sub: /^descry: script .*\n//

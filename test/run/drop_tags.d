@@ -1,4 +1,4 @@
-//@ engine: interp,kernel
+//@ engine: interp,kernel,inproc
 //@ err
 //@ sub: /^descry: script .*\n//
 #pragma D option quiet

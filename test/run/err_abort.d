@@ -1,4 +1,4 @@
-//@ engine: interp,kernel
+//@ engine: interp,kernel,inproc
 /* A fault ends its clause only: what it had recorded is gone, what it had assigned stays. */
 #pragma D option quiet
 int zero, n;

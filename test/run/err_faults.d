@@ -1,4 +1,4 @@
-//@ engine: interp,kernel
+//@ engine: interp,kernel,inproc
 /* ERROR: arg1 the EPID, arg2 the action, arg3 the pc, arg4 the fault, arg5 its value. */
 #pragma D option quiet
 int zero, n;
@@ -13,7 +13,7 @@ BEGIN { np = (int *)0x10; n = *np; }
 BEGIN { n = np[3]; }
 BEGIN { trace(stringof((char *)0x20)); }
 BEGIN { arr[zero + 4] = 1; }
-BEGIN { this->p = (char *)alloca(1 << 30); this->p[0] = 1; }
+BEGIN { this->p = (char *)alloca((pid ? 1 : 0) << 30); this->p[0] = 1; }
 BEGIN { *np = 3; }
 BEGIN { printf("n is still %d\n", n); exit(0); }
 END / *np / { printf("not reached\n"); }

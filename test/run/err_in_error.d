@@ -1,4 +1,4 @@
-//@ engine: interp,kernel
+//@ engine: interp,kernel,inproc
 /* A fault in an ERROR clause ends it and is counted; the tracer goes on. */
 //@ err
 //@ sub: /^descry: script .*\n//

@@ -1,4 +1,4 @@
-//@ engine: interp,kernel
+//@ engine: interp,kernel,inproc
 /* Under the name dtrace faults are printed beside ERROR clauses. */
 //@ as: dtrace
 //@ err

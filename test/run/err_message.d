@@ -1,4 +1,4 @@
-//@ engine: interp,kernel
+//@ engine: interp,kernel,inproc
 /* What a fault says on standard error: probe, reason, where. */
 //@ err
 //@ sub: /^descry: script .*\n//

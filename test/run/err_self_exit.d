@@ -1,4 +1,4 @@
-//@ engine: interp,kernel
+//@ engine: interp,kernel,inproc
 /* exit() in ERROR: the usual way to stop at the first fault. */
 #pragma D option quiet
 ERROR { printf("stopping\n"); exit(4); }

@@ -1,4 +1,4 @@
-//@ engine: interp,kernel
+//@ engine: interp,kernel,inproc
 /* Several clauses run in program order; predicates choose; the comma lists probes. */
 #pragma D option quiet
 int n;

@@ -1,4 +1,4 @@
-//@ engine: interp,kernel
+//@ engine: interp,kernel,inproc
 #!/usr/sbin/dtrace -qs
 // a line comment with "quotes" and /* no comment
 /* a block comment with // and "quotes" */

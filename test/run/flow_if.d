@@ -1,4 +1,4 @@
-//@ engine: interp,kernel
+//@ engine: interp,kernel,inproc
 /* if/else in all its shapes; this is illumos's extension. */
 #pragma D option quiet
 int n, i;

@@ -1,4 +1,4 @@
-//@ engine: interp,kernel
+//@ engine: interp,kernel,inproc
 /* The library's translators: psinfo_t and lwpsinfo_t of the current thread. */
 #pragma D option quiet
 

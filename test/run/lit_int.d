@@ -1,4 +1,4 @@
-//@ engine: interp,kernel
+//@ engine: interp,kernel,inproc
 /* Integer and character constants: value and type. */
 #pragma D option quiet
 

@@ -1,4 +1,4 @@
-//@ engine: interp,kernel
+//@ engine: interp,kernel,inproc
 /* + - * / % with C's signs: the quotient towards zero, the remainder with the dividend's sign. */
 #pragma D option quiet
 int a, b;

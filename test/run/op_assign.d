@@ -1,4 +1,4 @@
-//@ engine: interp,kernel
+//@ engine: interp,kernel,inproc
 /* Every assignment operator on every kind of variable. */
 #pragma D option quiet
 int g;

@@ -1,4 +1,4 @@
-//@ engine: interp,kernel
+//@ engine: interp,kernel,inproc
 /* The usual arithmetic conversions decide whether a comparison is signed. */
 #pragma D option quiet
 int a;

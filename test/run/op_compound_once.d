@@ -1,4 +1,4 @@
-//@ engine: interp,kernel
+//@ engine: interp,kernel,inproc
 /* The target of a compound assignment is evaluated once, and calculated in the common type. */
 #pragma D option quiet
 int a[int];

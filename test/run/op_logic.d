@@ -1,4 +1,4 @@
-//@ engine: interp,kernel
+//@ engine: interp,kernel,inproc
 /* && and || stop early; ^^ does not; the result is 0 or 1. */
 #pragma D option quiet
 int a, b, n;

@@ -1,4 +1,4 @@
-//@ engine: interp,kernel
+//@ engine: interp,kernel,inproc
 /* Arithmetic wraps at the width of its type. */
 #pragma D option quiet
 int a;

@@ -1,4 +1,4 @@
-//@ engine: interp,kernel
+//@ engine: interp,kernel,inproc
 //@ cmd: -q -C -D LIMIT=7 -D NAME="\"cpp\"" -s %s
 #define TWICE(x) ((x) * 2)
 #ifdef LIMIT

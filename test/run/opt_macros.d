@@ -1,4 +1,4 @@
-//@ engine: interp,kernel
+//@ engine: interp,kernel,inproc
 //@ cmd: -q -s %s 42 name "two words"
 int first;
 

@@ -1,4 +1,4 @@
-//@ engine: interp,kernel
+//@ engine: interp,kernel,inproc
 /* Options from #pragma D option, and setopt() while running. */
 #pragma D option quiet
 #pragma D option strsize=16

@@ -1,4 +1,4 @@
-//@ engine: interp,kernel
+//@ engine: interp,kernel,inproc
 /* A pointer to a struct shows where and what. */
 //@ sub: /0x[0-9a-f]+/ADDR/
 #pragma D option quiet

@@ -1,4 +1,4 @@
-//@ engine: interp,kernel
+//@ engine: interp,kernel,inproc
 /* print(): scalars, strings, enums, pointers, structs, unions, arrays; members that are 0 are left out. */
 #pragma D option quiet
 enum colour { RED, GREEN };

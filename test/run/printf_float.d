@@ -1,4 +1,4 @@
-//@ engine: interp,kernel
+//@ engine: interp,kernel,inproc
 /* Floating-point values come from memory: D has no constants and no arithmetic of theirs. */
 #pragma D option quiet
 

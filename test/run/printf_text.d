@@ -1,4 +1,4 @@
-//@ engine: interp,kernel
+//@ engine: interp,kernel,inproc
 //@ env: TZ=UTC
 #pragma D option quiet
 string s;

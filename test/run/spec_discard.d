@@ -1,4 +1,4 @@
-//@ engine: interp,kernel
+//@ engine: interp,kernel,inproc
 /* Discarded data is never seen, committed data comes where it was committed; without one there is nothing. */
 #pragma D option quiet
 #pragma D option nspec=2

@@ -1,4 +1,4 @@
-//@ engine: interp,kernel
+//@ engine: interp,kernel,inproc
 /* nspec is 1: the second speculation() finds none free, and this is counted. */
 //@ err
 //@ sub: /^descry: script .*\n//

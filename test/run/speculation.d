@@ -1,4 +1,4 @@
-//@ engine: interp,kernel
+//@ engine: interp,kernel,inproc
 //@ cmd: -q
 #pragma D option nspec=2
 BEGIN

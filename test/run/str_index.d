@@ -1,4 +1,4 @@
-//@ engine: interp,kernel
+//@ engine: interp,kernel,inproc
 /* index() and rindex(): Perl's rules, the empty string's included. */
 #pragma D option quiet
 string s, e;

@@ -1,4 +1,4 @@
-//@ engine: interp,kernel
+//@ engine: interp,kernel,inproc
 /* basename() and dirname() as basename(1) and dirname(1) print. */
 #pragma D option quiet
 

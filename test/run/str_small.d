@@ -1,4 +1,4 @@
-//@ engine: interp,kernel
+//@ engine: interp,kernel,inproc
 /* Small strings: keys short enough for the stack are still built by the string routines. */
 #pragma D option quiet
 #pragma D option strsize=40

@@ -1,4 +1,4 @@
-//@ engine: interp,kernel
+//@ engine: interp,kernel,inproc
 /* Strings are values: assignment copies, the target keeps its own. */
 #pragma D option quiet
 string a, b;

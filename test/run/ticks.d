@@ -1,4 +1,4 @@
-//@ engine: interp,kernel
+//@ engine: interp,kernel,inproc
 //@ cmd: -q
 BEGIN { printf("begin\n"); }
 tick-20ms { printf("tick %d\n", ++n); }

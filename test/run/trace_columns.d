@@ -1,4 +1,4 @@
-//@ engine: interp,kernel
+//@ engine: interp,kernel,inproc
 /* trace() without quiet: columns by size and sign. */
 //@ sub: /^ +\d+( +1 )/CPU\1/
 char c;

@@ -1,4 +1,4 @@
-//@ engine: interp,kernel
+//@ engine: interp,kernel,inproc
 #pragma D option quiet
 struct bits { unsigned a : 3; unsigned b : 5; int c : 4; int d : 20; unsigned char e : 2; unsigned long f : 40; };
 struct bits g;

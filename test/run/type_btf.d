@@ -1,4 +1,4 @@
-//@ engine: interp,kernel
+//@ engine: interp,kernel,inproc
 /* Kernel types through BTF: curthread in BEGIN is descry itself. */
 #pragma D option quiet
 

@@ -1,4 +1,4 @@
-//@ engine: interp,kernel
+//@ engine: interp,kernel,inproc
 /* Pointers into D's own memory: alloca(), bcopy(), arithmetic. */
 #pragma D option quiet
 struct node { int v; struct node *next; };

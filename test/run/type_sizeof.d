@@ -1,4 +1,4 @@
-//@ engine: interp,kernel
+//@ engine: interp,kernel,inproc
 #pragma D option quiet
 typedef struct point { int x; int y; } point_t;
 struct mixed { char c; long l; char d; short s; };

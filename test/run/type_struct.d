@@ -1,4 +1,4 @@
-//@ engine: interp,kernel
+//@ engine: interp,kernel,inproc
 /* Structs, unions, enums, typedefs and arrays declared in D. */
 #pragma D option quiet
 enum colour { RED, GREEN = 5, BLUE };

@@ -1,4 +1,4 @@
-//@ engine: interp,kernel
+//@ engine: interp,kernel,inproc
 //@ cmd: -q
 struct point { int x; short y; char tag[6]; };
 enum color { RED, GREEN = 5, BLUE };

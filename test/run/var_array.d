@@ -1,4 +1,4 @@
-//@ engine: interp,kernel
+//@ engine: interp,kernel,inproc
 /* Scalar arrays of all three scopes. */
 #pragma D option quiet
 int g[10];

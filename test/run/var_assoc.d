@@ -1,4 +1,4 @@
-//@ engine: interp,kernel
+//@ engine: interp,kernel,inproc
 /* Associative arrays: keys of every kind, 0 deletes, elements are independent. */
 #pragma D option quiet
 int decl[int, string];

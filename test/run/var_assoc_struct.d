@@ -1,4 +1,4 @@
-//@ engine: interp,kernel
+//@ engine: interp,kernel,inproc
 /* Elements that are structs: members one by one; a member set to 0 does not free the others. */
 #pragma D option quiet
 struct in { int a; long b; char s[4]; short h[3]; };

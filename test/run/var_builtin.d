@@ -1,4 +1,4 @@
-//@ engine: interp,kernel
+//@ engine: interp,kernel,inproc
 /* What the built-in variables must be in BEGIN, whatever the machine. */
 #pragma D option quiet
 

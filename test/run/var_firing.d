@@ -1,4 +1,4 @@
-//@ engine: interp,kernel
+//@ engine: interp,kernel,inproc
 /* timestamp does not move within a firing; it does from BEGIN to END. */
 #pragma D option quiet
 

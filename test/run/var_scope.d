@@ -1,4 +1,4 @@
-//@ engine: interp,kernel
+//@ engine: interp,kernel,inproc
 /* Globals start at 0 and last, this-> lasts through the clauses of a firing, self-> through the thread. */
 #pragma D option quiet
 int declared;

@@ -1,4 +1,4 @@
-//@ engine: interp,kernel
+//@ engine: interp,kernel,inproc
 /* Strings in arrays, structs, elements and D's own memory. */
 #pragma D option quiet
 struct named { int id; string name; int after; };

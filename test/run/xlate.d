@@ -1,4 +1,4 @@
-//@ engine: interp,kernel
+//@ engine: interp,kernel,inproc
 /* translator and xlate, by pointer and by value. */
 #pragma D option quiet
 struct in { int a; int b; char text[8]; };

@@ -92,6 +92,26 @@ for wrong in (["--nosuch"], ["--colors", "x"], ["--format", "x"], ["--width", "x
 check(b"usage" in flame("--help").stdout, "--help")
 check(b"--event-filter" in flame("--help").stdout, "--help is whole")
 
+# For other tools' viewers, and back.
+with tempfile.TemporaryDirectory() as d:
+    for name in ("x.pb.gz", "x.speedscope.json"):
+        path = os.path.join(d, name)
+        flame("-o", path, text=folded.stdout)
+        check(flame("--folded", path).stdout == folded.stdout, "there and back", name)
+    check(open(os.path.join(d, "x.pb.gz"), "rb").read(2) == b"\x1f\x8b", "pprof is gzipped")
+    scope = json.load(open(os.path.join(d, "x.speedscope.json")))
+    check(sum(scope["profiles"][0]["weights"]) == 20000 == scope["profiles"][0]["endValue"], "speedscope's total")
+    check("cut off" in flame(text=open(os.path.join(d, "x.pb.gz"), "rb").read()[:-9], rc=1).err, "a cut profile")
+    check("line 1" in flame("--format", "speedscope", text="{]", rc=1).err, "no JSON")
+
+# The looks of time.
+svg = flame("--offcpu", text="a;b 5\n").stdout.decode()
+check("Off-CPU Time" in svg and "(5 us, 100.00%)" in svg, "--offcpu")
+svg = flame("--chain", "--countname", "ms", text="wakeup 5 w\n              k`wake+0x1\noffcpu 5 7 s\n              k`sleep+0x2\n").stdout.decode()
+check("Chain Graph" in svg and "k`wake (7 ms" in svg and "<title>-- (7 ms" in svg, "--chain")
+check("not both" in flame("-n", "BEGIN", "x", rc=2).err, "a program and a file")
+check("want a program" in flame("-p", "1", rc=2).err, "-p alone")
+
 # What nobody would call a name.
 hostile = [b"<script>alert(1)</script>", b"\"'&]]>", bytes(range(1, 10)) + b"\x0b\x7f", b"\xff\xfe\xc0", b"x" * 65536,
            "\u202eexe.\u4f60".encode()]

@@ -25,5 +25,18 @@ r, got = folded("{ @[ustack(3)] = count(); }", "-q")
 check(sum(got.values()) > 100 and all(len(k.split(";")) <= 3 for k in got), "user stacks", got)
 r, got = folded("{ ustack(2); }")
 check(sum(got.values()) > 100, "stacks as events", len(got))
+
+# The program run by flame itself.
+r = subprocess.run([DESCRY, "flame", "--folded", "-n", PROBE + "{ @[execname, ustack()] = count(); } tick-1s { exit(0); }"],
+                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+lines = r.stdout.decode().splitlines()
+check(r.returncode == 0 and lines and all(l.startswith("sh;") for l in lines), "flame -n", r)
+check(sum(int(l.rsplit(" ", 1)[1]) for l in lines) > 100, "flame -n counts", lines)
+r = subprocess.run([DESCRY, "flame", "-n", "BEGIN { x = ; }"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+check(r.returncode == 1 and b"^" in r.stderr and not r.stdout, "flame -n: a wrong program", r)
+r = subprocess.run([DESCRY, "flame", "--chain", "--folded", "-s", "examples/chain.d", "-c", "sh -c 'sleep 0.2; exit 3'"],
+                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+chains = [l for l in r.stdout.decode().splitlines() if ";--;" in l]
+check(any(int(l.rsplit(" ", 1)[1]) > 100000 and "_[w]" in l for l in chains), "a wait and who ended it", r.stdout[:2000], r.stderr)
 done()
 END

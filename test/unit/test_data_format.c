@@ -142,11 +142,18 @@ static void check_ll(uint32_t factor, uint32_t low, uint32_t high, uint32_t step
 
 static void test_llquantize(void **state)
 {
-	assert_int_equal(agg_ll_nbuckets(10, 0, 6, 20), 2 + 9 + 6 * 18);
-	assert_int_equal(agg_ll_lower(10, 0, 6, 20, 1), 1);
-	assert_int_equal(agg_ll_lower(10, 0, 6, 20, 10), 10);
-	assert_int_equal(agg_ll_lower(10, 0, 6, 20, 11), 15);
-	assert_int_equal(agg_ll_lower(10, 0, 6, 20, 9 + 108 + 1), 10000000);
+	uint32_t mid = 1 + 9 + 6 * 18;
+
+	assert_int_equal(agg_ll_middle(10, 0, 6, 20), mid);
+	assert_int_equal(agg_ll_nbuckets(10, 0, 6, 20), 2 * mid + 1);
+	assert_int_equal(agg_ll_lower(10, 0, 6, 20, mid), 0);
+	assert_int_equal(agg_ll_lower(10, 0, 6, 20, mid + 1), 1);
+	assert_int_equal(agg_ll_lower(10, 0, 6, 20, mid + 10), 10);
+	assert_int_equal(agg_ll_lower(10, 0, 6, 20, mid + 11), 15);
+	assert_int_equal(agg_ll_lower(10, 0, 6, 20, 2 * mid), 10000000);
+	assert_int_equal(agg_ll_lower(10, 0, 6, 20, mid - 1), -1);
+	assert_int_equal(agg_ll_lower(10, 0, 6, 20, mid - 10), -14);
+	assert_int_equal(agg_ll_lower(10, 0, 6, 20, 1), -9999999);
 	check_ll(10, 0, 6, 20);
 	check_ll(10, 0, 6, 10);
 	check_ll(10, 3, 9, 100);

@@ -635,7 +635,7 @@ static void test_addresses(void **state)
 static void test_aggregations(void **state)
 {
 	int q = LOAD("d_quantize_bucket", 0, NUM0),
-	    ll = LOAD("d_llquantize_bucket", 0, NUM0, NUM1, NUM2, NUM3, NUM4);
+	    ll = LOAD("d_llquantize_rank", 0, NUM0, NUM1, NUM2, NUM3, NUM4);
 	int sd = LOAD("d_stddev_add", 0, WORDS, NUM0);
 	static const uint32_t ll_args[][4] = { { 10, 0, 6, 20 }, { 10, 3, 9, 10 },
 					       { 2, 0, 20, 2 },  { 2, 4, 40, 16 },
@@ -662,8 +662,10 @@ static void test_aggregations(void **state)
 		squares += (unsigned __int128)m * m;
 		for (int k = 0; k < 4; k++)
 			area->number[1 + k] = p[k];
+		area->number[0] = m;
+		int64_t middle = agg_ll_middle(p[0], p[1], p[2], p[3]), rank = run(ll);
+		int64_t got = v < 0 ? middle - rank : middle + rank;
 		uint32_t want = agg_ll_bucket(p[0], p[1], p[2], p[3], v);
-		int64_t got = run(ll);
 
 		if (got != want)
 			fail_msg("llquantize(%ld, %u, %u, %u, %u): got %ld, want %u", v, p[0], p[1],

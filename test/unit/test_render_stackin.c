@@ -17,7 +17,7 @@ static char *read_pieces(const char *text, size_t piece, const struct stackin_op
 	stackin_init(&in, &t, o);
 	for (size_t i = 0; i < n; i += piece)
 		stackin_feed(&in, text + i, n - i < piece ? n - i : piece);
-	stackin_end(&in);
+	err_free(stackin_end(&in));
 	*ret_format = in.format;
 	*ret_skipped = in.skipped;
 	stackin_fini(&in);
@@ -159,6 +159,10 @@ static void test_dtrace(void **state)
 	       "               1 |@@@@@@@@@@@@@@@@@@@@@@@@@@               2        \n"
 	       "               2 |@@@@@@@@@@@@@                            1        \n\n",
 	       "a`b 3\n");
+	/* at the margin, as printa("%k%@d\n") prints them */
+	expect(STACKIN_DTRACE,
+	       "microseconds\n\nlibc.so.6`read+0x8\nsh`main\n              64\n\n\nlibc.so.6`open+0x1\nsh`main\n 7\n\n",
+	       "sh`main;libc.so.6`open 7\nmicroseconds;sh`main;libc.so.6`read 64\n");
 }
 
 static void test_bpftrace(void **state)

@@ -21,6 +21,8 @@ enum { HELPER_SEND_SIGNAL = 109, FRAMES = WIRE_STACK_FRAMES };
 struct area {
 	uint64_t always, countdown;
 	uint64_t result, bytes, calls, pad;
+	struct wire_unwind_offsets o;
+	uint32_t pad2;
 	struct wire_stack s;
 };
 
@@ -81,6 +83,9 @@ static int load(enum bpf_prog_type type)
 	ins[n++] = MOV(R4, R9);
 	ins[n++] = ADDI(R4, AT(s));
 	ins[n++] = MOVI(R5, FRAMES);
+	ins[n++] = I(BPF_STX | BPF_MEM | BPF_W, R4, R5, offsetof(struct wire_stack, n), 0);
+	ins[n++] = MOV(R5, R9);
+	ins[n++] = ADDI(R5, AT(o));
 	relocs[nr++] = (struct reloc){ .insn = n, .kind = RELOC_ROUTINE, .name = "d_ustack" };
 	ins[n++] = ROUTINE_CALL;
 	ins[n++] = STX(R9, R0, AT(result));

@@ -10,6 +10,10 @@ _descry()
 		scratchsize specsize stackframes stackindent statusrate strsize switchrate temporal ustackframes zdefs"
 
 	COMPREPLY=()
+	if [[ ${COMP_WORDS[1]} == heal && $COMP_CWORD -gt 1 ]]; then
+		mapfile -t COMPREPLY < <(compgen -W "--all --force --timeout --quiet --help $(ps -eo pid= 2>/dev/null)" -- "$cur")
+		return
+	fi
 	# "engine=interp" is three words to bash
 	if [[ $prev == = || $cur == = ]]; then
 		local name=${COMP_WORDS[COMP_CWORD-1]}

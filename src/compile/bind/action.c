@@ -115,7 +115,9 @@ static void bind_print(struct bind_cx *cx, struct node *n)
 {
 	struct node *a = n->call.args, *size = a->next;
 
+	cx->state->showing = a->kind == N_UNARY && a->op == OP_ADDROF;
 	bind_expr(cx, a);
+	cx->state->showing = false;
 	if (size)
 		bind_value(cx, size);
 	if (is_poison(a) || (size && is_poison(size)))

@@ -23,6 +23,8 @@ static type_id value_type(struct bind_cx *cx, struct node *v)
 	while (type_kind(cx->types, t) == TYPE_CONST || type_kind(cx->types, t) == TYPE_VOLATILE ||
 	       type_kind(cx->types, t) == TYPE_RESTRICT)
 		t = type_ref(cx->types, t);
+	if (type_is_sou(cx->types, t) && !is_xlated(v))
+		return type_size(cx->types, t) && type_size(cx->types, t) <= MAX_VALUE ? t : T_VOID;
 	return type_is_scalar(cx->types, t) || type_is_string(cx->types, t) ? t : T_VOID;
 }
 
@@ -31,6 +33,8 @@ static type_id key_type(struct bind_cx *cx, struct node *k)
 {
 	type_id t = value_type(cx, k);
 
+	if (type_is_sou(cx->types, t))
+		return T_VOID;
 	if (type_is_integer(cx->types, t))
 		return type_is_signed(cx->types, t) || type_size(cx->types, t) < 8 ? T_INT64
 										   : T_UINT64;
@@ -163,15 +167,9 @@ static bool check_lvalue(struct bind_cx *cx, struct node *n, const struct node *
 
 static void mismatch(struct bind_cx *cx, struct node *n, const struct node *l, const struct node *r)
 {
-	if (type_is_sou(cx->types, r->type) && type_same(cx->types, l->type, r->type))
-		bind_error(
-			cx, n, "D_OP_SOU",
-			"a whole struct or union cannot be assigned: assign its address or its members");
-	else
-		bind_error(cx, n, "D_OP_INCOMPAT",
-			   "operands have incompatible types: \"%s\" %s%s \"%s\"",
-			   type_text(cx, l->type), n->op == OP_NONE ? "" : op_name(n->op), "=",
-			   type_text(cx, r->type));
+	bind_error(cx, n, "D_OP_INCOMPAT",
+		   "operands have incompatible types: \"%s\" %s%s \"%s\"", type_text(cx, l->type),
+		   n->op == OP_NONE ? "" : op_name(n->op), "=", type_text(cx, r->type));
 }
 
 static void bind_compound(struct bind_cx *cx, struct node *n)
@@ -290,8 +288,7 @@ void bind_assign(struct bind_cx *cx, struct node *n)
 	}
 	if (n->op != OP_NONE)
 		bind_compound(cx, n);
-	else if ((type_is_sou(cx->types, l->type) || type_is_sou(cx->types, r->type)) ||
-		 !convert(cx, r, l->type))
+	else if (!convert(cx, r, l->type))
 		mismatch(cx, n, l, r);
 }
 

@@ -101,6 +101,12 @@ void bind_fini(struct bind_cx *cx)
 
 	if (!s)
 		return;
+	while (hash_next(&s->funcs, &pos, &key, &len, &val)) {
+		struct func_def *def = (struct func_def *)(uintptr_t)*val;
+
+		vec_fini(&def->params);
+	}
+	pos = 0;
 	while (hash_next(&s->inlines, &pos, &key, &len, &val)) {
 		struct inline_def *def = (struct inline_def *)(uintptr_t)*val;
 
@@ -110,6 +116,7 @@ void bind_fini(struct bind_cx *cx)
 	hash_fini(&s->vars);
 	hash_fini(&s->aggs);
 	hash_fini(&s->inlines);
+	hash_fini(&s->funcs);
 	hash_fini(&s->specs);
 	hash_fini(&s->texts);
 	hash_fini(&s->user_tags);
@@ -181,18 +188,62 @@ static void pragma_option(struct bind_cx *cx, const struct node *n, const char *
 			   "failed to set option '%s': %s", copy, error);
 }
 
+static bool provider_exists(const char *name)
+{
+	for (const struct provider *const *pv = providers; *pv; pv++)
+		if ((*pv)->claims(*pv, name) || !strcmp((*pv)->name, name))
+			return true;
+	return false;
+}
+
+/* #pragma D attributes a/b/c name, #pragma D binding "1.5" name: read, checked for their form, and without effect. */
+static void pragma_words(struct bind_cx *cx, const struct node *n, const char *what, const char *p)
+{
+	char word[128];
+	uint32_t words = 0, want = 2;
+
+	while (next_word(&p, word, sizeof(word))) {
+		words++;
+		if (words == 2 && !strcmp(what, "attributes") &&
+		    (!strcmp(word, "provider") || !strcmp(word, "module") ||
+		     !strcmp(word, "function") || !strcmp(word, "name") || !strcmp(word, "args")))
+			want = 3;
+	}
+	if (words < want)
+		diag_error(cx->diags, n->loc, n->end, "D_PRAGMA_MALFORM",
+			   "malformed #pragma D %s directive: %u words expected", what, want);
+	else if (words > (want == 3 ? 4 : want))
+		diag_error(cx->diags, n->loc, n->end, "D_PRAGMA_UNUSED",
+			   "superfluous arguments specified for #pragma %s", what);
+}
+
 static void pragma_depends(struct bind_cx *cx, const struct node *n, const char *p)
 {
-	char kind[32], name[128];
+	char kind[32], name[128], extra[8];
+
+	const struct source *src = source_of(cx->diags, n->loc);
 
 	if (!next_word(&p, kind, sizeof(kind)) || !next_word(&p, name, sizeof(name))) {
 		diag_error(cx->diags, n->loc, n->end, "D_PRAGMA_MALFORM",
 			   "malformed #pragma depends_on directive: expected class and name");
 		return;
 	}
-	if (!strcmp(kind, "library"))
-		lib_load(cx, 'f', name);
-	else if (strcmp(kind, "module") && strcmp(kind, "provider"))
+	if (next_word(&p, extra, sizeof(extra))) {
+		diag_error(cx->diags, n->loc, n->end, "D_PRAGMA_UNUSED",
+			   "superfluous arguments specified for #pragma depends_on");
+		return;
+	}
+	if (!strcmp(kind, "library") && src && src->kind != SOURCE_LIB)
+		diag_error(cx->diags, n->loc, n->end, "D_PRAGMA_SCOPE",
+			   "the program may not depend on a library explicitly: libraries are read "
+			   "when a name of theirs is used");
+	else if (!strcmp(kind, "library") && !lib_load(cx, 'f', name) && !lib_loaded(cx, name))
+		diag_error(cx->diags, n->loc, n->end, "D_PRAGMA_DEPEND",
+			   "this library requires library \"%s\", which was not found", name);
+	else if (!strcmp(kind, "provider") && !provider_exists(name))
+		diag_error(cx->diags, n->loc, n->end, "D_PRAGMA_DEPEND",
+			   "program requires provider \"%s\", which is not available", name);
+	else if (strcmp(kind, "library") && strcmp(kind, "module") && strcmp(kind, "provider"))
 		diag_error(
 			cx->diags, n->loc, n->end, "D_PRAGMA_INVAL",
 			"invalid class \"%s\" in #pragma depends_on: library, module or provider",
@@ -223,7 +274,9 @@ static void bind_pragma(struct bind_cx *cx, const struct node *n)
 		pragma_option(cx, n, p);
 	else if (!strcmp(what, "depends_on"))
 		pragma_depends(cx, n, p);
-	else if (strcmp(what, "attributes") && strcmp(what, "binding") && strcmp(what, "error") &&
+	else if (!strcmp(what, "attributes") || !strcmp(what, "binding"))
+		pragma_words(cx, n, what, p);
+	else if (strcmp(what, "error") &&
 		 strcmp(what, "ident") && strcmp(what, "line"))
 		diag_error(cx->diags, n->loc, n->end, "D_PRAGMA_INVAL", "invalid #pragma D %s",
 			   what);
@@ -248,9 +301,10 @@ void bind_add(struct bind_cx *cx, struct node *top)
 			break;
 		case D_DECL: bind_declaration(cx, n); break;
 		case D_INLINE: bind_inline(cx, n); break;
+		case D_FUNC: bind_func(cx, n); break;
 		case D_TRANSLATOR: bind_translator(cx, n); break;
 		case D_PRAGMA: bind_pragma(cx, n); break;
-		case D_PROVIDER: vec_push(&s->providers, n); break;
+		case D_PROVIDER: bind_provider(cx, n); break;
 		default: break;
 		}
 	}

@@ -25,6 +25,7 @@ static const char *const protos[SUBR_ID_COUNT] = {
 	[SUBR_INET_NTOA] = "p",
 	[SUBR_INET_NTOA6] = "p",
 	[SUBR_INET_NTOP] = "ip",
+	[SUBR_JSON] = "ss",
 	[SUBR_LLTOSTR] = "ii",
 	[SUBR_MUTEX_OWNED] = "p",
 	[SUBR_MUTEX_OWNER] = "p",
@@ -66,6 +67,7 @@ static const char *const protos[SUBR_ID_COUNT] = {
 	[SUBR_UMOD] = "a",
 	[SUBR_USYM] = "a",
 	[SUBR_EXIT] = "w",
+	[SUBR_CHILL] = "i",
 	[SUBR_RAISE] = "w",
 	[SUBR_SPECULATE] = "w",
 	[SUBR_COMMIT] = "w",
@@ -87,9 +89,6 @@ static const struct {
 static const struct {
 	const char *name, *reason;
 } unsupported[] = {
-	{ "copyout", "the kernel does not let tracers write user memory" },
-	{ "copyoutstr", "the kernel does not let tracers write user memory" },
-	{ "chill", "a BPF program cannot wait" },
 	{ "breakpoint", "a BPF program cannot enter a debugger" },
 	{ "panic", "a BPF program cannot stop the machine" },
 	{ "msgsize", "Linux has no STREAMS messages" },
@@ -168,6 +167,17 @@ static const char *letter_text(char letter)
 	return "";
 }
 
+/* A constant size that can never be had. */
+static void check_scratch(struct bind_cx *cx, struct node *n, const struct node *size)
+{
+	int64_t most = opt_num(cx->options, OPT_SCRATCHSIZE);
+
+	if (size && is_const(size) && size->i.value > (uint64_t)most)
+		bind_error(cx, n, "D_ALLOCA_SIZE",
+			   "%s( ) of %lld bytes: scratch memory has %lld (-x scratchsize)",
+			   n->call.func, (long long)size->i.value, (long long)most);
+}
+
 bool bind_call_args(struct bind_cx *cx, struct node *n, enum subr_id id)
 {
 	const char *p = protos[id];
@@ -191,7 +201,9 @@ bool bind_call_args(struct bind_cx *cx, struct node *n, enum subr_id id)
 			return false;
 		}
 	}
-	return true;
+	if (id == SUBR_ALLOCA || id == SUBR_COPYIN)
+		check_scratch(cx, n, id == SUBR_ALLOCA ? n->call.args : n->call.args->next);
+	return !is_poison(n);
 }
 
 void set_call(struct bind_cx *cx, struct node *n, enum subr_id id)
@@ -217,6 +229,9 @@ int call_subr(struct bind_cx *cx, struct node *n)
 {
 	struct nearest near = { .word = n->call.func };
 	int id = subr_find(cx, n->call.func);
+	const void *key;
+	size_t len;
+	uint64_t *val;
 
 	for (size_t i = 0;
 	     i < ARRAY_SIZE(unsupported) && (id < 0 || subr_table[id].flags & SUBR_UNSUPPORTED);
@@ -238,6 +253,8 @@ int call_subr(struct bind_cx *cx, struct node *n)
 		if (!(subr_table[i].flags & (SUBR_INTERNAL | SUBR_UNSUPPORTED)))
 			nearest_offer(&near, subr_table[i].name);
 	}
+	for (uint32_t pos = 0; hash_next(&cx->state->funcs, &pos, &key, &len, &val);)
+		nearest_offer(&near, ((struct func_def *)(uintptr_t)*val)->name);
 	bind_error(cx, n, "D_FUNC_UNDEF", "undefined function name: %s%s%s%s", near.word,
 		   near.name ? " (did you mean " : "", near.name ? near.name : "",
 		   near.name ? "?)" : "");
@@ -301,8 +318,14 @@ void bind_dyn(struct bind_cx *cx, struct node *n, enum subr_id id)
 
 void bind_call(struct bind_cx *cx, struct node *n)
 {
-	int id = call_subr(cx, n);
+	struct func_def *def = func_find(cx, n->call.func);
+	int id;
 
+	if (def) {
+		expand_function(cx, n, def);
+		return;
+	}
+	id = call_subr(cx, n);
 	if (id < 0)
 		return;
 	if (subr_table[id].kind == SUBR_KIND_AGG) {

@@ -1,6 +1,10 @@
 /* Clauses: the probes they match, and one bound instance for all probes that hand over their arguments in one way. */
 #include "compile/bind/state.h"
 
+#include <ctype.h>
+#include <errno.h>
+#include <signal.h>
+
 #include "base/glob.h"
 
 /* --- what a clause uses --- */
@@ -25,6 +29,8 @@ static void scan_name(struct bind_cx *cx, const char *name, struct arg_use *use,
 
 static void scan_node(struct bind_cx *cx, const struct node *n, struct arg_use *use, int depth)
 {
+	const struct func_def *def;
+
 	switch (n->kind) {
 	case N_IDENT:
 		if (n->ident.scope == SCOPE_NONE)
@@ -53,14 +59,25 @@ static void scan_node(struct bind_cx *cx, const struct node *n, struct arg_use *
 		scan_list(cx, n->e.b, use, depth);
 		scan_list(cx, n->e.c, use, depth);
 		break;
-	case N_CALL: scan_list(cx, n->call.args, use, depth); break;
+	case N_CALL:
+		scan_list(cx, n->call.args, use, depth);
+		def = func_find(cx, n->call.func);
+		if (def && depth < 32)
+			scan_list(cx, def->node->inl.value, use, depth + 1);
+		break;
 	case N_AGG: scan_list(cx, n->agg.keys, use, depth); break;
 	case N_MEMBER:
 	case N_PMEMBER: scan_list(cx, n->member.a, use, depth); break;
 	case N_CAST:
 	case N_XLATE: scan_list(cx, n->t.a, use, depth); break;
 	case S_EXPR:
+	case S_RETURN:
 	case S_BLOCK: scan_list(cx, n->block.body, use, depth); break;
+	case S_LOOP:
+		scan_list(cx, n->loop.cond, use, depth);
+		scan_list(cx, n->loop.step, use, depth);
+		scan_list(cx, n->loop.body, use, depth);
+		break;
 	case S_IF:
 		scan_list(cx, n->cond.cond, use, depth);
 		scan_list(cx, n->cond.then, use, depth);
@@ -101,6 +118,40 @@ static void found(void *arg, struct probe *p)
 		vec_push(&m->probes, p);
 }
 
+/* Of pid123: the process can be looked at. */
+static bool is_pid(const char *prov)
+{
+	return !strncmp(prov, "pid", 3) && isdigit((unsigned char)prov[3]) &&
+	       !prov[3 + strspn(prov + 3, "0123456789")];
+}
+
+static bool process_exists(const char *prov)
+{
+	long pid = strtol(prov + 3, NULL, 10);
+
+	return pid > 0 && pid <= INT32_MAX && (!kill((pid_t)pid, 0) || errno == EPERM);
+}
+
+static bool is_offset(const char *name)
+{
+	return *name && !name[strspn(name, "0123456789abcdefABCDEF")];
+}
+
+/* The tag of a description that matches nothing: the pid provider's say what it was. */
+static const char *pid_tag(const struct probe_desc *d)
+{
+	if (!strncmp(d->prov, "pid", 3) && isdigit((unsigned char)d->prov[3]) && !is_pid(d->prov))
+		return "D_PROC_BADPID";
+	if (!is_pid(d->prov) || glob_is_pattern(d->mod) || glob_is_pattern(d->func) || glob_is_pattern(d->name))
+		return "D_PDESC_ZERO";
+	if (*d->name && strcmp(d->name, "entry") && strcmp(d->name, "return") &&
+	    !is_offset(d->name))
+		return "D_PROC_NAME";
+	if (is_offset(d->name))
+		return "D_PROC_OFF";
+	return *d->func ? "D_PROC_FUNC" : "D_PROC_LIB";
+}
+
 static void match(struct bind_cx *cx, struct matching *m, const struct pdesc *d)
 {
 	const struct probe_desc pd = { d->prov, d->mod, d->func, d->name };
@@ -119,7 +170,11 @@ static void match(struct bind_cx *cx, struct matching *m, const struct pdesc *d)
 		err = probe_match(cx->probes, &pd, found, m, &n);
 	}
 	if (err) {
-		diag_error(cx->diags, d->loc, d->end, "D_PDESC_INVAL", "%s", err->text);
+		diag_error(cx->diags, d->loc, d->end,
+			   is_pid(pd.prov) && !process_exists(pd.prov) ? "D_PROC_GRAB"
+			   : is_pid(pd.prov)                           ? pid_tag(&pd)
+								       : "D_PDESC_INVAL",
+			   "%s", err->text);
 		err_free(err);
 		return;
 	}
@@ -140,7 +195,7 @@ static void match(struct bind_cx *cx, struct matching *m, const struct pdesc *d)
 			   "probe identifier %u does not match any probes", d->id);
 		return;
 	}
-	diag_error(cx->diags, d->loc, d->end, "D_PDESC_ZERO",
+	diag_error(cx->diags, d->loc, d->end, pid_tag(&pd),
 		   "probe description %s:%s:%s:%s does not match any probes", pd.prov, pd.mod,
 		   pd.func, pd.name);
 	why = probe_explain(cx->probes, &pd);
@@ -254,8 +309,6 @@ static bool group_probes(struct bind_cx *cx, const struct node *n, const struct 
 
 /* --- trees --- */
 
-static void bind_statements(struct bind_cx *cx, struct node *list);
-
 static void bind_condition(struct bind_cx *cx, struct node *n, const char *what)
 {
 	bind_value(cx, n);
@@ -281,7 +334,20 @@ static void bind_if(struct bind_cx *cx, struct node *n)
 	f->record |= then.record;
 }
 
-static void bind_statements(struct bind_cx *cx, struct node *list)
+/* A second time round, what stands at the end comes before what stands at the beginning; that is left to pass, as each
+ * round makes records of its own. */
+static void bind_loop(struct bind_cx *cx, struct node *n)
+{
+	if (n->loop.cond && !n->loop.tail)
+		bind_condition(cx, n->loop.cond, "condition of a loop");
+	bind_statements(cx, n->loop.body);
+	if (n->loop.cond && n->loop.tail)
+		bind_condition(cx, n->loop.cond, "condition of a loop");
+	if (n->loop.step)
+		bind_statements(cx, n->loop.step);
+}
+
+void bind_statements(struct bind_cx *cx, struct node *list)
 {
 	for (struct node *n = list; n; n = n->next) {
 		switch (n->kind) {
@@ -291,6 +357,10 @@ static void bind_statements(struct bind_cx *cx, struct node *list)
 			break;
 		case S_BLOCK: bind_statements(cx, n->block.body); break;
 		case S_IF: bind_if(cx, n); break;
+		case S_LOOP: bind_loop(cx, n); break;
+		case S_RETURN: bind_return(cx, n); break;
+		case S_BREAK:
+		case S_CONTINUE: break;
 		default: bind_statement(cx, n); break;
 		}
 	}

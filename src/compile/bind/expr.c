@@ -258,6 +258,13 @@ static void incompatible(struct bind_cx *cx, struct node *n, const char *op, con
 
 /* --- operators --- */
 
+/* A clause-local scalar is a register. */
+static bool has_address(struct bind_cx *cx, const struct node *n)
+{
+	return n->id->kind == IDENT_VAR &&
+	       !(n->id->var->scope == SCOPE_THIS && type_is_scalar(cx->types, n->id->var->type));
+}
+
 static void bind_addrof(struct bind_cx *cx, struct node *n)
 {
 	struct node *a = n->e.a, *root = a;
@@ -274,7 +281,8 @@ static void bind_addrof(struct bind_cx *cx, struct node *n)
 			return;
 		}
 	}
-	if (root->id && (root->id->kind == IDENT_VAR || root->id->kind == IDENT_BUILTIN)) {
+	if (root->id && (root->id->kind == IDENT_VAR || root->id->kind == IDENT_BUILTIN) &&
+	    !(cx->state->showing && has_address(cx, root))) {
 		bind_error(cx, n, "D_ADDROF_VAR", "cannot take address of variable: %s",
 			   root->id->kind == IDENT_VAR ? root->id->var->name
 						       : builtin_table[root->id->builtin].name);

@@ -105,6 +105,11 @@ void bind_printf(struct bind_cx *cx, struct node *n, enum subr_id id)
 			   n->call.func);
 		return;
 	}
+	if (id == SUBR_FREOPEN && (!strcmp(text->s.text, ".") || !strcmp(text->s.text, ".."))) {
+		bind_error(cx, n, "D_FREOPEN_INVALID", "%s( ) argument #1 cannot be \"%s\"",
+			   n->call.func, text->s.text);
+		return;
+	}
 	if (!bind_format(cx, n, text))
 		return;
 	f = n->aux;

@@ -245,6 +245,16 @@ bool lib_load(struct bind_cx *cx, char kind, const char *name)
 	return loaded;
 }
 
+bool lib_loaded(struct bind_cx *cx, const char *name)
+{
+	const struct bind_state *st = cx->state;
+
+	for (uint32_t i = 0; i < st->libs.n; i++)
+		if (st->libs.v[i].loaded && !strcmp(base_name(st->libs.v[i].name), name))
+			return true;
+	return false;
+}
+
 void lib_fini(struct bind_cx *cx)
 {
 	vec_fini(&cx->state->libs);

@@ -55,6 +55,38 @@ static uint32_t native_index(const struct provider_probe *d, const struct decl *
 	return place;
 }
 
+enum { PROVIDER_NAME_MAX = 63, PROBE_ARGS_MAX = 32 };
+
+/* Keeps a provider's definition. */
+void bind_provider(struct bind_cx *cx, const struct node *n)
+{
+	const char *name = n->provider.name;
+	size_t len = strlen(name);
+
+	if (len > PROVIDER_NAME_MAX || (len && isdigit((unsigned char)name[len - 1])))
+		diag_error(cx->diags, n->loc, n->end, "D_PROV_BADNAME",
+			   "provider name \"%s\" may not %s", name,
+			   len > PROVIDER_NAME_MAX ? "be longer than 63 characters"
+						   : "end in a digit: a process's number follows it");
+	for (const struct provider_probe *d = n->provider.probes; d; d = d->next) {
+		uint32_t args = 0;
+
+		for (const struct decl *a = d->native; a; a = a->next)
+			args++;
+		if (args > PROBE_ARGS_MAX)
+			diag_error(cx->diags, d->loc, 0, "D_PROV_PRARGLEN",
+				   "probe %s has %u arguments, at most %d are possible", d->name,
+				   args, PROBE_ARGS_MAX);
+		for (const struct provider_probe *e = n->provider.probes; e != d; e = e->next)
+			if (!strcmp(e->name, d->name)) {
+				diag_error(cx->diags, d->loc, 0, "D_PROV_PRDUP",
+					   "probe redeclared: %s:::%s", name, d->name);
+				break;
+			}
+	}
+	vec_push(&cx->state->providers, n);
+}
+
 void provider_types(struct bind_cx *cx, const struct probe *p, struct probe_args *args)
 {
 	const struct provider_probe *d = args->known && args->ntyped ? NULL : find(cx, p);

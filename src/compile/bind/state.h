@@ -16,6 +16,7 @@
 enum {
 	MAX_DEPTH = 3000,    /* of an expression with all that is expanded in it */
 	MAX_NODES = 1000000, /* bound in all: inlines of inlines grow without bound */
+	MAX_VALUE = 16384,   /* bytes of a struct kept in a variable */
 };
 
 /* inline T f[K k] = e; */
@@ -25,6 +26,15 @@ struct inline_def {
 	type_id type;
 	VEC(type_id) params;
 	bool busy; /* being expanded: an inline of itself has no end */
+};
+
+/* T f(T a) { ... }: put in where it is called, with parameters and result in variables of its own. */
+struct func_def {
+	const char *name;
+	const struct node *node;
+	type_id type; /* T_VOID: none */
+	VEC(type_id) params;
+	bool busy;
 };
 
 struct xlator {
@@ -66,6 +76,9 @@ struct bind_state {
 	struct hash vars;      /* "scope name" -> index in bound.vars + 1 */
 	struct hash aggs;      /* name -> index in bound.aggs + 1 */
 	struct hash inlines;   /* name -> struct inline_def * */
+	struct hash funcs;     /* name -> struct func_def * */
+	uint32_t expansions;   /* of functions, so far */
+	struct variable *result; /* of the function being put in, NULL: it has none */
 	struct hash specs;     /* struct spec * -> type_id + 1 */
 	struct hash user_tags; /* tags the program defines itself: a library means the kernel's */
 	struct hash texts;     /* D text of probes -> its tree */
@@ -89,6 +102,7 @@ struct bind_state {
 	bool dry; /* no probe matched and none has to: bound for its errors and variables only */
 	bool in_context; /* inside probe_arg.expr or a filter: arg0.. are context words */
 	struct flow flow;
+	bool showing; /* print(&x): the address of a variable is allowed */
 	bool in_lib; /* inside a library's inline or translator: __names are allowed */
 };
 
@@ -162,6 +176,8 @@ struct node *bind_context_text(struct bind_cx *cx, const char *text, const struc
 /* --- lib.c --- */
 /* Reads the library file that defines the name of that kind ('t' 's' 'i' 'e' 'x'). True when one was read now. */
 bool lib_load(struct bind_cx *cx, char kind, const char *name);
+/* Was the library of this file name read? */
+bool lib_loaded(struct bind_cx *cx, const char *name);
 void lib_fini(struct bind_cx *cx);
 
 /* --- expr.c --- */
@@ -257,9 +273,18 @@ void aggs_check(struct bind_cx *cx);
 
 /* --- provider.c --- */
 /* Types of the program's own provider definitions, for arguments that have none. */
+void bind_provider(struct bind_cx *cx, const struct node *n);
 void provider_types(struct bind_cx *cx, const struct probe *p, struct probe_args *args);
 
+/* --- function.c --- */
+void bind_func(struct bind_cx *cx, const struct node *n);
+struct func_def *func_find(struct bind_cx *cx, const char *name);
+/* Puts the function that n calls in its place. */
+void expand_function(struct bind_cx *cx, struct node *n, struct func_def *def);
+void bind_return(struct bind_cx *cx, struct node *n);
+
 /* --- clause.c --- */
+void bind_statements(struct bind_cx *cx, struct node *list);
 void bind_clause(struct bind_cx *cx, const struct node *n, uint32_t index);
 uint32_t list_length(const struct node *n);
 

@@ -1,5 +1,5 @@
 /* Registers and the frame: linear scan (Poletto & Sarkar, 1999). Control flow only goes forward, so [first definition,
- * last use] in text order is a register's true life.
+ * last use] in text order is a register's true life; one that lives into a loop from before lives to its end.
  */
 #include "compile/ebpf/ebpf.h"
 
@@ -21,6 +21,26 @@ static void use(struct life *lives, struct ir_val v, uint32_t i)
 static bool is_call(const struct ir_ins *ins)
 {
 	return ins->op == IR_CALL || ins->op == IR_ROUTINE || ins->op == IR_CALL_FN;
+}
+
+/* What is defined in front of a loop and used in it is needed again the next time round. Outer loops end last. */
+static void extend_over_loops(const struct ir_fn *f, struct life *lives)
+{
+	uint32_t *label = xcalloc(f->nlabels + 1, sizeof(*label));
+
+	for (uint32_t i = 0; i < f->ins.n; i++) {
+		const struct ir_ins *ins = &f->ins.v[i];
+
+		if (ins->op == IR_LABEL)
+			label[ins->index] = i;
+		if (ins->op != IR_LOOP)
+			continue;
+		for (uint32_t r = 1; r <= f->nregs; r++)
+			if (lives[r].reg && lives[r].start < label[ins->index] &&
+			    lives[r].end > label[ins->index] && lives[r].end < i)
+				lives[r].end = i;
+	}
+	free(label);
 }
 
 static void find_lives(const struct ir_fn *f, struct life *lives)
@@ -48,6 +68,7 @@ static void find_lives(const struct ir_fn *f, struct life *lives)
 				l->crosses = true; /* r1-r5 hold the other arguments */
 		}
 	}
+	extend_over_loops(f, lives);
 	/* A call at `start` defines it, one at `end` takes it as argument: neither lies inside. */
 	for (uint32_t r = 1; r <= f->nregs; r++)
 		if (lives[r].reg && lives[r].end > lives[r].start &&
@@ -164,6 +185,7 @@ static void place_objects(const struct ir_fn *f, const struct life *lives, struc
 			  int16_t *ret)
 {
 	struct object_life *o = xcalloc(f->objects.n + 1, sizeof(*o));
+	uint32_t *label = xcalloc(f->nlabels + 1, sizeof(*label));
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < f->objects.n; i++)
@@ -181,6 +203,17 @@ static void place_objects(const struct ir_fn *f, const struct life *lives, struc
 		if (ins->op == IR_STACK && l->end < lives[ins->d].end)
 			l->end = lives[ins->d].end;
 	}
+	for (uint32_t i = 0; i < f->ins.n; i++) {
+		if (f->ins.v[i].op == IR_LABEL)
+			label[f->ins.v[i].index] = i;
+		if (f->ins.v[i].op != IR_LOOP)
+			continue;
+		for (uint32_t k = 0; k < f->objects.n; k++)
+			if (o[k].start < label[f->ins.v[i].index] &&
+			    o[k].end > label[f->ins.v[i].index] && o[k].end < i)
+				o[k].end = i;
+	}
+	free(label);
 	for (uint32_t i = 0; i < f->objects.n; i++)
 		if (o[i].start != UINT32_MAX)
 			o[n++] = o[i];

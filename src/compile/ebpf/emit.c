@@ -411,6 +411,10 @@ static void emit_ins(struct emitter *e, uint32_t i)
 		jump(e, ins->index);
 		put(e, BPF_JMP | BPF_JA, 0, 0, 0, 0);
 		break;
+	case IR_LOOP:
+		jump(e, ins->index);
+		put(e, BPF_JMP | BPF_JA, 0, 0, 0, 0);
+		break;
 	case IR_LABEL: e->label_pos[ins->index] = e->c->insns.n; break;
 	case IR_RET:
 		to_reg(e, ins->a, R0);
@@ -434,7 +438,7 @@ bool ebpf_emit(struct ebpf_code *c, const struct ir_fn *f, const char **ret_why)
 	for (uint32_t i = 0; i < e.jumps.n; i++) {
 		int64_t off = (int64_t)e.label_pos[e.jumps.v[i].label] - e.jumps.v[i].insn - 1;
 
-		if (off > INT16_MAX) {
+		if (off > INT16_MAX || off < INT16_MIN) {
 			*ret_why =
 				"the clause is too long: a jump spans more than 32767 instructions";
 			ok = false;

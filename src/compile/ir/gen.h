@@ -100,6 +100,7 @@ struct gen {
 	uint32_t chips_at, nodes_at; /* rodata offsets of tables by CPU, 0 not made */
 	uint32_t strtok_at;          /* scratch offset of strtok()'s state, 0 not used */
 	uint32_t offsets_at;         /* rodata offset + 1 of struct wire_offsets, 0 not made */
+	uint32_t unwind_offsets_at;  /* the same of struct wire_unwind_offsets */
 	uint32_t zeros;              /* rodata offset of as many zero bytes as any value has */
 	struct intern texts;         /* image.strings */
 	VEC(uint8_t) rodata;
@@ -134,7 +135,9 @@ struct gen {
 	bool in_error; /* inside an ERROR clause run in place */
 	struct ir_val err_code, err_value, err_loc, err_clause;
 	uint32_t scratch_next;
-	struct ir_val rec; /* the record being filled */
+	uint32_t brk, cont, ret; /* labels: of the loop, of the function put in */
+	struct ir_val rounds;    /* of the outermost loop and those in it */
+	struct ir_val rec;       /* the record being filled */
 	uint32_t rec_size;
 	bool rec_live;
 	struct segment *seg;
@@ -237,6 +240,7 @@ void gen_aggregate(struct gen *g, const struct node *assign);
 
 /* gen_clause.c */
 void gen_clause(struct gen *g, const struct bound_clause *cl);
+void gen_function(struct gen *g, const struct node *body); /* N_BODY */
 void gen_count(struct gen *g, struct ir_val slot); /* counters[slot]++ */
 
 /* gen.c */
@@ -270,6 +274,7 @@ enum {
 	HELPER_PRANDOM = 7,
 	HELPER_CPU = 8,
 	HELPER_PID_TGID = 14,
+	HELPER_WRITE_USER = 36,
 	HELPER_UID_GID = 15,
 	HELPER_COMM = 16,
 	HELPER_STACKID = 27,

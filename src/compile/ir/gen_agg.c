@@ -29,6 +29,20 @@ static struct ir_val linear_bucket(struct gen *g, const struct agg *a, struct ir
 	return b;
 }
 
+/* llquantize: the rank of the magnitude, up or down from the bucket in the middle. */
+static struct ir_val log_linear_bucket(struct gen *g, const struct agg *a, struct ir_val v)
+{
+	struct ir_fn *f = g->f;
+	struct ir_val sign = ir_bin(f, ALU_SAR, v, IR_I(63)), rank;
+	uint32_t middle = agg_ll_middle(a->factor, a->low_mag, a->high_mag, a->steps);
+
+	rank = ir_routine(f, "d_llquantize_rank", 5,
+			  ir_bin(f, ALU_SUB, ir_bin(f, ALU_XOR, v, sign), sign), IR_I(a->factor),
+			  IR_I(a->low_mag), IR_I(a->high_mag), IR_I(a->steps));
+	rank = ir_bin(f, ALU_SUB, ir_bin(f, ALU_XOR, rank, sign), sign);
+	return ir_bin(f, ALU_ADD, rank, IR_I(middle));
+}
+
 /* Values are int64_t to aggregations, whatever they were: as the consumer compares when it merges CPUs. */
 static void extreme(struct gen *g, const struct agg *a, struct ir_val entry, struct ir_val v)
 {
@@ -84,8 +98,7 @@ static void update(struct gen *g, const struct agg *a, const struct node *args, 
 		break;
 	case AGG_LLQUANTIZE:
 		by = increment(g, nth(args, 5));
-		bucket = ir_routine(f, "d_llquantize_bucket", 5, v, IR_I(a->factor),
-				    IR_I(a->low_mag), IR_I(a->high_mag), IR_I(a->steps));
+		bucket = log_linear_bucket(g, a, v);
 		ir_add_mem(f, cell(g, entry, bucket, a->nwords - 1, done), 8, 8, by, atomic);
 		break;
 	}

@@ -20,6 +20,8 @@ static struct ir_val num(struct gen *g, const struct node *n, uint32_t i)
 	return gen_expr(g, arg(n, i));
 }
 
+static struct ir_val checked(struct gen *g, struct ir_val r, struct ir_val addr, loc_t loc);
+
 /* --- memory --- */
 
 /* Copies user memory; where the program may sleep (uprobes), pages that are not resident are brought in. */
@@ -88,6 +90,50 @@ static void copy_to(struct gen *g, const struct node *n, bool user)
 	}
 	r = ir_call(f, HELPER_READ_KERNEL, 3, to, size, from);
 	gen_fault_if(g, r, IF_NE, IR_I(0), WIRE_FAULT_BADADDR, from, n->loc);
+}
+
+/* `size` bytes at `from`, which the verifier knows, to the process's memory. */
+static void write_user(struct gen *g, struct ir_val to, struct ir_val from, struct ir_val size,
+		       loc_t loc)
+{
+	struct ir_val r = ir_call(g->f, HELPER_WRITE_USER, 3, to, from, size);
+
+	gen_fault_if(g, r, IF_NE, IR_I(0), WIRE_FAULT_BADADDR, to, loc);
+}
+
+/* copyout(from, to, n), by way of scratch memory. */
+static void copy_out(struct gen *g, const struct node *n)
+{
+	struct ir_fn *f = g->f;
+	struct ir_val from = num(g, n, 0), to = num(g, n, 1), size = num(g, n, 2), at, r;
+
+	at = allocate(g, size, n->loc);
+	at = ir_bin(f, ALU_ADD, ir_bin(f, ALU_ADD, gen_lazy(g, LAZY_SCRATCH), at),
+		    IR_I(SCRATCH_DYN));
+	r = ir_call(f, HELPER_READ_KERNEL, 3, at, size, from);
+	gen_fault_if(g, r, IF_NE, IR_I(0), WIRE_FAULT_BADADDR, from, n->loc);
+	write_user(g, to, at, size, n->loc);
+}
+
+/* copyoutstr(s, to, max): at most max bytes, the NUL included when it fits. */
+static void copy_text_out(struct gen *g, const struct node *n)
+{
+	struct ir_fn *f = g->f;
+	struct ir_val text = gen_scratch_temp(g, g->strsize), to = num(g, n, 1),
+		      max = num(g, n, 2), size;
+	uint32_t none = ir_new_label(f), fits = ir_new_label(f);
+
+	gen_str_into(g, arg(n, 0), text, 0, g->strsize);
+	size = ir_mov(f, checked(g, ir_routine(f, "d_strlen", 2, text, IR_I(g->strsize)), IR_I(0),
+				 n->loc));
+	ir_set(f, size, ir_bin(f, ALU_ADD, size, IR_I(1)));
+	ir_if(f, size, IF_ULE, max, fits);
+	ir_set(f, size, max);
+	ir_place(f, fits);
+	ir_if(f, size, IF_EQ, IR_I(0), none);
+	ir_if(f, size, IF_UGT, IR_I(g->strsize), none);
+	write_user(g, to, text, size, n->loc);
+	ir_place(f, none);
 }
 
 /* The string is not resident: leave its place in the record empty and have it read when the system call returns. */
@@ -295,6 +341,8 @@ struct ir_val gen_subr(struct gen *g, const struct node *n)
 	case SUBR_COPYIN: return copyin(g, n, true);
 	case SUBR_COPYINTO: copy_to(g, n, true); return IR_I(0);
 	case SUBR_BCOPY: copy_to(g, n, false); return IR_I(0);
+	case SUBR_COPYOUT: copy_out(g, n); return IR_I(0);
+	case SUBR_COPYOUTSTR: copy_text_out(g, n); return IR_I(0);
 	case SUBR_STRLEN:
 		v = gen_str_plain(g, arg(n, 0));
 		return checked(g, ir_routine(f, "d_strlen", 2, v, IR_I(g->strsize)), v, n->loc);
@@ -337,7 +385,7 @@ struct ir_val gen_subr(struct gen *g, const struct node *n)
 static const char *text_routine(enum subr_id id, bool *ret_char, bool *ret_second)
 {
 	*ret_char = id == SUBR_STRCHR || id == SUBR_STRRCHR;
-	*ret_second = id == SUBR_STRSTR || id == SUBR_STRJOIN;
+	*ret_second = id == SUBR_STRSTR || id == SUBR_STRJOIN || id == SUBR_JSON;
 	switch (id) {
 	case SUBR_BASENAME: return "d_basename";
 	case SUBR_DIRNAME: return "d_dirname";
@@ -348,6 +396,7 @@ static const char *text_routine(enum subr_id id, bool *ret_char, bool *ret_secon
 	case SUBR_STRRCHR: return "d_strrchr";
 	case SUBR_STRSTR: return "d_strstr";
 	case SUBR_STRJOIN: return "d_strjoin";
+	case SUBR_JSON: return "d_json";
 	default: return NULL;
 	}
 }

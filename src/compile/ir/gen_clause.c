@@ -1,4 +1,6 @@
 /* A clause: predicate, straight runs of statements with one record each (segments), branches, faults. */
+#include <assert.h>
+
 #include "compile/ir/gen.h"
 
 #include "wire/record.h"
@@ -113,7 +115,7 @@ static const struct node *take_agg(struct action *a, const struct node *args)
 	return args ? args->next : NULL;
 }
 
-/* print(): a pointer to something of known size shows what it points to, anything else itself. */
+/* print(): a pointer to a struct, and the address of anything, shows what it points to; anything else itself. */
 static void print_fields(struct schema *s, struct action *a, const struct node *arg)
 {
 	struct gen *g = s->g;
@@ -123,7 +125,8 @@ static void print_fields(struct schema *s, struct action *a, const struct node *
 	uint64_t size = type_size(g->types, to);
 
 	a->fields[a->nfields++] = value_field(s, arg);
-	if (size && !type_is_char_pointer(g->types, arg->type) && type_is_sou(g->types, to)) {
+	if (size && ((arg->kind == N_UNARY && arg->op == OP_ADDROF) ||
+		     (!type_is_char_pointer(g->types, arg->type) && type_is_sou(g->types, to)))) {
 		uint64_t most = (uint64_t)opt_num(g->options, OPT_PRINTSIZE);
 
 		if (size > most)
@@ -305,6 +308,7 @@ static void run_action(struct gen *g, const struct node *call, const struct acti
 		(void)ir_call(f, HELPER_SEND_SIGNAL, 1, gen_expr(g, call->call.args));
 		return;
 	case SUBR_STOP: (void)ir_call(f, HELPER_SEND_SIGNAL, 1, IR_I(19 /* SIGSTOP */)); return;
+	case SUBR_CHILL: (void)ir_routine(f, "d_chill", 1, gen_expr(g, call->call.args)); return;
 	default: break;
 	}
 	for (uint32_t i = 0; a && i < a->nfields; i++) {
@@ -327,7 +331,8 @@ static bool has_action(const struct node *call)
 	switch (call->id->subr) {
 	case SUBR_SPECULATE:
 	case SUBR_RAISE:
-	case SUBR_STOP: return false;
+	case SUBR_STOP:
+	case SUBR_CHILL: return false;
 	default: return true;
 	}
 }
@@ -472,6 +477,162 @@ out:
 	vec_fini(&s.values);
 }
 
+/* Does the expression put in a function, which may have records of its own? */
+static bool has_body(const struct node *n)
+{
+	for (; n; n = n->next) {
+		switch (n->kind) {
+		case N_BODY: return true;
+		case N_CALL:
+			if (has_body(n->call.args))
+				return true;
+			break;
+		case N_AGG:
+			if (has_body(n->agg.keys))
+				return true;
+			break;
+		case N_MEMBER:
+		case N_PMEMBER:
+			if (has_body(n->member.a))
+				return true;
+			break;
+		case N_CAST:
+			if (has_body(n->t.a))
+				return true;
+			break;
+		case N_INDEX:
+		case N_UNARY:
+		case N_BINARY:
+		case N_ASSIGN:
+		case N_TERNARY:
+		case N_COMMA:
+		case N_STRINGOF:
+			if (has_body(n->e.a) || has_body(n->e.b) || has_body(n->e.c))
+				return true;
+			break;
+		default: break;
+		}
+	}
+	return false;
+}
+
+static void gen_body(struct gen *g, const struct node *list);
+
+static const struct node *inside(const struct node *n)
+{
+	return n && n->kind == S_BLOCK ? n->block.body : n;
+}
+
+/* Rounds, when -x looplimit does not say: the verifier walks each, with all routines called in it, and gives up after a
+ * million instructions. */
+enum { ROUNDS_PLAIN = 256, ROUNDS_ROUTINES = 32 };
+
+/* Writes the limit of the loop that begins with the test at instruction `check`. */
+static void choose_limit(struct ir_fn *f, uint32_t check)
+{
+	int64_t limit = ROUNDS_PLAIN;
+
+	for (uint32_t i = check; i < f->ins.n; i++)
+		if (f->ins.v[i].op == IR_ROUTINE)
+			limit = ROUNDS_ROUTINES;
+	assert(f->ins.v[check].op == IR_IF && f->ins.v[check + 2].a.imm == 0);
+	f->ins.v[check].b.imm = limit;
+	f->ins.v[check + 2].a.imm = limit;
+}
+
+/* What is known to be made before a loop is what is known anywhere in it, and a test is needed for all else: it may have
+ * been made the time before. Each round is counted, so that the verifier sees an end; a loop in a loop counts on, since the
+ * verifier walks every round. */
+static void gen_loop(struct gen *g, const struct node *n)
+{
+	struct ir_fn *f = g->f;
+	uint32_t top = ir_new_label(f), brk = g->brk, cont = g->cont, check;
+	int64_t limit = opt_num(g->options, OPT_LOOPLIMIT);
+	bool known[LAZY_COUNT];
+	struct ir_val outer = g->rounds;
+
+	f->loc = n->loc;
+	if (outer.kind == IR_NONE) {
+		g->rounds = ir_new_reg(f);
+		ir_set(f, g->rounds, IR_I(0));
+	}
+	for (int id = 0; id < LAZY_COUNT; id++)
+		g->lazy[id].ever = true;
+	gen_lazy_save(g, known);
+	g->brk = ir_new_label(f);
+	g->cont = ir_new_label(f);
+	ir_place(f, top);
+	if (n->loop.cond && !n->loop.tail)
+		gen_cond(g, n->loop.cond, false, g->brk);
+	check = f->ins.n;
+	gen_fault_if(g, g->rounds, IF_UGE, IR_I(limit), WIRE_FAULT_LOOP, IR_I(limit), n->loc);
+	ir_set(f, g->rounds, ir_bin(f, ALU_ADD, g->rounds, IR_I(1)));
+	gen_body(g, inside(n->loop.body));
+	gen_lazy_restore(g, known);
+	ir_place(f, g->cont);
+	if (n->loop.step)
+		gen_body(g, n->loop.step);
+	if (n->loop.cond && n->loop.tail)
+		gen_cond(g, n->loop.cond, false, g->brk);
+	ir_loop(f, top);
+	if (!limit)
+		choose_limit(f, check);
+	gen_lazy_restore(g, known);
+	ir_place(f, g->brk);
+	g->brk = brk;
+	g->cont = cont;
+	g->rounds = outer;
+}
+
+void gen_function(struct gen *g, const struct node *n)
+{
+	struct ir_fn *f = g->f;
+	uint32_t ret = g->ret, brk = g->brk, cont = g->cont;
+	bool known[LAZY_COUNT], live = g->rec_live;
+	struct ir_val rec = g->rec;
+
+	for (const struct node *a = n->fn.args; a; a = a->next)
+		gen_effect(g, a);
+	gen_lazy_save(g, known);
+	g->ret = ir_new_label(f);
+	gen_body(g, inside(n->fn.body));
+	gen_lazy_restore(g, known);
+	ir_place(f, g->ret);
+	g->ret = ret;
+	g->brk = brk;
+	g->cont = cont;
+	g->rec = rec;
+	g->rec_live = live;
+}
+
+static bool is_alone(const struct node *st)
+{
+	return !action_of(st) && has_body(st->block.body);
+}
+
+/* Statements that are no plain run of expressions. */
+static void gen_control(struct gen *g, const struct node *n)
+{
+	struct ir_fn *f = g->f;
+
+	f->loc = n->loc;
+	switch (n->kind) {
+	case S_EXPR:
+		if (n->block.body->kind == N_ASSIGN && n->block.body->e.a->kind == N_AGG)
+			gen_aggregate(g, n->block.body);
+		else
+			gen_effect(g, n->block.body);
+		break;
+	case S_LOOP: gen_loop(g, n); break;
+	case S_BREAK: ir_goto(f, g->brk); break;
+	case S_CONTINUE: ir_goto(f, g->cont); break;
+	default:
+		if (n->block.body)
+			gen_effect(g, n->block.body);
+		ir_goto(f, g->ret);
+	}
+}
+
 static void gen_body(struct gen *g, const struct node *list)
 {
 	struct ir_fn *f = g->f;
@@ -481,7 +642,7 @@ static void gen_body(struct gen *g, const struct node *list)
 		const struct node *to = list;
 		uint32_t other, done;
 
-		while (to && to->kind == S_EXPR)
+		while (to && to->kind == S_EXPR && !is_alone(to))
 			to = to->next;
 		if (to != list) {
 			gen_segment(g, list, to, false);
@@ -490,6 +651,8 @@ static void gen_body(struct gen *g, const struct node *list)
 		}
 		if (list->kind == S_BLOCK) {
 			gen_body(g, list->block.body);
+		} else if (list->kind != S_IF) {
+			gen_control(g, list);
 		} else {
 			other = ir_new_label(f);
 			done = ir_new_label(f);

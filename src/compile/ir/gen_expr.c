@@ -512,10 +512,65 @@ static struct ir_val step(struct gen *g, const struct node *n)
 	return n->op == OP_POSTINC || n->op == OP_POSTDEC ? old : kept(g, new, p);
 }
 
+/* Memory the verifier knows, for the whole of p: what is not there yet is made. */
+static struct ir_val writable(struct gen *g, struct lval p, uint32_t size, loc_t loc)
+{
+	struct ir_fn *f = g->f;
+	struct ir_val at = p.v;
+
+	switch (p.kind) {
+	case PLACE_ASSOC: p = made_element(g, p, loc); at = p.v; break;
+	case PLACE_TLS:
+		at = gen_lazy(g, LAZY_TLS_RW);
+		gen_fault_if(g, at, IF_EQ, IR_I(0), WIRE_FAULT_NOSCRATCH, IR_I(0), loc);
+		break;
+	case PLACE_KERNEL:
+		at = gen_own_memory(g, p.v, p.off, size, loc);
+		p.off = SCRATCH_DYN;
+		break;
+	default: break;
+	}
+	return ir_bin(f, ALU_ADD, at, IR_I(p.off));
+}
+
+/* Where the bytes of a struct are read from; those of an element that does not exist are zeros. */
+static struct ir_val readable(struct gen *g, struct lval p)
+{
+	struct ir_fn *f = g->f;
+	struct ir_val at;
+	uint32_t have;
+
+	if (p.kind != PLACE_ASSOC && p.kind != PLACE_TLS)
+		return p.kind == PLACE_MEM ? ir_bin(f, ALU_ADD, p.v, IR_I(p.off)) :
+					     gen_place_addr(g, p);
+	at = ir_new_reg(f);
+	have = ir_new_label(f);
+	ir_set(f, at, p.kind == PLACE_TLS ? gen_lazy(g, LAZY_TLS) : assoc_lookup(g, &p));
+	ir_if(f, at, IF_NE, IR_I(0), have);
+	ir_set(f, at, ir_map_value(f, gen_fixed_map(g, MAP_RODATA), g->zeros));
+	ir_place(f, have);
+	return ir_bin(f, ALU_ADD, at, IR_I(p.off));
+}
+
+static struct ir_val assign_bytes(struct gen *g, const struct node *n)
+{
+	struct ir_fn *f = g->f;
+	uint32_t size = (uint32_t)type_size(g->types, n->e.a->type);
+	struct ir_val from = readable(g, gen_place(g, n->e.b)), r;
+
+	r = ir_call(f, HELPER_READ_KERNEL, 3, writable(g, gen_place(g, n->e.a), size, n->loc),
+		    IR_I(size), from);
+	gen_fault_if(g, r, IF_NE, IR_I(0), WIRE_FAULT_BADADDR, IR_I(0), n->loc);
+	return from;
+}
+
 static struct ir_val assign(struct gen *g, const struct node *n)
 {
 	struct ir_val v;
 	struct lval p;
+
+	if (is_aggregate_type(g, n->e.a->type))
+		return assign_bytes(g, n);
 
 	if (gen_is_string(g, n->e.a)) {
 		gen_assign_string(g, gen_place(g, n->e.a), n->e.b);
@@ -629,6 +684,10 @@ struct ir_val gen_expr(struct gen *g, const struct node *n)
 
 void gen_effect(struct gen *g, const struct node *n)
 {
+	if (n->kind == N_BODY) {
+		gen_function(g, n);
+		return;
+	}
 	if (n->kind == N_COMMA) {
 		gen_effect(g, n->e.a);
 		gen_effect(g, n->e.b);

@@ -5,8 +5,10 @@
  */
 #include "compile/ir/gen.h"
 
+#include "wire/offsets.h"
 #include "wire/record.h"
 #include "wire/routines.h"
+#include "wire/unwind.h"
 
 static bool is_user(const struct field *fl)
 {
@@ -27,14 +29,57 @@ uint32_t gen_frames(struct gen *g, const struct node *n)
 	return frames < 1 ? 1 : frames > WIRE_STACK_FRAMES ? WIRE_STACK_FRAMES : (uint32_t)frames;
 }
 
-/* The user stack by unwind tables to s (struct wire_stack): bytes of frames, or -errno. */
-static struct ir_val walk(struct gen *g, struct ir_val s, uint32_t frames)
+/* Where the kernel keeps mappings, for the walk: an address in the read-only data. */
+static struct ir_val unwind_offsets(struct gen *g)
+{
+	struct wire_unwind_offsets o;
+	struct type_member m;
+	type_id t;
+
+	if (!g->unwind_offsets_at) {
+#define X(field, s, mem) \
+	o.field = type_lookup(g->types, NULL, TYPE_STRUCT, s, &t) && \
+				  type_find_member(g->types, t, mem, &m) \
+			  ? (uint32_t)(m.bit_offset / 8) \
+			  : WIRE_NO_OFFSET;
+		WIRE_UNWIND_OFFSETS(X)
+#undef X
+		o.mm_vdso = WIRE_NO_OFFSET;
+		if (type_lookup(g->types, NULL, TYPE_STRUCT, "mm_struct", &t) &&
+		    type_find_member(g->types, t, "context", &m)) {
+			uint32_t context = (uint32_t)(m.bit_offset / 8);
+
+			if (type_find_member(g->types, type_strip(g->types, m.type), "vdso", &m))
+				o.mm_vdso = context + (uint32_t)(m.bit_offset / 8);
+		}
+		/* struct timespec64 before 6.11 */
+		if (o.inode_mtime_sec == WIRE_NO_OFFSET || o.inode_mtime_nsec == WIRE_NO_OFFSET) {
+			o.inode_mtime_sec = o.inode_mtime_6_7 != WIRE_NO_OFFSET ? o.inode_mtime_6_7
+										 : o.inode_mtime_old;
+			o.inode_mtime_nsec = o.inode_mtime_sec == WIRE_NO_OFFSET
+						     ? WIRE_NO_OFFSET
+						     : o.inode_mtime_sec + 8;
+		}
+		g->unwind_offsets_at = gen_rodata(g, &o, sizeof(o), 8) + 1;
+	}
+	return ir_map_value(g->f, gen_fixed_map(g, MAP_RODATA), g->unwind_offsets_at - 1);
+}
+
+/* The user stack by unwind tables to s (struct wire_stack): bytes of frames, or -errno. How the walk ended is counted, and
+ * the result in *ret_end when that is asked for. */
+static struct ir_val walk(struct gen *g, struct ir_val s, uint32_t frames, struct ir_val *ret_end)
 {
 	struct ir_fn *f = g->f;
+	struct ir_val n, end;
 
-	return ir_routine(f, "d_ustack", 5, ir_map(f, gen_fixed_map(g, MAP_UNWIND)),
+	ir_store(f, s, offsetof(struct wire_stack, n), 4, IR_I(frames));
+	n = ir_routine(f, "d_ustack", 5, ir_map(f, gen_fixed_map(g, MAP_UNWIND)),
 			  ir_map(f, gen_fixed_map(g, MAP_UNWIND_PROCESSES)),
-			  ir_map(f, gen_fixed_map(g, MAP_UNWIND_WANTED)), s, IR_I(frames));
+			  ir_map(f, gen_fixed_map(g, MAP_UNWIND_WANTED)), s, unwind_offsets(g));
+	end = ir_routine(f, "d_ustack_end", 2, ir_map(f, gen_fixed_map(g, MAP_COUNTERS)), s);
+	if (ret_end)
+		*ret_end = end;
+	return n;
 }
 
 /* The current stack's id, or -errno. */
@@ -44,7 +89,7 @@ static struct ir_val make_id(struct gen *g, bool user, uint32_t frames)
 	struct ir_val s = gen_scratch_temp(g, sizeof(struct wire_stack)), n;
 
 	if (user && g->target->unwind) {
-		n = walk(g, s, frames);
+		n = walk(g, s, frames, NULL);
 	} else {
 		ir_store(f, s, offsetof(struct wire_stack, end), 4, IR_I(0));
 		n = ir_call(f, HELPER_GET_STACK, 4, g->ctx,
@@ -100,9 +145,10 @@ void gen_stack_frames(struct gen *g, const struct field *fl, struct ir_val dst)
 	struct ir_val to = ir_bin(f, ALU_ADD, dst, IR_I(at + 8)), n;
 
 	if (gen_current_thread(g) && is_user(fl) && g->target->unwind) {
-		struct ir_val s = gen_scratch_temp(g, sizeof(struct wire_stack));
+		struct ir_val s = gen_scratch_temp(g, sizeof(struct wire_stack)), end;
 
-		n = walk(g, s, room / 8);
+		n = walk(g, s, room / 8, &end);
+		ir_store(f, dst, at - 4, 4, end);
 		(void)ir_call(f, HELPER_READ_KERNEL, 3, to, IR_I(room),
 			      ir_bin(f, ALU_ADD, s, IR_I(offsetof(struct wire_stack, pc))));
 	} else if (gen_current_thread(g))

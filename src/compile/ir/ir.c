@@ -403,6 +403,11 @@ void ir_goto(struct ir_fn *f, uint32_t label)
 	add(f, IR_GOTO)->index = label;
 }
 
+void ir_loop(struct ir_fn *f, uint32_t label)
+{
+	add(f, IR_LOOP)->index = label;
+}
+
 void ir_ret(struct ir_fn *f, struct ir_val a)
 {
 	add(f, IR_RET)->a = a;

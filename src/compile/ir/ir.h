@@ -1,8 +1,8 @@
 /* The intermediate representation: three-address code on 64-bit virtual registers.
  *
  * In: bound clauses (gen.h). Out: struct ir_fn, from which compile/ebpf makes instructions.
- * Always true (ir_verify): branches go forward only, so a register lives from its first definition to its last use in
- * text order; every register is defined before it is used in text order; labels are placed once.
+ * Always true (ir_verify): branches go forward only, but for IR_LOOP, which goes back to a label; a register lives from
+ * its first definition to its last use in text order, or to the end of a loop it lives into; every register is defined before it is used in text order; labels are placed once.
  *
  *	v3 = call get_current_pid_tgid()
  *	v4 = v3 >> 32
@@ -52,6 +52,7 @@ struct ir_val {
 	X(IR_CALL_FN, "callfn")  /* d = function `index` of this program (args) */ \
 	X(IR_IF, "if")           /* if a cond b goto label `index` */ \
 	X(IR_GOTO, "goto") \
+	X(IR_LOOP, "loop")       /* goto label `index`, which stands above */ \
 	X(IR_LABEL, "label") \
 	X(IR_RET, "ret") /* return a */
 
@@ -155,6 +156,7 @@ struct ir_val ir_routine(struct ir_fn *f, const char *name, uint32_t nargs, ...)
 struct ir_val ir_call_fn(struct ir_fn *f, uint32_t fn, uint32_t nargs, ...);
 void ir_if(struct ir_fn *f, struct ir_val a, enum ir_cond c, struct ir_val b, uint32_t label);
 void ir_goto(struct ir_fn *f, uint32_t label);
+void ir_loop(struct ir_fn *f, uint32_t label);
 enum ir_cond ir_inverse(enum ir_cond c); /* all but IF_SET, which has none */
 void ir_ret(struct ir_fn *f, struct ir_val a);
 

@@ -26,12 +26,22 @@ static void walk(const struct node *n, void (*fn)(void *arg, const struct node *
 			walk(n->e.b, fn, arg);
 			walk(n->e.c, fn, arg);
 			break;
+		case N_BODY:
+			walk(n->fn.args, fn, arg);
+			walk(n->fn.body, fn, arg);
+			break;
+		case S_LOOP:
+			walk(n->loop.cond, fn, arg);
+			walk(n->loop.step, fn, arg);
+			walk(n->loop.body, fn, arg);
+			break;
 		case S_IF:
 			walk(n->cond.cond, fn, arg);
 			walk(n->cond.then, fn, arg);
 			walk(n->cond.els, fn, arg);
 			break;
 		case S_BLOCK:
+		case S_RETURN:
 		case S_EXPR: walk(n->block.body, fn, arg); break;
 		default: break;
 		}
@@ -198,6 +208,9 @@ static void make_tables(struct gen *g, const struct look *needs)
 	for (uint32_t i = 0; i < g->b->aggs.n; i++)
 		if (zeros < g->b->aggs.v[i]->nwords * 8)
 			zeros = g->b->aggs.v[i]->nwords * 8;
+	for (uint32_t i = 0; i < g->b->vars.n; i++)
+		if (zeros < g->vars[i].size)
+			zeros = g->vars[i].size;
 	/* Offset 0 stays unused so that 0 can mean "not made". */
 	(void)gen_rodata(g, NULL, 8, 8);
 	g->zeros = gen_rodata(g, NULL, zeros, 8);

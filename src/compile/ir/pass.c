@@ -41,13 +41,26 @@ static void count_use(uint32_t *uses, struct ir_val v)
 		uses[v.reg]++;
 }
 
-/* needs: forward branches.   gives: no pure instruction without a use.   keeps: order, labels, effects. */
+/* What stands below may be used above, the next time round: nothing that has any use is dropped then. */
+static void count_all(const struct ir_fn *f, uint32_t *uses)
+{
+	for (uint32_t i = 0; i < f->ins.n; i++) {
+		const struct ir_ins *ins = &f->ins.v[i];
+
+		count_use(uses, ins->a);
+		count_use(uses, ins->b);
+		for (uint32_t k = 0; k < ins->nargs; k++)
+			count_use(uses, ins->args[k]);
+	}
+}
+
+/* gives: no pure instruction without a use.   keeps: order, labels, effects. */
 void ir_remove_dead(struct ir_fn *f)
 {
 	uint32_t *uses = xcalloc(f->nregs + 1, sizeof(*uses));
 	bool *keep = xcalloc(f->ins.n + 1, sizeof(*keep));
 	uint8_t *target = xcalloc(f->nlabels + 1, 1);
-	bool reachable = true;
+	bool reachable = true, loops = false;
 	uint32_t out = 0;
 
 	for (uint32_t i = 0; i < f->ins.n; i++) {
@@ -60,9 +73,12 @@ void ir_remove_dead(struct ir_fn *f)
 			continue;
 		if (ins->op == IR_IF || ins->op == IR_GOTO)
 			target[ins->index] = 1;
-		if (ins->op == IR_GOTO || ins->op == IR_RET)
+		loops |= ins->op == IR_LOOP;
+		if (ins->op == IR_GOTO || ins->op == IR_LOOP || ins->op == IR_RET)
 			reachable = false;
 	}
+	if (loops)
+		count_all(f, uses);
 	for (uint32_t i = f->ins.n; i-- > 0;) {
 		struct ir_ins *ins = &f->ins.v[i];
 
@@ -105,6 +121,9 @@ bool ir_verify(const struct ir_fn *f, const char **ret_why)
 				return false;
 		*ret_why = "branch backwards";
 		if ((ins->op == IR_IF || ins->op == IR_GOTO) && placed[ins->index])
+			return false;
+		*ret_why = "loop forwards";
+		if (ins->op == IR_LOOP && !placed[ins->index])
 			return false;
 		*ret_why = "label placed twice";
 		if (ins->op == IR_LABEL && placed[ins->index]++)
@@ -215,7 +234,8 @@ static void print_ins(FILE *out, const struct ir_fn *f, const struct ir_ins *ins
 		print_val(out, ins->b);
 		fprintf(out, " goto L%u", ins->index);
 		break;
-	case IR_GOTO: fprintf(out, "goto L%u", ins->index); break;
+	case IR_GOTO:
+	case IR_LOOP: fprintf(out, "%s L%u", op_names[ins->op], ins->index); break;
 	default: fprintf(out, "%s ", op_names[ins->op]); print_val(out, ins->a);
 	}
 	fputc('\n', out);

@@ -203,6 +203,18 @@ struct node *node_clone(struct arena *a, const struct node *n)
 		break;
 	case S_EXPR:
 	case S_BLOCK: c->block.body = clone_list(a, n->block.body); break;
+	case N_BODY:
+		c->fn.args = clone_list(a, n->fn.args);
+		c->fn.body = node_clone(a, n->fn.body);
+		break;
+	case S_RETURN: c->block.body = clone_list(a, n->block.body); break;
+	case S_BREAK:
+	case S_CONTINUE: break;
+	case S_LOOP:
+		c->loop.cond = node_clone(a, n->loop.cond);
+		c->loop.step = node_clone(a, n->loop.step);
+		c->loop.body = node_clone(a, n->loop.body);
+		break;
 	case S_IF:
 		c->cond.cond = node_clone(a, n->cond.cond);
 		c->cond.then = node_clone(a, n->cond.then);
@@ -214,6 +226,7 @@ struct node *node_clone(struct arena *a, const struct node *n)
 		c->clause.body = clone_list(a, n->clause.body);
 		break;
 	case D_DECL: c->decl.decls = clone_decls(a, n->decl.decls); break;
+	case D_FUNC:
 	case D_INLINE:
 		c->inl.decl = clone_decls(a, n->inl.decl);
 		c->inl.params = clone_decls(a, n->inl.params);

@@ -40,14 +40,20 @@
 	X(N_OFFSETOF, "offsetof") \
 	X(N_STRINGOF, "stringof") \
 	X(N_XLATE, "xlate")       /* xlate <T>(e) */ \
+	X(N_BODY, "body")         /* what a function does, put in by bind: arguments are assigned, then the body runs */ \
 	/* statements */ \
 	X(S_EXPR, "expr-stmt") \
 	X(S_IF, "if") \
 	X(S_BLOCK, "block") \
+	X(S_LOOP, "loop")         /* while, do, for without its first part */ \
+	X(S_BREAK, "break") \
+	X(S_CONTINUE, "continue") \
+	X(S_RETURN, "return")     /* block.body: the value, NULL none */ \
 	/* top level */ \
 	X(D_CLAUSE, "clause") \
 	X(D_DECL, "decl")         /* typedef/struct/variable declaration */ \
 	X(D_INLINE, "inline") \
+	X(D_FUNC, "function")     /* T f(T a) { ... }: inl.value is the S_BLOCK */ \
 	X(D_TRANSLATOR, "translator") \
 	X(D_PROVIDER, "provider") \
 	X(D_PRAGMA, "pragma")
@@ -188,6 +194,8 @@ struct node {
 		struct { struct decl *type; const char *member; struct node *a; } t; /* sizeof-type, offsetof, cast, xlate: type name */
 		struct { struct node *cond, *then, *els; } cond;                     /* S_IF: then/els are S_BLOCK */
 		struct { struct node *body; } block;                                 /* S_BLOCK list; S_EXPR: the expression */
+		struct { struct node *cond, *step, *body; bool tail; } loop;         /* cond, step may be NULL; tail: do ... while */
+		struct { struct node *args, *body; } fn;                             /* N_BODY: list of N_ASSIGN, S_BLOCK */
 		struct {
 			struct pdesc *pdescs;
 			struct node *pred;       /* NULL: always */

@@ -288,6 +288,18 @@ static void print_body(struct printer *p, const struct node *n, int depth)
 		break;
 	case S_EXPR:
 	case S_BLOCK: print_list(p, n->block.body, depth); break;
+	case S_RETURN: print_list(p, n->block.body, depth); break;
+	case S_LOOP:
+		if (n->loop.cond)
+			print_node(p, n->loop.cond, depth, n->loop.tail ? "until" : "while");
+		if (n->loop.step)
+			print_node(p, n->loop.step, depth, "step");
+		print_node(p, n->loop.body, depth, NULL);
+		break;
+	case N_BODY:
+		print_list(p, n->fn.args, depth);
+		print_node(p, n->fn.body, depth, NULL);
+		break;
 	case S_IF:
 		print_node(p, n->cond.cond, depth, NULL);
 		print_node(p, n->cond.then, depth, "then");

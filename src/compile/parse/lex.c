@@ -462,7 +462,7 @@ bool lex_is_decl(struct lexer *lx)
 {
 	struct lexer ahead = *lx;
 	uint32_t depth = 0;
-	int c;
+	int c, last = 0;
 
 	if (!is_ident_start(at(lx, lx->pos)) && at(lx, lx->pos) != '`')
 		return false;
@@ -477,6 +477,7 @@ bool lex_is_decl(struct lexer *lx)
 		c = lex_blank(&ahead);
 		if (c == 0 || c == '{' || c == ';' || (c == '/' && !depth))
 			break;
+		last = c;
 		if (c == '[')
 			depth++;
 		else if (c == ']')
@@ -484,6 +485,6 @@ bool lex_is_decl(struct lexer *lx)
 	}
 	lx->decl_from = lx->pos;
 	lx->decl_to = ahead.pos;
-	lx->decl = c == ';';
+	lx->decl = c == ';' || (c == '{' && last == ')'); /* a function's body */
 	return lx->decl;
 }

@@ -207,11 +207,17 @@ struct node *finish(struct parser *p, struct node *n)
 	case N_CAST:
 	case N_XLATE: h = list_height(n->t.a); break;
 	case S_EXPR:
+	case S_RETURN:
 	case S_BLOCK: h = list_height(n->block.body); break;
+	case S_LOOP:
+		h = max3(list_height(n->loop.cond), list_height(n->loop.step),
+			 list_height(n->loop.body));
+		break;
 	case S_IF:
 		h = max3(n->cond.cond->height, n->cond.then->height, list_height(n->cond.els));
 		break;
 	case D_CLAUSE: h = max3(list_height(n->clause.pred), list_height(n->clause.body), 0); break;
+	case D_FUNC:
 	case D_INLINE: h = list_height(n->inl.value); break;
 	case D_TRANSLATOR: h = list_height(n->xlator.members); break;
 	default: break;

@@ -611,6 +611,9 @@ struct node *parse_declaration(struct parser *p)
 			tail = &d->next;
 			if (p->panic || !d->name)
 				break;
+			if (is_at(p, TOK_LBRACE) && !list->next && d->declr &&
+			    d->declr->kind == DECLR_FUNC && spec->storage == STORAGE_NONE)
+				return parse_function(p, d, loc);
 			if (spec->storage == STORAGE_TYPEDEF)
 				declare_type(p, d->name);
 			else if (spec->storage != STORAGE_SELF && spec->storage != STORAGE_THIS)

@@ -10,16 +10,13 @@ static void skip_c_statement(struct parser *p)
 	uint32_t depth = 0, level = p->braces;
 
 	switch (t.kind) {
-	case TOK_FOR:
-	case TOK_WHILE:
-	case TOK_DO: syntax_error(p, "D has no loops"); break;
+	case TOK_BREAK:
+	case TOK_CONTINUE: syntax_error(p, "it may only stand in a loop"); break;
+	case TOK_RETURN: syntax_error(p, "it may only stand in a function"); break;
 	case TOK_SWITCH:
 	case TOK_CASE:
 	case TOK_DEFAULT:
-	case TOK_BREAK:
-	case TOK_CONTINUE:
-	case TOK_GOTO:
-	case TOK_RETURN: syntax_error(p, "D has no such statement"); break;
+	case TOK_GOTO: syntax_error(p, "D has no such statement"); break;
 	default: syntax_error(p, NULL);
 	}
 	p->panic = false;
@@ -37,16 +34,11 @@ static void skip_c_statement(struct parser *p)
 		} while (depth);
 	}
 	recover(p, level);
-	if (t.kind == TOK_DO && is_at(p, TOK_WHILE))
-		recover(p, level);
 }
 
 static bool is_c_statement(enum token_kind k)
 {
 	switch (k) {
-	case TOK_FOR:
-	case TOK_WHILE:
-	case TOK_DO:
 	case TOK_SWITCH:
 	case TOK_CASE:
 	case TOK_DEFAULT:
@@ -98,7 +90,86 @@ static struct node *parse_if(struct parser *p)
 	return n;
 }
 
-/* statement:  ";"  |  expression (";" | before "}")  |  if     NULL when empty. */
+/* The expression of a statement's own, as S_EXPR. */
+static struct node *parse_effect(struct parser *p)
+{
+	struct node *n = new_node(p, S_EXPR, peek(p, 0)->loc);
+
+	n->block.body = parse_expression(p);
+	return finish(p, n);
+}
+
+/* The body of a loop, in which break and continue may stand. */
+static void parse_loop_body(struct parser *p, struct node *n)
+{
+	p->loops++;
+	n->loop.body = parse_block(p);
+	p->loops--;
+}
+
+/* loop:  "while" "(" expression ")" block
+ *     |  "do" block "while" "(" expression ")" ";"
+ *     |  "for" "(" [expression] ";" [expression] ";" [expression] ")" block
+ * A for with a first part is a block of two. */
+static struct node *parse_loop(struct parser *p)
+{
+	struct node *n = new_node(p, S_LOOP, peek(p, 0)->loc), *first = NULL, *block;
+	enum token_kind kind = cur(p);
+
+	take(p);
+	if (kind == TOK_DO) {
+		n->loop.tail = true;
+		parse_loop_body(p, n);
+		expect(p, TOK_WHILE);
+	}
+	expect(p, TOK_LPAREN);
+	if (kind == TOK_FOR && !is_at(p, TOK_SEMI))
+		first = parse_effect(p);
+	if (kind == TOK_FOR)
+		expect(p, TOK_SEMI);
+	if (kind != TOK_FOR || !is_at(p, TOK_SEMI))
+		n->loop.cond = parse_expression(p);
+	if (kind == TOK_FOR) {
+		expect(p, TOK_SEMI);
+		if (!is_at(p, TOK_RPAREN))
+			n->loop.step = parse_effect(p);
+	}
+	expect(p, TOK_RPAREN);
+	if (kind == TOK_DO) {
+		if (!is_at(p, TOK_RBRACE))
+			expect(p, TOK_SEMI);
+	} else {
+		parse_loop_body(p, n);
+	}
+	n = finish(p, n);
+	if (!first)
+		return n;
+	block = new_node(p, S_BLOCK, n->loc);
+	block->block.body = first;
+	first->next = n;
+	return finish(p, block);
+}
+
+/* jump:  "break" ";"  |  "continue" ";"  |  "return" [expression] ";" */
+static struct node *parse_jump(struct parser *p)
+{
+	enum token_kind kind = cur(p);
+	struct node *n = new_node(p,
+				  kind == TOK_BREAK      ? S_BREAK
+				  : kind == TOK_CONTINUE ? S_CONTINUE
+							 : S_RETURN,
+				  peek(p, 0)->loc);
+
+	take(p);
+	if (kind == TOK_RETURN && !is_at(p, TOK_SEMI) && !is_at(p, TOK_RBRACE))
+		n->block.body = parse_expression(p);
+	n = finish(p, n);
+	if (!is_at(p, TOK_RBRACE))
+		expect(p, TOK_SEMI);
+	return n;
+}
+
+/* statement:  ";"  |  expression (";" | before "}")  |  if  |  loop  |  jump     NULL when empty. */
 static struct node *parse_statement(struct parser *p)
 {
 	struct node *n, *e;
@@ -107,6 +178,11 @@ static struct node *parse_statement(struct parser *p)
 		return NULL;
 	if (is_at(p, TOK_IF))
 		return parse_if(p);
+	if (is_at(p, TOK_FOR) || is_at(p, TOK_WHILE) || is_at(p, TOK_DO))
+		return parse_loop(p);
+	if ((p->loops && (is_at(p, TOK_BREAK) || is_at(p, TOK_CONTINUE))) ||
+	    (p->in_function && is_at(p, TOK_RETURN)))
+		return parse_jump(p);
 	if (is_c_statement(cur(p))) {
 		skip_c_statement(p);
 		return NULL;
@@ -288,6 +364,23 @@ static struct node *parse_clause(struct parser *p)
 	return bad || p->panic ? NULL : finish(p, n);
 }
 
+/* function:  specifiers declarator block */
+struct node *parse_function(struct parser *p, struct decl *d, loc_t loc)
+{
+	struct node *n = new_node(p, D_FUNC, loc);
+
+	n->inl.decl = d;
+	n->inl.params = d->declr->params;
+	if (d->declr->varargs)
+		syntax_error(p, "a function takes a fixed number of arguments");
+	d->declr = d->declr->next;
+	p->in_function = true;
+	n->inl.value = parse_block(p);
+	p->in_function = false;
+	p->unclosed = false;
+	return p->panic ? NULL : finish(p, n);
+}
+
 /* inline:  "inline" specifiers declarator "=" assignment ";" */
 static struct node *parse_inline(struct parser *p)
 {
@@ -445,8 +538,8 @@ void parse_items(struct parser *p)
 				recover(p, 0);
 		}
 		unread(p);
-		p->depth = p->braces = 0;
-		p->bad_decl = false;
+		p->depth = p->braces = p->loops = 0;
+		p->bad_decl = p->in_function = false;
 		if (n)
 			append_top(p, n);
 		/* A lone closing brace is the only thing recovery stops at without taking it. */

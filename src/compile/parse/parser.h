@@ -28,6 +28,8 @@ struct parser {
 	uint32_t braces; /* open ones of the item being read */
 	bool panic;
 	bool unclosed;      /* the next clause begins in the body of this one */
+	uint32_t loops;     /* open around the statement being read */
+	bool in_function;   /* its body is being read: return may stand there */
 	bool bad_decl;      /* the declaration being read has an error that needs no recovery */
 	struct node *unary; /* the last unary expression: what may stand left of an assignment */
 	struct hash types;  /* typedefs, when cx->typedefs is NULL */
@@ -91,6 +93,8 @@ struct node *parse_declaration(struct parser *p);
 bool starts_type(struct parser *p, uint32_t k);
 
 /* --- parse_top.c --- */
+/* The body of the function `d`, whose "{" comes next. */
+struct node *parse_function(struct parser *p, struct decl *d, loc_t loc);
 void parse_items(struct parser *p);
 
 /* --- parse_pdesc.c --- */

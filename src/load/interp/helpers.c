@@ -61,6 +61,17 @@ static uint64_t probe_read(struct interp *in, uint64_t dst, uint64_t n, uint64_t
 	return (uint64_t)-EFAULT;
 }
 
+static uint64_t write_user(struct interp *in, uint64_t dst, uint64_t src, uint64_t n)
+{
+	const void *p = interp_bytes(in, src, (uint32_t)n, false);
+	struct iovec from = { (void *)p, (uint32_t)n }, to = { (void *)(uintptr_t)dst, (uint32_t)n };
+
+	if (!p || !n)
+		return 0;
+	return process_vm_writev(getpid(), &from, 1, &to, 1, 0) == (ssize_t)n ? 0
+									      : (uint64_t)-EFAULT;
+}
+
 /* Text up to its NUL, page by page, since what is behind it need not be there. The length with the NUL. As in the kernel,
  * what stands behind the NUL in dst stays: keys are compared whole. */
 static uint64_t probe_read_str(struct interp *in, uint64_t dst, uint64_t n, uint64_t src)
@@ -234,7 +245,7 @@ static uint64_t helper(struct interp *in, uint32_t id, const uint64_t a[5])
 	case BPF_FUNC_probe_read_str:
 	case BPF_FUNC_probe_read_kernel_str:
 	case BPF_FUNC_probe_read_user_str: return probe_read_str(in, a[0], a[1], a[2]);
-	case BPF_FUNC_probe_write_user: return (uint64_t)-EPERM;
+	case BPF_FUNC_probe_write_user: return write_user(in, a[0], a[1], a[2]);
 	case BPF_FUNC_strncmp:
 		/* the second text is constant, at most as long as the first */
 		p = interp_bytes(in, a[0], (uint32_t)a[1], false);

@@ -94,15 +94,30 @@ static struct err *kernel_attach(struct engine *en)
 	return attach_all(kernel(en));
 }
 
+static void watch_mappings(struct kernel_engine *k, bool wake)
+{
+	int fd;
+
+	if (unwind_tables_watch_fd(k->unwind, 0) >= 0)
+		return;
+	unwind_tables_watch(k->unwind, wake);
+	for (uint32_t i = 0; (fd = unwind_tables_watch_fd(k->unwind, i)) >= 0; i++)
+		err_free(watch(k, fd));
+}
+
 static void kernel_add_process(struct engine *en, int pid)
 {
 	struct kernel_engine *k = kernel(en);
 
+	if (!k->unwind)
+		return;
+	watch_mappings(k, pid != 0);
 	/* One that has gone, or may not be looked into, is walked by frame pointer. */
-	if (k->unwind && pid)
+	if (pid)
 		err_free(unwind_tables_add(k->unwind, pid));
-	else if (k->unwind)
+	else
 		unwind_tables_add_running(k->unwind);
+	unwind_tables_preload(k->unwind);
 }
 
 static struct err *kernel_fire(struct engine *en, uint32_t prog)
@@ -171,9 +186,17 @@ static uint32_t kernel_stack(struct engine *en, int64_t id, uint64_t *frames, ui
 	return maps_stack(kernel(en), id, frames, max);
 }
 
+static uint32_t kernel_stack_end(struct engine *en, int64_t id)
+{
+	return maps_stack_end(kernel(en), id);
+}
+
 static void kernel_counters(struct engine *en, struct engine_counters *ret)
 {
-	maps_counters(kernel(en), ret);
+	struct kernel_engine *k = kernel(en);
+
+	maps_counters(k, ret);
+	ret->table_bytes = k->unwind ? unwind_tables_bytes(k->unwind) : 0;
 }
 
 static uint32_t kernel_report(struct engine *en, struct engine_prog_report *ret, uint32_t max)
@@ -239,6 +262,7 @@ static const struct engine_ops kernel_ops = {
 	.agg_read = kernel_agg_read,
 	.agg_delete = kernel_agg_delete,
 	.stack = kernel_stack,
+	.stack_end = kernel_stack_end,
 	.counters = kernel_counters,
 	.report = kernel_report,
 	.detach = kernel_detach,

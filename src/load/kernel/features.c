@@ -72,6 +72,61 @@ static bool try_kprobe_multi(void)
 	return link >= 0 || errno == ESRCH;
 }
 
+/* A function that keeps its argument below the stack pointer while it passes a 5-byte nop. */
+uint64_t feature_red_zone(uint64_t value);
+extern const char feature_red_zone_nop[];
+__asm__(".pushsection .text\n"
+	".type feature_red_zone, @function\n"
+	"feature_red_zone:\n"
+	"	mov %rdi, -8(%rsp)\n"
+	"feature_red_zone_nop:\n"
+	"	.byte 0x0f, 0x1f, 0x44, 0x00, 0x00\n"
+	"	mov -8(%rsp), %rax\n"
+	"	ret\n"
+	".size feature_red_zone, . - feature_red_zone\n"
+	".popsection\n");
+
+/* Where an address of ours lies in our own file. */
+static bool own_offset(uintptr_t addr, uint64_t *ret)
+{
+	FILE *f = fopen("/proc/self/maps", "re");
+	unsigned long lo = 0, hi, off = 0;
+	char line[4352];
+	bool ok = false;
+
+	while (!ok && f && fgets(line, sizeof(line), f))
+		ok = sscanf(line, "%lx-%lx %*s %lx", &lo, &hi, &off) == 3 && addr >= lo &&
+		     addr < hi;
+	if (f)
+		fclose(f);
+	*ret = addr - lo + off;
+	return ok;
+}
+
+/* Linux 6.18 turns a probed 5-byte nop into a call, whose return address goes where a leaf function may keep data
+ * (linux-trace-kernel, May 2026). Tried on a function of our own. */
+static bool try_nop5(void)
+{
+	enum { CALLS = 64 };
+	uint64_t offset;
+	struct uprobe_multi u = { .path = "/proc/self/exe",
+				  .offsets = &offset,
+				  .n = 1,
+				  .pid = (uint32_t)getpid() };
+	cleanup_close int prog = load_return_0(BPF_PROG_TYPE_KPROBE, ATTACH_TYPE_UPROBE_MULTI);
+
+	if (prog < 0 || !own_offset((uintptr_t)feature_red_zone_nop, &offset))
+		return false;
+	cleanup_close int link = sys_link_uprobe_multi(prog, &u);
+
+	if (link < 0)
+		return false;
+	for (uint64_t i = 1; i <= CALLS; i++)
+		if (feature_red_zone(i) != i)
+			return false;
+	return true;
+}
+
 static bool try_perf_link(void)
 {
 	struct perf_event_attr pa = {
@@ -100,6 +155,7 @@ bool feature(enum feature f)
 		[FEATURE_UPROBE_MULTI] = try_uprobe_multi,
 		[FEATURE_PERF_LINK] = try_perf_link,
 		[FEATURE_KPROBE_MULTI] = try_kprobe_multi,
+		[FEATURE_NOP5] = try_nop5,
 	};
 
 	if (!known[f])

@@ -47,6 +47,7 @@ enum feature {
 	FEATURE_UPROBE_MULTI,  /* 6.6 */
 	FEATURE_PERF_LINK,     /* perf events as links, with a cookie (5.15) */
 	FEATURE_KPROBE_MULTI,  /* 5.18, and built with fprobes */
+	FEATURE_NOP5, /* a uprobe on a 5-byte nop leaves what is below the stack pointer alone */
 	FEATURE_COUNT
 };
 /* Tried out once per process and kind, never concluded from a version. */
@@ -107,6 +108,7 @@ struct err *maps_agg_read(struct kernel_engine *k, uint32_t agg,
 struct err *maps_agg_delete(struct kernel_engine *k, uint32_t agg, const void *key,
 			    uint64_t *ret_values);
 uint32_t maps_stack(struct kernel_engine *k, int64_t id, uint64_t *frames, uint32_t max);
+uint32_t maps_stack_end(struct kernel_engine *k, int64_t id);
 void maps_counters(struct kernel_engine *k, struct engine_counters *ret);
 
 /* ring.c */

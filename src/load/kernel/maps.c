@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/btf.h>
+#include <sched.h>
 #include <sys/mman.h>
 
 #include "base/diag.h"
@@ -220,6 +221,30 @@ static bool is_unwind(enum map_role role)
 	return role == MAP_UNWIND || role == MAP_UNWIND_PROCESSES || role == MAP_UNWIND_WANTED;
 }
 
+/* Elements made on demand come from a cache of each CPU that begins with one; it fills up when it is first used, but only
+ * after that: the second new stack of a firing would be lost. So it is used here first. */
+static void warm_up(struct kernel_engine *k, const struct kmap *m)
+{
+	cleanup_free void *key = xcalloc(1, m->key_size),
+			  *value = xcalloc(k->e.ncpus, (m->value_size + 7) & ~7u);
+	cpu_set_t before, one;
+
+	memset(key, 0xff, m->key_size);
+	if (sched_getaffinity(0, sizeof(before), &before))
+		return;
+	for (uint32_t cpu = 0; cpu < k->e.ncpus && cpu < CPU_SETSIZE; cpu++) {
+		union bpf_attr a = { .map_fd = (uint32_t)m->fd, .key = (uintptr_t)key };
+
+		CPU_ZERO(&one);
+		CPU_SET(cpu, &one);
+		if (!CPU_ISSET(cpu, &before) || sched_setaffinity(0, sizeof(one), &one))
+			continue;
+		if (!map_update(m->fd, key, value, BPF_ANY))
+			sys_bpf(BPF_MAP_DELETE_ELEM, &a, sizeof(a));
+	}
+	sched_setaffinity(0, sizeof(before), &before);
+}
+
 struct err *maps_create(struct kernel_engine *k)
 {
 	const struct image *img = k->e.image;
@@ -242,6 +267,8 @@ struct err *maps_create(struct kernel_engine *k)
 			e = create(k, im, m);
 		if (!e)
 			e = fill(im, m);
+		if (!e && im->role == MAP_STACKS && (im->flags & BPF_F_NO_PREALLOC))
+			warm_up(k, m);
 		if (!e && im->role == MAP_STATE)
 			e = map_state(k, m);
 	}
@@ -410,6 +437,14 @@ uint32_t maps_stack(struct kernel_engine *k, int64_t id, uint64_t *frames, uint3
 		n = max;
 	memcpy(frames, s.pc, n * sizeof(*frames));
 	return n;
+}
+
+uint32_t maps_stack_end(struct kernel_engine *k, int64_t id)
+{
+	struct kmap *m = maps_role(k, MAP_STACKS);
+	struct wire_stack s;
+
+	return !m || id < 0 || map_lookup(m->fd, &id, &s) ? 0 : s.end;
 }
 
 void maps_counters(struct kernel_engine *k, struct engine_counters *ret)

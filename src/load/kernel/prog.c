@@ -72,6 +72,27 @@ static char *read_log(const char *log, uint32_t nown, long *ret_insn, long *ret_
 	return xstrndup(message, (size_t)(message_end - message));
 }
 
+static bool has_loop(const struct linked *l)
+{
+	for (uint32_t i = 0; i < l->nown; i++)
+		if (BPF_CLASS(l->insns[i].code) == BPF_JMP && l->insns[i].off < 0 &&
+		    BPF_OP(l->insns[i].code) != BPF_CALL)
+			return true;
+	return false;
+}
+
+/* What the kernel does not allow here, rather than what is wrong with the program; NULL: the latter. */
+static const char *not_permitted(const char *message, const char **ret_tag)
+{
+	*ret_tag = "D_UNKNOWN";
+	if (strstr(message, "probe_write_user"))
+		return "copyout( ) and copyoutstr( ) are not permitted: this kernel does not let "
+		       "programs write user memory (lockdown)";
+	if (strstr(message, "send_signal"))
+		return "raise( ) and stop( ) are not permitted in this probe";
+	return NULL;
+}
+
 static struct err *rejected(struct kernel_engine *k, const struct image_prog *p,
 			    const struct linked *l, union bpf_attr *a)
 {
@@ -107,8 +128,17 @@ static struct err *rejected(struct kernel_engine *k, const struct image_prog *p,
 	munmap(log, LOG_SIZE);
 	if (k->e.image->diags) {
 		struct diags *d = k->e.image->diags;
+		const char *tag, *why = not_permitted(message, &tag);
 
+		if (why) {
+			diag_error(d, loc, 0, tag, "%s", why);
+			return err_new(error, "the kernel rejects program %s: %s", p->name, message);
+		}
 		diag_error(d, loc, 0, "D_VERIFIER", "the kernel rejects this clause: %s", message);
+		if (has_loop(l) && strstr(message, " too "))
+			diag_note(d, 0, 0,
+				  "the kernel walks through every round a loop may take: a smaller "
+				  "-x looplimit, or shorter loops, may do");
 		if (insn >= 0)
 			diag_note(d, 0, 0,
 				  "kernel says \"%s\" at instruction %ld of program %s, in %s",

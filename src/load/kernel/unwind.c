@@ -14,6 +14,9 @@ enum {
 	WANTED_SIZE = 4096,
 	AGAIN_NS = 20 * 1000 * 1000, /* a process's mappings are read at most this often */
 	RUNNING_NS = 500 * 1000 * 1000,
+	PRELOAD_NS = 50 * 1000 * 1000, /* of CPU time */
+	PRELOAD_STEP = 16,             /* files that go into the kernel together */
+	MAPPED_MAX = 4096, /* between two refreshes; what is behind is met by a walk */
 	SCAN_NS = 1000 * 1000 * 1000, /* every process is looked at: gone, or asked for in vain */
 };
 
@@ -26,6 +29,9 @@ struct unwind_tables {
 	struct hash read_ns; /* pid -> when its mappings were read */
 	VEC(uint32_t) later; /* asked for too soon after the last time */
 	uint64_t scan_ns;
+	uint32_t mm; /* of the process that is being put */
+	struct map_watch *watch;
+	VEC(char *) mapped; /* files that were mapped since the last refresh */
 };
 
 static uint64_t now_ns(void)
@@ -33,6 +39,14 @@ static uint64_t now_ns(void)
 	struct timespec t;
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+static uint64_t cpu_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
@@ -90,8 +104,10 @@ static struct err *put_chunk(void *arg, uint32_t chunk, const uint32_t *words)
 static struct err *put_process(void *arg, uint32_t pid, const struct wire_unwind_process *p)
 {
 	struct unwind_tables *t = arg;
+	struct wire_unwind_process known = *p;
 
-	if (map_update(t->processes, &pid, p))
+	known.mm = t->mm;
+	if (map_update(t->processes, &pid, &known))
 		return err_errno(errno, "adding process %u to the unwind tables", pid);
 	return NULL;
 }
@@ -127,12 +143,9 @@ struct err *unwind_tables_new(struct unwind_tables **ret)
 	if (!e)
 		e = ring_open(&t->wanted, wanted, WANTED_SIZE);
 	t->wanted.fd = wanted;
-	/* The chunk of rules must be there for any walk. */
-	if (!e) {
-		cleanup_free uint32_t *none = xcalloc(WIRE_UNWIND_CHUNK_WORDS, 4);
-
-		e = put_chunk(t, 0, none);
-	}
+	/* The chunks of rules and of files must be there for any walk. */
+	if (!e)
+		e = unwind_store_enable_files(t->store);
 	if (e) {
 		unwind_tables_free(t);
 		return e;
@@ -154,7 +167,6 @@ void unwind_tables_free(struct unwind_tables *t)
 		return;
 	int wanted = t->wanted.fd;
 
-	unwind_store_free(t->store);
 	ring_close(&t->wanted);
 	close_fd(wanted);
 	close_fd(t->chunks);
@@ -162,6 +174,12 @@ void unwind_tables_free(struct unwind_tables *t)
 	close_fd(t->inner);
 	for (uint32_t i = 0; i < t->chunk_fds.n; i++)
 		close(t->chunk_fds.v[i]);
+	unwind_store_remember(t->store);
+	unwind_store_free(t->store);
+	map_watch_free(t->watch);
+	for (uint32_t i = 0; i < t->mapped.n; i++)
+		free(t->mapped.v[i]);
+	vec_fini(&t->mapped);
 	vec_fini(&t->chunk_fds);
 	vec_fini(&t->later);
 	hash_fini(&t->read_ns);
@@ -188,10 +206,23 @@ uint64_t unwind_tables_bytes(const struct unwind_tables *t)
 	return (uint64_t)t->chunk_fds.n * WIRE_UNWIND_CHUNK_WORDS * 4;
 }
 
+static bool lookup(const struct unwind_tables *t, uint32_t pid, struct wire_unwind_process *ret)
+{
+	union bpf_attr a = { .map_fd = (uint32_t)t->processes,
+			     .key = (uintptr_t)&pid,
+			     .value = (uintptr_t)ret };
+
+	return !sys_bpf(BPF_MAP_LOOKUP_ELEM, &a, sizeof(a));
+}
+
 struct err *unwind_tables_add(struct unwind_tables *t, pid_t pid)
 {
 	uint32_t key = (uint32_t)pid;
+	struct wire_unwind_process p;
 
+	/* Looked at before its mappings are: should it run another program by then, the walk sees that the list is not
+	 * of the address space it is in. */
+	t->mm = lookup(t, key, &p) ? p.mm : 0;
 	*hash_put(&t->read_ns, &key, sizeof(key), NULL) = now_ns();
 	return unwind_store_add(t->store, pid);
 }
@@ -221,8 +252,10 @@ void unwind_tables_add_running(struct unwind_tables *t)
 		closedir(proc);
 	if (pids.n)
 		qsort(pids.v, pids.n, sizeof(*pids.v), newest_first);
+	unwind_store_guess(t->store, true);
 	for (uint32_t i = 0; i < pids.n && now_ns() < until; i++)
 		err_free(unwind_tables_add(t, pids.v[i]));
+	unwind_store_guess(t->store, false);
 	vec_fini(&pids);
 }
 
@@ -256,13 +289,10 @@ static void scan(struct unwind_tables *t, uint64_t now)
 	}
 	for (uint32_t i = 0; i < pids.n; i++) {
 		struct wire_unwind_process p;
-		union bpf_attr l = { .map_fd = (uint32_t)t->processes,
-				     .key = (uintptr_t)&pids.v[i],
-				     .value = (uintptr_t)&p };
 
 		if (kill((pid_t)pids.v[i], 0) && errno == ESRCH)
 			forget(t, pids.v[i]);
-		else if (!sys_bpf(BPF_MAP_LOOKUP_ELEM, &l, sizeof(l)) && p.missed)
+		else if (lookup(t, pids.v[i], &p) && p.missed)
 			want(t, pids.v[i], now);
 	}
 	vec_fini(&pids);
@@ -279,12 +309,91 @@ static void wanted_record(void *arg, const struct wire_record *r, uint32_t size,
 	}
 }
 
+/* --- what is mapped while tracing --- */
+
+/* A process whose list is loaded has another mapping: in place of an old one it would be taken for that. */
+static void mapped(void *arg, pid_t pid, struct mapping *m)
+{
+	struct unwind_tables *t = arg;
+	uint32_t key = (uint32_t)pid;
+
+	if (hash_get(&t->read_ns, &key, sizeof(key)))
+		vec_push(&t->later, key);
+	if (m->path[0] == '/' && t->mapped.n < MAPPED_MAX)
+		vec_push(&t->mapped, m->path);
+	else
+		free(m->path);
+}
+
+void unwind_tables_watch(struct unwind_tables *t, bool wake)
+{
+	static const struct map_watch_ops ops = { mapped, NULL };
+
+	if (!t->watch)
+		t->watch = map_watch_new(&ops, t, wake);
+}
+
+int unwind_tables_watch_fd(const struct unwind_tables *t, uint32_t i)
+{
+	return map_watch_fd(t->watch, i);
+}
+
+/* Most are known: then this is a stat(). */
+static void add_mapped(struct unwind_tables *t)
+{
+	if (!t->mapped.n)
+		return;
+	err_free(unwind_store_add_files(t->store, (const char *const *)t->mapped.v, t->mapped.n));
+	for (uint32_t i = 0; i < t->mapped.n; i++)
+		free(t->mapped.v[i]);
+	t->mapped.n = 0;
+}
+
+void unwind_tables_preload(struct unwind_tables *t)
+{
+	uint64_t until = cpu_ns() + PRELOAD_NS;
+	char **paths;
+	uint32_t n = unwind_recent_read(&paths);
+
+	unwind_store_guess(t->store, true);
+	for (uint32_t i = 0; i < n && cpu_ns() < until; i += PRELOAD_STEP)
+		err_free(unwind_store_add_files(t->store, (const char *const *)&paths[i],
+						n - i < PRELOAD_STEP ? n - i : PRELOAD_STEP));
+	for (uint32_t i = 0; i < n; i++)
+		free(paths[i]);
+	unwind_store_guess(t->store, false);
+	free(paths);
+}
+
+static int by_pid(const void *a, const void *b)
+{
+	const uint32_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+/* The processes asked for, once each. */
+static void tidy_later(struct unwind_tables *t)
+{
+	uint32_t n = 0;
+
+	if (t->later.n)
+		qsort(t->later.v, t->later.n, sizeof(*t->later.v), by_pid);
+	for (uint32_t i = 0; i < t->later.n; i++)
+		if (!n || t->later.v[n - 1] != t->later.v[i])
+			t->later.v[n++] = t->later.v[i];
+	t->later.n = n;
+}
+
 void unwind_tables_refresh(struct unwind_tables *t)
 {
 	uint64_t now;
 	uint32_t n;
 
+	map_watch_drain(t->watch);
 	ring_drain(&t->wanted, wanted_record, t, true);
+	add_mapped(t);
+	tidy_later(t);
 	now = now_ns();
 	n = t->later.n;
 	/* What is still too soon is put behind the others. */

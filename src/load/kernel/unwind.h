@@ -7,6 +7,7 @@
 #ifndef DESCRY_LOAD_KERNEL_UNWIND_H
 #define DESCRY_LOAD_KERNEL_UNWIND_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -20,6 +21,8 @@ void unwind_tables_free(struct unwind_tables *t);
 int unwind_tables_chunks(const struct unwind_tables *t);
 int unwind_tables_processes(const struct unwind_tables *t);
 int unwind_tables_wanted(const struct unwind_tables *t);
+/* Puts the tables of files that are likely to be mapped: those of the runs before, as many as 50 ms of CPU time are enough for. */
+void unwind_tables_preload(struct unwind_tables *t);
 /* Reads pid's mappings now, so that its first stack is right. */
 struct err *unwind_tables_add(struct unwind_tables *t, pid_t pid);
 /* The same for every running process, newest first, as many as half a second is enough for: the others
@@ -27,6 +30,10 @@ struct err *unwind_tables_add(struct unwind_tables *t, pid_t pid);
 void unwind_tables_add_running(struct unwind_tables *t);
 /* Does what the probes asked for since the last call; cheap when they did not. Call it whenever records are drained. */
 void unwind_tables_refresh(struct unwind_tables *t);
+/* Watches what processes map from now on: the tables of a library are there when it has hardly been loaded. Readable
+ * descriptors, i from 0 on; -1: no more. wake: at each mapping, not only when many have gathered. */
+void unwind_tables_watch(struct unwind_tables *t, bool wake);
+int unwind_tables_watch_fd(const struct unwind_tables *t, uint32_t i);
 /* Bytes of tables in the kernel. */
 uint64_t unwind_tables_bytes(const struct unwind_tables *t);
 

@@ -42,6 +42,16 @@ static void note_refused(struct kernel_engine *k, const struct group *g, uint32_
 		    why_refused(error));
 }
 
+static void note_red_zone(struct kernel_engine *k, uint32_t probe)
+{
+	const struct image_probe *ip = &k->e.image->probes[probe];
+
+	engine_note(k,
+		    "%s:%s:%s:%s not enabled: this kernel would overwrite data that the function "
+		    "keeps below its stack pointer; -x engine=inproc can probe it",
+		    ip->prov, ip->mod, ip->func, ip->name);
+}
+
 /* Errors that concern one of the places, so that the others are worth trying without it. */
 static bool is_about_a_place(int error)
 {
@@ -182,12 +192,16 @@ struct err *attach_uprobes(struct kernel_engine *k, struct instance *in)
 			    q->pid != g.pid || q->kind != first->kind || strcmp(q->object, g.path))
 				continue;
 			done[j] = true;
+			if (q->red_zone && !feature(FEATURE_NOP5)) {
+				note_red_zone(k, p->probes[j]);
+				continue;
+			}
 			vec_push(&g.offsets, q->offset);
 			vec_push(&g.semaphores, q->semaphore);
 			vec_push(&g.cookies, p->probes[j]);
 			g.has_semaphores |= q->semaphore != 0;
 		}
-		e = attach_group(k, in, &g);
+		e = g.offsets.n ? attach_group(k, in, &g) : NULL;
 		group_fini(&g);
 	}
 	return e;

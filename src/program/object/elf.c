@@ -60,6 +60,16 @@ uint8_t *image_section(const struct object *o, const struct section *s, size_t *
 	return buf;
 }
 
+bool object_segment(const struct object *o, uint32_t i, struct object_segment *ret)
+{
+	if (i >= o->segments.n)
+		return false;
+	const struct segment *g = &o->segments.v[i];
+
+	*ret = (struct object_segment){ g->type, g->flags, g->addr, g->filesz, g->memsz };
+	return true;
+}
+
 bool object_is_text(const struct object *o, uint64_t addr)
 {
 	for (uint32_t i = 0; i < o->segments.n; i++) {
@@ -450,6 +460,22 @@ bool object_addr_to_offset(const struct object *o, uint64_t addr, uint64_t *ret_
 }
 
 /* Segments may share a file page, and a byte then has two addresses: the executable one is meant. */
+bool object_text_segment(const struct object *o, uint32_t i, uint64_t *ret_off, uint64_t *ret_n,
+			 uint64_t *ret_addr)
+{
+	for (uint32_t k = 0; k < o->segments.n; k++) {
+		const struct segment *g = &o->segments.v[k];
+
+		if (g->type != PT_LOAD || !(g->flags & PF_X) || !g->filesz || i--)
+			continue;
+		*ret_off = g->offset;
+		*ret_n = g->filesz;
+		*ret_addr = g->addr;
+		return true;
+	}
+	return false;
+}
+
 bool object_offset_to_addr(const struct object *o, uint64_t off, uint64_t *ret_addr)
 {
 	const struct segment *found = NULL;

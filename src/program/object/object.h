@@ -54,8 +54,17 @@ bool object_symbol_value(struct object *o, const char *name, uint64_t *ret_addr)
 const struct object_usdt *object_usdts(struct object *o, uint32_t *ret_n);
 /* By PT_LOAD. False when the address is in no segment of the file. */
 bool object_addr_to_offset(const struct object *o, uint64_t addr, uint64_t *ret_off);
+/* The i-th program header, any type. False past the last. Numbers of the file, unchecked. */
+struct object_segment {
+	uint32_t type, flags; /* PT_*, PF_* */
+	uint64_t addr, filesz, memsz;
+};
+bool object_segment(const struct object *o, uint32_t i, struct object_segment *ret);
 /* Is a link-time address in a loaded, executable segment? */
 bool object_is_text(const struct object *o, uint64_t addr);
+/* The i-th loaded, executable segment; false: there is none. */
+bool object_text_segment(const struct object *o, uint32_t i, uint64_t *ret_off, uint64_t *ret_n,
+			 uint64_t *ret_addr);
 bool object_offset_to_addr(const struct object *o, uint64_t off, uint64_t *ret_addr);
 /* Up to n bytes of text at a link-time address (for decoding); the count read. */
 uint32_t object_read(const struct object *o, uint64_t addr, void *buf, uint32_t n);
@@ -76,5 +85,8 @@ enum uprobe_class {
 /* code: bytes at the probe point. *ret_len: the instruction's length. */
 enum uprobe_class uprobe_classify(const uint8_t *code, uint32_t n, uint32_t *ret_len,
 				  const char **ret_reason);
+/* Does the function at addr read or write below its stack pointer (the red zone of the psABI)? True when it cannot be
+ * decoded. */
+bool object_uses_red_zone(struct object *o, uint64_t addr);
 
 #endif

@@ -13,6 +13,8 @@
 #include "base/mem.h"
 #include "program/object/object.h"
 
+enum { FUNCTION_MAX = 1 << 20 }; /* bytes of a function that is decoded whole */
+
 /* Bit b of refused[a]: opcode 16 * a + b. */
 static const uint16_t refused[16] = {
 	[0x0] = 0x40c0, [0x1] = 0xc0c0, [0x2] = 0x8080, [0x3] = 0x8080,
@@ -153,4 +155,33 @@ enum uprobe_class uprobe_classify(const uint8_t *code, uint32_t n, uint32_t *ret
 	if (!is_emulated(&ins, code))
 		return UPROBE_STEPPED;
 	return ins.length == 5 && is_nop(code, 5) ? UPROBE_NOP5 : UPROBE_EMULATED;
+}
+
+static bool below_stack_pointer(const ZydisDecodedOperand *op)
+{
+	return op->type == ZYDIS_OPERAND_TYPE_MEMORY && op->mem.type == ZYDIS_MEMOP_TYPE_MEM &&
+	       op->mem.base == ZYDIS_REGISTER_RSP && op->mem.disp.value < 0;
+}
+
+bool object_uses_red_zone(struct object *o, uint64_t addr)
+{
+	const struct object_symbol *f = object_find_addr(o, addr);
+	ZydisDecodedOperand ops[ZYDIS_MAX_OPERAND_COUNT];
+	ZydisDecodedInstruction ins;
+	ZydisDecoder decoder;
+
+	if (!f || !f->size || f->size > FUNCTION_MAX)
+		return true;
+	cleanup_free uint8_t *code = xmalloc(f->size);
+	uint32_t n = object_read(o, f->addr, code, (uint32_t)f->size);
+
+	ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+	for (uint32_t at = 0; at < n; at += ins.length) {
+		if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, code + at, n - at, &ins, ops)))
+			return true;
+		for (uint32_t i = 0; i < ins.operand_count_visible; i++)
+			if (below_stack_pointer(&ops[i]))
+				return true;
+	}
+	return n < f->size;
 }

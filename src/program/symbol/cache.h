@@ -56,12 +56,11 @@ struct symbols {
 	struct hash processes;            /* pid -> struct process * */
 	struct object *vdso;
 	bool vdso_tried;
-	struct watch *watch; /* watch.c; NULL not watching */
+	struct map_watch *watch; /* NULL not watching */
 	uint32_t nwatched;   /* processes known by it alone */
 };
 
 void kallsyms_fini(struct kallsyms *k);
-void watch_free(struct symbols *s);
 /* What the kernel told: m was mapped (m->path is taken), child has parent's mappings. */
 void process_map(struct symbols *s, pid_t pid, struct mapping *m);
 void process_forked(struct symbols *s, pid_t parent, pid_t child);

@@ -38,6 +38,9 @@ void symbols_kernel_each(struct symbols *s,
 
 /* User address of process pid. Strings live as long as s. JIT symbols from /tmp/perf-PID.map too. */
 bool symbols_user(struct symbols *s, pid_t pid, uint64_t addr, struct place *ret);
+/* The file mapped at an address of process pid ("" for memory that is no file's); NULL: nothing is mapped there. Lives
+ * as long as s. */
+const char *symbols_user_path(struct symbols *s, pid_t pid, uint64_t addr);
 /* Reads pid's mappings now, so that its addresses can be named after it has gone. */
 void symbols_remember(struct symbols *s, pid_t pid);
 /* From now on the kernel tells what every process maps, so that short-lived ones can be named too; drain it at least
@@ -62,6 +65,18 @@ struct object *symbols_object(struct symbols *s, pid_t pid, const struct mapping
 struct object *symbols_object_at(struct symbols *s, const char *path);
 /* The name as C++, Rust or D would write it; the name itself when it is not mangled. Lives as long as s. */
 const char *symbols_demangle(struct symbols *s, const char *name);
+/* The kernel tells of each executable mapping that any process makes, and of each fork. */
+struct map_watch;
+struct map_watch_ops {
+	void (*map)(void *arg, pid_t pid, struct mapping *m); /* m->path is the callee's */
+	void (*forked)(void *arg, pid_t parent, pid_t child); /* NULL: not wanted */
+};
+/* wake: its descriptors (map_watch_fd, -1 behind the last) are readable after each record, otherwise when a lot has gathered.
+ * NULL: not permitted. */
+struct map_watch *map_watch_new(const struct map_watch_ops *ops, void *arg, bool wake);
+void map_watch_free(struct map_watch *w);
+int map_watch_fd(const struct map_watch *w, uint32_t i);
+void map_watch_drain(struct map_watch *w);
 /* A path that opens the mapped file from here: /proc/PID/map_files/..., /proc/PID/root/..., whichever works. malloc()ed. */
 char *mapping_open_path(pid_t pid, const struct mapping *m);
 

@@ -55,7 +55,7 @@ void symbols_free(struct symbols *s)
 	}
 	for (uint32_t i = 0; i < s->all_objects.n; i++)
 		object_free(s->all_objects.v[i]);
-	watch_free(s);
+	map_watch_free(s->watch);
 	object_free(s->vdso);
 	vec_fini(&s->all_objects);
 	hash_fini(&s->processes);
@@ -304,7 +304,10 @@ void symbols_remember(struct symbols *s, pid_t pid)
 {
 	struct process *p = process_of(s, pid, NULL);
 
-	read_process(p, true);
+	symbols_watch_drain(s);
+	/* While the kernel tells of every mapping, there is nothing new to read. */
+	if (!p->read_ns || (clock_ns() - p->read_ns >= REREAD_NS && !s->watch))
+		read_process(p, true);
 	open_objects(s, p);
 }
 
@@ -561,6 +564,32 @@ static uint64_t load_address(const struct process *p, uint32_t i)
 	return base;
 }
 
+/* The mapping at an address, read again when there is none; false: there is none. */
+static bool ask_mapping(struct symbols *s, struct process *p, uint64_t addr, uint32_t *ret)
+{
+	symbols_watch_drain(s);
+	if (!p->read_ns)
+		read_process(p, true);
+	if (find_mapping(p, addr, ret))
+		return true;
+	if (!p->exists || clock_ns() - p->read_ns < REREAD_NS)
+		return false;
+	read_process(p, true);
+	return find_mapping(p, addr, ret);
+}
+
+const char *symbols_user_path(struct symbols *s, pid_t pid, uint64_t addr)
+{
+	struct process *p = process_of(s, pid, NULL);
+	const char *path;
+	uint32_t i;
+
+	if (!ask_mapping(s, p, addr, &i))
+		return NULL;
+	path = p->maps[i].path;
+	return intern_text(&s->names, intern_str(&s->names, *path == '/' || *path == '[' ? path : ""));
+}
+
 bool symbols_user(struct symbols *s, pid_t pid, uint64_t addr, struct place *ret)
 {
 	struct process *p = process_of(s, pid, NULL);
@@ -572,16 +601,8 @@ bool symbols_user(struct symbols *s, pid_t pid, uint64_t addr, struct place *ret
 	uint32_t i;
 
 	memset(ret, 0, sizeof(*ret));
-	symbols_watch_drain(s);
-	if (!p->read_ns)
-		read_process(p, true);
-	if (!find_mapping(p, addr, &i)) {
-		if (!p->exists || clock_ns() - p->read_ns < REREAD_NS)
-			return false;
-		read_process(p, true);
-		if (!find_mapping(p, addr, &i))
-			return false;
-	}
+	if (!ask_mapping(s, p, addr, &i))
+		return false;
 	m = &p->maps[i];
 	if (m->path[0] != '/' && m->path[0] != '[') {
 		j = find_jit(s, p, addr);

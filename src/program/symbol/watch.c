@@ -19,13 +19,16 @@ struct watch_ring {
 	struct perf_event_mmap_page *head; /* then RING_PAGES of records */
 };
 
-struct watch {
+struct map_watch {
+	const struct map_watch_ops *ops;
+	void *arg;
 	struct watch_ring *rings;
 	uint32_t n;
 	size_t page;
+	bool wake;
 };
 
-static int open_ring(struct watch *w, int cpu, struct watch_ring *ret)
+static int open_ring(struct map_watch *w, int cpu, struct watch_ring *ret)
 {
 	struct perf_event_attr a = {
 		.type = PERF_TYPE_SOFTWARE,
@@ -35,6 +38,9 @@ static int open_ring(struct watch *w, int cpu, struct watch_ring *ret)
 		.mmap2 = 1,
 		.task = 1,
 		.exclude_kernel = 1,
+		.watermark = !w->wake,
+		/* bytes with watermark */
+		.wakeup_events = w->wake ? 1 : (uint32_t)(RING_PAGES * w->page / 2),
 	};
 	int fd = (int)syscall(SYS_perf_event_open, &a, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 	void *p;
@@ -52,33 +58,43 @@ static int open_ring(struct watch *w, int cpu, struct watch_ring *ret)
 	return 0;
 }
 
-void symbols_watch(struct symbols *s)
+struct map_watch *map_watch_new(const struct map_watch_ops *ops, void *arg, bool wake)
 {
 	long ncpus = sysconf(_SC_NPROCESSORS_CONF);
-	struct watch *w;
+	struct map_watch *w;
 
-	if (s->watch || ncpus <= 0)
-		return;
+	if (ncpus <= 0)
+		return NULL;
 	w = xcalloc(1, sizeof(*w));
+	w->ops = ops;
+	w->arg = arg;
+	w->wake = wake;
 	w->page = (size_t)sysconf(_SC_PAGESIZE);
 	w->rings = xcalloc((size_t)ncpus, sizeof(*w->rings));
 	for (int cpu = 0; cpu < ncpus; cpu++)
 		if (!open_ring(w, cpu, &w->rings[w->n]))
 			w->n++;
-	s->watch = w;
+	if (w->n)
+		return w;
+	map_watch_free(w);
+	return NULL;
 }
 
-void watch_free(struct symbols *s)
+void map_watch_free(struct map_watch *w)
 {
-	if (!s->watch)
+	if (!w)
 		return;
-	for (uint32_t i = 0; i < s->watch->n; i++) {
-		munmap(s->watch->rings[i].head, (1 + RING_PAGES) * s->watch->page);
-		close(s->watch->rings[i].fd);
+	for (uint32_t i = 0; i < w->n; i++) {
+		munmap(w->rings[i].head, (1 + RING_PAGES) * w->page);
+		close(w->rings[i].fd);
 	}
-	free(s->watch->rings);
-	free(s->watch);
-	s->watch = NULL;
+	free(w->rings);
+	free(w);
+}
+
+int map_watch_fd(const struct map_watch *w, uint32_t i)
+{
+	return w && i < w->n ? w->rings[i].fd : -1;
 }
 
 struct mmap2_record {
@@ -97,7 +113,7 @@ struct fork_record {
 	uint64_t time;
 };
 
-static void take_mapping(struct symbols *s, const struct mmap2_record *r, size_t size)
+static void take_mapping(struct map_watch *w, const struct mmap2_record *r, size_t size)
 {
 	size_t max = size - offsetof(struct mmap2_record, path);
 	struct mapping m = {
@@ -116,25 +132,25 @@ static void take_mapping(struct symbols *s, const struct mmap2_record *r, size_t
 	m.path = max > 2 && r->path[0] == '/' && r->path[1] == '/'
 			 ? xstrdup("")
 			 : xstrndup(r->path, strnlen(r->path, max));
-	process_map(s, (pid_t)r->pid, &m);
+	w->ops->map(w->arg, (pid_t)r->pid, &m);
 }
 
-static void take_record(struct symbols *s, const struct perf_event_header *h)
+static void take_record(struct map_watch *w, const struct perf_event_header *h)
 {
 	if (h->type == PERF_RECORD_MMAP2 && h->size > sizeof(struct mmap2_record)) {
-		take_mapping(s, (const struct mmap2_record *)h, h->size);
+		take_mapping(w, (const struct mmap2_record *)h, h->size);
 	} else if (h->type == PERF_RECORD_FORK && h->size >= sizeof(struct fork_record)) {
 		const struct fork_record *r = (const struct fork_record *)h;
 
-		if (r->pid != r->ppid)
-			process_forked(s, (pid_t)r->ppid, (pid_t)r->pid);
+		if (r->pid != r->ppid && w->ops->forked)
+			w->ops->forked(w->arg, (pid_t)r->ppid, (pid_t)r->pid);
 	}
 }
 
-static void drain_ring(struct symbols *s, struct watch_ring *r)
+static void drain_ring(struct map_watch *w, struct watch_ring *r)
 {
-	size_t size = RING_PAGES * s->watch->page;
-	const uint8_t *data = (const uint8_t *)r->head + s->watch->page;
+	size_t size = RING_PAGES * w->page;
+	const uint8_t *data = (const uint8_t *)r->head + w->page;
 	uint64_t head = __atomic_load_n(&r->head->data_head, __ATOMIC_ACQUIRE),
 		 tail = r->head->data_tail;
 	_Alignas(8) uint8_t copy[1 << 16]; /* header.size is 16 bits */
@@ -146,16 +162,39 @@ static void drain_ring(struct symbols *s, struct watch_ring *r)
 			break;
 		for (uint16_t i = 0; i < n; i++)
 			copy[i] = data[(tail + i) % size];
-		take_record(s, (const struct perf_event_header *)copy);
+		take_record(w, (const struct perf_event_header *)copy);
 		tail += n;
 	}
 	__atomic_store_n(&r->head->data_tail, head, __ATOMIC_RELEASE);
 }
 
+void map_watch_drain(struct map_watch *w)
+{
+	for (uint32_t i = 0; w && i < w->n; i++)
+		if (__atomic_load_n(&w->rings[i].head->data_head, __ATOMIC_RELAXED) !=
+		    w->rings[i].head->data_tail)
+			drain_ring(w, &w->rings[i]);
+}
+
+static void symbols_map(void *arg, pid_t pid, struct mapping *m)
+{
+	process_map(arg, pid, m);
+}
+
+static void symbols_forked(void *arg, pid_t parent, pid_t child)
+{
+	process_forked(arg, parent, child);
+}
+
+void symbols_watch(struct symbols *s)
+{
+	static const struct map_watch_ops ops = { symbols_map, symbols_forked };
+
+	if (!s->watch)
+		s->watch = map_watch_new(&ops, s, false);
+}
+
 void symbols_watch_drain(struct symbols *s)
 {
-	for (uint32_t i = 0; s->watch && i < s->watch->n; i++)
-		if (__atomic_load_n(&s->watch->rings[i].head->data_head, __ATOMIC_RELAXED) !=
-		    s->watch->rings[i].head->data_tail)
-			drain_ring(s, &s->watch->rings[i]);
+	map_watch_drain(s->watch);
 }

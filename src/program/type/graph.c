@@ -151,6 +151,7 @@ void type_graph_free(struct type_graph *g)
 	if (!g)
 		return;
 	kernel_fini(g);
+	user_fini(g);
 	for (uint32_t i = 0; i < g->chunks.n; i++)
 		free(g->chunks.v[i]);
 	vec_fini(&g->chunks);
@@ -180,7 +181,8 @@ bool type_lookup(struct type_graph *g, const char *module, enum type_kind kind, 
 		if (kind == TYPE_TYPEDEF && name_base_type(name, ret))
 			return true;
 	}
-	return !own && kernel_lookup(g, module, kind, name, ret);
+	return !own && (kernel_lookup(g, module, kind, name, ret) ||
+			user_lookup(g, module, kind, name, ret));
 }
 
 bool type_enumerator(struct type_graph *g, const char *name, int64_t *ret_value, type_id *ret_enum)
@@ -188,7 +190,8 @@ bool type_enumerator(struct type_graph *g, const char *name, int64_t *ret_value,
 	uint64_t v;
 
 	if (!graph_named(g, 'C', name, &v))
-		return kernel_enumerator(g, name, ret_value, ret_enum);
+		return kernel_enumerator(g, name, ret_value, ret_enum) ||
+		       user_enumerator(g, name, ret_value, ret_enum);
 	*ret_value = g->constants.v[v].value;
 	*ret_enum = g->constants.v[v].type;
 	return true;
@@ -210,7 +213,9 @@ type_id type_ref(struct type_graph *g, type_id t)
 {
 	struct tnode *n = tnode(g, t);
 
-	if (n->ref_pending)
+	if (n->ref_pending && n->user)
+		user_load_ref(g, n);
+	else if (n->ref_pending)
 		kernel_load_ref(g, n);
 	return n->ref;
 }
@@ -225,6 +230,8 @@ static type_id completed(struct type_graph *g, type_id t)
 
 	if (!*n->name)
 		return t;
+	if (n->user && user_lookup(g, NULL, kind, n->name, &full) && tnode(g, full)->complete)
+		return full;
 	if (graph_named(g, graph_space(kind), n->name, &v) && v != t &&
 	    tnode(g, (type_id)v)->complete)
 		return (type_id)v;
@@ -312,7 +319,9 @@ static struct tnode *with_parts(struct type_graph *g, type_id t, enum type_kind 
 
 	if (n->kind != a && n->kind != b)
 		return NULL;
-	if (n->parts_pending)
+	if (n->parts_pending && n->user)
+		user_load_parts(g, n);
+	else if (n->parts_pending)
 		kernel_load_parts(g, n);
 	return n;
 }

@@ -25,9 +25,11 @@ struct tnode {
 	bool ref_pending;   /* ref is a BTF id not yet turned into a node */
 	bool parts_pending; /* members, enumerators or params are still in BTF */
 	bool busy;          /* its alignment is being worked out */
+	bool user;          /* from DWARF: file is an index into its files, die says where */
 	uint8_t skip;       /* parameters of the BTF prototype left out in front */
 	uint16_t file;      /* index into graph->files, for *_pending */
 	uint32_t btf_id;
+	uint64_t die;
 	type_id ref;
 	uint32_t nelems;
 	uint32_t align; /* 0: not worked out */
@@ -74,6 +76,7 @@ struct type_graph {
 	bool kernel_tried;
 	bool modules_listed;
 	VEC(struct kernel_file *) files; /* [0] is vmlinux */
+	struct user_types *user;         /* NULL: no process */
 	struct hash tracepoints;         /* (file, typedef id) -> func without __data */
 };
 
@@ -98,6 +101,14 @@ bool kernel_lookup(struct type_graph *g, const char *module, enum type_kind kind
 		   type_id *ret);
 bool kernel_enumerator(struct type_graph *g, const char *name, int64_t *ret_value,
 		       type_id *ret_enum);
+
+/* user.c: what DWARF holds, brought in when first needed. */
+void user_fini(struct type_graph *g);
+void user_load_ref(struct type_graph *g, struct tnode *n);
+void user_load_parts(struct type_graph *g, struct tnode *n);
+bool user_enumerator(struct type_graph *g, const char *name, int64_t *ret_value, type_id *ret_enum);
+bool user_lookup(struct type_graph *g, const char *module, enum type_kind kind, const char *name,
+		 type_id *ret);
 
 /* name.c: "unsigned long int" and the like -> builtin; false when the words are no base type. */
 bool name_base_type(const char *text, type_id *ret);

@@ -1,6 +1,6 @@
 /* The type graph: what is known about types, from three sources in one table of 32-bit ids.
  *
- * In: kernel BTF (read lazily, member by member), C declarations in D programs, later DWARF.
+ * In: kernel BTF (read lazily, member by member), C declarations in D programs, DWARF of a process (as lazily).
  * Out: kinds, sizes, members, names, printable C.
  * Always true: ids are stable for the graph's life; id 0 is void; a BTF type is turned into a node only when it is
  * asked for, so a graph nobody asks costs microseconds.
@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/err.h"
 #include "base/mem.h"
@@ -110,9 +111,12 @@ void type_graph_free(struct type_graph *g);
  * graph's own types cannot answer. Without BTF every later kernel look-up answers "not found" and
  * type_kernel_err() says why. Module BTF (/sys/kernel/btf/<module>) is searched after vmlinux. */
 void type_use_kernel(struct type_graph *g, const char *btf_path);
+/* Types that neither the program nor the kernel has are then looked for in the DWARF of this process's program and
+ * libraries; with "user`" before their name, or the file's name ("libfoo`"), there only. */
+void type_use_process(struct type_graph *g, pid_t pid);
 const char *type_kernel_err(struct type_graph *g); /* NULL when BTF was read or not needed yet */
 
-/* --- looking up: C declarations of the program first, then kernel. module NULL or "": any; "D": the program's own; --- */
+/* --- looking up: C declarations of the program first, then kernel, then process. module NULL or "": any; "D": the program's own; --- */
 /* kind is TYPE_STRUCT, TYPE_UNION, TYPE_ENUM (tags) or TYPE_TYPEDEF (typedef names and base type names such as
  * "unsigned int", "int64_t"). False when there is none. */
 bool type_lookup(struct type_graph *g, const char *module, enum type_kind kind, const char *name,

@@ -119,3 +119,68 @@ struct err *unwind_image_open(struct object *o, struct unwind_image **ret)
 		cache_write(dir, path, *ret);
 	return e;
 }
+
+/* --- files with tables that runs have met: $CACHE/recent, one path a line, the last ones first --- */
+
+enum { RECENT_MAX = 128 };
+
+uint32_t unwind_recent_read(char ***ret)
+{
+	cleanup_free char *dir = cache_dir(), *text = NULL;
+	cleanup_free char *path = dir ? xasprintf("%s/recent", dir) : NULL;
+	VEC(char *) paths = { 0 };
+	size_t len;
+	struct err *e;
+
+	*ret = NULL;
+	if (!path || !is_ours(dir) || !is_ours(path))
+		return 0;
+	e = io_read_file(path, &text, &len);
+	if (e) {
+		err_free(e);
+		return 0;
+	}
+	for (char *line = text, *save; paths.n < RECENT_MAX && (line = strtok_r(line, "\n", &save));
+	     line = NULL)
+		if (*line == '/')
+			vec_push(&paths, xstrdup(line));
+	*ret = paths.v;
+	return paths.n;
+}
+
+static bool listed(char *const *paths, uint32_t n, const char *path)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (!strcmp(paths[i], path))
+			return true;
+	return false;
+}
+
+void unwind_recent_write(const char *const *met, uint32_t nmet)
+{
+	cleanup_free char *dir = cache_dir();
+	cleanup_free char *path = dir ? xasprintf("%s/recent", dir) : NULL;
+	cleanup_free char *tmp = path ? xasprintf("%s.XXXXXX", path) : NULL;
+	char **before, *all[RECENT_MAX];
+	uint32_t nbefore = unwind_recent_read(&before), n = 0;
+	FILE *f = NULL;
+	int fd = -1;
+
+	for (uint32_t i = 0; i < nmet && n < RECENT_MAX; i++)
+		if (!strchr(met[i], '\n') && !listed(all, n, met[i]))
+			all[n++] = (char *)met[i];
+	for (uint32_t i = 0; i < nbefore && n < RECENT_MAX; i++)
+		if (!listed(all, n, before[i]))
+			all[n++] = before[i];
+	if (path && n && is_ours(dir))
+		fd = mkostemp(tmp, O_CLOEXEC);
+	if (fd >= 0)
+		f = fdopen(fd, "w");
+	for (uint32_t i = 0; f && i < n; i++)
+		fprintf(f, "%s\n", all[i]);
+	if (fd >= 0 && (!f || fclose(f) || rename(tmp, path)))
+		unlink(tmp);
+	for (uint32_t i = 0; i < nbefore; i++)
+		free(before[i]);
+	free(before);
+}

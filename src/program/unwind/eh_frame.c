@@ -37,7 +37,8 @@ struct state {
 struct cie {
 	uint64_t code_align;
 	int64_t data_align;
-	uint8_t enc;
+	uint8_t enc, lsda_enc;
+	bool has_lsda;
 	bool has_augmentation, is_signal, good;
 	struct state initial;
 };
@@ -46,7 +47,7 @@ struct reader {
 	struct cfi *c;
 	struct bytes b;
 	uint64_t addr; /* of b.start */
-	bool eh;
+	bool eh, only_ranges;
 	VEC(struct cie) cies;
 	struct hash by_offset; /* CIE offset -> index in cies */
 	uint64_t last_offset;
@@ -378,7 +379,8 @@ static bool parse_cie(struct reader *r, struct bytes b, uint64_t here, struct ci
 					return false;
 				read_encoded(&b, enc, 0);
 			} else if (*aug == 'L') {
-				bytes_u8(&b);
+				cie->lsda_enc = bytes_u8(&b);
+				cie->has_lsda = cie->lsda_enc != 0xff;
 			} else if (*aug == 'S') {
 				cie->is_signal = true;
 			} else if (*aug != 'B') {
@@ -442,12 +444,24 @@ static void parse_fde(struct reader *r, struct cie *cie, struct bytes b, uint64_
 	uint64_t size = read_encoded(&b, cie->enc & 0x0f, 0);
 	uint32_t first = c->rows.n;
 	struct state s = cie->initial;
+	uint64_t lsda = 0;
 
 	if (cie->has_augmentation) {
 		uint64_t n = bytes_uleb(&b);
 
 		if (n > bytes_left(&b))
 			return;
+		if (n && cie->has_lsda) {
+			struct bytes data = bytes_of(b.pos, n, b.name);
+			uint64_t lsda_at = here + at(&b);
+
+			/* 0 is none, whatever it is relative to */
+			lsda = read_encoded(&data, cie->lsda_enc & 0x0f, 0);
+			if (!bytes_ok(&data))
+				lsda = 0;
+			else if (lsda && (cie->lsda_enc & 0x70) == 0x10)
+				lsda += lsda_at;
+		}
 		bytes_skip(&b, n);
 	}
 	/* start 0: the function was dropped by the linker */
@@ -455,17 +469,22 @@ static void parse_fde(struct reader *r, struct cie *cie, struct bytes b, uint64_
 		return;
 	struct bytes body = bytes_of(b.pos, bytes_left(&b), b.name);
 
-	if (!run(r, cie, body, &s, start, start + size, first, true, here + at(&b))) {
+	if (!run(r, cie, body, &s, start, r->only_ranges ? start + 1 : start + size, first, true, here + at(&b))) {
 		c->rows.n = first;
 		vec_push(&c->rows, (struct cfi_row){ start, 0 });
 		c->skipped++;
 	}
-	vec_push(&c->funcs, (struct cfi_func){ start, start + size, first, c->rows.n - first });
+	vec_push(&c->funcs, (struct cfi_func){ start, start + size, first, c->rows.n - first, lsda });
 }
 
-void cfi_read(struct cfi *c, const char *name, const uint8_t *p, size_t n, uint64_t addr, bool eh)
+static void read_entries(struct cfi *c, const char *name, const uint8_t *p, size_t n, uint64_t addr,
+			 bool eh, bool only_ranges)
 {
-	struct reader r = { .c = c, .b = bytes_of(p, n, name), .addr = addr, .eh = eh };
+	struct reader r = { .c = c,
+			    .b = bytes_of(p, n, name),
+			    .addr = addr,
+			    .eh = eh,
+			    .only_ranges = only_ranges };
 
 	*c = (struct cfi){ 0 };
 	while (bytes_left(&r.b) >= 4 && c->rows.n < MAX_ROWS) {
@@ -504,6 +523,17 @@ void cfi_read(struct cfi *c, const char *name, const uint8_t *p, size_t n, uint6
 	}
 	vec_fini(&r.cies);
 	hash_fini(&r.by_offset);
+}
+
+void cfi_read(struct cfi *c, const char *name, const uint8_t *p, size_t n, uint64_t addr, bool eh)
+{
+	read_entries(c, name, p, n, addr, eh, false);
+}
+
+void cfi_read_ranges(struct cfi *c, const char *name, const uint8_t *p, size_t n, uint64_t addr,
+		     bool eh)
+{
+	read_entries(c, name, p, n, addr, eh, true);
 }
 
 void cfi_fini(struct cfi *c)

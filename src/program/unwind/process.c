@@ -1,23 +1,20 @@
 /* The executable mappings of a process and the unwind images behind them. */
 #include <errno.h>
 #include <sys/auxv.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #include "base/hash.h"
 #include "program/unwind/unwind.h"
 
 struct unwind_images {
 	struct hash by_file; /* struct file_key -> index in all */
-	VEC(struct known_file) all;
-};
-
-struct known_file {
-	struct unwind_image *image; /* NULL: no tables, why is not worth telling */
-	struct object *object;      /* headers only: for biases */
+	VEC(struct unwind_file) all;
+	bool guess;
 };
 
 struct file_key {
-	uint32_t dev_major, dev_minor;
-	uint64_t inode, path;
+	uint64_t key, path;
 };
 
 struct unwind_images *unwind_images_new(void)
@@ -32,6 +29,7 @@ void unwind_images_free(struct unwind_images *s)
 	for (uint32_t i = 0; i < s->all.n; i++) {
 		unwind_image_free(s->all.v[i].image);
 		object_free(s->all.v[i].object);
+		free(s->all.v[i].path);
 	}
 	vec_fini(&s->all);
 	hash_fini(&s->by_file);
@@ -48,37 +46,83 @@ static struct err *open_vdso(uint64_t size, struct object **ret)
 	return object_open_memory("[vdso]", p, size, ret);
 }
 
-static struct err *open_object(pid_t pid, const struct mapping *m, struct object **ret)
+/* What is added to a file offset of its text to get the link-time address; false when its parts differ in that. */
+static bool find_delta(const struct object *o, int64_t *ret)
 {
-	cleanup_free char *path = NULL;
+	uint64_t off, n, addr;
+	bool found = false;
 
-	if (!strcmp(m->path, "[vdso]"))
-		return open_vdso(m->end - m->start, ret);
-	path = mapping_open_path(pid, m);
-	if (!path)
-		return err_new(ENOENT, "%s: cannot be opened", m->path);
-	return object_open(path, ret);
+	for (uint32_t i = 0; object_text_segment(o, i, &off, &n, &addr); i++) {
+		int64_t delta = (int64_t)(addr - off);
+
+		if (found && delta != *ret)
+			return false;
+		*ret = delta;
+		found = true;
+	}
+	return found;
 }
 
-static struct known_file *find_file(struct unwind_images *s, pid_t pid, const struct mapping *m)
+/* The file of a mapping by its identity, opened when it is new. *path opens it from here. */
+static struct unwind_file *find_file(struct unwind_images *s, pid_t pid, const struct mapping *m)
 {
-	struct file_key key = { m->dev_major, m->dev_minor, m->inode,
-				hash_bytes(m->path, strlen(m->path)) };
-	struct known_file *f;
-	bool is_new;
-	uint64_t *i = hash_put(&s->by_file, &key, sizeof(key), &is_new);
+	bool vdso = !strcmp(m->path, "[vdso]"), is_new;
+	cleanup_free char *path = vdso ? NULL : mapping_open_path(pid, m);
+	struct file_key key = { .path = hash_bytes(m->path, strlen(m->path)) };
+	struct unwind_file *f;
+	struct stat st = { 0 };
+	uint64_t *i;
 
-	if (!is_new)
+	if (vdso)
+		key.key = WIRE_UNWIND_KEY_VDSO;
+	else if (path && !stat(path, &st))
+		key.key = wire_unwind_file_key(m->dev_major << 20 | m->dev_minor, m->inode,
+					       (uint64_t)st.st_mtim.tv_sec,
+					       (uint32_t)st.st_mtim.tv_nsec);
+	else
+		key.path ^= m->inode;
+	i = hash_put(&s->by_file, &key, sizeof(key), &is_new);
+	if (!is_new) {
+		s->all.v[*i].guessed &= s->guess;
 		return &s->all.v[*i];
+	}
 	*i = s->all.n;
 	f = vec_add(&s->all);
+	*f = (struct unwind_file){ .key = key.key, .path = xstrdup(m->path), .guessed = s->guess };
 
-	struct err *e = open_object(pid, m, &f->object);
+	struct err *e = vdso   ? open_vdso(m->end - m->start, &f->object)
+			: path ? object_open(path, &f->object)
+			       : err_new(ENOENT, "%s: cannot be opened", m->path);
 
 	if (!e)
 		e = unwind_image_open(f->object, &f->image);
+	if (!e && !find_delta(f->object, &f->delta))
+		f->key = 0;
 	err_free(e);
 	return f;
+}
+
+bool unwind_images_add_path(struct unwind_images *s, const char *path)
+{
+	struct stat st;
+	struct mapping m = { .path = (char *)path };
+
+	if (stat(path, &st) || !S_ISREG(st.st_mode))
+		return false;
+	m.dev_major = major(st.st_dev);
+	m.dev_minor = minor(st.st_dev);
+	m.inode = st.st_ino;
+	return find_file(s, 0, &m)->image != NULL;
+}
+
+void unwind_images_guess(struct unwind_images *s, bool guess)
+{
+	s->guess = guess;
+}
+
+const struct unwind_file *unwind_images_file(const struct unwind_images *s, uint32_t i)
+{
+	return i < s->all.n ? &s->all.v[i] : NULL;
 }
 
 /* Where the mapping's bytes lie in the file's address space. Its offset is a whole page, the segment may begin or end
@@ -114,7 +158,7 @@ struct err *unwind_process_read(struct unwind_images *s, pid_t pid, struct unwin
 		if (!m->exec || !strcmp(m->path, "[vsyscall]"))
 			continue;
 		if (m->inode || !strcmp(m->path, "[vdso]")) {
-			struct known_file *f = find_file(s, pid, m);
+			const struct unwind_file *f = find_file(s, pid, m);
 
 			if (f->image && find_bias(f->object, m, &um.bias))
 				um.image = f->image;

@@ -31,6 +31,7 @@ struct unwind_store {
 	uint32_t nrules;
 	struct hash rules;  /* rule -> number */
 	struct hash placed; /* struct unwind_image * -> address of its pages */
+	uint32_t nfiles;    /* of the images' files, that have their place in chunk 1 */
 	struct hash pids;   /* pid -> index in lists */
 	VEC(struct list) lists;
 	VEC(uint32_t) free_lists; /* indices in lists not in use */
@@ -51,8 +52,9 @@ struct unwind_store *unwind_store_new(const struct unwind_store_ops *ops, void *
 	s->ops = ops;
 	s->arg = arg;
 	s->images = unwind_images_new();
+	add_chunk(s); /* the rules */
 	add_chunk(s);
-	s->used = WIRE_UNWIND_CHUNK_WORDS; /* all of it: the rules */
+	s->used = WIRE_UNWIND_CHUNK_WORDS; /* all of it: the files */
 	*hash_put(&s->rules, &none, sizeof(none), NULL) = 0;
 	s->nrules = 1;
 	return s;
@@ -147,9 +149,46 @@ static uint32_t place_image(struct unwind_store *s, const struct unwind_image *u
 	return pages;
 }
 
+/* A file with a key into the table of chunk 1. When all its places are taken the last gives way: its processes are asked
+ * about then. */
+static void place_file(struct unwind_store *s, const struct unwind_file *f)
+{
+	struct wire_unwind_files *t = (struct wire_unwind_files *)s->chunks.v[1].words;
+	uint32_t at = 0;
+
+	for (uint32_t i = 0; i < WIRE_UNWIND_PROBES; i++) {
+		at = (uint32_t)(f->key + i) & (WIRE_UNWIND_FILES - 1);
+		if (!t->files[at].key || t->files[at].key == f->key)
+			break;
+	}
+	t->files[at] = (struct wire_unwind_file){
+		.delta = f->delta,
+		.pages = f->image ? place_image(s, f->image) : 0,
+		.first_page = f->image ? f->image->head->first_page : 0,
+		.npages = f->image ? f->image->head->npages : 0,
+		.key = f->key,
+	};
+	if (!t->files[at].pages)
+		t->files[at].npages = 0;
+	s->chunks.v[1].dirty = true;
+}
+
+static void place_files(struct unwind_store *s)
+{
+	const struct unwind_file *f;
+
+	while ((f = unwind_images_file(s->images, s->nfiles))) {
+		s->nfiles++;
+		if (f->key)
+			place_file(s, f);
+	}
+}
+
 static struct err *flush(struct unwind_store *s)
 {
-	for (uint32_t i = 0; i < s->chunks.n; i++) {
+	/* Chunk 1 refers to all others: it comes last. */
+	for (uint32_t k = 2; k < s->chunks.n + 2; k++) {
+		uint32_t i = k < s->chunks.n ? k : k - s->chunks.n;
 		struct err *e;
 
 		if (!s->chunks.v[i].dirty)
@@ -201,6 +240,11 @@ static struct list *list_of(struct unwind_store *s, uint32_t pid)
 	return &s->lists.v[*i];
 }
 
+void unwind_store_guess(struct unwind_store *s, bool guess)
+{
+	unwind_images_guess(s->images, guess);
+}
+
 struct err *unwind_store_add(struct unwind_store *s, pid_t pid)
 {
 	struct unwind_process *p;
@@ -211,6 +255,7 @@ struct err *unwind_store_add(struct unwind_store *s, pid_t pid)
 
 	if (e)
 		return e;
+	place_files(s);
 	n = p->mappings.n < WIRE_UNWIND_MAPPINGS_MAX ? p->mappings.n : WIRE_UNWIND_MAPPINGS_MAX;
 	if (!n || !alloc_list(s, n, &new)) {
 		unwind_process_free(p);
@@ -261,6 +306,36 @@ void unwind_store_del(struct unwind_store *s, pid_t pid)
 	drop_list(s, &s->lists.v[*i]);
 	vec_push(&s->free_lists, (uint32_t)*i);
 	hash_del(&s->pids, &key, sizeof(key));
+}
+
+struct err *unwind_store_add_files(struct unwind_store *s, const char *const *paths, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		unwind_images_add_path(s->images, paths[i]);
+	place_files(s);
+	return flush(s);
+}
+
+struct err *unwind_store_enable_files(struct unwind_store *s)
+{
+	((struct wire_unwind_files *)s->chunks.v[1].words)->enabled = 1;
+	s->chunks.v[1].dirty = true;
+	return flush(s);
+}
+
+void unwind_store_remember(const struct unwind_store *s)
+{
+	VEC(const char *) paths = { 0 };
+	const struct unwind_file *f;
+
+	for (uint32_t i = s->nfiles; i--;) {
+		f = unwind_images_file(s->images, i);
+		if (!f->guessed && f->key && f->image && f->path[0] == '/' && f->image->head->nrows)
+			vec_push(&paths, f->path);
+	}
+	if (paths.n)
+		unwind_recent_write(paths.v, paths.n);
+	vec_fini(&paths);
 }
 
 uint64_t unwind_store_words(const struct unwind_store *s)

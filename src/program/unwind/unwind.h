@@ -33,6 +33,10 @@ struct err *unwind_image_open(struct object *o, struct unwind_image **ret);
 /* Checks every promise of wire/unwind.h; copies the bytes. */
 struct err *unwind_image_parse(const char *name, const void *p, size_t n,
 			       struct unwind_image **ret);
+/* Files with tables that earlier runs have met, the last ones first: malloc()ed, and their count. */
+uint32_t unwind_recent_read(char ***ret);
+/* Puts those that this run has met in front. */
+void unwind_recent_write(const char *const *met, uint32_t n);
 void unwind_image_free(struct unwind_image *u);
 /* The rule at a link-time address; 0 nothing known. */
 uint32_t unwind_image_rule(const struct unwind_image *u, uint64_t addr);
@@ -53,6 +57,21 @@ struct unwind_process {
 struct unwind_images;
 struct unwind_images *unwind_images_new(void);
 void unwind_images_free(struct unwind_images *s);
+/* A file that was looked at, with tables or without. */
+struct unwind_file {
+	uint64_t key;               /* wire_unwind_file_key(); 0: not to be found by it */
+	int64_t delta;              /* link-time address - file offset, of its text */
+	struct unwind_image *image; /* NULL: no tables, why is not worth telling */
+	struct object *object;      /* headers only: for biases; NULL: cannot be opened */
+	char *path;
+	bool guessed; /* it was opened in case that somebody maps it, and nobody was met who did */
+};
+/* Files opened from now on are guesses. */
+void unwind_images_guess(struct unwind_images *s, bool guess);
+/* Opens the file at a path, so that its tables are there before anybody maps it. False: it has none. */
+bool unwind_images_add_path(struct unwind_images *s, const char *path);
+/* All files looked at so far, from 0 on; NULL: no more. */
+const struct unwind_file *unwind_images_file(const struct unwind_images *s, uint32_t i);
 /* Reads pid's executable mappings and opens the images behind them. Images live as long as s. */
 struct err *unwind_process_read(struct unwind_images *s, pid_t pid, struct unwind_process **ret);
 void unwind_process_free(struct unwind_process *p);
@@ -70,6 +89,8 @@ uint32_t unwind_walk(const struct unwind_process *p, const struct unwind_regs *r
 		     unwind_read_fn *read, void *arg, uint64_t *pcs, uint32_t max,
 		     enum wire_unwind_end *ret_end);
 const char *unwind_end_text(enum wire_unwind_end end);
+/* The same in a word: "root", "no-table"... */
+const char *unwind_end_name(enum wire_unwind_end end);
 
 /* --- store.c --- */
 /* The tables of many processes laid out in chunks, as the kernel's maps take them. */
@@ -85,6 +106,14 @@ void unwind_store_free(struct unwind_store *s);
 /* Reads pid's mappings (again) and puts what is new. */
 struct err *unwind_store_add(struct unwind_store *s, pid_t pid);
 void unwind_store_del(struct unwind_store *s, pid_t pid);
+/* Puts the tables of files nobody may have mapped yet; those that have none are left out. */
+struct err *unwind_store_add_files(struct unwind_store *s, const char *const *paths, uint32_t n);
+/* What is added from now on is added in advance: nobody has met it. */
+void unwind_store_guess(struct unwind_store *s, bool guess);
+/* Those that were met are the first ones the next run thinks of. */
+void unwind_store_remember(const struct unwind_store *s);
+/* From now on d_ustack may look into the kernel's tree of mappings. */
+struct err *unwind_store_enable_files(struct unwind_store *s);
 /* Words in use, for -x report. */
 uint64_t unwind_store_words(const struct unwind_store *s);
 

@@ -138,3 +138,18 @@ const char *unwind_end_text(enum wire_unwind_end end)
 
 	return (uint32_t)end < ARRAY_SIZE(text) ? text[end] : "?";
 }
+
+const char *unwind_end_name(enum wire_unwind_end end)
+{
+	static const char *const names[] = {
+		[WIRE_UNWIND_END_ROOT] = "root",
+		[WIRE_UNWIND_END_DEEP] = "deep",
+		[WIRE_UNWIND_END_NO_TABLE] = "no-table",
+		[WIRE_UNWIND_END_UNREADABLE] = "unreadable",
+		[WIRE_UNWIND_END_BAD] = "bad",
+		[WIRE_UNWIND_END_NO_USER] = "no-user",
+		[WIRE_UNWIND_END_NOT_LOADED] = "not-loaded",
+	};
+
+	return (uint32_t)end < ARRAY_SIZE(names) ? names[end] : "?";
+}

@@ -48,8 +48,12 @@ static bool is_address(const char *s, size_t n)
 	return true;
 }
 
+/* Indented as stacks are by themselves; or at the margin, as a format's %k prints them, and then with the name of a module. */
 static bool looks_like_frame(struct line l)
 {
+	if (!l.indent && l.n && l.s[0] != '`')
+		return memchr(l.s, '`', l.n) && !memchr(l.s, ';', l.n) &&
+		       !(is_digit(l.s[l.n - 1]) && memchr(l.s, ' ', l.n));
 	return l.indent >= 4 && (is_address(l.s, l.n) || (memchr(l.s, '`', l.n) && l.s[0] != '`'));
 }
 

@@ -22,8 +22,7 @@ enum {
 	LINE_MANY =
 		1u
 		<< 31, /* value: index into `many`, where the number of frames stands before them */
-	LINE_SLOTS_MIN = 4096,
-	TIDY_ROOM = 64 /* for the marks and brackets added to a name */
+	LINE_SLOTS_MIN = 4096
 };
 
 struct perf {
@@ -31,111 +30,11 @@ struct perf {
 	uint32_t nslots, used;
 	VEC(uint32_t) many;
 	VEC(uint32_t) stack; /* leaf first */
-	VEC(uint32_t) comm;  /* the command's name; more than one where it holds a ';' */
-	VEC(char) scratch, comm_text;
+	struct perf_names names;
 	struct arena text;
 	uint64_t period;
-	bool in_sample, java;
+	bool in_sample;
 };
-
-struct text {
-	const char *s;
-	size_t n;
-};
-
-static struct text after_last(struct text t, char c)
-{
-	const char *p = memrchr(t.s, c, t.n);
-
-	return p ? (struct text){ p + 1, t.n - (size_t)(p + 1 - t.s) } : t;
-}
-
-static bool ends_with(const char *s, size_t n, const char *end)
-{
-	size_t m = strlen(end);
-
-	return n >= m && !memcmp(s + n - m, end, m);
-}
-
-static bool contains(struct text t, const char *what)
-{
-	return memmem(t.s, t.n, what, strlen(what)) != NULL;
-}
-
-/* /tmp/perf-NUMBER.map */
-static bool is_jit_map(struct text mod)
-{
-	static const char front[] = "/tmp/perf-";
-	const char *s = mod.s, *end = mod.s + mod.n;
-
-	while ((s = memmem(s, (size_t)(end - s), front, sizeof(front) - 1))) {
-		const char *p = s += sizeof(front) - 1;
-
-		while (p < end && is_digit(*p))
-			p++;
-		if (p > s && end - p >= 4 && !memcmp(p, ".map", 4))
-			return true;
-	}
-	return false;
-}
-
-static bool is_kernel(struct text mod)
-{
-	return (mod.n && mod.s[0] == '[') || ends_with(mod.s, mod.n, "vmlinux")
-		       ? !contains(mod, "unknown")
-		       : false;
-}
-
-/* One function of a line: its name as it is shown. */
-static uint32_t function_name(struct stackin *in, struct text func, struct text pc, struct text mod,
-			      bool inlined)
-{
-	static const char unknown[] = "[unknown]";
-	const struct stackin_options *o = &in->options;
-	struct perf *p = in->state;
-	size_t room = func.n + mod.n * 2 + pc.n + TIDY_ROOM, n;
-	char *raw, *name;
-
-	p->scratch.n = 0;
-	vec_reserve(&p->scratch, room * 2);
-	raw = p->scratch.v;
-	name = raw + room;
-	if (func.n == sizeof(unknown) - 1 && !memcmp(func.s, unknown, func.n)) {
-		bool known = mod.n != func.n || memcmp(mod.s, unknown, mod.n);
-		struct text shown = known ? after_last(mod, '/') : (struct text){ "unknown", 7 };
-
-		func.n = o->addrs ? (size_t)sprintf(raw, "[%.*s <%.*s>]", (int)shown.n, shown.s,
-						    (int)pc.n, pc.s)
-				  : (size_t)sprintf(raw, "[%.*s]", (int)shown.n, shown.s);
-		func.s = raw;
-	}
-	n = 0;
-	if (o->module) {
-		struct text shown = after_last(mod, '/');
-
-		for (size_t i = 0; i < shown.n; i++)
-			name[n++] = shown.s[i] == ';' ? ':' : shown.s[i];
-		name[n++] = '`';
-	}
-	{
-		char *start = name + n;
-		size_t m = tidy_function(func.s, func.n, start);
-
-		if (p->java && m && start[0] == 'L' && memchr(start, '/', m))
-			memmove(start, start + 1, --m);
-		n += m;
-	}
-	if (inlined) {
-		if (!contains((struct text){ name, n }, "_[i]"))
-			n += (size_t)sprintf(name + n, "_[i]");
-	} else if (o->kernel && is_kernel(mod)) {
-		n += (size_t)sprintf(name + n, "_[k]");
-	} else if (o->jit && is_jit_map(mod)) {
-		if (!contains((struct text){ name, n }, "_[j]"))
-			n += (size_t)sprintf(name + n, "_[j]");
-	}
-	return stacktree_name(in->tree, name, n);
-}
 
 /* The frames of a line, split where inlined functions stand behind "->"; leaf first behind `many`'s end. */
 static uint32_t frames_of(struct stackin *in, struct text raw, struct text pc, struct text mod)
@@ -153,7 +52,7 @@ static uint32_t frames_of(struct stackin *in, struct text raw, struct text pc, s
 		const char *arrow = memmem(s, (size_t)(end - s), "->", 2);
 		struct text func = { s, (size_t)((arrow ? arrow : end) - s) };
 
-		vec_push(&p->many, function_name(in, func, pc, mod, s > raw.s));
+		vec_push(&p->many, perf_function(in, &p->names, func, pc, mod, s > raw.s));
 		s = arrow ? arrow + 2 : NULL;
 	}
 	for (uint32_t i = first, j = p->many.n - 1; i < j; i++, j--) {
@@ -270,7 +169,7 @@ static bool frame_line(struct stackin *in, const char *s, const char *end)
 		len = (size_t)(end - word), hash = hash_bytes(word, len);
 	else
 		len = (size_t)(end - key), hash = hash_bytes(key, len);
-	hash ^= p->java;
+	hash ^= p->names.java;
 	if (p->used * 2 >= p->nslots)
 		slots_grow(p);
 	mask = p->nslots - 1;
@@ -401,35 +300,6 @@ static bool split_event(const char *s, const char *end, struct text *ret_event,
 	return true;
 }
 
-static void take_comm(struct stackin *in, struct text comm, struct text pid, struct text tid)
-{
-	struct perf *p = in->state;
-	char *s, *end, *semi;
-	size_t n = comm.n;
-
-	if (!tid.n || (tid.n == 1 && tid.s[0] == '0')) {
-		tid = pid;
-		pid = (struct text){ "?", 1 };
-	}
-	p->comm_text.n = 0;
-	vec_reserve(&p->comm_text, comm.n + pid.n + tid.n + 4);
-	s = p->comm_text.v;
-	for (size_t i = 0; i < n; i++)
-		s[i] = comm.s[i] == ' ' ? '_' : comm.s[i];
-	if (in->options.tid)
-		n += (size_t)sprintf(s + n, "-%.*s/%.*s", (int)pid.n, pid.s, (int)tid.n, tid.s);
-	else if (in->options.pid)
-		n += (size_t)sprintf(s + n, "-%.*s", (int)pid.n, pid.s);
-	p->java = n >= 4 && !memcmp(s, "java", 4);
-	p->comm.n = 0;
-	for (end = s + n;; s = semi + 1) {
-		semi = memchr(s, ';', (size_t)(end - s));
-		vec_push(&p->comm, stacktree_name(in->tree, s, (size_t)((semi ? semi : end) - s)));
-		if (!semi)
-			break;
-	}
-}
-
 static bool header_line(struct stackin *in, const char *s, const char *end)
 {
 	struct perf *p = in->state;
@@ -449,7 +319,7 @@ static bool header_line(struct stackin *in, const char *s, const char *end)
 	}
 	if (!number_of(period.s, period.n, &p->period) || (period.n == 1 && !p->period))
 		p->period = 1;
-	take_comm(in, comm, pid, tid);
+	perf_comm(in, &p->names, comm, pid, tid);
 	p->in_sample = true;
 	return true;
 }
@@ -460,8 +330,8 @@ static void end_of_stack(struct stackin *in)
 
 	if (!p->in_sample)
 		return;
-	for (uint32_t i = p->comm.n; i; i--)
-		vec_push(&p->stack, p->comm.v[i - 1]);
+	for (uint32_t i = p->names.comm.n; i; i--)
+		vec_push(&p->stack, p->names.comm.v[i - 1]);
 	stacktree_add(in->tree, p->stack.v, p->stack.n, stackin_scale(in, p->period));
 	in->stacks++;
 	p->stack.n = 0;
@@ -521,9 +391,7 @@ static void fini(struct stackin *in)
 	free(p->slots);
 	vec_fini(&p->many);
 	vec_fini(&p->stack);
-	vec_fini(&p->comm);
-	vec_fini(&p->scratch);
-	vec_fini(&p->comm_text);
+	perf_names_fini(&p->names);
 	arena_fini(&p->text);
 }
 

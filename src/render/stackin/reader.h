@@ -15,10 +15,17 @@ struct stackin_reader {
 	void (*lines)(struct stackin *in, const char *text, size_t len);
 	void (*end)(struct stackin *in);  /* may be NULL */
 	void (*fini)(struct stackin *in); /* may be NULL */
+
+	/* In place of recognise, lines and end, of formats that are read as a whole: */
+	bool (*begins)(const uint8_t *p, size_t n); /* are these the first bytes of one? */
+	struct err *(*document)(struct stackin *in, const uint8_t *p, size_t n);
 };
 
 extern const struct stackin_reader stackin_folded, stackin_perf, stackin_bpftrace, stackin_dtrace,
-	stackin_systemtap;
+	stackin_systemtap, stackin_chain, stackin_perfdata, stackin_pprof, stackin_speedscope;
+
+/* A remark for the user. */
+void stackin_note(struct stackin *in, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* The line just counted is no stack. */
 void stackin_skip(struct stackin *in);
@@ -65,6 +72,23 @@ size_t tidy_offset(const char *s, size_t n, bool decimal);
 size_t tidy_function(const char *s, size_t n, char *ret);
 /* A whole unsigned number: all of s. */
 bool number_of(const char *s, size_t n, uint64_t *ret);
+
+/* perfname.c: names as folded perf script has them. */
+struct text {
+	const char *s;
+	size_t n;
+};
+struct perf_names {
+	VEC(char) scratch, comm_text;
+	VEC(uint32_t) comm; /* the command's name; more than one where it holds a ';' */
+	bool java;
+};
+void perf_names_fini(struct perf_names *p);
+/* func "[unknown]" when there is none; pc: the address as hexadecimal text. */
+uint32_t perf_function(struct stackin *in, struct perf_names *p, struct text func, struct text pc,
+		       struct text mod, bool inlined);
+void perf_comm(struct stackin *in, struct perf_names *p, struct text comm, struct text pid,
+	       struct text tid);
 
 /* Stacks being collected by the readers of "frames, then a count" formats. */
 struct stackin_frames {

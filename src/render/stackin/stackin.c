@@ -3,20 +3,34 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <math.h>
+#include <stdarg.h>
+#include <sys/stat.h>
 #include <unistd.h>
+#include <zlib.h>
 
+#include "base/io.h"
 #include "render/stackin/reader.h"
 
 enum {
-	BLOCK = 512 * 1024,       /* a read: small enough to stay in the cache while it is parsed */
-	RECOGNISE_MAX = 64 * 1024 /* bytes looked at to see the format */
+	BLOCK = 512 * 1024,        /* a read: small enough to stay in the cache while it is parsed */
+	RECOGNISE_MAX = 64 * 1024, /* bytes looked at to see the format */
+	MAGIC_MAX = 16             /* bytes that tell a document */
+};
+static const size_t INFLATED_MAX = (size_t)4 << 30; /* a document that was gzipped */
+
+struct stackin_gzip {
+	z_stream z;
+	bool ended; /* between two members */
 };
 
 static const struct stackin_reader *const readers[STACKIN_NFORMATS] = {
 	[STACKIN_FOLDED] = &stackin_folded,       [STACKIN_PERF] = &stackin_perf,
 	[STACKIN_BPFTRACE] = &stackin_bpftrace,   [STACKIN_DTRACE] = &stackin_dtrace,
-	[STACKIN_SYSTEMTAP] = &stackin_systemtap,
+	[STACKIN_SYSTEMTAP] = &stackin_systemtap, [STACKIN_CHAIN] = &stackin_chain,
+	[STACKIN_PERFDATA] = &stackin_perfdata,   [STACKIN_PPROF] = &stackin_pprof,
+	[STACKIN_SPEEDSCOPE] = &stackin_speedscope,
 };
 
 const char *stackin_format_name(enum stackin_format f)
@@ -32,6 +46,11 @@ enum stackin_format stackin_format_named(const char *name)
 	return STACKIN_AUTO;
 }
 
+bool stackin_is_document(enum stackin_format f)
+{
+	return f > STACKIN_AUTO && f < STACKIN_NFORMATS && readers[f]->document;
+}
+
 void stackin_init(struct stackin *in, struct stacktree *tree, const struct stackin_options *o)
 {
 	*in = (struct stackin){ .tree = tree };
@@ -43,11 +62,31 @@ void stackin_fini(struct stackin *in)
 {
 	if (in->reader && in->reader->fini)
 		in->reader->fini(in);
+	if (in->gzip)
+		(void)inflateEnd(&in->gzip->z);
+	free(in->gzip);
 	free(in->state);
 	free(in->event);
+	free(in->unit);
+	for (uint32_t i = 0; i < in->notes.n; i++)
+		free(in->notes.v[i]);
+	vec_fini(&in->notes);
 	vec_fini(&in->rest);
+	out_fini(&in->document);
+	in->gzip = NULL;
 	in->reader = NULL;
 	in->state = NULL;
+}
+
+void stackin_note(struct stackin *in, const char *fmt, ...)
+{
+	va_list ap;
+	char *text;
+
+	va_start(ap, fmt);
+	if (vasprintf(&text, fmt, ap) >= 0)
+		vec_push(&in->notes, text);
+	va_end(ap);
 }
 
 void stackin_skip(struct stackin *in)
@@ -66,24 +105,45 @@ uint64_t stackin_scale(const struct stackin *in, uint64_t count)
 	return v >= 0x1p64 ? UINT64_MAX : (uint64_t)v;
 }
 
+static void use(struct stackin *in, enum stackin_format format)
+{
+	in->format = format;
+	in->reader = readers[format];
+	in->state = xcalloc(1, in->reader->state_size + 1);
+}
+
+/* A document is known by its first bytes. */
+static void start_document(struct stackin *in, const void *p, size_t n)
+{
+	if (in->options.format != STACKIN_AUTO) {
+		if (readers[in->options.format]->document)
+			use(in, in->options.format);
+		return;
+	}
+	for (int f = STACKIN_AUTO + 1; f < STACKIN_NFORMATS; f++)
+		if (readers[f]->begins && readers[f]->begins(p, n)) {
+			use(in, (enum stackin_format)f);
+			return;
+		}
+}
+
 static void start(struct stackin *in, const char *text, size_t len)
 {
+	enum stackin_format format = in->options.format;
 	uint32_t best = 0;
 
-	in->format = in->options.format;
-	if (in->format == STACKIN_AUTO) {
-		in->format = STACKIN_FOLDED;
+	if (format == STACKIN_AUTO) {
+		format = STACKIN_FOLDED;
 		for (int f = STACKIN_AUTO + 1; f < STACKIN_NFORMATS; f++) {
-			uint32_t n = readers[f]->recognise(text, len);
+			uint32_t n = readers[f]->recognise ? readers[f]->recognise(text, len) : 0;
 
 			if (n > best) {
 				best = n;
-				in->format = (enum stackin_format)f;
+				format = (enum stackin_format)f;
 			}
 		}
 	}
-	in->reader = readers[in->format];
-	in->state = xcalloc(1, in->reader->state_size);
+	use(in, format);
 }
 
 static void keep(struct stackin *in, const char *text, size_t len)
@@ -94,7 +154,7 @@ static void keep(struct stackin *in, const char *text, size_t len)
 	in->rest.n += (uint32_t)len;
 }
 
-void stackin_feed(struct stackin *in, const char *text, size_t len)
+static void feed_text(struct stackin *in, const char *text, size_t len)
 {
 	const char *nl, *last;
 
@@ -135,8 +195,105 @@ void stackin_feed(struct stackin *in, const char *text, size_t len)
 	keep(in, text, len);
 }
 
-void stackin_end(struct stackin *in)
+static void feed(struct stackin *in, const char *p, size_t n)
 {
+	if (in->reader && in->reader->document) {
+		if (in->gzip && in->document.n + n > INFLATED_MAX)
+			in->broken = true;
+		else
+			out_mem(&in->document, p, n);
+	} else {
+		feed_text(in, p, n);
+	}
+}
+
+/* The first bytes tell documents from texts. */
+static void feed_plain(struct stackin *in, const char *p, size_t n)
+{
+	if (!in->begun) {
+		if (in->document.n + n < MAGIC_MAX) {
+			out_mem(&in->document, p, n);
+			return;
+		}
+		in->begun = true;
+		if (in->document.n) {
+			struct out head = in->document;
+
+			in->document = (struct out){ 0 };
+			out_mem(&head, p, n);
+			start_document(in, head.v, head.n);
+			feed(in, head.v, head.n);
+			out_fini(&head);
+			return;
+		}
+		start_document(in, p, n);
+	}
+	feed(in, p, n);
+}
+
+static void feed_gzip(struct stackin *in, const char *p, size_t n)
+{
+	z_stream *z = &in->gzip->z;
+	char block[64 * 1024];
+
+	z->next_in = (Bytef *)p;
+	z->avail_in = (uInt)n;
+	while (z->avail_in && !in->broken) {
+		int rc;
+
+		if (in->gzip->ended) { /* another member follows */
+			(void)inflateReset(z);
+			in->gzip->ended = false;
+		}
+		do {
+			z->next_out = (Bytef *)block;
+			z->avail_out = sizeof(block);
+			rc = inflate(z, Z_NO_FLUSH);
+			feed_plain(in, block, sizeof(block) - z->avail_out);
+		} while (rc == Z_OK && !z->avail_out);
+		in->gzip->ended = rc == Z_STREAM_END;
+		in->broken |= rc != Z_OK && rc != Z_STREAM_END && rc != Z_BUF_ERROR;
+	}
+}
+
+/* Gzip is seen in the first piece of the input, which a read() gives in two bytes or more. */
+void stackin_feed(struct stackin *in, const char *text, size_t len)
+{
+	if (!in->begun && !in->gzip && !in->document.n && !in->rest.n && len >= 2 &&
+	    !memcmp(text, "\x1f\x8b", 2) && in->options.format != STACKIN_PERFDATA) {
+		in->gzip = xcalloc(1, sizeof(*in->gzip));
+		if (inflateInit2(&in->gzip->z, 15 + 16) != Z_OK)
+			in->broken = true;
+	}
+	while (len && in->gzip) {
+		size_t n = len > INT_MAX ? INT_MAX : len;
+
+		feed_gzip(in, text, n);
+		text += n;
+		len -= n;
+	}
+	if (len)
+		feed_plain(in, text, len);
+}
+
+struct err *stackin_end(struct stackin *in)
+{
+	if (!in->begun) { /* a short input */
+		struct out head = in->document;
+
+		in->begun = true;
+		in->document = (struct out){ 0 };
+		start_document(in, head.v, head.n);
+		if (head.n)
+			feed(in, head.v, head.n);
+		out_fini(&head);
+	}
+	if (in->broken || (in->gzip && !in->gzip->ended))
+		return err_new(0, in->document.n >= INFLATED_MAX / 2
+					  ? "the gzipped document is too large"
+					  : "the gzipped input is damaged or cut off");
+	if (in->reader && in->reader->document)
+		return in->reader->document(in, (const uint8_t *)in->document.v, in->document.n);
 	if (in->rest.n && in->rest.v[in->rest.n - 1] != '\n')
 		keep(in, "\n", 1);
 	if (!in->reader)
@@ -146,18 +303,50 @@ void stackin_end(struct stackin *in)
 	in->rest.n = 0;
 	if (in->reader->end)
 		in->reader->end(in);
+	return NULL;
+}
+
+/* A file that is a document is mapped, not copied: perf.data may be large. *ret_done: it was one. */
+static struct err *read_document(struct stackin *in, int fd, const char *path, bool *ret_done)
+{
+	uint8_t head[MAGIC_MAX];
+	ssize_t n = pread(fd, head, sizeof(head), 0);
+	struct stat st;
+	struct err *e;
+	const void *p;
+	size_t len;
+
+	*ret_done = false;
+	if (n <= 0 || fstat(fd, &st) || !S_ISREG(st.st_mode) || (head[0] == 0x1f && n > 1 && head[1] == 0x8b))
+		return NULL;
+	start_document(in, head, (size_t)n);
+	if (!in->reader)
+		return NULL;
+	*ret_done = in->begun = true;
+	e = io_map_file(path, &p, &len);
+	if (e)
+		return e;
+	e = in->reader->document(in, p, len);
+	io_unmap(p, len);
+	return e ? err_wrap(e, "%s", path) : NULL;
 }
 
 struct err *stackin_read(struct stackin *in, const char *path)
 {
-	bool standard = !strcmp(path, "-");
+	bool standard = !strcmp(path, "-"), done = false;
 	cleanup_close int file = standard ? -1 : open(path, O_RDONLY | O_CLOEXEC);
 	cleanup_free char *buf = NULL;
 	int fd = standard ? STDIN_FILENO : file;
+	struct err *e;
 	ssize_t n;
 
 	if (fd < 0)
 		return err_errno(errno, "%s: open", path);
+	if (!standard) {
+		e = read_document(in, fd, path, &done);
+		if (e || done)
+			return e;
+	}
 	buf = xmalloc(BLOCK);
 	for (;;) {
 		n = read(fd, buf, BLOCK);
@@ -169,6 +358,6 @@ struct err *stackin_read(struct stackin *in, const char *path)
 			break;
 		stackin_feed(in, buf, (size_t)n);
 	}
-	stackin_end(in);
-	return NULL;
+	e = stackin_end(in);
+	return e ? err_wrap(e, "%s", standard ? "standard input" : path) : NULL;
 }

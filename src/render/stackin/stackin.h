@@ -1,9 +1,11 @@
-/* Stacks in the text that tracers print, read into a stack tree.
+/* Stacks that tracers and profilers write, read into a stack tree.
  *
- * In: the bytes of a file or pipe, in pieces of any size: folded text, perf script, bpftrace, SystemTap, DTrace or our own;
- * which of them is seen from the first lines. Out: stacks with counts in `tree`, and what could not be read, counted.
- * Always true: memory grows with the distinct frames and stacks, not with the input; lines that are no stack are
- * skipped and counted, never an error; control bytes and invalid UTF-8 pass into the names as they are.
+ * In: the bytes of a file or pipe, in pieces of any size, gzipped or not. Texts: folded, perf script, bpftrace, SystemTap,
+ * DTrace or our own. Documents: perf.data, pprof, speedscope. Which of them is seen from the first bytes and lines.
+ * Out: stacks with counts in `tree`, and what could not be read, counted.
+ * Always true: of a text, memory grows with the distinct frames and stacks, not with the input, and lines that are no stack
+ * are skipped and counted, never an error; a document that does not hold together is an error. Control bytes and invalid
+ * UTF-8 pass into the names as they are.
  */
 #ifndef DESCRY_RENDER_STACKIN_H
 #define DESCRY_RENDER_STACKIN_H
@@ -14,6 +16,7 @@
 
 #include "base/err.h"
 #include "data/stacktree.h"
+#include "render/out.h"
 
 enum stackin_format {
 	STACKIN_AUTO,
@@ -22,21 +25,28 @@ enum stackin_format {
 	STACKIN_BPFTRACE,
 	STACKIN_DTRACE,
 	STACKIN_SYSTEMTAP,
+	STACKIN_CHAIN,
+	STACKIN_PERFDATA,
+	STACKIN_PPROF,
+	STACKIN_SPEEDSCOPE,
 	STACKIN_NFORMATS
 };
 /* NULL and AUTO when there is no such format. */
 const char *stackin_format_name(enum stackin_format f);
 enum stackin_format stackin_format_named(const char *name);
+/* Read as a whole, not line by line? */
+bool stackin_is_document(enum stackin_format f);
 
 struct stackin_options {
 	enum stackin_format format;
 	double factor; /* counts are multiplied by it; 0 = 1 */
-	/* of perf script: */
+	/* of perf script and perf.data: */
 	bool kernel, jit;  /* mark frames with _[k] and _[j] */
 	bool module;       /* MODULE`FUNCTION */
 	bool addrs;        /* the address where there is no name */
 	bool pid, tid;     /* behind the command's name */
-	const char *event; /* only samples of this event; NULL = of the first */
+	const char *event; /* only samples of this event (type, profile); NULL = of the first */
+	bool no_symbols;   /* perf.data: opens no other file; frames are [module] */
 };
 
 struct stackin {
@@ -47,16 +57,21 @@ struct stackin {
 	uint64_t skipped, first_skipped; /* lines not understood; the number of the first, from 1 */
 	uint64_t filtered;               /* samples of other events */
 	char *event;                     /* the event taken, NULL when the input has none */
+	char *unit;                      /* of a document: what is counted; NULL not known */
+	VEC(char *) notes;               /* remarks on the input: what is lost, what has no names */
 
 	const struct stackin_reader *reader;
 	void *state;
 	VEC(char) rest; /* before recognition: all; then the line that has not ended yet */
+	struct out document;     /* what came of a document so far */
+	struct stackin_gzip *gzip; /* NULL: the input is not gzipped */
+	bool begun, broken;
 };
 
 void stackin_init(struct stackin *in, struct stacktree *tree, const struct stackin_options *o);
 void stackin_feed(struct stackin *in, const char *text, size_t len);
-/* The end of the input: what stands open is counted. */
-void stackin_end(struct stackin *in);
+/* The end of the input: what stands open is counted, a document is read. */
+struct err *stackin_end(struct stackin *in);
 void stackin_fini(struct stackin *in);
 
 /* All of a file, "-" is standard input: feed and end. */

@@ -1,0 +1,118 @@
+/* The agent: what runs inside a traced process, called by stubs, thunks and compiled programs.
+ *
+ * In: wire/inproc.h, which has the list of entries (WIRE_AGENT_ENTRIES); each is agent_NAME here. Out: a flat blob that
+ * runs wherever it is mapped.
+ * Always true: no C library, no writable data of its own (all state is in the shared and the private mapping), no vector
+ * registers, no allocation, no lock that is waited for without end, `errno` and everything else of the process left
+ * alone. Stack frames are small: a program's thread may have little left.
+ *
+ *	head.c    the head: offsets of the entries
+ *	map.h     maps              ring.h   rings           both used by the tracer too
+ *	memory.h  bytes moved       sys.h    system calls
+ *	call.c    helpers: maps, rings, clock, ids, signals to itself
+ *	read.c    memory of the process, read without ever faulting; stacks by frame pointers
+ *	thread.c  thread slots: found, claimed, given back; nesting; forked children
+ *	signal.c  SIGSEGV, SIGBUS and SIGTRAP, the process's own handlers behind ours
+ *	heal.c    a forked child gets its text back
+ */
+#ifndef DESCRY_AGENT_AGENT_H
+#define DESCRY_AGENT_AGENT_H
+
+#include "agent/memory.h"
+#include "agent/sys.h"
+#include "wire/inproc.h"
+
+enum { PAGE = 4096 };
+
+#define ENTRY __attribute__((visibility("hidden"), used))
+
+/* The head stands at the start of the code mapping, wherever that is. */
+extern const struct wire_agent_head agent_head __attribute__((visibility("hidden")));
+
+static inline uint64_t base(void)
+{
+	return (uintptr_t)&agent_head;
+}
+static inline struct wire_area *area(void)
+{
+	return (struct wire_area *)(base() + WIRE_SHARED);
+}
+static inline struct wire_private *private(void)
+{
+	return (struct wire_private *)(base() + WIRE_PRIVATE);
+}
+static inline struct wire_kept *kept(void)
+{
+	return (struct wire_kept *)(base() + WIRE_PRIVATE + WIRE_KEPT);
+}
+static inline struct wire_process *process(uint32_t i)
+{
+	return (struct wire_process *)area()->processes + (i < WIRE_PROCESSES_MAX ? i : 0);
+}
+static inline struct wire_thread *slot(uint32_t i)
+{
+	return (struct wire_thread *)(area()->threads + i * area()->thread_stride);
+}
+
+#define LIKELY(x) __builtin_expect(!!(x), 1)
+#define UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define NOINLINE __attribute__((noinline))
+
+/* Sources where a fault is survived. `.fixups` is a table of such instructions and where they go on (signal.c). The
+ * address is loaded or the function goes on at `bad`. */
+#define LOAD(size, addr, dst, bad) \
+	__asm__ goto("1: mov %1, %0\n\t" \
+		     ".pushsection .fixups,\"a\",@progbits\n\t" \
+		     ".long 1b - ., %l2 - .\n\t" \
+		     ".popsection" \
+		     : "=r"(dst) \
+		     : "m"(*(const any##size *)(addr)) \
+		     : \
+		     : bad)
+
+struct fixup {
+	int32_t at, to; /* each from its own address */
+};
+extern const struct fixup fixups[] __attribute__((visibility("hidden"))), fixups_end[]
+	__attribute__((visibility("hidden")));
+
+/* --- between the files --- */
+
+/* Is [p, p + n) the program's own: the area, its probe stack, or the piece of the thread's stack it runs on? */
+static inline bool is_own(const struct wire_thread *t, uint64_t p, uint64_t n)
+{
+	const struct wire_area *a = area();
+	uint64_t off = p - (uintptr_t)a;
+
+	if (LIKELY(off < a->shared_size))
+		return n <= a->shared_size - off;
+	off = p - (t->stack_top - WIRE_PROBE_STACK);
+	if (LIKELY(off < WIRE_PROBE_STACK))
+		return n <= WIRE_PROBE_STACK - off;
+	off = p - (uintptr_t)__builtin_frame_address(0);
+	if (t->rsp > (uintptr_t)__builtin_frame_address(0) && off < t->rsp - (uintptr_t)__builtin_frame_address(0))
+		return n <= t->rsp - p;
+	/* compiled code called from C, in the tracer */
+	off = p - t->frame;
+	return t->frame && off < WIRE_PROBE_STACK && n <= WIRE_PROBE_STACK - off;
+}
+/* A helper was given an address that is not. */
+static inline int64_t refuse(struct wire_thread *t)
+{
+	t->violations++;
+	t->violation = ~0ull;
+	return E_FAULT;
+}
+
+uint64_t now_ns(void);               /* call.c: CLOCK_MONOTONIC */
+void check_heartbeat(void);          /* thread.c */
+bool slot_is_dead(uint32_t i);       /* thread.c: the thread that has it is no more */
+void look_around(struct wire_thread *t, uint64_t rsp); /* thread.c: where its stacks are */
+bool faults_are_survived(void);      /* signal.c: our handlers are the ones, and not blocked */
+void restore_handlers(void);         /* signal.c: in a forked child, when its text is its own again */
+bool probe_word(uint64_t addr);      /* read.c: are 8 bytes there? By a system call */
+bool find_range(const struct wire_process *p, uint64_t addr, struct wire_range *ret); /* read.c */
+void keep_actions(void);             /* signal.c: for forked children */
+uint64_t agent_heal(void);
+
+#endif

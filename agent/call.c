@@ -1,0 +1,335 @@
+/* Helpers: each takes eBPF's r1..r5 and the thread slot, and gives what the kernel's would. */
+#include "agent/agent.h"
+#include "agent/map.h"
+#include "agent/ring.h"
+
+enum {
+	CLOCK_MONOTONIC = 1,
+	PR_GET_NAME = 16,
+	COMM_NS = 1000000, /* a name is looked at again after so long */
+	CPU_SELECTOR = 0x7b, /* its limit: node << 12 | cpu */
+};
+
+/* --- time and identity --- */
+
+uint64_t now_ns(void)
+{
+	const struct wire_area *a = area();
+	const struct wire_clock *c = &a->clock[__atomic_load_n(&a->clock_index, __ATOMIC_ACQUIRE) & 1];
+	uint32_t lo, hi;
+	uint64_t d, t[2] = { 0 };
+
+	if (UNLIKELY(!c->mult)) {
+		sys2(SYS_CLOCK_GETTIME, CLOCK_MONOTONIC, (uintptr_t)t);
+		return t[0] * 1000000000 + t[1];
+	}
+	__asm__ volatile("rdtsc" : "=a"(lo), "=d"(hi));
+	d = ((uint64_t)hi << 32 | lo) - c->base_tsc;
+	if (UNLIKELY((int64_t)d < 0)) /* another CPU's counter is behind the one that set the clock */
+		d = 0;
+	return c->base_ns + (uint64_t)((unsigned __int128)d * c->mult >> 32);
+}
+
+ENTRY uint64_t agent_ktime(void)
+{
+	return now_ns();
+}
+
+/* xorshift64* (Marsaglia 2003, Vigna 2016). */
+ENTRY uint64_t agent_prandom(uint64_t r1, uint64_t r2, uint64_t r3, uint64_t r4, uint64_t r5,
+			     struct wire_thread *t)
+{
+	uint64_t x = t->random ? t->random : 1;
+
+	x ^= x >> 12;
+	x ^= x << 25;
+	x ^= x >> 27;
+	t->random = x;
+	return x * 0x2545f4914f6cdd1dull >> 32;
+}
+
+ENTRY uint64_t agent_cpu(void)
+{
+	uint32_t v, cpu = 0;
+	bool ok;
+
+	__asm__ volatile("lsl %2, %0" : "=r"(v), "=@ccz"(ok) : "r"((uint32_t)CPU_SELECTOR));
+	if (LIKELY(ok))
+		return v & 0xfff;
+	sys2(SYS_GETCPU, (uintptr_t)&cpu, 0);
+	return cpu;
+}
+
+ENTRY uint64_t agent_pid_tgid(uint64_t r1, uint64_t r2, uint64_t r3, uint64_t r4, uint64_t r5,
+			      struct wire_thread *t)
+{
+	return (uint64_t)t->pid << 32 | t->tid;
+}
+
+ENTRY uint64_t agent_uid_gid(uint64_t r1, uint64_t r2, uint64_t r3, uint64_t r4, uint64_t r5,
+			     struct wire_thread *t)
+{
+	const struct wire_process *p = process(t->owner - 1);
+
+	return (uint64_t)p->gid << 32 | p->uid;
+}
+
+ENTRY int64_t agent_comm(uint64_t dst, uint64_t size, uint64_t r3, uint64_t r4, uint64_t r5,
+			 struct wire_thread *t)
+{
+	uint64_t now, n;
+
+	size = (uint32_t)size;
+	if (UNLIKELY(!is_own(t, dst, size)))
+		return refuse(t);
+	if (!size)
+		return E_INVAL;
+	now = now_ns();
+	if (now - t->comm_time > COMM_NS) {
+		sys2(SYS_PRCTL, PR_GET_NAME, (uintptr_t)t->comm);
+		t->comm[sizeof(t->comm) - 1] = 0;
+		t->comm_time = now;
+	}
+	n = size < sizeof(t->comm) ? size : sizeof(t->comm);
+	mem_copy((void *)dst, t->comm, n);
+	mem_zero((uint8_t *)dst + n, size - n);
+	((uint8_t *)dst)[size - 1] = 0;
+	return 0;
+}
+
+ENTRY uint64_t agent_current_task(uint64_t r1, uint64_t r2, uint64_t r3, uint64_t r4, uint64_t r5,
+				  struct wire_thread *t)
+{
+	return t->task;
+}
+
+ENTRY uint64_t agent_task_pt_regs(uint64_t r1, uint64_t r2, uint64_t r3, uint64_t r4, uint64_t r5,
+				  struct wire_thread *t)
+{
+	return t->regs;
+}
+
+ENTRY int64_t agent_send_signal(uint64_t sig, uint64_t r2, uint64_t r3, uint64_t r4, uint64_t r5,
+				struct wire_thread *t)
+{
+	return sys2(SYS_KILL, t->pid, (uint32_t)sig);
+}
+
+ENTRY int64_t agent_send_signal_thread(uint64_t sig, uint64_t r2, uint64_t r3, uint64_t r4, uint64_t r5,
+				       struct wire_thread *t)
+{
+	return sys4(SYS_TGKILL, t->pid, t->tid, (uint32_t)sig, 0);
+}
+
+ENTRY int64_t agent_violation(uint64_t insn, uint64_t r2, uint64_t r3, uint64_t r4, uint64_t r5,
+			      struct wire_thread *t)
+{
+	t->violations++;
+	t->violation = insn;
+	return E_FAULT;
+}
+
+/* --- maps --- */
+
+static inline struct wire_map *map_arg(uint64_t r)
+{
+	const struct wire_area *a = area();
+	struct wire_map *m = (struct wire_map *)r;
+
+	if (LIKELY(r - a->maps < (uint64_t)a->nmaps * sizeof(*m) &&
+		   a->maps + (uint64_t)m->index * sizeof(*m) == r))
+		return m;
+	return NULL;
+}
+
+ENTRY void *agent_map_lookup(uint64_t map, uint64_t key, uint64_t r3, uint64_t r4, uint64_t r5,
+			     struct wire_thread *t)
+{
+	struct wire_map *m = map_arg(map);
+
+	if (UNLIKELY(!m || !is_own(t, key, m->key_size))) {
+		refuse(t);
+		return NULL;
+	}
+	return map_lookup(m, t, (void *)key);
+}
+
+/* A key's home is held by a thread that died: 1 when it was freed. */
+static NOINLINE bool break_dead_lock(struct wire_map *m, uint64_t key)
+{
+	struct wire_hash_entry *home = map_hash_at(m, map_hash_key(m, (void *)key));
+	uint32_t holder = __atomic_load_n(&home->owner, __ATOMIC_RELAXED) & 0xffff;
+
+	if (holder && !slot_is_dead(holder - 1))
+		return false;
+	if (holder)
+		map_hash_break(home, holder - 1);
+	return true;
+}
+
+ENTRY int64_t agent_map_update(uint64_t map, uint64_t key, uint64_t value, uint64_t flags, uint64_t r5,
+			       struct wire_thread *t)
+{
+	struct wire_map *m = map_arg(map);
+	int64_t r;
+
+	if (UNLIKELY(!m || !is_own(t, key, m->key_size) || !is_own(t, value, m->value_size)))
+		return refuse(t);
+	r = map_update(m, t, (void *)key, (void *)value, flags);
+	if (UNLIKELY(r == E_BUSY) && break_dead_lock(m, key))
+		r = map_update(m, t, (void *)key, (void *)value, flags);
+	return r;
+}
+
+ENTRY int64_t agent_map_delete(uint64_t map, uint64_t key, uint64_t r3, uint64_t r4, uint64_t r5,
+			       struct wire_thread *t)
+{
+	struct wire_map *m = map_arg(map);
+	int64_t r;
+
+	if (UNLIKELY(!m || !is_own(t, key, m->key_size)))
+		return refuse(t);
+	r = map_delete(m, t, (void *)key);
+	if (UNLIKELY(r == E_BUSY) && break_dead_lock(m, key))
+		r = map_delete(m, t, (void *)key);
+	return r;
+}
+
+/* A thread's storage is always there, zero at first. */
+ENTRY void *agent_task_storage_get(uint64_t map, uint64_t task, uint64_t value, uint64_t flags,
+				   uint64_t r5, struct wire_thread *t)
+{
+	struct wire_map *m = map_arg(map);
+
+	if (UNLIKELY(!m || m->kind != WIRE_MAP_TASK)) {
+		refuse(t);
+		return NULL;
+	}
+	return task ? (uint8_t *)t + m->base : NULL;
+}
+
+ENTRY int64_t agent_task_storage_delete(uint64_t map, uint64_t task, uint64_t r3, uint64_t r4,
+					uint64_t r5, struct wire_thread *t)
+{
+	struct wire_map *m = map_arg(map);
+
+	if (UNLIKELY(!m || m->kind != WIRE_MAP_TASK))
+		return refuse(t);
+	if (!task)
+		return E_INVAL;
+	mem_zero((uint8_t *)t + m->base, m->value_size);
+	return 0;
+}
+
+/* --- rings --- */
+
+static inline struct wire_ring *ring_arg(uint64_t r, struct wire_thread *t, uint64_t *ret_size)
+{
+	struct wire_map *m = map_arg(r);
+
+	if (UNLIKELY(!m || m->kind != WIRE_MAP_RING)) {
+		refuse(t);
+		return NULL;
+	}
+	*ret_size = m->max_entries;
+	return (struct wire_ring *)((uint8_t *)t + m->base);
+}
+
+ENTRY void *agent_ring_reserve(uint64_t map, uint64_t n, uint64_t flags, uint64_t r4, uint64_t r5,
+			       struct wire_thread *t)
+{
+	uint64_t size;
+	struct wire_ring *r = ring_arg(map, t, &size);
+	void *p;
+
+	if (!r || flags)
+		return NULL;
+	p = ring_reserve(r, size, n);
+	if (UNLIKELY(!p))
+		check_heartbeat();
+	return p;
+}
+
+static int64_t finish(struct wire_thread *t, uint64_t data, bool discard)
+{
+	if (data & 7 || !is_own(t, data - WIRE_RING_HEAD, WIRE_RING_HEAD) ||
+	    !ring_finish((void *)data, discard))
+		return refuse(t);
+	return 0;
+}
+
+ENTRY int64_t agent_ring_submit(uint64_t data, uint64_t flags, uint64_t r3, uint64_t r4, uint64_t r5,
+				struct wire_thread *t)
+{
+	return finish(t, data, false);
+}
+
+ENTRY int64_t agent_ring_discard(uint64_t data, uint64_t flags, uint64_t r3, uint64_t r4, uint64_t r5,
+				 struct wire_thread *t)
+{
+	return finish(t, data, true);
+}
+
+ENTRY int64_t agent_ring_output(uint64_t map, uint64_t data, uint64_t n, uint64_t flags, uint64_t r5,
+				struct wire_thread *t)
+{
+	uint64_t size;
+	struct wire_ring *r = ring_arg(map, t, &size);
+	void *p;
+
+	if (!r)
+		return E_INVAL;
+	if (UNLIKELY(!is_own(t, data, n)))
+		return refuse(t);
+	p = ring_reserve(r, size, n);
+	if (UNLIKELY(!p)) {
+		check_heartbeat();
+		return E_AGAIN;
+	}
+	mem_copy(p, (void *)data, n);
+	ring_finish(p, false);
+	return 0;
+}
+
+enum { RING_QUERY_DATA, RING_QUERY_SIZE, RING_QUERY_CONSUMER, RING_QUERY_PRODUCER };
+
+ENTRY uint64_t agent_ring_query(uint64_t map, uint64_t what, uint64_t r3, uint64_t r4, uint64_t r5,
+				struct wire_thread *t)
+{
+	uint64_t size;
+	struct wire_ring *r = ring_arg(map, t, &size);
+
+	if (!r)
+		return 0;
+	switch (what) {
+	case RING_QUERY_DATA: return r->head - __atomic_load_n(&r->tail, __ATOMIC_RELAXED);
+	case RING_QUERY_SIZE: return size;
+	case RING_QUERY_CONSUMER: return __atomic_load_n(&r->tail, __ATOMIC_RELAXED);
+	case RING_QUERY_PRODUCER: return r->head;
+	}
+	return 0;
+}
+
+/* --- text --- */
+
+/* n bytes of a; b ends with a NUL, or is as long. */
+ENTRY int64_t agent_strncmp(uint64_t a, uint64_t n, uint64_t b, uint64_t r4, uint64_t r5,
+			    struct wire_thread *t)
+{
+	const any8 *x = (const any8 *)a, *y = (const any8 *)b;
+	bool all;
+
+	n = (uint32_t)n;
+	all = is_own(t, b, n);
+	if (UNLIKELY(!is_own(t, a, n)))
+		return refuse(t);
+	for (uint64_t i = 0; i < n; i++) {
+		if (UNLIKELY(!all) && !is_own(t, b + i, 1))
+			return refuse(t);
+		if (x[i] != y[i])
+			return x[i] < y[i] ? -1 : 1;
+		if (!x[i])
+			break;
+	}
+	return 0;
+}

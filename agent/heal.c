@@ -1,0 +1,95 @@
+/* A forked child gets its text back: its own writes, through /proc/self/mem, which needs no change of protection; where
+ * that is not to be had, by making the pages writable for a moment (not executable in that moment). The child has this
+ * one thread. */
+#include "agent/agent.h"
+
+enum {
+	O_RDWR = 2,
+	O_CLOEXEC = 02000000,
+	PROT_READ = 1,
+	PROT_WRITE = 2,
+	PROT_EXEC = 4,
+};
+
+struct healing {
+	int64_t fd;      /* of /proc/self/mem, < 0: none */
+	uint64_t lo, hi; /* pages that are writable now */
+};
+
+static uint64_t page_of(uint64_t addr)
+{
+	return addr & ~(uint64_t)(PAGE - 1);
+}
+
+static void close_window(struct healing *h)
+{
+	if (h->hi)
+		sys4(SYS_MPROTECT, h->lo, h->hi - h->lo, PROT_READ | PROT_EXEC, 0);
+	h->lo = h->hi = 0;
+}
+
+/* From `at`'s page on, as long as the next sites are in the same page or the one behind it. */
+static bool open_window(struct healing *h, const struct wire_undo *u, const struct wire_undo *end)
+{
+	uint64_t lo = page_of(u->site), hi = page_of(u->site + u->len - 1) + PAGE;
+
+	if (u->site >= h->lo && u->site + u->len <= h->hi)
+		return true;
+	close_window(h);
+	for (u++; u < end && u->len && u->site >= lo && page_of(u->site) <= hi; u++)
+		if (page_of(u->site + u->len - 1) + PAGE > hi)
+			hi = page_of(u->site + u->len - 1) + PAGE;
+	if (sys4(SYS_MPROTECT, lo, hi - lo, PROT_READ | PROT_WRITE, 0))
+		return false;
+	h->lo = lo;
+	h->hi = hi;
+	return true;
+}
+
+/* One side of a page boundary. What stands there must be ours. */
+static void heal_part(struct healing *h, const struct wire_undo *u, const struct wire_undo *end, uint32_t from,
+		      uint32_t to)
+{
+	static const uint8_t hold[] = { WIRE_UNDO_HOLD };
+	uint8_t now[WIRE_SITE_MAX];
+	uint64_t at = u->site + from;
+	uint32_t n = to - from;
+
+	for (uint32_t i = 0; i < n; i++)
+		LOAD(8, at + i, now[i], bad);
+	if (!mem_same(now, u->after + from, n) && !(n >= sizeof(hold) && mem_same(now, hold, sizeof(hold))))
+		return;
+	if (h->fd >= 0 && sys4(SYS_PWRITE64, (uint64_t)h->fd, (uintptr_t)(u->before + from), n, at) == n)
+		return;
+	if (open_window(h, u, end))
+		mem_copy((void *)at, u->before + from, n);
+bad:
+	return;
+}
+
+ENTRY uint64_t agent_heal(void)
+{
+	const struct wire_undo *u = (const struct wire_undo *)area()->undo, *end = u + area()->nundo;
+	struct healing h = { .lo = 0 };
+	uint32_t pid = kept()->pid;
+	char path[] = "/proc/self/mem";
+
+	h.fd = sys4(SYS_OPEN, (uintptr_t)path, O_RDWR | O_CLOEXEC, 0, 0);
+	for (; u < end; u++) {
+		uint32_t cut = PAGE - (uint32_t)(u->site % PAGE);
+
+		if (!u->len || u->len > WIRE_SITE_MAX || (pid && u->pid != pid) || !probe_word(page_of(u->site)) ||
+		    !probe_word(page_of(u->site + u->len - 1)))
+			continue;
+		if (cut < u->len) {
+			heal_part(&h, u, end, 0, cut);
+			heal_part(&h, u, end, cut, u->len);
+		} else {
+			heal_part(&h, u, end, 0, u->len);
+		}
+	}
+	close_window(&h);
+	if (h.fd >= 0)
+		sys2(SYS_CLOSE, (uint64_t)h.fd, 0);
+	return 0;
+}

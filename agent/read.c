@@ -1,0 +1,352 @@
+/* The process's memory. A plain load where it is known to be mapped and a fault would be survived; a system call that
+ * cannot fault anywhere else. */
+#include "agent/agent.h"
+
+enum {
+	ADDRESS_BITS = 56, /* beyond: no user address on any x86-64 */
+	CHECK_EVERY = 128, /* plain reads off the stack until we look again whether faults are survived */
+	ALT_MIN = 8192, /* a smaller signal stack may not hold the frame of our handler */
+	BOUNCE = 128,
+	STACK_USER = 1 << 8, /* BPF_F_USER_STACK */
+	STACK_SKIP = 0xff,
+	REG_BP = 4, /* words of struct pt_regs */
+	REG_IP = 16,
+	REG_SP = 19,
+};
+
+/* A system call reads addr[8] and then fails for another reason: EINVAL when it could. */
+bool probe_word(uint64_t addr)
+{
+	return sys4(SYS_RT_SIGPROCMASK, ~0ull, addr, 0, 8) != E_FAULT;
+}
+
+bool find_range(const struct wire_process *p, uint64_t addr, struct wire_range *ret)
+{
+	uint32_t version = __atomic_load_n(&p->version, __ATOMIC_ACQUIRE), lo = 0, hi = p->nranges;
+	const struct wire_range *r = (const struct wire_range *)p->ranges;
+
+	if (version & 1 || !r || hi > WIRE_RANGES_MAX)
+		return false;
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (addr < r[mid].lo) {
+			hi = mid;
+		} else if (addr >= r[mid].hi) {
+			lo = mid + 1;
+		} else {
+			*ret = r[mid];
+			__atomic_thread_fence(__ATOMIC_ACQUIRE);
+			return __atomic_load_n(&p->version, __ATOMIC_RELAXED) == version;
+		}
+	}
+	return false;
+}
+
+/* The kernel would put the frame of a fault at the top of the signal stack, since we stand on a stack of our own: over
+ * what a handler has there. */
+static inline bool on_signal_stack(const struct wire_thread *t)
+{
+	return t->rsp - t->alt_lo < t->alt_hi - t->alt_lo;
+}
+
+/* Off the fast path: does a plain load at addr do, and up to where? 0: a system call must read it. */
+static NOINLINE uint64_t plain_to(struct wire_thread *t, uint64_t addr)
+{
+	const struct wire_area *a = area();
+	struct wire_process *p = process(t->owner - 1);
+	uint32_t version = __atomic_load_n(&p->version, __ATOMIC_ACQUIRE);
+	uint64_t off = addr - (uintptr_t)a;
+	struct wire_range r;
+
+	if (off < a->shared_size)
+		return (uintptr_t)a + a->shared_size;
+	if (addr - (t->stack_top - WIRE_PROBE_STACK) < WIRE_PROBE_STACK)
+		return t->stack_top;
+	if (t->rsp && t->rsp - t->stack_lo >= t->stack_hi - t->stack_lo)
+		look_around(t, t->rsp);
+	/* What lies above the stack pointer is there, whatever happens elsewhere. */
+	if (t->rsp - t->stack_lo < t->stack_hi - t->stack_lo && addr >= t->rsp - 128 && addr < t->stack_hi)
+		return t->stack_hi;
+	if (!a->reads_guarded)
+		return 0;
+	if (t->unsafe || !t->checks--) {
+		look_around(t, t->rsp);
+		t->unsafe = on_signal_stack(t) || (t->alt_hi && t->alt_hi - t->alt_lo < ALT_MIN) ||
+			    !faults_are_survived();
+		t->checks = CHECK_EVERY;
+		if (t->unsafe)
+			return 0;
+	}
+	if (addr - t->range_lo < t->range_hi - t->range_lo && t->range_version == version)
+		return t->range_hi;
+	if (!find_range(p, addr, &r)) {
+		p->ranges_wanted = 1;
+		return 0;
+	}
+	t->range_lo = r.lo;
+	t->range_hi = r.hi;
+	t->range_version = version;
+	return r.hi;
+}
+
+static inline uint64_t plain_end(struct wire_thread *t, uint64_t addr)
+{
+	if (LIKELY(addr - t->stack_lo < t->stack_hi - t->stack_lo && addr >= t->rsp && t->rsp > t->stack_lo))
+		return t->stack_hi;
+	if (LIKELY(addr - t->range_lo < t->range_hi - t->range_lo && t->checks && !t->unsafe &&
+		   area()->reads_guarded && !on_signal_stack(t) &&
+		   t->rsp - t->stack_lo < t->stack_hi - t->stack_lo &&
+		   __atomic_load_n(&process(t->owner - 1)->version, __ATOMIC_ACQUIRE) == t->range_version)) {
+		t->checks--;
+		return t->range_hi;
+	}
+	return plain_to(t, addr);
+}
+
+/* Plain loads; false on a fault. */
+static inline bool load_bytes(any8 *d, uint64_t s, uint64_t n)
+{
+	uint64_t w;
+	uint8_t c;
+
+	for (; n >= 8; n -= 8, d += 8, s += 8) {
+		LOAD(64, s, w, bad);
+		*(any64 *)d = w;
+	}
+	for (; n; n--, d++, s++) {
+		LOAD(8, s, c, bad);
+		*d = c;
+	}
+	return true;
+bad:
+	return false;
+}
+
+/* Cannot fault: by system calls. */
+static NOINLINE bool read_exact(struct wire_thread *t, any8 *d, uint64_t s, uint64_t n)
+{
+	struct {
+		uint64_t at, n;
+	} to = { (uintptr_t)d, n }, from = { s, n };
+	int64_t r;
+
+	if (!n)
+		return true;
+	if (!kept()->no_vm_read) {
+		r = sys6(SYS_PROCESS_VM_READV, t->pid, (uintptr_t)&to, 1, (uintptr_t)&from, 1, 0);
+		if (r >= 0 || r == E_FAULT)
+			return r == (int64_t)n;
+		if (r != E_PERM && r != E_NOSYS && r != E_SRCH)
+			return false;
+		if (r != E_SRCH)
+			kept()->no_vm_read = 1;
+	}
+	/* Page by page; between question and load another thread might unmap it, which the handler survives where it is
+	 * installed. */
+	while (n) {
+		uint64_t step = PAGE - s % PAGE;
+
+		if (step > n)
+			step = n;
+		if (!probe_word(s - s % PAGE) || !load_bytes(d, s, step))
+			return false;
+		d += step;
+		s += step;
+		n -= step;
+	}
+	return true;
+}
+
+static inline bool read_any(struct wire_thread *t, any8 *d, uint64_t s, uint64_t n)
+{
+	while (n) {
+		uint64_t end, step = n;
+
+		if (UNLIKELY(s >> ADDRESS_BITS))
+			return false;
+		end = plain_end(t, s);
+		if (end) {
+			if (step > end - s)
+				step = end - s;
+			if (!load_bytes(d, s, step)) {
+				process(t->owner - 1)->ranges_wanted = 1;
+				return false;
+			}
+		} else if (!read_exact(t, d, s, step)) {
+			return false;
+		}
+		d += step;
+		s += step;
+		n -= step;
+	}
+	return true;
+}
+
+ENTRY int64_t agent_probe_read(uint64_t dst, uint64_t size, uint64_t src, uint64_t r4, uint64_t r5,
+			       struct wire_thread *t)
+{
+	size = (uint32_t)size;
+	if (UNLIKELY(!is_own(t, dst, size)))
+		return refuse(t);
+	if (LIKELY(read_any(t, (any8 *)dst, src, size)))
+		return 0;
+	mem_zero((void *)dst, size);
+	return E_FAULT;
+}
+
+/* --- strings --- */
+
+#define ONES 0x0101010101010101ull
+static inline uint64_t zero_bytes(uint64_t w) /* the lowest set bit is in the first zero byte */
+{
+	return (w - ONES) & ~w & (ONES << 7);
+}
+
+enum { TEXT_FAULT = -1 };
+
+/* Plain loads of up to n bytes until a NUL. Bytes stored, the NUL included: *ret_nul says whether it was there. */
+static inline int64_t load_text(any8 *d, uint64_t s, uint64_t n, bool *ret_nul)
+{
+	uint64_t done = 0, w, z;
+	uint8_t c;
+
+	for (; n - done >= 8; done += 8) {
+		LOAD(64, s + done, w, bad);
+		z = zero_bytes(w);
+		if (z) {
+			/* as the kernel does, zeros behind the NUL up to the word's end */
+			*(any64 *)(d + done) = w & (z ^ (z - 1));
+			*ret_nul = true;
+			return (int64_t)done + __builtin_ctzll(z) / 8 + 1;
+		}
+		*(any64 *)(d + done) = w;
+	}
+	for (; done < n; done++) {
+		LOAD(8, s + done, c, bad);
+		d[done] = c;
+		if (!c) {
+			*ret_nul = true;
+			return (int64_t)done + 1;
+		}
+	}
+	return (int64_t)done;
+bad:
+	return TEXT_FAULT;
+}
+
+/* The same by system calls. */
+static NOINLINE int64_t text_exact(struct wire_thread *t, any8 *d, uint64_t s, uint64_t n, bool *ret_nul)
+{
+	uint8_t bounce[BOUNCE];
+	uint64_t step = PAGE - s % PAGE;
+
+	step = step < BOUNCE ? step : BOUNCE;
+	step = step < n ? step : n;
+	if (!read_exact(t, bounce, s, step))
+		return TEXT_FAULT;
+	for (uint64_t i = 0; i < step; i++) {
+		d[i] = bounce[i];
+		if (!bounce[i]) {
+			*ret_nul = true;
+			return (int64_t)i + 1;
+		}
+	}
+	return (int64_t)step;
+}
+
+ENTRY int64_t agent_probe_read_str(uint64_t dst, uint64_t size, uint64_t src, uint64_t r4, uint64_t r5,
+				   struct wire_thread *t)
+{
+	any8 *d = (any8 *)dst;
+	uint64_t done = 0, end, step;
+	bool nul = false;
+	int64_t got;
+
+	size = (uint32_t)size;
+	if (UNLIKELY(!is_own(t, dst, size)))
+		return refuse(t);
+	if (!size)
+		return 0;
+	while (!nul && done < size) {
+		if (UNLIKELY(src >> ADDRESS_BITS))
+			goto bad;
+		step = size - done;
+		end = plain_end(t, src);
+		if (LIKELY(end)) {
+			step = step < end - src ? step : end - src;
+			got = load_text(d + done, src, step, &nul);
+			if (UNLIKELY(got < 0))
+				process(t->owner - 1)->ranges_wanted = 1;
+		} else {
+			got = text_exact(t, d + done, src, step, &nul);
+		}
+		if (UNLIKELY(got < 0))
+			goto bad;
+		done += (uint64_t)got;
+		src += (uint64_t)got;
+	}
+	if (!nul)
+		d[size - 1] = 0;
+	return (int64_t)done;
+bad:
+	mem_zero(d, size);
+	return E_FAULT;
+}
+
+/* --- stacks --- */
+
+/* As perf_callchain_user() does it: the instruction pointer, then what frame pointers lead to. */
+ENTRY int64_t agent_get_stack(uint64_t ctx, uint64_t dst, uint64_t size, uint64_t flags, uint64_t r5,
+			      struct wire_thread *t)
+{
+	const uint64_t *regs = (const uint64_t *)t->regs;
+	uint64_t fp, frame[2], n = 0, skip = flags & STACK_SKIP, max;
+	const struct wire_area *a = area();
+	any64 *out = (any64 *)dst;
+
+	size = (uint32_t)size;
+	/* There is no kernel here, and no bpf_get_stackid(), whose second argument is a map. */
+	if (!(flags & STACK_USER) || !regs || dst - a->maps < a->nmaps * sizeof(struct wire_map))
+		return E_FAULT;
+	if (size % 8 || flags & ~(uint64_t)(STACK_USER | STACK_SKIP))
+		return E_INVAL;
+	if (!is_own(t, dst, size))
+		return refuse(t);
+	max = size / 8;
+	fp = regs[REG_BP];
+	if (!skip && n < max)
+		out[n++] = regs[REG_IP];
+	else if (skip)
+		skip--;
+	while (n < max) {
+		if (fp >> ADDRESS_BITS || !read_any(t, (any8 *)frame, fp, sizeof(frame)))
+			break;
+		if (skip)
+			skip--;
+		else
+			out[n++] = frame[1];
+		if (frame[0] == fp)
+			break;
+		fp = frame[0];
+	}
+	mem_zero(out + n, size - n * 8);
+	return (int64_t)(n * 8);
+}
+
+/* bpf_probe_write_user(): dst, src, size. */
+ENTRY int64_t agent_probe_write(uint64_t dst, uint64_t src, uint64_t size, uint64_t r4, uint64_t r5,
+				struct wire_thread *t)
+{
+	struct {
+		uint64_t at, n;
+	} to = { dst, (uint32_t)size }, from = { src, (uint32_t)size };
+	int64_t r;
+
+	if (!is_own(t, src, from.n))
+		return refuse(t);
+	if (!from.n)
+		return 0;
+	r = sys6(SYS_PROCESS_VM_WRITEV, t->pid, (uintptr_t)&from, 1, (uintptr_t)&to, 1, 0);
+	return r == (int64_t)from.n ? 0 : r < 0 && r != E_FAULT ? r : E_FAULT;
+}

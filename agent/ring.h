@@ -1,0 +1,130 @@
+/* A thread's ring (wire/inproc.h): the producer's side, that of the thread, and the consumer's, that of the tracer.
+ *
+ * In: a struct wire_ring with `size` bytes of data behind it, a power of two >= 64. Out: records.
+ * Always true: one producer, one consumer, in any processes; neither waits for the other. Below `head` every header is
+ * whole: it is written first. The consumer believes nothing it reads: a ring that makes no sense is skipped, and said so.
+ */
+#ifndef DESCRY_AGENT_RING_H
+#define DESCRY_AGENT_RING_H
+
+#include "agent/memory.h"
+#include "wire/inproc.h"
+
+static inline uint8_t *ring_data(struct wire_ring *r)
+{
+	return (uint8_t *)(r + 1);
+}
+static inline uint64_t ring_room(uint64_t n) /* what a record of n bytes takes */
+{
+	return (n + 7 + WIRE_RING_HEAD) & ~7ull;
+}
+
+/* n bytes for a record, or NULL: full, or larger than the ring ever holds. */
+static inline void *ring_reserve(struct wire_ring *r, uint64_t size, uint64_t n)
+{
+	uint64_t head = r->head, tail = __atomic_load_n(&r->tail, __ATOMIC_ACQUIRE), need, at, end;
+	any32 *word;
+
+	if (n > size - WIRE_RING_HEAD)
+		return NULL;
+	need = ring_room(n);
+	at = head & (size - 1);
+	end = size - at; /* > 0, a multiple of 8 */
+	if (need > end) {
+		if (head - tail > size || size - (head - tail) < end + need)
+			return NULL;
+		word = (any32 *)(ring_data(r) + at);
+		word[1] = 0;
+		__atomic_store_n(word, WIRE_RING_PAD | (uint32_t)(end - WIRE_RING_HEAD), __ATOMIC_RELAXED);
+		head += end;
+		at = 0;
+	} else if (head - tail > size || size - (head - tail) < need) {
+		return NULL;
+	}
+	word = (any32 *)(ring_data(r) + at);
+	word[1] = 0;
+	__atomic_store_n(word, WIRE_RING_BUSY | (uint32_t)n, __ATOMIC_RELAXED);
+	__atomic_store_n(&r->head, head + need, __ATOMIC_RELEASE);
+	return word + 2;
+}
+
+/* data: what ring_reserve() gave. false: it is no record that waits for this. */
+static inline bool ring_finish(void *data, bool discard)
+{
+	any32 *word = (any32 *)data - 2;
+	uint32_t v = *word;
+
+	if (!(v & WIRE_RING_BUSY))
+		return false;
+	__atomic_store_n(word, (v & ~(uint32_t)WIRE_RING_BUSY) | (discard ? WIRE_RING_DISCARD : 0),
+			 __ATOMIC_RELEASE);
+	return true;
+}
+
+/* By the producer's side: what a firing that will never go on has left open is given up. How many. */
+static inline uint32_t ring_abandon(struct wire_ring *r, uint64_t size)
+{
+	uint64_t at = __atomic_load_n(&r->tail, __ATOMIC_ACQUIRE), head = r->head;
+	uint32_t n = 0;
+
+	if (head - at > size || at & 7)
+		return 0;
+	while (at < head) {
+		any32 *word = (any32 *)(ring_data(r) + (at & (size - 1)));
+
+		if (*word & WIRE_RING_BUSY) {
+			ring_finish(word + 2, true);
+			n++;
+		}
+		at += ring_room(*word & WIRE_RING_SIZE);
+	}
+	return n;
+}
+
+enum ring_next {
+	RING_EMPTY,  /* nothing there, or the next record is still being written */
+	RING_RECORD, /* *ret_data, *ret_n: valid until ring_consume() */
+	RING_BROKEN, /* what was there made no sense; it is gone */
+};
+
+/* The consumer's next record. `tail` is the consumer's own memory of its position (the ring's copy is the producer's to
+ * spoil). dead: the producer is no more, so what it has left open is passed over. */
+static inline enum ring_next ring_next(struct wire_ring *r, uint64_t size, uint64_t *tail, bool dead,
+				       const void **ret_data, uint32_t *ret_n)
+{
+	uint64_t head = __atomic_load_n(&r->head, __ATOMIC_ACQUIRE);
+
+	if (head != *tail && (head - *tail > size || (head | *tail) & 7))
+		goto broken;
+	while (*tail != head) {
+		uint64_t at = *tail & (size - 1), n;
+		uint32_t v = __atomic_load_n((any32 *)(ring_data(r) + at), __ATOMIC_ACQUIRE);
+
+		n = v & WIRE_RING_SIZE;
+		if (ring_room(n) > size - at || ring_room(n) > head - *tail)
+			goto broken;
+		if (v & WIRE_RING_BUSY && !dead)
+			return RING_EMPTY;
+		if (!(v & (WIRE_RING_BUSY | WIRE_RING_DISCARD | WIRE_RING_PAD))) {
+			*ret_data = ring_data(r) + at + WIRE_RING_HEAD;
+			*ret_n = (uint32_t)n;
+			return RING_RECORD;
+		}
+		*tail += ring_room(n);
+		__atomic_store_n(&r->tail, *tail, __ATOMIC_RELEASE);
+	}
+	return RING_EMPTY;
+broken:
+	*tail = head;
+	__atomic_store_n(&r->tail, *tail, __ATOMIC_RELEASE);
+	return RING_BROKEN;
+}
+
+/* Done with the record of n bytes that ring_next() gave. */
+static inline void ring_consume(struct wire_ring *r, uint64_t *tail, uint32_t n)
+{
+	*tail += ring_room(n);
+	__atomic_store_n(&r->tail, *tail, __ATOMIC_RELEASE);
+}
+
+#endif

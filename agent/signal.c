@@ -1,0 +1,383 @@
+/* SIGSEGV, SIGBUS and SIGTRAP. Ours is the action that the kernel knows; the program's own stands behind it, and the
+ * program sees only that one.
+ *
+ * Always true: the kernel has the program's mask and flags (what ours needs added), so it makes the frame, blocks signals
+ * and changes stacks as the program asked; the program's handler is jumped to with the frame the kernel made.
+ */
+#include "agent/agent.h"
+
+enum {
+	SIGTRAP = 5,
+	SIGBUS = 7,
+	SIGSEGV = 11,
+	SI_KERNEL = 0x80,
+	SIG_DFL = 0,
+	SIG_IGN = 1,
+	SIG_BLOCK = 0,
+	SIG_SETMASK = 2,
+	MADV_KEEPONFORK = 19,
+	TRAP = 0xcc,
+	SPINS = 1000,
+};
+
+#define SA_NOCLDSTOP 0x00000001ull
+#define SA_NOCLDWAIT 0x00000002ull
+#define SA_SIGINFO 0x00000004ull
+#define SA_EXPOSE_TAGBITS 0x00000800ull
+#define SA_RESTORER 0x04000000ull
+#define SA_ONSTACK 0x08000000ull
+#define SA_RESTART 0x10000000ull
+#define SA_NODEFER 0x40000000ull
+#define SA_RESETHAND 0x80000000ull
+#define SA_KNOWN \
+	(SA_NOCLDSTOP | SA_NOCLDWAIT | SA_SIGINFO | SA_EXPOSE_TAGBITS | SA_RESTORER | SA_ONSTACK | \
+	 SA_RESTART | SA_NODEFER | SA_RESETHAND)
+
+struct siginfo {
+	int32_t signo, error, code;
+};
+/* The kernel's struct ucontext, as far as it matters. */
+struct ucontext {
+	uint64_t flags, link, stack[3];
+	uint64_t r8, r9, r10, r11, r12, r13, r14, r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip;
+};
+
+/* clang-format off */
+__asm__(".text\n"
+	/* Handlers: rdi, rsi, rdx as the kernel gave them. What is called says where to jump, 0: back. */
+#define HANDLER(name) \
+	".globl agent_" #name "\n.hidden agent_" #name "\n.type agent_" #name ", @function\n" \
+	"agent_" #name ":\n" \
+	"	endbr64\n" \
+	"	push %rdi\n	push %rsi\n	push %rdx\n" \
+	"	call on_" #name "\n" \
+	"	pop %rdx\n	pop %rsi\n	pop %rdi\n" \
+	"	test %rax, %rax\n" \
+	"	jz 1f\n" \
+	"	jmp *%rax\n" \
+	"1:	ret\n" \
+	".size agent_" #name ", . - agent_" #name "\n"
+	HANDLER(segv)
+	HANDLER(int3)
+	/* These very bytes tell unwinders that a signal frame is above. */
+	".globl agent_restorer\n.hidden agent_restorer\n.type agent_restorer, @function\n"
+	"agent_restorer:\n"
+	"	mov $15, %rax\n"
+	"	syscall\n"
+	".size agent_restorer, . - agent_restorer\n");
+/* clang-format on */
+
+extern const uint8_t agent_segv[], agent_int3[], agent_restorer[];
+
+/* --- the program's own actions --- */
+
+static int which(uint64_t sig)
+{
+	return sig == SIGSEGV ? WIRE_SIGNAL_SEGV :
+	       sig == SIGBUS  ? WIRE_SIGNAL_BUS :
+	       sig == SIGTRAP ? WIRE_SIGNAL_TRAP :
+				-1;
+}
+static uint64_t number(int i)
+{
+	return i == WIRE_SIGNAL_SEGV ? SIGSEGV : i == WIRE_SIGNAL_BUS ? SIGBUS : SIGTRAP;
+}
+static uint64_t ours(int i)
+{
+	return i == WIRE_SIGNAL_TRAP ? (uintptr_t)agent_int3 : (uintptr_t)agent_segv;
+}
+
+static uint64_t signals(void)
+{
+	return private()->ready ? private()->signals : kept()->signals;
+}
+static struct wire_sigaction *actions(void)
+{
+	return private()->ready ? private()->action : kept()->action;
+}
+
+/* The copy that a forked child will find is as the tracer has set private. */
+void keep_actions(void)
+{
+	struct wire_kept *k = kept();
+
+	if (k->signals == private()->signals)
+		return;
+	sys4(SYS_MADVISE, (uintptr_t)k, PAGE, MADV_KEEPONFORK, 0);
+	mem_copy(k->action, private()->action, sizeof(k->action));
+	k->signals = private()->signals;
+}
+
+/* Signals are blocked. Only writers come here; one that is dead, or was left behind by fork(), is not waited for. */
+static void lock(uint32_t pid)
+{
+	uint64_t own = (uint64_t)pid << 32 | (uint32_t)sys2(SYS_GETTID, 0, 0), v;
+	uint64_t *word = &kept()->lock;
+
+	for (int i = 0; i < SPINS; i++) {
+		v = 0;
+		if (__atomic_compare_exchange_n(word, &v, own, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+			return;
+		if ((uint32_t)(v >> 32) != pid || sys4(SYS_TGKILL, pid, (uint32_t)v, 0, 0) == E_SRCH) {
+			if (__atomic_compare_exchange_n(word, &v, own, false, __ATOMIC_ACQUIRE,
+							__ATOMIC_RELAXED))
+				return;
+		}
+		sys2(SYS_SCHED_YIELD, 0, 0);
+	}
+}
+static void unlock(void)
+{
+	__atomic_store_n(&kept()->lock, 0, __ATOMIC_RELEASE);
+}
+
+static void put_action(int i, const struct wire_sigaction *a)
+{
+	struct wire_kept *k = kept();
+
+	__atomic_fetch_add(&k->sequence, 1, __ATOMIC_ACQ_REL);
+	private()->action[i] = *a;
+	k->action[i] = *a;
+	__atomic_fetch_add(&k->sequence, 1, __ATOMIC_RELEASE);
+}
+static struct wire_sigaction get_action(int i)
+{
+	struct wire_sigaction a;
+	uint32_t before;
+
+	for (int n = 0; n < SPINS; n++) {
+		before = __atomic_load_n(&kept()->sequence, __ATOMIC_ACQUIRE);
+		a = actions()[i];
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		if (!(before & 1) && __atomic_load_n(&kept()->sequence, __ATOMIC_RELAXED) == before)
+			break;
+	}
+	return a;
+}
+
+static int64_t kernel_action(uint64_t sig, const struct wire_sigaction *act, struct wire_sigaction *old)
+{
+	return sys4(SYS_RT_SIGACTION, sig, (uintptr_t)act, (uintptr_t)old, 8);
+}
+
+/* What the kernel is to know when `own` is the program's action. */
+static struct wire_sigaction in_front_of(int i, const struct wire_sigaction *own)
+{
+	struct wire_sigaction a = { .handler = ours(i), .restorer = (uintptr_t)agent_restorer };
+
+	if (own->handler > SIG_IGN) {
+		a.flags = own->flags & ~SA_RESETHAND;
+		a.mask = own->mask;
+		if (own->flags & SA_RESTORER)
+			a.restorer = own->restorer;
+	}
+	a.flags |= SA_SIGINFO | SA_RESTORER;
+	return a;
+}
+
+bool faults_are_survived(void)
+{
+	const uint64_t bits = 1ull << (SIGSEGV - 1) | 1ull << (SIGBUS - 1);
+	struct wire_sigaction a;
+	uint64_t mask;
+
+	if (sys4(SYS_RT_SIGPROCMASK, SIG_BLOCK, 0, (uintptr_t)&mask, 8) || mask & bits)
+		return false;
+	return !kernel_action(SIGSEGV, NULL, &a) && a.handler == (uintptr_t)agent_segv &&
+	       !kernel_action(SIGBUS, NULL, &a) && a.handler == (uintptr_t)agent_segv;
+}
+
+/* --- signals that are not ours --- */
+
+/* As if the action were the default: back to the instruction, which faults again, or sent anew (a trap's instruction is
+ * already behind; one that somebody sent does not come again). It is blocked until we return. */
+static uint64_t by_default(int i, const struct siginfo *info)
+{
+	const struct wire_sigaction none = { 0 };
+	uint64_t sig = number(i);
+
+	kernel_action(sig, &none, NULL);
+	if (i == WIRE_SIGNAL_TRAP || info->code <= 0)
+		sys4(SYS_RT_TGSIGQUEUEINFO, (uint64_t)sys2(SYS_GETPID, 0, 0),
+		     (uint64_t)sys2(SYS_GETTID, 0, 0), sig, (uintptr_t)info);
+	return 0;
+}
+
+static uint64_t chain(int i, const struct siginfo *info)
+{
+	struct wire_sigaction own = get_action(i), gone;
+	bool forced = info->code > 0;
+
+	if (own.handler == SIG_IGN && !forced)
+		return 0;
+	if (own.handler <= SIG_IGN)
+		return by_default(i, info);
+	if (own.flags & SA_RESETHAND) {
+		gone = own;
+		gone.handler = SIG_DFL;
+		put_action(i, &gone);
+	}
+	return own.handler;
+}
+
+/* --- ours --- */
+
+ENTRY uint64_t on_segv(uint64_t sig, const struct siginfo *info, struct ucontext *uc)
+{
+	const struct wire_area *a = area();
+	struct wire_thread *t;
+	int i = which(sig);
+
+	if (i < 0)
+		return 0;
+	if (info->code > 0 && uc->rip - base() < WIRE_CODE_SIZE) {
+		for (const struct fixup *f = fixups; f < fixups_end; f++) {
+			if ((uintptr_t)&f->at + (uint64_t)(int64_t)f->at == uc->rip) {
+				uc->rip = (uintptr_t)&f->to + (uint64_t)(int64_t)f->to;
+				return 0;
+			}
+		}
+		t = (struct wire_thread *)uc->r12; /* compiled code has it there */
+		if (a->thread_stride && uc->r12 - a->threads < a->nthreads * a->thread_stride &&
+		    (uc->r12 - a->threads) % a->thread_stride == 0 && t->fault_rip) {
+			uc->rip = t->fault_rip;
+			return 0;
+		}
+	}
+	return chain(i, info);
+}
+
+/* A trap of ours: on in its stub. One that has just been taken out: the instruction is there again. */
+ENTRY uint64_t on_int3(uint64_t sig, const struct siginfo *info, struct ucontext *uc)
+{
+	const struct wire_trap *traps = (const struct wire_trap *)kept()->traps;
+	uint64_t lo = 0, hi = traps ? kept()->ntraps : 0, site = uc->rip - 1;
+	uint8_t byte;
+
+	if (info->code != SI_KERNEL)
+		return chain(WIRE_SIGNAL_TRAP, info);
+	while (lo < hi) {
+		uint64_t mid = lo + (hi - lo) / 2;
+
+		if (traps[mid].site == site) {
+			uc->rip = traps[mid].code;
+			return 0;
+		}
+		if (site < traps[mid].site)
+			hi = mid;
+		else
+			lo = mid + 1;
+	}
+	LOAD(8, site, byte, bad);
+	if (byte == TRAP || byte == 3) /* 3: of the two-byte form */
+		return chain(WIRE_SIGNAL_TRAP, info);
+	uc->rip = site;
+	return 0;
+bad:
+	return chain(WIRE_SIGNAL_TRAP, info);
+}
+
+/* --- rt_sigaction(2) of the program --- */
+
+static bool in_vfork(uint32_t pid)
+{
+	return private()->ready && process(private()->process)->own_pid &&
+	       process(private()->process)->own_pid != pid;
+}
+
+ENTRY int64_t agent_sigaction(uint64_t sig, const struct wire_sigaction *act, struct wire_sigaction *oact,
+			      uint64_t size)
+{
+	struct wire_sigaction new = { 0 }, old, front;
+	int i = which(sig);
+	uint64_t mask, all = ~0ull;
+	uint32_t pid;
+	int64_t r;
+
+	if (i < 0 || size != 8 || !(signals() >> i & 1))
+		return sys4(SYS_RT_SIGACTION, sig, (uintptr_t)act, (uintptr_t)oact, size);
+	pid = (uint32_t)sys2(SYS_GETPID, 0, 0);
+	if (act) {
+		if (!probe_word((uintptr_t)act) || !probe_word((uintptr_t)act + 24))
+			return E_FAULT;
+		new = *act;
+		new.flags &= SA_KNOWN;
+		new.mask &= ~(1ull << 8 | 1ull << 18); /* SIGKILL, SIGSTOP */
+	}
+	if (in_vfork(pid)) {
+		/* It has its parent's memory but actions of its own, and will soon exec or exit. */
+		r = kernel_action(sig, NULL, &old);
+		if (!r && old.handler == ours(i))
+			old = get_action(i);
+		if (!r && act)
+			r = kernel_action(sig, &new, NULL);
+	} else if (!act) {
+		old = get_action(i);
+		r = 0;
+	} else {
+		sys4(SYS_RT_SIGPROCMASK, SIG_SETMASK, (uintptr_t)&all, (uintptr_t)&mask, 8);
+		lock(pid);
+		old = get_action(i);
+		put_action(i, &new);
+		front = in_front_of(i, &new);
+		r = kernel_action(sig, &front, NULL);
+		unlock();
+		sys4(SYS_RT_SIGPROCMASK, SIG_SETMASK, (uintptr_t)&mask, 0, 8);
+	}
+	if (r || !oact)
+		return r;
+	r = kernel_action(sig, NULL, oact); /* the kernel finds out whether it can be written */
+	if (!r)
+		*oact = old;
+	return r;
+}
+
+/* --- putting handlers in and taking them out --- */
+
+static int64_t take_out(int i)
+{
+	struct wire_sigaction cur, own = get_action(i);
+	int64_t r = kernel_action(number(i), NULL, &cur);
+
+	if (!r && cur.handler == ours(i))
+		r = kernel_action(number(i), &own, NULL);
+	return r;
+}
+
+void restore_handlers(void)
+{
+	for (int i = 0; i < WIRE_SIGNALS; i++)
+		if (signals() >> i & 1)
+			take_out(i);
+	private()->signals = kept()->signals = 0;
+}
+
+ENTRY int64_t agent_guard(uint64_t on)
+{
+	struct wire_kept *k = kept();
+	uint64_t have = private()->signals;
+	struct wire_sigaction cur, front;
+	int64_t r = 0, failed = 0;
+
+	sys4(SYS_MADVISE, (uintptr_t)k, PAGE, MADV_KEEPONFORK, 0);
+	for (int i = 0; i < WIRE_SIGNALS; i++) {
+		uint64_t bit = 1ull << i;
+
+		if ((on ^ have) & on & bit) {
+			r = kernel_action(number(i), NULL, &cur);
+			if (!r && cur.handler != ours(i)) {
+				put_action(i, &cur);
+				front = in_front_of(i, &cur);
+				r = kernel_action(number(i), &front, NULL);
+			}
+			if (!r)
+				have |= bit;
+		} else if (~on & have & bit) {
+			r = take_out(i);
+			have &= ~bit;
+		}
+		failed = r ? r : failed;
+	}
+	private()->signals = k->signals = have;
+	return failed;
+}

@@ -1,0 +1,332 @@
+/* Thread slots: which one is this thread's; and forked children, who have none. */
+#include "agent/agent.h"
+#include "agent/ring.h"
+
+#define KEY_BUSY ~0ull       /* an entry being written */
+#define KEY_DELETED (~0ull - 1)
+#define CLAIMING (1u << 31)  /* in wire_thread.owner: changes hands within its process */
+
+enum {
+	NO_SLOT_NS = 1000000, /* after none was free: this long none is looked for */
+	PR_GET_NAME = 16,
+	SIG_SETMASK = 2,
+	SS_DISABLE = 2,
+};
+
+static uint64_t block_signals(void)
+{
+	uint64_t all = ~0ull, old = 0;
+
+	sys4(SYS_RT_SIGPROCMASK, SIG_SETMASK, (uintptr_t)&all, (uintptr_t)&old, 8);
+	return old;
+}
+static void unblock_signals(uint64_t old)
+{
+	sys4(SYS_RT_SIGPROCMASK, SIG_SETMASK, (uintptr_t)&old, 0, 8);
+}
+
+/* No sign of life from the tracer for too long: programs stop running. */
+void check_heartbeat(void)
+{
+	struct wire_area *a = area();
+	uint64_t now = now_ns(), beat = __atomic_load_n(&a->heartbeat, __ATOMIC_RELAXED);
+	struct wire_state *s = (struct wire_state *)a->state;
+
+	if (a->heartbeat_max && s && now > beat && now - beat > a->heartbeat_max)
+		__atomic_store_n(&s->active, WIRE_OFF, __ATOMIC_RELAXED);
+}
+
+bool slot_is_dead(uint32_t i)
+{
+	const struct wire_thread *t = slot(i);
+	uint32_t owner = i < area()->nthreads ? __atomic_load_n(&t->owner, __ATOMIC_ACQUIRE) : 0;
+
+	if (!owner)
+		return true;
+	if (owner - 1 == private()->process)
+		return sys4(SYS_TGKILL, t->pid, t->tid, 0, 0) == E_SRCH;
+	return owner <= WIRE_PROCESSES_MAX && process(owner - 1)->state == WIRE_PROCESS_GONE;
+}
+
+/* --- the process's table --- */
+
+static struct wire_thread *find(uint64_t key)
+{
+	struct wire_thread_entry *e = private()->threads;
+	uint32_t at = wire_thread_hash(key);
+
+	for (uint32_t i = 0; i < WIRE_THREAD_HASH; i++, at = (at + 1) % WIRE_THREAD_HASH) {
+		uint64_t k = __atomic_load_n(&e[at].key, __ATOMIC_ACQUIRE);
+
+		if (k == key)
+			return (struct wire_thread *)e[at].thread;
+		if (!k)
+			return NULL;
+	}
+	return NULL;
+}
+
+static bool enter(uint64_t key, struct wire_thread *t)
+{
+	struct wire_thread_entry *e = private()->threads;
+	uint32_t at = wire_thread_hash(key);
+
+	for (uint32_t i = 0; i < WIRE_THREAD_HASH; i++, at = (at + 1) % WIRE_THREAD_HASH) {
+		uint64_t k = __atomic_load_n(&e[at].key, __ATOMIC_RELAXED);
+
+		if ((!k || k == KEY_DELETED) &&
+		    __atomic_compare_exchange_n(&e[at].key, &k, KEY_BUSY, false, __ATOMIC_ACQUIRE,
+						__ATOMIC_RELAXED)) {
+			e[at].thread = (uintptr_t)t;
+			__atomic_store_n(&e[at].key, key, __ATOMIC_RELEASE);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* The dead thread's entry: its key may come back as another thread's. */
+static void forget(const struct wire_thread *t)
+{
+	struct wire_thread_entry *e = private()->threads;
+	uint32_t at = wire_thread_hash(t->key);
+
+	for (uint32_t i = 0; i < WIRE_THREAD_HASH; i++, at = (at + 1) % WIRE_THREAD_HASH) {
+		uint64_t k = __atomic_load_n(&e[at].key, __ATOMIC_ACQUIRE);
+
+		if (k == t->key && e[at].thread == (uintptr_t)t) {
+			__atomic_store_n(&e[at].key, KEY_DELETED, __ATOMIC_RELEASE);
+			return;
+		}
+		if (!k)
+			return;
+	}
+}
+
+/* --- slots --- */
+
+static struct wire_thread *take_slot(uint32_t own, uint32_t tid)
+{
+	uint32_t n = area()->nthreads;
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct wire_thread *t = slot((tid + i) % n);
+		uint32_t none = 0;
+
+		if (!__atomic_load_n(&t->owner, __ATOMIC_RELAXED) &&
+		    __atomic_compare_exchange_n(&t->owner, &none, own + 1, false, __ATOMIC_ACQUIRE,
+						__ATOMIC_RELAXED))
+			return t;
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		struct wire_thread *t = slot(i);
+		uint32_t owner = __atomic_load_n(&t->owner, __ATOMIC_ACQUIRE);
+		bool mine = owner == own + 1;
+
+		/* Another process's threads have entries in its table, which only it can reach. */
+		if (owner & CLAIMING || !slot_is_dead(i) ||
+		    !__atomic_compare_exchange_n(&t->owner, &owner, (own + 1) | CLAIMING, false,
+						 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+			continue;
+		if (mine)
+			forget(t);
+		__atomic_store_n(&t->owner, own + 1, __ATOMIC_RELEASE);
+		return t;
+	}
+	return NULL;
+}
+
+/* What a firing that never ended has left: scratch in use, records not finished. */
+static void clean_up(struct wire_thread *t)
+{
+	struct wire_map *m = (struct wire_map *)area()->maps;
+
+	for (uint32_t i = 0; i < area()->nmaps; i++) {
+		uint8_t *at = (uint8_t *)t + m[i].base;
+
+		if (m[i].kind == WIRE_MAP_RING)
+			ring_abandon((struct wire_ring *)at, m[i].max_entries);
+		for (uint32_t k = 0; m[i].flags & WIRE_MAP_BUSY_WORD && m[i].kind == WIRE_MAP_THREAD_ARRAY &&
+				     k < m[i].max_entries; k++)
+			*(uint64_t *)(at + (uint64_t)k * m[i].stride) = 0;
+	}
+}
+
+/* Nothing of the thread that had the slot before is this one's. Its records, aggregations and counters stay: they are
+ * the tracer's to take. */
+static void set_up(struct wire_thread *t, uint64_t key, uint32_t own, uint32_t tid, uint64_t rsp)
+{
+	struct wire_map *m = (struct wire_map *)area()->maps;
+	uint32_t lo, hi;
+
+	clean_up(t);
+	for (uint32_t i = 0; i < area()->nmaps; i++)
+		if (m[i].kind == WIRE_MAP_TASK)
+			mem_zero((uint8_t *)t + m[i].base, m[i].value_size);
+	t->self = (uintptr_t)t;
+	t->area = (uintptr_t)area();
+	t->key = key;
+	t->tid = tid;
+	t->pid = (uint32_t)sys2(SYS_GETPID, 0, 0);
+	t->in_probe = t->nested = 0;
+	t->rsp = t->regs = t->fault_rip = t->frame = 0;
+	t->range_lo = t->range_hi = 0;
+	t->checks = t->unsafe = 0;
+	t->task = process(own)->task;
+	__asm__ volatile("rdtsc" : "=a"(lo), "=d"(hi));
+	t->random = (((uint64_t)hi << 32 | lo) ^ (uint64_t)tid * WIRE_THREAD_MIX) | 1;
+	mem_zero(t->comm, sizeof(t->comm));
+	sys2(SYS_PRCTL, PR_GET_NAME, (uintptr_t)t->comm);
+	t->comm_time = now_ns();
+	look_around(t, rsp);
+}
+
+/* Where the thread's stacks are. On its signal stack it has none that we know. */
+void look_around(struct wire_thread *t, uint64_t rsp)
+{
+	struct {
+		uint64_t at;
+		int32_t flags, pad;
+		uint64_t size;
+	} alt = { 0 };
+	struct wire_process *p = process(t->owner - 1);
+	struct wire_range r;
+
+	t->alt_lo = t->alt_hi = t->stack_lo = t->stack_hi = 0;
+	if (!rsp)
+		return;
+	if (!sys2(SYS_SIGALTSTACK, 0, (uintptr_t)&alt) && !(alt.flags & SS_DISABLE)) {
+		t->alt_lo = alt.at;
+		t->alt_hi = alt.at + alt.size;
+	}
+	if (rsp - t->alt_lo < t->alt_hi - t->alt_lo || !area()->reads_guarded)
+		return;
+	if (!find_range(p, rsp, &r)) {
+		p->ranges_wanted = 1;
+		r.lo = rsp & ~(uint64_t)(PAGE - 1);
+		r.hi = r.lo + PAGE;
+	}
+	t->stack_lo = r.lo;
+	t->stack_hi = r.hi;
+}
+
+static NOINLINE struct wire_thread *claim(uint64_t key, uint64_t rsp)
+{
+	struct wire_private *p = private();
+	uint32_t tid = (uint32_t)sys2(SYS_GETTID, 0, 0);
+	uint64_t mask, now = now_ns();
+	struct wire_thread *t = NULL;
+
+	if (now < __atomic_load_n(&p->no_slot, __ATOMIC_RELAXED))
+		goto none;
+	check_heartbeat();
+	mask = block_signals(); /* a handler's probe would claim a second one */
+	keep_actions();
+	t = find(key);
+	if (!t) {
+		t = take_slot(p->process, tid);
+		if (t) {
+			set_up(t, key, p->process, tid, rsp);
+			if (!enter(key, t)) {
+				__atomic_store_n(&t->owner, 0, __ATOMIC_RELEASE);
+				t = NULL;
+			}
+		} else {
+			__atomic_store_n(&p->no_slot, now + NO_SLOT_NS, __ATOMIC_RELAXED);
+		}
+	}
+	unblock_signals(mask);
+none:
+	if (!t)
+		__atomic_fetch_add(&area()->no_thread, 1, __ATOMIC_RELAXED);
+	return t;
+}
+
+/* --- forked children --- */
+
+/* A place in the list of processes. own_pid is written last: until then the tracer looks away. */
+static bool enlist(void)
+{
+	for (uint32_t i = 0; i < WIRE_PROCESSES_MAX; i++) {
+		struct wire_process *p = process(i);
+		uint32_t none = WIRE_PROCESS_FREE;
+
+		if (__atomic_load_n(&p->state, __ATOMIC_RELAXED) != WIRE_PROCESS_FREE || p->own_pid ||
+		    !__atomic_compare_exchange_n(&p->state, &none, WIRE_PROCESS_FORKED, false,
+						 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+			continue;
+		p->pid = 0;
+		p->uid = (uint32_t)sys2(SYS_GETUID, 0, 0);
+		p->gid = (uint32_t)sys2(SYS_GETGID, 0, 0);
+		p->ppid = (uint32_t)sys2(SYS_GETPPID, 0, 0);
+		p->nranges = 0;
+		p->ranges_wanted = 1;
+		private()->process = i;
+		__atomic_store_n(&p->own_pid, (uint32_t)sys2(SYS_GETPID, 0, 0), __ATOMIC_RELEASE);
+		return true;
+	}
+	return false;
+}
+
+/* The private mapping is empty: this is a child that fork() made. It is traced like its parent, or gets its text back
+ * before it goes on. */
+static NOINLINE bool forked(void)
+{
+	struct wire_private *p = private();
+	uint64_t mask = block_signals();
+	bool on;
+
+	if (!p->ready) {
+		mem_copy(p->action, kept()->action, sizeof(p->action));
+		p->signals = kept()->signals;
+		if (!area()->follow || !enlist()) {
+			agent_heal();
+			restore_handlers();
+			p->off = 1;
+		}
+		__atomic_store_n(&p->ready, 1, __ATOMIC_RELEASE);
+	}
+	on = !p->off;
+	unblock_signals(mask);
+	return on;
+}
+
+ENTRY struct wire_thread *agent_thread(uint64_t key)
+{
+	struct wire_private *p = private();
+	struct wire_thread *t;
+
+	if (UNLIKELY(!p->ready) && !forked()) {
+		__atomic_fetch_add(&area()->forked, 1, __ATOMIC_RELAXED);
+		return NULL;
+	}
+	if (UNLIKELY(p->off))
+		return NULL;
+	if (!key || key >= KEY_DELETED) {
+		__atomic_fetch_add(&area()->no_thread, 1, __ATOMIC_RELAXED);
+		return NULL;
+	}
+	t = find(key);
+	return t ? t : claim(key, (uintptr_t)__builtin_frame_address(0));
+}
+
+/* --- a firing while one is running --- */
+
+/* A signal handler runs on the probe stack, on its own, or further down the thread's stack. Who is back where the running
+ * firing began, or above, has left it by longjmp(). */
+ENTRY uint64_t agent_nested(struct wire_thread *t, uint64_t rsp)
+{
+	bool known = rsp - t->stack_lo < t->stack_hi - t->stack_lo &&
+		     t->rsp - t->stack_lo < t->stack_hi - t->stack_lo;
+	bool alt = rsp - t->alt_lo < t->alt_hi - t->alt_lo;
+
+	if (!known || alt || !t->rsp || rsp < t->rsp) {
+		t->nested++;
+		t->skipped_nested++;
+		return 0;
+	}
+	clean_up(t);
+	t->nested = 0;
+	t->rsp = t->regs = t->fault_rip = 0;
+	return 1;
+}

@@ -1,0 +1,233 @@
+#define _GNU_SOURCE
+#include "heal.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdarg.h>
+
+#include "base/io.h"
+#include "load/inproc/undo.h"
+
+enum { OPT_ALL = 256, OPT_FORCE };
+
+static const struct option longs[] = {
+	{ "all", no_argument, NULL, OPT_ALL },
+	{ "force", no_argument, NULL, OPT_FORCE },
+	{ "timeout", required_argument, NULL, 't' },
+	{ "quiet", no_argument, NULL, 'q' },
+	{ "help", no_argument, NULL, 'h' },
+	{ 0 },
+};
+
+static const char help[] =
+	"usage: descry heal [options] PID...\n"
+	"       descry heal [options] --all\n"
+	"\n"
+	"Takes out of a process what an in-process trace left in it when descry and its watchdog were killed: restores the\n"
+	"patched code, signal actions and program counters, and unmaps descry's memory.\n"
+	"\n"
+	"  --all            every process that has descry's memory mapped and may be traced by this user\n"
+	"  --force          also when the descry that traces it is alive\n"
+	"  --timeout SECS   how long to wait for threads to leave probe code (2)\n"
+	"  -q, --quiet      prints nothing about processes that were healed\n";
+
+struct heal {
+	bool all, force, quiet;
+	int timeout_ms;
+	int failed, healed;
+};
+
+static int wrong(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+static int wrong(const char *fmt, ...)
+{
+	va_list ap;
+
+	fputs("descry heal: ", stderr);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputs("\n", stderr);
+	return 2;
+}
+
+static void complain(struct heal *h, struct err *e)
+{
+	wrong("%s", e->text);
+	err_free(e);
+	h->failed++;
+}
+
+/* Does the living process `pid` have this memfd mapped? What cannot be read may. */
+static bool has_mapped(uint32_t pid, uint64_t inode)
+{
+	cleanup_free char *path = xasprintf("/proc/%u/maps", pid);
+	cleanup_free char *text = NULL;
+	cleanup_free char *want = xasprintf(" %llu ", (unsigned long long)inode);
+	struct err *e;
+	size_t n;
+	bool is;
+
+	if (!pid || (kill((pid_t)pid, 0) < 0 && errno == ESRCH))
+		return false;
+	e = io_read_file(path, &text, &n);
+	if (e) {
+		is = e->code == EACCES || e->code == EPERM;
+		err_free(e);
+		return is;
+	}
+	for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
+		if (strstr(line, "/memfd:" WIRE_MEMFD_SHARED) && strstr(line, want))
+			return true;
+	return false;
+}
+
+/* The tracer of one of the process's areas, if it lives: 0 none. *ret_self: the process is the tracer or its watchdog. */
+static struct err *living_tracer(struct control *c, uint32_t *ret_tracer, bool *ret_self, uint32_t *ret_areas)
+{
+	uint64_t bases[WIRE_BASES];
+	struct err *e = undo_areas(c, bases, ret_areas);
+
+	*ret_tracer = 0;
+	*ret_self = false;
+	for (uint32_t i = 0; !e && i < *ret_areas; i++) {
+		struct undo_log log;
+
+		e = undo_log_read(c, bases[i], &log);
+		if (e)
+			break;
+		if ((uint32_t)control_pid(c) == log.tracer_pid || (uint32_t)control_pid(c) == log.watchdog_pid)
+			*ret_self = true;
+		else if (log.inode && has_mapped(log.tracer_pid, log.inode))
+			*ret_tracer = log.tracer_pid;
+		undo_log_fini(&log);
+	}
+	return e;
+}
+
+static void tell(const struct heal *h, pid_t pid, const struct undo_report *r)
+{
+	if (h->quiet)
+		return;
+	printf("process %d: %u sites restored", pid, r->restored);
+	if (r->clean)
+		printf(", %u were as they should be", r->clean);
+	if (r->foreign)
+		printf(", %u hold something that is not ours and were left alone", r->foreign);
+	if (r->gone)
+		printf(", %u are no longer mapped", r->gone);
+	if (r->moved)
+		printf(", %u program counters moved", r->moved);
+	if (r->signals)
+		printf(", %u signal actions given back", r->signals);
+	printf(", %u mappings removed\n", r->unmapped);
+}
+
+static void heal_process(struct heal *h, pid_t pid)
+{
+	struct undo_report r;
+	struct control *c;
+	struct err *e = control_open(pid, &c);
+	uint32_t tracer, areas;
+	bool self;
+
+	if (e) {
+		complain(h, e);
+		return;
+	}
+	e = living_tracer(c, &tracer, &self, &areas);
+	if (e) {
+		complain(h, e);
+	} else if (!areas) {
+		if (!h->quiet)
+			printf("process %d: nothing of descry in it\n", pid);
+	} else if (self) {
+		if (!h->all) {
+			wrong("process %d is descry itself", pid);
+			h->failed++;
+		}
+	} else if (tracer && !h->force) {
+		wrong("process %d is being traced by descry, process %u, which is alive: end that one, or use --force", pid,
+		      tracer);
+		h->failed++;
+	} else {
+		e = undo_all(c, h->timeout_ms, &r);
+		if (e) {
+			complain(h, e);
+		} else {
+			tell(h, pid, &r);
+			h->healed++;
+			if (r.busy) {
+				wrong("process %d: thread %d stays in probe code, so the memory stays mapped; the code is as it was. "
+				      "Try again later",
+				      pid, r.busy);
+				h->failed++;
+			}
+		}
+	}
+	control_free(c);
+}
+
+/* Every process with a mapping of ours, as far as this user may look. */
+static void heal_all(struct heal *h)
+{
+	DIR *d = opendir("/proc");
+	struct dirent *de;
+
+	while (d && (de = readdir(d))) {
+		cleanup_free char *path = xasprintf("/proc/%s/maps", de->d_name);
+		cleanup_free char *text = NULL;
+		pid_t pid = (pid_t)strtol(de->d_name, NULL, 10);
+		size_t n;
+
+		if (pid <= 0 || pid == getpid())
+			continue;
+		err_free(io_read_file(path, &text, &n));
+		if (text && strstr(text, "/memfd:" WIRE_MEMFD_PREFIX))
+			heal_process(h, pid);
+	}
+	if (d)
+		closedir(d);
+	if (!h->healed && !h->failed && !h->quiet)
+		printf("no process has anything of descry in it\n");
+}
+
+int cmd_heal(int argc, char **argv)
+{
+	struct heal h = { .timeout_ms = 2000 };
+	int c;
+
+	while ((c = getopt_long(argc, argv, "hqt:", longs, NULL)) >= 0) {
+		double secs;
+		char *end;
+
+		switch (c) {
+		case 'h': fputs(help, stdout); return 0;
+		case 'q': h.quiet = true; break;
+		case OPT_ALL: h.all = true; break;
+		case OPT_FORCE: h.force = true; break;
+		case 't':
+			secs = strtod(optarg, &end);
+			if (end == optarg || *end || !(secs >= 0 && secs <= 3600))
+				return wrong("--timeout wants seconds, not %s", optarg);
+			h.timeout_ms = (int)(secs * 1000);
+			break;
+		default: return 2;
+		}
+	}
+	if (h.all == (optind < argc))
+		return wrong("%s", h.all ? "--all and process ids exclude each other" :
+					   "which process? descry heal PID, or --all");
+	if (h.all)
+		heal_all(&h);
+	for (; optind < argc; optind++) {
+		char *end;
+		long pid = strtol(argv[optind], &end, 10);
+
+		if (*end || end == argv[optind] || pid <= 0 || pid > INT32_MAX)
+			return wrong("%s is no process id", argv[optind]);
+		heal_process(&h, (pid_t)pid);
+	}
+	return h.failed ? 1 : 0;
+}

@@ -1,0 +1,577 @@
+#define _GNU_SOURCE
+#include "heat.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <math.h>
+#include <stdarg.h>
+#include <sys/ioctl.h>
+
+#include "cmdline.h"
+#include "render/heat.h"
+#include "render/heatin/heatin.h"
+#include "render/heatsink.h"
+
+enum output { OUTPUT_BY_NAME, OUTPUT_SVG, OUTPUT_HTML, OUTPUT_JSON, OUTPUT_TEXT, OUTPUT_TERMINAL };
+
+enum heat_option {
+	OPT_SVG = 256,
+	OPT_HTML,
+	OPT_JSON,
+	OPT_TEXT,
+	OPT_TERMINAL,
+	OPT_PLAIN,
+	OPT_FORMAT,
+	OPT_FIELDS,
+	OPT_TITLE,
+	OPT_SUBTITLE,
+	OPT_UNIT,
+	OPT_WIDTH,
+	OPT_UTILIZATION,
+	OPT_SUBSECOND,
+	OPT_FULL,
+	OPT_COLORS,
+	OPT_STEP,
+	OPT_TIME,
+	OPT_FROM,
+	OPT_TO,
+	OPT_LINEAR,
+	OPT_MIN,
+	OPT_MAX,
+	OPT_ROWS,
+	OPT_FACTOR,
+	OPT_KEY,
+	OPT_BY,
+	OPT_AGG,
+	OPT_ISOLATE,
+	OPT_EXCLUDE,
+};
+
+static const struct option longs[] = {
+	{ "svg", no_argument, NULL, OPT_SVG },
+	{ "html", no_argument, NULL, OPT_HTML },
+	{ "json", no_argument, NULL, OPT_JSON },
+	{ "text", no_argument, NULL, OPT_TEXT },
+	{ "terminal", no_argument, NULL, OPT_TERMINAL },
+	{ "plain", no_argument, NULL, OPT_PLAIN },
+	{ "output", required_argument, NULL, 'o' },
+	{ "format", required_argument, NULL, OPT_FORMAT },
+	{ "fields", required_argument, NULL, OPT_FIELDS },
+	{ "title", required_argument, NULL, OPT_TITLE },
+	{ "subtitle", required_argument, NULL, OPT_SUBTITLE },
+	{ "unit", required_argument, NULL, OPT_UNIT },
+	{ "width", required_argument, NULL, OPT_WIDTH },
+	{ "utilization", no_argument, NULL, OPT_UTILIZATION },
+	{ "utilisation", no_argument, NULL, OPT_UTILIZATION },
+	{ "subsecond", no_argument, NULL, OPT_SUBSECOND },
+	{ "full", required_argument, NULL, OPT_FULL },
+	{ "colors", required_argument, NULL, OPT_COLORS },
+	{ "step", required_argument, NULL, OPT_STEP },
+	{ "time", required_argument, NULL, OPT_TIME },
+	{ "from", required_argument, NULL, OPT_FROM },
+	{ "to", required_argument, NULL, OPT_TO },
+	{ "linear", optional_argument, NULL, OPT_LINEAR },
+	{ "min", required_argument, NULL, OPT_MIN },
+	{ "max", required_argument, NULL, OPT_MAX },
+	{ "rows", required_argument, NULL, OPT_ROWS },
+	{ "factor", required_argument, NULL, OPT_FACTOR },
+	{ "key", required_argument, NULL, OPT_KEY },
+	{ "by", required_argument, NULL, OPT_BY },
+	{ "agg", required_argument, NULL, OPT_AGG },
+	{ "isolate", required_argument, NULL, OPT_ISOLATE },
+	{ "exclude", required_argument, NULL, OPT_EXCLUDE },
+	{ "quiet", no_argument, NULL, 'q' },
+	{ "help", no_argument, NULL, 'h' },
+	{ 0 },
+};
+
+/* Those of descry itself, handed on. */
+static const char shorts[] = "o:t:qhn:s:P:m:f:i:c:p:x:D:U:I:L:b:CZw";
+static const char programs[] = "nsPmfi", handed_on[] = "nsPmficpxDUILbCZw";
+
+static const char help[] =
+	"usage: descry heat [options] [file...]\n"
+	"       descry heat [options] [-t seconds] -n 'D program' | -s script.d [-c command | -p pid] [argument...]\n"
+	"\n"
+	"Draws how values spread over time: distributions of a D program that it runs, of the output of descry and DTrace, or\n"
+	"events, a line each: TIME VALUE [SERIES]. An aggregation has the second it was taken in as its first key:\n"
+	"    @[timestamp / 1000000000, execname] = quantize(...)\n"
+	"\n"
+	"  --svg --html --json --text     what to write; by the name given to -o, otherwise the picture in a terminal, SVG elsewhere\n"
+	"  --terminal, --plain            the picture for a terminal: in 256 colours, in characters\n"
+	"  -o FILE                        where to; otherwise standard output\n"
+	"  --title, --subtitle TEXT       above the picture\n"
+	"  --unit NAME                    of the values: ns, us, ms, s, bytes, %, or any text\n"
+	"  --width PIXELS                 of the SVG; columns of the terminal\n"
+	"  --colors NAME                  rank (cells with fewer events), linear, log\n"
+	"  --isolate, --exclude SERIES    only this one; all but it (may be repeated)\n"
+	"  -q                             no remarks on standard error\n"
+	"what is drawn:\n"
+	"  --utilization                  values are percent, or parts of --full N; who has no value in a column has 0\n"
+	"  --subsecond                    the time within the second against the second\n"
+	"  --step DURATION                width of a column (1s); of times: --from, --to\n"
+	"  --linear[=STEP]                equal rows; --min, --max N: from, to; --rows N: how many at most (50)\n"
+	"the input:\n"
+	"  --format NAME                  events, dtrace, json (of descry --json), heatmap (of descry heat --json)\n"
+	"  --fields LIST                  columns of an event line: time,value,series,who or - for none of them\n"
+	"  --time DURATION                what one of the input's time is: ns, us, ms, s, 100ms...\n"
+	"  --factor N                     values of events are multiplied by it\n"
+	"  --key N                        which key is the time (1)\n"
+	"  --by N                         how many other keys are the series (1); the rest is who\n"
+	"  --agg NAME                     only this aggregation\n"
+	"a program:\n"
+	"  -t SECONDS                     ends it; otherwise exit() or ^C does\n"
+	"  -n -s -P -m -f -i -c -p -x -D -U -I -L -b -C -Z -w   as of descry\n";
+
+struct heat {
+	enum output output;
+	struct heatin_options in;
+	struct heat_options picture;
+	struct matrix_filter filter;
+	VEC(const char *) only;
+	VEC(const char *) without;
+	const char *path;
+	bool quiet, linear, plain, has_min, has_max, traces;
+	double min, max, step, rows, seconds;
+	VEC(char *) argv; /* of descry */
+};
+
+static int wrong(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+static int wrong(const char *fmt, ...)
+{
+	va_list ap;
+
+	fputs("descry heat: ", stderr);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputs("\n", stderr);
+	return 2;
+}
+
+static int number(const char *option, const char *text, double min, double max, double *ret)
+{
+	char *end;
+	double v = strtod(text, &end);
+
+	if (end == text || *end || !(v >= min && v <= max))
+		return wrong("%s wants a number from %g to %g, not %s", option, min, max, text);
+	*ret = v;
+	return 0;
+}
+
+/* "100ms", "ns" (one), "2.5" (seconds) */
+static int duration(const char *option, const char *text, uint64_t *ret)
+{
+	static const struct {
+		const char *name;
+		double ns;
+	} units[] = { { "", 1e9 }, { "ns", 1 }, { "us", 1e3 }, { "ms", 1e6 }, { "s", 1e9 }, { "m", 60e9 }, { "h", 3600e9 } };
+	char *end;
+	double v = strtod(text, &end);
+
+	if (end == text)
+		v = 1;
+	for (size_t i = *text ? 0 : ARRAY_SIZE(units); i < ARRAY_SIZE(units); i++)
+		if (!strcmp(end, units[i].name) && v > 0 && v * units[i].ns >= 1 && v * units[i].ns < 0x1p63) {
+			*ret = (uint64_t)(v * units[i].ns + 0.5);
+			return 0;
+		}
+	return wrong("%s wants a time such as 100ms, not %s", option, text);
+}
+
+static int fields(struct heat *h, const char *text)
+{
+	static const char *const names[] = { "-", "time", "value", "series", "who" };
+	const char *end;
+
+	h->in.nfields = 0;
+	for (; *text; text = *end ? end + 1 : end) {
+		size_t f = 0;
+
+		end = strchrnul(text, ',');
+		while (f < ARRAY_SIZE(names) &&
+		       (strlen(names[f]) != (size_t)(end - text) || memcmp(names[f], text, (size_t)(end - text))))
+			f++;
+		if (f == ARRAY_SIZE(names) || h->in.nfields == HEATIN_FIELDS_MAX)
+			return wrong("--fields wants at most %d of time, value, series, who and -, commas between them, not %s",
+				     HEATIN_FIELDS_MAX, text);
+		h->in.fields[h->in.nfields++] = (enum heatin_field)f;
+	}
+	return h->in.nfields ? 0 : wrong("--fields wants a list such as time,value,series");
+}
+
+static int small(const char *option, const char *text, uint32_t *ret)
+{
+	double v = 0;
+	int status = number(option, text, 1, 1000, &v);
+
+	*ret = (uint32_t)v;
+	return status;
+}
+
+static void hand_on(struct heat *h, int o, const char *arg)
+{
+	vec_push(&h->argv, xasprintf("-%c", o));
+	if (arg)
+		vec_push(&h->argv, xstrdup(arg));
+	h->traces |= strchr(programs, o) != NULL;
+}
+
+static int mode(struct heat *h, enum heat_mode m)
+{
+	if (h->in.mode && h->in.mode != m)
+		return wrong("--utilization and --subsecond exclude each other");
+	h->in.mode = m;
+	return 0;
+}
+
+/* One option; the exit status when it is wrong, 0 otherwise. */
+static int take(struct heat *h, int o, const char *arg)
+{
+	double v = 0;
+	int status;
+
+	if (o < 256 && o > 0 && strchr(handed_on, o)) {
+		hand_on(h, o, arg);
+		return 0;
+	}
+	switch (o) {
+	case OPT_SVG: h->output = OUTPUT_SVG; return 0;
+	case OPT_HTML: h->output = OUTPUT_HTML; return 0;
+	case OPT_JSON: h->output = OUTPUT_JSON; return 0;
+	case OPT_TEXT: h->output = OUTPUT_TEXT; return 0;
+	case OPT_PLAIN: h->plain = true; /* fallthrough */
+	case OPT_TERMINAL: h->output = OUTPUT_TERMINAL; return 0;
+	case 'o': h->path = arg; return 0;
+	case 't': return number("-t", arg, 0.001, 1e7, &h->seconds);
+	case OPT_FORMAT:
+		h->in.format = heatin_format_named(arg);
+		return h->in.format ? 0 : wrong("there is no input format %s", arg);
+	case OPT_FIELDS: return fields(h, arg);
+	case OPT_TITLE: h->picture.title = arg; return 0;
+	case OPT_SUBTITLE: h->picture.subtitle = arg; return 0;
+	case OPT_UNIT: h->picture.unit = arg; return 0;
+	case OPT_WIDTH:
+		status = number("--width", arg, 20, 100000, &v);
+		h->picture.width = (uint32_t)v;
+		return status;
+	case OPT_UTILIZATION: return mode(h, HEAT_UTILIZATION);
+	case OPT_SUBSECOND: return mode(h, HEAT_SUBSECOND);
+	case OPT_FULL: return number("--full", arg, 1e-9, 1e18, &h->in.full);
+	case OPT_COLORS:
+		h->picture.scale = heat_scale_named(arg);
+		return h->picture.scale < HEAT_NSCALES ? 0 : wrong("there are no colors %s; they are rank, linear and log", arg);
+	case OPT_STEP: return duration("--step", arg, &h->in.step);
+	case OPT_TIME: return duration("--time", arg, &h->in.time_unit);
+	case OPT_FROM: return duration("--from", arg, &h->filter.from);
+	case OPT_TO: return duration("--to", arg, &h->filter.to);
+	case OPT_LINEAR: h->linear = true; return arg ? number("--linear", arg, 1, 1e18, &h->step) : 0;
+	case OPT_MIN: h->linear = h->has_min = true; return number("--min", arg, -1e18, 1e18, &h->min);
+	case OPT_MAX: h->linear = h->has_max = true; return number("--max", arg, -1e18, 1e18, &h->max);
+	case OPT_ROWS: h->linear = true; return number("--rows", arg, 1, 1000, &h->rows);
+	case OPT_FACTOR: return number("--factor", arg, 1e-18, 1e18, &h->in.factor);
+	case OPT_KEY: return small("--key", arg, &h->in.time_key);
+	case OPT_BY: return small("--by", arg, &h->in.by);
+	case OPT_AGG: h->in.agg = *arg == '@' ? arg + 1 : arg; return 0;
+	case OPT_ISOLATE: vec_push(&h->only, arg); return 0;
+	case OPT_EXCLUDE: vec_push(&h->without, arg); return 0;
+	case 'q': h->quiet = true; return 0;
+	default: fputs("try descry heat --help\n", stderr); return 2;
+	}
+}
+
+/* The smallest of 1 2 5 10 20 ... that is not below v. */
+static int64_t nice_step(double v)
+{
+	static const uint8_t parts[] = { 1, 2, 5 };
+	int64_t ten = 1;
+
+	for (int e = 0; e < 18; e++, ten *= 10)
+		for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
+			if ((double)(parts[i] * ten) >= v)
+				return parts[i] * ten;
+	return ten;
+}
+
+static int set_axis(struct heat *h)
+{
+	struct matrix_axis *a = &h->in.axis;
+	double rows = h->rows ? h->rows : 50;
+
+	if (h->in.mode == HEAT_SUBSECOND) {
+		*a = (struct matrix_axis){ MATRIX_FIXED, .limit = 1000000000, .step = (int64_t)ceil(1e9 / rows) };
+		return 0;
+	}
+	if (h->in.mode == HEAT_UTILIZATION && !h->has_min && !h->has_max) {
+		*a = (struct matrix_axis){ MATRIX_FIXED, .limit = 100, .step = h->step ? (int64_t)h->step : h->rows ? (int64_t)ceil(100 / rows) : 5,
+					   .whole = true };
+		return 0;
+	}
+	if (!h->linear)
+		return 0;
+	if (!h->has_max && !h->has_min && !h->step) {
+		*a = (struct matrix_axis){ MATRIX_LINEAR, .rows = (uint32_t)rows };
+		return 0;
+	}
+	if (!h->has_max && !h->step)
+		return wrong("--min wants --max or --linear=STEP beside it");
+	if (!h->has_max)
+		h->max = h->min + h->step * rows;
+	if (!(h->max > h->min))
+		return wrong("--max is not above --min");
+	*a = (struct matrix_axis){ MATRIX_FIXED, .base = (int64_t)h->min, .limit = (int64_t)h->max,
+				   .step = h->step ? (int64_t)h->step : nice_step((h->max - h->min) / rows) };
+	if ((h->max - h->min) / (double)a->step > 10000)
+		return wrong("--linear=%lld makes more than 10000 rows from --min to --max", (long long)a->step);
+	return 0;
+}
+
+static enum output output_of(const struct heat *h)
+{
+	static const struct {
+		const char *end;
+		enum output output;
+	} names[] = { { ".html", OUTPUT_HTML }, { ".htm", OUTPUT_HTML }, { ".json", OUTPUT_JSON }, { ".txt", OUTPUT_TEXT } };
+	const char *dot = h->path ? strrchr(h->path, '.') : NULL;
+
+	if (h->output != OUTPUT_BY_NAME)
+		return h->output;
+	for (size_t i = 0; i < ARRAY_SIZE(names) && dot; i++)
+		if (!strcmp(dot, names[i].end))
+			return names[i].output;
+	return !h->path && isatty(STDOUT_FILENO) ? OUTPUT_TERMINAL : OUTPUT_SVG;
+}
+
+/* What was not read is said. */
+static void remark(const struct heat *h, const struct heatin *in, const char *path)
+{
+	if (h->quiet || !in->skipped)
+		return;
+	fprintf(stderr, "descry heat: %s, read as %s: %llu of %llu lines are no events, the first is line %llu\n",
+		!strcmp(path, "-") ? "standard input" : path, heatin_format_name(in->format), (unsigned long long)in->skipped,
+		(unsigned long long)in->lines, (unsigned long long)in->first_skipped);
+}
+
+static void remark_all(const struct heat *h, const struct heatin *in, const struct matrix_view *v)
+{
+	if (h->quiet)
+		return;
+	if (in->untimed)
+		wrong("%llu rows of aggregations have no time as key %u: make the first key timestamp / 1000000000, or say --key",
+		      (unsigned long long)in->untimed, in->options.time_key ? in->options.time_key : 1);
+	if (in->others)
+		wrong("%llu rows of other aggregations are left out", (unsigned long long)in->others);
+	if (in->mixed)
+		wrong("%llu events or buckets are left out: one map holds distributions or events, not both",
+		      (unsigned long long)in->mixed);
+	if (in->drops)
+		wrong("the tracer says that it has lost %llu", (unsigned long long)in->drops);
+	if (v->left_out && v->total)
+		wrong("%llu of %llu are left out by --isolate, --exclude, --from or --to", (unsigned long long)v->left_out,
+		      (unsigned long long)(v->left_out + v->total));
+}
+
+static struct err *read_all(const struct heat *h, char **files, int n, struct heatin *in)
+{
+	char *standard[] = { "-" };
+	struct err *e = NULL;
+
+	if (!n) {
+		files = standard;
+		n = 1;
+	}
+	for (int i = 0; i < n && !e; i++) {
+		e = heatin_read(in, files[i]);
+		if (!e)
+			remark(h, in, files[i]);
+	}
+	return e;
+}
+
+/* What a command of -c prints must not come into the picture: it goes to standard error. */
+static int turn_output(void)
+{
+	int was = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+
+	fflush(stdout);
+	if (was >= 0)
+		dup2(STDERR_FILENO, STDOUT_FILENO);
+	return was;
+}
+
+static void turn_back(int was)
+{
+	fflush(stdout);
+	if (was >= 0) {
+		dup2(was, STDOUT_FILENO);
+		close(was);
+	}
+}
+
+static int trace(struct heat *h, char **args, int n, struct heatin *in)
+{
+	struct cmdline c;
+	int status, out;
+
+	vec_push(&h->argv, xstrdup("-q"));
+	if (h->seconds > 0) {
+		vec_push(&h->argv, xstrdup("-n"));
+		vec_push(&h->argv, xasprintf("tick-%llums { exit(0); }", (unsigned long long)(h->seconds * 1000 + 0.5)));
+	}
+	for (int i = 0; i < n; i++)
+		vec_push(&h->argv, xstrdup(args[i]));
+	vec_push(&h->argv, NULL);
+	optind = 0; /* another command line */
+	in->options.format = HEATIN_EVENTS;
+	status = cmdline_parse(&c, (int)h->argv.n - 1, h->argv.v);
+	if (!status) {
+		c.sink = heatsink_new(in);
+		out = turn_output();
+		status = cmd_run(&c);
+		turn_back(out);
+		if (c.sink) /* the program did not compile: nobody took it */
+			c.sink->ops->free(c.sink);
+	}
+	heatin_end(in);
+	cmdline_fini(&c);
+	if (!status)
+		remark(h, in, "what printf() printed");
+	return status;
+}
+
+static void terminal_size(struct heat_options *o)
+{
+	struct winsize w = { 0 };
+	const char *columns = getenv("COLUMNS"), *lines = getenv("LINES");
+
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) < 0)
+		w = (struct winsize){ 0 };
+	if (!o->width)
+		o->width = w.ws_col ? w.ws_col : columns ? (uint32_t)strtoul(columns, NULL, 10) : 0;
+	o->height = w.ws_row ? w.ws_row : lines ? (uint32_t)strtoul(lines, NULL, 10) : 0;
+	o->width = o->width < 20 || o->width > 10000 ? 80 : o->width;
+	o->height = o->height < 10 || o->height > 10000 ? 32 : o->height;
+}
+
+static struct err *write_out(struct heat *h, const struct matrix_view *v)
+{
+	cleanup_fclose FILE *file = h->path ? fopen(h->path, "we") : NULL;
+	const char *term = getenv("TERM");
+	struct heat_options *p = &h->picture;
+	struct out o;
+	struct err *e;
+
+	if (h->path && !file)
+		return err_errno(errno, "%s: open", h->path);
+	out_init(&o, file ? file : stdout);
+	switch (output_of(h)) {
+	case OUTPUT_HTML: heat_html(v, p, &o); break;
+	case OUTPUT_JSON: heat_json(v, p, &o); break;
+	case OUTPUT_TEXT: heat_text(v, p, &o); break;
+	case OUTPUT_TERMINAL:
+		terminal_size(p);
+		p->color = !h->plain && !getenv("NO_COLOR") && !(term && !strcmp(term, "dumb"));
+		heat_terminal(v, p, &o);
+		break;
+	default: heat_svg(v, p, &o);
+	}
+	e = out_flush(&o);
+	out_fini(&o);
+	return e;
+}
+
+/* What the options did not say. */
+static void complete(struct heat *h, const struct heatin *in)
+{
+	static const char *const titles[HEAT_NMODES] = { "Heat map", "Utilization", "Subsecond offset" };
+	struct heat_options *p = &h->picture;
+
+	p->mode = heat_mode_name(in->mode);
+	p->title = p->title ? p->title : titles[in->mode];
+	p->lost = in->drops;
+	if (!p->unit)
+		p->unit = in->unit			   ? in->unit
+			  : in->mode == HEAT_UTILIZATION ? "%"
+			  : in->mode != HEAT_SUBSECOND   ? ""
+			  : in->made && in->matrix.axis.kind == MATRIX_BUCKETS ? "ms"
+										: "ns";
+}
+
+static struct err *draw(struct heat *h, struct heatin *in, bool *ret_empty)
+{
+	struct matrix_view v;
+	struct err *e;
+
+	heatin_idle(in);
+	if (!in->made)
+		matrix_init(&in->matrix, 1000000000, &h->in.axis);
+	in->made = true;
+	h->filter.only = h->only.v;
+	h->filter.nonly = h->only.n;
+	h->filter.without = h->without.v;
+	h->filter.nwithout = h->without.n;
+	e = matrix_view_make(&in->matrix, &h->filter, &v);
+	if (e)
+		return e;
+	complete(h, in);
+	remark_all(h, in, &v);
+	*ret_empty = !v.total;
+	e = write_out(h, &v);
+	matrix_view_fini(&v);
+	return e;
+}
+
+static int run(struct heat *h, char **args, int n)
+{
+	cleanup_err struct err *e = NULL;
+	struct heatin in;
+	bool empty = false;
+	int status = 0;
+
+	heatin_init(&in, &h->in);
+	if (h->traces)
+		status = trace(h, args, n, &in);
+	else
+		e = read_all(h, args, n, &in);
+	if (!e && !status)
+		e = draw(h, &in, &empty);
+	heatin_fini(&in);
+	if (status)
+		return status;
+	if (e)
+		return wrong("%s", e->text) - 1;
+	if (empty && !h->quiet)
+		wrong(h->only.n ? "there are no events of that series" : "there are no events in the input");
+	return empty ? 1 : 0;
+}
+
+int cmd_heat(int argc, char **argv)
+{
+	struct heat h = { 0 };
+	int o, status = 0;
+
+	vec_push(&h.argv, xstrdup("descry"));
+	while (!status && (o = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
+		if (o == 'h') {
+			fputs(help, stdout);
+			return 0;
+		}
+		status = take(&h, o, optarg);
+	}
+	if (!status)
+		status = set_axis(&h);
+	if (!status && !h.traces && h.argv.n > 1)
+		status = wrong("a program is missing: -n or -s");
+	if (!status && !h.traces && optind == argc && isatty(STDIN_FILENO))
+		status = wrong("no file, and standard input is a terminal; try descry heat --help");
+	if (!status)
+		status = run(&h, argv + optind, argc - optind);
+	for (uint32_t i = 0; i < h.argv.n; i++)
+		free(h.argv.v[i]);
+	vec_fini(&h.argv);
+	vec_fini(&h.only);
+	vec_fini(&h.without);
+	return status;
+}

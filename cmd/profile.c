@@ -1,0 +1,447 @@
+/* descry profile: the stacks that run, sampled. A D program counts them in the kernel, a sink makes a tree of them, a renderer
+ * writes it. */
+#include "profile.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <time.h>
+
+#include "cmdline.h"
+#include "render/flame.h"
+#include "render/folded.h"
+#include "render/json.h"
+#include "render/render.h"
+#include "program/unwind/unwind.h"
+#include "render/stacksink.h"
+
+enum profile_output {
+	PROFILE_BY_NAME,
+	PROFILE_TEXT,
+	PROFILE_FOLDED,
+	PROFILE_JSON,
+	PROFILE_SVG,
+	PROFILE_HTML,
+	PROFILE_PPROF,
+	PROFILE_SPEEDSCOPE
+};
+
+enum profile_option {
+	LONG_TEXT = 256,
+	LONG_FOLDED,
+	LONG_JSON,
+	LONG_SVG,
+	LONG_HTML,
+	LONG_PPROF,
+	LONG_SPEEDSCOPE,
+	LONG_PID,
+	LONG_TID,
+	LONG_COMM,
+	LONG_MODULE,
+	LONG_ADDRS,
+	LONG_KERNEL,
+	LONG_USER,
+	LONG_MARKS,
+	LONG_INVERTED,
+	LONG_REVERSE,
+	LONG_TITLE,
+	LONG_COLORS,
+	LONG_MIN,
+	LONG_LINES,
+};
+
+static const struct option longs[] = {
+	{ "text", no_argument, NULL, LONG_TEXT },
+	{ "folded", no_argument, NULL, LONG_FOLDED },
+	{ "json", no_argument, NULL, LONG_JSON },
+	{ "svg", no_argument, NULL, LONG_SVG },
+	{ "html", no_argument, NULL, LONG_HTML },
+	{ "pprof", no_argument, NULL, LONG_PPROF },
+	{ "speedscope", no_argument, NULL, LONG_SPEEDSCOPE },
+	{ "output", required_argument, NULL, 'o' },
+	{ "pid", no_argument, NULL, LONG_PID },
+	{ "tid", no_argument, NULL, LONG_TID },
+	{ "comm", required_argument, NULL, LONG_COMM },
+	{ "module", no_argument, NULL, LONG_MODULE },
+	{ "addrs", no_argument, NULL, LONG_ADDRS },
+	{ "kernel", no_argument, NULL, LONG_KERNEL },
+	{ "user", no_argument, NULL, LONG_USER },
+	{ "marks", no_argument, NULL, LONG_MARKS },
+	{ "lines", no_argument, NULL, LONG_LINES },
+	{ "inverted", no_argument, NULL, LONG_INVERTED },
+	{ "reverse", no_argument, NULL, LONG_REVERSE },
+	{ "title", required_argument, NULL, LONG_TITLE },
+	{ "colors", required_argument, NULL, LONG_COLORS },
+	{ "min", required_argument, NULL, LONG_MIN },
+	{ "quiet", no_argument, NULL, 'q' },
+	{ "help", no_argument, NULL, 'h' },
+	{ 0 },
+};
+
+static const char help[] =
+	"usage: descry profile [options] -p PID | -c COMMAND | -a\n"
+	"\n"
+	"Samples what runs on the CPUs, and where: stacks of the kernel and of programs, together.\n"
+	"\n"
+	"  -p PID           this process; may be repeated\n"
+	"  -c COMMAND       runs it, and samples it and its children until it ends\n"
+	"  -a               everything that runs\n"
+	"  -F HZ            samples a second on each CPU, 1 to 5000 (997)\n"
+	"  -t SECONDS       how long; otherwise until ^C or the end of the processes\n"
+	"  --comm NAME      only threads of this name\n"
+	"  --user, --kernel only these stacks\n"
+	"  -x NAME=VALUE    an option of descry(1): srcline, engine, aggsize...\n"
+	"written at the end, by default as text to standard output:\n"
+	"  --text --folded --json --svg --html --pprof --speedscope\n"
+	"  -o FILE          where to; its name tells the format: .txt .folded .json .svg .html .pb.gz\n"
+	"                   .speedscope.json\n"
+	"  --pid, --tid     numbers behind the command's name: each process or thread by itself\n"
+	"  --module         names as MODULE`FUNCTION\n"
+	"  --lines          names as FUNCTION:FILE:LINE, with inlined functions\n"
+	"  --addrs          the address where there is no name\n"
+	"  --marks          _[k] behind the kernel's functions, _[j] behind a JIT's, in text too\n"
+	"  --reverse        stacks from the leaf: who calls\n"
+	"  --min PERCENT    of --text: lighter frames are left out (0.5)\n"
+	"  --title TEXT --colors NAME --inverted\n"
+	"                   of the pictures, as descry flame takes them\n"
+	"  -q               no summary on standard error\n";
+
+struct profile {
+	enum profile_output output;
+	const char *path;
+	bool all, reverse, quiet, user, kernel, marks;
+	uint64_t hz, ms;
+	double min;
+	const char *comm;
+	struct flame_options picture;
+	struct stacksink_options sink;
+	struct stacksink_result result;
+	struct stacktree tree;
+	struct timespec began;
+	uint64_t duration_ns;
+};
+
+static int wrong(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+static int wrong(const char *fmt, ...)
+{
+	va_list ap;
+
+	fputs("descry profile: ", stderr);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputs("\n", stderr);
+	return 2;
+}
+
+static int number(const char *option, const char *text, double min, double max, double *ret)
+{
+	char *end;
+	double v = strtod(text, &end);
+
+	if (end == text || *end || !(v >= min && v <= max))
+		return wrong("%s wants a number from %g to %g, not %s", option, min, max, text);
+	*ret = v;
+	return 0;
+}
+
+static bool ends(const char *s, const char *tail)
+{
+	size_t n = strlen(s), m = strlen(tail);
+
+	return n >= m && !strcmp(s + n - m, tail);
+}
+
+static enum profile_output output_of(const struct profile *p)
+{
+	static const struct {
+		const char *tail;
+		enum profile_output output;
+	} names[] = {
+		{ ".speedscope.json", PROFILE_SPEEDSCOPE },
+		{ ".json", PROFILE_JSON },
+		{ ".svg", PROFILE_SVG },
+		{ ".html", PROFILE_HTML },
+		{ ".htm", PROFILE_HTML },
+		{ ".folded", PROFILE_FOLDED },
+		{ ".pb.gz", PROFILE_PPROF },
+		{ ".pprof", PROFILE_PPROF },
+	};
+
+	if (p->output != PROFILE_BY_NAME)
+		return p->output;
+	for (size_t i = 0; p->path && i < ARRAY_SIZE(names); i++)
+		if (ends(p->path, names[i].tail))
+			return names[i].output;
+	return PROFILE_TEXT;
+}
+
+static int add_pid(struct cmdline *c, const char *text)
+{
+	char *end;
+	long pid = strtol(text, &end, 10);
+
+	if (end == text || *end || pid <= 0 || pid > INT32_MAX)
+		return wrong("-p wants a process id, not %s", text);
+	vec_push(&c->pids, (pid_t)pid);
+	return 0;
+}
+
+/* One option; the exit status when it is wrong, 0 otherwise. */
+static int take(struct profile *p, struct cmdline *c, int o, const char *arg)
+{
+	double v = 0;
+	int status;
+
+	switch (o) {
+	case 'p': return add_pid(c, arg);
+	case 'c': vec_push(&c->commands, arg); return 0;
+	case 'a': p->all = true; return 0;
+	case 'F':
+		status = number("-F", arg, 1, 5000, &v);
+		p->hz = (uint64_t)v;
+		return status;
+	case 't':
+		status = number("-t", arg, 0.01, 1e7, &v);
+		p->ms = (uint64_t)(v * 1000);
+		return status;
+	case 'x': vec_push(&c->sets, (struct cmd_set){ arg }); return 0;
+	case 'o': p->path = arg; return 0;
+	case 'q': p->quiet = true; return 0;
+	case LONG_TEXT: p->output = PROFILE_TEXT; return 0;
+	case LONG_FOLDED: p->output = PROFILE_FOLDED; return 0;
+	case LONG_JSON: p->output = PROFILE_JSON; return 0;
+	case LONG_SVG: p->output = PROFILE_SVG; return 0;
+	case LONG_HTML: p->output = PROFILE_HTML; return 0;
+	case LONG_PPROF: p->output = PROFILE_PPROF; return 0;
+	case LONG_SPEEDSCOPE: p->output = PROFILE_SPEEDSCOPE; return 0;
+	case LONG_PID: p->sink.pid = true; return 0;
+	case LONG_TID: p->sink.tid = true; return 0;
+	case LONG_COMM: p->comm = arg; return 0;
+	case LONG_MODULE: p->sink.module = true; return 0;
+	case LONG_ADDRS: p->sink.addrs = true; return 0;
+	case LONG_KERNEL: p->kernel = true; return 0;
+	case LONG_USER: p->user = true; return 0;
+	case LONG_MARKS: p->marks = true; return 0;
+	case LONG_LINES: p->sink.lines = true; return 0;
+	case LONG_INVERTED: p->picture.inverted = true; return 0;
+	case LONG_REVERSE: p->reverse = true; return 0;
+	case LONG_TITLE: p->picture.title = arg; return 0;
+	case LONG_COLORS:
+		p->picture.palette = flame_palette_named(arg);
+		return p->picture.palette < FLAME_NPALETTES ? 0
+							    : wrong("there are no colors %s", arg);
+	case LONG_MIN: return number("--min", arg, 0, 100, &p->min);
+	default: fputs("try descry profile --help\n", stderr); return 2;
+	}
+}
+
+/* What is wrong with the options together; 0: nothing. */
+static int check(struct profile *p, const struct cmdline *c)
+{
+	int targets = (c->pids.n > 0) + (c->commands.n > 0) + p->all;
+
+	if (!targets)
+		return wrong("whom? -p PID, -c COMMAND or -a; try descry profile --help");
+	if (targets > 1 || c->commands.n > 1)
+		return wrong("one of -p, -c and -a, and one command at a time");
+	if (p->comm && (strlen(p->comm) > 15 || strpbrk(p->comm, "\"\\\n")))
+		return wrong("--comm wants the name of a thread, at most 15 characters");
+	return 0;
+}
+
+/* The D program: samples counted by command, process, thread and stacks. */
+static char *make_program(const struct profile *p, const struct cmdline *c)
+{
+	struct out o;
+	const char *and = "";
+	char *text;
+
+	out_init(&o, NULL);
+	out_printf(&o, "profile-%lluhz /", (unsigned long long)p->hz);
+	if (c->commands.n) {
+		out_str(&o, "progenyof($target)");
+	} else if (c->pids.n) {
+		out_char(&o, '(');
+		for (uint32_t i = 0; i < c->pids.n; i++)
+			out_printf(&o, "%spid == %d", i ? " || " : "", (int)c->pids.v[i]);
+		out_char(&o, ')');
+	} else {
+		out_str(&o, "pid"); /* not the idle thread */
+	}
+	if (p->comm)
+		out_printf(&o, " && execname == \"%s\"", p->comm);
+	if (p->user && !p->kernel)
+		and = " && arg1"; /* in user mode */
+	out_printf(&o, "%s/ { @[execname, pid, %s", and, p->sink.tid ? "tid" : "0");
+	out_str(&o, p->kernel && !p->user ? "" : ", ustack(127)");
+	out_str(&o, p->user && !p->kernel ? "" : ", stack(127)");
+	out_str(&o, "] = count(); }\n");
+	if (p->ms)
+		out_printf(&o, "tick-%llums { exit(0); }\n", (unsigned long long)p->ms);
+	out_char(&o, '\0');
+	text = xstrdup(o.v);
+	out_fini(&o);
+	return text;
+}
+
+static void put_ends(struct out *o, const struct run_report *r)
+{
+	out_char(o, '{');
+	for (uint32_t i = 0; i < WIRE_UNWIND_END_COUNT; i++)
+		out_printf(o, "%s\"%s\":%llu", i ? "," : "", unwind_end_name((enum wire_unwind_end)i),
+			   (unsigned long long)r->ustacks[i]);
+	out_char(o, '}');
+}
+
+static void write_json(const struct profile *p, const struct stacktree *t, struct out *o)
+{
+	out_printf(o, "{\"type\":\"profile\",\"hz\":%llu,\"duration_ns\":%llu,\"samples\":%llu,",
+		   (unsigned long long)p->hz, (unsigned long long)p->duration_ns,
+		   (unsigned long long)p->result.samples);
+	out_printf(o, "\"stacks\":%llu,\"lost\":%llu,\"user_stacks\":",
+		   (unsigned long long)p->result.stacks, (unsigned long long)p->result.lost);
+	put_ends(o, &p->result.report);
+	out_str(o, ",\"tree\":\n");
+	stacktree_json(t, o);
+	out_str(o, "}\n");
+}
+
+static struct err *write_out(const struct profile *p, const struct stacktree *t)
+{
+	cleanup_fclose FILE *file = p->path ? fopen(p->path, "we") : NULL;
+	struct profile_about about = {
+		.title = p->picture.title,
+		.time_ns = (uint64_t)p->began.tv_sec * 1000000000 + (uint64_t)p->began.tv_nsec,
+		.duration_ns = p->duration_ns,
+		.period_type = "cpu",
+		.period_unit = "nanoseconds",
+		.period = 1000000000 / p->hz,
+	};
+	struct flame_result result = { 0 };
+	struct out o;
+	struct err *e;
+
+	if (p->path && !file)
+		return err_errno(errno, "%s: open", p->path);
+	out_init(&o, file ? file : stdout);
+	switch (output_of(p)) {
+	case PROFILE_FOLDED: folded_write(t, &o); break;
+	case PROFILE_JSON: write_json(p, t, &o); break;
+	case PROFILE_SVG: svg_write(t, &p->picture, &o, &result); break;
+	case PROFILE_HTML: html_write(t, &p->picture, &o, &result); break;
+	case PROFILE_PPROF: render_pprof(&o, t, &about); break;
+	case PROFILE_SPEEDSCOPE: render_speedscope(&o, t, &about); break;
+	default: tree_write(t, p->min, &o);
+	}
+	e = out_flush(&o);
+	out_fini(&o);
+	return e;
+}
+
+/* "4985 samples in 5.0 s, 312 stacks; 12 user stacks not complete (...); 0 lost" */
+static void summary(const struct profile *p)
+{
+	const struct run_report *r = &p->result.report;
+	uint64_t cut = 0;
+
+	fprintf(stderr, "descry profile: %llu samples in %.1f s at %llu Hz, %llu distinct stacks",
+		(unsigned long long)p->result.samples, (double)p->duration_ns / 1e9,
+		(unsigned long long)p->hz, (unsigned long long)p->result.stacks);
+	fprintf(stderr, ", %llu lost; %.1f%% of a CPU, %.0f MB of tables\n",
+		(unsigned long long)p->result.lost,
+		r->elapsed_ns ? 100.0 * (double)(r->consumer_cpu_ns + r->probe_cpu_ns) /
+					(double)r->elapsed_ns
+			      : 0.0,
+		(double)r->table_bytes / 1e6);
+	for (uint32_t i = 0; i < WIRE_UNWIND_END_COUNT; i++) {
+		if (!r->ustacks[i] || i == WIRE_UNWIND_END_ROOT || i == WIRE_UNWIND_END_NO_USER)
+			continue;
+		cut += r->ustacks[i];
+		fprintf(stderr, "descry profile: %llu user stacks not complete: %s\n",
+			(unsigned long long)r->ustacks[i],
+			i == WIRE_UNWIND_END_DEEP ? "deeper than 127 frames"
+						  : unwind_end_text((enum wire_unwind_end)i));
+	}
+	if (!cut && !p->result.samples)
+		fputs("descry profile: nothing ran on a CPU when a sample was taken\n", stderr);
+}
+
+static int run(struct profile *p, struct cmdline *c)
+{
+	cleanup_free char *text = make_program(p, c);
+	cleanup_err struct err *e = NULL;
+	struct stacktree reversed;
+	int status;
+
+	vec_push(&c->programs, (struct cmd_program){ PDESC_NAME, false, text });
+	c->sink = stacksink_new(&p->sink, &p->tree, &p->result);
+	clock_gettime(CLOCK_REALTIME, &p->began);
+	status = cmd_run(c);
+	if (c->sink) /* it did not come so far */
+		c->sink->ops->free(c->sink);
+	if (status)
+		return status;
+	p->duration_ns = p->result.report.elapsed_ns;
+	stacktree_finish(&p->tree);
+	stacktree_init(&reversed);
+	if (p->reverse) {
+		stacktree_reverse(&p->tree, &reversed);
+		stacktree_finish(&reversed);
+	}
+	e = write_out(p, p->reverse ? &reversed : &p->tree);
+	stacktree_fini(&reversed);
+	if (e)
+		return wrong("%s", e->text) - 1;
+	if (!p->quiet)
+		summary(p);
+	return 0;
+}
+
+int cmd_profile(int argc, char **argv)
+{
+	struct profile p = { .hz = 997, .min = 0.5 };
+	struct cmdline c = { .progname = "descry profile" };
+	int o, status = 0;
+
+	/* The program's own options first: -x of the command line comes later and wins. */
+	vec_push(&c.sets, (struct cmd_set){ "quiet" });
+	vec_push(&c.sets, (struct cmd_set){ "report" });
+	vec_push(&c.sets, (struct cmd_set){ "aggsize=32m" });
+	vec_push(&c.sets, (struct cmd_set){ "switchrate=10hz" });
+	vec_push(&c.args, argv[0]);
+	while (!status && (o = getopt_long(argc, argv, "p:c:aF:t:x:o:qh", longs, NULL)) != -1) {
+		if (o == 'h') {
+			fputs(help, stdout);
+			goto out;
+		}
+		status = take(&p, &c, o, optarg);
+	}
+	if (!status && optind < argc)
+		status = wrong("what is %s? -c takes a command in one word", argv[optind]);
+	if (!status)
+		status = check(&p, &c);
+	if (status)
+		goto out;
+	switch (output_of(&p)) {
+	case PROFILE_SVG:
+	case PROFILE_HTML:
+	case PROFILE_PPROF:
+	case PROFILE_SPEEDSCOPE: p.marks = true; break; /* shown as colours */
+	default: break;
+	}
+	if (output_of(&p) == PROFILE_PPROF || output_of(&p) == PROFILE_SPEEDSCOPE ||
+	    p.picture.palette == FLAME_MODULE)
+		p.sink.module = true;
+	p.sink.kernel = p.sink.jit = p.marks;
+	p.sink.progress = !p.quiet && isatty(STDERR_FILENO);
+	p.sink.seconds = (double)p.ms / 1000;
+	if (p.sink.lines)
+		vec_push(&c.sets, (struct cmd_set){ "srcline" });
+	stacktree_init(&p.tree);
+	status = run(&p, &c);
+	stacktree_fini(&p.tree);
+out:
+	cmdline_fini(&c);
+	return status;
+}

@@ -1,0 +1,48 @@
+#include "compile/jit/jit_int.h"
+
+/* What the agent does for programs (wire/inproc.h says which entry), with what their arguments are. */
+static const struct jit_helper helpers[] = {
+	{ BPF_FUNC_map_lookup_elem, WIRE_AGENT_map_lookup, false, 'v', "mk" },
+	{ BPF_FUNC_map_update_elem, WIRE_AGENT_map_update, false, '.', "mkv." },
+	{ BPF_FUNC_map_delete_elem, WIRE_AGENT_map_delete, false, '.', "mk" },
+	{ BPF_FUNC_probe_read, WIRE_AGENT_probe_read, false, '.', "w.." },
+	{ BPF_FUNC_probe_read_kernel, WIRE_AGENT_probe_read, false, '.', "w.." },
+	{ BPF_FUNC_probe_read_user, WIRE_AGENT_probe_read, false, '.', "w.." },
+	{ BPF_FUNC_copy_from_user, WIRE_AGENT_probe_read, false, '.', "w.." },
+	{ BPF_FUNC_probe_read_str, WIRE_AGENT_probe_read_str, false, '.', "w.." },
+	{ BPF_FUNC_probe_read_kernel_str, WIRE_AGENT_probe_read_str, false, '.', "w.." },
+	{ BPF_FUNC_probe_read_user_str, WIRE_AGENT_probe_read_str, false, '.', "w.." },
+	{ BPF_FUNC_ktime_get_ns, WIRE_AGENT_ktime, false, '.', "" },
+	{ BPF_FUNC_get_prandom_u32, WIRE_AGENT_prandom, false, '.', "" },
+	{ BPF_FUNC_get_smp_processor_id, WIRE_AGENT_cpu, false, '.', "" },
+	{ BPF_FUNC_get_current_pid_tgid, WIRE_AGENT_pid_tgid, false, '.', "" },
+	{ BPF_FUNC_get_current_uid_gid, WIRE_AGENT_uid_gid, false, '.', "" },
+	{ BPF_FUNC_get_current_comm, WIRE_AGENT_comm, false, '.', "w." },
+	{ BPF_FUNC_get_current_task, WIRE_AGENT_current_task, false, '.', "" },
+	{ BPF_FUNC_get_current_task_btf, WIRE_AGENT_current_task, false, '.', "" },
+	{ BPF_FUNC_get_stack, WIRE_AGENT_get_stack, true, '.', "cw.." },
+	{ BPF_FUNC_send_signal, WIRE_AGENT_send_signal, false, '.', "." },
+	{ BPF_FUNC_send_signal_thread, WIRE_AGENT_send_signal_thread, false, '.', "." },
+	{ BPF_FUNC_ringbuf_reserve, WIRE_AGENT_ring_reserve, false, 'g', "m.." },
+	{ BPF_FUNC_ringbuf_submit, WIRE_AGENT_ring_submit, false, '.', "g." },
+	{ BPF_FUNC_ringbuf_discard, WIRE_AGENT_ring_discard, false, '.', "g." },
+	{ BPF_FUNC_ringbuf_output, WIRE_AGENT_ring_output, false, '.', "ml.." },
+	{ BPF_FUNC_ringbuf_query, WIRE_AGENT_ring_query, false, '.', "m." },
+	{ BPF_FUNC_task_storage_get, WIRE_AGENT_task_storage_get, false, 'v', "m.V." },
+	{ BPF_FUNC_task_storage_delete, WIRE_AGENT_task_storage_delete, false, '.', "m." },
+	{ BPF_FUNC_task_pt_regs, WIRE_AGENT_task_pt_regs, true, '.', "." },
+	{ BPF_FUNC_strncmp, WIRE_AGENT_strncmp, false, '.', "r.q" },
+	{ BPF_FUNC_loop, -1, false, '.', "...." },
+	{ BPF_FUNC_get_attach_cookie, -1, false, '.', "c" },
+	/* What a traced process has not got: the values the interpreter gives. */
+	{ BPF_FUNC_get_func_ip, -1, false, '.', "c" },
+	{ BPF_FUNC_get_stackid, -1, false, '.', "c.." },
+};
+
+const struct jit_helper *jit_helper(uint32_t id)
+{
+	for (uint32_t i = 0; i < ARRAY_SIZE(helpers); i++)
+		if (helpers[i].id == id)
+			return &helpers[i];
+	return NULL;
+}

@@ -1,0 +1,137 @@
+#include "compile/jit/jit_int.h"
+
+#include <assert.h>
+
+enum { STAY = 256, /* bytes: programs that call nothing and need no more stay on the traced program's stack */
+       NATIVE_FRAME = 96, /* at most, of one function: return address, 4 registers, a loop's 4 words, a call of range */
+       PASSES = 64 };
+
+static struct err *check_env(const struct jit_env *env)
+{
+	if (env->area_size < sizeof(struct wire_area))
+		return err_new(0, "the area is too small");
+	for (uint32_t i = 0; i < env->nmaps; i++) {
+		const struct wire_map *m = &env->maps[i];
+		bool array = m->kind == WIRE_MAP_ARRAY || m->kind == WIRE_MAP_THREAD_ARRAY ||
+			     m->kind == WIRE_MAP_AGG_ARRAY;
+
+		if (m->kind >= WIRE_MAP_KINDS)
+			return err_new(0, "map %u: unknown kind %u", i, m->kind);
+		if (array && (!m->max_entries || m->max_entries > INT32_MAX ||
+			      m->stride > INT32_MAX || m->value_size > m->stride))
+			return err_new(0, "map %u: %u values of %u bytes, %u apart", i,
+				       m->max_entries, m->value_size, m->stride);
+	}
+	return NULL;
+}
+
+static bool uses_r10(const struct jit *j)
+{
+	for (uint32_t i = 0; i < j->ninsns; i++) {
+		const struct bpf_insn *ins = &j->insns[i];
+
+		if (!j->facts.insn[i].reached || j->facts.insn[i].dead)
+			continue;
+		if (ins->dst_reg == BPF_REG_10 ||
+		    (ins->src_reg == BPF_REG_10 && BPF_CLASS(ins->code) != BPF_LD))
+			return true;
+	}
+	return j->data != 0;
+}
+
+struct marks {
+	uint32_t thunk[WIRE_STUB_KINDS], host, find, nested, stop, range, consts, zeros, size;
+	uint32_t clobbered;
+};
+
+/* One pass; what lies further on is where the pass before had it. */
+static void pass(struct jit *j, struct marks *m)
+{
+	j->b.n = 0;
+	j->ncold = 0;
+	j->clobbered = 0;
+	jit_functions(j);
+	jit_pieces(j);
+	jit_thunk_pieces(j);
+	for (int k = 0; k < WIRE_STUB_KINDS; k++) {
+		x86_align(&j->b, 16, 0xcc);
+		m->thunk[k] = j->b.n;
+		jit_thunk(j, (enum wire_stub_kind)k);
+	}
+	x86_align(&j->b, 16, 0xcc);
+	m->host = j->b.n;
+	jit_host(j);
+	m->find = j->find;
+	m->nested = j->nested;
+	m->stop = j->stop;
+	m->range = j->range;
+	m->consts = j->consts;
+	m->zeros = j->zeros;
+	m->size = j->b.n;
+	m->clobbered = j->clobbered;
+}
+
+struct err *jit_compile(const struct bpf_insn *insns, uint32_t ninsns, const struct jit_env *env,
+			struct jit_code *ret)
+{
+	struct jit j = { .insns = insns, .ninsns = ninsns, .env = env };
+	struct marks m, before = { 0 };
+	cleanup_free uint32_t *fns = NULL;
+	struct err *e = check_env(env);
+	int rounds = 0;
+	bool same;
+
+	if (!e)
+		e = jit_verify(insns, ninsns, env, &j.facts);
+	if (e) {
+		jit_facts_fini(&j.facts);
+		return e;
+	}
+	j.data = (j.facts.fns[0].data + 15) & ~15u;
+	j.uses_r10 = uses_r10(&j);
+	j.probe_stack = j.facts.calls || j.facts.checks || j.facts.budget_used ||
+			j.data + (j.facts.ctx_used ? JIT_CTX : 0) > STAY;
+	j.at = xcalloc(ninsns + 1, sizeof(*j.at));
+	j.guess = xmalloc((ninsns + 1) * sizeof(*j.guess));
+	memset(j.guess, 0xff, (ninsns + 1) * sizeof(*j.guess));
+	j.fn_at = xcalloc(j.facts.nfns, sizeof(*j.fn_at));
+	fns = xcalloc(j.facts.nfns, sizeof(*fns));
+	/* Code gets only shorter from pass to pass, until nothing moves. */
+	do {
+		memset(&m, 0, sizeof(m));
+		pass(&j, &m);
+		same = !memcmp(&m, &before, sizeof(m)) &&
+		       !memcmp(fns, j.fn_at, j.facts.nfns * sizeof(*fns)) &&
+		       !memcmp(j.at, j.guess, (ninsns + 1) * sizeof(*j.at));
+		before = m;
+		memcpy(fns, j.fn_at, j.facts.nfns * sizeof(*fns));
+		memcpy(j.guess, j.at, (ninsns + 1) * sizeof(*j.at));
+		rounds++;
+		assert(rounds < PASSES);
+	} while (!same);
+
+	*ret = (struct jit_code){
+		.bytes = j.b.p,
+		.size = j.b.n,
+		.host = m.host,
+		.insn_at = j.at,
+		.ninsns = ninsns,
+		.nproven = j.facts.nproven,
+		.nchecked = j.facts.nchecked,
+	};
+	memcpy(ret->thunk, m.thunk, sizeof(m.thunk));
+	if (j.probe_stack)
+		ret->stack = j.native + j.facts.fns[0].depth * NATIVE_FRAME;
+	free(j.guess);
+	free(j.fn_at);
+	free(j.cold);
+	jit_facts_fini(&j.facts);
+	return NULL;
+}
+
+void jit_code_fini(struct jit_code *c)
+{
+	free(c->bytes);
+	free(c->insn_at);
+	memset(c, 0, sizeof(*c));
+}

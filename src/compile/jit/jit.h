@@ -1,0 +1,55 @@
+/* eBPF -> x86-64 machine code for the in-process engine: bytes to bytes, no system calls.
+ *
+ * In: a linked program (every function of it, routines included), what its maps are, where the agent's helpers are.
+ * Out: machine code for one fixed address, with its thunks.
+ * Always true: nothing is compiled that the verifier did not accept: it ends (forward branches, counted loops, an
+ * instruction budget on every backward branch), calls only known helpers, and touches no byte outside its own stack,
+ * the firing's registers and the engine's area: an access that is not proven is checked when it runs, and a stray one
+ * ends the firing (agent entry `violation`). Results equal the interpreter's.
+ *
+ * Registers: r0 rax, r1 rdi, r2 rsi, r3 rdx, r4 rcx, r5 r8, r6 rbx, r7 r13, r8 r14, r9 r15, r10 rbp;
+ * r12 = struct wire_thread; r9, r10, r11 of x86 are temporaries.
+ */
+#ifndef DESCRY_COMPILE_JIT_JIT_H
+#define DESCRY_COMPILE_JIT_JIT_H
+
+#include <linux/bpf.h>
+
+#include "base/err.h"
+#include "wire/inproc.h"
+
+struct jit_env {
+	const struct wire_map *maps; /* by index: LD_IMM64 BPF_PSEUDO_MAP_FD / _MAP_VALUE have the index in imm */
+	const uint64_t *map_addrs;   /* what LD_IMM64 BPF_PSEUDO_MAP_FD becomes: address of the struct wire_map */
+	uint32_t nmaps;
+	uint64_t area, area_size; /* memory that programs may touch: from base + WIRE_SHARED */
+	uint64_t agent;           /* address of struct wire_agent_head at run time */
+	const struct wire_agent_head *head; /* the same, readable here */
+	uint64_t private;                   /* address of struct wire_private */
+	enum wire_identity identity;
+	uint64_t id_disp;
+	uint64_t code; /* address the result will run at */
+};
+
+struct jit_func {
+	uint32_t start; /* first eBPF instruction */
+	uint32_t stack; /* bytes of eBPF stack it uses, callees' not included */
+};
+
+struct jit_code {
+	uint8_t *bytes; /* malloc()ed */
+	uint32_t size;
+	uint32_t thunk[WIRE_STUB_KINDS]; /* offset of the thunk for each kind of stub */
+	uint32_t host; /* offset of uint64_t run(struct wire_thread *, void *ctx, uint64_t cookie), C ABI: the tracer's way in */
+	uint32_t *insn_at; /* [ninsns + 1]: offset of each instruction's code, for -d jit */
+	uint32_t ninsns;
+	uint32_t stack; /* deepest use of the probe stack by compiled code */
+	uint32_t nproven, nchecked; /* accesses proven, and checked at run time */
+};
+
+/* The instruction and the reason in the error when the verifier refuses. */
+struct err *jit_compile(const struct bpf_insn *insns, uint32_t ninsns, const struct jit_env *env,
+			struct jit_code *ret);
+void jit_code_fini(struct jit_code *c);
+
+#endif

@@ -1,0 +1,127 @@
+/* The compiler's parts, between its files: verify.c finds facts, live.c what nobody needs, code.c writes functions,
+ * thunk.c the ways in. */
+#ifndef DESCRY_COMPILE_JIT_INT_H
+#define DESCRY_COMPILE_JIT_INT_H
+
+#include <stdbool.h>
+
+#include "base/mem.h"
+#include "compile/jit/jit.h"
+#include "isa/ebpf.h"
+#include "isa/x86.h"
+
+enum {
+	JIT_FRAMES = 8,    /* functions running at once, callbacks included, as the interpreter and the kernel have it */
+	JIT_CTX = 168,     /* struct pt_regs */
+	JIT_LOOPS = 1 << 23, /* of one bpf_loop(), as the kernel has it */
+	JIT_BUDGET = 1 << 26, /* backward branches and loop rounds of one firing */
+};
+
+/* --- helpers --- */
+
+/* One letter for each argument:
+ *   m  map          k, v  address of a key or value of that map    V  value or 0
+ *   w  memory written, r  read: as many bytes as the next argument's lower half says; l: all 64 bits of it
+ *   q  memory read: size in the argument before
+ *   g  ring record  c  context  .  any number
+ * Result: v value of the map or 0, g ring record or 0, . number */
+struct jit_helper {
+	uint16_t id;
+	int16_t agent; /* enum wire_agent_entry; -1: no call, see code.c */
+	bool regs;     /* wants thread->regs */
+	char result;
+	char args[6];
+};
+const struct jit_helper *jit_helper(uint32_t id);
+
+/* --- what the verifier finds --- */
+
+enum jit_branch { JIT_EITHER, JIT_ALWAYS, JIT_NEVER };
+
+struct jit_fact {
+	bool reached;
+	uint8_t branch; /* enum jit_branch */
+	bool proven;    /* loads and stores: in bounds */
+	bool alone;     /* atomics: memory of this thread only */
+	bool dead;      /* no code: its result is never used */
+	uint8_t check;  /* helpers: bit n: argument rn is checked when it runs */
+	bool key_known; /* map_lookup_elem: the key is `key` */
+	uint32_t key;
+	int32_t map;    /* helpers: index of the map, -1 not known */
+	uint32_t func;  /* calls and bpf_loop: index of the function called */
+	bool own;       /* stores: own stack at offset `at`, `size` bytes */
+	int16_t at;
+	uint8_t size;
+};
+
+struct jit_fn {
+	uint32_t start, end;
+	uint32_t stack;   /* bytes, a multiple of 8 */
+	uint32_t data;    /* deepest stack of it and its callees */
+	uint32_t depth;   /* functions running at once below and with it */
+	bool reached;
+	uint64_t read[8]; /* bits: byte -512 + i of its stack may be read */
+	bool leaked;      /* an address of its stack is kept where it is not followed */
+	int32_t low;      /* lowest byte that others write, or that a kept address names */
+};
+
+struct jit_facts {
+	struct jit_fact *insn; /* [ninsns] */
+	struct jit_fn *fns;
+	uint32_t nfns;
+	bool ctx_lost;      /* the context's address is kept where it is not followed */
+	uint32_t ctx_words; /* bits: 8-byte words of the context that are loaded */
+	bool ctx_used, regs_used, calls, gen_used, budget_used, cookie_used, checks;
+	uint32_t nproven, nchecked;
+};
+
+struct err *jit_verify(const struct bpf_insn *insns, uint32_t n, const struct jit_env *env,
+		       struct jit_facts *ret);
+void jit_facts_fini(struct jit_facts *f);
+
+/* Marks instructions whose results nobody reads, and settles the size of stacks. */
+void jit_dead(const struct bpf_insn *insns, uint32_t n, const struct jit_env *env,
+	      struct jit_facts *f);
+/* Is the lookup written out (no call)? */
+bool jit_inline_lookup(const struct jit_env *env, const struct bpf_insn *ins,
+		       const struct jit_fact *f);
+
+/* --- code --- */
+
+struct jit {
+	const struct bpf_insn *insns;
+	uint32_t ninsns;
+	const struct jit_env *env;
+	struct jit_facts facts;
+	struct x86 b;
+	uint32_t *at;    /* [ninsns + 1] this pass */
+	uint32_t *guess; /* [ninsns + 1] the pass before; 0xffffffff unknown */
+	uint32_t *fn_at; /* [nfns] entry of each function: this pass and, until it is met, the pass before */
+	uint32_t stop, range, find, nested, consts, zeros; /* shared pieces, by offset */
+	struct jit_cold {
+		uint32_t jump; /* end of the rel32 that comes here */
+		uint32_t back; /* where to go on */
+		uint32_t insn;
+		uint8_t size;
+		bool load;
+		bool fail; /* no second look: violation */
+	} *cold;
+	uint32_t ncold, capcold;
+	uint32_t clobbered; /* bits: x86 registers written by compiled code */
+	uint32_t data;      /* eBPF stack of the whole program, 16-byte multiple */
+	uint32_t native;    /* native stack below `frame`, agent not included */
+	bool probe_stack;   /* runs on the thread's probe stack */
+	bool uses_r10;
+};
+
+extern const uint8_t jit_reg[11];
+
+void jit_functions(struct jit *j);
+void jit_pieces(struct jit *j); /* shared pieces and cold paths */
+void jit_thunk(struct jit *j, enum wire_stub_kind kind);
+void jit_thunk_pieces(struct jit *j);
+void jit_host(struct jit *j);
+/* Target of a direct call to an agent's entry, counted from the start of the code. */
+int64_t jit_agent(const struct jit *j, enum wire_agent_entry e);
+
+#endif

@@ -1,0 +1,164 @@
+/* What is never read need not be computed: the registers (backward, per function) and the bytes of stacks. */
+#include "compile/jit/jit_int.h"
+
+enum { ARGS = 0x3e, ALL_CALLER = 0x3f };
+
+bool jit_inline_lookup(const struct jit_env *env, const struct bpf_insn *ins,
+		       const struct jit_fact *f)
+{
+	const struct wire_map *m = f->map >= 0 ? &env->maps[f->map] : NULL;
+
+	return m && ins->imm == BPF_FUNC_map_lookup_elem && m->key_size == 4 &&
+	       (m->kind == WIRE_MAP_ARRAY || m->kind == WIRE_MAP_THREAD_ARRAY ||
+		m->kind == WIRE_MAP_AGG_ARRAY);
+}
+
+static void call_effects(const struct jit_env *env, const struct bpf_insn *ins,
+			 const struct jit_fact *f, uint32_t *uses, uint32_t *defs, bool *pure)
+{
+	const struct jit_helper *h;
+
+	*defs = ALL_CALLER;
+	if (ins->src_reg == BPF_PSEUDO_CALL) {
+		*uses = ARGS;
+		return;
+	}
+	h = jit_helper((uint32_t)ins->imm);
+	if (jit_inline_lookup(env, ins, f)) {
+		*uses = f->key_known ? 0 : 1 << 2;
+		*pure = f->key_known;
+		return;
+	}
+	if (h->id == BPF_FUNC_loop) {
+		*uses = 1 << 1 | 1 << 3 | 1 << 4; /* the function is known */
+		return;
+	}
+	if (h->agent < 0) {
+		*uses = 0;
+		*pure = true;
+		return;
+	}
+	for (int i = 0; h->args[i]; i++)
+		*uses |= 2u << i;
+}
+
+static void effects(const struct jit_env *env, const struct bpf_insn *ins, const struct jit_fact *f,
+		    uint32_t *uses, uint32_t *defs, bool *pure)
+{
+	uint32_t d = 1u << ins->dst_reg, s = 1u << ins->src_reg;
+	uint32_t x = BPF_SRC(ins->code) == BPF_X ? s : 0;
+	uint8_t op = BPF_OP(ins->code);
+
+	*uses = *defs = 0;
+	*pure = false;
+	switch (BPF_CLASS(ins->code)) {
+	case BPF_ALU:
+	case BPF_ALU64:
+		*uses = op == BPF_MOV ? x : op == BPF_END || op == BPF_NEG ? d : d | x;
+		*defs = d;
+		*pure = true;
+		return;
+	case BPF_LD:
+		*defs = d;
+		*pure = true;
+		return;
+	case BPF_LDX:
+		*uses = s;
+		*defs = d;
+		*pure = f->proven;
+		return;
+	case BPF_ST: *uses = d; return;
+	case BPF_STX:
+		*uses = d | s;
+		if (BPF_MODE(ins->code) != BPF_ATOMIC)
+			return;
+		if (ins->imm == BPF_CMPXCHG) {
+			*uses |= 1;
+			*defs = 1;
+		} else if (ins->imm & BPF_FETCH) {
+			*defs = s;
+		}
+		return;
+	}
+	if (op == BPF_CALL)
+		call_effects(env, ins, f, uses, defs, pure);
+	else if (op == BPF_EXIT)
+		*uses = 1;
+	else if (op != BPF_JA && f->branch == JIT_EITHER)
+		*uses = d | x;
+}
+
+/* Nothing reads any byte of it. */
+static bool unread_store(const struct jit_fact *f, const struct jit_fn *fn)
+{
+	if (!f->own || fn->leaked)
+		return false;
+	for (int i = f->at + 512; i < f->at + 512 + f->size; i++)
+		if (fn->read[i / 64] >> i % 64 & 1)
+			return false;
+	return true;
+}
+
+static void registers(const struct bpf_insn *insns, const struct jit_env *env, struct jit_facts *f,
+		      const struct jit_fn *fn)
+{
+	cleanup_free uint16_t *live = xcalloc(fn->end - fn->start + 1, sizeof(*live)); /* before */
+	bool again = true;
+
+	while (again) {
+		again = false;
+		for (uint32_t i = fn->end; i-- > fn->start;) {
+			const struct bpf_insn *ins = &insns[i];
+			struct jit_fact *a = &f->insn[i];
+			uint32_t uses, defs, out = 0;
+			bool pure;
+
+			if (!a->reached)
+				continue;
+			effects(env, ins, a, &uses, &defs, &pure);
+			if (ebpf_is_jump(ins)) {
+				bool ja = BPF_OP(ins->code) == BPF_JA;
+
+				if (ja || a->branch != JIT_NEVER)
+					out |= live[i + 1 + (uint32_t)ebpf_jump_offset(ins) - fn->start];
+				if (!ja && a->branch != JIT_ALWAYS)
+					out |= live[i + 1 - fn->start];
+			} else if (ins->code != (BPF_JMP | BPF_EXIT)) {
+				out = live[i + 1 + ebpf_is_ld_imm64(ins) - fn->start];
+			}
+			a->dead = unread_store(a, fn) || (pure && !(defs & out));
+			if (!a->dead)
+				out = (out & ~defs) | uses;
+			else if (BPF_CLASS(ins->code) == BPF_JMP)
+				out &= ~defs; /* a call's r1-r5 are gone all the same */
+			if (out != live[i - fn->start]) {
+				live[i - fn->start] = (uint16_t)out;
+				again = true;
+			}
+		}
+	}
+}
+
+void jit_dead(const struct bpf_insn *insns, uint32_t n, const struct jit_env *env,
+	      struct jit_facts *f)
+{
+	for (uint32_t i = 0; i < f->nfns; i++) {
+		struct jit_fn *fn = &f->fns[i];
+		int32_t low = fn->low;
+
+		if (!fn->reached)
+			continue;
+		registers(insns, env, f, fn);
+		for (int b = 0; b < 512; b++) {
+			if (fn->read[b / 64] >> b % 64 & 1) {
+				if (b - 512 < low)
+					low = b - 512;
+				break;
+			}
+		}
+		for (uint32_t k = fn->start; k < fn->end; k++)
+			if (f->insn[k].own && !f->insn[k].dead && f->insn[k].at < low)
+				low = f->insn[k].at;
+		fn->stack = ((uint32_t)-low + 7) & ~7u;
+	}
+}

@@ -1,0 +1,334 @@
+/* The ways into a program: from a stub in the traced program, and from the tracer.
+ *
+ * Traced program's stack in a thunk, once it has begun:
+ *	[site's rsp - 128, MID]  return address into the stub
+ *	                         rax, flags (MID: lahf, seto)
+ *	                         r12, r11, r10
+ * Then, on the same stack or from thread->stack_top down:
+ *	[probe stack] the traced program's rsp
+ *	struct pt_regs, which also keeps what the program clobbers; or just that, pushed
+ *	eBPF stacks: `frame`, 16-byte aligned on the probe stack, is their lowest byte
+ *	return address of the first function
+ */
+#include "compile/jit/jit_int.h"
+
+enum { T0 = X86_R11, T1 = X86_R10, THREAD = X86_R12 };
+enum { ALWAYS_SAVED = 1 << X86_R10 | 1 << X86_R11 | 1 << X86_R12 | 1 << X86_RSP };
+
+#define THREAD_OFF(field) ((int32_t)offsetof(struct wire_thread, field))
+
+/* struct pt_regs, by x86 register. */
+static const uint8_t in_regs[16] = { [X86_R15] = 0,   [X86_R14] = 8,	[X86_R13] = 16,
+				     [X86_R12] = 24,  [X86_RBP] = 32,	[X86_RBX] = 40,
+				     [X86_R11] = 48,  [X86_R10] = 56,	[X86_R9] = 64,
+				     [X86_R8] = 72,   [X86_RAX] = 80,	[X86_RCX] = 88,
+				     [X86_RDX] = 96,  [X86_RSI] = 104, [X86_RDI] = 112,
+				     [X86_RSP] = 152 };
+enum { REGS_ORIG_RAX = 120, REGS_RIP = 128, REGS_CS = 136, REGS_FLAGS = 144, REGS_SS = 160 };
+enum { USER_CS = 0x33, USER_SS = 0x2b, USER_FLAGS = 0x246 };
+
+static void identity(struct jit *j)
+{
+	struct x86 *b = &j->b;
+
+	switch (j->env->identity) {
+	case WIRE_ID_FS32: x86_fs(b, 4, X86_OP_LOAD, THREAD, (int32_t)j->env->id_disp); break;
+	case WIRE_ID_FS64: x86_fs(b, 8, X86_OP_LOAD, THREAD, (int32_t)j->env->id_disp); break;
+	case WIRE_ID_FSBASE: /* rdfsbase r12 */
+		x86_byte(b, 0xf3);
+		x86_byte(b, 0x49);
+		x86_byte(b, 0x0f);
+		x86_byte(b, 0xae);
+		x86_byte(b, 0xc0 | (THREAD & 7));
+	}
+}
+
+/* What every firing leaves in the thread. */
+static void begin(struct jit *j)
+{
+	struct x86 *b = &j->b;
+
+	x86_alu_mem_imm(b, 8, X86_ADD, THREAD, THREAD_OFF(firings), 1);
+	if (j->facts.gen_used) {
+		x86_rm(b, 8, X86_OP_LOAD, T1, THREAD, THREAD_OFF(area));
+		x86_rm(b, 4, X86_OP_LOAD, T1, T1, offsetof(struct wire_area, gen));
+		x86_rm(b, 8, X86_OP_STORE, T1, THREAD, THREAD_OFF(gen));
+	}
+}
+
+static void run(struct jit *j)
+{
+	struct x86 *b = &j->b;
+
+	if (j->uses_r10)
+		x86_rm(b, 8, X86_OP_LEA, X86_RBP, X86_RSP, (int32_t)j->data);
+	if (j->probe_stack)
+		x86_rm(b, 8, X86_OP_STORE, X86_RSP, THREAD, THREAD_OFF(frame));
+	if (j->facts.budget_used)
+		x86_store_imm(b, 8, THREAD, THREAD_OFF(budget), JIT_BUDGET);
+	x86_call(b, j->fn_at[0]);
+}
+
+/* `rsp` goes first and in_probe last: a signal between them sees a firing whose stack is not known, and skips its own. */
+static void end(struct jit *j)
+{
+	x86_store_imm(&j->b, 8, THREAD, THREAD_OFF(rsp), 0);
+	x86_store_imm(&j->b, 4, THREAD, THREAD_OFF(in_probe), 0);
+}
+
+/* Fills the struct pt_regs at rsp + data. T1: rsp of the traced program's side; up: from there to the return address. */
+static void fill_regs(struct jit *j, enum wire_stub_kind kind, uint32_t keep, int32_t up)
+{
+	struct x86 *b = &j->b;
+	int32_t regs = (int32_t)j->data, site = up + 8 + (kind == WIRE_STUB_MID ? 128 : 0);
+	int32_t behind = sizeof(struct wire_stub) + WIRE_STUB_CALL +
+			 (kind == WIRE_STUB_MID ? WIRE_STUB_LEA : 0);
+	bool after = kind == WIRE_STUB_RETURN || kind == WIRE_STUB_TAIL;
+	uint32_t words = j->facts.ctx_words;
+
+	for (unsigned r = 0; r < 16; r++) {
+		bool show = words >> in_regs[r] / 8 & 1;
+		int32_t to = regs + in_regs[r];
+
+		if (r == X86_RSP) {
+			if (!show)
+				continue;
+			x86_rm(b, 8, X86_OP_LEA, T0, T1, site + (after ? 8 : 0));
+		} else if (r == X86_R10 || r == X86_R11 || r == X86_R12 ||
+			   (r == X86_RAX && kind == WIRE_STUB_MID)) {
+			if (!show)
+				continue;
+			x86_rm(b, 8, X86_OP_LOAD, T0, T1,
+			       r == X86_R10   ? 0
+			       : r == X86_R11 ? 8
+			       : r == X86_R12 ? 16
+					      : 32);
+		} else {
+			if (show || keep >> r & 1)
+				x86_rm(b, 8, X86_OP_STORE, r, X86_RSP, to);
+			continue;
+		}
+		x86_rm(b, 8, X86_OP_STORE, T0, X86_RSP, to);
+	}
+	if (words >> REGS_RIP / 8 & 1) {
+		if (after) {
+			x86_rm(b, 8, X86_OP_LOAD, T0, T1, site);
+		} else {
+			x86_rm(b, 8, X86_OP_LOAD, T0, T1, up);
+			x86_rm(b, 8, X86_OP_LOAD, T0, T0, -behind);
+		}
+		x86_rm(b, 8, X86_OP_STORE, T0, X86_RSP, regs + REGS_RIP);
+	}
+	if (words >> REGS_ORIG_RAX / 8 & 1)
+		x86_store_imm(b, 8, X86_RSP, regs + REGS_ORIG_RAX, -1);
+	if (words >> REGS_CS / 8 & 1)
+		x86_store_imm(b, 8, X86_RSP, regs + REGS_CS, USER_CS);
+	if (words >> REGS_FLAGS / 8 & 1)
+		x86_store_imm(b, 8, X86_RSP, regs + REGS_FLAGS, USER_FLAGS);
+	if (words >> REGS_SS / 8 & 1)
+		x86_store_imm(b, 8, X86_RSP, regs + REGS_SS, USER_SS);
+}
+
+/* The wide jump that ended at `jump` comes here. */
+static void land(struct x86 *b, uint32_t jump)
+{
+	for (uint32_t i = 0; i < 4; i++)
+		b->p[jump - 4 + i] = (uint8_t)((b->n - jump) >> 8 * i);
+}
+
+void jit_thunk(struct jit *j, enum wire_stub_kind kind)
+{
+	struct x86 *b = &j->b;
+	bool mid = kind == WIRE_STUB_MID, regs = j->facts.ctx_used;
+	uint32_t keep = (j->clobbered | (j->uses_r10 ? 1u << X86_RBP : 0)) & ~(uint32_t)ALWAYS_SAVED;
+	int32_t up = 24 + (mid ? 16 : 0); /* from rsp to the return address */
+	int32_t site = up + 8 + (mid ? 128 : 0);
+	int32_t behind = sizeof(struct wire_stub) + WIRE_STUB_CALL + (mid ? WIRE_STUB_LEA : 0);
+	uint32_t found, go, zero, miss, nested, skip1, used, pad;
+	int64_t skip_at;
+
+	if (regs)
+		keep |= 1u << X86_RDI;
+	if (mid) {
+		x86_push(b, X86_RAX);
+		x86_byte(b, 0x9f); /* lahf */
+		x86_byte(b, 0x0f); /* seto al */
+		x86_byte(b, 0x90);
+		x86_byte(b, 0xc0);
+		x86_push(b, X86_RAX);
+		keep &= ~(1u << X86_RAX);
+	}
+	x86_push(b, X86_R12);
+	x86_push(b, X86_R11);
+	x86_push(b, X86_R10);
+	identity(j);
+	/* 0 would be found in any free entry */
+	x86_rr(b, 8, X86_OP_TEST, THREAD, THREAD);
+	x86_jcc(b, X86_E, b->n, true);
+	zero = b->n;
+	x86_mov_imm(b, T0, WIRE_THREAD_MIX);
+	x86_rr(b, 8, X86_OP_IMUL, T0, THREAD);
+	x86_shift_imm(b, 8, X86_SHR, T0, 52);
+	x86_shift_imm(b, 4, X86_SHL, T0, 4);
+	x86_mov_imm(b, T1, j->env->private + offsetof(struct wire_private, threads));
+	x86_rx(b, 8, 0x3b, THREAD, T1, T0, 0);
+	x86_jcc(b, X86_NE, b->n, true);
+	miss = b->n;
+	x86_rx(b, 8, X86_OP_LOAD, THREAD, T1, T0, offsetof(struct wire_thread_entry, thread));
+	found = b->n;
+	x86_alu_mem_imm(b, 4, X86_CMP, THREAD, THREAD_OFF(in_probe), 0);
+	x86_jcc(b, X86_NE, b->n, true);
+	nested = b->n;
+	go = b->n;
+	x86_store_imm(b, 4, THREAD, THREAD_OFF(in_probe), 1);
+	x86_rm(b, 8, X86_OP_LEA, T1, X86_RSP, site);
+	x86_rm(b, 8, X86_OP_STORE, T1, THREAD, THREAD_OFF(rsp));
+	begin(j);
+	if (j->facts.cookie_used) {
+		x86_rm(b, 8, X86_OP_LOAD, T0, X86_RSP, up);
+		x86_rm(b, 4, X86_OP_LOAD, T0, T0,
+		       (int32_t)offsetof(struct wire_stub, probe) - behind);
+		x86_rm(b, 8, X86_OP_STORE, T0, THREAD, THREAD_OFF(cookie));
+	}
+	used = 0;
+	if (regs || j->probe_stack)
+		x86_mov_rr(b, T1, X86_RSP);
+	if (j->probe_stack) {
+		x86_rm(b, 8, X86_OP_LOAD, X86_RSP, THREAD, THREAD_OFF(stack_top));
+		x86_push(b, T1);
+		used += 8;
+	}
+	if (!regs) {
+		for (unsigned r = 0; r < 16; r++) {
+			if (keep >> r & 1) {
+				x86_push(b, r);
+				used += 8;
+			}
+		}
+	} else {
+		used += JIT_CTX;
+	}
+	pad = -used & 8;
+	if (j->data + pad + (regs ? JIT_CTX : 0))
+		x86_alu_imm(b, 8, X86_SUB, X86_RSP,
+			    (int32_t)(j->data + (regs ? JIT_CTX : 0) + pad));
+	if (used + pad + j->data > j->native)
+		j->native = used + pad + j->data;
+	if (regs) {
+		fill_regs(j, kind, keep, up);
+		x86_rm(b, 8, X86_OP_LEA, X86_RDI, X86_RSP, (int32_t)j->data);
+		x86_rm(b, 8, X86_OP_STORE, X86_RDI, THREAD, THREAD_OFF(regs));
+	} else if (j->facts.calls) {
+		x86_store_imm(b, 8, THREAD, THREAD_OFF(regs), 0);
+	}
+	run(j);
+	if (regs) {
+		for (unsigned r = 0; r < 16; r++)
+			if (keep >> r & 1)
+				x86_rm(b, 8, X86_OP_LOAD, r, X86_RSP,
+				       (int32_t)j->data + in_regs[r]);
+		x86_alu_imm(b, 8, X86_ADD, X86_RSP, (int32_t)(j->data + JIT_CTX + pad));
+	} else {
+		if (j->data + pad)
+			x86_alu_imm(b, 8, X86_ADD, X86_RSP, (int32_t)(j->data + pad));
+		for (unsigned r = 16; r--;)
+			if (keep >> r & 1)
+				x86_pop(b, r);
+	}
+	if (j->probe_stack)
+		x86_pop(b, X86_RSP);
+	end(j);
+	skip_at = b->n;
+	x86_pop(b, X86_R10);
+	x86_pop(b, X86_R11);
+	x86_pop(b, X86_R12);
+	if (mid) {
+		x86_pop(b, X86_RAX);
+		x86_byte(b, 0x04); /* add al, 127: overflows when it was 1 */
+		x86_byte(b, 0x7f);
+		x86_byte(b, 0x9e); /* sahf */
+		x86_pop(b, X86_RAX);
+	}
+	x86_ret(b);
+
+	land(b, zero);
+	land(b, miss);
+	x86_call(b, j->find);
+	x86_rr(b, 8, X86_OP_TEST, THREAD, THREAD);
+	x86_jcc(b, X86_NE, found, false);
+	skip1 = b->n;
+	x86_jmp(b, skip_at, false);
+	land(b, nested);
+	x86_rm(b, 8, X86_OP_LEA, T1, X86_RSP, site);
+	x86_call(b, j->nested);
+	x86_rr(b, 4, X86_OP_TEST, T1, T1);
+	x86_jcc(b, X86_NE, go, false);
+	x86_jmp(b, skip1, false);
+}
+
+/* Calls the agent from a thunk that may clobber T0 and T1 only: arg0 and, if it is a register, arg1 to rdi, rsi; the result
+ * to `result`. */
+static void ask(struct jit *j, enum wire_agent_entry entry, int arg1, unsigned result)
+{
+	static const uint8_t kept[] = { X86_RAX, X86_RCX, X86_RDX, X86_RSI,
+					X86_RDI, X86_R8,  X86_R9,  X86_RBP };
+	struct x86 *b = &j->b;
+
+	for (uint32_t i = 0; i < ARRAY_SIZE(kept); i++)
+		x86_push(b, kept[i]);
+	x86_mov_rr(b, X86_RBP, X86_RSP);
+	x86_alu_imm(b, 8, X86_AND, X86_RSP, -16);
+	x86_mov_rr(b, X86_RDI, THREAD);
+	if (arg1 >= 0)
+		x86_mov_rr(b, X86_RSI, (unsigned)arg1);
+	x86_mov_rr(b, X86_R9, THREAD);
+	x86_call(b, jit_agent(j, entry));
+	x86_mov_rr(b, X86_RSP, X86_RBP);
+	x86_mov_rr(b, result, X86_RAX);
+	for (uint32_t i = ARRAY_SIZE(kept); i--;)
+		x86_pop(b, kept[i]);
+	x86_ret(b);
+}
+
+void jit_thunk_pieces(struct jit *j)
+{
+	x86_align(&j->b, 16, 0xcc);
+	j->find = j->b.n;
+	ask(j, WIRE_AGENT_thread, -1, THREAD);
+	j->nested = j->b.n;
+	ask(j, WIRE_AGENT_nested, T1, T1);
+	x86_align(&j->b, 8, 0xcc);
+	j->zeros = j->b.n;
+	for (uint32_t i = 0; j->facts.ctx_used && i < JIT_CTX; i++)
+		x86_byte(&j->b, 0);
+}
+
+void jit_host(struct jit *j)
+{
+	static const uint8_t kept[] = { X86_RBX, X86_RBP, X86_R12, X86_R13, X86_R14, X86_R15 };
+	struct x86 *b = &j->b;
+	uint32_t given;
+
+	for (uint32_t i = 0; i < ARRAY_SIZE(kept); i++)
+		x86_push(b, kept[i]);
+	x86_mov_rr(b, THREAD, X86_RDI);
+	x86_alu_imm(b, 8, X86_SUB, X86_RSP, (int32_t)j->data + 8);
+	x86_store_imm(b, 4, THREAD, THREAD_OFF(in_probe), 1);
+	x86_rm(b, 8, X86_OP_STORE, X86_RSP, THREAD, THREAD_OFF(rsp));
+	begin(j);
+	x86_rm(b, 8, X86_OP_STORE, X86_RDX, THREAD, THREAD_OFF(cookie));
+	if (j->facts.ctx_used) {
+		x86_rr(b, 8, X86_OP_TEST, X86_RSI, X86_RSI);
+		given = x86_jcc_over(b, X86_NE);
+		x86_rip(b, 8, X86_OP_LEA, X86_RSI, j->zeros);
+		x86_land(b, given);
+	}
+	x86_rm(b, 8, X86_OP_STORE, X86_RSI, THREAD, THREAD_OFF(regs));
+	x86_mov_rr(b, X86_RDI, X86_RSI);
+	run(j);
+	end(j);
+	x86_alu_imm(b, 8, X86_ADD, X86_RSP, (int32_t)j->data + 8);
+	for (uint32_t i = ARRAY_SIZE(kept); i--;)
+		x86_pop(b, kept[i]);
+	x86_ret(b);
+}

@@ -1,0 +1,236 @@
+/* Aggregations: each thread adds to its own table of the generation that is on; the tracer turns to the other one, waits
+ * until no thread is still in the old, sums the old up and clears it. Nothing is locked, nothing is lost:
+ *
+ *	thread    in_probe = 1; gen = area.gen; ... add ...; in_probe = 0
+ *	tracer    area.gen ^= 1; membarrier; for each thread: in_probe and gen is the old one? wait
+ *
+ * A thread that was stopped or killed in a probe keeps its old table until it has moved on, or is gone.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <linux/membarrier.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#include "load/inproc/inproc.h"
+
+enum { WAIT_TRIES = 200, WAIT_NS = 50000 };
+
+/* --- the store --- */
+
+static void merge(const struct agg *a, uint64_t *into, const uint64_t *add)
+{
+	unsigned __int128 sq;
+
+	if (!add[0])
+		return;
+	switch (a->func) {
+	case AGG_MIN:
+	case AGG_MAX:
+		if (!into[0] || (a->func == AGG_MIN ? (int64_t)add[1] < (int64_t)into[1]
+						    : (int64_t)add[1] > (int64_t)into[1]))
+			into[1] = add[1];
+		into[0] += add[0];
+		return;
+	case AGG_STDDEV:
+		sq = (unsigned __int128)into[3] << 64 | into[2];
+		sq += (unsigned __int128)add[3] << 64 | add[2];
+		into[0] += add[0];
+		into[1] += add[1];
+		into[2] = (uint64_t)sq;
+		into[3] = (uint64_t)(sq >> 64);
+		return;
+	default:
+		for (uint32_t i = 0; i < a->nwords; i++)
+			into[i] += add[i];
+	}
+}
+
+static uint64_t *store_words(struct inproc_store *s, const struct agg *a, const void *key)
+{
+	uint64_t *at = hash_put(&s->index, key ? key : "", key ? a->key_size : 0, NULL);
+	struct inproc_entry *en;
+
+	if (!*at && s->unused.n) {
+		*at = s->unused.v[--s->unused.n] + 1;
+	} else if (!*at) {
+		vec_add(&s->entries);
+		*at = s->entries.n;
+	}
+	en = &s->entries.v[*at - 1];
+	if (!en->words) {
+		en->words = xcalloc(a->nwords, 8);
+		en->key = key ? xmemdup(key, a->key_size) : NULL;
+	}
+	return en->words;
+}
+
+void aggs_store_free(struct inproc_engine *e)
+{
+	for (uint32_t i = 0; e->stores && i < e->base.image->naggs; i++) {
+		struct inproc_store *s = &e->stores[i];
+
+		for (uint32_t j = 0; j < s->entries.n; j++) {
+			free(s->entries.v[j].key);
+			free(s->entries.v[j].words);
+		}
+		vec_fini(&s->entries);
+		vec_fini(&s->unused);
+		hash_fini(&s->index);
+	}
+	free(e->stores);
+	e->stores = NULL;
+}
+
+/* --- taking a generation --- */
+
+static void take_array(struct inproc_engine *e, uint32_t agg, struct wire_thread *t, uint32_t gen)
+{
+	const struct agg *a = &e->base.image->aggs[agg];
+	const struct wire_map *m = &e->maps[a->map];
+	uint64_t *words = (uint64_t *)((uintptr_t)t + m->base + gen * m->gen_stride);
+
+	if (!words[0])
+		return;
+	merge(a, store_words(&e->stores[agg], a, NULL), words);
+	memset(words, 0, (size_t)a->nwords * 8);
+}
+
+/* Everything here was written by the traced process: counts and places are checked. */
+static void take_hash(struct inproc_engine *e, uint32_t agg, struct wire_thread *t, uint32_t gen)
+{
+	const struct agg *a = &e->base.image->aggs[agg];
+	const struct wire_map *m = &e->maps[a->map];
+	uint8_t *base = (uint8_t *)t + m->base + gen * m->gen_stride;
+	struct wire_agg_table *table = (struct wire_agg_table *)base;
+	uint32_t *index = (uint32_t *)(table + 1);
+	uint8_t *entries = (uint8_t *)(index + m->buckets);
+	uint32_t n = __atomic_load_n(&table->n, __ATOMIC_ACQUIRE);
+	uint32_t key_room = (m->key_size + 7) & ~7u;
+
+	if (n > m->max_entries)
+		n = m->max_entries;
+	for (uint32_t i = 0; i < n; i++) {
+		uint8_t *en = entries + (uint64_t)i * m->stride;
+		uint32_t hash = *(uint32_t *)en;
+
+		merge(a, store_words(&e->stores[agg], a, en + 8), (uint64_t *)(en + 8 + key_room));
+		for (uint64_t b = 0; b < m->buckets; b++) { /* its place in the index */
+			uint64_t at = (hash + b) & (m->buckets - 1);
+
+			if (index[at] == i + 1) {
+				index[at] = 0;
+				break;
+			}
+			if (!index[at] && b > n)
+				break;
+		}
+	}
+	for (uint32_t i = 0; i < n; i++)
+		memset(entries + (uint64_t)i * m->stride, 0, m->stride);
+	table->n = table->full = 0;
+}
+
+static void take(struct inproc_engine *e, struct wire_thread *t, uint32_t gen)
+{
+	for (uint32_t i = 0; i < e->base.image->naggs; i++) {
+		const struct wire_map *m = &e->maps[e->base.image->aggs[i].map];
+
+		if (m->kind == WIRE_MAP_AGG_ARRAY)
+			take_array(e, i, t, gen);
+		else
+			take_hash(e, i, t, gen);
+	}
+}
+
+static bool owner_gone(const struct inproc_engine *e, const struct wire_thread *t)
+{
+	const struct wire_process *procs = (const struct wire_process *)e->area->processes;
+	uint32_t owner = __atomic_load_n(&t->owner, __ATOMIC_ACQUIRE);
+
+	if (!owner || owner > WIRE_PROCESSES_MAX)
+		return true;
+	return kill((pid_t)procs[owner - 1].pid, 0) && errno == ESRCH;
+}
+
+/* Has the thread left generation gen for good? */
+static bool has_left(const struct inproc_engine *e, const struct wire_thread *t, uint32_t gen)
+{
+	const struct timespec nap = { .tv_nsec = WAIT_NS };
+
+	for (int i = 0; i < WAIT_TRIES; i++) {
+		if (!__atomic_load_n(&t->in_probe, __ATOMIC_ACQUIRE) ||
+		    __atomic_load_n(&t->gen, __ATOMIC_ACQUIRE) != gen || t == e->self)
+			return true;
+		if (i == 10 && owner_gone(e, t))
+			return true;
+		if (i)
+			nanosleep(&nap, NULL);
+	}
+	return false;
+}
+
+void aggs_flip(struct inproc_engine *e)
+{
+	uint32_t old = __atomic_load_n(&e->area->gen, __ATOMIC_RELAXED) & 1;
+
+	if (!e->base.image->naggs)
+		return;
+	__atomic_store_n(&e->area->gen, old ^ 1, __ATOMIC_SEQ_CST);
+	/* Every thread of the machine passes a barrier: a probe that began before is seen, one that begins now sees the
+	 * new generation. */
+	if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0))
+		syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
+	for (uint32_t i = 0; i < INPROC_THREADS; i++) {
+		struct wire_thread *t = area_thread(e, i);
+
+		if (t->owner && has_left(e, t, old))
+			take(e, t, old);
+	}
+}
+
+/* --- the engine's operations --- */
+
+struct err *aggs_read(struct inproc_engine *e, uint32_t agg,
+		      void (*fn)(void *arg, const void *key, const uint64_t *values, uint32_t ncpus),
+		      void *arg)
+{
+	const struct agg *a = &e->base.image->aggs[agg];
+	struct inproc_store *s = &e->stores[agg];
+
+	aggs_flip(e);
+	if (!a->key_size) {
+		fn(arg, NULL, store_words(s, a, NULL), 1);
+		return NULL;
+	}
+	for (uint32_t i = 0; i < s->entries.n; i++)
+		if (s->entries.v[i].words)
+			fn(arg, s->entries.v[i].key, s->entries.v[i].words, 1);
+	return NULL;
+}
+
+struct err *aggs_delete(struct inproc_engine *e, uint32_t agg, const void *key, uint64_t *ret_values)
+{
+	const struct agg *a = &e->base.image->aggs[agg];
+	struct inproc_store *s = &e->stores[agg];
+	uint64_t *at = hash_get(&s->index, key ? key : "", key ? a->key_size : 0);
+	struct inproc_entry *en = at ? &s->entries.v[*at - 1] : NULL;
+
+	if (ret_values && en)
+		memcpy(ret_values, en->words, (size_t)a->nwords * 8);
+	else if (ret_values)
+		memset(ret_values, 0, (size_t)a->nwords * 8);
+	if (!en)
+		return NULL;
+	if (!a->key_size) {
+		memset(en->words, 0, (size_t)a->nwords * 8);
+		return NULL;
+	}
+	vec_push(&s->unused, (uint32_t)*at - 1);
+	hash_del(&s->index, key, a->key_size);
+	free(en->key);
+	free(en->words);
+	*en = (struct inproc_entry){ 0 };
+	return NULL;
+}

@@ -1,0 +1,446 @@
+/* The memory that tracer and traced processes share, laid out for one image. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <sys/mman.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#include "load/inproc/agent.h"
+#include "load/inproc/inproc.h"
+#include "wire/unwind.h"
+
+enum { PAGE = 4096, LINE = 64, HASH_ENTRIES = 1 << 20, AGG_ENTRIES = 1 << 16 };
+
+static uint64_t round_up(uint64_t n, uint64_t unit)
+{
+	return (n + unit - 1) / unit * unit;
+}
+
+static uint64_t power_of_two(uint64_t n)
+{
+	uint64_t p = 16;
+
+	while (p < n)
+		p <<= 1;
+	return p;
+}
+
+/* --- the mappings --- */
+
+static int memory_file(const char *name, uint64_t size)
+{
+	int fd = memfd_create(name, MFD_CLOEXEC | 0x10u /* MFD_EXEC, Linux 6.3 */);
+
+	if (fd < 0 && errno == EINVAL)
+		fd = memfd_create(name, MFD_CLOEXEC);
+	if (fd >= 0 && ftruncate(fd, (off_t)size) == 0)
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+uint64_t area_private_size(void)
+{
+	return round_up(sizeof(struct wire_private), PAGE) +
+	       (uint64_t)INPROC_THREADS * (WIRE_PROBE_STACK + PAGE);
+}
+
+/* Is [addr, addr + size) free in the process? */
+static bool is_free(pid_t pid, uint64_t addr, uint64_t size)
+{
+	cleanup_free char *path = xasprintf("/proc/%d/maps", pid);
+	FILE *f = fopen(path, "re");
+	unsigned long lo, hi;
+	char line[512];
+	bool ok = true;
+
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "%lx-%lx", &lo, &hi) == 2 && lo < addr + size && hi > addr)
+			ok = false;
+	if (f)
+		fclose(f);
+	return ok;
+}
+
+static bool base_is_free(const struct inproc_engine *e, uint64_t base)
+{
+	uint64_t size = WIRE_PRIVATE + area_private_size();
+
+	for (uint32_t i = 0; i < e->ntargets; i++)
+		if (!is_free(e->targets[i].pid, base, size))
+			return false;
+	return is_free(getpid(), base, size);
+}
+
+static struct err *map_here(struct inproc_engine *e)
+{
+	int fixed = MAP_FIXED_NOREPLACE;
+	uint64_t psize = area_private_size();
+	void *p;
+
+	for (int i = 0; i < WIRE_BASES && !e->addr; i++)
+		if (base_is_free(e, WIRE_BASE + (uint64_t)i * WIRE_BASE_STEP))
+			e->addr = WIRE_BASE + (uint64_t)i * WIRE_BASE_STEP;
+	if (!e->addr)
+		return err_new(ENOMEM, "no range of addresses is free in descry and in every traced process");
+	e->code_fd = memory_file("descry-code", WIRE_CODE_SIZE);
+	e->shared_fd = memory_file("descry-shared", WIRE_SHARED_MAX);
+	if (e->code_fd < 0 || e->shared_fd < 0)
+		return err_errno(errno, "memfd_create");
+	p = mmap((void *)e->addr, WIRE_CODE_SIZE, PROT_READ | PROT_EXEC, MAP_SHARED | fixed,
+		 e->code_fd, 0);
+	if (p == MAP_FAILED)
+		return err_errno(errno, "mapping code");
+	p = mmap(NULL, WIRE_CODE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, e->code_fd, 0);
+	if (p == MAP_FAILED)
+		return err_errno(errno, "mapping code");
+	e->code = p;
+	p = mmap((void *)(e->addr + WIRE_SHARED), WIRE_SHARED_MAX, PROT_READ | PROT_WRITE,
+		 MAP_SHARED | MAP_NORESERVE | fixed, e->shared_fd, 0);
+	if (p == MAP_FAILED)
+		return err_errno(errno, "mapping shared memory");
+	e->area = p;
+	madvise(p, WIRE_SHARED_MAX, MADV_DONTDUMP);
+	p = mmap((void *)(e->addr + WIRE_PRIVATE), psize, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | fixed, -1, 0);
+	if (p == MAP_FAILED)
+		return err_errno(errno, "mapping private memory");
+	e->private = p;
+	return NULL;
+}
+
+uint64_t area_alloc(struct inproc_engine *e, uint64_t size)
+{
+	uint64_t at = e->shared_used;
+
+	if (e->pool) {
+		at = e->pool;
+		e->pool = round_up(at + size, LINE);
+		return e->pool > e->pool_end ? 0 : at;
+	}
+	e->shared_used = round_up(at + size, LINE);
+	return e->shared_used > WIRE_SHARED_MAX ? 0 : e->addr + WIRE_SHARED + at;
+}
+
+/* --- maps --- */
+
+static uint64_t in_slot(struct inproc_engine *e, uint64_t size)
+{
+	uint64_t at = e->thread_used;
+
+	e->thread_used = round_up(at + size, LINE);
+	return at;
+}
+
+static void lay_out_hash(struct wire_map *w, uint32_t max)
+{
+	if (w->max_entries > max)
+		w->max_entries = max;
+	w->stride = 8 + (uint32_t)round_up(w->key_size, 8) + (uint32_t)round_up(w->value_size, 8);
+	w->buckets = power_of_two((uint64_t)w->max_entries * 2);
+}
+
+static void lay_out_tables(struct inproc_engine *e, struct wire_map *w)
+{
+	uint64_t *inner;
+
+	w->kind = WIRE_MAP_TABLES;
+	w->base = area_alloc(e, (uint64_t)w->max_entries * 8);
+	inner = (uint64_t *)w->base;
+	for (uint32_t i = 0; i < w->max_entries; i++)
+		inner[i] = 0;
+}
+
+static struct err *lay_out(struct inproc_engine *e, struct wire_map *w, const struct image_map *m)
+{
+	bool per_thread = m->role == MAP_COUNTERS || m->role == MAP_SCRATCH;
+
+	w->role = m->role;
+	w->key_size = m->key_size;
+	w->value_size = m->value_size;
+	w->max_entries = m->max_entries;
+	w->flags = m->role == MAP_SCRATCH ? WIRE_MAP_BUSY_WORD : 0;
+	w->stride = (uint32_t)round_up(m->value_size, 8);
+	switch (m->type) {
+	case BPF_MAP_TYPE_ARRAY:
+	case BPF_MAP_TYPE_PERCPU_ARRAY:
+		if (m->role == MAP_AGG) {
+			w->kind = WIRE_MAP_AGG_ARRAY;
+			w->gen_stride = round_up((uint64_t)w->stride * w->max_entries, LINE);
+			w->base = in_slot(e, 2 * w->gen_stride);
+		} else if (per_thread) {
+			w->kind = WIRE_MAP_THREAD_ARRAY;
+			w->base = in_slot(e, (uint64_t)w->stride * w->max_entries);
+		} else {
+			w->kind = WIRE_MAP_ARRAY;
+			w->base = area_alloc(e, (uint64_t)w->stride * w->max_entries);
+		}
+		break;
+	case BPF_MAP_TYPE_PERCPU_HASH:
+		w->kind = WIRE_MAP_AGG_HASH;
+		lay_out_hash(w, AGG_ENTRIES);
+		w->gen_stride = round_up(sizeof(struct wire_agg_table) + w->buckets * 4 +
+						 (uint64_t)w->stride * w->max_entries,
+					 PAGE);
+		w->base = in_slot(e, 2 * w->gen_stride);
+		break;
+	case BPF_MAP_TYPE_HASH:
+	case BPF_MAP_TYPE_LRU_HASH:
+		w->kind = WIRE_MAP_HASH;
+		lay_out_hash(w, HASH_ENTRIES);
+		w->base = area_alloc(e, w->buckets * w->stride);
+		break;
+	case BPF_MAP_TYPE_RINGBUF:
+		w->kind = WIRE_MAP_RING;
+		w->max_entries = (uint32_t)power_of_two(w->max_entries);
+		if (m->role == MAP_DATA && w->max_entries > INPROC_RING_MAX)
+			w->max_entries = INPROC_RING_MAX;
+		if (m->role == MAP_CONTROL && w->max_entries > INPROC_CONTROL_RING)
+			w->max_entries = INPROC_CONTROL_RING;
+		w->base = in_slot(e, sizeof(struct wire_ring) + w->max_entries);
+		break;
+	case BPF_MAP_TYPE_TASK_STORAGE:
+		w->kind = WIRE_MAP_TASK;
+		w->base = in_slot(e, w->stride);
+		break;
+	case BPF_MAP_TYPE_ARRAY_OF_MAPS: lay_out_tables(e, w); break;
+	default:
+		return err_new(ENOTSUP, "map %s: type %d is not known to the in-process engine",
+			       m->name, m->type);
+	}
+	return e->shared_used > WIRE_SHARED_MAX ? err_new(ENOMEM, "map %s does not fit", m->name)
+						: NULL;
+}
+
+static void fill(const struct wire_map *w, const struct image_map *m)
+{
+	for (uint32_t i = 0; m->init && i < (m->ninit ? m->ninit : 1); i++)
+		if (i < w->max_entries)
+			memcpy((uint8_t *)w->base + (uint64_t)i * w->stride,
+			       (const uint8_t *)m->init + (uint64_t)i * m->value_size,
+			       m->value_size);
+}
+
+static struct err *lay_out_maps(struct inproc_engine *e, const struct image *img)
+{
+	struct err *err;
+
+	e->thread_used = WIRE_THREAD_SPACE;
+	e->area->maps = area_alloc(e, sizeof(struct wire_map) * (img->nmaps + 1));
+	e->area->nmaps = img->nmaps;
+	e->maps = (struct wire_map *)e->area->maps;
+	for (uint32_t i = 0; i < img->nmaps; i++) {
+		struct wire_map *w = &e->maps[i];
+
+		w->index = i;
+		err = lay_out(e, w, &img->maps[i]);
+		if (err)
+			return err;
+		if (w->kind == WIRE_MAP_ARRAY)
+			fill(w, &img->maps[i]);
+		if (w->role == MAP_COUNTERS)
+			e->area->counters_base = w->base;
+	}
+	return NULL;
+}
+
+/* --- clock --- */
+
+static uint64_t monotonic(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+static uint64_t tsc(void)
+{
+	return __builtin_ia32_rdtsc();
+}
+
+/* The kernel's own factor, 32.32 fixed point, from the page that perf_event_open(2) describes (cap_user_time). */
+static uint64_t kernel_factor(void)
+{
+	struct perf_event_attr a = { .type = PERF_TYPE_SOFTWARE,
+				     .size = sizeof(a),
+				     .config = PERF_COUNT_SW_DUMMY,
+				     .exclude_kernel = 1 };
+	int fd = (int)syscall(SYS_perf_event_open, &a, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	const struct perf_event_mmap_page *p;
+	uint64_t mult = 0;
+
+	if (fd < 0)
+		return 0;
+	p = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, fd, 0);
+	if (p != MAP_FAILED) {
+		if (p->cap_user_time && p->time_shift <= 32)
+			mult = (uint64_t)p->time_mult << (32 - p->time_shift);
+		munmap((void *)p, PAGE);
+	}
+	close(fd);
+	return mult;
+}
+
+/* Nanoseconds and TSC of one instant: of several tries the one that was interrupted least. */
+static void instant(uint64_t *ret_tsc, uint64_t *ret_ns)
+{
+	uint64_t best = UINT64_MAX;
+
+	for (int i = 0; i < 16; i++) {
+		uint64_t before = tsc(), ns = monotonic(), after = tsc();
+
+		if (after - before < best) {
+			best = after - before;
+			*ret_tsc = before + (after - before) / 2;
+			*ret_ns = ns;
+		}
+	}
+}
+
+static void set_clock(struct inproc_engine *e)
+{
+	struct wire_clock *c = &e->area->clock[0];
+	uint64_t t, ns;
+	FILE *f = fopen("/sys/devices/system/clocksource/clocksource0/current_clocksource", "re");
+	char name[32] = "";
+
+	if (f && !fgets(name, sizeof(name), f))
+		name[0] = '\0';
+	if (f)
+		fclose(f);
+	/* kvm-clock too is the TSC, scaled */
+	if (strncmp(name, "tsc", 3) && strncmp(name, "kvm-clock", 9))
+		return;
+	instant(&c->base_tsc, &c->base_ns);
+	c->mult = kernel_factor();
+	if (c->mult)
+		return;
+	do
+		instant(&t, &ns);
+	while (ns - c->base_ns < 5000000);
+	c->mult = (uint64_t)(((unsigned __int128)(ns - c->base_ns) << 32) / (t - c->base_tsc));
+}
+
+/* --- thread slots --- */
+
+struct wire_thread *area_thread(const struct inproc_engine *e, uint32_t slot)
+{
+	return (struct wire_thread *)(e->area->threads + slot * e->area->thread_stride);
+}
+
+static void init_thread(struct inproc_engine *e, uint32_t slot)
+{
+	struct wire_thread *t = area_thread(e, slot);
+
+	t->self = (uintptr_t)t;
+	t->area = (uintptr_t)e->area;
+	t->slot = slot;
+	t->stack_top = e->addr + WIRE_PRIVATE + round_up(sizeof(struct wire_private), PAGE) +
+		       (uint64_t)(slot + 1) * (WIRE_PROBE_STACK + PAGE) - LINE;
+}
+
+/* This process takes slot 0 for BEGIN, END and timers. */
+static void claim_self(struct inproc_engine *e)
+{
+	struct wire_thread *t = area_thread(e, 0);
+	struct wire_process *p = (struct wire_process *)e->area->processes;
+	char stack[1];
+
+	p->state = WIRE_PROCESS_TRACED;
+	p->pid = p->own_pid = (uint32_t)getpid();
+	p->ppid = (uint32_t)getppid();
+	p->uid = getuid();
+	p->gid = getgid();
+	p->task = area_task(e, getpid());
+	e->private->ready = 1;
+	t->owner = 1;
+	t->tid = (uint32_t)gettid();
+	t->pid = (uint32_t)getpid();
+	t->task = p->task;
+	t->random = tsc() | 1;
+	t->stack_lo = (uintptr_t)stack & ~(uintptr_t)(PAGE - 1);
+	t->stack_hi = t->stack_lo + PAGE;
+	prctl(PR_GET_NAME, t->comm);
+	e->self = t;
+}
+
+struct err *area_create(struct inproc_engine *e, const struct image *img)
+{
+	struct wire_area *a;
+	struct wire_process *procs;
+	struct err *err = map_here(e);
+	int state = image_find_map(img, MAP_STATE);
+
+	if (err)
+		return err;
+	if (!agent_blob() || agent_blob_size() > WIRE_CODE_SIZE / 2)
+		return err_new(0, "the agent is not part of this build");
+	memcpy(e->code, agent_blob(), agent_blob_size());
+	e->code_used = round_up(agent_blob_size(), PAGE);
+
+	a = e->area;
+	e->shared_used = round_up(sizeof(*a), PAGE);
+	a->magic = WIRE_AREA_MAGIC;
+	a->version = WIRE_AREA_VERSION;
+	a->base = e->addr;
+	a->code_size = WIRE_CODE_SIZE;
+	a->private_size = area_private_size();
+	a->tracer_pid = (uint32_t)getpid();
+	a->heartbeat = monotonic();
+	a->nprobes = img->nprobes;
+	a->nthreads = INPROC_THREADS;
+	a->process_count = 1;
+	set_clock(e);
+	identity_find(e);
+	err = lay_out_maps(e, img);
+	if (err)
+		return err;
+	if (state < 0 || img->maps[state].value_size < sizeof(struct wire_state))
+		return err_new(0, "the image has no state map");
+	a->state = e->maps[state].base;
+	e->base.state = (struct wire_state *)a->state;
+	a->processes = area_alloc(e, sizeof(struct wire_process) * WIRE_PROCESSES_MAX);
+	procs = (struct wire_process *)a->processes;
+	for (uint32_t i = 0; i < WIRE_PROCESSES_MAX; i++)
+		procs[i].ranges = area_alloc(e, sizeof(struct wire_range) * WIRE_RANGES_MAX);
+	a->undo = area_alloc(e, sizeof(struct wire_undo) * (uint64_t)INPROC_UNDO_MAX);
+	a->thread_stride = round_up(e->thread_used, PAGE);
+	a->size_of_thread = (uint32_t)e->thread_used;
+	a->threads = area_alloc(e, a->thread_stride * INPROC_THREADS + PAGE);
+	if (!a->threads)
+		return err_new(ENOMEM, "%u thread slots of %llu bytes do not fit", INPROC_THREADS,
+			       (unsigned long long)a->thread_stride);
+	a->threads = round_up(a->threads, PAGE);
+	e->pool = area_alloc(e, INPROC_POOL);
+	e->pool_end = e->pool + INPROC_POOL;
+	a->shared_size = round_up(e->shared_used, PAGE);
+	for (uint32_t i = 0; i < INPROC_THREADS; i++)
+		init_thread(e, i);
+	claim_self(e);
+	return NULL;
+}
+
+void area_free(struct inproc_engine *e)
+{
+	if (e->private)
+		munmap(e->private, area_private_size());
+	if (e->area)
+		munmap(e->area, WIRE_SHARED_MAX);
+	if (e->code)
+		munmap(e->code, WIRE_CODE_SIZE);
+	if (e->addr)
+		munmap((void *)e->addr, WIRE_CODE_SIZE);
+	if (e->code_fd >= 0)
+		close(e->code_fd);
+	if (e->shared_fd >= 0)
+		close(e->shared_fd);
+	e->private = NULL;
+	e->area = NULL;
+	e->code = NULL;
+	e->addr = 0;
+}

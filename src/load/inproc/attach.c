@@ -1,0 +1,422 @@
+/* A process: our mappings put into it, its text patched. One short stop; all that can be done before it is. Order: stubs,
+ * then program counters that stand in displaced bytes, then text. The undo log is written before the text. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/membarrier.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "load/inproc/inproc.h"
+#include "load/inproc/remote.h"
+#include "load/inproc/undo.h"
+
+enum {
+	PAGE = 4096,
+	STOP_MS = 2000,
+	STUB_ALIGN = 16,
+	STUB_MAX = 4096,  /* bytes of one stub */
+	STUB_ROOM = 128,  /* moved instructions and the jump back, generously */
+	STUB_PROBE = 48,  /* each probe of a stub */
+	REACH = 0x70000000, /* less than 2 GB, to the middle of which island and text lie */
+	WIPEONFORK = 18,  /* MADV_ */
+	DONTDUMP = 16,
+};
+
+static uint64_t round_up(uint64_t n, uint64_t unit)
+{
+	return (n + unit - 1) / unit * unit;
+}
+
+/* --- islands --- */
+
+struct range {
+	uint64_t lo, hi;
+	bool readable;
+};
+struct ranges {
+	VEC(struct range) list;
+};
+
+/* Every mapping, in address order. */
+static struct err *read_ranges(pid_t pid, struct ranges *ret)
+{
+	cleanup_free char *path = xasprintf("/proc/%d/maps", (int)pid);
+	FILE *f = fopen(path, "re");
+	unsigned long lo, hi;
+	char line[8192], prot;
+
+	if (!f)
+		return err_errno(errno, "%s", path);
+	while (fgets(line, sizeof(line), f))
+		if (sscanf(line, "%lx-%lx %c", &lo, &hi, &prot) == 3)
+			vec_push(&ret->list, (struct range){ lo, hi, prot == 'r' });
+	fclose(f);
+	return NULL;
+}
+
+/* The free stretch of `size` bytes nearest to [lo, hi) from which all of it is in reach; 0: none. */
+static uint64_t find_gap(const struct ranges *r, uint64_t lo, uint64_t hi, uint64_t size)
+{
+	uint64_t best = 0, best_far = REACH, from = 0x10000;
+
+	for (uint32_t i = 0; i <= r->list.n; i++) {
+		uint64_t to = i < r->list.n ? r->list.v[i].lo : 0x7ffffffff000;
+		uint64_t after = round_up(from, PAGE), before = (to - size) / PAGE * PAGE;
+
+		/* a page of distance, so that nothing that grows or that overruns meets us */
+		if (to > from && to - from >= size + 3 * PAGE) {
+			after += PAGE;
+			before -= PAGE;
+			if (after >= hi && after + size - lo < best_far) {
+				best = after;
+				best_far = after + size - lo;
+			}
+			if (before + size <= lo && hi - before < best_far) {
+				best = before;
+				best_far = hi - before;
+			}
+		}
+		if (i < r->list.n)
+			from = r->list.v[i].hi;
+	}
+	return best;
+}
+
+static uint64_t island_room(const struct inproc_engine *e, const struct inproc_process *p,
+			    const struct inproc_module *m)
+{
+	uint64_t n = (uint64_t)e->base.image->nprogs * WIRE_STUB_KINDS * 8;
+
+	for (uint32_t i = 0; i < m->nsites; i++) {
+		const struct inproc_site *s = &p->sites.v[m->first_site + i];
+
+		n += STUB_ROOM + s->text.len * 8u + (uint64_t)s->points.n * STUB_PROBE;
+	}
+	return round_up(n, PAGE);
+}
+
+/* Points fire in the order of their addresses; of one address, of their probes. */
+static int by_point(const void *a, const void *b)
+{
+	const struct inproc_point *x = a, *y = b;
+
+	if (x->addr != y->addr)
+		return x->addr < y->addr ? -1 : 1;
+	return x->probe < y->probe ? -1 : x->probe > y->probe;
+}
+
+static struct err *write_stub(const struct inproc_module *m, struct inproc_site *s, uint64_t at,
+			      const uint32_t *prog_of)
+{
+	struct text_point points[TEXT_POINTS_MAX];
+	uint32_t code = 0, n = s->points.n;
+	struct err *err;
+
+	if (n > TEXT_POINTS_MAX)
+		return err_new(E2BIG, "%u probes at one instruction; %d is the most", n,
+			       TEXT_POINTS_MAX);
+	qsort(s->points.v, n, sizeof(*s->points.v), by_point);
+	for (uint32_t k = 0; k < n; k++) {
+		const struct inproc_point *p = &s->points.v[k];
+
+		points[k] = (struct text_point){
+			.at = (uint8_t)(p->addr - s->text.addr),
+			.kind = p->kind,
+			.probe = p->probe,
+			.slot = m->island +
+				((uint64_t)prog_of[p->probe] * WIRE_STUB_KINDS + p->kind) * 8,
+		};
+	}
+	err = text_stub_points(&s->text, s->bias, m->island + at, points, n, m->island_mem + at,
+			       (uint32_t)(m->island_size - at), &s->stub_len, &code, s->moved);
+	s->stub = m->island + at;
+	s->code_at = s->stub + code;
+	return err;
+}
+
+static struct err *write_stubs(struct inproc_engine *e, struct inproc_process *p,
+			       struct inproc_module *m, const uint32_t *prog_of)
+{
+	uint64_t at = (uint64_t)e->base.image->nprogs * WIRE_STUB_KINDS * 8;
+	struct err *err = NULL;
+
+	for (uint32_t i = 0; i < e->base.image->nprogs; i++)
+		for (uint32_t k = 0; k < WIRE_STUB_KINDS; k++) {
+			uint64_t thunk = e->progs[i].addr + e->progs[i].code.thunk[k];
+
+			memcpy(m->island_mem + ((uint64_t)i * WIRE_STUB_KINDS + k) * 8, &thunk, 8);
+		}
+	for (uint32_t i = 0; i < m->nsites && !err; i++) {
+		struct inproc_site *s = &p->sites.v[m->first_site + i];
+
+		at = round_up(at, STUB_ALIGN);
+		err = write_stub(m, s, at, prog_of);
+		at += s->stub_len;
+	}
+	return err;
+}
+
+/* Chooses each module's island and writes its stubs into one memory file. */
+static struct err *prepare_islands(struct inproc_engine *e, struct inproc_process *p)
+{
+	const struct image *img = e->base.image;
+	cleanup_free uint32_t *prog_of = xcalloc(img->nprobes + 1, sizeof(*prog_of));
+	struct ranges r = { 0 };
+	struct err *err = read_ranges(p->pid, &r);
+	uint64_t used = 0;
+
+	for (uint32_t i = 0; i < img->nprogs; i++)
+		for (uint32_t j = 0; j < img->progs[i].nprobes; j++)
+			prog_of[img->progs[i].probes[j]] = i;
+	for (uint32_t i = 0; i < p->modules.n; i++)
+		used += island_room(e, p, &p->modules.v[i]);
+	p->island_fd = (int)syscall(SYS_memfd_create, "descry-island", 1u | 0x10u);
+	if (p->island_fd < 0 && errno == EINVAL)
+		p->island_fd = (int)syscall(SYS_memfd_create, "descry-island", 1u);
+	if (!err && (p->island_fd < 0 || ftruncate(p->island_fd, (off_t)used)))
+		err = err_errno(errno, "memfd_create");
+	for (uint32_t i = 0; i < p->modules.n && !err; i++) {
+		struct inproc_module *m = &p->modules.v[i];
+		void *mem;
+
+		if (!m->nsites)
+			continue;
+		m->island_size = island_room(e, p, m);
+		m->island = find_gap(&r, m->lo, m->hi, m->island_size);
+		if (!m->island) {
+			err = err_new(ENOMEM, "process %d has no %llu free bytes within 2 GB of %s",
+				      (int)p->pid, (unsigned long long)m->island_size,
+				      object_path(m->object));
+			break;
+		}
+		vec_push(&r.list, (struct range){ m->island, m->island + m->island_size, true });
+		for (uint32_t k = r.list.n - 1; k && r.list.v[k - 1].lo > r.list.v[k].lo; k--) {
+			struct range t = r.list.v[k];
+
+			r.list.v[k] = r.list.v[k - 1];
+			r.list.v[k - 1] = t;
+		}
+		m->island_at = p->island_used;
+		p->island_used += m->island_size;
+		mem = mmap(NULL, m->island_size, PROT_READ | PROT_WRITE, MAP_SHARED, p->island_fd,
+			   (off_t)m->island_at);
+		if (mem == MAP_FAILED) {
+			err = err_errno(errno, "mapping stubs");
+			break;
+		}
+		m->island_mem = mem;
+		err = write_stubs(e, p, m, prog_of);
+	}
+	vec_fini(&r.list);
+	return err;
+}
+
+/* --- the process's entry in the area --- */
+
+static uint32_t status_number(pid_t pid, const char *field, int nth)
+{
+	cleanup_free char *path = xasprintf("/proc/%d/status", (int)pid);
+	FILE *f = fopen(path, "re");
+	size_t n = strlen(field);
+	uint32_t value = 0;
+	char line[512];
+
+	while (f && fgets(line, sizeof(line), f)) {
+		char *s = line + n;
+
+		if (strncmp(line, field, n))
+			continue;
+		for (int i = 0; i <= nth && *s; i++) {
+			char *end;
+			unsigned long v = strtoul(s, &end, 10);
+
+			if (end == s)
+				break;
+			value = (uint32_t)v; /* fewer than nth: the last */
+			s = end;
+		}
+	}
+	if (f)
+		fclose(f);
+	return value;
+}
+
+struct err *process_ranges(struct inproc_engine *e, struct inproc_process *p)
+{
+	struct wire_process *w = (struct wire_process *)e->area->processes + p->index;
+	struct wire_range *out = (struct wire_range *)w->ranges;
+	struct ranges r = { 0 };
+	struct err *err = read_ranges(p->pid, &r);
+	uint32_t n = 0;
+
+	__atomic_add_fetch(&w->version, 1, __ATOMIC_SEQ_CST);
+	for (uint32_t i = 0; i < r.list.n; i++) {
+		if (!r.list.v[i].readable)
+			continue;
+		if (n && out[n - 1].hi == r.list.v[i].lo)
+			out[n - 1].hi = r.list.v[i].hi;
+		else if (n < WIRE_RANGES_MAX)
+			out[n++] = (struct wire_range){ r.list.v[i].lo, r.list.v[i].hi };
+	}
+	w->nranges = n;
+	w->ranges_wanted = 0;
+	__atomic_add_fetch(&w->version, 1, __ATOMIC_SEQ_CST);
+	vec_fini(&r.list);
+	return err;
+}
+
+static struct err *enter(struct inproc_engine *e, struct inproc_process *p)
+{
+	struct wire_process *w;
+
+	p->index = __atomic_fetch_add(&e->area->process_count, 1, __ATOMIC_SEQ_CST);
+	if (p->index >= WIRE_PROCESSES_MAX)
+		return err_new(E2BIG, "at most %d processes can be traced in-process",
+			       WIRE_PROCESSES_MAX - 1);
+	w = (struct wire_process *)e->area->processes + p->index;
+	w->pid = (uint32_t)p->pid;
+	w->own_pid = status_number(p->pid, "NSpid:", 63);
+	w->uid = status_number(p->pid, "Uid:", 0);
+	w->gid = status_number(p->pid, "Gid:", 0);
+	w->ppid = status_number(p->pid, "PPid:", 0);
+	w->task = area_task(e, p->pid);
+	__atomic_store_n(&w->state, WIRE_PROCESS_TRACED, __ATOMIC_RELEASE);
+	return process_ranges(e, p);
+}
+
+/* --- while it is stopped --- */
+
+static struct err *map_area(struct inproc_engine *e, struct inproc_process *p, struct control *c)
+{
+	const int fds[] = { e->code_fd, e->shared_fd, p->island_fd };
+	uint64_t head = round_up(sizeof(struct wire_private), PAGE);
+	const struct wire_area *a = e->area;
+	struct wire_private prefix = { .ready = 1, .process = p->index };
+	int theirs[3] = { -1, -1, -1 };
+	struct err *err = remote_send_files(c, fds, 3, theirs);
+
+	if (!err)
+		err = remote_map(c, e->addr, WIRE_CODE_SIZE, PROT_READ | PROT_EXEC, theirs[0], 0);
+	if (!err)
+		err = remote_map(c, e->addr + WIRE_SHARED, a->shared_size, PROT_READ | PROT_WRITE,
+				 theirs[1], 0);
+	if (!err)
+		err = remote_map(c, e->addr + WIRE_PRIVATE, a->private_size, PROT_READ | PROT_WRITE,
+				 -1, 0);
+	if (!err)
+		err = remote_call(c, "madvise", SYS_madvise, e->addr + WIRE_PRIVATE, head,
+				  WIPEONFORK, NULL);
+	if (!err)
+		err = remote_call(c, "madvise", SYS_madvise, e->addr + WIRE_SHARED, a->shared_size,
+				  DONTDUMP, NULL);
+	for (uint32_t i = 0; i < p->modules.n && !err; i++)
+		if (p->modules.v[i].nsites)
+			err = remote_map(c, p->modules.v[i].island, p->modules.v[i].island_size,
+					 PROT_READ | PROT_EXEC, theirs[2],
+					 p->modules.v[i].island_at);
+	for (int i = 0; i < 3; i++)
+		if (theirs[i] >= 0)
+			err_free(remote_call(c, "close", SYS_close, (uint64_t)theirs[i], 0, 0, NULL));
+	/* so that the tracer's barrier reaches it; without: a slower one does */
+	err_free(remote_call(c, "membarrier", SYS_membarrier,
+			     MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0, NULL));
+	if (!err)
+		err = control_write(c, e->addr + WIRE_PRIVATE, &prefix,
+				    offsetof(struct wire_private, spare));
+	return err;
+}
+
+static struct err *patch(struct inproc_engine *e, struct inproc_process *p, struct control *c)
+{
+	struct undo_log log = { .base = e->addr };
+	struct wire_undo *u = (struct wire_undo *)e->area->undo + e->area->nundo;
+	uint32_t skipped = 0;
+	struct err *err;
+
+	if (p->sites.n > INPROC_UNDO_MAX - e->area->nundo)
+		return err_new(E2BIG, "%u places are too many", p->sites.n);
+	for (uint32_t i = 0; i < p->sites.n; i++) {
+		struct inproc_site *s = &p->sites.v[i];
+		uint8_t after[TEXT_SITE_MAX];
+
+		text_patch(&s->text, s->bias, s->code_at, after);
+		undo_record(&u[i], p->pid, s->text.addr + s->bias, s->text.len, s->text.bytes, after,
+			    s->stub, s->stub_len, s->moved);
+		vec_push(&log.sites, u[i]);
+	}
+	p->first_undo = e->area->nundo;
+	__atomic_add_fetch(&e->area->nundo, p->sites.n, __ATOMIC_RELEASE);
+	err = undo_patch(c, &log, &skipped);
+	if (skipped && !err)
+		inproc_note(e, "process %d: %u places hold other bytes than their files do: not enabled",
+			    (int)p->pid, skipped);
+	undo_log_fini(&log);
+	return err;
+}
+
+struct err *process_attach(struct inproc_engine *e, pid_t pid)
+{
+	struct inproc_process *p = vec_add(&e->processes);
+	struct control *c = NULL;
+	struct err *err;
+
+	p->pid = pid;
+	p->island_fd = -1;
+	err = sites_plan(e, p);
+	if (!err)
+		err = enter(e, p);
+	if (!err)
+		err = prepare_islands(e, p);
+	if (!err)
+		err = control_open(pid, &c);
+	if (!err)
+		err = control_stop(c, STOP_MS);
+	if (!err)
+		err = map_area(e, p, c);
+	if (!err)
+		err = patch(e, p, c);
+	if (!err) {
+		p->attached = true;
+		err = control_resume(c);
+	}
+	control_free(c);
+	return err ? err_wrap(err, "tracing process %d in-process", (int)pid) : NULL;
+}
+
+struct err *process_detach(struct inproc_engine *e, struct inproc_process *p)
+{
+	struct undo_log log = { 0 };
+	struct undo_report report = { 0 };
+	struct control *c = NULL;
+	struct err *err;
+
+	if (!p->attached)
+		return NULL;
+	p->attached = false;
+	err = control_open(p->pid, &c);
+	if (!err)
+		err = undo_log_read(c, e->addr, &log);
+	if (!err)
+		err = undo_restore(c, &log, STOP_MS, &report);
+	undo_log_fini(&log);
+	control_free(c);
+	if (err && kill(p->pid, 0) && errno == ESRCH) { /* nothing is left to restore */
+		err_free(err);
+		err = NULL;
+	}
+	return err ? err_wrap(err, "taking the probes out of process %d", (int)p->pid) : NULL;
+}
+
+void process_free(struct inproc_process *p)
+{
+	for (uint32_t i = 0; i < p->modules.n; i++)
+		if (p->modules.v[i].island_mem)
+			munmap(p->modules.v[i].island_mem, p->modules.v[i].island_size);
+	sites_free(p);
+	if (p->island_fd >= 0)
+		close(p->island_fd);
+}

@@ -1,0 +1,345 @@
+#define _GNU_SOURCE
+#include <errno.h>
+#include <poll.h>
+#include <time.h>
+
+#include "load/inproc/inproc.h"
+
+enum { NAP_MIN_MS = 1, NAP_MAX_MS = 20 };
+
+static struct inproc_engine *inproc(struct engine *e)
+{
+	return (struct inproc_engine *)e;
+}
+
+static struct err *inproc_load(struct engine *en, const struct image *img, bool measure)
+{
+	struct inproc_engine *e = inproc(en);
+	struct err *err;
+
+	en->image = img;
+	en->ncpus = 1;
+	e->measure = measure;
+	e->stores = xcalloc(img->naggs + 1, sizeof(*e->stores));
+	err = area_create(e, img);
+	if (!err)
+		err = unwind_start(e);
+	if (!err)
+		err = progs_compile(e);
+	return err;
+}
+
+static struct err *inproc_attach(struct engine *en)
+{
+	struct inproc_engine *e = inproc(en);
+	const struct image *img = en->image;
+	struct err *err = NULL;
+
+	for (uint32_t i = 0; i < img->nprogs; i++) {
+		const struct image_prog *p = &img->progs[i];
+		const struct image_probe *ip = p->nprobes ? &img->probes[p->probes[0]] : NULL;
+
+		if (!ip) /* helps the kernel engine: thread switches, returns of system calls */
+			continue;
+		switch (p->attach) {
+		case ATTACH_SELF:
+		case ATTACH_TICK:
+		case ATTACH_PROFILE:
+		case ATTACH_UPROBE:
+		case ATTACH_URETPROBE: break;
+		default:
+			return err_new(ENOTSUP,
+				       "%s:%s:%s:%s cannot fire in the in-process engine; use -x engine=kernel",
+				       ip->prov, ip->mod, ip->func, ip->name);
+		}
+	}
+	for (uint32_t i = 0; i < e->ntargets && !err; i++) {
+		unwind_add(e, e->targets[i].pid);
+		err = process_attach(e, e->targets[i].pid);
+	}
+	return err ? err : timers_arm(e);
+}
+
+static struct err *inproc_fire(struct engine *en, uint32_t prog)
+{
+	const struct image_prog *p = &en->image->progs[prog];
+
+	return prog_run(inproc(en), prog, p->nprobes ? p->probes[0] : 0);
+}
+
+/* --- records --- */
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* Nobody wakes us: a thread that records makes no system call. */
+static void inproc_poll(struct engine *en, int timeout_ms)
+{
+	struct inproc_engine *e = inproc(en);
+	struct pollfd p = { .fd = e->timer_fd, .events = POLLIN };
+	int nap = e->nap_ms;
+
+	if (timeout_ms >= 0 && nap > timeout_ms)
+		nap = timeout_ms;
+	poll(&p, e->timer_fd >= 0, nap);
+	__atomic_store_n(&e->area->heartbeat, now_ns(), __ATOMIC_RELAXED);
+}
+
+static int inproc_wait_fd(struct engine *en)
+{
+	return -1;
+}
+
+/* What stands in a ring was written by the traced process: sizes and positions are checked, and a record is copied before
+ * it is looked at. */
+static bool drain_ring(struct inproc_engine *e, const struct wire_map *m, struct wire_thread *t,
+		       void (*fn)(void *arg, const struct wire_record *r, uint32_t size,
+				  bool control),
+		       void *arg)
+{
+	struct wire_ring *ring = (struct wire_ring *)((uint8_t *)t + m->base);
+	uint8_t *data = (uint8_t *)(ring + 1);
+	uint64_t head = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
+	uint64_t tail = ring->tail, size = m->max_entries;
+	bool any = false;
+
+	if (head - tail > size || head % 8)
+		return false;
+	while (tail < head) {
+		uint32_t *word = (uint32_t *)(data + tail % size);
+		uint32_t w = __atomic_load_n(word, __ATOMIC_ACQUIRE), n = w & WIRE_RING_SIZE;
+		uint64_t room = ((uint64_t)n + WIRE_RING_HEAD + 7) & ~7ull;
+
+		if (w & WIRE_RING_BUSY)
+			break;
+		if (tail % size + room > size || tail + room > head) { /* not what the agent writes */
+			tail = head;
+			break;
+		}
+		if (!(w & (WIRE_RING_DISCARD | WIRE_RING_PAD)) && n >= sizeof(struct wire_record)) {
+			vec_reserve(&e->values, n / 8 + 2);
+			memcpy(e->values.v, data + tail % size + WIRE_RING_HEAD, n);
+			fn(arg, (const struct wire_record *)(void *)e->values.v, n,
+			   m->role == MAP_CONTROL);
+			any = true;
+		}
+		tail += room;
+	}
+	__atomic_store_n(&ring->tail, tail, __ATOMIC_RELEASE);
+	return any;
+}
+
+static void inproc_drain(struct engine *en,
+			 void (*fn)(void *arg, const struct wire_record *r, uint32_t size,
+				    bool control),
+			 void *arg)
+{
+	struct inproc_engine *e = inproc(en);
+	const enum map_role order[] = { MAP_CONTROL, MAP_DATA };
+	bool any = false;
+
+	timers_run(e);
+	for (uint32_t i = 0; i < e->processes.n; i++) {
+		const struct wire_process *w = (const struct wire_process *)e->area->processes +
+					       e->processes.v[i].index;
+
+		if (__atomic_load_n(&w->ranges_wanted, __ATOMIC_RELAXED))
+			err_free(process_ranges(e, &e->processes.v[i]));
+	}
+	unwind_refresh(e);
+	/* Control first, as the kernel engine does. */
+	for (int k = 0; k < 2; k++) {
+		int map = image_find_map(en->image, order[k]);
+
+		for (uint32_t i = 0; map >= 0 && i < INPROC_THREADS; i++) {
+			struct wire_thread *t = area_thread(e, i);
+
+			if (__atomic_load_n(&t->owner, __ATOMIC_ACQUIRE))
+				any |= drain_ring(e, &e->maps[map], t, fn, arg);
+		}
+	}
+	if (any)
+		e->nap_ms = NAP_MIN_MS;
+	else if (e->nap_ms < NAP_MAX_MS)
+		e->nap_ms *= 2;
+}
+
+/* --- what was kept --- */
+
+static struct err *inproc_agg_read(struct engine *en, uint32_t agg,
+				   void (*fn)(void *arg, const void *key, const uint64_t *values,
+					      uint32_t ncpus),
+				   void *arg)
+{
+	return aggs_read(inproc(en), agg, fn, arg);
+}
+
+static struct err *inproc_agg_delete(struct engine *en, uint32_t agg, const void *key,
+				     uint64_t *ret_values)
+{
+	return aggs_delete(inproc(en), agg, key, ret_values);
+}
+
+static const struct wire_stack *find_stack(struct engine *en, int64_t id)
+{
+	struct inproc_engine *e = inproc(en);
+	int map = image_find_map(en->image, MAP_STACKS);
+
+	return map < 0 ? NULL : area_hash_find(e, &e->maps[map], &id);
+}
+
+static uint32_t inproc_stack(struct engine *en, int64_t id, uint64_t *frames, uint32_t max)
+{
+	const struct wire_stack *s = find_stack(en, id);
+	uint32_t n = s ? s->n : 0;
+
+	if (n > WIRE_STACK_FRAMES)
+		n = WIRE_STACK_FRAMES;
+	if (n > max)
+		n = max;
+	if (n)
+		memcpy(frames, s->pc, (size_t)n * 8);
+	return n;
+}
+
+static uint32_t inproc_stack_end(struct engine *en, int64_t id)
+{
+	const struct wire_stack *s = find_stack(en, id);
+
+	return s ? s->end : 0;
+}
+
+static void inproc_counters(struct engine *en, struct engine_counters *ret)
+{
+	struct inproc_engine *e = inproc(en);
+	int map = image_find_map(en->image, MAP_COUNTERS);
+	struct engine_counters *c = &e->counters;
+	uint32_t nprobes = en->image->nprobes;
+
+	if (!c->fixed) {
+		c->ncpus = 1;
+		c->fixed = xcalloc(WIRE_FIXED_COUNTERS, 8);
+		c->fired = xcalloc(nprobes + 1, 8);
+		c->dropped = xcalloc(nprobes + 1, 8);
+	}
+	memset(c->fixed, 0, WIRE_FIXED_COUNTERS * 8);
+	memset(c->fired, 0, nprobes * 8);
+	memset(c->dropped, 0, nprobes * 8);
+	for (uint32_t i = 0; map >= 0 && i < INPROC_THREADS; i++) {
+		const struct wire_thread *t = area_thread(e, i);
+		const uint64_t *v = (const uint64_t *)((const uint8_t *)t + e->maps[map].base);
+
+		if (!t->owner)
+			continue;
+		for (uint32_t k = 0; k < WIRE_FIXED_COUNTERS; k++)
+			c->fixed[k] += v[k];
+		for (uint32_t k = 0; k < nprobes; k++) {
+			const uint64_t *slot = v + WIRE_FIXED_COUNTERS + k * WIRE_PROBE_SLOTS;
+
+			c->fired[k] += slot[WIRE_PROBE_FIRED];
+			c->dropped[k] += slot[WIRE_PROBE_DROPPED];
+		}
+		c->fixed[WIRE_DROP_SCRATCH] += t->skipped_nested;
+	}
+	c->fixed[WIRE_DROP_SCRATCH] += e->area->no_thread;
+	*ret = *c;
+}
+
+static uint32_t inproc_report(struct engine *en, struct engine_prog_report *ret, uint32_t max)
+{
+	struct inproc_engine *e = inproc(en);
+	uint32_t n = en->image->nprogs < max ? en->image->nprogs : max;
+
+	for (uint32_t i = 0; i < n; i++) {
+		enum attach_kind k = en->image->progs[i].attach;
+
+		ret[i] = (struct engine_prog_report){
+			.name = en->image->progs[i].name,
+			.mode = k == ATTACH_UPROBE || k == ATTACH_URETPROBE ? "patched jump" : "own thread",
+			.runs = e->progs[i].runs,
+			.ninsns = e->progs[i].linked.ninsns,
+		};
+	}
+	return n;
+}
+
+/* --- the end --- */
+
+static struct err *inproc_detach(struct engine *en)
+{
+	struct inproc_engine *e = inproc(en);
+	struct err *err = NULL, *one;
+
+	timers_stop(e);
+	for (uint32_t i = 0; i < e->processes.n; i++) {
+		one = process_detach(e, &e->processes.v[i]);
+		if (err)
+			err_free(one);
+		else
+			err = one;
+	}
+	return err;
+}
+
+static void inproc_free(struct engine *en)
+{
+	struct inproc_engine *e = inproc(en);
+
+	if (!e)
+		return;
+	err_free(inproc_detach(en));
+	for (uint32_t i = 0; i < e->processes.n; i++)
+		process_free(&e->processes.v[i]);
+	vec_fini(&e->processes);
+	unwind_stop(e);
+	if (en->image) {
+		progs_free(e);
+		aggs_store_free(e);
+	}
+	area_free(e);
+	for (uint32_t i = 0; i < en->nnotes; i++)
+		free(en->notes[i]);
+	free(en->notes);
+	free(e->counters.fixed);
+	free(e->counters.fired);
+	free(e->counters.dropped);
+	vec_fini(&e->values);
+	free(e);
+}
+
+static const struct engine_ops engine_inproc_ops = {
+	.name = "inproc",
+	.load = inproc_load,
+	.attach = inproc_attach,
+	.fire = inproc_fire,
+	.poll = inproc_poll,
+	.wait_fd = inproc_wait_fd,
+	.drain = inproc_drain,
+	.agg_read = inproc_agg_read,
+	.agg_delete = inproc_agg_delete,
+	.stack = inproc_stack,
+	.stack_end = inproc_stack_end,
+	.counters = inproc_counters,
+	.report = inproc_report,
+	.detach = inproc_detach,
+	.free = inproc_free,
+};
+
+struct engine *engine_inproc_new(const struct probe_target *targets, uint32_t ntargets,
+				 struct symbols *symbols)
+{
+	struct inproc_engine *e = xcalloc(1, sizeof(*e));
+
+	e->base.ops = &engine_inproc_ops;
+	e->code_fd = e->shared_fd = e->timer_fd = e->watchdog = -1;
+	e->nap_ms = NAP_MIN_MS;
+	e->targets = targets;
+	e->ntargets = ntargets;
+	e->symbols = symbols;
+	return &e->base;
+}

@@ -1,0 +1,73 @@
+/* A thread is known by a word that only it has, read without a system call:
+ *
+ *	glibc         its copy of the thread id, at %fs:offset; _thread_db_pthread_tid tells libthread_db where: three
+ *	              uint32_t: bits, number of elements, offset
+ *	else, with a C library that is set up before the program starts: the thread pointer at %fs:0 (psABI TLS)
+ *	else          the fs base itself, by rdfsbase: static programs run code before they have set it up
+ */
+#include <sys/auxv.h>
+
+#include "load/inproc/inproc.h"
+
+enum { HWCAP2_RDFSBASE = 1 << 1 /* HWCAP2_FSGSBASE */, TID_BITS = 32, OFFSET_MAX = 1 << 16 };
+
+struct found {
+	enum wire_identity identity;
+	uint64_t disp;
+};
+
+static bool glibc_tid(struct object *o, uint64_t *ret_disp)
+{
+	uint32_t field[3];
+	uint64_t addr;
+
+	if (!object_symbol_value(o, "_thread_db_pthread_tid", &addr) ||
+	    object_read(o, addr, field, sizeof(field)) != sizeof(field) || field[0] != TID_BITS ||
+	    field[2] > OFFSET_MAX)
+		return false;
+	*ret_disp = field[2];
+	return true;
+}
+
+static struct found of_process(struct inproc_engine *e, pid_t pid)
+{
+	struct found f = { .identity = WIRE_ID_FSBASE };
+	struct mapping *maps = NULL;
+	uint32_t n = 0;
+
+	if (!(getauxval(AT_HWCAP2) & HWCAP2_RDFSBASE))
+		f.identity = WIRE_ID_FS64;
+	err_free(mappings_read(pid, &maps, &n));
+	for (uint32_t i = 0; i < n; i++) {
+		struct object *o = maps[i].exec ? symbols_object(e->symbols, pid, &maps[i]) : NULL;
+
+		if (!o)
+			continue;
+		if (object_interp(o) && f.identity == WIRE_ID_FSBASE)
+			f.identity = WIRE_ID_FS64;
+		if (object_soname(o) && !strcmp(object_soname(o), "libc.so.6") &&
+		    glibc_tid(o, &f.disp))
+			f.identity = WIRE_ID_FS32;
+	}
+	mappings_free(maps, n);
+	return f;
+}
+
+void identity_find(struct inproc_engine *e)
+{
+	struct found f = { .identity = WIRE_ID_FS32 }, g;
+	bool any = false;
+
+	for (uint32_t i = 0; i < e->ntargets; i++) {
+		g = of_process(e, e->targets[i].pid);
+		if (any && (g.identity != f.identity || g.disp != f.disp))
+			g = (struct found){ .identity = g.identity == WIRE_ID_FSBASE ||
+								f.identity == WIRE_ID_FSBASE ?
+							WIRE_ID_FSBASE :
+							WIRE_ID_FS64 };
+		f = g;
+		any = true;
+	}
+	e->area->identity = f.identity;
+	e->area->id_disp = f.disp;
+}

@@ -1,0 +1,174 @@
+/* The in-process engine, inside: what its files share. Its front door is load/engine.h, engine_inproc_new().
+ *
+ *	area.c    memory: the mappings of wire/inproc.h in this process, maps and thread slots laid out
+ *	identity.c  how threads are told from others
+ *	prog.c    programs: linked, compiled, written into the code mapping; BEGIN, END and timers run here
+ *	sites.c   which instruction of which module each probe is, and how it can be patched
+ *	attach.c  processes: the mappings put into them, text patched; and taken out again
+ *	unwind.c  unwind tables
+ *	agg.c     aggregations: generations flipped, summed over threads
+ *	engine.c  the operations
+ */
+#ifndef DESCRY_LOAD_INPROC_H
+#define DESCRY_LOAD_INPROC_H
+
+#include "base/hash.h"
+#include "base/mem.h"
+#include "compile/jit/jit.h"
+#include "load/engine.h"
+#include "load/link.h"
+#include "program/symbol/symbol.h"
+#include "program/target/target.h"
+#include "program/text/text.h"
+#include "wire/inproc.h"
+
+enum {
+	INPROC_RING_MAX = 1 << 20, /* bytes of a thread's data ring */
+	INPROC_CONTROL_RING = 1 << 16,
+	INPROC_THREADS = 512,
+	INPROC_UNDO_MAX = 1 << 20, /* patched sites of all processes */
+	INPROC_POOL = 1 << 28,     /* for what comes after load: unwind tables */
+};
+
+struct inproc_prog {
+	struct linked linked;
+	struct jit_code code;
+	uint64_t addr; /* where it runs */
+	uint64_t runs; /* counted by the tracer: BEGIN, END, timers */
+};
+
+struct inproc_timer {
+	uint32_t prog, probe;
+	uint64_t next, period; /* CLOCK_MONOTONIC ns */
+};
+
+/* An aggregation's values as far as they were taken out of the threads' tables. */
+struct inproc_entry {
+	void *key; /* NULL: an aggregation without keys */
+	uint64_t *words;
+};
+struct inproc_store {
+	VEC(struct inproc_entry) entries; /* words NULL: deleted */
+	VEC(uint32_t) unused;
+	struct hash index; /* key -> number + 1 */
+};
+
+struct inproc_point {
+	uint64_t addr; /* link-time address of the probed instruction */
+	enum wire_stub_kind kind;
+	uint32_t probe; /* index in image.probes */
+};
+/* Bytes that are displaced in one process, and the probes that fire there. */
+struct inproc_site {
+	struct text_site text;
+	uint64_t bias;
+	uint32_t module; /* index in inproc_process.modules */
+	VEC(struct inproc_point) points;
+	uint64_t stub, code_at; /* addresses in the target */
+	uint32_t stub_len;
+	uint16_t moved[TEXT_SITE_MAX];
+};
+
+struct inproc_module {
+	struct object *object;
+	struct text *text;
+	uint64_t bias, lo, hi; /* run-time addresses of its text */
+	uint64_t island, island_size, island_at; /* island_at: offset in the memory file */
+	uint8_t *island_mem; /* the tracer's view */
+	uint32_t first_site, nsites;
+};
+
+struct inproc_process {
+	pid_t pid;
+	uint32_t index; /* in wire_area.processes */
+	bool attached;
+	VEC(struct inproc_module) modules;
+	VEC(struct inproc_site) sites; /* by module, then address */
+	int island_fd;
+	uint64_t island_used;
+	uint32_t first_undo; /* of its records in wire_area.undo */
+};
+
+struct inproc_engine {
+	struct engine base;
+	bool measure;
+	int code_fd, shared_fd;
+	uint64_t addr; /* of the mappings: wire_area.base */
+	uint8_t *code; /* writable view of the code mapping */
+	uint64_t code_used;
+	struct wire_area *area;
+	struct wire_private *private; /* the tracer's own */
+	struct wire_map *maps;        /* in the area, as image.maps */
+	struct wire_thread *self;     /* the tracer's thread slot */
+	uint64_t shared_used;
+	uint64_t pool, pool_end; /* addresses of what is left of INPROC_POOL */
+	uint64_t thread_used; /* bytes of a slot laid out so far */
+	struct inproc_prog *progs; /* as image.progs */
+	VEC(struct inproc_timer) timers;
+	int timer_fd;
+	int nap_ms; /* how long to wait before looking into the rings again */
+	struct inproc_store *stores; /* as image.aggs */
+	VEC(struct inproc_process) processes;
+	const struct probe_target *targets;
+	uint32_t ntargets;
+	struct symbols *symbols;
+	VEC(uint64_t) values;
+	struct engine_counters counters;
+	struct inproc_unwind *unwind; /* NULL: the image takes no user stacks */
+	int watchdog;                 /* its pidfd or -1 */
+};
+
+/* area.c */
+struct err *area_create(struct inproc_engine *e, const struct image *img);
+void area_free(struct inproc_engine *e);
+/* A free stretch of the shared mapping, 64-byte aligned; its address (the same in every process). */
+uint64_t area_alloc(struct inproc_engine *e, uint64_t size);
+struct wire_thread *area_thread(const struct inproc_engine *e, uint32_t slot);
+uint64_t area_private_size(void);
+/* The value of a key in a WIRE_MAP_HASH; NULL: not there. */
+const void *area_hash_find(const struct inproc_engine *e, const struct wire_map *m, const void *key);
+
+/* identity.c: how threads of the targets are told apart: wire_area.identity and id_disp. */
+void identity_find(struct inproc_engine *e);
+
+/* task.c: a stand-in for the process's struct task_struct; 0 where there is no BTF. */
+uint64_t area_task(struct inproc_engine *e, pid_t pid);
+
+/* prog.c */
+struct err *progs_compile(struct inproc_engine *e);
+void progs_free(struct inproc_engine *e);
+struct err *prog_run(struct inproc_engine *e, uint32_t prog, uint64_t cookie);
+struct err *timers_arm(struct inproc_engine *e);
+void timers_run(struct inproc_engine *e);
+void timers_stop(struct inproc_engine *e);
+
+/* unwind.c */
+struct err *unwind_start(struct inproc_engine *e);
+void unwind_add(struct inproc_engine *e, pid_t pid);
+void unwind_refresh(struct inproc_engine *e);
+void unwind_stop(struct inproc_engine *e);
+
+/* agg.c */
+void aggs_flip(struct inproc_engine *e);
+struct err *aggs_read(struct inproc_engine *e, uint32_t agg,
+		      void (*fn)(void *arg, const void *key, const uint64_t *values, uint32_t ncpus),
+		      void *arg);
+struct err *aggs_delete(struct inproc_engine *e, uint32_t agg, const void *key,
+			uint64_t *ret_values);
+void aggs_store_free(struct inproc_engine *e);
+
+/* sites.c: fills p->modules and p->sites; probes that cannot be placed become notes. */
+struct err *sites_plan(struct inproc_engine *e, struct inproc_process *p);
+void sites_free(struct inproc_process *p);
+
+/* attach.c */
+/* Reads what of it can be read, for the agent. */
+struct err *process_ranges(struct inproc_engine *e, struct inproc_process *p);
+struct err *process_attach(struct inproc_engine *e, pid_t pid);
+void process_free(struct inproc_process *p);
+struct err *process_detach(struct inproc_engine *e, struct inproc_process *p);
+
+void inproc_note(struct inproc_engine *e, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+#endif

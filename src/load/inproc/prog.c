@@ -1,0 +1,170 @@
+/* Programs: linked, compiled, written into the code mapping. BEGIN, END and timers run in this process. */
+#include <errno.h>
+#include <sys/timerfd.h>
+#include <time.h>
+
+#include "isa/ebpf.h"
+#include "load/inproc/agent.h"
+#include "load/inproc/inproc.h"
+
+enum { CODE_ALIGN = 64 };
+
+static int32_t map_number(void *arg, uint32_t index)
+{
+	return (int32_t)index;
+}
+
+static bool no_ksym(void *arg, const char *name, uint64_t *ret)
+{
+	*ret = 0; /* reading there is the D fault "invalid address" */
+	return true;
+}
+
+static struct err *compile(struct inproc_engine *e, uint32_t i, const uint64_t *map_addrs)
+{
+	const struct link_hooks hooks = { .arg = e, .map = map_number, .ksym = no_ksym };
+	struct inproc_prog *p = &e->progs[i];
+	struct jit_env env = {
+		.maps = e->maps,
+		.map_addrs = map_addrs,
+		.nmaps = e->base.image->nmaps,
+		.area = (uintptr_t)e->area,
+		.area_size = e->area->shared_size,
+		.agent = e->addr,
+		.head = agent_blob(),
+		.private = (uintptr_t)e->private,
+		.identity = (enum wire_identity)e->area->identity,
+		.id_disp = e->area->id_disp,
+		.code = e->addr + e->code_used,
+	};
+	struct err *err = link_prog(&e->base.image->progs[i], &hooks, &p->linked);
+
+	if (!err)
+		err = ebpf_check(p->linked.insns, p->linked.ninsns, 0);
+	if (!err)
+		err = jit_compile(p->linked.insns, p->linked.ninsns, &env, &p->code);
+	if (!err && e->code_used + p->code.size > WIRE_CODE_SIZE)
+		err = err_new(ENOMEM, "%u bytes of machine code do not fit", p->code.size);
+	if (err)
+		return err_wrap(err, "program %s", e->base.image->progs[i].name);
+	p->addr = env.code;
+	memcpy(e->code + e->code_used, p->code.bytes, p->code.size);
+	e->code_used = (e->code_used + p->code.size + CODE_ALIGN - 1) & ~(uint64_t)(CODE_ALIGN - 1);
+	return NULL;
+}
+
+struct err *progs_compile(struct inproc_engine *e)
+{
+	const struct image *img = e->base.image;
+	cleanup_free uint64_t *addrs = xcalloc(img->nmaps + 1, sizeof(*addrs));
+	struct err *err = NULL;
+
+	for (uint32_t i = 0; i < img->nmaps; i++)
+		addrs[i] = (uintptr_t)&e->maps[i];
+	e->progs = xcalloc(img->nprogs + 1, sizeof(*e->progs));
+	for (uint32_t i = 0; i < img->nprogs && !err; i++)
+		err = compile(e, i, addrs);
+	return err;
+}
+
+void progs_free(struct inproc_engine *e)
+{
+	for (uint32_t i = 0; e->progs && i < e->base.image->nprogs; i++) {
+		linked_free(&e->progs[i].linked);
+		jit_code_fini(&e->progs[i].code);
+	}
+	free(e->progs);
+	e->progs = NULL;
+}
+
+struct err *prog_run(struct inproc_engine *e, uint32_t prog, uint64_t cookie)
+{
+	uint64_t (*run)(struct wire_thread *, void *, uint64_t);
+	uint64_t context[64] = { 0 };
+	struct inproc_prog *p = &e->progs[prog];
+	uintptr_t at = p->addr + p->code.host;
+
+	memcpy(&run, &at, sizeof(run));
+	run(e->self, context, cookie);
+	p->runs++;
+	return NULL;
+}
+
+/* --- timers --- */
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+static struct err *arm(struct inproc_engine *e)
+{
+	struct itimerspec when = { 0 };
+	uint64_t next = UINT64_MAX;
+
+	if (!e->timers.n)
+		return NULL;
+	if (e->timer_fd < 0)
+		e->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+	for (uint32_t i = 0; i < e->timers.n; i++)
+		if (e->timers.v[i].next < next)
+			next = e->timers.v[i].next;
+	when.it_value.tv_sec = (time_t)(next / 1000000000);
+	when.it_value.tv_nsec = (long)(next % 1000000000);
+	if (e->timer_fd < 0 || timerfd_settime(e->timer_fd, TFD_TIMER_ABSTIME, &when, NULL))
+		return err_errno(errno, "timerfd");
+	return NULL;
+}
+
+struct err *timers_arm(struct inproc_engine *e)
+{
+	const struct image *img = e->base.image;
+	uint64_t now = now_ns();
+
+	for (uint32_t i = 0; i < img->nprogs; i++) {
+		const struct image_prog *p = &img->progs[i];
+
+		for (uint32_t j = 0; j < p->nprobes; j++) {
+			const struct probe *pr = img->probes[p->probes[j]].probe;
+			uint64_t period = pr->freq_hz ? 1000000000 / pr->freq_hz : pr->period_ns;
+
+			if (p->attach != ATTACH_TICK && p->attach != ATTACH_PROFILE)
+				break;
+			if (!period)
+				period = 1;
+			vec_push(&e->timers, (struct inproc_timer){ i, p->probes[j], now + period,
+								    period });
+		}
+	}
+	return arm(e);
+}
+
+/* A deadline missed by more than a period is not made up for. */
+void timers_run(struct inproc_engine *e)
+{
+	uint64_t now = now_ns();
+	bool ran = false;
+
+	for (uint32_t i = 0; e->timer_fd >= 0 && i < e->timers.n; i++) {
+		struct inproc_timer *t = &e->timers.v[i];
+
+		if (t->next > now)
+			continue;
+		ran = true;
+		t->next += t->period * ((now - t->next) / t->period + 1);
+		err_free(prog_run(e, t->prog, t->probe));
+	}
+	if (ran)
+		err_free(arm(e)); /* it could be set before */
+}
+
+void timers_stop(struct inproc_engine *e)
+{
+	if (e->timer_fd >= 0)
+		close(e->timer_fd);
+	e->timer_fd = -1;
+	vec_fini(&e->timers);
+}

@@ -1,0 +1,158 @@
+#define _GNU_SOURCE
+#include "load/inproc/remote.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+
+enum { PAGE = 4096 };
+
+/* What recvmsg(2) wants in the target's memory: one page. */
+struct mail {
+	int pair[2];
+	struct msghdr head;
+	struct iovec iov;
+	char byte;
+	_Alignas(8) uint8_t control[CMSG_SPACE(sizeof(int) * REMOTE_FILES)];
+};
+
+struct err *remote_call(struct control *c, const char *what, long nr, uint64_t a, uint64_t b,
+			uint64_t d, int64_t *ret)
+{
+	const uint64_t args[6] = { a, b, d };
+	int64_t value = 0;
+	struct err *err = control_syscall(c, nr, args, &value);
+
+	if (!err && value < 0 && value > -PAGE)
+		err = err_errno((int)-value, "%s in process %d", what, (int)control_pid(c));
+	if (!err && ret)
+		*ret = value;
+	return err;
+}
+
+struct err *remote_map(struct control *c, uint64_t addr, uint64_t size, int prot, int fd,
+		       uint64_t offset)
+{
+	const uint64_t args[6] = {
+		addr,
+		size,
+		(uint64_t)prot,
+		MAP_FIXED_NOREPLACE | MAP_NORESERVE |
+			(fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED),
+		(uint64_t)(int64_t)fd,
+		offset,
+	};
+	int64_t at = 0;
+	struct err *err = control_syscall(c, SYS_mmap, args, &at);
+
+	if (err)
+		return err;
+	if (at < 0 && at > -PAGE)
+		return err_errno((int)-at, "process %d cannot map %llu bytes at 0x%llx",
+				 (int)control_pid(c), (unsigned long long)size,
+				 (unsigned long long)addr);
+	if ((uint64_t)at == addr)
+		return NULL;
+	/* kernels before 4.17 take the address for a hint */
+	err_free(remote_call(c, "munmap", SYS_munmap, (uint64_t)at, size, 0, NULL));
+	return err_errno(EEXIST, "0x%llx in process %d", (unsigned long long)addr,
+			 (int)control_pid(c));
+}
+
+static struct err *send_files(int socket, const int *fds, uint32_t n)
+{
+	struct mail m = { .byte = 'd' };
+	struct cmsghdr *h;
+
+	m.iov = (struct iovec){ &m.byte, 1 };
+	m.head = (struct msghdr){ .msg_iov = &m.iov,
+				  .msg_iovlen = 1,
+				  .msg_control = m.control,
+				  .msg_controllen = CMSG_SPACE(sizeof(int) * n) };
+	h = CMSG_FIRSTHDR(&m.head);
+	h->cmsg_level = SOL_SOCKET;
+	h->cmsg_type = SCM_RIGHTS;
+	h->cmsg_len = CMSG_LEN(sizeof(int) * n);
+	memcpy(CMSG_DATA(h), fds, sizeof(int) * n);
+	return sendmsg(socket, &m.head, MSG_NOSIGNAL) == 1 ? NULL :
+							     err_errno(errno, "sending files");
+}
+
+static struct err *receive(struct control *c, uint64_t page, int socket, uint32_t n, int *ret_fds)
+{
+	struct mail m = { { 0 } };
+	struct cmsghdr *h;
+	struct err *err;
+	int64_t got;
+
+	m.iov = (struct iovec){ (void *)(page + offsetof(struct mail, byte)), 1 };
+	m.head = (struct msghdr){ .msg_iov = (void *)(page + offsetof(struct mail, iov)),
+				  .msg_iovlen = 1,
+				  .msg_control = (void *)(page + offsetof(struct mail, control)),
+				  .msg_controllen = CMSG_SPACE(sizeof(int) * n) };
+	err = control_write(c, page, &m, sizeof(m));
+	if (!err)
+		err = remote_call(c, "recvmsg", SYS_recvmsg, (uint64_t)socket,
+				  page + offsetof(struct mail, head),
+				  MSG_CMSG_CLOEXEC | MSG_DONTWAIT, &got);
+	if (!err)
+		err = control_read(c, page, &m, sizeof(m));
+	if (err)
+		return err;
+	m.head.msg_control = m.control;
+	h = (struct cmsghdr *)(void *)m.control;
+	if (m.head.msg_controllen < CMSG_LEN(sizeof(int) * n) || h->cmsg_type != SCM_RIGHTS ||
+	    h->cmsg_len != CMSG_LEN(sizeof(int) * n))
+		return err_new(EPROTO, "process %d did not get our files", (int)control_pid(c));
+	memcpy(ret_fds, CMSG_DATA(h), sizeof(int) * n);
+	return NULL;
+}
+
+/* Our own end of the pair `fd` of the process. */
+static struct err *take_over(struct control *c, int fd, int *ret)
+{
+	cleanup_close int pidfd = (int)syscall(SYS_pidfd_open, control_pid(c), 0);
+
+	*ret = pidfd < 0 ? -1 : (int)syscall(SYS_pidfd_getfd, pidfd, fd, 0);
+	return *ret < 0 ? err_errno(errno, "taking a descriptor of process %d", (int)control_pid(c)) :
+			  NULL;
+}
+
+struct err *remote_send_files(struct control *c, const int *fds, uint32_t n, int *ret_fds)
+{
+	const uint64_t map[6] = { 0, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+				  (uint64_t)-1, 0 };
+	cleanup_close int socket = -1;
+	int64_t page = 0;
+	int pair[2] = { -1, -1 };
+	struct err *err = control_syscall(c, SYS_mmap, map, &page);
+	const uint64_t make[6] = { AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, (uint64_t)page };
+	int64_t made = 0;
+
+	_Static_assert(sizeof(struct mail) <= PAGE, "mail");
+	if (err)
+		return err;
+	if (page < 0 && page > -PAGE)
+		return err_errno((int)-page, "mmap in process %d", (int)control_pid(c));
+	err = control_syscall(c, SYS_socketpair, make, &made);
+	if (!err && made < 0)
+		err = err_errno((int)-made, "socketpair in process %d", (int)control_pid(c));
+	if (!err)
+		err = control_read(c, (uint64_t)page, pair, sizeof(pair));
+	if (!err)
+		err = take_over(c, pair[1], &socket);
+	if (!err)
+		err = send_files(socket, fds, n);
+	if (!err)
+		err = receive(c, (uint64_t)page, pair[0], n, ret_fds);
+	for (int i = 0; i < 2; i++)
+		if (pair[i] >= 0)
+			err_free(remote_call(c, "close", SYS_close, (uint64_t)pair[i], 0, 0, NULL));
+	err_free(remote_call(c, "munmap", SYS_munmap, (uint64_t)page, PAGE, 0, NULL));
+	return err;
+}

@@ -1,0 +1,274 @@
+/* Where the probes of an image are in one process, and how each place can be patched. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdarg.h>
+#include <sys/stat.h>
+
+#include "load/inproc/inproc.h"
+
+void inproc_note(struct inproc_engine *e, const char *fmt, ...)
+{
+	va_list ap;
+	char *text;
+
+	va_start(ap, fmt);
+	if (vasprintf(&text, fmt, ap) < 0)
+		text = xstrdup(fmt);
+	va_end(ap);
+	e->base.notes = xrealloc(e->base.notes, (e->base.nnotes + 1) * sizeof(*e->base.notes));
+	e->base.notes[e->base.nnotes++] = text;
+}
+
+/* What is known of the process while its sites are planned. */
+struct plan {
+	struct inproc_engine *e;
+	struct inproc_process *p;
+	struct mapping *maps;
+	struct stat *stats; /* of the files behind maps; st_ino 0: none */
+	uint32_t nmaps;
+	struct hash by_place; /* {module, address} -> number of the site + 1 */
+	uint32_t nrefused;
+};
+
+static void refuse(struct plan *pl, uint32_t probe, const char *reason)
+{
+	const struct image_probe *ip = &pl->e->base.image->probes[probe];
+
+	pl->nrefused++;
+	inproc_note(pl->e, "%s:%s:%s:%s not enabled in-process: %s", ip->prov, ip->mod, ip->func,
+		    ip->name, reason);
+}
+
+/* --- modules --- */
+
+static struct err *add_module(struct plan *pl, uint32_t map, uint32_t *ret)
+{
+	const struct mapping *m = &pl->maps[map];
+	struct object *o = symbols_object(pl->e->symbols, pl->p->pid, m);
+	struct inproc_module *mod;
+	struct text *text;
+	struct err *err;
+	uint64_t addr;
+
+	if (!o || !object_offset_to_addr(o, m->offset, &addr))
+		return err_new(0, "%s cannot be read", m->path);
+	for (uint32_t i = 0; i < pl->p->modules.n; i++) {
+		mod = &pl->p->modules.v[i];
+		if (mod->object != o || mod->bias != m->start - addr)
+			continue;
+		mod->lo = m->start < mod->lo ? m->start : mod->lo;
+		mod->hi = m->end > mod->hi ? m->end : mod->hi;
+		*ret = i;
+		return NULL;
+	}
+	err = text_open(o, &text);
+	if (err)
+		return err_wrap(err, "%s", m->path);
+	*ret = pl->p->modules.n;
+	mod = vec_add(&pl->p->modules);
+	*mod = (struct inproc_module){ .object = o, .text = text, .bias = m->start - addr,
+				       .lo = m->start, .hi = m->end };
+	return NULL;
+}
+
+/* The module that has the probe's file mapped where the probe is. UINT32_MAX: none has. */
+static struct err *find_module(struct plan *pl, const struct probe *p, uint32_t *ret)
+{
+	struct stat st;
+
+	*ret = UINT32_MAX;
+	if (stat(p->object, &st))
+		return err_errno(errno, "%s", p->object);
+	for (uint32_t i = 0; i < pl->nmaps; i++) {
+		const struct mapping *m = &pl->maps[i];
+
+		if (m->exec && pl->stats[i].st_ino == st.st_ino && pl->stats[i].st_dev == st.st_dev &&
+		    p->offset >= m->offset && p->offset < m->offset + (m->end - m->start))
+			return add_module(pl, i, ret);
+	}
+	return NULL;
+}
+
+/* --- sites --- */
+
+struct site_key {
+	uint64_t addr;
+	uint32_t module, at;
+};
+
+static void add_site(struct plan *pl, uint32_t module, const struct text_site *s, uint32_t probe)
+{
+	const struct site_key key = { .addr = s->addr, .module = module, .at = s->at };
+	uint64_t *n = hash_put(&pl->by_place, &key, sizeof(key), NULL);
+	struct inproc_site *site;
+
+	if (!*n) {
+		site = vec_add(&pl->p->sites);
+		site->text = *s;
+		site->module = module;
+		site->bias = pl->p->modules.v[module].bias;
+		*n = pl->p->sites.n;
+	}
+	site = &pl->p->sites.v[*n - 1];
+	vec_push(&site->points, (struct inproc_point){ s->addr + s->at, s->kind, probe });
+}
+
+static bool usable(const struct text_site *s)
+{
+	return s->mode == TEXT_PATCH;
+}
+
+static struct err *plan_returns(struct plan *pl, uint32_t module, const struct probe *p,
+				uint32_t index)
+{
+	struct text_site *sites = NULL;
+	const char *reason = NULL;
+	uint32_t n = 0;
+	struct err *err = text_returns(pl->p->modules.v[module].text, p->addr, &sites, &n, &reason);
+
+	if (err)
+		return err;
+	for (uint32_t i = 0; i < n && !reason; i++)
+		if (!usable(&sites[i]))
+			reason = sites[i].reason;
+	if (!n && !reason)
+		reason = "the function does not return";
+	if (reason)
+		refuse(pl, index, reason);
+	for (uint32_t i = 0; i < n && !reason; i++)
+		add_site(pl, module, &sites[i], index);
+	free(sites);
+	return NULL;
+}
+
+static struct err *plan_probe(struct plan *pl, uint32_t index)
+{
+	const struct probe *p = pl->e->base.image->probes[index].probe;
+	struct text_site s = { 0 };
+	struct inproc_module *m;
+	uint64_t addr, func, end;
+	uint32_t module;
+	struct err *err;
+
+	if (p->pid && p->pid != pl->p->pid)
+		return NULL;
+	err = find_module(pl, p, &module);
+	if (err)
+		return err;
+	if (module == UINT32_MAX) {
+		refuse(pl, index, "its file is not mapped in the process");
+		return NULL;
+	}
+	m = &pl->p->modules.v[module];
+	if (p->kind == ATTACH_URETPROBE)
+		return plan_returns(pl, module, p, index);
+	if (!object_offset_to_addr(m->object, p->offset, &addr)) {
+		refuse(pl, index, "no address for its file offset");
+		return NULL;
+	}
+	if (!strcmp(p->name, "entry"))
+		err = text_entry(m->text, p->addr, &s);
+	else if (text_function(m->text, addr, &func, &end))
+		err = text_offset(m->text, func, addr - func, &s);
+	else
+		s = (struct text_site){ .mode = TEXT_NONE, .reason = "it lies in no known function" };
+	if (err)
+		return err;
+	if (usable(&s))
+		add_site(pl, module, &s, index);
+	else
+		refuse(pl, index, s.reason);
+	return NULL;
+}
+
+static int by_address(const void *a, const void *b)
+{
+	const struct inproc_site *x = a, *y = b;
+
+	if (x->module != y->module)
+		return x->module < y->module ? -1 : 1;
+	if (x->text.addr != y->text.addr)
+		return x->text.addr < y->text.addr ? -1 : 1;
+	return (int)x->text.at - (int)y->text.at;
+}
+
+/* Sites whose displaced bytes overlap become one; where that cannot be, the later one is left out. */
+static void join_overlaps(struct plan *pl)
+{
+	struct inproc_process *p = pl->p;
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < p->sites.n; i++) {
+		struct inproc_site *s = &p->sites.v[i], *last = kept ? &p->sites.v[kept - 1] : NULL;
+		struct text_site both;
+
+		if (!last || last->module != s->module ||
+		    last->text.addr + last->text.len <= s->text.addr) {
+			p->sites.v[kept++] = *s;
+			continue;
+		}
+		if (last->points.n + s->points.n <= TEXT_POINTS_MAX &&
+		    text_join(&last->text, &s->text, &both)) {
+			last->text = both;
+			for (uint32_t k = 0; k < s->points.n; k++)
+				vec_push(&last->points, s->points.v[k]);
+		} else {
+			for (uint32_t k = 0; k < s->points.n; k++)
+				refuse(pl, s->points.v[k].probe,
+				       "its bytes overlap another probe's");
+		}
+		vec_fini(&s->points);
+	}
+	p->sites.n = kept;
+	for (uint32_t i = 0; i < kept; i++) {
+		struct inproc_module *m = &p->modules.v[p->sites.v[i].module];
+
+		if (!m->nsites++)
+			m->first_site = i;
+	}
+}
+
+struct err *sites_plan(struct inproc_engine *e, struct inproc_process *p)
+{
+	const struct image *img = e->base.image;
+	struct plan pl = { .e = e, .p = p };
+	struct err *err = mappings_read(p->pid, &pl.maps, &pl.nmaps);
+
+	if (err)
+		return err;
+	pl.stats = xcalloc(pl.nmaps + 1, sizeof(*pl.stats));
+	for (uint32_t i = 0; i < pl.nmaps; i++) {
+		cleanup_free char *path =
+			pl.maps[i].exec && pl.maps[i].path[0] == '/' ?
+				mapping_open_path(p->pid, &pl.maps[i]) :
+				NULL;
+
+		if (!path || stat(path, &pl.stats[i]))
+			pl.stats[i].st_ino = 0;
+	}
+	for (uint32_t i = 0; i < img->nprogs && !err; i++) {
+		const struct image_prog *prog = &img->progs[i];
+
+		for (uint32_t j = 0; j < prog->nprobes && !err; j++)
+			if (prog->attach == ATTACH_UPROBE || prog->attach == ATTACH_URETPROBE)
+				err = plan_probe(&pl, prog->probes[j]);
+	}
+	if (!err && p->sites.n) {
+		qsort(p->sites.v, p->sites.n, sizeof(*p->sites.v), by_address);
+		join_overlaps(&pl);
+	}
+	hash_fini(&pl.by_place);
+	free(pl.stats);
+	mappings_free(pl.maps, pl.nmaps);
+	return err;
+}
+
+void sites_free(struct inproc_process *p)
+{
+	for (uint32_t i = 0; i < p->sites.n; i++)
+		vec_fini(&p->sites.v[i].points);
+	vec_fini(&p->sites);
+	for (uint32_t i = 0; i < p->modules.n; i++)
+		text_free(p->modules.v[i].text);
+	vec_fini(&p->modules);
+}

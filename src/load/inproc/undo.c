@@ -1,0 +1,516 @@
+#define _GNU_SOURCE
+#include "undo.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+enum { UNDO_MAX = 1 << 20, STUB_MAX = 1 << 16, PRIVATE_MAX = 1 << 30, CHUNK = 4096 /* records */ };
+
+static const int signals[WIRE_SIGNALS] = { SIGSEGV, SIGBUS, SIGTRAP };
+
+void undo_record(struct wire_undo *u, pid_t pid, uint64_t site, uint8_t len, const uint8_t *before,
+		 const uint8_t *after, uint64_t stub, uint32_t stub_len, const uint16_t *moved)
+{
+	__atomic_store_n(&u->len, 0, __ATOMIC_RELEASE);
+	u->site = site;
+	u->pid = (uint32_t)pid;
+	u->stub = stub;
+	u->stub_len = stub_len;
+	memset(u->before, 0, sizeof(u->before));
+	memset(u->after, 0, sizeof(u->after));
+	memset(u->moved, 0xff, sizeof(u->moved));
+	memcpy(u->before, before, len);
+	memcpy(u->after, after, len);
+	if (moved)
+		memcpy(u->moved, moved, len * sizeof(*moved));
+	__atomic_store_n(&u->len, len, __ATOMIC_RELEASE);
+}
+
+void undo_log_fini(struct undo_log *log)
+{
+	vec_fini(&log->sites);
+}
+
+/* --- program counters --- */
+
+/* The last site at or below pc, if pc is in it. */
+static const struct wire_undo *site_at(const struct undo_log *log, uint64_t pc)
+{
+	uint32_t lo = 0, hi = log->sites.n;
+
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (log->sites.v[mid].site <= pc)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (!lo || pc - log->sites.v[lo - 1].site >= log->sites.v[lo - 1].len)
+		return NULL;
+	return &log->sites.v[lo - 1];
+}
+
+static uint64_t pc_in(const struct undo_log *log, uint64_t pc)
+{
+	const struct wire_undo *u = site_at(log, pc);
+	uint64_t at = u ? pc - u->site : 0;
+
+	/* at the site itself the jump does it, and the probe fires */
+	return u && at && u->stub && u->moved[at] != 0xffff ? u->stub + u->moved[at] : pc;
+}
+
+static uint64_t pc_out(const struct undo_log *log, uint64_t pc)
+{
+	for (uint32_t i = 0; i < log->sites.n; i++) {
+		const struct wire_undo *u = &log->sites.v[i];
+		uint64_t off = pc - u->stub;
+		uint16_t last = 0;
+
+		if (!u->stub || pc < u->stub || off >= u->stub_len)
+			continue;
+		if (off == 0)
+			return u->site;
+		for (uint32_t k = 0; k < u->len; k++) {
+			if (u->moved[k] == off)
+				return u->site + k;
+			if (u->moved[k] != 0xffff && u->moved[k] > last)
+				last = u->moved[k];
+		}
+		return pc;
+	}
+	return pc;
+}
+
+uint64_t undo_pc_in(const struct undo_log *log, uint64_t pc, bool in_syscall)
+{
+	uint64_t to;
+
+	if (!in_syscall)
+		return pc_in(log, pc);
+	to = pc_in(log, pc - 2);
+	return to == pc - 2 ? pc : to + 2;
+}
+
+uint64_t undo_pc_out(const struct undo_log *log, uint64_t pc, bool in_syscall)
+{
+	uint64_t to;
+
+	if (!in_syscall)
+		return pc_out(log, pc);
+	to = pc_out(log, pc - 2);
+	return to == pc - 2 ? pc : to + 2;
+}
+
+struct mover {
+	const struct undo_log *log;
+	uint64_t (*move)(const struct undo_log *log, uint64_t pc, bool in_syscall);
+	uint32_t moved;
+};
+
+static void move_saved(void *arg, uint64_t *pc)
+{
+	struct mover *m = arg;
+	uint64_t to = m->move(m->log, *pc, false);
+
+	m->moved += to != *pc;
+	*pc = to;
+}
+
+/* Program counters of all threads and signal frames. */
+static struct err *move_all(struct control *c, struct mover *m)
+{
+	uint32_t n;
+	struct control_thread *t = control_threads(c, &n);
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint64_t to = m->move(m->log, t[i].regs.rip, t[i].in_syscall);
+
+		if (to == t[i].regs.rip)
+			continue;
+		t[i].regs.rip = to;
+		t[i].changed = true;
+		m->moved++;
+	}
+	return control_put_regs(c) ?: control_signal_frames(c, move_saved, m);
+}
+
+/* --- areas and their logs --- */
+
+static bool name_is(const struct control_map *m, const char *name)
+{
+	size_t n = strlen(name);
+
+	/* "/memfd:NAME (deleted)" */
+	return !strncmp(m->name, "/memfd:", 7) && !strncmp(m->name + 7, name, n) &&
+	       (!m->name[7 + n] || m->name[7 + n] == ' ');
+}
+
+static uint64_t base_of(uint64_t addr)
+{
+	if (addr < WIRE_BASE || addr >= WIRE_BASE + WIRE_BASES * WIRE_BASE_STEP)
+		return 0;
+	return addr - (addr - WIRE_BASE) % WIRE_BASE_STEP;
+}
+
+struct err *undo_areas(struct control *c, uint64_t ret_bases[WIRE_BASES], uint32_t *ret_n)
+{
+	const struct control_map *m;
+	uint32_t n, found = 0;
+	struct err *e = control_maps(c, &m, &n);
+
+	for (uint32_t i = 0; !e && i < n; i++) {
+		uint64_t base = base_of(m[i].lo);
+
+		if (!base || (!name_is(&m[i], WIRE_MEMFD_CODE) && !name_is(&m[i], WIRE_MEMFD_SHARED)))
+			continue;
+		if (m[i].lo != base && m[i].lo != base + WIRE_SHARED)
+			continue;
+		if (!found || ret_bases[found - 1] != base)
+			ret_bases[found++] = base;
+	}
+	if (!e)
+		*ret_n = found;
+	return e;
+}
+
+static int by_site(const void *a, const void *b)
+{
+	const struct wire_undo *x = a, *y = b;
+
+	return x->site < y->site ? -1 : x->site > y->site;
+}
+
+static bool sane(const struct wire_undo *u)
+{
+	if (!u->len || u->len > WIRE_SITE_MAX || u->site < CHUNK || u->site >> 47 || u->stub_len > STUB_MAX ||
+	    u->stub >> 47)
+		return false;
+	for (uint32_t i = 0; i < u->len; i++)
+		if (u->moved[i] != 0xffff && u->moved[i] >= u->stub_len)
+			return false;
+	return true;
+}
+
+/* Takes the records of `pid`, or of any process when it is 0. */
+static struct err *read_records(struct control *c, uint64_t addr, uint32_t n, pid_t pid, struct undo_log *log)
+{
+	cleanup_free struct wire_undo *buf = xmalloc(sizeof(*buf) * CHUNK);
+
+	for (uint32_t at = 0; at < n;) {
+		uint32_t part = n - at < CHUNK ? n - at : CHUNK;
+		struct err *e = control_read(c, addr + (uint64_t)at * sizeof(*buf), buf, part * (uint32_t)sizeof(*buf));
+
+		if (e)
+			return err_wrap(e, "the undo log");
+		for (uint32_t i = 0; i < part; i++)
+			if (sane(&buf[i]) && (!pid || buf[i].pid == (uint32_t)pid))
+				vec_push(&log->sites, buf[i]);
+		at += part;
+	}
+	return NULL;
+}
+
+/* Sorted, and no two overlap: of such, records that were cleared and used again, the first counts. */
+static void sort_records(struct undo_log *log)
+{
+	uint32_t n = 0;
+
+	if (log->sites.n)
+		qsort(log->sites.v, log->sites.n, sizeof(*log->sites.v), by_site);
+	for (uint32_t i = 0; i < log->sites.n; i++) {
+		struct wire_undo *last = n ? &log->sites.v[n - 1] : NULL;
+
+		if (!last || log->sites.v[i].site >= last->site + last->len)
+			log->sites.v[n++] = log->sites.v[i];
+	}
+	log->sites.n = n;
+}
+
+struct err *undo_log_read(struct control *c, uint64_t base, struct undo_log *ret)
+{
+	struct undo_log log = { .base = base };
+	const struct control_map *m;
+	struct wire_area a;
+	uint64_t end = 0;
+	uint32_t n;
+	struct err *e = control_maps(c, &m, &n);
+
+	for (uint32_t i = 0; !e && i < n; i++)
+		if (m[i].lo == base + WIRE_SHARED && name_is(&m[i], WIRE_MEMFD_SHARED)) {
+			end = m[i].hi;
+			log.inode = m[i].inode;
+		}
+	if (!e && end)
+		e = control_read(c, base + WIRE_SHARED, &a, sizeof(a));
+	if (e)
+		return e;
+	/* not yet laid out: nothing was patched by it */
+	if (!end || !a.magic) {
+		*ret = log;
+		return NULL;
+	}
+	if (a.magic != (WIRE_AREA_MAGIC) || a.version != WIRE_AREA_VERSION)
+		return err_new(EINVAL, "process %d has mappings of another version of descry (%u, this is %u): heal it with that one",
+			       control_pid(c), a.version, WIRE_AREA_VERSION);
+	if (a.base != base || a.private_size > PRIVATE_MAX || a.nundo > UNDO_MAX || a.undo < base + WIRE_SHARED ||
+	    a.undo > end || (end - a.undo) / sizeof(struct wire_undo) < a.nundo)
+		return err_new(EINVAL, "process %d: the undo log at 0x%llx is damaged", control_pid(c),
+			       (unsigned long long)base + WIRE_SHARED);
+	log.private_size = a.private_size;
+	log.tracer_pid = a.tracer_pid;
+	log.watchdog_pid = a.watchdog_pid;
+	e = read_records(c, a.undo, a.nundo, control_pid(c), &log);
+	if (!e && !log.sites.n)
+		e = read_records(c, a.undo, a.nundo, 0, &log);
+	sort_records(&log);
+	if (e)
+		undo_log_fini(&log);
+	else
+		*ret = log;
+	return e;
+}
+
+/* --- text --- */
+
+struct err *undo_patch(struct control *c, const struct undo_log *log, uint32_t *ret_skipped)
+{
+	struct mover m = { log, undo_pc_in, 0 };
+	cleanup_free struct control_patch *p = xcalloc(log->sites.n + 1, sizeof(*p));
+	struct err *e = move_all(c, &m);
+
+	for (uint32_t i = 0; i < log->sites.n; i++) {
+		const struct wire_undo *u = &log->sites.v[i];
+
+		p[i].addr = u->site;
+		p[i].len = u->len;
+		memcpy(p[i].expect, u->before, u->len);
+		memcpy(p[i].put, u->after, u->len);
+	}
+	return e ?: control_patch_text(c, p, log->sites.n, ret_skipped);
+}
+
+/* Is `have` a site that a tracer was killed in the middle of writing? Each side of a page boundary has its own state. */
+static bool is_torn(const struct wire_undo *u, const uint8_t *have)
+{
+	static const uint8_t hold[] = { WIRE_UNDO_HOLD };
+	uint32_t first = (uint32_t)(CHUNK - u->site % CHUNK), rest = u->len - first;
+	uint8_t held[WIRE_SITE_MAX];
+
+	if (first >= u->len || first < sizeof(hold))
+		return false;
+	if (memcmp(have + first, u->before + first, rest) && memcmp(have + first, u->after + first, rest))
+		return false;
+	for (int k = 0; k < 2; k++) {
+		const uint8_t *state = k ? u->after : u->before;
+
+		memcpy(held, state, first);
+		if (!memcmp(have, held, first))
+			return true;
+		memcpy(held, hold, sizeof(hold));
+		if (!memcmp(have, held, first))
+			return true;
+	}
+	return false;
+}
+
+static struct err *restore_text(struct control *c, const struct undo_log *log, struct undo_report *r)
+{
+	uint32_t n = log->sites.n, todo = 0, skipped;
+	cleanup_free struct control_patch *p = xcalloc(n + 1, sizeof(*p));
+	struct err *e;
+
+	for (uint32_t i = 0; i < n; i++) {
+		const struct wire_undo *u = &log->sites.v[i];
+		struct control_patch *q = &p[todo];
+
+		e = control_read(c, u->site, q->expect, u->len);
+		if (e) {
+			err_free(e);
+			r->gone++;
+		} else if (!memcmp(q->expect, u->before, u->len)) {
+			r->clean++;
+		} else if (memcmp(q->expect, u->after, u->len) && !is_torn(u, q->expect)) {
+			r->foreign++;
+		} else {
+			q->addr = u->site;
+			q->len = u->len;
+			memcpy(q->put, u->before, u->len);
+			todo++;
+		}
+	}
+	e = control_patch_text(c, p, todo, &skipped);
+	r->restored += todo - skipped;
+	return e;
+}
+
+/* --- signal actions --- */
+
+/* Gives back the program's own actions where ours stand. */
+static struct err *restore_signals(struct control *c, const struct undo_log *log, struct undo_report *r)
+{
+	uint64_t at = log->base + WIRE_PRIVATE;
+	struct wire_sigaction now;
+	struct wire_private p;
+	struct err *e = NULL;
+	uint32_t off = 1;
+	int64_t got;
+
+	e = control_read(c, at, &p, offsetof(struct wire_private, threads));
+	if (!e)
+		e = control_write(c, at + offsetof(struct wire_private, off), &off, sizeof(off));
+	if (e) { /* a forked child that unmapped it, or an attach cut short */
+		err_free(e);
+		return NULL;
+	}
+	for (int i = 0; !e && i < WIRE_SIGNALS; i++) {
+		uint64_t scratch = at + offsetof(struct wire_private, spare);
+		uint64_t own = at + offsetof(struct wire_private, action) + (uint64_t)i * sizeof(struct wire_sigaction);
+
+		if (!(p.signals >> i & 1))
+			continue;
+		e = control_syscall(c, SYS_rt_sigaction, (uint64_t[6]){ (uint64_t)signals[i], 0, scratch, 8 }, &got);
+		if (!e && got == 0)
+			e = control_read(c, scratch, &now, sizeof(now));
+		if (e || got || now.handler < log->base || now.handler >= log->base + WIRE_CODE_SIZE)
+			continue;
+		e = control_syscall(c, SYS_rt_sigaction, (uint64_t[6]){ (uint64_t)signals[i], own, 0, 8 }, &got);
+		r->signals += !e && got == 0;
+	}
+	return e;
+}
+
+/* --- mappings --- */
+
+/* What is to be unmapped, in this order: private, islands, code, shared. */
+struct mappings {
+	VEC(struct control_range) v;
+	uint32_t shared; /* index of the first that may only go last */
+};
+
+static bool has_stub(const struct undo_log *log, const struct control_map *m)
+{
+	for (uint32_t i = 0; i < log->sites.n; i++)
+		if (log->sites.v[i].stub >= m->lo && log->sites.v[i].stub < m->hi)
+			return true;
+	return false;
+}
+
+static struct err *find_mappings(struct control *c, const struct undo_log *log, struct mappings *ret)
+{
+	uint64_t bases[WIRE_BASES], lo = log->base + WIRE_PRIVATE;
+	uint64_t hi = log->base + WIRE_BASE_STEP;
+	const struct control_map *m;
+	uint32_t n, areas;
+	struct err *e = undo_areas(c, bases, &areas);
+
+	e = e ?: control_maps(c, &m, &n);
+	for (uint32_t i = 0; !e && i < n; i++)
+		if (!m[i].inode && !m[i].name[0] && m[i].lo >= lo && m[i].hi <= hi)
+			vec_push(&ret->v, (struct control_range){ m[i].lo, m[i].hi });
+	/* an island of which the log does not speak is of an attach cut short: ours, when we are alone */
+	for (uint32_t i = 0; !e && i < n; i++)
+		if (name_is(&m[i], WIRE_MEMFD_ISLAND) && (areas == 1 || has_stub(log, &m[i])))
+			vec_push(&ret->v, (struct control_range){ m[i].lo, m[i].hi });
+	for (uint32_t i = 0; !e && i < n; i++)
+		if (name_is(&m[i], WIRE_MEMFD_CODE) && base_of(m[i].lo) == log->base)
+			vec_push(&ret->v, (struct control_range){ m[i].lo, m[i].hi });
+	ret->shared = ret->v.n;
+	for (uint32_t i = 0; !e && i < n; i++)
+		if (name_is(&m[i], WIRE_MEMFD_SHARED) && base_of(m[i].lo) == log->base)
+			vec_push(&ret->v, (struct control_range){ m[i].lo, m[i].hi });
+	return e;
+}
+
+static struct err *unmap(struct control *c, const struct mappings *m, struct undo_report *r)
+{
+	struct err *e = NULL;
+	int64_t got;
+
+	for (uint32_t i = 0; !e && i < m->v.n; i++) {
+		e = control_syscall(c, SYS_munmap, (uint64_t[6]){ m->v.v[i].lo, m->v.v[i].hi - m->v.v[i].lo }, &got);
+		if (!e && got)
+			e = err_errno((int)-got, "munmap in process %d", control_pid(c));
+		r->unmapped += !e;
+	}
+	return e;
+}
+
+/* One stop: text, signal actions, program counters; and the mappings when no thread can come back to them. */
+static struct err *restore_once(struct control *c, const struct undo_log *log, int timeout_ms, bool again,
+				struct undo_report *r)
+{
+	struct mover m = { log, undo_pc_out, 0 };
+	struct mappings maps = { 0 };
+	struct err *e = control_stop(c, timeout_ms);
+
+	if (e)
+		return e;
+	if (!again)
+		e = restore_text(c, log, r) ?: restore_signals(c, log, r);
+	e = e ?: move_all(c, &m);
+	r->moved += m.moved;
+	e = e ?: find_mappings(c, log, &maps);
+	/* A return address into a stub is on the stack only while the thread is in the thunk that the stub called, or in a
+	 * handler that interrupted it there: the program counters tell. The shared mapping is data. */
+	e = e ?: control_refers(c, maps.v.v, maps.shared, false, &r->busy);
+	if (!e && !r->busy)
+		e = unmap(c, &maps, r);
+	vec_fini(&maps.v);
+	if (e)
+		err_free(control_resume(c));
+	else
+		e = control_resume(c);
+	return e;
+}
+
+static uint64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+struct err *undo_restore(struct control *c, const struct undo_log *log, int timeout_ms, struct undo_report *ret)
+{
+	uint64_t end = now_ms() + (uint64_t)timeout_ms;
+	long pause = 200000;
+	bool again = false;
+	struct err *e;
+
+	do {
+		e = restore_once(c, log, timeout_ms, again, ret);
+		if (e || !ret->busy)
+			return e;
+		again = true;
+		nanosleep(&(struct timespec){ .tv_nsec = pause }, NULL);
+		if (pause < 50000000)
+			pause *= 2;
+	} while (now_ms() < end);
+	return NULL;
+}
+
+struct err *undo_all(struct control *c, int timeout_ms, struct undo_report *ret)
+{
+	uint64_t bases[WIRE_BASES];
+	struct err *e;
+	uint32_t n;
+
+	*ret = (struct undo_report){ 0 };
+	e = undo_areas(c, bases, &n);
+	for (uint32_t i = 0; !e && i < n; i++) {
+		struct undo_log log;
+		pid_t busy = ret->busy;
+
+		e = undo_log_read(c, bases[i], &log);
+		if (e)
+			break;
+		e = undo_restore(c, &log, timeout_ms, ret);
+		ret->busy = ret->busy ?: busy;
+		undo_log_fini(&log);
+	}
+	return e;
+}

@@ -1,0 +1,65 @@
+/* The undo log: what was patched in a process, and how to take it out again, by whoever is left to do it: the tracer, its
+ * watchdog, `descry heal`.
+ *
+ * In: a process with descry's mappings (found in its /proc/PID/maps); the log is in its shared mapping. Out: text, signal
+ * actions and program counters as they were, mappings gone.
+ * Always true: the log and everything else in the target's memory is hostile input; a site is restored only when it holds
+ * what the log says was put there; being killed at any instant leaves a process that runs correctly and a log that says
+ * what is still to do. Order when patching: log, program counters, text; when restoring: text, program counters, mappings,
+ * of which the one with the log is the last.
+ */
+#ifndef DESCRY_LOAD_INPROC_UNDO_H
+#define DESCRY_LOAD_INPROC_UNDO_H
+
+#include "base/mem.h"
+#include "program/target/target.h"
+#include "wire/inproc.h"
+
+/* Fills a record in the area; `len` is stored last. moved: NULL for a trap (stub 0). */
+void undo_record(struct wire_undo *u, pid_t pid, uint64_t site, uint8_t len, const uint8_t *before,
+		 const uint8_t *after, uint64_t stub, uint32_t stub_len, const uint16_t *moved);
+
+/* The records of one process, sorted by site; a copy. */
+struct undo_log {
+	uint64_t base;         /* wire_area.base */
+	uint64_t private_size; /* 0: there is no area, only mappings of an attach that was cut short */
+	uint64_t inode;        /* of the shared mapping */
+	uint32_t tracer_pid, watchdog_pid;
+	VEC(struct wire_undo) sites;
+};
+void undo_log_fini(struct undo_log *log);
+
+/* Where a program counter goes when its site is patched (in) or restored (out); unchanged when it is in none. in_syscall as
+ * in struct control_thread: the instruction to be run again is at pc - 2. */
+uint64_t undo_pc_in(const struct undo_log *log, uint64_t pc, bool in_syscall);
+uint64_t undo_pc_out(const struct undo_log *log, uint64_t pc, bool in_syscall);
+
+/* Areas in a process: the bases at which it has mappings of ours (a process may be traced by several). *ret_n of at most
+ * WIRE_BASES. */
+struct err *undo_areas(struct control *c, uint64_t ret_bases[WIRE_BASES], uint32_t *ret_n);
+/* The log of the area at `base`, read out of the process, stopped or not. When none of its records is of this process
+ * (a forked child has its parent's text), all are taken. */
+struct err *undo_log_read(struct control *c, uint64_t base, struct undo_log *ret);
+
+/* Puts the patches of a log into a stopped process: moves program counters into the stubs, then writes the text. The records
+ * must be in the area already. *ret_skipped: sites that held something else than `before`. */
+struct err *undo_patch(struct control *c, const struct undo_log *log, uint32_t *ret_skipped);
+
+struct undo_report {
+	uint32_t restored; /* sites */
+	uint32_t clean;    /* sites that held the original already */
+	uint32_t foreign;  /* sites that hold neither: left alone */
+	uint32_t gone;     /* sites whose text is no longer mapped */
+	uint32_t moved;    /* program counters taken out of stubs */
+	uint32_t signals;  /* signal actions given back */
+	uint32_t unmapped; /* mappings */
+	pid_t busy;        /* != 0: this thread is still in our code, so the mappings stay */
+};
+/* Takes everything of the log out of a process that is not stopped (undo stops it, several times when threads are in
+ * probe code, for at most timeout_ms in all). */
+struct err *undo_restore(struct control *c, const struct undo_log *log, int timeout_ms,
+			 struct undo_report *ret);
+/* undo_restore() for every area of a process; *ret adds up. */
+struct err *undo_all(struct control *c, int timeout_ms, struct undo_report *ret);
+
+#endif

@@ -1,0 +1,115 @@
+/* Unwind tables for d_ustack: the same words as in the kernel's maps, in the pool of the shared memory. */
+#include <errno.h>
+
+#include "agent/map.h"
+#include "load/inproc/inproc.h"
+#include "program/unwind/unwind.h"
+
+struct inproc_unwind {
+	struct unwind_store *store;
+	struct inproc_engine *e;
+	struct wire_map *chunks, *processes;
+	bool seen_gone;
+};
+
+const void *area_hash_find(const struct inproc_engine *e, const struct wire_map *m, const void *key)
+{
+	struct wire_hash_entry *en = map_hash_find(m, key, map_hash_key(m, key));
+
+	return en ? map_hash_entry_value(m, en) : NULL;
+}
+
+/* A chunk is a map of its own with one value, as d_ustack sees it. */
+static struct err *put_chunk(void *arg, uint32_t chunk, const uint32_t *words)
+{
+	struct inproc_unwind *u = arg;
+	uint64_t *inner = (uint64_t *)u->chunks->base;
+	uint32_t size = WIRE_UNWIND_CHUNK_WORDS * 4;
+	struct wire_map *m;
+
+	if (chunk >= u->chunks->max_entries)
+		return err_new(ENOSPC, "unwind tables: %u chunks are too many", chunk + 1);
+	m = (struct wire_map *)inner[chunk];
+	if (!m) {
+		m = (struct wire_map *)area_alloc(u->e, sizeof(*m));
+		if (!m)
+			return err_new(ENOSPC, "unwind tables do not fit into shared memory");
+		*m = (struct wire_map){ .kind = WIRE_MAP_ARRAY,
+					.role = MAP_OTHER,
+					.key_size = 4,
+					.value_size = size,
+					.stride = size,
+					.max_entries = 1,
+					.base = area_alloc(u->e, size),
+					.index = UINT32_MAX };
+		if (!m->base)
+			return err_new(ENOSPC, "unwind tables do not fit into shared memory");
+	}
+	memcpy((void *)m->base, words, size);
+	__atomic_store_n(&inner[chunk], (uintptr_t)m, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+static struct err *put_process(void *arg, uint32_t pid, const struct wire_unwind_process *p)
+{
+	struct inproc_unwind *u = arg;
+	uint64_t key = pid; /* of 4 bytes; room for what the compiler thinks map_update() may read */
+	int64_t r = map_update(u->processes, u->e->self, &key, p, MAP_ANY);
+
+	return r ? err_errno((int)-r, "adding process %u to the unwind tables", pid) : NULL;
+}
+
+static void del_process(void *arg, uint32_t pid)
+{
+	struct inproc_unwind *u = arg;
+	uint64_t key = pid;
+
+	(void)map_delete(u->processes, u->e->self, &key);
+}
+
+static const struct unwind_store_ops ops = { put_chunk, put_process, del_process };
+
+struct err *unwind_start(struct inproc_engine *e)
+{
+	int chunks = image_find_map(e->base.image, MAP_UNWIND);
+	int processes = image_find_map(e->base.image, MAP_UNWIND_PROCESSES);
+	cleanup_free uint32_t *none = xcalloc(WIRE_UNWIND_CHUNK_WORDS, 4);
+
+	if (chunks < 0 || processes < 0)
+		return NULL;
+	e->unwind = xcalloc(1, sizeof(*e->unwind));
+	*e->unwind = (struct inproc_unwind){ .e = e,
+					     .chunks = &e->maps[chunks],
+					     .processes = &e->maps[processes] };
+	e->unwind->store = unwind_store_new(&ops, e->unwind);
+	/* The chunk of rules must be there for any walk. */
+	return put_chunk(e->unwind, 0, none);
+}
+
+void unwind_add(struct inproc_engine *e, pid_t pid)
+{
+	/* One that may not be looked into is walked by frame pointer. */
+	if (e->unwind)
+		err_free(unwind_store_add(e->unwind->store, pid));
+}
+
+/* Processes in which a walk met an address in no mapping it knows: theirs have changed. */
+void unwind_refresh(struct inproc_engine *e)
+{
+	for (uint32_t i = 0; e->unwind && i < e->processes.n; i++) {
+		uint32_t pid = (uint32_t)e->processes.v[i].pid;
+		const struct wire_unwind_process *p =
+			area_hash_find(e, e->unwind->processes, &pid);
+
+		if (p && p->missed)
+			err_free(unwind_store_add(e->unwind->store, (pid_t)pid));
+	}
+}
+
+void unwind_stop(struct inproc_engine *e)
+{
+	if (e->unwind)
+		unwind_store_free(e->unwind->store);
+	free(e->unwind);
+	e->unwind = NULL;
+}

@@ -1,0 +1,209 @@
+/* Stacks: the signal frames on them, and who refers to a range of code.
+ *
+ *	rt_sigframe + 0    return address: the restorer (mov $15, %rax; syscall)
+ *	            + 8    uc_flags, uc_link, uc_stack
+ *	            + 48   sigcontext: r8..r15 rdi rsi rbp rbx rdx rax rcx rsp rip eflags cs gs fs ss ...
+ */
+#define _GNU_SOURCE
+#include <assert.h>
+
+#include "internal.h"
+
+enum {
+	FRAME_FLAGS = 8,
+	FRAME_RSP = 168,
+	FRAME_RIP = 176,
+	FRAME_CS = 192,
+	FRAME_SS = 198,
+	FRAME_SIZE = 200,
+	STACK_MAX = 64 << 20, /* looked at per stack */
+	CHUNK = 256 << 10,
+};
+
+struct scan {
+	struct control *c;
+	VEC(struct control_range) stacks; /* live parts, to do and done */
+	VEC(uint64_t) restorers;
+	uint8_t *buf;
+	void (*fn)(void *arg, uint64_t *pc); /* NULL: look for references */
+	void *arg;
+	const struct control_range *ranges;
+	uint32_t nranges;
+	bool words, found;
+};
+
+/* [sp, end of its mapping) is live, unless it is known already. */
+static void add_stack(struct scan *s, uint64_t sp)
+{
+	for (uint32_t i = 0; i < s->c->maps.n; i++) {
+		const struct control_map *m = &s->c->maps.v[i];
+		uint64_t hi = m->hi;
+
+		if (sp < m->lo || sp >= hi || m->prot[0] != 'r' || m->prot[1] != 'w')
+			continue;
+		if (hi - sp > STACK_MAX)
+			hi = sp + STACK_MAX;
+		for (uint32_t k = 0; k < s->stacks.n; k++) {
+			struct control_range *have = &s->stacks.v[k];
+
+			if (sp >= have->lo && sp < have->hi)
+				return;
+			if (sp < have->lo && hi > have->lo && hi <= have->hi)
+				hi = have->lo; /* what is above was looked at */
+		}
+		if (hi > sp)
+			vec_push(&s->stacks, (struct control_range){ sp & ~7ull, hi });
+		return;
+	}
+}
+
+static bool in_ranges(const struct scan *s, uint64_t addr)
+{
+	for (uint32_t i = 0; i < s->nranges; i++)
+		if (addr >= s->ranges[i].lo && addr < s->ranges[i].hi)
+			return true;
+	return false;
+}
+
+/* Is addr code that ends a signal handler? mov $15, %rax or %eax; syscall */
+static bool is_restorer(struct scan *s, uint64_t addr)
+{
+	static const uint8_t rax[] = { 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05 },
+			     eax[] = { 0xb8, 0x0f, 0, 0, 0, 0x0f, 0x05 };
+	uint8_t code[sizeof(rax)];
+
+	for (uint32_t i = 0; i < s->restorers.n; i++)
+		if (s->restorers.v[i] == addr)
+			return true;
+	if (pread(s->c->mem, code, sizeof(code), (off_t)addr) != sizeof(code) ||
+	    (memcmp(code, rax, sizeof(rax)) && memcmp(code, eax, sizeof(eax))))
+		return false;
+	vec_push(&s->restorers, addr);
+	return true;
+}
+
+static uint64_t word_at(const uint8_t *p)
+{
+	uint64_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return v;
+}
+
+/* The shape first, the restorer's code, which costs a read, last. */
+static bool is_frame(struct scan *s, const uint8_t *p, uint64_t addr)
+{
+	return addr % 16 == 8 && word_at(p + FRAME_FLAGS) < 16 && p[FRAME_CS] == 0x33 && !p[FRAME_CS + 1] &&
+	       (p[FRAME_SS] == 0x2b || !p[FRAME_SS]) && !p[FRAME_SS + 1] && word_at(p) > CONTROL_PAGE &&
+	       is_restorer(s, word_at(p));
+}
+
+static struct err *look_at_frame(struct scan *s, const uint8_t *p, uint64_t addr)
+{
+	uint64_t pc = word_at(p + FRAME_RIP), old = pc;
+
+	add_stack(s, word_at(p + FRAME_RSP));
+	if (!s->fn) {
+		s->found |= in_ranges(s, pc) || in_ranges(s, word_at(p + FRAME_RSP));
+		return NULL;
+	}
+	s->fn(s->arg, &pc);
+	return pc == old ? NULL : control_write(s->c, addr + FRAME_RIP, &pc, sizeof(pc));
+}
+
+static struct err *scan_stack(struct scan *s, uint64_t lo, uint64_t hi)
+{
+	struct err *e = NULL;
+
+	while (!e && lo + 8 <= hi && !s->found) {
+		uint64_t n = hi - lo < CHUNK ? hi - lo : CHUNK;
+		ssize_t got = pread(s->c->mem, s->buf, n, (off_t)lo);
+		uint64_t end, at;
+
+		if (got < 8)
+			return NULL; /* the rest was never touched, or went away */
+		/* frames that the end of the chunk cuts are looked at with the next one */
+		end = (uint64_t)got == n && lo + n < hi ? n - FRAME_SIZE : (uint64_t)got & ~7ull;
+		for (at = 0; !e && at < end; at += 8) {
+			if (s->words && in_ranges(s, word_at(s->buf + at)))
+				s->found = true;
+			if (at + FRAME_SIZE <= (uint64_t)got && is_frame(s, s->buf + at, lo + at))
+				e = look_at_frame(s, s->buf + at, lo + at);
+		}
+		if ((uint64_t)got < n)
+			return e;
+		lo += end;
+	}
+	return e;
+}
+
+static struct err *scan_init(struct scan *s, struct control *c)
+{
+	const struct control_map *maps;
+	uint32_t n;
+
+	*s = (struct scan){ .c = c };
+	s->buf = xmalloc(CHUNK);
+	return control_maps(c, &maps, &n);
+}
+
+static void scan_fini(struct scan *s)
+{
+	vec_fini(&s->stacks);
+	vec_fini(&s->restorers);
+	free(s->buf);
+}
+
+/* Frames that are found may lead to further stacks. */
+static struct err *scan_stacks(struct scan *s)
+{
+	struct err *e = NULL;
+
+	for (uint32_t i = 0; !e && i < s->stacks.n && !s->found; i++)
+		e = scan_stack(s, s->stacks.v[i].lo, s->stacks.v[i].hi);
+	s->stacks.n = 0;
+	return e;
+}
+
+struct err *control_signal_frames(struct control *c, void (*fn)(void *arg, uint64_t *pc), void *arg)
+{
+	struct scan s;
+	struct err *e = scan_init(&s, c);
+
+	assert(c->stopped);
+	s.fn = fn;
+	s.arg = arg;
+	for (uint32_t i = 0; i < c->threads.n; i++)
+		add_stack(&s, c->threads.v[i].regs.rsp);
+	if (!e)
+		e = scan_stacks(&s);
+	scan_fini(&s);
+	return e;
+}
+
+struct err *control_refers(struct control *c, const struct control_range *r, uint32_t n, bool words,
+			   pid_t *ret_tid)
+{
+	struct scan s;
+	struct err *e = scan_init(&s, c);
+	pid_t tid = 0;
+
+	assert(c->stopped);
+	s.ranges = r;
+	s.nranges = n;
+	s.words = words;
+	for (uint32_t i = 0; !e && !tid && i < c->threads.n; i++) {
+		const struct control_thread *t = &c->threads.v[i];
+
+		s.found = in_ranges(&s, t->regs.rip) || in_ranges(&s, t->regs.rsp);
+		add_stack(&s, t->regs.rsp);
+		if (!s.found)
+			e = scan_stacks(&s);
+		if (s.found)
+			tid = t->tid;
+	}
+	scan_fini(&s);
+	if (!e)
+		*ret_tid = tid;
+	return e;
+}

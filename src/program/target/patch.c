@@ -1,0 +1,184 @@
+/* Text: read in runs of pages, verified, written in runs of pages.
+ *
+ * The kernel copies page by page and gives up between two pages when the writer is killed. So within a page a patch is
+ * whole or not there; one across a page boundary is written in three steps, of which each leaves code that can be run:
+ * a jump to itself in front of the boundary, what lies behind it, what lies in front. A tracer killed in between leaves
+ * threads turning there until the undo log is applied.
+ */
+#define _GNU_SOURCE
+#include <assert.h>
+#include <errno.h>
+#include <sys/ptrace.h>
+
+#include "internal.h"
+
+static const uint8_t hold[] = { 0xeb, 0xfe };
+
+static uint64_t page_of(uint64_t addr)
+{
+	return addr & ~(uint64_t)(CONTROL_PAGE - 1);
+}
+
+/* PTRACE_POKETEXT, for kernels where /proc/PID/mem obeys the protection (proc_mem.force_override=never). */
+static struct err *poke(struct control *c, uint64_t addr, const uint8_t *p, uint32_t n)
+{
+	pid_t tid = c->pid;
+
+	for (uint32_t i = 0; i < c->threads.n; i++)
+		if (!c->threads.v[i].blocked && !c->threads.v[i].guest)
+			tid = c->threads.v[i].tid;
+	while (n) {
+		uint32_t part = n < 8 ? n : 8;
+		uint8_t word[8];
+		uint64_t at = addr;
+
+		/* the last word ends where the bytes end, if that keeps it in the page */
+		if (part < 8 && page_of(addr + 7) != page_of(addr))
+			at = addr + part - 8;
+		if (pread(c->mem, word, sizeof(word), (off_t)at) != sizeof(word))
+			return err_errno(errno, "cannot read the text of process %d", c->pid);
+		memcpy(word + (addr - at), p, part);
+		if (ptrace(PTRACE_POKETEXT, tid, at, *(uint64_t *)(void *)word) < 0)
+			return err_errno(errno, "cannot write to the text of process %d (%s)", c->pid, c->name);
+		addr += part;
+		p += part;
+		n -= part;
+	}
+	return NULL;
+}
+
+struct err *control_write_text(struct control *c, uint64_t addr, const void *buf, uint32_t n)
+{
+	ssize_t r;
+
+	if (c->no_mem_write)
+		return poke(c, addr, buf, n);
+	r = pwrite(c->mem, buf, n, (off_t)addr);
+	if (r == (ssize_t)n)
+		return NULL;
+	if (r > 0)
+		return err_new(EFAULT, "process %d (%s): text at 0x%llx goes away while it is written", c->pid, c->name,
+			       (unsigned long long)addr + (uint64_t)r);
+	c->no_mem_write = true;
+	return poke(c, addr, buf, n);
+}
+
+/* Within a page: `first` bytes of the patch. */
+static struct err *write_parts(struct control *c, const struct control_patch *p, uint32_t first)
+{
+	struct err *e = control_write_text(c, p->addr, hold, sizeof(hold));
+
+	if (!e)
+		e = control_write_text(c, p->addr + first, p->put + first, p->len - first);
+	return e ?: control_write_text(c, p->addr, p->put, first);
+}
+
+/* Where a patch is cut: the page boundary; without /proc/PID/mem, every word. 0: it is written at once. */
+static uint32_t cut_of(const struct control *c, const struct control_patch *p)
+{
+	uint64_t next = page_of(p->addr) + CONTROL_PAGE;
+
+	if (p->addr + p->len > next)
+		return (uint32_t)(next - p->addr);
+	return c->no_mem_write && p->len > 8 ? 8 : 0;
+}
+
+static uint64_t end_of(const struct control_patch *p)
+{
+	return page_of(p->addr + p->len - 1) + CONTROL_PAGE;
+}
+
+struct run {
+	uint64_t lo, hi; /* pages */
+	uint32_t first, n; /* patches */
+};
+
+/* Verifies the patches of a run and applies those that lie in one page to buf. */
+static void apply(struct control *c, struct control_patch *p, uint32_t n, uint8_t *buf, uint64_t lo,
+		  bool *ret_dirty)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		uint8_t *at = buf + (p[i].addr - lo);
+
+		if (!memcmp(at, p[i].put, p[i].len))
+			continue;
+		p[i].skipped = memcmp(at, p[i].expect, p[i].len) || cut_of(c, &p[i]) == 1;
+		if (p[i].skipped || cut_of(c, &p[i]))
+			continue;
+		memcpy(at, p[i].put, p[i].len);
+		*ret_dirty = true;
+	}
+}
+
+static struct err *patch_run(struct control *c, struct control_patch *p, const struct run *r)
+{
+	cleanup_free uint8_t *buf = xmalloc(r->hi - r->lo);
+	uint32_t size = (uint32_t)(r->hi - r->lo);
+	struct err *e = control_read(c, r->lo, buf, size);
+	bool dirty = false;
+
+	if (e && r->n > 1) { /* part of it is unmapped (dlclose) */
+		err_free(e);
+		e = NULL;
+		for (uint32_t i = r->first; !e && i < r->first + r->n; i++)
+			e = patch_run(c, p, &(struct run){ .lo = page_of(p[i].addr), .hi = end_of(&p[i]), .first = i, .n = 1 });
+		return e;
+	}
+	if (e) {
+		err_free(e);
+		p[r->first].skipped = true;
+		return NULL;
+	}
+	apply(c, p + r->first, r->n, buf, r->lo, &dirty);
+	if (dirty && !c->no_mem_write)
+		e = control_write_text(c, r->lo, buf, size);
+	for (uint32_t i = r->first; !e && i < r->first + r->n; i++) {
+		uint32_t cut = cut_of(c, &p[i]);
+
+		if (p[i].skipped)
+			continue;
+		if (cut && memcmp(buf + (p[i].addr - r->lo), p[i].put, p[i].len))
+			e = write_parts(c, &p[i], cut);
+		else if (c->no_mem_write && !cut)
+			e = control_write_text(c, p[i].addr, p[i].put, p[i].len);
+	}
+	return e;
+}
+
+/* Learns whether /proc/PID/mem writes to text, by a byte that is there already. */
+static void try_write(struct control *c, uint64_t addr)
+{
+	uint8_t byte;
+
+	if (!c->no_mem_write && pread(c->mem, &byte, 1, (off_t)addr) == 1 && pwrite(c->mem, &byte, 1, (off_t)addr) != 1)
+		c->no_mem_write = true;
+}
+
+struct err *control_patch_text(struct control *c, struct control_patch *p, uint32_t n, uint32_t *ret_skipped)
+{
+	struct err *e = control_put_regs(c);
+	uint32_t skipped = 0;
+
+	assert(c->stopped);
+	for (uint32_t i = 0; i < n; i++)
+		p[i].skipped = false;
+	if (n)
+		try_write(c, p[0].addr);
+	for (uint32_t i = 0; !e && i < n;) {
+		struct run r = { page_of(p[i].addr), end_of(&p[i]), i, 0 };
+
+		while (i < n && page_of(p[i].addr) <= r.hi && r.hi - r.lo < 1 << 20) {
+			assert(p[i].len && p[i].len <= CONTROL_PATCH_MAX);
+			assert(i == r.first || p[i].addr >= p[i - 1].addr + p[i - 1].len);
+			if (end_of(&p[i]) > r.hi)
+				r.hi = end_of(&p[i]);
+			r.n++;
+			i++;
+		}
+		e = patch_run(c, p, &r);
+	}
+	for (uint32_t i = 0; i < n; i++)
+		skipped += p[i].skipped;
+	*ret_skipped = skipped;
+	return e;
+}

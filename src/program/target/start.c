@@ -1,0 +1,165 @@
+/* A program started under control: seized before it execs, held right after, or at its entry point. */
+#define _GNU_SOURCE
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+
+#include "internal.h"
+
+enum { START_OPTIONS = PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL | PTRACE_O_TRACESYSGOOD };
+
+/* Waits to be seized, then execs; a failure's errno goes through the pipe, which a successful exec closes. */
+static void child(char *const argv[], int go, int report)
+{
+	char byte;
+	int code;
+
+	signal(SIGINT, SIG_DFL);
+	if (read(go, &byte, 1) == 1)
+		execvp(argv[0], argv);
+	code = errno;
+	if (write(report, &code, sizeof(code)) < 0)
+		_exit(126);
+	_exit(127);
+}
+
+/* The next stop; signals that come meanwhile are delivered. */
+static bool next_stop(pid_t pid, int *ret_status)
+{
+	for (;;) {
+		if (waitpid(pid, ret_status, __WALL) < 0)
+			return false;
+		if (!WIFSTOPPED(*ret_status))
+			return false;
+		if (*ret_status >> 16 == PTRACE_EVENT_EXEC || (*ret_status >> 16 == 0 && WSTOPSIG(*ret_status) == SIGTRAP))
+			return true;
+		ptrace(PTRACE_CONT, pid, 0, *ret_status >> 16 ? 0 : WSTOPSIG(*ret_status));
+	}
+}
+
+/* From the exec to the first instruction of the program itself, by an int3 there. */
+static struct err *run_to_entry(struct control *c)
+{
+	uint64_t entry = control_auxv(c, AT_ENTRY);
+	struct user_regs_struct r;
+	uint8_t byte, trap = 0xcc;
+	struct err *e;
+	int status;
+
+	if (ptrace(PTRACE_GETREGS, c->pid, 0, &r) < 0)
+		return control_gone(c);
+	if (!entry || r.rip == entry)
+		return NULL;
+	e = control_read(c, entry, &byte, 1);
+	if (!e)
+		e = control_write_text(c, entry, &trap, 1);
+	while (!e) {
+		ptrace(PTRACE_CONT, c->pid, 0, 0);
+		if (!next_stop(c->pid, &status))
+			return err_new(ECHILD, "%s ended before it came to its entry point", c->name);
+		if (ptrace(PTRACE_GETREGS, c->pid, 0, &r) < 0)
+			return control_gone(c);
+		if (r.rip == entry + 1)
+			break;
+	}
+	r.rip = entry;
+	if (!e && ptrace(PTRACE_SETREGS, c->pid, 0, &r) < 0)
+		e = control_gone(c);
+	return e ?: control_write_text(c, entry, &byte, 1);
+}
+
+/* Both ends of the program's birth; *ret_code: the exec's errno. */
+static struct err *fork_seized(char *const argv[], pid_t *ret_pid, int *ret_code)
+{
+	int go[2], report[2], status;
+	struct err *e = NULL;
+	pid_t pid;
+
+	*ret_code = 0;
+	if (pipe2(go, O_CLOEXEC) < 0)
+		return err_errno(errno, "pipe");
+	if (pipe2(report, O_CLOEXEC) < 0) {
+		e = err_errno(errno, "pipe");
+		close(go[0]);
+		close(go[1]);
+		return e;
+	}
+	pid = fork();
+	if (pid == 0) {
+		close(go[1]);
+		child(argv, go[0], report[1]);
+	}
+	if (pid < 0)
+		e = err_errno(errno, "cannot start %s", argv[0]);
+	else if (ptrace(PTRACE_SEIZE, pid, 0, START_OPTIONS) < 0)
+		e = err_errno(errno, "cannot control %s", argv[0]);
+	else if (write(go[1], "", 1) != 1)
+		e = err_errno(errno, "pipe");
+	close(go[0]);
+	close(go[1]);
+	close(report[1]);
+	if (!e && !next_stop(pid, &status)) {
+		if (read(report[0], ret_code, sizeof(*ret_code)) == sizeof(*ret_code) && *ret_code)
+			e = err_errno(*ret_code, "cannot run %s", argv[0]);
+		else
+			e = err_new(ECHILD, "%s ended before it could be traced", argv[0]);
+		pid = -1;
+	}
+	close(report[0]);
+	if (e && pid > 0) {
+		kill(pid, SIGKILL);
+		waitpid(pid, NULL, __WALL);
+	}
+	*ret_pid = pid;
+	return e;
+}
+
+struct err *control_start(char *const argv[], bool at_entry, struct control **ret)
+{
+	struct control *c = NULL;
+	struct control_thread *t;
+	struct err *e;
+	pid_t pid;
+	int code, status = 0;
+
+	e = fork_seized(argv, &pid, &code);
+	if (e)
+		return e;
+	e = control_new(pid, &c);
+	if (!e)
+		e = control_open_mem(c);
+	if (!e && at_entry)
+		e = control_check_class(c);
+	if (!e && at_entry)
+		e = run_to_entry(c);
+	c->own = true;
+	if (!e) {
+		/* from the trap to a stop like all others */
+		if (ptrace(PTRACE_INTERRUPT, pid, 0, 0) < 0 || ptrace(PTRACE_CONT, pid, 0, 0) < 0 ||
+		    waitpid(pid, &status, __WALL) != pid ||
+		    !control_wait_interrupt(pid, status, control_now() + 10000000000ull))
+			e = control_gone(c);
+	}
+	if (!e) {
+		t = vec_add(&c->threads);
+		t->tid = pid;
+		t->seized = true;
+		c->stopped = true;
+		if (!control_get_regs(t))
+			e = control_gone(c);
+	}
+	if (!e)
+		e = control_stop_more(c, 1000);
+	if (e) {
+		kill(pid, SIGKILL);
+		c->threads.n = 0;
+		c->stopped = false;
+		control_free(c);
+		return e;
+	}
+	*ret = c;
+	return NULL;
+}

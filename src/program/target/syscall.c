@@ -1,0 +1,307 @@
+/* System calls in the target's name.
+ *
+ *	stub:  syscall; pop r15 ... rdi; popf; ret 128
+ *
+ * runs with the stack pointer at a frame below the thread's red zone that holds its own registers in this order, and
+ * where it goes on. Left to itself at any instant, the thread makes the call, takes its registers back and goes on. The
+ * tracer, when it lives, sees the result at the end of the system call and sets the registers itself, so that the kernel
+ * handles the system call that was interrupted as it would have.
+ *
+ * The stub lies in the unused end of an executable page: behind the segment's last byte, where the page holds zeros.
+ */
+#define _GNU_SOURCE
+#include <assert.h>
+#include <elf.h>
+#include <errno.h>
+#include <signal.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "internal.h"
+
+static const uint8_t stub_code[CONTROL_STUB_SIZE] = {
+	0x0f, 0x05,							/* syscall */
+	0x41, 0x5f, 0x41, 0x5e, 0x41, 0x5d, 0x41, 0x5c, 0x5d, 0x5b,	/* pop r15 r14 r13 r12 rbp rbx */
+	0x41, 0x5b, 0x41, 0x5a, 0x41, 0x59, 0x41, 0x58,			/* pop r11 r10 r9 r8 */
+	0x58, 0x59, 0x5a, 0x5e, 0x5f,					/* pop rax rcx rdx rsi rdi */
+	0x9d,								/* popf */
+	0xc2, CONTROL_RED_ZONE, 0x00,					/* ret 128 */
+	0xcc, 0xcc, 0xcc,
+};
+
+struct frame { /* in the order of the pops */
+	uint64_t r15, r14, r13, r12, rbp, rbx, r11, r10, r9, r8, rax, rcx, rdx, rsi, rdi, flags, rip;
+};
+
+/* --- where the stub lies --- */
+
+/* Is [addr, m->hi) behind the last byte of the segment that m maps? The headers are read where the file's first page is
+ * mapped. */
+static bool is_unused_end(struct control *c, const struct control_map *m, uint64_t addr)
+{
+	Elf64_Ehdr h;
+	Elf64_Phdr ph;
+
+	for (uint32_t i = 0; i < c->maps.n; i++) {
+		const struct control_map *head = &c->maps.v[i];
+
+		if (head->inode != m->inode || head->offset || strcmp(head->name, m->name) || head->prot[0] != 'r')
+			continue;
+		if (pread(c->mem, &h, sizeof(h), (off_t)head->lo) != sizeof(h) ||
+		    memcmp(h.e_ident, ELFMAG, SELFMAG) || h.e_phentsize != sizeof(ph) ||
+		    h.e_phoff > head->hi - head->lo)
+			return false;
+		for (int k = 0; k < h.e_phnum && k < 64; k++) {
+			uint64_t page, end;
+
+			if (pread(c->mem, &ph, sizeof(ph),
+				  (off_t)(head->lo + h.e_phoff + (uint64_t)k * sizeof(ph))) != sizeof(ph))
+				return false;
+			page = ph.p_offset & ~(uint64_t)(CONTROL_PAGE - 1);
+			if (ph.p_type != PT_LOAD || !(ph.p_flags & PF_X) || m->offset < page ||
+			    m->offset >= ph.p_offset + ph.p_filesz)
+				continue;
+			end = m->lo - (m->offset - page) + (ph.p_offset - page) + ph.p_memsz;
+			return end <= addr && end > m->lo;
+		}
+		return false;
+	}
+	return false;
+}
+
+static bool find_unused_end(struct control *c)
+{
+	static const uint8_t zeros[CONTROL_STUB_SIZE];
+	uint8_t have[CONTROL_STUB_SIZE];
+
+	for (uint32_t i = 0; i < c->maps.n; i++) {
+		const struct control_map *m = &c->maps.v[i];
+		uint64_t at = m->hi - CONTROL_STUB_SIZE;
+
+		if (strcmp(m->prot, "r-xp") || !m->inode || !strncmp(m->name, "/memfd:", 7))
+			continue;
+		if (pread(c->mem, have, sizeof(have), (off_t)at) != sizeof(have))
+			continue;
+		c->stub_left = !memcmp(have, stub_code, sizeof(have));
+		if ((!c->stub_left && memcmp(have, zeros, sizeof(have))) || !is_unused_end(c, m, at))
+			continue;
+		c->stub = at;
+		c->stub_known = true;
+		memset(c->stub_before, 0, sizeof(c->stub_before));
+		return true;
+	}
+	return false;
+}
+
+/* The code that ran first, in the dynamic linker or the program, and never runs again: unless a thread is there still. */
+static bool find_start(struct control *c)
+{
+	uint64_t base = control_auxv(c, AT_BASE), at = 0;
+	Elf64_Ehdr h;
+
+	if (base && pread(c->mem, &h, sizeof(h), (off_t)base) == sizeof(h) && !memcmp(h.e_ident, ELFMAG, SELFMAG))
+		at = base + h.e_entry;
+	else if (!base)
+		at = control_auxv(c, AT_ENTRY);
+	for (uint32_t i = 0; i < c->threads.n; i++)
+		if (c->threads.v[i].regs.rip + 64 > at && c->threads.v[i].regs.rip < at + 64)
+			return false;
+	if (!at || pread(c->mem, c->stub_before, sizeof(c->stub_before), (off_t)at) != sizeof(c->stub_before))
+		return false;
+	c->stub = at;
+	c->stub_left = !memcmp(c->stub_before, stub_code, sizeof(stub_code));
+	c->stub_known = !c->stub_left;
+	return true;
+}
+
+static struct err *place_stub(struct control *c)
+{
+	const struct control_map *maps;
+	uint8_t have[CONTROL_STUB_SIZE];
+	struct err *e = NULL;
+	uint32_t n;
+
+	if (!c->stub) {
+		e = control_maps(c, &maps, &n);
+		if (e)
+			return e;
+		if (!find_unused_end(c) && !find_start(c))
+			return err_new(ENOSPC, "process %d (%s) has no room in its text for a system call", c->pid,
+				       c->name);
+		if (!c->stub_left)
+			e = control_write_text(c, c->stub, stub_code, sizeof(stub_code));
+	}
+	if (!e)
+		e = control_read(c, c->stub, have, sizeof(have));
+	if (!e && memcmp(have, stub_code, sizeof(have)))
+		e = err_new(EIO, "process %d (%s): its text at 0x%llx does not keep what is written to it", c->pid, c->name,
+			    (unsigned long long)c->stub);
+	return e;
+}
+
+void control_unstub(struct control *c)
+{
+	struct control_range r = { c->stub, c->stub + CONTROL_STUB_SIZE };
+	uint8_t have[CONTROL_STUB_SIZE];
+	pid_t tid = 0;
+	struct err *e = NULL;
+
+	if (!c->stub)
+		return;
+	c->stub = c->caller = 0;
+	if (c->stub_left)
+		e = control_refers(c, &r, 1, false, &tid);
+	if (!e && !tid && c->stub_known)
+		e = control_read(c, r.lo, have, sizeof(have));
+	if (!e && !tid && c->stub_known && !memcmp(have, stub_code, sizeof(have)))
+		e = control_write_text(c, r.lo, c->stub_before, sizeof(c->stub_before));
+	err_free(e); /* what stays there is not reached by anyone, and the next stub */
+}
+
+/* --- the call --- */
+
+void control_restarted(const struct control_thread *t, struct user_regs_struct *ret)
+{
+	*ret = t->regs;
+	if (!t->in_syscall)
+		return;
+	ret->rip -= 2;
+	ret->rax = (int64_t)t->regs.rax == -516 /* ERESTART_RESTARTBLOCK */ ? SYS_restart_syscall
+									     : t->regs.orig_rax;
+}
+
+/* Is there room for a frame below the thread's stack pointer, in memory that it writes itself? */
+static bool stack_is_sane(struct control *c, const struct control_thread *t)
+{
+	uint64_t hi = t->regs.rsp, lo = hi - CONTROL_RED_ZONE - sizeof(struct frame);
+
+	if (c->caller == t->tid && lo >= c->caller_lo && hi <= c->caller_hi)
+		return true;
+	for (uint32_t i = 0; i < c->maps.n; i++) {
+		const struct control_map *m = &c->maps.v[i];
+		bool grows = !strcmp(m->name, "[stack]");
+
+		if (hi <= m->lo || hi > m->hi || strncmp(m->prot, "rw", 2) || (lo < m->lo && !grows))
+			continue;
+		c->caller = t->tid;
+		c->caller_lo = grows ? lo : m->lo;
+		c->caller_hi = m->hi;
+		return true;
+	}
+	return false;
+}
+
+static struct err *write_frame(struct control *c, const struct control_thread *t, uint64_t *ret_sp)
+{
+	struct user_regs_struct r;
+	struct frame f;
+
+	control_restarted(t, &r);
+	f = (struct frame){ r.r15, r.r14, r.r13, r.r12, r.rbp, r.rbx, r.r11, r.r10, r.r9,
+			    r.r8,  r.rax, r.rcx, r.rdx, r.rsi, r.rdi, r.eflags, r.rip };
+	*ret_sp = r.rsp - CONTROL_RED_ZONE - sizeof(f);
+	return control_write(c, *ret_sp, &f, sizeof(f));
+}
+
+enum outcome { DONE, AGAIN, FAILED };
+
+/* From the stop where the call's registers are set to one where the thread's own are back. */
+static enum outcome run_call(struct control *c, struct control_thread *t, int64_t *ret_value, int *ret_sig)
+{
+	uint64_t deadline = control_now() + 10000000000ull;
+	struct user_regs_struct r;
+	int status, stops = 0;
+
+	while (stops < 2) {
+		if (ptrace(PTRACE_SYSCALL, t->tid, 0, 0) < 0 || !control_wait(t->tid, &status, deadline) ||
+		    !WIFSTOPPED(status))
+			return FAILED;
+		if (WSTOPSIG(status) == (SIGTRAP | 0x80)) {
+			stops++;
+			continue;
+		}
+		if (status >> 16 == PTRACE_EVENT_STOP)
+			continue;
+		/* A signal came before the call: the thread handles it as if nothing had been, then all anew. */
+		*ret_sig = WSTOPSIG(status);
+		if (ptrace(PTRACE_SETREGS, t->tid, 0, &t->regs) < 0)
+			return FAILED;
+		if (*ret_sig == SIGSYS) { /* raised by the call itself */
+			ptrace(PTRACE_INTERRUPT, t->tid, 0, 0);
+			ptrace(PTRACE_CONT, t->tid, 0, 0);
+			if (control_wait(t->tid, &status, deadline))
+				control_wait_interrupt(t->tid, status, deadline);
+			return FAILED;
+		}
+		if (!control_wait_interrupt(t->tid, status, deadline) || !control_get_regs(t))
+			return FAILED;
+		return AGAIN;
+	}
+	if (ptrace(PTRACE_GETREGS, t->tid, 0, &r) < 0)
+		return FAILED;
+	*ret_value = (int64_t)r.rax;
+	/* At the end of a system call; back to the place where signals and restarts are handled. */
+	if (ptrace(PTRACE_INTERRUPT, t->tid, 0, 0) < 0 || ptrace(PTRACE_CONT, t->tid, 0, 0) < 0 ||
+	    !control_wait(t->tid, &status, deadline))
+		return FAILED;
+	if (ptrace(PTRACE_SETREGS, t->tid, 0, &t->regs) < 0)
+		return FAILED;
+	if (status >> 16 != PTRACE_EVENT_STOP &&
+	    (!control_wait_interrupt(t->tid, status, deadline) || !control_get_regs(t)))
+		return FAILED;
+	return DONE;
+}
+
+static struct err *call_in(struct control *c, struct control_thread *t, long nr, const uint64_t args[6],
+			   int64_t *ret_value)
+{
+	enum outcome o = AGAIN;
+	int sig = 0;
+
+	while (o == AGAIN) {
+		struct user_regs_struct r = t->regs;
+		uint64_t sp;
+		struct err *e = write_frame(c, t, &sp);
+
+		if (e)
+			return e;
+		r.rsp = sp;
+		r.rip = c->stub;
+		r.rax = (uint64_t)nr;
+		r.orig_rax = (uint64_t)-1;
+		r.rdi = args[0];
+		r.rsi = args[1];
+		r.rdx = args[2];
+		r.r10 = args[3];
+		r.r8 = args[4];
+		r.r9 = args[5];
+		if (ptrace(PTRACE_SETREGS, t->tid, 0, &r) < 0)
+			return control_gone(c);
+		o = run_call(c, t, ret_value, &sig);
+	}
+	if (o == FAILED && sig == SIGSYS)
+		return err_new(EPERM, "process %d (%s) does not let system calls be made in it (seccomp or Syscall User Dispatch)",
+			       c->pid, c->name);
+	return o == FAILED ? control_gone(c) : NULL;
+}
+
+struct err *control_syscall(struct control *c, long nr, const uint64_t args[6], int64_t *ret_value)
+{
+	struct err *e;
+
+	assert(c->stopped);
+	e = control_put_regs(c);
+	if (!e)
+		e = place_stub(c);
+	if (e)
+		return e;
+	for (int others = 0; others < 2; others++)
+		for (uint32_t i = 0; i < c->threads.n; i++) {
+			struct control_thread *t = &c->threads.v[i];
+
+			if (!t->blocked && !t->guest && (t->tid != c->pid) == others && stack_is_sane(c, t))
+				return call_in(c, t, nr, args, ret_value);
+		}
+	return err_new(EBUSY, "process %d (%s): no thread can make a system call now", c->pid, c->name);
+}

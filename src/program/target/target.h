@@ -1,0 +1,96 @@
+/* A live process under control: stopped for a moment, read, changed, let go.
+ *
+ * In: a pid. Out: its threads stopped, registers, memory, system calls made in its name.
+ * Always true: SIGKILL of the controlling process at any instant leaves the target running correctly (system calls run
+ * from a stub that restores every register itself; text is written in whole page runs, read and verified first);
+ * nothing stays attached after control_resume(). ptrace(2) semantics: the thread that opened must make all calls.
+ */
+#ifndef DESCRY_PROGRAM_TARGET_TARGET_H
+#define DESCRY_PROGRAM_TARGET_TARGET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/user.h>
+
+#include "base/err.h"
+
+struct control;
+
+struct control_thread {
+	pid_t tid;
+	struct user_regs_struct regs; /* as found; written back when changed */
+	bool changed;
+	bool in_syscall; /* stopped inside a system call that the kernel will restart: it goes on at rip - 2 */
+	bool blocked;    /* waits for its vfork child: of regs only rip and rsp are known, and cannot be changed */
+	bool guest;      /* a vfork child: a process of its own that runs in the target's memory */
+	bool seized, pending; /* private: attached; not stopped yet */
+};
+
+struct control_map {
+	uint64_t lo, hi, offset, inode;
+	char prot[5]; /* "r-xp" */
+	const char *name; /* "" none; as /proc/PID/maps has it */
+};
+
+/* Says clearly what forbids it: no such process, other user, setuid (dumpable), ptrace_scope, already traced, seccomp. */
+struct err *control_open(pid_t pid, struct control **ret);
+void control_free(struct control *c); /* resumes first */
+pid_t control_pid(const struct control *c);
+
+/* Stops every thread, those that start meanwhile too; at most timeout_ms. */
+struct err *control_stop(struct control *c, int timeout_ms);
+/* Writes changed registers and detaches from all: they run on as they would have, signals that arrived included. */
+struct err *control_resume(struct control *c);
+struct control_thread *control_threads(struct control *c, uint32_t *ret_n); /* while stopped */
+/* Writes changed registers now. control_patch_text() and control_syscall() do it first. */
+struct err *control_put_regs(struct control *c);
+/* Threads that did not stop in time (uninterruptible sleep) are let go when they do: true when none is left. Call it now
+ * and then after control_stop() has failed; all processes of this thread at once. */
+bool control_settle(void);
+
+/* One system call in the target's main thread (or another stopped one); *ret_value is its result or -errno. While stopped.
+ * A system call that the thread was in goes on afterwards as if nothing had been. */
+struct err *control_syscall(struct control *c, long nr, const uint64_t args[6], int64_t *ret_value);
+
+/* Memory, stopped or not. Writes reach read-only pages too. */
+struct err *control_read(struct control *c, uint64_t addr, void *buf, uint32_t n);
+struct err *control_write(struct control *c, uint64_t addr, const void *buf, uint32_t n);
+/* The mappings, read anew; valid until the next call. */
+struct err *control_maps(struct control *c, const struct control_map **ret, uint32_t *ret_n);
+/* An entry of /proc/PID/auxv (AT_ENTRY, AT_PHDR, ...), 0 when there is none. */
+uint64_t control_auxv(struct control *c, uint64_t type);
+
+enum { CONTROL_PATCH_MAX = 32 };
+struct control_patch {
+	uint64_t addr;
+	uint8_t len;
+	uint8_t expect[CONTROL_PATCH_MAX], put[CONTROL_PATCH_MAX];
+	bool skipped; /* out: the bytes were not `expect`, or one byte stands alone in front of a page boundary */
+};
+/* Text: reads runs of pages once, verifies each patch against what is there, writes whole runs. Sorted by addr, not
+ * overlapping. *ret_skipped: patches left alone, said in .skipped. Bytes that are `put` already are no skip. A patch
+ * across two pages goes by way of a jump to itself, so that no thread ever runs half of it. */
+struct err *control_patch_text(struct control *c, struct control_patch *p, uint32_t n,
+			       uint32_t *ret_skipped);
+
+/* Calls fn for every program counter saved in a signal frame on the threads' stacks (the kernel's rt_sigframe: return
+ * address of the restorer, ucontext): fn may change *pc. in_syscall as in struct control_thread: never, the kernel has
+ * set the program counter back already. */
+struct err *control_signal_frames(struct control *c, void (*fn)(void *arg, uint64_t *pc), void *arg);
+
+struct control_range {
+	uint64_t lo, hi;
+};
+/* Looks for a thread that may come back into one of the ranges: its program counter or stack pointer, one saved in a
+ * signal frame, or, with `words`, any word of the live part of a stack lies there (return addresses, and what is left of
+ * dead ones). *ret_tid 0: none. */
+struct err *control_refers(struct control *c, const struct control_range *r, uint32_t n, bool words,
+			   pid_t *ret_tid);
+
+/* Starts argv stopped under control: at its program's entry point, where all its libraries are mapped (at_entry), or
+ * right after exec, before the dynamic linker. It is a child of this process, to be waited for, and is killed when this
+ * process ends before control_resume(). */
+struct err *control_start(char *const argv[], bool at_entry, struct control **ret);
+
+#endif

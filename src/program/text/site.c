@@ -1,0 +1,524 @@
+/* Which bytes a jump may displace: entries, returns, tail jumps, offsets, system calls. */
+#include "program/text/inside.h"
+
+enum { MAX_PARTS = 16, MAX_BACK = 8 /* instructions moved before the probed one */ };
+
+static const char GO[] =
+	"built by Go, whose runtime walks its own stacks and would meet an address it does not know";
+static const char NO_START[] = "no function is known to start there";
+static const char NO_BYTES[] = "its code is not in the file";
+static const char BRANCHED[] = "a branch leads into the bytes that a jump would displace";
+static const char CALLS[] = "a call would be displaced, and not as the last instruction";
+static const char TOO_SHORT[] = "fewer than 5 bytes, and no padding behind them";
+static const char STUCK[] = "an instruction that can only run where it is would be displaced";
+static const char SYSCALLS[] = "a system call would be displaced";
+static const char UNRESOLVED[] = "an indirect jump of the function could lead anywhere";
+static const char IRREGULAR[] = "its bytes do not decode as one sequence of instructions";
+static const char FALLS_OFF[] = "it runs on into what follows it";
+static const char NEVER[] = "it never returns";
+static const char SHARED_TAIL[] = "it jumps into the middle of other code";
+
+static bool falls_through(const struct insn *n)
+{
+	return n->kind != INSN_JMP && n->kind != INSN_JUMP_INDIRECT && n->kind != INSN_RET &&
+	       n->kind != INSN_END && n->kind != INSN_BAD;
+}
+
+static void none(struct text_site *s, uint64_t addr, enum wire_stub_kind kind, const char *reason)
+{
+	*s = (struct text_site){ .addr = addr, .kind = kind, .mode = TEXT_NONE, .reason = reason };
+}
+
+/* Can the call be made with a pushed return address? Not when its operand is relative to rsp. */
+static bool can_push(struct text *t, const struct text_code *c, uint32_t i)
+{
+	ZydisDecodedInstruction z;
+	ZydisDecodedOperand ops[ZYDIS_MAX_OPERAND_COUNT];
+
+	return ZYAN_SUCCESS(ZydisDecoderDecodeFull(&t->decoder, c->bytes + c->insns.v[i].off,
+						   c->insns.v[i].len, &z, ops)) &&
+	       z.meta.branch_type == ZYDIS_BRANCH_TYPE_NEAR && z.operand_width == 64 &&
+	       !(ops[0].type == ZYDIS_OPERAND_TYPE_MEMORY &&
+		 ops[0].mem.base == ZYDIS_REGISTER_RSP) &&
+	       !(ops[0].type == ZYDIS_OPERAND_TYPE_REGISTER &&
+		 ops[0].reg.value == ZYDIS_REGISTER_RSP);
+}
+
+/* int3 at instruction i. */
+static void trap(struct text *t, const struct text_code *c, uint32_t i, enum wire_stub_kind kind,
+		 const char *reason, struct text_site *s)
+{
+	const struct insn *n = &c->insns.v[i];
+
+	if (n->kind == INSN_STUCK || n->kind == INSN_END || n->kind == INSN_BAD ||
+	    (n->kind == INSN_CALL && !can_push(t, c, i))) {
+		none(s, c->start + n->off, kind, STUCK);
+		return;
+	}
+	*s = (struct text_site){ .addr = c->start + n->off,
+				 .kind = kind,
+				 .mode = TEXT_TRAP,
+				 .len = n->len,
+				 .moved = n->len,
+				 .pushes = n->kind == INSN_CALL,
+				 .reason = reason };
+	memcpy(s->bytes, c->bytes + n->off, n->len);
+}
+
+/* Are [lo, hi), behind what never falls through, filling that nobody runs? */
+static bool is_padding(struct text *t, const struct text_code *c, uint64_t lo, uint64_t hi)
+{
+	while (lo < hi) {
+		struct text_range *r = text_range_cover(t, lo);
+		ZydisDecodedInstruction z;
+		uint8_t b[15];
+		uint32_t n = sizeof(b);
+		struct insn k;
+
+		if ((r && r != c->range && !c->range->inner) ||
+		    (c->range->inner && lo >= c->end && r))
+			return false;
+		while (n && !text_bytes(t, lo, b, n))
+			n--;
+		if (!n || ZYAN_FAILED(ZydisDecoderDecodeInstruction(&t->decoder, NULL, b, n, &z)))
+			return false;
+		text_classify(&z, lo, &k);
+		if (k.kind != INSN_NOP && b[0] != 0xcc)
+			return false;
+		if (lo < c->end) {
+			uint32_t i = text_insn_at(c, lo - c->start);
+
+			if (i == UINT32_MAX || c->insns.v[i].reached)
+				return false;
+		}
+		lo += k.len;
+	}
+	return true;
+}
+
+struct span {
+	bool one;	/* no second instruction may be displaced */
+	bool syscalls; /* the probed instruction may be a system call */
+	bool padding; /* may be used */
+};
+
+/* The bytes from instruction a on that hold instruction i and room for a jump. NULL: *s is made. */
+static const char *try_span(struct text *t, const struct text_code *c, uint32_t a, uint32_t i,
+			    const struct span *how, enum wire_stub_kind kind, struct text_site *s)
+{
+	uint64_t addr = c->start + c->insns.v[a].off;
+	uint32_t len = 0, k = a, moved;
+
+	for (;; k++) {
+		const struct insn *n;
+
+		if (k == c->insns.n)
+			return TOO_SHORT;
+		n = &c->insns.v[k];
+		if (!n->reached || n->kind == INSN_STUCK || n->kind == INSN_END ||
+		    n->kind == INSN_BAD)
+			return k > a && k > i ? TOO_SHORT : STUCK;
+		if (n->kind == INSN_CALL && (k < i || len + n->len < TEXT_JUMP || !can_push(t, c, k)))
+			return CALLS;
+		if (n->kind == INSN_SYSCALL && !(how->syscalls && k == i))
+			return SYSCALLS;
+		len += n->len;
+		if (len > 32)
+			return TOO_SHORT;
+		if (!falls_through(n) || (k >= i && len >= TEXT_JUMP))
+			break;
+	}
+	if (k < i)
+		return TOO_SHORT;
+	if (how->one && k != a)
+		return c->unresolved ? UNRESOLVED : IRREGULAR;
+	moved = len;
+	if (len < TEXT_JUMP) {
+		if (!how->padding || !is_padding(t, c, addr + len, addr + TEXT_JUMP))
+			return TOO_SHORT;
+		len = TEXT_JUMP;
+	}
+	text_mark_around(t, addr, addr + len);
+	if (text_any_mark(t, addr + 1, addr + len))
+		return BRANCHED;
+	*s = (struct text_site){ .addr = addr,
+				 .kind = kind,
+				 .mode = TEXT_PATCH,
+				 .at = (uint8_t)(c->insns.v[i].off - c->insns.v[a].off),
+				 .len = (uint8_t)len,
+				 .moved = (uint8_t)moved,
+				 .pushes = c->insns.v[k].kind == INSN_CALL };
+	if (!text_bytes(t, addr, s->bytes, len))
+		return NO_BYTES;
+	return NULL;
+}
+
+/* Instruction i, with those behind it or, failing that, those before it. */
+static void place(struct text *t, const struct text_code *c, uint32_t i, bool syscalls,
+		  enum wire_stub_kind kind, struct text_site *s)
+{
+	struct span how = { .one = c->unresolved || c->irregular,
+			    .syscalls = syscalls,
+			    .padding = !c->irregular };
+	const char *first = NULL;
+
+	for (uint32_t back = 0; back <= MAX_BACK && back <= i; back++) {
+		const struct insn *n = &c->insns.v[i - back];
+		const char *why;
+
+		if (back && (!n->reached || !falls_through(n) || n->kind == INSN_CALL ||
+			     n->kind == INSN_SYSCALL || n->kind == INSN_STUCK))
+			break;
+		why = try_span(t, c, i - back, i, &how, kind, s);
+		if (!why)
+			return;
+		if (!first)
+			first = why;
+		if (how.one)
+			break;
+		/* what is branched to can only come first: no use in going further back */
+		if (text_any_mark(t, c->start + n->off, c->start + n->off + n->len)) {
+			first = first == TOO_SHORT ? BRANCHED : first;
+			break;
+		}
+	}
+	trap(t, c, i, kind, first, s);
+}
+
+static bool is_sigreturn(const uint8_t *b)
+{
+	return !memcmp(b, "\x48\xc7\xc0\x0f\x00\x00\x00\x0f\x05", 9);
+}
+
+struct err *text_entry(struct text *t, uint64_t func, struct text_site *ret)
+{
+	struct text_range *r = text_range_at(t, func);
+	enum wire_stub_kind kind = WIRE_STUB_ENTRY;
+	cleanup_code struct text_code *c = NULL;
+	struct span how = { .padding = true };
+	uint8_t b[13] = { 0 };
+	const char *why;
+	uint32_t i = 0;
+
+	if (t->go || !r || !(c = text_code(t, r))) {
+		none(ret, func, kind, t->go ? GO : !r ? NO_START : NO_BYTES);
+		return NULL;
+	}
+	/* Not called: flags and red zone are those of the code that jumps here. */
+	if (r->cold || (!text_marked(t, func, MARK_CALLED) && !text_marked(t, func, MARK_TAKEN)))
+		kind = WIRE_STUB_MID;
+	for (uint32_t n = sizeof(b); n && !text_bytes(t, func, b, n); n--)
+		;
+	if (is_sigreturn(b) || is_sigreturn(b + 1)) {
+		none(ret, func, kind, "unwinders know signal frames by these bytes");
+		return NULL;
+	}
+	if (!memcmp(b, "\xf3\x0f\x1e\xfa", 4) && c->insns.n > 1)
+		i = 1;
+	why = try_span(t, c, i, i, &how, kind, ret);
+	if (why)
+		trap(t, c, i, kind, why, ret);
+	return NULL;
+}
+
+struct err *text_offset(struct text *t, uint64_t func, uint64_t off, struct text_site *ret)
+{
+	struct text_range *r = text_range_at(t, func);
+	cleanup_code struct text_code *c = NULL;
+	uint32_t i;
+
+	if (!off)
+		return text_entry(t, func, ret);
+	if (t->go || !r || off >= r->end - r->start || !(c = text_code(t, r))) {
+		none(ret, func + off, WIRE_STUB_MID,
+		     t->go ? GO
+		     : !r  ? NO_START
+		     : off >= r->end - r->start
+			     ? "behind the function's end"
+			     : NO_BYTES);
+		return NULL;
+	}
+	i = text_insn_at(c, off);
+	if (i == UINT32_MAX)
+		none(ret, func + off, WIRE_STUB_MID, "inside an instruction");
+	else if (!c->insns.v[i].reached)
+		none(ret, func + off, WIRE_STUB_MID,
+		     c->unresolved ? UNRESOLVED : "no way leads from the function's start there");
+	else
+		place(t, c, i, false, WIRE_STUB_MID, ret);
+	return NULL;
+}
+
+/* --- returns --- */
+
+struct returns {
+	struct text *t;
+	struct text_code *parts[MAX_PARTS];
+	uint32_t nparts;
+	VEC(struct text_site) sites;
+	const char *reason;
+};
+
+static bool inside_parts(const struct returns *r, uint64_t addr)
+{
+	for (uint32_t i = 0; i < r->nparts; i++)
+		if (addr >= r->parts[i]->start && addr < r->parts[i]->end)
+			return true;
+	return false;
+}
+
+static void add_part(struct returns *r, struct text_range *range)
+{
+	struct text_code *c;
+
+	if (r->nparts == MAX_PARTS) {
+		r->reason = SHARED_TAIL;
+		return;
+	}
+	c = text_code(r->t, range);
+	if (!c)
+		r->reason = NO_BYTES;
+	else
+		r->parts[r->nparts++] = c;
+}
+
+/* A function's start, as jumps see it: behind endbr64 too. */
+static bool is_start(struct text *t, uint64_t addr)
+{
+	uint8_t b[4];
+
+	if (text_range_at(t, addr))
+		return true;
+	return addr >= 4 && text_range_at(t, addr - 4) && text_bytes(t, addr - 4, b, 4) &&
+	       !memcmp(b, "\xf3\x0f\x1e\xfa", 4);
+}
+
+static void find_parts(struct returns *r)
+{
+	for (uint32_t p = 0; p < r->nparts && !r->reason; p++) {
+		const struct text_code *c = r->parts[p];
+
+		if (c->irregular)
+			r->reason = IRREGULAR;
+		else if (c->unresolved)
+			r->reason = UNRESOLVED;
+		else if (c->falls_off)
+			r->reason = FALLS_OFF;
+		for (uint32_t i = 0; i < c->insns.n && !r->reason; i++) {
+			const struct insn *n = &c->insns.v[i];
+
+			if (n->reached && n->target && n->kind >= INSN_JMP &&
+			    n->kind <= INSN_LOOP && !inside_parts(r, n->target) &&
+			    text_is_part(r->t, r->parts[0], n->target))
+				add_part(r, text_range_at(r->t, n->target));
+		}
+	}
+}
+
+static enum jump_kind jump_of(const struct text_code *c, uint32_t i)
+{
+	for (uint32_t j = 0; j < c->jumps.n; j++)
+		if (c->jumps.v[j].insn == i)
+			return c->jumps.v[j].kind;
+	return JUMP_UNRESOLVED;
+}
+
+static void find_exits(struct returns *r, const struct text_code *c)
+{
+	for (uint32_t i = 0; i < c->insns.n; i++) {
+		const struct insn *n = &c->insns.v[i];
+		enum wire_stub_kind kind = WIRE_STUB_TAIL;
+		struct text_site s;
+
+		if (!n->reached)
+			continue;
+		switch (n->kind) {
+		case INSN_RET: kind = WIRE_STUB_RETURN; break;
+		case INSN_JUMP_INDIRECT:
+			if (jump_of(c, i) != JUMP_TAIL)
+				continue;
+			break;
+		case INSN_JMP:
+		case INSN_JCC:
+		case INSN_LOOP:
+			if (inside_parts(r, n->target))
+				continue;
+			break;
+		default: continue;
+		}
+		if ((n->kind == INSN_JMP || n->kind == INSN_JCC || n->kind == INSN_LOOP) &&
+		    (!is_start(r->t, n->target) || n->kind == INSN_LOOP)) {
+			/* flags and red zone may be in use */
+			trap(r->t, c, i, kind, SHARED_TAIL, &s);
+		} else {
+			place(r->t, c, i, false, kind, &s);
+		}
+		vec_push(&r->sites, s);
+	}
+}
+
+static int by_point(const void *a, const void *b)
+{
+	const struct text_site *x = a, *y = b;
+	uint64_t p = x->addr + x->at, q = y->addr + y->at;
+
+	return p < q ? -1 : p > q;
+}
+
+struct err *text_returns(struct text *t, uint64_t func, struct text_site **ret, uint32_t *ret_n,
+			 const char **ret_reason)
+{
+	struct returns r = { .t = t };
+	struct text_range *range = text_range_at(t, func);
+
+	if (t->go || !range)
+		r.reason = t->go ? GO : NO_START;
+	else
+		add_part(&r, range);
+	if (!r.reason)
+		find_parts(&r);
+	for (uint32_t i = 0; i < r.nparts && !r.reason; i++)
+		find_exits(&r, r.parts[i]);
+	for (uint32_t i = 0; i < r.nparts; i++)
+		text_code_put(r.parts[i]);
+	if (!r.reason && !r.sites.n)
+		r.reason = NEVER;
+	if (r.sites.n)
+		qsort(r.sites.v, r.sites.n, sizeof(*r.sites.v), by_point);
+	*ret = r.sites.v;
+	*ret_n = r.sites.n;
+	*ret_reason = r.reason;
+	return NULL;
+}
+
+/* --- system calls --- */
+
+/* The number in eax, when a mov on the straight way before instruction i sets it. */
+static int32_t syscall_number(const struct text *t, const struct text_code *c, uint32_t i)
+{
+	for (uint32_t back = 0; back < 16 && i; back++) {
+		const uint8_t *b;
+		int32_t v;
+
+		if (text_any_mark(t, c->start + c->insns.v[i].off, c->start + c->insns.v[i].off + 1))
+			return -1;
+		i--;
+		b = c->bytes + c->insns.v[i].off;
+		if (!falls_through(&c->insns.v[i]) || c->insns.v[i].kind == INSN_CALL)
+			return -1;
+		if (b[0] == 0xb8) {
+			memcpy(&v, b + 1, 4);
+			return v;
+		}
+		if (c->insns.v[i].len == 7 && !memcmp(b, "\x48\xc7\xc0", 3)) {
+			memcpy(&v, b + 3, 4);
+			return v;
+		}
+		if (c->insns.v[i].len == 2 && (!memcmp(b, "\x31\xc0", 2) || !memcmp(b, "\x33\xc0", 2)))
+			return 0;
+		/* other ways to write eax: a register operand 0 where the destination may be. Arguments
+		 * are what is moved here; anything that could touch eax ends the search. */
+		if (c->insns.v[i].kind == INSN_PLAIN) {
+			ZydisDecodedInstruction z;
+			ZydisDecodedOperand ops[ZYDIS_MAX_OPERAND_COUNT];
+
+			if (ZYAN_FAILED(ZydisDecoderDecodeFull(&t->decoder, b, c->insns.v[i].len, &z,
+							       ops)))
+				return -1;
+			for (uint32_t k = 0; k < z.operand_count; k++)
+				if (ops[k].type == ZYDIS_OPERAND_TYPE_REGISTER &&
+				    (ops[k].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) &&
+				    ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64,
+								     ops[k].reg.value) ==
+					    ZYDIS_REGISTER_RAX)
+					return -1;
+		}
+	}
+	return -1;
+}
+
+static bool holds_syscall(const struct text *t, const struct text_range *r)
+{
+	const struct text_segment *g = text_segment_at(t, r->start);
+
+	if (!g || r->end <= r->start || r->end - g->addr > g->size)
+		return false;
+	for (uint64_t i = r->start - g->addr; i + 2 <= r->end - g->addr; i++)
+		if (g->bytes[i] == 0x0f && g->bytes[i + 1] == 0x05)
+			return true;
+	return false;
+}
+
+struct err *text_syscalls(struct text *t, uint64_t func, struct text_syscall **ret, uint32_t *ret_n)
+{
+	VEC(struct text_syscall) found = { 0 };
+	uint32_t first = 0, end = t->ranges.n;
+
+	if (func) {
+		first = text_range_from(t, func);
+		end = first < t->ranges.n && t->ranges.v[first].start == func ? first + 1 : first;
+	}
+	for (uint32_t k = first; k < end; k++) {
+		struct text_range *r = &t->ranges.v[k];
+		cleanup_code struct text_code *c = NULL;
+
+		if ((r->inner && !func) || t->go || !holds_syscall(t, r))
+			continue;
+		c = text_code(t, r);
+		for (uint32_t i = 0; c && i < c->insns.n; i++) {
+			struct text_syscall s = { .addr = c->start + c->insns.v[i].off };
+
+			if (c->insns.v[i].kind != INSN_SYSCALL || !c->insns.v[i].reached)
+				continue;
+			s.number = syscall_number(t, c, i);
+			if (s.number == 15)
+				none(&s.site, s.addr, WIRE_STUB_MID,
+				     "unwinders know signal frames by these bytes");
+			else
+				place(t, c, i, true, WIRE_STUB_MID, &s.site);
+			vec_push(&found, s);
+		}
+	}
+	*ret = found.v;
+	*ret_n = found.n;
+	return NULL;
+}
+
+/* --- joining --- */
+
+bool text_join(const struct text_site *a, const struct text_site *b, struct text_site *ret)
+{
+	const struct text_site *lo = a->addr <= b->addr ? a : b, *hi = lo == a ? b : a;
+	uint64_t lo_end = lo->addr + lo->len, hi_end = hi->addr + hi->len;
+	uint64_t lo_moved = lo->addr + lo->moved, hi_moved = hi->addr + hi->moved;
+	uint64_t end = lo_end > hi_end ? lo_end : hi_end;
+	uint64_t moved = lo_moved > hi_moved ? lo_moved : hi_moved;
+	struct text_site s = *a;
+
+	if (a->mode == TEXT_NONE || b->mode == TEXT_NONE || hi->addr >= lo_end)
+		return false;
+	/* in the padding of the first nothing begins, and nothing is moved from behind it */
+	if (hi->addr >= lo_moved || (lo->moved < lo->len && hi_moved > lo_moved))
+		return false;
+	/* nothing is moved from behind a call */
+	if ((lo->pushes && lo_moved != moved) || (hi->pushes && hi_moved != moved))
+		return false;
+	/* a trap has a place only in bytes that the other one moves */
+	if (lo->mode == TEXT_TRAP && (hi->mode != TEXT_TRAP ? hi->addr != lo->addr : hi_end != lo_end))
+		return false;
+	if (hi->mode == TEXT_TRAP && lo->mode == TEXT_PATCH && hi_moved > lo_moved)
+		return false;
+	if (end - lo->addr > TEXT_SITE_MAX)
+		return false;
+	s.addr = lo->addr;
+	s.at = (uint8_t)(a->addr + a->at - lo->addr);
+	s.len = (uint8_t)(end - lo->addr);
+	s.moved = (uint8_t)(moved - lo->addr);
+	memcpy(s.bytes, lo->bytes, lo->len);
+	memcpy(s.bytes + (hi->addr - lo->addr), hi->bytes, hi->len);
+	s.pushes = lo->pushes || hi->pushes;
+	s.mode = lo->mode == TEXT_TRAP && hi->mode == TEXT_TRAP ? TEXT_TRAP : TEXT_PATCH;
+	s.reason = s.mode == TEXT_TRAP ? lo->reason : NULL;
+	*ret = s;
+	return true;
+}

@@ -1,0 +1,300 @@
+/* Stubs: probes, the displaced instructions moved to another address, the jump back; and the patch that leads there. */
+#include <errno.h>
+
+#include "program/text/inside.h"
+
+struct out {
+	uint8_t *p;
+	uint32_t n, max;
+	uint64_t base;	   /* where p[0] will run */
+	const char *error; /* the first */
+};
+
+static void put(struct out *o, const void *p, uint32_t n)
+{
+	if (n > o->max - o->n) {
+		if (!o->error)
+			o->error = "no room for the stub";
+		return;
+	}
+	memcpy(o->p + o->n, p, n);
+	o->n += n;
+}
+
+/* A displacement to target, seen from the end of the instruction, which is `behind` bytes after it. */
+static void put_rel32(struct out *o, uint64_t target, uint32_t behind)
+{
+	int64_t rel = (int64_t)(target - (o->base + o->n + 4 + behind));
+	int32_t v = (int32_t)rel;
+
+	if (rel != v && !o->error)
+		o->error = "farther away than 2 GB";
+	put(o, &v, 4);
+}
+
+static void put_jmp(struct out *o, uint64_t target)
+{
+	put(o, "\xe9", 1);
+	put_rel32(o, target, 0);
+}
+
+/* One probe. The thunk finds struct wire_stub in front of the call (and of the lea). */
+static void put_block(struct out *o, const struct text_point *p, uint64_t site, bool first)
+{
+	struct wire_stub stub = { .site = site, .probe = p->probe, .kind = (uint32_t)p->kind };
+
+	if (!first)
+		put(o, "\xeb\x10", 2);
+	put(o, &stub, sizeof(stub));
+	if (p->kind == WIRE_STUB_MID)
+		put(o, "\x48\x8d\x64\x24\x80", WIRE_STUB_LEA);
+	put(o, "\xff\x15", 2);
+	put_rel32(o, p->slot, 0);
+	if (p->kind == WIRE_STUB_MID)
+		put(o, "\x48\x8d\xa4\x24\x80\x00\x00\x00", 8);
+}
+
+struct moving {
+	struct out *o;
+	const struct text_site *s;
+	uint64_t site; /* run-time address */
+	int64_t bias;
+};
+
+/* Where a direct branch of the displaced bytes leads, at run time. A branch to the first byte meets the patch again, as
+ * it would meet a breakpoint. */
+static uint64_t branch_target(struct moving *m, const struct insn *n)
+{
+	if (n->target > m->s->addr && n->target < m->s->addr + m->s->moved && !m->o->error)
+		m->o->error = "a branch leads into the displaced bytes";
+	return n->target + (uint64_t)m->bias;
+}
+
+/* A call that runs elsewhere: the return address it would have pushed, then a jump. */
+static void put_call(struct moving *m, const struct insn *n, const ZydisDecodedInstruction *z,
+		     const uint8_t *b)
+{
+	uint64_t back = m->site + n->off + n->len;
+	uint32_t half[2] = { (uint32_t)back, (uint32_t)(back >> 32) };
+	bool memory_rsp = (z->attributes & ZYDIS_ATTRIB_HAS_MODRM) && z->raw.modrm.mod != 3 &&
+			  z->raw.modrm.rm == 4 && z->raw.sib.base == 4 && !z->raw.rex.B;
+
+	put(m->o, "\x48\x8d\x64\x24\xf8", 5); /* lea -8(%rsp),%rsp */
+	put(m->o, "\xc7\x04\x24", 3);
+	put(m->o, &half[0], 4);
+	put(m->o, "\xc7\x44\x24\x04", 4);
+	put(m->o, &half[1], 4);
+	if (z->raw.imm[0].is_relative) {
+		put_jmp(m->o, m->site + n->off + n->len + z->raw.imm[0].value.u);
+	} else if (!(z->attributes & ZYDIS_ATTRIB_HAS_MODRM) || z->raw.modrm.reg != 2 || memory_rsp) {
+		if (!m->o->error)
+			m->o->error = "a call that cannot be moved";
+	} else {
+		uint8_t copy[16];
+
+		/* the same operand, /4 (jmp) for /2 */
+		memcpy(copy, b, n->len);
+		copy[z->raw.modrm.offset] =
+			(uint8_t)((copy[z->raw.modrm.offset] & 0xc7) | 4 << 3);
+		if (n->target) {
+			put(m->o, copy, z->raw.disp.offset);
+			put_rel32(m->o, n->target + (uint64_t)m->bias,
+				  n->len - z->raw.disp.offset - 4u);
+			put(m->o, copy + z->raw.disp.offset + 4, n->len - z->raw.disp.offset - 4u);
+		} else {
+			put(m->o, copy, n->len);
+		}
+	}
+}
+
+/* The condition of a jcc: low four bits of its opcode. */
+static uint8_t condition(const ZydisDecodedInstruction *z)
+{
+	return z->opcode & 15;
+}
+
+static void put_moved(struct moving *m, const struct insn *n, const ZydisDecodedInstruction *z,
+		      const uint8_t *b)
+{
+	struct out *o = m->o;
+	uint8_t op[2] = { 0x0f, (uint8_t)(0x80 | condition(z)) };
+
+	switch (n->kind) {
+	case INSN_NOP: break;
+	case INSN_JMP: put_jmp(o, branch_target(m, n)); break;
+	case INSN_JCC:
+		put(o, op, 2);
+		put_rel32(o, branch_target(m, n), 0);
+		break;
+	case INSN_LOOP:
+		/* loop .+2; jmp over; jmp target */
+		put(o, b, n->len - 1u);
+		put(o, "\x02\xeb\x05", 3);
+		put_jmp(o, branch_target(m, n));
+		break;
+	case INSN_CALL: put_call(m, n, z, b); break;
+	case INSN_STUCK:
+	case INSN_END:
+	case INSN_BAD:
+		if (!o->error)
+			o->error = "an instruction that cannot be moved";
+		break;
+	default:
+		if (!n->target) {
+			put(o, b, n->len);
+			break;
+		}
+		put(o, b, z->raw.disp.offset);
+		put_rel32(o, n->target + (uint64_t)m->bias, n->len - z->raw.disp.offset - 4u);
+		put(o, b + z->raw.disp.offset + 4, n->len - z->raw.disp.offset - 4u);
+	}
+}
+
+static uint32_t put_points(struct moving *m, const struct text_point *points, uint32_t n, uint32_t at,
+			   bool first, bool tail_only, uint32_t *ret_done)
+{
+	uint32_t put_n = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		if (points[i].at != at || (points[i].kind == WIRE_STUB_TAIL) < tail_only)
+			continue;
+		put_block(m->o, &points[i], m->site + at, first && !put_n);
+		put_n++;
+		++*ret_done;
+	}
+	return put_n;
+}
+
+/* Probes of a conditional tail jump: not cc: on; probes; jmp target. */
+static void put_tail_jcc(struct moving *m, const struct insn *n, const ZydisDecodedInstruction *z,
+			 const struct text_point *points, uint32_t npoints, uint32_t *ret_done)
+{
+	uint8_t op[2] = { 0x0f, (uint8_t)(0x80 | (condition(z) ^ 1)) };
+	uint32_t from;
+	int32_t rel;
+
+	put(m->o, op, 2);
+	from = m->o->n;
+	put(m->o, "\0\0\0\0", 4);
+	put_points(m, points, npoints, n->off, false, true, ret_done);
+	put_jmp(m->o, branch_target(m, n));
+	if (m->o->error)
+		return;
+	rel = (int32_t)(m->o->n - from - 4);
+	memcpy(m->o->p + from, &rel, 4);
+}
+
+static bool has_tail_point(const struct text_point *points, uint32_t n, uint32_t at)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (points[i].at == at && points[i].kind == WIRE_STUB_TAIL)
+			return true;
+	return false;
+}
+
+struct err *text_stub_points(const struct text_site *s, uint64_t bias, uint64_t stub,
+			     const struct text_point *points, uint32_t n, uint8_t *out, uint32_t max,
+			     uint32_t *ret_n, uint32_t *ret_code, uint16_t ret_moved[TEXT_SITE_MAX])
+{
+	struct out o = { .p = out, .max = max, .base = stub };
+	struct moving m = { .o = &o, .s = s, .site = s->addr + bias, .bias = (int64_t)bias };
+	uint16_t moved[TEXT_SITE_MAX];
+	uint32_t done = 0, at = 0, code = 0;
+	bool falls = true;
+	ZydisDecoder decoder;
+
+	if (s->mode == TEXT_NONE || s->moved > s->len || s->len > TEXT_SITE_MAX || !s->moved || !n ||
+	    n > TEXT_POINTS_MAX)
+		return err_new(EINVAL, "a stub for 0x%llx: not a site",
+			       (unsigned long long)(s->addr + bias));
+	ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+	memset(moved, 0xff, sizeof(moved));
+	while (at < s->moved && falls) {
+		struct insn k = { .off = at };
+		ZydisDecodedInstruction z;
+		uint32_t begun = o.n;
+
+		if (ZYAN_FAILED(ZydisDecoderDecodeInstruction(&decoder, NULL, s->bytes + at,
+							      s->moved - at, &z))) {
+			o.error = "not an instruction";
+			break;
+		}
+		text_classify(&z, s->addr + at, &k);
+		if (k.kind == INSN_JCC && has_tail_point(points, n, at)) {
+			/* what is not a tail point there fires always, before */
+			for (uint32_t i = 0; i < n; i++)
+				if (points[i].at == at && points[i].kind != WIRE_STUB_TAIL) {
+					put_block(&o, &points[i], m.site + at, !o.n);
+					done++;
+				}
+			if (!at && o.n)
+				code = sizeof(struct wire_stub);
+			moved[at] = (uint16_t)(o.n > begun && !at ? code : begun);
+			put_tail_jcc(&m, &k, &z, points, n, &done);
+		} else {
+			uint32_t blocks = put_points(&m, points, n, at, !o.n, false, &done);
+
+			/* the first block begins with its data */
+			if (blocks && !begun)
+				code = begun + sizeof(struct wire_stub);
+			moved[at] = (uint16_t)(blocks && !begun ? code : begun);
+			put_moved(&m, &k, &z, s->bytes + at);
+		}
+		falls = k.kind != INSN_JMP && k.kind != INSN_JUMP_INDIRECT && k.kind != INSN_RET &&
+			k.kind != INSN_CALL;
+		at += k.len;
+	}
+	if (falls && !o.error) {
+		/* a nop that was dropped may have left nothing before it */
+		uint32_t begun = o.n,
+			 blocks = put_points(&m, points, n, s->moved, !o.n, false, &done);
+
+		if (blocks && !begun)
+			code = sizeof(struct wire_stub);
+		if (blocks && s->moved < TEXT_SITE_MAX)
+			moved[s->moved] = (uint16_t)(begun ? begun : code);
+		put_jmp(&o, m.site + s->moved);
+	}
+	/* nops before the first block were dropped: threads there begin with it, not with its data */
+	for (uint32_t i = 0; i < s->moved && code; i++)
+		if (!moved[i])
+			moved[i] = (uint16_t)code;
+	if (!o.error && (done != n || at != s->moved))
+		o.error = at != s->moved ? "code behind a jump" : "a probe inside an instruction";
+	if (!o.error && (int64_t)(stub + code - m.site - TEXT_JUMP) !=
+				(int32_t)(stub + code - m.site - TEXT_JUMP))
+		o.error = "farther away than 2 GB";
+	if (o.error)
+		return err_new(ERANGE, "a stub for 0x%llx at 0x%llx: %s", (unsigned long long)m.site,
+			       (unsigned long long)stub, o.error);
+	*ret_n = o.n;
+	*ret_code = code;
+	memcpy(ret_moved, moved, sizeof(moved));
+	return NULL;
+}
+
+struct err *text_stub(const struct text_site *s, uint64_t bias, uint64_t stub, const uint32_t *probes,
+		      const uint64_t *slots, uint32_t nprobes, uint8_t *out, uint32_t max,
+		      uint32_t *ret_n, uint32_t *ret_code, uint16_t ret_moved[TEXT_SITE_MAX])
+{
+	struct text_point points[TEXT_POINTS_MAX];
+
+	for (uint32_t i = 0; i < nprobes && i < TEXT_POINTS_MAX; i++)
+		points[i] = (struct text_point){ s->at, s->kind, probes[i], slots[i] };
+	return text_stub_points(s, bias, stub, points, nprobes, out, max, ret_n, ret_code,
+				ret_moved);
+}
+
+void text_patch(const struct text_site *s, uint64_t bias, uint64_t target, uint8_t *out)
+{
+	uint32_t rel = (uint32_t)(target - (s->addr + bias + TEXT_JUMP));
+
+	memcpy(out, s->bytes, s->len);
+	if (s->mode == TEXT_TRAP) {
+		out[0] = 0xcc;
+		return;
+	}
+	memset(out, 0xcc, s->len);
+	out[0] = 0xe9;
+	memcpy(out + 1, &rel, 4);
+}

@@ -1,0 +1,106 @@
+/* A stack tree as speedscope's JSON: the frames once, then for each stack with a count of its own their indices, root first,
+ * and the counts as weights. A name's index is one more than its frame's, as index 0 is the root's.
+ */
+#include "render/flame.h"
+#include "render/json.h"
+#include "render/render.h"
+
+static const char *unit_of(const struct profile_about *a)
+{
+	static const char *const known[] = { "nanoseconds", "microseconds", "milliseconds",
+					     "seconds", "bytes" };
+
+	for (size_t i = 0; a->unit && i < ARRAY_SIZE(known); i++)
+		if (!strcmp(known[i], a->unit))
+			return known[i];
+	return "none";
+}
+
+static void put_text(struct out *o, struct out *scratch, const struct stacktree_name *name)
+{
+	scratch->n = 0;
+	flame_text(scratch, name);
+	json_string(o, scratch->v, scratch->n);
+}
+
+static void put_frames(struct out *o, struct out *scratch, const struct stacktree *t)
+{
+	out_str(o, "\"shared\":{\"frames\":[");
+	for (uint32_t i = 1; i < t->names.n; i++) {
+		struct flame_name parts = flame_name_split(&t->names.v[i]);
+		struct stacktree_name file = parts.module;
+
+		if (!file.len && parts.mark == 'k')
+			file = (struct stacktree_name){ "[kernel.kallsyms]", 17 };
+		if (!file.len && parts.mark == 'j')
+			file = (struct stacktree_name){ "[jit]", 5 };
+		out_str(o, i > 1 ? ",\n{\"name\":" : "\n{\"name\":");
+		put_text(o, scratch, &parts.function);
+		if (file.len) {
+			out_str(o, ",\"file\":");
+			put_text(o, scratch, &file);
+		}
+		out_char(o, '}');
+	}
+	out_str(o, "]},\n");
+}
+
+static void put_samples(struct out *o, const struct stacktree *t)
+{
+	VEC(uint32_t) path = { 0 };
+	bool first = true;
+
+	out_str(o, "\"samples\":[");
+	for (uint32_t i = 0; i != STACKTREE_NONE; i = stacktree_next(t, i, false)) {
+		if (!t->nodes.v[i].self)
+			continue;
+		path.n = 0;
+		for (uint32_t f = i; f != STACKTREE_ROOT; f = t->nodes.v[f].parent)
+			vec_push(&path, t->nodes.v[f].name - 1);
+		out_str(o, first ? "\n[" : ",\n[");
+		first = false;
+		for (uint32_t k = path.n; k; k--) {
+			out_unsigned(o, path.v[k - 1], 0);
+			if (k > 1)
+				out_char(o, ',');
+		}
+		out_char(o, ']');
+	}
+	out_str(o, "],\n\"weights\":[");
+	first = true;
+	for (uint32_t i = 0; i != STACKTREE_NONE; i = stacktree_next(t, i, false)) {
+		if (!t->nodes.v[i].self)
+			continue;
+		if (!first)
+			out_char(o, ',');
+		first = false;
+		out_unsigned(o, t->nodes.v[i].self, 0);
+	}
+	out_char(o, ']');
+	vec_fini(&path);
+}
+
+void render_speedscope(struct out *o, const struct stacktree *t, const struct profile_about *a)
+{
+	static const struct profile_about none = { 0 };
+	struct out scratch = { 0 };
+	struct stacktree_name title;
+
+	if (!a)
+		a = &none;
+	title.text = a->title ? a->title : a->type ? a->type : "samples";
+	title.len = (uint32_t)strlen(title.text);
+	out_str(o, "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\n"
+		   "\"exporter\":\"descry\",\"name\":");
+	put_text(o, &scratch, &title);
+	out_str(o, ",\"activeProfileIndex\":0,\n");
+	put_frames(o, &scratch, t);
+	out_str(o, "\"profiles\":[{\"type\":\"sampled\",\"name\":");
+	put_text(o, &scratch, &title);
+	out_printf(o, ",\"unit\":\"%s\",\"startValue\":0,\"endValue\":", unit_of(a));
+	out_unsigned(o, t->nodes.v[STACKTREE_ROOT].total, 0);
+	out_str(o, ",\n");
+	put_samples(o, t);
+	out_str(o, "}]}\n");
+	out_fini(&scratch);
+}

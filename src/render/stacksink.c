@@ -1,0 +1,292 @@
+#include "render/stacksink.h"
+
+#include <time.h>
+
+#include "render/render.h"
+
+struct stacksink {
+	struct sink s;
+	const struct stacksink_options *o;
+	struct stacktree *tree;
+	struct stacksink_result *ret;
+	VEC(uint32_t) names; /* of the stack that is being made, leaf first */
+	struct out text;
+	uint64_t begin_ns, said_ns;
+	bool said;
+};
+
+static struct stacksink *of(struct sink *s)
+{
+	return (struct stacksink *)s;
+}
+
+static uint64_t clock_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* The line on the terminal that says how far it is: true when it is time for another one. */
+static bool due(struct stacksink *k, uint64_t every_ns)
+{
+	uint64_t now;
+
+	if (!k->o->progress)
+		return false;
+	now = clock_ns();
+	if (now - k->said_ns < every_ns)
+		return false;
+	k->said_ns = now;
+	k->said = true;
+	return true;
+}
+
+static void clear_line(struct stacksink *k)
+{
+	if (k->said)
+		fputs("\r\033[K", k->s.err);
+	k->said = false;
+}
+
+/* A ';' would split the frame. */
+static void push(struct stacksink *k)
+{
+	struct out *t = &k->text;
+
+	for (size_t i = 0; i < t->n; i++)
+		if (t->v[i] == ';')
+			t->v[i] = ':';
+	vec_push(&k->names, stacktree_name(k->tree, t->v, t->n));
+}
+
+static void take_line(void *arg, const struct stack_line *l)
+{
+	struct stacksink *k = arg;
+	const struct stacksink_options *o = k->o;
+	const struct place *p = &l->place;
+	bool jit = p->module && !strcmp(p->module, "[jit]");
+	struct out *t = &k->text;
+
+	t->n = 0;
+	if (l->end) {
+		out_printf(t, "[stack ends: %s]", l->end);
+		push(k);
+		return;
+	}
+	if (o->module && p->module && p->function)
+		out_printf(t, "%s`", p->module);
+	if (p->function)
+		out_str(t, p->function);
+	else if (o->addrs)
+		out_printf(t, "0x%llx", (unsigned long long)l->pc);
+	else if (!p->module)
+		out_str(t, "[unknown]");
+	else
+		out_printf(t, *p->module == '[' ? "%s" : "[%s]", p->module);
+	if (o->lines && l->file)
+		out_printf(t, ":%s:%u", l->file, l->line);
+	if (o->kernel && !l->user)
+		out_str(t, "_[k]");
+	else if (l->inlined)
+		out_str(t, "_[i]");
+	else if (o->jit && jit)
+		out_str(t, "_[j]");
+	push(k);
+}
+
+static bool is_stack(const struct field *f, bool user)
+{
+	return user ? f->kind == FIELD_USTACKID || f->kind == FIELD_USTACK
+		    : f->kind == FIELD_KSTACKID || f->kind == FIELD_KSTACK;
+}
+
+static void push_process(struct stacksink *k, const struct agg *agg, const uint8_t *key)
+{
+	const char *comm = "", *text;
+	uint64_t number[2] = { 0, 0 };
+	uint32_t len = 0, nnumbers = 0;
+
+	for (uint32_t i = 0; i < agg->nkeys; i++) {
+		const struct field *f = &agg->keys[i];
+		uint32_t n;
+
+		if (f->kind == FIELD_INT && nnumbers < 2) {
+			number[nnumbers++] = field_uint(f, key);
+		} else if (field_text(k->s.image, f, key, &text, &n)) {
+			comm = text;
+			len = n;
+		}
+	}
+	k->text.n = 0;
+	out_mem(&k->text, comm, len);
+	if (k->o->pid && nnumbers > 0)
+		out_printf(&k->text, "-%llu", (unsigned long long)number[0]);
+	if (k->o->tid && nnumbers > 1)
+		out_printf(&k->text, "%s%llu", k->o->pid ? "/" : "-",
+			   (unsigned long long)number[1]);
+	if (k->text.n)
+		push(k);
+}
+
+static void take_row(struct stacksink *k, const struct agg *agg, const uint8_t *key, uint64_t n)
+{
+	k->names.n = 0;
+	for (int user = 0; user < 2; user++)
+		for (uint32_t i = 0; i < agg->nkeys; i++)
+			if (is_stack(&agg->keys[i], user))
+				stack_each(&k->s, &agg->keys[i], key, take_line, k);
+	push_process(k, agg, key);
+	stacktree_add(k->tree, k->names.v, k->names.n, n);
+	k->ret->samples += n;
+	k->ret->stacks++;
+}
+
+static struct err *take_aggs(struct sink *s, const struct record_view *r, const struct action *a,
+			     struct agg_view *const *aggs, uint32_t n)
+{
+	struct stacksink *k = of(s);
+
+	for (uint32_t i = 0; i < n; i++) {
+		const struct agg_view *v = aggs[i];
+
+		for (uint32_t row = 0; row < v->nrows; row++) {
+			int64_t value = agg_row_value(v, &v->rows[row]);
+
+			if (value > 0)
+				take_row(k, v->agg, v->rows[row].key, (uint64_t)value);
+			if (!(row & 63) && due(k, 100000000))
+				fprintf(s->err, "\rnaming: %u of %u stacks\033[K", row, v->nrows);
+		}
+	}
+	clear_line(k);
+	return NULL;
+}
+
+static struct err *begin(struct sink *s)
+{
+	of(s)->begin_ns = clock_ns();
+	return NULL;
+}
+
+static struct err *end(struct sink *s)
+{
+	clear_line(of(s));
+	return NULL;
+}
+
+static struct err *flush(struct sink *s)
+{
+	struct stacksink *k = of(s);
+
+	if (!k->begin_ns)
+		k->begin_ns = clock_ns();
+	if (due(k, 250000000)) {
+		fprintf(s->err, "\rsampling: %.1f", (double)(clock_ns() - k->begin_ns) / 1e9);
+		if (k->o->seconds > 0)
+			fprintf(s->err, " of %.1f", k->o->seconds);
+		fputs(" s\033[K", s->err);
+	}
+	return NULL;
+}
+
+static struct err *nothing(struct sink *s, const struct record_view *r)
+{
+	return NULL;
+}
+
+static struct err *no_action(struct sink *s, const struct record_view *r, const struct action *a)
+{
+	return NULL;
+}
+
+static struct err *fault(struct sink *s, const struct image *img, const struct wire_fault *f)
+{
+	struct out o;
+	struct err *e;
+
+	clear_line(of(s));
+	out_init(&o, s->err);
+	fault_message(s, &o, img, f);
+	e = out_flush(&o);
+	out_fini(&o);
+	return e;
+}
+
+static struct err *drop(struct sink *s, enum drop_kind kind, int cpu, uint64_t count)
+{
+	struct out o;
+	struct err *e;
+
+	clear_line(of(s));
+	of(s)->ret->lost += count;
+	out_init(&o, s->err);
+	drop_message(s, &o, kind, cpu, count);
+	e = out_flush(&o);
+	out_fini(&o);
+	return e;
+}
+
+static void report(struct sink *s, const struct run_report *r)
+{
+	struct run_report *to = &of(s)->ret->report;
+
+	*to = *r;
+	to->probes = NULL;
+	to->progs = NULL;
+	to->nprobes = to->nprogs = 0;
+}
+
+static struct err *no_reopen(struct sink *s, const char *path)
+{
+	return NULL;
+}
+
+static char *no_format(struct sink *s, const struct record_view *r, const struct action *a)
+{
+	return xstrdup("");
+}
+
+static void free_sink(struct sink *s)
+{
+	struct stacksink *k = of(s);
+
+	vec_fini(&k->names);
+	out_fini(&k->text);
+	free(k);
+}
+
+static const struct sink_ops ops = {
+	.name = "stacks",
+	.begin = begin,
+	.end = end,
+	.record_begin = nothing,
+	.action = no_action,
+	.printa = take_aggs,
+	.record_end = nothing,
+	.fault = fault,
+	.drop = drop,
+	.reopen = no_reopen,
+	.truncate = end,
+	.flush = flush,
+	.format = no_format,
+	.report = report,
+	.free = free_sink,
+};
+
+struct sink *stacksink_new(const struct stacksink_options *o, struct stacktree *t,
+			   struct stacksink_result *ret)
+{
+	struct stacksink *k = xcalloc(1, sizeof(*k));
+
+	k->s.ops = &ops;
+	k->s.out = stdout;
+	k->s.err = stderr;
+	k->s.progname = "descry";
+	k->o = o;
+	k->tree = t;
+	k->ret = ret;
+	out_init(&k->text, NULL);
+	return &k->s;
+}

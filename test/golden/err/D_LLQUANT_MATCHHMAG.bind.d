@@ -1,0 +1,4 @@
+//@ cmd: -d bind
+//@ err
+//@ exit: 1
+BEGIN { @ = llquantize(1, 10, 0, 5, 10); @ = llquantize(1, 10, 0, 6, 10); }

@@ -1,0 +1,4 @@
+//@ cmd: -e -s %s unused
+//@ err
+//@ exit: 1
+BEGIN { exit(0); }

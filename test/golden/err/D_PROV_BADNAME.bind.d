@@ -1,0 +1,5 @@
+//@ cmd: -d bind
+//@ err
+//@ exit: 1
+provider app1 { probe go(int); };
+BEGIN { exit(0); }

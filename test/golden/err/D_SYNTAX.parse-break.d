@@ -1,0 +1,4 @@
+//@ cmd: -d parse
+//@ err
+//@ exit: 1
+BEGIN { break; }

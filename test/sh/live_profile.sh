@@ -1,0 +1,98 @@
+# descry profile: samples of a command, of a process and of everything, in every format; where stacks end, and who is counted.
+# serial
+PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=test/sh exec python3 - <<'END'
+from live import *
+import gzip
+
+C = r"""
+#include <pthread.h>
+#include <sys/prctl.h>
+static volatile unsigned long sink;
+__attribute__((noinline)) static void leaf(void) { for (int i = 0; i < 1000; i++) sink += i; }
+__attribute__((noinline)) static void left(void) { leaf(); sink++; }
+__attribute__((noinline)) static void right(void) { leaf(); leaf(); leaf(); sink++; }
+__attribute__((noinline)) static void both(void) { left(); right(); sink++; }
+static void *thread(void *arg) { prctl(PR_SET_NAME, "worker"); for (;;) both(); return arg; }
+__attribute__((noinline)) static int deep(int n) { int r = n ? deep(n - 1) + 1 : (leaf(), 0); sink++; return r; }
+int main(int argc, char **argv)
+{
+	pthread_t t;
+	if (argc > 2) for (;;) deep(500);
+	if (argc > 1) pthread_create(&t, 0, thread, 0);
+	for (;;) both();
+}
+"""
+exe = TMP + "/profiled"
+subprocess.run(["cc", "-O2", "-fomit-frame-pointer", "-fno-optimize-sibling-calls", "-pthread", "-x", "c", "-o", exe, "-"],
+               input=C.encode(), check=True)
+
+
+def profile(*options, rc=0):
+    return descry("profile", *options, rc=rc)
+
+
+def folded(text):
+    return {k: int(n) for k, n in (l.rsplit(" ", 1) for l in text.splitlines())}
+
+
+r = profile("-F", "499", "-t", "1.5", "--folded", "-c", exe)
+if "not permitted" in r.err or "privilege" in r.err:
+    skip(r.err.strip().splitlines()[-1])
+got = folded(r.out)
+total = sum(got.values())
+summary = re.search(r"(\d+) samples in ([\d.]+) s at 499 Hz, (\d+) distinct stacks, 0 lost", r.err)
+check(summary and int(summary.group(1)) == total and total > 50, "samples and summary", r.err, total)
+user = {k: n for k, n in got.items() if ";main;both" in k}
+check(sum(user.values()) > 0.9 * total, "stacks to main", [k for k in got if k not in user][:9])
+right = sum(n for k, n in user.items() if ";both;right;leaf" in k)
+left = sum(n for k, n in user.items() if ";both;left;leaf" in k)
+check(left and 2 < right / left < 4.5, "right runs three times as often as left", left, right)
+check(all(k.startswith("profiled;") for k in user), "the command is the root", list(user)[:3])
+
+p = subprocess.Popen([exe, "thread"])
+atexit.register(p.kill)
+r = profile("-F", "499", "-t", "1", "--folded", "--tid", "-p", str(p.pid))
+roots = {k.split(";")[0] for k in folded(r.out)}
+check(any(re.match(r"worker-\d+$", k) for k in roots) and "profiled-%d" % p.pid in roots, "threads", roots)
+r = profile("-F", "499", "-t", "1", "--folded", "--pid", "--comm", "worker", "-p", str(p.pid))
+check({k.split(";")[0] for k in folded(r.out)} == {"worker-%d" % p.pid}, "--comm", r.out[:300])
+r = profile("-F", "499", "-t", "1", "--folded", "--user", "--module", "-p", str(p.pid))
+check(r.out and all("profiled`leaf" in k or "profiled`" in k for k in folded(r.out)), "--user --module", r.out[:300])
+p.kill()
+
+# every format, from its name
+for name in "a.txt", "a.folded", "a.json", "a.svg", "a.html", "a.pb.gz", "a.speedscope.json":
+    path = os.path.join(TMP, name)
+    profile("-F", "499", "-t", "0.3", "-q", "-o", path, "-c", exe)
+    data = open(path, "rb").read()
+    if name == "a.json":
+        j = json.loads(data)
+        check(j["samples"] == j["tree"]["value"] and j["hz"] == 499 and j["user_stacks"]["root"] > 0, "json", data[:300])
+    elif name.endswith(".speedscope.json"):
+        j = json.loads(data)
+        check(any(f["name"] == "leaf" for f in j["shared"]["frames"]), "speedscope", data[:300])
+    elif name.endswith(".gz"):
+        check(b"leaf" in gzip.decompress(data), "pprof")
+    else:
+        check(b"leaf" in data, name, data[:300])
+    if name == "a.txt":
+        check(re.search(rb"^ +[\d.]+% +[\d.]* *%? +\d+ +- right$", data, re.M), "text tree", data[:2000])
+
+# a stack that is too deep says so; the program's own depth is beyond what is kept
+r = profile("-F", "499", "-t", "0.5", "--folded", "-c", exe + " x deep")
+check("deeper than 127 frames" in r.err, "too deep is said", r.err)
+check(any(k.count(";deep") > 100 for k in folded(r.out)), "deep stacks are there")
+
+# ^C prints what there is
+t = subprocess.Popen([DESCRY, "profile", "-c", exe, "--folded"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+time.sleep(1.5)
+t.send_signal(signal.SIGINT)
+out, err = t.communicate(timeout=10)
+check(t.returncode == 0 and "leaf" in out, "^C prints the results", t.returncode, err)
+
+for bad in (["-F", "0", "-a"], ["-a", "-p", "1"], [], ["-t", "x", "-a"], ["--colors", "none", "-a"], ["-c", exe, "word"]):
+    profile(*bad, rc=2)
+r = profile("-c", "/nonexistent/x", rc=1)
+r = profile("-p", "999999999", rc=1)
+done()
+END

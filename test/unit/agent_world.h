@@ -1,0 +1,42 @@
+/* A process as the in-process engine lays it out, with the agent's blob in it, for tests and bench/agent. */
+#ifndef DESCRY_TEST_AGENT_WORLD_H
+#define DESCRY_TEST_AGENT_WORLD_H
+
+#include "wire/inproc.h"
+
+enum world_map {
+	WORLD_ARRAY,    /* 4 x uint64_t */
+	WORLD_SCRATCH,  /* 4 per thread, busy words, 512 bytes */
+	WORLD_COUNTERS, /* 64 x uint64_t per thread */
+	WORLD_AGG,      /* 8 -> 16 bytes, 256 keys, 1024 buckets */
+	WORLD_AGG_TEXT, /* 32 -> 16 bytes */
+	WORLD_HASH,     /* 24 -> 40 bytes, 1024 keys */
+	WORLD_RING,     /* 4096 bytes */
+	WORLD_TASK,     /* 64 bytes */
+	WORLD_MAPS
+};
+enum { WORLD_THREADS = 8, WORLD_UNDO = 16 };
+
+struct world {
+	uint64_t base;
+	struct wire_area *area;
+	struct wire_private *private;
+	struct wire_kept *kept;
+	struct wire_map *maps;
+	struct wire_process *process; /* number 1: this one */
+	const struct wire_agent_head *head;
+	uint8_t *room; /* 64 KB of the area, nobody's */
+	struct wire_thread *t; /* this thread's slot, when asked for */
+};
+
+/* Once in a process: at another base each time. */
+void world_make(struct world *w);
+/* What of this process can be read now: wire_process.ranges. */
+void world_ranges(struct world *w);
+uint64_t world_call(const struct world *w, enum wire_agent_entry entry, uint64_t r1, uint64_t r2, uint64_t r3,
+		    uint64_t r4);
+/* The calling thread's slot, as a thunk that fires at the caller would have it. */
+struct wire_thread *world_thread(struct world *w, uint64_t key);
+uint64_t world_map(const struct world *w, enum world_map map); /* address of its descriptor */
+
+#endif

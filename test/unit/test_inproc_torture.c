@@ -1,0 +1,413 @@
+/* serial: a program under torture (tracee/torture.c) is patched by tracers that are killed at random instants, and by ones
+ * that attach and detach in a loop; it notices nothing. DESCRY_TORTURE=N: so many kills, 60 if not given. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "base/io.h"
+#include "load/inproc/undo.h"
+#include "load/inproc/watchdog.h"
+#include "unit.h"
+
+enum {
+	SITES = 8,
+	SHARED_SIZE = 1 << 20,
+	CODE_SIZE = 1 << 16,
+	PRIVATE_SIZE = 1 << 17,
+	ISLAND_SIZE = 4096,
+	STUB_SIZE = 64,
+	AT_PROCESSES = 4096, /* offsets in the shared mapping */
+	AT_UNDO = 65536,
+	AT_COUNTS = 131072,
+};
+
+struct tracee {
+	pid_t pid;
+	FILE *out;
+	uint64_t work[SITES];
+	char ready[512];
+};
+
+/* --- the tracee --- */
+
+static void start_tracee(struct tracee *t, const char *secs)
+{
+	char path[4096];
+	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 32);
+	char *p;
+	int fds[2];
+
+	assert_true(n > 0);
+	path[n] = '\0';
+	strcpy(strrchr(path, '/') + 1, "tracee_torture");
+	assert_int_equal(pipe(fds), 0);
+	t->pid = fork();
+	if (t->pid == 0) {
+		dup2(fds[1], 1);
+		close(fds[0]);
+		close(fds[1]);
+		execl(path, path, secs, (char *)NULL);
+		_exit(127);
+	}
+	close(fds[1]);
+	t->out = fdopen(fds[0], "r");
+	assert_non_null(fgets(t->ready, sizeof(t->ready), t->out));
+	assert_int_equal(strncmp(t->ready, "ready ", 6), 0);
+	p = strchr(t->ready + 6, ' ');
+	for (int i = 0; i < SITES; i++)
+		t->work[i] = strtoull(p, &p, 16);
+}
+
+/* Ends it: no errors, and the checksum. */
+static uint64_t end_tracee(struct tracee *t)
+{
+	unsigned long long sum = 0;
+	int status, errors = -1;
+	char line[512];
+
+	kill(t->pid, SIGTERM);
+	while (fgets(line, sizeof(line), t->out)) {
+		sscanf(line, "checksum %llx errors %d", &sum, &errors);
+		print_message("%s", line);
+	}
+	fclose(t->out);
+	assert_int_equal(waitpid(t->pid, &status, 0), t->pid);
+	assert_int_equal(status, 0);
+	assert_int_equal(errors, 0);
+	return sum;
+}
+
+static int descry_mappings(pid_t pid)
+{
+	cleanup_free char *path = xasprintf("/proc/%d/maps", pid);
+	char *text, *p;
+	size_t len;
+	int n = 0;
+
+	if (io_read_file(path, &text, &len))
+		return -1;
+	for (p = text; (p = strstr(p, "/memfd:descry-")); p++)
+		n++;
+	for (p = text; *p; p = strchr(p, '\n') + 1) /* the private mapping has no name */
+		n += !strncmp(p, "20", 2) && strcspn(p, "-") == 12 && !strstr(p, "memfd");
+	free(text);
+	return n;
+}
+
+/* --- a tracer with patches made by hand --- */
+
+struct tracer {
+	struct wire_area *area;
+	int shared_fd, code_fd, island_fd, watchdog;
+	uint64_t base, island;
+	uint8_t *island_mem;
+	struct control *c;
+};
+
+static void must(struct err *e)
+{
+	if (!e)
+		return;
+	fprintf(stderr, "tracer: %s\n", e->text);
+	_exit(3);
+}
+
+static int64_t call(struct tracer *t, long nr, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f)
+{
+	int64_t got;
+
+	must(control_syscall(t->c, nr, (uint64_t[6]){ a, b, c, d, e, f }, &got));
+	return got;
+}
+
+/* Maps our fd into the target at addr. */
+static void map_there(struct tracer *t, int fd, uint64_t addr, uint64_t size, int prot)
+{
+	uint32_t n;
+	uint64_t at = control_threads(t->c, &n)->regs.rsp - 2048;
+	char path[64];
+	int64_t there, got;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", getpid(), fd);
+	must(control_write(t->c, at, path, (uint32_t)strlen(path) + 1));
+	there = call(t, SYS_open, at, O_RDWR | O_CLOEXEC, 0, 0, 0, 0);
+	if (there < 0)
+		must(err_errno((int)-there, "open in the target"));
+	got = call(t, SYS_mmap, addr, size, (uint64_t)prot, MAP_SHARED | MAP_FIXED_NOREPLACE, (uint64_t)there, 0);
+	if (got != (int64_t)addr)
+		must(err_errno((int)-got, "mmap in the target at %llx", (unsigned long long)addr));
+	call(t, SYS_close, (uint64_t)there, 0, 0, 0, 0, 0);
+}
+
+static void make_area(struct tracer *t, pid_t pid)
+{
+	struct wire_area *a;
+	struct wire_process *p;
+	uint64_t bases[WIRE_BASES], at;
+	uint32_t n;
+
+	must(undo_areas(t->c, bases, &n));
+	for (uint32_t i = 0, k = 0; i <= n; i++)
+		if (i == n || bases[i] != WIRE_BASE + (k = i) * WIRE_BASE_STEP) {
+			t->base = WIRE_BASE + (i == n ? i : k) * WIRE_BASE_STEP;
+			break;
+		}
+	t->shared_fd = memfd_create(WIRE_MEMFD_SHARED, MFD_CLOEXEC);
+	t->code_fd = memfd_create(WIRE_MEMFD_CODE, MFD_CLOEXEC);
+	t->island_fd = memfd_create(WIRE_MEMFD_ISLAND, MFD_CLOEXEC);
+	if (ftruncate(t->shared_fd, SHARED_SIZE) || ftruncate(t->code_fd, CODE_SIZE) ||
+	    ftruncate(t->island_fd, ISLAND_SIZE))
+		_exit(4);
+	at = t->base + WIRE_SHARED;
+	a = mmap((void *)at, SHARED_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED_NOREPLACE, t->shared_fd, 0);
+	t->island_mem = mmap(NULL, ISLAND_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, t->island_fd, 0);
+	if (a == MAP_FAILED || (void *)t->island_mem == MAP_FAILED)
+		must(err_errno(errno, "mmap"));
+	t->area = a;
+	a->version = WIRE_AREA_VERSION;
+	a->base = t->base;
+	a->shared_size = SHARED_SIZE;
+	a->private_size = PRIVATE_SIZE;
+	a->code_size = CODE_SIZE;
+	a->tracer_pid = (uint32_t)getpid();
+	a->processes = at + AT_PROCESSES;
+	a->undo = at + AT_UNDO;
+	a->nundo = SITES;
+	p = (struct wire_process *)a->processes;
+	p->pid = (uint32_t)pid;
+	p->state = WIRE_PROCESS_TRACED;
+	a->magic = WIRE_AREA_MAGIC;
+}
+
+/* Room within 2 GB below the text. */
+static uint64_t find_room(struct tracer *t, uint64_t text)
+{
+	const struct control_map *m;
+	uint32_t n;
+	uint64_t best = 0;
+
+	must(control_maps(t->c, &m, &n));
+	for (uint32_t i = 0; i < n; i++) {
+		uint64_t below = i ? m[i - 1].hi : 65536;
+
+		if (m[i].lo <= text && m[i].lo - below > 1 << 20)
+			best = m[i].lo - 65536;
+	}
+	return best;
+}
+
+/* Counts, runs push, mov and lea, and goes back behind them. */
+static void make_stub(struct tracer *t, int i, uint64_t site)
+{
+	static const uint8_t displaced[] = { 0x55, 0x48, 0x89, 0xe5, 0x48, 0x8d, 0x64, 0x24, 0xe0 };
+	uint8_t *p = t->island_mem + i * STUB_SIZE, after[sizeof(displaced)], have[sizeof(displaced)];
+	uint64_t stub = t->island + (uint64_t)i * STUB_SIZE, count = t->base + WIRE_SHARED + AT_COUNTS + (uint64_t)i * 8;
+	uint16_t moved[sizeof(displaced)];
+	int32_t rel;
+
+	must(control_read(t->c, site, have, sizeof(have)));
+	p[0] = 0x49; /* movabs $count, %r11; lock incq (%r11) */
+	p[1] = 0xbb;
+	memcpy(p + 2, &count, 8);
+	memcpy(p + 10, (uint8_t[]){ 0xf0, 0x49, 0xff, 0x03 }, 4);
+	memcpy(p + 14, displaced, sizeof(displaced));
+	p[23] = 0xe9;
+	rel = (int32_t)(site + sizeof(displaced) - (stub + 28));
+	memcpy(p + 24, &rel, 4);
+	memset(after, 0xcc, sizeof(after));
+	after[0] = 0xe9;
+	rel = (int32_t)(stub - (site + 5));
+	memcpy(after + 1, &rel, 4);
+	memset(moved, 0xff, sizeof(moved));
+	moved[0] = 14;
+	moved[1] = 15;
+	moved[4] = 18;
+	undo_record((struct wire_undo *)t->area->undo + i, control_pid(t->c), site, sizeof(displaced), displaced, after,
+		    stub, 28, moved);
+}
+
+/* A handler of ours for SIGSEGV, and the program's own action kept. */
+static void take_signal(struct tracer *t)
+{
+	uint64_t at = t->base + WIRE_PRIVATE + offsetof(struct wire_private, action);
+	uint64_t scratch = t->base + WIRE_PRIVATE + offsetof(struct wire_private, spare), one = 1;
+	struct wire_sigaction ours = { .handler = t->base + 64, .flags = 0x04000000, .restorer = t->base + 128 };
+
+	call(t, SYS_rt_sigaction, SIGSEGV, 0, at, 8, 0, 0);
+	must(control_write(t->c, t->base + WIRE_PRIVATE + offsetof(struct wire_private, signals), &one, 8));
+	must(control_write(t->c, scratch, &ours, sizeof(ours)));
+	call(t, SYS_rt_sigaction, SIGSEGV, scratch, 0, 8, 0, 0);
+}
+
+static void attach(struct tracer *t, const struct tracee *tracee, bool watchdog)
+{
+	struct undo_log log;
+	uint32_t skipped;
+
+	*t = (struct tracer){ .watchdog = -1 };
+	must(control_open(tracee->pid, &t->c));
+	make_area(t, tracee->pid);
+	if (watchdog)
+		must(watchdog_start(t->area, &t->watchdog));
+	must(control_stop(t->c, 5000));
+	map_there(t, t->shared_fd, t->base + WIRE_SHARED, SHARED_SIZE, PROT_READ | PROT_WRITE);
+	map_there(t, t->code_fd, t->base, CODE_SIZE, PROT_READ | PROT_EXEC);
+	call(t, SYS_mmap, t->base + WIRE_PRIVATE, PRIVATE_SIZE, PROT_READ | PROT_WRITE,
+	     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, (uint64_t)-1, 0);
+	t->island = find_room(t, tracee->work[0]);
+	map_there(t, t->island_fd, t->island, ISLAND_SIZE, PROT_READ | PROT_EXEC);
+	for (int i = 0; i < SITES; i++)
+		make_stub(t, i, tracee->work[i] + 4);
+	must(control_resume(t->c));
+	/* the second stop */
+	must(control_stop(t->c, 5000));
+	take_signal(t);
+	must(undo_log_read(t->c, t->base, &log));
+	must(undo_patch(t->c, &log, &skipped));
+	undo_log_fini(&log);
+	must(control_resume(t->c));
+	if (skipped)
+		must(err_new(0, "%u sites are not as expected", skipped));
+}
+
+static void detach(struct tracer *t)
+{
+	struct undo_report r = { 0 };
+	struct undo_log log;
+
+	must(undo_log_read(t->c, t->base, &log));
+	must(undo_restore(t->c, &log, 5000, &r));
+	if (r.restored != SITES || r.busy || r.foreign || r.signals != 1 || r.unmapped < 4)
+		must(err_new(0, "restored %u clean %u foreign %u signals %u unmapped %u busy %d", r.restored, r.clean,
+			     r.foreign, r.signals, r.unmapped, r.busy));
+	undo_log_fini(&log);
+	watchdog_stop(t->area, t->watchdog);
+	control_free(t->c);
+	munmap(t->island_mem, ISLAND_SIZE);
+	munmap(t->area, SHARED_SIZE);
+	close(t->shared_fd);
+	close(t->code_fd);
+	close(t->island_fd);
+}
+
+static unsigned long fired(const struct tracer *t)
+{
+	const unsigned long *counts = (const unsigned long *)((char *)t->area + AT_COUNTS);
+	unsigned long n = 0;
+
+	for (int i = 0; i < SITES; i++)
+		n += counts[i];
+	return n;
+}
+
+/* Attaches and detaches until it is killed, or n times. */
+static void trace(const struct tracee *tracee, bool watchdog, int n)
+{
+	struct tracer t;
+
+	for (int i = 0; i != n; i++) {
+		unsigned long count;
+
+		attach(&t, tracee, watchdog);
+		usleep((useconds_t)(rand() % 4000) + 500);
+		count = fired(&t);
+		detach(&t);
+		if (n > 0 && !count)
+			must(err_new(0, "no probe fired"));
+	}
+	_exit(0);
+}
+
+/* --- the tests --- */
+
+static uint64_t reference(void)
+{
+	struct tracee t;
+
+	start_tracee(&t, "0");
+	return end_tracee(&t);
+}
+
+static void test_attach_and_detach(void **state)
+{
+	struct tracee t;
+	int status;
+	pid_t pid;
+
+	start_tracee(&t, NULL);
+	pid = fork();
+	if (pid == 0)
+		trace(&t, true, 20);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_int_equal(descry_mappings(t.pid), 0);
+	assert_true(end_tracee(&t) == reference());
+}
+
+/* The watchdog is at it; at the latest after 10 s it is all out. */
+static void wait_healed(const struct tracee *t)
+{
+	for (int i = 0; i < 10000 && descry_mappings(t->pid); i++)
+		usleep(1000);
+	assert_int_equal(descry_mappings(t->pid), 0);
+}
+
+static void heal(const struct tracee *t)
+{
+	struct undo_report r;
+	struct control *c;
+
+	assert_null(control_open(t->pid, &c));
+	assert_null(undo_all(c, 5000, &r));
+	assert_int_equal(r.busy, 0);
+	assert_int_equal(r.foreign, 0);
+	assert_int_equal(descry_mappings(t->pid), 0);
+	control_free(c);
+}
+
+static void test_killed_at_random(void **state)
+{
+	const char *env = getenv("DESCRY_TORTURE");
+	int n = env ? atoi(env) : 60, attached = 0;
+	struct tracee t;
+
+	start_tracee(&t, NULL);
+	srand((unsigned)time(NULL));
+	for (int i = 0; i < n; i++) {
+		pid_t pid = fork();
+		int status;
+
+		if (pid == 0) {
+			srand((unsigned)getpid());
+			trace(&t, i % 2, -1);
+		}
+		usleep((useconds_t)(rand() % 25000));
+		kill(pid, SIGKILL);
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_true(WIFSIGNALED(status)); /* nothing went wrong before */
+		attached += descry_mappings(t.pid) > 0;
+		if (i % 2)
+			wait_healed(&t);
+		else
+			heal(&t);
+		assert_int_equal(waitpid(t.pid, &status, WNOHANG), 0); /* it lives */
+	}
+	print_message("%d kills, %d while something was mapped\n", n, attached);
+	assert_true(attached > n / 10);
+	assert_true(end_tracee(&t) == reference());
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_attach_and_detach),
+		cmocka_unit_test(test_killed_at_random),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,352 @@
+/* The in-process engine's memory: shared by tracer, agent and compiled programs.
+ *
+ * Three mappings lie at the same addresses in the tracer and in every traced process, at a base that is free in all of
+ * them (WIRE_BASE + k * WIRE_BASE_STEP):
+ *
+ *	base                 code     memfd, R-X (the tracer writes it by a second mapping): the agent's blob, then programs
+ *	base + WIRE_SHARED   shared   memfd, RW-: struct wire_area, map descriptors, map memory, thread slots, undo log
+ *	base + WIRE_PRIVATE  private  anonymous, RW-, wiped on fork: struct wire_private, then probe stacks
+ *
+ * and, within 2 GB of each patched module, an island: part of a memfd, R-X, with the stubs.
+ *
+ *	site:  jmp stub                         5 bytes; int3 fills what it leaves over
+ *	stub:  struct wire_stub                 data, just before the code
+ *	       [lea -128(%rsp),%rsp]            WIRE_STUB_MID only: the red zone
+ *	       call *slot(%rip)                 6 bytes; slot holds the thunk's address
+ *	       [lea 128(%rsp),%rsp]
+ *	       moved instructions, jmp back
+ *	thunk: saves what the program clobbers, finds the thread, calls the program, restores
+ *
+ * The thunk finds its struct wire_stub behind the return address: WIRE_STUB_CALL (+ WIRE_STUB_LEA) + sizeof back.
+ * Programs and the agent's helpers have r12 = struct wire_thread of the running thread.
+ * Always true: nothing in a traced process depends on the tracer's life; one writer for everything in a thread slot but
+ * what is marked; what the tracer reads from here is hostile input.
+ */
+#ifndef DESCRY_WIRE_INPROC_H
+#define DESCRY_WIRE_INPROC_H
+
+#include "wire/record.h"
+
+#define WIRE_BASE 0x200000000000ull
+#define WIRE_BASE_STEP 0x010000000000ull
+enum { WIRE_BASES = 16 };
+#define WIRE_CODE_SIZE 0x08000000ull /* 128 MB of addresses; pages exist as written */
+#define WIRE_SHARED 0x10000000ull    /* from base */
+#define WIRE_SHARED_MAX 0x4000000000ull
+#define WIRE_PRIVATE 0x8000000000ull /* from base */
+
+#define WIRE_AREA_MAGIC 0x6172656164736372ull
+enum { WIRE_AREA_VERSION = 1 };
+
+enum {
+	WIRE_THREADS_MAX = 1024,   /* slots; the tracer may use fewer */
+	WIRE_PROCESSES_MAX = 256,
+	WIRE_THREAD_HASH = 4096,   /* entries of struct wire_private.threads */
+	WIRE_PROBE_STACK = 1 << 16, /* bytes, each above a guard page */
+	WIRE_RANGES_MAX = 4096,    /* readable mappings of a process */
+	WIRE_SITE_MAX = 32,        /* bytes that a site displaces at most */
+};
+
+/* --- stubs --- */
+
+enum wire_stub_kind {
+	WIRE_STUB_ENTRY,  /* first instruction: flags and red zone are free */
+	WIRE_STUB_RETURN, /* at a ret: flags are free; rip and rsp shown are the caller's, as after the ret */
+	WIRE_STUB_TAIL,   /* at a jump out of the function: as ENTRY, shown like RETURN */
+	WIRE_STUB_MID,    /* anywhere: flags and red zone are live */
+	WIRE_STUB_KINDS
+};
+struct wire_stub {
+	uint64_t site;  /* address of the patched instruction */
+	uint32_t probe; /* index in image.probes: the attach cookie */
+	uint32_t kind;  /* enum wire_stub_kind */
+};
+enum { WIRE_STUB_CALL = 6, WIRE_STUB_LEA = 5 };
+
+/* --- maps --- */
+
+enum wire_map_kind {
+	WIRE_MAP_ARRAY,        /* base: address of the values */
+	WIRE_MAP_THREAD_ARRAY, /* base: offset in the thread slot. Per-CPU arrays, scratch (index modulo max_entries) */
+	WIRE_MAP_AGG_ARRAY,    /* likewise, two generations: offset base + gen * gen_stride */
+	WIRE_MAP_AGG_HASH,     /* keyed aggregation: per thread, two generations of struct wire_agg_table */
+	WIRE_MAP_HASH,         /* shared hash: struct wire_hash_entry at base */
+	WIRE_MAP_RING,         /* per thread: struct wire_ring at offset base */
+	WIRE_MAP_TASK,         /* per thread: task storage, one value at offset base; always there, zero at first */
+	WIRE_MAP_TABLES,       /* array of maps (unwind tables): base: address of uint64_t inner[max_entries], addresses of
+				  the inner maps' struct wire_map, 0 none */
+	WIRE_MAP_KINDS
+};
+
+/* Descriptor; LD_IMM64 of a map gives its address. Constant after load. */
+struct wire_map {
+	uint32_t kind, role; /* enum wire_map_kind, enum map_role */
+	uint32_t key_size, value_size;
+	uint32_t stride;      /* bytes from value to value (arrays) or entry to entry (hashes), a multiple of 8 */
+	uint32_t max_entries; /* rings: bytes, a power of two */
+	uint64_t base;
+	uint64_t gen_stride;
+	uint64_t buckets; /* hashes: a power of two */
+	uint32_t index;   /* of the map in the image */
+	uint32_t pad;
+	uint64_t used; /* WIRE_MAP_HASH: entries in use (shared, atomic) */
+	uint64_t flags; /* WIRE_MAP_BUSY_WORD */
+};
+/* Values start with a word that says "in use" (role MAP_SCRATCH): cleared when a slot changes hands, or a firing was left
+ * by longjmp. */
+enum { WIRE_MAP_BUSY_WORD = 1 };
+
+/* An aggregation's table of one thread and generation: an index of open addressing, then dense entries in the order they
+ * were made. Only the thread writes; the tracer reads a generation that is not in use and then clears it.
+ *
+ *	struct wire_agg_table
+ *	uint32_t index[buckets]      entry number + 1, 0 free
+ *	entries[max_entries]         each: uint32_t hash, uint32_t pad, key (padded to 8), value
+ */
+struct wire_agg_table {
+	uint32_t n; /* entries made: stored after the entry is complete */
+	uint32_t full; /* keys that found no room (also counted in WIRE_DROP_AGG) */
+};
+
+/* Shared hash, open addressing, linear: state, key (padded to 8), value. What a key's home is: agent/map.h. */
+enum wire_hash_state { WIRE_HASH_EMPTY, WIRE_HASH_BUSY, WIRE_HASH_READY, WIRE_HASH_DELETED };
+struct wire_hash_entry {
+	uint32_t state; /* atomic; BUSY: its maker is writing */
+	uint32_t owner; /* of the keys whose home is here. Low half: slot + 1 of the thread that is adding or deleting one, 0
+			   none. High half: how far they reach (entries, counted from here) */
+};
+
+/* A thread's ring: positions count bytes since start; data follows the header. A record is a word
+ * (size | WIRE_RING_* bits), 4 bytes of padding, `size` bytes, rounded up to 8. A record never wraps: WIRE_RING_PAD
+ * fills the end. The tracer alone writes `tail`. */
+enum { WIRE_RING_BUSY = 1u << 31, WIRE_RING_DISCARD = 1u << 30, WIRE_RING_PAD = 1u << 29,
+       WIRE_RING_SIZE = (1u << 29) - 1, WIRE_RING_HEAD = 8 };
+struct wire_ring {
+	uint64_t head; /* bytes reserved so far */
+	uint8_t pad0[56];
+	uint64_t tail; /* bytes consumed so far */
+	uint8_t pad1[56];
+	/* uint8_t data[max_entries] */
+};
+
+/* --- threads --- */
+
+/* A thread slot: everything a firing needs. */
+struct wire_thread {
+	uint64_t self;     /* this struct's address: programs' check */
+	uint64_t area;     /* address of struct wire_area */
+	uint64_t key;      /* identity word, 0 free */
+	uint32_t tid, pid; /* as its own pid namespace sees them */
+	uint32_t in_probe; /* 1 from thunk to thunk */
+	uint32_t nested;   /* firings skipped since in_probe was set */
+	uint64_t rsp;      /* the program's own stack pointer while a probe fires (nested firings keep it); 0: not set yet, or done */
+	uint64_t stack_top; /* of its probe stack */
+	uint64_t cookie;   /* index in image.probes of the firing */
+	uint64_t gen;      /* aggregation generation of this firing, 0 or 1 */
+	uint64_t regs;     /* address of struct pt_regs of the firing, 0 none */
+	uint64_t stack_lo, stack_hi; /* readable range around rsp, looked up on the slow path */
+	uint64_t range_lo, range_hi; /* the last other readable range met */
+	uint64_t fault_rip; /* != 0: a faulting read resumes there */
+	uint32_t owner;     /* atomic: index + 1 in wire_area.processes, 0 free */
+	uint32_t slot;      /* own number */
+	uint64_t firings;   /* firings that ran */
+	uint64_t random;    /* state of get_prandom_u32 */
+	uint64_t task;      /* address of its stand-in for struct task_struct, 0 none */
+	char comm[16];
+	uint64_t skipped_nested; /* firings skipped because one was running */
+	uint64_t frame;  /* compiled code's own: lowest byte of the running program's stack */
+	uint64_t budget; /* compiled code's own: backward branches left */
+	uint64_t alt_lo, alt_hi; /* its signal stack, as last seen */
+	uint64_t comm_time;      /* ns: when comm was read */
+	uint32_t range_version;  /* wire_process.version when range_lo, range_hi were found */
+	uint32_t checks;         /* reads left until the agent looks again whether a fault would be survived */
+	uint32_t unsafe, pad;    /* it would not: reads are system calls */
+	uint64_t violations, violation; /* how many; the last one's instruction, ~0 a helper's argument */
+	uint64_t spare[1];
+	/* from WIRE_THREAD_SPACE: map memory of this thread */
+};
+enum { WIRE_THREAD_SPACE = 512 };
+
+/* Where thunks look for a thread: one entry, no probing. Other threads read it while it is written: `thread` before `key`,
+ * and an entry whose thread lives is never given to another (the second of two that collide takes the slow path). */
+struct wire_thread_entry {
+	uint64_t key;
+	uint64_t thread; /* address of struct wire_thread */
+};
+#define WIRE_THREAD_MIX 0x9e3779b97f4a7c15ull
+static inline uint32_t wire_thread_hash(uint64_t key)
+{
+	return (uint32_t)(key * WIRE_THREAD_MIX >> 52); /* < WIRE_THREAD_HASH */
+}
+
+enum wire_process_state { WIRE_PROCESS_FREE, WIRE_PROCESS_TRACED, WIRE_PROCESS_FORKED, WIRE_PROCESS_GONE };
+struct wire_range {
+	uint64_t lo, hi;
+};
+struct wire_process {
+	uint32_t state; /* enum wire_process_state, atomic */
+	uint32_t pid;   /* host's view */
+	uint32_t own_pid; /* its own namespace's view */
+	uint32_t uid, gid, ppid;
+	uint32_t ranges_wanted; /* set by the agent: an address was in no range */
+	uint32_t nranges;       /* tracer's list of readable mappings; odd `version`: being written */
+	uint32_t version, pad;
+	uint64_t ranges; /* address of struct wire_range[WIRE_RANGES_MAX] */
+	uint64_t task;   /* address of the stand-in for its struct task_struct (kernel layout), 0 none: wire_thread.task */
+};
+
+/* The signals that may be ours; an action as rt_sigaction(2) has it. */
+enum wire_signal { WIRE_SIGNAL_SEGV, WIRE_SIGNAL_BUS, WIRE_SIGNAL_TRAP, WIRE_SIGNALS };
+struct wire_sigaction {
+	uint64_t handler, flags, restorer, mask;
+};
+
+/* Process-private memory, all zero in a forked child. */
+struct wire_private {
+	uint64_t ready;   /* 0: not set up (a forked child): slow path */
+	uint32_t process; /* index in wire_area.processes */
+	uint32_t off;     /* this process is not traced: programs do not run */
+	uint64_t signals; /* bit n: our handler of WIRE_SIGNAL_n is installed, action[n] is the program's own */
+	struct wire_sigaction action[WIRE_SIGNALS];
+	uint64_t no_slot; /* agent: ns until which no slot is looked for */
+	uint64_t spare[48];
+	struct wire_thread_entry threads[WIRE_THREAD_HASH];
+};
+
+/* What a forked child must know too: the page at WIRE_KEPT of the private mapping, where the guard page of slot 0's probe
+ * stack would be (that slot is the tracer's). It is not wiped (the agent's `guard` asks for that, and fills it), but
+ * copied as any memory is. The tracer fills traps and pid. */
+struct wire_trap {
+	uint64_t site, code; /* code: where to go on, the stub's first instruction */
+};
+struct wire_kept {
+	uint64_t signals; /* as wire_private.signals and action */
+	struct wire_sigaction action[WIRE_SIGNALS];
+	uint64_t traps, ntraps; /* address of struct wire_trap[], by site */
+	uint32_t pid;           /* host's view of the process that was patched, 0 not known: of wire_undo records */
+	uint32_t no_vm_read;    /* process_vm_readv is refused (the tracer sets it where seccomp filters) */
+	uint64_t lock;          /* of action[]: own pid << 32 | tid */
+	uint32_t sequence, pad; /* odd: action[] is being written */
+};
+#define WIRE_KEPT ((sizeof(struct wire_private) + 4095) & ~4095ull) /* from the private mapping */
+
+/* How a thread is told from others. */
+enum wire_identity {
+	WIRE_ID_FS32, /* 32-bit word at %fs:id_disp: the C library's copy of the thread id */
+	WIRE_ID_FS64, /* 64-bit word at %fs:id_disp (0: the thread pointer, x86-64 psABI TLS) */
+	WIRE_ID_FSBASE, /* rdfsbase */
+};
+
+/* One undo record per patched site. Valid when len != 0: the tracer writes it, len last, before the patch, and clears
+ * len after the text is restored and no program counter is in the stub. A part of the site on each side of a page
+ * boundary may be at a different stage: `before`, WIRE_UNDO_HOLD (in front of the boundary only) or `after`. */
+struct wire_undo {
+	uint64_t site;
+	uint32_t pid; /* process it is in (host's view) */
+	uint8_t len, pad[3];
+	uint64_t stub;     /* its first byte of code, 0 none (a trap) */
+	uint32_t stub_len; /* bytes from `stub` to its end */
+	uint32_t pad1;
+	uint8_t before[WIRE_SITE_MAX], after[WIRE_SITE_MAX];
+	uint16_t moved[WIRE_SITE_MAX]; /* offset from `stub` of the copy of the instruction at site + i, 0xffff: none begins there */
+};
+#define WIRE_UNDO_HOLD 0xeb, 0xfe /* jmp to itself: holds a thread until the site is whole again */
+
+/* Names of the memfds, as /proc/PID/maps shows them behind "/memfd:". */
+#define WIRE_MEMFD_PREFIX "descry-"
+#define WIRE_MEMFD_CODE "descry-code"
+#define WIRE_MEMFD_SHARED "descry-shared"
+#define WIRE_MEMFD_ISLAND "descry-island"
+
+struct wire_clock { /* ns = base_ns + ((tsc - base_tsc) * mult >> 32), the product having 128 bits */
+	uint64_t base_tsc, base_ns, mult;
+};
+
+struct wire_area {
+	uint64_t magic;
+	uint32_t version, size_of_thread; /* WIRE_AREA_VERSION, thread_stride */
+	uint64_t base;                    /* of the three mappings */
+	uint64_t shared_size, code_size, private_size;
+	uint32_t tracer_pid, watchdog_pid;
+	uint64_t heartbeat; /* CLOCK_MONOTONIC ns of the tracer's last sign of life; looked at on slow paths */
+	uint64_t heartbeat_max; /* ns without one after which programs stop running; 0 never */
+	uint32_t gen;           /* aggregation generation, 0 or 1 */
+	uint32_t clock_index;   /* which of clock[] */
+	struct wire_clock clock[2]; /* mult 0: no usable TSC, the agent asks the kernel */
+	uint64_t state;         /* address of struct wire_state */
+	uint64_t maps;          /* address of struct wire_map[nmaps] */
+	uint32_t nmaps, nprobes;
+	uint64_t threads; /* address of slot 0 */
+	uint64_t thread_stride;
+	uint32_t nthreads, process_count;
+	uint64_t processes; /* address of struct wire_process[WIRE_PROCESSES_MAX] */
+	uint64_t undo;      /* address of struct wire_undo[nundo] */
+	uint32_t nundo, identity; /* enum wire_identity */
+	uint64_t id_disp;
+	uint64_t no_thread; /* firings skipped: no slot free (atomic) */
+	uint64_t forked;    /* firings skipped in forked children (atomic) */
+	uint64_t follow;    /* fork children are traced too */
+	uint64_t counters_base;  /* offset in a thread slot of the uint64_t counters (wire_counter, then per probe) */
+	uint64_t reads_guarded;  /* the agent's SIGSEGV/SIGBUS handler is in place: plain loads are safe */
+	uint64_t spare[32];
+};
+
+/* --- the agent's blob --- */
+
+/* Starts the code mapping. Helpers take eBPF's r1..r5 and, sixth, the struct wire_thread; they keep the C ABI. */
+#define WIRE_AGENT_ENTRIES(X) \
+	X(thread, "(key) -> struct wire_thread or 0; the slow path of every thunk") \
+	X(nested, "(struct wire_thread *, rsp) -> 1: run after all (the firing before was left by longjmp), 0: skip, counted") \
+	X(map_lookup, "helper 1") \
+	X(map_update, "helper 2") \
+	X(map_delete, "helper 3") \
+	X(probe_read, "helpers 112, 113, 148 and 4: dst, size, src") \
+	X(probe_read_str, "helpers 114, 115: dst, size, src") \
+	X(ktime, "helper 5") \
+	X(prandom, "helper 7") \
+	X(cpu, "helper 8") \
+	X(pid_tgid, "helper 14") \
+	X(uid_gid, "helper 15") \
+	X(comm, "helper 16") \
+	X(current_task, "helpers 35, 158") \
+	X(get_stack, "helpers 67, 27") \
+	X(send_signal, "helper 109") \
+	X(send_signal_thread, "helper 117") \
+	X(ring_reserve, "helper 131") \
+	X(ring_submit, "helper 132") \
+	X(ring_discard, "helper 133") \
+	X(ring_output, "helper 130") \
+	X(ring_query, "helper 134") \
+	X(task_storage_get, "helper 156") \
+	X(task_storage_delete, "helper 157") \
+	X(task_pt_regs, "helper 175") \
+	X(strncmp, "helper 182") \
+	X(violation, "(insn): a program touched memory that is not its own; counted, the firing ends") \
+	X(segv, "signal handler for SIGSEGV and SIGBUS") \
+	X(sigaction, "rt_sigaction of the traced program, seen through ours") \
+	X(int3, "signal handler for SIGTRAP") \
+	X(heal, "() in a forked child: restores every patched site of it") \
+	X(guard, "(on) in the target: puts in (bits WIRE_SIGNAL_n) or takes out (0) the handlers; 0 or -errno") \
+	X(probe_write, "helper 36: dst, src, size")
+enum wire_agent_entry {
+#define X(name, what) WIRE_AGENT_##name,
+	WIRE_AGENT_ENTRIES(X)
+#undef X
+	WIRE_AGENT_ENTRY_COUNT
+};
+struct wire_agent_head {
+	uint64_t magic; /* WIRE_AREA_MAGIC */
+	uint32_t version, nentries;
+	uint32_t size, pad;                      /* bytes of the whole blob */
+	uint32_t entry[WIRE_AGENT_ENTRY_COUNT]; /* from the head */
+};
+
+_Static_assert(sizeof(struct wire_stub) == 16, "stub");
+_Static_assert(sizeof(struct wire_map) == 72, "map");
+_Static_assert(sizeof(struct wire_ring) == 128, "ring");
+_Static_assert(sizeof(struct wire_thread) <= WIRE_THREAD_SPACE, "thread");
+_Static_assert(sizeof(struct wire_undo) == 160, "undo");
+_Static_assert(offsetof(struct wire_private, threads) == 512, "private");
+_Static_assert(sizeof(struct wire_sigaction) == 32, "the kernel's struct sigaction");
+
+#endif
