@@ -131,6 +131,24 @@ ENTRY int64_t agent_violation(uint64_t insn, uint64_t r2, uint64_t r3, uint64_t 
 
 /* --- maps --- */
 
+/* One that a WIRE_MAP_TABLES map led to, and that is as the tracer makes them: nothing of it lies outside the area. */
+static NOINLINE struct wire_map *inner_map(uint64_t r)
+{
+	const struct wire_area *a = area();
+	const uint64_t off = r - (uintptr_t)a;
+	struct wire_map *m = (struct wire_map *)r;
+	uint64_t at, bytes;
+
+	if (off & 7 || off >= a->shared_size || a->shared_size - off < sizeof(*m))
+		return NULL;
+	at = m->base - (uintptr_t)a;
+	bytes = (uint64_t)m->stride * m->max_entries;
+	return m->kind == WIRE_MAP_ARRAY && m->key_size == 4 && m->value_size <= m->stride && at < a->shared_size &&
+			       bytes <= a->shared_size - at ?
+		       m :
+		       NULL;
+}
+
 static inline struct wire_map *map_arg(uint64_t r)
 {
 	const struct wire_area *a = area();
@@ -139,7 +157,7 @@ static inline struct wire_map *map_arg(uint64_t r)
 	if (LIKELY(r - a->maps < (uint64_t)a->nmaps * sizeof(*m) &&
 		   a->maps + (uint64_t)m->index * sizeof(*m) == r))
 		return m;
-	return NULL;
+	return inner_map(r);
 }
 
 ENTRY void *agent_map_lookup(uint64_t map, uint64_t key, uint64_t r3, uint64_t r4, uint64_t r5,

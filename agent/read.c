@@ -14,10 +14,10 @@ enum {
 	REG_SP = 19,
 };
 
-/* A system call reads addr[8] and then fails for another reason: EINVAL when it could. */
+/* A system call reads addr[8] and then fails for another reason: EINVAL when it could. 0 would mean "nothing to read". */
 bool probe_word(uint64_t addr)
 {
-	return sys4(SYS_RT_SIGPROCMASK, ~0ull, addr, 0, 8) != E_FAULT;
+	return sys4(SYS_RT_SIGPROCMASK, ~0ull, addr ? addr : 8, 0, 8) != E_FAULT;
 }
 
 bool find_range(const struct wire_process *p, uint64_t addr, struct wire_range *ret)
@@ -41,6 +41,12 @@ bool find_range(const struct wire_process *p, uint64_t addr, struct wire_range *
 		}
 	}
 	return false;
+}
+
+/* Page 0 is never mapped (vm.mmap_min_addr); a read at 0 is how programs clear memory, so it has to be quick. */
+static inline bool is_nowhere(uint64_t addr)
+{
+	return addr - PAGE >= (1ull << ADDRESS_BITS) - PAGE;
 }
 
 /* The kernel would put the frame of a fault at the top of the signal stack, since we stand on a stack of our own: over
@@ -163,7 +169,7 @@ static inline bool read_any(struct wire_thread *t, any8 *d, uint64_t s, uint64_t
 	while (n) {
 		uint64_t end, step = n;
 
-		if (UNLIKELY(s >> ADDRESS_BITS))
+		if (UNLIKELY(is_nowhere(s)))
 			return false;
 		end = plain_end(t, s);
 		if (end) {
@@ -269,7 +275,7 @@ ENTRY int64_t agent_probe_read_str(uint64_t dst, uint64_t size, uint64_t src, ui
 	if (!size)
 		return 0;
 	while (!nul && done < size) {
-		if (UNLIKELY(src >> ADDRESS_BITS))
+		if (UNLIKELY(is_nowhere(src)))
 			goto bad;
 		step = size - done;
 		end = plain_end(t, src);
@@ -320,7 +326,7 @@ ENTRY int64_t agent_get_stack(uint64_t ctx, uint64_t dst, uint64_t size, uint64_
 	else if (skip)
 		skip--;
 	while (n < max) {
-		if (fp >> ADDRESS_BITS || !read_any(t, (any8 *)frame, fp, sizeof(frame)))
+		if (!read_any(t, (any8 *)frame, fp, sizeof(frame)))
 			break;
 		if (skip)
 			skip--;

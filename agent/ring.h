@@ -10,6 +10,8 @@
 #include "agent/memory.h"
 #include "wire/inproc.h"
 
+typedef uint32_t __attribute__((may_alias)) ring_word; /* the first of a record's head */
+
 static inline uint8_t *ring_data(struct wire_ring *r)
 {
 	return (uint8_t *)(r + 1);
@@ -23,7 +25,7 @@ static inline uint64_t ring_room(uint64_t n) /* what a record of n bytes takes *
 static inline void *ring_reserve(struct wire_ring *r, uint64_t size, uint64_t n)
 {
 	uint64_t head = r->head, tail = __atomic_load_n(&r->tail, __ATOMIC_ACQUIRE), need, at, end;
-	any32 *word;
+	ring_word *word;
 
 	if (n > size - WIRE_RING_HEAD)
 		return NULL;
@@ -33,7 +35,7 @@ static inline void *ring_reserve(struct wire_ring *r, uint64_t size, uint64_t n)
 	if (need > end) {
 		if (head - tail > size || size - (head - tail) < end + need)
 			return NULL;
-		word = (any32 *)(ring_data(r) + at);
+		word = (ring_word *)(ring_data(r) + at);
 		word[1] = 0;
 		__atomic_store_n(word, WIRE_RING_PAD | (uint32_t)(end - WIRE_RING_HEAD), __ATOMIC_RELAXED);
 		head += end;
@@ -41,7 +43,7 @@ static inline void *ring_reserve(struct wire_ring *r, uint64_t size, uint64_t n)
 	} else if (head - tail > size || size - (head - tail) < need) {
 		return NULL;
 	}
-	word = (any32 *)(ring_data(r) + at);
+	word = (ring_word *)(ring_data(r) + at);
 	word[1] = 0;
 	__atomic_store_n(word, WIRE_RING_BUSY | (uint32_t)n, __ATOMIC_RELAXED);
 	__atomic_store_n(&r->head, head + need, __ATOMIC_RELEASE);
@@ -51,7 +53,7 @@ static inline void *ring_reserve(struct wire_ring *r, uint64_t size, uint64_t n)
 /* data: what ring_reserve() gave. false: it is no record that waits for this. */
 static inline bool ring_finish(void *data, bool discard)
 {
-	any32 *word = (any32 *)data - 2;
+	ring_word *word = (ring_word *)data - 2;
 	uint32_t v = *word;
 
 	if (!(v & WIRE_RING_BUSY))
@@ -70,7 +72,7 @@ static inline uint32_t ring_abandon(struct wire_ring *r, uint64_t size)
 	if (head - at > size || at & 7)
 		return 0;
 	while (at < head) {
-		any32 *word = (any32 *)(ring_data(r) + (at & (size - 1)));
+		ring_word *word = (ring_word *)(ring_data(r) + (at & (size - 1)));
 
 		if (*word & WIRE_RING_BUSY) {
 			ring_finish(word + 2, true);
@@ -98,7 +100,7 @@ static inline enum ring_next ring_next(struct wire_ring *r, uint64_t size, uint6
 		goto broken;
 	while (*tail != head) {
 		uint64_t at = *tail & (size - 1), n;
-		uint32_t v = __atomic_load_n((any32 *)(ring_data(r) + at), __ATOMIC_ACQUIRE);
+		uint32_t v = __atomic_load_n((ring_word *)(ring_data(r) + at), __ATOMIC_ACQUIRE);
 
 		n = v & WIRE_RING_SIZE;
 		if (ring_room(n) > size - at || ring_room(n) > head - *tail)

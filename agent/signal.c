@@ -64,10 +64,35 @@ __asm__(".text\n"
 	"agent_restorer:\n"
 	"	mov $15, %rax\n"
 	"	syscall\n"
-	".size agent_restorer, . - agent_restorer\n");
+	".size agent_restorer, . - agent_restorer\n"
+	/* Called by a stub of kind MID in front of its moved system call: rsp is 128 lower than the program's, behind the
+	 * call come 8 bytes that undo that, then the 2 of the system call. A system call changes rax, rcx and r11. */
+	".globl agent_sigaction_site\n.hidden agent_sigaction_site\n.type agent_sigaction_site, @function\n"
+	"agent_sigaction_site:\n"
+	"	endbr64\n"
+	"	pushfq\n"
+	"	cmp $13, %eax\n"
+	"	jne 1f\n"
+	"	push %rdi\n	push %rsi\n	push %rdx\n	push %r8\n	push %r9\n	push %r10\n	push %rbp\n"
+	"	mov %rsp, %rbp\n"
+	"	and $-16, %rsp\n"
+	"	cld\n"
+	"	mov %r10, %rcx\n"
+	"	call agent_sigaction\n"
+	"	mov %rbp, %rsp\n"
+	"	pop %rbp\n	pop %r10\n	pop %r9\n	pop %r8\n	pop %rdx\n	pop %rsi\n	pop %rdi\n"
+	"	addq $10, 8(%rsp)\n"
+	"	popfq\n"
+	"	ret $128\n"
+	"1:	popfq\n"
+	"	ret\n"
+	".size agent_sigaction_site, . - agent_sigaction_site\n");
 /* clang-format on */
 
-extern const uint8_t agent_segv[], agent_int3[], agent_restorer[];
+#define CODE(name) extern const uint8_t name[] __attribute__((visibility("hidden")))
+CODE(agent_segv);
+CODE(agent_int3);
+CODE(agent_restorer);
 
 /* --- the program's own actions --- */
 
@@ -103,7 +128,6 @@ void keep_actions(void)
 
 	if (k->signals == private()->signals)
 		return;
-	sys4(SYS_MADVISE, (uintptr_t)k, PAGE, MADV_KEEPONFORK, 0);
 	mem_copy(k->action, private()->action, sizeof(k->action));
 	k->signals = private()->signals;
 }
@@ -359,7 +383,7 @@ ENTRY int64_t agent_guard(uint64_t on)
 	struct wire_sigaction cur, front;
 	int64_t r = 0, failed = 0;
 
-	sys4(SYS_MADVISE, (uintptr_t)k, PAGE, MADV_KEEPONFORK, 0);
+	sys4(SYS_MADVISE, (uintptr_t)k, PAGE, MADV_KEEPONFORK, 0); /* whatever was asked for its surroundings */
 	for (int i = 0; i < WIRE_SIGNALS; i++) {
 		uint64_t bit = 1ull << i;
 

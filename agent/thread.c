@@ -9,6 +9,7 @@
 enum {
 	NO_SLOT_NS = 1000000, /* after none was free: this long none is looked for */
 	PR_GET_NAME = 16,
+	RENEW_EVERY = 64, /* nested firings until we ask whether the running one's thread is dead */
 	SIG_SETMASK = 2,
 	SS_DISABLE = 2,
 };
@@ -247,25 +248,21 @@ none:
 /* A place in the list of processes. own_pid is written last: until then the tracer looks away. */
 static bool enlist(void)
 {
-	for (uint32_t i = 0; i < WIRE_PROCESSES_MAX; i++) {
-		struct wire_process *p = process(i);
-		uint32_t none = WIRE_PROCESS_FREE;
+	uint32_t i = __atomic_fetch_add(&area()->process_count, 1, __ATOMIC_RELAXED);
+	struct wire_process *p = process(i);
 
-		if (__atomic_load_n(&p->state, __ATOMIC_RELAXED) != WIRE_PROCESS_FREE || p->own_pid ||
-		    !__atomic_compare_exchange_n(&p->state, &none, WIRE_PROCESS_FORKED, false,
-						 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
-			continue;
-		p->pid = 0;
-		p->uid = (uint32_t)sys2(SYS_GETUID, 0, 0);
-		p->gid = (uint32_t)sys2(SYS_GETGID, 0, 0);
-		p->ppid = (uint32_t)sys2(SYS_GETPPID, 0, 0);
-		p->nranges = 0;
-		p->ranges_wanted = 1;
-		private()->process = i;
-		__atomic_store_n(&p->own_pid, (uint32_t)sys2(SYS_GETPID, 0, 0), __ATOMIC_RELEASE);
-		return true;
+	if (i >= WIRE_PROCESSES_MAX) {
+		__atomic_store_n(&area()->process_count, WIRE_PROCESSES_MAX, __ATOMIC_RELAXED);
+		return false;
 	}
-	return false;
+	p->uid = (uint32_t)sys2(SYS_GETUID, 0, 0);
+	p->gid = (uint32_t)sys2(SYS_GETGID, 0, 0);
+	p->ppid = (uint32_t)sys2(SYS_GETPPID, 0, 0);
+	p->ranges_wanted = 1;
+	private()->process = i;
+	__atomic_store_n(&p->state, WIRE_PROCESS_FORKED, __ATOMIC_RELEASE);
+	__atomic_store_n(&p->own_pid, (uint32_t)sys2(SYS_GETPID, 0, 0), __ATOMIC_RELEASE);
+	return true;
 }
 
 /* The private mapping is empty: this is a child that fork() made. It is traced like its parent, or gets its text back
@@ -291,6 +288,21 @@ static NOINLINE bool forked(void)
 	return on;
 }
 
+/* The key was another thread's, which has died, and has come back with this one: pthread_create() uses the memory of
+ * threads that are gone. */
+static NOINLINE bool renew(struct wire_thread *t, uint64_t rsp)
+{
+	uint32_t tid = (uint32_t)sys2(SYS_GETTID, 0, 0);
+	uint64_t mask;
+
+	if (tid == t->tid || !slot_is_dead(t->slot)) /* a vfork() child has its parent's, who lives */
+		return false;
+	mask = block_signals();
+	set_up(t, t->key, t->owner - 1, tid, rsp);
+	unblock_signals(mask);
+	return true;
+}
+
 ENTRY struct wire_thread *agent_thread(uint64_t key)
 {
 	struct wire_private *p = private();
@@ -307,7 +319,11 @@ ENTRY struct wire_thread *agent_thread(uint64_t key)
 		return NULL;
 	}
 	t = find(key);
-	return t ? t : claim(key, (uintptr_t)__builtin_frame_address(0));
+	if (!t)
+		return claim(key, (uintptr_t)__builtin_frame_address(0));
+	if (UNLIKELY(area()->identity != WIRE_ID_FS32)) /* that word is the thread's id */
+		renew(t, (uintptr_t)__builtin_frame_address(0));
+	return t;
 }
 
 /* --- a firing while one is running --- */
@@ -321,7 +337,8 @@ ENTRY uint64_t agent_nested(struct wire_thread *t, uint64_t rsp)
 	bool alt = rsp - t->alt_lo < t->alt_hi - t->alt_lo;
 
 	if (!known || alt || !t->rsp || rsp < t->rsp) {
-		t->nested++;
+		if (++t->nested % RENEW_EVERY == 0 && renew(t, rsp))
+			return 1;
 		t->skipped_nested++;
 		return 0;
 	}

@@ -5,13 +5,15 @@
 #include "wire/unwind.h"
 
 /* Byte offsets in struct pt_regs of x86-64. */
-enum { REGS_R10 = 56, REGS_BP = 32, REGS_DI = 112, REGS_IP = 128 };
+enum { REGS_BP = 32, REGS_IP = 128, REG_RDI = 5 };
+/* Offset / 8 of each register of DWARF's numbers, four bits each (rsp, 7: not needed). */
+#define REGS_OFFSETS 0x0123678904ED5BCAull
 
 struct unwind_walk {
 	void *chunks;
 	u32 *rules; /* chunk 0 */
 	struct wire_stack *dst;
-	u64 di, r10;
+	u64 regs; /* struct pt_regs of the innermost frame */
 	/* What changes from frame to frame is 64 bits wide and starts as a stored number the
 	 * verifier knows nothing of: it walks the callback again for any new value of anything
 	 * else (widths, constants, bytes a helper wrote). */
@@ -300,10 +302,23 @@ INLINE long unwind_step(struct unwind_walk *w, u32 rule, u32 i)
 	bool by_rbp = kind == WIRE_UNWIND_RBP_DEREF;
 
 	w->end = WIRE_UNWIND_END_BAD;
-	if (kind == WIRE_UNWIND_R10 || kind == WIRE_UNWIND_RA_RDI) {
-		if (w->inner)
+	if (kind == WIRE_UNWIND_REG || kind == WIRE_UNWIND_INDEX || kind == WIRE_UNWIND_RA_RDI) {
+		bool index = kind == WIRE_UNWIND_INDEX;
+		u32 reg = kind == WIRE_UNWIND_RA_RDI ? REG_RDI : WIRE_UNWIND_RULE_REG(rule);
+
+		w->end = WIRE_UNWIND_END_NO_TABLE;
+		if (w->inner || UNWIND_READ(w, w->regs + (REGS_OFFSETS >> (reg * 4) & 15) * 8))
 			return 1;
-		cfa = (kind == WIRE_UNWIND_R10 ? w->r10 : w->sp) + off;
+		cfa = w->word + (s64)WIRE_UNWIND_RULE_WORDS(rule) * 8;
+		if (kind == WIRE_UNWIND_RA_RDI)
+			cfa = w->sp + off;
+		if (index) {
+			w->end = WIRE_UNWIND_END_UNREADABLE;
+			if (!unwind_user(&cfa, cfa + w->sp + w->word * 7))
+				return 1;
+			cfa += 8;
+		}
+		w->end = WIRE_UNWIND_END_BAD;
 	} else if (kind == WIRE_UNWIND_PLT) {
 		cfa = w->sp + 8 + ((s64)(w->pc & 15) * 8 >= off ? 8 : 0);
 	} else {
@@ -318,7 +333,7 @@ INLINE long unwind_step(struct unwind_walk *w, u32 rule, u32 i)
 		}
 	}
 	if (kind == WIRE_UNWIND_RA_RDI) {
-		w->pc = w->di;
+		w->pc = w->word;
 	} else {
 		if (cfa <= w->sp)
 			return 1;
@@ -425,8 +440,7 @@ ROUTINE s64 d_ustack(void *chunks, void *processes, void *wanted, struct wire_st
 	w.sp = w.pages;
 	bpf_probe_read_kernel(&w.start, 8, regs + REGS_BP);
 	w.bp = w.start;
-	bpf_probe_read_kernel(&w.di, 8, regs + REGS_DI);
-	bpf_probe_read_kernel(&w.r10, 8, regs + REGS_R10);
+	w.regs = (u64)regs;
 	w.rules = unwind_chunk(chunks, 0);
 	if (!w.rules)
 		return -2 /* ENOENT */;

@@ -132,7 +132,10 @@ static int find_targets(struct run *r)
 		if (e)
 			return fail(r, e);
 		vec_push(&r->targets, t);
-		if (opt_num(&r->options, OPT_ENGINE) == ENGINE_INPROC)
+		if (opt_num(&r->options, OPT_EVALTIME) > 1)
+			e = target_to_main(vec_last(&r->targets));
+		else if (opt_num(&r->options, OPT_ENGINE) == ENGINE_INPROC ||
+			 opt_num(&r->options, OPT_EVALTIME))
 			e = target_to_entry(vec_last(&r->targets));
 		if (e)
 			return fail(r, e);
@@ -418,21 +421,6 @@ static void say_notes(struct run *r, char *const *notes, uint32_t n)
 		fprintf(stderr, "%s: %s\n", r->c->progname, notes[i]);
 }
 
-/* Options that mean less here than in DTrace. */
-static void say_options(struct run *r)
-{
-	if (opt_on(&r->options, OPT_QUIET))
-		return;
-	if (opt_num(&r->options, OPT_BUFPOLICY))
-		fprintf(stderr,
-			"%s: bufpolicy: records are printed as they come, as with \"switch\"\n",
-			r->c->progname);
-	if (opt_num(&r->options, OPT_EVALTIME))
-		fprintf(stderr,
-			"%s: evaltime: tracing starts at the command's first instruction, as with \"exec\"\n",
-			r->c->progname);
-}
-
 static struct err *trace(struct run *r, int *ret_status)
 {
 	struct engine *e = r->engine;
@@ -443,7 +431,6 @@ static struct err *trace(struct run *r, int *ret_status)
 	err = e->ops->attach(e);
 	if (err)
 		return err;
-	say_options(r);
 	say_notes(r, r->probes.notes.v, r->probes.notes.n);
 	say_notes(r, e->notes, e->nnotes);
 	err = consumer_begin(r->consumer);

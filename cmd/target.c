@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "target.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -13,6 +14,7 @@
 #include <sys/wait.h>
 
 #include "base/mem.h"
+#include "program/object/object.h"
 
 /* Words of a command line: blanks separate, '...' and "..." keep blanks, a backslash takes the next character as it is. */
 static char **split(const char *s, char **ret_buf)
@@ -135,19 +137,43 @@ static struct err *run_to_trap(pid_t pid)
 	}
 }
 
-struct err *target_to_entry(struct target *t)
+/* Where main() lies: its symbol's value, moved as the entry point is. */
+static struct err *main_function(pid_t pid, uint64_t *ret)
+{
+	cleanup_free char *path = xasprintf("/proc/%d/exe", (int)pid);
+	struct object *o = NULL;
+	uint64_t entry, value = 0;
+	Elf64_Ehdr head;
+	struct err *e = entry_point(pid, &entry);
+	FILE *f;
+
+	if (e)
+		return e;
+	f = fopen(path, "re");
+	if (!f || fread(&head, sizeof(head), 1, f) != 1)
+		e = err_errno(errno, "%s", path);
+	if (f)
+		fclose(f);
+	if (e)
+		return e;
+	e = object_open(path, &o);
+	if (e)
+		return e;
+	if (!object_symbol_value(o, "main", &value))
+		e = err_new(ENOENT, "evaltime: the program has no symbol \"main\"; evaltime=preinit "
+				    "stops at its entry point");
+	object_free(o);
+	*ret = entry - head.e_entry + value;
+	return e;
+}
+
+static struct err *run_to(struct target *t, uint64_t entry)
 {
 	struct user_regs_struct regs;
 	struct err *e;
-	uint64_t entry;
 	long word;
 	int status;
 
-	if (!t->command || !t->stopped || t->at_entry)
-		return NULL;
-	e = entry_point(t->pid, &entry);
-	if (e)
-		return e;
 	/* With a breakpoint in it the process must not outlive us. */
 	errno = 0;
 	word = ptrace(PTRACE_PEEKTEXT, t->pid, (void *)entry, NULL);
@@ -168,6 +194,28 @@ struct err *target_to_entry(struct target *t)
 		return err_errno(errno, "stopping process %d at its entry point", (int)t->pid);
 	t->at_entry = true;
 	return NULL;
+}
+
+struct err *target_to_entry(struct target *t)
+{
+	struct err *e;
+	uint64_t entry;
+
+	if (!t->command || !t->stopped || t->at_entry)
+		return NULL;
+	e = entry_point(t->pid, &entry);
+	return e ? e : run_to(t, entry);
+}
+
+struct err *target_to_main(struct target *t)
+{
+	struct err *e;
+	uint64_t address;
+
+	if (!t->command || !t->stopped || t->at_entry)
+		return NULL;
+	e = main_function(t->pid, &address);
+	return e ? e : run_to(t, address);
 }
 
 void target_release(struct target *t)

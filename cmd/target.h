@@ -11,7 +11,7 @@ struct target {
 	pid_t pid;
 	bool command; /* ours: stopped at its exec until target_release */
 	bool stopped, gone;
-	bool at_entry; /* ... at its program's entry point, by SIGSTOP */
+	bool at_entry; /* ... at its program's entry point or main(), by SIGSTOP */
 	int pidfd; /* -p */
 };
 
@@ -19,6 +19,8 @@ struct target {
 struct err *target_start(const char *command, struct target *ret);
 /* Lets a held command's dynamic linker map its libraries and holds it again, untraced, at the program's entry point. */
 struct err *target_to_entry(struct target *t);
+/* The same, at main(): initialisers have run. */
+struct err *target_to_main(struct target *t);
 struct err *target_grab(pid_t pid, struct target *ret);
 /* Lets a held command run. */
 void target_release(struct target *t);

@@ -186,7 +186,7 @@ struct wire_range {
 struct wire_process {
 	uint32_t state; /* enum wire_process_state, atomic */
 	uint32_t pid;   /* host's view */
-	uint32_t own_pid; /* its own namespace's view */
+	uint32_t own_pid; /* its own namespace's view; of a FORKED one written last: 0, look away */
 	uint32_t uid, gid, ppid;
 	uint32_t ranges_wanted; /* set by the agent: an address was in no range */
 	uint32_t nranges;       /* tracer's list of readable mappings; odd `version`: being written */
@@ -214,8 +214,10 @@ struct wire_private {
 };
 
 /* What a forked child must know too: the page at WIRE_KEPT of the private mapping, where the guard page of slot 0's probe
- * stack would be (that slot is the tracer's). It is not wiped (the agent's `guard` asks for that, and fills it), but
- * copied as any memory is. The tracer fills traps and pid. */
+ * stack would be (that slot is the tracer's). It is not wiped, but copied as any memory is. The tracer fills traps, pid and
+ * no_vm_read; the handlers are put in by the agent's `guard`, or by the tracer, which then fills signals and action here
+ * and in wire_private. Where the program has a handler, the kernel gets its mask and its flags without SA_RESETHAND; else
+ * an empty mask and no flags; always SA_SIGINFO | SA_RESTORER. */
 struct wire_trap {
 	uint64_t site, code; /* code: where to go on, the stub's first instruction */
 };
@@ -327,7 +329,9 @@ struct wire_area {
 	X(int3, "signal handler for SIGTRAP") \
 	X(heal, "() in a forked child: restores every patched site of it") \
 	X(guard, "(on) in the target: puts in (bits WIRE_SIGNAL_n) or takes out (0) the handlers; 0 or -errno") \
-	X(probe_write, "helper 36: dst, src, size")
+	X(probe_write, "helper 36: dst, src, size") \
+	X(restorer, "what sa_restorer of our handlers is, where the program's own action has none") \
+	X(sigaction_site, "in place of a thunk, in front of a system call: rt_sigaction is done by `sigaction`, and skipped")
 enum wire_agent_entry {
 #define X(name, what) WIRE_AGENT_##name,
 	WIRE_AGENT_ENTRIES(X)

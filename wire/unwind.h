@@ -33,7 +33,8 @@
 	X(STOP, "outermost frame: no caller") \
 	X(SIGRETURN, "registers lie in the ucontext rsp points to") \
 	X(RA_RDI, "CFA = rsp + off; return address in rdi (vfork)") \
-	X(R10, "CFA = r10 + off (realigning prologues)")
+	X(REG, "CFA = register + off; of the innermost frame only, where all registers are known") \
+	X(INDEX, "CFA = *(rsp + register * 8 + off) + 8 (assembly); innermost only")
 
 enum wire_unwind_kind {
 #define X(name, what) WIRE_UNWIND_##name,
@@ -51,6 +52,11 @@ enum { WIRE_UNWIND_SAME = -2048 };
 #define WIRE_UNWIND_RULE_RBP(r) ((int32_t)((r) << 16) >> 20)
 #define WIRE_UNWIND_RULE_OFF(r) ((int32_t)(r) >> 16)
 
+/* REG and INDEX: the register (DWARF's number) in the low four bits of off, 12 bits of words above it. */
+#define WIRE_UNWIND_REG_OFF(reg, words) ((uint32_t)(reg) | ((uint32_t)(words)&0xfff) << 4)
+#define WIRE_UNWIND_RULE_REG(r) ((r) >> 16 & 15)
+#define WIRE_UNWIND_RULE_WORDS(r) ((int32_t)(r) >> 20)
+
 #define WIRE_UNWIND_ROW(pc, rule) (((uint32_t)(pc)&0xffff) | (uint32_t)(rule) << 16)
 #define WIRE_UNWIND_ROW_PC(row) ((row)&0xffff)
 #define WIRE_UNWIND_ROW_RULE(row) ((row) >> 16)
@@ -60,7 +66,7 @@ enum { WIRE_UNWIND_UC_RBP = 120, WIRE_UNWIND_UC_RSP = 160, WIRE_UNWIND_UC_RIP = 
 
 enum {
 	WIRE_UNWIND_MAGIC = 0x776e7564, /* "dunw" */
-	WIRE_UNWIND_VERSION = 1,
+	WIRE_UNWIND_VERSION = 2,
 	WIRE_UNWIND_PAGE_SHIFT = 16,
 	WIRE_UNWIND_CHUNK_WORDS = 65536,
 	WIRE_UNWIND_CHUNKS = 1024,

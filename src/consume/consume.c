@@ -278,6 +278,29 @@ static bool is_good(const struct consumer *c, const struct wire_record *r, uint3
 	       size >= c->image->segments[r->segment].size;
 }
 
+/* bufpolicy=fill keeps the first bufsize bytes of records, and tracing ends when there are more. */
+static bool keep(struct consumer *c, uint32_t size)
+{
+	if (c->finishing || opt_num(c->options, OPT_BUFPOLICY) == POLICY_SWITCH)
+		return true;
+	if (opt_num(c->options, OPT_BUFPOLICY) == POLICY_FILL &&
+	    c->held + size > (uint64_t)opt_num(c->options, OPT_BUFSIZE)) {
+		c->full = true;
+		return false;
+	}
+	c->held += size;
+	return true;
+}
+
+/* bufpolicy=ring: of more than bufsize bytes the oldest go. */
+static void forget_oldest(struct consumer *c)
+{
+	struct batch *b = &c->batch;
+
+	while (c->held > (uint64_t)opt_num(c->options, OPT_BUFSIZE) && b->at[0] < b->ring[0].n)
+		c->held -= b->ring[0].v[b->at[0]++].size;
+}
+
 static void take(void *arg, const struct wire_record *r, uint32_t size, bool control)
 {
 	struct consumer *c = arg;
@@ -287,6 +310,8 @@ static void take(void *arg, const struct wire_record *r, uint32_t size, bool con
 	if (r->segment != WIRE_SEG_LATE) {
 		c->records++;
 		c->bytes += size;
+		if (!control && !keep(c, size))
+			return;
 	}
 	batch_add(&c->batch, r, size, control);
 }
@@ -340,7 +365,10 @@ static struct err *run_batch(struct consumer *c, uint64_t before, uint64_t now)
 static struct err *pass(struct consumer *c, bool last)
 {
 	uint64_t now = clock_now(), before = UINT64_MAX;
+	int64_t policy = opt_num(c->options, OPT_BUFPOLICY);
 	struct err *e;
+
+	c->finishing = last;
 
 	if (c->engine->state)
 		c->sink->target_pid = (int)c->engine->state->target_pid;
@@ -348,6 +376,16 @@ static struct err *pass(struct consumer *c, bool last)
 	if (!last && opt_on(c->options, OPT_TEMPORAL))
 		before = now > HOLD_NS ? now - HOLD_NS : 0;
 	batch_sort(&c->batch);
+	if (policy == POLICY_RING)
+		forget_oldest(c);
+	if (c->full && c->engine->state && !last) {
+		c->engine->state->exiting = 1;
+		c->engine->state->active = WIRE_OFF;
+	}
+	if (!last && policy != POLICY_SWITCH) {
+		batch_compact(&c->batch, 0);
+		return NULL;
+	}
 	e = run_batch(c, before, now);
 	batch_compact(&c->batch, now);
 	return e;

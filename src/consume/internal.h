@@ -35,6 +35,9 @@ void batch_compact(struct batch *b, uint64_t now);
 /* Puts the late strings that came for r into it. False: none came yet, or the last came after `before`. */
 bool batch_late(struct batch *b, const struct segment *seg, struct wire_record *r, uint64_t before);
 
+/* The words of -x bufpolicy. */
+enum { POLICY_SWITCH, POLICY_FILL, POLICY_RING };
+
 /* --- spec.c: records of speculations, until commit() or discard() --- */
 struct speculation {
 	uint8_t *bytes; /* uint32_t size, then the record, 8-aligned, again and again */
@@ -99,6 +102,9 @@ struct consumer {
 	uint64_t start, start_cpu;
 	uint64_t next_status, next_aggs;
 	uint64_t records, bytes;
+	uint64_t held; /* bufpolicy fill, ring: bytes of data records kept until the end */
+	bool full;     /* fill: no more fit */
+	bool finishing;
 	uint64_t spec_drops, late_drops, bad_records;
 	uint64_t spec_drops_said, late_drops_said, bad_records_said;
 	bool exited, dtrace; /* dtrace: called by that name */

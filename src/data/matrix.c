@@ -89,6 +89,7 @@ static struct matrix_row bounds(const struct matrix *m, uint32_t row)
 {
 	const struct matrix_axis *a = &m->axis;
 	int64_t step = a->step, min;
+	uint64_t from;
 
 	switch (a->kind) {
 	case MATRIX_DECADES:
@@ -99,8 +100,9 @@ static struct matrix_row bounds(const struct matrix *m, uint32_t row)
 	case MATRIX_LINEAR:
 		if (!row)
 			return (struct matrix_row){ INT64_MIN, -1 };
-		min = (int64_t)((row - 1) * m->grain);
-		return (struct matrix_row){ min, min > INT64_MAX - (int64_t)m->grain ? INT64_MAX : min + (int64_t)m->grain - 1 };
+		from = (row - 1) * m->grain; /* may be above INT64_MAX: of fine rows that make up the last */
+		return (struct matrix_row){ from > INT64_MAX ? INT64_MAX : (int64_t)from,
+					    from > INT64_MAX - m->grain ? INT64_MAX : (int64_t)(from + m->grain - 1) };
 	case MATRIX_FIXED:
 		if (!row)
 			return (struct matrix_row){ INT64_MIN, a->base - 1 };
@@ -637,6 +639,13 @@ static int compare_slots(const void *a, const void *b)
 		return x->column < y->column ? -1 : 1;
 	if (x->row != y->row)
 		return x->row < y->row ? -1 : 1;
+	return (x->party > y->party) - (x->party < y->party);
+}
+
+static int compare_entries(const void *a, const void *b)
+{
+	const struct matrix_entry *x = a, *y = b;
+
 	if (x->count != y->count)
 		return x->count < y->count ? 1 : -1;
 	return x->party < y->party ? -1 : 1;
@@ -681,13 +690,18 @@ static void cells(struct making *k)
 			c->row = s->row;
 			c->at = v->entries.n;
 		}
-		c->n++;
 		c->count += s->count;
+		if (c->n && vec_last(&v->entries)->party == s->party) { /* of two rows that became one */
+			vec_last(&v->entries)->count += s->count;
+			continue;
+		}
+		c->n++;
 		vec_push(&v->entries, (struct matrix_entry){ s->party, s->count });
 	}
 	for (uint32_t i = 0; i < v->cells.n; i++) {
 		struct matrix_cell *c = &v->cells.v[i];
 
+		qsort(v->entries.v + c->at, c->n, sizeof(*v->entries.v), compare_entries);
 		c->series = main_series(v, c, sums);
 		v->total += c->count;
 		v->max = c->count > v->max ? c->count : v->max;
@@ -721,9 +735,7 @@ struct err *matrix_view_make(struct matrix *m, const struct matrix_filter *f,
 void matrix_view_shrink(const struct matrix_view *v, uint32_t ncolumns, uint32_t nrows,
 			struct matrix_view *ret)
 {
-	struct matrix_axis axis = { .kind = MATRIX_LINEAR };
 	struct making k = { .v = ret };
-	struct matrix m;
 
 	*ret = (struct matrix_view){ .step = v->step * ncolumns, .first = v->first / ncolumns, .left_out = v->left_out };
 	if (v->ncolumns)
@@ -737,18 +749,13 @@ void matrix_view_shrink(const struct matrix_view *v, uint32_t ncolumns, uint32_t
 		vec_push(&ret->series, v->series.v[i]);
 	for (uint32_t i = 0; i < v->parties.n; i++)
 		vec_push(&ret->parties, v->parties.v[i]);
-	matrix_init(&m, ret->step, &axis);
 	for (uint32_t i = 0; i < v->cells.n; i++) {
 		const struct matrix_cell *c = &v->cells.v[i];
 
 		for (uint32_t j = 0; j < c->n; j++)
-			count(&m, (v->first + c->column) / ncolumns, c->row / nrows, v->entries.v[c->at + j].party,
-			      v->entries.v[c->at + j].count);
+			vec_push(&k.picked, (struct matrix_slot){ (v->first + c->column) / ncolumns, v->entries.v[c->at + j].count,
+								  c->row / nrows, v->entries.v[c->at + j].party });
 	}
-	for (uint32_t i = 0; i < m.cap; i++)
-		if (m.slots[i].count)
-			vec_push(&k.picked, m.slots[i]);
-	matrix_fini(&m);
 	cells(&k);
 	vec_fini(&k.picked);
 }

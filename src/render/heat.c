@@ -118,30 +118,28 @@ static bool is_unit(const struct unit_part *p, const char *unit)
 	return !strcmp(p->unit, unit);
 }
 
-/* In the largest part that needs no more than three decimals. */
+/* In the largest part that it has one of, rounded to three decimals. */
 void heat_value(struct out *o, int64_t v, const char *unit)
 {
-	uint64_t m = v < 0 ? -(uint64_t)v : (uint64_t)v, thousandths;
+	uint64_t m = v < 0 ? -(uint64_t)v : (uint64_t)v, f;
 	const struct unit_part *best = NULL;
+	unsigned __int128 thousandths;
 	bool known = false;
 
 	unit = unit ? unit : "";
 	for (size_t i = 0; i < ARRAY_SIZE(unit_parts); i++)
 		known |= is_unit(&unit_parts[i], unit);
-	for (size_t i = 0; i < ARRAY_SIZE(unit_parts); i++) {
-		const struct unit_part *p = &unit_parts[i];
-		uint64_t f = (uint64_t)p->factor;
-
-		if (is_unit(p, known ? unit : "") && (f == 1 || (m >= f && (unsigned __int128)m * 1000 % f == 0)))
-			best = p;
-	}
+	for (size_t i = 0; i < ARRAY_SIZE(unit_parts); i++)
+		if (is_unit(&unit_parts[i], known ? unit : "") && (!best || m >= (uint64_t)unit_parts[i].factor))
+			best = &unit_parts[i];
+	f = (uint64_t)best->factor;
+	thousandths = ((unsigned __int128)m * 1000 + f / 2) / f;
 	if (v < 0)
 		out_char(o, '-');
-	out_unsigned(o, m / (uint64_t)best->factor, 0);
-	thousandths = (uint64_t)((unsigned __int128)(m % (uint64_t)best->factor) * 1000 / (uint64_t)best->factor);
-	if (thousandths) {
+	out_unsigned(o, (uint64_t)(thousandths / 1000), 0);
+	if (thousandths % 1000) {
 		char digits[8];
-		int n = snprintf(digits, sizeof(digits), ".%03u", (unsigned)thousandths);
+		int n = snprintf(digits, sizeof(digits), ".%03u", (unsigned)(thousandths % 1000));
 
 		while (digits[n - 1] == '0')
 			n--;

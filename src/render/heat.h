@@ -49,7 +49,7 @@ uint8_t *heat_levels(const struct matrix_view *v, enum heat_scale scale);
 /* 0xRRGGBB of a level; nseries 1: one series may use several hues. */
 uint32_t heat_color(uint32_t series, uint32_t nseries, uint32_t level);
 
-/* "1.5ms", "64KB", "12.5%", "1200" */
+/* "1.5ms", "64KB", "12.5%", "1.2k" */
 void heat_value(struct out *o, int64_t v, const char *unit);
 /* "1ms to 1.5ms", "below 0", "1s and more" */
 void heat_range(struct out *o, const struct matrix_row *r, const char *unit);

@@ -182,7 +182,7 @@ var DescryHeat = function (root, options) {
 		var known = !!parts;
 		parts = parts || UNITS[""];
 		for (i = 0; i < parts.length; i++)
-			if (i === 0 || (a >= parts[i][1] && Number.isInteger(a * 1000 / parts[i][1])))
+			if (i === 0 || a >= parts[i][1])
 				best = parts[i];
 		return (v < 0 ? "-" : "") + +(a / best[1]).toFixed(3) + best[0] + (known ? "" : " " + m.value.unit);
 	}

@@ -435,6 +435,13 @@ static uint32_t make_thunks(uint8_t *p, uint64_t counters, uint64_t at, uint32_t
 	return n;
 }
 
+/* Where a stub lies and what for: a crash in or behind one is named by it. */
+struct placed {
+	uint64_t stub, end, site;
+	const struct module *m;
+};
+static VEC(struct placed) placed;
+
 struct process {
 	pid_t pid;
 	uint64_t counters;
@@ -506,6 +513,8 @@ static void patch_module(pid_t pid, int mem, uint64_t pc, const struct mapped *m
 		}
 		text_patch(&p->site, mm->bias, at + n + code, bytes);
 		write_all(mem, bytes, p->site.len, p->site.addr + mm->bias);
+		if (verbose)
+			vec_push(&placed, (struct placed){ at + n, at + n + used, p->site.addr, m });
 		n += used;
 	}
 	write_all(mem, island, size, at);
@@ -584,6 +593,18 @@ static void read_counters(pid_t pid)
 	}
 }
 
+/* The last is the nearest in time. */
+static void name_stub(uint64_t pc)
+{
+	for (uint32_t i = placed.n; i--;)
+		if (pc >= placed.v[i].stub && pc <= placed.v[i].end) {
+			fprintf(stderr, "text_stress:   0x%" PRIx64 ": stub+0x%" PRIx64
+				" for %s at 0x%" PRIx64 "\n",
+				pc, pc - placed.v[i].stub, placed.v[i].m->path, placed.v[i].site);
+			return;
+		}
+}
+
 static int run(char **argv)
 {
 	pid_t child = fork(), pid;
@@ -626,8 +647,16 @@ static int run(char **argv)
 				struct user_regs_struct regs;
 
 				ptrace(PTRACE_GETREGS, pid, 0, &regs);
-				fprintf(stderr, "text_stress: %d: signal %d at 0x%llx\n", pid, sig,
-					regs.rip);
+				fprintf(stderr, "text_stress: %d: signal %d at 0x%llx, rax %llx rsp %llx\n", pid, sig,
+					regs.rip, regs.rax, regs.rsp);
+				name_stub(regs.rip);
+				for (int k = -2; k < 30; k++)
+					fprintf(stderr, "text_stress:   %d(%%rsp) 0x%lx\n", k * 8,
+						ptrace(PTRACE_PEEKDATA, pid,
+						       regs.rsp + (uint64_t)k * 8, 0));
+				for (int k = 0; k < 12; k++)
+					name_stub((uint64_t)ptrace(PTRACE_PEEKDATA, pid,
+								   regs.rsp + (uint64_t)k * 8, 0));
 			}
 		}
 		ptrace(PTRACE_CONT, pid, 0, sig);

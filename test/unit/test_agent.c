@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "unit.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <linux/bpf.h>
 #include <linux/filter.h>
@@ -90,7 +91,10 @@ TEST(test_head)
 		const uint8_t *p = (const uint8_t *)w.head + w.head->entry[i];
 
 		CHECK(w.head->entry[i] >= sizeof(*w.head) && w.head->entry[i] < w.head->size);
-		CHECK(!memcmp(p, "\xf3\x0f\x1e\xfa", 4)); /* endbr64 */
+		/* endbr64; what is returned to needs none, and unwinders know it by its bytes */
+		CHECK(!memcmp(p, i == WIRE_AGENT_restorer ? "\x48\xc7\xc0\x0f\0\0\0\x0f\x05" :
+							    "\xf3\x0f\x1e\xfa",
+			      i == WIRE_AGENT_restorer ? 9 : 4));
 	}
 }
 
@@ -177,6 +181,38 @@ TEST(test_thread_reclaim)
 	CHECK(r->head == r->tail || !(*(uint32_t *)((uint8_t *)(r + 1) + r->tail % 4096) & WIRE_RING_BUSY));
 }
 
+static void *die_in_probe(void *arg)
+{
+	struct wire_thread *t = (struct wire_thread *)world_call(&w, WIRE_AGENT_thread, 4711, 0, 0, 0);
+
+	t->in_probe = 1;
+	t->rsp = (uintptr_t)__builtin_frame_address(0);
+	memset((uint8_t *)t + w.maps[WORLD_TASK].base, 0xaa, 64);
+	return t;
+}
+/* A thread that ended in the middle of a firing, and one that comes with the same key: it is not silent for ever. */
+TEST(test_thread_renewed)
+{
+	struct wire_thread *t;
+	pthread_t th;
+	void *p;
+	int n = 0;
+
+	CHECK(!pthread_create(&th, NULL, die_in_probe, NULL) && !pthread_join(th, &p) && p);
+	t = p;
+	for (int k = 0; k < 1000 && !syscall(SYS_tgkill, getpid(), t->tid, 0); k++)
+		usleep(100);
+	while (n < 1000 && !CALL(nested, (uintptr_t)t, 4096))
+		n++;
+	CHECK(n < 100 && t->tid == (uint32_t)gettid() && !((uint8_t *)t)[w.maps[WORLD_TASK].base]);
+	/* without a thread id for a key it is seen when it comes by */
+	w.area->identity = WIRE_ID_FS64;
+	t->tid = ((struct wire_thread *)p)->tid + 1;
+	while (!syscall(SYS_tgkill, getpid(), t->tid, 0))
+		t->tid++;
+	CHECK(world_thread(&w, 4711) == t && t->tid == (uint32_t)gettid());
+}
+
 /* Slots of a process that the tracer has seen go. */
 TEST(test_thread_gone_process)
 {
@@ -233,6 +269,7 @@ TEST(test_nested)
 TEST(test_map_entries)
 {
 	uint64_t *key = (uint64_t *)w.room, *value = key + 8, *v;
+	struct wire_map *inner = (struct wire_map *)(w.room + 2048);
 	struct wire_thread *t = world_thread(&w, 1);
 
 	key[0] = 77;
@@ -258,6 +295,16 @@ TEST(test_map_entries)
 			    value) == -EFAULT);
 	CHECK(!CALL(task_storage_get, world_map(&w, WORLD_AGG), 1, 0, 1));
 	CHECK(t->violations == 6);
+	/* what a table of tables leads to */
+	*inner = (struct wire_map){ .kind = WIRE_MAP_ARRAY, .key_size = 4, .value_size = 8, .stride = 8,
+				    .max_entries = 16, .base = (uintptr_t)w.room + 4096 };
+	key[0] = 3;
+	CHECK(CALL(map_lookup, inner, key) == (uintptr_t)w.room + 4096 + 24);
+	inner->base = (uintptr_t)&w;
+	CHECK(!CALL(map_lookup, inner, key) && t->violations == 7);
+	inner->base = (uintptr_t)w.area + w.area->shared_size - 64;
+	CHECK(!CALL(map_lookup, inner, key) && t->violations == 8);
+	t->violations = 6;
 	CHECK((int64_t)CALL(violation, 17) < 0 && t->violations == 7 && t->violation == 17);
 }
 
@@ -738,8 +785,7 @@ static void dying(void)
 	struct rlimit core;
 
 	prctl(PR_SET_DUMPABLE, 1);
-	getrlimit(RLIMIT_CORE, &core);
-	core.rlim_cur = 0;
+	core = (struct rlimit){ 65536, 65536 }; /* where that is refused, neither of the two dumps */
 	setrlimit(RLIMIT_CORE, &core);
 	signal(SIGSEGV, SIG_DFL);
 	signal(SIGBUS, SIG_DFL);
@@ -748,12 +794,29 @@ static void dying(void)
 		guarded();
 	die();
 }
+/* With what was dumped there. */
+static void remove_dir(const char *dir)
+{
+	DIR *d = opendir(dir);
+	struct dirent *e;
+
+	while (d && (e = readdir(d)))
+		if (!strncmp(e->d_name, "core", 4))
+			unlinkat(dirfd(d), e->d_name, 0);
+	if (d)
+		closedir(d);
+	rmdir(dir);
+}
 static void test_death(void **state)
 {
+	char dir[] = "/tmp/test_agent.XXXXXX", *here = getcwd(NULL, 0);
 	static void (*const ways[])(void) = { die_of_fault,    die_of_signal, die_of_bus,   die_of_trap,
 					      die_of_overflow, die_blocked,   die_ignoring, die_resethand };
 	static const int signals[] = { SIGSEGV, SIGSEGV, SIGBUS, SIGTRAP, SIGSEGV, SIGSEGV, SIGSEGV, SIGSEGV };
 
+	assert_non_null(here);
+	assert_non_null(mkdtemp(dir));
+	assert_int_equal(chdir(dir), 0);
 	for (unsigned i = 0; i < sizeof(ways) / sizeof(*ways); i++) {
 		int without, with;
 
@@ -766,6 +829,9 @@ static void test_death(void **state)
 		in_child(dying, &with);
 		assert_int_equal(with, without);
 	}
+	assert_int_equal(chdir(here), 0);
+	remove_dir(dir);
+	free(here);
 }
 
 TEST(test_guard_off)
@@ -786,6 +852,63 @@ TEST(test_guard_off)
 	CHECK(now.sa_handler == handler1 && now.sa_flags & SA_RESTART);
 	sigaction(SIGTRAP, NULL, &now);
 	CHECK(now.sa_handler == SIG_DFL);
+}
+
+/* A system call's site: a stub whose slot has sigaction_site. rax is the result, what a system call keeps is kept, the
+ * red zone too. */
+static int64_t through_site(const uint8_t *site, uint64_t nr, uint64_t a, uint64_t b, uint64_t c, uint64_t d,
+			    bool *ret_kept)
+{
+	register uint64_t r10 __asm__("r10") = d;
+	register uint64_t r8 __asm__("r8") = 0x8888;
+	register uint64_t r9 __asm__("r9") = 0x9999;
+	uint64_t di = a, si = b, dx = c, cx = (uintptr_t)site, rbx = 0xbbbb, r = nr, red[2];
+
+	__asm__ volatile("lea -512(%%rsp), %%rsp\n\t"
+			 "movq $0x11111111, -8(%%rsp)\n\t"
+			 "movq $0x22222222, -128(%%rsp)\n\t"
+			 "std\n\t"
+			 "mov %%rsp, %%r12\n\t"
+			 "lea 1f(%%rip), %%r13\n\t"
+			 "jmp *%%rcx\n"
+			 "1:\tcld\n\t"
+			 "sub %%rsp, %%r12\n\t"
+			 "mov -8(%%rsp), %%r14\n\t"
+			 "mov -128(%%rsp), %%r15\n\t"
+			 "lea 512(%%rsp), %%rsp\n\t"
+			 "mov %%r14, %[red0]\n\t"
+			 "mov %%r15, %[red1]\n\t"
+			 : "+a"(r), "+D"(di), "+S"(si), "+d"(dx), "+c"(cx), "+b"(rbx), "+r"(r10), "+r"(r8), "+r"(r9),
+			   [red0] "=m"(red[0]), [red1] "=m"(red[1])
+			 :
+			 : "r11", "r12", "r13", "r14", "r15", "memory", "cc");
+	*ret_kept = di == a && si == b && dx == c && rbx == 0xbbbb && r10 == d && r8 == 0x8888 && r9 == 0x9999 &&
+		    red[0] == 0x11111111 && red[1] == 0x22222222;
+	return (int64_t)r;
+}
+TEST(test_sigaction_site)
+{
+	/* lea -128(%rsp), %rsp; call *17(%rip); lea 128(%rsp), %rsp; syscall; jmp *%r13; int3; slot */
+	static const uint8_t stub[] = { 0x48, 0x8d, 0x64, 0x24, 0x80, 0xff, 0x15, 0x11, 0, 0, 0, 0x48, 0x8d, 0xa4,
+					0x24, 0x80, 0,	  0,	0,    0x0f, 0x05, 0x41, 0xff, 0xe5, 0xcc, 0xcc,
+					0xcc, 0xcc };
+	struct kernel_action a = action(handler1, SA_RESTART, 0), old;
+	uint8_t *at = pages(1);
+	uint64_t target = w.base + w.head->entry[WIRE_AGENT_sigaction_site];
+	struct sigaction now;
+	bool kept;
+
+	memcpy(at, stub, sizeof(stub));
+	memcpy(at + 28, &target, 8);
+	CHECK(!mprotect(at, PAGE, PROT_READ | PROT_EXEC));
+	guarded();
+	CHECK(through_site(at, SYS_getpid, 1, 2, 3, 4, &kept) == getpid() && kept);
+	CHECK(!through_site(at, SYS_rt_sigaction, SIGSEGV, (uintptr_t)&a, 0, 8, &kept) && kept);
+	CHECK(!through_site(at, SYS_rt_sigaction, SIGSEGV, 0, (uintptr_t)&old, 8, &kept) && kept);
+	CHECK(old.handler == a.handler && old.flags == a.flags);
+	CHECK(through_site(at, SYS_rt_sigaction, SIGSEGV, 8, 0, 8, &kept) == -EFAULT && kept);
+	sigaction(SIGSEGV, NULL, &now);
+	CHECK((uintptr_t)now.sa_sigaction == w.base + w.head->entry[WIRE_AGENT_segv]);
 }
 
 /* A fault in compiled code that has said where it goes on: found by r12. */
@@ -1069,6 +1192,7 @@ int main(void)
 		cmocka_unit_test(test_thread),
 		cmocka_unit_test(test_thread_collisions),
 		cmocka_unit_test(test_thread_reclaim),
+		cmocka_unit_test(test_thread_renewed),
 		cmocka_unit_test(test_thread_gone_process),
 		cmocka_unit_test(test_heartbeat),
 		cmocka_unit_test(test_nested),
@@ -1090,6 +1214,7 @@ int main(void)
 		cmocka_unit_test(test_chain_sent),
 		cmocka_unit_test(test_death),
 		cmocka_unit_test(test_guard_off),
+		cmocka_unit_test(test_sigaction_site),
 		cmocka_unit_test(test_fault_rip),
 		cmocka_unit_test(test_int3),
 		cmocka_unit_test(test_fork_heal),

@@ -116,7 +116,7 @@ static void test_programs(void **state)
 	expect(&c, 0, 3, TEXT + 14, RULE(RSP, SAME, 1));
 	expect(&c, 0, 4, TEXT + 15, RULE(RBP, -2, 2));
 	expect(&c, 1, 0, TEXT + 0x100, RULE(PLT, SAME, 11));
-	expect(&c, 2, 1, TEXT + 0x205, RULE(R10, SAME, 0));
+	expect(&c, 2, 1, TEXT + 0x205, RULE(REG, SAME, WIRE_UNWIND_REG_OFF(10, 0)));
 	expect(&c, 2, 3, TEXT + 0x212, RULE(RBP_DEREF, 0, -1));
 	expect(&c, 3, 0, TEXT + 0x300, RULE(STOP, 0, 0));
 	expect(&c, 4, 1, TEXT + 0x402, RULE(RA_RDI, SAME, 0));

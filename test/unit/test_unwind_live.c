@@ -144,7 +144,11 @@ static void compare(struct unwind_process *p, pid_t pid, Dwfl *d, struct rate *r
 	if (ptrace(PTRACE_GETREGS, pid, NULL, &u))
 		return;
 	struct unwind_regs regs = {
-		.pc = u.rip, .sp = u.rsp, .bp = u.rbp, .di = u.rdi, .r10 = u.r10
+		.pc = u.rip,
+		.sp = u.rsp,
+		.bp = u.rbp,
+		.reg = { u.rax, u.rdx, u.rcx, u.rbx, u.rsi, u.rdi, u.rbp, u.rsp, u.r8, u.r9, u.r10,
+			 u.r11, u.r12, u.r13, u.r14, u.r15 },
 	};
 
 	theirs.n = 0;
@@ -177,8 +181,10 @@ static void compare(struct unwind_process *p, pid_t pid, Dwfl *d, struct rate *r
 
 static pid_t start(char *const *argv)
 {
-	pid_t pid = fork();
+	pid_t pid;
 
+	fflush(stdout); /* or the child writes it, too */
+	pid = fork();
 	if (!pid) {
 		if (!freopen("/dev/null", "w", stdout) || !freopen("/dev/null", "w", stderr) ||
 		    !freopen("/dev/null", "r", stdin))
@@ -419,7 +425,7 @@ static void test_programs(void **state)
 	char *cxx = make_cxx();
 	struct {
 		const char *name;
-		char *argv[8];
+		char *argv[12];
 		bool far; /* only with UNWIND_ALL */
 	} programs[] = {
 		{ "python3", { "/usr/bin/python3", "-c", (char *)python } },

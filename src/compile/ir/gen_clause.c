@@ -525,7 +525,7 @@ static const struct node *inside(const struct node *n)
 
 /* Rounds, when -x looplimit does not say: the verifier walks each, with all routines called in it, and gives up after a
  * million instructions. */
-enum { ROUNDS_PLAIN = 256, ROUNDS_ROUTINES = 32 };
+enum { ROUNDS_PLAIN = 100, ROUNDS_ROUTINES = 32 };
 
 /* Writes the limit of the loop that begins with the test at instruction `check`. */
 static void choose_limit(struct ir_fn *f, uint32_t check)

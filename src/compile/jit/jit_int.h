@@ -62,6 +62,8 @@ struct jit_fn {
 	bool reached;
 	uint64_t read[8]; /* bits: byte -512 + i of its stack may be read */
 	bool leaked;      /* an address of its stack is kept where it is not followed */
+	uint64_t blind;   /* slots read without following what is in them */
+	uint64_t ctx_at, stack_at; /* slots that the context's address, or one of a stack, was stored to */
 	int32_t low;      /* lowest byte that others write, or that a kept address names */
 };
 

@@ -266,21 +266,6 @@ static void reads_stack(struct v *v, uint32_t fn, int64_t lo, int64_t hi)
 		v->f->fns[fn].read[(i + 512) / 64] |= 1ull << (i + 512) % 64;
 }
 
-static void proven_read(struct v *v, const struct val *p, int64_t off, uint64_t size)
-{
-	int64_t lo = (int64_t)p->lo + off, hi = (int64_t)p->hi + off + (int64_t)size;
-
-	if (!v->record)
-		return;
-	if (p->kind == STACK)
-		reads_stack(v, p->id, lo, hi);
-	if (p->kind == CTX) {
-		v->f->ctx_used = true;
-		for (int64_t i = lo / 8; i * 8 < hi; i++)
-			v->f->ctx_words |= 1u << i;
-	}
-}
-
 static uint64_t slot_mask(int64_t lo, int64_t hi) /* slots that bytes [lo, hi) below r10 touch */
 {
 	uint64_t m = 0;
@@ -289,6 +274,23 @@ static uint64_t slot_mask(int64_t lo, int64_t hi) /* slots that bytes [lo, hi) b
 		if (i >= 0 && -8 * i > lo)
 			m |= 1ull << i;
 	return m;
+}
+
+static void proven_read(struct v *v, const struct val *p, int64_t off, uint64_t size)
+{
+	int64_t lo = (int64_t)p->lo + off, hi = (int64_t)p->hi + off + (int64_t)size;
+
+	if (!v->record)
+		return;
+	if (p->kind == STACK) {
+		reads_stack(v, p->id, lo, hi);
+		v->f->fns[p->id].blind |= slot_mask(lo, hi);
+	}
+	if (p->kind == CTX) {
+		v->f->ctx_used = true;
+		for (int64_t i = lo / 8; i * 8 < hi; i++)
+			v->f->ctx_words |= 1u << i;
+	}
 }
 
 /* gone: what stood there is overwritten for sure. */
@@ -420,9 +422,13 @@ static void load(struct v *v, const struct bpf_insn *ins)
 	if (!ok)
 		lose_bounds(v, p);
 	if (ok) {
+		uint64_t blind = p->kind == STACK ? v->f->fns[p->id].blind : 0;
+
 		proven_read(v, p, ins->off, size);
 		if (!sign)
 			r = load_slot(v, p, ins->off, size);
+		if (is_pointer(&r)) /* it was followed */
+			v->f->fns[p->id].blind = blind;
 	}
 	if (!sign)
 		r = zero_extended(r, size);
@@ -497,6 +503,10 @@ static void store(struct v *v, const struct bpf_insn *ins)
 				x.lo = x.hi = (uint32_t)x.lo;
 			if (x.kind != NONE)
 				v->s.slot[-at / 8 - 1] = x;
+			if (v->record && x.kind == CTX)
+				v->f->fns[v->fn].ctx_at |= slot_mask(at, at + 8);
+			if (v->record && x.kind == STACK)
+				v->f->fns[v->fn].stack_at |= slot_mask(at, at + 8);
 			return;
 		}
 	}
@@ -1432,6 +1442,25 @@ static struct err *measure(const struct bpf_insn *insns, struct jit_facts *f, ui
 	return NULL;
 }
 
+/* Addresses that were stored on a stack whose bytes are read in a way that does not follow them are lost, too. */
+static void lose_stored(struct jit_facts *f)
+{
+	bool all = false, was;
+
+	do {
+		was = all;
+		for (uint32_t i = 0; i < f->nfns; i++) {
+			struct jit_fn *fn = &f->fns[i];
+			uint64_t blind = all || fn->leaked ? UINT64_MAX : fn->blind;
+
+			f->ctx_lost |= (fn->ctx_at & blind) != 0;
+			all |= (fn->stack_at & blind) != 0;
+		}
+	} while (all != was);
+	for (uint32_t i = 0; all && i < f->nfns; i++)
+		f->fns[i].leaked = true;
+}
+
 /* What the code needs as a whole. */
 static void summarise(const struct bpf_insn *insns, uint32_t n, const struct jit_env *env,
 		      struct jit_facts *f)
@@ -1463,8 +1492,10 @@ static void summarise(const struct bpf_insn *insns, uint32_t n, const struct jit
 	}
 	if (f->calls)
 		f->cookie_used = true; /* the agent counts drops by probe */
-	if (f->ctx_used && f->ctx_lost)
+	if (f->ctx_lost && (f->ctx_used || f->checks)) {
+		f->ctx_used = true;
 		f->ctx_words = (1u << JIT_CTX / 8) - 1;
+	}
 	if (f->regs_used) {
 		f->ctx_used = true;
 		f->ctx_words = (1u << JIT_CTX / 8) - 1;
@@ -1518,6 +1549,7 @@ struct err *jit_verify(const struct bpf_insn *insns, uint32_t n, const struct ji
 		}
 	}
 	if (!v.err) {
+		lose_stored(ret);
 		summarise(insns, n, env, ret);
 		jit_dead(insns, n, env, ret);
 		memset(seen, 0, ret->nfns);

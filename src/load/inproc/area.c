@@ -14,6 +14,9 @@
 
 enum { PAGE = 4096, LINE = 64, HASH_ENTRIES = 1 << 20, AGG_ENTRIES = 1 << 16 };
 
+/* A tracer that shows no sign of life for so long (stopped, or dead with its watchdog) is not waited for. */
+static const uint64_t HEARTBEAT_MAX = 30ull * 1000 * 1000 * 1000;
+
 static uint64_t round_up(uint64_t n, uint64_t unit)
 {
 	return (n + unit - 1) / unit * unit;
@@ -392,6 +395,7 @@ struct err *area_create(struct inproc_engine *e, const struct image *img)
 	a->private_size = area_private_size();
 	a->tracer_pid = (uint32_t)getpid();
 	a->heartbeat = monotonic();
+	a->heartbeat_max = HEARTBEAT_MAX;
 	a->nprobes = img->nprobes;
 	a->nthreads = INPROC_THREADS;
 	a->process_count = 1;

@@ -10,9 +10,11 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include "load/inproc/agent.h"
 #include "load/inproc/inproc.h"
 #include "load/inproc/remote.h"
 #include "load/inproc/undo.h"
+#include "load/inproc/watchdog.h"
 
 enum {
 	PAGE = 4096,
@@ -86,10 +88,15 @@ static uint64_t find_gap(const struct ranges *r, uint64_t lo, uint64_t hi, uint6
 	return best;
 }
 
+static uint64_t slots_size(const struct inproc_engine *e)
+{
+	return ((uint64_t)e->base.image->nprogs * WIRE_STUB_KINDS + 1) * 8;
+}
+
 static uint64_t island_room(const struct inproc_engine *e, const struct inproc_process *p,
 			    const struct inproc_module *m)
 {
-	uint64_t n = (uint64_t)e->base.image->nprogs * WIRE_STUB_KINDS * 8;
+	uint64_t n = slots_size(e);
 
 	for (uint32_t i = 0; i < m->nsites; i++) {
 		const struct inproc_site *s = &p->sites.v[m->first_site + i];
@@ -109,8 +116,19 @@ static int by_point(const void *a, const void *b)
 	return x->probe < y->probe ? -1 : x->probe > y->probe;
 }
 
+/* An island begins with the addresses of thunks: of each program one for each kind of stub, then the agent's. */
+static uint64_t slot_of(const struct inproc_module *m, const struct inproc_point *p,
+			const uint32_t *prog_of, uint32_t nprogs)
+{
+	uint64_t i = p->probe == INPROC_SIGACTION ?
+			     (uint64_t)nprogs * WIRE_STUB_KINDS :
+			     (uint64_t)prog_of[p->probe] * WIRE_STUB_KINDS + p->kind;
+
+	return m->island + i * 8;
+}
+
 static struct err *write_stub(const struct inproc_module *m, struct inproc_site *s, uint64_t at,
-			      const uint32_t *prog_of)
+			      const uint32_t *prog_of, uint32_t nprogs)
 {
 	struct text_point points[TEXT_POINTS_MAX];
 	uint32_t code = 0, n = s->points.n;
@@ -127,8 +145,7 @@ static struct err *write_stub(const struct inproc_module *m, struct inproc_site 
 			.at = (uint8_t)(p->addr - s->text.addr),
 			.kind = p->kind,
 			.probe = p->probe,
-			.slot = m->island +
-				((uint64_t)prog_of[p->probe] * WIRE_STUB_KINDS + p->kind) * 8,
+			.slot = slot_of(m, p, prog_of, nprogs),
 		};
 	}
 	err = text_stub_points(&s->text, s->bias, m->island + at, points, n, m->island_mem + at,
@@ -141,10 +158,13 @@ static struct err *write_stub(const struct inproc_module *m, struct inproc_site 
 static struct err *write_stubs(struct inproc_engine *e, struct inproc_process *p,
 			       struct inproc_module *m, const uint32_t *prog_of)
 {
-	uint64_t at = (uint64_t)e->base.image->nprogs * WIRE_STUB_KINDS * 8;
+	const uint64_t sigaction = e->addr + agent_blob()->entry[WIRE_AGENT_sigaction_site];
+	uint32_t nprogs = e->base.image->nprogs;
+	uint64_t at = slots_size(e);
 	struct err *err = NULL;
 
-	for (uint32_t i = 0; i < e->base.image->nprogs; i++)
+	memcpy(m->island_mem + (uint64_t)nprogs * WIRE_STUB_KINDS * 8, &sigaction, 8);
+	for (uint32_t i = 0; i < nprogs; i++)
 		for (uint32_t k = 0; k < WIRE_STUB_KINDS; k++) {
 			uint64_t thunk = e->progs[i].addr + e->progs[i].code.thunk[k];
 
@@ -154,7 +174,7 @@ static struct err *write_stubs(struct inproc_engine *e, struct inproc_process *p
 		struct inproc_site *s = &p->sites.v[m->first_site + i];
 
 		at = round_up(at, STUB_ALIGN);
-		err = write_stub(m, s, at, prog_of);
+		err = write_stub(m, s, at, prog_of, nprogs);
 		at += s->stub_len;
 	}
 	return err;
@@ -295,7 +315,8 @@ static struct err *map_area(struct inproc_engine *e, struct inproc_process *p, s
 	const int fds[] = { e->code_fd, e->shared_fd, p->island_fd };
 	uint64_t head = round_up(sizeof(struct wire_private), PAGE);
 	const struct wire_area *a = e->area;
-	struct wire_private prefix = { .ready = 1, .process = p->index };
+	const struct wire_private prefix = { .ready = 1, .process = p->index };
+	const struct wire_kept kept = { .pid = (uint32_t)p->pid };
 	int theirs[3] = { -1, -1, -1 };
 	struct err *err = remote_send_files(c, fds, 3, theirs);
 
@@ -326,7 +347,11 @@ static struct err *map_area(struct inproc_engine *e, struct inproc_process *p, s
 			     MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0, NULL));
 	if (!err)
 		err = control_write(c, e->addr + WIRE_PRIVATE, &prefix,
-				    offsetof(struct wire_private, spare));
+				    offsetof(struct wire_private, threads));
+	if (!err)
+		err = control_write(c, e->addr + WIRE_PRIVATE + WIRE_KEPT, &kept, sizeof(kept));
+	if (!err)
+		err = watchdog_permit(c, e->area);
 	return err;
 }
 
@@ -367,6 +392,8 @@ struct err *process_attach(struct inproc_engine *e, pid_t pid)
 	p->pid = pid;
 	p->island_fd = -1;
 	err = sites_plan(e, p);
+	if (!err && e->watchdog < 0)
+		err = watchdog_start(e->area, &e->watchdog);
 	if (!err)
 		err = enter(e, p);
 	if (!err)
@@ -377,6 +404,8 @@ struct err *process_attach(struct inproc_engine *e, pid_t pid)
 		err = control_stop(c, STOP_MS);
 	if (!err)
 		err = map_area(e, p, c);
+	if (!err && p->guarded)
+		err = guard_install(e, c);
 	if (!err)
 		err = patch(e, p, c);
 	if (!err) {

@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "load/inproc/inproc.h"
+#include "load/inproc/watchdog.h"
 
 enum { NAP_MIN_MS = 1, NAP_MAX_MS = 20 };
 
@@ -282,6 +283,11 @@ static struct err *inproc_detach(struct engine *en)
 			err_free(one);
 		else
 			err = one;
+	}
+	/* One that could not be restored is left to the watchdog. */
+	if (!err && e->watchdog >= 0) {
+		watchdog_stop(e->area, e->watchdog);
+		e->watchdog = -1;
 	}
 	return err;
 }

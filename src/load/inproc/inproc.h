@@ -5,6 +5,7 @@
  *	prog.c    programs: linked, compiled, written into the code mapping; BEGIN, END and timers run here
  *	sites.c   which instruction of which module each probe is, and how it can be patched
  *	attach.c  processes: the mappings put into them, text patched; and taken out again
+ *	guard.c   fault handlers
  *	unwind.c  unwind tables
  *	agg.c     aggregations: generations flipped, summed over threads
  *	engine.c  the operations
@@ -27,6 +28,7 @@ enum {
 	INPROC_CONTROL_RING = 1 << 16,
 	INPROC_THREADS = 512,
 	INPROC_UNDO_MAX = 1 << 20, /* patched sites of all processes */
+	INPROC_SIGACTION = 0x7fffffff,
 	INPROC_POOL = 1 << 28,     /* for what comes after load: unwind tables */
 };
 
@@ -56,7 +58,7 @@ struct inproc_store {
 struct inproc_point {
 	uint64_t addr; /* link-time address of the probed instruction */
 	enum wire_stub_kind kind;
-	uint32_t probe; /* index in image.probes */
+	uint32_t probe; /* index in image.probes; INPROC_SIGACTION: the agent's sigaction_site */
 };
 /* Bytes that are displaced in one process, and the probes that fire there. */
 struct inproc_site {
@@ -87,6 +89,7 @@ struct inproc_process {
 	int island_fd;
 	uint64_t island_used;
 	uint32_t first_undo; /* of its records in wire_area.undo */
+	bool guarded;        /* its rt_sigaction(2) is seen: our handlers can be put in front of its own */
 };
 
 struct inproc_engine {
@@ -147,6 +150,12 @@ struct err *unwind_start(struct inproc_engine *e);
 void unwind_add(struct inproc_engine *e, pid_t pid);
 void unwind_refresh(struct inproc_engine *e);
 void unwind_stop(struct inproc_engine *e);
+
+/* guard.c: fault handlers in the process, so that reading its memory is a plain load. */
+/* Do programs of the image read memory of the process? */
+bool guard_wanted(const struct inproc_engine *e);
+/* Handlers for SIGSEGV and SIGBUS, the program's own behind them. While it is stopped, mapped. */
+struct err *guard_install(struct inproc_engine *e, struct control *c);
 
 /* agg.c */
 void aggs_flip(struct inproc_engine *e);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
 #include "load/inproc/inproc.h"
 
@@ -34,6 +35,10 @@ static void refuse(struct plan *pl, uint32_t probe, const char *reason)
 {
 	const struct image_probe *ip = &pl->e->base.image->probes[probe];
 
+	if (probe == INPROC_SIGACTION) {
+		pl->p->guarded = false;
+		return;
+	}
 	pl->nrefused++;
 	inproc_note(pl->e, "%s:%s:%s:%s not enabled in-process: %s", ip->prov, ip->mod, ip->func,
 		    ip->name, reason);
@@ -181,6 +186,42 @@ static struct err *plan_probe(struct plan *pl, uint32_t index)
 	return NULL;
 }
 
+/* Every place where a C library (or a program without one) may call rt_sigaction(2), so that what it asks for can be put
+ * behind our fault handlers. One that cannot be patched: no handlers. */
+static struct err *plan_sigaction(struct plan *pl)
+{
+	struct err *err = NULL;
+	bool all = true, any = false;
+
+	for (uint32_t i = 0; i < pl->nmaps && !err; i++) {
+		struct object *o = pl->maps[i].exec ?
+					   symbols_object(pl->e->symbols, pl->p->pid, &pl->maps[i]) :
+					   NULL;
+		const char *soname = o ? object_soname(o) : NULL;
+		struct text_syscall *calls = NULL;
+		uint32_t n = 0, module;
+
+		if (!o || !(soname ? !strcmp(soname, "libc.so.6") || !strncmp(soname, "libc.musl", 9) ||
+					     !strcmp(soname, "libc.so") :
+				     object_is_executable(o) && !object_interp(o)))
+			continue;
+		err = add_module(pl, i, &module);
+		if (!err)
+			err = text_syscalls(pl->p->modules.v[module].text, 0, &calls, &n);
+		for (uint32_t k = 0; k < n && !err; k++) {
+			if (calls[k].number >= 0 && calls[k].number != SYS_rt_sigaction)
+				continue;
+			all &= usable(&calls[k].site);
+			any |= calls[k].number == SYS_rt_sigaction;
+			if (usable(&calls[k].site))
+				add_site(pl, module, &calls[k].site, INPROC_SIGACTION);
+		}
+		free(calls);
+	}
+	pl->p->guarded = any && all && !err;
+	return err;
+}
+
 static int by_address(const void *a, const void *b)
 {
 	const struct inproc_site *x = a, *y = b;
@@ -253,6 +294,8 @@ struct err *sites_plan(struct inproc_engine *e, struct inproc_process *p)
 			if (prog->attach == ATTACH_UPROBE || prog->attach == ATTACH_URETPROBE)
 				err = plan_probe(&pl, prog->probes[j]);
 	}
+	if (!err && guard_wanted(e))
+		err = plan_sigaction(&pl);
 	if (!err && p->sites.n) {
 		qsort(p->sites.v, p->sites.n, sizeof(*p->sites.v), by_address);
 		join_overlaps(&pl);

@@ -110,6 +110,12 @@ static char *comm_of(pid_t pid)
 	return text;
 }
 
+/* A tracer that lets go within milliseconds: the watchdog of another trace, or descry itself. */
+static bool is_brief(const char *comm)
+{
+	return !strncmp(comm, "descry", 6);
+}
+
 static struct err *read_status(pid_t pid, char **ret)
 {
 	cleanup_free char *path = xasprintf("/proc/%d/status", pid);
@@ -286,6 +292,26 @@ struct err *control_new(pid_t pid, struct control **ret)
 	return c->alive ? NULL : err_new(ESRCH, "there is no process %d", pid);
 }
 
+/* The status, once another descry has let go of the process: waits for up to two seconds. */
+static struct err *read_free_status(struct control *c, char **ret)
+{
+	uint64_t deadline = control_now() + 2000000000ull;
+
+	for (;;) {
+		char *status = NULL;
+		struct err *e = read_status(c->alive, &status);
+		long tracer = e ? 0 : status_number(status, "TracerPid", 10);
+		cleanup_free char *who = tracer > 0 ? comm_of((pid_t)tracer) : NULL;
+
+		if (e || !who || !is_brief(who) || control_now() > deadline) {
+			*ret = status;
+			return e;
+		}
+		free(status);
+		nanosleep(&(struct timespec){ .tv_nsec = 500000 }, NULL);
+	}
+}
+
 struct err *control_open(pid_t pid, struct control **ret)
 {
 	cleanup_free char *status = NULL;
@@ -298,7 +324,7 @@ struct err *control_open(pid_t pid, struct control **ret)
 		return err_new(EINVAL, "descry cannot control itself");
 	e = control_new(pid, &c);
 	if (!e)
-		e = read_status(c->alive, &status);
+		e = read_free_status(c, &status);
 	if (!e && status_number(status, "Tgid", 10) != pid)
 		e = err_new(EINVAL, "%d is a thread of process %ld, not a process", pid,
 			    status_number(status, "Tgid", 10));
@@ -495,7 +521,7 @@ static bool add_blocked(struct control *c, pid_t tid, pid_t child, uint64_t pc, 
 }
 
 /* Why could this living thread not be seized? NULL: it is about to end. */
-static struct err *not_seized(struct control *c, pid_t tid, int code)
+static struct err *not_seized(struct control *c, pid_t tid, int code, uint64_t deadline)
 {
 	cleanup_free char *status = task_file(c->pid, tid, "status");
 	char state = thread_state(c->pid, tid);
@@ -506,8 +532,17 @@ static struct err *not_seized(struct control *c, pid_t tid, int code)
 	if (tracer > 0) {
 		cleanup_free char *who = comm_of((pid_t)tracer);
 
+		if (is_brief(who) && control_now() < deadline) {
+			nanosleep(&(struct timespec){ .tv_nsec = 200000 }, NULL);
+			return NULL;
+		}
 		return err_new(EBUSY, "thread %d of process %d (%s) is being traced by process %ld (%s)", tid, c->pid,
 			       c->name, tracer, who);
+	}
+	/* its tracer may have let go between the two looks */
+	if (code == EPERM && c->refused++ < 200 && control_now() < deadline) {
+		nanosleep(&(struct timespec){ .tv_nsec = 500000 }, NULL);
+		return NULL;
 	}
 	if (c->options & PTRACE_O_SUSPEND_SECCOMP)
 		return err_errno(code, "process %d (%s) filters its system calls (seccomp), and the filter cannot be suspended",
@@ -516,7 +551,7 @@ static struct err *not_seized(struct control *c, pid_t tid, int code)
 }
 
 /* Seizes the threads that are new; *ret_more: there were some. */
-static struct err *seize_new(struct control *c, bool *ret_more)
+static struct err *seize_new(struct control *c, uint64_t deadline, bool *ret_more)
 {
 	cleanup_free char *path = xasprintf("/proc/%d/task", c->pid);
 	DIR *d = opendir(path);
@@ -542,49 +577,85 @@ static struct err *seize_new(struct control *c, bool *ret_more)
 			continue;
 		}
 		if (!seize(c, tid, false))
-			e = not_seized(c, tid, errno);
+			e = not_seized(c, tid, errno, deadline);
 	}
 	closedir(d);
 	return e;
 }
 
-/* Waits until thread i has stopped; one that has ended is forgotten. */
-static struct err *wait_thread(struct control *c, uint32_t i, uint64_t deadline)
+/* Thread i got past its stop and into vfork() before it was seized: its child stops in its place. */
+static bool turn_blocked(struct control *c, uint32_t i)
 {
-	pid_t tid = c->threads.v[i].tid, child;
-	bool guest = c->threads.v[i].guest;
 	uint64_t pc, sp;
-	int status;
+	pid_t child = c->threads.v[i].guest ? 0 : vfork_child(c, c->threads.v[i].tid, &pc, &sp);
+	struct control_thread *t;
 
-	while (!control_wait(tid, &status, control_now() + 2000000)) {
-		if (!guest && (child = vfork_child(c, tid, &pc, &sp)) && !find_thread(c, child, 0) &&
-		    seize(c, child, true)) {
-			/* it got past the stop and into vfork() before it was seized */
-			struct control_thread *t = &c->threads.v[i];
+	if (!child || find_thread(c, child, 0) || !seize(c, child, true))
+		return false;
+	t = &c->threads.v[i];
+	t->blocked = true;
+	t->pending = false;
+	t->regs.rip = pc;
+	t->regs.rsp = sp;
+	t->regs.orig_rax = (uint64_t)-1;
+	return true;
+}
 
-			t->blocked = true;
-			t->pending = false;
-			t->regs.rip = pc;
-			t->regs.rsp = sp;
-			t->regs.orig_rax = (uint64_t)-1;
-			return NULL;
+/* Thread i has reported `status`; when it has ended it is forgotten. */
+static void stopped_thread(struct control *c, uint32_t i, int status, uint64_t deadline)
+{
+	pid_t tid = c->threads.v[i].tid;
+
+	if (control_wait_interrupt(tid, status, deadline)) {
+		c->threads.v[i].pending = false;
+		if (control_get_regs(&c->threads.v[i]))
+			return;
+	} else if (c->threads.v[i].guest) {
+		/* its parent runs on: to be seen as new */
+		for (uint32_t k = c->threads.n; k-- > 0;)
+			if (c->threads.v[k].blocked && !c->threads.v[k].seized)
+				forget(c, c->threads.v[k].tid);
+	}
+	forget(c, tid);
+}
+
+/* Waits until all that were seized have stopped, and looks at each as soon as it has: a call that a stop makes fail is to be
+ * set right at once. */
+static struct err *wait_threads(struct control *c, uint64_t deadline)
+{
+	uint64_t begun = control_now();
+
+	for (unsigned idle = 0;; idle++) {
+		uint32_t pending = 0;
+		pid_t tid = 0;
+
+		for (uint32_t i = c->threads.n; i-- > 0;) {
+			int status = 0;
+			pid_t r;
+
+			if (i >= c->threads.n || !c->threads.v[i].pending)
+				continue;
+			r = waitpid(c->threads.v[i].tid, &status, __WALL | WNOHANG);
+			if (r == 0) {
+				tid = c->threads.v[i].tid;
+				pending++;
+				if (control_now() - begun > 2000000 && turn_blocked(c, i))
+					begun = control_now();
+				continue;
+			}
+			stopped_thread(c, i, r < 0 ? 0 : status, deadline);
+			idle = 0;
 		}
+		if (!pending)
+			return NULL;
 		if (control_now() > deadline)
 			return err_new(ETIMEDOUT, "thread %d of process %d (%s) does not stop: it is in state %c", tid, c->pid,
 				       c->name, thread_state(c->pid, tid) ?: '?');
+		if (idle < 200)
+			sched_yield();
+		else
+			nanosleep(&(struct timespec){ .tv_nsec = idle < 1000 ? 20000 : 500000 }, NULL);
 	}
-	if (!control_wait_interrupt(tid, status, deadline)) {
-		if (guest) /* its parent runs on: seen as new */
-			for (uint32_t k = c->threads.n; k-- > 0;)
-				if (c->threads.v[k].blocked && !c->threads.v[k].seized)
-					forget(c, c->threads.v[k].tid);
-		forget(c, tid);
-		return NULL;
-	}
-	c->threads.v[i].pending = false;
-	if (!control_get_regs(&c->threads.v[i]))
-		forget(c, tid);
-	return NULL;
 }
 
 struct err *control_stop_more(struct control *c, int timeout_ms)
@@ -595,12 +666,8 @@ struct err *control_stop_more(struct control *c, int timeout_ms)
 
 	while (!e && more) {
 		more = false;
-		e = seize_new(c, &more);
-		for (uint32_t i = c->threads.n; !e && i-- > 0;)
-			if (i < c->threads.n && c->threads.v[i].pending)
-				e = wait_thread(c, i, deadline);
-		for (uint32_t i = 0; i < c->threads.n; i++)
-			more |= c->threads.v[i].pending;
+		e = seize_new(c, deadline, &more);
+		e = e ?: wait_threads(c, deadline);
 		if (!e && more && control_now() > deadline)
 			e = err_new(ETIMEDOUT, "process %d (%s) starts threads faster than they can be stopped", c->pid,
 				    c->name);
@@ -621,6 +688,7 @@ struct err *control_stop(struct control *c, int timeout_ms)
 		free(c->auxv);
 		c->auxv = NULL;
 		c->stopped = true;
+		c->refused = 0;
 		e = control_stop_more(c, timeout_ms);
 	}
 	if (e)

@@ -16,6 +16,7 @@ struct control {
 	bool stopped;
 	bool own;    /* started by us */
 	int options; /* PTRACE_O_ */
+	uint32_t refused; /* PTRACE_SEIZE, in this stop */
 	VEC(struct control_thread) threads;
 	VEC(struct control_map) maps;
 	char *maps_text;

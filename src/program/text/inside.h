@@ -116,6 +116,8 @@ bool text_marked(const struct text *t, uint64_t addr, enum text_mark m);
 bool text_any_mark(const struct text *t, uint64_t lo, uint64_t hi);
 /* n bytes of the file at addr; false when they are not there. */
 bool text_bytes(const struct text *t, uint64_t addr, void *buf, uint32_t n);
+/* The code that signal handlers return to. Unwinders know it by its bytes; none may change. */
+bool text_is_sigreturn(const struct text *t, uint64_t addr);
 /* Index of the first range with start >= addr. */
 uint32_t text_range_from(const struct text *t, uint64_t addr);
 /* The range that starts at addr, NULL none. */

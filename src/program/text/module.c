@@ -351,6 +351,15 @@ static void mark_landing_pads(struct text *t, uint64_t start, uint64_t lsda)
 	}
 }
 
+bool text_is_sigreturn(const struct text *t, uint64_t addr)
+{
+	uint8_t b[9];
+
+	/* mov $15,%rax; syscall */
+	return text_bytes(t, addr, b, sizeof(b)) &&
+	       !memcmp(b, "\x48\xc7\xc0\x0f\x00\x00\x00\x0f\x05", sizeof(b));
+}
+
 static void collect_fdes(struct text *t, struct cfi *c)
 {
 	for (uint32_t i = 0; i < c->funcs.n; i++) {
@@ -478,6 +487,12 @@ static void make_ranges(struct text *t)
 		t->ranges.v[out++] = r;
 	}
 	t->ranges.n = out;
+	/* the C library's FDE of a signal's return begins a byte early, in the middle of a nop: for unwinders,
+	 * which look up the call before a return address */
+	for (uint32_t i = 0; i < out; i++)
+		if (text_is_sigreturn(t, t->ranges.v[i].start + 1) &&
+		    (i + 1 == out || t->ranges.v[i + 1].start > t->ranges.v[i].start + 1))
+			t->ranges.v[i].start++;
 	/* symbols whose end is not known reach to the next range */
 	for (uint32_t i = 0; i < out; i++) {
 		struct text_range *r = &t->ranges.v[i];

@@ -15,6 +15,7 @@ static const char SYSCALLS[] = "a system call would be displaced";
 static const char UNRESOLVED[] = "an indirect jump of the function could lead anywhere";
 static const char IRREGULAR[] = "its bytes do not decode as one sequence of instructions";
 static const char FALLS_OFF[] = "it runs on into what follows it";
+static const char SIGRETURN[] = "unwinders know signal frames by these bytes";
 static const char NEVER[] = "it never returns";
 static const char SHARED_TAIL[] = "it jumps into the middle of other code";
 
@@ -102,6 +103,25 @@ struct span {
 	bool padding; /* may be used */
 };
 
+/* Can anything arrive in the displaced bytes [addr, end) but at the first? In a function that decodes as one sequence
+ * only what arrives at an instruction counts: marks in the middle of one come from bytes that look like an address. (And
+ * behind a lock prefix, which the C library jumps over.) */
+static bool is_branched(const struct text *t, const struct text_code *c, uint32_t a, uint64_t addr,
+			uint64_t end)
+{
+	if (c->irregular)
+		return text_any_mark(t, addr + 1, end);
+	for (; a < c->insns.n && c->start + c->insns.v[a].off < end; a++) {
+		uint64_t at = c->start + c->insns.v[a].off;
+		uint8_t first = c->bytes[c->insns.v[a].off];
+
+		if ((at > addr && text_any_mark(t, at, at + 1)) ||
+		    (first == 0xf0 && text_any_mark(t, at + 1, at + 2)))
+			return true;
+	}
+	return end > c->end && text_any_mark(t, c->end, end);
+}
+
 /* The bytes from instruction a on that hold instruction i and room for a jump. NULL: *s is made. */
 static const char *try_span(struct text *t, const struct text_code *c, uint32_t a, uint32_t i,
 			    const struct span *how, enum wire_stub_kind kind, struct text_site *s)
@@ -139,7 +159,7 @@ static const char *try_span(struct text *t, const struct text_code *c, uint32_t 
 		len = TEXT_JUMP;
 	}
 	text_mark_around(t, addr, addr + len);
-	if (text_any_mark(t, addr + 1, addr + len))
+	if (is_branched(t, c, a, addr, addr + len))
 		return BRANCHED;
 	*s = (struct text_site){ .addr = addr,
 				 .kind = kind,
@@ -177,17 +197,12 @@ static void place(struct text *t, const struct text_code *c, uint32_t i, bool sy
 		if (how.one)
 			break;
 		/* what is branched to can only come first: no use in going further back */
-		if (text_any_mark(t, c->start + n->off, c->start + n->off + n->len)) {
+		if (text_any_mark(t, c->start + n->off, c->start + n->off + 1)) {
 			first = first == TOO_SHORT ? BRANCHED : first;
 			break;
 		}
 	}
 	trap(t, c, i, kind, first, s);
-}
-
-static bool is_sigreturn(const uint8_t *b)
-{
-	return !memcmp(b, "\x48\xc7\xc0\x0f\x00\x00\x00\x0f\x05", 9);
 }
 
 struct err *text_entry(struct text *t, uint64_t func, struct text_site *ret)
@@ -196,7 +211,7 @@ struct err *text_entry(struct text *t, uint64_t func, struct text_site *ret)
 	enum wire_stub_kind kind = WIRE_STUB_ENTRY;
 	cleanup_code struct text_code *c = NULL;
 	struct span how = { .padding = true };
-	uint8_t b[13] = { 0 };
+	uint8_t b[4] = { 0 };
 	const char *why;
 	uint32_t i = 0;
 
@@ -207,13 +222,11 @@ struct err *text_entry(struct text *t, uint64_t func, struct text_site *ret)
 	/* Not called: flags and red zone are those of the code that jumps here. */
 	if (r->cold || (!text_marked(t, func, MARK_CALLED) && !text_marked(t, func, MARK_TAKEN)))
 		kind = WIRE_STUB_MID;
-	for (uint32_t n = sizeof(b); n && !text_bytes(t, func, b, n); n--)
-		;
-	if (is_sigreturn(b) || is_sigreturn(b + 1)) {
-		none(ret, func, kind, "unwinders know signal frames by these bytes");
+	if (text_is_sigreturn(t, func)) {
+		none(ret, func, kind, SIGRETURN);
 		return NULL;
 	}
-	if (!memcmp(b, "\xf3\x0f\x1e\xfa", 4) && c->insns.n > 1)
+	if (text_bytes(t, func, b, 4) && !memcmp(b, "\xf3\x0f\x1e\xfa", 4) && c->insns.n > 1)
 		i = 1;
 	why = try_span(t, c, i, i, &how, kind, ret);
 	if (why)
@@ -239,7 +252,9 @@ struct err *text_offset(struct text *t, uint64_t func, uint64_t off, struct text
 		return NULL;
 	}
 	i = text_insn_at(c, off);
-	if (i == UINT32_MAX)
+	if (text_is_sigreturn(t, func))
+		none(ret, func + off, WIRE_STUB_MID, SIGRETURN);
+	else if (i == UINT32_MAX)
 		none(ret, func + off, WIRE_STUB_MID, "inside an instruction");
 	else if (!c->insns.v[i].reached)
 		none(ret, func + off, WIRE_STUB_MID,
@@ -373,6 +388,8 @@ struct err *text_returns(struct text *t, uint64_t func, struct text_site **ret, 
 
 	if (t->go || !range)
 		r.reason = t->go ? GO : NO_START;
+	else if (text_is_sigreturn(t, func))
+		r.reason = SIGRETURN;
 	else
 		add_part(&r, range);
 	if (!r.reason)
@@ -471,9 +488,8 @@ struct err *text_syscalls(struct text *t, uint64_t func, struct text_syscall **r
 			if (c->insns.v[i].kind != INSN_SYSCALL || !c->insns.v[i].reached)
 				continue;
 			s.number = syscall_number(t, c, i);
-			if (s.number == 15)
-				none(&s.site, s.addr, WIRE_STUB_MID,
-				     "unwinders know signal frames by these bytes");
+			if (text_is_sigreturn(t, r->start) || s.number == 15)
+				none(&s.site, s.addr, WIRE_STUB_MID, SIGRETURN);
 			else
 				place(t, c, i, true, WIRE_STUB_MID, &s.site);
 			vec_push(&found, s);

@@ -14,7 +14,6 @@ enum {
 	REG_RDI = 5,
 	REG_RBP = 6,
 	REG_RSP = 7,
-	REG_R10 = 10,
 	REG_RA = 16,
 	MAX_DEPTH = 16,      /* of remember_state */
 	MAX_ROWS = 32 << 20, /* a hostile file must end, too */
@@ -95,6 +94,16 @@ static bool is_breg(const struct where *w, uint8_t reg, int64_t *ret_off, const 
 	return bytes_ok(&b);
 }
 
+/* DW_OP_bregN of any register but rsp, in words; its length, 0: something else. */
+static size_t index_register(const uint8_t *p, size_t n, uint32_t *ret)
+{
+	if (n < 2 || p[0] < DW_OP_breg0 || p[0] > DW_OP_breg0 + 15 || p[0] == DW_OP_breg0 + REG_RSP ||
+	    p[1])
+		return 0;
+	*ret = p[0] - DW_OP_breg0;
+	return 2;
+}
+
 static bool is_bytes(const uint8_t *p, size_t n, const char *want, size_t nwant)
 {
 	return n == nwant && !memcmp(p, want, n);
@@ -121,7 +130,8 @@ static bool rbp_field(const struct where *rbp, int *ret)
 static uint32_t expression_rule(const struct state *s)
 {
 	const uint8_t *rest, *more;
-	size_t n, nmore;
+	size_t n, nmore, skip;
+	uint32_t reg;
 	int64_t off, ra, at_rbp;
 	int rbp;
 
@@ -143,6 +153,12 @@ static uint32_t expression_rule(const struct state *s)
 			return WIRE_UNWIND_RULE(WIRE_UNWIND_RSP_DEREF, rbp, off / 8);
 		if (is_bytes(rest, n, "\x06\x23\x08", 3))
 			return WIRE_UNWIND_RULE(WIRE_UNWIND_RSP_DEREF8, rbp, off / 8);
+		/* breg7 off; bregN 0; lit8; mul; plus; deref; plus_uconst 8: OpenSSL's multiplications */
+		skip = index_register(rest, n, &reg);
+		if (skip && is_bytes(rest + skip, n - skip, "\x38\x1e\x22\x06\x23\x08", 6) &&
+		    is_words(off, -2048, 2047))
+			return WIRE_UNWIND_RULE(WIRE_UNWIND_INDEX, rbp,
+						WIRE_UNWIND_REG_OFF(reg, off / 8));
 		return 0;
 	}
 	if (s->ra.how == AT_CFA && s->ra.off == -8 && is_breg(&s->cfa, REG_RBP, &off, &rest, &n) &&
@@ -169,8 +185,12 @@ static uint32_t make_rule(const struct state *s)
 	switch (s->cfa.reg) {
 	case REG_RSP: kind = WIRE_UNWIND_RSP; break;
 	case REG_RBP: kind = WIRE_UNWIND_RBP; break;
-	case REG_R10: kind = WIRE_UNWIND_R10; break;
-	default: return 0;
+	default:
+		if (s->cfa.reg > 15 || !is_words(s->cfa.off, -2048 * 8, 2047 * 8) ||
+		    s->ra.how != AT_CFA || s->ra.off != -8)
+			return 0;
+		return WIRE_UNWIND_RULE(WIRE_UNWIND_REG, rbp,
+					WIRE_UNWIND_REG_OFF(s->cfa.reg, s->cfa.off / 8));
 	}
 	if (s->ra.how == IN_REG && s->ra.reg == REG_RDI && kind == WIRE_UNWIND_RSP)
 		kind = WIRE_UNWIND_RA_RDI;

@@ -269,10 +269,19 @@ void unwind_rule_format(uint32_t rule, char *buf, size_t n)
 		[WIRE_UNWIND_RSP_DEREF8] = "CFA=*(rsp%+d)+8",
 		[WIRE_UNWIND_RBP_DEREF] = "CFA=*(rbp%+d)",
 		[WIRE_UNWIND_RA_RDI] = "CFA=rsp%+d ra=rdi",
-		[WIRE_UNWIND_R10] = "CFA=r10%+d",
 	};
-	char where[40];
+	char where[60];
 
+	if (kind == WIRE_UNWIND_REG || kind == WIRE_UNWIND_INDEX) {
+		snprintf(where, sizeof(where),
+			 kind == WIRE_UNWIND_REG ? "CFA=reg%d%+d" : "CFA=*(rsp+reg%d*8%+d)+8",
+			 (int)WIRE_UNWIND_RULE_REG(rule), WIRE_UNWIND_RULE_WORDS(rule) * 8);
+		if (rbp == WIRE_UNWIND_SAME)
+			snprintf(buf, n, "%s", where);
+		else
+			snprintf(buf, n, "%s rbp=*(cfa%+d)", where, rbp * 8);
+		return;
+	}
 	if (kind >= ARRAY_SIZE(cfa) || !cfa[kind]) {
 		static const char *const names[] = { [WIRE_UNWIND_NONE] = "none",
 						     [WIRE_UNWIND_STOP] = "stop",

@@ -80,7 +80,7 @@ const struct unwind_mapping *unwind_process_find(const struct unwind_process *p,
 /* --- walk.c --- */
 struct unwind_regs {
 	uint64_t pc, sp, bp;
-	uint64_t di, r10; /* of the innermost frame only */
+	uint64_t reg[16]; /* by DWARF's numbers: rax rdx rcx rbx rsi rdi rbp rsp r8...; of the innermost frame */
 };
 /* Reads 8 bytes of the process at addr. */
 typedef bool unwind_read_fn(void *arg, uint64_t addr, uint64_t *ret);

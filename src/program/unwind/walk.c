@@ -2,12 +2,13 @@
 #include "program/unwind/unwind.h"
 
 struct walk {
-	uint64_t pc, sp, bp, di, r10;
+	uint64_t pc, sp, bp;
+	const uint64_t *reg;
 	unwind_read_fn *read;
 	void *arg;
 	bool call;  /* pc is a return address: the call lies before it */
 	bool guess; /* pc was found by frame pointer */
-	bool top;   /* the innermost frame: rdi and r10 are known */
+	bool top;   /* the innermost frame: all registers are known */
 };
 
 static int step_frame_pointer(struct walk *w, uint32_t n)
@@ -54,10 +55,17 @@ static int step(struct walk *w, uint32_t rule, uint32_t n)
 	case WIRE_UNWIND_RSP:
 	case WIRE_UNWIND_RA_RDI: cfa = w->sp + off; break;
 	case WIRE_UNWIND_RBP: cfa = w->bp + off; break;
-	case WIRE_UNWIND_R10:
+	case WIRE_UNWIND_REG:
+	case WIRE_UNWIND_INDEX:
 		if (!w->top)
-			return WIRE_UNWIND_END_BAD;
-		cfa = w->r10 + off;
+			return WIRE_UNWIND_END_NO_TABLE;
+		base = w->reg[WIRE_UNWIND_RULE_REG(rule)];
+		cfa = base + (uint64_t)(WIRE_UNWIND_RULE_WORDS(rule) * 8ll);
+		if (WIRE_UNWIND_RULE_KIND(rule) == WIRE_UNWIND_REG)
+			break;
+		if (!w->read(w->arg, cfa + w->sp + base * 7, &cfa))
+			return WIRE_UNWIND_END_UNREADABLE;
+		cfa += 8;
 		break;
 	case WIRE_UNWIND_RSP_DEREF:
 	case WIRE_UNWIND_RSP_DEREF8:
@@ -76,7 +84,7 @@ static int step(struct walk *w, uint32_t rule, uint32_t n)
 	if (WIRE_UNWIND_RULE_KIND(rule) == WIRE_UNWIND_RA_RDI) {
 		if (!w->top)
 			return WIRE_UNWIND_END_BAD;
-		ra = w->di;
+		ra = w->reg[5 /* rdi */];
 	} else {
 		if (cfa <= w->sp)
 			return WIRE_UNWIND_END_BAD;
@@ -98,8 +106,7 @@ uint32_t unwind_walk(const struct unwind_process *p, const struct unwind_regs *r
 	struct walk w = { .pc = regs->pc,
 			  .sp = regs->sp,
 			  .bp = regs->bp,
-			  .di = regs->di,
-			  .r10 = regs->r10,
+			  .reg = regs->reg,
 			  .read = read,
 			  .arg = arg,
 			  .top = true };

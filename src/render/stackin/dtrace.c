@@ -163,6 +163,9 @@ static void blank_line(struct stackin *in, struct dtrace *d)
 		d->sum = 0;
 	} else if (d->f.ids.n && !d->block) {
 		d->block = d->f.ids.n;
+	} else if (d->has_keys && !d->f.ids.n && !d->f.base.n) {
+		d->has_keys = false; /* a heading: frames follow keys at once */
+		stackin_skip(in);
 	}
 }
 

@@ -112,9 +112,11 @@ static void use(struct stackin *in, enum stackin_format format)
 	in->state = xcalloc(1, in->reader->state_size + 1);
 }
 
-/* A document is known by its first bytes. */
+/* A document is known by its first bytes, however many there are in the first piece. */
 static void start_document(struct stackin *in, const void *p, size_t n)
 {
+	if (n > MAGIC_MAX)
+		n = MAGIC_MAX;
 	if (in->options.format != STACKIN_AUTO) {
 		if (readers[in->options.format]->document)
 			use(in, in->options.format);

@@ -1,0 +1,510 @@
+/* serial: processes under control: stopped, changed, let go, and what is refused. */
+#define _GNU_SOURCE
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "base/mem.h"
+#include "program/target/target.h"
+#include "unit.h"
+
+static pid_t child_of(void (*run)(void *), void *arg)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		run(arg);
+		_exit(0);
+	}
+	assert_true(pid > 0);
+	return pid;
+}
+
+static void sleeps(void *arg)
+{
+	for (;;)
+		pause();
+}
+
+static void end(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+static void ok(struct err *e)
+{
+	if (e)
+		print_error("%s\n", e->text);
+	assert_null(e);
+}
+
+static struct control *stopped(pid_t pid)
+{
+	struct control *c;
+
+	ok(control_open(pid, &c));
+	ok(control_stop(c, 5000));
+	return c;
+}
+
+static int64_t call(struct control *c, long nr, uint64_t a, uint64_t b, uint64_t d, uint64_t f)
+{
+	int64_t got = -1;
+
+	ok(control_syscall(c, nr, (uint64_t[6]){ a, b, d, f, (uint64_t)-1, 0 }, &got));
+	return got;
+}
+
+/* --- what is refused, in one line each --- */
+
+static void refused(pid_t pid, const char *why)
+{
+	struct control *c = NULL;
+	struct err *e = control_open(pid, &c);
+
+	assert_non_null(e);
+	if (!strstr(e->text, why))
+		print_error("%s\n", e->text);
+	assert_non_null(strstr(e->text, why));
+	assert_null(strchr(e->text, '\n'));
+	err_free(e);
+}
+
+static void is_undumpable(void *arg)
+{
+	prctl(PR_SET_DUMPABLE, 0);
+	if (write(*(int *)arg, "x", 1) != 1)
+		_exit(1);
+	sleeps(NULL);
+}
+
+static void as_nobody(void *arg)
+{
+	pid_t *pids = arg;
+
+	if (setresgid(65534, 65534, 65534) || setresuid(65534, 65534, 65534))
+		_exit(77);
+	refused(pids[0], "belongs to root");
+	/* its own, protected */
+	int fds[2];
+	char byte;
+	pid_t pid;
+
+	if (pipe(fds))
+		_exit(1);
+	pid = child_of(is_undumpable, &fds[1]);
+	if (read(fds[0], &byte, 1) != 1)
+		_exit(1);
+	refused(pid, "is protected");
+	end(pid);
+	/* its own: permitted without any privilege */
+	prctl(PR_SET_DUMPABLE, 1);
+	pid = child_of(sleeps, NULL);
+	struct control *c = stopped(pid);
+
+	assert_int_equal(call(c, SYS_getpid, 0, 0, 0, 0), pid);
+	control_free(c);
+	end(pid);
+}
+
+static void test_refused(void **state)
+{
+	pid_t pid = child_of(sleeps, NULL), other;
+	int status;
+
+	refused(0, "is no process");
+	refused(getpid(), "control itself");
+	refused(2147483000, "there is no process 2147483000");
+	if (access("/proc/2/status", R_OK) == 0)
+		refused(2, "is a kernel thread");
+
+	assert_int_equal(ptrace(PTRACE_SEIZE, pid, 0, 0), 0);
+	refused(pid, "(test_target_con): a process has one tracer at a time");
+	ptrace(PTRACE_INTERRUPT, pid, 0, 0);
+	waitpid(pid, &status, __WALL);
+	ptrace(PTRACE_DETACH, pid, 0, 0);
+	if (geteuid() == 0) {
+		other = child_of(as_nobody, &pid);
+		waitpid(other, &status, 0);
+		assert_int_equal(status, 0);
+	}
+	end(pid);
+	refused(pid, "there is no process");
+}
+
+/* --- system calls and memory --- */
+
+static void test_syscall_and_memory(void **state)
+{
+	pid_t pid = child_of(sleeps, NULL);
+	struct control *c = stopped(pid);
+	const struct control_map *m;
+	uint32_t n, found = 0;
+	char text[6] = "";
+	int64_t at;
+
+	at = call(c, SYS_mmap, 0, 8192, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS);
+	assert_true(at > 0);
+	ok(control_write(c, (uint64_t)at, "hello", 6)); /* read-only */
+	ok(control_read(c, (uint64_t)at, text, 6));
+	assert_string_equal(text, "hello");
+	ok(control_maps(c, &m, &n));
+	for (uint32_t i = 0; i < n; i++)
+		found += m[i].lo == (uint64_t)at && !strcmp(m[i].prot, "r--p") && !m[i].inode && !m[i].name[0];
+	assert_int_equal(found, 1);
+	assert_int_equal(call(c, SYS_munmap, (uint64_t)at, 8192, 0, 0), 0);
+	assert_int_equal(call(c, SYS_close, 4711, 0, 0, 0), -EBADF);
+	assert_true(control_auxv(c, AT_ENTRY) != 0);
+	assert_int_equal(control_auxv(c, 4711), 0);
+	struct err *e = control_read(c, (uint64_t)at, text, 6);
+
+	assert_non_null(e);
+	err_free(e);
+	/* again after it ran */
+	ok(control_resume(c));
+	ok(control_stop(c, 5000));
+	assert_int_equal(call(c, SYS_getpid, 0, 0, 0, 0), pid);
+	control_free(c);
+	end(pid);
+}
+
+/* The end of an executable page that held the stub is as it was. */
+static void test_nothing_stays(void **state)
+{
+	pid_t pid = child_of(sleeps, NULL);
+	struct control *c = stopped(pid);
+	const struct control_map *m;
+	uint8_t before[64][32], after[32];
+	uint64_t at[64];
+	uint32_t n, k = 0;
+
+	ok(control_maps(c, &m, &n));
+	for (uint32_t i = 0; i < n && k < 64; i++)
+		if (!strcmp(m[i].prot, "r-xp") && m[i].inode) {
+			at[k] = m[i].hi - 32;
+			ok(control_read(c, at[k], before[k], 32));
+			k++;
+		}
+	assert_int_equal(call(c, SYS_getpid, 0, 0, 0, 0), pid);
+	ok(control_resume(c));
+	assert_true(k > 0);
+	for (uint32_t i = 0; i < k; i++) {
+		ok(control_read(c, at[i], after, 32));
+		assert_memory_equal(before[i], after, 32);
+	}
+	control_free(c);
+	end(pid);
+}
+
+/* --- job control --- */
+
+static void test_group_stop_stays(void **state)
+{
+	pid_t pid = child_of(sleeps, NULL);
+	struct control *c;
+	siginfo_t info;
+	int status;
+
+	kill(pid, SIGSTOP);
+	assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
+	assert_true(WIFSTOPPED(status));
+	c = stopped(pid);
+	assert_int_equal(call(c, SYS_getpid, 0, 0, 0, 0), pid);
+	ok(control_resume(c));
+	usleep(20000);
+	/* still stopped, and nothing was told to its parent */
+	cleanup_free char *path = xasprintf("/proc/%d/stat", pid);
+	FILE *f = fopen(path, "r");
+	char state_now = 0;
+
+	assert_int_equal(fscanf(f, "%*d %*s %c", &state_now), 1);
+	fclose(f);
+	assert_int_equal(state_now, 'T');
+	assert_int_equal(waitpid(pid, &status, WUNTRACED | WCONTINUED | WNOHANG), 0);
+	kill(pid, SIGCONT);
+	assert_int_equal(waitid(P_PID, (id_t)pid, &info, WCONTINUED), 0);
+	assert_int_equal(info.si_code, CLD_CONTINUED);
+	control_free(c);
+	end(pid);
+}
+
+/* --- signals that come while it is stopped --- */
+
+static volatile sig_atomic_t *taken;
+static void take(int sig, siginfo_t *info, void *ctx)
+{
+	taken[0]++;
+	taken[1] = info->si_value.sival_int;
+}
+static void takes(void *arg)
+{
+	struct sigaction sa = { .sa_sigaction = take, .sa_flags = SA_SIGINFO };
+
+	sigaction(SIGUSR1, &sa, NULL);
+	sigaction(SIGRTMIN, &sa, NULL);
+	taken[2] = 1;
+	for (;;)
+		if (pause() < 0 && errno == EINTR)
+			taken[3]++;
+}
+
+static void test_signals_arrive(void **state)
+{
+	struct control *c;
+	pid_t pid;
+
+	taken = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	pid = child_of(takes, NULL);
+	while (!taken[2])
+		usleep(100);
+	usleep(2000);
+	for (int i = 1; i <= 20; i++) {
+		c = stopped(pid);
+		assert_int_equal(sigqueue(pid, SIGRTMIN, (union sigval){ .sival_int = i }), 0);
+		assert_int_equal(call(c, SYS_getpid, 0, 0, 0, 0), pid);
+		control_free(c);
+		for (int k = 0; k < 1000 && taken[3] < i; k++)
+			usleep(1000);
+		assert_int_equal(taken[0], i);
+		assert_int_equal(taken[1], i);
+		assert_int_equal(taken[3], i); /* pause() came back */
+		usleep(500);
+	}
+	end(pid);
+	munmap((void *)taken, 4096);
+}
+
+/* --- signal frames --- */
+
+static uint64_t *seen;
+static void spin_in_handler(int sig)
+{
+	seen[1] = 1;
+	while (!seen[2])
+		;
+	seen[3] = 1;
+}
+static void spins(void *arg)
+{
+	char *stack = malloc(65536);
+	stack_t ss = { .ss_sp = stack, .ss_size = 65536 };
+
+	if (arg)
+		sigaltstack(&ss, NULL);
+	sigaction(SIGUSR1, &(struct sigaction){ .sa_handler = spin_in_handler, .sa_flags = arg ? SA_ONSTACK : 0 }, NULL);
+	seen[0] = 1;
+	/* nop x 16, twice: the frame's pc is moved from the first loop to the second */
+	__asm__ volatile("lea 1f(%%rip), %%rax; mov %%rax, 40(%0)\n\t"
+			 "lea 2f(%%rip), %%rax; mov %%rax, 48(%0)\n\t"
+			 "1: jmp 1b\n\t"
+			 "2: movq $1, 56(%0)"
+			 :
+			 : "r"(seen)
+			 : "rax", "memory");
+	sleeps(NULL);
+}
+static void move_pc(void *arg, uint64_t *pc)
+{
+	if (*pc == seen[5]) {
+		*pc = seen[6];
+		++*(int *)arg;
+	}
+}
+
+static void test_signal_frames(void **state)
+{
+	for (int alt = 0; alt < 2; alt++) {
+		struct control *c;
+		int moved = 0;
+		pid_t pid, tid = -1;
+
+		seen = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+		pid = child_of(spins, alt ? "alt" : NULL);
+		while (!*(volatile uint64_t *)&seen[6])
+			usleep(100);
+		usleep(5000);
+		kill(pid, SIGUSR1);
+		while (!*(volatile uint64_t *)&seen[1])
+			usleep(100);
+		c = stopped(pid);
+		struct control_range r = { seen[5], seen[5] + 1 };
+
+		ok(control_refers(c, &r, 1, false, &tid));
+		assert_int_equal(tid, pid);
+		ok(control_signal_frames(c, move_pc, &moved));
+		assert_int_equal(moved, 1);
+		ok(control_refers(c, &r, 1, false, &tid));
+		assert_int_equal(tid, 0);
+		control_free(c);
+		seen[2] = 1;
+		for (int k = 0; k < 1000 && !*(volatile uint64_t *)&seen[7]; k++)
+			usleep(1000);
+		assert_int_equal(seen[3], 1);
+		assert_int_equal(seen[7], 1);
+		end(pid);
+		munmap(seen, 4096);
+	}
+}
+
+/* --- text --- */
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+static void test_patch_text(void **state)
+{
+	enum { N = 10000, STRIDE = 64, SIZE = N * STRIDE };
+	static struct control_patch p[N];
+	uint8_t *text = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), have[16];
+	uint32_t skipped;
+	struct control *c;
+	uint64_t best = UINT64_MAX;
+	pid_t pid;
+
+	memset(text, 0x90, SIZE);
+	assert_int_equal(mprotect(text, SIZE, PROT_READ | PROT_EXEC), 0);
+	pid = child_of(sleeps, NULL);
+	c = stopped(pid);
+	for (uint32_t i = 0; i < N; i++) {
+		p[i] = (struct control_patch){ .addr = (uintptr_t)text + i * STRIDE + 7, .len = 9 };
+		memset(p[i].expect, 0x90, 9);
+		memset(p[i].put, 0xcc, 9);
+	}
+	p[63].addr = (uintptr_t)text + 4096 - 3; /* across pages */
+	p[64].addr = (uintptr_t)text + 4096 + 20;
+	p[127].addr = (uintptr_t)text + 2 * 4096 - 1; /* one byte in front of the boundary */
+	p[128].addr = (uintptr_t)text + 2 * 4096 + 20;
+	p[200].expect[8] = 0; /* holds something else */
+	for (int i = 0; i < 6; i++) {
+		uint64_t begun = now_ns(), took;
+
+		ok(control_patch_text(c, p, N, &skipped));
+		took = now_ns() - begun;
+		best = took < best ? took : best;
+		assert_int_equal(skipped, i % 2 ? 1 : 2);
+		if (i == 0) {
+			assert_true(p[127].skipped);
+			assert_true(p[200].skipped);
+			assert_false(p[63].skipped);
+			ok(control_read(c, p[63].addr, have, 10));
+			assert_memory_equal(have, "\xcc\xcc\xcc\xcc\xcc\xcc\xcc\xcc\xcc\x90", 10);
+			ok(control_read(c, p[127].addr, have, 10));
+			assert_memory_equal(have, "\x90\x90\x90\x90\x90\x90\x90\x90\x90\x90", 10);
+		}
+		for (uint32_t k = 0; k < N; k++) { /* and back */
+			uint8_t t[9];
+
+			if (k == 200 || k == 127)
+				continue;
+			memcpy(t, p[k].expect, 9);
+			memcpy(p[k].expect, p[k].put, 9);
+			memcpy(p[k].put, t, 9);
+		}
+		if (i % 2 == 0) /* already what it is to be */
+			memset(p[200].put, 0x90, 9);
+		else
+			memset(p[200].put, 0xcc, 9);
+	}
+	print_message("%d patches on %d pages: %.3f ms at best\n", N, SIZE / 4096, (double)best / 1e6);
+	control_free(c);
+	end(pid);
+	munmap(text, SIZE);
+}
+
+/* --- start --- */
+
+static void test_start(void **state)
+{
+	for (int at_entry = 0; at_entry < 2; at_entry++) {
+		struct control *c;
+		struct control_thread *t;
+		const struct control_map *m;
+		uint32_t n, libc = 0;
+		int status;
+		pid_t pid;
+
+		ok(control_start((char *[]){ "/bin/sh", "-c", "exit 7", NULL }, at_entry, &c));
+		pid = control_pid(c);
+		t = control_threads(c, &n);
+		assert_int_equal(n, 1);
+		assert_int_equal(t->regs.rip == control_auxv(c, AT_ENTRY), at_entry);
+		ok(control_maps(c, &m, &n));
+		for (uint32_t i = 0; i < n; i++)
+			libc += strstr(m[i].name, "libc.so") != NULL;
+		assert_int_equal(libc > 0, at_entry);
+		assert_int_equal(call(c, SYS_getpid, 0, 0, 0, 0), pid);
+		ok(control_resume(c));
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_true(WIFEXITED(status));
+		assert_int_equal(WEXITSTATUS(status), 7);
+		control_free(c);
+	}
+	struct control *c;
+	struct err *e = control_start((char *[]){ "/nonexistent/program", NULL }, true, &c);
+
+	assert_non_null(e);
+	assert_int_equal(e->code, ENOENT);
+	assert_non_null(strstr(e->text, "cannot run /nonexistent/program"));
+	err_free(e);
+}
+
+/* Killed while it holds a program that it started: the program goes too, and does not stay stopped. */
+static void test_start_killed(void **state)
+{
+	pid_t *shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	pid_t tracer = fork();
+
+	if (tracer == 0) {
+		struct control *c;
+
+		if (control_start((char *[]){ "/bin/sleep", "1000", NULL }, true, &c))
+			_exit(1);
+		*shared = control_pid(c);
+		sleeps(NULL);
+	}
+	while (!*(volatile pid_t *)shared)
+		usleep(1000);
+	end(tracer);
+	for (int i = 0; i < 1000 && kill(*shared, 0) == 0; i++) {
+		cleanup_free char *path = xasprintf("/proc/%d/stat", *shared);
+		FILE *f = fopen(path, "r");
+		char s = 'Z';
+
+		if (f && fscanf(f, "%*d %*s %c", &s) != 1)
+			s = 'Z';
+		if (f)
+			fclose(f);
+		if (s == 'Z') /* nobody reaps it here */
+			break;
+		usleep(1000);
+		assert_true(i < 999);
+	}
+	munmap(shared, 4096);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_refused),	       cmocka_unit_test(test_syscall_and_memory),
+		cmocka_unit_test(test_nothing_stays),  cmocka_unit_test(test_group_stop_stays),
+		cmocka_unit_test(test_signals_arrive), cmocka_unit_test(test_signal_frames),
+		cmocka_unit_test(test_patch_text),     cmocka_unit_test(test_start),
+		cmocka_unit_test(test_start_killed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
