@@ -5,6 +5,7 @@
 enum {
 	ADDRESS_BITS = 56, /* beyond: no user address on any x86-64 */
 	CHECK_EVERY = 128, /* plain reads off the stack until we look again whether faults are survived */
+	CHECK_UNSAFE = 16, /* ... after they were not */
 	ALT_MIN = 8192, /* a smaller signal stack may not hold the frame of our handler */
 	BOUNCE = 128,
 	STACK_USER = 1 << 8, /* BPF_F_USER_STACK */
@@ -76,14 +77,14 @@ static NOINLINE uint64_t plain_to(struct wire_thread *t, uint64_t addr)
 		return t->stack_hi;
 	if (!a->reads_guarded)
 		return 0;
-	if (t->unsafe || !t->checks--) {
+	if (!t->checks) {
 		look_around(t, t->rsp);
-		t->unsafe = on_signal_stack(t) || (t->alt_hi && t->alt_hi - t->alt_lo < ALT_MIN) ||
-			    !faults_are_survived();
-		t->checks = CHECK_EVERY;
-		if (t->unsafe)
-			return 0;
+		t->unsafe = (t->alt_hi && t->alt_hi - t->alt_lo < ALT_MIN) || !faults_are_survived();
+		t->checks = t->unsafe ? CHECK_UNSAFE : CHECK_EVERY;
 	}
+	t->checks--;
+	if (t->unsafe || on_signal_stack(t))
+		return 0;
 	if (addr - t->range_lo < t->range_hi - t->range_lo && t->range_version == version)
 		return t->range_hi;
 	if (!find_range(p, addr, &r)) {

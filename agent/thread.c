@@ -9,7 +9,9 @@
 enum {
 	NO_SLOT_NS = 1000000, /* after none was free: this long none is looked for */
 	PR_GET_NAME = 16,
+	ARCH_GET_FS = 0x1003,
 	RENEW_EVERY = 64, /* nested firings until we ask whether the running one's thread is dead */
+	SHORT_LOOK = 16,
 	SIG_SETMASK = 2,
 	SS_DISABLE = 2,
 };
@@ -106,10 +108,50 @@ static void forget(const struct wire_thread *t)
 
 /* --- slots --- */
 
+/* From a thread of this process that is dead, or from a process that is gone. */
+static bool take_over(struct wire_thread *t, uint32_t own)
+{
+	uint32_t owner = __atomic_load_n(&t->owner, __ATOMIC_ACQUIRE);
+	bool mine = owner == own + 1;
+
+	/* Another living process's threads have entries in its table, which only it can reach. */
+	if (owner & CLAIMING || !slot_is_dead(t->slot) ||
+	    !__atomic_compare_exchange_n(&t->owner, &owner, (own + 1) | CLAIMING, false, __ATOMIC_ACQUIRE,
+					 __ATOMIC_RELAXED))
+		return false;
+	if (mine)
+		forget(t);
+	__atomic_store_n(&t->owner, own + 1, __ATOMIC_RELEASE);
+	return true;
+}
+
+static bool rings_are_empty(const struct wire_thread *t)
+{
+	const struct wire_map *m = (const struct wire_map *)area()->maps;
+
+	for (uint32_t i = 0; i < area()->nmaps; i++) {
+		const struct wire_ring *r = (const struct wire_ring *)((uintptr_t)t + m[i].base);
+
+		if (m[i].kind == WIRE_MAP_RING && r->head != __atomic_load_n(&r->tail, __ATOMIC_RELAXED))
+			return false;
+	}
+	return true;
+}
+
+/* One that a thread of this process has left, if a short look finds it: so that threads that come and go leave slots to
+ * other processes. Else a free one, else any whose thread is dead. */
 static struct wire_thread *take_slot(uint32_t own, uint32_t tid)
 {
 	uint32_t n = area()->nthreads;
 
+	for (uint32_t i = 0; i < SHORT_LOOK; i++) {
+		uint32_t at = __atomic_fetch_add(&private()->next_slot, 1, __ATOMIC_RELAXED) % n;
+		struct wire_thread *t = slot(at);
+
+		if (__atomic_load_n(&t->owner, __ATOMIC_RELAXED) == own + 1 && rings_are_empty(t) &&
+		    take_over(t, own))
+			return t;
+	}
 	for (uint32_t i = 0; i < n; i++) {
 		struct wire_thread *t = slot((tid + i) % n);
 		uint32_t none = 0;
@@ -119,21 +161,9 @@ static struct wire_thread *take_slot(uint32_t own, uint32_t tid)
 						__ATOMIC_RELAXED))
 			return t;
 	}
-	for (uint32_t i = 0; i < n; i++) {
-		struct wire_thread *t = slot(i);
-		uint32_t owner = __atomic_load_n(&t->owner, __ATOMIC_ACQUIRE);
-		bool mine = owner == own + 1;
-
-		/* Another process's threads have entries in its table, which only it can reach. */
-		if (owner & CLAIMING || !slot_is_dead(i) ||
-		    !__atomic_compare_exchange_n(&t->owner, &owner, (own + 1) | CLAIMING, false,
-						 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
-			continue;
-		if (mine)
-			forget(t);
-		__atomic_store_n(&t->owner, own + 1, __ATOMIC_RELEASE);
-		return t;
-	}
+	for (uint32_t i = 0; i < n; i++)
+		if (take_over(slot(i), own))
+			return slot(i);
 	return NULL;
 }
 
@@ -192,6 +222,7 @@ void look_around(struct wire_thread *t, uint64_t rsp)
 	} alt = { 0 };
 	struct wire_process *p = process(t->owner - 1);
 	struct wire_range r;
+	uint64_t fs = 0;
 
 	t->alt_lo = t->alt_hi = t->stack_lo = t->stack_hi = 0;
 	if (!rsp)
@@ -207,6 +238,9 @@ void look_around(struct wire_thread *t, uint64_t rsp)
 		r.lo = rsp & ~(uint64_t)(PAGE - 1);
 		r.hi = r.lo + PAGE;
 	}
+	/* A C library has the thread's block on top of the thread's stack; what lies above need not stay as long. */
+	if (!sys2(SYS_ARCH_PRCTL, ARCH_GET_FS, (uintptr_t)&fs) && fs > rsp && fs < r.hi)
+		r.hi = fs;
 	t->stack_lo = r.lo;
 	t->stack_hi = r.hi;
 }
@@ -337,10 +371,11 @@ ENTRY uint64_t agent_nested(struct wire_thread *t, uint64_t rsp)
 	bool alt = rsp - t->alt_lo < t->alt_hi - t->alt_lo;
 
 	if (!known || alt || !t->rsp || rsp < t->rsp) {
-		if (++t->nested % RENEW_EVERY == 0 && renew(t, rsp))
-			return 1;
-		t->skipped_nested++;
-		return 0;
+		/* Its thread may be dead; or a handler has left it by longjmp() just where it begins or ends. */
+		if (++t->nested % RENEW_EVERY || (!renew(t, rsp) && t->rsp)) {
+			t->skipped_nested++;
+			return 0;
+		}
 	}
 	clean_up(t);
 	t->nested = 0;

@@ -126,7 +126,9 @@ static void reads(const char *mode, uint32_t calls, double target)
 	snprintf(name, sizeof(name), "probe_read, 64 bytes elsewhere, %s", mode);
 	go(name, WIRE_AGENT_probe_read, 0, calls, dst, 64, (uintptr_t)page, 0);
 	snprintf(name, sizeof(name), "probe_read, bad address, %s", mode);
-	go(name, WIRE_AGENT_probe_read, 0, calls / 10, dst, 8, 8, 0);
+	go(name, WIRE_AGENT_probe_read, 0, calls / 10, dst, 8, 0x7fff00000000, 0);
+	snprintf(name, sizeof(name), "probe_read at 0 (clears), 256 bytes, %s", mode);
+	go(name, WIRE_AGENT_probe_read, 0, calls, dst, 256, 0, 0);
 	snprintf(name, sizeof(name), "probe_read_str, 25 characters, %s", mode);
 	go(name, WIRE_AGENT_probe_read_str, target, calls, dst, 256, (uintptr_t)page, 0);
 	munmap(page, 8192);

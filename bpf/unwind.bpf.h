@@ -307,8 +307,16 @@ INLINE long unwind_step(struct unwind_walk *w, u32 rule, u32 i)
 		u32 reg = kind == WIRE_UNWIND_RA_RDI ? REG_RDI : WIRE_UNWIND_RULE_REG(rule);
 
 		w->end = WIRE_UNWIND_END_NO_TABLE;
-		if (w->inner || UNWIND_READ(w, w->regs + (REGS_OFFSETS >> (reg * 4) & 15) * 8))
+		if (w->inner) {
+			/* rbx is where the function that was called from here has put it. */
+			if (kind != WIRE_UNWIND_REG || reg != WIRE_UNWIND_REG_RBX ||
+			    rbp == (s64)WIRE_UNWIND_SAME * 8 || !unwind_user(&w->word, w->sp + rbp))
+				return 1;
+		} else if (UNWIND_READ(w, w->regs + (REGS_OFFSETS >> (reg * 4) & 15) * 8)) {
 			return 1;
+		}
+		if (kind == WIRE_UNWIND_REG && reg == WIRE_UNWIND_REG_RBX)
+			rbp = (s64)WIRE_UNWIND_SAME * 8;
 		cfa = w->word + (s64)WIRE_UNWIND_RULE_WORDS(rule) * 8;
 		if (kind == WIRE_UNWIND_RA_RDI)
 			cfa = w->sp + off;

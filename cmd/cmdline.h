@@ -49,6 +49,7 @@ struct cmdline {
 		dump; /* -d parse,bind,ir,ebpf: printed, and the run ends with the last; -S is ebpf and goes on */
 	bool dump_only;
 	bool verbose, json, use_cpp, cpp_headers;
+	const volatile bool *stop; /* set by someone: the run ends; NULL: nobody does */
 	struct sink *sink; /* a command's own, taken over; NULL: text or JSON */
 };
 
@@ -59,6 +60,8 @@ void cmdline_help(const struct cmdline *c, FILE *out);
 
 /* run.c: compiles, and traces when mode says so. The exit status. */
 int cmd_run(struct cmdline *c);
+/* A signal asked for the end. */
+bool cmd_interrupted(void);
 /* list.c */
 struct bind_cx;
 int cmd_list(struct cmdline *c, struct bind_cx *cx);

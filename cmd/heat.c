@@ -489,7 +489,7 @@ static void complete(struct heat *h, const struct heatin *in)
 	struct heat_options *p = &h->picture;
 
 	p->mode = heat_mode_name(in->mode);
-	p->title = p->title ? p->title : titles[in->mode];
+	p->title = p->title ? p->title : in->title ? in->title : titles[in->mode];
 	p->lost = in->drops;
 	if (!p->unit)
 		p->unit = in->unit			   ? in->unit

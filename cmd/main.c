@@ -6,6 +6,7 @@
 #include "heal.h"
 #include "heat.h"
 #include "profile.h"
+#include "serve.h"
 
 /* `descry NAME ...`; everything else is the command line of dtrace(1). */
 static const struct {
@@ -16,6 +17,7 @@ static const struct {
 	{ "heal", cmd_heal },
 	{ "heat", cmd_heat },
 	{ "profile", cmd_profile },
+	{ "serve", cmd_serve },
 };
 
 int main(int argc, char **argv)

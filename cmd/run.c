@@ -46,6 +46,11 @@ static void on_signal(int sig)
 		interrupted++;
 }
 
+bool cmd_interrupted(void)
+{
+	return interrupted != 0;
+}
+
 static void catch_signals(void)
 {
 	struct sigaction sa = { .sa_handler = on_signal }; /* no SA_RESTART: waiting ends */
@@ -326,16 +331,52 @@ static void remember_targets(struct run *r)
 		symbols_remember(r->symbols, r->targets.v[i].pid);
 }
 
-static struct engine *choose_engine(struct run *r, struct compile_target *ret_target)
+/* Do all probes lie in the processes that are named, so that they can be traced from inside? */
+static bool inside_targets(const struct run *r, const struct bound *b)
 {
-	switch (opt_num(&r->options, OPT_ENGINE)) {
+	for (uint32_t i = 0; i < b->clauses.n; i++) {
+		const struct bound_clause *cl = b->clauses.v[i];
+
+		for (uint32_t k = 0; k < cl->nprobes; k++) {
+			const struct probe *p = cl->probes[k];
+			bool named = false;
+
+			for (uint32_t t = 0; t < r->targets.n; t++)
+				named |= p->pid == r->targets.v[t].pid;
+			switch (p->kind) {
+			case ATTACH_SELF:
+			case ATTACH_TICK: break;
+			case ATTACH_UPROBE:
+			case ATTACH_URETPROBE:
+				if (named)
+					break;
+				/* fall through */
+			default: return false;
+			}
+		}
+	}
+	return r->targets.n > 0;
+}
+
+/* The engines to be tried, in order. */
+static uint32_t choose_engines(struct run *r, const struct bound *b, int ret[2])
+{
+	int named = (int)opt_num(&r->options, OPT_ENGINE);
+
+	ret[0] = named == ENGINE_AUTO ? ENGINE_KERNEL : named;
+	ret[1] = ENGINE_INPROC;
+	return named == ENGINE_AUTO && inside_targets(r, b) ? 2 : 1;
+}
+
+static struct engine *new_engine(struct run *r, int kind, struct compile_target *ret_target)
+{
+	ret_target->task_btf = kind == ENGINE_KERNEL;
+	ret_target->unwind = kind != ENGINE_INTERP;
+	switch (kind) {
 	case ENGINE_INTERP: return engine_interp_new();
 	case ENGINE_INPROC:
-		ret_target->unwind = true;
 		return engine_inproc_new(r->probes.targets.v, r->probes.targets.n, r->symbols);
-	default:
-		ret_target->task_btf = ret_target->unwind = true;
-		return engine_kernel_new();
+	default: return engine_kernel_new();
 	}
 }
 
@@ -400,7 +441,8 @@ static struct err *loop(struct run *r, int *ret_status)
 	struct engine *e = r->engine;
 	struct err *err = NULL;
 
-	while (!err && !interrupted && !consumer_exited(r->consumer, ret_status)) {
+	while (!err && !interrupted && !(r->c->stop && *r->c->stop) &&
+	       !consumer_exited(r->consumer, ret_status)) {
 		remember_targets(r);
 		if (targets_gone(r))
 			break;
@@ -462,31 +504,11 @@ static struct err *trace(struct run *r, int *ret_status)
 	return err;
 }
 
-static int load_and_trace(struct run *r, const struct bound *b)
+static int run_loaded(struct run *r, const struct bound *b)
 {
 	struct err *e;
 	int status = 0;
 
-	if (r->image->destructive && !opt_on(&r->options, OPT_DESTRUCTIVE)) {
-		fprintf(stderr,
-			"%s: could not enable tracing: Destructive actions not allowed (use -w)\n",
-			r->c->progname);
-		return 1;
-	}
-	if (r->c->output) {
-		r->out = fopen(r->c->output, "ae");
-		if (!r->out) {
-			r->out = stdout;
-			return fail(r, err_errno(errno, "cannot open %s", r->c->output));
-		}
-	}
-	e = r->engine->ops->load(r->engine, r->image, opt_on(&r->options, OPT_REPORT));
-	if (r->diags.errors) {
-		err_free(e);
-		return print_diags(r);
-	}
-	if (e)
-		return fail(r, e);
 	r->sink = r->c->sink ? r->c->sink : r->c->json ? sink_json_new() : sink_text_new();
 	r->c->sink = NULL;
 	r->sink->out = r->out;
@@ -505,14 +527,94 @@ static int load_and_trace(struct run *r, const struct bound *b)
 	return status;
 }
 
-static int compile_and_run(struct run *r)
+/* Compiles for one engine. False: diagnostics say why not. */
+static bool compile_for(struct run *r, const struct bound *b, int kind)
 {
 	struct compile_target target = { .find_cpus = host_find_cpus };
+
+	r->engine = new_engine(r, kind, &target);
+	r->image = compile_image(b, r->types, &r->diags, &r->options, &target,
+				 dumps(r, "ir") ? r->out : NULL);
+	if (r->image && dumps(r, "ebpf"))
+		image_print(r->out, r->image);
+	return r->image != NULL;
+}
+
+static struct err *load(struct run *r, int kind)
+{
+	struct err *e = NULL;
+
+	for (uint32_t i = 0; i < r->targets.n && kind == ENGINE_INPROC && !e; i++)
+		e = target_to_entry(&r->targets.v[i]);
+	return e ? e : r->engine->ops->load(r->engine, r->image, opt_on(&r->options, OPT_REPORT));
+}
+
+static bool is_privilege(const struct err *e)
+{
+	return e->code == EPERM || e->code == EACCES || e->code == ENOSYS;
+}
+
+/* What is asked of the program before anything is loaded. */
+static bool may_run(struct run *r)
+{
+	if (r->image->destructive && !opt_on(&r->options, OPT_DESTRUCTIVE)) {
+		fprintf(stderr,
+			"%s: could not enable tracing: Destructive actions not allowed (use -w)\n",
+			r->c->progname);
+		return false;
+	}
+	if (!r->c->output)
+		return true;
+	r->out = fopen(r->c->output, "ae");
+	if (r->out)
+		return true;
+	r->out = stdout;
+	(void)fail(r, err_errno(errno, "cannot open %s", r->c->output));
+	return false;
+}
+
+/* Compiles and loads for the first engine that may run here. */
+static int prepare(struct run *r, const struct bound *b)
+{
+	struct err *e = NULL;
+	int kinds[2];
+	uint32_t n = choose_engines(r, b, kinds);
+
+	for (uint32_t i = 0; i < n; i++) {
+		if (!compile_for(r, b, kinds[i]))
+			return print_diags(r), 1;
+		if (!i)
+			(void)print_diags(r);
+		if (r->c->dump_only || r->c->mode == CMD_COMPILE)
+			return 0;
+		if (!i && !may_run(r))
+			return 1;
+		e = load(r, kinds[i]);
+		if (r->diags.errors) {
+			err_free(e);
+			return print_diags(r), 1;
+		}
+		if (!e || i + 1 == n || !is_privilege(e))
+			break;
+		err_free(e);
+		r->engine->ops->free(r->engine);
+		image_free(r->image);
+		r->engine = NULL;
+		r->image = NULL;
+	}
+	if (e && is_privilege(e) && n == 1 && opt_num(&r->options, OPT_ENGINE) == ENGINE_AUTO)
+		e = err_wrap(e, "%s",
+			     "only pid and USDT probes of processes named by -p or -c work without it");
+	return e ? fail(r, e) : 0;
+}
+
+static int compile_and_run(struct run *r)
+{
 	struct bound *b;
+	int status;
 
 	for (uint32_t i = 0; i < r->c->programs.n; i++) {
-		int status = add_source(r, &r->c->programs.v[i]);
-
+		status = add_source(r, &r->c->programs.v[i]);
 		if (status)
 			return status;
 	}
@@ -536,19 +638,14 @@ static int compile_and_run(struct run *r)
 		bound_print(r->out, b, r->types);
 	if (ends_with(r, "bind"))
 		return print_diags(r);
-	r->engine = choose_engine(r, &target);
-	r->image = compile_image(b, r->types, &r->diags, &r->options, &target,
-				 dumps(r, "ir") ? r->out : NULL);
-	if (!r->image)
-		return print_diags(r), 1;
-	if (dumps(r, "ebpf"))
-		image_print(r->out, r->image);
-	(void)print_diags(r);
+	status = prepare(r, b);
+	if (status || r->c->dump_only)
+		return status;
 	if (r->c->mode == CMD_COMPILE) {
 		say_matched(r, b);
 		return 0;
 	}
-	return r->c->dump_only ? 0 : load_and_trace(r, b);
+	return run_loaded(r, b);
 }
 
 int cmd_run(struct cmdline *c)

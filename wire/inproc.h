@@ -209,7 +209,8 @@ struct wire_private {
 	uint64_t signals; /* bit n: our handler of WIRE_SIGNAL_n is installed, action[n] is the program's own */
 	struct wire_sigaction action[WIRE_SIGNALS];
 	uint64_t no_slot; /* agent: ns until which no slot is looked for */
-	uint64_t spare[48];
+	uint32_t next_slot, pad; /* agent: where it looks next for one of a thread that has died */
+	uint64_t spare[47];
 	struct wire_thread_entry threads[WIRE_THREAD_HASH];
 };
 

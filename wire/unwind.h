@@ -52,6 +52,10 @@ enum { WIRE_UNWIND_SAME = -2048 };
 #define WIRE_UNWIND_RULE_RBP(r) ((int32_t)((r) << 16) >> 20)
 #define WIRE_UNWIND_RULE_OFF(r) ((int32_t)(r) >> 16)
 
+/* REG with rbx, which a function that changes it saves: rbp is unchanged, and its field is where the function called from
+ * there saves rbx, in words from that one's CFA, which is rsp here; SAME: not known. So it works further up, too (lazy
+ * binding: _dl_runtime_resolve). */
+enum { WIRE_UNWIND_REG_RBX = 3 };
 /* REG and INDEX: the register (DWARF's number) in the low four bits of off, 12 bits of words above it. */
 #define WIRE_UNWIND_REG_OFF(reg, words) ((uint32_t)(reg) | ((uint32_t)(words)&0xfff) << 4)
 #define WIRE_UNWIND_RULE_REG(r) ((r) >> 16 & 15)
@@ -66,7 +70,7 @@ enum { WIRE_UNWIND_UC_RBP = 120, WIRE_UNWIND_UC_RSP = 160, WIRE_UNWIND_UC_RIP = 
 
 enum {
 	WIRE_UNWIND_MAGIC = 0x776e7564, /* "dunw" */
-	WIRE_UNWIND_VERSION = 2,
+	WIRE_UNWIND_VERSION = 3,
 	WIRE_UNWIND_PAGE_SHIFT = 16,
 	WIRE_UNWIND_CHUNK_WORDS = 65536,
 	WIRE_UNWIND_CHUNKS = 1024,

@@ -247,6 +247,18 @@ struct err *aggs_printa(struct aggs *a, struct sink *s, const struct record_view
 	return act->naggs == 1 ? print_one(a, s, r, act, st[0]) : print_joined(a, s, r, act, st);
 }
 
+struct err *aggs_show(struct aggs *a, struct sink *s)
+{
+	struct err *e = NULL;
+
+	for (uint32_t i = 0; i < a->image->naggs && !e; i++) {
+		e = aggs_snapshot(a, &a->states[i], NULL);
+		if (!e)
+			e = print_one(a, s, NULL, NULL, &a->states[i]);
+	}
+	return e;
+}
+
 struct err *aggs_final(struct aggs *a, struct sink *s)
 {
 	bool reverse = opt_on(a->options, OPT_AGGSORTREV);

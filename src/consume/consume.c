@@ -217,6 +217,7 @@ static struct err *act(struct consumer *c, const struct record_view *r, const st
 	case ACT_STACK:
 	case ACT_USTACK:
 	case ACT_SYM:
+	case ACT_PCAP:
 	case ACT_DEFAULT: return c->sink->ops->action(c->sink, r, a);
 	case ACT_PRINTA: return aggs_printa(c->aggs, c->sink, r, a);
 	case ACT_EXIT: return do_exit(c, r, a);
@@ -408,13 +409,21 @@ struct err *consumer_pass(struct consumer *c)
 		c->next_aggs = now + (uint64_t)(rate > 0 ? rate : 1000000000);
 		e = aggs_remember(c->aggs);
 	}
-	return e ? e : c->sink->ops->flush(c->sink);
+	if (!e)
+		e = c->sink->ops->flush(c->sink);
+	if (!e && c->sink->ops->due && c->sink->ops->due(c->sink, false)) {
+		e = aggs_show(c->aggs, c->sink);
+		(void)c->sink->ops->due(c->sink, true);
+	}
+	return e;
 }
 
 struct err *consumer_finish(struct consumer *c, bool report, bool interrupted)
 {
 	struct err *e = pass(c, true);
 
+	if (!e && c->sink->ops->due)
+		e = aggs_show(c->aggs, c->sink);
 	if (!e && !interrupted)
 		e = aggs_final(c->aggs, c->sink);
 	if (!e)

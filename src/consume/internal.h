@@ -64,6 +64,8 @@ struct err *aggs_trunc(struct aggs *a, const struct firing *f, uint32_t agg, int
 void aggs_normalize(struct aggs *a, uint32_t agg, int64_t factor);
 /* Looks at the processes in the keys, so that their addresses can be named when they have gone. */
 struct err *aggs_remember(struct aggs *a);
+/* All of them as they are now; none counts as printed by it. */
+struct err *aggs_show(struct aggs *a, struct sink *s);
 /* Those that were never printed. */
 struct err *aggs_final(struct aggs *a, struct sink *s);
 

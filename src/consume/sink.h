@@ -68,6 +68,9 @@ struct sink_ops {
 	/* The text of a formatted action that is not printed (freopen, system), malloc()ed. */
 	char *(*format)(struct sink *s, const struct record_view *r, const struct action *a);
 	void (*report)(struct sink *s, const struct run_report *r);
+	/* Shall the aggregations be shown as they are now (printa with r and a NULL)? Asked after each pass, and once more with
+	 * `shown` when that has been done. NULL: never. */
+	bool (*due)(struct sink *s, bool shown);
 	void (*free)(struct sink *s);
 };
 

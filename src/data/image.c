@@ -47,6 +47,7 @@ static const char *const field_names[] = {
 static const char *const action_names[] = {
 	[ACT_TRACE] = "trace",
 	[ACT_TRACEMEM] = "tracemem",
+	[ACT_PCAP] = "pcap",
 	[ACT_PRINTF] = "printf",
 	[ACT_PRINTA] = "printa",
 	[ACT_PRINT] = "print",

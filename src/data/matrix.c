@@ -732,7 +732,7 @@ struct err *matrix_view_make(struct matrix *m, const struct matrix_filter *f,
 	return e;
 }
 
-void matrix_view_shrink(const struct matrix_view *v, uint32_t ncolumns, uint32_t nrows,
+void matrix_view_shrink(const struct matrix_view *v, uint32_t ncolumns, uint32_t nrows, uint32_t low,
 			struct matrix_view *ret)
 {
 	struct making k = { .v = ret };
@@ -740,8 +740,8 @@ void matrix_view_shrink(const struct matrix_view *v, uint32_t ncolumns, uint32_t
 	*ret = (struct matrix_view){ .step = v->step * ncolumns, .first = v->first / ncolumns, .left_out = v->left_out };
 	if (v->ncolumns)
 		ret->ncolumns = (uint32_t)((v->first + v->ncolumns - 1) / ncolumns - ret->first + 1);
-	for (uint32_t i = 0; i < v->rows.n; i += nrows) {
-		uint32_t last = i + nrows - 1 < v->rows.n ? i + nrows - 1 : v->rows.n - 1;
+	for (uint32_t i = 0; i < v->rows.n; i += i ? nrows : low) {
+		uint32_t end = i + (i ? nrows : low), last = end < v->rows.n ? end - 1 : v->rows.n - 1;
 
 		vec_push(&ret->rows, (struct matrix_row){ v->rows.v[i].min, v->rows.v[last].max });
 	}
@@ -754,7 +754,7 @@ void matrix_view_shrink(const struct matrix_view *v, uint32_t ncolumns, uint32_t
 
 		for (uint32_t j = 0; j < c->n; j++)
 			vec_push(&k.picked, (struct matrix_slot){ (v->first + c->column) / ncolumns, v->entries.v[c->at + j].count,
-								  c->row / nrows, v->entries.v[c->at + j].party });
+								  (c->row + nrows - low) / nrows, v->entries.v[c->at + j].party });
 	}
 	cells(&k);
 	vec_fini(&k.picked);

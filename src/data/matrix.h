@@ -132,9 +132,9 @@ struct err *matrix_view_make(struct matrix *m, const struct matrix_filter *f,
 			     struct matrix_view *ret_view);
 void matrix_view_fini(struct matrix_view *v);
 
-/* Cells of `columns` by `rows` neighbours become one: for small screens. The result's rows are where the first begins
- * to where the last ends. */
-void matrix_view_shrink(const struct matrix_view *v, uint32_t columns, uint32_t rows,
+/* Cells of `columns` by `rows` neighbours become one: for small screens. The lowest of the new rows has only `low` (1 to rows) of
+ * the old. */
+void matrix_view_shrink(const struct matrix_view *v, uint32_t columns, uint32_t rows, uint32_t low,
 			struct matrix_view *ret);
 
 #endif

@@ -58,6 +58,7 @@ enum action_kind {
 	ACT_FTRUNCATE,
 	ACT_SYSTEM,
 	ACT_SETOPT,
+	ACT_PCAP,    /* link type, length of the packet, its bytes */
 	ACT_DEFAULT, /* no action: print the probe's name only */
 };
 

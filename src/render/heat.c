@@ -212,25 +212,7 @@ uint32_t heat_every(double cell, double label)
 	return every[i];
 }
 
-static bool is_linear(const struct matrix_view *v)
-{
-	uint64_t width = 0;
-
-	for (uint32_t i = 0; i < v->rows.n; i++) {
-		struct matrix_row r = v->rows.v[i];
-		uint64_t w = (uint64_t)r.max - (uint64_t)r.min;
-
-		if (r.min == INT64_MIN || r.max == INT64_MAX)
-			continue;
-		if (width && w + 1 != width)
-			return false;
-		width = w + 1;
-	}
-	return true;
-}
-
-/* How much a number deserves to be written beside an axis: powers of ten and of 1024 most. */
-static int roundness(int64_t value)
+int heat_roundness(int64_t value)
 {
 	uint64_t v = value < 0 ? -(uint64_t)value : (uint64_t)value;
 	int bits = 0;
@@ -251,13 +233,42 @@ static int roundness(int64_t value)
 	return v == 5 ? 30 : v == 2 ? 25 : v < 10 ? 15 : v < 100 ? 8 : 5;
 }
 
+/* The width of all rows that have two ends; 0 when they differ. */
+static uint64_t row_width(const struct matrix_view *v)
+{
+	uint64_t width = 0;
+
+	for (uint32_t i = 0; i < v->rows.n; i++) {
+		struct matrix_row r = v->rows.v[i];
+		uint64_t w = (uint64_t)r.max - (uint64_t)r.min + 1;
+
+		if (r.min == INT64_MIN || r.max == INT64_MAX)
+			continue;
+		if (width && w != width)
+			return 0;
+		width = w;
+	}
+	return width ? width : 1;
+}
+
+/* Every how many-th of rows that are `width` wide has a label: so that the labels are 1, 2 or 5 apart, when that can be. */
+static uint32_t label_every(uint64_t width, double row_height, double label_height)
+{
+	uint32_t least = heat_every(row_height, label_height);
+
+	for (uint32_t k = least; k <= 4 * least; k++)
+		if (heat_roundness((int64_t)(width * k)) >= 25)
+			return k;
+	return least;
+}
+
 bool *heat_row_labels(const struct matrix_view *v, double row_height, double label_height)
 {
 	uint32_t n = v->rows.n, apart = (uint32_t)ceil(label_height / row_height);
 	bool *labels = xcalloc(n + 1, sizeof(*labels));
 
-	if (is_linear(v)) {
-		uint32_t every = heat_every(row_height, label_height), at = 0;
+	if (row_width(v)) {
+		uint32_t every = label_every(row_width(v), row_height, label_height), at = 0;
 
 		for (uint32_t i = 0; i < n; i++)
 			if (v->rows.v[i].min != INT64_MIN)
@@ -266,7 +277,7 @@ bool *heat_row_labels(const struct matrix_view *v, double row_height, double lab
 	}
 	for (int wanted = 60; wanted > 0; wanted--)
 		for (uint32_t i = 0; i < n; i++) {
-			bool room = v->rows.v[i].min != INT64_MIN && roundness(v->rows.v[i].min) == wanted;
+			bool room = v->rows.v[i].min != INT64_MIN && heat_roundness(v->rows.v[i].min) == wanted;
 
 			for (uint32_t j = i > apart ? i - apart + 1 : 0; room && j < n && j < i + apart; j++)
 				room = !labels[j];

@@ -58,6 +58,8 @@ bool heat_is_wall(const struct matrix_view *v);
 void heat_time(struct out *o, const struct matrix_view *v, uint32_t column);
 /* Of every how many-th column or row (those with a number that divides by it) there is room for a label. */
 uint32_t heat_every(double cell, double label);
+/* How much a number deserves to be written beside an axis: powers of ten and of 1024 most. */
+int heat_roundness(int64_t value);
 /* For each row whether its lower bound has room for a label. free() it. */
 bool *heat_row_labels(const struct matrix_view *v, double row_height, double label_height);
 /* "name 1,234; ..", the largest `most` parties of a cell. */

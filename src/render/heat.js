@@ -36,7 +36,7 @@ var DescryHeat = function (root, options) {
 	var m = null, columns = [], nrows = 0, first = 0, scale = "rank", only = null, without = {};
 	var counts = new Float64Array(0), main = new Uint8Array(0), max = 0, total = 0, ncells = 0; /* of each cell: column * nrows + row */
 	var levelOf = null, levels = new Uint8Array(0), hidden = false;
-	var view = null, selection = null, cursor = null, hover = null, drag = null, linearRows = false;
+	var view = null, selection = null, cursor = null, hover = null, drag = null, width = 0;
 	var canvas = document.createElement("canvas"), ctx = canvas.getContext("2d");
 	var raster = document.createElement("canvas"), rasterCtx = raster.getContext("2d"), pixels = null, words = null;
 	var palettes = {}, box = { x: 0, y: 0, w: 1, h: 1 }, rasterOld = true, frame = 0;
@@ -166,9 +166,9 @@ var DescryHeat = function (root, options) {
 				levels[i] = counts[i] < n ? levelOf[counts[i]] : above.get(counts[i]);
 			return;
 		}
-		part = scale === "log" ? 1 / Math.log(max + 1) : 1 / max;
+		part = Math.log(max + 1);
 		for (i = 0; i < counts.length; i++)
-			levels[i] = !counts[i] ? 0 : level(scale === "log" ? Math.log(counts[i] + 1) * part : counts[i] * part);
+			levels[i] = !counts[i] ? 0 : level(scale === "log" ? Math.log(counts[i] + 1) / part : counts[i] / max);
 	}
 
 	function level(part) { return Math.max(1, Math.min(255, Math.floor(part * 255 + 0.5))); }
@@ -266,12 +266,12 @@ var DescryHeat = function (root, options) {
 
 	/* Rows whose lower bound has room for a label. */
 	function rowLabels(s, height) {
-		var labels = [], apart = Math.ceil(18 / height), at = 0, k = every(height, 18), r, j, wanted, room;
+		var labels = [], apart = Math.ceil(18 / height), at = 0, k = labelEvery(height), r, j, wanted, room;
 		var rows = m.value.rows.slice(s.r0, s.r0 + s.nr);
-		for (r = 0; r < rows.length && linearRows; r++)
+		for (r = 0; r < rows.length && width; r++)
 			if (rows[r][0] !== null)
 				labels[r] = at++ % k === 0;
-		for (wanted = 60; wanted > 0 && !linearRows; wanted--)
+		for (wanted = 60; wanted > 0 && !width; wanted--)
 			for (r = 0; r < rows.length; r++) {
 				room = rows[r][0] !== null && roundness(rows[r][0]) === wanted;
 				for (j = Math.max(0, r - apart + 1); room && j < r + apart; j++)
@@ -282,15 +282,24 @@ var DescryHeat = function (root, options) {
 		return labels;
 	}
 
-	function isLinear() {
-		var width = 0, good = true;
+	/* The width of all rows that have two ends; 0 when they differ. */
+	function rowWidth() {
+		var w = 0, good = true;
 		m.value.rows.forEach(function (r) {
 			if (r[0] === null || r[1] === null)
 				return;
-			good = good && (!width || r[1] - r[0] + 1 === width);
-			width = r[1] - r[0] + 1;
+			good = good && (!w || r[1] - r[0] + 1 === w);
+			w = r[1] - r[0] + 1;
 		});
-		return good;
+		return good ? w || 1 : 0;
+	}
+
+	function labelEvery(height) {
+		var least = every(height, 18), k;
+		for (k = least; k <= 4 * least; k++)
+			if (roundness(width * k) >= 25)
+				return k;
+		return least;
 	}
 
 	function xOf(c, s) { return box.x + (c - s.c0) * box.w / s.nc; }
@@ -590,7 +599,7 @@ var DescryHeat = function (root, options) {
 		without = {};
 		view = selection = cursor = hover = null;
 		palettes = {};
-		linearRows = isLinear();
+		width = rowWidth();
 		countAll();
 		later();
 	}
@@ -610,7 +619,7 @@ var DescryHeat = function (root, options) {
 			});
 			m.value.rows = c.rows;
 			nrows = c.rows.length;
-			linearRows = isLinear();
+			width = rowWidth();
 			view = selection = cursor = null;
 		}
 		if (at < 0)

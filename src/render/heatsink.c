@@ -135,6 +135,20 @@ static struct heatin_party party(const struct heatsink *k, const struct agg *agg
 	return keys_party(&k->key, name, strlen(name));
 }
 
+/* Of a map of offsets or percents all of lquantize()'s rows are shown: what is empty is an answer, too. */
+static void take_axis(struct heatsink *k, const struct agg *agg, const struct heatin_party *p)
+{
+	int64_t min, max;
+
+	if (k->in->mode == HEAT_LATENCY || agg->func != AGG_LQUANTIZE || (k->in->made && k->in->matrix.axis.whole))
+		return;
+	for (uint32_t i = 1; i + 2 < agg->nwords; i++) {
+		hist_bounds(agg, i, &min, &max);
+		heatin_bucket(k->in, k->key.time, min, max, 0, p);
+	}
+	k->in->matrix.axis.whole = k->in->made;
+}
+
 static void take_distribution(struct heatsink *k, const struct agg_view *v, const struct agg_row *row, bool cleared)
 {
 	const struct agg *agg = v->agg;
@@ -142,6 +156,7 @@ static void take_distribution(struct heatsink *k, const struct agg_view *v, cons
 	uint32_t first = UINT32_MAX, last = 0, n = agg->nwords - 1;
 	int64_t *was = NULL, normal = v->normal ? v->normal : 1;
 
+	take_axis(k, agg, &p);
 	if (!cleared)
 		was = kept_words(k, agg, row->key) + 1;
 	for (uint32_t i = 0; i < n; i++)

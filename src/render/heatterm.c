@@ -139,6 +139,25 @@ static void draw(const struct matrix_view *v, const struct heat_options *opt, st
 	out_fini(&text);
 }
 
+/* Rows are merged so that many of the new ones begin at a round number. */
+static uint32_t lowest_group(const struct matrix_view *v, uint32_t rows)
+{
+	uint32_t best = rows;
+	int most = -1;
+
+	for (uint32_t low = rows; low > 0; low--) {
+		int sum = 0;
+
+		for (uint32_t i = low; i < v->rows.n; i += rows)
+			sum += heat_roundness(v->rows.v[i].min);
+		if (sum > most) {
+			most = sum;
+			best = low;
+		}
+	}
+	return best;
+}
+
 void heat_terminal(const struct matrix_view *v, const struct heat_options *opt, struct out *o)
 {
 	uint32_t width = (opt->width ? opt->width : 80), height = opt->height ? opt->height : 24, columns, rows;
@@ -162,7 +181,9 @@ void heat_terminal(const struct matrix_view *v, const struct heat_options *opt, 
 		draw(v, opt, o);
 		return;
 	}
-	matrix_view_shrink(v, columns, rows, &small);
+	if (v->rows.n % rows && rows > 1) /* one group more, when the lowest is not a full one */
+		rows = (v->rows.n + height - 2) / (height - 1);
+	matrix_view_shrink(v, columns, rows, lowest_group(v, rows), &small);
 	draw(&small, opt, o);
 	matrix_view_fini(&small);
 }

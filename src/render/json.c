@@ -108,7 +108,7 @@ static struct err *json_action(struct sink *s, const struct record_view *r, cons
 	static const char *const names[] = {
 		[ACT_TRACE] = "trace", [ACT_TRACEMEM] = "tracemem", [ACT_PRINTF] = "printf",
 		[ACT_PRINT] = "print", [ACT_STACK] = "stack",       [ACT_USTACK] = "ustack",
-		[ACT_SYM] = "symbol",  [ACT_DEFAULT] = "probe",
+		[ACT_SYM] = "symbol",  [ACT_DEFAULT] = "probe", [ACT_PCAP] = "pcap",
 	};
 	struct out *o = out_of(s), *text = &json_of(s)->scratch;
 

@@ -135,6 +135,10 @@ void render_pprof(struct out *o, const struct stacktree *t, const struct profile
 /* A JSON file of speedscope's schema, one profile of kind "sampled". */
 void render_speedscope(struct out *o, const struct stacktree *t, const struct profile_about *a);
 
+/* --- pcap.c --- */
+void pcap_print(struct sink *s, struct out *o, const struct record_view *r, const struct action *a,
+		bool to_file);
+
 /* --- file.c: where results go; freopen() and ftruncate() --- */
 struct output {
 	FILE *first; /* the file the run started with */

@@ -165,6 +165,7 @@ static struct err *text_action(struct sink *s, const struct record_view *r, cons
 	switch (a->kind) {
 	case ACT_PRINTF: action_format(s, o, r, a); break;
 	case ACT_PRINT: print_action(s, o, r, a); break;
+	case ACT_PCAP: pcap_print(s, o, r, a, text_of(s)->file.other); break;
 	case ACT_TRACE:
 	case ACT_TRACEMEM:
 	case ACT_STACK:

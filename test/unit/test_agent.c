@@ -20,6 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "agent/ring.h"
 #include "agent_world.h"
 
 enum { PAGE = 4096 };
@@ -181,6 +182,25 @@ TEST(test_thread_reclaim)
 	CHECK(r->head == r->tail || !(*(uint32_t *)((uint8_t *)(r + 1) + r->tail % 4096) & WIRE_RING_BUSY));
 }
 
+/* Threads that come and go do not use up what is there, as long as the tracer takes their records. */
+TEST(test_thread_churn)
+{
+	uint32_t used = 0;
+
+	for (int i = 0; i < 40; i++) {
+		struct wire_thread *mine;
+		pthread_t th;
+		void *p = NULL;
+
+		CHECK(!pthread_create(&th, NULL, claim_slot, NULL) && !pthread_join(th, &p) && p);
+		mine = p;
+		for (int k = 0; k < 1000 && !syscall(SYS_tgkill, getpid(), mine->tid, 0); k++)
+			usleep(100);
+		used |= 1u << mine->slot;
+	}
+	CHECK(__builtin_popcount(used) <= 2);
+}
+
 static void *die_in_probe(void *arg)
 {
 	struct wire_thread *t = (struct wire_thread *)world_call(&w, WIRE_AGENT_thread, 4711, 0, 0, 0);
@@ -262,6 +282,8 @@ TEST(test_nested)
 	CHECK(CALL(nested, (uintptr_t)t, t->rsp + 64) == 1);   /* longjmp() has gone there */
 	CHECK(t->skipped_nested == 3 && t->nested == 0 && *busy == 0);
 	CHECK(((uint32_t *)p)[-2] & WIRE_RING_DISCARD);
+	for (int i = 0; !CALL(nested, (uintptr_t)t, t->stack_lo + 64); i++) /* left with no place known: not for ever */
+		CHECK(i < 100);
 }
 
 /* --- maps, rings and the rest through the blob --- */
@@ -533,12 +555,38 @@ TEST(test_read_blocked)
 	CHECK((int64_t)CALL(probe_read, dst, 8, p) == -EFAULT);
 	CHECK(w.t->unsafe);
 	sigprocmask(SIG_UNBLOCK, &set, NULL);
-	CHECK((int64_t)CALL(probe_read, dst, 8, p) == -EFAULT);
+	for (int i = 0; i < 20; i++)
+		CHECK((int64_t)CALL(probe_read, dst, 8, p) == -EFAULT);
 	CHECK(!w.t->unsafe);
 	signal(SIGSEGV, SIG_DFL); /* behind our back */
 	w.t->checks = 0;
 	CHECK((int64_t)CALL(probe_read, dst, 8, p) == -EFAULT);
 	CHECK(w.t->unsafe);
+}
+
+static void *stack_of(void *arg)
+{
+	struct world own = w;
+	struct wire_thread *t = world_thread(&own, (uint64_t)gettid());
+	uint64_t fs;
+
+	__asm__("mov %%fs:0x10, %0" : "=r"(fs));
+	CHECK(t && t->stack_lo < t->rsp && t->stack_hi > t->rsp && t->stack_hi <= fs);
+	CHECK(!world_call(&own, WIRE_AGENT_probe_read, (uintptr_t)w.room, 8, fs - 64, 0));
+	return NULL;
+}
+/* A thread's stack ends where its block begins, though its mapping goes on. */
+TEST(test_stack_range)
+{
+	uint8_t *p = mmap(NULL, 64 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	pthread_attr_t attr;
+	pthread_t th;
+
+	CHECK(p != MAP_FAILED);
+	pthread_attr_init(&attr);
+	CHECK(!pthread_attr_setstack(&attr, p, 60 * PAGE));
+	guarded();
+	CHECK(!pthread_create(&th, &attr, stack_of, NULL) && !pthread_join(th, NULL));
 }
 
 /* A firing in a handler on the signal stack: the frame of a fault would be written over that handler. */
@@ -552,7 +600,7 @@ static void on_alt(int sig)
 	w.t->checks = 0;
 	w.t->unsafe = 0;
 	w.t->range_lo = w.t->range_hi = 0;
-	caught = (int64_t)CALL(probe_read, w.room, 8, gone) == -EFAULT && w.t->unsafe ? 1 : 2;
+	caught = (int64_t)CALL(probe_read, w.room, 8, gone) == -EFAULT && w.t->range_hi == 0 ? 1 : 2;
 	for (unsigned i = 0; i < sizeof(here); i++)
 		if (here[i] != 0x5a)
 			caught = 3;
@@ -862,28 +910,26 @@ static int64_t through_site(const uint8_t *site, uint64_t nr, uint64_t a, uint64
 	register uint64_t r10 __asm__("r10") = d;
 	register uint64_t r8 __asm__("r8") = 0x8888;
 	register uint64_t r9 __asm__("r9") = 0x9999;
-	uint64_t di = a, si = b, dx = c, cx = (uintptr_t)site, rbx = 0xbbbb, r = nr, red[2];
+	register uint64_t r14 __asm__("r14"); /* what was in the red zone */
+	register uint64_t r15 __asm__("r15");
+	uint64_t di = a, si = b, dx = c, cx = (uintptr_t)site, rbx = 0xbbbb, r = nr;
 
 	__asm__ volatile("lea -512(%%rsp), %%rsp\n\t"
 			 "movq $0x11111111, -8(%%rsp)\n\t"
 			 "movq $0x22222222, -128(%%rsp)\n\t"
 			 "std\n\t"
-			 "mov %%rsp, %%r12\n\t"
 			 "lea 1f(%%rip), %%r13\n\t"
 			 "jmp *%%rcx\n"
 			 "1:\tcld\n\t"
-			 "sub %%rsp, %%r12\n\t"
 			 "mov -8(%%rsp), %%r14\n\t"
 			 "mov -128(%%rsp), %%r15\n\t"
-			 "lea 512(%%rsp), %%rsp\n\t"
-			 "mov %%r14, %[red0]\n\t"
-			 "mov %%r15, %[red1]\n\t"
+			 "lea 512(%%rsp), %%rsp"
 			 : "+a"(r), "+D"(di), "+S"(si), "+d"(dx), "+c"(cx), "+b"(rbx), "+r"(r10), "+r"(r8), "+r"(r9),
-			   [red0] "=m"(red[0]), [red1] "=m"(red[1])
+			   "=r"(r14), "=r"(r15)
 			 :
-			 : "r11", "r12", "r13", "r14", "r15", "memory", "cc");
+			 : "r11", "r13", "memory", "cc");
 	*ret_kept = di == a && si == b && dx == c && rbx == 0xbbbb && r10 == d && r8 == 0x8888 && r9 == 0x9999 &&
-		    red[0] == 0x11111111 && red[1] == 0x22222222;
+		    r14 == 0x11111111 && r15 == 0x22222222;
 	return (int64_t)r;
 }
 TEST(test_sigaction_site)
@@ -1141,6 +1187,140 @@ TEST(test_vfork_sigaction)
 	CHECK(!program_action(SIGSEGV, NULL, &now) && now.handler == (uintptr_t)handler1);
 }
 
+/* --- firings and signals, all at once --- */
+
+static struct {
+	struct wire_thread *t;
+	uint8_t *flaps; /* a page that comes and goes */
+	uint64_t fired, skipped, records, dropped, faults, own_faults, last;
+	volatile bool stop;
+	sigjmp_buf here;
+} storm;
+
+/* What a thunk and a program do. */
+static void fire(void)
+{
+	struct wire_thread *t = storm.t;
+	uint64_t *room, *key, r, n;
+
+	if (t->in_probe && !CALL(nested, (uintptr_t)t, (uintptr_t)__builtin_frame_address(0))) {
+		__atomic_fetch_add(&storm.skipped, 1, __ATOMIC_RELAXED);
+		return;
+	}
+	t->in_probe = 1;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	t->rsp = (uintptr_t)__builtin_frame_address(0);
+	n = 8 + CALL(prandom) % 200;
+	room = (uint64_t *)CALL(ring_reserve, world_map(&w, WORLD_RING), n, 0);
+	key = (uint64_t *)(w.room + 1024);
+	key[0] = CALL(prandom) % 100;
+	key[1] = key[2] = 0;
+	if (!CALL(map_lookup, world_map(&w, WORLD_AGG), key))
+		CHECK(!CALL(map_update, world_map(&w, WORLD_AGG), key, w.room + 2048, BPF_ANY));
+	(*(uint64_t *)CALL(map_lookup, world_map(&w, WORLD_AGG), key))++;
+	CHECK(!CALL(map_update, world_map(&w, WORLD_HASH), key, w.room + 2048, BPF_ANY));
+	r = CALL(probe_read, w.room, 64, storm.flaps + 100);
+	CHECK(!r || (int64_t)r == -EFAULT);
+	storm.faults += r != 0;
+	CHECK(!CALL(map_delete, world_map(&w, WORLD_HASH), key));
+	if (room) {
+		room[0] = ++storm.records;
+		((uint8_t *)room)[n - 1] = n > 8 ? (uint8_t)n : ((uint8_t *)room)[n - 1];
+		CHECK(!CALL(ring_submit, room, 0));
+	} else {
+		storm.dropped++;
+	}
+	storm.fired++;
+	t->rsp = 0;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	t->in_probe = 0;
+}
+static void storm_signal(int sig)
+{
+	fire();
+}
+static void storm_segv(int sig, siginfo_t *info, void *uc)
+{
+	fire();
+	storm.own_faults++;
+	siglongjmp(storm.here, 1);
+}
+static void *storm_sender(void *arg)
+{
+	pid_t tid = *(pid_t *)arg;
+
+	for (int i = 0; !storm.stop; i++) {
+		syscall(SYS_tgkill, getpid(), tid, SIGUSR1);
+		mprotect(storm.flaps, PAGE, i % 2 ? PROT_READ : PROT_NONE);
+		for (volatile int k = i % 997; k; k--)
+			;
+	}
+	mprotect(storm.flaps, PAGE, PROT_READ);
+	return NULL;
+}
+static void *storm_consumer(void *arg)
+{
+	struct wire_ring *r = (struct wire_ring *)((uint8_t *)storm.t + w.maps[WORLD_RING].base);
+	uint64_t tail = 0;
+	const void *data;
+	uint32_t n;
+
+	for (;;) {
+		bool last = storm.stop;
+		enum ring_next next = ring_next(r, 4096, &tail, false, &data, &n);
+
+		CHECK(next != RING_BROKEN);
+		if (next == RING_RECORD) {
+			CHECK(n >= 8 && *(const uint64_t *)data == storm.last + 1);
+			CHECK(n == 8 || ((const uint8_t *)data)[n - 1] == (uint8_t)n);
+			storm.last++;
+			ring_consume(r, &tail, n);
+		} else if (last) {
+			return NULL;
+		}
+	}
+}
+static uint64_t storm_counted(void)
+{
+	uint64_t sum = 0, *v;
+
+	for (uint64_t key = 0; key < 100; key++) {
+		*(uint64_t *)(w.room + 1024) = key;
+		v = (uint64_t *)CALL(map_lookup, world_map(&w, WORLD_AGG), w.room + 1024);
+		sum += v ? *v : 0;
+	}
+	return sum;
+}
+TEST(test_storm)
+{
+	struct kernel_action a = action(storm_segv, SA_SIGINFO | SA_NODEFER, 0);
+	struct sigaction sa = { .sa_handler = storm_signal, .sa_flags = SA_RESTART };
+	pthread_t sender, consumer;
+	pid_t tid = gettid();
+	struct timespec start, t;
+
+	storm.flaps = pages(1);
+	guarded();
+	CHECK(!program_action(SIGSEGV, &a, NULL) && !sigaction(SIGUSR1, &sa, NULL));
+	storm.t = world_thread(&w, 1);
+	storm.t->rsp = 0;
+	CHECK(!pthread_create(&consumer, NULL, storm_consumer, NULL));
+	CHECK(!pthread_create(&sender, NULL, storm_sender, &tid));
+	clock_gettime(CLOCK_MONOTONIC, &start);
+	do {
+		for (int i = 0; i < 100; i++)
+			fire();
+		if (!sigsetjmp(storm.here, 1)) /* a fault of the program's own */
+			*(volatile uint8_t *)8 = 1;
+		clock_gettime(CLOCK_MONOTONIC, &t);
+	} while ((t.tv_sec - start.tv_sec) * 1000 + (t.tv_nsec - start.tv_nsec) / 1000000 < 700);
+	storm.stop = true;
+	CHECK(!pthread_join(sender, NULL) && !pthread_join(consumer, NULL));
+	CHECK(storm.last == storm.records && storm.records + storm.dropped == storm.fired);
+	CHECK(storm.own_faults && storm.faults && storm.fired > 1000);
+	CHECK(storm_counted() == storm.fired && w.maps[WORLD_HASH].used == 0);
+}
+
 /* --- many threads --- */
 
 enum { WORKERS = 4 };
@@ -1192,6 +1372,7 @@ int main(void)
 		cmocka_unit_test(test_thread),
 		cmocka_unit_test(test_thread_collisions),
 		cmocka_unit_test(test_thread_reclaim),
+		cmocka_unit_test(test_thread_churn),
 		cmocka_unit_test(test_thread_renewed),
 		cmocka_unit_test(test_thread_gone_process),
 		cmocka_unit_test(test_heartbeat),
@@ -1206,6 +1387,7 @@ int main(void)
 		cmocka_unit_test(test_read_guarded),
 		cmocka_unit_test(test_read_stale),
 		cmocka_unit_test(test_read_blocked),
+		cmocka_unit_test(test_stack_range),
 		cmocka_unit_test(test_read_on_signal_stack),
 		cmocka_unit_test(test_read_sandboxed),
 		cmocka_unit_test(test_get_stack),
@@ -1221,6 +1403,7 @@ int main(void)
 		cmocka_unit_test(test_fork_heal_sandboxed),
 		cmocka_unit_test(test_fork_follow),
 		cmocka_unit_test(test_vfork_sigaction),
+		cmocka_unit_test(test_storm),
 		cmocka_unit_test(test_threads),
 	};
 

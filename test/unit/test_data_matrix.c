@@ -308,11 +308,16 @@ static void test_fill_and_shrink(void **state)
 	check_view(130);
 	assert_int_equal(count_at(13, 0), 1);
 	assert_int_equal(count_at(12, 0), 0);
-	matrix_view_shrink(&v, 4, 3, &small);
+	matrix_view_shrink(&v, 4, 3, 3, &small);
 	assert_int_equal(small.ncolumns, 17); /* from 8 to 76 */
 	assert_int_equal(small.rows.n, 7);
 	assert_true(small.total == 130 && small.step == 4 * SECOND && small.first == 2);
 	assert_true(small.rows.v[1].min == 15 && small.rows.v[1].max == 29 && small.rows.v[6].max == INT64_MAX);
+	matrix_view_fini(&small);
+	matrix_view_shrink(&v, 1, 4, 1, &small);
+	assert_int_equal(small.rows.n, 6);
+	assert_true(small.rows.v[0].max == 4 && small.rows.v[1].max == 24 && small.rows.v[5].min == 85 && small.total == 130);
+	assert_int_equal(small.cells.v[0].row, 1); /* 10% in the first second */
 	matrix_view_fini(&small);
 	end();
 }

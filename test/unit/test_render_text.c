@@ -500,6 +500,27 @@ static void test_agghist_and_pack(void **state)
 					   "               ls    2 : xx : 16   | 2\n");
 }
 
+static void test_drop_tags(void **state)
+{
+	static const char *const tags[DROP_KIND_COUNT] = {
+		[DROP_DATA] = "DTRACEDROP_PRINCIPAL",  [DROP_CONTROL] = "DTRACEDROP_CONTROL",
+		[DROP_AGG] = "DTRACEDROP_AGGREGATION", [DROP_DYN] = "DTRACEDROP_DYNAMIC",
+		[DROP_SPEC] = "DTRACEDROP_SPEC",       [DROP_SPEC_NOBUF] = "DTRACEDROP_SPECUNAVAIL",
+		[DROP_SCRATCH] = "DTRACEDROP_SCRATCH", [DROP_STACK] = "DTRACEDROP_STACK",
+		[DROP_ERROR] = "DTRACEDROP_DBLERROR",  [DROP_LATE] = "DTRACEDROP_LATE",
+	};
+
+	set("droptags", "1");
+	for (int i = 0; i < DROP_KIND_COUNT; i++) {
+		char want[64];
+
+		assert_non_null(tags[i]);
+		assert_null(m.sink->ops->drop(m.sink, (enum drop_kind)i, 0, 3));
+		snprintf(want, sizeof(want), "[%s] 3 ", tags[i]);
+		assert_non_null(strstr(make_errors(&m), want));
+	}
+}
+
 static void test_messages(void **state)
 {
 	struct wire_fault f = { .head = { .segment = WIRE_SEG_FAULT },
@@ -566,7 +587,8 @@ int main(void)
 		T(test_quantize),         T(test_quantize_signs),
 		T(test_lquantize),        T(test_llquantize),
 		T(test_scalars_and_keys), T(test_agghist_and_pack),
-		T(test_messages),         T(test_reopen),
+		T(test_drop_tags),        T(test_messages),
+		T(test_reopen),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -328,7 +328,8 @@ static void test_entry_stuck(void **state)
 				  "\x90\x90\x90\x90\x90\x90\0\x48\xc7\xc0\x0f\0\0\0\x0f\x05"),
 			     NULL, 0,
 			     SYMBOLS(FUNC("f", 0, 2), FUNC("g", 8, 3), FUNC("h", 16, 3),
-				     FUNC("restore", 24, 9), FUNC("early", 39, 10)));
+				     FUNC("restore", 24, 9), FUNC("early", 39, 10),
+				     FUNC("early_label", 40, 9)));
 	struct text_syscall *v;
 	uint32_t n;
 
@@ -529,7 +530,7 @@ static void test_cold(void **state)
 	begin(&m);
 	assert_int_equal(returns(&m, 0), 2);
 	assert_true(exits[0].addr + exits[0].at == T + 12);
-	expect_site(exits[0], TEXT_PATCH, 8, 4, 5, 5);
+	expect_site(exits[0], TEXT_TRAP, 12, 0, 1, 1);
 	assert_true(exits[1].addr + exits[1].at == T + 44);
 	end(&m);
 }
@@ -552,8 +553,8 @@ static void test_cold_jumps_back(void **state)
 /* --- indirect jumps --- */
 
 /* cmp $3,%edi; ja 9f; lea table(%rip),%rdx; mov %edi,%edi; movslq (%rdx,%rdi,4),%rax; add %rdx,%rax; notrack jmp *%rax
- * 23: mov %eax,%ecx; 25: inc %eax; 27: ret; 28: inc %eax; 9: ret */
-static const char switch_code[] = "\x83\xff\x03\x77\x17\x48\x8d\x15\xf4\x21\0\0\x89\xff\x48\x63\x04\xba"
+ * 24: mov %eax,%ecx; 26: inc %eax; 28: ret; 29: inc %eax; 9: ret */
+static const char switch_code[] = "\x83\xff\x03\x77\x1a\x48\x8d\x15\xf4\x21\0\0\x89\xff\x48\x63\x04\xba"
 				  "\x48\x01\xd0\x3e\xff\xe0\x89\xc1\xff\xc0\xc3\xff\xc0\xc3\xc3";
 
 static void test_table(void **state)
@@ -645,7 +646,7 @@ static void test_syscalls(void **state)
 	expect_site(v[0].site, TEXT_PATCH, 5, 0, 8, 8);
 	assert_int_equal(v[1].number, 0);
 	/* 3 bytes with the ret: the mov before it comes along */
-	expect_site(v[1].site, TEXT_PATCH, 16, 3, 6, 6);
+	expect_site(v[1].site, TEXT_PATCH, 16, 3, 5, 5);
 	assert_int_equal(v[2].number, -1);
 	free(v);
 	assert_null(text_syscalls(m.text, T + 14, &v, &n));

@@ -256,6 +256,84 @@ static void test_cache(void **state)
 	object_free(o);
 }
 
+/* Without .eh_frame: .debug_frame, plain and compressed, gives the same rules as .eh_frame does. */
+static void test_debug_frame(void **state)
+{
+	static const char *const flags[] = { "-gz=none", "-gz=zlib", "-gz=zstd" };
+	char dir[] = "/tmp/descry-debug-frame-XXXXXX";
+	struct unwind_image *with;
+	struct object *o;
+	uint32_t compared = 0;
+
+	assert_non_null(mkdtemp(dir));
+	cleanup_free char *src = xasprintf("%s/x.c", dir);
+	FILE *f = fopen(src, "w");
+	fputs("volatile int v; int f(int n) { int a[40]; for (int i = 0; i < 40; i++) a[i] = n + v;"
+	      " return n ? f(n - 1) + a[n & 31] : a[3]; } int g(int n) { return f(n) + f(v); }",
+	      f);
+	fclose(f);
+	cleanup_free char *eh = xasprintf("cc -O2 -shared -fPIC -o %s/eh.so %s", dir, src);
+	cleanup_free char *eh_path = xasprintf("%s/eh.so", dir);
+	assert_int_equal(system(eh), 0);
+	assert_null(object_open(eh_path, &o));
+	assert_null(unwind_image_build(o, &with));
+	const struct object_symbol *fs = object_find_name(o, "f"), *gs = object_find_name(o, "g");
+	assert_true(fs && gs);
+	for (uint32_t i = 0; i < ARRAY_SIZE(flags); i++) {
+		cleanup_free char *cmd =
+			xasprintf("cc -O2 -g %s -fno-asynchronous-unwind-tables -fno-unwind-tables "
+				  "-shared -fPIC -nostdlib -o %s/d.so %s 2>/dev/null",
+				  flags[i], dir, src);
+		cleanup_free char *path = xasprintf("%s/d.so", dir);
+		struct unwind_image *u;
+		struct object *d;
+
+		if (system(cmd)) /* an older toolchain without zstd */
+			continue;
+		assert_null(object_open(path, &d));
+		assert_null(unwind_image_build(d, &u));
+		const struct object_symbol *fd = object_find_name(d, "f");
+		assert_true(fd && u->head->npages);
+		for (uint64_t k = 0; k < fs->size && k < fd->size; k++)
+			assert_int_equal(unwind_image_rule(u, fd->addr + k),
+					 unwind_image_rule(with, fs->addr + k));
+		compared++;
+		unwind_image_free(u);
+		object_free(d);
+		unlink(path);
+	}
+	assert_true(compared >= 2);
+	unwind_image_free(with);
+	object_free(o);
+	unlink(eh_path);
+	unlink(src);
+	rmdir(dir);
+}
+
+/* CFA in a register that only the innermost frame knows, and OpenSSL's expression with one. */
+static void test_registers(void **state)
+{
+	static const uint8_t reg[] = { 0x0c, 0, 16, 0x41, 0x0c, 3, 0x18 };
+	static const uint8_t index[] = { 0x0f, 11, 0x77, 8, 0x79, 0, 0x38, 0x1e, 0x22, 6, 0x23, 8, 0 };
+	static const uint8_t cut[] = { 0x0f, 6, 0x77, 8, 0x79, 0, 0x38, 0x1e };
+	struct writer w = { .n = 0 };
+	struct cfi c;
+	char text[80];
+
+	put_cie(&w);
+	put_fde(&w, TEXT, 0x40, reg, sizeof(reg));
+	put_fde(&w, TEXT + 0x40, 0x40, index, sizeof(index) - 1 + 0);
+	put_fde(&w, TEXT + 0x80, 0x40, cut, sizeof(cut));
+	cfi_read(&c, "registers", w.b, w.n, BASE, true);
+	expect(&c, 0, 0, TEXT, RULE(REG, SAME, WIRE_UNWIND_REG_OFF(0, 2)));
+	expect(&c, 0, 1, TEXT + 1, RULE(REG, SAME, WIRE_UNWIND_REG_OFF(3, 3)));
+	expect(&c, 1, 0, TEXT + 0x40, RULE(INDEX, SAME, WIRE_UNWIND_REG_OFF(9, 1)));
+	expect(&c, 2, 0, TEXT + 0x80, 0);
+	unwind_rule_format(RULE(INDEX, SAME, WIRE_UNWIND_REG_OFF(9, 1)), text, sizeof(text));
+	assert_string_equal(text, "CFA=*(rsp+reg9*8+8)+8");
+	cfi_fini(&c);
+}
+
 /* --- the store --- */
 
 struct memory {
@@ -386,7 +464,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_programs),    cmocka_unit_test(test_image),
 		cmocka_unit_test(test_cache),       cmocka_unit_test(test_store),
-		cmocka_unit_test(test_walk_bounds),
+		cmocka_unit_test(test_walk_bounds), cmocka_unit_test(test_debug_frame),
+		cmocka_unit_test(test_registers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,6 +7,7 @@
 #define _GNU_SOURCE
 #include "unit.h"
 
+#include <dirent.h>
 #include <elfutils/libdwfl.h>
 #include <errno.h>
 #include <signal.h>
@@ -292,6 +293,38 @@ static bool exists(const char *program)
 	return false;
 }
 
+/* The thread that has run most: of a JVM it is not the first. */
+static pid_t busiest_thread(pid_t pid)
+{
+	cleanup_free char *dir = xasprintf("/proc/%d/task", (int)pid);
+	unsigned long most = 0;
+	pid_t found = pid;
+	struct dirent *e;
+	DIR *d = opendir(dir);
+
+	while (d && (e = readdir(d))) {
+		cleanup_free char *path = xasprintf("%s/%s/schedstat", dir, e->d_name);
+		char *text;
+		size_t n;
+		struct err *err = *e->d_name == '.' ? NULL : io_read_file(path, &text, &n);
+		unsigned long ran;
+
+		if (*e->d_name == '.' || err) {
+			err_free(err);
+			continue;
+		}
+		ran = strtoul(text, NULL, 10);
+		free(text);
+		if (ran > most) {
+			most = ran;
+			found = atoi(e->d_name);
+		}
+	}
+	if (d)
+		closedir(d);
+	return found;
+}
+
 /* Stops the program at random points of its life; starts it again when it has ended. */
 static void run_program(const char *name, char *const *argv, struct rate *total)
 {
@@ -301,13 +334,14 @@ static void run_program(const char *name, char *const *argv, struct rate *total)
 	uint32_t want = stops_wanted();
 
 	for (uint32_t starts = 0; r.stops < want && starts < want; starts++) {
-		pid_t pid = start(argv);
+		pid_t first = start(argv), pid;
 		int status;
 
-		sleep_us(3000 + (uint32_t)random() % 40000);
+		sleep_us(3000 + (uint32_t)random() % 40000 + (!strcmp(name, "java") ? 500000 : 0));
+		pid = busiest_thread(first);
 		if (ptrace(PTRACE_SEIZE, pid, NULL, NULL)) {
-			kill(pid, SIGKILL);
-			waitpid(pid, &status, 0);
+			kill(first, SIGKILL);
+			waitpid(first, &status, 0);
 			continue;
 		}
 		for (uint32_t i = 0; i < 60 + want / 8 && r.stops < want; i++) {
@@ -329,10 +363,11 @@ static void run_program(const char *name, char *const *argv, struct rate *total)
 			ptrace(PTRACE_CONT, pid, NULL, sig);
 		}
 		look_away(&look);
-		if (pid) {
-			kill(pid, SIGKILL);
+		kill(first, SIGKILL);
+		if (pid && pid != first)
 			waitpid(pid, &status, __WALL);
-		}
+		if (pid || waitpid(first, &status, __WALL | WNOHANG) == 0)
+			waitpid(first, &status, __WALL);
 	}
 	printf("%-8s %5u stops, %6.2f%% as libdw (%u more where libdw gave up, %u up to a JIT's code), "
 	       "%5.1f frames, %5.1f%% complete; by frame pointers %5.2f%%\n",

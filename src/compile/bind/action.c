@@ -137,6 +137,35 @@ static void bind_print(struct bind_cx *cx, struct node *n)
 			"print( ) argument #2 must be a non-zero positive integral constant expression");
 }
 
+/* pcap(struct sk_buff *, link type) */
+static void bind_pcap(struct bind_cx *cx, struct node *n)
+{
+	struct node *skb = n->call.args, *proto = skb->next;
+
+	bind_expr(cx, skb);
+	bind_value(cx, proto);
+	if (is_poison(skb) || is_poison(proto)) {
+		poison(n);
+		return;
+	}
+	decay(cx, skb);
+	if (is_xlated(skb) || skb->type == T_DYN || !is_scalar(cx, skb))
+		bind_error(cx, n, "D_PCAP_ADDR",
+			   "pcap( ) argument #1 is incompatible with prototype: prototype: pointer or "
+			   "integer, argument: %s",
+			   type_text(cx, skb->type));
+	else if (!is_const(proto) || !is_integer(cx, proto))
+		bind_error(cx, n, "D_PCAP_PROTO",
+			   "pcap( ) argument #2 must be an integral constant: PCAP_ETHERNET, PCAP_IP...");
+	else if (opt_num(cx->options, OPT_PCAPSIZE) < 16)
+		bind_error(cx, n, "D_PCAP_SIZE", "pcapsize is %lld: at least 16 bytes are needed",
+			   (long long)opt_num(cx->options, OPT_PCAPSIZE));
+	else {
+		cast_to(cx, skb, T_UINT64);
+		cast_to(cx, proto, T_INT);
+	}
+}
+
 /* normalize(@, f), trunc(@, n): the second argument. */
 static void bind_number(struct bind_cx *cx, struct node *n, const char *tag)
 {
@@ -203,6 +232,7 @@ static void bind_action(struct bind_cx *cx, struct node *n, enum subr_id id)
 	case SUBR_TRACE: bind_trace(cx, n); break;
 	case SUBR_TRACEMEM: bind_tracemem(cx, n); break;
 	case SUBR_PRINT: bind_print(cx, n); break;
+	case SUBR_PCAP: bind_pcap(cx, n); break;
 	case SUBR_SETOPT: bind_setopt(cx, n); break;
 	case SUBR_CLEAR:
 	case SUBR_DENORMALIZE: bind_agg_ref(cx, n, n->call.args); break;

@@ -563,6 +563,10 @@ void bind_extern(struct bind_cx *cx, struct node *n)
 			   module ? module : "", name);
 		return;
 	}
+	if (!typed && opt_on(cx->options, OPT_KNODEFS)) {
+		t = T_INT; /* at address 0: a fault when it is read */
+		typed = true;
+	}
 	if (!typed || (!shown && !opt_on(cx->options, OPT_KNODEFS))) {
 		bind_error(cx, n, "D_IDENT_UNDEF", "failed to resolve %s`%s: %s (%s)",
 			   module ? module : "", name,

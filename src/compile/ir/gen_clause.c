@@ -153,6 +153,14 @@ static void describe(struct schema *s, const struct node *call)
 		a->fields[a->nfields++] =
 			add_field(s, FIELD_MEM, 8 + (uint32_t)args->next->i.value, 8, T_VOID, NULL);
 		break;
+	case SUBR_PCAP:
+		a = add_action(s, ACT_PCAP, call);
+		a->fields[a->nfields++] = add_field(s, FIELD_INT, 4, 4, T_INT, args->next);
+		a->fields[a->nfields++] = add_field(s, FIELD_INT, 4, 4, T_UINT32, NULL);
+		a->fields[a->nfields++] =
+			add_field(s, FIELD_MEM, 8 + (uint32_t)opt_num(g->options, OPT_PCAPSIZE), 8,
+				  T_VOID, NULL);
+		break;
 	case SUBR_PRINTF:
 	case SUBR_FREOPEN:
 	case SUBR_SYSTEM:
@@ -247,6 +255,32 @@ static void memory_dump(struct gen *g, const struct node *call, const struct fie
 	gen_fault_if(g, r, IF_NE, IR_I(0), WIRE_FAULT_BADADDR, addr, call->loc);
 }
 
+/* The packet's length, and what of it lies in the buffer's linear part. */
+static void packet(struct gen *g, const struct node *call, const struct field *length,
+		   const struct field *mem)
+{
+	struct ir_fn *f = g->f;
+	int64_t most = mem->size - 8;
+	struct ir_val skb = gen_expr(g, call->call.args), len, paged, n = ir_new_reg(f), data, r;
+	uint32_t size, fits = ir_new_label(f), offset;
+
+	offset = gen_kernel_offset(g, "sk_buff", "len", &size, call->loc);
+	len = gen_kernel_read(g, skb, offset, 4, false, call->loc);
+	offset = gen_kernel_offset(g, "sk_buff", "data_len", &size, call->loc);
+	paged = gen_kernel_read(g, skb, offset, 4, false, call->loc);
+	offset = gen_kernel_offset(g, "sk_buff", "data", &size, call->loc);
+	data = gen_kernel_read(g, skb, offset, 8, false, call->loc);
+	ir_store(f, g->rec, (int32_t)length->offset, 4, len);
+	ir_set(f, n, ir_bin(f, ALU_SUB, len, paged));
+	ir_if(f, n, IF_ULE, IR_I(most), fits);
+	ir_set(f, n, IR_I(most));
+	ir_place(f, fits);
+	ir_store(f, g->rec, (int32_t)mem->offset, 8, n);
+	r = ir_call(f, HELPER_READ_KERNEL, 3,
+		    ir_bin(f, ALU_ADD, g->rec, IR_I((int64_t)mem->offset + 8)), n, data);
+	gen_fault_if(g, r, IF_NE, IR_I(0), WIRE_FAULT_BADADDR, data, call->loc);
+}
+
 static void printed_target(struct gen *g, const struct node *call, const struct field *pointer,
 			   const struct field *target)
 {
@@ -319,6 +353,10 @@ static void run_action(struct gen *g, const struct node *call, const struct acti
 			gen_field(g, fl, value, g->rec, true);
 		else if (a->kind == ACT_TRACEMEM)
 			memory_dump(g, call, fl);
+		else if (a->kind == ACT_PCAP && fl->kind == FIELD_MEM)
+			packet(g, call, &s->fields.v[a->fields[1]], fl);
+		else if (a->kind == ACT_PCAP)
+			continue;
 		else
 			printed_target(g, call, &s->fields.v[a->fields[0]], fl);
 	}

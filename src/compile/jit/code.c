@@ -599,11 +599,36 @@ static void loop(struct jit *j, uint32_t i, uint32_t stack)
 	x86_land(b, many);
 }
 
+/* A map that is not known yet: is it one of those the helper works on? */
+static void check_map(struct jit *j, uint32_t i, const struct jit_helper *h)
+{
+	struct x86 *b = &j->b;
+	uint32_t found[64], n = 0, last = UINT32_MAX;
+
+	for (uint32_t m = 0; m < j->env->nmaps; m++)
+		if (jit_map_usable(j->env, m, h->id))
+			last = m;
+	if (last == UINT32_MAX) /* there is none: never equal */
+		x86_mov_imm(b, T1, 0);
+	for (uint32_t m = 0; m <= last && last != UINT32_MAX; m++) {
+		if (!jit_map_usable(j->env, m, h->id))
+			continue;
+		x86_mov_imm(b, T1, j->env->map_addrs[m]);
+		if (m == last || n == ARRAY_SIZE(found))
+			break;
+		x86_rr(b, 8, x86_alu_op(X86_CMP), T1, X86_RDI);
+		found[n++] = x86_jcc_over(b, X86_E);
+	}
+	x86_rr(b, 8, x86_alu_op(X86_CMP), T1, X86_RDI);
+	cold(j, X86_NE, i);
+	while (n)
+		x86_land(b, found[--n]);
+}
+
 /* Arguments that were not proven. T0, T1, T2 are lost. */
 static void check_args(struct jit *j, uint32_t i, const struct jit_helper *h)
 {
 	const struct jit_fact *f = &j->facts.insn[i];
-	const struct wire_map *m = f->map >= 0 ? &j->env->maps[f->map] : NULL;
 	struct x86 *b = &j->b;
 
 	for (uint32_t a = 0; h->args[a]; a++) {
@@ -612,15 +637,19 @@ static void check_args(struct jit *j, uint32_t i, const struct jit_helper *h)
 
 		if (!(f->check & 1 << (a + 1)))
 			continue;
+		if (h->args[a] == 'm' && h->id != BPF_FUNC_map_lookup_elem) {
+			check_map(j, i, h);
+			continue;
+		}
 		x86_mov_rr(b, T0, reg);
 		switch (h->args[a]) {
 		case 'm': x86_mov_imm(b, T1, sizeof(struct wire_map)); break;
-		case 'k': x86_mov_imm(b, T1, m ? m->key_size : 4); break;
+		case 'k': x86_mov_imm(b, T1, jit_key_size(j->env, f->map, h->id)); break;
 		case 'V':
 			x86_rr(b, 8, X86_OP_TEST, T0, T0);
 			null = x86_jcc_over(b, X86_E);
 			/* fall through */
-		case 'v': x86_mov_imm(b, T1, m ? m->value_size : 8); break;
+		case 'v': x86_mov_imm(b, T1, jit_value_size(j->env, f->map, h->id)); break;
 		case 'l': x86_mov_rr(b, T1, jit_reg[a + 2]); break;
 		case 'q':
 			x86_rr(b, 4, X86_OP_STORE, jit_reg[a], T1);

@@ -14,6 +14,7 @@
 #define DESCRY_COMPILE_JIT_JIT_H
 
 #include <linux/bpf.h>
+#include <stdio.h>
 
 #include "base/err.h"
 #include "wire/inproc.h"
@@ -51,5 +52,11 @@ struct jit_code {
 struct err *jit_compile(const struct bpf_insn *insns, uint32_t ninsns, const struct jit_env *env,
 			struct jit_code *ret);
 void jit_code_fini(struct jit_code *c);
+
+struct ebpf_names;
+/* Machine code beside each eBPF instruction, then the thunks. Addresses show as what they are (a map, an agent's entry, an
+ * offset in the code), so that the text depends on nothing but the program. names: as ebpf_print() has it, may be NULL. */
+void jit_print(FILE *out, const struct jit_code *c, const struct bpf_insn *insns,
+	       const struct jit_env *env, const struct ebpf_names *names);
 
 #endif

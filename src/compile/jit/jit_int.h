@@ -88,6 +88,12 @@ void jit_dead(const struct bpf_insn *insns, uint32_t n, const struct jit_env *en
 bool jit_inline_lookup(const struct jit_env *env, const struct bpf_insn *ins,
 		       const struct jit_fact *f);
 
+/* May the helper be given the map? */
+bool jit_map_usable(const struct jit_env *env, uint32_t m, uint32_t helper);
+/* Of the helper's map; of the largest it may be when that is not known (-1; map_lookup_elem: inner maps have keys of 4). */
+uint32_t jit_key_size(const struct jit_env *env, int32_t map, uint32_t helper);
+uint32_t jit_value_size(const struct jit_env *env, int32_t map, uint32_t helper);
+
 /* --- code --- */
 
 struct jit {

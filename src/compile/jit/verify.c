@@ -868,7 +868,7 @@ static bool known_key(struct v *v, uint32_t *ret)
 	return is_const(&k);
 }
 
-static bool map_usable(const struct jit_env *env, uint32_t m, uint32_t helper)
+bool jit_map_usable(const struct jit_env *env, uint32_t m, uint32_t helper)
 {
 	uint32_t kind = env->maps[m].kind;
 
@@ -880,6 +880,30 @@ static bool map_usable(const struct jit_env *env, uint32_t m, uint32_t helper)
 	case BPF_FUNC_task_storage_delete: return kind == WIRE_MAP_TASK;
 	default: return kind != WIRE_MAP_RING && kind != WIRE_MAP_TASK;
 	}
+}
+
+uint32_t jit_key_size(const struct jit_env *env, int32_t map, uint32_t helper)
+{
+	uint32_t size = 4;
+
+	if (map >= 0)
+		return env->maps[map].key_size;
+	for (uint32_t i = 0; i < env->nmaps && helper != BPF_FUNC_map_lookup_elem; i++)
+		if (jit_map_usable(env, i, helper) && env->maps[i].key_size > size)
+			size = env->maps[i].key_size;
+	return size;
+}
+
+uint32_t jit_value_size(const struct jit_env *env, int32_t map, uint32_t helper)
+{
+	uint32_t size = 8;
+
+	if (map >= 0)
+		return env->maps[map].value_size;
+	for (uint32_t i = 0; i < env->nmaps; i++)
+		if (jit_map_usable(env, i, helper) && env->maps[i].value_size > size)
+			size = env->maps[i].value_size;
+	return size;
 }
 
 static void helper_args(struct v *v, const struct jit_helper *h, int32_t map)
@@ -896,8 +920,13 @@ static void helper_args(struct v *v, const struct jit_helper *h, int32_t map)
 		case 'm':
 			if (m)
 				break;
-			/* an inner map: the descriptor is looked at when it runs */
-			helper_memory(v, i + 1, sizeof(struct wire_map), false);
+			/* an inner map, or one whose address came by way of memory: looked at when it runs */
+			if (h->id == BPF_FUNC_map_lookup_elem) {
+				helper_memory(v, i + 1, sizeof(struct wire_map), false);
+			} else if (v->record) {
+				f->check |= 1 << 1;
+				v->f->checks = true;
+			}
 			break;
 		case 'k':
 			if (v->record)
@@ -912,13 +941,13 @@ static void helper_args(struct v *v, const struct jit_helper *h, int32_t map)
 				}
 				break;
 			}
-			helper_memory(v, i + 1, m ? m->key_size : 4, false);
+			helper_memory(v, i + 1, jit_key_size(v->env, map, h->id), false);
 			break;
 		case 'V':
 			if (p->kind == NUMBER && !p->hi)
 				break;
 			/* fall through */
-		case 'v': helper_memory(v, i + 1, m ? m->value_size : 8, false); break;
+		case 'v': helper_memory(v, i + 1, jit_value_size(v->env, map, h->id), false); break;
 		case 'w': helper_memory(v, i + 1, size_bound(p + 1, false), true); break;
 		case 'r': helper_memory(v, i + 1, size_bound(p + 1, false), false); break;
 		case 'l': helper_memory(v, i + 1, size_bound(p + 1, true), false); break;
@@ -960,10 +989,8 @@ static void call_helper(struct v *v, const struct bpf_insn *ins)
 	}
 	if (h->args[0] == 'm' && v->s.r[1].kind == MAP && !v->s.r[1].null)
 		map = (int32_t)v->s.r[1].id;
-	if (map >= 0 && v->record && !map_usable(v->env, (uint32_t)map, h->id))
+	if (map >= 0 && v->record && !jit_map_usable(v->env, (uint32_t)map, h->id))
 		refuse(v, "map %d is not of the kind that this helper works on", map);
-	if (h->args[0] == 'm' && map < 0 && v->record && h->id != BPF_FUNC_map_lookup_elem)
-		refuse(v, "the map is not known");
 	if (v->record)
 		f->map = map;
 	helper_args(v, h, map);

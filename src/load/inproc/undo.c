@@ -6,6 +6,8 @@
 #include <sys/syscall.h>
 #include <time.h>
 
+#include "base/io.h"
+
 enum { UNDO_MAX = 1 << 20, STUB_MAX = 1 << 16, PRIVATE_MAX = 1 << 30, CHUNK = 4096 /* records */ };
 
 static const int signals[WIRE_SIGNALS] = { SIGSEGV, SIGBUS, SIGTRAP };
@@ -174,6 +176,22 @@ struct err *undo_areas(struct control *c, uint64_t ret_bases[WIRE_BASES], uint32
 	if (!e)
 		*ret_n = found;
 	return e;
+}
+
+uint64_t undo_inode_here(uint64_t base)
+{
+	cleanup_free char *want = xasprintf("%llx-", (unsigned long long)base + WIRE_SHARED);
+	unsigned long long inode = 0;
+	char *text = NULL;
+	size_t n;
+	struct err *e = io_read_file("/proc/self/maps", &text, &n);
+
+	for (char *line = e ? NULL : strtok(text, "\n"); line && !inode; line = strtok(NULL, "\n"))
+		if (!strncmp(line, want, strlen(want)))
+			sscanf(line, "%*s %*s %*s %*s %llu", &inode);
+	err_free(e);
+	free(text);
+	return inode;
 }
 
 static int by_site(const void *a, const void *b)
@@ -438,6 +456,23 @@ static struct err *unmap(struct control *c, const struct mappings *m, struct und
 	return e;
 }
 
+/* Is the area of which the log is still the one at this base? */
+static bool is_there(struct control *c, const struct undo_log *log)
+{
+	const struct control_map *m;
+	uint32_t n;
+	struct err *e = control_maps(c, &m, &n);
+
+	if (e) {
+		err_free(e);
+		return false;
+	}
+	for (uint32_t i = 0; log->inode && i < n; i++)
+		if (m[i].lo == log->base + WIRE_SHARED && name_is(&m[i], WIRE_MEMFD_SHARED))
+			return m[i].inode == log->inode;
+	return !log->inode;
+}
+
 /* One stop: text, signal actions, program counters; and the mappings when no thread can come back to them. */
 static struct err *restore_once(struct control *c, const struct undo_log *log, int timeout_ms, bool again,
 				struct undo_report *r)
@@ -446,8 +481,11 @@ static struct err *restore_once(struct control *c, const struct undo_log *log, i
 	struct mappings maps = { 0 };
 	struct err *e = control_stop(c, timeout_ms);
 
+	r->busy = 0;
 	if (e)
 		return e;
+	if (!is_there(c, log)) /* someone else has undone it, and perhaps begun anew */
+		return control_resume(c);
 	if (!again)
 		e = restore_text(c, log, r) ?: restore_signals(c, log, r);
 	e = e ?: move_all(c, &m);

@@ -59,6 +59,8 @@ struct undo_report {
  * probe code, for at most timeout_ms in all). */
 struct err *undo_restore(struct control *c, const struct undo_log *log, int timeout_ms,
 			 struct undo_report *ret);
+/* The inode of the shared mapping of an area that this process itself has at `base`: tells it from a later one there. */
+uint64_t undo_inode_here(uint64_t base);
 /* undo_restore() for every area of a process; *ret adds up. */
 struct err *undo_all(struct control *c, int timeout_ms, struct undo_report *ret);
 

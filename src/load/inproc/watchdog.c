@@ -51,16 +51,27 @@ static void settle_down(int keep)
 		close(null);
 }
 
-/* All of it out of one process; false: not now. */
-static bool undo_process(pid_t pid)
+/* What is watched: copied before any traced process could write to the area. */
+struct watched {
+	struct wire_process *processes;
+	uint64_t base, inode;
+	pid_t tracer;
+};
+
+/* The area out of one process; false: not now. */
+static bool undo_process(const struct watched *w, pid_t pid)
 {
-	struct undo_report r;
+	struct undo_report r = { 0 };
+	struct undo_log log = { 0 };
 	struct control *c;
 	struct err *e = control_open(pid, &c);
 	bool done = false;
 
 	if (!e) {
-		e = undo_all(c, STOP_MS, &r);
+		e = undo_log_read(c, w->base, &log);
+		if (!e && log.inode == w->inode)
+			e = undo_restore(c, &log, STOP_MS, &r);
+		undo_log_fini(&log);
 		control_free(c);
 		done = !e && !r.busy;
 	}
@@ -70,32 +81,41 @@ static bool undo_process(pid_t pid)
 	return done;
 }
 
-/* The list is in memory that the traced processes can write: a pid in it is only looked at. */
-static void undo_processes(struct wire_process *list, pid_t tracer)
+/* One round over the processes, true when all are clean. The list is in memory that the traced processes can write: a pid in
+ * it is only looked at. */
+static bool undo_round(const struct watched *w, bool last)
 {
-	for (int i = 0; i < TRIES; i++) {
-		bool all = true;
+	bool all = true;
 
-		for (uint32_t k = 0; k < WIRE_PROCESSES_MAX; k++) {
-			uint32_t state = __atomic_load_n(&list[k].state, __ATOMIC_ACQUIRE);
-			pid_t pid = (pid_t)list[k].pid;
+	for (uint32_t i = 0; i < WIRE_PROCESSES_MAX; i++) {
+		struct wire_process *p = &w->processes[i];
+		uint32_t state = __atomic_load_n(&p->state, __ATOMIC_ACQUIRE);
+		pid_t pid = (pid_t)p->pid;
 
-			if ((state != WIRE_PROCESS_TRACED && state != WIRE_PROCESS_FORKED) || pid <= 1 ||
-			    pid == tracer || pid == getpid())
-				continue;
-			if (undo_process(pid))
-				__atomic_store_n(&list[k].state, WIRE_PROCESS_GONE, __ATOMIC_RELEASE);
-			else
-				all = false;
+		if ((state != WIRE_PROCESS_TRACED && state != WIRE_PROCESS_FORKED) || pid <= 1 ||
+		    pid == w->tracer || pid == getpid())
+			continue;
+		if (!undo_process(w, pid))
+			all = false;
+		else if (last)
+			__atomic_store_n(&p->state, WIRE_PROCESS_GONE, __ATOMIC_RELEASE);
+	}
+	return all;
+}
+
+/* Twice: a thread that was let go in front of a system call of the dead tracer may still make it, and map something. */
+static void undo_processes(const struct watched *w)
+{
+	for (int last = 0; last < 2; last++) {
+		for (int i = 0; !undo_round(w, last) && i < TRIES; i++) {
+			nanosleep(&(struct timespec){ .tv_nsec = 1000000 << (i < 8 ? i : 8) }, NULL);
+			control_settle();
 		}
-		if (all)
-			return;
-		nanosleep(&(struct timespec){ .tv_nsec = 1000000 << (i < 8 ? i : 8) }, NULL);
-		control_settle();
+		nanosleep(&(struct timespec){ .tv_nsec = 20000000 }, NULL);
 	}
 }
 
-static void watch(struct wire_process *list, pid_t tracer, int pidfd)
+static void watch(const struct watched *w, int pidfd)
 {
 	struct pollfd p;
 
@@ -103,21 +123,21 @@ static void watch(struct wire_process *list, pid_t tracer, int pidfd)
 	p = (struct pollfd){ .fd = 3, .events = POLLIN };
 	while (poll(&p, 1, -1) < 0 && errno == EINTR)
 		;
-	undo_processes(list, tracer);
+	undo_processes(w);
 	_exit(0);
 }
 
 struct err *watchdog_start(struct wire_area *area, int *ret_pidfd)
 {
-	struct wire_process *list = (struct wire_process *)area->processes;
-	pid_t tracer = getpid(), pid;
-	int own = pidfd_of(tracer), fd;
+	struct watched w = { (struct wire_process *)area->processes, area->base, undo_inode_here(area->base), getpid() };
+	int own = pidfd_of(w.tracer), fd;
+	pid_t pid;
 
 	if (own < 0)
 		return err_errno(errno, "watchdog: pidfd_open");
 	pid = fork();
 	if (pid == 0)
-		watch(list, tracer, own);
+		watch(&w, own);
 	close(own);
 	if (pid < 0)
 		return err_errno(errno, "watchdog: fork");

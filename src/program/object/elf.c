@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <zlib.h>
+#include <zstd.h>
 
 #include "program/object/image.h"
 
@@ -513,14 +515,57 @@ uint32_t object_read(const struct object *o, uint64_t addr, void *buf, uint32_t 
 	return 0;
 }
 
+enum { UNPACKED_MAX = 512 << 20 };
+
+/* A compressed section; NULL when it is not what its header says. */
+static uint8_t *unpack(const uint8_t *packed, size_t n, size_t *ret_n)
+{
+	Elf64_Chdr h;
+	uint8_t *out;
+	uLongf got;
+	bool good = false;
+
+	if (n < sizeof(h))
+		return NULL;
+	memcpy(&h, packed, sizeof(h));
+	/* No byte is packed to less than a thousandth: a size that is made up costs no memory. */
+	if (h.ch_size > UNPACKED_MAX || h.ch_size / 1100 > n)
+		return NULL;
+	out = xmalloc(h.ch_size + 1);
+	got = h.ch_size;
+	packed += sizeof(h);
+	n -= sizeof(h);
+	if (h.ch_type == ELFCOMPRESS_ZLIB)
+		good = uncompress(out, &got, packed, n) == Z_OK && got == h.ch_size;
+	else if (h.ch_type == 2 /* ELFCOMPRESS_ZSTD */)
+		good = ZSTD_decompress(out, h.ch_size, packed, n) == h.ch_size;
+	if (!good) {
+		free(out);
+		return NULL;
+	}
+	out[h.ch_size] = 0;
+	*ret_n = h.ch_size;
+	return out;
+}
+
 uint8_t *object_section(const struct object *o, const char *name, uint64_t *ret_addr, size_t *ret_n)
 {
 	const struct section *s = image_find(o, name);
 
-	if (!s || (s->flags & SHF_COMPRESSED))
+	uint8_t *packed, *p;
+	size_t n;
+
+	if (!s)
 		return NULL;
 	*ret_addr = s->addr;
-	return image_section(o, s, ret_n);
+	packed = image_section(o, s, &n);
+	if (!packed || !(s->flags & SHF_COMPRESSED)) {
+		*ret_n = n;
+		return packed;
+	}
+	p = o->is64 ? unpack(packed, n, ret_n) : NULL;
+	free(packed);
+	return p;
 }
 
 /* PT_GNU_EH_FRAME holds: version 1, encodings of pointer, count and table, the pointer to .eh_frame. */

@@ -68,7 +68,8 @@ bool object_text_segment(const struct object *o, uint32_t i, uint64_t *ret_off, 
 bool object_offset_to_addr(const struct object *o, uint64_t off, uint64_t *ret_addr);
 /* Up to n bytes of text at a link-time address (for decoding); the count read. */
 uint32_t object_read(const struct object *o, uint64_t addr, void *buf, uint32_t n);
-/* A section's contents, malloc()ed, and its link-time address; NULL when the file has none (or compressed). */
+/* A section's contents, malloc()ed, and its link-time address; NULL when the file has none. Compressed
+ * ones are unpacked. */
 uint8_t *object_section(const struct object *o, const char *name, uint64_t *ret_addr,
 			size_t *ret_n);
 /* .eh_frame the same way; without section headers found by PT_GNU_EH_FRAME (it then runs to its segment's end). */

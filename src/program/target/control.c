@@ -110,10 +110,10 @@ static char *comm_of(pid_t pid)
 	return text;
 }
 
-/* A tracer that lets go within milliseconds: the watchdog of another trace, or descry itself. */
-static bool is_brief(const char *comm)
+/* How long a process's tracer is waited for: another descry and its watchdog let go within milliseconds. */
+static uint64_t patience(const char *comm)
 {
-	return !strncmp(comm, "descry", 6);
+	return strncmp(comm, "descry", 6) ? 50000000 : 2000000000;
 }
 
 static struct err *read_status(pid_t pid, char **ret)
@@ -292,10 +292,10 @@ struct err *control_new(pid_t pid, struct control **ret)
 	return c->alive ? NULL : err_new(ESRCH, "there is no process %d", pid);
 }
 
-/* The status, once another descry has let go of the process: waits for up to two seconds. */
+/* The status, once another tracer has let go of the process, if it soon does. */
 static struct err *read_free_status(struct control *c, char **ret)
 {
-	uint64_t deadline = control_now() + 2000000000ull;
+	uint64_t begun = control_now();
 
 	for (;;) {
 		char *status = NULL;
@@ -303,7 +303,7 @@ static struct err *read_free_status(struct control *c, char **ret)
 		long tracer = e ? 0 : status_number(status, "TracerPid", 10);
 		cleanup_free char *who = tracer > 0 ? comm_of((pid_t)tracer) : NULL;
 
-		if (e || !who || !is_brief(who) || control_now() > deadline) {
+		if (e || !who || control_now() - begun > patience(who)) {
 			*ret = status;
 			return e;
 		}
@@ -520,8 +520,8 @@ static bool add_blocked(struct control *c, pid_t tid, pid_t child, uint64_t pc, 
 	return true;
 }
 
-/* Why could this living thread not be seized? NULL: it is about to end. */
-static struct err *not_seized(struct control *c, pid_t tid, int code, uint64_t deadline)
+/* Why could this living thread not be seized? NULL: it is about to end. EAGAIN: another tracer has it, or has just let go. */
+static struct err *not_seized(struct control *c, pid_t tid, int code)
 {
 	cleanup_free char *status = task_file(c->pid, tid, "status");
 	char state = thread_state(c->pid, tid);
@@ -532,18 +532,13 @@ static struct err *not_seized(struct control *c, pid_t tid, int code, uint64_t d
 	if (tracer > 0) {
 		cleanup_free char *who = comm_of((pid_t)tracer);
 
-		if (is_brief(who) && control_now() < deadline) {
-			nanosleep(&(struct timespec){ .tv_nsec = 200000 }, NULL);
-			return NULL;
-		}
-		return err_new(EBUSY, "thread %d of process %d (%s) is being traced by process %ld (%s)", tid, c->pid,
-			       c->name, tracer, who);
+		if (control_now() - c->stop_begun < patience(who))
+			code = EAGAIN;
+		return err_new(code == EAGAIN ? EAGAIN : EBUSY, "thread %d of process %d (%s) is being traced by process %ld (%s)",
+			       tid, c->pid, c->name, tracer, who);
 	}
-	/* its tracer may have let go between the two looks */
-	if (code == EPERM && c->refused++ < 200 && control_now() < deadline) {
-		nanosleep(&(struct timespec){ .tv_nsec = 500000 }, NULL);
-		return NULL;
-	}
+	if (code == EPERM && control_now() - c->stop_begun < patience(""))
+		return err_new(EAGAIN, "thread %d", tid);
 	if (c->options & PTRACE_O_SUSPEND_SECCOMP)
 		return err_errno(code, "process %d (%s) filters its system calls (seccomp), and the filter cannot be suspended",
 				 c->pid, c->name);
@@ -551,7 +546,7 @@ static struct err *not_seized(struct control *c, pid_t tid, int code, uint64_t d
 }
 
 /* Seizes the threads that are new; *ret_more: there were some. */
-static struct err *seize_new(struct control *c, uint64_t deadline, bool *ret_more)
+static struct err *seize_new(struct control *c, bool *ret_more)
 {
 	cleanup_free char *path = xasprintf("/proc/%d/task", c->pid);
 	DIR *d = opendir(path);
@@ -577,7 +572,7 @@ static struct err *seize_new(struct control *c, uint64_t deadline, bool *ret_mor
 			continue;
 		}
 		if (!seize(c, tid, false))
-			e = not_seized(c, tid, errno, deadline);
+			e = not_seized(c, tid, errno);
 	}
 	closedir(d);
 	return e;
@@ -666,7 +661,7 @@ struct err *control_stop_more(struct control *c, int timeout_ms)
 
 	while (!e && more) {
 		more = false;
-		e = seize_new(c, deadline, &more);
+		e = seize_new(c, &more);
 		e = e ?: wait_threads(c, deadline);
 		if (!e && more && control_now() > deadline)
 			e = err_new(ETIMEDOUT, "process %d (%s) starts threads faster than they can be stopped", c->pid,
@@ -677,22 +672,29 @@ struct err *control_stop_more(struct control *c, int timeout_ms)
 	return e;
 }
 
+/* Two tracers that come at once must not each hold a part of the threads: who meets another's lets go of all and tries
+ * again. The main thread is seized first, so that one of them wins. */
 struct err *control_stop(struct control *c, int timeout_ms)
 {
-	struct err *e;
+	struct err *e = NULL;
 
 	assert(!c->stopped);
-	c->alive = living_thread(c->pid);
-	e = c->alive ? control_open_mem(c) : control_gone(c);
-	if (!e) {
+	c->stop_begun = control_now();
+	do {
+		err_free(e);
+		c->alive = living_thread(c->pid);
+		e = c->alive ? control_open_mem(c) : control_gone(c);
+		if (e)
+			return e;
 		free(c->auxv);
 		c->auxv = NULL;
 		c->stopped = true;
-		c->refused = 0;
 		e = control_stop_more(c, timeout_ms);
-	}
-	if (e)
-		err_free(control_resume(c));
+		if (e)
+			err_free(control_resume(c));
+		if (e && e->code == EAGAIN)
+			nanosleep(&(struct timespec){ .tv_nsec = 300000 + control_now() % 700000 }, NULL);
+	} while (e && e->code == EAGAIN);
 	return e;
 }
 

@@ -16,7 +16,7 @@ struct control {
 	bool stopped;
 	bool own;    /* started by us */
 	int options; /* PTRACE_O_ */
-	uint32_t refused; /* PTRACE_SEIZE, in this stop */
+	uint64_t stop_begun; /* ns */
 	VEC(struct control_thread) threads;
 	VEC(struct control_map) maps;
 	char *maps_text;

@@ -489,10 +489,22 @@ static void make_ranges(struct text *t)
 	t->ranges.n = out;
 	/* the C library's FDE of a signal's return begins a byte early, in the middle of a nop: for unwinders,
 	 * which look up the call before a return address */
-	for (uint32_t i = 0; i < out; i++)
-		if (text_is_sigreturn(t, t->ranges.v[i].start + 1) &&
-		    (i + 1 == out || t->ranges.v[i + 1].start > t->ranges.v[i].start + 1))
-			t->ranges.v[i].start++;
+	for (uint32_t i = 0; i < t->ranges.n; i++) {
+		struct text_range *r = &t->ranges.v[i];
+
+		if (!text_is_sigreturn(t, r->start + 1))
+			continue;
+		if (i + 1 < t->ranges.n && r[1].start == r->start + 1) {
+			r[1].inner &= r->inner;
+			if (r[1].end < r->end)
+				r[1].end = r->end;
+			memmove(r, r + 1, (t->ranges.n - i - 1) * sizeof(*r));
+			t->ranges.n--;
+		} else {
+			r->start++;
+		}
+	}
+	out = t->ranges.n;
 	/* symbols whose end is not known reach to the next range */
 	for (uint32_t i = 0; i < out; i++) {
 		struct text_range *r = &t->ranges.v[i];

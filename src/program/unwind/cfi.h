@@ -16,6 +16,7 @@ struct cfi_func {
 	uint64_t start, end;
 	uint32_t first, n;
 	uint64_t lsda; /* link-time address of its exception table, 0 none */
+	int16_t rbx;   /* where it saves rbx, in words from its CFA; 0: it does not */
 };
 
 struct cfi {
@@ -27,6 +28,8 @@ struct cfi {
 
 /* eh: .eh_frame, else .debug_frame. addr: the section's link-time address. */
 void cfi_read(struct cfi *c, const char *name, const uint8_t *p, size_t n, uint64_t addr, bool eh);
+/* The same, added to what is there. */
+void cfi_add(struct cfi *c, const char *name, const uint8_t *p, size_t n, uint64_t addr, bool eh);
 /* Only the functions, each with the row of its first instruction. */
 void cfi_read_ranges(struct cfi *c, const char *name, const uint8_t *p, size_t n, uint64_t addr,
 		     bool eh);

@@ -12,6 +12,7 @@
 
 enum {
 	REG_RDI = 5,
+	REG_RBX = 3,
 	REG_RBP = 6,
 	REG_RSP = 7,
 	REG_RA = 16,
@@ -30,7 +31,7 @@ struct where {
 
 struct state {
 	struct where cfa; /* IN_REG: reg + off; EXPR */
-	struct where rbp, ra;
+	struct where rbp, ra, rbx;
 };
 
 struct cie {
@@ -47,6 +48,7 @@ struct reader {
 	struct bytes b;
 	uint64_t addr; /* of b.start */
 	bool eh, only_ranges;
+	int16_t rbx; /* of the function being read: where it saves rbx, words from its CFA; 0: not seen */
 	VEC(struct cie) cies;
 	struct hash by_offset; /* CIE offset -> index in cies */
 	uint64_t last_offset;
@@ -189,6 +191,9 @@ static uint32_t make_rule(const struct state *s)
 		if (s->cfa.reg > 15 || !is_words(s->cfa.off, -2048 * 8, 2047 * 8) ||
 		    s->ra.how != AT_CFA || s->ra.off != -8)
 			return 0;
+		/* There the field says something else. */
+		if (s->cfa.reg == REG_RBX && rbp != WIRE_UNWIND_SAME)
+			return 0;
 		return WIRE_UNWIND_RULE(WIRE_UNWIND_REG, rbp,
 					WIRE_UNWIND_REG_OFF(s->cfa.reg, s->cfa.off / 8));
 	}
@@ -208,6 +213,8 @@ static void emit(struct reader *r, uint32_t first, uint64_t addr, const struct s
 
 	if (!rule)
 		c->skipped++;
+	if (s->rbx.how == AT_CFA && !r->rbx && is_words(s->rbx.off, -2047, 2047))
+		r->rbx = (int16_t)(s->rbx.off / 8);
 	if (c->rows.n > first) {
 		struct cfi_row *last = vec_last(&c->rows);
 
@@ -225,7 +232,10 @@ static struct where *target(struct state *s, uint64_t reg)
 {
 	static struct where ignored;
 
-	return reg == REG_RBP ? &s->rbp : reg == REG_RA ? &s->ra : &ignored;
+	return reg == REG_RBP   ? &s->rbp
+	       : reg == REG_RA  ? &s->ra
+	       : reg == REG_RBX ? &s->rbx
+				: &ignored;
 }
 
 static struct where at_cfa(int64_t off)
@@ -489,12 +499,13 @@ static void parse_fde(struct reader *r, struct cie *cie, struct bytes b, uint64_
 		return;
 	struct bytes body = bytes_of(b.pos, bytes_left(&b), b.name);
 
+	r->rbx = 0;
 	if (!run(r, cie, body, &s, start, r->only_ranges ? start + 1 : start + size, first, true, here + at(&b))) {
 		c->rows.n = first;
 		vec_push(&c->rows, (struct cfi_row){ start, 0 });
 		c->skipped++;
 	}
-	vec_push(&c->funcs, (struct cfi_func){ start, start + size, first, c->rows.n - first, lsda });
+	vec_push(&c->funcs, (struct cfi_func){ start, start + size, first, c->rows.n - first, lsda, r->rbx });
 }
 
 static void read_entries(struct cfi *c, const char *name, const uint8_t *p, size_t n, uint64_t addr,
@@ -506,7 +517,6 @@ static void read_entries(struct cfi *c, const char *name, const uint8_t *p, size
 			    .eh = eh,
 			    .only_ranges = only_ranges };
 
-	*c = (struct cfi){ 0 };
 	while (bytes_left(&r.b) >= 4 && c->rows.n < MAX_ROWS) {
 		uint64_t len = bytes_u32(&r.b), id, cie_at;
 		bool wide = len == 0xffffffff;
@@ -547,12 +557,19 @@ static void read_entries(struct cfi *c, const char *name, const uint8_t *p, size
 
 void cfi_read(struct cfi *c, const char *name, const uint8_t *p, size_t n, uint64_t addr, bool eh)
 {
+	*c = (struct cfi){ 0 };
+	read_entries(c, name, p, n, addr, eh, false);
+}
+
+void cfi_add(struct cfi *c, const char *name, const uint8_t *p, size_t n, uint64_t addr, bool eh)
+{
 	read_entries(c, name, p, n, addr, eh, false);
 }
 
 void cfi_read_ranges(struct cfi *c, const char *name, const uint8_t *p, size_t n, uint64_t addr,
 		     bool eh)
 {
+	*c = (struct cfi){ 0 };
 	read_entries(c, name, p, n, addr, eh, true);
 }
 

@@ -63,6 +63,51 @@ static int by_start(const void *a, const void *b)
 	return x->first < y->first ? -1 : x->first > y->first;
 }
 
+enum { CODE_MAX = 4096 };
+
+/* Where the first function called from f saves rbx; WIRE_UNWIND_SAME: nothing found. */
+static int callee_saves(const struct cfi *c, const struct object *o, const struct cfi_func *f)
+{
+	uint8_t code[CODE_MAX];
+	uint64_t size = f->end - f->start;
+	uint32_t n = object_read(o, f->start, code, size < CODE_MAX ? (uint32_t)size : CODE_MAX);
+
+	for (uint32_t i = 0; i + 5 <= n; i++) {
+		int32_t rel;
+		uint64_t to;
+
+		if (code[i] != 0xe8)
+			continue;
+		memcpy(&rel, code + i + 1, 4);
+		to = f->start + i + 5 + (uint64_t)(int64_t)rel;
+		for (uint32_t k = 0; k < c->funcs.n; k++)
+			if (c->funcs.v[k].start == to && c->funcs.v[k].rbx)
+				return c->funcs.v[k].rbx;
+	}
+	return WIRE_UNWIND_SAME;
+}
+
+/* Functions whose CFA is in rbx: a handful in ld.so. */
+static void find_saved(struct cfi *c, const struct object *o)
+{
+	for (uint32_t i = 0; i < c->funcs.n; i++) {
+		const struct cfi_func *f = &c->funcs.v[i];
+		int saved = 0;
+
+		for (uint32_t r = 0; r < f->n; r++) {
+			struct cfi_row *row = &c->rows.v[f->first + r];
+
+			if (WIRE_UNWIND_RULE_KIND(row->rule) != WIRE_UNWIND_REG ||
+			    WIRE_UNWIND_RULE_REG(row->rule) != WIRE_UNWIND_REG_RBX)
+				continue;
+			if (!saved)
+				saved = callee_saves(c, o, f);
+			row->rule = WIRE_UNWIND_RULE(WIRE_UNWIND_REG, saved,
+						     WIRE_UNWIND_RULE_OFF(row->rule));
+		}
+	}
+}
+
 /* Rows of all functions in order of address, with NONE between them. Of two that overlap the one that starts earlier
  * keeps what both claim. */
 static void put_funcs(struct making *m, struct cfi *c, const struct object *o)
@@ -144,29 +189,25 @@ struct err *unwind_image_build(struct object *o, struct unwind_image **ret)
 	struct cfi c = { 0 };
 	uint64_t addr, zero = 0;
 	size_t n;
-	bool eh = true;
 	uint8_t *frames;
 
 	if (!object_is_x86_64(o))
 		return err_new(ENOEXEC, "%s: not for x86-64", object_path(o));
 	frames = object_eh_frame(o, &addr, &n);
-	if (!frames || n < 16) {
-		uint8_t *debug = object_section(o, ".debug_frame", &addr, &n);
-
-		if (debug) {
-			free(frames);
-			frames = debug;
-			eh = false;
-		}
-	}
 	if (frames)
-		cfi_read(&c, object_path(o), frames, n, addr, eh);
+		cfi_read(&c, object_path(o), frames, n, addr, true);
+	free(frames);
+	/* Functions that have entries in both come from the first. */
+	frames = object_section(o, ".debug_frame", &addr, &n);
+	if (frames)
+		cfi_add(&c, object_path(o), frames, n, addr, false);
+	free(frames);
 	vec_push(&m.rules, 0);
 	*hash_put(&m.numbers, &zero, 4, NULL) = 0;
 	m.skipped = c.skipped;
+	find_saved(&c, o);
 	put_funcs(&m, &c, o);
 	*ret = finish(&m, o);
-	free(frames);
 	cfi_fini(&c);
 	hash_fini(&m.numbers);
 	vec_fini(&m.pages);

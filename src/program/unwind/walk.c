@@ -45,6 +45,7 @@ static int step(struct walk *w, uint32_t rule, uint32_t n)
 	int64_t off = (int64_t)WIRE_UNWIND_RULE_OFF(rule) * 8;
 	int32_t rbp = WIRE_UNWIND_RULE_RBP(rule);
 	uint64_t cfa, base, ra;
+	bool by_rbx;
 
 	w->guess = false;
 	w->call = true;
@@ -57,9 +58,15 @@ static int step(struct walk *w, uint32_t rule, uint32_t n)
 	case WIRE_UNWIND_RBP: cfa = w->bp + off; break;
 	case WIRE_UNWIND_REG:
 	case WIRE_UNWIND_INDEX:
-		if (!w->top)
-			return WIRE_UNWIND_END_NO_TABLE;
+		by_rbx = WIRE_UNWIND_RULE_KIND(rule) == WIRE_UNWIND_REG &&
+			 WIRE_UNWIND_RULE_REG(rule) == WIRE_UNWIND_REG_RBX;
 		base = w->reg[WIRE_UNWIND_RULE_REG(rule)];
+		if (!w->top && (!by_rbx || rbp == WIRE_UNWIND_SAME))
+			return WIRE_UNWIND_END_NO_TABLE;
+		if (!w->top && !w->read(w->arg, w->sp + (uint64_t)(rbp * 8ll), &base))
+			return WIRE_UNWIND_END_UNREADABLE;
+		if (by_rbx)
+			rbp = WIRE_UNWIND_SAME;
 		cfa = base + (uint64_t)(WIRE_UNWIND_RULE_WORDS(rule) * 8ll);
 		if (WIRE_UNWIND_RULE_KIND(rule) == WIRE_UNWIND_REG)
 			break;

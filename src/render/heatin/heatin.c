@@ -75,6 +75,7 @@ void heatin_fini(struct heatin *in)
 		matrix_fini(&in->matrix);
 	vec_fini(&in->rest);
 	free(in->unit);
+	free(in->title);
 	free(in->cache);
 }
 

@@ -62,7 +62,7 @@ struct heatin {
 	uint64_t others;       /* rows of aggregations that were not asked for, or no distributions */
 	uint64_t mixed;        /* buckets among events, or events among buckets */
 	enum heat_mode mode;   /* as asked for, or as the JSON of a heat map says */
-	char *unit;            /* as the JSON of a heat map says; NULL */
+	char *unit, *title;    /* as the JSON of a heat map says; NULL */
 
 	/* The rest is the inside. */
 	const struct heatin_reader *reader;

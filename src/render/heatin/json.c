@@ -208,7 +208,7 @@ static bool take_cells(struct heatin *in, const struct document *d, const json_t
 static bool take_document(struct heatin *in, const json_t *o)
 {
 	const json_t *time = json_object_get(o, "time"), *mode = json_object_get(o, "mode"), *value = json_object_get(o, "value"),
-		     *unit = json_object_get(value, "unit"), *columns = json_object_get(o, "columns"), *v;
+		     *unit = json_object_get(value, "unit"), *columns = json_object_get(o, "columns"), *title = json_object_get(o, "title"), *v;
 	int64_t first = json_integer_value(json_object_get(time, "first")), step = json_integer_value(json_object_get(time, "step"));
 	struct document d = { json_object_get(value, "rows"), json_object_get(o, "series"), json_object_get(o, "parties"),
 			      (uint64_t)first, (uint64_t)step };
@@ -225,6 +225,8 @@ static bool take_document(struct heatin *in, const json_t *o)
 		in->mode = heat_mode_named(json_string_value(mode), json_string_length(mode));
 	if (json_is_string(unit) && !in->unit)
 		in->unit = xstrdup(json_string_value(unit));
+	if (json_is_string(title) && !in->title)
+		in->title = xstrdup(json_string_value(title));
 	m = heatin_matrix(in, true);
 	if (!m) {
 		in->mixed++;

@@ -1,0 +1,326 @@
+#define _GNU_SOURCE
+#include "serve.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <time.h>
+
+#include "base/io.h"
+#include "cmdline.h"
+#include "render/serve/http.h"
+
+static const char help[] =
+	"usage: descry serve [--port N] [--bind ADDRESS] [--history SECONDS] [--allow-d] OPTIONS OF DESCRY\n"
+	"\n"
+	"Runs a D program and shows it on a page while it goes on: flame graph, heat map, table, events.\n"
+	"The page's address, with a token that it needs, is printed.\n"
+	"\n"
+	"  -n, -s, -p, -c, -x ...   the program and whom it traces, as of descry (descry --help)\n"
+	"  --port N                 where to listen; otherwise a free port\n"
+	"  --bind ADDRESS           on which address; otherwise 127.0.0.1, which only this machine reaches\n"
+	"  --history SECONDS        how far back the page can go (600)\n"
+	"  --tick MILLISECONDS      how often the page is told (1000)\n"
+	"  --allow-d                the page may send D programs, which run as the user who started descry;\n"
+	"                           then none is needed here\n"
+	"  --once                   ends with the program\n";
+
+struct serve {
+	struct http_options http;
+	struct live_options live_options;
+	struct live *live;
+	struct cmdline c;
+	bool allow_d, once;
+
+	/* Between the server's thread and ours. */
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	char *program;      /* to run next; NULL none */
+	volatile bool stop; /* the run that goes on is to end */
+
+	FILE *real_err;
+};
+
+static int wrong(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+static int wrong(const char *fmt, ...)
+{
+	va_list ap;
+
+	fputs("descry serve: ", stderr);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputs("\n", stderr);
+	return 2;
+}
+
+/* Takes our own options out of argv; the rest is descry's. The exit status, -1 to go on. */
+static int own_options(struct serve *s, int *argc, char **argv)
+{
+	static const char *const names[] = { "--port", "--bind", "--history", "--tick" };
+	int n = 1;
+
+	for (int i = 1; i < *argc; i++) {
+		const char *value = NULL;
+		size_t o = 0, len = 0;
+		long number;
+		char *end;
+
+		if (!strcmp(argv[i], "--help")) {
+			fputs(help, stdout);
+			return 0;
+		}
+		if (!strcmp(argv[i], "--allow-d") || !strcmp(argv[i], "--once")) {
+			*(argv[i][2] == 'a' ? &s->allow_d : &s->once) = true;
+			continue;
+		}
+		for (; o < ARRAY_SIZE(names); o++) {
+			len = strlen(names[o]);
+			if (!strncmp(argv[i], names[o], len) &&
+			    (argv[i][len] == '=' || !argv[i][len]))
+				break;
+		}
+		if (o == ARRAY_SIZE(names)) {
+			argv[n++] = argv[i];
+			continue;
+		}
+		value = argv[i][len] ? argv[i] + len + 1 : ++i < *argc ? argv[i] : NULL;
+		if (!value)
+			return wrong("%s wants a value", names[o]);
+		if (o == 1) {
+			s->http.address = value;
+			continue;
+		}
+		number = strtol(value, &end, 10);
+		if (end == value || *end || number < (o ? 1 : 0) ||
+		    number > (o == 0 ? 65535 : o == 2 ? 86400 : 60000) || (o == 3 && number < 50))
+			return wrong("%s: %s is no such number", names[o], value);
+		if (o == 0)
+			s->http.port = (uint16_t)number;
+		else if (o == 2)
+			s->live_options.history = (uint32_t)number;
+		else
+			s->live_options.ms = (uint32_t)number;
+	}
+	argv[n] = NULL;
+	*argc = n;
+	return -1;
+}
+
+/* On the server's thread. */
+static void take_program(void *arg, const char *program)
+{
+	struct serve *s = arg;
+
+	pthread_mutex_lock(&s->lock);
+	s->stop = true;
+	if (*program) {
+		free(s->program);
+		s->program = xstrdup(program);
+	}
+	pthread_cond_signal(&s->changed);
+	pthread_mutex_unlock(&s->lock);
+}
+
+/* What is said on standard error is said on the page, too. */
+static ssize_t take_message(void *cookie, const char *buf, size_t n)
+{
+	struct serve *s = cookie;
+
+	fwrite(buf, 1, n, s->real_err);
+	fflush(s->real_err);
+	for (size_t at = 0; at < n;) {
+		const char *nl = memchr(buf + at, '\n', n - at);
+		size_t len = nl ? (size_t)(nl - buf) - at : n - at;
+
+		live_line(s->live, buf + at, len, true);
+		at += len + 1;
+	}
+	return (ssize_t)n;
+}
+
+/* What the page shows as the program: -n texts, contents of -s files. */
+static char *program_text(const struct cmdline *c)
+{
+	struct out o = { 0 };
+	char *text;
+
+	for (uint32_t i = 0; i < c->programs.n; i++) {
+		char *file = NULL;
+		size_t len;
+		struct err *e = NULL;
+
+		if (i)
+			out_char(&o, '\n');
+		if (c->programs.v[i].file && strcmp(c->programs.v[i].text, "-") != 0)
+			e = io_read_file(c->programs.v[i].text, &file, &len);
+		if (!file)
+			out_str(&o, c->programs.v[i].text);
+		else
+			out_mem(&o, file, len);
+		err_free(e);
+		free(file);
+	}
+	out_char(&o, '\0');
+	text = xstrdup(o.v);
+	out_fini(&o);
+	return text;
+}
+
+static int run_once(struct serve *s)
+{
+	cleanup_free char *text = program_text(&s->c);
+	int status;
+
+	s->stop = false;
+	live_begin(s->live, text);
+	s->c.sink = live_sink(s->live);
+	s->c.stop = &s->stop;
+	status = cmd_run(&s->c);
+	fflush(stderr);
+	if (s->c.sink) /* the run did not come so far */
+		s->c.sink->ops->free(s->c.sink);
+	s->c.sink = NULL;
+	live_end(s->live, status);
+	return status;
+}
+
+static volatile sig_atomic_t ended;
+
+static void on_end(int sig)
+{
+	ended = 1;
+}
+
+/* Until the page sends a program or a signal says that it is enough. False: the end. */
+static bool wait_for_program(struct serve *s)
+{
+	struct sigaction sa = { .sa_handler = on_end };
+	bool some;
+
+	sigaction(SIGINT, &sa, NULL);
+	sigaction(SIGTERM, &sa, NULL);
+	sigaction(SIGHUP, &sa, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	pthread_mutex_lock(&s->lock);
+	while (!s->program && !ended) {
+		struct timespec t;
+
+		/* a signal does not end the wait: look every now and then */
+		clock_gettime(CLOCK_REALTIME, &t);
+		t.tv_nsec += 100000000;
+		t.tv_sec += t.tv_nsec / 1000000000;
+		t.tv_nsec %= 1000000000;
+		pthread_cond_timedwait(&s->changed, &s->lock, &t);
+	}
+	some = s->program != NULL && !ended;
+	pthread_mutex_unlock(&s->lock);
+	return some;
+}
+
+/* The program that the page sent takes the place of those of the command line. */
+static void use_program(struct serve *s, char **owned)
+{
+	pthread_mutex_lock(&s->lock);
+	free(*owned);
+	*owned = s->program;
+	s->program = NULL;
+	s->c.programs.n = 0;
+	vec_push(&s->c.programs, (struct cmd_program){ PDESC_NAME, false, *owned });
+	pthread_mutex_unlock(&s->lock);
+}
+
+static int serve(struct serve *s)
+{
+	cleanup_err struct err *e = NULL;
+	struct http *h = NULL;
+	char *owned = NULL;
+	int status = 0;
+	FILE *page_err;
+
+	s->live = live_new(&s->live_options);
+	e = http_start(s->live, &s->http, &h);
+	if (e) {
+		live_free(s->live);
+		return wrong("%s", e->text) - 1;
+	}
+	printf("%s\n", http_url(h));
+	fflush(stdout);
+	s->real_err = stderr;
+	page_err = fopencookie(s, "w", (cookie_io_functions_t){ .write = take_message });
+	if (page_err) {
+		setvbuf(page_err, NULL, _IOLBF, 4096);
+		stderr = page_err; /* which the C library of GNU permits */
+	}
+	if (s->c.programs.n) {
+		status = run_once(s);
+	} else {
+		live_begin(s->live, "");
+		live_end(s->live, 0);
+	}
+	while (!cmd_interrupted() && !s->once && wait_for_program(s)) {
+		use_program(s, &owned);
+		status = run_once(s);
+	}
+	stderr = s->real_err;
+	if (page_err)
+		fclose(page_err);
+	http_stop(h);
+	live_free(s->live);
+	free(owned);
+	free(s->program);
+	return status;
+}
+
+int cmd_serve(int argc, char **argv)
+{
+	struct serve s = { 0 };
+	static char name[] = "descry", n_option[] = "-n", empty[] = "";
+	cleanup_free char **args = NULL;
+	char host[256] = "";
+	int status = own_options(&s, &argc, argv);
+
+	if (status >= 0)
+		return status;
+	/* With --allow-d a program may come later: an empty one stands for it, as the last. */
+	args = xcalloc((size_t)argc + 3, sizeof(*args));
+	memcpy(args, argv, (size_t)argc * sizeof(*args));
+	args[0] = name;
+	if (s.allow_d) {
+		args[argc++] = n_option;
+		args[argc++] = empty;
+	}
+	status = cmdline_parse(&s.c, argc, args);
+	if (status)
+		goto out;
+	if (s.allow_d)
+		s.c.programs.n--;
+	if (s.c.mode != CMD_TRACE || s.c.json || s.c.output || s.c.dump) {
+		status = wrong("only tracing can be watched: no -l, -e, -d, -o, --json...");
+		goto out;
+	}
+	/* The program's own options come first: those given win. */
+	vec_push(&s.c.sets, (struct cmd_set){ "switchrate=20hz" });
+	for (uint32_t i = s.c.sets.n - 1; i; i--) {
+		struct cmd_set t = s.c.sets.v[i];
+
+		s.c.sets.v[i] = s.c.sets.v[i - 1];
+		s.c.sets.v[i - 1] = t;
+	}
+	gethostname(host, sizeof(host) - 1);
+	s.live_options.host = host;
+	s.live_options.allow_d = s.allow_d;
+	if (s.allow_d) {
+		s.http.run = take_program;
+		s.http.arg = &s;
+	}
+	pthread_mutex_init(&s.lock, NULL);
+	pthread_cond_init(&s.changed, NULL);
+	status = serve(&s);
+	pthread_cond_destroy(&s.changed);
+	pthread_mutex_destroy(&s.lock);
+out:
+	cmdline_fini(&s.c);
+	return status;
+}

@@ -1,0 +1,766 @@
+"use strict";
+(function () {
+	var pristine = "<!DOCTYPE html>\n" + document.documentElement.outerHTML;
+	var byId = function (id) { return document.getElementById(id); };
+	/* What the server told: texts by number, aggregations, ticks by their number from `first` on. */
+	var S = { names: [], stacks: [], aggs: {}, order: [], ticks: [], first: 0, ms: 1000, history: 600, program: "", host: "", allowD: false };
+	/* What is looked at. to: the last tick shown, -1 the newest; sel: ticks from..to, and values lo..hi where not null. */
+	var V = { paused: false, frozen: -1, sel: null, filters: [], zoom: [], term: null, heat: -1, flame: -1, decompose: -1, scale: "rank" };
+	var DIST = { quantize: 1, lquantize: 1, llquantize: 1 }, ADDS = { count: 1, sum: 1 };
+	/* Okabe and Ito's colours, which colour-blind people tell apart. */
+	var HUES = [[0, 114, 178], [213, 94, 0], [0, 158, 115], [204, 121, 167], [230, 159, 0], [86, 180, 233], [120, 120, 120]];
+	var ROW = 17, source = null, dirty = true, heat = null, flame = null, drag = null, stats = { ticks: 0 };
+
+	/* --- what comes in --- */
+
+	function put(list, news) {
+		if (news)
+			for (var i = 0; i < news[1].length; i++)
+				list[news[0] + i] = news[1][i];
+	}
+
+	function aggOf(a) {
+		var g = S.aggs[a.id], fresh = false;
+		if (!g) {
+			g = S.aggs[a.id] = { id: a.id, name: a.name, func: a.func, stacks: a.stacks, rows: [], buckets: [], bounds: {}, normal: 1, dropped: 0 };
+			S.order.push(g);
+			S.order.sort(function (x, y) { return x.id - y.id; });
+			fresh = true;
+		}
+		fresh = fresh || !g.rows.length;
+		put(g.rows, a.rows);
+		put(g.buckets, a.buckets);
+		if (a.buckets)
+			a.buckets[1].forEach(function (b) { g.bounds[b[0]] = b; });
+		g.normal = a.normal || g.normal;
+		g.dropped = a.dropped || 0;
+		if (fresh)
+			choices();
+		return g;
+	}
+
+	function take(m) {
+		if (m.type === "hello") {
+			S.names = []; S.stacks = []; S.aggs = {}; S.order = []; S.ticks = []; S.first = 0;
+			S.ms = m.ms; S.history = m.history; S.program = m.program; S.host = m.host; S.allowD = m.allowD;
+			V.sel = null; V.frozen = -1; V.heat = V.flame = -1;
+			byId("program").textContent = m.program.replace(/\s+/g, " ");
+			byId("program").title = m.program;
+			byId("dbox").hidden = !m.allowD;
+			if (!byId("d").value)
+				byId("d").value = m.program;
+			byId("events").textContent = "";
+			document.title = "descry: " + m.host;
+			choices();
+		}
+		put(S.names, m.names);
+		put(S.stacks, m.stacks);
+		var d = {};
+		(m.aggs || []).forEach(function (a) {
+			aggOf(a);
+			if (a.d)
+				d[a.id] = a.d;
+		});
+		if (m.type === "tick") {
+			if (!S.ticks.length || m.tick !== S.first + S.ticks.length) {
+				S.ticks = []; /* the first, or some were missed */
+				S.first = m.tick;
+			}
+			S.ticks.push({ tick: m.tick, time: m.time, d: d, lines: m.lines || [], dropped: m.linesDropped || 0 });
+			while (S.ticks.length > S.history) {
+				S.ticks.shift();
+				S.first++;
+			}
+			S.running = m.running; S.status = m.status; S.stacksDropped = m.stacksDropped || 0;
+			stats.ticks++;
+		}
+		if (!V.paused || m.type === "hello")
+			dirty = true;
+		state();
+	}
+
+	function state(lost) {
+		var e = byId("state");
+		e.className = lost ? "lost" : S.running ? "live" : "over";
+		e.textContent = lost ? "not connected" : V.paused ? "paused" : S.running ? "live" : S.program ? "ended, status " + S.status : "no program";
+		byId("pause").textContent = V.paused ? "Go on" : "Pause";
+	}
+
+	/* --- what is chosen --- */
+
+	function dists() { return S.order.filter(function (g) { return DIST[g.func]; }); }
+	function stacked() { return S.order.filter(function (g) { return g.stacks && (DIST[g.func] || ADDS[g.func]); }); }
+	function label(g) { return "@" + g.name + " " + g.func + "()"; }
+
+	function fill(select, list, value) {
+		select.textContent = "";
+		list.forEach(function (x) {
+			var o = document.createElement("option");
+			o.value = x[0];
+			o.textContent = x[1];
+			select.appendChild(o);
+		});
+		select.value = value;
+		select.hidden = list.length < 2;
+	}
+
+	function choices() {
+		var d = dists(), s = stacked(), keys = [[-1, "nothing"]], g;
+		if (!S.aggs[V.heat])
+			V.heat = d.length ? d[0].id : -1;
+		if (!S.aggs[V.flame])
+			V.flame = s.length ? s[0].id : -1;
+		fill(byId("heatagg"), d.map(function (g) { return [g.id, label(g)]; }), V.heat);
+		fill(byId("flameagg"), s.map(function (g) { return [g.id, label(g)]; }), V.flame);
+		g = S.aggs[V.heat];
+		for (var i = 0; g && g.rows[0] && i < g.rows[0].k.length; i++)
+			keys.push([i, "key " + (i + 1)]);
+		if (V.decompose >= keys.length - 1)
+			V.decompose = -1;
+		fill(byId("decompose"), keys, V.decompose);
+		byId("decomposelabel").hidden = keys.length < 2;
+		byId("heattitle").textContent = V.heat < 0 ? "Time" : "Heat map " + label(S.aggs[V.heat]);
+	}
+
+	function last() { return V.frozen >= 0 ? Math.min(V.frozen, S.first + S.ticks.length - 1) : S.first + S.ticks.length - 1; }
+
+	/* The ticks that count: those selected, otherwise all up to the last one shown. */
+	function ticks() {
+		var from = V.sel ? V.sel.from : S.first, to = V.sel ? V.sel.to : last();
+		return S.ticks.slice(Math.max(0, from - S.first), Math.max(0, to - S.first + 1));
+	}
+
+	/* Which rows of an aggregation pass the filters; null: all. An aggregation without such a key is not filtered. */
+	function passing(g) {
+		var ok = null;
+		V.filters.forEach(function (f) {
+			if (!g.rows.some(function (r) { return r.k.indexOf(f.text) >= 0; }))
+				return;
+			ok = ok || new Uint8Array(g.rows.length).fill(1);
+			g.rows.forEach(function (r, i) {
+				if ((r.k.indexOf(f.text) >= 0) === f.without)
+					ok[i] = 0;
+			});
+		});
+		return ok;
+	}
+
+	function filter(text, without) {
+		V.filters = V.filters.filter(function (f) { return f.text !== text; });
+		V.filters.push({ text: text, without: without });
+		filtersChanged();
+	}
+
+	function filtersChanged() {
+		var box = byId("filters");
+		box.textContent = "";
+		V.filters.forEach(function (f) {
+			var b = document.createElement("button");
+			b.className = "chip" + (f.without ? " without" : "");
+			b.textContent = f.text + " \u00d7";
+			b.title = (f.without ? "without " : "only ") + f.text + "; click to undo";
+			b.onclick = function () {
+				V.filters.splice(V.filters.indexOf(f), 1);
+				filtersChanged();
+			};
+			box.appendChild(b);
+		});
+		dirty = true;
+	}
+
+	/* Calls fn(row, bucket or -1, count) for what was counted in the ticks. */
+	function each(g, list, fn) {
+		var ok = passing(g), dist = DIST[g.func];
+		list.forEach(function (t) {
+			var d = t.d[g.id], i;
+			for (i = 0; d && i < d.length; i += dist ? 3 : 2)
+				if (!ok || ok[d[i]])
+					fn(d[i], dist ? d[i + 1] : -1, d[i + (dist ? 2 : 1)], t);
+		});
+	}
+
+	/* --- numbers and canvases --- */
+
+	function number(n) {
+		return Math.abs(n) >= 1e15 ? n.toExponential(3) : Math.round(n).toLocaleString("en");
+	}
+
+	function short(n) {
+		var units = ["", "K", "M", "G", "T", "P"], i = 0;
+		while (Math.abs(n) >= 10000 && i < 5) {
+			n /= 1000;
+			i++;
+		}
+		return (i ? +n.toFixed(1) : n) + units[i];
+	}
+
+	function bound(b) {
+		if (b[1] === null)
+			return "\u2264 " + short(b[2]);
+		return b[2] === null ? "\u2265 " + short(b[1]) : b[1] === b[2] ? short(b[1]) : short(b[1]) + " to " + short(b[2]);
+	}
+
+	function clock(ms) { return new Date(ms).toTimeString().slice(0, 8); }
+
+	function canvas(c, w, h) {
+		var ratio = window.devicePixelRatio || 1, ctx = c.getContext("2d");
+		if (c.width !== Math.round(w * ratio) || c.height !== Math.round(h * ratio)) {
+			c.width = Math.round(w * ratio);
+			c.height = Math.round(h * ratio);
+		}
+		ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
+		ctx.clearRect(0, 0, w, h);
+		ctx.font = "12px system-ui, 'DejaVu Sans', sans-serif";
+		return ctx;
+	}
+
+	/* --- the heat map, or the bare course of time where there is no distribution --- */
+
+	function makeHeat(w, h) {
+		var left = 74, bottom = 18, cell = 7, fit = Math.max(10, Math.floor((w - left - 8) / cell)), end = last(), from = Math.max(S.first, end - fit + 1);
+		var g = S.aggs[V.heat], rows = [], at = {}, m = { left: left, top: 4, w: cell, from: from, n: Math.min(fit, end - from + 1), fit: fit };
+		var list = S.ticks.slice(from - S.first, end - S.first + 1), series = {}, names = [], counts = [];
+		if (g) {
+			var seen = g.buckets.map(function (b) { return b[0]; }).sort(function (a, b) { return a - b; });
+			for (var b = seen[0]; seen.length && b <= seen[seen.length - 1]; b++) {
+				at[b] = rows.length;
+				rows.push(g.bounds[b] || [b, NaN, NaN]);
+				if (rows.length >= 400)
+					break;
+			}
+		} else {
+			rows.push([0, 0, 0]);
+			at[-1] = 0;
+		}
+		m.rows = rows;
+		m.cells = new Map();
+		function count(col, row, n, who) {
+			var key = col * 1000 + row, c = m.cells.get(key);
+			if (!c)
+				m.cells.set(key, c = { col: col, row: row, n: 0, who: {} });
+			c.n += n;
+			c.who[who] = (c.who[who] || 0) + n;
+		}
+		if (g) {
+			each(g, list, function (row, bucket, n, t) {
+				var k = g.rows[row].k, who = V.decompose >= 0 ? k[V.decompose] : k.join(", ");
+				if (at[bucket] !== undefined)
+					count(t.tick - from, at[bucket], n, who);
+			});
+		} else {
+			S.order.forEach(function (a) {
+				if (ADDS[a.func])
+					each(a, list, function (row, bucket, n, t) { count(t.tick - from, 0, Math.max(0, n), "@" + a.name); });
+			});
+			list.forEach(function (t) {
+				if (t.lines.length)
+					count(t.tick - from, 0, t.lines.length, "lines");
+			});
+		}
+		m.cells.forEach(function (c) {
+			counts.push(c.n);
+			for (var who in c.who)
+				series[who] = (series[who] || 0) + c.who[who];
+		});
+		m.series = series;
+		names = Object.keys(series).sort(function (a, b) { return series[b] - series[a] || (a < b ? -1 : 1); });
+		m.order = names;
+		m.hue = {};
+		names.forEach(function (s, i) { m.hue[s] = V.decompose >= 0 ? HUES[Math.min(i, HUES.length - 1)] : HUES[0]; });
+		counts = Array.from(new Set(counts)).sort(function (a, b) { return a - b; });
+		m.max = counts.length ? counts[counts.length - 1] : 0;
+		m.rank = new Map(counts.map(function (n, i) { return [n, (i + 1) / counts.length]; }));
+		m.h = Math.max(1, (h - bottom - m.top) / Math.max(1, rows.length));
+		m.bottom = h - bottom;
+		m.g = g;
+		return m;
+	}
+
+	function shade(m, c) {
+		var v = V.scale === "rank" ? m.rank.get(c.n) : V.scale === "linear" ? c.n / m.max : Math.log1p(c.n) / Math.log1p(m.max);
+		var rgb = [0, 0, 0];
+		for (var who in c.who)
+			for (var i = 0; i < 3; i++)
+				rgb[i] += m.hue[who][i] * c.who[who] / c.n;
+		v = 0.15 + 0.85 * v;
+		return "rgb(" + rgb.map(function (x) { return Math.round(255 + (x - 255) * v); }).join(",") + ")";
+	}
+
+	function drawHeat() {
+		var c = byId("heat"), w = c.clientWidth, h = c.clientHeight, t0 = performance.now(), m, ctx, i, step;
+		if (w < 20 || h < 20)
+			return;
+		m = heat = makeHeat(w, h);
+		ctx = canvas(c, w, h);
+		m.cells.forEach(function (x) {
+			ctx.fillStyle = shade(m, x);
+			if (m.g)
+				ctx.fillRect(m.left + x.col * m.w, m.bottom - (x.row + 1) * m.h, m.w - (m.w > 3 ? 0.5 : 0), m.h - (m.h > 3 ? 0.5 : 0));
+			else
+				ctx.fillRect(m.left + x.col * m.w, m.bottom - m.h * x.n / m.max, m.w - 1, m.h * x.n / m.max);
+		});
+		ctx.fillStyle = "#555";
+		ctx.textBaseline = "middle";
+		ctx.textAlign = "right";
+		step = Math.ceil(16 / m.h);
+		if (m.g)
+			for (i = 0; i < m.rows.length; i += step)
+				ctx.fillText(m.rows[i][1] === null ? "< " + short(m.rows[i][2] + 1) : short(m.rows[i][1]), m.left - 6, m.bottom - (i + 0.5) * m.h);
+		else if (m.max)
+			ctx.fillText(short(m.max), m.left - 6, m.top + 6);
+		ctx.textAlign = "left";
+		ctx.textBaseline = "alphabetic";
+		for (i = 0; i < m.n; i += 15) {
+			var t = S.ticks[m.from + i - S.first];
+			if (t)
+				ctx.fillText(clock(t.time), m.left + i * m.w, h - 4);
+		}
+		if (V.sel) {
+			var x0 = m.left + (V.sel.from - m.from) * m.w, x1 = m.left + (V.sel.to + 1 - m.from) * m.w;
+			var y0 = V.sel.lo === null ? m.bottom - m.rows.length * m.h : m.bottom - (V.sel.hi + 1) * m.h, y1 = V.sel.lo === null ? m.bottom : m.bottom - V.sel.lo * m.h;
+			ctx.fillStyle = "rgba(0,0,0,0.07)";
+			ctx.strokeStyle = "#000";
+			ctx.fillRect(x0, y0, x1 - x0, y1 - y0);
+			ctx.strokeRect(x0 + 0.5, y0 + 0.5, x1 - x0 - 1, y1 - y0 - 1);
+		}
+		legend(m);
+		stats.heat = performance.now() - t0;
+	}
+
+	function legend(m) {
+		var box = byId("legend");
+		box.textContent = "";
+		if (V.decompose < 0)
+			return;
+		m.order.slice(0, 8).forEach(function (s) {
+			var span = document.createElement("span"), mark = document.createElement("i");
+			mark.style.background = "rgb(" + m.hue[s].join(",") + ")";
+			span.appendChild(mark);
+			keyButtons(span, s);
+			box.appendChild(span);
+		});
+		if (m.order.length > 8)
+			box.appendChild(document.createTextNode("and " + (m.order.length - 8) + " more"));
+	}
+
+	/* A key's text that isolates it, and a cross that excludes it. */
+	function keyButtons(to, text) {
+		var only = document.createElement("button"), not = document.createElement("button");
+		only.className = "key";
+		only.textContent = text === "" ? "\u2014" : text;
+		only.title = "only " + text;
+		only.onclick = function () { filter(text, false); };
+		not.className = "not";
+		not.textContent = "\u00d7";
+		not.title = "without " + text;
+		not.setAttribute("aria-label", "without " + text);
+		not.onclick = function () { filter(text, true); };
+		to.appendChild(only);
+		to.appendChild(not);
+	}
+
+	function heatAt(x, y) {
+		var m = heat;
+		if (!m)
+			return null;
+		return { col: Math.max(0, Math.min(m.n - 1, Math.floor((x - m.left) / m.w))), row: Math.max(0, Math.min(m.rows.length - 1, Math.floor((m.bottom - y) / m.h))) };
+	}
+
+	function cellDetails(p) {
+		var c = heat && p ? heat.cells.get(p.col * 1000 + p.row) : null, t = p && S.ticks[heat.from + p.col - S.first], s = "";
+		if (t) {
+			s = clock(t.time) + (heat.g ? ", " + bound(heat.rows[p.row]) : "") + ": " + number(c ? c.n : 0);
+			if (c)
+				s += " (" + Object.keys(c.who).sort(function (a, b) { return c.who[b] - c.who[a]; }).slice(0, 3).map(function (w) {
+					return (w || "\u2014") + " " + number(c.who[w]);
+				}).join("; ") + ")";
+		}
+		byId("cell").textContent = s;
+	}
+
+	function select(a, b, values) {
+		V.sel = {
+			from: heat.from + Math.min(a.col, b.col), to: heat.from + Math.max(a.col, b.col),
+			lo: values && heat.g ? Math.min(a.row, b.row) : null, hi: values && heat.g ? Math.max(a.row, b.row) : null
+		};
+		dirty = true;
+	}
+
+	/* --- the flame graph --- */
+
+	function makeFlame() {
+		var g = S.aggs[V.flame], heatAgg = S.aggs[V.heat], weights = new Map(), root = { name: "all", total: 0, self: 0, kids: new Map(), depth: 0 }, deepest = 0, frames = 1;
+		var lo = null, hi = null;
+		if (V.sel && V.sel.lo !== null && heatAgg && heatAgg.stacks) { /* the cells selected are made of stacks themselves */
+			g = heatAgg;
+			lo = heat.rows[V.sel.lo][0];
+			hi = heat.rows[V.sel.hi][0];
+		}
+		if (g)
+			each(g, ticks(), function (row, bucket, n) {
+				if (lo === null || (bucket >= lo && bucket <= hi))
+					weights.set(row, (weights.get(row) || 0) + n);
+			});
+		weights.forEach(function (n, row) {
+			var r = g.rows[row], node = root, path = r.k.slice();
+			if (n <= 0)
+				return;
+			if (r.s !== undefined)
+				S.stacks[r.s].forEach(function (id) { path.push(S.names[id]); });
+			root.total += n;
+			path.forEach(function (name) {
+				var kid = node.kids.get(name);
+				if (!kid) {
+					node.kids.set(name, kid = { name: name, total: 0, self: 0, kids: new Map(), parent: node, depth: node.depth + 1 });
+					frames++;
+				}
+				kid.total += n;
+				node = kid;
+			});
+			node.self += n;
+			deepest = Math.max(deepest, node.depth);
+		});
+		return { root: root, deepest: deepest, frames: frames, g: g };
+	}
+
+	function hash(s) {
+		for (var h = 2166136261, i = 0; i < s.length; i++)
+			h = Math.imul(h ^ s.charCodeAt(i), 16777619);
+		return (h >>> 0) / 4294967296;
+	}
+
+	var colors = {};
+	function color(name) {
+		var base, h;
+		if (colors[name])
+			return colors[name];
+		h = hash(name);
+		base = /_\[k\]$/.test(name) ? [238, 165, 60] : /_\[i\]$/.test(name) ? [150, 210, 238] : /^\[/.test(name) ? [205, 205, 205] :
+			/::/.test(name) ? [240, 226, 96] : [224, 138, 92];
+		return (colors[name] = "rgb(" + base.map(function (x) { return Math.round(x + (h - 0.5) * 34); }).join(",") + ")");
+	}
+
+	function shown(name) { return name.replace(/_\[[ki]\]$/, ""); }
+
+	function drawFlame(keep) {
+		var box = byId("flamescroll"), c = byId("flame"), w = box.clientWidth, rows, h, ctx, t0 = performance.now(), f, zoomed, z0 = 0, drawn = 0, culled = 0, sum = 0;
+		var atBottom = box.scrollTop + box.clientHeight >= box.scrollHeight - 2;
+		if (!keep || !flame)
+			flame = makeFlame();
+		f = flame;
+		rows = f.deepest + 1;
+		h = Math.max(box.clientHeight - 1, rows * ROW);
+		c.style.width = w + "px";
+		c.style.height = h + "px";
+		ctx = canvas(c, w, h);
+		ctx.textBaseline = "middle";
+		zoomed = f.root;
+		V.zoom.forEach(function (name) { zoomed = zoomed.kids.get(name) || zoomed; });
+		f.zoomed = zoomed;
+		f.boxes = [];
+		function box1(n, x, bw) {
+			var y = h - (n.depth + 1) * ROW, hit = V.term && n.parent && V.term.test(shown(n.name)), s, room;
+			if (bw < 0.5) {
+				culled++;
+				return;
+			}
+			drawn++;
+			ctx.globalAlpha = n.depth < zoomed.depth ? 0.5 : 1;
+			ctx.fillStyle = hit ? "#e600e6" : n.parent ? color(n.name) : "#e4e4e4";
+			ctx.fillRect(x, y, bw > 2 ? bw - 0.5 : bw, ROW - 1);
+			room = Math.floor((bw - 6) / 6.8);
+			if (room >= 3) {
+				s = shown(n.name);
+				ctx.fillStyle = "#000";
+				ctx.fillText(s.length > room ? Array.from(s.slice(0, room)).slice(0, room - 2).join("") + ".." : s, x + 3, y + ROW / 2);
+			}
+			f.boxes.push({ x: x, y: y, w: bw, n: n });
+		}
+		for (var up = zoomed.parent; up; up = up.parent)
+			box1(up, 4, w - 8);
+		var todo = [[zoomed, 4, w - 8]], item, scale = zoomed.total ? (w - 8) / zoomed.total : 0;
+		while ((item = todo.pop())) {
+			var x = item[1];
+			if (item[2] < 0.5) {
+				culled++;
+				continue;
+			}
+			box1(item[0], x, item[2]);
+			Array.from(item[0].kids.values()).sort(function (a, b) { return a.name < b.name ? -1 : 1; }).forEach(function (k) {
+				todo.push([k, x, k.total * scale]);
+				x += k.total * scale;
+			});
+		}
+		ctx.globalAlpha = 1;
+		if (!f.root.total) {
+			ctx.fillStyle = "#777";
+			ctx.fillText(stacked().length ? "nothing was counted in this range" : "the program has no aggregation with stack() or ustack() among its keys", 12, h / 2);
+		}
+		(function match(n) {
+			if (V.term && n.parent && V.term.test(shown(n.name)))
+				sum += n.total;
+			else
+				n.kids.forEach(match);
+		})(f.root);
+		byId("matched").textContent = V.term ? "Matched: " + (f.root.total ? 100 * sum / f.root.total : 0).toFixed(1) + "%" : "";
+		byId("unzoom").disabled = !V.zoom.length;
+		if (atBottom || !keep)
+			box.scrollTop = box.scrollHeight;
+		stats.flame = performance.now() - t0;
+		stats.drawn = drawn;
+		stats.culled = culled;
+	}
+
+	function frameAt(e) {
+		var found = null;
+		(flame ? flame.boxes : []).forEach(function (b) {
+			if (e.offsetX >= b.x && e.offsetX < b.x + b.w && e.offsetY >= b.y && e.offsetY < b.y + ROW)
+				found = b.n;
+		});
+		return found;
+	}
+
+	function frameDetails(n) {
+		var unit = flame && flame.g && flame.g.func === "sum" ? "" : " counts";
+		byId("frame").textContent = n ? shown(n.name) + " (" + number(n.total) + unit + ", " + (100 * n.total / flame.root.total).toFixed(2) + "%)" : "";
+	}
+
+	function zoomTo(n) {
+		V.zoom = [];
+		for (; n && n.parent; n = n.parent)
+			V.zoom.unshift(n.name);
+		drawFlame(true);
+	}
+
+	/* --- the table and the events --- */
+
+	function drawTable() {
+		var rows = [], body = byId("table"), list = ticks(), tops = {}, dropped = 0;
+		S.order.forEach(function (g) {
+			var sums = new Map();
+			dropped += g.dropped;
+			each(g, list, function (row, bucket, n) {
+				sums.set(row, DIST[g.func] || ADDS[g.func] ? (sums.get(row) || 0) + n : n);
+			});
+			sums.forEach(function (n, row) {
+				if (g.rows[row].s === undefined || g.rows[row].k.length || S.order.length === 1)
+					rows.push({ g: g, row: g.rows[row], n: g.normal !== 1 && ADDS[g.func] ? n / g.normal : n });
+			});
+		});
+		/* stacks are the flame graph's: rows of equal keys become one here */
+		var merged = new Map();
+		rows.forEach(function (r) {
+			var key = r.g.id + "\0" + r.row.k.join("\0"), m = merged.get(key);
+			if (m && (DIST[r.g.func] || ADDS[r.g.func]))
+				m.n += r.n;
+			else
+				merged.set(key, r);
+		});
+		rows = Array.from(merged.values()).sort(function (a, b) { return a.g.id - b.g.id || b.n - a.n; });
+		rows.forEach(function (r) { tops[r.g.id] = Math.max(tops[r.g.id] || 0, r.n); });
+		byId("tablenote").textContent = (rows.length > 200 ? "the first 200 of " + rows.length + " rows" : "") + (dropped ? " " + number(dropped) + " rows too many" : "") +
+			(S.stacksDropped ? " " + number(S.stacksDropped) + " stacks too many" : "");
+		body.textContent = "";
+		rows.slice(0, 200).forEach(function (r) {
+			var tr = document.createElement("tr"), a = document.createElement("td"), v = document.createElement("td");
+			a.className = "a";
+			a.textContent = "@" + r.g.name;
+			tr.appendChild(a);
+			r.row.k.forEach(function (k) {
+				var td = document.createElement("td");
+				keyButtons(td, k);
+				tr.appendChild(td);
+			});
+			v.className = "v";
+			v.textContent = number(r.n);
+			v.style.setProperty("--part", tops[r.g.id] > 0 ? 100 * r.n / tops[r.g.id] + "%" : "0%");
+			v.colSpan = 9;
+			tr.appendChild(v);
+			body.appendChild(tr);
+		});
+	}
+
+	function drawEvents() {
+		var box = byId("events"), lines = [], dropped = 0, atBottom = box.scrollTop + box.clientHeight >= box.scrollHeight - 4;
+		ticks().forEach(function (t) {
+			lines = lines.concat(t.lines);
+			dropped += t.dropped;
+		});
+		byId("eventnote").textContent = (lines.length > 1000 ? "the last 1,000 of " + number(lines.length) : "") + (dropped ? " " + number(dropped) + " lines too many" : "");
+		box.textContent = "";
+		lines.slice(-1000).forEach(function (l) {
+			var d = document.createElement("div");
+			d.textContent = l[1];
+			if (l[0])
+				d.className = "m";
+			box.appendChild(d);
+		});
+		if (atBottom)
+			box.scrollTop = box.scrollHeight;
+	}
+
+	function draw() {
+		var back = byId("back"), s = V.sel;
+		dirty = false;
+		drawHeat();
+		drawFlame(false);
+		drawTable();
+		drawEvents();
+		back.max = Math.max(0, S.ticks.length - 1);
+		back.value = back.max - (S.first + S.ticks.length - 1 - last());
+		byId("range").textContent = s ? "of " + (s.to - s.from + 1) + " ticks" + (s.lo !== null && heat && heat.g ? ", " +
+			bound([0, heat.rows[s.lo][1], heat.rows[s.hi][2]]) : "") + (heat && s.lo !== null && heat.g && !heat.g.stacks ? " (the time of this range)" : "") : "";
+		document.body.dataset.ticks = S.ticks.length;
+		document.body.dataset.total = flame ? flame.root.total : 0;
+		document.body.dataset.frames = flame ? flame.frames : 0;
+	}
+
+	function frame() {
+		if (dirty)
+			draw();
+		window.requestAnimationFrame(frame);
+	}
+
+	/* --- what the user does --- */
+
+	function pause(on) {
+		V.paused = on;
+		V.frozen = on ? S.first + S.ticks.length - 1 : -1;
+		dirty = true;
+		state();
+	}
+
+	function all() {
+		V.sel = null;
+		V.zoom = [];
+		V.filters = [];
+		filtersChanged();
+		pause(false);
+	}
+
+	/* Everything that is known, in this page: it needs no server. */
+	function page() {
+		var data = JSON.stringify({ S: S, V: { heat: V.heat, flame: V.flame, decompose: V.decompose, scale: V.scale, filters: V.filters, sel: V.sel } }).replace(/</g, "\\u003c");
+		return pristine.replace(/(<script type="application\/json" id="saved">)[^<]*(<\/script>)/, function (x, a, b) { return a + data + b; });
+	}
+
+	function save() {
+		var a = document.createElement("a");
+		a.href = URL.createObjectURL(new Blob([page()], { type: "text/html" }));
+		a.download = "descry-" + new Date().toISOString().slice(0, 19).replace(/:/g, "") + ".html";
+		a.click();
+		setTimeout(function () { URL.revokeObjectURL(a.href); }, 10000);
+	}
+
+	function send(text) {
+		byId("ran").textContent = "";
+		fetch("run", { method: "POST", headers: { "X-Descry": "1" }, body: text }).then(function (r) {
+			return r.ok ? "" : r.text();
+		}).then(function (t) { byId("ran").textContent = t; }, function (e) { byId("ran").textContent = String(e); });
+	}
+
+	byId("pause").onclick = function () { pause(!V.paused); };
+	byId("all").onclick = all;
+	byId("save").onclick = save;
+	byId("run").onclick = function () { send(byId("d").value); };
+	byId("stop").onclick = function () { send(""); };
+	byId("unzoom").onclick = function () { zoomTo(null); };
+	byId("back").oninput = function () {
+		V.paused = true;
+		V.frozen = S.first + +byId("back").value;
+		dirty = true;
+		state();
+	};
+	[["heatagg", "heat"], ["flameagg", "flame"], ["decompose", "decompose"]].forEach(function (p) {
+		byId(p[0]).onchange = function () {
+			V[p[1]] = +byId(p[0]).value;
+			if (p[1] === "heat")
+				V.sel = null;
+			choices();
+			dirty = true;
+		};
+	});
+	byId("scale").onchange = function () { V.scale = byId("scale").value; dirty = true; };
+	byId("search").oninput = function () {
+		try {
+			V.term = byId("search").value ? new RegExp(byId("search").value) : null;
+		} catch (e) {
+			V.term = null;
+		}
+		drawFlame(true);
+	};
+	byId("heat").addEventListener("mousedown", function (e) { drag = heatAt(e.offsetX, e.offsetY); });
+	byId("heat").addEventListener("mousemove", function (e) {
+		var p = heatAt(e.offsetX, e.offsetY);
+		cellDetails(p);
+		if (drag && p && e.buttons)
+			select(drag, p, !e.shiftKey);
+	});
+	byId("heat").addEventListener("mouseup", function (e) {
+		var p = heatAt(e.offsetX, e.offsetY);
+		if (drag && p)
+			select(drag, p, !e.shiftKey);
+		drag = null;
+	});
+	byId("heat").addEventListener("mouseleave", function () { byId("cell").textContent = ""; });
+	byId("heat").addEventListener("keydown", function (e) {
+		var way = e.key === "ArrowLeft" ? -1 : e.key === "ArrowRight" ? 1 : 0, s = V.sel;
+		if (!way || !heat)
+			return;
+		if (!s)
+			s = { from: last(), to: last(), lo: null, hi: null };
+		V.sel = e.shiftKey ? { from: Math.min(s.from + (way < 0 ? -1 : 0), s.to), to: s.to + (way > 0 ? 1 : 0), lo: s.lo, hi: s.hi } :
+			{ from: s.from + way, to: s.to + way, lo: s.lo, hi: s.hi };
+		V.sel.from = Math.max(S.first, Math.min(V.sel.from, last()));
+		V.sel.to = Math.max(V.sel.from, Math.min(V.sel.to, last()));
+		dirty = true;
+		e.preventDefault();
+	});
+	byId("flame").addEventListener("click", function (e) { var n = frameAt(e); if (n) zoomTo(n); });
+	byId("flame").addEventListener("mousemove", function (e) { frameDetails(frameAt(e)); });
+	byId("flame").addEventListener("mouseleave", function () { frameDetails(null); });
+	window.addEventListener("resize", function () { dirty = true; });
+	window.addEventListener("keydown", function (e) {
+		if (/^(INPUT|TEXTAREA|SELECT)$/.test(e.target.tagName)) {
+			if (e.key === "Escape")
+				e.target.blur();
+			return;
+		}
+		if (e.key === " " && e.target.tagName !== "BUTTON")
+			pause(!V.paused);
+		else if (e.key === "/")
+			byId("search").focus();
+		else if (e.key === "Escape")
+			all();
+		else
+			return;
+		e.preventDefault();
+	});
+
+	/* For tests, and for the curious. */
+	window.descry = {
+		S: S, V: V, stats: stats, draw: draw, take: take, pause: pause, filter: filter, all: all, page: page,
+		select: function (from, to, lo, hi) { V.sel = { from: from, to: to, lo: lo === undefined ? null : lo, hi: hi === undefined ? null : hi }; draw(); },
+		heat: function () { return heat; }, flame: function () { return flame; }
+	};
+
+	var saved = byId("saved").textContent;
+	if (saved) {
+		saved = JSON.parse(saved);
+		Object.assign(S, saved.S);
+		Object.assign(V, saved.V);
+		S.order = Object.keys(S.aggs).map(function (id) { return S.aggs[id]; });
+		S.running = false;
+		document.title = "descry: " + S.host + " (saved)";
+		byId("program").textContent = S.program.replace(/\s+/g, " ");
+		byId("scale").value = V.scale;
+		choices();
+		filtersChanged();
+		state();
+	} else {
+		source = new EventSource("events");
+		source.onmessage = function (e) { take(JSON.parse(e.data)); };
+		source.onerror = function () { state(true); };
+	}
+	frame();
+})();

@@ -1,0 +1,101 @@
+# Options of the language and the command line, each seen to do what it says.
+# covers: bpflog bpflogsize core cpphdrs ctfpath ctypes debug debugassert disasm dofstashpath dtypes grabanon iregs jstackframes jstackstrsize kdefs late lazyload ldpath linkmode linknommap linktype lockmem modpath nusdtprobes pgmax preallocate procfspath strip syslibdir sysslice tree tregs udefs unodefs useruid 
+set -u
+fail=0
+T=$(mktemp -d)
+trap 'rm -rf "$T"' EXIT
+
+# check STATUS PATTERN COMMAND...: exit status, and a line of the output (both streams) that matches
+check() {
+	want=$1 pattern=$2
+	shift 2
+	"$@" >"$T/out" 2>&1
+	got=$?
+	if [ "$got" != "$want" ] || ! grep -qe "$pattern" "$T/out"; then
+		echo "$*: exit $got (expected $want), expected a line like: $pattern"
+		cat "$T/out"
+		fail=1
+	fi
+}
+d() { "$DESCRY" -x engine=interp "$@"; }
+
+# those without effect are taken, with a value and without
+for o in $(sed -n 's/^# covers: //p' "$0"); do
+	check 0 done d -x "$o" -x "$o=1" -qn 'BEGIN { printf("done\n"); exit(0); }'
+done
+
+# aggregations
+check 0 '^    \[CPU 0\] *1$' d -x aggpercpu -qn 'BEGIN { @ = count(); exit(0); }'
+check 0 '^ *1 |@\{38\}   1' d -x aggzoom -qn 'BEGIN { @ = quantize(1); @ = quantize(8); exit(0); }'
+# sizes and limits
+check 0 'fault 5' d -x scratchsize=64 -qn 'BEGIN { n = 100; p = alloca(n); } ERROR { printf("fault %d\n", arg4); exit(0); }'
+check 0 '1 speculative drop' d -x specsize=64 -n 'BEGIN { s = speculation(); } BEGIN { speculate(s); tracemem(alloca(100), 100); } BEGIN { commit(s); exit(0); }'
+check 0 '^ .weight' d -x printsize=8 -qn 'struct w { long weight, other; }; BEGIN { this->p = (struct w *)alloca(16); this->p->weight = 1; this->p->other = 2; print(this->p); exit(0); }'
+check 0 'fault 12 12 7' d -x looplimit=7 -qn 'BEGIN { while (1) i++; } ERROR { printf("fault %d 12 %d\n", arg4, i); exit(0); }'
+check 1 'pcapsize is 8.*D_PCAP_SIZE' d -x errtags -x pcapsize=8 -n 'BEGIN { pcap(0, 1); }'
+# what is kept
+check 0 '^ 298 299 end$' sh -c '"$DESCRY" -x engine=interp -q -x bufpolicy=ring -x bufsize=4k -n "tick-2000hz { printf(\" %d\", i++); } tick-2000hz /i == 300/ { exit(0); } END { printf(\" end\\n\"); }" | grep -o " 298 299 end"'
+check 0 '^ 0 1 2 3$' sh -c '"$DESCRY" -x engine=interp -q -x bufpolicy=fill -x bufsize=4k -n "tick-2000hz { printf(\" %d\", i++); } END { printf(\"\\n\"); }" | grep -o "^ 0 1 2 3"'
+check 0 'done' d -x bufresize=manual -x cleanrate=50hz -x statusrate=100ms -x quietresize -x temporal=0 -x maxframes=20 -x stackframes=3 -x switchrate=10ms -qn 'BEGIN { printf("done\n"); exit(0); }'
+check 0 'done' d -x stdc=a -x version=1.0 -x verbose=0 -x amin=Evolving/Evolving/Common -qn 'BEGIN { printf("done\n"); exit(0); }'
+check 2 'bufpolicy' d -x bufpolicy=nonsense -n BEGIN
+# names and libraries
+check 1 'D_ARGS_XLATOR' d -x errtags -x nolibs -n 'io:::start { trace(args[0]->b_bcount); }'
+check 0 'fault 1' d -x knodefs -qn 'BEGIN { trace(`no_such_symbol_at_all); } ERROR { printf("fault %d\n", arg4); exit(0); }'
+mkdir "$T/lib"
+echo 'inline int LIBRARY_SAYS = 42;' >"$T/lib/one.d"
+printf '#pragma D depends_on library one.d\ninline int SECOND_SAYS = LIBRARY_SAYS + 1;\n' >"$T/lib/two.d"
+printf '#pragma D depends_on library none.d\ninline int THIRD_SAYS = 1;\n' >"$T/lib/three.d"
+check 0 '^43$' d -L "$T/lib" -qn 'BEGIN { printf("%d\n", SECOND_SAYS); exit(0); }'
+check 0 '^42$' d -x "libdir=$T/lib" -qn 'BEGIN { printf("%d\n", LIBRARY_SAYS); exit(0); }'
+check 1 'D_PRAGMA_DEPEND' d -x errtags -L "$T/lib" -qn 'BEGIN { printf("%d\n", THIRD_SAYS); exit(0); }'
+mkdir "$T/lib2"
+mkdir "$T/lib2/dir.d"
+check 0 'D_LIBRARY' d -x errtags -L "$T/lib2" -qn 'BEGIN { printf("%d\n", PCAP_IP); exit(0); }'
+# the preprocessor
+echo '#define SEVEN 7' >"$T/seven.h"
+printf '#include "seven.h"\nBEGIN { printf("%%d\\n", SEVEN); exit(0); }\n' >"$T/inc.d"
+check 0 '^7$' d -C -I "$T" -q -s "$T/inc.d"
+check 0 '^7$' d -x cpp -x "incdir=$T" -q -s "$T/inc.d"
+check 0 '^8$' d -C -x cppargs=-DEIGHT=8 -qn 'BEGIN { printf("%d\n", EIGHT); exit(0); }'
+check 0 '^9$' d -C -D N=9 -U M -qn 'BEGIN { printf("%d\n", N); exit(0); }'
+check 1 'no-such-cpp' d -C -x cpppath=/no-such-cpp -qn 'BEGIN { exit(0); }'
+check 0 'seven.h' d -C -H -I "$T" -q -s "$T/inc.d"
+# forms of probe descriptions
+check 0 ':BEGIN' d -i 1 -n 'BEGIN { exit(0); }'
+check 0 'both' d -qn 'BEGIN, tick-1ms { printf("both\n"); } tick-2ms { exit(0); }'
+check 1 'does not match' d -f no_such_function
+check 1 'does not match' d -m no_such_module
+check 0 'none' d -Z -qn 'no:such:probe: { } BEGIN { printf("none\n"); exit(0); }'
+# the command line
+check 0 'done' d -b 1m -qn 'BEGIN { printf("done\n"); exit(0); }'
+check 0 '^map 0: state' d -S -n 'BEGIN { exit(0); }'
+check 0 'descry' d -V
+check 0 'done' d -Xs -qn 'BEGIN { printf("done\n"); exit(0); }'
+check 0 'unused' d -x argref -qn 'BEGIN { printf("unused\n"); exit(0); }' more
+check 1 'D_MACRO_UNUSED' d -x errtags -qn 'BEGIN { exit(0); }' more
+d -o "$T/file" -qn 'BEGIN { printf("in a file\n"); exit(0); }'
+check 0 'in a file' cat "$T/file"
+printf 'provider app { probe go(int, string); };\n' >"$T/app.d"
+(cd "$T" && "$DESCRY" -h -s app.d)
+check 0 'APP_GO(' cat "$T/app.h"
+check 0 'APP_GO_ENABLED' cat "$T/app.h"
+# macros
+check 0 '^1 1 1$' d -qn 'BEGIN { printf("%d %d %d\n", $pgid > 0, $sid >= 0, $ppid > 0); exit(0); }'
+# names of the types
+check 0 '^8 8 1 2 4 8 8$' d -qn 'intptr_t a; ptrdiff_t b; uchar_t c; ushort_t d; uint_t e; ulong_t f; longlong_t g; BEGIN { printf("%d %d %d %d %d %d %d\n", sizeof(a), sizeof(b), sizeof(c), sizeof(d), sizeof(e), sizeof(f), sizeof(g)); exit(0); }'
+# arguments a probe does not have are 0; a stack is one wherever
+check 0 '^0 0 0 1$' d -qn 'BEGIN { printf("%d %d %d %d\n", arg6, arg8, arg9, ucaller == ucaller); exit(0); }'
+check 0 'fault 11' d -qn 'int a[4]; BEGIN { i = 9; a[i] = 1; } ERROR { printf("fault %d\n", arg4); exit(0); }' # index out of bounds
+check 0 'out of scratch space' d -n 'BEGIN { n = 1000000; this->p = alloca(n); } BEGIN { exit(0); }'
+check 0 'fault 10' d -qn 'BEGIN { n = 1000000; bcopy(alloca(8), alloca(8), n); } ERROR { printf("fault %d\n", arg4); exit(0); }' # invalid size
+# conversions of networks
+check 0 '^::1 02:00:00:00:00:ff$' d -qn 'BEGIN { this->a = (unsigned char *)alloca(16); this->a[15] = 1; this->m = (unsigned char *)alloca(6); this->m[0] = 2; this->m[5] = 0xff; printf("%s %s\n", inet_ntoa6((struct in6_addr *)this->a), link_ntop(1, this->m)); exit(0); }'
+check 0 '^100007f 80$' d -qn 'BEGIN { printf("%H %j\n", 0x0100007f, 80); exit(0); }'
+# what no program may do
+check 1 'breakpoint( ) is not available' d -wn 'BEGIN { breakpoint(); }'
+check 1 'pcap.*D_PCAP_ADDR' d -x errtags -n 'BEGIN { pcap("x", 1); }'
+check 1 'pcap.*D_PCAP_PROTO' d -x errtags -n 'BEGIN { x = 1; pcap(0, x); }'
+# too large for a program
+check 1 'D_TOO_LARGE' d -x errtags -n "BEGIN { $(i=0; while [ $i -lt 70 ]; do echo "@a$i = count();"; i=$((i + 1)); done) }"
+exit $fail
