@@ -107,6 +107,7 @@ static void stacks(uint64_t *regs)
 	}
 	regs[4] = (uintptr_t)chain;
 	w.t->regs = (uintptr_t)regs;
+	w.t->rsp = (uintptr_t)chain - 1024; /* where the probe fired: below */
 	go("get_stack, 16 frames by frame pointers", WIRE_AGENT_get_stack, 350, CALLS, 0, (uintptr_t)w.room, 128,
 	   BPF_F_USER_STACK);
 }
@@ -168,6 +169,12 @@ int main(void)
 	measure("map_update, aggregation, 32-byte keys", 0, CALLS, by_key);
 	f = entry(WIRE_AGENT_map_lookup);
 	measure("map_lookup, aggregation, 32-byte keys", 0, CALLS, by_key);
+	mem_zero(w.room + 4096, 4096);
+	go("map_update, aggregation, 256-byte text", WIRE_AGENT_map_update, 0, CALLS, world_map(&w, WORLD_AGG_LONG),
+	   (uintptr_t)w.room + 4096, (uintptr_t)w.room + 4096, 0);
+	go("map_lookup, aggregation, 256-byte text", WIRE_AGENT_map_lookup, 0, CALLS, world_map(&w, WORLD_AGG_LONG),
+	   (uintptr_t)w.room + 4096, 0, 0);
+	a4 = 0;
 	a1 = world_map(&w, WORLD_HASH);
 	f = entry(WIRE_AGENT_map_update);
 	measure("map_update, shared hash, 24-byte keys", 0, CALLS, by_key);

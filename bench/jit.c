@@ -111,7 +111,7 @@ int main(void)
 		JMP_IMM(JEQ, 0, 0, 3), ALU64_IMM(MOV, 1, 1), ATOMIC(DW, 0, 1, 0, BPF_ADD),
 		ATOMIC(DW, 0, 6, 8, BPF_ADD), ALU64_IMM(MOV, 0, 0), EXIT(),
 	};
-	const struct bpf_insn call[] = { CALL(BPF_FUNC_get_current_pid_tgid), ALU64_IMM(MOV, 0, 0),
+	const struct bpf_insn call[] = { CALL(BPF_FUNC_get_prandom_u32), ALU64_IMM(MOV, 0, 0),
 					 EXIT() };
 	const struct bpf_insn regs[] = { CALL(BPF_FUNC_task_pt_regs), ALU64_IMM(MOV, 0, 0), EXIT() };
 	/* an address nobody knows: the check */
@@ -121,7 +121,7 @@ int main(void)
 	};
 
 	h = (void *)mock.code;
-	mock.code[h->entry[WIRE_AGENT_pid_tgid]] = 0xc3;
+	mock.code[h->entry[WIRE_AGENT_prandom]] = 0xc3;
 	mock.code[h->entry[WIRE_AGENT_task_pt_regs]] = 0xc3;
 	*(uint32_t *)mock_value(state, 0) = 2;
 	printf("%-44s %6s %6s %6s\n", "ns added by a firing", "least", "median", "bytes");

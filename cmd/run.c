@@ -467,6 +467,7 @@ static struct err *trace(struct run *r, int *ret_status)
 {
 	struct engine *e = r->engine;
 	struct err *err, *err2;
+	uint32_t said;
 	int caught;
 
 	watch_mappings(r);
@@ -475,6 +476,7 @@ static struct err *trace(struct run *r, int *ret_status)
 		return err;
 	say_notes(r, r->probes.notes.v, r->probes.notes.n);
 	say_notes(r, e->notes, e->nnotes);
+	said = e->nnotes;
 	err = consumer_begin(r->consumer);
 	e->state->boot_offset = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC);
 	e->state->self_pid = (uint32_t)getpid();
@@ -498,6 +500,7 @@ static struct err *trace(struct run *r, int *ret_status)
 	if (!err)
 		err = consumer_finish(r->consumer, opt_on(&r->options, OPT_REPORT), caught > 1);
 	(void)consumer_exited(r->consumer, ret_status);
+	say_notes(r, e->notes + said, e->nnotes - said);
 	if (!err)
 		return err2;
 	err_free(err2);
@@ -602,9 +605,14 @@ static int prepare(struct run *r, const struct bound *b)
 		r->engine = NULL;
 		r->image = NULL;
 	}
-	if (e && is_privilege(e) && n == 1 && opt_num(&r->options, OPT_ENGINE) == ENGINE_AUTO)
-		e = err_wrap(e, "%s",
-			     "only pid and USDT probes of processes named by -p or -c work without it");
+	if (e && is_privilege(e) && n == 1 && opt_num(&r->options, OPT_ENGINE) == ENGINE_AUTO) {
+		struct err *more = err_new(e->code,
+					   "%s; without it, pid and USDT probes of your own processes (-p, -c) work",
+					   e->text);
+
+		err_free(e);
+		e = more;
+	}
 	return e ? fail(r, e) : 0;
 }
 

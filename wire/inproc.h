@@ -17,7 +17,10 @@
  *	       moved instructions, jmp back
  *	thunk: saves what the program clobbers, finds the thread, calls the program, restores
  *
- * The thunk finds its struct wire_stub behind the return address: WIRE_STUB_CALL (+ WIRE_STUB_LEA) + sizeof back.
+ * The thunk finds its struct wire_stub behind the return address: WIRE_STUB_CALL (+ WIRE_STUB_LEA) + sizeof back. That
+ * holds for each of several probes of a stub: each has a block of its own, [jmp over] struct wire_stub [lea] call [lea], the
+ * jmp where other code runs into it; so struct wire_stub is at any alignment. A block stands before the moved instruction
+ * that it probes: a stub's blocks may be of different kinds.
  * Programs and the agent's helpers have r12 = struct wire_thread of the running thread.
  * Always true: nothing in a traced process depends on the tracer's life; one writer for everything in a thread slot but
  * what is marked; what the tracer reads from here is hostile input.

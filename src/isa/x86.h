@@ -65,6 +65,7 @@ enum x86_op {
 	X86_OP_MOVSX16 = 0x0fbf,
 	X86_OP_CMPXCHG = 0x0fb1,
 	X86_OP_XADD = 0x0fc1,
+	X86_OP_SHRD = 0x0fac, /* count follows */
 	X86_OP_GROUP3 = 0xf7, /* reg: X86_NOT.. */
 	X86_OP_GROUP5 = 0xff, /* reg 2: call, 4: jmp */
 };

@@ -139,11 +139,15 @@ static void draw(const struct matrix_view *v, const struct heat_options *opt, st
 	out_fini(&text);
 }
 
-/* Rows are merged so that many of the new ones begin at a round number. */
+/* Rows that get wider are merged so that many of the new ones begin at a round number; equal ones from the first on. */
 static uint32_t lowest_group(const struct matrix_view *v, uint32_t rows)
 {
-	uint32_t best = rows;
+	const struct matrix_row *r = v->rows.v;
+	uint32_t best = rows, n = v->rows.n;
 	int most = -1;
+
+	if (n < 4 || r[1].max - r[1].min == r[n - 2].max - r[n - 2].min)
+		return rows;
 
 	for (uint32_t low = rows; low > 0; low--) {
 		int sum = 0;

@@ -1,4 +1,6 @@
 /* Stacks and addresses as text. */
+#include <stdarg.h>
+
 #include "program/unwind/unwind.h"
 #include "render/render.h"
 
@@ -167,6 +169,28 @@ static bool is_signal_frame(const struct place *p)
 	       (!strcmp(p->function, "__restore_rt") || !strcmp(p->function, "__restore"));
 }
 
+/* A frame, with what was inlined into it in front when lines are asked for. */
+static void put_frame(struct sink *s, struct stack_line *l, uint32_t pid, bool called,
+		      void (*fn)(void *arg, const struct stack_line *l), void *arg)
+{
+	const struct source_place *at = NULL;
+	struct stack_line line = *l;
+	uint32_t n = 0;
+
+	if (pid && s->symbols && s->options && opt_on(s->options, OPT_SRCLINE))
+		n = symbols_source(s->symbols, (pid_t)pid, l->pc - called, &at);
+	for (uint32_t i = 0; i < n; i++) {
+		line.file = at[i].file;
+		line.line = at[i].line;
+		line.inlined = at[i].inlined;
+		line.place.function = at[i].inlined || !l->place.function ? at[i].function
+									  : l->place.function;
+		fn(arg, &line);
+	}
+	if (!n || at[n - 1].inlined)
+		fn(arg, l);
+}
+
 void stack_each(struct sink *s, const struct field *f, const uint8_t *data,
 		void (*fn)(void *arg, const struct stack_line *l), void *arg)
 {
@@ -184,7 +208,7 @@ void stack_each(struct sink *s, const struct field *f, const uint8_t *data,
 		/* A call may be the last instruction of a function: the place is the call's. */
 		if ((!l.user || pid) && address_place(s, pid, l.pc - called, &l.place))
 			l.place.offset += called;
-		fn(arg, &l);
+		put_frame(s, &l, pid, called, fn, arg);
 		called = !is_signal_frame(&l.place);
 	}
 	if (l.user && n && end_text(s, stack_end(s, f, data), pid, pcs[n - 1], why, sizeof(why))) {
@@ -200,6 +224,18 @@ struct stack_printer {
 	int indent, width;
 };
 
+static void append(char *buf, size_t size, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+static void append(char *buf, size_t size, const char *fmt, ...)
+{
+	size_t n = strlen(buf);
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(buf + n, size - n, fmt, ap);
+	va_end(ap);
+}
+
 static void print_line(void *arg, const struct stack_line *l)
 {
 	struct stack_printer *p = arg;
@@ -210,7 +246,12 @@ static void print_line(void *arg, const struct stack_line *l)
 	if (l->end)
 		snprintf(buf, sizeof(buf), "[stack ends: %s]", l->end);
 	else
-		place_text(s, l->user, &l->place, l->pc, ADDRESS_OFFSET, buf, sizeof(buf));
+		place_text(s, l->user, &l->place, l->pc,
+			   l->inlined ? ADDRESS_SYMBOL : ADDRESS_OFFSET, buf, sizeof(buf));
+	if (l->inlined)
+		append(buf, sizeof(buf), " [inlined]");
+	if (l->file)
+		append(buf, sizeof(buf), " %s:%u", l->file, l->line);
 	out_padded(p->out, buf, strlen(buf), p->width);
 	out_char(p->out, '\n');
 }

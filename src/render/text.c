@@ -9,6 +9,7 @@ struct text_sink {
 	struct sink s;
 	struct out out;
 	struct output file;
+	bool packets; /* the freopen()ed file has them: nothing else belongs there */
 	bool heading_done;
 	bool testing; /* _DTRACE_TESTING: no CPU and ID columns */
 	/* -F */
@@ -165,7 +166,10 @@ static struct err *text_action(struct sink *s, const struct record_view *r, cons
 	switch (a->kind) {
 	case ACT_PRINTF: action_format(s, o, r, a); break;
 	case ACT_PRINT: print_action(s, o, r, a); break;
-	case ACT_PCAP: pcap_print(s, o, r, a, text_of(s)->file.other); break;
+	case ACT_PCAP:
+		text_of(s)->packets = text_of(s)->file.other;
+		pcap_print(s, o, r, a, text_of(s)->packets);
+		break;
 	case ACT_TRACE:
 	case ACT_TRACEMEM:
 	case ACT_STACK:
@@ -197,7 +201,8 @@ static struct err *text_printa(struct sink *s, const struct record_view *r, cons
 /* DTrace's blank line at the end of every run. */
 static struct err *text_final(struct sink *s)
 {
-	out_char(out_of(s), '\n');
+	if (!text_of(s)->packets)
+		out_char(out_of(s), '\n');
 	return NULL;
 }
 

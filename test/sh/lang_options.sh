@@ -80,6 +80,10 @@ printf 'provider app { probe go(int, string); };\n' >"$T/app.d"
 (cd "$T" && "$DESCRY" -h -s app.d)
 check 0 'APP_GO(' cat "$T/app.h"
 check 0 'APP_GO_ENABLED' cat "$T/app.h"
+(cd "$T" && "$DESCRY" -G -s app.d)
+check 0 '^.ELF' head -c 4 "$T/app.o"
+# bytes instead of text
+check 0 '^ *0: 61 62 63 00' d -x rawbytes -qn 'BEGIN { this->p = (char *)alloca(4); bcopy("abc", this->p, 4); trace(*(char (*)[4])this->p); exit(0); }'
 # macros
 check 0 '^1 1 1$' d -qn 'BEGIN { printf("%d %d %d\n", $pgid > 0, $sid >= 0, $ppid > 0); exit(0); }'
 # names of the types

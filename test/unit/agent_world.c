@@ -52,6 +52,10 @@ static void lay_out(struct world *w, uint64_t *used, uint64_t *slot)
 					       .stride = 56, .max_entries = 256, .buckets = 1024, .base = *slot,
 					       .gen_stride = 8 + 4096 + 256 * 56 };
 	*slot += 2 * m[WORLD_AGG_TEXT].gen_stride;
+	m[WORLD_AGG_LONG] = (struct wire_map){ .kind = WIRE_MAP_AGG_HASH, .key_size = 256, .value_size = 8,
+					       .stride = 272, .max_entries = 64, .buckets = 256, .base = *slot,
+					       .gen_stride = 8 + 1024 + 64 * 272 };
+	*slot += 2 * m[WORLD_AGG_LONG].gen_stride;
 	m[WORLD_HASH] = (struct wire_map){ .kind = WIRE_MAP_HASH, .key_size = 24, .value_size = 40, .stride = 72,
 					   .max_entries = 1024, .buckets = 2048,
 					   .base = (uintptr_t)w->area + *used };

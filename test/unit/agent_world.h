@@ -10,6 +10,7 @@ enum world_map {
 	WORLD_COUNTERS, /* 64 x uint64_t per thread */
 	WORLD_AGG,      /* 8 -> 16 bytes, 256 keys, 1024 buckets */
 	WORLD_AGG_TEXT, /* 32 -> 16 bytes */
+	WORLD_AGG_LONG, /* 256 -> 8 bytes, 64 keys */
 	WORLD_HASH,     /* 24 -> 40 bytes, 1024 keys */
 	WORLD_RING,     /* 4096 bytes */
 	WORLD_TASK,     /* 64 bytes */

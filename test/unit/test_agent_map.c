@@ -84,7 +84,7 @@ static void agg_with(uint32_t key_size)
 	struct wire_map m = { .kind = WIRE_MAP_AGG_HASH, .key_size = key_size, .value_size = 16, .stride = stride,
 			      .max_entries = MAX, .buckets = BUCKETS, .base = WIRE_THREAD_SPACE,
 			      .gen_stride = gen_stride };
-	uint8_t key[64] = { 0 };
+	uint8_t key[256] = { 0 };
 	uint64_t value[2] = { 0 }, *v;
 
 	for (uint32_t i = 0; i < MAX; i++) {
@@ -121,6 +121,9 @@ static void test_agg_hash(void **state)
 	agg_with(4);
 	agg_with(13);
 	agg_with(40);
+	agg_with(64);
+	agg_with(100);
+	agg_with(256);
 }
 
 static void test_hash(void **state)

@@ -360,21 +360,17 @@ static void wait_healed(const struct tracee *t)
 	assert_int_equal(descry_mappings(t->pid), 0);
 }
 
-/* A thread that was let go in front of a system call of the dead tracer may still make it: then once more. */
 static void heal(const struct tracee *t)
 {
 	struct undo_report r;
 	struct control *c;
-	int tries = 0;
 
-	do {
-		assert_null(control_open(t->pid, &c));
-		assert_null(undo_all(c, 5000, &r));
-		assert_int_equal(r.busy, 0);
-		assert_int_equal(r.foreign, 0);
-		control_free(c);
-	} while (descry_mappings(t->pid) && (usleep(1000), ++tries < 1000));
+	assert_null(control_open(t->pid, &c));
+	assert_null(undo_all(c, 5000, &r));
+	assert_int_equal(r.busy, 0);
+	assert_int_equal(r.foreign, 0);
 	assert_int_equal(descry_mappings(t->pid), 0);
+	control_free(c);
 }
 
 static void test_killed_at_random(void **state)

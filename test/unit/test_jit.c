@@ -425,6 +425,49 @@ static void test_cookie(void **state)
 	assert_int_equal(mock_host(NULL, 77), 77);
 }
 
+/* What is written out in place of a call. */
+static void test_short_helpers(void **state)
+{
+	uint32_t m = mock_add_map(WIRE_MAP_TASK, 24, 1);
+	const struct bpf_insn clock[] = { CALL(BPF_FUNC_ktime_get_ns), EXIT() };
+	const struct bpf_insn task[] = { CALL(BPF_FUNC_get_current_task_btf), EXIT() };
+	const struct bpf_insn ids[] = { CALL(BPF_FUNC_get_current_pid_tgid), EXIT() };
+	const struct bpf_insn storage[] = {
+		CALL(BPF_FUNC_get_current_task_btf), ALU64_REG(MOV, 2, 0),
+		LD64(1, BPF_PSEUDO_MAP_FD, m), ALU64_IMM(MOV, 3, 0), ALU64_IMM(MOV, 4, 1),
+		CALL(BPF_FUNC_task_storage_get), JMP_IMM(JEQ, 0, 0, 1), ST(DW, 0, 16, 9), EXIT(),
+	};
+	struct wire_clock *c = &mock.head->clock[1];
+	uint64_t t;
+
+	mock.result = 12345;
+	mock.head->clock_index = 1;
+	COMPILE(clock);
+	assert_int_equal(mock_host(NULL, 0), 12345); /* no counter: the agent's clock */
+	assert_int_equal(mock.calls[WIRE_AGENT_ktime], 1);
+	mock_know_thread();
+	*c = (struct wire_clock){ .base_tsc = __builtin_ia32_rdtsc(), .base_ns = 1000, .mult = 1ull << 31 };
+	t = mock_host(NULL, 0);
+	assert_in_range(t, 1000, 1000 + (__builtin_ia32_rdtsc() - c->base_tsc) / 2);
+	c->base_tsc += 1ull << 40; /* a counter that is behind */
+	assert_int_equal(mock_host(NULL, 0), 1000);
+	assert_int_equal(mock.calls[WIRE_AGENT_ktime], 1);
+
+	mock.thread->task = 0;
+	mock.thread->pid = 7;
+	mock.thread->tid = 8;
+	COMPILE(ids);
+	assert_int_equal(mock_host(NULL, 0), 7ull << 32 | 8);
+	COMPILE(storage);
+	assert_int_equal(mock.out.nchecked, 0);
+	assert_int_equal(mock_host(NULL, 0), 0);
+	mock.thread->task = 4096;
+	assert_int_equal(mock_host(NULL, 0), (uintptr_t)mock_value(m, 0));
+	assert_int_equal(((uint64_t *)mock_value(m, 0))[2], 9);
+	COMPILE(task);
+	assert_int_equal(mock_host(NULL, 0), 4096);
+}
+
 /* --- thunks --- */
 
 struct cpu {
@@ -576,7 +619,7 @@ static void test_thunk_regs(void **state)
 	static const uint8_t order[] = { 15, 14, 13, 12, 5, 3, 11, 10, 9, 8, 0, 1, 2, 6, 7 };
 	const struct bpf_insn p[] = {
 		ST(DW, 10, -8, 0), ALU64_IMM(MOV, 6, 1), ALU64_IMM(MOV, 7, 2), ALU64_IMM(MOV, 8, 3),
-		ALU64_IMM(MOV, 9, 4), CALL(BPF_FUNC_get_current_task), ALU64_REG(MOV, 1, 0),
+		ALU64_IMM(MOV, 9, 4), CALL(BPF_FUNC_get_prandom_u32), ALU64_REG(MOV, 1, 0),
 		CALL(BPF_FUNC_task_pt_regs), ALU64_REG(ADD, 0, 6), ALU64_REG(ADD, 0, 7),
 		ALU64_REG(ADD, 0, 8), ALU64_REG(ADD, 0, 9), EXIT(),
 	};
@@ -601,6 +644,27 @@ static void test_thunk_regs(void **state)
 		assert_int_equal(r[17], 0x33);
 		assert_int_equal(r[19], cpu_in.r[4] + (after ? 8 : 0));
 		assert_int_equal(r[20], 0x2b);
+	}
+}
+
+/* The agent's clock, where the program stays on the traced program's stack. */
+static void test_thunk_clock(void **state)
+{
+	uint32_t m = mock_add_map(WIRE_MAP_ARRAY, 8, 1);
+	const struct bpf_insn p[] = { CALL(BPF_FUNC_ktime_get_ns), LD64(1, EBPF_PSEUDO_MAP_VALUE, m),
+				      STX(DW, 1, 0, 0), ALU64_IMM(MOV, 0, 0), EXIT() };
+
+	mock_know_thread();
+	mock.result = 99;
+	COMPILE(p);
+	assert_int_equal(mock.out.stack, 0);
+	for (int kind = 0; kind < WIRE_STUB_KINDS; kind++) {
+		mock.head->clock[0].mult = 0;
+		fire(kind, FLAGS);
+		assert_int_equal(*(uint64_t *)mock_value(m, 0), 99);
+		mock.head->clock[0].mult = 1ull << 32;
+		fire(kind, FLAGS);
+		assert_true(*(uint64_t *)mock_value(m, 0) > 1000);
 	}
 }
 
@@ -699,8 +763,10 @@ int main(void)
 		T(test_helper_memory),
 		T(test_record),
 		T(test_cookie),
+		T(test_short_helpers),
 		T(test_thunk_count),
 		T(test_thunk_regs),
+		T(test_thunk_clock),
 		T(test_thunk_violation),
 		T(test_thunk_nested),
 		T(test_thunk_arguments),

@@ -314,7 +314,7 @@ static void test_debug_frame(void **state)
 static void test_registers(void **state)
 {
 	static const uint8_t reg[] = { 0x0c, 0, 16, 0x41, 0x0c, 3, 0x18 };
-	static const uint8_t index[] = { 0x0f, 11, 0x77, 8, 0x79, 0, 0x38, 0x1e, 0x22, 6, 0x23, 8, 0 };
+	static const uint8_t index[] = { 0x0f, 10, 0x77, 8, 0x79, 0, 0x38, 0x1e, 0x22, 6, 0x23, 8 };
 	static const uint8_t cut[] = { 0x0f, 6, 0x77, 8, 0x79, 0, 0x38, 0x1e };
 	struct writer w = { .n = 0 };
 	struct cfi c;
@@ -322,7 +322,7 @@ static void test_registers(void **state)
 
 	put_cie(&w);
 	put_fde(&w, TEXT, 0x40, reg, sizeof(reg));
-	put_fde(&w, TEXT + 0x40, 0x40, index, sizeof(index) - 1 + 0);
+	put_fde(&w, TEXT + 0x40, 0x40, index, sizeof(index));
 	put_fde(&w, TEXT + 0x80, 0x40, cut, sizeof(cut));
 	cfi_read(&c, "registers", w.b, w.n, BASE, true);
 	expect(&c, 0, 0, TEXT, RULE(REG, SAME, WIRE_UNWIND_REG_OFF(0, 2)));

@@ -666,6 +666,75 @@ static void check_args(struct jit *j, uint32_t i, const struct jit_helper *h)
 	}
 }
 
+/* CLOCK_MONOTONIC from the processor's counter, as the agent has it. */
+static void clock_now(struct jit *j)
+{
+	enum { AREA_CLOCK = offsetof(struct wire_area, clock) };
+	struct x86 *b = &j->b;
+	uint32_t slow, ahead, end;
+
+	wrote(j, X86_RDX);
+	x86_rm(b, 8, X86_OP_LOAD, T1, THREAD, offsetof(struct wire_thread, area));
+	x86_rm(b, 4, X86_OP_LOAD, T0, T1, offsetof(struct wire_area, clock_index));
+	x86_alu_imm(b, 4, X86_AND, T0, 1);
+	x86_imul_imm(b, 8, T0, T0, sizeof(struct wire_clock));
+	x86_rr(b, 8, x86_alu_op(X86_ADD), T1, T0);
+	x86_alu_mem_imm(b, 8, X86_CMP, T0, AREA_CLOCK + (int)offsetof(struct wire_clock, mult), 0);
+	slow = x86_jcc_over(b, X86_E);
+	x86_byte(b, 0x0f); /* rdtsc */
+	x86_byte(b, 0x31);
+	x86_shift_imm(b, 8, X86_SHL, X86_RDX, 32);
+	x86_rr(b, 8, x86_alu_op(X86_OR), X86_RDX, X86_RAX);
+	x86_rm(b, 8, 0x2b, X86_RAX, T0, AREA_CLOCK + offsetof(struct wire_clock, base_tsc));
+	ahead = x86_jcc_over(b, X86_NS);
+	/* another CPU's counter is behind the one that set the clock */
+	x86_rr(b, 4, x86_alu_op(X86_XOR), X86_RAX, X86_RAX);
+	x86_land(b, ahead);
+	x86_rm(b, 8, X86_OP_GROUP3, X86_MUL, T0,
+	       AREA_CLOCK + (int)offsetof(struct wire_clock, mult));
+	x86_rr(b, 8, X86_OP_SHRD, X86_RDX, X86_RAX);
+	x86_byte(b, 32);
+	x86_rm(b, 8, 0x03, X86_RAX, T0, AREA_CLOCK + offsetof(struct wire_clock, base_ns));
+	end = x86_jmp_over(b);
+	x86_land(b, slow);
+	x86_call(b, j->clock);
+	x86_land(b, end);
+}
+
+/* Helpers that are a few instructions. */
+static bool short_helper(struct jit *j, uint32_t i, const struct jit_helper *h)
+{
+	struct x86 *b = &j->b;
+	uint32_t none;
+
+	switch (h->id) {
+	case BPF_FUNC_get_attach_cookie:
+		x86_rm(b, 8, X86_OP_LOAD, X86_RAX, THREAD, OFF_COOKIE);
+		return true;
+	case BPF_FUNC_get_func_ip: x86_rr(b, 4, x86_alu_op(X86_XOR), X86_RAX, X86_RAX); return true;
+	case BPF_FUNC_get_stackid: x86_mov_imm(b, X86_RAX, (uint64_t)-EFAULT); return true;
+	case BPF_FUNC_ktime_get_ns: clock_now(j); return true;
+	case BPF_FUNC_get_current_task:
+	case BPF_FUNC_get_current_task_btf:
+		x86_rm(b, 8, X86_OP_LOAD, X86_RAX, THREAD, offsetof(struct wire_thread, task));
+		return true;
+	case BPF_FUNC_get_current_pid_tgid: /* neighbours */
+		x86_rm(b, 8, X86_OP_LOAD, X86_RAX, THREAD, offsetof(struct wire_thread, tid));
+		return true;
+	case BPF_FUNC_task_pt_regs: x86_rm(b, 8, X86_OP_LOAD, X86_RAX, THREAD, OFF_REGS); return true;
+	case BPF_FUNC_task_storage_get:
+		if (!jit_inline(j->env, &j->insns[i], &j->facts.insn[i]))
+			return false;
+		x86_mov_rr(b, X86_RAX, X86_RSI);
+		x86_rr(b, 8, X86_OP_TEST, X86_RAX, X86_RAX);
+		none = x86_jcc_over(b, X86_E);
+		thread_address(j, X86_RAX, j->env->maps[j->facts.insn[i].map].base);
+		x86_land(b, none);
+		return true;
+	}
+	return false;
+}
+
 static void call(struct jit *j, uint32_t i, const struct bpf_insn *ins, const struct jit_fn *fn)
 {
 	const struct jit_fact *f = &j->facts.insn[i];
@@ -680,17 +749,13 @@ static void call(struct jit *j, uint32_t i, const struct bpf_insn *ins, const st
 	}
 	h = jit_helper((uint32_t)ins->imm);
 	wrote(j, X86_RAX);
-	switch (h->id) {
-	case BPF_FUNC_loop:
+	if (h->id == BPF_FUNC_loop) {
 		j->clobbered |= 1 << X86_RDI | 1 << X86_RSI;
 		loop(j, i, fn->stack);
 		return;
-	case BPF_FUNC_get_attach_cookie:
-		x86_rm(b, 8, X86_OP_LOAD, X86_RAX, THREAD, OFF_COOKIE);
-		return;
-	case BPF_FUNC_get_func_ip: x86_rr(b, 4, x86_alu_op(X86_XOR), X86_RAX, X86_RAX); return;
-	case BPF_FUNC_get_stackid: x86_mov_imm(b, X86_RAX, (uint64_t)-EFAULT); return;
 	}
+	if (short_helper(j, i, h))
+		return;
 	if (jit_inline_lookup(j->env, ins, f)) {
 		lookup(j, i);
 		return;
@@ -797,7 +862,7 @@ static void function(struct jit *j, uint32_t index)
 		if (save >> keep[r] & 1)
 			x86_push(b, keep[r]);
 	if (index == 0)
-		pad = j->facts.calls;
+		pad = j->facts.calls || j->facts.frames;
 	if (pad)
 		x86_alu_imm(b, 8, X86_SUB, X86_RSP, 8);
 	for (uint32_t i = fn->start; i < fn->end; i++) {

@@ -40,7 +40,7 @@ static bool uses_r10(const struct jit *j)
 }
 
 struct marks {
-	uint32_t thunk[WIRE_STUB_KINDS], host, find, nested, stop, range, consts, zeros, size;
+	uint32_t thunk[WIRE_STUB_KINDS], host, find, nested, clock, stop, range, consts, zeros, size;
 	uint32_t clobbered;
 };
 
@@ -63,6 +63,7 @@ static void pass(struct jit *j, struct marks *m)
 	jit_host(j);
 	m->find = j->find;
 	m->nested = j->nested;
+	m->clock = j->clock;
 	m->stop = j->stop;
 	m->range = j->range;
 	m->consts = j->consts;
@@ -90,7 +91,9 @@ struct err *jit_compile(const struct bpf_insn *insns, uint32_t ninsns, const str
 	j.data = (j.facts.fns[0].data + 15) & ~15u;
 	j.uses_r10 = uses_r10(&j);
 	j.probe_stack = j.facts.calls || j.facts.checks || j.facts.budget_used ||
-			j.data + (j.facts.ctx_used ? JIT_CTX : 0) > STAY;
+			j.data + (j.facts.ctx_used ? JIT_CTX : 0) +
+					(j.facts.frames ? j.facts.fns[0].depth * NATIVE_FRAME : 0) >
+				STAY;
 	j.at = xcalloc(ninsns + 1, sizeof(*j.at));
 	j.guess = xmalloc((ninsns + 1) * sizeof(*j.guess));
 	memset(j.guess, 0xff, (ninsns + 1) * sizeof(*j.guess));

@@ -73,7 +73,9 @@ struct jit_facts {
 	uint32_t nfns;
 	bool ctx_lost;      /* the context's address is kept where it is not followed */
 	uint32_t ctx_words; /* bits: 8-byte words of the context that are loaded */
-	bool ctx_used, regs_used, calls, gen_used, budget_used, cookie_used, checks;
+	bool ctx_used, regs_used, gen_used, budget_used, cookie_used, clock_used, checks;
+	bool calls; /* the agent */
+	bool frames; /* functions of its own */
 	uint32_t nproven, nchecked;
 };
 
@@ -84,7 +86,8 @@ void jit_facts_fini(struct jit_facts *f);
 /* Marks instructions whose results nobody reads, and settles the size of stacks. */
 void jit_dead(const struct bpf_insn *insns, uint32_t n, const struct jit_env *env,
 	      struct jit_facts *f);
-/* Is the lookup written out (no call)? */
+/* Is the helper written out (no call of the agent)? jit_inline_lookup(): is it a lookup that is? */
+bool jit_inline(const struct jit_env *env, const struct bpf_insn *ins, const struct jit_fact *f);
 bool jit_inline_lookup(const struct jit_env *env, const struct bpf_insn *ins,
 		       const struct jit_fact *f);
 
@@ -105,7 +108,7 @@ struct jit {
 	uint32_t *at;    /* [ninsns + 1] this pass */
 	uint32_t *guess; /* [ninsns + 1] the pass before; 0xffffffff unknown */
 	uint32_t *fn_at; /* [nfns] entry of each function: this pass and, until it is met, the pass before */
-	uint32_t stop, range, find, nested, consts, zeros; /* shared pieces, by offset */
+	uint32_t stop, range, find, nested, clock, consts, zeros; /* shared pieces, by offset */
 	struct jit_cold {
 		uint32_t jump; /* end of the rel32 that comes here */
 		uint32_t back; /* where to go on */

@@ -13,6 +13,20 @@ bool jit_inline_lookup(const struct jit_env *env, const struct bpf_insn *ins,
 		m->kind == WIRE_MAP_AGG_ARRAY);
 }
 
+bool jit_inline(const struct jit_env *env, const struct bpf_insn *ins, const struct jit_fact *f)
+{
+	switch (ins->imm) {
+	case BPF_FUNC_ktime_get_ns:
+	case BPF_FUNC_get_current_task:
+	case BPF_FUNC_get_current_task_btf:
+	case BPF_FUNC_get_current_pid_tgid:
+	case BPF_FUNC_task_pt_regs: return true;
+	/* every thread has its value from the start */
+	case BPF_FUNC_task_storage_get: return f->map >= 0 && !f->check;
+	}
+	return jit_inline_lookup(env, ins, f);
+}
+
 static void call_effects(const struct jit_env *env, const struct bpf_insn *ins,
 			 const struct jit_fact *f, uint32_t *uses, uint32_t *defs, bool *pure)
 {
@@ -27,6 +41,11 @@ static void call_effects(const struct jit_env *env, const struct bpf_insn *ins,
 	if (jit_inline_lookup(env, ins, f)) {
 		*uses = f->key_known ? 0 : 1 << 2;
 		*pure = f->key_known;
+		return;
+	}
+	if (jit_inline(env, ins, f)) {
+		*uses = h->id == BPF_FUNC_task_storage_get ? 1 << 2 : 0;
+		*pure = true;
 		return;
 	}
 	if (h->id == BPF_FUNC_loop) {

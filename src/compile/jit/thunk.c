@@ -266,17 +266,22 @@ void jit_thunk(struct jit *j, enum wire_stub_kind kind)
 	x86_jmp(b, skip1, false);
 }
 
-/* Calls the agent from a thunk that may clobber T0 and T1 only: arg0 and, if it is a register, arg1 to rdi, rsi; the result
- * to `result`. */
+/* Calls the agent where only T0, T1 and `result` may be clobbered. rdi = the thread or what stands for it, rsi = arg1 if
+ * that is a register. */
 static void ask(struct jit *j, enum wire_agent_entry entry, int arg1, unsigned result)
 {
-	static const uint8_t kept[] = { X86_RAX, X86_RCX, X86_RDX, X86_RSI,
-					X86_RDI, X86_R8,  X86_R9,  X86_RBP };
+	static const uint8_t all[] = { X86_RAX, X86_RCX, X86_RDX, X86_RSI,
+				       X86_RDI, X86_R8,	 X86_R9,  X86_RBP };
+	/* a clock that is slow: what the program keeps in registers must not count as clobbered */
+	const uint8_t *kept = all + (result == X86_RAX);
+	uint32_t n = ARRAY_SIZE(all) - (result == X86_RAX);
 	struct x86 *b = &j->b;
 
-	for (uint32_t i = 0; i < ARRAY_SIZE(kept); i++)
+	for (uint32_t i = 0; i < n; i++)
 		x86_push(b, kept[i]);
 	x86_mov_rr(b, X86_RBP, X86_RSP);
+	if (entry == WIRE_AGENT_ktime && !j->probe_stack)
+		x86_rm(b, 8, X86_OP_LOAD, X86_RSP, THREAD, THREAD_OFF(stack_top));
 	x86_alu_imm(b, 8, X86_AND, X86_RSP, -16);
 	x86_mov_rr(b, X86_RDI, THREAD);
 	if (arg1 >= 0)
@@ -285,7 +290,7 @@ static void ask(struct jit *j, enum wire_agent_entry entry, int arg1, unsigned r
 	x86_call(b, jit_agent(j, entry));
 	x86_mov_rr(b, X86_RSP, X86_RBP);
 	x86_mov_rr(b, result, X86_RAX);
-	for (uint32_t i = ARRAY_SIZE(kept); i--;)
+	for (uint32_t i = n; i--;)
 		x86_pop(b, kept[i]);
 	x86_ret(b);
 }
@@ -297,6 +302,9 @@ void jit_thunk_pieces(struct jit *j)
 	ask(j, WIRE_AGENT_thread, -1, THREAD);
 	j->nested = j->b.n;
 	ask(j, WIRE_AGENT_nested, T1, T1);
+	j->clock = j->b.n;
+	if (j->facts.clock_used)
+		ask(j, WIRE_AGENT_ktime, -1, X86_RAX);
 	x86_align(&j->b, 8, 0xcc);
 	j->zeros = j->b.n;
 	for (uint32_t i = 0; j->facts.ctx_used && i < JIT_CTX; i++)

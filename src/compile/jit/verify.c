@@ -1501,20 +1501,22 @@ static void summarise(const struct bpf_insn *insns, uint32_t n, const struct jit
 		if (ebpf_is_jump(ins) && ebpf_jump_offset(ins) < 0 && f->insn[i].branch != JIT_NEVER)
 			f->budget_used = true;
 		if (is_call(ins))
-			f->calls = true;
+			f->frames = true;
 		if (ins->code != (BPF_JMP | BPF_CALL) || ins->src_reg)
 			continue;
 		h = jit_helper((uint32_t)ins->imm);
 		if (h->id == BPF_FUNC_loop) {
 			f->budget_used = true;
-			f->calls = true;
+			f->frames = true;
 		} else if (h->id == BPF_FUNC_get_attach_cookie) {
 			f->cookie_used = true;
 		}
 		if (f->insn[i].map >= 0 && (env->maps[f->insn[i].map].kind == WIRE_MAP_AGG_ARRAY ||
 					    env->maps[f->insn[i].map].kind == WIRE_MAP_AGG_HASH))
 			f->gen_used = true;
-		if (h->agent >= 0 && !jit_inline_lookup(env, ins, &f->insn[i]))
+		if (h->id == BPF_FUNC_ktime_get_ns)
+			f->clock_used = true;
+		if (h->agent >= 0 && !jit_inline(env, ins, &f->insn[i]))
 			f->calls = true;
 	}
 	if (f->calls)

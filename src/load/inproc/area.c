@@ -397,6 +397,7 @@ struct err *area_create(struct inproc_engine *e, const struct image *img)
 	a->heartbeat = monotonic();
 	a->heartbeat_max = HEARTBEAT_MAX;
 	a->nprobes = img->nprobes;
+	a->follow = img->options && opt_on(img->options, OPT_FOLLOW);
 	a->nthreads = INPROC_THREADS;
 	a->process_count = 1;
 	set_clock(e);

@@ -385,13 +385,16 @@ static struct err *patch(struct inproc_engine *e, struct inproc_process *p, stru
 
 struct err *process_attach(struct inproc_engine *e, pid_t pid)
 {
-	struct inproc_process *p = vec_add(&e->processes);
-	struct control *c = NULL;
-	struct err *err;
+	vec_push(&e->processes, (struct inproc_process){ .pid = pid, .island_fd = -1 });
+	return process_enter(e, e->processes.n - 1);
+}
 
-	p->pid = pid;
-	p->island_fd = -1;
-	err = sites_plan(e, p);
+struct err *process_enter(struct inproc_engine *e, uint32_t i)
+{
+	struct inproc_process *p = &e->processes.v[i];
+	struct control *c = NULL;
+	struct err *err = sites_plan(e, p);
+
 	if (!err && e->watchdog < 0)
 		err = watchdog_start(e->area, &e->watchdog);
 	if (!err)
@@ -399,7 +402,7 @@ struct err *process_attach(struct inproc_engine *e, pid_t pid)
 	if (!err)
 		err = prepare_islands(e, p);
 	if (!err)
-		err = control_open(pid, &c);
+		err = control_open(p->pid, &c);
 	if (!err)
 		err = control_stop(c, STOP_MS);
 	if (!err)
@@ -413,7 +416,7 @@ struct err *process_attach(struct inproc_engine *e, pid_t pid)
 		err = control_resume(c);
 	}
 	control_free(c);
-	return err ? err_wrap(err, "tracing process %d in-process", (int)pid) : NULL;
+	return err ? err_wrap(err, "tracing process %d in-process", (int)p->pid) : NULL;
 }
 
 struct err *process_detach(struct inproc_engine *e, struct inproc_process *p)

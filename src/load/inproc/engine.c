@@ -152,6 +152,7 @@ static void inproc_drain(struct engine *en,
 		if (__atomic_load_n(&w->ranges_wanted, __ATOMIC_RELAXED))
 			err_free(process_ranges(e, &e->processes.v[i]));
 	}
+	processes_look(e);
 	unwind_refresh(e);
 	/* Control first, as the kernel engine does. */
 	for (int k = 0; k < 2; k++) {

@@ -5,6 +5,7 @@
  *	prog.c    programs: linked, compiled, written into the code mapping; BEGIN, END and timers run here
  *	sites.c   which instruction of which module each probe is, and how it can be patched
  *	attach.c  processes: the mappings put into them, text patched; and taken out again
+ *	life.c    children, executed programs
  *	guard.c   fault handlers
  *	unwind.c  unwind tables
  *	agg.c     aggregations: generations flipped, summed over threads
@@ -83,7 +84,8 @@ struct inproc_module {
 struct inproc_process {
 	pid_t pid;
 	uint32_t index; /* in wire_area.processes */
-	bool attached;
+	bool attached, child; /* child: forked by a traced process, with its text */
+	int exec_tries;       /* looks left for the libraries of a program it has executed */
 	VEC(struct inproc_module) modules;
 	VEC(struct inproc_site) sites; /* by module, then address */
 	int island_fd;
@@ -157,6 +159,9 @@ bool guard_wanted(const struct inproc_engine *e);
 /* Handlers for SIGSEGV and SIGBUS, the program's own behind them. While it is stopped, mapped. */
 struct err *guard_install(struct inproc_engine *e, struct control *c);
 
+/* life.c: children and executed programs; call it now and then. */
+void processes_look(struct inproc_engine *e);
+
 /* agg.c */
 void aggs_flip(struct inproc_engine *e);
 struct err *aggs_read(struct inproc_engine *e, uint32_t agg,
@@ -168,12 +173,16 @@ void aggs_store_free(struct inproc_engine *e);
 
 /* sites.c: fills p->modules and p->sites; probes that cannot be placed become notes. */
 struct err *sites_plan(struct inproc_engine *e, struct inproc_process *p);
+/* Is a file that the probes are in mapped in the process? */
+bool sites_any(struct inproc_engine *e, pid_t pid);
 void sites_free(struct inproc_process *p);
 
 /* attach.c */
 /* Reads what of it can be read, for the agent. */
 struct err *process_ranges(struct inproc_engine *e, struct inproc_process *p);
 struct err *process_attach(struct inproc_engine *e, pid_t pid);
+/* The same for e->processes.v[i], which is new, or is again. */
+struct err *process_enter(struct inproc_engine *e, uint32_t i);
 void process_free(struct inproc_process *p);
 struct err *process_detach(struct inproc_engine *e, struct inproc_process *p);
 

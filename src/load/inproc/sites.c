@@ -269,24 +269,55 @@ static void join_overlaps(struct plan *pl)
 	}
 }
 
+static struct err *plan_open(struct plan *pl)
+{
+	pid_t pid = pl->p->pid;
+	struct err *err = mappings_read(pid, &pl->maps, &pl->nmaps);
+
+	if (err)
+		return err;
+	pl->stats = xcalloc(pl->nmaps + 1, sizeof(*pl->stats));
+	for (uint32_t i = 0; i < pl->nmaps; i++) {
+		cleanup_free char *path = pl->maps[i].exec && pl->maps[i].path[0] == '/' ?
+						  mapping_open_path(pid, &pl->maps[i]) :
+						  NULL;
+
+		if (!path || stat(path, &pl->stats[i]))
+			pl->stats[i].st_ino = 0;
+	}
+	return NULL;
+}
+
+static void plan_close(struct plan *pl)
+{
+	hash_fini(&pl->by_place);
+	free(pl->stats);
+	mappings_free(pl->maps, pl->nmaps);
+}
+
+bool sites_any(struct inproc_engine *e, pid_t pid)
+{
+	const struct image *img = e->base.image;
+	struct inproc_process p = { .pid = pid };
+	struct plan pl = { .e = e, .p = &p };
+	bool any = false;
+	struct stat st;
+
+	err_free(plan_open(&pl));
+	for (uint32_t i = 0; i < img->nprobes && !any; i++)
+		for (uint32_t m = 0; img->probes[i].probe->object && m < pl.nmaps && !any; m++)
+			any = pl.stats[m].st_ino && !stat(img->probes[i].probe->object, &st) &&
+			      st.st_ino == pl.stats[m].st_ino && st.st_dev == pl.stats[m].st_dev;
+	plan_close(&pl);
+	return any;
+}
+
 struct err *sites_plan(struct inproc_engine *e, struct inproc_process *p)
 {
 	const struct image *img = e->base.image;
 	struct plan pl = { .e = e, .p = p };
-	struct err *err = mappings_read(p->pid, &pl.maps, &pl.nmaps);
+	struct err *err = plan_open(&pl);
 
-	if (err)
-		return err;
-	pl.stats = xcalloc(pl.nmaps + 1, sizeof(*pl.stats));
-	for (uint32_t i = 0; i < pl.nmaps; i++) {
-		cleanup_free char *path =
-			pl.maps[i].exec && pl.maps[i].path[0] == '/' ?
-				mapping_open_path(p->pid, &pl.maps[i]) :
-				NULL;
-
-		if (!path || stat(path, &pl.stats[i]))
-			pl.stats[i].st_ino = 0;
-	}
 	for (uint32_t i = 0; i < img->nprogs && !err; i++) {
 		const struct image_prog *prog = &img->progs[i];
 
@@ -300,9 +331,7 @@ struct err *sites_plan(struct inproc_engine *e, struct inproc_process *p)
 		qsort(p->sites.v, p->sites.n, sizeof(*p->sites.v), by_address);
 		join_overlaps(&pl);
 	}
-	hash_fini(&pl.by_place);
-	free(pl.stats);
-	mappings_free(pl.maps, pl.nmaps);
+	plan_close(&pl);
 	return err;
 }
 

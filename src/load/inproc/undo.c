@@ -531,6 +531,11 @@ struct err *undo_restore(struct control *c, const struct undo_log *log, int time
 	return NULL;
 }
 
+struct err *undo_quiet(struct control *c, int timeout_ms)
+{
+	return control_stop(c, timeout_ms) ?: control_resume(c);
+}
+
 struct err *undo_all(struct control *c, int timeout_ms, struct undo_report *ret)
 {
 	uint64_t bases[WIRE_BASES];
@@ -538,7 +543,7 @@ struct err *undo_all(struct control *c, int timeout_ms, struct undo_report *ret)
 	uint32_t n;
 
 	*ret = (struct undo_report){ 0 };
-	e = undo_areas(c, bases, &n);
+	e = undo_quiet(c, timeout_ms) ?: undo_areas(c, bases, &n);
 	for (uint32_t i = 0; !e && i < n; i++) {
 		struct undo_log log;
 		pid_t busy = ret->busy;

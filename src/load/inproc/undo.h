@@ -61,6 +61,9 @@ struct err *undo_restore(struct control *c, const struct undo_log *log, int time
 			 struct undo_report *ret);
 /* The inode of the shared mapping of an area that this process itself has at `base`: tells it from a later one there. */
 uint64_t undo_inode_here(uint64_t base);
+/* Makes sure that nothing of a dead tracer is still to come: a thread let go in front of a system call of its does not make
+ * it. Before looking for areas. */
+struct err *undo_quiet(struct control *c, int timeout_ms);
 /* undo_restore() for every area of a process; *ret adds up. */
 struct err *undo_all(struct control *c, int timeout_ms, struct undo_report *ret);
 

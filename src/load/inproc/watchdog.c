@@ -68,7 +68,7 @@ static bool undo_process(const struct watched *w, pid_t pid)
 	bool done = false;
 
 	if (!e) {
-		e = undo_log_read(c, w->base, &log);
+		e = undo_quiet(c, STOP_MS) ?: undo_log_read(c, w->base, &log);
 		if (!e && log.inode == w->inode)
 			e = undo_restore(c, &log, STOP_MS, &r);
 		undo_log_fini(&log);
@@ -83,7 +83,7 @@ static bool undo_process(const struct watched *w, pid_t pid)
 
 /* One round over the processes, true when all are clean. The list is in memory that the traced processes can write: a pid in
  * it is only looked at. */
-static bool undo_round(const struct watched *w, bool last)
+static bool undo_round(const struct watched *w)
 {
 	bool all = true;
 
@@ -95,23 +95,19 @@ static bool undo_round(const struct watched *w, bool last)
 		if ((state != WIRE_PROCESS_TRACED && state != WIRE_PROCESS_FORKED) || pid <= 1 ||
 		    pid == w->tracer || pid == getpid())
 			continue;
-		if (!undo_process(w, pid))
-			all = false;
-		else if (last)
+		if (undo_process(w, pid))
 			__atomic_store_n(&p->state, WIRE_PROCESS_GONE, __ATOMIC_RELEASE);
+		else
+			all = false;
 	}
 	return all;
 }
 
-/* Twice: a thread that was let go in front of a system call of the dead tracer may still make it, and map something. */
 static void undo_processes(const struct watched *w)
 {
-	for (int last = 0; last < 2; last++) {
-		for (int i = 0; !undo_round(w, last) && i < TRIES; i++) {
-			nanosleep(&(struct timespec){ .tv_nsec = 1000000 << (i < 8 ? i : 8) }, NULL);
-			control_settle();
-		}
-		nanosleep(&(struct timespec){ .tv_nsec = 20000000 }, NULL);
+	for (int i = 0; !undo_round(w) && i < TRIES; i++) {
+		nanosleep(&(struct timespec){ .tv_nsec = 1000000 << (i < 8 ? i : 8) }, NULL);
+		control_settle();
 	}
 }
 

@@ -1,7 +1,9 @@
-/* Function symbols: collected from .symtab, or from .dynsym with what the separate debug file (by build-id) or
- * .gnu_debugdata add; sorted by address; asked by address and by name. */
+/* Function symbols: collected from .symtab, or from .dynsym with what the separate debug file (by build-id,
+ * debuglink, debuginfod) or .gnu_debugdata add; sorted by address; asked by address and by name. */
 #include <elf.h>
+#include <elfutils/libdwfl.h>
 #include <lzma.h>
+#include <zlib.h>
 
 #include "program/object/image.h"
 
@@ -105,31 +107,123 @@ static bool collect_from(struct collect *c, const struct object *src, uint32_t t
 	return c->symbols.n > before;
 }
 
-/* The file /usr/lib/debug/.build-id/ab/cdef....debug, when installed. */
-static bool collect_debug_file(struct collect *c)
+static uint32_t debug_crc(const char *path)
+{
+	cleanup_free uint8_t *buf = xmalloc(1 << 16);
+	uLong crc = crc32(0, NULL, 0);
+	FILE *f = fopen(path, "re");
+	size_t n;
+
+	if (!f)
+		return 0;
+	while ((n = fread(buf, 1, 1 << 16, f)))
+		crc = crc32(crc, buf, (uInt)n);
+	fclose(f);
+	return (uint32_t)crc;
+}
+
+/* Symbols of a separate debug file, when it is this object's: by build-id, or by the checksum its debuglink gives. */
+static bool collect_debug_path(struct collect *c, const char *path, const uint32_t *crc)
 {
 	struct object *o = c->o, *debug;
+	struct err *e = object_open(path, &debug);
+	bool ours, found;
+
+	if (e) {
+		err_free(e);
+		return false;
+	}
+	ours = o->build_id_len && debug->build_id_len
+		       ? debug->build_id_len == o->build_id_len &&
+				 !memcmp(debug->build_id, o->build_id, o->build_id_len)
+		       : crc && debug_crc(path) == *crc;
+	found = ours && collect_from(c, debug, SHT_SYMTAB);
+	object_free(debug);
+	return found;
+}
+
+/* /usr/lib/debug/.build-id/ab/cdef....debug */
+static bool collect_build_id(struct collect *c)
+{
+	const struct object *o = c->o;
 	char path[64 + 2 * sizeof(o->build_id)];
-	struct err *e;
-	bool found;
 	int n;
 
-	if (o->build_id_len < 2 || o->fd < 0)
+	if (o->build_id_len < 2)
 		return false;
 	n = sprintf(path, "/usr/lib/debug/.build-id/%02x/", o->build_id[0]);
 	for (uint32_t i = 1; i < o->build_id_len; i++)
 		n += sprintf(path + n, "%02x", o->build_id[i]);
 	strcpy(path + n, ".debug");
-	e = object_open(path, &debug);
-	if (e) {
-		err_free(e);
+	return collect_debug_path(c, path, NULL);
+}
+
+/* .gnu_debuglink: the name of the debug file, NUL, padding to 4 bytes, its checksum. It lies beside the file, in .debug
+ * there, or in the same folder below /usr/lib/debug. */
+static bool collect_debuglink(struct collect *c)
+{
+	const struct section *s = image_find(c->o, ".gnu_debuglink");
+	const char *slash = strrchr(c->o->path, '/');
+	cleanup_free char *link = NULL;
+	size_t n, len;
+	uint32_t crc;
+
+	if (!s || !slash)
 		return false;
+	link = (char *)image_section(c->o, s, &n);
+	if (!link)
+		return false;
+	len = strnlen(link, n);
+	if (!len || strchr(link, '/') || ((len + 4) & ~(size_t)3) + 4 > n)
+		return false;
+	memcpy(&crc, link + ((len + 4) & ~(size_t)3), 4);
+	for (int i = 0; i < 3; i++) {
+		cleanup_free char *path =
+			xasprintf("%s%.*s/%s%s", i == 2 ? "/usr/lib/debug" : "",
+				  (int)(slash - c->o->path), c->o->path, i == 1 ? ".debug/" : "",
+				  link);
+
+		if (strcmp(path, c->o->path) && collect_debug_path(c, path, &crc))
+			return true;
 	}
-	found = debug->build_id_len == o->build_id_len &&
-		!memcmp(debug->build_id, o->build_id, o->build_id_len) &&
-		collect_from(c, debug, SHT_SYMTAB);
-	object_free(debug);
+	return false;
+}
+
+/* A debuginfod server, when the user has named one: libdw asks it, and keeps what it sends. */
+static bool collect_debuginfod(struct collect *c)
+{
+	static const Dwfl_Callbacks callbacks = {
+		.find_elf = dwfl_build_id_find_elf,
+		.find_debuginfo = dwfl_standard_find_debuginfo,
+		.section_address = dwfl_offline_section_address,
+	};
+	const char *urls = getenv("DEBUGINFOD_URLS"), *path = NULL;
+	Dwarf_Addr bias;
+	Dwfl_Module *m;
+	bool found = false;
+	Dwfl *d;
+
+	if (!urls || !*urls || c->o->build_id_len < 2)
+		return false;
+	d = dwfl_begin(&callbacks);
+	if (!d)
+		return false;
+	dwfl_report_begin(d);
+	m = dwfl_report_offline(d, "", c->o->path, -1);
+	dwfl_report_end(d, NULL, NULL);
+	if (m && dwfl_module_getdwarf(m, &bias))
+		dwfl_module_info(m, NULL, NULL, NULL, NULL, NULL, NULL, &path);
+	if (path)
+		found = collect_debug_path(c, path, NULL);
+	dwfl_end(d);
 	return found;
+}
+
+static bool collect_debug_file(struct collect *c)
+{
+	if (c->o->fd < 0)
+		return false;
+	return collect_build_id(c) || collect_debuglink(c) || collect_debuginfod(c);
 }
 
 /* An xz stream unpacked; NULL when it is none or too large. */

@@ -54,6 +54,7 @@ struct symbols {
 	struct hash objects;              /* dev, inode, path -> index + 1 in all_objects */
 	VEC(struct object *) all_objects; /* NULL: could not be opened */
 	struct hash processes;            /* pid -> struct process * */
+	struct hash sources;              /* struct object * -> struct debug_info * (source.c) */
 	struct object *vdso;
 	bool vdso_tried;
 	struct map_watch *watch; /* NULL not watching */
@@ -61,6 +62,9 @@ struct symbols {
 };
 
 void kallsyms_fini(struct kallsyms *k);
+void source_fini(struct symbols *s);
+/* The object behind a process's address, and its link-time address there; NULL: none. */
+struct object *process_object(struct symbols *s, pid_t pid, uint64_t addr, uint64_t *ret);
 /* What the kernel told: m was mapped (m->path is taken), child has parent's mappings. */
 void process_map(struct symbols *s, pid_t pid, struct mapping *m);
 void process_forked(struct symbols *s, pid_t parent, pid_t child);

@@ -41,6 +41,15 @@ bool symbols_user(struct symbols *s, pid_t pid, uint64_t addr, struct place *ret
 /* The file mapped at an address of process pid ("" for memory that is no file's); NULL: nothing is mapped there. Lives
  * as long as s. */
 const char *symbols_user_path(struct symbols *s, pid_t pid, uint64_t addr);
+/* The source line of an address and the functions inlined there: innermost first, the last one not inlined. Its line is that of
+ * the call for all but the first. */
+struct source_place {
+	const char *function, *file; /* NULL not known; the file's base name */
+	uint32_t line;
+	bool inlined;
+};
+/* Their count, 0: there is no debugging information. Valid until the next call. */
+uint32_t symbols_source(struct symbols *s, pid_t pid, uint64_t addr, const struct source_place **ret);
 /* Reads pid's mappings now, so that its addresses can be named after it has gone. */
 void symbols_remember(struct symbols *s, pid_t pid);
 /* From now on the kernel tells what every process maps, so that short-lived ones can be named too; drain it at least

@@ -53,6 +53,7 @@ void symbols_free(struct symbols *s)
 		vec_fini(&p->jit);
 		free(p);
 	}
+	source_fini(s);
 	for (uint32_t i = 0; i < s->all_objects.n; i++)
 		object_free(s->all_objects.v[i]);
 	map_watch_free(s->watch);
@@ -576,6 +577,20 @@ static bool ask_mapping(struct symbols *s, struct process *p, uint64_t addr, uin
 		return false;
 	read_process(p, true);
 	return find_mapping(p, addr, ret);
+}
+
+struct object *process_object(struct symbols *s, pid_t pid, uint64_t addr, uint64_t *ret)
+{
+	struct process *p = process_of(s, pid, NULL);
+	struct object *o;
+	uint32_t i;
+
+	if (!ask_mapping(s, p, addr, &i))
+		return NULL;
+	o = mapped_object(s, p, i);
+	if (!o || !object_offset_to_addr(o, addr - p->maps[i].start + p->maps[i].offset, ret))
+		return NULL;
+	return o;
 }
 
 const char *symbols_user_path(struct symbols *s, pid_t pid, uint64_t addr)

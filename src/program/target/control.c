@@ -669,7 +669,10 @@ struct err *control_stop_more(struct control *c, int timeout_ms)
 	}
 	if (!e && !c->threads.n)
 		e = control_gone(c);
-	return e;
+	for (uint32_t i = 0; !e && i < c->threads.n; i++)
+		if (!c->threads.v[i].blocked)
+			control_cancel_call(c, &c->threads.v[i]);
+	return e ?: control_put_regs(c);
 }
 
 /* Two tracers that come at once must not each hold a part of the threads: who meets another's lets go of all and tries

@@ -48,6 +48,9 @@ uint64_t control_now(void); /* CLOCK_MONOTONIC ns */
 /* patch.c: writes to text, whatever the protection. */
 struct err *control_write_text(struct control *c, uint64_t addr, const void *buf, uint32_t n);
 
+/* syscall.c: a thread that a dead tracer left in front of a system call (at the stub's first instruction) does not make it:
+ * gives it back its own registers. */
+bool control_cancel_call(struct control *c, struct control_thread *t);
 /* syscall.c: takes the stub out of the text again. */
 void control_unstub(struct control *c);
 

@@ -171,6 +171,39 @@ void control_restarted(const struct control_thread *t, struct user_regs_struct *
 									     : t->regs.orig_rax;
 }
 
+bool control_cancel_call(struct control *c, struct control_thread *t)
+{
+	uint64_t at = t->in_syscall ? t->regs.rip - 2 : t->regs.rip;
+	uint8_t have[CONTROL_STUB_SIZE];
+	struct frame f;
+
+	if (pread(c->mem, have, sizeof(have), (off_t)at) != sizeof(have) || memcmp(have, stub_code, sizeof(have)) ||
+	    pread(c->mem, &f, sizeof(f), (off_t)t->regs.rsp) != sizeof(f))
+		return false;
+	t->regs.rsp += sizeof(f) + CONTROL_RED_ZONE;
+	t->regs.r15 = f.r15;
+	t->regs.r14 = f.r14;
+	t->regs.r13 = f.r13;
+	t->regs.r12 = f.r12;
+	t->regs.rbp = f.rbp;
+	t->regs.rbx = f.rbx;
+	t->regs.r11 = f.r11;
+	t->regs.r10 = f.r10;
+	t->regs.r9 = f.r9;
+	t->regs.r8 = f.r8;
+	t->regs.rax = f.rax;
+	t->regs.rcx = f.rcx;
+	t->regs.rdx = f.rdx;
+	t->regs.rsi = f.rsi;
+	t->regs.rdi = f.rdi;
+	t->regs.eflags = f.flags;
+	t->regs.rip = f.rip;
+	t->regs.orig_rax = (uint64_t)-1;
+	t->in_syscall = false;
+	t->changed = true;
+	return true;
+}
+
 /* Is there room for a frame below the thread's stack pointer, in memory that it writes itself? */
 static bool stack_is_sane(struct control *c, const struct control_thread *t)
 {

@@ -65,7 +65,8 @@ struct moving {
  * it would meet a breakpoint. */
 static uint64_t branch_target(struct moving *m, const struct insn *n)
 {
-	if (n->target > m->s->addr && n->target < m->s->addr + m->s->moved && !m->o->error)
+	if (m->s->mode == TEXT_PATCH && n->target > m->s->addr &&
+	    n->target < m->s->addr + m->s->len && !m->o->error)
 		m->o->error = "a branch leads into the displaced bytes";
 	return n->target + (uint64_t)m->bias;
 }

@@ -1,0 +1,85 @@
+/* Processes that begin and change while they are traced: forked children that are followed, and a process that executes
+ * another program, which leaves nothing of ours in it. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <signal.h>
+#include <sys/uio.h>
+
+#include "load/inproc/inproc.h"
+
+enum { EXEC_TRIES = 50 }; /* looks, some milliseconds apart, until the new program's libraries are there */
+
+/* Children that the agent has put on the list: own_pid is set, pid is not. A child in another pid name space than ours has
+ * another number here; it is found by its NSpid line only when it is one of ours. */
+static void adopt_children(struct inproc_engine *e)
+{
+	struct wire_process *list = (struct wire_process *)e->area->processes;
+	uint32_t n = __atomic_load_n(&e->area->process_count, __ATOMIC_ACQUIRE);
+
+	if (n > WIRE_PROCESSES_MAX)
+		n = WIRE_PROCESSES_MAX;
+	for (uint32_t i = 1; i < n; i++) {
+		uint32_t pid = __atomic_load_n(&list[i].own_pid, __ATOMIC_ACQUIRE);
+		struct inproc_process *p;
+
+		if (!pid || list[i].pid)
+			continue;
+		list[i].pid = pid;
+		p = vec_add(&e->processes);
+		p->pid = (pid_t)pid;
+		p->index = i;
+		p->island_fd = -1;
+		p->attached = p->child = true;
+		list[i].task = area_task(e, p->pid);
+		err_free(process_ranges(e, p));
+		unwind_add(e, p->pid);
+		__atomic_store_n(&list[i].state, WIRE_PROCESS_TRACED, __ATOMIC_RELEASE);
+	}
+}
+
+/* Is our private memory still in it? False: it has executed another program. */
+static bool is_ours(const struct inproc_engine *e, pid_t pid)
+{
+	uint64_t ready = 0;
+	struct iovec to = { &ready, sizeof(ready) };
+	struct iovec from = { (void *)(e->addr + WIRE_PRIVATE), sizeof(ready) };
+
+	return process_vm_readv(pid, &to, 1, &from, 1, 0) == sizeof(ready) || errno != EFAULT;
+}
+
+/* The same probes in the new program, as soon as one of their files is mapped there. */
+static void follow_exec(struct inproc_engine *e, uint32_t i)
+{
+	struct inproc_process *p = &e->processes.v[i];
+	struct wire_process *w = (struct wire_process *)e->area->processes + p->index;
+	struct err *err;
+
+	if (p->attached) {
+		__atomic_store_n(&w->state, WIRE_PROCESS_GONE, __ATOMIC_RELEASE);
+		p->attached = false;
+		p->exec_tries = EXEC_TRIES;
+	}
+	if (!sites_any(e, p->pid) && --p->exec_tries)
+		return;
+	process_free(p);
+	*p = (struct inproc_process){ .pid = p->pid, .island_fd = -1 };
+	inproc_note(e, "process %d executed another program: probes were off while it started",
+		    (int)p->pid);
+	unwind_add(e, p->pid);
+	err = process_enter(e, i);
+	if (err)
+		inproc_note(e, "%s", err->text);
+	err_free(err);
+}
+
+void processes_look(struct inproc_engine *e)
+{
+	adopt_children(e);
+	for (uint32_t i = 0; i < e->processes.n; i++) {
+		const struct inproc_process *p = &e->processes.v[i];
+
+		if ((p->attached || p->exec_tries) && kill(p->pid, 0) == 0 &&
+		    !is_ours(e, p->pid))
+			follow_exec(e, i);
+	}
+}

@@ -1,0 +1,164 @@
+/* Source lines and inlined functions, from DWARF by libdw: of the file itself, of its separate debug file (by build-id or
+ * debuglink), or from a debuginfod server when DEBUGINFOD_URLS is set. */
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <elfutils/libdwfl.h>
+
+#include "program/symbol/cache.h"
+
+struct debug_info {
+	Dwfl *dwfl;
+	Dwarf *dwarf; /* NULL: there is none */
+	struct hash known; /* link-time address -> index in answers */
+	VEC(struct answer) answers;
+	VEC(struct source_place) places;
+};
+
+struct answer {
+	uint32_t first, n;
+};
+
+static const Dwfl_Callbacks callbacks = {
+	.find_elf = dwfl_build_id_find_elf,
+	.find_debuginfo = dwfl_standard_find_debuginfo,
+	.section_address = dwfl_offline_section_address,
+};
+
+static struct debug_info *open_info(const struct object *o)
+{
+	struct debug_info *d = xcalloc(1, sizeof(*d));
+	Dwarf_Addr bias;
+	Dwfl_Module *m;
+
+	d->dwfl = dwfl_begin(&callbacks);
+	if (!d->dwfl)
+		return d;
+	dwfl_report_begin(d->dwfl);
+	m = dwfl_report_offline(d->dwfl, "", object_path(o), -1);
+	dwfl_report_end(d->dwfl, NULL, NULL);
+	if (m)
+		d->dwarf = dwfl_module_getdwarf(m, &bias);
+	return d;
+}
+
+void source_fini(struct symbols *s)
+{
+	uint32_t pos = 0;
+	const void *key;
+	uint64_t *val;
+	size_t len;
+
+	while (hash_next(&s->sources, &pos, &key, &len, &val)) {
+		struct debug_info *d = (struct debug_info *)(uintptr_t)*val;
+
+		if (d->dwfl)
+			dwfl_end(d->dwfl);
+		hash_fini(&d->known);
+		vec_fini(&d->answers);
+		vec_fini(&d->places);
+		free(d);
+	}
+	hash_fini(&s->sources);
+}
+
+static const char *base_name(struct symbols *s, const char *path)
+{
+	const char *slash = path ? strrchr(path, '/') : NULL;
+
+	path = slash ? slash + 1 : path;
+	return path && *path ? intern_text(&s->names, intern_str(&s->names, path)) : NULL;
+}
+
+static const char *die_name(struct symbols *s, Dwarf_Die *die)
+{
+	static const unsigned names[] = { DW_AT_linkage_name, DW_AT_MIPS_linkage_name, DW_AT_name };
+	Dwarf_Attribute a;
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		const char *name = dwarf_formstring(dwarf_attr_integrate(die, names[i], &a));
+
+		if (name)
+			return symbols_demangle(s, name);
+	}
+	return NULL;
+}
+
+/* Where an inlined function was called from: in the file table of its unit. */
+static void call_site(struct symbols *s, Dwarf_Die *cu, Dwarf_Die *inlined, struct source_place *ret)
+{
+	Dwarf_Word file = 0, line = 0;
+	Dwarf_Attribute a;
+	Dwarf_Files *files;
+	size_t n;
+
+	ret->file = NULL;
+	ret->line = 0;
+	if (dwarf_formudata(dwarf_attr(inlined, DW_AT_call_line, &a), &line) ||
+	    dwarf_formudata(dwarf_attr(inlined, DW_AT_call_file, &a), &file) ||
+	    dwarf_getsrcfiles(cu, &files, &n) || file >= n)
+		return;
+	ret->file = base_name(s, dwarf_filesrc(files, file, NULL, NULL));
+	ret->line = (uint32_t)line;
+}
+
+static void find_places(struct symbols *s, struct debug_info *d, uint64_t addr)
+{
+	struct source_place p = { 0 };
+	Dwarf_Die cu, *scopes = NULL;
+	Dwarf_Line *line;
+	int n, number;
+
+	if (!dwarf_addrdie(d->dwarf, addr, &cu))
+		return;
+	line = dwarf_getsrc_die(&cu, addr);
+	if (line && !dwarf_lineno(line, &number)) {
+		p.file = base_name(s, dwarf_linesrc(line, NULL, NULL));
+		p.line = (uint32_t)number;
+	}
+	n = dwarf_getscopes(&cu, addr, &scopes);
+	for (int i = 0; i < n; i++) {
+		int tag = dwarf_tag(&scopes[i]);
+
+		if (tag != DW_TAG_inlined_subroutine && tag != DW_TAG_subprogram)
+			continue;
+		p.function = die_name(s, &scopes[i]);
+		p.inlined = tag == DW_TAG_inlined_subroutine;
+		vec_push(&d->places, p);
+		if (!p.inlined)
+			break;
+		call_site(s, &cu, &scopes[i], &p);
+	}
+	free(scopes);
+	/* In no function, but in a line: assembly. */
+	if (n <= 0 && p.file)
+		vec_push(&d->places, p);
+}
+
+uint32_t symbols_source(struct symbols *s, pid_t pid, uint64_t addr, const struct source_place **ret)
+{
+	struct debug_info *d;
+	struct object *o;
+	uint64_t link_addr, *slot, *known;
+	bool is_new;
+
+	o = process_object(s, pid, addr, &link_addr);
+	if (!o)
+		return 0;
+	slot = hash_put(&s->sources, &o, sizeof(o), &is_new);
+	if (is_new)
+		*slot = (uintptr_t)open_info(o);
+	d = (struct debug_info *)(uintptr_t)*slot;
+	if (!d->dwarf)
+		return 0;
+	known = hash_put(&d->known, &link_addr, sizeof(link_addr), &is_new);
+	if (is_new) {
+		struct answer a = { .first = d->places.n };
+
+		find_places(s, d, link_addr);
+		a.n = d->places.n - a.first;
+		*known = d->answers.n;
+		vec_push(&d->answers, a);
+	}
+	*ret = d->places.v + d->answers.v[*known].first;
+	return d->answers.v[*known].n;
+}

@@ -1,0 +1,114 @@
+# The in-process tracer killed by SIGKILL at random instants, attached again and again, healed: a program that computes,
+# sleeps, takes signals, loads libraries, forks and unwinds all the while (tracee/torture.c) notices nothing, and nothing
+# of descry stays in it. DESCRY_TORTURE=N: so many kills; 20 if not given.
+# serial
+PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=test/sh exec python3 - <<'END'
+import random
+
+from live import *
+
+TORTURE = os.path.join(BUILD, "test", "tracee_torture")
+PROGRAM = "pid$target::work_?:entry, pid$target::work_?:return { @[probefunc, probename] = count(); }"
+KILLS = int(os.environ.get("DESCRY_TORTURE", "20"))
+
+
+def mappings(pid):
+    return [line for line in open("/proc/%d/maps" % pid) if "/memfd:descry-" in line]
+
+
+def begin():
+    t = subprocess.Popen([TORTURE], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    atexit.register(t.kill)
+    t.places = [int(a, 16) for a in t.stdout.readline().split()[2:]]
+    return t
+
+
+def text(t):
+    with open("/proc/%d/mem" % t.pid, "rb") as f:
+        out = []
+        for a in t.places:
+            f.seek(a)
+            out.append(f.read(16))
+        return out
+
+
+def end(t, interrupted=0):
+    t.send_signal(signal.SIGTERM)
+    out, err = t.communicate(timeout=30)
+    m = re.search(rb"checksum (\w+) errors (\d+) interrupted (\d+)", out)
+    check(t.returncode == 0 and m and m.group(2) == b"0" and not err, "the program was harmed", t.returncode, out, err)
+    check(m and int(m.group(3)) <= interrupted, "calls were interrupted", out)
+    return m and m.group(1)
+
+
+def wait(what, good, secs=10):
+    limit = time.monotonic() + secs
+    while not good() and time.monotonic() < limit:
+        time.sleep(0.002)
+    return check(good(), what)
+
+
+r = descry("-q", "-x", "engine=inproc", "-n", "BEGIN { exit(0); }")
+if r.rc:
+    skip("no in-process engine: " + r.err.strip())
+want = end(begin())
+
+# attached and detached in a loop
+t = begin()
+clean = text(t)
+for i in range(4):
+    s = start("-q", "-x", "engine=inproc", "-p", str(t.pid), "-n", PROGRAM + " tick-200ms { exit(0); }")
+    r = finish(s, 30)
+    check(r.rc == 0, "attached", r)
+    check(len([1 for _, n in r.table() if n > 100]) == 16, "every function counted, on both sides", r)
+    check(text(t) == clean and not mappings(t.pid), "all is as it was", mappings(t.pid))
+check(end(t) == want, "the checksum")
+
+# killed; the watchdog restores
+t = begin()
+mapped = 0
+took = []
+for i in range(KILLS):
+    s = start("-q", "-x", "engine=inproc", "-p", str(t.pid), "-n", PROGRAM)
+    time.sleep(random.random() * (0.25 if i % 4 else 0.6))
+    s[1].kill()
+    begun = time.monotonic()
+    s[1].communicate()
+    mapped += bool(mappings(t.pid))
+    if not wait("the watchdog restores the text, after kill %d" % i, lambda: text(t) == clean and not mappings(t.pid)):
+        print(sh(DESCRY + " heal %d" % t.pid), mappings(t.pid))
+    took.append(time.monotonic() - begun)
+    if not check(t.poll() is None, "the program lives", i, t.poll()):
+        break
+check(mapped * 5 > KILLS, "kills while it was attached", mapped, KILLS)
+check(sorted(took)[len(took) // 2] < 1, "restored soon", took)
+s = start("-q", "-x", "engine=inproc", "-p", str(t.pid), "-n", PROGRAM + " tick-200ms { exit(0); }")
+r = finish(s, 30)
+check(r.rc == 0 and len(r.table()) == 16, "a later attach works", r)
+check(end(t, KILLS) == want, "the checksum")
+
+# the watchdog killed too: descry heal
+t = begin()
+s = start("-q", "-x", "engine=inproc", "-p", str(t.pid), "-n", PROGRAM)
+wait("patched", lambda: text(t) != clean)
+watch = [p for p in os.listdir("/proc") if p.isdigit() and os.path.exists("/proc/%s/comm" % p) and
+         open("/proc/%s/comm" % p).read() == "descry-watch\n" and
+         " %d " % s[1].pid in open("/proc/%s/stat" % p).read().rsplit(")", 1)[1][:20]]
+check(len(watch) == 1, "one watchdog", watch)
+r = sh(DESCRY + " heal %d" % t.pid)
+check(r.returncode == 1 and "alive" in r.stderr and text(t) != clean, "heal refuses while the tracer lives", r)
+for p in watch:
+    os.kill(int(p), signal.SIGTERM)  # which it does not hear
+    os.kill(int(p), signal.SIGKILL)
+s[1].kill()
+s[1].communicate()
+time.sleep(0.1)
+check(text(t) != clean and mappings(t.pid), "nobody restored it")
+r = sh(DESCRY + " heal %d" % t.pid)
+check(r.returncode == 0 and "16 sites restored" in r.stdout, "healed", r)
+check(text(t) == clean and not mappings(t.pid), "all is as it was", mappings(t.pid))
+r = sh(DESCRY + " heal --all")
+check(r.returncode == 0, "nothing to heal", r)
+check(end(t, 1) == want, "the checksum")
+done()
+END

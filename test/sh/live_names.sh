@@ -1,0 +1,132 @@
+# Names of user frames: inlined functions and source lines (-x srcline), symbols of stripped files by debuglink and from a
+# debuginfod server, C++ and Rust names, a file replaced while it runs.
+# serial
+PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=test/sh exec python3 - <<'END'
+from live import *
+import http.server
+import threading
+
+C = r"""
+static volatile unsigned long sink;
+static inline __attribute__((always_inline)) void innermost(int n)
+{
+	for (int i = 0; i < n; i++)
+		sink += i; /* line 6 */
+}
+static inline __attribute__((always_inline)) void middle(int n)
+{
+	innermost(n); /* line 10 */
+	sink++;
+}
+__attribute__((noinline)) static void hidden_worker(int n)
+{
+	middle(n); /* line 15 */
+	sink++;
+}
+int main(int argc, char **argv)
+{
+	for (;;)
+		hidden_worker(1000); /* line 21 */
+}
+"""
+src, exe = TMP + "/names.c", TMP + "/names"
+open(src, "w").write(C)
+subprocess.run(["cc", "-O2", "-g", "-Wl,--build-id=sha1", "-fno-optimize-sibling-calls", "-o", exe, src], check=True)
+
+
+def stacks(program, *options, env=None):
+    """The stacks of a program, sampled: a list of (lines, count)."""
+    old = dict(os.environ)
+    os.environ.update(env or {})
+    r = descry("-q", *options, "-n", "profile-499 /pid == $target/ { @[ustack()] = count(); } tick-700ms { exit(0); }", c=program)
+    os.environ.clear()
+    os.environ.update(old)
+    return r.out
+
+
+def profile(program, *options):
+    r = descry("profile", "-F", "499", "-t", "0.7", "--folded", *options, "-c", program)
+    return r.out
+
+
+# source lines and inlined functions
+out = stacks(exe, "-x", "srcline")
+check(re.search(r"names`innermost \[inlined\] names\.c:6\n +names`middle \[inlined\] names\.c:10\n"
+                r" +names`hidden_worker\+0x\w+ names\.c:15\n +names`main\+0x\w+ names\.c:21\n", out), "inlined, with lines", out[:1500])
+out = stacks(exe)
+check("names`hidden_worker+" in out and "inlined" not in out and ".c:" not in out, "not unless asked for", out[:600])
+out = profile(exe, "--lines", "--marks")
+check(re.search(r"main:names\.c:21;hidden_worker:names\.c:15;middle:names\.c:10_\[i\];innermost:names\.c:6_\[i\] \d+", out),
+      "profile --lines", out[:600])
+j = descry("--json", "-x", "srcline", "-n", "profile-499 /pid == $target/ { @[ustack()] = count(); } tick-700ms { exit(0); }", c=exe)
+check('"function":"innermost","offset":' in j.out and '"inlined":true,"file":"names.c","line":6' in j.out, "json", j.out[:600])
+
+# stripped, with a debuglink
+linked = TMP + "/linked"
+subprocess.run(["objcopy", "--only-keep-debug", exe, TMP + "/linked.debug"], check=True)
+subprocess.run(["objcopy", "--strip-all", "--add-gnu-debuglink=" + TMP + "/linked.debug", exe, linked], check=True)
+out = stacks(linked, "-x", "srcline")
+check("linked`hidden_worker+" in out and "names.c:15" in out, "debuglink", out[:800])
+os.rename(TMP + "/linked.debug", TMP + "/elsewhere")
+check("hidden_worker" not in stacks(linked), "nothing to find without the debug file")
+subprocess.run(["cc", "-x", "c", "-", "-o", TMP + "/linked.debug"], input=b"int hidden_worker, main(void) { return 0; }", check=True)
+check("hidden_worker" not in stacks(linked), "a debug file of something else is not taken")
+
+# stripped, asked from a server
+if not re.search("libdebuginfod", sh("ldconfig -p").stdout):
+    print("no libdebuginfod here: debuginfod not tested")
+else:
+    note = sh("readelf -n %s" % exe).stdout
+    build_id = re.search(r"Build ID: (\w+)", note).group(1)
+    web = TMP + "/web/buildid/" + build_id
+    os.makedirs(web)
+    shutil.copy(TMP + "/elsewhere", web + "/debuginfo")
+    os.unlink(TMP + "/linked.debug")
+    asked = []
+
+    class Handler(http.server.SimpleHTTPRequestHandler):
+        def __init__(self, *args, **more):
+            super().__init__(*args, directory=TMP + "/web", **more)
+
+        def log_message(self, form, *args):
+            asked.append(form % args)
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    env = {"DEBUGINFOD_URLS": "http://127.0.0.1:%d" % server.server_port, "DEBUGINFOD_CACHE_PATH": TMP + "/cache", "DEBUGINFOD_PROGRESS": ""}
+    out = stacks(linked, "-x", "srcline", env=env)
+    check("linked`hidden_worker+" in out and "names.c:15" in out, "debuginfod", out[:800], asked[:5])
+    check(any(build_id in a for a in asked), "the server was asked", asked[:5])
+    server.shutdown()
+
+# C++ and Rust
+CXX = "#include <string>\nstatic volatile int v;\nnamespace outer { template <class T> struct Box { __attribute__((noinline)) " \
+      "void spin(const std::string &s, T n) { for (T i = 0; i < n; i++) v += i + s.size(); } }; }\n" \
+      "int main() { outer::Box<int> b; std::string s(10, 'x'); for (;;) { b.spin(s, 1000); v++; } }\n"
+subprocess.run(["g++", "-O2", "-x", "c++", "-o", TMP + "/cxx", "-"], input=CXX.encode(), check=True)
+out = stacks(TMP + "/cxx")
+check("cxx`outer::Box<int>::spin(std::" in out, "C++", out[:600])
+if shutil.which("rustc"):
+    RUST = "mod deep { #[inline(never)] pub fn spin(n: u64) -> u64 { let mut s = 0; for i in 0..n { s = std::hint::black_box(s + i); } s } }\n" \
+           "fn main() { loop { std::hint::black_box(deep::spin(1000)); } }\n"
+    open(TMP + "/rs.rs", "w").write(RUST)
+    built = subprocess.run(["rustc", "-O", "-o", TMP + "/rs", TMP + "/rs.rs"], stderr=subprocess.PIPE)
+    if built.returncode:
+        print("rustc does not work here:", built.stderr.decode()[:200])
+    else:
+        out = stacks(TMP + "/rs")
+        check("rs`rs::deep::spin" in out and "rs`rs::main" in out, "Rust", out[:600])
+
+# replaced while it runs: the old file's names
+old = TMP + "/replaced"
+shutil.copy(exe, old)
+p = subprocess.Popen([old])
+atexit.register(p.kill)
+time.sleep(0.2)
+os.unlink(old)
+subprocess.run(["cc", "-x", "c", "-", "-o", old], input=b"int another(void) { return 1; } int main(void) { return another(); }", check=True)
+r = descry("-q", "-p", str(p.pid), "-n", "profile-499 /pid == $target/ { @[ustack()] = count(); } tick-700ms { exit(0); }")
+check("replaced`hidden_worker+" in r.out and "another" not in r.out, "a replaced file", r.out[:600])
+p.kill()
+done()
+END
