@@ -14,6 +14,7 @@ enum {
 struct healing {
 	int64_t fd;      /* of /proc/self/mem, < 0: none */
 	uint64_t lo, hi; /* pages that are writable now */
+	uint64_t there;  /* a page that is mapped */
 };
 
 static uint64_t page_of(uint64_t addr)
@@ -26,6 +27,14 @@ static void close_window(struct healing *h)
 	if (h->hi)
 		sys4(SYS_MPROTECT, h->lo, h->hi - h->lo, PROT_READ | PROT_EXEC, 0);
 	h->lo = h->hi = 0;
+}
+
+/* Sites come by address: mostly the page of the one before. */
+static bool is_there(struct healing *h, uint64_t addr)
+{
+	if (page_of(addr) != h->there && probe_word(page_of(addr)))
+		h->there = page_of(addr);
+	return page_of(addr) == h->there;
 }
 
 /* From `at`'s page on, as long as the next sites are in the same page or the one behind it. */
@@ -70,7 +79,7 @@ bad:
 ENTRY uint64_t agent_heal(void)
 {
 	const struct wire_undo *u = (const struct wire_undo *)area()->undo, *end = u + area()->nundo;
-	struct healing h = { .lo = 0 };
+	struct healing h = { .there = 1 };
 	uint32_t pid = kept()->pid;
 	char path[] = "/proc/self/mem";
 
@@ -78,8 +87,8 @@ ENTRY uint64_t agent_heal(void)
 	for (; u < end; u++) {
 		uint32_t cut = PAGE - (uint32_t)(u->site % PAGE);
 
-		if (!u->len || u->len > WIRE_SITE_MAX || (pid && u->pid != pid) || !probe_word(page_of(u->site)) ||
-		    !probe_word(page_of(u->site + u->len - 1)))
+		if (!u->len || u->len > WIRE_SITE_MAX || (pid && u->pid != pid) || !is_there(&h, u->site) ||
+		    !is_there(&h, u->site + u->len - 1))
 			continue;
 		if (cut < u->len) {
 			heal_part(&h, u, end, 0, cut);

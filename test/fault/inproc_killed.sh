@@ -76,7 +76,7 @@ for i in range(KILLS):
     s[1].communicate()
     mapped += bool(mappings(t.pid))
     if not wait("the watchdog restores the text, after kill %d" % i, lambda: text(t) == clean and not mappings(t.pid)):
-        print(sh(DESCRY + " heal %d" % t.pid), mappings(t.pid))
+        print(mappings(t.pid), sh(DESCRY + " heal %d" % t.pid), mappings(t.pid))
     took.append(time.monotonic() - begun)
     if not check(t.poll() is None, "the program lives", i, t.poll()):
         break

@@ -21,7 +21,7 @@ for command in flame heat; do
 		*) grep -qE "\\\$$command -l ${option#--}( |\$)" tools/completion/descry.fish || complain "fish: nothing about $command $option" ;;
 		esac
 	done
-	for option in $(echo "$all" | grep -- '^--'); do
+	for option in $(echo "$all" | grep -- '^--' | grep -vx -- --help); do
 		"$DESCRY" $command --help | grep -q -- "$option" || complain "bash: there is no $command $option"
 	done
 done

@@ -1,4 +1,4 @@
-# Every error tag in the sources is one of DTrace's or told in man/descry-d.7, and golden/err is named by its tags.
+# golden/err is named by tags, each of which the sources have and the expected output shows.
 set -u
 fail=0
 for f in test/golden/err/*.d; do

@@ -71,7 +71,7 @@ check 0 'none' d -Z -qn 'no:such:probe: { } BEGIN { printf("none\n"); exit(0); }
 check 0 'done' d -b 1m -qn 'BEGIN { printf("done\n"); exit(0); }'
 check 0 '^map 0: state' d -S -n 'BEGIN { exit(0); }'
 check 0 'descry' d -V
-check 0 'done' d -Xs -qn 'BEGIN { printf("done\n"); exit(0); }'
+check 0 'done' d -X s -qn 'BEGIN { printf("done\n"); exit(0); }'
 check 0 'unused' d -x argref -qn 'BEGIN { printf("unused\n"); exit(0); }' more
 check 1 'D_MACRO_UNUSED' d -x errtags -qn 'BEGIN { exit(0); }' more
 d -o "$T/file" -qn 'BEGIN { printf("in a file\n"); exit(0); }'

@@ -109,6 +109,7 @@ struct tracer {
 	int shared_fd, code_fd, island_fd, watchdog;
 	uint64_t base, island;
 	uint8_t *island_mem;
+	void *code;
 	struct control *c;
 };
 
@@ -168,8 +169,9 @@ static void make_area(struct tracer *t, pid_t pid)
 		_exit(4);
 	at = t->base + WIRE_SHARED;
 	a = mmap((void *)at, SHARED_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED_NOREPLACE, t->shared_fd, 0);
+	t->code = mmap((void *)t->base, CODE_SIZE, PROT_READ, MAP_SHARED | MAP_FIXED_NOREPLACE, t->code_fd, 0);
 	t->island_mem = mmap(NULL, ISLAND_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, t->island_fd, 0);
-	if (a == MAP_FAILED || (void *)t->island_mem == MAP_FAILED)
+	if (a == MAP_FAILED || t->code == MAP_FAILED || (void *)t->island_mem == MAP_FAILED)
 		must(err_errno(errno, "mmap"));
 	t->area = a;
 	a->version = WIRE_AREA_VERSION;
@@ -258,8 +260,8 @@ static void attach(struct tracer *t, const struct tracee *tracee, bool watchdog)
 	if (watchdog)
 		must(watchdog_start(t->area, &t->watchdog));
 	must(control_stop(t->c, 5000));
-	map_there(t, t->shared_fd, t->base + WIRE_SHARED, SHARED_SIZE, PROT_READ | PROT_WRITE);
 	map_there(t, t->code_fd, t->base, CODE_SIZE, PROT_READ | PROT_EXEC);
+	map_there(t, t->shared_fd, t->base + WIRE_SHARED, SHARED_SIZE, PROT_READ | PROT_WRITE);
 	call(t, SYS_mmap, t->base + WIRE_PRIVATE, PRIVATE_SIZE, PROT_READ | PROT_WRITE,
 	     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, (uint64_t)-1, 0);
 	t->island = find_room(t, tracee->work[0]);
@@ -293,6 +295,7 @@ static void detach(struct tracer *t)
 	control_free(t->c);
 	munmap(t->island_mem, ISLAND_SIZE);
 	munmap(t->area, SHARED_SIZE);
+	munmap(t->code, CODE_SIZE);
 	close(t->shared_fd);
 	close(t->code_fd);
 	close(t->island_fd);

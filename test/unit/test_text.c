@@ -550,6 +550,67 @@ static void test_cold_jumps_back(void **state)
 	end(&m);
 }
 
+static void put32(uint8_t *p, uint32_t v)
+{
+	memcpy(p, &v, 4);
+}
+
+static void test_landing_pad(void **state)
+{
+	/* call g; mov %eax,%ecx; 7: inc %eax; 9: inc %ecx; ret; g: ret. The exception table leads from the call to 9 */
+	static const uint8_t cie[] = { 1, 'z', 'L', 'R', 0, 1, 0x78, 16, 2, 0x1b, 0x1b, 0x0c, 7, 8, 0x90, 1 };
+	static const uint8_t lsda[] = { 0xff, 0xff, 1, 4, 0, 5, 9, 0 };
+	enum { FDE = 24, LSDA = 64 };
+
+	for (int has_pad = 0; has_pad < 2; has_pad++) {
+		uint8_t data[LSDA + sizeof(lsda)] = { 0 };
+		struct made m;
+		Elf64_Shdr *sh;
+
+		put32(data, 4 + sizeof(cie));
+		memcpy(data + 8, cie, sizeof(cie));
+		put32(data + FDE, 20);
+		put32(data + FDE + 4, FDE + 4);
+		put32(data + FDE + 8, T - (D + FDE + 8));
+		put32(data + FDE + 12, 12);
+		data[FDE + 16] = 4;
+		put32(data + FDE + 17, has_pad ? LSDA - (FDE + 17) : 0);
+		memcpy(data + LSDA, lsda, sizeof(lsda));
+		m = make(CODE("\xe8\x07\0\0\0\x89\xc1\xff\xc0\xff\xc1\xc3\xc3"), data, sizeof(data),
+			 SYMBOLS(FUNC("f", 0, 12), FUNC("g", 12, 1)));
+		for (size_t i = 0; i + 13 < m.e.size; i++)
+			if (!memcmp(m.e.image + i, ".stapsdt.base", 13))
+				memcpy(m.e.image + i, ".eh_frame", 10);
+		sh = (Elf64_Shdr *)(void *)(m.e.image + m.e.size) - 9;
+		sh[7].sh_addr = D;
+		sh[7].sh_offset = ELF_DATA_OFF;
+		sh[7].sh_size = LSDA;
+		begin(&m);
+		assert_int_equal(returns(&m, 0), 1);
+		if (has_pad)
+			expect_site(exits[0], TEXT_TRAP, 11, 0, 1, 1);
+		else
+			expect_site(exits[0], TEXT_PATCH, 7, 4, 5, 5);
+		end(&m);
+	}
+}
+
+static void test_lock_skip(void **state)
+{
+	/* test %eax,%eax; je behind the lock; lock cmpxchg %ecx,(%rdi); ret, g behind: the C library's, when alone */
+	struct made m = make(CODE("\x85\xc0\x74\x01\xf0\x0f\xb1\x0f\xc3\xc3"), NULL, 0,
+			     SYMBOLS(FUNC("f", 0, 9), FUNC("g", 9, 1)));
+	struct text_stats st;
+
+	begin(&m);
+	expect_reason(entry(&m, 0), TEXT_TRAP, "a branch leads into");
+	assert_int_equal(returns(&m, 0), 1);
+	expect_site(exits[0], TEXT_TRAP, 8, 0, 1, 1);
+	text_stats(m.text, &st);
+	assert_int_equal(st.irregular, 0);
+	end(&m);
+}
+
 /* --- indirect jumps --- */
 
 /* cmp $3,%edi; ja 9f; lea table(%rip),%rdx; mov %edi,%edi; movslq (%rdx,%rdi,4),%rax; add %rdx,%rax; notrack jmp *%rax
@@ -1074,6 +1135,8 @@ int main(void)
 		cmocka_unit_test(test_never),
 		cmocka_unit_test(test_cold),
 		cmocka_unit_test(test_cold_jumps_back),
+		cmocka_unit_test(test_landing_pad),
+		cmocka_unit_test(test_lock_skip),
 		cmocka_unit_test(test_table),
 		cmocka_unit_test(test_unresolved),
 		cmocka_unit_test(test_absolute_table),

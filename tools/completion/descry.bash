@@ -5,15 +5,15 @@ _descry_command()
 	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}
 
 	case ${COMP_WORDS[1]}$prev in
-	flame--format) mapfile -t COMPREPLY < <(compgen -W "folded perf bpftrace dtrace systemtap" -- "$cur") ;;
-	flame--colors) mapfile -t COMPREPLY < <(compgen -W "kind safe module hot mem io wakeup grey" -- "$cur") ;;
+	flame--format) mapfile -t COMPREPLY < <(compgen -W "folded perf bpftrace dtrace systemtap chain perf.data pprof speedscope" -- "$cur") ;;
+	flame--colors) mapfile -t COMPREPLY < <(compgen -W "kind safe module hot mem io wakeup chain grey" -- "$cur") ;;
 	heat--format) mapfile -t COMPREPLY < <(compgen -W "events dtrace json heatmap" -- "$cur") ;;
 	heat--colors) mapfile -t COMPREPLY < <(compgen -W "rank linear log" -- "$cur") ;;
 	heat--fields) mapfile -t COMPREPLY < <(compgen -W "time,value,series time,value,series,who time,series" -- "$cur") ;;
 	heat--unit) mapfile -t COMPREPLY < <(compgen -W "ns us ms s bytes %" -- "$cur") ;;
 	heat--time) mapfile -t COMPREPLY < <(compgen -W "ns us ms s" -- "$cur") ;;
-	heat-p) mapfile -t COMPREPLY < <(compgen -W "$(ps -eo pid= 2>/dev/null)" -- "$cur") ;;
-	heat-c) mapfile -t COMPREPLY < <(compgen -c -- "$cur") ;;
+	heat-p | flame-p | serve-p) mapfile -t COMPREPLY < <(compgen -W "$(ps -eo pid= 2>/dev/null)" -- "$cur") ;;
+	heat-c | flame-c | serve-c) mapfile -t COMPREPLY < <(compgen -c -- "$cur") ;;
 	*)
 		if [[ $cur == -* ]]; then
 			mapfile -t COMPREPLY < <(compgen -W "$1" -- "$cur")
@@ -34,9 +34,10 @@ _descry()
 		errtags flowindent knodefs maxframes nolibs noresolve nspec printsize pspec quiet rawbytes report
 		scratchsize specsize stackframes stackindent statusrate strsize switchrate temporal ustackframes zdefs"
 
-	local flame="--svg --html --folded --json -o --format --title --subtitle --countname --colors --width --height --minwidth
+	local flame="--svg --html --folded --json --pprof --speedscope --offcpu --wakeup --chain --no-symbols -n -s -p -c -x -o --format --title --subtitle --countname --colors --width --height --minwidth
 		--inverted --reverse --diff --normalize --negate --factor --pid --tid --kernel --jit --all --module --addrs
 		--event-filter -q --help"
+	local serve="--port --bind --history --tick --allow-d --once -n -s -P -m -f -i -c -p -x -D -U -I -L -b -C -Z -w -q --help"
 	local heat="--svg --html --json --text --terminal --plain -o --title --subtitle --unit --width --colors --isolate --exclude
 		--utilization --full --subsecond --step --from --to --linear --min --max --rows --format --fields --time --factor
 		--key --by --agg -t -n -s -P -m -f -i -c -p -x -D -U -I -L -b -C -Z -w -q --help"
@@ -46,9 +47,10 @@ _descry()
 		case ${COMP_WORDS[1]} in
 		flame) _descry_command "$flame"; return ;;
 		heat) _descry_command "$heat"; return ;;
+		serve) _descry_command "$serve"; return ;;
 		esac
 	elif [[ $cur && $cur != -* ]]; then
-		mapfile -t COMPREPLY < <(compgen -W "flame heat" -- "$cur")
+		mapfile -t COMPREPLY < <(compgen -W "flame heat serve" -- "$cur")
 		return
 	fi
 	if [[ ${COMP_WORDS[1]} == heal && $COMP_CWORD -gt 1 ]]; then

@@ -145,6 +145,7 @@ static struct err *write_stub(const struct inproc_module *m, struct inproc_site 
 			.at = (uint8_t)(p->addr - s->text.addr),
 			.kind = p->kind,
 			.probe = p->probe,
+			.shown = p->shown ? p->shown + s->bias : 0,
 			.slot = slot_of(m, p, prog_of, nprogs),
 		};
 	}

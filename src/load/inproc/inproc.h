@@ -59,6 +59,7 @@ struct inproc_store {
 struct inproc_point {
 	uint64_t addr; /* link-time address of the probed instruction */
 	enum wire_stub_kind kind;
+	uint64_t shown; /* link-time address that programs see: where a uprobe would be */
 	uint32_t probe; /* index in image.probes; INPROC_SIGACTION: the agent's sigaction_site */
 };
 /* Bytes that are displaced in one process, and the probes that fire there. */

@@ -101,7 +101,8 @@ struct site_key {
 	uint32_t module, at;
 };
 
-static void add_site(struct plan *pl, uint32_t module, const struct text_site *s, uint32_t probe)
+static void add_site(struct plan *pl, uint32_t module, const struct text_site *s, uint32_t probe,
+		     uint64_t shown)
 {
 	const struct site_key key = { .addr = s->addr, .module = module, .at = s->at };
 	uint64_t *n = hash_put(&pl->by_place, &key, sizeof(key), NULL);
@@ -115,7 +116,7 @@ static void add_site(struct plan *pl, uint32_t module, const struct text_site *s
 		*n = pl->p->sites.n;
 	}
 	site = &pl->p->sites.v[*n - 1];
-	vec_push(&site->points, (struct inproc_point){ s->addr + s->at, s->kind, probe });
+	vec_push(&site->points, (struct inproc_point){ s->addr + s->at, s->kind, shown, probe });
 }
 
 static bool usable(const struct text_site *s)
@@ -141,7 +142,7 @@ static struct err *plan_returns(struct plan *pl, uint32_t module, const struct p
 	if (reason)
 		refuse(pl, index, reason);
 	for (uint32_t i = 0; i < n && !reason; i++)
-		add_site(pl, module, &sites[i], index);
+		add_site(pl, module, &sites[i], index, 0);
 	free(sites);
 	return NULL;
 }
@@ -180,7 +181,7 @@ static struct err *plan_probe(struct plan *pl, uint32_t index)
 	if (err)
 		return err;
 	if (usable(&s))
-		add_site(pl, module, &s, index);
+		add_site(pl, module, &s, index, addr);
 	else
 		refuse(pl, index, s.reason);
 	return NULL;
@@ -214,7 +215,7 @@ static struct err *plan_sigaction(struct plan *pl)
 			all &= usable(&calls[k].site);
 			any |= calls[k].number == SYS_rt_sigaction;
 			if (usable(&calls[k].site))
-				add_site(pl, module, &calls[k].site, INPROC_SIGACTION);
+				add_site(pl, module, &calls[k].site, INPROC_SIGACTION, 0);
 		}
 		free(calls);
 	}

@@ -178,9 +178,9 @@ struct err *undo_areas(struct control *c, uint64_t ret_bases[WIRE_BASES], uint32
 	return e;
 }
 
-uint64_t undo_inode_here(uint64_t base)
+uint64_t undo_inode_here(uint64_t addr)
 {
-	cleanup_free char *want = xasprintf("%llx-", (unsigned long long)base + WIRE_SHARED);
+	cleanup_free char *want = xasprintf("%llx-", (unsigned long long)addr);
 	unsigned long long inode = 0;
 	char *text = NULL;
 	size_t n;
@@ -192,6 +192,22 @@ uint64_t undo_inode_here(uint64_t base)
 	err_free(e);
 	free(text);
 	return inode;
+}
+
+/* The end of the shared mapping, 0 when there is none; the inodes of both memfds, 0 likewise. */
+static uint64_t find_inodes(const struct control_map *m, uint32_t n, uint64_t base, uint64_t *ret_shared,
+			    uint64_t *ret_code)
+{
+	uint64_t end = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		if (m[i].lo == base + WIRE_SHARED && name_is(&m[i], WIRE_MEMFD_SHARED)) {
+			end = m[i].hi;
+			*ret_shared = m[i].inode;
+		} else if (m[i].lo == base && name_is(&m[i], WIRE_MEMFD_CODE)) {
+			*ret_code = m[i].inode;
+		}
+	return end;
 }
 
 static int by_site(const void *a, const void *b)
@@ -256,11 +272,8 @@ struct err *undo_log_read(struct control *c, uint64_t base, struct undo_log *ret
 	uint32_t n;
 	struct err *e = control_maps(c, &m, &n);
 
-	for (uint32_t i = 0; !e && i < n; i++)
-		if (m[i].lo == base + WIRE_SHARED && name_is(&m[i], WIRE_MEMFD_SHARED)) {
-			end = m[i].hi;
-			log.inode = m[i].inode;
-		}
+	if (!e)
+		end = find_inodes(m, n, base, &log.inode, &log.code_inode);
 	if (!e && end)
 		e = control_read(c, base + WIRE_SHARED, &a, sizeof(a));
 	if (e)
@@ -460,6 +473,7 @@ static struct err *unmap(struct control *c, const struct mappings *m, struct und
 static bool is_there(struct control *c, const struct undo_log *log)
 {
 	const struct control_map *m;
+	uint64_t shared = 0, code = 0;
 	uint32_t n;
 	struct err *e = control_maps(c, &m, &n);
 
@@ -467,10 +481,8 @@ static bool is_there(struct control *c, const struct undo_log *log)
 		err_free(e);
 		return false;
 	}
-	for (uint32_t i = 0; log->inode && i < n; i++)
-		if (m[i].lo == log->base + WIRE_SHARED && name_is(&m[i], WIRE_MEMFD_SHARED))
-			return m[i].inode == log->inode;
-	return !log->inode;
+	find_inodes(m, n, log->base, &shared, &code);
+	return shared == log->inode && code == log->code_inode;
 }
 
 /* One stop: text, signal actions, program counters; and the mappings when no thread can come back to them. */

@@ -23,7 +23,7 @@ void undo_record(struct wire_undo *u, pid_t pid, uint64_t site, uint8_t len, con
 struct undo_log {
 	uint64_t base;         /* wire_area.base */
 	uint64_t private_size; /* 0: there is no area, only mappings of an attach that was cut short */
-	uint64_t inode;        /* of the shared mapping */
+	uint64_t inode, code_inode; /* of the shared mapping and of the code's, 0 none: an attach maps one after the other */
 	uint32_t tracer_pid, watchdog_pid;
 	VEC(struct wire_undo) sites;
 };
@@ -59,8 +59,8 @@ struct undo_report {
  * probe code, for at most timeout_ms in all). */
 struct err *undo_restore(struct control *c, const struct undo_log *log, int timeout_ms,
 			 struct undo_report *ret);
-/* The inode of the shared mapping of an area that this process itself has at `base`: tells it from a later one there. */
-uint64_t undo_inode_here(uint64_t base);
+/* The inode of what this process itself has mapped at addr: tells an area from a later one at the same base. */
+uint64_t undo_inode_here(uint64_t addr);
 /* Makes sure that nothing of a dead tracer is still to come: a thread let go in front of a system call of its does not make
  * it. Before looking for areas. */
 struct err *undo_quiet(struct control *c, int timeout_ms);

@@ -54,7 +54,7 @@ static void settle_down(int keep)
 /* What is watched: copied before any traced process could write to the area. */
 struct watched {
 	struct wire_process *processes;
-	uint64_t base, inode;
+	uint64_t base, inode, code_inode;
 	pid_t tracer;
 };
 
@@ -69,7 +69,7 @@ static bool undo_process(const struct watched *w, pid_t pid)
 
 	if (!e) {
 		e = undo_quiet(c, STOP_MS) ?: undo_log_read(c, w->base, &log);
-		if (!e && log.inode == w->inode)
+		if (!e && (log.inode ? log.inode == w->inode : log.code_inode && log.code_inode == w->code_inode))
 			e = undo_restore(c, &log, STOP_MS, &r);
 		undo_log_fini(&log);
 		control_free(c);
@@ -125,7 +125,11 @@ static void watch(const struct watched *w, int pidfd)
 
 struct err *watchdog_start(struct wire_area *area, int *ret_pidfd)
 {
-	struct watched w = { (struct wire_process *)area->processes, area->base, undo_inode_here(area->base), getpid() };
+	struct watched w = { .processes = (struct wire_process *)area->processes,
+			     .base = area->base,
+			     .inode = undo_inode_here(area->base + WIRE_SHARED),
+			     .code_inode = undo_inode_here(area->base),
+			     .tracer = getpid() };
 	int own = pidfd_of(w.tracer), fd;
 	pid_t pid;
 

@@ -101,12 +101,57 @@ static void call_site(struct symbols *s, Dwarf_Die *cu, Dwarf_Die *inlined, stru
 	ret->line = (uint32_t)line;
 }
 
+enum { SCOPES_MAX = 64, DIES_MAX = 4 << 20 /* of a unit; a hostile one must end, too */ };
+
+struct scopes {
+	Dwarf_Die die[SCOPES_MAX]; /* functions, outermost first */
+	uint32_t n, seen;
+};
+
+/* The functions below `die` that addr is in. dwarf_getscopes() will not do: from an inlined function it goes on to where that
+ * was written, not to where it was put. */
+static bool find_scopes(Dwarf_Die *die, uint64_t addr, struct scopes *sc, uint32_t depth)
+{
+	Dwarf_Die child;
+
+	if (depth > SCOPES_MAX || dwarf_child(die, &child))
+		return false;
+	do {
+		int tag = dwarf_tag(&child);
+
+		if (++sc->seen > DIES_MAX)
+			return false;
+		switch (tag) {
+		case DW_TAG_namespace:
+		case DW_TAG_module:
+		case DW_TAG_structure_type:
+		case DW_TAG_class_type:
+		case DW_TAG_union_type:
+			if (find_scopes(&child, addr, sc, depth + 1))
+				return true;
+			break;
+		case DW_TAG_subprogram:
+		case DW_TAG_inlined_subroutine:
+		case DW_TAG_lexical_block:
+			if (dwarf_haspc(&child, addr) <= 0)
+				break;
+			if (tag != DW_TAG_lexical_block && sc->n < SCOPES_MAX)
+				sc->die[sc->n++] = child;
+			find_scopes(&child, addr, sc, depth + 1);
+			return true;
+		default: break;
+		}
+	} while (!dwarf_siblingof(&child, &child));
+	return false;
+}
+
 static void find_places(struct symbols *s, struct debug_info *d, uint64_t addr)
 {
 	struct source_place p = { 0 };
-	Dwarf_Die cu, *scopes = NULL;
+	struct scopes sc = { .n = 0 };
+	Dwarf_Die cu;
 	Dwarf_Line *line;
-	int n, number;
+	int number;
 
 	if (!dwarf_addrdie(d->dwarf, addr, &cu))
 		return;
@@ -115,23 +160,23 @@ static void find_places(struct symbols *s, struct debug_info *d, uint64_t addr)
 		p.file = base_name(s, dwarf_linesrc(line, NULL, NULL));
 		p.line = (uint32_t)number;
 	}
-	n = dwarf_getscopes(&cu, addr, &scopes);
-	for (int i = 0; i < n; i++) {
-		int tag = dwarf_tag(&scopes[i]);
+	find_scopes(&cu, addr, &sc, 0);
+	while (sc.n) {
+		Dwarf_Die *die = &sc.die[--sc.n];
 
-		if (tag != DW_TAG_inlined_subroutine && tag != DW_TAG_subprogram)
-			continue;
-		p.function = die_name(s, &scopes[i]);
-		p.inlined = tag == DW_TAG_inlined_subroutine;
+		p.function = die_name(s, die);
+		p.inlined = dwarf_tag(die) == DW_TAG_inlined_subroutine;
 		vec_push(&d->places, p);
 		if (!p.inlined)
-			break;
-		call_site(s, &cu, &scopes[i], &p);
+			return;
+		call_site(s, &cu, die, &p);
 	}
-	free(scopes);
 	/* In no function, but in a line: assembly. */
-	if (n <= 0 && p.file)
+	if (p.file) {
+		p.function = NULL;
+		p.inlined = false;
 		vec_push(&d->places, p);
+	}
 }
 
 uint32_t symbols_source(struct symbols *s, pid_t pid, uint64_t addr, const struct source_place **ret)

@@ -41,7 +41,7 @@ static void put_jmp(struct out *o, uint64_t target)
 /* One probe. The thunk finds struct wire_stub in front of the call (and of the lea). */
 static void put_block(struct out *o, const struct text_point *p, uint64_t site, bool first)
 {
-	struct wire_stub stub = { .site = site, .probe = p->probe, .kind = (uint32_t)p->kind };
+	struct wire_stub stub = { .site = p->shown ? p->shown : site, .probe = p->probe, .kind = (uint32_t)p->kind };
 
 	if (!first)
 		put(o, "\xeb\x10", 2);
@@ -281,7 +281,7 @@ struct err *text_stub(const struct text_site *s, uint64_t bias, uint64_t stub, c
 	struct text_point points[TEXT_POINTS_MAX];
 
 	for (uint32_t i = 0; i < nprobes && i < TEXT_POINTS_MAX; i++)
-		points[i] = (struct text_point){ s->at, s->kind, probes[i], slots[i] };
+		points[i] = (struct text_point){ s->at, s->kind, probes[i], slots[i], 0 };
 	return text_stub_points(s, bias, stub, points, nprobes, out, max, ret_n, ret_code,
 				ret_moved);
 }

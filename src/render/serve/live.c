@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "base/hash.h"
+#include "render/flame.h"
 #include "render/json.h"
 
 enum {
@@ -28,7 +29,7 @@ struct live_agg {
 	VEC(struct live_row) v;
 	VEC(char *) texts;   /* of the rows: {"k":[..],"s":n} */
 	VEC(char *) buckets; /* [index,min,max], those seen */
-	struct hash bucket_ids;
+	uint32_t first_bucket, last_bucket; /* all between them are known */
 	uint64_t dropped;
 };
 
@@ -89,6 +90,17 @@ static uint64_t now_ns(clockid_t id)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+/* As a JSON string: what cannot be seen, or would turn the text around it, as \xNN. */
+static void put_text(struct out *o, const char *s, size_t n)
+{
+	struct stacktree_name name = { s, (uint32_t)(n > UINT32_MAX ? UINT32_MAX : n) };
+	struct out shown = { 0 };
+
+	flame_text(&shown, &name);
+	json_string(o, shown.v ? shown.v : "", shown.n);
+	out_fini(&shown);
+}
+
 struct live *live_new(const struct live_options *o)
 {
 	struct live *l = xcalloc(1, sizeof(*l));
@@ -121,7 +133,6 @@ static void forget(struct live *l)
 		vec_fini(&a->texts);
 		vec_fini(&a->buckets);
 		hash_fini(&a->rows);
-		hash_fini(&a->bucket_ids);
 		free(a->head);
 	}
 	free_texts(l->names.v, l->names.n);
@@ -194,7 +205,7 @@ static void put_lines(struct live *l, struct out *o)
 		for (uint32_t i = 0; i < l->lines.n; i++) {
 			out_str(o, i ? ",[" : "[");
 			out_str(o, l->lines.v[i].message ? "1," : "0,");
-			json_string(o, l->lines.v[i].text, strlen(l->lines.v[i].text));
+			put_text(o, l->lines.v[i].text, strlen(l->lines.v[i].text));
 			out_char(o, ']');
 			free(l->lines.v[i].text);
 		}
@@ -272,13 +283,30 @@ void live_end(struct live *l, int status)
 	tell(l);
 }
 
+/* Tabs as far as the next eighth column, as a terminal has them. */
+static char *with_spaces(const char *text, size_t n)
+{
+	struct out o = { 0 };
+	char *s;
+
+	for (size_t i = 0; i < n; i++)
+		if (text[i] == '\t')
+			out_fill(&o, ' ', 8 - o.n % 8);
+		else
+			out_char(&o, text[i] ? text[i] : ' ');
+	out_char(&o, '\0');
+	s = xstrdup(o.v);
+	out_fini(&o);
+	return s;
+}
+
 static void add_line(struct live *l, const char *text, size_t n, bool message)
 {
 	if (l->lines.n >= LINES_MAX) {
 		l->lines_dropped++;
 		return;
 	}
-	vec_push(&l->lines, (struct line){ xstrndup(text, n), message });
+	vec_push(&l->lines, (struct line){ with_spaces(text, n), message });
 }
 
 void live_line(struct live *l, const char *text, size_t n, bool message)
@@ -383,18 +411,23 @@ struct frames {
 static void take_frame(void *arg, const struct stack_line *line)
 {
 	struct frames *f = arg;
+	struct out shown = { 0 };
+	struct stacktree_name name;
 	char buf[ADDRESS_TEXT];
 	uint32_t id;
 
 	if (line->end)
 		snprintf(buf, sizeof(buf), "[%s]", line->end);
 	else
-		place_format(&line->place, line->pc, false, buf, sizeof(buf) - 8);
+		place_format(&line->place, line->pc, false, buf, sizeof(buf));
+	name = (struct stacktree_name){ buf, (uint32_t)strlen(buf) };
+	flame_text(&shown, &name);
 	if (!line->user)
-		strcat(buf, "_[k]");
+		out_str(&shown, "_[k]");
 	else if (line->inlined)
-		strcat(buf, "_[i]");
-	id = name_id(f->live, buf, strlen(buf));
+		out_str(&shown, "_[i]");
+	id = name_id(f->live, shown.v ? shown.v : "", shown.n);
+	out_fini(&shown);
 	if (line->user)
 		vec_push(&f->user, id);
 	else
@@ -446,7 +479,7 @@ static void put_key(struct sink *s, struct out *o, const struct field *f, const 
 		from++;
 	while (text.n > from && (text.v[text.n - 1] == ' ' || text.v[text.n - 1] == '\n'))
 		text.n--;
-	json_string(o, text.v ? text.v + from : "", text.n - from);
+	put_text(o, text.v ? text.v + from : "", text.n - from);
 	out_fini(&text);
 }
 
@@ -530,15 +563,11 @@ static void put_bound(struct out *o, int64_t v, int64_t open)
 		out_signed(o, v, 0);
 }
 
-static void see_bucket(struct live_agg *a, const struct agg *agg, uint32_t bucket)
+static void put_bucket(struct live_agg *a, const struct agg *agg, uint32_t bucket)
 {
 	struct out o = { 0 };
 	int64_t min, max;
-	bool fresh;
 
-	hash_put(&a->bucket_ids, &bucket, sizeof(bucket), &fresh);
-	if (!fresh)
-		return;
 	hist_bounds(agg, bucket, &min, &max);
 	out_printf(&o, "[%u,", bucket);
 	put_bound(&o, min, INT64_MIN);
@@ -547,6 +576,19 @@ static void see_bucket(struct live_agg *a, const struct agg *agg, uint32_t bucke
 	out_char(&o, ']');
 	vec_push(&a->buckets, text_of_out(&o));
 	out_fini(&o);
+}
+
+/* Those between two seen are shown as well. */
+static void see_bucket(struct live_agg *a, const struct agg *agg, uint32_t bucket)
+{
+	if (!a->buckets.n) {
+		a->first_bucket = a->last_bucket = bucket;
+		put_bucket(a, agg, bucket);
+	}
+	while (bucket < a->first_bucket)
+		put_bucket(a, agg, --a->first_bucket);
+	while (bucket > a->last_bucket)
+		put_bucket(a, agg, ++a->last_bucket);
 }
 
 /* What was counted in a row since the last tick: ",row,..." onto o. */

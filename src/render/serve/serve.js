@@ -566,16 +566,15 @@
 			a.className = "a";
 			a.textContent = "@" + r.g.name;
 			tr.appendChild(a);
+			v.className = "v";
+			v.textContent = number(r.n);
+			v.style.setProperty("--part", tops[r.g.id] > 0 ? 100 * r.n / tops[r.g.id] + "%" : "0%");
+			tr.appendChild(v);
 			r.row.k.forEach(function (k) {
 				var td = document.createElement("td");
 				keyButtons(td, k);
 				tr.appendChild(td);
 			});
-			v.className = "v";
-			v.textContent = number(r.n);
-			v.style.setProperty("--part", tops[r.g.id] > 0 ? 100 * r.n / tops[r.g.id] + "%" : "0%");
-			v.colSpan = 9;
-			tr.appendChild(v);
 			body.appendChild(tr);
 		});
 	}
