@@ -104,7 +104,7 @@ static const char help[] =
 	"  --title, --subtitle TEXT       above the picture\n"
 	"  --unit NAME                    of the values: ns, us, ms, s, bytes, %, or any text\n"
 	"  --width PIXELS                 of the SVG; columns of the terminal\n"
-	"  --colors NAME                  rank (cells with fewer events), linear, log\n"
+	"  --colors NAME                  rank (cells with no more events; the default), linear (of utilization), log\n"
 	"  --isolate, --exclude SERIES    only this one; all but it (may be repeated)\n"
 	"  -q                             no remarks on standard error\n"
 	"what is drawn:\n"
@@ -118,7 +118,7 @@ static const char help[] =
 	"  --time DURATION                what one of the input's time is: ns, us, ms, s, 100ms...\n"
 	"  --factor N                     values of events are multiplied by it\n"
 	"  --key N                        which key is the time (1)\n"
-	"  --by N                         how many other keys are the series (1); the rest is who\n"
+	"  --by N                         how many other keys are the series (1; utilization: 0)\n"
 	"  --agg NAME                     only this aggregation\n"
 	"a program:\n"
 	"  -t SECONDS                     ends it; otherwise exit() or ^C does\n"
@@ -132,7 +132,7 @@ struct heat {
 	VEC(const char *) only;
 	VEC(const char *) without;
 	const char *path;
-	bool quiet, linear, plain, has_min, has_max, traces;
+	bool quiet, linear, plain, has_colors, has_min, has_max, traces;
 	double min, max, step, rows, seconds;
 	VEC(char *) argv; /* of descry */
 };
@@ -262,6 +262,7 @@ static int take(struct heat *h, int o, const char *arg)
 	case OPT_FULL: return number("--full", arg, 1e-9, 1e18, &h->in.full);
 	case OPT_COLORS:
 		h->picture.scale = heat_scale_named(arg);
+		h->has_colors = true;
 		return h->picture.scale < HEAT_NSCALES ? 0 : wrong("there are no colors %s; they are rank, linear and log", arg);
 	case OPT_STEP: return duration("--step", arg, &h->in.step);
 	case OPT_TIME: return duration("--time", arg, &h->in.time_unit);
@@ -491,6 +492,8 @@ static void complete(struct heat *h, const struct heatin *in)
 	p->mode = heat_mode_name(in->mode);
 	p->title = p->title ? p->title : in->title ? in->title : titles[in->mode];
 	p->lost = in->drops;
+	if (!h->has_colors && in->mode == HEAT_UTILIZATION) /* most cells have one: all would be of one rank */
+		p->scale = HEAT_LINEAR;
 	if (!p->unit)
 		p->unit = in->unit			   ? in->unit
 			  : in->mode == HEAT_UTILIZATION ? "%"

@@ -450,6 +450,7 @@ static struct err *bucket_rows(struct making *k)
 	const struct matrix *m = k->m;
 	cleanup_free bool *used = xcalloc(m->buckets.n + 1, sizeof(*used));
 	VEC(struct matrix_row) sorted = { 0 };
+	struct matrix_row low, high;
 	struct err *e = NULL;
 
 	for (uint32_t i = 0; i < k->picked.n; i++)
@@ -459,12 +460,16 @@ static struct err *bucket_rows(struct making *k)
 	for (uint32_t i = 0; i < m->buckets.n; i++)
 		if (used[i])
 			vec_push(&sorted, m->buckets.v[i]);
+	if (!sorted.n)
+		return NULL;
 	qsort(sorted.v, sorted.n, sizeof(*sorted.v), compare_bounds);
+	low = sorted.v[0];
+	high = *vec_last(&sorted);
 	/* The matrix also knows buckets that were empty; those in between keep the rows in their true widths. */
-	for (uint32_t i = 0; sorted.n && i < m->buckets.n; i++) {
+	for (uint32_t i = 0; i < m->buckets.n; i++) {
 		struct matrix_row b = m->buckets.v[i];
 
-		if (!used[i] && b.min > sorted.v[0].max && b.max < vec_last(&sorted)->min)
+		if (!used[i] && b.min > low.max && b.max < high.min)
 			vec_push(&sorted, b);
 	}
 	qsort(sorted.v, sorted.n, sizeof(*sorted.v), compare_bounds);
@@ -678,6 +683,8 @@ static void cells(struct making *k)
 	struct matrix_view *v = k->v;
 	cleanup_free uint64_t *sums = xcalloc(v->series.n + 1, sizeof(*sums));
 
+	if (!k->picked.n)
+		return;
 	qsort(k->picked.v, k->picked.n, sizeof(*k->picked.v), compare_slots);
 	vec_reserve(&v->entries, k->picked.n);
 	for (uint32_t i = 0; i < k->picked.n; i++) {

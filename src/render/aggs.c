@@ -1,13 +1,16 @@
 /* printa() and the aggregations at the end of a run. */
 #include "render/render.h"
 
-/* agghist draws the values of a scalar aggregation as bars; aggpack puts each distribution on a line. */
-enum layout { LAYOUT_PLAIN, LAYOUT_HIST, LAYOUT_PACK };
+/* agghist draws the values of a scalar aggregation as bars; aggpack puts each distribution on a line;
+ * aggtable has the last key across. */
+enum layout { LAYOUT_PLAIN, LAYOUT_HIST, LAYOUT_PACK, LAYOUT_TABLE };
 
 static enum layout layout_of(const struct sink *s, const struct agg *a)
 {
 	if (!s->options || !a->nkeys)
 		return LAYOUT_PLAIN;
+	if (opt_on(s->options, OPT_AGGTABLE) && (a->nkeys > 1 || agg_is_distribution(a)))
+		return LAYOUT_TABLE;
 	if (opt_on(s->options, OPT_AGGHIST) && (a->func == AGG_COUNT || a->func == AGG_SUM))
 		return LAYOUT_HIST;
 	if (opt_on(s->options, OPT_AGGPACK) &&
@@ -141,6 +144,8 @@ void aggs_print(struct sink *s, struct out *o, struct agg_view *const *aggs, uin
 		return print_hist(s, o, v);
 	if (layout == LAYOUT_PACK)
 		return print_pack(s, o, v);
+	if (layout == LAYOUT_TABLE)
+		return aggtable_print(s, o, v);
 	for (uint32_t i = 0; i < v->nrows; i++) {
 		print_keys(s, o, v->agg, v->rows[i].key);
 		for (uint32_t j = 0; j < n; j++) {

@@ -81,7 +81,7 @@
 			var tr = make("tr", table, { "data-series": p.index, title: "click: show only " + p.series }), td = make("td", tr, { "class": "n" }, number(p.count));
 			td = make("td", tr);
 			make("i", td).style.background = heat.seriesColor(Math.min(p.index, HUES));
-			make("span", td, {}, p.series + (p.who === null ? "" : ", " + p.who));
+			make("span", td, {}, p.name);
 			make("td", tr, { "class": "n" }, (100 * p.count / d.count).toFixed(1) + "%");
 		});
 		top = d.parties.length - TOP;

@@ -294,9 +294,10 @@ void heat_parties(struct out *o, const struct matrix_view *v, const struct matri
 		const struct matrix_name *s = &v->series.v[p->series].name;
 
 		out_str(o, i ? "; " : "");
-		flame_shown(o, s->text, s->len);
+		if (!p->who.len || v->series.n > 1)
+			flame_shown(o, s->text, s->len);
 		if (p->who.len) {
-			out_str(o, ", ");
+			out_str(o, v->series.n > 1 ? ", " : "");
 			flame_shown(o, p->who.text, p->who.len);
 		}
 		out_char(o, ' ');

@@ -9,7 +9,7 @@
  *	isolate(i)        only the series i, null: all;  exclude(i, on)
  *	select(r)         {from, to, bottom, top}: columns and rows, both ends in it; null: none
  *	zoom(r)           shows only these; null: all
- *	details(r)        who is in these: {count, parties: [{series, who, count}]}, the largest first
+ *	details(r)        who is in these: {count, parties: [{name, series, who, count}]}, the largest first
  *	color(column, row)   "#rrggbb", null where nothing is
  *	state()           what is shown: for tests and for an address
  *
@@ -210,7 +210,9 @@ var DescryHeat = function (root, options) {
 
 	function who(p) {
 		var party = m.parties[p];
-		return m.series[party[0]].name + (party[1] === null ? "" : ", " + party[1]);
+		if (party[1] === null)
+			return m.series[party[0]].name;
+		return (m.series.length > 1 ? m.series[party[0]].name + ", " : "") + party[1];
 	}
 
 	/* --- drawing --- */
@@ -363,6 +365,12 @@ var DescryHeat = function (root, options) {
 		ctx.strokeRect(x0, y0, x1 - x0, y1 - y0);
 	}
 
+	/* Cells of a whole number of pixels, where that does not leave too much room. */
+	function whole(size, n) {
+		var w = Math.floor(size / n) * n;
+		return w > 0.88 * size ? w : size;
+	}
+
 	/* Everything: from the counts of the cells to the picture. */
 	function draw() {
 		var t0 = performance.now(), ratio = window.devicePixelRatio || 1, s;
@@ -382,12 +390,8 @@ var DescryHeat = function (root, options) {
 		box = { x: PAD.left, y: PAD.top, w: Math.max(10, w - PAD.left - PAD.right), h: Math.max(10, h - PAD.top - PAD.bottom) };
 		if (box.w > s.nc * 40) /* a few columns do not become bars */
 			box.w = Math.max(s.nc * 40, Math.min(box.w, 320));
-		if (box.w > s.nc)
-			box.w = Math.floor(box.w / s.nc) * s.nc;
-		if (box.h > s.nr) {
-			var rest = box.h - Math.min(Math.floor(box.h / s.nr), 28) * s.nr;
-			box.h -= rest;
-		}
+		box.w = whole(box.w, s.nc);
+		box.h = whole(Math.min(box.h, s.nr * 28), s.nr);
 		ctx.fillStyle = "#fff";
 		ctx.fillRect(box.x, box.y, box.w, box.h);
 		if (!ncells) {
@@ -439,7 +443,7 @@ var DescryHeat = function (root, options) {
 		return {
 			count: n,
 			parties: Array.from(sums, function (e) {
-				return { party: e[0], series: m.series[m.parties[e[0]][0]].name, index: m.parties[e[0]][0], who: m.parties[e[0]][1], count: e[1] };
+				return { party: e[0], name: who(e[0]), series: m.series[m.parties[e[0]][0]].name, index: m.parties[e[0]][0], who: m.parties[e[0]][1], count: e[1] };
 			}).sort(function (a, b) { return b.count - a.count || a.party - b.party; })
 		};
 	}

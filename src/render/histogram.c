@@ -125,7 +125,7 @@ void hist_bounds(const struct agg *a, uint32_t i, int64_t *ret_min, int64_t *ret
 	}
 }
 
-static void label(const struct agg *a, uint32_t i, char *buf, size_t n)
+void hist_label(const struct agg *a, uint32_t i, char *buf, size_t n)
 {
 	uint32_t last = nbuckets(a) - 1;
 	int64_t min, max;
@@ -163,7 +163,7 @@ void hist_print(struct sink *s, struct out *o, const struct agg_view *v, const i
 		hist_scale_add(&sc, b[i]);
 	hist_header(o, 0);
 	for (uint32_t i = first; i <= last; i++) {
-		label(v->agg, i, buf, sizeof(buf));
+		hist_label(v->agg, i, buf, sizeof(buf));
 		out_padded(o, buf, strlen(buf), 16);
 		out_char(o, ' ');
 		hist_bar(o, &sc, b[i], v->normal);
@@ -189,8 +189,8 @@ static struct pack_ends pack_ends(const struct agg *a, uint32_t first, uint32_t 
 {
 	struct pack_ends e;
 
-	label(a, first, e.min, sizeof(e.min));
-	label(a, last, e.max, sizeof(e.max));
+	hist_label(a, first, e.min, sizeof(e.min));
+	hist_label(a, last, e.max, sizeof(e.max));
 	if (a->func == AGG_QUANTIZE) {
 		e.min_width = ndigits(agg_quantize_value(first));
 		e.max_width = ndigits(agg_quantize_value(last));

@@ -135,6 +135,11 @@ void render_pprof(struct out *o, const struct stacktree *t, const struct profile
 /* A JSON file of speedscope's schema, one profile of kind "sampled". */
 void render_speedscope(struct out *o, const struct stacktree *t, const struct profile_about *a);
 
+/* --- aggtable.c --- */
+void aggtable_print(struct sink *s, struct out *o, const struct agg_view *v);
+/* What a bucket is called in front of its bar. */
+void hist_label(const struct agg *a, uint32_t bucket, char *buf, size_t n);
+
 /* --- pcap.c --- */
 void pcap_print(struct sink *s, struct out *o, const struct record_view *r, const struct action *a,
 		bool to_file);

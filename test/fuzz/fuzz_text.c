@@ -31,7 +31,8 @@ static void check_site(struct object *o, const struct text_site *s)
 	check((s->mode == TEXT_PATCH) == !s->reason);
 	if (s->mode == TEXT_NONE)
 		return;
-	check(s->len && s->len <= TEXT_SITE_MAX && s->moved && s->moved <= s->len && s->at <= s->moved);
+	check(s->len && s->len <= TEXT_SITE_MAX && s->moved && s->moved <= s->len &&
+	      s->at <= s->moved);
 	check(s->mode == TEXT_TRAP || s->len >= TEXT_JUMP);
 	check(object_read(o, s->addr, now, s->len) == s->len && !memcmp(now, s->bytes, s->len));
 	e = text_stub_points(s, 0, STUB, &p, 1, out, sizeof(out), &n, &code, moved);

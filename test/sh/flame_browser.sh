@@ -96,5 +96,13 @@ check('data-drawn="5"' in dom, "only what is in the zoomed frame, and below it")
 check("<title>Icicle Graph</title>" in dom, "no name ran")
 dom = browse("search.html", [], "", "#s=%5Ehot")
 check(inner(dom, "matched") == "Matched: 75.0%", "search on the canvas", inner(dom, "matched"))
+
+# Too many frames to be seen: those under half a pixel are left out and counted, and none is both or neither.
+TEXT = b"".join(b"root;f%d;g%d;h%d 1\n" % (i % 300, i % 9000, i) for i in range(90000))
+total = 1 + 1 + 300 + 9000 + 90000
+dom = browse("narrow.html", [], "")
+drawn, culled = (int(re.search('data-%s="(\\d+)"' % n, dom).group(1)) for n in ("drawn", "culled"))
+check(drawn + culled == total and 300 < drawn < 10000, "culled frames are counted", drawn, culled, total)
+check("%s frames too narrow" % format(culled, ",") in dom, "and said")
 sys.exit(failed)
 END

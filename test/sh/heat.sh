@@ -156,10 +156,10 @@ sub = cells(document("--subsecond", "--fields", "time,-,series", text=TEXT))
 expected = Counter((t // 10**9, t % 10**9 // (2 * 10**7) * 2 * 10**7, s) for t, v, s in events)
 check(Counter({(int(k[0]), k[1], k[3]): n for k, n in sub.items()}) == expected, "--subsecond")
 use = document("--utilization", text="10 50 cpu0\n10 100 cpu1\n12 3 cpu0\n12 99 cpu1\n")
-check(cells(use) == {(10, 50, 54, "cpu0", None): 1, (10, 100, None, "cpu1", None): 1, (12, 0, 4, "cpu0", None): 1, (12, 95, 99, "cpu1", None): 1,
-                     (11, 0, 4, "cpu0", None): 1, (11, 0, 4, "cpu1", None): 1}, "--utilization", cells(use))
+check(cells(use) == {(10, 50, 54, "all", "cpu0"): 1, (10, 100, None, "all", "cpu1"): 1, (12, 0, 4, "all", "cpu0"): 1,
+                     (12, 95, 99, "all", "cpu1"): 1, (11, 0, 4, "all", "cpu0"): 1, (11, 0, 4, "all", "cpu1"): 1}, "--utilization", cells(use))
 check(len(use["value"]["rows"]) == 21 and use["value"]["unit"] == "%", "all of 0 to 100%")
-check(cells(document("--utilization", "--full", "2000", text="10 1000 a\n")) == {(10, 50, 54, "a", None): 1}, "--full")
+check(cells(document("--utilization", "--full", "2000", text="10 1000 a\n")) == {(10, 50, 54, "all", "a"): 1}, "--full")
 
 # What descry and DTrace print, as text and as JSON.
 HIST = """
@@ -208,7 +208,7 @@ printed = json.dumps({"type": "printf", "text": "100 5 a\n100 6 b\n"}) + "\n"
 check(cells(document(text=printed)) == {(100, 5, 5, "a", None): 1, (100, 6, 7, "b", None): 1}, "printf() in JSON")
 numbers = "  928    0    500000000\n  928    1    20\n"
 check(cells(document("--format", "dtrace", "--utilization", "--full", "1000000000", text=numbers)) ==
-      {(928, 50, 54, "0", None): 1, (928, 0, 4, "1", None): 1}, "numbers of an aggregation")
+      {(928, 50, 54, "all", "0"): 1, (928, 0, 4, "all", "1"): 1}, "numbers of an aggregation")
 
 # What nobody would call a name: shown as text, and given back by JSON.
 hostile = [b"<script>alert(1)</script>", b"\"'&]]>", bytes(range(1, 9)) + b"\x7f", b"\xff\xfe\xc0", b"x" * 65536, "\u202eexe.\u4f60".encode(),

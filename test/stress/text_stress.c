@@ -263,8 +263,9 @@ static double share(uint64_t a, uint64_t of)
 
 static int table(char **files)
 {
-	printf("%-28s %9s %7s %6s %5s %9s %7s %6s %6s %6s %7s %7s\n", "binary", "functions", "entry%",
-	       "trap", "none", "returns", "patch%", "trap", "unseen", "seen%", "text MB", "ms");
+	printf("%-28s %9s %7s %6s %5s %9s %7s %6s %6s %6s %7s %7s\n", "binary", "functions",
+	       "entry%", "trap", "none", "returns", "patch%", "trap", "unseen", "seen%", "text MB",
+	       "ms");
 	for (; *files; files++) {
 		struct module *m = analyse(*files);
 		uint32_t fns = m->functions - m->never;
@@ -381,7 +382,8 @@ static uint64_t find_room(uint64_t lo, uint64_t hi, uint64_t size)
 }
 
 /* Thunks at the start of an island: by kind. Counter index: struct wire_stub.probe. */
-static uint32_t make_thunks(uint8_t *p, uint64_t counters, uint64_t at, uint32_t offset[WIRE_STUB_KINDS])
+static uint32_t make_thunks(uint8_t *p, uint64_t counters, uint64_t at,
+			    uint32_t offset[WIRE_STUB_KINDS])
 {
 	uint32_t n = 64;
 
@@ -398,30 +400,30 @@ static uint32_t make_thunks(uint8_t *p, uint64_t counters, uint64_t at, uint32_t
 #define I32(v) C((uint8_t)(v), (uint8_t)((v) >> 8), (uint8_t)((v) >> 16), (uint8_t)((v) >> 24))
 		offset[kind] = n;
 		if (kind == WIRE_STUB_MID)
-			C(0x9c);	      /* pushf */
-		C(0x50);		      /* push %rax */
-		C(0x51);		      /* push %rcx */
+			C(0x9c);                                            /* pushf */
+		C(0x50);                                                    /* push %rax */
+		C(0x51);                                                    /* push %rcx */
 		C(0x48, 0x8b, 0x44, 0x24, kind == WIRE_STUB_MID ? 24 : 16); /* mov x(%rsp),%rax */
 		C(0x83, 0xb8);
 		I32(back + 12);
-		C((uint8_t)kind);	      /* cmpl $kind,stub.kind */
-		C(0x74, 0x02, 0x0f, 0x0b);    /* je .+2; ud2 */
+		C((uint8_t)kind);          /* cmpl $kind,stub.kind */
+		C(0x74, 0x02, 0x0f, 0x0b); /* je .+2; ud2 */
 		C(0x8b, 0x88);
-		I32(back + 8);		      /* mov stub.probe,%ecx */
+		I32(back + 8); /* mov stub.probe,%ecx */
 		C(0x81, 0xf9);
-		I32(COUNTERS);		      /* cmp $COUNTERS,%ecx */
-		C(0x72, 0x02, 0x0f, 0x0b);    /* jb .+2; ud2 */
+		I32(COUNTERS);             /* cmp $COUNTERS,%ecx */
+		C(0x72, 0x02, 0x0f, 0x0b); /* jb .+2; ud2 */
 		C(0x48, 0xb8);
 		I32((uint32_t)counters);
 		I32((uint32_t)(counters >> 32)); /* movabs $counters,%rax */
-		C(0x48, 0xff, 0x04, 0xc8);    /* incq (%rax,%rcx,8) */
-		C(0x59, 0x58);		      /* pop %rcx; pop %rax */
+		C(0x48, 0xff, 0x04, 0xc8);       /* incq (%rax,%rcx,8) */
+		C(0x59, 0x58);                   /* pop %rcx; pop %rax */
 		if (kind == WIRE_STUB_MID) {
 			C(0x9d); /* popf */
 		} else {
 			/* xor $-1: spoil flags; write into the red zone */
 			C(0x48, 0x83, 0x64, 0x24, 0xf0, 0x00); /* andq $0,-16(%rsp) */
-			C(0xf9);			       /* stc */
+			C(0xf9);                               /* stc */
 		}
 		C(0xc3);
 		memcpy(p + n, code, k);
@@ -456,8 +458,8 @@ static void write_all(int fd, const void *p, size_t n, uint64_t at)
 	}
 }
 
-static void patch_module(pid_t pid, int mem, uint64_t pc, const struct mapped *mm, uint64_t counters,
-			 uint32_t *next)
+static void patch_module(pid_t pid, int mem, uint64_t pc, const struct mapped *mm,
+			 uint64_t counters, uint32_t *next)
 {
 	const struct module *m = mm->m;
 	uint64_t size = THUNKS, lo = m->lo + mm->bias, hi = m->hi + mm->bias, at, got;
@@ -470,8 +472,8 @@ static void patch_module(pid_t pid, int mem, uint64_t pc, const struct mapped *m
 	at = find_room(lo, hi, size);
 	got = !at ? 0
 		  : remote_syscall(pid, pc, SYS_mmap, at, size, PROT_READ | PROT_EXEC,
-				   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE,
-				   (uint64_t)-1, 0);
+				   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, (uint64_t)-1,
+				   0);
 	if (!at || got != at) {
 		fprintf(stderr, "text_stress: no room near %s (0x%" PRIx64 ": %" PRId64 ")\n",
 			m->path, at, (int64_t)got);
@@ -514,7 +516,8 @@ static void patch_module(pid_t pid, int mem, uint64_t pc, const struct mapped *m
 		text_patch(&p->site, mm->bias, at + n + code, bytes);
 		write_all(mem, bytes, p->site.len, p->site.addr + mm->bias);
 		if (verbose)
-			vec_push(&placed, (struct placed){ at + n, at + n + used, p->site.addr, m });
+			vec_push(&placed,
+				 (struct placed){ at + n, at + n + used, p->site.addr, m });
 		n += used;
 	}
 	write_all(mem, island, size, at);
@@ -598,7 +601,8 @@ static void name_stub(uint64_t pc)
 {
 	for (uint32_t i = placed.n; i--;)
 		if (pc >= placed.v[i].stub && pc <= placed.v[i].end) {
-			fprintf(stderr, "text_stress:   0x%" PRIx64 ": stub+0x%" PRIx64
+			fprintf(stderr,
+				"text_stress:   0x%" PRIx64 ": stub+0x%" PRIx64
 				" for %s at 0x%" PRIx64 "\n",
 				pc, pc - placed.v[i].stub, placed.v[i].m->path, placed.v[i].site);
 			return;
@@ -642,13 +646,14 @@ static int run(char **argv)
 			; /* fork, vfork, clone */
 		} else if (WSTOPSIG(status) != SIGSTOP) {
 			sig = WSTOPSIG(status);
-			if (verbose && (sig == SIGSEGV || sig == SIGILL || sig == SIGTRAP ||
-					sig == SIGBUS)) {
+			if (verbose &&
+			    (sig == SIGSEGV || sig == SIGILL || sig == SIGTRAP || sig == SIGBUS)) {
 				struct user_regs_struct regs;
 
 				ptrace(PTRACE_GETREGS, pid, 0, &regs);
-				fprintf(stderr, "text_stress: %d: signal %d at 0x%llx, rax %llx rsp %llx\n", pid, sig,
-					regs.rip, regs.rax, regs.rsp);
+				fprintf(stderr,
+					"text_stress: %d: signal %d at 0x%llx, rax %llx rsp %llx\n",
+					pid, sig, regs.rip, regs.rax, regs.rsp);
 				name_stub(regs.rip);
 				for (int k = -2; k < 30; k++)
 					fprintf(stderr, "text_stress:   %d(%%rsp) 0x%lx\n", k * 8,
@@ -686,7 +691,8 @@ int main(int argc, char **argv)
 	if (i < argc && !strcmp(argv[i], "--"))
 		i++;
 	if (i >= argc) {
-		fprintf(stderr, "usage: text_stress --table FILE... | [-e] [-s] [-m SEED] [-v] -- CMD ARG...\n");
+		fprintf(stderr,
+			"usage: text_stress --table FILE... | [-e] [-s] [-m SEED] [-v] -- CMD ARG...\n");
 		return 99;
 	}
 	return run(argv + i);

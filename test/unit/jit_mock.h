@@ -147,7 +147,7 @@ static void mock_init(void)
 	};
 }
 
-static void mock_fini(void)
+__attribute__((unused)) static void mock_fini(void)
 {
 	jit_code_fini(&mock.out);
 	munmap(mock.code, MOCK_CODE);
@@ -216,7 +216,7 @@ static struct err *mock_compile(const struct bpf_insn *p, uint32_t n)
 }
 
 /* From the tracer's side. */
-static uint64_t mock_host(void *ctx, uint64_t cookie)
+__attribute__((unused)) static uint64_t mock_host(void *ctx, uint64_t cookie)
 {
 	uint64_t (*run)(struct wire_thread *, void *, uint64_t);
 

@@ -44,7 +44,10 @@ static void end(struct made *m)
 	free(m->e.image);
 }
 
-#define FUNC(name, off, size) { name, T + (off), size, ELF64_ST_INFO(STB_GLOBAL, STT_FUNC) }
+#define FUNC(name, off, size) \
+	{ \
+		name, T + (off), size, ELF64_ST_INFO(STB_GLOBAL, STT_FUNC) \
+	}
 #define SYMBOLS(...) \
 	(const struct elf_symbol[]){ __VA_ARGS__ }, \
 		sizeof((const struct elf_symbol[]){ __VA_ARGS__ }) / sizeof(struct elf_symbol)
@@ -140,8 +143,8 @@ static void test_entry_endbr_nops(void **state)
 static void test_entry_short(void **state)
 {
 	/* f: xor %eax,%eax; ret, padding.  g: the same, h directly behind.  h: ret, int3 padding, last in the text */
-	struct made m = make(CODE("\x31\xc0\xc3\x0f\x1f\x44\0\0\x31\xc0\xc3\xc3\xcc\xcc\xcc\xcc"), NULL,
-			     0, SYMBOLS(FUNC("f", 0, 3), FUNC("g", 8, 3), FUNC("h", 11, 1)));
+	struct made m = make(CODE("\x31\xc0\xc3\x0f\x1f\x44\0\0\x31\xc0\xc3\xc3\xcc\xcc\xcc\xcc"),
+			     NULL, 0, SYMBOLS(FUNC("f", 0, 3), FUNC("g", 8, 3), FUNC("h", 11, 1)));
 
 	begin(&m);
 	expect_site(entry(&m, 0), TEXT_PATCH, 0, 0, 5, 3);
@@ -154,8 +157,8 @@ static void test_entry_short(void **state)
 static void test_entry_padding_is_code(void **state)
 {
 	/* f: xor %eax,%eax; ret.  Behind it nops that g jumps to. */
-	struct made m = make(CODE("\x31\xc0\xc3\x90\x90\x90\x90\x90\xeb\xf9\x90\x90\x90\x90\x90"), NULL,
-			     0, SYMBOLS(FUNC("f", 0, 3), FUNC("g", 8, 2)));
+	struct made m = make(CODE("\x31\xc0\xc3\x90\x90\x90\x90\x90\xeb\xf9\x90\x90\x90\x90\x90"),
+			     NULL, 0, SYMBOLS(FUNC("f", 0, 3), FUNC("g", 8, 2)));
 
 	begin(&m);
 	expect_reason(entry(&m, 0), TEXT_TRAP, "a branch leads into");
@@ -166,12 +169,12 @@ static void test_entry_calls(void **state)
 {
 	/* f: sub $8,%rsp; call g; add $8,%rsp; ret.  g: call *%rax; nop; nop; nop; ret.  h: call *8(%rsp); ...
 	 * k: call f: 5 bytes */
-	struct made m =
-		make(CODE("\x48\x83\xec\x08\xe8\x07\0\0\0\x48\x83\xc4\x08\xc3\x90\x90"
-			  "\xff\xd0\x90\x90\x90\xc3\x90\x90\xff\x54\x24\x08\x90\x90\xc3\x90"
-			  "\xe8\xdb\xff\xff\xff\xc3"),
-		     NULL, 0,
-		     SYMBOLS(FUNC("f", 0, 14), FUNC("g", 16, 6), FUNC("h", 24, 7), FUNC("k", 32, 6)));
+	struct made m = make(CODE("\x48\x83\xec\x08\xe8\x07\0\0\0\x48\x83\xc4\x08\xc3\x90\x90"
+				  "\xff\xd0\x90\x90\x90\xc3\x90\x90\xff\x54\x24\x08\x90\x90\xc3\x90"
+				  "\xe8\xdb\xff\xff\xff\xc3"),
+			     NULL, 0,
+			     SYMBOLS(FUNC("f", 0, 14), FUNC("g", 16, 6), FUNC("h", 24, 7),
+				     FUNC("k", 32, 6)));
 
 	begin(&m);
 	/* the last instruction displaced: its return address is not displaced */
@@ -278,8 +281,8 @@ static void test_entry_data_in_text(void **state)
 static void test_entry_relocation(void **state)
 {
 	/* the word is 0 in the file: R_X86_64_RELATIVE puts f+2 there */
-	uint64_t data[] = { DT_RELA, D + 48, DT_RELASZ, 24, DT_NULL, 0, D + 80, R_X86_64_RELATIVE,
-			    T + 2 };
+	uint64_t data[] = { DT_RELA, D + 48, DT_RELASZ,         24,   DT_NULL,
+			    0,       D + 80, R_X86_64_RELATIVE, T + 2 };
 	struct made m = make(CODE(plain), data, sizeof(data), SYMBOLS(FUNC("f", 0, 7)));
 	Elf64_Phdr *p = (Elf64_Phdr *)(void *)(m.e.image + sizeof(Elf64_Ehdr));
 
@@ -353,8 +356,8 @@ static void test_entry_stuck(void **state)
 static void test_entry_not_called(void **state)
 {
 	/* A cold part is jumped into: flags and red zone live. */
-	struct made m = make(CODE("\x89\xc1\x89\xc1\x89\xc1\xc3\x90\x89\xc1\x89\xc1\x89\xc1\xc3"), NULL,
-			     0, SYMBOLS(FUNC("f", 0, 7), FUNC("f.cold", 8, 7)));
+	struct made m = make(CODE("\x89\xc1\x89\xc1\x89\xc1\xc3\x90\x89\xc1\x89\xc1\x89\xc1\xc3"),
+			     NULL, 0, SYMBOLS(FUNC("f", 0, 7), FUNC("f.cold", 8, 7)));
 
 	begin(&m);
 	assert_int_equal(entry(&m, 0).kind, WIRE_STUB_ENTRY);
@@ -382,8 +385,8 @@ static void test_go(void **state)
 static void test_offset(void **state)
 {
 	/* mov $1,%eax; inc %eax; lock incl (%rdi); rep movsb; jmp .+0(5); ret */
-	struct made m = make(CODE("\xb8\x01\0\0\0\xff\xc0\xf0\xff\x07\xf3\xa4\xe9\0\0\0\0\xc3"), NULL, 0,
-			     SYMBOLS(FUNC("f", 0, 18)));
+	struct made m = make(CODE("\xb8\x01\0\0\0\xff\xc0\xf0\xff\x07\xf3\xa4\xe9\0\0\0\0\xc3"),
+			     NULL, 0, SYMBOLS(FUNC("f", 0, 18)));
 
 	begin(&m);
 	expect_site(offset(&m, 0, 0), TEXT_PATCH, 0, 0, 5, 5);
@@ -417,8 +420,8 @@ static void test_returns(void **state)
 {
 	/* test %edi,%edi; je 1f; pop %rbx; pop %r12; pop %r13; ret; 1: xor %eax,%eax; pop %rbx; ret $8; 2 bytes of
 	 * padding */
-	struct made m = make(CODE("\x85\xff\x74\x06\x5b\x41\x5c\x41\x5d\xc3\x31\xc0\x5b\xc2\x08\0"), NULL,
-			     0, SYMBOLS(FUNC("f", 0, 16)));
+	struct made m = make(CODE("\x85\xff\x74\x06\x5b\x41\x5c\x41\x5d\xc3\x31\xc0\x5b\xc2\x08\0"),
+			     NULL, 0, SYMBOLS(FUNC("f", 0, 16)));
 
 	begin(&m);
 	assert_int_equal(returns(&m, 0), 2);
@@ -458,10 +461,10 @@ static void test_returns_after_call(void **state)
 static void test_tails(void **state)
 {
 	/* f: test; je g; jne h (short); bnd jmp *(%rip); h: jmp f; g: ret */
-	struct made m = make(CODE("\x85\xff\x0f\x84\x18\0\0\0\x75\x0f\xf2\xff\x25\0\x20\0\0\x90\x90\x90"
-				  "\x90\x90\x90\x90\x90\xe9\xe2\xff\xff\xff\x90\x90\xc3"),
-			     NULL, 0,
-			     SYMBOLS(FUNC("f", 0, 17), FUNC("h", 25, 5), FUNC("g", 32, 1)));
+	struct made m =
+		make(CODE("\x85\xff\x0f\x84\x18\0\0\0\x75\x0f\xf2\xff\x25\0\x20\0\0\x90\x90\x90"
+			  "\x90\x90\x90\x90\x90\xe9\xe2\xff\xff\xff\x90\x90\xc3"),
+		     NULL, 0, SYMBOLS(FUNC("f", 0, 17), FUNC("h", 25, 5), FUNC("g", 32, 1)));
 
 	begin(&m);
 	assert_int_equal(returns(&m, 0), 3);
@@ -506,8 +509,8 @@ static void test_shared_tail(void **state)
 static void test_never(void **state)
 {
 	/* f: call g; ud2.  h: falls through into k */
-	struct made m = make(CODE("\xe8\x0b\0\0\0\x0f\x0b\x90\x31\xc0\x31\xc9\x90\x90\x90\x90\xf4"), NULL, 0,
-			     SYMBOLS(FUNC("f", 0, 7), FUNC("h", 8, 4), FUNC("k", 12, 5)));
+	struct made m = make(CODE("\xe8\x0b\0\0\0\x0f\x0b\x90\x31\xc0\x31\xc9\x90\x90\x90\x90\xf4"),
+			     NULL, 0, SYMBOLS(FUNC("f", 0, 7), FUNC("h", 8, 4), FUNC("k", 12, 5)));
 
 	begin(&m);
 	assert_int_equal(returns(&m, 0), -1);
@@ -558,7 +561,8 @@ static void put32(uint8_t *p, uint32_t v)
 static void test_landing_pad(void **state)
 {
 	/* call g; mov %eax,%ecx; 7: inc %eax; 9: inc %ecx; ret; g: ret. The exception table leads from the call to 9 */
-	static const uint8_t cie[] = { 1, 'z', 'L', 'R', 0, 1, 0x78, 16, 2, 0x1b, 0x1b, 0x0c, 7, 8, 0x90, 1 };
+	static const uint8_t cie[] = { 1, 'z',  'L',  'R',  0, 1, 0x78, 16,
+				       2, 0x1b, 0x1b, 0x0c, 7, 8, 0x90, 1 };
 	static const uint8_t lsda[] = { 0xff, 0xff, 1, 4, 0, 5, 9, 0 };
 	enum { FDE = 24, LSDA = 64 };
 
@@ -615,8 +619,9 @@ static void test_lock_skip(void **state)
 
 /* cmp $3,%edi; ja 9f; lea table(%rip),%rdx; mov %edi,%edi; movslq (%rdx,%rdi,4),%rax; add %rdx,%rax; notrack jmp *%rax
  * 24: mov %eax,%ecx; 26: inc %eax; 28: ret; 29: inc %eax; 9: ret */
-static const char switch_code[] = "\x83\xff\x03\x77\x1a\x48\x8d\x15\xf4\x21\0\0\x89\xff\x48\x63\x04\xba"
-				  "\x48\x01\xd0\x3e\xff\xe0\x89\xc1\xff\xc0\xc3\xff\xc0\xc3\xc3";
+static const char switch_code[] =
+	"\x83\xff\x03\x77\x1a\x48\x8d\x15\xf4\x21\0\0\x89\xff\x48\x63\x04\xba"
+	"\x48\x01\xd0\x3e\xff\xe0\x89\xc1\xff\xc0\xc3\xff\xc0\xc3\xc3";
 
 static void test_table(void **state)
 {
@@ -646,8 +651,9 @@ static void test_table(void **state)
 static void test_unresolved(void **state)
 {
 	/* lea (%rdi,%rsi),%rax; jmp *%rax; mov %eax,%ecx; mov $1,%eax; ret; padding */
-	struct made m = make(CODE("\x48\x8d\x04\x37\x85\xff\x74\x02\xff\xe0\x89\xc1\xb8\x01\0\0\0\xc3"), NULL, 0,
-			     SYMBOLS(FUNC("f", 0, 18)));
+	struct made m =
+		make(CODE("\x48\x8d\x04\x37\x85\xff\x74\x02\xff\xe0\x89\xc1\xb8\x01\0\0\0\xc3"),
+		     NULL, 0, SYMBOLS(FUNC("f", 0, 18)));
 	struct text_stats st;
 
 	begin(&m);
@@ -692,10 +698,10 @@ static void test_syscalls(void **state)
 {
 	/* f: mov $39,%eax; syscall; cmp $-4096,%rax; ret.  g: xor %eax,%eax; mov %rdi,%rsi; syscall; ret + h.
 	 * h: mov %edi,%eax; syscall; ret */
-	struct made m =
-		make(CODE("\xb8\x27\0\0\0\x0f\x05\x48\x3d\0\xf0\xff\xff\xc3\x31\xc0\x48\x89\xfe\x0f\x05\xc3"
-			  "\x89\xf8\x0f\x05\xc3"),
-		     NULL, 0, SYMBOLS(FUNC("f", 0, 14), FUNC("g", 14, 8), FUNC("h", 22, 5)));
+	struct made m = make(
+		CODE("\xb8\x27\0\0\0\x0f\x05\x48\x3d\0\xf0\xff\xff\xc3\x31\xc0\x48\x89\xfe\x0f\x05\xc3"
+		     "\x89\xf8\x0f\x05\xc3"),
+		NULL, 0, SYMBOLS(FUNC("f", 0, 14), FUNC("g", 14, 8), FUNC("h", 22, 5)));
 	struct text_syscall *v;
 	uint32_t n;
 
@@ -721,8 +727,8 @@ static void test_syscalls(void **state)
 static void test_join(void **state)
 {
 	/* f: xor %eax,%eax; inc %eax; ret; padding: entry and return in the same bytes */
-	struct made m = make(CODE("\x31\xc0\xff\xc0\xc3\x90\x90\x90\x89\xc1\xb8\x01\0\0\0\xc3"), NULL, 0,
-			     SYMBOLS(FUNC("f", 0, 5), FUNC("g", 8, 8)));
+	struct made m = make(CODE("\x31\xc0\xff\xc0\xc3\x90\x90\x90\x89\xc1\xb8\x01\0\0\0\xc3"),
+			     NULL, 0, SYMBOLS(FUNC("f", 0, 5), FUNC("g", 8, 8)));
 	struct text_site a, b, j;
 
 	begin(&m);
@@ -791,8 +797,8 @@ static void run_begin(struct made *m)
 	void (*const thunks[2])(void) = { text_test_thunk, text_test_thunk_mid };
 
 	begin(m);
-	run = mmap(NULL, RUN_SIZE, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-		   0);
+	run = mmap(NULL, RUN_SIZE, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS,
+		   -1, 0);
 	assert_true(run != MAP_FAILED);
 	memset(run, 0xcc, RUN_SLOT);
 	memcpy(run + T, m->e.image + ELF_TEXT_OFF, ELF_TEXT_SIZE);
@@ -822,8 +828,8 @@ static void place(const struct text_site *s, const struct text_point *p, uint32_
 	uint64_t base = (uint64_t)(uintptr_t)run;
 	uint8_t bytes[TEXT_SITE_MAX];
 	uint32_t code;
-	struct err *e = text_stub_points(s, base, base + stub_at, p, n, run + stub_at, TEXT_STUB_MAX,
-					 &stub_size, &code, stub_moved);
+	struct err *e = text_stub_points(s, base, base + stub_at, p, n, run + stub_at,
+					 TEXT_STUB_MAX, &stub_size, &code, stub_moved);
 
 	if (e)
 		fail_msg("%s", e->text);
@@ -863,8 +869,8 @@ static void test_run_entry_return(void **state)
 {
 	/* mov D(%rip),%rax; add %rdi,%rax; push %rbx; pop %rbx; ret; padding */
 	uint64_t data = 1000;
-	struct made m = make(CODE("\x48\x8b\x05\xf9\x21\0\0\x48\x01\xf8\x53\x5b\xc3\x90\x90"), &data, 8,
-			     SYMBOLS(FUNC("f", 0, 13)));
+	struct made m = make(CODE("\x48\x8b\x05\xf9\x21\0\0\x48\x01\xf8\x53\x5b\xc3\x90\x90"),
+			     &data, 8, SYMBOLS(FUNC("f", 0, 13)));
 
 	run_begin(&m);
 	place_one(entry(&m, 0), 5);
@@ -904,14 +910,14 @@ static void test_run_return_moves_pops(void **state)
 static void test_run_branches(void **state)
 {
 	/* f: cmp %rsi,%rdi; je 1f; xor %eax,%eax; ret; 1: mov $1,%eax; ret: a moved je */
-	struct made m = make(CODE("\x48\x39\xf7\x74\x03\x31\xc0\xc3\xb8\x01\0\0\0\xc3\x90\x90"
-				  /* 16: mov %rdi,%rcx; jrcxz 1f; mov $2,%eax; ret; 1: mov $3,%eax; ret */
-				  "\x48\x89\xf9\xe3\x06\xb8\x02\0\0\0\xc3\xb8\x03\0\0\0\xc3\x90\x90\x90"
-				  "\x90\x90\x90\x90\x90\x90\x90\x90\x90\x90\x90\x90"
-				  /* 48: mov %rdi,%rcx; xor %eax,%eax; 53: inc %rax; jmp 1f; nop; 1: loop 53b; ret */
-				  "\x48\x89\xf9\x31\xc0\x48\xff\xc0\xeb\x01\x90\xe2\xf8\xc3"),
-			     NULL, 0,
-			     SYMBOLS(FUNC("f", 0, 14), FUNC("g", 16, 17), FUNC("h", 48, 14)));
+	struct made m = make(
+		CODE("\x48\x39\xf7\x74\x03\x31\xc0\xc3\xb8\x01\0\0\0\xc3\x90\x90"
+		     /* 16: mov %rdi,%rcx; jrcxz 1f; mov $2,%eax; ret; 1: mov $3,%eax; ret */
+		     "\x48\x89\xf9\xe3\x06\xb8\x02\0\0\0\xc3\xb8\x03\0\0\0\xc3\x90\x90\x90"
+		     "\x90\x90\x90\x90\x90\x90\x90\x90\x90\x90\x90\x90"
+		     /* 48: mov %rdi,%rcx; xor %eax,%eax; 53: inc %rax; jmp 1f; nop; 1: loop 53b; ret */
+		     "\x48\x89\xf9\x31\xc0\x48\xff\xc0\xeb\x01\x90\xe2\xf8\xc3"),
+		NULL, 0, SYMBOLS(FUNC("f", 0, 14), FUNC("g", 16, 17), FUNC("h", 48, 14)));
 
 	run_begin(&m);
 	place_one(entry(&m, 0), 1);
@@ -940,9 +946,10 @@ static void test_run_mid(void **state)
 {
 	/* mov %rdi,-8(%rsp); cmp %rsi,%rdi; [probe] nop5; sete %al; movzbl %al,%eax; add -8(%rsp),%rax; ret: flags and
 	 * the red zone are in use at the probe */
-	struct made m = make(CODE("\x48\x89\x7c\x24\xf8\x48\x39\xf7\x0f\x1f\x44\0\0\x0f\x94\xc0\x0f\xb6\xc0"
-				  "\x48\x03\x44\x24\xf8\xc3"),
-			     NULL, 0, SYMBOLS(FUNC("f", 0, 25)));
+	struct made m =
+		make(CODE("\x48\x89\x7c\x24\xf8\x48\x39\xf7\x0f\x1f\x44\0\0\x0f\x94\xc0\x0f\xb6\xc0"
+			  "\x48\x03\x44\x24\xf8\xc3"),
+		     NULL, 0, SYMBOLS(FUNC("f", 0, 25)));
 	struct text_site s;
 	struct text_point p[3];
 
@@ -1047,7 +1054,8 @@ static void test_run_syscall(void **state)
 	p[1] = point(2, WIRE_STUB_MID, 2);
 	place(&v[0].site, p, 2);
 	/* who is inside the call goes on with the probe behind it; restarting it means 2 bytes back */
-	assert_memory_equal(run + stub_at - ((stub_size + 15) & ~15u) + stub_moved[2] - 2, "\x0f\x05", 2);
+	assert_memory_equal(run + stub_at - ((stub_size + 15) & ~15u) + stub_moved[2] - 2,
+			    "\x0f\x05", 2);
 	assert_int_equal(call(0, 0, 0), getpid());
 	assert_int_equal(nfired, 2);
 	expect_fired(0, 5, 1, WIRE_STUB_MID);
@@ -1058,7 +1066,8 @@ static void test_run_syscall(void **state)
 
 static void test_stub_errors(void **state)
 {
-	struct made m = make(CODE("\x48\x8b\x05\xf9\x21\0\0\xc3"), NULL, 0, SYMBOLS(FUNC("f", 0, 8)));
+	struct made m =
+		make(CODE("\x48\x8b\x05\xf9\x21\0\0\xc3"), NULL, 0, SYMBOLS(FUNC("f", 0, 8)));
 	uint64_t slot = 0x10000;
 	uint32_t probe = 1, n, code;
 	uint16_t moved[TEXT_SITE_MAX];

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include "load/inproc/agent.h"
 #include "load/inproc/inproc.h"
@@ -31,6 +32,14 @@ enum {
 static uint64_t round_up(uint64_t n, uint64_t unit)
 {
 	return (n + unit - 1) / unit * unit;
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
 /* --- islands --- */
@@ -394,6 +403,7 @@ struct err *process_enter(struct inproc_engine *e, uint32_t i)
 {
 	struct inproc_process *p = &e->processes.v[i];
 	struct control *c = NULL;
+	uint64_t stopped = 0;
 	struct err *err = sites_plan(e, p);
 
 	if (!err && e->watchdog < 0)
@@ -404,6 +414,7 @@ struct err *process_enter(struct inproc_engine *e, uint32_t i)
 		err = prepare_islands(e, p);
 	if (!err)
 		err = control_open(p->pid, &c);
+	stopped = now_ns();
 	if (!err)
 		err = control_stop(c, STOP_MS);
 	if (!err)
@@ -416,6 +427,10 @@ struct err *process_enter(struct inproc_engine *e, uint32_t i)
 		p->attached = true;
 		err = control_resume(c);
 	}
+	stopped = now_ns() - stopped;
+	if (!err && e->measure)
+		inproc_note(e, "process %d was stopped for %.3f ms (%u places, %u mappings)",
+			    (int)p->pid, (double)stopped / 1e6, p->sites.n, p->modules.n + 3);
 	control_free(c);
 	return err ? err_wrap(err, "tracing process %d in-process", (int)p->pid) : NULL;
 }

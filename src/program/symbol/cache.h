@@ -63,6 +63,11 @@ struct symbols {
 
 void kallsyms_fini(struct kallsyms *k);
 void source_fini(struct symbols *s);
+uint32_t object_source(struct symbols *s, const struct object *o, uint64_t link_addr,
+		       const struct source_place **ret);
+/* The lines of a perf map, in place of those p had; the symbol that covers an address, NULL none. */
+void jit_parse(struct symbols *s, struct process *p, const char *text);
+const struct jit_symbol *jit_search(const struct process *p, uint64_t addr);
 /* The object behind a process's address, and its link-time address there; NULL: none. */
 struct object *process_object(struct symbols *s, pid_t pid, uint64_t addr, uint64_t *ret);
 /* What the kernel told: m was mapped (m->path is taken), child has parent's mappings. */

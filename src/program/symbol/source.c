@@ -181,14 +181,19 @@ static void find_places(struct symbols *s, struct debug_info *d, uint64_t addr)
 
 uint32_t symbols_source(struct symbols *s, pid_t pid, uint64_t addr, const struct source_place **ret)
 {
+	uint64_t link_addr;
+	struct object *o = process_object(s, pid, addr, &link_addr);
+
+	return o ? object_source(s, o, link_addr, ret) : 0;
+}
+
+uint32_t object_source(struct symbols *s, const struct object *o, uint64_t link_addr,
+		       const struct source_place **ret)
+{
 	struct debug_info *d;
-	struct object *o;
-	uint64_t link_addr, *slot, *known;
+	uint64_t *slot, *known;
 	bool is_new;
 
-	o = process_object(s, pid, addr, &link_addr);
-	if (!o)
-		return 0;
 	slot = hash_put(&s->sources, &o, sizeof(o), &is_new);
 	if (is_new)
 		*slot = (uintptr_t)open_info(o);

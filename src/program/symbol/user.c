@@ -405,7 +405,7 @@ static int compare_jit(const void *pa, const void *pb)
 }
 
 /* START SIZE name, in hex, one a line. */
-static void parse_jit(struct symbols *s, struct process *p, const char *text)
+void jit_parse(struct symbols *s, struct process *p, const char *text)
 {
 	p->jit.n = 0;
 	for (const char *line = text; *line;) {
@@ -488,10 +488,10 @@ static void read_jit(struct symbols *s, struct process *p)
 	}
 	p->jit_mtime_ns = mtime;
 	p->jit_size = st.st_size;
-	parse_jit(s, p, text);
+	jit_parse(s, p, text);
 }
 
-static const struct jit_symbol *search_jit(const struct process *p, uint64_t addr)
+const struct jit_symbol *jit_search(const struct process *p, uint64_t addr)
 {
 	uint32_t lo = 0, hi = p->jit.n;
 
@@ -512,11 +512,11 @@ static const struct jit_symbol *search_jit(const struct process *p, uint64_t add
 
 static const struct jit_symbol *find_jit(struct symbols *s, struct process *p, uint64_t addr)
 {
-	const struct jit_symbol *j = search_jit(p, addr);
+	const struct jit_symbol *j = jit_search(p, addr);
 
 	if (!j) {
 		read_jit(s, p);
-		j = search_jit(p, addr);
+		j = jit_search(p, addr);
 	}
 	return j;
 }

@@ -9,7 +9,7 @@
 #include "program/text/inside.h"
 
 enum {
-	REACH = 130,	      /* a short branch and its instruction, in bytes */
+	REACH = 130,           /* a short branch and its instruction, in bytes */
 	TABLE_ENTRIES = 16384, /* read at most */
 	TABLE_BASES = 8,
 	TRACE_STEPS = 100000,
@@ -126,9 +126,9 @@ static void sweep(struct text *t, struct text_code *c)
 		ZydisDecodedInstruction z;
 		struct insn n = { .off = (uint32_t)off, .len = 1, .kind = INSN_BAD };
 
-		if (ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(
-			    &t->decoder, NULL, c->bytes + off, size - off > 15 ? 15 : size - off,
-			    &z)))
+		if (ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&t->decoder, NULL, c->bytes + off,
+							       size - off > 15 ? 15 : size - off,
+							       &z)))
 			text_classify(&z, c->start + off, &n);
 		if (is_branch(&n))
 			text_mark(t, n.target, MARK_BRANCH);
@@ -180,9 +180,9 @@ static void reach_all(struct text *t, struct text_code *c)
 	for (uint32_t i = 0; i < c->insns.n; i++) {
 		uint64_t addr = c->start + c->insns.v[i].off;
 
-		if (c->insns.v[i].reached || (i && !c->insns.v[i].table_target &&
-					      !text_marked(t, addr, MARK_BRANCH) &&
-					      !text_marked(t, addr, MARK_TAKEN)))
+		if (c->insns.v[i].reached ||
+		    (i && !c->insns.v[i].table_target && !text_marked(t, addr, MARK_BRANCH) &&
+		     !text_marked(t, addr, MARK_TAKEN)))
 			continue;
 		stack[0] = i;
 		reach(c, stack, 1);
@@ -216,8 +216,8 @@ static bool decode_full(const struct trace *tr, uint32_t i, ZydisDecodedInstruct
 {
 	const struct insn *n = &tr->c->insns.v[i];
 
-	return ZYAN_SUCCESS(ZydisDecoderDecodeFull(&tr->t->decoder, tr->c->bytes + n->off, n->len, z,
-						   ops));
+	return ZYAN_SUCCESS(
+		ZydisDecoderDecodeFull(&tr->t->decoder, tr->c->bytes + n->off, n->len, z, ops));
 }
 
 /* 0..15 of a general register of any width, -1 another register. */
@@ -437,8 +437,8 @@ static void read_table(struct trace *tr, uint64_t table, uint64_t base)
 }
 
 /* The last definition of reg before i on the straight way there; UINT32_MAX none. */
-static uint32_t straight_definition(struct trace *tr, uint32_t i, int reg, ZydisDecodedInstruction *z,
-				    ZydisDecodedOperand *ops)
+static uint32_t straight_definition(struct trace *tr, uint32_t i, int reg,
+				    ZydisDecodedInstruction *z, ZydisDecodedOperand *ops)
 {
 	while (i) {
 		uint64_t addr = tr->c->start + tr->c->insns.v[i].off;
@@ -478,7 +478,8 @@ static bool resolve_table(struct trace *tr, uint32_t i, int x, int y)
 		tables.v[0] = (uint64_t)ops[1].mem.disp.value;
 	} else {
 		base = gpr(ops[1].mem.base);
-		if (base < 0 || (ops[1].mem.index != ZYDIS_REGISTER_NONE && ops[1].mem.scale != 4) ||
+		if (base < 0 ||
+		    (ops[1].mem.index != ZYDIS_REGISTER_NONE && ops[1].mem.scale != 4) ||
 		    !constant_before(tr, load, base, &tables))
 			return false;
 		for (uint32_t k = 0; k < tables.n; k++)
@@ -550,8 +551,7 @@ static enum step define_pointer(struct trace *tr, void *arg, uint32_t i, int *re
 		if (ops[1].type == ZYDIS_OPERAND_TYPE_MEMORY)
 			pointer_load(tr, p, &ops[1], i);
 		return STEP_DONE;
-	case ZYDIS_MNEMONIC_LEA:
-		return tr->c->insns.v[i].target ? STEP_DONE : STEP_FAIL;
+	case ZYDIS_MNEMONIC_LEA: return tr->c->insns.v[i].target ? STEP_DONE : STEP_FAIL;
 	case ZYDIS_MNEMONIC_POP: p->loaded = true; return STEP_DONE;
 	/* pointers that the C library keeps scrambled */
 	case ZYDIS_MNEMONIC_ROR:
@@ -614,8 +614,8 @@ static bool at_entry_depth(struct text *t, uint64_t addr)
 		}
 	}
 	rule = t->unwind ? unwind_image_rule(t->unwind, addr) : 0;
-	return !rule || (WIRE_UNWIND_RULE_KIND(rule) == WIRE_UNWIND_RSP &&
-			 WIRE_UNWIND_RULE_OFF(rule) == 1);
+	return !rule ||
+	       (WIRE_UNWIND_RULE_KIND(rule) == WIRE_UNWIND_RSP && WIRE_UNWIND_RULE_OFF(rule) == 1);
 }
 
 /* Does the function ever have a frame? */
@@ -703,9 +703,9 @@ static void find_end(struct text_code *c)
 		const struct insn *last = &c->insns.v[i - 1];
 
 		/* what ends in a call or a system call does not come back from it */
-		c->falls_off = last->reached && (last->kind == INSN_PLAIN ||
-						 last->kind == INSN_JCC || last->kind == INSN_LOOP ||
-						 last->kind == INSN_STUCK);
+		c->falls_off = last->reached &&
+			       (last->kind == INSN_PLAIN || last->kind == INSN_JCC ||
+				last->kind == INSN_LOOP || last->kind == INSN_STUCK);
 	}
 }
 
@@ -729,7 +729,8 @@ struct text_code *text_code(struct text *t, struct text_range *r)
 			t->cache[i]->refs++;
 			return t->cache[i];
 		}
-	if (!g || r->end <= r->start || r->end - g->addr > g->size || r->end - r->start > UINT32_MAX)
+	if (!g || r->end <= r->start || r->end - g->addr > g->size ||
+	    r->end - r->start > UINT32_MAX)
 		return NULL;
 	c = xcalloc(1, sizeof(*c));
 	c->refs = 2; /* the cache's, the caller's */

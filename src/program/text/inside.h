@@ -31,17 +31,17 @@ struct text_segment {
 struct text_range {
 	uint64_t start, end;
 	uint64_t lsda;
-	bool inner;	  /* a symbol inside another range */
-	bool decoded;	  /* its short branches and jump tables are marked */
-	bool cold;	  /* named so */
-	bool odd_cfa;	  /* .eh_frame says: not called, the CFA at its start is not rsp+8 */
+	bool inner;   /* a symbol inside another range */
+	bool decoded; /* its short branches and jump tables are marked */
+	bool cold;    /* named so */
+	bool odd_cfa; /* .eh_frame says: not called, the CFA at its start is not rsp+8 */
 	bool unresolved, irregular;
 };
 
 enum insn_kind {
 	INSN_PLAIN,
 	INSN_NOP,
-	INSN_JMP,  /* direct */
+	INSN_JMP, /* direct */
 	INSN_JCC,
 	INSN_LOOP, /* loop, loope, loopne, jrcxz, jecxz */
 	INSN_JUMP_INDIRECT,
@@ -54,9 +54,9 @@ enum insn_kind {
 };
 struct insn {
 	uint64_t target; /* JMP, JCC, LOOP; PLAIN with rip-relative memory: its address; 0 else */
-	uint32_t off;	 /* from the function's start */
+	uint32_t off;    /* from the function's start */
 	uint8_t len, kind;
-	bool reached;	   /* by way of branches from the function's start */
+	bool reached;      /* by way of branches from the function's start */
 	bool table_target; /* a resolved jump table leads here */
 };
 
@@ -80,11 +80,11 @@ struct text_code {
 	uint64_t start, end;
 	const uint8_t *bytes;
 	VEC(struct insn) insns;
-	VEC(struct jump) jumps; /* indirect ones */
+	VEC(struct jump) jumps;   /* indirect ones */
 	VEC(struct table) tables; /* read already */
-	bool unresolved;	/* one of jumps is */
-	bool irregular;		/* INSN_BAD reached, or a branch into an instruction */
-	bool falls_off;		/* its last instruction goes on behind its end */
+	bool unresolved;          /* one of jumps is */
+	bool irregular;           /* INSN_BAD reached, or a branch into an instruction */
+	bool falls_off;           /* its last instruction goes on behind its end */
 };
 
 enum { CODE_CACHE = 32 };

@@ -327,8 +327,7 @@ static void mark_landing_pads(struct text *t, uint64_t start, uint64_t lsda)
 	struct bytes b = bytes_of(g->bytes + (lsda - g->addr), g->size - (lsda - g->addr), "lsda");
 	uint8_t enc = bytes_u8(&b);
 
-	if (enc != 0xff &&
-	    !lsda_value(&b, enc, lsda + (uint64_t)(b.pos - b.start), &base))
+	if (enc != 0xff && !lsda_value(&b, enc, lsda + (uint64_t)(b.pos - b.start), &base))
 		return;
 	if (bytes_u8(&b) != 0xff)
 		bytes_uleb(&b);
@@ -369,12 +368,12 @@ static void collect_fdes(struct text *t, struct cfi *c)
 		if (!exec_at(t, f->start))
 			continue;
 		vec_push(&t->ranges,
-			 (struct text_range){
-				 .start = f->start,
-				 .end = f->end,
-				 .lsda = f->lsda,
-				 .odd_cfa = WIRE_UNWIND_RULE_KIND(rule) != WIRE_UNWIND_RSP ||
-					    WIRE_UNWIND_RULE_OFF(rule) != 1 });
+			 (struct text_range){ .start = f->start,
+					      .end = f->end,
+					      .lsda = f->lsda,
+					      .odd_cfa = WIRE_UNWIND_RULE_KIND(rule) !=
+								 WIRE_UNWIND_RSP ||
+							 WIRE_UNWIND_RULE_OFF(rule) != 1 });
 		text_mark(t, f->start, MARK_BRANCH);
 		if (f->lsda)
 			mark_landing_pads(t, f->start, f->lsda);
@@ -442,13 +441,12 @@ static void make_ranges(struct text *t)
 		text_mark(t, s[i].addr, MARK_BRANCH);
 		if (!cold)
 			text_mark(t, s[i].addr, MARK_CALLED);
-		vec_push(&t->ranges,
-			 (struct text_range){ .start = s[i].addr,
-					      .end = s[i].size > UINT64_MAX - s[i].addr
-							     ? s[i].addr
-							     : s[i].addr + s[i].size,
-					      .cold = cold,
-					      .inner = true });
+		vec_push(&t->ranges, (struct text_range){ .start = s[i].addr,
+							  .end = s[i].size > UINT64_MAX - s[i].addr
+									 ? s[i].addr
+									 : s[i].addr + s[i].size,
+							  .cold = cold,
+							  .inner = true });
 	}
 	if (t->ranges.n)
 		qsort(t->ranges.v, t->ranges.n, sizeof(*t->ranges.v), by_start);

@@ -98,9 +98,9 @@ static bool is_padding(struct text *t, const struct text_code *c, uint64_t lo, u
 }
 
 struct span {
-	bool one;	/* no second instruction may be displaced */
+	bool one;      /* no second instruction may be displaced */
 	bool syscalls; /* the probed instruction may be a system call */
-	bool padding; /* may be used */
+	bool padding;  /* may be used */
 };
 
 /* Can anything arrive in the displaced bytes [addr, end) but at the first? In a function that decodes as one sequence
@@ -138,7 +138,8 @@ static const char *try_span(struct text *t, const struct text_code *c, uint32_t 
 		if (!n->reached || n->kind == INSN_STUCK || n->kind == INSN_END ||
 		    n->kind == INSN_BAD)
 			return k > a && k > i ? TOO_SHORT : STUCK;
-		if (n->kind == INSN_CALL && (k < i || len + n->len < TEXT_JUMP || !can_push(t, c, k)))
+		if (n->kind == INSN_CALL &&
+		    (k < i || len + n->len < TEXT_JUMP || !can_push(t, c, k)))
 			return CALLS;
 		if (n->kind == INSN_SYSCALL && !(how->syscalls && k == i))
 			return SYSCALLS;
@@ -244,11 +245,10 @@ struct err *text_offset(struct text *t, uint64_t func, uint64_t off, struct text
 		return text_entry(t, func, ret);
 	if (t->go || !r || off >= r->end - r->start || !(c = text_code(t, r))) {
 		none(ret, func + off, WIRE_STUB_MID,
-		     t->go ? GO
-		     : !r  ? NO_START
-		     : off >= r->end - r->start
-			     ? "behind the function's end"
-			     : NO_BYTES);
+		     t->go                      ? GO
+		     : !r                       ? NO_START
+		     : off >= r->end - r->start ? "behind the function's end"
+						: NO_BYTES);
 		return NULL;
 	}
 	i = text_insn_at(c, off);
@@ -417,7 +417,8 @@ static int32_t syscall_number(const struct text *t, const struct text_code *c, u
 		const uint8_t *b;
 		int32_t v;
 
-		if (text_any_mark(t, c->start + c->insns.v[i].off, c->start + c->insns.v[i].off + 1))
+		if (text_any_mark(t, c->start + c->insns.v[i].off,
+				  c->start + c->insns.v[i].off + 1))
 			return -1;
 		i--;
 		b = c->bytes + c->insns.v[i].off;
@@ -431,7 +432,8 @@ static int32_t syscall_number(const struct text *t, const struct text_code *c, u
 			memcpy(&v, b + 3, 4);
 			return v;
 		}
-		if (c->insns.v[i].len == 2 && (!memcmp(b, "\x31\xc0", 2) || !memcmp(b, "\x33\xc0", 2)))
+		if (c->insns.v[i].len == 2 &&
+		    (!memcmp(b, "\x31\xc0", 2) || !memcmp(b, "\x33\xc0", 2)))
 			return 0;
 		/* other ways to write eax: a register operand 0 where the destination may be. Arguments
 		 * are what is moved here; anything that could touch eax ends the search. */
@@ -439,8 +441,8 @@ static int32_t syscall_number(const struct text *t, const struct text_code *c, u
 			ZydisDecodedInstruction z;
 			ZydisDecodedOperand ops[ZYDIS_MAX_OPERAND_COUNT];
 
-			if (ZYAN_FAILED(ZydisDecoderDecodeFull(&t->decoder, b, c->insns.v[i].len, &z,
-							       ops)))
+			if (ZYAN_FAILED(ZydisDecoderDecodeFull(&t->decoder, b, c->insns.v[i].len,
+							       &z, ops)))
 				return -1;
 			for (uint32_t k = 0; k < z.operand_count; k++)
 				if (ops[k].type == ZYDIS_OPERAND_TYPE_REGISTER &&
@@ -520,7 +522,8 @@ bool text_join(const struct text_site *a, const struct text_site *b, struct text
 	if ((lo->pushes && lo_moved != moved) || (hi->pushes && hi_moved != moved))
 		return false;
 	/* a trap has a place only in bytes that the other one moves */
-	if (lo->mode == TEXT_TRAP && (hi->mode != TEXT_TRAP ? hi->addr != lo->addr : hi_end != lo_end))
+	if (lo->mode == TEXT_TRAP &&
+	    (hi->mode != TEXT_TRAP ? hi->addr != lo->addr : hi_end != lo_end))
 		return false;
 	if (hi->mode == TEXT_TRAP && lo->mode == TEXT_PATCH && hi_moved > lo_moved)
 		return false;

@@ -6,7 +6,7 @@
 struct out {
 	uint8_t *p;
 	uint32_t n, max;
-	uint64_t base;	   /* where p[0] will run */
+	uint64_t base;     /* where p[0] will run */
 	const char *error; /* the first */
 };
 
@@ -41,7 +41,9 @@ static void put_jmp(struct out *o, uint64_t target)
 /* One probe. The thunk finds struct wire_stub in front of the call (and of the lea). */
 static void put_block(struct out *o, const struct text_point *p, uint64_t site, bool first)
 {
-	struct wire_stub stub = { .site = p->shown ? p->shown : site, .probe = p->probe, .kind = (uint32_t)p->kind };
+	struct wire_stub stub = { .site = p->shown ? p->shown : site,
+				  .probe = p->probe,
+				  .kind = (uint32_t)p->kind };
 
 	if (!first)
 		put(o, "\xeb\x10", 2);
@@ -87,7 +89,8 @@ static void put_call(struct moving *m, const struct insn *n, const ZydisDecodedI
 	put(m->o, &half[1], 4);
 	if (z->raw.imm[0].is_relative) {
 		put_jmp(m->o, m->site + n->off + n->len + z->raw.imm[0].value.u);
-	} else if (!(z->attributes & ZYDIS_ATTRIB_HAS_MODRM) || z->raw.modrm.reg != 2 || memory_rsp) {
+	} else if (!(z->attributes & ZYDIS_ATTRIB_HAS_MODRM) || z->raw.modrm.reg != 2 ||
+		   memory_rsp) {
 		if (!m->o->error)
 			m->o->error = "a call that cannot be moved";
 	} else {
@@ -95,8 +98,7 @@ static void put_call(struct moving *m, const struct insn *n, const ZydisDecodedI
 
 		/* the same operand, /4 (jmp) for /2 */
 		memcpy(copy, b, n->len);
-		copy[z->raw.modrm.offset] =
-			(uint8_t)((copy[z->raw.modrm.offset] & 0xc7) | 4 << 3);
+		copy[z->raw.modrm.offset] = (uint8_t)((copy[z->raw.modrm.offset] & 0xc7) | 4 << 3);
 		if (n->target) {
 			put(m->o, copy, z->raw.disp.offset);
 			put_rel32(m->o, n->target + (uint64_t)m->bias,
@@ -151,8 +153,8 @@ static void put_moved(struct moving *m, const struct insn *n, const ZydisDecoded
 	}
 }
 
-static uint32_t put_points(struct moving *m, const struct text_point *points, uint32_t n, uint32_t at,
-			   bool first, bool tail_only, uint32_t *ret_done)
+static uint32_t put_points(struct moving *m, const struct text_point *points, uint32_t n,
+			   uint32_t at, bool first, bool tail_only, uint32_t *ret_done)
 {
 	uint32_t put_n = 0;
 
@@ -194,8 +196,9 @@ static bool has_tail_point(const struct text_point *points, uint32_t n, uint32_t
 }
 
 struct err *text_stub_points(const struct text_site *s, uint64_t bias, uint64_t stub,
-			     const struct text_point *points, uint32_t n, uint8_t *out, uint32_t max,
-			     uint32_t *ret_n, uint32_t *ret_code, uint16_t ret_moved[TEXT_SITE_MAX])
+			     const struct text_point *points, uint32_t n, uint8_t *out,
+			     uint32_t max, uint32_t *ret_n, uint32_t *ret_code,
+			     uint16_t ret_moved[TEXT_SITE_MAX])
 {
 	struct out o = { .p = out, .max = max, .base = stub };
 	struct moving m = { .o = &o, .s = s, .site = s->addr + bias, .bias = (int64_t)bias };
@@ -204,8 +207,8 @@ struct err *text_stub_points(const struct text_site *s, uint64_t bias, uint64_t 
 	bool falls = true;
 	ZydisDecoder decoder;
 
-	if (s->mode == TEXT_NONE || s->moved > s->len || s->len > TEXT_SITE_MAX || !s->moved || !n ||
-	    n > TEXT_POINTS_MAX)
+	if (s->mode == TEXT_NONE || s->moved > s->len || s->len > TEXT_SITE_MAX || !s->moved ||
+	    !n || n > TEXT_POINTS_MAX)
 		return err_new(EINVAL, "a stub for 0x%llx: not a site",
 			       (unsigned long long)(s->addr + bias));
 	ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
@@ -266,17 +269,18 @@ struct err *text_stub_points(const struct text_site *s, uint64_t bias, uint64_t 
 				(int32_t)(stub + code - m.site - TEXT_JUMP))
 		o.error = "farther away than 2 GB";
 	if (o.error)
-		return err_new(ERANGE, "a stub for 0x%llx at 0x%llx: %s", (unsigned long long)m.site,
-			       (unsigned long long)stub, o.error);
+		return err_new(ERANGE, "a stub for 0x%llx at 0x%llx: %s",
+			       (unsigned long long)m.site, (unsigned long long)stub, o.error);
 	*ret_n = o.n;
 	*ret_code = code;
 	memcpy(ret_moved, moved, sizeof(moved));
 	return NULL;
 }
 
-struct err *text_stub(const struct text_site *s, uint64_t bias, uint64_t stub, const uint32_t *probes,
-		      const uint64_t *slots, uint32_t nprobes, uint8_t *out, uint32_t max,
-		      uint32_t *ret_n, uint32_t *ret_code, uint16_t ret_moved[TEXT_SITE_MAX])
+struct err *text_stub(const struct text_site *s, uint64_t bias, uint64_t stub,
+		      const uint32_t *probes, const uint64_t *slots, uint32_t nprobes, uint8_t *out,
+		      uint32_t max, uint32_t *ret_n, uint32_t *ret_code,
+		      uint16_t ret_moved[TEXT_SITE_MAX])
 {
 	struct text_point points[TEXT_POINTS_MAX];
 

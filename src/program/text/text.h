@@ -16,7 +16,7 @@
 
 enum {
 	TEXT_JUMP = 5,
-	TEXT_SITE_MAX = 64, /* bytes displaced at most: 5 + 15 - 1, and what text_join() adds */
+	TEXT_SITE_MAX = 64,   /* bytes displaced at most: 5 + 15 - 1, and what text_join() adds */
 	TEXT_POINTS_MAX = 64, /* probes of one stub */
 	TEXT_STUB_MAX = 4096, /* room that is enough for every stub of up to 64 probes */
 };
@@ -66,7 +66,8 @@ struct text_syscall {
 	int32_t number;
 	struct text_site site;
 };
-struct err *text_syscalls(struct text *t, uint64_t func, struct text_syscall **ret, uint32_t *ret_n);
+struct err *text_syscalls(struct text *t, uint64_t func, struct text_syscall **ret,
+			  uint32_t *ret_n);
 
 /* Two sites that overlap (short functions: entry and return; offsets) as one that displaces the bytes of both; points
  * keep their addresses: the probe of a stands at a->addr + a->at - ret->addr. False: they do not overlap, or the union
@@ -92,12 +93,14 @@ struct text_point {
  * *ret_moved: for each displaced byte, the offset in the stub where a thread goes on that stands there (its probe, when
  * it has one, is still to fire); 0xffff: not an instruction start. */
 struct err *text_stub_points(const struct text_site *s, uint64_t bias, uint64_t stub,
-			     const struct text_point *points, uint32_t n, uint8_t *out, uint32_t max,
-			     uint32_t *ret_n, uint32_t *ret_code, uint16_t ret_moved[TEXT_SITE_MAX]);
+			     const struct text_point *points, uint32_t n, uint8_t *out,
+			     uint32_t max, uint32_t *ret_n, uint32_t *ret_code,
+			     uint16_t ret_moved[TEXT_SITE_MAX]);
 /* The same with all probes at the site's own point: probes/slots [nprobes]. */
-struct err *text_stub(const struct text_site *s, uint64_t bias, uint64_t stub, const uint32_t *probes,
-		      const uint64_t *slots, uint32_t nprobes, uint8_t *out, uint32_t max,
-		      uint32_t *ret_n, uint32_t *ret_code, uint16_t ret_moved[TEXT_SITE_MAX]);
+struct err *text_stub(const struct text_site *s, uint64_t bias, uint64_t stub,
+		      const uint32_t *probes, const uint64_t *slots, uint32_t nprobes, uint8_t *out,
+		      uint32_t max, uint32_t *ret_n, uint32_t *ret_code,
+		      uint16_t ret_moved[TEXT_SITE_MAX]);
 /* What overwrites the site: jump to target = stub + code, int3 behind it (TEXT_TRAP: int3, the rest as it was). len
  * bytes. */
 void text_patch(const struct text_site *s, uint64_t bias, uint64_t target, uint8_t *out);
@@ -105,8 +108,8 @@ void text_patch(const struct text_site *s, uint64_t bias, uint64_t target, uint8
 /* What the analysis found, for reports. */
 struct text_stats {
 	uint32_t functions, decoded; /* known; decoded so far */
-	uint32_t unresolved;	     /* of decoded: an indirect jump could go anywhere */
-	uint32_t irregular;	     /* of decoded: bytes that do not decode, or branches into instructions */
+	uint32_t unresolved;         /* of decoded: an indirect jump could go anywhere */
+	uint32_t irregular; /* of decoded: bytes that do not decode, or branches into instructions */
 	uint64_t text_bytes;
 };
 void text_stats(const struct text *t, struct text_stats *ret);

@@ -99,8 +99,8 @@ static bool is_breg(const struct where *w, uint8_t reg, int64_t *ret_off, const 
 /* DW_OP_bregN of any register but rsp, in words; its length, 0: something else. */
 static size_t index_register(const uint8_t *p, size_t n, uint32_t *ret)
 {
-	if (n < 2 || p[0] < DW_OP_breg0 || p[0] > DW_OP_breg0 + 15 || p[0] == DW_OP_breg0 + REG_RSP ||
-	    p[1])
+	if (n < 2 || p[0] < DW_OP_breg0 || p[0] > DW_OP_breg0 + 15 ||
+	    p[0] == DW_OP_breg0 + REG_RSP || p[1])
 		return 0;
 	*ret = p[0] - DW_OP_breg0;
 	return 2;
@@ -500,12 +500,14 @@ static void parse_fde(struct reader *r, struct cie *cie, struct bytes b, uint64_
 	struct bytes body = bytes_of(b.pos, bytes_left(&b), b.name);
 
 	r->rbx = 0;
-	if (!run(r, cie, body, &s, start, r->only_ranges ? start + 1 : start + size, first, true, here + at(&b))) {
+	if (!run(r, cie, body, &s, start, r->only_ranges ? start + 1 : start + size, first, true,
+		 here + at(&b))) {
 		c->rows.n = first;
 		vec_push(&c->rows, (struct cfi_row){ start, 0 });
 		c->skipped++;
 	}
-	vec_push(&c->funcs, (struct cfi_func){ start, start + size, first, c->rows.n - first, lsda, r->rbx });
+	vec_push(&c->funcs,
+		 (struct cfi_func){ start, start + size, first, c->rows.n - first, lsda, r->rbx });
 }
 
 static void read_entries(struct cfi *c, const char *name, const uint8_t *p, size_t n, uint64_t addr,

@@ -23,7 +23,7 @@ static void setup(struct heatin *in, struct events *e)
 		e->fields[e->nfields++] = HEATIN_TIME;
 		if (in->mode != HEAT_SUBSECOND)
 			e->fields[e->nfields++] = HEATIN_VALUE;
-		e->fields[e->nfields++] = HEATIN_SERIES;
+		e->fields[e->nfields++] = in->mode == HEAT_UTILIZATION ? HEATIN_WHO : HEATIN_SERIES;
 	}
 	e->unit = o->time_unit;
 	e->scale = (o->factor != 0 ? o->factor : 1) *

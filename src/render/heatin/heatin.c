@@ -211,7 +211,7 @@ void keys_fini(struct heatin_keys *k)
 
 void keys_add(struct heatin *in, struct heatin_keys *k, const char *text, size_t len, bool number)
 {
-	uint32_t at = k->n + k->has_time + 1, by = in->options.by ? in->options.by : 1;
+	uint32_t at = k->n + k->has_time + 1, by = in->options.by ? in->options.by : in->mode != HEAT_UTILIZATION;
 	int64_t v = 0;
 
 	if (at == (in->options.time_key ? in->options.time_key : 1) && number && heatin_integer(text, len, &v) && v >= 0) {
@@ -233,8 +233,8 @@ void keys_add(struct heatin *in, struct heatin_keys *k, const char *text, size_t
 
 struct heatin_party keys_party(const struct heatin_keys *k, const char *agg, size_t agg_len)
 {
-	if (!k->n)
-		return (struct heatin_party){ .series = agg, .series_len = agg_len };
+	if (!k->series.n)
+		return (struct heatin_party){ agg, k->who.v, agg_len, k->who.n };
 	return (struct heatin_party){ k->series.v, k->who.v, k->series.n, k->who.n };
 }
 
@@ -261,7 +261,7 @@ static enum heatin_format recognise(const char *text, size_t len)
 		head = len - i < 64 ? len - i : 64;
 		return memmem(text + i, head, "\"heatmap\"", 9) ? HEATIN_HEATMAP : HEATIN_JSON;
 	}
-	return memmem(text, len, "- Distribution -", 16) ? HEATIN_DTRACE : HEATIN_EVENTS;
+	return len && memmem(text, len, "- Distribution -", 16) ? HEATIN_DTRACE : HEATIN_EVENTS;
 }
 
 static void start(struct heatin *in, const char *text, size_t len)

@@ -41,9 +41,9 @@ struct heatin_options {
 	double full;             /* utilization: the value that is 100%; 0 = 100 */
 	struct matrix_axis axis; /* of events */
 	enum heatin_field fields[HEATIN_FIELDS_MAX]; /* the last one that is named takes the rest of the line */
-	uint32_t nfields;                            /* 0: time value series; subsecond: time series */
+	uint32_t nfields; /* 0: time value series; utilization: time value who; subsecond: time series */
 	uint32_t time_key; /* which key of an aggregation is the time, from 1; 0 = 1 */
-	uint32_t by;       /* how many of the others make the series; the rest is who; 0 = 1 */
+	uint32_t by;       /* how many of the others make the series; the rest is who; 0 = 1, utilization: none */
 	const char *agg;   /* only the aggregation of this name */
 };
 

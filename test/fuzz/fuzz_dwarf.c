@@ -1,0 +1,50 @@
+/* Source lines and inlined functions of hostile files: whatever libdw makes of them, it ends, and names can be read. */
+#define _GNU_SOURCE
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "program/symbol/cache.h"
+
+static volatile size_t sink;
+
+static void look(struct symbols *s, struct object *o, uint64_t addr)
+{
+	const struct source_place *at;
+	uint32_t n = object_source(s, o, addr, &at);
+
+	for (uint32_t i = 0; i < n; i++)
+		sink += (at[i].function ? strlen(at[i].function) : 0) + (at[i].file ? strlen(at[i].file) : 0);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	int fd = memfd_create("dwarf", MFD_CLOEXEC);
+	char path[40];
+	struct object *o;
+	uint64_t off, n, addr;
+	struct err *e;
+
+	if (fd < 0 || write(fd, data, size) != (ssize_t)size)
+		return 0;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	e = object_open(path, &o);
+	if (!e) {
+		struct symbols *s = symbols_new();
+
+		for (uint32_t i = 0; i < 2 && object_text_segment(o, i, &off, &n, &addr); i++)
+			for (uint32_t k = 0; k < 24; k++)
+				look(s, o, addr + n / 24 * k + k);
+		object_find_addr(o, 0x1000); /* symbols: debuglink, .gnu_debugdata */
+		symbols_free(s);
+		object_free(o);
+	}
+	err_free(e);
+	close(fd);
+	return 0;
+}
