@@ -1,4 +1,4 @@
-//@ engine: interp,kernel
+//@ engine: interp,kernel,inproc
 //@ cmd: -w
 //@ covers: chill
 /* chill() lets time pass. */

@@ -1,4 +1,4 @@
-//@ engine: interp,kernel
+//@ engine: interp,kernel,inproc
 //@ covers: llquantize
 /* Both sides of zero, as DTrace 2 has it. */
 #pragma D option quiet

@@ -1,4 +1,4 @@
-//@ engine: interp,kernel
+//@ engine: interp,kernel,inproc
 //@ covers: aggtable
 /* The last key across: scalars, and distributions side by side. */
 #pragma D option quiet

@@ -1,4 +1,4 @@
-//@ engine: interp,kernel
+//@ engine: interp,kernel,inproc
 //@ covers: function return
 /* Functions of the program: values, strings, loops, records; arguments are copies. */
 #pragma D option quiet

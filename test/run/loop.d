@@ -1,4 +1,4 @@
-//@ engine: interp,kernel
+//@ engine: interp,kernel,inproc
 //@ covers: for while do break continue looplimit
 /* Loops, alone and in each other; the one that does not end faults. */
 #pragma D option quiet

@@ -1,4 +1,4 @@
-//@ engine: interp,kernel
+//@ engine: interp,kernel,inproc
 //@ covers: print(&x)
 /* The address of a variable shows where it lies and what it holds. */
 //@ sub: /0x[0-9a-f]+/ADDR/

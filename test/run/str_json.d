@@ -1,4 +1,4 @@
-//@ engine: interp,kernel
+//@ engine: interp,kernel,inproc
 //@ covers: json
 /* json(): members, elements, nested; what is not there is "". */
 #pragma D option quiet

@@ -1,4 +1,4 @@
-//@ engine: interp,kernel
+//@ engine: interp,kernel,inproc
 //@ covers: struct-assignment
 /* Whole structures: every kind of place is a source and a target. */
 #pragma D option quiet

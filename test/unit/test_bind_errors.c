@@ -98,7 +98,6 @@ static const struct wrong wrongs[] = {
 	{ "D_OP_DYN", "BEGIN { x = stack(); }" },
 	{ "D_UNKNOWN", "BEGIN { panic(); }" },
 	{ "D_UNKNOWN", "BEGIN { trace(getf(1)); }" },
-	{ "D_UNKNOWN", "BEGIN { copyout(alloca(1), 0, 1); }" },
 	{ "D_VAR_UNSUP", "BEGIN { trace(zonename); }" },
 	{ "D_OP_LVAL", "BEGIN { 1 = 2; }" },
 	{ "D_OP_WRITE", "BEGIN { pid = 1; }" },
@@ -165,7 +164,6 @@ static const struct wrong wrongs[] = {
 
 /* These need the kernel's types. */
 static const struct wrong kernel_wrongs[] = {
-	{ "D_OP_SOU", "BEGIN { x = *curthread; }" },
 	{ "D_OP_INCOMPAT", "BEGIN { trace(curthread == 5); }" },
 	{ "D_TYPE_MEMBER", "BEGIN { trace(curthread->nosuch); }" },
 	{ "D_TYPE_MEMBER", "BEGIN { trace(curpsinfo->pr_psarg); }" },

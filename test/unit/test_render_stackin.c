@@ -159,6 +159,11 @@ static void test_dtrace(void **state)
 	       "               1 |@@@@@@@@@@@@@@@@@@@@@@@@@@               2        \n"
 	       "               2 |@@@@@@@@@@@@@                            1        \n\n",
 	       "a`b 3\n");
+	/* no kernel stack: an empty line behind the keys */
+	expect(STACKIN_DTRACE,
+	       "  sh                  5\n\n              libc.so.6`read+0x8\n              sh`main\n                1\n"
+	       "  sh                  5\n\n              sh`main\n                2\n",
+	       "sh;5;sh`main 2\nsh;5;sh`main;libc.so.6`read 1\n");
 	/* at the margin, as printa("%k%@d\n") prints them */
 	expect_skips(STACKIN_DTRACE, NULL,
 	       "microseconds\n\nlibc.so.6`read+0x8\nsh`main\n              64\n\n\nlibc.so.6`open+0x1\nsh`main\n 7\n\n",

@@ -291,7 +291,7 @@ static void print_body(struct printer *p, const struct node *n, int depth)
 	case S_RETURN: print_list(p, n->block.body, depth); break;
 	case S_LOOP:
 		if (n->loop.cond)
-			print_node(p, n->loop.cond, depth, n->loop.tail ? "until" : "while");
+			print_node(p, n->loop.cond, depth, n->loop.tail ? "do-while" : "while");
 		if (n->loop.step)
 			print_node(p, n->loop.step, depth, "step");
 		print_node(p, n->loop.body, depth, NULL);

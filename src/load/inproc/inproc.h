@@ -92,6 +92,7 @@ struct inproc_process {
 	int island_fd;
 	uint64_t island_used;
 	uint32_t first_undo; /* of its records in wire_area.undo */
+	bool filtered;       /* a seccomp filter looks at its system calls */
 	bool guarded;        /* its rt_sigaction(2) is seen: our handlers can be put in front of its own */
 };
 

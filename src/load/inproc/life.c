@@ -76,10 +76,17 @@ void processes_look(struct inproc_engine *e)
 {
 	adopt_children(e);
 	for (uint32_t i = 0; i < e->processes.n; i++) {
-		const struct inproc_process *p = &e->processes.v[i];
+		struct inproc_process *p = &e->processes.v[i];
+		struct wire_process *w = (struct wire_process *)e->area->processes + p->index;
 
-		if ((p->attached || p->exec_tries) && kill(p->pid, 0) == 0 &&
-		    !is_ours(e, p->pid))
+		if (!p->attached && !p->exec_tries)
+			continue;
+		if (kill(p->pid, 0) && errno == ESRCH) { /* its slots are for others */
+			__atomic_store_n(&w->state, WIRE_PROCESS_GONE, __ATOMIC_RELEASE);
+			p->attached = false;
+			p->exec_tries = 0;
+		} else if (!is_ours(e, p->pid)) {
 			follow_exec(e, i);
+		}
 	}
 }

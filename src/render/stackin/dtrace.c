@@ -16,6 +16,7 @@ struct dtrace {
 	bool has_keys,
 		row; /* row: the line of a probe stands above, so a stack without a count is one event */
 	bool blank;        /* the line before was empty */
+	bool heading;      /* the keys stand at the margin, where an aggregation prints none */
 	bool distribution; /* in a quantize(): its counts are summed up */
 	uint64_t sum;
 };
@@ -163,8 +164,8 @@ static void blank_line(struct stackin *in, struct dtrace *d)
 		d->sum = 0;
 	} else if (d->f.ids.n && !d->block) {
 		d->block = d->f.ids.n;
-	} else if (d->has_keys && !d->f.ids.n && !d->f.base.n) {
-		d->has_keys = false; /* a heading: frames follow keys at once */
+	} else if (d->has_keys && d->heading && !d->f.ids.n && !d->f.base.n) {
+		d->has_keys = false;
 		stackin_skip(in);
 	}
 }
@@ -200,6 +201,7 @@ static void key_line(struct stackin *in, struct dtrace *d, struct line l)
 		memcpy(d->keys.v, l.s, l.n);
 		d->keys.n = (uint32_t)l.n;
 		d->has_keys = true;
+		d->heading = !l.indent;
 	}
 }
 
