@@ -549,6 +549,9 @@ static struct err *load(struct run *r, int kind)
 
 	for (uint32_t i = 0; i < r->targets.n && kind == ENGINE_INPROC && !e; i++)
 		e = target_to_entry(&r->targets.v[i]);
+	for (uint32_t i = 0; i < r->targets.n && kind == ENGINE_INPROC; i++)
+		if (r->targets.v[i].control)
+			engine_inproc_hold(r->engine, r->targets.v[i].control);
 	return e ? e : r->engine->ops->load(r->engine, r->image, opt_on(&r->options, OPT_REPORT));
 }
 

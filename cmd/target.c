@@ -3,18 +3,16 @@
 
 #include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/auxv.h>
-#include <sys/ptrace.h>
 #include <sys/syscall.h>
-#include <sys/user.h>
 #include <sys/wait.h>
 
 #include "base/mem.h"
 #include "program/object/object.h"
+#include "program/target/target.h"
 
 /* Words of a command line: blanks separate, '...' and "..." keep blanks, a backslash takes the next character as it is. */
 static char **split(const char *s, char **ret_buf)
@@ -45,50 +43,23 @@ static char **split(const char *s, char **ret_buf)
 	return words.v;
 }
 
-static void child(char **words, int report)
-{
-	int code;
-
-	signal(SIGINT, SIG_DFL);
-	if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) == 0)
-		execvp(words[0], words);
-	code = errno;
-	if (write(report, &code, sizeof(code)) < 0)
-		_exit(126);
-	_exit(127);
-}
-
 struct err *target_start(const char *command, struct target *ret)
 {
 	cleanup_free char *buf = NULL;
 	cleanup_free char **words = split(command, &buf);
-	int fds[2], status, code;
-	pid_t pid;
-	ssize_t n;
+	struct control *c;
+	struct err *e;
 
 	if (!words[0])
 		return err_new(EINVAL, "-c wants a command");
-	if (pipe2(fds, O_CLOEXEC) < 0)
-		return err_errno(errno, "pipe");
-	pid = fork();
-	if (pid == 0)
-		child(words, fds[1]);
-	code = errno;
-	close(fds[1]);
-	if (pid < 0) {
-		close(fds[0]);
-		return err_errno(code, "cannot start %s", words[0]);
-	}
-	/* The exec closes the pipe; a failed one sends its errno. */
-	n = read(fds[0], &code, sizeof(code));
-	close(fds[0]);
-	if (waitpid(pid, &status, 0) < 0)
-		return err_errno(errno, "cannot wait for %s", words[0]);
-	if (n == sizeof(code))
-		return err_errno(code, "cannot run %s", words[0]);
-	if (!WIFSTOPPED(status))
-		return err_new(ECHILD, "%s ended before it could be traced", words[0]);
-	*ret = (struct target){ .pid = pid, .command = true, .stopped = true, .pidfd = -1 };
+	e = control_start(words, false, &c);
+	if (e)
+		return e;
+	*ret = (struct target){ .pid = control_pid(c),
+				.command = true,
+				.stopped = true,
+				.control = c,
+				.pidfd = -1 };
 	return NULL;
 }
 
@@ -104,52 +75,17 @@ struct err *target_grab(pid_t pid, struct target *ret)
 	return NULL;
 }
 
-static struct err *entry_point(pid_t pid, uint64_t *ret)
-{
-	cleanup_free char *path = xasprintf("/proc/%d/auxv", (int)pid);
-	FILE *f = fopen(path, "re");
-	uint64_t pair[2];
-
-	*ret = 0;
-	while (f && fread(pair, sizeof(pair), 1, f) == 1)
-		if (pair[0] == AT_ENTRY)
-			*ret = pair[1];
-	if (f)
-		fclose(f);
-	return *ret ? NULL : err_new(ENOENT, "%s: no entry point", path);
-}
-
-/* Lets it run until it stops for SIGTRAP; other signals are its own. */
-static struct err *run_to_trap(pid_t pid)
-{
-	int status, sig = 0;
-
-	for (;;) {
-		if (ptrace(PTRACE_CONT, pid, NULL, (void *)(intptr_t)sig) < 0 ||
-		    waitpid(pid, &status, 0) < 0)
-			return err_errno(errno, "running process %d to its entry point", (int)pid);
-		if (!WIFSTOPPED(status))
-			return err_new(ECHILD, "process %d ended before it reached its entry point",
-				       (int)pid);
-		sig = WSTOPSIG(status);
-		if (sig == SIGTRAP)
-			return NULL;
-	}
-}
-
 /* Where main() lies: its symbol's value, moved as the entry point is. */
-static struct err *main_function(pid_t pid, uint64_t *ret)
+static struct err *main_function(const struct target *t, uint64_t *ret)
 {
-	cleanup_free char *path = xasprintf("/proc/%d/exe", (int)pid);
+	cleanup_free char *path = xasprintf("/proc/%d/exe", (int)t->pid);
 	struct object *o = NULL;
-	uint64_t entry, value = 0;
+	uint64_t value = 0;
 	Elf64_Ehdr head;
-	struct err *e = entry_point(pid, &entry);
-	FILE *f;
+	struct err *e = NULL;
+	FILE *f = fopen(path, "re");
 
-	if (e)
-		return e;
-	f = fopen(path, "re");
+
 	if (!f || fread(&head, sizeof(head), 1, f) != 1)
 		e = err_errno(errno, "%s", path);
 	if (f)
@@ -163,48 +99,26 @@ static struct err *main_function(pid_t pid, uint64_t *ret)
 		e = err_new(ENOENT, "evaltime: the program has no symbol \"main\"; evaltime=preinit "
 				    "stops at its entry point");
 	object_free(o);
-	*ret = entry - head.e_entry + value;
+	*ret = control_auxv(t->control, AT_ENTRY) - head.e_entry + value;
 	return e;
 }
 
-static struct err *run_to(struct target *t, uint64_t entry)
+static struct err *run_to(struct target *t, uint64_t address)
 {
-	struct user_regs_struct regs;
-	struct err *e;
-	long word;
-	int status;
+	struct err *e = control_run_to(t->control, address);
 
-	/* With a breakpoint in it the process must not outlive us. */
-	errno = 0;
-	word = ptrace(PTRACE_PEEKTEXT, t->pid, (void *)entry, NULL);
-	if (errno || ptrace(PTRACE_SETOPTIONS, t->pid, NULL, (void *)PTRACE_O_EXITKILL) < 0 ||
-	    ptrace(PTRACE_POKETEXT, t->pid, (void *)entry, (void *)((word & ~0xffl) | 0xcc)) < 0)
-		return err_errno(errno, "stopping process %d at its entry point", (int)t->pid);
-	e = run_to_trap(t->pid);
-	if (e)
-		return e;
-	if (ptrace(PTRACE_GETREGS, t->pid, NULL, &regs) < 0)
-		return err_errno(errno, "registers of process %d", (int)t->pid);
-	regs.rip = entry;
-	/* It stays stopped as by kill -STOP, so that others can take hold of it. */
-	if (ptrace(PTRACE_POKETEXT, t->pid, (void *)entry, (void *)word) < 0 ||
-	    ptrace(PTRACE_SETREGS, t->pid, NULL, &regs) < 0 ||
-	    ptrace(PTRACE_DETACH, t->pid, NULL, (void *)SIGSTOP) < 0 ||
-	    waitpid(t->pid, &status, WUNTRACED) < 0)
-		return err_errno(errno, "stopping process %d at its entry point", (int)t->pid);
-	t->at_entry = true;
-	return NULL;
+	t->at_entry = !e;
+	return e;
 }
 
 struct err *target_to_entry(struct target *t)
 {
-	struct err *e;
 	uint64_t entry;
 
-	if (!t->command || !t->stopped || t->at_entry)
+	if (!t->control || t->at_entry)
 		return NULL;
-	e = entry_point(t->pid, &entry);
-	return e ? e : run_to(t, entry);
+	entry = control_auxv(t->control, AT_ENTRY);
+	return entry ? run_to(t, entry) : err_new(ENOENT, "process %d has no entry point", (int)t->pid);
 }
 
 struct err *target_to_main(struct target *t)
@@ -212,9 +126,9 @@ struct err *target_to_main(struct target *t)
 	struct err *e;
 	uint64_t address;
 
-	if (!t->command || !t->stopped || t->at_entry)
+	if (!t->control || t->at_entry)
 		return NULL;
-	e = main_function(t->pid, &address);
+	e = main_function(t, &address);
 	return e ? e : run_to(t, address);
 }
 
@@ -222,10 +136,10 @@ void target_release(struct target *t)
 {
 	if (!t->stopped)
 		return;
-	if (t->at_entry)
-		kill(t->pid, SIGCONT);
-	else
-		ptrace(PTRACE_DETACH, t->pid, NULL, NULL);
+	/* one that was killed meanwhile is found gone soon enough */
+	err_free(control_resume(t->control));
+	control_free(t->control);
+	t->control = NULL;
 	t->stopped = false;
 }
 
@@ -251,6 +165,8 @@ void target_drop(struct target *t, bool end)
 		if (t->stopped)
 			waitpid(t->pid, NULL, 0);
 	}
+	control_free(t->control);
+	t->control = NULL;
 	if (t->pidfd >= 0)
 		close(t->pidfd);
 	t->pidfd = -1;

@@ -11,13 +11,14 @@ struct target {
 	pid_t pid;
 	bool command; /* ours: stopped at its exec until target_release */
 	bool stopped, gone;
-	bool at_entry; /* ... at its program's entry point or main(), by SIGSTOP */
+	struct control *control; /* of a command that is held */
+	bool at_entry; /* ... at its program's entry point or main() */
 	int pidfd; /* -p */
 };
 
 /* Starts `command` (split at blanks, quotes kept) and holds it at its first instruction. */
 struct err *target_start(const char *command, struct target *ret);
-/* Lets a held command's dynamic linker map its libraries and holds it again, untraced, at the program's entry point. */
+/* Lets a held command's dynamic linker map its libraries and holds it again at the program's entry point. */
 struct err *target_to_entry(struct target *t);
 /* The same, at main(): initialisers have run. */
 struct err *target_to_main(struct target *t);

@@ -11,7 +11,7 @@
  *
  *	site:  jmp stub                         5 bytes; int3 fills what it leaves over
  *	stub:  struct wire_stub                 data, just before the code
- *	       [lea -128(%rsp),%rsp]            WIRE_STUB_MID only: the red zone
+ *	       [lea -128(%rsp),%rsp]            WIRE_STUB_MID and later kinds: the red zone
  *	       call *slot(%rip)                 6 bytes; slot holds the thunk's address
  *	       [lea 128(%rsp),%rsp]
  *	       moved instructions, jmp back
@@ -57,13 +57,20 @@ enum wire_stub_kind {
 	WIRE_STUB_RETURN, /* at a ret: flags are free; rip and rsp shown are the caller's, as after the ret */
 	WIRE_STUB_TAIL,   /* at a jump out of the function: as ENTRY, shown like RETURN */
 	WIRE_STUB_MID,    /* anywhere: flags and red zone are live */
-	WIRE_STUB_KINDS
+	WIRE_STUB_KINDS,  /* kinds of places in code; what follows are MIDs around a system call, in programs for such */
+	WIRE_STUB_SYSCALL = WIRE_STUB_KINDS, /* before: shown are the kernel's registers, orig_rax the number */
+	WIRE_STUB_SYSRET,  /* behind: orig_rax is the number of the call that returns */
+	WIRE_STUB_SYSNOTE, /* before: runs nothing, keeps the number for SYSRET in the thread's calls[] */
+	WIRE_STUB_SYSFORK, /* behind vfork and the like: runs nothing, finds out whether this is the child */
+	WIRE_STUB_ALL
 };
 struct wire_stub {
 	uint64_t site;  /* address of the patched instruction */
 	uint32_t probe; /* index in image.probes: the attach cookie */
-	uint32_t kind;  /* enum wire_stub_kind */
+	uint32_t kind;  /* enum wire_stub_kind; SYSRET: the call << WIRE_STUB_CALL_SHIFT */
 };
+/* Which call: its number + 1; 0: look it up and forget it; WIRE_STUB_CALL_KEEP: look it up. */
+enum { WIRE_STUB_CALL_SHIFT = 16, WIRE_STUB_CALL_KEEP = 0x8000 };
 enum { WIRE_STUB_CALL = 6, WIRE_STUB_LEA = 5 };
 
 /* --- maps --- */
@@ -134,6 +141,13 @@ struct wire_ring {
 
 /* --- threads --- */
 
+/* A system call under way whose number only the running program knows. */
+struct wire_call {
+	uint64_t rsp;    /* of the program at it; 0 free */
+	uint64_t number;
+};
+enum { WIRE_CALLS = 8 };
+
 /* A thread slot: everything a firing needs. */
 struct wire_thread {
 	uint64_t self;     /* this struct's address: programs' check */
@@ -165,7 +179,9 @@ struct wire_thread {
 	uint32_t checks;         /* reads left until the agent looks again whether a fault would be survived */
 	uint32_t unsafe, pad;    /* it would not: reads are system calls */
 	uint64_t violations, violation; /* how many; the last one's instruction, ~0 a helper's argument */
-	uint64_t spare[1];
+	uint32_t number;  /* compiled code's own: of the system call that returns */
+	uint32_t vforked; /* a vfork() child runs on this thread's stack and slot: its system calls are not this process's */
+	struct wire_call calls[WIRE_CALLS]; /* those under way: one, and one more for each signal handler upon it */
 	/* from WIRE_THREAD_SPACE: map memory of this thread */
 };
 enum { WIRE_THREAD_SPACE = 512 };

@@ -11,6 +11,8 @@
 #include "data/image.h"
 #include "wire/record.h"
 
+struct control;
+
 struct engine_counters {
 	uint32_t ncpus;
 	uint64_t *fixed;   /* [ncpus][WIRE_FIXED_COUNTERS] */
@@ -82,5 +84,7 @@ struct engine *engine_interp_new(void);
 /* Traces these processes from inside. targets and symbols are borrowed. */
 struct engine *engine_inproc_new(const struct probe_target *targets, uint32_t ntargets,
 				 struct symbols *symbols);
+/* A target that is held already, by c, until it is let go after attach(). */
+void engine_inproc_hold(struct engine *e, struct control *c);
 
 #endif

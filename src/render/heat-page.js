@@ -108,7 +108,7 @@
 			ctx.fillRect(i, 0, 1, legend.height);
 		}
 		scale.value = s.scale;
-		most.textContent = "1 to " + number(s.max);
+		most.textContent = s.max ? "1 to " + number(s.max) : "";
 		unzoom.disabled = !s.view;
 	}
 

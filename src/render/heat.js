@@ -391,7 +391,8 @@ var DescryHeat = function (root, options) {
 		if (box.w > s.nc * 40) /* a few columns do not become bars */
 			box.w = Math.max(s.nc * 40, Math.min(box.w, 320));
 		box.w = whole(box.w, s.nc);
-		box.h = whole(Math.min(box.h, s.nr * 28), s.nr);
+		if (s.nr)
+			box.h = whole(Math.min(box.h, s.nr * 28), s.nr);
 		ctx.fillStyle = "#fff";
 		ctx.fillRect(box.x, box.y, box.w, box.h);
 		if (!ncells) {

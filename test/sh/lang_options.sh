@@ -40,6 +40,8 @@ check 0 'done' d -x bufresize=manual -x cleanrate=50hz -x statusrate=100ms -x qu
 check 0 'done' d -x stdc=a -x version=1.0 -x verbose=0 -x amin=Evolving/Evolving/Common -qn 'BEGIN { printf("done\n"); exit(0); }'
 check 2 'bufpolicy' d -x bufpolicy=nonsense -n BEGIN
 # names and libraries
+check 0 '^1$' d -x amin=Evolving/Evolving/Common -qn 'BEGIN { printf("%d\n", pid > 0); exit(0); }'
+check 1 'D_ATTR_MIN.*: .*curthread (Stable/Private/Common)\|curthread (Stable/Private/Common).*D_ATTR_MIN' d -x errtags -x amin=Evolving/Evolving/Common -n 'BEGIN { trace(curthread); }'
 check 1 'D_ARGS_XLATOR' d -x errtags -x nolibs -n 'io:::start { trace(args[0]->b_bcount); }'
 check 0 'fault 1' d -x knodefs -qn 'BEGIN { trace(`no_such_symbol_at_all); } ERROR { printf("fault %d\n", arg4); exit(0); }'
 mkdir "$T/lib"

@@ -22,16 +22,16 @@ got.pop("[no stack]", 0)
 check(got and all(k.startswith("sh;%d;" % tracee.pid) for k in got), "keys are the base", list(got)[:5])
 check(abs(sum(got.values()) - total) <= 1, "every sample is there", sum(got.values()), total)
 r, got = folded("{ @[ustack(3)] = count(); }", "-q")
-check(sum(got.values()) > 20 and all(len(k.split(";")) <= 3 for k in got), "user stacks", got)
+check(sum(got.values()) > 5 and all(len(k.split(";")) <= 3 for k in got), "user stacks", got)
 r, got = folded("{ ustack(2); }")
-check(sum(got.values()) > 20, "stacks as events", len(got))
+check(sum(got.values()) > 5, "stacks as events", len(got))
 
 # The program run by flame itself.
 r = subprocess.run([DESCRY, "flame", "--folded", "-n", PROBE + "{ @[execname, ustack()] = count(); } tick-1s { exit(0); }"],
                    stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 lines = r.stdout.decode().splitlines()
 check(r.returncode == 0 and lines and all(l.startswith("sh;") for l in lines), "flame -n", r)
-check(sum(int(l.rsplit(" ", 1)[1]) for l in lines) > 20, "flame -n counts", lines)
+check(sum(int(l.rsplit(" ", 1)[1]) for l in lines) > 5, "flame -n counts", lines)
 r = subprocess.run([DESCRY, "flame", "-n", "BEGIN { x = ; }"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 check(r.returncode == 1 and b"^" in r.stderr and not r.stdout, "flame -n: a wrong program", r)
 r = subprocess.run([DESCRY, "flame", "--chain", "--folded", "-s", "examples/chain.d", "-c", "sh -c 'sleep 0.2; exit 3'"],

@@ -221,6 +221,7 @@ void set_call(struct bind_cx *cx, struct node *n, enum subr_id id)
 			   subr_table[id].name,
 			   type_kernel_err(cx->types) ? type_kernel_err(cx->types)
 						      : "the kernel has no such type");
+	attr_check(cx, n, subr_table[id].name, ATTR_STABLE);
 	if (subr_table[id].flags & SUBR_DESTRUCTIVE)
 		cx->state->out->destructive = true;
 }

@@ -514,6 +514,9 @@ void bind_ident(struct bind_cx *cx, struct node *n)
 	b = builtin_find(cx, name);
 	if (b >= 0) {
 		bind_builtin(cx, n, (enum builtin_id)b);
+		if (!is_poison(n))
+			attr_check(cx, n, name,
+				   b == BUILTIN_CURTHREAD ? ATTR_PRIVATE_DATA : ATTR_STABLE);
 		return;
 	}
 	def = inline_find(cx, name);
@@ -581,4 +584,5 @@ void bind_extern(struct bind_cx *cx, struct node *n)
 	n->id->ksym.addr = addr;
 	n->type = t;
 	n->lvalue = true;
+	attr_check(cx, n, name, ATTR_PRIVATE);
 }

@@ -283,6 +283,11 @@ struct func_def *func_find(struct bind_cx *cx, const char *name);
 void expand_function(struct bind_cx *cx, struct node *n, struct func_def *def);
 void bind_return(struct bind_cx *cx, struct node *n);
 
+/* --- attr.c --- */
+enum attr_kind { ATTR_STABLE, ATTR_PRIVATE_DATA, ATTR_PRIVATE };
+/* Reports at n when `what` is less stable than -x amin asks. */
+void attr_check(struct bind_cx *cx, struct node *n, const char *what, enum attr_kind kind);
+
 /* --- clause.c --- */
 void bind_statements(struct bind_cx *cx, struct node *list);
 void bind_clause(struct bind_cx *cx, const struct node *n, uint32_t index);

@@ -419,7 +419,7 @@ struct err *process_attach(struct inproc_engine *e, pid_t pid)
 struct err *process_enter(struct inproc_engine *e, uint32_t i)
 {
 	struct inproc_process *p = &e->processes.v[i];
-	struct control *c = NULL;
+	struct control *c = NULL, *held = NULL;
 	uint64_t stopped = 0;
 	struct err *err = sites_plan(e, p);
 
@@ -431,10 +431,13 @@ struct err *process_enter(struct inproc_engine *e, uint32_t i)
 		err = enter(e, p);
 	if (!err)
 		err = prepare_islands(e, p);
-	if (!err)
+	for (uint32_t k = 0; k < e->held.n; k++)
+		if (control_pid(e->held.v[k]) == p->pid)
+			c = held = e->held.v[k];
+	if (!err && !held)
 		err = control_open(p->pid, &c);
 	stopped = now_ns();
-	if (!err)
+	if (!err && !held)
 		err = control_stop(c, STOP_MS);
 	if (!err)
 		err = map_area(e, p, c);
@@ -444,13 +447,14 @@ struct err *process_enter(struct inproc_engine *e, uint32_t i)
 		err = patch(e, p, c);
 	if (!err) {
 		p->attached = true;
-		err = control_resume(c);
+		err = held ? NULL : control_resume(c);
 	}
 	stopped = now_ns() - stopped;
 	if (!err && e->measure)
 		inproc_note(e, "process %d was stopped for %.3f ms (%u places, %u mappings)",
 			    (int)p->pid, (double)stopped / 1e6, p->sites.n, p->modules.n + 3);
-	control_free(c);
+	if (!held)
+		control_free(c);
 	return err ? err_wrap(err, "tracing process %d in-process", (int)p->pid) : NULL;
 }
 

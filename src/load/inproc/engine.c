@@ -58,6 +58,7 @@ static struct err *inproc_attach(struct engine *en)
 		unwind_add(e, e->targets[i].pid);
 		err = process_attach(e, e->targets[i].pid);
 	}
+	vec_fini(&e->held);
 	return err ? err : timers_arm(e);
 }
 
@@ -316,6 +317,7 @@ static void inproc_free(struct engine *en)
 	free(e->counters.fired);
 	free(e->counters.dropped);
 	vec_fini(&e->values);
+	vec_fini(&e->held);
 	free(e);
 }
 
@@ -336,6 +338,11 @@ static const struct engine_ops engine_inproc_ops = {
 	.detach = inproc_detach,
 	.free = inproc_free,
 };
+
+void engine_inproc_hold(struct engine *en, struct control *c)
+{
+	vec_push(&inproc(en)->held, c);
+}
 
 struct engine *engine_inproc_new(const struct probe_target *targets, uint32_t ntargets,
 				 struct symbols *symbols)

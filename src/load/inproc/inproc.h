@@ -118,6 +118,7 @@ struct inproc_engine {
 	VEC(struct inproc_process) processes;
 	const struct probe_target *targets;
 	uint32_t ntargets;
+	VEC(struct control *) held; /* targets under the caller's control until attach() is done */
 	struct symbols *symbols;
 	VEC(uint64_t) values;
 	struct engine_counters counters;

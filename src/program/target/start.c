@@ -40,10 +40,9 @@ static bool next_stop(pid_t pid, int *ret_status)
 	}
 }
 
-/* From the exec to the first instruction of the program itself, by an int3 there. */
-static struct err *run_to_entry(struct control *c)
+/* By an int3 there; it stops at the trap. */
+static struct err *run_to(struct control *c, uint64_t entry)
 {
-	uint64_t entry = control_auxv(c, AT_ENTRY);
 	struct user_regs_struct r;
 	uint8_t byte, trap = 0xcc;
 	struct err *e;
@@ -51,7 +50,7 @@ static struct err *run_to_entry(struct control *c)
 
 	if (ptrace(PTRACE_GETREGS, c->pid, 0, &r) < 0)
 		return control_gone(c);
-	if (!entry || r.rip == entry)
+	if (r.rip == entry)
 		return NULL;
 	e = control_read(c, entry, &byte, 1);
 	if (!e)
@@ -59,7 +58,8 @@ static struct err *run_to_entry(struct control *c)
 	while (!e) {
 		ptrace(PTRACE_CONT, c->pid, 0, 0);
 		if (!next_stop(c->pid, &status))
-			return err_new(ECHILD, "%s ended before it came to its entry point", c->name);
+			return err_new(ECHILD, "%s ended before it came to 0x%llx", c->name,
+				       (unsigned long long)entry);
 		if (ptrace(PTRACE_GETREGS, c->pid, 0, &r) < 0)
 			return control_gone(c);
 		if (r.rip == entry + 1)
@@ -117,13 +117,41 @@ static struct err *fork_seized(char *const argv[], pid_t *ret_pid, int *ret_code
 	return e;
 }
 
+/* From a trap to a stop like all others. */
+static struct err *hold(struct control *c)
+{
+	struct control_thread *t;
+	int status = 0;
+
+	if (ptrace(PTRACE_INTERRUPT, c->pid, 0, 0) < 0 || ptrace(PTRACE_CONT, c->pid, 0, 0) < 0 ||
+	    waitpid(c->pid, &status, __WALL) != c->pid ||
+	    !control_wait_interrupt(c->pid, status, control_now() + 10000000000ull))
+		return control_gone(c);
+	c->threads.n = 0;
+	t = vec_add(&c->threads);
+	t->tid = c->pid;
+	t->seized = true;
+	c->stopped = true;
+	if (!control_get_regs(t))
+		return control_gone(c);
+	return control_stop_more(c, 1000);
+}
+
+struct err *control_run_to(struct control *c, uint64_t addr)
+{
+	struct err *e = control_put_regs(c);
+
+	if (!e)
+		e = run_to(c, addr);
+	return e ? e : hold(c);
+}
+
 struct err *control_start(char *const argv[], bool at_entry, struct control **ret)
 {
 	struct control *c = NULL;
-	struct control_thread *t;
 	struct err *e;
 	pid_t pid;
-	int code, status = 0;
+	int code;
 
 	e = fork_seized(argv, &pid, &code);
 	if (e)
@@ -133,26 +161,11 @@ struct err *control_start(char *const argv[], bool at_entry, struct control **re
 		e = control_open_mem(c);
 	if (!e && at_entry)
 		e = control_check_class(c);
-	if (!e && at_entry)
-		e = run_to_entry(c);
+	if (!e && at_entry && control_auxv(c, AT_ENTRY))
+		e = run_to(c, control_auxv(c, AT_ENTRY));
 	c->own = true;
-	if (!e) {
-		/* from the trap to a stop like all others */
-		if (ptrace(PTRACE_INTERRUPT, pid, 0, 0) < 0 || ptrace(PTRACE_CONT, pid, 0, 0) < 0 ||
-		    waitpid(pid, &status, __WALL) != pid ||
-		    !control_wait_interrupt(pid, status, control_now() + 10000000000ull))
-			e = control_gone(c);
-	}
-	if (!e) {
-		t = vec_add(&c->threads);
-		t->tid = pid;
-		t->seized = true;
-		c->stopped = true;
-		if (!control_get_regs(t))
-			e = control_gone(c);
-	}
 	if (!e)
-		e = control_stop_more(c, 1000);
+		e = hold(c);
 	if (e) {
 		kill(pid, SIGKILL);
 		c->threads.n = 0;

@@ -93,5 +93,7 @@ struct err *control_refers(struct control *c, const struct control_range *r, uin
  * right after exec, before the dynamic linker. It is a child of this process, to be waited for, and is killed when this
  * process ends before control_resume(). */
 struct err *control_start(char *const argv[], bool at_entry, struct control **ret);
+/* Lets a program held by control_start(), which has one thread, run until it comes to addr, and holds it there. */
+struct err *control_run_to(struct control *c, uint64_t addr);
 
 #endif

@@ -456,6 +456,52 @@ static int32_t syscall_number(const struct text *t, const struct text_code *c, u
 	return -1;
 }
 
+/* What lies before instruction i, when the way to it leads through all of that. */
+static void place_before(struct text *t, const struct text_code *c, uint32_t i, struct text_site *s)
+{
+	const struct span how = { 0 };
+	uint64_t addr = c->start + c->insns.v[i].off;
+	const char *why = BRANCHED;
+
+	text_mark_around(t, addr, addr + 1);
+	for (uint32_t back = 1; back <= MAX_BACK && back <= i && !c->unresolved && !c->irregular &&
+				!text_any_mark(t, addr, addr + 1);
+	     back++) {
+		const struct insn *n = &c->insns.v[i - back];
+
+		if (!n->reached || !falls_through(n) || n->kind == INSN_CALL ||
+		    n->kind == INSN_SYSCALL || n->kind == INSN_STUCK ||
+		    (n->kind >= INSN_JMP && n->kind <= INSN_LOOP))
+			break;
+		why = try_span(t, c, i - back, i - 1, &how, WIRE_STUB_MID, s);
+		if (!why && s->addr + s->len == addr) {
+			s->at = s->len;
+			return;
+		}
+		if (text_any_mark(t, c->start + n->off, c->start + n->off + 1))
+			break;
+	}
+	none(s, addr, WIRE_STUB_MID, why ? why : TOO_SHORT);
+}
+
+/* Instruction i, when only the one before it leads there. */
+static void place_behind(struct text *t, const struct text_code *c, uint32_t i, struct text_site *s)
+{
+	const struct span how = { .one = c->unresolved || c->irregular, .padding = !c->irregular };
+	const char *why = TOO_SHORT;
+	uint64_t addr;
+
+	if (i < c->insns.n) {
+		addr = c->start + c->insns.v[i].off;
+		text_mark_around(t, addr, addr + 1);
+		why = c->irregular || text_any_mark(t, addr, addr + 1) ?
+			      BRANCHED :
+			      try_span(t, c, i, i, &how, WIRE_STUB_MID, s);
+	}
+	if (why)
+		none(s, c->start + c->insns.v[i - 1].off + 2, WIRE_STUB_MID, why);
+}
+
 static bool holds_syscall(const struct text *t, const struct text_range *r)
 {
 	const struct text_segment *g = text_segment_at(t, r->start);
@@ -490,10 +536,14 @@ struct err *text_syscalls(struct text *t, uint64_t func, struct text_syscall **r
 			if (c->insns.v[i].kind != INSN_SYSCALL || !c->insns.v[i].reached)
 				continue;
 			s.number = syscall_number(t, c, i);
-			if (text_is_sigreturn(t, r->start) || s.number == 15)
+			if (text_is_sigreturn(t, r->start) || s.number == 15) {
 				none(&s.site, s.addr, WIRE_STUB_MID, SIGRETURN);
-			else
+				s.before = s.behind = s.site;
+			} else {
 				place(t, c, i, true, WIRE_STUB_MID, &s.site);
+				place_before(t, c, i, &s.before);
+				place_behind(t, c, i + 1, &s.behind);
+			}
 			vec_push(&found, s);
 		}
 	}

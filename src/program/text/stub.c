@@ -43,16 +43,16 @@ static void put_block(struct out *o, const struct text_point *p, uint64_t site, 
 {
 	struct wire_stub stub = { .site = p->shown ? p->shown : site,
 				  .probe = p->probe,
-				  .kind = (uint32_t)p->kind };
+				  .kind = (uint32_t)p->kind | p->call << WIRE_STUB_CALL_SHIFT };
 
 	if (!first)
 		put(o, "\xeb\x10", 2);
 	put(o, &stub, sizeof(stub));
-	if (p->kind == WIRE_STUB_MID)
+	if (p->kind >= WIRE_STUB_MID)
 		put(o, "\x48\x8d\x64\x24\x80", WIRE_STUB_LEA);
 	put(o, "\xff\x15", 2);
 	put_rel32(o, p->slot, 0);
-	if (p->kind == WIRE_STUB_MID)
+	if (p->kind >= WIRE_STUB_MID)
 		put(o, "\x48\x8d\xa4\x24\x80\x00\x00\x00", 8);
 }
 

@@ -47,6 +47,8 @@ void text_free(struct text *t);
 
 /* Bounds of the function at addr: .eh_frame, symbols, PLT slots. False: not known. */
 bool text_function(struct text *t, uint64_t addr, uint64_t *ret_start, uint64_t *ret_end);
+/* Is it Go's code? None of it is patched. */
+bool text_is_go(const struct text *t);
 /* The i-th function known, by address: all there is, stripped files too. False past the last. */
 bool text_function_at(struct text *t, uint32_t i, uint64_t *ret_start, uint64_t *ret_end);
 /* Entry: one site (behind endbr64). Kind MID for what is not called but jumped into (cold parts). */
@@ -60,11 +62,14 @@ struct err *text_returns(struct text *t, uint64_t func, struct text_site **ret, 
 struct err *text_offset(struct text *t, uint64_t func, uint64_t off, struct text_site *ret);
 
 /* System call instructions of a function (func 0: of the object), by address; malloc()ed. site.at is the instruction;
- * the return from it is the same site with at = 2 more. number: from the mov that sets it, else -1. */
+ * the return from it is the same site with at = 2 more. number: from the mov that sets it, else -1.
+ * before, behind: the same two points with the instruction left in place, so that a thread that waits in the kernel stands
+ * in its function, where unwinders and debuggers know it: before.at is behind what is displaced. Either may be impossible
+ * (mode not TEXT_PATCH) where `site` is not. */
 struct text_syscall {
 	uint64_t addr;
 	int32_t number;
-	struct text_site site;
+	struct text_site site, before, behind;
 };
 struct err *text_syscalls(struct text *t, uint64_t func, struct text_syscall **ret,
 			  uint32_t *ret_n);
@@ -79,6 +84,7 @@ struct text_point {
 	uint8_t at; /* as in struct text_site */
 	enum wire_stub_kind kind;
 	uint32_t probe;
+	uint32_t call; /* WIRE_STUB_SYSRET: which, as struct wire_stub has it */
 	uint64_t slot; /* run-time address of the 8 bytes that hold the thunk's; within 2 GB of the stub */
 	uint64_t shown; /* run-time address that programs see as the probe's; 0: the instruction's */
 };
@@ -88,7 +94,7 @@ struct text_point {
  *
  *	[jmp over]  struct wire_stub  [lea -128(%rsp),%rsp]  call *slot(%rip)  [lea 128(%rsp),%rsp]
  *
- * lea for WIRE_STUB_MID only; the first block needs no jmp over when nothing runs before it. A conditional tail jump
+ * lea for WIRE_STUB_MID and later kinds only; the first block needs no jmp over when nothing runs before it. A conditional tail jump
  * (TAIL at a jcc) calls its probes only when it is taken.
  * *ret_moved: for each displaced byte, the offset in the stub where a thread goes on that stands there (its probe, when
  * it has one, is still to fire); 0xffff: not an instruction start. */

@@ -21,6 +21,7 @@ struct user_types {
 	struct hash dies;     /* struct die_key -> type_id + 1 */
 	struct hash names;    /* space, name -> struct named + 1, first of a list */
 	VEC(struct named) named;
+	uint32_t nest; /* of node_of() */
 	bool indexed;
 };
 
@@ -447,7 +448,12 @@ static type_id node_of(struct type_graph *g, Dwarf_Die *die)
 	slot = hash_get(&u->dies, &key, sizeof(key));
 	if (slot)
 		return (type_id)*slot - 1;
+	/* Only arrays go on at once; one that is its own element has no end. */
+	if (u->nest > NEST_LIMIT)
+		return T_VOID;
+	u->nest++;
 	t = make_node(g, die, key.file);
+	u->nest--;
 	*hash_put(&u->dies, &key, sizeof(key), NULL) = (uint64_t)t + 1;
 	return t;
 }

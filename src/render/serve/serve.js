@@ -9,7 +9,7 @@
 	var DIST = { quantize: 1, lquantize: 1, llquantize: 1 }, ADDS = { count: 1, sum: 1 };
 	/* Okabe and Ito's colours, which colour-blind people tell apart. */
 	var HUES = [[0, 114, 178], [213, 94, 0], [0, 158, 115], [204, 121, 167], [230, 159, 0], [86, 180, 233], [120, 120, 120]];
-	var ROW = 17, source = null, dirty = true, heat = null, flame = null, drag = null, stats = { ticks: 0 };
+	var ROW = 17, source = null, dirty = true, heat = null, flame = null, drag = null, stats = { ticks: 0 }, hues = {}, nhues = 0;
 
 	/* --- what comes in --- */
 
@@ -187,10 +187,8 @@
 
 	function short(n) {
 		var units = ["", "K", "M", "G", "T", "P"], i = 0;
-		while (Math.abs(n) >= 10000 && i < 5) {
+		for (; Math.abs(n) >= (i ? 1000 : 10000) && i < 5; i++)
 			n /= 1000;
-			i++;
-		}
 		return (i ? +n.toFixed(1) : n) + units[i];
 	}
 
@@ -265,8 +263,13 @@
 		m.series = series;
 		names = Object.keys(series).sort(function (a, b) { return series[b] - series[a] || (a < b ? -1 : 1); });
 		m.order = names;
+		/* a colour once given stays, whoever is the largest later; all beyond them share the last */
 		m.hue = {};
-		names.forEach(function (s, i) { m.hue[s] = V.decompose >= 0 ? HUES[Math.min(i, HUES.length - 1)] : HUES[0]; });
+		names.forEach(function (s) {
+			if (V.decompose >= 0 && hues[s] === undefined && nhues < HUES.length - 1)
+				hues[s] = nhues++;
+			m.hue[s] = HUES[V.decompose < 0 ? 0 : hues[s] === undefined ? HUES.length - 1 : hues[s]];
+		});
 		counts = Array.from(new Set(counts)).sort(function (a, b) { return a - b; });
 		m.max = counts.length ? counts[counts.length - 1] : 0;
 		m.rank = new Map(counts.map(function (n, i) { return [n, (i + 1) / counts.length]; }));
@@ -675,6 +678,10 @@
 			V[p[1]] = +byId(p[0]).value;
 			if (p[1] === "heat")
 				V.sel = null;
+			if (p[1] !== "flame") {
+				hues = {};
+				nhues = 0;
+			}
 			choices();
 			dirty = true;
 		};

@@ -1,0 +1,25 @@
+#!/usr/bin/env -S descry -s
+/* Sizes of disk requests, by the program that was running when they were made. ^C prints.
+ *
+ *	  dd
+ *	           value  ------------- Distribution ------------- count
+ *	           32768 |                                         0
+ *	           65536 |@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@ 20
+ *	          131072 |                                         0
+ */
+#pragma D option quiet
+
+BEGIN
+{
+	printf("bytes of each disk request, by program; ^C ends\n");
+}
+
+io:::start
+{
+	@[pid, execname] = quantize(args[0]->b_bcount);
+}
+
+END
+{
+	printa("  %d %s\n%@d\n", @);
+}

@@ -1,0 +1,29 @@
+#!/usr/bin/env -S descry -s
+/* How many threads stand in the queue of each CPU, the running one included: 0 idle, 1 busy, more saturated. ^C prints.
+ *
+ *	  CPU 0
+ *	           value  ------------- Distribution ------------- count
+ *	             < 0 |                                         0
+ *	               0 |@@@@@@@@@@@@@@@@@@@@@@@@@@@@@            705
+ *	               1 |@@@@@@@@@@                               252
+ *	               2 |@                                        20
+ */
+#pragma D option quiet
+
+BEGIN
+{
+	printf("sampling; ^C ends\n");
+}
+
+sched:::enqueue { queue[args[2]->cpu_id]++; }
+sched:::dequeue /queue[args[2]->cpu_id] > 0/ { queue[args[2]->cpu_id]--; }
+
+profile-997
+{
+	@[cpu] = lquantize(queue[cpu] + (tid != 0), 0, 64, 1);
+}
+
+END
+{
+	printa("  CPU %d\n%@d\n", @);
+}

@@ -1,0 +1,74 @@
+#!/usr/bin/env -S descry -s
+/* System calls of a program with their arguments, result, errno and microseconds, as they end.
+ * usage: descry -s dtruss.d -c 'program' (or -p PID)
+ *
+ *	    PID/THRD     USECS CALL
+ *	   8411/8411         7 openat(0xffffff9c, "/etc/passwd", 0x0) = 3
+ *	   8411/8411         2 read(0x3, 0x7ffdd6d2a000, 0x20000) = 1024
+ *	   8411/8411         5 openat(0xffffff9c, "/nonexistent", 0x0) = -1 errno 2
+ */
+#pragma D option quiet
+
+BEGIN
+{
+	printf("%8s/%-8s %8s %s\n", "PID", "THRD", "USECS", "CALL");
+}
+
+syscall:::entry
+/pid == $target/
+{
+	self->start = timestamp;
+	self->a0 = arg0;
+	self->a1 = arg1;
+	self->a2 = arg2;
+}
+
+/* What the path was has to be asked while the call still holds it. */
+syscall::open:entry, syscall::stat:entry, syscall::lstat:entry, syscall::access:entry, syscall::unlink:entry,
+syscall::readlink:entry, syscall::chdir:entry, syscall::mkdir:entry, syscall::rmdir:entry, syscall::execve:entry
+/pid == $target/
+{
+	self->path = copyinstr(arg0);
+	self->at = 1;
+}
+
+syscall::openat:entry, syscall::newfstatat:entry, syscall::statx:entry, syscall::faccessat:entry,
+syscall::faccessat2:entry, syscall::unlinkat:entry, syscall::readlinkat:entry, syscall::mkdirat:entry
+/pid == $target/
+{
+	self->path = copyinstr(arg1);
+	self->at = 2;
+}
+
+syscall:::return
+/self->start && self->at == 0/
+{
+	printf("%8d/%-8d %8d %s(0x%x, 0x%x, 0x%x) = %d", pid, tid, (timestamp - self->start) / 1000, probefunc,
+	    self->a0, self->a1, self->a2, (int64_t)arg0 < 0 ? -1 : arg0);
+}
+
+syscall:::return
+/self->start && self->at == 1/
+{
+	printf("%8d/%-8d %8d %s(\"%S\", 0x%x, 0x%x) = %d", pid, tid, (timestamp - self->start) / 1000, probefunc,
+	    self->path, self->a1, self->a2, (int64_t)arg0 < 0 ? -1 : arg0);
+}
+
+syscall:::return
+/self->start && self->at == 2/
+{
+	printf("%8d/%-8d %8d %s(0x%x, \"%S\", 0x%x) = %d", pid, tid, (timestamp - self->start) / 1000, probefunc,
+	    (uint32_t)self->a0, self->path, self->a2, (int64_t)arg0 < 0 ? -1 : arg0);
+}
+
+syscall:::return
+/self->start/
+{
+	printf("%s\n", errno != 0 ? strjoin(" errno ", lltostr(errno)) : "");
+	self->start = 0;
+	self->a0 = 0;
+	self->a1 = 0;
+	self->a2 = 0;
+	self->path = 0;
+	self->at = 0;
+}

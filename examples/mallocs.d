@@ -1,0 +1,46 @@
+#!/usr/bin/env -S descry -s
+/* Who asks for memory, and what is not given back: bytes of malloc() by stack, and those still held at the end.
+ * usage: descry -s mallocs.d -c 'program' (or -p PID)
+ *
+ *	bytes asked for
+ *	              libc.so.6`malloc
+ *	              tracee`worker+0x1a
+ *	              tracee`main+0x40
+ *	            81920
+ */
+#pragma D option quiet
+
+pid$target:libc:malloc:entry
+{
+	self->size = arg0;
+	self->inside = 1;
+	@asked[ustack(8)] = sum(arg0);
+}
+
+pid$target:libc:malloc:return
+/self->inside && arg1 != 0/
+{
+	held[arg1] = self->size;
+	@held = sum(self->size);
+}
+
+pid$target:libc:malloc:return
+{
+	self->size = 0;
+	self->inside = 0;
+}
+
+pid$target:libc:free:entry
+/held[arg0]/
+{
+	@held = sum(-held[arg0]);
+	held[arg0] = 0;
+}
+
+END
+{
+	printf("bytes asked for\n");
+	trunc(@asked, 10);
+	printa("%k%@16d\n\n", @asked);
+	printa("bytes still held: %@d\n", @held);
+}

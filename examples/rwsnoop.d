@@ -1,0 +1,34 @@
+#!/usr/bin/env -S descry -s
+/* Reads and writes as they end: who, how many bytes, of which file. A negative result is the errno.
+ * usage: descry -s rwsnoop.d [-c 'program' | -p PID]; with neither, every process but descry
+ *
+ *	    PID COMMAND          D    BYTES FILE
+ *	   8411 cat              R     1024 /etc/passwd
+ *	   8411 cat              W     1024 /dev/pts/0
+ *	   8411 cat              R        0 /etc/passwd
+ */
+#pragma D option quiet
+
+BEGIN
+{
+	printf("%7s %-16s %1s %8s %s\n", "PID", "COMMAND", "D", "BYTES", "FILE");
+}
+
+syscall::read:entry, syscall::readv:entry, syscall::pread64:entry, syscall::preadv:entry,
+syscall::write:entry, syscall::writev:entry, syscall::pwrite64:entry, syscall::pwritev:entry
+/pid != $pid && ($target == 0 || pid == $target)/
+{
+	self->file = fds[arg0].fi_pathname;
+	self->way = strstr(probefunc, "read") != NULL ? "R" : "W";
+	self->inside = 1;
+}
+
+syscall::read:return, syscall::readv:return, syscall::pread64:return, syscall::preadv:return,
+syscall::write:return, syscall::writev:return, syscall::pwrite64:return, syscall::pwritev:return
+/self->inside/
+{
+	printf("%7d %-16s %1s %8d %s\n", pid, execname, self->way, (int)arg0, self->file);
+	self->file = 0;
+	self->way = 0;
+	self->inside = 0;
+}

@@ -1,0 +1,30 @@
+#!/usr/bin/env -S descry -s
+/* Who becomes another user: setuid and its kin, when they succeed.
+ *
+ *	    UID    SUID     PPID      PID COMMAND          CALL
+ *	      0   65534      811     8411 sudo             setresuid
+ */
+#pragma D option quiet
+
+BEGIN
+{
+	printf("%7s %7s %8s %8s %-16s %s\n", "UID", "SUID", "PPID", "PID", "COMMAND", "CALL");
+}
+
+syscall::setuid:entry, syscall::setreuid:entry, syscall::setresuid:entry
+{
+	self->before = uid;
+	self->asked = 1;
+}
+
+syscall::setuid:return, syscall::setreuid:return, syscall::setresuid:return
+/self->asked && errno == 0/
+{
+	printf("%7d %7d %8d %8d %-16s %s\n", self->before, uid, ppid, pid, execname, probefunc);
+}
+
+syscall::setuid:return, syscall::setreuid:return, syscall::setresuid:return
+{
+	self->before = 0;
+	self->asked = 0;
+}

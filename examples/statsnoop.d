@@ -1,0 +1,38 @@
+#!/usr/bin/env -S descry -s
+/* Files whose existence or attributes are asked for: who, which call, what came of it, which path.
+ *
+ *	    PID COMMAND          CALL          ERR PATH
+ *	   8411 ls               statx           0 /etc
+ *	   8411 ls               newfstatat      2 /nonexistent
+ */
+#pragma D option quiet
+
+BEGIN
+{
+	printf("%7s %-16s %-12s %4s %s\n", "PID", "COMMAND", "CALL", "ERR", "PATH");
+}
+
+syscall::stat:entry, syscall::lstat:entry, syscall::access:entry, syscall::readlink:entry
+/pid != $pid/
+{
+	self->path = copyinstr(arg0);
+	self->asked = 1;
+}
+
+syscall::newfstatat:entry, syscall::statx:entry, syscall::faccessat:entry, syscall::faccessat2:entry,
+syscall::readlinkat:entry
+/pid != $pid/
+{
+	self->path = copyinstr(arg1);
+	self->asked = 1;
+}
+
+syscall::stat:return, syscall::lstat:return, syscall::access:return, syscall::readlink:return,
+syscall::newfstatat:return, syscall::statx:return, syscall::faccessat:return, syscall::faccessat2:return,
+syscall::readlinkat:return
+/self->asked/
+{
+	printf("%7d %-16s %-12s %4d %s\n", pid, execname, probefunc, errno, self->path);
+	self->path = 0;
+	self->asked = 0;
+}

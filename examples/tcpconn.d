@@ -1,0 +1,28 @@
+#!/usr/bin/env -S descry -s
+/* Connections of TCP as they begin: made (out), taken (in) and refused; at the end how many of each.
+ *
+ *	TIME                 WAY     LOCAL                  REMOTE
+ *	2026 Jan  5 10:31:11 out     127.0.0.1:40404        127.0.0.1:80
+ */
+#pragma D option quiet
+
+BEGIN
+{
+	printf("%-20s %-7s %-22s %s\n", "TIME", "WAY", "LOCAL", "REMOTE");
+}
+
+tcp:::connect-established { this->way = "out"; }
+tcp:::accept-established { this->way = "in"; }
+tcp:::connect-refused { this->way = "refused"; }
+
+tcp:::connect-established, tcp:::accept-established, tcp:::connect-refused
+{
+	printf("%Y %-7s %s:%-6d %s:%d\n", walltimestamp, this->way, args[3]->tcps_laddr, args[3]->tcps_lport,
+	    args[3]->tcps_raddr, args[3]->tcps_rport);
+	@[this->way] = count();
+}
+
+END
+{
+	printa("%-20s %@d\n", @);
+}
