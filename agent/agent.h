@@ -104,6 +104,7 @@ static inline int64_t refuse(struct wire_thread *t)
 	return E_FAULT;
 }
 
+void *map_value(struct wire_map *m, struct wire_thread *t, const void *key); /* call.c: map_lookup() */
 uint64_t now_ns(void);               /* call.c: CLOCK_MONOTONIC */
 void check_heartbeat(void);          /* thread.c */
 bool slot_is_dead(uint32_t i);       /* thread.c: the thread that has it is no more */

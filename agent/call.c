@@ -160,6 +160,11 @@ static inline struct wire_map *map_arg(uint64_t r)
 	return inner_map(r);
 }
 
+void *map_value(struct wire_map *m, struct wire_thread *t, const void *key)
+{
+	return map_lookup(m, t, key);
+}
+
 ENTRY void *agent_map_lookup(uint64_t map, uint64_t key, uint64_t r3, uint64_t r4, uint64_t r5,
 			     struct wire_thread *t)
 {
@@ -169,7 +174,7 @@ ENTRY void *agent_map_lookup(uint64_t map, uint64_t key, uint64_t r3, uint64_t r
 		refuse(t);
 		return NULL;
 	}
-	return map_lookup(m, t, (void *)key);
+	return map_value(m, t, (void *)key);
 }
 
 /* A key's home is held by a thread that died: 1 when it was freed. */

@@ -2,6 +2,9 @@
 #ifndef DESCRY_BPF_BASE_H
 #define DESCRY_BPF_BASE_H
 
+#ifdef DESCRY_AGENT
+#include "agent/native.h" /* some routines are compiled for the in-process engine, too */
+#else
 #define DESCRY_BPF 1
 #include <stdbool.h>
 #include <linux/types.h>
@@ -25,6 +28,7 @@ typedef __s64 s64;
 #define INLINE static __attribute__((always_inline)) inline
 
 enum { E_FAULT = -14, NOT_FOUND = 1 };
+#endif
 enum { MAX_WORDS = WIRE_STRING_MAX / 8 };
 
 #define KERNEL(addr) ((const void *)(addr))
@@ -37,6 +41,7 @@ enum { MAX_WORDS = WIRE_STRING_MAX / 8 };
  * until its state is covered by an earlier one, and numbers it knows (0, then 1, ...) never are.
  * Before, it walks it once, from the first state, and removes as dead the branches that state
  * does not take. */
+#ifndef DESCRY_AGENT
 INLINE u64 hidden(u64 v)
 {
 	u64 x = bpf_get_current_pid_tgid(), y = x;
@@ -44,6 +49,7 @@ INLINE u64 hidden(u64 v)
 	OPAQUE(y);
 	return v + x - y;
 }
+#endif
 
 INLINE void count(void *counters, u32 slot)
 {

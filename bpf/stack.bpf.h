@@ -10,15 +10,13 @@ struct stack_hash {
 
 CALLBACK hash_frame(u32 i, struct stack_hash *c)
 {
-	/* splitmix64 (Steele, Lea, Flood 2014) over the running value. */
 	u64 x;
 
+	/* One round of splitmix64 (Steele, Lea, Flood 2014) for each frame; d_stack_id() adds the second. */
 	if (i >= WIRE_STACK_FRAMES)
 		return 1;
-	x = c->h ^ c->s->pc[i];
-	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
-	x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
-	c->h = x ^ (x >> 31);
+	x = (c->h ^ c->s->pc[i]) * 0xbf58476d1ce4e5b9ull;
+	c->h = x ^ (x >> 32);
 	return 0;
 }
 
@@ -33,7 +31,8 @@ ROUTINE s64 d_stack_id(void *stacks, void *counters, struct wire_stack *s, s64 b
 		return bytes;
 	s->n = (u32)bytes / 8;
 	bpf_loop(s->n, hash_frame, &c, 0);
-	id = c.h & 0x7fffffffffffffffull;
+	c.h = (c.h ^ (c.h >> 27)) * 0x94d049bb133111ebull;
+	id = (c.h ^ (c.h >> 31)) & 0x7fffffffffffffffull;
 	if (bpf_map_lookup_elem(stacks, &id))
 		return id;
 	r = bpf_map_update_elem(stacks, &id, s, BPF_NOEXIST);

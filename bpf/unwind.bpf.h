@@ -43,6 +43,8 @@ struct unwind_walk {
 /* A new unknown that is 0. */
 #define UNWIND_ZERO(w) (*(volatile u64 *)&(w)->zero)
 
+/* In the agent, agent/routine.c has what reads. */
+#ifndef DESCRY_AGENT
 /* The chunk an address lies in. */
 INLINE u32 *unwind_chunk(void *chunks, u64 address)
 {
@@ -52,9 +54,16 @@ INLINE u32 *unwind_chunk(void *chunks, u64 address)
 	return chunk ? bpf_map_lookup_elem(chunk, &zero) : NULL;
 }
 
-INLINE bool unwind_user(u64 *dst, u64 addr)
+#define UNWIND_USER(w, dst, size, addr) bpf_probe_read_user(dst, size, (const void *)(addr))
+#define UNWIND_READ(w, addr) bpf_probe_read_kernel(&(w)->word, 8, KERNEL(addr))
+/* The rule of an address, if it is remembered, else 0; the rule of that number, which is remembered. */
+#define UNWIND_KNOWN(w, at) 0
+#define UNWIND_RULE(w, at, number) ((w)->rules[number])
+#endif
+
+INLINE bool unwind_user(struct unwind_walk *w, u64 *dst, u64 addr)
 {
-	return !bpf_probe_read_user(dst, 8, (const void *)addr);
+	return !UNWIND_USER(w, dst, 8, addr);
 }
 
 /* The last of the process's mappings that starts at or before `at`; is it in there? */
@@ -88,8 +97,12 @@ INLINE bool unwind_find_mapping(struct unwind_walk *w, u64 at)
 	return at - w->start < w->size;
 }
 
-#define UNWIND_READ(w, addr) bpf_probe_read_kernel(&(w)->word, 8, KERNEL(addr))
-
+#ifdef DESCRY_AGENT
+INLINE long unwind_find_vma(struct unwind_walk *w)
+{
+	return 0;
+}
+#else
 /* One level down the maple tree to the mapping that holds w->at: 1 when w->node is that, or nothing.
  *
  *	node | type << 3	leaf 1, range 2: slots of 16; arange 3: of 10 (include/linux/maple_tree.h)
@@ -208,6 +221,8 @@ static __attribute__((noinline)) long unwind_find_vma(struct unwind_walk *w)
 	return 1;
 }
 
+#endif
+
 /* The mapping that holds `at`: among those that were told of, or the kernel's. */
 INLINE bool unwind_mapping(struct unwind_walk *w, u64 at)
 {
@@ -254,7 +269,7 @@ INLINE u32 unwind_find_rule(struct unwind_walk *w, u64 at)
 		else
 			hi = mid + zero;
 	}
-	return w->rules[words[lo & 0xffff] >> 16];
+	return UNWIND_RULE(w, at, words[lo & 0xffff] >> 16);
 }
 
 /* To the caller; 1 when the walk ends here, with its reason. */
@@ -266,7 +281,7 @@ INLINE long unwind_frame_pointer(struct unwind_walk *w, u32 i)
 		w->end = !bp && i ? WIRE_UNWIND_END_ROOT : WIRE_UNWIND_END_NO_TABLE;
 		return 1;
 	}
-	if (bpf_probe_read_user(pair, 16, (const void *)bp)) {
+	if (UNWIND_USER(w, pair, 16, bp)) {
 		w->end = WIRE_UNWIND_END_UNREADABLE;
 		return 1;
 	}
@@ -282,8 +297,8 @@ INLINE long unwind_signal(struct unwind_walk *w)
 	u64 uc = w->sp, at_sp[2], bp;
 
 	/* rsp and rip are neighbours */
-	if (bpf_probe_read_user(at_sp, 16, (const void *)(uc + WIRE_UNWIND_UC_RSP)) ||
-	    !unwind_user(&bp, uc + WIRE_UNWIND_UC_RBP)) {
+	if (UNWIND_USER(w, at_sp, 16, uc + WIRE_UNWIND_UC_RSP) ||
+	    !unwind_user(w, &bp, uc + WIRE_UNWIND_UC_RBP)) {
 		w->end = WIRE_UNWIND_END_UNREADABLE;
 		return 1;
 	}
@@ -310,7 +325,7 @@ INLINE long unwind_step(struct unwind_walk *w, u32 rule, u32 i)
 		if (w->inner) {
 			/* rbx is where the function that was called from here has put it. */
 			if (kind != WIRE_UNWIND_REG || reg != WIRE_UNWIND_REG_RBX ||
-			    rbp == (s64)WIRE_UNWIND_SAME * 8 || !unwind_user(&w->word, w->sp + rbp))
+			    rbp == (s64)WIRE_UNWIND_SAME * 8 || !unwind_user(w, &w->word, w->sp + rbp))
 				return 1;
 		} else if (UNWIND_READ(w, w->regs + (REGS_OFFSETS >> (reg * 4) & 15) * 8)) {
 			return 1;
@@ -322,7 +337,7 @@ INLINE long unwind_step(struct unwind_walk *w, u32 rule, u32 i)
 			cfa = w->sp + off;
 		if (index) {
 			w->end = WIRE_UNWIND_END_UNREADABLE;
-			if (!unwind_user(&cfa, cfa + w->sp + w->word * 7))
+			if (!unwind_user(w, &cfa, cfa + w->sp + w->word * 7))
 				return 1;
 			cfa += 8;
 		}
@@ -333,7 +348,7 @@ INLINE long unwind_step(struct unwind_walk *w, u32 rule, u32 i)
 		cfa = (kind == WIRE_UNWIND_RBP || by_rbp ? w->bp : w->sp) + off;
 		if (kind == WIRE_UNWIND_RSP_DEREF || kind == WIRE_UNWIND_RSP_DEREF8 || by_rbp) {
 			w->end = WIRE_UNWIND_END_UNREADABLE;
-			if (!unwind_user(&cfa, cfa))
+			if (!unwind_user(w, &cfa, cfa))
 				return 1;
 			w->end = WIRE_UNWIND_END_BAD;
 			if (kind == WIRE_UNWIND_RSP_DEREF8)
@@ -348,21 +363,21 @@ INLINE long unwind_step(struct unwind_walk *w, u32 rule, u32 i)
 		w->end = WIRE_UNWIND_END_UNREADABLE;
 		/* The saved rbp mostly lies below the return address: one read for both. */
 		if (rbp == -16 && !by_rbp) {
-			if (bpf_probe_read_user(pair, 16, (const void *)(cfa - 16)))
+			if (UNWIND_USER(w, pair, 16, cfa - 16))
 				return 1;
 			w->bp = pair[0];
 			w->pc = pair[1];
 			w->sp = cfa;
 			return 0;
 		}
-		if (!unwind_user(pair, cfa - 8))
+		if (!unwind_user(w, pair, cfa - 8))
 			return 1;
 		w->pc = pair[0];
 	}
 	if (rbp != (s64)WIRE_UNWIND_SAME * 8) {
 		w->end = WIRE_UNWIND_END_UNREADABLE;
 		from = (by_rbp ? w->bp : cfa) + rbp;
-		if (!unwind_user(pair, from))
+		if (!unwind_user(w, pair, from))
 			return 1;
 		w->bp = pair[0];
 	}
@@ -373,12 +388,13 @@ INLINE long unwind_step(struct unwind_walk *w, u32 rule, u32 i)
 CALLBACK unwind_frame(u32 i, struct unwind_walk *w)
 {
 	u64 at = w->pc - w->call;
-	u32 rule = 0;
+	u32 rule;
 	long stop;
 
 	if (i >= WIRE_STACK_FRAMES)
 		return 1;
-	if (at - w->start >= w->size && !unwind_mapping(w, at)) {
+	rule = UNWIND_KNOWN(w, at);
+	if (!rule && at - w->start >= w->size && !unwind_mapping(w, at)) {
 		w->end = WIRE_UNWIND_END_NO_TABLE;
 		/* A frame pointer that led out of the program's text was none. */
 		if (w->guess)
@@ -393,7 +409,8 @@ CALLBACK unwind_frame(u32 i, struct unwind_walk *w)
 		w->end = WIRE_UNWIND_END_NOT_LOADED;
 		return 1;
 	}
-	rule = unwind_find_rule(w, at);
+	if (!rule)
+		rule = unwind_find_rule(w, at);
 	w->guess = 0;
 	w->call = 1;
 	switch (WIRE_UNWIND_RULE_KIND(rule)) {

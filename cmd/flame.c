@@ -136,8 +136,9 @@ struct flame {
 	struct flame_options picture;
 	const char *path;
 	bool reverse, diff, normalize, quiet;
-	char *unit;             /* of the input; owned */
-	struct cmdline program; /* one to run, which counts the stacks; none when it has no programs */
+	char *unit; /* of the input; owned */
+	struct cmdline
+		program; /* one to run, which counts the stacks; none when it has no programs */
 };
 
 static int wrong(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
@@ -283,9 +284,8 @@ static void remark(const struct flame *f, const struct stackin *in, const char *
 	if (!strcmp(path, "-"))
 		path = "standard input";
 	if (in->skipped)
-		fprintf(stderr,
-			"descry flame: %s, read as %s: %llu of %llu %s %llu\n",
-			path, stackin_format_name(in->format), (unsigned long long)in->skipped,
+		fprintf(stderr, "descry flame: %s, read as %s: %llu of %llu %s %llu\n", path,
+			stackin_format_name(in->format), (unsigned long long)in->skipped,
 			(unsigned long long)in->lines,
 			stackin_is_document(in->format)
 				? "samples are not understood, the first is number"
@@ -378,7 +378,9 @@ static struct err *write_out(const struct flame *f, const struct stacktree *t)
 	struct profile_about about = {
 		.title = f->picture.title,
 		.type = us ? "time" : unit,
-		.unit = us ? "microseconds" : f->unit && !f->picture.count_name ? f->unit : NULL,
+		.unit = us                                  ? "microseconds"
+			: f->unit && !f->picture.count_name ? f->unit
+							    : NULL,
 	};
 	struct flame_options picture = f->picture;
 	struct flame_result result = { 0 };

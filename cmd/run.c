@@ -13,7 +13,8 @@
 #include "load/engine.h"
 #include "target.h"
 
-enum { ENGINE_AUTO, ENGINE_KERNEL, ENGINE_INTERP, ENGINE_INPROC }; /* as options.def lists them */
+enum { ENGINE_AUTO, ENGINE_KERNEL, ENGINE_INTERP, ENGINE_INPROC, /* as options.def lists them */
+       ENGINE_INPROC_ALL /* refuses what it could not do in full */ };
 
 /* Everything that lives as long as the run. */
 struct run {
@@ -358,24 +359,32 @@ static bool inside_targets(const struct run *r, const struct bound *b)
 	return r->targets.n > 0;
 }
 
-/* The engines to be tried, in order. */
-static uint32_t choose_engines(struct run *r, const struct bound *b, int ret[2])
+/* The engines to be tried, in order: from inside when that does all of it, else the kernel's, else from inside what can be. */
+static uint32_t choose_engines(struct run *r, const struct bound *b, int ret[3])
 {
 	int named = (int)opt_num(&r->options, OPT_ENGINE);
 
-	ret[0] = named == ENGINE_AUTO ? ENGINE_KERNEL : named;
-	ret[1] = ENGINE_INPROC;
-	return named == ENGINE_AUTO && inside_targets(r, b) ? 2 : 1;
+	if (named != ENGINE_AUTO || !inside_targets(r, b) || r->c->dump) {
+		ret[0] = named == ENGINE_AUTO ? ENGINE_KERNEL : named;
+		return 1;
+	}
+	ret[0] = ENGINE_INPROC_ALL;
+	ret[1] = ENGINE_KERNEL;
+	ret[2] = ENGINE_INPROC;
+	return 3;
 }
 
 static struct engine *new_engine(struct run *r, int kind, struct compile_target *ret_target)
 {
 	ret_target->task_btf = kind == ENGINE_KERNEL;
 	ret_target->unwind = kind != ENGINE_INTERP;
+	ret_target->inside = kind == ENGINE_INPROC || kind == ENGINE_INPROC_ALL;
 	switch (kind) {
 	case ENGINE_INTERP: return engine_interp_new();
 	case ENGINE_INPROC:
-		return engine_inproc_new(r->probes.targets.v, r->probes.targets.n, r->symbols);
+	case ENGINE_INPROC_ALL:
+		return engine_inproc_new(r->probes.targets.v, r->probes.targets.n, r->symbols,
+					 kind == ENGINE_INPROC_ALL);
 	default: return engine_kernel_new();
 	}
 }
@@ -545,19 +554,21 @@ static bool compile_for(struct run *r, const struct bound *b, int kind)
 
 static struct err *load(struct run *r, int kind)
 {
+	bool inside = kind == ENGINE_INPROC || kind == ENGINE_INPROC_ALL;
 	struct err *e = NULL;
 
-	for (uint32_t i = 0; i < r->targets.n && kind == ENGINE_INPROC && !e; i++)
+	for (uint32_t i = 0; i < r->targets.n && inside && !e; i++)
 		e = target_to_entry(&r->targets.v[i]);
-	for (uint32_t i = 0; i < r->targets.n && kind == ENGINE_INPROC; i++)
+	for (uint32_t i = 0; i < r->targets.n && inside; i++)
 		if (r->targets.v[i].control)
 			engine_inproc_hold(r->engine, r->targets.v[i].control);
 	return e ? e : r->engine->ops->load(r->engine, r->image, opt_on(&r->options, OPT_REPORT));
 }
 
-static bool is_privilege(const struct err *e)
+/* Is it worth trying another engine? */
+static bool is_for_another(const struct err *e, int kind)
 {
-	return e->code == EPERM || e->code == EACCES || e->code == ENOSYS;
+	return kind == ENGINE_INPROC_ALL || e->code == EPERM || e->code == EACCES || e->code == ENOSYS;
 }
 
 /* What is asked of the program before anything is loaded. */
@@ -583,7 +594,7 @@ static bool may_run(struct run *r)
 static int prepare(struct run *r, const struct bound *b)
 {
 	struct err *e = NULL;
-	int kinds[2];
+	int kinds[3];
 	uint32_t n = choose_engines(r, b, kinds);
 
 	for (uint32_t i = 0; i < n; i++) {
@@ -600,7 +611,7 @@ static int prepare(struct run *r, const struct bound *b)
 			err_free(e);
 			return print_diags(r), 1;
 		}
-		if (!e || i + 1 == n || !is_privilege(e))
+		if (!e || i + 1 == n || !is_for_another(e, kinds[i]))
 			break;
 		err_free(e);
 		r->engine->ops->free(r->engine);
@@ -608,7 +619,7 @@ static int prepare(struct run *r, const struct bound *b)
 		r->engine = NULL;
 		r->image = NULL;
 	}
-	if (e && is_privilege(e) && n == 1 && opt_num(&r->options, OPT_ENGINE) == ENGINE_AUTO) {
+	if (e && is_for_another(e, ENGINE_KERNEL) && n == 1 && opt_num(&r->options, OPT_ENGINE) == ENGINE_AUTO) {
 		struct err *more = err_new(e->code,
 					   "%s; without it, pid and USDT probes of your own processes (-p, -c) work",
 					   e->text);

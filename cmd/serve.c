@@ -94,7 +94,10 @@ static int own_options(struct serve *s, int *argc, char **argv)
 		}
 		number = strtol(value, &end, 10);
 		if (end == value || *end || number < (o ? 1 : 0) ||
-		    number > (o == 0 ? 65535 : o == 2 ? 86400 : 60000) || (o == 3 && number < 50))
+		    number > (o == 0   ? 65535
+			      : o == 2 ? 86400
+				       : 60000) ||
+		    (o == 3 && number < 50))
 			return wrong("%s: %s is no such number", names[o], value);
 		if (o == 0)
 			s->http.port = (uint16_t)number;

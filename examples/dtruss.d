@@ -23,12 +23,11 @@ syscall:::entry
 	self->a2 = arg2;
 }
 
-/* What the path was has to be asked while the call still holds it. */
+/* Which of them is a path, to be read when the call has ended: then it is in memory for certain. */
 syscall::open:entry, syscall::stat:entry, syscall::lstat:entry, syscall::access:entry, syscall::unlink:entry,
-syscall::readlink:entry, syscall::chdir:entry, syscall::mkdir:entry, syscall::rmdir:entry, syscall::execve:entry
+syscall::readlink:entry, syscall::chdir:entry, syscall::mkdir:entry, syscall::rmdir:entry
 /pid == $target/
 {
-	self->path = copyinstr(arg0);
 	self->at = 1;
 }
 
@@ -36,7 +35,6 @@ syscall::openat:entry, syscall::newfstatat:entry, syscall::statx:entry, syscall:
 syscall::faccessat2:entry, syscall::unlinkat:entry, syscall::readlinkat:entry, syscall::mkdirat:entry
 /pid == $target/
 {
-	self->path = copyinstr(arg1);
 	self->at = 2;
 }
 
@@ -51,14 +49,14 @@ syscall:::return
 /self->start && self->at == 1/
 {
 	printf("%8d/%-8d %8d %s(\"%S\", 0x%x, 0x%x) = %d", pid, tid, (timestamp - self->start) / 1000, probefunc,
-	    self->path, self->a1, self->a2, (int64_t)arg0 < 0 ? -1 : arg0);
+	    copyinstr(self->a0), self->a1, self->a2, (int64_t)arg0 < 0 ? -1 : arg0);
 }
 
 syscall:::return
 /self->start && self->at == 2/
 {
 	printf("%8d/%-8d %8d %s(0x%x, \"%S\", 0x%x) = %d", pid, tid, (timestamp - self->start) / 1000, probefunc,
-	    (uint32_t)self->a0, self->path, self->a2, (int64_t)arg0 < 0 ? -1 : arg0);
+	    (uint32_t)self->a0, copyinstr(self->a1), self->a2, (int64_t)arg0 < 0 ? -1 : arg0);
 }
 
 syscall:::return
@@ -69,6 +67,5 @@ syscall:::return
 	self->a0 = 0;
 	self->a1 = 0;
 	self->a2 = 0;
-	self->path = 0;
 	self->at = 0;
 }

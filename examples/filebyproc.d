@@ -9,13 +9,21 @@
 syscall::open:entry
 /pid != $pid/
 {
-	@[execname, copyinstr(arg0)] = count();
+	self->path = arg0;
 }
 
 syscall::openat:entry, syscall::openat2:entry
 /pid != $pid/
 {
-	@[execname, copyinstr(arg1)] = count();
+	self->path = arg1;
+}
+
+/* The kernel has read the path by now: it cannot lie in a page that is not there. */
+syscall::open:return, syscall::openat:return, syscall::openat2:return
+/self->path/
+{
+	@[execname, copyinstr(self->path)] = count();
+	self->path = 0;
 }
 
 END

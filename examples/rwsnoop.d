@@ -1,6 +1,6 @@
 #!/usr/bin/env -S descry -s
 /* Reads and writes as they end: who, how many bytes, of which file. A negative result is the errno.
- * usage: descry -s rwsnoop.d [-c 'program' | -p PID]; with neither, every process but descry
+ * usage: descry -s rwsnoop.d ['program']; without a name, every program but descry
  *
  *	    PID COMMAND          D    BYTES FILE
  *	   8411 cat              R     1024 /etc/passwd
@@ -8,6 +8,7 @@
  *	   8411 cat              R        0 /etc/passwd
  */
 #pragma D option quiet
+#pragma D option defaultargs
 
 BEGIN
 {
@@ -16,7 +17,7 @@ BEGIN
 
 syscall::read:entry, syscall::readv:entry, syscall::pread64:entry, syscall::preadv:entry,
 syscall::write:entry, syscall::writev:entry, syscall::pwrite64:entry, syscall::pwritev:entry
-/pid != $pid && ($target == 0 || pid == $target)/
+/pid != $pid && ($$1 == "" || execname == $$1)/
 {
 	self->file = fds[arg0].fi_pathname;
 	self->way = strstr(probefunc, "read") != NULL ? "R" : "W";

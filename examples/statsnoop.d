@@ -15,24 +15,21 @@ BEGIN
 syscall::stat:entry, syscall::lstat:entry, syscall::access:entry, syscall::readlink:entry
 /pid != $pid/
 {
-	self->path = copyinstr(arg0);
-	self->asked = 1;
+	self->path = arg0;
 }
 
 syscall::newfstatat:entry, syscall::statx:entry, syscall::faccessat:entry, syscall::faccessat2:entry,
 syscall::readlinkat:entry
 /pid != $pid/
 {
-	self->path = copyinstr(arg1);
-	self->asked = 1;
+	self->path = arg1;
 }
 
 syscall::stat:return, syscall::lstat:return, syscall::access:return, syscall::readlink:return,
 syscall::newfstatat:return, syscall::statx:return, syscall::faccessat:return, syscall::faccessat2:return,
 syscall::readlinkat:return
-/self->asked/
+/self->path/
 {
-	printf("%7d %-16s %-12s %4d %s\n", pid, execname, probefunc, errno, self->path);
+	printf("%7d %-16s %-12s %4d %s\n", pid, execname, probefunc, errno, copyinstr(self->path));
 	self->path = 0;
-	self->asked = 0;
 }

@@ -46,6 +46,7 @@ enum {
 	WIRE_PROCESSES_MAX = 256,
 	WIRE_THREAD_HASH = 4096,   /* entries of struct wire_private.threads */
 	WIRE_PROBE_STACK = 1 << 16, /* bytes, each above a guard page */
+	WIRE_RULES = 4096,         /* entries of struct wire_private.rules */
 	WIRE_RANGES_MAX = 4096,    /* readable mappings of a process */
 	WIRE_SITE_MAX = 32,        /* bytes that a site displaces at most */
 };
@@ -229,8 +230,10 @@ struct wire_private {
 	struct wire_sigaction action[WIRE_SIGNALS];
 	uint64_t no_slot; /* agent: ns until which no slot is looked for */
 	uint32_t next_slot, pad; /* agent: where it looks next for one of a thread that has died */
-	uint64_t spare[47];
+	uint64_t rules_version; /* wire_area.unwind_version that rules[] is of */
+	uint64_t spare[46];
 	struct wire_thread_entry threads[WIRE_THREAD_HASH];
+	uint64_t rules[WIRE_RULES]; /* stacks met an address before: address << 16 | number of its unwind rule; 0 free */
 };
 
 /* What a forked child must know too: the page at WIRE_KEPT of the private mapping, where the guard page of slot 0's probe
@@ -310,7 +313,8 @@ struct wire_area {
 	uint64_t follow;    /* fork children are traced too */
 	uint64_t counters_base;  /* offset in a thread slot of the uint64_t counters (wire_counter, then per probe) */
 	uint64_t reads_guarded;  /* the agent's SIGSEGV/SIGBUS handler is in place: plain loads are safe */
-	uint64_t spare[32];
+	uint64_t unwind_version; /* of the unwind tables; odd: being written */
+	uint64_t spare[31];
 };
 
 /* --- the agent's blob --- */
@@ -351,7 +355,9 @@ struct wire_area {
 	X(guard, "(on) in the target: puts in (bits WIRE_SIGNAL_n) or takes out (0) the handlers; 0 or -errno") \
 	X(probe_write, "helper 36: dst, src, size") \
 	X(restorer, "what sa_restorer of our handlers is, where the program's own action has none") \
-	X(sigaction_site, "in place of a thunk, in front of a system call: rt_sigaction is done by `sigaction`, and skipped")
+	X(sigaction_site, "in place of a thunk, in front of a system call: rt_sigaction is done by `sigaction`, and skipped") \
+	X(ustack, "d_ustack of bpf/") \
+	X(stack_id, "d_stack_id of bpf/")
 enum wire_agent_entry {
 #define X(name, what) WIRE_AGENT_##name,
 	WIRE_AGENT_ENTRIES(X)

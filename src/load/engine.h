@@ -81,9 +81,10 @@ struct engine_ops {
 
 struct engine *engine_kernel_new(void);
 struct engine *engine_interp_new(void);
-/* Traces these processes from inside. targets and symbols are borrowed. */
+/* Traces these processes from inside. targets and symbols are borrowed. all: load() fails when a probe cannot be placed or
+ * the program asks for what only the kernel has. */
 struct engine *engine_inproc_new(const struct probe_target *targets, uint32_t ntargets,
-				 struct symbols *symbols);
+				 struct symbols *symbols, bool all);
 /* A target that is held already, by c, until it is let go after attach(). */
 void engine_inproc_hold(struct engine *e, struct control *c);
 

@@ -462,6 +462,8 @@ static struct err *match_process(struct match *m)
 {
 	const struct process_objects *objects;
 	const char *name = m->pd->name;
+	struct process_object later;
+	bool loaded = false;
 	struct err *e = process_objects(m->ps, m->pid, &objects);
 
 	if (e)
@@ -477,6 +479,7 @@ static struct err *match_process(struct match *m)
 	for (uint32_t i = 0; i < objects->n; i++) {
 		if (!process_object_matches(&objects->v[i], m->pd->mod))
 			continue;
+		loaded = true;
 		if (!object_is_x86_64(objects->v[i].object)) {
 			process_note(m->ps, xasprintf("%s:%s: left out: not x86-64 code", m->prov,
 						      objects->v[i].name));
@@ -486,6 +489,14 @@ static struct err *match_process(struct match *m)
 		if (m->nfound > MAX_FOUND)
 			return err_new(E2BIG, "%s:%s:%s:%s matches more than %d probes", m->prov,
 				       m->pd->mod, m->pd->func, m->pd->name, MAX_FOUND);
+	}
+	if (!loaded && process_library(m->ps, m->pid, objects, m->pd->mod, &later) &&
+	    object_is_x86_64(later.object)) {
+		match_object(m, &later);
+		if (m->nfound)
+			process_note(m->ps, xasprintf("%s:%s is not loaded: its probes fire when "
+						      "%s is",
+						      m->prov, m->pd->mod, later.path));
 	}
 	return NULL;
 }
@@ -518,34 +529,183 @@ static struct err *pid_match(const struct provider *pv, struct probe_set *ps,
 	return e;
 }
 
-/* Entry: the psABI's integer arguments, in registers and then on the stack. Return: arg0 is the offset of the return
- * instruction in DTrace, which a kernel return probe does not know; arg1 the value. */
+/* --- arguments --- */
+
+enum { NREGS = 6, MAX_BY_VALUE = 4096 };
+
+static const enum user_reg arg_regs[NREGS] = { UREG_RDI, UREG_RSI, UREG_RDX,
+					       UREG_RCX, UREG_R8,  UREG_R9 };
+
+static struct probe_arg on_stack(uint32_t word, type_id type)
+{
+	return (struct probe_arg){ .source = ARG_USDT,
+				   .type = type,
+				   .usdt = { .size = 8,
+					     .mode = USDT_MEM,
+					     .disp = 8 * ((int64_t)word + 1),
+					     .base = UREG_RSP,
+					     .index = -1,
+					     .scale = 1 } };
+}
+
+/* The value of a register, of which a narrow integer fills only the low part. */
+static struct probe_arg in_register(struct probe_set *ps, enum user_reg reg, type_id type)
+{
+	struct probe_arg a = { .source = ARG_REG, .value = reg, .type = type };
+	uint64_t size = type_size(ps->types, type);
+
+	if (!type_is_integer(ps->types, type) || !size || size >= 8)
+		return a;
+	a.source = ARG_USDT;
+	a.usdt = (struct usdt_operand){ .mode = USDT_REG, .base = (int8_t)reg, .index = -1 };
+	a.usdt.size = (int8_t)(type_is_signed(ps->types, type) ? -(int)size : (int)size);
+	return a;
+}
+
+/* How the psABI passes a value: in so many integer and SSE registers, in the order of its eightbytes, or in memory. */
+struct passing {
+	uint32_t nint, nsse;
+	bool memory;
+	bool is_int[2]; /* of each eightbyte: not SSE */
+};
+
+/* Marks the eightbytes of t, at byte `at` of the value, that hold anything but floating point. */
+static void mark_integers(struct type_graph *g, type_id t, uint64_t at, struct passing *p,
+			  uint32_t depth)
+{
+	type_id s = type_strip(g, t);
+	const struct type_member *m;
+	uint32_t n;
+
+	switch (type_kind(g, s)) {
+	case TYPE_STRUCT:
+	case TYPE_UNION:
+		m = type_members(g, s, &n);
+		for (uint32_t i = 0; i < n && depth < 16; i++)
+			mark_integers(g, m[i].type, at + m[i].bit_offset / 8, p, depth + 1);
+		return;
+	case TYPE_ARRAY:
+		for (uint32_t i = 0; i < type_nelems(g, s) && i < 16 && depth < 16; i++)
+			mark_integers(g, type_ref(g, s), at + i * type_size(g, type_ref(g, s)), p,
+				      depth + 1);
+		return;
+	case TYPE_FLOAT: return;
+	default:
+		if (at < 16)
+			p->is_int[at / 8] = true;
+	}
+}
+
+static struct passing passing(struct type_graph *g, type_id t)
+{
+	type_id s = type_strip(g, t);
+	uint64_t size = type_size(g, s);
+	struct passing p = { 0 };
+
+	if (size > 16 || (type_kind(g, s) == TYPE_FLOAT && size > 8)) {
+		p.memory = true;
+		return p;
+	}
+	mark_integers(g, s, 0, &p, 0);
+	if (size > 8 && type_kind(g, s) == TYPE_INT)
+		p.is_int[1] = true; /* __int128 */
+	for (uint32_t i = 0; i < (size > 8 ? 2u : 1u) && size; i++) {
+		p.nint += p.is_int[i];
+		p.nsse += !p.is_int[i];
+	}
+	return p;
+}
+
+/* Is the type passed in a way that its size and members do not tell? A C++ class with a copy constructor goes by
+ * reference. */
+static bool is_opaque(struct probe_set *ps, const struct probe *p, type_id t)
+{
+	return type_is_sou(ps->types, t) && !strncmp(p->func, "_Z", 2);
+}
+
+/* args[] of a function: a floating-point one is 0, for programs cannot read SSE registers; of a structure passed by value
+ * it is the first word. */
+static void entry_types(struct probe_set *ps, const struct probe *p, type_id func,
+			struct probe_args *ret)
+{
+	uint32_t nparams, reg = 0, sse = 0, word = 0;
+	bool varargs;
+	const struct type_param *params = type_params(ps->types, func, &nparams, &varargs);
+	type_id result = type_ref(ps->types, func);
+
+	if (is_opaque(ps, p, result))
+		return;
+	if (type_is_sou(ps->types, result) && passing(ps->types, result).memory)
+		reg = 1; /* where to put it */
+	for (uint32_t i = 0; i < nparams && i < ARRAY_SIZE(ret->typed); i++) {
+		struct passing how = passing(ps->types, params[i].type);
+		bool scalar = type_is_scalar(ps->types, params[i].type);
+		type_id type = scalar ? params[i].type : T_INT64;
+		struct probe_arg a = { .source = ARG_NONE, .type = T_INT64 };
+		uint64_t size = type_size(ps->types, params[i].type);
+
+		if (is_opaque(ps, p, params[i].type))
+			break;
+		if (how.memory || reg + how.nint > NREGS || sse + how.nsse > 8) {
+			a = on_stack(word, type);
+			if (scalar && size < 8 && size) {
+				bool is_signed = type_is_signed(ps->types, type);
+
+				a.usdt.size = (int8_t)(is_signed ? -(int)size : (int)size);
+			}
+			word += size && size <= MAX_BY_VALUE ? (uint32_t)((size + 7) / 8) : 1;
+		} else {
+			if (how.nint)
+				a = in_register(ps, arg_regs[reg], type);
+			reg += how.nint;
+			sse += how.nsse;
+		}
+		ret->typed[i] = a;
+		ret->ntyped = i + 1;
+	}
+	ret->known = true;
+}
+
+/* args[1], the value as its type says; args[0] is what arg0 is. */
+static void return_types(struct probe_set *ps, type_id func, struct probe_args *ret)
+{
+	type_id type = type_ref(ps->types, func);
+
+	ret->known = true;
+	ret->typed[0] = ret->arg[0];
+	ret->ntyped = 1;
+	if (type_kind(ps->types, type_strip(ps->types, type)) == TYPE_VOID)
+		return;
+	ret->typed[1] = in_register(ps, UREG_RAX, type_is_scalar(ps->types, type) ? type : T_INT64);
+	if (type_kind(ps->types, type_strip(ps->types, type)) == TYPE_FLOAT)
+		ret->typed[1] = (struct probe_arg){ .source = ARG_NONE, .type = T_INT64 };
+	ret->ntyped = 2;
+}
+
+/* Entry: the psABI's integer arguments, in registers and then on the stack, and args[] where debug information has the
+ * function's. Return: arg0 is the offset of the return instruction in DTrace, which a kernel return probe does not know;
+ * arg1 the value. */
 static struct err *pid_args(struct probe_set *ps, const struct probe *p, struct probe_args *ret)
 {
-	static const enum user_reg regs[] = { UREG_RDI, UREG_RSI, UREG_RDX,
-					      UREG_RCX, UREG_R8,  UREG_R9 };
+	/* foo.isra.0 has other parameters than foo. */
+	bool entry = !strcmp(p->name, "entry"), whole = !strchr(p->func, '.');
+	type_id func;
 
 	if (p->kind == ATTACH_URETPROBE) {
 		ret->arg[0].source = ARG_CONST;
 		ret->arg[1].source = ARG_RETURN;
+		if (whole && type_user_func(ps->types, p->object, p->addr, &func))
+			return_types(ps, func, ret);
 		return NULL;
 	}
-	for (uint32_t i = 0; i < ARRAY_SIZE(regs); i++) {
+	for (uint32_t i = 0; i < NREGS; i++) {
 		ret->arg[i].source = ARG_REG;
-		ret->arg[i].value = regs[i];
+		ret->arg[i].value = arg_regs[i];
 	}
-	for (uint32_t i = ARRAY_SIZE(regs); !strcmp(p->name, "entry") && i < ARRAY_SIZE(ret->arg);
-	     i++) {
-		ret->arg[i].source = ARG_USDT;
-		ret->arg[i].usdt = (struct usdt_operand){
-			.size = 8,
-			.mode = USDT_MEM,
-			.disp = 8 * ((int64_t)i - 5),
-			.base = UREG_RSP,
-			.index = -1,
-			.scale = 1,
-		};
-	}
+	for (uint32_t i = NREGS; entry && i < ARRAY_SIZE(ret->arg); i++)
+		ret->arg[i] = on_stack(i - NREGS, T_INT64);
+	if (entry && whole && type_user_func(ps->types, p->object, p->addr, &func))
+		entry_types(ps, p, func, ret);
 	return NULL;
 }
 

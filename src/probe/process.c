@@ -1,5 +1,6 @@
 #include "probe/process.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>
@@ -8,6 +9,7 @@
 #include <sys/wait.h>
 
 #include "base/glob.h"
+#include "base/io.h"
 
 extern char **environ;
 
@@ -228,6 +230,134 @@ bool process_object_matches(const struct process_object *po, const char *pattern
 		return !strcmp(pattern, po->path);
 	return is_stem(po->name, pattern) ||
 	       (soname && (!strcmp(soname, pattern) || is_stem(soname, pattern)));
+}
+
+/* --- libraries that are loaded later --- */
+
+/* The file as it is opened from here: through the process's root when that is another. malloc()ed, NULL: there is none. */
+static char *path_in(pid_t pid, const char *path)
+{
+	char *there = xasprintf("/proc/%d/root%s", (int)pid, path);
+	struct stat a, b;
+
+	if (stat(there, &a) || !S_ISREG(a.st_mode)) {
+		free(there);
+		return NULL;
+	}
+	if (!stat(path, &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino) {
+		free(there);
+		return xstrdup(path);
+	}
+	return there;
+}
+
+struct library_search {
+	struct probe_set *ps;
+	pid_t pid;
+	const char *pattern;
+	struct process_object *ret;
+};
+
+static bool take_file(struct library_search *s, const char *path)
+{
+	cleanup_free char *open_path = path_in(s->pid, path);
+	struct object *o = open_path ? symbols_object_at(s->ps->symbols, open_path) : NULL;
+	struct stat st;
+
+	if (!o || stat(open_path, &st))
+		return false;
+	*s->ret = (struct process_object){
+		.path = arena_strdup(&s->ps->arena, open_path),
+		.name = arena_strdup(&s->ps->arena, base_name(path)),
+		.object = o,
+		.dev = st.st_dev,
+		.inode = st.st_ino,
+	};
+	return true;
+}
+
+/* The file of that name in a directory, else one that the pattern is the stem of: libz is libz.so.1. */
+static bool search_dir(struct library_search *s, const char *dir, size_t len)
+{
+	cleanup_free char *exact = xasprintf("%.*s/%s", (int)len, dir, s->pattern), *there = NULL;
+	bool found = false;
+	struct dirent *d;
+	DIR *list;
+
+	if (!len || dir[0] != '/')
+		return false;
+	if (take_file(s, exact))
+		return true;
+	there = xasprintf("/proc/%d/root%.*s", (int)s->pid, (int)len, dir);
+	list = opendir(there);
+	while (list && !found && (d = readdir(list))) {
+		if (is_stem(d->d_name, s->pattern)) {
+			cleanup_free char *path = xasprintf("%.*s/%s", (int)len, dir, d->d_name);
+
+			found = take_file(s, path);
+		}
+	}
+	if (list)
+		closedir(list);
+	return found;
+}
+
+static bool search_list(struct library_search *s, const char *dirs)
+{
+	for (size_t n; *dirs; dirs += n + (dirs[n] != 0)) {
+		n = strcspn(dirs, ":;");
+		if (search_dir(s, dirs, n))
+			return true;
+	}
+	return false;
+}
+
+/* LD_LIBRARY_PATH of the process; its environment is NUL-separated. */
+static bool search_environment(struct library_search *s)
+{
+	static const char name[] = "LD_LIBRARY_PATH=";
+	char file[64];
+	char *text = NULL;
+	bool found = false;
+	size_t n = 0;
+	struct err *e;
+
+	snprintf(file, sizeof(file), "/proc/%d/environ", (int)s->pid);
+	e = io_read_file(file, &text, &n);
+	if (e) {
+		err_free(e);
+		return false;
+	}
+	for (size_t at = 0; at < n && !found; at += strlen(text + at) + 1)
+		if (!strncmp(text + at, name, sizeof(name) - 1))
+			found = search_list(s, text + at + sizeof(name) - 1);
+	free(text);
+	return found;
+}
+
+bool process_library(struct probe_set *ps, pid_t pid, const struct process_objects *objects,
+		     const char *pattern, struct process_object *ret)
+{
+	static const char usual[] = "/lib/x86_64-linux-gnu:/usr/lib/x86_64-linux-gnu:/lib64:/usr/lib64:/lib:/usr/lib:"
+				    "/usr/local/lib/x86_64-linux-gnu:/usr/local/lib";
+	struct library_search s = { .ps = ps, .pid = pid, .pattern = pattern, .ret = ret };
+
+	if (!*pattern || glob_is_pattern(pattern))
+		return false;
+	if (pattern[0] == '/')
+		return take_file(&s, pattern);
+	if (strchr(pattern, '/') || (strncmp(pattern, "lib", 3) && !strstr(pattern, ".so")))
+		return false;
+	if (search_environment(&s))
+		return true;
+	/* Where its other libraries come from; plugins often lie beside them or the program. */
+	for (uint32_t i = 0; i < objects->n; i++) {
+		const char *path = objects->v[i].path, *slash = strrchr(path, '/');
+
+		if (slash && strncmp(path, "/proc/", 6) && search_dir(&s, path, (size_t)(slash - path)))
+			return true;
+	}
+	return search_list(&s, usual);
 }
 
 static bool is_place(const struct probe *p, const struct process_object *po, uint64_t offset)

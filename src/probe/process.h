@@ -27,6 +27,11 @@ struct err *process_objects(struct probe_set *ps, pid_t pid, const struct proces
 /* Does a module pattern mean this object? "a.out" is the main program; "libc" and "libc.so" mean libc.so.6. */
 bool process_object_matches(const struct process_object *po, const char *pattern);
 
+/* A library that the process has not loaded, by its path or by the name it would be found by: LD_LIBRARY_PATH, the
+ * directories of the objects it has, the usual ones. A uprobe on the file fires as soon as it is mapped. */
+bool process_library(struct probe_set *ps, pid_t pid, const struct process_objects *objects,
+		     const char *pattern, struct process_object *ret);
+
 /* As probe_add with the next dynamic id, but several places may bear one name (static functions of the same name, a
  * USDT probe expanded twice in a function): each is a probe of its own. Sets object, offset and pid. */
 struct probe *process_add_probe(struct probe_set *ps, const struct provider *pv, pid_t pid,

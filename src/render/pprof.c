@@ -35,12 +35,12 @@ enum { LINE_FUNCTION = 1 };
 enum { FUNCTION_ID = 1, FUNCTION_NAME, FUNCTION_SYSTEM_NAME };
 
 struct pprof {
-	struct out body;         /* the message as it grows */
-	struct out part, inner;  /* messages inside it */
-	struct out text;         /* a name as it is shown */
-	struct intern strings;   /* id = index in the string table */
-	struct hash mappings;    /* string of the file -> id */
-	VEC(uint32_t) files;     /* by mapping id - 1 */
+	struct out body;        /* the message as it grows */
+	struct out part, inner; /* messages inside it */
+	struct out text;        /* a name as it is shown */
+	struct intern strings;  /* id = index in the string table */
+	struct hash mappings;   /* string of the file -> id */
+	VEC(uint32_t) files;    /* by mapping id - 1 */
 };
 
 static void varint(struct out *o, uint64_t v)

@@ -9,7 +9,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static uint64_t read_as(enum stackin_format format, const uint8_t *data, size_t size, size_t piece)
 {
-	struct stackin_options o = { .format = format, .no_symbols = true, .kernel = true, .jit = true };
+	struct stackin_options o = {
+		.format = format, .no_symbols = true, .kernel = true, .jit = true
+	};
 	struct stacktree t;
 	struct stackin in;
 	struct out out = { 0 };

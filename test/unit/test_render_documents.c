@@ -88,8 +88,7 @@ static void test_written(void **state)
 	make_tree(&t, stacks);
 	render_pprof(&doc, &t, &about);
 	assert_memory_equal(doc.v, "\x1f\x8b", 2);
-	expect(STACKIN_PPROF, &doc, &marks,
-	       "main;a;b 3\nmain;a;malloc 5\nmain;vfs_read_[k] 7\n");
+	expect(STACKIN_PPROF, &doc, &marks, "main;a;b 3\nmain;a;malloc 5\nmain;vfs_read_[k] 7\n");
 	doc.n = 0;
 	render_pprof(&doc, &t, NULL);
 	expect(STACKIN_PPROF, &doc, NULL, "main;a;b 3\nmain;a;malloc 5\nmain;vfs_read 7\n");
@@ -132,19 +131,20 @@ static void put(struct out *o, uint8_t field, const char *bytes, size_t n)
 static void test_pprof(void **state)
 {
 	struct stackin_options samples = { .event = "samples" }, none = { .event = "none" };
-	static const char *const strings[] = { "", "samples", "count", "cpu", "nanoseconds",
-					       "main", "callee", "inlined", "/bin/prog" };
+	static const char *const strings[] = { "",       "samples",     "count",
+					       "cpu",    "nanoseconds", "main",
+					       "callee", "inlined",     "/bin/prog" };
 	struct out o = { 0 }, cut;
 	char *why, *out;
 	enum stackin_format format;
 
-	PUT(&o, 1, "\x08\x01\x10\x02");                     /* samples, count */
-	PUT(&o, 1, "\x08\x03\x10\x04");                     /* cpu, nanoseconds */
-	PUT(&o, 2, "\x0a\x02\x02\x01\x12\x02\x01\x0a");     /* locations 2, 1; values 1, 10 */
-	PUT(&o, 2, "\x08\x01\x10\x02\x10\x14");             /* location 1; values 2, 20: not packed */
-	PUT(&o, 2, "\x08\x09\x10\x02\x10\x1e");             /* no such location */
-	PUT(&o, 2, "\x08\x03\x10\x01\x10\x01");             /* an address without a name */
-	PUT(&o, 4, "\x08\x01\x22\x02\x08\x01");             /* location 1: function 1 */
+	PUT(&o, 1, "\x08\x01\x10\x02");                 /* samples, count */
+	PUT(&o, 1, "\x08\x03\x10\x04");                 /* cpu, nanoseconds */
+	PUT(&o, 2, "\x0a\x02\x02\x01\x12\x02\x01\x0a"); /* locations 2, 1; values 1, 10 */
+	PUT(&o, 2, "\x08\x01\x10\x02\x10\x14");         /* location 1; values 2, 20: not packed */
+	PUT(&o, 2, "\x08\x09\x10\x02\x10\x1e");         /* no such location */
+	PUT(&o, 2, "\x08\x03\x10\x01\x10\x01");         /* an address without a name */
+	PUT(&o, 4, "\x08\x01\x22\x02\x08\x01");         /* location 1: function 1 */
 	PUT(&o, 4, "\x08\x02\x22\x02\x08\x03\x22\x02\x08\x02"); /* 3 inlined into 2 */
 	PUT(&o, 4, "\x08\x03\x10\x01\x18\x7f");
 	PUT(&o, 3, "\x08\x01\x28\x08");
@@ -171,12 +171,13 @@ static void test_speedscope(void **state)
 	struct stackin_options one = { .event = "t2" };
 	struct out o = { 0 };
 
-	out_str(&o, "\n{\"$schema\":\"x\",\"shared\":{\"frames\":[{\"name\":\"a\"},{\"name\":\"b\",\"file\":"
-		    "\"/lib/b.c\"}]},\"profiles\":[{\"type\":\"evented\",\"name\":\"t 1\",\"unit\":"
-		    "\"seconds\",\"startValue\":1,\"events\":[{\"type\":\"O\",\"frame\":0,\"at\":1},"
-		    "{\"type\":\"O\",\"frame\":1,\"at\":1.5},{\"type\":\"C\",\"frame\":1,\"at\":1.75},"
-		    "{\"type\":\"C\",\"frame\":0,\"at\":2}]},{\"type\":\"sampled\",\"name\":\"t2\",\"unit\":"
-		    "\"none\",\"samples\":[[0,1],[0],[7]],\"weights\":[4,2,1]}]}");
+	out_str(&o,
+		"\n{\"$schema\":\"x\",\"shared\":{\"frames\":[{\"name\":\"a\"},{\"name\":\"b\",\"file\":"
+		"\"/lib/b.c\"}]},\"profiles\":[{\"type\":\"evented\",\"name\":\"t 1\",\"unit\":"
+		"\"seconds\",\"startValue\":1,\"events\":[{\"type\":\"O\",\"frame\":0,\"at\":1},"
+		"{\"type\":\"O\",\"frame\":1,\"at\":1.5},{\"type\":\"C\",\"frame\":1,\"at\":1.75},"
+		"{\"type\":\"C\",\"frame\":0,\"at\":2}]},{\"type\":\"sampled\",\"name\":\"t2\",\"unit\":"
+		"\"none\",\"samples\":[[0,1],[0],[7]],\"weights\":[4,2,1]}]}");
 	expect(STACKIN_SPEEDSCOPE, &o, NULL,
 	       "t2;[unknown] 1\nt2;a 2\nt2;a;b 4\nt_1;a 750000\nt_1;a;b 250000\n");
 	expect(STACKIN_SPEEDSCOPE, &o, &one, "[unknown] 1\na 2\na;b 4\n");
@@ -200,7 +201,9 @@ static void u64(struct out *o, uint64_t v)
 	out_mem(o, &v, 8);
 }
 
-enum { IDS = 1 << 16 | 1 << 0 | 1 << 1 | 1 << 2 | 1 << 5 | 1 << 8 }; /* identifier ip tid time callchain period */
+enum {
+	IDS = 1 << 16 | 1 << 0 | 1 << 1 | 1 << 2 | 1 << 5 | 1 << 8
+}; /* identifier ip tid time callchain period */
 
 static void attr(struct out *o, uint32_t type, uint64_t config)
 {
@@ -323,7 +326,8 @@ static void put_records(struct out *o)
 	comm(o, 10, "prog", 1);
 	map(o, 10, 0x1000, 0x1000, "/bin/prog", 2);
 	sample(o, 1, 10, 50, 100, 0, 0x1010);
-	sample(o, 1, 20, 60, 1, 0, 0x1010); /* of the second CPU's fork, which comes later in the file */
+	sample(o, 1, 20, 60, 1, 0,
+	       0x1010); /* of the second CPU's fork, which comes later in the file */
 	round_end(o);
 	fork_of(o, 20, 10, 55);
 	map(o, 20, 0x1800, 0x100, "/lib/other.so", 70); /* over a part of prog's */
@@ -341,7 +345,8 @@ static void put_records(struct out *o)
 	round_end(o);
 }
 
-static const char perf_folded[] = ":30;[unknown] 16\nprog;[other.so];[[kernel.kallsyms]] 4\nprog;[prog] 111\n";
+static const char perf_folded[] =
+	":30;[unknown] 16\nprog;[other.so];[[kernel.kallsyms]] 4\nprog;[prog] 111\n";
 
 static void test_perf_data(void **state)
 {
@@ -455,11 +460,12 @@ static void test_chain(void **state)
 {
 	struct out o = { 0 };
 
-	out_str(&o, "wakeup 12 waker a\n              vmlinux`wake+0x1\n\n              libc.so.6`write+0x2\n"
-		    "              w`main+0x3\n"
-		    "offcpu 12 500 sleeper\n              vmlinux`schedule+0x1\n\n              s`wait+0x1\n"
-		    "offcpu 12 20 sleeper\n              vmlinux`schedule+0x1\n"
-		    "wakeup 13 other\noffcpu 13 7 third\n");
+	out_str(&o,
+		"wakeup 12 waker a\n              vmlinux`wake+0x1\n\n              libc.so.6`write+0x2\n"
+		"              w`main+0x3\n"
+		"offcpu 12 500 sleeper\n              vmlinux`schedule+0x1\n\n              s`wait+0x1\n"
+		"offcpu 12 20 sleeper\n              vmlinux`schedule+0x1\n"
+		"wakeup 13 other\noffcpu 13 7 third\n");
 	expect(STACKIN_CHAIN, &o, NULL,
 	       "sleeper;s`wait;vmlinux`schedule;--;vmlinux`wake_[w];libc.so.6`write_[w];w`main_[w];waker a_[w] 500\n"
 	       "sleeper;vmlinux`schedule 20\nthird;--;other_[w] 7\n");
@@ -469,9 +475,9 @@ static void test_chain(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_written),    cmocka_unit_test(test_hostile_names),
-		cmocka_unit_test(test_pprof),      cmocka_unit_test(test_speedscope),
-		cmocka_unit_test(test_perf_data),  cmocka_unit_test(test_gzip),
+		cmocka_unit_test(test_written),   cmocka_unit_test(test_hostile_names),
+		cmocka_unit_test(test_pprof),     cmocka_unit_test(test_speedscope),
+		cmocka_unit_test(test_perf_data), cmocka_unit_test(test_gzip),
 		cmocka_unit_test(test_chain),
 	};
 

@@ -42,7 +42,8 @@ static void test_ticks(void **state)
 	assert_null(next(l, &a)); /* nothing yet */
 	live_begin(l, "BEGIN\n{ \"\\\" }");
 	assert_int_equal(told, 1);
-	expect(l, &a, "\"type\":\"hello\",\"ms\":1000,\"history\":3,\"allowD\":false,\"program\":\"BEGIN\\n{");
+	expect(l, &a,
+	       "\"type\":\"hello\",\"ms\":1000,\"history\":3,\"allowD\":false,\"program\":\"BEGIN\\n{");
 	assert_null(next(l, &a));
 	live_line(l, "one\ttab", 7, false);
 	live_line(l, "\xff\x01</script>\"", 12, true);

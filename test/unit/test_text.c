@@ -715,9 +715,35 @@ static void test_syscalls(void **state)
 	/* 3 bytes with the ret: the mov before it comes along */
 	expect_site(v[1].site, TEXT_PATCH, 16, 3, 5, 5);
 	assert_int_equal(v[2].number, -1);
+	/* with the instruction left in place: the mov of the number, the comparison; of g both movs, no room behind; of h
+	 * too little before */
+	expect_site(v[0].before, TEXT_PATCH, 0, 5, 5, 5);
+	expect_site(v[0].behind, TEXT_PATCH, 7, 0, 6, 6);
+	expect_site(v[1].before, TEXT_PATCH, 14, 5, 5, 5);
+	assert_int_equal(v[1].behind.mode, TEXT_NONE);
+	assert_int_equal(v[2].before.mode, TEXT_NONE);
+	assert_non_null(v[2].before.reason);
 	free(v);
 	assert_null(text_syscalls(m.text, T + 14, &v, &n));
 	assert_int_equal(n, 1);
+	free(v);
+	end(&m);
+}
+
+/* A branch that leads to the call past what lies before it, and one that leads behind it: neither place will do. */
+static void test_syscall_branched(void **state)
+{
+	/* f: jmp 1f; mov $39,%eax; 1: syscall; 2: cmp $-4096,%rax; ja 2b; ret; padding */
+	struct made m = make(CODE("\xeb\x05\xb8\x27\0\0\0\x0f\x05\x48\x3d\0\xf0\xff\xff\x77\xf8\xc3"),
+			     NULL, 0, SYMBOLS(FUNC("f", 0, 18)));
+	struct text_syscall *v;
+	uint32_t n;
+
+	begin(&m);
+	assert_null(text_syscalls(m.text, 0, &v, &n));
+	assert_int_equal(n, 1);
+	assert_int_equal(v[0].before.mode, TEXT_NONE);
+	assert_int_equal(v[0].behind.mode, TEXT_NONE);
 	free(v);
 	end(&m);
 }
@@ -1150,6 +1176,7 @@ int main(void)
 		cmocka_unit_test(test_unresolved),
 		cmocka_unit_test(test_absolute_table),
 		cmocka_unit_test(test_syscalls),
+		cmocka_unit_test(test_syscall_branched),
 		cmocka_unit_test(test_join),
 		cmocka_unit_test(test_run_entry_return),
 		cmocka_unit_test(test_run_return_moves_pops),

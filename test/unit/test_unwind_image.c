@@ -395,6 +395,47 @@ static uint32_t chunk_rule(const struct memory *m, uint64_t addr)
 	return 0;
 }
 
+/* By identity, as the walk does for a process it knows nothing of: the same tables, at the same addresses. */
+static void find_files(const struct memory *m, struct unwind_store *s)
+{
+	const struct wire_unwind_files *t = (const void *)m->chunks.v[1];
+	const struct wire_unwind_mapping *maps = (const void *)at(m, m->process.mappings);
+	struct mapping *own;
+	uint32_t n, found = 0;
+
+	assert_int_equal(t->enabled, 0);
+	assert_null(unwind_store_enable_files(s));
+	assert_int_equal(t->enabled, 1);
+	assert_null(mappings_read(getpid(), &own, &n));
+	for (uint32_t i = 0; i < n; i++) {
+		struct stat st;
+		uint64_t key;
+
+		if (!own[i].exec || own[i].path[0] != '/' || stat(own[i].path, &st))
+			continue;
+		key = wire_unwind_file_key(own[i].dev_major << 20 | own[i].dev_minor, own[i].inode,
+					   (uint64_t)st.st_mtim.tv_sec,
+					   (uint32_t)st.st_mtim.tv_nsec);
+		for (uint32_t k = 0; k < WIRE_UNWIND_PROBES; k++) {
+			const struct wire_unwind_file *f =
+				&t->files[(key + k) & (WIRE_UNWIND_FILES - 1)];
+
+			if (f->key != key)
+				continue;
+			for (uint32_t j = 0; j < m->process.n; j++)
+				if (maps[j].start == own[i].start) {
+					assert_int_equal(f->pages, maps[j].pages);
+					assert_int_equal(own[i].start - own[i].offset - (uint64_t)f->delta,
+							 maps[j].bias);
+					found++;
+				}
+			break;
+		}
+	}
+	assert_true(found >= 3); /* the program, libc, the dynamic linker */
+	mappings_free(own, n);
+}
+
 static void test_store(void **state)
 {
 	static const struct unwind_store_ops ops = { put_chunk, put_process, del_process };
@@ -423,6 +464,7 @@ static void test_store(void **state)
 		}
 	}
 	assert_true(known > 500);
+	find_files(&m, s);
 	/* Again and again: the images stay, two lists take turns. */
 	words = unwind_store_words(s);
 	for (uint32_t i = 0; i < 50; i++)

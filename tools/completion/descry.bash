@@ -43,6 +43,20 @@ _descry()
 		--key --by --agg -t -n -s -P -m -f -i -c -p -x -D -U -I -L -b -C -Z -w -q --help"
 
 	COMPREPLY=()
+	if [[ ${COMP_WORDS[1]} == profile && $COMP_CWORD -gt 1 ]]; then
+		case $prev in
+		-p) mapfile -t COMPREPLY < <(compgen -W "$(ps -eo pid= 2>/dev/null)" -- "$cur") ;;
+		-c) mapfile -t COMPREPLY < <(compgen -c -- "$cur") ;;
+		-x) mapfile -t COMPREPLY < <(compgen -W "$options" -- "$cur"); compopt -o nospace ;;
+		--colors) mapfile -t COMPREPLY < <(compgen -W "kind safe module hot mem io wakeup grey" -- "$cur") ;;
+		-F | -t | --comm | --min | --title) ;;
+		-o) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
+		*) mapfile -t COMPREPLY < <(compgen -W "-p -c -a -F -t -x -o -q --text --folded --json --svg --html --pprof
+			--speedscope --pid --tid --comm --module --addrs --kernel --user --marks --lines --inverted --reverse
+			--title --colors --min --help" -- "$cur") ;;
+		esac
+		return
+	fi
 	if ((COMP_CWORD > 1)); then
 		case ${COMP_WORDS[1]} in
 		flame) _descry_command "$flame"; return ;;

@@ -73,6 +73,7 @@ struct variable {
 	type_id *keys; /* assoc: key types; T_STRING for strings */
 	uint32_t nkeys;
 	loc_t loc;
+	bool local; /* a function's own: assigned before every use */
 	bool bad; /* its first value was an error, which is reported */
 };
 

@@ -54,10 +54,14 @@ void bind_func(struct bind_cx *cx, const struct node *n)
 static struct variable *hidden(struct bind_cx *cx, const struct func_def *def, const char *name,
 			       type_id t, loc_t loc)
 {
-	return var_new(cx, SCOPE_THIS,
-		       arena_printf(cx->arena, "%s#%u%s%s", def->name, cx->state->expansions,
-				    *name ? "." : "", name),
-		       t, loc);
+	struct variable *v;
+
+	v = var_new(cx, SCOPE_THIS,
+		    arena_printf(cx->arena, "%s#%u%s%s", def->name, cx->state->expansions,
+				 *name ? "." : "", name),
+		    t, loc);
+	v->local = true;
+	return v;
 }
 
 static struct node *name_of(struct bind_cx *cx, struct variable *v, const struct node *at)

@@ -215,6 +215,7 @@ static void begin_fn(struct gen *g, struct ir_fn *f, const char *name)
 		g->lazy[i].known = g->lazy[i].ever = false;
 		ir_set(f, g->lazy[i].v, IR_I(0));
 	}
+	g->loops = 0;
 	g->out = ir_new_label(f);
 	g->f_code = ir_new_reg(f);
 	g->f_value = ir_new_reg(f);
@@ -228,7 +229,8 @@ static void begin_fn(struct gen *g, struct ir_fn *f, const char *name)
 		if (g->b->vars.v[i]->scope == SCOPE_THIS &&
 		    type_is_scalar(g->types, g->b->vars.v[i]->type)) {
 			g->this_regs[i] = ir_new_reg(f);
-			ir_set(f, g->this_regs[i], IR_I(0));
+			if (!g->b->vars.v[i]->local)
+				ir_set(f, g->this_regs[i], IR_I(0));
 		}
 	}
 }
@@ -365,7 +367,7 @@ static struct ir_val find_probe(struct gen *g, const struct group *grp, uint32_t
 	}
 	skip_compat(g);
 	if (g->attach == ATTACH_SYSCALL_ENTRY) {
-		nr = ir_load(f, g->ctx, 8, 8, false);
+		nr = gen_syscall_word(g);
 	} else {
 		nr = gen_syscall_reg(g, UREG_ORIG_RAX, 0);
 	}

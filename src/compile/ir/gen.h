@@ -24,6 +24,9 @@ struct compile_target {
 	bool task_btf; /* the engine lets programs read task_struct through a BTF pointer (kernel) */
 	/* Fills the tables below; called when a program first asks. NULL: not known. */
 	void (*find_cpus)(struct compile_target *t);
+	/* In the traced process: a system call's context is its struct pt_regs, as a uprobe's is; what is not resident is
+	 * faulted in; threads ask for their own CPU time. */
+	bool inside;
 	bool unwind; /* the engine keeps unwind tables: ustack() walks by them, not by frame pointers */
 	const int32_t *cpu_chip, *cpu_node; /* by CPU number */
 	uint32_t ncpus;
@@ -136,6 +139,7 @@ struct gen {
 	struct ir_val err_code, err_value, err_loc, err_clause;
 	uint32_t scratch_next;
 	uint32_t brk, cont, ret; /* labels: of the loop, of the function put in */
+	uint32_t loops;          /* in the program so far */
 	struct ir_val rounds;    /* of the outermost loop and those in it */
 	struct ir_val rec;       /* the record being filled */
 	uint32_t rec_size;
@@ -187,6 +191,8 @@ struct ir_val gen_tgid(struct gen *g);
 struct ir_val gen_uregs(struct gen *g, struct ir_val index, loc_t loc);
 /* A register of the system call that enters or returns. */
 struct ir_val gen_syscall_reg(struct gen *g, enum user_reg reg, loc_t loc);
+/* The raw tracepoint's second word: the call's number at its entry, its result at its return. */
+struct ir_val gen_syscall_word(struct gen *g);
 uint32_t gen_kernel_offset(struct gen *g, const char *type, const char *member, uint32_t *ret_size,
 			   loc_t loc);
 bool gen_current_thread(const struct gen *g);

@@ -332,9 +332,19 @@ static struct ir_val profile_pc(struct gen *g, bool user)
 struct ir_val gen_syscall_reg(struct gen *g, enum user_reg reg, loc_t loc)
 {
 	/* Through a BTF pointer it is a plain load; bpf_probe_read_kernel() costs 11 ns. */
+	if (g->target->inside)
+		return ir_load(g->f, g->ctx, 8 * (int32_t)reg, 8, false);
 	if (g->target->task_btf && gen_current_thread(g))
 		return ir_load(g->f, gen_lazy(g, LAZY_REGS), 8 * (int32_t)reg, 8, false);
 	return gen_kernel_read(g, ir_load(g->f, g->ctx, 0, 8, false), 8 * reg, 8, false, loc);
+}
+
+struct ir_val gen_syscall_word(struct gen *g)
+{
+	if (g->target->inside)
+		return gen_syscall_reg(
+			g, g->attach == ATTACH_SYSCALL_ENTRY ? UREG_ORIG_RAX : UREG_RAX, 0);
+	return ir_load(g->f, g->ctx, 8, 8, false);
 }
 
 struct ir_val gen_arg(struct gen *g, const struct probe_arg *a, loc_t loc)
@@ -345,7 +355,11 @@ struct ir_val gen_arg(struct gen *g, const struct probe_arg *a, loc_t loc)
 	switch (a->source) {
 	case ARG_NONE: return IR_I(0);
 	case ARG_CONST: return IR_I(a->value);
-	case ARG_CTX: return ir_load(g->f, g->ctx, (int32_t)a->value, 8, false);
+	case ARG_CTX:
+		if (a->value == 8 &&
+		    (g->attach == ATTACH_SYSCALL_ENTRY || g->attach == ATTACH_SYSCALL_RETURN))
+			return gen_syscall_word(g);
+		return ir_load(g->f, g->ctx, (int32_t)a->value, 8, false);
 	case ARG_SYSCALL:
 		if (a->value < 0 || a->value > 5)
 			return IR_I(0);
@@ -436,7 +450,7 @@ static struct ir_val error_number(struct gen *g)
 	}
 	if (g->attach != ATTACH_SYSCALL_RETURN)
 		return IR_I(0);
-	ret = ir_load(g->f, g->ctx, 8, 8, false);
+	ret = gen_syscall_word(g);
 	v = ir_new_reg(g->f);
 	done = ir_new_label(g->f);
 	ir_set(g->f, v, IR_I(0));

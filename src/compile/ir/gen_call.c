@@ -191,7 +191,7 @@ static void copyinstr(struct gen *g, const struct node *n, struct ir_val dst, in
 			    IR_I(size), addr);
 		ir_if(f, r, IF_SGE, IR_I(0), ok);
 	}
-	if (g->attach == ATTACH_SYSCALL_ENTRY && g->rec_live && dst.kind == IR_REG &&
+	if (g->attach == ATTACH_SYSCALL_ENTRY && !g->target->inside && g->rec_live && dst.kind == IR_REG &&
 	    dst.reg == g->rec.reg)
 		read_later(g, addr, off, size, n->loc);
 	else

@@ -565,6 +565,9 @@ static const struct node *inside(const struct node *n)
  * million instructions. */
 enum { ROUNDS_PLAIN = 100, ROUNDS_ROUTINES = 32 };
 
+/* Loops in one program: functions put in again and again could make thousands. */
+enum { LOOPS_MAX = 200 };
+
 /* Writes the limit of the loop that begins with the test at instruction `check`. */
 static void choose_limit(struct ir_fn *f, uint32_t check)
 {
@@ -590,6 +593,14 @@ static void gen_loop(struct gen *g, const struct node *n)
 	struct ir_val outer = g->rounds;
 
 	f->loc = n->loc;
+	if (++g->loops > LOOPS_MAX) {
+		if (g->loops == LOOPS_MAX + 1)
+			diag_error(g->diags, n->loc, n->end, "D_TOO_LARGE",
+				   "more than %d loops in the clauses of one probe, those of "
+				   "functions included", LOOPS_MAX);
+		g->failed = true;
+		return;
+	}
 	if (outer.kind == IR_NONE) {
 		g->rounds = ir_new_reg(f);
 		ir_set(f, g->rounds, IR_I(0));

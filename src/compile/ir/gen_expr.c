@@ -225,6 +225,31 @@ static struct ir_val bits(struct gen *g, struct ir_val word, const struct lval *
 	return p->bit_size < 64 ? ir_bin(f, ALU_AND, word, IR_I((1ull << p->bit_size) - 1)) : word;
 }
 
+/* What a pointer leads to in a function of a process: its arguments point to its own memory, curthread to the kernel's. */
+static struct ir_val pointed_read(struct gen *g, struct ir_val addr, int64_t off, uint32_t size,
+				  bool sign, loc_t loc)
+{
+	struct ir_fn *f = g->f;
+	uint32_t obj, kernel, done;
+	struct ir_val at, r;
+
+	if ((g->attach != ATTACH_UPROBE && g->attach != ATTACH_URETPROBE) || g->target->inside || !g->cl)
+		return gen_kernel_read(g, addr, off, size, sign, loc);
+	obj = ir_new_object(f, 8, "read");
+	kernel = ir_new_label(f);
+	done = ir_new_label(f);
+	at = ir_bin(f, ALU_ADD, addr, IR_I(off));
+	r = ir_new_reg(f);
+	ir_if(f, at, IF_SLT, IR_I(0), kernel);
+	ir_set(f, r, ir_call(f, HELPER_READ_USER, 3, ir_stack(f, obj, 0), IR_I(size), at));
+	ir_goto(f, done);
+	ir_place(f, kernel);
+	ir_set(f, r, ir_call(f, HELPER_READ_KERNEL, 3, ir_stack(f, obj, 0), IR_I(size), at));
+	ir_place(f, done);
+	gen_fault_if(g, r, IF_NE, IR_I(0), WIRE_FAULT_BADADDR, at, loc);
+	return ir_load_stack(f, obj, 0, size, sign);
+}
+
 struct ir_val gen_load_place(struct gen *g, struct lval p, loc_t loc)
 {
 	struct ir_fn *f = g->f;
@@ -239,7 +264,7 @@ struct ir_val gen_load_place(struct gen *g, struct lval p, loc_t loc)
 	switch (p.kind) {
 	case PLACE_REG: return ir_mov(f, p.v);
 	case PLACE_MEM: v = ir_load(f, p.v, (int32_t)p.off, size, sign); break;
-	case PLACE_KERNEL: v = gen_kernel_read(g, p.v, p.off, size, sign, loc); break;
+	case PLACE_KERNEL: v = pointed_read(g, p.v, p.off, size, sign, loc); break;
 	default:
 		at = p.kind == PLACE_TLS ? gen_lazy(g, LAZY_TLS) : assoc_lookup(g, &p);
 		v = ir_new_reg(f);

@@ -8,6 +8,7 @@
 
 #include "compile/jit/jit_int.h"
 #include "data/image.h"
+#include "wire/routines.h"
 
 const uint8_t jit_reg[11] = { X86_RAX, X86_RDI, X86_RSI, X86_RDX, X86_RCX, X86_R8,
 			      X86_RBX, X86_R13, X86_R14, X86_R15, X86_RBP };
@@ -655,6 +656,8 @@ static void check_args(struct jit *j, uint32_t i, const struct jit_helper *h)
 			x86_rr(b, 4, X86_OP_STORE, jit_reg[a], T1);
 			break;
 		case 'g': x86_mov_imm(b, T1, 8); break;
+		case 'S': x86_mov_imm(b, T1, sizeof(struct wire_stack)); break;
+		case 'O': x86_mov_imm(b, T1, sizeof(struct wire_unwind_offsets)); break;
 		default: /* helpers take 32 bits of it */
 			x86_rr(b, 4, X86_OP_STORE, jit_reg[a + 2], jit_reg[a + 2]);
 			x86_mov_rr(b, T1, jit_reg[a + 2]);
@@ -701,6 +704,105 @@ static void clock_now(struct jit *j)
 	x86_land(b, end);
 }
 
+/* rax = d_quantize_bucket(rdi): 63 is 0; 64 + k: [2^k, 2^(k+1)); 62 - k: (-2^(k+1), -2^k]; -2^63: 0. */
+static void quantize_bucket(struct jit *j)
+{
+	struct x86 *b = &j->b;
+
+	x86_mov_rr(b, T0, X86_RDI);
+	x86_shift_imm(b, 8, X86_SAR, T0, 63); /* sign: 0 or -1 */
+	x86_mov_rr(b, T1, X86_RDI);
+	x86_rr(b, 8, x86_alu_op(X86_XOR), T0, T1);
+	x86_rr(b, 8, x86_alu_op(X86_SUB), T0, T1);
+	x86_mov_imm(b, X86_RAX, UINT64_MAX);
+	x86_rr(b, 8, X86_OP_BSR, T1, T1);
+	x86_rr(b, 8, X86_OP_CMOVE, T1, X86_RAX); /* of 0 */
+	x86_rm(b, 8, X86_OP_LEA, X86_RAX, T1, 1);
+	x86_rr(b, 8, x86_alu_op(X86_XOR), T0, X86_RAX);
+	x86_rr(b, 8, x86_alu_op(X86_SUB), T0, X86_RAX);
+	x86_alu_imm(b, 8, X86_ADD, X86_RAX, 63);
+	x86_mov_rr(b, T0, X86_RAX); /* -1 becomes 0 */
+	x86_shift_imm(b, 8, X86_SHR, T0, 63);
+	x86_rr(b, 8, x86_alu_op(X86_ADD), T0, X86_RAX);
+}
+
+/* d_scratch_get of bpf/: the first slot of this thread that is not in use; 0: none is. */
+static void scratch_get(struct jit *j, const struct wire_map *m)
+{
+	struct x86 *b = &j->b;
+	uint32_t found[WIRE_SCRATCH_SLOTS], n = 0, end;
+
+	thread_address(j, X86_RAX, m->base);
+	for (; n < WIRE_SCRATCH_SLOTS && n < m->max_entries; n++) {
+		if (n)
+			x86_alu_imm(b, 8, X86_ADD, X86_RAX, (int32_t)m->stride);
+		x86_alu_mem_imm(b, 8, X86_CMP, X86_RAX, 0, 0);
+		found[n] = x86_jcc_over(b, X86_E);
+	}
+	x86_rr(b, 4, x86_alu_op(X86_XOR), X86_RAX, X86_RAX);
+	end = x86_jmp_over(b);
+	while (n)
+		x86_land(b, found[--n]);
+	x86_store_imm(b, 8, X86_RAX, 0, 1);
+	x86_land(b, end);
+}
+
+/* A record's room, where all is well: the ring's one writer is this thread. Else the agent is asked: the jump to there
+ * is taken with the arguments as they are. */
+static void ring_reserve(struct jit *j, const struct wire_map *m, uint32_t n)
+{
+	enum { HEAD = offsetof(struct wire_ring, head), TAIL = offsetof(struct wire_ring, tail) };
+	const int32_t need = (int32_t)((n + 7 + WIRE_RING_HEAD) & ~7u), ring = (int32_t)m->base;
+	struct x86 *b = &j->b;
+	uint32_t full, wraps, end;
+
+	x86_rm(b, 8, X86_OP_LOAD, X86_RAX, THREAD, ring + HEAD);
+	x86_rm(b, 8, X86_OP_LEA, X86_R8, X86_RAX, need);
+	x86_mov_rr(b, T0, X86_R8);
+	x86_rm(b, 8, 0x2b, T0, THREAD, ring + TAIL);
+	x86_alu_imm(b, 8, X86_CMP, T0, (int32_t)m->max_entries);
+	full = x86_jcc_over(b, X86_A);
+	x86_alu_imm(b, 4, X86_AND, X86_RAX, (int32_t)m->max_entries - 1);
+	x86_alu_imm(b, 4, X86_CMP, X86_RAX, (int32_t)m->max_entries - need);
+	wraps = x86_jcc_over(b, X86_A);
+	x86_rx(b, 8, X86_OP_LEA, X86_RAX, THREAD, X86_RAX,
+	       ring + (int32_t)sizeof(struct wire_ring) + WIRE_RING_HEAD);
+	x86_store_imm(b, 4, X86_RAX, 4 - WIRE_RING_HEAD, 0);
+	x86_store_imm(b, 4, X86_RAX, -WIRE_RING_HEAD, (int32_t)(WIRE_RING_BUSY | n));
+	x86_rm(b, 8, X86_OP_STORE, X86_R8, THREAD, ring + HEAD);
+	end = x86_jmp_over(b);
+	x86_land(b, full);
+	x86_land(b, wraps);
+	x86_mov_rr(b, X86_R9, THREAD);
+	x86_call(b, jit_agent(j, WIRE_AGENT_ring_reserve));
+	x86_land(b, end);
+}
+
+/* Is it a ring that ring_reserve() can be written out for? */
+static bool plain_ring(const struct jit *j, const struct jit_fact *f)
+{
+	const struct wire_map *m = f->map >= 0 ? &j->env->maps[f->map] : NULL;
+
+	return m && f->record && m->max_entries && !(m->max_entries & (m->max_entries - 1)) &&
+	       m->base < INT32_MAX / 2 && m->max_entries < INT32_MAX / 2 &&
+	       f->record + 16 <= m->max_entries;
+}
+
+static void cpu_number(struct jit *j)
+{
+	enum { SELECTOR = 0x7b }; /* its limit: node << 12 | cpu */
+	struct x86 *b = &j->b;
+	uint32_t good;
+
+	x86_mov_imm(b, X86_RAX, SELECTOR);
+	x86_rr(b, 4, X86_OP_LSL, X86_RAX, X86_RAX);
+	good = x86_jcc_over(b, X86_E);
+	x86_mov_rr(b, X86_R9, THREAD);
+	x86_call(b, jit_agent(j, WIRE_AGENT_cpu));
+	x86_land(b, good);
+	x86_alu_imm(b, 4, X86_AND, X86_RAX, 0xfff);
+}
+
 /* Helpers that are a few instructions. */
 static bool short_helper(struct jit *j, uint32_t i, const struct jit_helper *h)
 {
@@ -714,6 +816,8 @@ static bool short_helper(struct jit *j, uint32_t i, const struct jit_helper *h)
 	case BPF_FUNC_get_func_ip: x86_rr(b, 4, x86_alu_op(X86_XOR), X86_RAX, X86_RAX); return true;
 	case BPF_FUNC_get_stackid: x86_mov_imm(b, X86_RAX, (uint64_t)-EFAULT); return true;
 	case BPF_FUNC_ktime_get_ns: clock_now(j); return true;
+	case JIT_QUANTIZE_BUCKET: quantize_bucket(j); return true;
+	case JIT_SCRATCH_GET: scratch_get(j, &j->env->maps[j->facts.insn[i].map]); return true;
 	case BPF_FUNC_get_current_task:
 	case BPF_FUNC_get_current_task_btf:
 		x86_rm(b, 8, X86_OP_LOAD, X86_RAX, THREAD, offsetof(struct wire_thread, task));
@@ -761,6 +865,19 @@ static void call(struct jit *j, uint32_t i, const struct bpf_insn *ins, const st
 		return;
 	}
 	j->clobbered |= HELPER_CLOBBERS;
+	if (h->id == BPF_FUNC_ringbuf_reserve && plain_ring(j, f)) {
+		ring_reserve(j, &j->env->maps[f->map], f->record);
+		return;
+	}
+	if (h->id == BPF_FUNC_ringbuf_submit && !f->check) {
+		x86_alu_mem_imm(b, 4, X86_AND, X86_RDI, -WIRE_RING_HEAD, (int32_t)~WIRE_RING_BUSY);
+		x86_rr(b, 4, x86_alu_op(X86_XOR), X86_RAX, X86_RAX);
+		return;
+	}
+	if (h->id == BPF_FUNC_get_smp_processor_id) {
+		cpu_number(j);
+		return;
+	}
 	check_args(j, i, h);
 	x86_mov_rr(b, X86_R9, THREAD);
 	x86_call(b, jit_agent(j, (enum wire_agent_entry)h->agent));

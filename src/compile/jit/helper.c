@@ -37,7 +37,29 @@ static const struct jit_helper helpers[] = {
 	/* What a traced process has not got: the values the interpreter gives. */
 	{ BPF_FUNC_get_func_ip, -1, false, '.', "c" },
 	{ BPF_FUNC_get_stackid, -1, false, '.', "c.." },
+	{ JIT_QUANTIZE_BUCKET, -1, false, 'b', "." },
+	{ JIT_SCRATCH_GET, -1, false, 'v', "M" },
+	{ JIT_USTACK, WIRE_AGENT_ustack, true, '.', "mMMSO" },
+	{ JIT_STACK_ID, WIRE_AGENT_stack_id, false, '.', "mMS." },
 };
+
+uint32_t jit_native(const char *routine)
+{
+	static const struct {
+		const char *name;
+		uint32_t id;
+	} natives[] = {
+		{ "d_quantize_bucket", JIT_QUANTIZE_BUCKET },
+		{ "d_scratch_get", JIT_SCRATCH_GET },
+		{ "d_ustack", JIT_USTACK },
+		{ "d_stack_id", JIT_STACK_ID },
+	};
+
+	for (uint32_t i = 0; i < ARRAY_SIZE(natives); i++)
+		if (!strcmp(natives[i].name, routine))
+			return natives[i].id;
+	return 0;
+}
 
 const struct jit_helper *jit_helper(uint32_t id)
 {

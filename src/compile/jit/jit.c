@@ -40,7 +40,7 @@ static bool uses_r10(const struct jit *j)
 }
 
 struct marks {
-	uint32_t thunk[WIRE_STUB_KINDS], host, find, nested, clock, stop, range, consts, zeros, size;
+	uint32_t thunk[WIRE_STUB_ALL], host, find, nested, clock, stop, range, consts, zeros, size;
 	uint32_t clobbered;
 };
 
@@ -53,7 +53,9 @@ static void pass(struct jit *j, struct marks *m)
 	jit_functions(j);
 	jit_pieces(j);
 	jit_thunk_pieces(j);
-	for (int k = 0; k < WIRE_STUB_KINDS; k++) {
+	for (int k = 0; k < WIRE_STUB_ALL; k++) {
+		if ((k >= WIRE_STUB_KINDS) != j->env->syscalls)
+			continue;
 		x86_align(&j->b, 16, 0xcc);
 		m->thunk[k] = j->b.n;
 		jit_thunk(j, (enum wire_stub_kind)k);

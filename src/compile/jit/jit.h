@@ -30,6 +30,7 @@ struct jit_env {
 	enum wire_identity identity;
 	uint64_t id_disp;
 	uint64_t code; /* address the result will run at */
+	bool syscalls; /* the program is for system calls: it has the thunks for those, and no others */
 };
 
 struct jit_func {
@@ -40,7 +41,7 @@ struct jit_func {
 struct jit_code {
 	uint8_t *bytes; /* malloc()ed */
 	uint32_t size;
-	uint32_t thunk[WIRE_STUB_KINDS]; /* offset of the thunk for each kind of stub */
+	uint32_t thunk[WIRE_STUB_ALL]; /* offset of the thunk for each kind of stub; 0 none */
 	uint32_t host; /* offset of uint64_t run(struct wire_thread *, void *ctx, uint64_t cookie), C ABI: the tracer's way in */
 	uint32_t *insn_at; /* [ninsns + 1]: offset of each instruction's code, for -d jit */
 	uint32_t ninsns;
@@ -52,6 +53,10 @@ struct jit_code {
 struct err *jit_compile(const struct bpf_insn *insns, uint32_t ninsns, const struct jit_env *env,
 			struct jit_code *ret);
 void jit_code_fini(struct jit_code *c);
+
+/* Some routines of bpf/ are machine code already, in the agent, or are written out. A call of one becomes a call of a
+ * helper that no kernel has (src_reg 0, imm what this gives; 0: there is none). */
+uint32_t jit_native(const char *routine);
 
 struct ebpf_names;
 /* Machine code beside each eBPF instruction, then the thunks. Addresses show as what they are (a map, an agent's entry, an

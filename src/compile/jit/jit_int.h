@@ -9,6 +9,7 @@
 #include "compile/jit/jit.h"
 #include "isa/ebpf.h"
 #include "isa/x86.h"
+#include "wire/unwind.h"
 
 enum {
 	JIT_FRAMES = 8,    /* functions running at once, callbacks included, as the interpreter and the kernel have it */
@@ -24,15 +25,18 @@ enum {
  *   w  memory written, r  read: as many bytes as the next argument's lower half says; l: all 64 bits of it
  *   q  memory read: size in the argument before
  *   g  ring record  c  context  .  any number
- * Result: v value of the map or 0, g ring record or 0, . number */
+ *   M  another map, which is known   S  a struct wire_stack   O  a struct wire_unwind_offsets
+ * Result: v value of the map or 0, g ring record or 0, b 0..126, . number */
 struct jit_helper {
-	uint16_t id;
+	uint32_t id;
 	int16_t agent; /* enum wire_agent_entry; -1: no call, see code.c */
 	bool regs;     /* wants thread->regs */
 	char result;
 	char args[6];
 };
 const struct jit_helper *jit_helper(uint32_t id);
+/* Routines that count as helpers. */
+enum { JIT_QUANTIZE_BUCKET = 1 << 16, JIT_USTACK, JIT_STACK_ID, JIT_SCRATCH_GET };
 
 /* --- what the verifier finds --- */
 
@@ -48,6 +52,7 @@ struct jit_fact {
 	bool key_known; /* map_lookup_elem: the key is `key` */
 	uint32_t key;
 	int32_t map;    /* helpers: index of the map, -1 not known */
+	uint32_t record; /* ringbuf_reserve: bytes, where they are known and there are no flags; 0 */
 	uint32_t func;  /* calls and bpf_loop: index of the function called */
 	bool own;       /* stores: own stack at offset `at`, `size` bytes */
 	int16_t at;

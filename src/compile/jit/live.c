@@ -52,8 +52,12 @@ static void call_effects(const struct jit_env *env, const struct bpf_insn *ins,
 		*uses = 1 << 1 | 1 << 3 | 1 << 4; /* the function is known */
 		return;
 	}
+	if (h->id == JIT_SCRATCH_GET) {
+		*uses = 0; /* the map is known */
+		return;
+	}
 	if (h->agent < 0) {
-		*uses = 0;
+		*uses = h->id == JIT_QUANTIZE_BUCKET ? 1 << 1 : 0;
 		*pure = true;
 		return;
 	}

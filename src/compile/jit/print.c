@@ -18,7 +18,8 @@ static const char *const agent_names[] = {
 	WIRE_AGENT_ENTRIES(X)
 #undef X
 };
-static const char *const kind_names[] = { "entry", "return", "tail", "mid" };
+static const char *const kind_names[] = { "entry",   "return", "tail",	 "mid",
+					   "syscall", "sysret", "sysnote", "sysfork" };
 
 /* What an address is; "" nothing known. */
 static void name_address(const struct printer *p, uint64_t addr, char *buf, size_t size)
@@ -142,9 +143,12 @@ void jit_print(FILE *out, const struct jit_code *c, const struct bpf_insn *insns
 		print_range(&p, out, c->insn_at[i], to);
 		i += two;
 	}
-	for (int k = 0; k < WIRE_STUB_KINDS; k++) {
+	for (int k = 0; k < WIRE_STUB_ALL; k++) {
+		if (!c->thunk[k])
+			continue;
 		fprintf(out, "thunk %s\n", kind_names[k]);
-		print_range(&p, out, c->thunk[k], k + 1 < WIRE_STUB_KINDS ? c->thunk[k + 1] : c->host);
+		to = k + 1 < WIRE_STUB_ALL && c->thunk[k + 1] ? c->thunk[k + 1] : c->host;
+		print_range(&p, out, c->thunk[k], to);
 	}
 	fprintf(out, "host\n");
 	print_range(&p, out, c->host, c->size);

@@ -25,7 +25,14 @@ static const uint8_t in_regs[16] = { [X86_R15] = 0,   [X86_R14] = 8,	[X86_R13] =
 				     [X86_RDX] = 96,  [X86_RSI] = 104, [X86_RDI] = 112,
 				     [X86_RSP] = 152 };
 enum { REGS_ORIG_RAX = 120, REGS_RIP = 128, REGS_CS = 136, REGS_FLAGS = 144, REGS_SS = 160 };
+enum { SHOWN_RAX = -38 /* -ENOSYS */, CHILD_GETPID = 39 };
 enum { USER_CS = 0x33, USER_SS = 0x2b, USER_FLAGS = 0x246 };
+
+/* Flags, red zone and rax are the traced program's. */
+static bool is_mid(enum wire_stub_kind kind)
+{
+	return kind >= WIRE_STUB_MID;
+}
 
 static void identity(struct jit *j)
 {
@@ -80,9 +87,9 @@ static void end(struct jit *j)
 static void fill_regs(struct jit *j, enum wire_stub_kind kind, uint32_t keep, int32_t up)
 {
 	struct x86 *b = &j->b;
-	int32_t regs = (int32_t)j->data, site = up + 8 + (kind == WIRE_STUB_MID ? 128 : 0);
+	int32_t regs = (int32_t)j->data, site = up + 8 + (is_mid(kind) ? 128 : 0);
 	int32_t behind = sizeof(struct wire_stub) + WIRE_STUB_CALL +
-			 (kind == WIRE_STUB_MID ? WIRE_STUB_LEA : 0);
+			 (is_mid(kind) ? WIRE_STUB_LEA : 0);
 	bool after = kind == WIRE_STUB_RETURN || kind == WIRE_STUB_TAIL;
 	uint32_t words = j->facts.ctx_words;
 
@@ -94,8 +101,12 @@ static void fill_regs(struct jit *j, enum wire_stub_kind kind, uint32_t keep, in
 			if (!show)
 				continue;
 			x86_rm(b, 8, X86_OP_LEA, T0, T1, site + (after ? 8 : 0));
+		} else if (r == X86_RAX && kind == WIRE_STUB_SYSCALL) {
+			if (show)
+				x86_store_imm(b, 8, X86_RSP, to, SHOWN_RAX);
+			continue;
 		} else if (r == X86_R10 || r == X86_R11 || r == X86_R12 ||
-			   (r == X86_RAX && kind == WIRE_STUB_MID)) {
+			   (r == X86_RAX && is_mid(kind))) {
 			if (!show)
 				continue;
 			x86_rm(b, 8, X86_OP_LOAD, T0, T1,
@@ -119,8 +130,17 @@ static void fill_regs(struct jit *j, enum wire_stub_kind kind, uint32_t keep, in
 		}
 		x86_rm(b, 8, X86_OP_STORE, T0, X86_RSP, regs + REGS_RIP);
 	}
-	if (words >> REGS_ORIG_RAX / 8 & 1)
-		x86_store_imm(b, 8, X86_RSP, regs + REGS_ORIG_RAX, -1);
+	if (words >> REGS_ORIG_RAX / 8 & 1) {
+		if (kind == WIRE_STUB_SYSCALL) {
+			x86_rm(b, 4, X86_OP_LOAD, T0, T1, 32); /* the kernel takes the lower half */
+			x86_rm(b, 8, X86_OP_STORE, T0, X86_RSP, regs + REGS_ORIG_RAX);
+		} else if (kind == WIRE_STUB_SYSRET) {
+			x86_rm(b, 4, X86_OP_LOAD, T0, THREAD, THREAD_OFF(number));
+			x86_rm(b, 8, X86_OP_STORE, T0, X86_RSP, regs + REGS_ORIG_RAX);
+		} else {
+			x86_store_imm(b, 8, X86_RSP, regs + REGS_ORIG_RAX, -1);
+		}
+	}
 	if (words >> REGS_CS / 8 & 1)
 		x86_store_imm(b, 8, X86_RSP, regs + REGS_CS, USER_CS);
 	if (words >> REGS_FLAGS / 8 & 1)
@@ -136,15 +156,109 @@ static void land(struct x86 *b, uint32_t jump)
 		b->p[jump - 4 + i] = (uint8_t)((b->n - jump) >> 8 * i);
 }
 
+/* The wide jumps of a list come here. */
+static void land_all(struct x86 *b, const uint32_t *jumps, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		land(b, jumps[i]);
+}
+
+static int32_t call_at(int32_t k)
+{
+	return THREAD_OFF(calls) + k * (int32_t)sizeof(struct wire_call);
+}
+
+/* thread->number of the call that returns. The result: a wide jump, taken when nothing is known of it. Clobbers T0, T1. */
+static uint32_t find_number(struct jit *j, int32_t up, int32_t site, int32_t behind)
+{
+	struct x86 *b = &j->b;
+	uint32_t hits[WIRE_CALLS], fixed, keep, lost;
+	int32_t kind = (int32_t)offsetof(struct wire_stub, kind) - behind;
+
+	x86_rm(b, 8, X86_OP_LOAD, T0, X86_RSP, up);
+	x86_rm(b, 4, X86_OP_LOAD, T0, T0, kind);
+	x86_shift_imm(b, 4, X86_SHR, T0, WIRE_STUB_CALL_SHIFT);
+	x86_alu_imm(b, 4, X86_SUB, T0, 1);
+	x86_rm(b, 4, X86_OP_STORE, T0, THREAD, THREAD_OFF(number));
+	x86_alu_imm(b, 4, X86_CMP, T0, WIRE_STUB_CALL_KEEP - 1);
+	x86_jcc(b, X86_B, b->n, true);
+	fixed = b->n;
+	x86_rm(b, 8, X86_OP_LEA, T1, X86_RSP, site);
+	for (int32_t k = 0; k < WIRE_CALLS; k++) {
+		x86_rm(b, 8, X86_OP_LEA, T0, THREAD, call_at(k));
+		x86_rm(b, 8, 0x3b, T1, T0, 0);
+		x86_jcc(b, X86_E, b->n, true);
+		hits[k] = b->n;
+	}
+	x86_jmp(b, b->n, true);
+	lost = b->n;
+	land_all(b, hits, WIRE_CALLS);
+	x86_rm(b, 4, X86_OP_LOAD, T1, T0, offsetof(struct wire_call, number));
+	x86_rm(b, 4, X86_OP_STORE, T1, THREAD, THREAD_OFF(number));
+	x86_rm(b, 8, X86_OP_LOAD, T1, X86_RSP, up);
+	x86_rm(b, 4, X86_OP_LOAD, T1, T1, kind);
+	x86_shift_imm(b, 4, X86_SHR, T1, WIRE_STUB_CALL_SHIFT);
+	keep = x86_jcc_over(b, X86_NE);
+	x86_store_imm(b, 8, T0, offsetof(struct wire_call, rsp), 0);
+	x86_land(b, keep);
+	land(b, fixed);
+	return lost;
+}
+
+/* The place is taken before it is filled: a signal handler's own calls then take another, and give it back. */
+static void note_number(struct jit *j, int32_t site)
+{
+	struct x86 *b = &j->b;
+	uint32_t hits[2 * WIRE_CALLS];
+
+	x86_rm(b, 8, X86_OP_LEA, T1, X86_RSP, site);
+	for (int32_t k = 0; k < WIRE_CALLS; k++) {
+		x86_rm(b, 8, X86_OP_LEA, T0, THREAD, call_at(k));
+		x86_rm(b, 8, 0x3b, T1, T0, 0);
+		x86_jcc(b, X86_E, b->n, true);
+		hits[2 * k] = b->n;
+		x86_alu_mem_imm(b, 8, X86_CMP, T0, 0, 0);
+		x86_jcc(b, X86_E, b->n, true);
+		hits[2 * k + 1] = b->n;
+	}
+	/* eight handlers deep, or left by longjmp(): the last one's return is lost */
+	x86_alu_mem_imm(b, 8, X86_ADD, THREAD, THREAD_OFF(skipped_nested), 1);
+	land_all(b, hits, 2 * WIRE_CALLS);
+	x86_rm(b, 8, X86_OP_STORE, T1, T0, offsetof(struct wire_call, rsp));
+	x86_rm(b, 4, X86_OP_LOAD, T1, X86_RSP, 32);
+	x86_rm(b, 8, X86_OP_STORE, T1, T0, offsetof(struct wire_call, number));
+}
+
+/* A child that runs on our thread's memory has another process's number; the thread itself waits for it meanwhile. */
+static void look_for_child(struct jit *j)
+{
+	struct x86 *b = &j->b;
+	uint32_t parent;
+
+	x86_store_imm(b, 4, THREAD, THREAD_OFF(vforked), 0);
+	x86_alu_mem_imm(b, 8, X86_CMP, X86_RSP, 32, 0);
+	parent = x86_jcc_over(b, X86_NE);
+	x86_push(b, X86_RCX);
+	x86_mov_imm(b, X86_RAX, CHILD_GETPID);
+	x86_byte(b, 0x0f); /* syscall */
+	x86_byte(b, 0x05);
+	x86_pop(b, X86_RCX);
+	x86_rm(b, 4, X86_OP_LOAD, T1, THREAD, THREAD_OFF(pid));
+	x86_rr(b, 4, x86_alu_op(X86_SUB), X86_RAX, T1);
+	x86_rm(b, 4, X86_OP_STORE, T1, THREAD, THREAD_OFF(vforked));
+	x86_land(b, parent);
+}
+
 void jit_thunk(struct jit *j, enum wire_stub_kind kind)
 {
 	struct x86 *b = &j->b;
-	bool mid = kind == WIRE_STUB_MID, regs = j->facts.ctx_used;
+	bool mid = is_mid(kind), call = kind >= WIRE_STUB_KINDS, regs = j->facts.ctx_used;
+	bool runs = kind != WIRE_STUB_SYSNOTE && kind != WIRE_STUB_SYSFORK;
 	uint32_t keep = (j->clobbered | (j->uses_r10 ? 1u << X86_RBP : 0)) & ~(uint32_t)ALWAYS_SAVED;
 	int32_t up = 24 + (mid ? 16 : 0); /* from rsp to the return address */
 	int32_t site = up + 8 + (mid ? 128 : 0);
 	int32_t behind = sizeof(struct wire_stub) + WIRE_STUB_CALL + (mid ? WIRE_STUB_LEA : 0);
-	uint32_t found, go, zero, miss, nested, skip1, used, pad;
+	uint32_t found, go = 0, zero, miss, nested = 0, skip1, used, pad, lost = 0, child = 0;
 	int64_t skip_at;
 
 	if (regs)
@@ -176,6 +290,18 @@ void jit_thunk(struct jit *j, enum wire_stub_kind kind)
 	miss = b->n;
 	x86_rx(b, 8, X86_OP_LOAD, THREAD, T1, T0, offsetof(struct wire_thread_entry, thread));
 	found = b->n;
+	if (!runs) {
+		if (kind == WIRE_STUB_SYSNOTE)
+			note_number(j, site);
+		else
+			look_for_child(j);
+		goto out;
+	}
+	if (call) {
+		x86_alu_mem_imm(b, 4, X86_CMP, THREAD, THREAD_OFF(vforked), 0);
+		x86_jcc(b, X86_NE, b->n, true);
+		child = b->n;
+	}
 	x86_alu_mem_imm(b, 4, X86_CMP, THREAD, THREAD_OFF(in_probe), 0);
 	x86_jcc(b, X86_NE, b->n, true);
 	nested = b->n;
@@ -183,6 +309,8 @@ void jit_thunk(struct jit *j, enum wire_stub_kind kind)
 	x86_store_imm(b, 4, THREAD, THREAD_OFF(in_probe), 1);
 	x86_rm(b, 8, X86_OP_LEA, T1, X86_RSP, site);
 	x86_rm(b, 8, X86_OP_STORE, T1, THREAD, THREAD_OFF(rsp));
+	if (kind == WIRE_STUB_SYSRET)
+		lost = find_number(j, up, site, behind);
 	begin(j);
 	if (j->facts.cookie_used) {
 		x86_rm(b, 8, X86_OP_LOAD, T0, X86_RSP, up);
@@ -237,7 +365,12 @@ void jit_thunk(struct jit *j, enum wire_stub_kind kind)
 	}
 	if (j->probe_stack)
 		x86_pop(b, X86_RSP);
+	if (lost)
+		land(b, lost);
 	end(j);
+	if (child)
+		land(b, child);
+out:
 	skip_at = b->n;
 	x86_pop(b, X86_R10);
 	x86_pop(b, X86_R11);
@@ -258,6 +391,8 @@ void jit_thunk(struct jit *j, enum wire_stub_kind kind)
 	x86_jcc(b, X86_NE, found, false);
 	skip1 = b->n;
 	x86_jmp(b, skip_at, false);
+	if (!runs)
+		return;
 	land(b, nested);
 	x86_rm(b, 8, X86_OP_LEA, T1, X86_RSP, site);
 	x86_call(b, j->nested);

@@ -951,6 +951,14 @@ static void helper_args(struct v *v, const struct jit_helper *h, int32_t map)
 		case 'w': helper_memory(v, i + 1, size_bound(p + 1, false), true); break;
 		case 'r': helper_memory(v, i + 1, size_bound(p + 1, false), false); break;
 		case 'l': helper_memory(v, i + 1, size_bound(p + 1, true), false); break;
+		case 'M':
+			if (v->record && (p->kind != MAP || p->null))
+				refuse(v, "r%u is no map", i + 1);
+			break;
+		case 'S': helper_memory(v, i + 1, sizeof(struct wire_stack), true); break;
+		case 'O':
+			helper_memory(v, i + 1, sizeof(struct wire_unwind_offsets), false);
+			break;
 		case 'q': helper_memory(v, i + 1, size_bound(p - 1, false), false); break;
 		case 'g':
 			if (p->kind == RECORD && !p->null && !p->lo && !p->hi)
@@ -987,10 +995,13 @@ static void call_helper(struct v *v, const struct bpf_insn *ins)
 		loop(v);
 		return;
 	}
-	if (h->args[0] == 'm' && v->s.r[1].kind == MAP && !v->s.r[1].null)
+	if ((h->args[0] == 'm' || h->args[0] == 'M') && v->s.r[1].kind == MAP && !v->s.r[1].null)
 		map = (int32_t)v->s.r[1].id;
 	if (map >= 0 && v->record && !jit_map_usable(v->env, (uint32_t)map, h->id))
 		refuse(v, "map %d is not of the kind that this helper works on", map);
+	if (map >= 0 && v->record && h->id == JIT_SCRATCH_GET &&
+	    v->env->maps[map].kind != WIRE_MAP_THREAD_ARRAY)
+		refuse(v, "map %d has no room for each thread", map);
 	if (v->record)
 		f->map = map;
 	helper_args(v, h, map);
@@ -1015,8 +1026,14 @@ static void call_helper(struct v *v, const struct bpf_insn *ins)
 			}
 		}
 	}
+	if (h->result == 'b')
+		r0 = number(0, 126);
 	if (h->result == 'g') {
-		const struct val *size = &v->s.r[2];
+		const struct val *size = &v->s.r[2], *flags = &v->s.r[3];
+
+		if (v->record && is_const(size) && size->lo && size->lo < OFF_MAX && is_const(flags) &&
+		    !flags->lo)
+			f->record = (uint32_t)size->lo;
 
 		if (is_const(size) && size->lo < OFF_MAX)
 			r0 = (struct val){ .kind = RECORD, .id = (uint32_t)size->lo, .null = true };

@@ -106,7 +106,7 @@ static uint64_t find_gap(const struct ranges *r, uint64_t lo, uint64_t hi, uint6
 
 static uint64_t slots_size(const struct inproc_engine *e)
 {
-	return ((uint64_t)e->base.image->nprogs * WIRE_STUB_KINDS + 1) * 8;
+	return ((uint64_t)e->base.image->nprogs * WIRE_STUB_ALL + 1) * 8;
 }
 
 static uint64_t island_room(const struct inproc_engine *e, const struct inproc_process *p,
@@ -122,29 +122,48 @@ static uint64_t island_room(const struct inproc_engine *e, const struct inproc_p
 	return round_up(n, PAGE);
 }
 
-/* Points fire in the order of their addresses; of one address, of their probes. */
+/* Points fire in the order of their addresses; of one address, of their probes, behind what keeps books of system calls. */
 static int by_point(const void *a, const void *b)
 {
 	const struct inproc_point *x = a, *y = b;
+	bool xbooks = x->kind == WIRE_STUB_SYSNOTE || x->kind == WIRE_STUB_SYSFORK;
+	bool ybooks = y->kind == WIRE_STUB_SYSNOTE || y->kind == WIRE_STUB_SYSFORK;
 
 	if (x->addr != y->addr)
 		return x->addr < y->addr ? -1 : 1;
+	if (xbooks != ybooks)
+		return xbooks ? -1 : 1;
+	if (x->probe == y->probe)
+		return x->prog < y->prog ? -1 : x->prog > y->prog;
 	return x->probe < y->probe ? -1 : x->probe > y->probe;
 }
 
 /* An island begins with the addresses of thunks: of each program one for each kind of stub, then the agent's. */
 static uint64_t slot_of(const struct inproc_module *m, const struct inproc_point *p,
-			const uint32_t *prog_of, uint32_t nprogs)
+			uint32_t nprogs)
 {
 	uint64_t i = p->probe == INPROC_SIGACTION ?
-			     (uint64_t)nprogs * WIRE_STUB_KINDS :
-			     (uint64_t)prog_of[p->probe] * WIRE_STUB_KINDS + p->kind;
+			     (uint64_t)nprogs * WIRE_STUB_ALL :
+			     (uint64_t)p->prog * WIRE_STUB_ALL + p->kind;
 
 	return m->island + i * 8;
 }
 
+/* Which system call returns at point k: the last of a place forgets what is looked up. */
+static uint32_t call_of(const struct inproc_point *points, uint32_t n, uint32_t k)
+{
+	if (points[k].kind != WIRE_STUB_SYSRET)
+		return 0;
+	if (points[k].number >= 0)
+		return (uint32_t)points[k].number + 1;
+	for (uint32_t i = k + 1; i < n && points[i].addr == points[k].addr; i++)
+		if (points[i].kind == WIRE_STUB_SYSRET)
+			return WIRE_STUB_CALL_KEEP;
+	return 0;
+}
+
 static struct err *write_stub(const struct inproc_module *m, struct inproc_site *s, uint64_t at,
-			      const uint32_t *prog_of, uint32_t nprogs)
+			      uint32_t nprogs)
 {
 	struct text_point points[TEXT_POINTS_MAX];
 	uint32_t code = 0, n = s->points.n;
@@ -162,7 +181,8 @@ static struct err *write_stub(const struct inproc_module *m, struct inproc_site 
 			.kind = p->kind,
 			.probe = p->probe,
 			.shown = p->shown ? p->shown + s->bias : 0,
-			.slot = slot_of(m, p, prog_of, nprogs),
+			.call = call_of(s->points.v, n, k),
+			.slot = slot_of(m, p, nprogs),
 		};
 	}
 	err = text_stub_points(&s->text, s->bias, m->island + at, points, n, m->island_mem + at,
@@ -173,25 +193,25 @@ static struct err *write_stub(const struct inproc_module *m, struct inproc_site 
 }
 
 static struct err *write_stubs(struct inproc_engine *e, struct inproc_process *p,
-			       struct inproc_module *m, const uint32_t *prog_of)
+			       struct inproc_module *m)
 {
 	const uint64_t sigaction = e->addr + agent_blob()->entry[WIRE_AGENT_sigaction_site];
 	uint32_t nprogs = e->base.image->nprogs;
 	uint64_t at = slots_size(e);
 	struct err *err = NULL;
 
-	memcpy(m->island_mem + (uint64_t)nprogs * WIRE_STUB_KINDS * 8, &sigaction, 8);
+	memcpy(m->island_mem + (uint64_t)nprogs * WIRE_STUB_ALL * 8, &sigaction, 8);
 	for (uint32_t i = 0; i < nprogs; i++)
-		for (uint32_t k = 0; k < WIRE_STUB_KINDS; k++) {
+		for (uint32_t k = 0; k < WIRE_STUB_ALL; k++) {
 			uint64_t thunk = e->progs[i].addr + e->progs[i].code.thunk[k];
 
-			memcpy(m->island_mem + ((uint64_t)i * WIRE_STUB_KINDS + k) * 8, &thunk, 8);
+			memcpy(m->island_mem + ((uint64_t)i * WIRE_STUB_ALL + k) * 8, &thunk, 8);
 		}
 	for (uint32_t i = 0; i < m->nsites && !err; i++) {
 		struct inproc_site *s = &p->sites.v[m->first_site + i];
 
 		at = round_up(at, STUB_ALIGN);
-		err = write_stub(m, s, at, prog_of, nprogs);
+		err = write_stub(m, s, at, nprogs);
 		at += s->stub_len;
 	}
 	return err;
@@ -201,14 +221,10 @@ static struct err *write_stubs(struct inproc_engine *e, struct inproc_process *p
 static struct err *prepare_islands(struct inproc_engine *e, struct inproc_process *p)
 {
 	const struct image *img = e->base.image;
-	cleanup_free uint32_t *prog_of = xcalloc(img->nprobes + 1, sizeof(*prog_of));
 	struct ranges r = { 0 };
 	struct err *err = read_ranges(p->pid, &r);
 	uint64_t used = 0;
 
-	for (uint32_t i = 0; i < img->nprogs; i++)
-		for (uint32_t j = 0; j < img->progs[i].nprobes; j++)
-			prog_of[img->progs[i].probes[j]] = i;
 	for (uint32_t i = 0; i < p->modules.n; i++)
 		used += island_room(e, p, &p->modules.v[i]);
 	p->island_fd = (int)syscall(SYS_memfd_create, "descry-island", 1u | 0x10u);
@@ -246,7 +262,7 @@ static struct err *prepare_islands(struct inproc_engine *e, struct inproc_proces
 			break;
 		}
 		m->island_mem = mem;
-		err = write_stubs(e, p, m, prog_of);
+		err = write_stubs(e, p, m);
 	}
 	vec_fini(&r.list);
 	return err;
@@ -410,8 +426,35 @@ static struct err *check_seccomp(struct inproc_process *p)
 	return mode == STRICT ? err_new(EPERM, "it runs in seccomp's strict mode") : NULL;
 }
 
+struct err *process_plan(struct inproc_engine *e, pid_t pid)
+{
+	struct inproc_process *p;
+	struct control *c = NULL;
+	struct err *err = NULL;
+	bool held = false;
+
+	for (uint32_t i = 0; i < e->held.n; i++)
+		held |= control_pid(e->held.v[i]) == pid;
+	if (!held)
+		err = control_open(pid, &c);
+	control_free(c);
+	vec_push(&e->processes, (struct inproc_process){ .pid = pid, .island_fd = -1 });
+	p = vec_last(&e->processes);
+	if (!err)
+		err = check_seccomp(p);
+	if (!err)
+		err = sites_plan(e, p);
+	p->planned = !err;
+	if (!err && e->nrefused)
+		err = err_new(ENOTSUP, "%u probes", e->nrefused);
+	return err;
+}
+
 struct err *process_attach(struct inproc_engine *e, pid_t pid)
 {
+	for (uint32_t i = 0; i < e->processes.n; i++)
+		if (e->processes.v[i].pid == pid && e->processes.v[i].planned)
+			return process_enter(e, i);
 	vec_push(&e->processes, (struct inproc_process){ .pid = pid, .island_fd = -1 });
 	return process_enter(e, e->processes.n - 1);
 }
@@ -421,7 +464,7 @@ struct err *process_enter(struct inproc_engine *e, uint32_t i)
 	struct inproc_process *p = &e->processes.v[i];
 	struct control *c = NULL, *held = NULL;
 	uint64_t stopped = 0;
-	struct err *err = sites_plan(e, p);
+	struct err *err = p->planned ? NULL : sites_plan(e, p);
 
 	if (!err)
 		err = check_seccomp(p);
@@ -475,7 +518,7 @@ struct err *process_detach(struct inproc_engine *e, struct inproc_process *p)
 		err = undo_restore(c, &log, STOP_MS, &report);
 	undo_log_fini(&log);
 	control_free(c);
-	if (err && kill(p->pid, 0) && errno == ESRCH) { /* nothing is left to restore */
+	if (err && (err->code == ESRCH || (kill(p->pid, 0) && errno == ESRCH))) { /* nothing is left to restore */
 		err_free(err);
 		err = NULL;
 	}

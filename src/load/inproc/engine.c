@@ -13,6 +13,42 @@ static struct inproc_engine *inproc(struct engine *e)
 	return (struct inproc_engine *)e;
 }
 
+static bool is_kernel_stack(const struct field *f, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (f[i].kind == FIELD_KSTACK || f[i].kind == FIELD_KSTACKID)
+			return true;
+	return false;
+}
+
+/* What only the kernel has: its symbols, its stacks, its idea of a thread, its thread switches. */
+static struct err *check_all(const struct image *img)
+{
+	enum { CURRENT_TASK = 35 };
+	bool stacks = false;
+
+	for (uint32_t i = 0; i < img->nsegments; i++)
+		stacks |= is_kernel_stack(img->segments[i].fields, img->segments[i].nfields);
+	for (uint32_t i = 0; i < img->naggs; i++)
+		stacks |= is_kernel_stack(img->aggs[i].keys, img->aggs[i].nkeys);
+	if (stacks)
+		return err_new(ENOTSUP, "kernel stacks");
+	for (uint32_t i = 0; i < img->nprogs; i++) {
+		const struct image_prog *p = &img->progs[i];
+
+		if (!p->nprobes)
+			return err_new(ENOTSUP, "program %s", p->name);
+		for (uint32_t k = 0; k < p->nrelocs; k++)
+			if (p->relocs[k].kind == RELOC_KSYM)
+				return err_new(ENOTSUP, "kernel symbol %s", p->relocs[k].name);
+		for (uint32_t k = 0; k < p->ninsns; k++)
+			if (p->insns[k].code == (BPF_JMP | BPF_CALL) && !p->insns[k].src_reg &&
+			    p->insns[k].imm == CURRENT_TASK && p->attach != ATTACH_SELF)
+				return err_new(ENOTSUP, "the kernel's task_struct");
+	}
+	return NULL;
+}
+
 static struct err *inproc_load(struct engine *en, const struct image *img, bool measure)
 {
 	struct inproc_engine *e = inproc(en);
@@ -22,11 +58,15 @@ static struct err *inproc_load(struct engine *en, const struct image *img, bool 
 	en->ncpus = 1;
 	e->measure = measure;
 	e->stores = xcalloc(img->naggs + 1, sizeof(*e->stores));
-	err = area_create(e, img);
+	err = e->all ? check_all(img) : NULL;
+	if (!err)
+		err = area_create(e, img);
 	if (!err)
 		err = unwind_start(e);
 	if (!err)
 		err = progs_compile(e);
+	for (uint32_t i = 0; i < e->ntargets && e->all && !err; i++)
+		err = process_plan(e, e->targets[i].pid);
 	return err;
 }
 
@@ -47,7 +87,9 @@ static struct err *inproc_attach(struct engine *en)
 		case ATTACH_TICK:
 		case ATTACH_PROFILE:
 		case ATTACH_UPROBE:
-		case ATTACH_URETPROBE: break;
+		case ATTACH_URETPROBE:
+		case ATTACH_SYSCALL_ENTRY:
+		case ATTACH_SYSCALL_RETURN: break;
 		default:
 			return err_new(ENOTSUP,
 				       "%s:%s:%s:%s cannot fire in the in-process engine; use -x engine=kernel",
@@ -263,7 +305,10 @@ static uint32_t inproc_report(struct engine *en, struct engine_prog_report *ret,
 
 		ret[i] = (struct engine_prog_report){
 			.name = en->image->progs[i].name,
-			.mode = k == ATTACH_UPROBE || k == ATTACH_URETPROBE ? "patched jump" : "own thread",
+			.mode = k == ATTACH_UPROBE || k == ATTACH_URETPROBE ||
+						inproc_is_syscall(k) ?
+					"patched jump" :
+					"own thread",
 			.runs = e->progs[i].runs,
 			.ninsns = e->progs[i].linked.ninsns,
 		};
@@ -345,7 +390,7 @@ void engine_inproc_hold(struct engine *en, struct control *c)
 }
 
 struct engine *engine_inproc_new(const struct probe_target *targets, uint32_t ntargets,
-				 struct symbols *symbols)
+				 struct symbols *symbols, bool all)
 {
 	struct inproc_engine *e = xcalloc(1, sizeof(*e));
 
@@ -355,5 +400,6 @@ struct engine *engine_inproc_new(const struct probe_target *targets, uint32_t nt
 	e->targets = targets;
 	e->ntargets = ntargets;
 	e->symbols = symbols;
+	e->all = all;
 	return &e->base;
 }

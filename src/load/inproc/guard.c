@@ -20,7 +20,8 @@ bool guard_wanted(const struct inproc_engine *e)
 		const struct linked *l = &e->progs[i].linked;
 		const struct image_prog *p = &e->base.image->progs[i];
 
-		if (p->attach != ATTACH_UPROBE && p->attach != ATTACH_URETPROBE)
+		if (p->attach != ATTACH_UPROBE && p->attach != ATTACH_URETPROBE &&
+		    !inproc_is_syscall(p->attach))
 			continue;
 		for (uint32_t k = 0; k < l->ninsns; k++)
 			if (l->insns[k].code == (BPF_JMP | BPF_CALL) && !l->insns[k].src_reg &&

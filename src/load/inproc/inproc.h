@@ -3,6 +3,7 @@
  *	area.c    memory: the mappings of wire/inproc.h in this process, maps and thread slots laid out
  *	identity.c  how threads are told from others
  *	prog.c    programs: linked, compiled, written into the code mapping; BEGIN, END and timers run here
+ *	syscalls.c  where the process makes system calls
  *	sites.c   which instruction of which module each probe is, and how it can be patched
  *	attach.c  processes: the mappings put into them, text patched; and taken out again
  *	life.c    children, executed programs
@@ -61,6 +62,8 @@ struct inproc_point {
 	enum wire_stub_kind kind;
 	uint64_t shown; /* link-time address that programs see: where a uprobe would be */
 	uint32_t probe; /* index in image.probes; INPROC_SIGACTION: the agent's sigaction_site */
+	uint32_t prog;  /* index in image.progs: one of the probe's */
+	int32_t number; /* WIRE_STUB_SYSRET: of the system call, -1 not known */
 };
 /* Bytes that are displaced in one process, and the probes that fire there. */
 struct inproc_site {
@@ -85,6 +88,7 @@ struct inproc_module {
 struct inproc_process {
 	pid_t pid;
 	uint32_t index; /* in wire_area.processes */
+	bool planned; /* modules and sites are filled */
 	bool attached, child; /* child: forked by a traced process, with its text */
 	int exec_tries;       /* looks left for the libraries of a program it has executed */
 	VEC(struct inproc_module) modules;
@@ -116,6 +120,7 @@ struct inproc_engine {
 	int nap_ms; /* how long to wait before looking into the rings again */
 	struct inproc_store *stores; /* as image.aggs */
 	VEC(struct inproc_process) processes;
+	bool all; /* a probe that cannot be placed is an error */
 	const struct probe_target *targets;
 	uint32_t ntargets;
 	VEC(struct control *) held; /* targets under the caller's control until attach() is done */
@@ -123,6 +128,7 @@ struct inproc_engine {
 	VEC(uint64_t) values;
 	struct engine_counters counters;
 	struct inproc_unwind *unwind; /* NULL: the image takes no user stacks */
+	uint32_t nrefused; /* probes that could not be placed */
 	int watchdog;                 /* its pidfd or -1 */
 };
 
@@ -135,6 +141,11 @@ struct wire_thread *area_thread(const struct inproc_engine *e, uint32_t slot);
 uint64_t area_private_size(void);
 /* The value of a key in a WIRE_MAP_HASH; NULL: not there. */
 const void *area_hash_find(const struct inproc_engine *e, const struct wire_map *m, const void *key);
+
+static inline bool inproc_is_syscall(enum attach_kind k)
+{
+	return k == ATTACH_SYSCALL_ENTRY || k == ATTACH_SYSCALL_RETURN;
+}
 
 /* identity.c: how threads of the targets are told apart: wire_area.identity and id_disp. */
 void identity_find(struct inproc_engine *e);
@@ -178,11 +189,22 @@ void aggs_store_free(struct inproc_engine *e);
 struct err *sites_plan(struct inproc_engine *e, struct inproc_process *p);
 /* Is a file that the probes are in mapped in the process? */
 bool sites_any(struct inproc_engine *e, pid_t pid);
+/* For syscalls.c: the module of an executable mapping; a site with one point of it. */
+struct plan;
+struct err *plan_module(struct plan *pl, uint32_t map, uint32_t *ret);
+void plan_site(struct plan *pl, uint32_t module, const struct text_site *s,
+	       const struct inproc_point *p);
+
+/* syscalls.c: what is there for sites_plan() to place; notes about what is not. */
+struct err *syscalls_plan(struct inproc_engine *e, struct inproc_process *p, struct plan *pl,
+			  const struct mapping *maps, uint32_t nmaps);
 void sites_free(struct inproc_process *p);
 
 /* attach.c */
 /* Reads what of it can be read, for the agent. */
 struct err *process_ranges(struct inproc_engine *e, struct inproc_process *p);
+/* Plans only: may it be traced, and where are the probes. */
+struct err *process_plan(struct inproc_engine *e, pid_t pid);
 struct err *process_attach(struct inproc_engine *e, pid_t pid);
 /* The same for e->processes.v[i], which is new, or is again. */
 struct err *process_enter(struct inproc_engine *e, uint32_t i);

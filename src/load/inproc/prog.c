@@ -20,6 +20,27 @@ static bool no_ksym(void *arg, const char *name, uint64_t *ret)
 	return true;
 }
 
+/* Calls of routines that are there as machine code. */
+static void use_natives(struct linked *l)
+{
+	for (uint32_t f = 1; f < l->nfuncs; f++) {
+		uint32_t id = jit_native(l->funcs[f].name);
+
+		for (uint32_t i = 0; id && i < l->ninsns; i++) {
+			struct bpf_insn *ins = &l->insns[i];
+
+			if (ebpf_is_ld_imm64(ins)) {
+				i++;
+			} else if (ins->code == (BPF_JMP | BPF_CALL) &&
+				   ins->src_reg == BPF_PSEUDO_CALL &&
+				   (int64_t)i + 1 + ins->imm == l->funcs[f].start) {
+				ins->src_reg = 0;
+				ins->imm = (int32_t)id;
+			}
+		}
+	}
+}
+
 static struct err *compile(struct inproc_engine *e, uint32_t i, const uint64_t *map_addrs)
 {
 	const struct link_hooks hooks = { .arg = e, .map = map_number, .ksym = no_ksym };
@@ -36,11 +57,14 @@ static struct err *compile(struct inproc_engine *e, uint32_t i, const uint64_t *
 		.identity = (enum wire_identity)e->area->identity,
 		.id_disp = e->area->id_disp,
 		.code = e->addr + e->code_used,
+		.syscalls = inproc_is_syscall(e->base.image->progs[i].attach),
 	};
 	struct err *err = link_prog(&e->base.image->progs[i], &hooks, &p->linked);
 
 	if (!err)
 		err = ebpf_check(p->linked.insns, p->linked.ninsns, 0);
+	if (!err)
+		use_natives(&p->linked);
 	if (!err)
 		err = jit_compile(p->linked.insns, p->linked.ninsns, &env, &p->code);
 	if (!err && e->code_used + p->code.size > WIRE_CODE_SIZE)

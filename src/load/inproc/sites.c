@@ -28,7 +28,8 @@ struct plan {
 	struct stat *stats; /* of the files behind maps; st_ino 0: none */
 	uint32_t nmaps;
 	struct hash by_place; /* {module, address} -> number of the site + 1 */
-	uint32_t nrefused;
+	uint32_t prog;        /* whose probes are placed */
+	uint32_t nunseen;     /* points around system calls that found no room */
 };
 
 static void refuse(struct plan *pl, uint32_t probe, const char *reason)
@@ -39,14 +40,14 @@ static void refuse(struct plan *pl, uint32_t probe, const char *reason)
 		pl->p->guarded = false;
 		return;
 	}
-	pl->nrefused++;
+	pl->e->nrefused++;
 	inproc_note(pl->e, "%s:%s:%s:%s not enabled in-process: %s", ip->prov, ip->mod, ip->func,
 		    ip->name, reason);
 }
 
 /* --- modules --- */
 
-static struct err *add_module(struct plan *pl, uint32_t map, uint32_t *ret)
+struct err *plan_module(struct plan *pl, uint32_t map, uint32_t *ret)
 {
 	const struct mapping *m = &pl->maps[map];
 	struct object *o = symbols_object(pl->e->symbols, pl->p->pid, m);
@@ -89,7 +90,7 @@ static struct err *find_module(struct plan *pl, const struct probe *p, uint32_t 
 
 		if (m->exec && pl->stats[i].st_ino == st.st_ino && pl->stats[i].st_dev == st.st_dev &&
 		    p->offset >= m->offset && p->offset < m->offset + (m->end - m->start))
-			return add_module(pl, i, ret);
+			return plan_module(pl, i, ret);
 	}
 	return NULL;
 }
@@ -101,8 +102,8 @@ struct site_key {
 	uint32_t module, at;
 };
 
-static void add_site(struct plan *pl, uint32_t module, const struct text_site *s, uint32_t probe,
-		     uint64_t shown)
+void plan_site(struct plan *pl, uint32_t module, const struct text_site *s,
+	       const struct inproc_point *p)
 {
 	const struct site_key key = { .addr = s->addr, .module = module, .at = s->at };
 	uint64_t *n = hash_put(&pl->by_place, &key, sizeof(key), NULL);
@@ -116,7 +117,19 @@ static void add_site(struct plan *pl, uint32_t module, const struct text_site *s
 		*n = pl->p->sites.n;
 	}
 	site = &pl->p->sites.v[*n - 1];
-	vec_push(&site->points, (struct inproc_point){ s->addr + s->at, s->kind, shown, probe });
+	vec_push(&site->points, *p);
+}
+
+static void add_site(struct plan *pl, uint32_t module, const struct text_site *s, uint32_t probe,
+		     uint64_t shown)
+{
+	const struct inproc_point p = { .addr = s->addr + s->at,
+					.kind = s->kind,
+					.shown = shown,
+					.probe = probe,
+					.prog = pl->prog };
+
+	plan_site(pl, module, s, &p);
 }
 
 static bool usable(const struct text_site *s)
@@ -206,7 +219,7 @@ static struct err *plan_sigaction(struct plan *pl)
 					     !strcmp(soname, "libc.so") :
 				     object_is_executable(o) && !object_interp(o)))
 			continue;
-		err = add_module(pl, i, &module);
+		err = plan_module(pl, i, &module);
 		if (!err)
 			err = text_syscalls(pl->p->modules.v[module].text, 0, &calls, &n);
 		for (uint32_t k = 0; k < n && !err; k++) {
@@ -256,8 +269,11 @@ static void join_overlaps(struct plan *pl)
 				vec_push(&last->points, s->points.v[k]);
 		} else {
 			for (uint32_t k = 0; k < s->points.n; k++)
-				refuse(pl, s->points.v[k].probe,
-				       "its bytes overlap another probe's");
+				if (s->points.v[k].kind >= WIRE_STUB_KINDS)
+					pl->nunseen++;
+				else
+					refuse(pl, s->points.v[k].probe,
+					       "its bytes overlap another probe's");
 		}
 		vec_fini(&s->points);
 	}
@@ -322,15 +338,23 @@ struct err *sites_plan(struct inproc_engine *e, struct inproc_process *p)
 	for (uint32_t i = 0; i < img->nprogs && !err; i++) {
 		const struct image_prog *prog = &img->progs[i];
 
+		pl.prog = i;
 		for (uint32_t j = 0; j < prog->nprobes && !err; j++)
 			if (prog->attach == ATTACH_UPROBE || prog->attach == ATTACH_URETPROBE)
 				err = plan_probe(&pl, prog->probes[j]);
 	}
+	if (!err)
+		err = syscalls_plan(e, p, &pl, pl.maps, pl.nmaps);
 	if (!err && guard_wanted(e))
 		err = plan_sigaction(&pl);
 	if (!err && p->sites.n) {
 		qsort(p->sites.v, p->sites.n, sizeof(*p->sites.v), by_address);
 		join_overlaps(&pl);
+	}
+	if (pl.nunseen) {
+		e->nrefused++;
+		inproc_note(e, "process %d: %u system call probes have no room beside other probes",
+			    (int)p->pid, pl.nunseen);
 	}
 	plan_close(&pl);
 	return err;

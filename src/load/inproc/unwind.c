@@ -19,6 +19,12 @@ const void *area_hash_find(const struct inproc_engine *e, const struct wire_map 
 	return en ? map_hash_entry_value(m, en) : NULL;
 }
 
+/* Before and after tables are written: what walks remember is of older ones. */
+static void change(struct inproc_engine *e)
+{
+	__atomic_add_fetch(&e->area->unwind_version, 1, __ATOMIC_SEQ_CST);
+}
+
 /* A chunk is a map of its own with one value, as d_ustack sees it. */
 static struct err *put_chunk(void *arg, uint32_t chunk, const uint32_t *words)
 {
@@ -45,7 +51,9 @@ static struct err *put_chunk(void *arg, uint32_t chunk, const uint32_t *words)
 		if (!m->base)
 			return err_new(ENOSPC, "unwind tables do not fit into shared memory");
 	}
+	change(u->e);
 	memcpy((void *)m->base, words, size);
+	change(u->e);
 	__atomic_store_n(&inner[chunk], (uintptr_t)m, __ATOMIC_RELEASE);
 	return NULL;
 }
@@ -54,8 +62,11 @@ static struct err *put_process(void *arg, uint32_t pid, const struct wire_unwind
 {
 	struct inproc_unwind *u = arg;
 	uint64_t key = pid; /* of 4 bytes; room for what the compiler thinks map_update() may read */
-	int64_t r = map_update(u->processes, u->e->self, &key, p, MAP_ANY);
+	int64_t r;
 
+	change(u->e);
+	r = map_update(u->processes, u->e->self, &key, p, MAP_ANY);
+	change(u->e);
 	return r ? err_errno((int)-r, "adding process %u to the unwind tables", pid) : NULL;
 }
 

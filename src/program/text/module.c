@@ -14,6 +14,7 @@
 enum {
 	MAX_LOADS = 64,
 	READ_STEP = 4 << 20,
+	MAX_GAP = 64, /* bytes between two FDEs */
 	MAX_LSDA_SITES = 1 << 20,
 };
 
@@ -503,6 +504,16 @@ static void make_ranges(struct text *t)
 		}
 	}
 	out = t->ranges.n;
+	/* the C library's clone ends its FDE in front of the system call, from which the child returns without a caller */
+	for (uint32_t i = 0; i + 1 < out; i++) {
+		struct text_range *r = &t->ranges.v[i];
+		uint8_t b[2];
+
+		if (!r->inner && r->end > r->start && r[1].start > r->end &&
+		    r[1].start - r->end <= MAX_GAP && text_bytes(t, r->end, b, 2) && b[0] == 0x0f &&
+		    b[1] == 0x05)
+			r->end = r[1].start;
+	}
 	/* symbols whose end is not known reach to the next range */
 	for (uint32_t i = 0; i < out; i++) {
 		struct text_range *r = &t->ranges.v[i];
@@ -629,6 +640,11 @@ bool text_function(struct text *t, uint64_t addr, uint64_t *ret_start, uint64_t 
 	*ret_start = r->start;
 	*ret_end = r->end;
 	return true;
+}
+
+bool text_is_go(const struct text *t)
+{
+	return t->go;
 }
 
 bool text_function_at(struct text *t, uint32_t i, uint64_t *ret_start, uint64_t *ret_end)

@@ -459,19 +459,18 @@ static int32_t syscall_number(const struct text *t, const struct text_code *c, u
 /* What lies before instruction i, when the way to it leads through all of that. */
 static void place_before(struct text *t, const struct text_code *c, uint32_t i, struct text_site *s)
 {
-	const struct span how = { 0 };
+	const struct span how = { .one = c->unresolved };
 	uint64_t addr = c->start + c->insns.v[i].off;
 	const char *why = BRANCHED;
 
 	text_mark_around(t, addr, addr + 1);
-	for (uint32_t back = 1; back <= MAX_BACK && back <= i && !c->unresolved && !c->irregular &&
+	for (uint32_t back = 1; back <= MAX_BACK && back <= i && !c->irregular &&
 				!text_any_mark(t, addr, addr + 1);
 	     back++) {
 		const struct insn *n = &c->insns.v[i - back];
 
 		if (!n->reached || !falls_through(n) || n->kind == INSN_CALL ||
-		    n->kind == INSN_SYSCALL || n->kind == INSN_STUCK ||
-		    (n->kind >= INSN_JMP && n->kind <= INSN_LOOP))
+		    n->kind == INSN_SYSCALL || n->kind == INSN_STUCK)
 			break;
 		why = try_span(t, c, i - back, i - 1, &how, WIRE_STUB_MID, s);
 		if (!why && s->addr + s->len == addr) {

@@ -114,6 +114,8 @@ void type_use_kernel(struct type_graph *g, const char *btf_path);
 /* Types that neither the program nor the kernel has are then looked for in the DWARF of this process's program and
  * libraries; with "user`" before their name, or the file's name ("libfoo`"), there only. */
 void type_use_process(struct type_graph *g, pid_t pid);
+/* The function at a link-time address of a file, by its DWARF or its debug file's -> TYPE_FUNC. False: nothing is known. */
+bool type_user_func(struct type_graph *g, const char *path, uint64_t addr, type_id *ret);
 const char *type_kernel_err(struct type_graph *g); /* NULL when BTF was read or not needed yet */
 
 /* --- looking up: C declarations of the program first, then kernel, then process. module NULL or "": any; "D": the program's own; --- */

@@ -13,8 +13,21 @@ struct named {
 	uint64_t die;
 };
 
+/* A file whose functions were asked for; by path, for it may not be mapped yet. */
+struct user_file {
+	char *path;
+	Dwfl *dwfl;
+	Dwarf *dwarf; /* NULL: it has none */
+	Dwfl_Module *mod;
+	Dwarf_Addr bias; /* of the symbols' addresses in mod */
+	bool all;        /* every unit is indexed */
+	struct hash units; /* offset of a unit's DIE: indexed */
+	struct hash funcs; /* link-time address -> offset of the DIE + 1 */
+};
+
 struct user_types {
 	pid_t pid;
+	VEC(struct user_file *) files;
 	Dwfl *dwfl;
 	VEC(Dwarf *) dwarfs;  /* by tnode.file */
 	VEC(char *) modules;  /* the same: what stands before a backquote, "" for others' parts */
@@ -44,6 +57,16 @@ void type_use_process(struct type_graph *g, pid_t pid)
 	g->user->pid = pid;
 }
 
+static void user_file_free(struct user_file *f)
+{
+	hash_fini(&f->units);
+	hash_fini(&f->funcs);
+	if (f->dwfl)
+		dwfl_end(f->dwfl);
+	free(f->path);
+	free(f);
+}
+
 void user_fini(struct type_graph *g)
 {
 	struct user_types *u = g->user;
@@ -57,6 +80,9 @@ void user_fini(struct type_graph *g)
 	vec_fini(&u->named);
 	hash_fini(&u->dies);
 	hash_fini(&u->names);
+	for (uint32_t i = 0; i < u->files.n; i++)
+		user_file_free(u->files.v[i]);
+	vec_fini(&u->files);
 	if (u->dwfl)
 		dwfl_end(u->dwfl);
 	free(u);
@@ -519,5 +545,111 @@ bool user_lookup(struct type_graph *g, const char *module, enum type_kind kind, 
 	if (t == T_VOID)
 		return false;
 	*ret = t;
+	return true;
+}
+
+/* --- functions --- */
+
+static struct user_file *user_file(struct user_types *u, const char *path)
+{
+	static const Dwfl_Callbacks offline = {
+		.section_address = dwfl_offline_section_address,
+		.find_elf = dwfl_build_id_find_elf,
+		.find_debuginfo = dwfl_standard_find_debuginfo,
+	};
+	struct user_file *f;
+	Dwarf_Addr bias;
+
+	for (uint32_t i = 0; i < u->files.n; i++)
+		if (!strcmp(u->files.v[i]->path, path))
+			return u->files.v[i];
+	f = xcalloc(1, sizeof(*f));
+	f->path = xstrdup(path);
+	vec_push(&u->files, f);
+	f->dwfl = dwfl_begin(&offline);
+	f->mod = f->dwfl ? dwfl_report_offline(f->dwfl, path, path, -1) : NULL;
+	if (!f->mod)
+		return f;
+	dwfl_report_end(f->dwfl, NULL, NULL);
+	if (dwfl_module_getelf(f->mod, &f->bias))
+		f->dwarf = dwfl_module_getdwarf(f->mod, &bias);
+	return f;
+}
+
+static void index_functions(struct user_file *f, Dwarf_Die *parent, uint32_t depth)
+{
+	Dwarf_Addr bias, addr;
+	Dwarf_Die die;
+
+	if (!dwfl_module_getdwarf(f->mod, &bias) || dwarf_child(parent, &die))
+		return;
+	do {
+		int tag = dwarf_tag(&die);
+
+		if (tag == DW_TAG_namespace && depth < NAMESPACES)
+			index_functions(f, &die, depth + 1);
+		if (tag != DW_TAG_subprogram || dwarf_entrypc(&die, &addr))
+			continue;
+		addr += bias - f->bias;
+		*hash_put(&f->funcs, &addr, sizeof(addr), NULL) = dwarf_dieoffset(&die) + 1;
+	} while (!dwarf_siblingof(&die, &die));
+}
+
+static void index_unit(struct user_file *f, Dwarf_Die *unit)
+{
+	uint64_t at = dwarf_dieoffset(unit);
+	bool fresh;
+
+	hash_put(&f->units, &at, sizeof(at), &fresh);
+	if (fresh)
+		index_functions(f, unit, 0);
+}
+
+/* The unit is found by .debug_aranges, which clang leaves out: then all are read. */
+static bool find_function(struct user_file *f, uint64_t addr, Dwarf_Die *ret)
+{
+	Dwarf_Addr bias;
+	Dwarf_Die *unit = dwfl_module_addrdie(f->mod, addr + f->bias, &bias), die;
+	Dwarf_CU *cu = NULL;
+	uint64_t *slot;
+
+	if (unit) {
+		index_unit(f, unit);
+	} else if (!f->all) {
+		f->all = true;
+		while (!dwarf_get_units(f->dwarf, cu, &cu, NULL, NULL, &die, NULL))
+			index_unit(f, &die);
+	}
+	slot = hash_get(&f->funcs, &addr, sizeof(addr));
+	return slot && dwarf_offdie(f->dwarf, *slot - 1, ret);
+}
+
+bool type_user_func(struct type_graph *g, const char *path, uint64_t addr, type_id *ret)
+{
+	VEC(struct type_param) params = { 0 };
+	struct user_file *f;
+	Dwarf_Die die, p;
+	bool varargs = false;
+
+	if (!g->user)
+		type_use_process(g, 0);
+	f = user_file(g->user, path);
+	if (!f->dwarf || !find_function(f, addr, &die))
+		return false;
+	if (!dwarf_child(&die, &p)) {
+		do {
+			const char *name = dwarf_diename(&p);
+
+			if (dwarf_tag(&p) == DW_TAG_unspecified_parameters)
+				varargs = true;
+			else if (dwarf_tag(&p) == DW_TAG_formal_parameter)
+				vec_push(&params,
+					 (struct type_param){
+						 arena_strdup(&g->arena, name ? name : ""),
+						 type_of(g, &p) });
+		} while (!dwarf_siblingof(&p, &p));
+	}
+	*ret = type_new_func(g, type_of(g, &die), params.v, params.n, varargs);
+	vec_fini(&params);
 	return true;
 }

@@ -1,4 +1,5 @@
-/* Unwind images on disk, by build-id: $XDG_CACHE_HOME/descry/unwind-BUILDID, for root /var/cache/descry. */
+/* Unwind images on disk, by build-id: $XDG_CACHE_HOME/descry/unwindVERSION-BUILDID, for root
+ * /var/cache/descry. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -40,7 +41,8 @@ static char *cache_path(const char *dir, const struct object *o)
 		return NULL;
 	for (uint32_t i = 0; i < n; i++)
 		snprintf(hex + 2 * i, 3, "%02x", id[i]);
-	return xasprintf("%s/unwind-%s", dir, hex);
+	/* Versions of descry that lay tables out differently keep out of each other's way. */
+	return xasprintf("%s/unwind%d-%s", dir, (int)WIRE_UNWIND_VERSION, hex);
 }
 
 static struct unwind_image *cache_read(const char *path, const struct object *o)

@@ -150,7 +150,8 @@ static enum MHD_Result events(struct http *h, struct MHD_Connection *connection)
 	enum MHD_Result rc;
 
 	if (h->nclients >= CLIENTS_MAX)
-		return refuse(connection, MHD_HTTP_SERVICE_UNAVAILABLE, "too many pages are open\n");
+		return refuse(connection, MHD_HTTP_SERVICE_UNAVAILABLE,
+			      "too many pages are open\n");
 	c = xcalloc(1, sizeof(*c));
 	c->http = h;
 	c->connection = connection;

@@ -19,16 +19,16 @@ enum {
 static const uint32_t NO_STACK = UINT32_MAX;
 
 struct live_row {
-	int64_t *last;  /* words at the last tick */
-	uint32_t text;  /* its JSON: in texts */
+	int64_t *last; /* words at the last tick */
+	uint32_t text; /* its JSON: in texts */
 };
 
 struct live_agg {
 	char *head; /* JSON: "id":..,"name":..,"func":..,"keys":.. */
 	struct hash rows;
 	VEC(struct live_row) v;
-	VEC(char *) texts;   /* of the rows: {"k":[..],"s":n} */
-	VEC(char *) buckets; /* [index,min,max], those seen */
+	VEC(char *) texts;                  /* of the rows: {"k":[..],"s":n} */
+	VEC(char *) buckets;                /* [index,min,max], those seen */
 	uint32_t first_bucket, last_bucket; /* all between them are known */
 	uint64_t dropped;
 };
@@ -223,7 +223,8 @@ static void close_tick(struct live *l)
 	struct out o = { 0 };
 	struct tick t;
 
-	out_printf(&o, "{\"type\":\"tick\",\"tick\":%llu,\"time\":%llu,\"running\":%s,\"status\":%d",
+	out_printf(&o,
+		   "{\"type\":\"tick\",\"tick\":%llu,\"time\":%llu,\"running\":%s,\"status\":%d",
 		   (unsigned long long)l->nticks,
 		   (unsigned long long)(now_ns(CLOCK_REALTIME) / 1000000),
 		   l->running ? "true" : "false", l->status);
@@ -454,7 +455,8 @@ static uint32_t stack_id(struct live *l, const struct frames *f)
 		vec_fini(&ids);
 		return ret;
 	}
-	id = hash_put(&l->stack_ids, ids.n ? (const void *)ids.v : "", ids.n * sizeof(*ids.v), &fresh);
+	id = hash_put(&l->stack_ids, ids.n ? (const void *)ids.v : "", ids.n * sizeof(*ids.v),
+		      &fresh);
 	if (fresh) {
 		*id = l->stacks.n;
 		out_char(&o, '[');

@@ -49,13 +49,22 @@ static bool is_address(const char *s, size_t n)
 	return true;
 }
 
+/* Why descry's walk came no further: it stands for the frames that are missing. */
+static bool is_end(struct line l)
+{
+	static const char mark[] = "[stack ends: ";
+
+	return l.n > sizeof(mark) - 1 && !memcmp(l.s, mark, sizeof(mark) - 1);
+}
+
 /* Indented as stacks are by themselves; or at the margin, as a format's %k prints them, and then with the name of a module. */
 static bool looks_like_frame(struct line l)
 {
 	if (!l.indent && l.n && l.s[0] != '`')
 		return memchr(l.s, '`', l.n) && !memchr(l.s, ';', l.n) &&
 		       !(is_digit(l.s[l.n - 1]) && memchr(l.s, ' ', l.n));
-	return l.indent >= 4 && (is_address(l.s, l.n) || (memchr(l.s, '`', l.n) && l.s[0] != '`'));
+	return l.indent >= 4 &&
+	       (is_address(l.s, l.n) || (memchr(l.s, '`', l.n) && l.s[0] != '`') || is_end(l));
 }
 
 /* "  0   1013   vfs_read:entry" */

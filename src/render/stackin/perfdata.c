@@ -57,7 +57,13 @@ enum sample_field {
 
 enum { READ_ENABLED = 1, READ_RUNNING = 2, READ_ID = 4, READ_GROUP = 8, READ_LOST = 16 };
 enum { FEATURE_BUILD_ID = 2, FEATURE_EVENT_DESC = 12, FEATURES = 256 };
-enum { TYPE_TRACEPOINT = 2, ATTR_FREQUENCY = 1 << 10, ATTR_ID_ALL = 1 << 18, ATTR_MIN = 48, PIPE_HEADER = 16 };
+enum {
+	TYPE_TRACEPOINT = 2,
+	ATTR_FREQUENCY = 1 << 10,
+	ATTR_ID_ALL = 1 << 18,
+	ATTR_MIN = 48,
+	PIPE_HEADER = 16
+};
 
 /* Values of a call chain that say in whose memory the following addresses lie: from (u64)-4095 on. */
 static const uint64_t CONTEXT_FIRST = (uint64_t)-4095, CONTEXT_KERNEL = (uint64_t)-128,
@@ -84,10 +90,10 @@ struct perfdata {
 	struct hash ids; /* of an event -> its index */
 	VEC(struct waiting) queue;
 	uint64_t order, newest, flush_to; /* newest time of this round; of the round before */
-	VEC(uint32_t) stack;    /* leaf first */
-	uint64_t lost, copied;  /* copied: user stacks as bytes, which are not unwound */
+	VEC(uint32_t) stack;              /* leaf first */
+	uint64_t lost, copied;            /* copied: user stacks as bytes, which are not unwound */
 	uint64_t unknown_event;
-	uint32_t event;         /* the one taken; NO_EVENT not yet */
+	uint32_t event; /* the one taken; NO_EVENT not yet */
 
 	ZSTD_DCtx *zstd;
 	VEC(uint8_t *) blocks; /* of decompressed records, which wait too */
@@ -115,12 +121,12 @@ static struct err *add_event(struct perfdata *d, struct bytes a)
 	e->id_all = (flags & ATTR_ID_ALL) != 0;
 	if (flags & ATTR_FREQUENCY || e->type == TYPE_TRACEPOINT || !e->period)
 		e->period = 1;
-	e->name = e->type == 1 && !config   ? xstrdup("cpu-clock")
+	e->name = e->type == 1 && !config       ? xstrdup("cpu-clock")
 		  : e->type == 1 && config == 1 ? xstrdup("task-clock")
-		  : !e->type && !config ? xstrdup("cycles")
-		  : !e->type && config == 1 ? xstrdup("instructions")
-					    : xasprintf("event-%u-%llx", e->type,
-							(unsigned long long)config);
+		  : !e->type && !config         ? xstrdup("cycles")
+		  : !e->type && config == 1
+			  ? xstrdup("instructions")
+			  : xasprintf("event-%u-%llx", e->type, (unsigned long long)config);
 	return bytes_err(&a);
 }
 
@@ -333,9 +339,10 @@ static bool wanted_event(struct perfdata *d, uint32_t index)
 	const char *name = d->events.v[index].name, *wanted = d->in->options.event;
 	size_t n = strlen(name);
 
-	if (d->event == NO_EVENT && (!wanted || !strcmp(name, wanted) ||
-				     (n > strlen(wanted) && !strncmp(name, wanted, strlen(wanted)) &&
-				      name[strlen(wanted)] == ':'))) {
+	if (d->event == NO_EVENT &&
+	    (!wanted || !strcmp(name, wanted) ||
+	     (n > strlen(wanted) && !strncmp(name, wanted, strlen(wanted)) &&
+	      name[strlen(wanted)] == ':'))) {
 		d->event = index;
 		d->in->event = xstrdup(name);
 	}
@@ -442,8 +449,8 @@ static void deliver(struct perfdata *d, const uint8_t *p)
 		bytes_u16(&b);
 		misc = bytes_u16(&b); /* 1: the symbol goes */
 		s = bytes_cstr(&b);
-		if (s && !(misc & 1))
-			perfspace_ksymbol(d->space, v, pid, s);
+		if (s)
+			perfspace_ksymbol(d->space, v, pid, s, misc & 1);
 		break;
 	case RECORD_SAMPLE: take_sample(d, b, misc); break;
 	}
@@ -485,7 +492,8 @@ static struct err *take_compressed(struct perfdata *d, struct bytes b)
 			memcpy(block, d->tail.v, d->tail.n);
 		rc = ZSTD_decompressStream(d->zstd, &to, &from);
 		if (ZSTD_isError(rc))
-			return err_new(0, "perf.data: compressed records: %s", ZSTD_getErrorName(rc));
+			return err_new(0, "perf.data: compressed records: %s",
+				       ZSTD_getErrorName(rc));
 		r = bytes_of(block, to.pos, "perf.data");
 		e = records(d, &r);
 		d->tail.n = 0;
@@ -522,9 +530,7 @@ static struct err *take_now(struct perfdata *d, uint32_t type, struct bytes b, u
 
 		return read_feature(d, feature, bytes_slice(&b, 8, bytes_left(&b)));
 	}
-	case RECORD_TRACING_DATA:
-		*ret_more = (bytes_u32(&b) + 7ull) & ~7ull;
-		break;
+	case RECORD_TRACING_DATA: *ret_more = (bytes_u32(&b) + 7ull) & ~7ull; break;
 	case RECORD_AUXTRACE: *ret_more = bytes_u64(&b); break;
 	case RECORD_COMPRESSED: return take_compressed(d, b);
 	}
@@ -556,7 +562,8 @@ static struct err *records(struct perfdata *d, struct bytes *b)
 			if (e)
 				return e;
 			if (more && (more > bytes_left(b) || !bytes_skip(b, more)))
-				return err_new(0, "perf.data: a record of type %u is cut off", type);
+				return err_new(0, "perf.data: a record of type %u is cut off",
+					       type);
 			continue;
 		}
 		if (!d->events.n)
@@ -585,7 +592,8 @@ static struct err *read_attrs(struct perfdata *d, const struct bytes *file, stru
 		bytes_seek(&a, each - 16);
 		offset = bytes_u64(&a);
 		size = bytes_u64(&a);
-		ids = bytes_slice(&(struct bytes){ file->start, file->end, file->start, file->name, 0 },
+		ids = bytes_slice(&(struct bytes){ file->start, file->end, file->start, file->name,
+						   0 },
 				  offset, size);
 		while (bytes_ok(&ids) && bytes_left(&ids) >= 8)
 			add_id(d, bytes_u64(&ids), d->events.n - 1);
@@ -658,7 +666,8 @@ static struct err *read_file(struct perfdata *d, struct bytes file)
 		return e;
 	if (data_size > (size_t)(file.end - file.start) - data_at) {
 		stackin_note(d->in, "the file is cut off: %llu bytes are missing",
-			     (unsigned long long)(data_size - ((size_t)(file.end - file.start) - data_at)));
+			     (unsigned long long)(data_size -
+						  ((size_t)(file.end - file.start) - data_at)));
 		data_size = (size_t)(file.end - file.start) - data_at;
 	}
 	data = bytes_slice(&file, data_at, data_size);
@@ -674,8 +683,9 @@ static void notes(struct perfdata *d)
 		stackin_note(d->in, "%llu samples of events that the file does not describe",
 			     (unsigned long long)d->unknown_event);
 	if (d->copied)
-		stackin_note(d->in, "%llu samples hold copied user stacks (--call-graph dwarf), of "
-				    "which only the first frame is shown; perf script unwinds them",
+		stackin_note(d->in,
+			     "%llu samples hold copied user stacks (--call-graph dwarf), of "
+			     "which only the first frame is shown; perf script unwinds them",
 			     (unsigned long long)d->copied);
 	perfspace_notes(d->space);
 }

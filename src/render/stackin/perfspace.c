@@ -66,7 +66,7 @@ struct perfspace {
 	struct hash dso_of;    /* path -> index */
 	struct hash ids;       /* path -> build id of the file's table: index + 1 in dsos */
 	struct hash processes; /* pid -> struct maps * */
-	struct hash thread_of;  /* pid << 32 | tid -> index in threads */
+	struct hash thread_of; /* pid << 32 | tid -> index in threads */
 	VEC(struct thread) threads;
 	VEC(uint32_t) thread_names;
 	struct name_slot *slots;
@@ -81,10 +81,11 @@ struct perfspace {
 	uint64_t kernel_text;   /* _text while it was recorded; 0 not known */
 	int64_t kernel_shift;   /* from an address recorded to one of the list */
 	uint64_t kernel_unnamed;
-	VEC(struct code) ksymbols;
+	VEC(struct code) ksymbols; /* code that comes and goes; module: a number of its own */
+	uint32_t ksymbols_seen;
 };
 
-enum { KERNEL_DSO = 0, NO_DSO = 1, FIRST_SLOTS = 4096 };
+enum { KERNEL_DSO = 0, NO_DSO = 1, KSYMBOL_DSO = 1 << 24, FIRST_SLOTS = 4096 };
 
 static struct text text_of(const char *s)
 {
@@ -371,8 +372,8 @@ static void dso_open(struct perfspace *s, struct dso *d)
 		hex_of(id, n < 20 ? n : 20, hex);
 	}
 	if (*hex) {
-		cleanup_free char *debug = xasprintf("/usr/lib/debug/.build-id/%.2s/%s.debug", hex,
-						     hex + 2);
+		cleanup_free char *debug =
+			xasprintf("/usr/lib/debug/.build-id/%.2s/%s.debug", hex, hex + 2);
 		bool other = d->other;
 
 		(void)try_open(d, debug, &d->debug);
@@ -407,7 +408,8 @@ static bool running_kernel_is(const struct dso *k)
 		if (!bytes_ok(&b))
 			return true;
 		if (type == NOTE_BUILD_ID && nname == 4 && !memcmp(name, "GNU", 4))
-			return ndesc >= k->build_id_len && !memcmp(desc, k->build_id, k->build_id_len);
+			return ndesc >= k->build_id_len &&
+			       !memcmp(desc, k->build_id, k->build_id_len);
 	}
 	return true;
 }
@@ -434,7 +436,9 @@ static void kernel_read(struct perfspace *s)
 		e = list_kallsyms(&s->kernel, path);
 		if (e) {
 			err_free(e);
-			e = err_new(0, "it was recorded on another kernel, whose symbols are not in ~/.debug");
+			e = err_new(
+				0,
+				"it was recorded on another kernel, whose symbols are not in ~/.debug");
 		}
 	}
 	if (e) {
@@ -461,15 +465,24 @@ void perfspace_kernel_map(struct perfspace *s, const struct perfspace_map *m)
 	}
 }
 
-void perfspace_ksymbol(struct perfspace *s, uint64_t addr, uint64_t len, const char *name)
+void perfspace_ksymbol(struct perfspace *s, uint64_t addr, uint64_t len, const char *name,
+		       bool gone)
 {
-	uint32_t i = s->ksymbols.n;
+	struct code c = { .start = addr, .end = addr + len, .module = s->ksymbols_seen++ };
+	uint32_t i = 0, n = 0;
 
-	vec_push(&s->ksymbols,
-		 (struct code){ .start = addr, .end = addr + len, .name = arena_strdup(&s->text, name) });
-	for (; i && s->ksymbols.v[i - 1].start > addr; i--) {
-		struct code c = s->ksymbols.v[i];
-
+	if (c.end <= c.start)
+		return;
+	/* what was there has gone, told or not */
+	for (; i < s->ksymbols.n; i++)
+		if (s->ksymbols.v[i].end <= addr || s->ksymbols.v[i].start >= c.end)
+			s->ksymbols.v[n++] = s->ksymbols.v[i];
+	s->ksymbols.n = n;
+	if (gone)
+		return;
+	c.name = arena_strdup(&s->text, name);
+	vec_push(&s->ksymbols, c);
+	for (i = s->ksymbols.n - 1; i && s->ksymbols.v[i - 1].start > addr; i--) {
 		s->ksymbols.v[i] = s->ksymbols.v[i - 1];
 		s->ksymbols.v[i - 1] = c;
 	}
@@ -596,7 +609,8 @@ static void map_insert(struct maps *m, uint32_t at, struct map map)
 
 void perfspace_map(struct perfspace *s, uint32_t pid, const struct perfspace_map *p)
 {
-	static const char *const jits[] = { "//anon", "/dev/zero", "/anon_hugepage", "/memfd:", "/SYSV" };
+	static const char *const jits[] = { "//anon", "/dev/zero", "/anon_hugepage",
+					    "/memfd:", "/SYSV" };
 	struct map new = { .start = p->start, .end = p->start + p->len, .pgoff = p->pgoff };
 	struct maps *m;
 	uint32_t at;
@@ -704,7 +718,7 @@ const uint32_t *perfspace_thread(struct perfspace *s, uint32_t pid, uint32_t tid
 
 static uint32_t slot_at(const struct perfspace *s, uint64_t offset, uint32_t owner)
 {
-	uint64_t hash = (offset + owner * 0x100000001b3) * 0x9e3779b97f4a7c15;
+	uint64_t hash = (offset + (uint64_t)owner * 0x100000001b3u) * 0x9e3779b97f4a7c15u;
 
 	return (uint32_t)(hash >> 32) & (s->nslots - 1);
 }
@@ -764,15 +778,15 @@ static uint32_t make_name(struct perfspace *s, struct text func, uint64_t ip, st
 
 uint32_t perfspace_kernel(struct perfspace *s, uint64_t ip)
 {
-	struct name_slot *slot = slot_of(s, KERNEL_DSO, ip);
+	const struct code *c = code_at(s->ksymbols.v, s->ksymbols.n, ip);
+	uint32_t dso = c ? KSYMBOL_DSO + c->module : KERNEL_DSO;
+	struct name_slot *slot = slot_of(s, dso, ip);
 	struct text mod = text_of("[kernel.kallsyms]"), func = { "", 0 };
-	const struct code *c;
 
 	if (slot->name)
 		return slot->name - 1;
 	if (!s->kernel_read)
 		kernel_read(s);
-	c = code_at(s->ksymbols.v, s->ksymbols.n, ip);
 	if (!c) {
 		c = code_at(s->kernel.codes.v, s->kernel.codes.n, ip + (uint64_t)s->kernel_shift);
 		if (c)

@@ -25,7 +25,9 @@ void perfspace_kernel_map(struct perfspace *s, const struct perfspace_map *m);
 void perfspace_map(struct perfspace *s, uint32_t pid, const struct perfspace_map *m);
 void perfspace_comm(struct perfspace *s, uint32_t pid, uint32_t tid, const char *comm);
 void perfspace_fork(struct perfspace *s, uint32_t pid, uint32_t ppid, uint32_t tid, uint32_t ptid);
-void perfspace_ksymbol(struct perfspace *s, uint64_t addr, uint64_t len, const char *name);
+/* Code that the kernel made (a BPF program); gone: unmade. */
+void perfspace_ksymbol(struct perfspace *s, uint64_t addr, uint64_t len, const char *name,
+		       bool gone);
 
 /* The command of a thread: its names, root first, valid until the next call. */
 const uint32_t *perfspace_thread(struct perfspace *s, uint32_t pid, uint32_t tid, uint32_t *ret_n);

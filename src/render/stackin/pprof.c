@@ -193,8 +193,9 @@ static const void *find(const void *v, uint32_t n, size_t size, uint64_t id)
 
 static struct text string(const struct pprof *p, uint64_t i)
 {
-	return i < p->strings.n ? (struct text){ (const char *)p->strings.v[i].p, p->strings.v[i].n }
-				: (struct text){ "", 0 };
+	return i < p->strings.n && p->strings.v[i].n
+		       ? (struct text){ (const char *)p->strings.v[i].p, p->strings.v[i].n }
+		       : (struct text){ "", 0 };
 }
 
 static void name_location(struct stackin *in, struct pprof *p, struct location *l)
@@ -210,10 +211,9 @@ static void name_location(struct stackin *in, struct pprof *p, struct location *
 		l->line = p->lines.n;
 		l->nlines = 1;
 		vec_push(&p->lines,
-			 (struct line){ .name = perf_function(in, &p->names,
-							      (struct text){ "[unknown]", 9 },
-							      (struct text){ pc, (size_t)n }, file,
-							      false) });
+			 (struct line){ .name = perf_function(
+						in, &p->names, (struct text){ "[unknown]", 9 },
+						(struct text){ pc, (size_t)n }, file, false) });
 		return;
 	}
 	for (uint32_t i = 0; i < l->nlines; i++) {

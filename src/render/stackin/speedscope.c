@@ -36,8 +36,8 @@ static void read_frames(struct stackin *in, struct speedscope *p, const json_t *
 			name = (struct text){ "[unknown]", 9 };
 		if (!file.n)
 			file = (struct text){ "[unknown]", 9 };
-		vec_push(&p->frames, perf_function(in, &p->names, name, (struct text){ "0", 1 },
-						   file, false));
+		vec_push(&p->frames,
+			 perf_function(in, &p->names, name, (struct text){ "0", 1 }, file, false));
 	}
 }
 

@@ -14,7 +14,7 @@
 #include "render/stackin/reader.h"
 
 enum {
-	BLOCK = 512 * 1024,        /* a read: small enough to stay in the cache while it is parsed */
+	BLOCK = 512 * 1024, /* a read: small enough to stay in the cache while it is parsed */
 	RECOGNISE_MAX = 64 * 1024, /* bytes looked at to see the format */
 	MAGIC_MAX = 16             /* bytes that tell a document */
 };
@@ -26,10 +26,10 @@ struct stackin_gzip {
 };
 
 static const struct stackin_reader *const readers[STACKIN_NFORMATS] = {
-	[STACKIN_FOLDED] = &stackin_folded,       [STACKIN_PERF] = &stackin_perf,
-	[STACKIN_BPFTRACE] = &stackin_bpftrace,   [STACKIN_DTRACE] = &stackin_dtrace,
-	[STACKIN_SYSTEMTAP] = &stackin_systemtap, [STACKIN_CHAIN] = &stackin_chain,
-	[STACKIN_PERFDATA] = &stackin_perfdata,   [STACKIN_PPROF] = &stackin_pprof,
+	[STACKIN_FOLDED] = &stackin_folded,         [STACKIN_PERF] = &stackin_perf,
+	[STACKIN_BPFTRACE] = &stackin_bpftrace,     [STACKIN_DTRACE] = &stackin_dtrace,
+	[STACKIN_SYSTEMTAP] = &stackin_systemtap,   [STACKIN_CHAIN] = &stackin_chain,
+	[STACKIN_PERFDATA] = &stackin_perfdata,     [STACKIN_PPROF] = &stackin_pprof,
 	[STACKIN_SPEEDSCOPE] = &stackin_speedscope,
 };
 
@@ -319,7 +319,8 @@ static struct err *read_document(struct stackin *in, int fd, const char *path, b
 	size_t len;
 
 	*ret_done = false;
-	if (n <= 0 || fstat(fd, &st) || !S_ISREG(st.st_mode) || (head[0] == 0x1f && n > 1 && head[1] == 0x8b))
+	if (n <= 0 || fstat(fd, &st) || !S_ISREG(st.st_mode) ||
+	    (head[0] == 0x1f && n > 1 && head[1] == 0x8b))
 		return NULL;
 	start_document(in, head, (size_t)n);
 	if (!in->reader)

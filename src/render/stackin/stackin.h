@@ -62,8 +62,8 @@ struct stackin {
 
 	const struct stackin_reader *reader;
 	void *state;
-	VEC(char) rest; /* before recognition: all; then the line that has not ended yet */
-	struct out document;     /* what came of a document so far */
+	VEC(char) rest;      /* before recognition: all; then the line that has not ended yet */
+	struct out document; /* what came of a document so far */
 	struct stackin_gzip *gzip; /* NULL: the input is not gzipped */
 	bool begun, broken;
 };

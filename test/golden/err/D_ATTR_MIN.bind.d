@@ -3,4 +3,3 @@
 //@ exit: 1
 #pragma D option amin=Evolving/Evolving/Common
 BEGIN { x = pid; trace(curthread->pid); }
-BEGIN { trace(`jiffies); }

@@ -1,0 +1,122 @@
+/* Routines of bpf/ that are called often and are long: the same source as in the kernel, as the agent's own code. */
+#define DESCRY_AGENT 1
+#pragma GCC diagnostic ignored "-Wunknown-pragmas"
+#include "agent/native.h"
+
+/* --- what bpf/unwind.bpf.h reads through --- */
+
+#define bpf_get_current_pid_tgid() ((u64)NATIVE(chunks)->thread->pid << 32 | NATIVE(chunks)->thread->tid)
+#define bpf_get_current_task() NATIVE(w->chunks)->thread->task
+#define bpf_get_current_task_btf() NATIVE(chunks)->thread
+#define bpf_task_pt_regs(thread) ((thread)->regs)
+
+INLINE u32 *native_chunk(const struct native_map *n, u64 address)
+{
+	u32 index = (u32)address >> 16;
+	const struct wire_map *inner;
+
+	if (index >= n->map->max_entries)
+		return NULL;
+	inner = (const struct wire_map *)__atomic_load_n((u64 *)n->map->base + index, __ATOMIC_ACQUIRE);
+	return inner ? (u32 *)inner->base : NULL;
+}
+#define unwind_chunk(chunks, address) native_chunk(chunks, address)
+
+static NOINLINE long native_far(struct native_map *n, void *dst, u64 size, u64 addr)
+{
+	struct wire_thread *t = n->thread;
+	long r = agent_probe_read((uintptr_t)dst, size, addr, 0, 0, t);
+
+	/* the read may have looked where the stack is */
+	n->stack_lo = t->rsp;
+	n->stack_room = t->rsp > t->stack_lo && t->rsp < t->stack_hi ? t->stack_hi - t->rsp : 0;
+	return r;
+}
+
+/* 8 or 16 bytes. */
+INLINE long native_user(struct native_map *n, u64 *dst, u64 size, u64 addr)
+{
+	u64 off = addr - n->stack_lo;
+
+	if (UNLIKELY(off >= n->stack_room || n->stack_room - off < size))
+		return native_far(n, dst, size, addr);
+	dst[0] = *(const any64 *)addr;
+	if (size == 16)
+		dst[1] = *(const any64 *)(addr + 8);
+	return 0;
+}
+#define UNWIND_USER(w, dst, size, addr) native_user(NATIVE((w)->chunks), dst, size, (u64)(addr))
+#define UNWIND_READ(w, addr) native_far(NATIVE((w)->chunks), &(w)->word, 8, (u64)(addr))
+
+/* Rules of addresses met before. An entry is one word, so whoever reads it reads it whole; who has written one as the
+ * tables changed takes it away again. */
+static inline u64 *native_entry(u64 at)
+{
+	return &private()->rules[at * WIRE_THREAD_MIX >> 52];
+}
+_Static_assert(WIRE_RULES == 4096, "bits of the hash");
+
+INLINE u32 native_known(const u32 *rules, u64 at)
+{
+	u64 e = __atomic_load_n(native_entry(at), __ATOMIC_RELAXED);
+
+	return e && e >> 16 == at ? rules[e & 0xffff] : 0;
+}
+
+INLINE u32 native_rule(const u32 *rules, u64 at, u32 number)
+{
+	u64 *e = native_entry(at), version = private()->rules_version;
+
+	if (number && at >> 47 == 0 && __atomic_load_n(&area()->unwind_version, __ATOMIC_ACQUIRE) == version) {
+		__atomic_store_n(e, at << 16 | number, __ATOMIC_SEQ_CST);
+		if (UNLIKELY(__atomic_load_n(&area()->unwind_version, __ATOMIC_SEQ_CST) != version))
+			__atomic_store_n(e, 0, __ATOMIC_RELAXED);
+	}
+	return rules[number];
+}
+
+/* Before a walk: nothing is remembered from older tables. */
+static inline void native_forget(void)
+{
+	u64 version = __atomic_load_n(&area()->unwind_version, __ATOMIC_ACQUIRE);
+
+	if (LIKELY(version == private()->rules_version))
+		return;
+	mem_zero(private()->rules, sizeof(private()->rules));
+	if (!(version & 1))
+		__atomic_store_n(&private()->rules_version, version, __ATOMIC_RELEASE);
+}
+#define UNWIND_KNOWN(w, at) native_known((w)->rules, at)
+#define UNWIND_RULE(w, at, number) native_rule((w)->rules, at, number)
+
+#include "bpf/base.bpf.h"
+#include "bpf/stack.bpf.h"
+#include "bpf/unwind.bpf.h"
+
+static inline struct native_map of_map(u64 map, struct wire_thread *t)
+{
+	return (struct native_map){ (struct wire_map *)map, t, 0, 0 };
+}
+
+ENTRY int64_t agent_ustack(u64 chunks, u64 processes, u64 wanted, u64 dst, u64 offsets, struct wire_thread *t)
+{
+	struct native_map c = of_map(chunks, t), p = of_map(processes, t), w = of_map(wanted, t);
+
+	if (UNLIKELY(!is_own(t, dst, sizeof(struct wire_stack))))
+		return refuse(t);
+	native_forget();
+	if (LIKELY(t->rsp > t->stack_lo && t->rsp < t->stack_hi)) {
+		c.stack_lo = t->rsp;
+		c.stack_room = t->stack_hi - t->rsp;
+	}
+	return d_ustack(&c, &p, &w, (struct wire_stack *)dst, (const struct wire_unwind_offsets *)offsets);
+}
+
+ENTRY int64_t agent_stack_id(u64 stacks, u64 counters, u64 stack, u64 bytes, u64 r5, struct wire_thread *t)
+{
+	struct native_map s = of_map(stacks, t), c = of_map(counters, t);
+
+	if (UNLIKELY(!is_own(t, stack, sizeof(struct wire_stack)) || (s64)bytes > WIRE_STACK_FRAMES * 8))
+		return refuse(t);
+	return d_stack_id(&s, &c, (struct wire_stack *)stack, (s64)bytes);
+}
