@@ -26,19 +26,19 @@ struct unwind_walk {
 	u64 call;   /* 1: pc is a return address, the call lies before it */
 	u64 guess;  /* pc was found by frame pointer */
 	u64 missed; /* an address in no mapping */
-	u64 inner;  /* not the innermost frame any more */
-	u64 ask;    /* send the process's id to whom keeps the tables */
 	u64 fresh;  /* the file at an address is not among the tables (yet) */
 	/* The kernel's own tree of mappings. */
 	const struct wire_unwind_offsets *o;
 	u64 mm;   /* 0: it is not to be looked at */
-	u64 node; /* in the tree, then the vm_area_struct */
-	u64 at;   /* searched for */
 	u64 word; /* read last */
 	/* Stays 0. Added to what a search narrows, it hides its bounds: the verifier would follow
 	 * each combination of steps on its own. */
-	u64 zero[2];
+	u64 zero[1];
 };
+
+/* Of a mapping that is still being looked for; 512 bytes of stack are little for all calls. */
+#define UNWIND_NODE bias     /* in the tree, then the vm_area_struct */
+#define UNWIND_AT first_page /* the address searched for */
 
 /* A new unknown that is 0. */
 #define UNWIND_ZERO(w) (*(volatile u64 *)&(w)->zero)
@@ -103,7 +103,7 @@ INLINE long unwind_find_vma(struct unwind_walk *w)
 	return 0;
 }
 #else
-/* One level down the maple tree to the mapping that holds w->at: 1 when w->node is that, or nothing.
+/* One level down the maple tree to the mapping that holds the address: 1 when w->UNWIND_NODE is that, or nothing.
  *
  *	node | type << 3	leaf 1, range 2: slots of 16; arange 3: of 10 (include/linux/maple_tree.h)
  *	slot[i] holds (pivot[i - 1], pivot[i]]; pivots not in use are 0
@@ -111,13 +111,13 @@ INLINE long unwind_find_vma(struct unwind_walk *w)
 CALLBACK unwind_level(u32 i, struct unwind_walk *w)
 {
 	const struct wire_unwind_offsets *o = w->o;
-	u64 type = w->node >> 3 & 15, node = w->node & ~255ull;
+	u64 type = w->UNWIND_NODE >> 3 & 15, node = w->UNWIND_NODE & ~255ull;
 	bool arange = type == 3;
 	u64 pivot = node + (arange ? o->arange_pivot : o->range_pivot);
 	u64 slot = node + (arange ? o->arange_slot : o->range_slot);
 	u64 lo = w->zero[0], hi = ((slot - pivot) >> 3) + w->zero[0];
 
-	w->node = 0;
+	w->UNWIND_NODE = 0;
 	if (type < 1 || type > 3)
 		return 1;
 	/* The first pivot at or above. */
@@ -129,14 +129,14 @@ CALLBACK unwind_level(u32 i, struct unwind_walk *w)
 			break;
 		if (UNWIND_READ(w, pivot + mid * 8))
 			return 1;
-		if (w->word && w->word < w->at)
+		if (w->word && w->word < w->UNWIND_AT)
 			lo = mid + 1 + w->zero[0];
 		else
 			hi = mid + w->zero[0];
 	}
 	if (UNWIND_READ(w, slot + lo * 8))
 		return 1;
-	w->node = w->word;
+	w->UNWIND_NODE = w->word;
 	return type == 1;
 }
 
@@ -168,23 +168,23 @@ INLINE void unwind_use_file(struct unwind_walk *w, u64 key, u64 pgoff)
 
 /* The mapping of the current process that holds `at`, from the kernel's own tree; no lock is held: what is read while it
  * changes is refused, or at worst not found. */
-static __attribute__((noinline)) long unwind_find_vma(struct unwind_walk *w)
+INLINE long unwind_find_vma(struct unwind_walk *w)
 {
 	const struct wire_unwind_offsets *o = w->o;
 	u64 vma, pgoff, file, inode, ino, sec, nsec, sb;
 
 	if (UNWIND_READ(w, w->mm + o->mm_mt + o->tree_root))
 		return 0;
-	w->node = w->word;
+	w->UNWIND_NODE = w->word;
 	bpf_loop(8, unwind_level, w, 0);
-	vma = w->node;
+	vma = w->UNWIND_NODE;
 	if (!vma || UNWIND_READ(w, vma + o->vma_start))
 		return 0;
 	w->start = w->word;
 	if (UNWIND_READ(w, vma + o->vma_end))
 		return 0;
 	w->size = w->word - w->start;
-	if (w->at - w->start >= w->size)
+	if (w->UNWIND_AT - w->start >= w->size)
 		return 0;
 	if (UNWIND_READ(w, vma + o->vma_pgoff))
 		return 0;
@@ -231,7 +231,7 @@ INLINE bool unwind_mapping(struct unwind_walk *w, u64 at)
 	w->missed |= w->nmappings != 0;
 	if (!w->mm)
 		return !w->nmappings;
-	w->at = at;
+	w->UNWIND_AT = at;
 	if (unwind_find_vma(w))
 		return true;
 	w->size = UNWIND_ZERO(w);
@@ -322,7 +322,7 @@ INLINE long unwind_step(struct unwind_walk *w, u32 rule, u32 i)
 		u32 reg = kind == WIRE_UNWIND_RA_RDI ? REG_RDI : WIRE_UNWIND_RULE_REG(rule);
 
 		w->end = WIRE_UNWIND_END_NO_TABLE;
-		if (w->inner) {
+		if (i) {
 			/* rbx is where the function that was called from here has put it. */
 			if (kind != WIRE_UNWIND_REG || reg != WIRE_UNWIND_REG_RBX ||
 			    rbp == (s64)WIRE_UNWIND_SAME * 8 || !unwind_user(w, &w->word, w->sp + rbp))
@@ -421,7 +421,6 @@ CALLBACK unwind_frame(u32 i, struct unwind_walk *w)
 	}
 	if (stop)
 		return 1;
-	w->inner = 1;
 	w->end = WIRE_UNWIND_END_DEEP;
 	return 0;
 }
@@ -454,6 +453,7 @@ ROUTINE s64 d_ustack(void *chunks, void *processes, void *wanted, struct wire_st
 	u32 tgid = bpf_get_current_pid_tgid() >> 32, max = dst->n, space;
 	struct wire_unwind_process *p;
 	const char *regs;
+	bool ask = false;
 
 	dst->n = 0;
 	dst->end = 1 + WIRE_UNWIND_END_NO_USER;
@@ -483,11 +483,7 @@ ROUTINE s64 d_ustack(void *chunks, void *processes, void *wanted, struct wire_st
 	w.call = UNWIND_ZERO(&w);
 	w.guess = UNWIND_ZERO(&w);
 	w.missed = UNWIND_ZERO(&w);
-	w.inner = UNWIND_ZERO(&w);
-	w.ask = UNWIND_ZERO(&w);
 	w.fresh = UNWIND_ZERO(&w);
-	w.node = UNWIND_ZERO(&w);
-	w.at = UNWIND_ZERO(&w);
 	w.word = UNWIND_ZERO(&w);
 	w.mm = UNWIND_ZERO(&w);
 	w.mappings = UNWIND_ZERO(&w);
@@ -511,7 +507,7 @@ ROUTINE s64 d_ustack(void *chunks, void *processes, void *wanted, struct wire_st
 	} else {
 		struct wire_unwind_process new = { .mm = space };
 
-		w.ask ^= space && !bpf_map_update_elem(processes, &tgid, &new, BPF_NOEXIST);
+		ask = space && !bpf_map_update_elem(processes, &tgid, &new, BPF_NOEXIST);
 	}
 	bpf_loop(max, unwind_frame, &w, 0);
 	if (!w.nmappings && !w.mm && w.end != WIRE_UNWIND_END_DEEP)
@@ -520,10 +516,10 @@ ROUTINE s64 d_ustack(void *chunks, void *processes, void *wanted, struct wire_st
 		p = bpf_map_lookup_elem(processes, &tgid);
 		if (p && !p->missed) {
 			p->missed = 1;
-			w.ask = 1;
+			ask = true;
 		}
 	}
-	if (w.ask)
+	if (ask)
 		bpf_ringbuf_output(wanted, &tgid, sizeof(tgid), BPF_RB_FORCE_WAKEUP);
 	dst->n = (u32)w.n;
 	dst->end = 1 + (u32)w.end;

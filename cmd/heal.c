@@ -121,6 +121,8 @@ static void tell(const struct heal *h, pid_t pid, const struct undo_report *r)
 		printf(", %u program counters moved", r->moved);
 	if (r->signals)
 		printf(", %u signal actions given back", r->signals);
+	if (r->closed)
+		printf(", %u descriptors closed", r->closed);
 	printf(", %u mappings removed\n", r->unmapped);
 }
 
@@ -140,8 +142,16 @@ static void heal_process(struct heal *h, pid_t pid)
 	if (e) {
 		complain(h, e);
 	} else if (!areas) {
-		if (!h->quiet)
+		/* what an attach leaves that was cut short before it mapped anything */
+		e = undo_all(c, h->timeout_ms, &r);
+		if (e) {
+			complain(h, e);
+		} else if (r.closed || r.unmapped) {
+			tell(h, pid, &r);
+			h->healed++;
+		} else if (!h->quiet) {
 			printf("process %d: nothing of descry in it\n", pid);
+		}
 	} else if (self) {
 		if (!h->all) {
 			wrong("process %d is descry itself", pid);

@@ -253,6 +253,8 @@ struct wire_kept {
 	uint64_t lock;          /* of action[]: own pid << 32 | tid */
 	uint32_t sequence, pad; /* odd: action[] is being written */
 };
+/* A page that is mapped while an attach opens its files: from base. */
+#define WIRE_MAIL (WIRE_BASE_STEP - 0x10000)
 #define WIRE_KEPT ((sizeof(struct wire_private) + 4095) & ~4095ull) /* from the private mapping */
 
 /* How a thread is told from others. */

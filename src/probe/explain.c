@@ -100,7 +100,7 @@ char *probe_explain(struct probe_set *ps, const struct probe_desc *pd)
 {
 	cleanup_err struct err *e = NULL;
 	const char *kernel_err;
-	struct candidate c;
+	struct candidate c = { 0 };
 	char *why;
 	int field;
 
@@ -126,11 +126,10 @@ char *probe_explain(struct probe_set *ps, const struct probe_desc *pd)
 			"no function matches %s; those of a program are pid123::%s:entry, or pid$target "
 			"with -p or -c",
 			c.nearest.word, c.nearest.word);
-	if (field == FIELD_MOD && !strncmp(pd->prov, "pid", 3) && strstr(c.nearest.word, ".so"))
-		return xasprintf("the process has no %s, and no file of that name was found where it would be "
-				 "looked for: give the path, %s:/...%s%s:%s:%s",
-				 c.nearest.word, pd->prov, *c.nearest.word == '/' ? "" : "/",
-				 c.nearest.word, pd->func, pd->name);
+	if (field == FIELD_MOD && !strncmp(pd->prov, "pid", 3) && strstr(pd->mod, ".so"))
+		return xasprintf("the process has not loaded %s, and no such file is where it would be looked for; "
+				 "LD_LIBRARY_PATH can name its directory",
+				 pd->mod);
 	if (glob_is_pattern(c.nearest.word) || !c.probe)
 		return xasprintf("no %s matches %s there", field_names[field], c.nearest.word);
 	return xasprintf("no %s is called %s there; did you mean %s:%s:%s:%s?", field_names[field],

@@ -59,6 +59,7 @@ const struct provider *const providers[] = {
 	&provider_rawtp,
 	&provider_fbt,
 	&provider_pid,
+	&provider_plockstat,
 	&provider_usdt,
 	NULL,
 };

@@ -348,7 +348,7 @@ bool process_library(struct probe_set *ps, pid_t pid, const struct process_objec
 		return take_file(&s, pattern);
 	if (strchr(pattern, '/') || (strncmp(pattern, "lib", 3) && !strstr(pattern, ".so")))
 		return false;
-	if (search_environment(&s))
+	if (search_environment(&s) || (getenv("LD_LIBRARY_PATH") && search_list(&s, getenv("LD_LIBRARY_PATH"))))
 		return true;
 	/* Where its other libraries come from; plugins often lie beside them or the program. */
 	for (uint32_t i = 0; i < objects->n; i++) {

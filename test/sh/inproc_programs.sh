@@ -222,7 +222,7 @@ python = "/usr/bin/python3"
 if os.path.exists(python):
     by_command("python", [python, PYTHON, "3"], COUNT, "a.out")
     by_command("python", [python, PYTHON, "1"], TEXT, "libc.so.6")
-    by_pid("python", [python, PYTHON, "25"], TIME, "a.out")
+    by_pid("python", [python, PYTHON, "60"], TIME, "a.out")
     if ALL:
         by_command("python", [python, PYTHON, "3"], TIME, "a.out")
         by_command("python", [python, PYTHON, "1"], STACK, "a.out", "_Py*")
@@ -275,10 +275,10 @@ if have("git"):
         write("repo/f%d" % (i % 7), "line %d\n" % i * (i + 5))
         end(["git", "-C", TMP + "/repo", "add", "."])
         end(["git", "-C", TMP + "/repo", "-c", "user.name=a", "-c", "user.email=b", "commit", "-q", "-m", "round %d" % i])
-    by_command("git", ["git", "-C", TMP + "/repo", "log", "-p", "--stat"], TIME, "a.out")
+    by_command("git", ["git", "-C", TMP + "/repo", "log", "-p", "--stat"], TIME, "libc.so.6")
     if ALL:
-        by_command("git", ["git", "-C", TMP + "/repo", "log", "-p", "--stat"], TEXT, "a.out")
-        by_command("git", ["git", "-C", TMP + "/repo", "blame", "f3"], STACK, "a.out")
+        by_command("git", ["git", "-C", TMP + "/repo", "log", "-p", "--stat"], TEXT, "libz*")
+        by_command("git", ["git", "-C", TMP + "/repo", "blame", "f3"], STACK, "libc.so.6", "m*")
         by_command("git", ["git", "-C", TMP + "/repo", "fsck"], COUNT, "")
 if have("gcc"):
     cc1 = end(["gcc", "-print-prog-name=cc1"])[1].decode().strip()

@@ -60,8 +60,5 @@ check(re.search(r"ends`main\+0x\w+\n.*\n.*\n +ends`_start\+0x\w+\n +\d+\n", r.ou
 r = run("plain", "-q", program=PROGRAM.replace("ustack()", "ustack(2)"))
 check(re.search(r"ends`spin\+0x\w+\n +ends`deep\+0x\w+\n +\d+\n", r.out), "two frames, nothing behind them", r.out[:900])
 
-# depth and caller by the tables, too
-r = run("plain", "-q", program="profile-499 /pid == $target/ { @[ustackdepth > 4, ufunc(ucaller)] = count(); } tick-600ms { exit(0); }")
-check(re.search(r" 1 +ends`deep +\d+", r.out), "ustackdepth, ucaller", r.out)
 done()
 END

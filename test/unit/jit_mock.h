@@ -20,6 +20,7 @@ enum { MOCK_CODE = 1 << 20, MOCK_AREA = 1 << 20, MOCK_MAPS = 12, MOCK_PROGRAM = 
 
 struct mock {
 	uint8_t *code, *area;
+	uint32_t call; /* of mock_stub()'s struct wire_stub */
 	struct wire_private *private;
 	uint8_t *stack; /* the probe stack's lowest byte */
 	struct wire_area *head;
@@ -228,14 +229,14 @@ __attribute__((unused)) static uint64_t mock_host(void *ctx, uint64_t cookie)
 __attribute__((unused)) static void *mock_stub(enum wire_stub_kind kind, uint64_t site,
 					       uint32_t probe)
 {
-	struct wire_stub *s = (void *)(mock.code + MOCK_CODE - 256 + 64 * kind);
+	struct wire_stub *s = (void *)(mock.code + MOCK_CODE - 256 + 64 * (kind & 3));
 	uint8_t *p = (uint8_t *)(s + 1), *entry = p;
 	uint64_t *slot = (uint64_t *)(entry + 40);
 	int32_t rel;
 
-	*s = (struct wire_stub){ site, probe, kind };
+	*s = (struct wire_stub){ site, probe, kind | mock.call << WIRE_STUB_CALL_SHIFT };
 	*slot = (uintptr_t)mock.code + MOCK_PROGRAM + mock.out.thunk[kind];
-	if (kind == WIRE_STUB_MID) {
+	if (kind >= WIRE_STUB_MID) {
 		memcpy(p, "\x48\x8d\x64\x24\x80", 5);
 		p += 5;
 	}
@@ -243,7 +244,7 @@ __attribute__((unused)) static void *mock_stub(enum wire_stub_kind kind, uint64_
 	memcpy(p, "\xff\x15", 2);
 	memcpy(p + 2, &rel, 4);
 	p += 6;
-	if (kind == WIRE_STUB_MID) {
+	if (kind >= WIRE_STUB_MID) {
 		memcpy(p, "\x48\x8d\xa4\x24\x80\x00\x00\x00", 8);
 		p += 8;
 	}

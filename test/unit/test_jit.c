@@ -537,11 +537,12 @@ static uint64_t cpu_red[2] __attribute__((used));
 enum { FLAGS = 0x8d5, FLAGS_ON = 0x202 }; /* OF SF ZF AF PF CF */
 
 /* Fires a probe; everything must be as it was. */
-static void fire(enum wire_stub_kind kind, uint64_t flags)
+static void fire_with(enum wire_stub_kind kind, uint64_t flags, uint64_t rax)
 {
 	cpu_stub = mock_stub(kind, 0x123456789, 31);
 	for (int i = 0; i < 16; i++)
 		cpu_in.r[i] = 0x1111111111111111ull * (uint64_t)i + 0xabc;
+	cpu_in.r[0] = rax;
 	cpu_in.flags = flags | FLAGS_ON;
 	memset(&cpu_out, 0, sizeof(cpu_out));
 	cpu_run();
@@ -552,12 +553,17 @@ static void fire(enum wire_stub_kind kind, uint64_t flags)
 			fail_msg("kind %d: register %d was 0x%llx, is 0x%llx", kind, i,
 				 (unsigned long long)was, (unsigned long long)cpu_out.r[i]);
 	}
-	if (kind == WIRE_STUB_MID) {
+	if (kind >= WIRE_STUB_MID) {
 		assert_int_equal(cpu_out.flags & FLAGS, flags & FLAGS);
 		assert_int_equal(cpu_red[1], 0x5678);
 	}
 	assert_int_equal(mock.thread->in_probe, 0);
 	assert_int_equal(mock.thread->rsp, 0);
+}
+
+static void fire(enum wire_stub_kind kind, uint64_t flags)
+{
+	fire_with(kind, flags, 0xabc);
 }
 
 static void test_thunk_count(void **state)
@@ -748,6 +754,83 @@ static void test_thunk_arguments(void **state)
 	}
 }
 
+/* Around a system call: the number at both ends, as far as it is known; a vfork() child's calls are not seen. */
+static void test_thunk_syscall(void **state)
+{
+	uint32_t m = mock_add_map(WIRE_MAP_THREAD_ARRAY, 24, 1);
+	const struct bpf_insn p[] = {
+		LDX(DW, 2, 1, 120), LDX(DW, 3, 1, 80), LDX(DW, 5, 1, 56),
+		LD64(4, EBPF_PSEUDO_MAP_VALUE, m), STX(DW, 4, 2, 0), STX(DW, 4, 3, 8),
+		STX(DW, 4, 5, 16), ALU64_IMM(MOV, 0, 0), EXIT(),
+	};
+	uint64_t *v = mock_value(m, 0);
+	struct wire_thread *t = mock.thread;
+
+	mock.env.syscalls = true;
+	mock_know_thread();
+	COMPILE(p);
+	for (int kind = 0; kind < WIRE_STUB_KINDS; kind++)
+		assert_int_equal(mock.out.thunk[kind], 0);
+	fire_with(WIRE_STUB_SYSCALL, FLAGS, 0xffffffff00000027);
+	assert_int_equal(v[0], 39);
+	assert_int_equal(v[1], (uint64_t)-38);
+	assert_int_equal(v[2], cpu_in.r[10]);
+
+	/* the number that the stub knows */
+	mock.call = 231 + 1;
+	fire_with(WIRE_STUB_SYSRET, FLAGS, (uint64_t)-2);
+	assert_int_equal(v[0], 231);
+	assert_int_equal(v[1], (uint64_t)-2);
+
+	/* noted at the entry; kept, then forgotten; then nothing is known and nothing runs */
+	mock.call = 0;
+	fire_with(WIRE_STUB_SYSNOTE, 0, 35);
+	assert_int_equal(t->calls[0].rsp, cpu_in.r[4]);
+	assert_int_equal(t->calls[0].number, 35);
+	mock.call = WIRE_STUB_CALL_KEEP;
+	fire_with(WIRE_STUB_SYSRET, 0, 0);
+	assert_int_equal(v[0], 35);
+	v[0] = 0;
+	mock.call = 0;
+	fire_with(WIRE_STUB_SYSRET, 0, 0);
+	assert_int_equal(v[0], 35);
+	assert_int_equal(t->calls[0].rsp, 0);
+	v[0] = 7;
+	fire_with(WIRE_STUB_SYSRET, FLAGS, 0);
+	assert_int_equal(v[0], 7);
+
+	/* others are under way: the one at this stack pointer is found; when there is no room one is lost, and counted */
+	for (uint32_t i = 0; i < WIRE_CALLS; i++)
+		t->calls[i] = (struct wire_call){ 100 + i, i };
+	t->calls[5].rsp = 0;
+	fire_with(WIRE_STUB_SYSNOTE, FLAGS, 1);
+	assert_int_equal(t->calls[5].rsp, cpu_in.r[4]);
+	assert_int_equal(t->skipped_nested, 0);
+	fire_with(WIRE_STUB_SYSRET, FLAGS, 3);
+	assert_int_equal(v[0], 1);
+	t->calls[5].rsp = 42;
+	fire_with(WIRE_STUB_SYSNOTE, FLAGS, 2);
+	assert_int_equal(t->skipped_nested, 1);
+	assert_int_equal(t->calls[7].rsp, cpu_in.r[4]);
+
+	/* the child of vfork(): until the parent comes back */
+	t->pid = (uint32_t)getpid();
+	fire_with(WIRE_STUB_SYSFORK, FLAGS, 0);
+	assert_int_equal(t->vforked, 0);
+	t->pid++;
+	fire_with(WIRE_STUB_SYSFORK, FLAGS, 0);
+	assert_true(t->vforked);
+	v[0] = 7;
+	fire_with(WIRE_STUB_SYSCALL, FLAGS, 39);
+	mock.call = 40;
+	fire_with(WIRE_STUB_SYSRET, FLAGS, 39);
+	assert_int_equal(v[0], 7);
+	fire_with(WIRE_STUB_SYSFORK, FLAGS, 4711);
+	assert_int_equal(t->vforked, 0);
+	fire_with(WIRE_STUB_SYSCALL, FLAGS, 39);
+	assert_int_equal(v[0], 39);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -770,6 +853,7 @@ int main(void)
 		T(test_thunk_violation),
 		T(test_thunk_nested),
 		T(test_thunk_arguments),
+		T(test_thunk_syscall),
 #undef T
 	};
 

@@ -157,7 +157,7 @@ static void test_verifies(void **state)
 
 	for (uint32_t i = 0; i < ARRAY_SIZE(types); i++)
 		close(load(types[i]));
-	assert_true(verified < 30000);
+	assert_true(verified < 60000);
 }
 
 struct frames {

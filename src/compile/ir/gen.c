@@ -326,6 +326,25 @@ static void check_active(struct gen *g)
 		ir_if(g->f, ir_call(g->f, HELPER_CPU, 0), IF_NE, IR_I(cpu), g->out);
 }
 
+/* -x follow: the kernel enables the probe for every process that maps the file; only the targets and what they have
+ * started shall pass. */
+static void check_family(struct gen *g, const struct group *grp)
+{
+	uint32_t pass = ir_new_label(g->f);
+
+	for (uint32_t i = 0; i < grp->probes.n; i++) {
+		pid_t pid = g->probes.v[grp->probes.v[i]].probe->pid;
+		bool before = false;
+
+		for (uint32_t k = 0; k < i && !before; k++)
+			before = g->probes.v[grp->probes.v[k]].probe->pid == pid;
+		if (!before && pid > 0)
+			ir_if(g->f, gen_progenyof(g, IR_I(pid)), IF_NE, IR_I(0), pass);
+	}
+	ir_goto(g->f, g->out);
+	ir_place(g->f, pass);
+}
+
 static bool is_syscall(enum attach_kind k)
 {
 	return k == ATTACH_SYSCALL_ENTRY || k == ATTACH_SYSCALL_RETURN;
@@ -437,6 +456,9 @@ static void compile_group(struct gen *g, struct group *grp)
 	f.loc = first->loc;
 	if (g->attach != ATTACH_SELF)
 		check_active(g);
+	if (opt_on(g->options, OPT_FOLLOW) && !g->target->inside &&
+	    (g->attach == ATTACH_UPROBE || g->attach == ATTACH_URETPROBE))
+		check_family(g, grp);
 	mask = find_probe(g, grp, syscalls, &cookie);
 	if (g->report)
 		gen_count(g, ir_bin(g->f, ALU_ADD,

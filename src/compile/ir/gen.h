@@ -205,6 +205,8 @@ void gen_subr_string(struct gen *g, const struct node *n, struct ir_val dst, int
 
 uint32_t gen_swap_size(enum subr_id id); /* bytes htons() and the like reverse, 0 another */
 
+struct ir_val gen_progenyof(struct gen *g, struct ir_val pid); /* is the current process pid, or descended from it? */
+
 /* gen_str.c */
 enum str_class { STR_ID, STR_TEXT };
 struct str_info {
@@ -238,8 +240,6 @@ enum field_kind gen_dyn_kind(const struct node *n, bool key);
 /* gen_stack.c */
 void gen_stack_id(struct gen *g, const struct field *fl, struct ir_val dst, uint32_t frames);
 void gen_stack_frames(struct gen *g, const struct field *fl, struct ir_val dst);
-/* The user stack by unwind tables to s (struct wire_stack): bytes of frames, or -errno. */
-struct ir_val gen_user_walk(struct gen *g, struct ir_val s, uint32_t frames);
 uint32_t gen_frames(struct gen *g, const struct node *n); /* of stack(n), ustack(n) */
 void gen_save_stacks(struct gen *g);                      /* body of the program on sched_switch */
 

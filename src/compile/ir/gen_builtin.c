@@ -392,20 +392,12 @@ struct ir_val gen_arg(struct gen *g, const struct probe_arg *a, loc_t loc)
 static struct ir_val stack_frames(struct gen *g, bool user, int which)
 {
 	struct ir_fn *f = g->f;
-	struct ir_val buf, n, v = ir_new_reg(f);
+	struct ir_val buf = gen_scratch_temp(g, 127 * 8), n, v = ir_new_reg(f);
 	uint32_t done = ir_new_label(f);
 
 	ir_set(f, v, IR_I(0));
-	if (user && g->target->unwind && gen_current_thread(g)) {
-		struct ir_val s = gen_scratch_temp(g, sizeof(struct wire_stack));
-
-		n = gen_user_walk(g, s, which < 0 ? WIRE_STACK_FRAMES : (uint32_t)which + 1);
-		buf = ir_bin(f, ALU_ADD, s, IR_I(offsetof(struct wire_stack, pc)));
-	} else {
-		buf = gen_scratch_temp(g, 127 * 8);
-		n = ir_call(f, HELPER_GET_STACK, 4, g->ctx, buf, IR_I(127 * 8),
-			    IR_I(user ? USER_STACK : 0));
-	}
+	n = ir_call(f, HELPER_GET_STACK, 4, g->ctx, buf, IR_I(127 * 8),
+		    IR_I(user ? USER_STACK : 0));
 	if (which < 0) {
 		ir_if(f, n, IF_SLE, IR_I(0), done);
 		ir_set(f, v, ir_bin(f, ALU_SHR, n, IR_I(3)));

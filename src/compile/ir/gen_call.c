@@ -245,6 +245,11 @@ static struct ir_val offsets(struct gen *g)
 	return ir_map_value(g->f, gen_fixed_map(g, MAP_RODATA), g->offsets_at - 1);
 }
 
+struct ir_val gen_progenyof(struct gen *g, struct ir_val pid)
+{
+	return ir_routine(g->f, "d_progenyof", 2, pid, offsets(g));
+}
+
 static struct ir_val lock_word(struct gen *g, const struct node *n, const char *type,
 			       const char *member)
 {
@@ -356,7 +361,7 @@ struct ir_val gen_subr(struct gen *g, const struct node *n)
 	case SUBR_SPECULATION: return speculation(g);
 	case SUBR_PROGENYOF:
 		v = num(g, n, 0);
-		return ir_routine(f, "d_progenyof", 2, v, offsets(g));
+		return gen_progenyof(g, v);
 	case SUBR_GETFILE: v = num(g, n, 0); return ir_routine(f, "d_getfile", 2, v, offsets(g));
 	case SUBR_CPU_CHIP: return cpu_table(g, num(g, n, 0), &g->target->cpu_chip, &g->chips_at);
 	case SUBR_CPU_NODE: return cpu_table(g, num(g, n, 0), &g->target->cpu_node, &g->nodes_at);

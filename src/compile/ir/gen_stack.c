@@ -82,11 +82,6 @@ static struct ir_val walk(struct gen *g, struct ir_val s, uint32_t frames, struc
 	return n;
 }
 
-struct ir_val gen_user_walk(struct gen *g, struct ir_val s, uint32_t frames)
-{
-	return walk(g, s, frames, NULL);
-}
-
 /* The current stack's id, or -errno. */
 static struct ir_val make_id(struct gen *g, bool user, uint32_t frames)
 {

@@ -794,6 +794,14 @@ static void cpu_number(struct jit *j)
 	struct x86 *b = &j->b;
 	uint32_t good;
 
+	if (j->env->rdpid) {
+		x86_byte(b, 0xf3); /* rdpid rax */
+		x86_byte(b, 0x0f);
+		x86_byte(b, 0xc7);
+		x86_byte(b, 0xf8);
+		x86_alu_imm(b, 4, X86_AND, X86_RAX, 0xfff);
+		return;
+	}
 	x86_mov_imm(b, X86_RAX, SELECTOR);
 	x86_rr(b, 4, X86_OP_LSL, X86_RAX, X86_RAX);
 	good = x86_jcc_over(b, X86_E);

@@ -14,6 +14,7 @@
 #define DESCRY_COMPILE_JIT_JIT_H
 
 #include <linux/bpf.h>
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "base/err.h"
@@ -30,6 +31,7 @@ struct jit_env {
 	enum wire_identity identity;
 	uint64_t id_disp;
 	uint64_t code; /* address the result will run at */
+	bool rdpid;    /* the processor has the instruction: the number of the CPU at once */
 	bool syscalls; /* the program is for system calls: it has the thunks for those, and no others */
 };
 

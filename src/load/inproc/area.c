@@ -71,7 +71,7 @@ static bool is_free(pid_t pid, uint64_t addr, uint64_t size)
 
 static bool base_is_free(const struct inproc_engine *e, uint64_t base)
 {
-	uint64_t size = WIRE_PRIVATE + area_private_size();
+	const uint64_t size = WIRE_BASE_STEP;
 
 	for (uint32_t i = 0; i < e->ntargets; i++)
 		if (!is_free(e->targets[i].pid, base, size))

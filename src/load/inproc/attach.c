@@ -351,7 +351,7 @@ static struct err *map_area(struct inproc_engine *e, struct inproc_process *p, s
 	const struct wire_private prefix = { .ready = 1, .process = p->index };
 	const struct wire_kept kept = { .pid = (uint32_t)p->pid, .no_vm_read = p->filtered };
 	int theirs[3] = { -1, -1, -1 };
-	struct err *err = remote_send_files(c, fds, 3, theirs);
+	struct err *err = remote_send_files(c, e->addr + WIRE_MAIL, fds, 3, theirs);
 
 	if (!err)
 		err = remote_map(c, e->addr, WIRE_CODE_SIZE, PROT_READ | PROT_EXEC, theirs[0], 0);
@@ -372,7 +372,7 @@ static struct err *map_area(struct inproc_engine *e, struct inproc_process *p, s
 			err = remote_map(c, p->modules.v[i].island, p->modules.v[i].island_size,
 					 PROT_READ | PROT_EXEC, theirs[2],
 					 p->modules.v[i].island_at);
-	for (int i = 0; i < 3; i++)
+	for (int i = 3; i-- > 0;) /* the code's last: undo_strays() */
 		if (theirs[i] >= 0)
 			err_free(remote_call(c, "close", SYS_close, (uint64_t)theirs[i], 0, 0, NULL));
 	/* so that the tracer's barrier reaches it; without: a slower one does */
@@ -386,6 +386,13 @@ static struct err *map_area(struct inproc_engine *e, struct inproc_process *p, s
 	if (!err)
 		err = watchdog_permit(c, e->area);
 	return err;
+}
+
+static int by_text(const void *a, const void *b)
+{
+	const struct wire_undo *x = a, *y = b;
+
+	return x->site < y->site ? -1 : x->site > y->site;
 }
 
 static struct err *patch(struct inproc_engine *e, struct inproc_process *p, struct control *c)
@@ -408,6 +415,9 @@ static struct err *patch(struct inproc_engine *e, struct inproc_process *p, stru
 	}
 	p->first_undo = e->area->nundo;
 	__atomic_add_fetch(&e->area->nundo, p->sites.n, __ATOMIC_RELEASE);
+	/* modules come in any order */
+	if (log.sites.n)
+		qsort(log.sites.v, log.sites.n, sizeof(*log.sites.v), by_text);
 	err = undo_patch(c, &log, &skipped);
 	if (skipped && !err)
 		inproc_note(e, "process %d: %u places hold other bytes than their files do: not enabled",
@@ -445,7 +455,9 @@ struct err *process_plan(struct inproc_engine *e, pid_t pid)
 	if (!err)
 		err = sites_plan(e, p);
 	p->planned = !err;
-	if (!err && e->nrefused)
+	/* One in twenty, of probes that a pattern has matched, is left out with a note, as those are which the kernel cannot
+	 * probe. */
+	if (!err && (uint64_t)e->nrefused * 20 > e->base.image->nprobes)
 		err = err_new(ENOTSUP, "%u probes", e->nrefused);
 	return err;
 }
@@ -457,6 +469,23 @@ struct err *process_attach(struct inproc_engine *e, pid_t pid)
 			return process_enter(e, i);
 	vec_push(&e->processes, (struct inproc_process){ .pid = pid, .island_fd = -1 });
 	return process_enter(e, e->processes.n - 1);
+}
+
+/* An attach that failed half way leaves nothing. */
+static void take_back(struct inproc_engine *e, struct inproc_process *p, struct control *c)
+{
+	struct wire_process *w = (struct wire_process *)e->area->processes + p->index;
+	struct undo_report report = { 0 };
+	struct undo_log log = { 0 };
+	struct err *err = control_resume(c);
+
+	err = err ?: undo_strays(c, undo_inode_here(e->addr), e->addr, STOP_MS, &report);
+	err = err ?: undo_log_read(c, e->addr, &log);
+	err = err ?: undo_restore(c, &log, STOP_MS, &report);
+	undo_log_fini(&log);
+	if (!err && !report.busy)
+		__atomic_store_n(&w->state, WIRE_PROCESS_GONE, __ATOMIC_RELEASE);
+	err_free(err); /* what stays, the watchdog takes out */
 }
 
 struct err *process_enter(struct inproc_engine *e, uint32_t i)
@@ -496,6 +525,8 @@ struct err *process_enter(struct inproc_engine *e, uint32_t i)
 	if (!err && e->measure)
 		inproc_note(e, "process %d was stopped for %.3f ms (%u places, %u mappings)",
 			    (int)p->pid, (double)stopped / 1e6, p->sites.n, p->modules.n + 3);
+	if (err && c && !held && p->index)
+		take_back(e, p, c);
 	if (!held)
 		control_free(c);
 	return err ? err_wrap(err, "tracing process %d in-process", (int)p->pid) : NULL;

@@ -1,4 +1,5 @@
 /* Programs: linked, compiled, written into the code mapping. BEGIN, END and timers run in this process. */
+#include <cpuid.h>
 #include <errno.h>
 #include <sys/timerfd.h>
 #include <time.h>
@@ -18,6 +19,13 @@ static bool no_ksym(void *arg, const char *name, uint64_t *ret)
 {
 	*ret = 0; /* reading there is the D fault "invalid address" */
 	return true;
+}
+
+static bool has_rdpid(void)
+{
+	unsigned a, b, c, d;
+
+	return __get_cpuid_count(7, 0, &a, &b, &c, &d) && c & bit_RDPID;
 }
 
 /* Calls of routines that are there as machine code. */

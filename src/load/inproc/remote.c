@@ -9,12 +9,13 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "load/inproc/undo.h"
 
 enum { PAGE = 4096 };
 
-/* What recvmsg(2) wants in the target's memory: one page. */
+/* In the target's memory, one page: what system calls want, and what undo_strays() does. */
 struct mail {
-	int pair[2];
+	struct undo_mail who;
 	struct msghdr head;
 	struct iovec iov;
 	char byte;
@@ -83,9 +84,9 @@ static struct err *send_files(int socket, const int *fds, uint32_t n)
 							     err_errno(errno, "sending files");
 }
 
-static struct err *receive(struct control *c, uint64_t page, int socket, uint32_t n, int *ret_fds)
+static struct err *receive(struct control *c, uint64_t page, const struct undo_mail *who, uint32_t n, int *ret_fds)
 {
-	struct mail m = { { 0 } };
+	struct mail m = { .who = *who };
 	struct cmsghdr *h;
 	struct err *err;
 	int64_t got;
@@ -97,7 +98,7 @@ static struct err *receive(struct control *c, uint64_t page, int socket, uint32_
 				  .msg_controllen = CMSG_SPACE(sizeof(int) * n) };
 	err = control_write(c, page, &m, sizeof(m));
 	if (!err)
-		err = remote_call(c, "recvmsg", SYS_recvmsg, (uint64_t)socket,
+		err = remote_call(c, "recvmsg", SYS_recvmsg, (uint64_t)who->pair[0],
 				  page + offsetof(struct mail, head),
 				  MSG_CMSG_CLOEXEC | MSG_DONTWAIT, &got);
 	if (!err)
@@ -123,36 +124,35 @@ static struct err *take_over(struct control *c, int fd, int *ret)
 			  NULL;
 }
 
-struct err *remote_send_files(struct control *c, const int *fds, uint32_t n, int *ret_fds)
+struct err *remote_send_files(struct control *c, uint64_t page, const int *fds, uint32_t n, int *ret_fds)
 {
-	const uint64_t map[6] = { 0, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-				  (uint64_t)-1, 0 };
+	const uint64_t make[6] = { AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, page + offsetof(struct undo_mail, pair) };
+	struct undo_mail who = { .magic = UNDO_MAIL_MAGIC, .pair = { -1, -1 } };
 	cleanup_close int socket = -1;
-	int64_t page = 0;
-	int pair[2] = { -1, -1 };
-	struct err *err = control_syscall(c, SYS_mmap, map, &page);
-	const uint64_t make[6] = { AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, (uint64_t)page };
 	int64_t made = 0;
+	struct err *err = remote_map(c, page, PAGE, PROT_READ | PROT_WRITE, -1, 0);
 
 	_Static_assert(sizeof(struct mail) <= PAGE, "mail");
 	if (err)
 		return err;
-	if (page < 0 && page > -PAGE)
-		return err_errno((int)-page, "mmap in process %d", (int)control_pid(c));
-	err = control_syscall(c, SYS_socketpair, make, &made);
+	err = control_write(c, page, &who, sizeof(who));
+	if (!err)
+		err = control_syscall(c, SYS_socketpair, make, &made);
 	if (!err && made < 0)
 		err = err_errno((int)-made, "socketpair in process %d", (int)control_pid(c));
 	if (!err)
-		err = control_read(c, (uint64_t)page, pair, sizeof(pair));
+		err = control_read(c, page, &who, sizeof(who));
+	for (int i = 0; i < 2 && !err; i++)
+		who.socket[i] = undo_socket(control_pid(c), who.pair[i]);
 	if (!err)
-		err = take_over(c, pair[1], &socket);
+		err = take_over(c, who.pair[1], &socket);
 	if (!err)
 		err = send_files(socket, fds, n);
-	if (!err)
-		err = receive(c, (uint64_t)page, pair[0], n, ret_fds);
+	if (!err) /* writes the inodes first */
+		err = receive(c, page, &who, n, ret_fds);
 	for (int i = 0; i < 2; i++)
-		if (pair[i] >= 0)
-			err_free(remote_call(c, "close", SYS_close, (uint64_t)pair[i], 0, 0, NULL));
-	err_free(remote_call(c, "munmap", SYS_munmap, (uint64_t)page, PAGE, 0, NULL));
+		if (who.pair[i] >= 0)
+			err_free(remote_call(c, "close", SYS_close, (uint64_t)who.pair[i], 0, 0, NULL));
+	err_free(remote_call(c, "munmap", SYS_munmap, page, PAGE, 0, NULL));
 	return err;
 }

@@ -20,6 +20,14 @@ void inproc_note(struct inproc_engine *e, const char *fmt, ...)
 	e->base.notes[e->base.nnotes++] = text;
 }
 
+enum { NAMED = 4 /* probes that a note names before "..." */ };
+
+/* Probes left out for one reason. */
+struct refusal {
+	const char *reason; /* static, or the plan's life long */
+	uint32_t n, probes[NAMED];
+};
+
 /* What is known of the process while its sites are planned. */
 struct plan {
 	struct inproc_engine *e;
@@ -29,20 +37,59 @@ struct plan {
 	uint32_t nmaps;
 	struct hash by_place; /* {module, address} -> number of the site + 1 */
 	uint32_t prog;        /* whose probes are placed */
+	VEC(struct refusal) refusals;
 	uint32_t nunseen;     /* points around system calls that found no room */
 };
 
 static void refuse(struct plan *pl, uint32_t probe, const char *reason)
 {
-	const struct image_probe *ip = &pl->e->base.image->probes[probe];
+	struct refusal *r = NULL;
 
 	if (probe == INPROC_SIGACTION) {
 		pl->p->guarded = false;
 		return;
 	}
 	pl->e->nrefused++;
-	inproc_note(pl->e, "%s:%s:%s:%s not enabled in-process: %s", ip->prov, ip->mod, ip->func,
-		    ip->name, reason);
+	for (uint32_t i = 0; i < pl->refusals.n && !r; i++)
+		if (!strcmp(pl->refusals.v[i].reason, reason))
+			r = &pl->refusals.v[i];
+	if (!r) {
+		r = vec_add(&pl->refusals);
+		r->reason = reason;
+	}
+	if (r->n < NAMED)
+		r->probes[r->n] = probe;
+	r->n++;
+}
+
+/* One note for each reason: the probe's whole name when it is one, else how many, and the first of them. */
+static void note_refusals(struct plan *pl)
+{
+	const struct image_probe *all = pl->e->base.image->probes;
+
+	for (uint32_t i = 0; i < pl->refusals.n; i++) {
+		const struct refusal *r = &pl->refusals.v[i];
+		const struct image_probe *ip = &all[r->probes[0]];
+		cleanup_free char *names = NULL;
+
+		if (r->n == 1) {
+			inproc_note(pl->e, "%s:%s:%s:%s not enabled in-process: %s", ip->prov,
+				    ip->mod, ip->func, ip->name, r->reason);
+			continue;
+		}
+		for (uint32_t k = 0; k < r->n && k < NAMED; k++) {
+			char *more;
+
+			ip = &all[r->probes[k]];
+			more = xasprintf("%s%s%s:%s", names ? names : "", names ? ", " : "",
+					 ip->func, ip->name);
+			free(names);
+			names = more;
+		}
+		inproc_note(pl->e, "%s: %u probes not enabled in-process: %s: %s%s",
+			    all[r->probes[0]].prov, r->n, r->reason, names,
+			    r->n > NAMED ? ", ..." : "");
+	}
 }
 
 /* --- modules --- */
@@ -307,6 +354,8 @@ static struct err *plan_open(struct plan *pl)
 
 static void plan_close(struct plan *pl)
 {
+	note_refusals(pl);
+	vec_fini(&pl->refusals);
 	hash_fini(&pl->by_place);
 	free(pl->stats);
 	mappings_free(pl->maps, pl->nmaps);

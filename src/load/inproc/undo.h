@@ -53,12 +53,28 @@ struct undo_report {
 	uint32_t moved;    /* program counters taken out of stubs */
 	uint32_t signals;  /* signal actions given back */
 	uint32_t unmapped; /* mappings */
+	uint32_t closed;   /* descriptors */
 	pid_t busy;        /* != 0: this thread is still in our code, so the mappings stay */
 };
 /* Takes everything of the log out of a process that is not stopped (undo stops it, several times when threads are in
  * probe code, for at most timeout_ms in all). */
 struct err *undo_restore(struct control *c, const struct undo_log *log, int timeout_ms,
 			 struct undo_report *ret);
+
+/* An attach opens files and sockets in the process, for a moment. The page that this is at the beginning of is mapped at
+ * WIRE_MAIL as long as the sockets are open. */
+#define UNDO_MAIL_MAGIC 0x6c69616d20797263ull
+struct undo_mail {
+	uint64_t magic;
+	int pair[2]; /* -1: not yet open */
+	uint64_t socket[2]; /* their inodes; 0: not yet known, and not yet closed */
+};
+/* The inode of a process's descriptor when it is a socket, otherwise 0. */
+uint64_t undo_socket(pid_t pid, int fd);
+/* Closes and unmaps what an attach that was cut short left of these: our files (those whose code has this inode; 0: any),
+ * and the sockets of the page of the area at `base` (0: of any). Before undo_restore(). */
+struct err *undo_strays(struct control *c, uint64_t code_inode, uint64_t base, int timeout_ms,
+			struct undo_report *ret);
 /* The inode of what this process itself has mapped at addr: tells an area from a later one at the same base. */
 uint64_t undo_inode_here(uint64_t addr);
 /* Makes sure that nothing of a dead tracer is still to come: a thread let go in front of a system call of its does not make

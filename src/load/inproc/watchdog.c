@@ -68,7 +68,8 @@ static bool undo_process(const struct watched *w, pid_t pid)
 	bool done = false;
 
 	if (!e) {
-		e = undo_quiet(c, STOP_MS) ?: undo_log_read(c, w->base, &log);
+		e = undo_quiet(c, STOP_MS) ?: undo_strays(c, w->code_inode, w->base, STOP_MS, &r) ?:
+			undo_log_read(c, w->base, &log);
 		if (!e && (log.inode ? log.inode == w->inode : log.code_inode && log.code_inode == w->code_inode))
 			e = undo_restore(c, &log, STOP_MS, &r);
 		undo_log_fini(&log);

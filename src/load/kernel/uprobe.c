@@ -175,6 +175,7 @@ struct err *attach_uprobes(struct kernel_engine *k, struct instance *in)
 	const struct image *img = k->e.image;
 	const struct image_prog *p = &img->progs[in->prog];
 	cleanup_free bool *done = xcalloc(p->nprobes, sizeof(*done));
+	bool follow = img->options && opt_on(img->options, OPT_FOLLOW);
 	struct err *e = NULL;
 
 	for (uint32_t i = 0; i < p->nprobes && !e; i++) {
@@ -182,14 +183,15 @@ struct err *attach_uprobes(struct kernel_engine *k, struct instance *in)
 			continue;
 		const struct probe *first = img->probes[p->probes[i]].probe;
 		struct group g = { .path = first->object,
-				   .pid = first->pid,
+				   /* -x follow: the program looks whose child it is. */
+				   .pid = follow ? 0 : first->pid,
 				   .ret = first->kind == ATTACH_URETPROBE };
 
 		for (uint32_t j = i; j < p->nprobes; j++) {
 			const struct probe *q = img->probes[p->probes[j]].probe;
 
 			if (done[j] || (in->probe != UINT32_MAX && in->probe != p->probes[j]) ||
-			    q->pid != g.pid || q->kind != first->kind || strcmp(q->object, g.path))
+			    q->pid != first->pid || q->kind != first->kind || strcmp(q->object, g.path))
 				continue;
 			done[j] = true;
 			if (q->red_zone && !feature(FEATURE_NOP5)) {

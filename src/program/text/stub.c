@@ -285,7 +285,7 @@ struct err *text_stub(const struct text_site *s, uint64_t bias, uint64_t stub,
 	struct text_point points[TEXT_POINTS_MAX];
 
 	for (uint32_t i = 0; i < nprobes && i < TEXT_POINTS_MAX; i++)
-		points[i] = (struct text_point){ s->at, s->kind, probes[i], slots[i], 0 };
+		points[i] = (struct text_point){ s->at, s->kind, probes[i], slots[i], 0, 0 };
 	return text_stub_points(s, bias, stub, points, nprobes, out, max, ret_n, ret_code,
 				ret_moved);
 }

@@ -84,9 +84,9 @@ struct text_point {
 	uint8_t at; /* as in struct text_site */
 	enum wire_stub_kind kind;
 	uint32_t probe;
-	uint32_t call; /* WIRE_STUB_SYSRET: which, as struct wire_stub has it */
 	uint64_t slot; /* run-time address of the 8 bytes that hold the thunk's; within 2 GB of the stub */
 	uint64_t shown; /* run-time address that programs see as the probe's; 0: the instruction's */
+	uint32_t call;  /* WIRE_STUB_SYSRET: which, as struct wire_stub has it */
 };
 /* The stub of a site, for run-time addresses. `stub` is where out will run (within 2 GB of site), 16-byte aligned;
  * *ret_n bytes were written to out (room: max). Points of one `at` fire in the order given; n points, 1..64.
