@@ -321,6 +321,9 @@ struct wire_area {
 
 /* --- the agent's blob --- */
 
+/* A helper that the kernel has not got: the thread's CPU time in ns, never 0. */
+enum { WIRE_HELPER_THREAD_TIME = 60000 };
+
 /* Starts the code mapping. Helpers take eBPF's r1..r5 and, sixth, the struct wire_thread; they keep the C ABI. */
 #define WIRE_AGENT_ENTRIES(X) \
 	X(thread, "(key) -> struct wire_thread or 0; the slow path of every thunk") \

@@ -27,6 +27,7 @@ struct engine_prog_report {
 	uint64_t runs;    /* 0 when not measured */
 	uint64_t run_ns;
 	uint32_t ninsns; /* after linking */
+	uint32_t prog;   /* index in image.progs */
 };
 
 struct engine {
@@ -75,6 +76,8 @@ struct engine_ops {
 		struct engine *e,
 		struct engine_counters *ret); /* ret owned by the engine until the next call */
 	uint32_t (*report)(struct engine *e, struct engine_prog_report *ret, uint32_t max);
+	/* Detaches what report() gives at index i, for good. False: it is not of the kind that can be. NULL: the engine cannot. */
+	bool (*stop)(struct engine *e, uint32_t i);
 	struct err *(*detach)(struct engine *e);
 	void (*free)(struct engine *e);
 };

@@ -15,25 +15,27 @@
 
 static const char before[] =
 	"self uint64_t __pl_lock;\n"
-	"self int __pl_writer, __pl_waits;\n"
+	"self int __pl_inside, __pl_writer, __pl_waits;\n"
 	"pid*::pthread_mutex_[lct]*ock:entry, pid*::pthread_rwlock_*rdlock:entry, "
 	"pid*::pthread_rwlock_*wrlock:entry {\n"
 	"	self->__pl_lock = arg0;\n"
 	"	self->__pl_waits = 0;\n"
+	"	self->__pl_inside = 1;\n"
 	"}\n"
 	"pid*::pthread_mutex_[lct]*ock:entry { self->__pl_writer = 2; }\n"
 	"pid*::pthread_rwlock_*rdlock:entry { self->__pl_writer = 0; }\n"
 	"pid*::pthread_rwlock_*wrlock:entry { self->__pl_writer = 1; }\n"
 	/* FUTEX_WAIT, FUTEX_LOCK_PI, FUTEX_WAIT_BITSET, FUTEX_LOCK_PI2 */
-	"syscall::futex:entry /self->__pl_lock != 0 && ((arg1 & 0x7f) == 0 || (arg1 & 0x7f) == 6 || "
+	"syscall::futex:entry /self->__pl_inside != 0 && ((arg1 & 0x7f) == 0 || (arg1 & 0x7f) == 6 || "
 	"(arg1 & 0x7f) == 9 || (arg1 & 0x7f) == 13)/ {\n"
 	"	self->__pl_waits++;\n"
 	"}\n";
 
+/* Of several programs at one place the kernel says no order: this may run before the probes of the return, which use the
+ * rest. */
 static const char after[] = "pid*::pthread_mutex_[lct]*ock:return, pid*::pthread_rwlock_*rdlock:return, "
 			    "pid*::pthread_rwlock_*wrlock:return {\n"
-			    "	self->__pl_lock = 0;\n"
-			    "	self->__pl_waits = 0;\n"
+			    "	self->__pl_inside = 0;\n"
 			    "}\n";
 
 enum where { ENTRY, RETURN, FUTEX };
@@ -124,7 +126,7 @@ static void add_futex(struct match *m, const struct process_object *po, const st
 		p->note = row->note;
 		p->filter = arena_printf(
 			&m->ps->arena,
-			"pid == %d && self->__pl_waits == 1 && self->__pl_lock != 0 && self->__pl_writer %s 2",
+			"pid == %d && self->__pl_waits == 1 && self->__pl_inside != 0 && self->__pl_writer %s 2",
 			(int)m->pid, row->name[0] == 'm' ? "==" : "!=");
 	}
 	m->found(m->arg, p);

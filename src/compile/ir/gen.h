@@ -67,6 +67,7 @@ struct lazy {
 }; /* ever: made anywhere above in the text */
 enum lazy_id {
 	LAZY_TIME,
+	LAZY_CPU_TIME,
 	LAZY_TASK,
 	LAZY_TASK_BTF,
 	LAZY_REGS,
@@ -301,6 +302,7 @@ enum {
 	HELPER_CURRENT_TASK_BTF = 158,
 	HELPER_ATTACH_COOKIE = 174,
 	HELPER_TASK_PT_REGS = 175,
+	HELPER_THREAD_TIME = WIRE_HELPER_THREAD_TIME,
 };
 
 #endif

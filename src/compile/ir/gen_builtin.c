@@ -44,6 +44,7 @@ static struct ir_val make(struct gen *g, enum lazy_id id)
 
 	switch (id) {
 	case LAZY_TIME: return ir_call(f, HELPER_KTIME, 0);
+	case LAZY_CPU_TIME: return ir_call(f, HELPER_THREAD_TIME, 0);
 	case LAZY_TASK:
 		if (gen_current_thread(g))
 			return ir_call(f, HELPER_CURRENT_TASK, 0);
@@ -458,11 +459,17 @@ static struct ir_val error_number(struct gen *g)
 static struct ir_val vtimestamp(struct gen *g)
 {
 	struct ir_fn *f = g->f;
-	struct ir_val tls = gen_lazy(g, LAZY_TLS_RW), now = gen_lazy(g, LAZY_TIME),
-		      v = ir_new_reg(f), since;
-	uint32_t done = ir_new_label(f), running = ir_new_label(f), started, size, off;
+	struct ir_val tls, now, v, since;
+	uint32_t done, running, started, size, off;
 	bool known[LAZY_COUNT];
 
+	if (g->target->inside)
+		return gen_lazy(g, LAZY_CPU_TIME);
+	tls = gen_lazy(g, LAZY_TLS_RW);
+	now = gen_lazy(g, LAZY_TIME);
+	v = ir_new_reg(f);
+	done = ir_new_label(f);
+	running = ir_new_label(f);
 	gen_lazy_save(g, known);
 	ir_set(f, v, IR_I(0));
 	ir_if(f, tls, IF_EQ, IR_I(0), done);

@@ -70,7 +70,7 @@ static void look(void *arg, const struct node *n)
 		case BUILTIN_PROBEFUNC:
 		case BUILTIN_PROBENAME: needs->probe_text = true; break;
 		case BUILTIN_ID: needs->id = true; break;
-		case BUILTIN_VTIMESTAMP: g->uses_vtime = true; break;
+		case BUILTIN_VTIMESTAMP: g->uses_vtime = !g->target->inside; break;
 		default: break;
 		}
 	} else if (n->kind == N_CALL && n->id->kind == IDENT_SUBR && n->id->subr == SUBR_STRTOK) {

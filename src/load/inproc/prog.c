@@ -65,6 +65,7 @@ static struct err *compile(struct inproc_engine *e, uint32_t i, const uint64_t *
 		.identity = (enum wire_identity)e->area->identity,
 		.id_disp = e->area->id_disp,
 		.code = e->addr + e->code_used,
+		.rdpid = has_rdpid(),
 		.syscalls = inproc_is_syscall(e->base.image->progs[i].attach),
 	};
 	struct err *err = link_prog(&e->base.image->progs[i], &hooks, &p->linked);

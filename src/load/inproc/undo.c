@@ -433,16 +433,16 @@ static bool has_stub(const struct undo_log *log, const struct control_map *m)
 
 static struct err *find_mappings(struct control *c, const struct undo_log *log, struct mappings *ret)
 {
-	uint64_t bases[WIRE_BASES], lo = log->base + WIRE_PRIVATE;
-	uint64_t hi = log->base + WIRE_BASE_STEP;
+	uint64_t bases[WIRE_BASES], private = log->base + WIRE_PRIVATE;
 	const struct control_map *m;
 	uint32_t n, areas;
 	struct err *e = undo_areas(c, bases, &areas);
 
 	e = e ?: control_maps(c, &m, &n);
 	for (uint32_t i = 0; !e && i < n; i++)
-		if (!m[i].inode && !m[i].name[0] && m[i].lo >= lo && m[i].hi <= hi)
-			vec_push(&ret->v, (struct control_range){ m[i].lo, m[i].hi });
+		/* exactly what was mapped: the program may have memory of its own behind it, even in one mapping */
+		if (log->private_size && !m[i].inode && m[i].lo == private)
+			vec_push(&ret->v, (struct control_range){ private, private + log->private_size });
 	/* an island of which the log does not speak is of an attach cut short: ours, when we are alone */
 	for (uint32_t i = 0; !e && i < n; i++)
 		if (name_is(&m[i], WIRE_MEMFD_ISLAND) && (areas == 1 || has_stub(log, &m[i])))

@@ -162,9 +162,15 @@ struct err *attach_all(struct kernel_engine *k)
 
 	/* Helpers of the run first: what they keep must be there when a probe fires. */
 	for (int pass = 0; pass < 2; pass++)
-		for (uint32_t i = 0; i < k->instances.n && !e; i++)
-			if (!k->e.image->progs[k->instances.v[i].prog].nprobes == !pass)
-				e = attach_instance(k, &k->instances.v[i]);
+		for (uint32_t i = 0; i < k->instances.n && !e; i++) {
+			struct instance *in = &k->instances.v[i];
+
+			if (!k->e.image->progs[in->prog].nprobes != !pass)
+				continue;
+			in->first_link = k->links.n;
+			e = attach_instance(k, in);
+			in->end_link = k->links.n;
+		}
 	return e;
 }
 
@@ -184,7 +190,8 @@ static void *close_some(void *arg)
 	struct closer *c = arg;
 
 	for (uint32_t i = 0; i < c->n; i++)
-		close(c->fds[i]);
+		if (c->fds[i] >= 0)
+			close(c->fds[i]);
 	return NULL;
 }
 
@@ -210,4 +217,13 @@ void detach_all(struct kernel_engine *k)
 		if (c[i].started)
 			pthread_join(c[i].thread, NULL);
 	vec_fini(&k->links);
+}
+
+void detach_instance(struct kernel_engine *k, struct instance *in)
+{
+	for (uint32_t i = in->first_link; i < in->end_link; i++) {
+		if (k->links.v[i] >= 0)
+			close(k->links.v[i]);
+		k->links.v[i] = -1;
+	}
 }

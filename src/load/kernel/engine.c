@@ -213,13 +213,24 @@ static uint32_t kernel_report(struct engine *en, struct engine_prog_report *ret,
 
 		ret[n] = (struct engine_prog_report){ .name = k->e.image->progs[in->prog].name,
 						      .mode = in->mode,
-						      .ninsns = in->ninsns };
+						      .ninsns = in->ninsns,
+						      .prog = in->prog };
 		if (k->stats_fd >= 0 && !sys_bpf(BPF_OBJ_GET_INFO_BY_FD, &a, sizeof(a))) {
 			ret[n].runs = info.run_cnt;
 			ret[n].run_ns = info.run_time_ns;
 		}
 	}
 	return n;
+}
+
+static bool kernel_stop(struct engine *en, uint32_t i)
+{
+	struct kernel_engine *k = kernel(en);
+
+	if (i >= k->instances.n || k->instances.v[i].first_link == k->instances.v[i].end_link)
+		return false;
+	detach_instance(k, &k->instances.v[i]);
+	return true;
 }
 
 static struct err *kernel_detach(struct engine *en)
@@ -265,6 +276,7 @@ static const struct engine_ops kernel_ops = {
 	.stack_end = kernel_stack_end,
 	.counters = kernel_counters,
 	.report = kernel_report,
+	.stop = kernel_stop,
 	.detach = kernel_detach,
 	.free = kernel_free,
 };

@@ -80,6 +80,7 @@ struct instance {
 	const char *tracepoint; /* TP_BTF: what it was loaded for */
 	const char *mode;
 	uint32_t ninsns;
+	uint32_t first_link, end_link; /* its part of links */
 };
 
 struct kernel_engine {
@@ -90,7 +91,7 @@ struct kernel_engine {
 	struct ring data, control;
 	int epoll_fd;
 	VEC(struct instance) instances;
-	VEC(int) links;      /* everything whose closing detaches */
+	VEC(int) links;      /* everything whose closing detaches; -1: closed */
 	VEC(uint8_t) values; /* scratch of agg_read and counters */
 	struct engine_counters counters;
 	struct unwind_tables *unwind; /* NULL: the image takes no user stacks */
@@ -126,6 +127,7 @@ void progs_close(struct kernel_engine *k);
 /* attach.c, uprobe.c: append to k->links */
 struct err *attach_all(struct kernel_engine *k);
 void detach_all(struct kernel_engine *k);
+void detach_instance(struct kernel_engine *k, struct instance *in);
 struct err *attach_uprobes(struct kernel_engine *k, struct instance *in);
 /* fbt.c, likewise */
 struct err *attach_kprobes(struct kernel_engine *k, struct instance *in);
