@@ -8,6 +8,8 @@
 
 enum { PERIOD_NS = 500000000, PROGS_MAX = 4096 };
 
+static const char tag[] = "[DRT_BUDGET] ";
+
 /* What the kernel spends around a run of a program, ns, measured (doc/providers.md); the run itself is counted by the
  * kernel. Of uprobes the price of those that are emulated: which are single-stepped the engine does not know here. */
 static uint64_t price_around(enum attach_kind k)
@@ -85,11 +87,11 @@ static void say_stopped(const struct budget *b, const struct engine *e, const st
 	const struct image_prog *p = &e->image->progs[r->prog];
 	const struct image_probe *ip = &e->image->probes[p->probes[0]];
 
-	fprintf(stderr, "%s: tracing takes %.1f%% of the machine, %.3g%% is allowed: stopped %s:%s:%s:%s", b->progname,
-		used * 100, b->share * 100, ip->prov, ip->mod, ip->func, ip->name);
+	fprintf(stderr, "%s: %stracing takes %.1f%% of the machine, %.3g%% is allowed: stopped %s:%s:%s:%s",
+		b->progname, b->tags ? tag : "", used * 100, b->share * 100, ip->prov, ip->mod, ip->func, ip->name);
 	if (p->nprobes > 1)
 		fprintf(stderr, " and %u more of the same kind", p->nprobes - 1);
-	fprintf(stderr, " (%.1f%%)%s\n", mine * 100, b->tags ? " [DRT_BUDGET]" : "");
+	fprintf(stderr, " (%.1f%%)\n", mine * 100);
 }
 
 bool budget_holds(struct budget *b, struct engine *e)
@@ -130,7 +132,7 @@ bool budget_holds(struct budget *b, struct engine *e)
 		say_stopped(b, e, &b->now.v[dearest], (double)spent / whole, (double)most / whole);
 		return true;
 	}
-	fprintf(stderr, "%s: tracing takes %.1f%% of the machine, %.3g%% is allowed: it ends%s\n", b->progname,
-		(double)spent / whole * 100, b->share * 100, b->tags ? " [DRT_BUDGET]" : "");
+	fprintf(stderr, "%s: %stracing takes %.1f%% of the machine, %.3g%% is allowed: it ends\n", b->progname,
+		b->tags ? tag : "", (double)spent / whole * 100, b->share * 100);
 	return false;
 }

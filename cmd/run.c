@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "base/io.h"
+#include "budget.h"
 #include "cmdline.h"
 #include "compile/bind/bind.h"
 #include "compile/ir/gen.h"
@@ -36,6 +37,7 @@ struct run {
 	struct sink *sink;
 	struct consumer *consumer;
 	FILE *out;
+	double budget; /* share of the machine, 0 any */
 	bool names_user; /* user addresses are printed as names: mappings must be seen while they last */
 };
 
@@ -116,6 +118,11 @@ static int set_options(struct run *r)
 				r->c->sets.v[i].text, why);
 			return 2;
 		}
+	if (!budget_parse(opt_text(&r->options, OPT_BUDGET), &r->budget, &why)) {
+		fprintf(stderr, "%s: failed to set -x budget=%s: %s\n", r->c->progname,
+			opt_text(&r->options, OPT_BUDGET), why);
+		return 2;
+	}
 	if (r->c->json)
 		(void)options_set(&r->options, "report", NULL, WHEN_RUN, &why);
 	return 0;
@@ -449,7 +456,9 @@ static struct err *loop(struct run *r, int *ret_status)
 {
 	struct engine *e = r->engine;
 	struct err *err = NULL;
+	struct budget budget;
 
+	budget_init(&budget, r->budget, r->c->progname, opt_on(&r->options, OPT_DROPTAGS));
 	while (!err && !interrupted && !(r->c->stop && *r->c->stop) &&
 	       !consumer_exited(r->consumer, ret_status)) {
 		remember_targets(r);
@@ -458,10 +467,13 @@ static struct err *loop(struct run *r, int *ret_status)
 		e->ops->poll(e, (int)(consumer_interval(r->consumer) / 1000000));
 		err = consumer_pass(r->consumer);
 		symbols_watch_drain(r->symbols);
+		if (!budget_holds(&budget, e))
+			break;
 		/* exit() was called: the last pass does what this one left for older records to come first. */
 		if (__atomic_load_n(&e->state->exiting, __ATOMIC_SEQ_CST))
 			break;
 	}
+	budget_fini(&budget);
 	return err;
 }
 
@@ -562,7 +574,8 @@ static struct err *load(struct run *r, int kind)
 	for (uint32_t i = 0; i < r->targets.n && inside; i++)
 		if (r->targets.v[i].control)
 			engine_inproc_hold(r->engine, r->targets.v[i].control);
-	return e ? e : r->engine->ops->load(r->engine, r->image, opt_on(&r->options, OPT_REPORT));
+	return e ? e : r->engine->ops->load(r->engine, r->image,
+					     opt_on(&r->options, OPT_REPORT) || r->budget > 0);
 }
 
 /* Is it worth trying another engine? */

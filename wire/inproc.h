@@ -30,7 +30,7 @@
 
 #include "wire/record.h"
 
-#define WIRE_BASE 0x200000000000ull
+#define WIRE_BASE 0x400000000000ull
 #define WIRE_BASE_STEP 0x010000000000ull
 enum { WIRE_BASES = 16 };
 #define WIRE_CODE_SIZE 0x08000000ull /* 128 MB of addresses; pages exist as written */
@@ -362,7 +362,8 @@ enum { WIRE_HELPER_THREAD_TIME = 60000 };
 	X(restorer, "what sa_restorer of our handlers is, where the program's own action has none") \
 	X(sigaction_site, "in place of a thunk, in front of a system call: rt_sigaction is done by `sigaction`, and skipped") \
 	X(ustack, "d_ustack of bpf/") \
-	X(stack_id, "d_stack_id of bpf/")
+	X(stack_id, "d_stack_id of bpf/") \
+	X(thread_time, "helper WIRE_HELPER_THREAD_TIME")
 enum wire_agent_entry {
 #define X(name, what) WIRE_AGENT_##name,
 	WIRE_AGENT_ENTRIES(X)

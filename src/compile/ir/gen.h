@@ -19,6 +19,7 @@
 #include "compile/ir/ir.h"
 #include "data/aggview.h"
 #include "data/image.h"
+#include "wire/inproc.h"
 
 struct compile_target {
 	bool task_btf; /* the engine lets programs read task_struct through a BTF pointer (kernel) */

@@ -13,6 +13,7 @@ static const struct jit_helper helpers[] = {
 	{ BPF_FUNC_probe_read_kernel_str, WIRE_AGENT_probe_read_str, false, '.', "w.." },
 	{ BPF_FUNC_probe_read_user_str, WIRE_AGENT_probe_read_str, false, '.', "w.." },
 	{ BPF_FUNC_ktime_get_ns, WIRE_AGENT_ktime, false, '.', "" },
+	{ WIRE_HELPER_THREAD_TIME, WIRE_AGENT_thread_time, false, '.', "" },
 	{ BPF_FUNC_get_prandom_u32, WIRE_AGENT_prandom, false, '.', "" },
 	{ BPF_FUNC_get_smp_processor_id, WIRE_AGENT_cpu, false, '.', "" },
 	{ BPF_FUNC_get_current_pid_tgid, WIRE_AGENT_pid_tgid, false, '.', "" },

@@ -395,12 +395,11 @@ static int by_text(const void *a, const void *b)
 	return x->site < y->site ? -1 : x->site > y->site;
 }
 
-static struct err *patch(struct inproc_engine *e, struct inproc_process *p, struct control *c)
+/* The undo records, in the area and, sorted, in *log: long before the process is stopped. A site that holds what it held
+ * is none to anyone who reads them. */
+static struct err *write_records(struct inproc_engine *e, struct inproc_process *p, struct undo_log *log)
 {
-	struct undo_log log = { .base = e->addr };
 	struct wire_undo *u = (struct wire_undo *)e->area->undo + e->area->nundo;
-	uint32_t skipped = 0;
-	struct err *err;
 
 	if (p->sites.n > INPROC_UNDO_MAX - e->area->nundo)
 		return err_new(E2BIG, "%u places are too many", p->sites.n);
@@ -411,18 +410,27 @@ static struct err *patch(struct inproc_engine *e, struct inproc_process *p, stru
 		text_patch(&s->text, s->bias, s->code_at, after);
 		undo_record(&u[i], p->pid, s->text.addr + s->bias, s->text.len, s->text.bytes, after,
 			    s->stub, s->stub_len, s->moved);
-		vec_push(&log.sites, u[i]);
+		vec_push(&log->sites, u[i]);
 	}
+	log->base = e->addr;
 	p->first_undo = e->area->nundo;
 	__atomic_add_fetch(&e->area->nundo, p->sites.n, __ATOMIC_RELEASE);
 	/* modules come in any order */
-	if (log.sites.n)
-		qsort(log.sites.v, log.sites.n, sizeof(*log.sites.v), by_text);
-	err = undo_patch(c, &log, &skipped);
+	if (log->sites.n)
+		qsort(log->sites.v, log->sites.n, sizeof(*log->sites.v), by_text);
+	undo_prepare(log);
+	return NULL;
+}
+
+static struct err *patch(struct inproc_engine *e, struct inproc_process *p, struct control *c,
+			 struct undo_log *log)
+{
+	uint32_t skipped = 0;
+	struct err *err = undo_patch(c, log, &skipped);
+
 	if (skipped && !err)
 		inproc_note(e, "process %d: %u places hold other bytes than their files do: not enabled",
 			    (int)p->pid, skipped);
-	undo_log_fini(&log);
 	return err;
 }
 
@@ -492,6 +500,7 @@ struct err *process_enter(struct inproc_engine *e, uint32_t i)
 {
 	struct inproc_process *p = &e->processes.v[i];
 	struct control *c = NULL, *held = NULL;
+	struct undo_log log = { 0 };
 	uint64_t stopped = 0;
 	struct err *err = p->planned ? NULL : sites_plan(e, p);
 
@@ -503,6 +512,8 @@ struct err *process_enter(struct inproc_engine *e, uint32_t i)
 		err = enter(e, p);
 	if (!err)
 		err = prepare_islands(e, p);
+	if (!err)
+		err = write_records(e, p, &log);
 	for (uint32_t k = 0; k < e->held.n; k++)
 		if (control_pid(e->held.v[k]) == p->pid)
 			c = held = e->held.v[k];
@@ -516,7 +527,7 @@ struct err *process_enter(struct inproc_engine *e, uint32_t i)
 	if (!err && p->guarded)
 		err = guard_install(e, c);
 	if (!err)
-		err = patch(e, p, c);
+		err = patch(e, p, c, &log);
 	if (!err) {
 		p->attached = true;
 		err = held ? NULL : control_resume(c);
@@ -529,6 +540,7 @@ struct err *process_enter(struct inproc_engine *e, uint32_t i)
 		take_back(e, p, c);
 	if (!held)
 		control_free(c);
+	undo_log_fini(&log);
 	return err ? err_wrap(err, "tracing process %d in-process", (int)p->pid) : NULL;
 }
 

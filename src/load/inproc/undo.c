@@ -35,6 +35,8 @@ void undo_record(struct wire_undo *u, pid_t pid, uint64_t site, uint8_t len, con
 void undo_log_fini(struct undo_log *log)
 {
 	vec_fini(&log->sites);
+	free(log->patches);
+	log->patches = NULL;
 }
 
 /* --- program counters --- */
@@ -308,11 +310,9 @@ struct err *undo_log_read(struct control *c, uint64_t base, struct undo_log *ret
 
 /* --- text --- */
 
-struct err *undo_patch(struct control *c, const struct undo_log *log, uint32_t *ret_skipped)
+void undo_prepare(struct undo_log *log)
 {
-	struct mover m = { log, undo_pc_in, 0 };
-	cleanup_free struct control_patch *p = xcalloc(log->sites.n + 1, sizeof(*p));
-	struct err *e = move_all(c, &m);
+	struct control_patch *p = xcalloc(log->sites.n + 1, sizeof(*p));
 
 	for (uint32_t i = 0; i < log->sites.n; i++) {
 		const struct wire_undo *u = &log->sites.v[i];
@@ -322,7 +322,19 @@ struct err *undo_patch(struct control *c, const struct undo_log *log, uint32_t *
 		memcpy(p[i].expect, u->before, u->len);
 		memcpy(p[i].put, u->after, u->len);
 	}
-	return e ?: control_patch_text(c, p, log->sites.n, ret_skipped);
+	free(log->patches);
+	log->patches = p;
+}
+
+struct err *undo_patch(struct control *c, struct undo_log *log, uint32_t *ret_skipped)
+{
+	struct mover m = { log, undo_pc_in, 0 };
+	struct err *e;
+
+	if (!log->patches)
+		undo_prepare(log);
+	e = move_all(c, &m);
+	return e ?: control_patch_text(c, log->patches, log->sites.n, ret_skipped);
 }
 
 /* Is `have` a site that a tracer was killed in the middle of writing? Each side of a page boundary has its own state. */

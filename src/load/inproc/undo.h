@@ -26,8 +26,11 @@ struct undo_log {
 	uint64_t inode, code_inode; /* of the shared mapping and of the code's, 0 none: an attach maps one after the other */
 	uint32_t tracer_pid, watchdog_pid;
 	VEC(struct wire_undo) sites;
+	struct control_patch *patches; /* by undo_prepare(): what undo_patch() writes */
 };
 void undo_log_fini(struct undo_log *log);
+/* What can be done for undo_patch() while the process runs on. */
+void undo_prepare(struct undo_log *log);
 
 /* Where a program counter goes when its site is patched (in) or restored (out); unchanged when it is in none. in_syscall as
  * in struct control_thread: the instruction to be run again is at pc - 2. */
@@ -43,7 +46,7 @@ struct err *undo_log_read(struct control *c, uint64_t base, struct undo_log *ret
 
 /* Puts the patches of a log into a stopped process: moves program counters into the stubs, then writes the text. The records
  * must be in the area already. *ret_skipped: sites that held something else than `before`. */
-struct err *undo_patch(struct control *c, const struct undo_log *log, uint32_t *ret_skipped);
+struct err *undo_patch(struct control *c, struct undo_log *log, uint32_t *ret_skipped);
 
 struct undo_report {
 	uint32_t restored; /* sites */
