@@ -10,6 +10,7 @@
  *	map.h     maps              ring.h   rings           both used by the tracer too
  *	memory.h  bytes moved       sys.h    system calls
  *	call.c    helpers: maps, rings, clock, ids, signals to itself
+ *	native.h  BPF's helpers, for routines of bpf/    routine.c  those: d_ustack, d_stack_id
  *	read.c    memory of the process, read without ever faulting; stacks by frame pointers
  *	thread.c  thread slots: found, claimed, given back; nesting; forked children
  *	signal.c  SIGSEGV, SIGBUS and SIGTRAP, the process's own handlers behind ours

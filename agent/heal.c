@@ -70,7 +70,7 @@ static void heal_part(struct healing *h, const struct wire_undo *u, const struct
 		return;
 	if (h->fd >= 0 && sys4(SYS_PWRITE64, (uint64_t)h->fd, (uintptr_t)(u->before + from), n, at) == n)
 		return;
-	if (open_window(h, u, end))
+	if (u->data || open_window(h, u, end))
 		mem_copy((void *)at, u->before + from, n);
 bad:
 	return;

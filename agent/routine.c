@@ -5,9 +5,9 @@
 
 /* --- what bpf/unwind.bpf.h reads through --- */
 
-#define bpf_get_current_pid_tgid() ((u64)NATIVE(chunks)->thread->pid << 32 | NATIVE(chunks)->thread->tid)
+#define bpf_get_current_pid_tgid() ((u64)NATIVE(w->chunks)->thread->pid << 32 | NATIVE(w->chunks)->thread->tid)
 #define bpf_get_current_task() NATIVE(w->chunks)->thread->task
-#define bpf_get_current_task_btf() NATIVE(chunks)->thread
+#define bpf_get_current_task_btf() NATIVE(w->chunks)->thread
 #define bpf_task_pt_regs(thread) ((thread)->regs)
 
 INLINE u32 *native_chunk(const struct native_map *n, u64 address)
@@ -46,7 +46,7 @@ INLINE long native_user(struct native_map *n, u64 *dst, u64 size, u64 addr)
 	return 0;
 }
 #define UNWIND_USER(w, dst, size, addr) native_user(NATIVE((w)->chunks), dst, size, (u64)(addr))
-#define UNWIND_READ(w, addr) native_far(NATIVE((w)->chunks), &(w)->word, 8, (u64)(addr))
+#define UNWIND_READ(w, addr) native_far(NATIVE((w)->chunks), &(w)->s->word, 8, (u64)(addr))
 
 /* Rules of addresses met before. An entry is one word, so whoever reads it reads it whole; who has written one as the
  * tables changed takes it away again. */
@@ -102,7 +102,7 @@ ENTRY int64_t agent_ustack(u64 chunks, u64 processes, u64 wanted, u64 dst, u64 o
 {
 	struct native_map c = of_map(chunks, t), p = of_map(processes, t), w = of_map(wanted, t);
 
-	if (UNLIKELY(!is_own(t, dst, sizeof(struct wire_stack))))
+	if (UNLIKELY(!is_own(t, dst, sizeof(struct wire_walk))))
 		return refuse(t);
 	native_forget();
 	if (LIKELY(t->rsp > t->stack_lo && t->rsp < t->stack_hi)) {

@@ -108,8 +108,17 @@ static void forget(const struct wire_thread *t)
 
 /* --- slots --- */
 
+/* The slot is this thread's: from now on it is not taken for that of a dead one. */
+static void own_slot(struct wire_thread *t, uint64_t key, uint32_t own, uint32_t tid)
+{
+	t->key = key;
+	t->tid = tid;
+	t->pid = (uint32_t)sys2(SYS_GETPID, 0, 0);
+	__atomic_store_n(&t->owner, own + 1, __ATOMIC_RELEASE);
+}
+
 /* From a thread of this process that is dead, or from a process that is gone. */
-static bool take_over(struct wire_thread *t, uint32_t own)
+static bool take_over(struct wire_thread *t, uint64_t key, uint32_t own, uint32_t tid)
 {
 	uint32_t owner = __atomic_load_n(&t->owner, __ATOMIC_ACQUIRE);
 	bool mine = owner == own + 1;
@@ -119,9 +128,14 @@ static bool take_over(struct wire_thread *t, uint32_t own)
 	    !__atomic_compare_exchange_n(&t->owner, &owner, (own + 1) | CLAIMING, false, __ATOMIC_ACQUIRE,
 					 __ATOMIC_RELAXED))
 		return false;
+	/* by now another may have taken it, and perhaps died too: its owner is as before */
+	if (mine && sys4(SYS_TGKILL, t->pid, t->tid, 0, 0) != E_SRCH) {
+		__atomic_store_n(&t->owner, owner, __ATOMIC_RELEASE);
+		return false;
+	}
 	if (mine)
 		forget(t);
-	__atomic_store_n(&t->owner, own + 1, __ATOMIC_RELEASE);
+	own_slot(t, key, own, tid);
 	return true;
 }
 
@@ -140,7 +154,7 @@ static bool rings_are_empty(const struct wire_thread *t)
 
 /* One that a thread of this process has left, if a short look finds it: so that threads that come and go leave slots to
  * other processes. Else a free one, else any whose thread is dead. */
-static struct wire_thread *take_slot(uint32_t own, uint32_t tid)
+static struct wire_thread *take_slot(uint64_t key, uint32_t own, uint32_t tid)
 {
 	uint32_t n = area()->nthreads;
 
@@ -149,7 +163,7 @@ static struct wire_thread *take_slot(uint32_t own, uint32_t tid)
 		struct wire_thread *t = slot(at);
 
 		if (__atomic_load_n(&t->owner, __ATOMIC_RELAXED) == own + 1 && rings_are_empty(t) &&
-		    take_over(t, own))
+		    take_over(t, key, own, tid))
 			return t;
 	}
 	for (uint32_t i = 0; i < n; i++) {
@@ -157,12 +171,14 @@ static struct wire_thread *take_slot(uint32_t own, uint32_t tid)
 		uint32_t none = 0;
 
 		if (!__atomic_load_n(&t->owner, __ATOMIC_RELAXED) &&
-		    __atomic_compare_exchange_n(&t->owner, &none, own + 1, false, __ATOMIC_ACQUIRE,
-						__ATOMIC_RELAXED))
+		    __atomic_compare_exchange_n(&t->owner, &none, (own + 1) | CLAIMING, false,
+						__ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+			own_slot(t, key, own, tid);
 			return t;
+		}
 	}
 	for (uint32_t i = 0; i < n; i++)
-		if (take_over(slot(i), own))
+		if (take_over(slot(i), key, own, tid))
 			return slot(i);
 	return NULL;
 }
@@ -185,7 +201,7 @@ static void clean_up(struct wire_thread *t)
 
 /* Nothing of the thread that had the slot before is this one's. Its records, aggregations and counters stay: they are
  * the tracer's to take. */
-static void set_up(struct wire_thread *t, uint64_t key, uint32_t own, uint32_t tid, uint64_t rsp)
+static void set_up(struct wire_thread *t, uint32_t own, uint32_t tid, uint64_t rsp)
 {
 	struct wire_map *m = (struct wire_map *)area()->maps;
 	uint32_t lo, hi;
@@ -196,9 +212,6 @@ static void set_up(struct wire_thread *t, uint64_t key, uint32_t own, uint32_t t
 			mem_zero((uint8_t *)t + m[i].base, m[i].value_size);
 	t->self = (uintptr_t)t;
 	t->area = (uintptr_t)area();
-	t->key = key;
-	t->tid = tid;
-	t->pid = (uint32_t)sys2(SYS_GETPID, 0, 0);
 	t->in_probe = t->nested = 0;
 	t->rsp = t->regs = t->fault_rip = t->frame = 0;
 	t->range_lo = t->range_hi = 0;
@@ -261,9 +274,9 @@ static NOINLINE struct wire_thread *claim(uint64_t key, uint64_t rsp)
 	keep_actions();
 	t = find(key);
 	if (!t) {
-		t = take_slot(p->process, tid);
+		t = take_slot(key, p->process, tid);
 		if (t) {
-			set_up(t, key, p->process, tid, rsp);
+			set_up(t, p->process, tid, rsp);
 			if (!enter(key, t)) {
 				__atomic_store_n(&t->owner, 0, __ATOMIC_RELEASE);
 				t = NULL;
@@ -328,15 +341,22 @@ static NOINLINE bool forked(void)
  * threads that are gone. */
 static NOINLINE bool renew(struct wire_thread *t, uint64_t rsp)
 {
-	uint32_t tid = (uint32_t)sys2(SYS_GETTID, 0, 0);
+	uint32_t tid = (uint32_t)sys2(SYS_GETTID, 0, 0), owner = __atomic_load_n(&t->owner, __ATOMIC_ACQUIRE);
 	uint64_t mask;
+	bool got;
 
-	if (tid == t->tid || !slot_is_dead(t->slot)) /* a vfork() child has its parent's, who lives */
+	if (tid == t->tid || owner & CLAIMING || !slot_is_dead(t->slot)) /* a vfork() child has its parent's, who lives */
 		return false;
 	mask = block_signals();
-	set_up(t, t->key, t->owner - 1, tid, rsp);
+	/* a thread without a slot may want it too */
+	got = __atomic_compare_exchange_n(&t->owner, &owner, owner | CLAIMING, false, __ATOMIC_ACQUIRE,
+					  __ATOMIC_RELAXED);
+	if (got) {
+		own_slot(t, t->key, owner - 1, tid);
+		set_up(t, owner - 1, tid, rsp);
+	}
 	unblock_signals(mask);
-	return true;
+	return got;
 }
 
 ENTRY struct wire_thread *agent_thread(uint64_t key)
@@ -357,8 +377,12 @@ ENTRY struct wire_thread *agent_thread(uint64_t key)
 	t = find(key);
 	if (!t)
 		return claim(key, (uintptr_t)__builtin_frame_address(0));
-	if (UNLIKELY(area()->identity != WIRE_ID_FS32)) /* that word is the thread's id */
+	if (UNLIKELY(area()->identity != WIRE_ID_FS32)) { /* that word is the thread's id */
 		renew(t, (uintptr_t)__builtin_frame_address(0));
+		/* a dead thread's, which another has taken meanwhile */
+		if (t->key != key || __atomic_load_n(&t->owner, __ATOMIC_ACQUIRE) & CLAIMING)
+			return claim(key, (uintptr_t)__builtin_frame_address(0));
+	}
 	return t;
 }
 

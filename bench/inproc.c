@@ -57,6 +57,9 @@ static void once(void)
 	if (!strcmp(mode, "name")) {
 		for (uint64_t i = 1; i <= calls; i++)
 			x += (uintptr_t)name("a string of 25 bytes long", i);
+	} else if (!strcmp(mode, "getppid")) {
+		for (uint64_t i = 1; i <= calls; i++)
+			x += (uint64_t)getppid();
 	} else if (!strcmp(mode, "deep")) {
 		x = deep(11, calls);
 	} else {

@@ -1,13 +1,51 @@
 /* -l: the probes that exist, a line each; -v adds how they fire, what that costs, and their arguments. */
 #include "cmdline.h"
 
+#include "base/mem.h"
 #include "compile/bind/bind.h"
+#include "load/engine.h"
+#include "program/object/object.h"
+#include "program/text/text.h"
 
 struct listing {
 	struct cmdline *c;
 	struct bind_cx *cx;
 	uint32_t n;
+	char *path; /* the file whose code was looked at last */
+	struct object *object;
+	struct text *text;
 };
+
+static void listing_fini(struct listing *l)
+{
+	text_free(l->text);
+	object_free(l->object);
+	free(l->path);
+	l->text = NULL;
+	l->object = NULL;
+	l->path = NULL;
+}
+
+/* What the in-process engine would do with a probe of one process. */
+static void list_inside(struct listing *l, const struct probe *p)
+{
+	const char *why;
+
+	if ((p->kind != ATTACH_UPROBE && p->kind != ATTACH_URETPROBE) || !l->cx->probes->targets.n || !p->object ||
+	    p->unavailable)
+		return;
+	if (!l->path || strcmp(l->path, p->object)) {
+		listing_fini(l);
+		l->path = xstrdup(p->object);
+		err_free(object_open(p->object, &l->object));
+		if (l->object)
+			err_free(text_open(l->object, &l->text));
+	}
+	if (!l->text)
+		return;
+	why = engine_inproc_refusal(l->object, l->text, p);
+	printf("\tIn-process: %s%s\n", why ? "refused: " : "patched jump", why ? why : "");
+}
 
 static void list_args(struct listing *l, struct probe *p)
 {
@@ -23,6 +61,7 @@ static void list_args(struct listing *l, struct probe *p)
 	arena_init(&a);
 	printf("\n\tMechanism: %s%s%s\n", attach_kind_name(p->kind),
 	       p->object && *p->object ? " " : "", p->object ? p->object : "");
+	list_inside(l, p);
 	if (p->unavailable)
 		printf("\tUnavailable: %s\n", p->unavailable);
 	if (p->note)
@@ -99,14 +138,14 @@ static int list_one(struct listing *l, const struct pdesc *d)
 
 int cmd_list(struct cmdline *c, struct bind_cx *cx)
 {
-	struct listing l = { c, cx, 0 };
+	struct listing l = { .c = c, .cx = cx };
 	struct pdesc all = { .prov = "", .mod = "", .func = "", .name = "" };
 	int status = 0;
 
 	if (!c->json)
 		printf("%5s %10s %17s %33s %s\n", "ID", "PROVIDER", "MODULE", "FUNCTION", "NAME");
 	if (!c->programs.n)
-		return list_one(&l, &all);
+		status = list_one(&l, &all);
 	for (uint32_t i = 0; i < c->programs.n; i++) {
 		/* The sources were read in order: parse their descriptions again, bare of predicates and bodies. */
 		struct parse_cx parse = *cx->parse;
@@ -118,5 +157,6 @@ int cmd_list(struct cmdline *c, struct bind_cx *cx)
 			     d; d = d->next)
 				status |= list_one(&l, d);
 	}
+	listing_fini(&l);
 	return status;
 }

@@ -118,11 +118,6 @@ static int set_options(struct run *r)
 				r->c->sets.v[i].text, why);
 			return 2;
 		}
-	if (!budget_parse(opt_text(&r->options, OPT_BUDGET), &r->budget, &why)) {
-		fprintf(stderr, "%s: failed to set -x budget=%s: %s\n", r->c->progname,
-			opt_text(&r->options, OPT_BUDGET), why);
-		return 2;
-	}
 	if (r->c->json)
 		(void)options_set(&r->options, "report", NULL, WHEN_RUN, &why);
 	return 0;
@@ -606,9 +601,15 @@ static bool may_run(struct run *r)
 /* Compiles and loads for the first engine that may run here. */
 static int prepare(struct run *r, const struct bound *b)
 {
+	const char *budget = r->options.v[OPT_BUDGET].text, *why;
 	struct err *e = NULL;
 	int kinds[3];
 	uint32_t n = choose_engines(r, b, kinds);
+
+	if (!budget_parse(budget ? budget : "", &r->budget, &why)) {
+		fprintf(stderr, "%s: failed to set budget=%s: %s\n", r->c->progname, budget, why);
+		return 2;
+	}
 
 	for (uint32_t i = 0; i < n; i++) {
 		if (!compile_for(r, b, kinds[i]))

@@ -3,10 +3,12 @@
  * usage: descry -s mallocs.d -c 'program' (or -p PID)
  *
  *	bytes asked for
- *	              libc.so.6`malloc
- *	              tracee`worker+0x1a
- *	              tracee`main+0x40
- *	            81920
+ *	libc.so.6`malloc+0x0
+ *	tracee`worker+0x1a
+ *	tracee`main+0x40
+ *	           81920
+ *
+ *	bytes still held: 4096
  */
 #pragma D option quiet
 

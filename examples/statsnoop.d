@@ -1,11 +1,13 @@
 #!/usr/bin/env -S descry -s
 /* Files whose existence or attributes are asked for: who, which call, what came of it, which path.
+ * usage: descry -s statsnoop.d ['program']; without a name, every program but descry
  *
  *	    PID COMMAND          CALL          ERR PATH
  *	   8411 ls               statx           0 /etc
  *	   8411 ls               newfstatat      2 /nonexistent
  */
 #pragma D option quiet
+#pragma D option defaultargs
 
 BEGIN
 {
@@ -13,14 +15,14 @@ BEGIN
 }
 
 syscall::stat:entry, syscall::lstat:entry, syscall::access:entry, syscall::readlink:entry
-/pid != $pid/
+/pid != $pid && ($$1 == "" || execname == $$1)/
 {
 	self->path = arg0;
 }
 
 syscall::newfstatat:entry, syscall::statx:entry, syscall::faccessat:entry, syscall::faccessat2:entry,
 syscall::readlinkat:entry
-/pid != $pid/
+/pid != $pid && ($$1 == "" || execname == $$1)/
 {
 	self->path = arg1;
 }

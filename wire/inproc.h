@@ -48,7 +48,7 @@ enum {
 	WIRE_PROBE_STACK = 1 << 16, /* bytes, each above a guard page */
 	WIRE_RULES = 4096,         /* entries of struct wire_private.rules */
 	WIRE_RANGES_MAX = 4096,    /* readable mappings of a process */
-	WIRE_SITE_MAX = 32,        /* bytes that a site displaces at most */
+	WIRE_SITE_MAX = 64,        /* bytes that a site displaces at most */
 };
 
 /* --- stubs --- */
@@ -248,7 +248,7 @@ struct wire_kept {
 	uint64_t signals; /* as wire_private.signals and action */
 	struct wire_sigaction action[WIRE_SIGNALS];
 	uint64_t traps, ntraps; /* address of struct wire_trap[], by site */
-	uint32_t pid;           /* host's view of the process that was patched, 0 not known: of wire_undo records */
+	uint32_t pid;           /* of wire_undo records: the process that was patched; 0 not known */
 	uint32_t no_vm_read;    /* process_vm_readv is refused (the tracer sets it where seccomp filters) */
 	uint64_t lock;          /* of action[]: own pid << 32 | tid */
 	uint32_t sequence, pad; /* odd: action[] is being written */
@@ -269,8 +269,8 @@ enum wire_identity {
  * boundary may be at a different stage: `before`, WIRE_UNDO_HOLD (in front of the boundary only) or `after`. */
 struct wire_undo {
 	uint64_t site;
-	uint32_t pid; /* process it is in (host's view) */
-	uint8_t len, pad[3];
+	uint32_t pid; /* process it is in (host's view); the upper 10 bits count the programs it has executed before */
+	uint8_t len, data, pad[2]; /* data: no text, but the semaphore of a USDT probe: a count */
 	uint64_t stub;     /* its first byte of code, 0 none (a trap) */
 	uint32_t stub_len; /* bytes from `stub` to its end */
 	uint32_t pad1;
@@ -381,7 +381,7 @@ _Static_assert(sizeof(struct wire_stub) == 16, "stub");
 _Static_assert(sizeof(struct wire_map) == 72, "map");
 _Static_assert(sizeof(struct wire_ring) == 128, "ring");
 _Static_assert(sizeof(struct wire_thread) <= WIRE_THREAD_SPACE, "thread");
-_Static_assert(sizeof(struct wire_undo) == 160, "undo");
+_Static_assert(sizeof(struct wire_undo) == 288, "undo");
 _Static_assert(offsetof(struct wire_private, threads) == 512, "private");
 _Static_assert(sizeof(struct wire_sigaction) == 32, "the kernel's struct sigaction");
 

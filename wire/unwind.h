@@ -176,6 +176,13 @@ struct wire_unwind_offsets {
 	uint32_t mm_vdso; /* mm_struct.context.vdso */
 };
 
+/* What d_ustack is given: the stack is its result, behind it is room for its state. */
+enum { WIRE_UNWIND_STATE = 26 };
+struct wire_walk {
+	struct wire_stack stack;
+	uint64_t state[WIRE_UNWIND_STATE];
+};
+
 /* How a walk ended: wire_stack.end. */
 #define WIRE_UNWIND_ENDS(X) \
 	X(ROOT, "complete") \

@@ -1,5 +1,6 @@
 #include "base/bytes.h"
 
+#include <endian.h>
 #include <string.h>
 
 struct bytes bytes_of(const void *p, size_t n, const char *name)
@@ -49,17 +50,15 @@ const void *bytes_take(struct bytes *b, size_t n)
 	return p;
 }
 
-/* n <= 8 bytes, little-endian. */
-static uint64_t read_le(struct bytes *b, size_t n)
+/* n <= 8 bytes, little-endian. Inline: where n is known, it is a load. */
+static inline uint64_t read_le(struct bytes *b, size_t n)
 {
 	const uint8_t *p = bytes_take(b, n);
 	uint64_t v = 0;
 
-	if (p) {
-		while (n--)
-			v = v << 8 | p[n];
-	}
-	return v;
+	if (p)
+		memcpy(&v, p, n);
+	return le64toh(v);
 }
 
 uint8_t bytes_u8(struct bytes *b)

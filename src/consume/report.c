@@ -3,11 +3,20 @@
 
 enum { MAX_PROGS = 256 };
 
+static const char *mode_of(struct consumer *c, uint32_t i)
+{
+	const struct probe *p = c->image->probes[i].probe;
+	const char *mode = c->engine->ops->probe_mode ? c->engine->ops->probe_mode(c->engine, i) : NULL;
+
+	return mode ? mode : p ? attach_kind_name(p->kind) : "";
+}
+
 void consumer_report(struct consumer *c, struct run_report *ret)
 {
 	const struct image *img = c->image;
 	struct engine_counters now = { 0 };
 	struct run_report r = {
+		.engine = c->engine->ops->name,
 		.elapsed_ns = clock_now() - c->start,
 		.records = c->records,
 		.bytes = c->bytes,
@@ -28,8 +37,7 @@ void consumer_report(struct consumer *c, struct run_report *ret)
 	for (uint32_t i = 0; i < img->nprobes; i++)
 		c->report_probes[i] = (struct report_probe){
 			.probe = &img->probes[i],
-			.mode = img->probes[i].probe ? attach_kind_name(img->probes[i].probe->kind)
-						     : "",
+			.mode = mode_of(c, i),
 			.fired = now.fired ? now.fired[i] : 0,
 			.dropped = now.dropped ? now.dropped[i] : 0,
 		};

@@ -86,6 +86,7 @@ struct report_prog {
 	uint32_t ninsns;
 };
 struct run_report {
+	const char *engine; /* its name; NULL not known */
 	uint64_t elapsed_ns;
 	uint64_t records, bytes; /* taken from the rings */
 	uint64_t drops[DROP_KIND_COUNT];

@@ -12,6 +12,9 @@
 #include "wire/record.h"
 
 struct control;
+struct object;
+struct text;
+struct probe;
 
 struct engine_counters {
 	uint32_t ncpus;
@@ -76,6 +79,9 @@ struct engine_ops {
 		struct engine *e,
 		struct engine_counters *ret); /* ret owned by the engine until the next call */
 	uint32_t (*report)(struct engine *e, struct engine_prog_report *ret, uint32_t max);
+	/* How probe i (index in image.probes) fires, or why it does not; valid until free(). NULL, or no such function: as its
+	 * attach kind says. */
+	const char *(*probe_mode)(struct engine *e, uint32_t i);
 	/* Detaches what report() gives at index i, for good. False: it is not of the kind that can be. NULL: the engine cannot. */
 	bool (*stop)(struct engine *e, uint32_t i);
 	struct err *(*detach)(struct engine *e);
@@ -88,6 +94,8 @@ struct engine *engine_interp_new(void);
  * the program asks for what only the kernel has. */
 struct engine *engine_inproc_new(const struct probe_target *targets, uint32_t ntargets,
 				 struct symbols *symbols, bool all);
+/* Why the in-process engine cannot patch a pid or USDT probe's places in object o, of which t is the code; NULL: it can. */
+const char *engine_inproc_refusal(struct object *o, struct text *t, const struct probe *p);
 /* A target that is held already, by c, until it is let go after attach(). */
 void engine_inproc_hold(struct engine *e, struct control *c);
 

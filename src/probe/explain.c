@@ -119,6 +119,12 @@ char *probe_explain(struct probe_set *ps, const struct probe_desc *pd)
 	kernel_err = type_kernel_err(ps->types);
 	if (kernel_err && (!strcmp(pd->prov, "sdt") || !strcmp(pd->prov, "rawtp") || !*pd->prov))
 		return xasprintf("the kernel's tracepoints are unknown here: %s", kernel_err);
+	/* Nor with other functions: the object is not there. */
+	if ((field < 0 || field == FIELD_MOD) && !strncmp(pd->prov, "pid", 3) && strstr(pd->mod, ".so") &&
+	    !glob_is_pattern(pd->mod))
+		return xasprintf("the process has not loaded %s, and no file of that name with such a function is where it "
+				 "would be looked for; LD_LIBRARY_PATH can name its directory",
+				 pd->mod);
 	if (field < 0)
 		return NULL;
 	if (field == FIELD_FUNC && !*pd->prov && !c.probe)
@@ -126,10 +132,6 @@ char *probe_explain(struct probe_set *ps, const struct probe_desc *pd)
 			"no function matches %s; those of a program are pid123::%s:entry, or pid$target "
 			"with -p or -c",
 			c.nearest.word, c.nearest.word);
-	if (field == FIELD_MOD && !strncmp(pd->prov, "pid", 3) && strstr(pd->mod, ".so"))
-		return xasprintf("the process has not loaded %s, and no such file is where it would be looked for; "
-				 "LD_LIBRARY_PATH can name its directory",
-				 pd->mod);
 	if (glob_is_pattern(c.nearest.word) || !c.probe)
 		return xasprintf("no %s matches %s there", field_names[field], c.nearest.word);
 	return xasprintf("no %s is called %s there; did you mean %s:%s:%s:%s?", field_names[field],

@@ -688,7 +688,7 @@ static void return_types(struct probe_set *ps, type_id func, struct probe_args *
 static struct err *pid_args(struct probe_set *ps, const struct probe *p, struct probe_args *ret)
 {
 	/* foo.isra.0 has other parameters than foo. */
-	bool entry = !strcmp(p->name, "entry"), whole = !strchr(p->func, '.');
+	bool entry = !strcmp(p->name, "entry"), whole = ps->types && !strchr(p->func, '.');
 	type_id func;
 
 	if (p->kind == ATTACH_URETPROBE) {

@@ -24,7 +24,7 @@
  *	 20900..29999  cpc         as profile
  *	 30000..39999  sdt         30000 + place of the tracepoint in the kernel's BTF
  *	 40000..49999  rawtp       40000 + the same place
- *	100000..       pid, usdt   in the order they are found
+ *	100000..       pid, plt, usdt  in the order they are found
  *	1000000..      fbt         1000000 + 2 * place of the function in the kernel's symbols, + 1 for return
  */
 static const struct id_range {
@@ -60,6 +60,7 @@ const struct provider *const providers[] = {
 	&provider_fbt,
 	&provider_pid,
 	&provider_plockstat,
+	&provider_plt,
 	&provider_usdt,
 	NULL,
 };

@@ -12,7 +12,7 @@
 	var names = data.names, colors = data.colors, deepest = 0;
 	var zoomed = 0, current = -1, hits = null, term = "";
 	var canvas = byId("canvas"), view = byId("view"), ctx = canvas.getContext("2d");
-	var pad = 10, letter = 6.9, last = null;
+	var pad = 10, letter = 6.9, last = null, css = [], wide = null;
 	data.depth = data.name = data.self = data.before = null;
 
 	/* From preorder and depths: the parent, the end of the subtree, totals, and where each frame begins. */
@@ -40,10 +40,41 @@
 		}
 	})();
 
-	function css(c) { return "#" + (0x1000000 + c).toString(16).slice(1); }
+	/* Texts of colours, made once. */
+	function color(i) {
+		var k = data.differential ? i : name[i];
+		return css[k] || (css[k] = "#" + (0x1000000 + colors[k]).toString(16).slice(1));
+	}
 	function rowTop(d) { return (data.inverted ? d : deepest - d) * rowHeight; }
 
-	/* Only what is wide enough and in sight; a frame too narrow takes its subtree with it. */
+	/* The frames wide enough to be seen, by row; a frame too narrow takes its subtree with it. They stay until the zoom or the
+	 * width changes, so that scrolling, hovering and searching look at nothing else.
+	 */
+	function layout(w) {
+		if (wide && wide.zoomed === zoomed && wide.w === w)
+			return wide;
+		var z0 = start[zoomed], z1 = z0 + total[zoomed], scale = z1 > z0 ? (w - 2 * pad) / (z1 - z0) : 0;
+		var rows = [], culled = 0, i = 0, a, b;
+		while (i < count) {
+			a = start[i];
+			b = a + total[i];
+			if (b <= z0 || a >= z1) {
+				i = end[i];
+				continue;
+			}
+			if ((Math.min(b, z1) - Math.max(a, z0)) * scale < 0.5) {
+				culled += end[i] - i;
+				i = end[i];
+				continue;
+			}
+			(rows[depth[i]] || (rows[depth[i]] = [])).push(i);
+			i++;
+		}
+		wide = { zoomed: zoomed, w: w, z0: z0, z1: z1, scale: scale, rows: rows, culled: culled };
+		return wide;
+	}
+
+	/* Of the rows in sight, first the boxes, then the names: the colour changes less often. */
 	function draw() {
 		var t0 = performance.now(), ratio = window.devicePixelRatio || 1;
 		var w = view.clientWidth, h = view.clientHeight, top = view.scrollTop;
@@ -53,51 +84,49 @@
 			canvas.style.width = w + "px";
 			canvas.style.height = h + "px";
 		}
-		var z0 = start[zoomed], z1 = z0 + total[zoomed], scale = z1 > z0 ? (w - 2 * pad) / (z1 - z0) : 0;
-		var drawn = 0, culled = 0, i = 0, room, s, fill, lastFill = "";
+		var l = layout(w), drawn = 0, d, k, i, x, y, fw, row, room, s, fill, lastFill = "";
 		ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
 		ctx.clearRect(0, 0, w, h);
 		ctx.font = "12px Verdana, sans-serif";
 		ctx.textBaseline = "middle";
-		while (i < count) {
-			var a = start[i], b = a + total[i];
-			if (b <= z0 || a >= z1) {
-				i = end[i];
+		for (d = 0; d < l.rows.length; d++) {
+			row = l.rows[d];
+			y = rowTop(d) - top;
+			if (!row || y + rowHeight <= 0 || y >= h)
 				continue;
-			}
-			var x0 = Math.max(a, z0), fw = (Math.min(b, z1) - x0) * scale;
-			if (fw < 0.5) {
-				culled += end[i] - i;
-				i = end[i];
-				continue;
-			}
-			var x = pad + (x0 - z0) * scale, y = rowTop(depth[i]) - top;
-			if (y + rowHeight > 0 && y < h) {
-				drawn++;
-				fill = hits && hits[name[i]] && i ? "#e600e6" : css(colors[data.differential ? i : name[i]]);
+			drawn += row.length;
+			ctx.globalAlpha = d < depth[zoomed] ? 0.5 : 1;
+			for (k = 0; k < row.length; k++) {
+				i = row[k];
+				x = Math.max(start[i], l.z0);
+				fw = (Math.min(start[i] + total[i], l.z1) - x) * l.scale;
+				fill = hits && hits[name[i]] && i ? "#e600e6" : color(i);
 				if (fill !== lastFill)
 					ctx.fillStyle = lastFill = fill;
-				ctx.globalAlpha = depth[i] < depth[zoomed] ? 0.5 : 1;
-				ctx.fillRect(x, y, fw > 2 ? fw - 0.5 : fw, rowHeight - 1);
+				ctx.fillRect(pad + (x - l.z0) * l.scale, y, fw > 2 ? fw - 0.5 : fw, rowHeight - 1);
+			}
+			ctx.fillStyle = lastFill = "#000000";
+			for (k = 0; k < row.length; k++) {
+				i = row[k];
+				x = Math.max(start[i], l.z0);
+				fw = (Math.min(start[i] + total[i], l.z1) - x) * l.scale;
+				x = pad + (x - l.z0) * l.scale;
 				room = Math.floor((fw - 6) / letter);
 				if (room >= 3) {
 					s = names[name[i]];
 					if (s.length > room)
 						s = Array.from(s.slice(0, room + 2)).slice(0, room - 2).join("") + "..";
-					ctx.fillStyle = lastFill = "#000000";
 					ctx.fillText(s, x + 3, y + rowHeight / 2);
 				}
-				if (i === current) {
+				if (i === current)
 					ctx.strokeRect(x + 0.5, y + 0.5, Math.max(fw - 1, 1), rowHeight - 2);
-				}
 			}
-			i++;
 		}
 		ctx.globalAlpha = 1;
-		byId("culled").textContent = culled ? culled.toLocaleString("en") + " frames too narrow to be shown" : "";
-		last = { ms: performance.now() - t0, drawn: drawn, culled: culled };
+		byId("culled").textContent = l.culled ? l.culled.toLocaleString("en") + " frames too narrow to be shown" : "";
+		last = { ms: performance.now() - t0, drawn: drawn, culled: l.culled };
 		document.body.dataset.drawn = drawn;
-		document.body.dataset.culled = culled;
+		document.body.dataset.culled = l.culled;
 		document.body.dataset.ms = last.ms.toFixed(1);
 	}
 

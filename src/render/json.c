@@ -280,6 +280,8 @@ static void json_report(struct sink *s, const struct run_report *r)
 	struct out *o = out_of(s);
 
 	open_object(o, "report");
+	if (r->engine)
+		key_string(o, "engine", r->engine);
 	key_uint(o, "elapsed_ns", r->elapsed_ns);
 	key_uint(o, "records", r->records);
 	key_uint(o, "bytes", r->bytes);

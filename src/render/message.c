@@ -145,6 +145,8 @@ void report_print(struct out *o, const struct run_report *r)
 		fired += r->probes[i].fired;
 	out_str(o, "\nrun: ");
 	print_time(o, r->elapsed_ns);
+	if (r->engine)
+		out_printf(o, ", engine %s", r->engine);
 	out_printf(o, ", %u probe%s, %llu firing%s, %llu record%s (%llu bytes), %llu fault%s\n",
 		   r->nprobes, r->nprobes == 1 ? "" : "s", (unsigned long long)fired,
 		   fired == 1 ? "" : "s", (unsigned long long)r->records,

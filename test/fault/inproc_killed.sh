@@ -1,9 +1,11 @@
 # The in-process tracer killed by SIGKILL at random instants, attached again and again, healed: a program that computes,
 # sleeps, takes signals, loads libraries, forks and unwinds all the while (tracee/torture.c) notices nothing, and nothing
-# of descry stays in it. DESCRY_TORTURE=N: so many kills; 20 if not given.
+# of descry stays in it, no descriptor either. DESCRY_TORTURE=N: so many kills, and a tally; 20 if not given.
 # serial
 PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=test/sh exec python3 - <<'END'
 import random
+
+import live
 
 from live import *
 
@@ -14,6 +16,22 @@ KILLS = int(os.environ.get("DESCRY_TORTURE", "20"))
 
 def mappings(pid):
     return [line for line in open("/proc/%d/maps" % pid) if "/memfd:descry-" in line]
+
+
+# Descriptors of ours: the torture itself has no memory file and no socket. The page that tells of the sockets.
+def strays(pid):
+    links = []
+    for fd in os.listdir("/proc/%d/fd" % pid):
+        try:
+            links.append(os.readlink("/proc/%d/fd/%s" % (pid, fd)))
+        except OSError:
+            pass
+    pages = [line for line in open("/proc/%d/maps" % pid) if re.match("4.ffffff0000-", line)]
+    return [x for x in links if x.startswith(("/memfd:", "socket:"))] + pages
+
+
+def size(pid):
+    return min(sum(1 for _ in open("/proc/%d/maps" % pid)) for _ in range(20))
 
 
 def begin():
@@ -41,7 +59,7 @@ def end(t, interrupted=0):
     return m and m.group(1)
 
 
-def wait(what, good, secs=10):
+def wait(what, good, secs=30):
     limit = time.monotonic() + secs
     while not good() and time.monotonic() < limit:
         time.sleep(0.002)
@@ -56,36 +74,61 @@ want = end(begin())
 # attached and detached in a loop
 t = begin()
 clean = text(t)
-for i in range(4):
+LOOPS = max(4, KILLS // 10)
+lines = size(t.pid)
+for i in range(LOOPS):
     s = start("-q", "-x", "engine=inproc", "-p", str(t.pid), "-n", PROGRAM + " tick-200ms { exit(0); }")
     r = finish(s, 30)
     check(r.rc == 0, "attached", r)
     check(len([1 for _, n in r.table() if n > 100]) == 16, "every function counted, on both sides", r)
-    check(text(t) == clean and not mappings(t.pid), "all is as it was", mappings(t.pid))
+    check(text(t) == clean and not mappings(t.pid) and not strays(t.pid), "all is as it was", mappings(t.pid), strays(t.pid))
+check(size(t.pid) <= lines + 4, "mappings grow", lines, size(t.pid))
 check(end(t) == want, "the checksum")
 
 # killed; the watchdog restores
 t = begin()
-mapped = 0
+mapped = opened = detaching = 0
 took = []
+lines = size(t.pid)
 for i in range(KILLS):
     s = start("-q", "-x", "engine=inproc", "-p", str(t.pid), "-n", PROGRAM)
-    time.sleep(random.random() * (0.25 if i % 4 else 0.6))
+    if i % 3 == 0: # just while it attaches
+        limit = time.monotonic() + 5
+        while not strays(t.pid) and not mappings(t.pid) and s[1].poll() is None and time.monotonic() < limit:
+            pass
+        time.sleep(random.random() * 0.003)
+    elif i % 3 == 1:
+        time.sleep(random.random() * 0.6)
+    else: # while it detaches
+        limit = time.monotonic() + 5
+        while text(t) == clean and s[1].poll() is None and time.monotonic() < limit:
+            time.sleep(0.001)
+        s[1].send_signal(signal.SIGINT)
+        time.sleep(random.random() * 0.03)
+        detaching += 1
     s[1].kill()
     begun = time.monotonic()
     s[1].communicate()
+    opened += bool(strays(t.pid))
     mapped += bool(mappings(t.pid))
-    if not wait("the watchdog restores the text, after kill %d" % i, lambda: text(t) == clean and not mappings(t.pid)):
-        print(mappings(t.pid), sh(DESCRY + " heal %d" % t.pid), mappings(t.pid))
+    if not wait("the watchdog restores all, after kill %d" % i,
+                lambda: text(t) == clean and not mappings(t.pid) and not strays(t.pid)):
+        print(mappings(t.pid), strays(t.pid), sh(DESCRY + " heal %d" % t.pid), mappings(t.pid), strays(t.pid))
     took.append(time.monotonic() - begun)
     if not check(t.poll() is None, "the program lives", i, t.poll()):
         break
+check(size(t.pid) <= lines + 4, "mappings grow", lines, size(t.pid))
 check(mapped * 5 > KILLS, "kills while it was attached", mapped, KILLS)
 check(sorted(took)[len(took) // 2] < 1, "restored soon", took)
 s = start("-q", "-x", "engine=inproc", "-p", str(t.pid), "-n", PROGRAM + " tick-200ms { exit(0); }")
 r = finish(s, 30)
 check(r.rc == 0 and len(r.table()) == 16, "a later attach works", r)
 check(end(t, KILLS) == want, "the checksum")
+
+if "DESCRY_TORTURE" in os.environ:
+    print("%d attached and detached, %d killed: %d with mappings of ours, %d with descriptors of ours, %d while detaching; restored in "
+          "%.1f ms (median), %.0f ms at most; %d failures" % (LOOPS, KILLS, mapped, opened, detaching, sorted(took)[len(took) // 2] * 1e3,
+                                                            max(took) * 1e3, live.failures))
 
 # the watchdog killed too: descry heal
 t = begin()

@@ -240,6 +240,18 @@ static uint64_t run_churn(int rounds, char **more)
 
 /* --- processes --- */
 
+PART static pid_t start_by_vfork(char **argv)
+{
+	pid_t pid = vfork();
+
+	if (!pid) {
+		work(1, 1);
+		execv(argv[0], argv);
+		_exit(1);
+	}
+	return pid;
+}
+
 static uint64_t run_spawn(int rounds, char **more)
 {
 	char *argv[] = { "/bin/true", NULL };
@@ -251,12 +263,7 @@ static uint64_t run_spawn(int rounds, char **more)
 
 		sum = round_of(sum, 20);
 		if (r % 2) {
-			pid = vfork();
-			if (!pid) {
-				work(1, 1);
-				execv(argv[0], argv);
-				_exit(1);
-			}
+			pid = start_by_vfork(argv);
 		} else if (posix_spawn(&pid, argv[0], NULL, NULL, argv, environ)) {
 			return 0;
 		}

@@ -3,6 +3,7 @@
 
 #include <sys/auxv.h>
 
+#include "agent/ring.h"
 #include "insn.h"
 #include "jit_mock.h"
 
@@ -403,18 +404,107 @@ static void test_record(void **state)
 		ALU64_IMM(MOV, 0, 0), EXIT(),
 	};
 
+	mock.maps[ring].base = 0; /* nowhere in a slot: the agent is asked */
 	mock.helper = give_record;
+	*(uint32_t *)(mock.area + 19992) = WIRE_RING_BUSY | 24;
 	COMPILE(p);
 	assert_int_equal(mock.out.nchecked, 0);
 	mock_host(NULL, 0);
-	assert_int_equal(mock.calls[WIRE_AGENT_ring_submit], 1);
-	assert_int_equal(mock.args[0], (uintptr_t)mock.area + 20000);
+	assert_int_equal(mock.calls[WIRE_AGENT_ring_reserve], 1);
+	assert_int_equal(*(uint32_t *)(mock.area + 19992), 24); /* submitted */
 	assert_int_equal(*(uint64_t *)(mock.area + 20016), 3);
 	mock.helper = NULL;
+	*(uint32_t *)(mock.area + 19992) = WIRE_RING_BUSY;
 	mock_host(NULL, 0);
-	assert_int_equal(mock.calls[WIRE_AGENT_ring_submit], 1);
+	assert_int_equal(*(uint32_t *)(mock.area + 19992), WIRE_RING_BUSY);
 	COMPILE(beyond);
 	assert_int_equal(mock.out.nchecked, 1);
+}
+
+/* Reserving is written out: what is in the ring is what the agent's own code makes of it. */
+static void test_ring(void **state)
+{
+	enum { SIZE = 256 };
+	uint32_t map = mock_add_map(WIRE_MAP_RING, 0, SIZE), calls = 0;
+	struct wire_ring *ring = (void *)((uint8_t *)mock.thread + 2048), *twin = xcalloc(1, sizeof(*twin) + SIZE);
+	const struct bpf_insn p[] = {
+		ALU64_REG(MOV, 7, 1), LDX(DW, 7, 7, 0), LD64(1, BPF_PSEUDO_MAP_FD, map),
+		ALU64_IMM(MOV, 2, 20), ALU64_IMM(MOV, 3, 0), CALL(BPF_FUNC_ringbuf_reserve),
+		JMP_IMM(JEQ, 0, 0, 6), ALU64_REG(MOV, 6, 0), STX(DW, 6, 7, 0), STX(DW, 6, 7, 8),
+		ALU64_REG(MOV, 1, 6), ALU64_IMM(MOV, 2, 0), CALL(BPF_FUNC_ringbuf_submit),
+		ALU64_IMM(MOV, 0, 0), EXIT(),
+	};
+
+	mock.maps[map].base = 2048;
+	memset(ring, 0, sizeof(*ring) + SIZE);
+	COMPILE(p);
+	for (uint64_t i = 1; i < 200; i++) {
+		uint64_t ctx[21] = { i }, *got;
+
+		/* the mock's agent gives nothing: full, or at the end, where the twin pads */
+		if (i % 11 == 0)
+			ring->tail = twin->tail = twin->head;
+		got = ring_reserve(twin, SIZE, 20);
+		mock_host(ctx, 0);
+		if (got && mock.calls[WIRE_AGENT_ring_reserve] == calls) {
+			got[0] = got[1] = i;
+			assert_true(ring_finish(got, false));
+		} else {
+			assert_int_equal(mock.calls[WIRE_AGENT_ring_reserve], ++calls);
+			assert_int_equal(mock.args[1], 20);
+			memcpy(ring, twin, sizeof(*ring) + SIZE);
+		}
+		assert_memory_equal(ring, twin, sizeof(*ring) + SIZE);
+	}
+	assert_in_range(calls, 20, 180);
+	free(twin);
+}
+
+/* Routines that are written out give what their twins do. */
+static void test_native_bucket(void **state)
+{
+	const struct bpf_insn p[] = { LDX(DW, 1, 1, 0), CALL((int32_t)jit_native("d_quantize_bucket")), EXIT() };
+
+	assert_int_equal(jit_native("d_strlen"), 0);
+	COMPILE(p);
+	for (int bit = 0; bit < 64; bit++) {
+		for (int64_t d = -1; d <= 1; d++) {
+			for (int minus = 0; minus < 2; minus++) {
+				uint64_t v = (1ull << bit) + (uint64_t)d, ctx[21] = { minus ? -v : v }, size, want = 63;
+				int64_t x = (int64_t)ctx[0];
+
+				size = x < 0 ? -(uint64_t)x : (uint64_t)x;
+				if (x > 0)
+					want = 64 + (63 - (uint64_t)__builtin_clzll(size));
+				else if (x < 0 && x > INT64_MIN)
+					want = 62 - (63 - (uint64_t)__builtin_clzll(size));
+				else if (x)
+					want = 0;
+				assert_int_equal(mock_host(ctx, 0), want);
+			}
+		}
+	}
+}
+
+static void test_native_scratch(void **state)
+{
+	uint32_t map = mock_add_map(WIRE_MAP_THREAD_ARRAY, 64, 3);
+	const struct bpf_insn p[] = { LD64(1, BPF_PSEUDO_MAP_FD, map),
+				      CALL((int32_t)jit_native("d_scratch_get")), EXIT() };
+	uint64_t *slot[3];
+
+	COMPILE(p);
+	for (uint32_t i = 0; i < 3; i++) {
+		slot[i] = (uint64_t *)((uintptr_t)mock.thread + mock.maps[map].base + i * mock.maps[map].stride);
+		*slot[i] = 0;
+	}
+	for (uint32_t i = 0; i < 3; i++) {
+		assert_int_equal(mock_host(NULL, 0), (uintptr_t)slot[i]);
+		assert_int_equal(*slot[i], 1);
+	}
+	assert_int_equal(mock_host(NULL, 0), 0);
+	*slot[1] = 0;
+	assert_int_equal(mock_host(NULL, 0), (uintptr_t)slot[1]);
 }
 
 static void test_cookie(void **state)
@@ -653,6 +743,36 @@ static void test_thunk_regs(void **state)
 	}
 }
 
+/* On a signal stack with room the program stays there, else the kernel would take it for free. */
+static void test_thunk_signal_stack(void **state)
+{
+	const struct bpf_insn p[] = { ST(DW, 10, -8, 0), CALL(BPF_FUNC_task_pt_regs), ALU64_REG(MOV, 6, 10),
+				      STX(DW, 10, 6, -8), CALL(BPF_FUNC_get_prandom_u32), LDX(DW, 0, 10, -8),
+				      EXIT() };
+	uint8_t here;
+	uint64_t sp = (uintptr_t)&here;
+
+	mock.helper = look;
+	mock_know_thread();
+	COMPILE(p);
+	for (int kind = 0; kind < WIRE_STUB_KINDS; kind++) {
+		for (int room = 0; room < 3; room++) {
+			bool stays = room == 1;
+
+			/* too small; large; elsewhere */
+			mock.thread->alt_lo = room == 0 ? sp - 5000 : room == 1 ? sp - 100000 : sp + 100000;
+			mock.thread->alt_hi = room == 2 ? sp + 200000 : sp + 100000;
+			fire(kind, FLAGS);
+			assert_int_equal(seen.rsp, cpu_in.r[4]);
+			assert_int_equal(seen.frame % 16, 0);
+			if (stays)
+				assert_in_range(seen.frame, seen.rsp - 4096, seen.rsp);
+			else
+				assert_in_range(seen.frame, (uintptr_t)mock.stack, mock.thread->stack_top);
+		}
+	}
+}
+
 /* The agent's clock, where the program stays on the traced program's stack. */
 static void test_thunk_clock(void **state)
 {
@@ -845,9 +965,13 @@ int main(void)
 		T(test_lookup),
 		T(test_helper_memory),
 		T(test_record),
+		T(test_ring),
+		T(test_native_bucket),
+		T(test_native_scratch),
 		T(test_cookie),
 		T(test_short_helpers),
 		T(test_thunk_count),
+		T(test_thunk_signal_stack),
 		T(test_thunk_regs),
 		T(test_thunk_clock),
 		T(test_thunk_violation),

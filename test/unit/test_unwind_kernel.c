@@ -23,7 +23,8 @@ struct area {
 	uint64_t result, bytes, calls, pad;
 	struct wire_unwind_offsets o;
 	uint32_t pad2;
-	struct wire_stack s;
+	struct wire_stack s; /* with what follows a struct wire_walk */
+	uint64_t state[WIRE_UNWIND_STATE];
 };
 
 static struct area *area;

@@ -30,7 +30,7 @@ _descry()
 	local providers="dtrace profile syscall sdt rawtp sched proc io vminfo pid\$target"
 	local flags="-b -c -C -d -D -e -f -F -G -h -H -i -I -l -L -m -n -o -p -P -q -s -S -U -v -V -w -x -X -Z --json --help --version"
 	local options="aggpercpu agghist aggpack aggzoom aggrate aggsize aggsortkey aggsortkeypos aggsortpos aggsortrev aggtable
-		argref bufsize bufpolicy bufresize cpp cpppath cpu defaultargs destructive droptags dynvarsize empty engine
+		argref budget bufsize bufpolicy bufresize cpp cpppath cpu defaultargs destructive droptags dynvarsize empty engine
 		errtags evaltime flowindent knodefs looplimit maxframes nolibs noresolve nspec pcapsize printsize pspec quiet rawbytes report
 		scratchsize specsize srcline stackframes stackindent statusrate strsize switchrate temporal ustackframes zdefs"
 

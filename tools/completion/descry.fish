@@ -1,6 +1,6 @@
 # fish completion for descry
 set -l options aggpercpu agghist aggpack aggzoom aggrate aggsize aggsortkey aggsortkeypos aggsortpos aggsortrev aggtable argref \
-	bufsize bufpolicy bufresize cpp cpppath cpu defaultargs destructive droptags dynvarsize empty engine errtags evaltime flowindent \
+	bufsize budget bufpolicy bufresize cpp cpppath cpu defaultargs destructive droptags dynvarsize empty engine errtags evaltime flowindent \
 	knodefs looplimit maxframes nolibs noresolve nspec pcapsize printsize pspec quiet rawbytes report scratchsize specsize srcline stackframes \
 	stackindent statusrate strsize switchrate temporal ustackframes zdefs
 complete -c descry -s n -x -d 'D program'

@@ -243,6 +243,8 @@ enum field_kind gen_dyn_kind(const struct node *n, bool key);
 void gen_stack_id(struct gen *g, const struct field *fl, struct ir_val dst, uint32_t frames);
 void gen_stack_frames(struct gen *g, const struct field *fl, struct ir_val dst);
 uint32_t gen_frames(struct gen *g, const struct node *n); /* of stack(n), ustack(n) */
+/* The user stack into scratch memory, at *ret_pc: its bytes, or -errno. */
+struct ir_val gen_user_stack(struct gen *g, uint32_t frames, struct ir_val *ret_pc);
 void gen_save_stacks(struct gen *g);                      /* body of the program on sched_switch */
 
 /* gen_agg.c */

@@ -393,12 +393,17 @@ struct ir_val gen_arg(struct gen *g, const struct probe_arg *a, loc_t loc)
 static struct ir_val stack_frames(struct gen *g, bool user, int which)
 {
 	struct ir_fn *f = g->f;
-	struct ir_val buf = gen_scratch_temp(g, 127 * 8), n, v = ir_new_reg(f);
+	struct ir_val buf, n, v = ir_new_reg(f);
 	uint32_t done = ir_new_label(f);
 
 	ir_set(f, v, IR_I(0));
-	n = ir_call(f, HELPER_GET_STACK, 4, g->ctx, buf, IR_I(127 * 8),
-		    IR_I(user ? USER_STACK : 0));
+	if (user) {
+		n = gen_user_stack(g, which < 0 ? WIRE_STACK_FRAMES : (uint32_t)which + 1, &buf);
+	} else {
+		buf = gen_scratch_temp(g, WIRE_STACK_FRAMES * 8);
+		n = ir_call(f, HELPER_GET_STACK, 4, g->ctx, buf, IR_I(WIRE_STACK_FRAMES * 8),
+			    IR_I(0));
+	}
 	if (which < 0) {
 		ir_if(f, n, IF_SLE, IR_I(0), done);
 		ir_set(f, v, ir_bin(f, ALU_SHR, n, IR_I(3)));
@@ -413,10 +418,18 @@ static struct ir_val stack_frames(struct gen *g, bool user, int which)
 /* Frames of the tracing machinery below the function that holds the tracepoint: bpf program, bpf_trace_runN, iterator. */
 enum { TRACE_FRAMES = 3 };
 
+/* At a function's entry the return address is on top of the stack; an instruction or a marker within is not that. */
+static bool at_entry(const struct gen *g)
+{
+	for (uint32_t i = 0; i < g->cl->nprobes; i++)
+		if (strcmp(g->cl->probes[i]->name, "entry"))
+			return false;
+	return g->attach == ATTACH_UPROBE;
+}
+
 static struct ir_val user_caller(struct gen *g, loc_t loc)
 {
-	/* At a function's entry the return address is on top of the stack, whatever the frame pointer says. */
-	if (g->attach == ATTACH_UPROBE)
+	if (at_entry(g))
 		return user_read(g, ir_load(g->f, g->ctx, 8 * UREG_RSP, 8, false), 8, false, loc);
 	if (g->attach == ATTACH_URETPROBE)
 		return ir_load(g->f, g->ctx, 8 * UREG_RIP, 8, false);

@@ -65,7 +65,7 @@ static struct ir_val unwind_offsets(struct gen *g)
 	return ir_map_value(g->f, gen_fixed_map(g, MAP_RODATA), g->unwind_offsets_at - 1);
 }
 
-/* The user stack by unwind tables to s (struct wire_stack): bytes of frames, or -errno. How the walk ended is counted, and
+/* The user stack by unwind tables to s (struct wire_walk): bytes of frames, or -errno. How the walk ended is counted, and
  * the result in *ret_end when that is asked for. */
 static struct ir_val walk(struct gen *g, struct ir_val s, uint32_t frames, struct ir_val *ret_end)
 {
@@ -86,7 +86,7 @@ static struct ir_val walk(struct gen *g, struct ir_val s, uint32_t frames, struc
 static struct ir_val make_id(struct gen *g, bool user, uint32_t frames)
 {
 	struct ir_fn *f = g->f;
-	struct ir_val s = gen_scratch_temp(g, sizeof(struct wire_stack)), n;
+	struct ir_val s = gen_scratch_temp(g, sizeof(struct wire_walk)), n;
 
 	if (user && g->target->unwind) {
 		n = walk(g, s, frames, NULL);
@@ -117,6 +117,19 @@ static struct ir_val saved_id(struct gen *g, bool user)
 	return id;
 }
 
+struct ir_val gen_user_stack(struct gen *g, uint32_t frames, struct ir_val *ret_pc)
+{
+	struct ir_val s = gen_scratch_temp(g, sizeof(struct wire_walk));
+
+	*ret_pc = ir_bin(g->f, ALU_ADD, s, IR_I(offsetof(struct wire_stack, pc)));
+	if (!gen_current_thread(g))
+		return ir_routine(g->f, "d_stack_copy", 4, ir_map(g->f, gen_fixed_map(g, MAP_STACKS)),
+				  saved_id(g, true), *ret_pc, IR_I(8 * frames));
+	if (g->target->unwind)
+		return walk(g, s, frames, NULL);
+	return ir_call(g->f, HELPER_GET_STACK, 4, g->ctx, *ret_pc, IR_I(8 * frames), IR_I(USER_STACK));
+}
+
 static int32_t put_process(struct gen *g, const struct field *fl, struct ir_val dst)
 {
 	int32_t at = (int32_t)fl->offset;
@@ -145,7 +158,7 @@ void gen_stack_frames(struct gen *g, const struct field *fl, struct ir_val dst)
 	struct ir_val to = ir_bin(f, ALU_ADD, dst, IR_I(at + 8)), n;
 
 	if (gen_current_thread(g) && is_user(fl) && g->target->unwind) {
-		struct ir_val s = gen_scratch_temp(g, sizeof(struct wire_stack)), end;
+		struct ir_val s = gen_scratch_temp(g, sizeof(struct wire_walk)), end;
 
 		n = walk(g, s, room / 8, &end);
 		ir_store(f, dst, at - 4, 4, end);

@@ -70,6 +70,8 @@ static void look(void *arg, const struct node *n)
 		case BUILTIN_PROBEFUNC:
 		case BUILTIN_PROBENAME: needs->probe_text = true; break;
 		case BUILTIN_ID: needs->id = true; break;
+		case BUILTIN_UCALLER:
+		case BUILTIN_USTACKDEPTH: g->uses_switch_stacks |= cl->thread_arg >= 0; break;
 		case BUILTIN_VTIMESTAMP: g->uses_vtime = !g->target->inside; break;
 		default: break;
 		}

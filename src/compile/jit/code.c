@@ -657,6 +657,7 @@ static void check_args(struct jit *j, uint32_t i, const struct jit_helper *h)
 			break;
 		case 'g': x86_mov_imm(b, T1, 8); break;
 		case 'S': x86_mov_imm(b, T1, sizeof(struct wire_stack)); break;
+		case 'W': x86_mov_imm(b, T1, sizeof(struct wire_walk)); break;
 		case 'O': x86_mov_imm(b, T1, sizeof(struct wire_unwind_offsets)); break;
 		default: /* helpers take 32 bits of it */
 			x86_rr(b, 4, X86_OP_STORE, jit_reg[a + 2], jit_reg[a + 2]);
@@ -784,7 +785,7 @@ static bool plain_ring(const struct jit *j, const struct jit_fact *f)
 	const struct wire_map *m = f->map >= 0 ? &j->env->maps[f->map] : NULL;
 
 	return m && f->record && m->max_entries && !(m->max_entries & (m->max_entries - 1)) &&
-	       m->base < INT32_MAX / 2 && m->max_entries < INT32_MAX / 2 &&
+	       m->base >= WIRE_THREAD_SPACE && m->base < INT32_MAX / 2 && m->max_entries < INT32_MAX / 2 &&
 	       f->record + 16 <= m->max_entries;
 }
 

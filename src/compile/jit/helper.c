@@ -12,6 +12,7 @@ static const struct jit_helper helpers[] = {
 	{ BPF_FUNC_probe_read_str, WIRE_AGENT_probe_read_str, false, '.', "w.." },
 	{ BPF_FUNC_probe_read_kernel_str, WIRE_AGENT_probe_read_str, false, '.', "w.." },
 	{ BPF_FUNC_probe_read_user_str, WIRE_AGENT_probe_read_str, false, '.', "w.." },
+	{ BPF_FUNC_probe_write_user, WIRE_AGENT_probe_write, false, '.', ".r." },
 	{ BPF_FUNC_ktime_get_ns, WIRE_AGENT_ktime, false, '.', "" },
 	{ WIRE_HELPER_THREAD_TIME, WIRE_AGENT_thread_time, false, '.', "" },
 	{ BPF_FUNC_get_prandom_u32, WIRE_AGENT_prandom, false, '.', "" },
@@ -40,7 +41,7 @@ static const struct jit_helper helpers[] = {
 	{ BPF_FUNC_get_stackid, -1, false, '.', "c.." },
 	{ JIT_QUANTIZE_BUCKET, -1, false, 'b', "." },
 	{ JIT_SCRATCH_GET, -1, false, 'v', "M" },
-	{ JIT_USTACK, WIRE_AGENT_ustack, true, '.', "mMMSO" },
+	{ JIT_USTACK, WIRE_AGENT_ustack, true, '.', "mMMWO" },
 	{ JIT_STACK_ID, WIRE_AGENT_stack_id, false, '.', "mMS." },
 };
 

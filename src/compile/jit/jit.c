@@ -3,7 +3,6 @@
 #include <assert.h>
 
 enum { STAY = 256, /* bytes: programs that call nothing and need no more stay on the traced program's stack */
-       NATIVE_FRAME = 96, /* at most, of one function: return address, 4 registers, a loop's 4 words, a call of range */
        PASSES = 64 };
 
 static struct err *check_env(const struct jit_env *env)
@@ -94,7 +93,7 @@ struct err *jit_compile(const struct bpf_insn *insns, uint32_t ninsns, const str
 	j.uses_r10 = uses_r10(&j);
 	j.probe_stack = j.facts.calls || j.facts.checks || j.facts.budget_used ||
 			j.data + (j.facts.ctx_used ? JIT_CTX : 0) +
-					(j.facts.frames ? j.facts.fns[0].depth * NATIVE_FRAME : 0) >
+					(j.facts.frames ? j.facts.fns[0].depth * JIT_NATIVE_FRAME : 0) >
 				STAY;
 	j.at = xcalloc(ninsns + 1, sizeof(*j.at));
 	j.guess = xmalloc((ninsns + 1) * sizeof(*j.guess));
@@ -126,7 +125,7 @@ struct err *jit_compile(const struct bpf_insn *insns, uint32_t ninsns, const str
 	};
 	memcpy(ret->thunk, m.thunk, sizeof(m.thunk));
 	if (j.probe_stack)
-		ret->stack = j.native + j.facts.fns[0].depth * NATIVE_FRAME;
+		ret->stack = j.native + j.facts.fns[0].depth * JIT_NATIVE_FRAME;
 	free(j.guess);
 	free(j.fn_at);
 	free(j.cold);

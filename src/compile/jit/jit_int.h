@@ -15,6 +15,7 @@ enum {
 	JIT_FRAMES = 8,    /* functions running at once, callbacks included, as the interpreter and the kernel have it */
 	JIT_CTX = 168,     /* struct pt_regs */
 	JIT_LOOPS = 1 << 23, /* of one bpf_loop(), as the kernel has it */
+	JIT_NATIVE_FRAME = 96, /* at most, of one function: return address, 4 registers, a loop's 4 words, a call of range */
 	JIT_BUDGET = 1 << 26, /* backward branches and loop rounds of one firing */
 };
 
@@ -25,7 +26,7 @@ enum {
  *   w  memory written, r  read: as many bytes as the next argument's lower half says; l: all 64 bits of it
  *   q  memory read: size in the argument before
  *   g  ring record  c  context  .  any number
- *   M  another map, which is known   S  a struct wire_stack   O  a struct wire_unwind_offsets
+ *   M  another map, which is known   S  a struct wire_stack   W  a struct wire_walk   O  a struct wire_unwind_offsets
  * Result: v value of the map or 0, g ring record or 0, b 0..126, . number */
 struct jit_helper {
 	uint32_t id;

@@ -15,6 +15,8 @@
 enum { T0 = X86_R11, T1 = X86_R10, THREAD = X86_R12 };
 enum { ALWAYS_SAVED = 1 << X86_R10 | 1 << X86_R11 | 1 << X86_R12 | 1 << X86_RSP };
 
+enum { SIGNAL_ROOM = 8192 }; /* for the agent, and for what signals come while it runs */
+
 #define THREAD_OFF(field) ((int32_t)offsetof(struct wire_thread, field))
 
 /* struct pt_regs, by x86 register. */
@@ -147,6 +149,27 @@ static void fill_regs(struct jit *j, enum wire_stub_kind kind, uint32_t keep, in
 		x86_store_imm(b, 8, X86_RSP, regs + REGS_FLAGS, USER_FLAGS);
 	if (words >> REGS_SS / 8 & 1)
 		x86_store_imm(b, 8, X86_RSP, regs + REGS_SS, USER_SS);
+}
+
+/* rsp = the probe stack; in a handler on the thread's signal stack, that one, if it has room. Off it, the kernel would
+ * take it for free, and put the next signal's frame over the handler's. */
+static void choose_stack(struct jit *j)
+{
+	int32_t room = (int32_t)(j->data + JIT_CTX + j->facts.fns[0].depth * JIT_NATIVE_FRAME) + SIGNAL_ROOM;
+	struct x86 *b = &j->b;
+	uint32_t above, below, stay;
+
+	x86_rm(b, 8, 0x3b, X86_RSP, THREAD, THREAD_OFF(alt_hi));
+	above = x86_jcc_over(b, X86_AE);
+	x86_rm(b, 8, X86_OP_LEA, T0, X86_RSP, -room);
+	x86_rm(b, 8, 0x3b, T0, THREAD, THREAD_OFF(alt_lo));
+	below = x86_jcc_over(b, X86_B);
+	x86_alu_imm(b, 8, X86_AND, X86_RSP, -16);
+	stay = x86_jmp_over(b);
+	x86_land(b, above);
+	x86_land(b, below);
+	x86_rm(b, 8, X86_OP_LOAD, X86_RSP, THREAD, THREAD_OFF(stack_top));
+	x86_land(b, stay);
 }
 
 /* The wide jump that ended at `jump` comes here. */
@@ -322,7 +345,7 @@ void jit_thunk(struct jit *j, enum wire_stub_kind kind)
 	if (regs || j->probe_stack)
 		x86_mov_rr(b, T1, X86_RSP);
 	if (j->probe_stack) {
-		x86_rm(b, 8, X86_OP_LOAD, X86_RSP, THREAD, THREAD_OFF(stack_top));
+		choose_stack(j);
 		x86_push(b, T1);
 		used += 8;
 	}

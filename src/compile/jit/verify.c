@@ -956,6 +956,7 @@ static void helper_args(struct v *v, const struct jit_helper *h, int32_t map)
 				refuse(v, "r%u is no map", i + 1);
 			break;
 		case 'S': helper_memory(v, i + 1, sizeof(struct wire_stack), true); break;
+		case 'W': helper_memory(v, i + 1, sizeof(struct wire_walk), true); break;
 		case 'O':
 			helper_memory(v, i + 1, sizeof(struct wire_unwind_offsets), false);
 			break;

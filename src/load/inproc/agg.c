@@ -4,7 +4,8 @@
  *	thread    in_probe = 1; gen = area.gen; ... add ...; in_probe = 0
  *	tracer    area.gen ^= 1; membarrier; for each thread: in_probe and gen is the old one? wait
  *
- * A thread that was stopped or killed in a probe keeps its old table until it has moved on, or is gone.
+ * A thread that was stopped or killed in a probe keeps its old table until it has moved on, or is gone; it is looked at
+ * again before the next turn.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -15,7 +16,7 @@
 
 #include "load/inproc/inproc.h"
 
-enum { WAIT_TRIES = 200, WAIT_NS = 50000 };
+enum { WAIT_TRIES = 200, GONE_TRY = 10, WAIT_NS = 50000, NEAR = 64 /* places of an index */ };
 
 /* --- the store --- */
 
@@ -88,7 +89,7 @@ void aggs_store_free(struct inproc_engine *e)
 static void take_array(struct inproc_engine *e, uint32_t agg, struct wire_thread *t, uint32_t gen)
 {
 	const struct agg *a = &e->base.image->aggs[agg];
-	const struct wire_map *m = &e->maps[a->map];
+	const struct wire_map *m = &e->own_maps[a->map];
 	uint64_t *words = (uint64_t *)((uintptr_t)t + m->base + gen * m->gen_stride);
 
 	if (!words[0])
@@ -101,13 +102,14 @@ static void take_array(struct inproc_engine *e, uint32_t agg, struct wire_thread
 static void take_hash(struct inproc_engine *e, uint32_t agg, struct wire_thread *t, uint32_t gen)
 {
 	const struct agg *a = &e->base.image->aggs[agg];
-	const struct wire_map *m = &e->maps[a->map];
+	const struct wire_map *m = &e->own_maps[a->map];
 	uint8_t *base = (uint8_t *)t + m->base + gen * m->gen_stride;
 	struct wire_agg_table *table = (struct wire_agg_table *)base;
 	uint32_t *index = (uint32_t *)(table + 1);
 	uint8_t *entries = (uint8_t *)(index + m->buckets);
 	uint32_t n = __atomic_load_n(&table->n, __ATOMIC_ACQUIRE);
 	uint32_t key_room = (m->key_size + 7) & ~7u;
+	bool whole = false; /* a place is not where it is looked for first: all of the index is cleared */
 
 	if (n > m->max_entries)
 		n = m->max_entries;
@@ -123,10 +125,13 @@ static void take_hash(struct inproc_engine *e, uint32_t agg, struct wire_thread 
 				index[at] = 0;
 				break;
 			}
-			if (!index[at] && b > n)
+			whole |= b == NEAR;
+			if (whole)
 				break;
 		}
 	}
+	if (whole)
+		memset(index, 0, m->buckets * sizeof(*index));
 	for (uint32_t i = 0; i < n; i++)
 		memset(entries + (uint64_t)i * m->stride, 0, m->stride);
 	table->n = table->full = 0;
@@ -135,7 +140,7 @@ static void take_hash(struct inproc_engine *e, uint32_t agg, struct wire_thread 
 static void take(struct inproc_engine *e, struct wire_thread *t, uint32_t gen)
 {
 	for (uint32_t i = 0; i < e->base.image->naggs; i++) {
-		const struct wire_map *m = &e->maps[e->base.image->aggs[i].map];
+		const struct wire_map *m = &e->own_maps[e->base.image->aggs[i].map];
 
 		if (m->kind == WIRE_MAP_AGG_ARRAY)
 			take_array(e, i, t, gen);
@@ -144,26 +149,31 @@ static void take(struct inproc_engine *e, struct wire_thread *t, uint32_t gen)
 	}
 }
 
+/* Its process has ended, or executes another program. */
 static bool owner_gone(const struct inproc_engine *e, const struct wire_thread *t)
 {
-	const struct wire_process *procs = (const struct wire_process *)e->area->processes;
 	uint32_t owner = __atomic_load_n(&t->owner, __ATOMIC_ACQUIRE);
 
-	if (!owner || owner > WIRE_PROCESSES_MAX)
+	if (!owner || owner > WIRE_PROCESSES_MAX ||
+	    __atomic_load_n(&e->list[owner - 1].state, __ATOMIC_ACQUIRE) == WIRE_PROCESS_GONE)
 		return true;
-	return kill((pid_t)procs[owner - 1].pid, 0) && errno == ESRCH;
+	return kill((pid_t)e->list[owner - 1].pid, 0) && errno == ESRCH;
 }
 
-/* Has the thread left generation gen for good? */
-static bool has_left(const struct inproc_engine *e, const struct wire_thread *t, uint32_t gen)
+/* Has the thread left generation gen for good? A firing that has taken the number, but not yet written it down, shows that
+ * of the firing before: it is over when another has begun. */
+static bool has_left(const struct inproc_engine *e, const struct wire_thread *t, uint32_t gen,
+		     int tries)
 {
 	const struct timespec nap = { .tv_nsec = WAIT_NS };
+	uint64_t first = __atomic_load_n(&t->firings, __ATOMIC_ACQUIRE);
 
-	for (int i = 0; i < WAIT_TRIES; i++) {
-		if (!__atomic_load_n(&t->in_probe, __ATOMIC_ACQUIRE) ||
-		    __atomic_load_n(&t->gen, __ATOMIC_ACQUIRE) != gen || t == e->self)
+	for (int i = 0; i < tries; i++) {
+		if (!__atomic_load_n(&t->in_probe, __ATOMIC_ACQUIRE) || t == e->self ||
+		    (__atomic_load_n(&t->firings, __ATOMIC_ACQUIRE) != first &&
+		     __atomic_load_n(&t->gen, __ATOMIC_ACQUIRE) != gen))
 			return true;
-		if (i == 10 && owner_gone(e, t))
+		if (i == GONE_TRY && owner_gone(e, t))
 			return true;
 		if (i)
 			nanosleep(&nap, NULL);
@@ -173,19 +183,32 @@ static bool has_left(const struct inproc_engine *e, const struct wire_thread *t,
 
 void aggs_flip(struct inproc_engine *e)
 {
-	uint32_t old = __atomic_load_n(&e->area->gen, __ATOMIC_RELAXED) & 1;
+	uint32_t old = e->gen, new = old ^ 1;
 
 	if (!e->base.image->naggs)
 		return;
-	__atomic_store_n(&e->area->gen, old ^ 1, __ATOMIC_SEQ_CST);
+	/* What was left behind when `new` was the old one: nobody writes to it any more. */
+	for (uint32_t i = 0; i < INPROC_THREADS; i++) {
+		struct wire_thread *t = area_thread(e, i);
+
+		if (e->late[i] && has_left(e, t, new, GONE_TRY + 2)) {
+			take(e, t, new);
+			e->late[i] = false;
+		}
+	}
+	e->gen = new;
+	__atomic_store_n(&e->area->gen, new, __ATOMIC_SEQ_CST);
 	/* Every thread of the machine passes a barrier: a probe that began before is seen, one that begins now sees the
 	 * new generation. */
-	if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0))
+	if (e->slow_barrier || syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0))
 		syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
 	for (uint32_t i = 0; i < INPROC_THREADS; i++) {
 		struct wire_thread *t = area_thread(e, i);
 
-		if (t->owner && has_left(e, t, old))
+		if (!t->owner)
+			continue;
+		e->late[i] = !has_left(e, t, old, WAIT_TRIES);
+		if (!e->late[i])
 			take(e, t, old);
 	}
 }

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 
@@ -154,7 +155,7 @@ static void lay_out_tables(struct inproc_engine *e, struct wire_map *w)
 	w->kind = WIRE_MAP_TABLES;
 	w->base = area_alloc(e, (uint64_t)w->max_entries * 8);
 	inner = (uint64_t *)w->base;
-	for (uint32_t i = 0; i < w->max_entries; i++)
+	for (uint32_t i = 0; inner && i < w->max_entries; i++)
 		inner[i] = 0;
 }
 
@@ -333,7 +334,7 @@ static void set_clock(struct inproc_engine *e)
 
 struct wire_thread *area_thread(const struct inproc_engine *e, uint32_t slot)
 {
-	return (struct wire_thread *)(e->area->threads + slot * e->area->thread_stride);
+	return (struct wire_thread *)(e->threads + slot * e->thread_stride);
 }
 
 static void init_thread(struct inproc_engine *e, uint32_t slot)
@@ -351,7 +352,7 @@ static void init_thread(struct inproc_engine *e, uint32_t slot)
 static void claim_self(struct inproc_engine *e)
 {
 	struct wire_thread *t = area_thread(e, 0);
-	struct wire_process *p = (struct wire_process *)e->area->processes;
+	struct wire_process *p = e->list;
 	char stack[1];
 
 	p->state = WIRE_PROCESS_TRACED;
@@ -375,7 +376,9 @@ static void claim_self(struct inproc_engine *e)
 struct err *area_create(struct inproc_engine *e, const struct image *img)
 {
 	struct wire_area *a;
-	struct wire_process *procs;
+	const uint64_t ranges_size = sizeof(struct wire_range) * WIRE_RANGES_MAX;
+	uint64_t ranges;
+	struct stat st;
 	struct err *err = map_here(e);
 	int state = image_find_map(img, MAP_STATE);
 
@@ -410,10 +413,16 @@ struct err *area_create(struct inproc_engine *e, const struct image *img)
 	a->state = e->maps[state].base;
 	e->base.state = (struct wire_state *)a->state;
 	a->processes = area_alloc(e, sizeof(struct wire_process) * WIRE_PROCESSES_MAX);
-	procs = (struct wire_process *)a->processes;
-	for (uint32_t i = 0; i < WIRE_PROCESSES_MAX; i++)
-		procs[i].ranges = area_alloc(e, sizeof(struct wire_range) * WIRE_RANGES_MAX);
+	e->list = (struct wire_process *)a->processes;
+	e->shared_inode = fstat(e->shared_fd, &st) ? 0 : st.st_ino;
+	ranges = area_alloc(e, ranges_size * WIRE_PROCESSES_MAX);
+	e->ranges = (struct wire_range *)ranges;
 	a->undo = area_alloc(e, sizeof(struct wire_undo) * (uint64_t)INPROC_UNDO_MAX);
+	e->undo = (struct wire_undo *)a->undo;
+	if (!a->processes || !ranges || !a->undo)
+		return err_new(ENOMEM, "the program's maps leave no room in shared memory");
+	for (uint32_t i = 0; i < WIRE_PROCESSES_MAX; i++)
+		e->list[i].ranges = ranges + i * ranges_size;
 	a->thread_stride = round_up(e->thread_used, PAGE);
 	a->size_of_thread = (uint32_t)e->thread_used;
 	a->threads = area_alloc(e, a->thread_stride * INPROC_THREADS + PAGE);
@@ -421,9 +430,14 @@ struct err *area_create(struct inproc_engine *e, const struct image *img)
 		return err_new(ENOMEM, "%u thread slots of %llu bytes do not fit", INPROC_THREADS,
 			       (unsigned long long)a->thread_stride);
 	a->threads = round_up(a->threads, PAGE);
+	e->threads = a->threads;
+	e->thread_stride = a->thread_stride;
 	e->pool = area_alloc(e, INPROC_POOL);
+	if (!e->pool)
+		return err_new(ENOMEM, "the program's maps leave no room for unwind tables");
 	e->pool_end = e->pool + INPROC_POOL;
-	a->shared_size = round_up(e->shared_used, PAGE);
+	e->shared_size = a->shared_size = round_up(e->shared_used, PAGE);
+	e->own_maps = xmemdup(e->maps, sizeof(*e->maps) * (img->nmaps + 1));
 	for (uint32_t i = 0; i < INPROC_THREADS; i++)
 		init_thread(e, i);
 	claim_self(e);
@@ -444,6 +458,8 @@ void area_free(struct inproc_engine *e)
 		close(e->code_fd);
 	if (e->shared_fd >= 0)
 		close(e->shared_fd);
+	free(e->own_maps);
+	e->own_maps = NULL;
 	e->private = NULL;
 	e->area = NULL;
 	e->code = NULL;

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -220,11 +221,12 @@ static struct err *write_stubs(struct inproc_engine *e, struct inproc_process *p
 /* Chooses each module's island and writes its stubs into one memory file. */
 static struct err *prepare_islands(struct inproc_engine *e, struct inproc_process *p)
 {
-	const struct image *img = e->base.image;
 	struct ranges r = { 0 };
 	struct err *err = read_ranges(p->pid, &r);
 	uint64_t used = 0;
 
+	if (!err && !r.list.n)
+		err = err_new(ESRCH, "process %d ends, or executes another program, just now", (int)p->pid);
 	for (uint32_t i = 0; i < p->modules.n; i++)
 		used += island_room(e, p, &p->modules.v[i]);
 	p->island_fd = (int)syscall(SYS_memfd_create, "descry-island", 1u | 0x10u);
@@ -300,8 +302,8 @@ static uint32_t status_number(pid_t pid, const char *field, int nth)
 
 struct err *process_ranges(struct inproc_engine *e, struct inproc_process *p)
 {
-	struct wire_process *w = (struct wire_process *)e->area->processes + p->index;
-	struct wire_range *out = (struct wire_range *)w->ranges;
+	struct wire_process *w = &e->list[p->index];
+	struct wire_range *out = e->ranges + (uint64_t)p->index * WIRE_RANGES_MAX;
 	struct ranges r = { 0 };
 	struct err *err = read_ranges(p->pid, &r);
 	uint32_t n = 0;
@@ -330,7 +332,7 @@ static struct err *enter(struct inproc_engine *e, struct inproc_process *p)
 	if (p->index >= WIRE_PROCESSES_MAX)
 		return err_new(E2BIG, "at most %d processes can be traced in-process",
 			       WIRE_PROCESSES_MAX - 1);
-	w = (struct wire_process *)e->area->processes + p->index;
+	w = &e->list[p->index];
 	w->pid = (uint32_t)p->pid;
 	w->own_pid = status_number(p->pid, "NSpid:", 63);
 	w->uid = status_number(p->pid, "Uid:", 0);
@@ -343,29 +345,38 @@ static struct err *enter(struct inproc_engine *e, struct inproc_process *p)
 
 /* --- while it is stopped --- */
 
+/* What the process executes, as the tracer does, it cannot make writable. */
+static int for_reading(int fd)
+{
+	cleanup_free char *path = xasprintf("/proc/self/fd/%d", fd);
+
+	return open(path, O_RDONLY | O_CLOEXEC);
+}
+
 static struct err *map_area(struct inproc_engine *e, struct inproc_process *p, struct control *c)
 {
-	const int fds[] = { e->code_fd, e->shared_fd, p->island_fd };
+	cleanup_close int code = for_reading(e->code_fd), island = for_reading(p->island_fd);
+	const int fds[] = { code < 0 ? e->code_fd : code, e->shared_fd, island < 0 ? p->island_fd : island };
 	uint64_t head = round_up(sizeof(struct wire_private), PAGE);
-	const struct wire_area *a = e->area;
 	const struct wire_private prefix = { .ready = 1, .process = p->index };
-	const struct wire_kept kept = { .pid = (uint32_t)p->pid, .no_vm_read = p->filtered };
+	const struct wire_kept kept = { .pid = (uint32_t)inproc_undo_id(p),
+					 .no_vm_read = p->filtered };
 	int theirs[3] = { -1, -1, -1 };
-	struct err *err = remote_send_files(c, e->addr + WIRE_MAIL, fds, 3, theirs);
+	struct err *err = remote_send_files(c, e->addr + WIRE_MAIL, fds, 3, theirs), *barrier;
 
 	if (!err)
 		err = remote_map(c, e->addr, WIRE_CODE_SIZE, PROT_READ | PROT_EXEC, theirs[0], 0);
 	if (!err)
-		err = remote_map(c, e->addr + WIRE_SHARED, a->shared_size, PROT_READ | PROT_WRITE,
+		err = remote_map(c, e->addr + WIRE_SHARED, e->shared_size, PROT_READ | PROT_WRITE,
 				 theirs[1], 0);
 	if (!err)
-		err = remote_map(c, e->addr + WIRE_PRIVATE, a->private_size, PROT_READ | PROT_WRITE,
+		err = remote_map(c, e->addr + WIRE_PRIVATE, area_private_size(), PROT_READ | PROT_WRITE,
 				 -1, 0);
 	if (!err)
 		err = remote_call(c, "madvise", SYS_madvise, e->addr + WIRE_PRIVATE, head,
 				  WIPEONFORK, NULL);
 	if (!err)
-		err = remote_call(c, "madvise", SYS_madvise, e->addr + WIRE_SHARED, a->shared_size,
+		err = remote_call(c, "madvise", SYS_madvise, e->addr + WIRE_SHARED, e->shared_size,
 				  DONTDUMP, NULL);
 	for (uint32_t i = 0; i < p->modules.n && !err; i++)
 		if (p->modules.v[i].nsites)
@@ -376,8 +387,10 @@ static struct err *map_area(struct inproc_engine *e, struct inproc_process *p, s
 		if (theirs[i] >= 0)
 			err_free(remote_call(c, "close", SYS_close, (uint64_t)theirs[i], 0, 0, NULL));
 	/* so that the tracer's barrier reaches it; without: a slower one does */
-	err_free(remote_call(c, "membarrier", SYS_membarrier,
-			     MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0, NULL));
+	barrier = remote_call(c, "membarrier", SYS_membarrier,
+			      MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0, NULL);
+	e->slow_barrier |= barrier != NULL;
+	err_free(barrier);
 	if (!err)
 		err = control_write(c, e->addr + WIRE_PRIVATE, &prefix,
 				    offsetof(struct wire_private, threads));
@@ -395,26 +408,51 @@ static int by_text(const void *a, const void *b)
 	return x->site < y->site ? -1 : x->site > y->site;
 }
 
+/* A semaphore is raised as text is patched, and lowered as text is restored, if nobody else has changed it meanwhile. */
+static bool record_semaphore(const struct inproc_process *p, uint64_t addr, struct wire_undo *u)
+{
+	uint16_t before = 0, after;
+	struct iovec to = { &before, sizeof(before) }, from = { (void *)addr, sizeof(before) };
+	uint8_t b[2], a[2];
+
+	if (process_vm_readv(p->pid, &to, 1, &from, 1, 0) != sizeof(before))
+		return false;
+	after = (uint16_t)(before + 1);
+	memcpy(b, &before, 2);
+	memcpy(a, &after, 2);
+	u->data = 1;
+	undo_record(u, inproc_undo_id(p), addr, sizeof(before), b, a, 0, 0, NULL);
+	return true;
+}
+
 /* The undo records, in the area and, sorted, in *log: long before the process is stopped. A site that holds what it held
  * is none to anyone who reads them. */
 static struct err *write_records(struct inproc_engine *e, struct inproc_process *p, struct undo_log *log)
 {
-	struct wire_undo *u = (struct wire_undo *)e->area->undo + e->area->nundo;
+	struct wire_undo *u = e->undo + e->nundo;
+	uint32_t n = p->sites.n;
 
-	if (p->sites.n > INPROC_UNDO_MAX - e->area->nundo)
+	if (p->sites.n + p->semaphores.n > INPROC_UNDO_MAX - e->nundo)
 		return err_new(E2BIG, "%u places are too many", p->sites.n);
+	_Static_assert((int)TEXT_SITE_MAX <= (int)WIRE_SITE_MAX && (int)TEXT_SITE_MAX <= (int)CONTROL_PATCH_MAX,
+		       "sites");
 	for (uint32_t i = 0; i < p->sites.n; i++) {
 		struct inproc_site *s = &p->sites.v[i];
 		uint8_t after[TEXT_SITE_MAX];
 
 		text_patch(&s->text, s->bias, s->code_at, after);
-		undo_record(&u[i], p->pid, s->text.addr + s->bias, s->text.len, s->text.bytes, after,
+		undo_record(&u[i], inproc_undo_id(p), s->text.addr + s->bias, s->text.len, s->text.bytes, after,
 			    s->stub, s->stub_len, s->moved);
-		vec_push(&log->sites, u[i]);
+		undo_record(vec_add(&log->sites), inproc_undo_id(p), s->text.addr + s->bias, s->text.len,
+			    s->text.bytes, after, s->stub, s->stub_len, s->moved);
 	}
 	log->base = e->addr;
-	p->first_undo = e->area->nundo;
-	__atomic_add_fetch(&e->area->nundo, p->sites.n, __ATOMIC_RELEASE);
+	p->first_undo = e->nundo;
+	for (uint32_t i = 0; i < p->semaphores.n; i++)
+		if (record_semaphore(p, p->semaphores.v[i], &u[n]))
+			vec_push(&log->sites, u[n++]);
+	e->nundo += n;
+	__atomic_store_n(&e->area->nundo, e->nundo, __ATOMIC_RELEASE);
 	/* modules come in any order */
 	if (log->sites.n)
 		qsort(log->sites.v, log->sites.n, sizeof(*log->sites.v), by_text);
@@ -442,6 +480,18 @@ static struct err *check_seccomp(struct inproc_process *p)
 
 	p->filtered = mode == FILTER;
 	return mode == STRICT ? err_new(EPERM, "it runs in seccomp's strict mode") : NULL;
+}
+
+/* All that are traced share memory: whoever can write it has a say in what is done to the others. */
+static struct err *check_user(struct inproc_engine *e, const struct inproc_process *p)
+{
+	uint32_t uid = status_number(p->pid, "Uid:", 0);
+
+	if (e->any_user && e->uid != uid)
+		return err_new(EPERM, "processes of different users (%u, %u) are not traced together", e->uid, uid);
+	e->any_user = true;
+	e->uid = uid;
+	return NULL;
 }
 
 struct err *process_plan(struct inproc_engine *e, pid_t pid)
@@ -482,7 +532,7 @@ struct err *process_attach(struct inproc_engine *e, pid_t pid)
 /* An attach that failed half way leaves nothing. */
 static void take_back(struct inproc_engine *e, struct inproc_process *p, struct control *c)
 {
-	struct wire_process *w = (struct wire_process *)e->area->processes + p->index;
+	struct wire_process *w = &e->list[p->index];
 	struct undo_report report = { 0 };
 	struct undo_log log = { 0 };
 	struct err *err = control_resume(c);
@@ -506,6 +556,8 @@ struct err *process_enter(struct inproc_engine *e, uint32_t i)
 
 	if (!err)
 		err = check_seccomp(p);
+	if (!err)
+		err = check_user(e, p);
 	if (!err && e->watchdog < 0)
 		err = watchdog_start(e->area, &e->watchdog);
 	if (!err)
@@ -521,7 +573,7 @@ struct err *process_enter(struct inproc_engine *e, uint32_t i)
 		err = control_open(p->pid, &c);
 	stopped = now_ns();
 	if (!err && !held)
-		err = control_stop(c, STOP_MS);
+		err = control_stop_to_call(c, STOP_MS);
 	if (!err)
 		err = map_area(e, p, c);
 	if (!err && p->guarded)
@@ -561,6 +613,11 @@ struct err *process_detach(struct inproc_engine *e, struct inproc_process *p)
 		err = undo_restore(c, &log, STOP_MS, &report);
 	undo_log_fini(&log);
 	control_free(c);
+	if (!err && report.busy)
+		err = err_new(EBUSY,
+			      "thread %d is still in a probe, so mappings stay (its text is restored); "
+			      "descry heal %d removes them",
+			      (int)report.busy, (int)p->pid);
 	if (err && (err->code == ESRCH || (kill(p->pid, 0) && errno == ESRCH))) { /* nothing is left to restore */
 		err_free(err);
 		err = NULL;

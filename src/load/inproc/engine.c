@@ -58,6 +58,8 @@ static struct err *inproc_load(struct engine *en, const struct image *img, bool 
 	en->ncpus = 1;
 	e->measure = measure;
 	e->stores = xcalloc(img->naggs + 1, sizeof(*e->stores));
+	e->placed = xcalloc(img->nprobes + 1, sizeof(*e->placed));
+	e->refused = xcalloc(img->nprobes + 1, sizeof(*e->refused));
 	err = e->all ? check_all(img) : NULL;
 	if (!err)
 		err = area_create(e, img);
@@ -80,12 +82,14 @@ static struct err *inproc_attach(struct engine *en)
 		const struct image_prog *p = &img->progs[i];
 		const struct image_probe *ip = p->nprobes ? &img->probes[p->probes[0]] : NULL;
 
-		if (!ip) /* helps the kernel engine: thread switches, returns of system calls */
+		if (!ip) { /* helps the kernel engine: thread switches, returns of system calls */
+			inproc_note(e, "the kernel's %s is not seen in-process: what is made from it (%s) is 0 or empty",
+				    p->tracepoint ? p->tracepoint : "tracepoint", p->name);
 			continue;
+		}
 		switch (p->attach) {
 		case ATTACH_SELF:
 		case ATTACH_TICK:
-		case ATTACH_PROFILE:
 		case ATTACH_UPROBE:
 		case ATTACH_URETPROBE:
 		case ATTACH_SYSCALL_ENTRY:
@@ -152,7 +156,7 @@ static bool drain_ring(struct inproc_engine *e, const struct wire_map *m, struct
 	uint64_t tail = ring->tail, size = m->max_entries;
 	bool any = false;
 
-	if (head - tail > size || head % 8)
+	if (head - tail > size || head % 8 || tail % 8)
 		return false;
 	while (tail < head) {
 		uint32_t *word = (uint32_t *)(data + tail % size);
@@ -189,11 +193,10 @@ static void inproc_drain(struct engine *en,
 
 	timers_run(e);
 	for (uint32_t i = 0; i < e->processes.n; i++) {
-		const struct wire_process *w = (const struct wire_process *)e->area->processes +
-					       e->processes.v[i].index;
+		struct inproc_process *p = &e->processes.v[i];
 
-		if (__atomic_load_n(&w->ranges_wanted, __ATOMIC_RELAXED))
-			err_free(process_ranges(e, &e->processes.v[i]));
+		if (p->attached && __atomic_load_n(&e->list[p->index].ranges_wanted, __ATOMIC_RELAXED))
+			err_free(process_ranges(e, p));
 	}
 	processes_look(e);
 	unwind_refresh(e);
@@ -205,7 +208,7 @@ static void inproc_drain(struct engine *en,
 			struct wire_thread *t = area_thread(e, i);
 
 			if (__atomic_load_n(&t->owner, __ATOMIC_ACQUIRE))
-				any |= drain_ring(e, &e->maps[map], t, fn, arg);
+				any |= drain_ring(e, &e->own_maps[map], t, fn, arg);
 		}
 	}
 	if (any)
@@ -235,13 +238,13 @@ static const struct wire_stack *find_stack(struct engine *en, int64_t id)
 	struct inproc_engine *e = inproc(en);
 	int map = image_find_map(en->image, MAP_STACKS);
 
-	return map < 0 ? NULL : area_hash_find(e, &e->maps[map], &id);
+	return map < 0 ? NULL : area_hash_find(e, &e->own_maps[map], &id);
 }
 
 static uint32_t inproc_stack(struct engine *en, int64_t id, uint64_t *frames, uint32_t max)
 {
 	const struct wire_stack *s = find_stack(en, id);
-	uint32_t n = s ? s->n : 0;
+	uint32_t n = s ? __atomic_load_n(&s->n, __ATOMIC_RELAXED) : 0;
 
 	if (n > WIRE_STACK_FRAMES)
 		n = WIRE_STACK_FRAMES;
@@ -277,7 +280,7 @@ static void inproc_counters(struct engine *en, struct engine_counters *ret)
 	memset(c->dropped, 0, nprobes * 8);
 	for (uint32_t i = 0; map >= 0 && i < INPROC_THREADS; i++) {
 		const struct wire_thread *t = area_thread(e, i);
-		const uint64_t *v = (const uint64_t *)((const uint8_t *)t + e->maps[map].base);
+		const uint64_t *v = (const uint64_t *)((const uint8_t *)t + e->own_maps[map].base);
 
 		if (!t->owner)
 			continue;
@@ -301,19 +304,35 @@ static uint32_t inproc_report(struct engine *en, struct engine_prog_report *ret,
 	uint32_t n = en->image->nprogs < max ? en->image->nprogs : max;
 
 	for (uint32_t i = 0; i < n; i++) {
-		enum attach_kind k = en->image->progs[i].attach;
+		const struct image_prog *p = &en->image->progs[i];
+		bool patched = p->attach == ATTACH_UPROBE || p->attach == ATTACH_URETPROBE ||
+			       inproc_is_syscall(p->attach);
+		bool placed = false;
 
+		for (uint32_t k = 0; k < p->nprobes; k++)
+			placed |= e->placed[p->probes[k]];
 		ret[i] = (struct engine_prog_report){
-			.name = en->image->progs[i].name,
-			.mode = k == ATTACH_UPROBE || k == ATTACH_URETPROBE ||
-						inproc_is_syscall(k) ?
-					"patched jump" :
-					"own thread",
+			.name = p->name,
+			.mode = !patched ? "own thread" : placed ? "patched jump" : "not enabled",
 			.runs = e->progs[i].runs,
 			.ninsns = e->progs[i].linked.ninsns,
 		};
 	}
 	return n;
+}
+
+static const char *inproc_probe_mode(struct engine *en, uint32_t i)
+{
+	struct inproc_engine *e = inproc(en);
+	const struct probe *p = en->image->probes[i].probe;
+
+	if (e->placed[i])
+		return "patched jump";
+	if (e->refused[i])
+		return e->refused[i];
+	if (p && (p->kind == ATTACH_UPROBE || p->kind == ATTACH_URETPROBE || inproc_is_syscall(p->kind)))
+		return "not in these processes";
+	return "own thread";
 }
 
 /* --- the end --- */
@@ -324,13 +343,16 @@ static struct err *inproc_detach(struct engine *en)
 	struct err *err = NULL, *one;
 
 	timers_stop(e);
-	for (uint32_t i = 0; i < e->processes.n; i++) {
-		one = process_detach(e, &e->processes.v[i]);
-		if (err)
-			err_free(one);
-		else
-			err = one;
-	}
+	/* Children that were not looked at yet are restored too, and those that come while their parents still run. */
+	do
+		for (uint32_t i = 0; i < e->processes.n; i++) {
+			one = process_detach(e, &e->processes.v[i]);
+			if (err)
+				err_free(one);
+			else
+				err = one;
+		}
+	while (e->list && processes_adopt(e));
 	/* One that could not be restored is left to the watchdog. */
 	if (!err && e->watchdog >= 0) {
 		watchdog_stop(e->area, e->watchdog);
@@ -350,6 +372,10 @@ static void inproc_free(struct engine *en)
 		process_free(&e->processes.v[i]);
 	vec_fini(&e->processes);
 	unwind_stop(e);
+	for (uint32_t i = 0; e->refused && i < en->image->nprobes; i++)
+		free(e->refused[i]);
+	free(e->refused);
+	free(e->placed);
 	if (en->image) {
 		progs_free(e);
 		aggs_store_free(e);
@@ -380,6 +406,7 @@ static const struct engine_ops engine_inproc_ops = {
 	.stack_end = inproc_stack_end,
 	.counters = inproc_counters,
 	.report = inproc_report,
+	.probe_mode = inproc_probe_mode,
 	.detach = inproc_detach,
 	.free = inproc_free,
 };

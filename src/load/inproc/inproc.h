@@ -93,9 +93,11 @@ struct inproc_process {
 	int exec_tries;       /* looks left for the libraries of a program it has executed */
 	VEC(struct inproc_module) modules;
 	VEC(struct inproc_site) sites; /* by module, then address */
+	VEC(uint64_t) semaphores;      /* of USDT probes that look whether they are wanted: addresses in the target */
 	int island_fd;
 	uint64_t island_used;
 	uint32_t first_undo; /* of its records in wire_area.undo */
+	uint32_t execs;      /* programs executed before this one */
 	bool filtered;       /* a seccomp filter looks at its system calls */
 	bool guarded;        /* its rt_sigaction(2) is seen: our handlers can be put in front of its own */
 };
@@ -110,6 +112,19 @@ struct inproc_engine {
 	struct wire_area *area;
 	struct wire_private *private; /* the tracer's own */
 	struct wire_map *maps;        /* in the area, as image.maps */
+	/* What the traced processes can write is not what the tracer goes by: its own copy of where things are. */
+	struct wire_map *own_maps;
+	uint64_t threads, thread_stride, shared_size;
+	uint64_t shared_inode;
+	struct wire_process *list; /* WIRE_PROCESSES_MAX */
+	struct wire_range *ranges; /* WIRE_RANGES_MAX of each process */
+	struct wire_undo *undo;    /* INPROC_UNDO_MAX */
+	uint32_t nundo;
+	uint32_t gen;                /* of aggregations: wire_area.gen */
+	bool late[INPROC_THREADS];   /* the slot's thread was still in the generation before */
+	bool any_user; /* uid is that of the processes traced */
+	uint32_t uid;
+	bool slow_barrier;           /* membarrier(2)'s fast one does not reach every process */
 	struct wire_thread *self;     /* the tracer's thread slot */
 	uint64_t shared_used;
 	uint64_t pool, pool_end; /* addresses of what is left of INPROC_POOL */
@@ -128,6 +143,8 @@ struct inproc_engine {
 	VEC(uint64_t) values;
 	struct engine_counters counters;
 	struct inproc_unwind *unwind; /* NULL: the image takes no user stacks */
+	bool *placed;      /* as image.probes: it fires somewhere */
+	char **refused;    /* likewise: "refused: reason", NULL not */
 	uint32_t nrefused; /* probes that could not be placed */
 	int watchdog;                 /* its pidfd or -1 */
 };
@@ -175,6 +192,8 @@ struct err *guard_install(struct inproc_engine *e, struct control *c);
 
 /* life.c: children and executed programs; call it now and then. */
 void processes_look(struct inproc_engine *e);
+/* Children on the list that are new; how many. */
+uint32_t processes_adopt(struct inproc_engine *e);
 
 /* agg.c */
 void aggs_flip(struct inproc_engine *e);
@@ -201,6 +220,11 @@ struct err *syscalls_plan(struct inproc_engine *e, struct inproc_process *p, str
 void sites_free(struct inproc_process *p);
 
 /* attach.c */
+/* Whose undo records: a child of the program before has those of that one, at addresses that may be the same. */
+static inline pid_t inproc_undo_id(const struct inproc_process *p)
+{
+	return (pid_t)((uint32_t)p->pid | (p->execs & 0x1ff) << 22); /* Linux: pids are below 1 << 22 */
+}
 /* Reads what of it can be read, for the agent. */
 struct err *process_ranges(struct inproc_engine *e, struct inproc_process *p);
 /* Plans only: may it be traced, and where are the probes. */

@@ -1,6 +1,7 @@
 /* Processes that begin and change while they are traced: forked children that are followed, and a process that executes
  * another program, which leaves nothing of ours in it. */
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <errno.h>
 #include <signal.h>
 #include <sys/uio.h>
@@ -9,24 +10,93 @@
 
 enum { EXEC_TRIES = 50 }; /* looks, some milliseconds apart, until the new program's libraries are there */
 
-/* Children that the agent has put on the list: own_pid is set, pid is not. A child in another pid name space than ours has
- * another number here; it is found by its NSpid line only when it is one of ours. */
-static void adopt_children(struct inproc_engine *e)
+/* Does the process have our shared memory? */
+static bool has_area(const struct inproc_engine *e, pid_t pid)
 {
-	struct wire_process *list = (struct wire_process *)e->area->processes;
-	uint32_t n = __atomic_load_n(&e->area->process_count, __ATOMIC_ACQUIRE);
+	cleanup_free char *path = xasprintf("/proc/%d/maps", (int)pid);
+	FILE *f = fopen(path, "re");
+	unsigned long long lo, inode;
+	char line[8192];
+	bool found = false;
+
+	while (f && !found && fgets(line, sizeof(line), f))
+		found = sscanf(line, "%llx-%*x %*s %*s %*s %llu", &lo, &inode) == 2 &&
+			lo == e->addr + WIRE_SHARED && inode == e->shared_inode;
+	if (f)
+		fclose(f);
+	return found;
+}
+
+/* Its number in its own name space, the last of the line. */
+static uint32_t own_number(pid_t pid)
+{
+	cleanup_free char *path = xasprintf("/proc/%d/status", (int)pid);
+	FILE *f = fopen(path, "re");
+	uint32_t n = 0;
+	char line[512];
+
+	while (f && !n && fgets(line, sizeof(line), f))
+		if (!strncmp(line, "NSpid:", 6))
+			n = (uint32_t)strtoul(strrchr(line, '\t') ? strrchr(line, '\t') : line, NULL, 10);
+	if (f)
+		fclose(f);
+	return n;
+}
+
+static bool is_known(const struct inproc_engine *e, pid_t pid)
+{
+	for (uint32_t i = 0; i < e->processes.n; i++)
+		if (e->processes.v[i].pid == pid && e->processes.v[i].attached)
+			return true;
+	return false;
+}
+
+/* The number here of a child that calls itself `own`. What stands in shared memory is only believed of a process that has
+ * that memory. 0: there is none. */
+static pid_t find_child(const struct inproc_engine *e, uint32_t own)
+{
+	DIR *d;
+	struct dirent *de;
+	pid_t found = 0;
+
+	if (!is_known(e, (pid_t)own) && has_area(e, (pid_t)own) && own_number((pid_t)own) == own)
+		return (pid_t)own;
+	d = opendir("/proc");
+	while (d && !found && (de = readdir(d))) {
+		pid_t pid = (pid_t)strtol(de->d_name, NULL, 10);
+
+		if (pid > 0 && own_number(pid) == own && !is_known(e, pid) && has_area(e, pid))
+			found = pid;
+	}
+	if (d)
+		closedir(d);
+	return found;
+}
+
+/* Children that the agent has put on the list: own_pid is set, pid is not. */
+uint32_t processes_adopt(struct inproc_engine *e)
+{
+	struct wire_process *list = e->list;
+	uint32_t n = __atomic_load_n(&e->area->process_count, __ATOMIC_ACQUIRE), adopted = 0;
 
 	if (n > WIRE_PROCESSES_MAX)
 		n = WIRE_PROCESSES_MAX;
 	for (uint32_t i = 1; i < n; i++) {
-		uint32_t pid = __atomic_load_n(&list[i].own_pid, __ATOMIC_ACQUIRE);
+		uint32_t own = __atomic_load_n(&list[i].own_pid, __ATOMIC_ACQUIRE);
 		struct inproc_process *p;
+		pid_t pid;
 
-		if (!pid || list[i].pid)
+		if (!own || list[i].pid)
 			continue;
-		list[i].pid = pid;
+		pid = find_child(e, own);
+		list[i].pid = pid ? (uint32_t)pid : own;
+		if (!pid) { /* it has ended, or executes another program */
+			__atomic_store_n(&list[i].state, WIRE_PROCESS_GONE, __ATOMIC_RELEASE);
+			continue;
+		}
+		adopted++;
 		p = vec_add(&e->processes);
-		p->pid = (pid_t)pid;
+		p->pid = pid;
 		p->index = i;
 		p->island_fd = -1;
 		p->attached = p->child = true;
@@ -35,6 +105,7 @@ static void adopt_children(struct inproc_engine *e)
 		unwind_add(e, p->pid);
 		__atomic_store_n(&list[i].state, WIRE_PROCESS_TRACED, __ATOMIC_RELEASE);
 	}
+	return adopted;
 }
 
 /* Is our private memory still in it? False: it has executed another program. */
@@ -51,7 +122,7 @@ static bool is_ours(const struct inproc_engine *e, pid_t pid)
 static void follow_exec(struct inproc_engine *e, uint32_t i)
 {
 	struct inproc_process *p = &e->processes.v[i];
-	struct wire_process *w = (struct wire_process *)e->area->processes + p->index;
+	struct wire_process *w = &e->list[p->index];
 	struct err *err;
 
 	if (p->attached) {
@@ -62,7 +133,7 @@ static void follow_exec(struct inproc_engine *e, uint32_t i)
 	if (!sites_any(e, p->pid) && --p->exec_tries)
 		return;
 	process_free(p);
-	*p = (struct inproc_process){ .pid = p->pid, .island_fd = -1 };
+	*p = (struct inproc_process){ .pid = p->pid, .island_fd = -1, .execs = p->execs + 1 };
 	inproc_note(e, "process %d executed another program: probes were off while it started",
 		    (int)p->pid);
 	unwind_add(e, p->pid);
@@ -74,10 +145,10 @@ static void follow_exec(struct inproc_engine *e, uint32_t i)
 
 void processes_look(struct inproc_engine *e)
 {
-	adopt_children(e);
+	(void)processes_adopt(e);
 	for (uint32_t i = 0; i < e->processes.n; i++) {
 		struct inproc_process *p = &e->processes.v[i];
-		struct wire_process *w = (struct wire_process *)e->area->processes + p->index;
+		struct wire_process *w = &e->list[p->index];
 
 		if (!p->attached && !p->exec_tries)
 			continue;

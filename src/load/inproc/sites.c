@@ -38,6 +38,7 @@ struct plan {
 	struct hash by_place; /* {module, address} -> number of the site + 1 */
 	uint32_t prog;        /* whose probes are placed */
 	VEC(struct refusal) refusals;
+	VEC(struct inproc_point) left_out; /* places of probes that are refused after they were placed */
 	uint32_t nunseen;     /* points around system calls that found no room */
 };
 
@@ -50,6 +51,8 @@ static void refuse(struct plan *pl, uint32_t probe, const char *reason)
 		return;
 	}
 	pl->e->nrefused++;
+	if (pl->e->refused && !pl->e->refused[probe])
+		pl->e->refused[probe] = xasprintf("refused: %s", reason);
 	for (uint32_t i = 0; i < pl->refusals.n && !r; i++)
 		if (!strcmp(pl->refusals.v[i].reason, reason))
 			r = &pl->refusals.v[i];
@@ -207,6 +210,20 @@ static struct err *plan_returns(struct plan *pl, uint32_t module, const struct p
 	return NULL;
 }
 
+static void add_semaphore(struct plan *pl, uint32_t module, const struct probe *p)
+{
+	const struct inproc_module *m = &pl->p->modules.v[module];
+	uint64_t addr;
+
+	if (!p->semaphore || !object_offset_to_addr(m->object, p->semaphore, &addr))
+		return;
+	addr += m->bias;
+	for (uint32_t i = 0; i < pl->p->semaphores.n; i++)
+		if (pl->p->semaphores.v[i] == addr)
+			return;
+	vec_push(&pl->p->semaphores, addr);
+}
+
 static struct err *plan_probe(struct plan *pl, uint32_t index)
 {
 	const struct probe *p = pl->e->base.image->probes[index].probe;
@@ -226,13 +243,17 @@ static struct err *plan_probe(struct plan *pl, uint32_t index)
 		return NULL;
 	}
 	m = &pl->p->modules.v[module];
+	if (p->kind == ATTACH_URETPROBE && p->provider == &provider_plt) {
+		refuse(pl, index, "the slot jumps to the function, whose return does not come by here");
+		return NULL;
+	}
 	if (p->kind == ATTACH_URETPROBE)
 		return plan_returns(pl, module, p, index);
 	if (!object_offset_to_addr(m->object, p->offset, &addr)) {
 		refuse(pl, index, "no address for its file offset");
 		return NULL;
 	}
-	if (!strcmp(p->name, "entry"))
+	if (!strcmp(p->name, "entry") && p->provider != &provider_usdt)
 		err = text_entry(m->text, p->addr, &s);
 	else if (text_function(m->text, addr, &func, &end))
 		err = text_offset(m->text, func, addr - func, &s);
@@ -240,10 +261,12 @@ static struct err *plan_probe(struct plan *pl, uint32_t index)
 		s = (struct text_site){ .mode = TEXT_NONE, .reason = "it lies in no known function" };
 	if (err)
 		return err;
-	if (usable(&s))
+	if (usable(&s)) {
 		add_site(pl, module, &s, index, addr);
-	else
+		add_semaphore(pl, module, p);
+	} else {
 		refuse(pl, index, s.reason);
+	}
 	return NULL;
 }
 
@@ -294,6 +317,36 @@ static int by_address(const void *a, const void *b)
 	return (int)x->text.at - (int)y->text.at;
 }
 
+/* A probe of which one place is left out does not fire at its others either: a return probe that sees some returns. */
+static void drop_left_out(struct plan *pl)
+{
+	struct inproc_process *p = pl->p;
+	uint32_t kept = 0;
+
+	if (!pl->left_out.n)
+		return;
+	for (uint32_t i = 0; i < p->sites.n; i++) {
+		struct inproc_site *s = &p->sites.v[i];
+		uint32_t n = 0;
+
+		for (uint32_t k = 0; k < s->points.n; k++) {
+			bool out = false;
+
+			for (uint32_t j = 0; j < pl->left_out.n && !out; j++)
+				out = pl->left_out.v[j].probe == s->points.v[k].probe &&
+				      pl->left_out.v[j].prog == s->points.v[k].prog;
+			if (!out)
+				s->points.v[n++] = s->points.v[k];
+		}
+		s->points.n = n;
+		if (n)
+			p->sites.v[kept++] = *s;
+		else
+			vec_fini(&s->points);
+	}
+	p->sites.n = kept;
+}
+
 /* Sites whose displaced bytes overlap become one; where that cannot be, the later one is left out. */
 static void join_overlaps(struct plan *pl)
 {
@@ -316,15 +369,19 @@ static void join_overlaps(struct plan *pl)
 				vec_push(&last->points, s->points.v[k]);
 		} else {
 			for (uint32_t k = 0; k < s->points.n; k++)
-				if (s->points.v[k].kind >= WIRE_STUB_KINDS)
+				if (s->points.v[k].kind >= WIRE_STUB_KINDS) {
 					pl->nunseen++;
-				else
+				} else {
 					refuse(pl, s->points.v[k].probe,
 					       "its bytes overlap another probe's");
+					vec_push(&pl->left_out, s->points.v[k]);
+				}
 		}
 		vec_fini(&s->points);
 	}
 	p->sites.n = kept;
+	drop_left_out(pl);
+	kept = p->sites.n;
 	for (uint32_t i = 0; i < kept; i++) {
 		struct inproc_module *m = &p->modules.v[p->sites.v[i].module];
 
@@ -356,6 +413,7 @@ static void plan_close(struct plan *pl)
 {
 	note_refusals(pl);
 	vec_fini(&pl->refusals);
+	vec_fini(&pl->left_out);
 	hash_fini(&pl->by_place);
 	free(pl->stats);
 	mappings_free(pl->maps, pl->nmaps);
@@ -400,6 +458,10 @@ struct err *sites_plan(struct inproc_engine *e, struct inproc_process *p)
 		qsort(p->sites.v, p->sites.n, sizeof(*p->sites.v), by_address);
 		join_overlaps(&pl);
 	}
+	for (uint32_t i = 0; i < p->sites.n && e->placed && !err; i++)
+		for (uint32_t k = 0; k < p->sites.v[i].points.n; k++)
+			if (p->sites.v[i].points.v[k].probe < img->nprobes)
+				e->placed[p->sites.v[i].points.v[k].probe] = true;
 	if (pl.nunseen) {
 		e->nrefused++;
 		inproc_note(e, "process %d: %u system call probes have no room beside other probes",
@@ -414,7 +476,40 @@ void sites_free(struct inproc_process *p)
 	for (uint32_t i = 0; i < p->sites.n; i++)
 		vec_fini(&p->sites.v[i].points);
 	vec_fini(&p->sites);
+	vec_fini(&p->semaphores);
 	for (uint32_t i = 0; i < p->modules.n; i++)
 		text_free(p->modules.v[i].text);
 	vec_fini(&p->modules);
+}
+
+const char *engine_inproc_refusal(struct object *o, struct text *t, const struct probe *p)
+{
+	struct text_site one = { 0 }, *sites = NULL;
+	const char *reason = NULL;
+	uint64_t addr, func, end;
+	struct err *err = NULL;
+	uint32_t n = 0;
+
+	if (p->kind == ATTACH_URETPROBE) {
+		err = text_returns(t, p->addr, &sites, &n, &reason);
+		for (uint32_t i = 0; i < n && !reason && !err; i++)
+			reason = usable(&sites[i]) ? NULL : sites[i].reason;
+		if (!err && !n && !reason)
+			reason = "the function does not return";
+		free(sites);
+	} else if (!object_offset_to_addr(o, p->offset, &addr)) {
+		reason = "no address for its file offset";
+	} else if (!strcmp(p->name, "entry") && p->provider != &provider_usdt) {
+		err = text_entry(t, p->addr, &one);
+	} else if (text_function(t, addr, &func, &end)) {
+		err = text_offset(t, func, addr - func, &one);
+	} else {
+		reason = "it lies in no known function";
+	}
+	if (!err && !reason && p->kind != ATTACH_URETPROBE && !usable(&one))
+		reason = one.reason;
+	if (err)
+		reason = "its code cannot be read";
+	err_free(err);
+	return reason;
 }

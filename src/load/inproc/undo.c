@@ -267,9 +267,23 @@ static void sort_records(struct undo_log *log)
 	log->sites.n = n;
 }
 
+/* Whose records are a process's: its own, or, of a forked child, those of the process it is a copy of. 0: not known. */
+static pid_t patched_as(struct control *c, uint64_t base)
+{
+	uint32_t pid = 0;
+	struct err *e = control_read(c, base + WIRE_PRIVATE + WIRE_KEPT + offsetof(struct wire_kept, pid), &pid,
+				     sizeof(pid));
+
+	if (e)
+		pid = 0;
+	err_free(e);
+	return (pid_t)pid;
+}
+
 struct err *undo_log_read(struct control *c, uint64_t base, struct undo_log *ret)
 {
 	struct undo_log log = { .base = base };
+	pid_t id;
 	const struct control_map *m;
 	struct wire_area a;
 	uint64_t end = 0;
@@ -297,8 +311,9 @@ struct err *undo_log_read(struct control *c, uint64_t base, struct undo_log *ret
 	log.private_size = a.private_size;
 	log.tracer_pid = a.tracer_pid;
 	log.watchdog_pid = a.watchdog_pid;
-	e = read_records(c, a.undo, a.nundo, control_pid(c), &log);
-	if (!e && !log.sites.n)
+	id = patched_as(c, base);
+	e = read_records(c, a.undo, a.nundo, id ? id : control_pid(c), &log);
+	if (!e && !log.sites.n && !id)
 		e = read_records(c, a.undo, a.nundo, 0, &log);
 	sort_records(&log);
 	if (e)
@@ -361,17 +376,47 @@ static bool is_torn(const struct wire_undo *u, const uint8_t *have)
 	return false;
 }
 
+/* Text read in runs of pages: sites come in order, and there may be 10,000. */
+struct window {
+	uint64_t lo;
+	uint32_t n;
+	uint8_t bytes[16 * CHUNK];
+};
+
+/* Bytes of site i. */
+static struct err *read_site(struct control *c, struct window *w, const struct undo_log *log, uint32_t i, uint8_t *ret)
+{
+	const struct wire_undo *u = &log->sites.v[i], *last = u;
+	struct err *e;
+
+	if (u->site - w->lo >= w->n || w->n - (u->site - w->lo) < u->len) {
+		w->lo = u->site - u->site % CHUNK;
+		while (++i < log->sites.n && log->sites.v[i].site + WIRE_SITE_MAX <= w->lo + sizeof(w->bytes))
+			last = &log->sites.v[i];
+		w->n = (uint32_t)((last->site + last->len + CHUNK - 1) / CHUNK * CHUNK - w->lo);
+		e = control_read(c, w->lo, w->bytes, w->n);
+		if (e) { /* part of it is unmapped */
+			w->n = 0;
+			err_free(e);
+			return control_read(c, u->site, ret, u->len);
+		}
+	}
+	memcpy(ret, w->bytes + (u->site - w->lo), u->len);
+	return NULL;
+}
+
 static struct err *restore_text(struct control *c, const struct undo_log *log, struct undo_report *r)
 {
 	uint32_t n = log->sites.n, todo = 0, skipped;
 	cleanup_free struct control_patch *p = xcalloc(n + 1, sizeof(*p));
+	cleanup_free struct window *w = xcalloc(1, sizeof(*w));
 	struct err *e;
 
 	for (uint32_t i = 0; i < n; i++) {
 		const struct wire_undo *u = &log->sites.v[i];
 		struct control_patch *q = &p[todo];
 
-		e = control_read(c, u->site, q->expect, u->len);
+		e = read_site(c, w, log, i, q->expect);
 		if (e) {
 			err_free(e);
 			r->gone++;
@@ -585,7 +630,12 @@ struct err *undo_strays(struct control *c, uint64_t code_inode, uint64_t base, i
 	find_files(control_pid(c), code_inode, &s);
 	find_sockets(c, base, &s);
 	if (s.fds.n || s.pages.n) {
-		e = control_stop(c, timeout_ms);
+		e = control_stop_to_call(c, timeout_ms);
+		if (e) {
+			vec_fini(&s.fds);
+			vec_fini(&s.pages);
+			return e;
+		}
 		s.fds.n = s.pages.n = 0;
 		find_files(control_pid(c), code_inode, &s);
 		find_sockets(c, base, &s);
@@ -626,7 +676,7 @@ static bool is_there(struct control *c, const struct undo_log *log)
 }
 
 /* One stop: text, signal actions, program counters; and the mappings when no thread can come back to them. */
-static struct err *restore_once(struct control *c, const struct undo_log *log, int timeout_ms, bool again,
+static struct err *restore_once(struct control *c, const struct undo_log *log, int timeout_ms, bool *again,
 				struct undo_report *r)
 {
 	struct mover m = { log, undo_pc_out, 0 };
@@ -638,8 +688,10 @@ static struct err *restore_once(struct control *c, const struct undo_log *log, i
 		return e;
 	if (!is_there(c, log)) /* someone else has undone it, and perhaps begun anew */
 		return control_resume(c);
-	if (!again)
+	if (!*again) {
 		e = restore_text(c, log, r) ?: restore_signals(c, log, r);
+		*again = !e;
+	}
 	e = e ?: move_all(c, &m);
 	r->moved += m.moved;
 	e = e ?: find_mappings(c, log, &maps);
@@ -649,6 +701,11 @@ static struct err *restore_once(struct control *c, const struct undo_log *log, i
 	if (!e && !r->busy)
 		e = unmap(c, &maps, r);
 	vec_fini(&maps.v);
+	if (e && e->code == EBUSY) { /* the only thread waits for its vfork child */
+		err_free(e);
+		e = NULL;
+		r->busy = control_pid(c);
+	}
 	if (e)
 		err_free(control_resume(c));
 	else
@@ -672,10 +729,9 @@ struct err *undo_restore(struct control *c, const struct undo_log *log, int time
 	struct err *e;
 
 	do {
-		e = restore_once(c, log, timeout_ms, again, ret);
+		e = restore_once(c, log, timeout_ms, &again, ret);
 		if (e || !ret->busy)
 			return e;
-		again = true;
 		nanosleep(&(struct timespec){ .tv_nsec = pause }, NULL);
 		if (pause < 50000000)
 			pause *= 2;

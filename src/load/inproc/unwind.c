@@ -8,7 +8,8 @@
 struct inproc_unwind {
 	struct unwind_store *store;
 	struct inproc_engine *e;
-	struct wire_map *chunks, *processes;
+	struct wire_map *chunks, *processes; /* the tracer's copies */
+	VEC(uint64_t) bases; /* of each chunk's value, 0 none */
 	bool seen_gone;
 };
 
@@ -31,14 +32,17 @@ static struct err *put_chunk(void *arg, uint32_t chunk, const uint32_t *words)
 	struct inproc_unwind *u = arg;
 	uint64_t *inner = (uint64_t *)u->chunks->base;
 	uint32_t size = WIRE_UNWIND_CHUNK_WORDS * 4;
-	struct wire_map *m;
+	struct wire_map *m = NULL;
 
 	if (chunk >= u->chunks->max_entries)
 		return err_new(ENOSPC, "unwind tables: %u chunks are too many", chunk + 1);
-	m = (struct wire_map *)inner[chunk];
-	if (!m) {
+	while (u->bases.n <= chunk)
+		vec_push(&u->bases, 0);
+	if (!u->bases.v[chunk]) {
+		uint64_t value = area_alloc(u->e, size);
+
 		m = (struct wire_map *)area_alloc(u->e, sizeof(*m));
-		if (!m)
+		if (!m || !value)
 			return err_new(ENOSPC, "unwind tables do not fit into shared memory");
 		*m = (struct wire_map){ .kind = WIRE_MAP_ARRAY,
 					.role = MAP_OTHER,
@@ -46,15 +50,15 @@ static struct err *put_chunk(void *arg, uint32_t chunk, const uint32_t *words)
 					.value_size = size,
 					.stride = size,
 					.max_entries = 1,
-					.base = area_alloc(u->e, size),
+					.base = value,
 					.index = UINT32_MAX };
-		if (!m->base)
-			return err_new(ENOSPC, "unwind tables do not fit into shared memory");
+		u->bases.v[chunk] = value;
 	}
 	change(u->e);
-	memcpy((void *)m->base, words, size);
+	memcpy((void *)u->bases.v[chunk], words, size);
 	change(u->e);
-	__atomic_store_n(&inner[chunk], (uintptr_t)m, __ATOMIC_RELEASE);
+	if (m)
+		__atomic_store_n(&inner[chunk], (uintptr_t)m, __ATOMIC_RELEASE);
 	return NULL;
 }
 
@@ -90,8 +94,8 @@ struct err *unwind_start(struct inproc_engine *e)
 		return NULL;
 	e->unwind = xcalloc(1, sizeof(*e->unwind));
 	*e->unwind = (struct inproc_unwind){ .e = e,
-					     .chunks = &e->maps[chunks],
-					     .processes = &e->maps[processes] };
+					     .chunks = &e->own_maps[chunks],
+					     .processes = &e->own_maps[processes] };
 	e->unwind->store = unwind_store_new(&ops, e->unwind);
 	/* The chunk of rules must be there for any walk. */
 	return put_chunk(e->unwind, 0, none);
@@ -119,8 +123,10 @@ void unwind_refresh(struct inproc_engine *e)
 
 void unwind_stop(struct inproc_engine *e)
 {
-	if (e->unwind)
-		unwind_store_free(e->unwind->store);
+	if (!e->unwind)
+		return;
+	unwind_store_free(e->unwind->store);
+	vec_fini(&e->unwind->bases);
 	free(e->unwind);
 	e->unwind = NULL;
 }

@@ -32,6 +32,14 @@ struct jit_symbol {
 	uint32_t order;   /* line: of two covering an address the later one is meant */
 };
 
+/* What was mapped where something else is now. */
+struct past_mapping {
+	struct mapping m;
+	struct object *o; /* NULL not opened, or cannot be */
+	bool tried;
+	uint64_t until;
+};
+
 struct process {
 	pid_t pid;
 	bool exists;         /* it did when last looked at */
@@ -41,6 +49,7 @@ struct process {
 	uint32_t nmaps;
 	struct object **objects; /* per mapping, NULL not opened; owned by the cache */
 	bool *tried;
+	VEC(struct past_mapping) past; /* the last PAST_MAX */
 
 	uint64_t jit_read_ns;
 	int64_t jit_mtime_ns, jit_size;
@@ -59,6 +68,7 @@ struct symbols {
 	bool vdso_tried;
 	struct map_watch *watch; /* NULL not watching */
 	uint32_t nwatched;   /* processes known by it alone */
+	uint64_t as_of; /* 0 now */
 };
 
 void kallsyms_fini(struct kallsyms *k);

@@ -56,6 +56,8 @@ void symbols_remember(struct symbols *s, pid_t pid);
  * every second or so. Does nothing where that is not permitted. */
 void symbols_watch(struct symbols *s);
 void symbols_watch_drain(struct symbols *s);
+/* User addresses are named by what was mapped at that time (CLOCK_MONOTONIC ns), as far as it is known; 0: by what is now. */
+void symbols_as_of(struct symbols *s, uint64_t time);
 /* Forgets them (exec): the next question reads again. */
 void symbols_refresh(struct symbols *s, pid_t pid);
 
@@ -65,6 +67,7 @@ struct mapping {
 	bool exec;
 	uint32_t dev_major, dev_minor;
 	uint64_t inode;
+	uint64_t time; /* CLOCK_MONOTONIC ns when it was made, where the kernel told; 0 not known */
 };
 /* File mappings of pid, in address order; free with mappings_free. */
 struct err *mappings_read(pid_t pid, struct mapping **ret, uint32_t *ret_n);

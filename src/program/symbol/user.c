@@ -8,7 +8,10 @@
 #include "base/io.h"
 #include "program/symbol/cache.h"
 
-enum { REREAD_NS = 50 * 1000 * 1000 }; /* a miss reads maps again at most this often */
+enum {
+	REREAD_NS = 50 * 1000 * 1000, /* a miss reads maps again at most this often */
+	PAST_MAX = 256,
+};
 
 static uint64_t clock_ns(void)
 {
@@ -37,6 +40,15 @@ static void forget_maps(struct process *p)
 	p->nmaps = 0;
 }
 
+static void forget_past(struct process *p, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		free(p->past.v[i].m.path);
+	p->past.n -= n;
+	if (n && p->past.n)
+		memmove(p->past.v, p->past.v + n, p->past.n * sizeof(*p->past.v));
+}
+
 void symbols_free(struct symbols *s)
 {
 	uint64_t *val;
@@ -50,6 +62,8 @@ void symbols_free(struct symbols *s)
 		struct process *p = (struct process *)(uintptr_t)*val;
 
 		forget_maps(p);
+		forget_past(p, p->past.n);
+		vec_fini(&p->past);
 		vec_fini(&p->jit);
 		free(p);
 	}
@@ -190,6 +204,22 @@ static uint64_t start_time(pid_t pid)
 	return t;
 }
 
+static char *past_open_path(pid_t pid, const struct mapping *m)
+{
+	char *path = xasprintf("/proc/%d/root%s", (int)pid, m->path);
+	struct stat st;
+
+	/* gone: as it is from here */
+	if (stat(path, &st) < 0) {
+		free(path);
+		path = xstrdup(m->path);
+	}
+	if (!stat(path, &st) && st.st_ino == m->inode)
+		return path;
+	free(path);
+	return NULL;
+}
+
 static bool overlaps(const struct mapping *m, const struct mapping *list, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
@@ -205,13 +235,46 @@ static int compare_start(const void *pa, const void *pb)
 	return (a->start > b->start) - (a->start < b->start);
 }
 
+static bool same_mapping(const struct mapping *a, const struct mapping *b)
+{
+	return a->start == b->start && a->offset == b->offset && a->inode == b->inode &&
+	       a->dev_major == b->dev_major && a->dev_minor == b->dev_minor;
+}
+
+/* Takes m's path. */
+static void push_past(struct process *p, struct mapping *m, struct object *o, uint64_t until)
+{
+	if (p->past.n == PAST_MAX)
+		forget_past(p, PAST_MAX / 2);
+	vec_push(&p->past, (struct past_mapping){ .m = *m, .o = o, .tried = o != NULL, .until = until });
+	m->path = NULL;
+}
+
+/* What p had at i gives way to the n of list: text of another file is remembered. */
+static void give_way(struct process *p, uint32_t i, const struct mapping *list, uint32_t n, uint64_t now)
+{
+	if (!p->maps[i].exec || p->maps[i].path[0] != '/')
+		return;
+	for (uint32_t k = 0; k < n; k++)
+		if (same_mapping(&p->maps[i], &list[k]))
+			return;
+	push_past(p, &p->maps[i], p->objects[i], now);
+}
+
 /* Takes n mappings as p's. Text that was unmapped since (dlclose) stays known as long as nothing took its place. */
 static void set_maps(struct process *p, struct mapping *maps, uint32_t n, bool same_program)
 {
 	VEC(struct mapping) all = { .v = maps, .n = n, .cap = n };
 
 	for (uint32_t i = 0; same_program && i < p->nmaps; i++) {
-		if (!p->maps[i].exec || overlaps(&p->maps[i], maps, n))
+		if (overlaps(&p->maps[i], maps, n)) {
+			for (uint32_t k = 0; k < n; k++)
+				if (same_mapping(&p->maps[i], &maps[k]))
+					maps[k].time = p->maps[i].time;
+			give_way(p, i, maps, n, p->read_ns);
+			continue;
+		}
+		if (!p->maps[i].exec)
 			continue;
 		vec_push(&all, p->maps[i]);
 		p->maps[i].path = NULL;
@@ -232,8 +295,10 @@ static void add_maps(struct process *p, struct mapping *maps, uint32_t n)
 	VEC(struct mapping) all = { .v = maps, .n = n, .cap = n };
 
 	for (uint32_t i = 0; i < p->nmaps; i++) {
-		if (overlaps(&p->maps[i], maps, n))
+		if (overlaps(&p->maps[i], maps, n)) {
+			give_way(p, i, maps, n, maps[n - 1].time);
 			continue;
+		}
 		vec_push(&all, p->maps[i]);
 		p->maps[i].path = NULL;
 		maps = all.v;
@@ -345,9 +410,23 @@ static struct process *watched(struct symbols *s, pid_t pid)
 void process_map(struct symbols *s, pid_t pid, struct mapping *m)
 {
 	struct process *p = watched(s, pid);
-	struct mapping *list = xcalloc(m->offset ? 2 : 1, sizeof(*list));
-	uint32_t n = 0;
+	struct mapping *list;
+	uint32_t n = 0, later = 0;
 
+	/* What is known is newer: this one was there before it. */
+	while (later < p->nmaps &&
+	       (!overlaps(m, &p->maps[later], 1) ||
+		(p->maps[later].time ? p->maps[later].time : p->read_ns) <= m->time))
+		later++;
+	if (later < p->nmaps) {
+		if (same_mapping(m, &p->maps[later]))
+			p->maps[later].time = m->time;
+		else if (m->path[0] == '/')
+			push_past(p, m, NULL, p->maps[later].time ? p->maps[later].time : p->read_ns);
+		free(m->path);
+		return;
+	}
+	list = xcalloc(m->offset ? 2 : 1, sizeof(*list));
 	/* Only text is told of: what of the file lies in front of it gives the load address. */
 	if (m->offset && m->path[0] == '/' && m->start >= m->offset) {
 		list[n] = *m;
@@ -579,29 +658,77 @@ static bool ask_mapping(struct symbols *s, struct process *p, uint64_t addr, uin
 	return find_mapping(p, addr, ret);
 }
 
+void symbols_as_of(struct symbols *s, uint64_t time)
+{
+	if (s)
+		s->as_of = time;
+}
+
+/* What was mapped at an address at the time asked for; NULL: what is there now, as far as is known. */
+static struct past_mapping *find_past(struct symbols *s, struct process *p, uint64_t addr)
+{
+	for (uint32_t i = 0; s->as_of && i < p->past.n; i++) {
+		struct past_mapping *past = &p->past.v[i];
+
+		if (addr >= past->m.start && addr < past->m.end && past->m.time <= s->as_of &&
+		    s->as_of < past->until)
+			return past;
+	}
+	return NULL;
+}
+
+struct at {
+	const struct mapping *m;
+	uint64_t base; /* where its file begins */
+	struct object *o;
+};
+
+/* Its file can be opened by its name alone: at its addresses in /proc is another one. */
+static struct object *past_object(struct symbols *s, struct process *p, struct past_mapping *past)
+{
+	if (!past->tried) {
+		past->tried = true;
+		past->o = cached_object(s, device(past->m.dev_major, past->m.dev_minor), past->m.inode,
+					past->m.path, past_open_path, p->pid, &past->m);
+	}
+	return past->o;
+}
+
+static bool ask(struct symbols *s, struct process *p, uint64_t addr, struct at *ret)
+{
+	bool found;
+	struct past_mapping *past;
+	uint32_t i;
+
+	found = ask_mapping(s, p, addr, &i);
+	past = find_past(s, p, addr);
+	if (past)
+		*ret = (struct at){ &past->m, past->m.start - past->m.offset, past_object(s, p, past) };
+	else if (found)
+		*ret = (struct at){ &p->maps[i], load_address(p, i), mapped_object(s, p, i) };
+	return past || found;
+}
+
 struct object *process_object(struct symbols *s, pid_t pid, uint64_t addr, uint64_t *ret)
 {
 	struct process *p = process_of(s, pid, NULL);
-	struct object *o;
-	uint32_t i;
+	struct at at;
 
-	if (!ask_mapping(s, p, addr, &i))
+	if (!ask(s, p, addr, &at) || !at.o ||
+	    !object_offset_to_addr(at.o, addr - at.m->start + at.m->offset, ret))
 		return NULL;
-	o = mapped_object(s, p, i);
-	if (!o || !object_offset_to_addr(o, addr - p->maps[i].start + p->maps[i].offset, ret))
-		return NULL;
-	return o;
+	return at.o;
 }
 
 const char *symbols_user_path(struct symbols *s, pid_t pid, uint64_t addr)
 {
 	struct process *p = process_of(s, pid, NULL);
 	const char *path;
-	uint32_t i;
+	struct at at;
 
-	if (!ask_mapping(s, p, addr, &i))
+	if (!ask(s, p, addr, &at))
 		return NULL;
-	path = p->maps[i].path;
+	path = at.m->path;
 	return intern_text(&s->names, intern_str(&s->names, *path == '/' || *path == '[' ? path : ""));
 }
 
@@ -611,14 +738,13 @@ bool symbols_user(struct symbols *s, pid_t pid, uint64_t addr, struct place *ret
 	const struct object_symbol *f = NULL;
 	const struct jit_symbol *j;
 	const struct mapping *m;
-	struct object *o;
 	uint64_t link_addr;
-	uint32_t i;
+	struct at at;
 
 	memset(ret, 0, sizeof(*ret));
-	if (!ask_mapping(s, p, addr, &i))
+	if (!ask(s, p, addr, &at))
 		return false;
-	m = &p->maps[i];
+	m = at.m;
 	if (m->path[0] != '/' && m->path[0] != '[') {
 		j = find_jit(s, p, addr);
 		if (!j)
@@ -643,10 +769,9 @@ bool symbols_user(struct symbols *s, pid_t pid, uint64_t addr, struct place *ret
 		return true;
 	}
 	ret->module = module_name(s, m->path);
-	ret->module_base = load_address(p, i);
+	ret->module_base = at.base;
 	ret->offset = addr - ret->module_base;
-	o = mapped_object(s, p, i);
-	if (!o) {
+	if (!at.o) {
 		/* memfd and /dev/zero: a JIT's double mapping */
 		j = find_jit(s, p, addr);
 		if (j) {
@@ -655,8 +780,8 @@ bool symbols_user(struct symbols *s, pid_t pid, uint64_t addr, struct place *ret
 		}
 		return true;
 	}
-	if (object_offset_to_addr(o, addr - m->start + m->offset, &link_addr))
-		f = object_find_addr(o, link_addr);
+	if (object_offset_to_addr(at.o, addr - m->start + m->offset, &link_addr))
+		f = object_find_addr(at.o, link_addr);
 	if (f) {
 		ret->function = symbols_demangle(s, f->name);
 		ret->offset = link_addr - f->addr;

@@ -8,6 +8,7 @@
 #include <linux/perf_event.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "program/symbol/cache.h"
@@ -37,6 +38,11 @@ static int open_ring(struct map_watch *w, int cpu, struct watch_ring *ret)
 		.mmap = 1,
 		.mmap2 = 1,
 		.task = 1,
+		/* behind each record: its time, by the clock of probes */
+		.sample_id_all = 1,
+		.sample_type = PERF_SAMPLE_TIME,
+		.use_clockid = 1,
+		.clockid = CLOCK_MONOTONIC,
 		.exclude_kernel = 1,
 		.watermark = !w->wake,
 		/* bytes with watermark */
@@ -113,7 +119,22 @@ struct fork_record {
 	uint64_t time;
 };
 
-static void take_mapping(struct map_watch *w, const struct mmap2_record *r, size_t size)
+/* A record, copied out of its ring. */
+struct told {
+	uint64_t time;
+	uint32_t at, order;
+};
+
+static int by_time(const void *a, const void *b)
+{
+	const struct told *x = a, *y = b;
+
+	if (x->time != y->time)
+		return x->time < y->time ? -1 : 1;
+	return (x->order > y->order) - (x->order < y->order);
+}
+
+static void take_mapping(struct map_watch *w, const struct mmap2_record *r, size_t size, uint64_t time)
 {
 	size_t max = size - offsetof(struct mmap2_record, path);
 	struct mapping m = {
@@ -124,6 +145,7 @@ static void take_mapping(struct map_watch *w, const struct mmap2_record *r, size
 		.dev_major = r->major,
 		.dev_minor = r->minor,
 		.inode = r->inode,
+		.time = time,
 	};
 
 	if (m.end <= m.start)
@@ -135,11 +157,13 @@ static void take_mapping(struct map_watch *w, const struct mmap2_record *r, size
 	w->ops->map(w->arg, (pid_t)r->pid, &m);
 }
 
-static void take_record(struct map_watch *w, const struct perf_event_header *h)
+static void take_record(struct map_watch *w, const struct perf_event_header *h, uint64_t time)
 {
-	if (h->type == PERF_RECORD_MMAP2 && h->size > sizeof(struct mmap2_record)) {
-		take_mapping(w, (const struct mmap2_record *)h, h->size);
-	} else if (h->type == PERF_RECORD_FORK && h->size >= sizeof(struct fork_record)) {
+	size_t size = h->size - sizeof(time);
+
+	if (h->type == PERF_RECORD_MMAP2 && size > sizeof(struct mmap2_record)) {
+		take_mapping(w, (const struct mmap2_record *)h, size, time);
+	} else if (h->type == PERF_RECORD_FORK && size >= sizeof(struct fork_record)) {
 		const struct fork_record *r = (const struct fork_record *)h;
 
 		if (r->pid != r->ppid && w->ops->forked)
@@ -147,33 +171,51 @@ static void take_record(struct map_watch *w, const struct perf_event_header *h)
 	}
 }
 
-static void drain_ring(struct map_watch *w, struct watch_ring *r)
+typedef VEC(struct told) told_vec;
+typedef VEC(uint64_t) word_vec;
+
+static void read_ring(struct map_watch *w, struct watch_ring *r, told_vec *list, word_vec *text)
 {
 	size_t size = RING_PAGES * w->page;
 	const uint8_t *data = (const uint8_t *)r->head + w->page;
 	uint64_t head = __atomic_load_n(&r->head->data_head, __ATOMIC_ACQUIRE),
 		 tail = r->head->data_tail;
-	_Alignas(8) uint8_t copy[1 << 16]; /* header.size is 16 bits */
 
 	while (tail < head) {
 		uint16_t n = ((const struct perf_event_header *)(data + tail % size))->size;
+		struct told told = { .at = text->n, .order = list->n };
 
-		if (n < sizeof(struct perf_event_header) || n > head - tail)
+		if (n < sizeof(struct perf_event_header) + sizeof(told.time) || n % 8 || n > head - tail)
 			break;
-		for (uint16_t i = 0; i < n; i++)
-			copy[i] = data[(tail + i) % size];
-		take_record(w, (const struct perf_event_header *)copy);
+		for (uint16_t i = 0; i < n; i += 8) {
+			uint64_t word;
+
+			memcpy(&word, data + (tail + i) % size, 8);
+			vec_push(text, word);
+		}
+		told.time = text->v[text->n - 1];
+		vec_push(list, told);
 		tail += n;
 	}
 	__atomic_store_n(&r->head->data_tail, head, __ATOMIC_RELEASE);
 }
 
+/* A process may have mapped one file on one CPU and the next one, in its place, on another. */
 void map_watch_drain(struct map_watch *w)
 {
+	told_vec list = { 0 };
+	word_vec text = { 0 };
+
 	for (uint32_t i = 0; w && i < w->n; i++)
 		if (__atomic_load_n(&w->rings[i].head->data_head, __ATOMIC_RELAXED) !=
 		    w->rings[i].head->data_tail)
-			drain_ring(w, &w->rings[i]);
+			read_ring(w, &w->rings[i], &list, &text);
+	if (list.n)
+		qsort(list.v, list.n, sizeof(*list.v), by_time);
+	for (uint32_t i = 0; i < list.n; i++)
+		take_record(w, (const struct perf_event_header *)&text.v[list.v[i].at], list.v[i].time);
+	vec_fini(&list);
+	vec_fini(&text);
 }
 
 static void symbols_map(void *arg, pid_t pid, struct mapping *m)

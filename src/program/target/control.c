@@ -701,6 +701,33 @@ struct err *control_stop(struct control *c, int timeout_ms)
 	return e;
 }
 
+static bool any_can_call(const struct control *c)
+{
+	for (uint32_t i = 0; i < c->threads.n; i++)
+		if (!c->threads.v[i].blocked && !c->threads.v[i].guest)
+			return true;
+	return false;
+}
+
+struct err *control_stop_to_call(struct control *c, int timeout_ms)
+{
+	uint64_t end = control_now() + (uint64_t)timeout_ms * 1000000;
+
+	for (;;) {
+		struct err *e = control_stop(c, timeout_ms);
+
+		if (e || any_can_call(c))
+			return e;
+		e = control_resume(c);
+		if (e)
+			return e;
+		if (control_now() > end)
+			return err_new(EBUSY, "process %d (%s) waits for a child of vfork() that goes on: try again later",
+				       c->pid, c->name);
+		nanosleep(&(struct timespec){ .tv_nsec = 500000 }, NULL);
+	}
+}
+
 struct control_thread *control_threads(struct control *c, uint32_t *ret_n)
 {
 	*ret_n = c->threads.n;

@@ -41,6 +41,8 @@ pid_t control_pid(const struct control *c);
 /* Stops every thread, those that start meanwhile too; at most timeout_ms. A system call that a tracer killed a moment ago
  * was about to make is not made any more. */
 struct err *control_stop(struct control *c, int timeout_ms);
+/* The same at a moment when a thread can make system calls: not while the only one waits for its vfork child. */
+struct err *control_stop_to_call(struct control *c, int timeout_ms);
 /* Writes changed registers and detaches from all: they run on as they would have, signals that arrived included. */
 struct err *control_resume(struct control *c);
 struct control_thread *control_threads(struct control *c, uint32_t *ret_n); /* while stopped */
@@ -62,7 +64,7 @@ struct err *control_maps(struct control *c, const struct control_map **ret, uint
 /* An entry of /proc/PID/auxv (AT_ENTRY, AT_PHDR, ...), 0 when there is none. */
 uint64_t control_auxv(struct control *c, uint64_t type);
 
-enum { CONTROL_PATCH_MAX = 32 };
+enum { CONTROL_PATCH_MAX = 64 };
 struct control_patch {
 	uint64_t addr;
 	uint8_t len;

@@ -13,6 +13,7 @@
 #include "base/bytes.h"
 #include "base/hash.h"
 #include "render/stackin/perfspace.h"
+#include "render/stackin/runs.h"
 
 enum record_type {
 	RECORD_MMAP = 1,
@@ -79,7 +80,7 @@ struct event {
 
 /* A record that waits for its turn. */
 struct waiting {
-	uint64_t time, order;
+	uint64_t time; /* first: runs_sort() */
 	const uint8_t *p;
 };
 
@@ -87,9 +88,11 @@ struct perfdata {
 	struct stackin *in;
 	struct perfspace *space;
 	VEC(struct event) events;
-	struct hash ids; /* of an event -> its index */
+	struct hash ids;  /* of an event -> its index */
+	uint64_t last_id; /* most records are of the event of the record before */
+	uint32_t last;    /* that event's index; NO_EVENT none */
 	VEC(struct waiting) queue;
-	uint64_t order, newest, flush_to; /* newest time of this round; of the round before */
+	uint64_t newest, flush_to; /* newest time of this round; of the round before */
 	VEC(uint32_t) stack;              /* leaf first */
 	uint64_t lost, copied;            /* copied: user stacks as bytes, which are not unwound */
 	uint64_t unknown_event;
@@ -133,6 +136,7 @@ static struct err *add_event(struct perfdata *d, struct bytes a)
 static void add_id(struct perfdata *d, uint64_t id, uint32_t event)
 {
 	*hash_put(&d->ids, &id, sizeof(id), NULL) = event;
+	d->last = NO_EVENT;
 }
 
 /* A name with its length in front. */
@@ -228,9 +232,14 @@ static const struct event *event_of(struct perfdata *d, const struct bytes *reco
 	if (!(type & (SAMPLE_IDENTIFIER | SAMPLE_ID)) || !bytes_seek(&b, at))
 		return first;
 	id = bytes_u64(&b);
+	if (d->last != NO_EVENT && id == d->last_id)
+		return &d->events.v[d->last];
 	index = hash_get(&d->ids, &id, sizeof(id));
-	if (index && *index < d->events.n)
+	if (index && *index < d->events.n) {
+		d->last_id = id;
+		d->last = (uint32_t)*index;
 		return &d->events.v[*index];
+	}
 	if (sample)
 		d->unknown_event++;
 	return sample ? NULL : first; /* id 0: a record that perf made up */
@@ -260,15 +269,6 @@ static uint64_t time_of(struct perfdata *d, uint32_t type, const struct bytes *b
 		at = n >= at ? n - at : 0;
 	}
 	return bytes_seek(&b, at) ? bytes_u64(&b) : 0;
-}
-
-static int by_time(const void *a, const void *b)
-{
-	const struct waiting *x = a, *y = b;
-
-	if (x->time != y->time)
-		return x->time < y->time ? -1 : 1;
-	return x->order < y->order ? -1 : x->order > y->order;
 }
 
 /* --- records --- */
@@ -318,16 +318,20 @@ static void skip_read(struct bytes *b, uint64_t format)
 /* The addresses of a call chain, leaf first. */
 static void take_chain(struct perfdata *d, struct bytes *b, uint32_t pid)
 {
-	uint64_t n = bytes_u64(b);
+	uint64_t n = bytes_u64(b), ip;
+	const uint8_t *p = bytes_take(b, n <= bytes_left(b) / 8 ? n * 8 : SIZE_MAX);
 	bool kernel = false, skip = false;
 
-	for (uint64_t i = 0; i < n && bytes_ok(b); i++) {
-		uint64_t ip = bytes_u64(b);
-
+	if (!p)
+		return;
+	vec_reserve(&d->stack, (uint32_t)n);
+	for (; n--; p += sizeof(ip)) {
+		memcpy(&ip, p, sizeof(ip));
+		ip = le64toh(ip);
 		if (ip >= CONTEXT_FIRST) {
 			kernel = ip == CONTEXT_KERNEL;
 			skip = !kernel && ip != CONTEXT_USER; /* guests and hypervisors */
-		} else if (bytes_ok(b) && !skip) {
+		} else if (!skip) {
 			vec_push(&d->stack, kernel ? perfspace_kernel(d->space, ip)
 						   : perfspace_user(d->space, pid, ip));
 		}
@@ -463,7 +467,7 @@ static void flush(struct perfdata *d, uint64_t limit)
 
 	if (!d->queue.n)
 		return;
-	qsort(d->queue.v, d->queue.n, sizeof(*d->queue.v), by_time);
+	runs_sort(d->queue.v, d->queue.n, sizeof(*d->queue.v));
 	for (; i < d->queue.n && d->queue.v[i].time <= limit; i++)
 		deliver(d, d->queue.v[i].p);
 	memmove(d->queue.v, d->queue.v + i, (d->queue.n - i) * sizeof(*d->queue.v));
@@ -571,7 +575,7 @@ static struct err *records(struct perfdata *d, struct bytes *b)
 		time = time_of(d, type, &body);
 		if (time > d->newest)
 			d->newest = time;
-		vec_push(&d->queue, (struct waiting){ time, d->order++, p });
+		vec_push(&d->queue, (struct waiting){ time, p });
 	}
 	return NULL;
 }
@@ -692,7 +696,7 @@ static void notes(struct perfdata *d)
 
 static struct err *document(struct stackin *in, const uint8_t *p, size_t n)
 {
-	struct perfdata d = { .in = in, .event = NO_EVENT, .space = perfspace_new(in) };
+	struct perfdata d = { .in = in, .event = NO_EVENT, .last = NO_EVENT, .space = perfspace_new(in) };
 	struct err *e = read_file(&d, bytes_of(p, n, "perf.data"));
 
 	if (!e) {

@@ -7,13 +7,14 @@
 #include "base/hash.h"
 #include "base/io.h"
 #include "program/object/object.h"
+#include "render/stackin/runs.h"
 
 /* A name for the addresses [start, end). */
 struct code {
-	uint64_t start, end;
+	uint64_t start;   /* first: runs_sort() */
+	uint64_t end;
 	const char *name; /* in the text of the list */
 	uint32_t module;  /* index in modules; 0: the kernel itself */
-	uint32_t order;   /* line of the list */
 };
 
 /* What kallsyms and /tmp/perf-PID.map hold: "ADDRESS TYPE NAME [MODULE]" and "START SIZE NAME". */
@@ -43,6 +44,7 @@ struct map {
 /* The mappings of a process; forked ones share them until one changes. */
 struct maps {
 	uint32_t refs;
+	uint32_t id;	       /* another one after each change */
 	VEC(struct map) v; /* by start, none over another */
 };
 
@@ -57,6 +59,15 @@ struct name_slot {
 	uint32_t owner; /* of a dso; Java's names lose a letter, so these are kept apart */
 	uint32_t name;  /* + 1; 0 free */
 };
+
+/* What an address was named when it was met last, by the mappings that were in force. */
+struct recent {
+	uint64_t ip;
+	uint32_t owner; /* id of the mappings << 2 | kernel << 1 | Java */
+	uint32_t name;  /* + 1; 0 free */
+};
+
+enum { KERNEL_DSO = 0, NO_DSO = 1, KSYMBOL_DSO = 1 << 24, FIRST_SLOTS = 4096, RECENT = 8192 };
 
 struct perfspace {
 	struct stackin *in;
@@ -73,7 +84,10 @@ struct perfspace {
 	uint32_t nslots, nnames;
 	struct maps *last_maps; /* of last_pid */
 	uint32_t last_pid;
-	bool java; /* the thread named last */
+	bool java;		/* the thread named last */
+	uint32_t states;	/* ids of mappings given out */
+	uint32_t kernel_state;	/* another one with each kernel symbol that comes or goes */
+	struct recent *recent;	/* RECENT of them, by the hash of their address */
 
 	struct code_list kernel;
 	bool kernel_read;
@@ -85,23 +99,12 @@ struct perfspace {
 	uint32_t ksymbols_seen;
 };
 
-enum { KERNEL_DSO = 0, NO_DSO = 1, KSYMBOL_DSO = 1 << 24, FIRST_SLOTS = 4096 };
-
 static struct text text_of(const char *s)
 {
 	return (struct text){ s, strlen(s) };
 }
 
 /* --- lists of code --- */
-
-static int by_start(const void *a, const void *b)
-{
-	const struct code *x = a, *y = b;
-
-	if (x->start != y->start)
-		return x->start < y->start ? -1 : 1;
-	return x->order < y->order ? -1 : x->order > y->order;
-}
 
 /* Of several names of one address the last line's is taken, which is what perf does. */
 static const struct code *code_at(const struct code *v, uint32_t n, uint64_t addr)
@@ -148,41 +151,38 @@ static uint64_t take_hex(char **s)
 	return v;
 }
 
-/* The next line of *text, cut off. NULL at the end. */
-static char *next_line(char **text)
+/* The next line of [*text, end), cut off; *ret_end: its end. NULL: there is none. */
+static char *next_line(char **text, char *end, char **ret_end)
 {
 	char *line = *text, *nl;
 
-	if (!line || !*line)
+	if (line == end)
 		return NULL;
-	nl = strchr(line, '\n');
+	nl = memchr(line, '\n', (size_t)(end - line));
 	if (nl)
 		*nl = '\0';
-	*text = nl ? nl + 1 : NULL;
+	*ret_end = nl ? nl : end;
+	*text = nl ? nl + 1 : end;
 	return line;
 }
 
 static void list_sort(struct code_list *l)
 {
-	bool sorted = true;
-
-	for (uint32_t i = 1; i < l->codes.n && sorted; i++)
-		sorted = l->codes.v[i - 1].start <= l->codes.v[i].start;
-	if (!sorted)
-		qsort(l->codes.v, l->codes.n, sizeof(*l->codes.v), by_start);
+	runs_sort(l->codes.v, l->codes.n, sizeof(*l->codes.v));
 }
 
 /* kallsyms: a name holds until the next one begins. */
 static struct err *list_kallsyms(struct code_list *l, const char *path)
 {
-	struct err *e = io_read_file(path, &l->text, &(size_t){ 0 });
-	char *at, *line;
+	size_t len = 0;
+	struct err *e = io_read_file(path, &l->text, &len);
+	char *at, *line, *end;
 
 	if (e)
 		return e;
 	vec_push(&l->modules, "[kernel.kallsyms]");
-	for (at = l->text; (line = next_line(&at));) {
-		struct code c = { .order = l->codes.n };
+	for (at = l->text; (line = next_line(&at, l->text + len, &end));) {
+		struct code c = { 0 };
 		char *s = line, *tab;
 		char type;
 
@@ -193,7 +193,7 @@ static struct err *list_kallsyms(struct code_list *l, const char *path)
 		if ((type != 'T' && type != 'W' && type != 'D' && type != 'B') || s[1] != ' ')
 			continue;
 		c.name = s + 2;
-		tab = strchr(s + 2, '\t');
+		tab = end[-1] == ']' ? strchr(s + 2, '\t') : NULL;
 		if (tab) {
 			*tab = '\0';
 			c.module = list_module(l, tab + 1);
@@ -209,15 +209,16 @@ static struct err *list_kallsyms(struct code_list *l, const char *path)
 
 static void list_jit(struct code_list *l, const char *path)
 {
-	struct err *e = io_read_file(path, &l->text, &(size_t){ 0 });
-	char *at, *line;
+	size_t len = 0;
+	struct err *e = io_read_file(path, &l->text, &len);
+	char *at, *line, *end;
 
 	if (e) {
 		err_free(e);
 		return;
 	}
-	for (at = l->text; (line = next_line(&at));) {
-		struct code c = { .order = l->codes.n };
+	for (at = l->text; (line = next_line(&at, l->text + len, &end));) {
+		struct code c = { 0 };
 		char *s = line;
 
 		c.start = take_hex(&s);
@@ -473,6 +474,7 @@ void perfspace_ksymbol(struct perfspace *s, uint64_t addr, uint64_t len, const c
 
 	if (c.end <= c.start)
 		return;
+	s->kernel_state++;
 	/* what was there has gone, told or not */
 	for (; i < s->ksymbols.n; i++)
 		if (s->ksymbols.v[i].end <= addr || s->ksymbols.v[i].start >= c.end)
@@ -495,6 +497,7 @@ struct perfspace *perfspace_new(struct stackin *in)
 	struct perfspace *s = xcalloc(1, sizeof(*s));
 
 	s->in = in;
+	s->recent = xcalloc(RECENT, sizeof(*s->recent));
 	arena_init(&s->text);
 	dso_new(s, "[kernel.kallsyms]");
 	dso_new(s, "[unknown]");
@@ -539,6 +542,7 @@ void perfspace_free(struct perfspace *s)
 	hash_fini(&s->processes);
 	hash_fini(&s->thread_of);
 	free(s->slots);
+	free(s->recent);
 	perf_names_fini(&s->names);
 	arena_fini(&s->text);
 	free(s);
@@ -630,6 +634,7 @@ void perfspace_map(struct perfspace *s, uint32_t pid, const struct perfspace_map
 		new.dso = dso_of(s, p->path, p->build_id, p->build_id ? p->build_id_len : 0);
 	}
 	m = maps_own(s, pid);
+	m->id = ++s->states;
 	at = map_from(m, new.start);
 	if (at < m->v.n && m->v.v[at].start < new.start) { /* one that begins before */
 		struct map tail = m->v.v[at];
@@ -758,6 +763,12 @@ static struct name_slot *slot_of(struct perfspace *s, uint32_t dso, uint64_t off
 	return &s->slots[i];
 }
 
+/* Code is hot: most addresses of a stack were met a few samples before, with the same mappings. */
+static struct recent *recent_of(struct perfspace *s, uint64_t ip)
+{
+	return &s->recent[ip * 0x9e3779b97f4a7c15u >> 40 & (RECENT - 1)];
+}
+
 static uint32_t slot_set(struct perfspace *s, struct name_slot *slot, uint32_t name)
 {
 	slot->name = name + 1;
@@ -776,7 +787,7 @@ static uint32_t make_name(struct perfspace *s, struct text func, uint64_t ip, st
 	return perf_function(s->in, &s->names, func, (struct text){ pc, (size_t)n }, mod, false);
 }
 
-uint32_t perfspace_kernel(struct perfspace *s, uint64_t ip)
+static uint32_t kernel_name(struct perfspace *s, uint64_t ip)
 {
 	const struct code *c = code_at(s->ksymbols.v, s->ksymbols.n, ip);
 	uint32_t dso = c ? KSYMBOL_DSO + c->module : KERNEL_DSO;
@@ -797,6 +808,16 @@ uint32_t perfspace_kernel(struct perfspace *s, uint64_t ip)
 	else
 		s->kernel_unnamed++;
 	return slot_set(s, slot, make_name(s, func, ip, mod));
+}
+
+uint32_t perfspace_kernel(struct perfspace *s, uint64_t ip)
+{
+	uint32_t owner = s->kernel_state << 2 | 2 | s->java;
+	struct recent *r = recent_of(s, ip);
+
+	if (!r->name || r->ip != ip || r->owner != owner)
+		*r = (struct recent){ ip, owner, kernel_name(s, ip) + 1 };
+	return r->name - 1;
 }
 
 char *perf_demangle(const char *name); /* perfdemangle.c */
@@ -829,9 +850,8 @@ static struct text dso_name(struct perfspace *s, struct dso *d, uint64_t offset)
 	return text_of(sym->name);
 }
 
-uint32_t perfspace_user(struct perfspace *s, uint32_t pid, uint64_t ip)
+static uint32_t user_name(struct perfspace *s, const struct maps *m, uint64_t ip)
 {
-	const struct maps *m = maps_of(s, pid);
 	uint32_t at = m ? map_from(m, ip) : 0, dso = NO_DSO;
 	struct text func = { "", 0 };
 	struct name_slot *slot;
@@ -849,6 +869,17 @@ uint32_t perfspace_user(struct perfspace *s, uint32_t pid, uint64_t ip)
 	if (!func.n)
 		s->dsos.v[dso].unnamed++;
 	return slot_set(s, slot, make_name(s, func, ip, text_of(s->dsos.v[dso].path)));
+}
+
+uint32_t perfspace_user(struct perfspace *s, uint32_t pid, uint64_t ip)
+{
+	const struct maps *m = maps_of(s, pid);
+	uint32_t owner = (m ? m->id : 0) << 2 | s->java;
+	struct recent *r = recent_of(s, ip);
+
+	if (!r->name || r->ip != ip || r->owner != owner)
+		*r = (struct recent){ ip, owner, user_name(s, m, ip) + 1 };
+	return r->name - 1;
 }
 
 void perfspace_notes(struct perfspace *s)

@@ -1,0 +1,32 @@
+#!/usr/bin/env -S descry -s
+/* Contention on a program's own locks: how often and how long its threads waited for each mutex and read-write lock, and
+ * from where. usage: descry -s plockstat.d -c 'program' (or -p PID)
+ *
+ *	waits for locks
+ *	   COUNT   AVERAGE us   LOCK           CALLER
+ *	       1       100180   0x55d0c4a63120 locks`other
+ */
+#pragma D option quiet
+
+plockstat$target:::mutex-block,
+plockstat$target:::rw-block
+{
+	self->began = timestamp;
+}
+
+plockstat$target:::mutex-blocked,
+plockstat$target:::rw-blocked
+/self->began/
+{
+	@count[arg0, ufunc(ucaller)] = count();
+	@mean[arg0, ufunc(ucaller)] = avg((timestamp - self->began) / 1000);
+	@["nanoseconds, all locks"] = quantize(timestamp - self->began);
+	self->began = 0;
+}
+
+END
+{
+	printf("waits for locks\n%8s %12s   %-14s %s\n", "COUNT", "AVERAGE us", "LOCK", "CALLER");
+	printa("%@8d %@12d   0x%-12x %A\n", @count, @mean);
+	printa(@);
+}
