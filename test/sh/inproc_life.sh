@@ -38,13 +38,14 @@ r = inproc("pid$target:a.out:text:entry { trace(copyinstr(arg0)); } ERROR { trac
 check(p.returncode in (-11, 139) and "bad" in r.out, "it dies of SIGSEGV", p, r)
 
 # attach, detach, attach: same process, nothing left
-proc = subprocess.Popen([INSIDE, "threads", "300000"], stdout=subprocess.PIPE)
+proc = subprocess.Popen([INSIDE, "threads", "6000000"], stdout=subprocess.PIPE)
 time.sleep(0.2)
 for i in range(5):
     if proc.poll() is not None:
         break
-    r = descry("-q", "-x", "engine=inproc", "-n", "pid$target:a.out:work:entry { @ = count(); } tick-50ms { exit(0); }", "-p", str(proc.pid))
-    if proc.poll() is None:
+    r = finish(start("-q", "-x", "engine=inproc", "-n", "pid$target:a.out:work:entry { @ = count(); } tick-50ms { exit(0); }", "-p", str(proc.pid)))
+    if proc.poll() is None: # else it may have ended before it was attached to
+        check(r.rc == 0, "attached", r)
         check("descry" not in open("/proc/%d/maps" % proc.pid).read(), "no mapping is left")
         check(re.search(r"[1-9]\d+", r.out), "it counted", r)
 out = proc.communicate()[0].decode()

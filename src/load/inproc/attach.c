@@ -467,7 +467,7 @@ static struct err *patch(struct inproc_engine *e, struct inproc_process *p, stru
 	struct err *err = undo_patch(c, log, &skipped);
 
 	if (skipped && !err)
-		inproc_note(e, "process %d: %u places hold other bytes than their files do: not enabled",
+		inproc_note(e, "process %d: %u places not enabled: they hold other bytes than their files, or cannot be written at once",
 			    (int)p->pid, skipped);
 	return err;
 }
