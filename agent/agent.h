@@ -74,8 +74,8 @@ static inline struct wire_thread *slot(uint32_t i)
 struct fixup {
 	int32_t at, to; /* each from its own address */
 };
-extern const struct fixup fixups[] __attribute__((visibility("hidden"))), fixups_end[]
-	__attribute__((visibility("hidden")));
+extern const struct fixup fixups[] __attribute__((visibility("hidden"))),
+	fixups_end[] __attribute__((visibility("hidden")));
 
 /* --- between the files --- */
 
@@ -91,7 +91,8 @@ static inline bool is_own(const struct wire_thread *t, uint64_t p, uint64_t n)
 	if (LIKELY(off < WIRE_PROBE_STACK))
 		return n <= WIRE_PROBE_STACK - off;
 	off = p - (uintptr_t)__builtin_frame_address(0);
-	if (t->rsp > (uintptr_t)__builtin_frame_address(0) && off < t->rsp - (uintptr_t)__builtin_frame_address(0))
+	if (t->rsp > (uintptr_t)__builtin_frame_address(0) &&
+	    off < t->rsp - (uintptr_t)__builtin_frame_address(0))
 		return n <= t->rsp - p;
 	/* compiled code called from C, in the tracer */
 	off = p - t->frame;
@@ -105,16 +106,17 @@ static inline int64_t refuse(struct wire_thread *t)
 	return E_FAULT;
 }
 
-void *map_value(struct wire_map *m, struct wire_thread *t, const void *key); /* call.c: map_lookup() */
-uint64_t now_ns(void);               /* call.c: CLOCK_MONOTONIC */
-void check_heartbeat(void);          /* thread.c */
-bool slot_is_dead(uint32_t i);       /* thread.c: the thread that has it is no more */
+void *map_value(struct wire_map *m, struct wire_thread *t,
+		const void *key); /* call.c: map_lookup() */
+uint64_t now_ns(void);            /* call.c: CLOCK_MONOTONIC */
+void check_heartbeat(void);       /* thread.c */
+bool slot_is_dead(uint32_t i);    /* thread.c: the thread that has it is no more */
 void look_around(struct wire_thread *t, uint64_t rsp); /* thread.c: where its stacks are */
-bool faults_are_survived(void);      /* signal.c: our handlers are the ones, and not blocked */
-void restore_handlers(void);         /* signal.c: in a forked child, when its text is its own again */
-bool probe_word(uint64_t addr);      /* read.c: are 8 bytes there? By a system call */
+bool faults_are_survived(void); /* signal.c: our handlers are the ones, and not blocked */
+void restore_handlers(void);    /* signal.c: in a forked child, when its text is its own again */
+bool probe_word(uint64_t addr); /* read.c: are 8 bytes there? By a system call */
 bool find_range(const struct wire_process *p, uint64_t addr, struct wire_range *ret); /* read.c */
-void keep_actions(void);             /* signal.c: for forked children */
+void keep_actions(void); /* signal.c: for forked children */
 uint64_t agent_heal(void);
 
 #endif

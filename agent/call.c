@@ -7,7 +7,7 @@ enum {
 	CLOCK_MONOTONIC = 1,
 	CLOCK_THREAD_CPUTIME_ID = 3,
 	PR_GET_NAME = 16,
-	COMM_NS = 1000000, /* a name is looked at again after so long */
+	COMM_NS = 1000000,   /* a name is looked at again after so long */
 	CPU_SELECTOR = 0x7b, /* its limit: node << 12 | cpu */
 };
 
@@ -16,7 +16,8 @@ enum {
 uint64_t now_ns(void)
 {
 	const struct wire_area *a = area();
-	const struct wire_clock *c = &a->clock[__atomic_load_n(&a->clock_index, __ATOMIC_ACQUIRE) & 1];
+	const struct wire_clock *c =
+		&a->clock[__atomic_load_n(&a->clock_index, __ATOMIC_ACQUIRE) & 1];
 	uint32_t lo, hi;
 	uint64_t d, t[2] = { 0 };
 
@@ -26,7 +27,8 @@ uint64_t now_ns(void)
 	}
 	__asm__ volatile("rdtsc" : "=a"(lo), "=d"(hi));
 	d = ((uint64_t)hi << 32 | lo) - c->base_tsc;
-	if (UNLIKELY((int64_t)d < 0)) /* another CPU's counter is behind the one that set the clock */
+	if (UNLIKELY((int64_t)d <
+		     0)) /* another CPU's counter is behind the one that set the clock */
 		d = 0;
 	return c->base_ns + (uint64_t)((unsigned __int128)d * c->mult >> 32);
 }
@@ -125,8 +127,8 @@ ENTRY int64_t agent_send_signal(uint64_t sig, uint64_t r2, uint64_t r3, uint64_t
 	return sys2(SYS_KILL, t->pid, (uint32_t)sig);
 }
 
-ENTRY int64_t agent_send_signal_thread(uint64_t sig, uint64_t r2, uint64_t r3, uint64_t r4, uint64_t r5,
-				       struct wire_thread *t)
+ENTRY int64_t agent_send_signal_thread(uint64_t sig, uint64_t r2, uint64_t r3, uint64_t r4,
+				       uint64_t r5, struct wire_thread *t)
 {
 	return sys4(SYS_TGKILL, t->pid, t->tid, (uint32_t)sig, 0);
 }
@@ -153,10 +155,10 @@ static NOINLINE struct wire_map *inner_map(uint64_t r)
 		return NULL;
 	at = m->base - (uintptr_t)a;
 	bytes = (uint64_t)m->stride * m->max_entries;
-	return m->kind == WIRE_MAP_ARRAY && m->key_size == 4 && m->value_size <= m->stride && at < a->shared_size &&
-			       bytes <= a->shared_size - at ?
-		       m :
-		       NULL;
+	return m->kind == WIRE_MAP_ARRAY && m->key_size == 4 && m->value_size <= m->stride &&
+			       at < a->shared_size && bytes <= a->shared_size - at
+		       ? m
+		       : NULL;
 }
 
 static inline struct wire_map *map_arg(uint64_t r)
@@ -200,8 +202,8 @@ static NOINLINE bool break_dead_lock(struct wire_map *m, uint64_t key)
 	return true;
 }
 
-ENTRY int64_t agent_map_update(uint64_t map, uint64_t key, uint64_t value, uint64_t flags, uint64_t r5,
-			       struct wire_thread *t)
+ENTRY int64_t agent_map_update(uint64_t map, uint64_t key, uint64_t value, uint64_t flags,
+			       uint64_t r5, struct wire_thread *t)
 {
 	struct wire_map *m = map_arg(map);
 	int64_t r;
@@ -291,20 +293,20 @@ static int64_t finish(struct wire_thread *t, uint64_t data, bool discard)
 	return 0;
 }
 
-ENTRY int64_t agent_ring_submit(uint64_t data, uint64_t flags, uint64_t r3, uint64_t r4, uint64_t r5,
-				struct wire_thread *t)
+ENTRY int64_t agent_ring_submit(uint64_t data, uint64_t flags, uint64_t r3, uint64_t r4,
+				uint64_t r5, struct wire_thread *t)
 {
 	return finish(t, data, false);
 }
 
-ENTRY int64_t agent_ring_discard(uint64_t data, uint64_t flags, uint64_t r3, uint64_t r4, uint64_t r5,
-				 struct wire_thread *t)
+ENTRY int64_t agent_ring_discard(uint64_t data, uint64_t flags, uint64_t r3, uint64_t r4,
+				 uint64_t r5, struct wire_thread *t)
 {
 	return finish(t, data, true);
 }
 
-ENTRY int64_t agent_ring_output(uint64_t map, uint64_t data, uint64_t n, uint64_t flags, uint64_t r5,
-				struct wire_thread *t)
+ENTRY int64_t agent_ring_output(uint64_t map, uint64_t data, uint64_t n, uint64_t flags,
+				uint64_t r5, struct wire_thread *t)
 {
 	uint64_t size;
 	struct wire_ring *r = ring_arg(map, t, &size);

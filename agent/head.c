@@ -2,7 +2,8 @@
 #include "agent/agent.h"
 
 _Static_assert(WIRE_AREA_MAGIC == 0x6172656164736372ull && WIRE_AREA_VERSION == 1 &&
-		       offsetof(struct wire_agent_head, size) == 16 && offsetof(struct wire_agent_head, entry) == 24,
+		       offsetof(struct wire_agent_head, size) == 16 &&
+		       offsetof(struct wire_agent_head, entry) == 24,
 	       "the words below");
 
 #define X(name, what) "	.long agent_" #name " - agent_head\n"
@@ -16,4 +17,4 @@ __asm__(".pushsection .head, \"a\", @progbits\n"
 	"	.long agent_end - agent_head\n"
 	"	.long 0\n"
 	"agent_entries:\n" WIRE_AGENT_ENTRIES(X) "agent_entries_end:\n"
-	".popsection\n");
+						 ".popsection\n");

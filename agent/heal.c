@@ -56,8 +56,8 @@ static bool open_window(struct healing *h, const struct wire_undo *u, const stru
 }
 
 /* One side of a page boundary. What stands there must be ours. */
-static void heal_part(struct healing *h, const struct wire_undo *u, const struct wire_undo *end, uint32_t from,
-		      uint32_t to)
+static void heal_part(struct healing *h, const struct wire_undo *u, const struct wire_undo *end,
+		      uint32_t from, uint32_t to)
 {
 	static const uint8_t hold[] = { WIRE_UNDO_HOLD };
 	uint8_t now[WIRE_SITE_MAX];
@@ -66,9 +66,11 @@ static void heal_part(struct healing *h, const struct wire_undo *u, const struct
 
 	for (uint32_t i = 0; i < n; i++)
 		LOAD(8, at + i, now[i], bad);
-	if (!mem_same(now, u->after + from, n) && !(n >= sizeof(hold) && mem_same(now, hold, sizeof(hold))))
+	if (!mem_same(now, u->after + from, n) &&
+	    !(n >= sizeof(hold) && mem_same(now, hold, sizeof(hold))))
 		return;
-	if (h->fd >= 0 && sys4(SYS_PWRITE64, (uint64_t)h->fd, (uintptr_t)(u->before + from), n, at) == n)
+	if (h->fd >= 0 &&
+	    sys4(SYS_PWRITE64, (uint64_t)h->fd, (uintptr_t)(u->before + from), n, at) == n)
 		return;
 	if (u->data || open_window(h, u, end))
 		mem_copy((void *)at, u->before + from, n);
@@ -78,7 +80,8 @@ bad:
 
 ENTRY uint64_t agent_heal(void)
 {
-	const struct wire_undo *u = (const struct wire_undo *)area()->undo, *end = u + area()->nundo;
+	const struct wire_undo *u = (const struct wire_undo *)area()->undo,
+			       *end = u + area()->nundo;
 	struct healing h = { .there = 1 };
 	uint32_t pid = kept()->pid;
 	char path[] = "/proc/self/mem";
@@ -87,8 +90,8 @@ ENTRY uint64_t agent_heal(void)
 	for (; u < end; u++) {
 		uint32_t cut = PAGE - (uint32_t)(u->site % PAGE);
 
-		if (!u->len || u->len > WIRE_SITE_MAX || (pid && u->pid != pid) || !is_there(&h, u->site) ||
-		    !is_there(&h, u->site + u->len - 1))
+		if (!u->len || u->len > WIRE_SITE_MAX || (pid && u->pid != pid) ||
+		    !is_there(&h, u->site) || !is_there(&h, u->site + u->len - 1))
 			continue;
 		if (cut < u->len) {
 			heal_part(&h, u, end, 0, cut);

@@ -41,8 +41,8 @@ static inline uint8_t *map_agg_entries(const struct wire_map *m, struct wire_agg
 }
 
 /* The value of key; NULL when it is not there. *ret_at: the index word that has it or would get it, NULL: none is free. */
-static inline void *map_agg_find(const struct wire_map *m, struct wire_agg_table *a, const void *key,
-				 uint32_t hash, uint32_t **ret_at)
+static inline void *map_agg_find(const struct wire_map *m, struct wire_agg_table *a,
+				 const void *key, uint32_t hash, uint32_t **ret_at)
 {
 	uint32_t *index = (uint32_t *)(a + 1), mask = (uint32_t)m->buckets - 1, e;
 	uint8_t *entries = (uint8_t *)(index + m->buckets), *en;
@@ -68,7 +68,8 @@ static inline void *map_agg_find(const struct wire_map *m, struct wire_agg_table
 		if (!e)
 			return NULL;
 		en = entries + (uint64_t)(e - 1) * m->stride;
-		if (e <= m->max_entries && *(uint32_t *)en == hash && mem_same(en + 8, key, m->key_size))
+		if (e <= m->max_entries && *(uint32_t *)en == hash &&
+		    mem_same(en + 8, key, m->key_size))
 			return en + 8 + map_pad8(m->key_size);
 	}
 	*ret_at = NULL;
@@ -79,11 +80,12 @@ static inline void *map_agg_lookup(const struct wire_map *m, struct wire_thread 
 {
 	uint32_t *at;
 
-	return map_agg_find(m, map_agg_table(m, t, t->gen & 1), key, (uint32_t)map_hash_key(m, key), &at);
+	return map_agg_find(m, map_agg_table(m, t, t->gen & 1), key, (uint32_t)map_hash_key(m, key),
+			    &at);
 }
 
-static inline int64_t map_agg_update(const struct wire_map *m, struct wire_thread *t, const void *key,
-				     const void *value, uint64_t flags)
+static inline int64_t map_agg_update(const struct wire_map *m, struct wire_thread *t,
+				     const void *key, const void *value, uint64_t flags)
 {
 	struct wire_agg_table *a = map_agg_table(m, t, t->gen & 1);
 	uint32_t hash = (uint32_t)map_hash_key(m, key), *at, n = a->n;
@@ -126,7 +128,8 @@ static inline void *map_hash_entry_value(const struct wire_map *m, struct wire_h
 	return map_hash_entry_key(e) + map_pad8(m->key_size);
 }
 
-static inline struct wire_hash_entry *map_hash_find(const struct wire_map *m, const void *key, uint64_t home)
+static inline struct wire_hash_entry *map_hash_find(const struct wire_map *m, const void *key,
+						    uint64_t home)
 {
 	uint32_t reach = __atomic_load_n(&map_hash_at(m, home)->owner, __ATOMIC_ACQUIRE) >> 16;
 
@@ -147,8 +150,8 @@ static inline bool map_hash_lock(struct wire_hash_entry *home, uint32_t slot)
 
 		/* held under our own number: by one who will not go on (nested firings do not run) */
 		if ((!(v & 0xffff) || (v & 0xffff) == slot + 1) &&
-		    __atomic_compare_exchange_n(&home->owner, &v, (v & 0xffff0000u) | (slot + 1), false, __ATOMIC_ACQUIRE,
-						__ATOMIC_RELAXED))
+		    __atomic_compare_exchange_n(&home->owner, &v, (v & 0xffff0000u) | (slot + 1),
+						false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 			return true;
 		__asm__ volatile("pause");
 	}
@@ -157,7 +160,8 @@ static inline bool map_hash_lock(struct wire_hash_entry *home, uint32_t slot)
 static inline void map_hash_unlock(struct wire_hash_entry *home)
 {
 	/* while it is held nobody else writes it */
-	__atomic_store_n(&home->owner, __atomic_load_n(&home->owner, __ATOMIC_RELAXED) & 0xffff0000u,
+	__atomic_store_n(&home->owner,
+			 __atomic_load_n(&home->owner, __ATOMIC_RELAXED) & 0xffff0000u,
 			 __ATOMIC_RELEASE);
 }
 
@@ -167,14 +171,15 @@ static inline void map_hash_break(struct wire_hash_entry *home, uint32_t slot)
 	uint32_t v = __atomic_load_n(&home->owner, __ATOMIC_RELAXED);
 
 	if ((v & 0xffff) == slot + 1)
-		__atomic_compare_exchange_n(&home->owner, &v, v & 0xffff0000u, false, __ATOMIC_RELEASE,
-					    __ATOMIC_RELAXED);
+		__atomic_compare_exchange_n(&home->owner, &v, v & 0xffff0000u, false,
+					    __ATOMIC_RELEASE, __ATOMIC_RELAXED);
 }
 
 static inline int64_t map_hash_add(struct wire_map *m, struct wire_hash_entry *home, uint64_t at,
 				   const void *key, const void *value)
 {
-	uint32_t reach = m->buckets < MAP_HASH_REACH ? (uint32_t)m->buckets : MAP_HASH_REACH, state, v;
+	uint32_t reach = m->buckets < MAP_HASH_REACH ? (uint32_t)m->buckets : MAP_HASH_REACH, state,
+		 v;
 
 	if (__atomic_fetch_add(&m->used, 1, __ATOMIC_RELAXED) >= m->max_entries)
 		goto full;
@@ -183,14 +188,16 @@ static inline int64_t map_hash_add(struct wire_map *m, struct wire_hash_entry *h
 
 		state = __atomic_load_n(&e->state, __ATOMIC_RELAXED);
 		if ((state != WIRE_HASH_EMPTY && state != WIRE_HASH_DELETED) ||
-		    !__atomic_compare_exchange_n(&e->state, &state, WIRE_HASH_BUSY, false, __ATOMIC_ACQUIRE,
-						 __ATOMIC_RELAXED))
+		    !__atomic_compare_exchange_n(&e->state, &state, WIRE_HASH_BUSY, false,
+						 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 			continue;
 		mem_copy(map_hash_entry_key(e), key, m->key_size);
 		mem_copy(map_hash_entry_value(m, e), value, m->value_size);
-		v = __atomic_load_n(&home->owner, __ATOMIC_RELAXED); /* ours: nobody else changes it */
+		v = __atomic_load_n(&home->owner,
+				    __ATOMIC_RELAXED); /* ours: nobody else changes it */
 		if (v >> 16 < i + 1)
-			__atomic_store_n(&home->owner, (v & 0xffff) | (i + 1) << 16, __ATOMIC_RELEASE);
+			__atomic_store_n(&home->owner, (v & 0xffff) | (i + 1) << 16,
+					 __ATOMIC_RELEASE);
 		__atomic_store_n(&e->state, WIRE_HASH_READY, __ATOMIC_RELEASE);
 		return 0;
 	}
@@ -199,8 +206,8 @@ full:
 	return MAP_E_2BIG;
 }
 
-static inline int64_t map_hash_update(struct wire_map *m, uint32_t slot, const void *key, const void *value,
-				      uint64_t flags)
+static inline int64_t map_hash_update(struct wire_map *m, uint32_t slot, const void *key,
+				      const void *value, uint64_t flags)
 {
 	uint64_t at = map_hash_key(m, key);
 	struct wire_hash_entry *home = map_hash_at(m, at), *e;
@@ -272,7 +279,8 @@ static inline void *map_lookup(struct wire_map *m, struct wire_thread *t, const 
 		i = *(const any32 *)key;
 		if (i >= m->max_entries)
 			return NULL;
-		return (void *)((uintptr_t)t + m->base + (t->gen & 1) * m->gen_stride + i * m->stride);
+		return (void *)((uintptr_t)t + m->base + (t->gen & 1) * m->gen_stride +
+				i * m->stride);
 	case WIRE_MAP_AGG_HASH: return map_agg_lookup(m, t, key);
 	case WIRE_MAP_HASH:
 		at = map_hash_key(m, key);
@@ -288,8 +296,8 @@ static inline void *map_lookup(struct wire_map *m, struct wire_thread *t, const 
 	return NULL;
 }
 
-static inline int64_t map_update(struct wire_map *m, struct wire_thread *t, const void *key, const void *value,
-				 uint64_t flags)
+static inline int64_t map_update(struct wire_map *m, struct wire_thread *t, const void *key,
+				 const void *value, uint64_t flags)
 {
 	void *v;
 

@@ -92,7 +92,8 @@ static inline uint64_t mem_mix(uint64_t a, uint64_t b)
 }
 
 /* Four lanes, since a multiplication waits for the one before it: texts have rooms of 256 bytes. n is a multiple of 32. */
-static __attribute__((noinline, unused)) uint64_t mem_hash_long(const any8 *p, uint64_t n, uint64_t h)
+static __attribute__((noinline, unused)) uint64_t mem_hash_long(const any8 *p, uint64_t n,
+								uint64_t h)
 {
 	uint64_t h1 = h + 1, h2 = h + 2, h3 = h + 3;
 

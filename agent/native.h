@@ -32,9 +32,11 @@ int64_t agent_probe_read(u64 dst, u64 size, u64 src, u64 r4, u64 r5, struct wire
 
 #define bpf_map_lookup_elem(m, key) map_value(NATIVE(m)->map, NATIVE(m)->thread, key)
 #define bpf_map_update_elem(m, key, value, flags) \
-	agent_map_update((uintptr_t)NATIVE(m)->map, (uintptr_t)(key), (uintptr_t)(value), flags, 0, NATIVE(m)->thread)
+	agent_map_update((uintptr_t)NATIVE(m)->map, (uintptr_t)(key), (uintptr_t)(value), flags, \
+			 0, NATIVE(m)->thread)
 #define bpf_ringbuf_output(m, data, n, flags) \
-	agent_ring_output((uintptr_t)NATIVE(m)->map, (uintptr_t)(data), n, flags, 0, NATIVE(m)->thread)
+	agent_ring_output((uintptr_t)NATIVE(m)->map, (uintptr_t)(data), n, flags, 0, \
+			  NATIVE(m)->thread)
 /* of memory that is known to be there; nothing is at 0 */
 #define bpf_probe_read_kernel(dst, n, src) native_copy(dst, n, (uintptr_t)(src))
 #define bpf_loop(n, fn, arg, flags) \

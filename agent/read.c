@@ -4,9 +4,10 @@
 
 enum {
 	ADDRESS_BITS = 56, /* beyond: no user address on any x86-64 */
-	CHECK_EVERY = 128, /* plain reads off the stack until we look again whether faults are survived */
+	CHECK_EVERY =
+		128, /* plain reads off the stack until we look again whether faults are survived */
 	CHECK_UNSAFE = 16, /* ... after they were not */
-	ALT_MIN = 8192, /* a smaller signal stack may not hold the frame of our handler */
+	ALT_MIN = 8192,    /* a smaller signal stack may not hold the frame of our handler */
 	BOUNCE = 128,
 	STACK_USER = 1 << 8, /* BPF_F_USER_STACK */
 	STACK_SKIP = 0xff,
@@ -73,13 +74,15 @@ static NOINLINE uint64_t plain_to(struct wire_thread *t, uint64_t addr)
 	if (t->rsp && t->rsp - t->stack_lo >= t->stack_hi - t->stack_lo)
 		look_around(t, t->rsp);
 	/* What lies above the stack pointer is there, whatever happens elsewhere. */
-	if (t->rsp - t->stack_lo < t->stack_hi - t->stack_lo && addr >= t->rsp - 128 && addr < t->stack_hi)
+	if (t->rsp - t->stack_lo < t->stack_hi - t->stack_lo && addr >= t->rsp - 128 &&
+	    addr < t->stack_hi)
 		return t->stack_hi;
 	if (!a->reads_guarded)
 		return 0;
 	if (!t->checks) {
 		look_around(t, t->rsp);
-		t->unsafe = (t->alt_hi && t->alt_hi - t->alt_lo < ALT_MIN) || !faults_are_survived();
+		t->unsafe = (t->alt_hi && t->alt_hi - t->alt_lo < ALT_MIN) ||
+			    !faults_are_survived();
 		t->checks = t->unsafe ? CHECK_UNSAFE : CHECK_EVERY;
 	}
 	t->checks--;
@@ -99,12 +102,14 @@ static NOINLINE uint64_t plain_to(struct wire_thread *t, uint64_t addr)
 
 static inline uint64_t plain_end(struct wire_thread *t, uint64_t addr)
 {
-	if (LIKELY(addr - t->stack_lo < t->stack_hi - t->stack_lo && addr >= t->rsp && t->rsp > t->stack_lo))
+	if (LIKELY(addr - t->stack_lo < t->stack_hi - t->stack_lo && addr >= t->rsp &&
+		   t->rsp > t->stack_lo))
 		return t->stack_hi;
 	if (LIKELY(addr - t->range_lo < t->range_hi - t->range_lo && t->checks && !t->unsafe &&
 		   area()->reads_guarded && !on_signal_stack(t) &&
 		   t->rsp - t->stack_lo < t->stack_hi - t->stack_lo &&
-		   __atomic_load_n(&process(t->owner - 1)->version, __ATOMIC_ACQUIRE) == t->range_version)) {
+		   __atomic_load_n(&process(t->owner - 1)->version, __ATOMIC_ACQUIRE) ==
+			   t->range_version)) {
 		t->checks--;
 		return t->range_hi;
 	}
@@ -243,7 +248,8 @@ bad:
 }
 
 /* The same by system calls. */
-static NOINLINE int64_t text_exact(struct wire_thread *t, any8 *d, uint64_t s, uint64_t n, bool *ret_nul)
+static NOINLINE int64_t text_exact(struct wire_thread *t, any8 *d, uint64_t s, uint64_t n,
+				   bool *ret_nul)
 {
 	uint8_t bounce[BOUNCE];
 	uint64_t step = PAGE - s % PAGE;
@@ -262,8 +268,8 @@ static NOINLINE int64_t text_exact(struct wire_thread *t, any8 *d, uint64_t s, u
 	return (int64_t)step;
 }
 
-ENTRY int64_t agent_probe_read_str(uint64_t dst, uint64_t size, uint64_t src, uint64_t r4, uint64_t r5,
-				   struct wire_thread *t)
+ENTRY int64_t agent_probe_read_str(uint64_t dst, uint64_t size, uint64_t src, uint64_t r4,
+				   uint64_t r5, struct wire_thread *t)
 {
 	any8 *d = (any8 *)dst;
 	uint64_t done = 0, end, step;
@@ -304,8 +310,8 @@ bad:
 /* --- stacks --- */
 
 /* As perf_callchain_user() does it: the instruction pointer, then what frame pointers lead to. */
-ENTRY int64_t agent_get_stack(uint64_t ctx, uint64_t dst, uint64_t size, uint64_t flags, uint64_t r5,
-			      struct wire_thread *t)
+ENTRY int64_t agent_get_stack(uint64_t ctx, uint64_t dst, uint64_t size, uint64_t flags,
+			      uint64_t r5, struct wire_thread *t)
 {
 	const uint64_t *regs = (const uint64_t *)t->regs;
 	uint64_t fp, frame[2], n = 0, skip = flags & STACK_SKIP, max;
@@ -354,7 +360,8 @@ ENTRY int64_t agent_probe_write(uint64_t dst, uint64_t src, uint64_t size, uint6
 		return refuse(t);
 	if (!from.n)
 		return 0;
-	if (dst - base() < WIRE_BASE_STEP || dst + from.n - base() < WIRE_BASE_STEP) /* ours, not the program's */
+	if (dst - base() < WIRE_BASE_STEP ||
+	    dst + from.n - base() < WIRE_BASE_STEP) /* ours, not the program's */
 		return E_FAULT;
 	r = sys6(SYS_PROCESS_VM_WRITEV, t->pid, (uintptr_t)&from, 1, (uintptr_t)&to, 1, 0);
 	return r == (int64_t)from.n ? 0 : r < 0 && r != E_FAULT ? r : E_FAULT;

@@ -37,7 +37,8 @@ static inline void *ring_reserve(struct wire_ring *r, uint64_t size, uint64_t n)
 			return NULL;
 		word = (ring_word *)(ring_data(r) + at);
 		word[1] = 0;
-		__atomic_store_n(word, WIRE_RING_PAD | (uint32_t)(end - WIRE_RING_HEAD), __ATOMIC_RELAXED);
+		__atomic_store_n(word, WIRE_RING_PAD | (uint32_t)(end - WIRE_RING_HEAD),
+				 __ATOMIC_RELAXED);
 		head += end;
 		at = 0;
 	} else if (head - tail > size || size - (head - tail) < need) {
@@ -91,8 +92,8 @@ enum ring_next {
 
 /* The consumer's next record. `tail` is the consumer's own memory of its position (the ring's copy is the producer's to
  * spoil). dead: the producer is no more, so what it has left open is passed over. */
-static inline enum ring_next ring_next(struct wire_ring *r, uint64_t size, uint64_t *tail, bool dead,
-				       const void **ret_data, uint32_t *ret_n)
+static inline enum ring_next ring_next(struct wire_ring *r, uint64_t size, uint64_t *tail,
+				       bool dead, const void **ret_data, uint32_t *ret_n)
 {
 	uint64_t head = __atomic_load_n(&r->head, __ATOMIC_ACQUIRE);
 

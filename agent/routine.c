@@ -5,7 +5,8 @@
 
 /* --- what bpf/unwind.bpf.h reads through --- */
 
-#define bpf_get_current_pid_tgid() ((u64)NATIVE(w->chunks)->thread->pid << 32 | NATIVE(w->chunks)->thread->tid)
+#define bpf_get_current_pid_tgid() \
+	((u64)NATIVE(w->chunks)->thread->pid << 32 | NATIVE(w->chunks)->thread->tid)
 #define bpf_get_current_task() NATIVE(w->chunks)->thread->task
 #define bpf_get_current_task_btf() NATIVE(w->chunks)->thread
 #define bpf_task_pt_regs(thread) ((thread)->regs)
@@ -17,7 +18,8 @@ INLINE u32 *native_chunk(const struct native_map *n, u64 address)
 
 	if (index >= n->map->max_entries)
 		return NULL;
-	inner = (const struct wire_map *)__atomic_load_n((u64 *)n->map->base + index, __ATOMIC_ACQUIRE);
+	inner = (const struct wire_map *)__atomic_load_n((u64 *)n->map->base + index,
+							 __ATOMIC_ACQUIRE);
 	return inner ? (u32 *)inner->base : NULL;
 }
 #define unwind_chunk(chunks, address) native_chunk(chunks, address)
@@ -67,7 +69,8 @@ INLINE u32 native_rule(const u32 *rules, u64 at, u32 number)
 {
 	u64 *e = native_entry(at), version = private()->rules_version;
 
-	if (number && at >> 47 == 0 && __atomic_load_n(&area()->unwind_version, __ATOMIC_ACQUIRE) == version) {
+	if (number && at >> 47 == 0 &&
+	    __atomic_load_n(&area()->unwind_version, __ATOMIC_ACQUIRE) == version) {
 		__atomic_store_n(e, at << 16 | number, __ATOMIC_SEQ_CST);
 		if (UNLIKELY(__atomic_load_n(&area()->unwind_version, __ATOMIC_SEQ_CST) != version))
 			__atomic_store_n(e, 0, __ATOMIC_RELAXED);
@@ -98,7 +101,8 @@ static inline struct native_map of_map(u64 map, struct wire_thread *t)
 	return (struct native_map){ (struct wire_map *)map, t, 0, 0 };
 }
 
-ENTRY int64_t agent_ustack(u64 chunks, u64 processes, u64 wanted, u64 dst, u64 offsets, struct wire_thread *t)
+ENTRY int64_t agent_ustack(u64 chunks, u64 processes, u64 wanted, u64 dst, u64 offsets,
+			   struct wire_thread *t)
 {
 	struct native_map c = of_map(chunks, t), p = of_map(processes, t), w = of_map(wanted, t);
 
@@ -109,14 +113,17 @@ ENTRY int64_t agent_ustack(u64 chunks, u64 processes, u64 wanted, u64 dst, u64 o
 		c.stack_lo = t->rsp;
 		c.stack_room = t->stack_hi - t->rsp;
 	}
-	return d_ustack(&c, &p, &w, (struct wire_stack *)dst, (const struct wire_unwind_offsets *)offsets);
+	return d_ustack(&c, &p, &w, (struct wire_stack *)dst,
+			(const struct wire_unwind_offsets *)offsets);
 }
 
-ENTRY int64_t agent_stack_id(u64 stacks, u64 counters, u64 stack, u64 bytes, u64 r5, struct wire_thread *t)
+ENTRY int64_t agent_stack_id(u64 stacks, u64 counters, u64 stack, u64 bytes, u64 r5,
+			     struct wire_thread *t)
 {
 	struct native_map s = of_map(stacks, t), c = of_map(counters, t);
 
-	if (UNLIKELY(!is_own(t, stack, sizeof(struct wire_stack)) || (s64)bytes > WIRE_STACK_FRAMES * 8))
+	if (UNLIKELY(!is_own(t, stack, sizeof(struct wire_stack)) ||
+		     (s64)bytes > WIRE_STACK_FRAMES * 8))
 		return refuse(t);
 	return d_stack_id(&s, &c, (struct wire_stack *)stack, (s64)bytes);
 }

@@ -98,10 +98,10 @@ CODE(agent_restorer);
 
 static int which(uint64_t sig)
 {
-	return sig == SIGSEGV ? WIRE_SIGNAL_SEGV :
-	       sig == SIGBUS  ? WIRE_SIGNAL_BUS :
-	       sig == SIGTRAP ? WIRE_SIGNAL_TRAP :
-				-1;
+	return sig == SIGSEGV   ? WIRE_SIGNAL_SEGV
+	       : sig == SIGBUS  ? WIRE_SIGNAL_BUS
+	       : sig == SIGTRAP ? WIRE_SIGNAL_TRAP
+				: -1;
 }
 static uint64_t number(int i)
 {
@@ -140,9 +140,11 @@ static void lock(uint32_t pid)
 
 	for (int i = 0; i < SPINS; i++) {
 		v = 0;
-		if (__atomic_compare_exchange_n(word, &v, own, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+		if (__atomic_compare_exchange_n(word, &v, own, false, __ATOMIC_ACQUIRE,
+						__ATOMIC_RELAXED))
 			return;
-		if ((uint32_t)(v >> 32) != pid || sys4(SYS_TGKILL, pid, (uint32_t)v, 0, 0) == E_SRCH) {
+		if ((uint32_t)(v >> 32) != pid ||
+		    sys4(SYS_TGKILL, pid, (uint32_t)v, 0, 0) == E_SRCH) {
 			if (__atomic_compare_exchange_n(word, &v, own, false, __ATOMIC_ACQUIRE,
 							__ATOMIC_RELAXED))
 				return;
@@ -179,7 +181,8 @@ static struct wire_sigaction get_action(int i)
 	return a;
 }
 
-static int64_t kernel_action(uint64_t sig, const struct wire_sigaction *act, struct wire_sigaction *old)
+static int64_t kernel_action(uint64_t sig, const struct wire_sigaction *act,
+			     struct wire_sigaction *old)
 {
 	return sys4(SYS_RT_SIGACTION, sig, (uintptr_t)act, (uintptr_t)old, 8);
 }
@@ -309,8 +312,8 @@ static bool in_vfork(uint32_t pid)
 	       process(private()->process)->own_pid != pid;
 }
 
-ENTRY int64_t agent_sigaction(uint64_t sig, const struct wire_sigaction *act, struct wire_sigaction *oact,
-			      uint64_t size)
+ENTRY int64_t agent_sigaction(uint64_t sig, const struct wire_sigaction *act,
+			      struct wire_sigaction *oact, uint64_t size)
 {
 	struct wire_sigaction new = { 0 }, old, front;
 	int i = which(sig);
@@ -383,7 +386,8 @@ ENTRY int64_t agent_guard(uint64_t on)
 	struct wire_sigaction cur, front;
 	int64_t r = 0, failed = 0;
 
-	sys4(SYS_MADVISE, (uintptr_t)k, PAGE, MADV_KEEPONFORK, 0); /* whatever was asked for its surroundings */
+	sys4(SYS_MADVISE, (uintptr_t)k, PAGE, MADV_KEEPONFORK,
+	     0); /* whatever was asked for its surroundings */
 	for (int i = 0; i < WIRE_SIGNALS; i++) {
 		uint64_t bit = 1ull << i;
 

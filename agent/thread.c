@@ -2,9 +2,9 @@
 #include "agent/agent.h"
 #include "agent/ring.h"
 
-#define KEY_BUSY ~0ull       /* an entry being written */
+#define KEY_BUSY ~0ull /* an entry being written */
 #define KEY_DELETED (~0ull - 1)
-#define CLAIMING (1u << 31)  /* in wire_thread.owner: changes hands within its process */
+#define CLAIMING (1u << 31) /* in wire_thread.owner: changes hands within its process */
 
 enum {
 	NO_SLOT_NS = 1000000, /* after none was free: this long none is looked for */
@@ -125,8 +125,8 @@ static bool take_over(struct wire_thread *t, uint64_t key, uint32_t own, uint32_
 
 	/* Another living process's threads have entries in its table, which only it can reach. */
 	if (owner & CLAIMING || !slot_is_dead(t->slot) ||
-	    !__atomic_compare_exchange_n(&t->owner, &owner, (own + 1) | CLAIMING, false, __ATOMIC_ACQUIRE,
-					 __ATOMIC_RELAXED))
+	    !__atomic_compare_exchange_n(&t->owner, &owner, (own + 1) | CLAIMING, false,
+					 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 		return false;
 	/* by now another may have taken it, and perhaps died too: its owner is as before */
 	if (mine && sys4(SYS_TGKILL, t->pid, t->tid, 0, 0) != E_SRCH) {
@@ -146,7 +146,8 @@ static bool rings_are_empty(const struct wire_thread *t)
 	for (uint32_t i = 0; i < area()->nmaps; i++) {
 		const struct wire_ring *r = (const struct wire_ring *)((uintptr_t)t + m[i].base);
 
-		if (m[i].kind == WIRE_MAP_RING && r->head != __atomic_load_n(&r->tail, __ATOMIC_RELAXED))
+		if (m[i].kind == WIRE_MAP_RING &&
+		    r->head != __atomic_load_n(&r->tail, __ATOMIC_RELAXED))
 			return false;
 	}
 	return true;
@@ -193,8 +194,9 @@ static void clean_up(struct wire_thread *t)
 
 		if (m[i].kind == WIRE_MAP_RING)
 			ring_abandon((struct wire_ring *)at, m[i].max_entries);
-		for (uint32_t k = 0; m[i].flags & WIRE_MAP_BUSY_WORD && m[i].kind == WIRE_MAP_THREAD_ARRAY &&
-				     k < m[i].max_entries; k++)
+		for (uint32_t k = 0; m[i].flags & WIRE_MAP_BUSY_WORD &&
+				     m[i].kind == WIRE_MAP_THREAD_ARRAY && k < m[i].max_entries;
+		     k++)
 			*(uint64_t *)(at + (uint64_t)k * m[i].stride) = 0;
 	}
 }
@@ -341,16 +343,18 @@ static NOINLINE bool forked(void)
  * threads that are gone. */
 static NOINLINE bool renew(struct wire_thread *t, uint64_t rsp)
 {
-	uint32_t tid = (uint32_t)sys2(SYS_GETTID, 0, 0), owner = __atomic_load_n(&t->owner, __ATOMIC_ACQUIRE);
+	uint32_t tid = (uint32_t)sys2(SYS_GETTID, 0, 0),
+		 owner = __atomic_load_n(&t->owner, __ATOMIC_ACQUIRE);
 	uint64_t mask;
 	bool got;
 
-	if (tid == t->tid || owner & CLAIMING || !slot_is_dead(t->slot)) /* a vfork() child has its parent's, who lives */
+	if (tid == t->tid || owner & CLAIMING ||
+	    !slot_is_dead(t->slot)) /* a vfork() child has its parent's, who lives */
 		return false;
 	mask = block_signals();
 	/* a thread without a slot may want it too */
-	got = __atomic_compare_exchange_n(&t->owner, &owner, owner | CLAIMING, false, __ATOMIC_ACQUIRE,
-					  __ATOMIC_RELAXED);
+	got = __atomic_compare_exchange_n(&t->owner, &owner, owner | CLAIMING, false,
+					  __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 	if (got) {
 		own_slot(t, t->key, owner - 1, tid);
 		set_up(t, owner - 1, tid, rsp);

@@ -58,7 +58,10 @@ static void measure(const char *what, double target, uint32_t calls, step *fn)
 	qsort(ns, RUNS, sizeof(*ns), by_value);
 	printf("  %-52s %8.1f ns   (least %.1f)", what, ns[RUNS / 2], ns[0]);
 	if (target > 0)
-		printf("   <= %g %s", target, ns[RUNS / 2] <= target ? "ok" : ns[0] <= target ? "ok at least" : "MISSED");
+		printf("   <= %g %s", target,
+		       ns[RUNS / 2] <= target ? "ok"
+		       : ns[0] <= target      ? "ok at least"
+					      : "MISSED");
 	printf("\n");
 }
 
@@ -79,7 +82,8 @@ static void by_key(uint32_t i)
 static void record(uint32_t i)
 {
 	struct wire_ring *r = (struct wire_ring *)((uint8_t *)w.t + w.maps[WORLD_RING].base);
-	uint64_t *p = (uint64_t *)entry(WIRE_AGENT_ring_reserve)(world_map(&w, WORLD_RING), 32, 0, 0, 0, w.t);
+	uint64_t *p = (uint64_t *)entry(WIRE_AGENT_ring_reserve)(world_map(&w, WORLD_RING), 32, 0,
+								 0, 0, w.t);
 
 	p[0] = i;
 	p[3] = i;
@@ -87,8 +91,8 @@ static void record(uint32_t i)
 	__atomic_store_n(&r->tail, r->head, __ATOMIC_RELEASE); /* the consumer's part */
 }
 
-static void go(const char *what, enum wire_agent_entry e, double target, uint32_t calls, uint64_t r1, uint64_t r2,
-	       uint64_t r3, uint64_t r4)
+static void go(const char *what, enum wire_agent_entry e, double target, uint32_t calls,
+	       uint64_t r1, uint64_t r2, uint64_t r3, uint64_t r4)
 {
 	f = entry(e);
 	a1 = r1, a2 = r2, a3 = r3, a4 = r4;
@@ -108,14 +112,15 @@ static void stacks(uint64_t *regs)
 	regs[4] = (uintptr_t)chain;
 	w.t->regs = (uintptr_t)regs;
 	w.t->rsp = (uintptr_t)chain - 1024; /* where the probe fired: below */
-	go("get_stack, 16 frames by frame pointers", WIRE_AGENT_get_stack, 350, CALLS, 0, (uintptr_t)w.room, 128,
-	   BPF_F_USER_STACK);
+	go("get_stack, 16 frames by frame pointers", WIRE_AGENT_get_stack, 350, CALLS, 0,
+	   (uintptr_t)w.room, 128, BPF_F_USER_STACK);
 }
 
 static void reads(const char *mode, uint32_t calls, double target)
 {
 	static const char text[] = "a string of 25 characters";
-	char name[80], *page = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char name[80], *page = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+				    -1, 0);
 	uint64_t dst = (uintptr_t)w.room, local = 5;
 
 	memcpy(page, text, sizeof(text));
@@ -147,16 +152,19 @@ int main(void)
 	value = (uint64_t *)(w.room + 4096);
 	w.t->rsp = (uintptr_t)__builtin_frame_address(0) - sizeof(room);
 	printf("the agent, %u bytes of text\n", w.head->size);
-	go("thread, by the slow path (an entry further on)", WIRE_AGENT_thread, 0, CALLS, 4711, 0, 0, 0);
+	go("thread, by the slow path (an entry further on)", WIRE_AGENT_thread, 0, CALLS, 4711, 0,
+	   0, 0);
 	go("ktime", WIRE_AGENT_ktime, 0, CALLS, 0, 0, 0, 0);
 	go("cpu", WIRE_AGENT_cpu, 0, CALLS, 0, 0, 0, 0);
 	go("prandom", WIRE_AGENT_prandom, 0, CALLS, 0, 0, 0, 0);
 	go("pid_tgid", WIRE_AGENT_pid_tgid, 0, CALLS, 0, 0, 0, 0);
 	go("comm", WIRE_AGENT_comm, 0, CALLS, (uintptr_t)w.room, 16, 0, 0);
-	go("strncmp, 8 characters", WIRE_AGENT_strncmp, 0, CALLS, (uintptr_t)w.room, 8, (uintptr_t)w.room + 64, 0);
-	go("task_storage_get", WIRE_AGENT_task_storage_get, 0, CALLS, world_map(&w, WORLD_TASK), 1, 0, 1);
-	go("map_lookup, thread array", WIRE_AGENT_map_lookup, 0, CALLS, world_map(&w, WORLD_COUNTERS),
-	   (uintptr_t)w.room, 0, 0);
+	go("strncmp, 8 characters", WIRE_AGENT_strncmp, 0, CALLS, (uintptr_t)w.room, 8,
+	   (uintptr_t)w.room + 64, 0);
+	go("task_storage_get", WIRE_AGENT_task_storage_get, 0, CALLS, world_map(&w, WORLD_TASK), 1,
+	   0, 1);
+	go("map_lookup, thread array", WIRE_AGENT_map_lookup, 0, CALLS,
+	   world_map(&w, WORLD_COUNTERS), (uintptr_t)w.room, 0, 0);
 
 	a4 = 0;
 	f = entry(WIRE_AGENT_map_update);
@@ -170,10 +178,10 @@ int main(void)
 	f = entry(WIRE_AGENT_map_lookup);
 	measure("map_lookup, aggregation, 32-byte keys", 0, CALLS, by_key);
 	mem_zero(w.room + 4096, 4096);
-	go("map_update, aggregation, 256-byte text", WIRE_AGENT_map_update, 0, CALLS, world_map(&w, WORLD_AGG_LONG),
-	   (uintptr_t)w.room + 4096, (uintptr_t)w.room + 4096, 0);
-	go("map_lookup, aggregation, 256-byte text", WIRE_AGENT_map_lookup, 0, CALLS, world_map(&w, WORLD_AGG_LONG),
-	   (uintptr_t)w.room + 4096, 0, 0);
+	go("map_update, aggregation, 256-byte text", WIRE_AGENT_map_update, 0, CALLS,
+	   world_map(&w, WORLD_AGG_LONG), (uintptr_t)w.room + 4096, (uintptr_t)w.room + 4096, 0);
+	go("map_lookup, aggregation, 256-byte text", WIRE_AGENT_map_lookup, 0, CALLS,
+	   world_map(&w, WORLD_AGG_LONG), (uintptr_t)w.room + 4096, 0, 0);
 	a4 = 0;
 	a1 = world_map(&w, WORLD_HASH);
 	f = entry(WIRE_AGENT_map_update);

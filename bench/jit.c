@@ -19,8 +19,8 @@ static double cpu_ns(void)
 typedef uint64_t work(uint64_t, uint64_t);
 
 /* lea 1(%rdi,%rsi),%rax; imul %rax,%rax; xor %rdi,%rax; ret -- the first five bytes are what a probe displaces. */
-static const uint8_t body[] = { 0x48, 0x8d, 0x44, 0x37, 0x01, 0x48, 0x0f, 0xaf,
-				0xc0, 0x48, 0x31, 0xf8, 0xc3 };
+static const uint8_t body[] = { 0x48, 0x8d, 0x44, 0x37, 0x01, 0x48, 0x0f,
+				0xaf, 0xc0, 0x48, 0x31, 0xf8, 0xc3 };
 
 static double run(work *f)
 {
@@ -48,7 +48,8 @@ static void put_jump(uint8_t *at, const uint8_t *to)
 	memcpy(at + 1, &rel, 4);
 }
 
-static void measure(const char *name, enum wire_stub_kind kind, const struct bpf_insn *p, uint32_t n)
+static void measure(const char *name, enum wire_stub_kind kind, const struct bpf_insn *p,
+		    uint32_t n)
 {
 	uint8_t *bare = mock.code + MOCK_CODE - 512, *traced = bare + 64, *stub = bare + 128, *c;
 	double added[ROUNDS];
@@ -64,8 +65,8 @@ static void measure(const char *name, enum wire_stub_kind kind, const struct bpf
 	*(struct wire_stub *)stub = (struct wire_stub){ (uintptr_t)traced, 3, kind };
 	c = stub + sizeof(struct wire_stub);
 	put_jump(traced, c);
-	*(uint64_t *)(stub + 80) =
-		p ? (uintptr_t)mock.code + MOCK_PROGRAM + mock.out.thunk[kind] : 0;
+	*(uint64_t *)(stub + 80) = p ? (uintptr_t)mock.code + MOCK_PROGRAM + mock.out.thunk[kind]
+				     : 0;
 	if (p) {
 		if (kind == WIRE_STUB_MID) {
 			memcpy(c, "\x48\x8d\x64\x24\x80", 5);
@@ -97,27 +98,50 @@ int main(void)
 
 	mock_init();
 	mock_know_thread();
-	uint32_t state = mock_add_map(WIRE_MAP_ARRAY, 296, 1), agg = mock_add_map(WIRE_MAP_AGG_ARRAY, 16, 1);
+	uint32_t state = mock_add_map(WIRE_MAP_ARRAY, 296, 1),
+		 agg = mock_add_map(WIRE_MAP_AGG_ARRAY, 16, 1);
 	const struct bpf_insn nothing[] = { ALU64_IMM(MOV, 0, 0), EXIT() };
 	const struct bpf_insn count[] = {
-		LD64(1, EBPF_PSEUDO_MAP_VALUE, state), LDX(W, 1, 1, 0), JMP_IMM(JNE, 1, 2, 9),
-		ST(DW, 10, -8, 0), LD64(1, BPF_PSEUDO_MAP_FD, agg), ALU64_REG(MOV, 2, 10),
-		ALU64_IMM(ADD, 2, -8), CALL(BPF_FUNC_map_lookup_elem), JMP_IMM(JEQ, 0, 0, 2),
-		ALU64_IMM(MOV, 1, 1), ATOMIC(DW, 0, 1, 0, BPF_ADD), ALU64_IMM(MOV, 0, 0), EXIT(),
+		LD64(1, EBPF_PSEUDO_MAP_VALUE, state),
+		LDX(W, 1, 1, 0),
+		JMP_IMM(JNE, 1, 2, 9),
+		ST(DW, 10, -8, 0),
+		LD64(1, BPF_PSEUDO_MAP_FD, agg),
+		ALU64_REG(MOV, 2, 10),
+		ALU64_IMM(ADD, 2, -8),
+		CALL(BPF_FUNC_map_lookup_elem),
+		JMP_IMM(JEQ, 0, 0, 2),
+		ALU64_IMM(MOV, 1, 1),
+		ATOMIC(DW, 0, 1, 0, BPF_ADD),
+		ALU64_IMM(MOV, 0, 0),
+		EXIT(),
 	};
 	const struct bpf_insn sum[] = {
-		LDX(DW, 6, 1, 112), ST(DW, 10, -8, 0), LD64(1, BPF_PSEUDO_MAP_FD, agg),
-		ALU64_REG(MOV, 2, 10), ALU64_IMM(ADD, 2, -8), CALL(BPF_FUNC_map_lookup_elem),
-		JMP_IMM(JEQ, 0, 0, 3), ALU64_IMM(MOV, 1, 1), ATOMIC(DW, 0, 1, 0, BPF_ADD),
-		ATOMIC(DW, 0, 6, 8, BPF_ADD), ALU64_IMM(MOV, 0, 0), EXIT(),
+		LDX(DW, 6, 1, 112),
+		ST(DW, 10, -8, 0),
+		LD64(1, BPF_PSEUDO_MAP_FD, agg),
+		ALU64_REG(MOV, 2, 10),
+		ALU64_IMM(ADD, 2, -8),
+		CALL(BPF_FUNC_map_lookup_elem),
+		JMP_IMM(JEQ, 0, 0, 3),
+		ALU64_IMM(MOV, 1, 1),
+		ATOMIC(DW, 0, 1, 0, BPF_ADD),
+		ATOMIC(DW, 0, 6, 8, BPF_ADD),
+		ALU64_IMM(MOV, 0, 0),
+		EXIT(),
 	};
 	const struct bpf_insn call[] = { CALL(BPF_FUNC_get_prandom_u32), ALU64_IMM(MOV, 0, 0),
 					 EXIT() };
-	const struct bpf_insn regs[] = { CALL(BPF_FUNC_task_pt_regs), ALU64_IMM(MOV, 0, 0), EXIT() };
+	const struct bpf_insn regs[] = { CALL(BPF_FUNC_task_pt_regs), ALU64_IMM(MOV, 0, 0),
+					 EXIT() };
 	/* an address nobody knows: the check */
 	const struct bpf_insn checked[] = {
-		LD64(2, EBPF_PSEUDO_MAP_VALUE, agg - 1), ALU64_IMM(XOR, 2, 1), ALU64_IMM(XOR, 2, 1),
-		ST(DW, 2, 64, 1), ALU64_IMM(MOV, 0, 0), EXIT(),
+		LD64(2, EBPF_PSEUDO_MAP_VALUE, agg - 1),
+		ALU64_IMM(XOR, 2, 1),
+		ALU64_IMM(XOR, 2, 1),
+		ST(DW, 2, 64, 1),
+		ALU64_IMM(MOV, 0, 0),
+		EXIT(),
 	};
 
 	h = (void *)mock.code;

@@ -5,12 +5,12 @@
 enum {
 	JSON_IN_STRING = 1,
 	JSON_ESCAPED = 2,
-	JSON_KEY = 4,      /* the string is a key of the container looked into */
-	JSON_SAME = 8,     /* ... and so far what the path wants */
+	JSON_KEY = 4,  /* the string is a key of the container looked into */
+	JSON_SAME = 8, /* ... and so far what the path wants */
 	JSON_KEY_NEXT = 16,
-	JSON_WANTED = 32,  /* the value that comes is on the path */
-	JSON_ARRAY = 64,   /* the container looked into is one */
-	JSON_TAKE = 128,   /* at `from` the answer begins: number or word */
+	JSON_WANTED = 32, /* the value that comes is on the path */
+	JSON_ARRAY = 64,  /* the container looked into is one */
+	JSON_TAKE = 128,  /* at `from` the answer begins: number or word */
 	JSON_TAKE_TEXT = 256,
 	JSON_TAKE_ALL = 512, /* object or array, to the bracket at depth `level` */
 };

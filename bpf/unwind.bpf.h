@@ -18,12 +18,12 @@ struct unwind_state {
 	u64 bias;
 	u64 pages, first_page, npages;
 	u64 n, end;
-	u64 call;   /* 1: pc is a return address, the call lies before it */
-	u64 guess;  /* pc was found by frame pointer */
-	u64 missed; /* an address in no mapping */
-	u64 fresh;  /* the file at an address is not among the tables (yet) */
-	u64 regs;   /* struct pt_regs of the innermost frame */
-	u64 mm;     /* the kernel's own tree of mappings; 0: it is not to be looked at */
+	u64 call;          /* 1: pc is a return address, the call lies before it */
+	u64 guess;         /* pc was found by frame pointer */
+	u64 missed;        /* an address in no mapping */
+	u64 fresh;         /* the file at an address is not among the tables (yet) */
+	u64 regs;          /* struct pt_regs of the innermost frame */
+	u64 mm;            /* the kernel's own tree of mappings; 0: it is not to be looked at */
 	u64 word, pair[2]; /* read last */
 	/* Stays 0. Added to what a search narrows, it hides its bounds: the verifier would follow
 	 * each combination of steps on its own. */
@@ -126,7 +126,7 @@ CALLBACK unwind_level(u32 i, struct unwind_walk *w)
 	w->s->UNWIND_NODE = 0;
 	if (type < 1 || type > 3)
 		return 1;
-	/* The first pivot at or above. */
+		/* The first pivot at or above. */
 #pragma unroll
 	for (int k = 0; k < 4; k++) {
 		u64 mid = (lo + hi) >> 1;
@@ -331,7 +331,8 @@ INLINE long unwind_step(struct unwind_walk *w, u32 rule, u32 i)
 		if (i) {
 			/* rbx is where the function that was called from here has put it. */
 			if (kind != WIRE_UNWIND_REG || reg != WIRE_UNWIND_REG_RBX ||
-			    rbp == (s64)WIRE_UNWIND_SAME * 8 || !unwind_user(w, &w->s->word, w->s->sp + rbp))
+			    rbp == (s64)WIRE_UNWIND_SAME * 8 ||
+			    !unwind_user(w, &w->s->word, w->s->sp + rbp))
 				return 1;
 		} else if (UNWIND_READ(w, w->s->regs + (REGS_OFFSETS >> (reg * 4) & 15) * 8)) {
 			return 1;
@@ -443,8 +444,8 @@ INLINE u32 unwind_open_mm(struct unwind_walk *w)
 		return 0; /* it is exiting */
 	mm = w->s->word;
 	files = (const void *)unwind_chunk(w->chunks, 1 << 16);
-	if (files && files->enabled && o->mm_mt != WIRE_NO_OFFSET && o->range_slot != WIRE_NO_OFFSET &&
-	    o->inode_mtime_sec != WIRE_NO_OFFSET)
+	if (files && files->enabled && o->mm_mt != WIRE_NO_OFFSET &&
+	    o->range_slot != WIRE_NO_OFFSET && o->inode_mtime_sec != WIRE_NO_OFFSET)
 		w->s->mm = mm;
 	return (u32)(mm >> 6) | 1;
 }

@@ -81,14 +81,16 @@ static uint64_t cost_of(const struct engine *e, const struct engine_prog_report 
 	return r->run_ns + r->runs * price_around(e->image->progs[r->prog].attach);
 }
 
-static void say_stopped(const struct budget *b, const struct engine *e, const struct engine_prog_report *r,
-			double used, double mine)
+static void say_stopped(const struct budget *b, const struct engine *e,
+			const struct engine_prog_report *r, double used, double mine)
 {
 	const struct image_prog *p = &e->image->progs[r->prog];
 	const struct image_probe *ip = &e->image->probes[p->probes[0]];
 
-	fprintf(stderr, "%s: %stracing takes %.1f%% of the machine, %.3g%% is allowed: stopped %s:%s:%s:%s",
-		b->progname, b->tags ? tag : "", used * 100, b->share * 100, ip->prov, ip->mod, ip->func, ip->name);
+	fprintf(stderr,
+		"%s: %stracing takes %.1f%% of the machine, %.3g%% is allowed: stopped %s:%s:%s:%s",
+		b->progname, b->tags ? tag : "", used * 100, b->share * 100, ip->prov, ip->mod,
+		ip->func, ip->name);
 	if (p->nprobes > 1)
 		fprintf(stderr, " and %u more of the same kind", p->nprobes - 1);
 	fprintf(stderr, " (%.1f%%)\n", mine * 100);
@@ -117,8 +119,8 @@ bool budget_holds(struct budget *b, struct engine *e)
 
 		b->last.v[i] = cost;
 		spent += since;
-		if (b->stopped.v[i] || !p->nprobes || p->attach == ATTACH_SELF || p->attach == ATTACH_TICK ||
-		    since < most)
+		if (b->stopped.v[i] || !p->nprobes || p->attach == ATTACH_SELF ||
+		    p->attach == ATTACH_TICK || since < most)
 			continue;
 		most = since;
 		dearest = i;
@@ -132,7 +134,7 @@ bool budget_holds(struct budget *b, struct engine *e)
 		say_stopped(b, e, &b->now.v[dearest], (double)spent / whole, (double)most / whole);
 		return true;
 	}
-	fprintf(stderr, "%s: %stracing takes %.1f%% of the machine, %.3g%% is allowed: it ends\n", b->progname,
-		b->tags ? tag : "", (double)spent / whole * 100, b->share * 100);
+	fprintf(stderr, "%s: %stracing takes %.1f%% of the machine, %.3g%% is allowed: it ends\n",
+		b->progname, b->tags ? tag : "", (double)spent / whole * 100, b->share * 100);
 	return false;
 }

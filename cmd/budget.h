@@ -12,8 +12,8 @@ struct budget {
 	double share; /* 0: none */
 	const char *progname;
 	bool tags;
-	uint64_t wall, own;     /* ns, when it was last looked at */
-	VEC(uint64_t) last;     /* cost of each program until then, ns */
+	uint64_t wall, own; /* ns, when it was last looked at */
+	VEC(uint64_t) last; /* cost of each program until then, ns */
 	VEC(struct engine_prog_report) now;
 	VEC(bool) stopped;
 };

@@ -50,7 +50,7 @@ struct cmdline {
 	bool dump_only;
 	bool verbose, json, use_cpp, cpp_headers;
 	const volatile bool *stop; /* set by someone: the run ends; NULL: nobody does */
-	struct sink *sink; /* a command's own, taken over; NULL: text or JSON */
+	struct sink *sink;         /* a command's own, taken over; NULL: text or JSON */
 };
 
 /* 0, or the exit status after a message: 2 for wrong usage. */

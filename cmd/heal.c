@@ -13,12 +13,9 @@
 enum { OPT_ALL = 256, OPT_FORCE };
 
 static const struct option longs[] = {
-	{ "all", no_argument, NULL, OPT_ALL },
-	{ "force", no_argument, NULL, OPT_FORCE },
-	{ "timeout", required_argument, NULL, 't' },
-	{ "quiet", no_argument, NULL, 'q' },
-	{ "help", no_argument, NULL, 'h' },
-	{ 0 },
+	{ "all", no_argument, NULL, OPT_ALL },       { "force", no_argument, NULL, OPT_FORCE },
+	{ "timeout", required_argument, NULL, 't' }, { "quiet", no_argument, NULL, 'q' },
+	{ "help", no_argument, NULL, 'h' },          { 0 },
 };
 
 static const char help[] =
@@ -84,7 +81,8 @@ static bool has_mapped(uint32_t pid, uint64_t inode)
 }
 
 /* The tracer of one of the process's areas, if it lives: 0 none. *ret_self: the process is the tracer or its watchdog. */
-static struct err *living_tracer(struct control *c, uint32_t *ret_tracer, bool *ret_self, uint32_t *ret_areas)
+static struct err *living_tracer(struct control *c, uint32_t *ret_tracer, bool *ret_self,
+				 uint32_t *ret_areas)
 {
 	uint64_t bases[WIRE_BASES];
 	struct err *e = undo_areas(c, bases, ret_areas);
@@ -97,7 +95,8 @@ static struct err *living_tracer(struct control *c, uint32_t *ret_tracer, bool *
 		e = undo_log_read(c, bases[i], &log);
 		if (e)
 			break;
-		if ((uint32_t)control_pid(c) == log.tracer_pid || (uint32_t)control_pid(c) == log.watchdog_pid)
+		if ((uint32_t)control_pid(c) == log.tracer_pid ||
+		    (uint32_t)control_pid(c) == log.watchdog_pid)
 			*ret_self = true;
 		else if (log.inode && has_mapped(log.tracer_pid, log.inode))
 			*ret_tracer = log.tracer_pid;
@@ -158,8 +157,8 @@ static void heal_process(struct heal *h, pid_t pid)
 			h->failed++;
 		}
 	} else if (tracer && !h->force) {
-		wrong("process %d is being traced by descry, process %u, which is alive: end that one, or use --force", pid,
-		      tracer);
+		wrong("process %d is being traced by descry, process %u, which is alive: end that one, or use --force",
+		      pid, tracer);
 		h->failed++;
 	} else {
 		e = undo_all(c, h->timeout_ms, &r);
@@ -227,8 +226,8 @@ int cmd_heal(int argc, char **argv)
 		}
 	}
 	if (h.all == (optind < argc))
-		return wrong("%s", h.all ? "--all and process ids exclude each other" :
-					   "which process? descry heal PID, or --all");
+		return wrong("%s", h.all ? "--all and process ids exclude each other"
+					 : "which process? descry heal PID, or --all");
 	if (h.all)
 		heal_all(&h);
 	for (; optind < argc; optind++) {

@@ -167,14 +167,16 @@ static int duration(const char *option, const char *text, uint64_t *ret)
 	static const struct {
 		const char *name;
 		double ns;
-	} units[] = { { "", 1e9 }, { "ns", 1 }, { "us", 1e3 }, { "ms", 1e6 }, { "s", 1e9 }, { "m", 60e9 }, { "h", 3600e9 } };
+	} units[] = { { "", 1e9 },  { "ns", 1 },   { "us", 1e3 },  { "ms", 1e6 },
+		      { "s", 1e9 }, { "m", 60e9 }, { "h", 3600e9 } };
 	char *end;
 	double v = strtod(text, &end);
 
 	if (end == text)
 		v = 1;
 	for (size_t i = *text ? 0 : ARRAY_SIZE(units); i < ARRAY_SIZE(units); i++)
-		if (!strcmp(end, units[i].name) && v > 0 && v * units[i].ns >= 1 && v * units[i].ns < 0x1p63) {
+		if (!strcmp(end, units[i].name) && v > 0 && v * units[i].ns >= 1 &&
+		    v * units[i].ns < 0x1p63) {
 			*ret = (uint64_t)(v * units[i].ns + 0.5);
 			return 0;
 		}
@@ -191,12 +193,13 @@ static int fields(struct heat *h, const char *text)
 		size_t f = 0;
 
 		end = strchrnul(text, ',');
-		while (f < ARRAY_SIZE(names) &&
-		       (strlen(names[f]) != (size_t)(end - text) || memcmp(names[f], text, (size_t)(end - text))))
+		while (f < ARRAY_SIZE(names) && (strlen(names[f]) != (size_t)(end - text) ||
+						 memcmp(names[f], text, (size_t)(end - text))))
 			f++;
 		if (f == ARRAY_SIZE(names) || h->in.nfields == HEATIN_FIELDS_MAX)
-			return wrong("--fields wants at most %d of time, value, series, who and -, commas between them, not %s",
-				     HEATIN_FIELDS_MAX, text);
+			return wrong(
+				"--fields wants at most %d of time, value, series, who and -, commas between them, not %s",
+				HEATIN_FIELDS_MAX, text);
 		h->in.fields[h->in.nfields++] = (enum heatin_field)f;
 	}
 	return h->in.nfields ? 0 : wrong("--fields wants a list such as time,value,series");
@@ -263,14 +266,23 @@ static int take(struct heat *h, int o, const char *arg)
 	case OPT_COLORS:
 		h->picture.scale = heat_scale_named(arg);
 		h->has_colors = true;
-		return h->picture.scale < HEAT_NSCALES ? 0 : wrong("there are no colors %s; they are rank, linear and log", arg);
+		return h->picture.scale < HEAT_NSCALES
+			       ? 0
+			       : wrong("there are no colors %s; they are rank, linear and log",
+				       arg);
 	case OPT_STEP: return duration("--step", arg, &h->in.step);
 	case OPT_TIME: return duration("--time", arg, &h->in.time_unit);
 	case OPT_FROM: return duration("--from", arg, &h->filter.from);
 	case OPT_TO: return duration("--to", arg, &h->filter.to);
-	case OPT_LINEAR: h->linear = true; return arg ? number("--linear", arg, 1, 1e18, &h->step) : 0;
-	case OPT_MIN: h->linear = h->has_min = true; return number("--min", arg, -1e18, 1e18, &h->min);
-	case OPT_MAX: h->linear = h->has_max = true; return number("--max", arg, -1e18, 1e18, &h->max);
+	case OPT_LINEAR:
+		h->linear = true;
+		return arg ? number("--linear", arg, 1, 1e18, &h->step) : 0;
+	case OPT_MIN:
+		h->linear = h->has_min = true;
+		return number("--min", arg, -1e18, 1e18, &h->min);
+	case OPT_MAX:
+		h->linear = h->has_max = true;
+		return number("--max", arg, -1e18, 1e18, &h->max);
 	case OPT_ROWS: h->linear = true; return number("--rows", arg, 1, 1000, &h->rows);
 	case OPT_FACTOR: return number("--factor", arg, 1e-18, 1e18, &h->in.factor);
 	case OPT_KEY: return small("--key", arg, &h->in.time_key);
@@ -302,11 +314,15 @@ static int set_axis(struct heat *h)
 	double rows = h->rows ? h->rows : 50;
 
 	if (h->in.mode == HEAT_SUBSECOND) {
-		*a = (struct matrix_axis){ MATRIX_FIXED, .limit = 1000000000, .step = (int64_t)ceil(1e9 / rows) };
+		*a = (struct matrix_axis){ MATRIX_FIXED, .limit = 1000000000,
+					   .step = (int64_t)ceil(1e9 / rows) };
 		return 0;
 	}
 	if (h->in.mode == HEAT_UTILIZATION && !h->has_min && !h->has_max) {
-		*a = (struct matrix_axis){ MATRIX_FIXED, .limit = 100, .step = h->step ? (int64_t)h->step : h->rows ? (int64_t)ceil(100 / rows) : 5,
+		*a = (struct matrix_axis){ MATRIX_FIXED, .limit = 100,
+					   .step = h->step   ? (int64_t)h->step
+						   : h->rows ? (int64_t)ceil(100 / rows)
+							     : 5,
 					   .whole = true };
 		return 0;
 	}
@@ -323,9 +339,11 @@ static int set_axis(struct heat *h)
 	if (!(h->max > h->min))
 		return wrong("--max is not above --min");
 	*a = (struct matrix_axis){ MATRIX_FIXED, .base = (int64_t)h->min, .limit = (int64_t)h->max,
-				   .step = h->step ? (int64_t)h->step : nice_step((h->max - h->min) / rows) };
+				   .step = h->step ? (int64_t)h->step
+						   : nice_step((h->max - h->min) / rows) };
 	if ((h->max - h->min) / (double)a->step > 10000)
-		return wrong("--linear=%lld makes more than 10000 rows from --min to --max", (long long)a->step);
+		return wrong("--linear=%lld makes more than 10000 rows from --min to --max",
+			     (long long)a->step);
 	return 0;
 }
 
@@ -334,7 +352,10 @@ static enum output output_of(const struct heat *h)
 	static const struct {
 		const char *end;
 		enum output output;
-	} names[] = { { ".html", OUTPUT_HTML }, { ".htm", OUTPUT_HTML }, { ".json", OUTPUT_JSON }, { ".txt", OUTPUT_TEXT } };
+	} names[] = { { ".html", OUTPUT_HTML },
+		      { ".htm", OUTPUT_HTML },
+		      { ".json", OUTPUT_JSON },
+		      { ".txt", OUTPUT_TEXT } };
 	const char *dot = h->path ? strrchr(h->path, '.') : NULL;
 
 	if (h->output != OUTPUT_BY_NAME)
@@ -350,9 +371,11 @@ static void remark(const struct heat *h, const struct heatin *in, const char *pa
 {
 	if (h->quiet || !in->skipped)
 		return;
-	fprintf(stderr, "descry heat: %s, read as %s: %llu of %llu lines are no events, the first is line %llu\n",
-		!strcmp(path, "-") ? "standard input" : path, heatin_format_name(in->format), (unsigned long long)in->skipped,
-		(unsigned long long)in->lines, (unsigned long long)in->first_skipped);
+	fprintf(stderr,
+		"descry heat: %s, read as %s: %llu of %llu lines are no events, the first is line %llu\n",
+		!strcmp(path, "-") ? "standard input" : path, heatin_format_name(in->format),
+		(unsigned long long)in->skipped, (unsigned long long)in->lines,
+		(unsigned long long)in->first_skipped);
 }
 
 static void remark_all(const struct heat *h, const struct heatin *in, const struct matrix_view *v)
@@ -361,16 +384,19 @@ static void remark_all(const struct heat *h, const struct heatin *in, const stru
 		return;
 	if (in->untimed)
 		wrong("%llu rows of aggregations have no time as key %u: make the first key timestamp / 1000000000, or say --key",
-		      (unsigned long long)in->untimed, in->options.time_key ? in->options.time_key : 1);
+		      (unsigned long long)in->untimed,
+		      in->options.time_key ? in->options.time_key : 1);
 	if (in->others)
-		wrong("%llu rows of other aggregations are left out", (unsigned long long)in->others);
+		wrong("%llu rows of other aggregations are left out",
+		      (unsigned long long)in->others);
 	if (in->mixed)
 		wrong("%llu events or buckets are left out: one map holds distributions or events, not both",
 		      (unsigned long long)in->mixed);
 	if (in->drops)
 		wrong("the tracer says that it has lost %llu", (unsigned long long)in->drops);
 	if (v->left_out && v->total)
-		wrong("%llu of %llu are left out by --isolate, --exclude, --from or --to", (unsigned long long)v->left_out,
+		wrong("%llu of %llu are left out by --isolate, --exclude, --from or --to",
+		      (unsigned long long)v->left_out,
 		      (unsigned long long)(v->left_out + v->total));
 }
 
@@ -419,7 +445,8 @@ static int trace(struct heat *h, char **args, int n, struct heatin *in)
 	vec_push(&h->argv, xstrdup("-q"));
 	if (h->seconds > 0) {
 		vec_push(&h->argv, xstrdup("-n"));
-		vec_push(&h->argv, xasprintf("tick-%llums { exit(0); }", (unsigned long long)(h->seconds * 1000 + 0.5)));
+		vec_push(&h->argv, xasprintf("tick-%llums { exit(0); }",
+					     (unsigned long long)(h->seconds * 1000 + 0.5)));
 	}
 	for (int i = 0; i < n; i++)
 		vec_push(&h->argv, xstrdup(args[i]));
@@ -486,20 +513,22 @@ static struct err *write_out(struct heat *h, const struct matrix_view *v)
 /* What the options did not say. */
 static void complete(struct heat *h, const struct heatin *in)
 {
-	static const char *const titles[HEAT_NMODES] = { "Heat map", "Utilization", "Subsecond offset" };
+	static const char *const titles[HEAT_NMODES] = { "Heat map", "Utilization",
+							 "Subsecond offset" };
 	struct heat_options *p = &h->picture;
 
 	p->mode = heat_mode_name(in->mode);
 	p->title = p->title ? p->title : in->title ? in->title : titles[in->mode];
 	p->lost = in->drops;
-	if (!h->has_colors && in->mode == HEAT_UTILIZATION) /* most cells have one: all would be of one rank */
+	if (!h->has_colors &&
+	    in->mode == HEAT_UTILIZATION) /* most cells have one: all would be of one rank */
 		p->scale = HEAT_LINEAR;
 	if (!p->unit)
-		p->unit = in->unit			   ? in->unit
-			  : in->mode == HEAT_UTILIZATION ? "%"
-			  : in->mode != HEAT_SUBSECOND   ? ""
+		p->unit = in->unit                                             ? in->unit
+			  : in->mode == HEAT_UTILIZATION                       ? "%"
+			  : in->mode != HEAT_SUBSECOND                         ? ""
 			  : in->made && in->matrix.axis.kind == MATRIX_BUCKETS ? "ms"
-										: "ns";
+									       : "ns";
 }
 
 static struct err *draw(struct heat *h, struct heatin *in, bool *ret_empty)
@@ -546,7 +575,8 @@ static int run(struct heat *h, char **args, int n)
 	if (e)
 		return wrong("%s", e->text) - 1;
 	if (empty && !h->quiet)
-		wrong(h->only.n ? "there are no events of that series" : "there are no events in the input");
+		wrong(h->only.n ? "there are no events of that series"
+				: "there are no events in the input");
 	return empty ? 1 : 0;
 }
 

@@ -31,8 +31,8 @@ static void list_inside(struct listing *l, const struct probe *p)
 {
 	const char *why;
 
-	if ((p->kind != ATTACH_UPROBE && p->kind != ATTACH_URETPROBE) || !l->cx->probes->targets.n || !p->object ||
-	    p->unavailable)
+	if ((p->kind != ATTACH_UPROBE && p->kind != ATTACH_URETPROBE) ||
+	    !l->cx->probes->targets.n || !p->object || p->unavailable)
 		return;
 	if (!l->path || strcmp(l->path, p->object)) {
 		listing_fini(l);

@@ -13,11 +13,8 @@ static const struct {
 	const char *name;
 	int (*run)(int argc, char **argv);
 } commands[] = {
-	{ "flame", cmd_flame },
-	{ "heal", cmd_heal },
-	{ "heat", cmd_heat },
-	{ "profile", cmd_profile },
-	{ "serve", cmd_serve },
+	{ "flame", cmd_flame },     { "heal", cmd_heal },   { "heat", cmd_heat },
+	{ "profile", cmd_profile }, { "serve", cmd_serve },
 };
 
 int main(int argc, char **argv)

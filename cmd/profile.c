@@ -289,7 +289,8 @@ static void put_ends(struct out *o, const struct run_report *r)
 {
 	out_char(o, '{');
 	for (uint32_t i = 0; i < WIRE_UNWIND_END_COUNT; i++)
-		out_printf(o, "%s\"%s\":%llu", i ? "," : "", unwind_end_name((enum wire_unwind_end)i),
+		out_printf(o, "%s\"%s\":%llu", i ? "," : "",
+			   unwind_end_name((enum wire_unwind_end)i),
 			   (unsigned long long)r->ustacks[i]);
 	out_char(o, '}');
 }

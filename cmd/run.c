@@ -14,8 +14,13 @@
 #include "load/engine.h"
 #include "target.h"
 
-enum { ENGINE_AUTO, ENGINE_KERNEL, ENGINE_INTERP, ENGINE_INPROC, /* as options.def lists them */
-       ENGINE_INPROC_ALL /* refuses what it could not do in full */ };
+enum {
+	ENGINE_AUTO,
+	ENGINE_KERNEL,
+	ENGINE_INTERP,
+	ENGINE_INPROC,    /* as options.def lists them */
+	ENGINE_INPROC_ALL /* refuses what it could not do in full */
+};
 
 /* Everything that lives as long as the run. */
 struct run {
@@ -569,14 +574,16 @@ static struct err *load(struct run *r, int kind)
 	for (uint32_t i = 0; i < r->targets.n && inside; i++)
 		if (r->targets.v[i].control)
 			engine_inproc_hold(r->engine, r->targets.v[i].control);
-	return e ? e : r->engine->ops->load(r->engine, r->image,
-					     opt_on(&r->options, OPT_REPORT) || r->budget > 0);
+	return e ? e
+		 : r->engine->ops->load(r->engine, r->image,
+					opt_on(&r->options, OPT_REPORT) || r->budget > 0);
 }
 
 /* Is it worth trying another engine? */
 static bool is_for_another(const struct err *e, int kind)
 {
-	return kind == ENGINE_INPROC_ALL || e->code == EPERM || e->code == EACCES || e->code == ENOSYS;
+	return kind == ENGINE_INPROC_ALL || e->code == EPERM || e->code == EACCES ||
+	       e->code == ENOSYS;
 }
 
 /* What is asked of the program before anything is loaded. */
@@ -633,10 +640,12 @@ static int prepare(struct run *r, const struct bound *b)
 		r->engine = NULL;
 		r->image = NULL;
 	}
-	if (e && is_for_another(e, ENGINE_KERNEL) && n == 1 && opt_num(&r->options, OPT_ENGINE) == ENGINE_AUTO) {
-		struct err *more = err_new(e->code,
-					   "%s; without it, pid and USDT probes of your own processes (-p, -c) work",
-					   e->text);
+	if (e && is_for_another(e, ENGINE_KERNEL) && n == 1 &&
+	    opt_num(&r->options, OPT_ENGINE) == ENGINE_AUTO) {
+		struct err *more = err_new(
+			e->code,
+			"%s; without it, pid and USDT probes of your own processes (-p, -c) work",
+			e->text);
 
 		err_free(e);
 		e = more;

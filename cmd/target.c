@@ -55,11 +55,9 @@ struct err *target_start(const char *command, struct target *ret)
 	e = control_start(words, false, &c);
 	if (e)
 		return e;
-	*ret = (struct target){ .pid = control_pid(c),
-				.command = true,
-				.stopped = true,
-				.control = c,
-				.pidfd = -1 };
+	*ret = (struct target){
+		.pid = control_pid(c), .command = true, .stopped = true, .control = c, .pidfd = -1
+	};
 	return NULL;
 }
 
@@ -85,7 +83,6 @@ static struct err *main_function(const struct target *t, uint64_t *ret)
 	struct err *e = NULL;
 	FILE *f = fopen(path, "re");
 
-
 	if (!f || fread(&head, sizeof(head), 1, f) != 1)
 		e = err_errno(errno, "%s", path);
 	if (f)
@@ -96,8 +93,9 @@ static struct err *main_function(const struct target *t, uint64_t *ret)
 	if (e)
 		return e;
 	if (!object_symbol_value(o, "main", &value))
-		e = err_new(ENOENT, "evaltime: the program has no symbol \"main\"; evaltime=preinit "
-				    "stops at its entry point");
+		e = err_new(ENOENT,
+			    "evaltime: the program has no symbol \"main\"; evaltime=preinit "
+			    "stops at its entry point");
 	object_free(o);
 	*ret = control_auxv(t->control, AT_ENTRY) - head.e_entry + value;
 	return e;
@@ -118,7 +116,8 @@ struct err *target_to_entry(struct target *t)
 	if (!t->control || t->at_entry)
 		return NULL;
 	entry = control_auxv(t->control, AT_ENTRY);
-	return entry ? run_to(t, entry) : err_new(ENOENT, "process %d has no entry point", (int)t->pid);
+	return entry ? run_to(t, entry)
+		     : err_new(ENOENT, "process %d has no entry point", (int)t->pid);
 }
 
 struct err *target_to_main(struct target *t)

@@ -12,8 +12,8 @@ struct target {
 	bool command; /* ours: stopped at its exec until target_release */
 	bool stopped, gone;
 	struct control *control; /* of a command that is held */
-	bool at_entry; /* ... at its program's entry point or main() */
-	int pidfd; /* -p */
+	bool at_entry;           /* ... at its program's entry point or main() */
+	int pidfd;               /* -p */
 };
 
 /* Starts `command` (split at blanks, quotes kept) and holds it at its first instruction. */

@@ -20,8 +20,14 @@ syscall::write:entry, syscall::writev:entry, syscall::pwrite64:entry, syscall::p
 /pid != $pid && ($$1 == "" || execname == $$1)/
 {
 	self->file = fds[arg0].fi_pathname;
-	self->way = strstr(probefunc, "read") != NULL ? "R" : "W";
+	self->way = "R";
 	self->inside = 1;
+}
+
+syscall::write:entry, syscall::writev:entry, syscall::pwrite64:entry, syscall::pwritev:entry
+/self->inside/
+{
+	self->way = "W";
 }
 
 syscall::read:return, syscall::readv:return, syscall::pread64:return, syscall::preadv:return,

@@ -42,25 +42,26 @@ enum { WIRE_BASES = 16 };
 enum { WIRE_AREA_VERSION = 1 };
 
 enum {
-	WIRE_THREADS_MAX = 1024,   /* slots; the tracer may use fewer */
+	WIRE_THREADS_MAX = 1024, /* slots; the tracer may use fewer */
 	WIRE_PROCESSES_MAX = 256,
-	WIRE_THREAD_HASH = 4096,   /* entries of struct wire_private.threads */
+	WIRE_THREAD_HASH = 4096,    /* entries of struct wire_private.threads */
 	WIRE_PROBE_STACK = 1 << 16, /* bytes, each above a guard page */
-	WIRE_RULES = 4096,         /* entries of struct wire_private.rules */
-	WIRE_RANGES_MAX = 4096,    /* readable mappings of a process */
-	WIRE_SITE_MAX = 64,        /* bytes that a site displaces at most */
+	WIRE_RULES = 4096,          /* entries of struct wire_private.rules */
+	WIRE_RANGES_MAX = 4096,     /* readable mappings of a process */
+	WIRE_SITE_MAX = 64,         /* bytes that a site displaces at most */
 };
 
 /* --- stubs --- */
 
 enum wire_stub_kind {
-	WIRE_STUB_ENTRY,  /* first instruction: flags and red zone are free */
+	WIRE_STUB_ENTRY, /* first instruction: flags and red zone are free */
 	WIRE_STUB_RETURN, /* at a ret: flags are free; rip and rsp shown are the caller's, as after the ret */
-	WIRE_STUB_TAIL,   /* at a jump out of the function: as ENTRY, shown like RETURN */
-	WIRE_STUB_MID,    /* anywhere: flags and red zone are live */
-	WIRE_STUB_KINDS,  /* kinds of places in code; what follows are MIDs around a system call, in programs for such */
-	WIRE_STUB_SYSCALL = WIRE_STUB_KINDS, /* before: shown are the kernel's registers, orig_rax the number */
-	WIRE_STUB_SYSRET,  /* behind: orig_rax is the number of the call that returns */
+	WIRE_STUB_TAIL, /* at a jump out of the function: as ENTRY, shown like RETURN */
+	WIRE_STUB_MID,  /* anywhere: flags and red zone are live */
+	WIRE_STUB_KINDS, /* kinds of places in code; what follows are MIDs around a system call, in programs for such */
+	WIRE_STUB_SYSCALL =
+		WIRE_STUB_KINDS, /* before: shown are the kernel's registers, orig_rax the number */
+	WIRE_STUB_SYSRET,        /* behind: orig_rax is the number of the call that returns */
 	WIRE_STUB_SYSNOTE, /* before: runs nothing, keeps the number for SYSRET in the thread's calls[] */
 	WIRE_STUB_SYSFORK, /* behind vfork and the like: runs nothing, finds out whether this is the child */
 	WIRE_STUB_ALL
@@ -77,14 +78,14 @@ enum { WIRE_STUB_CALL = 6, WIRE_STUB_LEA = 5 };
 /* --- maps --- */
 
 enum wire_map_kind {
-	WIRE_MAP_ARRAY,        /* base: address of the values */
+	WIRE_MAP_ARRAY, /* base: address of the values */
 	WIRE_MAP_THREAD_ARRAY, /* base: offset in the thread slot. Per-CPU arrays, scratch (index modulo max_entries) */
-	WIRE_MAP_AGG_ARRAY,    /* likewise, two generations: offset base + gen * gen_stride */
-	WIRE_MAP_AGG_HASH,     /* keyed aggregation: per thread, two generations of struct wire_agg_table */
-	WIRE_MAP_HASH,         /* shared hash: struct wire_hash_entry at base */
-	WIRE_MAP_RING,         /* per thread: struct wire_ring at offset base */
-	WIRE_MAP_TASK,         /* per thread: task storage, one value at offset base; always there, zero at first */
-	WIRE_MAP_TABLES,       /* array of maps (unwind tables): base: address of uint64_t inner[max_entries], addresses of
+	WIRE_MAP_AGG_ARRAY, /* likewise, two generations: offset base + gen * gen_stride */
+	WIRE_MAP_AGG_HASH, /* keyed aggregation: per thread, two generations of struct wire_agg_table */
+	WIRE_MAP_HASH,     /* shared hash: struct wire_hash_entry at base */
+	WIRE_MAP_RING,     /* per thread: struct wire_ring at offset base */
+	WIRE_MAP_TASK, /* per thread: task storage, one value at offset base; always there, zero at first */
+	WIRE_MAP_TABLES, /* array of maps (unwind tables): base: address of uint64_t inner[max_entries], addresses of
 				  the inner maps' struct wire_map, 0 none */
 	WIRE_MAP_KINDS
 };
@@ -93,14 +94,14 @@ enum wire_map_kind {
 struct wire_map {
 	uint32_t kind, role; /* enum wire_map_kind, enum map_role */
 	uint32_t key_size, value_size;
-	uint32_t stride;      /* bytes from value to value (arrays) or entry to entry (hashes), a multiple of 8 */
+	uint32_t stride; /* bytes from value to value (arrays) or entry to entry (hashes), a multiple of 8 */
 	uint32_t max_entries; /* rings: bytes, a power of two */
 	uint64_t base;
 	uint64_t gen_stride;
 	uint64_t buckets; /* hashes: a power of two */
 	uint32_t index;   /* of the map in the image */
 	uint32_t pad;
-	uint64_t used; /* WIRE_MAP_HASH: entries in use (shared, atomic) */
+	uint64_t used;  /* WIRE_MAP_HASH: entries in use (shared, atomic) */
 	uint64_t flags; /* WIRE_MAP_BUSY_WORD */
 };
 /* Values start with a word that says "in use" (role MAP_SCRATCH): cleared when a slot changes hands, or a firing was left
@@ -115,7 +116,7 @@ enum { WIRE_MAP_BUSY_WORD = 1 };
  *	entries[max_entries]         each: uint32_t hash, uint32_t pad, key (padded to 8), value
  */
 struct wire_agg_table {
-	uint32_t n; /* entries made: stored after the entry is complete */
+	uint32_t n;    /* entries made: stored after the entry is complete */
 	uint32_t full; /* keys that found no room (also counted in WIRE_DROP_AGG) */
 };
 
@@ -130,8 +131,13 @@ struct wire_hash_entry {
 /* A thread's ring: positions count bytes since start; data follows the header. A record is a word
  * (size | WIRE_RING_* bits), 4 bytes of padding, `size` bytes, rounded up to 8. A record never wraps: WIRE_RING_PAD
  * fills the end. The tracer alone writes `tail`. */
-enum { WIRE_RING_BUSY = 1u << 31, WIRE_RING_DISCARD = 1u << 30, WIRE_RING_PAD = 1u << 29,
-       WIRE_RING_SIZE = (1u << 29) - 1, WIRE_RING_HEAD = 8 };
+enum {
+	WIRE_RING_BUSY = 1u << 31,
+	WIRE_RING_DISCARD = 1u << 30,
+	WIRE_RING_PAD = 1u << 29,
+	WIRE_RING_SIZE = (1u << 29) - 1,
+	WIRE_RING_HEAD = 8
+};
 struct wire_ring {
 	uint64_t head; /* bytes reserved so far */
 	uint8_t pad0[56];
@@ -144,7 +150,7 @@ struct wire_ring {
 
 /* A system call under way whose number only the running program knows. */
 struct wire_call {
-	uint64_t rsp;    /* of the program at it; 0 free */
+	uint64_t rsp; /* of the program at it; 0 free */
 	uint64_t number;
 };
 enum { WIRE_CALLS = 8 };
@@ -157,19 +163,19 @@ struct wire_thread {
 	uint32_t tid, pid; /* as its own pid namespace sees them */
 	uint32_t in_probe; /* 1 from thunk to thunk */
 	uint32_t nested;   /* firings skipped since in_probe was set */
-	uint64_t rsp;      /* the program's own stack pointer while a probe fires (nested firings keep it); 0: not set yet, or done */
-	uint64_t stack_top; /* of its probe stack */
-	uint64_t cookie;   /* index in image.probes of the firing */
-	uint64_t gen;      /* aggregation generation of this firing, 0 or 1 */
-	uint64_t regs;     /* address of struct pt_regs of the firing, 0 none */
+	uint64_t rsp; /* the program's own stack pointer while a probe fires (nested firings keep it); 0: not set yet, or done */
+	uint64_t stack_top;          /* of its probe stack */
+	uint64_t cookie;             /* index in image.probes of the firing */
+	uint64_t gen;                /* aggregation generation of this firing, 0 or 1 */
+	uint64_t regs;               /* address of struct pt_regs of the firing, 0 none */
 	uint64_t stack_lo, stack_hi; /* readable range around rsp, looked up on the slow path */
 	uint64_t range_lo, range_hi; /* the last other readable range met */
-	uint64_t fault_rip; /* != 0: a faulting read resumes there */
-	uint32_t owner;     /* atomic: index + 1 in wire_area.processes, 0 free */
-	uint32_t slot;      /* own number */
-	uint64_t firings;   /* firings that ran */
-	uint64_t random;    /* state of get_prandom_u32 */
-	uint64_t task;      /* address of its stand-in for struct task_struct, 0 none */
+	uint64_t fault_rip;          /* != 0: a faulting read resumes there */
+	uint32_t owner;              /* atomic: index + 1 in wire_area.processes, 0 free */
+	uint32_t slot;               /* own number */
+	uint64_t firings;            /* firings that ran */
+	uint64_t random;             /* state of get_prandom_u32 */
+	uint64_t task;               /* address of its stand-in for struct task_struct, 0 none */
 	char comm[16];
 	uint64_t skipped_nested; /* firings skipped because one was running */
 	uint64_t frame;  /* compiled code's own: lowest byte of the running program's stack */
@@ -177,13 +183,15 @@ struct wire_thread {
 	uint64_t alt_lo, alt_hi; /* its signal stack, as last seen */
 	uint64_t comm_time;      /* ns: when comm was read */
 	uint32_t range_version;  /* wire_process.version when range_lo, range_hi were found */
-	uint32_t checks;         /* reads left until the agent looks again whether a fault would be survived */
-	uint32_t unsafe, pad;    /* it would not: reads are system calls */
-	uint64_t violations, violation; /* how many; the last one's instruction, ~0 a helper's argument */
-	uint32_t number;  /* compiled code's own: of the system call that returns */
+	uint32_t checks; /* reads left until the agent looks again whether a fault would be survived */
+	uint32_t unsafe, pad; /* it would not: reads are system calls */
+	uint64_t violations,
+		violation; /* how many; the last one's instruction, ~0 a helper's argument */
+	uint32_t number;   /* compiled code's own: of the system call that returns */
 	uint32_t vforked; /* a vfork() child runs on this thread's stack and slot: its system calls are not this process's */
-	struct wire_call calls[WIRE_CALLS]; /* those under way: one, and one more for each signal handler upon it */
-	/* from WIRE_THREAD_SPACE: map memory of this thread */
+	struct wire_call calls
+		[WIRE_CALLS]; /* those under way: one, and one more for each signal handler upon it */
+			      /* from WIRE_THREAD_SPACE: map memory of this thread */
 };
 enum { WIRE_THREAD_SPACE = 512 };
 
@@ -199,20 +207,25 @@ static inline uint32_t wire_thread_hash(uint64_t key)
 	return (uint32_t)(key * WIRE_THREAD_MIX >> 52); /* < WIRE_THREAD_HASH */
 }
 
-enum wire_process_state { WIRE_PROCESS_FREE, WIRE_PROCESS_TRACED, WIRE_PROCESS_FORKED, WIRE_PROCESS_GONE };
+enum wire_process_state {
+	WIRE_PROCESS_FREE,
+	WIRE_PROCESS_TRACED,
+	WIRE_PROCESS_FORKED,
+	WIRE_PROCESS_GONE
+};
 struct wire_range {
 	uint64_t lo, hi;
 };
 struct wire_process {
-	uint32_t state; /* enum wire_process_state, atomic */
-	uint32_t pid;   /* host's view */
+	uint32_t state;   /* enum wire_process_state, atomic */
+	uint32_t pid;     /* host's view */
 	uint32_t own_pid; /* its own namespace's view; of a FORKED one written last: 0, look away */
 	uint32_t uid, gid, ppid;
 	uint32_t ranges_wanted; /* set by the agent: an address was in no range */
-	uint32_t nranges;       /* tracer's list of readable mappings; odd `version`: being written */
+	uint32_t nranges; /* tracer's list of readable mappings; odd `version`: being written */
 	uint32_t version, pad;
 	uint64_t ranges; /* address of struct wire_range[WIRE_RANGES_MAX] */
-	uint64_t task;   /* address of the stand-in for its struct task_struct (kernel layout), 0 none: wire_thread.task */
+	uint64_t task; /* address of the stand-in for its struct task_struct (kernel layout), 0 none: wire_thread.task */
 };
 
 /* The signals that may be ours; an action as rt_sigaction(2) has it. */
@@ -228,12 +241,13 @@ struct wire_private {
 	uint32_t off;     /* this process is not traced: programs do not run */
 	uint64_t signals; /* bit n: our handler of WIRE_SIGNAL_n is installed, action[n] is the program's own */
 	struct wire_sigaction action[WIRE_SIGNALS];
-	uint64_t no_slot; /* agent: ns until which no slot is looked for */
+	uint64_t no_slot;        /* agent: ns until which no slot is looked for */
 	uint32_t next_slot, pad; /* agent: where it looks next for one of a thread that has died */
-	uint64_t rules_version; /* wire_area.unwind_version that rules[] is of */
+	uint64_t rules_version;  /* wire_area.unwind_version that rules[] is of */
 	uint64_t spare[46];
 	struct wire_thread_entry threads[WIRE_THREAD_HASH];
-	uint64_t rules[WIRE_RULES]; /* stacks met an address before: address << 16 | number of its unwind rule; 0 free */
+	uint64_t rules
+		[WIRE_RULES]; /* stacks met an address before: address << 16 | number of its unwind rule; 0 free */
 };
 
 /* What a forked child must know too: the page at WIRE_KEPT of the private mapping, where the guard page of slot 0's probe
@@ -248,9 +262,9 @@ struct wire_kept {
 	uint64_t signals; /* as wire_private.signals and action */
 	struct wire_sigaction action[WIRE_SIGNALS];
 	uint64_t traps, ntraps; /* address of struct wire_trap[], by site */
-	uint32_t pid;           /* of wire_undo records: the process that was patched; 0 not known */
-	uint32_t no_vm_read;    /* process_vm_readv is refused (the tracer sets it where seccomp filters) */
-	uint64_t lock;          /* of action[]: own pid << 32 | tid */
+	uint32_t pid;        /* of wire_undo records: the process that was patched; 0 not known */
+	uint32_t no_vm_read; /* process_vm_readv is refused (the tracer sets it where seccomp filters) */
+	uint64_t lock;       /* of action[]: own pid << 32 | tid */
 	uint32_t sequence, pad; /* odd: action[] is being written */
 };
 /* A page that is mapped while an attach opens its files: from base. */
@@ -259,8 +273,8 @@ struct wire_kept {
 
 /* How a thread is told from others. */
 enum wire_identity {
-	WIRE_ID_FS32, /* 32-bit word at %fs:id_disp: the C library's copy of the thread id */
-	WIRE_ID_FS64, /* 64-bit word at %fs:id_disp (0: the thread pointer, x86-64 psABI TLS) */
+	WIRE_ID_FS32,   /* 32-bit word at %fs:id_disp: the C library's copy of the thread id */
+	WIRE_ID_FS64,   /* 64-bit word at %fs:id_disp (0: the thread pointer, x86-64 psABI TLS) */
 	WIRE_ID_FSBASE, /* rdfsbase */
 };
 
@@ -271,11 +285,12 @@ struct wire_undo {
 	uint64_t site;
 	uint32_t pid; /* process it is in (host's view); the upper 10 bits count the programs it has executed before */
 	uint8_t len, data, pad[2]; /* data: no text, but the semaphore of a USDT probe: a count */
-	uint64_t stub;     /* its first byte of code, 0 none (a trap) */
-	uint32_t stub_len; /* bytes from `stub` to its end */
+	uint64_t stub;             /* its first byte of code, 0 none (a trap) */
+	uint32_t stub_len;         /* bytes from `stub` to its end */
 	uint32_t pad1;
 	uint8_t before[WIRE_SITE_MAX], after[WIRE_SITE_MAX];
-	uint16_t moved[WIRE_SITE_MAX]; /* offset from `stub` of the copy of the instruction at site + i, 0xffff: none begins there */
+	uint16_t moved
+		[WIRE_SITE_MAX]; /* offset from `stub` of the copy of the instruction at site + i, 0xffff: none begins there */
 };
 #define WIRE_UNDO_HOLD 0xeb, 0xfe /* jmp to itself: holds a thread until the site is whole again */
 
@@ -296,25 +311,25 @@ struct wire_area {
 	uint64_t shared_size, code_size, private_size;
 	uint32_t tracer_pid, watchdog_pid;
 	uint64_t heartbeat; /* CLOCK_MONOTONIC ns of the tracer's last sign of life; looked at on slow paths */
-	uint64_t heartbeat_max; /* ns without one after which programs stop running; 0 never */
-	uint32_t gen;           /* aggregation generation, 0 or 1 */
-	uint32_t clock_index;   /* which of clock[] */
+	uint64_t heartbeat_max;     /* ns without one after which programs stop running; 0 never */
+	uint32_t gen;               /* aggregation generation, 0 or 1 */
+	uint32_t clock_index;       /* which of clock[] */
 	struct wire_clock clock[2]; /* mult 0: no usable TSC, the agent asks the kernel */
-	uint64_t state;         /* address of struct wire_state */
-	uint64_t maps;          /* address of struct wire_map[nmaps] */
+	uint64_t state;             /* address of struct wire_state */
+	uint64_t maps;              /* address of struct wire_map[nmaps] */
 	uint32_t nmaps, nprobes;
 	uint64_t threads; /* address of slot 0 */
 	uint64_t thread_stride;
 	uint32_t nthreads, process_count;
-	uint64_t processes; /* address of struct wire_process[WIRE_PROCESSES_MAX] */
-	uint64_t undo;      /* address of struct wire_undo[nundo] */
+	uint64_t processes;       /* address of struct wire_process[WIRE_PROCESSES_MAX] */
+	uint64_t undo;            /* address of struct wire_undo[nundo] */
 	uint32_t nundo, identity; /* enum wire_identity */
 	uint64_t id_disp;
 	uint64_t no_thread; /* firings skipped: no slot free (atomic) */
 	uint64_t forked;    /* firings skipped in forked children (atomic) */
 	uint64_t follow;    /* fork children are traced too */
-	uint64_t counters_base;  /* offset in a thread slot of the uint64_t counters (wire_counter, then per probe) */
-	uint64_t reads_guarded;  /* the agent's SIGSEGV/SIGBUS handler is in place: plain loads are safe */
+	uint64_t counters_base; /* offset in a thread slot of the uint64_t counters (wire_counter, then per probe) */
+	uint64_t reads_guarded; /* the agent's SIGSEGV/SIGBUS handler is in place: plain loads are safe */
 	uint64_t unwind_version; /* of the unwind tables; odd: being written */
 	uint64_t spare[31];
 };
@@ -327,7 +342,8 @@ enum { WIRE_HELPER_THREAD_TIME = 60000 };
 /* Starts the code mapping. Helpers take eBPF's r1..r5 and, sixth, the struct wire_thread; they keep the C ABI. */
 #define WIRE_AGENT_ENTRIES(X) \
 	X(thread, "(key) -> struct wire_thread or 0; the slow path of every thunk") \
-	X(nested, "(struct wire_thread *, rsp) -> 1: run after all (the firing before was left by longjmp), 0: skip, counted") \
+	X(nested, \
+	  "(struct wire_thread *, rsp) -> 1: run after all (the firing before was left by longjmp), 0: skip, counted") \
 	X(map_lookup, "helper 1") \
 	X(map_update, "helper 2") \
 	X(map_delete, "helper 3") \
@@ -352,15 +368,19 @@ enum { WIRE_HELPER_THREAD_TIME = 60000 };
 	X(task_storage_delete, "helper 157") \
 	X(task_pt_regs, "helper 175") \
 	X(strncmp, "helper 182") \
-	X(violation, "(insn): a program touched memory that is not its own; counted, the firing ends") \
+	X(violation, \
+	  "(insn): a program touched memory that is not its own; counted, the firing ends") \
 	X(segv, "signal handler for SIGSEGV and SIGBUS") \
 	X(sigaction, "rt_sigaction of the traced program, seen through ours") \
 	X(int3, "signal handler for SIGTRAP") \
 	X(heal, "() in a forked child: restores every patched site of it") \
-	X(guard, "(on) in the target: puts in (bits WIRE_SIGNAL_n) or takes out (0) the handlers; 0 or -errno") \
+	X(guard, \
+	  "(on) in the target: puts in (bits WIRE_SIGNAL_n) or takes out (0) the handlers; 0 or -errno") \
 	X(probe_write, "helper 36: dst, src, size") \
-	X(restorer, "what sa_restorer of our handlers is, where the program's own action has none") \
-	X(sigaction_site, "in place of a thunk, in front of a system call: rt_sigaction is done by `sigaction`, and skipped") \
+	X(restorer, \
+	  "what sa_restorer of our handlers is, where the program's own action has none") \
+	X(sigaction_site, \
+	  "in place of a thunk, in front of a system call: rt_sigaction is done by `sigaction`, and skipped") \
 	X(ustack, "d_ustack of bpf/") \
 	X(stack_id, "d_stack_id of bpf/") \
 	X(thread_time, "helper WIRE_HELPER_THREAD_TIME")
@@ -368,12 +388,12 @@ enum wire_agent_entry {
 #define X(name, what) WIRE_AGENT_##name,
 	WIRE_AGENT_ENTRIES(X)
 #undef X
-	WIRE_AGENT_ENTRY_COUNT
+		WIRE_AGENT_ENTRY_COUNT
 };
 struct wire_agent_head {
 	uint64_t magic; /* WIRE_AREA_MAGIC */
 	uint32_t version, nentries;
-	uint32_t size, pad;                      /* bytes of the whole blob */
+	uint32_t size, pad;                     /* bytes of the whole blob */
 	uint32_t entry[WIRE_AGENT_ENTRY_COUNT]; /* from the head */
 };
 

@@ -105,7 +105,8 @@ struct wire_firing {
 	/* user stacks by unwind tables (wire/unwind.h) */ \
 	X(d_ustack, 5, \
 	  "unwind map, processes map, wanted ring, struct wire_walk * the verifier knows, stack.n: max frames; struct wire_unwind_offsets * -> bytes") \
-	X(d_ustack_end, 2, "counters map, struct wire_stack *: counts how the walk ended -> 1 + that") \
+	X(d_ustack_end, 2, \
+	  "counters map, struct wire_stack *: counts how the walk ended -> 1 + that") \
 	/* strings read at the system call's return (wire/late.h) */ \
 	X(d_late_number, 1, "struct wire_state * -> a new non-zero number for wire_record.late") \
 	X(d_late_add, 5, \

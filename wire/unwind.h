@@ -96,7 +96,7 @@ struct wire_unwind_process {
 	uint32_t mappings; /* address of its struct wire_unwind_mapping[n]; 0: not loaded yet */
 	uint32_t n;
 	uint32_t missed; /* set when an address was in no mapping: they have changed */
-	uint32_t mm;     /* which address space the list is of, as the kernel tells them apart; 0: not known yet */
+	uint32_t mm; /* which address space the list is of, as the kernel tells them apart; 0: not known yet */
 };
 
 struct wire_unwind_mapping {
@@ -115,7 +115,8 @@ struct wire_unwind_page {
 /* A file by what the kernel knows of the one behind a mapping. The key comes last: who sees it sees the rest. */
 struct wire_unwind_file {
 	int64_t delta; /* link-time address - file offset, of its text */
-	uint32_t pages, first_page, npages; /* as in wire_unwind_mapping; npages 0: it has no tables */
+	uint32_t pages, first_page,
+		npages; /* as in wire_unwind_mapping; npages 0: it has no tables */
 	uint32_t pad;
 	uint64_t key; /* wire_unwind_file_key(); 0: free */
 };

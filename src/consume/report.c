@@ -6,7 +6,8 @@ enum { MAX_PROGS = 256 };
 static const char *mode_of(struct consumer *c, uint32_t i)
 {
 	const struct probe *p = c->image->probes[i].probe;
-	const char *mode = c->engine->ops->probe_mode ? c->engine->ops->probe_mode(c->engine, i) : NULL;
+	const char *mode = c->engine->ops->probe_mode ? c->engine->ops->probe_mode(c->engine, i)
+						      : NULL;
 
 	return mode ? mode : p ? attach_kind_name(p->kind) : "";
 }

@@ -92,9 +92,9 @@ struct run_report {
 	uint64_t drops[DROP_KIND_COUNT];
 	uint64_t faults;
 	uint64_t ustacks[WIRE_UNWIND_END_COUNT]; /* user stacks walked, by how they ended */
-	uint64_t consumer_cpu_ns; /* this process, user + system, since attach */
-	uint64_t probe_cpu_ns;    /* measured run time of the programs, 0 not measured */
-	uint64_t table_bytes;     /* unwind tables in the kernel */
+	uint64_t consumer_cpu_ns;                /* this process, user + system, since attach */
+	uint64_t probe_cpu_ns; /* measured run time of the programs, 0 not measured */
+	uint64_t table_bytes;  /* unwind tables in the kernel */
 	bool measured;
 	struct report_probe *probes;
 	uint32_t nprobes;

@@ -14,7 +14,7 @@ struct matrix_slot {
 /* Counts of the column that events come from: most events are near the one before, and these stay in the cache. */
 enum { NEAR_ROWS = 1024, NEAR_PARTIES = 32, NEAR = NEAR_ROWS * NEAR_PARTIES };
 struct matrix_near {
-	uint32_t counts[NEAR];   /* of party * NEAR_ROWS + row */
+	uint32_t counts[NEAR];  /* of party * NEAR_ROWS + row */
 	uint32_t touched[NEAR]; /* indices of those that are not 0 */
 	uint32_t ntouched;
 };
@@ -96,20 +96,25 @@ static struct matrix_row bounds(const struct matrix *m, uint32_t row)
 		if (row < 2)
 			return (struct matrix_row){ row ? 0 : INT64_MIN, row ? 0 : -1 };
 		return (struct matrix_row){ (int64_t)decade_at[row - 2],
-					    row - 1 < ndecades ? (int64_t)decade_at[row - 1] - 1 : INT64_MAX };
+					    row - 1 < ndecades ? (int64_t)decade_at[row - 1] - 1
+							       : INT64_MAX };
 	case MATRIX_LINEAR:
 		if (!row)
 			return (struct matrix_row){ INT64_MIN, -1 };
-		from = (row - 1) * m->grain; /* may be above INT64_MAX: of fine rows that make up the last */
+		from = (row - 1) *
+		       m->grain; /* may be above INT64_MAX: of fine rows that make up the last */
 		return (struct matrix_row){ from > INT64_MAX ? INT64_MAX : (int64_t)from,
-					    from > INT64_MAX - m->grain ? INT64_MAX : (int64_t)(from + m->grain - 1) };
+					    from > INT64_MAX - m->grain
+						    ? INT64_MAX
+						    : (int64_t)(from + m->grain - 1) };
 	case MATRIX_FIXED:
 		if (!row)
 			return (struct matrix_row){ INT64_MIN, a->base - 1 };
 		if (row == fixed_last(a))
 			return (struct matrix_row){ a->limit, INT64_MAX };
 		min = a->base + (int64_t)(row - 1) * step;
-		return (struct matrix_row){ min, a->limit - min < step ? a->limit - 1 : min + step - 1 };
+		return (struct matrix_row){ min,
+					    a->limit - min < step ? a->limit - 1 : min + step - 1 };
 	default: return m->buckets.v[row];
 	}
 }
@@ -117,12 +122,15 @@ static struct matrix_row bounds(const struct matrix *m, uint32_t row)
 void matrix_init(struct matrix *m, uint64_t step, const struct matrix_axis *axis)
 {
 	*m = (struct matrix){ .step = step, .axis = *axis, .grain = 1 };
-	assert(step && (axis->kind != MATRIX_FIXED || (axis->step > 0 && axis->limit > axis->base)));
+	assert(step &&
+	       (axis->kind != MATRIX_FIXED || (axis->step > 0 && axis->limit > axis->base)));
 	arena_init(&m->text);
 	m->near = xcalloc(1, sizeof(*m->near));
 	make_decades();
-	for (uint32_t k = 0, i = 0; k < ARRAY_SIZE(m->decade_start); k++) { /* the row of the least number of each magnitude */
-		uint64_t least = k / 4 < 2 ? (uint64_t)1 << k / 4 : (uint64_t)(4 + k % 4) << (k / 4 - 2);
+	for (uint32_t k = 0, i = 0; k < ARRAY_SIZE(m->decade_start);
+	     k++) { /* the row of the least number of each magnitude */
+		uint64_t least = k / 4 < 2 ? (uint64_t)1 << k / 4
+					   : (uint64_t)(4 + k % 4) << (k / 4 - 2);
 
 		while (i + 1 < ndecades && decade_at[i + 1] <= least)
 			i++;
@@ -162,7 +170,9 @@ uint32_t matrix_series(struct matrix *m, const char *text, size_t len)
 
 uint32_t matrix_party(struct matrix *m, uint32_t series, const char *who, size_t len)
 {
-	char small[256], *key = len + sizeof(series) <= sizeof(small) ? small : xmalloc(len + sizeof(series));
+	char small[256], *key = len + sizeof(series) <= sizeof(small)
+					? small
+					: xmalloc(len + sizeof(series));
 	uint64_t *id;
 	bool new;
 
@@ -182,9 +192,11 @@ uint32_t matrix_party(struct matrix *m, uint32_t series, const char *who, size_t
 
 /* --- cells being counted --- */
 
-static inline uint32_t slot_of(const struct matrix *m, uint64_t column, uint32_t row, uint32_t party)
+static inline uint32_t slot_of(const struct matrix *m, uint64_t column, uint32_t row,
+			       uint32_t party)
 {
-	uint64_t h = (column * 0x9e3779b97f4a7c15u) ^ (((uint64_t)party << 32 | row) * 0xd6e8feb86659fd93u);
+	uint64_t h = (column * 0x9e3779b97f4a7c15u) ^
+		     (((uint64_t)party << 32 | row) * 0xd6e8feb86659fd93u);
 
 	return (uint32_t)(h >> 32 ^ h) & (m->cap - 1);
 }
@@ -216,12 +228,14 @@ static void rebuild(struct matrix *m, uint32_t cap, uint32_t (*row_of)(uint32_t 
 			continue;
 		s = find(m, was[i].column, row, was[i].party);
 		m->nslots += !s->count;
-		*s = (struct matrix_slot){ was[i].column, s->count + was[i].count, row, was[i].party };
+		*s = (struct matrix_slot){ was[i].column, s->count + was[i].count, row,
+					   was[i].party };
 	}
 	free(was);
 }
 
-static inline void count(struct matrix *m, uint64_t column, uint32_t row, uint32_t party, uint64_t n)
+static inline void count(struct matrix *m, uint64_t column, uint32_t row, uint32_t party,
+			 uint64_t n)
 {
 	struct matrix_slot *s;
 
@@ -356,7 +370,7 @@ struct making {
 	const struct matrix *m;
 	struct matrix_view *v;
 	VEC(struct matrix_slot) picked; /* row and party are those of the view as the work goes on */
-	uint32_t *row_at;              /* BUCKETS: row of the matrix -> row of the view */
+	uint32_t *row_at;               /* BUCKETS: row of the matrix -> row of the view */
 };
 
 static bool named(const struct matrix_name *n, const char *const *names, uint32_t nnames)
@@ -381,7 +395,8 @@ static void pick(struct making *k, const struct matrix_filter *f)
 		if (!s->count)
 			continue;
 		if (out[m->parties.v[s->party].series] ||
-		    (f && (s->column < f->from / m->step || (f->to && s->column >= f->to / m->step + (f->to % m->step != 0)))))
+		    (f && (s->column < f->from / m->step ||
+			   (f->to && s->column >= f->to / m->step + (f->to % m->step != 0)))))
 			k->v->left_out += s->count;
 		else
 			vec_push(&k->picked, *s);
@@ -392,7 +407,8 @@ static int compare_bounds(const void *a, const void *b)
 {
 	const struct matrix_row *x = a, *y = b;
 
-	return x->min != y->min ? (x->min < y->min ? -1 : 1) : (x->max > y->max) - (x->max < y->max);
+	return x->min != y->min ? (x->min < y->min ? -1 : 1)
+				: (x->max > y->max) - (x->max < y->max);
 }
 
 static uint64_t width_of(struct matrix_row r)
@@ -477,10 +493,12 @@ static struct err *bucket_rows(struct making *k)
 		struct matrix_row *last = i ? vec_last(&k->v->rows) : NULL;
 
 		if (last && sorted.v[i].min <= last->max) {
-			e = err_new(0, "the distributions have buckets that overlap: %lld to %lld and %lld to %lld; choose one of the "
-				       "aggregations with --agg, or use the same parameters in all",
-				    (long long)last->min, (long long)last->max, (long long)sorted.v[i].min,
-				    (long long)sorted.v[i].max);
+			e = err_new(
+				0,
+				"the distributions have buckets that overlap: %lld to %lld and %lld to %lld; choose one of the "
+				"aggregations with --agg, or use the same parameters in all",
+				(long long)last->min, (long long)last->max,
+				(long long)sorted.v[i].min, (long long)sorted.v[i].max);
 			break;
 		}
 		if (last && sorted.v[i].min > last->max + 1)
@@ -490,7 +508,8 @@ static struct err *bucket_rows(struct making *k)
 	vec_fini(&sorted);
 	for (uint32_t i = 0, n = k->v->rows.n; i < m->buckets.n && !e; i++)
 		if (used[i]) {
-			struct matrix_row *r = bsearch(&m->buckets.v[i], k->v->rows.v, n, sizeof(*r), compare_bounds);
+			struct matrix_row *r = bsearch(&m->buckets.v[i], k->v->rows.v, n,
+						       sizeof(*r), compare_bounds);
 
 			k->row_at[i] = (uint32_t)(r - k->v->rows.v);
 		}
@@ -505,7 +524,8 @@ static uint32_t linear_merge(uint32_t rows, uint32_t want)
 	static const uint8_t steps[] = { 1, 2, 5 };
 	uint32_t f = 1;
 
-	for (uint32_t ten = 1, i = 0; rows > (uint64_t)want * f; ten *= i == 2 ? 10 : 1, i = (i + 1) % 3)
+	for (uint32_t ten = 1, i = 0; rows > (uint64_t)want * f;
+	     ten *= i == 2 ? 10 : 1, i = (i + 1) % 3)
 		f = steps[(i + 1) % 3] * (i == 2 ? ten * 10 : ten);
 	return f;
 }
@@ -562,10 +582,14 @@ static struct err *columns(struct making *k)
 	if (!k->picked.n)
 		return NULL;
 	if (last - first >= MATRIX_COLUMNS_MAX)
-		return err_new(0, "from %llu s to %llu s are %llu columns of %g s, more than %d; choose wider ones with --step, or "
-				  "a part with --from and --to",
-			       (unsigned long long)(first * (double)v->step / 1e9), (unsigned long long)(last * (double)v->step / 1e9),
-			       (unsigned long long)(last - first + 1), (double)v->step / 1e9, MATRIX_COLUMNS_MAX);
+		return err_new(
+			0,
+			"from %llu s to %llu s are %llu columns of %g s, more than %d; choose wider ones with --step, or "
+			"a part with --from and --to",
+			(unsigned long long)(first * (double)v->step / 1e9),
+			(unsigned long long)(last * (double)v->step / 1e9),
+			(unsigned long long)(last - first + 1), (double)v->step / 1e9,
+			MATRIX_COLUMNS_MAX);
 	v->first = first;
 	v->ncolumns = (uint32_t)(last - first + 1);
 	return NULL;
@@ -580,18 +604,22 @@ static int compare_names(const struct matrix_name *x, const struct matrix_name *
 
 static int compare_series(const void *a, const void *b, void *arg)
 {
-	const struct matrix_series *s = arg, *x = &s[*(const uint32_t *)a], *y = &s[*(const uint32_t *)b];
+	const struct matrix_series *s = arg, *x = &s[*(const uint32_t *)a],
+				   *y = &s[*(const uint32_t *)b];
 
-	return x->count != y->count ? (x->count < y->count ? 1 : -1) : compare_names(&x->name, &y->name);
+	return x->count != y->count ? (x->count < y->count ? 1 : -1)
+				    : compare_names(&x->name, &y->name);
 }
 
 static int compare_parties(const void *a, const void *b, void *arg)
 {
-	const struct matrix_party *p = arg, *x = &p[*(const uint32_t *)a], *y = &p[*(const uint32_t *)b];
+	const struct matrix_party *p = arg, *x = &p[*(const uint32_t *)a],
+				  *y = &p[*(const uint32_t *)b];
 
 	if (x->series != y->series)
 		return x->series < y->series ? -1 : 1;
-	return x->count != y->count ? (x->count < y->count ? 1 : -1) : compare_names(&x->who, &y->who);
+	return x->count != y->count ? (x->count < y->count ? 1 : -1)
+				    : compare_names(&x->who, &y->who);
 }
 
 /* Those that have a count, in order. */
@@ -657,7 +685,8 @@ static int compare_entries(const void *a, const void *b)
 }
 
 /* The series of the largest part of a cell; of equal ones the larger in all. */
-static uint32_t main_series(const struct matrix_view *v, const struct matrix_cell *c, uint64_t *sums)
+static uint32_t main_series(const struct matrix_view *v, const struct matrix_cell *c,
+			    uint64_t *sums)
 {
 	uint32_t best = v->parties.v[v->entries.v[c->at].party].series;
 
@@ -698,7 +727,8 @@ static void cells(struct making *k)
 			c->at = v->entries.n;
 		}
 		c->count += s->count;
-		if (c->n && vec_last(&v->entries)->party == s->party) { /* of two rows that became one */
+		if (c->n &&
+		    vec_last(&v->entries)->party == s->party) { /* of two rows that became one */
 			vec_last(&v->entries)->count += s->count;
 			continue;
 		}
@@ -739,16 +769,20 @@ struct err *matrix_view_make(struct matrix *m, const struct matrix_filter *f,
 	return e;
 }
 
-void matrix_view_shrink(const struct matrix_view *v, uint32_t ncolumns, uint32_t nrows, uint32_t low,
-			struct matrix_view *ret)
+void matrix_view_shrink(const struct matrix_view *v, uint32_t ncolumns, uint32_t nrows,
+			uint32_t low, struct matrix_view *ret)
 {
 	struct making k = { .v = ret };
 
-	*ret = (struct matrix_view){ .step = v->step * ncolumns, .first = v->first / ncolumns, .left_out = v->left_out };
+	*ret = (struct matrix_view){ .step = v->step * ncolumns,
+				     .first = v->first / ncolumns,
+				     .left_out = v->left_out };
 	if (v->ncolumns)
-		ret->ncolumns = (uint32_t)((v->first + v->ncolumns - 1) / ncolumns - ret->first + 1);
+		ret->ncolumns =
+			(uint32_t)((v->first + v->ncolumns - 1) / ncolumns - ret->first + 1);
 	for (uint32_t i = 0; i < v->rows.n; i += i ? nrows : low) {
-		uint32_t end = i + (i ? nrows : low), last = end < v->rows.n ? end - 1 : v->rows.n - 1;
+		uint32_t end = i + (i ? nrows : low),
+			 last = end < v->rows.n ? end - 1 : v->rows.n - 1;
 
 		vec_push(&ret->rows, (struct matrix_row){ v->rows.v[i].min, v->rows.v[last].max });
 	}
@@ -760,8 +794,10 @@ void matrix_view_shrink(const struct matrix_view *v, uint32_t ncolumns, uint32_t
 		const struct matrix_cell *c = &v->cells.v[i];
 
 		for (uint32_t j = 0; j < c->n; j++)
-			vec_push(&k.picked, (struct matrix_slot){ (v->first + c->column) / ncolumns, v->entries.v[c->at + j].count,
-								  (c->row + nrows - low) / nrows, v->entries.v[c->at + j].party });
+			vec_push(&k.picked, (struct matrix_slot){ (v->first + c->column) / ncolumns,
+								  v->entries.v[c->at + j].count,
+								  (c->row + nrows - low) / nrows,
+								  v->entries.v[c->at + j].party });
 	}
 	cells(&k);
 	vec_fini(&k.picked);

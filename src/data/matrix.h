@@ -24,7 +24,7 @@ enum {
 enum matrix_axis_kind {
 	MATRIX_DECADES, /* ten rows from 10^k to 10^(k+1): 10 12 15 20 25 30 40 50 60 80 */
 	MATRIX_LINEAR,  /* from 0 in equal steps, as large as they must be for `rows` of them */
-	MATRIX_FIXED,   /* from base to limit in steps, with a row below and one above when anything is there */
+	MATRIX_FIXED, /* from base to limit in steps, with a row below and one above when anything is there */
 	MATRIX_BUCKETS, /* as the distributions bring them */
 };
 
@@ -32,7 +32,7 @@ struct matrix_axis {
 	enum matrix_axis_kind kind;
 	int64_t base, limit, step; /* FIXED; step > 0 */
 	bool whole; /* FIXED: the row at or above limit, BUCKETS: all rows known are shown, even when empty */
-	uint32_t rows;             /* LINEAR: at most so many; 0: 50 */
+	uint32_t rows; /* LINEAR: at most so many; 0: 50 */
 };
 
 struct matrix_name {
@@ -70,7 +70,7 @@ struct matrix {
 	struct hash bucket_ids, series_ids, party_ids;
 	struct matrix_slot *slots;
 	uint32_t nslots, cap;
-	uint64_t grain;                /* LINEAR: the width of a fine row, 10^k */
+	uint64_t grain;                   /* LINEAR: the width of a fine row, 10^k */
 	uint64_t col_start, col_end, col; /* the column of the last event */
 	struct matrix_near *near;         /* its counts, those not yet in the slots */
 	struct arena text;
@@ -109,8 +109,8 @@ struct matrix_cell {
 struct matrix_view {
 	uint64_t step, first; /* column c is [(first + c) * step, + step) */
 	uint32_t ncolumns;
-	uint64_t total, max;    /* of all cells; of the largest */
-	uint64_t left_out;      /* counts not of `only`, of `without`, or outside from..to */
+	uint64_t total, max;         /* of all cells; of the largest */
+	uint64_t left_out;           /* counts not of `only`, of `without`, or outside from..to */
 	VEC(struct matrix_row) rows; /* upwards, without gaps */
 	VEC(struct matrix_series) series; /* the largest first */
 	VEC(struct matrix_party) parties; /* by series, the largest first; `series` is of this view */

@@ -47,10 +47,10 @@ bool field_text(const struct image *img, const struct field *f, const uint8_t *d
 
 struct field_stack {
 	bool user;
-	uint32_t pid;       /* user only */
-	int64_t id;         /* ...STACKID: of the stack map; -1 otherwise */
-	uint32_t end;       /* how its walk ended: 1 + enum wire_unwind_end; 0 not known, or an id */
-	int error;          /* errno value, 0 none */
+	uint32_t pid; /* user only */
+	int64_t id;   /* ...STACKID: of the stack map; -1 otherwise */
+	uint32_t end; /* how its walk ended: 1 + enum wire_unwind_end; 0 not known, or an id */
+	int error;    /* errno value, 0 none */
 	const uint8_t *pcs; /* uint64_t each, unaligned; NULL for ids */
 	uint32_t n;
 };

@@ -18,9 +18,9 @@ struct probe;
 
 struct engine_counters {
 	uint32_t ncpus;
-	uint64_t *fixed;   /* [ncpus][WIRE_FIXED_COUNTERS] */
-	uint64_t *fired;   /* [nprobes], all CPUs */
-	uint64_t *dropped; /* [nprobes] */
+	uint64_t *fixed;      /* [ncpus][WIRE_FIXED_COUNTERS] */
+	uint64_t *fired;      /* [nprobes], all CPUs */
+	uint64_t *dropped;    /* [nprobes] */
 	uint64_t table_bytes; /* of unwind tables */
 };
 

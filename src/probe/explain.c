@@ -120,11 +120,12 @@ char *probe_explain(struct probe_set *ps, const struct probe_desc *pd)
 	if (kernel_err && (!strcmp(pd->prov, "sdt") || !strcmp(pd->prov, "rawtp") || !*pd->prov))
 		return xasprintf("the kernel's tracepoints are unknown here: %s", kernel_err);
 	/* Nor with other functions: the object is not there. */
-	if ((field < 0 || field == FIELD_MOD) && !strncmp(pd->prov, "pid", 3) && strstr(pd->mod, ".so") &&
-	    !glob_is_pattern(pd->mod))
-		return xasprintf("the process has not loaded %s, and no file of that name with such a function is where it "
-				 "would be looked for; LD_LIBRARY_PATH can name its directory",
-				 pd->mod);
+	if ((field < 0 || field == FIELD_MOD) && !strncmp(pd->prov, "pid", 3) &&
+	    strstr(pd->mod, ".so") && !glob_is_pattern(pd->mod))
+		return xasprintf(
+			"the process has not loaded %s, and no file of that name with such a function is where it "
+			"would be looked for; LD_LIBRARY_PATH can name its directory",
+			pd->mod);
 	if (field < 0)
 		return NULL;
 	if (field == FIELD_FUNC && !*pd->prov && !c.probe)

@@ -33,10 +33,11 @@ static const char before[] =
 
 /* Of several programs at one place the kernel says no order: this may run before the probes of the return, which use the
  * rest. */
-static const char after[] = "pid*::pthread_mutex_[lct]*ock:return, pid*::pthread_rwlock_*rdlock:return, "
-			    "pid*::pthread_rwlock_*wrlock:return {\n"
-			    "	self->__pl_inside = 0;\n"
-			    "}\n";
+static const char after[] =
+	"pid*::pthread_mutex_[lct]*ock:return, pid*::pthread_rwlock_*rdlock:return, "
+	"pid*::pthread_rwlock_*wrlock:return {\n"
+	"	self->__pl_inside = 0;\n"
+	"}\n";
 
 enum where { ENTRY, RETURN, FUTEX };
 
@@ -68,8 +69,18 @@ struct row {
 // clang-format on
 
 static const struct row rows[] = {
-	{ "mutex-acquire", "pthread_mutex_[lct]*ock", RETURN, LOCKED, { LOCK, AGAIN("self->__pl_lock") }, NULL },
-	{ "mutex-error", "pthread_mutex_[lct]*ock", RETURN, FAILED, { LOCK, ERRNO }, "a trylock of a held mutex counts too" },
+	{ "mutex-acquire",
+	  "pthread_mutex_[lct]*ock",
+	  RETURN,
+	  LOCKED,
+	  { LOCK, AGAIN("self->__pl_lock") },
+	  NULL },
+	{ "mutex-error",
+	  "pthread_mutex_[lct]*ock",
+	  RETURN,
+	  FAILED,
+	  { LOCK, ERRNO },
+	  "a trylock of a held mutex counts too" },
 	{ "mutex-blocked", "pthread_mutex_[lct]*ock", RETURN, WAITED, { LOCK, GOT_IT }, NULL },
 	{ "mutex-release",
 	  "pthread_mutex_unlock",
@@ -96,7 +107,8 @@ static bool plockstat_claims(const struct provider *pv, const char *pattern)
 
 	if (glob_is_pattern(pattern))
 		return true;
-	return !strncmp(pattern, prefix, sizeof(prefix) - 1) && n && !pattern[sizeof(prefix) - 1 + n];
+	return !strncmp(pattern, prefix, sizeof(prefix) - 1) && n &&
+	       !pattern[sizeof(prefix) - 1 + n];
 }
 
 struct match {
@@ -144,19 +156,21 @@ static void add_function(struct match *m, const struct process_object *po, const
 	uint32_t len;
 	bool is_new;
 
-	if (!glob_match(m->pd->func, f->name) || !object_addr_to_offset(po->object, f->addr, &offset))
+	if (!glob_match(m->pd->func, f->name) ||
+	    !object_addr_to_offset(po->object, f->addr, &offset))
 		return;
-	p = process_add_probe(m->ps, m->pv, m->pid, po, m->prov, f->name, row->name, kind, offset, &is_new);
+	p = process_add_probe(m->ps, m->pv, m->pid, po, m->prov, f->name, row->name, kind, offset,
+			      &is_new);
 	if (is_new) {
-		class = uprobe_classify(code, object_read(po->object, f->addr, code, sizeof(code)), &len,
-					&reason);
+		class = uprobe_classify(code, object_read(po->object, f->addr, code, sizeof(code)),
+					&len, &reason);
 		p->addr = f->addr;
 		p->priv = row;
 		p->filter = row->filter;
 		if (class == UPROBE_REFUSED)
 			p->unavailable = reason;
-		p->note = row->note ? arena_printf(&m->ps->arena, "%s; %s", process_price(class, kind),
-						   row->note)
+		p->note = row->note ? arena_printf(&m->ps->arena, "%s; %s",
+						   process_price(class, kind), row->note)
 				    : process_price(class, kind);
 	}
 	m->found(m->arg, p);
@@ -193,7 +207,8 @@ static struct err *match_process(struct match *m, pid_t pid)
 	for (uint32_t i = 0; !e && i < objects->n; i++)
 		for (size_t k = 0; k < ARRAY_SIZE(rows); k++)
 			if (process_object_matches(&objects->v[i], m->pd->mod) &&
-			    object_is_x86_64(objects->v[i].object) && glob_match(m->pd->name, rows[k].name))
+			    object_is_x86_64(objects->v[i].object) &&
+			    glob_match(m->pd->name, rows[k].name))
 				match_row(m, &objects->v[i], &rows[k]);
 	return e;
 }
@@ -212,7 +227,8 @@ static struct err *plockstat_match(const struct provider *pv, struct probe_set *
 	return e;
 }
 
-static struct err *plockstat_args(struct probe_set *ps, const struct probe *p, struct probe_args *ret)
+static struct err *plockstat_args(struct probe_set *ps, const struct probe *p,
+				  struct probe_args *ret)
 {
 	const struct row *row = p->priv;
 

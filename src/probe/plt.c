@@ -142,8 +142,8 @@ static void add(struct match *m, const struct imports *im, const char *func, con
 
 		class = uprobe_classify(code, n, &len, &reason);
 	}
-	p = process_add_probe(m->ps, m->pv, m->pid, im->po, m->prov, func, name, kind,
-			      offset + jmp, &is_new);
+	p = process_add_probe(m->ps, m->pv, m->pid, im->po, m->prov, func, name, kind, offset + jmp,
+			      &is_new);
 	if (is_new) {
 		p->addr = addr;
 		p->unavailable = reason;
@@ -157,12 +157,29 @@ static void add(struct match *m, const struct imports *im, const char *func, con
 static const char *return_hazard(const struct process_object *po, const char *func)
 {
 	static const char *const keeps[] = {
-		"setjmp",      "_setjmp",     "sigsetjmp",	"__sigsetjmp",
-		"getcontext",  "swapcontext", "vfork",		"__vfork",
-		"clone",       "__clone",     "_Unwind_RaiseException", "_Unwind_Resume",
-		"_Unwind_Resume_or_Rethrow",  "_Unwind_ForcedUnwind", "__cxa_throw",
-		"__cxa_rethrow", "pthread_exit", "__pthread_unwind_next", "longjmp",
-		"siglongjmp",  "__longjmp_chk", "__tls_get_addr", "makecontext",
+		"setjmp",
+		"_setjmp",
+		"sigsetjmp",
+		"__sigsetjmp",
+		"getcontext",
+		"swapcontext",
+		"vfork",
+		"__vfork",
+		"clone",
+		"__clone",
+		"_Unwind_RaiseException",
+		"_Unwind_Resume",
+		"_Unwind_Resume_or_Rethrow",
+		"_Unwind_ForcedUnwind",
+		"__cxa_throw",
+		"__cxa_rethrow",
+		"pthread_exit",
+		"__pthread_unwind_next",
+		"longjmp",
+		"siglongjmp",
+		"__longjmp_chk",
+		"__tls_get_addr",
+		"makecontext",
 		"setcontext",
 	};
 
@@ -208,7 +225,8 @@ static void match_slots(struct match *m, struct imports *im, const char *name)
 static void say_no_slot(struct match *m, const struct imports *im)
 {
 	for (size_t i = 0; i < im->rela[1].n / sizeof(Elf64_Rela); i++) {
-		const char *why = "its caller goes by the GOT (-fno-plt, or only its address is taken): there is no slot to probe";
+		const char *why =
+			"its caller goes by the GOT (-fno-plt, or only its address is taken): there is no slot to probe";
 		const char *name;
 		Elf64_Rela r;
 
@@ -301,16 +319,15 @@ static struct err *plt_args(struct probe_set *ps, const struct probe *p, struct 
 							  .value = regs[i],
 							  .type = T_INT64 };
 		else
-			ret->arg[i] = (struct probe_arg){
-				.source = ARG_USDT,
-				.type = T_INT64,
-				.usdt = { .size = 8,
-					  .mode = USDT_MEM,
-					  .disp = 8 * ((int64_t)i - NREGS + 1),
-					  .base = UREG_RSP,
-					  .index = -1,
-					  .scale = 1 }
-			};
+			ret->arg[i] =
+				(struct probe_arg){ .source = ARG_USDT,
+						    .type = T_INT64,
+						    .usdt = { .size = 8,
+							      .mode = USDT_MEM,
+							      .disp = 8 * ((int64_t)i - NREGS + 1),
+							      .base = UREG_RSP,
+							      .index = -1,
+							      .scale = 1 } };
 	}
 	return NULL;
 }

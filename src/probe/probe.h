@@ -138,7 +138,7 @@ struct probe {
 	/* The instruction is a 5-byte nop and the function keeps data below the stack pointer there: a kernel that makes
 	 * the nop a call (6.18) would overwrite it. */
 	bool red_zone;
-	pid_t pid;              /* only this process, 0 all; uprobes of pid provider */
+	pid_t pid; /* only this process, 0 all; uprobes of pid provider */
 	/* Whose thread the built-ins (pid, tid, execname, curthread, self->) describe: -1 current; n: tracepoint argument n,
 	 * a task_struct * (sched:::on-cpu: next). */
 	int8_t thread_arg;

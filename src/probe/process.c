@@ -338,8 +338,9 @@ static bool search_environment(struct library_search *s)
 bool process_library(struct probe_set *ps, pid_t pid, const struct process_objects *objects,
 		     const char *pattern, struct process_object *ret)
 {
-	static const char usual[] = "/lib/x86_64-linux-gnu:/usr/lib/x86_64-linux-gnu:/lib64:/usr/lib64:/lib:/usr/lib:"
-				    "/usr/local/lib/x86_64-linux-gnu:/usr/local/lib";
+	static const char usual[] =
+		"/lib/x86_64-linux-gnu:/usr/lib/x86_64-linux-gnu:/lib64:/usr/lib64:/lib:/usr/lib:"
+		"/usr/local/lib/x86_64-linux-gnu:/usr/local/lib";
 	struct library_search s = { .ps = ps, .pid = pid, .pattern = pattern, .ret = ret };
 
 	if (!*pattern || glob_is_pattern(pattern))
@@ -348,13 +349,15 @@ bool process_library(struct probe_set *ps, pid_t pid, const struct process_objec
 		return take_file(&s, pattern);
 	if (strchr(pattern, '/') || (strncmp(pattern, "lib", 3) && !strstr(pattern, ".so")))
 		return false;
-	if (search_environment(&s) || (getenv("LD_LIBRARY_PATH") && search_list(&s, getenv("LD_LIBRARY_PATH"))))
+	if (search_environment(&s) ||
+	    (getenv("LD_LIBRARY_PATH") && search_list(&s, getenv("LD_LIBRARY_PATH"))))
 		return true;
 	/* Where its other libraries come from; plugins often lie beside them or the program. */
 	for (uint32_t i = 0; i < objects->n; i++) {
 		const char *path = objects->v[i].path, *slash = strrchr(path, '/');
 
-		if (slash && strncmp(path, "/proc/", 6) && search_dir(&s, path, (size_t)(slash - path)))
+		if (slash && strncmp(path, "/proc/", 6) &&
+		    search_dir(&s, path, (size_t)(slash - path)))
 			return true;
 	}
 	return search_list(&s, usual);

@@ -11,7 +11,7 @@ enum { COLUMN = 16, CELL_TEXT = 64 };
 struct table {
 	struct sink *sink;
 	const struct agg_view *view;
-	uint32_t last; /* the key that goes across */
+	uint32_t last;         /* the key that goes across */
 	VEC(uint32_t) columns; /* a row of each */
 };
 

@@ -7,8 +7,8 @@
 #include "base/hash.h"
 
 static const char *const palette_names[FLAME_NPALETTES] = {
-	[FLAME_KIND] = "kind",     [FLAME_SAFE] = "safe", [FLAME_MODULE] = "module",
-	[FLAME_HOT] = "hot",       [FLAME_MEM] = "mem",   [FLAME_IO] = "io",
+	[FLAME_KIND] = "kind",     [FLAME_SAFE] = "safe",   [FLAME_MODULE] = "module",
+	[FLAME_HOT] = "hot",       [FLAME_MEM] = "mem",     [FLAME_IO] = "io",
 	[FLAME_WAKEUP] = "wakeup", [FLAME_CHAIN] = "chain", [FLAME_GREY] = "grey",
 };
 
@@ -209,7 +209,8 @@ uint32_t flame_color(const struct stacktree *t, uint32_t node, const struct flam
 				    max_change, o->negate);
 	if (node == STACKTREE_ROOT)
 		return 0xe8e8e8;
-	if (base.len <= 2 && begins(&base, "-") && ends(&base, "-")) /* what separates two parts of a stack */
+	if (base.len <= 2 && begins(&base, "-") &&
+	    ends(&base, "-")) /* what separates two parts of a stack */
 		return 0xc8c8c8;
 	hash = hash_bytes(base.text, base.len);
 	hash ^= hash >> 32;

@@ -84,7 +84,8 @@ static const uint32_t ramps[HEAT_HUES + 1][STOPS] = {
 
 uint32_t heat_color(uint32_t series, uint32_t nseries, uint32_t level)
 {
-	const uint32_t *ramp = nseries <= 1 ? one_series : ramps[series < HEAT_HUES ? series : HEAT_HUES];
+	const uint32_t *ramp = nseries <= 1 ? one_series
+					    : ramps[series < HEAT_HUES ? series : HEAT_HUES];
 	uint32_t at = level * (STOPS - 1), i = at / 255, f = at % 255, c = 0;
 
 	if (i >= STOPS - 1)
@@ -104,13 +105,27 @@ struct unit_part {
 
 /* Each unit's parts from the smallest on; a text "" is any other unit. */
 static const struct unit_part unit_parts[] = {
-	{ "ns", "ns", 1 },           { "ns", "us", 1000 },           { "ns", "ms", 1000000 },
-	{ "ns", "s", 1000000000 },   { "us", "us", 1 },              { "us", "ms", 1000 },
-	{ "us", "s", 1000000 },      { "ms", "ms", 1 },              { "ms", "s", 1000 },
-	{ "s", "s", 1 },             { "bytes", "B", 1 },            { "bytes", "KB", 1 << 10 },
-	{ "bytes", "MB", 1 << 20 },  { "bytes", "GB", 1 << 30 },     { "bytes", "TB", (int64_t)1 << 40 },
-	{ "%", "%", 1 },             { "", "", 1 },                  { "", "k", 1000 },
-	{ "", "M", 1000000 },        { "", "G", 1000000000 },        { "", "T", 1000000000000 },
+	{ "ns", "ns", 1 },
+	{ "ns", "us", 1000 },
+	{ "ns", "ms", 1000000 },
+	{ "ns", "s", 1000000000 },
+	{ "us", "us", 1 },
+	{ "us", "ms", 1000 },
+	{ "us", "s", 1000000 },
+	{ "ms", "ms", 1 },
+	{ "ms", "s", 1000 },
+	{ "s", "s", 1 },
+	{ "bytes", "B", 1 },
+	{ "bytes", "KB", 1 << 10 },
+	{ "bytes", "MB", 1 << 20 },
+	{ "bytes", "GB", 1 << 30 },
+	{ "bytes", "TB", (int64_t)1 << 40 },
+	{ "%", "%", 1 },
+	{ "", "", 1 },
+	{ "", "k", 1000 },
+	{ "", "M", 1000000 },
+	{ "", "G", 1000000000 },
+	{ "", "T", 1000000000000 },
 };
 
 static bool is_unit(const struct unit_part *p, const char *unit)
@@ -130,7 +145,8 @@ void heat_value(struct out *o, int64_t v, const char *unit)
 	for (size_t i = 0; i < ARRAY_SIZE(unit_parts); i++)
 		known |= is_unit(&unit_parts[i], unit);
 	for (size_t i = 0; i < ARRAY_SIZE(unit_parts); i++)
-		if (is_unit(&unit_parts[i], known ? unit : "") && (!best || m >= (uint64_t)unit_parts[i].factor))
+		if (is_unit(&unit_parts[i], known ? unit : "") &&
+		    (!best || m >= (uint64_t)unit_parts[i].factor))
 			best = &unit_parts[i];
 	f = (uint64_t)best->factor;
 	thousandths = ((unsigned __int128)m * 1000 + f / 2) / f;
@@ -193,7 +209,8 @@ void heat_time(struct out *o, const struct matrix_view *v, uint32_t column)
 	uint64_t ns = (heat_is_wall(v) ? v->first + column : column) * v->step, s = ns / 1000000000;
 
 	if (heat_is_wall(v)) {
-		out_printf(o, "%02u:%02u:%02u", (unsigned)(s / 3600 % 24), (unsigned)(s / 60 % 60), (unsigned)(s % 60));
+		out_printf(o, "%02u:%02u:%02u", (unsigned)(s / 3600 % 24), (unsigned)(s / 60 % 60),
+			   (unsigned)(s % 60));
 		put_fraction(o, ns % 1000000000);
 		return;
 	}
@@ -204,7 +221,8 @@ void heat_time(struct out *o, const struct matrix_view *v, uint32_t column)
 
 uint32_t heat_every(double cell, double label)
 {
-	static const uint32_t every[] = { 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 18000, 36000 };
+	static const uint32_t every[] = { 1,   2,   5,    10,   20,   30,   60,    120,
+					  300, 600, 1200, 1800, 3600, 7200, 18000, 36000 };
 	size_t i = 0;
 
 	while (i + 1 < ARRAY_SIZE(every) && every[i] * cell < label)
@@ -277,16 +295,19 @@ bool *heat_row_labels(const struct matrix_view *v, double row_height, double lab
 	}
 	for (int wanted = 60; wanted > 0; wanted--)
 		for (uint32_t i = 0; i < n; i++) {
-			bool room = v->rows.v[i].min != INT64_MIN && heat_roundness(v->rows.v[i].min) == wanted;
+			bool room = v->rows.v[i].min != INT64_MIN &&
+				    heat_roundness(v->rows.v[i].min) == wanted;
 
-			for (uint32_t j = i > apart ? i - apart + 1 : 0; room && j < n && j < i + apart; j++)
+			for (uint32_t j = i > apart ? i - apart + 1 : 0;
+			     room && j < n && j < i + apart; j++)
 				room = !labels[j];
 			labels[i] |= room;
 		}
 	return labels;
 }
 
-void heat_parties(struct out *o, const struct matrix_view *v, const struct matrix_cell *c, uint32_t most)
+void heat_parties(struct out *o, const struct matrix_view *v, const struct matrix_cell *c,
+		  uint32_t most)
 {
 	for (uint32_t i = 0; i < c->n && i < most; i++) {
 		const struct matrix_entry *e = &v->entries.v[c->at + i];

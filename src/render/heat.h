@@ -25,9 +25,10 @@ enum heat_scale heat_scale_named(const char *name);
 struct heat_options {
 	const char *title, *subtitle; /* NULL: "Heat map", none */
 	const char *mode;             /* latency, utilization, subsecond */
-	const char *unit; /* of values: ns us ms s bytes %, or any other text behind the number; NULL: none */
+	const char *
+		unit; /* of values: ns us ms s bytes %, or any other text behind the number; NULL: none */
 	enum heat_scale scale;
-	uint32_t width; /* SVG: pixels, 0: as the columns need. Terminal: columns of text, 0: 80 */
+	uint32_t width;  /* SVG: pixels, 0: as the columns need. Terminal: columns of text, 0: 80 */
 	uint32_t height; /* terminal: lines, 0: 24 */
 	bool color;      /* terminal: 256 colours */
 	uint64_t lost;   /* what the tracer says it has lost; shown when not 0 */
@@ -63,6 +64,7 @@ int heat_roundness(int64_t value);
 /* For each row whether its lower bound has room for a label. free() it. */
 bool *heat_row_labels(const struct matrix_view *v, double row_height, double label_height);
 /* "name 1,234; ..", the largest `most` parties of a cell. */
-void heat_parties(struct out *o, const struct matrix_view *v, const struct matrix_cell *c, uint32_t most);
+void heat_parties(struct out *o, const struct matrix_view *v, const struct matrix_cell *c,
+		  uint32_t most);
 
 #endif

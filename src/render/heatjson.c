@@ -79,14 +79,20 @@ static void put_document(struct json *j)
 	struct out *o = j->out;
 
 	out_str(o, "{\"type\":\"heatmap\",\"version\":1,\"title\":");
-	put_name(j, opt->title ? opt->title : "Heat map", strlen(opt->title ? opt->title : "Heat map"));
+	put_name(j, opt->title ? opt->title : "Heat map",
+		 strlen(opt->title ? opt->title : "Heat map"));
 	out_str(o, ",\"subtitle\":");
 	put_name(j, opt->subtitle ? opt->subtitle : "", strlen(opt->subtitle ? opt->subtitle : ""));
-	out_printf(o, ",\n\"mode\":\"%s\",\"scale\":\"%s\",\"total\":%llu,\"left_out\":%llu,\"lost\":%llu,\n", opt->mode ? opt->mode : "latency",
-		   heat_scale_name(opt->scale), (unsigned long long)v->total, (unsigned long long)v->left_out,
-		   (unsigned long long)opt->lost);
-	out_printf(o, "\"time\":{\"unit\":\"ns\",\"first\":%llu,\"step\":%llu,\"columns\":%u},\n\"value\":{\"unit\":",
-		   (unsigned long long)v->first, (unsigned long long)v->step, v->ncolumns);
+	out_printf(
+		o,
+		",\n\"mode\":\"%s\",\"scale\":\"%s\",\"total\":%llu,\"left_out\":%llu,\"lost\":%llu,\n",
+		opt->mode ? opt->mode : "latency", heat_scale_name(opt->scale),
+		(unsigned long long)v->total, (unsigned long long)v->left_out,
+		(unsigned long long)opt->lost);
+	out_printf(
+		o,
+		"\"time\":{\"unit\":\"ns\",\"first\":%llu,\"step\":%llu,\"columns\":%u},\n\"value\":{\"unit\":",
+		(unsigned long long)v->first, (unsigned long long)v->step, v->ncolumns);
 	put_name(j, opt->unit ? opt->unit : "", strlen(opt->unit ? opt->unit : ""));
 	out_str(o, ",\"rows\":[");
 	for (uint32_t i = 0; i < v->rows.n; i++) {
@@ -180,7 +186,8 @@ void heat_text(const struct matrix_view *v, const struct heat_options *opt, stru
 			out_char(o, '\t');
 			out_unsigned(o, e->count, 0);
 			out_char(o, '\t');
-			flame_shown(o, v->series.v[p->series].name.text, v->series.v[p->series].name.len);
+			flame_shown(o, v->series.v[p->series].name.text,
+				    v->series.v[p->series].name.len);
 			if (p->who.len) {
 				out_char(o, '\t');
 				flame_shown(o, p->who.text, p->who.len);

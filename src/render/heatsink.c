@@ -5,7 +5,7 @@
 
 /* A row that holds one number, or what was last seen of a distribution. */
 struct seen {
-	uint32_t agg; /* index into image->aggs */
+	uint32_t agg;        /* index into image->aggs */
 	uint32_t key, words; /* offsets into keys, counts */
 };
 
@@ -13,7 +13,7 @@ struct heatsink {
 	struct sink s;
 	struct heatin *in;
 	bool distributions; /* the program has some that are asked for: printf() makes no events then */
-	struct hash rows;   /* aggregation and key -> 1 + index into seen */
+	struct hash rows; /* aggregation and key -> 1 + index into seen */
 	VEC(struct seen) seen;
 	VEC(uint8_t) keys;
 	VEC(int64_t) counts;
@@ -36,7 +36,8 @@ static struct err *begin(struct sink *s)
 	struct heatsink *k = of(s);
 
 	for (uint32_t i = 0; i < s->image->naggs; i++)
-		k->distributions |= agg_is_distribution(&s->image->aggs[i]) && is_wanted(k, &s->image->aggs[i]);
+		k->distributions |= agg_is_distribution(&s->image->aggs[i]) &&
+				    is_wanted(k, &s->image->aggs[i]);
 	return NULL;
 }
 
@@ -120,7 +121,9 @@ static void take_keys(struct heatsink *k, const struct agg *agg, const uint8_t *
 		}
 		k->text.n = 0;
 		if (f->kind == FIELD_INT)
-			out_signed(&k->text, field_int(f, key, field_traits(k->s.types, f) & TRAIT_SIGNED), 0);
+			out_signed(&k->text,
+				   field_int(f, key, field_traits(k->s.types, f) & TRAIT_SIGNED),
+				   0);
 		else
 			key_print(&k->s, &k->text, f, key);
 		join_lines(&k->text);
@@ -140,7 +143,8 @@ static void take_axis(struct heatsink *k, const struct agg *agg, const struct he
 {
 	int64_t min, max;
 
-	if (k->in->mode == HEAT_LATENCY || agg->func != AGG_LQUANTIZE || (k->in->made && k->in->matrix.axis.whole))
+	if (k->in->mode == HEAT_LATENCY || agg->func != AGG_LQUANTIZE ||
+	    (k->in->made && k->in->matrix.axis.whole))
 		return;
 	for (uint32_t i = 1; i + 2 < agg->nwords; i++) {
 		hist_bounds(agg, i, &min, &max);
@@ -149,7 +153,8 @@ static void take_axis(struct heatsink *k, const struct agg *agg, const struct he
 	k->in->matrix.axis.whole = k->in->made;
 }
 
-static void take_distribution(struct heatsink *k, const struct agg_view *v, const struct agg_row *row, bool cleared)
+static void take_distribution(struct heatsink *k, const struct agg_view *v,
+			      const struct agg_row *row, bool cleared)
 {
 	const struct agg *agg = v->agg;
 	struct heatin_party p = party(k, agg);
@@ -165,7 +170,8 @@ static void take_distribution(struct heatsink *k, const struct agg_view *v, cons
 			last = i;
 		}
 	for (uint32_t i = first; i <= last && i < n; i++) {
-		int64_t count = row->words[i + 1] / normal, min, max, more = was ? count - was[i] : count;
+		int64_t count = row->words[i + 1] / normal, min, max,
+			more = was ? count - was[i] : count;
 
 		hist_bounds(agg, i, &min, &max);
 		heatin_bucket(k->in, k->key.time, min, max, more > 0 ? (uint64_t)more : 0, &p);
@@ -174,7 +180,8 @@ static void take_distribution(struct heatsink *k, const struct agg_view *v, cons
 	}
 }
 
-static void take_number(struct heatsink *k, const struct agg_view *v, const struct agg_row *row, bool cleared)
+static void take_number(struct heatsink *k, const struct agg_view *v, const struct agg_row *row,
+			bool cleared)
 {
 	int64_t *value = kept_words(k, v->agg, row->key), now = agg_row_value(v, row);
 
@@ -184,7 +191,8 @@ static void take_number(struct heatsink *k, const struct agg_view *v, const stru
 		*value = now;
 }
 
-static void take_row(struct heatsink *k, const struct agg_view *v, const struct agg_row *row, bool cleared)
+static void take_row(struct heatsink *k, const struct agg_view *v, const struct agg_row *row,
+		     bool cleared)
 {
 	bool distribution = agg_is_distribution(v->agg);
 
@@ -273,7 +281,8 @@ static struct err *end(struct sink *s)
 
 		take_keys(k, agg, k->keys.v + e->key);
 		p = party(k, agg);
-		heatin_event(k->in, k->key.time, heatin_value(k->in, (double)k->counts.v[e->words]), &p);
+		heatin_event(k->in, k->key.time, heatin_value(k->in, (double)k->counts.v[e->words]),
+			     &p);
 	}
 	return NULL;
 }

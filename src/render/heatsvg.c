@@ -2,7 +2,16 @@
 #include "render/flame.h"
 #include "render/heat.h"
 
-enum { LEFT = 84, RIGHT = 24, TOP = 52, BOTTOM = 40, LEGEND = 22, FONT = 12, LETTER = 7, CELL_PARTIES = 5 };
+enum {
+	LEFT = 84,
+	RIGHT = 24,
+	TOP = 52,
+	BOTTOM = 40,
+	LEGEND = 22,
+	FONT = 12,
+	LETTER = 7,
+	CELL_PARTIES = 5
+};
 
 struct svg {
 	const struct matrix_view *v;
@@ -43,8 +52,9 @@ static void put_cell(struct svg *s, const struct matrix_cell *c, uint8_t level)
 {
 	struct out *o = s->out;
 
-	out_printf(o, "<rect x=\"%g\" y=\"%g\" width=\"%g\" height=\"%g\" fill=\"#%06x\"><title>", LEFT + c->column * s->cell,
-		   row_top(s, c->row), s->cell, s->row, heat_color(c->series, s->v->series.n, level));
+	out_printf(o, "<rect x=\"%g\" y=\"%g\" width=\"%g\" height=\"%g\" fill=\"#%06x\"><title>",
+		   LEFT + c->column * s->cell, row_top(s, c->row), s->cell, s->row,
+		   heat_color(c->series, s->v->series.n, level));
 	heat_time(&s->text, s->v, c->column);
 	out_str(&s->text, ", ");
 	heat_range(&s->text, &s->v->rows.v[c->row], s->o->unit);
@@ -81,7 +91,8 @@ static void put_axes(struct svg *s)
 
 		if (!labels[r])
 			continue;
-		out_printf(s->out, "<path d=\"M%d %gh-6\"/><path class=\"grid\" d=\"M%d %gh%g\"/>", LEFT, y, LEFT, y, s->width);
+		out_printf(s->out, "<path d=\"M%d %gh-6\"/><path class=\"grid\" d=\"M%d %gh%g\"/>",
+			   LEFT, y, LEFT, y, s->width);
 		open_text(s, LEFT - 9, y + 4, "value");
 		heat_value(&s->text, v->rows.v[r].min, s->o->unit);
 		put_escaped(s);
@@ -103,8 +114,9 @@ static void put_legend(struct svg *s, double y)
 
 		if (x + w > right || shown == HEAT_HUES)
 			break;
-		out_printf(s->out, "<rect x=\"%g\" y=\"%g\" width=\"14\" height=\"12\" fill=\"#%06x\"/>", x, y - 10,
-			   heat_color(shown, v->series.n, 170));
+		out_printf(s->out,
+			   "<rect x=\"%g\" y=\"%g\" width=\"14\" height=\"12\" fill=\"#%06x\"/>", x,
+			   y - 10, heat_color(shown, v->series.n, 170));
 		open_text(s, x + 19, y, "name");
 		put_shown(s, n->text, n->len < 28 ? n->len : 28);
 		if (n->len > 28)
@@ -113,7 +125,9 @@ static void put_legend(struct svg *s, double y)
 		x += w;
 	}
 	if (v->series.n > 1 && shown < v->series.n) {
-		out_printf(s->out, "<rect x=\"%g\" y=\"%g\" width=\"14\" height=\"12\" fill=\"#%06x\"/>", x, y - 10,
+		out_printf(s->out,
+			   "<rect x=\"%g\" y=\"%g\" width=\"14\" height=\"12\" fill=\"#%06x\"/>", x,
+			   y - 10,
 			   heat_color(shown < HEAT_HUES ? shown : HEAT_HUES, v->series.n, 170));
 		open_text(s, x + 19, y, "name");
 		out_printf(s->out, "%u more", v->series.n - shown);
@@ -123,8 +137,9 @@ static void put_legend(struct svg *s, double y)
 		return;
 	x = LEFT + s->width - 120;
 	for (uint32_t i = 0; i < 60; i++)
-		out_printf(s->out, "<rect x=\"%g\" y=\"%g\" width=\"2.2\" height=\"12\" fill=\"#%06x\"/>", x + i * 2, y - 10,
-			   heat_color(0, v->series.n, 1 + i * 254 / 59));
+		out_printf(s->out,
+			   "<rect x=\"%g\" y=\"%g\" width=\"2.2\" height=\"12\" fill=\"#%06x\"/>",
+			   x + i * 2, y - 10, heat_color(0, v->series.n, 1 + i * 254 / 59));
 	open_text(s, x - 6, y, "scale");
 	out_printf(s->out, "%s: 1 to ", heat_scale_name(s->o->scale));
 	flame_number(s->out, v->max);
@@ -136,19 +151,20 @@ static void put_head(struct svg *s, double width, double height)
 	struct out *o = s->out;
 	const char *title = s->o->title ? s->o->title : "Heat map";
 
-	out_printf(o,
-		   "<?xml version=\"1.0\" encoding=\"UTF-8\" standalone=\"no\"?>\n"
-		   "<svg version=\"1.1\" width=\"%g\" height=\"%g\" viewBox=\"0 0 %g %g\" "
-		   "xmlns=\"http://www.w3.org/2000/svg\">\n<style>\n"
-		   "text { font-family: Verdana, sans-serif; font-size: %dpx; fill: #000; }\n"
-		   ".title { text-anchor: middle; font-size: 17px; }\n"
-		   ".subtitle, .note { fill: #555; }\n.subtitle, .empty { text-anchor: middle; }\n"
-		   ".axis text { fill: #444; font-size: 11px; }\n.axis path { stroke: #888; }\n"
-		   ".axis .grid { stroke: #000; stroke-opacity: 0.07; pointer-events: none; }\n"
-		   ".time { text-anchor: middle; }\n.value, .scale { text-anchor: end; }\n"
-		   ".cells rect { shape-rendering: crispEdges; }\n.cells rect:hover { stroke: #000; stroke-width: 1; }\n"
-		   "</style>\n<rect width=\"%g\" height=\"%g\" fill=\"#f7f7f4\"/>\n",
-		   width, height, width, height, FONT, width, height);
+	out_printf(
+		o,
+		"<?xml version=\"1.0\" encoding=\"UTF-8\" standalone=\"no\"?>\n"
+		"<svg version=\"1.1\" width=\"%g\" height=\"%g\" viewBox=\"0 0 %g %g\" "
+		"xmlns=\"http://www.w3.org/2000/svg\">\n<style>\n"
+		"text { font-family: Verdana, sans-serif; font-size: %dpx; fill: #000; }\n"
+		".title { text-anchor: middle; font-size: 17px; }\n"
+		".subtitle, .note { fill: #555; }\n.subtitle, .empty { text-anchor: middle; }\n"
+		".axis text { fill: #444; font-size: 11px; }\n.axis path { stroke: #888; }\n"
+		".axis .grid { stroke: #000; stroke-opacity: 0.07; pointer-events: none; }\n"
+		".time { text-anchor: middle; }\n.value, .scale { text-anchor: end; }\n"
+		".cells rect { shape-rendering: crispEdges; }\n.cells rect:hover { stroke: #000; stroke-width: 1; }\n"
+		"</style>\n<rect width=\"%g\" height=\"%g\" fill=\"#f7f7f4\"/>\n",
+		width, height, width, height, FONT, width, height);
 	open_text(s, width / 2, 24, "title");
 	put_shown(s, title, strlen(title));
 	close_text(s);
@@ -157,8 +173,10 @@ static void put_head(struct svg *s, double width, double height)
 		put_shown(s, s->o->subtitle, strlen(s->o->subtitle));
 		close_text(s);
 	}
-	out_printf(o, "<rect x=\"%d\" y=\"%d\" width=\"%g\" height=\"%g\" fill=\"#fff\" stroke=\"#bbb\"/>\n", LEFT, TOP, s->width,
-		   s->height);
+	out_printf(
+		o,
+		"<rect x=\"%d\" y=\"%d\" width=\"%g\" height=\"%g\" fill=\"#fff\" stroke=\"#bbb\"/>\n",
+		LEFT, TOP, s->width, s->height);
 }
 
 static double fit(double room, uint32_t n, double least, double most)

@@ -40,8 +40,9 @@ static void put_padded(struct out *o, struct out *text, int width)
 	text->n = 0;
 }
 
-static void put_row(const struct matrix_view *v, const struct heat_options *opt, uint32_t row, const uint32_t *at,
-		    const uint8_t *levels, bool label, struct out *o, struct out *text)
+static void put_row(const struct matrix_view *v, const struct heat_options *opt, uint32_t row,
+		    const uint32_t *at, const uint8_t *levels, bool label, struct out *o,
+		    struct out *text)
 {
 	static const char shades[] = " .:-=+*#%@";
 	unsigned now = 0;
@@ -92,7 +93,8 @@ static void put_times(const struct matrix_view *v, struct out *o, struct out *te
 	out_char(o, '\n');
 }
 
-static void put_legend(const struct matrix_view *v, const struct heat_options *opt, struct out *o, struct out *text)
+static void put_legend(const struct matrix_view *v, const struct heat_options *opt, struct out *o,
+		       struct out *text)
 {
 	uint32_t shown = v->series.n < HEAT_HUES ? v->series.n : HEAT_HUES;
 
@@ -164,7 +166,8 @@ static uint32_t lowest_group(const struct matrix_view *v, uint32_t rows)
 
 void heat_terminal(const struct matrix_view *v, const struct heat_options *opt, struct out *o)
 {
-	uint32_t width = (opt->width ? opt->width : 80), height = opt->height ? opt->height : 24, columns, rows;
+	uint32_t width = (opt->width ? opt->width : 80), height = opt->height ? opt->height : 24,
+		 columns, rows;
 	struct matrix_view small;
 
 	width = width > LABEL + 12 ? width - LABEL - 3 : 10;

@@ -139,7 +139,10 @@ void hist_label(const struct agg *a, uint32_t i, char *buf, size_t n)
 		if (i == last / 2 && max > 0)
 			snprintf(buf, n, "abs() < %lld", (long long)max + 1);
 		else
-			snprintf(buf, n, "%s%lld", i == 0 ? "<= " : i == last ? ">= " : "",
+			snprintf(buf, n, "%s%lld",
+				 i == 0      ? "<= "
+				 : i == last ? ">= "
+					     : "",
 				 (long long)agg_ll_label(a, i));
 		return;
 	}

@@ -108,7 +108,7 @@ static struct err *json_action(struct sink *s, const struct record_view *r, cons
 	static const char *const names[] = {
 		[ACT_TRACE] = "trace", [ACT_TRACEMEM] = "tracemem", [ACT_PRINTF] = "printf",
 		[ACT_PRINT] = "print", [ACT_STACK] = "stack",       [ACT_USTACK] = "ustack",
-		[ACT_SYM] = "symbol",  [ACT_DEFAULT] = "probe", [ACT_PCAP] = "pcap",
+		[ACT_SYM] = "symbol",  [ACT_DEFAULT] = "probe",     [ACT_PCAP] = "pcap",
 	};
 	struct out *o = out_of(s), *text = &json_of(s)->scratch;
 
@@ -295,7 +295,8 @@ static void json_report(struct sink *s, const struct run_report *r)
 	key(o, "user_stacks");
 	out_char(o, '{');
 	for (uint32_t i = 0; i < WIRE_UNWIND_END_COUNT; i++)
-		out_printf(o, "%s\"%s\":%llu", i ? "," : "", unwind_end_name((enum wire_unwind_end)i),
+		out_printf(o, "%s\"%s\":%llu", i ? "," : "",
+			   unwind_end_name((enum wire_unwind_end)i),
 			   (unsigned long long)r->ustacks[i]);
 	out_char(o, '}');
 	key_uint(o, "consumer_cpu_ns", r->consumer_cpu_ns);

@@ -116,7 +116,8 @@ static void print_time(struct out *o, uint64_t ns)
 /* "user stacks: 900 walked, 12 not complete: 10 no unwind table for an address, 2 ..." */
 static void stacks_print(struct out *o, const struct run_report *r)
 {
-	uint64_t all = 0, whole = r->ustacks[WIRE_UNWIND_END_ROOT] + r->ustacks[WIRE_UNWIND_END_DEEP] +
+	uint64_t all = 0, whole = r->ustacks[WIRE_UNWIND_END_ROOT] +
+				  r->ustacks[WIRE_UNWIND_END_DEEP] +
 				  r->ustacks[WIRE_UNWIND_END_NO_USER];
 	const char *sep = ": ";
 

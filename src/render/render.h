@@ -122,13 +122,14 @@ void report_print(struct out *o, const struct run_report *r);
 
 /* --- pprof.c, speedscope.c: a finished stack tree for other tools' viewers --- */
 struct profile_about {
-	const char *title;      /* NULL: none */
-	const char *type;       /* what is counted; NULL: "samples" */
-	const char *unit;       /* NULL: "count"; "nanoseconds", "microseconds", "bytes" have a meaning there */
-	uint64_t time_ns;       /* when it began, since 1970; 0 unknown */
-	uint64_t duration_ns;   /* 0 unknown */
+	const char *title; /* NULL: none */
+	const char *type;  /* what is counted; NULL: "samples" */
+	const char *
+		unit; /* NULL: "count"; "nanoseconds", "microseconds", "bytes" have a meaning there */
+	uint64_t time_ns;                      /* when it began, since 1970; 0 unknown */
+	uint64_t duration_ns;                  /* 0 unknown */
 	const char *period_type, *period_unit; /* "cpu", "nanoseconds"; NULL: none */
-	uint64_t period;        /* between two samples, in period_unit */
+	uint64_t period;                       /* between two samples, in period_unit */
 };
 /* pprof's profile.proto, gzipped. Names as MODULE`FUNCTION become a mapping and a function; marks such as _[k] go. */
 void render_pprof(struct out *o, const struct stacktree *t, const struct profile_about *a);

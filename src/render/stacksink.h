@@ -22,9 +22,9 @@ struct stacksink_options {
 };
 
 struct stacksink_result {
-	uint64_t samples;   /* sum of the counts */
-	uint64_t stacks;    /* rows: distinct stacks, of each thread */
-	uint64_t lost;      /* all drops */
+	uint64_t samples;         /* sum of the counts */
+	uint64_t stacks;          /* rows: distinct stacks, of each thread */
+	uint64_t lost;            /* all drops */
 	struct run_report report; /* without its arrays */
 };
 

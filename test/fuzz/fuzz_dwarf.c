@@ -17,7 +17,8 @@ static void look(struct symbols *s, struct object *o, uint64_t addr)
 	uint32_t n = object_source(s, o, addr, &at);
 
 	for (uint32_t i = 0; i < n; i++)
-		sink += (at[i].function ? strlen(at[i].function) : 0) + (at[i].file ? strlen(at[i].file) : 0);
+		sink += (at[i].function ? strlen(at[i].function) : 0) +
+			(at[i].file ? strlen(at[i].file) : 0);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

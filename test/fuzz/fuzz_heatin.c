@@ -10,9 +10,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void draw(const struct matrix_view *v, const struct heat_options *o)
 {
-	void (*const outputs[])(const struct matrix_view *v, const struct heat_options *o, struct out *out) = {
-		heat_svg, heat_html, heat_json, heat_text, heat_terminal
-	};
+	void (*const outputs[])(const struct matrix_view *v, const struct heat_options *o,
+				struct out *out) = { heat_svg, heat_html, heat_json, heat_text,
+						     heat_terminal };
 
 	for (size_t i = 0; i < ARRAY_SIZE(outputs); i++) {
 		struct out out;
@@ -42,7 +42,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	o.mode = (enum heat_mode)(data[0] / 8 % HEAT_NMODES);
 	o.axis.kind = data[0] & 128 ? MATRIX_LINEAR : MATRIX_DECADES;
 	if (o.mode == HEAT_SUBSECOND)
-		o.axis = (struct matrix_axis){ .kind = MATRIX_FIXED, .limit = 1000000000, .step = 20000000 };
+		o.axis = (struct matrix_axis){ .kind = MATRIX_FIXED,
+					       .limit = 1000000000,
+					       .step = 20000000 };
 	o.factor = data[0] & 64 ? 0.001 : 0;
 	o.by = data[1] % 3;
 	o.time_key = data[1] / 4 % 3;

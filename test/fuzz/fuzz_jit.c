@@ -4,7 +4,9 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { GUARDED = 32768 }; /* bytes of the area that raw programs must not reach: descriptors, the thread */
+enum {
+	GUARDED = 32768
+}; /* bytes of the area that raw programs must not reach: descriptors, the thread */
 
 static uint64_t raw_helper(uint32_t entry, const uint64_t args[6])
 {

@@ -39,6 +39,22 @@ r = descry("-q", "-x", "engine=inproc", "-n", "pid$target:a.out:thread:entry { s
            c=INSIDE + " threads 20000")
 check("0 wrong" in r.out and re.search(r"last (\d+)", r.out).group(1) == str(20 * 4 * 20000), "an exact count", r)
 
+# a program that executes itself at the same addresses: what is taken out is the patch of the second
+if shutil.which("setarch"):
+    want = sh(INSIDE + " late 1000").stdout
+    proc = subprocess.Popen(["setarch", "-R", INSIDE, "exec", "300000000"], stdout=subprocess.PIPE)
+    time.sleep(0.05)
+    run = start("-q", "-x", "engine=inproc", "-n", "pid$target:a.out:work:entry { @ = count(); }", "-p", str(proc.pid))
+    end = time.time() + 20
+    while "late" not in open("/proc/%d/cmdline" % proc.pid).read() and time.time() < end:
+        time.sleep(0.005)
+    time.sleep(0.25)
+    check(open("/proc/%d/maps" % proc.pid).read().count("descry-island"), "the second program is traced")
+    os.kill(run[1].pid, signal.SIGINT)
+    r = finish(run)
+    out = proc.communicate()[0].decode()
+    check(r.rc == 0 and proc.returncode == 0 and out.strip() == want.strip(), "it goes on untraced", out, want, r)
+
 # a child that is followed and outlives the tracing
 with open(os.path.join(TMP, "forks.py"), "w") as f:
     f.write("""

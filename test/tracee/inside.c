@@ -204,9 +204,9 @@ int main(int argc, char **argv)
 		const char *name;
 		int (*run)(uint64_t n);
 	} modes[] = {
-		{ "work", do_work },   { "mix", do_mix },   { "faults", do_faults },
-		{ "die", do_die },     { "fork", do_fork }, { "exec", do_exec },
-		{ "late", do_late },   { "threads", do_threads },
+		{ "work", do_work }, { "mix", do_mix },         { "faults", do_faults },
+		{ "die", do_die },   { "fork", do_fork },       { "exec", do_exec },
+		{ "late", do_late }, { "threads", do_threads },
 	};
 
 	for (size_t i = 0; i < sizeof(modes) / sizeof(*modes); i++)

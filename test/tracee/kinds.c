@@ -84,12 +84,15 @@ static uint64_t run_stacks(int rounds, char **more)
 	static uint64_t sums[16], mine = 1;
 	long least = sysconf(_SC_MINSIGSTKSZ);
 	size_t size = ((size_t)(least > 0 ? least : 4096) + 4095) & ~4095ul;
-	stack_t alt = { .ss_sp = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), .ss_size = size };
+	stack_t alt = { .ss_sp = mmap(NULL, size, PROT_READ | PROT_WRITE,
+				      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
+			.ss_size = size };
 	pthread_attr_t a;
 
 	handled = &mine;
 	sigaltstack(&alt, NULL);
-	sigaction(SIGUSR1, &(struct sigaction){ .sa_handler = on_signal, .sa_flags = SA_ONSTACK }, NULL);
+	sigaction(SIGUSR1, &(struct sigaction){ .sa_handler = on_signal, .sa_flags = SA_ONSTACK },
+		  NULL);
 	pthread_attr_init(&a);
 	if (pthread_attr_setstacksize(&a, 16384))
 		return 0;
@@ -126,7 +129,8 @@ static uint64_t run_coroutines(int rounds, char **more)
 
 	for (int n = 0; n < 8; n++) {
 		getcontext(&coroutine[n]);
-		coroutine[n].uc_stack.ss_sp = mmap(NULL, 16384, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		coroutine[n].uc_stack.ss_sp = mmap(NULL, 16384, PROT_READ | PROT_WRITE,
+						   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		coroutine[n].uc_stack.ss_size = 16384;
 		makecontext(&coroutine[n], (void (*)(void))co, 1, n);
 	}
@@ -156,7 +160,8 @@ static uint64_t run_filter(int rounds, char **more)
 
 	f[1].jf = 3;
 	f[1].jt = prot ? 0 : 2;
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &p))
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &p))
 		return 0;
 	return run_plain(rounds, more);
 }
@@ -319,11 +324,14 @@ static uint64_t run_reload(int rounds, char **more)
 /* Code written at run time, again and again, that calls work(). */
 static uint64_t run_jit(int rounds, char **more)
 {
-	static const uint8_t code[] = { 0x48, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xe0 }; /* mov $imm64, %rax; jmp *%rax */
+	static const uint8_t code[] = {
+		0x48, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xe0
+	}; /* mov $imm64, %rax; jmp *%rax */
 	uint64_t sum = 1, at = (uintptr_t)work;
 
 	for (int r = 0; r < rounds; r++, nap()) {
-		uint8_t *p = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		uint8_t *p = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+				  -1, 0);
 
 		memcpy(p, code, sizeof(code));
 		memcpy(p + 2, &at, 8);
@@ -341,10 +349,17 @@ int main(int argc, char **argv)
 		const char *name;
 		uint64_t (*run)(int rounds, char **more);
 	} kinds[] = {
-		{ "plain", run_plain }, { "stacks", run_stacks }, { "coroutines", run_coroutines },
-		{ "filter", run_filter }, { "limit", run_limit }, { "many", run_many },
-		{ "churn", run_churn }, { "spawn", run_spawn }, { "exec", run_exec },
-		{ "reload", run_reload }, { "jit", run_jit },
+		{ "plain", run_plain },
+		{ "stacks", run_stacks },
+		{ "coroutines", run_coroutines },
+		{ "filter", run_filter },
+		{ "limit", run_limit },
+		{ "many", run_many },
+		{ "churn", run_churn },
+		{ "spawn", run_spawn },
+		{ "exec", run_exec },
+		{ "reload", run_reload },
+		{ "jit", run_jit },
 	};
 
 	for (size_t i = 0; argc > 2 && i < sizeof(kinds) / sizeof(*kinds); i++)

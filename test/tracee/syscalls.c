@@ -68,7 +68,8 @@ static int do_files(uint64_t n)
 static int do_six(uint64_t n)
 {
 	for (uint64_t i = 0; i < n; i++) {
-		void *p = mmap(NULL, 4096 * (1 + i % 4), PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		void *p = mmap(NULL, 4096 * (1 + i % 4), PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			       0);
 
 		if (p == MAP_FAILED || munmap(p, 4096 * (1 + i % 4)))
 			return 2;
@@ -222,8 +223,8 @@ int main(int argc, char **argv)
 		const char *name;
 		int (*run)(uint64_t n);
 	} modes[] = {
-		{ "ids", do_ids },	   { "files", do_files },     { "six", do_six },
-		{ "signals", do_signals }, { "threads", do_threads }, { "cancel", do_cancel },
+		{ "ids", do_ids },           { "files", do_files },     { "six", do_six },
+		{ "signals", do_signals },   { "threads", do_threads }, { "cancel", do_cancel },
 		{ "children", do_children }, { "spin", do_spin },
 	};
 	uint64_t n = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;

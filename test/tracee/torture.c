@@ -48,7 +48,8 @@ static void complain(const char *what, long value)
 /* --- the functions that are patched --- */
 
 #define WORK(num) \
-	__asm__(".text\n.p2align 4\n.globl work_" #num "\n.type work_" #num ",@function\nwork_" #num ":\n" \
+	__asm__(".text\n.p2align 4\n.globl work_" #num "\n.type work_" #num \
+		",@function\nwork_" #num ":\n" \
 		".cfi_startproc\nendbr64\npush %rbp\n.cfi_def_cfa_offset 16\n.cfi_offset 6,-16\n" \
 		"mov %rsp,%rbp\n.cfi_def_cfa_register 6\nlea -32(%rsp),%rsp\n" \
 		"mov %rdi,-8(%rbp)\nmov $" #num ",%edx\ncall *%rsi\nadd -8(%rbp),%rax\nleave\n" \
@@ -174,7 +175,8 @@ static void *loader(void *arg)
 		if (!lib)
 			return NULL;
 		*(void **)&crc = dlsym(lib, "crc32");
-		check(crc && crc(0, (const unsigned char *)"123456789", 9) == 0xcbf43926, "crc32", 0);
+		check(crc && crc(0, (const unsigned char *)"123456789", 9) == 0xcbf43926, "crc32",
+		      0);
 		dlclose(lib);
 		counts[2]++;
 		usleep(500);
@@ -195,11 +197,14 @@ static void *children(void *arg)
 			pid = fork();
 			if (pid == 0)
 				_exit(round_of(7) == expected_round(7) ? 42 : 43);
-			check(waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 42,
+			check(waitpid(pid, &status, 0) == pid && WIFEXITED(status) &&
+				      WEXITSTATUS(status) == 42,
 			      "fork child", status);
 		} else if (i % 3 == 1) {
-			check(posix_spawn(&pid, "/bin/true", NULL, NULL, argv, environ) == 0, "posix_spawn", 0);
-			check(waitpid(pid, &status, 0) == pid && status == 0, "spawned child", status);
+			check(posix_spawn(&pid, "/bin/true", NULL, NULL, argv, environ) == 0,
+			      "posix_spawn", 0);
+			check(waitpid(pid, &status, 0) == pid && status == 0, "spawned child",
+			      status);
 		} else {
 			pid = vfork();
 			if (pid == 0) {
@@ -207,7 +212,8 @@ static void *children(void *arg)
 				execv("/bin/true", argv);
 				_exit(1);
 			}
-			check(waitpid(pid, &status, 0) == pid && status == 0, "vfork child", status);
+			check(waitpid(pid, &status, 0) == pid && status == 0, "vfork child",
+			      status);
 		}
 		counts[3]++;
 		usleep(2000);
@@ -264,7 +270,8 @@ static void *unwinder(void *arg)
 		frames = got;
 		if (pthread_create(&t, NULL, leaver, &clean) == 0) {
 			pthread_join(t, &ret);
-			check(ret == (void *)7 && clean == 2, "pthread_exit through a patched function", clean);
+			check(ret == (void *)7 && clean == 2,
+			      "pthread_exit through a patched function", clean);
 		}
 		counts[4]++;
 	}
@@ -312,7 +319,8 @@ static void *pinger(void *arg)
 			__atomic_store_n(&turn, t + 1, __ATOMIC_RELEASE);
 			futex(&turn, FUTEX_WAKE_PRIVATE, 1, NULL);
 			usleep(100);
-		} else if (futex(&turn, FUTEX_WAIT_PRIVATE, t, &(struct timespec){ .tv_sec = 1 }) < 0) {
+		} else if (futex(&turn, FUTEX_WAIT_PRIVATE, t, &(struct timespec){ .tv_sec = 1 }) <
+			   0) {
 			check(errno == EAGAIN || errno == ETIMEDOUT, "futex wait", errno);
 		}
 	}
@@ -389,13 +397,14 @@ static void on_term(int sig)
 int main(int argc, char **argv)
 {
 	static void *(*const threads[])(void *) = { compute, compute, loader, children, unwinder,
-						    jumper,  pinger,  pinger, sleeper,	waiter };
+						    jumper,  pinger,  pinger, sleeper,  waiter };
 	pthread_t t[sizeof(threads) / sizeof(*threads)], s, f;
 	uint64_t sum = 1;
 	sigset_t set;
 	int fds[2];
 
-	sigaction(SIGALRM, &(struct sigaction){ .sa_handler = on_signal, .sa_flags = SA_RESTART }, NULL);
+	sigaction(SIGALRM, &(struct sigaction){ .sa_handler = on_signal, .sa_flags = SA_RESTART },
+		  NULL);
 	sigaction(SIGUSR1, &(struct sigaction){ .sa_handler = on_signal }, NULL);
 	sigaction(SIGTERM, &(struct sigaction){ .sa_handler = on_term }, NULL);
 	if (pipe(fds) < 0)
@@ -422,7 +431,8 @@ int main(int argc, char **argv)
 	if (argc > 1) {
 		long long end = now_ns() + atoi(argv[1]) * 1000000000ll;
 
-		while (now_ns() < end && sigtimedwait(&set, NULL, &(struct timespec){ .tv_nsec = 50000000 }) < 0)
+		while (now_ns() < end &&
+		       sigtimedwait(&set, NULL, &(struct timespec){ .tv_nsec = 50000000 }) < 0)
 			;
 		stop = 1;
 	} else {
@@ -439,8 +449,8 @@ int main(int argc, char **argv)
 		sum = round_of(sum);
 	printf("compute %lu signals %lu loads %lu children %lu unwinds %lu jumps %lu turns %lu sleeps %lu waits %lu "
 	       "handled %lu %lu\n",
-	       counts[0], counts[1], counts[2], counts[3], counts[4], counts[5], counts[6], counts[7], counts[8],
-	       handled[0], handled[1]);
+	       counts[0], counts[1], counts[2], counts[3], counts[4], counts[5], counts[6],
+	       counts[7], counts[8], handled[0], handled[1]);
 	printf("checksum %016lx errors %d interrupted %d\n", sum ^ checksum, errors, interrupted);
 	return errors != 0;
 }

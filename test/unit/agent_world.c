@@ -33,37 +33,73 @@ static void lay_out(struct world *w, uint64_t *used, uint64_t *slot)
 {
 	struct wire_map *m = w->maps;
 
-	m[WORLD_ARRAY] = (struct wire_map){ .kind = WIRE_MAP_ARRAY, .key_size = 4, .value_size = 8, .stride = 8,
-					    .max_entries = 4, .base = (uintptr_t)w->area + *used };
+	m[WORLD_ARRAY] = (struct wire_map){ .kind = WIRE_MAP_ARRAY,
+					    .key_size = 4,
+					    .value_size = 8,
+					    .stride = 8,
+					    .max_entries = 4,
+					    .base = (uintptr_t)w->area + *used };
 	*used += 64;
-	m[WORLD_SCRATCH] = (struct wire_map){ .kind = WIRE_MAP_THREAD_ARRAY, .key_size = 4, .value_size = 512,
-					      .stride = 512, .max_entries = 4, .base = *slot,
+	m[WORLD_SCRATCH] = (struct wire_map){ .kind = WIRE_MAP_THREAD_ARRAY,
+					      .key_size = 4,
+					      .value_size = 512,
+					      .stride = 512,
+					      .max_entries = 4,
+					      .base = *slot,
 					      .flags = WIRE_MAP_BUSY_WORD };
 	*slot += 4 * 512;
-	m[WORLD_COUNTERS] = (struct wire_map){ .kind = WIRE_MAP_THREAD_ARRAY, .key_size = 4, .value_size = 8,
-					       .stride = 8, .max_entries = 64, .base = *slot };
+	m[WORLD_COUNTERS] = (struct wire_map){ .kind = WIRE_MAP_THREAD_ARRAY,
+					       .key_size = 4,
+					       .value_size = 8,
+					       .stride = 8,
+					       .max_entries = 64,
+					       .base = *slot };
 	w->area->counters_base = *slot;
 	*slot += 64 * 8;
-	m[WORLD_AGG] = (struct wire_map){ .kind = WIRE_MAP_AGG_HASH, .key_size = 8, .value_size = 16,
-					  .stride = 32, .max_entries = 256, .buckets = 1024, .base = *slot,
+	m[WORLD_AGG] = (struct wire_map){ .kind = WIRE_MAP_AGG_HASH,
+					  .key_size = 8,
+					  .value_size = 16,
+					  .stride = 32,
+					  .max_entries = 256,
+					  .buckets = 1024,
+					  .base = *slot,
 					  .gen_stride = 8 + 4096 + 256 * 32 };
 	*slot += 2 * m[WORLD_AGG].gen_stride;
-	m[WORLD_AGG_TEXT] = (struct wire_map){ .kind = WIRE_MAP_AGG_HASH, .key_size = 32, .value_size = 16,
-					       .stride = 56, .max_entries = 256, .buckets = 1024, .base = *slot,
+	m[WORLD_AGG_TEXT] = (struct wire_map){ .kind = WIRE_MAP_AGG_HASH,
+					       .key_size = 32,
+					       .value_size = 16,
+					       .stride = 56,
+					       .max_entries = 256,
+					       .buckets = 1024,
+					       .base = *slot,
 					       .gen_stride = 8 + 4096 + 256 * 56 };
 	*slot += 2 * m[WORLD_AGG_TEXT].gen_stride;
-	m[WORLD_AGG_LONG] = (struct wire_map){ .kind = WIRE_MAP_AGG_HASH, .key_size = 256, .value_size = 8,
-					       .stride = 272, .max_entries = 64, .buckets = 256, .base = *slot,
+	m[WORLD_AGG_LONG] = (struct wire_map){ .kind = WIRE_MAP_AGG_HASH,
+					       .key_size = 256,
+					       .value_size = 8,
+					       .stride = 272,
+					       .max_entries = 64,
+					       .buckets = 256,
+					       .base = *slot,
 					       .gen_stride = 8 + 1024 + 64 * 272 };
 	*slot += 2 * m[WORLD_AGG_LONG].gen_stride;
-	m[WORLD_HASH] = (struct wire_map){ .kind = WIRE_MAP_HASH, .key_size = 24, .value_size = 40, .stride = 72,
-					   .max_entries = 1024, .buckets = 2048,
+	m[WORLD_HASH] = (struct wire_map){ .kind = WIRE_MAP_HASH,
+					   .key_size = 24,
+					   .value_size = 40,
+					   .stride = 72,
+					   .max_entries = 1024,
+					   .buckets = 2048,
 					   .base = (uintptr_t)w->area + *used };
 	*used += 2048 * 72;
-	m[WORLD_RING] = (struct wire_map){ .kind = WIRE_MAP_RING, .max_entries = 4096, .base = *slot };
+	m[WORLD_RING] =
+		(struct wire_map){ .kind = WIRE_MAP_RING, .max_entries = 4096, .base = *slot };
 	*slot += sizeof(struct wire_ring) + 4096;
-	m[WORLD_TASK] = (struct wire_map){ .kind = WIRE_MAP_TASK, .key_size = 4, .value_size = 64, .stride = 64,
-					   .max_entries = 1, .base = *slot };
+	m[WORLD_TASK] = (struct wire_map){ .kind = WIRE_MAP_TASK,
+					   .key_size = 4,
+					   .value_size = 64,
+					   .stride = 64,
+					   .max_entries = 1,
+					   .base = *slot };
 	*slot += 64;
 	for (uint32_t i = 0; i < WORLD_MAPS; i++)
 		m[i].index = i;
@@ -93,9 +129,10 @@ static void set_clock(struct wire_clock *c)
 void world_make(struct world *w)
 {
 	static uint64_t next;
-	uint64_t psize = WIRE_KEPT + PAGE + WORLD_THREADS * (uint64_t)(WIRE_PROBE_STACK + PAGE), used = PAGE,
-		 slot = WIRE_THREAD_SPACE;
-	int code = memfd_create(WIRE_MEMFD_CODE, MFD_CLOEXEC), shared = memfd_create(WIRE_MEMFD_SHARED, MFD_CLOEXEC);
+	uint64_t psize = WIRE_KEPT + PAGE + WORLD_THREADS * (uint64_t)(WIRE_PROBE_STACK + PAGE),
+		 used = PAGE, slot = WIRE_THREAD_SPACE;
+	int code = memfd_create(WIRE_MEMFD_CODE, MFD_CLOEXEC),
+	    shared = memfd_create(WIRE_MEMFD_SHARED, MFD_CLOEXEC);
 	struct wire_area *a;
 
 	memset(w, 0, sizeof(*w));
@@ -104,16 +141,24 @@ void world_make(struct world *w)
 	assert(pwrite(code, descry_agent, (size_t)(descry_agent_end - descry_agent), 0) ==
 	       descry_agent_end - descry_agent);
 	w->head = map_at(w->base, 1 << 20, PROT_READ | PROT_EXEC, MAP_SHARED, code);
-	a = w->area = map_at(w->base + WIRE_SHARED, SHARED, PROT_READ | PROT_WRITE, MAP_SHARED, shared);
-	w->private = map_at(w->base + WIRE_PRIVATE, psize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+	a = w->area =
+		map_at(w->base + WIRE_SHARED, SHARED, PROT_READ | PROT_WRITE, MAP_SHARED, shared);
+	w->private = map_at(w->base + WIRE_PRIVATE, psize, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1);
 	madvise(w->private, psize, MADV_WIPEONFORK);
 	w->kept = (struct wire_kept *)((uintptr_t)w->private + WIRE_KEPT);
 	close(code);
 	close(shared);
 
-	*a = (struct wire_area){ .magic = WIRE_AREA_MAGIC, .version = WIRE_AREA_VERSION, .base = w->base,
-				 .shared_size = SHARED, .code_size = 1 << 20, .private_size = psize,
-				 .nthreads = WORLD_THREADS, .process_count = 2, .nmaps = WORLD_MAPS };
+	*a = (struct wire_area){ .magic = WIRE_AREA_MAGIC,
+				 .version = WIRE_AREA_VERSION,
+				 .base = w->base,
+				 .shared_size = SHARED,
+				 .code_size = 1 << 20,
+				 .private_size = psize,
+				 .nthreads = WORLD_THREADS,
+				 .process_count = 2,
+				 .nmaps = WORLD_MAPS };
 	set_clock(&a->clock[0]);
 	a->state = (uintptr_t)a + used;
 	used = align(used + sizeof(struct wire_state), 64);
@@ -145,8 +190,11 @@ void world_make(struct world *w)
 	((struct wire_thread *)a->threads)->owner = 1; /* the tracer's */
 	((struct wire_process *)a->processes)->state = WIRE_PROCESS_TRACED;
 	((struct wire_state *)a->state)->active = WIRE_ON;
-	*w->process = (struct wire_process){ .state = WIRE_PROCESS_TRACED, .pid = (uint32_t)getpid(),
-					     .own_pid = (uint32_t)getpid(), .uid = getuid(), .gid = getgid(),
+	*w->process = (struct wire_process){ .state = WIRE_PROCESS_TRACED,
+					     .pid = (uint32_t)getpid(),
+					     .own_pid = (uint32_t)getpid(),
+					     .uid = getuid(),
+					     .gid = getgid(),
 					     .ranges = w->process->ranges };
 	w->kept->pid = (uint32_t)getpid();
 	w->private->process = 1;
@@ -163,7 +211,8 @@ void world_ranges(struct world *w)
 
 	w->process->version++;
 	while (f && fgets(line, sizeof(line), f) && n < WIRE_RANGES_MAX)
-		if (sscanf(line, "%lx-%lx %4s", &lo, &hi, prot) == 3 && prot[0] == 'r' && !strstr(line, "[v"))
+		if (sscanf(line, "%lx-%lx %4s", &lo, &hi, prot) == 3 && prot[0] == 'r' &&
+		    !strstr(line, "[v"))
 			r[n++] = (struct wire_range){ lo, hi };
 	if (f)
 		fclose(f);
@@ -171,8 +220,8 @@ void world_ranges(struct world *w)
 	w->process->version++;
 }
 
-uint64_t world_call(const struct world *w, enum wire_agent_entry entry, uint64_t r1, uint64_t r2, uint64_t r3,
-		    uint64_t r4)
+uint64_t world_call(const struct world *w, enum wire_agent_entry entry, uint64_t r1, uint64_t r2,
+		    uint64_t r3, uint64_t r4)
 {
 	uint64_t (*fn)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, struct wire_thread *);
 	uintptr_t at = w->base + w->head->entry[entry];

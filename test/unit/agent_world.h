@@ -26,7 +26,7 @@ struct world {
 	struct wire_map *maps;
 	struct wire_process *process; /* number 1: this one */
 	const struct wire_agent_head *head;
-	uint8_t *room; /* 64 KB of the area, nobody's */
+	uint8_t *room;         /* 64 KB of the area, nobody's */
 	struct wire_thread *t; /* this thread's slot, when asked for */
 };
 
@@ -34,8 +34,8 @@ struct world {
 void world_make(struct world *w);
 /* What of this process can be read now: wire_process.ranges. */
 void world_ranges(struct world *w);
-uint64_t world_call(const struct world *w, enum wire_agent_entry entry, uint64_t r1, uint64_t r2, uint64_t r3,
-		    uint64_t r4);
+uint64_t world_call(const struct world *w, enum wire_agent_entry entry, uint64_t r1, uint64_t r2,
+		    uint64_t r3, uint64_t r4);
 /* The calling thread's slot, as a thunk that fires at the caller would have it. */
 struct wire_thread *world_thread(struct world *w, uint64_t key);
 uint64_t world_map(const struct world *w, enum world_map map); /* address of its descriptor */

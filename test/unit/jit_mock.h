@@ -32,11 +32,11 @@ struct mock {
 	uint32_t used; /* bytes of the area given out */
 	/* what the agent saw */
 	uint32_t calls[WIRE_AGENT_ENTRY_COUNT];
-	uint64_t args[6]; /* of the last helper */
-	uint32_t insn;    /* of the last violation */
-	uint64_t result;  /* helpers give this */
-	uint64_t nested;  /* nested() gives this */
-	struct wire_thread *give; /* thread() gives this */
+	uint64_t args[6];                                           /* of the last helper */
+	uint32_t insn;                                              /* of the last violation */
+	uint64_t result;                                            /* helpers give this */
+	uint64_t nested;                                            /* nested() gives this */
+	struct wire_thread *give;                                   /* thread() gives this */
 	uint64_t (*helper)(uint32_t entry, const uint64_t args[6]); /* or this runs */
 };
 static struct mock mock;

@@ -80,8 +80,9 @@ static void rp_maps(struct random_program *r)
 
 static void rp_alu(struct random_program *r)
 {
-	static const uint8_t ops[] = { BPF_ADD, BPF_SUB, BPF_MUL, BPF_DIV, BPF_OR,  BPF_AND, BPF_LSH,
-				       BPF_RSH, BPF_NEG, BPF_MOD, BPF_XOR, BPF_MOV, BPF_ARSH };
+	static const uint8_t ops[] = { BPF_ADD, BPF_SUB, BPF_MUL, BPF_DIV, BPF_OR,
+				       BPF_AND, BPF_LSH, BPF_RSH, BPF_NEG, BPF_MOD,
+				       BPF_XOR, BPF_MOV, BPF_ARSH };
 	uint8_t d = (uint8_t)rp_rnd(r, 7), s = (uint8_t)rp_rnd(r, 7);
 	uint8_t op = ops[rp_rnd(r, ARRAY_SIZE(ops))], width = rp_rnd(r, 2) ? BPF_ALU64 : BPF_ALU;
 	bool division = op == BPF_DIV || op == BPF_MOD;
@@ -104,7 +105,8 @@ static void rp_alu(struct random_program *r)
 	else if (rp_rnd(r, 2))
 		rp_emit(r, INSN(width | op | BPF_X, d, s, off, 0));
 	else if (op == BPF_LSH || op == BPF_RSH || op == BPF_ARSH)
-		rp_emit(r, INSN(width | op, d, 0, 0, (int32_t)rp_rnd(r, width == BPF_ALU ? 32 : 64)));
+		rp_emit(r,
+			INSN(width | op, d, 0, 0, (int32_t)rp_rnd(r, width == BPF_ALU ? 32 : 64)));
 	else
 		rp_emit(r, INSN(width | op, d, 0, off, division && !imm ? 3 : imm));
 }
@@ -112,9 +114,16 @@ static void rp_alu(struct random_program *r)
 /* Any load, store or atomic at base + off, 8 aligned bytes there; data in registers s and d. */
 static void rp_access(struct random_program *r, uint8_t base, int16_t off, uint8_t d, uint8_t s)
 {
-	static const int32_t atomics[] = { BPF_ADD, BPF_OR, BPF_AND, BPF_XOR, BPF_ADD | BPF_FETCH,
-					   BPF_OR | BPF_FETCH, BPF_AND | BPF_FETCH,
-					   BPF_XOR | BPF_FETCH, BPF_XCHG, BPF_CMPXCHG };
+	static const int32_t atomics[] = { BPF_ADD,
+					   BPF_OR,
+					   BPF_AND,
+					   BPF_XOR,
+					   BPF_ADD | BPF_FETCH,
+					   BPF_OR | BPF_FETCH,
+					   BPF_AND | BPF_FETCH,
+					   BPF_XOR | BPF_FETCH,
+					   BPF_XCHG,
+					   BPF_CMPXCHG };
 	static const uint8_t sizes[] = { BPF_B, BPF_H, BPF_W, BPF_DW };
 	uint32_t sz = rp_rnd(r, 4);
 	/* kernels want aligned accesses on the stack */
@@ -128,10 +137,12 @@ static void rp_access(struct random_program *r, uint8_t base, int16_t off, uint8
 		rp_emit(r, INSN(BPF_LDX | EBPF_MEMSX | sizes[sz], d, base, off + inner, 0));
 		return;
 	case 2: rp_emit(r, INSN(BPF_STX | BPF_MEM | sizes[sz], base, s, off + inner, 0)); return;
-	case 3: rp_emit(r, INSN(BPF_ST | BPF_MEM | sizes[sz], base, 0, off + inner, rp_imm(r))); return;
+	case 3:
+		rp_emit(r, INSN(BPF_ST | BPF_MEM | sizes[sz], base, 0, off + inner, rp_imm(r)));
+		return;
 	default:
-		rp_emit(r, INSN(BPF_STX | BPF_ATOMIC | (rp_rnd(r, 2) ? BPF_W : BPF_DW), base, s, off,
-				atomics[rp_rnd(r, ARRAY_SIZE(atomics))]));
+		rp_emit(r, INSN(BPF_STX | BPF_ATOMIC | (rp_rnd(r, 2) ? BPF_W : BPF_DW), base, s,
+				off, atomics[rp_rnd(r, ARRAY_SIZE(atomics))]));
 	}
 }
 

@@ -29,7 +29,8 @@ static struct world w;
 
 #define CALL(entry, ...) CALL_(entry, ##__VA_ARGS__, 0, 0, 0, 0)
 #define CALL_(entry, a, b, c, d, ...) \
-	world_call(&w, WIRE_AGENT_##entry, (uint64_t)(a), (uint64_t)(b), (uint64_t)(c), (uint64_t)(d))
+	world_call(&w, WIRE_AGENT_##entry, (uint64_t)(a), (uint64_t)(b), (uint64_t)(c), \
+		   (uint64_t)(d))
 
 /* Each test in a process of its own: handlers, slots and mappings are a process's. */
 static void in_child(void (*fn)(void), int *ret_status)
@@ -76,7 +77,8 @@ static void guarded(void)
 }
 static uint8_t *pages(int n)
 {
-	uint8_t *p = mmap(NULL, (size_t)n * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *p = mmap(NULL, (size_t)n * PAGE, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	CHECK(p != MAP_FAILED);
 	return p;
@@ -93,8 +95,9 @@ TEST(test_head)
 
 		CHECK(w.head->entry[i] >= sizeof(*w.head) && w.head->entry[i] < w.head->size);
 		/* endbr64; what is returned to needs none, and unwinders know it by its bytes */
-		CHECK(!memcmp(p, i == WIRE_AGENT_restorer ? "\x48\xc7\xc0\x0f\0\0\0\x0f\x05" :
-							    "\xf3\x0f\x1e\xfa",
+		CHECK(!memcmp(p,
+			      i == WIRE_AGENT_restorer ? "\x48\xc7\xc0\x0f\0\0\0\x0f\x05"
+						       : "\xf3\x0f\x1e\xfa",
 			      i == WIRE_AGENT_restorer ? 9 : 4));
 	}
 }
@@ -107,7 +110,8 @@ TEST(test_thread)
 
 	prctl(PR_SET_NAME, "fred");
 	CHECK(t && t->key == 4711 && t->owner == 2 && t->self == (uintptr_t)t);
-	CHECK(t->area == (uintptr_t)w.area && t->tid == (uint32_t)gettid() && t->pid == (uint32_t)getpid());
+	CHECK(t->area == (uintptr_t)w.area && t->tid == (uint32_t)gettid() &&
+	      t->pid == (uint32_t)getpid());
 	CHECK(t->slot != 0); /* the tracer's */
 	CHECK(world_thread(&w, 4711) == t);
 	CHECK(w.private->threads[wire_thread_hash(4711)].key == 4711);
@@ -141,7 +145,8 @@ TEST(test_thread_collisions)
 
 static void *claim_slot(void *arg)
 {
-	struct wire_thread *t = (struct wire_thread *)world_call(&w, WIRE_AGENT_thread, (uint64_t)gettid(), 0, 0, 0);
+	struct wire_thread *t = (struct wire_thread *)world_call(&w, WIRE_AGENT_thread,
+								 (uint64_t)gettid(), 0, 0, 0);
 
 	if (t)
 		memset((uint8_t *)t + w.maps[WORLD_TASK].base, 0xaa, 64);
@@ -179,7 +184,8 @@ TEST(test_thread_reclaim)
 		CHECK(((uint8_t *)t)[w.maps[WORLD_TASK].base + (uint64_t)i] == 0);
 	CHECK(*(uint64_t *)((uint8_t *)t + w.maps[WORLD_SCRATCH].base + 512) == 0);
 	r = (struct wire_ring *)((uint8_t *)t + w.maps[WORLD_RING].base);
-	CHECK(r->head == r->tail || !(*(uint32_t *)((uint8_t *)(r + 1) + r->tail % 4096) & WIRE_RING_BUSY));
+	CHECK(r->head == r->tail ||
+	      !(*(uint32_t *)((uint8_t *)(r + 1) + r->tail % 4096) & WIRE_RING_BUSY));
 }
 
 /* Threads that come and go do not use up what is there, as long as the tracer takes their records. */
@@ -203,7 +209,8 @@ TEST(test_thread_churn)
 
 static void *die_in_probe(void *arg)
 {
-	struct wire_thread *t = (struct wire_thread *)world_call(&w, WIRE_AGENT_thread, 4711, 0, 0, 0);
+	struct wire_thread *t =
+		(struct wire_thread *)world_call(&w, WIRE_AGENT_thread, 4711, 0, 0, 0);
 
 	t->in_probe = 1;
 	t->rsp = (uintptr_t)__builtin_frame_address(0);
@@ -273,7 +280,7 @@ TEST(test_nested)
 	*busy = 1;
 	p = (void *)CALL(ring_reserve, world_map(&w, WORLD_RING), 16, 0);
 	CHECK(p);
-	CHECK(CALL(nested, (uintptr_t)t, t->rsp - 512) == 0); /* a handler above it */
+	CHECK(CALL(nested, (uintptr_t)t, t->rsp - 512) == 0);       /* a handler above it */
 	CHECK(CALL(nested, (uintptr_t)t, t->stack_top - 512) == 0); /* ... on the probe stack */
 	CHECK(t->skipped_nested == 2 && t->nested == 2 && *busy == 1);
 	t->alt_lo = t->rsp + 1024;
@@ -282,7 +289,8 @@ TEST(test_nested)
 	CHECK(CALL(nested, (uintptr_t)t, t->rsp + 64) == 1);   /* longjmp() has gone there */
 	CHECK(t->skipped_nested == 3 && t->nested == 0 && *busy == 0);
 	CHECK(((uint32_t *)p)[-2] & WIRE_RING_DISCARD);
-	for (int i = 0; !CALL(nested, (uintptr_t)t, t->stack_lo + 64); i++) /* left with no place known: not for ever */
+	for (int i = 0; !CALL(nested, (uintptr_t)t, t->stack_lo + 64);
+	     i++) /* left with no place known: not for ever */
 		CHECK(i < 100);
 }
 
@@ -301,7 +309,8 @@ TEST(test_map_entries)
 	v = (uint64_t *)CALL(map_lookup, world_map(&w, WORLD_AGG), key);
 	CHECK(v && *v == 5);
 	CHECK(!CALL(map_update, world_map(&w, WORLD_HASH), key, value, BPF_ANY));
-	CHECK((int64_t)CALL(map_update, world_map(&w, WORLD_HASH), key, value, BPF_NOEXIST) == -EEXIST);
+	CHECK((int64_t)CALL(map_update, world_map(&w, WORLD_HASH), key, value, BPF_NOEXIST) ==
+	      -EEXIST);
 	CHECK(!CALL(map_delete, world_map(&w, WORLD_HASH), key));
 	CHECK((int64_t)CALL(map_delete, world_map(&w, WORLD_HASH), key) == -ENOENT);
 	CHECK(CALL(task_storage_get, world_map(&w, WORLD_TASK), 1, 0, 1) ==
@@ -313,13 +322,17 @@ TEST(test_map_entries)
 	CHECK(!CALL(map_lookup, 0, key));
 	CHECK(!CALL(map_lookup, world_map(&w, WORLD_AGG), &w));
 	CHECK((int64_t)CALL(map_update, world_map(&w, WORLD_AGG), key, 8, 0) == -EFAULT);
-	CHECK((int64_t)CALL(map_update, world_map(&w, WORLD_HASH), (uint8_t *)w.area + w.area->shared_size - 8,
-			    value) == -EFAULT);
+	CHECK((int64_t)CALL(map_update, world_map(&w, WORLD_HASH),
+			    (uint8_t *)w.area + w.area->shared_size - 8, value) == -EFAULT);
 	CHECK(!CALL(task_storage_get, world_map(&w, WORLD_AGG), 1, 0, 1));
 	CHECK(t->violations == 6);
 	/* what a table of tables leads to */
-	*inner = (struct wire_map){ .kind = WIRE_MAP_ARRAY, .key_size = 4, .value_size = 8, .stride = 8,
-				    .max_entries = 16, .base = (uintptr_t)w.room + 4096 };
+	*inner = (struct wire_map){ .kind = WIRE_MAP_ARRAY,
+				    .key_size = 4,
+				    .value_size = 8,
+				    .stride = 8,
+				    .max_entries = 16,
+				    .base = (uintptr_t)w.room + 4096 };
 	key[0] = 3;
 	CHECK(CALL(map_lookup, inner, key) == (uintptr_t)w.room + 4096 + 24);
 	inner->base = (uintptr_t)&w;
@@ -344,8 +357,9 @@ TEST(test_map_dead_holder)
 	for (int k = 0; k < 1000 && !syscall(SYS_tgkill, getpid(), dead->tid, 0); k++)
 		usleep(100);
 	for (uint32_t i = 0; i < w.maps[WORLD_HASH].buckets; i++)
-		((struct wire_hash_entry *)(w.maps[WORLD_HASH].base + i * w.maps[WORLD_HASH].stride))->owner =
-			dead->slot + 1;
+		((struct wire_hash_entry *)(w.maps[WORLD_HASH].base +
+					    i * w.maps[WORLD_HASH].stride))
+			->owner = dead->slot + 1;
 	CHECK(!CALL(map_update, world_map(&w, WORLD_HASH), key, value, BPF_ANY));
 	CHECK(!CALL(map_delete, world_map(&w, WORLD_HASH), key));
 }
@@ -484,7 +498,8 @@ static void read_all(void)
 	w.t->violations = 0;
 	CHECK((int64_t)CALL(probe_read, p, 8, p) == -EFAULT && w.t->violations == 1 && p[0] == 'x');
 	CHECK((int64_t)CALL(probe_read_str, p, 8, p) == -EFAULT && w.t->violations == 2);
-	CHECK((int64_t)CALL(probe_read, (uint8_t *)w.area + w.area->shared_size - 4, 8, p) == -EFAULT);
+	CHECK((int64_t)CALL(probe_read, (uint8_t *)w.area + w.area->shared_size - 4, 8, p) ==
+	      -EFAULT);
 	CHECK((int64_t)CALL(probe_read, w.t->rsp, 8, p) == -EFAULT);
 	CHECK(!CALL(probe_read, w.t->stack_top - 64, 8, p)); /* the probe stack */
 	CHECK(!CALL(probe_write, p, dst, 4));
@@ -578,7 +593,8 @@ static void *stack_of(void *arg)
 /* A thread's stack ends where its block begins, though its mapping goes on. */
 TEST(test_stack_range)
 {
-	uint8_t *p = mmap(NULL, 64 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *p =
+		mmap(NULL, 64 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	pthread_attr_t attr;
 	pthread_t th;
 
@@ -600,7 +616,8 @@ static void on_alt(int sig)
 	w.t->checks = 0;
 	w.t->unsafe = 0;
 	w.t->range_lo = w.t->range_hi = 0;
-	caught = (int64_t)CALL(probe_read, w.room, 8, gone) == -EFAULT && w.t->range_hi == 0 ? 1 : 2;
+	caught = (int64_t)CALL(probe_read, w.room, 8, gone) == -EFAULT && w.t->range_hi == 0 ? 1
+											     : 2;
 	for (unsigned i = 0; i < sizeof(here); i++)
 		if (here[i] != 0x5a)
 			caught = 3;
@@ -634,14 +651,16 @@ TEST(test_get_stack)
 	chain[3] = 0x1002;
 	chain[4] = 8; /* leads nowhere */
 	chain[5] = 0x1003;
-	CHECK((int64_t)CALL(get_stack, 0, frames, 64, BPF_F_USER_STACK) == -EFAULT); /* no registers */
+	CHECK((int64_t)CALL(get_stack, 0, frames, 64, BPF_F_USER_STACK) ==
+	      -EFAULT); /* no registers */
 	w.t->regs = (uintptr_t)regs;
 	regs[16] = 0x1000;
 	regs[4] = (uintptr_t)chain;
 	for (modes = 0; modes < 2; modes++) {
 		memset(frames, 0xff, 128);
 		CHECK(CALL(get_stack, 0, frames, 64, BPF_F_USER_STACK) == 32);
-		CHECK(frames[0] == 0x1000 && frames[1] == 0x1001 && frames[3] == 0x1003 && !frames[4] && !frames[7]);
+		CHECK(frames[0] == 0x1000 && frames[1] == 0x1001 && frames[3] == 0x1003 &&
+		      !frames[4] && !frames[7]);
 		CHECK(frames[8] == ~0ull);
 		CHECK(CALL(get_stack, 0, frames, 16, BPF_F_USER_STACK) == 16);
 		CHECK(CALL(get_stack, 0, frames, 16, BPF_F_USER_STACK | 2) == 16);
@@ -699,7 +718,8 @@ extern void restorer(void);
 __asm__(".text\nrestorer:\n\tmov $15, %rax\n\tsyscall\n");
 static struct kernel_action action(void *handler, uint64_t flags, uint64_t mask)
 {
-	return (struct kernel_action){ (uintptr_t)handler, flags | 0x04000000, (uintptr_t)restorer, mask };
+	return (struct kernel_action){ (uintptr_t)handler, flags | 0x04000000, (uintptr_t)restorer,
+				       mask };
 }
 
 /* Handlers that were there before, and ones put in later. */
@@ -726,7 +746,8 @@ TEST(test_chain_siginfo)
 		CHECK((int64_t)CALL(probe_read, w.room, 8, p) == -EFAULT); /* ours is still there */
 		a = action(handler3, SA_SIGINFO | SA_RESTART, 0);
 		CHECK(!program_action(SIGSEGV, &a, &old));
-		CHECK(old.handler == (uintptr_t)handler3 && (old.flags & SA_RESTART) == (round ? SA_RESTART : 0));
+		CHECK(old.handler == (uintptr_t)handler3 &&
+		      (old.flags & SA_RESTART) == (round ? SA_RESTART : 0));
 	}
 	CHECK(!program_action(SIGSEGV, NULL, &old) && old.handler == (uintptr_t)handler3 &&
 	      old.flags == a.flags && old.restorer == a.restorer);
@@ -833,7 +854,8 @@ static void dying(void)
 	struct rlimit core;
 
 	prctl(PR_SET_DUMPABLE, 1);
-	core = (struct rlimit){ 65536, 65536 }; /* where that is refused, neither of the two dumps */
+	core = (struct rlimit){ 65536,
+				65536 }; /* where that is refused, neither of the two dumps */
 	setrlimit(RLIMIT_CORE, &core);
 	signal(SIGSEGV, SIG_DFL);
 	signal(SIGBUS, SIG_DFL);
@@ -858,9 +880,11 @@ static void remove_dir(const char *dir)
 static void test_death(void **state)
 {
 	char dir[] = "/tmp/test_agent.XXXXXX", *here = getcwd(NULL, 0);
-	static void (*const ways[])(void) = { die_of_fault,    die_of_signal, die_of_bus,   die_of_trap,
-					      die_of_overflow, die_blocked,   die_ignoring, die_resethand };
-	static const int signals[] = { SIGSEGV, SIGSEGV, SIGBUS, SIGTRAP, SIGSEGV, SIGSEGV, SIGSEGV, SIGSEGV };
+	static void (*const ways[])(void) = { die_of_fault, die_of_signal,   die_of_bus,
+					      die_of_trap,  die_of_overflow, die_blocked,
+					      die_ignoring, die_resethand };
+	static const int signals[] = { SIGSEGV, SIGSEGV, SIGBUS,  SIGTRAP,
+				       SIGSEGV, SIGSEGV, SIGSEGV, SIGSEGV };
 
 	assert_non_null(here);
 	assert_non_null(mkdtemp(dir));
@@ -904,8 +928,8 @@ TEST(test_guard_off)
 
 /* A system call's site: a stub whose slot has sigaction_site. rax is the result, what a system call keeps is kept, the
  * red zone too. */
-static int64_t through_site(const uint8_t *site, uint64_t nr, uint64_t a, uint64_t b, uint64_t c, uint64_t d,
-			    bool *ret_kept)
+static int64_t through_site(const uint8_t *site, uint64_t nr, uint64_t a, uint64_t b, uint64_t c,
+			    uint64_t d, bool *ret_kept)
 {
 	register uint64_t r10 __asm__("r10") = d;
 	register uint64_t r8 __asm__("r8") = 0x8888;
@@ -924,20 +948,20 @@ static int64_t through_site(const uint8_t *site, uint64_t nr, uint64_t a, uint64
 			 "mov -8(%%rsp), %%r14\n\t"
 			 "mov -128(%%rsp), %%r15\n\t"
 			 "lea 512(%%rsp), %%rsp"
-			 : "+a"(r), "+D"(di), "+S"(si), "+d"(dx), "+c"(cx), "+b"(rbx), "+r"(r10), "+r"(r8), "+r"(r9),
-			   "=r"(r14), "=r"(r15)
+			 : "+a"(r), "+D"(di), "+S"(si), "+d"(dx), "+c"(cx), "+b"(rbx), "+r"(r10),
+			   "+r"(r8), "+r"(r9), "=r"(r14), "=r"(r15)
 			 :
 			 : "r11", "r13", "memory", "cc");
-	*ret_kept = di == a && si == b && dx == c && rbx == 0xbbbb && r10 == d && r8 == 0x8888 && r9 == 0x9999 &&
-		    r14 == 0x11111111 && r15 == 0x22222222;
+	*ret_kept = di == a && si == b && dx == c && rbx == 0xbbbb && r10 == d && r8 == 0x8888 &&
+		    r9 == 0x9999 && r14 == 0x11111111 && r15 == 0x22222222;
 	return (int64_t)r;
 }
 TEST(test_sigaction_site)
 {
 	/* lea -128(%rsp), %rsp; call *17(%rip); lea 128(%rsp), %rsp; syscall; jmp *%r13; int3; slot */
-	static const uint8_t stub[] = { 0x48, 0x8d, 0x64, 0x24, 0x80, 0xff, 0x15, 0x11, 0, 0, 0, 0x48, 0x8d, 0xa4,
-					0x24, 0x80, 0,	  0,	0,    0x0f, 0x05, 0x41, 0xff, 0xe5, 0xcc, 0xcc,
-					0xcc, 0xcc };
+	static const uint8_t stub[] = { 0x48, 0x8d, 0x64, 0x24, 0x80, 0xff, 0x15, 0x11, 0, 0,
+					0,    0x48, 0x8d, 0xa4, 0x24, 0x80, 0,    0,    0, 0x0f,
+					0x05, 0x41, 0xff, 0xe5, 0xcc, 0xcc, 0xcc, 0xcc };
 	struct kernel_action a = action(handler1, SA_RESTART, 0), old;
 	uint8_t *at = pages(1);
 	uint64_t target = w.base + w.head->entry[WIRE_AGENT_sigaction_site];
@@ -965,17 +989,20 @@ static uint64_t faulting(uint8_t *code, struct wire_thread *t)
 	__asm__ volatile("mov %1, %%r12\n\tcall *%2"
 			 : "=a"(r)
 			 : "r"(t), "r"(code)
-			 : "r12", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "memory", "cc");
+			 : "r12", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "memory",
+			   "cc");
 	return r;
 }
 TEST(test_fault_rip)
 {
 	/* mov (8), %rax; ret; mov $42, %eax; ret */
-	static const uint8_t code[] = { 0x48, 0x8b, 0x04, 0x25, 8, 0, 0, 0, 0xc3, 0xb8, 42, 0, 0, 0, 0xc3 };
+	static const uint8_t code[] = { 0x48, 0x8b, 0x04, 0x25, 8, 0, 0,   0,
+					0xc3, 0xb8, 42,   0,    0, 0, 0xc3 };
 	uint8_t *at = (uint8_t *)w.base + 65536;
 	struct wire_thread *t = world_thread(&w, 1);
 
-	CHECK(mmap(at, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == at);
+	CHECK(mmap(at, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+		   0) == at);
 	memcpy(at, code, sizeof(code));
 	CHECK(!mprotect(at, PAGE, PROT_READ | PROT_EXEC));
 	guarded();
@@ -1050,7 +1077,8 @@ static void patched(void)
 	patch(1, PAGE - 2, "12345", "abcde", 5);
 	patch(2, PAGE + 50, "1", "\xcc", 1);
 	patch(3, 2 * PAGE - 3, "123456", "ABCDEF", 6);
-	memcpy(text + 2 * PAGE - 3, "\xeb\xfe", 2); /* held; the other side of the boundary is patched */
+	memcpy(text + 2 * PAGE - 3, "\xeb\xfe",
+	       2); /* held; the other side of the boundary is patched */
 	text[2 * PAGE - 1] = 'C';
 	patch(4, 300, "12345", "abcde", 5);
 	memcpy(text + 300, "other", 5); /* not ours any more */
@@ -1062,7 +1090,8 @@ static void patched(void)
 }
 static void check_healed(void)
 {
-	CHECK(is_text(100, "12345", 5) && is_text(PAGE - 2, "12345", 5) && is_text(PAGE + 50, "1", 1));
+	CHECK(is_text(100, "12345", 5) && is_text(PAGE - 2, "12345", 5) &&
+	      is_text(PAGE + 50, "1", 1));
 	CHECK(is_text(2 * PAGE, "456", 3));
 	CHECK(is_text(300, "other", 5) && is_text(4 * PAGE, "abcde", 5));
 	CHECK(is_text(99, "\x90", 1) && is_text(105, "\x90", 1));
@@ -1109,7 +1138,8 @@ static void deny_open(void)
 	};
 	struct sock_fprog p = { 5, f };
 
-	CHECK(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) && !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &p));
+	CHECK(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) &&
+	      !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &p));
 }
 
 /* Without /proc: the pages are made writable for a moment. */
@@ -1336,7 +1366,8 @@ static void *worker(void *arg)
 		int64_t r;
 
 		own.t->rsp = (uintptr_t)__builtin_frame_address(0);
-		r = (int64_t)world_call(&own, WIRE_AGENT_probe_read, (uintptr_t)dst, 64, (uintptr_t)shaky + 32, 0);
+		r = (int64_t)world_call(&own, WIRE_AGENT_probe_read, (uintptr_t)dst, 64,
+					(uintptr_t)shaky + 32, 0);
 		CHECK(r == 0 || r == -EFAULT);
 		bad += r != 0;
 		CHECK(dst[0] == (r ? 0 : 7) && dst[63] == (r ? 0 : 7));

@@ -16,8 +16,12 @@ static struct wire_map *hash_make(uint32_t max, uint32_t buckets)
 {
 	struct wire_map *m = calloc(1, sizeof(*m));
 
-	*m = (struct wire_map){ .kind = WIRE_MAP_HASH, .key_size = sizeof(struct key), .value_size = 8,
-				.stride = 8 + sizeof(struct key) + 8, .max_entries = max, .buckets = buckets };
+	*m = (struct wire_map){ .kind = WIRE_MAP_HASH,
+				.key_size = sizeof(struct key),
+				.value_size = 8,
+				.stride = 8 + sizeof(struct key) + 8,
+				.max_entries = max,
+				.buckets = buckets };
 	m->base = (uintptr_t)calloc(buckets, m->stride);
 	return m;
 }
@@ -39,8 +43,12 @@ static void test_arrays(void **state)
 {
 	struct wire_thread *t = thread_make(4096);
 	uint64_t cells[4] = { 0 }, v = 7, inner[2] = { 0x1000, 0 };
-	struct wire_map m = { .kind = WIRE_MAP_ARRAY, .key_size = 4, .value_size = 8, .stride = 8,
-			      .max_entries = 4, .base = (uintptr_t)cells };
+	struct wire_map m = { .kind = WIRE_MAP_ARRAY,
+			      .key_size = 4,
+			      .value_size = 8,
+			      .stride = 8,
+			      .max_entries = 4,
+			      .base = (uintptr_t)cells };
 	uint32_t k = 3;
 
 	assert_ptr_equal(map_lookup(&m, t, &k), &cells[3]);
@@ -66,7 +74,9 @@ static void test_arrays(void **state)
 	t->gen = 1;
 	assert_ptr_equal(map_lookup(&m, t, &k), (uint8_t *)t + WIRE_THREAD_SPACE + 64 + 8);
 
-	m = (struct wire_map){ .kind = WIRE_MAP_TABLES, .key_size = 4, .max_entries = 2, .base = (uintptr_t)inner };
+	m = (struct wire_map){
+		.kind = WIRE_MAP_TABLES, .key_size = 4, .max_entries = 2, .base = (uintptr_t)inner
+	};
 	k = 0;
 	assert_ptr_equal(map_lookup(&m, t, &k), (void *)0x1000);
 	k = 1;
@@ -81,8 +91,13 @@ static void agg_with(uint32_t key_size)
 	uint32_t stride = 8 + (uint32_t)map_pad8(key_size) + 16;
 	uint64_t gen_stride = sizeof(struct wire_agg_table) + BUCKETS * 4 + (uint64_t)MAX * stride;
 	struct wire_thread *t = thread_make(2 * gen_stride);
-	struct wire_map m = { .kind = WIRE_MAP_AGG_HASH, .key_size = key_size, .value_size = 16, .stride = stride,
-			      .max_entries = MAX, .buckets = BUCKETS, .base = WIRE_THREAD_SPACE,
+	struct wire_map m = { .kind = WIRE_MAP_AGG_HASH,
+			      .key_size = key_size,
+			      .value_size = 16,
+			      .stride = stride,
+			      .max_entries = MAX,
+			      .buckets = BUCKETS,
+			      .base = WIRE_THREAD_SPACE,
 			      .gen_stride = gen_stride };
 	uint8_t key[256] = { 0 };
 	uint64_t value[2] = { 0 }, *v;
@@ -280,8 +295,9 @@ static void test_dead_holder(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_arrays),	cmocka_unit_test(test_agg_hash),   cmocka_unit_test(test_hash),
-		cmocka_unit_test(test_threads), cmocka_unit_test(test_dead_holder),
+		cmocka_unit_test(test_arrays),      cmocka_unit_test(test_agg_hash),
+		cmocka_unit_test(test_hash),        cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_dead_holder),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

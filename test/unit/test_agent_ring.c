@@ -82,7 +82,8 @@ static void test_open(void **state)
 	const void *data;
 	uint64_t tail = 0;
 	uint32_t n;
-	void *a = ring_reserve(r, 4096, 10), *b = ring_reserve(r, 4096, 20), *c = ring_reserve(r, 4096, 30);
+	void *a = ring_reserve(r, 4096, 10), *b = ring_reserve(r, 4096, 20),
+	     *c = ring_reserve(r, 4096, 30);
 
 	ring_finish(b, false);
 	assert_int_equal(ring_next(r, 4096, &tail, false, &data, &n), RING_EMPTY);
@@ -231,8 +232,9 @@ static void test_hostile(void **state)
 		r->tail = tail;
 		r->head = round % 3 ? tail + random64(&seed) % (SIZE + 16) : random64(&seed);
 		for (uint64_t i = 0; i < SIZE; i += 4)
-			*(uint32_t *)(ring_data(r) + i) =
-				random64(&seed) % 3 ? (uint32_t)random64(&seed) % 64 : (uint32_t)random64(&seed);
+			*(uint32_t *)(ring_data(r) + i) = random64(&seed) % 3
+								  ? (uint32_t)random64(&seed) % 64
+								  : (uint32_t)random64(&seed);
 		for (;;) {
 			enum ring_next next = ring_next(r, SIZE, &tail, round % 2, &data, &n);
 
@@ -252,9 +254,12 @@ static void test_hostile(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_order_and_full), cmocka_unit_test(test_no_wrap),
-		cmocka_unit_test(test_open),	       cmocka_unit_test(test_two_processes),
-		cmocka_unit_test(test_killed_producer), cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_order_and_full),
+		cmocka_unit_test(test_no_wrap),
+		cmocka_unit_test(test_open),
+		cmocka_unit_test(test_two_processes),
+		cmocka_unit_test(test_killed_producer),
+		cmocka_unit_test(test_hostile),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -48,14 +48,18 @@ static void check_view(uint64_t total)
 		const struct matrix_cell *c = &v.cells.v[i];
 		uint64_t inside = 0;
 
-		assert_true(c->column < v.ncolumns && c->row < v.rows.n && c->n > 0 && c->series < v.series.n);
+		assert_true(c->column < v.ncolumns && c->row < v.rows.n && c->n > 0 &&
+			    c->series < v.series.n);
 		if (i)
-			assert_true(c[-1].column < c->column || (c[-1].column == c->column && c[-1].row < c->row));
+			assert_true(c[-1].column < c->column ||
+				    (c[-1].column == c->column && c[-1].row < c->row));
 		for (uint32_t k = 0; k < c->n; k++) {
 			inside += v.entries.v[c->at + k].count;
-			assert_true(!k || v.entries.v[c->at + k].count <= v.entries.v[c->at + k - 1].count);
+			assert_true(!k || v.entries.v[c->at + k].count <=
+						  v.entries.v[c->at + k - 1].count);
 			for (uint32_t j = 0; j < k; j++)
-				assert_int_not_equal(v.entries.v[c->at + k].party, v.entries.v[c->at + j].party);
+				assert_int_not_equal(v.entries.v[c->at + k].party,
+						     v.entries.v[c->at + j].party);
 		}
 		assert_true(inside == c->count);
 		assert_true(c->count <= v.max);
@@ -147,7 +151,9 @@ static void test_linear(void **state)
 
 static void test_fixed(void **state)
 {
-	struct matrix_axis axis = { .kind = MATRIX_FIXED, .base = 0, .limit = 100, .step = 30, .whole = true };
+	struct matrix_axis axis = {
+		.kind = MATRIX_FIXED, .base = 0, .limit = 100, .step = 30, .whole = true
+	};
 
 	matrix_init(&m, SECOND, &axis);
 	matrix_event(&m, 0, 30, party("a", ""));
@@ -183,7 +189,8 @@ static void test_order(void **state)
 		for (uint32_t i = 0; i < times.n; i++) {
 			uint64_t t = times.v[way ? times.n - 1 - i : i];
 
-			matrix_event(&m, t, (int64_t)(t % SECOND), party(t % 3 ? "a" : "b", t % 5 ? "" : "x"));
+			matrix_event(&m, t, (int64_t)(t % SECOND),
+				     party(t % 3 ? "a" : "b", t % 5 ? "" : "x"));
 		}
 		view(NULL);
 		check_view(times.n);
@@ -206,7 +213,8 @@ static void rows_are(const int64_t *bounds, uint32_t n)
 	assert_int_equal(v.rows.n, n);
 	for (uint32_t i = 0; i < n; i++)
 		if (v.rows.v[i].min != bounds[i])
-			fail_msg("row %u begins at %lld, not at %lld", i, (long long)v.rows.v[i].min, (long long)bounds[i]);
+			fail_msg("row %u begins at %lld, not at %lld", i,
+				 (long long)v.rows.v[i].min, (long long)bounds[i]);
 }
 
 /* Empty buckets between two are those that the aggregating function has. */
@@ -262,7 +270,8 @@ static void test_overlap(void **state)
 static void test_filter(void **state)
 {
 	const char *only[] = { "b" }, *without[] = { "c" };
-	struct matrix_filter f = { .only = only, .nonly = 1 }, g = { .without = without, .nwithout = 1 },
+	struct matrix_filter f = { .only = only, .nonly = 1 },
+			     g = { .without = without, .nwithout = 1 },
 			     h = { .from = 2 * SECOND, .to = 3 * SECOND };
 
 	begin(MATRIX_DECADES);
@@ -312,11 +321,13 @@ static void test_fill_and_shrink(void **state)
 	assert_int_equal(small.ncolumns, 17); /* from 8 to 76 */
 	assert_int_equal(small.rows.n, 7);
 	assert_true(small.total == 130 && small.step == 4 * SECOND && small.first == 2);
-	assert_true(small.rows.v[1].min == 15 && small.rows.v[1].max == 29 && small.rows.v[6].max == INT64_MAX);
+	assert_true(small.rows.v[1].min == 15 && small.rows.v[1].max == 29 &&
+		    small.rows.v[6].max == INT64_MAX);
 	matrix_view_fini(&small);
 	matrix_view_shrink(&v, 1, 4, 1, &small);
 	assert_int_equal(small.rows.n, 6);
-	assert_true(small.rows.v[0].max == 4 && small.rows.v[1].max == 24 && small.rows.v[5].min == 85 && small.total == 130);
+	assert_true(small.rows.v[0].max == 4 && small.rows.v[1].max == 24 &&
+		    small.rows.v[5].min == 85 && small.total == 130);
 	assert_int_equal(small.cells.v[0].row, 0); /* 0% and 10% in the first second */
 	assert_int_equal(small.cells.v[1].row, 1);
 	matrix_view_fini(&small);
@@ -326,8 +337,9 @@ static void test_fill_and_shrink(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_decades), cmocka_unit_test(test_linear),  cmocka_unit_test(test_fixed),
-		cmocka_unit_test(test_order),   cmocka_unit_test(test_gaps),    cmocka_unit_test(test_overlap),
+		cmocka_unit_test(test_decades), cmocka_unit_test(test_linear),
+		cmocka_unit_test(test_fixed),   cmocka_unit_test(test_order),
+		cmocka_unit_test(test_gaps),    cmocka_unit_test(test_overlap),
 		cmocka_unit_test(test_filter),  cmocka_unit_test(test_fill_and_shrink),
 	};
 

@@ -121,7 +121,8 @@ static void must(struct err *e)
 	_exit(3);
 }
 
-static int64_t call(struct tracer *t, long nr, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f)
+static int64_t call(struct tracer *t, long nr, uint64_t a, uint64_t b, uint64_t c, uint64_t d,
+		    uint64_t e, uint64_t f)
 {
 	int64_t got;
 
@@ -142,7 +143,8 @@ static void map_there(struct tracer *t, int fd, uint64_t addr, uint64_t size, in
 	there = call(t, SYS_open, at, O_RDWR | O_CLOEXEC, 0, 0, 0, 0);
 	if (there < 0)
 		must(err_errno((int)-there, "open in the target"));
-	got = call(t, SYS_mmap, addr, size, (uint64_t)prot, MAP_SHARED | MAP_FIXED_NOREPLACE, (uint64_t)there, 0);
+	got = call(t, SYS_mmap, addr, size, (uint64_t)prot, MAP_SHARED | MAP_FIXED_NOREPLACE,
+		   (uint64_t)there, 0);
 	if (got != (int64_t)addr)
 		must(err_errno((int)-got, "mmap in the target at %llx", (unsigned long long)addr));
 	call(t, SYS_close, (uint64_t)there, 0, 0, 0, 0, 0);
@@ -168,9 +170,12 @@ static void make_area(struct tracer *t, pid_t pid)
 	    ftruncate(t->island_fd, ISLAND_SIZE))
 		_exit(4);
 	at = t->base + WIRE_SHARED;
-	a = mmap((void *)at, SHARED_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED_NOREPLACE, t->shared_fd, 0);
-	t->code = mmap((void *)t->base, CODE_SIZE, PROT_READ, MAP_SHARED | MAP_FIXED_NOREPLACE, t->code_fd, 0);
-	t->island_mem = mmap(NULL, ISLAND_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, t->island_fd, 0);
+	a = mmap((void *)at, SHARED_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED_NOREPLACE,
+		 t->shared_fd, 0);
+	t->code = mmap((void *)t->base, CODE_SIZE, PROT_READ, MAP_SHARED | MAP_FIXED_NOREPLACE,
+		       t->code_fd, 0);
+	t->island_mem =
+		mmap(NULL, ISLAND_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, t->island_fd, 0);
 	if (a == MAP_FAILED || t->code == MAP_FAILED || (void *)t->island_mem == MAP_FAILED)
 		must(err_errno(errno, "mmap"));
 	t->area = a;
@@ -210,8 +215,10 @@ static uint64_t find_room(struct tracer *t, uint64_t text)
 static void make_stub(struct tracer *t, int i, uint64_t site)
 {
 	static const uint8_t displaced[] = { 0x55, 0x48, 0x89, 0xe5, 0x48, 0x8d, 0x64, 0x24, 0xe0 };
-	uint8_t *p = t->island_mem + i * STUB_SIZE, after[sizeof(displaced)], have[sizeof(displaced)];
-	uint64_t stub = t->island + (uint64_t)i * STUB_SIZE, count = t->base + WIRE_SHARED + AT_COUNTS + (uint64_t)i * 8;
+	uint8_t *p = t->island_mem + i * STUB_SIZE, after[sizeof(displaced)],
+		have[sizeof(displaced)];
+	uint64_t stub = t->island + (uint64_t)i * STUB_SIZE,
+		 count = t->base + WIRE_SHARED + AT_COUNTS + (uint64_t)i * 8;
 	uint16_t moved[sizeof(displaced)];
 	int32_t rel;
 
@@ -232,8 +239,8 @@ static void make_stub(struct tracer *t, int i, uint64_t site)
 	moved[0] = 14;
 	moved[1] = 15;
 	moved[4] = 18;
-	undo_record((struct wire_undo *)t->area->undo + i, control_pid(t->c), site, sizeof(displaced), displaced, after,
-		    stub, 28, moved);
+	undo_record((struct wire_undo *)t->area->undo + i, control_pid(t->c), site,
+		    sizeof(displaced), displaced, after, stub, 28, moved);
 }
 
 /* A handler of ours for SIGSEGV, and the program's own action kept. */
@@ -241,10 +248,13 @@ static void take_signal(struct tracer *t)
 {
 	uint64_t at = t->base + WIRE_PRIVATE + offsetof(struct wire_private, action);
 	uint64_t scratch = t->base + WIRE_PRIVATE + offsetof(struct wire_private, spare), one = 1;
-	struct wire_sigaction ours = { .handler = t->base + 64, .flags = 0x04000000, .restorer = t->base + 128 };
+	struct wire_sigaction ours = { .handler = t->base + 64,
+				       .flags = 0x04000000,
+				       .restorer = t->base + 128 };
 
 	call(t, SYS_rt_sigaction, SIGSEGV, 0, at, 8, 0, 0);
-	must(control_write(t->c, t->base + WIRE_PRIVATE + offsetof(struct wire_private, signals), &one, 8));
+	must(control_write(t->c, t->base + WIRE_PRIVATE + offsetof(struct wire_private, signals),
+			   &one, 8));
 	must(control_write(t->c, scratch, &ours, sizeof(ours)));
 	call(t, SYS_rt_sigaction, SIGSEGV, scratch, 0, 8, 0, 0);
 }
@@ -288,8 +298,8 @@ static void detach(struct tracer *t)
 	must(undo_log_read(t->c, t->base, &log));
 	must(undo_restore(t->c, &log, 5000, &r));
 	if (r.restored != SITES || r.busy || r.foreign || r.signals != 1 || r.unmapped < 4)
-		must(err_new(0, "restored %u clean %u foreign %u signals %u unmapped %u busy %d", r.restored, r.clean,
-			     r.foreign, r.signals, r.unmapped, r.busy));
+		must(err_new(0, "restored %u clean %u foreign %u signals %u unmapped %u busy %d",
+			     r.restored, r.clean, r.foreign, r.signals, r.unmapped, r.busy));
 	undo_log_fini(&log);
 	watchdog_stop(t->area, t->watchdog);
 	control_free(t->c);

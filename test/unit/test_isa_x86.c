@@ -10,12 +10,12 @@
 static const char *const names[4][16] = {
 	{ "al", "cl", "dl", "bl", "spl", "bpl", "sil", "dil", "r8b", "r9b", "r10b", "r11b", "r12b",
 	  "r13b", "r14b", "r15b" },
-	{ "ax", "cx", "dx", "bx", "sp", "bp", "si", "di", "r8w", "r9w", "r10w", "r11w", "r12w", "r13w",
-	  "r14w", "r15w" },
-	{ "eax", "ecx", "edx", "ebx", "esp", "ebp", "esi", "edi", "r8d", "r9d", "r10d", "r11d", "r12d",
-	  "r13d", "r14d", "r15d" },
-	{ "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13",
-	  "r14", "r15" },
+	{ "ax", "cx", "dx", "bx", "sp", "bp", "si", "di", "r8w", "r9w", "r10w", "r11w", "r12w",
+	  "r13w", "r14w", "r15w" },
+	{ "eax", "ecx", "edx", "ebx", "esp", "ebp", "esi", "edi", "r8d", "r9d", "r10d", "r11d",
+	  "r12d", "r13d", "r14d", "r15d" },
+	{ "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12",
+	  "r13", "r14", "r15" },
 };
 static const unsigned sizes[] = { 1, 2, 4, 8 };
 static struct x86 b;
@@ -110,8 +110,8 @@ static void test_memory(void **state)
 			for (unsigned r = 0; r < 16; r++) {
 				for (int i = 0; i < 4; i++) {
 					x86_rm(&b, sizes[i], X86_OP_STORE, r, base, disps[k]);
-					expect("mov [%s%s], %s", reg(8, base), displacement(disps[k]),
-					       reg(sizes[i], r));
+					expect("mov [%s%s], %s", reg(8, base),
+					       displacement(disps[k]), reg(sizes[i], r));
 				}
 				x86_rm(&b, 8, X86_OP_LEA, r, base, disps[k]);
 				expect("lea %s, [%s%s]", reg(8, r), reg(8, base),

@@ -63,14 +63,19 @@ static void test_refuses(void **state)
 	const struct bpf_insn itself[] = { CALL_REL(-1), EXIT() };
 	const struct bpf_insn no_map[] = { LD64(1, BPF_PSEUDO_MAP_FD, 77), ALU64_IMM(MOV, 0, 0),
 					   EXIT() };
-	const struct bpf_insn no_ring[] = { LD64(1, BPF_PSEUDO_MAP_FD, array), ALU64_IMM(MOV, 2, 8),
-					    ALU64_IMM(MOV, 3, 0), CALL(BPF_FUNC_ringbuf_reserve),
-					    ALU64_IMM(MOV, 0, 0), EXIT() };
+	const struct bpf_insn no_ring[] = {
+		LD64(1, BPF_PSEUDO_MAP_FD, array), ALU64_IMM(MOV, 2, 8), ALU64_IMM(MOV, 3, 0),
+		CALL(BPF_FUNC_ringbuf_reserve),    ALU64_IMM(MOV, 0, 0), EXIT()
+	};
 	const struct bpf_insn ring_value[] = { LD64(1, EBPF_PSEUDO_MAP_VALUE, ring),
 					       ALU64_IMM(MOV, 0, 0), EXIT() };
-	const struct bpf_insn callback[] = { ALU64_IMM(MOV, 1, 4), ALU64_REG(MOV, 2, 1),
-					     ALU64_IMM(MOV, 3, 0), ALU64_IMM(MOV, 4, 0),
-					     CALL(BPF_FUNC_loop), ALU64_IMM(MOV, 0, 0), EXIT() };
+	const struct bpf_insn callback[] = { ALU64_IMM(MOV, 1, 4),
+					     ALU64_REG(MOV, 2, 1),
+					     ALU64_IMM(MOV, 3, 0),
+					     ALU64_IMM(MOV, 4, 0),
+					     CALL(BPF_FUNC_loop),
+					     ALU64_IMM(MOV, 0, 0),
+					     EXIT() };
 	struct bpf_insn deep[JIT_DEEP * 2];
 
 	REFUSED(no_value, "instruction 0 (r0 = r3): r3 has no value");
@@ -98,8 +103,12 @@ static void test_plain_access_is_proven(void **state)
 {
 	uint32_t m = mock_add_map(WIRE_MAP_ARRAY, 16, 1);
 	const struct bpf_insn p[] = {
-		LD64(1, EBPF_PSEUDO_MAP_VALUE, m), ST(DW, 10, -8, -5), LDX(DW, 2, 10, -8),
-		STX(DW, 1, 2, 8),		   LDX(DW, 0, 1, 8),   EXIT(),
+		LD64(1, EBPF_PSEUDO_MAP_VALUE, m),
+		ST(DW, 10, -8, -5),
+		LDX(DW, 2, 10, -8),
+		STX(DW, 1, 2, 8),
+		LDX(DW, 0, 1, 8),
+		EXIT(),
 	};
 
 	COMPILE(p);
@@ -117,7 +126,10 @@ static void test_checked_access(void **state)
 	uint8_t local[16] = { 0 };
 
 	for (int i = 0; i < 4; i++) {
-		uint64_t size = sizes[i] == BPF_B ? 1 : sizes[i] == BPF_H ? 2 : sizes[i] == BPF_W ? 4 : 8;
+		uint64_t size = sizes[i] == BPF_B   ? 1
+				: sizes[i] == BPF_H ? 2
+				: sizes[i] == BPF_W ? 4
+						    : 8;
 		uint64_t start = (uintptr_t)mock.area, end = start + MOCK_AREA;
 		const struct bpf_insn loads[] = {
 			LDX(DW, 2, 1, 0),
@@ -135,11 +147,16 @@ static void test_checked_access(void **state)
 			uint64_t addr;
 			bool good;
 		} cases[] = {
-			{ start, true },	       { end - size, true },
-			{ end - size + 1, false },     { start - 1, false },
-			{ start - size, false },       { 0, false },
-			{ UINT64_MAX, false },	       { (uintptr_t)local, false },
-			{ (uintptr_t)mock.code, false }, { end, false },
+			{ start, true },
+			{ end - size, true },
+			{ end - size + 1, false },
+			{ start - 1, false },
+			{ start - size, false },
+			{ 0, false },
+			{ UINT64_MAX, false },
+			{ (uintptr_t)local, false },
+			{ (uintptr_t)mock.code, false },
+			{ end, false },
 		};
 
 		for (uint32_t c = 0; c < ARRAY_SIZE(cases); c++) {
@@ -172,8 +189,8 @@ static void test_checked_stack(void **state)
 {
 	uint64_t ctx[21] = { 0 };
 	const struct bpf_insn p[] = {
-		LDX(DW, 2, 1, 0),     ST(DW, 10, -8, 42),  ALU64_REG(MOV, 3, 10),
-		ALU64_REG(ADD, 3, 2), LDX(DW, 0, 3, 0), EXIT(),
+		LDX(DW, 2, 1, 0),     ST(DW, 10, -8, 42), ALU64_REG(MOV, 3, 10),
+		ALU64_REG(ADD, 3, 2), LDX(DW, 0, 3, 0),   EXIT(),
 	};
 
 	COMPILE(p);
@@ -195,12 +212,20 @@ static void test_frames(void **state)
 {
 	uint64_t ctx[21] = { [14] = 1000 };
 	const struct bpf_insn p[] = {
-		ST(DW, 10, -8, 5),	STX(DW, 10, 1, -16),   ALU64_REG(MOV, 1, 10),
-		ALU64_IMM(ADD, 1, -16), CALL_REL(2),	       LDX(DW, 1, 10, -8),
+		ST(DW, 10, -8, 5),
+		STX(DW, 10, 1, -16),
+		ALU64_REG(MOV, 1, 10),
+		ALU64_IMM(ADD, 1, -16),
+		CALL_REL(2),
+		LDX(DW, 1, 10, -8),
 		/* 6 */ EXIT(),
 		/* 7: r1 = &{ ctx, 5 } */
-		LDX(DW, 2, 1, 0),	LDX(DW, 2, 2, 112),    LDX(DW, 3, 1, 8),
-		ALU64_REG(ADD, 2, 3),	STX(DW, 1, 2, 8),      ALU64_REG(MOV, 0, 2),
+		LDX(DW, 2, 1, 0),
+		LDX(DW, 2, 2, 112),
+		LDX(DW, 3, 1, 8),
+		ALU64_REG(ADD, 2, 3),
+		STX(DW, 1, 2, 8),
+		ALU64_REG(MOV, 0, 2),
 		EXIT(),
 	};
 
@@ -215,12 +240,17 @@ static void test_endless(void **state)
 {
 	uint32_t m = mock_add_map(WIRE_MAP_ARRAY, 8, 1);
 	const struct bpf_insn p[] = {
-		LD64(6, EBPF_PSEUDO_MAP_VALUE, m), ALU64_IMM(MOV, 7, 1),
-		ATOMIC(DW, 6, 7, 0, BPF_ADD),	   INSN(BPF_JMP | BPF_JA, 0, 0, -2, 0),
+		LD64(6, EBPF_PSEUDO_MAP_VALUE, m),
+		ALU64_IMM(MOV, 7, 1),
+		ATOMIC(DW, 6, 7, 0, BPF_ADD),
+		INSN(BPF_JMP | BPF_JA, 0, 0, -2, 0),
 	};
 	const struct bpf_insn inner[] = {
 		/* a callee that never returns */
-		ALU64_IMM(MOV, 6, 3), CALL_REL(1), EXIT(), ALU64_IMM(MOV, 7, 3),
+		ALU64_IMM(MOV, 6, 3),
+		CALL_REL(1),
+		EXIT(),
+		ALU64_IMM(MOV, 7, 3),
 		INSN(BPF_JMP | BPF_JA, 0, 0, -1, 0),
 	};
 
@@ -253,10 +283,16 @@ static void test_loop(void **state)
 		LD64(2, EBPF_PSEUDO_MAP_VALUE, m),
 	};
 	const struct bpf_insn rest[] = {
-		STX(DW, 2, 1, 0), EXIT(),
+		STX(DW, 2, 1, 0),
+		EXIT(),
 		/* callback: *r2 += r1; stop at 5 */
-		LDX(DW, 0, 2, 0), ALU64_REG(ADD, 0, 1), STX(DW, 2, 0, 0), ALU64_IMM(MOV, 0, 0),
-		JMP_IMM(JNE, 1, 5, 1), ALU64_IMM(MOV, 0, 1), EXIT(),
+		LDX(DW, 0, 2, 0),
+		ALU64_REG(ADD, 0, 1),
+		STX(DW, 2, 0, 0),
+		ALU64_IMM(MOV, 0, 0),
+		JMP_IMM(JNE, 1, 5, 1),
+		ALU64_IMM(MOV, 0, 1),
+		EXIT(),
 	};
 	struct bpf_insn all[ARRAY_SIZE(p) + ARRAY_SIZE(rest)];
 
@@ -287,12 +323,17 @@ static uint64_t lookup(uint32_t m, uint32_t key, bool known)
 {
 	uint64_t ctx[21] = { key };
 	const struct bpf_insn constant[] = {
-		ST(W, 10, -8, (int32_t)key), LD64(1, BPF_PSEUDO_MAP_FD, m), ALU64_REG(MOV, 2, 10),
-		ALU64_IMM(ADD, 2, -8), CALL(BPF_FUNC_map_lookup_elem), EXIT(),
+		ST(W, 10, -8, (int32_t)key), LD64(1, BPF_PSEUDO_MAP_FD, m),  ALU64_REG(MOV, 2, 10),
+		ALU64_IMM(ADD, 2, -8),       CALL(BPF_FUNC_map_lookup_elem), EXIT(),
 	};
 	const struct bpf_insn any[] = {
-		LDX(DW, 0, 1, 0), STX(W, 10, 0, -8), LD64(1, BPF_PSEUDO_MAP_FD, m),
-		ALU64_REG(MOV, 2, 10), ALU64_IMM(ADD, 2, -8), CALL(BPF_FUNC_map_lookup_elem), EXIT(),
+		LDX(DW, 0, 1, 0),
+		STX(W, 10, 0, -8),
+		LD64(1, BPF_PSEUDO_MAP_FD, m),
+		ALU64_REG(MOV, 2, 10),
+		ALU64_IMM(ADD, 2, -8),
+		CALL(BPF_FUNC_map_lookup_elem),
+		EXIT(),
 	};
 
 	if (known)
@@ -317,7 +358,8 @@ static void test_lookup(void **state)
 		for (uint32_t k = 0; k < 7; k++) {
 			uint64_t none = k < 5 ? UINT64_MAX : 0;
 
-			assert_int_equal(lookup(array, k, known), none & (uintptr_t)mock_value(array, k));
+			assert_int_equal(lookup(array, k, known),
+					 none & (uintptr_t)mock_value(array, k));
 			assert_int_equal(lookup(thread, k, known),
 					 none & (uintptr_t)mock_value(thread, k));
 			assert_int_equal(lookup(scratch, k, known),
@@ -344,7 +386,8 @@ static void test_helper_memory(void **state)
 	uint32_t m = mock_add_map(WIRE_MAP_ARRAY, 64, 1);
 	uint64_t ctx[21] = { 0 }, value = (uintptr_t)mock_value(m, 0);
 	const struct bpf_insn p[] = {
-		LDX(DW, 2, 1, 8), LDX(DW, 3, 1, 16), LDX(DW, 1, 1, 0), CALL(BPF_FUNC_probe_read_user),
+		LDX(DW, 2, 1, 8), LDX(DW, 3, 1, 16),
+		LDX(DW, 1, 1, 0), CALL(BPF_FUNC_probe_read_user),
 		EXIT(),
 	};
 	const struct {
@@ -388,20 +431,29 @@ static void test_record(void **state)
 {
 	uint32_t ring = mock_add_map(WIRE_MAP_RING, 0, 4096);
 	const struct bpf_insn p[] = {
-		LD64(1, BPF_PSEUDO_MAP_FD, ring), ALU64_IMM(MOV, 2, 24), ALU64_IMM(MOV, 3, 0),
+		LD64(1, BPF_PSEUDO_MAP_FD, ring),
+		ALU64_IMM(MOV, 2, 24),
+		ALU64_IMM(MOV, 3, 0),
 		CALL(BPF_FUNC_ringbuf_reserve),
 		ALU64_REG(MOV, 6, 0),
 		JMP_IMM(JEQ, 0, 0, 5),
-		ST(DW, 6, 0, 1), ST(DW, 6, 16, 3), ALU64_REG(MOV, 1, 6), ALU64_IMM(MOV, 2, 0),
+		ST(DW, 6, 0, 1),
+		ST(DW, 6, 16, 3),
+		ALU64_REG(MOV, 1, 6),
+		ALU64_IMM(MOV, 2, 0),
 		CALL(BPF_FUNC_ringbuf_submit),
-		ALU64_IMM(MOV, 0, 0), EXIT(),
+		ALU64_IMM(MOV, 0, 0),
+		EXIT(),
 	};
 	const struct bpf_insn beyond[] = {
-		LD64(1, BPF_PSEUDO_MAP_FD, ring), ALU64_IMM(MOV, 2, 24), ALU64_IMM(MOV, 3, 0),
+		LD64(1, BPF_PSEUDO_MAP_FD, ring),
+		ALU64_IMM(MOV, 2, 24),
+		ALU64_IMM(MOV, 3, 0),
 		CALL(BPF_FUNC_ringbuf_reserve),
 		JMP_IMM(JEQ, 0, 0, 1),
 		ST(DW, 0, 17, 1),
-		ALU64_IMM(MOV, 0, 0), EXIT(),
+		ALU64_IMM(MOV, 0, 0),
+		EXIT(),
 	};
 
 	mock.maps[ring].base = 0; /* nowhere in a slot: the agent is asked */
@@ -426,13 +478,24 @@ static void test_ring(void **state)
 {
 	enum { SIZE = 256 };
 	uint32_t map = mock_add_map(WIRE_MAP_RING, 0, SIZE), calls = 0;
-	struct wire_ring *ring = (void *)((uint8_t *)mock.thread + 2048), *twin = xcalloc(1, sizeof(*twin) + SIZE);
+	struct wire_ring *ring = (void *)((uint8_t *)mock.thread + 2048),
+			 *twin = xcalloc(1, sizeof(*twin) + SIZE);
 	const struct bpf_insn p[] = {
-		ALU64_REG(MOV, 7, 1), LDX(DW, 7, 7, 0), LD64(1, BPF_PSEUDO_MAP_FD, map),
-		ALU64_IMM(MOV, 2, 20), ALU64_IMM(MOV, 3, 0), CALL(BPF_FUNC_ringbuf_reserve),
-		JMP_IMM(JEQ, 0, 0, 6), ALU64_REG(MOV, 6, 0), STX(DW, 6, 7, 0), STX(DW, 6, 7, 8),
-		ALU64_REG(MOV, 1, 6), ALU64_IMM(MOV, 2, 0), CALL(BPF_FUNC_ringbuf_submit),
-		ALU64_IMM(MOV, 0, 0), EXIT(),
+		ALU64_REG(MOV, 7, 1),
+		LDX(DW, 7, 7, 0),
+		LD64(1, BPF_PSEUDO_MAP_FD, map),
+		ALU64_IMM(MOV, 2, 20),
+		ALU64_IMM(MOV, 3, 0),
+		CALL(BPF_FUNC_ringbuf_reserve),
+		JMP_IMM(JEQ, 0, 0, 6),
+		ALU64_REG(MOV, 6, 0),
+		STX(DW, 6, 7, 0),
+		STX(DW, 6, 7, 8),
+		ALU64_REG(MOV, 1, 6),
+		ALU64_IMM(MOV, 2, 0),
+		CALL(BPF_FUNC_ringbuf_submit),
+		ALU64_IMM(MOV, 0, 0),
+		EXIT(),
 	};
 
 	mock.maps[map].base = 2048;
@@ -463,14 +526,16 @@ static void test_ring(void **state)
 /* Routines that are written out give what their twins do. */
 static void test_native_bucket(void **state)
 {
-	const struct bpf_insn p[] = { LDX(DW, 1, 1, 0), CALL((int32_t)jit_native("d_quantize_bucket")), EXIT() };
+	const struct bpf_insn p[] = { LDX(DW, 1, 1, 0),
+				      CALL((int32_t)jit_native("d_quantize_bucket")), EXIT() };
 
 	assert_int_equal(jit_native("d_strlen"), 0);
 	COMPILE(p);
 	for (int bit = 0; bit < 64; bit++) {
 		for (int64_t d = -1; d <= 1; d++) {
 			for (int minus = 0; minus < 2; minus++) {
-				uint64_t v = (1ull << bit) + (uint64_t)d, ctx[21] = { minus ? -v : v }, size, want = 63;
+				uint64_t v = (1ull << bit) + (uint64_t)d,
+					 ctx[21] = { minus ? -v : v }, size, want = 63;
 				int64_t x = (int64_t)ctx[0];
 
 				size = x < 0 ? -(uint64_t)x : (uint64_t)x;
@@ -495,7 +560,8 @@ static void test_native_scratch(void **state)
 
 	COMPILE(p);
 	for (uint32_t i = 0; i < 3; i++) {
-		slot[i] = (uint64_t *)((uintptr_t)mock.thread + mock.maps[map].base + i * mock.maps[map].stride);
+		slot[i] = (uint64_t *)((uintptr_t)mock.thread + mock.maps[map].base +
+				       i * mock.maps[map].stride);
 		*slot[i] = 0;
 	}
 	for (uint32_t i = 0; i < 3; i++) {
@@ -523,9 +589,15 @@ static void test_short_helpers(void **state)
 	const struct bpf_insn task[] = { CALL(BPF_FUNC_get_current_task_btf), EXIT() };
 	const struct bpf_insn ids[] = { CALL(BPF_FUNC_get_current_pid_tgid), EXIT() };
 	const struct bpf_insn storage[] = {
-		CALL(BPF_FUNC_get_current_task_btf), ALU64_REG(MOV, 2, 0),
-		LD64(1, BPF_PSEUDO_MAP_FD, m), ALU64_IMM(MOV, 3, 0), ALU64_IMM(MOV, 4, 1),
-		CALL(BPF_FUNC_task_storage_get), JMP_IMM(JEQ, 0, 0, 1), ST(DW, 0, 16, 9), EXIT(),
+		CALL(BPF_FUNC_get_current_task_btf),
+		ALU64_REG(MOV, 2, 0),
+		LD64(1, BPF_PSEUDO_MAP_FD, m),
+		ALU64_IMM(MOV, 3, 0),
+		ALU64_IMM(MOV, 4, 1),
+		CALL(BPF_FUNC_task_storage_get),
+		JMP_IMM(JEQ, 0, 0, 1),
+		ST(DW, 0, 16, 9),
+		EXIT(),
 	};
 	struct wire_clock *c = &mock.head->clock[1];
 	uint64_t t;
@@ -536,7 +608,9 @@ static void test_short_helpers(void **state)
 	assert_int_equal(mock_host(NULL, 0), 12345); /* no counter: the agent's clock */
 	assert_int_equal(mock.calls[WIRE_AGENT_ktime], 1);
 	mock_know_thread();
-	*c = (struct wire_clock){ .base_tsc = __builtin_ia32_rdtsc(), .base_ns = 1000, .mult = 1ull << 31 };
+	*c = (struct wire_clock){ .base_tsc = __builtin_ia32_rdtsc(),
+				  .base_ns = 1000,
+				  .mult = 1ull << 31 };
 	t = mock_host(NULL, 0);
 	assert_in_range(t, 1000, 1000 + (__builtin_ia32_rdtsc() - c->base_tsc) / 2);
 	c->base_tsc += 1ull << 40; /* a counter that is behind */
@@ -661,9 +735,16 @@ static void test_thunk_count(void **state)
 	static const enum wire_identity ids[] = { WIRE_ID_FS64, WIRE_ID_FS32, WIRE_ID_FSBASE };
 	uint32_t m = mock_add_map(WIRE_MAP_AGG_ARRAY, 8, 1);
 	const struct bpf_insn p[] = {
-		ST(DW, 10, -8, 0), LD64(1, BPF_PSEUDO_MAP_FD, m), ALU64_REG(MOV, 2, 10),
-		ALU64_IMM(ADD, 2, -8), CALL(BPF_FUNC_map_lookup_elem), JMP_IMM(JEQ, 0, 0, 2),
-		ALU64_IMM(MOV, 1, 1), ATOMIC(DW, 0, 1, 0, BPF_ADD), ALU64_IMM(MOV, 0, 0), EXIT(),
+		ST(DW, 10, -8, 0),
+		LD64(1, BPF_PSEUDO_MAP_FD, m),
+		ALU64_REG(MOV, 2, 10),
+		ALU64_IMM(ADD, 2, -8),
+		CALL(BPF_FUNC_map_lookup_elem),
+		JMP_IMM(JEQ, 0, 0, 2),
+		ALU64_IMM(MOV, 1, 1),
+		ATOMIC(DW, 0, 1, 0, BPF_ADD),
+		ALU64_IMM(MOV, 0, 0),
+		EXIT(),
 	};
 	uint64_t want = 0;
 
@@ -714,10 +795,19 @@ static void test_thunk_regs(void **state)
 {
 	static const uint8_t order[] = { 15, 14, 13, 12, 5, 3, 11, 10, 9, 8, 0, 1, 2, 6, 7 };
 	const struct bpf_insn p[] = {
-		ST(DW, 10, -8, 0), ALU64_IMM(MOV, 6, 1), ALU64_IMM(MOV, 7, 2), ALU64_IMM(MOV, 8, 3),
-		ALU64_IMM(MOV, 9, 4), CALL(BPF_FUNC_get_prandom_u32), ALU64_REG(MOV, 1, 0),
-		CALL(BPF_FUNC_task_pt_regs), ALU64_REG(ADD, 0, 6), ALU64_REG(ADD, 0, 7),
-		ALU64_REG(ADD, 0, 8), ALU64_REG(ADD, 0, 9), EXIT(),
+		ST(DW, 10, -8, 0),
+		ALU64_IMM(MOV, 6, 1),
+		ALU64_IMM(MOV, 7, 2),
+		ALU64_IMM(MOV, 8, 3),
+		ALU64_IMM(MOV, 9, 4),
+		CALL(BPF_FUNC_get_prandom_u32),
+		ALU64_REG(MOV, 1, 0),
+		CALL(BPF_FUNC_task_pt_regs),
+		ALU64_REG(ADD, 0, 6),
+		ALU64_REG(ADD, 0, 7),
+		ALU64_REG(ADD, 0, 8),
+		ALU64_REG(ADD, 0, 9),
+		EXIT(),
 	};
 
 	mock.helper = look;
@@ -746,8 +836,12 @@ static void test_thunk_regs(void **state)
 /* On a signal stack with room the program stays there, else the kernel would take it for free. */
 static void test_thunk_signal_stack(void **state)
 {
-	const struct bpf_insn p[] = { ST(DW, 10, -8, 0), CALL(BPF_FUNC_task_pt_regs), ALU64_REG(MOV, 6, 10),
-				      STX(DW, 10, 6, -8), CALL(BPF_FUNC_get_prandom_u32), LDX(DW, 0, 10, -8),
+	const struct bpf_insn p[] = { ST(DW, 10, -8, 0),
+				      CALL(BPF_FUNC_task_pt_regs),
+				      ALU64_REG(MOV, 6, 10),
+				      STX(DW, 10, 6, -8),
+				      CALL(BPF_FUNC_get_prandom_u32),
+				      LDX(DW, 0, 10, -8),
 				      EXIT() };
 	uint8_t here;
 	uint64_t sp = (uintptr_t)&here;
@@ -760,7 +854,9 @@ static void test_thunk_signal_stack(void **state)
 			bool stays = room == 1;
 
 			/* too small; large; elsewhere */
-			mock.thread->alt_lo = room == 0 ? sp - 5000 : room == 1 ? sp - 100000 : sp + 100000;
+			mock.thread->alt_lo = room == 0   ? sp - 5000
+					      : room == 1 ? sp - 100000
+							  : sp + 100000;
 			mock.thread->alt_hi = room == 2 ? sp + 200000 : sp + 100000;
 			fire(kind, FLAGS);
 			assert_int_equal(seen.rsp, cpu_in.r[4]);
@@ -768,7 +864,8 @@ static void test_thunk_signal_stack(void **state)
 			if (stays)
 				assert_in_range(seen.frame, seen.rsp - 4096, seen.rsp);
 			else
-				assert_in_range(seen.frame, (uintptr_t)mock.stack, mock.thread->stack_top);
+				assert_in_range(seen.frame, (uintptr_t)mock.stack,
+						mock.thread->stack_top);
 		}
 	}
 }
@@ -777,8 +874,9 @@ static void test_thunk_signal_stack(void **state)
 static void test_thunk_clock(void **state)
 {
 	uint32_t m = mock_add_map(WIRE_MAP_ARRAY, 8, 1);
-	const struct bpf_insn p[] = { CALL(BPF_FUNC_ktime_get_ns), LD64(1, EBPF_PSEUDO_MAP_VALUE, m),
-				      STX(DW, 1, 0, 0), ALU64_IMM(MOV, 0, 0), EXIT() };
+	const struct bpf_insn p[] = { CALL(BPF_FUNC_ktime_get_ns),
+				      LD64(1, EBPF_PSEUDO_MAP_VALUE, m), STX(DW, 1, 0, 0),
+				      ALU64_IMM(MOV, 0, 0), EXIT() };
 
 	mock_know_thread();
 	mock.result = 99;
@@ -800,12 +898,26 @@ static void test_thunk_violation(void **state)
 	uint32_t m = mock_add_map(WIRE_MAP_ARRAY, 8, 1);
 	const struct bpf_insn p[] = {
 		/* every callee-saved register is in use, in a function called from a loop */
-		ALU64_IMM(MOV, 6, 1), ALU64_IMM(MOV, 7, 1), ALU64_IMM(MOV, 8, 1), ALU64_IMM(MOV, 9, 1),
-		ST(DW, 10, -16, 1), ALU64_IMM(MOV, 1, 3), LD64(2, EBPF_PSEUDO_FUNC, 5),
-		ALU64_IMM(MOV, 3, 0), ALU64_IMM(MOV, 4, 0), CALL(BPF_FUNC_loop), EXIT(),
-		/* 12 */ CALL_REL(1), EXIT(),
-		/* 14 */ ALU64_IMM(MOV, 6, 9), ALU64_IMM(MOV, 9, 9), ST(DW, 10, -24, 1),
-		LD64(1, EBPF_PSEUDO_MAP_VALUE, m), LDX(DW, 1, 1, 0), LDX(DW, 0, 1, 0), EXIT(),
+		ALU64_IMM(MOV, 6, 1),
+		ALU64_IMM(MOV, 7, 1),
+		ALU64_IMM(MOV, 8, 1),
+		ALU64_IMM(MOV, 9, 1),
+		ST(DW, 10, -16, 1),
+		ALU64_IMM(MOV, 1, 3),
+		LD64(2, EBPF_PSEUDO_FUNC, 5),
+		ALU64_IMM(MOV, 3, 0),
+		ALU64_IMM(MOV, 4, 0),
+		CALL(BPF_FUNC_loop),
+		EXIT(),
+		/* 12 */ CALL_REL(1),
+		EXIT(),
+		/* 14 */ ALU64_IMM(MOV, 6, 9),
+		ALU64_IMM(MOV, 9, 9),
+		ST(DW, 10, -24, 1),
+		LD64(1, EBPF_PSEUDO_MAP_VALUE, m),
+		LDX(DW, 1, 1, 0),
+		LDX(DW, 0, 1, 0),
+		EXIT(),
 	};
 
 	mock_know_thread();
@@ -821,8 +933,11 @@ static void test_thunk_nested(void **state)
 {
 	uint32_t m = mock_add_map(WIRE_MAP_ARRAY, 8, 1);
 	const struct bpf_insn p[] = {
-		LD64(1, EBPF_PSEUDO_MAP_VALUE, m), ALU64_IMM(MOV, 2, 1),
-		ATOMIC(DW, 1, 2, 0, BPF_ADD), ALU64_IMM(MOV, 0, 0), EXIT(),
+		LD64(1, EBPF_PSEUDO_MAP_VALUE, m),
+		ALU64_IMM(MOV, 2, 1),
+		ATOMIC(DW, 1, 2, 0, BPF_ADD),
+		ALU64_IMM(MOV, 0, 0),
+		EXIT(),
 	};
 
 	mock_know_thread();
@@ -859,8 +974,13 @@ static void test_thunk_arguments(void **state)
 {
 	uint32_t m = mock_add_map(WIRE_MAP_THREAD_ARRAY, 16, 1);
 	const struct bpf_insn p[] = {
-		LDX(DW, 2, 1, 112), LDX(DW, 3, 1, 80), LD64(4, EBPF_PSEUDO_MAP_VALUE, m),
-		STX(DW, 4, 2, 0), STX(DW, 4, 3, 8), ALU64_IMM(MOV, 0, 0), EXIT(),
+		LDX(DW, 2, 1, 112),
+		LDX(DW, 3, 1, 80),
+		LD64(4, EBPF_PSEUDO_MAP_VALUE, m),
+		STX(DW, 4, 2, 0),
+		STX(DW, 4, 3, 8),
+		ALU64_IMM(MOV, 0, 0),
+		EXIT(),
 	};
 	uint64_t *v = mock_value(m, 0);
 
@@ -879,9 +999,15 @@ static void test_thunk_syscall(void **state)
 {
 	uint32_t m = mock_add_map(WIRE_MAP_THREAD_ARRAY, 24, 1);
 	const struct bpf_insn p[] = {
-		LDX(DW, 2, 1, 120), LDX(DW, 3, 1, 80), LDX(DW, 5, 1, 56),
-		LD64(4, EBPF_PSEUDO_MAP_VALUE, m), STX(DW, 4, 2, 0), STX(DW, 4, 3, 8),
-		STX(DW, 4, 5, 16), ALU64_IMM(MOV, 0, 0), EXIT(),
+		LDX(DW, 2, 1, 120),
+		LDX(DW, 3, 1, 80),
+		LDX(DW, 5, 1, 56),
+		LD64(4, EBPF_PSEUDO_MAP_VALUE, m),
+		STX(DW, 4, 2, 0),
+		STX(DW, 4, 3, 8),
+		STX(DW, 4, 5, 16),
+		ALU64_IMM(MOV, 0, 0),
+		EXIT(),
 	};
 	uint64_t *v = mock_value(m, 0);
 	struct wire_thread *t = mock.thread;

@@ -92,7 +92,8 @@ static void test_kernel(void **state)
 		for (uint32_t i = 0; i < r->n; i++) {
 			if (!ebpf_is_ld_imm64(&p[i]))
 				continue;
-			if (p[i].src_reg == BPF_PSEUDO_MAP_FD || p[i].src_reg == EBPF_PSEUDO_MAP_VALUE)
+			if (p[i].src_reg == BPF_PSEUDO_MAP_FD ||
+			    p[i].src_reg == EBPF_PSEUDO_MAP_VALUE)
 				p[i].imm = maps[p[i].imm];
 			i++;
 		}

@@ -13,7 +13,8 @@ static void counts(struct matrix *m, const uint32_t *n, uint32_t cells)
 	matrix_init(m, SECOND, &axis);
 	for (uint32_t i = 0; i < cells; i++)
 		for (uint32_t k = 0; k < n[i]; k++)
-			matrix_event(m, i * SECOND, 1, matrix_party(m, matrix_series(m, "a", 1), "", 0));
+			matrix_event(m, i * SECOND, 1,
+				     matrix_party(m, matrix_series(m, "a", 1), "", 0));
 }
 
 /* A rank is the part of the cells that have no more; ties share the highest. */
@@ -57,7 +58,8 @@ static void test_colors(void **state)
 	for (uint32_t series = 0; series <= HEAT_HUES; series++)
 		for (uint32_t n = 1; n < 9; n += 7)
 			for (uint32_t level = 1; level < HEAT_LEVELS; level++)
-				assert_true(luminance(heat_color(series, n, level)) <= luminance(heat_color(series, n, level - 1)) + 0.6);
+				assert_true(luminance(heat_color(series, n, level)) <=
+					    luminance(heat_color(series, n, level - 1)) + 0.6);
 	for (uint32_t a = 0; a <= HEAT_HUES; a++)
 		for (uint32_t b = 0; b < a; b++)
 			assert_int_not_equal(heat_color(a, 8, 170), heat_color(b, 8, 170));
@@ -104,8 +106,8 @@ static char *json_of(const char *text, size_t piece, const struct heatin_options
 	assert_true(in.made);
 	assert_null(matrix_view_make(&in.matrix, NULL, &v));
 	heat_json(&v, &picture, &out);
-	out_printf(&out, "skipped %llu of %llu, first %llu", (unsigned long long)in.skipped, (unsigned long long)in.lines,
-		   (unsigned long long)in.first_skipped);
+	out_printf(&out, "skipped %llu of %llu, first %llu", (unsigned long long)in.skipped,
+		   (unsigned long long)in.lines, (unsigned long long)in.first_skipped);
 	out_char(&out, '\0');
 	matrix_view_fini(&v);
 	heatin_fini(&in);
@@ -153,8 +155,9 @@ static void test_blocks(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_levels), cmocka_unit_test(test_colors), cmocka_unit_test(test_values),
-		cmocka_unit_test(test_pieces), cmocka_unit_test(test_blocks),
+		cmocka_unit_test(test_levels), cmocka_unit_test(test_colors),
+		cmocka_unit_test(test_values), cmocka_unit_test(test_pieces),
+		cmocka_unit_test(test_blocks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -165,9 +165,10 @@ static void test_dtrace(void **state)
 	       "  sh                  5\n\n              sh`main\n                2\n",
 	       "sh;5;sh`main 2\nsh;5;sh`main;libc.so.6`read 1\n");
 	/* at the margin, as printa("%k%@d\n") prints them */
-	expect_skips(STACKIN_DTRACE, NULL,
-	       "microseconds\n\nlibc.so.6`read+0x8\nsh`main\n              64\n\n\nlibc.so.6`open+0x1\nsh`main\n 7\n\n",
-	       "sh`main;libc.so.6`open 7\nsh`main;libc.so.6`read 64\n", 1);
+	expect_skips(
+		STACKIN_DTRACE, NULL,
+		"microseconds\n\nlibc.so.6`read+0x8\nsh`main\n              64\n\n\nlibc.so.6`open+0x1\nsh`main\n 7\n\n",
+		"sh`main;libc.so.6`open 7\nsh`main;libc.so.6`read 64\n", 1);
 }
 
 static void test_bpftrace(void **state)

@@ -39,14 +39,13 @@ static void test_tree(void **state)
 				 "   5.0%               5  idle\n"
 				 "   5.0%    5.0%       5    [stack ends: x]\n");
 	cleanup_free char *some = text_of(&t, 20);
-	assert_string_equal(some,
-			    "  total    self   count  frame\n"
-			    "  95.0%              95  sh\n"
-			    "  95.0%              95    main\n"
-			    "  95.0%   15.0%      95    run\n"
-			    "  70.0%              70    heavy\n"
-			    "  70.0%   70.0%      70    deep\n"
-			    "3 frames of less than 20% are not shown (15 samples)\n");
+	assert_string_equal(some, "  total    self   count  frame\n"
+				  "  95.0%              95  sh\n"
+				  "  95.0%              95    main\n"
+				  "  95.0%   15.0%      95    run\n"
+				  "  70.0%              70    heavy\n"
+				  "  70.0%   70.0%      70    deep\n"
+				  "3 frames of less than 20% are not shown (15 samples)\n");
 	stacktree_fini(&t);
 }
 

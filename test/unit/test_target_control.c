@@ -159,7 +159,8 @@ static void test_syscall_and_memory(void **state)
 	assert_string_equal(text, "hello");
 	ok(control_maps(c, &m, &n));
 	for (uint32_t i = 0; i < n; i++)
-		found += m[i].lo == (uint64_t)at && !strcmp(m[i].prot, "r--p") && !m[i].inode && !m[i].name[0];
+		found += m[i].lo == (uint64_t)at && !strcmp(m[i].prot, "r--p") && !m[i].inode &&
+			 !m[i].name[0];
 	assert_int_equal(found, 1);
 	assert_int_equal(call(c, SYS_munmap, (uint64_t)at, 8192, 0, 0), 0);
 	assert_int_equal(call(c, SYS_close, 4711, 0, 0, 0), -EBADF);
@@ -300,7 +301,10 @@ static void spins(void *arg)
 
 	if (arg)
 		sigaltstack(&ss, NULL);
-	sigaction(SIGUSR1, &(struct sigaction){ .sa_handler = spin_in_handler, .sa_flags = arg ? SA_ONSTACK : 0 }, NULL);
+	sigaction(SIGUSR1,
+		  &(struct sigaction){ .sa_handler = spin_in_handler,
+				       .sa_flags = arg ? SA_ONSTACK : 0 },
+		  NULL);
 	seen[0] = 1;
 	/* nop x 16, twice: the frame's pc is moved from the first loop to the second */
 	__asm__ volatile("lea 1f(%%rip), %%rax; mov %%rax, 40(%0)\n\t"
@@ -369,7 +373,9 @@ static void test_patch_text(void **state)
 {
 	enum { N = 10000, STRIDE = 64, SIZE = N * STRIDE };
 	static struct control_patch p[N];
-	uint8_t *text = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), have[16];
+	uint8_t *text = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			     0),
+		have[16];
 	uint32_t skipped;
 	struct control *c;
 	uint64_t best = UINT64_MAX;
@@ -419,7 +425,8 @@ static void test_patch_text(void **state)
 		else
 			memset(p[200].put, 0xcc, 9);
 	}
-	print_message("%d patches on %d pages: %.3f ms at best\n", N, SIZE / 4096, (double)best / 1e6);
+	print_message("%d patches on %d pages: %.3f ms at best\n", N, SIZE / 4096,
+		      (double)best / 1e6);
 	control_free(c);
 	end(pid);
 	munmap(text, SIZE);
@@ -499,7 +506,7 @@ static void test_start_killed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_refused),	       cmocka_unit_test(test_syscall_and_memory),
+		cmocka_unit_test(test_refused),        cmocka_unit_test(test_syscall_and_memory),
 		cmocka_unit_test(test_nothing_stays),  cmocka_unit_test(test_group_stop_stays),
 		cmocka_unit_test(test_signals_arrive), cmocka_unit_test(test_signal_frames),
 		cmocka_unit_test(test_patch_text),     cmocka_unit_test(test_start),

@@ -734,8 +734,9 @@ static void test_syscalls(void **state)
 static void test_syscall_branched(void **state)
 {
 	/* f: jmp 1f; mov $39,%eax; 1: syscall; 2: cmp $-4096,%rax; ja 2b; ret; padding */
-	struct made m = make(CODE("\xeb\x05\xb8\x27\0\0\0\x0f\x05\x48\x3d\0\xf0\xff\xff\x77\xf8\xc3"),
-			     NULL, 0, SYMBOLS(FUNC("f", 0, 18)));
+	struct made m =
+		make(CODE("\xeb\x05\xb8\x27\0\0\0\x0f\x05\x48\x3d\0\xf0\xff\xff\x77\xf8\xc3"), NULL,
+		     0, SYMBOLS(FUNC("f", 0, 18)));
 	struct text_syscall *v;
 	uint32_t n;
 

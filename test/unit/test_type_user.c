@@ -60,7 +60,8 @@ static void test_struct(void **state)
 	m = member(g, t, "high");
 	assert_int_equal(m.bit_size, 7);
 	assert_int_equal(m.bit_offset, 8 * offsetof(struct user_thing, next) + 64 + 3);
-	assert_int_equal(member(g, t, "as_bytes").bit_offset, 8 * offsetof(struct user_thing, as_bytes));
+	assert_int_equal(member(g, t, "as_bytes").bit_offset,
+			 8 * offsetof(struct user_thing, as_bytes));
 	m = member(g, t, "grid");
 	assert_int_equal(type_size(g, m.type), sizeof(thing.grid));
 	assert_int_equal(type_nelems(g, m.type), 3);
@@ -105,7 +106,8 @@ static void test_no_process(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_struct), cmocka_unit_test(test_names),
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_struct),
+					    cmocka_unit_test(test_names),
 					    cmocka_unit_test(test_no_process) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -425,7 +425,8 @@ static void find_files(const struct memory *m, struct unwind_store *s)
 			for (uint32_t j = 0; j < m->process.n; j++)
 				if (maps[j].start == own[i].start) {
 					assert_int_equal(f->pages, maps[j].pages);
-					assert_int_equal(own[i].start - own[i].offset - (uint64_t)f->delta,
+					assert_int_equal(own[i].start - own[i].offset -
+								 (uint64_t)f->delta,
 							 maps[j].bias);
 					found++;
 				}

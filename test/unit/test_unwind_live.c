@@ -64,7 +64,7 @@ static Dwfl *dwfl_attached(pid_t pid)
 
 struct rate {
 	uint32_t stops, same, short_libdw, frames, root;
-	uint32_t jit;            /* stops with a JIT's code on the stack */
+	uint32_t jit; /* stops with a JIT's code on the stack */
 	uint32_t frame_pointers; /* the walk by frame pointers, as the kernel and so bpftrace does it, gives the same */
 };
 
@@ -494,11 +494,12 @@ static void test_programs(void **state)
 		    "h.sort_by { |k, v| v[0] }.map { |k, v| k.gsub(/(\\d+)/) { $1.reverse } }.join }" } },
 		{ "java", { "java", "-Xss2m", java_source() } },
 		{ "ripgrep",
-		  { "rg", "-uu", "-j1", "-c", "(unwind|stack)+[a-z]*.{1,20}(frame|table)", "/usr/include", "/usr/share" } },
+		  { "rg", "-uu", "-j1", "-c", "(unwind|stack)+[a-z]*.{1,20}(frame|table)",
+		    "/usr/include", "/usr/share" } },
 		{ "fd", { "fdfind", "-HI", "-j1", "[a-z]+.*\\.(h|so|c|py|d)$", "/usr" } },
 		{ "gdb",
-		  { "gdb", "-q", "-nx", "-batch", "-ex", "info functions u.*w", "-ex", "info types s",
-		    "/usr/bin/gdb" } },
+		  { "gdb", "-q", "-nx", "-batch", "-ex", "info functions u.*w", "-ex",
+		    "info types s", "/usr/bin/gdb" } },
 		{ "xz", { "sh", "-c", "exec xz -9 -c /usr/bin/python3* /usr/bin/gdb" } },
 	};
 	struct rate total = { 0 };

@@ -150,13 +150,15 @@ static void bind_pcap(struct bind_cx *cx, struct node *n)
 	}
 	decay(cx, skb);
 	if (is_xlated(skb) || skb->type == T_DYN || !is_scalar(cx, skb))
-		bind_error(cx, n, "D_PCAP_ADDR",
-			   "pcap( ) argument #1 is incompatible with prototype: prototype: pointer or "
-			   "integer, argument: %s",
-			   type_text(cx, skb->type));
+		bind_error(
+			cx, n, "D_PCAP_ADDR",
+			"pcap( ) argument #1 is incompatible with prototype: prototype: pointer or "
+			"integer, argument: %s",
+			type_text(cx, skb->type));
 	else if (!is_const(proto) || !is_integer(cx, proto))
-		bind_error(cx, n, "D_PCAP_PROTO",
-			   "pcap( ) argument #2 must be an integral constant: PCAP_ETHERNET, PCAP_IP...");
+		bind_error(
+			cx, n, "D_PCAP_PROTO",
+			"pcap( ) argument #2 must be an integral constant: PCAP_ETHERNET, PCAP_IP...");
 	else if (opt_num(cx->options, OPT_PCAPSIZE) < 16)
 		bind_error(cx, n, "D_PCAP_SIZE", "pcapsize is %lld: at least 16 bytes are needed",
 			   (long long)opt_num(cx->options, OPT_PCAPSIZE));

@@ -167,9 +167,9 @@ static bool check_lvalue(struct bind_cx *cx, struct node *n, const struct node *
 
 static void mismatch(struct bind_cx *cx, struct node *n, const struct node *l, const struct node *r)
 {
-	bind_error(cx, n, "D_OP_INCOMPAT",
-		   "operands have incompatible types: \"%s\" %s%s \"%s\"", type_text(cx, l->type),
-		   n->op == OP_NONE ? "" : op_name(n->op), "=", type_text(cx, r->type));
+	bind_error(cx, n, "D_OP_INCOMPAT", "operands have incompatible types: \"%s\" %s%s \"%s\"",
+		   type_text(cx, l->type), n->op == OP_NONE ? "" : op_name(n->op), "=",
+		   type_text(cx, r->type));
 }
 
 static void bind_compound(struct bind_cx *cx, struct node *n)

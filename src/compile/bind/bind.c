@@ -276,8 +276,7 @@ static void bind_pragma(struct bind_cx *cx, const struct node *n)
 		pragma_depends(cx, n, p);
 	else if (!strcmp(what, "attributes") || !strcmp(what, "binding"))
 		pragma_words(cx, n, what, p);
-	else if (strcmp(what, "error") &&
-		 strcmp(what, "ident") && strcmp(what, "line"))
+	else if (strcmp(what, "error") && strcmp(what, "ident") && strcmp(what, "line"))
 		diag_error(cx->diags, n->loc, n->end, "D_PRAGMA_INVAL", "invalid #pragma D %s",
 			   what);
 	else if (!strcmp(what, "error"))

@@ -74,7 +74,7 @@ struct variable {
 	uint32_t nkeys;
 	loc_t loc;
 	bool local; /* a function's own: assigned before every use */
-	bool bad; /* its first value was an error, which is reported */
+	bool bad;   /* its first value was an error, which is reported */
 };
 
 struct bind_ident {

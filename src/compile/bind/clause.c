@@ -142,7 +142,8 @@ static const char *pid_tag(const struct probe_desc *d)
 {
 	if (!strncmp(d->prov, "pid", 3) && isdigit((unsigned char)d->prov[3]) && !is_pid(d->prov))
 		return "D_PROC_BADPID";
-	if (!is_pid(d->prov) || glob_is_pattern(d->mod) || glob_is_pattern(d->func) || glob_is_pattern(d->name))
+	if (!is_pid(d->prov) || glob_is_pattern(d->mod) || glob_is_pattern(d->func) ||
+	    glob_is_pattern(d->name))
 		return "D_PDESC_ZERO";
 	if (*d->name && strcmp(d->name, "entry") && strcmp(d->name, "return") &&
 	    !is_offset(d->name))

@@ -127,9 +127,7 @@ static bool pass_arguments(struct bind_cx *cx, struct node *n, struct func_def *
 		*tail = assignment(cx, v, a);
 		tail = &(*tail)->next;
 		e = arena_new(cx->arena, struct env);
-		*e = (struct env){ .up = *ret_env,
-				   .name = v->name,
-				   .value = name_of(cx, v, a) };
+		*e = (struct env){ .up = *ret_env, .name = v->name, .value = name_of(cx, v, a) };
 		e->name = p->name ? p->name : "";
 		*ret_env = e;
 	}

@@ -66,8 +66,9 @@ void bind_provider(struct bind_cx *cx, const struct node *n)
 	if (len > PROVIDER_NAME_MAX || (len && isdigit((unsigned char)name[len - 1])))
 		diag_error(cx->diags, n->loc, n->end, "D_PROV_BADNAME",
 			   "provider name \"%s\" may not %s", name,
-			   len > PROVIDER_NAME_MAX ? "be longer than 63 characters"
-						   : "end in a digit: a process's number follows it");
+			   len > PROVIDER_NAME_MAX
+				   ? "be longer than 63 characters"
+				   : "end in a digit: a process's number follows it");
 	for (const struct provider_probe *d = n->provider.probes; d; d = d->next) {
 		uint32_t args = 0;
 

@@ -73,15 +73,15 @@ struct flow {
 };
 
 struct bind_state {
-	struct hash vars;      /* "scope name" -> index in bound.vars + 1 */
-	struct hash aggs;      /* name -> index in bound.aggs + 1 */
-	struct hash inlines;   /* name -> struct inline_def * */
-	struct hash funcs;     /* name -> struct func_def * */
-	uint32_t expansions;   /* of functions, so far */
+	struct hash vars;        /* "scope name" -> index in bound.vars + 1 */
+	struct hash aggs;        /* name -> index in bound.aggs + 1 */
+	struct hash inlines;     /* name -> struct inline_def * */
+	struct hash funcs;       /* name -> struct func_def * */
+	uint32_t expansions;     /* of functions, so far */
 	struct variable *result; /* of the function being put in, NULL: it has none */
-	struct hash specs;     /* struct spec * -> type_id + 1 */
-	struct hash user_tags; /* tags the program defines itself: a library means the kernel's */
-	struct hash texts;     /* D text of probes -> its tree */
+	struct hash specs;       /* struct spec * -> type_id + 1 */
+	struct hash user_tags;   /* tags the program defines itself: a library means the kernel's */
+	struct hash texts;       /* D text of probes -> its tree */
 	struct hash builtins, subrs; /* name -> id + 1 */
 	VEC(struct xlator *) xlators;
 	VEC(const struct node *) providers;
@@ -103,7 +103,7 @@ struct bind_state {
 	bool in_context; /* inside probe_arg.expr or a filter: arg0.. are context words */
 	struct flow flow;
 	bool showing; /* print(&x): the address of a variable is allowed */
-	bool in_lib; /* inside a library's inline or translator: __names are allowed */
+	bool in_lib;  /* inside a library's inline or translator: __names are allowed */
 };
 
 struct agg_info {

@@ -207,7 +207,9 @@ void gen_subr_string(struct gen *g, const struct node *n, struct ir_val dst, int
 
 uint32_t gen_swap_size(enum subr_id id); /* bytes htons() and the like reverse, 0 another */
 
-struct ir_val gen_progenyof(struct gen *g, struct ir_val pid); /* is the current process pid, or descended from it? */
+struct ir_val
+gen_progenyof(struct gen *g,
+	      struct ir_val pid); /* is the current process pid, or descended from it? */
 
 /* gen_str.c */
 enum str_class { STR_ID, STR_TEXT };
@@ -245,7 +247,7 @@ void gen_stack_frames(struct gen *g, const struct field *fl, struct ir_val dst);
 uint32_t gen_frames(struct gen *g, const struct node *n); /* of stack(n), ustack(n) */
 /* The user stack into scratch memory, at *ret_pc: its bytes, or -errno. */
 struct ir_val gen_user_stack(struct gen *g, uint32_t frames, struct ir_val *ret_pc);
-void gen_save_stacks(struct gen *g);                      /* body of the program on sched_switch */
+void gen_save_stacks(struct gen *g); /* body of the program on sched_switch */
 
 /* gen_agg.c */
 void gen_aggregate(struct gen *g, const struct node *assign);
@@ -253,7 +255,7 @@ void gen_aggregate(struct gen *g, const struct node *assign);
 /* gen_clause.c */
 void gen_clause(struct gen *g, const struct bound_clause *cl);
 void gen_function(struct gen *g, const struct node *body); /* N_BODY */
-void gen_count(struct gen *g, struct ir_val slot); /* counters[slot]++ */
+void gen_count(struct gen *g, struct ir_val slot);         /* counters[slot]++ */
 
 /* gen.c */
 uint32_t gen_map(struct gen *g, enum map_role role, const char *name, enum bpf_map_type type,

@@ -119,8 +119,8 @@ static void copy_out(struct gen *g, const struct node *n)
 static void copy_text_out(struct gen *g, const struct node *n)
 {
 	struct ir_fn *f = g->f;
-	struct ir_val text = gen_scratch_temp(g, g->strsize), to = num(g, n, 1),
-		      max = num(g, n, 2), size;
+	struct ir_val text = gen_scratch_temp(g, g->strsize), to = num(g, n, 1), max = num(g, n, 2),
+		      size;
 	uint32_t none = ir_new_label(f), fits = ir_new_label(f);
 
 	gen_str_into(g, arg(n, 0), text, 0, g->strsize);
@@ -191,8 +191,8 @@ static void copyinstr(struct gen *g, const struct node *n, struct ir_val dst, in
 			    IR_I(size), addr);
 		ir_if(f, r, IF_SGE, IR_I(0), ok);
 	}
-	if (g->attach == ATTACH_SYSCALL_ENTRY && !g->target->inside && g->rec_live && dst.kind == IR_REG &&
-	    dst.reg == g->rec.reg)
+	if (g->attach == ATTACH_SYSCALL_ENTRY && !g->target->inside && g->rec_live &&
+	    dst.kind == IR_REG && dst.reg == g->rec.reg)
 		read_later(g, addr, off, size, n->loc);
 	else
 		gen_fault(g, WIRE_FAULT_BADADDR, addr, n->loc);
@@ -359,9 +359,7 @@ struct ir_val gen_subr(struct gen *g, const struct node *n)
 		return ir_routine(f, "d_strtoll", 3, v, w, IR_I(g->strsize));
 	case SUBR_RAND: return ir_bin(f, ALU_AND, ir_call(f, HELPER_PRANDOM, 0), IR_I(0x7fffffff));
 	case SUBR_SPECULATION: return speculation(g);
-	case SUBR_PROGENYOF:
-		v = num(g, n, 0);
-		return gen_progenyof(g, v);
+	case SUBR_PROGENYOF: v = num(g, n, 0); return gen_progenyof(g, v);
 	case SUBR_GETFILE: v = num(g, n, 0); return ir_routine(f, "d_getfile", 2, v, offsets(g));
 	case SUBR_CPU_CHIP: return cpu_table(g, num(g, n, 0), &g->target->cpu_chip, &g->chips_at);
 	case SUBR_CPU_NODE: return cpu_table(g, num(g, n, 0), &g->target->cpu_node, &g->nodes_at);

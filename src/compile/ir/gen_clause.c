@@ -157,9 +157,9 @@ static void describe(struct schema *s, const struct node *call)
 		a = add_action(s, ACT_PCAP, call);
 		a->fields[a->nfields++] = add_field(s, FIELD_INT, 4, 4, T_INT, args->next);
 		a->fields[a->nfields++] = add_field(s, FIELD_INT, 4, 4, T_UINT32, NULL);
-		a->fields[a->nfields++] =
-			add_field(s, FIELD_MEM, 8 + (uint32_t)opt_num(g->options, OPT_PCAPSIZE), 8,
-				  T_VOID, NULL);
+		a->fields[a->nfields++] = add_field(s, FIELD_MEM,
+						    8 + (uint32_t)opt_num(g->options, OPT_PCAPSIZE),
+						    8, T_VOID, NULL);
 		break;
 	case SUBR_PRINTF:
 	case SUBR_FREOPEN:
@@ -597,7 +597,8 @@ static void gen_loop(struct gen *g, const struct node *n)
 		if (g->loops == LOOPS_MAX + 1)
 			diag_error(g->diags, n->loc, n->end, "D_TOO_LARGE",
 				   "more than %d loops in the clauses of one probe, those of "
-				   "functions included", LOOPS_MAX);
+				   "functions included",
+				   LOOPS_MAX);
 		g->failed = true;
 		return;
 	}

@@ -233,7 +233,8 @@ static struct ir_val pointed_read(struct gen *g, struct ir_val addr, int64_t off
 	uint32_t obj, kernel, done;
 	struct ir_val at, r;
 
-	if ((g->attach != ATTACH_UPROBE && g->attach != ATTACH_URETPROBE) || g->target->inside || !g->cl)
+	if ((g->attach != ATTACH_UPROBE && g->attach != ATTACH_URETPROBE) || g->target->inside ||
+	    !g->cl)
 		return gen_kernel_read(g, addr, off, size, sign, loc);
 	obj = ir_new_object(f, 8, "read");
 	kernel = ir_new_label(f);
@@ -544,7 +545,10 @@ static struct ir_val writable(struct gen *g, struct lval p, uint32_t size, loc_t
 	struct ir_val at = p.v;
 
 	switch (p.kind) {
-	case PLACE_ASSOC: p = made_element(g, p, loc); at = p.v; break;
+	case PLACE_ASSOC:
+		p = made_element(g, p, loc);
+		at = p.v;
+		break;
 	case PLACE_TLS:
 		at = gen_lazy(g, LAZY_TLS_RW);
 		gen_fault_if(g, at, IF_EQ, IR_I(0), WIRE_FAULT_NOSCRATCH, IR_I(0), loc);
@@ -566,8 +570,8 @@ static struct ir_val readable(struct gen *g, struct lval p)
 	uint32_t have;
 
 	if (p.kind != PLACE_ASSOC && p.kind != PLACE_TLS)
-		return p.kind == PLACE_MEM ? ir_bin(f, ALU_ADD, p.v, IR_I(p.off)) :
-					     gen_place_addr(g, p);
+		return p.kind == PLACE_MEM ? ir_bin(f, ALU_ADD, p.v, IR_I(p.off))
+					   : gen_place_addr(g, p);
 	at = ir_new_reg(f);
 	have = ir_new_label(f);
 	ir_set(f, at, p.kind == PLACE_TLS ? gen_lazy(g, LAZY_TLS) : assoc_lookup(g, &p));

@@ -55,7 +55,7 @@ static struct ir_val unwind_offsets(struct gen *g)
 		/* struct timespec64 before 6.11 */
 		if (o.inode_mtime_sec == WIRE_NO_OFFSET || o.inode_mtime_nsec == WIRE_NO_OFFSET) {
 			o.inode_mtime_sec = o.inode_mtime_6_7 != WIRE_NO_OFFSET ? o.inode_mtime_6_7
-										 : o.inode_mtime_old;
+										: o.inode_mtime_old;
 			o.inode_mtime_nsec = o.inode_mtime_sec == WIRE_NO_OFFSET
 						     ? WIRE_NO_OFFSET
 						     : o.inode_mtime_sec + 8;
@@ -74,8 +74,8 @@ static struct ir_val walk(struct gen *g, struct ir_val s, uint32_t frames, struc
 
 	ir_store(f, s, offsetof(struct wire_stack, n), 4, IR_I(frames));
 	n = ir_routine(f, "d_ustack", 5, ir_map(f, gen_fixed_map(g, MAP_UNWIND)),
-			  ir_map(f, gen_fixed_map(g, MAP_UNWIND_PROCESSES)),
-			  ir_map(f, gen_fixed_map(g, MAP_UNWIND_WANTED)), s, unwind_offsets(g));
+		       ir_map(f, gen_fixed_map(g, MAP_UNWIND_PROCESSES)),
+		       ir_map(f, gen_fixed_map(g, MAP_UNWIND_WANTED)), s, unwind_offsets(g));
 	end = ir_routine(f, "d_ustack_end", 2, ir_map(f, gen_fixed_map(g, MAP_COUNTERS)), s);
 	if (ret_end)
 		*ret_end = end;
@@ -123,11 +123,13 @@ struct ir_val gen_user_stack(struct gen *g, uint32_t frames, struct ir_val *ret_
 
 	*ret_pc = ir_bin(g->f, ALU_ADD, s, IR_I(offsetof(struct wire_stack, pc)));
 	if (!gen_current_thread(g))
-		return ir_routine(g->f, "d_stack_copy", 4, ir_map(g->f, gen_fixed_map(g, MAP_STACKS)),
-				  saved_id(g, true), *ret_pc, IR_I(8 * frames));
+		return ir_routine(g->f, "d_stack_copy", 4,
+				  ir_map(g->f, gen_fixed_map(g, MAP_STACKS)), saved_id(g, true),
+				  *ret_pc, IR_I(8 * frames));
 	if (g->target->unwind)
 		return walk(g, s, frames, NULL);
-	return ir_call(g->f, HELPER_GET_STACK, 4, g->ctx, *ret_pc, IR_I(8 * frames), IR_I(USER_STACK));
+	return ir_call(g->f, HELPER_GET_STACK, 4, g->ctx, *ret_pc, IR_I(8 * frames),
+		       IR_I(USER_STACK));
 }
 
 static int32_t put_process(struct gen *g, const struct field *fl, struct ir_val dst)

@@ -52,7 +52,7 @@ struct ir_val {
 	X(IR_CALL_FN, "callfn")  /* d = function `index` of this program (args) */ \
 	X(IR_IF, "if")           /* if a cond b goto label `index` */ \
 	X(IR_GOTO, "goto") \
-	X(IR_LOOP, "loop")       /* goto label `index`, which stands above */ \
+	X(IR_LOOP, "loop") /* goto label `index`, which stands above */ \
 	X(IR_LABEL, "label") \
 	X(IR_RET, "ret") /* return a */
 

@@ -14,15 +14,19 @@ const uint8_t jit_reg[11] = { X86_RAX, X86_RDI, X86_RSI, X86_RDX, X86_RCX, X86_R
 			      X86_RBX, X86_R13, X86_R14, X86_R15, X86_RBP };
 
 enum { T0 = X86_R11, T1 = X86_R10, T2 = X86_R9, THREAD = X86_R12 };
-enum { OFF_FRAME = offsetof(struct wire_thread, frame),
-       OFF_BUDGET = offsetof(struct wire_thread, budget),
-       OFF_REGS = offsetof(struct wire_thread, regs),
-       OFF_COOKIE = offsetof(struct wire_thread, cookie),
-       OFF_GEN = offsetof(struct wire_thread, gen) };
+enum {
+	OFF_FRAME = offsetof(struct wire_thread, frame),
+	OFF_BUDGET = offsetof(struct wire_thread, budget),
+	OFF_REGS = offsetof(struct wire_thread, regs),
+	OFF_COOKIE = offsetof(struct wire_thread, cookie),
+	OFF_GEN = offsetof(struct wire_thread, gen)
+};
 
 /* Caller-saved registers: what a helper may clobber. */
-enum { HELPER_CLOBBERS = 1 << X86_RAX | 1 << X86_RCX | 1 << X86_RDX | 1 << X86_RSI | 1 << X86_RDI |
-			 1 << X86_R8 | 1 << X86_R9 | 1 << X86_R10 | 1 << X86_R11 };
+enum {
+	HELPER_CLOBBERS = 1 << X86_RAX | 1 << X86_RCX | 1 << X86_RDX | 1 << X86_RSI | 1 << X86_RDI |
+			  1 << X86_R8 | 1 << X86_R9 | 1 << X86_R10 | 1 << X86_R11
+};
 
 static void wrote(struct jit *j, unsigned reg)
 {
@@ -229,8 +233,8 @@ static void move(struct jit *j, const struct bpf_insn *ins, unsigned size)
 		if (!ins->imm)
 			x86_rr(b, 4, x86_alu_op(X86_XOR), d, d);
 		else
-			x86_mov_imm(b, d, size == 8 ? (uint64_t)(int64_t)ins->imm
-						    : (uint32_t)ins->imm);
+			x86_mov_imm(b, d,
+				    size == 8 ? (uint64_t)(int64_t)ins->imm : (uint32_t)ins->imm);
 		return;
 	}
 	switch (ins->off) {
@@ -652,9 +656,7 @@ static void check_args(struct jit *j, uint32_t i, const struct jit_helper *h)
 			/* fall through */
 		case 'v': x86_mov_imm(b, T1, jit_value_size(j->env, f->map, h->id)); break;
 		case 'l': x86_mov_rr(b, T1, jit_reg[a + 2]); break;
-		case 'q':
-			x86_rr(b, 4, X86_OP_STORE, jit_reg[a], T1);
-			break;
+		case 'q': x86_rr(b, 4, X86_OP_STORE, jit_reg[a], T1); break;
 		case 'g': x86_mov_imm(b, T1, 8); break;
 		case 'S': x86_mov_imm(b, T1, sizeof(struct wire_stack)); break;
 		case 'W': x86_mov_imm(b, T1, sizeof(struct wire_walk)); break;
@@ -785,8 +787,8 @@ static bool plain_ring(const struct jit *j, const struct jit_fact *f)
 	const struct wire_map *m = f->map >= 0 ? &j->env->maps[f->map] : NULL;
 
 	return m && f->record && m->max_entries && !(m->max_entries & (m->max_entries - 1)) &&
-	       m->base >= WIRE_THREAD_SPACE && m->base < INT32_MAX / 2 && m->max_entries < INT32_MAX / 2 &&
-	       f->record + 16 <= m->max_entries;
+	       m->base >= WIRE_THREAD_SPACE && m->base < INT32_MAX / 2 &&
+	       m->max_entries < INT32_MAX / 2 && f->record + 16 <= m->max_entries;
 }
 
 static void cpu_number(struct jit *j)
@@ -834,7 +836,9 @@ static bool short_helper(struct jit *j, uint32_t i, const struct jit_helper *h)
 	case BPF_FUNC_get_current_pid_tgid: /* neighbours */
 		x86_rm(b, 8, X86_OP_LOAD, X86_RAX, THREAD, offsetof(struct wire_thread, tid));
 		return true;
-	case BPF_FUNC_task_pt_regs: x86_rm(b, 8, X86_OP_LOAD, X86_RAX, THREAD, OFF_REGS); return true;
+	case BPF_FUNC_task_pt_regs:
+		x86_rm(b, 8, X86_OP_LOAD, X86_RAX, THREAD, OFF_REGS);
+		return true;
 	case BPF_FUNC_task_storage_get:
 		if (!jit_inline(j->env, &j->insns[i], &j->facts.insn[i]))
 			return false;
@@ -909,7 +913,7 @@ static int64_t target_of(const struct jit *j, uint32_t i, uint32_t to, bool *wid
 
 static void jump(struct jit *j, uint32_t i, const struct bpf_insn *ins)
 {
-	static const int8_t ccs[16] = { [BPF_JEQ >> 4] = X86_E,	  [BPF_JGT >> 4] = X86_A,
+	static const int8_t ccs[16] = { [BPF_JEQ >> 4] = X86_E,   [BPF_JGT >> 4] = X86_A,
 					[BPF_JGE >> 4] = X86_AE,  [BPF_JSET >> 4] = X86_NE,
 					[BPF_JNE >> 4] = X86_NE,  [BPF_JSGT >> 4] = X86_G,
 					[BPF_JSGE >> 4] = X86_GE, [BPF_JLT >> 4] = X86_B,

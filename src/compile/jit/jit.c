@@ -2,8 +2,10 @@
 
 #include <assert.h>
 
-enum { STAY = 256, /* bytes: programs that call nothing and need no more stay on the traced program's stack */
-       PASSES = 64 };
+enum {
+	STAY = 256, /* bytes: programs that call nothing and need no more stay on the traced program's stack */
+	PASSES = 64
+};
 
 static struct err *check_env(const struct jit_env *env)
 {
@@ -91,10 +93,11 @@ struct err *jit_compile(const struct bpf_insn *insns, uint32_t ninsns, const str
 	}
 	j.data = (j.facts.fns[0].data + 15) & ~15u;
 	j.uses_r10 = uses_r10(&j);
-	j.probe_stack = j.facts.calls || j.facts.checks || j.facts.budget_used ||
-			j.data + (j.facts.ctx_used ? JIT_CTX : 0) +
-					(j.facts.frames ? j.facts.fns[0].depth * JIT_NATIVE_FRAME : 0) >
-				STAY;
+	j.probe_stack =
+		j.facts.calls || j.facts.checks || j.facts.budget_used ||
+		j.data + (j.facts.ctx_used ? JIT_CTX : 0) +
+				(j.facts.frames ? j.facts.fns[0].depth * JIT_NATIVE_FRAME : 0) >
+			STAY;
 	j.at = xcalloc(ninsns + 1, sizeof(*j.at));
 	j.guess = xmalloc((ninsns + 1) * sizeof(*j.guess));
 	memset(j.guess, 0xff, (ninsns + 1) * sizeof(*j.guess));

@@ -21,8 +21,10 @@
 #include "wire/inproc.h"
 
 struct jit_env {
-	const struct wire_map *maps; /* by index: LD_IMM64 BPF_PSEUDO_MAP_FD / _MAP_VALUE have the index in imm */
-	const uint64_t *map_addrs;   /* what LD_IMM64 BPF_PSEUDO_MAP_FD becomes: address of the struct wire_map */
+	const struct wire_map
+		*maps; /* by index: LD_IMM64 BPF_PSEUDO_MAP_FD / _MAP_VALUE have the index in imm */
+	const uint64_t *
+		map_addrs; /* what LD_IMM64 BPF_PSEUDO_MAP_FD becomes: address of the struct wire_map */
 	uint32_t nmaps;
 	uint64_t area, area_size; /* memory that programs may touch: from base + WIRE_SHARED */
 	uint64_t agent;           /* address of struct wire_agent_head at run time */
@@ -47,7 +49,7 @@ struct jit_code {
 	uint32_t host; /* offset of uint64_t run(struct wire_thread *, void *ctx, uint64_t cookie), C ABI: the tracer's way in */
 	uint32_t *insn_at; /* [ninsns + 1]: offset of each instruction's code, for -d jit */
 	uint32_t ninsns;
-	uint32_t stack; /* deepest use of the probe stack by compiled code */
+	uint32_t stack;             /* deepest use of the probe stack by compiled code */
 	uint32_t nproven, nchecked; /* accesses proven, and checked at run time */
 };
 

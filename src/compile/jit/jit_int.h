@@ -12,10 +12,12 @@
 #include "wire/unwind.h"
 
 enum {
-	JIT_FRAMES = 8,    /* functions running at once, callbacks included, as the interpreter and the kernel have it */
-	JIT_CTX = 168,     /* struct pt_regs */
+	JIT_FRAMES =
+		8, /* functions running at once, callbacks included, as the interpreter and the kernel have it */
+	JIT_CTX = 168,       /* struct pt_regs */
 	JIT_LOOPS = 1 << 23, /* of one bpf_loop(), as the kernel has it */
-	JIT_NATIVE_FRAME = 96, /* at most, of one function: return address, 4 registers, a loop's 4 words, a call of range */
+	JIT_NATIVE_FRAME =
+		96, /* at most, of one function: return address, 4 registers, a loop's 4 words, a call of range */
 	JIT_BUDGET = 1 << 26, /* backward branches and loop rounds of one firing */
 };
 
@@ -52,24 +54,25 @@ struct jit_fact {
 	uint8_t check;  /* helpers: bit n: argument rn is checked when it runs */
 	bool key_known; /* map_lookup_elem: the key is `key` */
 	uint32_t key;
-	int32_t map;    /* helpers: index of the map, -1 not known */
+	int32_t map;     /* helpers: index of the map, -1 not known */
 	uint32_t record; /* ringbuf_reserve: bytes, where they are known and there are no flags; 0 */
-	uint32_t func;  /* calls and bpf_loop: index of the function called */
-	bool own;       /* stores: own stack at offset `at`, `size` bytes */
+	uint32_t func;   /* calls and bpf_loop: index of the function called */
+	bool own;        /* stores: own stack at offset `at`, `size` bytes */
 	int16_t at;
 	uint8_t size;
 };
 
 struct jit_fn {
 	uint32_t start, end;
-	uint32_t stack;   /* bytes, a multiple of 8 */
-	uint32_t data;    /* deepest stack of it and its callees */
-	uint32_t depth;   /* functions running at once below and with it */
+	uint32_t stack; /* bytes, a multiple of 8 */
+	uint32_t data;  /* deepest stack of it and its callees */
+	uint32_t depth; /* functions running at once below and with it */
 	bool reached;
 	uint64_t read[8]; /* bits: byte -512 + i of its stack may be read */
 	bool leaked;      /* an address of its stack is kept where it is not followed */
 	uint64_t blind;   /* slots read without following what is in them */
-	uint64_t ctx_at, stack_at; /* slots that the context's address, or one of a stack, was stored to */
+	uint64_t ctx_at,
+		stack_at; /* slots that the context's address, or one of a stack, was stored to */
 	int32_t low;      /* lowest byte that others write, or that a kept address names */
 };
 
@@ -80,7 +83,7 @@ struct jit_facts {
 	bool ctx_lost;      /* the context's address is kept where it is not followed */
 	uint32_t ctx_words; /* bits: 8-byte words of the context that are loaded */
 	bool ctx_used, regs_used, gen_used, budget_used, cookie_used, clock_used, checks;
-	bool calls; /* the agent */
+	bool calls;  /* the agent */
 	bool frames; /* functions of its own */
 	uint32_t nproven, nchecked;
 };
@@ -122,7 +125,7 @@ struct jit {
 		uint8_t size;
 		bool load;
 		bool fail; /* no second look: violation */
-	} *cold;
+	} * cold;
 	uint32_t ncold, capcold;
 	uint32_t clobbered; /* bits: x86 registers written by compiled code */
 	uint32_t data;      /* eBPF stack of the whole program, 16-byte multiple */

@@ -143,7 +143,8 @@ static void registers(const struct bpf_insn *insns, const struct jit_env *env, s
 				bool ja = BPF_OP(ins->code) == BPF_JA;
 
 				if (ja || a->branch != JIT_NEVER)
-					out |= live[i + 1 + (uint32_t)ebpf_jump_offset(ins) - fn->start];
+					out |= live[i + 1 + (uint32_t)ebpf_jump_offset(ins) -
+						    fn->start];
 				if (!ja && a->branch != JIT_ALWAYS)
 					out |= live[i + 1 - fn->start];
 			} else if (ins->code != (BPF_JMP | BPF_EXIT)) {

@@ -18,8 +18,8 @@ static const char *const agent_names[] = {
 	WIRE_AGENT_ENTRIES(X)
 #undef X
 };
-static const char *const kind_names[] = { "entry",   "return", "tail",	 "mid",
-					   "syscall", "sysret", "sysnote", "sysfork" };
+static const char *const kind_names[] = { "entry",   "return", "tail",    "mid",
+					  "syscall", "sysret", "sysnote", "sysfork" };
 
 /* What an address is; "" nothing known. */
 static void name_address(const struct printer *p, uint64_t addr, char *buf, size_t size)
@@ -78,7 +78,8 @@ static ZyanStatus print_address(const ZydisFormatter *f, ZydisFormatterBuffer *b
 	return *name ? append(b, name) : p->address(f, b, c);
 }
 
-static ZyanStatus print_imm(const ZydisFormatter *f, ZydisFormatterBuffer *b, ZydisFormatterContext *c)
+static ZyanStatus print_imm(const ZydisFormatter *f, ZydisFormatterBuffer *b,
+			    ZydisFormatterContext *c)
 {
 	const struct printer *p = c->user_data;
 	char name[64] = "";
@@ -126,7 +127,8 @@ void jit_print(FILE *out, const struct jit_code *c, const struct bpf_insn *insns
 	ZydisFormatterSetHook(&p.formatter, ZYDIS_FORMATTER_FUNC_PRINT_IMM, (const void **)&p.imm);
 	for (uint32_t i = 0; i < c->ninsns; i++) {
 		bool two = ebpf_is_ld_imm64(&insns[i]);
-		const char *operand = names && names->operand ? names->operand(names->arg, i) : NULL;
+		const char *operand = names && names->operand ? names->operand(names->arg, i)
+							      : NULL;
 		char text[160];
 
 		ebpf_text(text, sizeof(text), &insns[i], i + 1 < c->ninsns ? &insns[i + 1] : NULL);

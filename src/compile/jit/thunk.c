@@ -20,12 +20,12 @@ enum { SIGNAL_ROOM = 8192 }; /* for the agent, and for what signals come while i
 #define THREAD_OFF(field) ((int32_t)offsetof(struct wire_thread, field))
 
 /* struct pt_regs, by x86 register. */
-static const uint8_t in_regs[16] = { [X86_R15] = 0,   [X86_R14] = 8,	[X86_R13] = 16,
-				     [X86_R12] = 24,  [X86_RBP] = 32,	[X86_RBX] = 40,
-				     [X86_R11] = 48,  [X86_R10] = 56,	[X86_R9] = 64,
-				     [X86_R8] = 72,   [X86_RAX] = 80,	[X86_RCX] = 88,
-				     [X86_RDX] = 96,  [X86_RSI] = 104, [X86_RDI] = 112,
-				     [X86_RSP] = 152 };
+static const uint8_t in_regs[16] = {
+	[X86_R15] = 0,  [X86_R14] = 8,   [X86_R13] = 16,  [X86_R12] = 24,
+	[X86_RBP] = 32, [X86_RBX] = 40,  [X86_R11] = 48,  [X86_R10] = 56,
+	[X86_R9] = 64,  [X86_R8] = 72,   [X86_RAX] = 80,  [X86_RCX] = 88,
+	[X86_RDX] = 96, [X86_RSI] = 104, [X86_RDI] = 112, [X86_RSP] = 152
+};
 enum { REGS_ORIG_RAX = 120, REGS_RIP = 128, REGS_CS = 136, REGS_FLAGS = 144, REGS_SS = 160 };
 enum { SHOWN_RAX = -38 /* -ENOSYS */, CHILD_GETPID = 39 };
 enum { USER_CS = 0x33, USER_SS = 0x2b, USER_FLAGS = 0x246 };
@@ -90,8 +90,8 @@ static void fill_regs(struct jit *j, enum wire_stub_kind kind, uint32_t keep, in
 {
 	struct x86 *b = &j->b;
 	int32_t regs = (int32_t)j->data, site = up + 8 + (is_mid(kind) ? 128 : 0);
-	int32_t behind = sizeof(struct wire_stub) + WIRE_STUB_CALL +
-			 (is_mid(kind) ? WIRE_STUB_LEA : 0);
+	int32_t behind =
+		sizeof(struct wire_stub) + WIRE_STUB_CALL + (is_mid(kind) ? WIRE_STUB_LEA : 0);
 	bool after = kind == WIRE_STUB_RETURN || kind == WIRE_STUB_TAIL;
 	uint32_t words = j->facts.ctx_words;
 
@@ -155,7 +155,8 @@ static void fill_regs(struct jit *j, enum wire_stub_kind kind, uint32_t keep, in
  * take it for free, and put the next signal's frame over the handler's. */
 static void choose_stack(struct jit *j)
 {
-	int32_t room = (int32_t)(j->data + JIT_CTX + j->facts.fns[0].depth * JIT_NATIVE_FRAME) + SIGNAL_ROOM;
+	int32_t room = (int32_t)(j->data + JIT_CTX + j->facts.fns[0].depth * JIT_NATIVE_FRAME) +
+		       SIGNAL_ROOM;
 	struct x86 *b = &j->b;
 	uint32_t above, below, stay;
 
@@ -277,7 +278,8 @@ void jit_thunk(struct jit *j, enum wire_stub_kind kind)
 	struct x86 *b = &j->b;
 	bool mid = is_mid(kind), call = kind >= WIRE_STUB_KINDS, regs = j->facts.ctx_used;
 	bool runs = kind != WIRE_STUB_SYSNOTE && kind != WIRE_STUB_SYSFORK;
-	uint32_t keep = (j->clobbered | (j->uses_r10 ? 1u << X86_RBP : 0)) & ~(uint32_t)ALWAYS_SAVED;
+	uint32_t keep = (j->clobbered | (j->uses_r10 ? 1u << X86_RBP : 0)) &
+			~(uint32_t)ALWAYS_SAVED;
 	int32_t up = 24 + (mid ? 16 : 0); /* from rsp to the return address */
 	int32_t site = up + 8 + (mid ? 128 : 0);
 	int32_t behind = sizeof(struct wire_stub) + WIRE_STUB_CALL + (mid ? WIRE_STUB_LEA : 0);
@@ -429,7 +431,7 @@ out:
 static void ask(struct jit *j, enum wire_agent_entry entry, int arg1, unsigned result)
 {
 	static const uint8_t all[] = { X86_RAX, X86_RCX, X86_RDX, X86_RSI,
-				       X86_RDI, X86_R8,	 X86_R9,  X86_RBP };
+				       X86_RDI, X86_R8,  X86_R9,  X86_RBP };
 	/* a clock that is slow: what the program keeps in registers must not count as clobbered */
 	const uint8_t *kept = all + (result == X86_RAX);
 	uint32_t n = ARRAY_SIZE(all) - (result == X86_RAX);

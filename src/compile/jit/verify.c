@@ -25,17 +25,18 @@ enum kind {
 };
 struct val {
 	uint8_t kind;
-	bool null;     /* pointers: or it is 0 */
-	uint8_t size;  /* slots: 4: only the lower half is known */
+	bool null;    /* pointers: or it is 0 */
+	uint8_t size; /* slots: 4: only the lower half is known */
 	uint32_t id;
-	uint32_t link; /* copies of one result that may be 0 have the same; 0 none */
+	uint32_t link;   /* copies of one result that may be 0 have the same; 0 none */
 	uint64_t lo, hi; /* pointers: int64_t */
 };
 static const struct val any = { .kind = NUMBER, .hi = UINT64_MAX };
 
 struct state {
 	struct val r[11];
-	struct val slot[SLOTS]; /* of the own stack: slot[i] is at r10 - 8 * (i + 1); NONE: not known */
+	struct val
+		slot[SLOTS]; /* of the own stack: slot[i] is at r10 - 8 * (i + 1); NONE: not known */
 };
 
 struct block {
@@ -48,8 +49,9 @@ struct block {
 
 struct fn {
 	struct val ret;
-	bool returns, wild; /* wild: a store or helper of it (or below it) may write any stack byte */
-	uint64_t *writes;   /* [nfns] slots of other functions' frames that it (or what it calls) writes */
+	bool returns,
+		wild; /* wild: a store or helper of it (or below it) may write any stack byte */
+	uint64_t *writes; /* [nfns] slots of other functions' frames that it (or what it calls) writes */
 };
 
 struct v {
@@ -621,8 +623,8 @@ static bool pointer_alu(uint8_t op, const struct val *p, const struct val *x, st
 {
 	int64_t lo = (int64_t)x->lo, hi = (int64_t)x->hi;
 
-	if (x->kind != NUMBER || p->null || (p->kind != STACK && p->kind != CTX && p->kind != VALUE &&
-					     p->kind != RECORD))
+	if (x->kind != NUMBER || p->null ||
+	    (p->kind != STACK && p->kind != CTX && p->kind != VALUE && p->kind != RECORD))
 		return false;
 	if (lo > hi || lo < -OFF_MAX || hi > OFF_MAX)
 		return false;
@@ -646,7 +648,7 @@ static void alu(struct v *v, const struct bpf_insn *ins)
 	struct val *d = &v->s.r[ins->dst_reg], r, x;
 
 	x = op == BPF_END || op == BPF_NEG ? number(0, 0)
-	    : reg ? v->s.r[ins->src_reg]
+	    : reg                          ? v->s.r[ins->src_reg]
 		  : number((uint64_t)(int64_t)ins->imm, (uint64_t)(int64_t)ins->imm);
 	if (!wide && !reg)
 		x = number((uint32_t)ins->imm, (uint32_t)ins->imm);
@@ -673,7 +675,8 @@ static void alu(struct v *v, const struct bpf_insn *ins)
 		*d = ins->imm == 64 ? any : number(0, (1ull << ins->imm) - 1);
 		return;
 	}
-	if (wide && (op == BPF_ADD || op == BPF_SUB) && is_pointer(d) && pointer_alu(op, d, &x, &r)) {
+	if (wide && (op == BPF_ADD || op == BPF_SUB) && is_pointer(d) &&
+	    pointer_alu(op, d, &x, &r)) {
 		*d = r;
 		return;
 	}
@@ -957,9 +960,7 @@ static void helper_args(struct v *v, const struct jit_helper *h, int32_t map)
 			break;
 		case 'S': helper_memory(v, i + 1, sizeof(struct wire_stack), true); break;
 		case 'W': helper_memory(v, i + 1, sizeof(struct wire_walk), true); break;
-		case 'O':
-			helper_memory(v, i + 1, sizeof(struct wire_unwind_offsets), false);
-			break;
+		case 'O': helper_memory(v, i + 1, sizeof(struct wire_unwind_offsets), false); break;
 		case 'q': helper_memory(v, i + 1, size_bound(p - 1, false), false); break;
 		case 'g':
 			if (p->kind == RECORD && !p->null && !p->lo && !p->hi)
@@ -1032,8 +1033,8 @@ static void call_helper(struct v *v, const struct bpf_insn *ins)
 	if (h->result == 'g') {
 		const struct val *size = &v->s.r[2], *flags = &v->s.r[3];
 
-		if (v->record && is_const(size) && size->lo && size->lo < OFF_MAX && is_const(flags) &&
-		    !flags->lo)
+		if (v->record && is_const(size) && size->lo && size->lo < OFF_MAX &&
+		    is_const(flags) && !flags->lo)
 			f->record = (uint32_t)size->lo;
 
 		if (is_const(size) && size->lo < OFF_MAX)
@@ -1125,8 +1126,11 @@ static uint8_t opposite(uint8_t op)
 {
 	static const struct {
 		uint8_t a, b;
-	} pairs[] = { { BPF_JEQ, BPF_JNE },   { BPF_JGT, BPF_JLE },   { BPF_JGE, BPF_JLT },
-		      { BPF_JSGT, BPF_JSLE }, { BPF_JSGE, BPF_JSLT } };
+	} pairs[] = { { BPF_JEQ, BPF_JNE },
+		      { BPF_JGT, BPF_JLE },
+		      { BPF_JGE, BPF_JLT },
+		      { BPF_JSGT, BPF_JSLE },
+		      { BPF_JSGE, BPF_JSLT } };
 
 	for (uint32_t i = 0; i < ARRAY_SIZE(pairs); i++) {
 		if (op == pairs[i].a)
@@ -1241,7 +1245,8 @@ static void assume(struct v *v, struct state *s, const struct bpf_insn *ins, uin
 		if (a->kind != NUMBER || b.kind != NUMBER || a->hi > INT32_MAX || b.hi > INT32_MAX)
 			return;
 	}
-	if (is_pointer(a) && a->null && b.kind == NUMBER && !b.hi && (op == BPF_JEQ || op == BPF_JNE)) {
+	if (is_pointer(a) && a->null && b.kind == NUMBER && !b.hi &&
+	    (op == BPF_JEQ || op == BPF_JNE)) {
 		resolve_null(s, ins->dst_reg, op == BPF_JEQ);
 		return;
 	}
@@ -1353,7 +1358,8 @@ static void walk(struct v *v, struct block *b)
 				break;
 			}
 			if (BPF_OP(ins->code) == BPF_JA)
-				flow(v, (uint32_t)((int64_t)v->pc + 1 + ebpf_jump_offset(ins)), &v->s);
+				flow(v, (uint32_t)((int64_t)v->pc + 1 + ebpf_jump_offset(ins)),
+				     &v->s);
 			else
 				branch(v, ins, (uint32_t)((int64_t)v->pc + 1 + ins->off));
 			return;
@@ -1400,7 +1406,8 @@ static struct err *find_functions(const struct bpf_insn *insns, uint32_t n, stru
 		last = &insns[x->end - 1];
 		if (last->code != (BPF_JMP | BPF_EXIT) && last->code != (BPF_JMP | BPF_JA) &&
 		    last->code != (BPF_JMP32 | BPF_JA))
-			return err_new(0, "instruction %u: runs off the end of its function", x->end - 1);
+			return err_new(0, "instruction %u: runs off the end of its function",
+				       x->end - 1);
 		for (uint32_t i = x->start; i < x->end; i++) {
 			int64_t to = (int64_t)i + 1 + ebpf_jump_offset(&insns[i]);
 
@@ -1483,7 +1490,8 @@ static struct err *measure(const struct bpf_insn *insns, struct jit_facts *f, ui
 	x->depth = depth + 1;
 	state[fn] = 2;
 	if (x->depth > JIT_FRAMES)
-		return err_new(0, "instruction %u: more than %d nested calls", x->start, JIT_FRAMES);
+		return err_new(0, "instruction %u: more than %d nested calls", x->start,
+			       JIT_FRAMES);
 	return NULL;
 }
 
@@ -1516,7 +1524,8 @@ static void summarise(const struct bpf_insn *insns, uint32_t n, const struct jit
 
 		if (!f->insn[i].reached)
 			continue;
-		if (ebpf_is_jump(ins) && ebpf_jump_offset(ins) < 0 && f->insn[i].branch != JIT_NEVER)
+		if (ebpf_is_jump(ins) && ebpf_jump_offset(ins) < 0 &&
+		    f->insn[i].branch != JIT_NEVER)
 			f->budget_used = true;
 		if (is_call(ins))
 			f->frames = true;

@@ -109,7 +109,8 @@ static void take_hash(struct inproc_engine *e, uint32_t agg, struct wire_thread 
 	uint8_t *entries = (uint8_t *)(index + m->buckets);
 	uint32_t n = __atomic_load_n(&table->n, __ATOMIC_ACQUIRE);
 	uint32_t key_room = (m->key_size + 7) & ~7u;
-	bool whole = false; /* a place is not where it is looked for first: all of the index is cleared */
+	bool whole =
+		false; /* a place is not where it is looked for first: all of the index is cleared */
 
 	if (n > m->max_entries)
 		n = m->max_entries;
@@ -215,9 +216,9 @@ void aggs_flip(struct inproc_engine *e)
 
 /* --- the engine's operations --- */
 
-struct err *aggs_read(struct inproc_engine *e, uint32_t agg,
-		      void (*fn)(void *arg, const void *key, const uint64_t *values, uint32_t ncpus),
-		      void *arg)
+struct err *
+aggs_read(struct inproc_engine *e, uint32_t agg,
+	  void (*fn)(void *arg, const void *key, const uint64_t *values, uint32_t ncpus), void *arg)
 {
 	const struct agg *a = &e->base.image->aggs[agg];
 	struct inproc_store *s = &e->stores[agg];
@@ -233,7 +234,8 @@ struct err *aggs_read(struct inproc_engine *e, uint32_t agg,
 	return NULL;
 }
 
-struct err *aggs_delete(struct inproc_engine *e, uint32_t agg, const void *key, uint64_t *ret_values)
+struct err *aggs_delete(struct inproc_engine *e, uint32_t agg, const void *key,
+			uint64_t *ret_values)
 {
 	const struct agg *a = &e->base.image->aggs[agg];
 	struct inproc_store *s = &e->stores[agg];

@@ -90,7 +90,9 @@ static struct err *map_here(struct inproc_engine *e)
 		if (base_is_free(e, WIRE_BASE + (uint64_t)i * WIRE_BASE_STEP))
 			e->addr = WIRE_BASE + (uint64_t)i * WIRE_BASE_STEP;
 	if (!e->addr)
-		return err_new(ENOMEM, "no range of addresses is free in descry and in every traced process");
+		return err_new(
+			ENOMEM,
+			"no range of addresses is free in descry and in every traced process");
 	e->code_fd = memory_file("descry-code", WIRE_CODE_SIZE);
 	e->shared_fd = memory_file("descry-shared", WIRE_SHARED_MAX);
 	if (e->code_fd < 0 || e->shared_fd < 0)

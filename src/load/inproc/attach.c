@@ -22,11 +22,11 @@ enum {
 	PAGE = 4096,
 	STOP_MS = 2000,
 	STUB_ALIGN = 16,
-	STUB_MAX = 4096,  /* bytes of one stub */
-	STUB_ROOM = 128,  /* moved instructions and the jump back, generously */
-	STUB_PROBE = 48,  /* each probe of a stub */
+	STUB_MAX = 4096,    /* bytes of one stub */
+	STUB_ROOM = 128,    /* moved instructions and the jump back, generously */
+	STUB_PROBE = 48,    /* each probe of a stub */
 	REACH = 0x70000000, /* less than 2 GB, to the middle of which island and text lie */
-	WIPEONFORK = 18,  /* MADV_ */
+	WIPEONFORK = 18,    /* MADV_ */
 	DONTDUMP = 16,
 };
 
@@ -143,9 +143,8 @@ static int by_point(const void *a, const void *b)
 static uint64_t slot_of(const struct inproc_module *m, const struct inproc_point *p,
 			uint32_t nprogs)
 {
-	uint64_t i = p->probe == INPROC_SIGACTION ?
-			     (uint64_t)nprogs * WIRE_STUB_ALL :
-			     (uint64_t)p->prog * WIRE_STUB_ALL + p->kind;
+	uint64_t i = p->probe == INPROC_SIGACTION ? (uint64_t)nprogs * WIRE_STUB_ALL
+						  : (uint64_t)p->prog * WIRE_STUB_ALL + p->kind;
 
 	return m->island + i * 8;
 }
@@ -226,7 +225,8 @@ static struct err *prepare_islands(struct inproc_engine *e, struct inproc_proces
 	uint64_t used = 0;
 
 	if (!err && !r.list.n)
-		err = err_new(ESRCH, "process %d ends, or executes another program, just now", (int)p->pid);
+		err = err_new(ESRCH, "process %d ends, or executes another program, just now",
+			      (int)p->pid);
 	for (uint32_t i = 0; i < p->modules.n; i++)
 		used += island_room(e, p, &p->modules.v[i]);
 	p->island_fd = (int)syscall(SYS_memfd_create, "descry-island", 1u | 0x10u);
@@ -356,11 +356,12 @@ static int for_reading(int fd)
 static struct err *map_area(struct inproc_engine *e, struct inproc_process *p, struct control *c)
 {
 	cleanup_close int code = for_reading(e->code_fd), island = for_reading(p->island_fd);
-	const int fds[] = { code < 0 ? e->code_fd : code, e->shared_fd, island < 0 ? p->island_fd : island };
+	const int fds[] = { code < 0 ? e->code_fd : code, e->shared_fd,
+			    island < 0 ? p->island_fd : island };
 	uint64_t head = round_up(sizeof(struct wire_private), PAGE);
 	const struct wire_private prefix = { .ready = 1, .process = p->index };
 	const struct wire_kept kept = { .pid = (uint32_t)inproc_undo_id(p),
-					 .no_vm_read = p->filtered };
+					.no_vm_read = p->filtered };
 	int theirs[3] = { -1, -1, -1 };
 	struct err *err = remote_send_files(c, e->addr + WIRE_MAIL, fds, 3, theirs), *barrier;
 
@@ -370,8 +371,8 @@ static struct err *map_area(struct inproc_engine *e, struct inproc_process *p, s
 		err = remote_map(c, e->addr + WIRE_SHARED, e->shared_size, PROT_READ | PROT_WRITE,
 				 theirs[1], 0);
 	if (!err)
-		err = remote_map(c, e->addr + WIRE_PRIVATE, area_private_size(), PROT_READ | PROT_WRITE,
-				 -1, 0);
+		err = remote_map(c, e->addr + WIRE_PRIVATE, area_private_size(),
+				 PROT_READ | PROT_WRITE, -1, 0);
 	if (!err)
 		err = remote_call(c, "madvise", SYS_madvise, e->addr + WIRE_PRIVATE, head,
 				  WIPEONFORK, NULL);
@@ -385,7 +386,8 @@ static struct err *map_area(struct inproc_engine *e, struct inproc_process *p, s
 					 p->modules.v[i].island_at);
 	for (int i = 3; i-- > 0;) /* the code's last: undo_strays() */
 		if (theirs[i] >= 0)
-			err_free(remote_call(c, "close", SYS_close, (uint64_t)theirs[i], 0, 0, NULL));
+			err_free(remote_call(c, "close", SYS_close, (uint64_t)theirs[i], 0, 0,
+					     NULL));
 	/* so that the tracer's barrier reaches it; without: a slower one does */
 	barrier = remote_call(c, "membarrier", SYS_membarrier,
 			      MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0, NULL);
@@ -427,24 +429,26 @@ static bool record_semaphore(const struct inproc_process *p, uint64_t addr, stru
 
 /* The undo records, in the area and, sorted, in *log: long before the process is stopped. A site that holds what it held
  * is none to anyone who reads them. */
-static struct err *write_records(struct inproc_engine *e, struct inproc_process *p, struct undo_log *log)
+static struct err *write_records(struct inproc_engine *e, struct inproc_process *p,
+				 struct undo_log *log)
 {
 	struct wire_undo *u = e->undo + e->nundo;
 	uint32_t n = p->sites.n;
 
 	if (p->sites.n + p->semaphores.n > INPROC_UNDO_MAX - e->nundo)
 		return err_new(E2BIG, "%u places are too many", p->sites.n);
-	_Static_assert((int)TEXT_SITE_MAX <= (int)WIRE_SITE_MAX && (int)TEXT_SITE_MAX <= (int)CONTROL_PATCH_MAX,
+	_Static_assert((int)TEXT_SITE_MAX <= (int)WIRE_SITE_MAX &&
+			       (int)TEXT_SITE_MAX <= (int)CONTROL_PATCH_MAX,
 		       "sites");
 	for (uint32_t i = 0; i < p->sites.n; i++) {
 		struct inproc_site *s = &p->sites.v[i];
 		uint8_t after[TEXT_SITE_MAX];
 
 		text_patch(&s->text, s->bias, s->code_at, after);
-		undo_record(&u[i], inproc_undo_id(p), s->text.addr + s->bias, s->text.len, s->text.bytes, after,
-			    s->stub, s->stub_len, s->moved);
-		undo_record(vec_add(&log->sites), inproc_undo_id(p), s->text.addr + s->bias, s->text.len,
+		undo_record(&u[i], inproc_undo_id(p), s->text.addr + s->bias, s->text.len,
 			    s->text.bytes, after, s->stub, s->stub_len, s->moved);
+		undo_record(vec_add(&log->sites), inproc_undo_id(p), s->text.addr + s->bias,
+			    s->text.len, s->text.bytes, after, s->stub, s->stub_len, s->moved);
 	}
 	log->base = e->addr;
 	p->first_undo = e->nundo;
@@ -467,8 +471,10 @@ static struct err *patch(struct inproc_engine *e, struct inproc_process *p, stru
 	struct err *err = undo_patch(c, log, &skipped);
 
 	if (skipped && !err)
-		inproc_note(e, "process %d: %u places not enabled: they hold other bytes than their files, or cannot be written at once",
-			    (int)p->pid, skipped);
+		inproc_note(
+			e,
+			"process %d: %u places not enabled: they hold other bytes than their files, or cannot be written at once",
+			(int)p->pid, skipped);
 	return err;
 }
 
@@ -488,7 +494,9 @@ static struct err *check_user(struct inproc_engine *e, const struct inproc_proce
 	uint32_t uid = status_number(p->pid, "Uid:", 0);
 
 	if (e->any_user && e->uid != uid)
-		return err_new(EPERM, "processes of different users (%u, %u) are not traced together", e->uid, uid);
+		return err_new(EPERM,
+			       "processes of different users (%u, %u) are not traced together",
+			       e->uid, uid);
 	e->any_user = true;
 	e->uid = uid;
 	return NULL;
@@ -614,11 +622,13 @@ struct err *process_detach(struct inproc_engine *e, struct inproc_process *p)
 	undo_log_fini(&log);
 	control_free(c);
 	if (!err && report.busy)
-		err = err_new(EBUSY,
-			      "thread %d is still in a probe, so mappings stay (its text is restored); "
-			      "descry heal %d removes them",
-			      (int)report.busy, (int)p->pid);
-	if (err && (err->code == ESRCH || (kill(p->pid, 0) && errno == ESRCH))) { /* nothing is left to restore */
+		err = err_new(
+			EBUSY,
+			"thread %d is still in a probe, so mappings stay (its text is restored); "
+			"descry heal %d removes them",
+			(int)report.busy, (int)p->pid);
+	if (err && (err->code == ESRCH ||
+		    (kill(p->pid, 0) && errno == ESRCH))) { /* nothing is left to restore */
 		err_free(err);
 		err = NULL;
 	}

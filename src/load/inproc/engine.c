@@ -83,8 +83,10 @@ static struct err *inproc_attach(struct engine *en)
 		const struct image_probe *ip = p->nprobes ? &img->probes[p->probes[0]] : NULL;
 
 		if (!ip) { /* helps the kernel engine: thread switches, returns of system calls */
-			inproc_note(e, "the kernel's %s is not seen in-process: what is made from it (%s) is 0 or empty",
-				    p->tracepoint ? p->tracepoint : "tracepoint", p->name);
+			inproc_note(
+				e,
+				"the kernel's %s is not seen in-process: what is made from it (%s) is 0 or empty",
+				p->tracepoint ? p->tracepoint : "tracepoint", p->name);
 			continue;
 		}
 		switch (p->attach) {
@@ -95,9 +97,10 @@ static struct err *inproc_attach(struct engine *en)
 		case ATTACH_SYSCALL_ENTRY:
 		case ATTACH_SYSCALL_RETURN: break;
 		default:
-			return err_new(ENOTSUP,
-				       "%s:%s:%s:%s cannot fire in the in-process engine; use -x engine=kernel",
-				       ip->prov, ip->mod, ip->func, ip->name);
+			return err_new(
+				ENOTSUP,
+				"%s:%s:%s:%s cannot fire in the in-process engine; use -x engine=kernel",
+				ip->prov, ip->mod, ip->func, ip->name);
 		}
 	}
 	for (uint32_t i = 0; i < e->ntargets && !err; i++) {
@@ -165,7 +168,8 @@ static bool drain_ring(struct inproc_engine *e, const struct wire_map *m, struct
 
 		if (w & WIRE_RING_BUSY)
 			break;
-		if (tail % size + room > size || tail + room > head) { /* not what the agent writes */
+		if (tail % size + room > size ||
+		    tail + room > head) { /* not what the agent writes */
 			tail = head;
 			break;
 		}
@@ -195,7 +199,8 @@ static void inproc_drain(struct engine *en,
 	for (uint32_t i = 0; i < e->processes.n; i++) {
 		struct inproc_process *p = &e->processes.v[i];
 
-		if (p->attached && __atomic_load_n(&e->list[p->index].ranges_wanted, __ATOMIC_RELAXED))
+		if (p->attached &&
+		    __atomic_load_n(&e->list[p->index].ranges_wanted, __ATOMIC_RELAXED))
 			err_free(process_ranges(e, p));
 	}
 	processes_look(e);
@@ -313,7 +318,9 @@ static uint32_t inproc_report(struct engine *en, struct engine_prog_report *ret,
 			placed |= e->placed[p->probes[k]];
 		ret[i] = (struct engine_prog_report){
 			.name = p->name,
-			.mode = !patched ? "own thread" : placed ? "patched jump" : "not enabled",
+			.mode = !patched ? "own thread"
+				: placed ? "patched jump"
+					 : "not enabled",
 			.runs = e->progs[i].runs,
 			.ninsns = e->progs[i].linked.ninsns,
 		};
@@ -330,7 +337,8 @@ static const char *inproc_probe_mode(struct engine *en, uint32_t i)
 		return "patched jump";
 	if (e->refused[i])
 		return e->refused[i];
-	if (p && (p->kind == ATTACH_UPROBE || p->kind == ATTACH_URETPROBE || inproc_is_syscall(p->kind)))
+	if (p &&
+	    (p->kind == ATTACH_UPROBE || p->kind == ATTACH_URETPROBE || inproc_is_syscall(p->kind)))
 		return "not in these processes";
 	return "own thread";
 }

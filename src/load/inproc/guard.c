@@ -77,8 +77,9 @@ static struct err *install(struct inproc_engine *e, struct control *c, uint64_t 
 struct err *guard_install(struct inproc_engine *e, struct control *c)
 {
 	static const int signals[] = { [WIRE_SIGNAL_SEGV] = SIGSEGV, [WIRE_SIGNAL_BUS] = SIGBUS };
-	const uint64_t map[6] = { 0, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-				  (uint64_t)-1, 0 };
+	const uint64_t map[6] = {
+		0, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, (uint64_t)-1, 0
+	};
 	uint64_t base = e->addr + WIRE_PRIVATE, bits = 0;
 	int64_t page = 0;
 	struct err *err = control_syscall(c, SYS_mmap, map, &page);
@@ -95,12 +96,12 @@ struct err *guard_install(struct inproc_engine *e, struct control *c)
 			err = control_read(c, (uint64_t)page, &own, sizeof(own));
 		bits |= 1ull << i;
 		for (int k = 0; k < 2 && !err; k++) {
-			uint64_t at = base + (k ? WIRE_KEPT + offsetof(struct wire_kept, action) :
-						  offsetof(struct wire_private, action));
+			uint64_t at = base + (k ? WIRE_KEPT + offsetof(struct wire_kept, action)
+						: offsetof(struct wire_private, action));
 
 			err = control_write(c, at + (uint64_t)i * sizeof(own), &own, sizeof(own));
-			at = base + (k ? WIRE_KEPT + offsetof(struct wire_kept, signals) :
-					 offsetof(struct wire_private, signals));
+			at = base + (k ? WIRE_KEPT + offsetof(struct wire_kept, signals)
+				       : offsetof(struct wire_private, signals));
 			if (!err)
 				err = control_write(c, at, &bits, sizeof(bits));
 		}

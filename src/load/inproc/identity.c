@@ -62,9 +62,9 @@ void identity_find(struct inproc_engine *e)
 		g = of_process(e, e->targets[i].pid);
 		if (any && (g.identity != f.identity || g.disp != f.disp))
 			g = (struct found){ .identity = g.identity == WIRE_ID_FSBASE ||
-								f.identity == WIRE_ID_FSBASE ?
-							WIRE_ID_FSBASE :
-							WIRE_ID_FS64 };
+									f.identity == WIRE_ID_FSBASE
+								? WIRE_ID_FSBASE
+								: WIRE_ID_FS64 };
 		f = g;
 		any = true;
 	}

@@ -31,7 +31,7 @@ enum {
 	INPROC_THREADS = 512,
 	INPROC_UNDO_MAX = 1 << 20, /* patched sites of all processes */
 	INPROC_SIGACTION = 0x7fffffff,
-	INPROC_POOL = 1 << 28,     /* for what comes after load: unwind tables */
+	INPROC_POOL = 1 << 28, /* for what comes after load: unwind tables */
 };
 
 struct inproc_prog {
@@ -79,27 +79,28 @@ struct inproc_site {
 struct inproc_module {
 	struct object *object;
 	struct text *text;
-	uint64_t bias, lo, hi; /* run-time addresses of its text */
+	uint64_t bias, lo, hi;                   /* run-time addresses of its text */
 	uint64_t island, island_size, island_at; /* island_at: offset in the memory file */
-	uint8_t *island_mem; /* the tracer's view */
+	uint8_t *island_mem;                     /* the tracer's view */
 	uint32_t first_site, nsites;
 };
 
 struct inproc_process {
 	pid_t pid;
-	uint32_t index; /* in wire_area.processes */
-	bool planned; /* modules and sites are filled */
+	uint32_t index;       /* in wire_area.processes */
+	bool planned;         /* modules and sites are filled */
 	bool attached, child; /* child: forked by a traced process, with its text */
 	int exec_tries;       /* looks left for the libraries of a program it has executed */
 	VEC(struct inproc_module) modules;
 	VEC(struct inproc_site) sites; /* by module, then address */
-	VEC(uint64_t) semaphores;      /* of USDT probes that look whether they are wanted: addresses in the target */
+	VEC(uint64_t)
+	semaphores; /* of USDT probes that look whether they are wanted: addresses in the target */
 	int island_fd;
 	uint64_t island_used;
 	uint32_t first_undo; /* of its records in wire_area.undo */
 	uint32_t execs;      /* programs executed before this one */
 	bool filtered;       /* a seccomp filter looks at its system calls */
-	bool guarded;        /* its rt_sigaction(2) is seen: our handlers can be put in front of its own */
+	bool guarded; /* its rt_sigaction(2) is seen: our handlers can be put in front of its own */
 };
 
 struct inproc_engine {
@@ -120,19 +121,19 @@ struct inproc_engine {
 	struct wire_range *ranges; /* WIRE_RANGES_MAX of each process */
 	struct wire_undo *undo;    /* INPROC_UNDO_MAX */
 	uint32_t nundo;
-	uint32_t gen;                /* of aggregations: wire_area.gen */
-	bool late[INPROC_THREADS];   /* the slot's thread was still in the generation before */
-	bool any_user; /* uid is that of the processes traced */
+	uint32_t gen;              /* of aggregations: wire_area.gen */
+	bool late[INPROC_THREADS]; /* the slot's thread was still in the generation before */
+	bool any_user;             /* uid is that of the processes traced */
 	uint32_t uid;
-	bool slow_barrier;           /* membarrier(2)'s fast one does not reach every process */
-	struct wire_thread *self;     /* the tracer's thread slot */
+	bool slow_barrier;        /* membarrier(2)'s fast one does not reach every process */
+	struct wire_thread *self; /* the tracer's thread slot */
 	uint64_t shared_used;
-	uint64_t pool, pool_end; /* addresses of what is left of INPROC_POOL */
-	uint64_t thread_used; /* bytes of a slot laid out so far */
+	uint64_t pool, pool_end;   /* addresses of what is left of INPROC_POOL */
+	uint64_t thread_used;      /* bytes of a slot laid out so far */
 	struct inproc_prog *progs; /* as image.progs */
 	VEC(struct inproc_timer) timers;
 	int timer_fd;
-	int nap_ms; /* how long to wait before looking into the rings again */
+	int nap_ms;                  /* how long to wait before looking into the rings again */
 	struct inproc_store *stores; /* as image.aggs */
 	VEC(struct inproc_process) processes;
 	bool all; /* a probe that cannot be placed is an error */
@@ -143,9 +144,9 @@ struct inproc_engine {
 	VEC(uint64_t) values;
 	struct engine_counters counters;
 	struct inproc_unwind *unwind; /* NULL: the image takes no user stacks */
-	bool *placed;      /* as image.probes: it fires somewhere */
-	char **refused;    /* likewise: "refused: reason", NULL not */
-	uint32_t nrefused; /* probes that could not be placed */
+	bool *placed;                 /* as image.probes: it fires somewhere */
+	char **refused;               /* likewise: "refused: reason", NULL not */
+	uint32_t nrefused;            /* probes that could not be placed */
 	int watchdog;                 /* its pidfd or -1 */
 };
 
@@ -157,7 +158,8 @@ uint64_t area_alloc(struct inproc_engine *e, uint64_t size);
 struct wire_thread *area_thread(const struct inproc_engine *e, uint32_t slot);
 uint64_t area_private_size(void);
 /* The value of a key in a WIRE_MAP_HASH; NULL: not there. */
-const void *area_hash_find(const struct inproc_engine *e, const struct wire_map *m, const void *key);
+const void *area_hash_find(const struct inproc_engine *e, const struct wire_map *m,
+			   const void *key);
 
 static inline bool inproc_is_syscall(enum attach_kind k)
 {
@@ -198,7 +200,8 @@ uint32_t processes_adopt(struct inproc_engine *e);
 /* agg.c */
 void aggs_flip(struct inproc_engine *e);
 struct err *aggs_read(struct inproc_engine *e, uint32_t agg,
-		      void (*fn)(void *arg, const void *key, const uint64_t *values, uint32_t ncpus),
+		      void (*fn)(void *arg, const void *key, const uint64_t *values,
+				 uint32_t ncpus),
 		      void *arg);
 struct err *aggs_delete(struct inproc_engine *e, uint32_t agg, const void *key,
 			uint64_t *ret_values);
@@ -223,7 +226,8 @@ void sites_free(struct inproc_process *p);
 /* Whose undo records: a child of the program before has those of that one, at addresses that may be the same. */
 static inline pid_t inproc_undo_id(const struct inproc_process *p)
 {
-	return (pid_t)((uint32_t)p->pid | (p->execs & 0x1ff) << 22); /* Linux: pids are below 1 << 22 */
+	return (pid_t)((uint32_t)p->pid | (p->execs & 0x1ff)
+						  << 22); /* Linux: pids are below 1 << 22 */
 }
 /* Reads what of it can be read, for the agent. */
 struct err *process_ranges(struct inproc_engine *e, struct inproc_process *p);

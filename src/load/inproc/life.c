@@ -8,7 +8,9 @@
 
 #include "load/inproc/inproc.h"
 
-enum { EXEC_TRIES = 50 }; /* looks, some milliseconds apart, until the new program's libraries are there */
+enum {
+	EXEC_TRIES = 50
+}; /* looks, some milliseconds apart, until the new program's libraries are there */
 
 /* Does the process have our shared memory? */
 static bool has_area(const struct inproc_engine *e, pid_t pid)
@@ -37,7 +39,8 @@ static uint32_t own_number(pid_t pid)
 
 	while (f && !n && fgets(line, sizeof(line), f))
 		if (!strncmp(line, "NSpid:", 6))
-			n = (uint32_t)strtoul(strrchr(line, '\t') ? strrchr(line, '\t') : line, NULL, 10);
+			n = (uint32_t)strtoul(strrchr(line, '\t') ? strrchr(line, '\t') : line,
+					      NULL, 10);
 	if (f)
 		fclose(f);
 	return n;

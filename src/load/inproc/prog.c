@@ -168,8 +168,8 @@ struct err *timers_arm(struct inproc_engine *e)
 				break;
 			if (!period)
 				period = 1;
-			vec_push(&e->timers, (struct inproc_timer){ i, p->probes[j], now + period,
-								    period });
+			vec_push(&e->timers,
+				 (struct inproc_timer){ i, p->probes[j], now + period, period });
 		}
 	}
 	return arm(e);

@@ -80,11 +80,12 @@ static struct err *send_files(int socket, const int *fds, uint32_t n)
 	h->cmsg_type = SCM_RIGHTS;
 	h->cmsg_len = CMSG_LEN(sizeof(int) * n);
 	memcpy(CMSG_DATA(h), fds, sizeof(int) * n);
-	return sendmsg(socket, &m.head, MSG_NOSIGNAL) == 1 ? NULL :
-							     err_errno(errno, "sending files");
+	return sendmsg(socket, &m.head, MSG_NOSIGNAL) == 1 ? NULL
+							   : err_errno(errno, "sending files");
 }
 
-static struct err *receive(struct control *c, uint64_t page, const struct undo_mail *who, uint32_t n, int *ret_fds)
+static struct err *receive(struct control *c, uint64_t page, const struct undo_mail *who,
+			   uint32_t n, int *ret_fds)
 {
 	struct mail m = { .who = *who };
 	struct cmsghdr *h;
@@ -120,13 +121,15 @@ static struct err *take_over(struct control *c, int fd, int *ret)
 	cleanup_close int pidfd = (int)syscall(SYS_pidfd_open, control_pid(c), 0);
 
 	*ret = pidfd < 0 ? -1 : (int)syscall(SYS_pidfd_getfd, pidfd, fd, 0);
-	return *ret < 0 ? err_errno(errno, "taking a descriptor of process %d", (int)control_pid(c)) :
-			  NULL;
+	return *ret < 0 ? err_errno(errno, "taking a descriptor of process %d", (int)control_pid(c))
+			: NULL;
 }
 
-struct err *remote_send_files(struct control *c, uint64_t page, const int *fds, uint32_t n, int *ret_fds)
+struct err *remote_send_files(struct control *c, uint64_t page, const int *fds, uint32_t n,
+			      int *ret_fds)
 {
-	const uint64_t make[6] = { AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, page + offsetof(struct undo_mail, pair) };
+	const uint64_t make[6] = { AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0,
+				   page + offsetof(struct undo_mail, pair) };
 	struct undo_mail who = { .magic = UNDO_MAIL_MAGIC, .pair = { -1, -1 } };
 	cleanup_close int socket = -1;
 	int64_t made = 0;
@@ -152,7 +155,8 @@ struct err *remote_send_files(struct control *c, uint64_t page, const int *fds, 
 		err = receive(c, page, &who, n, ret_fds);
 	for (int i = 0; i < 2; i++)
 		if (who.pair[i] >= 0)
-			err_free(remote_call(c, "close", SYS_close, (uint64_t)who.pair[i], 0, 0, NULL));
+			err_free(remote_call(c, "close", SYS_close, (uint64_t)who.pair[i], 0, 0,
+					     NULL));
 	err_free(remote_call(c, "munmap", SYS_munmap, page, PAGE, 0, NULL));
 	return err;
 }

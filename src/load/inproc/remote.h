@@ -9,7 +9,8 @@ enum { REMOTE_FILES = 4 };
 /* Makes our descriptors fds[n] (at most REMOTE_FILES) open in the stopped process too: a socket pair is made there, one
  * end is taken over by pidfd_getfd(2), and the descriptors sent through it; works across users and name spaces. `mail` is
  * the address of a free page there: it is mapped as long as the sockets are open, and tells undo_strays() which they are. */
-struct err *remote_send_files(struct control *c, uint64_t mail, const int *fds, uint32_t n, int *ret_fds);
+struct err *remote_send_files(struct control *c, uint64_t mail, const int *fds, uint32_t n,
+			      int *ret_fds);
 /* mmap(2) at exactly addr; EEXIST when something is there. fd -1: anonymous, private. */
 struct err *remote_map(struct control *c, uint64_t addr, uint64_t size, int prot, int fd,
 		       uint64_t offset);

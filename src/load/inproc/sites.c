@@ -38,8 +38,9 @@ struct plan {
 	struct hash by_place; /* {module, address} -> number of the site + 1 */
 	uint32_t prog;        /* whose probes are placed */
 	VEC(struct refusal) refusals;
-	VEC(struct inproc_point) left_out; /* places of probes that are refused after they were placed */
-	uint32_t nunseen;     /* points around system calls that found no room */
+	VEC(struct inproc_point)
+	left_out;         /* places of probes that are refused after they were placed */
+	uint32_t nunseen; /* points around system calls that found no room */
 };
 
 static void refuse(struct plan *pl, uint32_t probe, const char *reason)
@@ -122,8 +123,9 @@ struct err *plan_module(struct plan *pl, uint32_t map, uint32_t *ret)
 		return err_wrap(err, "%s", m->path);
 	*ret = pl->p->modules.n;
 	mod = vec_add(&pl->p->modules);
-	*mod = (struct inproc_module){ .object = o, .text = text, .bias = m->start - addr,
-				       .lo = m->start, .hi = m->end };
+	*mod = (struct inproc_module){
+		.object = o, .text = text, .bias = m->start - addr, .lo = m->start, .hi = m->end
+	};
 	return NULL;
 }
 
@@ -138,8 +140,9 @@ static struct err *find_module(struct plan *pl, const struct probe *p, uint32_t 
 	for (uint32_t i = 0; i < pl->nmaps; i++) {
 		const struct mapping *m = &pl->maps[i];
 
-		if (m->exec && pl->stats[i].st_ino == st.st_ino && pl->stats[i].st_dev == st.st_dev &&
-		    p->offset >= m->offset && p->offset < m->offset + (m->end - m->start))
+		if (m->exec && pl->stats[i].st_ino == st.st_ino &&
+		    pl->stats[i].st_dev == st.st_dev && p->offset >= m->offset &&
+		    p->offset < m->offset + (m->end - m->start))
 			return plan_module(pl, i, ret);
 	}
 	return NULL;
@@ -244,7 +247,8 @@ static struct err *plan_probe(struct plan *pl, uint32_t index)
 	}
 	m = &pl->p->modules.v[module];
 	if (p->kind == ATTACH_URETPROBE && p->provider == &provider_plt) {
-		refuse(pl, index, "the slot jumps to the function, whose return does not come by here");
+		refuse(pl, index,
+		       "the slot jumps to the function, whose return does not come by here");
 		return NULL;
 	}
 	if (p->kind == ATTACH_URETPROBE)
@@ -258,7 +262,8 @@ static struct err *plan_probe(struct plan *pl, uint32_t index)
 	else if (text_function(m->text, addr, &func, &end))
 		err = text_offset(m->text, func, addr - func, &s);
 	else
-		s = (struct text_site){ .mode = TEXT_NONE, .reason = "it lies in no known function" };
+		s = (struct text_site){ .mode = TEXT_NONE,
+					.reason = "it lies in no known function" };
 	if (err)
 		return err;
 	if (usable(&s)) {
@@ -278,16 +283,17 @@ static struct err *plan_sigaction(struct plan *pl)
 	bool all = true, any = false;
 
 	for (uint32_t i = 0; i < pl->nmaps && !err; i++) {
-		struct object *o = pl->maps[i].exec ?
-					   symbols_object(pl->e->symbols, pl->p->pid, &pl->maps[i]) :
-					   NULL;
+		struct object *o =
+			pl->maps[i].exec ? symbols_object(pl->e->symbols, pl->p->pid, &pl->maps[i])
+					 : NULL;
 		const char *soname = o ? object_soname(o) : NULL;
 		struct text_syscall *calls = NULL;
 		uint32_t n = 0, module;
 
-		if (!o || !(soname ? !strcmp(soname, "libc.so.6") || !strncmp(soname, "libc.musl", 9) ||
-					     !strcmp(soname, "libc.so") :
-				     object_is_executable(o) && !object_interp(o)))
+		if (!o ||
+		    !(soname ? !strcmp(soname, "libc.so.6") || !strncmp(soname, "libc.musl", 9) ||
+				       !strcmp(soname, "libc.so")
+			     : object_is_executable(o) && !object_interp(o)))
 			continue;
 		err = plan_module(pl, i, &module);
 		if (!err)
@@ -399,9 +405,9 @@ static struct err *plan_open(struct plan *pl)
 		return err;
 	pl->stats = xcalloc(pl->nmaps + 1, sizeof(*pl->stats));
 	for (uint32_t i = 0; i < pl->nmaps; i++) {
-		cleanup_free char *path = pl->maps[i].exec && pl->maps[i].path[0] == '/' ?
-						  mapping_open_path(pid, &pl->maps[i]) :
-						  NULL;
+		cleanup_free char *path = pl->maps[i].exec && pl->maps[i].path[0] == '/'
+						  ? mapping_open_path(pid, &pl->maps[i])
+						  : NULL;
 
 		if (!path || stat(path, &pl->stats[i]))
 			pl->stats[i].st_ino = 0;

@@ -21,8 +21,7 @@ struct calls {
 
 static bool wants(const struct wanted *w, int32_t number)
 {
-	return number < 0 ||
-	       (number < WIRE_SYSCALL_MAX && w->bits[number / 64] >> number % 64 & 1);
+	return number < 0 || (number < WIRE_SYSCALL_MAX && w->bits[number / 64] >> number % 64 & 1);
 }
 
 static bool any_wants(const struct calls *c, int32_t number)
@@ -182,8 +181,10 @@ static struct err *plan_object(struct calls *c, struct inproc_engine *e, struct 
 	struct err *err = plan_module(c->pl, map, &module);
 
 	if (!err && text_is_go(p->modules.v[module].text)) {
-		inproc_note(e, "process %d: %s is Go's code, which is not patched: its system calls are not seen",
-			    (int)p->pid, object_path(o));
+		inproc_note(
+			e,
+			"process %d: %s is Go's code, which is not patched: its system calls are not seen",
+			(int)p->pid, object_path(o));
 		e->nrefused++;
 		return NULL;
 	}
@@ -203,19 +204,21 @@ struct err *syscalls_plan(struct inproc_engine *e, struct inproc_process *p, str
 
 	collect(&c, e->base.image, p->pid);
 	for (uint32_t i = 0; i < nmaps && !err && (c.entry.n || c.ret.n); i++) {
-		struct object *o = maps[i].exec && maps[i].path[0] == '/' ?
-					   symbols_object(e->symbols, p->pid, &maps[i]) :
-					   NULL;
+		struct object *o = maps[i].exec && maps[i].path[0] == '/'
+					   ? symbols_object(e->symbols, p->pid, &maps[i])
+					   : NULL;
 
 		if (o && !is_done(&c, o))
 			err = plan_object(&c, e, p, i, o);
 	}
 	if (c.unseen && !err) {
 		e->nrefused++;
-		inproc_note(e, "process %d: %u of %u places that make these system calls cannot be patched "
-			    "(the first: 0x%llx in %s, %s): calls from there are not seen",
-			    (int)p->pid, c.unseen, c.found, (unsigned long long)c.addr, c.path,
-			    c.reason);
+		inproc_note(
+			e,
+			"process %d: %u of %u places that make these system calls cannot be patched "
+			"(the first: 0x%llx in %s, %s): calls from there are not seen",
+			(int)p->pid, c.unseen, c.found, (unsigned long long)c.addr, c.path,
+			c.reason);
 	}
 	if (!c.found && !err && (c.entry.n || c.ret.n)) {
 		bool known = any_wants(&c, SYS_rt_sigreturn);

@@ -170,7 +170,8 @@ struct err *undo_areas(struct control *c, uint64_t ret_bases[WIRE_BASES], uint32
 	for (uint32_t i = 0; !e && i < n; i++) {
 		uint64_t base = base_of(m[i].lo);
 
-		if (!base || (!name_is(&m[i], WIRE_MEMFD_CODE) && !name_is(&m[i], WIRE_MEMFD_SHARED)))
+		if (!base ||
+		    (!name_is(&m[i], WIRE_MEMFD_CODE) && !name_is(&m[i], WIRE_MEMFD_SHARED)))
 			continue;
 		if (m[i].lo != base && m[i].lo != base + WIRE_SHARED)
 			continue;
@@ -199,8 +200,8 @@ uint64_t undo_inode_here(uint64_t addr)
 }
 
 /* The end of the shared mapping, 0 when there is none; the inodes of both memfds, 0 likewise. */
-static uint64_t find_inodes(const struct control_map *m, uint32_t n, uint64_t base, uint64_t *ret_shared,
-			    uint64_t *ret_code)
+static uint64_t find_inodes(const struct control_map *m, uint32_t n, uint64_t base,
+			    uint64_t *ret_shared, uint64_t *ret_code)
 {
 	uint64_t end = 0;
 
@@ -223,8 +224,8 @@ static int by_site(const void *a, const void *b)
 
 static bool sane(const struct wire_undo *u)
 {
-	if (!u->len || u->len > WIRE_SITE_MAX || u->site < CHUNK || u->site >> 47 || u->stub_len > STUB_MAX ||
-	    u->stub >> 47)
+	if (!u->len || u->len > WIRE_SITE_MAX || u->site < CHUNK || u->site >> 47 ||
+	    u->stub_len > STUB_MAX || u->stub >> 47)
 		return false;
 	for (uint32_t i = 0; i < u->len; i++)
 		if (u->moved[i] != 0xffff && u->moved[i] >= u->stub_len)
@@ -233,13 +234,15 @@ static bool sane(const struct wire_undo *u)
 }
 
 /* Takes the records of `pid`, or of any process when it is 0. */
-static struct err *read_records(struct control *c, uint64_t addr, uint32_t n, pid_t pid, struct undo_log *log)
+static struct err *read_records(struct control *c, uint64_t addr, uint32_t n, pid_t pid,
+				struct undo_log *log)
 {
 	cleanup_free struct wire_undo *buf = xmalloc(sizeof(*buf) * CHUNK);
 
 	for (uint32_t at = 0; at < n;) {
 		uint32_t part = n - at < CHUNK ? n - at : CHUNK;
-		struct err *e = control_read(c, addr + (uint64_t)at * sizeof(*buf), buf, part * (uint32_t)sizeof(*buf));
+		struct err *e = control_read(c, addr + (uint64_t)at * sizeof(*buf), buf,
+					     part * (uint32_t)sizeof(*buf));
 
 		if (e)
 			return err_wrap(e, "the undo log");
@@ -271,8 +274,9 @@ static void sort_records(struct undo_log *log)
 static pid_t patched_as(struct control *c, uint64_t base)
 {
 	uint32_t pid = 0;
-	struct err *e = control_read(c, base + WIRE_PRIVATE + WIRE_KEPT + offsetof(struct wire_kept, pid), &pid,
-				     sizeof(pid));
+	struct err *e =
+		control_read(c, base + WIRE_PRIVATE + WIRE_KEPT + offsetof(struct wire_kept, pid),
+			     &pid, sizeof(pid));
 
 	if (e)
 		pid = 0;
@@ -302,12 +306,15 @@ struct err *undo_log_read(struct control *c, uint64_t base, struct undo_log *ret
 		return NULL;
 	}
 	if (a.magic != (WIRE_AREA_MAGIC) || a.version != WIRE_AREA_VERSION)
-		return err_new(EINVAL, "process %d has mappings of another version of descry (%u, this is %u): heal it with that one",
-			       control_pid(c), a.version, WIRE_AREA_VERSION);
-	if (a.base != base || a.private_size > PRIVATE_MAX || a.nundo > UNDO_MAX || a.undo < base + WIRE_SHARED ||
-	    a.undo > end || (end - a.undo) / sizeof(struct wire_undo) < a.nundo)
-		return err_new(EINVAL, "process %d: the undo log at 0x%llx is damaged", control_pid(c),
-			       (unsigned long long)base + WIRE_SHARED);
+		return err_new(
+			EINVAL,
+			"process %d has mappings of another version of descry (%u, this is %u): heal it with that one",
+			control_pid(c), a.version, WIRE_AREA_VERSION);
+	if (a.base != base || a.private_size > PRIVATE_MAX || a.nundo > UNDO_MAX ||
+	    a.undo < base + WIRE_SHARED || a.undo > end ||
+	    (end - a.undo) / sizeof(struct wire_undo) < a.nundo)
+		return err_new(EINVAL, "process %d: the undo log at 0x%llx is damaged",
+			       control_pid(c), (unsigned long long)base + WIRE_SHARED);
 	log.private_size = a.private_size;
 	log.tracer_pid = a.tracer_pid;
 	log.watchdog_pid = a.watchdog_pid;
@@ -361,7 +368,8 @@ static bool is_torn(const struct wire_undo *u, const uint8_t *have)
 
 	if (first >= u->len || first < sizeof(hold))
 		return false;
-	if (memcmp(have + first, u->before + first, rest) && memcmp(have + first, u->after + first, rest))
+	if (memcmp(have + first, u->before + first, rest) &&
+	    memcmp(have + first, u->after + first, rest))
 		return false;
 	for (int k = 0; k < 2; k++) {
 		const uint8_t *state = k ? u->after : u->before;
@@ -384,14 +392,16 @@ struct window {
 };
 
 /* Bytes of site i. */
-static struct err *read_site(struct control *c, struct window *w, const struct undo_log *log, uint32_t i, uint8_t *ret)
+static struct err *read_site(struct control *c, struct window *w, const struct undo_log *log,
+			     uint32_t i, uint8_t *ret)
 {
 	const struct wire_undo *u = &log->sites.v[i], *last = u;
 	struct err *e;
 
 	if (u->site - w->lo >= w->n || w->n - (u->site - w->lo) < u->len) {
 		w->lo = u->site - u->site % CHUNK;
-		while (++i < log->sites.n && log->sites.v[i].site + WIRE_SITE_MAX <= w->lo + sizeof(w->bytes))
+		while (++i < log->sites.n &&
+		       log->sites.v[i].site + WIRE_SITE_MAX <= w->lo + sizeof(w->bytes))
 			last = &log->sites.v[i];
 		w->n = (uint32_t)((last->site + last->len + CHUNK - 1) / CHUNK * CHUNK - w->lo);
 		e = control_read(c, w->lo, w->bytes, w->n);
@@ -405,7 +415,8 @@ static struct err *read_site(struct control *c, struct window *w, const struct u
 	return NULL;
 }
 
-static struct err *restore_text(struct control *c, const struct undo_log *log, struct undo_report *r)
+static struct err *restore_text(struct control *c, const struct undo_log *log,
+				struct undo_report *r)
 {
 	uint32_t n = log->sites.n, todo = 0, skipped;
 	cleanup_free struct control_patch *p = xcalloc(n + 1, sizeof(*p));
@@ -439,7 +450,8 @@ static struct err *restore_text(struct control *c, const struct undo_log *log, s
 /* --- signal actions --- */
 
 /* Gives back the program's own actions where ours stand. */
-static struct err *restore_signals(struct control *c, const struct undo_log *log, struct undo_report *r)
+static struct err *restore_signals(struct control *c, const struct undo_log *log,
+				   struct undo_report *r)
 {
 	uint64_t at = log->base + WIRE_PRIVATE;
 	struct wire_sigaction now;
@@ -457,16 +469,20 @@ static struct err *restore_signals(struct control *c, const struct undo_log *log
 	}
 	for (int i = 0; !e && i < WIRE_SIGNALS; i++) {
 		uint64_t scratch = at + offsetof(struct wire_private, spare);
-		uint64_t own = at + offsetof(struct wire_private, action) + (uint64_t)i * sizeof(struct wire_sigaction);
+		uint64_t own = at + offsetof(struct wire_private, action) +
+			       (uint64_t)i * sizeof(struct wire_sigaction);
 
 		if (!(p.signals >> i & 1))
 			continue;
-		e = control_syscall(c, SYS_rt_sigaction, (uint64_t[6]){ (uint64_t)signals[i], 0, scratch, 8 }, &got);
+		e = control_syscall(c, SYS_rt_sigaction,
+				    (uint64_t[6]){ (uint64_t)signals[i], 0, scratch, 8 }, &got);
 		if (!e && got == 0)
 			e = control_read(c, scratch, &now, sizeof(now));
-		if (e || got || now.handler < log->base || now.handler >= log->base + WIRE_CODE_SIZE)
+		if (e || got || now.handler < log->base ||
+		    now.handler >= log->base + WIRE_CODE_SIZE)
 			continue;
-		e = control_syscall(c, SYS_rt_sigaction, (uint64_t[6]){ (uint64_t)signals[i], own, 0, 8 }, &got);
+		e = control_syscall(c, SYS_rt_sigaction,
+				    (uint64_t[6]){ (uint64_t)signals[i], own, 0, 8 }, &got);
 		r->signals += !e && got == 0;
 	}
 	return e;
@@ -488,7 +504,8 @@ static bool has_stub(const struct undo_log *log, const struct control_map *m)
 	return false;
 }
 
-static struct err *find_mappings(struct control *c, const struct undo_log *log, struct mappings *ret)
+static struct err *find_mappings(struct control *c, const struct undo_log *log,
+				 struct mappings *ret)
 {
 	uint64_t bases[WIRE_BASES], private = log->base + WIRE_PRIVATE;
 	const struct control_map *m;
@@ -499,7 +516,8 @@ static struct err *find_mappings(struct control *c, const struct undo_log *log, 
 	for (uint32_t i = 0; !e && i < n; i++)
 		/* exactly what was mapped: the program may have memory of its own behind it, even in one mapping */
 		if (log->private_size && !m[i].inode && m[i].lo == private)
-			vec_push(&ret->v, (struct control_range){ private, private + log->private_size });
+			vec_push(&ret->v,
+				 (struct control_range){ private, private + log->private_size });
 	/* an island of which the log does not speak is of an attach cut short: ours, when we are alone */
 	for (uint32_t i = 0; !e && i < n; i++)
 		if (name_is(&m[i], WIRE_MEMFD_ISLAND) && (areas == 1 || has_stub(log, &m[i])))
@@ -520,7 +538,9 @@ static struct err *unmap(struct control *c, const struct mappings *m, struct und
 	int64_t got;
 
 	for (uint32_t i = 0; !e && i < m->v.n; i++) {
-		e = control_syscall(c, SYS_munmap, (uint64_t[6]){ m->v.v[i].lo, m->v.v[i].hi - m->v.v[i].lo }, &got);
+		e = control_syscall(c, SYS_munmap,
+				    (uint64_t[6]){ m->v.v[i].lo, m->v.v[i].hi - m->v.v[i].lo },
+				    &got);
 		if (!e && got)
 			e = err_errno((int)-got, "munmap in process %d", control_pid(c));
 		r->unmapped += !e;
@@ -576,7 +596,8 @@ static void find_files(pid_t pid, uint64_t code_inode, struct strays *s)
 
 	while (d && (de = readdir(d))) {
 		link_of(pid, de->d_name, text, sizeof(text));
-		if (strncmp(text, "/memfd:" WIRE_MEMFD_PREFIX, sizeof("/memfd:" WIRE_MEMFD_PREFIX) - 1))
+		if (strncmp(text, "/memfd:" WIRE_MEMFD_PREFIX,
+			    sizeof("/memfd:" WIRE_MEMFD_PREFIX) - 1))
 			continue;
 		if (code_inode && inode_of(pid, de->d_name) == code_inode) {
 			code = atoi(de->d_name);
@@ -611,7 +632,8 @@ static void find_sockets(struct control *c, uint64_t base, struct strays *s)
 			break;
 		vec_push(&s->pages, m[i].lo);
 		for (int k = 0; k < 2 && mail.magic == UNDO_MAIL_MAGIC; k++) {
-			uint64_t have = mail.pair[k] < 0 ? 0 : undo_socket(control_pid(c), mail.pair[k]);
+			uint64_t have =
+				mail.pair[k] < 0 ? 0 : undo_socket(control_pid(c), mail.pair[k]);
 
 			if (have && (!mail.socket[k] || have == mail.socket[k]))
 				vec_push(&s->fds, mail.pair[k]);
@@ -640,11 +662,13 @@ struct err *undo_strays(struct control *c, uint64_t code_inode, uint64_t base, i
 		find_files(control_pid(c), code_inode, &s);
 		find_sockets(c, base, &s);
 		for (uint32_t i = 0; !e && i < s.fds.n; i++) {
-			e = control_syscall(c, SYS_close, (uint64_t[6]){ (uint64_t)s.fds.v[i] }, &got);
+			e = control_syscall(c, SYS_close, (uint64_t[6]){ (uint64_t)s.fds.v[i] },
+					    &got);
 			r->closed += !e && !got;
 		}
 		for (uint32_t i = 0; !e && i < s.pages.n; i++) {
-			e = control_syscall(c, SYS_munmap, (uint64_t[6]){ s.pages.v[i], CHUNK }, &got);
+			e = control_syscall(c, SYS_munmap, (uint64_t[6]){ s.pages.v[i], CHUNK },
+					    &got);
 			r->unmapped += !e && !got;
 		}
 		if (e)
@@ -676,8 +700,8 @@ static bool is_there(struct control *c, const struct undo_log *log)
 }
 
 /* One stop: text, signal actions, program counters; and the mappings when no thread can come back to them. */
-static struct err *restore_once(struct control *c, const struct undo_log *log, int timeout_ms, bool *again,
-				struct undo_report *r)
+static struct err *restore_once(struct control *c, const struct undo_log *log, int timeout_ms,
+				bool *again, struct undo_report *r)
 {
 	struct mover m = { log, undo_pc_out, 0 };
 	struct mappings maps = { 0 };
@@ -721,7 +745,8 @@ static uint64_t now_ms(void)
 	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
-struct err *undo_restore(struct control *c, const struct undo_log *log, int timeout_ms, struct undo_report *ret)
+struct err *undo_restore(struct control *c, const struct undo_log *log, int timeout_ms,
+			 struct undo_report *ret)
 {
 	uint64_t end = now_ms() + (uint64_t)timeout_ms;
 	long pause = 200000;

@@ -23,7 +23,8 @@ void undo_record(struct wire_undo *u, pid_t pid, uint64_t site, uint8_t len, con
 struct undo_log {
 	uint64_t base;         /* wire_area.base */
 	uint64_t private_size; /* 0: there is no area, only mappings of an attach that was cut short */
-	uint64_t inode, code_inode; /* of the shared mapping and of the code's, 0 none: an attach maps one after the other */
+	uint64_t inode,
+		code_inode; /* of the shared mapping and of the code's, 0 none: an attach maps one after the other */
 	uint32_t tracer_pid, watchdog_pid;
 	VEC(struct wire_undo) sites;
 	struct control_patch *patches; /* by undo_prepare(): what undo_patch() writes */
@@ -69,7 +70,7 @@ struct err *undo_restore(struct control *c, const struct undo_log *log, int time
 #define UNDO_MAIL_MAGIC 0x6c69616d20797263ull
 struct undo_mail {
 	uint64_t magic;
-	int pair[2]; /* -1: not yet open */
+	int pair[2];        /* -1: not yet open */
 	uint64_t socket[2]; /* their inodes; 0: not yet known, and not yet closed */
 };
 /* The inode of a process's descriptor when it is a socket, otherwise 0. */

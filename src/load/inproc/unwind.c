@@ -9,7 +9,7 @@ struct inproc_unwind {
 	struct unwind_store *store;
 	struct inproc_engine *e;
 	struct wire_map *chunks, *processes; /* the tracer's copies */
-	VEC(uint64_t) bases; /* of each chunk's value, 0 none */
+	VEC(uint64_t) bases;                 /* of each chunk's value, 0 none */
 	bool seen_gone;
 };
 
@@ -65,7 +65,8 @@ static struct err *put_chunk(void *arg, uint32_t chunk, const uint32_t *words)
 static struct err *put_process(void *arg, uint32_t pid, const struct wire_unwind_process *p)
 {
 	struct inproc_unwind *u = arg;
-	uint64_t key = pid; /* of 4 bytes; room for what the compiler thinks map_update() may read */
+	uint64_t key =
+		pid; /* of 4 bytes; room for what the compiler thinks map_update() may read */
 	int64_t r;
 
 	change(u->e);
@@ -113,8 +114,7 @@ void unwind_refresh(struct inproc_engine *e)
 {
 	for (uint32_t i = 0; e->unwind && i < e->processes.n; i++) {
 		uint32_t pid = (uint32_t)e->processes.v[i].pid;
-		const struct wire_unwind_process *p =
-			area_hash_find(e, e->unwind->processes, &pid);
+		const struct wire_unwind_process *p = area_hash_find(e, e->unwind->processes, &pid);
 
 		if (p && p->missed)
 			err_free(unwind_store_add(e->unwind->store, (pid_t)pid));

@@ -70,7 +70,8 @@ static bool undo_process(const struct watched *w, pid_t pid)
 	if (!e) {
 		e = undo_quiet(c, STOP_MS) ?: undo_strays(c, w->code_inode, w->base, STOP_MS, &r) ?:
 			undo_log_read(c, w->base, &log);
-		if (!e && (log.inode ? log.inode == w->inode : log.code_inode && log.code_inode == w->code_inode))
+		if (!e && (log.inode ? log.inode == w->inode
+				     : log.code_inode && log.code_inode == w->code_inode))
 			e = undo_restore(c, &log, STOP_MS, &r);
 		undo_log_fini(&log);
 		control_free(c);
@@ -180,5 +181,6 @@ struct err *watchdog_permit(struct control *c, const struct wire_area *area)
 	close(fd);
 	if (scope != '1' || !area->watchdog_pid)
 		return NULL;
-	return control_syscall(c, SYS_prctl, (uint64_t[6]){ PR_SET_PTRACER, area->watchdog_pid }, &got);
+	return control_syscall(c, SYS_prctl, (uint64_t[6]){ PR_SET_PTRACER, area->watchdog_pid },
+			       &got);
 }

@@ -64,7 +64,8 @@ static uint64_t probe_read(struct interp *in, uint64_t dst, uint64_t n, uint64_t
 static uint64_t write_user(struct interp *in, uint64_t dst, uint64_t src, uint64_t n)
 {
 	const void *p = interp_bytes(in, src, (uint32_t)n, false);
-	struct iovec from = { (void *)p, (uint32_t)n }, to = { (void *)(uintptr_t)dst, (uint32_t)n };
+	struct iovec from = { (void *)p, (uint32_t)n },
+		     to = { (void *)(uintptr_t)dst, (uint32_t)n };
 
 	if (!p || !n)
 		return 0;

@@ -31,7 +31,7 @@ struct interp_engine {
 	uint64_t cookie;      /* of the running program */
 	VEC(uint8_t *) objects; /* this process as a task_struct and what hangs on it (task.c) */
 	uint64_t task;
-	struct err *failed;     /* of a timer's program: detach() gives it */
+	struct err *failed;                /* of a timer's program: detach() gives it */
 	uint64_t *fixed, *fired, *dropped; /* counters() */
 };
 

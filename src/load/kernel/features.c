@@ -109,10 +109,9 @@ static bool try_nop5(void)
 {
 	enum { CALLS = 64 };
 	uint64_t offset;
-	struct uprobe_multi u = { .path = "/proc/self/exe",
-				  .offsets = &offset,
-				  .n = 1,
-				  .pid = (uint32_t)getpid() };
+	struct uprobe_multi u = {
+		.path = "/proc/self/exe", .offsets = &offset, .n = 1, .pid = (uint32_t)getpid()
+	};
 	cleanup_close int prog = load_return_0(BPF_PROG_TYPE_KPROBE, ATTACH_TYPE_UPROBE_MULTI);
 
 	if (prog < 0 || !own_offset((uintptr_t)feature_red_zone_nop, &offset))

@@ -132,7 +132,8 @@ static struct err *rejected(struct kernel_engine *k, const struct image_prog *p,
 
 		if (why) {
 			diag_error(d, loc, 0, tag, "%s", why);
-			return err_new(error, "the kernel rejects program %s: %s", p->name, message);
+			return err_new(error, "the kernel rejects program %s: %s", p->name,
+				       message);
 		}
 		diag_error(d, loc, 0, "D_VERIFIER", "the kernel rejects this clause: %s", message);
 		if (has_loop(l) && strstr(message, " too "))

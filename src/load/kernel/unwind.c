@@ -16,8 +16,8 @@ enum {
 	RUNNING_NS = 500 * 1000 * 1000,
 	PRELOAD_NS = 50 * 1000 * 1000, /* of CPU time */
 	PRELOAD_STEP = 16,             /* files that go into the kernel together */
-	MAPPED_MAX = 4096, /* between two refreshes; what is behind is met by a walk */
-	SCAN_NS = 1000 * 1000 * 1000, /* every process is looked at: gone, or asked for in vain */
+	MAPPED_MAX = 4096,             /* between two refreshes; what is behind is met by a walk */
+	SCAN_NS = 1000 * 1000 * 1000,  /* every process is looked at: gone, or asked for in vain */
 };
 
 struct unwind_tables {

@@ -191,7 +191,8 @@ struct err *attach_uprobes(struct kernel_engine *k, struct instance *in)
 			const struct probe *q = img->probes[p->probes[j]].probe;
 
 			if (done[j] || (in->probe != UINT32_MAX && in->probe != p->probes[j]) ||
-			    q->pid != first->pid || q->kind != first->kind || strcmp(q->object, g.path))
+			    q->pid != first->pid || q->kind != first->kind ||
+			    strcmp(q->object, g.path))
 				continue;
 			done[j] = true;
 			if (q->red_zone && !feature(FEATURE_NOP5)) {

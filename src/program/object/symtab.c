@@ -178,10 +178,9 @@ static bool collect_debuglink(struct collect *c)
 		return false;
 	memcpy(&crc, link + ((len + 4) & ~(size_t)3), 4);
 	for (int i = 0; i < 3; i++) {
-		cleanup_free char *path =
-			xasprintf("%s%.*s/%s%s", i == 2 ? "/usr/lib/debug" : "",
-				  (int)(slash - c->o->path), c->o->path, i == 1 ? ".debug/" : "",
-				  link);
+		cleanup_free char *path = xasprintf("%s%.*s/%s%s", i == 2 ? "/usr/lib/debug" : "",
+						    (int)(slash - c->o->path), c->o->path,
+						    i == 1 ? ".debug/" : "", link);
 
 		if (strcmp(path, c->o->path) && collect_debug_path(c, path, &crc))
 			return true;

@@ -67,8 +67,8 @@ struct symbols {
 	struct object *vdso;
 	bool vdso_tried;
 	struct map_watch *watch; /* NULL not watching */
-	uint32_t nwatched;   /* processes known by it alone */
-	uint64_t as_of; /* 0 now */
+	uint32_t nwatched;       /* processes known by it alone */
+	uint64_t as_of;          /* 0 now */
 };
 
 void kallsyms_fini(struct kallsyms *k);

@@ -8,7 +8,7 @@
 
 struct debug_info {
 	Dwfl *dwfl;
-	Dwarf *dwarf; /* NULL: there is none */
+	Dwarf *dwarf;      /* NULL: there is none */
 	struct hash known; /* link-time address -> index in answers */
 	VEC(struct answer) answers;
 	VEC(struct source_place) places;
@@ -84,7 +84,8 @@ static const char *die_name(struct symbols *s, Dwarf_Die *die)
 }
 
 /* Where an inlined function was called from: in the file table of its unit. */
-static void call_site(struct symbols *s, Dwarf_Die *cu, Dwarf_Die *inlined, struct source_place *ret)
+static void call_site(struct symbols *s, Dwarf_Die *cu, Dwarf_Die *inlined,
+		      struct source_place *ret)
 {
 	Dwarf_Word file = 0, line = 0;
 	Dwarf_Attribute a;
@@ -179,7 +180,8 @@ static void find_places(struct symbols *s, struct debug_info *d, uint64_t addr)
 	}
 }
 
-uint32_t symbols_source(struct symbols *s, pid_t pid, uint64_t addr, const struct source_place **ret)
+uint32_t symbols_source(struct symbols *s, pid_t pid, uint64_t addr,
+			const struct source_place **ret)
 {
 	uint64_t link_addr;
 	struct object *o = process_object(s, pid, addr, &link_addr);

@@ -49,7 +49,8 @@ struct source_place {
 	bool inlined;
 };
 /* Their count, 0: there is no debugging information. Valid until the next call. */
-uint32_t symbols_source(struct symbols *s, pid_t pid, uint64_t addr, const struct source_place **ret);
+uint32_t symbols_source(struct symbols *s, pid_t pid, uint64_t addr,
+			const struct source_place **ret);
 /* Reads pid's mappings now, so that its addresses can be named after it has gone. */
 void symbols_remember(struct symbols *s, pid_t pid);
 /* From now on the kernel tells what every process maps, so that short-lived ones can be named too; drain it at least

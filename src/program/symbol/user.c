@@ -246,12 +246,14 @@ static void push_past(struct process *p, struct mapping *m, struct object *o, ui
 {
 	if (p->past.n == PAST_MAX)
 		forget_past(p, PAST_MAX / 2);
-	vec_push(&p->past, (struct past_mapping){ .m = *m, .o = o, .tried = o != NULL, .until = until });
+	vec_push(&p->past,
+		 (struct past_mapping){ .m = *m, .o = o, .tried = o != NULL, .until = until });
 	m->path = NULL;
 }
 
 /* What p had at i gives way to the n of list: text of another file is remembered. */
-static void give_way(struct process *p, uint32_t i, const struct mapping *list, uint32_t n, uint64_t now)
+static void give_way(struct process *p, uint32_t i, const struct mapping *list, uint32_t n,
+		     uint64_t now)
 {
 	if (!p->maps[i].exec || p->maps[i].path[0] != '/')
 		return;
@@ -422,7 +424,8 @@ void process_map(struct symbols *s, pid_t pid, struct mapping *m)
 		if (same_mapping(m, &p->maps[later]))
 			p->maps[later].time = m->time;
 		else if (m->path[0] == '/')
-			push_past(p, m, NULL, p->maps[later].time ? p->maps[later].time : p->read_ns);
+			push_past(p, m, NULL,
+				  p->maps[later].time ? p->maps[later].time : p->read_ns);
 		free(m->path);
 		return;
 	}
@@ -688,8 +691,9 @@ static struct object *past_object(struct symbols *s, struct process *p, struct p
 {
 	if (!past->tried) {
 		past->tried = true;
-		past->o = cached_object(s, device(past->m.dev_major, past->m.dev_minor), past->m.inode,
-					past->m.path, past_open_path, p->pid, &past->m);
+		past->o = cached_object(s, device(past->m.dev_major, past->m.dev_minor),
+					past->m.inode, past->m.path, past_open_path, p->pid,
+					&past->m);
 	}
 	return past->o;
 }
@@ -703,7 +707,8 @@ static bool ask(struct symbols *s, struct process *p, uint64_t addr, struct at *
 	found = ask_mapping(s, p, addr, &i);
 	past = find_past(s, p, addr);
 	if (past)
-		*ret = (struct at){ &past->m, past->m.start - past->m.offset, past_object(s, p, past) };
+		*ret = (struct at){ &past->m, past->m.start - past->m.offset,
+				    past_object(s, p, past) };
 	else if (found)
 		*ret = (struct at){ &p->maps[i], load_address(p, i), mapped_object(s, p, i) };
 	return past || found;
@@ -729,7 +734,8 @@ const char *symbols_user_path(struct symbols *s, pid_t pid, uint64_t addr)
 	if (!ask(s, p, addr, &at))
 		return NULL;
 	path = at.m->path;
-	return intern_text(&s->names, intern_str(&s->names, *path == '/' || *path == '[' ? path : ""));
+	return intern_text(&s->names,
+			   intern_str(&s->names, *path == '/' || *path == '[' ? path : ""));
 }
 
 bool symbols_user(struct symbols *s, pid_t pid, uint64_t addr, struct place *ret)

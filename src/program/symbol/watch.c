@@ -134,7 +134,8 @@ static int by_time(const void *a, const void *b)
 	return (x->order > y->order) - (x->order < y->order);
 }
 
-static void take_mapping(struct map_watch *w, const struct mmap2_record *r, size_t size, uint64_t time)
+static void take_mapping(struct map_watch *w, const struct mmap2_record *r, size_t size,
+			 uint64_t time)
 {
 	size_t max = size - offsetof(struct mmap2_record, path);
 	struct mapping m = {
@@ -185,7 +186,8 @@ static void read_ring(struct map_watch *w, struct watch_ring *r, told_vec *list,
 		uint16_t n = ((const struct perf_event_header *)(data + tail % size))->size;
 		struct told told = { .at = text->n, .order = list->n };
 
-		if (n < sizeof(struct perf_event_header) + sizeof(told.time) || n % 8 || n > head - tail)
+		if (n < sizeof(struct perf_event_header) + sizeof(told.time) || n % 8 ||
+		    n > head - tail)
 			break;
 		for (uint16_t i = 0; i < n; i += 8) {
 			uint64_t word;
@@ -213,7 +215,8 @@ void map_watch_drain(struct map_watch *w)
 	if (list.n)
 		qsort(list.v, list.n, sizeof(*list.v), by_time);
 	for (uint32_t i = 0; i < list.n; i++)
-		take_record(w, (const struct perf_event_header *)&text.v[list.v[i].at], list.v[i].time);
+		take_record(w, (const struct perf_event_header *)&text.v[list.v[i].at],
+			    list.v[i].time);
 	vec_fini(&list);
 	vec_fini(&text);
 }

@@ -191,22 +191,30 @@ static struct err *refused(const struct control *c, const char *status, int code
 	if (uid != geteuid() && !capable(CAP_PTRACE)) {
 		cleanup_free char *name = user_name(uid);
 
-		return err_new(EACCES, "process %d (%s) belongs to %s: tracing it needs CAP_SYS_PTRACE (root)", c->pid,
-			       c->name, name);
+		return err_new(
+			EACCES,
+			"process %d (%s) belongs to %s: tracing it needs CAP_SYS_PTRACE (root)",
+			c->pid, c->name, name);
 	}
 	if (stat(path, &st) == 0 && st.st_uid != uid && !capable(CAP_PTRACE))
-		return err_new(EACCES,
-			       "process %d (%s) is protected: it is setuid, has capabilities of its own or has made itself "
-			       "undumpable; tracing it needs CAP_SYS_PTRACE (root)",
-			       c->pid, c->name);
+		return err_new(
+			EACCES,
+			"process %d (%s) is protected: it is setuid, has capabilities of its own or has made itself "
+			"undumpable; tracing it needs CAP_SYS_PTRACE (root)",
+			c->pid, c->name);
 	if (scope >= 3)
-		return err_new(EPERM, "kernel.yama.ptrace_scope is 3: nothing may be traced until the machine is restarted");
+		return err_new(
+			EPERM,
+			"kernel.yama.ptrace_scope is 3: nothing may be traced until the machine is restarted");
 	if (scope == 2 && !capable(CAP_PTRACE))
-		return err_new(EPERM, "kernel.yama.ptrace_scope is 2: tracing needs CAP_SYS_PTRACE (root)");
+		return err_new(
+			EPERM,
+			"kernel.yama.ptrace_scope is 2: tracing needs CAP_SYS_PTRACE (root)");
 	if (scope == 1 && !capable(CAP_PTRACE))
-		return err_new(EPERM,
-			       "kernel.yama.ptrace_scope is 1: only programs started by descry (-c) may be traced without "
-			       "CAP_SYS_PTRACE (root), or set it to 0");
+		return err_new(
+			EPERM,
+			"kernel.yama.ptrace_scope is 1: only programs started by descry (-c) may be traced without "
+			"CAP_SYS_PTRACE (root), or set it to 0");
 	return err_errno(code, "process %d (%s) may not be traced", c->pid, c->name);
 }
 
@@ -217,17 +225,21 @@ struct err *control_check_class(struct control *c)
 	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC);
 	Elf64_Ehdr h;
 
-	if (fd < 0 || pread(fd, &h, sizeof(h), 0) != sizeof(h) || memcmp(h.e_ident, ELFMAG, SELFMAG))
+	if (fd < 0 || pread(fd, &h, sizeof(h), 0) != sizeof(h) ||
+	    memcmp(h.e_ident, ELFMAG, SELFMAG))
 		return NULL;
 	if (h.e_machine != EM_X86_64 || h.e_ident[EI_CLASS] != ELFCLASS64)
-		return err_new(ENOEXEC, "process %d (%s) is a 32-bit program: only 64-bit ones can be traced in-process",
-			       c->pid, c->name);
+		return err_new(
+			ENOEXEC,
+			"process %d (%s) is a 32-bit program: only 64-bit ones can be traced in-process",
+			c->pid, c->name);
 	return NULL;
 }
 
 static struct err *check_status(struct control *c, const char *status)
 {
-	long tracer = status_number(status, "TracerPid", 10), seccomp = status_number(status, "Seccomp", 10);
+	long tracer = status_number(status, "TracerPid", 10),
+	     seccomp = status_number(status, "Seccomp", 10);
 	const char *features = strstr(status, "\nx86_Thread_features:");
 	size_t end = features ? strcspn(features + 1, "\n") + 1 : 0;
 
@@ -236,15 +248,21 @@ static struct err *check_status(struct control *c, const char *status)
 	if (tracer > 0) {
 		cleanup_free char *who = comm_of((pid_t)tracer);
 
-		return err_new(EBUSY, "process %d (%s) is being traced by process %ld (%s): a process has one tracer at a time",
-			       c->pid, c->name, tracer, who);
+		return err_new(
+			EBUSY,
+			"process %d (%s) is being traced by process %ld (%s): a process has one tracer at a time",
+			c->pid, c->name, tracer, who);
 	}
 	if (features && memmem(features, end, "shstk", 5))
-		return err_new(ENOTSUP, "process %d (%s) runs with a shadow stack (SHSTK), which in-process tracing does not support",
-			       c->pid, c->name);
+		return err_new(
+			ENOTSUP,
+			"process %d (%s) runs with a shadow stack (SHSTK), which in-process tracing does not support",
+			c->pid, c->name);
 	if (seccomp == 1)
-		return err_new(EPERM, "process %d (%s) is in strict seccomp mode: no system call can be made in it", c->pid,
-			       c->name);
+		return err_new(
+			EPERM,
+			"process %d (%s) is in strict seccomp mode: no system call can be made in it",
+			c->pid, c->name);
 	if (seccomp == 2) {
 		cleanup_free char *own = NULL;
 		struct err *e = read_status(getpid(), &own);
@@ -256,10 +274,11 @@ static struct err *check_status(struct control *c, const char *status)
 		if (!same)
 			c->options |= PTRACE_O_SUSPEND_SECCOMP;
 		if (!same && !capable(CAP_ADMIN))
-			return err_new(EPERM,
-				       "process %d (%s) filters its system calls (seccomp): mapping memory in it could kill it; "
-				       "suspending the filter needs CAP_SYS_ADMIN (root)",
-				       c->pid, c->name);
+			return err_new(
+				EPERM,
+				"process %d (%s) filters its system calls (seccomp): mapping memory in it could kill it; "
+				"suspending the filter needs CAP_SYS_ADMIN (root)",
+				c->pid, c->name);
 	}
 	return NULL;
 }
@@ -272,7 +291,8 @@ struct err *control_open_mem(struct control *c)
 	int fd = open(path, O_RDWR | O_CLOEXEC);
 
 	if (fd < 0)
-		return err_errno(errno, "cannot open the memory of process %d (%s)", c->pid, c->name);
+		return err_errno(errno, "cannot open the memory of process %d (%s)", c->pid,
+				 c->name);
 	if (c->mem >= 0)
 		close(c->mem);
 	c->mem = fd;
@@ -384,7 +404,8 @@ bool control_wait(pid_t tid, int *ret_status, uint64_t deadline)
 		if (tries < 200)
 			sched_yield();
 		else
-			nanosleep(&(struct timespec){ .tv_nsec = tries < 1000 ? 20000 : 500000 }, NULL);
+			nanosleep(&(struct timespec){ .tv_nsec = tries < 1000 ? 20000 : 500000 },
+				  NULL);
 	}
 }
 
@@ -441,8 +462,8 @@ static pid_t vfork_child(struct control *c, pid_t tid, uint64_t *ret_pc, uint64_
 	unsigned long long nr, a[6], sp, pc;
 	char *p, *end;
 
-	if (!text || sscanf(text, "%llu %llx %llx %llx %llx %llx %llx %llx %llx", &nr, &a[0], &a[1], &a[2],
-			    &a[3], &a[4], &a[5], &sp, &pc) != 9)
+	if (!text || sscanf(text, "%llu %llx %llx %llx %llx %llx %llx %llx %llx", &nr, &a[0], &a[1],
+			    &a[2], &a[3], &a[4], &a[5], &sp, &pc) != 9)
 		return 0;
 	if (nr != SYS_vfork && nr != SYS_clone && nr != SYS_clone3)
 		return 0;
@@ -462,11 +483,27 @@ static pid_t vfork_child(struct control *c, pid_t tid, uint64_t *ret_pc, uint64_
 /* System calls that fail with EINTR after any stop, even when no handler runs (signal(7)): turned into a restart. The
  * kernel still makes it EINTR when a handler does run. A timeout begins anew. */
 static const uint16_t eintr_calls[] = {
-	SYS_epoll_wait, SYS_epoll_pwait, 441 /* epoll_pwait2 */, SYS_semop, SYS_semtimedop,
-	SYS_rt_sigtimedwait, SYS_io_getevents, 333 /* io_pgetevents */, 426 /* io_uring_enter */,
+	SYS_epoll_wait,
+	SYS_epoll_pwait,
+	441 /* epoll_pwait2 */,
+	SYS_semop,
+	SYS_semtimedop,
+	SYS_rt_sigtimedwait,
+	SYS_io_getevents,
+	333 /* io_pgetevents */,
+	426 /* io_uring_enter */,
 	/* sockets with a timeout */
-	SYS_read, SYS_readv, SYS_recvfrom, SYS_recvmsg, SYS_recvmmsg, SYS_accept, SYS_accept4, SYS_write,
-	SYS_writev, SYS_sendto, SYS_sendmsg,
+	SYS_read,
+	SYS_readv,
+	SYS_recvfrom,
+	SYS_recvmsg,
+	SYS_recvmmsg,
+	SYS_accept,
+	SYS_accept4,
+	SYS_write,
+	SYS_writev,
+	SYS_sendto,
+	SYS_sendmsg,
 };
 enum { ERESTARTSYS = 512, ERESTARTNOINTR = 513, ERESTARTNOHAND = 514, ERESTART_RESTARTBLOCK = 516 };
 
@@ -534,14 +571,17 @@ static struct err *not_seized(struct control *c, pid_t tid, int code)
 
 		if (control_now() - c->stop_begun < patience(who))
 			code = EAGAIN;
-		return err_new(code == EAGAIN ? EAGAIN : EBUSY, "thread %d of process %d (%s) is being traced by process %ld (%s)",
+		return err_new(code == EAGAIN ? EAGAIN : EBUSY,
+			       "thread %d of process %d (%s) is being traced by process %ld (%s)",
 			       tid, c->pid, c->name, tracer, who);
 	}
 	if (code == EPERM && control_now() - c->stop_begun < patience(""))
 		return err_new(EAGAIN, "thread %d", tid);
 	if (c->options & PTRACE_O_SUSPEND_SECCOMP)
-		return err_errno(code, "process %d (%s) filters its system calls (seccomp), and the filter cannot be suspended",
-				 c->pid, c->name);
+		return err_errno(
+			code,
+			"process %d (%s) filters its system calls (seccomp), and the filter cannot be suspended",
+			c->pid, c->name);
 	return err_errno(code, "cannot stop thread %d of process %d (%s)", tid, c->pid, c->name);
 }
 
@@ -644,12 +684,15 @@ static struct err *wait_threads(struct control *c, uint64_t deadline)
 		if (!pending)
 			return NULL;
 		if (control_now() > deadline)
-			return err_new(ETIMEDOUT, "thread %d of process %d (%s) does not stop: it is in state %c", tid, c->pid,
-				       c->name, thread_state(c->pid, tid) ?: '?');
+			return err_new(
+				ETIMEDOUT,
+				"thread %d of process %d (%s) does not stop: it is in state %c",
+				tid, c->pid, c->name, thread_state(c->pid, tid) ?: '?');
 		if (idle < 200)
 			sched_yield();
 		else
-			nanosleep(&(struct timespec){ .tv_nsec = idle < 1000 ? 20000 : 500000 }, NULL);
+			nanosleep(&(struct timespec){ .tv_nsec = idle < 1000 ? 20000 : 500000 },
+				  NULL);
 	}
 }
 
@@ -664,8 +707,10 @@ struct err *control_stop_more(struct control *c, int timeout_ms)
 		e = seize_new(c, &more);
 		e = e ?: wait_threads(c, deadline);
 		if (!e && more && control_now() > deadline)
-			e = err_new(ETIMEDOUT, "process %d (%s) starts threads faster than they can be stopped", c->pid,
-				    c->name);
+			e = err_new(
+				ETIMEDOUT,
+				"process %d (%s) starts threads faster than they can be stopped",
+				c->pid, c->name);
 	}
 	if (!e && !c->threads.n)
 		e = control_gone(c);
@@ -696,7 +741,8 @@ struct err *control_stop(struct control *c, int timeout_ms)
 		if (e)
 			err_free(control_resume(c));
 		if (e && e->code == EAGAIN)
-			nanosleep(&(struct timespec){ .tv_nsec = 300000 + control_now() % 700000 }, NULL);
+			nanosleep(&(struct timespec){ .tv_nsec = 300000 + control_now() % 700000 },
+				  NULL);
 	} while (e && e->code == EAGAIN);
 	return e;
 }
@@ -722,8 +768,10 @@ struct err *control_stop_to_call(struct control *c, int timeout_ms)
 		if (e)
 			return e;
 		if (control_now() > end)
-			return err_new(EBUSY, "process %d (%s) waits for a child of vfork() that goes on: try again later",
-				       c->pid, c->name);
+			return err_new(
+				EBUSY,
+				"process %d (%s) waits for a child of vfork() that goes on: try again later",
+				c->pid, c->name);
 		nanosleep(&(struct timespec){ .tv_nsec = 500000 }, NULL);
 	}
 }
@@ -744,7 +792,8 @@ struct err *control_put_regs(struct control *c)
 		if (!t->changed)
 			continue;
 		if (t->blocked || t->pending)
-			return err_new(EBUSY, "thread %d of process %d (%s) waits in vfork()", t->tid, c->pid, c->name);
+			return err_new(EBUSY, "thread %d of process %d (%s) waits in vfork()",
+				       t->tid, c->pid, c->name);
 		if (ptrace(PTRACE_SETREGS, t->tid, 0, &t->regs) < 0 && errno != ESRCH)
 			return err_errno(errno, "writing registers of thread %d", t->tid);
 		t->changed = false;
@@ -813,8 +862,8 @@ struct err *control_read(struct control *c, uint64_t addr, void *buf, uint32_t n
 
 	if (r == (ssize_t)n)
 		return NULL;
-	return err_new(r < 0 ? errno : EFAULT, "process %d (%s): cannot read %u bytes at 0x%llx", c->pid, c->name, n,
-		       (unsigned long long)addr);
+	return err_new(r < 0 ? errno : EFAULT, "process %d (%s): cannot read %u bytes at 0x%llx",
+		       c->pid, c->name, n, (unsigned long long)addr);
 }
 
 struct err *control_write(struct control *c, uint64_t addr, const void *buf, uint32_t n)
@@ -823,8 +872,8 @@ struct err *control_write(struct control *c, uint64_t addr, const void *buf, uin
 
 	if (r == (ssize_t)n)
 		return NULL;
-	return err_new(r < 0 ? errno : EFAULT, "process %d (%s): cannot write %u bytes at 0x%llx", c->pid, c->name, n,
-		       (unsigned long long)addr);
+	return err_new(r < 0 ? errno : EFAULT, "process %d (%s): cannot write %u bytes at 0x%llx",
+		       c->pid, c->name, n, (unsigned long long)addr);
 }
 
 struct err *control_maps(struct control *c, const struct control_map **ret, uint32_t *ret_n)
@@ -849,7 +898,8 @@ struct err *control_maps(struct control *c, const struct control_map **ret, uint
 		next = line + strcspn(line, "\n");
 		if (*next)
 			*next++ = '\0';
-		if (sscanf(line, "%llx-%llx %4s %llx %*s %llu %n", &lo, &hi, m.prot, &offset, &inode, &at) < 5)
+		if (sscanf(line, "%llx-%llx %4s %llx %*s %llu %n", &lo, &hi, m.prot, &offset,
+			   &inode, &at) < 5)
 			continue;
 		m.lo = lo;
 		m.hi = hi;

@@ -93,9 +93,9 @@ static uint64_t word_at(const uint8_t *p)
 /* The shape first, the restorer's code, which costs a read, last. */
 static bool is_frame(struct scan *s, const uint8_t *p, uint64_t addr)
 {
-	return addr % 16 == 8 && word_at(p + FRAME_FLAGS) < 16 && p[FRAME_CS] == 0x33 && !p[FRAME_CS + 1] &&
-	       (p[FRAME_SS] == 0x2b || !p[FRAME_SS]) && !p[FRAME_SS + 1] && word_at(p) > CONTROL_PAGE &&
-	       is_restorer(s, word_at(p));
+	return addr % 16 == 8 && word_at(p + FRAME_FLAGS) < 16 && p[FRAME_CS] == 0x33 &&
+	       !p[FRAME_CS + 1] && (p[FRAME_SS] == 0x2b || !p[FRAME_SS]) && !p[FRAME_SS + 1] &&
+	       word_at(p) > CONTROL_PAGE && is_restorer(s, word_at(p));
 }
 
 static struct err *look_at_frame(struct scan *s, const uint8_t *p, uint64_t addr)

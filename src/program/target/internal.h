@@ -9,24 +9,24 @@ enum { CONTROL_STUB_SIZE = 32, CONTROL_PAGE = 4096, CONTROL_RED_ZONE = 128 };
 
 struct control {
 	pid_t pid;
-	pid_t alive; /* a thread that is not a zombie: whose files in /proc are read */
-	char *name;  /* comm, for messages */
-	int mem;     /* /proc/PID/mem */
+	pid_t alive;       /* a thread that is not a zombie: whose files in /proc are read */
+	char *name;        /* comm, for messages */
+	int mem;           /* /proc/PID/mem */
 	bool no_mem_write; /* /proc/PID/mem does not write to read-only pages: PTRACE_POKETEXT */
 	bool stopped;
-	bool own;    /* started by us */
-	int options; /* PTRACE_O_ */
+	bool own;            /* started by us */
+	int options;         /* PTRACE_O_ */
 	uint64_t stop_begun; /* ns */
 	VEC(struct control_thread) threads;
 	VEC(struct control_map) maps;
 	char *maps_text;
 	uint64_t *auxv;
 	uint32_t nauxv;
-	uint64_t stub;  /* where the system call stub is, 0 not placed */
-	bool stub_left; /* it was there already: left by a tracer that was killed */
+	uint64_t stub;   /* where the system call stub is, 0 not placed */
+	bool stub_left;  /* it was there already: left by a tracer that was killed */
 	bool stub_known; /* what it replaced is known: stub_before */
 	uint8_t stub_before[CONTROL_STUB_SIZE];
-	pid_t caller;   /* thread that made the last system call, whose stack is [caller_lo, caller_hi) */
+	pid_t caller; /* thread that made the last system call, whose stack is [caller_lo, caller_hi) */
 	uint64_t caller_lo, caller_hi;
 };
 

@@ -39,7 +39,8 @@ static struct err *poke(struct control *c, uint64_t addr, const uint8_t *p, uint
 			return err_errno(errno, "cannot read the text of process %d", c->pid);
 		memcpy(word + (addr - at), p, part);
 		if (ptrace(PTRACE_POKETEXT, tid, at, *(uint64_t *)(void *)word) < 0)
-			return err_errno(errno, "cannot write to the text of process %d (%s)", c->pid, c->name);
+			return err_errno(errno, "cannot write to the text of process %d (%s)",
+					 c->pid, c->name);
 		addr += part;
 		p += part;
 		n -= part;
@@ -57,8 +58,9 @@ struct err *control_write_text(struct control *c, uint64_t addr, const void *buf
 	if (r == (ssize_t)n)
 		return NULL;
 	if (r > 0)
-		return err_new(EFAULT, "process %d (%s): text at 0x%llx goes away while it is written", c->pid, c->name,
-			       (unsigned long long)addr + (uint64_t)r);
+		return err_new(EFAULT,
+			       "process %d (%s): text at 0x%llx goes away while it is written",
+			       c->pid, c->name, (unsigned long long)addr + (uint64_t)r);
 	c->no_mem_write = true;
 	return poke(c, addr, buf, n);
 }
@@ -89,7 +91,7 @@ static uint64_t end_of(const struct control_patch *p)
 }
 
 struct run {
-	uint64_t lo, hi; /* pages */
+	uint64_t lo, hi;   /* pages */
 	uint32_t first, n; /* patches */
 };
 
@@ -121,7 +123,11 @@ static struct err *patch_run(struct control *c, struct control_patch *p, const s
 		err_free(e);
 		e = NULL;
 		for (uint32_t i = r->first; !e && i < r->first + r->n; i++)
-			e = patch_run(c, p, &(struct run){ .lo = page_of(p[i].addr), .hi = end_of(&p[i]), .first = i, .n = 1 });
+			e = patch_run(c, p,
+				      &(struct run){ .lo = page_of(p[i].addr),
+						     .hi = end_of(&p[i]),
+						     .first = i,
+						     .n = 1 });
 		return e;
 	}
 	if (e) {
@@ -150,11 +156,13 @@ static void try_write(struct control *c, uint64_t addr)
 {
 	uint8_t byte;
 
-	if (!c->no_mem_write && pread(c->mem, &byte, 1, (off_t)addr) == 1 && pwrite(c->mem, &byte, 1, (off_t)addr) != 1)
+	if (!c->no_mem_write && pread(c->mem, &byte, 1, (off_t)addr) == 1 &&
+	    pwrite(c->mem, &byte, 1, (off_t)addr) != 1)
 		c->no_mem_write = true;
 }
 
-struct err *control_patch_text(struct control *c, struct control_patch *p, uint32_t n, uint32_t *ret_skipped)
+struct err *control_patch_text(struct control *c, struct control_patch *p, uint32_t n,
+			       uint32_t *ret_skipped)
 {
 	struct err *e = control_put_regs(c);
 	uint32_t skipped = 0;

@@ -34,7 +34,8 @@ static bool next_stop(pid_t pid, int *ret_status)
 			return false;
 		if (!WIFSTOPPED(*ret_status))
 			return false;
-		if (*ret_status >> 16 == PTRACE_EVENT_EXEC || (*ret_status >> 16 == 0 && WSTOPSIG(*ret_status) == SIGTRAP))
+		if (*ret_status >> 16 == PTRACE_EVENT_EXEC ||
+		    (*ret_status >> 16 == 0 && WSTOPSIG(*ret_status) == SIGTRAP))
 			return true;
 		ptrace(PTRACE_CONT, pid, 0, *ret_status >> 16 ? 0 : WSTOPSIG(*ret_status));
 	}

@@ -21,17 +21,29 @@
 #include "internal.h"
 
 static const uint8_t stub_code[CONTROL_STUB_SIZE] = {
-	0x0f, 0x05,							/* syscall */
-	0x41, 0x5f, 0x41, 0x5e, 0x41, 0x5d, 0x41, 0x5c, 0x5d, 0x5b,	/* pop r15 r14 r13 r12 rbp rbx */
-	0x41, 0x5b, 0x41, 0x5a, 0x41, 0x59, 0x41, 0x58,			/* pop r11 r10 r9 r8 */
-	0x58, 0x59, 0x5a, 0x5e, 0x5f,					/* pop rax rcx rdx rsi rdi */
-	0x9d,								/* popf */
-	0xc2, CONTROL_RED_ZONE, 0x00,					/* ret 128 */
-	0xcc, 0xcc, 0xcc,
+	0x0f, 0x05, /* syscall */
+	0x41, 0x5f,
+	0x41, 0x5e,
+	0x41, 0x5d,
+	0x41, 0x5c,
+	0x5d, 0x5b, /* pop r15 r14 r13 r12 rbp rbx */
+	0x41, 0x5b,
+	0x41, 0x5a,
+	0x41, 0x59,
+	0x41, 0x58, /* pop r11 r10 r9 r8 */
+	0x58, 0x59,
+	0x5a, 0x5e,
+	0x5f, /* pop rax rcx rdx rsi rdi */
+	0x9d, /* popf */
+	0xc2, CONTROL_RED_ZONE,
+	0x00, /* ret 128 */
+	0xcc, 0xcc,
+	0xcc,
 };
 
 struct frame { /* in the order of the pops */
-	uint64_t r15, r14, r13, r12, rbp, rbx, r11, r10, r9, r8, rax, rcx, rdx, rsi, rdi, flags, rip;
+	uint64_t r15, r14, r13, r12, rbp, rbx, r11, r10, r9, r8, rax, rcx, rdx, rsi, rdi, flags,
+		rip;
 };
 
 /* --- where the stub lies --- */
@@ -46,7 +58,8 @@ static bool is_unused_end(struct control *c, const struct control_map *m, uint64
 	for (uint32_t i = 0; i < c->maps.n; i++) {
 		const struct control_map *head = &c->maps.v[i];
 
-		if (head->inode != m->inode || head->offset || strcmp(head->name, m->name) || head->prot[0] != 'r')
+		if (head->inode != m->inode || head->offset || strcmp(head->name, m->name) ||
+		    head->prot[0] != 'r')
 			continue;
 		if (pread(c->mem, &h, sizeof(h), (off_t)head->lo) != sizeof(h) ||
 		    memcmp(h.e_ident, ELFMAG, SELFMAG) || h.e_phentsize != sizeof(ph) ||
@@ -56,7 +69,8 @@ static bool is_unused_end(struct control *c, const struct control_map *m, uint64
 			uint64_t page, end;
 
 			if (pread(c->mem, &ph, sizeof(ph),
-				  (off_t)(head->lo + h.e_phoff + (uint64_t)k * sizeof(ph))) != sizeof(ph))
+				  (off_t)(head->lo + h.e_phoff + (uint64_t)k * sizeof(ph))) !=
+			    sizeof(ph))
 				return false;
 			page = ph.p_offset & ~(uint64_t)(CONTROL_PAGE - 1);
 			if (ph.p_type != PT_LOAD || !(ph.p_flags & PF_X) || m->offset < page ||
@@ -84,7 +98,8 @@ static bool find_unused_end(struct control *c)
 		if (pread(c->mem, have, sizeof(have), (off_t)at) != sizeof(have))
 			continue;
 		c->stub_left = !memcmp(have, stub_code, sizeof(have));
-		if ((!c->stub_left && memcmp(have, zeros, sizeof(have))) || !is_unused_end(c, m, at))
+		if ((!c->stub_left && memcmp(have, zeros, sizeof(have))) ||
+		    !is_unused_end(c, m, at))
 			continue;
 		c->stub = at;
 		c->stub_known = true;
@@ -100,14 +115,16 @@ static bool find_start(struct control *c)
 	uint64_t base = control_auxv(c, AT_BASE), at = 0;
 	Elf64_Ehdr h;
 
-	if (base && pread(c->mem, &h, sizeof(h), (off_t)base) == sizeof(h) && !memcmp(h.e_ident, ELFMAG, SELFMAG))
+	if (base && pread(c->mem, &h, sizeof(h), (off_t)base) == sizeof(h) &&
+	    !memcmp(h.e_ident, ELFMAG, SELFMAG))
 		at = base + h.e_entry;
 	else if (!base)
 		at = control_auxv(c, AT_ENTRY);
 	for (uint32_t i = 0; i < c->threads.n; i++)
 		if (c->threads.v[i].regs.rip + 64 > at && c->threads.v[i].regs.rip < at + 64)
 			return false;
-	if (!at || pread(c->mem, c->stub_before, sizeof(c->stub_before), (off_t)at) != sizeof(c->stub_before))
+	if (!at || pread(c->mem, c->stub_before, sizeof(c->stub_before), (off_t)at) !=
+			   sizeof(c->stub_before))
 		return false;
 	c->stub = at;
 	c->stub_left = !memcmp(c->stub_before, stub_code, sizeof(stub_code));
@@ -127,16 +144,19 @@ static struct err *place_stub(struct control *c)
 		if (e)
 			return e;
 		if (!find_unused_end(c) && !find_start(c))
-			return err_new(ENOSPC, "process %d (%s) has no room in its text for a system call", c->pid,
-				       c->name);
+			return err_new(ENOSPC,
+				       "process %d (%s) has no room in its text for a system call",
+				       c->pid, c->name);
 		if (!c->stub_left)
 			e = control_write_text(c, c->stub, stub_code, sizeof(stub_code));
 	}
 	if (!e)
 		e = control_read(c, c->stub, have, sizeof(have));
 	if (!e && memcmp(have, stub_code, sizeof(have)))
-		e = err_new(EIO, "process %d (%s): its text at 0x%llx does not keep what is written to it", c->pid, c->name,
-			    (unsigned long long)c->stub);
+		e = err_new(
+			EIO,
+			"process %d (%s): its text at 0x%llx does not keep what is written to it",
+			c->pid, c->name, (unsigned long long)c->stub);
 	return e;
 }
 
@@ -168,7 +188,7 @@ void control_restarted(const struct control_thread *t, struct user_regs_struct *
 		return;
 	ret->rip -= 2;
 	ret->rax = (int64_t)t->regs.rax == -516 /* ERESTART_RESTARTBLOCK */ ? SYS_restart_syscall
-									     : t->regs.orig_rax;
+									    : t->regs.orig_rax;
 }
 
 bool control_cancel_call(struct control *c, struct control_thread *t)
@@ -177,7 +197,8 @@ bool control_cancel_call(struct control *c, struct control_thread *t)
 	uint8_t have[CONTROL_STUB_SIZE];
 	struct frame f;
 
-	if (pread(c->mem, have, sizeof(have), (off_t)at) != sizeof(have) || memcmp(have, stub_code, sizeof(have)) ||
+	if (pread(c->mem, have, sizeof(have), (off_t)at) != sizeof(have) ||
+	    memcmp(have, stub_code, sizeof(have)) ||
 	    pread(c->mem, &f, sizeof(f), (off_t)t->regs.rsp) != sizeof(f))
 		return false;
 	t->regs.rsp += sizeof(f) + CONTROL_RED_ZONE;
@@ -215,7 +236,8 @@ static bool stack_is_sane(struct control *c, const struct control_thread *t)
 		const struct control_map *m = &c->maps.v[i];
 		bool grows = !strcmp(m->name, "[stack]");
 
-		if (hi <= m->lo || hi > m->hi || strncmp(m->prot, "rw", 2) || (lo < m->lo && !grows))
+		if (hi <= m->lo || hi > m->hi || strncmp(m->prot, "rw", 2) ||
+		    (lo < m->lo && !grows))
 			continue;
 		c->caller = t->tid;
 		c->caller_lo = grows ? lo : m->lo;
@@ -231,7 +253,7 @@ static struct err *write_frame(struct control *c, const struct control_thread *t
 	struct frame f;
 
 	control_restarted(t, &r);
-	f = (struct frame){ r.r15, r.r14, r.r13, r.r12, r.rbp, r.rbx, r.r11, r.r10, r.r9,
+	f = (struct frame){ r.r15, r.r14, r.r13, r.r12, r.rbp, r.rbx, r.r11,    r.r10, r.r9,
 			    r.r8,  r.rax, r.rcx, r.rdx, r.rsi, r.rdi, r.eflags, r.rip };
 	*ret_sp = r.rsp - CONTROL_RED_ZONE - sizeof(f);
 	return control_write(c, *ret_sp, &f, sizeof(f));
@@ -240,15 +262,16 @@ static struct err *write_frame(struct control *c, const struct control_thread *t
 enum outcome { DONE, AGAIN, FAILED };
 
 /* From the stop where the call's registers are set to one where the thread's own are back. */
-static enum outcome run_call(struct control *c, struct control_thread *t, int64_t *ret_value, int *ret_sig)
+static enum outcome run_call(struct control *c, struct control_thread *t, int64_t *ret_value,
+			     int *ret_sig)
 {
 	uint64_t deadline = control_now() + 10000000000ull;
 	struct user_regs_struct r;
 	int status, stops = 0;
 
 	while (stops < 2) {
-		if (ptrace(PTRACE_SYSCALL, t->tid, 0, 0) < 0 || !control_wait(t->tid, &status, deadline) ||
-		    !WIFSTOPPED(status))
+		if (ptrace(PTRACE_SYSCALL, t->tid, 0, 0) < 0 ||
+		    !control_wait(t->tid, &status, deadline) || !WIFSTOPPED(status))
 			return FAILED;
 		if (WSTOPSIG(status) == (SIGTRAP | 0x80)) {
 			stops++;
@@ -286,8 +309,8 @@ static enum outcome run_call(struct control *c, struct control_thread *t, int64_
 	return DONE;
 }
 
-static struct err *call_in(struct control *c, struct control_thread *t, long nr, const uint64_t args[6],
-			   int64_t *ret_value)
+static struct err *call_in(struct control *c, struct control_thread *t, long nr,
+			   const uint64_t args[6], int64_t *ret_value)
 {
 	enum outcome o = AGAIN;
 	int sig = 0;
@@ -314,8 +337,10 @@ static struct err *call_in(struct control *c, struct control_thread *t, long nr,
 		o = run_call(c, t, ret_value, &sig);
 	}
 	if (o == FAILED && sig == SIGSYS)
-		return err_new(EPERM, "process %d (%s) does not let system calls be made in it (seccomp or Syscall User Dispatch)",
-			       c->pid, c->name);
+		return err_new(
+			EPERM,
+			"process %d (%s) does not let system calls be made in it (seccomp or Syscall User Dispatch)",
+			c->pid, c->name);
 	return o == FAILED ? control_gone(c) : NULL;
 }
 
@@ -333,8 +358,10 @@ struct err *control_syscall(struct control *c, long nr, const uint64_t args[6], 
 		for (uint32_t i = 0; i < c->threads.n; i++) {
 			struct control_thread *t = &c->threads.v[i];
 
-			if (!t->blocked && !t->guest && (t->tid != c->pid) == others && stack_is_sane(c, t))
+			if (!t->blocked && !t->guest && (t->tid != c->pid) == others &&
+			    stack_is_sane(c, t))
 				return call_in(c, t, nr, args, ret_value);
 		}
-	return err_new(EBUSY, "process %d (%s): no thread can make a system call now", c->pid, c->name);
+	return err_new(EBUSY, "process %d (%s): no thread can make a system call now", c->pid,
+		       c->name);
 }

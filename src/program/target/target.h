@@ -22,14 +22,14 @@ struct control_thread {
 	struct user_regs_struct regs; /* as found; written back when changed */
 	bool changed;
 	bool in_syscall; /* stopped inside a system call that the kernel will restart: it goes on at rip - 2 */
-	bool blocked;    /* waits for its vfork child: of regs only rip and rsp are known, and cannot be changed */
-	bool guest;      /* a vfork child: a process of its own that runs in the target's memory */
+	bool blocked; /* waits for its vfork child: of regs only rip and rsp are known, and cannot be changed */
+	bool guest; /* a vfork child: a process of its own that runs in the target's memory */
 	bool seized, pending; /* private: attached; not stopped yet */
 };
 
 struct control_map {
 	uint64_t lo, hi, offset, inode;
-	char prot[5]; /* "r-xp" */
+	char prot[5];     /* "r-xp" */
 	const char *name; /* "" none; as /proc/PID/maps has it */
 };
 
@@ -80,7 +80,8 @@ struct err *control_patch_text(struct control *c, struct control_patch *p, uint3
 /* Calls fn for every program counter saved in a signal frame on the threads' stacks (the kernel's rt_sigframe: return
  * address of the restorer, ucontext): fn may change *pc. in_syscall as in struct control_thread: never, the kernel has
  * set the program counter back already. */
-struct err *control_signal_frames(struct control *c, void (*fn)(void *arg, uint64_t *pc), void *arg);
+struct err *control_signal_frames(struct control *c, void (*fn)(void *arg, uint64_t *pc),
+				  void *arg);
 
 struct control_range {
 	uint64_t lo, hi;

@@ -464,8 +464,8 @@ static void place_before(struct text *t, const struct text_code *c, uint32_t i, 
 	const char *why = BRANCHED;
 
 	text_mark_around(t, addr, addr + 1);
-	for (uint32_t back = 1; back <= MAX_BACK && back <= i && !c->irregular &&
-				!text_any_mark(t, addr, addr + 1);
+	for (uint32_t back = 1;
+	     back <= MAX_BACK && back <= i && !c->irregular && !text_any_mark(t, addr, addr + 1);
 	     back++) {
 		const struct insn *n = &c->insns.v[i - back];
 
@@ -493,9 +493,9 @@ static void place_behind(struct text *t, const struct text_code *c, uint32_t i, 
 	if (i < c->insns.n) {
 		addr = c->start + c->insns.v[i].off;
 		text_mark_around(t, addr, addr + 1);
-		why = c->irregular || text_any_mark(t, addr, addr + 1) ?
-			      BRANCHED :
-			      try_span(t, c, i, i, &how, WIRE_STUB_MID, s);
+		why = c->irregular || text_any_mark(t, addr, addr + 1)
+			      ? BRANCHED
+			      : try_span(t, c, i, i, &how, WIRE_STUB_MID, s);
 	}
 	if (why)
 		none(s, c->start + c->insns.v[i - 1].off + 2, WIRE_STUB_MID, why);

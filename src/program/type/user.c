@@ -19,8 +19,8 @@ struct user_file {
 	Dwfl *dwfl;
 	Dwarf *dwarf; /* NULL: it has none */
 	Dwfl_Module *mod;
-	Dwarf_Addr bias; /* of the symbols' addresses in mod */
-	bool all;        /* every unit is indexed */
+	Dwarf_Addr bias;   /* of the symbols' addresses in mod */
+	bool all;          /* every unit is indexed */
 	struct hash units; /* offset of a unit's DIE: indexed */
 	struct hash funcs; /* link-time address -> offset of the DIE + 1 */
 };
@@ -29,10 +29,10 @@ struct user_types {
 	pid_t pid;
 	VEC(struct user_file *) files;
 	Dwfl *dwfl;
-	VEC(Dwarf *) dwarfs;  /* by tnode.file */
-	VEC(char *) modules;  /* the same: what stands before a backquote, "" for others' parts */
-	struct hash dies;     /* struct die_key -> type_id + 1 */
-	struct hash names;    /* space, name -> struct named + 1, first of a list */
+	VEC(Dwarf *) dwarfs; /* by tnode.file */
+	VEC(char *) modules; /* the same: what stands before a backquote, "" for others' parts */
+	struct hash dies;    /* struct die_key -> type_id + 1 */
+	struct hash names;   /* space, name -> struct named + 1, first of a list */
 	VEC(struct named) named;
 	uint32_t nest; /* of node_of() */
 	bool indexed;
@@ -107,11 +107,14 @@ static void module_name(const char *path, char *buf, size_t size)
 	const char *slash = path ? strrchr(path, '/') : NULL;
 	size_t n = 0;
 
-	for (const char *p = slash ? slash + 1 : path ? path : ""; *p && *p != '.' && n + 1 < size; p++)
+	for (const char *p = slash  ? slash + 1
+			     : path ? path
+				    : "";
+	     *p && *p != '.' && n + 1 < size; p++)
 		buf[n++] = (char)((*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') ||
-						  (*p >= '0' && *p <= '9') ?
-					  *p :
-					  '_');
+						  (*p >= '0' && *p <= '9')
+					  ? *p
+					  : '_');
 	buf[n] = '\0';
 }
 
@@ -140,7 +143,8 @@ static char space_of(int tag)
 	}
 }
 
-static void add_name(struct user_types *u, uint32_t file, char space, const char *name, uint64_t die)
+static void add_name(struct user_types *u, uint32_t file, char space, const char *name,
+		     uint64_t die)
 {
 	uint64_t *slot = name_slot(u, space, name, true);
 
@@ -190,7 +194,8 @@ static void index_children(struct user_types *u, uint32_t file, Dwarf_Die *paren
 	} while (!dwarf_siblingof(&die, &die));
 }
 
-static int index_module(Dwfl_Module *mod, void **user, const char *name, Dwarf_Addr start, void *arg)
+static int index_module(Dwfl_Module *mod, void **user, const char *name, Dwarf_Addr start,
+			void *arg)
 {
 	struct user_types *u = arg;
 	Dwarf_Addr bias;
@@ -267,8 +272,8 @@ static type_id base_type(struct type_graph *g, Dwarf_Die *die, const char *name)
 	t = tnode_new(g, TYPE_INT, arena_strdup(&g->arena, name));
 	n = tnode(g, t);
 	n->size = n->align = (uint32_t)(size ? size : 1);
-	n->flags = encoding == DW_ATE_signed        ? TYPE_SIGNED
-		   : encoding == DW_ATE_signed_char ? TYPE_SIGNED | TYPE_CHAR
+	n->flags = encoding == DW_ATE_signed          ? TYPE_SIGNED
+		   : encoding == DW_ATE_signed_char   ? TYPE_SIGNED | TYPE_CHAR
 		   : encoding == DW_ATE_unsigned_char ? TYPE_CHAR
 						      : 0;
 	return t;
@@ -643,10 +648,9 @@ bool type_user_func(struct type_graph *g, const char *path, uint64_t addr, type_
 			if (dwarf_tag(&p) == DW_TAG_unspecified_parameters)
 				varargs = true;
 			else if (dwarf_tag(&p) == DW_TAG_formal_parameter)
-				vec_push(&params,
-					 (struct type_param){
-						 arena_strdup(&g->arena, name ? name : ""),
-						 type_of(g, &p) });
+				vec_push(&params, (struct type_param){
+							  arena_strdup(&g->arena, name ? name : ""),
+							  type_of(g, &p) });
 		} while (!dwarf_siblingof(&p, &p));
 	}
 	*ret = type_new_func(g, type_of(g, &die), params.v, params.n, varargs);

@@ -38,8 +38,9 @@ static void split_keys(struct heatin *in, struct heatin_keys *k, const char *s, 
 
 		end = gap ? (size_t)(gap - s) : n;
 		/* numbers may stand one blank apart: they fill their columns */
-		while (at < end && (is_blank(s[at]) || ((blank = memchr(s + at, ' ', end - at)) &&
-							heatin_integer(s + at, (size_t)(blank - s) - at, &v)))) {
+		while (at < end && (is_blank(s[at]) ||
+				    ((blank = memchr(s + at, ' ', end - at)) &&
+				     heatin_integer(s + at, (size_t)(blank - s) - at, &v)))) {
 			size_t next = is_blank(s[at]) ? at + 1 : (size_t)(blank - s);
 
 			if (!is_blank(s[at]))
@@ -59,7 +60,10 @@ static bool is_quantize(const struct dtrace *d)
 		int64_t a = d->buckets.v[i].label, b = d->buckets.v[i + 1].label;
 
 		if (d->buckets.v[i].below || d->buckets.v[i + 1].above ||
-		    b != (a == -1 ? 0 : a < 0 ? a / 2 : a ? a * 2 : 1))
+		    b != (a == -1 ? 0
+			  : a < 0 ? a / 2
+			  : a     ? a * 2
+				  : 1))
 			return false;
 	}
 	return true;
@@ -81,13 +85,14 @@ static void end_distribution(struct heatin *in, struct dtrace *d)
 	}
 	party = keys_party(&d->keys, "all", 3);
 	for (uint32_t i = 0; i < d->buckets.n; i++) {
-		const struct bucket *b = &d->buckets.v[i], *next = i + 1 < d->buckets.n ? b + 1 : NULL;
+		const struct bucket *b = &d->buckets.v[i],
+				    *next = i + 1 < d->buckets.n ? b + 1 : NULL;
 		int64_t min = b->below ? INT64_MIN : b->label;
-		int64_t max = b->below   ? b->label - 1
-			      : b->above ? INT64_MAX
-			      : next     ? next->label - 1
+		int64_t max = b->below                                    ? b->label - 1
+			      : b->above                                  ? INT64_MAX
+			      : next                                      ? next->label - 1
 			      : b->label > 0 && b->label <= INT64_MAX / 2 ? b->label * 2 - 1
-									   : b->label;
+									  : b->label;
 
 		if (next && next->below)
 			max = b->label;

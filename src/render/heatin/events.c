@@ -36,9 +36,11 @@ static __attribute__((noinline)) uint64_t part_of(uint64_t unit, uint64_t billio
 }
 
 /* ".25" of a unit of `unit` nanoseconds; what is smaller than 10^-9 of it is cut off. */
-static inline __attribute__((always_inline)) const char *scan_fraction(const char *p, const char *limit, uint64_t unit, uint64_t *ret)
+static inline __attribute__((always_inline)) const char *
+scan_fraction(const char *p, const char *limit, uint64_t unit, uint64_t *ret)
 {
-	static const uint32_t tens[] = { 1000000000, 100000000, 10000000, 1000000, 100000, 10000, 1000, 100, 10, 1 };
+	static const uint32_t tens[] = { 1000000000, 100000000, 10000000, 1000000, 100000,
+					 10000,      1000,      100,      10,      1 };
 	const char *start = ++p;
 	uint64_t v = 0;
 
@@ -71,8 +73,8 @@ static const char *scan_time(struct events *e, const char *p, const char *limit,
 }
 
 /* Decimals are cut off, downwards, after the factor. */
-static const char *scan_value(struct heatin *in, const struct events *e, const char *p, const char *limit,
-			      int64_t *ret)
+static const char *scan_value(struct heatin *in, const struct events *e, const char *p,
+			      const char *limit, int64_t *ret)
 {
 	bool minus = *p == '-';
 	uint64_t v, fraction = 0;
@@ -93,7 +95,8 @@ static const char *scan_value(struct heatin *in, const struct events *e, const c
 }
 
 /* The line [p, end); no digit stands in [end, limit) before something else does. */
-static inline bool line_of(struct heatin *in, struct events *e, const char *p, const char *end, const char *limit)
+static inline bool line_of(struct heatin *in, struct events *e, const char *p, const char *end,
+			   const char *limit)
 {
 	struct heatin_party party = { 0 };
 	uint64_t time = 0;
@@ -131,7 +134,8 @@ static inline bool line_of(struct heatin *in, struct events *e, const char *p, c
 		}
 		have |= 1u << e->fields[i];
 	}
-	if (!(have & 1u << HEATIN_TIME) || (in->mode != HEAT_SUBSECOND && !(have & 1u << HEATIN_VALUE)))
+	if (!(have & 1u << HEATIN_TIME) ||
+	    (in->mode != HEAT_SUBSECOND && !(have & 1u << HEATIN_VALUE)))
 		return false;
 	heatin_event(in, time, value, &party);
 	return true;

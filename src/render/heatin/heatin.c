@@ -9,7 +9,7 @@
 #include "render/heatin/reader.h"
 
 enum {
-	BLOCK = 512 * 1024,        /* a read: small enough to stay in the cache while it is parsed */
+	BLOCK = 512 * 1024, /* a read: small enough to stay in the cache while it is parsed */
 	RECOGNISE_MAX = 64 * 1024, /* bytes looked at to see the format */
 	CACHE_BITS = 10,
 	LONGEST = 1 << 30,
@@ -136,7 +136,8 @@ static inline uint64_t short_text(const struct heatin_party *p)
 
 static uint32_t make_party(struct matrix *m, const struct heatin_party *p)
 {
-	uint32_t series = p->series_len ? matrix_series(m, p->series, p->series_len) : matrix_series(m, "all", 3);
+	uint32_t series = p->series_len ? matrix_series(m, p->series, p->series_len)
+					: matrix_series(m, "all", 3);
 
 	return matrix_party(m, series, p->who, p->who_len);
 }
@@ -157,14 +158,17 @@ static inline uint32_t party_of(struct heatin *in, struct matrix *m, const struc
 
 void heatin_event(struct heatin *in, uint64_t time, int64_t value, const struct heatin_party *p)
 {
-	struct matrix *m = __builtin_expect(in->made && in->matrix.axis.kind != MATRIX_BUCKETS, 1) ? &in->matrix : heatin_matrix(in, false);
+	struct matrix *m = __builtin_expect(in->made && in->matrix.axis.kind != MATRIX_BUCKETS, 1)
+				   ? &in->matrix
+				   : heatin_matrix(in, false);
 
 	if (!m) {
 		in->mixed++;
 		return;
 	}
 	in->events++;
-	matrix_event(m, time, in->mode == HEAT_SUBSECOND ? (int64_t)(time % SECOND) : value, party_of(in, m, p));
+	matrix_event(m, time, in->mode == HEAT_SUBSECOND ? (int64_t)(time % SECOND) : value,
+		     party_of(in, m, p));
 }
 
 void heatin_bucket(struct heatin *in, uint64_t time, int64_t min, int64_t max, uint64_t count,
@@ -211,10 +215,12 @@ void keys_fini(struct heatin_keys *k)
 
 void keys_add(struct heatin *in, struct heatin_keys *k, const char *text, size_t len, bool number)
 {
-	uint32_t at = k->n + k->has_time + 1, by = in->options.by ? in->options.by : in->mode != HEAT_UTILIZATION;
+	uint32_t at = k->n + k->has_time + 1,
+		 by = in->options.by ? in->options.by : in->mode != HEAT_UTILIZATION;
 	int64_t v = 0;
 
-	if (at == (in->options.time_key ? in->options.time_key : 1) && number && heatin_integer(text, len, &v) && v >= 0) {
+	if (at == (in->options.time_key ? in->options.time_key : 1) && number &&
+	    heatin_integer(text, len, &v) && v >= 0) {
 		k->time = heatin_time(in, (uint64_t)v);
 		k->has_time = true;
 		return;

@@ -35,16 +35,17 @@ enum { HEATIN_FIELDS_MAX = 16 };
 struct heatin_options {
 	enum heatin_format format;
 	enum heat_mode mode;
-	uint64_t step;           /* nanoseconds of a column; 0: a second, or the unit of time when that is longer */
-	uint64_t time_unit;      /* nanoseconds; 0: seconds when it has a decimal point or is below 10^10, else nanoseconds */
+	uint64_t step; /* nanoseconds of a column; 0: a second, or the unit of time when that is longer */
+	uint64_t time_unit; /* nanoseconds; 0: seconds when it has a decimal point or is below 10^10, else nanoseconds */
 	double factor;           /* values of events are multiplied by it; 0 = 1 */
 	double full;             /* utilization: the value that is 100%; 0 = 100 */
 	struct matrix_axis axis; /* of events */
-	enum heatin_field fields[HEATIN_FIELDS_MAX]; /* the last one that is named takes the rest of the line */
+	enum heatin_field
+		fields[HEATIN_FIELDS_MAX]; /* the last one that is named takes the rest of the line */
 	uint32_t nfields; /* 0: time value series; utilization: time value who; subsecond: time series */
 	uint32_t time_key; /* which key of an aggregation is the time, from 1; 0 = 1 */
-	uint32_t by;       /* how many of the others make the series; the rest is who; 0 = 1, utilization: none */
-	const char *agg;   /* only the aggregation of this name */
+	uint32_t by; /* how many of the others make the series; the rest is who; 0 = 1, utilization: none */
+	const char *agg; /* only the aggregation of this name */
 };
 
 struct heatin {
@@ -57,21 +58,21 @@ struct heatin {
 	uint64_t lines, events;
 	uint64_t skipped, first_skipped; /* lines not understood; the number of the first, from 1 */
 	/* Of all input. */
-	uint64_t drops;        /* what the tracer says it has lost */
-	uint64_t untimed;      /* rows of aggregations whose key is no time */
-	uint64_t others;       /* rows of aggregations that were not asked for, or no distributions */
-	uint64_t mixed;        /* buckets among events, or events among buckets */
-	enum heat_mode mode;   /* as asked for, or as the JSON of a heat map says */
-	char *unit, *title;    /* as the JSON of a heat map says; NULL */
+	uint64_t drops;      /* what the tracer says it has lost */
+	uint64_t untimed;    /* rows of aggregations whose key is no time */
+	uint64_t others;     /* rows of aggregations that were not asked for, or no distributions */
+	uint64_t mixed;      /* buckets among events, or events among buckets */
+	enum heat_mode mode; /* as asked for, or as the JSON of a heat map says */
+	char *unit, *title;  /* as the JSON of a heat map says; NULL */
 
 	/* The rest is the inside. */
 	const struct heatin_reader *reader;
 	void *state;
-	VEC(char) rest; /* before recognition: all; then the line that has not ended yet */
+	VEC(char) rest;        /* before recognition: all; then the line that has not ended yet */
 	struct heatin_cached { /* series of at most 8 bytes, without who */
 		uint64_t text;
 		uint32_t len, party;
-	} *cache;
+	} * cache;
 };
 
 void heatin_init(struct heatin *in, const struct heatin_options *o);

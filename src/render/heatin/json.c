@@ -38,7 +38,8 @@ static void add_key(struct heatin *in, struct heatin_keys *k, const json_t *v)
 static bool add_bucket(struct heatin *in, const struct heatin_keys *k, const json_t *v,
 		       const struct heatin_party *p)
 {
-	const json_t *min = json_object_get(v, "min"), *max = json_object_get(v, "max"), *n = json_object_get(v, "count");
+	const json_t *min = json_object_get(v, "min"), *max = json_object_get(v, "max"),
+		     *n = json_object_get(v, "count");
 	int64_t lo = json_is_integer(min) ? json_integer_value(min) : INT64_MIN;
 	int64_t hi = json_is_integer(max) ? json_integer_value(max) : INT64_MAX;
 
@@ -52,7 +53,8 @@ static bool add_bucket(struct heatin *in, const struct heatin_keys *k, const jso
 static bool aggregation(struct heatin *in, struct heatin_keys *k, const json_t *o)
 {
 	const json_t *name = json_object_get(o, "name"), *keys = json_object_get(o, "keys"),
-		     *distribution = json_object_get(o, "distribution"), *value = json_object_get(o, "value"), *v;
+		     *distribution = json_object_get(o, "distribution"),
+		     *value = json_object_get(o, "value"), *v;
 	struct heatin_party party;
 	const char *agg = json_is_string(name) ? json_string_value(name) : "";
 	bool good = true;
@@ -63,20 +65,19 @@ static bool aggregation(struct heatin *in, struct heatin_keys *k, const json_t *
 		return true;
 	}
 	keys_begin(k);
-	json_array_foreach((json_t *)keys, i, v)
-		add_key(in, k, v);
+	json_array_foreach((json_t *)keys, i, v) add_key(in, k, v);
 	if (!k->has_time) {
 		in->untimed++;
 		return true;
 	}
 	party = keys_party(k, *agg ? agg : "all", *agg ? strlen(agg) : 3);
-	json_array_foreach((json_t *)distribution, i, v)
-		good &= add_bucket(in, k, v, &party);
+	json_array_foreach((json_t *)distribution, i, v) good &= add_bucket(in, k, v, &party);
 	if (!distribution && json_is_integer(value)) {
 		if (in->made && in->matrix.axis.kind == MATRIX_BUCKETS)
 			in->others++;
 		else
-			heatin_event(in, k->time, heatin_value(in, (double)json_integer_value(value)), &party);
+			heatin_event(in, k->time,
+				     heatin_value(in, (double)json_integer_value(value)), &party);
 	}
 	return good && (distribution || json_is_integer(value));
 }
@@ -152,7 +153,9 @@ static void heatmap_lines(struct heatin *in, const char *text, size_t len)
 {
 	struct heatmap *h = in->state;
 
-	if (len > (1u << 30) - h->text.n) { /* larger than any map: what follows cannot be read, and is said */
+	if (len >
+	    (1u << 30) -
+		    h->text.n) { /* larger than any map: what follows cannot be read, and is said */
 		heatin_skip(in);
 		return;
 	}
@@ -183,35 +186,46 @@ struct document {
 
 static bool take_cells(struct heatin *in, const struct document *d, const json_t *column)
 {
-	const json_t *at = json_object_get(column, "column"), *cells = json_object_get(column, "cells");
+	const json_t *at = json_object_get(column, "column"),
+		     *cells = json_object_get(column, "cells");
 	uint64_t c = (uint64_t)json_integer_value(at);
 
 	if (!json_is_integer(at) || json_integer_value(at) < 0 || json_array_size(cells) % 3 ||
 	    c > UINT64_MAX / d->step - d->first - 1)
 		return false;
 	for (size_t i = 0; i < json_array_size(cells); i += 3) {
-		const json_t *row = json_array_get(d->rows, (size_t)json_integer_value(json_array_get(cells, i)));
-		const json_t *party = json_array_get(d->parties, (size_t)json_integer_value(json_array_get(cells, i + 1)));
-		const json_t *n = json_array_get(cells, i + 2), *min = json_array_get(row, 0), *max = json_array_get(row, 1);
-		const json_t *series = json_array_get(d->series, (size_t)json_integer_value(json_array_get(party, 0)));
+		const json_t *row = json_array_get(
+			d->rows, (size_t)json_integer_value(json_array_get(cells, i)));
+		const json_t *party = json_array_get(
+			d->parties, (size_t)json_integer_value(json_array_get(cells, i + 1)));
+		const json_t *n = json_array_get(cells, i + 2), *min = json_array_get(row, 0),
+			     *max = json_array_get(row, 1);
+		const json_t *series = json_array_get(
+			d->series, (size_t)json_integer_value(json_array_get(party, 0)));
 		struct heatin_party p = { 0 };
 
 		if (!row || !party || !json_is_integer(n) || json_integer_value(n) <= 0 ||
-		    !name_of(json_object_get(series, "name"), &p, false) || !name_of(json_array_get(party, 1), &p, true))
+		    !name_of(json_object_get(series, "name"), &p, false) ||
+		    !name_of(json_array_get(party, 1), &p, true))
 			return false;
-		heatin_bucket(in, (d->first + c) * d->step, json_is_integer(min) ? json_integer_value(min) : INT64_MIN,
-			      json_is_integer(max) ? json_integer_value(max) : INT64_MAX, (uint64_t)json_integer_value(n), &p);
+		heatin_bucket(in, (d->first + c) * d->step,
+			      json_is_integer(min) ? json_integer_value(min) : INT64_MIN,
+			      json_is_integer(max) ? json_integer_value(max) : INT64_MAX,
+			      (uint64_t)json_integer_value(n), &p);
 	}
 	return true;
 }
 
 static bool take_document(struct heatin *in, const json_t *o)
 {
-	const json_t *time = json_object_get(o, "time"), *mode = json_object_get(o, "mode"), *value = json_object_get(o, "value"),
-		     *unit = json_object_get(value, "unit"), *columns = json_object_get(o, "columns"), *title = json_object_get(o, "title"), *v;
-	int64_t first = json_integer_value(json_object_get(time, "first")), step = json_integer_value(json_object_get(time, "step"));
-	struct document d = { json_object_get(value, "rows"), json_object_get(o, "series"), json_object_get(o, "parties"),
-			      (uint64_t)first, (uint64_t)step };
+	const json_t *time = json_object_get(o, "time"), *mode = json_object_get(o, "mode"),
+		     *value = json_object_get(o, "value"), *unit = json_object_get(value, "unit"),
+		     *columns = json_object_get(o, "columns"), *title = json_object_get(o, "title"),
+		     *v;
+	int64_t first = json_integer_value(json_object_get(time, "first")),
+		step = json_integer_value(json_object_get(time, "step"));
+	struct document d = { json_object_get(value, "rows"), json_object_get(o, "series"),
+			      json_object_get(o, "parties"), (uint64_t)first, (uint64_t)step };
 	struct matrix *m;
 	bool good = true;
 	size_t i;
@@ -221,7 +235,8 @@ static bool take_document(struct heatin *in, const json_t *o)
 		return false;
 	if (!in->options.step)
 		in->options.step = d.step;
-	if (mode && heat_mode_named(json_string_value(mode) ? json_string_value(mode) : "", json_string_length(mode)) < HEAT_NMODES)
+	if (mode && heat_mode_named(json_string_value(mode) ? json_string_value(mode) : "",
+				    json_string_length(mode)) < HEAT_NMODES)
 		in->mode = heat_mode_named(json_string_value(mode), json_string_length(mode));
 	if (json_is_string(unit) && !in->unit)
 		in->unit = xstrdup(json_string_value(unit));
@@ -233,16 +248,18 @@ static bool take_document(struct heatin *in, const json_t *o)
 		return true;
 	}
 	m->axis.whole = true;
-	json_array_foreach((json_t *)d.rows, i, v) {
+	json_array_foreach((json_t *)d.rows, i, v)
+	{
 		const json_t *min = json_array_get(v, 0), *max = json_array_get(v, 1);
 
-		if (!min || !max || (json_is_integer(min) && json_is_integer(max) && json_integer_value(min) > json_integer_value(max)))
+		if (!min || !max ||
+		    (json_is_integer(min) && json_is_integer(max) &&
+		     json_integer_value(min) > json_integer_value(max)))
 			return false;
 		matrix_bucket(m, 0, json_is_integer(min) ? json_integer_value(min) : INT64_MIN,
 			      json_is_integer(max) ? json_integer_value(max) : INT64_MAX, 0, 0);
 	}
-	json_array_foreach((json_t *)columns, i, v)
-		good &= take_cells(in, &d, v);
+	json_array_foreach((json_t *)columns, i, v) good &= take_cells(in, &d, v);
 	return good;
 }
 

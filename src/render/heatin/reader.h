@@ -48,7 +48,8 @@ static inline bool is_blank(char c)
  * eight at a time, of which those behind the first that is no digit are shifted out. */
 static inline const char *scan_digits(const char *p, const char *limit, uint64_t *ret)
 {
-	static const uint32_t tens[] = { 1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000 };
+	static const uint32_t tens[] = { 1,      10,      100,      1000,     10000,
+					 100000, 1000000, 10000000, 100000000 };
 	const char *start = p;
 	uint64_t v = 0;
 
@@ -58,14 +59,16 @@ static inline const char *scan_digits(const char *p, const char *limit, uint64_t
 
 		memcpy(&x, p, 8);
 		x ^= 0x3030303030303030u;
-		other = (((x & 0x7f7f7f7f7f7f7f7fu) + 0x7676767676767676u) | x) & 0x8080808080808080u;
+		other = (((x & 0x7f7f7f7f7f7f7f7fu) + 0x7676767676767676u) | x) &
+			0x8080808080808080u;
 		n = other ? (unsigned)__builtin_ctzll(other) / 8 : 8;
 		if (!n || p - start + n > 19)
 			break;
 		x <<= (8 - n) * 8;
 		x = x * 10 + (x >> 8);
 		x = ((x & 0x000000ff000000ffu) * 0x000f424000000064u +
-		     (x >> 16 & 0x000000ff000000ffu) * 0x0000271000000001u) >> 32;
+		     (x >> 16 & 0x000000ff000000ffu) * 0x0000271000000001u) >>
+		    32;
 		v = v * tens[n] + x;
 		p += n;
 		if (n < 8) {

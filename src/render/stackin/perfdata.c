@@ -93,8 +93,8 @@ struct perfdata {
 	uint32_t last;    /* that event's index; NO_EVENT none */
 	VEC(struct waiting) queue;
 	uint64_t newest, flush_to; /* newest time of this round; of the round before */
-	VEC(uint32_t) stack;              /* leaf first */
-	uint64_t lost, copied;            /* copied: user stacks as bytes, which are not unwound */
+	VEC(uint32_t) stack;       /* leaf first */
+	uint64_t lost, copied;     /* copied: user stacks as bytes, which are not unwound */
 	uint64_t unknown_event;
 	uint32_t event; /* the one taken; NO_EVENT not yet */
 
@@ -696,7 +696,9 @@ static void notes(struct perfdata *d)
 
 static struct err *document(struct stackin *in, const uint8_t *p, size_t n)
 {
-	struct perfdata d = { .in = in, .event = NO_EVENT, .last = NO_EVENT, .space = perfspace_new(in) };
+	struct perfdata d = {
+		.in = in, .event = NO_EVENT, .last = NO_EVENT, .space = perfspace_new(in)
+	};
 	struct err *e = read_file(&d, bytes_of(p, n, "perf.data"));
 
 	if (!e) {

@@ -11,7 +11,7 @@
 
 /* A name for the addresses [start, end). */
 struct code {
-	uint64_t start;   /* first: runs_sort() */
+	uint64_t start; /* first: runs_sort() */
 	uint64_t end;
 	const char *name; /* in the text of the list */
 	uint32_t module;  /* index in modules; 0: the kernel itself */
@@ -44,7 +44,7 @@ struct map {
 /* The mappings of a process; forked ones share them until one changes. */
 struct maps {
 	uint32_t refs;
-	uint32_t id;	       /* another one after each change */
+	uint32_t id;       /* another one after each change */
 	VEC(struct map) v; /* by start, none over another */
 };
 
@@ -84,10 +84,10 @@ struct perfspace {
 	uint32_t nslots, nnames;
 	struct maps *last_maps; /* of last_pid */
 	uint32_t last_pid;
-	bool java;		/* the thread named last */
-	uint32_t states;	/* ids of mappings given out */
-	uint32_t kernel_state;	/* another one with each kernel symbol that comes or goes */
-	struct recent *recent;	/* RECENT of them, by the hash of their address */
+	bool java;             /* the thread named last */
+	uint32_t states;       /* ids of mappings given out */
+	uint32_t kernel_state; /* another one with each kernel symbol that comes or goes */
+	struct recent *recent; /* RECENT of them, by the hash of their address */
 
 	struct code_list kernel;
 	bool kernel_read;

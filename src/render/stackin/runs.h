@@ -27,8 +27,7 @@ static inline void run_merge(const char *from, uint32_t a, uint32_t mid, uint32_
 	uint32_t b = mid;
 
 	for (to += a * size; a < mid && b < end; to += size) {
-		uint32_t *least =
-			run_key(from, b, size) < run_key(from, a, size) ? &b : &a;
+		uint32_t *least = run_key(from, b, size) < run_key(from, a, size) ? &b : &a;
 
 		memcpy(to, from + *least * size, size);
 		++*least;
