@@ -554,7 +554,7 @@ static void take_back(struct inproc_engine *e, struct inproc_process *p, struct 
 	err_free(err); /* what stays, the watchdog takes out */
 }
 
-struct err *process_enter(struct inproc_engine *e, uint32_t i)
+static struct err *try_enter(struct inproc_engine *e, uint32_t i)
 {
 	struct inproc_process *p = &e->processes.v[i];
 	struct control *c = NULL, *held = NULL;
@@ -602,6 +602,39 @@ struct err *process_enter(struct inproc_engine *e, uint32_t i)
 		control_free(c);
 	undo_log_fini(&log);
 	return err ? err_wrap(err, "tracing process %d in-process", (int)p->pid) : NULL;
+}
+
+static void drop_islands(struct inproc_process *p)
+{
+	for (uint32_t i = 0; i < p->modules.n; i++) {
+		struct inproc_module *m = &p->modules.v[i];
+
+		if (m->island_mem)
+			munmap(m->island_mem, m->island_size);
+		m->island_mem = NULL;
+	}
+	if (p->island_fd >= 0)
+		close(p->island_fd);
+	p->island_fd = -1;
+	p->island_used = 0;
+}
+
+/* A gap that was free when the stubs were written may be taken by when the process is stopped (threads get their stacks
+ * beside libraries): then another one. */
+struct err *process_enter(struct inproc_engine *e, uint32_t i)
+{
+	enum { TRIES = 8 };
+	struct err *err = NULL;
+
+	for (int n = 0; n < TRIES; n++) {
+		err_free(err);
+		err = try_enter(e, i);
+		if (!err || err->code != EEXIST)
+			break;
+		drop_islands(&e->processes.v[i]);
+		e->processes.v[i].planned = true;
+	}
+	return err;
 }
 
 struct err *process_detach(struct inproc_engine *e, struct inproc_process *p)
