@@ -31,7 +31,7 @@ static const char help_text[] =
 	"\n"
 	"Instead of tracing\n"
 	"  -l          list the matching probes                  -e   compile only\n"
-	"  -S          print the generated eBPF                  -d parse,bind,ir,ebpf   print the stages of compilation\n"
+	"  -S          print the generated eBPF                  -d parse,bind,ir,ebpf,jit  print the stages of compilation\n"
 	"  -h -s f.d   make f.h, macros for the providers f.d defines; -G: f.o to link with (is-enabled flags)\n"
 	"  -V          version\n"
 	"\n"

@@ -256,7 +256,7 @@ static bool dumps(const struct run *r, const char *stage)
 /* -d: is `stage` the last one asked for? */
 static bool ends_with(const struct run *r, const char *stage)
 {
-	static const char *const stages[] = { "parse", "bind", "ir", "ebpf" };
+	static const char *const stages[] = { "parse", "bind", "ir", "ebpf", "jit" };
 	bool last = false;
 
 	for (size_t i = 0; i < ARRAY_SIZE(stages); i++)
@@ -372,7 +372,9 @@ static uint32_t choose_engines(struct run *r, const struct bound *b, int ret[3])
 	int named = (int)opt_num(&r->options, OPT_ENGINE);
 
 	if (named != ENGINE_AUTO || !inside_targets(r, b) || r->c->dump) {
-		ret[0] = named == ENGINE_AUTO ? ENGINE_KERNEL : named;
+		ret[0] = named != ENGINE_AUTO ? named
+			 : dumps(r, "jit")    ? ENGINE_INPROC
+					      : ENGINE_KERNEL;
 		return 1;
 	}
 	ret[0] = ENGINE_INPROC_ALL;
@@ -623,6 +625,10 @@ static int prepare(struct run *r, const struct bound *b)
 			return print_diags(r), 1;
 		if (!i)
 			(void)print_diags(r);
+		if (dumps(r, "jit"))
+			e = engine_inproc_print(r->out, r->image);
+		if (e)
+			return fail(r, e);
 		if (r->c->dump_only || r->c->mode == CMD_COMPILE)
 			return 0;
 		if (!i && !may_run(r))

@@ -96,6 +96,8 @@ struct engine *engine_inproc_new(const struct probe_target *targets, uint32_t nt
 				 struct symbols *symbols, bool all);
 /* Why the in-process engine cannot patch a pid or USDT probe's places in object o, of which t is the code; NULL: it can. */
 const char *engine_inproc_refusal(struct object *o, struct text *t, const struct probe *p);
+/* The machine code that it makes of the image, as text: the same on every machine. */
+struct err *engine_inproc_print(FILE *out, const struct image *img);
 /* A target that is held already, by c, until it is let go after attach(). */
 void engine_inproc_hold(struct engine *e, struct control *c);
 

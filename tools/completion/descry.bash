@@ -81,7 +81,7 @@ _descry()
 	fi
 	case $prev in
 	-x) mapfile -t COMPREPLY < <(compgen -W "$options" -- "$cur"); compopt -o nospace ;;
-	-d) mapfile -t COMPREPLY < <(compgen -W "parse bind ir ebpf" -- "$cur") ;;
+	-d) mapfile -t COMPREPLY < <(compgen -W "parse bind ir ebpf jit" -- "$cur") ;;
 	-P) mapfile -t COMPREPLY < <(compgen -W "$providers" -- "$cur") ;;
 	-n) [[ $cur == *[:\{\ ]* ]] || { mapfile -t COMPREPLY < <(compgen -S : -W "$providers" -- "$cur"); compopt -o nospace; } ;;
 	-p) mapfile -t COMPREPLY < <(compgen -W "$(ps -eo pid= 2>/dev/null)" -- "$cur") ;;

@@ -537,8 +537,10 @@ struct err *process_attach(struct inproc_engine *e, pid_t pid)
 	return process_enter(e, e->processes.n - 1);
 }
 
-/* An attach that failed half way leaves nothing. */
-static void take_back(struct inproc_engine *e, struct inproc_process *p, struct control *c)
+/* An attach that failed half way leaves nothing, and no record of it either: the next one may patch the same places with
+ * other jumps. False: something had to stay, with its records (from `first` on), for the watchdog to take out. */
+static bool take_back(struct inproc_engine *e, struct inproc_process *p, struct control *c,
+		      uint32_t first)
 {
 	struct wire_process *w = &e->list[p->index];
 	struct undo_report report = { 0 };
@@ -549,9 +551,14 @@ static void take_back(struct inproc_engine *e, struct inproc_process *p, struct 
 	err = err ?: undo_log_read(c, e->addr, &log);
 	err = err ?: undo_restore(c, &log, STOP_MS, &report);
 	undo_log_fini(&log);
-	if (!err && !report.busy)
-		__atomic_store_n(&w->state, WIRE_PROCESS_GONE, __ATOMIC_RELEASE);
-	err_free(err); /* what stays, the watchdog takes out */
+	if (err || report.busy) {
+		err_free(err);
+		return false;
+	}
+	for (uint32_t i = first; i < e->nundo; i++)
+		__atomic_store_n(&e->undo[i].len, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&w->state, WIRE_PROCESS_GONE, __ATOMIC_RELEASE);
+	return true;
 }
 
 static struct err *try_enter(struct inproc_engine *e, uint32_t i)
@@ -559,6 +566,7 @@ static struct err *try_enter(struct inproc_engine *e, uint32_t i)
 	struct inproc_process *p = &e->processes.v[i];
 	struct control *c = NULL, *held = NULL;
 	struct undo_log log = { 0 };
+	uint32_t first = e->nundo;
 	uint64_t stopped = 0;
 	struct err *err = p->planned ? NULL : sites_plan(e, p);
 
@@ -596,8 +604,8 @@ static struct err *try_enter(struct inproc_engine *e, uint32_t i)
 	if (!err && e->measure)
 		inproc_note(e, "process %d was stopped for %.3f ms (%u places, %u mappings)",
 			    (int)p->pid, (double)stopped / 1e6, p->sites.n, p->modules.n + 3);
-	if (err && c && !held && p->index)
-		take_back(e, p, c);
+	if (err && c && !held && p->index && !take_back(e, p, c, first))
+		err->code = EBUSY;
 	if (!held)
 		control_free(c);
 	undo_log_fini(&log);

@@ -49,11 +49,11 @@ static void use_natives(struct linked *l)
 	}
 }
 
-static struct err *compile(struct inproc_engine *e, uint32_t i, const uint64_t *map_addrs)
+/* rdpid: whatever the processor. */
+static struct jit_env environment(const struct inproc_engine *e, uint32_t i,
+				  const uint64_t *map_addrs, bool rdpid)
 {
-	const struct link_hooks hooks = { .arg = e, .map = map_number, .ksym = no_ksym };
-	struct inproc_prog *p = &e->progs[i];
-	struct jit_env env = {
+	return (struct jit_env){
 		.maps = e->maps,
 		.map_addrs = map_addrs,
 		.nmaps = e->base.image->nmaps,
@@ -65,9 +65,15 @@ static struct err *compile(struct inproc_engine *e, uint32_t i, const uint64_t *
 		.identity = (enum wire_identity)e->area->identity,
 		.id_disp = e->area->id_disp,
 		.code = e->addr + e->code_used,
-		.rdpid = has_rdpid(),
+		.rdpid = rdpid,
 		.syscalls = inproc_is_syscall(e->base.image->progs[i].attach),
 	};
+}
+
+static struct err *compile(struct inproc_engine *e, uint32_t i, const struct jit_env *env)
+{
+	const struct link_hooks hooks = { .arg = e, .map = map_number, .ksym = no_ksym };
+	struct inproc_prog *p = &e->progs[i];
 	struct err *err = link_prog(&e->base.image->progs[i], &hooks, &p->linked);
 
 	if (!err)
@@ -75,18 +81,59 @@ static struct err *compile(struct inproc_engine *e, uint32_t i, const uint64_t *
 	if (!err)
 		use_natives(&p->linked);
 	if (!err)
-		err = jit_compile(p->linked.insns, p->linked.ninsns, &env, &p->code);
+		err = jit_compile(p->linked.insns, p->linked.ninsns, env, &p->code);
 	if (!err && e->code_used + p->code.size > WIRE_CODE_SIZE)
 		err = err_new(ENOMEM, "%u bytes of machine code do not fit", p->code.size);
 	if (err)
 		return err_wrap(err, "program %s", e->base.image->progs[i].name);
-	p->addr = env.code;
+	p->addr = env->code;
 	memcpy(e->code + e->code_used, p->code.bytes, p->code.size);
 	e->code_used = (e->code_used + p->code.size + CODE_ALIGN - 1) & ~(uint64_t)(CODE_ALIGN - 1);
 	return NULL;
 }
 
-struct err *progs_compile(struct inproc_engine *e)
+struct names {
+	const struct image *img;
+	const struct linked *linked;
+	char text[80];
+};
+
+static const char *operand(void *arg, uint32_t insn)
+{
+	struct names *n = arg;
+	const struct bpf_insn *ins = &n->linked->insns[insn];
+	const struct image_map *maps = n->img->maps;
+
+	if (ins->code == (BPF_JMP | BPF_CALL)) {
+		for (uint32_t f = 0; f < n->linked->nfuncs && ins->src_reg; f++)
+			if ((int64_t)insn + 1 + ins->imm == n->linked->funcs[f].start)
+				return n->linked->funcs[f].name;
+		return NULL;
+	}
+	switch (ins->src_reg) {
+	case BPF_PSEUDO_MAP_FD:
+		snprintf(n->text, sizeof(n->text), "map %s", maps[ins->imm].name);
+		return n->text;
+	case BPF_PSEUDO_MAP_VALUE:
+		snprintf(n->text, sizeof(n->text), "&%s + %d", maps[ins->imm].name, ins[1].imm);
+		return n->text;
+	}
+	return NULL;
+}
+
+static void print(FILE *out, const struct image *img, uint32_t i, const struct inproc_prog *p,
+		  const struct jit_env *env)
+{
+	struct names n = { .img = img, .linked = &p->linked };
+	const struct ebpf_names names = { .operand = operand, .arg = &n };
+
+	fprintf(out, "program %u: %s, %s\n", i, img->progs[i].name,
+		attach_kind_name(img->progs[i].attach));
+	jit_print(out, &p->code, p->linked.insns, env, &names);
+}
+
+/* out: prints them, too, as they would be without what this processor has. */
+static struct err *compile_all(struct inproc_engine *e, FILE *out)
 {
 	const struct image *img = e->base.image;
 	cleanup_free uint64_t *addrs = xcalloc(img->nmaps + 1, sizeof(*addrs));
@@ -95,8 +142,32 @@ struct err *progs_compile(struct inproc_engine *e)
 	for (uint32_t i = 0; i < img->nmaps; i++)
 		addrs[i] = (uintptr_t)&e->maps[i];
 	e->progs = xcalloc(img->nprogs + 1, sizeof(*e->progs));
-	for (uint32_t i = 0; i < img->nprogs && !err; i++)
-		err = compile(e, i, addrs);
+	for (uint32_t i = 0; i < img->nprogs && !err; i++) {
+		struct jit_env env = environment(e, i, addrs, !out && has_rdpid());
+
+		err = compile(e, i, &env);
+		if (out && !err)
+			print(out, img, i, &e->progs[i], &env);
+	}
+	return err;
+}
+
+struct err *progs_compile(struct inproc_engine *e)
+{
+	return compile_all(e, NULL);
+}
+
+struct err *engine_inproc_print(FILE *out, const struct image *img)
+{
+	struct engine *en = engine_inproc_new(NULL, 0, NULL, false);
+	struct inproc_engine *e = (struct inproc_engine *)en;
+	struct err *err;
+
+	en->image = img;
+	err = area_create(e, img);
+	if (!err)
+		err = compile_all(e, out);
+	en->ops->free(en);
 	return err;
 }
 

@@ -254,7 +254,8 @@ static struct err *read_records(struct control *c, uint64_t addr, uint32_t n, pi
 	return NULL;
 }
 
-/* Sorted, and no two overlap: of such, records that were cleared and used again, the first counts. */
+/* Sorted, and no two overlap, but for those of one place with different patches (an attach that failed, and the next): what
+ * is in memory tells which of them was done. */
 static void sort_records(struct undo_log *log)
 {
 	uint32_t n = 0;
@@ -262,10 +263,13 @@ static void sort_records(struct undo_log *log)
 	if (log->sites.n)
 		qsort(log->sites.v, log->sites.n, sizeof(*log->sites.v), by_site);
 	for (uint32_t i = 0; i < log->sites.n; i++) {
+		const struct wire_undo *u = &log->sites.v[i];
 		struct wire_undo *last = n ? &log->sites.v[n - 1] : NULL;
 
-		if (!last || log->sites.v[i].site >= last->site + last->len)
-			log->sites.v[n++] = log->sites.v[i];
+		if (!last || u->site >= last->site + last->len ||
+		    (u->site == last->site && u->len == last->len &&
+		     memcmp(u->after, last->after, u->len)))
+			log->sites.v[n++] = *u;
 	}
 	log->sites.n = n;
 }
@@ -415,6 +419,18 @@ static struct err *read_site(struct control *c, struct window *w, const struct u
 	return NULL;
 }
 
+/* The record whose patch the bytes of a place are, of those there are from i on; NULL: none's. */
+static const struct wire_undo *patched_by(const struct undo_log *log, uint32_t i,
+					  const uint8_t *have)
+{
+	const struct wire_undo *u = &log->sites.v[i];
+
+	for (uint64_t site = u->site; i < log->sites.n && u->site == site; u = &log->sites.v[++i])
+		if (!memcmp(have, u->after, u->len) || is_torn(u, have))
+			return u;
+	return NULL;
+}
+
 static struct err *restore_text(struct control *c, const struct undo_log *log,
 				struct undo_report *r)
 {
@@ -427,13 +443,15 @@ static struct err *restore_text(struct control *c, const struct undo_log *log,
 		const struct wire_undo *u = &log->sites.v[i];
 		struct control_patch *q = &p[todo];
 
+		if (i && u->site == u[-1].site)
+			continue;
 		e = read_site(c, w, log, i, q->expect);
 		if (e) {
 			err_free(e);
 			r->gone++;
 		} else if (!memcmp(q->expect, u->before, u->len)) {
 			r->clean++;
-		} else if (memcmp(q->expect, u->after, u->len) && !is_torn(u, q->expect)) {
+		} else if (!(u = patched_by(log, i, q->expect))) {
 			r->foreign++;
 		} else {
 			q->addr = u->site;
@@ -530,6 +548,30 @@ static struct err *find_mappings(struct control *c, const struct undo_log *log,
 		if (name_is(&m[i], WIRE_MEMFD_SHARED) && base_of(m[i].lo) == log->base)
 			vec_push(&ret->v, (struct control_range){ m[i].lo, m[i].hi });
 	return e;
+}
+
+/* Does code that is not as it was still jump to what would be unmapped? Then that stays, and the process runs on. */
+static bool jumped_to(struct control *c, const struct undo_log *log, const struct mappings *m)
+{
+	enum { JMP = 0xe9, JMP_LEN = 5 };
+	uint8_t have[WIRE_SITE_MAX];
+	int32_t rel;
+
+	for (uint32_t i = 0; i < log->sites.n; i++) {
+		const struct wire_undo *u = &log->sites.v[i];
+		struct err *e = control_read(c, u->site, have, u->len);
+		uint64_t to = 0;
+
+		if (!e && u->len >= JMP_LEN && have[0] == JMP) {
+			memcpy(&rel, have + 1, sizeof(rel));
+			to = u->site + JMP_LEN + (uint64_t)(int64_t)rel;
+		}
+		err_free(e);
+		for (uint32_t k = 0; to && k < m->v.n; k++)
+			if (to >= m->v.v[k].lo && to < m->v.v[k].hi)
+				return true;
+	}
+	return false;
 }
 
 static struct err *unmap(struct control *c, const struct mappings *m, struct undo_report *r)
@@ -722,6 +764,8 @@ static struct err *restore_once(struct control *c, const struct undo_log *log, i
 	/* A return address into a stub is on the stack only while the thread is in the thunk that the stub called, or in a
 	 * handler that interrupted it there: the program counters tell. The shared mapping is data. */
 	e = e ?: control_refers(c, maps.v.v, maps.shared, false, &r->busy);
+	if (!e && !r->busy && r->foreign && jumped_to(c, log, &maps))
+		r->busy = control_pid(c);
 	if (!e && !r->busy)
 		e = unmap(c, &maps, r);
 	vec_fini(&maps.v);
