@@ -84,7 +84,7 @@
 			canvas.style.width = w + "px";
 			canvas.style.height = h + "px";
 		}
-		var l = layout(w), drawn = 0, d, k, i, x, y, fw, row, room, s, fill, lastFill = "";
+		var l = layout(w), drawn = 0, d, k, tick, i, x, y, fw, row, room, s, fill, lastFill = "";
 		ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
 		ctx.clearRect(0, 0, w, h);
 		ctx.font = "12px Verdana, sans-serif";
@@ -114,6 +114,8 @@
 				room = Math.floor((fw - 6) / letter);
 				if (room >= 3) {
 					s = names[name[i]];
+					if (s.length > room && (tick = s.indexOf("`")) > 0 && tick + 1 < s.length)
+						s = s.slice(tick + 1); /* the function alone */
 					if (s.length > room)
 						s = Array.from(s.slice(0, room + 2)).slice(0, room - 2).join("") + "..";
 					ctx.fillText(s, x + 3, y + rowHeight / 2);

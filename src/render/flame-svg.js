@@ -16,8 +16,10 @@
 	});
 
 	function fit(f, w) {
-		var room = Math.floor(w / letter), s = Array.from(f.name);
-		var label = room < 3 ? "" : s.length <= room ? f.name : s.slice(0, room - 2).join("") + "..";
+		var room = Math.floor(w / letter), s = Array.from(f.name), tick = s.indexOf("`");
+		if (s.length > room && tick > 0 && tick + 1 < s.length)
+			s = s.slice(tick + 1); /* the function alone */
+		var label = room < 3 ? "" : s.length <= room ? s.join("") : s.slice(0, room - 2).join("") + "..";
 		if (!f.text && label) {
 			f.text = document.createElementNS("http://www.w3.org/2000/svg", "text");
 			f.text.setAttribute("y", +f.rect.getAttribute("y") + 10.5);
@@ -191,4 +193,7 @@
 		e.preventDefault();
 	});
 	recall();
+	/* A picture higher than the window opens where the stacks begin. */
+	if (svg === document.documentElement && svg.dataset.inverted !== "1")
+		window.scrollTo(0, svg.viewBox.baseVal.height);
 })();

@@ -4,6 +4,7 @@
  *	append(c)         adds a column: {"column": number, "cells": [row, party, count, ...]}, counts of a column that is there are replaced;
  *	                  new "series" and "parties" go behind those known, "rows" replaces the rows (cells stay by their bounds);
  *	                  "keep": N lets columns fall off on the left
+ *	update(m, r)      another state of the document shown: zoom, cursor and a range being drawn stay on their columns; r is selected
  *	redraw()          after the element has another size; it does so by itself when the window has
  *	setScale(name)    rank, linear, log
  *	isolate(i)        only the series i, null: all;  exclude(i, on)
@@ -15,7 +16,8 @@
  *
  * Events of the element: "heatcell" (a click: {column, row, count, parties, time, value}) and "heatrange" (a range was
  * drawn, or null when it was taken back: {time: {from, to}, value: {min, max}, columns, rows, count, parties}). Times are nanoseconds, BigInt, from
- * included, to not; values are both in it, null where open. `options.status(text)` hears what is under the pointer.
+ * included, to not; values are both in it, null where open. `options.status(text)` hears what is under the pointer. `options.time(n)` is the text of
+ * column n, counted from time 0 in steps. With Shift the mouse draws a range of whole columns.
  */
 "use strict";
 var DescryHeat = function (root, options) {
@@ -200,6 +202,8 @@ var DescryHeat = function (root, options) {
 	function isWall() { return first * m.time.step >= 1e17; }
 
 	function time(c) {
+		if (options.time)
+			return options.time(first + c);
 		var ns = BigInt(isWall() ? first + c : c) * BigInt(m.time.step), s = Number(ns / 1000000000n);
 		var f = Number(ns % 1000000000n), two = function (n) { return (n < 10 ? "0" : "") + n; };
 		var fraction = f ? (f / 1e9).toFixed(9).replace(/0+$/, "").slice(1) : "";
@@ -308,7 +312,7 @@ var DescryHeat = function (root, options) {
 	function yOf(r, s) { return box.y + box.h - (r - s.r0) * box.h / s.nr; } /* the lower edge of row r */
 
 	function drawAxes(s) {
-		var cell = box.w / s.nc, row = box.h / s.nr, k = every(cell, isWall() ? 72 : 56), labels = rowLabels(s, row), c, r, x, y;
+		var cell = box.w / s.nc, row = box.h / s.nr, fixed = isWall() || options.time, k = every(cell, fixed ? 72 : 56), labels = rowLabels(s, row), c, r, x, y;
 		ctx.font = "11px Verdana, sans-serif";
 		ctx.fillStyle = "#444";
 		ctx.strokeStyle = "#999";
@@ -317,7 +321,7 @@ var DescryHeat = function (root, options) {
 		ctx.textBaseline = "top";
 		ctx.beginPath();
 		for (c = s.c0; c < s.c0 + s.nc; c++) {
-			if (((isWall() ? first : 0) + c) % k)
+			if (((fixed ? first : 0) + c) % k)
 				continue;
 			x = Math.round(xOf(c, s)) + 0.5;
 			ctx.moveTo(x, box.y + box.h);
@@ -518,7 +522,7 @@ var DescryHeat = function (root, options) {
 	canvas.addEventListener("mousedown", function (e) {
 		var p = point(e), c = m && at(p.x, p.y);
 		if (c && !e.button)
-			drag = { start: c, x: p.x, y: p.y, moved: false };
+			drag = { start: c, x: p.x, y: p.y, moved: false, columns: e.shiftKey };
 	});
 	canvas.addEventListener("mousemove", function (e) {
 		var p = point(e), c = m && at(p.x, p.y);
@@ -537,6 +541,10 @@ var DescryHeat = function (root, options) {
 		drag.moved = drag.moved || Math.abs(p.x - drag.x) + Math.abs(p.y - drag.y) > 4;
 		if (drag.moved) {
 			selection = spanOf(drag.start, inside(p));
+			if (drag.columns) {
+				selection.bottom = 0;
+				selection.top = nrows - 1;
+			}
 			later();
 		}
 	});
@@ -609,6 +617,28 @@ var DescryHeat = function (root, options) {
 		later();
 	}
 
+	function update(doc, r) {
+		var off = m ? doc.time.first - first : 0, same = m && doc.value.rows.length === nrows, was = [view, cursor, hover, selection];
+		var moved = function (v) { return v && Object.assign({}, v, { from: v.from - off, to: v.to - off }); };
+		setMatrix(doc);
+		selection = r;
+		if (!same) {
+			drag = null;
+			return;
+		}
+		if (drag) {
+			drag.start.column -= off;
+			selection = drag.moved ? moved(was[3]) : r;
+		}
+		view = moved(was[0]);
+		if (view && (view.from < 0 || view.to >= columns.length))
+			view = null;
+		hover = was[2]; /* the pointer has not moved */
+		cursor = was[1] && { column: was[1].column - off, row: was[1].row };
+		if (cursor && cursor.column < 0)
+			cursor = null;
+	}
+
 	function append(c) {
 		var at = c.column - (c.absolute ? first : 0), rows, to, n, off;
 		(c.series || []).forEach(function (s) { m.series.push(s); palettes = {}; });
@@ -675,6 +705,7 @@ var DescryHeat = function (root, options) {
 		element: root,
 		canvas: canvas,
 		setMatrix: setMatrix,
+		update: update,
 		append: append,
 		redraw: draw,
 		/* All that a change of the data costs. */

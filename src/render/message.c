@@ -82,6 +82,9 @@ static const struct drop_text {
 	[DROP_ERROR] = { "error", "DTRACEDROP_DBLERROR", "error", " in ERROR probe enabling",
 			 false },
 	[DROP_LATE] = { "late-string", "DTRACEDROP_LATE", "late string drop", "", false },
+	[DROP_MISSED] = { "missed", "DTRACEDROP_MISSED", "firing",
+			  " missed (in the middle of another on the same CPU)", false },
+	[DROP_EVENTS] = { "process-event", "DTRACEDROP_EVENTS", "process event drop", "", false },
 };
 
 const char *drop_name(enum drop_kind kind)

@@ -55,6 +55,13 @@ struct stack_line {
 };
 void stack_each(struct sink *s, const struct field *f, const uint8_t *data,
 		void (*fn)(void *arg, const struct stack_line *l), void *arg);
+/* The same in parts, for who keeps the lines of frames. called: pc is a return address; true: so is the next one. last: the
+ * outermost pc of a user stack. */
+bool stack_is_user(const struct field *f);
+bool stack_frame(struct sink *s, bool user, uint32_t pid, uint64_t pc, bool called,
+		 void (*fn)(void *arg, const struct stack_line *l), void *arg);
+void stack_finish(struct sink *s, const struct field *f, const uint8_t *data, uint32_t pid,
+		  uint64_t last, void (*fn)(void *arg, const struct stack_line *l), void *arg);
 /* "\n", then each line of the stack on its own; width: as of printf's %s. indent < 0: the stackindent option. */
 void stack_print(struct sink *s, struct out *o, const struct field *f, const uint8_t *data,
 		 int indent, int width);

@@ -191,30 +191,43 @@ static void put_frame(struct sink *s, struct stack_line *l, uint32_t pid, bool c
 		fn(arg, l);
 }
 
+bool stack_frame(struct sink *s, bool user, uint32_t pid, uint64_t pc, bool called,
+		 void (*fn)(void *arg, const struct stack_line *l), void *arg)
+{
+	struct stack_line l = { .pc = pc, .user = user };
+
+	/* A call may be the last instruction of a function: the place is the call's. */
+	if ((!user || pid) && address_place(s, pid, pc - called, &l.place))
+		l.place.offset += called;
+	put_frame(s, &l, pid, called, fn, arg);
+	return !is_signal_frame(&l.place);
+}
+
+void stack_finish(struct sink *s, const struct field *f, const uint8_t *data, uint32_t pid,
+		  uint64_t last, void (*fn)(void *arg, const struct stack_line *l), void *arg)
+{
+	char why[ADDRESS_TEXT];
+
+	if (end_text(s, stack_end(s, f, data), pid, last, why, sizeof(why)))
+		fn(arg, &(struct stack_line){ .user = true, .end = why });
+}
+
+bool stack_is_user(const struct field *f)
+{
+	return f->kind == FIELD_USTACK || f->kind == FIELD_USTACKID;
+}
+
 void stack_each(struct sink *s, const struct field *f, const uint8_t *data,
 		void (*fn)(void *arg, const struct stack_line *l), void *arg)
 {
 	uint64_t pcs[STACK_MAX];
 	uint32_t pid, n = stack_frames(s, f, data, pcs, STACK_MAX, &pid);
-	struct stack_line l = {
-		.user = f->kind == FIELD_USTACK || f->kind == FIELD_USTACKID,
-	};
-	char why[ADDRESS_TEXT];
-	bool called = false;
+	bool user = stack_is_user(f), called = false;
 
-	for (uint32_t i = 0; i < n; i++) {
-		l.pc = pcs[i];
-		l.place = (struct place){ 0 };
-		/* A call may be the last instruction of a function: the place is the call's. */
-		if ((!l.user || pid) && address_place(s, pid, l.pc - called, &l.place))
-			l.place.offset += called;
-		put_frame(s, &l, pid, called, fn, arg);
-		called = !is_signal_frame(&l.place);
-	}
-	if (l.user && n && end_text(s, stack_end(s, f, data), pid, pcs[n - 1], why, sizeof(why))) {
-		l = (struct stack_line){ .user = true, .end = why };
-		fn(arg, &l);
-	}
+	for (uint32_t i = 0; i < n; i++)
+		called = stack_frame(s, user, pid, pcs[i], called, fn, arg);
+	if (user && n)
+		stack_finish(s, f, data, pid, pcs[n - 1], fn, arg);
 }
 
 struct stack_printer {

@@ -2,7 +2,20 @@
 
 #include <time.h>
 
+#include "base/hash.h"
 #include "render/render.h"
+
+/* The lines of a frame, which stands in many stacks. */
+struct frame_key {
+	uint64_t pc;
+	uint32_t pid;
+	uint8_t user, called, pad[2];
+};
+
+struct known_frame {
+	uint32_t first, n; /* in frame_names */
+	bool calls;        /* what stack_frame() said */
+};
 
 struct stacksink {
 	struct sink s;
@@ -10,6 +23,10 @@ struct stacksink {
 	struct stacktree *tree;
 	struct stacksink_result *ret;
 	VEC(uint32_t) names; /* of the stack that is being made, leaf first */
+	struct hash
+		known; /* struct frame_key -> index in frames + 1; while one aggregation is taken */
+	VEC(struct known_frame) frames;
+	VEC(uint32_t) frame_names;
 	struct out text;
 	uint64_t begin_ns, said_ns;
 	bool said;
@@ -98,8 +115,49 @@ static void take_line(void *arg, const struct stack_line *l)
 
 static bool is_stack(const struct field *f, bool user)
 {
-	return user ? f->kind == FIELD_USTACKID || f->kind == FIELD_USTACK
-		    : f->kind == FIELD_KSTACKID || f->kind == FIELD_KSTACK;
+	return user ? stack_is_user(f) : f->kind == FIELD_KSTACKID || f->kind == FIELD_KSTACK;
+}
+
+static bool push_frame(struct stacksink *k, bool user, uint32_t pid, uint64_t pc, bool called)
+{
+	struct frame_key key = { .pc = pc, .pid = pid, .user = user, .called = called };
+	uint64_t *at = hash_put(&k->known, &key, sizeof(key), NULL);
+	struct known_frame *f;
+	uint32_t from = k->names.n;
+
+	if (*at) {
+		f = &k->frames.v[*at - 1];
+		for (uint32_t i = 0; i < f->n; i++)
+			vec_push(&k->names, k->frame_names.v[f->first + i]);
+		return f->calls;
+	}
+	f = vec_add(&k->frames);
+	*at = k->frames.n;
+	f->calls = stack_frame(&k->s, user, pid, pc, called, take_line, k);
+	f->first = k->frame_names.n;
+	f->n = k->names.n - from;
+	for (uint32_t i = from; i < k->names.n; i++)
+		vec_push(&k->frame_names, k->names.v[i]);
+	return f->calls;
+}
+
+static void push_stack(struct stacksink *k, const struct field *f, const uint8_t *key)
+{
+	uint64_t pcs[STACK_MAX];
+	uint32_t pid, n = stack_frames(&k->s, f, key, pcs, STACK_MAX, &pid);
+	bool user = stack_is_user(f), called = false;
+
+	for (uint32_t i = 0; i < n; i++)
+		called = push_frame(k, user, pid, pcs[i], called);
+	if (user && n)
+		stack_finish(&k->s, f, key, pid, pcs[n - 1], take_line, k);
+}
+
+static void forget_frames(struct stacksink *k)
+{
+	hash_fini(&k->known);
+	k->frames.n = 0;
+	k->frame_names.n = 0;
 }
 
 static void push_process(struct stacksink *k, const struct agg *agg, const uint8_t *key)
@@ -136,7 +194,7 @@ static void take_row(struct stacksink *k, const struct agg *agg, const uint8_t *
 	for (int user = 0; user < 2; user++)
 		for (uint32_t i = 0; i < agg->nkeys; i++)
 			if (is_stack(&agg->keys[i], user))
-				stack_each(&k->s, &agg->keys[i], key, take_line, k);
+				push_stack(k, &agg->keys[i], key);
 	push_process(k, agg, key);
 	stacktree_add(k->tree, k->names.v, k->names.n, n);
 	k->ret->samples += n;
@@ -161,6 +219,7 @@ static struct err *take_aggs(struct sink *s, const struct record_view *r, const 
 		}
 	}
 	clear_line(k);
+	forget_frames(k);
 	return NULL;
 }
 
@@ -252,6 +311,9 @@ static void free_sink(struct sink *s)
 {
 	struct stacksink *k = of(s);
 
+	forget_frames(k);
+	vec_fini(&k->frames);
+	vec_fini(&k->frame_names);
 	vec_fini(&k->names);
 	out_fini(&k->text);
 	free(k);

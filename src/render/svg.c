@@ -135,12 +135,30 @@ static void put_title(struct svg *s, uint32_t node)
 	out_char(o, ')');
 }
 
-/* The name, or as much of it as `chars` letters hold. */
+static uint32_t letters_of(const char *v, size_t n)
+{
+	uint32_t letters = 0;
+
+	for (size_t i = 0; i < n; i++)
+		letters += ((uint8_t)v[i] & 0xc0) != 0x80;
+	return letters;
+}
+
+/* The name; without the module where that has no room; or as much of it as `chars` letters hold. */
 static void put_label(struct svg *s, uint32_t chars)
 {
-	const char *v = s->text.v;
+	const char *v = s->text.v, *tick;
 	size_t n = s->text.n, fit = n, i = 0;
 	uint32_t letters = 0;
+
+	if (letters_of(v, n) > chars) {
+		tick = memchr(v, '`', n);
+		if (tick && tick > v && tick + 1 < v + n) {
+			n -= (size_t)(tick + 1 - v);
+			fit = n;
+			v = tick + 1;
+		}
+	}
 
 	for (; i < n; i++) {
 		if (((uint8_t)v[i] & 0xc0) == 0x80)

@@ -99,6 +99,38 @@ open(program, "wb").write(open("/bin/true", "rb").read())
 gone, remarks = fold(os.path.join(TMP.name, "plain"), env=dict(os.environ, HOME=TMP.name))
 check("changed since" in remarks and not any(b"spin;" in k for k in gone), "another file in its place", remarks)
 
+# Stacks copied with each sample, of a program without frame pointers: unwound to the end, by the frames perf finds, too.
+open(program + "2.c", "w").write(SOURCE.replace("work_", "copy_").replace("return sink++; }", "volatile char pad[200]; pad[0] = 1; return sink += pad[0]; }"))
+run("cc", "-O2", "-g0", "-fomit-frame-pointer", "-fno-optimize-sibling-calls", "-o", program + "2", program + "2.c")
+program += "2"
+for name, size in (("dwarf", "16384"), ("cut", "1024")):
+    path = record(name, "-F", "997", "--call-graph", "dwarf," + size)
+    ours, remarks = fold(path)
+    r = subprocess.run(["perf", "script", "--no-inline", "-i", path], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    theirs, _ = fold(input=r.stdout)
+    check(sum(ours.values()) == sum(theirs.values()) > 0, name, "totals", sum(ours.values()), sum(theirs.values()))
+    mine = {k: n for k, n in ours.items() if k.startswith(b"spinner2;") and (b";spin" in k or b"copy_deep" in k)}
+    whole = {k: n for k, n in mine.items() if b";_start;" in k and b";main;" in k}
+    if name == "cut":
+        check("longer than the bytes that perf copied" in remarks, "a copy that is too short", remarks)
+        check(any(b"copy_deep;copy_heavy;spin" in k and b";main;" not in k for k in mine), "the part that was copied", list(mine)[:3])
+        continue
+    check(sum(whole.values()) > 0.9 * sum(mine.values()) > 0, "copied stacks reach their end", list(mine)[:5], remarks)
+    check(any(k.endswith(b";main" + b";copy_deep" * 21 + b";copy_heavy;spin") for k in whole), "the deep copied stack", list(whole)[:5])
+    cut = [{}, {}]
+    for folded, by in zip((ours, theirs), cut):
+        for k, n in folded.items():
+            if k.startswith(b"spinner2;") and b";main;" in k and b"getppid" not in k:
+                by[k[k.index(b";main;"):]] = by.get(k[k.index(b";main;"):], 0) + n
+    if cut[1]:  # this perf can unwind
+        both = sum(min(n, cut[0].get(k, 0)) for k, n in cut[1].items())
+        check(both >= 0.98 * sum(cut[1].values()), "perf's stacks are ours", both, sum(cut[1].values()), set(cut[1]) - set(cut[0]))
+    run(DESCRY, "flame", "--folded", "--no-symbols", path)
+    data = open(path, "rb").read()
+    for n in (len(data) // 3, len(data) // 2):
+        r = subprocess.run([DESCRY, "flame", "--folded"], input=data[:n], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        check(r.returncode in (0, 1) and r.stderr, "copied stacks cut at", n, r.returncode)
+
 # What is no whole recording.
 data = open(os.path.join(TMP.name, "plain"), "rb").read()
 for n in (9, 50, 104, 200, 500, len(data) // 2):

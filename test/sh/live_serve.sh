@@ -124,11 +124,12 @@ check(b.until("document.querySelectorAll('#legend .key').length >= 4"), "decompo
 # A range of the heat map is a flame graph of just that: pick it with the mouse.
 b.eval("document.getElementById('pause').click()")
 b.until("descry.V.paused")
-box = b.eval("(function () { var r = document.getElementById('heat').getBoundingClientRect(), h = descry.heat(); descry.draw(); h = descry.heat();"
-             " return [r.left + h.left, r.top + h.bottom, h.w, h.h, h.n, h.rows.length]; })()")
-check(box[4] > 6 and box[5] >= 2, "the heat map", box)
+size = b.eval("(descry.draw(), [descry.heat().n, descry.heat().rows.length])")
+check(size[0] > 6 and size[1] >= 2, "the heat map", size)
 row = b.eval("(function () { var best = null; descry.heat().cells.forEach(c => { if (c.col > 1 && c.col < 5 && (!best || c.n > best.n)) best = c; }); return best.row; })()")
-b.drag(box[0] + 2.5 * box[2], box[1] - (row + 0.5) * box[3], box[0] + 4.5 * box[2], box[1] - (row + 0.5) * box[3])
+at = b.eval("(function () { var r = document.getElementById('heat').getBoundingClientRect(), a = descry.map.place(2, %d), b = descry.map.place(4, %d);"
+            " return [r.left + a.x, r.top + a.y, r.left + b.x, r.top + b.y]; })()" % (row, row))
+b.drag(*at)
 sel = b.until("descry.V.sel")
 check(sel and sel["to"] - sel["from"] == 2 and sel["lo"] == sel["hi"] == row, "the selection", sel)
 b.eval("descry.draw()")
@@ -136,6 +137,13 @@ want = b.eval("(function () { var n = 0; descry.heat().cells.forEach(c => { if (
 got = b.eval("descry.flame().root.total")
 check(got == want > 0, "its flame graph counts the cells selected", got, want)
 check(b.eval("(function f(n) { return n.name.includes('do_syscall') || Array.from(n.kids.values()).some(f); })(descry.flame().root)"), "made of stacks")
+check(b.eval("(function () { var m = descry.map.matrix(), n = 0; m.columns.forEach(c => { for (var i = 0; i < c.cells.length; i += 3) n += c.cells[i + 2]; });"
+             " descry.heat().cells.forEach(c => { n -= c.n; }); return n === 0 && descry.map.state().total > 0; })()"), "the map drawn holds every count")
+b.drag(*at, modifiers=8)
+b.until("descry.V.sel && descry.V.sel.lo === null")
+check(b.eval("descry.V.sel.lo === null && descry.V.sel.to - descry.V.sel.from === 2"), "with Shift: the time only", b.eval("descry.V.sel"))
+b.click(*at[:2])
+check(b.until("descry.V.sel && descry.V.sel.from === descry.V.sel.to && descry.V.sel.lo === %d" % row), "a click selects a cell", b.eval("descry.V.sel"))
 shot = os.environ.get("SCREENSHOT")
 if shot:
     b.screenshot(shot)

@@ -120,8 +120,8 @@ static void test_diff_colors(void **state)
 	s = svg(&o, &r);
 	assert_has(s, "<title>more (30 samples, 60.00%; +40.00%)</title>");
 	assert_has(s, "<title>less (10 samples, 20.00%; -40.00%)</title>");
-	assert_has(s, "fill=\"#ff0000\"");
-	assert_has(s, "fill=\"#0000ff\"");
+	assert_has(s, "fill=\"#ff7070\"");
+	assert_has(s, "fill=\"#7070ff\"");
 	assert_has(s, "fill=\"#f2f2f2\"");
 }
 

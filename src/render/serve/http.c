@@ -8,7 +8,8 @@
 #include <pthread.h>
 #include <sys/random.h>
 
-extern const char serve_html[], serve_css[], serve_js[]; /* made from the files of these names */
+/* made from the files of these names */
+extern const char serve_html[], serve_css[], serve_js[], heat_js[];
 
 enum { TOKEN_BYTES = 16, PROGRAM_MAX = 1 << 20, BLOCK = 64 * 1024, CLIENTS_MAX = 64 };
 
@@ -277,7 +278,9 @@ static char *make_page(void)
 
 	while ((open = strstr(s, "{{"))) {
 		out_mem(&o, s, (size_t)(open - s));
-		out_str(&o, !strncmp(open, "{{css}}", 7) ? serve_css : serve_js);
+		out_str(&o, !strncmp(open, "{{css}}", 7)    ? serve_css
+			    : !strncmp(open, "{{heat}}", 8) ? heat_js
+							    : serve_js);
 		s = strstr(open, "}}") + 2;
 	}
 	out_str(&o, s);

@@ -7,9 +7,8 @@
 	/* What is looked at. to: the last tick shown, -1 the newest; sel: ticks from..to, and values lo..hi where not null. */
 	var V = { paused: false, frozen: -1, sel: null, filters: [], zoom: [], term: null, heat: -1, flame: -1, decompose: -1, scale: "rank" };
 	var DIST = { quantize: 1, lquantize: 1, llquantize: 1 }, ADDS = { count: 1, sum: 1 };
-	/* Okabe and Ito's colours, which colour-blind people tell apart. */
-	var HUES = [[0, 114, 178], [213, 94, 0], [0, 158, 115], [204, 121, 167], [230, 159, 0], [86, 180, 233], [120, 120, 120]];
-	var ROW = 17, source = null, dirty = true, heat = null, flame = null, drag = null, stats = { ticks: 0 }, hues = {}, nhues = 0;
+	var ROW = 17, source = null, dirty = true, heat = null, flame = null, stats = { ticks: 0 }, hues = [];
+	var map = DescryHeat(byId("heat"), { time: tickTime, status: function (text) { byId("cell").textContent = text[0] === "," ? "" : text; } });
 
 	/* --- what comes in --- */
 
@@ -214,20 +213,34 @@
 
 	/* --- the heat map, or the bare course of time where there is no distribution --- */
 
-	function makeHeat(w, h) {
-		var left = 74, bottom = 18, cell = 7, fit = Math.max(10, Math.floor((w - left - 8) / cell)), end = last(), from = Math.max(S.first, end - fit + 1);
-		var g = S.aggs[V.heat], rows = [], at = {}, m = { left: left, top: 4, w: cell, from: from, n: Math.min(fit, end - from + 1), fit: fit };
-		var list = S.ticks.slice(from - S.first, end - S.first + 1), series = {}, names = [], counts = [];
+	function tickTime(n) {
+		var t = S.ticks[n - S.first], end = S.ticks[S.ticks.length - 1];
+		return t ? clock(t.time) : end && n === end.tick + 1 ? clock(end.time + S.ms) : "";
+	}
+
+	/* The bounds of a bucket that nothing was in yet, from those around it. */
+	function between(g, before, next, left) {
+		var lo = before[2] + 1;
+		return g.func === "quantize" && before[1] > 0 ? [0, lo, 2 * lo - 1] : [0, lo, lo + Math.floor((next[1] - lo) / left) - 1];
+	}
+
+	/* The last columns that there is room for; cells: what is in them, by column * 1000 + row. */
+	function makeHeat(w) {
+		var fit = Math.max(10, Math.floor((w - 94) / 7)), end = last(), from = Math.max(S.first, end - fit + 1);
+		var g = S.aggs[V.heat], rows = [], at = {}, m = { from: from, n: Math.min(fit, end - from + 1), fit: fit, base: 0 };
+		var list = S.ticks.slice(from - S.first, end - S.first + 1), series = {}, b, next;
 		if (g) {
 			var seen = g.buckets.map(function (b) { return b[0]; }).sort(function (a, b) { return a - b; });
-			for (var b = seen[0]; seen.length && b <= seen[seen.length - 1]; b++) {
+			m.base = seen[0];
+			for (b = seen[0], next = 0; seen.length && b <= seen[seen.length - 1] && rows.length < 400; b++) {
+				if (seen[next] === b)
+					next++;
 				at[b] = rows.length;
-				rows.push(g.bounds[b] || [b, NaN, NaN]);
-				if (rows.length >= 400)
-					break;
+				rows.push(g.bounds[b] ? g.bounds[b].slice() : between(g, rows[rows.length - 1], g.bounds[seen[next]], seen[next] - b));
+				rows[rows.length - 1][0] = b;
 			}
 		} else {
-			rows.push([0, 0, 0]);
+			rows.push([0, null, null]);
 			at[-1] = 0;
 		}
 		m.rows = rows;
@@ -256,76 +269,52 @@
 			});
 		}
 		m.cells.forEach(function (c) {
-			counts.push(c.n);
 			for (var who in c.who)
 				series[who] = (series[who] || 0) + c.who[who];
 		});
 		m.series = series;
-		names = Object.keys(series).sort(function (a, b) { return series[b] - series[a] || (a < b ? -1 : 1); });
-		m.order = names;
-		/* a colour once given stays, whoever is the largest later; all beyond them share the last */
-		m.hue = {};
-		names.forEach(function (s) {
-			if (V.decompose >= 0 && hues[s] === undefined && nhues < HUES.length - 1)
-				hues[s] = nhues++;
-			m.hue[s] = HUES[V.decompose < 0 ? 0 : hues[s] === undefined ? HUES.length - 1 : hues[s]];
-		});
-		counts = Array.from(new Set(counts)).sort(function (a, b) { return a - b; });
-		m.max = counts.length ? counts[counts.length - 1] : 0;
-		m.rank = new Map(counts.map(function (n, i) { return [n, (i + 1) / counts.length]; }));
-		m.h = Math.max(1, (h - bottom - m.top) / Math.max(1, rows.length));
-		m.bottom = h - bottom;
+		m.order = Object.keys(series).sort(function (a, b) { return series[b] - series[a] || (a < b ? -1 : 1); });
 		m.g = g;
 		return m;
 	}
 
-	function shade(m, c) {
-		var v = V.scale === "rank" ? m.rank.get(c.n) : V.scale === "linear" ? c.n / m.max : Math.log1p(c.n) / Math.log1p(m.max);
-		var rgb = [0, 0, 0];
-		for (var who in c.who)
-			for (var i = 0; i < 3; i++)
-				rgb[i] += m.hue[who][i] * c.who[who] / c.n;
-		v = 0.15 + 0.85 * v;
-		return "rgb(" + rgb.map(function (x) { return Math.round(255 + (x - 255) * v); }).join(",") + ")";
+	/* The document that heat.js draws. Decomposed, each key is a series, otherwise a party of the one series. */
+	function matrix(m) {
+		var parties = new Map(), columns = [], split = V.decompose >= 0, doc = {
+			title: "", subtitle: "", mode: "", scale: V.scale, time: { first: m.from, step: 1, columns: m.fit },
+			value: { unit: "", rows: m.rows.map(function (r) { return [r[1], r[2]]; }) }, series: [], parties: [], columns: columns
+		};
+		/* a colour once given stays, whoever is the largest later */
+		m.order.forEach(function (who) {
+			if (split && hues.indexOf(who) < 0)
+				hues.push(who);
+			parties.set(who, doc.parties.length);
+			doc.parties.push(split ? [hues.indexOf(who), null] : [0, who || null]);
+		});
+		doc.series = split ? hues.map(function (who) { return { name: who || "\u2014", count: m.series[who] || 0 }; }) : [{ name: "all", count: 0 }];
+		Array.from(m.cells.values()).sort(function (a, b) { return a.row - b.row; }).forEach(function (c) {
+			var col = columns[c.col] || (columns[c.col] = { column: c.col, cells: [] });
+			for (var who in c.who)
+				if (c.who[who])
+					col.cells.push(c.row, parties.get(who), c.who[who]);
+		});
+		doc.columns = columns.filter(Boolean);
+		return doc;
 	}
 
 	function drawHeat() {
-		var c = byId("heat"), w = c.clientWidth, h = c.clientHeight, t0 = performance.now(), m, ctx, i, step;
-		if (w < 20 || h < 20)
+		var e = byId("heat"), t0 = performance.now(), was = heat, m, s = V.sel;
+		if (e.clientWidth < 20 || e.clientHeight < 20)
 			return;
-		m = heat = makeHeat(w, h);
-		ctx = canvas(c, w, h);
-		m.cells.forEach(function (x) {
-			ctx.fillStyle = shade(m, x);
-			if (m.g)
-				ctx.fillRect(m.left + x.col * m.w, m.bottom - (x.row + 1) * m.h, m.w - (m.w > 3 ? 0.5 : 0), m.h - (m.h > 3 ? 0.5 : 0));
-			else
-				ctx.fillRect(m.left + x.col * m.w, m.bottom - m.h * x.n / m.max, m.w - 1, m.h * x.n / m.max);
+		m = heat = makeHeat(e.clientWidth);
+		if (s && s.lo !== null && was && was.g === m.g) { /* a lower bucket has come in */
+			s.lo += was.base - m.base;
+			s.hi += was.base - m.base;
+		}
+		map.update(matrix(m), s && {
+			from: s.from - m.from, to: s.to - m.from, bottom: s.lo === null ? 0 : s.lo, top: s.lo === null ? m.rows.length - 1 : s.hi
 		});
-		ctx.fillStyle = "#555";
-		ctx.textBaseline = "middle";
-		ctx.textAlign = "right";
-		step = Math.ceil(16 / m.h);
-		if (m.g)
-			for (i = 0; i < m.rows.length; i += step)
-				ctx.fillText(m.rows[i][1] === null ? "< " + short(m.rows[i][2] + 1) : short(m.rows[i][1]), m.left - 6, m.bottom - (i + 0.5) * m.h);
-		else if (m.max)
-			ctx.fillText(short(m.max), m.left - 6, m.top + 6);
-		ctx.textAlign = "left";
-		ctx.textBaseline = "alphabetic";
-		for (i = 0; i < m.n; i += 15) {
-			var t = S.ticks[m.from + i - S.first];
-			if (t)
-				ctx.fillText(clock(t.time), m.left + i * m.w, h - 4);
-		}
-		if (V.sel) {
-			var x0 = m.left + (V.sel.from - m.from) * m.w, x1 = m.left + (V.sel.to + 1 - m.from) * m.w;
-			var y0 = V.sel.lo === null ? m.bottom - m.rows.length * m.h : m.bottom - (V.sel.hi + 1) * m.h, y1 = V.sel.lo === null ? m.bottom : m.bottom - V.sel.lo * m.h;
-			ctx.fillStyle = "rgba(0,0,0,0.07)";
-			ctx.strokeStyle = "#000";
-			ctx.fillRect(x0, y0, x1 - x0, y1 - y0);
-			ctx.strokeRect(x0 + 0.5, y0 + 0.5, x1 - x0 - 1, y1 - y0 - 1);
-		}
+		map.redraw();
 		legend(m);
 		stats.heat = performance.now() - t0;
 	}
@@ -337,7 +326,7 @@
 			return;
 		m.order.slice(0, 8).forEach(function (s) {
 			var span = document.createElement("span"), mark = document.createElement("i");
-			mark.style.background = "rgb(" + m.hue[s].join(",") + ")";
+			mark.style.background = map.seriesColor(hues.indexOf(s));
 			span.appendChild(mark);
 			keyButtons(span, s);
 			box.appendChild(span);
@@ -362,29 +351,12 @@
 		to.appendChild(not);
 	}
 
-	function heatAt(x, y) {
-		var m = heat;
-		if (!m)
-			return null;
-		return { col: Math.max(0, Math.min(m.n - 1, Math.floor((x - m.left) / m.w))), row: Math.max(0, Math.min(m.rows.length - 1, Math.floor((m.bottom - y) / m.h))) };
-	}
-
-	function cellDetails(p) {
-		var c = heat && p ? heat.cells.get(p.col * 1000 + p.row) : null, t = p && S.ticks[heat.from + p.col - S.first], s = "";
-		if (t) {
-			s = clock(t.time) + (heat.g ? ", " + bound(heat.rows[p.row]) : "") + ": " + number(c ? c.n : 0);
-			if (c)
-				s += " (" + Object.keys(c.who).sort(function (a, b) { return c.who[b] - c.who[a]; }).slice(0, 3).map(function (w) {
-					return (w || "\u2014") + " " + number(c.who[w]);
-				}).join("; ") + ")";
-		}
-		byId("cell").textContent = s;
-	}
-
-	function select(a, b, values) {
-		V.sel = {
-			from: heat.from + Math.min(a.col, b.col), to: heat.from + Math.max(a.col, b.col),
-			lo: values && heat.g ? Math.min(a.row, b.row) : null, hi: values && heat.g ? Math.max(a.row, b.row) : null
+	/* Columns and rows as heat.js tells them; all rows are no range of values. */
+	function select(r) {
+		var all = !heat.g || (r.rows.from === 0 && r.rows.to === heat.rows.length - 1), newest = last();
+		V.sel = heat.from + r.columns.from > newest ? null : { /* what is yet to come has nothing in it */
+			from: Math.min(heat.from + r.columns.from, newest), to: Math.min(heat.from + r.columns.to, newest),
+			lo: all ? null : r.rows.from, hi: all ? null : r.rows.to
 		};
 		dirty = true;
 	}
@@ -474,6 +446,8 @@
 			room = Math.floor((bw - 6) / 6.8);
 			if (room >= 3) {
 				s = shown(n.name);
+				if (s.length > room && s.indexOf("`") > 0)
+					s = s.slice(s.indexOf("`") + 1); /* the function alone */
 				ctx.fillStyle = "#000";
 				ctx.fillText(s.length > room ? Array.from(s.slice(0, room)).slice(0, room - 2).join("") + ".." : s, x + 3, y + ROW / 2);
 			}
@@ -679,8 +653,7 @@
 			if (p[1] === "heat")
 				V.sel = null;
 			if (p[1] !== "flame") {
-				hues = {};
-				nhues = 0;
+				hues = [];
 			}
 			choices();
 			dirty = true;
@@ -695,33 +668,14 @@
 		}
 		drawFlame(true);
 	};
-	byId("heat").addEventListener("mousedown", function (e) { drag = heatAt(e.offsetX, e.offsetY); });
-	byId("heat").addEventListener("mousemove", function (e) {
-		var p = heatAt(e.offsetX, e.offsetY);
-		cellDetails(p);
-		if (drag && p && e.buttons)
-			select(drag, p, !e.shiftKey);
-	});
-	byId("heat").addEventListener("mouseup", function (e) {
-		var p = heatAt(e.offsetX, e.offsetY);
-		if (drag && p)
-			select(drag, p, !e.shiftKey);
-		drag = null;
-	});
-	byId("heat").addEventListener("mouseleave", function () { byId("cell").textContent = ""; });
-	byId("heat").addEventListener("keydown", function (e) {
-		var way = e.key === "ArrowLeft" ? -1 : e.key === "ArrowRight" ? 1 : 0, s = V.sel;
-		if (!way || !heat)
-			return;
-		if (!s)
-			s = { from: last(), to: last(), lo: null, hi: null };
-		V.sel = e.shiftKey ? { from: Math.min(s.from + (way < 0 ? -1 : 0), s.to), to: s.to + (way > 0 ? 1 : 0), lo: s.lo, hi: s.hi } :
-			{ from: s.from + way, to: s.to + way, lo: s.lo, hi: s.hi };
-		V.sel.from = Math.max(S.first, Math.min(V.sel.from, last()));
-		V.sel.to = Math.max(V.sel.from, Math.min(V.sel.to, last()));
+	byId("heat").addEventListener("heatrange", function (e) {
+		if (e.detail)
+			select(e.detail);
+		else
+			V.sel = null;
 		dirty = true;
-		e.preventDefault();
 	});
+	byId("heat").addEventListener("heatcell", function (e) { select(e.detail); });
 	byId("flame").addEventListener("click", function (e) { var n = frameAt(e); if (n) zoomTo(n); });
 	byId("flame").addEventListener("mousemove", function (e) { frameDetails(frameAt(e)); });
 	byId("flame").addEventListener("mouseleave", function () { frameDetails(null); });
@@ -732,7 +686,7 @@
 				e.target.blur();
 			return;
 		}
-		if (e.key === " " && e.target.tagName !== "BUTTON")
+		if (e.key === " " && e.target.tagName !== "BUTTON" && !e.defaultPrevented)
 			pause(!V.paused);
 		else if (e.key === "/")
 			byId("search").focus();
@@ -747,7 +701,7 @@
 	window.descry = {
 		S: S, V: V, stats: stats, draw: draw, take: take, pause: pause, filter: filter, all: all, page: page,
 		select: function (from, to, lo, hi) { V.sel = { from: from, to: to, lo: lo === undefined ? null : lo, hi: hi === undefined ? null : hi }; draw(); },
-		heat: function () { return heat; }, flame: function () { return flame; }
+		heat: function () { return heat; }, map: map, flame: function () { return flame; }
 	};
 
 	var saved = byId("saved").textContent;

@@ -13,6 +13,7 @@
 #include "base/bytes.h"
 #include "base/hash.h"
 #include "render/stackin/perfspace.h"
+#include "render/stackin/perfunwind.h"
 #include "render/stackin/runs.h"
 
 enum record_type {
@@ -52,6 +53,9 @@ enum sample_field {
 	SAMPLE_CPU = 1 << 7,
 	SAMPLE_PERIOD = 1 << 8,
 	SAMPLE_STREAM_ID = 1 << 9,
+	SAMPLE_RAW = 1 << 10,
+	SAMPLE_BRANCH_STACK = 1 << 11,
+	SAMPLE_REGS_USER = 1 << 12,
 	SAMPLE_STACK_USER = 1 << 13,
 	SAMPLE_IDENTIFIER = 1 << 16,
 };
@@ -63,6 +67,9 @@ enum {
 	ATTR_FREQUENCY = 1 << 10,
 	ATTR_ID_ALL = 1 << 18,
 	ATTR_MIN = 48,
+	ATTR_BRANCHES = 72, /* where its fields of branches and of registers are */
+	BRANCH_HW_INDEX = 1 << 17,
+	BRANCH_COUNTERS = 1 << 19,
 	PIPE_HEADER = 16
 };
 
@@ -71,7 +78,7 @@ static const uint64_t CONTEXT_FIRST = (uint64_t)-4095, CONTEXT_KERNEL = (uint64_
 		      CONTEXT_USER = (uint64_t)-512;
 
 struct event {
-	uint64_t sample_type, read_format;
+	uint64_t sample_type, read_format, branches, user_regs;
 	uint64_t period; /* of a sample that does not say; of tracepoints perf script shows none */
 	uint32_t type;
 	bool id_all;
@@ -94,7 +101,8 @@ struct perfdata {
 	VEC(struct waiting) queue;
 	uint64_t newest, flush_to; /* newest time of this round; of the round before */
 	VEC(uint32_t) stack;       /* leaf first */
-	uint64_t lost, copied;     /* copied: user stacks as bytes, which are not unwound */
+	uint64_t lost;
+	struct perfunwind *unwind; /* NULL: no stack was copied yet */
 	uint64_t unknown_event;
 	uint32_t event; /* the one taken; NO_EVENT not yet */
 
@@ -113,9 +121,11 @@ static struct err *add_event(struct perfdata *d, struct bytes a)
 {
 	struct event *e = vec_add(&d->events);
 	uint64_t config, flags;
+	struct err *err;
+	uint32_t size;
 
 	e->type = bytes_u32(&a);
-	bytes_u32(&a); /* size */
+	size = bytes_u32(&a);
 	config = bytes_u64(&a);
 	e->period = bytes_u64(&a);
 	e->sample_type = bytes_u64(&a);
@@ -130,7 +140,12 @@ static struct err *add_event(struct perfdata *d, struct bytes a)
 		  : !e->type && config == 1
 			  ? xstrdup("instructions")
 			  : xasprintf("event-%u-%llx", e->type, (unsigned long long)config);
-	return bytes_err(&a);
+	err = bytes_err(&a);
+	if (!err && size >= ATTR_BRANCHES + 16 && bytes_seek(&a, ATTR_BRANCHES)) {
+		e->branches = bytes_u64(&a);
+		e->user_regs = bytes_u64(&a);
+	}
+	return err;
 }
 
 static void add_id(struct perfdata *d, uint64_t id, uint32_t event)
@@ -315,15 +330,51 @@ static void skip_read(struct bytes *b, uint64_t format)
 	bytes_skip(b, n * each);
 }
 
-/* The addresses of a call chain, leaf first. */
-static void take_chain(struct perfdata *d, struct bytes *b, uint32_t pid)
+/* What stands between a call chain and the registers: a tracepoint's fields, branches taken. */
+static void skip_raw(struct bytes *b, const struct event *e)
 {
+	if (e->sample_type & SAMPLE_RAW)
+		bytes_skip(b, ((bytes_u32(b) + 4ull + 7) & ~7ull) - 4);
+	if (e->sample_type & SAMPLE_BRANCH_STACK) {
+		uint64_t n = bytes_u64(b), each = e->branches & BRANCH_COUNTERS ? 32 : 24;
+
+		bytes_skip(b, e->branches & BRANCH_HW_INDEX ? 8 : 0);
+		bytes_skip(b, n <= bytes_left(b) / each ? n * each : SIZE_MAX);
+	}
+}
+
+/* The frames of a user stack that was copied, behind those of the kernel. chained: frames of it are there already. */
+static void take_copied(struct perfdata *d, struct bytes *b, const struct event *e, uint32_t pid,
+			uint32_t chained)
+{
+	struct perfunwind_copy c;
+	uint32_t n;
+
+	skip_raw(b, e);
+	if (!perfunwind_read(b, e->sample_type & SAMPLE_REGS_USER, e->user_regs, true, &c))
+		return;
+	if (!d->unwind)
+		d->unwind = xcalloc(1, sizeof(*d->unwind));
+	if (chained > 1)
+		return;
+	n = perfunwind_walk(d->unwind, &c, perfspace_unwind(d->space, pid));
+	if (n)
+		d->stack.n -= chained; /* it was where the program was, too */
+	/* perf names callers by the call, not by the instruction behind it. */
+	for (uint32_t i = 0; i < n; i++)
+		vec_push(&d->stack, perfspace_user(d->space, pid, d->unwind->pcs[i] - (i != 0)));
+}
+
+/* The addresses of a call chain, leaf first. Returns how many of them were the program's. */
+static uint32_t take_chain(struct perfdata *d, struct bytes *b, uint32_t pid)
+{
+	uint32_t user = 0;
 	uint64_t n = bytes_u64(b), ip;
 	const uint8_t *p = bytes_take(b, n <= bytes_left(b) / 8 ? n * 8 : SIZE_MAX);
 	bool kernel = false, skip = false;
 
 	if (!p)
-		return;
+		return 0;
 	vec_reserve(&d->stack, (uint32_t)n);
 	for (; n--; p += sizeof(ip)) {
 		memcpy(&ip, p, sizeof(ip));
@@ -334,8 +385,10 @@ static void take_chain(struct perfdata *d, struct bytes *b, uint32_t pid)
 		} else if (!skip) {
 			vec_push(&d->stack, kernel ? perfspace_kernel(d->space, ip)
 						   : perfspace_user(d->space, pid, ip));
+			user += !kernel;
 		}
 	}
+	return user;
 }
 
 static bool wanted_event(struct perfdata *d, uint32_t index)
@@ -357,7 +410,7 @@ static void take_sample(struct perfdata *d, struct bytes b, uint16_t misc)
 {
 	const struct event *e = event_of(d, &b, true);
 	uint64_t type = e ? e->sample_type : 0, ip = 0, period;
-	uint32_t pid = 0, tid = 0, n;
+	uint32_t pid = 0, tid = 0, n, chained = 0;
 	const uint32_t *names;
 
 	if (!e)
@@ -399,7 +452,9 @@ static void take_sample(struct perfdata *d, struct bytes b, uint16_t misc)
 	d->stack.n = 0;
 	names = perfspace_thread(d->space, pid, tid, &n); /* first: it says whether this is Java */
 	if (type & SAMPLE_CALLCHAIN)
-		take_chain(d, &b, pid);
+		chained = take_chain(d, &b, pid);
+	if (type & SAMPLE_STACK_USER && bytes_ok(&b))
+		take_copied(d, &b, e, pid, chained);
 	if (!bytes_ok(&b)) {
 		stackin_skip(d->in);
 		return;
@@ -408,7 +463,6 @@ static void take_sample(struct perfdata *d, struct bytes b, uint16_t misc)
 		vec_push(&d->stack, (misc & MISC_CPUMODE) == MISC_KERNEL
 					    ? perfspace_kernel(d->space, ip)
 					    : perfspace_user(d->space, pid, ip));
-	d->copied += (type & SAMPLE_STACK_USER) != 0;
 	for (uint32_t i = n; i; i--)
 		vec_push(&d->stack, names[i - 1]);
 	stacktree_add(d->in->tree, d->stack.v, d->stack.n, stackin_scale(d->in, period));
@@ -686,11 +740,8 @@ static void notes(struct perfdata *d)
 	if (d->unknown_event)
 		stackin_note(d->in, "%llu samples of events that the file does not describe",
 			     (unsigned long long)d->unknown_event);
-	if (d->copied)
-		stackin_note(d->in,
-			     "%llu samples hold copied user stacks (--call-graph dwarf), of "
-			     "which only the first frame is shown; perf script unwinds them",
-			     (unsigned long long)d->copied);
+	if (d->unwind)
+		perfunwind_notes(d->unwind, d->in);
 	perfspace_notes(d->space);
 }
 
@@ -716,6 +767,7 @@ static struct err *document(struct stackin *in, const uint8_t *p, size_t n)
 	vec_fini(&d.queue);
 	vec_fini(&d.stack);
 	hash_fini(&d.ids);
+	free(d.unwind);
 	perfspace_free(d.space);
 	return e;
 }

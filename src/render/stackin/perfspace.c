@@ -33,7 +33,9 @@ struct dso {
 	bool jit, anonymous;
 	struct object *object, *debug;
 	struct code_list *list; /* of jit code */
-	uint64_t unnamed;       /* addresses without a name */
+	struct unwind_image *tables;
+	bool tables_tried;
+	uint64_t unnamed; /* addresses without a name */
 };
 
 struct map {
@@ -44,8 +46,10 @@ struct map {
 /* The mappings of a process; forked ones share them until one changes. */
 struct maps {
 	uint32_t refs;
-	uint32_t id;       /* another one after each change */
-	VEC(struct map) v; /* by start, none over another */
+	uint32_t id;                   /* another one after each change */
+	VEC(struct map) v;             /* by start, none over another */
+	struct unwind_process *unwind; /* of state unwind_id; NULL not made yet */
+	uint32_t unwind_id;
 };
 
 struct thread {
@@ -509,6 +513,7 @@ static void maps_drop(struct maps *m)
 	if (!m || --m->refs)
 		return;
 	vec_fini(&m->v);
+	unwind_process_free(m->unwind);
 	free(m);
 }
 
@@ -528,6 +533,7 @@ void perfspace_free(struct perfspace *s)
 
 		object_free(d->object);
 		object_free(d->debug);
+		unwind_image_free(d->tables);
 		if (d->list)
 			list_fini(d->list);
 		free(d->list);
@@ -880,6 +886,49 @@ uint32_t perfspace_user(struct perfspace *s, uint32_t pid, uint64_t ip)
 	if (!r->name || r->ip != ip || r->owner != owner)
 		*r = (struct recent){ ip, owner, user_name(s, m, ip) + 1 };
 	return r->name - 1;
+}
+
+/* --- unwind tables --- */
+
+/* How far a mapping lies from the addresses in its file; false when it holds none of its text. */
+static bool bias_of(const struct object *o, const struct map *m, uint64_t *ret)
+{
+	uint64_t off, n, addr;
+
+	for (uint32_t i = 0; object_text_segment(o, i, &off, &n, &addr); i++)
+		if (off < m->pgoff + (m->end - m->start) && off + n > m->pgoff) {
+			*ret = m->start - m->pgoff + off - addr;
+			return true;
+		}
+	return false;
+}
+
+const struct unwind_process *perfspace_unwind(struct perfspace *s, uint32_t pid)
+{
+	static const struct unwind_process nothing;
+	struct maps *m = maps_of(s, pid);
+
+	if (!m)
+		return &nothing;
+	if (m->unwind && m->unwind_id == m->id)
+		return m->unwind;
+	unwind_process_free(m->unwind);
+	m->unwind = xcalloc(1, sizeof(*m->unwind));
+	m->unwind_id = m->id;
+	for (uint32_t i = 0; i < m->v.n; i++) {
+		const struct map *map = &m->v.v[i];
+		struct dso *d = &s->dsos.v[map->dso];
+		struct unwind_mapping um = { map->start, map->end, map->start, NULL };
+
+		dso_open(s, d);
+		if (d->object && !d->tables_tried)
+			err_free(unwind_image_open(d->object, &d->tables));
+		d->tables_tried = true;
+		if (d->tables && bias_of(d->object, map, &um.bias))
+			um.image = d->tables;
+		vec_push(&m->unwind->mappings, um);
+	}
+	return m->unwind;
 }
 
 void perfspace_notes(struct perfspace *s)

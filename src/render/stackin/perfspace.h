@@ -7,6 +7,7 @@
 #ifndef DESCRY_RENDER_STACKIN_PERFSPACE_H
 #define DESCRY_RENDER_STACKIN_PERFSPACE_H
 
+#include "program/unwind/unwind.h"
 #include "render/stackin/reader.h"
 
 struct perfspace;
@@ -34,6 +35,8 @@ const uint32_t *perfspace_thread(struct perfspace *s, uint32_t pid, uint32_t tid
 /* Of the thread named last. */
 uint32_t perfspace_kernel(struct perfspace *s, uint64_t ip);
 uint32_t perfspace_user(struct perfspace *s, uint32_t pid, uint64_t ip);
+/* The mappings in force with the unwind tables of their files, valid until the next change of them. */
+const struct unwind_process *perfspace_unwind(struct perfspace *s, uint32_t pid);
 /* What had no names, as remarks. */
 void perfspace_notes(struct perfspace *s);
 
