@@ -157,13 +157,12 @@ enum { WIRE_CALLS = 8 };
 
 /* A thread slot: everything a firing needs. */
 struct wire_thread {
-	uint64_t self;     /* this struct's address: programs' check */
-	uint64_t area;     /* address of struct wire_area */
-	uint64_t key;      /* identity word, 0 free */
-	uint32_t tid, pid; /* as its own pid namespace sees them */
-	uint32_t in_probe; /* 1 from thunk to thunk */
-	uint32_t nested;   /* firings skipped since in_probe was set */
-	uint64_t rsp; /* the program's own stack pointer while a probe fires (nested firings keep it); 0: not set yet, or done */
+	uint64_t self;         /* this struct's address: programs' check */
+	uint64_t area;         /* address of struct wire_area */
+	uint64_t key;          /* identity word, 0 free */
+	uint32_t tid, pid;     /* as its own pid namespace sees them */
+	uint32_t nested, pad0; /* firings skipped since `rsp` was set */
+	uint64_t rsp; /* the program's own stack pointer while a probe fires (nested firings keep it); 0: none does */
 	uint64_t stack_top;          /* of its probe stack */
 	uint64_t cookie;             /* index in image.probes of the firing */
 	uint64_t gen;                /* aggregation generation of this firing, 0 or 1 */
@@ -173,7 +172,7 @@ struct wire_thread {
 	uint64_t fault_rip;          /* != 0: a faulting read resumes there */
 	uint32_t owner;              /* atomic: index + 1 in wire_area.processes, 0 free */
 	uint32_t slot;               /* own number */
-	uint64_t firings;            /* firings that ran */
+	uint64_t firings;            /* firings that ran, of programs with aggregations */
 	uint64_t random;             /* state of get_prandom_u32 */
 	uint64_t task;               /* address of its stand-in for struct task_struct, 0 none */
 	char comm[16];
@@ -202,10 +201,6 @@ struct wire_thread_entry {
 	uint64_t thread; /* address of struct wire_thread */
 };
 #define WIRE_THREAD_MIX 0x9e3779b97f4a7c15ull
-static inline uint32_t wire_thread_hash(uint64_t key)
-{
-	return (uint32_t)(key * WIRE_THREAD_MIX >> 52); /* < WIRE_THREAD_HASH */
-}
 
 enum wire_process_state {
 	WIRE_PROCESS_FREE,
@@ -277,6 +272,12 @@ enum wire_identity {
 	WIRE_ID_FS64,   /* 64-bit word at %fs:id_disp (0: the thread pointer, x86-64 psABI TLS) */
 	WIRE_ID_FSBASE, /* rdfsbase */
 };
+/* < WIRE_THREAD_HASH. Thread ids follow one another. */
+static inline uint32_t wire_thread_hash(uint64_t key, uint32_t identity)
+{
+	return identity == WIRE_ID_FS32 ? (uint32_t)key % WIRE_THREAD_HASH
+					: (uint32_t)(key * WIRE_THREAD_MIX >> 52);
+}
 
 /* One undo record per patched site. Valid when len != 0: the tracer writes it, len last, before the patch, and clears
  * len after the text is restored and no program counter is in the stub. A part of the site on each side of a page
@@ -300,8 +301,10 @@ struct wire_undo {
 #define WIRE_MEMFD_SHARED "descry-shared"
 #define WIRE_MEMFD_ISLAND "descry-island"
 
-struct wire_clock { /* ns = base_ns + ((tsc - base_tsc) * mult >> 32), the product having 128 bits */
-	uint64_t base_tsc, base_ns, mult;
+/* ns = base_ns + (tsc * mult >> 64), the product having 128 bits, the sum 64; it stays what it is. */
+struct wire_clock {
+	uint64_t base_ns;
+	uint64_t mult; /* 0: no usable TSC, the agent asks the kernel */
 };
 
 struct wire_area {
@@ -311,12 +314,11 @@ struct wire_area {
 	uint64_t shared_size, code_size, private_size;
 	uint32_t tracer_pid, watchdog_pid;
 	uint64_t heartbeat; /* CLOCK_MONOTONIC ns of the tracer's last sign of life; looked at on slow paths */
-	uint64_t heartbeat_max;     /* ns without one after which programs stop running; 0 never */
-	uint32_t gen;               /* aggregation generation, 0 or 1 */
-	uint32_t clock_index;       /* which of clock[] */
-	struct wire_clock clock[2]; /* mult 0: no usable TSC, the agent asks the kernel */
-	uint64_t state;             /* address of struct wire_state */
-	uint64_t maps;              /* address of struct wire_map[nmaps] */
+	uint64_t heartbeat_max; /* ns without one after which programs stop running; 0 never */
+	uint32_t gen, pad;      /* aggregation generation, 0 or 1 */
+	struct wire_clock clock;
+	uint64_t state; /* address of struct wire_state */
+	uint64_t maps;  /* address of struct wire_map[nmaps] */
 	uint32_t nmaps, nprobes;
 	uint64_t threads; /* address of slot 0 */
 	uint64_t thread_stride;
@@ -331,7 +333,7 @@ struct wire_area {
 	uint64_t counters_base; /* offset in a thread slot of the uint64_t counters (wire_counter, then per probe) */
 	uint64_t reads_guarded; /* the agent's SIGSEGV/SIGBUS handler is in place: plain loads are safe */
 	uint64_t unwind_version; /* of the unwind tables; odd: being written */
-	uint64_t spare[31];
+	uint64_t spare[35];
 };
 
 /* --- the agent's blob --- */

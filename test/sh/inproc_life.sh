@@ -37,6 +37,32 @@ p = sh("%s die 1" % INSIDE)
 r = inproc("pid$target:a.out:text:entry { trace(copyinstr(arg0)); } ERROR { trace(\"bad\"); }", "die 1")
 check(p.returncode in (-11, 139) and "bad" in r.out, "it dies of SIGSEGV", p, r)
 
+# how the command has ended is said; with -q it is not
+permitted = descry("-q", "-x", "engine=kernel", "-n", "BEGIN { exit(0); }").rc == 0
+for engine in ["inproc"] + ["kernel"] * permitted:
+    for command, how in ("sh -c 'exit 3'", "exited with status 3"), ("true", "has exited"), ("sh -c 'kill -SEGV $$'", "terminated by SIGSEGV"):
+        r = descry("-x", "engine=" + engine, "-n", "pid$target:libc.so.6:getpid:entry { @ = count(); }", c=command)
+        check(re.search(r"^descry: pid \d+ %s$" % how, r.err, re.M), "how it ended", engine, command, r)
+        r = descry("-q", "-x", "engine=" + engine, "-n", "pid$target:libc.so.6:getpid:entry { @ = count(); }", c=command)
+        check(how not in r.err, "not with -q", r)
+
+# the kernel does not see that a place (behind endbr64) holds a jump of ours: its uprobe there would be the end of the program
+if permitted:
+    proc = subprocess.Popen([INSIDE, "threads", "6000000"], stdout=subprocess.PIPE)
+    time.sleep(0.1)
+    s = start("-q", "-x", "engine=inproc", "-n", "pid$target:a.out:work:entry { @ = count(); } tick-3s { exit(0); }", "-p", str(proc.pid))
+    limit = time.monotonic() + 10
+    while "descry-island" not in open("/proc/%d/maps" % proc.pid).read() and time.monotonic() < limit and proc.poll() is None:
+        time.sleep(0.01)
+    time.sleep(0.1)
+    r = descry("-q", "-x", "engine=kernel", "-n", "pid$target:a.out:work:4 { @ = count(); } tick-50ms { exit(0); }", "-p", str(proc.pid), rc=1)
+    check("traced from inside" in r.err or proc.poll() is not None, "a uprobe where we have patched", r)
+    r = descry("-q", "-x", "engine=kernel", "-n", "pid$target:a.out:work:entry { @ = count(); } tick-50ms { exit(0); }", "-p", str(proc.pid))
+    check(r.rc == 0, "in front of it, at endbr64, it may be", r)
+    check(finish(s).rc == 0, "traced")
+    out = proc.communicate()[0].decode()
+    check("0 wrong" in out and proc.returncode == 0, "it lives", out, proc.returncode)
+
 # attach, detach, attach: same process, nothing left
 proc = subprocess.Popen([INSIDE, "threads", "6000000"], stdout=subprocess.PIPE)
 time.sleep(0.2)

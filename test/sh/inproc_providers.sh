@@ -15,7 +15,10 @@ def both(d, command):
     out = {}
     want = sh(command).stdout.strip()
     for engine in "kernel", "inproc":
-        r = descry("-q", "-x", "engine=" + engine, "-n", d, c=command)
+        for _ in range(9):
+            r = descry("-q", "-x", "engine=" + engine, "-n", d, c=command)
+            if "too new for its unwind tables" not in r.out: # they come a moment after the process does
+                break
         out[engine] = sorted(r.out.splitlines()), re.sub(r"0x[0-9a-f]+", "X", r.err)
     check(out["kernel"] == out["inproc"], "engines differ:", d, "\nkernel: %s\ninproc: %s" % (out["kernel"], out["inproc"]))
     return want, r
@@ -114,7 +117,7 @@ m = re.search(r"^(\d+) (\d+)$", r.out, re.M)
 check(m and int(m.group(1)) < int(m.group(2)) / 4, "asleep", r)
 
 # --- what there is not ---
-for d in "profile-97 { @ = count(); }", "proc:::exec-success { @ = count(); }", "sched:::on-cpu { @ = count(); }":
+for d in "proc:::exec-success { @ = count(); }", "sched:::on-cpu { @ = count(); }":
     r = descry("-q", "-x", "engine=inproc", "-n", d, c=INSIDE + " work 1", rc=1)
     check("in-process" in r.err and "engine=kernel" in r.err, "says so", d, r)
 done()

@@ -23,6 +23,14 @@ r = descry("--json", "-x", "engine=inproc", "-n", PROBES + " { @ = count(); }", 
 report = [x for x in r.json() if x["type"] == "report"][0]
 check(report["engine"] == "inproc" and [p["mode"] for p in report["probes"]] == said, "the same in JSON", r)
 
+# what was asked for and is not given; the defaults go without saying
+D = "BEGIN { @a[1] = count(); exit(0); }"
+r = descry("-x", "engine=inproc", "-x", "bufsize=8m", "-x", "aggsize=64m", "-n", D)
+check("buffer data reduced to 1048576 bytes for each thread" in r.err and
+      "agg_a reduced to 65536 keys for each thread" in r.err, "notes of what was reduced", r)
+r = descry("-x", "engine=inproc", "-n", D)
+check("reduced" not in r.err, "none of the defaults", r)
+
 # every instruction of a function: sites are joined up to their limit, and all of it is taken back
 proc = subprocess.Popen([INSIDE, "mix", "3000000000"], stdout=subprocess.PIPE)
 r = descry("-q", "-x", "engine=inproc", "-n", "pid$target:a.out:branches: { @[probename] = count(); } tick-300ms { exit(0); }",

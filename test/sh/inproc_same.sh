@@ -30,7 +30,12 @@ for args, d in programs:
     for engine in "kernel", "inproc":
         # a file of its own, or the program's line comes in the middle of ours
         to = os.path.join(TMP, "out-" + engine)
-        r = descry("-q", "-x", "engine=" + engine, "-o", to, "-n", d, c="%s %s" % (INSIDE, args), rc=rc)
+        for _ in range(9):
+            if os.path.exists(to):
+                os.unlink(to)
+            r = descry("-q", "-x", "engine=" + engine, "-o", to, "-n", d, c="%s %s" % (INSIDE, args), rc=rc)
+            if "too new for its unwind tables" not in open(to).read(): # they come a moment after the process does
+                break
         check(rc or want == r.out, "the program's own output", r)
         with open(to) as f:
             # aggregations with equal values come in any order

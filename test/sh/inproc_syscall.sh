@@ -31,7 +31,10 @@ for args, d in programs:
     want = sh("%s %s" % (CALLS, args)).stdout
     out = {}
     for engine in "kernel", "inproc":
-        r = descry("-q", "-x", "engine=" + engine, "-n", d, c="%s %s" % (CALLS, args))
+        for _ in range(9):
+            r = descry("-q", "-x", "engine=" + engine, "-n", d, c="%s %s" % (CALLS, args))
+            if "too new for its unwind tables" not in r.out: # they come a moment after the process does
+                break
         check(want.strip() in r.out, "the program's own output", r)
         out[engine] = sorted(r.out.splitlines()), re.sub(r"0x[0-9a-f]+", "X", r.err)
     check(out["kernel"] == out["inproc"], "engines differ:", d, "\nkernel: %s\ninproc: %s" % (out["kernel"], out["inproc"]))
@@ -47,10 +50,10 @@ r = descry("-q", "-x", "engine=inproc", "-n", "syscall::nanosleep:return { @[err
 check(re.search(r"^ +4 +20$", r.out, re.M), "interrupted calls keep their number", r)
 
 # A running process: what waits in a call when the probes come returns through them, and on when they are gone.
-p = subprocess.Popen([CALLS, "signals", "400"], stdout=subprocess.PIPE, text=True)
+p = subprocess.Popen([CALLS, "signals", "3000"], stdout=subprocess.PIPE, text=True)
 for _ in range(5):
     r = descry("-q", "-x", "engine=inproc", "-p", str(p.pid), "-n", "syscall:::entry { @[probefunc] = count(); } tick-50ms { exit(0); }")
     check("nanosleep" in r.out and "setitimer" in r.out, "calls of a running process", r)
-check(p.communicate()[0] == "400 400 400\n" and not p.returncode, "its output")
+check(p.communicate()[0] == "3000 3000 3000\n" and not p.returncode, "its output")
 done()
 END

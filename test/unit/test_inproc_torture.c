@@ -155,6 +155,7 @@ static void make_area(struct tracer *t, pid_t pid)
 	struct wire_area *a;
 	struct wire_process *p;
 	uint64_t bases[WIRE_BASES], at;
+	char name[UNDO_NAME];
 	uint32_t n;
 
 	must(undo_areas(t->c, bases, &n));
@@ -165,7 +166,8 @@ static void make_area(struct tracer *t, pid_t pid)
 		}
 	t->shared_fd = memfd_create(WIRE_MEMFD_SHARED, MFD_CLOEXEC);
 	t->code_fd = memfd_create(WIRE_MEMFD_CODE, MFD_CLOEXEC);
-	t->island_fd = memfd_create(WIRE_MEMFD_ISLAND, MFD_CLOEXEC);
+	undo_island_name(t->base, name);
+	t->island_fd = memfd_create(name, MFD_CLOEXEC);
 	if (ftruncate(t->shared_fd, SHARED_SIZE) || ftruncate(t->code_fd, CODE_SIZE) ||
 	    ftruncate(t->island_fd, ISLAND_SIZE))
 		_exit(4);
@@ -331,6 +333,8 @@ static void trace(const struct tracee *tracee, bool watchdog, int n)
 
 		attach(&t, tracee, watchdog);
 		usleep((useconds_t)(rand() % 4000) + 500);
+		for (int ms = 0; n > 0 && ms < 10000 && !fired(&t); ms++) /* a loaded machine */
+			usleep(1000);
 		count = fired(&t);
 		detach(&t);
 		if (n > 0 && !count)
@@ -389,7 +393,7 @@ static void heal(const struct tracee *t)
 static void test_killed_at_random(void **state)
 {
 	const char *env = getenv("DESCRY_TORTURE");
-	int n = env ? atoi(env) : 60, attached = 0;
+	int n = env ? atoi(env) : 60, attached = 0, span = 25000;
 	struct tracee t;
 
 	start_tracee(&t, NULL);
@@ -402,11 +406,14 @@ static void test_killed_at_random(void **state)
 			srand((unsigned)getpid());
 			trace(&t, i % 2, -1);
 		}
-		usleep((useconds_t)(rand() % 25000));
+		usleep((useconds_t)(rand() % span));
 		kill(pid, SIGKILL);
 		assert_int_equal(waitpid(pid, &status, 0), pid);
 		assert_true(WIFSIGNALED(status)); /* nothing went wrong before */
 		attached += descry_mappings(t.pid) > 0;
+		/* on a busy machine all takes longer */
+		if (attached * 3 < i && span < 1000000)
+			span += span / 8;
 		if (i % 2)
 			wait_healed(&t);
 		else
@@ -414,14 +421,198 @@ static void test_killed_at_random(void **state)
 		assert_int_equal(waitpid(t.pid, &status, WNOHANG), 0); /* it lives */
 	}
 	print_message("%d kills, %d while something was mapped\n", n, attached);
-	assert_true(attached > n / 10);
+	assert_true(n < 10 || attached > n / 10);
 	/* a tracer killed between a stop and what it does about EINTR: as after SIGSTOP and SIGCONT */
 	assert_true(end_tracee(&t, n) == reference());
+}
+
+/* --- records and bytes that do not agree --- */
+
+static struct undo_report restore(struct tracer *t, int timeout_ms)
+{
+	struct undo_report r = { 0 };
+	struct undo_log log;
+
+	must(undo_log_read(t->c, t->base, &log));
+	must(undo_restore(t->c, &log, timeout_ms, &r));
+	undo_log_fini(&log);
+	return r;
+}
+
+static void text_of(const struct tracee *tracee, struct tracer *t, uint8_t (*ret)[9])
+{
+	for (int i = 0; i < SITES; i++)
+		must(control_read(t->c, tracee->work[i] + 4, ret[i], 9));
+}
+
+/* Writes n bytes at site i, by whoever else patches programs. */
+static void overwrite(const struct tracee *tracee, struct tracer *t, int i, const void *p,
+		      uint8_t n)
+{
+	struct control_patch patch = { .addr = tracee->work[i] + 4, .len = n };
+	uint32_t skipped;
+
+	memcpy(patch.put, p, n);
+	must(control_stop(t->c, 5000));
+	must(control_read(t->c, patch.addr, patch.expect, n));
+	must(control_patch_text(t->c, &patch, 1, &skipped));
+	must(control_resume(t->c));
+	if (skipped)
+		must(err_new(0, "not overwritten"));
+}
+
+/* Makes record i of SITES more: of the same place, jumping elsewhere; of an attach before that was taken back, or of the
+ * one that holds. The log is sorted, so which of the two is read first must not matter: both are tried. */
+static void two_records(const struct tracee *tracee, bool stale_first)
+{
+	struct wire_undo *u;
+	struct tracer t;
+	struct undo_report r;
+	uint8_t before[SITES][9], after[SITES][9];
+
+	attach(&t, tracee, false);
+	text_of(tracee, &t, before);
+	u = (struct wire_undo *)t.area->undo;
+	for (int i = 0; i < SITES; i++) {
+		struct wire_undo *stale = stale_first ? &u[i] : &u[SITES + i];
+
+		u[SITES + i] = u[i];
+		stale->after[1] ^= 0x40;
+		stale->stub += 1024;
+	}
+	t.area->nundo = 2 * SITES;
+	r = restore(&t, 10000);
+	text_of(tracee, &t, after);
+	if (r.restored != SITES || r.busy || r.foreign || r.clean || r.unmapped < 4)
+		must(err_new(0, "two records: restored %u clean %u foreign %u unmapped %u busy %d",
+			     r.restored, r.clean, r.foreign, r.unmapped, r.busy));
+	for (int i = 0; i < SITES; i++)
+		if (after[i][0] != 0x55 || !memcmp(before[i], after[i], 9))
+			must(err_new(0, "site %d is not what it was", i));
+}
+
+static void test_two_records_of_a_place(void **state)
+{
+	struct tracee t;
+
+	start_tracee(&t, NULL);
+	for (int first = 0; first < 2; first++) {
+		int status;
+		pid_t pid = fork();
+
+		if (pid == 0) {
+			two_records(&t, first);
+			_exit(0);
+		}
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_int_equal(status, 0);
+		assert_int_equal(descry_mappings(t.pid), 0);
+	}
+	assert_true(end_tracee(&t, 0) == reference());
+}
+
+/* Somebody else's patch at a place of ours, that goes on to our stub: text is not ours to restore, and what it jumps to
+ * stays, until it is gone. */
+static void foreign_jump(const struct tracee *tracee)
+{
+	uint8_t ours[9], theirs[9];
+	struct undo_report r;
+	struct tracer t;
+
+	attach(&t, tracee, false);
+	must(control_read(t.c, tracee->work[3] + 4, ours, sizeof(ours)));
+	memcpy(theirs, ours, sizeof(ours));
+	memset(theirs + 5, 0x90, 4);
+	overwrite(tracee, &t, 3, theirs, sizeof(theirs));
+	r = restore(&t, 2000);
+	if (r.restored != SITES - 1 || r.foreign != 1 || !r.busy || r.unmapped ||
+	    !descry_mappings(tracee->pid))
+		must(err_new(0, "foreign: restored %u foreign %u unmapped %u busy %d", r.restored,
+			     r.foreign, r.unmapped, r.busy));
+	usleep(50000); /* it runs on, through our stub */
+	overwrite(tracee, &t, 3, ours, sizeof(ours));
+	r = restore(&t, 10000);
+	if (r.restored != 1 || r.clean != SITES - 1 || r.foreign || r.busy || r.unmapped < 4)
+		must(err_new(0, "then: restored %u clean %u foreign %u unmapped %u busy %d",
+			     r.restored, r.clean, r.foreign, r.unmapped, r.busy));
+}
+
+/* A second tracer chose the same stretch for its island, wrote its records, and found it taken: what its records say was
+ * patched is the first one's. */
+static void records_without_island(const struct tracee *tracee)
+{
+	struct tracer t, second = { .watchdog = -1 };
+	struct undo_report r = { 0 };
+	struct undo_log log;
+	unsigned long count;
+
+	attach(&t, tracee, false);
+	second.c = t.c;
+	make_area(&second, tracee->pid);
+	memcpy((void *)second.area->undo, (void *)t.area->undo, SITES * sizeof(struct wire_undo));
+	must(control_stop(t.c, 5000));
+	map_there(&second, second.code_fd, second.base, CODE_SIZE, PROT_READ | PROT_EXEC);
+	map_there(&second, second.shared_fd, second.base + WIRE_SHARED, SHARED_SIZE,
+		  PROT_READ | PROT_WRITE);
+	must(control_resume(t.c));
+	must(undo_log_read(t.c, second.base, &log));
+	if (log.sites.n)
+		must(err_new(0, "%u records believed", log.sites.n));
+	must(undo_restore(t.c, &log, 10000, &r));
+	undo_log_fini(&log);
+	if (r.restored || r.foreign || r.busy || r.unmapped != 2)
+		must(err_new(0, "second: restored %u foreign %u unmapped %u busy %d", r.restored,
+			     r.foreign, r.unmapped, r.busy));
+	count = fired(&t);
+	for (int i = 0; fired(&t) == count && i < 5000; i++)
+		usleep(1000);
+	if (fired(&t) == count)
+		must(err_new(0, "the first one's probes do not fire any more"));
+	detach(&t);
+}
+
+static void test_records_without_island(void **state)
+{
+	struct tracee t;
+	int status;
+	pid_t pid;
+
+	start_tracee(&t, NULL);
+	pid = fork();
+	if (pid == 0) {
+		records_without_island(&t);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_int_equal(descry_mappings(t.pid), 0);
+	assert_true(end_tracee(&t, 0) == reference());
+}
+
+static void test_foreign_jump_into_ours(void **state)
+{
+	struct tracee t;
+	int status;
+	pid_t pid;
+
+	start_tracee(&t, NULL);
+	pid = fork();
+	if (pid == 0) {
+		foreign_jump(&t);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_int_equal(descry_mappings(t.pid), 0);
+	assert_true(end_tracee(&t, 0) == reference());
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_two_records_of_a_place),
+		cmocka_unit_test(test_foreign_jump_into_ours),
+		cmocka_unit_test(test_records_without_island),
 		cmocka_unit_test(test_attach_and_detach),
 		cmocka_unit_test(test_killed_at_random),
 	};

@@ -1,8 +1,8 @@
 /* Aggregations: each thread adds to its own table of the generation that is on; the tracer turns to the other one, waits
  * until no thread is still in the old, sums the old up and clears it. Nothing is locked, nothing is lost:
  *
- *	thread    in_probe = 1; gen = area.gen; ... add ...; in_probe = 0
- *	tracer    area.gen ^= 1; membarrier; for each thread: in_probe and gen is the old one? wait
+ *	thread    rsp = ...; gen = area.gen; ... add ...; rsp = 0
+ *	tracer    area.gen ^= 1; membarrier; for each thread: rsp and gen is the old one? wait
  *
  * A thread that was stopped or killed in a probe keeps its old table until it has moved on, or is gone; it is looked at
  * again before the next turn.
@@ -170,7 +170,7 @@ static bool has_left(const struct inproc_engine *e, const struct wire_thread *t,
 	uint64_t first = __atomic_load_n(&t->firings, __ATOMIC_ACQUIRE);
 
 	for (int i = 0; i < tries; i++) {
-		if (!__atomic_load_n(&t->in_probe, __ATOMIC_ACQUIRE) || t == e->self ||
+		if (!__atomic_load_n(&t->rsp, __ATOMIC_ACQUIRE) || t == e->self ||
 		    (__atomic_load_n(&t->firings, __ATOMIC_ACQUIRE) != first &&
 		     __atomic_load_n(&t->gen, __ATOMIC_ACQUIRE) != gen))
 			return true;

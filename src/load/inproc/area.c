@@ -142,10 +142,21 @@ static uint64_t in_slot(struct inproc_engine *e, uint64_t size)
 	return at;
 }
 
-static void lay_out_hash(struct wire_map *w, uint32_t max)
+/* Was it asked for, and not just the default? */
+static bool was_set(const struct inproc_engine *e, enum option_id id)
 {
-	if (w->max_entries > max)
+	return e->base.image->options && e->base.image->options->v[id].set;
+}
+
+static void lay_out_hash(struct inproc_engine *e, struct wire_map *w, const char *name,
+			 uint32_t max)
+{
+	if (w->max_entries > max) {
+		if (was_set(e, w->role == MAP_AGG ? OPT_AGGSIZE : OPT_DYNVARSIZE))
+			inproc_note(e, "%s reduced to %u keys%s", name, max,
+				    w->role == MAP_AGG ? " for each thread" : "");
 		w->max_entries = max;
+	}
 	w->stride = 8 + (uint32_t)round_up(w->key_size, 8) + (uint32_t)round_up(w->value_size, 8);
 	w->buckets = power_of_two((uint64_t)w->max_entries * 2);
 }
@@ -188,7 +199,7 @@ static struct err *lay_out(struct inproc_engine *e, struct wire_map *w, const st
 		break;
 	case BPF_MAP_TYPE_PERCPU_HASH:
 		w->kind = WIRE_MAP_AGG_HASH;
-		lay_out_hash(w, AGG_ENTRIES);
+		lay_out_hash(e, w, m->name, AGG_ENTRIES);
 		w->gen_stride = round_up(sizeof(struct wire_agg_table) + w->buckets * 4 +
 						 (uint64_t)w->stride * w->max_entries,
 					 PAGE);
@@ -197,14 +208,18 @@ static struct err *lay_out(struct inproc_engine *e, struct wire_map *w, const st
 	case BPF_MAP_TYPE_HASH:
 	case BPF_MAP_TYPE_LRU_HASH:
 		w->kind = WIRE_MAP_HASH;
-		lay_out_hash(w, HASH_ENTRIES);
+		lay_out_hash(e, w, m->name, HASH_ENTRIES);
 		w->base = area_alloc(e, w->buckets * w->stride);
 		break;
 	case BPF_MAP_TYPE_RINGBUF:
 		w->kind = WIRE_MAP_RING;
 		w->max_entries = (uint32_t)power_of_two(w->max_entries);
-		if (m->role == MAP_DATA && w->max_entries > INPROC_RING_MAX)
+		if (m->role == MAP_DATA && w->max_entries > INPROC_RING_MAX) {
 			w->max_entries = INPROC_RING_MAX;
+			if (was_set(e, OPT_BUFSIZE))
+				inproc_note(e, "buffer %s reduced to %u bytes for each thread",
+					    m->name, w->max_entries);
+		}
 		if (m->role == MAP_CONTROL && w->max_entries > INPROC_CONTROL_RING)
 			w->max_entries = INPROC_CONTROL_RING;
 		w->base = in_slot(e, sizeof(struct wire_ring) + w->max_entries);
@@ -269,7 +284,7 @@ static uint64_t tsc(void)
 	return __builtin_ia32_rdtsc();
 }
 
-/* The kernel's own factor, 32.32 fixed point, from the page that perf_event_open(2) describes (cap_user_time). */
+/* The kernel's own factor, as a fraction of 2^64 (a counter slower than 1 GHz has none), from the page that perf_event_open(2) describes (cap_user_time). */
 static uint64_t kernel_factor(void)
 {
 	struct perf_event_attr a = { .type = PERF_TYPE_SOFTWARE,
@@ -284,8 +299,9 @@ static uint64_t kernel_factor(void)
 		return 0;
 	p = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, fd, 0);
 	if (p != MAP_FAILED) {
-		if (p->cap_user_time && p->time_shift <= 32)
-			mult = (uint64_t)p->time_mult << (32 - p->time_shift);
+		if (p->cap_user_time && p->time_shift && p->time_shift < 64 &&
+		    !((uint64_t)p->time_mult >> p->time_shift))
+			mult = (uint64_t)p->time_mult << (64 - p->time_shift);
 		munmap((void *)p, PAGE);
 	}
 	close(fd);
@@ -310,8 +326,8 @@ static void instant(uint64_t *ret_tsc, uint64_t *ret_ns)
 
 static void set_clock(struct inproc_engine *e)
 {
-	struct wire_clock *c = &e->area->clock[0];
-	uint64_t t, ns;
+	struct wire_clock *c = &e->area->clock;
+	uint64_t begin_tsc, begin_ns, t, ns;
 	FILE *f = fopen("/sys/devices/system/clocksource/clocksource0/current_clocksource", "re");
 	char name[32] = "";
 
@@ -322,14 +338,17 @@ static void set_clock(struct inproc_engine *e)
 	/* kvm-clock too is the TSC, scaled */
 	if (strncmp(name, "tsc", 3) && strncmp(name, "kvm-clock", 9))
 		return;
-	instant(&c->base_tsc, &c->base_ns);
+	instant(&begin_tsc, &begin_ns);
 	c->mult = kernel_factor();
-	if (c->mult)
-		return;
-	do
-		instant(&t, &ns);
-	while (ns - c->base_ns < 5000000);
-	c->mult = (uint64_t)(((unsigned __int128)(ns - c->base_ns) << 32) / (t - c->base_tsc));
+	if (!c->mult) {
+		do
+			instant(&t, &ns);
+		while (ns - begin_ns < 5000000);
+		if (ns - begin_ns < t - begin_tsc)
+			c->mult = (uint64_t)(((unsigned __int128)(ns - begin_ns) << 64) /
+					     (t - begin_tsc));
+	}
+	c->base_ns = begin_ns - (uint64_t)((unsigned __int128)begin_tsc * c->mult >> 64);
 }
 
 /* --- thread slots --- */

@@ -12,8 +12,8 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "load/inproc/agent.h"
 #include "load/inproc/inproc.h"
+#include "load/inproc/islands.h"
 #include "load/inproc/remote.h"
 #include "load/inproc/undo.h"
 #include "load/inproc/watchdog.h"
@@ -21,12 +21,7 @@
 enum {
 	PAGE = 4096,
 	STOP_MS = 2000,
-	STUB_ALIGN = 16,
-	STUB_MAX = 4096,    /* bytes of one stub */
-	STUB_ROOM = 128,    /* moved instructions and the jump back, generously */
-	STUB_PROBE = 48,    /* each probe of a stub */
-	REACH = 0x70000000, /* less than 2 GB, to the middle of which island and text lie */
-	WIPEONFORK = 18,    /* MADV_ */
+	WIPEONFORK = 18, /* MADV_ */
 	DONTDUMP = 16,
 };
 
@@ -41,233 +36,6 @@ static uint64_t now_ns(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
-/* --- islands --- */
-
-struct range {
-	uint64_t lo, hi;
-	bool readable;
-};
-struct ranges {
-	VEC(struct range) list;
-};
-
-/* Reading a device's memory does something, and the kernel's own pages need not be there. */
-static bool has_effects(const char *line)
-{
-	return (strstr(line, " /dev/") && !strstr(line, " /dev/shm/")) || strstr(line, "[v");
-}
-
-/* Every mapping, in address order. */
-static struct err *read_ranges(pid_t pid, struct ranges *ret)
-{
-	cleanup_free char *path = xasprintf("/proc/%d/maps", (int)pid);
-	FILE *f = fopen(path, "re");
-	unsigned long lo, hi;
-	char line[8192], prot;
-
-	if (!f)
-		return err_errno(errno, "%s", path);
-	while (fgets(line, sizeof(line), f))
-		if (sscanf(line, "%lx-%lx %c", &lo, &hi, &prot) == 3)
-			vec_push(&ret->list,
-				 (struct range){ lo, hi, prot == 'r' && !has_effects(line) });
-	fclose(f);
-	return NULL;
-}
-
-/* The free stretch of `size` bytes nearest to [lo, hi) from which all of it is in reach; 0: none. */
-static uint64_t find_gap(const struct ranges *r, uint64_t lo, uint64_t hi, uint64_t size)
-{
-	uint64_t best = 0, best_far = REACH, from = 0x10000;
-
-	for (uint32_t i = 0; i <= r->list.n; i++) {
-		uint64_t to = i < r->list.n ? r->list.v[i].lo : 0x7ffffffff000;
-		uint64_t after = round_up(from, PAGE), before = (to - size) / PAGE * PAGE;
-
-		/* a page of distance, so that nothing that grows or that overruns meets us */
-		if (to > from && to - from >= size + 3 * PAGE) {
-			after += PAGE;
-			before -= PAGE;
-			if (after >= hi && after + size - lo < best_far) {
-				best = after;
-				best_far = after + size - lo;
-			}
-			if (before + size <= lo && hi - before < best_far) {
-				best = before;
-				best_far = hi - before;
-			}
-		}
-		if (i < r->list.n)
-			from = r->list.v[i].hi;
-	}
-	return best;
-}
-
-static uint64_t slots_size(const struct inproc_engine *e)
-{
-	return ((uint64_t)e->base.image->nprogs * WIRE_STUB_ALL + 1) * 8;
-}
-
-static uint64_t island_room(const struct inproc_engine *e, const struct inproc_process *p,
-			    const struct inproc_module *m)
-{
-	uint64_t n = slots_size(e);
-
-	for (uint32_t i = 0; i < m->nsites; i++) {
-		const struct inproc_site *s = &p->sites.v[m->first_site + i];
-
-		n += STUB_ROOM + s->text.len * 8u + (uint64_t)s->points.n * STUB_PROBE;
-	}
-	return round_up(n, PAGE);
-}
-
-/* Points fire in the order of their addresses; of one address, of their probes, behind what keeps books of system calls. */
-static int by_point(const void *a, const void *b)
-{
-	const struct inproc_point *x = a, *y = b;
-	bool xbooks = x->kind == WIRE_STUB_SYSNOTE || x->kind == WIRE_STUB_SYSFORK;
-	bool ybooks = y->kind == WIRE_STUB_SYSNOTE || y->kind == WIRE_STUB_SYSFORK;
-
-	if (x->addr != y->addr)
-		return x->addr < y->addr ? -1 : 1;
-	if (xbooks != ybooks)
-		return xbooks ? -1 : 1;
-	if (x->probe == y->probe)
-		return x->prog < y->prog ? -1 : x->prog > y->prog;
-	return x->probe < y->probe ? -1 : x->probe > y->probe;
-}
-
-/* An island begins with the addresses of thunks: of each program one for each kind of stub, then the agent's. */
-static uint64_t slot_of(const struct inproc_module *m, const struct inproc_point *p,
-			uint32_t nprogs)
-{
-	uint64_t i = p->probe == INPROC_SIGACTION ? (uint64_t)nprogs * WIRE_STUB_ALL
-						  : (uint64_t)p->prog * WIRE_STUB_ALL + p->kind;
-
-	return m->island + i * 8;
-}
-
-/* Which system call returns at point k: the last of a place forgets what is looked up. */
-static uint32_t call_of(const struct inproc_point *points, uint32_t n, uint32_t k)
-{
-	if (points[k].kind != WIRE_STUB_SYSRET)
-		return 0;
-	if (points[k].number >= 0)
-		return (uint32_t)points[k].number + 1;
-	for (uint32_t i = k + 1; i < n && points[i].addr == points[k].addr; i++)
-		if (points[i].kind == WIRE_STUB_SYSRET)
-			return WIRE_STUB_CALL_KEEP;
-	return 0;
-}
-
-static struct err *write_stub(const struct inproc_module *m, struct inproc_site *s, uint64_t at,
-			      uint32_t nprogs)
-{
-	struct text_point points[TEXT_POINTS_MAX];
-	uint32_t code = 0, n = s->points.n;
-	struct err *err;
-
-	if (n > TEXT_POINTS_MAX)
-		return err_new(E2BIG, "%u probes at one instruction; %d is the most", n,
-			       TEXT_POINTS_MAX);
-	qsort(s->points.v, n, sizeof(*s->points.v), by_point);
-	for (uint32_t k = 0; k < n; k++) {
-		const struct inproc_point *p = &s->points.v[k];
-
-		points[k] = (struct text_point){
-			.at = (uint8_t)(p->addr - s->text.addr),
-			.kind = p->kind,
-			.probe = p->probe,
-			.shown = p->shown ? p->shown + s->bias : 0,
-			.call = call_of(s->points.v, n, k),
-			.slot = slot_of(m, p, nprogs),
-		};
-	}
-	err = text_stub_points(&s->text, s->bias, m->island + at, points, n, m->island_mem + at,
-			       (uint32_t)(m->island_size - at), &s->stub_len, &code, s->moved);
-	s->stub = m->island + at;
-	s->code_at = s->stub + code;
-	return err;
-}
-
-static struct err *write_stubs(struct inproc_engine *e, struct inproc_process *p,
-			       struct inproc_module *m)
-{
-	const uint64_t sigaction = e->addr + agent_blob()->entry[WIRE_AGENT_sigaction_site];
-	uint32_t nprogs = e->base.image->nprogs;
-	uint64_t at = slots_size(e);
-	struct err *err = NULL;
-
-	memcpy(m->island_mem + (uint64_t)nprogs * WIRE_STUB_ALL * 8, &sigaction, 8);
-	for (uint32_t i = 0; i < nprogs; i++)
-		for (uint32_t k = 0; k < WIRE_STUB_ALL; k++) {
-			uint64_t thunk = e->progs[i].addr + e->progs[i].code.thunk[k];
-
-			memcpy(m->island_mem + ((uint64_t)i * WIRE_STUB_ALL + k) * 8, &thunk, 8);
-		}
-	for (uint32_t i = 0; i < m->nsites && !err; i++) {
-		struct inproc_site *s = &p->sites.v[m->first_site + i];
-
-		at = round_up(at, STUB_ALIGN);
-		err = write_stub(m, s, at, nprogs);
-		at += s->stub_len;
-	}
-	return err;
-}
-
-/* Chooses each module's island and writes its stubs into one memory file. */
-static struct err *prepare_islands(struct inproc_engine *e, struct inproc_process *p)
-{
-	struct ranges r = { 0 };
-	struct err *err = read_ranges(p->pid, &r);
-	uint64_t used = 0;
-
-	if (!err && !r.list.n)
-		err = err_new(ESRCH, "process %d ends, or executes another program, just now",
-			      (int)p->pid);
-	for (uint32_t i = 0; i < p->modules.n; i++)
-		used += island_room(e, p, &p->modules.v[i]);
-	p->island_fd = (int)syscall(SYS_memfd_create, "descry-island", 1u | 0x10u);
-	if (p->island_fd < 0 && errno == EINVAL)
-		p->island_fd = (int)syscall(SYS_memfd_create, "descry-island", 1u);
-	if (!err && (p->island_fd < 0 || ftruncate(p->island_fd, (off_t)used)))
-		err = err_errno(errno, "memfd_create");
-	for (uint32_t i = 0; i < p->modules.n && !err; i++) {
-		struct inproc_module *m = &p->modules.v[i];
-		void *mem;
-
-		if (!m->nsites)
-			continue;
-		m->island_size = island_room(e, p, m);
-		m->island = find_gap(&r, m->lo, m->hi, m->island_size);
-		if (!m->island) {
-			err = err_new(ENOMEM, "process %d has no %llu free bytes within 2 GB of %s",
-				      (int)p->pid, (unsigned long long)m->island_size,
-				      object_path(m->object));
-			break;
-		}
-		vec_push(&r.list, (struct range){ m->island, m->island + m->island_size, true });
-		for (uint32_t k = r.list.n - 1; k && r.list.v[k - 1].lo > r.list.v[k].lo; k--) {
-			struct range t = r.list.v[k];
-
-			r.list.v[k] = r.list.v[k - 1];
-			r.list.v[k - 1] = t;
-		}
-		m->island_at = p->island_used;
-		p->island_used += m->island_size;
-		mem = mmap(NULL, m->island_size, PROT_READ | PROT_WRITE, MAP_SHARED, p->island_fd,
-			   (off_t)m->island_at);
-		if (mem == MAP_FAILED) {
-			err = err_errno(errno, "mapping stubs");
-			break;
-		}
-		m->island_mem = mem;
-		err = write_stubs(e, p, m);
-	}
-	vec_fini(&r.list);
-	return err;
 }
 
 /* --- the process's entry in the area --- */
@@ -305,7 +73,7 @@ struct err *process_ranges(struct inproc_engine *e, struct inproc_process *p)
 	struct wire_process *w = &e->list[p->index];
 	struct wire_range *out = e->ranges + (uint64_t)p->index * WIRE_RANGES_MAX;
 	struct ranges r = { 0 };
-	struct err *err = read_ranges(p->pid, &r);
+	struct err *err = ranges_read(p->pid, &r);
 	uint32_t n = 0;
 
 	__atomic_add_fetch(&w->version, 1, __ATOMIC_SEQ_CST);
@@ -380,7 +148,7 @@ static struct err *map_area(struct inproc_engine *e, struct inproc_process *p, s
 		err = remote_call(c, "madvise", SYS_madvise, e->addr + WIRE_SHARED, e->shared_size,
 				  DONTDUMP, NULL);
 	for (uint32_t i = 0; i < p->modules.n && !err; i++)
-		if (p->modules.v[i].nsites)
+		if (p->modules.v[i].island_mem)
 			err = remote_map(c, p->modules.v[i].island, p->modules.v[i].island_size,
 					 PROT_READ | PROT_EXEC, theirs[2],
 					 p->modules.v[i].island_at);
@@ -427,41 +195,96 @@ static bool record_semaphore(const struct inproc_process *p, uint64_t addr, stru
 	return true;
 }
 
-/* The undo records, in the area and, sorted, in *log: long before the process is stopped. A site that holds what it held
- * is none to anyone who reads them. */
-static struct err *write_records(struct inproc_engine *e, struct inproc_process *p,
-				 struct undo_log *log)
+/* Records for what one module needs; those it had before, at another address, are used again. */
+static struct err *reserve_records(struct inproc_engine *e, struct inproc_process *p,
+				   uint32_t module)
 {
-	struct wire_undo *u = e->undo + e->nundo;
-	uint32_t n = p->sites.n;
+	struct inproc_module *m = &p->modules.v[module];
+	uint32_t n = m->records ? 0 : m->nsites;
 
-	if (p->sites.n + p->semaphores.n > INPROC_UNDO_MAX - e->nundo)
-		return err_new(E2BIG, "%u places are too many", p->sites.n);
+	for (uint32_t i = 0; i < p->semaphores.n; i++)
+		n += p->semaphores.v[i].module == module && !p->semaphores.v[i].record;
+	if (n > INPROC_UNDO_MAX - e->nundo)
+		return err_new(E2BIG, "%u places are too many", n);
+	if (!m->records) {
+		m->first_undo = e->nundo;
+		m->records = true;
+		e->nundo += m->nsites;
+	}
+	for (uint32_t i = 0; i < p->semaphores.n; i++) {
+		struct inproc_semaphore *s = &p->semaphores.v[i];
+
+		if (s->module != module || s->record)
+			continue;
+		s->undo = e->nundo++;
+		s->record = true;
+	}
+	return NULL;
+}
+
+static void write_module(struct inproc_engine *e, struct inproc_process *p, uint32_t module,
+			 struct undo_log *log)
+{
+	const struct inproc_module *m = &p->modules.v[module];
+
 	_Static_assert((int)TEXT_SITE_MAX <= (int)WIRE_SITE_MAX &&
 			       (int)TEXT_SITE_MAX <= (int)CONTROL_PATCH_MAX,
 		       "sites");
-	for (uint32_t i = 0; i < p->sites.n; i++) {
-		struct inproc_site *s = &p->sites.v[i];
+	for (uint32_t i = 0; i < m->nsites; i++) {
+		struct inproc_site *s = &p->sites.v[m->first_site + i];
 		uint8_t after[TEXT_SITE_MAX];
 
 		text_patch(&s->text, s->bias, s->code_at, after);
-		undo_record(&u[i], inproc_undo_id(p), s->text.addr + s->bias, s->text.len,
-			    s->text.bytes, after, s->stub, s->stub_len, s->moved);
+		undo_record(&e->undo[m->first_undo + i], inproc_undo_id(p), s->text.addr + s->bias,
+			    s->text.len, s->text.bytes, after, s->stub, s->stub_len, s->moved);
 		undo_record(vec_add(&log->sites), inproc_undo_id(p), s->text.addr + s->bias,
 			    s->text.len, s->text.bytes, after, s->stub, s->stub_len, s->moved);
 	}
+	for (uint32_t i = 0; i < p->semaphores.n; i++) {
+		const struct inproc_semaphore *s = &p->semaphores.v[i];
+
+		if (s->module == module &&
+		    record_semaphore(p, s->addr + m->bias, &e->undo[s->undo]))
+			vec_push(&log->sites, e->undo[s->undo]);
+	}
+}
+
+/* The undo records, in the area and, sorted, in *log: long before the process is stopped. A site that holds what it held
+ * is none to anyone who reads them. Of the modules that are there and not enabled. */
+static struct err *write_records(struct inproc_engine *e, struct inproc_process *p,
+				 struct undo_log *log)
+{
+	struct err *err = NULL;
+
+	for (uint32_t i = 0; i < p->modules.n && !err; i++) {
+		struct inproc_module *m = &p->modules.v[i];
+
+		if (m->enabled || m->gone)
+			continue;
+		err = reserve_records(e, p, i);
+		if (!err)
+			write_module(e, p, i, log);
+	}
 	log->base = e->addr;
-	p->first_undo = e->nundo;
-	for (uint32_t i = 0; i < p->semaphores.n; i++)
-		if (record_semaphore(p, p->semaphores.v[i], &u[n]))
-			vec_push(&log->sites, u[n++]);
-	e->nundo += n;
 	__atomic_store_n(&e->area->nundo, e->nundo, __ATOMIC_RELEASE);
 	/* modules come in any order */
 	if (log->sites.n)
 		qsort(log->sites.v, log->sites.n, sizeof(*log->sites.v), by_text);
 	undo_prepare(log);
-	return NULL;
+	return err;
+}
+
+void process_forget(struct inproc_engine *e, struct inproc_process *p, uint32_t module)
+{
+	struct inproc_module *m = &p->modules.v[module];
+
+	for (uint32_t i = 0; i < m->nsites && m->records; i++)
+		__atomic_store_n(&e->undo[m->first_undo + i].len, 0, __ATOMIC_RELEASE);
+	for (uint32_t i = 0; i < p->semaphores.n; i++)
+		if (p->semaphores.v[i].module == module && p->semaphores.v[i].record)
+			__atomic_store_n(&e->undo[p->semaphores.v[i].undo].len, 0,
+					 __ATOMIC_RELEASE);
+	m->enabled = false;
 }
 
 static struct err *patch(struct inproc_engine *e, struct inproc_process *p, struct control *c,
@@ -538,9 +361,8 @@ struct err *process_attach(struct inproc_engine *e, pid_t pid)
 }
 
 /* An attach that failed half way leaves nothing, and no record of it either: the next one may patch the same places with
- * other jumps. False: something had to stay, with its records (from `first` on), for the watchdog to take out. */
-static bool take_back(struct inproc_engine *e, struct inproc_process *p, struct control *c,
-		      uint32_t first)
+ * other jumps. False: something had to stay, with its records, for the watchdog to take out. */
+static bool take_back(struct inproc_engine *e, struct inproc_process *p, struct control *c)
 {
 	struct wire_process *w = &e->list[p->index];
 	struct undo_report report = { 0 };
@@ -555,10 +377,22 @@ static bool take_back(struct inproc_engine *e, struct inproc_process *p, struct 
 		err_free(err);
 		return false;
 	}
-	for (uint32_t i = first; i < e->nundo; i++)
-		__atomic_store_n(&e->undo[i].len, 0, __ATOMIC_RELEASE);
+	for (uint32_t i = 0; i < p->modules.n; i++)
+		process_forget(e, p, i);
 	__atomic_store_n(&w->state, WIRE_PROCESS_GONE, __ATOMIC_RELEASE);
 	return true;
+}
+
+/* One tracer in a process at a time; one that has been killed is given time to be taken out. The last look is in the stop. */
+static struct err *check_alone(struct control *c, int timeout_ms)
+{
+	uint64_t bases[WIRE_BASES], end = now_ns() + (uint64_t)timeout_ms * 1000000;
+	struct err *err;
+	uint32_t n = 0;
+
+	while (!(err = undo_areas(c, bases, &n)) && n && now_ns() < end)
+		nanosleep(&(struct timespec){ .tv_nsec = 5000000 }, NULL);
+	return err ?: n ? err_new(EBUSY, "another descry traces it from inside") : NULL;
 }
 
 static struct err *try_enter(struct inproc_engine *e, uint32_t i)
@@ -566,7 +400,6 @@ static struct err *try_enter(struct inproc_engine *e, uint32_t i)
 	struct inproc_process *p = &e->processes.v[i];
 	struct control *c = NULL, *held = NULL;
 	struct undo_log log = { 0 };
-	uint32_t first = e->nundo;
 	uint64_t stopped = 0;
 	struct err *err = p->planned ? NULL : sites_plan(e, p);
 
@@ -579,7 +412,7 @@ static struct err *try_enter(struct inproc_engine *e, uint32_t i)
 	if (!err)
 		err = enter(e, p);
 	if (!err)
-		err = prepare_islands(e, p);
+		err = islands_prepare(e, p);
 	if (!err)
 		err = write_records(e, p, &log);
 	for (uint32_t k = 0; k < e->held.n; k++)
@@ -587,9 +420,13 @@ static struct err *try_enter(struct inproc_engine *e, uint32_t i)
 			c = held = e->held.v[k];
 	if (!err && !held)
 		err = control_open(p->pid, &c);
+	if (!err)
+		err = check_alone(c, 5000);
 	stopped = now_ns();
 	if (!err && !held)
 		err = control_stop_to_call(c, STOP_MS);
+	if (!err)
+		err = check_alone(c, 0);
 	if (!err)
 		err = map_area(e, p, c);
 	if (!err && p->guarded)
@@ -598,13 +435,17 @@ static struct err *try_enter(struct inproc_engine *e, uint32_t i)
 		err = patch(e, p, c, &log);
 	if (!err) {
 		p->attached = true;
+		p->looked = false;
+		e->loads_next = 0;
+		for (uint32_t k = 0; k < p->modules.n; k++)
+			p->modules.v[k].enabled = !p->modules.v[k].gone;
 		err = held ? NULL : control_resume(c);
 	}
 	stopped = now_ns() - stopped;
 	if (!err && e->measure)
 		inproc_note(e, "process %d was stopped for %.3f ms (%u places, %u mappings)",
 			    (int)p->pid, (double)stopped / 1e6, p->sites.n, p->modules.n + 3);
-	if (err && c && !held && p->index && !take_back(e, p, c, first))
+	if (err && c && !held && p->index && !take_back(e, p, c))
 		err->code = EBUSY;
 	if (!held)
 		control_free(c);
@@ -620,6 +461,7 @@ static void drop_islands(struct inproc_process *p)
 		if (m->island_mem)
 			munmap(m->island_mem, m->island_size);
 		m->island_mem = NULL;
+		m->island = 0;
 	}
 	if (p->island_fd >= 0)
 		close(p->island_fd);
@@ -627,22 +469,187 @@ static void drop_islands(struct inproc_process *p)
 	p->island_used = 0;
 }
 
+/* It may execute another program while its places are sought: then they are others. */
+static bool begin_anew(struct inproc_engine *e, struct inproc_process *p)
+{
+	pid_t pid = p->pid;
+	uint32_t execs = p->execs;
+
+	if (kill(pid, 0))
+		return false;
+	for (uint32_t i = 0; i < p->modules.n; i++)
+		process_forget(e, p, i);
+	process_free(p);
+	*p = (struct inproc_process){ .pid = pid, .island_fd = -1, .execs = execs };
+	nanosleep(&(struct timespec){ .tv_nsec = 20000000 }, NULL);
+	return true;
+}
+
 /* A gap that was free when the stubs were written may be taken by when the process is stopped (threads get their stacks
  * beside libraries): then another one. */
 struct err *process_enter(struct inproc_engine *e, uint32_t i)
 {
-	enum { TRIES = 8 };
+	enum { TRIES = 8, PROGRAMS = 3 };
 	struct err *err = NULL;
 
-	for (int n = 0; n < TRIES; n++) {
+	for (int n = 0, programs = 0; n < TRIES; n++) {
 		err_free(err);
 		err = try_enter(e, i);
+		if (err && err->code == ESRCH && ++programs < PROGRAMS &&
+		    begin_anew(e, &e->processes.v[i]))
+			continue;
 		if (!err || err->code != EEXIST)
 			break;
 		drop_islands(&e->processes.v[i]);
 		e->processes.v[i].planned = true;
 	}
 	return err;
+}
+
+/* --- modules that come later --- */
+
+/* Islands of modules that are new, or have come back too far from where they were. */
+struct islands {
+	int fd;
+	VEC(uint32_t) placed;           /* modules */
+	VEC(struct control_range) left; /* in the target, to be unmapped */
+};
+
+static struct err *extend_islands(struct inproc_engine *e, struct inproc_process *p,
+				  struct islands *ret)
+{
+	struct ranges r = { 0 };
+	struct err *err = ranges_read(p->pid, &r);
+	uint64_t used = 0, at = 0;
+
+	for (uint32_t i = 0; i < p->modules.n; i++)
+		if (!p->modules.v[i].enabled && !p->modules.v[i].gone)
+			used += island_room(e, p, &p->modules.v[i]);
+	ret->fd = island_file(e, used);
+	if (!err && ret->fd < 0)
+		err = err_errno(errno, "memfd_create");
+	for (uint32_t i = 0; i < p->modules.n && !err; i++) {
+		struct inproc_module *m = &p->modules.v[i];
+
+		if (m->enabled || m->gone || !m->nsites)
+			continue;
+		if (!island_in_reach(m)) {
+			if (m->island_mem) {
+				munmap(m->island_mem, m->island_size);
+				vec_push(&ret->left,
+					 (struct control_range){ m->island,
+								 m->island + m->island_size });
+			}
+			m->island_mem = NULL;
+			m->island = 0;
+			err = island_place(e, p, m, &r, ret->fd, &at);
+			if (m->island_mem)
+				vec_push(&ret->placed, i);
+		}
+		if (!err && m->island_mem)
+			err = island_write_stubs(e, p, m);
+	}
+	vec_fini(&r.list);
+	return err;
+}
+
+/* While it is stopped. The code's file goes along because it tells a watchdog that the other is ours. */
+static struct err *map_islands(struct inproc_engine *e, struct inproc_process *p, struct control *c,
+			       const struct islands *is, uint32_t *ret_mapped)
+{
+	cleanup_close int code = for_reading(e->code_fd), island = for_reading(is->fd);
+	const int fds[] = { code < 0 ? e->code_fd : code, island < 0 ? is->fd : island };
+	int theirs[2] = { -1, -1 };
+	struct err *err = NULL;
+
+	if (is->placed.n)
+		err = remote_send_files(c, e->addr + WIRE_MAIL, fds, 2, theirs);
+	for (uint32_t i = 0; i < is->placed.n && !err; i++) {
+		const struct inproc_module *m = &p->modules.v[is->placed.v[i]];
+
+		err = remote_map(c, m->island, m->island_size, PROT_READ | PROT_EXEC, theirs[1],
+				 m->island_at);
+		*ret_mapped += !err;
+	}
+	for (int i = 2; i-- > 0;)
+		if (theirs[i] >= 0)
+			err_free(remote_call(c, "close", SYS_close, (uint64_t)theirs[i], 0, 0,
+					     NULL));
+	for (uint32_t i = 0; i < is->left.n; i++)
+		err_free(remote_call(c, "munmap", SYS_munmap, is->left.v[i].lo,
+				     is->left.v[i].hi - is->left.v[i].lo, 0, NULL));
+	return err;
+}
+
+/* Nothing of a failed extension stays, but to be tried again. */
+static void take_back_islands(struct inproc_engine *e, struct inproc_process *p, struct control *c,
+			      const struct islands *is, uint32_t mapped)
+{
+	for (uint32_t i = 0; i < p->modules.n; i++)
+		if (!p->modules.v[i].enabled)
+			process_forget(e, p, i);
+	for (uint32_t i = 0; i < is->placed.n; i++) {
+		struct inproc_module *m = &p->modules.v[is->placed.v[i]];
+
+		if (i < mapped)
+			err_free(remote_call(c, "munmap", SYS_munmap, m->island, m->island_size, 0,
+					     NULL));
+		munmap(m->island_mem, m->island_size);
+		m->island_mem = NULL;
+		m->island = 0;
+	}
+}
+
+static struct err *try_extend(struct inproc_engine *e, struct inproc_process *p)
+{
+	struct islands is = { .fd = -1 };
+	struct undo_log log = { 0 };
+	struct control *c = NULL;
+	struct err *err = extend_islands(e, p, &is);
+	uint32_t mapped = 0;
+
+	if (!err)
+		err = write_records(e, p, &log);
+	if (!err)
+		err = control_open(p->pid, &c);
+	if (!err)
+		err = control_stop_to_call(c, STOP_MS);
+	if (!err && !samples_quiet(e, c))
+		err = err_new(EEXIST, "threads are being sampled"); /* again, soon */
+	if (!err)
+		err = map_islands(e, p, c, &is, &mapped);
+	if (err) {
+		take_back_islands(e, p, c, &is, mapped);
+	} else {
+		/* before: what is patched in part has its records too */
+		for (uint32_t i = 0; i < p->modules.n; i++)
+			p->modules.v[i].enabled = !p->modules.v[i].gone;
+		err = patch(e, p, c, &log);
+	}
+	if (c && !err)
+		err = control_resume(c);
+	control_free(c);
+	undo_log_fini(&log);
+	if (is.fd >= 0)
+		close(is.fd);
+	vec_fini(&is.placed);
+	vec_fini(&is.left);
+	return err;
+}
+
+struct err *process_extend(struct inproc_engine *e, struct inproc_process *p)
+{
+	enum { TRIES = 8 };
+	struct err *err = NULL;
+
+	for (int n = 0; n < TRIES; n++) {
+		err_free(err);
+		err = try_extend(e, p);
+		if (!err || err->code != EEXIST)
+			break;
+		nanosleep(&(struct timespec){ .tv_nsec = 200000 << n }, NULL);
+	}
+	return err ? err_wrap(err, "tracing libraries loaded by process %d", (int)p->pid) : NULL;
 }
 
 struct err *process_detach(struct inproc_engine *e, struct inproc_process *p)
@@ -668,8 +675,9 @@ struct err *process_detach(struct inproc_engine *e, struct inproc_process *p)
 			"thread %d is still in a probe, so mappings stay (its text is restored); "
 			"descry heal %d removes them",
 			(int)report.busy, (int)p->pid);
-	if (err && (err->code == ESRCH ||
-		    (kill(p->pid, 0) && errno == ESRCH))) { /* nothing is left to restore */
+	if (err && (err->code == ESRCH || (kill(p->pid, 0) && errno == ESRCH)) &&
+	    !undo_left(p->pid, e->addr, e->shared_inode,
+		       undo_inode_here(e->addr))) { /* nothing is left to restore */
 		err_free(err);
 		err = NULL;
 	}

@@ -1,6 +1,5 @@
 #define _GNU_SOURCE
 #include <errno.h>
-#include <poll.h>
 #include <time.h>
 
 #include "load/inproc/inproc.h"
@@ -67,6 +66,8 @@ static struct err *inproc_load(struct engine *en, const struct image *img, bool 
 		err = unwind_start(e);
 	if (!err)
 		err = progs_compile(e);
+	if (!err)
+		err = samples_start(e);
 	for (uint32_t i = 0; i < e->ntargets && e->all && !err; i++)
 		err = process_plan(e, e->targets[i].pid);
 	return err;
@@ -96,6 +97,10 @@ static struct err *inproc_attach(struct engine *en)
 		case ATTACH_URETPROBE:
 		case ATTACH_SYSCALL_ENTRY:
 		case ATTACH_SYSCALL_RETURN: break;
+		case ATTACH_PROFILE:
+			if (samples_can(ip->probe))
+				break;
+			/* fall through */
 		default:
 			return err_new(
 				ENOTSUP,
@@ -132,12 +137,11 @@ static uint64_t now_ns(void)
 static void inproc_poll(struct engine *en, int timeout_ms)
 {
 	struct inproc_engine *e = inproc(en);
-	struct pollfd p = { .fd = e->timer_fd, .events = POLLIN };
 	int nap = e->nap_ms;
 
 	if (timeout_ms >= 0 && nap > timeout_ms)
 		nap = timeout_ms;
-	poll(&p, e->timer_fd >= 0, nap);
+	loads_wait(e, nap);
 	__atomic_store_n(&e->area->heartbeat, now_ns(), __ATOMIC_RELAXED);
 }
 
@@ -204,6 +208,7 @@ static void inproc_drain(struct engine *en,
 			err_free(process_ranges(e, p));
 	}
 	processes_look(e);
+	loads_look(e);
 	unwind_refresh(e);
 	/* Control first, as the kernel engine does. */
 	for (int k = 0; k < 2; k++) {
@@ -318,9 +323,10 @@ static uint32_t inproc_report(struct engine *en, struct engine_prog_report *ret,
 			placed |= e->placed[p->probes[k]];
 		ret[i] = (struct engine_prog_report){
 			.name = p->name,
-			.mode = !patched ? "own thread"
-				: placed ? "patched jump"
-					 : "not enabled",
+			.mode = p->attach == ATTACH_PROFILE ? "sampled"
+				: !patched                  ? "own thread"
+				: placed                    ? "patched jump"
+							    : "not enabled",
 			.runs = e->progs[i].runs,
 			.ninsns = e->progs[i].linked.ninsns,
 		};
@@ -337,10 +343,13 @@ static const char *inproc_probe_mode(struct engine *en, uint32_t i)
 		return "patched jump";
 	if (e->refused[i])
 		return e->refused[i];
+	for (uint32_t k = 0; k < e->processes.n; k++)
+		if (e->processes.v[k].waiting && e->processes.v[k].waiting[i])
+			return "patched jump, when its file is loaded";
 	if (p &&
 	    (p->kind == ATTACH_UPROBE || p->kind == ATTACH_URETPROBE || inproc_is_syscall(p->kind)))
 		return "not in these processes";
-	return "own thread";
+	return p && p->kind == ATTACH_PROFILE ? "sampled" : "own thread";
 }
 
 /* --- the end --- */
@@ -351,6 +360,7 @@ static struct err *inproc_detach(struct engine *en)
 	struct err *err = NULL, *one;
 
 	timers_stop(e);
+	loads_stop(e);
 	/* Children that were not looked at yet are restored too, and those that come while their parents still run. */
 	do
 		for (uint32_t i = 0; i < e->processes.n; i++) {
@@ -380,6 +390,7 @@ static void inproc_free(struct engine *en)
 		process_free(&e->processes.v[i]);
 	vec_fini(&e->processes);
 	unwind_stop(e);
+	samples_stop(e);
 	for (uint32_t i = 0; e->refused && i < en->image->nprobes; i++)
 		free(e->refused[i]);
 	free(e->refused);

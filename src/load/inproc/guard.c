@@ -2,14 +2,12 @@
  * them every read is a system call. The kernel knows our handler with the program's own flags and mask; the program's action
  * stands in the private memory, where the agent finds it (agent/signal.c). */
 #include <signal.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 
 #include "load/inproc/agent.h"
 #include "load/inproc/inproc.h"
-#include "load/inproc/remote.h"
 
-enum { PAGE = 4096, READ_USER = 112, READ_USER_STR = 114, COPY_FROM_USER = 148, SIGSET = 8 };
+enum { READ_USER = 112, READ_USER_STR = 114, COPY_FROM_USER = 148, SIGSET = 8 };
 
 /* rt_sigaction(2)'s flags that <signal.h> has as int, or not at all. */
 static const uint64_t SIGINFO = 0x4, RESTORER = 0x04000000, RESETHAND = 0x80000000;
@@ -21,7 +19,7 @@ bool guard_wanted(const struct inproc_engine *e)
 		const struct image_prog *p = &e->base.image->progs[i];
 
 		if (p->attach != ATTACH_UPROBE && p->attach != ATTACH_URETPROBE &&
-		    !inproc_is_syscall(p->attach))
+		    p->attach != ATTACH_PROFILE && !inproc_is_syscall(p->attach))
 			continue;
 		for (uint32_t k = 0; k < l->ninsns; k++)
 			if (l->insns[k].code == (BPF_JMP | BPF_CALL) && !l->insns[k].src_reg &&
@@ -49,23 +47,14 @@ static struct wire_sigaction in_front_of(const struct inproc_engine *e,
 	return a;
 }
 
-static struct err *install(struct inproc_engine *e, struct control *c, uint64_t page, int sig,
-			   struct wire_sigaction *ret_own)
+static struct err *install(struct inproc_engine *e, struct control *c, uint64_t scratch, int sig,
+			   const struct wire_sigaction *own)
 {
-	const uint64_t get[6] = { (uint64_t)sig, 0, page, SIGSET };
-	const uint64_t set[6] = { (uint64_t)sig, page, 0, SIGSET };
-	struct wire_sigaction front;
+	const uint64_t set[6] = { (uint64_t)sig, scratch, 0, SIGSET };
+	struct wire_sigaction front = in_front_of(e, own);
 	int64_t r = 0;
-	struct err *err = control_syscall(c, SYS_rt_sigaction, get, &r);
+	struct err *err = control_write(c, scratch, &front, sizeof(front));
 
-	if (!err && r)
-		err = err_errno((int)-r, "rt_sigaction");
-	if (!err)
-		err = control_read(c, page, ret_own, sizeof(*ret_own));
-	if (err)
-		return err;
-	front = in_front_of(e, ret_own);
-	err = control_write(c, page, &front, sizeof(front));
 	if (!err)
 		err = control_syscall(c, SYS_rt_sigaction, set, &r);
 	if (!err && r)
@@ -73,27 +62,25 @@ static struct err *install(struct inproc_engine *e, struct control *c, uint64_t 
 	return err;
 }
 
-/* What the program's own actions are is written down before the kernel knows ours. */
+/* What the program's own actions are is written down before the kernel knows ours. What the calls want lies in our own memory
+ * there, so that a tracer killed in between leaves nothing. */
 struct err *guard_install(struct inproc_engine *e, struct control *c)
 {
 	static const int signals[] = { [WIRE_SIGNAL_SEGV] = SIGSEGV, [WIRE_SIGNAL_BUS] = SIGBUS };
-	const uint64_t map[6] = {
-		0, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, (uint64_t)-1, 0
-	};
 	uint64_t base = e->addr + WIRE_PRIVATE, bits = 0;
-	int64_t page = 0;
-	struct err *err = control_syscall(c, SYS_mmap, map, &page);
+	uint64_t scratch = base + offsetof(struct wire_private, spare);
+	struct err *err = NULL;
 
-	if (!err && page < 0 && page > -PAGE)
-		err = err_errno((int)-page, "mmap in process %d", (int)control_pid(c));
 	for (int i = 0; i < 2 && !err; i++) {
-		const uint64_t get[6] = { (uint64_t)signals[i], 0, (uint64_t)page, SIGSET };
+		const uint64_t get[6] = { (uint64_t)signals[i], 0, scratch, SIGSET };
 		struct wire_sigaction own;
 		int64_t r = 0;
 
 		err = control_syscall(c, SYS_rt_sigaction, get, &r);
-		if (!err && !r)
-			err = control_read(c, (uint64_t)page, &own, sizeof(own));
+		if (!err && r)
+			err = err_errno((int)-r, "rt_sigaction");
+		if (!err)
+			err = control_read(c, scratch, &own, sizeof(own));
 		bits |= 1ull << i;
 		for (int k = 0; k < 2 && !err; k++) {
 			uint64_t at = base + (k ? WIRE_KEPT + offsetof(struct wire_kept, action)
@@ -106,10 +93,8 @@ struct err *guard_install(struct inproc_engine *e, struct control *c)
 				err = control_write(c, at, &bits, sizeof(bits));
 		}
 		if (!err)
-			err = install(e, c, (uint64_t)page, signals[i], &own);
+			err = install(e, c, scratch, signals[i], &own);
 	}
-	if (page > 0)
-		err_free(remote_call(c, "munmap", SYS_munmap, (uint64_t)page, PAGE, 0, NULL));
 	if (!err)
 		e->area->reads_guarded = 1;
 	return err;

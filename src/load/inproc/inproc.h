@@ -3,10 +3,14 @@
  *	area.c    memory: the mappings of wire/inproc.h in this process, maps and thread slots laid out
  *	identity.c  how threads are told from others
  *	prog.c    programs: linked, compiled, written into the code mapping; BEGIN, END and timers run here
+ *	conflict.c  the kernel's uprobes where it has patched
  *	syscalls.c  where the process makes system calls
  *	sites.c   which instruction of which module each probe is, and how it can be patched
+ *	islands.c  stubs
  *	attach.c  processes: the mappings put into them, text patched; and taken out again
  *	life.c    children, executed programs
+ *	sample.c  profile-N
+ *	loads.c   libraries that come and go
  *	guard.c   fault handlers
  *	unwind.c  unwind tables
  *	agg.c     aggregations: generations flipped, summed over threads
@@ -31,6 +35,7 @@ enum {
 	INPROC_THREADS = 512,
 	INPROC_UNDO_MAX = 1 << 20, /* patched sites of all processes */
 	INPROC_SIGACTION = 0x7fffffff,
+	INPROC_LOADS = 0x7ffffffe,
 	INPROC_POOL = 1 << 28, /* for what comes after load: unwind tables */
 };
 
@@ -61,7 +66,7 @@ struct inproc_point {
 	uint64_t addr; /* link-time address of the probed instruction */
 	enum wire_stub_kind kind;
 	uint64_t shown; /* link-time address that programs see: where a uprobe would be */
-	uint32_t probe; /* index in image.probes; INPROC_SIGACTION: the agent's sigaction_site */
+	uint32_t probe; /* index in image.probes; INPROC_SIGACTION: the agent's sigaction_site; INPROC_LOADS: loads.c's */
 	uint32_t prog;  /* index in image.progs: one of the probe's */
 	int32_t number; /* WIRE_STUB_SYSRET: of the system call, -1 not known */
 };
@@ -83,6 +88,20 @@ struct inproc_module {
 	uint64_t island, island_size, island_at; /* island_at: offset in the memory file */
 	uint8_t *island_mem;                     /* the tracer's view */
 	uint32_t first_site, nsites;
+	uint32_t first_undo; /* of its sites' records in wire_area.undo, if it has `records` */
+	bool records;
+	bool enabled; /* patched, and its records say so */
+	bool gone;    /* dlclose() took it out of the process: bias, lo and hi are where it was */
+	uint64_t dev; /* of its file */
+	uint64_t inode;
+	uint64_t loads_state; /* run-time address of struct r_debug.r_state, 0: not the dynamic linker, or not asked for */
+};
+/* Of a USDT probe that looks whether it is wanted: a count in the target's memory. */
+struct inproc_semaphore {
+	uint64_t addr; /* link-time */
+	uint32_t module;
+	uint32_t undo; /* its record in wire_area.undo, if it has one */
+	bool record;
 };
 
 struct inproc_process {
@@ -93,13 +112,16 @@ struct inproc_process {
 	int exec_tries;       /* looks left for the libraries of a program it has executed */
 	VEC(struct inproc_module) modules;
 	VEC(struct inproc_site) sites; /* by module, then address */
-	VEC(uint64_t)
-	semaphores; /* of USDT probes that look whether they are wanted: addresses in the target */
+	VEC(struct inproc_semaphore) semaphores;
+	bool *waiting;   /* as image.probes: its file is not mapped */
+	bool hooked;     /* the dynamic linker's calls of _dl_debug_state() are seen */
+	bool unsampled;  /* profile probes do not fire */
+	bool complained; /* of libraries that could not be traced */
+	bool looked;     /* its mappings have been looked at since it is attached */
 	int island_fd;
 	uint64_t island_used;
-	uint32_t first_undo; /* of its records in wire_area.undo */
-	uint32_t execs;      /* programs executed before this one */
-	bool filtered;       /* a seccomp filter looks at its system calls */
+	uint32_t execs; /* programs executed before this one */
+	bool filtered;  /* a seccomp filter looks at its system calls */
 	bool guarded; /* its rt_sigaction(2) is seen: our handlers can be put in front of its own */
 };
 
@@ -143,6 +165,10 @@ struct inproc_engine {
 	struct symbols *symbols;
 	VEC(uint64_t) values;
 	struct engine_counters counters;
+	struct inproc_samples *samples; /* NULL: no profile probes */
+	struct inproc_loads *loads;     /* in shared memory; NULL: not needed */
+	uint32_t loads_seen;
+	uint64_t loads_next;          /* CLOCK_MONOTONIC ns: when mappings are looked at unasked */
 	struct inproc_unwind *unwind; /* NULL: the image takes no user stacks */
 	bool *placed;                 /* as image.probes: it fires somewhere */
 	char **refused;               /* likewise: "refused: reason", NULL not */
@@ -160,6 +186,8 @@ uint64_t area_private_size(void);
 /* The value of a key in a WIRE_MAP_HASH; NULL: not there. */
 const void *area_hash_find(const struct inproc_engine *e, const struct wire_map *m,
 			   const void *key);
+
+struct plan; /* of sites.c */
 
 static inline bool inproc_is_syscall(enum attach_kind k)
 {
@@ -197,6 +225,43 @@ void processes_look(struct inproc_engine *e);
 /* Children on the list that are new; how many. */
 uint32_t processes_adopt(struct inproc_engine *e);
 
+/* sample.c: after progs_compile() */
+struct err *samples_start(struct inproc_engine *e);
+bool samples_can(const struct probe *p);
+/* For sites_plan(): is it a process that can be sampled? */
+void samples_plan(struct inproc_engine *e, struct inproc_process *p, const struct mapping *maps,
+		  uint32_t nmaps);
+/* The timer of a profile probe: threads that are due fire. */
+void samples_take(struct inproc_engine *e, uint32_t prog, uint32_t probe, uint64_t period);
+/* Is no thread of the stopped process on its way through a sample, with an address of the program that is not in its
+ * registers? */
+bool samples_quiet(const struct inproc_engine *e, struct control *c);
+void samples_stop(struct inproc_engine *e);
+
+/* loads.c */
+/* What the dynamic linker's thread and the tracer tell each other. */
+struct inproc_loads {
+	uint32_t asked; /* atomic, futex: mappings that have come or gone */
+	uint32_t on;    /* somebody answers */
+	uint8_t pad[56];
+	uint32_t answered; /* futex: `asked` as it was when all was done for it */
+	uint8_t pad1[60];
+};
+/* For sites_plan(): the place in the dynamic linker, when libraries may come or go that matter. */
+struct err *loads_plan(struct inproc_engine *e, struct inproc_process *p, struct plan *pl,
+		       const struct mapping *maps, uint32_t nmaps);
+/* Can this object not go away while the program runs? */
+bool loads_stays(struct object *o);
+/* Code that a stub of INPROC_LOADS calls: written at `mem`, to run anywhere; at most LOADS_ROOM bytes. */
+enum { LOADS_ROOM = 320 };
+void loads_code(const struct inproc_engine *e, const struct inproc_module *m, uint8_t *mem);
+/* Waits for what poll() would, or until a library comes. */
+void loads_wait(struct inproc_engine *e, int timeout_ms);
+/* Probes put into libraries that have come, forgotten in those that have gone; call it now and then. */
+void loads_look(struct inproc_engine *e);
+/* Nobody is to wait for us any more. */
+void loads_stop(struct inproc_engine *e);
+
 /* agg.c */
 void aggs_flip(struct inproc_engine *e);
 struct err *aggs_read(struct inproc_engine *e, uint32_t agg,
@@ -211,8 +276,10 @@ void aggs_store_free(struct inproc_engine *e);
 struct err *sites_plan(struct inproc_engine *e, struct inproc_process *p);
 /* Is a file that the probes are in mapped in the process? */
 bool sites_any(struct inproc_engine *e, pid_t pid);
-/* For syscalls.c: the module of an executable mapping; a site with one point of it. */
-struct plan;
+/* For syscalls.c and loads.c: the module of an executable mapping; a site with one point of it. */
+/* Once more, for probes that p is waiting for; fills *late, a process of its own. */
+struct err *sites_plan_late(struct inproc_engine *e, struct inproc_process *p,
+			    struct inproc_process *late);
 struct err *plan_module(struct plan *pl, uint32_t map, uint32_t *ret);
 void plan_site(struct plan *pl, uint32_t module, const struct text_site *s,
 	       const struct inproc_point *p);
@@ -229,6 +296,10 @@ static inline pid_t inproc_undo_id(const struct inproc_process *p)
 	return (pid_t)((uint32_t)p->pid | (p->execs & 0x1ff)
 						  << 22); /* Linux: pids are below 1 << 22 */
 }
+/* Probes put into modules of a process that is attached: those that are there and not enabled. */
+struct err *process_extend(struct inproc_engine *e, struct inproc_process *p);
+/* The module's records are cleared: its text is gone. */
+void process_forget(struct inproc_engine *e, struct inproc_process *p, uint32_t module);
 /* Reads what of it can be read, for the agent. */
 struct err *process_ranges(struct inproc_engine *e, struct inproc_process *p);
 /* Plans only: may it be traced, and where are the probes. */

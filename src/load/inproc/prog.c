@@ -28,6 +28,13 @@ static bool has_rdpid(void)
 	return __get_cpuid_count(7, 0, &a, &b, &c, &d) && c & bit_RDPID;
 }
 
+static bool has_lzcnt(void)
+{
+	unsigned a, b, c, d;
+
+	return __get_cpuid(0x80000001, &a, &b, &c, &d) && c & bit_LZCNT;
+}
+
 /* Calls of routines that are there as machine code. */
 static void use_natives(struct linked *l)
 {
@@ -49,9 +56,9 @@ static void use_natives(struct linked *l)
 	}
 }
 
-/* rdpid: whatever the processor. */
+/* plain: with nothing that only some processors have. */
 static struct jit_env environment(const struct inproc_engine *e, uint32_t i,
-				  const uint64_t *map_addrs, bool rdpid)
+				  const uint64_t *map_addrs, bool plain)
 {
 	return (struct jit_env){
 		.maps = e->maps,
@@ -65,7 +72,9 @@ static struct jit_env environment(const struct inproc_engine *e, uint32_t i,
 		.identity = (enum wire_identity)e->area->identity,
 		.id_disp = e->area->id_disp,
 		.code = e->addr + e->code_used,
-		.rdpid = rdpid,
+		.rdpid = !plain && has_rdpid(),
+		.lzcnt = !plain && has_lzcnt(),
+		.tsc = plain || e->area->clock.mult,
 		.syscalls = inproc_is_syscall(e->base.image->progs[i].attach),
 	};
 }
@@ -108,8 +117,13 @@ static const char *operand(void *arg, uint32_t insn)
 		for (uint32_t f = 0; f < n->linked->nfuncs && ins->src_reg; f++)
 			if ((int64_t)insn + 1 + ins->imm == n->linked->funcs[f].start)
 				return n->linked->funcs[f].name;
+		for (uint32_t f = 1; f < n->linked->nfuncs && !ins->src_reg; f++)
+			if (jit_native(n->linked->funcs[f].name) == (uint32_t)ins->imm)
+				return n->linked->funcs[f].name;
 		return NULL;
 	}
+	if (!ebpf_is_ld_imm64(ins))
+		return NULL;
 	switch (ins->src_reg) {
 	case BPF_PSEUDO_MAP_FD:
 		snprintf(n->text, sizeof(n->text), "map %s", maps[ins->imm].name);
@@ -143,7 +157,7 @@ static struct err *compile_all(struct inproc_engine *e, FILE *out)
 		addrs[i] = (uintptr_t)&e->maps[i];
 	e->progs = xcalloc(img->nprogs + 1, sizeof(*e->progs));
 	for (uint32_t i = 0; i < img->nprogs && !err; i++) {
-		struct jit_env env = environment(e, i, addrs, !out && has_rdpid());
+		struct jit_env env = environment(e, i, addrs, out != NULL);
 
 		err = compile(e, i, &env);
 		if (out && !err)
@@ -259,7 +273,10 @@ void timers_run(struct inproc_engine *e)
 			continue;
 		ran = true;
 		t->next += t->period * ((now - t->next) / t->period + 1);
-		err_free(prog_run(e, t->prog, t->probe));
+		if (e->base.image->progs[t->prog].attach == ATTACH_PROFILE)
+			samples_take(e, t->prog, t->probe, t->period);
+		else
+			err_free(prog_run(e, t->prog, t->probe));
 	}
 	if (ran)
 		err_free(arm(e)); /* it could be set before */

@@ -51,6 +51,10 @@ static void refuse(struct plan *pl, uint32_t probe, const char *reason)
 		pl->p->guarded = false;
 		return;
 	}
+	if (probe == INPROC_LOADS) {
+		pl->p->hooked = false;
+		return;
+	}
 	pl->e->nrefused++;
 	if (pl->e->refused && !pl->e->refused[probe])
 		pl->e->refused[probe] = xasprintf("refused: %s", reason);
@@ -124,7 +128,13 @@ struct err *plan_module(struct plan *pl, uint32_t map, uint32_t *ret)
 	*ret = pl->p->modules.n;
 	mod = vec_add(&pl->p->modules);
 	*mod = (struct inproc_module){
-		.object = o, .text = text, .bias = m->start - addr, .lo = m->start, .hi = m->end
+		.object = o,
+		.text = text,
+		.bias = m->start - addr,
+		.lo = m->start,
+		.hi = m->end,
+		.dev = pl->stats[map].st_dev,
+		.inode = pl->stats[map].st_ino,
 	};
 	return NULL;
 }
@@ -215,16 +225,16 @@ static struct err *plan_returns(struct plan *pl, uint32_t module, const struct p
 
 static void add_semaphore(struct plan *pl, uint32_t module, const struct probe *p)
 {
-	const struct inproc_module *m = &pl->p->modules.v[module];
-	uint64_t addr;
+	struct inproc_semaphore s = { .module = module };
 
-	if (!p->semaphore || !object_offset_to_addr(m->object, p->semaphore, &addr))
+	if (!p->semaphore ||
+	    !object_offset_to_addr(pl->p->modules.v[module].object, p->semaphore, &s.addr))
 		return;
-	addr += m->bias;
 	for (uint32_t i = 0; i < pl->p->semaphores.n; i++)
-		if (pl->p->semaphores.v[i] == addr)
+		if (pl->p->semaphores.v[i].module == module &&
+		    pl->p->semaphores.v[i].addr == s.addr)
 			return;
-	vec_push(&pl->p->semaphores, addr);
+	vec_push(&pl->p->semaphores, s);
 }
 
 static struct err *plan_probe(struct plan *pl, uint32_t index)
@@ -241,10 +251,9 @@ static struct err *plan_probe(struct plan *pl, uint32_t index)
 	err = find_module(pl, p, &module);
 	if (err)
 		return err;
-	if (module == UINT32_MAX) {
-		refuse(pl, index, "its file is not mapped in the process");
+	pl->p->waiting[index] = module == UINT32_MAX;
+	if (module == UINT32_MAX) /* it may be loaded later */
 		return NULL;
-	}
 	m = &pl->p->modules.v[module];
 	if (p->kind == ATTACH_URETPROBE && p->provider == &provider_plt) {
 		refuse(pl, index,
@@ -442,32 +451,57 @@ bool sites_any(struct inproc_engine *e, pid_t pid)
 	return any;
 }
 
-struct err *sites_plan(struct inproc_engine *e, struct inproc_process *p)
+static struct err *plan_probes(struct plan *pl, const bool *only)
 {
-	const struct image *img = e->base.image;
-	struct plan pl = { .e = e, .p = p };
-	struct err *err = plan_open(&pl);
+	const struct image *img = pl->e->base.image;
+	struct err *err = NULL;
 
 	for (uint32_t i = 0; i < img->nprogs && !err; i++) {
 		const struct image_prog *prog = &img->progs[i];
 
-		pl.prog = i;
+		pl->prog = i;
 		for (uint32_t j = 0; j < prog->nprobes && !err; j++)
-			if (prog->attach == ATTACH_UPROBE || prog->attach == ATTACH_URETPROBE)
-				err = plan_probe(&pl, prog->probes[j]);
+			if ((prog->attach == ATTACH_UPROBE || prog->attach == ATTACH_URETPROBE) &&
+			    (!only || only[prog->probes[j]]))
+				err = plan_probe(pl, prog->probes[j]);
 	}
+	return err;
+}
+
+static void sort_sites(struct plan *pl)
+{
+	struct inproc_engine *e = pl->e;
+	struct inproc_process *p = pl->p;
+
+	if (p->sites.n) {
+		qsort(p->sites.v, p->sites.n, sizeof(*p->sites.v), by_address);
+		join_overlaps(pl);
+	}
+	for (uint32_t i = 0; i < p->sites.n && e->placed; i++)
+		for (uint32_t k = 0; k < p->sites.v[i].points.n; k++)
+			if (p->sites.v[i].points.v[k].probe < e->base.image->nprobes)
+				e->placed[p->sites.v[i].points.v[k].probe] = true;
+}
+
+struct err *sites_plan(struct inproc_engine *e, struct inproc_process *p)
+{
+	struct plan pl = { .e = e, .p = p };
+	struct err *err = plan_open(&pl);
+
+	if (!p->waiting)
+		p->waiting = xcalloc(e->base.image->nprobes + 1, sizeof(*p->waiting));
+	if (!err)
+		err = plan_probes(&pl, NULL);
 	if (!err)
 		err = syscalls_plan(e, p, &pl, pl.maps, pl.nmaps);
 	if (!err && guard_wanted(e))
 		err = plan_sigaction(&pl);
-	if (!err && p->sites.n) {
-		qsort(p->sites.v, p->sites.n, sizeof(*p->sites.v), by_address);
-		join_overlaps(&pl);
-	}
-	for (uint32_t i = 0; i < p->sites.n && e->placed && !err; i++)
-		for (uint32_t k = 0; k < p->sites.v[i].points.n; k++)
-			if (p->sites.v[i].points.v[k].probe < img->nprobes)
-				e->placed[p->sites.v[i].points.v[k].probe] = true;
+	if (!err)
+		err = loads_plan(e, p, &pl, pl.maps, pl.nmaps);
+	if (!err)
+		samples_plan(e, p, pl.maps, pl.nmaps);
+	if (!err)
+		sort_sites(&pl);
 	if (pl.nunseen) {
 		e->nrefused++;
 		inproc_note(e, "process %d: %u system call probes have no room beside other probes",
@@ -477,12 +511,32 @@ struct err *sites_plan(struct inproc_engine *e, struct inproc_process *p)
 	return err;
 }
 
+struct err *sites_plan_late(struct inproc_engine *e, struct inproc_process *p,
+			    struct inproc_process *late)
+{
+	struct plan pl = { .e = e, .p = late };
+	struct err *err = plan_open(&pl);
+	uint32_t n = e->base.image->nprobes;
+
+	late->waiting = xcalloc(n + 1, sizeof(*late->waiting));
+	if (!err)
+		err = plan_probes(&pl, p->waiting);
+	if (!err)
+		sort_sites(&pl);
+	plan_close(&pl);
+	if (!err)
+		memcpy(p->waiting, late->waiting, n * sizeof(*late->waiting));
+	return err;
+}
+
 void sites_free(struct inproc_process *p)
 {
 	for (uint32_t i = 0; i < p->sites.n; i++)
 		vec_fini(&p->sites.v[i].points);
 	vec_fini(&p->sites);
 	vec_fini(&p->semaphores);
+	free(p->waiting);
+	p->waiting = NULL;
 	for (uint32_t i = 0; i < p->modules.n; i++)
 		text_free(p->modules.v[i].text);
 	vec_fini(&p->modules);

@@ -154,6 +154,11 @@ static bool name_is(const struct control_map *m, const char *name)
 	       (!m->name[7 + n] || m->name[7 + n] == ' ');
 }
 
+void undo_island_name(uint64_t base, char ret[UNDO_NAME])
+{
+	snprintf(ret, UNDO_NAME, WIRE_MEMFD_ISLAND "-%llx", (unsigned long long)(base >> 40));
+}
+
 static uint64_t base_of(uint64_t addr)
 {
 	if (addr < WIRE_BASE || addr >= WIRE_BASE + WIRE_BASES * WIRE_BASE_STEP)
@@ -213,6 +218,46 @@ static uint64_t find_inodes(const struct control_map *m, uint32_t n, uint64_t ba
 			*ret_code = m[i].inode;
 		}
 	return end;
+}
+
+/* Which of a process's threads still has the memory: one that has ended, the main one too, shows none. */
+static char *maps_of(pid_t pid)
+{
+	cleanup_free char *path = xasprintf("/proc/%d/task", pid);
+	DIR *d = opendir(path);
+	struct dirent *de;
+	char *text = NULL;
+	size_t n = 0;
+
+	while (d && !n && (de = readdir(d))) {
+		cleanup_free char *file = xasprintf("%s/%s/maps", path, de->d_name);
+
+		free(text);
+		text = NULL;
+		if (de->d_name[0] == '.')
+			continue;
+		err_free(io_read_file(file, &text, &n));
+	}
+	if (d)
+		closedir(d);
+	return text;
+}
+
+bool undo_left(pid_t pid, uint64_t base, uint64_t inode, uint64_t code_inode)
+{
+	cleanup_free char *text = maps_of(pid);
+	bool found = false;
+	char *save = NULL;
+
+	for (char *line = text ? strtok_r(text, "\n", &save) : NULL; line && !found;
+	     line = strtok_r(NULL, "\n", &save)) {
+		unsigned long long lo, have;
+
+		if (sscanf(line, "%llx-%*x %*s %*s %*s %llu", &lo, &have) == 2 && have)
+			found = (lo == base && have == code_inode) ||
+				(lo == base + WIRE_SHARED && have == inode);
+	}
+	return found;
 }
 
 static int by_site(const void *a, const void *b)
@@ -288,6 +333,31 @@ static pid_t patched_as(struct control *c, uint64_t base)
 	return (pid_t)pid;
 }
 
+/* Without its island a place was not patched: a tracer that found the stretch taken, by another's island, had its records
+ * written already. Those are not to be believed: the other's jumps may look as its own would. */
+static void drop_unmapped(struct undo_log *log, const struct control_map *m, uint32_t n)
+{
+	VEC(struct control_range) islands = { 0 };
+	uint32_t kept = 0;
+	char name[UNDO_NAME];
+
+	undo_island_name(log->base, name);
+	for (uint32_t i = 0; i < n; i++)
+		if (name_is(&m[i], name))
+			vec_push(&islands, (struct control_range){ m[i].lo, m[i].hi });
+	for (uint32_t i = 0; i < log->sites.n; i++) {
+		const struct wire_undo *u = &log->sites.v[i];
+		bool there = !u->stub;
+
+		for (uint32_t k = 0; k < islands.n && !there; k++)
+			there = u->stub >= islands.v[k].lo && u->stub < islands.v[k].hi;
+		if (there)
+			log->sites.v[kept++] = *u;
+	}
+	log->sites.n = kept;
+	vec_fini(&islands);
+}
+
 struct err *undo_log_read(struct control *c, uint64_t base, struct undo_log *ret)
 {
 	struct undo_log log = { .base = base };
@@ -326,6 +396,7 @@ struct err *undo_log_read(struct control *c, uint64_t base, struct undo_log *ret
 	e = read_records(c, a.undo, a.nundo, id ? id : control_pid(c), &log);
 	if (!e && !log.sites.n && !id)
 		e = read_records(c, a.undo, a.nundo, 0, &log);
+	drop_unmapped(&log, m, n);
 	sort_records(&log);
 	if (e)
 		undo_log_fini(&log);
@@ -431,8 +502,7 @@ static const struct wire_undo *patched_by(const struct undo_log *log, uint32_t i
 	return NULL;
 }
 
-static struct err *restore_text(struct control *c, const struct undo_log *log,
-				struct undo_report *r)
+static struct err *restore_text(struct control *c, struct undo_log *log, struct undo_report *r)
 {
 	uint32_t n = log->sites.n, todo = 0, skipped;
 	cleanup_free struct control_patch *p = xcalloc(n + 1, sizeof(*p));
@@ -453,6 +523,10 @@ static struct err *restore_text(struct control *c, const struct undo_log *log,
 			r->clean++;
 		} else if (!(u = patched_by(log, i, q->expect))) {
 			r->foreign++;
+			for (uint32_t k = i; k < n && log->sites.v[k].site == log->sites.v[i].site;
+			     k++)
+				log->sites.v[k].stub =
+					0; /* nobody is taken out of it into that text */
 		} else {
 			q->addr = u->site;
 			q->len = u->len;
@@ -514,31 +588,24 @@ struct mappings {
 	uint32_t shared; /* index of the first that may only go last */
 };
 
-static bool has_stub(const struct undo_log *log, const struct control_map *m)
-{
-	for (uint32_t i = 0; i < log->sites.n; i++)
-		if (log->sites.v[i].stub >= m->lo && log->sites.v[i].stub < m->hi)
-			return true;
-	return false;
-}
-
 static struct err *find_mappings(struct control *c, const struct undo_log *log,
 				 struct mappings *ret)
 {
-	uint64_t bases[WIRE_BASES], private = log->base + WIRE_PRIVATE;
+	uint64_t private = log->base + WIRE_PRIVATE;
 	const struct control_map *m;
-	uint32_t n, areas;
-	struct err *e = undo_areas(c, bases, &areas);
+	char island[UNDO_NAME];
+	uint32_t n;
+	struct err *e = control_maps(c, &m, &n);
 
-	e = e ?: control_maps(c, &m, &n);
+	undo_island_name(log->base, island);
 	for (uint32_t i = 0; !e && i < n; i++)
 		/* exactly what was mapped: the program may have memory of its own behind it, even in one mapping */
 		if (log->private_size && !m[i].inode && m[i].lo == private)
 			vec_push(&ret->v,
 				 (struct control_range){ private, private + log->private_size });
-	/* an island of which the log does not speak is of an attach cut short: ours, when we are alone */
+	/* of an attach cut short, and of libraries that are gone, too */
 	for (uint32_t i = 0; !e && i < n; i++)
-		if (name_is(&m[i], WIRE_MEMFD_ISLAND) && (areas == 1 || has_stub(log, &m[i])))
+		if (name_is(&m[i], island))
 			vec_push(&ret->v, (struct control_range){ m[i].lo, m[i].hi });
 	for (uint32_t i = 0; !e && i < n; i++)
 		if (name_is(&m[i], WIRE_MEMFD_CODE) && base_of(m[i].lo) == log->base)
@@ -742,7 +809,7 @@ static bool is_there(struct control *c, const struct undo_log *log)
 }
 
 /* One stop: text, signal actions, program counters; and the mappings when no thread can come back to them. */
-static struct err *restore_once(struct control *c, const struct undo_log *log, int timeout_ms,
+static struct err *restore_once(struct control *c, struct undo_log *log, int timeout_ms,
 				bool *again, struct undo_report *r)
 {
 	struct mover m = { log, undo_pc_out, 0 };
@@ -789,7 +856,7 @@ static uint64_t now_ms(void)
 	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
-struct err *undo_restore(struct control *c, const struct undo_log *log, int timeout_ms,
+struct err *undo_restore(struct control *c, struct undo_log *log, int timeout_ms,
 			 struct undo_report *ret)
 {
 	uint64_t end = now_ms() + (uint64_t)timeout_ms;

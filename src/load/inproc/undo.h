@@ -38,6 +38,10 @@ void undo_prepare(struct undo_log *log);
 uint64_t undo_pc_in(const struct undo_log *log, uint64_t pc, bool in_syscall);
 uint64_t undo_pc_out(const struct undo_log *log, uint64_t pc, bool in_syscall);
 
+/* The name of the islands' memory files: tracers of one process have different bases. */
+enum { UNDO_NAME = 40 };
+void undo_island_name(uint64_t base, char ret[UNDO_NAME]);
+
 /* Areas in a process: the bases at which it has mappings of ours (a process may be traced by several). *ret_n of at most
  * WIRE_BASES. */
 struct err *undo_areas(struct control *c, uint64_t ret_bases[WIRE_BASES], uint32_t *ret_n);
@@ -61,8 +65,9 @@ struct undo_report {
 	pid_t busy;        /* != 0: this thread is still in our code, so the mappings stay */
 };
 /* Takes everything of the log out of a process that is not stopped (undo stops it, several times when threads are in
- * probe code, for at most timeout_ms in all). */
-struct err *undo_restore(struct control *c, const struct undo_log *log, int timeout_ms,
+ * probe code, for at most timeout_ms in all). In *log, sites that hold somebody else's bytes lose their stub: a thread that is
+ * in it leaves it by itself. */
+struct err *undo_restore(struct control *c, struct undo_log *log, int timeout_ms,
 			 struct undo_report *ret);
 
 /* An attach opens files and sockets in the process, for a moment. The page that this is at the beginning of is mapped at
@@ -81,6 +86,8 @@ struct err *undo_strays(struct control *c, uint64_t code_inode, uint64_t base, i
 			struct undo_report *ret);
 /* The inode of what this process itself has mapped at addr: tells an area from a later one at the same base. */
 uint64_t undo_inode_here(uint64_t addr);
+/* Does the process still have the area at `base` mapped, or its code? False too when it has ended. */
+bool undo_left(pid_t pid, uint64_t base, uint64_t inode, uint64_t code_inode);
 /* Makes sure that nothing of a dead tracer is still to come: a thread let go in front of a system call of its does not make
  * it. Before looking for areas. */
 struct err *undo_quiet(struct control *c, int timeout_ms);

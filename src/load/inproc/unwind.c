@@ -116,7 +116,7 @@ void unwind_refresh(struct inproc_engine *e)
 		uint32_t pid = (uint32_t)e->processes.v[i].pid;
 		const struct wire_unwind_process *p = area_hash_find(e, e->unwind->processes, &pid);
 
-		if (p && p->missed)
+		if (p && p->asked & WIRE_UNWIND_ASK_LIST)
 			err_free(unwind_store_add(e->unwind->store, (pid_t)pid));
 	}
 }

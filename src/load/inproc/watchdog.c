@@ -7,13 +7,14 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 
 #include "undo.h"
 
-enum { TRIES = 20, STOP_MS = 2000 };
+enum { STOP_MS = 2000, PAUSE_MAX_MS = 1000 };
 
 static int pidfd_of(pid_t pid)
 {
@@ -37,6 +38,8 @@ static void settle_down(int keep)
 	signal(SIGBUS, SIG_DFL);
 	signal(SIGABRT, SIG_DFL);
 	prctl(PR_SET_NAME, "descry-watch");
+	/* others' programs wait for it; where that is permitted */
+	setpriority(PRIO_PROCESS, 0, -10);
 	if (keep != 3) {
 		dup2(keep, 3);
 		close(keep);
@@ -58,14 +61,14 @@ struct watched {
 	pid_t tracer;
 };
 
-/* The area out of one process; false: not now. */
+/* The area out of one process; false: not now. What its mappings say counts, not what was said on the way. */
 static bool undo_process(const struct watched *w, pid_t pid)
 {
 	struct undo_report r = { 0 };
 	struct undo_log log = { 0 };
 	struct control *c;
 	struct err *e = control_open(pid, &c);
-	bool done = false;
+	bool done = e && e->code == ESRCH;
 
 	if (!e) {
 		e = undo_quiet(c, STOP_MS) ?: undo_strays(c, w->code_inode, w->base, STOP_MS, &r) ?:
@@ -75,12 +78,10 @@ static bool undo_process(const struct watched *w, pid_t pid)
 			e = undo_restore(c, &log, STOP_MS, &r);
 		undo_log_fini(&log);
 		control_free(c);
-		done = !e && !r.busy;
+		done = (!e && !r.busy) || (e && e->code == ESRCH);
 	}
-	if (e && e->code == ESRCH)
-		done = true;
 	err_free(e);
-	return done;
+	return done && !undo_left(pid, w->base, w->inode, w->code_inode);
 }
 
 /* One round over the processes, true when all are clean. The list is in memory that the traced processes can write: a pid in
@@ -105,11 +106,17 @@ static bool undo_round(const struct watched *w)
 	return all;
 }
 
+/* As long as it takes: a process may be held by a debugger, stopped inside a probe, or wait for a child of vfork(). */
 static void undo_processes(const struct watched *w)
 {
-	for (int i = 0; !undo_round(w) && i < TRIES; i++) {
-		nanosleep(&(struct timespec){ .tv_nsec = 1000000 << (i < 8 ? i : 8) }, NULL);
+	long pause = 1;
+
+	while (!undo_round(w)) {
+		nanosleep(&(struct timespec){ .tv_sec = pause / 1000,
+					      .tv_nsec = pause % 1000 * 1000000 },
+			  NULL);
 		control_settle();
+		pause = pause < PAUSE_MAX_MS / 2 ? pause * 2 : PAUSE_MAX_MS;
 	}
 }
 

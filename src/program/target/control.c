@@ -12,11 +12,14 @@
 #include <sys/ptrace.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
 
 #include "base/io.h"
 #include "internal.h"
+
+enum { SPIN_NS = 60000 };
 
 /* Threads seized that did not stop in time. They cannot be detached before they stop. */
 static _Thread_local VEC(pid_t) late;
@@ -387,9 +390,24 @@ void control_free(struct control *c)
 
 /* --- waiting --- */
 
-/* A stop or the end of one thread. Spins first: a running thread stops within microseconds. */
+/* What a wait does between two looks. A running thread stops within microseconds, so it yields at first; on a busy machine a
+ * yield is a whole round of everybody else, while a sleeper is among the next. */
+static void wait_a_bit(uint64_t begun)
+{
+	uint64_t waited = control_now() - begun;
+
+	if (waited < SPIN_NS)
+		sched_yield();
+	else
+		nanosleep(&(struct timespec){ .tv_nsec = waited < 20000000 ? 20000 : 500000 },
+			  NULL);
+}
+
+/* A stop or the end of one thread. */
 bool control_wait(pid_t tid, int *ret_status, uint64_t deadline)
 {
+	uint64_t begun = control_now();
+
 	for (unsigned tries = 0;; tries++) {
 		pid_t r = waitpid(tid, ret_status, __WALL | WNOHANG);
 
@@ -401,11 +419,7 @@ bool control_wait(pid_t tid, int *ret_status, uint64_t deadline)
 		}
 		if (tries > 20 && control_now() > deadline)
 			return false;
-		if (tries < 200)
-			sched_yield();
-		else
-			nanosleep(&(struct timespec){ .tv_nsec = tries < 1000 ? 20000 : 500000 },
-				  NULL);
+		wait_a_bit(begun);
 	}
 }
 
@@ -658,9 +672,9 @@ static void stopped_thread(struct control *c, uint32_t i, int status, uint64_t d
  * set right at once. */
 static struct err *wait_threads(struct control *c, uint64_t deadline)
 {
-	uint64_t begun = control_now();
+	uint64_t begun = control_now(), idle = begun;
 
-	for (unsigned idle = 0;; idle++) {
+	for (;;) {
 		uint32_t pending = 0;
 		pid_t tid = 0;
 
@@ -679,7 +693,7 @@ static struct err *wait_threads(struct control *c, uint64_t deadline)
 				continue;
 			}
 			stopped_thread(c, i, r < 0 ? 0 : status, deadline);
-			idle = 0;
+			idle = control_now();
 		}
 		if (!pending)
 			return NULL;
@@ -688,11 +702,7 @@ static struct err *wait_threads(struct control *c, uint64_t deadline)
 				ETIMEDOUT,
 				"thread %d of process %d (%s) does not stop: it is in state %c",
 				tid, c->pid, c->name, thread_state(c->pid, tid) ?: '?');
-		if (idle < 200)
-			sched_yield();
-		else
-			nanosleep(&(struct timespec){ .tv_nsec = idle < 1000 ? 20000 : 500000 },
-				  NULL);
+		wait_a_bit(idle);
 	}
 }
 
@@ -852,6 +862,53 @@ struct err *control_resume(struct control *c)
 	for (int i = 0; !control_settle() && i < 20; i++)
 		nanosleep(&(struct timespec){ .tv_nsec = 500000 }, NULL);
 	return e;
+}
+
+/* --- one thread --- */
+
+/* The kernel aborts a restartable sequence when its thread is interrupted there; at another address it would not. */
+static bool in_sequence(pid_t pid, pid_t tid)
+{
+	enum { GET_RSEQ_CONFIGURATION = 0x420f, CS = 8 /* struct rseq.rseq_cs */ };
+	struct {
+		uint64_t area;
+		uint32_t size, signature, flags, pad;
+	} conf = { 0 };
+	uint64_t cs = 0;
+	struct iovec to = { &cs, sizeof(cs) }, from;
+
+	if (ptrace((enum __ptrace_request)GET_RSEQ_CONFIGURATION, tid, sizeof(conf), &conf) <= 0 ||
+	    !conf.area)
+		return false;
+	from = (struct iovec){ (void *)(conf.area + CS), sizeof(cs) };
+	return process_vm_readv(pid, &to, 1, &from, 1, 0) != sizeof(cs) || cs;
+}
+
+bool control_glance(pid_t pid, pid_t tid, int timeout_ms,
+		    bool (*fn)(void *arg, struct user_regs_struct *regs), void *arg)
+{
+	uint64_t deadline = control_now() + (uint64_t)timeout_ms * 1000000;
+	struct control_thread t = { .tid = tid };
+	bool changed = false;
+	int status;
+
+	if (ptrace(PTRACE_SEIZE, tid, 0, PTRACE_O_TRACESYSGOOD) < 0)
+		return false;
+	ptrace(PTRACE_INTERRUPT, tid, 0, 0);
+	if (!control_wait(tid, &status, deadline) ||
+	    (WIFSTOPPED(status) && !control_wait_interrupt(tid, status, deadline))) {
+		/* not stopped: ESRCH */
+		if (ptrace(PTRACE_DETACH, tid, 0, 0) < 0 && thread_state(pid, tid))
+			vec_push(&late, tid);
+		return false;
+	}
+	if (!WIFSTOPPED(status))
+		return false; /* it has ended */
+	if (control_get_regs(&t) && (int64_t)t.regs.orig_rax < 0 && !in_sequence(pid, tid) &&
+	    fn(arg, &t.regs))
+		changed = ptrace(PTRACE_SETREGS, tid, 0, &t.regs) == 0;
+	ptrace(PTRACE_DETACH, tid, 0, 0);
+	return changed;
 }
 
 /* --- memory --- */

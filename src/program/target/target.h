@@ -56,6 +56,11 @@ bool control_settle(void);
  * A system call that the thread was in goes on afterwards as if nothing had been. */
 struct err *control_syscall(struct control *c, long nr, const uint64_t args[6], int64_t *ret_value);
 
+/* Stops one thread of a process that is not stopped, for a moment, at most timeout_ms: fn may change the registers, and says
+ * whether it has. Not called for one that is in a system call or in a restartable sequence (rseq(2)). True: changed. */
+bool control_glance(pid_t pid, pid_t tid, int timeout_ms,
+		    bool (*fn)(void *arg, struct user_regs_struct *regs), void *arg);
+
 /* Memory, stopped or not. Writes reach read-only pages too. */
 struct err *control_read(struct control *c, uint64_t addr, void *buf, uint32_t n);
 struct err *control_write(struct control *c, uint64_t addr, const void *buf, uint32_t n);

@@ -1,0 +1,131 @@
+/* A uprobe where another descry has put its jump: the kernel copies the file's first instruction, writes an int3 over the
+ * jump's first byte, and lets the program go on behind that instruction, in the middle of the jump. So such uprobes are not
+ * attached. (The other way round nothing happens: a place that holds a uprobe's int3 is not patched.) */
+#include <dirent.h>
+#include <errno.h>
+#include <sys/stat.h>
+
+#include "base/io.h"
+#include "load/inproc/inproc.h"
+#include "load/inproc/undo.h"
+
+static bool is_uprobe(const struct probe *p)
+{
+	return (p->kind == ATTACH_UPROBE || p->kind == ATTACH_URETPROBE) && p->object;
+}
+
+/* Does a process traced from inside have its mappings? */
+static bool is_traced(pid_t pid)
+{
+	cleanup_free char *path = xasprintf("/proc/%d/maps", (int)pid);
+	cleanup_free char *text = NULL;
+	size_t n = 0;
+
+	err_free(io_read_file(path, &text, &n));
+	return text && strstr(text, "/memfd:" WIRE_MEMFD_CODE);
+}
+
+struct where {
+	const struct probe *probe;
+	struct stat file;
+};
+
+/* The probe's address, once for each mapping of its file; is it in a record's place? */
+static bool is_patched(const struct undo_log *log, const struct control_map *m, uint32_t n,
+		       const struct where *w)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		uint64_t addr = m[i].lo + (w->probe->offset - m[i].offset);
+		uint32_t lo = 0, hi = log->sites.n;
+
+		if (m[i].inode != w->file.st_ino || m[i].prot[2] != 'x' ||
+		    w->probe->offset < m[i].offset || addr >= m[i].hi)
+			continue;
+		while (lo < hi) {
+			uint32_t mid = lo + (hi - lo) / 2;
+
+			if (log->sites.v[mid].site <= addr)
+				lo = mid + 1;
+			else
+				hi = mid;
+		}
+		if (lo && addr - log->sites.v[lo - 1].site < log->sites.v[lo - 1].len)
+			return true;
+	}
+	return false;
+}
+
+static struct err *look_at(struct control *c, const struct image *img, const struct undo_log *log)
+{
+	struct where w = { NULL };
+	const char *last = NULL;
+	const struct control_map *m;
+	uint32_t n;
+	struct err *e = control_maps(c, &m, &n);
+
+	if (e) { /* it has just ended */
+		err_free(e);
+		return NULL;
+	}
+	for (uint32_t i = 0; i < img->nprobes && !e; i++) {
+		const struct probe *p = img->probes[i].probe;
+
+		if (!is_uprobe(p) || (p->pid && p->pid != control_pid(c)))
+			continue;
+		if ((!last || strcmp(last, p->object)) && stat(p->object, &w.file))
+			continue;
+		last = p->object;
+		w.probe = p;
+		if (is_patched(log, m, n, &w))
+			e = err_new(
+				EBUSY,
+				"%s:%s:%s:%s: process %d is traced from inside by descry, process %u: a uprobe where "
+				"that has put its jump would end the program",
+				p->prov, p->mod, p->func, p->name, (int)control_pid(c),
+				log->tracer_pid);
+	}
+	return e;
+}
+
+static struct err *look_into(pid_t pid, const struct image *img)
+{
+	uint64_t bases[WIRE_BASES];
+	struct control *c = NULL;
+	struct err *e = control_open(pid, &c), *found = NULL;
+	uint32_t n = 0;
+
+	e = e ?: undo_areas(c, bases, &n);
+	for (uint32_t i = 0; i < n && !e && !found; i++) {
+		struct undo_log log = { 0 };
+
+		e = undo_log_read(c, bases[i], &log);
+		if (!e)
+			found = look_at(c, img, &log);
+		undo_log_fini(&log);
+	}
+	err_free(
+		e); /* it has just ended, or is not ours to look into: then not to attach to either */
+	control_free(c);
+	return found;
+}
+
+struct err *engine_inproc_conflict(const struct image *img)
+{
+	bool any = false;
+	struct err *e = NULL;
+	struct dirent *de;
+	DIR *d;
+
+	for (uint32_t i = 0; i < img->nprobes; i++)
+		any |= is_uprobe(img->probes[i].probe);
+	d = any ? opendir("/proc") : NULL;
+	while (d && !e && (de = readdir(d))) {
+		pid_t pid = (pid_t)strtol(de->d_name, NULL, 10);
+
+		if (pid > 0 && pid != getpid() && is_traced(pid))
+			e = look_into(pid, img);
+	}
+	if (d)
+		closedir(d);
+	return e;
+}

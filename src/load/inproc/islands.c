@@ -1,0 +1,286 @@
+/* Islands: a stretch of memory within 2 GB of each patched module, with the stubs of its sites. */
+#define _GNU_SOURCE
+#include "load/inproc/islands.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include "load/inproc/agent.h"
+#include "load/inproc/undo.h"
+
+enum {
+	PAGE = 4096,
+	STUB_ALIGN = 16,
+	STUB_ROOM = 128,    /* moved instructions and the jump back, generously */
+	STUB_PROBE = 48,    /* each probe of a stub */
+	REACH = 0x70000000, /* less than 2 GB, to the middle of which island and text lie */
+};
+
+static uint64_t round_up(uint64_t n, uint64_t unit)
+{
+	return (n + unit - 1) / unit * unit;
+}
+
+/* Reading a device's memory does something, and the kernel's own pages need not be there. */
+static bool has_effects(const char *line)
+{
+	return (strstr(line, " /dev/") && !strstr(line, " /dev/shm/")) || strstr(line, "[v");
+}
+
+struct err *ranges_read(pid_t pid, struct ranges *ret)
+{
+	cleanup_free char *path = xasprintf("/proc/%d/maps", (int)pid);
+	FILE *f = fopen(path, "re");
+	unsigned long lo, hi;
+	char line[8192], prot;
+
+	if (!f)
+		return err_errno(errno, "%s", path);
+	while (fgets(line, sizeof(line), f))
+		if (sscanf(line, "%lx-%lx %c", &lo, &hi, &prot) == 3)
+			vec_push(&ret->list,
+				 (struct range){ lo, hi, prot == 'r' && !has_effects(line) });
+	fclose(f);
+	return NULL;
+}
+
+/* The free stretch of `size` bytes nearest to [lo, hi) from which all of it is in reach; 0: none. */
+static uint64_t find_gap(const struct ranges *r, uint64_t lo, uint64_t hi, uint64_t size)
+{
+	uint64_t best = 0, best_far = REACH, from = 0x10000;
+
+	for (uint32_t i = 0; i <= r->list.n; i++) {
+		uint64_t to = i < r->list.n ? r->list.v[i].lo : 0x7ffffffff000;
+		uint64_t after = round_up(from, PAGE), before = (to - size) / PAGE * PAGE;
+
+		/* a page of distance, so that nothing that grows or that overruns meets us */
+		if (to > from && to - from >= size + 3 * PAGE) {
+			after += PAGE;
+			before -= PAGE;
+			if (after >= hi && after + size - lo < best_far) {
+				best = after;
+				best_far = after + size - lo;
+			}
+			if (before + size <= lo && hi - before < best_far) {
+				best = before;
+				best_far = hi - before;
+			}
+		}
+		if (i < r->list.n)
+			from = r->list.v[i].hi;
+	}
+	return best;
+}
+
+static uint64_t slots_size(const struct inproc_engine *e)
+{
+	return ((uint64_t)e->base.image->nprogs * WIRE_STUB_ALL + 2) * 8;
+}
+
+uint64_t island_room(const struct inproc_engine *e, const struct inproc_process *p,
+		     const struct inproc_module *m)
+{
+	uint64_t n = slots_size(e) + (m->loads_state ? LOADS_ROOM : 0);
+
+	for (uint32_t i = 0; i < m->nsites; i++) {
+		const struct inproc_site *s = &p->sites.v[m->first_site + i];
+
+		n += STUB_ROOM + s->text.len * 8u + (uint64_t)s->points.n * STUB_PROBE;
+	}
+	return round_up(n, PAGE);
+}
+
+/* Points fire in the order of their addresses; of one address, of their probes, behind what keeps books of system calls. */
+static int by_point(const void *a, const void *b)
+{
+	const struct inproc_point *x = a, *y = b;
+	bool xbooks = x->kind == WIRE_STUB_SYSNOTE || x->kind == WIRE_STUB_SYSFORK;
+	bool ybooks = y->kind == WIRE_STUB_SYSNOTE || y->kind == WIRE_STUB_SYSFORK;
+
+	if (x->addr != y->addr)
+		return x->addr < y->addr ? -1 : 1;
+	if (xbooks != ybooks)
+		return xbooks ? -1 : 1;
+	if (x->probe == y->probe)
+		return x->prog < y->prog ? -1 : x->prog > y->prog;
+	return x->probe < y->probe ? -1 : x->probe > y->probe;
+}
+
+/* An island begins with the addresses of thunks: of each program one for each kind of stub, then the agent's, then that of
+ * the dynamic linker's, which follows. */
+static uint64_t slot_of(const struct inproc_module *m, const struct inproc_point *p,
+			uint32_t nprogs)
+{
+	uint64_t i = p->probe == INPROC_SIGACTION ? (uint64_t)nprogs * WIRE_STUB_ALL
+		     : p->probe == INPROC_LOADS   ? (uint64_t)nprogs * WIRE_STUB_ALL + 1
+						  : (uint64_t)p->prog * WIRE_STUB_ALL + p->kind;
+
+	return m->island + i * 8;
+}
+
+/* Which system call returns at point k: the last of a place forgets what is looked up. */
+static uint32_t call_of(const struct inproc_point *points, uint32_t n, uint32_t k)
+{
+	if (points[k].kind != WIRE_STUB_SYSRET)
+		return 0;
+	if (points[k].number >= 0)
+		return (uint32_t)points[k].number + 1;
+	for (uint32_t i = k + 1; i < n && points[i].addr == points[k].addr; i++)
+		if (points[i].kind == WIRE_STUB_SYSRET)
+			return WIRE_STUB_CALL_KEEP;
+	return 0;
+}
+
+static struct err *write_stub(const struct inproc_module *m, struct inproc_site *s, uint64_t at,
+			      uint32_t nprogs)
+{
+	struct text_point points[TEXT_POINTS_MAX];
+	uint32_t code = 0, n = s->points.n;
+	struct err *err;
+
+	if (n > TEXT_POINTS_MAX)
+		return err_new(E2BIG, "%u probes at one instruction; %d is the most", n,
+			       TEXT_POINTS_MAX);
+	qsort(s->points.v, n, sizeof(*s->points.v), by_point);
+	for (uint32_t k = 0; k < n; k++) {
+		const struct inproc_point *p = &s->points.v[k];
+
+		points[k] = (struct text_point){
+			.at = (uint8_t)(p->addr - s->text.addr),
+			.kind = p->kind,
+			.probe = p->probe,
+			.shown = p->shown ? p->shown + s->bias : 0,
+			.call = call_of(s->points.v, n, k),
+			.slot = slot_of(m, p, nprogs),
+		};
+	}
+	err = text_stub_points(&s->text, s->bias, m->island + at, points, n, m->island_mem + at,
+			       (uint32_t)(m->island_size - at), &s->stub_len, &code, s->moved);
+	s->stub = m->island + at;
+	s->code_at = s->stub + code;
+	return err;
+}
+
+struct err *island_write_stubs(struct inproc_engine *e, struct inproc_process *p,
+			       struct inproc_module *m)
+{
+	const uint64_t sigaction = e->addr + agent_blob()->entry[WIRE_AGENT_sigaction_site];
+	uint32_t nprogs = e->base.image->nprogs;
+	uint64_t at = slots_size(e), loads = m->island + at;
+	struct err *err = NULL;
+
+	memcpy(m->island_mem + (uint64_t)nprogs * WIRE_STUB_ALL * 8, &sigaction, 8);
+	if (m->loads_state) {
+		memcpy(m->island_mem + ((uint64_t)nprogs * WIRE_STUB_ALL + 1) * 8, &loads, 8);
+		loads_code(e, m, m->island_mem + at);
+		at += LOADS_ROOM;
+	}
+	for (uint32_t i = 0; i < nprogs; i++)
+		for (uint32_t k = 0; k < WIRE_STUB_ALL; k++) {
+			uint64_t thunk = e->progs[i].addr + e->progs[i].code.thunk[k];
+
+			memcpy(m->island_mem + ((uint64_t)i * WIRE_STUB_ALL + k) * 8, &thunk, 8);
+		}
+	for (uint32_t i = 0; i < m->nsites && !err; i++) {
+		struct inproc_site *s = &p->sites.v[m->first_site + i];
+
+		at = round_up(at, STUB_ALIGN);
+		err = write_stub(m, s, at, nprogs);
+		at += s->stub_len;
+	}
+	return err;
+}
+
+int island_file(const struct inproc_engine *e, uint64_t size)
+{
+	char name[UNDO_NAME];
+	int fd;
+
+	undo_island_name(e->addr, name);
+	fd = (int)syscall(SYS_memfd_create, name, 1u | 0x10u);
+	if (fd < 0 && errno == EINVAL)
+		fd = (int)syscall(SYS_memfd_create, name, 1u);
+	if (fd >= 0 && ftruncate(fd, (off_t)size)) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+static bool is_mapped(const struct ranges *r, uint64_t addr)
+{
+	for (uint32_t i = 0; i < r->list.n; i++)
+		if (addr >= r->list.v[i].lo && addr < r->list.v[i].hi)
+			return true;
+	return false;
+}
+
+struct err *island_place(struct inproc_engine *e, struct inproc_process *p, struct inproc_module *m,
+			 struct ranges *r, int fd, uint64_t *at)
+{
+	void *mem;
+
+	if (!is_mapped(r, m->lo) && loads_stays(m->object))
+		return err_new(ESRCH, "process %d ends, or executes another program, just now",
+			       (int)p->pid);
+	m->gone = !is_mapped(r, m->lo); /* it may come back */
+	if (m->gone)
+		return NULL;
+	m->island_size = island_room(e, p, m);
+	m->island = find_gap(r, m->lo, m->hi, m->island_size);
+	if (!m->island)
+		return err_new(ENOMEM, "process %d has no %llu free bytes within 2 GB of %s",
+			       (int)p->pid, (unsigned long long)m->island_size,
+			       object_path(m->object));
+	vec_push(&r->list, (struct range){ m->island, m->island + m->island_size, true });
+	for (uint32_t k = r->list.n - 1; k && r->list.v[k - 1].lo > r->list.v[k].lo; k--) {
+		struct range t = r->list.v[k];
+
+		r->list.v[k] = r->list.v[k - 1];
+		r->list.v[k - 1] = t;
+	}
+	m->island_at = *at;
+	*at += m->island_size;
+	mem = mmap(NULL, m->island_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+		   (off_t)m->island_at);
+	if (mem == MAP_FAILED)
+		return err_errno(errno, "mapping stubs");
+	m->island_mem = mem;
+	return NULL;
+}
+
+struct err *islands_prepare(struct inproc_engine *e, struct inproc_process *p)
+{
+	struct ranges r = { 0 };
+	struct err *err = ranges_read(p->pid, &r);
+	uint64_t used = 0;
+
+	if (!err && !r.list.n)
+		err = err_new(ESRCH, "process %d ends, or executes another program, just now",
+			      (int)p->pid);
+	for (uint32_t i = 0; i < p->modules.n; i++)
+		used += island_room(e, p, &p->modules.v[i]);
+	p->island_fd = island_file(e, used);
+	if (!err && p->island_fd < 0)
+		err = err_errno(errno, "memfd_create");
+	for (uint32_t i = 0; i < p->modules.n && !err; i++) {
+		struct inproc_module *m = &p->modules.v[i];
+
+		if (!m->nsites)
+			continue;
+		err = island_place(e, p, m, &r, p->island_fd, &p->island_used);
+		if (!err && m->island_mem)
+			err = island_write_stubs(e, p, m);
+	}
+	vec_fini(&r.list);
+	return err;
+}
+
+bool island_in_reach(const struct inproc_module *m)
+{
+	uint64_t lo = m->island < m->lo ? m->island : m->lo;
+	uint64_t hi = m->island + m->island_size > m->hi ? m->island + m->island_size : m->hi;
+
+	return m->island_mem && hi - lo < REACH;
+}

@@ -1,0 +1,421 @@
+/* Libraries that a process loads and drops while it is traced.
+ *
+ * The dynamic linker calls an empty function, _dl_debug_state(), whenever mappings have come or are to go, for debuggers. A
+ * probe of ours there adds one to a word in shared memory, which wakes the tracer, and waits until it has been answered, so
+ * that the first calls into a library are seen too: for a fifth of a second at most, and not at all when the tracer does not
+ * look (it says so with every look: what is dead or stopped is waited for once). Where there is no such function (no dynamic
+ * linker, or one that cannot be patched) the mappings are looked at a few times a second.
+ */
+#define _GNU_SOURCE
+#include <assert.h>
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <stddef.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <time.h>
+
+#include "load/inproc/inproc.h"
+
+enum {
+	UNASKED_MS = 100,
+	RDEBUG_STATE = 24, /* of struct r_debug: r_state; RT_CONSISTENT is 0 */
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* --- in the process --- */
+
+/* Called by a stub of kind ENTRY; keeps every register. The words at its end are filled in for each process. Vector registers
+ * are not touched by system calls. */
+extern const uint8_t loads_blob[], loads_blob_words[], loads_blob_end[];
+/* clang-format off */
+__asm__(".pushsection .rodata\n"
+	".globl loads_blob, loads_blob_words, loads_blob_end\n"
+	".hidden loads_blob, loads_blob_words, loads_blob_end\n"
+	"loads_blob:\n"
+	"	endbr64\n"
+	"	pushfq\n"
+	"	push %rax\n	push %rcx\n	push %rdx\n	push %rsi\n	push %rdi\n"
+	"	push %r8\n	push %r9\n	push %r10\n	push %r11\n"
+	"	mov 1f(%rip), %rax\n"           /* struct wire_private: a forked child has none */
+	"	cmpq $0, (%rax)\n"
+	"	je 8f\n"
+	"	mov 2f(%rip), %rax\n"           /* r_state: half way, there is more to come */
+	"	cmpl $0, (%rax)\n"
+	"	jne 8f\n"
+	"	mov 3f(%rip), %r8\n"            /* struct inproc_loads */
+	"	mov $1, %r9d\n"
+	"	lock xadd %r9d, (%r8)\n"
+	"	inc %r9d\n"                     /* what is to be answered */
+	"	cmpl $0, 4(%r8)\n"
+	"	je 8f\n"
+	"	mov %r8, %rdi\n"
+	"	mov $1, %esi\n"                 /* FUTEX_WAKE */
+	"	mov $1, %edx\n"
+	"	mov $202, %eax\n"
+	"	syscall\n"
+	"	push $10\n"
+	"5:	mov 64(%r8), %edx\n"
+	"	mov %edx, %eax\n"
+	"	sub %r9d, %eax\n"
+	"	jns 7f\n"
+	"	lea 64(%r8), %rdi\n"
+	"	xor %esi, %esi\n"               /* FUTEX_WAIT */
+	"	lea 4f(%rip), %r10\n"
+	"	mov $202, %eax\n"
+	"	syscall\n"
+	"	decq (%rsp)\n"
+	"	jnz 5b\n"
+	"	movl $0, 4(%r8)\n"              /* nobody is there */
+	"7:	pop %rax\n"
+	"8:	pop %r11\n	pop %r10\n	pop %r9\n	pop %r8\n"
+	"	pop %rdi\n	pop %rsi\n	pop %rdx\n	pop %rcx\n	pop %rax\n"
+	"	popfq\n"
+	"	ret\n"
+	"	.balign 8\n"
+	"loads_blob_words:\n"
+	"1:	.quad 0\n"
+	"2:	.quad 0\n"
+	"3:	.quad 0\n"
+	"4:	.quad 0, 20000000\n"            /* 20 ms */
+	"loads_blob_end:\n"
+	".popsection\n");
+/* clang-format on */
+
+void loads_code(const struct inproc_engine *e, const struct inproc_module *m, uint8_t *mem)
+{
+	uint64_t words[3] = { e->addr + WIRE_PRIVATE, m->loads_state, (uintptr_t)e->loads };
+
+	_Static_assert(offsetof(struct wire_private, ready) == 0, "what the code reads");
+	_Static_assert(offsetof(struct inproc_loads, on) == 4 &&
+			       offsetof(struct inproc_loads, answered) == 64,
+		       "what the code reads");
+	assert(loads_blob_end - loads_blob <= LOADS_ROOM);
+	memcpy(mem, loads_blob, (size_t)(loads_blob_end - loads_blob));
+	memcpy(mem + (loads_blob_words - loads_blob), words, sizeof(words));
+}
+
+/* --- what is to be watched --- */
+
+/* Can this object not go away while the program runs? */
+bool loads_stays(struct object *o)
+{
+	const char *soname = object_soname(o);
+
+	return object_is_executable(o) ||
+	       (soname && (!strncmp(soname, "libc.", 5) || !strncmp(soname, "ld-", 3)));
+}
+
+static bool any_waiting(const struct inproc_engine *e, const struct inproc_process *p)
+{
+	for (uint32_t i = 0; i < e->base.image->nprobes && p->waiting; i++)
+		if (p->waiting[i])
+			return true;
+	return false;
+}
+
+static bool may_change(const struct inproc_engine *e, const struct inproc_process *p)
+{
+	for (uint32_t i = 0; i < p->modules.n; i++)
+		if (!loads_stays(p->modules.v[i].object))
+			return true;
+	return any_waiting(e, p);
+}
+
+struct err *loads_plan(struct inproc_engine *e, struct inproc_process *p, struct plan *pl,
+		       const struct mapping *maps, uint32_t nmaps)
+{
+	struct err *err = NULL;
+
+	if (!may_change(e, p))
+		return NULL;
+	for (uint32_t i = 0; i < nmaps && !err && !p->hooked; i++) {
+		struct object *o = maps[i].exec ? symbols_object(e->symbols, p->pid, &maps[i])
+						: NULL;
+		struct inproc_point point = { .kind = WIRE_STUB_ENTRY, .probe = INPROC_LOADS };
+		struct text_site s = { 0 };
+		uint64_t hook, state;
+		uint32_t module;
+
+		if (!o || !loads_stays(o) || object_is_executable(o) ||
+		    !object_symbol_value(o, "_dl_debug_state", &hook) ||
+		    !object_symbol_value(o, "_r_debug", &state))
+			continue;
+		err = plan_module(pl, i, &module);
+		if (!err)
+			err = text_entry(p->modules.v[module].text, hook, &s);
+		if (err || s.mode != TEXT_PATCH)
+			continue;
+		if (!e->loads)
+			e->loads = (struct inproc_loads *)area_alloc(e, sizeof(*e->loads));
+		if (!e->loads)
+			return NULL;
+		e->loads->on = 1; /* we shall look soon */
+		p->modules.v[module].loads_state = state + RDEBUG_STATE + p->modules.v[module].bias;
+		point.addr = s.addr + s.at;
+		p->hooked = true; /* if its bytes are not another probe's: join_overlaps() */
+		plan_site(pl, module, &s, &point);
+	}
+	return err;
+}
+
+/* --- waiting --- */
+
+void loads_wait(struct inproc_engine *e, int timeout_ms)
+{
+	struct pollfd p = { .fd = e->timer_fd, .events = POLLIN };
+	uint64_t now, until;
+	struct timespec t;
+
+	if (!e->loads) {
+		poll(&p, e->timer_fd >= 0, timeout_ms);
+		return;
+	}
+	__atomic_store_n(&e->loads->on, 1, __ATOMIC_RELEASE);
+	now = now_ns();
+	until = now + (uint64_t)timeout_ms * 1000000;
+	for (uint32_t i = 0; i < e->timers.n; i++)
+		if (e->timers.v[i].next < until)
+			until = e->timers.v[i].next;
+	if (until <= now)
+		return;
+	t = (struct timespec){ .tv_sec = (time_t)((until - now) / 1000000000),
+			       .tv_nsec = (long)((until - now) % 1000000000) };
+	syscall(SYS_futex, &e->loads->asked, FUTEX_WAIT, e->loads_seen, &t, NULL, 0);
+}
+
+static void answer(struct inproc_engine *e, uint32_t asked)
+{
+	__atomic_store_n(&e->loads->answered, asked, __ATOMIC_RELEASE);
+	syscall(SYS_futex, &e->loads->answered, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+void loads_stop(struct inproc_engine *e)
+{
+	if (!e->loads)
+		return;
+	__atomic_store_n(&e->loads->on, 0, __ATOMIC_SEQ_CST);
+	answer(e, __atomic_load_n(&e->loads->asked, __ATOMIC_SEQ_CST));
+}
+
+/* --- looking --- */
+
+struct mapped {
+	uint64_t lo, hi, offset;
+	struct stat file;
+};
+struct look {
+	struct inproc_engine *e;
+	struct inproc_process *p;
+	VEC(struct mapped) maps; /* executable ones of files */
+};
+
+static struct err *read_maps(struct look *l)
+{
+	struct mapping *maps = NULL;
+	uint32_t n = 0;
+	struct err *err = mappings_read(l->p->pid, &maps, &n);
+
+	for (uint32_t i = 0; i < n && !err; i++) {
+		struct mapped m = { maps[i].start, maps[i].end, maps[i].offset, { 0 } };
+		cleanup_free char *path = maps[i].exec && maps[i].path[0] == '/'
+						  ? mapping_open_path(l->p->pid, &maps[i])
+						  : NULL;
+
+		if (path && !stat(path, &m.file))
+			vec_push(&l->maps, m);
+	}
+	mappings_free(maps, n);
+	return err;
+}
+
+/* Does a place hold our jump, or what its file has there? */
+static bool holds(const struct inproc_process *p, const struct inproc_site *s, bool ours)
+{
+	uint64_t at = s->text.addr + s->bias;
+	uint8_t have[TEXT_SITE_MAX], after[TEXT_SITE_MAX];
+	struct iovec to = { have, s->text.len }, from = { (void *)at, s->text.len };
+
+	if (process_vm_readv(p->pid, &to, 1, &from, 1, 0) != s->text.len)
+		return false;
+	text_patch(&s->text, s->bias, s->code_at, after);
+	return !memcmp(have, ours ? after : s->text.bytes, s->text.len);
+}
+
+/* One of its places is enough: then it is not gone, whatever the mappings seem to say. */
+static bool any_holds(const struct inproc_process *p, const struct inproc_module *m, bool ours)
+{
+	for (uint32_t i = 0; i < m->nsites; i++)
+		if (holds(p, &p->sites.v[m->first_site + i], ours))
+			return true;
+	return false;
+}
+
+/* Another tracer's patch may be where ours should be. */
+static bool is_hooked(const struct inproc_process *p)
+{
+	for (uint32_t i = 0; i < p->sites.n; i++)
+		for (uint32_t k = 0; k < p->sites.v[i].points.n; k++)
+			if (p->sites.v[i].points.v[k].probe == INPROC_LOADS)
+				return holds(p, &p->sites.v[i], true);
+	return false;
+}
+
+static const struct mapped *find_mapped(const struct look *l, const struct inproc_module *m)
+{
+	for (uint32_t i = 0; i < l->maps.n; i++) {
+		const struct mapped *x = &l->maps.v[i];
+		uint64_t addr;
+
+		if (x->file.st_ino == m->inode && x->file.st_dev == m->dev &&
+		    object_offset_to_addr(m->object, x->offset, &addr))
+			return x;
+	}
+	return NULL;
+}
+
+/* Modules that are gone; and those that are there again, perhaps elsewhere. True: there is something to be put in. */
+static bool look_at_modules(struct look *l)
+{
+	struct inproc_process *p = l->p;
+	bool todo = false;
+
+	for (uint32_t i = 0; i < p->modules.n; i++) {
+		struct inproc_module *m = &p->modules.v[i];
+		const struct mapped *x;
+		uint64_t addr = 0;
+
+		if (!m->nsites || loads_stays(m->object) || (m->enabled && any_holds(p, m, true)))
+			continue;
+		x = find_mapped(l, m);
+		if (x && !object_offset_to_addr(m->object, x->offset, &addr))
+			x = NULL;
+		/* neither ours nor its own: somebody else's */
+		if (x && m->enabled && x->lo - addr == m->bias && !any_holds(p, m, false))
+			continue;
+		process_forget(l->e, p, i);
+		m->gone = true;
+		if (!x)
+			continue;
+		m->gone = false;
+		m->bias = x->lo - addr;
+		m->lo = x->lo;
+		m->hi = x->hi;
+		for (uint32_t k = 0; k < m->nsites; k++)
+			p->sites.v[m->first_site + k].bias = m->bias;
+		todo = true;
+	}
+	return todo;
+}
+
+/* Is a file mapped that probes wait for? Many probes are of one file, mostly one after the other. */
+static bool look_for_files(const struct look *l)
+{
+	const struct image *img = l->e->base.image;
+	const char *last = NULL;
+
+	for (uint32_t i = 0; i < img->nprobes; i++) {
+		const struct probe *p = img->probes[i].probe;
+		struct stat st;
+
+		if (!l->p->waiting[i] || !p->object || (last && !strcmp(last, p->object)))
+			continue;
+		last = p->object;
+		if (stat(p->object, &st))
+			continue;
+		for (uint32_t k = 0; k < l->maps.n; k++)
+			if (l->maps.v[k].file.st_ino == st.st_ino &&
+			    l->maps.v[k].file.st_dev == st.st_dev)
+				return true;
+	}
+	return false;
+}
+
+/* What was planned for new modules becomes part of the process. */
+static bool take_over(struct inproc_process *p, struct inproc_process *late)
+{
+	uint32_t modules = p->modules.n, sites = p->sites.n;
+	bool any = late->sites.n > 0;
+
+	for (uint32_t i = 0; i < late->modules.n; i++) {
+		late->modules.v[i].first_site += sites;
+		vec_push(&p->modules, late->modules.v[i]);
+	}
+	for (uint32_t i = 0; i < late->sites.n; i++) {
+		late->sites.v[i].module += modules;
+		vec_push(&p->sites, late->sites.v[i]);
+	}
+	for (uint32_t i = 0; i < late->semaphores.n; i++) {
+		late->semaphores.v[i].module += modules;
+		vec_push(&p->semaphores, late->semaphores.v[i]);
+	}
+	vec_fini(&late->modules);
+	vec_fini(&late->sites);
+	vec_fini(&late->semaphores);
+	return any;
+}
+
+static struct err *look_at(struct inproc_engine *e, struct inproc_process *p)
+{
+	struct inproc_process late = { .pid = p->pid, .island_fd = -1 };
+	struct look l = { .e = e, .p = p };
+	struct err *err = read_maps(&l);
+	bool todo = false;
+
+	if (!err && l.maps.n) { /* none: it ends, or executes another program */
+		todo = look_at_modules(&l);
+		if (look_for_files(&l)) {
+			err = sites_plan_late(e, p, &late);
+			if (!err)
+				todo |= take_over(p, &late);
+		}
+	}
+	vec_fini(&l.maps);
+	sites_free(&late);
+	if (!err && todo) {
+		err = process_extend(e, p);
+		unwind_add(e, p->pid);
+	}
+	return err;
+}
+
+void loads_look(struct inproc_engine *e)
+{
+	uint32_t asked = e->loads ? __atomic_load_n(&e->loads->asked, __ATOMIC_ACQUIRE) : 0;
+	bool wanted = e->loads && asked != e->loads_seen, unasked = false;
+	uint64_t now = now_ns();
+
+	if (!wanted && now < e->loads_next)
+		return;
+	for (uint32_t i = 0; i < e->processes.n; i++) {
+		struct inproc_process *p = &e->processes.v[i];
+		struct err *err;
+
+		if (!p->attached || p->child || !p->waiting || !may_change(e, p) ||
+		    (!wanted && p->hooked && p->looked))
+			continue;
+		if (!p->looked)
+			p->hooked &= is_hooked(p);
+		p->looked = true;
+		unasked |= !p->hooked;
+		err = look_at(e, p);
+		if (err && err->code != ESRCH && !p->complained)
+			inproc_note(e, "%s", err->text);
+		p->complained |= err && err->code != ESRCH;
+		err_free(err);
+	}
+	e->loads_next = unasked || !e->loads ? now_ns() + UNASKED_MS * 1000000ull : UINT64_MAX;
+	e->loads_seen = asked;
+	if (wanted)
+		answer(e, asked);
+}
