@@ -15,22 +15,17 @@ enum {
 
 uint64_t now_ns(void)
 {
-	const struct wire_area *a = area();
-	const struct wire_clock *c =
-		&a->clock[__atomic_load_n(&a->clock_index, __ATOMIC_ACQUIRE) & 1];
+	const struct wire_clock *c = &area()->clock;
+	uint64_t t[2] = { 0 };
 	uint32_t lo, hi;
-	uint64_t d, t[2] = { 0 };
 
 	if (UNLIKELY(!c->mult)) {
 		sys2(SYS_CLOCK_GETTIME, CLOCK_MONOTONIC, (uintptr_t)t);
 		return t[0] * 1000000000 + t[1];
 	}
 	__asm__ volatile("rdtsc" : "=a"(lo), "=d"(hi));
-	d = ((uint64_t)hi << 32 | lo) - c->base_tsc;
-	if (UNLIKELY((int64_t)d <
-		     0)) /* another CPU's counter is behind the one that set the clock */
-		d = 0;
-	return c->base_ns + (uint64_t)((unsigned __int128)d * c->mult >> 32);
+	return c->base_ns +
+	       (uint64_t)((unsigned __int128)((uint64_t)hi << 32 | lo) * c->mult >> 64);
 }
 
 ENTRY uint64_t agent_ktime(void)

@@ -24,7 +24,7 @@ struct native_map {
 };
 #define NATIVE(map) ((struct native_map *)(map))
 
-enum { BPF_NOEXIST = MAP_NOEXIST, BPF_RB_FORCE_WAKEUP = 2 };
+enum { BPF_NOEXIST = MAP_NOEXIST, BPF_RB_NO_WAKEUP = 1, BPF_RB_FORCE_WAKEUP = 2 };
 
 int64_t agent_map_update(u64 map, u64 key, u64 value, u64 flags, u64 r5, struct wire_thread *t);
 int64_t agent_ring_output(u64 map, u64 data, u64 n, u64 flags, u64 r5, struct wire_thread *t);

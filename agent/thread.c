@@ -56,7 +56,7 @@ bool slot_is_dead(uint32_t i)
 static struct wire_thread *find(uint64_t key)
 {
 	struct wire_thread_entry *e = private()->threads;
-	uint32_t at = wire_thread_hash(key);
+	uint32_t at = wire_thread_hash(key, area()->identity);
 
 	for (uint32_t i = 0; i < WIRE_THREAD_HASH; i++, at = (at + 1) % WIRE_THREAD_HASH) {
 		uint64_t k = __atomic_load_n(&e[at].key, __ATOMIC_ACQUIRE);
@@ -72,7 +72,7 @@ static struct wire_thread *find(uint64_t key)
 static bool enter(uint64_t key, struct wire_thread *t)
 {
 	struct wire_thread_entry *e = private()->threads;
-	uint32_t at = wire_thread_hash(key);
+	uint32_t at = wire_thread_hash(key, area()->identity);
 
 	for (uint32_t i = 0; i < WIRE_THREAD_HASH; i++, at = (at + 1) % WIRE_THREAD_HASH) {
 		uint64_t k = __atomic_load_n(&e[at].key, __ATOMIC_RELAXED);
@@ -92,7 +92,7 @@ static bool enter(uint64_t key, struct wire_thread *t)
 static void forget(const struct wire_thread *t)
 {
 	struct wire_thread_entry *e = private()->threads;
-	uint32_t at = wire_thread_hash(t->key);
+	uint32_t at = wire_thread_hash(t->key, area()->identity);
 
 	for (uint32_t i = 0; i < WIRE_THREAD_HASH; i++, at = (at + 1) % WIRE_THREAD_HASH) {
 		uint64_t k = __atomic_load_n(&e[at].key, __ATOMIC_ACQUIRE);
@@ -214,7 +214,7 @@ static void set_up(struct wire_thread *t, uint32_t own, uint32_t tid, uint64_t r
 			mem_zero((uint8_t *)t + m[i].base, m[i].value_size);
 	t->self = (uintptr_t)t;
 	t->area = (uintptr_t)area();
-	t->in_probe = t->nested = 0;
+	t->nested = 0;
 	t->rsp = t->regs = t->fault_rip = t->frame = 0;
 	t->range_lo = t->range_hi = 0;
 	t->checks = t->unsafe = 0;
@@ -400,9 +400,9 @@ ENTRY uint64_t agent_nested(struct wire_thread *t, uint64_t rsp)
 		     t->rsp - t->stack_lo < t->stack_hi - t->stack_lo;
 	bool alt = rsp - t->alt_lo < t->alt_hi - t->alt_lo;
 
-	if (!known || alt || !t->rsp || rsp < t->rsp) {
-		/* Its thread may be dead; or a handler has left it by longjmp() just where it begins or ends. */
-		if (++t->nested % RENEW_EVERY || (!renew(t, rsp) && t->rsp)) {
+	if (!known || alt || rsp < t->rsp) {
+		/* its thread may be dead */
+		if (++t->nested % RENEW_EVERY || !renew(t, rsp)) {
 			t->skipped_nested++;
 			return 0;
 		}

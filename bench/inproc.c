@@ -1,5 +1,5 @@
 /* The program that bench/inproc traces: `inproc MODE CALLS REPS [THREADS]` prints for each repetition the CPU time of a call in
- * nanoseconds. With -pg or -fpatchable-function-entry it serves uftrace. */
+ * nanoseconds. MODE burst: a pause before each repetition. With -pg or -fpatchable-function-entry it serves uftrace. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdint.h>
@@ -72,8 +72,11 @@ static void once(void)
 static void *run(void *arg)
 {
 	for (uint64_t i = 0; i < reps; i++) {
-		double begin = now();
+		double begin;
 
+		if (!strcmp(mode, "burst"))
+			usleep(20000);
+		begin = now();
 		once();
 		printf("%.2f\n", (now() - begin) / (double)calls);
 	}

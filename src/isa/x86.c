@@ -90,11 +90,18 @@ void x86_rx(struct x86 *b, unsigned size, unsigned op, unsigned reg, unsigned ba
 	address(b, reg, 4, (int)((index & 7) << 3 | (base & 7)), base, disp);
 }
 
-void x86_rip(struct x86 *b, unsigned size, unsigned op, unsigned reg, int64_t target)
+/* behind: bytes of the immediate that follows */
+static void rip(struct x86 *b, unsigned size, unsigned op, unsigned reg, int64_t target,
+		unsigned behind)
 {
 	opcode(b, size, op, reg, 0, 0, size == 1, false);
 	x86_byte(b, (reg & 7) << 3 | 5);
-	x86_u32(b, (uint32_t)(target - (int64_t)b->n - 4));
+	x86_u32(b, (uint32_t)(target - (int64_t)b->n - 4 - behind));
+}
+
+void x86_rip(struct x86 *b, unsigned size, unsigned op, unsigned reg, int64_t target)
+{
+	rip(b, size, op, reg, target, 0);
 }
 
 void x86_fs(struct x86 *b, unsigned size, unsigned op, unsigned reg, int32_t disp)
@@ -131,36 +138,63 @@ void x86_mov_imm(struct x86 *b, unsigned dst, uint64_t v)
 	}
 }
 
-void x86_alu_imm(struct x86 *b, unsigned size, enum x86_alu op, unsigned reg, int32_t imm)
+static bool is_small(int32_t imm)
 {
-	bool small = imm >= -128 && imm <= 127;
+	return imm >= -128 && imm <= 127;
+}
 
-	assert(size >= 4);
-	x86_rr(b, size, small ? 0x83 : 0x81, op, reg);
-	if (small)
+/* of a group 1 opcode: 0x83, or 0x81 */
+static void alu_immediate(struct x86 *b, int32_t imm)
+{
+	if (is_small(imm))
 		x86_byte(b, (uint8_t)imm);
 	else
 		x86_u32(b, (uint32_t)imm);
+}
+
+void x86_alu_imm(struct x86 *b, unsigned size, enum x86_alu op, unsigned reg, int32_t imm)
+{
+	assert(size >= 4);
+	x86_rr(b, size, is_small(imm) ? 0x83 : 0x81, op, reg);
+	alu_immediate(b, imm);
 }
 
 void x86_alu_mem_imm(struct x86 *b, unsigned size, enum x86_alu op, unsigned base, int32_t disp,
 		     int32_t imm)
 {
-	bool small = imm >= -128 && imm <= 127;
-
 	assert(size >= 4);
-	x86_rm(b, size, small ? 0x83 : 0x81, op, base, disp);
-	if (small)
-		x86_byte(b, (uint8_t)imm);
-	else
-		x86_u32(b, (uint32_t)imm);
+	x86_rm(b, size, is_small(imm) ? 0x83 : 0x81, op, base, disp);
+	alu_immediate(b, imm);
+}
+
+void x86_rip_alu_imm(struct x86 *b, unsigned size, enum x86_alu op, int64_t target, int32_t imm)
+{
+	assert(size >= 4);
+	rip(b, size, is_small(imm) ? 0x83 : 0x81, op, target, is_small(imm) ? 1 : 4);
+	alu_immediate(b, imm);
+}
+
+static unsigned imm_size(unsigned size)
+{
+	return size == 8 ? 4 : size;
+}
+
+static void immediate(struct x86 *b, unsigned size, int32_t imm)
+{
+	for (unsigned i = 0; i < imm_size(size); i++)
+		x86_byte(b, (uint32_t)imm >> 8 * i & 0xff);
 }
 
 void x86_store_imm(struct x86 *b, unsigned size, unsigned base, int32_t disp, int32_t imm)
 {
 	x86_rm(b, size, 0xc7, 0, base, disp);
-	for (unsigned i = 0; i < (size == 8 ? 4 : size); i++)
-		x86_byte(b, (uint32_t)imm >> 8 * i & 0xff);
+	immediate(b, size, imm);
+}
+
+void x86_rip_store_imm(struct x86 *b, unsigned size, int64_t target, int32_t imm)
+{
+	rip(b, size, 0xc7, 0, target, imm_size(size));
+	immediate(b, size, imm);
 }
 
 void x86_shift_imm(struct x86 *b, unsigned size, enum x86_shift op, unsigned reg, unsigned count)

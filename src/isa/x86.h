@@ -68,10 +68,12 @@ enum x86_op {
 	X86_OP_MOVSX16 = 0x0fbf,
 	X86_OP_CMPXCHG = 0x0fb1,
 	X86_OP_XADD = 0x0fc1,
-	X86_OP_SHRD = 0x0fac, /* count follows */
-	X86_OP_GROUP3 = 0xf7, /* reg: X86_NOT.. */
-	X86_OP_GROUP5 = 0xff, /* reg 2: call, 4: jmp */
+	X86_OP_SHRD = 0x0fac,     /* count follows */
+	X86_OP_PREFETCH = 0x0f0d, /* reg: X86_PREFETCHW */
+	X86_OP_GROUP3 = 0xf7,     /* reg: X86_NOT.. */
+	X86_OP_GROUP5 = 0xff,     /* reg 2: call, 4: jmp */
 };
+enum { X86_PREFETCHW = 1 };
 enum { X86_NOT = 2, X86_NEG, X86_MUL, X86_IMUL1, X86_DIV, X86_IDIV };
 
 static inline unsigned x86_alu_op(enum x86_alu op) /* rm op= reg */
@@ -99,6 +101,8 @@ void x86_rx(struct x86 *b, unsigned size, unsigned op, unsigned reg, unsigned ba
 	    int32_t disp);
 /* RIP-relative: `target` counts bytes from the start of the buffer. No immediate may follow. */
 void x86_rip(struct x86 *b, unsigned size, unsigned op, unsigned reg, int64_t target);
+void x86_rip_alu_imm(struct x86 *b, unsigned size, enum x86_alu op, int64_t target, int32_t imm);
+void x86_rip_store_imm(struct x86 *b, unsigned size, int64_t target, int32_t imm);
 /* %fs:disp */
 void x86_fs(struct x86 *b, unsigned size, unsigned op, unsigned reg, int32_t disp);
 

@@ -101,6 +101,14 @@ static void lay_out(struct world *w, uint64_t *used, uint64_t *slot)
 					   .max_entries = 1,
 					   .base = *slot };
 	*slot += 64;
+	m[WORLD_STACKS] = (struct wire_map){ .kind = WIRE_MAP_HASH,
+					     .key_size = 8,
+					     .value_size = sizeof(struct wire_stack),
+					     .stride = 16 + sizeof(struct wire_stack),
+					     .max_entries = 64,
+					     .buckets = 128,
+					     .base = (uintptr_t)w->area + *used };
+	*used += 128 * (16 + sizeof(struct wire_stack));
 	for (uint32_t i = 0; i < WORLD_MAPS; i++)
 		m[i].index = i;
 }
@@ -115,15 +123,14 @@ static uint64_t monotonic(void)
 
 static void set_clock(struct wire_clock *c)
 {
-	uint64_t ns, tsc;
+	uint64_t begin_ns = monotonic(), begin_tsc = __builtin_ia32_rdtsc(), ns, tsc;
 
-	c->base_ns = monotonic();
-	c->base_tsc = __builtin_ia32_rdtsc();
 	do {
 		ns = monotonic();
 		tsc = __builtin_ia32_rdtsc();
-	} while (ns - c->base_ns < 2000000);
-	c->mult = (uint64_t)(((unsigned __int128)(ns - c->base_ns) << 32) / (tsc - c->base_tsc));
+	} while (ns - begin_ns < 2000000);
+	c->mult = (uint64_t)(((unsigned __int128)(ns - begin_ns) << 64) / (tsc - begin_tsc));
+	c->base_ns = begin_ns - (uint64_t)((unsigned __int128)begin_tsc * c->mult >> 64);
 }
 
 void world_make(struct world *w)
@@ -159,7 +166,7 @@ void world_make(struct world *w)
 				 .nthreads = WORLD_THREADS,
 				 .process_count = 2,
 				 .nmaps = WORLD_MAPS };
-	set_clock(&a->clock[0]);
+	set_clock(&a->clock);
 	a->state = (uintptr_t)a + used;
 	used = align(used + sizeof(struct wire_state), 64);
 	a->maps = (uintptr_t)a + used;

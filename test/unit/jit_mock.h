@@ -8,6 +8,7 @@
 #endif
 #include <asm/prctl.h>
 #include <errno.h>
+#include <linux/membarrier.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -40,6 +41,8 @@ struct mock {
 	uint64_t (*helper)(uint32_t entry, const uint64_t args[6]); /* or this runs */
 };
 static struct mock mock;
+static bool mock_far
+	__attribute__((unused)); /* the area is not within reach of RIP-relative operands */
 
 static uint64_t mock_entry(uint32_t entry, const uint64_t args[6])
 {
@@ -88,13 +91,18 @@ __asm__(".text\n"
 extern uint64_t (*mock_target)(uint32_t, const uint64_t *);
 extern const char mock_common[];
 
-static void *mock_map(size_t size, int prot)
+static void *mock_map_at(uintptr_t hint, size_t size, int prot)
 {
-	void *p = mmap(NULL, size, prot, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *p = mmap((void *)hint, size, prot, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (p == MAP_FAILED)
 		abort();
 	return p;
+}
+
+static void *mock_map(size_t size, int prot)
+{
+	return mock_map_at(0, size, prot);
 }
 
 static void mock_init(void)
@@ -105,7 +113,7 @@ static void mock_init(void)
 	memset(&mock, 0, sizeof(mock));
 	mock_target = mock_entry;
 	mock.code = mock_map(MOCK_CODE, PROT_READ | PROT_WRITE | PROT_EXEC);
-	mock.area = mock_map(MOCK_AREA, PROT_READ | PROT_WRITE);
+	mock.area = mock_map_at(mock_far ? 0x200000000000 : 0, MOCK_AREA, PROT_READ | PROT_WRITE);
 	mock.private = mock_map(sizeof(*mock.private), PROT_READ | PROT_WRITE);
 	mock.stack = mock_map(WIRE_PROBE_STACK, PROT_READ | PROT_WRITE);
 	h = (void *)mock.code;
@@ -166,7 +174,7 @@ __attribute__((unused)) static void mock_know_thread(void)
 	if (mock.env.identity == WIRE_ID_FS32)
 		key = (uint32_t)key;
 	mock.thread->key = key;
-	mock.private->threads[wire_thread_hash(key)] =
+	mock.private->threads[wire_thread_hash(key, mock.env.identity)] =
 		(struct wire_thread_entry){ key, (uintptr_t)mock.thread };
 }
 
@@ -202,6 +210,23 @@ static void *mock_value(uint32_t map, uint32_t key)
 	return (void *)(uintptr_t)(m->kind == WIRE_MAP_ARRAY ? at : (uintptr_t)mock.thread + at);
 }
 
+/* Code stands where other code did, perhaps run by another CPU a moment ago: without this a processor may go on with what it
+ * had decoded there (seen: a fault at an instruction that touches no memory). */
+static void mock_sync(void)
+{
+	static int registered;
+	uint32_t a = 0, b, c = 0, d;
+
+	if (!registered)
+		registered = syscall(SYS_membarrier,
+				     MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0)
+				     ? -1
+				     : 1;
+	if (registered > 0)
+		syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0);
+	__asm__ volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d) : : "memory");
+}
+
 static struct err *mock_compile(const struct bpf_insn *p, uint32_t n)
 {
 	struct err *e;
@@ -212,6 +237,7 @@ static struct err *mock_compile(const struct bpf_insn *p, uint32_t n)
 		if (mock.out.size > MOCK_CODE - MOCK_PROGRAM - 4096)
 			abort();
 		memcpy(mock.code + MOCK_PROGRAM, mock.out.bytes, mock.out.size);
+		mock_sync();
 	}
 	return e;
 }

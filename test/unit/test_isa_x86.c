@@ -137,6 +137,19 @@ static void test_memory(void **state)
 	}
 	x86_rip(&b, 8, X86_OP_LEA, X86_R9, 0x1000);
 	expect("lea r9, [0x0000000000001000]");
+	/* the distance counts from behind the immediate */
+	x86_rip_alu_imm(&b, 8, X86_ADD, 0x1000, 1);
+	expect("add qword ptr [0x0000000000001000], 0x01");
+	x86_rip_alu_imm(&b, 4, X86_CMP, 0x1000, 0x12345);
+	expect("cmp dword ptr [0x0000000000001000], 0x12345");
+	x86_rip_store_imm(&b, 1, 0x1000, 7);
+	expect("mov byte ptr [0x0000000000001000], 0x07");
+	x86_rip_store_imm(&b, 2, 0x1000, 0x1234);
+	expect("mov word ptr [0x0000000000001000], 0x1234");
+	x86_rip_store_imm(&b, 8, 0x1000, 0x1234567);
+	expect("mov qword ptr [0x0000000000001000], 0x1234567");
+	x86_rm(&b, 4, X86_OP_PREFETCH, X86_PREFETCHW, X86_RAX, 1024);
+	expect("prefetchw [rax+0x400]");
 	x86_fs(&b, 8, X86_OP_LOAD, X86_R12, 0x10);
 	expect("mov r12, fs:[0x0000000000000010]");
 	x86_fs(&b, 4, X86_OP_LOAD, X86_RAX, -64);

@@ -178,7 +178,7 @@ static void test_checked_access(void **state)
 				assert_int_equal(r0, cases[c].good ? 7 : 0);
 				if (!cases[c].good)
 					assert_int_equal(mock.insn, 1);
-				assert_int_equal(mock.thread->in_probe, 0);
+				assert_int_equal(mock.thread->rsp, 0);
 			}
 		}
 	}
@@ -530,11 +530,14 @@ static void test_native_bucket(void **state)
 				      CALL((int32_t)jit_native("d_quantize_bucket")), EXIT() };
 
 	assert_int_equal(jit_native("d_strlen"), 0);
-	COMPILE(p);
-	for (int bit = 0; bit < 64; bit++) {
+	for (int bit = 0; bit < 128; bit++) {
+		if (bit % 64 == 0) {
+			mock.env.lzcnt = bit && __builtin_cpu_supports("lzcnt");
+			COMPILE(p);
+		}
 		for (int64_t d = -1; d <= 1; d++) {
 			for (int minus = 0; minus < 2; minus++) {
-				uint64_t v = (1ull << bit) + (uint64_t)d,
+				uint64_t v = (1ull << bit % 64) + (uint64_t)d,
 					 ctx[21] = { minus ? -v : v }, size, want = 63;
 				int64_t x = (int64_t)ctx[0];
 
@@ -599,22 +602,31 @@ static void test_short_helpers(void **state)
 		ST(DW, 0, 16, 9),
 		EXIT(),
 	};
-	struct wire_clock *c = &mock.head->clock[1];
-	uint64_t t;
+	/* whose it is has been through arithmetic */
+	const struct bpf_insn lost[] = {
+		CALL(BPF_FUNC_get_current_task_btf),
+		ALU64_REG(MOV, 2, 0),
+		ALU64_IMM(XOR, 2, 0),
+		LD64(1, BPF_PSEUDO_MAP_FD, m),
+		ALU64_IMM(MOV, 3, 0),
+		ALU64_IMM(MOV, 4, 1),
+		CALL(BPF_FUNC_task_storage_get),
+		EXIT(),
+	};
+	struct wire_clock *c = &mock.head->clock;
+	uint64_t t, begin;
 
 	mock.result = 12345;
-	mock.head->clock_index = 1;
 	COMPILE(clock);
 	assert_int_equal(mock_host(NULL, 0), 12345); /* no counter: the agent's clock */
 	assert_int_equal(mock.calls[WIRE_AGENT_ktime], 1);
 	mock_know_thread();
-	*c = (struct wire_clock){ .base_tsc = __builtin_ia32_rdtsc(),
-				  .base_ns = 1000,
-				  .mult = 1ull << 31 };
+	begin = __builtin_ia32_rdtsc();
+	*c = (struct wire_clock){ .base_ns = 1000 - begin / 2, .mult = 1ull << 63 };
+	mock.env.tsc = true;
+	COMPILE(clock);
 	t = mock_host(NULL, 0);
-	assert_in_range(t, 1000, 1000 + (__builtin_ia32_rdtsc() - c->base_tsc) / 2);
-	c->base_tsc += 1ull << 40; /* a counter that is behind */
-	assert_int_equal(mock_host(NULL, 0), 1000);
+	assert_in_range(t, 999, 1000 + (__builtin_ia32_rdtsc() - begin) / 2);
 	assert_int_equal(mock.calls[WIRE_AGENT_ktime], 1);
 
 	mock.thread->task = 0;
@@ -624,10 +636,13 @@ static void test_short_helpers(void **state)
 	assert_int_equal(mock_host(NULL, 0), 7ull << 32 | 8);
 	COMPILE(storage);
 	assert_int_equal(mock.out.nchecked, 0);
+	/* also where there is no BTF that tells a task_struct's layout */
+	assert_int_equal(mock_host(NULL, 0), (uintptr_t)mock_value(m, 0));
+	assert_int_equal(((uint64_t *)mock_value(m, 0))[2], 9);
+	COMPILE(lost);
 	assert_int_equal(mock_host(NULL, 0), 0);
 	mock.thread->task = 4096;
 	assert_int_equal(mock_host(NULL, 0), (uintptr_t)mock_value(m, 0));
-	assert_int_equal(((uint64_t *)mock_value(m, 0))[2], 9);
 	COMPILE(task);
 	assert_int_equal(mock_host(NULL, 0), 4096);
 }
@@ -721,7 +736,6 @@ static void fire_with(enum wire_stub_kind kind, uint64_t flags, uint64_t rax)
 		assert_int_equal(cpu_out.flags & FLAGS, flags & FLAGS);
 		assert_int_equal(cpu_red[1], 0x5678);
 	}
-	assert_int_equal(mock.thread->in_probe, 0);
 	assert_int_equal(mock.thread->rsp, 0);
 }
 
@@ -818,7 +832,6 @@ static void test_thunk_regs(void **state)
 		uint64_t *r = seen_regs;
 
 		fire(kind, FLAGS);
-		assert_int_equal(seen.in_probe, 1);
 		assert_int_equal(seen.cookie, 31);
 		assert_int_equal(seen.rsp, cpu_in.r[4]);
 		assert_true(seen.regs > (uintptr_t)mock.stack &&
@@ -883,12 +896,164 @@ static void test_thunk_clock(void **state)
 	COMPILE(p);
 	assert_int_equal(mock.out.stack, 0);
 	for (int kind = 0; kind < WIRE_STUB_KINDS; kind++) {
-		mock.head->clock[0].mult = 0;
+		mock.env.tsc = false;
+		COMPILE(p);
 		fire(kind, FLAGS);
 		assert_int_equal(*(uint64_t *)mock_value(m, 0), 99);
-		mock.head->clock[0].mult = 1ull << 32;
+		mock.env.tsc = true;
+		mock.head->clock.mult = UINT64_MAX;
+		COMPILE(p);
 		fire(kind, FLAGS);
 		assert_true(*(uint64_t *)mock_value(m, 0) > 1000);
+	}
+}
+
+/* A program that stands in the thunk itself: ends in several places, parts that stand aside. */
+static void test_thunk_body(void **state)
+{
+	uint32_t m = mock_add_map(WIRE_MAP_THREAD_ARRAY, 24, 1);
+	const struct bpf_insn p[] = {
+		LD64(9, EBPF_PSEUDO_MAP_VALUE, m),
+		LDX(DW, 6, 9, 0),
+		ALU64_REG(MOV, 1, 6),
+		CALL((int32_t)jit_native("d_quantize_bucket")),
+		STX(DW, 9, 0, 8),
+		JMP_IMM(JSGT, 6, 5, 2),
+		ALU64_IMM(MOV, 0, 1),
+		EXIT(),
+		ST(DW, 9, 16, 4711),
+		JMP_IMM(JNE, 6, 7, 2),
+		ALU64_IMM(MOV, 0, 2),
+		EXIT(),
+		ALU64_IMM(ADD, 6, 1),
+		STX(DW, 9, 6, 16),
+		ALU64_IMM(MOV, 0, 3),
+		EXIT(),
+	};
+	static const int64_t in[] = { 0, 5, 7, 8, -1, -9, INT64_MIN, INT64_MAX - 1 };
+	static const uint64_t bucket[] = { 63, 66, 66, 67, 62, 59, 0, 126 };
+	uint64_t *v = mock_value(m, 0);
+
+	mock_know_thread();
+	COMPILE(p);
+	assert_int_equal(mock.out.stack, 0);
+	for (int kind = 0; kind < WIRE_STUB_KINDS; kind++) {
+		for (uint32_t i = 0; i < ARRAY_SIZE(in); i++) {
+			v[0] = (uint64_t)in[i];
+			v[1] = v[2] = 99;
+			fire(kind, FLAGS);
+			assert_int_equal(v[0], in[i]);
+			assert_int_equal(v[1], bucket[i]);
+			assert_int_equal(v[2], in[i] <= 5 ? 99 : in[i] == 7 ? 4711 : in[i] + 1);
+			assert_int_equal(mock_host(NULL, 0), in[i] <= 5 ? 1 : in[i] == 7 ? 2 : 3);
+		}
+	}
+}
+
+/* Operands in memory, and what must not become one: the value is needed again, or a jump comes between. */
+static void test_operands(void **state)
+{
+	uint32_t m = mock_add_map(WIRE_MAP_ARRAY, 64, 1), t = mock_add_map(WIRE_MAP_TASK, 16, 1);
+	const struct bpf_insn p[] = {
+		LD64(6, EBPF_PSEUDO_MAP_VALUE, m),
+		CALL(BPF_FUNC_get_current_task_btf),
+		ALU64_REG(MOV, 2, 0),
+		LD64(1, BPF_PSEUDO_MAP_FD, t),
+		ALU64_IMM(MOV, 3, 0),
+		ALU64_IMM(MOV, 4, 1),
+		CALL(BPF_FUNC_task_storage_get),
+		JMP_IMM(JEQ, 0, 0, 26),
+		ALU64_REG(MOV, 7, 0),
+		LDX(W, 1, 6, 0),
+		JMP_IMM(JEQ, 1, -1, 23), /* never: 32 bits are not negative */
+		LDX(DW, 2, 6, 8),
+		JMP_IMM(JEQ, 2, -1, 1),
+		ALU64_IMM(ADD, 2, 1), /* read after the comparison */
+		STX(DW, 7, 2, 0),
+		ALU64_IMM(MOV, 3, 5),
+		JMP_IMM(JGT, 2, 9, 1),
+		LDX(DW, 3, 6, 16),
+		ALU64_REG(SUB, 3, 2), /* reached in two ways */
+		STX(DW, 6, 3, 24),
+		LDX(DW, 4, 6, 16),
+		ALU64_REG(XOR, 3, 4),
+		STX(DW, 6, 3, 32),
+		ALU64_IMM(MOV, 5, -3),
+		ATOMIC(DW, 7, 5, 8, BPF_ADD),
+		ATOMIC(W, 6, 5, 40, BPF_ADD),
+		STX(DW, 6, 5, 48),
+		ALU64_IMM(ADD, 6, 32),
+		LDX(DW, 1, 6, 24),
+		JMP_IMM(JEQ, 1, 0, 2),
+		ALU64_REG(MOV, 0, 1),
+		EXIT(),
+		ALU64_IMM(MOV, 0, 0),
+		EXIT(),
+		ALU64_IMM(MOV, 0, -1),
+		EXIT(),
+	};
+	uint64_t *v = mock_value(m, 0), *s = mock_value(t, 0);
+
+	COMPILE(p);
+	assert_int_equal(mock.out.nchecked, 0);
+	for (int i = 0; i < 2; i++) {
+		memset(v, 0, 64);
+		v[0] = UINT32_MAX;
+		v[1] = i ? UINT64_MAX : 4;
+		v[2] = 77;
+		v[7] = (uint64_t)i;
+		s[1] = 10;
+		assert_int_equal(mock_host(NULL, 0), i);
+		assert_int_equal(s[0], i ? UINT64_MAX : 5);
+		assert_int_equal(s[1], 7);
+		assert_int_equal(v[3], i ? 6 : 72);
+		assert_int_equal(v[4], v[3] ^ 77);
+		assert_int_equal(v[5], 0xfffffffd);
+		assert_int_equal(v[6], (uint64_t)-3);
+	}
+}
+
+/* The ring is full: the agent is asked, and every register is the program's again. */
+static void test_thunk_ring(void **state)
+{
+	uint32_t ring = mock_add_map(WIRE_MAP_RING, 0, 4096);
+	const struct bpf_insn p[] = {
+		LD64(1, BPF_PSEUDO_MAP_FD, ring),
+		ALU64_IMM(MOV, 2, 24),
+		ALU64_IMM(MOV, 3, 0),
+		CALL(BPF_FUNC_ringbuf_reserve),
+		JMP_IMM(JEQ, 0, 0, 4),
+		ST(DW, 0, 0, 5),
+		ALU64_REG(MOV, 1, 0),
+		ALU64_IMM(MOV, 2, 0),
+		CALL(BPF_FUNC_ringbuf_submit),
+		ALU64_IMM(MOV, 0, 0),
+		EXIT(),
+	};
+	struct wire_ring *r;
+
+	mock.maps[ring].base = 16384; /* behind the other maps of the slot */
+	r = (struct wire_ring *)((uint8_t *)mock.thread + mock.maps[ring].base);
+	mock_know_thread();
+	COMPILE(p);
+	assert_int_equal(mock.out.stack, 0);
+	mock.result = 0;
+	for (int kind = 0; kind < WIRE_STUB_KINDS; kind++) {
+		uint32_t asked = mock.calls[WIRE_AGENT_ring_reserve];
+
+		r->head = r->tail = 0;
+		for (int i = 0; i < 128; i++)
+			fire(kind, FLAGS);
+		assert_int_equal(r->head, 4096);
+		assert_int_equal(((uint32_t *)(r + 1))[0], 24);
+		assert_int_equal(((uint64_t *)(r + 1))[1], 5);
+		assert_int_equal(mock.calls[WIRE_AGENT_ring_reserve], asked);
+		fire(kind, FLAGS);
+		assert_int_equal(r->head, 4096);
+		assert_int_equal(mock.calls[WIRE_AGENT_ring_reserve], asked + 1);
+		assert_int_equal(mock.args[0], mock.addrs[ring]);
+		assert_int_equal(mock.args[1], 24);
+		assert_int_equal(mock.args[2], 0);
 	}
 }
 
@@ -947,7 +1112,6 @@ static void test_thunk_nested(void **state)
 		struct cpu was;
 
 		/* another firing runs: skipped, and its marks stay */
-		mock.thread->in_probe = 1;
 		mock.thread->rsp = 4242;
 		mock.nested = 0;
 		cpu_stub = mock_stub(kind, 1, 31);
@@ -956,7 +1120,6 @@ static void test_thunk_nested(void **state)
 		cpu_run();
 		was.r[4] = cpu_in.r[4] + 8;
 		assert_memory_equal(cpu_out.r, was.r, sizeof(was.r));
-		assert_int_equal(mock.thread->in_probe, 1);
 		assert_int_equal(mock.thread->rsp, 4242);
 		assert_int_equal(*(uint64_t *)mock_value(m, 0), n);
 		assert_int_equal(mock.args[0], (uintptr_t)mock.thread);
@@ -965,7 +1128,7 @@ static void test_thunk_nested(void **state)
 		mock.nested = 1;
 		fire(kind, FLAGS);
 		assert_int_equal(*(uint64_t *)mock_value(m, 0), n + 1);
-		mock.thread->in_probe = 0;
+		mock.thread->rsp = 0;
 	}
 }
 
@@ -1100,6 +1263,9 @@ int main(void)
 		T(test_thunk_signal_stack),
 		T(test_thunk_regs),
 		T(test_thunk_clock),
+		T(test_operands),
+		T(test_thunk_body),
+		T(test_thunk_ring),
 		T(test_thunk_violation),
 		T(test_thunk_nested),
 		T(test_thunk_arguments),
@@ -1107,5 +1273,8 @@ int main(void)
 #undef T
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	int r = cmocka_run_group_tests(tests, NULL, NULL);
+
+	mock_far = true;
+	return r + cmocka_run_group_tests_name("far", tests, NULL, NULL);
 }

@@ -7,7 +7,7 @@ static struct ir_val cell(struct gen *g, struct ir_val entry, struct ir_val buck
 			  uint32_t nbuckets, uint32_t full)
 {
 	ir_if(g->f, bucket, IF_UGE, IR_I(nbuckets), full);
-	return ir_bin(g->f, ALU_ADD, entry, ir_bin(g->f, ALU_SHL, bucket, IR_I(3)));
+	return ir_bin(g->f, ALU_ADD, ir_bin(g->f, ALU_SHL, bucket, IR_I(3)), entry);
 }
 
 /* lquantize: (v - base) / step + 1, clamped; bucket 0 is below, the last at or above the limit. */

@@ -33,6 +33,23 @@ static void wrote(struct jit *j, unsigned reg)
 	j->clobbered |= 1u << reg;
 }
 
+bool jit_near(const struct jit *j, uint64_t addr)
+{
+	int64_t rel = (int64_t)(addr - j->env->code);
+
+	return rel > INT32_MIN / 2 && rel < INT32_MAX / 2;
+}
+
+void jit_at(struct jit *j, unsigned size, unsigned op, unsigned reg, uint64_t addr, unsigned tmp)
+{
+	if (jit_near(j, addr)) {
+		x86_rip(&j->b, size, op, reg, (int64_t)(addr - j->env->code));
+	} else {
+		x86_mov_imm(&j->b, tmp, addr);
+		x86_rm(&j->b, size, op, reg, tmp, 0);
+	}
+}
+
 int64_t jit_agent(const struct jit *j, enum wire_agent_entry e)
 {
 	return (int64_t)(j->env->agent + j->env->head->entry[e] - j->env->code);
@@ -52,11 +69,22 @@ static struct jit_cold *cold(struct jit *j, enum x86_cc cc, uint32_t insn)
 }
 
 /* Offsets into the constants behind the code. */
-enum { CONST_AREA, CONST_SIZE, CONST_LIMIT /* less 1, 2, 4, 8 bytes */, CONSTS = CONST_LIMIT + 4 };
+enum {
+	CONST_AREA,
+	CONST_SIZE,
+	CONST_THREADS,
+	CONST_LIMIT /* less 1, 2, 4, 8 bytes */,
+	CONSTS = CONST_LIMIT + 4
+};
 
 static int64_t const_at(const struct jit *j, int i)
 {
 	return (int64_t)j->consts + i * 8;
+}
+
+int64_t jit_threads(const struct jit *j)
+{
+	return const_at(j, CONST_THREADS);
 }
 
 /* T0 = base + off, if `size` bytes there are the program's; T1 is lost. */
@@ -66,6 +94,7 @@ static void check_access(struct jit *j, uint32_t insn, unsigned base, int32_t of
 	struct x86 *b = &j->b;
 	struct jit_cold *c;
 
+	wrote(j, T1);
 	x86_rm(b, 8, X86_OP_LEA, T0, base, off);
 	x86_mov_rr(b, T1, T0);
 	x86_rip(b, 8, 0x2b, T1, const_at(j, CONST_AREA));
@@ -77,15 +106,50 @@ static void check_access(struct jit *j, uint32_t insn, unsigned base, int32_t of
 	c->back = b->n;
 }
 
-/* The memory operand of instruction i: register and displacement. */
-static unsigned operand(struct jit *j, uint32_t i, unsigned reg, int32_t *off, uint32_t size,
-			bool load)
+static struct jit_operand memory(struct jit *j, uint32_t i, unsigned reg, int32_t off,
+				 uint32_t size, bool load)
 {
-	if (j->facts.insn[i].proven)
-		return reg;
-	check_access(j, i, reg, *off, size, load);
-	*off = 0;
-	return T0;
+	const struct jit_fact *f = &j->facts.insn[i];
+
+	switch (f->where) {
+	case JIT_IN_THREAD: return (struct jit_operand){ .base = THREAD, .off = (int32_t)f->place };
+	case JIT_AT:
+		if (jit_near(j, f->place))
+			return (struct jit_operand){ .rip = true,
+						     .at = (int64_t)(f->place - j->env->code) };
+		x86_mov_imm(&j->b, T0, f->place);
+		return (struct jit_operand){ .base = T0 };
+	}
+	if (f->proven)
+		return (struct jit_operand){ .base = reg, .off = off };
+	check_access(j, i, reg, off, size, load);
+	return (struct jit_operand){ .base = T0 };
+}
+
+static void mem(struct jit *j, unsigned size, unsigned op, unsigned reg,
+		const struct jit_operand *p)
+{
+	if (p->rip)
+		x86_rip(&j->b, size, op, reg, p->at);
+	else
+		x86_rm(&j->b, size, op, reg, p->base, p->off);
+}
+
+static void mem_store_imm(struct jit *j, unsigned size, const struct jit_operand *p, int32_t imm)
+{
+	if (p->rip)
+		x86_rip_store_imm(&j->b, size, p->at, imm);
+	else
+		x86_store_imm(&j->b, size, p->base, p->off, imm);
+}
+
+static void mem_alu_imm(struct jit *j, unsigned size, enum x86_alu op, const struct jit_operand *p,
+			int32_t imm)
+{
+	if (p->rip)
+		x86_rip_alu_imm(&j->b, size, op, p->at, imm);
+	else
+		x86_alu_mem_imm(&j->b, size, op, p->base, p->off, imm);
 }
 
 static uint32_t insn_size(const struct bpf_insn *ins)
@@ -109,6 +173,7 @@ static void shift(struct jit *j, const struct bpf_insn *ins, unsigned size, enum
 			x86_rr(b, 4, X86_OP_STORE, d, d);
 		return;
 	}
+	wrote(j, T1);
 	/* A count of 0 leaves 32-bit destinations as they are, upper half included. */
 	if (size == 4)
 		x86_rr(b, 4, X86_OP_STORE, d, d);
@@ -146,6 +211,7 @@ static void divide(struct jit *j, const struct bpf_insn *ins, unsigned size)
 			x86_rr(b, 4, X86_OP_STORE, d, d);
 		return;
 	}
+	wrote(j, T1);
 	wrote(j, T2);
 	if (imm)
 		x86_mov_imm(b, T0, size == 8 ? (uint64_t)(int64_t)k : (uint32_t)k);
@@ -249,7 +315,10 @@ static void move(struct jit *j, const struct bpf_insn *ins, unsigned size)
 	}
 }
 
-static void alu(struct jit *j, const struct bpf_insn *ins)
+static void mem(struct jit *j, unsigned size, unsigned op, unsigned reg,
+		const struct jit_operand *p);
+
+static void alu(struct jit *j, uint32_t i, const struct bpf_insn *ins)
 {
 	struct x86 *b = &j->b;
 	unsigned d = jit_reg[ins->dst_reg], s = jit_reg[ins->src_reg];
@@ -281,6 +350,8 @@ static void alu(struct jit *j, const struct bpf_insn *ins)
 	}
 	if (imm)
 		x86_alu_imm(b, size, op, d, ins->imm);
+	else if (j->loaded_for == i)
+		mem(j, size, x86_alu_op(op) | 2, d, &j->loaded);
 	else
 		x86_rr(b, size, x86_alu_op(op), s, d);
 }
@@ -289,37 +360,33 @@ static void alu(struct jit *j, const struct bpf_insn *ins)
 
 static void load(struct jit *j, uint32_t i, const struct bpf_insn *ins)
 {
-	struct x86 *b = &j->b;
-	unsigned d = jit_reg[ins->dst_reg], base;
+	unsigned d = jit_reg[ins->dst_reg];
 	uint32_t size = insn_size(ins);
-	int32_t off = ins->off;
+	struct jit_operand p;
 
 	wrote(j, d);
-	base = operand(j, i, jit_reg[ins->src_reg], &off, size, true);
-	if (BPF_MODE(ins->code) == EBPF_MEMSX) {
-		x86_rm(b, 8,
-		       size == 1   ? X86_OP_MOVSX8
-		       : size == 2 ? X86_OP_MOVSX16
-				   : X86_OP_MOVSXD,
-		       d, base, off);
-		return;
-	}
-	if (size >= 4)
-		x86_rm(b, size, X86_OP_LOAD, d, base, off);
+	p = memory(j, i, jit_reg[ins->src_reg], ins->off, size, true);
+	if (BPF_MODE(ins->code) == EBPF_MEMSX)
+		mem(j, 8,
+		    size == 1   ? X86_OP_MOVSX8
+		    : size == 2 ? X86_OP_MOVSX16
+				: X86_OP_MOVSXD,
+		    d, &p);
+	else if (size >= 4)
+		mem(j, size, X86_OP_LOAD, d, &p);
 	else
-		x86_rm(b, 4, size == 1 ? X86_OP_MOVZX8 : X86_OP_MOVZX16, d, base, off);
+		mem(j, 4, size == 1 ? X86_OP_MOVZX8 : X86_OP_MOVZX16, d, &p);
 }
 
 static void store(struct jit *j, uint32_t i, const struct bpf_insn *ins)
 {
 	uint32_t size = insn_size(ins);
-	int32_t off = ins->off;
-	unsigned base = operand(j, i, jit_reg[ins->dst_reg], &off, size, false);
+	struct jit_operand p = memory(j, i, jit_reg[ins->dst_reg], ins->off, size, false);
 
 	if (BPF_CLASS(ins->code) == BPF_ST)
-		x86_store_imm(&j->b, size, base, off, ins->imm);
+		mem_store_imm(j, size, &p, ins->imm);
 	else
-		x86_rm(&j->b, size, X86_OP_STORE, jit_reg[ins->src_reg], base, off);
+		mem(j, size, X86_OP_STORE, jit_reg[ins->src_reg], &p);
 }
 
 static enum x86_alu atomic_alu(int32_t imm)
@@ -347,6 +414,7 @@ static void fetch(struct jit *j, const struct bpf_insn *ins, unsigned base, int3
 	uint32_t top;
 
 	wrote(j, s);
+	wrote(j, T1);
 	wrote(j, T2);
 	if (alone) { /* of this thread only, which nothing interrupts: no lock, and no xchg (it locks by itself) */
 		x86_rm(b, size, X86_OP_LOAD, T1, base, off);
@@ -393,31 +461,35 @@ static void atomic(struct jit *j, uint32_t i, const struct bpf_insn *ins)
 	struct x86 *b = &j->b;
 	bool alone = j->facts.insn[i].alone;
 	uint32_t size = insn_size(ins);
-	unsigned s = jit_reg[ins->src_reg], base;
-	int32_t off = ins->off;
+	unsigned s = jit_reg[ins->src_reg];
+	struct jit_operand p = memory(j, i, jit_reg[ins->dst_reg], ins->off, size, false);
 
-	base = operand(j, i, jit_reg[ins->dst_reg], &off, size, false);
 	if (ins->imm == BPF_CMPXCHG) {
 		wrote(j, X86_RAX);
 		lock(j, alone);
-		x86_rm(b, size, X86_OP_CMPXCHG, s, base, off);
+		mem(j, size, X86_OP_CMPXCHG, s, &p);
 		if (size == 4)
 			x86_rr(b, 4, X86_OP_STORE, X86_RAX, X86_RAX);
 	} else if (ins->imm & BPF_FETCH) {
-		fetch(j, ins, base, off, size, alone);
+		if (p.rip) {
+			x86_rip(b, 8, X86_OP_LEA, T0, p.at);
+			p = (struct jit_operand){ .base = T0 };
+		}
+		fetch(j, ins, p.base, p.off, size, alone);
+	} else if (jit_constant_atomic(ins, &j->facts.insn[i])) {
+		lock(j, alone);
+		mem_alu_imm(j, size, atomic_alu(ins->imm), &p, (int32_t)j->facts.insn[i].value);
 	} else {
 		lock(j, alone);
-		x86_rm(b, size, x86_alu_op(atomic_alu(ins->imm)), s, base, off);
+		mem(j, size, x86_alu_op(atomic_alu(ins->imm)), s, &p);
 	}
 }
 
 /* reg = the address, by the shortest way there is. */
 static void load_address(struct jit *j, unsigned reg, uint64_t addr)
 {
-	int64_t rel = (int64_t)(addr - j->env->code);
-
-	if (addr > UINT32_MAX && rel > INT32_MIN / 2 && rel < INT32_MAX / 2)
-		x86_rip(&j->b, 8, X86_OP_LEA, reg, rel);
+	if (addr > UINT32_MAX && jit_near(j, addr))
+		x86_rip(&j->b, 8, X86_OP_LEA, reg, (int64_t)(addr - j->env->code));
 	else
 		x86_mov_imm(&j->b, reg, addr);
 }
@@ -675,58 +747,59 @@ static void check_args(struct jit *j, uint32_t i, const struct jit_helper *h)
 /* CLOCK_MONOTONIC from the processor's counter, as the agent has it. */
 static void clock_now(struct jit *j)
 {
-	enum { AREA_CLOCK = offsetof(struct wire_area, clock) };
+	const uint64_t clock = j->env->area + offsetof(struct wire_area, clock);
 	struct x86 *b = &j->b;
-	uint32_t slow, ahead, end;
 
+	if (!j->env->tsc) {
+		x86_call(b, j->clock);
+		return;
+	}
 	wrote(j, X86_RDX);
-	x86_rm(b, 8, X86_OP_LOAD, T1, THREAD, offsetof(struct wire_thread, area));
-	x86_rm(b, 4, X86_OP_LOAD, T0, T1, offsetof(struct wire_area, clock_index));
-	x86_alu_imm(b, 4, X86_AND, T0, 1);
-	x86_imul_imm(b, 8, T0, T0, sizeof(struct wire_clock));
-	x86_rr(b, 8, x86_alu_op(X86_ADD), T1, T0);
-	x86_alu_mem_imm(b, 8, X86_CMP, T0, AREA_CLOCK + (int)offsetof(struct wire_clock, mult), 0);
-	slow = x86_jcc_over(b, X86_E);
 	x86_byte(b, 0x0f); /* rdtsc */
 	x86_byte(b, 0x31);
 	x86_shift_imm(b, 8, X86_SHL, X86_RDX, 32);
 	x86_rr(b, 8, x86_alu_op(X86_OR), X86_RDX, X86_RAX);
-	x86_rm(b, 8, 0x2b, X86_RAX, T0, AREA_CLOCK + offsetof(struct wire_clock, base_tsc));
-	ahead = x86_jcc_over(b, X86_NS);
-	/* another CPU's counter is behind the one that set the clock */
-	x86_rr(b, 4, x86_alu_op(X86_XOR), X86_RAX, X86_RAX);
-	x86_land(b, ahead);
-	x86_rm(b, 8, X86_OP_GROUP3, X86_MUL, T0,
-	       AREA_CLOCK + (int)offsetof(struct wire_clock, mult));
-	x86_rr(b, 8, X86_OP_SHRD, X86_RDX, X86_RAX);
-	x86_byte(b, 32);
-	x86_rm(b, 8, 0x03, X86_RAX, T0, AREA_CLOCK + offsetof(struct wire_clock, base_ns));
-	end = x86_jmp_over(b);
-	x86_land(b, slow);
-	x86_call(b, j->clock);
-	x86_land(b, end);
+	jit_at(j, 8, X86_OP_GROUP3, X86_MUL, clock + offsetof(struct wire_clock, mult), T0);
+	jit_at(j, 8, X86_OP_LOAD, X86_RAX, clock + offsetof(struct wire_clock, base_ns), T0);
+	x86_rr(b, 8, x86_alu_op(X86_ADD), X86_RDX, X86_RAX);
 }
 
-/* rax = d_quantize_bucket(rdi): 63 is 0; 64 + k: [2^k, 2^(k+1)); 62 - k: (-2^(k+1), -2^k]; -2^63: 0. */
-static void quantize_bucket(struct jit *j)
+/* rax = d_quantize_bucket(v): 63 is 0; 64 + k: [2^k, 2^(k+1)); 62 - k: (-2^(k+1), -2^k]; -2^63: 0. */
+static void quantize_bucket(struct jit *j, uint32_t i)
+{
+	unsigned v = jit_reg[j->facts.insn[i].arg];
+	struct x86 *b = &j->b;
+	struct jit_cold *c;
+
+	x86_rr(b, 8, X86_OP_TEST, v, v);
+	c = cold(j, X86_S, i);
+	c->bucket = true;
+	if (j->env->lzcnt) {
+		x86_byte(b, 0xf3);
+		x86_rr(b, 8, X86_OP_BSR, X86_RAX, v);     /* lzcnt */
+		x86_alu_imm(b, 4, X86_XOR, X86_RAX, 127); /* 127 - n */
+	} else {
+		x86_rr(b, 8, X86_OP_BSR, X86_RAX, v);
+		x86_mov_imm(b, T0, UINT32_MAX);
+		x86_rr(b, 8, X86_OP_CMOVE, X86_RAX, T0); /* of 0 */
+		x86_alu_imm(b, 4, X86_ADD, X86_RAX, 64);
+	}
+	j->cold[j->ncold - 1].back = b->n;
+}
+
+/* ... of a negative number. */
+static void negative_bucket(struct jit *j, uint32_t i)
 {
 	struct x86 *b = &j->b;
 
-	x86_mov_rr(b, T0, X86_RDI);
-	x86_shift_imm(b, 8, X86_SAR, T0, 63); /* sign: 0 or -1 */
-	x86_mov_rr(b, T1, X86_RDI);
-	x86_rr(b, 8, x86_alu_op(X86_XOR), T0, T1);
-	x86_rr(b, 8, x86_alu_op(X86_SUB), T0, T1);
-	x86_mov_imm(b, X86_RAX, UINT64_MAX);
-	x86_rr(b, 8, X86_OP_BSR, T1, T1);
-	x86_rr(b, 8, X86_OP_CMOVE, T1, X86_RAX); /* of 0 */
-	x86_rm(b, 8, X86_OP_LEA, X86_RAX, T1, 1);
-	x86_rr(b, 8, x86_alu_op(X86_XOR), T0, X86_RAX);
-	x86_rr(b, 8, x86_alu_op(X86_SUB), T0, X86_RAX);
-	x86_alu_imm(b, 8, X86_ADD, X86_RAX, 63);
+	x86_mov_rr(b, X86_RAX, jit_reg[j->facts.insn[i].arg]);
+	x86_rr(b, 8, X86_OP_GROUP3, X86_NEG, X86_RAX);
+	x86_rr(b, 8, X86_OP_BSR, X86_RAX, X86_RAX);
+	x86_alu_imm(b, 4, X86_SUB, X86_RAX, 62);
+	x86_rr(b, 4, X86_OP_GROUP3, X86_NEG, X86_RAX);
 	x86_mov_rr(b, T0, X86_RAX); /* -1 becomes 0 */
-	x86_shift_imm(b, 8, X86_SHR, T0, 63);
-	x86_rr(b, 8, x86_alu_op(X86_ADD), T0, X86_RAX);
+	x86_shift_imm(b, 4, X86_SHR, T0, 31);
+	x86_rr(b, 4, x86_alu_op(X86_ADD), T0, X86_RAX);
 }
 
 /* d_scratch_get of bpf/: the first slot of this thread that is not in use; 0: none is. */
@@ -750,45 +823,57 @@ static void scratch_get(struct jit *j, const struct wire_map *m)
 	x86_land(b, end);
 }
 
-/* A record's room, where all is well: the ring's one writer is this thread. Else the agent is asked: the jump to there
- * is taken with the arguments as they are. */
-static void ring_reserve(struct jit *j, const struct wire_map *m, uint32_t n)
+/* A record's room, where all is well: the ring's one writer is this thread. Else the agent is asked. */
+static void ring_reserve(struct jit *j, uint32_t i)
 {
-	enum { HEAD = offsetof(struct wire_ring, head), TAIL = offsetof(struct wire_ring, tail) };
+	/* AHEAD: a line that the tracer has read comes back by the time it is written again */
+	enum {
+		HEAD = offsetof(struct wire_ring, head),
+		TAIL = offsetof(struct wire_ring, tail),
+		AHEAD = 1024
+	};
+	const struct wire_map *m = &j->env->maps[j->facts.insn[i].map];
+	const uint32_t n = j->facts.insn[i].record;
 	const int32_t need = (int32_t)((n + 7 + WIRE_RING_HEAD) & ~7u), ring = (int32_t)m->base;
 	struct x86 *b = &j->b;
-	uint32_t full, wraps, end;
+	uint32_t first = j->ncold;
 
+	wrote(j, X86_R8);
 	x86_rm(b, 8, X86_OP_LOAD, X86_RAX, THREAD, ring + HEAD);
 	x86_rm(b, 8, X86_OP_LEA, X86_R8, X86_RAX, need);
 	x86_mov_rr(b, T0, X86_R8);
 	x86_rm(b, 8, 0x2b, T0, THREAD, ring + TAIL);
 	x86_alu_imm(b, 8, X86_CMP, T0, (int32_t)m->max_entries);
-	full = x86_jcc_over(b, X86_A);
+	cold(j, X86_A, i);
 	x86_alu_imm(b, 4, X86_AND, X86_RAX, (int32_t)m->max_entries - 1);
 	x86_alu_imm(b, 4, X86_CMP, X86_RAX, (int32_t)m->max_entries - need);
-	wraps = x86_jcc_over(b, X86_A);
+	cold(j, X86_A, i);
 	x86_rx(b, 8, X86_OP_LEA, X86_RAX, THREAD, X86_RAX,
 	       ring + (int32_t)sizeof(struct wire_ring) + WIRE_RING_HEAD);
-	x86_store_imm(b, 4, X86_RAX, 4 - WIRE_RING_HEAD, 0);
-	x86_store_imm(b, 4, X86_RAX, -WIRE_RING_HEAD, (int32_t)(WIRE_RING_BUSY | n));
+	x86_rm(b, 4, X86_OP_PREFETCH, X86_PREFETCHW, X86_RAX, AHEAD);
+	x86_mov_imm(b, T0, WIRE_RING_BUSY | n); /* the padding: 0 */
+	x86_rm(b, 8, X86_OP_STORE, T0, X86_RAX, -WIRE_RING_HEAD);
 	x86_rm(b, 8, X86_OP_STORE, X86_R8, THREAD, ring + HEAD);
-	end = x86_jmp_over(b);
-	x86_land(b, full);
-	x86_land(b, wraps);
-	x86_mov_rr(b, X86_R9, THREAD);
-	x86_call(b, jit_agent(j, WIRE_AGENT_ring_reserve));
-	x86_land(b, end);
+	for (; first < j->ncold; first++) {
+		j->cold[first].reserve = true;
+		j->cold[first].back = b->n;
+	}
 }
 
-/* Is it a ring that ring_reserve() can be written out for? */
-static bool plain_ring(const struct jit *j, const struct jit_fact *f)
+/* ... by the agent: the ring is full, or the record would not stand in one piece. */
+static void ask_for_room(struct jit *j, uint32_t i)
 {
-	const struct wire_map *m = f->map >= 0 ? &j->env->maps[f->map] : NULL;
+	static const uint8_t args[] = { X86_RDI, X86_RSI, X86_RDX };
+	struct x86 *b = &j->b;
 
-	return m && f->record && m->max_entries && !(m->max_entries & (m->max_entries - 1)) &&
-	       m->base >= WIRE_THREAD_SPACE && m->base < INT32_MAX / 2 &&
-	       m->max_entries < INT32_MAX / 2 && f->record + 16 <= m->max_entries;
+	for (uint32_t k = 0; k < ARRAY_SIZE(args); k++)
+		x86_push(b, args[k]);
+	load_address(j, X86_RDI, j->env->map_addrs[j->facts.insn[i].map]);
+	x86_mov_imm(b, X86_RSI, j->facts.insn[i].record);
+	x86_rr(b, 4, x86_alu_op(X86_XOR), X86_RDX, X86_RDX);
+	x86_call(b, j->reserve);
+	for (uint32_t k = ARRAY_SIZE(args); k--;)
+		x86_pop(b, args[k]);
 }
 
 static void cpu_number(struct jit *j)
@@ -808,8 +893,7 @@ static void cpu_number(struct jit *j)
 	x86_mov_imm(b, X86_RAX, SELECTOR);
 	x86_rr(b, 4, X86_OP_LSL, X86_RAX, X86_RAX);
 	good = x86_jcc_over(b, X86_E);
-	x86_mov_rr(b, X86_R9, THREAD);
-	x86_call(b, jit_agent(j, WIRE_AGENT_cpu));
+	x86_call(b, j->cpu);
 	x86_land(b, good);
 	x86_alu_imm(b, 4, X86_AND, X86_RAX, 0xfff);
 }
@@ -827,7 +911,7 @@ static bool short_helper(struct jit *j, uint32_t i, const struct jit_helper *h)
 	case BPF_FUNC_get_func_ip: x86_rr(b, 4, x86_alu_op(X86_XOR), X86_RAX, X86_RAX); return true;
 	case BPF_FUNC_get_stackid: x86_mov_imm(b, X86_RAX, (uint64_t)-EFAULT); return true;
 	case BPF_FUNC_ktime_get_ns: clock_now(j); return true;
-	case JIT_QUANTIZE_BUCKET: quantize_bucket(j); return true;
+	case JIT_QUANTIZE_BUCKET: quantize_bucket(j, i); return true;
 	case JIT_SCRATCH_GET: scratch_get(j, &j->env->maps[j->facts.insn[i].map]); return true;
 	case BPF_FUNC_get_current_task:
 	case BPF_FUNC_get_current_task_btf:
@@ -842,6 +926,10 @@ static bool short_helper(struct jit *j, uint32_t i, const struct jit_helper *h)
 	case BPF_FUNC_task_storage_get:
 		if (!jit_inline(j->env, &j->insns[i], &j->facts.insn[i]))
 			return false;
+		if (j->facts.insn[i].there) {
+			thread_address(j, X86_RAX, j->env->maps[j->facts.insn[i].map].base);
+			return true;
+		}
 		x86_mov_rr(b, X86_RAX, X86_RSI);
 		x86_rr(b, 8, X86_OP_TEST, X86_RAX, X86_RAX);
 		none = x86_jcc_over(b, X86_E);
@@ -877,20 +965,16 @@ static void call(struct jit *j, uint32_t i, const struct bpf_insn *ins, const st
 		lookup(j, i);
 		return;
 	}
-	j->clobbered |= HELPER_CLOBBERS;
-	if (h->id == BPF_FUNC_ringbuf_reserve && plain_ring(j, f)) {
-		ring_reserve(j, &j->env->maps[f->map], f->record);
-		return;
-	}
-	if (h->id == BPF_FUNC_ringbuf_submit && !f->check) {
-		x86_alu_mem_imm(b, 4, X86_AND, X86_RDI, -WIRE_RING_HEAD, (int32_t)~WIRE_RING_BUSY);
+	if (jit_mostly_inline(j->env, ins, f)) {
+		switch (h->id) {
+		case BPF_FUNC_ringbuf_reserve: ring_reserve(j, i); return;
+		case BPF_FUNC_get_smp_processor_id: cpu_number(j); return;
+		}
+		x86_store_imm(b, 4, X86_RDI, -WIRE_RING_HEAD, (int32_t)f->record); /* submit */
 		x86_rr(b, 4, x86_alu_op(X86_XOR), X86_RAX, X86_RAX);
 		return;
 	}
-	if (h->id == BPF_FUNC_get_smp_processor_id) {
-		cpu_number(j);
-		return;
-	}
+	j->clobbered |= HELPER_CLOBBERS;
 	check_args(j, i, h);
 	x86_mov_rr(b, X86_R9, THREAD);
 	x86_call(b, jit_agent(j, (enum wire_agent_entry)h->agent));
@@ -940,7 +1024,9 @@ static void jump(struct jit *j, uint32_t i, const struct bpf_insn *ins)
 			x86_jmp(b, target, wide);
 		return;
 	}
-	if (BPF_SRC(ins->code) == BPF_X)
+	if (j->loaded_for == i)
+		mem_alu_imm(j, j->loaded_size, X86_CMP, &j->loaded, ins->imm);
+	else if (BPF_SRC(ins->code) == BPF_X)
 		x86_rr(b, size, op == BPF_JSET ? X86_OP_TEST : x86_alu_op(X86_CMP), s, d);
 	else if (op == BPF_JSET) {
 		x86_rr(b, size, 0xf7, 0, d);
@@ -978,9 +1064,161 @@ static uint32_t saved(const struct jit *j, const struct jit_fn *fn)
 	return mask;
 }
 
+/* Only the result, which nobody wants from a thunk. */
+static bool is_result(const struct jit *j, uint32_t i)
+{
+	const struct bpf_insn *ins = &j->insns[i];
+
+	return j->in_thunk && ins->dst_reg == BPF_REG_0 &&
+	       (BPF_CLASS(ins->code) == BPF_ALU || BPF_CLASS(ins->code) == BPF_ALU64) &&
+	       ins[1].code == (BPF_JMP | BPF_EXIT);
+}
+
+/* A load just for the comparison with a constant behind it, which then reads memory: index of that, or 0. */
+static uint32_t compared(const struct jit *j, uint32_t i, const struct jit_fn *fn)
+{
+	const struct bpf_insn *ins = &j->insns[i], *jump;
+	const struct jit_fact *f = &j->facts.insn[i];
+	uint32_t k = i + 1, size = insn_size(ins);
+
+	if (BPF_CLASS(ins->code) != BPF_LDX || BPF_MODE(ins->code) != BPF_MEM || size < 4 ||
+	    !f->proven)
+		return 0;
+	while (k < fn->end && j->facts.insn[k].dead && !j->facts.insn[k].target)
+		k++;
+	jump = &j->insns[k];
+	f = &j->facts.insn[k];
+	if (k == fn->end || !f->reached || f->target || !f->last_use || f->branch != JIT_EITHER ||
+	    BPF_CLASS(jump->code) != BPF_JMP || BPF_SRC(jump->code) != BPF_K ||
+	    !ebpf_is_jump(jump) || jump->dst_reg != ins->dst_reg)
+		return 0;
+	switch (BPF_OP(jump->code)) {
+	case BPF_JEQ:
+	case BPF_JNE: return size == 8 || jump->imm >= 0 ? k : 0;
+	}
+	return 0;
+}
+
+/* A load just for an operation behind it, likewise. */
+static uint32_t operated(const struct jit *j, uint32_t i, const struct jit_fn *fn)
+{
+	const struct bpf_insn *ins = &j->insns[i], *alu;
+	const struct jit_fact *f = &j->facts.insn[i];
+	uint32_t k = i + 1;
+
+	if (BPF_CLASS(ins->code) != BPF_LDX || BPF_MODE(ins->code) != BPF_MEM ||
+	    insn_size(ins) != 8 || !f->proven)
+		return 0;
+	while (k < fn->end && j->facts.insn[k].dead && !j->facts.insn[k].target)
+		k++;
+	alu = &j->insns[k];
+	f = &j->facts.insn[k];
+	if (k == fn->end || !f->reached || f->target || !f->last_use ||
+	    BPF_CLASS(alu->code) != BPF_ALU64 || BPF_SRC(alu->code) != BPF_X ||
+	    alu->src_reg != ins->dst_reg || alu->dst_reg == ins->dst_reg)
+		return 0;
+	switch (BPF_OP(alu->code)) {
+	case BPF_ADD:
+	case BPF_SUB:
+	case BPF_AND:
+	case BPF_OR:
+	case BPF_XOR: return k;
+	}
+	return 0;
+}
+
+static void instruction(struct jit *j, uint32_t i, const struct jit_fn *fn)
+{
+	const struct bpf_insn *ins = &j->insns[i];
+	uint32_t use = compared(j, i, fn);
+
+	if (!use)
+		use = operated(j, i, fn);
+	if (use) {
+		j->loaded_for = use;
+		j->loaded = memory(j, i, jit_reg[ins->src_reg], ins->off, insn_size(ins), true);
+		j->loaded_size = insn_size(ins);
+		return;
+	}
+	switch (BPF_CLASS(ins->code)) {
+	case BPF_ALU:
+	case BPF_ALU64:
+		if (!is_result(j, i))
+			alu(j, i, ins);
+		return;
+	case BPF_LDX: load(j, i, ins); return;
+	case BPF_ST: store(j, i, ins); return;
+	case BPF_STX:
+		if (BPF_MODE(ins->code) == BPF_ATOMIC)
+			atomic(j, i, ins);
+		else
+			store(j, i, ins);
+		return;
+	case BPF_LD: load_imm64(j, i, ins); return;
+	}
+	if (ins->code == (BPF_JMP | BPF_CALL))
+		call(j, i, ins, fn);
+	else
+		jump(j, i, ins);
+}
+
+static const uint8_t callee_saved[] = { X86_RBX, X86_R13, X86_R14, X86_R15 };
+
+/* The end of a function; in a thunk, a jump to the end of the body, if there is more of it. */
+static void leave(struct jit *j, uint32_t i, const struct jit_fn *fn, uint32_t save, bool pad)
+{
+	struct x86 *b = &j->b;
+	bool last = true;
+
+	if (!j->in_thunk) {
+		if (pad)
+			x86_alu_imm(b, 8, X86_ADD, X86_RSP, 8);
+		for (uint32_t r = ARRAY_SIZE(callee_saved); r--;)
+			if (save >> callee_saved[r] & 1)
+				x86_pop(b, callee_saved[r]);
+		x86_ret(b);
+		return;
+	}
+	while (++i < fn->end)
+		last &= !j->facts.insn[i].reached || j->facts.insn[i].dead;
+	if (last)
+		return;
+	x86_jmp(b, b->n, true);
+	if (j->nexits == j->capexits)
+		vec_grow_((void **)&j->exits, &j->capexits, j->nexits + 1, sizeof(*j->exits));
+	j->exits[j->nexits++] = b->n;
+}
+
+static void instructions(struct jit *j, const struct jit_fn *fn, uint32_t save, bool pad)
+{
+	struct x86 *b = &j->b;
+
+	for (uint32_t i = fn->start; i < fn->end; i++) {
+		const struct bpf_insn *ins = &j->insns[i];
+		const struct jit_fact *f = &j->facts.insn[i];
+		bool two = ebpf_is_ld_imm64(ins);
+
+		j->at[i] = b->n;
+		if (two)
+			j->at[i + 1] = b->n;
+		/* behind a call that never returns */
+		if (!f->reached && i > fn->start && f[-1].reached &&
+		    j->insns[i - 1].code == (BPF_JMP | BPF_CALL)) {
+			x86_rr(b, 4, x86_alu_op(X86_CMP), X86_RAX, X86_RAX);
+			cold(j, X86_E, i - 1);
+		}
+		if (f->reached && !f->dead) {
+			if (ins->code == (BPF_JMP | BPF_EXIT))
+				leave(j, i, fn, save, pad);
+			else
+				instruction(j, i, fn);
+		}
+		i += two;
+	}
+}
+
 static void function(struct jit *j, uint32_t index)
 {
-	static const uint8_t keep[] = { X86_RBX, X86_R13, X86_R14, X86_R15 };
 	const struct jit_fn *fn = &j->facts.fns[index];
 	uint32_t save = index ? saved(j, fn) : 0; /* the thunk saves for the first */
 	bool pad = !(__builtin_popcount(save) & 1);
@@ -988,63 +1226,34 @@ static void function(struct jit *j, uint32_t index)
 
 	x86_align(b, 16, 0xcc);
 	j->fn_at[index] = b->n;
-	for (uint32_t r = 0; r < ARRAY_SIZE(keep); r++)
-		if (save >> keep[r] & 1)
-			x86_push(b, keep[r]);
+	for (uint32_t r = 0; r < ARRAY_SIZE(callee_saved); r++)
+		if (save >> callee_saved[r] & 1)
+			x86_push(b, callee_saved[r]);
 	if (index == 0)
 		pad = j->facts.calls || j->facts.frames;
 	if (pad)
 		x86_alu_imm(b, 8, X86_SUB, X86_RSP, 8);
-	for (uint32_t i = fn->start; i < fn->end; i++) {
-		const struct bpf_insn *ins = &j->insns[i];
-		bool two = ebpf_is_ld_imm64(ins);
-		uint8_t class = BPF_CLASS(ins->code);
+	instructions(j, fn, save, pad);
+}
 
-		j->at[i] = b->n;
-		if (two)
-			j->at[i + 1] = b->n;
-		if (!j->facts.insn[i].reached) {
-			/* behind a call that never returns */
-			if (i > fn->start && j->facts.insn[i - 1].reached &&
-			    j->insns[i - 1].code == (BPF_JMP | BPF_CALL)) {
-				x86_rr(b, 4, x86_alu_op(X86_CMP), X86_RAX, X86_RAX);
-				cold(j, X86_E, i - 1);
-			}
-			i += two;
-			continue;
-		}
-		if (j->facts.insn[i].dead) {
-			i += two;
-			continue;
-		}
-		switch (class) {
-		case BPF_ALU:
-		case BPF_ALU64: alu(j, ins); break;
-		case BPF_LDX: load(j, i, ins); break;
-		case BPF_ST: store(j, i, ins); break;
-		case BPF_STX:
-			if (BPF_MODE(ins->code) == BPF_ATOMIC)
-				atomic(j, i, ins);
-			else
-				store(j, i, ins);
-			break;
-		case BPF_LD: load_imm64(j, i, ins); break;
-		default:
-			if (ins->code == (BPF_JMP | BPF_CALL)) {
-				call(j, i, ins, fn);
-			} else if (ins->code == (BPF_JMP | BPF_EXIT)) {
-				if (pad)
-					x86_alu_imm(b, 8, X86_ADD, X86_RSP, 8);
-				for (uint32_t r = ARRAY_SIZE(keep); r--;)
-					if (save >> keep[r] & 1)
-						x86_pop(b, keep[r]);
-				x86_ret(b);
-			} else {
-				jump(j, i, ins);
-			}
-		}
-		i += two;
-	}
+void jit_body(struct jit *j)
+{
+	const struct jit_fn *fn = &j->facts.fns[0];
+	uint32_t *at = j->at, *guess = j->guess, end;
+
+	j->at = j->in_at;
+	j->guess = j->in_guess;
+	j->in_thunk = true;
+	j->nexits = 0;
+	instructions(j, fn, 0, false);
+	end = j->b.n;
+	j->at[fn->end] = end;
+	for (uint32_t i = 0; i < j->nexits; i++)
+		for (uint32_t k = 0; k < 4; k++)
+			j->b.p[j->exits[i] - 4 + k] = (uint8_t)((end - j->exits[i]) >> 8 * k);
+	j->in_thunk = false;
+	j->at = at;
+	j->guess = guess;
 }
 
 void jit_functions(struct jit *j)
@@ -1122,6 +1331,14 @@ static void cold_path(struct jit *j, const struct jit_cold *c)
 
 	for (int i = 0; i < 4; i++)
 		b->p[c->jump - 4 + (uint32_t)i] = (uint8_t)(rel >> 8 * i);
+	if (c->bucket || c->reserve) {
+		if (c->bucket)
+			negative_bucket(j, c->insn);
+		else
+			ask_for_room(j, c->insn);
+		x86_jmp(b, c->back, true);
+		return;
+	}
 	if (!c->fail && j->data >= c->size) {
 		x86_mov_rr(b, T1, T0);
 		x86_rm(b, 8, 0x2b, T1, THREAD, OFF_FRAME);
@@ -1138,17 +1355,27 @@ static void cold_path(struct jit *j, const struct jit_cold *c)
 	x86_jmp(b, j->stop, true);
 }
 
+void jit_cold_paths(struct jit *j, uint32_t first)
+{
+	for (uint32_t i = first; i < j->ncold; i++)
+		cold_path(j, &j->cold[i]);
+	j->ncold = first;
+}
+
 void jit_pieces(struct jit *j)
 {
-	uint64_t consts[CONSTS] = { j->env->area, j->env->area_size };
+	uint64_t consts[CONSTS] = { j->env->area, j->env->area_size,
+				    j->env->private + offsetof(struct wire_private, threads) };
+	bool stops = j->facts.checks;
 
-	if (j->ncold || j->facts.checks) {
+	for (uint32_t i = 0; i < j->ncold; i++)
+		stops |= !j->cold[i].bucket && !j->cold[i].reserve;
+	if (stops) {
 		x86_align(&j->b, 16, 0xcc);
 		stop_piece(j);
 		range_piece(j);
-		for (uint32_t i = 0; i < j->ncold; i++)
-			cold_path(j, &j->cold[i]);
 	}
+	jit_cold_paths(j, 0);
 	x86_align(&j->b, 8, 0xcc);
 	for (int i = 0; i < 4; i++)
 		consts[CONST_LIMIT + i] = j->env->area_size - (1u << i);

@@ -4,7 +4,8 @@
 
 enum {
 	STAY = 256, /* bytes: programs that call nothing and need no more stay on the traced program's stack */
-	PASSES = 64
+	PASSES = 64,
+	SHORT = 64, /* instructions: so many are written out in a thunk, without a call */
 };
 
 static struct err *check_env(const struct jit_env *env)
@@ -40,8 +41,20 @@ static bool uses_r10(const struct jit *j)
 	return j->data != 0;
 }
 
+/* May the first function be written out in a thunk? A violation would not find its return address. */
+static bool short_main(const struct jit *j)
+{
+	const struct jit_fn *fn = &j->facts.fns[0];
+	uint32_t n = 0;
+
+	for (uint32_t i = fn->start; i < fn->end; i++)
+		n += j->facts.insn[i].reached && !j->facts.insn[i].dead;
+	return n <= SHORT && !j->facts.checks && !j->facts.budget_used && !j->facts.frames;
+}
+
 struct marks {
-	uint32_t thunk[WIRE_STUB_ALL], host, find, nested, clock, stop, range, consts, zeros, size;
+	uint32_t thunk[WIRE_STUB_ALL], host, find, nested, clock, reserve, cpu, stop, range, consts,
+		zeros, size;
 	uint32_t clobbered;
 };
 
@@ -51,6 +64,7 @@ static void pass(struct jit *j, struct marks *m)
 	j->b.n = 0;
 	j->ncold = 0;
 	j->clobbered = 0;
+	j->loaded_for = UINT32_MAX;
 	jit_functions(j);
 	jit_pieces(j);
 	jit_thunk_pieces(j);
@@ -67,6 +81,8 @@ static void pass(struct jit *j, struct marks *m)
 	m->find = j->find;
 	m->nested = j->nested;
 	m->clock = j->clock;
+	m->reserve = j->reserve;
+	m->cpu = j->cpu;
 	m->stop = j->stop;
 	m->range = j->range;
 	m->consts = j->consts;
@@ -78,7 +94,8 @@ static void pass(struct jit *j, struct marks *m)
 struct err *jit_compile(const struct bpf_insn *insns, uint32_t ninsns, const struct jit_env *env,
 			struct jit_code *ret)
 {
-	struct jit j = { .insns = insns, .ninsns = ninsns, .env = env };
+	cleanup_free struct bpf_insn *own = xmemdup(insns, ninsns * sizeof(*insns));
+	struct jit j = { .insns = own, .ninsns = ninsns, .env = env };
 	struct marks m, before = { 0 };
 	cleanup_free uint32_t *fns = NULL;
 	struct err *e = check_env(env);
@@ -86,7 +103,7 @@ struct err *jit_compile(const struct bpf_insn *insns, uint32_t ninsns, const str
 	bool same;
 
 	if (!e)
-		e = jit_verify(insns, ninsns, env, &j.facts);
+		e = jit_verify(own, ninsns, env, &j.facts);
 	if (e) {
 		jit_facts_fini(&j.facts);
 		return e;
@@ -101,6 +118,9 @@ struct err *jit_compile(const struct bpf_insn *insns, uint32_t ninsns, const str
 	j.at = xcalloc(ninsns + 1, sizeof(*j.at));
 	j.guess = xmalloc((ninsns + 1) * sizeof(*j.guess));
 	memset(j.guess, 0xff, (ninsns + 1) * sizeof(*j.guess));
+	j.short_main = short_main(&j);
+	j.in_at = xcalloc(ninsns + 1, sizeof(*j.in_at));
+	j.in_guess = xmemdup(j.guess, (ninsns + 1) * sizeof(*j.guess));
 	j.fn_at = xcalloc(j.facts.nfns, sizeof(*j.fn_at));
 	fns = xcalloc(j.facts.nfns, sizeof(*fns));
 	/* Code gets only shorter from pass to pass, until nothing moves. */
@@ -109,14 +129,21 @@ struct err *jit_compile(const struct bpf_insn *insns, uint32_t ninsns, const str
 		pass(&j, &m);
 		same = !memcmp(&m, &before, sizeof(m)) &&
 		       !memcmp(fns, j.fn_at, j.facts.nfns * sizeof(*fns)) &&
-		       !memcmp(j.at, j.guess, (ninsns + 1) * sizeof(*j.at));
+		       !memcmp(j.at, j.guess, (ninsns + 1) * sizeof(*j.at)) &&
+		       (!j.short_main ||
+			!memcmp(j.in_at, j.in_guess, (ninsns + 1) * sizeof(*j.in_at)));
 		before = m;
 		memcpy(fns, j.fn_at, j.facts.nfns * sizeof(*fns));
 		memcpy(j.guess, j.at, (ninsns + 1) * sizeof(*j.at));
+		memcpy(j.in_guess, j.in_at, (ninsns + 1) * sizeof(*j.in_at));
 		rounds++;
 		assert(rounds < PASSES);
 	} while (!same);
 
+	for (uint32_t i = 0; i < j.facts.nfns; i++)
+		for (uint32_t k = j.facts.fns[i].start; k < j.facts.fns[i].end; k++)
+			if (!j.facts.fns[i].reached)
+				j.at[k] = JIT_NO_CODE;
 	*ret = (struct jit_code){
 		.bytes = j.b.p,
 		.size = j.b.n,
@@ -130,6 +157,9 @@ struct err *jit_compile(const struct bpf_insn *insns, uint32_t ninsns, const str
 	if (j.probe_stack)
 		ret->stack = j.native + j.facts.fns[0].depth * JIT_NATIVE_FRAME;
 	free(j.guess);
+	free(j.in_at);
+	free(j.in_guess);
+	free(j.exits);
 	free(j.fn_at);
 	free(j.cold);
 	jit_facts_fini(&j.facts);

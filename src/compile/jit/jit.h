@@ -34,6 +34,8 @@ struct jit_env {
 	uint64_t id_disp;
 	uint64_t code; /* address the result will run at */
 	bool rdpid;    /* the processor has the instruction: the number of the CPU at once */
+	bool lzcnt;    /* likewise: the highest bit */
+	bool tsc;      /* wire_area.clock can be used */
 	bool syscalls; /* the program is for system calls: it has the thunks for those, and no others */
 };
 
@@ -42,12 +44,13 @@ struct jit_func {
 	uint32_t stack; /* bytes of eBPF stack it uses, callees' not included */
 };
 
+enum { JIT_NO_CODE = -1 };
 struct jit_code {
 	uint8_t *bytes; /* malloc()ed */
 	uint32_t size;
 	uint32_t thunk[WIRE_STUB_ALL]; /* offset of the thunk for each kind of stub; 0 none */
 	uint32_t host; /* offset of uint64_t run(struct wire_thread *, void *ctx, uint64_t cookie), C ABI: the tracer's way in */
-	uint32_t *insn_at; /* [ninsns + 1]: offset of each instruction's code, for -d jit */
+	uint32_t *insn_at; /* [ninsns + 1]: offset of each instruction's code, for -d jit; JIT_NO_CODE: of functions that nobody calls */
 	uint32_t ninsns;
 	uint32_t stack;             /* deepest use of the probe stack by compiled code */
 	uint32_t nproven, nchecked; /* accesses proven, and checked at run time */

@@ -1,5 +1,5 @@
-/* The compiler's parts, between its files: verify.c finds facts, live.c what nobody needs, code.c writes functions,
- * thunk.c the ways in. */
+/* The compiler's parts, between its files: verify.c finds facts, copy.c shorter operands, live.c what nobody needs, code.c
+ * writes functions, thunk.c the ways in. */
 #ifndef DESCRY_COMPILE_JIT_INT_H
 #define DESCRY_COMPILE_JIT_INT_H
 
@@ -44,6 +44,8 @@ enum { JIT_QUANTIZE_BUCKET = 1 << 16, JIT_USTACK, JIT_STACK_ID, JIT_SCRATCH_GET 
 /* --- what the verifier finds --- */
 
 enum jit_branch { JIT_EITHER, JIT_ALWAYS, JIT_NEVER };
+/* Where a load's or store's memory is. */
+enum jit_where { JIT_SOMEWHERE, JIT_IN_THREAD, JIT_AT };
 
 struct jit_fact {
 	bool reached;
@@ -55,9 +57,17 @@ struct jit_fact {
 	bool key_known; /* map_lookup_elem: the key is `key` */
 	uint32_t key;
 	int32_t map;     /* helpers: index of the map, -1 not known */
-	uint32_t record; /* ringbuf_reserve: bytes, where they are known and there are no flags; 0 */
-	uint32_t func;   /* calls and bpf_loop: index of the function called */
-	bool own;        /* stores: own stack at offset `at`, `size` bytes */
+	uint32_t record; /* ringbuf_reserve: bytes, where they are known and there are no flags; ringbuf_submit: likewise; 0 */
+	bool target;     /* a jump leads here */
+	bool last_use; /* nobody reads the register any more: that a jump compares, or an operation's source */
+	uint8_t arg;    /* d_quantize_bucket: the register that has its argument */
+	uint32_t func;  /* calls and bpf_loop: index of the function called */
+	uint8_t where;  /* loads and stores: enum jit_where */
+	uint64_t place; /* JIT_IN_THREAD: offset in the thread slot; JIT_AT: address */
+	bool constant;  /* the source register holds `value` */
+	bool there;     /* task_storage_get: the running thread's; never 0 */
+	uint64_t value;
+	bool own; /* stores: own stack at offset `at`, `size` bytes */
 	int16_t at;
 	uint8_t size;
 };
@@ -82,21 +92,32 @@ struct jit_facts {
 	uint32_t nfns;
 	bool ctx_lost;      /* the context's address is kept where it is not followed */
 	uint32_t ctx_words; /* bits: 8-byte words of the context that are loaded */
-	bool ctx_used, regs_used, gen_used, budget_used, cookie_used, clock_used, checks;
+	bool ctx_used, regs_used, gen_used, budget_used, cookie_used, clock_used, reserve_used,
+		cpu_used, checks;
 	bool calls;  /* the agent */
 	bool frames; /* functions of its own */
 	uint32_t nproven, nchecked;
 };
 
-struct err *jit_verify(const struct bpf_insn *insns, uint32_t n, const struct jit_env *env,
+/* Operands of the instructions become registers and constants that hold the same (copy.c). */
+struct err *jit_verify(struct bpf_insn *insns, uint32_t n, const struct jit_env *env,
 		       struct jit_facts *ret);
 void jit_facts_fini(struct jit_facts *f);
+
+/* Reads what a register was copied from in place of the copy, and constants in place of registers. */
+void jit_copies(struct bpf_insn *insns, struct jit_facts *f);
+
+/* Atomics that give nothing back: the source register is not needed, its constant value is written out. */
+bool jit_constant_atomic(const struct bpf_insn *ins, const struct jit_fact *f);
 
 /* Marks instructions whose results nobody reads, and settles the size of stacks. */
 void jit_dead(const struct bpf_insn *insns, uint32_t n, const struct jit_env *env,
 	      struct jit_facts *f);
 /* Is the helper written out (no call of the agent)? jit_inline_lookup(): is it a lookup that is? */
 bool jit_inline(const struct jit_env *env, const struct bpf_insn *ins, const struct jit_fact *f);
+/* Is it written out for what happens nearly always? The agent is then asked by a piece that keeps all registers. */
+bool jit_mostly_inline(const struct jit_env *env, const struct bpf_insn *ins,
+		       const struct jit_fact *f);
 bool jit_inline_lookup(const struct jit_env *env, const struct bpf_insn *ins,
 		       const struct jit_fact *f);
 
@@ -108,29 +129,47 @@ uint32_t jit_value_size(const struct jit_env *env, int32_t map, uint32_t helper)
 
 /* --- code --- */
 
+/* A memory operand: base + off, or RIP-relative. */
+struct jit_operand {
+	unsigned base;
+	int32_t off;
+	bool rip;
+	int64_t at; /* rip: from the start of the code */
+};
+
 struct jit {
 	const struct bpf_insn *insns;
 	uint32_t ninsns;
 	const struct jit_env *env;
 	struct jit_facts facts;
 	struct x86 b;
-	uint32_t *at;    /* [ninsns + 1] this pass */
-	uint32_t *guess; /* [ninsns + 1] the pass before; 0xffffffff unknown */
+	uint32_t *at;               /* [ninsns + 1] this pass */
+	uint32_t *guess;            /* [ninsns + 1] the pass before; 0xffffffff unknown */
+	uint32_t *in_at, *in_guess; /* likewise, of the first function written out in a thunk */
+	bool in_thunk;              /* that is being done */
+	bool short_main;            /* it may be */
+	uint32_t loaded_for; /* the instruction that reads `loaded`, which no register holds */
+	struct jit_operand loaded;
+	uint32_t loaded_size;
 	uint32_t *fn_at; /* [nfns] entry of each function: this pass and, until it is met, the pass before */
-	uint32_t stop, range, find, nested, clock, consts, zeros; /* shared pieces, by offset */
+	uint32_t stop, range, find, nested, clock, reserve, cpu, consts,
+		zeros; /* shared pieces, by offset */
 	struct jit_cold {
 		uint32_t jump; /* end of the rel32 that comes here */
 		uint32_t back; /* where to go on */
 		uint32_t insn;
 		uint8_t size;
 		bool load;
-		bool fail; /* no second look: violation */
+		bool fail;    /* no second look: violation */
+		bool bucket;  /* nothing is wrong: quantize() of a negative number */
+		bool reserve; /* likewise: a record that the agent finds room for */
 	} * cold;
 	uint32_t ncold, capcold;
-	uint32_t clobbered; /* bits: x86 registers written by compiled code */
-	uint32_t data;      /* eBPF stack of the whole program, 16-byte multiple */
-	uint32_t native;    /* native stack below `frame`, agent not included */
-	bool probe_stack;   /* runs on the thread's probe stack */
+	uint32_t *exits, nexits, capexits; /* of a body: ends of the jumps to its end */
+	uint32_t clobbered;                /* bits: x86 registers written by compiled code */
+	uint32_t data;                     /* eBPF stack of the whole program, 16-byte multiple */
+	uint32_t native;                   /* native stack below `frame`, agent not included */
+	bool probe_stack;                  /* runs on the thread's probe stack */
 	bool uses_r10;
 };
 
@@ -138,9 +177,18 @@ extern const uint8_t jit_reg[11];
 
 void jit_functions(struct jit *j);
 void jit_pieces(struct jit *j); /* shared pieces and cold paths */
+/* The first function, without an end of its own. What it leaves in r0 is lost. */
+void jit_body(struct jit *j);
+void jit_cold_paths(struct jit *j, uint32_t first); /* from number `first` on */
 void jit_thunk(struct jit *j, enum wire_stub_kind kind);
 void jit_thunk_pieces(struct jit *j);
 void jit_host(struct jit *j);
+/* Where the address of wire_private.threads stands. */
+int64_t jit_threads(const struct jit *j);
+/* Is it within reach of a RIP-relative operand? */
+bool jit_near(const struct jit *j, uint64_t addr);
+/* An instruction with a memory operand at a fixed address; tmp is lost where that is far. */
+void jit_at(struct jit *j, unsigned size, unsigned op, unsigned reg, uint64_t addr, unsigned tmp);
 /* Target of a direct call to an agent's entry, counted from the start of the code. */
 int64_t jit_agent(const struct jit *j, enum wire_agent_entry e);
 

@@ -27,6 +27,27 @@ bool jit_inline(const struct jit_env *env, const struct bpf_insn *ins, const str
 	return jit_inline_lookup(env, ins, f);
 }
 
+/* Is it a ring whose ring_reserve() can be written out? */
+static bool plain_ring(const struct jit_env *env, const struct jit_fact *f)
+{
+	const struct wire_map *m = f->map >= 0 ? &env->maps[f->map] : NULL;
+
+	return m && f->record && m->max_entries && !(m->max_entries & (m->max_entries - 1)) &&
+	       m->base >= WIRE_THREAD_SPACE && m->base < INT32_MAX / 2 &&
+	       m->max_entries < INT32_MAX / 2 && f->record + 16 <= m->max_entries;
+}
+
+bool jit_mostly_inline(const struct jit_env *env, const struct bpf_insn *ins,
+		       const struct jit_fact *f)
+{
+	switch (ins->imm) {
+	case BPF_FUNC_ringbuf_reserve: return plain_ring(env, f);
+	case BPF_FUNC_ringbuf_submit: return f->record != 0;
+	case BPF_FUNC_get_smp_processor_id: return true;
+	}
+	return false;
+}
+
 static void call_effects(const struct jit_env *env, const struct bpf_insn *ins,
 			 const struct jit_fact *f, uint32_t *uses, uint32_t *defs, bool *pure)
 {
@@ -44,7 +65,7 @@ static void call_effects(const struct jit_env *env, const struct bpf_insn *ins,
 		return;
 	}
 	if (jit_inline(env, ins, f)) {
-		*uses = h->id == BPF_FUNC_task_storage_get ? 1 << 2 : 0;
+		*uses = h->id == BPF_FUNC_task_storage_get && !f->there ? 1 << 2 : 0;
 		*pure = true;
 		return;
 	}
@@ -57,8 +78,12 @@ static void call_effects(const struct jit_env *env, const struct bpf_insn *ins,
 		return;
 	}
 	if (h->agent < 0) {
-		*uses = h->id == JIT_QUANTIZE_BUCKET ? 1 << 1 : 0;
+		*uses = h->id == JIT_QUANTIZE_BUCKET ? 1u << f->arg : 0;
 		*pure = true;
+		return;
+	}
+	if (jit_mostly_inline(env, ins, f)) {
+		*uses = h->id == BPF_FUNC_ringbuf_submit ? 1 << 1 : 0;
 		return;
 	}
 	for (int i = 0; h->args[i]; i++)
@@ -69,6 +94,7 @@ static void effects(const struct jit_env *env, const struct bpf_insn *ins, const
 		    uint32_t *uses, uint32_t *defs, bool *pure)
 {
 	uint32_t d = 1u << ins->dst_reg, s = 1u << ins->src_reg;
+	bool named = f->where != JIT_SOMEWHERE; /* the memory: its address is not needed */
 	uint32_t x = BPF_SRC(ins->code) == BPF_X ? s : 0;
 	uint8_t op = BPF_OP(ins->code);
 
@@ -86,13 +112,13 @@ static void effects(const struct jit_env *env, const struct bpf_insn *ins, const
 		*pure = true;
 		return;
 	case BPF_LDX:
-		*uses = s;
+		*uses = named ? 0 : s;
 		*defs = d;
 		*pure = f->proven;
 		return;
-	case BPF_ST: *uses = d; return;
+	case BPF_ST: *uses = named ? 0 : d; return;
 	case BPF_STX:
-		*uses = d | s;
+		*uses = (named ? 0 : d) | (jit_constant_atomic(ins, f) ? 0 : s);
 		if (BPF_MODE(ins->code) != BPF_ATOMIC)
 			return;
 		if (ins->imm == BPF_CMPXCHG) {
@@ -150,6 +176,8 @@ static void registers(const struct bpf_insn *insns, const struct jit_env *env, s
 			} else if (ins->code != (BPF_JMP | BPF_EXIT)) {
 				out = live[i + 1 + ebpf_is_ld_imm64(ins) - fn->start];
 			}
+			a->last_use =
+				!(out >> (ebpf_is_jump(ins) ? ins->dst_reg : ins->src_reg) & 1);
 			a->dead = unread_store(a, fn) || (pure && !(defs & out));
 			if (!a->dead)
 				out = (out & ~defs) | uses;

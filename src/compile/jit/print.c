@@ -21,6 +21,15 @@ static const char *const agent_names[] = {
 static const char *const kind_names[] = { "entry",   "return", "tail",    "mid",
 					  "syscall", "sysret", "sysnote", "sysfork" };
 
+#define FIELD(f) \
+	{ \
+		offsetof(struct wire_area, f), #f \
+	}
+static const struct {
+	uint64_t off;
+	const char *name;
+} area_fields[] = { FIELD(gen), FIELD(clock.base_ns), FIELD(clock.mult) };
+
 /* What an address is; "" nothing known. */
 static void name_address(const struct printer *p, uint64_t addr, char *buf, size_t size)
 {
@@ -53,6 +62,9 @@ static void name_address(const struct printer *p, uint64_t addr, char *buf, size
 			continue;
 		return;
 	}
+	for (uint32_t i = 0; i < ARRAY_SIZE(area_fields); i++)
+		if (addr == env->area + area_fields[i].off)
+			snprintf(buf, size, "area %s", area_fields[i].name);
 	if (addr == env->private + offsetof(struct wire_private, threads))
 		snprintf(buf, size, "threads");
 }
@@ -131,6 +143,10 @@ void jit_print(FILE *out, const struct jit_code *c, const struct bpf_insn *insns
 							      : NULL;
 		char text[160];
 
+		if (c->insn_at[i] == (uint32_t)JIT_NO_CODE) {
+			i += two;
+			continue;
+		}
 		ebpf_text(text, sizeof(text), &insns[i], i + 1 < c->ninsns ? &insns[i + 1] : NULL);
 		if (operand && two)
 			fprintf(out, "%5u r%u = %s", i, insns[i].dst_reg, operand);
@@ -141,7 +157,10 @@ void jit_print(FILE *out, const struct jit_code *c, const struct bpf_insn *insns
 		if (names && names->remark)
 			names->remark(names->arg, i, out);
 		putc('\n', out);
-		to = c->insn_at[i + 1 + two];
+		to = i + 1 + two;
+		while (c->insn_at[to] == (uint32_t)JIT_NO_CODE)
+			to++;
+		to = c->insn_at[to];
 		print_range(&p, out, c->insn_at[i], to);
 		i += two;
 	}

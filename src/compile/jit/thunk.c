@@ -3,7 +3,7 @@
  * Traced program's stack in a thunk, once it has begun:
  *	[site's rsp - 128, MID]  return address into the stub
  *	                         rax, flags (MID: lahf, seto)
- *	                         r12, r11, r10
+ *	                         r12, r11, r10 (not where the program does without it)
  * Then, on the same stack or from thread->stack_top down:
  *	[probe stack] the traced program's rsp
  *	struct pt_regs, which also keeps what the program clobbers; or just that, pushed
@@ -52,20 +52,37 @@ static void identity(struct jit *j)
 	}
 }
 
+/* T0 = where the thread of key r12 would be found. */
+static void entry_address(struct jit *j)
+{
+	struct x86 *b = &j->b;
+
+	if (j->env->identity == WIRE_ID_FS32) {
+		x86_rr(b, 4, X86_OP_STORE, THREAD, T0);
+		x86_alu_imm(b, 4, X86_AND, T0, WIRE_THREAD_HASH - 1);
+	} else {
+		x86_mov_imm(b, T0, WIRE_THREAD_MIX);
+		x86_rr(b, 8, X86_OP_IMUL, T0, THREAD);
+		x86_shift_imm(b, 8, X86_SHR, T0, 52);
+	}
+	x86_shift_imm(b, 4, X86_SHL, T0, 4);
+	x86_rip(b, 8, 0x03, T0, jit_threads(j));
+}
+
 /* What every firing leaves in the thread. */
 static void begin(struct jit *j)
 {
 	struct x86 *b = &j->b;
 
-	x86_alu_mem_imm(b, 8, X86_ADD, THREAD, THREAD_OFF(firings), 1);
 	if (j->facts.gen_used) {
-		x86_rm(b, 8, X86_OP_LOAD, T1, THREAD, THREAD_OFF(area));
-		x86_rm(b, 4, X86_OP_LOAD, T1, T1, offsetof(struct wire_area, gen));
-		x86_rm(b, 8, X86_OP_STORE, T1, THREAD, THREAD_OFF(gen));
+		x86_alu_mem_imm(b, 8, X86_ADD, THREAD, THREAD_OFF(firings), 1);
+		jit_at(j, 4, X86_OP_LOAD, T0, j->env->area + offsetof(struct wire_area, gen), T0);
+		x86_rm(b, 8, X86_OP_STORE, T0, THREAD, THREAD_OFF(gen));
 	}
 }
 
-static void run(struct jit *j)
+/* in_place: the program is written out here. */
+static void run(struct jit *j, bool in_place)
 {
 	struct x86 *b = &j->b;
 
@@ -75,14 +92,15 @@ static void run(struct jit *j)
 		x86_rm(b, 8, X86_OP_STORE, X86_RSP, THREAD, THREAD_OFF(frame));
 	if (j->facts.budget_used)
 		x86_store_imm(b, 8, THREAD, THREAD_OFF(budget), JIT_BUDGET);
-	x86_call(b, j->fn_at[0]);
+	if (in_place)
+		jit_body(j);
+	else
+		x86_call(b, j->fn_at[0]);
 }
 
-/* `rsp` goes first and in_probe last: a signal between them sees a firing whose stack is not known, and skips its own. */
 static void end(struct jit *j)
 {
 	x86_store_imm(&j->b, 8, THREAD, THREAD_OFF(rsp), 0);
-	x86_store_imm(&j->b, 4, THREAD, THREAD_OFF(in_probe), 0);
 }
 
 /* Fills the struct pt_regs at rsp + data. T1: rsp of the traced program's side; up: from there to the return address. */
@@ -280,10 +298,12 @@ void jit_thunk(struct jit *j, enum wire_stub_kind kind)
 	bool runs = kind != WIRE_STUB_SYSNOTE && kind != WIRE_STUB_SYSFORK;
 	uint32_t keep = (j->clobbered | (j->uses_r10 ? 1u << X86_RBP : 0)) &
 			~(uint32_t)ALWAYS_SAVED;
-	int32_t up = 24 + (mid ? 16 : 0); /* from rsp to the return address */
+	bool lean = !mid && !regs && !j->probe_stack && !(j->clobbered >> T1 & 1); /* without T1 */
+	int32_t up = (lean ? 16 : 24) + (mid ? 16 : 0); /* from rsp to the return address */
 	int32_t site = up + 8 + (mid ? 128 : 0);
 	int32_t behind = sizeof(struct wire_stub) + WIRE_STUB_CALL + (mid ? WIRE_STUB_LEA : 0);
-	uint32_t found, go = 0, zero, miss, nested = 0, skip1, used, pad, lost = 0, child = 0;
+	uint32_t first_cold = j->ncold, found, go = 0, zero, miss, nested = 0, skip1, used, pad,
+		 lost = 0, child = 0;
 	int64_t skip_at;
 
 	if (regs)
@@ -299,21 +319,18 @@ void jit_thunk(struct jit *j, enum wire_stub_kind kind)
 	}
 	x86_push(b, X86_R12);
 	x86_push(b, X86_R11);
-	x86_push(b, X86_R10);
+	if (!lean)
+		x86_push(b, X86_R10);
 	identity(j);
 	/* 0 would be found in any free entry */
 	x86_rr(b, 8, X86_OP_TEST, THREAD, THREAD);
 	x86_jcc(b, X86_E, b->n, true);
 	zero = b->n;
-	x86_mov_imm(b, T0, WIRE_THREAD_MIX);
-	x86_rr(b, 8, X86_OP_IMUL, T0, THREAD);
-	x86_shift_imm(b, 8, X86_SHR, T0, 52);
-	x86_shift_imm(b, 4, X86_SHL, T0, 4);
-	x86_mov_imm(b, T1, j->env->private + offsetof(struct wire_private, threads));
-	x86_rx(b, 8, 0x3b, THREAD, T1, T0, 0);
+	entry_address(j);
+	x86_rm(b, 8, 0x3b, THREAD, T0, 0);
 	x86_jcc(b, X86_NE, b->n, true);
 	miss = b->n;
-	x86_rx(b, 8, X86_OP_LOAD, THREAD, T1, T0, offsetof(struct wire_thread_entry, thread));
+	x86_rm(b, 8, X86_OP_LOAD, THREAD, T0, offsetof(struct wire_thread_entry, thread));
 	found = b->n;
 	if (!runs) {
 		if (kind == WIRE_STUB_SYSNOTE)
@@ -327,13 +344,13 @@ void jit_thunk(struct jit *j, enum wire_stub_kind kind)
 		x86_jcc(b, X86_NE, b->n, true);
 		child = b->n;
 	}
-	x86_alu_mem_imm(b, 4, X86_CMP, THREAD, THREAD_OFF(in_probe), 0);
+	/* a signal that comes between the look and the store has done with its own firing by then */
+	x86_alu_mem_imm(b, 8, X86_CMP, THREAD, THREAD_OFF(rsp), 0);
 	x86_jcc(b, X86_NE, b->n, true);
 	nested = b->n;
 	go = b->n;
-	x86_store_imm(b, 4, THREAD, THREAD_OFF(in_probe), 1);
-	x86_rm(b, 8, X86_OP_LEA, T1, X86_RSP, site);
-	x86_rm(b, 8, X86_OP_STORE, T1, THREAD, THREAD_OFF(rsp));
+	x86_rm(b, 8, X86_OP_LEA, T0, X86_RSP, site);
+	x86_rm(b, 8, X86_OP_STORE, T0, THREAD, THREAD_OFF(rsp));
 	if (kind == WIRE_STUB_SYSRET)
 		lost = find_number(j, up, site, behind);
 	begin(j);
@@ -361,7 +378,7 @@ void jit_thunk(struct jit *j, enum wire_stub_kind kind)
 	} else {
 		used += JIT_CTX;
 	}
-	pad = -used & 8;
+	pad = j->probe_stack || regs || j->facts.frames ? -used & 8 : 0;
 	if (j->data + pad + (regs ? JIT_CTX : 0))
 		x86_alu_imm(b, 8, X86_SUB, X86_RSP,
 			    (int32_t)(j->data + (regs ? JIT_CTX : 0) + pad));
@@ -374,7 +391,7 @@ void jit_thunk(struct jit *j, enum wire_stub_kind kind)
 	} else if (j->facts.calls) {
 		x86_store_imm(b, 8, THREAD, THREAD_OFF(regs), 0);
 	}
-	run(j);
+	run(j, j->short_main && (kind == WIRE_STUB_ENTRY || kind == WIRE_STUB_RETURN));
 	if (regs) {
 		for (unsigned r = 0; r < 16; r++)
 			if (keep >> r & 1)
@@ -397,7 +414,8 @@ void jit_thunk(struct jit *j, enum wire_stub_kind kind)
 		land(b, child);
 out:
 	skip_at = b->n;
-	x86_pop(b, X86_R10);
+	if (!lean)
+		x86_pop(b, X86_R10);
 	x86_pop(b, X86_R11);
 	x86_pop(b, X86_R12);
 	if (mid) {
@@ -419,19 +437,20 @@ out:
 	if (!runs)
 		return;
 	land(b, nested);
-	x86_rm(b, 8, X86_OP_LEA, T1, X86_RSP, site);
+	x86_rm(b, 8, X86_OP_LEA, T0, X86_RSP, site);
 	x86_call(b, j->nested);
-	x86_rr(b, 4, X86_OP_TEST, T1, T1);
+	x86_rr(b, 4, X86_OP_TEST, T0, T0);
 	x86_jcc(b, X86_NE, go, false);
 	x86_jmp(b, skip1, false);
+	jit_cold_paths(j, first_cold);
 }
 
-/* Calls the agent where only T0, T1 and `result` may be clobbered. rdi = the thread or what stands for it, rsi = arg1 if
- * that is a register. */
+/* Calls the agent where only T0 and `result` may be clobbered. rdi = the thread or what stands for it, rsi = arg1 if
+ * that is a register; ring_reserve: the arguments as they are. */
 static void ask(struct jit *j, enum wire_agent_entry entry, int arg1, unsigned result)
 {
-	static const uint8_t all[] = { X86_RAX, X86_RCX, X86_RDX, X86_RSI,
-				       X86_RDI, X86_R8,  X86_R9,  X86_RBP };
+	static const uint8_t all[] = { X86_RAX, X86_RCX, X86_RDX, X86_RSI, X86_RDI,
+				       X86_R8,  X86_R9,  X86_R10, X86_RBP };
 	/* a clock that is slow: what the program keeps in registers must not count as clobbered */
 	const uint8_t *kept = all + (result == X86_RAX);
 	uint32_t n = ARRAY_SIZE(all) - (result == X86_RAX);
@@ -440,10 +459,12 @@ static void ask(struct jit *j, enum wire_agent_entry entry, int arg1, unsigned r
 	for (uint32_t i = 0; i < n; i++)
 		x86_push(b, kept[i]);
 	x86_mov_rr(b, X86_RBP, X86_RSP);
+	/* what needs more than a few bytes */
 	if (entry == WIRE_AGENT_ktime && !j->probe_stack)
 		x86_rm(b, 8, X86_OP_LOAD, X86_RSP, THREAD, THREAD_OFF(stack_top));
 	x86_alu_imm(b, 8, X86_AND, X86_RSP, -16);
-	x86_mov_rr(b, X86_RDI, THREAD);
+	if (entry != WIRE_AGENT_ring_reserve)
+		x86_mov_rr(b, X86_RDI, THREAD);
 	if (arg1 >= 0)
 		x86_mov_rr(b, X86_RSI, (unsigned)arg1);
 	x86_mov_rr(b, X86_R9, THREAD);
@@ -461,10 +482,16 @@ void jit_thunk_pieces(struct jit *j)
 	j->find = j->b.n;
 	ask(j, WIRE_AGENT_thread, -1, THREAD);
 	j->nested = j->b.n;
-	ask(j, WIRE_AGENT_nested, T1, T1);
+	ask(j, WIRE_AGENT_nested, T0, T0);
 	j->clock = j->b.n;
 	if (j->facts.clock_used)
 		ask(j, WIRE_AGENT_ktime, -1, X86_RAX);
+	j->reserve = j->b.n;
+	if (j->facts.reserve_used)
+		ask(j, WIRE_AGENT_ring_reserve, -1, X86_RAX);
+	j->cpu = j->b.n;
+	if (j->facts.cpu_used && !j->env->rdpid)
+		ask(j, WIRE_AGENT_cpu, -1, X86_RAX);
 	x86_align(&j->b, 8, 0xcc);
 	j->zeros = j->b.n;
 	for (uint32_t i = 0; j->facts.ctx_used && i < JIT_CTX; i++)
@@ -481,7 +508,6 @@ void jit_host(struct jit *j)
 		x86_push(b, kept[i]);
 	x86_mov_rr(b, THREAD, X86_RDI);
 	x86_alu_imm(b, 8, X86_SUB, X86_RSP, (int32_t)j->data + 8);
-	x86_store_imm(b, 4, THREAD, THREAD_OFF(in_probe), 1);
 	x86_rm(b, 8, X86_OP_STORE, X86_RSP, THREAD, THREAD_OFF(rsp));
 	begin(j);
 	x86_rm(b, 8, X86_OP_STORE, X86_RDX, THREAD, THREAD_OFF(cookie));
@@ -493,7 +519,7 @@ void jit_host(struct jit *j)
 	}
 	x86_rm(b, 8, X86_OP_STORE, X86_RSI, THREAD, THREAD_OFF(regs));
 	x86_mov_rr(b, X86_RDI, X86_RSI);
-	run(j);
+	run(j, false);
 	end(j);
 	x86_alu_imm(b, 8, X86_ADD, X86_RSP, (int32_t)j->data + 8);
 	for (uint32_t i = ARRAY_SIZE(kept); i--;)

@@ -22,14 +22,16 @@ enum kind {
 	VALUE,  /* in a value of map id, + lo..hi */
 	RECORD, /* in a ring record of id bytes, + lo..hi */
 	FUNC,   /* function id */
+	TASK,   /* the running thread's task_struct, or what stands for it */
 };
 struct val {
 	uint8_t kind;
 	bool null;    /* pointers: or it is 0 */
 	uint8_t size; /* slots: 4: only the lower half is known */
 	uint32_t id;
-	uint32_t link;   /* copies of one result that may be 0 have the same; 0 none */
-	uint64_t lo, hi; /* pointers: int64_t */
+	uint32_t element; /* VALUE: number of the value in its map + 1; 0 not known */
+	uint32_t link;    /* copies of one result that may be 0 have the same; 0 none */
+	uint64_t lo, hi;  /* pointers: int64_t */
 };
 static const struct val any = { .kind = NUMBER, .hi = UINT64_MAX };
 
@@ -106,7 +108,7 @@ static void refuse(struct v *v, const char *fmt, ...)
 static bool same(const struct val *a, const struct val *b)
 {
 	return a->kind == b->kind && a->null == b->null && a->size == b->size && a->id == b->id &&
-	       a->link == b->link && a->lo == b->lo && a->hi == b->hi;
+	       a->element == b->element && a->link == b->link && a->lo == b->lo && a->hi == b->hi;
 }
 
 /* The function's stack reaches down to there. */
@@ -173,6 +175,7 @@ static struct val join(const struct val *a, const struct val *b, bool widen)
 		return any;
 	r.null = a->null || b->null;
 	r.link = a->link == b->link ? a->link : 0;
+	r.element = a->element == b->element ? a->element : 0;
 	r.lo = (int64_t)a->lo < (int64_t)b->lo ? a->lo : b->lo;
 	r.hi = (int64_t)a->hi > (int64_t)b->hi ? a->hi : b->hi;
 	if (widen && (r.lo != a->lo || r.hi != a->hi))
@@ -410,6 +413,24 @@ static void note_access(struct v *v, bool proven)
 	}
 }
 
+/* A proven access whose place does not depend on the generation. */
+static void note_place(struct v *v, const struct val *p, int64_t off)
+{
+	const struct wire_map *m = p->kind == VALUE ? &v->env->maps[p->id] : NULL;
+	struct jit_fact *f = &v->f->insn[v->pc];
+	uint64_t place;
+
+	if (!v->record || !m || !p->element || p->lo != p->hi)
+		return;
+	place = m->base + (uint64_t)(p->element - 1) * m->stride + p->lo + (uint64_t)off;
+	if (m->kind == WIRE_MAP_ARRAY)
+		f->where = JIT_AT;
+	else if ((m->kind == WIRE_MAP_THREAD_ARRAY || m->kind == WIRE_MAP_TASK) &&
+		 place < INT32_MAX - 8)
+		f->where = JIT_IN_THREAD;
+	f->place = place;
+}
+
 static void load(struct v *v, const struct bpf_insn *ins)
 {
 	const struct val *p = &v->s.r[ins->src_reg];
@@ -426,6 +447,7 @@ static void load(struct v *v, const struct bpf_insn *ins)
 	if (ok) {
 		uint64_t blind = p->kind == STACK ? v->f->fns[p->id].blind : 0;
 
+		note_place(v, p, ins->off);
 		proven_read(v, p, ins->off, size);
 		if (!sign)
 			r = load_slot(v, p, ins->off, size);
@@ -467,7 +489,9 @@ static void store(struct v *v, const struct bpf_insn *ins)
 	if (v->record && p.kind == CTX)
 		refuse(v, "writes to the context");
 	note_access(v, ok);
-	if (!ok)
+	if (ok)
+		note_place(v, &p, ins->off);
+	else
 		lose_bounds(v, &p);
 	x = BPF_CLASS(ins->code) == BPF_STX
 		    ? v->s.r[ins->src_reg]
@@ -739,6 +763,7 @@ static void load_imm64(struct v *v, const struct bpf_insn *ins)
 		}
 		*d = (struct val){ .kind = VALUE,
 				   .id = m,
+				   .element = 1,
 				   .lo = (uint32_t)ins[1].imm,
 				   .hi = (uint32_t)ins[1].imm };
 		break;
@@ -963,8 +988,11 @@ static void helper_args(struct v *v, const struct jit_helper *h, int32_t map)
 		case 'O': helper_memory(v, i + 1, sizeof(struct wire_unwind_offsets), false); break;
 		case 'q': helper_memory(v, i + 1, size_bound(p - 1, false), false); break;
 		case 'g':
-			if (p->kind == RECORD && !p->null && !p->lo && !p->hi)
+			if (p->kind == RECORD && !p->null && !p->lo && !p->hi) {
+				if (v->record && h->id == BPF_FUNC_ringbuf_submit)
+					f->record = p->id;
 				break;
+			}
 			helper_memory(v, i + 1, 8, true);
 			break;
 		case '.':
@@ -979,8 +1007,11 @@ static void call_helper(struct v *v, const struct bpf_insn *ins)
 {
 	const struct jit_helper *h = jit_helper((uint32_t)ins->imm);
 	struct jit_fact *f = &v->f->insn[v->pc];
+	/* nothing to begin with: written out, see jit_inline() */
+	bool is_task = v->s.r[2].kind == TASK && v->s.r[3].kind == NUMBER && !v->s.r[3].hi;
 	struct val r0 = any;
 	int32_t map = -1;
+	uint32_t scratch;
 
 	if (!h) {
 		const char *name = ebpf_helper_name((uint32_t)ins->imm);
@@ -1024,10 +1055,23 @@ static void call_helper(struct v *v, const struct bpf_insn *ins)
 			    known_key(v, &key)) {
 				if (key >= m->max_entries)
 					r0 = number(0, 0);
+				else
+					r0.element = key + 1;
 				r0.null = false;
 			}
 		}
+		if (h->id == BPF_FUNC_map_lookup_elem && m->kind == WIRE_MAP_THREAD_ARRAY &&
+		    m->role == MAP_SCRATCH && m->key_size == 4 && known_key(v, &scratch))
+			r0.element = scratch % m->max_entries + 1;
+		if (h->id == BPF_FUNC_task_storage_get && is_task) {
+			r0.null = false;
+			r0.element = 1;
+			if (v->record)
+				f->there = true;
+		}
 	}
+	if (h->id == BPF_FUNC_get_current_task || h->id == BPF_FUNC_get_current_task_btf)
+		r0 = (struct val){ .kind = TASK, .null = true };
 	if (h->result == 'b')
 		r0 = number(0, 126);
 	if (h->result == 'g') {
@@ -1325,6 +1369,14 @@ static void leave(struct v *v)
 	callers_again(v, v->fn);
 }
 
+static void note_constant(struct v *v, const struct bpf_insn *ins)
+{
+	const struct val *s = &v->s.r[ins->src_reg < 11 ? ins->src_reg : 0];
+
+	v->f->insn[v->pc].constant = is_const(s);
+	v->f->insn[v->pc].value = s->lo;
+}
+
 static void walk(struct v *v, struct block *b)
 {
 	b->dirty = false;
@@ -1333,8 +1385,10 @@ static void walk(struct v *v, struct block *b)
 	for (v->pc = b->start; v->pc < b->end && !v->err; v->pc++) {
 		const struct bpf_insn *ins = &v->insns[v->pc];
 
-		if (v->record)
+		if (v->record) {
 			v->f->insn[v->pc].reached = true;
+			note_constant(v, ins);
+		}
 		switch (BPF_CLASS(ins->code)) {
 		case BPF_ALU:
 		case BPF_ALU64: alu(v, ins); break;
@@ -1543,7 +1597,12 @@ static void summarise(const struct bpf_insn *insns, uint32_t n, const struct jit
 			f->gen_used = true;
 		if (h->id == BPF_FUNC_ktime_get_ns)
 			f->clock_used = true;
-		if (h->agent >= 0 && !jit_inline(env, ins, &f->insn[i]))
+		if (h->id == BPF_FUNC_ringbuf_reserve)
+			f->reserve_used = true;
+		if (h->id == BPF_FUNC_get_smp_processor_id)
+			f->cpu_used = true;
+		if (h->agent >= 0 && !jit_inline(env, ins, &f->insn[i]) &&
+		    !jit_mostly_inline(env, ins, &f->insn[i]))
 			f->calls = true;
 	}
 	if (f->calls)
@@ -1558,7 +1617,7 @@ static void summarise(const struct bpf_insn *insns, uint32_t n, const struct jit
 	}
 }
 
-struct err *jit_verify(const struct bpf_insn *insns, uint32_t n, const struct jit_env *env,
+struct err *jit_verify(struct bpf_insn *insns, uint32_t n, const struct jit_env *env,
 		       struct jit_facts *ret)
 {
 	struct v v = { .insns = insns, .n = n, .env = env, .f = ret };
@@ -1607,6 +1666,7 @@ struct err *jit_verify(const struct bpf_insn *insns, uint32_t n, const struct ji
 	if (!v.err) {
 		lose_stored(ret);
 		summarise(insns, n, env, ret);
+		jit_copies(insns, ret);
 		jit_dead(insns, n, env, ret);
 		memset(seen, 0, ret->nfns);
 		v.err = measure(insns, ret, 0, seen);
