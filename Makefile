@@ -28,7 +28,7 @@ install: all
 bench: all
 	@bench/run $(BUILD)/cmd/descry
 
-# libFuzzer targets, in a build directory of their own: run build-fuzz/test/fuzz_interp test/fuzz/corpus/interp
+# libFuzzer targets, in a build directory of their own: build-fuzz/test/fuzz_interp test/fuzz/corpus/interp; tools/fuzz runs all
 fuzz:
 	@test -f build-fuzz/build.ninja || CC=clang $(MESON) setup build-fuzz -Dfuzz=true \
 		-Db_sanitize=address,undefined -Db_lundef=false

@@ -73,7 +73,7 @@ ROUTINE long d_strchr(char *dst, u64 size, u64 src, u64 c)
 	s64 at;
 	long error = find_char(src, size, c, false, &at);
 
-	return copy_from(dst, size, src, error, at);
+	RESULT(copy_from(dst, size, src, error, at));
 }
 
 ROUTINE long d_strrchr(char *dst, u64 size, u64 src, u64 c)
@@ -81,7 +81,7 @@ ROUTINE long d_strrchr(char *dst, u64 size, u64 src, u64 c)
 	s64 at;
 	long error = find_char(src, size, c, true, &at);
 
-	return copy_from(dst, size, src, error, at);
+	RESULT(copy_from(dst, size, src, error, at));
 }
 
 /* --- strstr, index, rindex --- */
@@ -204,9 +204,9 @@ ROUTINE long d_strstr(char *dst, u64 size, u64 src, u64 needle)
 
 	dst[0] = 0;
 	if (len < 0 || needle_len < 0)
-		return E_FAULT;
+		RESULT(E_FAULT);
 	error = find_text(src, needle, size, len, needle_len, 0, len, false, &at);
-	return copy_from(dst, size, src, error, at);
+	RESULT(copy_from(dst, size, src, error, at));
 }
 
 /* The position is clamped as in Perl, whose index() these are: an empty needle is found
@@ -216,16 +216,16 @@ ROUTINE long d_index(u64 src, u64 needle, s64 start, u64 size)
 	s64 len = text_length(src, size), needle_len = text_length(needle, size), at;
 
 	if (len < 0 || needle_len < 0)
-		return E_FAULT;
+		RESULT(E_FAULT);
 	if (start < 0)
 		start = 0;
 	if (!needle_len)
-		return start < len ? start : len;
+		RESULT(start < len ? start : len);
 	if (start >= len)
-		return -1;
+		RESULT(-1);
 	if (find_text(src, needle, size, len, needle_len, start, len, false, &at))
-		return E_FAULT;
-	return at;
+		RESULT(E_FAULT);
+	RESULT(at);
 }
 
 ROUTINE long d_rindex(u64 src, u64 needle, s64 start, u64 size)
@@ -233,16 +233,16 @@ ROUTINE long d_rindex(u64 src, u64 needle, s64 start, u64 size)
 	s64 len = text_length(src, size), needle_len = text_length(needle, size), at;
 
 	if (len < 0 || needle_len < 0)
-		return E_FAULT;
+		RESULT(E_FAULT);
 	if (start > len)
 		start = len;
 	if (!needle_len)
-		return start < 0 ? 0 : start;
+		RESULT(start < 0 ? 0 : start);
 	if (start < 0)
-		return -1;
+		RESULT(-1);
 	if (find_text(src, needle, size, len, needle_len, 0, start, true, &at))
-		return E_FAULT;
-	return at;
+		RESULT(E_FAULT);
+	RESULT(at);
 }
 
 /* --- strtok --- */
@@ -321,19 +321,19 @@ ROUTINE long d_strtok(char *dst, u64 size, u64 src, u64 delims, struct wire_strt
 		state->pos = 1;
 		if (bpf_probe_read_kernel_str(state->text, size, KERNEL(src)) < 0) {
 			state->pos = 0;
-			return E_FAULT;
+			RESULT(E_FAULT);
 		}
 	}
 	if (!state->pos)
-		return NOT_FOUND;
+		RESULT(NOT_FOUND);
 	t.pos = hidden(state->pos - 1);
 	t.n = hidden(0);
 	bpf_loop((u32)size, add_delimiter, &t, 0);
 	if (t.error)
-		return t.error;
+		RESULT(t.error);
 	bpf_loop((u32)size, token_char, &t, 0);
 	put_char(dst, size, t.n, 0);
 	dst[size - 1] = 0;
 	state->pos = t.n ? t.pos + 1 : 0;
-	return t.n ? 0 : NOT_FOUND;
+	RESULT(t.n ? 0 : NOT_FOUND);
 }

@@ -64,31 +64,31 @@ ROUTINE long d_basename(char *dst, u64 size, u64 src)
 	dst[0] = 0;
 	find_parts(&p);
 	if (p.error)
-		return p.error;
+		RESULT(p.error);
 	if (!p.len)
-		return one_char(dst, '.');
+		RESULT(one_char(dst, '.'));
 	if (!p.components)
-		return one_char(dst, '/');
+		RESULT(one_char(dst, '/'));
 	start = p.start;
 	OPAQUE(start);
 	if (start >= WIRE_STRING_MAX)
-		return 0;
-	return copy_text(dst, size, src + start, p.end - p.start);
+		RESULT(0);
+	RESULT(copy_text(dst, size, src + start, p.end - p.start));
 }
 
 ROUTINE long d_dirname(char *dst, u64 size, u64 src)
 {
 	struct parts p = { .src = src, .size = size };
+	long error;
 
 	dst[0] = 0;
 	find_parts(&p);
-	if (p.error)
-		return p.error;
-	if (!p.len)
-		return one_char(dst, '.');
-	if (p.components > 1)
-		return copy_text(dst, size, src, p.before);
-	return one_char(dst, p.components && !p.start ? '.' : '/');
+	error = p.error;
+	if (!error && p.len && p.components > 1)
+		error = copy_text(dst, size, src, p.before);
+	else if (!error)
+		one_char(dst, !p.len || (p.components && !p.start) ? '.' : '/');
+	RESULT(error);
 }
 
 /* --- cleanpath --- */
@@ -169,10 +169,10 @@ ROUTINE long d_cleanpath(char *dst, u64 size, u64 src)
 
 	if (bpf_probe_read_kernel_str(dst, size, KERNEL(src)) < 0) {
 		dst[0] = 0;
-		return E_FAULT;
+		RESULT(E_FAULT);
 	}
 	bpf_loop((u32)size, clean_char, &c, 0);
 	put_char(dst, size, c.out, 0);
 	dst[size - 1] = 0;
-	return 0;
+	RESULT(0);
 }

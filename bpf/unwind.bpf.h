@@ -25,11 +25,13 @@ struct unwind_state {
 	u64 regs;          /* struct pt_regs of the innermost frame */
 	u64 mm;            /* the kernel's own tree of mappings; 0: it is not to be looked at */
 	u64 word, pair[2]; /* read last */
+	u64 tag, hash;     /* of the list; of the address whose rule is looked for */
+	u64 listed; /* the mapping found last is of the list, not the kernel's: when it goes, the list does */
 	/* Stays 0. Added to what a search narrows, it hides its bounds: the verifier would follow
 	 * each combination of steps on its own. */
 	u64 zero;
 	struct wire_unwind_process new;
-	u32 tgid, ask;
+	u32 tgid, ask; /* a struct wire_unwind_ask */
 };
 _Static_assert(sizeof(struct unwind_state) <= WIRE_UNWIND_STATE * 8, "room behind a stack");
 
@@ -42,6 +44,7 @@ struct unwind_walk {
 	struct unwind_state s[1];
 #else
 	struct unwind_state *s;
+	u64 *known; /* rules found before, NULL: not of this process */
 #endif
 };
 
@@ -60,11 +63,42 @@ INLINE u32 *unwind_chunk(void *chunks, u64 address)
 	return chunk ? bpf_map_lookup_elem(chunk, &zero) : NULL;
 }
 
+INLINE u64 *unwind_known_chunk(void *chunks)
+{
+	u64 cpu = bpf_get_smp_processor_id() % WIRE_UNWIND_KNOWN_CHUNKS;
+
+	return (u64 *)unwind_chunk(chunks, (WIRE_UNWIND_CHUNKS - 1 - cpu) << 16);
+}
+
 #define UNWIND_USER(w, dst, size, addr) bpf_probe_read_user(dst, size, (const void *)(addr))
 #define UNWIND_READ(w, addr) bpf_probe_read_kernel(&(w)->s->word, 8, KERNEL(addr))
-/* The rule of an address, if it is remembered, else 0; the rule of that number, which is remembered. */
-#define UNWIND_KNOWN(w, at) 0
-#define UNWIND_RULE(w, at, number) ((w)->rules[number])
+/* The rule of an address, if it is remembered, else 0; the rule of that number, which is remembered.
+ *
+ * Searching the tables costs a dozen misses of caches and TLBs, in a probe that fires a thousand times a second nearly all
+ * of what a frame costs; this is one. A word is the upper 48 bits of a hash of list and address, and the rule's number: read and
+ * written at once, since several CPUs may.
+ */
+#define UNWIND_KNOWN(w, at) unwind_known(w, at)
+#define UNWIND_RULE(w, at, number) unwind_remember(w, number)
+
+INLINE u32 unwind_known(struct unwind_walk *w, u64 at)
+{
+	u64 word;
+
+	if (!w->known)
+		return 0;
+	w->s->hash = wire_unwind_mix(at ^ w->s->tag);
+	word = w->known[w->s->hash >> 32 & (WIRE_UNWIND_KNOWN - 1)];
+	return (word ^ w->s->hash) >> 16 ? 0 : w->rules[word & 0xffff];
+}
+
+INLINE u32 unwind_remember(struct unwind_walk *w, u32 number)
+{
+	if (w->known && w->s->listed)
+		w->known[w->s->hash >> 32 & (WIRE_UNWIND_KNOWN - 1)] = (w->s->hash & ~0xffffull) |
+								       (number & 0xffff);
+	return w->rules[number & 0xffff];
+}
 #endif
 
 INLINE bool unwind_user(struct unwind_walk *w, u64 *dst, u64 addr)
@@ -172,6 +206,24 @@ INLINE void unwind_use_file(struct unwind_walk *w, u64 key, u64 pgoff)
 	w->s->missed = 1;
 }
 
+/* The inode that /proc/PID/maps names: an overlayfs's, not that of the file which it has mapped in its place. 0: cannot be read. */
+INLINE u64 unwind_inode(struct unwind_walk *w, u64 file)
+{
+	const struct wire_unwind_offsets *o = w->o;
+	u64 at = file + o->file_inode;
+
+	if (o->backing_path != WIRE_NO_OFFSET && o->file_mode != WIRE_NO_OFFSET) {
+		if (UNWIND_READ(w, file + o->file_mode))
+			return 0;
+		if (w->s->word & WIRE_UNWIND_BACKING) {
+			if (UNWIND_READ(w, file + o->backing_path + o->path_dentry))
+				return 0;
+			at = w->s->word + o->dentry_inode;
+		}
+	}
+	return UNWIND_READ(w, at) ? 0 : w->s->word;
+}
+
 /* The mapping of the current process that holds `at`, from the kernel's own tree; no lock is held: what is read while it
  * changes is refused, or at worst not found. */
 INLINE long unwind_find_vma(struct unwind_walk *w)
@@ -206,9 +258,9 @@ INLINE long unwind_find_vma(struct unwind_walk *w)
 		unwind_use_file(w, WIRE_UNWIND_KEY_VDSO, 0);
 		return 1;
 	}
-	if (UNWIND_READ(w, file + o->file_inode))
+	inode = unwind_inode(w, file);
+	if (!inode)
 		return 0;
-	inode = w->s->word;
 	if (UNWIND_READ(w, inode + o->inode_ino))
 		return 0;
 	ino = w->s->word;
@@ -232,8 +284,10 @@ INLINE long unwind_find_vma(struct unwind_walk *w)
 /* The mapping that holds `at`: among those that were told of, or the kernel's. */
 INLINE bool unwind_mapping(struct unwind_walk *w, u64 at)
 {
+	w->s->listed = 1;
 	if (w->s->nmappings && unwind_find_mapping(w, at))
 		return true;
+	w->s->listed = 0;
 	w->s->missed |= w->s->nmappings != 0;
 	if (!w->s->mm)
 		return !w->s->nmappings;
@@ -475,8 +529,11 @@ ROUTINE s64 d_ustack_start(struct unwind_walk *w, void *processes)
 	s->pages = s->first_page = s->npages = 0;
 	s->n = 0;
 	s->end = WIRE_UNWIND_END_DEEP;
-	s->call = s->guess = s->missed = s->fresh = 0;
+	s->call = s->guess = s->missed = s->fresh = s->listed = 0;
 	s->word = s->mm = s->zero = s->ask = 0;
+#ifndef DESCRY_AGENT
+	w->known = NULL;
+#endif
 	s->tgid = bpf_get_current_pid_tgid() >> 32;
 	space = unwind_open_mm(w);
 	p = bpf_map_lookup_elem(processes, &s->tgid);
@@ -486,16 +543,28 @@ ROUTINE s64 d_ustack_start(struct unwind_walk *w, void *processes)
 		if (!space || p->mm == space) {
 			s->mappings = p->mappings;
 			s->nmappings = p->n;
+#ifndef DESCRY_AGENT
+			s->tag = wire_unwind_mix(p->version);
+			if (p->n)
+				w->known = unwind_known_chunk(w->chunks);
+#endif
 		} else {
 			/* It runs another program now: the list is the old one's. */
 			p->n = 0;
 			p->mm = space;
-			p->missed = 0;
+			p->asked = WIRE_UNWIND_ASK_MET;
 			s->missed = 1;
 		}
+		if (!(p->asked & WIRE_UNWIND_ASK_MET)) {
+			p->asked |= WIRE_UNWIND_ASK_MET;
+			s->ask = WIRE_UNWIND_ASK_MET;
+		}
 	} else {
-		s->new = (struct wire_unwind_process){ .mm = space };
-		s->ask = space && !bpf_map_update_elem(processes, &s->tgid, &s->new, BPF_NOEXIST);
+		s->new = (struct wire_unwind_process){ .asked = WIRE_UNWIND_ASK_MET, .mm = space };
+		s->missed = space &&
+			    !bpf_map_update_elem(processes, &s->tgid, &s->new, BPF_NOEXIST);
+		if (s->missed)
+			s->ask = WIRE_UNWIND_ASK_MET;
 	}
 	return 0;
 }
@@ -508,14 +577,20 @@ ROUTINE s64 d_ustack_ask(struct unwind_state *s, void *processes, void *wanted)
 	if (!s->nmappings && !s->mm && s->end != WIRE_UNWIND_END_DEEP)
 		s->end = WIRE_UNWIND_END_NOT_LOADED;
 	if (s->missed) {
+		u32 what = s->fresh || !s->mm ? WIRE_UNWIND_ASK_LIST | WIRE_UNWIND_ASK_NOW
+					      : WIRE_UNWIND_ASK_LIST;
+
 		p = bpf_map_lookup_elem(processes, &s->tgid);
-		if (p && !p->missed) {
-			p->missed = 1;
-			s->ask = 1;
+		if (p && (p->asked & what) != what) {
+			p->asked |= what;
+			s->ask |= what;
 		}
 	}
+	/* What can wait is taken when the tracer wakes up anyway. */
 	if (s->ask)
-		bpf_ringbuf_output(wanted, &s->tgid, sizeof(s->tgid), BPF_RB_FORCE_WAKEUP);
+		bpf_ringbuf_output(wanted, &s->tgid, sizeof(struct wire_unwind_ask),
+				   s->ask & WIRE_UNWIND_ASK_NOW ? BPF_RB_FORCE_WAKEUP
+								: BPF_RB_NO_WAKEUP);
 	return 0;
 }
 

@@ -85,6 +85,19 @@ static void set(struct cmdline *c, const char *text)
 	vec_push(&c->sets, (struct cmd_set){ text });
 }
 
+static int set_dialect(struct cmdline *c, const char *letter)
+{
+	static const char *const settings[] = { "stdc=a", "stdc=c", "stdc=s", "stdc=t" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(settings); i++)
+		if (!strcmp(settings[i] + 5, letter)) {
+			set(c, settings[i]);
+			return 0;
+		}
+	fprintf(stderr, "%s: -X wants a, c, s or t, not %s\n", c->progname, letter);
+	return 2;
+}
+
 static void cpp_option(struct cmdline *c, char option, const char *arg)
 {
 	vec_push(&c->cpp_args, xasprintf("-%c%s", option, arg));
@@ -171,7 +184,7 @@ static int take_option(struct cmdline *c, int o)
 	case LONG_VERSION: c->mode = CMD_VERSION; return 0;
 	case 'w': set(c, "destructive"); return 0;
 	case 'x': add_setting(c, optarg); return 0;
-	case 'X': return 0; /* C dialect: nothing depends on it */
+	case 'X': return set_dialect(c, optarg);
 	case 'Z': set(c, "zdefs"); return 0;
 	case LONG_JSON: c->json = true; return 0;
 	case LONG_HELP: c->mode = CMD_HELP; return 0;

@@ -47,6 +47,14 @@ struct err *cmd_preprocess(const struct cmdline *c, const struct options *o, con
 {
 	const char *cpp = o->v[OPT_CPPPATH].text && *o->v[OPT_CPPPATH].text ? o->v[OPT_CPPPATH].text
 									    : "cpp";
+	/* stdc=a|c|s|t; predefined macros of strict ISO C have no names of the user's (unix, linux) */
+	static const char *const dialects[4][2] = {
+		{ NULL },
+		{ "-std=c17" },
+		{ "-traditional-cpp" },
+		{ "-Wno-builtin-macro-redefined", "-D__STDC__=0" },
+	};
+	int64_t dialect = opt_num(o, OPT_STDC);
 	char path[] = "/tmp/descry-cpp-XXXXXX";
 	VEC(const char *) argv = { 0 };
 	struct err *e = temporary(text, len, path);
@@ -59,6 +67,8 @@ struct err *cmd_preprocess(const struct cmdline *c, const struct options *o, con
 	vec_push(&argv, "-D__SUNW_D=1");
 	vec_push(&argv, "-D__SUNW_D_VERSION=0x02000000");
 	vec_push(&argv, "-D__DESCRY__=1");
+	for (uint32_t i = 0; i < ARRAY_SIZE(dialects[0]) && dialects[dialect][i]; i++)
+		vec_push(&argv, dialects[dialect][i]);
 	for (uint32_t i = 0; i < c->cpp_args.n; i++)
 		vec_push(&argv, c->cpp_args.v[i]);
 	if (c->cpp_headers)

@@ -2,7 +2,8 @@
  *
  *	provider p { probe query__start(int, char *); };
  *
- * -h gives P_QUERY_START(arg0, arg1) and P_QUERY_START_ENABLED(); -G the object that holds the flags which the latter
+ * -h gives P_QUERY_START(arg0, arg1) and P_QUERY_START_ENABLED(). A probe is a nop and 4 bytes more: the in-process engine needs 5, and the
+ * kernel of Linux 6.18 makes a call of a nop that has 5 itself, which overwrites what leaf functions keep below the stack. -G gives the object that holds the flags which the latter
  * reads and a tracer counts up (.probes section, semaphores).
  */
 #include <ctype.h>
@@ -113,7 +114,9 @@ static int make_header(const struct cmdline *c, struct node *const *tops, uint32
 	if (!out)
 		return fail(c, "cannot write", name);
 	fprintf(out,
-		"/* Made by %s -h. */\n#pragma once\n\n#define _SDT_HAS_SEMAPHORES 1\n#include <sys/sdt.h>\n",
+		"/* Made by %s -h. */\n#pragma once\n\n#define _SDT_HAS_SEMAPHORES 1\n#include <sys/sdt.h>\n\n"
+		"/* Room for a jump, so that a probe can be traced from inside the process wherever it stands. */\n"
+		"#ifdef __x86_64__\n#undef _SDT_NOP\n#define _SDT_NOP nop; .nops 4\n#endif\n",
 		c->progname);
 	each_probe(tops, n, out, header_probe);
 	return fclose(out) ? fail(c, "cannot write", name) : 0;

@@ -366,11 +366,34 @@ static bool inside_targets(const struct run *r, const struct bound *b)
 	return r->targets.n > 0;
 }
 
-/* The engines to be tried, in order: from inside when that does all of it, else the kernel's, else from inside what can be. */
+/* Can the interpreter do it truly, for want of the kernel? Of proc it may leave out what nobody tells it of. */
+static bool without_kernel(const struct bound *b)
+{
+	bool can = false;
+
+	for (uint32_t i = 0; i < b->clauses.n; i++)
+		for (uint32_t k = 0; k < b->clauses.v[i]->nprobes; k++) {
+			const struct probe *p = b->clauses.v[i]->probes[k];
+			bool is_proc = !strcmp(p->prov, "proc");
+
+			if (!engine_interp_can(p) && !is_proc)
+				return false;
+			can |= is_proc && engine_interp_can(p);
+		}
+	return can;
+}
+
+/* The engines to be tried, in order: from inside when that does all of it, else the kernel's, else from inside what can be,
+ * or what descry itself can be told of. */
 static uint32_t choose_engines(struct run *r, const struct bound *b, int ret[3])
 {
 	int named = (int)opt_num(&r->options, OPT_ENGINE);
 
+	if (named == ENGINE_AUTO && !r->c->dump && without_kernel(b)) {
+		ret[0] = ENGINE_KERNEL;
+		ret[1] = ENGINE_INTERP;
+		return 2;
+	}
 	if (named != ENGINE_AUTO || !inside_targets(r, b) || r->c->dump) {
 		ret[0] = named != ENGINE_AUTO ? named
 			 : dumps(r, "jit")    ? ENGINE_INPROC
@@ -406,12 +429,26 @@ static uint64_t clock_ns(clockid_t id)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+/* "pid 123 exited with status 2", as DTrace says it. */
+static void say_end(struct run *r, const struct target *t)
+{
+	cleanup_free char *how = target_end(t);
+
+	if (!opt_on(&r->options, OPT_QUIET) && !r->c->json)
+		fprintf(stderr, "%s: pid %d %s\n", r->c->progname, (int)t->pid, how);
+}
+
 static bool targets_gone(struct run *r)
 {
 	uint32_t gone = 0;
 
-	for (uint32_t i = 0; i < r->targets.n; i++)
+	for (uint32_t i = 0; i < r->targets.n; i++) {
+		bool before = r->targets.v[i].gone;
+
 		gone += target_gone(&r->targets.v[i]);
+		if (r->targets.v[i].gone && !before)
+			say_end(r, &r->targets.v[i]);
+	}
 	return r->targets.n && gone == r->targets.n;
 }
 
@@ -454,6 +491,22 @@ static void set_active(struct wire_state *s)
 		__atomic_store_n(&s->active, WIRE_OFF, __ATOMIC_SEQ_CST);
 }
 
+/* What happened before the targets ended is seen before tracing does. */
+static struct err *catch_up(struct run *r, uint64_t until)
+{
+	struct engine *e = r->engine;
+	struct err *err = NULL;
+
+	while (!err && e->ops->behind && !interrupted) {
+		e->ops->poll(e, 0);
+		err = consumer_pass(r->consumer);
+		if (!e->ops->behind(e, until) ||
+		    __atomic_load_n(&e->state->exiting, __ATOMIC_SEQ_CST))
+			break;
+	}
+	return err;
+}
+
 static struct err *loop(struct run *r, int *ret_status)
 {
 	struct engine *e = r->engine;
@@ -464,8 +517,10 @@ static struct err *loop(struct run *r, int *ret_status)
 	while (!err && !interrupted && !(r->c->stop && *r->c->stop) &&
 	       !consumer_exited(r->consumer, ret_status)) {
 		remember_targets(r);
-		if (targets_gone(r))
+		if (targets_gone(r)) {
+			err = catch_up(r, clock_ns(CLOCK_MONOTONIC));
 			break;
+		}
 		e->ops->poll(e, (int)(consumer_interval(r->consumer) / 1000000));
 		err = consumer_pass(r->consumer);
 		symbols_watch_drain(r->symbols);
@@ -576,6 +631,8 @@ static struct err *load(struct run *r, int kind)
 	for (uint32_t i = 0; i < r->targets.n && inside; i++)
 		if (r->targets.v[i].control)
 			engine_inproc_hold(r->engine, r->targets.v[i].control);
+	if (!e && kind == ENGINE_KERNEL)
+		e = engine_inproc_conflict(r->image);
 	return e ? e
 		 : r->engine->ops->load(r->engine, r->image,
 					opt_on(&r->options, OPT_REPORT) || r->budget > 0);
@@ -640,7 +697,13 @@ static int prepare(struct run *r, const struct bound *b)
 		}
 		if (!e || i + 1 == n || !is_for_another(e, kinds[i]))
 			break;
+		if (kinds[i + 1] == ENGINE_INTERP && !opt_on(&r->options, OPT_QUIET))
+			fprintf(stderr,
+				"%s: %s; tracing without the kernel's engine: probes of proc come from the "
+				"process connector\n",
+				r->c->progname, e->text);
 		err_free(e);
+		e = NULL;
 		r->engine->ops->free(r->engine);
 		image_free(r->image);
 		r->engine = NULL;

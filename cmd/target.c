@@ -149,12 +149,25 @@ bool target_gone(struct target *t)
 	if (t->gone)
 		return true;
 	if (t->command)
-		t->gone = waitpid(t->pid, NULL, WNOHANG) == t->pid;
+		t->gone = waitpid(t->pid, &t->status, WNOHANG) == t->pid;
 	else if (t->pidfd >= 0)
 		t->gone = poll(&p, 1, 0) > 0;
 	else
 		t->gone = kill(t->pid, 0) < 0 && errno == ESRCH;
 	return t->gone;
+}
+
+char *target_end(const struct target *t)
+{
+	const char *name = WIFSIGNALED(t->status) ? sigabbrev_np(WTERMSIG(t->status)) : NULL;
+
+	if (name)
+		return xasprintf("terminated by SIG%s", name);
+	if (WIFSIGNALED(t->status))
+		return xasprintf("terminated by signal %d", WTERMSIG(t->status));
+	if (WEXITSTATUS(t->status))
+		return xasprintf("exited with status %d", WEXITSTATUS(t->status));
+	return xstrdup("has exited");
 }
 
 void target_drop(struct target *t, bool end)

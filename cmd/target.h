@@ -14,6 +14,7 @@ struct target {
 	struct control *control; /* of a command that is held */
 	bool at_entry;           /* ... at its program's entry point or main() */
 	int pidfd;               /* -p */
+	int status;              /* of a command that is gone: waitpid(2)'s */
 };
 
 /* Starts `command` (split at blanks, quotes kept) and holds it at its first instruction. */
@@ -27,6 +28,9 @@ struct err *target_grab(pid_t pid, struct target *ret);
 void target_release(struct target *t);
 /* Looks whether it has ended; true when it has. A command is reaped. */
 bool target_gone(struct target *t);
+/* How one that is gone has ended: "has exited", "exited with status 2", "terminated by SIGSEGV"; of -p only that it has.
+ * malloc()ed. */
+char *target_end(const struct target *t);
 /* Lets go: a command still held or running is ended (SIGTERM) when `end`, else left alone. */
 void target_drop(struct target *t, bool end);
 

@@ -74,6 +74,9 @@ enum {
 	WIRE_UNWIND_PAGE_SHIFT = 16,
 	WIRE_UNWIND_CHUNK_WORDS = 65536,
 	WIRE_UNWIND_CHUNKS = 1024,
+	WIRE_UNWIND_KNOWN_CHUNKS =
+		16, /* the last ones: rules found before, shared by the CPUs whose number ends alike */
+	WIRE_UNWIND_KNOWN = 8192,      /* words of 8 bytes in each that are used */
 	WIRE_UNWIND_PAGES_MAX = 16384, /* of one file: 1 GB of text */
 	WIRE_UNWIND_MAPPINGS_MAX = 4096,
 	WIRE_UNWIND_PROCESSES = 8192,
@@ -95,8 +98,21 @@ struct wire_unwind_image {
 struct wire_unwind_process {
 	uint32_t mappings; /* address of its struct wire_unwind_mapping[n]; 0: not loaded yet */
 	uint32_t n;
-	uint32_t missed; /* set when an address was in no mapping: they have changed */
+	uint32_t asked; /* WIRE_UNWIND_ASK_*, of what has been asked for since the list was put */
 	uint32_t mm; /* which address space the list is of, as the kernel tells them apart; 0: not known yet */
+	uint32_t version, pad; /* of the list: no other has the same */
+};
+
+/* What a routine sends to MAP_UNWIND_WANTED. */
+enum {
+	WIRE_UNWIND_ASK_MET = 1, /* a stack of the process is taken: the first one of all */
+	WIRE_UNWIND_ASK_LIST =
+		2, /* its mappings are not those of the list; walks find their way without, only slower */
+	WIRE_UNWIND_ASK_NOW =
+		4, /* ... and this one did not: it met a file without tables, or the kernel's tree cannot be read */
+};
+struct wire_unwind_ask {
+	uint32_t pid, what;
 };
 
 struct wire_unwind_mapping {
@@ -162,6 +178,10 @@ static inline uint64_t wire_unwind_file_key(uint32_t dev, uint64_t inode, uint64
 	X(vma_pgoff, "vm_area_struct", "vm_pgoff") \
 	X(vma_file, "vm_area_struct", "vm_file") \
 	X(file_inode, "file", "f_inode") \
+	X(file_mode, "file", "f_mode") \
+	X(backing_path, "backing_file", "user_path") \
+	X(path_dentry, "path", "dentry") \
+	X(dentry_inode, "dentry", "d_inode") \
 	X(inode_ino, "inode", "i_ino") \
 	X(inode_sb, "inode", "i_sb") \
 	X(inode_mtime_sec, "inode", "i_mtime_sec") \
@@ -178,11 +198,14 @@ struct wire_unwind_offsets {
 };
 
 /* What d_ustack is given: the stack is its result, behind it is room for its state. */
-enum { WIRE_UNWIND_STATE = 26 };
+enum { WIRE_UNWIND_STATE = 30 };
 struct wire_walk {
 	struct wire_stack stack;
 	uint64_t state[WIRE_UNWIND_STATE];
 };
+
+/* f_mode of a file that stands behind an overlayfs's (struct backing_file, 6.5 on): who maps it sees the other one. */
+enum { WIRE_UNWIND_BACKING = 1 << 25 };
 
 /* How a walk ended: wire_stack.end. */
 #define WIRE_UNWIND_ENDS(X) \
@@ -203,7 +226,7 @@ enum wire_unwind_end {
 
 #ifndef DESCRY_BPF
 _Static_assert(sizeof(struct wire_unwind_image) == 64, "unwind image");
-_Static_assert(sizeof(struct wire_unwind_process) == 16, "unwind process");
+_Static_assert(sizeof(struct wire_unwind_process) == 24, "unwind process");
 _Static_assert(sizeof(struct wire_unwind_mapping) == 32, "unwind mapping");
 _Static_assert(sizeof(struct wire_unwind_page) == 8, "unwind page");
 _Static_assert(sizeof(struct wire_unwind_file) == 32, "unwind file");

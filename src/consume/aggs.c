@@ -35,7 +35,8 @@ struct aggs *aggs_new(struct engine *e, const struct image *img, struct options 
 
 			st->traits[k] = (uint8_t)field_traits(s->types, &st->agg->keys[k]);
 			st->has_user_keys |= kind == FIELD_USYM || kind == FIELD_UMOD ||
-					     kind == FIELD_UADDR || kind == FIELD_USTACKID;
+					     kind == FIELD_UADDR;
+			st->has_user_stacks |= kind == FIELD_USTACKID;
 		}
 	}
 	return a;
@@ -492,12 +493,28 @@ void aggs_normalize(struct aggs *a, uint32_t agg, int64_t factor)
 	a->states[agg].normal = factor ? factor : 1;
 }
 
-struct err *aggs_remember(struct aggs *a)
+static void remember_process(void *arg, int pid)
+{
+	symbols_remember(arg, pid);
+}
+
+bool aggs_meet(struct aggs *a)
+{
+	struct engine *e = a->engine;
+
+	if (!e->ops->met || !symbols_watching(a->symbols))
+		return false;
+	e->ops->met(e, remember_process, a->symbols);
+	return true;
+}
+
+/* Reading all keys for that is dear: ten thousand stacks each second are one percent of a CPU. */
+struct err *aggs_remember(struct aggs *a, bool met)
 {
 	struct err *e = NULL;
 
 	for (uint32_t i = 0; i < a->image->naggs && !e; i++)
-		if (a->states[i].has_user_keys)
+		if (a->states[i].has_user_keys || (a->states[i].has_user_stacks && !met))
 			e = aggs_snapshot(a, &a->states[i], NULL);
 	return e;
 }

@@ -24,7 +24,7 @@ struct state {
 	VEC(struct entry) entries;
 	uint32_t ncpus;
 	int64_t normal;
-	bool printed, has_user_keys;
+	bool printed, has_user_keys, has_user_stacks;
 
 	/* the snapshot */
 	bool valid;

@@ -398,6 +398,7 @@ struct err *consumer_pass(struct consumer *c)
 {
 	uint64_t now = clock_now();
 	struct err *e = pass(c, false);
+	bool met = aggs_meet(c->aggs);
 
 	if (!e && now >= c->next_status) {
 		int64_t rate = opt_num(c->options, OPT_STATUSRATE);
@@ -409,7 +410,7 @@ struct err *consumer_pass(struct consumer *c)
 		int64_t rate = opt_num(c->options, OPT_AGGRATE);
 
 		c->next_aggs = now + (uint64_t)(rate > 0 ? rate : 1000000000);
-		e = aggs_remember(c->aggs);
+		e = aggs_remember(c->aggs, met);
 	}
 	if (!e)
 		e = c->sink->ops->flush(c->sink);

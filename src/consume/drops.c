@@ -44,6 +44,14 @@ static struct err *poll_kind(struct consumer *c, const struct engine_counters *n
 	return e ? e : tell(c, table[i].kind, -1, sum);
 }
 
+static struct err *tell_grown(struct consumer *c, enum drop_kind kind, uint64_t now, uint64_t *last)
+{
+	uint64_t grown = now > *last ? now - *last : 0;
+
+	*last += grown;
+	return tell(c, kind, -1, grown);
+}
+
 struct err *drops_poll(struct consumer *c)
 {
 	struct drops *d = &c->drops;
@@ -74,5 +82,9 @@ struct err *drops_poll(struct consumer *c)
 	if (!e)
 		e = tell(c, DROP_DATA, -1, c->bad_records - c->bad_records_said);
 	c->bad_records_said = c->bad_records;
+	if (!e)
+		e = tell_grown(c, DROP_MISSED, now.missed, &d->missed);
+	if (!e)
+		e = tell_grown(c, DROP_EVENTS, now.lost_events, &d->lost_events);
 	return e;
 }

@@ -62,8 +62,10 @@ struct err *aggs_clear(struct aggs *a, const struct firing *f, uint32_t agg);
 /* remaining: how many of the largest (negative: of the smallest) stay; 0: none. */
 struct err *aggs_trunc(struct aggs *a, const struct firing *f, uint32_t agg, int64_t remaining);
 void aggs_normalize(struct aggs *a, uint32_t agg, int64_t factor);
-/* Looks at the processes in the keys, so that their addresses can be named when they have gone. */
-struct err *aggs_remember(struct aggs *a);
+/* Looks at the processes that the engine has met; false: it cannot tell, or what they map later would not be known. */
+bool aggs_meet(struct aggs *a);
+/* Looks at the processes in the keys, so that their addresses can be named when they have gone. met: not for stacks. */
+struct err *aggs_remember(struct aggs *a, bool met);
 /* All of them as they are now; none counts as printed by it. */
 struct err *aggs_show(struct aggs *a, struct sink *s);
 /* Those that were never printed. */
@@ -83,7 +85,8 @@ int order_values(const struct agg *agg, const int64_t *a, const int64_t *b);
 /* --- drops.c --- */
 struct drops {
 	uint32_t ncpus;
-	uint64_t *last; /* [ncpus][WIRE_FIXED_COUNTERS] */
+	uint64_t *last;               /* [ncpus][WIRE_FIXED_COUNTERS] */
+	uint64_t missed, lost_events; /* said so far */
 	uint64_t total[DROP_KIND_COUNT];
 	uint64_t faults;
 };

@@ -29,6 +29,7 @@ void consumer_report(struct consumer *c, struct run_report *ret)
 	memcpy(r.drops, c->drops.total, sizeof(r.drops));
 	c->engine->ops->counters(c->engine, &now);
 	r.table_bytes = now.table_bytes;
+	r.map_bytes = c->engine->ops->map_bytes ? c->engine->ops->map_bytes(c->engine) : 0;
 	for (uint32_t cpu = 0; now.fixed && cpu < now.ncpus; cpu++)
 		for (uint32_t i = 0; i < WIRE_UNWIND_END_COUNT; i++)
 			r.ustacks[i] +=

@@ -37,6 +37,8 @@ enum drop_kind {
 	DROP_STACK,
 	DROP_ERROR,
 	DROP_LATE,
+	DROP_MISSED, /* firings the kernel left out */
+	DROP_EVENTS, /* events of the process connector */
 	DROP_KIND_COUNT
 };
 
@@ -95,6 +97,7 @@ struct run_report {
 	uint64_t consumer_cpu_ns;                /* this process, user + system, since attach */
 	uint64_t probe_cpu_ns; /* measured run time of the programs, 0 not measured */
 	uint64_t table_bytes;  /* unwind tables in the kernel */
+	uint64_t map_bytes;    /* all other maps there, stacks above all */
 	bool measured;
 	struct report_probe *probes;
 	uint32_t nprobes;

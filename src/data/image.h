@@ -29,7 +29,7 @@ enum map_role {
 	MAP_LATE,  /* hash tid -> strings to read at return */
 	MAP_UNWIND, /* unwind tables: what these three hold is wire/unwind.h; the loader makes and fills them */
 	MAP_UNWIND_PROCESSES,
-	MAP_UNWIND_WANTED, /* ring of process ids */
+	MAP_UNWIND_WANTED, /* ring of struct wire_unwind_ask */
 	MAP_OTHER,
 };
 

@@ -22,6 +22,8 @@ struct engine_counters {
 	uint64_t *fired;      /* [nprobes], all CPUs */
 	uint64_t *dropped;    /* [nprobes] */
 	uint64_t table_bytes; /* of unwind tables */
+	uint64_t missed;      /* firings the kernel left out: a program was running on that CPU */
+	uint64_t lost_events; /* of the process connector, which had no room for them */
 };
 
 struct engine_prog_report {
@@ -51,10 +53,14 @@ struct engine_ops {
 	/* pid will be traced: its first user stack shall be right. 0: any process may be. NULL: the engine needs no
 	 * telling. */
 	void (*add_process)(struct engine *e, int pid);
+	/* Calls fn for each process of which a first user stack was taken since the last call. NULL: the engine does not know. */
+	void (*met)(struct engine *e, void (*fn)(void *arg, int pid), void *arg);
 	/* Runs program prog once in this process (BEGIN, END, ERROR). */
 	struct err *(*fire)(struct engine *e, uint32_t prog);
 	/* Waits until records are there, at most timeout_ms (-1 forever); also returns on a signal. */
 	void (*poll)(struct engine *e, int timeout_ms);
+	/* After a poll: do events older than that (CLOCK_MONOTONIC ns) still wait to be seen? NULL: what has happened has been seen. */
+	bool (*behind)(struct engine *e, uint64_t time);
 	/* An fd that is readable when records are there; -1 none. */
 	int (*wait_fd)(struct engine *e);
 	/* Gives every record now in the rings, control ones too, in ring order each; the bytes are valid during the call. */
@@ -79,6 +85,8 @@ struct engine_ops {
 		struct engine *e,
 		struct engine_counters *ret); /* ret owned by the engine until the next call */
 	uint32_t (*report)(struct engine *e, struct engine_prog_report *ret, uint32_t max);
+	/* Bytes of memory that the image's maps take in the kernel, unwind tables not among them; 0 not known. NULL: never known. */
+	uint64_t (*map_bytes)(struct engine *e);
 	/* How probe i (index in image.probes) fires, or why it does not; valid until free(). NULL, or no such function: as its
 	 * attach kind says. */
 	const char *(*probe_mode)(struct engine *e, uint32_t i);
@@ -90,6 +98,8 @@ struct engine_ops {
 
 struct engine *engine_kernel_new(void);
 struct engine *engine_interp_new(void);
+/* Can the interpreter fire this probe truly: in this process, or told of by the process connector? */
+bool engine_interp_can(const struct probe *p);
 /* Traces these processes from inside. targets and symbols are borrowed. all: load() fails when a probe cannot be placed or
  * the program asks for what only the kernel has. */
 struct engine *engine_inproc_new(const struct probe_target *targets, uint32_t ntargets,
@@ -100,5 +110,7 @@ const char *engine_inproc_refusal(struct object *o, struct text *t, const struct
 struct err *engine_inproc_print(FILE *out, const struct image *img);
 /* A target that is held already, by c, until it is let go after attach(). */
 void engine_inproc_hold(struct engine *e, struct control *c);
+/* EBUSY when a uprobe of the image is where a process that is traced from inside has been patched. Before the kernel engine's. */
+struct err *engine_inproc_conflict(const struct image *img);
 
 #endif

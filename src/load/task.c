@@ -17,27 +17,67 @@ struct maker {
 /* A kernel structure in our memory; type T_VOID when BTF does not have it: nothing can be put into it then. */
 struct object {
 	uint8_t *p;
+	const char *tag;
 	uint64_t size;
 	type_id type;
 };
 
-/* What /proc tells of a process. */
-struct facts {
-	int pid, ppid, pgid, sid, threads;
-	int uid, gid, euid, egid;
-	uint64_t start_stack, arg_start, arg_end;
-	char comm[COMM_SIZE];
-};
+/* The layout's entry, when there is a layout that has it. */
+static bool remembered(const struct maker *m, const char *tag, const char *member,
+		       type_id *ret_type, int64_t *ret)
+{
+	const struct task_layout *l = m->mem->layout;
+
+	for (uint32_t i = 0; l && i < l->n; i++)
+		if (l->v[i].tag == tag && l->v[i].member == member) {
+			*ret_type = l->v[i].type;
+			*ret = l->v[i].offset;
+			return true;
+		}
+	return false;
+}
+
+static void remember(const struct maker *m, const char *tag, const char *member, type_id type,
+		     int64_t value)
+{
+	struct task_layout *l = m->mem->layout;
+
+	if (!l || l->n == ARRAY_SIZE(l->v))
+		return;
+	l->v[l->n].tag = tag;
+	l->v[l->n].member = member;
+	l->v[l->n].type = type;
+	l->v[l->n++].offset = value;
+}
 
 static struct object object_new(const struct maker *m, const char *tag)
 {
-	struct object o = { .size = OBJECT_MIN, .type = T_VOID };
+	struct object o = { .tag = tag, .size = OBJECT_MIN, .type = T_VOID };
+	int64_t size = OBJECT_MIN;
 
-	if (m->types && type_lookup(m->types, NULL, TYPE_STRUCT, tag, &o.type) &&
-	    type_size(m->types, o.type) > o.size)
-		o.size = type_size(m->types, o.type);
+	if (!remembered(m, tag, NULL, &o.type, &size)) {
+		if (m->types && type_lookup(m->types, NULL, TYPE_STRUCT, tag, &o.type) &&
+		    type_size(m->types, o.type) > OBJECT_MIN)
+			size = (int64_t)type_size(m->types, o.type);
+		remember(m, tag, NULL, o.type, size);
+	}
+	o.size = (uint64_t)size;
 	o.p = m->mem->alloc(m->mem->arg, o.size);
 	return o;
+}
+
+static int64_t member_offset(const struct maker *mk, const struct object *o, const char *member)
+{
+	int64_t off = -1;
+	type_id t = o->type;
+	struct type_member m;
+
+	if (remembered(mk, o->tag, member, &t, &off))
+		return off;
+	if (o->type != T_VOID && type_find_member(mk->types, o->type, member, &m))
+		off = (int64_t)(m.bit_offset / 8);
+	remember(mk, o->tag, member, o->type, off);
+	return off;
 }
 
 /* Writes the member, and the first bytes of it when it is itself a struct or an array; `index`: of an array of n-byte
@@ -45,13 +85,12 @@ static struct object object_new(const struct maker *m, const char *tag)
 static void put_at(const struct maker *mk, const struct object *o, const char *member,
 		   uint32_t index, const void *value, uint32_t n)
 {
-	struct type_member m;
-	uint64_t off;
+	int64_t off = member_offset(mk, o, member);
 
-	if (o->type == T_VOID || !type_find_member(mk->types, o->type, member, &m))
+	if (off < 0)
 		return;
-	off = m.bit_offset / 8 + (uint64_t)index * n;
-	if (off + n <= o->size)
+	off += (int64_t)index * n;
+	if ((uint64_t)off + n <= o->size)
 		memcpy(o->p + off, value, n);
 }
 
@@ -67,16 +106,17 @@ static void put_int(const struct maker *m, const struct object *o, const char *m
 }
 
 /* proc(5): /proc/PID/stat; behind the name's ')' comes field 3. */
-static void read_stat(struct facts *f)
+static bool read_stat(pid_t pid, struct task_facts *f)
 {
-	cleanup_free char *path = xasprintf("/proc/%d/stat", f->pid), *text = NULL;
+	cleanup_free char *path = xasprintf("/proc/%d/stat", (int)pid), *text = NULL;
 	char *p, *name;
 
 	err_free(io_read_file(path, &text, NULL));
 	p = text ? strrchr(text, ')') : NULL;
 	name = text ? strchr(text, '(') : NULL;
-	if (p && name)
-		snprintf(f->comm, COMM_SIZE, "%.*s", (int)(p - name - 1), name + 1);
+	if (!p || !name)
+		return false;
+	snprintf(f->comm, COMM_SIZE, "%.*s", (int)(p - name - 1), name + 1);
 	for (int field = 3; p && (p = strchr(p, ' ')); field++) {
 		uint64_t v = strtoull(++p, NULL, 10);
 
@@ -91,14 +131,18 @@ static void read_stat(struct facts *f)
 		default: break;
 		}
 	}
+	return true;
 }
 
-static void read_status(struct facts *f)
+static void read_status(pid_t pid, struct task_facts *f)
 {
-	cleanup_free char *path = xasprintf("/proc/%d/status", f->pid), *text = NULL;
+	cleanup_free char *path = xasprintf("/proc/%d/status", (int)pid), *text = NULL;
 	char *p;
 
 	err_free(io_read_file(path, &text, NULL));
+	p = text ? strstr(text, "\nTgid:") : NULL;
+	if (p && sscanf(p, "\nTgid: %d", &f->tgid) != 1)
+		f->tgid = pid;
 	p = text ? strstr(text, "\nUid:") : NULL;
 	if (p && sscanf(p, "\nUid: %d %d", &f->uid, &f->euid) != 2)
 		f->uid = f->euid = -1;
@@ -107,7 +151,18 @@ static void read_status(struct facts *f)
 		f->gid = f->egid = -1;
 }
 
-static struct object mm_new(const struct maker *m, const struct facts *f)
+bool task_facts_read(pid_t pid, struct task_facts *ret)
+{
+	struct task_facts f = { .pid = pid, .tgid = pid };
+
+	if (!read_stat(pid, &f))
+		return false;
+	read_status(pid, &f);
+	*ret = f;
+	return true;
+}
+
+static struct object mm_new(const struct maker *m, const struct task_facts *f)
 {
 	struct object mm = object_new(m, "mm_struct");
 	uint64_t end = 0x7ffffffff000;
@@ -127,7 +182,7 @@ static void put_pid(const struct maker *m, const struct object *signal, uint32_t
 	put_at(m, signal, "pids", index, &pid.p, 8);
 }
 
-static void fill_self(const struct maker *m, const struct object *task, const struct facts *f)
+static void fill_self(const struct maker *m, const struct object *task, const struct task_facts *f)
 {
 	struct object mm = mm_new(m, f), cred = object_new(m, "cred");
 	struct object signal = object_new(m, "signal_struct");
@@ -137,35 +192,44 @@ static void fill_self(const struct maker *m, const struct object *task, const st
 	put_int(m, &cred, "euid", f->euid);
 	put_int(m, &cred, "egid", f->egid);
 	put_int(m, &signal, "nr_threads", f->threads ? f->threads : 1);
+	put_int(m, &signal, "live", f->dead ? 0 : f->live ? f->live : f->threads ? f->threads : 1);
 	put_pid(m, &signal, 2, f->pgid);
 	put_pid(m, &signal, 3, f->sid);
+	put_int(m, task, "exit_code", f->exit_code);
 	put(m, task, "mm", &mm.p, 8);
 	put(m, task, "cred", &cred.p, 8);
 	put(m, task, "real_cred", &cred.p, 8);
 	put(m, task, "signal", &signal.p, 8);
 }
 
-uint64_t task_stand_in(struct type_graph *types, pid_t pid, const struct task_memory *mem)
+uint64_t task_from_facts(struct type_graph *types, const struct task_facts *self,
+			 const struct task_facts *parent, const struct task_memory *mem)
 {
+	const struct task_facts *f[2] = { self, parent };
 	struct maker m = { types, mem };
-	struct facts f[2] = { { .pid = pid } };
 	struct object task[2];
 
-	read_stat(&f[0]);
-	read_status(&f[0]);
-	f[1].pid = f[0].ppid;
-	read_stat(&f[1]);
 	for (int i = 0; i < 2; i++)
 		task[i] = object_new(&m, "task_struct");
 	for (int i = 0; i < 2; i++) {
-		put_int(&m, &task[i], "pid", f[i].pid);
-		put_int(&m, &task[i], "tgid", f[i].pid);
+		put_int(&m, &task[i], "pid", f[i]->pid);
+		put_int(&m, &task[i], "tgid", f[i]->tgid);
 		put_int(&m, &task[i], "prio", NORMAL_PRIO);
 		put_int(&m, &task[i], "static_prio", NORMAL_PRIO);
-		put(&m, &task[i], "comm", f[i].comm, COMM_SIZE);
+		put(&m, &task[i], "comm", f[i]->comm, COMM_SIZE);
 		put(&m, &task[i], "group_leader", &task[i].p, 8);
 		put(&m, &task[i], "real_parent", &task[1].p, 8);
 	}
-	fill_self(&m, &task[0], &f[0]);
+	fill_self(&m, &task[0], self);
 	return (uintptr_t)task[0].p;
+}
+
+uint64_t task_stand_in(struct type_graph *types, pid_t pid, const struct task_memory *mem)
+{
+	struct task_facts f[2] = { { .pid = pid, .tgid = pid } };
+
+	(void)task_facts_read(pid, &f[0]);
+	f[1].pid = f[1].tgid = f[0].ppid;
+	(void)task_facts_read(f[0].ppid, &f[1]);
+	return task_from_facts(types, &f[0], &f[1], mem);
 }

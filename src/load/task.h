@@ -9,12 +9,40 @@
 
 #include "program/type/type.h"
 
+/* Where the members lie that have been asked for: looking one up takes longer than writing it. */
+struct task_layout {
+	struct {
+		const char *tag,
+			*member; /* member NULL: the structure itself; compared as pointers */
+		type_id type;
+		int64_t offset; /* or size; -1: there is none */
+	} v[64];
+	uint32_t n;
+};
+
 struct task_memory {
 	/* size bytes of zeroed memory that programs may read; they stay until the engine ends */
 	uint8_t *(*alloc)(void *arg, uint64_t size);
 	void *arg;
+	struct task_layout *layout; /* kept from one task to the next; NULL: nothing is kept */
 };
 
+/* What /proc tells of a thread, or what is known of it from elsewhere. */
+struct task_facts {
+	int pid, tgid, ppid, pgid, sid, threads;
+	int uid, gid, euid, egid;
+	int exit_code;
+	int live; /* threads of its process that have not ended; 0: `threads` of them */
+	bool dead;
+	uint64_t start_stack, arg_start, arg_end;
+	char comm[16];
+};
+
+/* pid: any thread's. False when there is no such thread (any more): *ret is then as it was. */
+bool task_facts_read(pid_t pid, struct task_facts *ret);
+/* parent: of the parent process. Allocates the same objects in the same order each time. */
+uint64_t task_from_facts(struct type_graph *types, const struct task_facts *self,
+			 const struct task_facts *parent, const struct task_memory *mem);
 /* Of a process that has gone: what can still be known. types may be NULL. The address of the task_struct. */
 uint64_t task_stand_in(struct type_graph *types, pid_t pid, const struct task_memory *mem);
 

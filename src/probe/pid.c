@@ -458,11 +458,30 @@ static bool parse_hex(const char *s, uint64_t *ret)
 	return true;
 }
 
+static struct err *too_many(const struct match *m)
+{
+	return err_new(E2BIG, "%s:%s:%s:%s matches more than %d probes", m->prov, m->pd->mod,
+		       m->pd->func, m->pd->name, MAX_FOUND);
+}
+
+/* A library that is not loaded: its file is there to be probed. */
+static void match_later(void *arg, const struct process_object *later)
+{
+	struct match *m = arg;
+	uint32_t before = m->nfound;
+
+	if (!object_is_x86_64(later->object) || m->nfound > MAX_FOUND)
+		return;
+	match_object(m, later);
+	if (m->nfound > before)
+		process_note(m->ps, xasprintf("%s:%s is not loaded: its probes fire when %s is",
+					      m->prov, m->pd->mod, later->path));
+}
+
 static struct err *match_process(struct match *m)
 {
 	const struct process_objects *objects;
 	const char *name = m->pd->name;
-	struct process_object later;
 	bool loaded = false;
 	struct err *e = process_objects(m->ps, m->pid, &objects);
 
@@ -487,18 +506,11 @@ static struct err *match_process(struct match *m)
 		}
 		match_object(m, &objects->v[i]);
 		if (m->nfound > MAX_FOUND)
-			return err_new(E2BIG, "%s:%s:%s:%s matches more than %d probes", m->prov,
-				       m->pd->mod, m->pd->func, m->pd->name, MAX_FOUND);
+			return too_many(m);
 	}
-	if (!loaded && process_library(m->ps, m->pid, objects, m->pd->mod, &later) &&
-	    object_is_x86_64(later.object)) {
-		match_object(m, &later);
-		if (m->nfound)
-			process_note(m->ps, xasprintf("%s:%s is not loaded: its probes fire when "
-						      "%s is",
-						      m->prov, m->pd->mod, later.path));
-	}
-	return NULL;
+	if (!loaded)
+		process_libraries(m->ps, m->pid, objects, m->pd->mod, match_later, m);
+	return m->nfound > MAX_FOUND ? too_many(m) : NULL;
 }
 
 static struct err *pid_match(const struct provider *pv, struct probe_set *ps,

@@ -22,9 +22,10 @@ struct collect {
 };
 
 /* Adds the file at path unless it is there already, as /lib and /usr/lib are often one. */
-static void add_object(struct collect *c, const char *path, const char *base, struct object *o)
+static void add_object(struct collect *c, const char *path, const char *seen, const char *base,
+		       struct object *o)
 {
-	struct process_object po = { .object = o };
+	struct process_object po = { .object = o, .pid = c->pid };
 	struct stat st;
 
 	if (stat(path, &st) < 0)
@@ -37,6 +38,7 @@ static void add_object(struct collect *c, const char *path, const char *base, st
 	po.inode = st.st_ino;
 	po.path = arena_strdup(&c->ps->arena, path);
 	po.name = arena_strdup(&c->ps->arena, base);
+	po.seen = arena_strdup(&c->ps->arena, seen);
 	po.is_main = c->main_known ? st.st_dev == c->main_dev && st.st_ino == c->main_inode
 				   : object_is_executable(o);
 	vec_push(&c->list, po);
@@ -59,7 +61,7 @@ static struct err *add_mapped(struct collect *c)
 		return e;
 	for (uint32_t i = 0; i < n; i++) {
 		static const char deleted[] = " (deleted)";
-		cleanup_free char *path = NULL, *base = NULL;
+		cleanup_free char *path = NULL, *seen = NULL;
 		struct object *o;
 		size_t len;
 
@@ -69,13 +71,13 @@ static struct err *add_mapped(struct collect *c)
 		if (!o)
 			continue;
 		path = mapping_open_path(c->pid, &maps[i]);
-		base = xstrdup(base_name(maps[i].path));
-		len = strlen(base);
+		seen = xstrdup(maps[i].path);
+		len = strlen(seen);
 		if (len > sizeof(deleted) - 1 &&
-		    !strcmp(base + len - (sizeof(deleted) - 1), deleted))
-			base[len - (sizeof(deleted) - 1)] = 0;
+		    !strcmp(seen + len - (sizeof(deleted) - 1), deleted))
+			seen[len - (sizeof(deleted) - 1)] = 0;
 		if (path)
-			add_object(c, path, base, o);
+			add_object(c, path, seen, base_name(seen), o);
 	}
 	mappings_free(maps, n);
 	return NULL;
@@ -145,7 +147,7 @@ static void add_listed(struct collect *c, char *text)
 		*end = 0;
 		o = symbols_object_at(c->ps->symbols, path);
 		if (o)
-			add_object(c, path, base_name(path), o);
+			add_object(c, path, path, base_name(path), o);
 	}
 }
 
@@ -216,6 +218,15 @@ static bool is_stem(const char *name, const char *pattern)
 	return !strncmp(name + n, ".so", 3) || (strstr(pattern, ".so") && name[n] == '.');
 }
 
+/* The path, as the process would open it, is this file's: by another name, or through links. */
+static bool is_same_file(const struct process_object *po, const char *path)
+{
+	cleanup_free char *there = xasprintf("/proc/%d/root%s", (int)po->pid, path);
+	struct stat st;
+
+	return !stat(there, &st) && st.st_dev == po->dev && st.st_ino == po->inode;
+}
+
 bool process_object_matches(const struct process_object *po, const char *pattern)
 {
 	const char *soname = object_soname(po->object);
@@ -224,6 +235,9 @@ bool process_object_matches(const struct process_object *po, const char *pattern
 		return true;
 	if (po->is_main && glob_match(pattern, "a.out"))
 		return true;
+	if (pattern[0] == '/')
+		return glob_match(pattern, po->seen) || glob_match(pattern, po->path) ||
+		       (!glob_is_pattern(pattern) && is_same_file(po, pattern));
 	if (glob_is_pattern(pattern))
 		return soname && glob_match(pattern, soname);
 	if (strchr(pattern, '/'))
@@ -251,55 +265,67 @@ static char *path_in(pid_t pid, const char *path)
 	return there;
 }
 
+/* More files than that are not meant by one pattern. */
+enum { LIBRARIES_MAX = 256 };
+
 struct library_search {
 	struct probe_set *ps;
 	pid_t pid;
 	const char *pattern;
-	struct process_object *ret;
+	bool all; /* it is a pattern: go on after the first */
+	struct process_object found[LIBRARIES_MAX];
+	uint32_t n;
 };
 
+/* True: the search is over. */
 static bool take_file(struct library_search *s, const char *path)
 {
-	cleanup_free char *open_path = path_in(s->pid, path);
+	cleanup_free char *open_path = s->n < LIBRARIES_MAX ? path_in(s->pid, path) : NULL;
 	struct object *o = open_path ? symbols_object_at(s->ps->symbols, open_path) : NULL;
 	struct stat st;
 
 	if (!o || stat(open_path, &st))
-		return false;
-	*s->ret = (struct process_object){
+		return s->n == LIBRARIES_MAX;
+	for (uint32_t i = 0; i < s->n; i++)
+		if (s->found[i].dev == st.st_dev && s->found[i].inode == st.st_ino)
+			return false;
+	s->found[s->n++] = (struct process_object){
 		.path = arena_strdup(&s->ps->arena, open_path),
 		.name = arena_strdup(&s->ps->arena, base_name(path)),
+		.seen = arena_strdup(&s->ps->arena, path),
+		.pid = s->pid,
 		.object = o,
 		.dev = st.st_dev,
 		.inode = st.st_ino,
 	};
-	return true;
+	return !s->all;
 }
 
 /* The file of that name in a directory, else one that the pattern is the stem of: libz is libz.so.1. */
 static bool search_dir(struct library_search *s, const char *dir, size_t len)
 {
 	cleanup_free char *exact = xasprintf("%.*s/%s", (int)len, dir, s->pattern), *there = NULL;
-	bool found = false;
+	bool over = false;
 	struct dirent *d;
 	DIR *list;
 
 	if (!len || dir[0] != '/')
 		return false;
-	if (take_file(s, exact))
+	if (!s->all && take_file(s, exact))
 		return true;
 	there = xasprintf("/proc/%d/root%.*s", (int)s->pid, (int)len, dir);
 	list = opendir(there);
-	while (list && !found && (d = readdir(list))) {
-		if (is_stem(d->d_name, s->pattern)) {
+	while (list && !over && (d = readdir(list))) {
+		if (s->all ? strstr(d->d_name, ".so") && glob_match(s->pattern, d->d_name)
+			   : is_stem(d->d_name, s->pattern)) {
 			cleanup_free char *path = xasprintf("%.*s/%s", (int)len, dir, d->d_name);
 
-			found = take_file(s, path);
+			over = take_file(s, path);
 		}
 	}
 	if (list)
 		closedir(list);
-	return found;
+	return over;
 }
 
 static bool search_list(struct library_search *s, const char *dirs)
@@ -335,32 +361,49 @@ static bool search_environment(struct library_search *s)
 	return found;
 }
 
-bool process_library(struct probe_set *ps, pid_t pid, const struct process_objects *objects,
-		     const char *pattern, struct process_object *ret)
+static void search(struct library_search *s, const struct process_objects *objects)
 {
 	static const char usual[] =
 		"/lib/x86_64-linux-gnu:/usr/lib/x86_64-linux-gnu:/lib64:/usr/lib64:/lib:/usr/lib:"
 		"/usr/local/lib/x86_64-linux-gnu:/usr/local/lib";
-	struct library_search s = { .ps = ps, .pid = pid, .pattern = pattern, .ret = ret };
 
-	if (!*pattern || glob_is_pattern(pattern))
-		return false;
-	if (pattern[0] == '/')
-		return take_file(&s, pattern);
-	if (strchr(pattern, '/') || (strncmp(pattern, "lib", 3) && !strstr(pattern, ".so")))
-		return false;
-	if (search_environment(&s) ||
-	    (getenv("LD_LIBRARY_PATH") && search_list(&s, getenv("LD_LIBRARY_PATH"))))
-		return true;
+	if (search_environment(s) ||
+	    (getenv("LD_LIBRARY_PATH") && search_list(s, getenv("LD_LIBRARY_PATH"))))
+		return;
 	/* Where its other libraries come from; plugins often lie beside them or the program. */
 	for (uint32_t i = 0; i < objects->n; i++) {
-		const char *path = objects->v[i].path, *slash = strrchr(path, '/');
+		const char *path = objects->v[i].seen, *slash = strrchr(path, '/');
 
-		if (slash && strncmp(path, "/proc/", 6) &&
-		    search_dir(&s, path, (size_t)(slash - path)))
-			return true;
+		if (slash && search_dir(s, path, (size_t)(slash - path)))
+			return;
 	}
-	return search_list(&s, usual);
+	(void)search_list(s, usual);
+}
+
+void process_libraries(struct probe_set *ps, pid_t pid, const struct process_objects *objects,
+		       const char *pattern,
+		       void (*found)(void *arg, const struct process_object *po), void *arg)
+{
+	struct library_search *s;
+	const char *slash = strrchr(pattern, '/');
+
+	if (!*pattern || (slash && pattern[0] != '/') ||
+	    (!slash && strncmp(pattern, "lib", 3) && !strstr(pattern, ".so")))
+		return;
+	s = xcalloc(1, sizeof(*s));
+	*s = (struct library_search){ .ps = ps,
+				      .pid = pid,
+				      .pattern = slash ? slash + 1 : pattern,
+				      .all = glob_is_pattern(pattern) };
+	if (!slash)
+		search(s, objects);
+	else if (!s->all)
+		(void)take_file(s, pattern);
+	else if (!glob_is_pattern(arena_strndup(&ps->arena, pattern, (size_t)(slash - pattern))))
+		(void)search_dir(s, pattern, (size_t)(slash - pattern));
+	for (uint32_t i = 0; i < s->n; i++)
+		found(arg, &s->found[i]);
+	free(s);
 }
 
 static bool is_place(const struct probe *p, const struct process_object *po, uint64_t offset)

@@ -12,6 +12,9 @@
 struct process_object {
 	const char *path; /* opens the file from here: what a uprobe is attached to */
 	const char *name; /* base name: probemod */
+	const char *
+		seen; /* its path as the process sees it, which is another in another mount namespace */
+	pid_t pid;
 	struct object *object;
 	bool is_main;
 	uint64_t dev, inode;
@@ -24,13 +27,16 @@ struct process_objects {
 
 struct err *process_objects(struct probe_set *ps, pid_t pid, const struct process_objects **ret);
 
-/* Does a module pattern mean this object? "a.out" is the main program; "libc" and "libc.so" mean libc.so.6. */
+/* Does a module pattern mean this object? "a.out" is the main program; "libc" and "libc.so" mean libc.so.6; an absolute path, which
+ * may be a pattern too, is looked up as the process would do it. */
 bool process_object_matches(const struct process_object *po, const char *pattern);
 
-/* A library that the process has not loaded, by its path or by the name it would be found by: LD_LIBRARY_PATH, the
- * directories of the objects it has, the usual ones. A uprobe on the file fires as soon as it is mapped. */
-bool process_library(struct probe_set *ps, pid_t pid, const struct process_objects *objects,
-		     const char *pattern, struct process_object *ret);
+/* Libraries that the process has not loaded, by path or by the name they would be found by: LD_LIBRARY_PATH, the
+ * directories of the objects it has, the usual ones. The first that a name means; each file that a pattern matches. A uprobe on the file
+ * fires as soon as it is mapped. */
+void process_libraries(struct probe_set *ps, pid_t pid, const struct process_objects *objects,
+		       const char *pattern,
+		       void (*found)(void *arg, const struct process_object *po), void *arg);
 
 /* As probe_add with the next dynamic id, but several places may bear one name (static functions of the same name, a
  * USDT probe expanded twice in a function): each is a probe of its own. Sets object, offset and pid. */

@@ -1,4 +1,4 @@
-/* usdt: probes a program carries itself (<sys/sdt.h>), `PROVIDERpid:OBJECT:FUNCTION:NAME`, by kernel uprobes.
+/* usdt: probes a program carries itself (<sys/sdt.h>, or DOF of another DTrace), `PROVIDERpid:OBJECT:FUNCTION:NAME`, by kernel uprobes.
  *
  *	python123:::function-entry    of process 123; "__" in a name is written "-", either is understood
  *	python*:::                    of the processes named with -p and -c
@@ -18,6 +18,7 @@ struct usdt_place {
 	struct object *object;
 	uint64_t addr;
 	const char *args;
+	const char *types; /* as struct object_usdt's */
 };
 
 struct match {
@@ -100,9 +101,9 @@ static void add_usdt(struct match *m, pid_t pid, const struct process_object *po
 		uint8_t code[16];
 		uint32_t len;
 
-		*place = (struct usdt_place){ .object = po->object,
-					      .addr = u->addr,
-					      .args = u->args };
+		*place = (struct usdt_place){
+			.object = po->object, .addr = u->addr, .args = u->args, .types = u->types
+		};
 		p->priv = place;
 		p->addr = u->addr;
 		p->semaphore = u->semaphore;
@@ -115,6 +116,12 @@ static void add_usdt(struct match *m, pid_t pid, const struct process_object *po
 			p->unavailable = "it is not x86-64 code";
 		else
 			p->note = arguments_note(m->ps, po, u, process_price(class, ATTACH_UPROBE));
+		if (p->note && u->is_enabled)
+			p->note = arena_printf(
+				&m->ps->arena,
+				"%s; the program asks whether it is enabled and is told no: "
+				"what it guards so does not run",
+				p->note);
 	}
 	m->found(m->arg, p);
 }
@@ -215,10 +222,22 @@ static type_id type_of_size(int size)
 	}
 }
 
+/* The next of the types DOF names, when it is known and as wide as the operand; else by the operand's size. */
+static type_id next_type(struct probe_set *ps, const char **types, const struct probe_arg *a)
+{
+	type_id by_size = type_of_size(a->usdt.size), t;
+	const char *name = *types;
+
+	if (!name || !*name)
+		return by_size;
+	*types += strlen(name) + 1;
+	return type_parse_name(ps->types, name, &t) && type_is_scalar(ps->types, t) ? t : by_size;
+}
+
 static struct err *usdt_args(struct probe_set *ps, const struct probe *p, struct probe_args *ret)
 {
 	const struct usdt_place *place = p->priv;
-	const char *text = place->args, *start;
+	const char *text = place->args, *types = place->types, *start;
 	size_t n;
 
 	for (uint32_t i = 0; i < ARRAY_SIZE(ret->arg) && usdt_next_operand(&text, &start, &n);
@@ -234,7 +253,7 @@ static struct err *usdt_args(struct probe_set *ps, const struct probe *p, struct
 			}
 		}
 		ret->typed[i] = *a;
-		ret->typed[i].type = a->source == ARG_NONE ? T_INT64 : type_of_size(a->usdt.size);
+		ret->typed[i].type = a->source == ARG_NONE ? T_INT64 : next_type(ps, &types, a);
 		ret->ntyped = i + 1;
 	}
 	ret->known = true;

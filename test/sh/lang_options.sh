@@ -38,6 +38,26 @@ check 0 '^ 298 299 end$' sh -c '"$DESCRY" -x engine=interp -q -x bufpolicy=ring 
 check 0 '^ 0 1 2 3$' sh -c '"$DESCRY" -x engine=interp -q -x bufpolicy=fill -x bufsize=4k -n "tick-2000hz { printf(\" %d\", i++); } END { printf(\"\\n\"); }" | grep -o "^ 0 1 2 3"'
 check 0 'done' d -x bufresize=manual -x cleanrate=50hz -x statusrate=100ms -x quietresize -x temporal=0 -x maxframes=20 -x stackframes=3 -x switchrate=10ms -qn 'BEGIN { printf("done\n"); exit(0); }'
 check 0 'done' d -x stdc=a -x version=1.0 -x verbose=0 -x amin=Evolving/Evolving/Common -qn 'BEGIN { printf("done\n"); exit(0); }'
+# nothing needs cleaning: one speculation serves any number, one after the other
+check 0 '^1 1$' d -x cleanrate=1s -x nspec=1 -qn 'BEGIN { a = speculation(); } BEGIN { discard(a); } BEGIN { b = speculation(); printf("%d %d\n", a, b); exit(0); }'
+group=/sys/fs/cgroup/memory/descry-test-$$
+if mkdir "$group" 2>/dev/null && echo 150M 2>/dev/null >"$group/memory.limit_in_bytes"; then
+	small() { sh -c 'echo $$ >"$0/cgroup.procs"; exec "$@"' "$group" "$DESCRY" -x engine=kernel -x bufsize=512m "$@" -n 'BEGIN { exit(0); }'; }
+	small >"$T/out" 2>&1
+	case $? in
+	0)	check 0 'buffer data reduced to' small
+		small -x quietresize >"$T/quiet" 2>&1
+		check 1 '^0$' grep -c 'reduced to' "$T/quiet" ;;
+	*) grep -q 'ermi' "$T/out" || { cat "$T/out"; fail=1; } ;;
+	esac
+fi
+rmdir "$group" 2>/dev/null
+# the language of another time
+check 0 '^mine' d -x version=1.10 -qn 'inline string strtoll = "mine"; BEGIN { printf("%s\n", strtoll); exit(0); }'
+check 1 'D_FUNC_UNDEF' d -x errtags -x version=1.10 -n 'BEGIN { trace(json("{}", "a")); }'
+check 0 'done' d -x version=1.11 -qn 'BEGIN { trace(json("{}", "a")); printf("done\n"); exit(0); }'
+check 1 'D_VERS_UNDEF' d -x errtags -x version=1.99 -n 'BEGIN { exit(0); }'
+check 1 'D_VERS_INVAL' d -x errtags -x version=x -n 'BEGIN { exit(0); }'
 check 2 'bufpolicy' d -x bufpolicy=nonsense -n BEGIN
 # names and libraries
 check 0 '^1$' d -x amin=Evolving/Evolving/Common -qn 'BEGIN { printf("%d\n", pid > 0); exit(0); }'
@@ -61,6 +81,13 @@ check 0 '^7$' d -C -I "$T" -q -s "$T/inc.d"
 check 0 '^7$' d -x cpp -x "incdir=$T" -q -s "$T/inc.d"
 check 0 '^8$' d -C -x cppargs=-DEIGHT=8 -qn 'BEGIN { printf("%d\n", EIGHT); exit(0); }'
 check 0 '^9$' d -C -D N=9 -U M -qn 'BEGIN { printf("%d\n", N); exit(0); }'
+printf '#define T(x) #x\n#define S(x) T(x)\nBEGIN { printf("%%s %%s\\n", S(__STDC__), S(unix)); exit(0); }\n' >"$T/std.d"
+check 0 '^1 1$' d -C -q -s "$T/std.d"
+check 0 '^1 unix$' d -C -x stdc=c -q -s "$T/std.d"
+check 0 '^0 1$' d -C -X t -q -s "$T/std.d"
+printf '#define GLUE(a) a/**/b\ninline string ab = "glued"; BEGIN { printf("%%s\\n", GLUE(a)); exit(0); }\n' >"$T/old.d"
+check 0 '^glued$' d -C -X s -q -s "$T/old.d"
+check 2 '-X wants' d -X q -n 'BEGIN { exit(0); }'
 check 1 'no-such-cpp' d -C -x cpppath=/no-such-cpp -qn 'BEGIN { exit(0); }'
 check 0 'seven.h' d -C -H -I "$T" -q -s "$T/inc.d"
 # forms of probe descriptions

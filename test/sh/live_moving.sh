@@ -76,6 +76,10 @@ library(TMP + "/mnt/libns.so", "outside")
 library(TMP + "/inner/libns.so", "inside")
 cmd = "exec unshare -m sh -c 'mount --bind %s/inner %s/mnt && exec %s 9 %s/mnt/libns.so'" % (TMP, TMP, exe, TMP)
 p = subprocess.Popen(cmd, shell=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+for _ in range(100):
+    if p.poll() is not None or open("/proc/%d/comm" % p.pid).read() == "host\n":
+        break
+    time.sleep(0.1)
 r = descry("-q", "-n", 'profile-199 /execname == "host"/ { @[ustack()] = count(); } tick-1200ms { exit(0); }')
 if p.poll() is not None:
     print("no mount namespace here:", p.stderr.read())

@@ -14,6 +14,7 @@ enum world_map {
 	WORLD_HASH,     /* 24 -> 40 bytes, 1024 keys */
 	WORLD_RING,     /* 4096 bytes */
 	WORLD_TASK,     /* 64 bytes */
+	WORLD_STACKS,   /* 8 -> struct wire_stack, 64 keys */
 	WORLD_MAPS
 };
 enum { WORLD_THREADS = 8, WORLD_UNDO = 16 };

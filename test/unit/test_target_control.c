@@ -503,13 +503,98 @@ static void test_start_killed(void **state)
 	munmap(shared, 4096);
 }
 
+/* --- a glance at one thread --- */
+
+static volatile uint64_t *turning; /* shared */
+
+static void turns(void *arg)
+{
+	for (uint64_t x = 1;; x = x * 3 + 1) {
+		__asm__ volatile("" : : "r"(x));
+		if (*turning != 2)
+			*turning = 1;
+	}
+}
+
+/* What the thread is made to do: as after a call from where it was. */
+static void went_there(void)
+{
+	*turning = 2;
+	for (;;)
+		pause();
+}
+
+struct seen {
+	int n;
+	uint64_t rip;
+	bool send;
+};
+
+static bool glanced(void *arg, struct user_regs_struct *regs)
+{
+	struct seen *s = arg;
+
+	s->n++;
+	s->rip = regs->rip;
+	if (!s->send)
+		return false;
+	regs->rsp = (regs->rsp - 256) & ~15ull;
+	regs->rsp -= 8;
+	regs->rip = (uintptr_t)went_there;
+	return true;
+}
+
+/* A thread that computes is seen, runs on untouched, or goes where it is sent; one in a system call is left alone. */
+static void test_glance(void **state)
+{
+	pid_t asleep, busy;
+	struct seen s = { 0 };
+	int status;
+
+	turning = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	asleep = child_of(sleeps, NULL);
+	busy = child_of(turns, NULL);
+	while (!*turning)
+		usleep(1000);
+	usleep(10000);
+	for (int i = 0; i < 20; i++) {
+		assert_false(control_glance(asleep, asleep, 2000, glanced, &s));
+		assert_int_equal(s.n, 0);
+	}
+	for (int i = 0; i < 20; i++) {
+		assert_false(control_glance(busy, busy, 2000, glanced, &s));
+		*turning = 0;
+		for (int k = 0; !*turning && k < 5000; k++)
+			usleep(1000);
+		assert_int_equal(*turning, 1); /* it runs on */
+	}
+	assert_int_equal(s.n, 20);
+	assert_true(s.rip >= (uintptr_t)turns && s.rip < (uintptr_t)turns + 1024);
+	s.send = true;
+	assert_true(control_glance(busy, busy, 2000, glanced, &s));
+	for (int k = 0; *turning != 2 && k < 5000; k++)
+		usleep(1000);
+	assert_int_equal(*turning, 2);
+	assert_int_equal(waitpid(asleep, &status, WNOHANG), 0);
+	assert_int_equal(waitpid(busy, &status, WNOHANG), 0);
+	end(asleep);
+	end(busy);
+	assert_false(control_glance(busy, busy, 100, glanced, &s));
+	munmap((void *)turning, 4096);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_refused),        cmocka_unit_test(test_syscall_and_memory),
-		cmocka_unit_test(test_nothing_stays),  cmocka_unit_test(test_group_stop_stays),
-		cmocka_unit_test(test_signals_arrive), cmocka_unit_test(test_signal_frames),
-		cmocka_unit_test(test_patch_text),     cmocka_unit_test(test_start),
+		cmocka_unit_test(test_glance),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_syscall_and_memory),
+		cmocka_unit_test(test_nothing_stays),
+		cmocka_unit_test(test_group_stop_stays),
+		cmocka_unit_test(test_signals_arrive),
+		cmocka_unit_test(test_signal_frames),
+		cmocka_unit_test(test_patch_text),
+		cmocka_unit_test(test_start),
 		cmocka_unit_test(test_start_killed),
 	};
 

@@ -437,6 +437,50 @@ static void find_files(const struct memory *m, struct unwind_store *s)
 	mappings_free(own, n);
 }
 
+/* A new mapping matters to a list where it lies on one that is listed. */
+static void find_conflicts(const struct unwind_store *s, const struct unwind_process *p)
+{
+	pid_t pid = getpid();
+
+	for (uint32_t i = 0; i < p->mappings.n; i++) {
+		const struct unwind_mapping *m = &p->mappings.v[i];
+		bool tables = m->image && m->image->head->npages;
+
+		assert_true(unwind_store_conflicts(s, pid, m->start, m->end, true));
+		assert_true(unwind_store_conflicts(s, pid, m->start - 4096, m->start + 4096, true));
+		assert_true(unwind_store_conflicts(s, pid, m->end - 4096, m->end + 4096, true));
+		assert_int_equal(unwind_store_conflicts(s, pid, m->start, m->start + 4096, false),
+				 tables);
+		if (!i || p->mappings.v[i - 1].end < m->start)
+			assert_false(
+				unwind_store_conflicts(s, pid, m->start - 4096, m->start, true));
+	}
+	assert_false(unwind_store_conflicts(s, pid, 4096, 8192, true));
+	assert_false(unwind_store_conflicts(s, 0x7ffffff0, p->mappings.v[0].start,
+					    p->mappings.v[0].end, true));
+}
+
+/* What the kernel calls a file's inode and stat() may differ: the kernel's counts. */
+static void find_inode(const struct memory *m, struct unwind_store *s)
+{
+	enum { DEV = 77 << 20 | 5 };
+	const struct wire_unwind_files *t = (const void *)m->chunks.v[1];
+	struct stat st;
+	uint64_t key;
+	bool found = false;
+
+	assert_int_equal(stat("/proc/self/exe", &st), 0);
+	key = wire_unwind_file_key(DEV, st.st_ino, (uint64_t)st.st_mtim.tv_sec,
+				   (uint32_t)st.st_mtim.tv_nsec);
+	for (int again = 0; again < 2; again++)
+		unwind_store_met_file(s, getpid(), "/proc/self/exe", DEV, st.st_ino);
+	assert_null(unwind_store_flush(s));
+	for (uint32_t k = 0; k < WIRE_UNWIND_PROBES; k++)
+		found |= t->files[(key + k) & (WIRE_UNWIND_FILES - 1)].key == key &&
+			 t->files[(key + k) & (WIRE_UNWIND_FILES - 1)].npages;
+	assert_true(found);
+}
+
 static void test_store(void **state)
 {
 	static const struct unwind_store_ops ops = { put_chunk, put_process, del_process };
@@ -444,7 +488,7 @@ static void test_store(void **state)
 	struct unwind_store *s = unwind_store_new(&ops, &m);
 	struct unwind_images *images = unwind_images_new();
 	struct unwind_process *p;
-	uint32_t known = 0;
+	uint32_t known = 0, version;
 	uint64_t words;
 
 	setenv("XDG_CACHE_HOME", "/dev/null", 1);
@@ -466,6 +510,11 @@ static void test_store(void **state)
 	}
 	assert_true(known > 500);
 	find_files(&m, s);
+	find_conflicts(s, p);
+	find_inode(&m, s);
+	version = m.process.version;
+	assert_null(unwind_store_add(s, getpid()));
+	assert_int_not_equal(m.process.version, version);
 	/* Again and again: the images stay, two lists take turns. */
 	words = unwind_store_words(s);
 	for (uint32_t i = 0; i < 50; i++)

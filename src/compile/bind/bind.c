@@ -364,6 +364,7 @@ struct bound *bind_finish(struct bind_cx *cx)
 
 	type_set_strsize(cx->types, (uint32_t)opt_num(cx->options, OPT_STRSIZE));
 	s->out->nclauses = s->clauses.n;
+	version_check_option(cx);
 	bind_provider_clauses(cx, false);
 	for (uint32_t i = 0; i < s->clauses.n; i++)
 		bind_clause(cx, s->clauses.v[i], i);

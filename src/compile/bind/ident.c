@@ -50,14 +50,14 @@ int builtin_find(struct bind_cx *cx, const char *name)
 {
 	uint64_t *slot = hash_get(&cx->state->builtins, name, strlen(name));
 
-	return slot ? (int)*slot - 1 : -1;
+	return slot && !version_hides(cx, name) ? (int)*slot - 1 : -1;
 }
 
 int subr_find(struct bind_cx *cx, const char *name)
 {
 	uint64_t *slot = hash_get(&cx->state->subrs, name, strlen(name));
 
-	return slot ? (int)*slot - 1 : -1;
+	return slot && !version_hides(cx, name) ? (int)*slot - 1 : -1;
 }
 
 struct inline_def *inline_find(struct bind_cx *cx, const char *name)

@@ -283,6 +283,11 @@ struct func_def *func_find(struct bind_cx *cx, const char *name);
 void expand_function(struct bind_cx *cx, struct node *n, struct func_def *def);
 void bind_return(struct bind_cx *cx, struct node *n);
 
+/* --- version.c --- */
+void version_check_option(struct bind_cx *cx);
+/* The version of D that brought the name, when the program was written for an older one; else NULL. */
+const char *version_hides(const struct bind_cx *cx, const char *name);
+
 /* --- attr.c --- */
 enum attr_kind { ATTR_STABLE, ATTR_PRIVATE_DATA, ATTR_PRIVATE };
 /* Reports at n when `what` is less stable than -x amin asks. */

@@ -176,27 +176,40 @@ static bool is_small(const struct gen *g, const struct tuple_layout *l)
 	return l->n == 1 && l->fields[0].kind == FIELD_STRID && g->probes.n <= SMALL_PROBES;
 }
 
+/* Keys with stacks are new again and again. Since 6.8 the kernel asks for an interrupt nearly each time that it makes an element with
+ * a value of each CPU, 8 us in a virtual machine: so they are there from the start, as far as aggsize makes them not too many. */
+enum { STACK_KEYS_MAX = 1 << 16 };
+
+static bool has_stack(const struct tuple_layout *l)
+{
+	for (uint32_t i = 0; i < l->n; i++)
+		if (l->fields[i].kind == FIELD_USTACKID || l->fields[i].kind == FIELD_KSTACKID)
+			return true;
+	return false;
+}
+
 static void make_aggs(struct gen *g)
 {
 	for (uint32_t i = 0; i < g->b->aggs.n; i++) {
 		struct agg *a = g->b->aggs.v[i];
 		struct tuple_layout *l = &g->agg_keys[i];
 		const char *name = arena_printf(g->arena, "agg_%s", a->name);
+		uint32_t n;
 
 		gen_finish_tuple(l, false);
 		a->nwords = agg_words(a);
 		a->keys = l->fields;
 		a->nkeys = l->n;
 		a->key_size = l->n ? l->size : 0;
+		n = entries(opt_num(g->options, OPT_AGGSIZE),
+			    l->size + a->nwords * 8 + ELEMENT_OVERHEAD);
 		if (is_small(g, l))
 			a->map = gen_map(g, MAP_AGG, name, BPF_MAP_TYPE_PERCPU_HASH, l->size,
 					 a->nwords * 8, FEW_KEYS + 2 * g->probes.n, 0);
 		else if (l->n)
-			a->map = gen_map(g, MAP_AGG, name, BPF_MAP_TYPE_PERCPU_HASH, l->size,
-					 a->nwords * 8,
-					 entries(opt_num(g->options, OPT_AGGSIZE),
-						 l->size + a->nwords * 8 + ELEMENT_OVERHEAD),
-					 BPF_F_NO_PREALLOC);
+			a->map = gen_map(
+				g, MAP_AGG, name, BPF_MAP_TYPE_PERCPU_HASH, l->size, a->nwords * 8,
+				n, has_stack(l) && n <= STACK_KEYS_MAX ? 0 : BPF_F_NO_PREALLOC);
 		else
 			a->map = gen_map(g, MAP_AGG, name, BPF_MAP_TYPE_PERCPU_ARRAY, 4,
 					 a->nwords * 8, 1, 0);

@@ -395,11 +395,26 @@ static uint32_t paren_len(const struct lexer *lx, uint32_t pos)
 	return 0;
 }
 
-/* pspec: any of the characters above, `\` and the character after it, and balanced parentheses, whose contents may be
- * anything: pid$target::main.(*T).f:entry  pid1::f(int, char):entry  pid1::operator\ new:entry */
+/* The length of an absolute path that is the module of a description, "/usr/lib/libz.so.1" before the ":" of its function; 0: a "/"
+ * here begins a predicate. A path with other characters than these can be had by a pattern: "?" for the character. */
+static uint32_t path_len(const struct lexer *lx, uint32_t pos)
+{
+	uint32_t i = pos;
+
+	if (at(lx, i) != '/' || at(lx, i + 1) == '/' || at(lx, i + 1) == '*')
+		return 0;
+	while (is_ident_start(at(lx, i)) || is_digit(at(lx, i)) ||
+	       (at(lx, i) && strchr("/.-+@?*[]!~%,", at(lx, i))))
+		i++;
+	return at(lx, i) == ':' ? i - pos : 0;
+}
+
+/* pspec: any of the characters above, `\` and the character after it, balanced parentheses, whose contents may be
+ * anything, and a path in the place of the module: pid$target::main.(*T).f:entry  pid1::f(int, char):entry
+ * pid1::operator\ new:entry  pid$target:/usr/lib/libz.so.1::entry */
 static uint32_t pspec_len(const struct lexer *lx, uint32_t start)
 {
-	uint32_t pos = start;
+	uint32_t pos = start, colons = 0;
 
 	for (;;) {
 		int c = at(lx, pos), d = at(lx, pos + 1);
@@ -408,6 +423,11 @@ static uint32_t pspec_len(const struct lexer *lx, uint32_t start)
 			break;
 		} else if (c == '\\') {
 			pos += 2;
+		} else if (c == ':') {
+			colons++;
+			pos++;
+			if (colons == 1)
+				pos += path_len(lx, pos);
 		} else if (is_pspec_char(c, pos == start)) {
 			pos++;
 		} else if (c == '(' && pos > start && paren_len(lx, pos)) {

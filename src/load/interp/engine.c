@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <poll.h>
+#include <sys/epoll.h>
 #include <sys/timerfd.h>
 #include <time.h>
 
@@ -9,7 +10,7 @@
 /* Instructions of one firing. The kernel has no such limit; a program that got past the verifier stays far below it. */
 static const uint64_t BUDGET = 50 * 1000 * 1000;
 
-static uint64_t now_ns(void)
+uint64_t interp_now(void)
 {
 	struct timespec t;
 
@@ -76,23 +77,24 @@ static char *source_place(const struct interp_engine *e, uint32_t prog, uint32_t
 	return xstrdup("");
 }
 
-static struct err *run_prog(struct interp_engine *e, uint32_t prog, uint64_t cookie)
+struct err *interp_run_prog(struct interp_engine *e, uint32_t prog, uint64_t cookie)
 {
 	const struct image_prog *p = &e->base.image->progs[prog];
 	struct interp_prog *ip = &e->progs[prog];
 	cleanup_free char *place = NULL;
 	struct interp in;
 	struct err *err;
-	uint64_t r0, start = e->measure ? now_ns() : 0;
+	uint64_t r0, start = e->measure ? interp_now() : 0;
 
 	e->cookie = cookie;
-	memset(e->context, 0, sizeof(e->context));
+	if (!p->uses_cookie && p->cookie_insn != UINT32_MAX && p->nprobes > 1)
+		ip->code.insns[p->cookie_insn].imm = (int32_t)cookie;
 	interp_init(&in, &interp_engine_ops, e, ip->code.insns, ip->code.ninsns, &e->mem);
 	in.budget = e->budget;
 	err = interp_run(&in, 0, (uintptr_t)e->context, &r0);
 	ip->runs++;
 	if (e->measure)
-		ip->run_ns += now_ns() - start;
+		ip->run_ns += interp_now() - start;
 	if (err) {
 		place = source_place(e, prog, in.failed_at);
 		err = err_wrap(err, "interpreting program %s%s", p->name, place);
@@ -105,7 +107,7 @@ static struct err *engine_fire(struct engine *eng, uint32_t prog)
 {
 	const struct image_prog *p = &eng->image->progs[prog];
 
-	return run_prog((struct interp_engine *)eng, prog, p->nprobes ? p->probes[0] : 0);
+	return interp_run_prog((struct interp_engine *)eng, prog, p->nprobes ? p->probes[0] : 0);
 }
 
 static struct err *arm(struct interp_engine *e)
@@ -128,22 +130,22 @@ static struct err *arm(struct interp_engine *e)
 	return NULL;
 }
 
-/* Runs the programs of timers that are due. A deadline missed by more than a period is not made up for. */
-static void run_timers(struct interp_engine *e)
+/* What is due: events that have come, then timers. A deadline missed by more than a period is not made up for. */
+static void run_due(struct interp_engine *e)
 {
-	uint64_t now = now_ns();
+	uint64_t now = interp_now();
 	bool ran = false;
 
-	if (e->timer_fd < 0)
-		return;
-	for (uint32_t i = 0; i < e->timers.n && !e->failed; i++) {
+	interp_events_run(e);
+	for (uint32_t i = 0; i < e->timers.n && e->timer_fd >= 0 && !e->failed; i++) {
 		struct interp_timer *t = &e->timers.v[i];
 
-		if (t->next > now)
+		/* Events that are older come first. */
+		if (t->next > now || (e->events_until && t->next > e->events_until))
 			continue;
 		ran = true;
 		t->next += t->period * ((now - t->next) / t->period + 1);
-		e->failed = run_prog(e, t->prog, t->probe);
+		e->failed = interp_run_prog(e, t->prog, t->probe);
 	}
 	if (e->failed) {
 		e->base.state->exit_status = 1;
@@ -154,37 +156,103 @@ static void run_timers(struct interp_engine *e)
 		err_free(arm(e)); /* it could be set before */
 }
 
+static void note(struct engine *e, char *text)
+{
+	e->notes = xrealloc(e->notes, (e->nnotes + 1) * sizeof(*e->notes));
+	e->notes[e->nnotes++] = text;
+}
+
+static bool is_timer(const struct probe *p)
+{
+	return (p->kind == ATTACH_TICK || p->kind == ATTACH_PROFILE) && !p->perf.hardware &&
+	       !p->perf.event;
+}
+
+bool engine_interp_can(const struct probe *p)
+{
+	enum connector_kind kind;
+
+	return p->kind == ATTACH_SELF || (p->kind == ATTACH_TICK && is_timer(p)) ||
+	       interp_listens(p, &kind);
+}
+
+static void add_timer(struct interp_engine *e, uint32_t prog, uint32_t probe, uint64_t now)
+{
+	const struct probe *p = e->base.image->probes[probe].probe;
+	uint64_t period = p->freq_hz ? 1000000000 / p->freq_hz : p->period_ns;
+
+	if (!period)
+		period = 1;
+	vec_push(&e->timers,
+		 (struct interp_timer){
+			 .prog = prog, .probe = probe, .next = now + period, .period = period });
+}
+
+static struct err *watch(struct interp_engine *e, int fd)
+{
+	struct epoll_event ev = { .events = EPOLLIN };
+
+	if (fd < 0)
+		return NULL;
+	if (e->epoll_fd < 0)
+		e->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (e->epoll_fd < 0 || epoll_ctl(e->epoll_fd, EPOLL_CTL_ADD, fd, &ev))
+		return err_errno(errno, "waiting for timers and events");
+	return NULL;
+}
+
+/* Where some of the probes of provider proc can fire, the others are left out and said. */
 static struct err *engine_attach(struct engine *eng)
 {
 	struct interp_engine *e = (struct interp_engine *)eng;
 	const struct image *img = eng->image;
-	uint64_t now = now_ns();
+	uint64_t now = interp_now();
+	VEC(const struct image_probe *) cannot = { 0 };
+	const struct image_probe *first = NULL;
+	struct err *err;
 
 	for (uint32_t i = 0; i < img->nprogs; i++) {
 		const struct image_prog *p = &img->progs[i];
-		bool timer = p->attach == ATTACH_TICK || p->attach == ATTACH_PROFILE;
 
 		for (uint32_t j = 0; j < p->nprobes && p->attach != ATTACH_SELF; j++) {
 			const struct image_probe *pr = &img->probes[p->probes[j]];
-			uint64_t period;
+			struct interp_listener l = { .prog = i, .probe = p->probes[j] };
 
-			if (!timer || pr->probe->perf.hardware || pr->probe->perf.event)
-				return err_new(
-					ENOTSUP,
-					"%s:%s:%s:%s cannot fire in the interpreter: it runs BEGIN, END, "
-					"ERROR, tick- and profile- probes only",
-					pr->prov, pr->mod, pr->func, pr->name);
-			period = pr->probe->freq_hz ? 1000000000 / pr->probe->freq_hz
-						    : pr->probe->period_ns;
-			if (!period)
-				period = 1;
-			vec_push(&e->timers, (struct interp_timer){ .prog = i,
-								    .probe = p->probes[j],
-								    .next = now + period,
-								    .period = period });
+			if (is_timer(pr->probe)) {
+				add_timer(e, i, p->probes[j], now);
+			} else if (interp_listens(pr->probe, &l.kind)) {
+				l.by_child = pr->probe->thread_arg == 2;
+				vec_push(&e->listeners, l);
+			} else {
+				vec_push(&cannot, pr);
+				if (!first || strcmp(pr->prov, "proc"))
+					first = pr;
+			}
 		}
 	}
-	return arm(e);
+	if (first && (!e->listeners.n || strcmp(first->prov, "proc"))) {
+		vec_fini(&cannot);
+		return err_new(
+			ENOTSUP,
+			"%s:%s:%s:%s cannot fire in the interpreter: it runs BEGIN, END, ERROR, "
+			"tick- and profile- probes, and those of proc that the process connector "
+			"tells of",
+			first->prov, first->mod, first->func, first->name);
+	}
+	for (uint32_t i = 0; i < cannot.n; i++)
+		note(eng,
+		     xasprintf("%s:%s:%s:%s not enabled: the process connector does not tell of it",
+			       cannot.v[i]->prov, cannot.v[i]->mod, cannot.v[i]->func,
+			       cannot.v[i]->name));
+	vec_fini(&cannot);
+	err = arm(e);
+	if (!err)
+		err = interp_events_open(e);
+	if (!err)
+		err = watch(e, e->timer_fd);
+	if (!err && e->connector)
+		err = watch(e, connector_fd(e->connector));
+	return err;
 }
 
 static bool has_records(const struct interp_engine *e)
@@ -200,18 +268,25 @@ static void engine_poll(struct engine *eng, int timeout_ms)
 {
 	struct interp_engine *e = (struct interp_engine *)eng;
 	struct timespec t = { timeout_ms / 1000, timeout_ms % 1000 * 1000000L };
-	struct pollfd fd = { .fd = e->timer_fd, .events = POLLIN };
+	struct pollfd fd = { .fd = e->epoll_fd, .events = POLLIN };
 
-	run_timers(e);
+	run_due(e);
 	if (has_records(e) || e->base.state->exiting)
 		return;
 	if (ppoll(&fd, 1, timeout_ms < 0 ? NULL : &t, NULL) > 0)
-		run_timers(e);
+		run_due(e);
+}
+
+static bool engine_behind(struct engine *eng, uint64_t time)
+{
+	struct interp_engine *e = (struct interp_engine *)eng;
+
+	return !e->failed && e->events_until && e->events_until < time;
 }
 
 static int engine_wait_fd(struct engine *eng)
 {
-	return ((struct interp_engine *)eng)->timer_fd;
+	return ((struct interp_engine *)eng)->epoll_fd;
 }
 
 static void engine_drain(struct engine *eng,
@@ -221,7 +296,7 @@ static void engine_drain(struct engine *eng,
 {
 	struct interp_engine *e = (struct interp_engine *)eng;
 
-	run_timers(e);
+	run_due(e);
 	for (uint32_t i = 0; i < eng->image->nmaps; i++) {
 		struct interp_map *m = &e->maps[i];
 		struct ring_record *list = m->ring.v;
@@ -328,8 +403,21 @@ static void engine_counters(struct engine *eng, struct engine_counters *ret)
 			e->dropped[slot / WIRE_PROBE_SLOTS] = v;
 	}
 	*ret = (struct engine_counters){
-		.ncpus = 1, .fixed = e->fixed, .fired = e->fired, .dropped = e->dropped
+		.ncpus = 1,
+		.fixed = e->fixed,
+		.fired = e->fired,
+		.dropped = e->dropped,
+		.lost_events = e->connector ? connector_lost(e->connector) : e->lost,
 	};
+}
+
+static bool is_listener(const struct interp_engine *e, uint32_t prog)
+{
+	const struct image_prog *p = &e->base.image->progs[prog];
+	enum connector_kind kind;
+
+	return p->nprobes && p->attach != ATTACH_SELF &&
+	       interp_listens(e->base.image->probes[p->probes[0]].probe, &kind);
 }
 
 static uint32_t engine_report(struct engine *eng, struct engine_prog_report *ret, uint32_t max)
@@ -340,7 +428,8 @@ static uint32_t engine_report(struct engine *eng, struct engine_prog_report *ret
 	for (uint32_t i = 0; i < n; i++)
 		ret[i] = (struct engine_prog_report){
 			.name = eng->image->progs[i].name,
-			.mode = "interpreted",
+			.mode = is_listener(e, i) ? "interpreted, process connector"
+						  : "interpreted",
 			.runs = e->progs[i].runs,
 			.run_ns = e->progs[i].run_ns,
 			.ninsns = e->progs[i].code.ninsns,
@@ -353,9 +442,12 @@ static struct err *engine_detach(struct engine *eng)
 	struct interp_engine *e = (struct interp_engine *)eng;
 	struct err *err = e->failed;
 
+	interp_events_close(e);
 	if (e->timer_fd >= 0)
 		close(e->timer_fd);
-	e->timer_fd = -1;
+	if (e->epoll_fd >= 0)
+		close(e->epoll_fd);
+	e->timer_fd = e->epoll_fd = -1;
 	vec_fini(&e->timers);
 	e->failed = NULL;
 	return err;
@@ -368,7 +460,10 @@ static void engine_free(struct engine *eng)
 	if (!e)
 		return;
 	err_free(engine_detach(eng));
-	interp_task_fini(e);
+	interp_task_free(e, e->self);
+	for (uint32_t i = 0; i < eng->nnotes; i++)
+		free(eng->notes[i]);
+	free(eng->notes);
 	for (uint32_t i = 0; eng->image && i < eng->image->nmaps; i++)
 		interp_map_fini(&e->maps[i], &e->mem);
 	for (uint32_t i = 0; eng->image && i < eng->image->nprogs; i++)
@@ -388,6 +483,7 @@ static const struct engine_ops engine_interp_ops = {
 	.attach = engine_attach,
 	.fire = engine_fire,
 	.poll = engine_poll,
+	.behind = engine_behind,
 	.wait_fd = engine_wait_fd,
 	.drain = engine_drain,
 	.agg_read = engine_agg_read,
@@ -404,7 +500,7 @@ struct engine *engine_interp_new(void)
 	struct interp_engine *e = xcalloc(1, sizeof(*e));
 
 	e->base.ops = &engine_interp_ops;
-	e->timer_fd = -1;
+	e->timer_fd = e->epoll_fd = -1;
 	e->budget = BUDGET;
 	return &e->base;
 }

@@ -1,4 +1,5 @@
-/* The kernel's helpers, for programs that run in this process: "kernel" and "user" memory are both its own. */
+/* The kernel's helpers, for programs that run in this process: "kernel" memory is its own, and so is "user" memory unless an
+ * event of the process connector says whose. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <sys/prctl.h>
@@ -41,21 +42,29 @@ static const void *key_arg(struct interp *in, const struct interp_map *m, uint64
 	return m ? interp_bytes(in, r, m->def->key_size, false) : NULL;
 }
 
+/* Whose memory is meant: "kernel" memory is always this process's, where its stand-ins are. */
+static pid_t user_pid(const struct interp *in)
+{
+	const struct interp_engine *e = in->arg;
+
+	return e->event ? e->event->thread->facts.tgid : getpid();
+}
+
 /* n bytes at any address; false when they are not all there. A bad address is never a signal. */
-static bool read_any(struct interp *in, uint64_t addr, void *dst, uint64_t n)
+static bool read_any(pid_t pid, uint64_t addr, void *dst, uint64_t n)
 {
 	struct iovec to = { dst, n }, from = { (void *)(uintptr_t)addr, n };
 
-	return !n || process_vm_readv(getpid(), &to, 1, &from, 1, 0) == (ssize_t)n;
+	return !n || process_vm_readv(pid, &to, 1, &from, 1, 0) == (ssize_t)n;
 }
 
-static uint64_t probe_read(struct interp *in, uint64_t dst, uint64_t n, uint64_t src)
+static uint64_t probe_read(struct interp *in, pid_t pid, uint64_t dst, uint64_t n, uint64_t src)
 {
 	void *p = interp_bytes(in, dst, (uint32_t)n, true);
 
 	if (!p)
 		return 0;
-	if (read_any(in, src, p, (uint32_t)n))
+	if (read_any(pid, src, p, (uint32_t)n))
 		return 0;
 	memset(p, 0, (uint32_t)n);
 	return (uint64_t)-EFAULT;
@@ -69,13 +78,14 @@ static uint64_t write_user(struct interp *in, uint64_t dst, uint64_t src, uint64
 
 	if (!p || !n)
 		return 0;
-	return process_vm_writev(getpid(), &from, 1, &to, 1, 0) == (ssize_t)n ? 0
-									      : (uint64_t)-EFAULT;
+	return process_vm_writev(user_pid(in), &from, 1, &to, 1, 0) == (ssize_t)n
+		       ? 0
+		       : (uint64_t)-EFAULT;
 }
 
 /* Text up to its NUL, page by page, since what is behind it need not be there. The length with the NUL. As in the kernel,
  * what stands behind the NUL in dst stays: keys are compared whole. */
-static uint64_t probe_read_str(struct interp *in, uint64_t dst, uint64_t n, uint64_t src)
+static uint64_t probe_read_str(struct interp *in, pid_t pid, uint64_t dst, uint64_t n, uint64_t src)
 {
 	uint8_t *p, *nul, page[PAGE];
 	uint64_t done = 0, step;
@@ -88,7 +98,7 @@ static uint64_t probe_read_str(struct interp *in, uint64_t dst, uint64_t n, uint
 		step = PAGE - (src + done) % PAGE;
 		if (step > n - done)
 			step = n - done;
-		if (!read_any(in, src + done, page, step)) {
+		if (!read_any(pid, src + done, page, step)) {
 			memset(p, 0, n);
 			return (uint64_t)-EFAULT;
 		}
@@ -194,11 +204,15 @@ static uint64_t ring_query(struct interp *in, const uint64_t a[5])
 
 static uint64_t current_comm(struct interp *in, const uint64_t a[5])
 {
+	const struct interp_engine *e = in->arg;
 	char name[16] = "", *p = interp_bytes(in, a[0], (uint32_t)a[1], true);
 
 	if (!p || !a[1])
 		return 0;
-	prctl(PR_GET_NAME, name);
+	if (e->event)
+		memcpy(name, e->event->thread->facts.comm, sizeof(name));
+	else
+		prctl(PR_GET_NAME, name);
 	memset(p, 0, (uint32_t)a[1]);
 	memcpy(p, name, (uint32_t)a[1] < sizeof(name) ? (uint32_t)a[1] : sizeof(name));
 	p[(uint32_t)a[1] - 1] = '\0';
@@ -208,6 +222,7 @@ static uint64_t current_comm(struct interp *in, const uint64_t a[5])
 static uint64_t helper(struct interp *in, uint32_t id, const uint64_t a[5])
 {
 	struct interp_engine *e = in->arg;
+	const struct task_facts *who = e->event ? &e->event->thread->facts : NULL;
 	struct interp_map *m;
 	const void *key, *p, *q;
 
@@ -240,12 +255,13 @@ static uint64_t helper(struct interp *in, uint32_t id, const uint64_t a[5])
 	case BPF_FUNC_ringbuf_query: return ring_query(in, a);
 
 	case BPF_FUNC_probe_read:
-	case BPF_FUNC_probe_read_kernel:
+	case BPF_FUNC_probe_read_kernel: return probe_read(in, getpid(), a[0], a[1], a[2]);
 	case BPF_FUNC_probe_read_user:
-	case BPF_FUNC_copy_from_user: return probe_read(in, a[0], a[1], a[2]);
+	case BPF_FUNC_copy_from_user: return probe_read(in, user_pid(in), a[0], a[1], a[2]);
 	case BPF_FUNC_probe_read_str:
-	case BPF_FUNC_probe_read_kernel_str:
-	case BPF_FUNC_probe_read_user_str: return probe_read_str(in, a[0], a[1], a[2]);
+	case BPF_FUNC_probe_read_kernel_str: return probe_read_str(in, getpid(), a[0], a[1], a[2]);
+	case BPF_FUNC_probe_read_user_str:
+		return probe_read_str(in, user_pid(in), a[0], a[1], a[2]);
 	case BPF_FUNC_probe_write_user: return write_user(in, a[0], a[1], a[2]);
 	case BPF_FUNC_strncmp:
 		/* the second text is constant, at most as long as the first */
@@ -253,27 +269,37 @@ static uint64_t helper(struct interp *in, uint32_t id, const uint64_t a[5])
 		q = interp_bytes(in, a[2], (uint32_t)a[1], false);
 		return p && q ? (uint64_t)(int64_t)strncmp(p, q, (uint32_t)a[1]) : 0;
 
-	case BPF_FUNC_ktime_get_ns: return clock_ns(CLOCK_MONOTONIC);
+	case BPF_FUNC_ktime_get_ns: return e->event ? e->event->time : clock_ns(CLOCK_MONOTONIC);
 	case BPF_FUNC_ktime_get_boot_ns: return clock_ns(CLOCK_BOOTTIME);
 	case BPF_FUNC_ktime_get_coarse_ns: return clock_ns(CLOCK_MONOTONIC_COARSE);
 	case BPF_FUNC_ktime_get_tai_ns: return clock_ns(CLOCK_TAI);
 	case BPF_FUNC_get_prandom_u32: return (uint32_t)random() ^ (uint32_t)random() << 16;
 	case BPF_FUNC_get_smp_processor_id:
 	case BPF_FUNC_get_numa_node_id: return 0;
-	case BPF_FUNC_get_current_pid_tgid: return (uint64_t)getpid() << 32 | (uint32_t)gettid();
-	case BPF_FUNC_get_current_uid_gid: return (uint64_t)getgid() << 32 | getuid();
+	case BPF_FUNC_get_current_pid_tgid:
+		if (who)
+			return (uint64_t)who->tgid << 32 | (uint32_t)who->pid;
+		return (uint64_t)getpid() << 32 | (uint32_t)gettid();
+	case BPF_FUNC_get_current_uid_gid:
+		if (who)
+			return (uint64_t)(uint32_t)who->gid << 32 | (uint32_t)who->uid;
+		return (uint64_t)getgid() << 32 | getuid();
 	case BPF_FUNC_get_current_comm: return current_comm(in, a);
 	case BPF_FUNC_get_current_task:
-	case BPF_FUNC_get_current_task_btf: return interp_task(e);
+	case BPF_FUNC_get_current_task_btf:
+		return e->event ? interp_task_of(e, e->event->thread, e->event->parents[0])
+				: interp_task(e);
 	case BPF_FUNC_get_attach_cookie: return e->cookie;
 	case BPF_FUNC_get_func_ip:
 	case BPF_FUNC_task_pt_regs:
 	case BPF_FUNC_trace_printk: return 0;
 
 	case BPF_FUNC_loop: return loop(in, a);
-	case BPF_FUNC_send_signal: return kill(getpid(), (int)a[0]) ? (uint64_t)-errno : 0;
+	case BPF_FUNC_send_signal: return kill(user_pid(in), (int)a[0]) ? (uint64_t)-errno : 0;
 	case BPF_FUNC_send_signal_thread:
-		return syscall(SYS_tgkill, getpid(), gettid(), (int)a[0]) ? (uint64_t)-errno : 0;
+		return syscall(SYS_tgkill, user_pid(in), who ? who->pid : gettid(), (int)a[0])
+			       ? (uint64_t)-errno
+			       : 0;
 	/* Neither the kernel's stack nor this process' own is the program's. */
 	case BPF_FUNC_get_stack:
 	case BPF_FUNC_get_stackid: return (uint64_t)-EFAULT;

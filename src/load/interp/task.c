@@ -1,30 +1,90 @@
+#include <string.h>
+#include <unistd.h>
+
 #include "load/interp/interp_engine.h"
 #include "load/task.h"
 
+struct block {
+	uint8_t *p;
+	uint64_t size;
+};
+
+struct interp_task {
+	VEC(struct block) blocks;
+	uint32_t used; /* of blocks, while it is made */
+	uint32_t version;
+	uint64_t address;
+	struct interp_engine *e;
+};
+
+/* The objects are asked for in one order: made anew, they stand where they stood. */
 static uint8_t *alloc(void *arg, uint64_t size)
 {
-	struct interp_engine *e = arg;
-	uint8_t *p = xcalloc(1, size);
+	struct interp_task *t = arg;
+	struct block b = { .size = size };
 
-	vec_push(&e->objects, p);
-	interp_mem_add(&e->mem, p, size, false);
-	return p;
+	if (t->used < t->blocks.n && t->blocks.v[t->used].size == size) {
+		b = t->blocks.v[t->used++];
+		memset(b.p, 0, size);
+		return b.p;
+	}
+	b.p = xcalloc(1, size);
+	vec_push(&t->blocks, b);
+	t->used = t->blocks.n;
+	interp_mem_add(&t->e->mem, b.p, size, false);
+	return b.p;
+}
+
+static struct interp_task *task_new(struct interp_engine *e)
+{
+	struct interp_task *t = xcalloc(1, sizeof(*t));
+
+	t->e = e;
+	return t;
 }
 
 uint64_t interp_task(struct interp_engine *e)
 {
-	const struct task_memory mem = { alloc, e };
+	if (!e->self) {
+		struct task_memory mem = { alloc, e->self = task_new(e), &e->layout };
 
-	if (!e->objects.n)
-		e->task = task_stand_in(e->base.image->types, getpid(), &mem);
-	return e->task;
+		e->self->address = task_stand_in(e->base.image->types, getpid(), &mem);
+	}
+	return e->self->address;
 }
 
-void interp_task_fini(struct interp_engine *e)
+uint64_t interp_task_of(struct interp_engine *e, struct connector_thread *t,
+			const struct connector_thread *parent)
 {
-	for (uint32_t i = 0; i < e->objects.n; i++) {
-		interp_mem_del(&e->mem, e->objects.v[i]);
-		free(e->objects.v[i]);
+	static const struct task_facts nobody;
+	struct interp_task *task = t->owner;
+	struct task_memory mem = { alloc, task, &e->layout };
+
+	if (task && task->version == t->version)
+		return task->address;
+	if (!task)
+		mem.arg = t->owner = task = task_new(e);
+	task->used = 0;
+	task->version = t->version;
+	task->address = task_from_facts(e->base.image->types, &t->facts,
+					parent ? &parent->facts : &nobody, &mem);
+	return task->address;
+}
+
+void interp_task_free(void *engine, void *task)
+{
+	struct interp_engine *e = engine;
+	struct interp_task *t = task;
+
+	if (!t)
+		return;
+	for (uint32_t i = 0; e->base.image && i < e->base.image->nmaps; i++)
+		if (e->maps[i].def && e->maps[i].def->type == BPF_MAP_TYPE_TASK_STORAGE)
+			(void)interp_map_delete(&e->maps[i], &t->address);
+	for (uint32_t i = 0; i < t->blocks.n; i++) {
+		interp_mem_del(&e->mem, t->blocks.v[i].p);
+		free(t->blocks.v[i].p);
 	}
-	vec_fini(&e->objects);
+	vec_fini(&t->blocks);
+	free(t);
 }

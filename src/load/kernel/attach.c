@@ -202,6 +202,8 @@ void detach_all(struct kernel_engine *k)
 	struct closer c[CLOSERS_MAX] = { 0 };
 	uint32_t n = k->links.n < CLOSERS_MAX ? k->links.n : CLOSERS_MAX, done = 0;
 
+	for (uint32_t i = 0; n && i < k->instances.n; i++)
+		missed_keep(k, &k->instances.v[i]);
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t share = (k->links.n - done) / (n - i);
 
@@ -221,6 +223,7 @@ void detach_all(struct kernel_engine *k)
 
 void detach_instance(struct kernel_engine *k, struct instance *in)
 {
+	missed_keep(k, in);
 	for (uint32_t i = in->first_link; i < in->end_link; i++) {
 		if (k->links.v[i] >= 0)
 			close(k->links.v[i]);

@@ -94,13 +94,13 @@ static struct err *kernel_attach(struct engine *en)
 	return attach_all(kernel(en));
 }
 
-static void watch_mappings(struct kernel_engine *k, bool wake)
+static void watch_mappings(struct kernel_engine *k, bool targets)
 {
 	int fd;
 
 	if (unwind_tables_watch_fd(k->unwind, 0) >= 0)
 		return;
-	unwind_tables_watch(k->unwind, wake);
+	unwind_tables_watch(k->unwind, targets);
 	for (uint32_t i = 0; (fd = unwind_tables_watch_fd(k->unwind, i)) >= 0; i++)
 		err_free(watch(k, fd));
 }
@@ -117,7 +117,13 @@ static void kernel_add_process(struct engine *en, int pid)
 		err_free(unwind_tables_add(k->unwind, pid));
 	else
 		unwind_tables_add_running(k->unwind);
-	unwind_tables_preload(k->unwind);
+	unwind_tables_preload(k->unwind, pid != 0);
+}
+
+static void kernel_met(struct engine *en, void (*fn)(void *arg, int pid), void *arg)
+{
+	if (kernel(en)->unwind)
+		unwind_tables_met(kernel(en)->unwind, fn, arg);
 }
 
 static struct err *kernel_fire(struct engine *en, uint32_t prog)
@@ -196,6 +202,7 @@ static void kernel_counters(struct engine *en, struct engine_counters *ret)
 	struct kernel_engine *k = kernel(en);
 
 	maps_counters(k, ret);
+	ret->missed = missed_count(k);
 	ret->table_bytes = k->unwind ? unwind_tables_bytes(k->unwind) : 0;
 }
 
@@ -221,6 +228,11 @@ static uint32_t kernel_report(struct engine *en, struct engine_prog_report *ret,
 		}
 	}
 	return n;
+}
+
+static uint64_t kernel_map_bytes(struct engine *en)
+{
+	return maps_bytes(kernel(en));
 }
 
 static bool kernel_stop(struct engine *en, uint32_t i)
@@ -266,6 +278,7 @@ static const struct engine_ops kernel_ops = {
 	.load = kernel_load,
 	.attach = kernel_attach,
 	.add_process = kernel_add_process,
+	.met = kernel_met,
 	.fire = kernel_fire,
 	.poll = kernel_poll,
 	.wait_fd = kernel_wait_fd,
@@ -276,6 +289,7 @@ static const struct engine_ops kernel_ops = {
 	.stack_end = kernel_stack_end,
 	.counters = kernel_counters,
 	.report = kernel_report,
+	.map_bytes = kernel_map_bytes,
 	.stop = kernel_stop,
 	.detach = kernel_detach,
 	.free = kernel_free,

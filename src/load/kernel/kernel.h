@@ -83,6 +83,14 @@ struct instance {
 	uint32_t first_link, end_link; /* its part of links */
 };
 
+/* Stacks that were read last: a key is asked about several times, and most kernel stacks stand in many keys. */
+enum { KNOWN_STACKS = 64 };
+struct known_stack {
+	int64_t id;
+	bool valid;
+	struct wire_stack stack;
+};
+
 struct kernel_engine {
 	struct engine e;
 	bool measure;
@@ -94,11 +102,15 @@ struct kernel_engine {
 	VEC(int) links;      /* everything whose closing detaches; -1: closed */
 	VEC(uint8_t) values; /* scratch of agg_read and counters */
 	struct engine_counters counters;
-	struct unwind_tables *unwind; /* NULL: the image takes no user stacks */
-	struct symbols *symbols;      /* for RELOC_KSYM, NULL until needed */
+	struct unwind_tables *unwind;     /* NULL: the image takes no user stacks */
+	struct known_stack *known_stacks; /* [KNOWN_STACKS], NULL until needed */
+	struct symbols *symbols;          /* for RELOC_KSYM, NULL until needed */
+	uint64_t missed;                  /* firings, of links that are closed */
 };
 
 /* maps.c */
+/* What they take in memory, as the kernel says. */
+uint64_t maps_bytes(struct kernel_engine *k);
 struct err *maps_create(struct kernel_engine *k);
 void maps_close(struct kernel_engine *k);
 struct kmap *maps_role(struct kernel_engine *k, enum map_role role); /* NULL: the image has none */
@@ -128,6 +140,10 @@ void progs_close(struct kernel_engine *k);
 struct err *attach_all(struct kernel_engine *k);
 void detach_all(struct kernel_engine *k);
 void detach_instance(struct kernel_engine *k, struct instance *in);
+/* missed.c */
+uint64_t missed_count(struct kernel_engine *k);
+/* Before its links are closed. */
+void missed_keep(struct kernel_engine *k, const struct instance *in);
 struct err *attach_uprobes(struct kernel_engine *k, struct instance *in);
 /* fbt.c, likewise */
 struct err *attach_kprobes(struct kernel_engine *k, struct instance *in);

@@ -1,6 +1,8 @@
 #define _GNU_SOURCE
 #include "load/kernel/kernel.h"
 
+#include "base/io.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -193,7 +195,8 @@ static struct err *create_ring(struct kernel_engine *k, const struct image_map *
 	}
 	if (e)
 		return e;
-	if (smaller.max_entries != im->max_entries)
+	if (smaller.max_entries != im->max_entries &&
+	    (!k->e.image->options || !opt_on(k->e.image->options, OPT_QUIETRESIZE)))
 		engine_note(k, "buffer %s reduced to %u bytes", im->name, m->max_entries);
 	return ring_open(r, m->fd, m->max_entries);
 }
@@ -290,6 +293,8 @@ void maps_close(struct kernel_engine *k)
 	unwind_tables_free(k->unwind);
 	k->unwind = NULL;
 	free(k->maps);
+	free(k->known_stacks);
+	k->known_stacks = NULL;
 	k->maps = NULL;
 	k->e.state = NULL;
 }
@@ -302,6 +307,27 @@ struct kmap *maps_role(struct kernel_engine *k, enum map_role role)
 		if (img->maps[i].role == role)
 			return &k->maps[i];
 	return NULL;
+}
+
+uint64_t maps_bytes(struct kernel_engine *k)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; k->maps && i < k->e.image->nmaps; i++) {
+		cleanup_free char *text = NULL;
+		char path[48];
+		const char *line;
+		struct err *e;
+
+		if (is_unwind(k->e.image->maps[i].role) || k->maps[i].fd < 0)
+			continue;
+		snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", k->maps[i].fd);
+		e = io_read_file(path, &text, NULL);
+		line = e ? NULL : strstr(text, "memlock:");
+		sum += line ? strtoull(line + strlen("memlock:"), NULL, 10) : 0;
+		err_free(e);
+	}
+	return sum;
 }
 
 /* --- reading --- */
@@ -424,27 +450,43 @@ struct err *maps_agg_delete(struct kernel_engine *k, uint32_t agg, const void *k
 	return NULL;
 }
 
-uint32_t maps_stack(struct kernel_engine *k, int64_t id, uint64_t *frames, uint32_t max)
+/* A stack by its id, which is a hash of it: what was read once stays right. NULL: there is none. */
+static const struct wire_stack *stack_of(struct kernel_engine *k, int64_t id)
 {
 	struct kmap *m = maps_role(k, MAP_STACKS);
-	struct wire_stack s;
+	struct known_stack *known;
+
+	if (!m || id < 0)
+		return NULL;
+	if (!k->known_stacks)
+		k->known_stacks = xcalloc(KNOWN_STACKS, sizeof(*k->known_stacks));
+	known = &k->known_stacks[(uint64_t)id % KNOWN_STACKS];
+	if (known->id != id || !known->valid) {
+		known->id = id;
+		known->valid = !map_lookup(m->fd, &id, &known->stack);
+	}
+	return known->valid ? &known->stack : NULL;
+}
+
+uint32_t maps_stack(struct kernel_engine *k, int64_t id, uint64_t *frames, uint32_t max)
+{
+	const struct wire_stack *s = stack_of(k, id);
 	uint32_t n;
 
-	if (!m || id < 0 || map_lookup(m->fd, &id, &s))
+	if (!s)
 		return 0;
-	n = s.n < WIRE_STACK_FRAMES ? s.n : WIRE_STACK_FRAMES;
+	n = s->n < WIRE_STACK_FRAMES ? s->n : WIRE_STACK_FRAMES;
 	if (n > max)
 		n = max;
-	memcpy(frames, s.pc, n * sizeof(*frames));
+	memcpy(frames, s->pc, n * sizeof(*frames));
 	return n;
 }
 
 uint32_t maps_stack_end(struct kernel_engine *k, int64_t id)
 {
-	struct kmap *m = maps_role(k, MAP_STACKS);
-	struct wire_stack s;
+	const struct wire_stack *s = stack_of(k, id);
 
-	return !m || id < 0 || map_lookup(m->fd, &id, &s) ? 0 : s.end;
+	return s ? s->end : 0;
 }
 
 void maps_counters(struct kernel_engine *k, struct engine_counters *ret)

@@ -11,27 +11,49 @@
 #include "program/unwind/unwind.h"
 
 enum {
-	WANTED_SIZE = 4096,
+	WANTED_SIZE = 4 * 4096,
 	AGAIN_NS = 20 * 1000 * 1000, /* a process's mappings are read at most this often */
+	LAZY_NS = 1000 * 1000 *
+		  1000, /* after which a list is made: who lives shorter is walked without */
 	RUNNING_NS = 500 * 1000 * 1000,
 	PRELOAD_NS = 50 * 1000 * 1000, /* of CPU time */
-	PRELOAD_STEP = 16,             /* files that go into the kernel together */
-	MAPPED_MAX = 4096,             /* between two refreshes; what is behind is met by a walk */
-	SCAN_NS = 1000 * 1000 * 1000,  /* every process is looked at: gone, or asked for in vain */
+	PRELOAD_FEW_NS = 10 * 1000 * 1000,
+	PRELOAD_STEP = 16,            /* files that go into the kernel together */
+	MAPPED_MAX = 4096,            /* between two refreshes; what is behind is met by a walk */
+	SCAN_NS = 2000 * 1000 * 1000, /* every process is looked at: gone, or asked for in vain */
+};
+
+/* A process whose mappings are to be read, at a time. */
+struct later {
+	uint32_t pid;
+	uint64_t at_ns;
+};
+
+/* A file that was mapped. */
+struct mapped_file {
+	pid_t pid;
+	char *path;
+	uint32_t dev; /* major << 20 | minor */
+	uint64_t inode;
 };
 
 struct unwind_tables {
 	struct unwind_store *store;
 	int chunks, processes;
 	VEC(int) chunk_fds;
-	int inner; /* what the array of maps takes as its pattern */
+	int inner;       /* what the array of maps takes as its pattern */
+	uint32_t nknown; /* chunks of rules found before */
 	struct ring wanted;
-	struct hash read_ns; /* pid -> when its mappings were read */
-	VEC(uint32_t) later; /* asked for too soon after the last time */
+	struct hash read_ns;     /* pid -> when its mappings were read */
+	VEC(struct later) later; /* once each after tidy_later() */
+	VEC(uint32_t) met;       /* whose first stack was taken */
 	uint64_t scan_ns;
-	uint32_t mm; /* of the process that is being put */
+	bool preloaded;
+	uint32_t mm, asked; /* of the process that is being put */
 	struct map_watch *watch;
-	VEC(char *) mapped; /* files that were mapped since the last refresh */
+	bool targets;     /* what other processes map is not looked at */
+	struct hash ours; /* pids of targets, of their children and of processes met */
+	VEC(struct mapped_file) mapped; /* since the last refresh */
 };
 
 static uint64_t now_ns(void)
@@ -107,6 +129,7 @@ static struct err *put_process(void *arg, uint32_t pid, const struct wire_unwind
 	struct wire_unwind_process known = *p;
 
 	known.mm = t->mm;
+	known.asked = t->asked & WIRE_UNWIND_ASK_MET;
 	if (map_update(t->processes, &pid, &known))
 		return err_errno(errno, "adding process %u to the unwind tables", pid);
 	return NULL;
@@ -118,6 +141,23 @@ static void del_process(void *arg, uint32_t pid)
 	union bpf_attr a = { .map_fd = (uint32_t)t->processes, .key = (uintptr_t)&pid };
 
 	sys_bpf(BPF_MAP_DELETE_ELEM, &a, sizeof(a));
+}
+
+/* Walks do without. */
+static void add_known_chunks(struct unwind_tables *t)
+{
+	long ncpus = sysconf(_SC_NPROCESSORS_CONF);
+
+	for (; t->nknown < WIRE_UNWIND_KNOWN_CHUNKS && t->nknown < ncpus; t->nknown++) {
+		uint32_t index = WIRE_UNWIND_CHUNKS - 1 - t->nknown;
+		int fd = chunk_create();
+		bool failed = fd < 0 || map_update(t->chunks, &index, &fd);
+
+		if (fd >= 0)
+			close(fd); /* the array holds it */
+		if (failed)
+			return;
+	}
 }
 
 static const struct unwind_store_ops store_ops = { put_chunk, put_process, del_process };
@@ -143,6 +183,8 @@ struct err *unwind_tables_new(struct unwind_tables **ret)
 	if (!e)
 		e = ring_open(&t->wanted, wanted, WANTED_SIZE);
 	t->wanted.fd = wanted;
+	if (!e)
+		add_known_chunks(t);
 	/* The chunks of rules and of files must be there for any walk. */
 	if (!e)
 		e = unwind_store_enable_files(t->store);
@@ -178,11 +220,13 @@ void unwind_tables_free(struct unwind_tables *t)
 	unwind_store_free(t->store);
 	map_watch_free(t->watch);
 	for (uint32_t i = 0; i < t->mapped.n; i++)
-		free(t->mapped.v[i]);
+		free(t->mapped.v[i].path);
 	vec_fini(&t->mapped);
 	vec_fini(&t->chunk_fds);
 	vec_fini(&t->later);
+	vec_fini(&t->met);
 	hash_fini(&t->read_ns);
+	hash_fini(&t->ours);
 	free(t);
 }
 
@@ -203,7 +247,7 @@ int unwind_tables_wanted(const struct unwind_tables *t)
 
 uint64_t unwind_tables_bytes(const struct unwind_tables *t)
 {
-	return (uint64_t)t->chunk_fds.n * WIRE_UNWIND_CHUNK_WORDS * 4;
+	return (uint64_t)(t->chunk_fds.n + t->nknown) * WIRE_UNWIND_CHUNK_WORDS * 4;
 }
 
 static bool lookup(const struct unwind_tables *t, uint32_t pid, struct wire_unwind_process *ret)
@@ -222,8 +266,13 @@ struct err *unwind_tables_add(struct unwind_tables *t, pid_t pid)
 
 	/* Looked at before its mappings are: should it run another program by then, the walk sees that the list is not
 	 * of the address space it is in. */
-	t->mm = lookup(t, key, &p) ? p.mm : 0;
+	t->mm = t->asked = 0;
+	if (lookup(t, key, &p)) {
+		t->mm = p.mm;
+		t->asked = p.asked;
+	}
 	*hash_put(&t->read_ns, &key, sizeof(key), NULL) = now_ns();
+	*hash_put(&t->ours, &key, sizeof(key), NULL) = 1;
 	return unwind_store_add(t->store, pid);
 }
 
@@ -259,22 +308,20 @@ void unwind_tables_add_running(struct unwind_tables *t)
 	vec_fini(&pids);
 }
 
-/* A process that has gone, or whose tables do not fit, is walked by frame pointer: no error. */
-static void want(struct unwind_tables *t, uint32_t pid, uint64_t now)
+/* Its mappings are to be read: now, though not again and again, or when it has lived for a while. */
+static void want(struct unwind_tables *t, uint32_t pid, bool soon, uint64_t now)
 {
 	uint64_t *last = hash_get(&t->read_ns, &pid, sizeof(pid));
+	uint64_t at = !soon ? now + LAZY_NS : last ? *last + AGAIN_NS : now;
 
-	if (last && now - *last < AGAIN_NS) {
-		vec_push(&t->later, pid);
-		return;
-	}
-	err_free(unwind_tables_add(t, (pid_t)pid));
+	vec_push(&t->later, (struct later){ pid, at });
 }
 
 static void forget(struct unwind_tables *t, uint32_t pid)
 {
 	unwind_store_del(t->store, (pid_t)pid);
 	hash_del(&t->read_ns, &pid, sizeof(pid));
+	hash_del(&t->ours, &pid, sizeof(pid));
 }
 
 static void scan(struct unwind_tables *t, uint64_t now)
@@ -292,8 +339,8 @@ static void scan(struct unwind_tables *t, uint64_t now)
 
 		if (kill((pid_t)pids.v[i], 0) && errno == ESRCH)
 			forget(t, pids.v[i]);
-		else if (lookup(t, pids.v[i], &p) && p.missed)
-			want(t, pids.v[i], now);
+		else if (lookup(t, pids.v[i], &p) && p.asked & WIRE_UNWIND_ASK_LIST)
+			want(t, pids.v[i], p.asked & WIRE_UNWIND_ASK_NOW, now);
 	}
 	vec_fini(&pids);
 }
@@ -301,36 +348,64 @@ static void scan(struct unwind_tables *t, uint64_t now)
 static void wanted_record(void *arg, const struct wire_record *r, uint32_t size, bool control)
 {
 	struct unwind_tables *t = arg;
-	uint32_t pid;
+	struct wire_unwind_ask ask;
 
-	if (size >= sizeof(pid)) {
-		memcpy(&pid, r, sizeof(pid));
-		vec_push(&t->later, pid);
+	if (size < sizeof(ask))
+		return;
+	memcpy(&ask, r, sizeof(ask));
+	if (ask.what & WIRE_UNWIND_ASK_MET) {
+		vec_push(&t->met, ask.pid);
+		*hash_put(&t->ours, &ask.pid, sizeof(ask.pid), NULL) = 1;
 	}
+	if (ask.what & WIRE_UNWIND_ASK_LIST)
+		want(t, ask.pid, ask.what & WIRE_UNWIND_ASK_NOW, now_ns());
+}
+
+void unwind_tables_met(struct unwind_tables *t, void (*fn)(void *arg, int pid), void *arg)
+{
+	for (uint32_t i = 0; i < t->met.n; i++)
+		fn(arg, (int)t->met.v[i]);
+	t->met.n = 0;
 }
 
 /* --- what is mapped while tracing --- */
 
-/* A process whose list is loaded has another mapping: in place of an old one it would be taken for that. */
+/* In place of something on a list it would be taken for that. */
 static void mapped(void *arg, pid_t pid, struct mapping *m)
 {
 	struct unwind_tables *t = arg;
 	uint32_t key = (uint32_t)pid;
 
-	if (hash_get(&t->read_ns, &key, sizeof(key)))
-		vec_push(&t->later, key);
+	if (t->targets && !hash_get(&t->ours, &key, sizeof(key))) {
+		free(m->path);
+		return;
+	}
+	if (unwind_store_conflicts(t->store, pid, m->start, m->end, m->path[0] == '/'))
+		want(t, key, true, now_ns());
 	if (m->path[0] == '/' && t->mapped.n < MAPPED_MAX)
-		vec_push(&t->mapped, m->path);
+		vec_push(&t->mapped,
+			 (struct mapped_file){ pid, m->path, m->dev_major << 20 | m->dev_minor,
+					       m->inode });
 	else
 		free(m->path);
 }
 
-void unwind_tables_watch(struct unwind_tables *t, bool wake)
+static void forked(void *arg, pid_t parent, pid_t child)
 {
-	static const struct map_watch_ops ops = { mapped, NULL };
+	struct unwind_tables *t = arg;
+	uint32_t from = (uint32_t)parent, to = (uint32_t)child;
 
+	if (hash_get(&t->ours, &from, sizeof(from)))
+		*hash_put(&t->ours, &to, sizeof(to), NULL) = 1;
+}
+
+void unwind_tables_watch(struct unwind_tables *t, bool targets)
+{
+	static const struct map_watch_ops ops = { .map = mapped, .forked = forked };
+
+	t->targets = targets;
 	if (!t->watch)
-		t->watch = map_watch_new(&ops, t, wake);
+		t->watch = map_watch_new(&ops, t, targets);
 }
 
 int unwind_tables_watch_fd(const struct unwind_tables *t, uint32_t i)
@@ -338,23 +413,30 @@ int unwind_tables_watch_fd(const struct unwind_tables *t, uint32_t i)
 	return map_watch_fd(t->watch, i);
 }
 
-/* Most are known: then this is a stat(). */
+/* Most are known, by what the kernel calls them: then nothing is opened. */
 static void add_mapped(struct unwind_tables *t)
 {
-	if (!t->mapped.n)
-		return;
-	err_free(unwind_store_add_files(t->store, (const char *const *)t->mapped.v, t->mapped.n));
-	for (uint32_t i = 0; i < t->mapped.n; i++)
-		free(t->mapped.v[i]);
+	for (uint32_t i = 0; i < t->mapped.n; i++) {
+		struct mapped_file *f = &t->mapped.v[i];
+
+		unwind_store_met_file(t->store, f->pid, f->path, f->dev, f->inode);
+		free(f->path);
+	}
+	if (t->mapped.n)
+		err_free(unwind_store_flush(t->store));
 	t->mapped.n = 0;
 }
 
-void unwind_tables_preload(struct unwind_tables *t)
+void unwind_tables_preload(struct unwind_tables *t, bool few)
 {
-	uint64_t until = cpu_ns() + PRELOAD_NS;
+	uint64_t until = cpu_ns() + (few ? PRELOAD_FEW_NS : PRELOAD_NS);
 	char **paths;
-	uint32_t n = unwind_recent_read(&paths);
+	uint32_t n;
 
+	if (t->preloaded)
+		return;
+	t->preloaded = true;
+	n = unwind_recent_read(&paths);
 	unwind_store_guess(t->store, true);
 	for (uint32_t i = 0; i < n && cpu_ns() < until; i += PRELOAD_STEP)
 		err_free(unwind_store_add_files(t->store, (const char *const *)&paths[i],
@@ -367,12 +449,14 @@ void unwind_tables_preload(struct unwind_tables *t)
 
 static int by_pid(const void *a, const void *b)
 {
-	const uint32_t *x = a, *y = b;
+	const struct later *x = a, *y = b;
 
-	return (*x > *y) - (*x < *y);
+	if (x->pid != y->pid)
+		return x->pid < y->pid ? -1 : 1;
+	return (x->at_ns > y->at_ns) - (x->at_ns < y->at_ns);
 }
 
-/* The processes asked for, once each. */
+/* Each process once, at the first of its times. */
 static void tidy_later(struct unwind_tables *t)
 {
 	uint32_t n = 0;
@@ -380,29 +464,30 @@ static void tidy_later(struct unwind_tables *t)
 	if (t->later.n)
 		qsort(t->later.v, t->later.n, sizeof(*t->later.v), by_pid);
 	for (uint32_t i = 0; i < t->later.n; i++)
-		if (!n || t->later.v[n - 1] != t->later.v[i])
+		if (!n || t->later.v[n - 1].pid != t->later.v[i].pid)
 			t->later.v[n++] = t->later.v[i];
 	t->later.n = n;
 }
 
 void unwind_tables_refresh(struct unwind_tables *t)
 {
+	uint32_t kept = 0;
 	uint64_t now;
-	uint32_t n;
 
 	map_watch_drain(t->watch);
 	ring_drain(&t->wanted, wanted_record, t, true);
 	add_mapped(t);
-	tidy_later(t);
 	now = now_ns();
-	n = t->later.n;
-	/* What is still too soon is put behind the others. */
-	for (uint32_t i = 0; i < n; i++)
-		want(t, t->later.v[i], now);
-	if (n) {
-		t->later.n -= n;
-		memmove(t->later.v, t->later.v + n, t->later.n * sizeof(*t->later.v));
+	if (t->later.n)
+		tidy_later(t);
+	for (uint32_t i = 0; i < t->later.n; i++) {
+		/* A process that has gone, or whose tables do not fit, is walked by frame pointer: no error. */
+		if (t->later.v[i].at_ns <= now)
+			err_free(unwind_tables_add(t, (pid_t)t->later.v[i].pid));
+		else
+			t->later.v[kept++] = t->later.v[i];
 	}
+	t->later.n = kept;
 	if (now - t->scan_ns >= SCAN_NS) {
 		t->scan_ns = now;
 		scan(t, now);

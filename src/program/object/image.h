@@ -1,4 +1,4 @@
-/* Inside program/object/: the parsed headers of one ELF file, shared by elf.c, symtab.c and usdt.c.
+/* Inside program/object/: the parsed headers of one ELF file, shared by elf.c, symtab.c, usdt.c and dof.c.
  *
  * Always true: sections and segments hold the numbers of the file unchecked; every read of contents goes through
  * image_read() or image_section(), which refuse what the file does not hold. Contents are read with pread(), not
@@ -58,5 +58,7 @@ uint8_t *image_section(const struct object *o, const struct section *s, size_t *
 /* Frees what symtab.c and usdt.c made. */
 void image_symbols_fini(struct object *o);
 void image_usdts_fini(struct object *o);
+/* dof.c: appends the probes of a section that holds DOF; data, its contents, must stay as long as the object. */
+void image_read_dof(struct object *o, const struct section *s, const uint8_t *data, size_t n);
 
 #endif

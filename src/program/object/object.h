@@ -29,6 +29,9 @@ struct object_usdt {
 	uint64_t offset;    /* its file offset */
 	uint64_t semaphore; /* file offset of the semaphore word, 0 none */
 	const char *func;   /* the function it lies in, "" unknown */
+	const char *
+		types; /* DOF: types of args[], each with its NUL, then an empty one; NULL not known */
+	bool is_enabled; /* DOF: the program asks first whether somebody looks, which a uprobe cannot answer */
 };
 
 struct err *object_open(const char *path, struct object **ret);

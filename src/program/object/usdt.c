@@ -79,13 +79,18 @@ const struct object_usdt *object_usdts(struct object *o, uint32_t *ret_n)
 			uint8_t *notes;
 			size_t n;
 
-			if (s->type != SHT_NOTE || strcmp(s->name, ".note.stapsdt"))
+			bool dof = !strcmp(s->name, ".SUNW_dof") || !strcmp(s->name, ".dof");
+
+			if (!dof && (s->type != SHT_NOTE || strcmp(s->name, ".note.stapsdt")))
 				continue;
 			notes = image_section(o, s, &n);
 			if (!notes)
 				continue;
 			vec_push(&o->notes, (char *)notes); /* the probes' texts point into it */
-			read_notes(o, notes, n);
+			if (dof)
+				image_read_dof(o, s, notes, n);
+			else
+				read_notes(o, notes, n);
 		}
 	}
 	*ret_n = o->usdts.n;

@@ -32,24 +32,26 @@ struct jit_symbol {
 	uint32_t order;   /* line: of two covering an address the later one is meant */
 };
 
-/* What was mapped where something else is now. */
-struct past_mapping {
+/* A mapping of a process, and what it had where something else is now. Paths are interned. */
+struct live_mapping {
 	struct mapping m;
-	struct object *o; /* NULL not opened, or cannot be */
+	struct object *o; /* NULL not opened, or cannot be; owned by the cache */
 	bool tried;
-	uint64_t until;
+};
+
+struct past_mapping {
+	struct live_mapping at;
+	uint64_t until; /* CLOCK_MONOTONIC ns */
 };
 
 struct process {
 	pid_t pid;
 	bool exists;         /* it did when last looked at */
+	bool told;           /* of all its mappings, since it was born or exec() */
 	uint64_t start_time; /* tells a reused pid */
 	uint64_t read_ns;    /* CLOCK_MONOTONIC of the last read; misses re-read, but not at once */
-	struct mapping *maps;
-	uint32_t nmaps;
-	struct object **objects; /* per mapping, NULL not opened; owned by the cache */
-	bool *tried;
-	VEC(struct past_mapping) past; /* the last PAST_MAX */
+	VEC(struct live_mapping) maps; /* by address; no two overlap */
+	VEC(struct past_mapping) past; /* in the order in which they went; the last PAST_MAX */
 
 	uint64_t jit_read_ns;
 	int64_t jit_mtime_ns, jit_size;
@@ -71,6 +73,8 @@ struct symbols {
 	uint64_t as_of;          /* 0 now */
 };
 
+/* Takes the text (len bytes and a NUL). */
+void kallsyms_parse(struct kallsyms *k, char *text, size_t len);
 void kallsyms_fini(struct kallsyms *k);
 void source_fini(struct symbols *s);
 uint32_t object_source(struct symbols *s, const struct object *o, uint64_t link_addr,
@@ -80,9 +84,49 @@ void jit_parse(struct symbols *s, struct process *p, const char *text);
 const struct jit_symbol *jit_search(const struct process *p, uint64_t addr);
 /* The object behind a process's address, and its link-time address there; NULL: none. */
 struct object *process_object(struct symbols *s, pid_t pid, uint64_t addr, uint64_t *ret);
-/* What the kernel told: m was mapped (m->path is taken), child has parent's mappings. */
+/* An object by the identity of a mapping; open_path gives what opens it when it is new, malloc()ed. */
+struct object *mapping_object(struct symbols *s, pid_t pid, const struct mapping *m,
+			      char *(*open_path)(pid_t, const struct mapping *));
+struct object *vdso_object(struct symbols *s);
+
+/* --- process.c: what processes have mapped, over time --- */
+uint64_t process_clock(void);
+struct process *process_of(struct symbols *s, pid_t pid, bool *ret_new);
+void process_drop(struct process *p);
+/* What is mapped at an address (s->as_of 0), or was at that time: the mapping, its file's object and where that begins in
+ * memory. False: nothing, as far as is known; /proc is read again when that may help. */
+struct process_at {
+	const struct mapping *m;
+	uint64_t base;
+	struct object *o; /* NULL: none, or it cannot be opened */
+};
+bool process_find(struct symbols *s, struct process *p, uint64_t addr, struct process_at *ret);
+/* What the kernel told: m was mapped (m->path is taken), child has parent's mappings, pid runs another program. */
 void process_map(struct symbols *s, pid_t pid, struct mapping *m);
 void process_forked(struct symbols *s, pid_t parent, pid_t child);
+void process_exec(struct symbols *s, pid_t pid, uint64_t time);
 char *symbol_demangle(const char *name); /* demangle.c */
+/* The lines of a /proc/PID/maps; free with mappings_free(). */
+uint32_t mappings_parse(const char *text, size_t len, struct mapping **ret);
+
+/* A hexadecimal number at *p, moved behind it; false: there is none. What is larger than 64 bits loses its front. */
+static inline bool take_hex(const char **p, const char *end, uint64_t *ret)
+{
+	const char *from = *p;
+	uint64_t v = 0;
+
+	for (; *p < end; ++*p) {
+		char c = **p;
+		int d = c >= '0' && c <= '9'                 ? c - '0'
+			: (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10
+							     : -1;
+
+		if (d < 0)
+			break;
+		v = v << 4 | (uint64_t)d;
+	}
+	*ret = v;
+	return *p > from;
+}
 
 #endif

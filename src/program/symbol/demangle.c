@@ -1,10 +1,63 @@
-/* libiberty's demangler, alone in a file: its header declares an xmemdup() unlike ours. */
+/* libiberty's demanglers, alone in a file: its header declares an xmemdup() unlike ours.
+ *
+ * A mangled name may refer to its own parts, so a hostile one of 300 characters stands for terabytes: they write through a
+ * callback, and none comes back from one that does not fit. They hold no memory while they write (dlang_demangle() does:
+ * its names may refer back a few times only).
+ */
 #include <libiberty/demangle.h>
+#include <setjmp.h>
+#include <stdlib.h>
+#include <string.h>
 
 char *symbol_demangle(const char *name);
 
-/* The demangled name, malloc()ed; NULL when it is not mangled. */
+enum {
+	MANGLED_MAX = 8192,
+	TEXT_MAX = 16384,
+	DLANG_REFERENCES_MAX = 12, /* each may double the text */
+};
+
+struct text {
+	jmp_buf too_long;
+	size_t n;
+	char v[TEXT_MAX];
+};
+
+static void take(const char *s, size_t n, void *arg)
+{
+	struct text *t = arg;
+
+	if (n > TEXT_MAX - t->n)
+		longjmp(t->too_long, 1);
+	if (n) /* they write nothing, too, and then from NULL */
+		memcpy(t->v + t->n, s, n);
+	t->n += n;
+}
+
+static char *demangle_d(const char *name)
+{
+	int references = 0;
+
+	for (const char *p = name; (p = strchr(p, 'Q')); p++)
+		if (++references > DLANG_REFERENCES_MAX)
+			return NULL;
+	return dlang_demangle(name, DMGL_PARAMS);
+}
+
+/* The demangled name, malloc()ed; NULL when it is not mangled, or longer than anybody wants to read. */
 char *symbol_demangle(const char *name)
 {
-	return cplus_demangle(name, DMGL_PARAMS | DMGL_ANSI | DMGL_AUTO);
+	const int options = DMGL_PARAMS | DMGL_ANSI;
+	struct text t;
+
+	t.n = 0;
+	if (strnlen(name, MANGLED_MAX) == MANGLED_MAX || setjmp(t.too_long))
+		return NULL;
+	/* A crate may be called nothing. */
+	if (rust_demangle_callback(name, options, take, &t) && t.n)
+		return strndup(t.v, t.n);
+	t.n = 0;
+	if (cplus_demangle_v3_callback(name, options, take, &t) && t.n)
+		return strndup(t.v, t.n);
+	return name[0] == '_' && name[1] == 'D' ? demangle_d(name) : NULL;
 }

@@ -19,26 +19,14 @@ static uint16_t module_index(struct kallsyms *k, const char *name, size_t len)
 	return (uint16_t)(k->modules.n - 1);
 }
 
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	return -1;
-}
-
 /* Packs the names at the front of the text, NUL-terminated: it only ever gets shorter. False: not such a line. */
 static bool parse_line(struct kallsyms *k, const char *line, const char *end, char **out)
 {
 	struct kernel_symbol *s = &k->symbols[k->n];
 	const char *p = line, *name, *name_end;
-	uint64_t addr = 0;
-	int d;
+	uint64_t addr;
 
-	for (; p < end && (d = hex_digit(*p)) >= 0; p++)
-		addr = addr << 4 | (uint64_t)d;
-	if (p == line || end - p < 4 || p[0] != ' ' || p[2] != ' ')
+	if (!take_hex(&p, end, &addr) || end - p < 4 || p[0] != ' ' || p[2] != ' ')
 		return false;
 	s->addr = addr;
 	s->type = p[1];
@@ -83,30 +71,20 @@ static bool is_text(const struct kernel_symbol *s)
 	return s->type == 't' || s->type == 'T' || s->type == 'w' || s->type == 'W';
 }
 
-static void read_kallsyms(struct kallsyms *k)
+void kallsyms_parse(struct kallsyms *k, char *text, size_t len)
 {
 	bool any_addr = false;
 	uint32_t lines = 1;
-	size_t len;
-	struct err *e;
-	char *out;
+	char *out = text;
 
-	if (k->read)
-		return;
 	k->read = true;
+	k->text = text;
 	vec_push(&k->modules, xstrdup("vmlinux"));
 	vec_push(&k->bases, UINT64_MAX);
-	e = io_read_file("/proc/kallsyms", &k->text, &len);
-	if (e) {
-		k->err = xasprintf("no kernel symbols: %s", e->text);
-		err_free(e);
-		return;
-	}
-	for (const char *p = k->text; (p = memchr(p, '\n', len - (size_t)(p - k->text))); p++)
+	for (const char *p = text; (p = memchr(p, '\n', len - (size_t)(p - text))); p++)
 		lines++;
 	k->symbols = xcalloc(lines, sizeof(*k->symbols));
-	out = k->text;
-	for (const char *line = k->text, *end = k->text + len; line < end;) {
+	for (const char *line = text, *end = text + len; line < end;) {
 		const char *nl = memchr(line, '\n', (size_t)(end - line));
 		const char *stop = nl ? nl : end;
 
@@ -131,6 +109,24 @@ static void read_kallsyms(struct kallsyms *k)
 			k->bases.v[k->symbols[i].module] = k->symbols[i].addr;
 	}
 	k->code = xrealloc(k->code, (k->ncode + 1) * sizeof(*k->code));
+}
+
+static void read_kallsyms(struct kallsyms *k)
+{
+	struct err *e;
+	char *text;
+	size_t len;
+
+	if (k->read)
+		return;
+	e = io_read_file("/proc/kallsyms", &text, &len);
+	if (!e) {
+		kallsyms_parse(k, text, len);
+		return;
+	}
+	k->read = true;
+	k->err = xasprintf("no kernel symbols: %s", e->text);
+	err_free(e);
 }
 
 /* Marks that end a range of text: what follows them has no name. */

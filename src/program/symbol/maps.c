@@ -5,7 +5,7 @@
 
 #include "base/io.h"
 #include "base/mem.h"
-#include "program/symbol/symbol.h"
+#include "program/symbol/cache.h"
 
 /* A newline in a path is written as \012; nothing else is escaped. */
 static char *unescape(const char *s, size_t n)
@@ -24,35 +24,60 @@ static char *unescape(const char *s, size_t n)
 	return out;
 }
 
-/* 7f12a000-7f12c000 r-xp 00001000 fe:01 1234      /usr/lib/libx.so */
-static bool parse_line(const char *line, const char *end, struct mapping *ret)
+/* One character of a line, moved behind it. */
+static bool take_char(const char **p, const char *end, char c)
 {
-	unsigned long long start, stop, offset, inode;
-	unsigned int major, minor;
-	char perms[8];
-	int path = -1;
-	cleanup_free char *copy = xstrndup(line, (size_t)(end - line));
-
-	if (sscanf(copy, "%llx-%llx %7s %llx %x:%x %llu %n", &start, &stop, perms, &offset, &major,
-		   &minor, &inode, &path) < 7 ||
-	    path < 0 || stop <= start)
+	if (*p == end || **p != c)
 		return false;
-	*ret = (struct mapping){
-		.start = start,
-		.end = stop,
-		.offset = offset,
-		.inode = inode,
-		.dev_major = major,
-		.dev_minor = minor,
-		.exec = strlen(perms) > 2 && perms[2] == 'x',
-		.path = unescape(copy + path, strlen(copy + path)),
-	};
+	++*p;
 	return true;
+}
+
+/* 7f12a000-7f12c000 r-xp 00001000 fe:01 1234      /usr/lib/libx.so */
+static bool parse_line(const char *p, const char *end, struct mapping *ret)
+{
+	uint64_t major, minor;
+	struct mapping m = { 0 };
+
+	if (!take_hex(&p, end, &m.start) || !take_char(&p, end, '-') ||
+	    !take_hex(&p, end, &m.end) || !take_char(&p, end, ' ') || end - p < 5)
+		return false;
+	m.exec = p[2] == 'x';
+	p += 4;
+	if (!take_char(&p, end, ' ') || !take_hex(&p, end, &m.offset) || !take_char(&p, end, ' ') ||
+	    !take_hex(&p, end, &major) || !take_char(&p, end, ':') || !take_hex(&p, end, &minor) ||
+	    !take_char(&p, end, ' ') || m.end <= m.start)
+		return false;
+	m.dev_major = (uint32_t)major;
+	m.dev_minor = (uint32_t)minor;
+	for (; p < end && *p >= '0' && *p <= '9'; p++)
+		m.inode = m.inode * 10 + (uint64_t)(*p - '0');
+	while (p < end && *p == ' ')
+		p++;
+	m.path = unescape(p, (size_t)(end - p));
+	*ret = m;
+	return true;
+}
+
+uint32_t mappings_parse(const char *text, size_t len, struct mapping **ret)
+{
+	VEC(struct mapping) maps = { 0 };
+
+	for (const char *line = text, *end = text + len; line < end;) {
+		const char *nl = memchr(line, '\n', (size_t)(end - line));
+		const char *stop = nl ? nl : end;
+		struct mapping m;
+
+		if (parse_line(line, stop, &m))
+			vec_push(&maps, m);
+		line = stop + 1;
+	}
+	*ret = maps.v;
+	return maps.n;
 }
 
 struct err *mappings_read(pid_t pid, struct mapping **ret, uint32_t *ret_n)
 {
-	VEC(struct mapping) maps = { 0 };
 	cleanup_free char *text = NULL;
 	char path[64];
 	size_t len;
@@ -64,17 +89,7 @@ struct err *mappings_read(pid_t pid, struct mapping **ret, uint32_t *ret_n)
 		return e->code == ENOENT || e->code == ESRCH
 			       ? err_wrap(e, "no process %d", (int)pid)
 			       : e;
-	for (const char *line = text, *end = text + len; line < end;) {
-		const char *nl = memchr(line, '\n', (size_t)(end - line));
-		const char *stop = nl ? nl : end;
-		struct mapping m;
-
-		if (parse_line(line, stop, &m))
-			vec_push(&maps, m);
-		line = stop + 1;
-	}
-	*ret = maps.v;
-	*ret_n = maps.n;
+	*ret_n = mappings_parse(text, len, ret);
 	return NULL;
 }
 

@@ -211,6 +211,7 @@ uint32_t object_source(struct symbols *s, const struct object *o, uint64_t link_
 		*known = d->answers.n;
 		vec_push(&d->answers, a);
 	}
-	*ret = d->places.v + d->answers.v[*known].first;
+	/* Without any answer so far there is no list. */
+	*ret = d->places.n ? &d->places.v[d->answers.v[*known].first] : NULL;
 	return d->answers.v[*known].n;
 }

@@ -57,6 +57,7 @@ void symbols_remember(struct symbols *s, pid_t pid);
  * every second or so. Does nothing where that is not permitted. */
 void symbols_watch(struct symbols *s);
 void symbols_watch_drain(struct symbols *s);
+bool symbols_watching(const struct symbols *s);
 /* User addresses are named by what was mapped at that time (CLOCK_MONOTONIC ns), as far as it is known; 0: by what is now. */
 void symbols_as_of(struct symbols *s, uint64_t time);
 /* Forgets them (exec): the next question reads again. */
@@ -83,6 +84,8 @@ struct map_watch;
 struct map_watch_ops {
 	void (*map)(void *arg, pid_t pid, struct mapping *m); /* m->path is the callee's */
 	void (*forked)(void *arg, pid_t parent, pid_t child); /* NULL: not wanted */
+	void (*exec)(void *arg, pid_t pid,
+		     uint64_t time); /* likewise; the new program's mappings come then */
 };
 /* wake: its descriptors (map_watch_fd, -1 behind the last) are readable after each record, otherwise when a lot has gathered.
  * NULL: not permitted. */
@@ -90,6 +93,8 @@ struct map_watch *map_watch_new(const struct map_watch_ops *ops, void *arg, bool
 void map_watch_free(struct map_watch *w);
 int map_watch_fd(const struct map_watch *w, uint32_t i);
 void map_watch_drain(struct map_watch *w);
+/* Has a ring ever been full? Then not everything was told. */
+bool map_watch_lost(const struct map_watch *w);
 /* A path that opens the mapped file from here: /proc/PID/map_files/..., /proc/PID/root/..., whichever works. malloc()ed. */
 char *mapping_open_path(pid_t pid, const struct mapping *m);
 

@@ -26,7 +26,7 @@ struct map_watch {
 	struct watch_ring *rings;
 	uint32_t n;
 	size_t page;
-	bool wake;
+	bool wake, lost;
 };
 
 static int open_ring(struct map_watch *w, int cpu, struct watch_ring *ret)
@@ -38,6 +38,8 @@ static int open_ring(struct map_watch *w, int cpu, struct watch_ring *ret)
 		.mmap = 1,
 		.mmap2 = 1,
 		.task = 1,
+		.comm = 1, /* of which exec() is one */
+		.comm_exec = 1,
 		/* behind each record: its time, by the clock of probes */
 		.sample_id_all = 1,
 		.sample_type = PERF_SAMPLE_TIME,
@@ -162,13 +164,21 @@ static void take_record(struct map_watch *w, const struct perf_event_header *h, 
 {
 	size_t size = h->size - sizeof(time);
 
-	if (h->type == PERF_RECORD_MMAP2 && size > sizeof(struct mmap2_record)) {
+	if (h->type == PERF_RECORD_LOST) {
+		w->lost = true;
+	} else if (h->type == PERF_RECORD_MMAP2 && size > sizeof(struct mmap2_record)) {
 		take_mapping(w, (const struct mmap2_record *)h, size, time);
 	} else if (h->type == PERF_RECORD_FORK && size >= sizeof(struct fork_record)) {
 		const struct fork_record *r = (const struct fork_record *)h;
 
 		if (r->pid != r->ppid && w->ops->forked)
 			w->ops->forked(w->arg, (pid_t)r->ppid, (pid_t)r->pid);
+	} else if (h->type == PERF_RECORD_COMM && h->misc & PERF_RECORD_MISC_COMM_EXEC &&
+		   size >= sizeof(*h) + 8 && w->ops->exec) {
+		uint32_t pid;
+
+		memcpy(&pid, h + 1, sizeof(pid));
+		w->ops->exec(w->arg, (pid_t)pid, time);
 	}
 }
 
@@ -221,6 +231,11 @@ void map_watch_drain(struct map_watch *w)
 	vec_fini(&text);
 }
 
+bool map_watch_lost(const struct map_watch *w)
+{
+	return w && w->lost;
+}
+
 static void symbols_map(void *arg, pid_t pid, struct mapping *m)
 {
 	process_map(arg, pid, m);
@@ -231,12 +246,22 @@ static void symbols_forked(void *arg, pid_t parent, pid_t child)
 	process_forked(arg, parent, child);
 }
 
+static void symbols_exec(void *arg, pid_t pid, uint64_t time)
+{
+	process_exec(arg, pid, time);
+}
+
 void symbols_watch(struct symbols *s)
 {
-	static const struct map_watch_ops ops = { symbols_map, symbols_forked };
+	static const struct map_watch_ops ops = { symbols_map, symbols_forked, symbols_exec };
 
 	if (!s->watch)
 		s->watch = map_watch_new(&ops, s, false);
+}
+
+bool symbols_watching(const struct symbols *s)
+{
+	return s && s->watch;
 }
 
 void symbols_watch_drain(struct symbols *s)

@@ -9,8 +9,13 @@
 
 struct unwind_images {
 	struct hash by_file; /* struct file_key -> index in all */
+	struct hash met;     /* struct mapped_key of what was mapped while tracing */
 	VEC(struct unwind_file) all;
 	bool guess;
+};
+
+struct mapped_key {
+	uint64_t dev, inode, path;
 };
 
 struct file_key {
@@ -33,6 +38,7 @@ void unwind_images_free(struct unwind_images *s)
 	}
 	vec_fini(&s->all);
 	hash_fini(&s->by_file);
+	hash_fini(&s->met);
 	free(s);
 }
 
@@ -113,6 +119,23 @@ bool unwind_images_add_path(struct unwind_images *s, const char *path)
 	m.dev_minor = minor(st.st_dev);
 	m.inode = st.st_ino;
 	return find_file(s, 0, &m)->image != NULL;
+}
+
+bool unwind_images_add_inode(struct unwind_images *s, pid_t pid, const char *path, uint32_t dev,
+			     uint64_t inode)
+{
+	struct mapping m = { .path = (char *)path,
+			     .dev_major = dev >> 20,
+			     .dev_minor = dev & 0xfffff,
+			     .inode = inode };
+	struct mapped_key k = { dev, inode, hash_bytes(path, strlen(path)) };
+	bool is_new;
+
+	/* Whether it was changed since, the key of its contents tells; who maps it still sees to that. */
+	*hash_put(&s->met, &k, sizeof(k), &is_new) = 1;
+	if (!is_new)
+		return true;
+	return find_file(s, pid, &m)->image != NULL;
 }
 
 void unwind_images_guess(struct unwind_images *s, bool guess)

@@ -28,7 +28,7 @@ struct unwind_store {
 	struct unwind_images *images;
 	VEC(struct chunk) chunks;
 	uint32_t used; /* words of the last chunk */
-	uint32_t nrules;
+	uint32_t nrules, version;
 	struct hash rules;  /* rule -> number */
 	struct hash placed; /* struct unwind_image * -> address of its pages */
 	uint32_t nfiles;    /* of the images' files, that have their place in chunk 1 */
@@ -92,7 +92,7 @@ static uint32_t alloc(struct unwind_store *s, uint32_t n, uint32_t align)
 	uint32_t at = (s->used + align - 1) & ~(align - 1);
 
 	if (at + n > WIRE_UNWIND_CHUNK_WORDS) {
-		if (s->chunks.n == WIRE_UNWIND_CHUNKS)
+		if (s->chunks.n == WIRE_UNWIND_CHUNKS - WIRE_UNWIND_KNOWN_CHUNKS)
 			return 0;
 		add_chunk(s);
 		at = 0;
@@ -279,7 +279,9 @@ struct err *unwind_store_add(struct unwind_store *s, pid_t pid)
 	/* The tables first, then the process that refers to them; its old list last: a walk that has begun may still
 	 * read it, so it is not written before the next change of some process. */
 	e = flush(s);
-	struct wire_unwind_process wp = { .mappings = new.address, .n = n };
+	struct wire_unwind_process wp = { .mappings = new.address,
+					  .n = n,
+					  .version = ++s->version };
 
 	if (!e)
 		e = s->ops->put_process(s->arg, (uint32_t)pid, &wp);
@@ -314,6 +316,44 @@ struct err *unwind_store_add_files(struct unwind_store *s, const char *const *pa
 		unwind_images_add_path(s->images, paths[i]);
 	place_files(s);
 	return flush(s);
+}
+
+void unwind_store_met_file(struct unwind_store *s, pid_t pid, const char *path, uint32_t dev,
+			   uint64_t inode)
+{
+	unwind_images_add_inode(s->images, pid, path, dev, inode);
+	place_files(s);
+}
+
+struct err *unwind_store_flush(struct unwind_store *s)
+{
+	return flush(s);
+}
+
+bool unwind_store_conflicts(const struct unwind_store *s, pid_t pid, uint64_t start, uint64_t end,
+			    bool file)
+{
+	uint32_t key = (uint32_t)pid, lo = 0, hi;
+	const uint64_t *i = hash_get(&s->pids, &key, sizeof(key));
+	const struct list *l = i ? &s->lists.v[*i] : NULL;
+	const struct wire_unwind_mapping *v;
+
+	if (!l || !l->address)
+		return false;
+	v = (const void *)(s->chunks.v[l->address >> 16].words + (l->address & 0xffff));
+	/* the first that ends behind start */
+	for (hi = l->n; lo < hi;) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (v[mid].start + ((uint64_t)v[mid].size << 12) <= start)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	for (; lo < l->n && v[lo].start < end; lo++)
+		if (file || v[lo].npages)
+			return true;
+	return false;
 }
 
 struct err *unwind_store_enable_files(struct unwind_store *s)

@@ -70,6 +70,9 @@ struct unwind_file {
 void unwind_images_guess(struct unwind_images *s, bool guess);
 /* Opens the file at a path, so that its tables are there before anybody maps it. False: it has none. */
 bool unwind_images_add_path(struct unwind_images *s, const char *path);
+/* The same by the inode that pid has mapped: stat() may give another one (overlayfs). */
+bool unwind_images_add_inode(struct unwind_images *s, pid_t pid, const char *path, uint32_t dev,
+			     uint64_t inode);
 /* All files looked at so far, from 0 on; NULL: no more. */
 const struct unwind_file *unwind_images_file(const struct unwind_images *s, uint32_t i);
 /* Reads pid's executable mappings and opens the images behind them. Images live as long as s. */
@@ -108,6 +111,14 @@ struct err *unwind_store_add(struct unwind_store *s, pid_t pid);
 void unwind_store_del(struct unwind_store *s, pid_t pid);
 /* Puts the tables of files nobody may have mapped yet; those that have none are left out. */
 struct err *unwind_store_add_files(struct unwind_store *s, const char *const *paths, uint32_t n);
+/* The same of a file that pid has mapped, whose inode the kernel gives: dev is major << 20 | minor. In the maps after
+ * unwind_store_flush(). */
+void unwind_store_met_file(struct unwind_store *s, pid_t pid, const char *path, uint32_t dev,
+			   uint64_t inode);
+struct err *unwind_store_flush(struct unwind_store *s);
+/* Does a new mapping lie where pid's list has another one? Memory without a file does not matter where the list has no tables. */
+bool unwind_store_conflicts(const struct unwind_store *s, pid_t pid, uint64_t start, uint64_t end,
+			    bool file);
 /* What is added from now on is added in advance: nobody has met it. */
 void unwind_store_guess(struct unwind_store *s, bool guess);
 /* Those that were met are the first ones the next run thinks of. */

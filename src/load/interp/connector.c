@@ -1,0 +1,438 @@
+#define _GNU_SOURCE
+#include "load/interp/connector.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <linux/netlink.h>
+#include <linux/connector.h>
+#include <linux/cn_proc.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/bytes.h"
+#include "base/hash.h"
+#include "base/mem.h"
+
+enum { ANSWER_MS = 1000, CPUS_MAX = 8192, ASKED = 0x64657363 };
+
+struct connector {
+	int fd;
+	struct hash threads; /* tid -> struct connector_thread * */
+	pid_t ended;         /* to be forgotten with the next event, 0 none */
+	/* The kernel numbers its messages on each CPU. */
+	uint32_t *next; /* [CPUS_MAX], of those that have `seen` */
+	bool *seen;
+	uint64_t lost;
+	bool overrun; /* the kernel said that messages are missing, and none with a gap before it has come since */
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* --- threads --- */
+
+static struct connector_thread *find(const struct connector *c, pid_t tid)
+{
+	uint64_t *slot = hash_get(&c->threads, &tid, sizeof(tid));
+
+	return slot ? (struct connector_thread *)(uintptr_t)*slot : NULL;
+}
+
+static struct connector_thread *add(struct connector *c, const struct task_facts *f, uint64_t when)
+{
+	pid_t tid = f->pid;
+	bool fresh;
+	uint64_t *slot = hash_put(&c->threads, &tid, sizeof(tid), &fresh);
+	struct connector_thread *t = (struct connector_thread *)(uintptr_t)*slot;
+
+	if (fresh) {
+		t = xcalloc(1, sizeof(*t));
+		*slot = (uintptr_t)t;
+	}
+	t->facts = *f;
+	t->known_at = when;
+	t->version++;
+	return t;
+}
+
+/* The thread, looked up in /proc when it is not known; one that has gone has its number only. */
+static struct connector_thread *get(struct connector *c, pid_t tid, pid_t tgid)
+{
+	struct connector_thread *t = find(c, tid);
+	struct task_facts f = { .pid = tid, .tgid = tgid, .uid = -1, .gid = -1 };
+
+	if (t)
+		return t;
+	if (tid != tgid && find(c, tgid)) {
+		f = find(c, tgid)->facts;
+		f.pid = tid;
+	}
+	(void)task_facts_read(tid, &f);
+	f.live = f.threads;
+	return add(c, &f, now_ns());
+}
+
+static void forget(struct connector *c, pid_t tid, void (*drop)(void *arg, void *owner), void *arg)
+{
+	struct connector_thread *t = find(c, tid);
+
+	if (!t)
+		return;
+	if (t->owner)
+		drop(arg, t->owner);
+	hash_del(&c->threads, &tid, sizeof(tid));
+	free(t);
+}
+
+/* Everybody's names, so that they are known at their end. */
+static void scan(struct connector *c)
+{
+	DIR *dir = opendir("/proc");
+	struct dirent *d;
+
+	while (dir && (d = readdir(dir))) {
+		struct task_facts f;
+		uint64_t when = now_ns();
+
+		if (!isdigit((unsigned char)d->d_name[0]) ||
+		    !task_facts_read((pid_t)atoi(d->d_name), &f))
+			continue;
+		f.live = f.threads;
+		add(c, &f, when);
+	}
+	if (dir)
+		closedir(dir);
+}
+
+/* --- messages --- */
+
+static void count_gap(struct connector *c, uint32_t cpu, uint32_t seq)
+{
+	if (cpu >= CPUS_MAX)
+		return;
+	if (c->seen[cpu] && seq != c->next[cpu]) {
+		c->lost += seq - c->next[cpu];
+		c->overrun = false;
+	}
+	c->seen[cpu] = true;
+	c->next[cpu] = seq + 1;
+}
+
+/* nlmsghdr, cn_msg, proc_event. False: it is none of those. */
+static bool parse(const void *data, size_t n, struct cn_msg *ret_msg, struct proc_event *ret)
+{
+	struct bytes b = bytes_of(data, n, "process connector");
+	const void *msg, *event;
+	size_t rest;
+
+	bytes_skip(&b, NLMSG_HDRLEN);
+	msg = bytes_take(&b, sizeof(*ret_msg));
+	/* What the kernel sends has grown over time: what is not there is 0. */
+	rest = bytes_left(&b) < sizeof(*ret) ? bytes_left(&b) : sizeof(*ret);
+	event = bytes_take(&b, rest);
+	if (!msg || !event || rest < offsetof(struct proc_event, event_data) + 4)
+		return false;
+	memcpy(ret_msg, msg, sizeof(*ret_msg));
+	memset(ret, 0, sizeof(*ret));
+	memcpy(ret, event, rest);
+	return ret_msg->id.idx == CN_IDX_PROC && ret_msg->id.val == CN_VAL_PROC;
+}
+
+/* 1: *ret_msg and *ret are a message of the kernel; 0: none is there; else -errno. */
+static int receive(struct connector *c, struct cn_msg *ret_msg, struct proc_event *ret)
+{
+	for (;;) {
+		uint8_t buf[4096] __attribute__((aligned(8)));
+		struct sockaddr_nl from = { 0 };
+		socklen_t len = sizeof(from);
+		ssize_t n = recvfrom(c->fd, buf, sizeof(buf), MSG_DONTWAIT,
+				     (struct sockaddr *)&from, &len);
+
+		if (n < 0 && errno == ENOBUFS) {
+			c->overrun = true;
+			continue;
+		}
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return errno == EAGAIN ? 0 : -errno;
+		/* Any process may send to this socket: only what is the kernel's counts. */
+		if (!from.nl_pid && parse(buf, (size_t)n, ret_msg, ret))
+			return 1;
+	}
+}
+
+static struct err *ask(struct connector *c, enum proc_cn_mcast_op op)
+{
+	struct {
+		struct nlmsghdr head;
+		struct cn_msg msg;
+		uint32_t op;
+	} __attribute__((packed)) m = {
+		.head = { .nlmsg_len = sizeof(m), .nlmsg_type = NLMSG_DONE },
+		.msg = { .id = { CN_IDX_PROC, CN_VAL_PROC }, .ack = ASKED, .len = sizeof(m.op) },
+		.op = op,
+	};
+
+	if (send(c->fd, &m, sizeof(m), 0) != sizeof(m))
+		return err_errno(errno, "asking the process connector");
+	return NULL;
+}
+
+/* The kernel answers who may listen; it says nothing in another namespace than the first. */
+static struct err *wait_answer(struct connector *c)
+{
+	uint64_t end = now_ns() + (uint64_t)ANSWER_MS * 1000000, now;
+	struct proc_event ev;
+	struct cn_msg m;
+	int got;
+
+	while ((now = now_ns()) < end) {
+		struct pollfd p = { .fd = c->fd, .events = POLLIN };
+
+		(void)poll(&p, 1, (int)((end - now) / 1000000) + 1);
+		while ((got = receive(c, &m, &ev)) > 0) {
+			count_gap(c, ev.cpu, m.seq);
+			if (ev.what != PROC_EVENT_NONE || m.ack != ASKED + 1)
+				continue;
+			if (ev.event_data.ack.err)
+				return err_errno((int)ev.event_data.ack.err,
+						 "listening to the process connector");
+			return NULL;
+		}
+		if (got < 0)
+			return err_errno(-got, "listening to the process connector");
+	}
+	return err_new(ENOTSUP,
+		       "the process connector does not answer: it speaks only in the machine's "
+		       "first namespaces of processes and users, not in a container");
+}
+
+struct err *connector_open(uint32_t buffer, struct connector **ret)
+{
+	struct sockaddr_nl group = { .nl_family = AF_NETLINK, .nl_groups = CN_IDX_PROC };
+	struct connector *c = xcalloc(1, sizeof(*c));
+	int size = buffer < INT32_MAX ? (int)buffer : INT32_MAX;
+	struct err *e = NULL;
+
+	c->next = xcalloc(CPUS_MAX, sizeof(*c->next));
+	c->seen = xcalloc(CPUS_MAX, sizeof(*c->seen));
+	c->fd = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_CONNECTOR);
+	if (c->fd < 0)
+		e = errno == EPROTONOSUPPORT
+			    ? err_new(errno,
+				      "this kernel has no process connector (CONFIG_PROC_EVENTS)")
+			    : err_errno(errno, "opening the process connector");
+	if (!e && setsockopt(c->fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size)))
+		(void)setsockopt(c->fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
+	if (!e && bind(c->fd, (struct sockaddr *)&group, sizeof(group)))
+		e = errno == EPERM
+			    ? err_new(errno,
+				      "this kernel lets only CAP_NET_ADMIN listen to the process connector")
+			    : err_errno(errno, "listening to the process connector");
+	if (!e)
+		e = ask(c, PROC_CN_MCAST_LISTEN);
+	if (!e)
+		e = wait_answer(c);
+	if (e) {
+		connector_free(c, NULL, NULL);
+		return e;
+	}
+	scan(c);
+	*ret = c;
+	return NULL;
+}
+
+void connector_free(struct connector *c, void (*drop)(void *arg, void *owner), void *arg)
+{
+	uint32_t pos = 0;
+	uint64_t *slot;
+	const void *key;
+	size_t len;
+
+	if (!c)
+		return;
+	while (hash_next(&c->threads, &pos, &key, &len, &slot)) {
+		struct connector_thread *t = (struct connector_thread *)(uintptr_t)*slot;
+
+		if (t->owner)
+			drop(arg, t->owner);
+		free(t);
+	}
+	hash_fini(&c->threads);
+	if (c->fd >= 0) {
+		/* Kernels before 6.6 count their listeners and do not see one close. */
+		err_free(ask(c, PROC_CN_MCAST_IGNORE));
+		close(c->fd);
+	}
+	free(c->next);
+	free(c->seen);
+	free(c);
+}
+
+int connector_fd(const struct connector *c)
+{
+	return c->fd;
+}
+
+uint64_t connector_lost(const struct connector *c)
+{
+	return c->lost + c->overrun;
+}
+
+/* --- events --- */
+
+static void forked(struct connector *c, const struct proc_event *ev, struct connector_event *ret)
+{
+	const struct fork_proc_event *f = &ev->event_data.fork;
+	bool process = f->child_pid == f->child_tgid;
+	/* Of a new thread the kernel names the process's parent, not who made it: its leader stands for that one. */
+	struct connector_thread *parent = process ? get(c, f->parent_pid, f->parent_tgid)
+						  : get(c, f->child_tgid, f->child_tgid);
+	struct task_facts child;
+
+	ret->kind = CONNECTOR_FORK;
+	ret->thread = parent;
+	/* A child begins as its parent is: its memory, its name; /proc may already show what it became. */
+	child = parent->facts;
+	child.pid = f->child_pid;
+	child.tgid = f->child_tgid;
+	child.exit_code = 0;
+	child.dead = false;
+	if (process) {
+		child.ppid = f->parent_tgid;
+		child.threads = child.live = 1;
+	} else if (parent->known_at < ev->timestamp_ns) {
+		child.threads = ++parent->facts.threads;
+		child.live = ++parent->facts.live;
+		parent->version++;
+	}
+	ret->child = add(c, &child, ev->timestamp_ns);
+}
+
+static void execed(struct connector *c, const struct proc_event *ev, struct connector_event *ret)
+{
+	const struct exec_proc_event *x = &ev->event_data.exec;
+	struct connector_thread *t = get(c, x->process_pid, x->process_tgid);
+
+	ret->kind = CONNECTOR_EXEC;
+	ret->thread = t;
+	/* The old name is wrong now; /proc has the new one as long as the process, or its zombie, is there. */
+	if (!task_facts_read(t->facts.pid, &t->facts))
+		snprintf(t->facts.comm, sizeof(t->facts.comm), "<gone>");
+	t->facts.threads = t->facts.live = 1;
+	t->known_at = ev->timestamp_ns;
+	t->version++;
+}
+
+static void ended(struct connector *c, const struct proc_event *ev, struct connector_event *ret)
+{
+	const struct exit_proc_event *x = &ev->event_data.exit;
+	struct connector_thread *t = get(c, x->process_pid, x->process_tgid), *leader;
+
+	leader = get(c, x->process_tgid, x->process_tgid);
+	ret->kind = CONNECTOR_EXIT;
+	ret->thread = t;
+	if (leader->known_at < ev->timestamp_ns && leader->facts.live > 0)
+		leader->facts.live--;
+	if (x->parent_tgid)
+		t->facts.ppid = x->parent_tgid;
+	ret->last = leader->facts.live <= 0 || (leader == t && leader->facts.threads <= 1);
+	t->facts.exit_code = (int)x->exit_code;
+	t->facts.live = leader->facts.live;
+	t->facts.dead = ret->last;
+	t->version++;
+	/* A leader that ends before its threads is still their process. */
+	c->ended = t == leader && !ret->last ? 0 : t->facts.pid;
+}
+
+static void identified(struct connector *c, const struct proc_event *ev)
+{
+	const struct id_proc_event *id = &ev->event_data.id;
+	struct connector_thread *t = find(c, id->process_pid);
+
+	if (!t)
+		return;
+	if (ev->what == PROC_EVENT_UID) {
+		t->facts.uid = (int)id->r.ruid;
+		t->facts.euid = (int)id->e.euid;
+	} else if (ev->what == PROC_EVENT_GID) {
+		t->facts.gid = (int)id->r.rgid;
+		t->facts.egid = (int)id->e.egid;
+	} else {
+		t->facts.sid = t->facts.pgid = t->facts.tgid;
+	}
+	t->version++;
+}
+
+static void renamed(struct connector *c, const struct proc_event *ev)
+{
+	struct connector_thread *t = find(c, ev->event_data.comm.process_pid);
+
+	if (!t)
+		return;
+	memcpy(t->facts.comm, ev->event_data.comm.comm, sizeof(t->facts.comm) - 1);
+	t->version++;
+}
+
+/* Whose child a process is now: its parent may have ended, and nobody tells who took its place. */
+static struct connector_thread *parent_of(struct connector *c, struct connector_thread *t)
+{
+	struct connector_thread *p = find(c, t->facts.ppid);
+	struct task_facts f;
+
+	if (!p && t->facts.ppid && task_facts_read(t->facts.tgid, &f) && f.ppid != t->facts.ppid) {
+		t->facts.ppid = f.ppid;
+		t->version++;
+	}
+	return t->facts.ppid ? get(c, t->facts.ppid, t->facts.ppid) : NULL;
+}
+
+bool connector_next(struct connector *c, void (*drop)(void *arg, void *owner), void *arg,
+		    struct connector_event *ret)
+{
+	struct proc_event ev;
+	struct cn_msg m;
+
+	if (c->ended) {
+		struct connector_thread *t = find(c, c->ended), *leader;
+
+		/* The leader that ended before its threads goes with the last of them. */
+		leader = t && t->facts.dead ? find(c, t->facts.tgid) : NULL;
+		if (leader && leader != t)
+			forget(c, leader->facts.pid, drop, arg);
+		forget(c, c->ended, drop, arg);
+	}
+	c->ended = 0;
+	while (receive(c, &m, &ev) > 0) {
+		struct connector_event out = { .time = ev.timestamp_ns };
+
+		count_gap(c, ev.cpu, m.seq);
+		switch ((uint32_t)ev.what) {
+		case PROC_EVENT_FORK: forked(c, &ev, &out); break;
+		case PROC_EVENT_EXEC: execed(c, &ev, &out); break;
+		case PROC_EVENT_EXIT: ended(c, &ev, &out); break;
+		case PROC_EVENT_UID:
+		case PROC_EVENT_GID:
+		case PROC_EVENT_SID: identified(c, &ev); continue;
+		case PROC_EVENT_COMM: renamed(c, &ev); continue;
+		default: continue;
+		}
+		out.parents[0] = parent_of(c, out.thread);
+		if (out.child)
+			out.parents[1] = parent_of(c, out.child);
+		*ret = out;
+		return true;
+	}
+	return false;
+}

@@ -1,0 +1,464 @@
+/* What each process has mapped, and had: lists read from /proc and kept by what the kernel tells of mmap(), fork() and exec().
+ *
+ * Text that gives way to another file's, or that exec() takes away, is remembered with the time until which it was there. A
+ * munmap() is not told of: a mapping stays until something takes its place.
+ */
+#include <errno.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "base/io.h"
+#include "program/symbol/cache.h"
+
+enum {
+	REREAD_NS = 50 * 1000 * 1000, /* a miss reads maps again at most this often */
+	PAST_MAX = 256,
+	WATCHED_MAX = 8192, /* then the mappings of processes that are gone go too */
+};
+
+uint64_t process_clock(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+void process_drop(struct process *p)
+{
+	vec_fini(&p->maps);
+	vec_fini(&p->past);
+	vec_fini(&p->jit);
+	free(p);
+}
+
+struct process *process_of(struct symbols *s, pid_t pid, bool *ret_new)
+{
+	uint64_t *slot = hash_put(&s->processes, &pid, sizeof(pid), ret_new);
+
+	if (!*slot) {
+		struct process *p = xcalloc(1, sizeof(*p));
+
+		p->pid = pid;
+		p->jit_size = -1;
+		*slot = (uintptr_t)p;
+	}
+	return (struct process *)(uintptr_t)*slot;
+}
+
+static uint64_t start_time(pid_t pid)
+{
+	cleanup_free char *text = NULL;
+	char path[64];
+	unsigned long long t = 0;
+	const char *p;
+	size_t n;
+	struct err *e;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	e = io_read_file(path, &text, &n);
+	if (e) {
+		err_free(e);
+		return 0;
+	}
+	p = strrchr(text, ')'); /* the name may hold anything */
+	for (int field = 2; p && field < 22; field++)
+		p = strchr(p + 1, ' ');
+	if (p)
+		t = strtoull(p + 1, NULL, 10);
+	return t;
+}
+
+/* --- lists --- */
+
+static bool same_mapping(const struct mapping *a, const struct mapping *b)
+{
+	return a->start == b->start && a->offset == b->offset && a->inode == b->inode &&
+	       a->dev_major == b->dev_major && a->dev_minor == b->dev_minor;
+}
+
+/* The first mapping that ends behind addr. */
+static uint32_t lower_bound(const struct process *p, uint64_t addr)
+{
+	uint32_t lo = 0, hi = p->maps.n;
+
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (p->maps.v[mid].m.end <= addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+static void push_past(struct process *p, const struct live_mapping *l, uint64_t until)
+{
+	if (p->past.n == PAST_MAX) {
+		p->past.n -= PAST_MAX / 2;
+		memmove(p->past.v, p->past.v + PAST_MAX / 2, p->past.n * sizeof(*p->past.v));
+	}
+	vec_push(&p->past, (struct past_mapping){ *l, until });
+}
+
+/* Text of a file is remembered when it goes. */
+static void keep_past(struct process *p, const struct live_mapping *l, uint64_t until)
+{
+	if (l->m.exec && l->m.path[0] == '/')
+		push_past(p, l, until);
+}
+
+/* The n mappings of list, in address order, in the place of all that they overlap. */
+static void replace(struct process *p, const struct live_mapping *list, uint32_t n, uint64_t now)
+{
+	for (uint32_t k = 0; k < n; k++) {
+		const struct mapping *m = &list[k].m;
+		uint32_t from = lower_bound(p, m->start), to = from;
+		struct live_mapping new = list[k];
+
+		for (; to < p->maps.n && p->maps.v[to].m.start < m->end; to++) {
+			const struct live_mapping *old = &p->maps.v[to];
+
+			if (!same_mapping(&old->m, m)) {
+				keep_past(p, old, now);
+				continue;
+			}
+			/* Told of again: grown, or with other rights. It has been there since then. */
+			new.o = old->o;
+			new.tried = old->tried;
+			if (!new.m.time || (old->m.time && old->m.time < new.m.time))
+				new.m.time = old->m.time;
+		}
+		if (from == to)
+			(void)vec_add(&p->maps);
+		else
+			p->maps.n -= to - from - 1;
+		memmove(p->maps.v + from + 1, p->maps.v + to,
+			(p->maps.n - from - 1) * sizeof(*p->maps.v));
+		p->maps.v[from] = new;
+	}
+}
+
+/* What an old mapping is to a list just read. True: nothing of the list is where it was. */
+static bool outlives(struct process *p, const struct live_mapping *old, struct live_mapping *list,
+		     uint32_t n, uint32_t *at)
+{
+	bool overlapped = false, same = false;
+
+	while (*at < n && list[*at].m.end <= old->m.start)
+		++*at;
+	for (uint32_t i = *at; i < n && list[i].m.start < old->m.end; i++) {
+		overlapped = true;
+		if (!same_mapping(&old->m, &list[i].m))
+			continue;
+		same = true;
+		list[i].o = old->o;
+		list[i].tried = old->tried;
+		list[i].m.time = old->m.time;
+	}
+	if (overlapped && !same)
+		keep_past(p, old, p->read_ns);
+	return !overlapped;
+}
+
+/* Takes the mappings of a /proc/PID/maps. Text of the same program that was unmapped since (dlclose) stays known as long as
+ * nothing took its place. */
+static void take_read(struct symbols *s, struct process *p, const struct mapping *maps, uint32_t n,
+		      bool same_program)
+{
+	struct live_mapping *list = xcalloc(n, sizeof(*list)), *all;
+	uint32_t at = 0, next = 0, total = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		list[i].m = maps[i];
+		list[i].m.path =
+			(char *)intern_text(&s->names, intern_str(&s->names, maps[i].path));
+	}
+	if (!same_program)
+		p->maps.n = 0;
+	all = xcalloc(n + p->maps.n, sizeof(*all));
+	for (uint32_t i = 0; i < p->maps.n; i++) {
+		const struct live_mapping *old = &p->maps.v[i];
+
+		if (!old->m.exec || !outlives(p, old, list, n, &at))
+			continue;
+		while (next < n && list[next].m.start < old->m.start)
+			all[total++] = list[next++];
+		all[total++] = *old;
+	}
+	while (next < n)
+		all[total++] = list[next++];
+	vec_fini(&p->maps);
+	p->maps.v = all;
+	p->maps.n = p->maps.cap = total;
+	free(list);
+}
+
+static void read_process(struct symbols *s, struct process *p)
+{
+	uint64_t start;
+	struct mapping *maps;
+	uint32_t n;
+	struct err *e;
+
+	p->read_ns = process_clock();
+	start = start_time(p->pid);
+	e = start ? mappings_read(p->pid, &maps, &n) : NULL;
+	if (!start || e) {
+		err_free(e);
+		p->exists = false;
+		return;
+	}
+	/* A zombie has no mappings: what it had is kept. */
+	p->exists = n > 0;
+	if (n) {
+		take_read(s, p, maps, n, p->start_time == start || !p->start_time);
+		p->start_time = start;
+	}
+	mappings_free(maps, n);
+}
+
+/* Has the kernel told of all that p has mapped since it began? Then /proc has nothing to add. */
+static bool is_told(const struct symbols *s, const struct process *p)
+{
+	return p->told && !map_watch_lost(s->watch);
+}
+
+/* --- their files --- */
+
+static char *past_open_path(pid_t pid, const struct mapping *m)
+{
+	char *path = xasprintf("/proc/%d/root%s", (int)pid, m->path);
+	struct stat st;
+
+	/* gone: as it is from here */
+	if (stat(path, &st) < 0) {
+		free(path);
+		path = xstrdup(m->path);
+	}
+	if (!stat(path, &st) && st.st_ino == m->inode)
+		return path;
+	free(path);
+	return NULL;
+}
+
+/* Of what was there, the file can be opened by its name alone: at its addresses in /proc is another one. */
+static struct object *file_object(struct symbols *s, struct process *p, struct live_mapping *l,
+				  bool past)
+{
+	if (!l->tried) {
+		l->tried = true;
+		if (!strcmp(l->m.path, "[vdso]"))
+			l->o = vdso_object(s);
+		else if (l->m.path[0] == '/')
+			l->o = mapping_object(s, p->pid, &l->m,
+					      past ? past_open_path : mapping_open_path);
+	}
+	return l->o;
+}
+
+/* Opens the objects too: their files may be out of reach when the process is gone. */
+void symbols_remember(struct symbols *s, pid_t pid)
+{
+	struct process *p = process_of(s, pid, NULL);
+
+	symbols_watch_drain(s);
+	/* While the kernel tells of every mapping, there is nothing new to read. */
+	if (!is_told(s, p) &&
+	    (!p->read_ns || (!s->watch && process_clock() - p->read_ns >= REREAD_NS)))
+		read_process(s, p);
+	for (uint32_t i = 0; i < p->maps.n; i++)
+		if (p->maps.v[i].m.exec)
+			file_object(s, p, &p->maps.v[i], false);
+}
+
+/* --- asking --- */
+
+static bool find_mapping(const struct process *p, uint64_t addr, uint32_t *ret)
+{
+	*ret = lower_bound(p, addr);
+	return *ret < p->maps.n && addr >= p->maps.v[*ret].m.start;
+}
+
+/* The mapping at an address, read again when there is none; false: there is none. */
+static bool ask_mapping(struct symbols *s, struct process *p, uint64_t addr, uint32_t *ret)
+{
+	symbols_watch_drain(s);
+	if (!p->read_ns && !is_told(s, p))
+		read_process(s, p);
+	if (find_mapping(p, addr, ret))
+		return true;
+	if (p->read_ns && (!p->exists || process_clock() - p->read_ns < REREAD_NS))
+		return false;
+	read_process(s, p);
+	return find_mapping(p, addr, ret);
+}
+
+/* What was mapped at an address at that time; 0: the last of all that were. */
+static struct live_mapping *find_past(struct process *p, uint64_t addr, uint64_t time)
+{
+	for (uint32_t i = p->past.n; i--;) {
+		struct past_mapping *past = &p->past.v[i];
+
+		if (addr >= past->at.m.start && addr < past->at.m.end &&
+		    (!time || (past->at.m.time <= time && time < past->until)))
+			return &past->at;
+	}
+	return NULL;
+}
+
+/* Where the file begins in memory: the lowest of its mappings that adjoin i. */
+static uint64_t load_address(const struct process *p, uint32_t i)
+{
+	const struct live_mapping *v = p->maps.v;
+	uint64_t base = v[i].m.start;
+
+	for (uint32_t k = i; k--;) {
+		if (v[k].m.path == v[i].m.path) /* interned */
+			base = v[k].m.start;
+		else if (v[k].m.path[0] == '/')
+			break;
+	}
+	return base;
+}
+
+bool process_find(struct symbols *s, struct process *p, uint64_t addr, struct process_at *ret)
+{
+	struct live_mapping *past = NULL;
+	uint32_t i;
+	bool found = ask_mapping(s, p, addr, &i);
+
+	/* Without a time: what is there, or else was there last. */
+	if (s->as_of || !found)
+		past = find_past(p, addr, s->as_of);
+	if (past)
+		*ret = (struct process_at){ &past->m, past->m.start - past->m.offset,
+					    file_object(s, p, past, true) };
+	else if (found)
+		*ret = (struct process_at){ &p->maps.v[i].m, load_address(p, i),
+					    file_object(s, p, &p->maps.v[i], false) };
+	return past || found;
+}
+
+void symbols_refresh(struct symbols *s, pid_t pid)
+{
+	uint64_t *slot = hash_get(&s->processes, &pid, sizeof(pid));
+	struct process *p;
+
+	if (!slot)
+		return;
+	p = (struct process *)(uintptr_t)*slot;
+	p->maps.n = 0;
+	p->past.n = 0;
+	p->told = false;
+	p->read_ns = 0;
+	p->jit.n = 0;
+	p->jit_size = -1;
+	p->jit_read_ns = 0;
+}
+
+/* --- what watch.c hears --- */
+
+static void forget_gone(struct symbols *s)
+{
+	uint64_t *val;
+	uint32_t pos = 0;
+	const void *key;
+	size_t len;
+
+	while (hash_next(&s->processes, &pos, &key, &len, &val)) {
+		struct process *p = (struct process *)(uintptr_t)*val;
+
+		if (!p->exists && p->maps.n && !start_time(p->pid)) {
+			vec_fini(&p->maps);
+			vec_fini(&p->past);
+		}
+	}
+	s->nwatched = 0;
+}
+
+static struct process *watched(struct symbols *s, pid_t pid)
+{
+	bool is_new;
+	struct process *p = process_of(s, pid, &is_new);
+
+	if (is_new && ++s->nwatched > WATCHED_MAX)
+		forget_gone(s);
+	return p;
+}
+
+void process_map(struct symbols *s, pid_t pid, struct mapping *m)
+{
+	struct process *p = watched(s, pid);
+	struct live_mapping list[2] = { { .m = *m }, { .m = *m } };
+	uint32_t n = 0;
+
+	list[0].m.path = list[1].m.path =
+		(char *)intern_text(&s->names, intern_str(&s->names, m->path));
+	free(m->path);
+	/* What is known is newer: this one was there before it. */
+	for (uint32_t i = lower_bound(p, m->start); i < p->maps.n && p->maps.v[i].m.start < m->end;
+	     i++) {
+		struct mapping *known = &p->maps.v[i].m;
+		uint64_t since = known->time ? known->time : p->read_ns;
+
+		if (since <= m->time)
+			continue;
+		if (same_mapping(m, known))
+			known->time = m->time;
+		else
+			keep_past(p, &list[0], since);
+		return;
+	}
+	/* Only text is told of: what of the file lies in front of it gives the load address. */
+	if (m->offset && list[0].m.path[0] == '/' && m->start >= m->offset) {
+		list[n].m.exec = false;
+		list[n].m.end = m->start;
+		list[n].m.start = m->start - m->offset;
+		list[n++].m.offset = 0;
+	}
+	list[n++].m = list[1].m;
+	replace(p, list, n, m->time);
+}
+
+void process_forked(struct symbols *s, pid_t parent, pid_t child)
+{
+	struct process *p = watched(s, parent), *c = watched(s, child);
+
+	if (!p->read_ns && !p->maps.n)
+		read_process(s, p);
+	c->read_ns = 0;
+	c->start_time = 0;
+	c->exists = false;
+	c->told = s->watch && p->maps.n;
+	c->past.n = 0;
+	c->maps.n = 0;
+	vec_reserve(&c->maps, p->maps.n);
+	if (p->maps.n)
+		memcpy(c->maps.v, p->maps.v, p->maps.n * sizeof(*p->maps.v));
+	c->maps.n = p->maps.n;
+}
+
+void process_exec(struct symbols *s, pid_t pid, uint64_t time)
+{
+	struct process *p = watched(s, pid);
+	uint32_t kept = 0;
+
+	/* A list read since then is of the new program, but for what the old one is known to have had. */
+	for (uint32_t i = 0; i < p->maps.n; i++) {
+		const struct live_mapping *l = &p->maps.v[i];
+
+		if ((l->m.time ? l->m.time : p->read_ns) > time)
+			p->maps.v[kept++] = *l;
+		else
+			keep_past(p, l, time);
+	}
+	p->maps.n = kept;
+	p->told = s->watch != NULL;
+	if (p->read_ns && p->read_ns <= time)
+		p->read_ns = 0;
+	p->jit.n = 0;
+	p->jit_size = -1;
+	p->jit_read_ns = 0;
+}

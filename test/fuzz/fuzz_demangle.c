@@ -1,0 +1,25 @@
+/* Mangled names out of hostile symbol tables: demangling ends soon, and what comes out can be shown. */
+#include <assert.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "program/symbol/cache.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct symbols *s = symbols_new();
+	char *name = xstrndup((const char *)data, size), *text;
+
+	assert(*symbols_demangle(s, name) || !*name);
+	/* Without the look at how it begins. */
+	text = symbol_demangle(name);
+	assert(!text || strlen(text) < 1 << 20);
+	free(text);
+	free(name);
+	symbols_free(s);
+	return 0;
+}

@@ -1,0 +1,65 @@
+# The tutorial of doc/usdt.md as a user would do it: provider.d, -h, compile, -G, link, trace by name, with both engines and both names
+# of the program; then DOF, which other DTraces' -G leaves in a file.
+# serial
+# covers: -h -G
+PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=test/sh exec python3 - <<'END'
+from live import *
+
+text = open("doc/usdt.md").read()
+files = dict(re.findall(r"(?m)^`([\w.]+)`:\n\n((?:    .*\n|\n)+)", text))
+check(sorted(files) == ["main.c", "myserv.d", "query.c"], "files of the page", sorted(files))
+for name, body in files.items():
+    with open(os.path.join(TMP, name), "w") as f:
+        f.write(re.sub(r"(?m)^    ", "", body))
+os.symlink(os.path.abspath(DESCRY), os.path.join(TMP, "descry"))
+os.symlink(os.path.abspath(DESCRY), os.path.join(TMP, "dtrace"))
+steps = re.findall(r"(?m)^    \$ (.*)$", text)
+env = dict(os.environ, PATH=TMP + ":" + os.environ["PATH"])
+
+
+def step(cmd, rc=0):
+    r = subprocess.run(cmd, shell=True, cwd=TMP, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60)
+    out = r.stdout.decode(errors="replace")
+    if "not permitted" in out or "CAP_BPF" in out:
+        skip("bpf(2) is not permitted")
+    check(r.returncode == rc, "%s: exit %d\n%s" % (cmd, r.returncode, out))
+    return out
+
+
+build = [s for s in steps if " -n " not in s]
+check(len(build) == 4, "steps that build", build)
+for name in "descry", "dtrace":
+    for s in build:
+        step(re.sub("^descry ", name + " ", s))
+traces = [s for s in steps if " -n " in s]
+check(len(traces) == 3, "steps that trace", traces)
+for s in traces:
+    for engine in "kernel", "inproc", "auto":
+        out = step(s.replace("-n ", "-x engine=%s -n " % engine, 1))
+        page = text.split("$ " + s + "\n")[1].split("\n\n")[0]
+        want = [line.split() for line in page.splitlines() if line.strip()]
+        got = [line.split() for line in out.splitlines() if line.strip()]
+        check([w for w in want if w not in got] == [], "the page's output with engine=%s: %s\n%s" % (engine, s, out))
+# -p, a pattern of providers, a C++ program, objects named on the command line
+with open(os.path.join(TMP, "plus.cc"), "w") as f:
+    f.write('#include "myserv.h"\nint main() { for (int i = 0; i < 4; i++) { if (MYSERV_QUERY_RECEIVE_ENABLED()) MYSERV_QUERY_RECEIVE("q", "w"); MYSERV_QUERY_RESPOND(i); } }\n')
+step("g++ -c plus.cc && descry -G -s myserv.d plus.o && g++ -o plus plus.o myserv.o")
+for engine in "kernel", "inproc":
+    out = step("descry -x engine=%s -qn 'my*$target:::query-receive { @r = count(); } myserv*:::query-respond { @s = sum(arg0); } END { printa(\"%%@d \", @r); printa(\"%%@d\", @s); }' -c ./plus" % engine)
+    check("4 6" in out, "C++ with engine=" + engine, out)
+# nobody looks: what is guarded does not run
+check("quiet" in step("./myserv quiet"), "untraced")
+# the provider of one process is not another's
+out = step("descry -l -P 'nosuch*' ", 1)
+check("does not match" in out, "no such provider", out)
+
+DOF = os.path.join(BUILD, "test", "tracee_dof")
+lists = step("descry -l -v -n 'shop$target:::' -c '%s 2'" % DOF)
+check(lists.count(" sell sale") == 2 and "closed-shop" in lists and "char *" in lists, "DOF listed", lists)
+for engine in "kernel", "inproc":
+    out = step("descry -x engine=%s -qn 'shop$target:::sale { @[copyinstr(arg0)] = sum(arg1); } shop*:::sale { @n[stringof(copyinstr((uintptr_t)args[0])), args[1]] = count(); } shop$target:::closed-shop { printf(\"closed in %%s\\n\", probefunc); }' -c '%s 3'" % (engine, DOF))
+    got = {tuple(line.split()) for line in out.splitlines()}
+    # each sale is seen twice, the second time with one more
+    check({("closed", "in", "close_shop"), ("bread", "21"), ("milk", "42"), ("bread", "10", "1"), ("milk", "21", "1")} <= got, "DOF with engine=" + engine, out)
+done()
+END

@@ -1,0 +1,144 @@
+/* DOF in an ELF file: read whole, and with every byte of it broken. The file is the fuzz corpus's, made from test/tracee/dof.c. */
+#include <string.h>
+
+#include "base/io.h"
+#include "base/mem.h"
+#include "program/object/object.h"
+#include "unit.h"
+
+/* .SUNW_dof in the file */
+enum { DOF_AT = 0x1000, DOF_SIZE = 0x1e8, RELA_AT = 0x1e0 };
+
+static char *file;
+static size_t size;
+
+static int setup(void **state)
+{
+	struct err *e = io_read_file("test/fuzz/corpus/elf/dof", &file, &size);
+
+	assert_null(e);
+	assert_memory_equal(file + DOF_AT,
+			    "\x7f"
+			    "DOF",
+			    4);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	free(file);
+	return 0;
+}
+
+static struct object *open_bytes(const char *bytes, size_t n)
+{
+	struct object *o = NULL;
+
+	err_free(object_open_memory("dof", bytes, n, &o));
+	return o;
+}
+
+static void test_probes(void **state)
+{
+	struct object *o = open_bytes(file, size);
+	const struct object_usdt *u;
+	uint32_t n;
+
+	assert_non_null(o);
+	u = object_usdts(o, &n);
+	assert_int_equal(n, 3);
+	for (int i = 0; i < 2; i++) {
+		assert_string_equal(u[i].provider, "shop");
+		assert_string_equal(u[i].name, "sale");
+		assert_string_equal(u[i].func, "sell");
+		/* the probe's arguments are the native ones the other way round */
+		assert_string_equal(u[i].args, "8@%rsi -4@%edi");
+		assert_memory_equal(u[i].types, "char *\0int\0", 12);
+		assert_false(u[i].is_enabled);
+		assert_int_equal(u[i].semaphore, 0);
+	}
+	assert_int_equal(u[1].addr - u[0].addr, 8);
+	assert_int_equal(u[1].offset - u[0].offset, 8);
+	assert_string_equal(u[2].name, "closed-shop");
+	assert_string_equal(u[2].args, "");
+	assert_null(u[2].types);
+	object_free(o);
+}
+
+/* Two of them one after the other, as a linker that joins sections leaves them: here the second is cut off, or no DOF at all. */
+static void test_several(void **state)
+{
+	char *copy = xmemdup(file, size);
+	struct object *o;
+	uint32_t n;
+
+	/* The first says it is as long as its header, so the rest of the section is padding. */
+	memset(copy + DOF_AT + 48, 0, 8);
+	copy[DOF_AT + 48] = 64;
+	o = open_bytes(copy, size);
+	assert_non_null(o);
+	(void)object_usdts(o, &n);
+	assert_int_equal(n, 0);
+	object_free(o);
+	free(copy);
+}
+
+/* Not one byte, whatever it becomes, does harm, and none makes more probes of it than can be. */
+static void test_broken(void **state)
+{
+	static const uint8_t with[] = { 0xff, 0x80, 0x01 };
+
+	for (size_t i = RELA_AT; i < RELA_AT + 48; i++)
+		for (size_t k = 0; k < ARRAY_SIZE(with); k++) {
+			struct object *o;
+			uint32_t n;
+
+			file[i] = (char)(file[i] ^ with[k]);
+			o = open_bytes(file, size);
+			if (o)
+				(void)object_usdts(o, &n);
+			object_free(o);
+			file[i] = (char)(file[i] ^ with[k]);
+		}
+	for (size_t i = DOF_AT; i < DOF_AT + DOF_SIZE; i++)
+		for (size_t k = 0; k < ARRAY_SIZE(with); k++) {
+			const struct object_usdt *u;
+			struct object *o;
+			uint32_t n;
+
+			file[i] = (char)(file[i] ^ with[k]);
+			o = open_bytes(file, size);
+			assert_non_null(o);
+			u = object_usdts(o, &n);
+			assert_true(n < 100000);
+			for (uint32_t j = 0; j < n; j++)
+				assert_true(object_is_text(o, u[j].addr) && *u[j].name &&
+					    u[j].args);
+			object_free(o);
+			file[i] = (char)(file[i] ^ with[k]);
+		}
+}
+
+static void test_truncated(void **state)
+{
+	for (size_t n = DOF_AT; n < DOF_AT + DOF_SIZE; n += 7) {
+		struct object *o = open_bytes(file, n);
+		uint32_t count;
+
+		if (o)
+			(void)object_usdts(o, &count);
+		object_free(o);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_probes),
+		cmocka_unit_test(test_several),
+		cmocka_unit_test(test_broken),
+		cmocka_unit_test(test_truncated),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
