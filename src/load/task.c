@@ -134,30 +134,27 @@ static bool read_stat(pid_t pid, struct task_facts *f)
 	return true;
 }
 
-static void read_status(pid_t pid, struct task_facts *f)
+static bool read_status(pid_t pid, struct task_facts *f)
 {
 	cleanup_free char *path = xasprintf("/proc/%d/status", (int)pid), *text = NULL;
-	char *p;
+	const char *tgid, *uid, *gid;
 
 	err_free(io_read_file(path, &text, NULL));
-	p = text ? strstr(text, "\nTgid:") : NULL;
-	if (p && sscanf(p, "\nTgid: %d", &f->tgid) != 1)
-		f->tgid = pid;
-	p = text ? strstr(text, "\nUid:") : NULL;
-	if (p && sscanf(p, "\nUid: %d %d", &f->uid, &f->euid) != 2)
-		f->uid = f->euid = -1;
-	p = text ? strstr(text, "\nGid:") : NULL;
-	if (p && sscanf(p, "\nGid: %d %d", &f->gid, &f->egid) != 2)
-		f->gid = f->egid = -1;
+	tgid = text ? strstr(text, "\nTgid:") : NULL;
+	uid = text ? strstr(text, "\nUid:") : NULL;
+	gid = text ? strstr(text, "\nGid:") : NULL;
+	return tgid && uid && gid && sscanf(tgid, "\nTgid: %d", &f->tgid) == 1 &&
+	       sscanf(uid, "\nUid: %d %d", &f->uid, &f->euid) == 2 &&
+	       sscanf(gid, "\nGid: %d %d", &f->gid, &f->egid) == 2;
 }
 
 bool task_facts_read(pid_t pid, struct task_facts *ret)
 {
 	struct task_facts f = { .pid = pid, .tgid = pid };
 
-	if (!read_stat(pid, &f))
+	/* it may go between the two */
+	if (!read_stat(pid, &f) || !read_status(pid, &f))
 		return false;
-	read_status(pid, &f);
 	*ret = f;
 	return true;
 }

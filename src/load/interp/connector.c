@@ -8,8 +8,10 @@
 #include <linux/connector.h>
 #include <linux/cn_proc.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -29,6 +31,7 @@ struct connector {
 	bool *seen;
 	uint64_t lost;
 	bool overrun; /* the kernel said that messages are missing, and none with a gap before it has come since */
+	bool knocked; /* since then */
 };
 
 static uint64_t now_ns(void)
@@ -160,6 +163,7 @@ static int receive(struct connector *c, struct cn_msg *ret_msg, struct proc_even
 
 		if (n < 0 && errno == ENOBUFS) {
 			c->overrun = true;
+			c->knocked = false;
 			continue;
 		}
 		if (n < 0 && errno == EINTR)
@@ -187,6 +191,29 @@ static struct err *ask(struct connector *c, enum proc_cn_mcast_op op)
 	if (send(c->fd, &m, sizeof(m), 0) != sizeof(m))
 		return err_errno(errno, "asking the process connector");
 	return NULL;
+}
+
+/* Makes a message on each CPU, by giving this thread the name it has: what is missing before it is known then, however quiet
+ * that CPU is. */
+static void knock(struct connector *c)
+{
+	size_t size = CPU_ALLOC_SIZE(CPUS_MAX);
+	cpu_set_t *own = CPU_ALLOC(CPUS_MAX), *one = CPU_ALLOC(CPUS_MAX);
+	long cpus = sysconf(_SC_NPROCESSORS_CONF);
+	char name[16] = "";
+
+	c->knocked = true;
+	if (own && one && !sched_getaffinity(0, size, own) && !prctl(PR_GET_NAME, name)) {
+		for (long cpu = 0; cpu < cpus && cpu < CPUS_MAX; cpu++) {
+			CPU_ZERO_S(size, one);
+			CPU_SET_S((size_t)cpu, size, one);
+			if (!sched_setaffinity(0, size, one))
+				prctl(PR_SET_NAME, name);
+		}
+		(void)sched_setaffinity(0, size, own);
+	}
+	CPU_FREE(own);
+	CPU_FREE(one);
 }
 
 /* The kernel answers who may listen; it says nothing in another namespace than the first. */
@@ -248,6 +275,7 @@ struct err *connector_open(uint32_t buffer, struct connector **ret)
 		connector_free(c, NULL, NULL);
 		return e;
 	}
+	knock(c);
 	scan(c);
 	*ret = c;
 	return NULL;
@@ -414,9 +442,17 @@ bool connector_next(struct connector *c, void (*drop)(void *arg, void *owner), v
 		forget(c, c->ended, drop, arg);
 	}
 	c->ended = 0;
-	while (receive(c, &m, &ev) > 0) {
-		struct connector_event out = { .time = ev.timestamp_ns };
+	for (;;) {
+		struct connector_event out;
+		int got = receive(c, &m, &ev);
 
+		if (!got && c->overrun && !c->knocked) {
+			knock(c);
+			continue;
+		}
+		if (got <= 0)
+			return false;
+		out = (struct connector_event){ .time = ev.timestamp_ns };
 		count_gap(c, ev.cpu, m.seq);
 		switch ((uint32_t)ev.what) {
 		case PROC_EVENT_FORK: forked(c, &ev, &out); break;
@@ -434,5 +470,4 @@ bool connector_next(struct connector *c, void (*drop)(void *arg, void *owner), v
 		*ret = out;
 		return true;
 	}
-	return false;
 }
