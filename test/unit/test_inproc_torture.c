@@ -353,19 +353,32 @@ static uint64_t reference(void)
 	return end_tracee(&t, 0);
 }
 
+/* A tracer of its own does that, and leaves nothing of it. */
+static void as_tracer(const struct tracee *t, void (*act)(const struct tracee *))
+{
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0) {
+		act(t);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_int_equal(descry_mappings(t->pid), 0);
+}
+
+static void trace_often(const struct tracee *t)
+{
+	trace(t, true, 20);
+}
+
 static void test_attach_and_detach(void **state)
 {
 	struct tracee t;
-	int status;
-	pid_t pid;
 
 	start_tracee(&t, NULL);
-	pid = fork();
-	if (pid == 0)
-		trace(&t, true, 20);
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_int_equal(status, 0);
-	assert_int_equal(descry_mappings(t.pid), 0);
+	as_tracer(&t, trace_often);
 	assert_true(end_tracee(&t, 0) == reference());
 }
 
@@ -491,23 +504,23 @@ static void two_records(const struct tracee *tracee, bool stale_first)
 			must(err_new(0, "site %d is not what it was", i));
 }
 
+static void first_record(const struct tracee *t)
+{
+	two_records(t, 0);
+}
+
+static void second_record(const struct tracee *t)
+{
+	two_records(t, 1);
+}
+
 static void test_two_records_of_a_place(void **state)
 {
 	struct tracee t;
 
 	start_tracee(&t, NULL);
-	for (int first = 0; first < 2; first++) {
-		int status;
-		pid_t pid = fork();
-
-		if (pid == 0) {
-			two_records(&t, first);
-			_exit(0);
-		}
-		assert_int_equal(waitpid(pid, &status, 0), pid);
-		assert_int_equal(status, 0);
-		assert_int_equal(descry_mappings(t.pid), 0);
-	}
+	as_tracer(&t, first_record);
+	as_tracer(&t, second_record);
 	assert_true(end_tracee(&t, 0) == reference());
 }
 
@@ -574,36 +587,18 @@ static void records_without_island(const struct tracee *tracee)
 static void test_records_without_island(void **state)
 {
 	struct tracee t;
-	int status;
-	pid_t pid;
 
 	start_tracee(&t, NULL);
-	pid = fork();
-	if (pid == 0) {
-		records_without_island(&t);
-		_exit(0);
-	}
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_int_equal(status, 0);
-	assert_int_equal(descry_mappings(t.pid), 0);
+	as_tracer(&t, records_without_island);
 	assert_true(end_tracee(&t, 0) == reference());
 }
 
 static void test_foreign_jump_into_ours(void **state)
 {
 	struct tracee t;
-	int status;
-	pid_t pid;
 
 	start_tracee(&t, NULL);
-	pid = fork();
-	if (pid == 0) {
-		foreign_jump(&t);
-		_exit(0);
-	}
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_int_equal(status, 0);
-	assert_int_equal(descry_mappings(t.pid), 0);
+	as_tracer(&t, foreign_jump);
 	assert_true(end_tracee(&t, 0) == reference());
 }
 

@@ -40,7 +40,7 @@ static uint64_t now_ns(void)
 
 /* --- the process's entry in the area --- */
 
-static uint32_t status_number(pid_t pid, const char *field, int nth)
+uint32_t process_status(pid_t pid, const char *field, int nth)
 {
 	cleanup_free char *path = xasprintf("/proc/%d/status", (int)pid);
 	FILE *f = fopen(path, "re");
@@ -102,10 +102,10 @@ static struct err *enter(struct inproc_engine *e, struct inproc_process *p)
 			       WIRE_PROCESSES_MAX - 1);
 	w = &e->list[p->index];
 	w->pid = (uint32_t)p->pid;
-	w->own_pid = status_number(p->pid, "NSpid:", 63);
-	w->uid = status_number(p->pid, "Uid:", 0);
-	w->gid = status_number(p->pid, "Gid:", 0);
-	w->ppid = status_number(p->pid, "PPid:", 0);
+	w->own_pid = process_status(p->pid, "NSpid:", PROCESS_STATUS_LAST);
+	w->uid = process_status(p->pid, "Uid:", 0);
+	w->gid = process_status(p->pid, "Gid:", 0);
+	w->ppid = process_status(p->pid, "PPid:", 0);
 	w->task = area_task(e, p->pid);
 	__atomic_store_n(&w->state, WIRE_PROCESS_TRACED, __ATOMIC_RELEASE);
 	return process_ranges(e, p);
@@ -305,7 +305,7 @@ static struct err *patch(struct inproc_engine *e, struct inproc_process *p, stru
 static struct err *check_seccomp(struct inproc_process *p)
 {
 	enum { STRICT = 1, FILTER = 2 };
-	uint32_t mode = status_number(p->pid, "Seccomp:", 0);
+	uint32_t mode = process_status(p->pid, "Seccomp:", 0);
 
 	p->filtered = mode == FILTER;
 	return mode == STRICT ? err_new(EPERM, "it runs in seccomp's strict mode") : NULL;
@@ -314,7 +314,7 @@ static struct err *check_seccomp(struct inproc_process *p)
 /* All that are traced share memory: whoever can write it has a say in what is done to the others. */
 static struct err *check_user(struct inproc_engine *e, const struct inproc_process *p)
 {
-	uint32_t uid = status_number(p->pid, "Uid:", 0);
+	uint32_t uid = process_status(p->pid, "Uid:", 0);
 
 	if (e->any_user && e->uid != uid)
 		return err_new(EPERM,

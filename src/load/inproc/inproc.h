@@ -302,6 +302,9 @@ struct err *process_extend(struct inproc_engine *e, struct inproc_process *p);
 void process_forget(struct inproc_engine *e, struct inproc_process *p, uint32_t module);
 /* Reads what of it can be read, for the agent. */
 struct err *process_ranges(struct inproc_engine *e, struct inproc_process *p);
+/* The nth number (0: the first; the last when there are fewer) behind `field` in /proc/PID/status; 0 when there is none. */
+enum { PROCESS_STATUS_LAST = 63 };
+uint32_t process_status(pid_t pid, const char *field, int nth);
 /* Plans only: may it be traced, and where are the probes. */
 struct err *process_plan(struct inproc_engine *e, pid_t pid);
 struct err *process_attach(struct inproc_engine *e, pid_t pid);

@@ -7,6 +7,7 @@
 #include <sys/uio.h>
 
 #include "load/inproc/inproc.h"
+#include "load/inproc/undo.h"
 
 enum {
 	EXEC_TRIES = 50
@@ -15,35 +16,13 @@ enum {
 /* Does the process have our shared memory? */
 static bool has_area(const struct inproc_engine *e, pid_t pid)
 {
-	cleanup_free char *path = xasprintf("/proc/%d/maps", (int)pid);
-	FILE *f = fopen(path, "re");
-	unsigned long long lo, inode;
-	char line[8192];
-	bool found = false;
-
-	while (f && !found && fgets(line, sizeof(line), f))
-		found = sscanf(line, "%llx-%*x %*s %*s %*s %llu", &lo, &inode) == 2 &&
-			lo == e->addr + WIRE_SHARED && inode == e->shared_inode;
-	if (f)
-		fclose(f);
-	return found;
+	return undo_left(pid, e->addr, e->shared_inode, 0);
 }
 
 /* Its number in its own name space, the last of the line. */
 static uint32_t own_number(pid_t pid)
 {
-	cleanup_free char *path = xasprintf("/proc/%d/status", (int)pid);
-	FILE *f = fopen(path, "re");
-	uint32_t n = 0;
-	char line[512];
-
-	while (f && !n && fgets(line, sizeof(line), f))
-		if (!strncmp(line, "NSpid:", 6))
-			n = (uint32_t)strtoul(strrchr(line, '\t') ? strrchr(line, '\t') : line,
-					      NULL, 10);
-	if (f)
-		fclose(f);
-	return n;
+	return process_status(pid, "NSpid:", PROCESS_STATUS_LAST);
 }
 
 static bool is_known(const struct inproc_engine *e, pid_t pid)
