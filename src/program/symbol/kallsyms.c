@@ -8,6 +8,7 @@
 
 static uint16_t module_index(struct kallsyms *k, const char *name, size_t len)
 {
+	len = strnlen(name, len);
 	/* Lines of a module stand together: the last one is nearly always it. */
 	for (uint32_t i = k->modules.n; i--;)
 		if (!strncmp(k->modules.v[i], name, len) && !k->modules.v[i][len])
