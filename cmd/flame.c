@@ -276,6 +276,12 @@ static int take(struct flame *f, int o, const char *arg)
 	}
 }
 
+/* A line above the first stack, as many programs print it: "microseconds off CPU". */
+static bool is_heading(const struct stackin *in)
+{
+	return in->skipped == 1 && in->first_skipped <= 2 && !stackin_is_document(in->format);
+}
+
 /* What was not read is said. */
 static void remark(const struct flame *f, const struct stackin *in, const char *path)
 {
@@ -283,7 +289,7 @@ static void remark(const struct flame *f, const struct stackin *in, const char *
 		return;
 	if (!strcmp(path, "-"))
 		path = "standard input";
-	if (in->skipped)
+	if (in->skipped && !is_heading(in))
 		fprintf(stderr, "descry flame: %s, read as %s: %llu of %llu %s %llu\n", path,
 			stackin_format_name(in->format), (unsigned long long)in->skipped,
 			(unsigned long long)in->lines,

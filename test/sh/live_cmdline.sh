@@ -31,6 +31,16 @@ for sig in signal.SIGINT, signal.SIGTERM:
     print("note: detached and printed in %d ms after signal %d" % ((time.monotonic() - begun) * 1000, sig))
     check(r.rc == 0 and "the end" in r.out and len(r.table()) > 0, "signal %d" % sig, r)
 
+# ... also when it comes twice at once, as timeout(1) sends it
+for _ in range(3):
+    s = start("-n", "syscall:::entry { @[execname] = count(); }")
+    ready(s)
+    time.sleep(0.1)
+    s[1].send_signal(signal.SIGINT)
+    s[1].send_signal(signal.SIGTERM)
+    r = finish(s)
+    check(r.rc == 0 and len(r.table()) > 0, "two signals at once", r)
+
 # -o appends, -q is quiet
 path = TMP + "/out"
 for i in "one", "two":
