@@ -15,6 +15,7 @@
  *	thread.c  thread slots: found, claimed, given back; nesting; forked children
  *	signal.c  SIGSEGV, SIGBUS and SIGTRAP, the process's own handlers behind ours
  *	heal.c    a forked child gets its text back
+ *	event.c   what the process does, as the kernel's tracepoints tell it
  */
 #ifndef DESCRY_AGENT_AGENT_H
 #define DESCRY_AGENT_AGENT_H
@@ -118,5 +119,8 @@ bool probe_word(uint64_t addr); /* read.c: are 8 bytes there? By a system call *
 bool find_range(const struct wire_process *p, uint64_t addr, struct wire_range *ret); /* read.c */
 void keep_actions(void); /* signal.c: for forked children */
 uint64_t agent_heal(void);
+int64_t agent_probe_read(uint64_t dst, uint64_t size, uint64_t src, uint64_t r4, uint64_t r5,
+			 struct wire_thread *t);
+void own_task(struct wire_thread *t); /* event.c: wire_thread.task */
 
 #endif

@@ -92,7 +92,7 @@ ENTRY int64_t agent_comm(uint64_t dst, uint64_t size, uint64_t r3, uint64_t r4, 
 	if (!size)
 		return E_INVAL;
 	now = now_ns();
-	if (now - t->comm_time > COMM_NS) {
+	if ((int64_t)(now - t->comm_time) > COMM_NS) {
 		sys2(SYS_PRCTL, PR_GET_NAME, (uintptr_t)t->comm);
 		t->comm[sizeof(t->comm) - 1] = 0;
 		t->comm_time = now;

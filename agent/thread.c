@@ -218,14 +218,14 @@ static void set_up(struct wire_thread *t, uint32_t own, uint32_t tid, uint64_t r
 	t->rsp = t->regs = t->fault_rip = t->frame = 0;
 	t->range_lo = t->range_hi = 0;
 	t->checks = t->unsafe = 0;
-	t->vforked = 0;
+	t->vforked = t->ended = 0;
 	mem_zero(t->calls, sizeof(t->calls));
-	t->task = process(own)->task;
 	__asm__ volatile("rdtsc" : "=a"(lo), "=d"(hi));
 	t->random = (((uint64_t)hi << 32 | lo) ^ (uint64_t)tid * WIRE_THREAD_MIX) | 1;
 	mem_zero(t->comm, sizeof(t->comm));
 	sys2(SYS_PRCTL, PR_GET_NAME, (uintptr_t)t->comm);
 	t->comm_time = now_ns();
+	own_task(t);
 	look_around(t, rsp);
 }
 

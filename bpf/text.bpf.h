@@ -178,7 +178,7 @@ CALLBACK append_word(u32 index, struct append *a)
 	if (a->error)
 		return 1;
 	put_word(a->dst, a->size, a->pos, w);
-	a->pos += 8;
+	a->pos = hidden(a->pos + 8);
 	return mask != ~0ull || a->pos >= a->size;
 }
 

@@ -19,6 +19,8 @@ static uint64_t price_around(enum attach_kind k)
 	case ATTACH_URETPROBE: return 830;
 	case ATTACH_KPROBE:
 	case ATTACH_KRETPROBE: return 200;
+	case ATTACH_FENTRY:
+	case ATTACH_FEXIT: return 30;
 	case ATTACH_SYSCALL_ENTRY:
 	case ATTACH_SYSCALL_RETURN: return 60;
 	case ATTACH_PROFILE:

@@ -47,6 +47,25 @@ static void list_inside(struct listing *l, const struct probe *p)
 	printf("\tIn-process: %s%s\n", why ? "refused: " : "patched jump", why ? why : "");
 }
 
+/* By what a kernel function is traced: few of them by BPF trampolines, where these can take it. */
+static void list_mechanism(struct listing *l, const struct probe *p)
+{
+	cleanup_free char *why = NULL;
+
+	if (p->kind != ATTACH_KPROBE && p->kind != ATTACH_KRETPROBE) {
+		printf("\n\tMechanism: %s%s%s\n", attach_kind_name(p->kind),
+		       p->object && *p->object ? " " : "", p->object ? p->object : "");
+		return;
+	}
+	why = engine_kernel_no_fentry(l->cx->types, p);
+	if (why)
+		printf("\n\tMechanism: %s\n\tNo BPF trampoline: %s\n", attach_kind_name(p->kind),
+		       why);
+	else
+		printf("\n\tMechanism: %s, of many functions at once %s\n",
+		       p->kind == ATTACH_KPROBE ? "fentry" : "fexit", attach_kind_name(p->kind));
+}
+
 static void list_args(struct listing *l, struct probe *p)
 {
 	struct probe_args args = { 0 };
@@ -59,8 +78,7 @@ static void list_args(struct listing *l, struct probe *p)
 		return;
 	}
 	arena_init(&a);
-	printf("\n\tMechanism: %s%s%s\n", attach_kind_name(p->kind),
-	       p->object && *p->object ? " " : "", p->object ? p->object : "");
+	list_mechanism(l, p);
 	list_inside(l, p);
 	if (p->unavailable)
 		printf("\tUnavailable: %s\n", p->unavailable);

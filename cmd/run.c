@@ -193,6 +193,7 @@ static void init(struct run *r, struct cmdline *c)
 	type_use_kernel(r->types, NULL);
 	r->symbols = symbols_new();
 	probe_set_init(&r->probes, r->types, r->symbols);
+	r->probes.fentry_refusal = engine_kernel_fentry_refusal;
 	r->macros = (struct macro_args){
 		.argv = c->args.v,
 		.argc = c->args.n,
@@ -403,12 +404,27 @@ static bool without_kernel(const struct bound *b)
 	return can;
 }
 
+/* Can all of it be had from inside the named processes, for want of the kernel? System calls and samples are then theirs alone. */
+static bool from_inside(const struct run *r, const struct bound *b)
+{
+	for (uint32_t i = 0; i < b->clauses.n; i++)
+		for (uint32_t k = 0; k < b->clauses.v[i]->nprobes; k++)
+			if (!engine_inproc_can(b->clauses.v[i]->probes[k]))
+				return false;
+	return r->targets.n > 0;
+}
+
 /* The engines to be tried, in order: from inside when that does all of it, else the kernel's, else from inside what can be,
  * or what descry itself can be told of. */
 static uint32_t choose_engines(struct run *r, const struct bound *b, int ret[3])
 {
 	int named = (int)opt_num(&r->options, OPT_ENGINE);
 
+	if (named == ENGINE_AUTO && !r->c->dump && !inside_targets(r, b) && from_inside(r, b)) {
+		ret[0] = ENGINE_KERNEL;
+		ret[1] = ENGINE_INPROC;
+		return 2;
+	}
 	if (named == ENGINE_AUTO && !r->c->dump && without_kernel(b)) {
 		ret[0] = ENGINE_KERNEL;
 		ret[1] = ENGINE_INTERP;
@@ -430,6 +446,7 @@ static struct engine *new_engine(struct run *r, int kind, struct compile_target 
 {
 	ret_target->task_btf = kind == ENGINE_KERNEL;
 	ret_target->unwind = kind != ENGINE_INTERP;
+	ret_target->fentry_max = kind == ENGINE_KERNEL ? engine_kernel_fentry_max : NULL;
 	ret_target->inside = kind == ENGINE_INPROC || kind == ENGINE_INPROC_ALL;
 	switch (kind) {
 	case ENGINE_INTERP: return engine_interp_new();
@@ -657,6 +674,18 @@ static bool is_for_another(const struct err *e, int kind)
 	       e->code == ENOSYS;
 }
 
+/* The kernel's engine would have seen more. */
+static void say_instead(const struct run *r, const struct err *why, int kind)
+{
+	if (kind == ENGINE_KERNEL)
+		return;
+	fprintf(stderr, "%s: %s; tracing without the kernel's engine: %s\n", r->c->progname,
+		why->text,
+		kind == ENGINE_INTERP
+			? "probes of proc come from the process connector"
+			: "from inside the named processes, others are not seen");
+}
+
 /* What is asked of the program before anything is loaded. */
 static bool may_run(struct run *r)
 {
@@ -709,11 +738,8 @@ static int prepare(struct run *r, const struct bound *b)
 		}
 		if (!e || i + 1 == n || !is_for_another(e, kinds[i]))
 			break;
-		if (kinds[i + 1] == ENGINE_INTERP && !opt_on(&r->options, OPT_QUIET))
-			fprintf(stderr,
-				"%s: %s; tracing without the kernel's engine: probes of proc come from the "
-				"process connector\n",
-				r->c->progname, e->text);
+		if (!i && !opt_on(&r->options, OPT_QUIET))
+			say_instead(r, e, kinds[i + 1]);
 		err_free(e);
 		e = NULL;
 		r->engine->ops->free(r->engine);
@@ -725,7 +751,8 @@ static int prepare(struct run *r, const struct bound *b)
 	    opt_num(&r->options, OPT_ENGINE) == ENGINE_AUTO) {
 		struct err *more = err_new(
 			e->code,
-			"%s; without it, pid and USDT probes of your own processes (-p, -c) work",
+			"%s; without it, pid and USDT probes, system calls and samples of your own processes "
+			"(-p, -c) work",
 			e->text);
 
 		err_free(e);

@@ -64,8 +64,22 @@ enum wire_stub_kind {
 	WIRE_STUB_SYSRET,        /* behind: orig_rax is the number of the call that returns */
 	WIRE_STUB_SYSNOTE, /* before: runs nothing, keeps the number for SYSRET in the thread's calls[] */
 	WIRE_STUB_SYSFORK, /* behind vfork and the like: runs nothing, finds out whether this is the child */
+	/* Events of processes: programs made for the kernel's tracepoints, with contexts that the agent's `event` makes up. */
+	WIRE_STUB_EVENTS,
+	WIRE_STUB_ENTERS = WIRE_STUB_EVENTS, /* before: sys_enter */
+	WIRE_STUB_EXITS,                     /* before exit and exit_group: sched_process_exit */
+	WIRE_STUB_SENDS,                     /* before kill and the like: signal_generate */
+	WIRE_STUB_LEAVES,                    /* behind: sys_exit */
+	WIRE_STUB_FORKS,  /* behind clone and the like, in the parent: sched_process_fork */
+	WIRE_STUB_STARTS, /* behind them, in the child: sched_switch */
 	WIRE_STUB_ALL
 };
+/* Of the kinds around a system call: is it behind, so that its number is looked up? */
+static inline int wire_stub_is_behind(unsigned kind)
+{
+	return kind == WIRE_STUB_SYSRET ||
+	       (kind >= WIRE_STUB_LEAVES && kind <= WIRE_STUB_STARTS);
+}
 struct wire_stub {
 	uint64_t site;  /* address of the patched instruction */
 	uint32_t probe; /* index in image.probes: the attach cookie */
@@ -183,7 +197,8 @@ struct wire_thread {
 	uint64_t comm_time;      /* ns: when comm was read */
 	uint32_t range_version;  /* wire_process.version when range_lo, range_hi were found */
 	uint32_t checks; /* reads left until the agent looks again whether a fault would be survived */
-	uint32_t unsafe, pad; /* it would not: reads are system calls */
+	uint32_t unsafe;  /* it would not: reads are system calls */
+	uint32_t ended;   /* it has told of its own end: its tid */
 	uint64_t violations,
 		violation; /* how many; the last one's instruction, ~0 a helper's argument */
 	uint32_t number;   /* compiled code's own: of the system call that returns */
@@ -220,7 +235,33 @@ struct wire_process {
 	uint32_t nranges; /* tracer's list of readable mappings; odd `version`: being written */
 	uint32_t version, pad;
 	uint64_t ranges; /* address of struct wire_range[WIRE_RANGES_MAX] */
-	uint64_t task; /* address of the stand-in for its struct task_struct (kernel layout), 0 none: wire_thread.task */
+	uint64_t task; /* address of the stand-in for its struct task_struct (kernel layout), 0 none */
+	uint32_t exit_tid, pad1; /* atomic: the thread that told of the process's end, 0 none did */
+};
+
+/* Where members of the kernel's structures lie that the agent writes; bytes. */
+struct wire_task_layout {
+	uint32_t task_size, signal_size, mm_size; /* multiples of 8; task_size 0: there are no stand-ins of threads */
+	uint32_t pid, tgid, comm, mm, signal, real_parent, exit_code; /* in struct task_struct */
+	uint32_t nr_threads, live;                                   /* in struct signal_struct */
+};
+/* In each thread's slot at wire_area.event; then, twice (the thread's own, another's), a task_struct, a signal_struct
+ * and an mm_struct. */
+enum { WIRE_EVENT_WORDS = 8 };
+struct wire_event {
+	uint64_t word[WIRE_EVENT_WORDS]; /* the tracepoint's arguments */
+	uint64_t answer;                 /* the tracer's: address of the task_struct asked for, 0 not known */
+	uint32_t want;                   /* atomic: tid whose task_struct is asked for; 0: answered */
+	uint32_t pad;
+};
+/* Who asks adds one to `asked`, wakes the tracer and waits until `answered` has got there: a fifth of a second at most, and not
+ * at all when nobody answers. */
+struct wire_ask {
+	uint32_t asked; /* atomic, futex */
+	uint32_t on;    /* somebody answers */
+	uint8_t pad[56];
+	uint32_t answered; /* futex: `asked` as it was when all was done for it */
+	uint8_t pad1[60];
 };
 
 /* The signals that may be ours; an action as rt_sigaction(2) has it. */
@@ -333,7 +374,10 @@ struct wire_area {
 	uint64_t counters_base; /* offset in a thread slot of the uint64_t counters (wire_counter, then per probe) */
 	uint64_t reads_guarded; /* the agent's SIGSEGV/SIGBUS handler is in place: plain loads are safe */
 	uint64_t unwind_version; /* of the unwind tables; odd: being written */
-	uint64_t spare[35];
+	uint64_t event;          /* offset in a thread slot of its struct wire_event, 0 none */
+	struct wire_task_layout task;
+	uint64_t spare[28];
+	struct wire_ask ask;
 };
 
 /* --- the agent's blob --- */
@@ -385,7 +429,9 @@ enum { WIRE_HELPER_THREAD_TIME = 60000 };
 	  "in place of a thunk, in front of a system call: rt_sigaction is done by `sigaction`, and skipped") \
 	X(ustack, "d_ustack of bpf/") \
 	X(stack_id, "d_stack_id of bpf/") \
-	X(thread_time, "helper WIRE_HELPER_THREAD_TIME")
+	X(thread_time, "helper WIRE_HELPER_THREAD_TIME") \
+	X(event, \
+	  "(struct pt_regs *, struct wire_stub *, thread) of a WIRE_STUB_EVENTS kind -> the program's context; 0: no such event")
 enum wire_agent_entry {
 #define X(name, what) WIRE_AGENT_##name,
 	WIRE_AGENT_ENTRIES(X)

@@ -79,6 +79,9 @@ struct image_prog {
 	uint32_t nprobes;
 	uint32_t cookie_insn;
 	bool uses_cookie;
+	/* KPROBE, KRETPROBE: index of the program that is the same for BPF trampolines and serves those of its probes that can be
+	 * fired so; the loader gives it what it can. 0 none. */
+	uint32_t fentry;
 	/* Helpers of the run, not of a D probe: sched_switch for vtimestamp, sys_exit for late strings. nprobes is 0. */
 	const char *tracepoint; /* their raw tracepoint */
 };

@@ -97,6 +97,12 @@ struct engine_ops {
 };
 
 struct engine *engine_kernel_new(void);
+/* Why this kernel lets nobody trace functions by BPF trampolines (fentry), NULL: it does. Tried once; valid for ever. */
+const char *engine_kernel_fentry_refusal(struct type_graph *types);
+/* The same of one function, that of a kprobe; malloc()ed. */
+char *engine_kernel_no_fentry(struct type_graph *types, const struct probe *p);
+/* Up to how many probes of kernel functions are to be fired by trampolines. */
+uint32_t engine_kernel_fentry_max(struct type_graph *types, const struct options *options);
 struct engine *engine_interp_new(void);
 /* Can the interpreter fire this probe truly: in this process, or told of by the process connector? */
 bool engine_interp_can(const struct probe *p);
@@ -104,6 +110,8 @@ bool engine_interp_can(const struct probe *p);
  * the program asks for what only the kernel has. */
 struct engine *engine_inproc_new(const struct probe_target *targets, uint32_t ntargets,
 				 struct symbols *symbols, bool all);
+/* Is it a probe of a kind that the in-process engine can fire? */
+bool engine_inproc_can(const struct probe *p);
 /* Why the in-process engine cannot patch a pid or USDT probe's places in object o, of which t is the code; NULL: it can. */
 const char *engine_inproc_refusal(struct object *o, struct text *t, const struct probe *p);
 /* The machine code that it makes of the image, as text: the same on every machine. */

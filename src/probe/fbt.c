@@ -2,6 +2,7 @@
  *
  * A function is there when the kernel's symbols name it and ftrace says it can be traced (where ftrace does not tell: when
  * BTF describes it). Functions of one name in one module, static ones of several files, are one probe with several places.
+ * All are described as kprobes; for which of them a BPF trampoline will do says fentry.c.
  */
 #define _GNU_SOURCE
 #include "probe/fbt.h"
@@ -66,13 +67,21 @@ static bool has_fprobes(struct probe_set *ps)
 /* NULL when functions can be probed, else the reason why not. */
 static const char *unavailable(struct probe_set *ps)
 {
+	const char *why;
+
 	if (!access("/sys/bus/event_source/devices/kprobe/type", R_OK))
 		return symbols_kernel_err(ps->symbols);
 	if (symbols_kernel_err(ps->symbols))
 		return symbols_kernel_err(ps->symbols);
 	if (has_fprobes(ps))
 		return NULL;
-	return "this kernel is built without kprobes and fprobes (CONFIG_KPROBES, CONFIG_FPROBE)";
+	why = ps->fentry_refusal ? ps->fentry_refusal(ps->types) : "";
+	if (!why)
+		return NULL;
+	return arena_printf(&ps->arena,
+			    "this kernel is built without kprobes and fprobes (CONFIG_KPROBES, "
+			    "CONFIG_FPROBE)%s%s",
+			    *why ? ", and " : "", why);
 }
 
 static struct fbt *get(struct probe_set *ps)
@@ -118,7 +127,7 @@ static bool is_traceable(struct probe_set *ps, const char *module, const char *n
 		return type_kernel_btf_id(ps->types, BTF_KIND_FUNC, name, &id);
 	}
 	if (!f->listed)
-		return type_kernel_func(ps->types, name, &t);
+		return type_module_func(ps->types, module, name, &t, &id);
 	n = snprintf(line, sizeof(line), "%s [%s]", name, module);
 	return n < (int)sizeof(line) && hash_get(&f->traceable, line, (size_t)n);
 }
@@ -197,25 +206,35 @@ static struct err *fbt_match(const struct provider *pv, struct probe_set *ps,
 
 /* --- arguments --- */
 
-/* The value of a register, of which a narrow integer fills only the low part. */
-static struct probe_arg in_register(struct probe_set *ps, uint8_t reg, type_id type)
+/* Of a register or stack word a narrow integer fills only the low part. */
+static int8_t operand_size(struct probe_set *ps, type_id type)
 {
-	struct probe_arg a = { .source = ARG_REG, .value = reg, .type = type };
 	uint64_t size = type_size(ps->types, type);
 
 	if (!type_is_integer(ps->types, type) || !size || size >= 8)
+		return 8;
+	return (int8_t)(type_is_signed(ps->types, type) ? -(int)size : (int)size);
+}
+
+static struct probe_arg in_register(struct probe_set *ps, uint8_t reg, type_id type)
+{
+	struct probe_arg a = { .source = ARG_REG, .value = reg, .type = type };
+	int8_t size = operand_size(ps, type);
+
+	if (size == 8)
 		return a;
 	a.source = ARG_USDT;
-	a.usdt = (struct usdt_operand){ .mode = USDT_REG, .base = (int8_t)reg, .index = -1 };
-	a.usdt.size = (int8_t)(type_is_signed(ps->types, type) ? -(int)size : (int)size);
+	a.usdt = (struct usdt_operand){
+		.mode = USDT_REG, .base = (int8_t)reg, .index = -1, .size = size
+	};
 	return a;
 }
 
-static struct probe_arg on_stack(uint32_t word, type_id type)
+static struct probe_arg on_stack(struct probe_set *ps, uint32_t word, type_id type)
 {
 	return (struct probe_arg){ .source = ARG_USDT,
 				   .type = type,
-				   .usdt = { .size = 8,
+				   .usdt = { .size = operand_size(ps, type),
 					     .mode = USDT_MEM,
 					     .base = UREG_RSP,
 					     .index = -1,
@@ -242,9 +261,11 @@ static struct err *fbt_args(struct probe_set *ps, const struct probe *p, struct 
 	const struct type_param *params;
 	bool varargs, known;
 	type_id func = T_VOID;
+	uint32_t id;
 
 	/* foo.isra.0 has other parameters than foo. */
-	known = !strchr(p->func, '.') && type_kernel_func(ps->types, p->func, &func);
+	known = !strchr(p->func, '.') &&
+		type_module_func(ps->types, p->mod, p->func, &func, &id);
 	ret->known = known;
 	if (p->kind == ATTACH_KRETPROBE) {
 		return_args(ps, func, known, ret);
@@ -262,7 +283,7 @@ static struct err *fbt_args(struct probe_set *ps, const struct probe *p, struct 
 			a = in_register(ps, arg_regs[reg], type);
 			reg += n;
 		} else {
-			a = on_stack(word, type);
+			a = on_stack(ps, word, type);
 			word += n;
 		}
 		provider_set_arg(ps, ret, i, &a);
@@ -270,7 +291,7 @@ static struct err *fbt_args(struct probe_set *ps, const struct probe *p, struct 
 	/* Without a prototype there are only words. */
 	for (uint32_t i = known ? ARRAY_SIZE(ret->arg) : 0; i < ARRAY_SIZE(ret->arg); i++)
 		ret->arg[i] = i < NREGS ? in_register(ps, arg_regs[i], T_INT64)
-					: on_stack(i - NREGS, T_INT64);
+					: on_stack(ps, i - NREGS, T_INT64);
 	return NULL;
 }
 

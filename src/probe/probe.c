@@ -206,6 +206,8 @@ const char *attach_kind_name(enum attach_kind k)
 		[ATTACH_URETPROBE] = "uretprobe",
 		[ATTACH_KPROBE] = "kprobe",
 		[ATTACH_KRETPROBE] = "kretprobe",
+		[ATTACH_FENTRY] = "fentry",
+		[ATTACH_FEXIT] = "fexit",
 	};
 
 	assert(k < ATTACH_KIND_COUNT);

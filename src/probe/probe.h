@@ -30,6 +30,8 @@ enum attach_kind {
 	ATTACH_URETPROBE,
 	ATTACH_KPROBE, /* kernel function: every address of .addrs; context is its struct pt_regs */
 	ATTACH_KRETPROBE,
+	ATTACH_FENTRY, /* of a program: kprobes' probes by BPF trampolines; context is u64 args[], then the result */
+	ATTACH_FEXIT,
 	ATTACH_KIND_COUNT
 };
 
@@ -128,6 +130,8 @@ struct probe {
 	const char *object;    /* tracepoint name, or file path to attach to */
 	uint64_t offset;       /* file offset */
 	uint64_t semaphore;    /* file offset, 0 none */
+	const struct object_question *const *asks; /* DOF: answered with yes while it is enabled, where that can be done */
+	uint32_t nasks;
 	uint64_t addr;         /* link-time address of the function (offset arguments) */
 	const uint64_t *addrs; /* kprobes: kernel addresses of every function of that name */
 	uint32_t naddrs;
@@ -170,6 +174,8 @@ struct probe_set {
 	VEC(char *) notes;                /* remarks for the user: skipped functions and why */
 	struct tracepoints *tracepoints;  /* private to tracepoint.c; NULL until somebody asks */
 	struct fbt *fbt;                  /* private to fbt.c, likewise */
+	/* Why no program can be put on the kernel's functions by BPF trampolines (NULL: one can); unset, none can. */
+	const char *(*fentry_refusal)(struct type_graph *types);
 	uint32_t nprofile;                /* rates named so far: ids of profile.c */
 	uint32_t ncpc;                    /* counts named so far: ids of cpc.c */
 	uint32_t ndynamic;                /* ids given by probe_add itself */

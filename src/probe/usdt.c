@@ -87,6 +87,28 @@ static const char *arguments_note(struct probe_set *ps, const struct process_obj
 		      : note;
 }
 
+/* Wherever in its file the program asks whether the probe is enabled; functions that ask need not be those that have it. */
+static void add_asks(struct probe_set *ps, struct probe *p, struct object *o,
+		     const struct object_usdt *u)
+{
+	uint32_t n;
+	const struct object_question *q = object_questions(o, &n), **list = NULL;
+
+	for (uint32_t i = 0; i < n; i++) {
+		if (strcmp(q[i].provider, u->provider) || strcmp(q[i].name, u->name))
+			continue;
+		if (!list)
+			list = arena_array(&ps->arena, const struct object_question *, n - i);
+		list[p->nasks++] = &q[i];
+	}
+	p->asks = list;
+	if (p->nasks && p->note)
+		p->note = arena_printf(
+			&ps->arena,
+			"%s; the program asks whether it is enabled: told yes in-process only",
+			p->note);
+}
+
 static void add_usdt(struct match *m, pid_t pid, const struct process_object *po, const char *prov,
 		     const char *name, const struct object_usdt *u)
 {
@@ -116,12 +138,7 @@ static void add_usdt(struct match *m, pid_t pid, const struct process_object *po
 			p->unavailable = "it is not x86-64 code";
 		else
 			p->note = arguments_note(m->ps, po, u, process_price(class, ATTACH_UPROBE));
-		if (p->note && u->is_enabled)
-			p->note = arena_printf(
-				&m->ps->arena,
-				"%s; the program asks whether it is enabled and is told no: "
-				"what it guards so does not run",
-				p->note);
+		add_asks(m->ps, p, po->object, u);
 	}
 	m->found(m->arg, p);
 }

@@ -61,5 +61,24 @@ for engine in "kernel", "inproc":
     got = {tuple(line.split()) for line in out.splitlines()}
     # each sale is seen twice, the second time with one more
     check({("closed", "in", "close_shop"), ("bread", "21"), ("milk", "42"), ("bread", "10", "1"), ("milk", "21", "1")} <= got, "DOF with engine=" + engine, out)
+
+# A program that asks first: told yes as long as somebody looks, from inside.
+ASKS = os.path.join(BUILD, "test", "tracee_dof_asks")
+d = "desk$target:::hello, desk$target:::bye { @[probename] = sum(arg0); } desk$target:::idle { @[probename] = count(); }"
+check("told yes: hello 0 bye 0 idle 0" in step(ASKS + " 3"), "nobody looks")
+out = step("descry -x engine=inproc -qn '%s' -c '%s 3'" % (d, ASKS))
+check("told yes: hello 3 bye 3 idle 3" in out, "told yes", out)
+check({("hello", "30"), ("bye", "300"), ("idle", "3")} <= {tuple(line.split()) for line in out.splitlines()}, "behind the questions", out)
+out = step("descry -x engine=inproc -qn 'desk$target::bye: { @ = count(); }' -c '%s 3'" % ASKS)
+check("told yes: hello 0 bye 3 idle 0" in out, "one of them", out)
+out = step("descry -x engine=kernel -qn '%s' -c '%s 3'" % (d, ASKS))
+check("told yes: hello 0 bye 0 idle 0" in out and "cannot tell it yes" in out, "the kernel engine says so", out)
+check("told yes in-process only" in step("descry -l -v -n 'desk$target:::' -c " + ASKS), "-l -v says so")
+for stay, want in (3, 5), (0.3, 0):
+    t = subprocess.Popen([ASKS, "5", "2"], stdout=subprocess.PIPE)
+    first = t.stdout.readline()
+    step("descry -x engine=inproc -qn 'desk$target:::hello, desk$target:::bye, desk$target:::idle { @ = count(); } profile-%dms { exit(0); }' -p %d" % (stay * 1000, t.pid), 0)
+    rest = t.stdout.read().decode()
+    check(t.wait() == 0 and b"hello 0 bye 0 idle 0" in first and rest == "told yes: hello %d bye %d idle %d\n" % (want, want, want), "taken back", stay, first, rest)
 done()
 END

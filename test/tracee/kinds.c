@@ -321,6 +321,60 @@ static uint64_t run_reload(int rounds, char **more)
 	return sum;
 }
 
+static uint64_t calls_of(uint64_t (*fn)(uint64_t), int n)
+{
+	uint64_t sum = 1;
+
+	for (int i = 0; i < n; i++)
+		sum = fn(sum);
+	return sum;
+}
+
+/* MORE: as for reload. A child goes on with the library where it was; its parent has dropped it meanwhile, and loaded it
+ * again elsewhere. Every other child has called it before. */
+static uint64_t run_heirs(int rounds, char **more)
+{
+	uint64_t sum = 1;
+
+	for (int r = 0; r < rounds; r++, nap()) {
+		void *h = dlopen(more[0], RTLD_NOW | RTLD_LOCAL), *taken;
+		uint64_t (*fn)(uint64_t) = h ? (uint64_t(*)(uint64_t))dlsym(h, "reload") : NULL;
+		int go[2], status = -1;
+		pid_t pid;
+		char byte;
+
+		if (!fn || pipe(go))
+			return 0;
+		pid = fork();
+		if (!pid) {
+			close(go[1]);
+			if (r & 1)
+				sum = calls_of(fn, 3);
+			if (read(go[0], &byte, 1) != 1)
+				_exit(1);
+			_exit(calls_of(fn, 50) != calls_of(fn, 50));
+		}
+		taken = (void *)((uintptr_t)fn & ~4095ul);
+		dlclose(h);
+		taken = mmap(taken, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE,
+			     -1, 0);
+		h = dlopen(more[0], RTLD_NOW | RTLD_LOCAL);
+		fn = h ? (uint64_t(*)(uint64_t))dlsym(h, "reload") : NULL;
+		if (!fn || taken == MAP_FAILED)
+			return 0;
+		sum += calls_of(fn, 50);
+		if (write(go[1], "x", 1) != 1 || waitpid(pid, &status, 0) != pid || status) {
+			printf("the child: %x\n", (unsigned)status);
+			return 0;
+		}
+		dlclose(h);
+		munmap(taken, 4096);
+		close(go[0]);
+		close(go[1]);
+	}
+	return sum;
+}
+
 /* Code written at run time, again and again, that calls work(). */
 static uint64_t run_jit(int rounds, char **more)
 {
@@ -359,6 +413,7 @@ int main(int argc, char **argv)
 		{ "spawn", run_spawn },
 		{ "exec", run_exec },
 		{ "reload", run_reload },
+		{ "heirs", run_heirs },
 		{ "jit", run_jit },
 	};
 

@@ -1,5 +1,7 @@
 /* DOF in an ELF file: read whole, and with every byte of it broken. The file is the fuzz corpus's, made from test/tracee/dof.c. */
+#include <limits.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/io.h"
 #include "base/mem.h"
@@ -54,7 +56,6 @@ static void test_probes(void **state)
 		/* the probe's arguments are the native ones the other way round */
 		assert_string_equal(u[i].args, "8@%rsi -4@%edi");
 		assert_memory_equal(u[i].types, "char *\0int\0", 12);
-		assert_false(u[i].is_enabled);
 		assert_int_equal(u[i].semaphore, 0);
 	}
 	assert_int_equal(u[1].addr - u[0].addr, 8);
@@ -119,6 +120,32 @@ static void test_broken(void **state)
 		}
 }
 
+/* The program of sh/usdt_tutorial.sh that asks: which probe, and how the answer is given. */
+static void test_questions(void **state)
+{
+	static const uint8_t by_value[] = { 0x83, 0xc8, 0x01 }, by_pointer[] = { 0x80, 0x0f, 0x01 };
+	const struct object_question *q;
+	char path[PATH_MAX] = "";
+	struct object *o = NULL;
+	uint32_t n;
+
+	assert_true(readlink("/proc/self/exe", path, sizeof(path) - 32) > 0);
+	strcpy(strrchr(path, '/') + 1, "tracee_dof_asks");
+	if (object_open(path, &o))
+		fail_msg("no %s", path);
+	q = object_questions(o, &n);
+	assert_int_equal(n, 3);
+	for (uint32_t i = 0; i < n; i++) {
+		assert_string_equal(q[i].provider, "desk");
+		assert_memory_equal(q[i].no, "\x48\x33\xc0", 3);
+		assert_string_equal(q[i].name, i == 0 ? "hello" : i == 1 ? "bye" : "idle");
+		assert_memory_equal(q[i].yes, i == 1 ? by_pointer : by_value, 3);
+	}
+	(void)object_usdts(o, &n);
+	assert_int_equal(n, 3);
+	object_free(o);
+}
+
 static void test_truncated(void **state)
 {
 	for (size_t n = DOF_AT; n < DOF_AT + DOF_SIZE; n += 7) {
@@ -137,6 +164,7 @@ int main(void)
 		cmocka_unit_test(test_probes),
 		cmocka_unit_test(test_several),
 		cmocka_unit_test(test_broken),
+		cmocka_unit_test(test_questions),
 		cmocka_unit_test(test_truncated),
 	};
 

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "compile/ebpf/ebpf.h"
+#include "probe/fentry.h"
 #include "wire/unwind.h"
 #include "wire/late.h"
 #include "wire/record.h"
@@ -428,7 +429,7 @@ static uint32_t syscall_map(struct gen *g, const struct group *grp, bool entry)
 	return map;
 }
 
-static void compile_group(struct gen *g, struct group *grp)
+static void compile_group(struct gen *g, const struct group *grp, enum attach_kind attach)
 {
 	const struct bound_clause *first = grp->clauses[0];
 	struct image_prog *p;
@@ -438,7 +439,7 @@ static void compile_group(struct gen *g, struct group *grp)
 	const char *name;
 	bool cookie;
 
-	g->attach = first->attach;
+	g->attach = attach;
 	g->thread_arg = first->thread_arg;
 	g->sleepable = false;
 	for (uint32_t i = 0;
@@ -564,7 +565,7 @@ static void compile_syscall_group(struct gen *g, const clause_list *list, uint32
 		all &= masks.v[i] == every;
 	if (!all)
 		grp.masks = masks.v;
-	compile_group(g, &grp);
+	compile_group(g, &grp, grp.clauses[0]->attach);
 	vec_fini(&grp.probes);
 	vec_fini(&masks);
 	hash_fini(&seen);
@@ -593,6 +594,24 @@ static void compile_syscalls(struct gen *g, enum attach_kind attach)
 		vec_fini(&list);
 	}
 	free(ranks);
+}
+
+/* The same as the last program, which is for kprobes, for BPF trampolines. */
+static void compile_for_trampolines(struct gen *g, const struct group *grp)
+{
+	struct group own = { .clauses = grp->clauses, .nclauses = grp->nclauses };
+	enum attach_kind attach = g->attach == ATTACH_KPROBE ? ATTACH_FENTRY : ATTACH_FEXIT;
+	uint32_t last = g->progs.n - 1;
+	struct fentry_target target;
+
+	for (uint32_t i = 0; i < grp->probes.n; i++)
+		if (!fentry_refusal(g->types, g->probes.v[grp->probes.v[i]].probe, &target))
+			vec_push(&own.probes, grp->probes.v[i]);
+	if (own.probes.n) {
+		compile_group(g, &own, attach);
+		g->progs.v[last].fentry = last + 1;
+	}
+	vec_fini(&own.probes);
 }
 
 /* Everything else: probes with the same list of clauses share a program. */
@@ -635,9 +654,12 @@ static void compile_others(struct gen *g)
 		vec_push(&made.v[*at - 1].probes, probe);
 	}
 	for (uint32_t i = 0; i < made.n; i++) {
-		compile_group(g, &made.v[i]);
-		if (g->attach == ATTACH_SELF &&
-		    !strcmp(g->probes.v[made.v[i].probes.v[0]].name, "BEGIN")) {
+		compile_group(g, &made.v[i], made.v[i].clauses[0]->attach);
+		if ((g->attach == ATTACH_KPROBE || g->attach == ATTACH_KRETPROBE) &&
+		    gen_trampolines(g) && !g->failed) {
+			compile_for_trampolines(g, &made.v[i]);
+		} else if (g->attach == ATTACH_SELF &&
+			   !strcmp(g->probes.v[made.v[i].probes.v[0]].name, "BEGIN")) {
 			g->img->has_begin = true;
 			g->img->begin_prog = g->progs.n - 1;
 		} else if (g->attach == ATTACH_SELF) {

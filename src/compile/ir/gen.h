@@ -31,6 +31,9 @@ struct compile_target {
 	bool unwind; /* the engine keeps unwind tables: ustack() walks by them, not by frame pointers */
 	const int32_t *cpu_chip, *cpu_node; /* by CPU number */
 	uint32_t ncpus;
+	/* Up to how many probes of kernel functions have a program each for BPF trampolines, beside the one of all for kprobes; asked when
+	 * there are some. NULL: none. */
+	uint32_t (*fentry_max)(struct type_graph *types, const struct options *options);
 };
 
 /* `ir_out`: where each function's IR is printed (-d ir), NULL nowhere. NULL with diagnostics when a clause cannot be
@@ -115,6 +118,7 @@ struct gen {
 	uint32_t text_table; /* rodata offset of u32 offset[text_count]; texts end before text_end */
 	uint32_t text_count, text_end;
 	bool uses_vtime, uses_errno, uses_late, uses_switch_stacks, report;
+	int8_t trampolines; /* are programs for BPF trampolines made? 0: not asked yet, -1: no */
 	const struct bound_clause **errors; /* ERROR clauses, in order */
 	uint32_t nerrors;
 
@@ -199,6 +203,15 @@ uint32_t gen_kernel_offset(struct gen *g, const char *type, const char *member, 
 			   loc_t loc);
 bool gen_current_thread(const struct gen *g);
 
+/* gen_trampoline.c: fentry and fexit */
+bool gen_on_trampoline(const struct gen *g);
+bool gen_trampolines(struct gen *g); /* are kprobes' programs made for trampolines, too? */
+/* The argument or result that is in this register, or at this distance of the stack pointer, when the function is called or
+ * returns. */
+struct ir_val gen_trampoline_reg(struct gen *g, enum user_reg reg);
+struct ir_val gen_trampoline_stack(struct gen *g, int64_t disp);
+uint32_t gen_skipped_frames(const struct gen *g); /* machinery on top of the kernel's stack */
+
 /* gen_call.c: subroutines */
 struct ir_val gen_subr(struct gen *g, const struct node *n); /* integer result */
 /* String result into memory the verifier knows. */
@@ -247,6 +260,8 @@ void gen_stack_frames(struct gen *g, const struct field *fl, struct ir_val dst);
 uint32_t gen_frames(struct gen *g, const struct node *n); /* of stack(n), ustack(n) */
 /* The user stack into scratch memory, at *ret_pc: its bytes, or -errno. */
 struct ir_val gen_user_stack(struct gen *g, uint32_t frames, struct ir_val *ret_pc);
+/* bpf_get_stack() to memory the verifier knows: bytes of frames, or -errno. */
+struct ir_val gen_get_stack(struct gen *g, struct ir_val dst, uint32_t size, bool user);
 void gen_save_stacks(struct gen *g); /* body of the program on sched_switch */
 
 /* gen_agg.c */

@@ -291,6 +291,14 @@ static struct ir_val user_read(struct gen *g, struct ir_val addr, uint32_t size,
 	return ir_load_stack(g->f, obj, 0, size, sign);
 }
 
+/* A register when the probe fired. */
+static struct ir_val reg_value(struct gen *g, int64_t reg)
+{
+	if (gen_on_trampoline(g))
+		return gen_trampoline_reg(g, (enum user_reg)reg);
+	return ir_load(g->f, g->ctx, (int32_t)(8 * reg), 8, false);
+}
+
 static struct ir_val usdt_operand(struct gen *g, const struct usdt_operand *u, loc_t loc)
 {
 	uint32_t size = (uint32_t)abs(u->size);
@@ -300,9 +308,11 @@ static struct ir_val usdt_operand(struct gen *g, const struct usdt_operand *u, l
 	switch (u->mode) {
 	case USDT_CONST: return v;
 	case USDT_REG:
-		v = ir_load(g->f, g->ctx, 8 * u->base, 8, false);
+		v = reg_value(g, u->base);
 		return ir_ext(g->f, ir_bin(g->f, ALU_SHR, v, IR_I(u->reg_shift)), size, sign);
 	default:
+		if (gen_on_trampoline(g))
+			return ir_ext(g->f, gen_trampoline_stack(g, u->disp), size, sign);
 		if (u->base >= 0)
 			v = ir_bin(g->f, ALU_ADD, ir_load(g->f, g->ctx, 8 * u->base, 8, false), v);
 		if (u->index >= 0)
@@ -365,7 +375,7 @@ struct ir_val gen_arg(struct gen *g, const struct probe_arg *a, loc_t loc)
 		if (a->value < 0 || a->value > 5)
 			return IR_I(0);
 		return gen_syscall_reg(g, syscall_regs[a->value], loc);
-	case ARG_REG: return ir_load(g->f, g->ctx, (int32_t)(8 * a->value), 8, false);
+	case ARG_REG: return reg_value(g, a->value);
 	case ARG_RETURN: return ir_load(g->f, g->ctx, 8 * UREG_RAX, 8, false);
 	case ARG_IP_OFFSET:
 		return ir_bin(g->f, ALU_SUB, ir_load(g->f, g->ctx, 8 * UREG_RIP, 8, false),
@@ -401,8 +411,7 @@ static struct ir_val stack_frames(struct gen *g, bool user, int which)
 		n = gen_user_stack(g, which < 0 ? WIRE_STACK_FRAMES : (uint32_t)which + 1, &buf);
 	} else {
 		buf = gen_scratch_temp(g, WIRE_STACK_FRAMES * 8);
-		n = ir_call(f, HELPER_GET_STACK, 4, g->ctx, buf, IR_I(WIRE_STACK_FRAMES * 8),
-			    IR_I(0));
+		n = gen_get_stack(g, buf, WIRE_STACK_FRAMES * 8, false);
 	}
 	if (which < 0) {
 		ir_if(f, n, IF_SLE, IR_I(0), done);
@@ -569,9 +578,10 @@ struct ir_val gen_builtin(struct gen *g, const struct node *n)
 	case BUILTIN_VTIMESTAMP: return vtimestamp(g);
 	case BUILTIN_CALLER:
 		/* A return probe fires where the function returns to. */
-		if (g->attach == ATTACH_KRETPROBE)
+		if (g->attach == ATTACH_KRETPROBE || g->attach == ATTACH_FEXIT)
 			return stack_frames(g, false, 0);
-		return stack_frames(g, false, has_regs(g) ? 1 : TRACE_FRAMES + 1);
+		return stack_frames(
+			g, false, has_regs(g) || gen_on_trampoline(g) ? 1 : TRACE_FRAMES + 1);
 	case BUILTIN_UCALLER: return user_caller(g, n->loc);
 	case BUILTIN_STACKDEPTH: return stack_frames(g, false, -1);
 	case BUILTIN_USTACKDEPTH: return stack_frames(g, true, -1);

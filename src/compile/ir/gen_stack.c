@@ -29,6 +29,12 @@ uint32_t gen_frames(struct gen *g, const struct node *n)
 	return frames < 1 ? 1 : frames > WIRE_STACK_FRAMES ? WIRE_STACK_FRAMES : (uint32_t)frames;
 }
 
+struct ir_val gen_get_stack(struct gen *g, struct ir_val dst, uint32_t size, bool user)
+{
+	return ir_call(g->f, HELPER_GET_STACK, 4, g->ctx, dst, IR_I(size),
+		       IR_I(user ? USER_STACK : gen_skipped_frames(g)));
+}
+
 /* Where the kernel keeps mappings, for the walk: an address in the read-only data. */
 static struct ir_val unwind_offsets(struct gen *g)
 {
@@ -92,9 +98,8 @@ static struct ir_val make_id(struct gen *g, bool user, uint32_t frames)
 		n = walk(g, s, frames, NULL);
 	} else {
 		ir_store(f, s, offsetof(struct wire_stack, end), 4, IR_I(0));
-		n = ir_call(f, HELPER_GET_STACK, 4, g->ctx,
-			    ir_bin(f, ALU_ADD, s, IR_I(offsetof(struct wire_stack, pc))),
-			    IR_I(8 * frames), IR_I(user ? USER_STACK : 0));
+		n = gen_get_stack(g, ir_bin(f, ALU_ADD, s, IR_I(offsetof(struct wire_stack, pc))),
+				  8 * frames, user);
 	}
 	return ir_routine(f, "d_stack_id", 4, ir_map(f, gen_fixed_map(g, MAP_STACKS)),
 			  ir_map(f, gen_fixed_map(g, MAP_COUNTERS)), s, n);
@@ -128,8 +133,7 @@ struct ir_val gen_user_stack(struct gen *g, uint32_t frames, struct ir_val *ret_
 				  *ret_pc, IR_I(8 * frames));
 	if (g->target->unwind)
 		return walk(g, s, frames, NULL);
-	return ir_call(g->f, HELPER_GET_STACK, 4, g->ctx, *ret_pc, IR_I(8 * frames),
-		       IR_I(USER_STACK));
+	return gen_get_stack(g, *ret_pc, 8 * frames, true);
 }
 
 static int32_t put_process(struct gen *g, const struct field *fl, struct ir_val dst)
@@ -167,8 +171,7 @@ void gen_stack_frames(struct gen *g, const struct field *fl, struct ir_val dst)
 		(void)ir_call(f, HELPER_READ_KERNEL, 3, to, IR_I(room),
 			      ir_bin(f, ALU_ADD, s, IR_I(offsetof(struct wire_stack, pc))));
 	} else if (gen_current_thread(g))
-		n = ir_call(f, HELPER_GET_STACK, 4, g->ctx, to, IR_I(room),
-			    IR_I(is_user(fl) ? USER_STACK : 0));
+		n = gen_get_stack(g, to, room, is_user(fl));
 	else
 		n = ir_routine(f, "d_stack_copy", 4, ir_map(f, gen_fixed_map(g, MAP_STACKS)),
 			       saved_id(g, is_user(fl)), to, IR_I(room));

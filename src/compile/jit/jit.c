@@ -58,6 +58,16 @@ struct marks {
 	uint32_t clobbered;
 };
 
+/* Programs of system calls and of events need no thunks but those, and both what keeps books of calls. */
+static bool has_thunk(const struct jit_env *env, int k)
+{
+	if (k >= WIRE_STUB_EVENTS)
+		return env->events >> (k - WIRE_STUB_EVENTS) & 1;
+	if (k == WIRE_STUB_SYSNOTE || k == WIRE_STUB_SYSFORK)
+		return env->syscalls || env->events;
+	return env->events ? false : (k >= WIRE_STUB_KINDS) == env->syscalls;
+}
+
 /* One pass; what lies further on is where the pass before had it. */
 static void pass(struct jit *j, struct marks *m)
 {
@@ -69,7 +79,7 @@ static void pass(struct jit *j, struct marks *m)
 	jit_pieces(j);
 	jit_thunk_pieces(j);
 	for (int k = 0; k < WIRE_STUB_ALL; k++) {
-		if ((k >= WIRE_STUB_KINDS) != j->env->syscalls)
+		if (!has_thunk(j->env, k))
 			continue;
 		x86_align(&j->b, 16, 0xcc);
 		m->thunk[k] = j->b.n;
@@ -111,7 +121,7 @@ struct err *jit_compile(const struct bpf_insn *insns, uint32_t ninsns, const str
 	j.data = (j.facts.fns[0].data + 15) & ~15u;
 	j.uses_r10 = uses_r10(&j);
 	j.probe_stack =
-		j.facts.calls || j.facts.checks || j.facts.budget_used ||
+		env->events || j.facts.calls || j.facts.checks || j.facts.budget_used ||
 		j.data + (j.facts.ctx_used ? JIT_CTX : 0) +
 				(j.facts.frames ? j.facts.fns[0].depth * JIT_NATIVE_FRAME : 0) >
 			STAY;

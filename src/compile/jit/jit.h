@@ -37,6 +37,7 @@ struct jit_env {
 	bool lzcnt;    /* likewise: the highest bit */
 	bool tsc;      /* wire_area.clock can be used */
 	bool syscalls; /* the program is for system calls: it has the thunks for those, and no others */
+	uint32_t events; /* bits: it is for these events (WIRE_STUB_EVENTS + bit), likewise */
 };
 
 struct jit_func {

@@ -19,7 +19,9 @@ static const char *const agent_names[] = {
 #undef X
 };
 static const char *const kind_names[] = { "entry",   "return", "tail",    "mid",
-					  "syscall", "sysret", "sysnote", "sysfork" };
+					  "syscall", "sysret", "sysnote", "sysfork",
+					  "enters",  "exits",  "sends",   "leaves",
+					  "forks",   "starts" };
 
 #define FIELD(f) \
 	{ \
@@ -168,7 +170,9 @@ void jit_print(FILE *out, const struct jit_code *c, const struct bpf_insn *insns
 		if (!c->thunk[k])
 			continue;
 		fprintf(out, "thunk %s\n", kind_names[k]);
-		to = k + 1 < WIRE_STUB_ALL && c->thunk[k + 1] ? c->thunk[k + 1] : c->host;
+		to = c->host;
+		for (int next = WIRE_STUB_ALL; --next > k;)
+			to = c->thunk[next] ? c->thunk[next] : to;
 		print_range(&p, out, c->thunk[k], to);
 	}
 	fprintf(out, "host\n");

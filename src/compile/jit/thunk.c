@@ -14,6 +14,11 @@
 
 enum { T0 = X86_R11, T1 = X86_R10, THREAD = X86_R12 };
 enum { ALWAYS_SAVED = 1 << X86_R10 | 1 << X86_R11 | 1 << X86_R12 | 1 << X86_RSP };
+/* What a function in C may leave changed. */
+enum {
+	AGENT_CLOBBERS = 1 << X86_RAX | 1 << X86_RCX | 1 << X86_RDX | 1 << X86_RSI | 1 << X86_RDI |
+			 1 << X86_R8 | 1 << X86_R9
+};
 
 enum { SIGNAL_ROOM = 8192 }; /* for the agent, and for what signals come while it runs */
 
@@ -29,6 +34,17 @@ static const uint8_t in_regs[16] = {
 enum { REGS_ORIG_RAX = 120, REGS_RIP = 128, REGS_CS = 136, REGS_FLAGS = 144, REGS_SS = 160 };
 enum { SHOWN_RAX = -38 /* -ENOSYS */, CHILD_GETPID = 39 };
 enum { USER_CS = 0x33, USER_SS = 0x2b, USER_FLAGS = 0x246 };
+
+static bool is_event(enum wire_stub_kind kind)
+{
+	return kind >= WIRE_STUB_EVENTS;
+}
+
+/* Before a system call. */
+static bool enters(enum wire_stub_kind kind)
+{
+	return kind == WIRE_STUB_SYSCALL || (is_event(kind) && !wire_stub_is_behind(kind));
+}
 
 /* Flags, red zone and rax are the traced program's. */
 static bool is_mid(enum wire_stub_kind kind)
@@ -111,7 +127,7 @@ static void fill_regs(struct jit *j, enum wire_stub_kind kind, uint32_t keep, in
 	int32_t behind =
 		sizeof(struct wire_stub) + WIRE_STUB_CALL + (is_mid(kind) ? WIRE_STUB_LEA : 0);
 	bool after = kind == WIRE_STUB_RETURN || kind == WIRE_STUB_TAIL;
-	uint32_t words = j->facts.ctx_words;
+	uint32_t words = is_event(kind) ? (1u << JIT_CTX / 8) - 1 : j->facts.ctx_words;
 
 	for (unsigned r = 0; r < 16; r++) {
 		bool show = words >> in_regs[r] / 8 & 1;
@@ -121,7 +137,7 @@ static void fill_regs(struct jit *j, enum wire_stub_kind kind, uint32_t keep, in
 			if (!show)
 				continue;
 			x86_rm(b, 8, X86_OP_LEA, T0, T1, site + (after ? 8 : 0));
-		} else if (r == X86_RAX && kind == WIRE_STUB_SYSCALL) {
+		} else if (r == X86_RAX && enters(kind)) {
 			if (show)
 				x86_store_imm(b, 8, X86_RSP, to, SHOWN_RAX);
 			continue;
@@ -151,10 +167,10 @@ static void fill_regs(struct jit *j, enum wire_stub_kind kind, uint32_t keep, in
 		x86_rm(b, 8, X86_OP_STORE, T0, X86_RSP, regs + REGS_RIP);
 	}
 	if (words >> REGS_ORIG_RAX / 8 & 1) {
-		if (kind == WIRE_STUB_SYSCALL) {
+		if (enters(kind)) {
 			x86_rm(b, 4, X86_OP_LOAD, T0, T1, 32); /* the kernel takes the lower half */
 			x86_rm(b, 8, X86_OP_STORE, T0, X86_RSP, regs + REGS_ORIG_RAX);
-		} else if (kind == WIRE_STUB_SYSRET) {
+		} else if (wire_stub_is_behind(kind)) {
 			x86_rm(b, 4, X86_OP_LOAD, T0, THREAD, THREAD_OFF(number));
 			x86_rm(b, 8, X86_OP_STORE, T0, X86_RSP, regs + REGS_ORIG_RAX);
 		} else {
@@ -291,10 +307,27 @@ static void look_for_child(struct jit *j)
 	x86_land(b, parent);
 }
 
+/* rdi = the context that the agent makes of the registers at rdi. The result: a wide jump, taken when there is no such
+ * event. T1 as in fill_regs(). */
+static uint32_t make_context(struct jit *j, int32_t up, int32_t behind)
+{
+	struct x86 *b = &j->b;
+
+	x86_rm(b, 8, X86_OP_LOAD, X86_RSI, T1, up);
+	x86_alu_imm(b, 8, X86_SUB, X86_RSI, behind);
+	x86_mov_rr(b, X86_RDX, THREAD);
+	x86_call(b, jit_agent(j, WIRE_AGENT_event));
+	x86_mov_rr(b, X86_RDI, X86_RAX);
+	x86_rr(b, 8, X86_OP_TEST, X86_RDI, X86_RDI);
+	x86_jcc(b, X86_E, b->n, true);
+	return b->n;
+}
+
 void jit_thunk(struct jit *j, enum wire_stub_kind kind)
 {
 	struct x86 *b = &j->b;
-	bool mid = is_mid(kind), call = kind >= WIRE_STUB_KINDS, regs = j->facts.ctx_used;
+	bool mid = is_mid(kind), call = kind >= WIRE_STUB_KINDS;
+	bool regs = j->facts.ctx_used || is_event(kind);
 	bool runs = kind != WIRE_STUB_SYSNOTE && kind != WIRE_STUB_SYSFORK;
 	uint32_t keep = (j->clobbered | (j->uses_r10 ? 1u << X86_RBP : 0)) &
 			~(uint32_t)ALWAYS_SAVED;
@@ -303,11 +336,13 @@ void jit_thunk(struct jit *j, enum wire_stub_kind kind)
 	int32_t site = up + 8 + (mid ? 128 : 0);
 	int32_t behind = sizeof(struct wire_stub) + WIRE_STUB_CALL + (mid ? WIRE_STUB_LEA : 0);
 	uint32_t first_cold = j->ncold, found, go = 0, zero, miss, nested = 0, skip1, used, pad,
-		 lost = 0, child = 0;
+		 lost = 0, child = 0, none = 0;
 	int64_t skip_at;
 
 	if (regs)
 		keep |= 1u << X86_RDI;
+	if (is_event(kind))
+		keep |= AGENT_CLOBBERS;
 	if (mid) {
 		x86_push(b, X86_RAX);
 		x86_byte(b, 0x9f); /* lahf */
@@ -351,7 +386,7 @@ void jit_thunk(struct jit *j, enum wire_stub_kind kind)
 	go = b->n;
 	x86_rm(b, 8, X86_OP_LEA, T0, X86_RSP, site);
 	x86_rm(b, 8, X86_OP_STORE, T0, THREAD, THREAD_OFF(rsp));
-	if (kind == WIRE_STUB_SYSRET)
+	if (wire_stub_is_behind(kind))
 		lost = find_number(j, up, site, behind);
 	begin(j);
 	if (j->facts.cookie_used) {
@@ -388,10 +423,14 @@ void jit_thunk(struct jit *j, enum wire_stub_kind kind)
 		fill_regs(j, kind, keep, up);
 		x86_rm(b, 8, X86_OP_LEA, X86_RDI, X86_RSP, (int32_t)j->data);
 		x86_rm(b, 8, X86_OP_STORE, X86_RDI, THREAD, THREAD_OFF(regs));
+		if (is_event(kind))
+			none = make_context(j, up, behind);
 	} else if (j->facts.calls) {
 		x86_store_imm(b, 8, THREAD, THREAD_OFF(regs), 0);
 	}
 	run(j, j->short_main && (kind == WIRE_STUB_ENTRY || kind == WIRE_STUB_RETURN));
+	if (none)
+		land(b, none);
 	if (regs) {
 		for (unsigned r = 0; r < 16; r++)
 			if (keep >> r & 1)

@@ -134,7 +134,7 @@ uint64_t area_alloc(struct inproc_engine *e, uint64_t size)
 
 /* --- maps --- */
 
-static uint64_t in_slot(struct inproc_engine *e, uint64_t size)
+uint64_t area_in_slot(struct inproc_engine *e, uint64_t size)
 {
 	uint64_t at = e->thread_used;
 
@@ -188,10 +188,10 @@ static struct err *lay_out(struct inproc_engine *e, struct wire_map *w, const st
 		if (m->role == MAP_AGG) {
 			w->kind = WIRE_MAP_AGG_ARRAY;
 			w->gen_stride = round_up((uint64_t)w->stride * w->max_entries, LINE);
-			w->base = in_slot(e, 2 * w->gen_stride);
+			w->base = area_in_slot(e, 2 * w->gen_stride);
 		} else if (per_thread) {
 			w->kind = WIRE_MAP_THREAD_ARRAY;
-			w->base = in_slot(e, (uint64_t)w->stride * w->max_entries);
+			w->base = area_in_slot(e, (uint64_t)w->stride * w->max_entries);
 		} else {
 			w->kind = WIRE_MAP_ARRAY;
 			w->base = area_alloc(e, (uint64_t)w->stride * w->max_entries);
@@ -203,7 +203,7 @@ static struct err *lay_out(struct inproc_engine *e, struct wire_map *w, const st
 		w->gen_stride = round_up(sizeof(struct wire_agg_table) + w->buckets * 4 +
 						 (uint64_t)w->stride * w->max_entries,
 					 PAGE);
-		w->base = in_slot(e, 2 * w->gen_stride);
+		w->base = area_in_slot(e, 2 * w->gen_stride);
 		break;
 	case BPF_MAP_TYPE_HASH:
 	case BPF_MAP_TYPE_LRU_HASH:
@@ -222,11 +222,11 @@ static struct err *lay_out(struct inproc_engine *e, struct wire_map *w, const st
 		}
 		if (m->role == MAP_CONTROL && w->max_entries > INPROC_CONTROL_RING)
 			w->max_entries = INPROC_CONTROL_RING;
-		w->base = in_slot(e, sizeof(struct wire_ring) + w->max_entries);
+		w->base = area_in_slot(e, sizeof(struct wire_ring) + w->max_entries);
 		break;
 	case BPF_MAP_TYPE_TASK_STORAGE:
 		w->kind = WIRE_MAP_TASK;
-		w->base = in_slot(e, w->stride);
+		w->base = area_in_slot(e, w->stride);
 		break;
 	case BPF_MAP_TYPE_ARRAY_OF_MAPS: lay_out_tables(e, w); break;
 	default:
@@ -427,6 +427,8 @@ struct err *area_create(struct inproc_engine *e, const struct image *img)
 	set_clock(e);
 	identity_find(e);
 	err = lay_out_maps(e, img);
+	if (!err)
+		err = events_lay_out(e, img);
 	if (err)
 		return err;
 	if (state < 0 || img->maps[state].value_size < sizeof(struct wire_state))
@@ -436,6 +438,7 @@ struct err *area_create(struct inproc_engine *e, const struct image *img)
 	a->processes = area_alloc(e, sizeof(struct wire_process) * WIRE_PROCESSES_MAX);
 	e->list = (struct wire_process *)a->processes;
 	e->shared_inode = fstat(e->shared_fd, &st) ? 0 : st.st_ino;
+	e->code_inode = fstat(e->code_fd, &st) ? 0 : st.st_ino;
 	ranges = area_alloc(e, ranges_size * WIRE_PROCESSES_MAX);
 	e->ranges = (struct wire_range *)ranges;
 	a->undo = area_alloc(e, sizeof(struct wire_undo) * (uint64_t)INPROC_UNDO_MAX);

@@ -195,7 +195,7 @@ static bool record_semaphore(const struct inproc_process *p, uint64_t addr, stru
 	return true;
 }
 
-/* Records for what one module needs; those it had before, at another address, are used again. */
+/* Records for what one module needs. */
 static struct err *reserve_records(struct inproc_engine *e, struct inproc_process *p,
 				   uint32_t module)
 {
@@ -208,7 +208,7 @@ static struct err *reserve_records(struct inproc_engine *e, struct inproc_proces
 		return err_new(E2BIG, "%u places are too many", n);
 	if (!m->records) {
 		m->first_undo = e->nundo;
-		m->records = true;
+		m->records = m->fresh = true;
 		e->nundo += m->nsites;
 	}
 	for (uint32_t i = 0; i < p->semaphores.n; i++) {
@@ -235,16 +235,23 @@ static void write_module(struct inproc_engine *e, struct inproc_process *p, uint
 		uint8_t after[TEXT_SITE_MAX];
 
 		text_patch(&s->text, s->bias, s->code_at, after);
-		undo_record(&e->undo[m->first_undo + i], inproc_undo_id(p), s->text.addr + s->bias,
-			    s->text.len, s->text.bytes, after, s->stub, s->stub_len, s->moved);
+		if (m->fresh)
+			undo_record(&e->undo[m->first_undo + i], inproc_undo_id(p),
+				    s->text.addr + s->bias, s->text.len, s->text.bytes, after,
+				    s->stub, s->stub_len, s->moved);
 		undo_record(vec_add(&log->sites), inproc_undo_id(p), s->text.addr + s->bias,
 			    s->text.len, s->text.bytes, after, s->stub, s->stub_len, s->moved);
 	}
 	for (uint32_t i = 0; i < p->semaphores.n; i++) {
 		const struct inproc_semaphore *s = &p->semaphores.v[i];
 
-		if (s->module == module &&
-		    record_semaphore(p, s->addr + m->bias, &e->undo[s->undo]))
+		if (s->module != module)
+			continue;
+		if (s->question)
+			undo_record(&e->undo[s->undo], inproc_undo_id(p), s->addr + m->bias,
+				    sizeof(s->question->no), s->question->no, s->question->yes, 0,
+				    0, NULL);
+		if (s->question || record_semaphore(p, s->addr + m->bias, &e->undo[s->undo]))
 			vec_push(&log->sites, e->undo[s->undo]);
 	}
 }
@@ -278,13 +285,27 @@ void process_forget(struct inproc_engine *e, struct inproc_process *p, uint32_t 
 {
 	struct inproc_module *m = &p->modules.v[module];
 
-	for (uint32_t i = 0; i < m->nsites && m->records; i++)
+	for (uint32_t i = 0; i < m->nsites && m->records && m->fresh; i++)
 		__atomic_store_n(&e->undo[m->first_undo + i].len, 0, __ATOMIC_RELEASE);
 	for (uint32_t i = 0; i < p->semaphores.n; i++)
 		if (p->semaphores.v[i].module == module && p->semaphores.v[i].record)
 			__atomic_store_n(&e->undo[p->semaphores.v[i].undo].len, 0,
 					 __ATOMIC_RELEASE);
 	m->enabled = false;
+}
+
+/* What is there is patched, or about to be. */
+static void enable(struct inproc_process *p)
+{
+	for (uint32_t i = 0; i < p->modules.n; i++) {
+		struct inproc_module *m = &p->modules.v[i];
+
+		m->enabled = !m->gone;
+		if (m->gone || !m->fresh)
+			continue;
+		m->fresh = false;
+		vec_push(&m->places, (struct inproc_place){ m->bias, m->island, m->first_undo });
+	}
 }
 
 static struct err *patch(struct inproc_engine *e, struct inproc_process *p, struct control *c,
@@ -337,7 +358,7 @@ struct err *process_plan(struct inproc_engine *e, pid_t pid)
 	if (!held)
 		err = control_open(pid, &c);
 	control_free(c);
-	vec_push(&e->processes, (struct inproc_process){ .pid = pid, .island_fd = -1 });
+	vec_push(&e->processes, inproc_process_of(pid));
 	p = vec_last(&e->processes);
 	if (!err)
 		err = check_seccomp(p);
@@ -356,8 +377,21 @@ struct err *process_attach(struct inproc_engine *e, pid_t pid)
 	for (uint32_t i = 0; i < e->processes.n; i++)
 		if (e->processes.v[i].pid == pid && e->processes.v[i].planned)
 			return process_enter(e, i);
-	vec_push(&e->processes, (struct inproc_process){ .pid = pid, .island_fd = -1 });
+	vec_push(&e->processes, inproc_process_of(pid));
 	return process_enter(e, e->processes.n - 1);
+}
+
+/* Takes our area out of a process; what is at its base may be another tracer's, which came first, or after somebody had undone
+ * ours. */
+static struct err *take_out(struct inproc_engine *e, struct control *c, struct undo_report *r)
+{
+	struct undo_log log = { 0 };
+	struct err *err = undo_log_read(c, e->addr, &log);
+
+	if (!err && undo_is(&log, e->shared_inode, e->code_inode))
+		err = undo_restore(c, &log, STOP_MS, r);
+	undo_log_fini(&log);
+	return err;
 }
 
 /* An attach that failed half way leaves nothing, and no record of it either: the next one may patch the same places with
@@ -366,14 +400,11 @@ static bool take_back(struct inproc_engine *e, struct inproc_process *p, struct 
 {
 	struct wire_process *w = &e->list[p->index];
 	struct undo_report report = { 0 };
-	struct undo_log log = { 0 };
 	struct err *err = control_resume(c);
 
-	err = err ?: undo_strays(c, undo_inode_here(e->addr), e->addr, STOP_MS, &report);
-	err = err ?: undo_log_read(c, e->addr, &log);
-	err = err ?: undo_restore(c, &log, STOP_MS, &report);
-	undo_log_fini(&log);
-	if (err || report.busy) {
+	err = err ?: undo_strays(c, e->code_inode, e->addr, STOP_MS, &report);
+	err = err ?: take_out(e, c, &report);
+	if (err || report.busy || undo_left(p->pid, e->addr, e->shared_inode, e->code_inode)) {
 		err_free(err);
 		return false;
 	}
@@ -435,10 +466,10 @@ static struct err *try_enter(struct inproc_engine *e, uint32_t i)
 		err = patch(e, p, c, &log);
 	if (!err) {
 		p->attached = true;
+		process_open(p);
 		p->looked = false;
 		e->loads_next = 0;
-		for (uint32_t k = 0; k < p->modules.n; k++)
-			p->modules.v[k].enabled = !p->modules.v[k].gone;
+		enable(p);
 		err = held ? NULL : control_resume(c);
 	}
 	stopped = now_ns() - stopped;
@@ -472,15 +503,15 @@ static void drop_islands(struct inproc_process *p)
 /* It may execute another program while its places are sought: then they are others. */
 static bool begin_anew(struct inproc_engine *e, struct inproc_process *p)
 {
-	pid_t pid = p->pid;
-	uint32_t execs = p->execs;
+	struct inproc_process again = inproc_process_of(p->pid);
 
-	if (kill(pid, 0))
+	if (kill(p->pid, 0))
 		return false;
 	for (uint32_t i = 0; i < p->modules.n; i++)
 		process_forget(e, p, i);
+	again.execs = p->execs;
 	process_free(p);
-	*p = (struct inproc_process){ .pid = pid, .island_fd = -1, .execs = execs };
+	*p = again;
 	nanosleep(&(struct timespec){ .tv_nsec = 20000000 }, NULL);
 	return true;
 }
@@ -508,12 +539,25 @@ struct err *process_enter(struct inproc_engine *e, uint32_t i)
 
 /* --- modules that come later --- */
 
-/* Islands of modules that are new, or have come back too far from where they were. */
+/* Islands of modules that are new, or have come back elsewhere. */
 struct islands {
 	int fd;
 	VEC(uint32_t) placed;           /* modules */
 	VEC(struct control_range) left; /* in the target, to be unmapped */
 };
+
+/* The module is elsewhere than where its stubs are for. They stay as they are, in the memory file and in forked children. */
+static void leave_place(struct inproc_module *m, struct islands *is)
+{
+	if (m->island_mem) {
+		munmap(m->island_mem, m->island_size);
+		vec_push(&is->left,
+			 (struct control_range){ m->island, m->island + m->island_size });
+	}
+	m->island_mem = NULL;
+	m->island = 0;
+	m->records &= m->fresh; /* else they are of that place */
+}
 
 static struct err *extend_islands(struct inproc_engine *e, struct inproc_process *p,
 				  struct islands *ret)
@@ -531,21 +575,13 @@ static struct err *extend_islands(struct inproc_engine *e, struct inproc_process
 	for (uint32_t i = 0; i < p->modules.n && !err; i++) {
 		struct inproc_module *m = &p->modules.v[i];
 
-		if (m->enabled || m->gone || !m->nsites)
+		if (m->enabled || m->gone || !m->nsites ||
+		    (m->island_mem && m->island_bias == m->bias))
 			continue;
-		if (!island_in_reach(m)) {
-			if (m->island_mem) {
-				munmap(m->island_mem, m->island_size);
-				vec_push(&ret->left,
-					 (struct control_range){ m->island,
-								 m->island + m->island_size });
-			}
-			m->island_mem = NULL;
-			m->island = 0;
-			err = island_place(e, p, m, &r, ret->fd, &at);
-			if (m->island_mem)
-				vec_push(&ret->placed, i);
-		}
+		leave_place(m, ret);
+		err = island_place(e, p, m, &r, ret->fd, &at);
+		if (m->island_mem)
+			vec_push(&ret->placed, i);
 		if (!err && m->island_mem)
 			err = island_write_stubs(e, p, m);
 	}
@@ -575,10 +611,20 @@ static struct err *map_islands(struct inproc_engine *e, struct inproc_process *p
 		if (theirs[i] >= 0)
 			err_free(remote_call(c, "close", SYS_close, (uint64_t)theirs[i], 0, 0,
 					     NULL));
-	for (uint32_t i = 0; i < is->left.n; i++)
-		err_free(remote_call(c, "munmap", SYS_munmap, is->left.v[i].lo,
-				     is->left.v[i].hi - is->left.v[i].lo, 0, NULL));
 	return err;
+}
+
+/* What modules that are elsewhere now have left, if no thread is to come back to it. It is found by its name at the end. */
+static void unmap_left(struct control *c, const struct islands *is)
+{
+	for (uint32_t i = 0; i < is->left.n; i++) {
+		pid_t tid = 1;
+
+		err_free(control_refers(c, &is->left.v[i], 1, false, &tid));
+		if (!tid)
+			err_free(remote_call(c, "munmap", SYS_munmap, is->left.v[i].lo,
+					     is->left.v[i].hi - is->left.v[i].lo, 0, NULL));
+	}
 }
 
 /* Nothing of a failed extension stays, but to be tried again. */
@@ -614,6 +660,8 @@ static struct err *try_extend(struct inproc_engine *e, struct inproc_process *p)
 		err = control_open(p->pid, &c);
 	if (!err)
 		err = control_stop_to_call(c, STOP_MS);
+	if (!err && !process_holds(e, p->pid))
+		err = err_new(ESRCH, "process %d has executed another program", (int)p->pid);
 	if (!err && !samples_quiet(e, c))
 		err = err_new(EEXIST, "threads are being sampled"); /* again, soon */
 	if (!err)
@@ -622,9 +670,9 @@ static struct err *try_extend(struct inproc_engine *e, struct inproc_process *p)
 		take_back_islands(e, p, c, &is, mapped);
 	} else {
 		/* before: what is patched in part has its records too */
-		for (uint32_t i = 0; i < p->modules.n; i++)
-			p->modules.v[i].enabled = !p->modules.v[i].gone;
+		enable(p);
 		err = patch(e, p, c, &log);
+		unmap_left(c, &is);
 	}
 	if (c && !err)
 		err = control_resume(c);
@@ -654,7 +702,6 @@ struct err *process_extend(struct inproc_engine *e, struct inproc_process *p)
 
 struct err *process_detach(struct inproc_engine *e, struct inproc_process *p)
 {
-	struct undo_log log = { 0 };
 	struct undo_report report = { 0 };
 	struct control *c = NULL;
 	struct err *err;
@@ -664,10 +711,7 @@ struct err *process_detach(struct inproc_engine *e, struct inproc_process *p)
 	p->attached = false;
 	err = control_open(p->pid, &c);
 	if (!err)
-		err = undo_log_read(c, e->addr, &log);
-	if (!err)
-		err = undo_restore(c, &log, STOP_MS, &report);
-	undo_log_fini(&log);
+		err = take_out(e, c, &report);
 	control_free(c);
 	if (!err && report.busy)
 		err = err_new(
@@ -677,7 +721,7 @@ struct err *process_detach(struct inproc_engine *e, struct inproc_process *p)
 			(int)report.busy, (int)p->pid);
 	if (err && (err->code == ESRCH || (kill(p->pid, 0) && errno == ESRCH)) &&
 	    !undo_left(p->pid, e->addr, e->shared_inode,
-		       undo_inode_here(e->addr))) { /* nothing is left to restore */
+		       e->code_inode)) { /* nothing is left to restore */
 		err_free(err);
 		err = NULL;
 	}
@@ -692,4 +736,6 @@ void process_free(struct inproc_process *p)
 	sites_free(p);
 	if (p->island_fd >= 0)
 		close(p->island_fd);
+	if (p->mem >= 0)
+		close(p->mem);
 }

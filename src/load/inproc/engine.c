@@ -73,6 +73,22 @@ static struct err *inproc_load(struct engine *en, const struct image *img, bool 
 	return err;
 }
 
+bool engine_inproc_can(const struct probe *p)
+{
+	switch (p->kind) {
+	case ATTACH_SELF:
+	case ATTACH_TICK:
+	case ATTACH_UPROBE:
+	case ATTACH_URETPROBE:
+	case ATTACH_SYSCALL_ENTRY:
+	case ATTACH_SYSCALL_RETURN: return true;
+	case ATTACH_PROFILE: return samples_can(p);
+	case ATTACH_RAW_TP:
+	case ATTACH_TP_BTF: return events_can(p);
+	default: return false;
+	}
+}
+
 static struct err *inproc_attach(struct engine *en)
 {
 	struct inproc_engine *e = inproc(en);
@@ -90,23 +106,11 @@ static struct err *inproc_attach(struct engine *en)
 				p->tracepoint ? p->tracepoint : "tracepoint", p->name);
 			continue;
 		}
-		switch (p->attach) {
-		case ATTACH_SELF:
-		case ATTACH_TICK:
-		case ATTACH_UPROBE:
-		case ATTACH_URETPROBE:
-		case ATTACH_SYSCALL_ENTRY:
-		case ATTACH_SYSCALL_RETURN: break;
-		case ATTACH_PROFILE:
-			if (samples_can(ip->probe))
-				break;
-			/* fall through */
-		default:
+		if (p->attach != ATTACH_SELF && !(ip->probe && engine_inproc_can(ip->probe)))
 			return err_new(
 				ENOTSUP,
 				"%s:%s:%s:%s cannot fire in the in-process engine; use -x engine=kernel",
 				ip->prov, ip->mod, ip->func, ip->name);
-		}
 	}
 	for (uint32_t i = 0; i < e->ntargets && !err; i++) {
 		unwind_add(e, e->targets[i].pid);
@@ -133,6 +137,12 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
+/* What targets that have ended left to be told is told by the next pass. */
+static bool inproc_behind(struct engine *en, uint64_t time)
+{
+	return false;
+}
+
 /* Nobody wakes us: a thread that records makes no system call. */
 static void inproc_poll(struct engine *en, int timeout_ms)
 {
@@ -142,6 +152,7 @@ static void inproc_poll(struct engine *en, int timeout_ms)
 	if (timeout_ms >= 0 && nap > timeout_ms)
 		nap = timeout_ms;
 	loads_wait(e, nap);
+	events_answer(e);
 	__atomic_store_n(&e->area->heartbeat, now_ns(), __ATOMIC_RELAXED);
 }
 
@@ -316,7 +327,7 @@ static uint32_t inproc_report(struct engine *en, struct engine_prog_report *ret,
 	for (uint32_t i = 0; i < n; i++) {
 		const struct image_prog *p = &en->image->progs[i];
 		bool patched = p->attach == ATTACH_UPROBE || p->attach == ATTACH_URETPROBE ||
-			       inproc_is_syscall(p->attach);
+			       inproc_is_syscall(p->attach) || events_of(en->image, i);
 		bool placed = false;
 
 		for (uint32_t k = 0; k < p->nprobes; k++)
@@ -346,8 +357,8 @@ static const char *inproc_probe_mode(struct engine *en, uint32_t i)
 	for (uint32_t k = 0; k < e->processes.n; k++)
 		if (e->processes.v[k].waiting && e->processes.v[k].waiting[i])
 			return "patched jump, when its file is loaded";
-	if (p &&
-	    (p->kind == ATTACH_UPROBE || p->kind == ATTACH_URETPROBE || inproc_is_syscall(p->kind)))
+	if (p && (p->kind == ATTACH_UPROBE || p->kind == ATTACH_URETPROBE ||
+		  inproc_is_syscall(p->kind) || (events_can(p) && !events_here(p))))
 		return "not in these processes";
 	return p && p->kind == ATTACH_PROFILE ? "sampled" : "own thread";
 }
@@ -361,6 +372,7 @@ static struct err *inproc_detach(struct engine *en)
 
 	timers_stop(e);
 	loads_stop(e);
+	events_stop(e);
 	/* Children that were not looked at yet are restored too, and those that come while their parents still run. */
 	do
 		for (uint32_t i = 0; i < e->processes.n; i++) {
@@ -391,6 +403,7 @@ static void inproc_free(struct engine *en)
 	vec_fini(&e->processes);
 	unwind_stop(e);
 	samples_stop(e);
+	events_free(e);
 	for (uint32_t i = 0; e->refused && i < en->image->nprobes; i++)
 		free(e->refused[i]);
 	free(e->refused);
@@ -417,6 +430,7 @@ static const struct engine_ops engine_inproc_ops = {
 	.attach = inproc_attach,
 	.fire = inproc_fire,
 	.poll = inproc_poll,
+	.behind = inproc_behind,
 	.wait_fd = inproc_wait_fd,
 	.drain = inproc_drain,
 	.agg_read = inproc_agg_read,

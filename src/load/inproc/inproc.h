@@ -11,6 +11,7 @@
  *	life.c    children, executed programs
  *	sample.c  profile-N
  *	loads.c   libraries that come and go
+ *	events.c  provider proc
  *	guard.c   fault handlers
  *	unwind.c  unwind tables
  *	agg.c     aggregations: generations flipped, summed over threads
@@ -28,6 +29,7 @@
 #include "program/target/target.h"
 #include "program/text/text.h"
 #include "wire/inproc.h"
+#include "wire/syscall.h"
 
 enum {
 	INPROC_RING_MAX = 1 << 20, /* bytes of a thread's data ring */
@@ -81,24 +83,34 @@ struct inproc_site {
 	uint16_t moved[TEXT_SITE_MAX];
 };
 
+/* Where a module has been: what its stubs there are, and the records of its sites, is never changed again. A forked child may
+ * have the module there still, and its jumps into those stubs. */
+struct inproc_place {
+	uint64_t bias, island;
+	uint32_t first_undo;
+};
 struct inproc_module {
 	struct object *object;
 	struct text *text;
 	uint64_t bias, lo, hi;                   /* run-time addresses of its text */
 	uint64_t island, island_size, island_at; /* island_at: offset in the memory file */
-	uint8_t *island_mem;                     /* the tracer's view */
+	uint64_t island_bias;                    /* the module's, when the stubs were written */
+	uint8_t *island_mem;                     /* the tracer's view; NULL: none */
 	uint32_t first_site, nsites;
 	uint32_t first_undo; /* of its sites' records in wire_area.undo, if it has `records` */
 	bool records;
+	bool fresh;   /* nothing has been patched by these records yet: they may be written anew */
 	bool enabled; /* patched, and its records say so */
 	bool gone;    /* dlclose() took it out of the process: bias, lo and hi are where it was */
 	uint64_t dev; /* of its file */
 	uint64_t inode;
+	VEC(struct inproc_place) places; /* at which it was enabled */
 	uint64_t loads_state; /* run-time address of struct r_debug.r_state, 0: not the dynamic linker, or not asked for */
 };
-/* Of a USDT probe that looks whether it is wanted: a count in the target's memory. */
+/* Of a USDT probe that looks whether it is wanted: a count in the target's memory, or an instruction that answers. */
 struct inproc_semaphore {
 	uint64_t addr; /* link-time */
+	const struct object_question *question; /* NULL: a count */
 	uint32_t module;
 	uint32_t undo; /* its record in wire_area.undo, if it has one */
 	bool record;
@@ -122,8 +134,16 @@ struct inproc_process {
 	uint64_t island_used;
 	uint32_t execs; /* programs executed before this one */
 	bool filtered;  /* a seccomp filter looks at its system calls */
+	struct inproc_watch *watch; /* events.c: its threads, as seen last; NULL not yet */
+	bool ended;                 /* and that has fired */
 	bool guarded; /* its rt_sigaction(2) is seen: our handlers can be put in front of its own */
+	int mem; /* /proc/PID/mem, opened when it was attached: the memory of that program, not of one executed later; -1 none */
 };
+
+static inline struct inproc_process inproc_process_of(pid_t pid)
+{
+	return (struct inproc_process){ .pid = pid, .island_fd = -1, .mem = -1 };
+}
 
 struct inproc_engine {
 	struct engine base;
@@ -138,7 +158,7 @@ struct inproc_engine {
 	/* What the traced processes can write is not what the tracer goes by: its own copy of where things are. */
 	struct wire_map *own_maps;
 	uint64_t threads, thread_stride, shared_size;
-	uint64_t shared_inode;
+	uint64_t shared_inode, code_inode;
 	struct wire_process *list; /* WIRE_PROCESSES_MAX */
 	struct wire_range *ranges; /* WIRE_RANGES_MAX of each process */
 	struct wire_undo *undo;    /* INPROC_UNDO_MAX */
@@ -169,6 +189,8 @@ struct inproc_engine {
 	struct inproc_loads *loads;     /* in shared memory; NULL: not needed */
 	uint32_t loads_seen;
 	uint64_t loads_next;          /* CLOCK_MONOTONIC ns: when mappings are looked at unasked */
+	struct inproc_events *events; /* NULL: no probes of provider proc */
+	uint64_t event_at;            /* wire_area.event */
 	struct inproc_unwind *unwind; /* NULL: the image takes no user stacks */
 	bool *placed;                 /* as image.probes: it fires somewhere */
 	char **refused;               /* likewise: "refused: reason", NULL not */
@@ -181,6 +203,8 @@ struct err *area_create(struct inproc_engine *e, const struct image *img);
 void area_free(struct inproc_engine *e);
 /* A free stretch of the shared mapping, 64-byte aligned; its address (the same in every process). */
 uint64_t area_alloc(struct inproc_engine *e, uint64_t size);
+/* A piece of each thread's slot: its offset. While the area is laid out. */
+uint64_t area_in_slot(struct inproc_engine *e, uint64_t size);
 struct wire_thread *area_thread(const struct inproc_engine *e, uint32_t slot);
 uint64_t area_private_size(void);
 /* The value of a key in a WIRE_MAP_HASH; NULL: not there. */
@@ -204,6 +228,7 @@ uint64_t area_task(struct inproc_engine *e, pid_t pid);
 struct err *progs_compile(struct inproc_engine *e);
 void progs_free(struct inproc_engine *e);
 struct err *prog_run(struct inproc_engine *e, uint32_t prog, uint64_t cookie);
+void prog_run_with(struct inproc_engine *e, uint32_t prog, uint64_t cookie, const void *context);
 struct err *timers_arm(struct inproc_engine *e);
 void timers_run(struct inproc_engine *e);
 void timers_stop(struct inproc_engine *e);
@@ -222,6 +247,11 @@ struct err *guard_install(struct inproc_engine *e, struct control *c);
 
 /* life.c: children and executed programs; call it now and then. */
 void processes_look(struct inproc_engine *e);
+/* Are our code and our memory in the process now? Not once it has executed another program, or somebody has undone what we
+ * did; then nothing in it may be made to lead there. Holds on only while a thread of it is stopped. */
+bool process_holds(const struct inproc_engine *e, pid_t pid);
+/* Opens p->mem: it is attached, or about to go on as such. */
+void process_open(struct inproc_process *p);
 /* Children on the list that are new; how many. */
 uint32_t processes_adopt(struct inproc_engine *e);
 
@@ -262,6 +292,29 @@ void loads_look(struct inproc_engine *e);
 /* Nobody is to wait for us any more. */
 void loads_stop(struct inproc_engine *e);
 
+/* events.c */
+bool events_can(const struct probe *p);
+/* Does it fire in the tracer only? */
+bool events_here(const struct probe *p);
+/* The system calls at which the probe fires, and the kind of its stubs. False: none. */
+bool events_calls(const struct probe *p, enum wire_stub_kind *ret_kind,
+		  uint64_t ret_bits[WIRE_SYSCALL_MAX / 64]);
+/* Bits: kinds of stubs (from WIRE_STUB_EVENTS) that the program is for. */
+uint32_t events_of(const struct image *img, uint32_t prog);
+/* Room in the slots, when there are probes that need it; while the area is laid out. */
+struct err *events_lay_out(struct inproc_engine *e, const struct image *img);
+void events_free(struct inproc_engine *e);
+/* Threads that wait for an answer get it. */
+void events_answer(struct inproc_engine *e);
+/* A futex that is woken when one does, and its value as seen last; from now on they may wait. NULL: none will. */
+uint32_t *events_bell(struct inproc_engine *e, uint32_t *ret_seen);
+void events_stop(struct inproc_engine *e);
+/* It has executed another program; before what was known of it is forgotten. */
+void events_exec(struct inproc_engine *e, struct inproc_process *p);
+/* Now and then: threads that are there, or the ends of those that were. */
+void events_watch(struct inproc_engine *e, struct inproc_process *p);
+void events_forget(struct inproc_process *p);
+
 /* agg.c */
 void aggs_flip(struct inproc_engine *e);
 struct err *aggs_read(struct inproc_engine *e, uint32_t agg,
@@ -298,7 +351,7 @@ static inline pid_t inproc_undo_id(const struct inproc_process *p)
 }
 /* Probes put into modules of a process that is attached: those that are there and not enabled. */
 struct err *process_extend(struct inproc_engine *e, struct inproc_process *p);
-/* The module's records are cleared: its text is gone. */
+/* The module's text is gone, or it has not been patched after all. Records that a forked child may need stay. */
 void process_forget(struct inproc_engine *e, struct inproc_process *p, uint32_t module);
 /* Reads what of it can be read, for the agent. */
 struct err *process_ranges(struct inproc_engine *e, struct inproc_process *p);

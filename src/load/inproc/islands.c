@@ -122,12 +122,12 @@ static uint64_t slot_of(const struct inproc_module *m, const struct inproc_point
 /* Which system call returns at point k: the last of a place forgets what is looked up. */
 static uint32_t call_of(const struct inproc_point *points, uint32_t n, uint32_t k)
 {
-	if (points[k].kind != WIRE_STUB_SYSRET)
+	if (!wire_stub_is_behind(points[k].kind))
 		return 0;
 	if (points[k].number >= 0)
 		return (uint32_t)points[k].number + 1;
 	for (uint32_t i = k + 1; i < n && points[i].addr == points[k].addr; i++)
-		if (points[i].kind == WIRE_STUB_SYSRET)
+		if (wire_stub_is_behind(points[i].kind))
 			return WIRE_STUB_CALL_KEEP;
 	return 0;
 }
@@ -216,9 +216,61 @@ static bool is_mapped(const struct ranges *r, uint64_t addr)
 	return false;
 }
 
+/* Is [lo, hi) free, with a page of distance? */
+static bool is_free(const struct ranges *r, uint64_t lo, uint64_t hi)
+{
+	for (uint32_t i = 0; i < r->list.n; i++)
+		if (r->list.v[i].lo < hi + PAGE && r->list.v[i].hi + PAGE > lo)
+			return false;
+	return true;
+}
+
+static void take(struct ranges *r, uint64_t lo, uint64_t hi)
+{
+	vec_push(&r->list, (struct range){ lo, hi, false });
+	for (uint32_t k = r->list.n - 1; k && r->list.v[k - 1].lo > r->list.v[k].lo; k--) {
+		struct range t = r->list.v[k];
+
+		r->list.v[k] = r->list.v[k - 1];
+		r->list.v[k - 1] = t;
+	}
+}
+
+/* Where the stubs of a module were when it was where it is now: they and their records are the same again. */
+static const struct inproc_place *find_place(const struct inproc_module *m, const struct ranges *r)
+{
+	for (uint32_t i = 0; i < m->places.n; i++) {
+		const struct inproc_place *x = &m->places.v[i];
+
+		if (x->bias == m->bias && is_free(r, x->island, x->island + m->island_size))
+			return x;
+	}
+	return NULL;
+}
+
+/* No stub is ever where another one was: a forked child may still have that one, and its record. */
+static uint64_t find_new_gap(const struct inproc_process *p, const struct inproc_module *m,
+			     const struct ranges *r)
+{
+	struct ranges used = { 0 };
+	uint64_t gap;
+
+	vec_append(&used.list, r->list.v, r->list.n);
+	for (uint32_t i = 0; i < p->modules.n; i++)
+		for (uint32_t k = 0; k < p->modules.v[i].places.n; k++) {
+			uint64_t lo = p->modules.v[i].places.v[k].island;
+
+			take(&used, lo, lo + p->modules.v[i].island_size);
+		}
+	gap = find_gap(&used, m->lo, m->hi, m->island_size);
+	vec_fini(&used.list);
+	return gap;
+}
+
 struct err *island_place(struct inproc_engine *e, struct inproc_process *p, struct inproc_module *m,
 			 struct ranges *r, int fd, uint64_t *at)
 {
+	const struct inproc_place *before;
 	void *mem;
 
 	if (!is_mapped(r, m->lo) && loads_stays(m->object))
@@ -228,18 +280,17 @@ struct err *island_place(struct inproc_engine *e, struct inproc_process *p, stru
 	if (m->gone)
 		return NULL;
 	m->island_size = island_room(e, p, m);
-	m->island = find_gap(r, m->lo, m->hi, m->island_size);
+	before = m->fresh ? NULL : find_place(m, r);
+	m->island = before ? before->island : find_new_gap(p, m, r);
 	if (!m->island)
 		return err_new(ENOMEM, "process %d has no %llu free bytes within 2 GB of %s",
 			       (int)p->pid, (unsigned long long)m->island_size,
 			       object_path(m->object));
-	vec_push(&r->list, (struct range){ m->island, m->island + m->island_size, true });
-	for (uint32_t k = r->list.n - 1; k && r->list.v[k - 1].lo > r->list.v[k].lo; k--) {
-		struct range t = r->list.v[k];
-
-		r->list.v[k] = r->list.v[k - 1];
-		r->list.v[k - 1] = t;
+	if (before) {
+		m->first_undo = before->first_undo;
+		m->records = true;
 	}
+	take(r, m->island, m->island + m->island_size);
 	m->island_at = *at;
 	*at += m->island_size;
 	mem = mmap(NULL, m->island_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
@@ -247,6 +298,7 @@ struct err *island_place(struct inproc_engine *e, struct inproc_process *p, stru
 	if (mem == MAP_FAILED)
 		return err_errno(errno, "mapping stubs");
 	m->island_mem = mem;
+	m->island_bias = m->bias;
 	return NULL;
 }
 
@@ -275,12 +327,4 @@ struct err *islands_prepare(struct inproc_engine *e, struct inproc_process *p)
 	}
 	vec_fini(&r.list);
 	return err;
-}
-
-bool island_in_reach(const struct inproc_module *m)
-{
-	uint64_t lo = m->island < m->lo ? m->island : m->lo;
-	uint64_t hi = m->island + m->island_size > m->hi ? m->island + m->island_size : m->hi;
-
-	return m->island_mem && hi - lo < REACH;
 }

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/uio.h>
 
@@ -55,6 +56,13 @@ static pid_t find_child(const struct inproc_engine *e, uint32_t own)
 	return found;
 }
 
+void process_open(struct inproc_process *p)
+{
+	cleanup_free char *path = xasprintf("/proc/%d/mem", (int)p->pid);
+
+	p->mem = open(path, O_RDONLY | O_CLOEXEC);
+}
+
 /* Children that the agent has put on the list: own_pid is set, pid is not. */
 uint32_t processes_adopt(struct inproc_engine *e)
 {
@@ -78,10 +86,10 @@ uint32_t processes_adopt(struct inproc_engine *e)
 		}
 		adopted++;
 		p = vec_add(&e->processes);
-		p->pid = pid;
+		*p = inproc_process_of(pid);
 		p->index = i;
-		p->island_fd = -1;
 		p->attached = p->child = true;
+		process_open(p);
 		list[i].task = area_task(e, p->pid);
 		err_free(process_ranges(e, p));
 		unwind_add(e, p->pid);
@@ -90,32 +98,66 @@ uint32_t processes_adopt(struct inproc_engine *e)
 	return adopted;
 }
 
-/* Is our private memory still in it? False: it has executed another program. */
-static bool is_ours(const struct inproc_engine *e, pid_t pid)
-{
-	uint64_t ready = 0;
-	struct iovec to = { &ready, sizeof(ready) };
-	struct iovec from = { (void *)(e->addr + WIRE_PRIVATE), sizeof(ready) };
+/* What tells our memory from that of another tracer at the same addresses: whose it is, and when that last lived. */
+struct whose {
+	uint32_t tracer_pid, watchdog_pid;
+	uint64_t heartbeat;
+};
+_Static_assert(offsetof(struct wire_area, heartbeat) - offsetof(struct wire_area, tracer_pid) ==
+		       offsetof(struct whose, heartbeat),
+	       "one piece of struct wire_area");
 
-	return process_vm_readv(pid, &to, 1, &from, 1, 0) == sizeof(ready) || errno != EFAULT;
+static bool is_ours(const struct inproc_engine *e, const struct whose *w)
+{
+	return !memcmp(w, &e->area->tracer_pid, sizeof(*w));
+}
+
+/* The private mapping is the first to be unmapped, the shared one the last. */
+static bool read_whose(const struct inproc_engine *e, pid_t pid, struct whose *ret)
+{
+	uint8_t byte;
+	struct iovec to[] = { { &byte, 1 }, { ret, sizeof(*ret) } };
+	struct iovec from[] = { { (void *)(e->addr + WIRE_PRIVATE), 1 },
+				{ &e->area->tracer_pid, sizeof(*ret) } };
+
+	return process_vm_readv(pid, to, 2, from, 2, 0) == 1 + (ssize_t)sizeof(*ret);
+}
+
+bool process_holds(const struct inproc_engine *e, pid_t pid)
+{
+	struct whose w;
+
+	return read_whose(e, pid, &w) && is_ours(e, &w);
+}
+
+/* Does the program that was attached still run, without our memory? Of one that has executed another, nothing is left. */
+static bool was_undone(const struct inproc_engine *e, const struct inproc_process *p)
+{
+	struct whose w;
+	ssize_t n = pread(p->mem, &w, sizeof(w), (off_t)(uintptr_t)&e->area->tracer_pid);
+
+	return p->mem >= 0 && (n < 0 ? errno == EIO : n == (ssize_t)sizeof(w) && !is_ours(e, &w));
 }
 
 /* The same probes in the new program, as soon as one of their files is mapped there. */
 static void follow_exec(struct inproc_engine *e, uint32_t i)
 {
 	struct inproc_process *p = &e->processes.v[i];
+	struct inproc_process next = inproc_process_of(p->pid);
 	struct wire_process *w = &e->list[p->index];
 	struct err *err;
 
 	if (p->attached) {
+		events_exec(e, p);
 		__atomic_store_n(&w->state, WIRE_PROCESS_GONE, __ATOMIC_RELEASE);
 		p->attached = false;
 		p->exec_tries = EXEC_TRIES;
 	}
 	if (!sites_any(e, p->pid) && --p->exec_tries)
 		return;
+	next.execs = p->execs + 1;
 	process_free(p);
-	*p = (struct inproc_process){ .pid = p->pid, .island_fd = -1, .execs = p->execs + 1 };
+	*p = next;
 	inproc_note(e, "process %d executed another program: probes were off while it started",
 		    (int)p->pid);
 	unwind_add(e, p->pid);
@@ -125,6 +167,24 @@ static void follow_exec(struct inproc_engine *e, uint32_t i)
 	err_free(err);
 }
 
+/* By `descry heal --force`. It is not traced again. */
+static void leave(struct inproc_engine *e, struct inproc_process *p)
+{
+	__atomic_store_n(&e->list[p->index].state, WIRE_PROCESS_GONE, __ATOMIC_RELEASE);
+	p->attached = false;
+	inproc_note(e, "process %d is not traced any more: its probes were taken out",
+		    (int)p->pid);
+}
+
+/* Is our memory gone from it? What cannot be read may be there. */
+static bool is_gone(const struct inproc_engine *e, pid_t pid)
+{
+	struct whose w;
+
+	errno = EFAULT; /* a part of it */
+	return read_whose(e, pid, &w) ? !is_ours(e, &w) : errno == EFAULT;
+}
+
 void processes_look(struct inproc_engine *e)
 {
 	(void)processes_adopt(e);
@@ -132,14 +192,18 @@ void processes_look(struct inproc_engine *e)
 		struct inproc_process *p = &e->processes.v[i];
 		struct wire_process *w = &e->list[p->index];
 
+		events_watch(e, p);
 		if (!p->attached && !p->exec_tries)
 			continue;
 		if (kill(p->pid, 0) && errno == ESRCH) { /* its slots are for others */
 			__atomic_store_n(&w->state, WIRE_PROCESS_GONE, __ATOMIC_RELEASE);
 			p->attached = false;
 			p->exec_tries = 0;
-		} else if (!is_ours(e, p->pid)) {
-			follow_exec(e, i);
+		} else if (is_gone(e, p->pid)) {
+			if (p->attached && was_undone(e, p))
+				leave(e, p);
+			else
+				follow_exec(e, i);
 		}
 	}
 }

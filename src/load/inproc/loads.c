@@ -171,17 +171,32 @@ struct err *loads_plan(struct inproc_engine *e, struct inproc_process *p, struct
 
 /* --- waiting --- */
 
+/* <linux/futex.h> as of Linux 5.16 */
+struct waitv {
+	uint64_t value, address;
+	uint32_t flags, pad;
+};
+enum { SYS_futex_waitv_ = 449, FUTEX_32_BITS = 2 };
+
 void loads_wait(struct inproc_engine *e, int timeout_ms)
 {
 	struct pollfd p = { .fd = e->timer_fd, .events = POLLIN };
+	struct waitv words[2];
+	uint32_t n = 0, seen = 0, *bell = events_bell(e, &seen);
 	uint64_t now, until;
 	struct timespec t;
 
-	if (!e->loads) {
+	if (!e->loads && !bell) {
 		poll(&p, e->timer_fd >= 0, timeout_ms);
 		return;
 	}
-	__atomic_store_n(&e->loads->on, 1, __ATOMIC_RELEASE);
+	if (bell)
+		words[n++] = (struct waitv){ seen, (uintptr_t)bell, FUTEX_32_BITS, 0 };
+	if (e->loads) {
+		__atomic_store_n(&e->loads->on, 1, __ATOMIC_RELEASE);
+		words[n++] = (struct waitv){ e->loads_seen, (uintptr_t)&e->loads->asked,
+					     FUTEX_32_BITS, 0 };
+	}
 	now = now_ns();
 	until = now + (uint64_t)timeout_ms * 1000000;
 	for (uint32_t i = 0; i < e->timers.n; i++)
@@ -189,9 +204,16 @@ void loads_wait(struct inproc_engine *e, int timeout_ms)
 			until = e->timers.v[i].next;
 	if (until <= now)
 		return;
+	t = (struct timespec){ .tv_sec = (time_t)(until / 1000000000),
+			       .tv_nsec = (long)(until % 1000000000) };
+	if (n == 2 && (syscall(SYS_futex_waitv_, words, n, 0, &t, CLOCK_MONOTONIC) >= 0 ||
+		       errno != ENOSYS))
+		return;
+	/* an older kernel waits for one: the other is answered when the time is over */
 	t = (struct timespec){ .tv_sec = (time_t)((until - now) / 1000000000),
 			       .tv_nsec = (long)((until - now) % 1000000000) };
-	syscall(SYS_futex, &e->loads->asked, FUTEX_WAIT, e->loads_seen, &t, NULL, 0);
+	syscall(SYS_futex, words[n - 1].address, FUTEX_WAIT, (uint32_t)words[n - 1].value, &t, NULL,
+		0);
 }
 
 static void answer(struct inproc_engine *e, uint32_t asked)
@@ -367,7 +389,7 @@ static bool take_over(struct inproc_process *p, struct inproc_process *late)
 
 static struct err *look_at(struct inproc_engine *e, struct inproc_process *p)
 {
-	struct inproc_process late = { .pid = p->pid, .island_fd = -1 };
+	struct inproc_process late = inproc_process_of(p->pid);
 	struct look l = { .e = e, .p = p };
 	struct err *err = read_maps(&l);
 	bool todo = false;

@@ -76,6 +76,7 @@ static struct jit_env environment(const struct inproc_engine *e, uint32_t i,
 		.lzcnt = !plain && has_lzcnt(),
 		.tsc = plain || e->area->clock.mult,
 		.syscalls = inproc_is_syscall(e->base.image->progs[i].attach),
+		.events = events_of(e->base.image, i),
 	};
 }
 
@@ -195,16 +196,22 @@ void progs_free(struct inproc_engine *e)
 	e->progs = NULL;
 }
 
-struct err *prog_run(struct inproc_engine *e, uint32_t prog, uint64_t cookie)
+void prog_run_with(struct inproc_engine *e, uint32_t prog, uint64_t cookie, const void *context)
 {
-	uint64_t (*run)(struct wire_thread *, void *, uint64_t);
-	uint64_t context[64] = { 0 };
+	uint64_t (*run)(struct wire_thread *, const void *, uint64_t);
 	struct inproc_prog *p = &e->progs[prog];
 	uintptr_t at = p->addr + p->code.host;
 
 	memcpy(&run, &at, sizeof(run));
 	run(e->self, context, cookie);
 	p->runs++;
+}
+
+struct err *prog_run(struct inproc_engine *e, uint32_t prog, uint64_t cookie)
+{
+	const uint64_t context[64] = { 0 };
+
+	prog_run_with(e, prog, cookie, context);
 	return NULL;
 }
 

@@ -223,18 +223,28 @@ static struct err *plan_returns(struct plan *pl, uint32_t module, const struct p
 	return NULL;
 }
 
+static void add_wish(struct plan *pl, const struct inproc_semaphore *s)
+{
+	for (uint32_t i = 0; i < pl->p->semaphores.n; i++)
+		if (pl->p->semaphores.v[i].module == s->module &&
+		    pl->p->semaphores.v[i].addr == s->addr)
+			return;
+	vec_push(&pl->p->semaphores, *s);
+}
+
+/* What tells the program that the probe is wanted. */
 static void add_semaphore(struct plan *pl, uint32_t module, const struct probe *p)
 {
 	struct inproc_semaphore s = { .module = module };
 
-	if (!p->semaphore ||
-	    !object_offset_to_addr(pl->p->modules.v[module].object, p->semaphore, &s.addr))
-		return;
-	for (uint32_t i = 0; i < pl->p->semaphores.n; i++)
-		if (pl->p->semaphores.v[i].module == module &&
-		    pl->p->semaphores.v[i].addr == s.addr)
-			return;
-	vec_push(&pl->p->semaphores, s);
+	if (p->semaphore &&
+	    object_offset_to_addr(pl->p->modules.v[module].object, p->semaphore, &s.addr))
+		add_wish(pl, &s);
+	for (uint32_t i = 0; i < p->nasks; i++) {
+		s.question = p->asks[i];
+		s.addr = p->asks[i]->addr;
+		add_wish(pl, &s);
+	}
 }
 
 static struct err *plan_probe(struct plan *pl, uint32_t index)
@@ -535,10 +545,13 @@ void sites_free(struct inproc_process *p)
 		vec_fini(&p->sites.v[i].points);
 	vec_fini(&p->sites);
 	vec_fini(&p->semaphores);
+	events_forget(p);
 	free(p->waiting);
 	p->waiting = NULL;
-	for (uint32_t i = 0; i < p->modules.n; i++)
+	for (uint32_t i = 0; i < p->modules.n; i++) {
 		text_free(p->modules.v[i].text);
+		vec_fini(&p->modules.v[i].places);
+	}
 	vec_fini(&p->modules);
 }
 

@@ -6,7 +6,8 @@
 #include "wire/syscall.h"
 
 struct wanted {
-	uint32_t prog;
+	enum wire_stub_kind kind;
+	uint32_t prog, probe; /* probe: of an event */
 	uint64_t bits[WIRE_SYSCALL_MAX / 64];
 };
 struct calls {
@@ -35,12 +36,28 @@ static bool any_wants(const struct calls *c, int32_t number)
 	return any;
 }
 
+static void want(struct calls *c, struct wanted w)
+{
+	if (wire_stub_is_behind(w.kind))
+		vec_push(&c->ret, w);
+	else
+		vec_push(&c->entry, w);
+}
+
 static void collect(struct calls *c, const struct image *img, pid_t pid)
 {
 	for (uint32_t i = 0; i < img->nprogs; i++) {
 		const struct image_prog *p = &img->progs[i];
-		struct wanted w = { .prog = i };
+		struct wanted w = { .prog = i,
+				    .kind = p->attach == ATTACH_SYSCALL_ENTRY ? WIRE_STUB_SYSCALL
+									      : WIRE_STUB_SYSRET };
 
+		for (uint32_t k = 0; k < p->nprobes; k++) {
+			struct wanted event = { .prog = i, .probe = p->probes[k] };
+
+			if (events_calls(img->probes[event.probe].probe, &event.kind, event.bits))
+				want(c, event);
+		}
 		if (p->attach != ATTACH_SYSCALL_ENTRY && p->attach != ATTACH_SYSCALL_RETURN)
 			continue;
 		for (uint32_t k = 0; k < p->nprobes; k++) {
@@ -50,10 +67,7 @@ static void collect(struct calls *c, const struct image *img, pid_t pid)
 			    (!probe->pid || probe->pid == pid))
 				w.bits[probe->number / 64] |= 1ull << probe->number % 64;
 		}
-		if (p->attach == ATTACH_SYSCALL_ENTRY)
-			vec_push(&c->entry, w);
-		else
-			vec_push(&c->ret, w);
+		want(c, w);
 	}
 }
 
@@ -62,10 +76,10 @@ static uint32_t probe_for(const struct image *img, const struct wanted *w, int32
 {
 	const struct image_prog *p = &img->progs[w->prog];
 
-	for (uint32_t k = 0; k < p->nprobes; k++)
+	for (uint32_t k = 0; k < p->nprobes && w->kind < WIRE_STUB_EVENTS; k++)
 		if (img->probes[p->probes[k]].probe->number == number)
 			return p->probes[k];
-	return p->probes[0];
+	return w->kind < WIRE_STUB_EVENTS ? p->probes[0] : w->probe;
 }
 
 static bool usable(const struct text_site *s)
@@ -98,7 +112,7 @@ static void plan_entry(struct calls *c, const struct image *img, uint32_t module
 	for (uint32_t i = 0; i < c->entry.n; i++) {
 		if (!wants(&c->entry.v[i], s->number))
 			continue;
-		p.kind = WIRE_STUB_SYSCALL;
+		p.kind = c->entry.v[i].kind;
 		p.prog = c->entry.v[i].prog;
 		p.probe = probe_for(img, &c->entry.v[i], s->number);
 		plan_site(c->pl, module, at, &p);
@@ -125,7 +139,7 @@ static void plan_return(struct calls *c, const struct image *img, uint32_t modul
 	for (uint32_t i = 0; i < c->ret.n; i++) {
 		if (!wants(&c->ret.v[i], s->number))
 			continue;
-		p.kind = WIRE_STUB_SYSRET;
+		p.kind = c->ret.v[i].kind;
 		p.prog = c->ret.v[i].prog;
 		p.probe = probe_for(img, &c->ret.v[i], s->number);
 		plan_site(c->pl, module, &at, &p);

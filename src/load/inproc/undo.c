@@ -39,6 +39,12 @@ void undo_log_fini(struct undo_log *log)
 	log->patches = NULL;
 }
 
+bool undo_is(const struct undo_log *log, uint64_t inode, uint64_t code_inode)
+{
+	return log->inode ? log->inode == inode
+			  : log->code_inode && log->code_inode == code_inode;
+}
+
 /* --- program counters --- */
 
 /* The last site at or below pc, if pc is in it. */

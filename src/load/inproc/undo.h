@@ -30,6 +30,9 @@ struct undo_log {
 	struct control_patch *patches; /* by undo_prepare(): what undo_patch() writes */
 };
 void undo_log_fini(struct undo_log *log);
+/* Is it that of the area with these files? At its base there may be another tracer's, whose patches are not to be touched. An
+ * attach cut short has mapped the code only. */
+bool undo_is(const struct undo_log *log, uint64_t inode, uint64_t code_inode);
 /* What can be done for undo_patch() while the process runs on. */
 void undo_prepare(struct undo_log *log);
 

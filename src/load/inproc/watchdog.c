@@ -73,8 +73,7 @@ static bool undo_process(const struct watched *w, pid_t pid)
 	if (!e) {
 		e = undo_quiet(c, STOP_MS) ?: undo_strays(c, w->code_inode, w->base, STOP_MS, &r) ?:
 			undo_log_read(c, w->base, &log);
-		if (!e && (log.inode ? log.inode == w->inode
-				     : log.code_inode && log.code_inode == w->code_inode))
+		if (!e && undo_is(&log, w->inode, w->code_inode))
 			e = undo_restore(c, &log, STOP_MS, &r);
 		undo_log_fini(&log);
 		control_free(c);

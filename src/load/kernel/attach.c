@@ -137,6 +137,8 @@ static struct err *attach_instance(struct kernel_engine *k, struct instance *in)
 	case ATTACH_URETPROBE: return attach_uprobes(k, in);
 	case ATTACH_KPROBE:
 	case ATTACH_KRETPROBE: return attach_kprobes(k, in);
+	case ATTACH_FENTRY:
+	case ATTACH_FEXIT: fentry_attach(k, in); return NULL;
 	default: break;
 	}
 	for (uint32_t i = 0; i < p->nprobes && !e; i++) {
@@ -156,22 +158,42 @@ static struct err *attach_instance(struct kernel_engine *k, struct instance *in)
 	return e;
 }
 
-struct err *attach_all(struct kernel_engine *k)
+/* Helpers of the run first: what they keep must be there when a probe fires. Then trampolines: kprobes serve what is left. */
+enum turn { TURN_HELPERS, TURN_TRAMPOLINES, TURN_OTHERS };
+
+static enum turn turn_of(const struct image_prog *p)
+{
+	return !p->nprobes		  ? TURN_HELPERS
+	       : is_trampoline(p->attach) ? TURN_TRAMPOLINES
+					  : TURN_OTHERS;
+}
+
+static struct err *attach_turn(struct kernel_engine *k, enum turn turn)
 {
 	struct err *e = NULL;
 
-	/* Helpers of the run first: what they keep must be there when a probe fires. */
-	for (int pass = 0; pass < 2; pass++)
-		for (uint32_t i = 0; i < k->instances.n && !e; i++) {
-			struct instance *in = &k->instances.v[i];
+	for (uint32_t i = 0; i < k->instances.n && !e; i++) {
+		struct instance *in = &k->instances.v[i];
 
-			if (!k->e.image->progs[in->prog].nprobes != !pass)
-				continue;
-			in->first_link = k->links.n;
-			e = attach_instance(k, in);
-			in->end_link = k->links.n;
-		}
+		if (turn_of(&k->e.image->progs[in->prog]) != turn)
+			continue;
+		in->first_link = k->links.n;
+		e = attach_instance(k, in);
+		in->end_link = k->links.n;
+	}
 	return e;
+}
+
+struct err *attach_all(struct kernel_engine *k)
+{
+	struct err *e = attach_turn(k, TURN_HELPERS);
+
+	if (!e)
+		e = attach_turn(k, TURN_TRAMPOLINES);
+	for (uint32_t i = 0; i < k->e.image->nprogs && !e; i++)
+		if (k->e.image->progs[i].fentry)
+			e = kprobes_load(k, i);
+	return e ? e : attach_turn(k, TURN_OTHERS);
 }
 
 /* --- detaching --- */

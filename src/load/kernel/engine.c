@@ -72,6 +72,7 @@ static struct err *kernel_load(struct engine *en, const struct image *img, bool 
 			engine_note(k, "the time programs take is not measured: %s",
 				    strerror(errno));
 	}
+	k->trampoline = xcalloc(img->nprobes + 1, sizeof(*k->trampoline));
 	e = maps_create(k);
 	if (!e) {
 		k->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
@@ -235,6 +236,15 @@ static uint64_t kernel_map_bytes(struct engine *en)
 	return maps_bytes(kernel(en));
 }
 
+static const char *kernel_probe_mode(struct engine *en, uint32_t i)
+{
+	const struct probe *p = en->image->probes[i].probe;
+
+	if (!p || !kernel(en)->trampoline[i])
+		return NULL;
+	return attach_kind_name(p->kind == ATTACH_KPROBE ? ATTACH_FENTRY : ATTACH_FEXIT);
+}
+
 static bool kernel_stop(struct engine *en, uint32_t i)
 {
 	struct kernel_engine *k = kernel(en);
@@ -270,6 +280,7 @@ static void kernel_free(struct engine *en)
 	free(k->counters.fixed);
 	free(k->counters.fired);
 	free(k->counters.dropped);
+	free(k->trampoline);
 	free(k);
 }
 
@@ -290,6 +301,7 @@ static const struct engine_ops kernel_ops = {
 	.counters = kernel_counters,
 	.report = kernel_report,
 	.map_bytes = kernel_map_bytes,
+	.probe_mode = kernel_probe_mode,
 	.stop = kernel_stop,
 	.detach = kernel_detach,
 	.free = kernel_free,

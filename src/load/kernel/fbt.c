@@ -11,6 +11,34 @@
 /* More than that many refusals are not named one by one. */
 enum { NOTES_MAX = 5 };
 
+bool is_kprobe(enum attach_kind kind)
+{
+	return kind == ATTACH_KPROBE || kind == ATTACH_KRETPROBE;
+}
+
+static bool is_loaded(const struct kernel_engine *k, uint32_t prog, uint32_t probe)
+{
+	for (uint32_t i = 0; i < k->instances.n; i++)
+		if (k->instances.v[i].prog == prog && k->instances.v[i].probe == probe)
+			return true;
+	return false;
+}
+
+struct err *kprobes_load(struct kernel_engine *k, uint32_t prog)
+{
+	const struct image_prog *p = &k->e.image->progs[prog];
+	bool each = prog_is_for_each(p);
+	struct err *e = NULL;
+
+	for (uint32_t i = 0; i < p->nprobes && !e && !fentry_only(k); i++) {
+		uint32_t probe = each ? p->probes[i] : UINT32_MAX;
+
+		if (!k->trampoline[p->probes[i]] && !is_loaded(k, prog, probe))
+			e = prog_load_copy(k, prog, probe, NULL);
+	}
+	return e;
+}
+
 struct places {
 	struct kernel_engine *k;
 	int prog;
@@ -117,7 +145,8 @@ struct err *attach_kprobes(struct kernel_engine *k, struct instance *in)
 	for (uint32_t i = 0; i < prog->nprobes; i++) {
 		const struct probe *q = img->probes[prog->probes[i]].probe;
 
-		if (in->probe != UINT32_MAX && in->probe != prog->probes[i])
+		if ((in->probe != UINT32_MAX && in->probe != prog->probes[i]) ||
+		    k->trampoline[prog->probes[i]])
 			continue;
 		for (uint32_t j = 0; j < q->naddrs; j++) {
 			vec_push(&p.addrs, q->addrs[j]);

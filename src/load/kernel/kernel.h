@@ -34,6 +34,8 @@ struct kprobe_multi {
 };
 int sys_link_kprobe_multi(int prog_fd, const struct kprobe_multi *m);
 int sys_prog_load(union bpf_attr *attr);
+/* The descriptor of a module's BTF. */
+int sys_btf_of_module(const char *module);
 int sys_btf_load(const void *btf, uint32_t size);
 /* Copies at most 15 bytes, with what a BPF object's name may not hold replaced. */
 void sys_object_name(char ret[BPF_OBJ_NAME_LEN], const char *name);
@@ -106,6 +108,7 @@ struct kernel_engine {
 	struct known_stack *known_stacks; /* [KNOWN_STACKS], NULL until needed */
 	struct symbols *symbols;          /* for RELOC_KSYM, NULL until needed */
 	uint64_t missed;                  /* firings, of links that are closed */
+	bool *trampoline; /* [image.nprobes]: fired by a BPF trampoline, not by a kprobe */
 };
 
 /* maps.c */
@@ -134,6 +137,11 @@ void ring_drain(struct ring *r,
 
 /* prog.c */
 struct err *progs_load(struct kernel_engine *k);
+/* One copy of program `prog`, for probe (UINT32_MAX: for all, by cookie) and, when typed, for a tracepoint. */
+struct err *prog_load_copy(struct kernel_engine *k, uint32_t prog, uint32_t probe,
+			   const char *tracepoint);
+/* Can one copy not serve all the program's probes, since it is not told which one fired? */
+bool prog_is_for_each(const struct image_prog *p);
 void progs_close(struct kernel_engine *k);
 
 /* attach.c, uprobe.c: append to k->links */
@@ -147,6 +155,19 @@ void missed_keep(struct kernel_engine *k, const struct instance *in);
 struct err *attach_uprobes(struct kernel_engine *k, struct instance *in);
 /* fbt.c, likewise */
 struct err *attach_kprobes(struct kernel_engine *k, struct instance *in);
+/* Loads what program `prog`, of kprobes, lacks to serve the probes that no trampoline fires. */
+struct err *kprobes_load(struct kernel_engine *k, uint32_t prog);
+bool is_kprobe(enum attach_kind kind);
+
+/* fentry.c, likewise: what cannot be loaded or attached has trampoline[] false then */
+struct err *fentry_load(struct kernel_engine *k, uint32_t prog);
+void fentry_attach(struct kernel_engine *k, struct instance *in);
+/* Fills in where a program for that probe goes. *ret_btf: to be closed, -1 none. */
+struct err *fentry_place(struct kernel_engine *k, uint32_t probe, bool ret, union bpf_attr *a,
+			 int *ret_btf);
+bool is_trampoline(enum attach_kind kind);
+bool fentry_only(const struct kernel_engine *k); /* -x fbt=fentry: no kprobes instead */
+
 void engine_note(struct kernel_engine *k, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 

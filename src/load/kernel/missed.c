@@ -59,16 +59,14 @@ static uint64_t of_prog(int fd)
 	return sys_bpf(BPF_OBJ_GET_INFO_BY_FD, &a, sizeof(a)) ? 0 : info.recursion_misses;
 }
 
-static bool is_kprobe(const struct kernel_engine *k, const struct instance *in)
+static bool by_kprobe(const struct kernel_engine *k, const struct instance *in)
 {
-	enum attach_kind kind = k->e.image->progs[in->prog].attach;
-
-	return kind == ATTACH_KPROBE || kind == ATTACH_KRETPROBE;
+	return is_kprobe(k->e.image->progs[in->prog].attach);
 }
 
 void missed_keep(struct kernel_engine *k, const struct instance *in)
 {
-	for (uint32_t i = in->first_link; is_kprobe(k, in) && i < in->end_link; i++)
+	for (uint32_t i = in->first_link; by_kprobe(k, in) && i < in->end_link; i++)
 		k->missed += of_link(k->links.v[i]);
 }
 
@@ -81,7 +79,7 @@ uint64_t missed_count(struct kernel_engine *k)
 
 		n += of_prog(in->fd);
 		for (uint32_t l = in->first_link;
-		     is_kprobe(k, in) && l < in->end_link && l < k->links.n; l++)
+		     by_kprobe(k, in) && l < in->end_link && l < k->links.n; l++)
 			n += of_link(k->links.v[l]);
 	}
 	return n;

@@ -169,7 +169,9 @@ static bool hook_ksym(void *arg, const char *name, uint64_t *ret)
 static enum bpf_prog_type type_of(enum attach_kind kind)
 {
 	switch (kind) {
-	case ATTACH_TP_BTF: return BPF_PROG_TYPE_TRACING;
+	case ATTACH_TP_BTF:
+	case ATTACH_FENTRY:
+	case ATTACH_FEXIT: return BPF_PROG_TYPE_TRACING;
 	case ATTACH_PROFILE:
 	case ATTACH_TICK: return BPF_PROG_TYPE_PERF_EVENT;
 	case ATTACH_UPROBE:
@@ -178,11 +180,6 @@ static enum bpf_prog_type type_of(enum attach_kind kind)
 	case ATTACH_KRETPROBE: return BPF_PROG_TYPE_KPROBE;
 	default: return BPF_PROG_TYPE_RAW_TRACEPOINT;
 	}
-}
-
-static bool is_kprobe(enum attach_kind kind)
-{
-	return kind == ATTACH_KPROBE || kind == ATTACH_KRETPROBE;
 }
 
 static const char *mode_of(enum attach_kind kind)
@@ -198,6 +195,8 @@ static const char *mode_of(enum attach_kind kind)
 	case ATTACH_KPROBE:
 	case ATTACH_KRETPROBE:
 		return feature(FEATURE_KPROBE_MULTI) ? "kprobe_multi" : "perf kprobe";
+	case ATTACH_FENTRY: return "fentry";
+	case ATTACH_FEXIT: return "fexit";
 	default: return "raw tracepoint";
 	}
 }
@@ -232,21 +231,22 @@ static struct err *tracepoint_id(struct kernel_engine *k, const char *tracepoint
 		       why ? ": " : "", why ? why : "");
 }
 
-/* One copy of program `prog`, for probe (UINT32_MAX: for all, by cookie) and, when typed, for a
- * tracepoint. */
-static struct err *load_copy(struct kernel_engine *k, uint32_t prog, uint32_t probe,
-			     const char *tracepoint)
+struct err *prog_load_copy(struct kernel_engine *k, uint32_t prog, uint32_t probe,
+			   const char *tracepoint)
 {
 	const struct image_prog *p = &k->e.image->progs[prog];
 	struct link_hooks hooks = { k, hook_map, hook_ksym };
 	struct linked l;
 	union bpf_attr a = { .prog_type = type_of(p->attach), .license = (uintptr_t) "GPL" };
+	cleanup_close int module = -1;
 	struct err *e = NULL;
 
 	sys_object_name(a.prog_name, p->name);
 	if (p->attach == ATTACH_TP_BTF) {
 		e = tracepoint_id(k, tracepoint, &a.attach_btf_id);
 		a.expected_attach_type = BPF_TRACE_RAW_TP;
+	} else if (is_trampoline(p->attach)) {
+		e = fentry_place(k, probe, p->attach == ATTACH_FEXIT, &a, &module);
 	} else if (is_kprobe(p->attach)) {
 		if (feature(FEATURE_KPROBE_MULTI))
 			a.expected_attach_type = BPF_TRACE_KPROBE_MULTI;
@@ -276,7 +276,9 @@ static struct err *load_copy(struct kernel_engine *k, uint32_t prog, uint32_t pr
 	a.insn_cnt = l.ninsns;
 
 	int fd = sys_prog_load(&a);
-	if (fd < 0)
+	if (fd < 0 && is_trampoline(p->attach) && !fentry_only(k))
+		e = err_new(errno, "%s", strerror(errno)); /* kprobes may do */
+	else if (fd < 0)
 		e = rejected(k, p, &l, &a);
 	else
 		vec_push(&k->instances, (struct instance){ fd, prog, probe, tracepoint,
@@ -310,31 +312,42 @@ static bool loaded_for(const struct kernel_engine *k, uint32_t prog, const char 
 	return false;
 }
 
+bool prog_is_for_each(const struct image_prog *p)
+{
+	if (p->uses_cookie)
+		return !has_cookies(p->attach);
+	return p->cookie_insn != UINT32_MAX && p->nprobes > 1 && p->attach != ATTACH_SELF &&
+	       p->attach != ATTACH_SYSCALL_ENTRY && p->attach != ATTACH_SYSCALL_RETURN;
+}
+
 static struct err *load_prog(struct kernel_engine *k, uint32_t prog)
 {
 	const struct image *img = k->e.image;
 	const struct image_prog *p = &img->progs[prog];
-	bool each = (p->uses_cookie && !has_cookies(p->attach)) ||
-		    (!p->uses_cookie && p->cookie_insn != UINT32_MAX && p->nprobes > 1 &&
-		     p->attach != ATTACH_SELF && p->attach != ATTACH_SYSCALL_ENTRY &&
-		     p->attach != ATTACH_SYSCALL_RETURN);
 	struct err *e = NULL;
 
 	if (!p->nprobes)
-		return load_copy(k, prog, UINT32_MAX, p->tracepoint);
-	if (each) {
+		return prog_load_copy(k, prog, UINT32_MAX, p->tracepoint);
+	if (is_trampoline(p->attach))
+		return NULL; /* with the kprobes in whose place they are */
+	if (is_kprobe(p->attach)) {
+		if (p->fentry)
+			e = fentry_load(k, p->fentry);
+		return e ? e : kprobes_load(k, prog);
+	}
+	if (prog_is_for_each(p)) {
 		for (uint32_t i = 0; i < p->nprobes && !e; i++)
-			e = load_copy(k, prog, p->probes[i],
+			e = prog_load_copy(k, prog, p->probes[i],
 				      img->probes[p->probes[i]].probe->object);
 		return e;
 	}
 	if (p->attach != ATTACH_TP_BTF)
-		return load_copy(k, prog, UINT32_MAX, NULL);
+		return prog_load_copy(k, prog, UINT32_MAX, NULL);
 	for (uint32_t i = 0; i < p->nprobes && !e; i++) {
 		const char *tp = img->probes[p->probes[i]].probe->object;
 
 		if (!loaded_for(k, prog, tp))
-			e = load_copy(k, prog, UINT32_MAX, tp);
+			e = prog_load_copy(k, prog, UINT32_MAX, tp);
 	}
 	return e;
 }

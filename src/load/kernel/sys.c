@@ -118,6 +118,32 @@ void sys_object_name(char ret[BPF_OBJ_NAME_LEN], const char *name)
 		ret[i] = isalnum((unsigned char)name[i]) || name[i] == '.' ? name[i] : '_';
 }
 
+int sys_btf_of_module(const char *module)
+{
+	union bpf_attr next = { 0 };
+
+	while (!sys_bpf(BPF_BTF_GET_NEXT_ID, &next, sizeof(next))) {
+		union bpf_attr a = { .btf_id = next.next_id };
+		char name[64] = "";
+		struct bpf_btf_info info = { .name = (uintptr_t)name, .name_len = sizeof(name) };
+		int fd = sys_bpf(BPF_BTF_GET_FD_BY_ID, &a, sizeof(a));
+
+		next = (union bpf_attr){ .start_id = next.next_id };
+		if (fd < 0 && errno == ENOENT)
+			continue; /* gone meanwhile */
+		if (fd < 0)
+			return -1;
+		a = (union bpf_attr){ .info = { .bpf_fd = (uint32_t)fd,
+						.info_len = sizeof(info),
+						.info = (uintptr_t)&info } };
+		if (!sys_bpf(BPF_OBJ_GET_INFO_BY_FD, &a, sizeof(a)) && info.kernel_btf &&
+		    !strcmp(name, module))
+			return fd;
+		close(fd);
+	}
+	return -1;
+}
+
 static bool lockdown_forbids(void)
 {
 	cleanup_free char *text = NULL;

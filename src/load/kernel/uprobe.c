@@ -52,6 +52,18 @@ static void note_red_zone(struct kernel_engine *k, uint32_t probe)
 		    ip->prov, ip->mod, ip->func, ip->name);
 }
 
+/* A program on a uprobe may not write registers (Linux 6.18 still), and text that is changed has to be restored by somebody
+ * whatever becomes of us: what the in-process engine has, and this one has not. */
+static void note_asks(struct kernel_engine *k, uint32_t probe)
+{
+	const struct image_probe *ip = &k->e.image->probes[probe];
+
+	engine_note(k,
+		    "%s:%s:%s:%s: the program asks whether it is enabled, and the kernel engine "
+		    "cannot tell it yes: what it does only then is not seen; -x engine=inproc can",
+		    ip->prov, ip->mod, ip->func, ip->name);
+}
+
 /* Errors that concern one of the places, so that the others are worth trying without it. */
 static bool is_about_a_place(int error)
 {
@@ -199,6 +211,8 @@ struct err *attach_uprobes(struct kernel_engine *k, struct instance *in)
 				note_red_zone(k, p->probes[j]);
 				continue;
 			}
+			if (q->nasks)
+				note_asks(k, p->probes[j]);
 			vec_push(&g.offsets, q->offset);
 			vec_push(&g.semaphores, q->semaphore);
 			vec_push(&g.cookies, p->probes[j]);

@@ -9,7 +9,17 @@
  * so the arguments stand where a call has them. nargv is where the types of the native arguments follow one another in strtab, xargv
  * those of the probe's; prargs from argidx on says which native argument each of those is. A linked file may hold several, one after
  * the other.
+ *
+ * Where the program asks whether the probe is enabled (prenoffs from enoffidx on) the call was made an instruction that says no,
+ * and the place is that of what follows it:
+ *
+ *	48 33 c0 | 90 90    xor %rax,%rax; nop; nop      the answer is the call's value
+ *	48 33 c0 | c3 90    ...           ret; nop       and so the caller's
+ *
+ * Since Oracle's DTrace 2 the answer is no value, but is stored where the first argument points to, as 32 bits that were 0; the bytes
+ * are the same.
  */
+#include <Zydis/Zydis.h>
 #include <elf.h>
 
 #include "base/hash.h"
@@ -26,7 +36,7 @@ enum {
 	SECT_PRARGS = 17,
 	SECT_PROFFS = 18,
 	SECT_PRENOFFS = 26,
-	PLACES_MAX = 16384, /* of one section */
+	PLACES_MAX = 16384, /* of one section, questions too */
 	PROBES_MAX = 65536,
 	ARGS_MAX = 16,
 };
@@ -205,24 +215,86 @@ static void add_place(struct dof *d, const struct object_usdt *like, uint64_t ad
 	vec_push(&d->o->usdts, u);
 }
 
+static bool is_rax(const ZydisDecodedOperand *op)
+{
+	return op->type == ZYDIS_OPERAND_TYPE_REGISTER &&
+	       ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, op->reg.value) ==
+		       ZYDIS_REGISTER_RAX;
+}
+
+/* Is rax read from addr on, before it is written? Jumps that always go are followed, others end it. */
+static bool reads_rax(const struct object *o, uint64_t addr)
+{
+	enum { LOOK = 16 /* instructions */ };
+	ZydisDecodedOperand ops[ZYDIS_MAX_OPERAND_COUNT];
+	ZydisDecodedInstruction ins;
+	ZydisDecoder decoder;
+
+	ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+	for (int k = 0; k < LOOK; k++, addr += ins.length) {
+		uint8_t code[15];
+		uint32_t n = object_read(o, addr, code, sizeof(code));
+		bool written = false;
+
+		if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, code, n, &ins, ops)))
+			return false;
+		if (ins.meta.category == ZYDIS_CATEGORY_RET)
+			return true;
+		for (uint32_t i = 0; i < ins.operand_count; i++) {
+			const ZydisDecodedOperand *op = &ops[i];
+
+			if ((is_rax(op) && op->actions & ZYDIS_OPERAND_ACTION_MASK_READ) ||
+			    (op->type == ZYDIS_OPERAND_TYPE_MEMORY &&
+			     (op->mem.base == ZYDIS_REGISTER_RAX ||
+			      op->mem.index == ZYDIS_REGISTER_RAX)))
+				return true;
+			written |= is_rax(op) && op->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE;
+		}
+		if (written || ins.meta.category == ZYDIS_CATEGORY_CALL ||
+		    ins.meta.category == ZYDIS_CATEGORY_COND_BR)
+			return false;
+		if (ins.meta.category != ZYDIS_CATEGORY_UNCOND_BR)
+			continue;
+		if (ops[0].type != ZYDIS_OPERAND_TYPE_IMMEDIATE || !ops[0].imm.is_relative)
+			return false;
+		addr += (uint64_t)ops[0].imm.value.s;
+	}
+	return false;
+}
+
+/* after: where the instruction that says no ends. */
+static void add_question(struct dof *d, const struct object_usdt *u, uint64_t after)
+{
+	static const uint8_t no[3] = { 0x48, 0x33, 0xc0 };  /* xor %rax,%rax */
+	static const uint8_t yes[3] = { 0x83, 0xc8, 0x01 }; /* or $1,%eax */
+	static const uint8_t put[3] = { 0x80, 0x0f, 0x01 }; /* orb $1,(%rdi) */
+	struct object_question q = { u->provider, u->name, after - sizeof(no), { 0 }, { 0 } };
+
+	if (!d->places || !object_is_text(d->o, q.addr) ||
+	    object_read(d->o, q.addr, q.no, sizeof(q.no)) != sizeof(q.no) ||
+	    memcmp(q.no, no, sizeof(no)))
+		return;
+	d->places--;
+	memcpy(q.yes, reads_rax(d->o, after) ? yes : put, sizeof(q.yes));
+	vec_push(&d->o->questions, q);
+}
+
 struct provider_sections {
-	struct bytes strtab, probes, prargs, proffs;
-	bool has_enabled;
+	struct bytes strtab, probes, prargs, proffs, prenoffs;
 	const char *name;
 };
 
 static void read_probe(struct dof *d, const struct provider_sections *p, struct bytes probe,
 		       uint64_t probe_addr)
 {
-	struct bytes offs = p->proffs;
+	struct bytes offs = p->proffs, asks = p->prenoffs;
 	uint64_t addr = relocated(d, probe_addr, bytes_u64(&probe));
 	uint32_t func = bytes_u32(&probe), name = bytes_u32(&probe), nargv = bytes_u32(&probe),
 		 xargv = bytes_u32(&probe), argidx = bytes_u32(&probe), offidx = bytes_u32(&probe);
-	uint32_t nargc = bytes_u8(&probe), xargc = bytes_u8(&probe), noffs = bytes_u16(&probe);
+	uint32_t nargc = bytes_u8(&probe), xargc = bytes_u8(&probe), noffs = bytes_u16(&probe),
+		 enoffidx = bytes_u32(&probe), nenoffs = bytes_u16(&probe);
 	struct object_usdt u = { .provider = p->name, .func = bytes_cstr_at(&p->strtab, func) };
 
-	bytes_skip(&probe, 4);
-	u.is_enabled = bytes_u16(&probe) && p->has_enabled;
 	u.name = bytes_cstr_at(&p->strtab, name);
 	if (!bytes_ok(&probe) || !u.name || !u.name[0])
 		return;
@@ -234,6 +306,10 @@ static void read_probe(struct dof *d, const struct provider_sections *p, struct 
 		return;
 	for (uint32_t i = 0; i < noffs && bytes_left(&offs) >= 4; i++)
 		add_place(d, &u, addr + bytes_u32(&offs));
+	if (!nenoffs || !bytes_seek(&asks, (uint64_t)enoffidx * 4))
+		return;
+	for (uint32_t i = 0; i < nenoffs && bytes_left(&asks) >= 4; i++)
+		add_question(d, &u, addr + bytes_u32(&asks));
 }
 
 static void read_provider(struct dof *d, uint32_t index)
@@ -254,8 +330,7 @@ static void read_provider(struct dof *d, uint32_t index)
 		return;
 	if (bytes_left(&b) >= 4) /* since version 2 */
 		prenoffs = bytes_u32(&b);
-	b = section(d, prenoffs, SECT_PRENOFFS);
-	p.has_enabled = bytes_ok(&b);
+	p.prenoffs = section(d, prenoffs, SECT_PRENOFFS);
 	p.name = bytes_cstr_at(&p.strtab, name);
 	if (!p.name || !p.name[0])
 		return;

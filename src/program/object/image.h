@@ -47,6 +47,7 @@ struct object {
 	/* usdt.c, at first use */
 	bool usdts_read;
 	VEC(struct object_usdt) usdts;
+	VEC(struct object_question) questions;
 	VEC(char *) notes;
 };
 

@@ -31,7 +31,14 @@ struct object_usdt {
 	const char *func;   /* the function it lies in, "" unknown */
 	const char *
 		types; /* DOF: types of args[], each with its NUL, then an empty one; NULL not known */
-	bool is_enabled; /* DOF: the program asks first whether somebody looks, which a uprobe cannot answer */
+};
+
+/* DOF: where the program asks whether a probe is enabled. Three bytes, one instruction, that answer no; what answers yes in their
+ * place is one, too. */
+struct object_question {
+	const char *provider, *name;
+	uint64_t addr; /* link-time virtual address */
+	uint8_t no[3], yes[3];
 };
 
 struct err *object_open(const char *path, struct object **ret);
@@ -55,6 +62,7 @@ const struct object_symbol *object_find_name(struct object *o, const char *name)
 /* The address of any symbol of the file, data included. False: no such symbol. */
 bool object_symbol_value(struct object *o, const char *name, uint64_t *ret_addr);
 const struct object_usdt *object_usdts(struct object *o, uint32_t *ret_n);
+const struct object_question *object_questions(struct object *o, uint32_t *ret_n);
 /* By PT_LOAD. False when the address is in no segment of the file. */
 bool object_addr_to_offset(const struct object *o, uint64_t addr, uint64_t *ret_off);
 /* The i-th program header, any type. False past the last. Numbers of the file, unchecked. */

@@ -97,10 +97,20 @@ const struct object_usdt *object_usdts(struct object *o, uint32_t *ret_n)
 	return o->usdts.v;
 }
 
+const struct object_question *object_questions(struct object *o, uint32_t *ret_n)
+{
+	uint32_t n;
+
+	(void)object_usdts(o, &n);
+	*ret_n = o->questions.n;
+	return o->questions.v;
+}
+
 void image_usdts_fini(struct object *o)
 {
 	for (uint32_t i = 0; i < o->notes.n; i++)
 		free(o->notes.v[i]);
 	vec_fini(&o->notes);
 	vec_fini(&o->usdts);
+	vec_fini(&o->questions);
 }

@@ -506,17 +506,35 @@ bool kernel_enumerator(struct type_graph *g, const char *name, int64_t *ret_valu
 	return false;
 }
 
-bool type_kernel_func(struct type_graph *g, const char *name, type_id *ret)
+static bool func_node(struct type_graph *g, uint32_t file, uint32_t id, type_id *ret)
 {
-	uint32_t file, id;
-	type_id t;
+	type_id t = node_of(g, file, id);
 
-	if (!find(g, NULL, BTF_BIT(BTF_KIND_FUNC), name, &file, &id))
-		return false;
-	t = node_of(g, file, id);
 	if (tnode(g, t)->kind != TYPE_FUNC)
 		return false;
 	*ret = t;
+	return true;
+}
+
+bool type_kernel_func(struct type_graph *g, const char *name, type_id *ret)
+{
+	uint32_t file, id;
+
+	return find(g, NULL, BTF_BIT(BTF_KIND_FUNC), name, &file, &id) &&
+	       func_node(g, file, id, ret);
+}
+
+bool type_module_func(struct type_graph *g, const char *module, const char *name, type_id *ret,
+		      uint32_t *ret_btf_id)
+{
+	uint32_t file, id;
+
+	if (!find(g, module, BTF_BIT(BTF_KIND_FUNC), name, &file, &id))
+		return false;
+	/* find() gives of a module what vmlinux has, too. */
+	if ((file == VMLINUX) != !strcmp(module, "vmlinux") || !func_node(g, file, id, ret))
+		return false;
+	*ret_btf_id = id;
 	return true;
 }
 

@@ -129,6 +129,9 @@ bool type_parse_name(struct type_graph *g, const char *text, type_id *ret);
 bool type_enumerator(struct type_graph *g, const char *name, int64_t *ret_value, type_id *ret_enum);
 /* Kernel function prototype by name ("vfs_read") -> TYPE_FUNC; kernel variable by name -> its type (percpu too). */
 bool type_kernel_func(struct type_graph *g, const char *name, type_id *ret);
+/* The same in one module ("vmlinux": the kernel proper), with its BTF id there. */
+bool type_module_func(struct type_graph *g, const char *module, const char *name, type_id *ret,
+		      uint32_t *ret_btf_id);
 bool type_kernel_var(struct type_graph *g, const char *name, type_id *ret);
 /* The BTF id within vmlinux of a kernel type/func/typedef of that kind and name: for attach_btf_id and kfunc calls.
  * btf_kind is BTF_KIND_*. False when absent. */

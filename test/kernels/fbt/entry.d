@@ -1,4 +1,5 @@
 /* Every entry of a kernel function, with its arguments as numbers and as the prototype declares them. */
+//@ fbt: fentry, kprobe
 //@ c: dd if=/dev/zero of=/dev/null bs=7 count=100
 //@ cmd: -q
 fbt::vfs_read:entry

@@ -1,4 +1,5 @@
 /* -F indents by entry and return. */
+//@ fbt: fentry, kprobe
 //@ c: dd if=/dev/zero of=/dev/null bs=7 count=2
 //@ cmd: -F
 fbt::ksys_read:,

@@ -1,4 +1,5 @@
 /* arg1 and args[1] of a return are the value, of the function's type; thread variables link entry and return. */
+//@ fbt: fentry, kprobe
 //@ c: sh -c 'dd if=/dev/zero of=/dev/null bs=7 count=100; stat /nonexistent'
 //@ cmd: -q
 fbt::vfs_read:entry

@@ -1,4 +1,5 @@
 /* caller, stack() and stacks as keys begin at the function probed, on entry; on return, where it returns to. */
+//@ fbt: fentry, kprobe
 //@ c: dd if=/dev/zero of=/dev/null bs=7 count=3
 //@ cmd: -q
 //@ sub: /\+0x[0-9a-f]+//

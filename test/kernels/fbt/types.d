@@ -1,4 +1,5 @@
 /* args[] are typed from BTF: members are followed. */
+//@ fbt: fentry, kprobe
 //@ c: dd if=/dev/zero of=/dev/null bs=7 count=3
 //@ cmd: -q
 fbt::vfs_read:entry

@@ -1,0 +1,222 @@
+/* Events of this process as the kernel's tracepoints would tell them: contexts of programs made for those. A task_struct is the
+ * tracer's stand-in for the process's, copied and changed where a thread, or a child, differs. */
+#include "agent/agent.h"
+
+enum { RAX = 10, RDX = 12, RSI, RDI, ORIG_RAX, R10 = 7 }; /* words of struct pt_regs */
+enum {
+	PR_GET_NAME = 16,
+	THREAD_FLAG = 0x10000, /* CLONE_THREAD */
+	SIGNALS = 64,
+	FUTEX_WAIT = 0,
+	FUTEX_WAKE = 1,
+	ASK_TIMES = 10,
+	ASK_NS = 20000000,
+	NLINK = 2, /* word of struct stat */
+	COMM_SIZE = 16,
+};
+
+static inline struct wire_event *event_of(const struct wire_thread *t)
+{
+	return (struct wire_event *)((uintptr_t)t + area()->event);
+}
+
+static inline void put32(uint64_t at, uint32_t off, uint32_t v)
+{
+	*(any32 *)(at + off) = v;
+}
+static inline any64 *word_at(uint64_t at, uint32_t off)
+{
+	return (any64 *)(at + off);
+}
+
+/* The thread's own task_struct, or another's, in its slot. */
+static uint64_t room(const struct wire_thread *t, bool other)
+{
+	const struct wire_task_layout *l = &area()->task;
+
+	return (uintptr_t)(event_of(t) + 1) +
+	       (other ? l->task_size + l->signal_size + l->mm_size : 0);
+}
+
+/* A copy with other numbers; its signal_struct is its own. */
+static uint64_t copy(const struct wire_thread *t, bool other, uint64_t from, uint32_t pid,
+		     uint32_t tgid)
+{
+	const struct wire_task_layout *l = &area()->task;
+	uint64_t to = room(t, other), signal = to + l->task_size;
+
+	mem_copy((void *)to, (void *)from, l->task_size);
+	mem_copy((void *)signal, (void *)*word_at(from, l->signal), l->signal_size);
+	*word_at(to, l->signal) = signal;
+	put32(to, l->pid, pid);
+	put32(to, l->tgid, tgid);
+	return to;
+}
+
+/* What stands for the thread's task_struct. A child that is followed has none of its own before the tracer has looked at it:
+ * its parent's, then. */
+void own_task(struct wire_thread *t)
+{
+	const struct wire_process *p = process(t->owner - 1);
+	uint64_t from = p->task;
+
+	t->task = from;
+	if (!area()->event)
+		return;
+	for (uint32_t i = 1; i < WIRE_PROCESSES_MAX && !from; i++)
+		if (process(i)->own_pid == p->ppid)
+			from = process(i)->task;
+	if (!from)
+		return;
+	t->task = copy(t, false, from, t->tid, t->pid);
+	mem_copy((void *)(t->task + area()->task.comm), t->comm, COMM_SIZE);
+}
+
+/* Threads of this process, itself included; 0 not known. Where system calls are filtered nothing is asked that the program
+ * does not ask. */
+static uint32_t threads(void)
+{
+	uint64_t st[18];
+
+	return !kept()->no_vm_read && !sys2(SYS_STAT, (uintptr_t) "/proc/self/task", (uintptr_t)st)
+		       ? (uint32_t)st[NLINK] - 2
+		       : 0;
+}
+
+static void put_threads(uint64_t task, uint32_t n, uint32_t live)
+{
+	uint64_t signal = *word_at(task, area()->task.signal);
+
+	put32(signal, area()->task.nr_threads, n);
+	put32(signal, area()->task.live, live);
+}
+
+/* Of a child that `result` numbers. */
+static uint64_t child(struct wire_thread *t, const uint64_t *regs, uint32_t nr, uint32_t number)
+{
+	const struct wire_task_layout *l = &area()->task;
+	uint64_t flags = nr == SYS_CLONE ? regs[RDI] : 0, c, mm;
+
+	if (nr == SYS_CLONE3)
+		agent_probe_read((uintptr_t)&flags, sizeof(flags), regs[RDI], 0, 0, t);
+	if (flags & THREAD_FLAG)
+		return copy(t, true, t->task, number, t->pid);
+	c = copy(t, true, t->task, number, number);
+	mm = c + l->task_size + l->signal_size;
+	mem_copy((void *)mm, (void *)*word_at(c, l->mm), l->mm_size);
+	*word_at(c, l->mm) = mm;
+	*word_at(c, l->real_parent) = t->task;
+	put_threads(c, 1, 1);
+	return c;
+}
+
+/* The tracer looks a thread up. 0: it does not answer, or there is none. */
+static uint64_t ask(struct wire_event *ev, uint32_t tid)
+{
+	struct wire_ask *a = &area()->ask;
+	const uint64_t time[2] = { 0, ASK_NS };
+	uint32_t mine, have;
+
+	ev->answer = 0;
+	__atomic_store_n(&ev->want, tid, __ATOMIC_RELEASE);
+	mine = __atomic_add_fetch(&a->asked, 1, __ATOMIC_SEQ_CST);
+	if (!__atomic_load_n(&a->on, __ATOMIC_SEQ_CST))
+		return 0;
+	sys4(SYS_FUTEX, (uintptr_t)&a->asked, FUTEX_WAKE, 1, 0);
+	for (int i = 0; i < ASK_TIMES; i++) {
+		have = __atomic_load_n(&a->answered, __ATOMIC_ACQUIRE);
+		if ((int32_t)(have - mine) >= 0)
+			return ev->answer;
+		sys4(SYS_FUTEX, (uintptr_t)&a->answered, FUTEX_WAIT, have, (uintptr_t)time);
+	}
+	__atomic_store_n(&a->on, 0, __ATOMIC_RELAXED);
+	return 0;
+}
+
+/* A signal about to be sent. Whether it may be is known by the same call with none. */
+static bool sends(struct wire_thread *t, struct wire_event *ev, const uint64_t *regs, uint32_t nr)
+{
+	bool group = nr == SYS_KILL || nr == SYS_RT_SIGQUEUEINFO, last = group || nr == SYS_TKILL;
+	uint64_t tid = last ? regs[RDI] : regs[RSI], sig = last ? regs[RSI] : regs[RDX], task = t->task;
+
+	if (!last && nr != SYS_TGKILL && nr != SYS_RT_TGSIGQUEUEINFO)
+		return false;
+	if ((uint32_t)sig - 1 >= SIGNALS ||
+	    (!kept()->no_vm_read && sys4(nr, regs[RDI], last ? 0 : regs[RSI],
+					 last ? regs[RDX] : 0, regs[R10])))
+		return false;
+	if ((uint32_t)tid != t->tid) {
+		task = (int32_t)tid > 0 ? ask(ev, (uint32_t)tid) : 0;
+		if (!task) {
+			task = room(t, true);
+			mem_zero((void *)task, area()->task.task_size);
+			put32(task, area()->task.pid, (uint32_t)tid);
+			put32(task, area()->task.tgid, (uint32_t)tid);
+		}
+	}
+	ev->word[0] = (uint32_t)sig;
+	ev->word[1] = ev->word[4] = 0;
+	ev->word[2] = task;
+	ev->word[3] = group;
+	return true;
+}
+
+/* Is the process at its end? Who tells of it first does. */
+static bool is_last(struct wire_thread *t, uint32_t nr, uint32_t nthreads)
+{
+	uint32_t *tid = &process(t->owner - 1)->exit_tid, none = 0;
+
+	if (nr != SYS_EXIT_GROUP && nthreads != 1)
+		return false;
+	return __atomic_compare_exchange_n(tid, &none, t->tid, false, __ATOMIC_RELAXED,
+					   __ATOMIC_RELAXED) ||
+	       none == t->tid;
+}
+
+ENTRY uint64_t agent_event(const uint64_t *regs, const struct wire_stub *stub,
+			   struct wire_thread *t)
+{
+	struct wire_event *ev = event_of(t);
+	uint32_t kind = (uint16_t)stub->kind, nr = (uint32_t)regs[ORIG_RAX], n;
+	uint32_t result = (uint32_t)regs[RAX];
+	bool forks = nr - SYS_CLONE < 3 || nr == SYS_CLONE3, last;
+
+	if (!t->task)
+		own_task(t);
+	if (!t->task)
+		return 0;
+	sys2(SYS_PRCTL, PR_GET_NAME, t->task + area()->task.comm);
+	n = threads();
+	if (n)
+		put_threads(t->task, n, n);
+	ev->word[0] = t->task;
+	switch (kind) {
+	case WIRE_STUB_ENTERS:
+	case WIRE_STUB_LEAVES:
+		ev->word[0] = (uintptr_t)regs;
+		ev->word[1] = kind == WIRE_STUB_ENTERS ? nr : regs[RAX];
+		break;
+	case WIRE_STUB_FORKS:
+		if (!forks || (int32_t)result <= 0)
+			return 0;
+		ev->word[1] = child(t, regs, nr, result);
+		break;
+	case WIRE_STUB_STARTS:
+		if (!forks || result)
+			return 0;
+		ev->word[1] = ev->word[2] = t->task;
+		break;
+	case WIRE_STUB_EXITS:
+		if (nr != SYS_EXIT && nr != SYS_EXIT_GROUP)
+			return 0;
+		last = is_last(t, nr, n);
+		put32(t->task, area()->task.exit_code, (uint32_t)(regs[RDI] & 0xff) << 8);
+		if (n)
+			put_threads(t->task, n, last ? 0 : n);
+		t->ended = t->tid;
+		ev->word[1] = last;
+		break;
+	default: return sends(t, ev, regs, nr) ? (uintptr_t)ev : 0;
+	}
+	return (uintptr_t)ev;
+}

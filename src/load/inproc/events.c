@@ -1,0 +1,593 @@
+/* Provider proc: programs made for the kernel's tracepoints, fired by what the traced processes do.
+ *
+ * What a thread does by a system call fires in the thread, at the call: the agent makes the tracepoint's arguments up
+ * (agent/event.c), from stand-ins of task_structs. What a thread does not live to tell fires here, in the tracer, for it: that a
+ * process has executed another program, and the ends of threads that were killed, or that went with their process. For that a
+ * thread's `self->` variables, which nobody writes any more, are copied into the tracer's slot.
+ */
+#define _GNU_SOURCE
+#include <assert.h>
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+
+#include "base/io.h"
+#include "load/inproc/inproc.h"
+#include "load/task.h"
+
+enum {
+	ROOMS = 8,        /* stand-ins of threads that were asked for, used in turn, and one for what fires here */
+	ARGS_MAX = 4096,  /* bytes of a command line */
+	OBJECTS = 5,      /* mm_struct, cred, signal_struct, two struct pid */
+	OBJECT_MAX = 8192,
+	KILLED = SIGKILL, /* exit code of what nobody tells how it ended */
+};
+
+struct inproc_events {
+	uint64_t rooms;
+	uint32_t room_size, next_room;
+	uint64_t at, end; /* of the room being filled */
+	struct task_layout layout;
+	uint32_t seen; /* wire_ask.asked */
+	bool ends, asks;
+};
+
+/* A thread as it was seen last. */
+struct seen {
+	pid_t tid;
+	bool there;
+	char comm[16];
+};
+struct inproc_watch {
+	struct task_facts facts;
+	VEC(struct seen) threads;
+	int pidfd;
+};
+
+/* --- which probes --- */
+
+static const struct row {
+	const char *tracepoint;
+	int kind; /* enum wire_stub_kind; -1: fires in the tracer */
+	int16_t calls[6];
+} rows[] = {
+	{ "sys_enter", WIRE_STUB_ENTERS, { SYS_execve, SYS_execveat, -1 } },
+	{ "sys_exit", WIRE_STUB_LEAVES, { SYS_execve, SYS_execveat, -1 } },
+	{ "sched_process_exit", WIRE_STUB_EXITS, { SYS_exit, SYS_exit_group, -1 } },
+	{ "sched_process_fork",
+	  WIRE_STUB_FORKS,
+	  { SYS_clone, SYS_clone3, SYS_fork, SYS_vfork, -1 } },
+	{ "sched_switch", WIRE_STUB_STARTS, { SYS_clone, SYS_clone3, SYS_fork, SYS_vfork, -1 } },
+	{ "signal_generate",
+	  WIRE_STUB_SENDS,
+	  { SYS_kill, SYS_tkill, SYS_tgkill, SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo, -1 } },
+	{ "sched_process_exec", -1, { -1 } },
+};
+
+static const struct row *row_of(const struct probe *p)
+{
+	if ((p->kind != ATTACH_RAW_TP && p->kind != ATTACH_TP_BTF) || !p->object ||
+	    strcmp(p->prov, "proc") || !strcmp(p->name, "signal-discard"))
+		return NULL;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		if (!strcmp(rows[i].tracepoint, p->object))
+			return &rows[i];
+	return NULL;
+}
+
+bool events_can(const struct probe *p)
+{
+	return row_of(p) != NULL;
+}
+
+bool events_here(const struct probe *p)
+{
+	const struct row *r = row_of(p);
+
+	return r && r->kind < 0;
+}
+
+bool events_calls(const struct probe *p, enum wire_stub_kind *ret_kind,
+		  uint64_t ret_bits[WIRE_SYSCALL_MAX / 64])
+{
+	const struct row *r = row_of(p);
+
+	if (!r || r->kind < 0)
+		return false;
+	*ret_kind = (enum wire_stub_kind)r->kind;
+	for (int i = 0; r->calls[i] >= 0; i++)
+		ret_bits[r->calls[i] / 64] |= 1ull << r->calls[i] % 64;
+	return true;
+}
+
+/* A program may be for several tracepoints. */
+uint32_t events_of(const struct image *img, uint32_t prog)
+{
+	const struct image_prog *p = &img->progs[prog];
+	uint32_t bits = 0;
+
+	for (uint32_t k = 0; k < p->nprobes; k++) {
+		const struct row *r = row_of(img->probes[p->probes[k]].probe);
+
+		if (r && r->kind >= 0)
+			bits |= 1u << (r->kind - WIRE_STUB_EVENTS);
+	}
+	return bits;
+}
+
+static bool any_tracepoint(const struct image *img, const char *tracepoint)
+{
+	for (uint32_t i = 0; i < img->nprobes; i++) {
+		const struct row *r =
+			img->probes[i].probe ? row_of(img->probes[i].probe) : NULL;
+
+		if (r && (!tracepoint || !strcmp(r->tracepoint, tracepoint)))
+			return true;
+	}
+	return false;
+}
+
+/* Do programs ask for the running thread's task_struct? */
+static bool any_task(const struct image *img)
+{
+	enum { CURRENT_TASK = 35, CURRENT_TASK_BTF = 158 };
+
+	for (uint32_t i = 0; i < img->nprogs; i++)
+		for (uint32_t k = 0; k < img->progs[i].ninsns; k++) {
+			const struct bpf_insn *ins = &img->progs[i].insns[k];
+
+			if (ins->code == (BPF_JMP | BPF_CALL) && !ins->src_reg &&
+			    (ins->imm == CURRENT_TASK || ins->imm == CURRENT_TASK_BTF))
+				return true;
+		}
+	return false;
+}
+
+/* --- memory --- */
+
+static bool size_of(struct type_graph *types, const char *tag, type_id *ret_type, uint32_t *ret)
+{
+	if (!types || !type_lookup(types, NULL, TYPE_STRUCT, tag, ret_type))
+		return false;
+	*ret = (uint32_t)(type_size(types, *ret_type) + 7) & ~7u;
+	return *ret && *ret < 1 << 16;
+}
+
+static bool offset_of(struct type_graph *types, type_id t, const char *member, uint32_t *ret)
+{
+	struct type_member m;
+
+	if (!type_find_member(types, t, member, &m))
+		return false;
+	*ret = (uint32_t)(m.bit_offset / 8);
+	return true;
+}
+
+static bool find_layout(struct type_graph *types, struct wire_task_layout *ret)
+{
+	struct wire_task_layout l = { 0 };
+	type_id task, signal, mm;
+
+	if (!size_of(types, "task_struct", &task, &l.task_size) ||
+	    !size_of(types, "signal_struct", &signal, &l.signal_size) ||
+	    !size_of(types, "mm_struct", &mm, &l.mm_size) ||
+	    !offset_of(types, task, "pid", &l.pid) || !offset_of(types, task, "tgid", &l.tgid) ||
+	    !offset_of(types, task, "comm", &l.comm) || !offset_of(types, task, "mm", &l.mm) ||
+	    !offset_of(types, task, "signal", &l.signal) ||
+	    !offset_of(types, task, "real_parent", &l.real_parent) ||
+	    !offset_of(types, task, "exit_code", &l.exit_code) ||
+	    !offset_of(types, signal, "nr_threads", &l.nr_threads) ||
+	    !offset_of(types, signal, "live", &l.live))
+		return false;
+	*ret = l;
+	return true;
+}
+
+struct err *events_lay_out(struct inproc_engine *e, const struct image *img)
+{
+	bool any = any_tracepoint(img, NULL);
+	struct wire_task_layout *l = &e->area->task;
+	struct inproc_events *ev;
+
+	if (!any && !any_task(img))
+		return NULL;
+	if (!find_layout(img->types, l))
+		return any ? err_new(ENOTSUP,
+				     "proc probes need the kernel's types (/sys/kernel/btf/vmlinux)")
+			   : NULL;
+	e->area->event = e->event_at =
+		area_in_slot(e, sizeof(struct wire_event) +
+					2ull * (l->task_size + l->signal_size + l->mm_size));
+	if (!any)
+		return NULL;
+	ev = e->events = xcalloc(1, sizeof(*ev));
+	ev->ends = any_tracepoint(img, "sched_process_exit");
+	ev->asks = any_tracepoint(img, "signal_generate");
+	ev->room_size = 2 * l->task_size + OBJECTS * OBJECT_MAX + ARGS_MAX;
+	ev->rooms = area_alloc(e, (uint64_t)ev->room_size * (ROOMS + 1));
+	return ev->rooms ? NULL : err_new(ENOMEM, "the program's maps leave no room for events");
+}
+
+void events_free(struct inproc_engine *e)
+{
+	free(e->events);
+	e->events = NULL;
+}
+
+static uint8_t *alloc(void *arg, uint64_t size)
+{
+	struct inproc_events *ev = arg;
+	uint64_t at = ev->at;
+
+	assert(size <= ev->end - at);
+	ev->at += (size + 63) & ~63ull;
+	memset((void *)at, 0, size);
+	return (uint8_t *)at;
+}
+
+static void use_room(struct inproc_events *ev, uint32_t n)
+{
+	ev->at = ev->rooms + (uint64_t)n * ev->room_size;
+	ev->end = ev->at + ev->room_size;
+}
+
+static uint64_t stand_in(struct inproc_engine *e, const struct task_facts *f)
+{
+	struct task_memory mem = { alloc, e->events, &e->events->layout };
+	struct task_facts parent = { .pid = f->ppid, .tgid = f->ppid };
+
+	(void)task_facts_read(f->ppid, &parent);
+	return task_from_facts(e->base.image->types, f, &parent, &mem);
+}
+
+/* --- threads that ask for others --- */
+
+static uint64_t look_up(struct inproc_engine *e, const struct wire_thread *t, uint32_t tid)
+{
+	struct inproc_events *ev = e->events;
+	uint32_t owner = __atomic_load_n(&t->owner, __ATOMIC_ACQUIRE) - 1;
+	struct task_facts f = { 0 };
+
+	/* in another name space its numbers are not ours */
+	if (owner >= WIRE_PROCESSES_MAX || e->list[owner].pid != e->list[owner].own_pid ||
+	    !task_facts_read((pid_t)tid, &f))
+		return 0;
+	use_room(ev, ev->next_room++ % ROOMS);
+	return stand_in(e, &f);
+}
+
+void events_answer(struct inproc_engine *e)
+{
+	struct wire_ask *a = e->events && e->events->asks ? &e->area->ask : NULL;
+	uint32_t asked = a ? __atomic_load_n(&a->asked, __ATOMIC_SEQ_CST) : 0;
+
+	if (!a || asked == e->events->seen)
+		return;
+	e->events->seen = asked;
+	for (uint32_t i = 1; i < INPROC_THREADS; i++) {
+		struct wire_thread *t = area_thread(e, i);
+		struct wire_event *ev = (struct wire_event *)((uint8_t *)t + e->event_at);
+		uint32_t tid = __atomic_load_n(&ev->want, __ATOMIC_ACQUIRE);
+
+		if (!tid)
+			continue;
+		ev->answer = look_up(e, t, tid);
+		__atomic_store_n(&ev->want, 0, __ATOMIC_RELEASE);
+	}
+	__atomic_store_n(&a->answered, asked, __ATOMIC_RELEASE);
+	syscall(SYS_futex, &a->answered, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+uint32_t *events_bell(struct inproc_engine *e, uint32_t *ret_seen)
+{
+	if (!e->events || !e->events->asks)
+		return NULL;
+	__atomic_store_n(&e->area->ask.on, 1, __ATOMIC_SEQ_CST);
+	*ret_seen = e->events->seen;
+	return &e->area->ask.asked;
+}
+
+void events_stop(struct inproc_engine *e)
+{
+	if (!e->events)
+		return;
+	__atomic_store_n(&e->area->ask.on, 0, __ATOMIC_SEQ_CST);
+	events_answer(e);
+}
+
+/* --- what fires here --- */
+
+/* The thread's slot; NULL: it never fired. */
+static struct wire_thread *slot_of(const struct inproc_engine *e, const struct inproc_process *p,
+				   uint32_t tid)
+{
+	for (uint32_t i = 1; i < INPROC_THREADS; i++) {
+		struct wire_thread *t = area_thread(e, i);
+
+		if (__atomic_load_n(&t->owner, __ATOMIC_ACQUIRE) == p->index + 1 && t->tid == tid)
+			return t;
+	}
+	return NULL;
+}
+
+/* from: whose `self->` variables; NULL: there are none. */
+static void copy_self(struct inproc_engine *e, const struct wire_thread *from)
+{
+	for (uint32_t i = 0; i < e->base.image->nmaps; i++) {
+		const struct wire_map *m = &e->own_maps[i];
+		uint8_t *to = (uint8_t *)e->self + m->base;
+
+		if (m->kind != WIRE_MAP_TASK)
+			continue;
+		if (from)
+			memcpy(to, (const uint8_t *)from + m->base, m->value_size);
+		else
+			memset(to, 0, m->value_size);
+	}
+}
+
+/* Runs every program for the tracepoint, as if the thread did. only: for probes of that name; NULL: for all. */
+static void fire(struct inproc_engine *e, const char *tracepoint, const char *only,
+		 const struct task_facts *f, const struct wire_thread *from,
+		 const uint64_t words[2])
+{
+	const uint64_t context[64] = { words[0], words[1] };
+	const struct image *img = e->base.image;
+	struct wire_thread *t = e->self, before = *t;
+	struct wire_process process = e->list[0];
+
+	copy_self(e, from);
+	t->pid = (uint32_t)f->tgid;
+	t->tid = (uint32_t)f->pid;
+	t->task = context[0];
+	t->comm_time = INT64_MAX; /* it is not looked at again */
+	memcpy(t->comm, f->comm, sizeof(t->comm));
+	e->list[0].uid = (uint32_t)f->uid;
+	e->list[0].gid = (uint32_t)f->gid;
+	for (uint32_t i = 0; i < img->nprogs; i++)
+		for (uint32_t k = 0; k < img->progs[i].nprobes; k++) {
+			uint32_t probe = img->progs[i].probes[k];
+			const struct row *r = row_of(img->probes[probe].probe);
+
+			if (r && !strcmp(r->tracepoint, tracepoint) &&
+			    (!only || !strcmp(only, img->probes[probe].name)))
+				prog_run_with(e, i, probe, context);
+		}
+	t->pid = before.pid;
+	t->tid = before.tid;
+	t->task = before.task;
+	t->comm_time = before.comm_time;
+	memcpy(t->comm, before.comm, sizeof(t->comm));
+	e->list[0].uid = process.uid;
+	e->list[0].gid = process.gid;
+	copy_self(e, NULL);
+}
+
+/* Its command line, where the stand-in's says it is. */
+static void read_args(struct inproc_events *ev, struct task_facts *f)
+{
+	cleanup_free char *path = xasprintf("/proc/%d/cmdline", f->tgid), *text = NULL;
+	uint8_t *room;
+	size_t n = 0;
+
+	err_free(io_read_file(path, &text, &n));
+	n = n < ARGS_MAX ? n : ARGS_MAX;
+	room = alloc(ev, ARGS_MAX);
+	if (text)
+		memcpy(room, text, n);
+	f->arg_start = (uintptr_t)room;
+	f->arg_end = f->arg_start + n;
+	f->start_stack = 0;
+}
+
+static void end_threads(struct inproc_engine *e, struct inproc_process *p, bool exec, int code);
+
+void events_exec(struct inproc_engine *e, struct inproc_process *p)
+{
+	uint64_t context[2] = { 0 };
+	struct task_facts f = { 0 };
+
+	if (!e->events)
+		return;
+	end_threads(e, p, true, 0);
+	use_room(e->events, ROOMS);
+	if (!task_facts_read(p->pid, &f))
+		return;
+	read_args(e->events, &f);
+	context[0] = stand_in(e, &f);
+	context[1] = (uint32_t)f.pid;
+	fire(e, "sched_process_exec", NULL, &f, slot_of(e, p, e->list[p->index].own_pid), context);
+}
+
+/* --- threads that end --- */
+
+static void watch(struct inproc_process *p)
+{
+	p->watch = xcalloc(1, sizeof(*p->watch));
+	p->watch->pidfd = (int)syscall(SYS_pidfd_open, p->pid, 0);
+}
+
+void events_forget(struct inproc_process *p)
+{
+	if (!p->watch)
+		return;
+	if (p->watch->pidfd >= 0)
+		close(p->watch->pidfd);
+	vec_fini(&p->watch->threads);
+	free(p->watch);
+	p->watch = NULL;
+}
+
+static struct seen *see(struct inproc_watch *w, pid_t pid, pid_t tid)
+{
+	struct seen *s;
+	char path[64];
+	FILE *f;
+
+	for (uint32_t i = 0; i < w->threads.n; i++)
+		if (w->threads.v[i].tid == tid)
+			return &w->threads.v[i];
+	s = vec_add(&w->threads);
+	*s = (struct seen){ .tid = tid };
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", (int)pid, (int)tid);
+	f = fopen(path, "re");
+	if (f && fgets(s->comm, sizeof(s->comm), f))
+		s->comm[strcspn(s->comm, "\n")] = '\0';
+	if (f)
+		fclose(f);
+	return s;
+}
+
+/* Who has gone while others stay has told of it. */
+static void look_at_threads(struct inproc_process *p)
+{
+	cleanup_free char *path = xasprintf("/proc/%d/task", (int)p->pid);
+	struct inproc_watch *w = p->watch;
+	DIR *d = opendir(path);
+	struct dirent *de;
+	uint32_t n = 0;
+
+	if (!d)
+		return;
+	for (uint32_t i = 0; i < w->threads.n; i++)
+		w->threads.v[i].there = false;
+	while ((de = readdir(d)))
+		if (isdigit((unsigned char)de->d_name[0])) {
+			see(w, p->pid, (pid_t)atoi(de->d_name))->there = true;
+			n++;
+		}
+	closedir(d);
+	for (uint32_t i = 0, kept = 0; n; i++) {
+		if (i == w->threads.n) {
+			w->threads.n = kept;
+			break;
+		}
+		if (w->threads.v[i].there)
+			w->threads.v[kept++] = w->threads.v[i];
+	}
+}
+
+static bool has_told(const struct inproc_engine *e, const struct inproc_process *p, uint32_t tid)
+{
+	for (uint32_t i = 1; i < INPROC_THREADS; i++) {
+		const struct wire_thread *t = area_thread(e, i);
+
+		if (t->owner == p->index + 1 && t->ended == tid)
+			return true;
+	}
+	return false;
+}
+
+static void end_thread(struct inproc_engine *e, struct inproc_process *p, const struct seen *s,
+		       bool last, const char *only, int code)
+{
+	uint64_t context[2] = { 0 };
+	const struct wire_thread *t = slot_of(e, p, (uint32_t)s->tid);
+	struct task_facts f = p->watch->facts;
+
+	f.pid = s->tid;
+	f.dead = last;
+	f.exit_code = code;
+	memcpy(f.comm, t ? t->comm : s->comm, sizeof(f.comm));
+	f.comm[sizeof(f.comm) - 1] = '\0';
+	use_room(e->events, ROOMS);
+	context[0] = stand_in(e, &f);
+	context[1] = last;
+	fire(e, "sched_process_exit", only, &f, t, context);
+}
+
+/* Those that did not live to tell of their end: of a process that has ended, its first thread as the last. */
+static void end_threads(struct inproc_engine *e, struct inproc_process *p, bool exec, int code)
+{
+	struct inproc_watch *w = p->watch;
+	bool same_space = e->list[p->index].pid == e->list[p->index].own_pid;
+	bool told = e->list[p->index].exit_tid != 0, leader_told;
+	struct seen leader = { .tid = p->pid };
+
+	if (!e->events->ends || !w)
+		return;
+	memcpy(leader.comm, w->facts.comm, sizeof(leader.comm));
+	/* threads that are too new to have been seen */
+	for (uint32_t i = 1; same_space && i < INPROC_THREADS; i++) {
+		const struct wire_thread *t = area_thread(e, i);
+
+		if (t->owner == p->index + 1 && t->tid && t->tid <= INT_MAX)
+			(void)see(w, p->pid, (pid_t)t->tid);
+	}
+	for (uint32_t i = 0; i < w->threads.n; i++) {
+		const struct seen *s = &w->threads.v[i];
+
+		if (s->tid == p->pid)
+			leader = *s;
+		else if (!same_space || !has_told(e, p, (uint32_t)s->tid))
+			end_thread(e, p, s, false, NULL, code);
+	}
+	w->threads.n = 0;
+	leader_told = has_told(e, p, e->list[p->index].own_pid);
+	if (!exec && (!told || !leader_told))
+		end_thread(e, p, &leader, !told, leader_told ? "exit" : NULL, code);
+}
+
+/* How it has ended: -1 not known. */
+static int exit_code(const struct inproc_process *p)
+{
+	/* <linux/pidfd.h> as of Linux 6.15 */
+	struct {
+		uint64_t mask, cgroupid;
+		uint32_t pid, tgid, ppid, ids[8];
+		int32_t exit_code;
+	} info = { .mask = 1 << 3 /* PIDFD_INFO_EXIT */ };
+
+	_Static_assert(sizeof(info) == 64, "PIDFD_INFO_SIZE_VER0");
+	if (p->watch->pidfd >= 0 && !ioctl(p->watch->pidfd, _IOWR(0xff, 11, info), &info) &&
+	    info.mask & 1 << 3)
+		return info.exit_code;
+	return -1;
+}
+
+/* A zombie without threads: its exit code, while it is still there to be read. -1: it is none. */
+static int zombie_code(pid_t pid)
+{
+	cleanup_free char *path = xasprintf("/proc/%d/stat", (int)pid), *text = NULL;
+	char *p, state = 0;
+	int threads = 0, code = -1;
+
+	err_free(io_read_file(path, &text, NULL));
+	p = text ? strrchr(text, ')') : NULL;
+	for (int field = 3; p && (p = strchr(p, ' ')); field++) {
+		p++;
+		if (field == 3)
+			state = *p;
+		else if (field == 20)
+			threads = atoi(p);
+		else if (field == 52)
+			code = atoi(p);
+	}
+	return (state == 'Z' || state == 'X') && threads <= 1 ? code : -1;
+}
+
+void events_watch(struct inproc_engine *e, struct inproc_process *p)
+{
+	int code;
+	bool gone;
+
+	if (!e->events || !e->events->ends || !p->attached || p->ended)
+		return;
+	if (!p->watch)
+		watch(p);
+	gone = kill(p->pid, 0) && errno == ESRCH;
+	code = gone ? exit_code(p) : zombie_code(p->pid);
+	if (gone || code >= 0) {
+		end_threads(e, p, false, code >= 0 ? code : KILLED);
+		p->ended = true;
+		return;
+	}
+	(void)task_facts_read(p->pid, &p->watch->facts);
+	look_at_threads(p);
+}
