@@ -196,6 +196,15 @@ ENTRY uint64_t agent_event(const uint64_t *regs, const struct wire_stub *stub,
 		ev->word[0] = (uintptr_t)regs;
 		ev->word[1] = kind == WIRE_STUB_ENTERS ? nr : regs[RAX];
 		break;
+	case WIRE_STUB_EXECS:
+	case WIRE_STUB_STAYS:
+		if (nr != SYS_EXECVE && nr != SYS_EXECVEAT)
+			return 0;
+		__atomic_fetch_add(&process(t->owner - 1)->execs,
+				   kind == WIRE_STUB_EXECS ? 1 : ~0u, __ATOMIC_SEQ_CST);
+		if (kind == WIRE_STUB_EXECS)
+			ask(ev, ~0u); /* so that it looks when it happens */
+		return 0;
 	case WIRE_STUB_FORKS:
 		if (!forks || (int32_t)result <= 0)
 			return 0;

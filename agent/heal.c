@@ -55,27 +55,55 @@ static bool open_window(struct healing *h, const struct wire_undo *u, const stru
 	return true;
 }
 
-/* One side of a page boundary. What stands there must be ours. */
-static void heal_part(struct healing *h, const struct wire_undo *u, const struct wire_undo *end,
-		      uint32_t from, uint32_t to)
+enum { NOT_OURS, OURS, NOT_YET /* or no more: what was there before us */ };
+
+/* What stands on one side of a page boundary. */
+static uint32_t look_at(const struct wire_undo *u, uint32_t from, uint32_t to)
 {
 	static const uint8_t hold[] = { WIRE_UNDO_HOLD };
 	uint8_t now[WIRE_SITE_MAX];
-	uint64_t at = u->site + from;
 	uint32_t n = to - from;
 
 	for (uint32_t i = 0; i < n; i++)
-		LOAD(8, at + i, now[i], bad);
-	if (!mem_same(now, u->after + from, n) &&
-	    !(n >= sizeof(hold) && mem_same(now, hold, sizeof(hold))))
-		return;
+		LOAD(8, u->site + from + i, now[i], bad);
+	if (mem_same(now, u->before + from, n))
+		return NOT_YET;
+	if (mem_same(now, u->after + from, n) ||
+	    (!from && n >= sizeof(hold) && mem_same(now, hold, sizeof(hold))))
+		return OURS;
+bad:
+	return NOT_OURS;
+}
+
+static void heal_part(struct healing *h, const struct wire_undo *u, const struct wire_undo *end,
+		      uint32_t from, uint32_t to)
+{
+	uint64_t at = u->site + from;
+	uint32_t n = to - from;
+
 	if (h->fd >= 0 &&
 	    sys4(SYS_PWRITE64, (uint64_t)h->fd, (uintptr_t)(u->before + from), n, at) == n)
 		return;
 	if (u->data || open_window(h, u, end))
 		mem_copy((void *)at, u->before + from, n);
-bad:
-	return;
+}
+
+/* Both sides must be as they may be when the place is ours: one of a few bytes could be anybody's. */
+static void heal_site(struct healing *h, const struct wire_undo *u, const struct wire_undo *end)
+{
+	uint32_t cut = PAGE - (uint32_t)(u->site % PAGE), first, second = NOT_YET;
+
+	if (cut > u->len)
+		cut = u->len;
+	first = look_at(u, 0, cut);
+	if (cut < u->len)
+		second = look_at(u, cut, u->len);
+	if (first == NOT_OURS || second == NOT_OURS)
+		return;
+	if (first == OURS)
+		heal_part(h, u, end, 0, cut);
+	if (second == OURS)
+		heal_part(h, u, end, cut, u->len);
 }
 
 ENTRY uint64_t agent_heal(void)
@@ -88,17 +116,10 @@ ENTRY uint64_t agent_heal(void)
 
 	h.fd = sys4(SYS_OPEN, (uintptr_t)path, O_RDWR | O_CLOEXEC, 0, 0);
 	for (; u < end; u++) {
-		uint32_t cut = PAGE - (uint32_t)(u->site % PAGE);
-
 		if (!u->len || u->len > WIRE_SITE_MAX || (pid && u->pid != pid) ||
 		    !is_there(&h, u->site) || !is_there(&h, u->site + u->len - 1))
 			continue;
-		if (cut < u->len) {
-			heal_part(&h, u, end, 0, cut);
-			heal_part(&h, u, end, cut, u->len);
-		} else {
-			heal_part(&h, u, end, 0, u->len);
-		}
+		heal_site(&h, u, end);
 	}
 	close_window(&h);
 	if (h.fd >= 0)

@@ -16,6 +16,7 @@ enum {
 	SYS_MADVISE = 28,
 	SYS_GETPID = 39,
 	SYS_CLONE = 56, /* then fork, vfork */
+	SYS_EXECVE = 59,
 	SYS_EXIT = 60,
 	SYS_KILL = 62,
 	SYS_GETUID = 102,
@@ -35,6 +36,7 @@ enum {
 	SYS_GETCPU = 309,
 	SYS_PROCESS_VM_READV = 310,
 	SYS_PROCESS_VM_WRITEV = 311,
+	SYS_EXECVEAT = 322,
 	SYS_CLONE3 = 435,
 };
 

@@ -244,6 +244,53 @@ ROUTINE long d_tolower(char *dst, u64 size, u64 src)
 	return change_case(dst, size, src, 'A');
 }
 
+/* --- memstr --- */
+
+/* Ones for the bytes of w that are NUL. */
+INLINE u64 nul_bytes(u64 w)
+{
+	u64 low = ~(ONES << 7);
+
+	return ~(((w & low) + low) | w | low) >> 7;
+}
+
+CALLBACK memory_word(u32 index, struct append *a)
+{
+	u64 i = index, w = 0, left = a->pos - i * 8;
+
+	if (i >= MAX_WORDS || i * 8 >= a->pos)
+		return 1;
+	if (left > 8)
+		left = 8;
+	OPAQUE(left);
+	if (left > 8)
+		return 1; /* for the verifier */
+	a->error = bpf_probe_read_kernel(&w, left, KERNEL(a->src + i * 8));
+	if (a->error)
+		return 1;
+	w |= nul_bytes(w) * a->add;
+	put_word(a->dst, a->size, i * 8, w);
+	return 0;
+}
+
+/* n bytes of memory as text, the last of them for its NUL; those that are NUL become c. */
+ROUTINE long d_memstr(char *dst, u64 size, u64 src, u64 c, u64 n)
+{
+	struct append a = { .dst = dst, .size = size, .src = src, .add = c & 0xff };
+
+	dst[0] = 0;
+	if (!n)
+		return 0;
+	a.pos = (n < size ? n : size) - 1;
+	bpf_loop((u32)(size >> 3), memory_word, &a, 0);
+	if (a.error) {
+		dst[0] = 0;
+		return E_FAULT;
+	}
+	put_char(dst, size, a.pos, 0);
+	return 0;
+}
+
 /* --- substr --- */
 
 /* A negative index counts from the end; a negative length leaves that many off the end. What

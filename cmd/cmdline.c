@@ -237,8 +237,15 @@ int cmdline_parse(struct cmdline *c, int argc, char **argv)
 	for (uint32_t i = 0; i < c->programs.n; i++)
 		if (c->programs.v[i].file)
 			c->args.v[0] = (char *)c->programs.v[i].text;
-	if (!c->programs.n && c->mode != CMD_LIST && c->mode != CMD_HELP && c->mode != CMD_VERSION)
+	if (!c->programs.n && c->mode != CMD_LIST && c->mode != CMD_HELP &&
+	    c->mode != CMD_VERSION) {
+		if (argc > 1)
+			fprintf(stderr,
+				"%s: there is no program: -n, -s, -P, -m, -f or -i gives one%s\n",
+				c->progname,
+				c->dtrace_name ? "" : "; commands are flame, heal, heat, profile and serve");
 		return usage(c);
+	}
 	return 0;
 }
 

@@ -8,12 +8,8 @@
 #include "base/io.h"
 #include "cmdline.h"
 
-static struct err *temporary(const char *text, size_t len, char *path)
+static struct err *write_all(int fd, const char *path, const char *text, size_t len)
 {
-	cleanup_close int fd = mkstemp(path);
-
-	if (fd < 0)
-		return err_errno(errno, "cannot make a temporary file for the preprocessor");
 	while (len) {
 		ssize_t n = write(fd, text, len);
 
@@ -23,6 +19,32 @@ static struct err *temporary(const char *text, size_t len, char *path)
 		len -= (size_t)n;
 	}
 	return NULL;
+}
+
+/* The program in a file of its own, which says that its lines are the script's, without what a #! line says. */
+static struct err *temporary(const char *name, const char *text, size_t len, char *path)
+{
+	cleanup_close int fd = mkstemp(path);
+	cleanup_free char *head = xmalloc(2 * strlen(name) + 16);
+	char *to = stpcpy(head, "#line 1 \"");
+	struct err *e;
+
+	if (fd < 0)
+		return err_errno(errno, "cannot make a temporary file for the preprocessor");
+	for (const char *s = name; *s; s++) {
+		if (*s == '"' || *s == '\\')
+			*to++ = '\\';
+		*to++ = *s;
+	}
+	strcpy(to, "\"\n");
+	e = write_all(fd, path, head, strlen(head));
+	if (len >= 2 && text[0] == '#' && text[1] == '!') {
+		const char *end = memchr(text, '\n', len);
+
+		len -= end ? (size_t)(end - text) : len;
+		text = end;
+	}
+	return e ?: write_all(fd, path, text, len);
 }
 
 static struct err *collect(int fd, char **ret_text, size_t *ret_len)
@@ -56,8 +78,9 @@ struct err *cmd_preprocess(const struct cmdline *c, const struct options *o, con
 	};
 	int64_t dialect = opt_num(o, OPT_STDC);
 	char path[] = "/tmp/descry-cpp-XXXXXX";
+	cleanup_free char *dir = xstrdup(name);
 	VEC(const char *) argv = { 0 };
-	struct err *e = temporary(text, len, path);
+	struct err *e = temporary(name, text, len, path);
 	int fds[2], status;
 	pid_t pid;
 
@@ -73,6 +96,14 @@ struct err *cmd_preprocess(const struct cmdline *c, const struct options *o, con
 		vec_push(&argv, c->cpp_args.v[i]);
 	if (c->cpp_headers)
 		vec_push(&argv, "-H");
+	/* "file.h" is beside the script, or where we are. */
+	if (strrchr(dir, '/')) {
+		strrchr(dir, '/')[1] = 0;
+		vec_push(&argv, "-iquote");
+		vec_push(&argv, dir);
+	}
+	vec_push(&argv, "-iquote");
+	vec_push(&argv, ".");
 	vec_push(&argv, path);
 	vec_push(&argv, NULL);
 	if (pipe2(fds, O_CLOEXEC) < 0) {

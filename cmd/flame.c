@@ -3,10 +3,10 @@
 
 #include <errno.h>
 #include <getopt.h>
-#include <stdarg.h>
 #include <sys/mman.h>
 
 #include "cmdline.h"
+#include "tool.h"
 
 #include "render/flame.h"
 #include "render/folded.h"
@@ -141,37 +141,13 @@ struct flame {
 		program; /* one to run, which counts the stacks; none when it has no programs */
 };
 
-static int wrong(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-static int wrong(const char *fmt, ...)
-{
-	va_list ap;
-
-	fputs("descry flame: ", stderr);
-	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
-	va_end(ap);
-	fputs("\n", stderr);
-	return 2;
-}
-
-static int number(const char *option, const char *text, double min, double max, double *ret)
-{
-	char *end;
-	double v = strtod(text, &end);
-
-	if (end == text || *end || !(v >= min && v <= max))
-		return wrong("--%s wants a number from %g to %g, not %s", option, min, max, text);
-	*ret = v;
-	return 0;
-}
-
 static int minwidth(struct flame *f, const char *text)
 {
 	size_t n = strlen(text);
 	cleanup_free char *percent = n && text[n - 1] == '%' ? xstrndup(text, n - 1) : NULL;
 
-	return percent ? number("minwidth", percent, 0, 100, &f->picture.min_percent)
-		       : number("minwidth", text, 0, 1e6, &f->picture.min_width);
+	return percent ? tool_number("--minwidth", percent, 0, 100, &f->picture.min_percent)
+		       : tool_number("--minwidth", text, 0, 1e6, &f->picture.min_width);
 }
 
 static enum flame_output output_of(const struct flame *f)
@@ -230,29 +206,29 @@ static int take(struct flame *f, int o, const char *arg)
 	case 'o': f->path = arg; return 0;
 	case OPT_FORMAT:
 		f->in.format = stackin_format_named(arg);
-		return f->in.format ? 0 : wrong("there is no input format %s", arg);
+		return f->in.format ? 0 : tool_wrong("there is no input format %s", arg);
 	case OPT_TITLE: f->picture.title = arg; return 0;
 	case OPT_SUBTITLE: f->picture.subtitle = arg; return 0;
 	case OPT_COUNTNAME: f->picture.count_name = arg; return 0;
 	case OPT_WIDTH:
-		status = number("width", arg, 100, 100000, &v);
+		status = tool_number("--width", arg, 100, 100000, &v);
 		f->picture.width = (uint32_t)v;
 		return status;
 	case OPT_HEIGHT:
-		status = number("height", arg, 4, 200, &v);
+		status = tool_number("--height", arg, 4, 200, &v);
 		f->picture.frame_height = (uint32_t)v;
 		return status;
 	case OPT_MINWIDTH: return minwidth(f, arg);
 	case OPT_COLORS:
 		f->picture.palette = flame_palette_named(arg);
 		return f->picture.palette < FLAME_NPALETTES ? 0
-							    : wrong("there are no colors %s", arg);
+							    : tool_wrong("there are no colors %s", arg);
 	case OPT_INVERTED: f->picture.inverted = true; return 0;
 	case OPT_REVERSE: f->reverse = true; return 0;
 	case OPT_DIFF: f->diff = true; return 0;
 	case OPT_NORMALIZE: f->normalize = true; return 0;
 	case OPT_NEGATE: f->picture.negate = true; return 0;
-	case OPT_FACTOR: return number("factor", arg, 1e-12, 1e12, &f->in.factor);
+	case OPT_FACTOR: return tool_number("--factor", arg, 1e-12, 1e12, &f->in.factor);
 	case OPT_PID: f->in.pid = true; return 0;
 	case OPT_TID: f->in.tid = true; return 0;
 	case OPT_KERNEL: f->in.kernel = true; return 0;
@@ -269,7 +245,7 @@ static int take(struct flame *f, int o, const char *arg)
 	case 'x': vec_push(&f->program.sets, (struct cmd_set){ arg }); return 0;
 	case 'c': vec_push(&f->program.commands, arg); return 0;
 	case 'p':
-		status = number("-p", arg, 1, INT32_MAX, &v);
+		status = tool_number("-p", arg, 1, INT32_MAX, &v);
 		vec_push(&f->program.pids, (pid_t)v);
 		return status;
 	default: fputs("try descry flame --help\n", stderr); return 2;
@@ -279,7 +255,7 @@ static int take(struct flame *f, int o, const char *arg)
 /* A line above the first stack, as many programs print it: "microseconds off CPU". */
 static bool is_heading(const struct stackin *in)
 {
-	return in->skipped == 1 && in->first_skipped <= 2 && !stackin_is_document(in->format);
+	return in->skipped == 1 && in->skipped_above && !stackin_is_document(in->format);
 }
 
 /* What was not read is said. */
@@ -445,25 +421,27 @@ static int draw(struct flame *f, int argc, char **argv)
 	int status = 0, n = argc - optind;
 
 	if (f->program.programs.n && (n || f->diff))
-		return wrong("a program or files, not both");
+		return tool_wrong("a program or files, not both");
 	if (!f->program.programs.n && (f->program.pids.n || f->program.commands.n))
-		return wrong("-p and -c want a program (-n or -s); or see descry profile");
+		return tool_wrong("-p and -c want a program (-n or -s); or see descry profile");
 	if (f->diff && n != 2)
-		return wrong("--diff wants two files: before and after");
+		return tool_wrong("--diff wants two files: before and after");
 	if (!f->diff && !n && !f->program.programs.n && isatty(STDIN_FILENO))
-		return wrong("no file, and standard input is a terminal; try descry flame --help");
+		return tool_wrong("no file, and standard input is a terminal; try descry flame --help");
 	if (output_of(f) != OUTPUT_FOLDED) /* pictures strip the marks and show them as colours */
 		f->in.kernel = f->in.jit = true;
 	if (f->picture.palette == FLAME_MODULE || output_of(f) == OUTPUT_PPROF ||
 	    output_of(f) == OUTPUT_SPEEDSCOPE)
 		f->in.module = true;
-	e = run(f, argv + optind, n, &empty, &status);
+	e = tool_can_write(f->path);
+	if (!e)
+		e = run(f, argv + optind, n, &empty, &status);
 	if (e)
-		return wrong("%s", e->text) - 1;
+		return tool_failed(e);
 	if (status)
 		return status;
 	if (empty && !f->quiet)
-		wrong("there are no stacks in the input");
+		tool_wrong("there are no stacks in the input");
 	return empty ? 1 : 0;
 }
 

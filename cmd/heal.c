@@ -5,10 +5,10 @@
 #include <errno.h>
 #include <getopt.h>
 #include <signal.h>
-#include <stdarg.h>
 
 #include "base/io.h"
 #include "load/inproc/undo.h"
+#include "tool.h"
 
 enum { OPT_ALL = 256, OPT_FORCE };
 
@@ -36,22 +36,9 @@ struct heal {
 	int failed, healed;
 };
 
-static int wrong(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-static int wrong(const char *fmt, ...)
-{
-	va_list ap;
-
-	fputs("descry heal: ", stderr);
-	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
-	va_end(ap);
-	fputs("\n", stderr);
-	return 2;
-}
-
 static void complain(struct heal *h, struct err *e)
 {
-	wrong("%s", e->text);
+	tool_wrong("%s", e->text);
 	err_free(e);
 	h->failed++;
 }
@@ -153,11 +140,11 @@ static void heal_process(struct heal *h, pid_t pid)
 		}
 	} else if (self) {
 		if (!h->all) {
-			wrong("process %d is descry itself", pid);
+			tool_wrong("process %d is descry itself", pid);
 			h->failed++;
 		}
 	} else if (tracer && !h->force) {
-		wrong("process %d is being traced by descry, process %u, which is alive: end that one, or use --force",
+		tool_wrong("process %d is being traced by descry, process %u, which is alive: end that one, or use --force",
 		      pid, tracer);
 		h->failed++;
 	} else {
@@ -168,7 +155,7 @@ static void heal_process(struct heal *h, pid_t pid)
 			tell(h, pid, &r);
 			h->healed++;
 			if (r.busy) {
-				wrong("process %d: thread %d stays in probe code, so the memory stays mapped; the code is as it was. "
+				tool_wrong("process %d: thread %d stays in probe code, so the memory stays mapped; the code is as it was. "
 				      "Try again later",
 				      pid, r.busy);
 				h->failed++;
@@ -219,14 +206,14 @@ int cmd_heal(int argc, char **argv)
 		case 't':
 			secs = strtod(optarg, &end);
 			if (end == optarg || *end || !(secs >= 0 && secs <= 3600))
-				return wrong("--timeout wants seconds, not %s", optarg);
+				return tool_wrong("--timeout wants seconds, not %s", optarg);
 			h.timeout_ms = (int)(secs * 1000);
 			break;
 		default: return 2;
 		}
 	}
 	if (h.all == (optind < argc))
-		return wrong("%s", h.all ? "--all and process ids exclude each other"
+		return tool_wrong("%s", h.all ? "--all and process ids exclude each other"
 					 : "which process? descry heal PID, or --all");
 	if (h.all)
 		heal_all(&h);
@@ -235,7 +222,7 @@ int cmd_heal(int argc, char **argv)
 		long pid = strtol(argv[optind], &end, 10);
 
 		if (*end || end == argv[optind] || pid <= 0 || pid > INT32_MAX)
-			return wrong("%s is no process id", argv[optind]);
+			return tool_wrong("%s is no process id", argv[optind]);
 		heal_process(&h, (pid_t)pid);
 	}
 	return h.failed ? 1 : 0;

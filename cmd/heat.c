@@ -5,10 +5,10 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <math.h>
-#include <stdarg.h>
 #include <sys/ioctl.h>
 
 #include "cmdline.h"
+#include "tool.h"
 #include "render/heat.h"
 #include "render/heatin/heatin.h"
 #include "render/heatsink.h"
@@ -137,30 +137,6 @@ struct heat {
 	VEC(char *) argv; /* of descry */
 };
 
-static int wrong(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-static int wrong(const char *fmt, ...)
-{
-	va_list ap;
-
-	fputs("descry heat: ", stderr);
-	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
-	va_end(ap);
-	fputs("\n", stderr);
-	return 2;
-}
-
-static int number(const char *option, const char *text, double min, double max, double *ret)
-{
-	char *end;
-	double v = strtod(text, &end);
-
-	if (end == text || *end || !(v >= min && v <= max))
-		return wrong("%s wants a number from %g to %g, not %s", option, min, max, text);
-	*ret = v;
-	return 0;
-}
-
 /* "100ms", "ns" (one), "2.5" (seconds) */
 static int duration(const char *option, const char *text, uint64_t *ret)
 {
@@ -180,7 +156,7 @@ static int duration(const char *option, const char *text, uint64_t *ret)
 			*ret = (uint64_t)(v * units[i].ns + 0.5);
 			return 0;
 		}
-	return wrong("%s wants a time such as 100ms, not %s", option, text);
+	return tool_wrong("%s wants a time such as 100ms, not %s", option, text);
 }
 
 static int fields(struct heat *h, const char *text)
@@ -197,18 +173,18 @@ static int fields(struct heat *h, const char *text)
 						 memcmp(names[f], text, (size_t)(end - text))))
 			f++;
 		if (f == ARRAY_SIZE(names) || h->in.nfields == HEATIN_FIELDS_MAX)
-			return wrong(
+			return tool_wrong(
 				"--fields wants at most %d of time, value, series, who and -, commas between them, not %s",
 				HEATIN_FIELDS_MAX, text);
 		h->in.fields[h->in.nfields++] = (enum heatin_field)f;
 	}
-	return h->in.nfields ? 0 : wrong("--fields wants a list such as time,value,series");
+	return h->in.nfields ? 0 : tool_wrong("--fields wants a list such as time,value,series");
 }
 
 static int small(const char *option, const char *text, uint32_t *ret)
 {
 	double v = 0;
-	int status = number(option, text, 1, 1000, &v);
+	int status = tool_number(option, text, 1, 1000, &v);
 
 	*ret = (uint32_t)v;
 	return status;
@@ -225,7 +201,7 @@ static void hand_on(struct heat *h, int o, const char *arg)
 static int mode(struct heat *h, enum heat_mode m)
 {
 	if (h->in.mode && h->in.mode != m)
-		return wrong("--utilization and --subsecond exclude each other");
+		return tool_wrong("--utilization and --subsecond exclude each other");
 	h->in.mode = m;
 	return 0;
 }
@@ -248,27 +224,27 @@ static int take(struct heat *h, int o, const char *arg)
 	case OPT_PLAIN: h->plain = true; /* fallthrough */
 	case OPT_TERMINAL: h->output = OUTPUT_TERMINAL; return 0;
 	case 'o': h->path = arg; return 0;
-	case 't': return number("-t", arg, 0.001, 1e7, &h->seconds);
+	case 't': return tool_number("-t", arg, 0.001, 1e7, &h->seconds);
 	case OPT_FORMAT:
 		h->in.format = heatin_format_named(arg);
-		return h->in.format ? 0 : wrong("there is no input format %s", arg);
+		return h->in.format ? 0 : tool_wrong("there is no input format %s", arg);
 	case OPT_FIELDS: return fields(h, arg);
 	case OPT_TITLE: h->picture.title = arg; return 0;
 	case OPT_SUBTITLE: h->picture.subtitle = arg; return 0;
 	case OPT_UNIT: h->picture.unit = arg; return 0;
 	case OPT_WIDTH:
-		status = number("--width", arg, 20, 100000, &v);
+		status = tool_number("--width", arg, 20, 100000, &v);
 		h->picture.width = (uint32_t)v;
 		return status;
 	case OPT_UTILIZATION: return mode(h, HEAT_UTILIZATION);
 	case OPT_SUBSECOND: return mode(h, HEAT_SUBSECOND);
-	case OPT_FULL: return number("--full", arg, 1e-9, 1e18, &h->in.full);
+	case OPT_FULL: return tool_number("--full", arg, 1e-9, 1e18, &h->in.full);
 	case OPT_COLORS:
 		h->picture.scale = heat_scale_named(arg);
 		h->has_colors = true;
 		return h->picture.scale < HEAT_NSCALES
 			       ? 0
-			       : wrong("there are no colors %s; they are rank, linear and log",
+			       : tool_wrong("there are no colors %s; they are rank, linear and log",
 				       arg);
 	case OPT_STEP: return duration("--step", arg, &h->in.step);
 	case OPT_TIME: return duration("--time", arg, &h->in.time_unit);
@@ -276,15 +252,15 @@ static int take(struct heat *h, int o, const char *arg)
 	case OPT_TO: return duration("--to", arg, &h->filter.to);
 	case OPT_LINEAR:
 		h->linear = true;
-		return arg ? number("--linear", arg, 1, 1e18, &h->step) : 0;
+		return arg ? tool_number("--linear", arg, 1, 1e18, &h->step) : 0;
 	case OPT_MIN:
 		h->linear = h->has_min = true;
-		return number("--min", arg, -1e18, 1e18, &h->min);
+		return tool_number("--min", arg, -1e18, 1e18, &h->min);
 	case OPT_MAX:
 		h->linear = h->has_max = true;
-		return number("--max", arg, -1e18, 1e18, &h->max);
-	case OPT_ROWS: h->linear = true; return number("--rows", arg, 1, 1000, &h->rows);
-	case OPT_FACTOR: return number("--factor", arg, 1e-18, 1e18, &h->in.factor);
+		return tool_number("--max", arg, -1e18, 1e18, &h->max);
+	case OPT_ROWS: h->linear = true; return tool_number("--rows", arg, 1, 1000, &h->rows);
+	case OPT_FACTOR: return tool_number("--factor", arg, 1e-18, 1e18, &h->in.factor);
 	case OPT_KEY: return small("--key", arg, &h->in.time_key);
 	case OPT_BY: return small("--by", arg, &h->in.by);
 	case OPT_AGG: h->in.agg = *arg == '@' ? arg + 1 : arg; return 0;
@@ -333,16 +309,16 @@ static int set_axis(struct heat *h)
 		return 0;
 	}
 	if (!h->has_max && !h->step)
-		return wrong("--min wants --max or --linear=STEP beside it");
+		return tool_wrong("--min wants --max or --linear=STEP beside it");
 	if (!h->has_max)
 		h->max = h->min + h->step * rows;
 	if (!(h->max > h->min))
-		return wrong("--max is not above --min");
+		return tool_wrong("--max is not above --min");
 	*a = (struct matrix_axis){ MATRIX_FIXED, .base = (int64_t)h->min, .limit = (int64_t)h->max,
 				   .step = h->step ? (int64_t)h->step
 						   : nice_step((h->max - h->min) / rows) };
 	if ((h->max - h->min) / (double)a->step > 10000)
-		return wrong("--linear=%lld makes more than 10000 rows from --min to --max",
+		return tool_wrong("--linear=%lld makes more than 10000 rows from --min to --max",
 			     (long long)a->step);
 	return 0;
 }
@@ -383,19 +359,19 @@ static void remark_all(const struct heat *h, const struct heatin *in, const stru
 	if (h->quiet)
 		return;
 	if (in->untimed)
-		wrong("%llu rows of aggregations have no time as key %u: make the first key timestamp / 1000000000, or say --key",
+		tool_wrong("%llu rows of aggregations have no time as key %u: make the first key timestamp / 1000000000, or say --key",
 		      (unsigned long long)in->untimed,
 		      in->options.time_key ? in->options.time_key : 1);
 	if (in->others)
-		wrong("%llu rows of other aggregations are left out",
+		tool_wrong("%llu rows of other aggregations are left out",
 		      (unsigned long long)in->others);
 	if (in->mixed)
-		wrong("%llu events or buckets are left out: one map holds distributions or events, not both",
+		tool_wrong("%llu events or buckets are left out: one map holds distributions or events, not both",
 		      (unsigned long long)in->mixed);
 	if (in->drops)
-		wrong("the tracer says that it has lost %llu", (unsigned long long)in->drops);
+		tool_wrong("the tracer says that it has lost %llu", (unsigned long long)in->drops);
 	if (v->left_out && v->total)
-		wrong("%llu of %llu are left out by --isolate, --exclude, --from or --to",
+		tool_wrong("%llu of %llu are left out by --isolate, --exclude, --from or --to",
 		      (unsigned long long)v->left_out,
 		      (unsigned long long)(v->left_out + v->total));
 }
@@ -562,6 +538,9 @@ static int run(struct heat *h, char **args, int n)
 	bool empty = false;
 	int status = 0;
 
+	e = tool_can_write(h->path);
+	if (e)
+		return tool_failed(e);
 	heatin_init(&in, &h->in);
 	if (h->traces)
 		status = trace(h, args, n, &in);
@@ -573,10 +552,10 @@ static int run(struct heat *h, char **args, int n)
 	if (status)
 		return status;
 	if (e)
-		return wrong("%s", e->text) - 1;
+		return tool_failed(e);
 	if (empty && !h->quiet)
-		wrong(h->only.n ? "there are no events of that series"
-				: "there are no events in the input");
+		tool_wrong(h->only.n ? "there are no events of that series"
+				     : "there are no events in the input");
 	return empty ? 1 : 0;
 }
 
@@ -596,9 +575,9 @@ int cmd_heat(int argc, char **argv)
 	if (!status)
 		status = set_axis(&h);
 	if (!status && !h.traces && h.argv.n > 1)
-		status = wrong("a program is missing: -n or -s");
+		status = tool_wrong("a program is missing: -n or -s");
 	if (!status && !h.traces && optind == argc && isatty(STDIN_FILENO))
-		status = wrong("no file, and standard input is a terminal; try descry heat --help");
+		status = tool_wrong("no file, and standard input is a terminal; try descry heat --help");
 	if (!status)
 		status = run(&h, argv + optind, argc - optind);
 	for (uint32_t i = 0; i < h.argv.n; i++)

@@ -7,14 +7,16 @@
 #include "heat.h"
 #include "profile.h"
 #include "serve.h"
+#include "tool.h"
 
 /* `descry NAME ...`; everything else is the command line of dtrace(1). */
 static const struct {
-	const char *name;
+	const char *name; /* in messages */
 	int (*run)(int argc, char **argv);
 } commands[] = {
-	{ "flame", cmd_flame },     { "heal", cmd_heal },   { "heat", cmd_heat },
-	{ "profile", cmd_profile }, { "serve", cmd_serve },
+	{ "descry flame", cmd_flame },     { "descry heal", cmd_heal },
+	{ "descry heat", cmd_heat },       { "descry profile", cmd_profile },
+	{ "descry serve", cmd_serve },
 };
 
 int main(int argc, char **argv)
@@ -23,8 +25,10 @@ int main(int argc, char **argv)
 	int status;
 
 	for (size_t i = 0; argc > 1 && i < sizeof(commands) / sizeof(*commands); i++)
-		if (!strcmp(argv[1], commands[i].name))
-			return commands[i].run(argc - 1, argv + 1);
+		if (!strcmp(argv[1], strchr(commands[i].name, ' ') + 1)) {
+			tool_begin(commands[i].name);
+			return tool_end(commands[i].run(argc - 1, argv + 1));
+		}
 	status = cmdline_parse(&c, argc, argv);
 
 	if (!status) {
@@ -35,5 +39,5 @@ int main(int argc, char **argv)
 		}
 	}
 	cmdline_fini(&c);
-	return status;
+	return tool_end(status);
 }

@@ -4,11 +4,11 @@
 
 #include <errno.h>
 #include <getopt.h>
-#include <stdarg.h>
 #include <sys/resource.h>
 #include <time.h>
 
 #include "cmdline.h"
+#include "tool.h"
 #include "render/flame.h"
 #include "render/folded.h"
 #include "render/json.h"
@@ -122,30 +122,6 @@ struct profile {
 	uint64_t duration_ns;
 };
 
-static int wrong(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-static int wrong(const char *fmt, ...)
-{
-	va_list ap;
-
-	fputs("descry profile: ", stderr);
-	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
-	va_end(ap);
-	fputs("\n", stderr);
-	return 2;
-}
-
-static int number(const char *option, const char *text, double min, double max, double *ret)
-{
-	char *end;
-	double v = strtod(text, &end);
-
-	if (end == text || *end || !(v >= min && v <= max))
-		return wrong("%s wants a number from %g to %g, not %s", option, min, max, text);
-	*ret = v;
-	return 0;
-}
-
 static bool ends(const char *s, const char *tail)
 {
 	size_t n = strlen(s), m = strlen(tail);
@@ -183,7 +159,7 @@ static int add_pid(struct cmdline *c, const char *text)
 	long pid = strtol(text, &end, 10);
 
 	if (end == text || *end || pid <= 0 || pid > INT32_MAX)
-		return wrong("-p wants a process id, not %s", text);
+		return tool_wrong("-p wants a process id, not %s", text);
 	vec_push(&c->pids, (pid_t)pid);
 	return 0;
 }
@@ -199,11 +175,11 @@ static int take(struct profile *p, struct cmdline *c, int o, const char *arg)
 	case 'c': vec_push(&c->commands, arg); return 0;
 	case 'a': p->all = true; return 0;
 	case 'F':
-		status = number("-F", arg, 1, 5000, &v);
+		status = tool_number("-F", arg, 1, 5000, &v);
 		p->hz = (uint64_t)v;
 		return status;
 	case 't':
-		status = number("-t", arg, 0.01, 1e7, &v);
+		status = tool_number("-t", arg, 0.01, 1e7, &v);
 		p->ms = (uint64_t)(v * 1000);
 		return status;
 	case 'x': vec_push(&c->sets, (struct cmd_set){ arg }); return 0;
@@ -231,8 +207,8 @@ static int take(struct profile *p, struct cmdline *c, int o, const char *arg)
 	case LONG_COLORS:
 		p->picture.palette = flame_palette_named(arg);
 		return p->picture.palette < FLAME_NPALETTES ? 0
-							    : wrong("there are no colors %s", arg);
-	case LONG_MIN: return number("--min", arg, 0, 100, &p->min);
+							    : tool_wrong("there are no colors %s", arg);
+	case LONG_MIN: return tool_number("--min", arg, 0, 100, &p->min);
 	default: fputs("try descry profile --help\n", stderr); return 2;
 	}
 }
@@ -243,11 +219,11 @@ static int check(struct profile *p, const struct cmdline *c)
 	int targets = (c->pids.n > 0) + (c->commands.n > 0) + p->all;
 
 	if (!targets)
-		return wrong("whom? -p PID, -c COMMAND or -a; try descry profile --help");
+		return tool_wrong("whom? -p PID, -c COMMAND or -a; try descry profile --help");
 	if (targets > 1 || c->commands.n > 1)
-		return wrong("one of -p, -c and -a, and one command at a time");
+		return tool_wrong("one of -p, -c and -a, and one command at a time");
 	if (p->comm && (strlen(p->comm) > 15 || strpbrk(p->comm, "\"\\\n")))
-		return wrong("--comm wants the name of a thread, at most 15 characters");
+		return tool_wrong("--comm wants the name of a thread, at most 15 characters");
 	return 0;
 }
 
@@ -393,6 +369,9 @@ static int run(struct profile *p, struct cmdline *c)
 	struct stacktree reversed;
 	int status;
 
+	e = tool_can_write(p->path);
+	if (e)
+		return tool_failed(e);
 	vec_push(&c->programs, (struct cmd_program){ PDESC_NAME, false, text });
 	/* Nothing is printed before the end: who wakes up less costs less. In front of what -x says. */
 	vec_push(&c->sets, (struct cmd_set){ NULL });
@@ -415,7 +394,7 @@ static int run(struct profile *p, struct cmdline *c)
 	e = write_out(p, p->reverse ? &reversed : &p->tree);
 	stacktree_fini(&reversed);
 	if (e)
-		return wrong("%s", e->text) - 1;
+		return tool_failed(e);
 	if (!p->quiet)
 		summary(p);
 	return 0;
@@ -441,7 +420,7 @@ int cmd_profile(int argc, char **argv)
 		status = take(&p, &c, o, optarg);
 	}
 	if (!status && optind < argc)
-		status = wrong("what is %s? -c takes a command in one word", argv[optind]);
+		status = tool_wrong("what is %s? -c takes a command in one word", argv[optind]);
 	if (!status)
 		status = check(&p, &c);
 	if (status)

@@ -13,6 +13,7 @@
 #include "host.h"
 #include "load/engine.h"
 #include "target.h"
+#include "tool.h"
 
 enum {
 	ENGINE_AUTO,
@@ -92,7 +93,8 @@ static void catch_signals(void)
 
 static int fail(struct run *r, struct err *e)
 {
-	fprintf(stderr, "%s: %s\n", r->c->progname, e->text);
+	if (!tool_reader_gone(e))
+		fprintf(stderr, "%s: %s\n", r->c->progname, e->text);
 	err_free(e);
 	return 1;
 }
@@ -404,14 +406,21 @@ static bool without_kernel(const struct bound *b)
 	return can;
 }
 
-/* Can all of it be had from inside the named processes, for want of the kernel? System calls and samples are then theirs alone. */
+/* Can all of it be had from inside the named processes, for want of the kernel? System calls and samples are then theirs alone;
+ * of proc some may be left out. */
 static bool from_inside(const struct run *r, const struct bound *b)
 {
+	bool can = false;
+
 	for (uint32_t i = 0; i < b->clauses.n; i++)
-		for (uint32_t k = 0; k < b->clauses.v[i]->nprobes; k++)
-			if (!engine_inproc_can(b->clauses.v[i]->probes[k]))
+		for (uint32_t k = 0; k < b->clauses.v[i]->nprobes; k++) {
+			const struct probe *p = b->clauses.v[i]->probes[k];
+
+			if (!engine_inproc_can(p) && strcmp(p->prov, "proc"))
 				return false;
-	return r->targets.n > 0;
+			can |= engine_inproc_can(p) && p->kind != ATTACH_SELF;
+		}
+	return can && r->targets.n > 0;
 }
 
 /* The engines to be tried, in order: from inside when that does all of it, else the kernel's, else from inside what can be,

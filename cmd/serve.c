@@ -4,11 +4,11 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <time.h>
 
 #include "base/io.h"
 #include "cmdline.h"
+#include "tool.h"
 #include "render/serve/http.h"
 
 static const char help[] =
@@ -42,19 +42,6 @@ struct serve {
 	FILE *real_err;
 };
 
-static int wrong(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-static int wrong(const char *fmt, ...)
-{
-	va_list ap;
-
-	fputs("descry serve: ", stderr);
-	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
-	va_end(ap);
-	fputs("\n", stderr);
-	return 2;
-}
-
 /* Takes our own options out of argv; the rest is descry's. The exit status, -1 to go on. */
 static int own_options(struct serve *s, int *argc, char **argv)
 {
@@ -87,7 +74,7 @@ static int own_options(struct serve *s, int *argc, char **argv)
 		}
 		value = argv[i][len] ? argv[i] + len + 1 : ++i < *argc ? argv[i] : NULL;
 		if (!value)
-			return wrong("%s wants a value", names[o]);
+			return tool_wrong("%s wants a value", names[o]);
 		if (o == 1) {
 			s->http.address = value;
 			continue;
@@ -98,7 +85,7 @@ static int own_options(struct serve *s, int *argc, char **argv)
 			      : o == 2 ? 86400
 				       : 60000) ||
 		    (o == 3 && number < 50))
-			return wrong("%s: %s is no such number", names[o], value);
+			return tool_wrong("%s: %s is no such number", names[o], value);
 		if (o == 0)
 			s->http.port = (uint16_t)number;
 		else if (o == 2)
@@ -246,7 +233,7 @@ static int serve(struct serve *s)
 	e = http_start(s->live, &s->http, &h);
 	if (e) {
 		live_free(s->live);
-		return wrong("%s", e->text) - 1;
+		return tool_failed(e);
 	}
 	printf("%s\n", http_url(h));
 	fflush(stdout);
@@ -300,7 +287,7 @@ int cmd_serve(int argc, char **argv)
 	if (s.allow_d)
 		s.c.programs.n--;
 	if (s.c.mode != CMD_TRACE || s.c.json || s.c.output || s.c.dump) {
-		status = wrong("only tracing can be watched: no -l, -e, -d, -o, --json...");
+		status = tool_wrong("only tracing can be watched: no -l, -e, -d, -o, --json...");
 		goto out;
 	}
 	/* The program's own options come first: those given win. */

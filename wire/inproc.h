@@ -69,16 +69,18 @@ enum wire_stub_kind {
 	WIRE_STUB_ENTERS = WIRE_STUB_EVENTS, /* before: sys_enter */
 	WIRE_STUB_EXITS,                     /* before exit and exit_group: sched_process_exit */
 	WIRE_STUB_SENDS,                     /* before kill and the like: signal_generate */
-	WIRE_STUB_LEAVES,                    /* behind: sys_exit */
+	WIRE_STUB_EXECS,  /* before execve: runs nothing, tells the tracer that another program may begin */
+	WIRE_STUB_LEAVES, /* behind: sys_exit */
 	WIRE_STUB_FORKS,  /* behind clone and the like, in the parent: sched_process_fork */
 	WIRE_STUB_STARTS, /* behind them, in the child: sched_switch */
+	WIRE_STUB_STAYS,  /* behind execve: runs nothing, it has failed */
 	WIRE_STUB_ALL
 };
 /* Of the kinds around a system call: is it behind, so that its number is looked up? */
 static inline int wire_stub_is_behind(unsigned kind)
 {
 	return kind == WIRE_STUB_SYSRET ||
-	       (kind >= WIRE_STUB_LEAVES && kind <= WIRE_STUB_STARTS);
+	       (kind >= WIRE_STUB_LEAVES && kind <= WIRE_STUB_STAYS);
 }
 struct wire_stub {
 	uint64_t site;  /* address of the patched instruction */
@@ -236,7 +238,8 @@ struct wire_process {
 	uint32_t version, pad;
 	uint64_t ranges; /* address of struct wire_range[WIRE_RANGES_MAX] */
 	uint64_t task; /* address of the stand-in for its struct task_struct (kernel layout), 0 none */
-	uint32_t exit_tid, pad1; /* atomic: the thread that told of the process's end, 0 none did */
+	uint32_t exit_tid; /* atomic: the thread that told of the process's end, 0 none did */
+	uint32_t execs;    /* atomic: calls of execve that have not returned */
 };
 
 /* Where members of the kernel's structures lie that the agent writes; bytes. */
@@ -251,7 +254,7 @@ enum { WIRE_EVENT_WORDS = 8 };
 struct wire_event {
 	uint64_t word[WIRE_EVENT_WORDS]; /* the tracepoint's arguments */
 	uint64_t answer;                 /* the tracer's: address of the task_struct asked for, 0 not known */
-	uint32_t want;                   /* atomic: tid whose task_struct is asked for; 0: answered */
+	uint32_t want;                   /* atomic: tid whose task_struct is asked for, ~0 none; 0: answered */
 	uint32_t pad;
 };
 /* Who asks adds one to `asked`, wakes the tracer and waits until `answered` has got there: a fifth of a second at most, and not

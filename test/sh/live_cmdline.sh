@@ -12,6 +12,7 @@ def one_line(r, *words):
 check(descry("-n", "BEGIN { exit(7); }", rc=7).rc == 7, "exit(7)")
 check(descry("-n", "BEGIN { trace(nosuch); }", rc=1).out == "", "wrong D")
 check("usage:" in descry(rc=2).err and "usage:" in descry("-@", rc=2).err, "usage")
+check("heat, profile" in descry("profiel", rc=2).err, "no such command")
 r = descry("-n", "syscall::nosuch*:entry { }", rc=1)
 check("nosuch" in r.err, "matches nothing", r)
 descry("-Z", "-n", "syscall::nosuch*:entry { }", "-n", "BEGIN { exit(0); }")
@@ -40,6 +41,19 @@ for _ in range(3):
     s[1].send_signal(signal.SIGTERM)
     r = finish(s)
     check(r.rc == 0 and len(r.table()) > 0, "two signals at once", r)
+
+# nobody reads any more: as other programs end then, without a word
+for argv in ["-q", "-n", "syscall:::entry { trace(execname); }"], ["profile", "-q", "-a", "-t", "0.3", "--folded"]:
+    p = subprocess.Popen([DESCRY] + argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    p.stdout.close()
+    err = p.stderr.read()
+    check(p.wait() == -signal.SIGPIPE and not err, "closed pipe", argv, p.returncode, err)
+
+# a file that cannot be written is told before anything is traced
+for command in ["flame", "-n", "tick-30s { exit(0); }"], ["heat", "-t", "30", "-n", "BEGIN { }"], ["profile", "-a", "-t", "30"]:
+    begun = time.monotonic()
+    r = sh(shlex.join([DESCRY] + command + ["-o", TMP + "/none/x.svg"]))
+    check(r.returncode == 1 and "none/x.svg" in r.stderr and time.monotonic() - begun < 20, "no such folder", command, r)
 
 # -o appends, -q is quiet
 path = TMP + "/out"

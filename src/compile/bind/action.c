@@ -137,6 +137,105 @@ static void bind_print(struct bind_cx *cx, struct node *n)
 			"print( ) argument #2 must be a non-zero positive integral constant expression");
 }
 
+/* FreeBSD's printm(most, memref(addr, n)) is tracemem(addr, most, n). The reference may also be a variable that holds one. */
+static bool bind_printm(struct bind_cx *cx, struct node *n)
+{
+	struct node *most = n->call.args, *ref = most->next, *addr, *len, *type;
+
+	type = node_clone(cx->arena, most);
+	bind_value(cx, type);
+	if (is_poison(type) || !positive_const(cx, type)) {
+		if (!is_poison(type))
+			bind_error(cx, n, "D_TRACEMEM_SIZE",
+				   "printm( ) argument #1 must be a non-zero positive integral "
+				   "constant expression");
+		poison(n);
+		return false;
+	}
+	if (ref->kind == N_CALL && !strcmp(ref->call.func, "memref")) {
+		if (!check_count(cx, ref, SUBR_MEMREF, "D_PROTO_LEN")) {
+			poison(n);
+			return false;
+		}
+		addr = ref->call.args;
+		len = addr->next;
+	} else {
+		type = node_clone(cx->arena, ref);
+		bind_value(cx, type);
+		if (!is_poison(type) && !is_pointer(cx, type))
+			bind_error(cx, n, "D_PROTO_ARG",
+				   "printm( ) argument #2 is incompatible with prototype: "
+				   "prototype: memref( ), argument: %s",
+				   type_text(cx, type->type));
+		if (is_poison(type) || is_poison(n)) {
+			poison(n);
+			return false;
+		}
+		addr = make_node(cx, N_INDEX, ref);
+		addr->e.a = ref;
+		addr->e.b = int_node(cx, ref, 0, T_INT);
+		len = make_node(cx, N_INDEX, ref);
+		len->e.a = node_clone(cx->arena, ref);
+		len->e.b = int_node(cx, ref, 1, T_INT);
+		len->e.a->next = ref->next = NULL;
+	}
+	n->call.args = addr;
+	addr->next = most;
+	most->next = len;
+	len->next = NULL;
+	bind_tracemem(cx, n);
+	return !is_poison(n);
+}
+
+/* FreeBSD's printt(most, typeref(addr, count, "T", sizeof (T))) is print(*(T *)addr, most), of an array when there are more. */
+static bool bind_printt(struct bind_cx *cx, struct node *n)
+{
+	struct node *most = n->call.args, *ref = most->next, *addr, *count, *name, *value;
+	type_id t;
+
+	if (ref->kind != N_CALL || strcmp(ref->call.func, "typeref")) {
+		bind_error(cx, n, "D_PROTO_ARG", "printt( ) argument #2 must be typeref( )");
+		return false;
+	}
+	if (!check_count(cx, ref, SUBR_TYPEREF, "D_PROTO_LEN")) {
+		poison(n);
+		return false;
+	}
+	addr = ref->call.args;
+	count = addr->next;
+	name = count->next;
+	bind_value(cx, most);
+	bind_value(cx, addr);
+	bind_value(cx, count);
+	if (is_poison(most) || is_poison(addr) || is_poison(count)) {
+		poison(n);
+		return false;
+	}
+	decay(cx, addr);
+	if (name->kind != N_STR || !positive_const(cx, most) || !positive_const(cx, count) ||
+	    count->i.value > INT32_MAX || !is_scalar(cx, addr)) {
+		bind_error(cx, n, "D_PROTO_ARG",
+			   "printt( ) takes a constant size and typeref(address, constant count, "
+			   "\"name of a type\", size)");
+		return false;
+	}
+	if (!type_parse_name(cx->types, name->s.text, &t) || !type_size(cx->types, t)) {
+		bind_error(cx, n, "D_TYPE_ERR", "typeref( ): there is no type \"%s\"", name->s.text);
+		return false;
+	}
+	if (count->i.value > 1)
+		t = type_new_array(cx->types, t, (uint32_t)count->i.value);
+	value = make_node(cx, N_UNARY, ref);
+	value->op = OP_DEREF;
+	value->e.a = addr;
+	value->type = t;
+	value->next = most;
+	addr->next = most->next = NULL;
+	cast_to(cx, addr, type_new_pointer(cx->types, t));
+	n->call.args = value;
+	return true;
+}
+
 /* pcap(struct sk_buff *, link type) */
 static void bind_pcap(struct bind_cx *cx, struct node *n)
 {
@@ -235,6 +334,14 @@ static void bind_action(struct bind_cx *cx, struct node *n, enum subr_id id)
 	case SUBR_TRACEMEM: bind_tracemem(cx, n); break;
 	case SUBR_PRINT: bind_print(cx, n); break;
 	case SUBR_PCAP: bind_pcap(cx, n); break;
+	case SUBR_PRINTM:
+		if (bind_printm(cx, n))
+			id = SUBR_TRACEMEM;
+		break;
+	case SUBR_PRINTT:
+		if (bind_printt(cx, n))
+			id = SUBR_PRINT;
+		break;
 	case SUBR_SETOPT: bind_setopt(cx, n); break;
 	case SUBR_CLEAR:
 	case SUBR_DENORMALIZE: bind_agg_ref(cx, n, n->call.args); break;

@@ -16,6 +16,7 @@ static const char *const protos[SUBR_ID_COUNT] = {
 	[SUBR_COPYOUTSTR] = "sai",
 	[SUBR_DIRNAME] = "s",
 	[SUBR_D_PATH] = "p",
+	[SUBR_GETF] = "i",
 	[SUBR_GETMAJOR] = "i",
 	[SUBR_GETMINOR] = "i",
 	[SUBR_HTONL] = "w",
@@ -27,6 +28,8 @@ static const char *const protos[SUBR_ID_COUNT] = {
 	[SUBR_INET_NTOP] = "ip",
 	[SUBR_JSON] = "ss",
 	[SUBR_LLTOSTR] = "ii",
+	[SUBR_MEMREF] = "ai",
+	[SUBR_MEMSTR] = "awi",
 	[SUBR_MUTEX_OWNED] = "p",
 	[SUBR_MUTEX_OWNER] = "p",
 	[SUBR_MUTEX_TYPE_ADAPTIVE] = "p",
@@ -54,7 +57,6 @@ static const char *const protos[SUBR_ID_COUNT] = {
 	[SUBR_FS_PATH] = "p",
 	[SUBR_FILE_PATH] = "p",
 	[SUBR_PSARGS] = "p",
-	[SUBR_GETFILE] = "i",
 	[SUBR_DENTRY_PATH] = "p",
 	[SUBR_MOUNT_POINT] = "p",
 	[SUBR_CPU_CHIP] = "i",
@@ -94,11 +96,6 @@ static const struct {
 	{ "msgsize", "Linux has no STREAMS messages" },
 	{ "msgdsize", "Linux has no STREAMS messages" },
 	{ "ddi_pathname", "Linux has no DDI" },
-	{ "getf", "use fds[ ]" },
-	{ "memref", "it belongs to FreeBSD" },
-	{ "memstr", "it belongs to FreeBSD" },
-	{ "printm", "it belongs to FreeBSD: use tracemem( )" },
-	{ "printt", "it belongs to FreeBSD: use print( )" },
 };
 
 bool check_count(struct bind_cx *cx, struct node *n, enum subr_id id, const char *tag)
@@ -343,6 +340,11 @@ void bind_call(struct bind_cx *cx, struct node *n)
 			bind_error(cx, n, "D_OP_ACT",
 				   "%s( ) is an action: it may not be used in an expression",
 				   n->call.func);
+		return;
+	}
+	if (id == SUBR_TYPEREF) {
+		bind_error(cx, n, "D_PROTO_ARG",
+			   "typeref( ) may only be the second argument of printt( )");
 		return;
 	}
 	if (check_count(cx, n, (enum subr_id)id, "D_PROTO_LEN") &&

@@ -25,7 +25,7 @@ static const struct {
 	{ "ucaller", "1.2" },    { "stddev", "1.6" },    { "llquantize", "1.7" },
 	{ "toupper", "1.8" },    { "tolower", "1.8" },   { "print", "1.9" },
 	{ "json", "1.11" },      { "strtoll", "1.11" },  { "execargs", "1.13" },
-	{ "link_ntop", "2.0" },  { "pcap", "2.0" },
+	{ "link_ntop", "2.0" },  { "pcap", "2.0" },      { "getf", "1.10" },
 };
 
 /* "1.6.2" as one number to compare; false: it is none. */

@@ -69,6 +69,21 @@ static struct ir_val copyin(struct gen *g, const struct node *n, bool copy)
 	return ir_bin(f, ALU_ADD, ir_bin(f, ALU_ADD, base, at), IR_I(SCRATCH_DYN));
 }
 
+/* memref(addr, n): two words of scratch memory. */
+static struct ir_val memref(struct gen *g, const struct node *n)
+{
+	struct ir_fn *f = g->f;
+	struct ir_val addr = num(g, n, 0), len = num(g, n, 1), at, base, scratch;
+
+	base = gen_lazy(g, LAZY_SCRATCH_ADDR);
+	scratch = gen_lazy(g, LAZY_SCRATCH);
+	at = allocate(g, IR_I(16), n->loc);
+	scratch = ir_bin(f, ALU_ADD, scratch, at);
+	ir_store(f, scratch, SCRATCH_DYN, 8, addr);
+	ir_store(f, scratch, SCRATCH_DYN + 8, 8, len);
+	return ir_bin(f, ALU_ADD, ir_bin(f, ALU_ADD, base, at), IR_I(SCRATCH_DYN));
+}
+
 /* copyinto(from, n, to), bcopy(from, to, n): `to` must be D's own memory. */
 static void copy_to(struct gen *g, const struct node *n, bool user)
 {
@@ -344,6 +359,7 @@ struct ir_val gen_subr(struct gen *g, const struct node *n)
 	switch (id) {
 	case SUBR_ALLOCA: return copyin(g, n, false);
 	case SUBR_COPYIN: return copyin(g, n, true);
+	case SUBR_MEMREF: return memref(g, n);
 	case SUBR_COPYINTO: copy_to(g, n, true); return IR_I(0);
 	case SUBR_BCOPY: copy_to(g, n, false); return IR_I(0);
 	case SUBR_COPYOUT: copy_out(g, n); return IR_I(0);
@@ -360,7 +376,7 @@ struct ir_val gen_subr(struct gen *g, const struct node *n)
 	case SUBR_RAND: return ir_bin(f, ALU_AND, ir_call(f, HELPER_PRANDOM, 0), IR_I(0x7fffffff));
 	case SUBR_SPECULATION: return speculation(g);
 	case SUBR_PROGENYOF: v = num(g, n, 0); return gen_progenyof(g, v);
-	case SUBR_GETFILE: v = num(g, n, 0); return ir_routine(f, "d_getfile", 2, v, offsets(g));
+	case SUBR_GETF: v = num(g, n, 0); return ir_routine(f, "d_getfile", 2, v, offsets(g));
 	case SUBR_CPU_CHIP: return cpu_table(g, num(g, n, 0), &g->target->cpu_chip, &g->chips_at);
 	case SUBR_CPU_NODE: return cpu_table(g, num(g, n, 0), &g->target->cpu_node, &g->nodes_at);
 	case SUBR_GETMAJOR: return ir_bin(f, ALU_SHR, ir_ext(f, num(g, n, 0), 4, false), IR_I(20));
@@ -503,6 +519,11 @@ void gen_subr_string(struct gen *g, const struct node *n, struct ir_val dst, int
 		a = num(g, n, 1);
 		r = ir_routine(f, id == SUBR_INET_NTOP ? "d_inet_ntop" : "d_link_ntop", 4, out,
 			       IR_I(size), b, a);
+		break;
+	case SUBR_MEMSTR:
+		a = num(g, n, 0);
+		b = num(g, n, 1);
+		r = ir_routine(f, "d_memstr", 5, out, IR_I(size), a, b, num(g, n, 2));
 		break;
 	case SUBR_D_PATH:
 	case SUBR_FS_PATH:

@@ -20,8 +20,8 @@ static const char *const agent_names[] = {
 };
 static const char *const kind_names[] = { "entry",   "return", "tail",    "mid",
 					  "syscall", "sysret", "sysnote", "sysfork",
-					  "enters",  "exits",  "sends",   "leaves",
-					  "forks",   "starts" };
+					  "enters",  "exits",  "sends",   "execs",
+					  "leaves",  "forks",  "starts",  "stays" };
 
 #define FIELD(f) \
 	{ \

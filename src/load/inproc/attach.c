@@ -304,7 +304,9 @@ static void enable(struct inproc_process *p)
 		if (m->gone || !m->fresh)
 			continue;
 		m->fresh = false;
-		vec_push(&m->places, (struct inproc_place){ m->bias, m->island, m->first_undo });
+		if (m->nsites)
+			vec_push(&m->places,
+				 (struct inproc_place){ m->bias, m->island, m->first_undo });
 	}
 }
 
@@ -542,16 +544,15 @@ struct err *process_enter(struct inproc_engine *e, uint32_t i)
 /* Islands of modules that are new, or have come back elsewhere. */
 struct islands {
 	int fd;
-	VEC(uint32_t) placed;           /* modules */
-	VEC(struct control_range) left; /* in the target, to be unmapped */
+	VEC(uint32_t) placed; /* modules */
 };
 
 /* The module is elsewhere than where its stubs are for. They stay as they are, in the memory file and in forked children. */
-static void leave_place(struct inproc_module *m, struct islands *is)
+static void leave_place(struct inproc_process *p, struct inproc_module *m)
 {
 	if (m->island_mem) {
 		munmap(m->island_mem, m->island_size);
-		vec_push(&is->left,
+		vec_push(&p->left,
 			 (struct control_range){ m->island, m->island + m->island_size });
 	}
 	m->island_mem = NULL;
@@ -578,7 +579,7 @@ static struct err *extend_islands(struct inproc_engine *e, struct inproc_process
 		if (m->enabled || m->gone || !m->nsites ||
 		    (m->island_mem && m->island_bias == m->bias))
 			continue;
-		leave_place(m, ret);
+		leave_place(p, m);
 		err = island_place(e, p, m, &r, ret->fd, &at);
 		if (m->island_mem)
 			vec_push(&ret->placed, i);
@@ -614,16 +615,18 @@ static struct err *map_islands(struct inproc_engine *e, struct inproc_process *p
 	return err;
 }
 
-/* What modules that are elsewhere now have left, if no thread is to come back to it. It is found by its name at the end. */
-static void unmap_left(struct control *c, const struct islands *is)
+/* What modules that are elsewhere now have left, where no thread is to come back. */
+static void unmap_left(struct inproc_process *p, struct control *c)
 {
-	for (uint32_t i = 0; i < is->left.n; i++) {
+	for (uint32_t i = p->left.n; i-- > 0;) {
+		const struct control_range *r = &p->left.v[i];
 		pid_t tid = 1;
 
-		err_free(control_refers(c, &is->left.v[i], 1, false, &tid));
-		if (!tid)
-			err_free(remote_call(c, "munmap", SYS_munmap, is->left.v[i].lo,
-					     is->left.v[i].hi - is->left.v[i].lo, 0, NULL));
+		err_free(control_refers(c, r, 1, false, &tid));
+		if (tid)
+			continue;
+		err_free(remote_call(c, "munmap", SYS_munmap, r->lo, r->hi - r->lo, 0, NULL));
+		p->left.v[i] = p->left.v[--p->left.n];
 	}
 }
 
@@ -672,7 +675,7 @@ static struct err *try_extend(struct inproc_engine *e, struct inproc_process *p)
 		/* before: what is patched in part has its records too */
 		enable(p);
 		err = patch(e, p, c, &log);
-		unmap_left(c, &is);
+		unmap_left(p, c);
 	}
 	if (c && !err)
 		err = control_resume(c);
@@ -681,7 +684,6 @@ static struct err *try_extend(struct inproc_engine *e, struct inproc_process *p)
 	if (is.fd >= 0)
 		close(is.fd);
 	vec_fini(&is.placed);
-	vec_fini(&is.left);
 	return err;
 }
 
@@ -734,6 +736,7 @@ void process_free(struct inproc_process *p)
 		if (p->modules.v[i].island_mem)
 			munmap(p->modules.v[i].island_mem, p->modules.v[i].island_size);
 	sites_free(p);
+	vec_fini(&p->left);
 	if (p->island_fd >= 0)
 		close(p->island_fd);
 	if (p->mem >= 0)

@@ -49,8 +49,9 @@ static bool is_patched(const struct undo_log *log, const struct control_map *m, 
 			else
 				hi = mid;
 		}
-		if (lo && addr - log->sites.v[lo - 1].site < log->sites.v[lo - 1].len)
-			return true;
+		while (lo-- > 0 && addr - log->sites.v[lo].site < WIRE_SITE_MAX)
+			if (addr - log->sites.v[lo].site < log->sites.v[lo].len)
+				return true;
 	}
 	return false;
 }

@@ -106,7 +106,13 @@ static struct err *inproc_attach(struct engine *en)
 				p->tracepoint ? p->tracepoint : "tracepoint", p->name);
 			continue;
 		}
-		if (p->attach != ATTACH_SELF && !(ip->probe && engine_inproc_can(ip->probe)))
+		if (p->attach == ATTACH_SELF || (ip->probe && engine_inproc_can(ip->probe)))
+			continue;
+		/* among others of proc it is left out */
+		if (e->events && !strcmp(ip->prov, "proc"))
+			inproc_note(e, "%s:%s:%s:%s not enabled: it is not seen from inside",
+				    ip->prov, ip->mod, ip->func, ip->name);
+		else
 			return err_new(
 				ENOTSUP,
 				"%s:%s:%s:%s cannot fire in the in-process engine; use -x engine=kernel",
@@ -153,6 +159,7 @@ static void inproc_poll(struct engine *en, int timeout_ms)
 		nap = timeout_ms;
 	loads_wait(e, nap);
 	events_answer(e);
+	events_hurry(e);
 	__atomic_store_n(&e->area->heartbeat, now_ns(), __ATOMIC_RELAXED);
 }
 
@@ -358,7 +365,7 @@ static const char *inproc_probe_mode(struct engine *en, uint32_t i)
 		if (e->processes.v[k].waiting && e->processes.v[k].waiting[i])
 			return "patched jump, when its file is loaded";
 	if (p && (p->kind == ATTACH_UPROBE || p->kind == ATTACH_URETPROBE ||
-		  inproc_is_syscall(p->kind) || (events_can(p) && !events_here(p))))
+		  inproc_is_syscall(p->kind) || events_can(p)))
 		return "not in these processes";
 	return p && p->kind == ATTACH_PROFILE ? "sampled" : "own thread";
 }

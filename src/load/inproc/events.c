@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
+#include <time.h>
 
 #include "base/io.h"
 #include "load/inproc/inproc.h"
@@ -26,6 +27,7 @@ enum {
 	ARGS_MAX = 4096,  /* bytes of a command line */
 	OBJECTS = 5,      /* mm_struct, cred, signal_struct, two struct pid */
 	OBJECT_MAX = 8192,
+	HURRY_NS = 5000000,
 	KILLED = SIGKILL, /* exit code of what nobody tells how it ended */
 };
 
@@ -35,7 +37,7 @@ struct inproc_events {
 	uint64_t at, end; /* of the room being filled */
 	struct task_layout layout;
 	uint32_t seen; /* wire_ask.asked */
-	bool ends, asks;
+	bool ends, execs, asks;
 };
 
 /* A thread as it was seen last. */
@@ -52,14 +54,17 @@ struct inproc_watch {
 
 /* --- which probes --- */
 
+#define EXEC "sched_process_exec"
+#define EXIT "sched_process_exit"
+
 static const struct row {
 	const char *tracepoint;
-	int kind; /* enum wire_stub_kind; -1: fires in the tracer */
+	enum wire_stub_kind kind;
 	int16_t calls[6];
 } rows[] = {
 	{ "sys_enter", WIRE_STUB_ENTERS, { SYS_execve, SYS_execveat, -1 } },
 	{ "sys_exit", WIRE_STUB_LEAVES, { SYS_execve, SYS_execveat, -1 } },
-	{ "sched_process_exit", WIRE_STUB_EXITS, { SYS_exit, SYS_exit_group, -1 } },
+	{ EXIT, WIRE_STUB_EXITS, { SYS_exit, SYS_exit_group, -1 } },
 	{ "sched_process_fork",
 	  WIRE_STUB_FORKS,
 	  { SYS_clone, SYS_clone3, SYS_fork, SYS_vfork, -1 } },
@@ -67,40 +72,35 @@ static const struct row {
 	{ "signal_generate",
 	  WIRE_STUB_SENDS,
 	  { SYS_kill, SYS_tkill, SYS_tgkill, SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo, -1 } },
-	{ "sched_process_exec", -1, { -1 } },
+	{ EXEC, WIRE_STUB_EXECS, { SYS_execve, SYS_execveat, -1 } },
+	{ EXEC, WIRE_STUB_STAYS, { SYS_execve, SYS_execveat, -1 } },
 };
 
-static const struct row *row_of(const struct probe *p)
+/* The nth row of the probe; NULL: it has no more. */
+static const struct row *row_of(const struct probe *p, uint32_t n)
 {
 	if ((p->kind != ATTACH_RAW_TP && p->kind != ATTACH_TP_BTF) || !p->object ||
 	    strcmp(p->prov, "proc") || !strcmp(p->name, "signal-discard"))
 		return NULL;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
-		if (!strcmp(rows[i].tracepoint, p->object))
+		if (!strcmp(rows[i].tracepoint, p->object) && !n--)
 			return &rows[i];
 	return NULL;
 }
 
 bool events_can(const struct probe *p)
 {
-	return row_of(p) != NULL;
+	return row_of(p, 0) != NULL;
 }
 
-bool events_here(const struct probe *p)
-{
-	const struct row *r = row_of(p);
-
-	return r && r->kind < 0;
-}
-
-bool events_calls(const struct probe *p, enum wire_stub_kind *ret_kind,
+bool events_calls(const struct probe *p, uint32_t n, enum wire_stub_kind *ret_kind,
 		  uint64_t ret_bits[WIRE_SYSCALL_MAX / 64])
 {
-	const struct row *r = row_of(p);
+	const struct row *r = row_of(p, n);
 
-	if (!r || r->kind < 0)
+	if (!r)
 		return false;
-	*ret_kind = (enum wire_stub_kind)r->kind;
+	*ret_kind = r->kind;
 	for (int i = 0; r->calls[i] >= 0; i++)
 		ret_bits[r->calls[i] / 64] |= 1ull << r->calls[i] % 64;
 	return true;
@@ -110,14 +110,12 @@ bool events_calls(const struct probe *p, enum wire_stub_kind *ret_kind,
 uint32_t events_of(const struct image *img, uint32_t prog)
 {
 	const struct image_prog *p = &img->progs[prog];
+	const struct row *r;
 	uint32_t bits = 0;
 
-	for (uint32_t k = 0; k < p->nprobes; k++) {
-		const struct row *r = row_of(img->probes[p->probes[k]].probe);
-
-		if (r && r->kind >= 0)
+	for (uint32_t k = 0; k < p->nprobes; k++)
+		for (uint32_t n = 0; (r = row_of(img->probes[p->probes[k]].probe, n)); n++)
 			bits |= 1u << (r->kind - WIRE_STUB_EVENTS);
-	}
 	return bits;
 }
 
@@ -125,7 +123,7 @@ static bool any_tracepoint(const struct image *img, const char *tracepoint)
 {
 	for (uint32_t i = 0; i < img->nprobes; i++) {
 		const struct row *r =
-			img->probes[i].probe ? row_of(img->probes[i].probe) : NULL;
+			img->probes[i].probe ? row_of(img->probes[i].probe, 0) : NULL;
 
 		if (r && (!tracepoint || !strcmp(r->tracepoint, tracepoint)))
 			return true;
@@ -207,8 +205,10 @@ struct err *events_lay_out(struct inproc_engine *e, const struct image *img)
 	if (!any)
 		return NULL;
 	ev = e->events = xcalloc(1, sizeof(*ev));
-	ev->ends = any_tracepoint(img, "sched_process_exit");
-	ev->asks = any_tracepoint(img, "signal_generate");
+	ev->ends = any_tracepoint(img, EXIT);
+	ev->execs = any_tracepoint(img, EXEC);
+	ev->asks = ev->execs || any_tracepoint(img, "signal_generate");
+	e->area->ask.on = ev->asks; /* we shall look soon */
 	ev->room_size = 2 * l->task_size + OBJECTS * OBJECT_MAX + ARGS_MAX;
 	ev->rooms = area_alloc(e, (uint64_t)ev->room_size * (ROOMS + 1));
 	return ev->rooms ? NULL : err_new(ENOMEM, "the program's maps leave no room for events");
@@ -277,7 +277,7 @@ void events_answer(struct inproc_engine *e)
 
 		if (!tid)
 			continue;
-		ev->answer = look_up(e, t, tid);
+		ev->answer = tid == ~0u ? 0 : look_up(e, t, tid);
 		__atomic_store_n(&ev->want, 0, __ATOMIC_RELEASE);
 	}
 	__atomic_store_n(&a->answered, asked, __ATOMIC_RELEASE);
@@ -353,7 +353,7 @@ static void fire(struct inproc_engine *e, const char *tracepoint, const char *on
 	for (uint32_t i = 0; i < img->nprogs; i++)
 		for (uint32_t k = 0; k < img->progs[i].nprobes; k++) {
 			uint32_t probe = img->progs[i].probes[k];
-			const struct row *r = row_of(img->probes[probe].probe);
+			const struct row *r = row_of(img->probes[probe].probe, 0);
 
 			if (r && !strcmp(r->tracepoint, tracepoint) &&
 			    (!only || !strcmp(only, img->probes[probe].name)))
@@ -397,12 +397,14 @@ void events_exec(struct inproc_engine *e, struct inproc_process *p)
 		return;
 	end_threads(e, p, true, 0);
 	use_room(e->events, ROOMS);
-	if (!task_facts_read(p->pid, &f))
-		return;
+	if (!task_facts_read(p->pid, &f) && p->watch) {
+		f = p->watch->facts;
+		snprintf(f.comm, sizeof(f.comm), "<gone>");
+	}
 	read_args(e->events, &f);
 	context[0] = stand_in(e, &f);
 	context[1] = (uint32_t)f.pid;
-	fire(e, "sched_process_exec", NULL, &f, slot_of(e, p, e->list[p->index].own_pid), context);
+	fire(e, EXEC, NULL, &f, slot_of(e, p, e->list[p->index].own_pid), context);
 }
 
 /* --- threads that end --- */
@@ -499,7 +501,7 @@ static void end_thread(struct inproc_engine *e, struct inproc_process *p, const 
 	use_room(e->events, ROOMS);
 	context[0] = stand_in(e, &f);
 	context[1] = last;
-	fire(e, "sched_process_exit", only, &f, t, context);
+	fire(e, EXIT, only, &f, t, context);
 }
 
 /* Those that did not live to tell of their end: of a process that has ended, its first thread as the last. */
@@ -574,20 +576,56 @@ static int zombie_code(pid_t pid)
 
 void events_watch(struct inproc_engine *e, struct inproc_process *p)
 {
+	uint32_t *execs = &e->list[p->index].execs;
 	int code;
 	bool gone;
 
-	if (!e->events || !e->events->ends || !p->attached || p->ended)
+	if (!e->events || (!e->events->ends && !e->events->execs) ||
+	    (!p->attached && !p->exec_tries) || p->ended)
 		return;
 	if (!p->watch)
 		watch(p);
 	gone = kill(p->pid, 0) && errno == ESRCH;
 	code = gone ? exit_code(p) : zombie_code(p->pid);
 	if (gone || code >= 0) {
+		/* it has executed another program, too short for us to see */
+		if (p->attached && __atomic_load_n(execs, __ATOMIC_SEQ_CST))
+			events_exec(e, p);
 		end_threads(e, p, false, code >= 0 ? code : KILLED);
 		p->ended = true;
 		return;
 	}
 	(void)task_facts_read(p->pid, &p->watch->facts);
-	look_at_threads(p);
+	if (e->events->ends)
+		look_at_threads(p);
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+void events_hurry(struct inproc_engine *e)
+{
+	uint64_t end = now_ns() + HURRY_NS;
+	bool any = e->events && e->events->execs;
+
+	while (any && now_ns() < end) {
+		any = false;
+		for (uint32_t i = 0; i < e->processes.n; i++) {
+			struct inproc_process *p = &e->processes.v[i];
+
+			if (!p->attached ||
+			    !__atomic_load_n(&e->list[p->index].execs, __ATOMIC_SEQ_CST))
+				continue;
+			if (!process_is_ours(e, p->pid) || kill(p->pid, 0))
+				return; /* processes_look() sees it too */
+			any = true;
+		}
+		if (any)
+			nanosleep(&(struct timespec){ .tv_nsec = HURRY_NS / 100 }, NULL);
+	}
 }

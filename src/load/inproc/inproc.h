@@ -132,6 +132,7 @@ struct inproc_process {
 	bool looked;     /* its mappings have been looked at since it is attached */
 	int island_fd;
 	uint64_t island_used;
+	VEC(struct control_range) left; /* islands of where modules were, to be unmapped */
 	uint32_t execs; /* programs executed before this one */
 	bool filtered;  /* a seccomp filter looks at its system calls */
 	struct inproc_watch *watch; /* events.c: its threads, as seen last; NULL not yet */
@@ -252,6 +253,8 @@ void processes_look(struct inproc_engine *e);
 bool process_holds(const struct inproc_engine *e, pid_t pid);
 /* Opens p->mem: it is attached, or about to go on as such. */
 void process_open(struct inproc_process *p);
+/* Is our private memory still in it? False: it has executed another program. */
+bool process_is_ours(const struct inproc_engine *e, pid_t pid);
 /* Children on the list that are new; how many. */
 uint32_t processes_adopt(struct inproc_engine *e);
 
@@ -294,10 +297,8 @@ void loads_stop(struct inproc_engine *e);
 
 /* events.c */
 bool events_can(const struct probe *p);
-/* Does it fire in the tracer only? */
-bool events_here(const struct probe *p);
-/* The system calls at which the probe fires, and the kind of its stubs. False: none. */
-bool events_calls(const struct probe *p, enum wire_stub_kind *ret_kind,
+/* The nth kind of stubs that the probe needs, and at which system calls. False: no more. */
+bool events_calls(const struct probe *p, uint32_t n, enum wire_stub_kind *ret_kind,
 		  uint64_t ret_bits[WIRE_SYSCALL_MAX / 64]);
 /* Bits: kinds of stubs (from WIRE_STUB_EVENTS) that the program is for. */
 uint32_t events_of(const struct image *img, uint32_t prog);
@@ -309,6 +310,8 @@ void events_answer(struct inproc_engine *e);
 /* A futex that is woken when one does, and its value as seen last; from now on they may wait. NULL: none will. */
 uint32_t *events_bell(struct inproc_engine *e, uint32_t *ret_seen);
 void events_stop(struct inproc_engine *e);
+/* Stays, for some milliseconds, with processes that are about to execute another program. */
+void events_hurry(struct inproc_engine *e);
 /* It has executed another program; before what was known of it is forgotten. */
 void events_exec(struct inproc_engine *e, struct inproc_process *p);
 /* Now and then: threads that are there, or the ends of those that were. */

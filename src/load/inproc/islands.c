@@ -67,7 +67,7 @@ static uint64_t find_gap(const struct ranges *r, uint64_t lo, uint64_t hi, uint6
 				best_far = hi - before;
 			}
 		}
-		if (i < r->list.n)
+		if (i < r->list.n && r->list.v[i].hi > from)
 			from = r->list.v[i].hi;
 	}
 	return best;
@@ -255,7 +255,8 @@ static uint64_t find_new_gap(const struct inproc_process *p, const struct inproc
 	struct ranges used = { 0 };
 	uint64_t gap;
 
-	vec_append(&used.list, r->list.v, r->list.n);
+	for (uint32_t i = 0; i < r->list.n; i++)
+		vec_push(&used.list, r->list.v[i]);
 	for (uint32_t i = 0; i < p->modules.n; i++)
 		for (uint32_t k = 0; k < p->modules.v[i].places.n; k++) {
 			uint64_t lo = p->modules.v[i].places.v[k].island;

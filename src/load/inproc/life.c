@@ -185,6 +185,11 @@ static bool is_gone(const struct inproc_engine *e, pid_t pid)
 	return read_whose(e, pid, &w) ? !is_ours(e, &w) : errno == EFAULT;
 }
 
+bool process_is_ours(const struct inproc_engine *e, pid_t pid)
+{
+	return !is_gone(e, pid);
+}
+
 void processes_look(struct inproc_engine *e)
 {
 	(void)processes_adopt(e);

@@ -294,6 +294,16 @@ static struct err *plan_probe(struct plan *pl, uint32_t index)
 	return NULL;
 }
 
+/* Where most system calls are made: a C library, or a program that needs none. */
+static bool makes_calls(struct object *o)
+{
+	const char *soname = object_soname(o);
+
+	return soname ? !strcmp(soname, "libc.so.6") || !strncmp(soname, "libc.musl", 9) ||
+				!strcmp(soname, "libc.so")
+		      : object_is_executable(o) && !object_interp(o);
+}
+
 /* Every place where a C library (or a program without one) may call rt_sigaction(2), so that what it asks for can be put
  * behind our fault handlers. One that cannot be patched: no handlers. */
 static struct err *plan_sigaction(struct plan *pl)
@@ -305,14 +315,10 @@ static struct err *plan_sigaction(struct plan *pl)
 		struct object *o =
 			pl->maps[i].exec ? symbols_object(pl->e->symbols, pl->p->pid, &pl->maps[i])
 					 : NULL;
-		const char *soname = o ? object_soname(o) : NULL;
 		struct text_syscall *calls = NULL;
 		uint32_t n = 0, module;
 
-		if (!o ||
-		    !(soname ? !strcmp(soname, "libc.so.6") || !strncmp(soname, "libc.musl", 9) ||
-				       !strcmp(soname, "libc.so")
-			     : object_is_executable(o) && !object_interp(o)))
+		if (!o || !makes_calls(o))
 			continue;
 		err = plan_module(pl, i, &module);
 		if (!err)
@@ -444,6 +450,15 @@ static void plan_close(struct plan *pl)
 	mappings_free(pl->maps, pl->nmaps);
 }
 
+static bool any_calls(const struct image *img)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < img->nprogs; i++)
+		any |= inproc_is_syscall(img->progs[i].attach) || events_of(img, i);
+	return any;
+}
+
 bool sites_any(struct inproc_engine *e, pid_t pid)
 {
 	const struct image *img = e->base.image;
@@ -457,6 +472,12 @@ bool sites_any(struct inproc_engine *e, pid_t pid)
 		for (uint32_t m = 0; img->probes[i].probe->object && m < pl.nmaps && !any; m++)
 			any = pl.stats[m].st_ino && !stat(img->probes[i].probe->object, &st) &&
 			      st.st_ino == pl.stats[m].st_ino && st.st_dev == pl.stats[m].st_dev;
+	for (uint32_t m = 0; m < pl.nmaps && !any && any_calls(img); m++) {
+		struct object *o =
+			pl.maps[m].exec ? symbols_object(e->symbols, pid, &pl.maps[m]) : NULL;
+
+		any = o && makes_calls(o);
+	}
 	plan_close(&pl);
 	return any;
 }

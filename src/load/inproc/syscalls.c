@@ -55,7 +55,9 @@ static void collect(struct calls *c, const struct image *img, pid_t pid)
 		for (uint32_t k = 0; k < p->nprobes; k++) {
 			struct wanted event = { .prog = i, .probe = p->probes[k] };
 
-			if (events_calls(img->probes[event.probe].probe, &event.kind, event.bits))
+			for (uint32_t n = 0; events_calls(img->probes[event.probe].probe, n,
+							  &event.kind, event.bits);
+			     n++)
 				want(c, event);
 		}
 		if (p->attach != ATTACH_SYSCALL_ENTRY && p->attach != ATTACH_SYSCALL_RETURN)

@@ -305,8 +305,8 @@ static struct err *read_records(struct control *c, uint64_t addr, uint32_t n, pi
 	return NULL;
 }
 
-/* Sorted, and no two overlap, but for those of one place with different patches (an attach that failed, and the next): what
- * is in memory tells which of them was done. */
+/* Sorted. Of one place there may be several, with different patches (an attach that failed, and the next), and where a library
+ * was another one may be now, whose places overlap: what is in memory tells which of them was done. */
 static void sort_records(struct undo_log *log)
 {
 	uint32_t n = 0;
@@ -315,11 +315,12 @@ static void sort_records(struct undo_log *log)
 		qsort(log->sites.v, log->sites.n, sizeof(*log->sites.v), by_site);
 	for (uint32_t i = 0; i < log->sites.n; i++) {
 		const struct wire_undo *u = &log->sites.v[i];
-		struct wire_undo *last = n ? &log->sites.v[n - 1] : NULL;
+		bool again = false;
 
-		if (!last || u->site >= last->site + last->len ||
-		    (u->site == last->site && u->len == last->len &&
-		     memcmp(u->after, last->after, u->len)))
+		for (uint32_t k = n; k-- > 0 && log->sites.v[k].site == u->site && !again;)
+			again = u->len == log->sites.v[k].len &&
+				!memcmp(u->after, log->sites.v[k].after, u->len);
+		if (!again)
 			log->sites.v[n++] = *u;
 	}
 	log->sites.n = n;
@@ -476,15 +477,18 @@ struct window {
 static struct err *read_site(struct control *c, struct window *w, const struct undo_log *log,
 			     uint32_t i, uint8_t *ret)
 {
-	const struct wire_undo *u = &log->sites.v[i], *last = u;
+	const struct wire_undo *u = &log->sites.v[i];
+	uint64_t end = u->site + u->len;
 	struct err *e;
 
 	if (u->site - w->lo >= w->n || w->n - (u->site - w->lo) < u->len) {
 		w->lo = u->site - u->site % CHUNK;
-		while (++i < log->sites.n &&
-		       log->sites.v[i].site + WIRE_SITE_MAX <= w->lo + sizeof(w->bytes))
-			last = &log->sites.v[i];
-		w->n = (uint32_t)((last->site + last->len + CHUNK - 1) / CHUNK * CHUNK - w->lo);
+		for (; i < log->sites.n &&
+		       log->sites.v[i].site + WIRE_SITE_MAX <= w->lo + sizeof(w->bytes);
+		     i++)
+			if (log->sites.v[i].site + log->sites.v[i].len > end)
+				end = log->sites.v[i].site + log->sites.v[i].len;
+		w->n = (uint32_t)((end + CHUNK - 1) / CHUNK * CHUNK - w->lo);
 		e = control_read(c, w->lo, w->bytes, w->n);
 		if (e) { /* part of it is unmapped */
 			w->n = 0;
@@ -496,16 +500,36 @@ static struct err *read_site(struct control *c, struct window *w, const struct u
 	return NULL;
 }
 
-/* The record whose patch the bytes of a place are, of those there are from i on; NULL: none's. */
-static const struct wire_undo *patched_by(const struct undo_log *log, uint32_t i,
-					  const uint8_t *have)
+/* What a place holds, by one of its records. */
+enum holds { NOTHING /* its text is not mapped */, FOREIGN, BEFORE, AFTER };
+
+static enum holds what_holds(struct control *c, struct window *w, const struct undo_log *log,
+			     uint32_t i, uint8_t *ret)
 {
 	const struct wire_undo *u = &log->sites.v[i];
+	struct err *e = read_site(c, w, log, i, ret);
 
-	for (uint64_t site = u->site; i < log->sites.n && u->site == site; u = &log->sites.v[++i])
-		if (!memcmp(have, u->after, u->len) || is_torn(u, have))
-			return u;
-	return NULL;
+	if (e) {
+		err_free(e);
+		return NOTHING;
+	}
+	if (!memcmp(ret, u->before, u->len))
+		return BEFORE;
+	return !memcmp(ret, u->after, u->len) || is_torn(u, ret) ? AFTER : FOREIGN;
+}
+
+/* Does another record speak of bytes of record i, and truly? */
+static bool is_settled(const struct undo_log *log, const uint8_t *holds, uint32_t i)
+{
+	const struct wire_undo *v = log->sites.v, *u = &v[i];
+
+	for (uint32_t k = i; k-- > 0 && u->site - v[k].site < WIRE_SITE_MAX;)
+		if (holds[k] >= BEFORE && v[k].site + v[k].len > u->site)
+			return true;
+	for (uint32_t k = i + 1; k < log->sites.n && v[k].site < u->site + u->len; k++)
+		if (holds[k] >= BEFORE)
+			return true;
+	return false;
 }
 
 static struct err *restore_text(struct control *c, struct undo_log *log, struct undo_report *r)
@@ -513,32 +537,33 @@ static struct err *restore_text(struct control *c, struct undo_log *log, struct 
 	uint32_t n = log->sites.n, todo = 0, skipped;
 	cleanup_free struct control_patch *p = xcalloc(n + 1, sizeof(*p));
 	cleanup_free struct window *w = xcalloc(1, sizeof(*w));
+	cleanup_free uint8_t *holds = xcalloc(n + 1, 1);
+	uint64_t done = 0; /* up to this address */
 	struct err *e;
 
 	for (uint32_t i = 0; i < n; i++) {
 		const struct wire_undo *u = &log->sites.v[i];
 		struct control_patch *q = &p[todo];
 
-		if (i && u->site == u[-1].site)
+		holds[i] = (uint8_t)what_holds(c, w, log, i, q->expect);
+		if (holds[i] != AFTER || u->site < done)
 			continue;
-		e = read_site(c, w, log, i, q->expect);
-		if (e) {
-			err_free(e);
-			r->gone++;
-		} else if (!memcmp(q->expect, u->before, u->len)) {
-			r->clean++;
-		} else if (!(u = patched_by(log, i, q->expect))) {
-			r->foreign++;
-			for (uint32_t k = i; k < n && log->sites.v[k].site == log->sites.v[i].site;
-			     k++)
-				log->sites.v[k].stub =
-					0; /* nobody is taken out of it into that text */
-		} else {
-			q->addr = u->site;
-			q->len = u->len;
-			memcpy(q->put, u->before, u->len);
-			todo++;
-		}
+		q->addr = u->site;
+		q->len = u->len;
+		memcpy(q->put, u->before, u->len);
+		done = u->site + u->len;
+		todo++;
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		struct wire_undo *u = &log->sites.v[i];
+
+		r->gone += holds[i] == NOTHING;
+		r->clean += holds[i] == BEFORE && !(i && holds[i - 1] == BEFORE &&
+						    u[-1].site == u->site);
+		if (holds[i] != FOREIGN || is_settled(log, holds, i))
+			continue;
+		r->foreign++;
+		u->stub = 0; /* nobody is taken out of it into that text */
 	}
 	e = control_patch_text(c, p, todo, &skipped);
 	r->restored += todo - skipped;

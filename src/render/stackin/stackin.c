@@ -93,6 +93,7 @@ void stackin_skip(struct stackin *in)
 {
 	if (!in->skipped++)
 		in->first_skipped = in->lines;
+	in->skipped_above += !in->stacks;
 }
 
 uint64_t stackin_scale(const struct stackin *in, uint64_t count)

@@ -55,6 +55,7 @@ struct stackin {
 	enum stackin_format format; /* as recognised */
 	uint64_t lines, stacks;
 	uint64_t skipped, first_skipped; /* lines not understood; the number of the first, from 1 */
+	uint64_t skipped_above;          /* ... those before the first stack */
 	uint64_t filtered;               /* samples of other events */
 	char *event;                     /* the event taken, NULL when the input has none */
 	char *unit;                      /* of a document: what is counted; NULL not known */

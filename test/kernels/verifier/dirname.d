@@ -4,6 +4,7 @@
 //@ engine: kernel
 //@ cmd: -q
 //@ timeout: 55
+//@ sort
 syscall::write:entry
 /pid == $target/
 {

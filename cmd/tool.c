@@ -1,0 +1,79 @@
+#define _GNU_SOURCE
+#include "tool.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+
+static const char *tool_name = "descry";
+static bool reader_gone;
+
+void tool_begin(const char *name)
+{
+	tool_name = name;
+}
+
+int tool_wrong(const char *fmt, ...)
+{
+	va_list ap;
+
+	fprintf(stderr, "%s: ", tool_name);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputs("\n", stderr);
+	return 2;
+}
+
+int tool_failed(const struct err *e)
+{
+	if (!tool_reader_gone(e))
+		tool_wrong("%s", e->text);
+	return 1;
+}
+
+int tool_number(const char *option, const char *text, double min, double max, double *ret)
+{
+	char *end;
+	double v = strtod(text, &end);
+
+	if (end == text || *end || !(v >= min && v <= max))
+		return tool_wrong("%s wants a number from %g to %g, not %s", option, min, max,
+				  text);
+	*ret = v;
+	return 0;
+}
+
+struct err *tool_can_write(const char *path)
+{
+	cleanup_free char *copy = path ? xstrdup(path) : NULL;
+
+	if (!path || !faccessat(AT_FDCWD, path, W_OK, AT_EACCESS))
+		return NULL;
+	if (errno == ENOENT && !faccessat(AT_FDCWD, dirname(copy), W_OK | X_OK, AT_EACCESS))
+		return NULL;
+	return err_errno(errno, "%s: open", path);
+}
+
+bool tool_reader_gone(const struct err *e)
+{
+	if (e->code == EPIPE)
+		reader_gone = true;
+	return e->code == EPIPE;
+}
+
+int tool_end(int status)
+{
+	if (reader_gone) {
+		signal(SIGPIPE, SIG_DFL);
+		raise(SIGPIPE);
+	}
+	return status;
+}
