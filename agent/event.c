@@ -5,6 +5,7 @@
 enum { RAX = 10, RDX = 12, RSI, RDI, ORIG_RAX, R10 = 7 }; /* words of struct pt_regs */
 enum {
 	PR_GET_NAME = 16,
+	MEMORY_FLAG = 0x100,   /* CLONE_VM */
 	THREAD_FLAG = 0x10000, /* CLONE_THREAD */
 	SIGNALS = 64,
 	FUTEX_WAIT = 0,
@@ -61,7 +62,7 @@ void own_task(struct wire_thread *t)
 	uint64_t from = p->task;
 
 	t->task = from;
-	if (!area()->event)
+	if (!area()->task.task_size)
 		return;
 	for (uint32_t i = 1; i < WIRE_PROCESSES_MAX && !from; i++)
 		if (process(i)->own_pid == p->ppid)
@@ -69,6 +70,8 @@ void own_task(struct wire_thread *t)
 	if (!from)
 		return;
 	t->task = copy(t, false, from, t->tid, t->pid);
+	if (!p->task)
+		*word_at(t->task, area()->task.real_parent) = from;
 	mem_copy((void *)(t->task + area()->task.comm), t->comm, COMM_SIZE);
 }
 
@@ -95,16 +98,18 @@ static void put_threads(uint64_t task, uint32_t n, uint32_t live)
 static uint64_t child(struct wire_thread *t, const uint64_t *regs, uint32_t nr, uint32_t number)
 {
 	const struct wire_task_layout *l = &area()->task;
-	uint64_t flags = nr == SYS_CLONE ? regs[RDI] : 0, c, mm;
+	uint64_t flags = nr == SYS_CLONE ? regs[RDI] : nr == SYS_VFORK ? MEMORY_FLAG : 0, c, mm;
 
 	if (nr == SYS_CLONE3)
 		agent_probe_read((uintptr_t)&flags, sizeof(flags), regs[RDI], 0, 0, t);
 	if (flags & THREAD_FLAG)
 		return copy(t, true, t->task, number, t->pid);
 	c = copy(t, true, t->task, number, number);
-	mm = c + l->task_size + l->signal_size;
-	mem_copy((void *)mm, (void *)*word_at(c, l->mm), l->mm_size);
-	*word_at(c, l->mm) = mm;
+	if (!(flags & MEMORY_FLAG)) {
+		mm = c + l->task_size + l->signal_size;
+		mem_copy((void *)mm, (void *)*word_at(c, l->mm), l->mm_size);
+		*word_at(c, l->mm) = mm;
+	}
 	*word_at(c, l->real_parent) = t->task;
 	put_threads(c, 1, 1);
 	return c;
@@ -181,21 +186,26 @@ ENTRY uint64_t agent_event(const uint64_t *regs, const struct wire_stub *stub,
 	uint32_t result = (uint32_t)regs[RAX];
 	bool forks = nr - SYS_CLONE < 3 || nr == SYS_CLONE3, last;
 
+	ev->word[0] = (uintptr_t)regs;
+	ev->word[1] = regs[RAX];
+	if (kind == WIRE_STUB_LEAVES)
+		return (uintptr_t)ev;
 	if (!t->task)
 		own_task(t);
 	if (!t->task)
 		return 0;
-	sys2(SYS_PRCTL, PR_GET_NAME, t->task + area()->task.comm);
+	sys2(SYS_PRCTL, PR_GET_NAME, (uintptr_t)t->comm);
+	t->comm_time = now_ns();
+	mem_copy((void *)(t->task + area()->task.comm), t->comm, COMM_SIZE);
+	if (kind == WIRE_STUB_ENTERS) {
+		ev->word[1] = nr;
+		return (uintptr_t)ev;
+	}
 	n = threads();
 	if (n)
 		put_threads(t->task, n, n);
 	ev->word[0] = t->task;
 	switch (kind) {
-	case WIRE_STUB_ENTERS:
-	case WIRE_STUB_LEAVES:
-		ev->word[0] = (uintptr_t)regs;
-		ev->word[1] = kind == WIRE_STUB_ENTERS ? nr : regs[RAX];
-		break;
 	case WIRE_STUB_EXECS:
 	case WIRE_STUB_STAYS:
 		if (nr != SYS_EXECVE && nr != SYS_EXECVEAT)

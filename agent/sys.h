@@ -15,7 +15,8 @@ enum {
 	SYS_SCHED_YIELD = 24,
 	SYS_MADVISE = 28,
 	SYS_GETPID = 39,
-	SYS_CLONE = 56, /* then fork, vfork */
+	SYS_CLONE = 56, /* then fork */
+	SYS_VFORK = 58,
 	SYS_EXECVE = 59,
 	SYS_EXIT = 60,
 	SYS_KILL = 62,

@@ -1,5 +1,6 @@
 /* The program that bench/inproc traces: `inproc MODE CALLS REPS [THREADS]` prints for each repetition the CPU time of a call in
- * nanoseconds. MODE burst: a pause before each repetition. With -pg or -fpatchable-function-entry it serves uftrace. */
+ * nanoseconds. MODE burst: a pause before each repetition. With -pg or -fpatchable-function-entry it serves uftrace, with -DLTTNG
+ * LTTng-UST: hot() then has a tracepoint. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdint.h>
@@ -9,11 +10,21 @@
 #include <time.h>
 #include <unistd.h>
 
+#ifdef LTTNG
+#define LTTNG_UST_TRACEPOINT_CREATE_PROBES
+#define LTTNG_UST_TRACEPOINT_DEFINE
+#include "lttng_tp.h"
+#define TRACEPOINT(a, b) lttng_ust_tracepoint(descry_bench, hot, (long)(a), (long)(b))
+#else
+#define TRACEPOINT(a, b)
+#endif
+
 #define CALLED __attribute__((noipa))
 
 /* Six instructions; entry and return are 5 bytes and more from any branch. */
 CALLED uint64_t hot(uint64_t a, uint64_t b)
 {
+	TRACEPOINT(a, b);
 	__asm__ volatile("");
 	return a * 31 + (b ^ a >> 3) + 0x12345;
 }

@@ -20,7 +20,7 @@ static uint64_t price_around(enum attach_kind k)
 	case ATTACH_KPROBE:
 	case ATTACH_KRETPROBE: return 200;
 	case ATTACH_FENTRY:
-	case ATTACH_FEXIT: return 30;
+	case ATTACH_FEXIT: return 100; /* half of a kprobe's instructions: bench/fbt */
 	case ATTACH_SYSCALL_ENTRY:
 	case ATTACH_SYSCALL_RETURN: return 60;
 	case ATTACH_PROFILE:

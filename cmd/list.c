@@ -4,6 +4,8 @@
 #include "base/mem.h"
 #include "compile/bind/bind.h"
 #include "load/engine.h"
+#include "probe/fentry.h"
+#include "probe/stability.h"
 #include "program/object/object.h"
 #include "program/text/text.h"
 
@@ -50,20 +52,38 @@ static void list_inside(struct listing *l, const struct probe *p)
 /* By what a kernel function is traced: few of them by BPF trampolines, where these can take it. */
 static void list_mechanism(struct listing *l, const struct probe *p)
 {
+	const char *kind = attach_kind_name(p->kind);
 	cleanup_free char *why = NULL;
+	struct fentry_target t = { 0 };
+	uint32_t max;
 
 	if (p->kind != ATTACH_KPROBE && p->kind != ATTACH_KRETPROBE) {
-		printf("\n\tMechanism: %s%s%s\n", attach_kind_name(p->kind),
-		       p->object && *p->object ? " " : "", p->object ? p->object : "");
+		printf("\n\tMechanism: %s%s%s\n", kind, p->object && *p->object ? " " : "",
+		       p->object ? p->object : "");
 		return;
 	}
-	why = engine_kernel_no_fentry(l->cx->types, p);
-	if (why)
-		printf("\n\tMechanism: %s\n\tNo BPF trampoline: %s\n", attach_kind_name(p->kind),
-		       why);
-	else
-		printf("\n\tMechanism: %s, of many functions at once %s\n",
-		       p->kind == ATTACH_KPROBE ? "fentry" : "fexit", attach_kind_name(p->kind));
+	max = engine_kernel_fentry_max(l->cx->types, l->cx->options);
+	why = engine_kernel_no_fentry(l->cx->types, p, &t);
+	if (why || !max) {
+		printf("\n\tMechanism: %s\n", kind);
+		if (why)
+			printf("\tNo BPF trampoline: %s\n", why);
+		return;
+	}
+	printf("\n\tMechanism: %s", p->kind == ATTACH_KPROBE ? "fentry" : "fexit");
+	if (max != UINT32_MAX)
+		printf("; %s of more than %u functions at once", kind, max);
+	if (t.nargs > FENTRY_REG_ARGS)
+		printf("; %s where trampolines pass no %u arguments", kind, t.nargs);
+	putchar('\n');
+}
+
+/* Under DTrace's name, what DTrace says. */
+static void list_stability(const char *what, const struct stability *s)
+{
+	printf("\n\t%s Attributes\n\t\tIdentifier Names: %s\n\t\tData Semantics:   %s\n"
+	       "\t\tDependency Class: %s\n",
+	       what, s->names, s->data, s->dependency);
 }
 
 static void list_args(struct listing *l, struct probe *p)
@@ -78,12 +98,20 @@ static void list_args(struct listing *l, struct probe *p)
 		return;
 	}
 	arena_init(&a);
-	list_mechanism(l, p);
-	list_inside(l, p);
-	if (p->unavailable)
-		printf("\tUnavailable: %s\n", p->unavailable);
-	if (p->note)
-		printf("\tNote: %s\n", p->note);
+	if (l->c->dtrace_name) {
+		struct stability names, data;
+
+		probe_stability(p, &names, &data);
+		list_stability("Probe Description", &names);
+		list_stability("Argument", &data);
+	} else {
+		list_mechanism(l, p);
+		list_inside(l, p);
+		if (p->unavailable)
+			printf("\tUnavailable: %s\n", p->unavailable);
+		if (p->note)
+			printf("\tNote: %s\n", p->note);
+	}
 	printf("\n\tArgument Types\n");
 	for (uint32_t i = 0; i < args.ntyped; i++)
 		printf("\t\targs[%u]: %s\n", i,

@@ -19,8 +19,11 @@ enum {
 	ENGINE_AUTO,
 	ENGINE_KERNEL,
 	ENGINE_INTERP,
-	ENGINE_INPROC,    /* as options.def lists them */
-	ENGINE_INPROC_ALL /* refuses what it could not do in full */
+	ENGINE_INPROC,     /* as options.def lists them */
+	ENGINE_INPROC_ALL, /* refuses what it could not do nearly in full */
+	ENGINE_INPROC_EVERY,
+	ENGINE_SPLIT, /* what can be patched from inside, the rest of the places by the kernel */
+	ENGINES_TRIED = 4
 };
 
 /* Everything that lives as long as the run. */
@@ -40,9 +43,11 @@ struct run {
 	VEC(struct target) targets;
 	struct image *image;
 	struct engine *engine;
+	struct engine *inside; /* it, or the part of it that traces from inside; NULL */
 	struct sink *sink;
 	struct consumer *consumer;
 	FILE *out;
+	bool *outside; /* by probe: cannot be placed from inside */
 	double budget; /* share of the machine, 0 any */
 	bool names_user; /* user addresses are printed as names: mappings must be seen while they last */
 };
@@ -249,6 +254,7 @@ static void fini(struct run *r)
 	if (r->engine)
 		r->engine->ops->free(r->engine);
 	image_free(r->image);
+	free(r->outside);
 	for (uint32_t i = 0; i < r->targets.n; i++)
 		target_drop(&r->targets.v[i], true);
 	vec_fini(&r->targets);
@@ -313,7 +319,7 @@ static int add_source(struct run *r, const struct cmd_program *p)
 	if (r->c->use_cpp || opt_on(&r->options, OPT_CPP)) {
 		char *after;
 
-		e = cmd_preprocess(r->c, &r->options, p->file ? p->text : "the program", text, len,
+		e = cmd_preprocess(r->c, &r->options, p->file ? p->text : "<command line>", text, len,
 				   &after, &len);
 		free(text);
 		if (e)
@@ -406,6 +412,16 @@ static bool without_kernel(const struct bound *b)
 	return can;
 }
 
+/* Does it leave out nothing? */
+static bool all_told(const struct bound *b)
+{
+	for (uint32_t i = 0; i < b->clauses.n; i++)
+		for (uint32_t k = 0; k < b->clauses.v[i]->nprobes; k++)
+			if (!engine_interp_can(b->clauses.v[i]->probes[k]))
+				return false;
+	return true;
+}
+
 /* Can all of it be had from inside the named processes, for want of the kernel? System calls and samples are then theirs alone;
  * of proc some may be left out. */
 static bool from_inside(const struct run *r, const struct bound *b)
@@ -425,19 +441,19 @@ static bool from_inside(const struct run *r, const struct bound *b)
 
 /* The engines to be tried, in order: from inside when that does all of it, else the kernel's, else from inside what can be,
  * or what descry itself can be told of. */
-static uint32_t choose_engines(struct run *r, const struct bound *b, int ret[3])
+static uint32_t choose_engines(struct run *r, const struct bound *b, int ret[ENGINES_TRIED])
 {
 	int named = (int)opt_num(&r->options, OPT_ENGINE);
+	uint32_t n = 0;
 
-	if (named == ENGINE_AUTO && !r->c->dump && !inside_targets(r, b) && from_inside(r, b)) {
-		ret[0] = ENGINE_KERNEL;
-		ret[1] = ENGINE_INPROC;
-		return 2;
-	}
-	if (named == ENGINE_AUTO && !r->c->dump && without_kernel(b)) {
-		ret[0] = ENGINE_KERNEL;
-		ret[1] = ENGINE_INTERP;
-		return 2;
+	if (named == ENGINE_AUTO && !r->c->dump && !inside_targets(r, b) &&
+	    (without_kernel(b) || from_inside(r, b))) {
+		ret[n++] = ENGINE_KERNEL;
+		if (without_kernel(b) && (all_told(b) || !from_inside(r, b)))
+			ret[n++] = ENGINE_INTERP;
+		if (from_inside(r, b))
+			ret[n++] = ENGINE_INPROC;
+		return n;
 	}
 	if (named != ENGINE_AUTO || !inside_targets(r, b) || r->c->dump) {
 		ret[0] = named != ENGINE_AUTO ? named
@@ -445,24 +461,47 @@ static uint32_t choose_engines(struct run *r, const struct bound *b, int ret[3])
 					      : ENGINE_KERNEL;
 		return 1;
 	}
-	ret[0] = ENGINE_INPROC_ALL;
-	ret[1] = ENGINE_KERNEL;
-	ret[2] = ENGINE_INPROC;
-	return 3;
+	if (bound_is_separable(b) && engine_kernel_permitted()) {
+		ret[n++] = ENGINE_INPROC_EVERY;
+		ret[n++] = ENGINE_SPLIT;
+	} else {
+		ret[n++] = ENGINE_INPROC_ALL;
+	}
+	ret[n++] = ENGINE_KERNEL;
+	ret[n++] = ENGINE_INPROC;
+	return n;
 }
 
-static struct engine *new_engine(struct run *r, int kind, struct compile_target *ret_target)
+static bool is_inside(int kind)
 {
-	ret_target->task_btf = kind == ENGINE_KERNEL;
-	ret_target->unwind = kind != ENGINE_INTERP;
-	ret_target->fentry_max = kind == ENGINE_KERNEL ? engine_kernel_fentry_max : NULL;
-	ret_target->inside = kind == ENGINE_INPROC || kind == ENGINE_INPROC_ALL;
+	return kind == ENGINE_INPROC || kind == ENGINE_INPROC_ALL || kind == ENGINE_INPROC_EVERY ||
+	       kind == ENGINE_SPLIT;
+}
+
+static struct compile_target compile_target(int kind)
+{
+	return (struct compile_target){
+		.find_cpus = host_find_cpus,
+		.task_btf = kind == ENGINE_KERNEL,
+		.unwind = kind != ENGINE_INTERP,
+		.fentry_max = kind == ENGINE_KERNEL ? engine_kernel_fentry_max : NULL,
+		.inside = is_inside(kind),
+	};
+}
+
+static struct engine *new_inproc(struct run *r, enum inproc_scope scope)
+{
+	return engine_inproc_new(r->probes.targets.v, r->probes.targets.n, r->symbols, scope);
+}
+
+static struct engine *new_engine(struct run *r, int kind)
+{
 	switch (kind) {
 	case ENGINE_INTERP: return engine_interp_new();
-	case ENGINE_INPROC:
+	case ENGINE_INPROC: return new_inproc(r, INPROC_WHAT_CAN_BE);
 	case ENGINE_INPROC_ALL:
-		return engine_inproc_new(r->probes.targets.v, r->probes.targets.n, r->symbols,
-					 kind == ENGINE_INPROC_ALL);
+	case ENGINE_SPLIT: return new_inproc(r, INPROC_NEARLY_ALL);
+	case ENGINE_INPROC_EVERY: return new_inproc(r, INPROC_EVERY_ONE);
 	default: return engine_kernel_new();
 	}
 }
@@ -516,19 +555,6 @@ static void watch_mappings(struct run *r)
 		symbols_remember(r->symbols, r->targets.v[i].pid);
 }
 
-/* exit() may set active = WIRE_OFF on another CPU at the same moment: then off it stays. */
-static void set_active(struct wire_state *s)
-{
-	uint32_t off = WIRE_OFF;
-
-	if (__atomic_load_n(&s->exiting, __ATOMIC_SEQ_CST))
-		return;
-	__atomic_compare_exchange_n(&s->active, &off, WIRE_ON, false, __ATOMIC_SEQ_CST,
-				    __ATOMIC_SEQ_CST);
-	if (__atomic_load_n(&s->exiting, __ATOMIC_SEQ_CST))
-		__atomic_store_n(&s->active, WIRE_OFF, __ATOMIC_SEQ_CST);
-}
-
 /* What happened before the targets ended is seen before tracing does. */
 static struct err *catch_up(struct run *r, uint64_t until)
 {
@@ -538,8 +564,7 @@ static struct err *catch_up(struct run *r, uint64_t until)
 	while (!err && e->ops->behind && !interrupted) {
 		e->ops->poll(e, 0);
 		err = consumer_pass(r->consumer);
-		if (!e->ops->behind(e, until) ||
-		    __atomic_load_n(&e->state->exiting, __ATOMIC_SEQ_CST))
+		if (!e->ops->behind(e, until) || engine_exiting(e))
 			break;
 	}
 	return err;
@@ -565,7 +590,7 @@ static struct err *loop(struct run *r, int *ret_status)
 		if (!budget_holds(&budget, e))
 			break;
 		/* exit() was called: the last pass does what this one left for older records to come first. */
-		if (__atomic_load_n(&e->state->exiting, __ATOMIC_SEQ_CST))
+		if (engine_exiting(e))
 			break;
 	}
 	budget_fini(&budget);
@@ -583,6 +608,10 @@ static struct err *trace(struct run *r, int *ret_status)
 {
 	struct engine *e = r->engine;
 	struct err *err, *err2;
+	struct wire_state who = {
+		.self_pid = (uint32_t)getpid(),
+		.boot_offset = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC),
+	};
 	uint32_t said;
 	int caught;
 
@@ -594,21 +623,20 @@ static struct err *trace(struct run *r, int *ret_status)
 	say_notes(r, e->notes, e->nnotes);
 	said = e->nnotes;
 	err = consumer_begin(r->consumer);
-	e->state->boot_offset = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC);
-	e->state->self_pid = (uint32_t)getpid();
+	who.target_pid = r->targets.n ? (uint32_t)vec_last(&r->targets)->pid : 0;
+	engine_introduce(e, &who);
 	for (uint32_t i = 0; i < r->targets.n && e->ops->add_process; i++)
 		e->ops->add_process(e, r->targets.v[i].pid);
 	if (!r->targets.n && e->ops->add_process)
 		e->ops->add_process(e, 0);
-	e->state->target_pid = r->targets.n ? (uint32_t)vec_last(&r->targets)->pid : 0;
 	if (!err && r->image->has_begin)
 		err = e->ops->fire(e, r->image->begin_prog);
-	set_active(e->state);
+	engine_start(e);
 	for (uint32_t i = 0; i < r->targets.n; i++)
 		target_release(&r->targets.v[i]);
 	if (!err)
 		err = loop(r, ret_status);
-	__atomic_store_n(&e->state->active, WIRE_OFF, __ATOMIC_SEQ_CST);
+	engine_stop(e);
 	err2 = e->ops->detach(e);
 	if (!err && r->image->has_end)
 		err = e->ops->fire(e, r->image->end_prog);
@@ -646,31 +674,60 @@ static int run_loaded(struct run *r, const struct bound *b)
 	return status;
 }
 
+static struct image *make_image(struct run *r, const struct bound *b, int kind)
+{
+	struct compile_target target = compile_target(kind);
+
+	return compile_image(b, r->types, &r->diags, &r->options, &target,
+			     dumps(r, "ir") ? r->out : NULL);
+}
+
+/* Puts another image beside the first, for the places that cannot be patched. False: diagnostics say why not. */
+static bool split(struct run *r, const struct bound *b)
+{
+	struct image *outer = make_image(r, b, ENGINE_KERNEL);
+
+	if (outer && image_is_alike(r->image, outer))
+		r->engine = engine_split_new(r->engine, engine_kernel_new(), r->image, outer,
+					     r->outside);
+	else
+		image_free(outer);
+	return outer != NULL;
+}
+
 /* Compiles for one engine. False: diagnostics say why not. */
 static bool compile_for(struct run *r, const struct bound *b, int kind)
 {
-	struct compile_target target = { .find_cpus = host_find_cpus };
-
-	r->engine = new_engine(r, kind, &target);
-	r->image = compile_image(b, r->types, &r->diags, &r->options, &target,
-				 dumps(r, "ir") ? r->out : NULL);
+	r->engine = new_engine(r, kind);
+	r->inside = is_inside(kind) ? r->engine : NULL;
+	r->image = make_image(r, b, kind);
 	if (r->image && dumps(r, "ebpf"))
 		image_print(r->out, r->image);
-	return r->image != NULL;
+	return r->image && (kind != ENGINE_SPLIT || split(r, b));
+}
+
+/* What a failed attempt tells the next one. False: there is no use in it. */
+static bool may_be_split(struct run *r)
+{
+	free(r->outside);
+	r->outside = xcalloc(r->image->nprobes + 1, sizeof(*r->outside));
+	return engine_inproc_left_out(r->engine, r->outside);
 }
 
 static struct err *load(struct run *r, int kind)
 {
-	bool inside = kind == ENGINE_INPROC || kind == ENGINE_INPROC_ALL;
+	bool inside = is_inside(kind);
 	struct err *e = NULL;
 
 	for (uint32_t i = 0; i < r->targets.n && inside && !e; i++)
 		e = target_to_entry(&r->targets.v[i]);
 	for (uint32_t i = 0; i < r->targets.n && inside; i++)
 		if (r->targets.v[i].control)
-			engine_inproc_hold(r->engine, r->targets.v[i].control);
+			engine_inproc_hold(r->inside, r->targets.v[i].control);
 	if (!e && kind == ENGINE_KERNEL)
 		e = engine_inproc_conflict(r->image);
+	if (!e && kind == ENGINE_INTERP && r->targets.n)
+		e = engine_interp_hears(r->image);
 	return e ? e
 		 : r->engine->ops->load(r->engine, r->image,
 					opt_on(&r->options, OPT_REPORT) || r->budget > 0);
@@ -679,15 +736,13 @@ static struct err *load(struct run *r, int kind)
 /* Is it worth trying another engine? */
 static bool is_for_another(const struct err *e, int kind)
 {
-	return kind == ENGINE_INPROC_ALL || e->code == EPERM || e->code == EACCES ||
-	       e->code == ENOSYS;
+	return (is_inside(kind) && kind != ENGINE_INPROC) || kind == ENGINE_INTERP ||
+	       e->code == EPERM || e->code == EACCES || e->code == ENOSYS;
 }
 
 /* The kernel's engine would have seen more. */
 static void say_instead(const struct run *r, const struct err *why, int kind)
 {
-	if (kind == ENGINE_KERNEL)
-		return;
 	fprintf(stderr, "%s: %s; tracing without the kernel's engine: %s\n", r->c->progname,
 		why->text,
 		kind == ENGINE_INTERP
@@ -714,18 +769,46 @@ static bool may_run(struct run *r)
 	return false;
 }
 
+/* Values that are taken for others, and one that cannot be: said, for a string that is cut later says nothing. */
+static bool check_limits(struct run *r)
+{
+	static const struct {
+		enum option_id option;
+		int64_t most;
+	} limits[] = {
+		{ OPT_STRSIZE, WIRE_STRING_MAX },
+		{ OPT_NSPEC, 64 },
+		{ OPT_MAXFRAMES, WIRE_STACK_FRAMES },
+	};
+	int64_t cpu = opt_num(&r->options, OPT_CPU);
+
+	for (size_t i = 0; i < ARRAY_SIZE(limits); i++)
+		if (opt_num(&r->options, limits[i].option) > limits[i].most)
+			fprintf(stderr, "%s: %s=%lld: %lld is the most there can be, and used\n",
+				r->c->progname, option_name(limits[i].option),
+				(long long)opt_num(&r->options, limits[i].option),
+				(long long)limits[i].most);
+	if (cpu < sysconf(_SC_NPROCESSORS_CONF))
+		return true;
+	fprintf(stderr, "%s: failed to set cpu=%lld: this machine has CPUs 0 to %ld\n",
+		r->c->progname, (long long)cpu, sysconf(_SC_NPROCESSORS_CONF) - 1);
+	return false;
+}
+
 /* Compiles and loads for the first engine that may run here. */
 static int prepare(struct run *r, const struct bound *b)
 {
 	const char *budget = r->options.v[OPT_BUDGET].text, *why;
 	struct err *e = NULL;
-	int kinds[3];
+	int kinds[ENGINES_TRIED];
 	uint32_t n = choose_engines(r, b, kinds);
 
 	if (!budget_parse(budget ? budget : "", &r->budget, &why)) {
 		fprintf(stderr, "%s: failed to set budget=%s: %s\n", r->c->progname, budget, why);
 		return 2;
 	}
+	if (!check_limits(r))
+		return 2;
 
 	for (uint32_t i = 0; i < n; i++) {
 		if (!compile_for(r, b, kinds[i]))
@@ -747,10 +830,13 @@ static int prepare(struct run *r, const struct bound *b)
 		}
 		if (!e || i + 1 == n || !is_for_another(e, kinds[i]))
 			break;
-		if (!i && !opt_on(&r->options, OPT_QUIET))
+		if ((!i ? kinds[i] == ENGINE_KERNEL : kinds[i] == ENGINE_INTERP) &&
+		    !opt_on(&r->options, OPT_QUIET))
 			say_instead(r, e, kinds[i + 1]);
 		err_free(e);
 		e = NULL;
+		if (kinds[i + 1] == ENGINE_SPLIT && !may_be_split(r))
+			i++;
 		r->engine->ops->free(r->engine);
 		image_free(r->image);
 		r->engine = NULL;

@@ -149,7 +149,7 @@ bool target_gone(struct target *t)
 	if (t->gone)
 		return true;
 	if (t->command)
-		t->gone = waitpid(t->pid, &t->status, WNOHANG) == t->pid;
+		t->gone = control_ended(t->pid, &t->status);
 	else if (t->pidfd >= 0)
 		t->gone = poll(&p, 1, 0) > 0;
 	else

@@ -274,7 +274,7 @@ static void print_own(const struct diags *d, const struct diag *g, const struct 
 		print_caret(s, g, line, st->color, out);
 }
 
-/* The part of a clause that off lies in, as DTrace calls it, by braces and slashes alone. */
+/* The part of a clause that off lies in, as DTrace calls it, by braces and slashes alone. NULL: its descriptions. */
 static const char *clause_region(const struct source *s, uint32_t off)
 {
 	int depth = 0;
@@ -304,10 +304,10 @@ static const char *clause_region(const struct source *s, uint32_t off)
 			pred = true; /* division does not end it: only '{' does */
 		}
 	}
-	return depth ? "action list" : pred ? "predicate" : "probe description";
+	return depth ? "action list" : pred ? "predicate" : NULL;
 }
 
-/* DTrace's one line. Notes have no place in it. */
+/* DTrace's one line; a note, which DTrace has not, stands below it. */
 static void print_dtrace(const struct diags *d, const struct diag *g, const struct diag_style *st,
 			 FILE *out)
 {
@@ -315,8 +315,10 @@ static void print_dtrace(const struct diags *d, const struct diag *g, const stru
 	const char *name = NULL;
 	uint32_t line = 0;
 
-	if (g->level == DIAG_NOTE)
+	if (g->level == DIAG_NOTE) {
+		fprintf(out, "%s: note: %s\n", st->progname ? st->progname : "dtrace", g->text);
 		return;
+	}
 	if (!s && d->nsources)
 		s = &d->sources[d->nsources - 1];
 	source_pos(d, g->loc, &name, &line, NULL);
@@ -330,8 +332,10 @@ static void print_dtrace(const struct diags *d, const struct diag *g, const stru
 	if (st->errtags && g->tag)
 		fprintf(out, "[%s] ", g->tag);
 	if (name && s->kind == SOURCE_ARG) {
-		if (g->tag && strcmp(g->tag, "D_SYNTAX"))
-			fprintf(out, "in %s: ", clause_region(s, g->loc - s->base));
+		const char *region = clause_region(s, g->loc - s->base);
+
+		if (region && g->tag && strcmp(g->tag, "D_SYNTAX"))
+			fprintf(out, "in %s: ", region);
 	} else if (name && name != s->name) {
 		fprintf(out, "\"%s\", line %u: ", name, line);
 	} else if (name) {

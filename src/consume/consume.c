@@ -382,8 +382,7 @@ static struct err *pass(struct consumer *c, bool last)
 	if (policy == POLICY_RING)
 		forget_oldest(c);
 	if (c->full && c->engine->state && !last) {
-		c->engine->state->exiting = 1;
-		c->engine->state->active = WIRE_OFF;
+		engine_exit(c->engine);
 	}
 	if (!last && policy != POLICY_SWITCH) {
 		batch_compact(&c->batch, 0);

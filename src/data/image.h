@@ -130,6 +130,11 @@ void image_print(FILE *out, const struct image *img); /* -d ebpf: maps, programs
 void image_free(struct image *img);
 /* Are user addresses (ustack(), usym(), %A...) printed as names? Then mappings must be seen while they last. */
 bool image_prints_user_addresses(const struct image *img);
+/* Do indices of probes, strings, segments and aggregations mean the same in both? */
+bool image_is_alike(const struct image *a, const struct image *b);
+/* Leaves only what the probes do for which keep[] holds (by index in probes): programs of others go, with BEGIN and END when
+ * they are among those. All indices but those of programs stay what they are. */
+void image_keep(struct image *img, const bool *keep);
 int image_find_map(const struct image *img, enum map_role role); /* index or -1 */
 
 #endif

@@ -12,6 +12,7 @@
 #include "wire/record.h"
 
 struct control;
+struct fentry_target;
 struct object;
 struct text;
 struct probe;
@@ -39,6 +40,7 @@ struct engine {
 	const struct engine_ops *ops;
 	const struct image *image;
 	struct wire_state *state; /* valid from load() to free() */
+	struct engine *beside;    /* another one that runs a part of the probes; NULL */
 	uint32_t ncpus;
 	char **notes; /* remarks for the user, owned by the engine: probes the kernel refused, reduced buffers */
 	uint32_t nnotes;
@@ -96,20 +98,43 @@ struct engine_ops {
 	void (*free)(struct engine *e);
 };
 
+/* Whose run it is: boot_offset, self_pid and target_pid of who. */
+void engine_introduce(struct engine *e, const struct wire_state *who);
+/* Programs run from now on, unless exit() was called; none does any more. Any thread's exit() may come between. */
+void engine_start(struct engine *e);
+void engine_stop(struct engine *e);
+/* As if exit() had been called; has it? */
+void engine_exit(struct engine *e);
+bool engine_exiting(const struct engine *e);
+
 struct engine *engine_kernel_new(void);
+/* May this process load programs into the kernel? */
+bool engine_kernel_permitted(void);
 /* Why this kernel lets nobody trace functions by BPF trampolines (fentry), NULL: it does. Tried once; valid for ever. */
 const char *engine_kernel_fentry_refusal(struct type_graph *types);
 /* The same of one function, that of a kprobe; malloc()ed. */
-char *engine_kernel_no_fentry(struct type_graph *types, const struct probe *p);
+char *engine_kernel_no_fentry(struct type_graph *types, const struct probe *p,
+			      struct fentry_target *ret);
 /* Up to how many probes of kernel functions are to be fired by trampolines. */
 uint32_t engine_kernel_fentry_max(struct type_graph *types, const struct options *options);
 struct engine *engine_interp_new(void);
 /* Can the interpreter fire this probe truly: in this process, or told of by the process connector? */
 bool engine_interp_can(const struct probe *p);
-/* Traces these processes from inside. targets and symbols are borrowed. all: load() fails when a probe cannot be placed or
- * the program asks for what only the kernel has. */
+/* Before attach: an error when it has probes that the process connector tells of, and there is none to be listened to. */
+struct err *engine_interp_hears(const struct image *img);
+/* When the in-process engine's load() fails though something could be traced: never; when the program asks for what only the
+ * kernel has, or more than one probe in twenty cannot be placed (so many the kernel leaves out itself); or when one cannot. */
+enum inproc_scope { INPROC_WHAT_CAN_BE, INPROC_NEARLY_ALL, INPROC_EVERY_ONE };
+/* Traces these processes from inside. targets and symbols are borrowed. */
 struct engine *engine_inproc_new(const struct probe_target *targets, uint32_t ntargets,
-				 struct symbols *symbols, bool all);
+				 struct symbols *symbols, enum inproc_scope scope);
+/* After its load(), also one that failed: which probes (index in image.probes) could fire but cannot be placed? False: none. */
+bool engine_inproc_left_out(const struct engine *e, bool *ret);
+/* The probes for which outside[] holds, and all other probes of functions of these names, are fired by kernel, the rest by inside;
+ * their images, which are alike (image_is_alike), are cut accordingly. Takes inside, kernel and outer; load() is to be given
+ * inner. */
+struct engine *engine_split_new(struct engine *inside, struct engine *kernel, struct image *inner,
+				struct image *outer, const bool *outside);
 /* Is it a probe of a kind that the in-process engine can fire? */
 bool engine_inproc_can(const struct probe *p);
 /* Why the in-process engine cannot patch a pid or USDT probe's places in object o, of which t is the code; NULL: it can. */

@@ -1,4 +1,4 @@
-/* Probes that are made from a tracepoint or system call by a table: sched, proc, io, vminfo, ip,
+/* Probes that are made from a tracepoint or system call by a table: sched, proc, io, vminfo, sysinfo, ip,
  * tcp, udp, mib, lockstat. Private to src/probe/.
  *
  * A name may stand in several rows, best mechanism first: the first row whose mechanism this kernel has is the probe.

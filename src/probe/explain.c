@@ -27,6 +27,24 @@ static const char *field_of(const struct probe *p, int field)
 	return fields[field];
 }
 
+/* "libfoo" for libfoo.so.6: the name without its version may be what was misspelt. */
+static void offer_stem(struct candidate *c, struct probe *p)
+{
+	const char *end = strstr(p->mod, ".so");
+	struct nearest n = { .word = c->nearest.word };
+	char stem[64];
+
+	if (c->field != FIELD_MOD || !end || (size_t)(end - p->mod) >= sizeof(stem))
+		return;
+	memcpy(stem, p->mod, (size_t)(end - p->mod));
+	stem[end - p->mod] = 0;
+	nearest_offer(&n, stem);
+	if (n.name && (!c->nearest.name || n.distance < c->nearest.distance)) {
+		c->nearest.name = p->mod;
+		c->nearest.distance = n.distance;
+	}
+}
+
 static void consider(void *arg, struct probe *p)
 {
 	struct candidate *c = arg;
@@ -34,6 +52,7 @@ static void consider(void *arg, struct probe *p)
 
 	if (*field_of(p, c->field))
 		nearest_offer(&c->nearest, field_of(p, c->field));
+	offer_stem(c, p);
 	if (c->nearest.name != before)
 		c->probe = p;
 }
@@ -128,6 +147,10 @@ char *probe_explain(struct probe_set *ps, const struct probe_desc *pd)
 			pd->mod);
 	if (field < 0)
 		return NULL;
+	if (field == FIELD_NAME && !strncmp(pd->prov, "pid", 3) && !glob_is_pattern(pd->name))
+		return xasprintf(
+			"of a function there are entry, return and the offsets of its instructions in hex, as in 1f; not %s",
+			pd->name);
 	if (field == FIELD_FUNC && !*pd->prov && !c.probe)
 		return xasprintf(
 			"no function matches %s; those of a program are pid123::%s:entry, or pid$target "

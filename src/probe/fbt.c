@@ -264,8 +264,7 @@ static struct err *fbt_args(struct probe_set *ps, const struct probe *p, struct 
 	uint32_t id;
 
 	/* foo.isra.0 has other parameters than foo. */
-	known = !strchr(p->func, '.') &&
-		type_module_func(ps->types, p->mod, p->func, &func, &id);
+	known = !strchr(p->func, '.') && type_module_func(ps->types, p->mod, p->func, &func, &id);
 	ret->known = known;
 	if (p->kind == ATTACH_KRETPROBE) {
 		return_args(ps, func, known, ret);

@@ -27,6 +27,45 @@ static bool never_returns(const char *func)
 	return false;
 }
 
+/* What programs call themselves: maps, locks, reading memory, stacks. A kprobe there is skipped while any program runs; a program on
+ * a trampoline would run inside another and, in a function that unlocks, with the other's lock still held: of a ring buffer it
+ * would wait for it for ever.
+ */
+static bool serves_programs(const char *func)
+{
+	static const char *const heads[] = {
+		"_raw_",
+		"__raw_",
+		"queued_",
+		"native_queued",
+		"__pv_",
+		"bpf_",
+		"__bpf_",
+		"___bpf_",
+		"htab_",
+		"__htab_",
+		"array_map_",
+		"percpu_array_map_",
+		"pcpu_freelist",
+		"__pcpu_freelist",
+		"___pcpu_freelist",
+		"irq_work_",
+		"copy_from_kernel_",
+		"copy_from_user_nofault",
+		"strncpy_from_",
+		"get_perf_callchain",
+		"perf_callchain_",
+		"unwind_",
+		"__unwind_",
+		"ktime_get_",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(heads); i++)
+		if (!strncmp(func, heads[i], strlen(heads[i])))
+			return true;
+	return false;
+}
+
 /* In one register of the general ones. */
 static bool is_word(struct type_graph *g, type_id t)
 {
@@ -48,6 +87,8 @@ const char *fentry_refusal(struct type_graph *g, const struct probe *p, struct f
 		return "the compiler has changed its parameters";
 	if (!type_module_func(g, p->mod, p->func, &func, &id))
 		return "the kernel's BTF does not describe it";
+	if (serves_programs(p->func))
+		return "programs call it themselves";
 	if (p->kind == ATTACH_KRETPROBE && never_returns(p->func))
 		return "it does not return";
 	result = type_ref(g, func);

@@ -21,7 +21,8 @@
  *	 20600..20699  udp
  *	 20700..20799  mib
  *	 20800..20899  lockstat
- *	 20900..29999  cpc         as profile
+ *	 20900..29899  cpc         as profile
+ *	 29900..29999  sysinfo
  *	 30000..39999  sdt         30000 + place of the tracepoint in the kernel's BTF
  *	 40000..49999  rawtp       40000 + the same place
  *	100000..       pid, plt, usdt  in the order they are found
@@ -37,8 +38,9 @@ static const struct id_range {
 	{ &provider_vminfo, 20300, 20399 },  { &provider_ip, 20400, 20499 },
 	{ &provider_tcp, 20500, 20599 },     { &provider_udp, 20600, 20699 },
 	{ &provider_mib, 20700, 20799 },     { &provider_lockstat, 20800, 20899 },
-	{ &provider_cpc, 20900, 29999 },     { &provider_sdt, 30000, 39999 },
-	{ &provider_rawtp, 40000, 49999 },   { &provider_fbt, 1000000, 2000000 },
+	{ &provider_cpc, 20900, 29899 },     { &provider_sysinfo, 29900, 29999 },
+	{ &provider_sdt, 30000, 39999 },     { &provider_rawtp, 40000, 49999 },
+	{ &provider_fbt, 1000000, 2000000 },
 };
 
 const struct provider *const providers[] = {
@@ -46,9 +48,10 @@ const struct provider *const providers[] = {
 	&provider_sched,  &provider_proc,    &provider_io,
 	&provider_vminfo, &provider_ip,      &provider_tcp,
 	&provider_udp,    &provider_mib,     &provider_lockstat,
-	&provider_cpc,    &provider_sdt,     &provider_rawtp,
-	&provider_fbt,    &provider_pid,     &provider_plockstat,
-	&provider_plt,    &provider_usdt,    NULL,
+	&provider_cpc,    &provider_sysinfo, &provider_sdt,
+	&provider_rawtp,  &provider_fbt,     &provider_pid,
+	&provider_plockstat, &provider_plt,  &provider_usdt,
+	NULL,
 };
 
 void probe_set_init(struct probe_set *ps, struct type_graph *types, struct symbols *symbols)

@@ -221,7 +221,7 @@ const char *attach_kind_name(enum attach_kind k);
 extern const struct provider *const providers[];
 extern const struct provider provider_dtrace, provider_profile, provider_syscall, provider_sdt,
 	provider_rawtp, provider_sched, provider_proc, provider_io, provider_vminfo, provider_ip,
-	provider_tcp, provider_udp, provider_mib, provider_lockstat, provider_cpc, provider_fbt,
+	provider_sysinfo, provider_tcp, provider_udp, provider_mib, provider_lockstat, provider_cpc, provider_fbt,
 	provider_pid, provider_plockstat, provider_plt, provider_usdt;
 
 #endif

@@ -13,6 +13,17 @@ pid$target:a.out:look_at:entry
 	    this->s->high, this->s->as_bytes[2]);
 	this->t = (shape_t *)copyin((uintptr_t)this->s->next, sizeof (shape_t));
 	printf("%s %d %s\n", stringof(this->t->name), this->t->n, copyinstr((uintptr_t)this->s->text));
+	/* args[] lead to the process's memory, and so does what they point to; curthread to the kernel's */
+	print(args[0]->in);
+	print(args[0]->name);
+	printf("%s %s %d %s %d\n", stringof(args[0]->name), stringof(args[0]->text), args[0]->next->n,
+	    args[0]->next->name, strlen(stringof(args[0]->text)));
+	printf("%s %d %d\n", strstr(stringof(args[0]->text), "te"), stringof(args[0]->name) == "first",
+	    *args[0]->text);
+	tracemem(args[0], 8);
+	whole = *args[0];
+	printf("%d %d %s\n", whole.n, curthread->pid == tid, stringof(curthread->comm));
+	@[stringof(args[0]->next->name)] = count();
 	keep = *this->t;
 	printf("%d %d %d\n", keep.n, sizeof (struct user`shape), offsetof(struct tracee_types`shape, in));
 	exit(0);

@@ -43,7 +43,7 @@ def unharmed(t, *what):
 
 
 def inside(pid, program, *more):
-    return start("-q", "-x", "engine=inproc", *more, "-p", str(pid), "-n", program)
+    return start("-x", "engine=inproc", *more, "-p", str(pid), "-n", program)
 
 
 # The second one has its memory laid out, and is stopped; the first comes in, at the same addresses.

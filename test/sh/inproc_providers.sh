@@ -117,7 +117,7 @@ m = re.search(r"^(\d+) (\d+)$", r.out, re.M)
 check(m and int(m.group(1)) < int(m.group(2)) / 4, "asleep", r)
 
 # --- what there is not ---
-for d in "proc:::exec-success { @ = count(); }", "sched:::on-cpu { @ = count(); }":
+for d in "proc:::signal-handle { @ = count(); }", "sched:::on-cpu { @ = count(); }":
     r = descry("-q", "-x", "engine=inproc", "-n", d, c=INSIDE + " work 1", rc=1)
     check("in-process" in r.err and "engine=kernel" in r.err, "says so", d, r)
 done()

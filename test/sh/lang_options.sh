@@ -81,6 +81,15 @@ check 0 '^7$' d -C -I "$T" -q -s "$T/inc.d"
 check 0 '^7$' d -x cpp -x "incdir=$T" -q -s "$T/inc.d"
 check 0 '^8$' d -C -x cppargs=-DEIGHT=8 -qn 'BEGIN { printf("%d\n", EIGHT); exit(0); }'
 check 0 '^9$' d -C -D N=9 -U M -qn 'BEGIN { printf("%d\n", N); exit(0); }'
+printf '#!/usr/sbin/dtrace -Cs\n#include "seven.h"\nBEGIN { printf("%%d\\n", SEVEN); exit(0); }\nBEGIN { exit(nosuch); }\n' >"$T/script.d"
+check 1 "script.d:4:14: error" d -C -q -s "$T/script.d"
+sed -i '/nosuch/d' "$T/script.d"
+check 0 '^7$' d -C -q -s "$T/script.d"
+echo 'inline int HERE = 11;' >"$T/lib/here.h"
+printf '#include "here.h"\n#include "none.h"\nBEGIN { printf("%%d\\n", HERE); exit(0); }\n' >"$T/cwd.d"
+check 1 'cwd.d:2:.*none.h' sh -c "cd '$T/lib' && '$DESCRY' -x engine=interp -C -q -s ../cwd.d"
+sed -i '/none/d' "$T/cwd.d"
+check 0 '^11$' sh -c "cd '$T/lib' && '$DESCRY' -x engine=interp -C -q -s ../cwd.d"
 printf '#define T(x) #x\n#define S(x) T(x)\nBEGIN { printf("%%s %%s\\n", S(__STDC__), S(unix)); exit(0); }\n' >"$T/std.d"
 check 0 '^1 1$' d -C -q -s "$T/std.d"
 check 0 '^1 unix$' d -C -x stdc=c -q -s "$T/std.d"
@@ -125,6 +134,23 @@ check 0 'fault 10' d -qn 'BEGIN { n = 1000000; bcopy(alloca(8), alloca(8), n); }
 # conversions of networks
 check 0 '^::1 02:00:00:00:00:ff$' d -qn 'BEGIN { this->a = (unsigned char *)alloca(16); this->a[15] = 1; this->m = (unsigned char *)alloca(6); this->m[0] = 2; this->m[5] = 0xff; printf("%s %s\n", inet_ntoa6((struct in6_addr *)this->a), link_ntop(1, this->m)); exit(0); }'
 check 0 '^100007f 80$' d -qn 'BEGIN { printf("%H %j\n", 0x0100007f, 80); exit(0); }'
+# under DTrace's name: what it prints, and a note below
+ln -s "$(command -v "$DESCRY")" "$T/dtrace"
+check 0 '^	*Identifier Names: Stable$' "$T/dtrace" -lvn BEGIN
+check 0 '^	Argument Attributes$' "$T/dtrace" -lvn BEGIN
+check 0 '^		Dependency Class: ISA$' "$T/dtrace" -lvn 'syscall::read:entry'
+check 1 '^dtrace: invalid probe specifier syscall::exece:return: probe description syscall::exece:return does not match any probes$' "$T/dtrace" -n 'syscall::exece:return'
+check 1 '^dtrace: note: .*did you mean syscall:vmlinux:execve:return' "$T/dtrace" -n 'syscall::exece:return'
+check 1 '^dtrace: invalid probe specifier BEGIN { trace(nosuch); }: in action list: failed to resolve nosuch' "$T/dtrace" -n 'BEGIN { trace(nosuch); }'
+# types that are not there
+check 1 'did you mean struct task_struct' d -n 'BEGIN { this->p = (struct task_strut *)0; trace(this->p->pid); }'
+check 1 'did you mean uint16_t' d -n 'BEGIN { trace((uint46_t *)5); }'
+check 1 'struct quux_nowhere.*which is not known here' d -n 'BEGIN { trace(sizeof (struct quux_nowhere)); }'
+check 1 'no struct quux_nowhere definition is available' d -n 'BEGIN { trace(offsetof(struct quux_nowhere, x)); }'
+# values that are too large
+check 0 'strsize=102400: 4096 is the most' d -x strsize=100k -qn 'BEGIN { exit(0); }'
+check 0 'nspec=1000: 64 is the most' d -x nspec=1000 -qn 'BEGIN { exit(0); }'
+check 2 'failed to set cpu=100000: this machine has CPUs 0 to' d -x cpu=100000 -qn 'BEGIN { exit(0); }'
 # what no program may do
 check 1 'breakpoint( ) is not available' d -wn 'BEGIN { breakpoint(); }'
 check 1 'pcap.*D_PCAP_ADDR' d -x errtags -n 'BEGIN { pcap("x", 1); }'

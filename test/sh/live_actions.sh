@@ -1,6 +1,6 @@
 # serial
 # Actions and subroutines that need the kernel, each seen to do what it says.
-# covers: breakpoint evaltime pcap pcapsize copyout copyoutstr
+# covers: getf raise stop system ftruncate freopen sym breakpoint evaltime pcap pcapsize copyout copyoutstr
 set -u
 fail=0
 T=$(mktemp -d)
@@ -29,11 +29,38 @@ types="$BUILD/test/tracee_types"
 check 0 '^0 1 1 0$' d -c "$ppid" -qn 'syscall::getppid:entry /pid == $target/ { this->m = (struct mutex *)&curthread->signal->cred_guard_mutex; printf("%d %d %d %d\n", mutex_owned(this->m), mutex_owner(this->m) == NULL, mutex_type_adaptive(this->m), mutex_type_spin(this->m)); exit(0); }'
 check 0 '^0 0 0$' d -c "$ppid" -qn 'syscall::getppid:entry /pid == $target/ { this->l = &curthread->mm->mmap_lock; printf("%d %d %d\n", rw_read_held(this->l), rw_write_held(this->l), rw_iswriter(this->l)); exit(0); }'
 check 0 "^$(pwd)\$" d -c "$ppid" -qn 'syscall::getppid:entry /pid == $target/ { printf("%s\n", d_path(&curthread->fs->pwd)); exit(0); }'
+echo "nine more" >"$T/nine"
+check 0 '^nine 9 1$' d -c "python3 -c 'import os; f = os.open(\"$T/nine\", 0); os.lseek(f, 9, 0); os.fsync(f)'" -qn 'syscall::fsync:entry /pid == $target/ { this->f = getf(arg0); printf("%s %d %d\n", stringof(this->f->f_path.dentry->d_name.name), this->f->f_pos, getf(-1) == NULL && getf(100000) == NULL); exit(0); }'
 # addresses
 check 0 'tracee_types`look_at *tracee_types *tracee_types`look_at' d -c "$types" -n 'pid$target:a.out:look_at:entry { ufunc(uregs[R_RIP]); umod(uregs[R_RIP]); uaddr(uregs[R_RIP]); exit(0); }'
 check 0 'vmlinux`do_syscall_64 *vmlinux *$' d -c "$ppid" -n 'syscall::getppid:entry /pid == $target/ { func(caller); mod(caller); exit(0); }'
 check 0 'tracee_types`main' d -c "$types" -n 'pid$target:a.out:look_at:entry { jstack(4); exit(0); }'
 check 0 'tracee_types:0x' d -c "$types" -x noresolve -n 'pid$target:a.out:look_at:entry { ustack(2); exit(0); }'
+check 0 '^  vmlinux`\([a-z_0-9]*\) *vmlinux *vmlinux`\1 *[1-9]' d -c "$ppid" -qn 'syscall::getppid:entry /pid == $target/ { @[sym(caller), mod(caller), func(caller)] = count(); }'
+# signals, commands, files
+cat >"$T/usr.py" <<'P'
+import os, signal
+signal.signal(signal.SIGUSR1, lambda *a: print("caught", flush=True))
+f = os.open("/dev/null", 1)
+try:
+    os.fsync(f)
+except OSError:
+    pass
+print("went on", flush=True)
+P
+check 0 '^caught$' d -wqn 'syscall::fsync:entry /pid == $target/ { raise(SIGUSR1); }' -c "python3 $T/usr.py"
+check 0 '^went on$' d -wqn 'syscall::fsync:entry /pid == $target/ { raise(10); }' -c "python3 $T/usr.py"
+check 1 'Destructive actions not allowed' d -qn 'syscall::fsync:entry { raise(10); }'
+d -wqn 'syscall::fsync:entry /pid == $target/ { stop(); system("sleep 0.3; grep State: /proc/%d/status; kill -CONT %d", pid, pid); }' -c "python3 $T/usr.py" >"$T/stop" 2>&1
+check 0 '^State:.T (stopped)$' cat "$T/stop"
+check 0 '^went on$' cat "$T/stop"
+check 0 '^a command of descry 5$' d -wqn 'BEGIN { system("echo a command of %s %d", execname, 5); exit(0); }'
+d -wqn 'BEGIN { freopen("'"$T"'/re.%d", 7); printf("one\n"); } BEGIN { ftruncate(); printf("two\n"); freopen(""); printf("three\n"); exit(0); }' >"$T/re.out"
+check 0 '^two$' cat "$T/re.7"
+check 1 '^0$' grep -c one "$T/re.7"
+check 0 '^three$' cat "$T/re.out"
+d -o "$T/cut" -qn 'tick-50ms { printf("%d\n", ++n); } tick-50ms /n == 3/ { ftruncate(); printf("cut\n"); } tick-50ms /n == 5/ { exit(0); }'
+check 0 '^cut 4 5$' sh -c "tr '\n' ' ' <'$T/cut' | sed 's/ *\$//'"
 # where tracing of a command begins
 for e in exec preinit postinit main; do
 	check 0 look_at d -c "$types" -x evaltime=$e -qn 'pid$target:a.out:construct:entry,pid$target:a.out:look_at:entry { printf("%s ", probefunc); }'

@@ -52,6 +52,10 @@ check("microseconds from wakeup to CPU" in r.out and sum(map(int, re.findall(r"\
 r = example("offcpu", c="sleep 0.3")
 check(any(270000 < int(n) < 500000 for n in re.findall(r"^ +(\d{6})$", r.out, re.M)) and "nanosleep" in r.out, "offcpu", r)
 
+r = example("wakeup", c="sh -c 'sleep 0.3; exit 3'")
+times = [int(n) for n in re.findall(r"^  sleep +(\d+)$", r.out, re.M)]
+check(r.rc in (0, 3) and any(270000 < n < 600000 for n in times) and "vmlinux`" in r.out, "wakeup: the wait and the stack of who ended it", r)
+
 r = example("procsystime", c=LIVE + " syscalls 100")
 t = {m[0]: tuple(map(int, m[1:])) for m in re.findall(r"^(\w+) +(\d+) +(\d+) +(\d+)$", r.out, re.M)}
 check(t.get("getppid", (0,))[0] == 100 and t.get("getuid", (0,))[0] == 50, "procsystime: calls", t)

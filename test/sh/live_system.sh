@@ -118,6 +118,19 @@ r = descry("--json", "-n", "vminfo:::as_fault { @[execname] = count(); }", c=LIV
 got, want = r.aggs().get("tracee_live", 0), numbers(r.out)["faults"]
 check(want <= got <= want + 300, "page faults", got, want)
 
+# bytes and calls of one program, as it counts them itself; forks and execs of a shell
+d = "dd if=/dev/zero of=/dev/null bs=4096 count=500"
+r = descry("--json", "-n", 'sysinfo:::sysread,sysinfo:::syswrite,sysinfo:::readch,sysinfo:::writech /pid == $target/ { @[probename] = sum(arg0); }', c=d)
+a = r.aggs()
+check(500 * 4096 <= a.get("readch", 0) < 500 * 4096 + 100000 and 500 * 4096 <= a.get("writech", 0) < 500 * 4096 + 1000, "bytes", a)
+check(500 <= a.get("sysread", 0) < 520 and 500 <= a.get("syswrite", 0) < 520, "reads and writes", a)
+r = descry("--json", "-n", 'sysinfo:::sysfork,sysinfo:::sysexec,sysinfo:::nthreads /progenyof($target)/ { @[probename] = count(); }', c=LS)
+a = r.aggs()
+check(a.get("sysfork", 0) >= 4 and a.get("sysexec", 0) >= 4 and a.get("nthreads", 0) >= a["sysfork"], "forks, execs", a)
+r = descry("--json", "-n", 'sysinfo:::pswitch { @["all"] = count(); } sdt:::sched_switch { @["sdt"] = count(); } sysinfo:::inv_swtch,sysinfo:::idlethread { @[probename] = count(); } tick-1s { exit(0); }')
+a = r.aggs()
+check(abs(a["all"] - a["sdt"]) < 20 and a.get("inv_swtch", 0) + a.get("idlethread", 0) <= 2 * a["all"], "switches", a)
+
 # 22 subsecond offset of CPU use
 r = descry("-n", "profile-99 { @[walltimestamp / 1000000000, execname] = "
            "lquantize((timestamp % 1000000000) / 1000000, 0, 1000, 10); }", c=LIVE + " spin 300")

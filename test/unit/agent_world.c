@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "agent_world.h"
+#include "wire/unwind.h"
 
 #ifndef MADV_WIPEONFORK
 #define MADV_WIPEONFORK 18
@@ -109,6 +110,26 @@ static void lay_out(struct world *w, uint64_t *used, uint64_t *slot)
 					     .buckets = 128,
 					     .base = (uintptr_t)w->area + *used };
 	*used += 128 * (16 + sizeof(struct wire_stack));
+	m[WORLD_UNWIND] = (struct wire_map){ .kind = WIRE_MAP_TABLES,
+					     .key_size = 4,
+					     .value_size = 4,
+					     .stride = 8,
+					     .max_entries = 128,
+					     .base = (uintptr_t)w->area + *used };
+	*used += 128 * 8;
+	m[WORLD_UNWIND_PROCESSES] =
+		(struct wire_map){ .kind = WIRE_MAP_HASH,
+				   .key_size = 4,
+				   .value_size = sizeof(struct wire_unwind_process),
+				   .stride = 16 + sizeof(struct wire_unwind_process),
+				   .max_entries = 16,
+				   .buckets = 32,
+				   .base = (uintptr_t)w->area + *used };
+	*used += 32 * (16 + sizeof(struct wire_unwind_process));
+	*slot = align(*slot, 64);
+	m[WORLD_UNWIND_WANTED] =
+		(struct wire_map){ .kind = WIRE_MAP_RING, .max_entries = 4096, .base = *slot };
+	*slot += sizeof(struct wire_ring) + 4096;
 	for (uint32_t i = 0; i < WORLD_MAPS; i++)
 		m[i].index = i;
 }
@@ -186,7 +207,7 @@ void world_make(struct world *w)
 	a->threads = (uintptr_t)a + used;
 	used += a->thread_stride * WORLD_THREADS;
 	w->room = (uint8_t *)a + used;
-	assert(used + 65536 <= SHARED);
+	assert(used + WORLD_ROOM <= SHARED);
 	for (uint32_t i = 0; i < WORLD_THREADS; i++) {
 		struct wire_thread *t = (struct wire_thread *)(a->threads + i * a->thread_stride);
 

@@ -15,9 +15,12 @@ enum world_map {
 	WORLD_RING,     /* 4096 bytes */
 	WORLD_TASK,     /* 64 bytes */
 	WORLD_STACKS,   /* 8 -> struct wire_stack, 64 keys */
+	WORLD_UNWIND,   /* 128 chunks of unwind tables, none there */
+	WORLD_UNWIND_PROCESSES, /* 4 -> struct wire_unwind_process, 16 keys */
+	WORLD_UNWIND_WANTED,    /* 4096 bytes */
 	WORLD_MAPS
 };
-enum { WORLD_THREADS = 8, WORLD_UNDO = 16 };
+enum { WORLD_THREADS = 8, WORLD_UNDO = 16, WORLD_ROOM = 24 << 20 };
 
 struct world {
 	uint64_t base;
@@ -27,7 +30,7 @@ struct world {
 	struct wire_map *maps;
 	struct wire_process *process; /* number 1: this one */
 	const struct wire_agent_head *head;
-	uint8_t *room;         /* 64 KB of the area, nobody's */
+	uint8_t *room;         /* WORLD_ROOM bytes of the area, nobody's */
 	struct wire_thread *t; /* this thread's slot, when asked for */
 };
 

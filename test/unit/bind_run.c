@@ -1,6 +1,6 @@
 #include "bind_run.h"
 
-void bind_run_init(struct bind_run *r, const char *name, const char *text, const char *btf)
+void bind_run_open(struct bind_run *r, const char *btf)
 {
 	memset(r, 0, sizeof(*r));
 	arena_init(&r->arena);
@@ -26,9 +26,19 @@ void bind_run_init(struct bind_run *r, const char *name, const char *text, const
 				    .macros = &r->macros,
 				    .parse = &r->parse };
 	bind_init(&r->bind);
+}
+
+void bind_run_text(struct bind_run *r, const char *name, const char *text)
+{
 	source_add(&r->diags, SOURCE_FILE, name, text, strlen(text));
 	bind_add(&r->bind, parse_source(&r->parse, r->diags.nsources - 1, PDESC_NAME));
 	r->bound = bind_finish(&r->bind);
+}
+
+void bind_run_init(struct bind_run *r, const char *name, const char *text, const char *btf)
+{
+	bind_run_open(r, btf);
+	bind_run_text(r, name, text);
 }
 
 void bind_run_fini(struct bind_run *r)

@@ -23,6 +23,9 @@ struct bind_run {
 
 /* The result is in r->bound, errors in r->diags. `name` is the source's; btf: NULL the kernel's, "" none. */
 void bind_run_init(struct bind_run *r, const char *name, const char *text, const char *btf);
+/* The same in two steps, to change something between them. */
+void bind_run_open(struct bind_run *r, const char *btf);
+void bind_run_text(struct bind_run *r, const char *name, const char *text);
 void bind_run_fini(struct bind_run *r);
 /* How many errors have that tag. */
 uint32_t bind_run_count(const struct bind_run *r, const char *tag);

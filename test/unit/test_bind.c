@@ -415,9 +415,40 @@ static void test_kernel(void **state)
 	}
 }
 
+/* Which programs may be divided among two engines. */
+static void test_separable(void **state)
+{
+	static const struct {
+		const char *text;
+		bool separable;
+	} programs[] = {
+		{ "BEGIN { @[probefunc] = count(); this->x = 1; trace(this->x); }", true },
+		{ "BEGIN { self->t[probefunc] = 1; } END /self->t[probefunc]/ { self->t[probefunc] = 0; }",
+		  true },
+		{ "BEGIN { t[tid, probefunc] = timestamp; @ = sum(t[tid, probefunc] + 1); }", true },
+		{ "BEGIN { self->t[probefunc] = 1; } END { trace(self->t[probename]); }", false },
+		{ "BEGIN { self->t = 1; }", false },
+		{ "BEGIN { n++; }", false },
+		{ "int n; BEGIN { trace(n); }", false },
+		{ "BEGIN { x[1] = 2; } END /x[1] == 2/ { }", false },
+		{ "BEGIN { if (1) { n = 1; } }", false },
+		{ "BEGIN { speculate(speculation()); trace(1); }", false },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(programs); i++) {
+		struct bind_run r;
+
+		bind_ok(&r, programs[i].text, "");
+		if (bound_is_separable(r.bound) != programs[i].separable)
+			fail_msg("%s", programs[i].text);
+		bind_run_fini(&r);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_separable),
 		cmocka_unit_test(test_variables),      cmocka_unit_test(test_folding),
 		cmocka_unit_test(test_pointers),       cmocka_unit_test(test_strings),
 		cmocka_unit_test(test_aggregations),   cmocka_unit_test(test_translators),

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -524,6 +525,88 @@ static void test_two_records_of_a_place(void **state)
 	assert_true(end_tracee(&t, 0) == reference());
 }
 
+/* Where a library was before, the places of its records overlap those of what is there now: by a few bytes to either side,
+ * or beginning together. Only what the bytes say is undone. */
+static void overlapping(const struct tracee *tracee)
+{
+	static const int8_t shift[] = { -3, 0, 2, 8 };
+	uint8_t before[SITES][9], after[SITES][9], untraced[] = { 0x55, 0x48, 0x89, 0xe5 };
+	struct wire_undo *u;
+	struct undo_report r;
+	struct tracer t;
+	uint32_t n = SITES;
+
+	attach(&t, tracee, false);
+	text_of(tracee, &t, before);
+	u = (struct wire_undo *)t.area->undo;
+	for (int i = 0; i < SITES; i++)
+		for (int k = 0; k < 4; k++, n++) {
+			u[n] = u[i];
+			u[n].site = u[i].site + (uint64_t)(int64_t)shift[k];
+			u[n].len = (uint8_t)(5 + (i + k) % 5);
+			memset(u[n].before, 0x90, sizeof(u[n].before));
+			memset(u[n].after, 0xcc, sizeof(u[n].after));
+			u[n].after[0] = 0xe9;
+			for (int m = 0; m < WIRE_SITE_MAX; m++)
+				u[n].moved[m] = 0xffff;
+		}
+	t.area->nundo = n;
+	r = restore(&t, 10000);
+	text_of(tracee, &t, after);
+	if (r.restored != SITES || r.busy || r.foreign || r.clean || r.unmapped < 4)
+		must(err_new(0, "overlapping: restored %u clean %u foreign %u unmapped %u busy %d",
+			     r.restored, r.clean, r.foreign, r.unmapped, r.busy));
+	for (int i = 0; i < SITES; i++)
+		if (memcmp(after[i], untraced, sizeof(untraced)) || !memcmp(before[i], after[i], 9))
+			must(err_new(0, "site %d is not what it was", i));
+}
+
+static void test_overlapping_records(void **state)
+{
+	struct tracee t;
+
+	start_tracee(&t, NULL);
+	as_tracer(&t, overlapping);
+	assert_true(end_tracee(&t, 0) == reference());
+}
+
+/* Two tracers chose the same base. The log that is read there is the first one's, and says so. */
+static void same_base(const struct tracee *tracee)
+{
+	struct undo_log log;
+	struct tracer t;
+	struct stat code, shared;
+
+	attach(&t, tracee, false);
+	if (fstat(t.code_fd, &code) || fstat(t.shared_fd, &shared))
+		_exit(4);
+	must(undo_log_read(t.c, t.base, &log));
+	if (!undo_is(&log, shared.st_ino, code.st_ino))
+		must(err_new(0, "the first one's is not its own"));
+	/* the second one's files; one that has mapped nothing yet; one that has mapped its code only */
+	if (undo_is(&log, shared.st_ino + 1, code.st_ino + 1) ||
+	    undo_is(&log, shared.st_ino + 1, code.st_ino))
+		must(err_new(0, "the first one's is taken for the second one's"));
+	log.inode = 0;
+	if (!undo_is(&log, shared.st_ino, code.st_ino) ||
+	    undo_is(&log, shared.st_ino, code.st_ino + 1))
+		must(err_new(0, "an attach cut short"));
+	log.code_inode = 0;
+	if (undo_is(&log, 0, 0))
+		must(err_new(0, "nothing is somebody's"));
+	undo_log_fini(&log);
+	detach(&t);
+}
+
+static void test_same_base(void **state)
+{
+	struct tracee t;
+
+	start_tracee(&t, NULL);
+	as_tracer(&t, same_base);
+	assert_true(end_tracee(&t, 0) == reference());
+}
+
 /* Somebody else's patch at a place of ours, that goes on to our stub: text is not ours to restore, and what it jumps to
  * stays, until it is gone. */
 static void foreign_jump(const struct tracee *tracee)
@@ -608,6 +691,8 @@ int main(void)
 		cmocka_unit_test(test_two_records_of_a_place),
 		cmocka_unit_test(test_foreign_jump_into_ours),
 		cmocka_unit_test(test_records_without_island),
+		cmocka_unit_test(test_overlapping_records),
+		cmocka_unit_test(test_same_base),
 		cmocka_unit_test(test_attach_and_detach),
 		cmocka_unit_test(test_killed_at_random),
 	};

@@ -261,7 +261,7 @@ static void check_available(void *arg, struct probe *p)
 
 static void test_available(void **state)
 {
-	static const char *const names[] = { "sched", "proc", "io",  "vminfo",  "ip",
+	static const char *const names[] = { "sched", "proc", "io",  "vminfo",  "ip", "sysinfo",
 					     "tcp",   "udp",  "mib", "lockstat" };
 	struct world *w = world(state);
 

@@ -205,7 +205,7 @@ static void bind_args(void *arg, struct probe *p)
 
 static void test_every_argument(void **state)
 {
-	static const char *const names[] = { "sched", "proc", "io",  "vminfo",  "ip",
+	static const char *const names[] = { "sched", "proc", "io",  "vminfo",  "ip", "sysinfo",
 					     "tcp",   "udp",  "mib", "lockstat" };
 	struct type_graph *types = type_graph_new();
 	struct symbols *symbols = symbols_new();

@@ -4,7 +4,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <linux/btf.h>
+
 #include "probe/fbt.h"
+#include "probe/fentry.h"
 #include "probe/probe.h"
 
 struct world {
@@ -130,6 +133,57 @@ static void test_without_prototype(void **state)
 	assert_int_equal(a.arg[1].value, UREG_RAX);
 }
 
+static const char *refusal(struct world *w, const char *mod, const char *func, bool ret,
+			   uint32_t nplaces, struct fentry_target *t)
+{
+	struct probe p = { .mod = mod,
+			   .func = func,
+			   .kind = ret ? ATTACH_KRETPROBE : ATTACH_KPROBE,
+			   .naddrs = nplaces };
+
+	return fentry_refusal(w->types, &p, t);
+}
+
+static void test_trampolines(void **state)
+{
+	struct world *w = world(state);
+	struct fentry_target t = { 0 }, other = { 0 };
+	struct probe sdt = { .mod = "vmlinux", .func = "vfs_read", .kind = ATTACH_RAW_TP };
+	uint32_t id;
+
+	assert_null(refusal(w, "vmlinux", "vfs_read", false, 1, &t));
+	assert_true(type_kernel_btf_id(w->types, BTF_KIND_FUNC, "vfs_read", &id));
+	assert_int_equal(t.btf_id, id);
+	assert_null(t.module);
+	assert_int_equal(t.nargs, 4);
+	assert_null(refusal(w, "vmlinux", "vfs_read", true, 1, &other));
+	assert_int_equal(other.btf_id, id);
+	/* More than six arguments: newer kernels take them. */
+	assert_null(refusal(w, "vmlinux", "do_mmap", false, 1, &t));
+	assert_true(t.nargs > FENTRY_REG_ARGS);
+
+	assert_string_equal(refusal(w, "vmlinux", "vfs_read", false, 2, &t),
+			    "several functions have this name");
+	assert_string_equal(refusal(w, "vmlinux", "vfs_read.part.0", false, 1, &t),
+			    "the compiler has changed its parameters");
+	assert_string_equal(refusal(w, "vmlinux", "no_such_function", false, 1, &t),
+			    "the kernel's BTF does not describe it");
+	/* vmlinux's function is not the module's of that name. */
+	assert_string_equal(refusal(w, "no_such_module", "vfs_read", false, 1, &t),
+			    "the kernel's BTF does not describe it");
+	assert_null(refusal(w, "vmlinux", "do_exit", false, 1, &t));
+	assert_string_equal(refusal(w, "vmlinux", "do_exit", true, 1, &t), "it does not return");
+	assert_string_equal(refusal(w, "vmlinux", "from_kuid", false, 1, &t),
+			    "a parameter is a structure");
+	assert_string_equal(refusal(w, "vmlinux", "make_kuid", false, 1, &t),
+			    "it returns a structure");
+	assert_string_equal(refusal(w, "vmlinux", "_printk", false, 1, &t),
+			    "it has any number of parameters");
+	assert_string_equal(refusal(w, "vmlinux", "copy_from_kernel_nofault", false, 1, &t),
+			    "programs call it themselves");
+	assert_string_equal(fentry_refusal(w->types, &sdt, &t), "it is no function of the kernel");
+}
+
 struct seen {
 	uint32_t entries, returns;
 	struct probe *last;
@@ -193,6 +247,37 @@ static void test_match_or_reason(void **state)
 	assert_explains(w, "zz_*", "", "matches zz_*");
 }
 
+static const char *refuse(struct type_graph *types)
+{
+	return "it refuses BPF trampolines (fentry) by policy: Operation not permitted";
+}
+
+static const char *allow(struct type_graph *types)
+{
+	return NULL;
+}
+
+/* A kernel without kprobes has fbt when it allows trampolines, else their refusal is part of the reason. */
+static void test_without_kprobes(void **state)
+{
+	struct world *w = world(state);
+	struct probe_desc pd = { "fbt", "vmlinux", "vfs_read", "entry" };
+	struct seen seen = { 0 };
+	uint32_t n;
+
+	assert_null(probe_match(&w->ps, &pd, see, &seen, &n));
+	if (n || symbols_kernel_err(w->symbols))
+		skip();
+	w->ps.fentry_refusal = refuse;
+	assert_null(probe_match(&w->ps, &pd, see, &seen, &n));
+	assert_int_equal(n, 0);
+	assert_explains(w, "vfs_read", "entry", "(CONFIG_KPROBES, CONFIG_FPROBE), and it refuses");
+	w->ps.fentry_refusal = allow;
+	assert_null(probe_match(&w->ps, &pd, see, &seen, &n));
+	assert_int_equal(n, 1);
+	assert_int_equal(seen.entries, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -200,7 +285,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_narrow_and_negative, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_stack_args, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_without_prototype, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_trampolines, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_match_or_reason, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_without_kprobes, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

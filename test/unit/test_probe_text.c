@@ -96,7 +96,7 @@ static void parse_texts(void *arg, struct probe *p)
 
 static void test_provider_texts(void **state)
 {
-	static const char *const names[] = { "sched", "proc", "io",  "vminfo",  "ip",
+	static const char *const names[] = { "sched", "proc", "io",  "vminfo",  "ip", "sysinfo",
 					     "tcp",   "udp",  "mib", "lockstat" };
 	struct world *w = *state;
 

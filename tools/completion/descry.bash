@@ -27,11 +27,11 @@ _descry_command()
 _descry()
 {
 	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}
-	local providers="dtrace profile syscall sdt rawtp sched proc io vminfo pid\$target"
+	local providers="dtrace profile syscall sdt rawtp sched proc io vminfo sysinfo pid\$target"
 	local flags="-b -c -C -d -D -e -f -F -G -h -H -i -I -l -L -m -n -o -p -P -q -s -S -U -v -V -w -x -X -Z --json --help --version"
 	local options="aggpercpu agghist aggpack aggzoom aggrate aggsize aggsortkey aggsortkeypos aggsortpos aggsortrev aggtable
 		argref budget bufsize bufpolicy bufresize cpp cpppath cpu defaultargs destructive droptags dynvarsize empty engine
-		errtags evaltime flowindent knodefs looplimit maxframes nolibs noresolve nspec pcapsize printsize pspec quiet rawbytes report
+		errtags evaltime fbt flowindent knodefs looplimit maxframes nolibs noresolve nspec pcapsize printsize pspec quiet rawbytes report
 		scratchsize specsize srcline stackframes stackindent statusrate strsize switchrate temporal ustackframes zdefs"
 
 	local flame="--svg --html --folded --json --pprof --speedscope --offcpu --wakeup --chain --no-symbols -n -s -p -c -x -o --format --title --subtitle --countname --colors --width --height --minwidth

@@ -1,11 +1,11 @@
 # fish completion for descry
 set -l options aggpercpu agghist aggpack aggzoom aggrate aggsize aggsortkey aggsortkeypos aggsortpos aggsortrev aggtable argref \
-	bufsize budget bufpolicy bufresize cpp cpppath cpu defaultargs destructive droptags dynvarsize empty engine errtags evaltime flowindent \
+	bufsize budget bufpolicy bufresize cpp cpppath cpu defaultargs destructive droptags dynvarsize empty engine errtags evaltime fbt flowindent \
 	knodefs looplimit maxframes nolibs noresolve nspec pcapsize printsize pspec quiet rawbytes report scratchsize specsize srcline stackframes \
 	stackindent statusrate strsize switchrate temporal ustackframes zdefs
 complete -c descry -s n -x -d 'D program'
 complete -c descry -s s -r -d 'D script'
-complete -c descry -s P -x -a 'dtrace profile syscall sdt rawtp sched proc io vminfo' -d 'provider'
+complete -c descry -s P -x -a 'dtrace profile syscall sdt rawtp sched proc io vminfo sysinfo' -d 'provider'
 complete -c descry -s x -x -a "$options" -d 'option'
 complete -c descry -s d -x -a 'parse bind ir ebpf jit' -d 'print stages'
 complete -c descry -s c -x -a '(__fish_complete_command)' -d 'command to trace'

@@ -73,7 +73,7 @@ struct variable {
 	type_id *keys; /* assoc: key types; T_STRING for strings */
 	uint32_t nkeys;
 	loc_t loc;
-	bool local; /* a function's own: assigned before every use */
+	bool local; /* a function's or block's own: assigned before every use */
 	bool bad;   /* its first value was an error, which is reported */
 };
 
@@ -158,6 +158,8 @@ void bind_add(struct bind_cx *cx, struct node *top);
 /* Matches probes and binds all clauses. Errors are in diags; the result is usable only when there are none, and until
  * bind_fini. */
 struct bound *bind_finish(struct bind_cx *cx);
+/* Can the functions that it probes, by name, be divided among two engines that share no variables? */
+bool bound_is_separable(const struct bound *b);
 /* After parse, before probes: used by tests and -d bind. */
 void bound_print(FILE *out, const struct bound *b, struct type_graph *types);
 

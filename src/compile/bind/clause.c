@@ -73,6 +73,7 @@ static void scan_node(struct bind_cx *cx, const struct node *n, struct arg_use *
 	case S_EXPR:
 	case S_RETURN:
 	case S_BLOCK: scan_list(cx, n->block.body, use, depth); break;
+	case S_LOCAL: scan_list(cx, n->local.value, use, depth); break;
 	case S_LOOP:
 		scan_list(cx, n->loop.cond, use, depth);
 		scan_list(cx, n->loop.step, use, depth);
@@ -348,23 +349,29 @@ static void bind_loop(struct bind_cx *cx, struct node *n)
 		bind_statements(cx, n->loop.step);
 }
 
+/* Names of a block end with it. */
 void bind_statements(struct bind_cx *cx, struct node *list)
 {
+	const struct env *outside = cx->state->env;
+
 	for (struct node *n = list; n; n = n->next) {
 		switch (n->kind) {
 		case S_EXPR:
 			if (n->block.body)
 				bind_statement(cx, n->block.body);
+			n = functions_first(cx, n);
 			break;
 		case S_BLOCK: bind_statements(cx, n->block.body); break;
 		case S_IF: bind_if(cx, n); break;
 		case S_LOOP: bind_loop(cx, n); break;
 		case S_RETURN: bind_return(cx, n); break;
+		case S_LOCAL: bind_local(cx, n, outside); break;
 		case S_BREAK:
 		case S_CONTINUE: break;
 		default: bind_statement(cx, n); break;
 		}
 	}
+	cx->state->env = outside;
 }
 
 static struct node *clone_list(struct bind_cx *cx, const struct node *n)

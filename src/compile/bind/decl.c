@@ -60,6 +60,34 @@ type_id kernel_type(struct bind_cx *cx, type_id t)
 	return t;
 }
 
+const char *type_suggestion(struct bind_cx *cx, enum type_kind kind, const char *name)
+{
+	static const char *const words[] = {
+		[TYPE_STRUCT] = "struct ", [TYPE_UNION] = "union ", [TYPE_ENUM] = "enum "
+	};
+	struct nearest near = { .word = name };
+
+	type_nearest(cx->types, kind, &near);
+	if (!near.name)
+		return "";
+	return arena_printf(cx->arena, " (did you mean %s%s?)",
+			    (size_t)kind < ARRAY_SIZE(words) && words[kind] ? words[kind] : "",
+			    near.name);
+}
+
+const char *tag_suggestion(struct bind_cx *cx, type_id t)
+{
+	const char *text = type_text(cx, type_strip(cx->types, t)), *tag = strchr(text, ' ');
+
+	if (!tag)
+		return "";
+	return type_suggestion(cx,
+			       *text == 's'   ? TYPE_STRUCT
+			       : *text == 'u' ? TYPE_UNION
+					      : TYPE_ENUM,
+			       tag + 1);
+}
+
 static void add_enumerators(struct bind_cx *cx, const struct spec *s, type_id t)
 {
 	int64_t value = 0;
@@ -187,10 +215,11 @@ type_id bind_spec(struct bind_cx *cx, const struct spec *s)
 	case BASE_USERLAND:
 		if (!lookup(cx, s->module, TYPE_TYPEDEF, s->name, &t)) {
 			diag_error(cx->diags, s->loc, s->end, "D_TYPE_ERR",
-				   "failed to resolve type %s%s%s: %s", s->module ? s->module : "",
-				   s->module ? "`" : "", s->name,
+				   "failed to resolve type %s%s%s: %s%s",
+				   s->module ? s->module : "", s->module ? "`" : "", s->name,
 				   type_kernel_err(cx->types) ? type_kernel_err(cx->types)
-							      : "Unknown type name");
+							      : "Unknown type name",
+				   type_suggestion(cx, TYPE_TYPEDEF, s->name));
 			t = T_INT;
 		}
 		break;
@@ -320,7 +349,8 @@ static void declare_variable(struct bind_cx *cx, const struct decl *d)
 	if (k == TYPE_FORWARD ||
 	    (type_is_sou(cx->types, want.type) && !type_is_complete(cx->types, want.type))) {
 		decl_error(cx, d->loc, d->end, "D_DECL_INCOMPLETE",
-			   "incomplete struct/union/enum: %s", d->name);
+			   "incomplete struct/union/enum: %s",
+			   arena_printf(cx->arena, "%s%s", d->name, tag_suggestion(cx, want.type)));
 		return;
 	}
 	if (k == TYPE_ARRAY && !type_nelems(cx->types, type_strip(cx->types, want.type))) {

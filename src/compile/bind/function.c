@@ -1,4 +1,4 @@
-/* Functions of the program: put in where they are called. Parameters and result are clause-local variables, fresh ones for
+/* Functions of the program, and variables of blocks. A function is put in where it is called. Parameters and result are clause-local variables, fresh ones for
  * each call, so that a function's code is the same as if it had been written there. */
 #include "compile/bind/state.h"
 
@@ -51,13 +51,14 @@ void bind_func(struct bind_cx *cx, const struct node *n)
 	}
 }
 
-static struct variable *hidden(struct bind_cx *cx, const struct func_def *def, const char *name,
-			       type_id t, loc_t loc)
+/* owner: the function, or "local" */
+static struct variable *hidden(struct bind_cx *cx, const char *owner, const char *name, type_id t,
+			       loc_t loc)
 {
 	struct variable *v;
 
 	v = var_new(cx, SCOPE_THIS,
-		    arena_printf(cx->arena, "%s#%u%s%s", def->name, cx->state->expansions,
+		    arena_printf(cx->arena, "%s#%u%s%s", owner, cx->state->expansions,
 				 *name ? "." : "", name),
 		    t, loc);
 	v->local = true;
@@ -123,7 +124,7 @@ static bool pass_arguments(struct bind_cx *cx, struct node *n, struct func_def *
 				type_text(cx, def->params.v[i]));
 			return false;
 		}
-		v = hidden(cx, def, p->name ? p->name : "", def->params.v[i], a->loc);
+		v = hidden(cx, def->name, p->name ? p->name : "", def->params.v[i], a->loc);
 		*tail = assignment(cx, v, a);
 		tail = &(*tail)->next;
 		e = arena_new(cx->arena, struct env);
@@ -157,7 +158,7 @@ void expand_function(struct bind_cx *cx, struct node *n, struct func_def *def)
 		bind_value(cx, a);
 	s->expansions++;
 	if (def->type != T_VOID) {
-		result = hidden(cx, def, "", def->type, n->loc);
+		result = hidden(cx, def->name, "", def->type, n->loc);
 		*tail = assignment(cx, result, zero_of(cx, def->type, n));
 		tail = &(*tail)->next;
 	}
@@ -213,4 +214,146 @@ void bind_return(struct bind_cx *cx, struct node *n)
 		return;
 	}
 	n->block.body = assignment(cx, v, value);
+}
+
+void bind_local(struct bind_cx *cx, struct node *n, const struct env *outside)
+{
+	struct bind_state *s = cx->state;
+	const struct decl *d = n->local.decl;
+	struct node *value = n->local.value;
+	struct env *e = arena_new(cx->arena, struct env);
+	type_id t = bind_decl_type(cx, d);
+	struct variable *v;
+
+	for (const struct env *o = s->env; o != outside; o = o->up)
+		if (!strcmp(o->name, d->name))
+			diag_error(cx->diags, d->loc, d->end, "D_DECL_IDRED",
+				   "identifier redefined: %s", d->name);
+	if (value) {
+		bind_value(cx, value);
+		decay(cx, value);
+	}
+	if (t && !type_is_scalar(cx->types, t) && !type_is_string(cx->types, t)) {
+		diag_error(cx->diags, d->loc, d->end, "D_DECL_LOCASSC",
+			   "%s: a variable of a block is a number, a pointer or a string; others are "
+			   "declared outside of clauses",
+			   d->name);
+		t = T_INT;
+		value = NULL;
+	}
+	if (!value || is_poison(value))
+		value = zero_of(cx, t, n);
+	else if (!convert(cx, value, t))
+		bind_error(cx, value, "D_OP_INCOMPAT", "%s is of type \"%s\", this is of type \"%s\"",
+			   d->name, type_text(cx, t), type_text(cx, value->type));
+	s->expansions++;
+	v = hidden(cx, "local", d->name, t, d->loc);
+	*e = (struct env){ .up = s->env, .name = d->name, .value = name_of(cx, v, n) };
+	s->env = e;
+	n->kind = S_EXPR;
+	n->block.body = assignment(cx, v, value);
+}
+
+/* --- functions that print, in the arguments of an action --- */
+
+static bool acts(const struct node *list);
+
+static bool node_acts(const struct node *n)
+{
+	switch (n->kind) {
+	case N_CALL:
+		return (n->id && n->id->kind == IDENT_SUBR &&
+			subr_table[n->id->subr].kind == SUBR_KIND_ACTION) ||
+		       acts(n->call.args);
+	case N_BODY: return acts(n->fn.args) || acts(n->fn.body);
+	case N_UNARY:
+	case N_BINARY:
+	case N_ASSIGN:
+	case N_TERNARY:
+	case N_COMMA:
+	case N_INDEX:
+	case N_STRINGOF: return acts(n->e.a) || acts(n->e.b) || acts(n->e.c);
+	case N_CAST: return acts(n->t.a);
+	case N_MEMBER:
+	case N_PMEMBER: return acts(n->member.a);
+	case N_AGG: return acts(n->agg.keys);
+	case S_EXPR:
+	case S_BLOCK:
+	case S_RETURN: return acts(n->block.body);
+	case S_IF: return acts(n->cond.cond) || acts(n->cond.then) || acts(n->cond.els);
+	case S_LOOP: return acts(n->loop.cond) || acts(n->loop.step) || acts(n->loop.body);
+	default: return false;
+	}
+}
+
+static bool acts(const struct node *list)
+{
+	for (; list; list = list->next)
+		if (node_acts(list))
+			return true;
+	return false;
+}
+
+/* Takes the functions that act out of n, whose results are left, as statements at *tail; what may not be evaluated stays. */
+static void take_out(struct bind_cx *cx, struct node *n, struct node ***tail)
+{
+	struct node *st;
+
+	if (!n)
+		return;
+	switch (n->kind) {
+	case N_COMMA:
+		if (n->e.a->kind == N_BODY && node_acts(n->e.a)) {
+			st = make_node(cx, S_EXPR, n);
+			st->block.body = n->e.a;
+			**tail = st;
+			*tail = &st->next;
+			replace_node(n, n->e.b);
+			return;
+		}
+		take_out(cx, n->e.a, tail);
+		take_out(cx, n->e.b, tail);
+		return;
+	case N_BINARY:
+		take_out(cx, n->e.a, tail);
+		if (n->op != OP_LAND && n->op != OP_LOR)
+			take_out(cx, n->e.b, tail);
+		return;
+	case N_UNARY:
+	case N_TERNARY:
+	case N_STRINGOF: take_out(cx, n->e.a, tail); return;
+	case N_INDEX:
+		take_out(cx, n->e.a, tail);
+		for (struct node *i = n->e.b; i; i = i->next)
+			take_out(cx, i, tail);
+		return;
+	case N_CAST: take_out(cx, n->t.a, tail); return;
+	case N_MEMBER:
+	case N_PMEMBER: take_out(cx, n->member.a, tail); return;
+	case N_CALL:
+		for (struct node *a = n->call.args; a; a = a->next)
+			take_out(cx, a, tail);
+		return;
+	default: return;
+	}
+}
+
+struct node *functions_first(struct bind_cx *cx, struct node *n)
+{
+	struct node *call = n->block.body, *list = NULL, **tail = &list, *last;
+
+	if (!call || call->kind != N_CALL || !call->id || call->id->kind != IDENT_SUBR ||
+	    subr_table[call->id->subr].kind != SUBR_KIND_ACTION || !acts(call->call.args))
+		return n;
+	take_out(cx, call, &tail);
+	if (!list)
+		return n;
+	/* n becomes the first of them, and a copy of it the last. */
+	last = make_node(cx, S_EXPR, n);
+	last->block.body = call;
+	last->next = n->next;
+	*tail = last;
+	n->block.body = list->block.body;
+	n->next = list->next;
+	return last;
 }

@@ -39,8 +39,8 @@ void bind_member(struct bind_cx *cx, struct node *n)
 		if (!type_is_complete(cx->types, t)) {
 			bind_error(cx, n, "D_OP_INCOMPLETE",
 				   "operator %s cannot be applied to a forward declaration: no %s "
-				   "definition is available%s%s",
-				   arrow ? "->" : ".", type_text(cx, t),
+				   "definition is available%s%s%s",
+				   arrow ? "->" : ".", type_text(cx, t), tag_suggestion(cx, t),
 				   type_kernel_err(cx->types) ? ": " : "",
 				   type_kernel_err(cx->types) ? type_kernel_err(cx->types) : "");
 			return;
@@ -93,7 +93,11 @@ void bind_sizeof(struct bind_cx *cx, struct node *n)
 	}
 	if (kind_of(cx, t) == TYPE_VOID || kind_of(cx, t) == TYPE_DYN || !type_size(cx->types, t)) {
 		bind_error(cx, n, "D_SIZEOF_TYPE",
-			   "cannot apply sizeof to an operand of type \"%s\"", type_text(cx, t));
+			   "cannot apply sizeof to an operand of type \"%s\"%s%s", type_text(cx, t),
+			   type_is_sou(cx->types, t) && !type_is_complete(cx->types, t)
+				   ? ", which is not known here"
+				   : "",
+			   type_is_sou(cx->types, t) ? tag_suggestion(cx, t) : "");
 		return;
 	}
 	set_int(cx, n, type_size(cx->types, t), T_ULONG);
@@ -108,6 +112,9 @@ void bind_offsetof(struct bind_cx *cx, struct node *n)
 		bind_error(cx, n, "D_OFFSETOF_TYPE",
 			   "offsetof operand must be a struct or union type, not \"%s\"",
 			   type_text(cx, t));
+	else if (!type_is_complete(cx->types, t))
+		bind_error(cx, n, "D_OP_INCOMPLETE", "offsetof: no %s definition is available%s",
+			   type_text(cx, t), tag_suggestion(cx, t));
 	else if (!type_find_member(cx->types, t, n->t.member, &m))
 		bind_error(cx, n, "D_TYPE_MEMBER", "%s is not a member of %s", n->t.member,
 			   type_text(cx, t));

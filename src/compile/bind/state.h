@@ -141,6 +141,10 @@ const char *type_text(struct bind_cx *cx, type_id t);
 /* --- decl.c --- */
 type_id bind_spec(struct bind_cx *cx, const struct spec *s);
 type_id bind_decl_type(struct bind_cx *cx, const struct decl *d);
+/* " (did you mean struct foo?)" for a type that is not there, else "". */
+const char *type_suggestion(struct bind_cx *cx, enum type_kind kind, const char *name);
+/* The same for an incomplete struct, union or enum. */
+const char *tag_suggestion(struct bind_cx *cx, type_id t);
 /* t, or the kernel's type when t is, or points to, a struct of the program that has the name of one of the kernel's. */
 type_id kernel_type(struct bind_cx *cx, type_id t);
 void bind_declaration(struct bind_cx *cx, const struct node *n);
@@ -282,6 +286,11 @@ struct func_def *func_find(struct bind_cx *cx, const char *name);
 /* Puts the function that n calls in its place. */
 void expand_function(struct bind_cx *cx, struct node *n, struct func_def *def);
 void bind_return(struct bind_cx *cx, struct node *n);
+/* n, bound, is a statement: what functions in its arguments print comes before what it prints itself. Statements are put in
+ * front; the last of them, which is n's own. */
+struct node *functions_first(struct bind_cx *cx, struct node *n);
+/* T x = e; in a block, whose names so far are those of state.env down to `outside`. */
+void bind_local(struct bind_cx *cx, struct node *n, const struct env *outside);
 
 /* --- version.c --- */
 void version_check_option(struct bind_cx *cx);

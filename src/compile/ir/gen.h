@@ -258,6 +258,10 @@ enum field_kind gen_dyn_kind(const struct node *n, bool key);
 void gen_stack_id(struct gen *g, const struct field *fl, struct ir_val dst, uint32_t frames);
 void gen_stack_frames(struct gen *g, const struct field *fl, struct ir_val dst);
 uint32_t gen_frames(struct gen *g, const struct node *n); /* of stack(n), ustack(n) */
+/* size bytes, or text, from where a pointer leads: in a function of a process its arguments lead to its own memory, curthread to
+ * the kernel's. The helper's result. */
+struct ir_val gen_pointed_copy(struct gen *g, struct ir_val dst, struct ir_val size,
+			       struct ir_val at, bool text);
 /* The user stack into scratch memory, at *ret_pc: its bytes, or -errno. */
 struct ir_val gen_user_stack(struct gen *g, uint32_t frames, struct ir_val *ret_pc);
 /* bpf_get_stack() to memory the verifier knows: bytes of frames, or -errno. */
@@ -288,7 +292,7 @@ void gen_lazy_settle(struct gen *g, uint32_t from, const struct lazy *before);
 uint32_t gen_rodata(struct gen *g, const void *p, uint32_t n, uint32_t align);
 /* Has the clause this-> variables in scratch memory, or strtok()'s state? Then it is kept from clause to clause. */
 bool gen_keeps_scratch(struct gen *g, const struct bound_clause *cl);
-bool gen_copies_in(const struct bound_clause *cl); /* layout.c: calls copyin() and the like? */
+bool gen_copies_in(const struct bound_clause *cl); /* layout.c: may it read the process's memory? */
 void gen_collect(struct gen *g);                   /* layout.c: variables, keys, what is needed */
 
 /* Flag of bpf_get_stack(): the user's, not the kernel's (BPF_F_USER_STACK). */

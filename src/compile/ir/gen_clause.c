@@ -250,8 +250,8 @@ static void memory_dump(struct gen *g, const struct node *call, const struct fie
 		ir_place(f, ok);
 	}
 	ir_store(f, g->rec, (int32_t)fl->offset, 8, n);
-	r = ir_call(f, HELPER_READ_KERNEL, 3, ir_bin(f, ALU_ADD, g->rec, IR_I(fl->offset + 8)),
-		    IR_I(size->i.value), addr);
+	r = gen_pointed_copy(g, ir_bin(f, ALU_ADD, g->rec, IR_I(fl->offset + 8)),
+			     IR_I(size->i.value), addr, false);
 	gen_fault_if(g, r, IF_NE, IR_I(0), WIRE_FAULT_BADADDR, addr, call->loc);
 }
 
@@ -287,8 +287,8 @@ static void printed_target(struct gen *g, const struct node *call, const struct 
 	struct ir_fn *f = g->f;
 	struct ir_val addr = ir_load(f, g->rec, (int32_t)pointer->offset, 8, false), r;
 
-	r = ir_call(f, HELPER_READ_KERNEL, 3, ir_bin(f, ALU_ADD, g->rec, IR_I(target->offset)),
-		    IR_I(target->size), addr);
+	r = gen_pointed_copy(g, ir_bin(f, ALU_ADD, g->rec, IR_I(target->offset)),
+			     IR_I(target->size), addr, false);
 	gen_fault_if(g, r, IF_NE, IR_I(0), WIRE_FAULT_BADADDR, addr, call->loc);
 }
 

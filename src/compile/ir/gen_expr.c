@@ -225,28 +225,61 @@ static struct ir_val bits(struct gen *g, struct ir_val word, const struct lval *
 	return p->bit_size < 64 ? ir_bin(f, ALU_AND, word, IR_I((1ull << p->bit_size) - 1)) : word;
 }
 
-/* What a pointer leads to in a function of a process: its arguments point to its own memory, curthread to the kernel's. */
+/* Do pointers lead to a process's memory, which is not read as the kernel's is? */
+static bool of_process(const struct gen *g)
+{
+	return (g->attach == ATTACH_UPROBE || g->attach == ATTACH_URETPROBE) &&
+	       !g->target->inside && g->cl;
+}
+
+struct ir_val gen_pointed_copy(struct gen *g, struct ir_val dst, struct ir_val size,
+			       struct ir_val at, bool text)
+{
+	struct ir_fn *f = g->f;
+	uint32_t kernel_helper = text ? HELPER_READ_KERNEL_STR : HELPER_READ_KERNEL;
+	uint32_t user_helper = text ? HELPER_READ_USER_STR : HELPER_READ_USER, kernel, done;
+	struct ir_val r, page;
+
+	if (!of_process(g))
+		return ir_call(f, kernel_helper, 3, dst, size, at);
+	kernel = ir_new_label(f);
+	done = ir_new_label(f);
+	r = ir_new_reg(f);
+	ir_if(f, at, IF_SLT, IR_I(0), kernel);
+	ir_set(f, r, ir_call(f, user_helper, 3, dst, size, at));
+	/* Pages that are not in memory are brought in: of text the first, and the one behind it should it go on there. */
+	for (int i = 0; i < 2 && g->sleepable && text; i++) {
+		uint32_t byte = ir_new_object(f, 8, "byte");
+
+		ir_if(f, r, IF_SGE, IR_I(0), done);
+		page = i ? ir_bin(f, ALU_ADD, ir_bin(f, ALU_OR, at, IR_I(4095)), IR_I(1)) : at;
+		ir_store_stack(f, byte, 0, 8, IR_I(0));
+		(void)ir_call(f, HELPER_COPY_FROM_USER, 3, ir_stack(f, byte, 0), IR_I(1), page);
+		ir_set(f, r, ir_call(f, user_helper, 3, dst, size, at));
+	}
+	if (g->sleepable && !text) {
+		ir_if(f, r, IF_EQ, IR_I(0), done);
+		ir_set(f, r, ir_call(f, HELPER_COPY_FROM_USER, 3, dst, size, at));
+	}
+	ir_goto(f, done);
+	ir_place(f, kernel);
+	ir_set(f, r, ir_call(f, kernel_helper, 3, dst, size, at));
+	ir_place(f, done);
+	return r;
+}
+
 static struct ir_val pointed_read(struct gen *g, struct ir_val addr, int64_t off, uint32_t size,
 				  bool sign, loc_t loc)
 {
 	struct ir_fn *f = g->f;
-	uint32_t obj, kernel, done;
+	uint32_t obj;
 	struct ir_val at, r;
 
-	if ((g->attach != ATTACH_UPROBE && g->attach != ATTACH_URETPROBE) || g->target->inside ||
-	    !g->cl)
+	if (!of_process(g))
 		return gen_kernel_read(g, addr, off, size, sign, loc);
 	obj = ir_new_object(f, 8, "read");
-	kernel = ir_new_label(f);
-	done = ir_new_label(f);
 	at = ir_bin(f, ALU_ADD, addr, IR_I(off));
-	r = ir_new_reg(f);
-	ir_if(f, at, IF_SLT, IR_I(0), kernel);
-	ir_set(f, r, ir_call(f, HELPER_READ_USER, 3, ir_stack(f, obj, 0), IR_I(size), at));
-	ir_goto(f, done);
-	ir_place(f, kernel);
-	ir_set(f, r, ir_call(f, HELPER_READ_KERNEL, 3, ir_stack(f, obj, 0), IR_I(size), at));
-	ir_place(f, done);
+	r = gen_pointed_copy(g, ir_stack(f, obj, 0), IR_I(size), at, false);
 	gen_fault_if(g, r, IF_NE, IR_I(0), WIRE_FAULT_BADADDR, at, loc);
 	return ir_load_stack(f, obj, 0, size, sign);
 }
@@ -585,10 +618,13 @@ static struct ir_val assign_bytes(struct gen *g, const struct node *n)
 {
 	struct ir_fn *f = g->f;
 	uint32_t size = (uint32_t)type_size(g->types, n->e.a->type);
-	struct ir_val from = readable(g, gen_place(g, n->e.b)), r;
+	struct lval place = gen_place(g, n->e.b);
+	struct ir_val from = readable(g, place), to, r;
 
-	r = ir_call(f, HELPER_READ_KERNEL, 3, writable(g, gen_place(g, n->e.a), size, n->loc),
-		    IR_I(size), from);
+	to = writable(g, gen_place(g, n->e.a), size, n->loc);
+	r = place.kind == PLACE_KERNEL
+		    ? gen_pointed_copy(g, to, IR_I(size), from, false)
+		    : ir_call(f, HELPER_READ_KERNEL, 3, to, IR_I(size), from);
 	gen_fault_if(g, r, IF_NE, IR_I(0), WIRE_FAULT_BADADDR, IR_I(0), n->loc);
 	return from;
 }

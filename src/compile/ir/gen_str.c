@@ -228,12 +228,27 @@ static void execname_into(struct gen *g, struct ir_val dst, int32_t off, uint32_
 			loc);
 }
 
-static struct ir_val source_addr(struct gen *g, const struct node *a)
+static void read_pointed_str(struct gen *g, struct ir_val dst, int32_t off, uint32_t size,
+			     struct ir_val src, loc_t loc)
 {
+	struct ir_val r = gen_pointed_copy(g, ir_bin(g->f, ALU_ADD, dst, IR_I(off)), IR_I(size),
+					   src, true);
+
+	gen_fault_if(g, r, IF_SLT, IR_I(0), WIRE_FAULT_BADADDR, src, loc);
+}
+
+/* *ret_pointed: it is where a pointer leads, not a variable. */
+static struct ir_val source_addr(struct gen *g, const struct node *a, bool *ret_pointed)
+{
+	struct lval place;
+
+	*ret_pointed = true;
 	/* A char array is a place; a pointer's value is the address. */
-	if (type_kind(g->types, type_strip(g->types, a->type)) == TYPE_ARRAY)
-		return gen_place_addr(g, gen_place(g, a));
-	return gen_expr(g, a);
+	if (type_kind(g->types, type_strip(g->types, a->type)) != TYPE_ARRAY)
+		return gen_expr(g, a);
+	place = gen_place(g, a);
+	*ret_pointed = place.kind == PLACE_KERNEL;
+	return gen_place_addr(g, place);
 }
 
 void gen_str_into(struct gen *g, const struct node *n, struct ir_val dst, int32_t off,
@@ -242,7 +257,7 @@ void gen_str_into(struct gen *g, const struct node *n, struct ir_val dst, int32_
 	struct ir_fn *f = g->f;
 	loc_t outer = f->loc;
 	uint32_t other, done, known_bytes;
-	bool known[LAZY_COUNT];
+	bool known[LAZY_COUNT], pointed;
 
 	f->loc = n->loc;
 	if (is_execname(n)) {
@@ -265,7 +280,12 @@ void gen_str_into(struct gen *g, const struct node *n, struct ir_val dst, int32_
 	} else if (n->kind == N_CALL) {
 		gen_subr_string(g, n, dst, off, size);
 	} else if ((n->kind == N_STRINGOF || n->kind == N_CAST) && !gen_is_string(g, operand(n))) {
-		read_kernel_str(g, dst, off, size, source_addr(g, operand(n)), n->loc);
+		struct ir_val src = source_addr(g, operand(n), &pointed);
+
+		if (pointed)
+			read_pointed_str(g, dst, off, size, src, n->loc);
+		else
+			read_kernel_str(g, dst, off, size, src, n->loc);
 	} else if (n->kind == N_STRINGOF || n->kind == N_CAST) {
 		gen_str_into(g, operand(n), dst, off, size);
 	} else {

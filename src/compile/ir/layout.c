@@ -4,50 +4,6 @@
 #include "wire/record.h"
 #include "wire/routines.h"
 
-/* Calls fn for every node of the list and below. */
-static void walk(const struct node *n, void (*fn)(void *arg, const struct node *n), void *arg)
-{
-	for (; n; n = n->next) {
-		fn(arg, n);
-		switch (n->kind) {
-		case N_AGG: walk(n->agg.keys, fn, arg); break;
-		case N_CALL: walk(n->call.args, fn, arg); break;
-		case N_MEMBER:
-		case N_PMEMBER: walk(n->member.a, fn, arg); break;
-		case N_CAST: walk(n->t.a, fn, arg); break;
-		case N_INDEX:
-		case N_UNARY:
-		case N_BINARY:
-		case N_ASSIGN:
-		case N_TERNARY:
-		case N_COMMA:
-		case N_STRINGOF:
-			walk(n->e.a, fn, arg);
-			walk(n->e.b, fn, arg);
-			walk(n->e.c, fn, arg);
-			break;
-		case N_BODY:
-			walk(n->fn.args, fn, arg);
-			walk(n->fn.body, fn, arg);
-			break;
-		case S_LOOP:
-			walk(n->loop.cond, fn, arg);
-			walk(n->loop.step, fn, arg);
-			walk(n->loop.body, fn, arg);
-			break;
-		case S_IF:
-			walk(n->cond.cond, fn, arg);
-			walk(n->cond.then, fn, arg);
-			walk(n->cond.els, fn, arg);
-			break;
-		case S_BLOCK:
-		case S_RETURN:
-		case S_EXPR: walk(n->block.body, fn, arg); break;
-		default: break;
-		}
-	}
-}
-
 /* What the clauses need that is made once for the image. */
 struct look {
 	struct gen *g;
@@ -260,7 +216,12 @@ static void look_for_copy(void *arg, const struct node *n)
 
 	*copies_in |= n->kind == N_CALL && n->id && n->id->kind == IDENT_SUBR &&
 		      (n->id->subr == SUBR_COPYIN || n->id->subr == SUBR_COPYINSTR ||
-		       n->id->subr == SUBR_COPYINTO);
+		       n->id->subr == SUBR_COPYINTO || n->id->subr == SUBR_TRACEMEM ||
+		       n->id->subr == SUBR_PRINT);
+	/* Pointers that may lead to the process's memory. */
+	*copies_in |= n->kind == N_PMEMBER || n->kind == N_STRINGOF ||
+		      (n->kind == N_UNARY && n->op == OP_DEREF) ||
+		      (n->kind == N_INDEX && n->e.a->kind != N_IDENT);
 }
 
 struct kept {
@@ -285,8 +246,8 @@ bool gen_keeps_scratch(struct gen *g, const struct bound_clause *cl)
 {
 	struct kept k = { .g = g };
 
-	walk(cl->pred, look_for_kept, &k);
-	walk(cl->body, look_for_kept, &k);
+	node_walk(cl->pred, look_for_kept, &k);
+	node_walk(cl->body, look_for_kept, &k);
 	return k.found;
 }
 
@@ -294,8 +255,8 @@ bool gen_copies_in(const struct bound_clause *cl)
 {
 	bool copies_in = false;
 
-	walk(cl->pred, look_for_copy, &copies_in);
-	walk(cl->body, look_for_copy, &copies_in);
+	node_walk(cl->pred, look_for_copy, &copies_in);
+	node_walk(cl->body, look_for_copy, &copies_in);
 	return copies_in;
 }
 
@@ -322,8 +283,8 @@ void gen_collect(struct gen *g)
 		const struct bound_clause *cl = g->b->clauses.v[i];
 
 		needs.cl = cl;
-		walk(cl->pred, look, &needs);
-		walk(cl->body, look, &needs);
+		node_walk(cl->pred, look, &needs);
+		node_walk(cl->body, look, &needs);
 	}
 	if (needs.strtok) {
 		g->strtok_at = g->this_size;

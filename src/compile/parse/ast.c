@@ -208,6 +208,10 @@ struct node *node_clone(struct arena *a, const struct node *n)
 		c->fn.body = node_clone(a, n->fn.body);
 		break;
 	case S_RETURN: c->block.body = clone_list(a, n->block.body); break;
+	case S_LOCAL:
+		c->local.decl = clone_decls(a, n->local.decl);
+		c->local.value = node_clone(a, n->local.value);
+		break;
 	case S_BREAK:
 	case S_CONTINUE: break;
 	case S_LOOP:

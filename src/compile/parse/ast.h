@@ -46,6 +46,7 @@
 	X(S_IF, "if") \
 	X(S_BLOCK, "block") \
 	X(S_LOOP, "loop")         /* while, do, for without its first part */ \
+	X(S_LOCAL, "local")       /* T x = value; one declarator. S_EXPR, an assignment, after binding */ \
 	X(S_BREAK, "break") \
 	X(S_CONTINUE, "continue") \
 	X(S_RETURN, "return")     /* block.body: the value, NULL none */ \
@@ -195,6 +196,7 @@ struct node {
 		struct { struct node *cond, *then, *els; } cond;                     /* S_IF: then/els are S_BLOCK */
 		struct { struct node *body; } block;                                 /* S_BLOCK list; S_EXPR: the expression */
 		struct { struct node *cond, *step, *body; bool tail; } loop;         /* cond, step may be NULL; tail: do ... while */
+		struct { struct decl *decl; struct node *value; } local;             /* S_LOCAL: value NULL: none is given */
 		struct { struct node *args, *body; } fn;                             /* N_BODY: list of N_ASSIGN, S_BLOCK */
 		struct {
 			struct pdesc *pdescs;
@@ -236,6 +238,8 @@ struct provider_probe {
 void ast_print(FILE *out, const struct node *n, struct type_graph *types);
 const char *node_kind_name(enum node_kind k);
 const char *op_name(enum op op);
+/* Calls fn for every node of the list and below, of what is left after binding. */
+void node_walk(const struct node *n, void (*fn)(void *arg, const struct node *n), void *arg);
 /* A deep copy in a. */
 struct node *node_clone(struct arena *a, const struct node *n);
 

@@ -289,6 +289,10 @@ static void print_body(struct printer *p, const struct node *n, int depth)
 	case S_EXPR:
 	case S_BLOCK: print_list(p, n->block.body, depth); break;
 	case S_RETURN: print_list(p, n->block.body, depth); break;
+	case S_LOCAL:
+		print_decl(p, n->local.decl, depth, "variable", true);
+		print_list(p, n->local.value, depth);
+		break;
 	case S_LOOP:
 		if (n->loop.cond)
 			print_node(p, n->loop.cond, depth, n->loop.tail ? "do-while" : "while");

@@ -209,6 +209,7 @@ struct node *finish(struct parser *p, struct node *n)
 	case S_EXPR:
 	case S_RETURN:
 	case S_BLOCK: h = list_height(n->block.body); break;
+	case S_LOCAL: h = list_height(n->local.value); break;
 	case S_LOOP:
 		h = max3(list_height(n->loop.cond), list_height(n->loop.step),
 			 list_height(n->loop.body));

@@ -573,6 +573,16 @@ struct decl *parse_type_name(struct parser *p)
 	return d;
 }
 
+struct spec *parse_local_specs(struct parser *p)
+{
+	return parse_specs(p, false, true);
+}
+
+struct decl *parse_local_declarator(struct parser *p, struct spec *spec)
+{
+	return parse_declarator(p, spec, DECLR_NAMED, false);
+}
+
 struct decl *parse_named(struct parser *p, bool implicit_int)
 {
 	struct decl *d;

@@ -178,7 +178,7 @@ static struct node *parse_primary(struct parser *p)
 		if (token_class(t.kind) == K_TYPE || token_class(t.kind) == K_QUAL)
 			syntax_error(
 				p,
-				"a type cannot stand here; variables are declared outside of clauses");
+				"a type cannot stand here; a declaration is a statement of its own");
 		else
 			syntax_error(p, NULL);
 		return poison(p);

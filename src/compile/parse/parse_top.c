@@ -99,6 +99,41 @@ static struct node *parse_effect(struct parser *p)
 	return finish(p, n);
 }
 
+/* "T x", "T *x": no expression begins so. */
+static bool begins_local(struct parser *p)
+{
+	enum keyword_class c = token_class(cur(p));
+
+	if (c == K_TYPE || c == K_QUAL)
+		return true;
+	return is_at(p, TOK_IDENT) && (peek_kind(p, 1) == TOK_IDENT || peek_kind(p, 1) == TOK_MUL) &&
+	       starts_type(p, 0);
+}
+
+/* local:  specifiers declarator ["=" assignment] { "," declarator ["=" assignment] }     one S_LOCAL each */
+static struct node *parse_local(struct parser *p)
+{
+	loc_t loc = peek(p, 0)->loc;
+	struct node *list = NULL, **tail = &list;
+	struct spec *spec;
+
+	p->bad_decl = false;
+	spec = parse_local_specs(p);
+	do {
+		struct node *n = new_node(p, S_LOCAL, list ? peek(p, 0)->loc : loc);
+
+		n->local.decl = parse_local_declarator(p, spec);
+		if (p->panic || p->bad_decl || !n->local.decl->name)
+			break;
+		if (accept(p, TOK_ASSIGN))
+			n->local.value = parse_assignment(p);
+		declare_var(p, n->local.decl->name);
+		*tail = finish(p, n);
+		tail = &(*tail)->next;
+	} while (accept(p, TOK_COMMA));
+	return list;
+}
+
 /* The body of a loop, in which break and continue may stand. */
 static void parse_loop_body(struct parser *p, struct node *n)
 {
@@ -109,7 +144,7 @@ static void parse_loop_body(struct parser *p, struct node *n)
 
 /* loop:  "while" "(" expression ")" block
  *     |  "do" block "while" "(" expression ")" ";"
- *     |  "for" "(" [expression] ";" [expression] ";" [expression] ")" block
+ *     |  "for" "(" [expression | local] ";" [expression] ";" [expression] ")" block
  * A for with a first part is a block of two. */
 static struct node *parse_loop(struct parser *p)
 {
@@ -124,7 +159,7 @@ static struct node *parse_loop(struct parser *p)
 	}
 	expect(p, TOK_LPAREN);
 	if (kind == TOK_FOR && !is_at(p, TOK_SEMI))
-		first = parse_effect(p);
+		first = begins_local(p) ? parse_local(p) : parse_effect(p);
 	if (kind == TOK_FOR)
 		expect(p, TOK_SEMI);
 	if (kind != TOK_FOR || !is_at(p, TOK_SEMI))
@@ -146,6 +181,8 @@ static struct node *parse_loop(struct parser *p)
 		return n;
 	block = new_node(p, S_BLOCK, n->loc);
 	block->block.body = first;
+	while (first->next)
+		first = first->next;
 	first->next = n;
 	return finish(p, block);
 }
@@ -169,7 +206,7 @@ static struct node *parse_jump(struct parser *p)
 	return n;
 }
 
-/* statement:  ";"  |  expression (";" | before "}")  |  if  |  loop  |  jump     NULL when empty. */
+/* statement:  ";"  |  (expression | local) (";" | before "}")  |  if  |  loop  |  jump     NULL when empty; a local is a list. */
 static struct node *parse_statement(struct parser *p)
 {
 	struct node *n, *e;
@@ -187,10 +224,14 @@ static struct node *parse_statement(struct parser *p)
 		skip_c_statement(p);
 		return NULL;
 	}
-	n = new_node(p, S_EXPR, peek(p, 0)->loc);
-	e = parse_expression(p);
-	n->block.body = e;
-	n = finish(p, n);
+	if (begins_local(p)) {
+		n = parse_local(p);
+	} else {
+		n = new_node(p, S_EXPR, peek(p, 0)->loc);
+		e = parse_expression(p);
+		n->block.body = e;
+		n = finish(p, n);
+	}
 	if (!is_at(p, TOK_RBRACE) && !accept(p, TOK_SEMI))
 		syntax_error(p, is_at(p, TOK_EOF) ? "expected \"}\"" : NULL);
 	return n;
@@ -257,10 +298,8 @@ static struct node *parse_statements(struct parser *p)
 			recover(p, level);
 			continue;
 		}
-		if (n) {
-			*tail = n;
-			tail = &n->next;
-		}
+		for (*tail = n; *tail; tail = &(*tail)->next)
+			;
 	}
 	return list;
 }

@@ -89,6 +89,9 @@ struct decl *parse_named(struct parser *p, bool implicit_int);
 struct decl *parse_params(struct parser *p, enum token_kind close, const struct decl *formal,
 			  bool *ret_varargs);
 struct node *parse_declaration(struct parser *p);
+/* Of a declaration in a block: no storage class. */
+struct spec *parse_local_specs(struct parser *p);
+struct decl *parse_local_declarator(struct parser *p, struct spec *spec);
 /* Does a type begin at the token k ahead? */
 bool starts_type(struct parser *p, uint32_t k);
 

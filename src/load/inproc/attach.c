@@ -14,6 +14,7 @@
 
 #include "load/inproc/inproc.h"
 #include "load/inproc/islands.h"
+#include "load/inproc/records.h"
 #include "load/inproc/remote.h"
 #include "load/inproc/undo.h"
 #include "load/inproc/watchdog.h"
@@ -113,17 +114,9 @@ static struct err *enter(struct inproc_engine *e, struct inproc_process *p)
 
 /* --- while it is stopped --- */
 
-/* What the process executes, as the tracer does, it cannot make writable. */
-static int for_reading(int fd)
-{
-	cleanup_free char *path = xasprintf("/proc/self/fd/%d", fd);
-
-	return open(path, O_RDONLY | O_CLOEXEC);
-}
-
 static struct err *map_area(struct inproc_engine *e, struct inproc_process *p, struct control *c)
 {
-	cleanup_close int code = for_reading(e->code_fd), island = for_reading(p->island_fd);
+	cleanup_close int code = remote_readable(e->code_fd), island = remote_readable(p->island_fd);
 	const int fds[] = { code < 0 ? e->code_fd : code, e->shared_fd,
 			    island < 0 ? p->island_fd : island };
 	uint64_t head = round_up(sizeof(struct wire_private), PAGE);
@@ -171,159 +164,6 @@ static struct err *map_area(struct inproc_engine *e, struct inproc_process *p, s
 	return err;
 }
 
-static int by_text(const void *a, const void *b)
-{
-	const struct wire_undo *x = a, *y = b;
-
-	return x->site < y->site ? -1 : x->site > y->site;
-}
-
-/* A semaphore is raised as text is patched, and lowered as text is restored, if nobody else has changed it meanwhile. */
-static bool record_semaphore(const struct inproc_process *p, uint64_t addr, struct wire_undo *u)
-{
-	uint16_t before = 0, after;
-	struct iovec to = { &before, sizeof(before) }, from = { (void *)addr, sizeof(before) };
-	uint8_t b[2], a[2];
-
-	if (process_vm_readv(p->pid, &to, 1, &from, 1, 0) != sizeof(before))
-		return false;
-	after = (uint16_t)(before + 1);
-	memcpy(b, &before, 2);
-	memcpy(a, &after, 2);
-	u->data = 1;
-	undo_record(u, inproc_undo_id(p), addr, sizeof(before), b, a, 0, 0, NULL);
-	return true;
-}
-
-/* Records for what one module needs. */
-static struct err *reserve_records(struct inproc_engine *e, struct inproc_process *p,
-				   uint32_t module)
-{
-	struct inproc_module *m = &p->modules.v[module];
-	uint32_t n = m->records ? 0 : m->nsites;
-
-	for (uint32_t i = 0; i < p->semaphores.n; i++)
-		n += p->semaphores.v[i].module == module && !p->semaphores.v[i].record;
-	if (n > INPROC_UNDO_MAX - e->nundo)
-		return err_new(E2BIG, "%u places are too many", n);
-	if (!m->records) {
-		m->first_undo = e->nundo;
-		m->records = m->fresh = true;
-		e->nundo += m->nsites;
-	}
-	for (uint32_t i = 0; i < p->semaphores.n; i++) {
-		struct inproc_semaphore *s = &p->semaphores.v[i];
-
-		if (s->module != module || s->record)
-			continue;
-		s->undo = e->nundo++;
-		s->record = true;
-	}
-	return NULL;
-}
-
-static void write_module(struct inproc_engine *e, struct inproc_process *p, uint32_t module,
-			 struct undo_log *log)
-{
-	const struct inproc_module *m = &p->modules.v[module];
-
-	_Static_assert((int)TEXT_SITE_MAX <= (int)WIRE_SITE_MAX &&
-			       (int)TEXT_SITE_MAX <= (int)CONTROL_PATCH_MAX,
-		       "sites");
-	for (uint32_t i = 0; i < m->nsites; i++) {
-		struct inproc_site *s = &p->sites.v[m->first_site + i];
-		uint8_t after[TEXT_SITE_MAX];
-
-		text_patch(&s->text, s->bias, s->code_at, after);
-		if (m->fresh)
-			undo_record(&e->undo[m->first_undo + i], inproc_undo_id(p),
-				    s->text.addr + s->bias, s->text.len, s->text.bytes, after,
-				    s->stub, s->stub_len, s->moved);
-		undo_record(vec_add(&log->sites), inproc_undo_id(p), s->text.addr + s->bias,
-			    s->text.len, s->text.bytes, after, s->stub, s->stub_len, s->moved);
-	}
-	for (uint32_t i = 0; i < p->semaphores.n; i++) {
-		const struct inproc_semaphore *s = &p->semaphores.v[i];
-
-		if (s->module != module)
-			continue;
-		if (s->question)
-			undo_record(&e->undo[s->undo], inproc_undo_id(p), s->addr + m->bias,
-				    sizeof(s->question->no), s->question->no, s->question->yes, 0,
-				    0, NULL);
-		if (s->question || record_semaphore(p, s->addr + m->bias, &e->undo[s->undo]))
-			vec_push(&log->sites, e->undo[s->undo]);
-	}
-}
-
-/* The undo records, in the area and, sorted, in *log: long before the process is stopped. A site that holds what it held
- * is none to anyone who reads them. Of the modules that are there and not enabled. */
-static struct err *write_records(struct inproc_engine *e, struct inproc_process *p,
-				 struct undo_log *log)
-{
-	struct err *err = NULL;
-
-	for (uint32_t i = 0; i < p->modules.n && !err; i++) {
-		struct inproc_module *m = &p->modules.v[i];
-
-		if (m->enabled || m->gone)
-			continue;
-		err = reserve_records(e, p, i);
-		if (!err)
-			write_module(e, p, i, log);
-	}
-	log->base = e->addr;
-	__atomic_store_n(&e->area->nundo, e->nundo, __ATOMIC_RELEASE);
-	/* modules come in any order */
-	if (log->sites.n)
-		qsort(log->sites.v, log->sites.n, sizeof(*log->sites.v), by_text);
-	undo_prepare(log);
-	return err;
-}
-
-void process_forget(struct inproc_engine *e, struct inproc_process *p, uint32_t module)
-{
-	struct inproc_module *m = &p->modules.v[module];
-
-	for (uint32_t i = 0; i < m->nsites && m->records && m->fresh; i++)
-		__atomic_store_n(&e->undo[m->first_undo + i].len, 0, __ATOMIC_RELEASE);
-	for (uint32_t i = 0; i < p->semaphores.n; i++)
-		if (p->semaphores.v[i].module == module && p->semaphores.v[i].record)
-			__atomic_store_n(&e->undo[p->semaphores.v[i].undo].len, 0,
-					 __ATOMIC_RELEASE);
-	m->enabled = false;
-}
-
-/* What is there is patched, or about to be. */
-static void enable(struct inproc_process *p)
-{
-	for (uint32_t i = 0; i < p->modules.n; i++) {
-		struct inproc_module *m = &p->modules.v[i];
-
-		m->enabled = !m->gone;
-		if (m->gone || !m->fresh)
-			continue;
-		m->fresh = false;
-		if (m->nsites)
-			vec_push(&m->places,
-				 (struct inproc_place){ m->bias, m->island, m->first_undo });
-	}
-}
-
-static struct err *patch(struct inproc_engine *e, struct inproc_process *p, struct control *c,
-			 struct undo_log *log)
-{
-	uint32_t skipped = 0;
-	struct err *err = undo_patch(c, log, &skipped);
-
-	if (skipped && !err)
-		inproc_note(
-			e,
-			"process %d: %u places not enabled: they hold other bytes than their files, or cannot be written at once",
-			(int)p->pid, skipped);
-	return err;
-}
-
 /* seccomp(2): strict mode kills at the first system call of ours; a filter may refuse process_vm_readv(2). */
 static struct err *check_seccomp(struct inproc_process *p)
 {
@@ -367,10 +207,6 @@ struct err *process_plan(struct inproc_engine *e, pid_t pid)
 	if (!err)
 		err = sites_plan(e, p);
 	p->planned = !err;
-	/* One in twenty, of probes that a pattern has matched, is left out with a note, as those are which the kernel cannot
-	 * probe. */
-	if (!err && (uint64_t)e->nrefused * 20 > e->base.image->nprobes)
-		err = err_new(ENOTSUP, "%u probes", e->nrefused);
 	return err;
 }
 
@@ -428,6 +264,19 @@ static struct err *check_alone(struct control *c, int timeout_ms)
 	return err ?: n ? err_new(EBUSY, "another descry traces it from inside") : NULL;
 }
 
+/* While it is stopped. */
+static struct err *check_started(struct inproc_engine *e, struct control *c)
+{
+	uint32_t n;
+	struct control_thread *t = control_threads(c, &n);
+
+	for (uint32_t i = 0; i < n; i++)
+		if (!t[i].blocked && !t[i].guest && !identity_is_set(e, &t[i].regs))
+			return err_new(ESRCH, "its thread %d has no thread pointer",
+				       (int)t[i].tid);
+	return NULL;
+}
+
 static struct err *try_enter(struct inproc_engine *e, uint32_t i)
 {
 	struct inproc_process *p = &e->processes.v[i];
@@ -440,6 +289,8 @@ static struct err *try_enter(struct inproc_engine *e, uint32_t i)
 		err = check_seccomp(p);
 	if (!err)
 		err = check_user(e, p);
+	if (!err && p->execs)
+		err = identity_check(e, p->pid);
 	if (!err && e->watchdog < 0)
 		err = watchdog_start(e->area, &e->watchdog);
 	if (!err)
@@ -447,7 +298,7 @@ static struct err *try_enter(struct inproc_engine *e, uint32_t i)
 	if (!err)
 		err = islands_prepare(e, p);
 	if (!err)
-		err = write_records(e, p, &log);
+		err = records_write(e, p, &log);
 	for (uint32_t k = 0; k < e->held.n; k++)
 		if (control_pid(e->held.v[k]) == p->pid)
 			c = held = e->held.v[k];
@@ -459,27 +310,29 @@ static struct err *try_enter(struct inproc_engine *e, uint32_t i)
 	if (!err && !held)
 		err = control_stop_to_call(c, STOP_MS);
 	if (!err)
-		err = check_alone(c, 0);
+		err = check_alone(c, 0) ?: check_started(e, c);
 	if (!err)
 		err = map_area(e, p, c);
 	if (!err && p->guarded)
 		err = guard_install(e, c);
 	if (!err)
-		err = patch(e, p, c, &log);
+		err = records_patch(e, p, c, &log);
 	if (!err) {
 		p->attached = true;
 		process_open(p);
 		p->looked = false;
 		e->loads_next = 0;
-		enable(p);
+		records_enabled(p);
 		err = held ? NULL : control_resume(c);
 	}
 	stopped = now_ns() - stopped;
 	if (!err && e->measure)
 		inproc_note(e, "process %d was stopped for %.3f ms (%u places, %u mappings)",
 			    (int)p->pid, (double)stopped / 1e6, p->sites.n, p->modules.n + 3);
-	if (err && c && !held && p->index && !take_back(e, p, c))
+	if (err && c && !held && p->index && !take_back(e, p, c)) {
 		err->code = EBUSY;
+		p->stays = true;
+	}
 	if (!held)
 		control_free(c);
 	undo_log_fini(&log);
@@ -539,178 +392,15 @@ struct err *process_enter(struct inproc_engine *e, uint32_t i)
 	return err;
 }
 
-/* --- modules that come later --- */
-
-/* Islands of modules that are new, or have come back elsewhere. */
-struct islands {
-	int fd;
-	VEC(uint32_t) placed; /* modules */
-};
-
-/* The module is elsewhere than where its stubs are for. They stay as they are, in the memory file and in forked children. */
-static void leave_place(struct inproc_process *p, struct inproc_module *m)
-{
-	if (m->island_mem) {
-		munmap(m->island_mem, m->island_size);
-		vec_push(&p->left,
-			 (struct control_range){ m->island, m->island + m->island_size });
-	}
-	m->island_mem = NULL;
-	m->island = 0;
-	m->records &= m->fresh; /* else they are of that place */
-}
-
-static struct err *extend_islands(struct inproc_engine *e, struct inproc_process *p,
-				  struct islands *ret)
-{
-	struct ranges r = { 0 };
-	struct err *err = ranges_read(p->pid, &r);
-	uint64_t used = 0, at = 0;
-
-	for (uint32_t i = 0; i < p->modules.n; i++)
-		if (!p->modules.v[i].enabled && !p->modules.v[i].gone)
-			used += island_room(e, p, &p->modules.v[i]);
-	ret->fd = island_file(e, used);
-	if (!err && ret->fd < 0)
-		err = err_errno(errno, "memfd_create");
-	for (uint32_t i = 0; i < p->modules.n && !err; i++) {
-		struct inproc_module *m = &p->modules.v[i];
-
-		if (m->enabled || m->gone || !m->nsites ||
-		    (m->island_mem && m->island_bias == m->bias))
-			continue;
-		leave_place(p, m);
-		err = island_place(e, p, m, &r, ret->fd, &at);
-		if (m->island_mem)
-			vec_push(&ret->placed, i);
-		if (!err && m->island_mem)
-			err = island_write_stubs(e, p, m);
-	}
-	vec_fini(&r.list);
-	return err;
-}
-
-/* While it is stopped. The code's file goes along because it tells a watchdog that the other is ours. */
-static struct err *map_islands(struct inproc_engine *e, struct inproc_process *p, struct control *c,
-			       const struct islands *is, uint32_t *ret_mapped)
-{
-	cleanup_close int code = for_reading(e->code_fd), island = for_reading(is->fd);
-	const int fds[] = { code < 0 ? e->code_fd : code, island < 0 ? is->fd : island };
-	int theirs[2] = { -1, -1 };
-	struct err *err = NULL;
-
-	if (is->placed.n)
-		err = remote_send_files(c, e->addr + WIRE_MAIL, fds, 2, theirs);
-	for (uint32_t i = 0; i < is->placed.n && !err; i++) {
-		const struct inproc_module *m = &p->modules.v[is->placed.v[i]];
-
-		err = remote_map(c, m->island, m->island_size, PROT_READ | PROT_EXEC, theirs[1],
-				 m->island_at);
-		*ret_mapped += !err;
-	}
-	for (int i = 2; i-- > 0;)
-		if (theirs[i] >= 0)
-			err_free(remote_call(c, "close", SYS_close, (uint64_t)theirs[i], 0, 0,
-					     NULL));
-	return err;
-}
-
-/* What modules that are elsewhere now have left, where no thread is to come back. */
-static void unmap_left(struct inproc_process *p, struct control *c)
-{
-	for (uint32_t i = p->left.n; i-- > 0;) {
-		const struct control_range *r = &p->left.v[i];
-		pid_t tid = 1;
-
-		err_free(control_refers(c, r, 1, false, &tid));
-		if (tid)
-			continue;
-		err_free(remote_call(c, "munmap", SYS_munmap, r->lo, r->hi - r->lo, 0, NULL));
-		p->left.v[i] = p->left.v[--p->left.n];
-	}
-}
-
-/* Nothing of a failed extension stays, but to be tried again. */
-static void take_back_islands(struct inproc_engine *e, struct inproc_process *p, struct control *c,
-			      const struct islands *is, uint32_t mapped)
-{
-	for (uint32_t i = 0; i < p->modules.n; i++)
-		if (!p->modules.v[i].enabled)
-			process_forget(e, p, i);
-	for (uint32_t i = 0; i < is->placed.n; i++) {
-		struct inproc_module *m = &p->modules.v[is->placed.v[i]];
-
-		if (i < mapped)
-			err_free(remote_call(c, "munmap", SYS_munmap, m->island, m->island_size, 0,
-					     NULL));
-		munmap(m->island_mem, m->island_size);
-		m->island_mem = NULL;
-		m->island = 0;
-	}
-}
-
-static struct err *try_extend(struct inproc_engine *e, struct inproc_process *p)
-{
-	struct islands is = { .fd = -1 };
-	struct undo_log log = { 0 };
-	struct control *c = NULL;
-	struct err *err = extend_islands(e, p, &is);
-	uint32_t mapped = 0;
-
-	if (!err)
-		err = write_records(e, p, &log);
-	if (!err)
-		err = control_open(p->pid, &c);
-	if (!err)
-		err = control_stop_to_call(c, STOP_MS);
-	if (!err && !process_holds(e, p->pid))
-		err = err_new(ESRCH, "process %d has executed another program", (int)p->pid);
-	if (!err && !samples_quiet(e, c))
-		err = err_new(EEXIST, "threads are being sampled"); /* again, soon */
-	if (!err)
-		err = map_islands(e, p, c, &is, &mapped);
-	if (err) {
-		take_back_islands(e, p, c, &is, mapped);
-	} else {
-		/* before: what is patched in part has its records too */
-		enable(p);
-		err = patch(e, p, c, &log);
-		unmap_left(p, c);
-	}
-	if (c && !err)
-		err = control_resume(c);
-	control_free(c);
-	undo_log_fini(&log);
-	if (is.fd >= 0)
-		close(is.fd);
-	vec_fini(&is.placed);
-	return err;
-}
-
-struct err *process_extend(struct inproc_engine *e, struct inproc_process *p)
-{
-	enum { TRIES = 8 };
-	struct err *err = NULL;
-
-	for (int n = 0; n < TRIES; n++) {
-		err_free(err);
-		err = try_extend(e, p);
-		if (!err || err->code != EEXIST)
-			break;
-		nanosleep(&(struct timespec){ .tv_nsec = 200000 << n }, NULL);
-	}
-	return err ? err_wrap(err, "tracing libraries loaded by process %d", (int)p->pid) : NULL;
-}
-
 struct err *process_detach(struct inproc_engine *e, struct inproc_process *p)
 {
 	struct undo_report report = { 0 };
 	struct control *c = NULL;
 	struct err *err;
 
-	if (!p->attached)
+	if (!p->attached && !p->stays)
 		return NULL;
-	p->attached = false;
+	p->attached = p->stays = false;
 	err = control_open(p->pid, &c);
 	if (!err)
 		err = take_out(e, c, &report);

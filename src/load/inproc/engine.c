@@ -35,7 +35,7 @@ static struct err *check_all(const struct image *img)
 	for (uint32_t i = 0; i < img->nprogs; i++) {
 		const struct image_prog *p = &img->progs[i];
 
-		if (!p->nprobes)
+		if (!p->nprobes && !events_is_errno(p))
 			return err_new(ENOTSUP, "program %s", p->name);
 		for (uint32_t k = 0; k < p->nrelocs; k++)
 			if (p->relocs[k].kind == RELOC_KSYM)
@@ -46,6 +46,15 @@ static struct err *check_all(const struct image *img)
 				return err_new(ENOTSUP, "the kernel's task_struct");
 	}
 	return NULL;
+}
+
+/* What cannot be placed, of what a pattern has matched, is left out with a note, as the kernel engine leaves out what the kernel
+ * cannot probe. */
+static struct err *check_left_out(const struct inproc_engine *e)
+{
+	uint32_t allowed = e->scope == INPROC_EVERY_ONE ? 0 : e->base.image->nprobes / 20;
+
+	return e->nrefused > allowed ? err_new(ENOTSUP, "%u probes", e->nrefused) : NULL;
 }
 
 static struct err *inproc_load(struct engine *en, const struct image *img, bool measure)
@@ -59,7 +68,8 @@ static struct err *inproc_load(struct engine *en, const struct image *img, bool 
 	e->stores = xcalloc(img->naggs + 1, sizeof(*e->stores));
 	e->placed = xcalloc(img->nprobes + 1, sizeof(*e->placed));
 	e->refused = xcalloc(img->nprobes + 1, sizeof(*e->refused));
-	err = e->all ? check_all(img) : NULL;
+	e->left_out = xcalloc(img->nprobes + 1, sizeof(*e->left_out));
+	err = e->scope != INPROC_WHAT_CAN_BE ? check_all(img) : NULL;
 	if (!err)
 		err = area_create(e, img);
 	if (!err)
@@ -68,9 +78,9 @@ static struct err *inproc_load(struct engine *en, const struct image *img, bool 
 		err = progs_compile(e);
 	if (!err)
 		err = samples_start(e);
-	for (uint32_t i = 0; i < e->ntargets && e->all && !err; i++)
+	for (uint32_t i = 0; i < e->ntargets && e->scope != INPROC_WHAT_CAN_BE && !err; i++)
 		err = process_plan(e, e->targets[i].pid);
-	return err;
+	return err || e->scope == INPROC_WHAT_CAN_BE ? err : check_left_out(e);
 }
 
 bool engine_inproc_can(const struct probe *p)
@@ -99,6 +109,8 @@ static struct err *inproc_attach(struct engine *en)
 		const struct image_prog *p = &img->progs[i];
 		const struct image_probe *ip = p->nprobes ? &img->probes[p->probes[0]] : NULL;
 
+		if (events_is_errno(p))
+			continue;
 		if (!ip) { /* helps the kernel engine: thread switches, returns of system calls */
 			inproc_note(
 				e,
@@ -335,7 +347,7 @@ static uint32_t inproc_report(struct engine *en, struct engine_prog_report *ret,
 		const struct image_prog *p = &en->image->progs[i];
 		bool patched = p->attach == ATTACH_UPROBE || p->attach == ATTACH_URETPROBE ||
 			       inproc_is_syscall(p->attach) || events_of(en->image, i);
-		bool placed = false;
+		bool placed = events_is_errno(p);
 
 		for (uint32_t k = 0; k < p->nprobes; k++)
 			placed |= e->placed[p->probes[k]];
@@ -414,6 +426,7 @@ static void inproc_free(struct engine *en)
 	for (uint32_t i = 0; e->refused && i < en->image->nprobes; i++)
 		free(e->refused[i]);
 	free(e->refused);
+	free(e->left_out);
 	free(e->placed);
 	if (en->image) {
 		progs_free(e);
@@ -451,13 +464,23 @@ static const struct engine_ops engine_inproc_ops = {
 	.free = inproc_free,
 };
 
+bool engine_inproc_left_out(const struct engine *en, bool *ret)
+{
+	const struct inproc_engine *e = (const struct inproc_engine *)en;
+	bool any = false;
+
+	for (uint32_t i = 0; e->left_out && i < en->image->nprobes; i++)
+		any |= ret[i] = e->left_out[i];
+	return any;
+}
+
 void engine_inproc_hold(struct engine *en, struct control *c)
 {
 	vec_push(&inproc(en)->held, c);
 }
 
 struct engine *engine_inproc_new(const struct probe_target *targets, uint32_t ntargets,
-				 struct symbols *symbols, bool all)
+				 struct symbols *symbols, enum inproc_scope scope)
 {
 	struct inproc_engine *e = xcalloc(1, sizeof(*e));
 
@@ -467,6 +490,6 @@ struct engine *engine_inproc_new(const struct probe_target *targets, uint32_t nt
 	e->targets = targets;
 	e->ntargets = ntargets;
 	e->symbols = symbols;
-	e->all = all;
+	e->scope = scope;
 	return &e->base;
 }

@@ -25,9 +25,11 @@
 enum {
 	ROOMS = 8,        /* stand-ins of threads that were asked for, used in turn, and one for what fires here */
 	ARGS_MAX = 4096,  /* bytes of a command line */
+	ARGS_TRIES = 20,
 	OBJECTS = 5,      /* mm_struct, cred, signal_struct, two struct pid */
 	OBJECT_MAX = 8192,
 	HURRY_NS = 5000000,
+	NAMES = 16,
 	KILLED = SIGKILL, /* exit code of what nobody tells how it ended */
 };
 
@@ -44,13 +46,25 @@ struct inproc_events {
 struct seen {
 	pid_t tid;
 	bool there;
+	bool old;       /* it was there before us, and has not been seen to have a slot */
+	uint64_t named; /* CLOCK_MONOTONIC ns: when it had this name */
 	char comm[16];
 };
 struct inproc_watch {
 	struct task_facts facts;
 	VEC(struct seen) threads;
+	uint32_t next; /* whose name is looked at again */
+	bool looked;
 	int pidfd;
 };
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
 
 /* --- which probes --- */
 
@@ -106,12 +120,18 @@ bool events_calls(const struct probe *p, uint32_t n, enum wire_stub_kind *ret_ki
 	return true;
 }
 
+bool events_is_errno(const struct image_prog *p)
+{
+	return !p->nprobes && p->tracepoint && !strcmp(p->tracepoint, "sys_exit") &&
+	       !strcmp(p->name, "errno");
+}
+
 /* A program may be for several tracepoints. */
 uint32_t events_of(const struct image *img, uint32_t prog)
 {
 	const struct image_prog *p = &img->progs[prog];
 	const struct row *r;
-	uint32_t bits = 0;
+	uint32_t bits = events_is_errno(p) ? 1u << (WIRE_STUB_LEAVES - WIRE_STUB_EVENTS) : 0;
 
 	for (uint32_t k = 0; k < p->nprobes; k++)
 		for (uint32_t n = 0; (r = row_of(img->probes[p->probes[k]].probe, n)); n++)
@@ -189,16 +209,17 @@ static bool find_layout(struct type_graph *types, struct wire_task_layout *ret)
 
 struct err *events_lay_out(struct inproc_engine *e, const struct image *img)
 {
-	bool any = any_tracepoint(img, NULL);
+	bool any = any_tracepoint(img, NULL), own = false;
 	struct wire_task_layout *l = &e->area->task;
 	struct inproc_events *ev;
 
-	if (!any && !any_task(img))
+	for (uint32_t i = 0; i < img->nprogs; i++)
+		own |= events_is_errno(&img->progs[i]);
+	if (!any && !own && !any_task(img))
 		return NULL;
-	if (!find_layout(img->types, l))
-		return any ? err_new(ENOTSUP,
-				     "proc probes need the kernel's types (/sys/kernel/btf/vmlinux)")
-			   : NULL;
+	if (!find_layout(img->types, l) && any)
+		return err_new(ENOTSUP,
+			       "proc probes need the kernel's types (/sys/kernel/btf/vmlinux)");
 	e->area->event = e->event_at =
 		area_in_slot(e, sizeof(struct wire_event) +
 					2ull * (l->task_size + l->signal_size + l->mm_size));
@@ -369,14 +390,20 @@ static void fire(struct inproc_engine *e, const char *tracepoint, const char *on
 	copy_self(e, NULL);
 }
 
-/* Its command line, where the stand-in's says it is. */
+/* Its command line, where the stand-in's says it is. The kernel says so a moment after the program has begun. */
 static void read_args(struct inproc_events *ev, struct task_facts *f)
 {
 	cleanup_free char *path = xasprintf("/proc/%d/cmdline", f->tgid), *text = NULL;
 	uint8_t *room;
 	size_t n = 0;
 
-	err_free(io_read_file(path, &text, &n));
+	for (int i = 0; i < ARGS_TRIES && !n; i++) {
+		if (i)
+			nanosleep(&(struct timespec){ .tv_nsec = HURRY_NS / 50 }, NULL);
+		free(text);
+		text = NULL;
+		err_free(io_read_file(path, &text, &n));
+	}
 	n = n < ARGS_MAX ? n : ARGS_MAX;
 	room = alloc(ev, ARGS_MAX);
 	if (text)
@@ -426,64 +453,71 @@ void events_forget(struct inproc_process *p)
 	p->watch = NULL;
 }
 
-static struct seen *see(struct inproc_watch *w, pid_t pid, pid_t tid)
+static void read_name(struct seen *s, pid_t pid)
 {
-	struct seen *s;
-	char path[64];
+	char path[64], comm[sizeof(s->comm) + 1] = "";
 	FILE *f;
 
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", (int)pid, (int)s->tid);
+	f = fopen(path, "re");
+	s->named = now_ns();
+	if (f && fgets(comm, sizeof(comm), f)) {
+		comm[strcspn(comm, "\n")] = '\0';
+		memcpy(s->comm, comm, sizeof(s->comm));
+	}
+	if (f)
+		fclose(f);
+}
+
+static struct seen *see(struct inproc_watch *w, pid_t pid, pid_t tid)
+{
 	for (uint32_t i = 0; i < w->threads.n; i++)
 		if (w->threads.v[i].tid == tid)
 			return &w->threads.v[i];
-	s = vec_add(&w->threads);
-	*s = (struct seen){ .tid = tid };
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", (int)pid, (int)tid);
-	f = fopen(path, "re");
-	if (f && fgets(s->comm, sizeof(s->comm), f))
-		s->comm[strcspn(s->comm, "\n")] = '\0';
-	if (f)
-		fclose(f);
-	return s;
+	vec_push(&w->threads, (struct seen){ .tid = tid, .old = !w->looked });
+	read_name(vec_last(&w->threads), pid);
+	return vec_last(&w->threads);
 }
 
-/* Who has gone while others stay has told of it. */
-static void look_at_threads(struct inproc_process *p)
+/* Who has gone while others stay has told of it. Names change: some are read again each time. */
+static void look_at_threads(const struct inproc_engine *e, struct inproc_process *p)
 {
 	cleanup_free char *path = xasprintf("/proc/%d/task", (int)p->pid);
 	struct inproc_watch *w = p->watch;
 	DIR *d = opendir(path);
 	struct dirent *de;
-	uint32_t n = 0;
+	uint32_t kept = 0;
 
-	if (!d)
-		return;
 	for (uint32_t i = 0; i < w->threads.n; i++)
 		w->threads.v[i].there = false;
-	while ((de = readdir(d)))
-		if (isdigit((unsigned char)de->d_name[0])) {
+	while (d && (de = readdir(d)))
+		if (isdigit((unsigned char)de->d_name[0]))
 			see(w, p->pid, (pid_t)atoi(de->d_name))->there = true;
-			n++;
-		}
+	if (!d)
+		return;
 	closedir(d);
-	for (uint32_t i = 0, kept = 0; n; i++) {
-		if (i == w->threads.n) {
-			w->threads.n = kept;
-			break;
-		}
+	w->looked = true;
+	for (uint32_t i = 0; i < w->threads.n; i++)
 		if (w->threads.v[i].there)
 			w->threads.v[kept++] = w->threads.v[i];
+	if (!kept) /* it ends: those that were there end with it */
+		return;
+	w->threads.n = kept;
+	for (uint32_t i = 0; i < NAMES && i < kept; i++) {
+		struct seen *s = &w->threads.v[w->next++ % kept];
+
+		read_name(s, p->pid);
+		s->old = s->old && !slot_of(e, p, (uint32_t)s->tid);
 	}
 }
 
-static bool has_told(const struct inproc_engine *e, const struct inproc_process *p, uint32_t tid)
+/* Of its end. One whose slot another has by now did: it was dead before its process was. */
+static bool has_told(const struct inproc_engine *e, const struct inproc_process *p,
+		     const struct seen *s)
 {
-	for (uint32_t i = 1; i < INPROC_THREADS; i++) {
-		const struct wire_thread *t = area_thread(e, i);
+	const struct wire_thread *t = slot_of(e, p, (uint32_t)s->tid);
 
-		if (t->owner == p->index + 1 && t->ended == tid)
-			return true;
-	}
-	return false;
+	return t ? t->ended == (uint32_t)s->tid : !s->old;
 }
 
 static void end_thread(struct inproc_engine *e, struct inproc_process *p, const struct seen *s,
@@ -496,7 +530,7 @@ static void end_thread(struct inproc_engine *e, struct inproc_process *p, const 
 	f.pid = s->tid;
 	f.dead = last;
 	f.exit_code = code;
-	memcpy(f.comm, t ? t->comm : s->comm, sizeof(f.comm));
+	memcpy(f.comm, t && t->comm_time > s->named ? t->comm : s->comm, sizeof(f.comm));
 	f.comm[sizeof(f.comm) - 1] = '\0';
 	use_room(e->events, ROOMS);
 	context[0] = stand_in(e, &f);
@@ -510,7 +544,7 @@ static void end_threads(struct inproc_engine *e, struct inproc_process *p, bool 
 	struct inproc_watch *w = p->watch;
 	bool same_space = e->list[p->index].pid == e->list[p->index].own_pid;
 	bool told = e->list[p->index].exit_tid != 0, leader_told;
-	struct seen leader = { .tid = p->pid };
+	struct seen leader = { .tid = p->pid, .old = true };
 
 	if (!e->events->ends || !w)
 		return;
@@ -527,11 +561,11 @@ static void end_threads(struct inproc_engine *e, struct inproc_process *p, bool 
 
 		if (s->tid == p->pid)
 			leader = *s;
-		else if (!same_space || !has_told(e, p, (uint32_t)s->tid))
+		else if (!same_space || !has_told(e, p, s))
 			end_thread(e, p, s, false, NULL, code);
 	}
 	w->threads.n = 0;
-	leader_told = has_told(e, p, e->list[p->index].own_pid);
+	leader_told = same_space && has_told(e, p, &leader);
 	if (!exec && (!told || !leader_told))
 		end_thread(e, p, &leader, !told, leader_told ? "exit" : NULL, code);
 }
@@ -597,15 +631,7 @@ void events_watch(struct inproc_engine *e, struct inproc_process *p)
 	}
 	(void)task_facts_read(p->pid, &p->watch->facts);
 	if (e->events->ends)
-		look_at_threads(p);
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+		look_at_threads(e, p);
 }
 
 void events_hurry(struct inproc_engine *e)

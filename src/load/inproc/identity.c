@@ -5,6 +5,7 @@
  *	else, with a C library that is set up before the program starts: the thread pointer at %fs:0 (psABI TLS)
  *	else          the fs base itself, by rdfsbase: static programs run code before they have set it up
  */
+#include <errno.h>
 #include <sys/auxv.h>
 
 #include "load/inproc/inproc.h"
@@ -70,4 +71,22 @@ void identity_find(struct inproc_engine *e)
 	}
 	e->area->identity = f.identity;
 	e->area->id_disp = f.disp;
+}
+
+struct err *identity_check(struct inproc_engine *e, pid_t pid)
+{
+	struct found f = of_process(e, pid);
+
+	if (e->area->identity == WIRE_ID_FSBASE ||
+	    (e->area->identity == WIRE_ID_FS64 && f.identity != WIRE_ID_FSBASE) ||
+	    (f.identity == e->area->identity && f.disp == e->area->id_disp))
+		return NULL;
+	return err_new(ENOTSUP,
+		       "the program it executes has another C library than the first one, or none: "
+		       "its threads cannot be told apart");
+}
+
+bool identity_is_set(const struct inproc_engine *e, const struct user_regs_struct *regs)
+{
+	return e->area->identity == WIRE_ID_FSBASE || regs->fs_base;
 }

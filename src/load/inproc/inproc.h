@@ -8,6 +8,8 @@
  *	sites.c   which instruction of which module each probe is, and how it can be patched
  *	islands.c  stubs
  *	attach.c  processes: the mappings put into them, text patched; and taken out again
+ *	extend.c  the same for modules that come later
+ *	records.c  undo records
  *	life.c    children, executed programs
  *	sample.c  profile-N
  *	loads.c   libraries that come and go
@@ -38,6 +40,7 @@ enum {
 	INPROC_UNDO_MAX = 1 << 20, /* patched sites of all processes */
 	INPROC_SIGACTION = 0x7fffffff,
 	INPROC_LOADS = 0x7ffffffe,
+	INPROC_ERRNO = 0x7ffffffd,
 	INPROC_POOL = 1 << 28, /* for what comes after load: unwind tables */
 };
 
@@ -68,7 +71,8 @@ struct inproc_point {
 	uint64_t addr; /* link-time address of the probed instruction */
 	enum wire_stub_kind kind;
 	uint64_t shown; /* link-time address that programs see: where a uprobe would be */
-	uint32_t probe; /* index in image.probes; INPROC_SIGACTION: the agent's sigaction_site; INPROC_LOADS: loads.c's */
+	uint32_t probe; /* index in image.probes; INPROC_SIGACTION: the agent's sigaction_site; INPROC_LOADS: loads.c's;
+				 INPROC_ERRNO: none, see events.c */
 	uint32_t prog;  /* index in image.progs: one of the probe's */
 	int32_t number; /* WIRE_STUB_SYSRET: of the system call, -1 not known */
 };
@@ -121,6 +125,7 @@ struct inproc_process {
 	uint32_t index;       /* in wire_area.processes */
 	bool planned;         /* modules and sites are filled */
 	bool attached, child; /* child: forked by a traced process, with its text */
+	bool stays;           /* an attach that failed could not be taken back: a part of it is still there */
 	int exec_tries;       /* looks left for the libraries of a program it has executed */
 	VEC(struct inproc_module) modules;
 	VEC(struct inproc_site) sites; /* by module, then address */
@@ -179,7 +184,7 @@ struct inproc_engine {
 	int nap_ms;                  /* how long to wait before looking into the rings again */
 	struct inproc_store *stores; /* as image.aggs */
 	VEC(struct inproc_process) processes;
-	bool all; /* a probe that cannot be placed is an error */
+	enum inproc_scope scope;
 	const struct probe_target *targets;
 	uint32_t ntargets;
 	VEC(struct control *) held; /* targets under the caller's control until attach() is done */
@@ -195,7 +200,8 @@ struct inproc_engine {
 	struct inproc_unwind *unwind; /* NULL: the image takes no user stacks */
 	bool *placed;                 /* as image.probes: it fires somewhere */
 	char **refused;               /* likewise: "refused: reason", NULL not */
-	uint32_t nrefused;            /* probes that could not be placed */
+	bool *left_out;               /* likewise: refused, though it could fire */
+	uint32_t nrefused;            /* probes that could not be placed, though they could fire */
 	int watchdog;                 /* its pidfd or -1 */
 };
 
@@ -221,6 +227,10 @@ static inline bool inproc_is_syscall(enum attach_kind k)
 
 /* identity.c: how threads of the targets are told apart: wire_area.identity and id_disp. */
 void identity_find(struct inproc_engine *e);
+/* Does a program that was executed later tell its threads apart that way too? */
+struct err *identity_check(struct inproc_engine *e, pid_t pid);
+/* Can this thread be told yet? Before the dynamic linker has set up its word, a probe would end the program. */
+bool identity_is_set(const struct inproc_engine *e, const struct user_regs_struct *regs);
 
 /* task.c: a stand-in for the process's struct task_struct; 0 where there is no BTF. */
 uint64_t area_task(struct inproc_engine *e, pid_t pid);
@@ -300,6 +310,8 @@ bool events_can(const struct probe *p);
 /* The nth kind of stubs that the probe needs, and at which system calls. False: no more. */
 bool events_calls(const struct probe *p, uint32_t n, enum wire_stub_kind *ret_kind,
 		  uint64_t ret_bits[WIRE_SYSCALL_MAX / 64]);
+/* Is it the program that keeps what `errno` is in user code? It runs behind every system call, and has no probes. */
+bool events_is_errno(const struct image_prog *p);
 /* Bits: kinds of stubs (from WIRE_STUB_EVENTS) that the program is for. */
 uint32_t events_of(const struct image *img, uint32_t prog);
 /* Room in the slots, when there are probes that need it; while the area is laid out. */

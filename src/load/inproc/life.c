@@ -11,8 +11,9 @@
 #include "load/inproc/undo.h"
 
 enum {
-	EXEC_TRIES = 50
-}; /* looks, some milliseconds apart, until the new program's libraries are there */
+	EXEC_TRIES = 50, /* looks, some milliseconds apart, until the new program's libraries are there */
+	GLANCE_MS = 50,
+};
 
 /* Does the process have our shared memory? */
 static bool has_area(const struct inproc_engine *e, pid_t pid)
@@ -134,9 +135,31 @@ bool process_holds(const struct inproc_engine *e, pid_t pid)
 static bool was_undone(const struct inproc_engine *e, const struct inproc_process *p)
 {
 	struct whose w;
-	ssize_t n = pread(p->mem, &w, sizeof(w), (off_t)(uintptr_t)&e->area->tracer_pid);
+	uint8_t byte;
+	ssize_t n;
 
-	return p->mem >= 0 && (n < 0 ? errno == EIO : n == (ssize_t)sizeof(w) && !is_ours(e, &w));
+	if (p->mem < 0)
+		return false;
+	n = pread(p->mem, &byte, 1, (off_t)(e->addr + WIRE_PRIVATE));
+	if (n == 1)
+		n = pread(p->mem, &w, sizeof(w), (off_t)(uintptr_t)&e->area->tracer_pid);
+	return n < 0 ? errno == EIO : n && !is_ours(e, &w);
+}
+
+/* Has its dynamic linker come so far that threads can be told apart? */
+static bool has_begun(const struct inproc_engine *e, pid_t pid)
+{
+	struct control *c = NULL;
+	bool begun = true;
+	struct err *err = control_open(pid, &c) ?: control_stop(c, GLANCE_MS);
+	uint32_t n = 0;
+	struct control_thread *t = err ? NULL : control_threads(c, &n);
+
+	for (uint32_t i = 0; i < n; i++)
+		begun &= t[i].blocked || t[i].guest || identity_is_set(e, &t[i].regs);
+	control_free(c);
+	err_free(err); /* process_enter() meets it again */
+	return begun;
 }
 
 /* The same probes in the new program, as soon as one of their files is mapped there. */
@@ -153,7 +176,7 @@ static void follow_exec(struct inproc_engine *e, uint32_t i)
 		p->attached = false;
 		p->exec_tries = EXEC_TRIES;
 	}
-	if (!sites_any(e, p->pid) && --p->exec_tries)
+	if ((!sites_any(e, p->pid) || !has_begun(e, p->pid)) && --p->exec_tries)
 		return;
 	next.execs = p->execs + 1;
 	process_free(p);

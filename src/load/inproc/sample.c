@@ -162,7 +162,8 @@ static bool divert(void *arg, struct user_regs_struct *regs)
 	struct glance *g = arg;
 	struct inproc_samples *s = g->e->samples;
 
-	if (is_ours(g, regs->rip) || is_ours(g, regs->rsp) || !process_holds(g->e, g->p->pid))
+	if (is_ours(g, regs->rip) || is_ours(g, regs->rsp) || !identity_is_set(g->e, regs) ||
+	    !process_holds(g->e, g->p->pid))
 		return false;
 	write_entry(g->e, g->entry, g->prog, g->probe, regs->rip);
 	__atomic_store_n(&s->busy[g->entry], 1, __ATOMIC_SEQ_CST);

@@ -55,7 +55,11 @@ static void refuse(struct plan *pl, uint32_t probe, const char *reason)
 		pl->p->hooked = false;
 		return;
 	}
-	pl->e->nrefused++;
+	if (reason != TEXT_NEVER_RETURNS) {
+		pl->e->nrefused++;
+		if (pl->e->left_out)
+			pl->e->left_out[probe] = true;
+	}
 	if (pl->e->refused && !pl->e->refused[probe])
 		pl->e->refused[probe] = xasprintf("refused: %s", reason);
 	for (uint32_t i = 0; i < pl->refusals.n && !r; i++)

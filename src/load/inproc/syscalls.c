@@ -52,6 +52,14 @@ static void collect(struct calls *c, const struct image *img, pid_t pid)
 				    .kind = p->attach == ATTACH_SYSCALL_ENTRY ? WIRE_STUB_SYSCALL
 									      : WIRE_STUB_SYSRET };
 
+		if (events_is_errno(p)) {
+			struct wanted every = { .prog = i,
+						.kind = WIRE_STUB_LEAVES,
+						.probe = INPROC_ERRNO };
+
+			memset(every.bits, 0xff, sizeof(every.bits));
+			want(c, every);
+		}
 		for (uint32_t k = 0; k < p->nprobes; k++) {
 			struct wanted event = { .prog = i, .probe = p->probes[k] };
 

@@ -24,6 +24,20 @@ bool interp_listens(const struct probe *p, enum connector_kind *ret_kind)
 	return true;
 }
 
+struct err *engine_interp_hears(const struct image *img)
+{
+	struct connector *c = NULL;
+	enum connector_kind kind;
+	bool any = false;
+	struct err *err;
+
+	for (uint32_t i = 0; i < img->nprobes; i++)
+		any |= img->probes[i].probe && interp_listens(img->probes[i].probe, &kind);
+	err = any ? connector_open(0, &c) : NULL;
+	connector_free(c, NULL, NULL);
+	return err;
+}
+
 struct err *interp_events_open(struct interp_engine *e)
 {
 	const struct options *o = e->base.image->options;

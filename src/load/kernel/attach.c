@@ -163,7 +163,7 @@ enum turn { TURN_HELPERS, TURN_TRAMPOLINES, TURN_OTHERS };
 
 static enum turn turn_of(const struct image_prog *p)
 {
-	return !p->nprobes		  ? TURN_HELPERS
+	return !p->nprobes                ? TURN_HELPERS
 	       : is_trampoline(p->attach) ? TURN_TRAMPOLINES
 					  : TURN_OTHERS;
 }

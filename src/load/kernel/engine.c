@@ -54,6 +54,15 @@ static struct err *watch(struct kernel_engine *k, int fd)
 	return NULL;
 }
 
+bool engine_kernel_permitted(void)
+{
+	struct err *e = feature_check_privilege();
+	bool may = !e;
+
+	err_free(e);
+	return may;
+}
+
 static struct err *kernel_load(struct engine *en, const struct image *img, bool measure)
 {
 	struct kernel_engine *k = kernel(en);

@@ -34,7 +34,7 @@ struct err *kprobes_load(struct kernel_engine *k, uint32_t prog)
 		uint32_t probe = each ? p->probes[i] : UINT32_MAX;
 
 		if (!k->trampoline[p->probes[i]] && !is_loaded(k, prog, probe))
-			e = prog_load_copy(k, prog, probe, NULL);
+			e = prog_load_copy(k, prog, probe, NULL, true);
 	}
 	return e;
 }

@@ -5,7 +5,6 @@
 #include "load/kernel/kernel.h"
 
 #include <errno.h>
-#include <linux/btf.h>
 
 #include "base/io.h"
 #include "probe/fentry.h"
@@ -13,10 +12,23 @@
 
 enum { FBT_AUTO, FBT_FENTRY, FBT_KPROBE }; /* words of -x fbt */
 
-/* Probes that are worth a program each: doc/decisions/0014-trampolines.md. */
-enum { MAX_PROBES = 32 };
+/* To leave a function the kernel waits about 0.1 s, for one after the other: doc/decisions/0014-few-trampolines.md. */
+enum { MAX_PROBES = 4 };
 
-enum { HELPER_FUNC_ARG_CNT = 185, REFUSED_LOG = 256 };
+enum { HELPER_FUNC_ARG_CNT = 185, NOTES_MAX = 5 };
+
+/* What a program is loaded for. False: the module is gone. *ret_btf: to be closed when the program is loaded, -1 none. */
+static bool aim(union bpf_attr *a, const struct fentry_target *t, bool ret, int *ret_btf)
+{
+	a->expected_attach_type = ret ? BPF_TRACE_FEXIT : BPF_TRACE_FENTRY;
+	a->attach_btf_id = t->btf_id;
+	*ret_btf = t->module ? sys_btf_of_module(t->module) : -1;
+	if (t->module && *ret_btf < 0)
+		return false;
+	if (t->module)
+		a->attach_btf_obj_fd = (uint32_t)*ret_btf;
+	return true;
+}
 
 /* A program that does nothing at the function; the descriptor, or -1. It asks how many arguments there are because kernels that
  * cannot tell (before 5.17) cannot give them as numbers either. */
@@ -27,19 +39,13 @@ static int load_nothing(const struct fentry_target *t, bool ret)
 		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 0 },
 		{ .code = BPF_JMP | BPF_EXIT },
 	};
-	cleanup_close int btf = t->module ? sys_btf_of_module(t->module) : -1;
 	union bpf_attr a = { .prog_type = BPF_PROG_TYPE_TRACING,
 			     .insns = (uintptr_t)insns,
 			     .insn_cnt = ARRAY_SIZE(insns),
-			     .license = (uintptr_t) "GPL",
-			     .expected_attach_type = ret ? BPF_TRACE_FEXIT : BPF_TRACE_FENTRY,
-			     .attach_btf_id = t->btf_id };
+			     .license = (uintptr_t) "GPL" };
+	cleanup_close int btf = -1;
 
-	if (t->module && btf < 0)
-		return -1;
-	if (t->module)
-		a.attach_btf_obj_fd = (uint32_t)btf;
-	return sys_prog_load(&a);
+	return aim(&a, t, ret, &btf) ? sys_prog_load(&a) : -1;
 }
 
 /* Tried on a function that every kernel has. */
@@ -54,10 +60,17 @@ static char *try_fentry(struct type_graph *types)
 
 	if (fd >= 0)
 		return NULL;
-	if (errno == EPERM || errno == EACCES)
+	int error = errno;
+	struct err *unprivileged = feature_check_privilege();
+
+	if (unprivileged) {
+		err_free(unprivileged);
+		return xstrdup("BPF trampolines (fentry) need privilege");
+	}
+	if (error == EPERM || error == EACCES)
 		return xasprintf("it refuses BPF trampolines (fentry) by policy: %s",
-				 strerror(errno));
-	return xasprintf("its BPF trampolines (fentry) cannot be used: %s", strerror(errno));
+				 strerror(error));
+	return xasprintf("its BPF trampolines (fentry) cannot be used: %s", strerror(error));
 }
 
 const char *engine_kernel_fentry_refusal(struct type_graph *types)
@@ -71,16 +84,16 @@ const char *engine_kernel_fentry_refusal(struct type_graph *types)
 	return why;
 }
 
-char *engine_kernel_no_fentry(struct type_graph *types, const struct probe *p)
+char *engine_kernel_no_fentry(struct type_graph *types, const struct probe *p,
+			      struct fentry_target *ret)
 {
 	const char *why = engine_kernel_fentry_refusal(types);
-	struct fentry_target t;
 
 	if (!why)
-		why = fentry_refusal(types, p, &t);
+		why = fentry_refusal(types, p, ret);
 	if (why)
 		return xstrdup(why);
-	cleanup_close int fd = load_nothing(&t, p->kind == ATTACH_KRETPROBE);
+	cleanup_close int fd = load_nothing(ret, p->kind == ATTACH_KRETPROBE);
 
 	if (fd >= 0)
 		return NULL;
@@ -114,65 +127,90 @@ struct err *fentry_place(struct kernel_engine *k, uint32_t probe, bool ret, unio
 	struct fentry_target t;
 	const char *why = fentry_refusal(k->e.image->types, k->e.image->probes[probe].probe, &t);
 
-	*ret_btf = -1;
 	if (why)
 		return err_new(ENOENT, "%s", why);
-	a->expected_attach_type = ret ? BPF_TRACE_FEXIT : BPF_TRACE_FENTRY;
-	a->attach_btf_id = t.btf_id;
-	if (!t.module)
-		return NULL;
-	*ret_btf = sys_btf_of_module(t.module);
-	if (*ret_btf < 0)
-		return sys_err(errno, "opening the module's BTF");
-	a->attach_btf_obj_fd = (uint32_t)*ret_btf;
-	return NULL;
+	return aim(a, &t, ret, ret_btf) ? NULL
+					: sys_err(errno, "opening the BTF of a kernel module");
 }
 
-/* What would be no better for another function. */
-static bool is_general(int error)
-{
-	return error == EPERM || error == EACCES || error == E2BIG || error == ENOMEM ||
-	       error == EMFILE || error == ENFILE;
-}
-
-static void left_out(struct kernel_engine *k, uint32_t probe, const char *why)
+static void note(struct kernel_engine *k, uint32_t probe, const char *why)
 {
 	const struct image_probe *ip = &k->e.image->probes[probe];
 
-	k->trampoline[probe] = false;
-	if (fentry_only(k))
-		engine_note(k, "%s:%s:%s:%s not enabled: no BPF trampoline: %s", ip->prov, ip->mod,
-			    ip->func, ip->name, why);
+	engine_note(k, "%s:%s:%s:%s not enabled: no BPF trampoline: %s", ip->prov, ip->mod,
+		    ip->func, ip->name, why);
+}
+
+/* Is it the program that the kernel does not like, or would none do for the function? */
+static bool would_take_another(struct kernel_engine *k, uint32_t probe)
+{
+	struct fentry_target t;
+	cleanup_free char *why =
+		engine_kernel_no_fentry(k->e.image->types, k->e.image->probes[probe].probe, &t);
+
+	return !why;
 }
 
 struct err *fentry_load(struct kernel_engine *k, uint32_t prog)
 {
 	const struct image_prog *p = &k->e.image->progs[prog];
-	struct err *e = NULL;
 
-	for (uint32_t i = 0; i < p->nprobes && !e; i++) {
-		e = prog_load_copy(k, prog, p->probes[i], NULL);
+	for (uint32_t i = 0; i < p->nprobes; i++) {
+		struct err *e = prog_load_copy(k, prog, p->probes[i], NULL, false);
+
 		k->trampoline[p->probes[i]] = !e;
-		if (!e || (is_general(e->code) && fentry_only(k)))
+		if (!e)
 			continue;
-		left_out(k, p->probes[i], e->text);
-		if (is_general(e->code))
-			break;
 		err_free(e);
-		e = NULL;
+		if (!would_take_another(k, p->probes[i]))
+			continue;
+		return fentry_only(k) ? prog_load_copy(k, prog, p->probes[i], NULL, true) : NULL;
 	}
-	if (fentry_only(k))
-		return e;
-	err_free(e);
 	return NULL;
+}
+
+struct err *fentry_left(struct kernel_engine *k)
+{
+	const char *general = engine_kernel_fentry_refusal(k->e.image->types);
+	struct fentry_target t;
+	uint32_t left = 0, taken = 0;
+
+	for (uint32_t i = 0; i < k->e.image->nprobes; i++) {
+		const struct probe *p = k->e.image->probes[i].probe;
+		cleanup_free char *why = NULL;
+
+		if (!p || !is_kprobe(p->kind))
+			continue;
+		if (general)
+			return err_new(EPERM, "this kernel cannot do -x fbt=fentry: %s", general);
+		taken += k->trampoline[i];
+		if (k->trampoline[i] || left++ >= NOTES_MAX)
+			continue;
+		why = engine_kernel_no_fentry(k->e.image->types, p, &t);
+		note(k, i, why ? why : "the kernel refuses the program");
+	}
+	if (left > NOTES_MAX)
+		engine_note(k, "%u more functions not enabled", left - NOTES_MAX);
+	return taken || !left ? NULL
+			      : err_new(ENOENT, "no BPF trampoline can take %s",
+					left == 1 ? "this function" : "these functions");
+}
+
+static const char *why_not_attached(int error)
+{
+	enum { KERNEL_ENOTSUPP = 524 };
+
+	return error == KERNEL_ENOTSUPP ? "this kernel's pass no more than 6 arguments"
+					: strerror(error);
 }
 
 void fentry_attach(struct kernel_engine *k, struct instance *in)
 {
 	int fd = sys_raw_tp_open(NULL, in->fd, 0);
 
+	k->trampoline[in->probe] = fd >= 0;
 	if (fd >= 0)
 		vec_push(&k->links, fd);
-	else
-		left_out(k, in->probe, strerror(errno));
+	else if (fentry_only(k))
+		note(k, in->probe, why_not_attached(errno));
 }

@@ -137,9 +137,10 @@ void ring_drain(struct ring *r,
 
 /* prog.c */
 struct err *progs_load(struct kernel_engine *k);
-/* One copy of program `prog`, for probe (UINT32_MAX: for all, by cookie) and, when typed, for a tracepoint. */
+/* One copy of program `prog`, for probe (UINT32_MAX: for all, by cookie) and, when typed, for a tracepoint. tell: a rejection
+ * is a diagnostic, too. */
 struct err *prog_load_copy(struct kernel_engine *k, uint32_t prog, uint32_t probe,
-			   const char *tracepoint);
+			   const char *tracepoint, bool tell);
 /* Can one copy not serve all the program's probes, since it is not told which one fired? */
 bool prog_is_for_each(const struct image_prog *p);
 void progs_close(struct kernel_engine *k);
@@ -161,6 +162,8 @@ bool is_kprobe(enum attach_kind kind);
 
 /* fentry.c, likewise: what cannot be loaded or attached has trampoline[] false then */
 struct err *fentry_load(struct kernel_engine *k, uint32_t prog);
+/* -x fbt=fentry: says what no trampoline takes; an error when that is all. */
+struct err *fentry_left(struct kernel_engine *k);
 void fentry_attach(struct kernel_engine *k, struct instance *in);
 /* Fills in where a program for that probe goes. *ret_btf: to be closed, -1 none. */
 struct err *fentry_place(struct kernel_engine *k, uint32_t probe, bool ret, union bpf_attr *a,

@@ -232,7 +232,7 @@ static struct err *tracepoint_id(struct kernel_engine *k, const char *tracepoint
 }
 
 struct err *prog_load_copy(struct kernel_engine *k, uint32_t prog, uint32_t probe,
-			   const char *tracepoint)
+			   const char *tracepoint, bool tell)
 {
 	const struct image_prog *p = &k->e.image->progs[prog];
 	struct link_hooks hooks = { k, hook_map, hook_ksym };
@@ -276,10 +276,8 @@ struct err *prog_load_copy(struct kernel_engine *k, uint32_t prog, uint32_t prob
 	a.insn_cnt = l.ninsns;
 
 	int fd = sys_prog_load(&a);
-	if (fd < 0 && is_trampoline(p->attach) && !fentry_only(k))
-		e = err_new(errno, "%s", strerror(errno)); /* kprobes may do */
-	else if (fd < 0)
-		e = rejected(k, p, &l, &a);
+	if (fd < 0)
+		e = tell ? rejected(k, p, &l, &a) : err_errno(errno, "program %s", p->name);
 	else
 		vec_push(&k->instances, (struct instance){ fd, prog, probe, tracepoint,
 							   mode_of(p->attach), l.ninsns });
@@ -327,7 +325,7 @@ static struct err *load_prog(struct kernel_engine *k, uint32_t prog)
 	struct err *e = NULL;
 
 	if (!p->nprobes)
-		return prog_load_copy(k, prog, UINT32_MAX, p->tracepoint);
+		return prog_load_copy(k, prog, UINT32_MAX, p->tracepoint, true);
 	if (is_trampoline(p->attach))
 		return NULL; /* with the kprobes in whose place they are */
 	if (is_kprobe(p->attach)) {
@@ -338,16 +336,16 @@ static struct err *load_prog(struct kernel_engine *k, uint32_t prog)
 	if (prog_is_for_each(p)) {
 		for (uint32_t i = 0; i < p->nprobes && !e; i++)
 			e = prog_load_copy(k, prog, p->probes[i],
-				      img->probes[p->probes[i]].probe->object);
+				      img->probes[p->probes[i]].probe->object, true);
 		return e;
 	}
 	if (p->attach != ATTACH_TP_BTF)
-		return prog_load_copy(k, prog, UINT32_MAX, NULL);
+		return prog_load_copy(k, prog, UINT32_MAX, NULL, true);
 	for (uint32_t i = 0; i < p->nprobes && !e; i++) {
 		const char *tp = img->probes[p->probes[i]].probe->object;
 
 		if (!loaded_for(k, prog, tp))
-			e = prog_load_copy(k, prog, UINT32_MAX, tp);
+			e = prog_load_copy(k, prog, UINT32_MAX, tp, true);
 	}
 	return e;
 }
@@ -367,7 +365,7 @@ struct err *progs_load(struct kernel_engine *k)
 		else
 			first = e;
 	}
-	return first;
+	return !first && fentry_only(k) ? fentry_left(k) : first;
 }
 
 void progs_close(struct kernel_engine *k)

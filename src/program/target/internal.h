@@ -30,20 +30,58 @@ struct control {
 	uint64_t caller_lo, caller_hi;
 };
 
-/* *ret is made in any case, to be freed. */
+/* control.c. *ret is made in any case, to be freed. */
 struct err *control_new(pid_t pid, struct control **ret);
 struct err *control_open_mem(struct control *c);
+struct err *control_gone(const struct control *c);
+uint64_t control_now(void); /* CLOCK_MONOTONIC ns */
+
+/* facts.c: what /proc says. */
+/* A file of /proc/PID/task/TID, whole; TID is c->alive. */
+struct err *control_proc(const struct control *c, const char *file, char **ret_text, size_t *ret_n);
+/* The same of another thread; NULL when it cannot be read. */
+char *control_task_file(pid_t pid, pid_t tid, const char *file);
+struct err *control_read_status(pid_t pid, char **ret);
+/* The value behind "KEY:" of a status file, -1 when there is none. */
+long control_status_number(const char *text, const char *key, int base);
+/* The letter of its state, 0 when it is gone. */
+char control_thread_state(pid_t pid, pid_t tid);
+/* The first thread that is not a zombie, 0 none; the main one may be, while others run on. */
+pid_t control_living_thread(pid_t pid);
+char *control_comm(pid_t pid); /* "?" when it is gone */
+/* ns that a process's tracer of this name is waited for. */
+uint64_t control_patience(const char *comm);
+/* What forbids that it be traced. refused: why was it, with errno `code`? */
 struct err *control_check_class(struct control *c); /* 64-bit? */
+struct err *control_check_status(struct control *c, const char *status);
+struct err *control_refused(const struct control *c, const char *status, int code);
+
+/* stop.c */
 bool control_get_regs(struct control_thread *t);
 /* Stops those that are not yet among c->threads. */
 struct err *control_stop_more(struct control *c, int timeout_ms);
-struct err *control_gone(const struct control *c);
+
+/* seize.c */
+/* A child of this process: control_ended() knows of its end. */
+void control_adopt(pid_t pid);
+/* waitpid(2), WNOHANG, of any thread. */
+pid_t control_waitpid(pid_t tid, int *ret_status);
+/* PTRACE_SEIZE and PTRACE_INTERRUPT. c: whose other threads are held, NULL none. False: errno. Between rescue_begin() and
+ * rescue_end() (they use SIGALRM and ITIMER_REAL) it does not wait for ever when the process executes another program. */
+bool control_seize(const struct control *c, pid_t tid, int options);
+void control_rescue_begin(void);
+void control_rescue_end(void);
+/* Of a stopped thread. One that was killed meanwhile is waited for. */
+void control_detach(pid_t tid);
+/* By control_settle(): of one that has not stopped. */
+void control_let_go_later(pid_t tid);
+/* What a wait that began then (ns) does between two looks. */
+void control_wait_a_bit(uint64_t begun);
 /* Waits for a stop of tid; signals that want to be delivered are delivered, up to the next stop by PTRACE_INTERRUPT. */
 bool control_wait(pid_t tid, int *ret_status, uint64_t deadline);
 bool control_wait_interrupt(pid_t tid, int status, uint64_t deadline);
-/* The program counter and registers with which the thread will go on, once the kernel has set up a restart. */
+/* syscall.c: the program counter and registers with which the thread will go on, once the kernel has set up a restart. */
 void control_restarted(const struct control_thread *t, struct user_regs_struct *ret);
-uint64_t control_now(void); /* CLOCK_MONOTONIC ns */
 
 /* patch.c: writes to text, whatever the protection. */
 struct err *control_write_text(struct control *c, uint64_t addr, const void *buf, uint32_t n);
@@ -53,8 +91,5 @@ struct err *control_write_text(struct control *c, uint64_t addr, const void *buf
 bool control_cancel_call(struct control *c, struct control_thread *t);
 /* syscall.c: takes the stub out of the text again. */
 void control_unstub(struct control *c);
-
-/* A file of /proc/PID/task/TID, whole. */
-struct err *control_proc(const struct control *c, const char *file, char **ret_text, size_t *ret_n);
 
 #endif

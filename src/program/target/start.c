@@ -157,6 +157,7 @@ struct err *control_start(char *const argv[], bool at_entry, struct control **re
 	e = fork_seized(argv, &pid, &code);
 	if (e)
 		return e;
+	control_adopt(pid);
 	e = control_new(pid, &c);
 	if (!e)
 		e = control_open_mem(c);

@@ -101,6 +101,8 @@ struct err *control_refers(struct control *c, const struct control_range *r, uin
  * right after exec, before the dynamic linker. It is a child of this process, to be waited for, and is killed when this
  * process ends before control_resume(). */
 struct err *control_start(char *const argv[], bool at_entry, struct control **ret);
+/* Has it ended? *ret_status as waitpid(2) would give it, which may not: it ends while it is stopped here, too. */
+bool control_ended(pid_t pid, int *ret_status);
 /* Lets a program held by control_start(), which has one thread, run until it comes to addr, and holds it there. */
 struct err *control_run_to(struct control *c, uint64_t addr);
 

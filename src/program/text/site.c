@@ -16,7 +16,7 @@ static const char UNRESOLVED[] = "an indirect jump of the function could lead an
 static const char IRREGULAR[] = "its bytes do not decode as one sequence of instructions";
 static const char FALLS_OFF[] = "it runs on into what follows it";
 static const char SIGRETURN[] = "unwinders know signal frames by these bytes";
-static const char NEVER[] = "it never returns";
+const char TEXT_NEVER_RETURNS[] = "it never returns";
 static const char SHARED_TAIL[] = "it jumps into the middle of other code";
 
 static bool falls_through(const struct insn *n)
@@ -399,7 +399,7 @@ struct err *text_returns(struct text *t, uint64_t func, struct text_site **ret, 
 	for (uint32_t i = 0; i < r.nparts; i++)
 		text_code_put(r.parts[i]);
 	if (!r.reason && !r.sites.n)
-		r.reason = NEVER;
+		r.reason = TEXT_NEVER_RETURNS;
 	if (r.sites.n)
 		qsort(r.sites.v, r.sites.n, sizeof(*r.sites.v), by_point);
 	*ret = r.sites.v;

@@ -3,6 +3,7 @@
 #define DESCRY_PROGRAM_TYPE_GRAPH_H
 
 #include "base/hash.h"
+#include "base/nearest.h"
 #include "base/mem.h"
 #include "btf.h"
 #include "type.h"
@@ -107,6 +108,7 @@ void user_fini(struct type_graph *g);
 void user_load_ref(struct type_graph *g, struct tnode *n);
 void user_load_parts(struct type_graph *g, struct tnode *n);
 bool user_enumerator(struct type_graph *g, const char *name, int64_t *ret_value, type_id *ret_enum);
+void user_nearest(struct type_graph *g, enum type_kind kind, struct nearest *n);
 bool user_lookup(struct type_graph *g, const char *module, enum type_kind kind, const char *name,
 		 type_id *ret);
 

@@ -625,3 +625,26 @@ bool type_kernel_tracepoint(struct type_graph *g, const char *name, type_id *ret
 	id = btf_find(&g->files.v[VMLINUX]->btf, BTF_BIT(BTF_KIND_TYPEDEF), full);
 	return id && tracepoint_func(g, id, ret_func);
 }
+
+void type_nearest(struct type_graph *g, enum type_kind kind, struct nearest *n)
+{
+	static const uint32_t kinds[] = {
+		[TYPE_STRUCT] = BTF_BIT(BTF_KIND_STRUCT),
+		[TYPE_UNION] = BTF_BIT(BTF_KIND_UNION),
+		[TYPE_ENUM] = BTF_BIT(BTF_KIND_ENUM) | BTF_BIT(BTF_KIND_ENUM64),
+		[TYPE_TYPEDEF] = BTF_BIT(BTF_KIND_TYPEDEF),
+	};
+
+	user_nearest(g, kind, n);
+	if ((size_t)kind >= ARRAY_SIZE(kinds) || !kernel_open(g))
+		return;
+
+	const struct btf_file *b = &g->files.v[VMLINUX]->btf;
+
+	for (uint32_t id = b->first; id < btf_end(b); id++) {
+		const struct btf_type *t = btf_type(b, id);
+
+		if (t && t->name_off && kinds[kind] & BTF_BIT(BTF_INFO_KIND(t->info)))
+			nearest_offer(n, btf_str(b, t->name_off));
+	}
+}

@@ -123,6 +123,9 @@ const char *type_kernel_err(struct type_graph *g); /* NULL when BTF was read or 
  * "unsigned int", "int64_t"). False when there is none. */
 bool type_lookup(struct type_graph *g, const char *module, enum type_kind kind, const char *name,
 		 type_id *ret);
+/* Offers the names of the kernel's and the process's types of that kind, for "did you mean ...?"; those of modules are left out. */
+struct nearest;
+void type_nearest(struct type_graph *g, enum type_kind kind, struct nearest *n);
 /* A C type in text, as in "struct task_struct *", "unsigned long", "u64", "char *const *", "string". */
 bool type_parse_name(struct type_graph *g, const char *text, type_id *ret);
 /* An enumeration constant by name, in any enum of the graph (kernel enums: an index is built at first use). */

@@ -542,6 +542,30 @@ bool user_enumerator(struct type_graph *g, const char *name, int64_t *ret_value,
 	return false;
 }
 
+void user_nearest(struct type_graph *g, enum type_kind kind, struct nearest *n)
+{
+	struct user_types *u = g->user;
+
+	if (!u)
+		return;
+	index_process(u);
+	for (uint32_t i = 0; i < u->named.n; i++) {
+		const char *name;
+		Dwarf_Die die;
+		int tag;
+
+		if (!dwarf_offdie(u->dwarfs.v[u->named.v[i].file], u->named.v[i].die, &die))
+			continue;
+		tag = dwarf_tag(&die);
+		name = dwarf_diename(&die);
+		if (name && tag == (kind == TYPE_STRUCT  ? DW_TAG_structure_type
+				    : kind == TYPE_UNION ? DW_TAG_union_type
+				    : kind == TYPE_ENUM  ? DW_TAG_enumeration_type
+							 : DW_TAG_typedef))
+			nearest_offer(n, name);
+	}
+}
+
 bool user_lookup(struct type_graph *g, const char *module, enum type_kind kind, const char *name,
 		 type_id *ret)
 {

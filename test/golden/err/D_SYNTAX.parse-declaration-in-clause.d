@@ -1,4 +1,8 @@
 //@ cmd: -d parse
 //@ err
 //@ exit: 1
-BEGIN { int x; x = 1; }
+BEGIN
+{
+	x = int;
+	static int y;
+}

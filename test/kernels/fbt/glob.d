@@ -1,5 +1,4 @@
 /* A hundred functions at once; those not called cost nothing. */
-//@ fbt: fentry, kprobe
 //@ c: dd if=/dev/zero of=/dev/null bs=7 count=50
 //@ cmd: -q
 fbt:vmlinux:tcp_v4_*:entry,

@@ -1,0 +1,31 @@
+/* What the files behind undo.h share:
+ *
+ *	undo_log.c     records, areas, logs read and sorted
+ *	undo_text.c    program counters, text
+ *	undo_strays.c  descriptors and pages of an attach cut short
+ *	undo.c         signal actions, mappings; all of it in its order
+ */
+#ifndef DESCRY_LOAD_INPROC_UNDO_INT_H
+#define DESCRY_LOAD_INPROC_UNDO_INT_H
+
+#include "undo.h"
+
+enum { UNDO_PAGE = 4096 };
+
+/* Is it a mapping of the memory file of this name? */
+bool undo_name_is(const struct control_map *m, const char *name);
+/* Of the area that an address would be in; 0: of none. */
+uint64_t undo_base_of(uint64_t addr);
+/* The end of the shared mapping, 0 when there is none; the inodes of both memory files, untouched likewise. */
+uint64_t undo_find_inodes(const struct control_map *m, uint32_t n, uint64_t base,
+			  uint64_t *ret_shared, uint64_t *ret_code);
+
+/* While it is stopped. *moved and *r add up. */
+struct err *undo_move_out(struct control *c, const struct undo_log *log, uint32_t *moved);
+/* In *log, sites that hold somebody else's bytes lose their stub. */
+struct err *undo_restore_text(struct control *c, struct undo_log *log, struct undo_report *r);
+/* Does code that is not as it was still jump into one of the ranges? Then that stays, and the process runs on. */
+bool undo_jumped_to(struct control *c, const struct undo_log *log,
+		    const struct control_range *ranges, uint32_t n);
+
+#endif

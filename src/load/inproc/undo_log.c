@@ -1,0 +1,305 @@
+/* The undo log: its records; which areas are in a process, and what their logs say. */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+
+#include "base/io.h"
+#include "undo_int.h"
+
+enum { UNDO_MAX = 1 << 20, STUB_MAX = 1 << 16, PRIVATE_MAX = 1 << 30, RECORDS = 4096 /* read at once */ };
+
+void undo_record(struct wire_undo *u, pid_t pid, uint64_t site, uint8_t len, const uint8_t *before,
+		 const uint8_t *after, uint64_t stub, uint32_t stub_len, const uint16_t *moved)
+{
+	__atomic_store_n(&u->len, 0, __ATOMIC_RELEASE);
+	u->site = site;
+	u->pid = (uint32_t)pid;
+	u->stub = stub;
+	u->stub_len = stub_len;
+	memset(u->before, 0, sizeof(u->before));
+	memset(u->after, 0, sizeof(u->after));
+	memset(u->moved, 0xff, sizeof(u->moved));
+	memcpy(u->before, before, len);
+	memcpy(u->after, after, len);
+	if (moved)
+		memcpy(u->moved, moved, len * sizeof(*moved));
+	__atomic_store_n(&u->len, len, __ATOMIC_RELEASE);
+}
+
+void undo_log_fini(struct undo_log *log)
+{
+	vec_fini(&log->sites);
+	free(log->patches);
+	log->patches = NULL;
+}
+
+bool undo_is(const struct undo_log *log, uint64_t inode, uint64_t code_inode)
+{
+	return log->inode ? log->inode == inode
+			  : log->code_inode && log->code_inode == code_inode;
+}
+
+/* --- areas --- */
+
+bool undo_name_is(const struct control_map *m, const char *name)
+{
+	size_t n = strlen(name);
+
+	/* "/memfd:NAME (deleted)" */
+	return !strncmp(m->name, "/memfd:", 7) && !strncmp(m->name + 7, name, n) &&
+	       (!m->name[7 + n] || m->name[7 + n] == ' ');
+}
+
+void undo_island_name(uint64_t base, char ret[UNDO_NAME])
+{
+	snprintf(ret, UNDO_NAME, WIRE_MEMFD_ISLAND "-%llx", (unsigned long long)(base >> 40));
+}
+
+uint64_t undo_base_of(uint64_t addr)
+{
+	if (addr < WIRE_BASE || addr >= WIRE_BASE + WIRE_BASES * WIRE_BASE_STEP)
+		return 0;
+	return addr - (addr - WIRE_BASE) % WIRE_BASE_STEP;
+}
+
+struct err *undo_areas(struct control *c, uint64_t ret_bases[WIRE_BASES], uint32_t *ret_n)
+{
+	const struct control_map *m;
+	uint32_t n, found = 0;
+	struct err *e = control_maps(c, &m, &n);
+
+	for (uint32_t i = 0; !e && i < n; i++) {
+		uint64_t base = undo_base_of(m[i].lo);
+
+		if (!base ||
+		    (!undo_name_is(&m[i], WIRE_MEMFD_CODE) && !undo_name_is(&m[i], WIRE_MEMFD_SHARED)))
+			continue;
+		if (m[i].lo != base && m[i].lo != base + WIRE_SHARED)
+			continue;
+		if (!found || ret_bases[found - 1] != base)
+			ret_bases[found++] = base;
+	}
+	if (!e)
+		*ret_n = found;
+	return e;
+}
+
+uint64_t undo_inode_here(uint64_t addr)
+{
+	cleanup_free char *want = xasprintf("%llx-", (unsigned long long)addr);
+	unsigned long long inode = 0;
+	char *text = NULL;
+	size_t n;
+	struct err *e = io_read_file("/proc/self/maps", &text, &n);
+
+	for (char *line = e ? NULL : strtok(text, "\n"); line && !inode; line = strtok(NULL, "\n"))
+		if (!strncmp(line, want, strlen(want)))
+			sscanf(line, "%*s %*s %*s %*s %llu", &inode);
+	err_free(e);
+	free(text);
+	return inode;
+}
+
+/* The end of the shared mapping, 0 when there is none; the inodes of both memfds, 0 likewise. */
+uint64_t undo_find_inodes(const struct control_map *m, uint32_t n, uint64_t base,
+			    uint64_t *ret_shared, uint64_t *ret_code)
+{
+	uint64_t end = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		if (m[i].lo == base + WIRE_SHARED && undo_name_is(&m[i], WIRE_MEMFD_SHARED)) {
+			end = m[i].hi;
+			*ret_shared = m[i].inode;
+		} else if (m[i].lo == base && undo_name_is(&m[i], WIRE_MEMFD_CODE)) {
+			*ret_code = m[i].inode;
+		}
+	return end;
+}
+
+/* Which of a process's threads still has the memory: one that has ended, the main one too, shows none. */
+static char *maps_of(pid_t pid)
+{
+	cleanup_free char *path = xasprintf("/proc/%d/task", pid);
+	DIR *d = opendir(path);
+	struct dirent *de;
+	char *text = NULL;
+	size_t n = 0;
+
+	while (d && !n && (de = readdir(d))) {
+		cleanup_free char *file = xasprintf("%s/%s/maps", path, de->d_name);
+
+		free(text);
+		text = NULL;
+		if (de->d_name[0] == '.')
+			continue;
+		err_free(io_read_file(file, &text, &n));
+	}
+	if (d)
+		closedir(d);
+	return text;
+}
+
+bool undo_left(pid_t pid, uint64_t base, uint64_t inode, uint64_t code_inode)
+{
+	cleanup_free char *text = maps_of(pid);
+	bool found = false;
+	char *save = NULL;
+
+	for (char *line = text ? strtok_r(text, "\n", &save) : NULL; line && !found;
+	     line = strtok_r(NULL, "\n", &save)) {
+		unsigned long long lo, have;
+
+		if (sscanf(line, "%llx-%*x %*s %*s %*s %llu", &lo, &have) == 2 && have)
+			found = (lo == base && have == code_inode) ||
+				(lo == base + WIRE_SHARED && have == inode);
+	}
+	return found;
+}
+
+/* --- logs --- */
+
+static int by_site(const void *a, const void *b)
+{
+	const struct wire_undo *x = a, *y = b;
+
+	return x->site < y->site ? -1 : x->site > y->site;
+}
+
+static bool sane(const struct wire_undo *u)
+{
+	if (!u->len || u->len > WIRE_SITE_MAX || u->site < UNDO_PAGE || u->site >> 47 ||
+	    u->stub_len > STUB_MAX || u->stub >> 47)
+		return false;
+	for (uint32_t i = 0; i < u->len; i++)
+		if (u->moved[i] != 0xffff && u->moved[i] >= u->stub_len)
+			return false;
+	return true;
+}
+
+/* Takes the records of `pid`, or of any process when it is 0. */
+static struct err *read_records(struct control *c, uint64_t addr, uint32_t n, pid_t pid,
+				struct undo_log *log)
+{
+	cleanup_free struct wire_undo *buf = xmalloc(sizeof(*buf) * RECORDS);
+
+	for (uint32_t at = 0; at < n;) {
+		uint32_t part = n - at < RECORDS ? n - at : RECORDS;
+		struct err *e = control_read(c, addr + (uint64_t)at * sizeof(*buf), buf,
+					     part * (uint32_t)sizeof(*buf));
+
+		if (e)
+			return err_wrap(e, "the undo log");
+		for (uint32_t i = 0; i < part; i++)
+			if (sane(&buf[i]) && (!pid || buf[i].pid == (uint32_t)pid))
+				vec_push(&log->sites, buf[i]);
+		at += part;
+	}
+	return NULL;
+}
+
+/* Sorted. Of one place there may be several, with different patches (an attach that failed, and the next), and where a library
+ * was another one may be now, whose places overlap: what is in memory tells which of them was done. */
+static void sort_records(struct undo_log *log)
+{
+	uint32_t n = 0;
+
+	if (log->sites.n)
+		qsort(log->sites.v, log->sites.n, sizeof(*log->sites.v), by_site);
+	for (uint32_t i = 0; i < log->sites.n; i++) {
+		const struct wire_undo *u = &log->sites.v[i];
+		bool again = false;
+
+		for (uint32_t k = n; k-- > 0 && log->sites.v[k].site == u->site && !again;)
+			again = u->len == log->sites.v[k].len &&
+				!memcmp(u->after, log->sites.v[k].after, u->len);
+		if (!again)
+			log->sites.v[n++] = *u;
+	}
+	log->sites.n = n;
+}
+
+/* Whose records are a process's: its own, or, of a forked child, those of the process it is a copy of. 0: not known. */
+static pid_t patched_as(struct control *c, uint64_t base)
+{
+	uint32_t pid = 0;
+	struct err *e =
+		control_read(c, base + WIRE_PRIVATE + WIRE_KEPT + offsetof(struct wire_kept, pid),
+			     &pid, sizeof(pid));
+
+	if (e)
+		pid = 0;
+	err_free(e);
+	return (pid_t)pid;
+}
+
+/* Without its island a place was not patched: a tracer that found the stretch taken, by another's island, had its records
+ * written already. Those are not to be believed: the other's jumps may look as its own would. */
+static void drop_unmapped(struct undo_log *log, const struct control_map *m, uint32_t n)
+{
+	VEC(struct control_range) islands = { 0 };
+	uint32_t kept = 0;
+	char name[UNDO_NAME];
+
+	undo_island_name(log->base, name);
+	for (uint32_t i = 0; i < n; i++)
+		if (undo_name_is(&m[i], name))
+			vec_push(&islands, (struct control_range){ m[i].lo, m[i].hi });
+	for (uint32_t i = 0; i < log->sites.n; i++) {
+		const struct wire_undo *u = &log->sites.v[i];
+		bool there = !u->stub;
+
+		for (uint32_t k = 0; k < islands.n && !there; k++)
+			there = u->stub >= islands.v[k].lo && u->stub < islands.v[k].hi;
+		if (there)
+			log->sites.v[kept++] = *u;
+	}
+	log->sites.n = kept;
+	vec_fini(&islands);
+}
+
+struct err *undo_log_read(struct control *c, uint64_t base, struct undo_log *ret)
+{
+	struct undo_log log = { .base = base };
+	pid_t id;
+	const struct control_map *m;
+	struct wire_area a;
+	uint64_t end = 0;
+	uint32_t n;
+	struct err *e = control_maps(c, &m, &n);
+
+	if (!e)
+		end = undo_find_inodes(m, n, base, &log.inode, &log.code_inode);
+	if (!e && end)
+		e = control_read(c, base + WIRE_SHARED, &a, sizeof(a));
+	if (e)
+		return e;
+	/* not yet laid out: nothing was patched by it */
+	if (!end || !a.magic) {
+		*ret = log;
+		return NULL;
+	}
+	if (a.magic != (WIRE_AREA_MAGIC) || a.version != WIRE_AREA_VERSION)
+		return err_new(
+			EINVAL,
+			"process %d has mappings of another version of descry (%u, this is %u): heal it with that one",
+			control_pid(c), a.version, WIRE_AREA_VERSION);
+	if (a.base != base || a.private_size > PRIVATE_MAX || a.nundo > UNDO_MAX ||
+	    a.undo < base + WIRE_SHARED || a.undo > end ||
+	    (end - a.undo) / sizeof(struct wire_undo) < a.nundo)
+		return err_new(EINVAL, "process %d: the undo log at 0x%llx is damaged",
+			       control_pid(c), (unsigned long long)base + WIRE_SHARED);
+	log.private_size = a.private_size;
+	log.tracer_pid = a.tracer_pid;
+	log.watchdog_pid = a.watchdog_pid;
+	id = patched_as(c, base);
+	e = read_records(c, a.undo, a.nundo, id ? id : control_pid(c), &log);
+	if (!e && !log.sites.n && !id)
+		e = read_records(c, a.undo, a.nundo, 0, &log);
+	drop_unmapped(&log, m, n);
+	sort_records(&log);
+	if (e)
+		undo_log_fini(&log);
+	else
+		*ret = log;
+	return e;
+}

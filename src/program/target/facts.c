@@ -1,0 +1,254 @@
+/* What /proc says of a process, and what of it forbids that it be traced. */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <sys/ptrace.h>
+#include <sys/stat.h>
+
+#include "base/io.h"
+#include "internal.h"
+
+struct err *control_proc(const struct control *c, const char *file, char **ret_text, size_t *ret_n)
+{
+	cleanup_free char *path = xasprintf("/proc/%d/task/%d/%s", c->pid, c->alive, file);
+
+	return io_read_file(path, ret_text, ret_n);
+}
+
+/* The value behind "KEY:" of a status file, -1 when there is none. */
+long control_status_number(const char *text, const char *key, int base)
+{
+	size_t n = strlen(key);
+
+	for (const char *line = text; line; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		if (!strncmp(line, key, n) && line[n] == ':')
+			return strtol(line + n + 1, NULL, base);
+	}
+	return -1;
+}
+
+/* Of /proc/PID/task/TID/stat: the letter of its state, 0 when it is gone. */
+char control_thread_state(pid_t pid, pid_t tid)
+{
+	char path[64], text[512];
+	ssize_t n;
+	char *p;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", pid, tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	p = strrchr(text, ')');
+	return p && p[1] == ' ' ? p[2] : 0;
+}
+
+/* A file of a thread's folder, NULL when it cannot be read. */
+char *control_task_file(pid_t pid, pid_t tid, const char *file)
+{
+	cleanup_free char *path = xasprintf("/proc/%d/task/%d/%s", pid, tid, file);
+	char *text = NULL;
+	struct err *e;
+	size_t n;
+
+	e = io_read_file(path, &text, &n);
+	if (!e)
+		return text;
+	err_free(e);
+	return NULL;
+}
+
+char *control_comm(pid_t pid)
+{
+	cleanup_free char *path = xasprintf("/proc/%d/comm", pid);
+	char *text = NULL;
+	size_t n;
+	struct err *e = io_read_file(path, &text, &n);
+
+	if (e) {
+		err_free(e);
+		return xstrdup("?");
+	}
+	text[strcspn(text, "\n")] = '\0';
+	return text;
+}
+
+/* How long a process's tracer is waited for: another descry and its watchdog let go within milliseconds. */
+uint64_t control_patience(const char *comm)
+{
+	return strncmp(comm, "descry", 6) ? 50000000 : 2000000000;
+}
+
+struct err *control_read_status(pid_t pid, char **ret)
+{
+	cleanup_free char *path = xasprintf("/proc/%d/status", pid);
+	size_t n;
+	struct err *e = io_read_file(path, ret, &n);
+
+	if (e && (e->code == ENOENT || e->code == ESRCH)) {
+		err_free(e);
+		return err_new(ESRCH, "there is no process %d", pid);
+	}
+	return e;
+}
+
+/* The first thread that is not a zombie; the main one may be, while others run on. */
+pid_t control_living_thread(pid_t pid)
+{
+	cleanup_free char *path = xasprintf("/proc/%d/task", pid);
+	DIR *d = opendir(path);
+	struct dirent *de;
+	pid_t tid, ret = 0;
+
+	while (d && !ret && (de = readdir(d))) {
+		char state;
+
+		tid = (pid_t)strtol(de->d_name, NULL, 10);
+		state = tid > 0 ? control_thread_state(pid, tid) : 0;
+		if (state && state != 'Z' && state != 'X')
+			ret = tid;
+	}
+	if (d)
+		closedir(d);
+	return ret;
+}
+
+static bool capable(int cap)
+{
+	cleanup_free char *text = NULL;
+	struct err *e = control_read_status(getpid(), &text);
+	long bits = e ? 0 : control_status_number(text, "CapEff", 16);
+
+	err_free(e);
+	return bits >= 0 && (bits >> cap & 1);
+}
+enum { CAP_PTRACE = 19, CAP_ADMIN = 21 };
+
+static int ptrace_scope(void)
+{
+	char *text = NULL;
+	size_t n;
+	struct err *e = io_read_file("/proc/sys/kernel/yama/ptrace_scope", &text, &n);
+	int scope = e ? 0 : (int)strtol(text, NULL, 10);
+
+	err_free(e);
+	free(text);
+	return scope;
+}
+
+static char *user_name(uid_t uid)
+{
+	struct passwd *pw = getpwuid(uid);
+
+	return pw ? xstrdup(pw->pw_name) : xasprintf("uid %u", uid);
+}
+
+/* Why may we not ptrace it? */
+struct err *control_refused(const struct control *c, const char *status, int code)
+{
+	cleanup_free char *path = xasprintf("/proc/%d/task/%d/mem", c->pid, c->alive);
+	uid_t uid = (uid_t)control_status_number(status, "Uid", 10);
+	int scope = ptrace_scope();
+	struct stat st;
+
+	if (uid != geteuid() && !capable(CAP_PTRACE)) {
+		cleanup_free char *name = user_name(uid);
+
+		return err_new(
+			EACCES,
+			"process %d (%s) belongs to %s: tracing it needs CAP_SYS_PTRACE (root)",
+			c->pid, c->name, name);
+	}
+	if (stat(path, &st) == 0 && st.st_uid != uid && !capable(CAP_PTRACE))
+		return err_new(
+			EACCES,
+			"process %d (%s) is protected: it is setuid, has capabilities of its own or has made itself "
+			"undumpable; tracing it needs CAP_SYS_PTRACE (root)",
+			c->pid, c->name);
+	if (scope >= 3)
+		return err_new(
+			EPERM,
+			"kernel.yama.ptrace_scope is 3: nothing may be traced until the machine is restarted");
+	if (scope == 2 && !capable(CAP_PTRACE))
+		return err_new(
+			EPERM,
+			"kernel.yama.ptrace_scope is 2: tracing needs CAP_SYS_PTRACE (root)");
+	if (scope == 1 && !capable(CAP_PTRACE))
+		return err_new(
+			EPERM,
+			"kernel.yama.ptrace_scope is 1: only programs started by descry (-c) may be traced without "
+			"CAP_SYS_PTRACE (root), or set it to 0");
+	return err_errno(code, "process %d (%s) may not be traced", c->pid, c->name);
+}
+
+/* 32-bit programs have another ABI in everything that is done here. */
+struct err *control_check_class(struct control *c)
+{
+	cleanup_free char *path = xasprintf("/proc/%d/task/%d/exe", c->pid, c->alive);
+	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+	Elf64_Ehdr h;
+
+	if (fd < 0 || pread(fd, &h, sizeof(h), 0) != sizeof(h) ||
+	    memcmp(h.e_ident, ELFMAG, SELFMAG))
+		return NULL;
+	if (h.e_machine != EM_X86_64 || h.e_ident[EI_CLASS] != ELFCLASS64)
+		return err_new(
+			ENOEXEC,
+			"process %d (%s) is a 32-bit program: only 64-bit ones can be traced in-process",
+			c->pid, c->name);
+	return NULL;
+}
+
+struct err *control_check_status(struct control *c, const char *status)
+{
+	long tracer = control_status_number(status, "TracerPid", 10),
+	     seccomp = control_status_number(status, "Seccomp", 10);
+	const char *features = strstr(status, "\nx86_Thread_features:");
+	size_t end = features ? strcspn(features + 1, "\n") + 1 : 0;
+
+	if (control_status_number(status, "Kthread", 10) == 1 || control_status_number(status, "VmSize", 10) < 0)
+		return err_new(EINVAL, "process %d (%s) is a kernel thread", c->pid, c->name);
+	if (tracer > 0) {
+		cleanup_free char *who = control_comm((pid_t)tracer);
+
+		return err_new(
+			EBUSY,
+			"process %d (%s) is being traced by process %ld (%s): a process has one tracer at a time",
+			c->pid, c->name, tracer, who);
+	}
+	if (features && memmem(features, end, "shstk", 5))
+		return err_new(
+			ENOTSUP,
+			"process %d (%s) runs with a shadow stack (SHSTK), which in-process tracing does not support",
+			c->pid, c->name);
+	if (seccomp == 1)
+		return err_new(
+			EPERM,
+			"process %d (%s) is in strict seccomp mode: no system call can be made in it",
+			c->pid, c->name);
+	if (seccomp == 2) {
+		cleanup_free char *own = NULL;
+		struct err *e = control_read_status(getpid(), &own);
+		/* Filters are inherited: as many as ours are ours, and what they permit us they permit it. */
+		bool same = !e && control_status_number(own, "Seccomp_filters", 10) ==
+					  control_status_number(status, "Seccomp_filters", 10);
+
+		err_free(e);
+		if (!same)
+			c->options |= PTRACE_O_SUSPEND_SECCOMP;
+		if (!same && !capable(CAP_ADMIN))
+			return err_new(
+				EPERM,
+				"process %d (%s) filters its system calls (seccomp): mapping memory in it could kill it; "
+				"suspending the filter needs CAP_SYS_ADMIN (root)",
+				c->pid, c->name);
+	}
+	return NULL;
+}

@@ -1,0 +1,298 @@
+/* Single threads: seized, waited for, let go.
+ *
+ * PTRACE_SEIZE waits as long as a thread of the process executes another program (cred_guard_mutex), which waits until the
+ * process's other threads have ended; and one that ends while it is traced has not ended before its tracer has waited for
+ * it. So whoever holds one thread and seizes the next may wait for itself, and the program with it. A timer interrupts such
+ * a wait, and those that have ended are waited for there.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/ptrace.h>
+#include <sys/time.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "internal.h"
+
+enum { SPIN_NS = 60000, DETACH_NS = 100000000, RESCUE_US = 5000 };
+
+/* Threads seized that did not stop in time. They cannot be detached before they stop. */
+static _Thread_local VEC(pid_t) late;
+
+/* --- children of ours --- */
+
+/* Whoever traces its own child and waits for it learns of its end here. */
+static VEC(struct ended {
+	pid_t pid;
+	int status;
+	volatile sig_atomic_t known;
+}) children;
+
+void control_adopt(pid_t pid)
+{
+	vec_push(&children, (struct ended){ .pid = pid });
+}
+
+static void note_end(pid_t pid, int status)
+{
+	for (uint32_t i = 0; i < children.n; i++)
+		if (children.v[i].pid == pid) {
+			children.v[i].status = status;
+			children.v[i].known = 1;
+		}
+}
+
+static int status_of(const siginfo_t *info)
+{
+	if (info->si_code == CLD_EXITED)
+		return info->si_status << 8;
+	return info->si_status | (info->si_code == CLD_DUMPED ? 0x80 : 0);
+}
+
+/* Waits for the end of a thread, if it has ended. Stops of traced threads are told whatever was asked for: they stay. */
+static void reap(pid_t tid)
+{
+	const int look = WEXITED | WNOHANG | __WALL;
+	siginfo_t info = { 0 };
+
+	if (waitid(P_PID, (id_t)tid, &info, look | WNOWAIT) < 0 || info.si_pid != tid ||
+	    (info.si_code != CLD_EXITED && info.si_code != CLD_KILLED &&
+	     info.si_code != CLD_DUMPED))
+		return;
+	note_end(tid, status_of(&info));
+	waitid(P_PID, (id_t)tid, &info, look);
+}
+
+bool control_ended(pid_t pid, int *ret_status)
+{
+	reap(pid);
+	for (uint32_t i = 0; i < children.n; i++)
+		if (children.v[i].pid == pid && children.v[i].known) {
+			*ret_status = children.v[i].status;
+			return true;
+		}
+	return false;
+}
+
+pid_t control_waitpid(pid_t tid, int *ret_status)
+{
+	pid_t r = waitpid(tid, ret_status, __WALL | WNOHANG);
+
+	if (r == tid && !WIFSTOPPED(*ret_status))
+		note_end(tid, *ret_status);
+	return r;
+}
+
+/* --- waiting --- */
+
+/* What a wait does between two looks. A running thread stops within microseconds, so it yields at first; on a busy machine a
+ * yield is a whole round of everybody else, while a sleeper is among the next. */
+void control_wait_a_bit(uint64_t begun)
+{
+	uint64_t waited = control_now() - begun;
+
+	if (waited < SPIN_NS)
+		sched_yield();
+	else
+		nanosleep(&(struct timespec){ .tv_nsec = waited < 20000000 ? 20000 : 500000 },
+			  NULL);
+}
+
+/* A stop or the end of one thread. */
+bool control_wait(pid_t tid, int *ret_status, uint64_t deadline)
+{
+	uint64_t begun = control_now();
+
+	for (unsigned tries = 0;; tries++) {
+		pid_t r = control_waitpid(tid, ret_status);
+
+		if (r == tid)
+			return true;
+		if (r < 0 && errno != EINTR) {
+			*ret_status = 0; /* gone: an exec took its number, or it was never ours */
+			return true;
+		}
+		if (tries > 20 && control_now() > deadline)
+			return false;
+		control_wait_a_bit(begun);
+	}
+}
+
+static bool is_interrupt_stop(int status)
+{
+	return WIFSTOPPED(status) && status >> 16 == PTRACE_EVENT_STOP;
+}
+
+/* From some stop on to one where nothing is on its way: a signal about to be delivered is delivered, which sets up its
+ * handler's frame, and the thread stops again in front of the handler's first instruction. False: gone or too late. */
+bool control_wait_interrupt(pid_t tid, int status, uint64_t deadline)
+{
+	for (;;) {
+		int sig;
+
+		if (!WIFSTOPPED(status))
+			return false;
+		if (is_interrupt_stop(status))
+			return true;
+		sig = status >> 16 || WSTOPSIG(status) == (SIGTRAP | 0x80) ? 0 : WSTOPSIG(status);
+		if (ptrace(PTRACE_INTERRUPT, tid, 0, 0) < 0 || ptrace(PTRACE_CONT, tid, 0, sig) < 0)
+			return false;
+		if (!control_wait(tid, &status, deadline))
+			return false;
+	}
+}
+
+/* --- seizing --- */
+
+/* While PTRACE_SEIZE is under way: whose threads are held. */
+static _Thread_local const struct control *volatile seizing;
+static _Thread_local volatile sig_atomic_t in_seize;
+static struct sigaction alarm_before;
+
+static void rescue(int sig)
+{
+	const struct control *c = seizing;
+	int code = errno;
+
+	if (!in_seize)
+		return;
+	for (uint32_t i = 0; i < late.n; i++)
+		reap(late.v[i]);
+	for (uint32_t i = 0; c && i < c->threads.n; i++)
+		if (c->threads.v[i].seized)
+			reap(c->threads.v[i].tid);
+	errno = code;
+}
+
+void control_rescue_begin(void)
+{
+	const struct itimerval t = { { .tv_usec = RESCUE_US }, { .tv_usec = RESCUE_US } };
+	struct sigaction a = { .sa_handler = rescue, .sa_flags = SA_RESTART };
+
+	sigaction(SIGALRM, &a, &alarm_before);
+	setitimer(ITIMER_REAL, &t, NULL);
+}
+
+void control_rescue_end(void)
+{
+	setitimer(ITIMER_REAL, &(struct itimerval){ 0 }, NULL);
+	sigaction(SIGALRM, &alarm_before, NULL);
+}
+
+bool control_seize(const struct control *c, pid_t tid, int options)
+{
+	long r;
+
+	seizing = c;
+	in_seize = 1;
+	r = ptrace(PTRACE_SEIZE, tid, 0, options);
+	in_seize = 0;
+	if (r < 0)
+		return false;
+	ptrace(PTRACE_INTERRUPT, tid, 0, 0);
+	return true;
+}
+
+/* --- letting go --- */
+
+void control_let_go_later(pid_t tid)
+{
+	vec_push(&late, tid);
+}
+
+void control_detach(pid_t tid)
+{
+	int status = 0;
+
+	/* it has been killed, perhaps by an exec(2) that waits until we know */
+	if (ptrace(PTRACE_DETACH, tid, 0, 0) < 0 &&
+	    (!control_wait(tid, &status, control_now() + DETACH_NS) || WIFSTOPPED(status)))
+		control_let_go_later(tid);
+}
+
+/* A thread that may not have stopped yet: true when it is let go. */
+static bool let_go(pid_t tid)
+{
+	int status;
+	pid_t r = control_waitpid(tid, &status);
+	int sig = 0;
+
+	if (r == 0)
+		return ptrace(PTRACE_DETACH, tid, 0, 0) == 0; /* its stop was seen before */
+	if (r < 0 || !WIFSTOPPED(status))
+		return true;
+	if (status >> 16 == 0 && WSTOPSIG(status) != (SIGTRAP | 0x80))
+		sig = WSTOPSIG(status);
+	return ptrace(PTRACE_DETACH, tid, 0, sig) == 0;
+}
+
+bool control_settle(void)
+{
+	for (uint32_t i = late.n; i-- > 0;)
+		if (let_go(late.v[i]))
+			late.v[i] = late.v[--late.n];
+	if (!late.n)
+		vec_fini(&late);
+	return !late.n;
+}
+
+/* --- one thread --- */
+
+/* The kernel aborts a restartable sequence when its thread is interrupted there; at another address it would not. */
+static bool in_sequence(pid_t pid, pid_t tid)
+{
+	enum { GET_RSEQ_CONFIGURATION = 0x420f, CS = 8 /* struct rseq.rseq_cs */ };
+	struct {
+		uint64_t area;
+		uint32_t size, signature, flags, pad;
+	} conf = { 0 };
+	uint64_t cs = 0;
+	struct iovec to = { &cs, sizeof(cs) }, from;
+
+	if (ptrace((enum __ptrace_request)GET_RSEQ_CONFIGURATION, tid, sizeof(conf), &conf) <= 0 ||
+	    !conf.area)
+		return false;
+	from = (struct iovec){ (void *)(conf.area + CS), sizeof(cs) };
+	return process_vm_readv(pid, &to, 1, &from, 1, 0) != sizeof(cs) || cs;
+}
+
+/* Seized, and stopped where nothing is on its way; false: it is not held any more, or will be let go of later. */
+static bool hold(pid_t pid, pid_t tid, uint64_t deadline)
+{
+	bool others = !control_settle(), held;
+	int status;
+
+	if (others)
+		control_rescue_begin();
+	held = control_seize(NULL, tid, PTRACE_O_TRACESYSGOOD);
+	if (others)
+		control_rescue_end();
+	if (!held)
+		return false;
+	if (!control_wait(tid, &status, deadline) ||
+	    (WIFSTOPPED(status) && !control_wait_interrupt(tid, status, deadline))) {
+		/* not stopped: ESRCH */
+		if (ptrace(PTRACE_DETACH, tid, 0, 0) < 0 && control_thread_state(pid, tid))
+			control_let_go_later(tid);
+		return false;
+	}
+	return WIFSTOPPED(status); /* else it has ended */
+}
+
+bool control_glance(pid_t pid, pid_t tid, int timeout_ms,
+		    bool (*fn)(void *arg, struct user_regs_struct *regs), void *arg)
+{
+	struct control_thread t = { .tid = tid };
+	bool changed = false;
+
+	if (!hold(pid, tid, control_now() + (uint64_t)timeout_ms * 1000000))
+		return false;
+	if (control_get_regs(&t) && (int64_t)t.regs.orig_rax < 0 && !in_sequence(pid, tid) &&
+	    fn(arg, &t.regs))
+		changed = ptrace(PTRACE_SETREGS, tid, 0, &t.regs) == 0;
+	control_detach(tid);
+	return changed;
+}

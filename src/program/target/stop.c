@@ -1,0 +1,401 @@
+/* Stopping and resuming: PTRACE_SEIZE and PTRACE_INTERRUPT, until /proc/PID/task holds nothing new. */
+#define _GNU_SOURCE
+#include <assert.h>
+#include <dirent.h>
+#include <errno.h>
+#include <linux/kcmp.h>
+#include <signal.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "internal.h"
+
+static struct control_thread *find_thread(struct control *c, pid_t tid, uint32_t hint)
+{
+	if (hint < c->threads.n && c->threads.v[hint].tid == tid)
+		return &c->threads.v[hint];
+	for (uint32_t i = 0; i < c->threads.n; i++)
+		if (c->threads.v[i].tid == tid)
+			return &c->threads.v[i];
+	return NULL;
+}
+
+static void forget(struct control *c, pid_t tid)
+{
+	struct control_thread *t = find_thread(c, tid, 0);
+
+	if (t)
+		*t = c->threads.v[--c->threads.n];
+}
+
+/* Does `tid` wait in vfork() for a child of the same memory? Then it cannot stop, and need not: it runs no instruction
+ * before the child is gone from the memory. */
+static pid_t vfork_child(struct control *c, pid_t tid, uint64_t *ret_pc, uint64_t *ret_sp)
+{
+	cleanup_free char *text = control_task_file(c->pid, tid, "syscall");
+	cleanup_free char *children = control_task_file(c->pid, tid, "children");
+	unsigned long long nr, a[6], sp, pc;
+	char *p, *end;
+
+	if (!text || sscanf(text, "%llu %llx %llx %llx %llx %llx %llx %llx %llx", &nr, &a[0], &a[1],
+			    &a[2], &a[3], &a[4], &a[5], &sp, &pc) != 9)
+		return 0;
+	if (nr != SYS_vfork && nr != SYS_clone && nr != SYS_clone3)
+		return 0;
+	*ret_pc = pc;
+	*ret_sp = sp;
+	for (p = children; p && *p; p = end) {
+		pid_t child = (pid_t)strtol(p, &end, 10);
+
+		if (end == p)
+			break;
+		if (syscall(SYS_kcmp, tid, child, KCMP_VM, 0, 0) == 0)
+			return child;
+	}
+	return 0;
+}
+
+/* System calls that fail with EINTR after any stop, even when no handler runs (signal(7)): turned into a restart. The
+ * kernel still makes it EINTR when a handler does run. A timeout begins anew. */
+static const uint16_t eintr_calls[] = {
+	SYS_epoll_wait,
+	SYS_epoll_pwait,
+	441 /* epoll_pwait2 */,
+	SYS_semop,
+	SYS_semtimedop,
+	SYS_rt_sigtimedwait,
+	SYS_io_getevents,
+	333 /* io_pgetevents */,
+	426 /* io_uring_enter */,
+	/* sockets with a timeout */
+	SYS_read,
+	SYS_readv,
+	SYS_recvfrom,
+	SYS_recvmsg,
+	SYS_recvmmsg,
+	SYS_accept,
+	SYS_accept4,
+	SYS_write,
+	SYS_writev,
+	SYS_sendto,
+	SYS_sendmsg,
+};
+enum { ERESTARTSYS = 512, ERESTARTNOINTR = 513, ERESTARTNOHAND = 514, ERESTART_RESTARTBLOCK = 516 };
+
+bool control_get_regs(struct control_thread *t)
+{
+	int64_t rax;
+
+	if (ptrace(PTRACE_GETREGS, t->tid, 0, &t->regs) < 0)
+		return false;
+	t->changed = false;
+	rax = (int64_t)t->regs.rax;
+	if ((int64_t)t->regs.orig_rax >= 0 && rax == -EINTR)
+		for (size_t i = 0; i < ARRAY_SIZE(eintr_calls); i++)
+			if (t->regs.orig_rax == eintr_calls[i]) {
+				t->regs.rax = (uint64_t)(rax = -ERESTARTNOHAND);
+				t->changed = true;
+			}
+	t->in_syscall = (int64_t)t->regs.orig_rax >= 0 &&
+			(rax == -ERESTARTSYS || rax == -ERESTARTNOINTR || rax == -ERESTARTNOHAND ||
+			 rax == -ERESTART_RESTARTBLOCK);
+	return !t->changed || ptrace(PTRACE_SETREGS, t->tid, 0, &t->regs) == 0;
+}
+
+static bool seize(struct control *c, pid_t tid, bool guest)
+{
+	struct control_thread *t;
+
+	if (!control_seize(c, tid, c->options))
+		return false;
+	t = vec_add(&c->threads);
+	t->tid = tid;
+	t->guest = guest;
+	t->seized = t->pending = true;
+	return true;
+}
+
+/* A thread that waits for its vfork child. The child is stopped in its place; false when it was gone too soon. */
+static bool add_blocked(struct control *c, pid_t tid, pid_t child, uint64_t pc, uint64_t sp)
+{
+	struct control_thread *t;
+
+	if (!seize(c, child, true))
+		return false;
+	t = vec_add(&c->threads);
+	t->tid = tid;
+	t->blocked = true;
+	t->regs.rip = pc;
+	t->regs.rsp = sp;
+	t->regs.orig_rax = (uint64_t)-1;
+	return true;
+}
+
+/* Why could this living thread not be seized? NULL: it is about to end. EAGAIN: another tracer has it, or has just let go. */
+static struct err *not_seized(struct control *c, pid_t tid, int code)
+{
+	cleanup_free char *status = control_task_file(c->pid, tid, "status");
+	char state = control_thread_state(c->pid, tid);
+	long tracer = status ? control_status_number(status, "TracerPid", 10) : 0;
+
+	if (!status || !state || state == 'Z' || state == 'X' || code == ESRCH)
+		return NULL;
+	if (tracer > 0) {
+		cleanup_free char *who = control_comm((pid_t)tracer);
+
+		if (control_now() - c->stop_begun < control_patience(who))
+			code = EAGAIN;
+		return err_new(code == EAGAIN ? EAGAIN : EBUSY,
+			       "thread %d of process %d (%s) is being traced by process %ld (%s)",
+			       tid, c->pid, c->name, tracer, who);
+	}
+	if (code == EPERM && control_now() - c->stop_begun < control_patience(""))
+		return err_new(EAGAIN, "thread %d", tid);
+	if (c->options & PTRACE_O_SUSPEND_SECCOMP)
+		return err_errno(
+			code,
+			"process %d (%s) filters its system calls (seccomp), and the filter cannot be suspended",
+			c->pid, c->name);
+	return err_errno(code, "cannot stop thread %d of process %d (%s)", tid, c->pid, c->name);
+}
+
+/* Seizes the threads that are new; *ret_more: there were some. */
+static struct err *seize_new(struct control *c, bool *ret_more)
+{
+	cleanup_free char *path = xasprintf("/proc/%d/task", c->pid);
+	DIR *d = opendir(path);
+	struct dirent *de;
+	struct err *e = NULL;
+	uint32_t i = 0;
+
+	if (!d)
+		return control_gone(c);
+	while (!e && (de = readdir(d))) {
+		pid_t tid = (pid_t)strtol(de->d_name, NULL, 10), child;
+		uint64_t pc, sp;
+		char state;
+
+		if (tid <= 0 || find_thread(c, tid, i++))
+			continue;
+		state = control_thread_state(c->pid, tid);
+		if (!state || state == 'Z' || state == 'X')
+			continue;
+		*ret_more = true;
+		if (state == 'D' && (child = vfork_child(c, tid, &pc, &sp))) {
+			add_blocked(c, tid, child, pc, sp);
+			continue;
+		}
+		if (!seize(c, tid, false))
+			e = not_seized(c, tid, errno);
+	}
+	closedir(d);
+	return e;
+}
+
+/* Thread i got past its stop and into vfork() before it was seized: its child stops in its place. */
+static bool turn_blocked(struct control *c, uint32_t i)
+{
+	uint64_t pc, sp;
+	pid_t child = c->threads.v[i].guest ? 0 : vfork_child(c, c->threads.v[i].tid, &pc, &sp);
+	struct control_thread *t;
+
+	if (!child || find_thread(c, child, 0) || !seize(c, child, true))
+		return false;
+	t = &c->threads.v[i];
+	t->blocked = true;
+	t->pending = false;
+	t->regs.rip = pc;
+	t->regs.rsp = sp;
+	t->regs.orig_rax = (uint64_t)-1;
+	return true;
+}
+
+/* Thread i has reported `status`; when it has ended it is forgotten. */
+static void stopped_thread(struct control *c, uint32_t i, int status, uint64_t deadline)
+{
+	pid_t tid = c->threads.v[i].tid;
+
+	if (control_wait_interrupt(tid, status, deadline)) {
+		c->threads.v[i].pending = false;
+		if (control_get_regs(&c->threads.v[i]))
+			return;
+	} else if (c->threads.v[i].guest) {
+		/* its parent runs on: to be seen as new */
+		for (uint32_t k = c->threads.n; k-- > 0;)
+			if (c->threads.v[k].blocked && !c->threads.v[k].seized)
+				forget(c, c->threads.v[k].tid);
+	}
+	forget(c, tid);
+}
+
+/* Waits until all that were seized have stopped, and looks at each as soon as it has: a call that a stop makes fail is to be
+ * set right at once. */
+static struct err *wait_threads(struct control *c, uint64_t deadline)
+{
+	uint64_t begun = control_now(), idle = begun;
+
+	for (;;) {
+		uint32_t pending = 0;
+		pid_t tid = 0;
+
+		for (uint32_t i = c->threads.n; i-- > 0;) {
+			int status = 0;
+			pid_t r;
+
+			if (i >= c->threads.n || !c->threads.v[i].pending)
+				continue;
+			r = control_waitpid(c->threads.v[i].tid, &status);
+			if (r == 0) {
+				tid = c->threads.v[i].tid;
+				pending++;
+				if (control_now() - begun > 2000000 && turn_blocked(c, i))
+					begun = control_now();
+				continue;
+			}
+			stopped_thread(c, i, r < 0 ? 0 : status, deadline);
+			idle = control_now();
+		}
+		if (!pending)
+			return NULL;
+		if (control_now() > deadline)
+			return err_new(
+				ETIMEDOUT,
+				"thread %d of process %d (%s) does not stop: it is in state %c",
+				tid, c->pid, c->name, control_thread_state(c->pid, tid) ?: '?');
+		control_wait_a_bit(idle);
+	}
+}
+
+struct err *control_stop_more(struct control *c, int timeout_ms)
+{
+	uint64_t deadline = control_now() + (uint64_t)timeout_ms * 1000000;
+	struct err *e = NULL;
+	bool more = true;
+
+	while (!e && more) {
+		more = false;
+		e = seize_new(c, &more);
+		e = e ?: wait_threads(c, deadline);
+		if (!e && more && control_now() > deadline)
+			e = err_new(
+				ETIMEDOUT,
+				"process %d (%s) starts threads faster than they can be stopped",
+				c->pid, c->name);
+	}
+	if (!e && !c->threads.n)
+		e = control_gone(c);
+	for (uint32_t i = 0; !e && i < c->threads.n; i++)
+		if (!c->threads.v[i].blocked)
+			control_cancel_call(c, &c->threads.v[i]);
+	return e ?: control_put_regs(c);
+}
+
+/* Two tracers that come at once must not each hold a part of the threads: who meets another's lets go of all and tries
+ * again. The main thread is seized first, so that one of them wins. */
+struct err *control_stop(struct control *c, int timeout_ms)
+{
+	struct err *e = NULL;
+
+	assert(!c->stopped);
+	c->stop_begun = control_now();
+	control_rescue_begin();
+	do {
+		err_free(e);
+		c->alive = control_living_thread(c->pid);
+		e = c->alive ? control_open_mem(c) : control_gone(c);
+		if (e)
+			break;
+		free(c->auxv);
+		c->auxv = NULL;
+		c->stopped = true;
+		e = control_stop_more(c, timeout_ms);
+		if (e)
+			err_free(control_resume(c));
+		if (e && e->code == EAGAIN)
+			nanosleep(&(struct timespec){ .tv_nsec = 300000 + control_now() % 700000 },
+				  NULL);
+	} while (e && e->code == EAGAIN);
+	control_rescue_end();
+	return e;
+}
+
+static bool any_can_call(const struct control *c)
+{
+	for (uint32_t i = 0; i < c->threads.n; i++)
+		if (!c->threads.v[i].blocked && !c->threads.v[i].guest)
+			return true;
+	return false;
+}
+
+struct err *control_stop_to_call(struct control *c, int timeout_ms)
+{
+	uint64_t end = control_now() + (uint64_t)timeout_ms * 1000000;
+
+	for (;;) {
+		struct err *e = control_stop(c, timeout_ms);
+
+		if (e || any_can_call(c))
+			return e;
+		e = control_resume(c);
+		if (e)
+			return e;
+		if (control_now() > end)
+			return err_new(
+				EBUSY,
+				"process %d (%s) waits for a child of vfork() that goes on: try again later",
+				c->pid, c->name);
+		nanosleep(&(struct timespec){ .tv_nsec = 500000 }, NULL);
+	}
+}
+
+struct control_thread *control_threads(struct control *c, uint32_t *ret_n)
+{
+	*ret_n = c->threads.n;
+	return c->threads.v;
+}
+
+/* --- resume --- */
+
+struct err *control_put_regs(struct control *c)
+{
+	for (uint32_t i = 0; i < c->threads.n; i++) {
+		struct control_thread *t = &c->threads.v[i];
+
+		if (!t->changed)
+			continue;
+		if (t->blocked || t->pending)
+			return err_new(EBUSY, "thread %d of process %d (%s) waits in vfork()",
+				       t->tid, c->pid, c->name);
+		if (ptrace(PTRACE_SETREGS, t->tid, 0, &t->regs) < 0 && errno != ESRCH)
+			return err_errno(errno, "writing registers of thread %d", t->tid);
+		t->changed = false;
+	}
+	return NULL;
+}
+
+struct err *control_resume(struct control *c)
+{
+	struct err *e = NULL;
+
+	if (!c->stopped)
+		return NULL;
+	control_unstub(c);
+	e = control_put_regs(c);
+	for (uint32_t i = 0; i < c->threads.n; i++) {
+		struct control_thread *t = &c->threads.v[i];
+
+		if (!t->seized)
+			continue;
+		if (t->pending || t->blocked)
+			control_let_go_later(t->tid);
+		else
+			control_detach(t->tid);
+	}
+	c->threads.n = 0;
+	c->stopped = false;
+	for (int i = 0; !control_settle() && i < 20; i++)
+		nanosleep(&(struct timespec){ .tv_nsec = 500000 }, NULL);
+	return e;
+}
