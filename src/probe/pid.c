@@ -22,13 +22,7 @@ enum {
 
 /* One description being matched in one process. */
 struct match {
-	const struct provider *pv;
-	struct probe_set *ps;
-	const struct probe_desc *pd;
-	void (*found)(void *arg, struct probe *p);
-	void *arg;
-	pid_t pid;
-	char prov[32];
+	struct process_match in;
 	uint32_t nfound;
 	bool func_exact, wants_entry, wants_return, wants_offsets, offset_exact;
 	uint64_t offset; /* of offset_exact */
@@ -65,7 +59,7 @@ static void skip(struct match *m, const char *func, const char *name, const char
 static void note_skipped(struct match *m, const struct process_object *po)
 {
 	if (m->nskipped)
-		process_note(m->ps, xasprintf("%s:%s: %u probe%s left out: %s%s", m->prov, po->name,
+		process_note(m->in.ps, xasprintf("%s:%s: %u probe%s left out: %s%s", m->in.prov, po->name,
 					      m->nskipped, m->nskipped > 1 ? "s" : "", m->skipped.v,
 					      m->nskipped > MAX_NAMED ? ", ..." : ""));
 	m->nskipped = 0;
@@ -77,7 +71,7 @@ static struct probe *add(struct match *m, const struct process_object *po, const
 			 const char *unavailable, const char *note)
 {
 	bool is_new;
-	struct probe *p = process_add_probe(m->ps, m->pv, m->pid, po, m->prov, func, name, kind,
+	struct probe *p = process_add_probe(m->in.ps, m->in.pv, m->in.pid, po, m->in.prov, func, name, kind,
 					    offset, &is_new);
 
 	if (is_new) {
@@ -86,7 +80,7 @@ static struct probe *add(struct match *m, const struct process_object *po, const
 		p->note = note;
 	}
 	m->nfound++;
-	m->found(m->arg, p);
+	m->in.found(m->in.arg, p);
 	return p;
 }
 
@@ -232,13 +226,13 @@ static const char *entry_note(struct match *m, const struct object_symbol *f,
 
 	if (f->is_ifunc)
 		return arena_printf(
-			&m->ps->arena,
+			&m->in.ps->arena,
 			"%s; an indirect function: this is its resolver, which runs once", price);
 	if (moved)
-		return arena_printf(&m->ps->arena, "%s; placed behind endbr64", price);
+		return arena_printf(&m->in.ps->arena, "%s; placed behind endbr64", price);
 	if (kind == ATTACH_URETPROBE && !strncmp(f->name, "_Z", 2))
 		return arena_printf(
-			&m->ps->arena,
+			&m->in.ps->arena,
 			"%s; an exception must not pass through it: the kernel's return probe "
 			"hides the caller from the unwinder",
 			price);
@@ -302,7 +296,7 @@ static void match_offsets(struct match *m, const struct process_object *po,
 		char name[20];
 
 		snprintf(name, sizeof(name), "%x", at);
-		if (m->offset_exact ? at == m->offset : glob_match(m->pd->name, name)) {
+		if (m->offset_exact ? at == m->offset : glob_match(m->in.pd->name, name)) {
 			if (class == UPROBE_REFUSED)
 				refuse(m, po, f->name, name, ATTACH_UPROBE, f->addr, base + at,
 				       reason);
@@ -325,8 +319,8 @@ static void match_offsets(struct match *m, const struct process_object *po,
 			add(m, po, f->name, name, ATTACH_UPROBE, f->addr, base + m->offset,
 			    "no instruction begins at this offset", NULL);
 		else
-			process_note(m->ps, xasprintf("%s:%s:%s:%s: the function ends at %llx",
-						      m->prov, po->name, f->name, name,
+			process_note(m->in.ps, xasprintf("%s:%s:%s:%s: the function ends at %llx",
+						      m->in.prov, po->name, f->name, name,
 						      (unsigned long long)f->size));
 	}
 }
@@ -340,8 +334,8 @@ static void match_object(struct match *m, const struct process_object *po)
 	for (uint32_t i = 0; i < n && m->nfound <= MAX_FOUND; i++) {
 		const struct object_symbol *f = &s[i];
 
-		if (!f->is_func || (m->func_exact ? strcmp(m->pd->func, f->name)
-						  : !glob_match(m->pd->func, f->name)))
+		if (!f->is_func || (m->func_exact ? strcmp(m->in.pd->func, f->name)
+						  : !glob_match(m->in.pd->func, f->name)))
 			continue;
 		/* Of the aliases at one address the first is the best name; when it is named, any will do. */
 		if (f->addr == last)
@@ -410,7 +404,7 @@ static struct err *match_address(struct match *m, const struct process_objects *
 
 	if (!m->offset_exact)
 		return NULL;
-	e = mappings_read(m->pid, &maps, &n);
+	e = mappings_read(m->in.pid, &maps, &n);
 	if (e)
 		return e;
 	for (uint32_t i = 0; i < n; i++) {
@@ -419,18 +413,18 @@ static struct err *match_address(struct match *m, const struct process_objects *
 
 		if (!maps[i].exec || m->offset < maps[i].start || m->offset >= maps[i].end)
 			continue;
-		o = symbols_object(m->ps->symbols, m->pid, &maps[i]);
+		o = symbols_object(m->in.ps->symbols, m->in.pid, &maps[i]);
 		if (!o ||
 		    !object_offset_to_addr(o, m->offset - maps[i].start + maps[i].offset, &addr))
 			continue;
 		for (uint32_t k = 0; k < objects->n; k++)
 			if (objects->v[k].object == o &&
-			    process_object_matches(&objects->v[k], m->pd->mod))
+			    process_object_matches(&objects->v[k], m->in.pd->mod))
 				add_address(m, &objects->v[k], addr, m->offset);
 	}
 	mappings_free(maps, n);
 	for (uint32_t k = 0; k < objects->n && m->nfound == before; k++)
-		if (m->pd->mod[0] ? process_object_matches(&objects->v[k], m->pd->mod)
+		if (m->in.pd->mod[0] ? process_object_matches(&objects->v[k], m->in.pd->mod)
 				  : objects->v[k].is_main)
 			add_address(m, &objects->v[k], m->offset, m->offset);
 	return NULL;
@@ -460,8 +454,8 @@ static bool parse_hex(const char *s, uint64_t *ret)
 
 static struct err *too_many(const struct match *m)
 {
-	return err_new(E2BIG, "%s:%s:%s:%s matches more than %d probes", m->prov, m->pd->mod,
-		       m->pd->func, m->pd->name, MAX_FOUND);
+	return err_new(E2BIG, "%s:%s:%s:%s matches more than %d probes", m->in.prov, m->in.pd->mod,
+		       m->in.pd->func, m->in.pd->name, MAX_FOUND);
 }
 
 /* A library that is not loaded: its file is there to be probed. */
@@ -474,33 +468,33 @@ static void match_later(void *arg, const struct process_object *later)
 		return;
 	match_object(m, later);
 	if (m->nfound > before)
-		process_note(m->ps, xasprintf("%s:%s is not loaded: its probes fire when %s is",
-					      m->prov, m->pd->mod, later->path));
+		process_note(m->in.ps, xasprintf("%s:%s is not loaded: its probes fire when %s is",
+					      m->in.prov, m->in.pd->mod, later->path));
 }
 
-static struct err *match_process(struct match *m)
+static struct err *match_process(struct process_match *in)
 {
+	struct match *m = (struct match *)in; /* its first member */
 	const struct process_objects *objects;
-	const char *name = m->pd->name;
+	const char *name = m->in.pd->name;
 	bool loaded = false;
-	struct err *e = process_objects(m->ps, m->pid, &objects);
+	struct err *e = process_objects(m->in.ps, m->in.pid, &objects);
 
 	if (e)
 		return e;
-	snprintf(m->prov, sizeof(m->prov), "pid%d", (int)m->pid);
-	m->func_exact = m->pd->func[0] && !glob_is_pattern(m->pd->func);
+	m->func_exact = m->in.pd->func[0] && !glob_is_pattern(m->in.pd->func);
 	m->wants_entry = glob_match(name, "entry");
 	m->wants_return = glob_match(name, "return");
 	m->offset_exact = parse_hex(name, &m->offset);
 	m->wants_offsets = m->offset_exact || !name[0] || glob_is_pattern(name);
-	if (!strcmp(m->pd->func, "-"))
+	if (!strcmp(m->in.pd->func, "-"))
 		return match_address(m, objects);
 	for (uint32_t i = 0; i < objects->n; i++) {
-		if (!process_object_matches(&objects->v[i], m->pd->mod))
+		if (!process_object_matches(&objects->v[i], m->in.pd->mod))
 			continue;
 		loaded = true;
 		if (!object_is_x86_64(objects->v[i].object)) {
-			process_note(m->ps, xasprintf("%s:%s: left out: not x86-64 code", m->prov,
+			process_note(m->in.ps, xasprintf("%s:%s: left out: not x86-64 code", m->in.prov,
 						      objects->v[i].name));
 			continue;
 		}
@@ -509,7 +503,7 @@ static struct err *match_process(struct match *m)
 			return too_many(m);
 	}
 	if (!loaded)
-		process_libraries(m->ps, m->pid, objects, m->pd->mod, match_later, m);
+		process_libraries(m->in.ps, m->in.pid, objects, m->in.pd->mod, match_later, m);
 	return m->nfound > MAX_FOUND ? too_many(m) : NULL;
 }
 
@@ -517,26 +511,9 @@ static struct err *pid_match(const struct provider *pv, struct probe_set *ps,
 			     const struct probe_desc *pd, void (*found)(void *arg, struct probe *p),
 			     void *arg)
 {
-	struct match m = { .pv = pv, .ps = ps, .pd = pd, .found = found, .arg = arg };
-	struct err *e = NULL;
+	struct match m = { .in = { pv, ps, pd, found, arg } };
+	struct err *e = process_match_each(&m.in, match_process);
 
-	if (all_digits(pd->prov + 3)) {
-		unsigned long pid = strtoul(pd->prov + 3, NULL, 10);
-
-		if (pid == 0 || pid > INT32_MAX)
-			return err_new(ESRCH, "no process %s", pd->prov + 3);
-		m.pid = (pid_t)pid;
-		e = match_process(&m);
-	} else {
-		for (uint32_t i = 0; i < ps->targets.n && !e; i++) {
-			char prov[32];
-
-			snprintf(prov, sizeof(prov), "pid%d", (int)ps->targets.v[i].pid);
-			m.pid = ps->targets.v[i].pid;
-			if (glob_match(pd->prov, prov))
-				e = match_process(&m);
-		}
-	}
 	vec_fini(&m.skipped);
 	return e;
 }

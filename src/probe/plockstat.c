@@ -111,18 +111,8 @@ static bool plockstat_claims(const struct provider *pv, const char *pattern)
 	       !pattern[sizeof(prefix) - 1 + n];
 }
 
-struct match {
-	const struct provider *pv;
-	struct probe_set *ps;
-	const struct probe_desc *pd;
-	void (*found)(void *arg, struct probe *p);
-	void *arg;
-	pid_t pid;
-	char prov[32];
-};
-
 /* The thread is one of this process, and in a lock function of that kind: __pl_writer is 2 in those of mutexes. */
-static void add_futex(struct match *m, const struct process_object *po, const struct row *row)
+static void add_futex(struct process_match *m, const struct process_object *po, const struct row *row)
 {
 	bool is_new;
 	struct probe *p;
@@ -144,7 +134,7 @@ static void add_futex(struct match *m, const struct process_object *po, const st
 	m->found(m->arg, p);
 }
 
-static void add_function(struct match *m, const struct process_object *po, const struct row *row,
+static void add_function(struct process_match *m, const struct process_object *po, const struct row *row,
 			 const struct object_symbol *f)
 {
 	enum attach_kind kind = row->where == RETURN ? ATTACH_URETPROBE : ATTACH_UPROBE;
@@ -176,7 +166,7 @@ static void add_function(struct match *m, const struct process_object *po, const
 	m->found(m->arg, p);
 }
 
-static void match_row(struct match *m, const struct process_object *po, const struct row *row)
+static void match_row(struct process_match *m, const struct process_object *po, const struct row *row)
 {
 	uint64_t last = UINT64_MAX;
 	uint32_t n;
@@ -194,7 +184,7 @@ static void match_row(struct match *m, const struct process_object *po, const st
 	}
 }
 
-static struct err *match_process(struct match *m, pid_t pid)
+static struct err *match_process(struct process_match *m, pid_t pid)
 {
 	const struct process_objects *objects;
 	struct err *e;
@@ -217,7 +207,7 @@ static struct err *plockstat_match(const struct provider *pv, struct probe_set *
 				   const struct probe_desc *pd,
 				   void (*found)(void *arg, struct probe *p), void *arg)
 {
-	struct match m = { .pv = pv, .ps = ps, .pd = pd, .found = found, .arg = arg };
+	struct process_match m = { .pv = pv, .ps = ps, .pd = pd, .found = found, .arg = arg };
 	struct err *e = NULL;
 
 	if (!strncmp(pd->prov, "pid", 3))

@@ -31,13 +31,7 @@ struct imports {
 };
 
 struct match {
-	const struct provider *pv;
-	struct probe_set *ps;
-	const struct probe_desc *pd;
-	void (*found)(void *arg, struct probe *p);
-	void *arg;
-	pid_t pid;
-	char prov[32];
+	struct process_match in;
 	bool func_exact, wants_entry, wants_return, any_slot;
 };
 
@@ -142,14 +136,14 @@ static void add(struct match *m, const struct imports *im, const char *func, con
 
 		class = uprobe_classify(code, n, &len, &reason);
 	}
-	p = process_add_probe(m->ps, m->pv, m->pid, im->po, m->prov, func, name, kind, offset + jmp,
+	p = process_add_probe(m->in.ps, m->in.pv, m->in.pid, im->po, m->in.prov, func, name, kind, offset + jmp,
 			      &is_new);
 	if (is_new) {
 		p->addr = addr;
 		p->unavailable = reason;
 		p->note = reason ? NULL : process_price(class, kind);
 	}
-	m->found(m->arg, p);
+	m->in.found(m->in.arg, p);
 }
 
 /* Called again and again, or kept by the callee: the kernel's return probe, which replaces the return address, would break
@@ -209,7 +203,7 @@ static void match_slots(struct match *m, struct imports *im, const char *name)
 		func = symbol ? symbol_name(im, *symbol) : NULL;
 		if (!func || !*func)
 			continue;
-		if (m->func_exact ? strcmp(m->pd->func, func) : !glob_match(m->pd->func, func))
+		if (m->func_exact ? strcmp(m->in.pd->func, func) : !glob_match(m->in.pd->func, func))
 			continue;
 		m->any_slot = true;
 		if (m->wants_entry)
@@ -234,7 +228,7 @@ static void say_no_slot(struct match *m, const struct imports *im)
 		if (ELF64_R_TYPE(r.r_info) != R_X86_64_GLOB_DAT)
 			continue;
 		name = symbol_name(im, ELF64_R_SYM(r.r_info));
-		if (!name || strcmp(name, m->pd->func))
+		if (!name || strcmp(name, m->in.pd->func))
 			continue;
 		if (m->wants_entry)
 			add(m, im, name, "entry", ATTACH_UPROBE, 0, 0, why);
@@ -258,19 +252,19 @@ static void match_object(struct match *m, const struct process_object *po)
 	imports_close(&im);
 }
 
-static struct err *match_process(struct match *m)
+static struct err *match_process(struct process_match *in)
 {
+	struct match *m = (struct match *)in; /* its first member */
 	const struct process_objects *objects;
-	struct err *e = process_objects(m->ps, m->pid, &objects);
+	struct err *e = process_objects(m->in.ps, m->in.pid, &objects);
 
 	if (e)
 		return e;
-	snprintf(m->prov, sizeof(m->prov), "plt%d", (int)m->pid);
-	m->func_exact = m->pd->func[0] && !glob_is_pattern(m->pd->func);
-	m->wants_entry = glob_match(m->pd->name, "entry");
-	m->wants_return = glob_match(m->pd->name, "return");
+	m->func_exact = m->in.pd->func[0] && !glob_is_pattern(m->in.pd->func);
+	m->wants_entry = glob_match(m->in.pd->name, "entry");
+	m->wants_return = glob_match(m->in.pd->name, "return");
 	for (uint32_t i = 0; i < objects->n; i++)
-		if (process_object_matches(&objects->v[i], m->pd->mod) &&
+		if (process_object_matches(&objects->v[i], m->in.pd->mod) &&
 		    object_is_x86_64(objects->v[i].object))
 			match_object(m, &objects->v[i]);
 	return NULL;
@@ -280,26 +274,9 @@ static struct err *plt_match(const struct provider *pv, struct probe_set *ps,
 			     const struct probe_desc *pd, void (*found)(void *arg, struct probe *p),
 			     void *arg)
 {
-	struct match m = { .pv = pv, .ps = ps, .pd = pd, .found = found, .arg = arg };
-	struct err *e = NULL;
+	struct match m = { .in = { pv, ps, pd, found, arg } };
 
-	if (!glob_is_pattern(pd->prov)) {
-		unsigned long pid = strtoul(pd->prov + 3, NULL, 10);
-
-		if (pid == 0 || pid > INT32_MAX)
-			return err_new(ESRCH, "no process %s", pd->prov + 3);
-		m.pid = (pid_t)pid;
-		return match_process(&m);
-	}
-	for (uint32_t i = 0; i < ps->targets.n && !e; i++) {
-		char prov[32];
-
-		m.pid = ps->targets.v[i].pid;
-		snprintf(prov, sizeof(prov), "plt%d", (int)m.pid);
-		if (glob_match(pd->prov, prov))
-			e = match_process(&m);
-	}
-	return e;
+	return process_match_each(&m.in, match_process);
 }
 
 /* As pid's: the psABI's integer arguments at the entry, arg1 the value at the return. */

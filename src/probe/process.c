@@ -474,3 +474,27 @@ void process_note(struct probe_set *ps, char *text)
 	}
 	vec_push(&ps->notes, text);
 }
+
+struct err *process_match_each(struct process_match *m, struct err *(*one)(struct process_match *m))
+{
+	enum { LETTERS = 3 };
+	const char *pattern = m->pd->prov, *number = pattern + LETTERS;
+	struct err *e = NULL;
+
+	if (*number && !number[strspn(number, "0123456789")]) {
+		unsigned long pid = strtoul(number, NULL, 10);
+
+		if (pid == 0 || pid > INT32_MAX)
+			return err_new(ESRCH, "no process %s", number);
+		m->pid = (pid_t)pid;
+		snprintf(m->prov, sizeof(m->prov), "%.*s%d", LETTERS, pattern, (int)pid);
+		return one(m);
+	}
+	for (uint32_t i = 0; i < m->ps->targets.n && !e; i++) {
+		m->pid = m->ps->targets.v[i].pid;
+		snprintf(m->prov, sizeof(m->prov), "%.*s%d", LETTERS, pattern, (int)m->pid);
+		if (glob_match(pattern, m->prov))
+			e = one(m);
+	}
+	return e;
+}

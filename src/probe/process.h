@@ -45,6 +45,22 @@ struct probe *process_add_probe(struct probe_set *ps, const struct provider *pv,
 				const char *name, enum attach_kind kind, uint64_t offset,
 				bool *ret_new);
 
+/* A description matched against processes, by the providers of places in them. */
+struct process_match {
+	const struct provider *pv;
+	struct probe_set *ps;
+	const struct probe_desc *pd;
+	void (*found)(void *arg, struct probe *p);
+	void *arg;
+	/* of the process at hand */
+	pid_t pid;
+	char prov[32]; /* the provider's name there: "pid123" */
+};
+/* Calls one() for the process whose number stands behind the provider's three letters, which need not be a target; for the
+ * targets that a pattern means otherwise. The first error ends it. */
+struct err *process_match_each(struct process_match *m,
+			       struct err *(*one)(struct process_match *m));
+
 /* What a hit costs by class, for notes. */
 const char *process_price(enum uprobe_class class, enum attach_kind kind);
 

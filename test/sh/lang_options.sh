@@ -134,6 +134,12 @@ check 0 'fault 10' d -qn 'BEGIN { n = 1000000; bcopy(alloca(8), alloca(8), n); }
 # conversions of networks
 check 0 '^::1 02:00:00:00:00:ff$' d -qn 'BEGIN { this->a = (unsigned char *)alloca(16); this->a[15] = 1; this->m = (unsigned char *)alloca(6); this->m[0] = 2; this->m[5] = 0xff; printf("%s %s\n", inet_ntoa6((struct in6_addr *)this->a), link_ntop(1, this->m)); exit(0); }'
 check 0 '^100007f 80$' d -qn 'BEGIN { printf("%H %j\n", 0x0100007f, 80); exit(0); }'
+# what is lost, with its tag
+check 0 '\[DTRACEDROP_AGGREGATION\] [0-9]* aggregation drops on CPU' d -x droptags -x aggsize=256 -qn 'BEGIN { for (int i = 0; i < 90; i++) @a[i] = count(); trunc(@a); exit(0); }'
+check 0 '\[DTRACEDROP_DYNAMIC\] [0-9]* dynamic variable drops' d -x droptags -x dynvarsize=1k -qn 'BEGIN { for (int i = 0; i < 90; i++) a[i] = 1; exit(0); }'
+check 0 '\[DTRACEDROP_PRINCIPAL\] [0-9]* drops* on CPU' d -x droptags -b 4k -qn 'BEGIN { for (int i = 0; i < 90; i++) printf("%200s\n", execname); } tick-300ms { exit(0); }'
+check 0 '\[DTRACEDROP_DBLERROR\] 1 error in ERROR probe enabling' d -x droptags -qn 'BEGIN { x = *(int *)8; } ERROR { y = *(int *)16; } BEGIN { exit(0); }'
+check 0 '\[DTRACEDROP_SPEC\] 1 speculative drop' d -x droptags -x specsize=64 -n 'BEGIN { s = speculation(); } BEGIN { speculate(s); tracemem(alloca(100), 100); } BEGIN { commit(s); exit(0); }'
 # under DTrace's name: what it prints, and a note below
 ln -s "$(command -v "$DESCRY")" "$T/dtrace"
 check 0 '^	*Identifier Names: Stable$' "$T/dtrace" -lvn BEGIN

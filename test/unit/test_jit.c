@@ -1157,6 +1157,75 @@ static void test_thunk_arguments(void **state)
 	}
 }
 
+/* What the agent made of the registers is the program's context; 0: nothing runs. Every register is as it was. */
+static uint64_t event_context[8], event_gives;
+static struct wire_stub event_stub;
+static uint64_t make_event(uint32_t entry, const uint64_t args[6])
+{
+	if (entry != WIRE_AGENT_event)
+		return 0;
+	memcpy(seen_regs, (const void *)(uintptr_t)args[0], sizeof(seen_regs));
+	memcpy(&event_stub, (const void *)(uintptr_t)args[1], sizeof(event_stub));
+	assert_ptr_equal(args[2], mock.thread);
+	assert_int_equal(mock.thread->regs, args[0]);
+	return event_gives;
+}
+
+static void test_thunk_event(void **state)
+{
+	uint32_t m = mock_add_map(WIRE_MAP_THREAD_ARRAY, 16, 1);
+	const struct bpf_insn p[] = {
+		LDX(DW, 2, 1, 0),
+		LDX(DW, 3, 1, 32),
+		LD64(4, EBPF_PSEUDO_MAP_VALUE, m),
+		STX(DW, 4, 2, 0),
+		STX(DW, 4, 3, 8),
+		ALU64_IMM(MOV, 0, 0),
+		EXIT(),
+	};
+	uint64_t *v = mock_value(m, 0);
+
+	mock.env.events = (1u << (WIRE_STUB_ALL - WIRE_STUB_EVENTS)) - 1;
+	mock.helper = make_event;
+	mock_know_thread();
+	COMPILE(p);
+	for (int kind = 0; kind < WIRE_STUB_EVENTS; kind++)
+		assert_true(!mock.out.thunk[kind] ==
+			    (kind != WIRE_STUB_SYSNOTE && kind != WIRE_STUB_SYSFORK));
+	event_context[0] = 11;
+	event_context[4] = 44;
+	for (int kind = WIRE_STUB_EVENTS; kind < WIRE_STUB_ALL; kind++) {
+		bool behind = wire_stub_is_behind((unsigned)kind);
+
+		mock.call = behind ? 56 + 1 : 0;
+		v[0] = v[1] = 7;
+		event_gives = 0;
+		fire_with(kind, FLAGS, 0x12300000038);
+		assert_int_equal(v[0], 7);
+		event_gives = (uintptr_t)event_context;
+		fire_with(kind, FLAGS, 0x12300000038);
+		assert_int_equal(v[0], 11);
+		assert_int_equal(v[1], 44);
+		assert_int_equal(event_stub.kind & 0xffff, kind);
+		assert_int_equal(event_stub.probe, 31);
+		assert_int_equal(seen_regs[10], behind ? 0x12300000038 : (uint64_t)-38);
+		assert_int_equal(seen_regs[15], 56);
+		assert_int_equal(seen_regs[14], cpu_in.r[7]);
+		assert_int_equal(seen_regs[13], cpu_in.r[6]);
+		assert_int_equal(seen_regs[7], cpu_in.r[10]);
+		/* not of the child of vfork() */
+		mock.thread->vforked = 1;
+		v[0] = 7;
+		fire_with(kind, FLAGS, 0);
+		assert_int_equal(v[0], 7);
+		mock.thread->vforked = 0;
+	}
+	mock.env.events = 1;
+	COMPILE(p);
+	for (int kind = WIRE_STUB_EVENTS + 1; kind < WIRE_STUB_ALL; kind++)
+		assert_int_equal(mock.out.thunk[kind], 0);
+}
+
 /* Around a system call: the number at both ends, as far as it is known; a vfork() child's calls are not seen. */
 static void test_thunk_syscall(void **state)
 {
@@ -1270,6 +1339,7 @@ int main(void)
 		T(test_thunk_nested),
 		T(test_thunk_arguments),
 		T(test_thunk_syscall),
+		T(test_thunk_event),
 #undef T
 	};
 

@@ -749,6 +749,26 @@ static void test_syscall_branched(void **state)
 	end(&m);
 }
 
+/* A number put together from halves, as in musl's __clone(): al replaces the lowest byte of what was there. */
+static void test_syscall_al(void **state)
+{
+	/* xor %eax,%eax; mov $56,%al; mov %rdi,%r11; syscall; mov $257,%eax; mov $2,%al; syscall; mov $3,%al; syscall; ret */
+	struct made m = make(CODE("\x31\xc0\xb0\x38\x49\x89\xfb\x0f\x05\xb8\x01\x01\0\0\xb0\x02"
+				  "\x0f\x05\xb0\x03\x0f\x05\xc3"),
+			     NULL, 0, SYMBOLS(FUNC("f", 0, 23)));
+	struct text_syscall *v;
+	uint32_t n;
+
+	begin(&m);
+	assert_null(text_syscalls(m.text, 0, &v, &n));
+	assert_int_equal(n, 3);
+	assert_int_equal(v[0].number, 56);
+	assert_int_equal(v[1].number, 0x102);
+	assert_int_equal(v[2].number, -1);
+	free(v);
+	end(&m);
+}
+
 /* --- joining --- */
 
 static void test_join(void **state)
@@ -1178,6 +1198,7 @@ int main(void)
 		cmocka_unit_test(test_absolute_table),
 		cmocka_unit_test(test_syscalls),
 		cmocka_unit_test(test_syscall_branched),
+		cmocka_unit_test(test_syscall_al),
 		cmocka_unit_test(test_join),
 		cmocka_unit_test(test_run_entry_return),
 		cmocka_unit_test(test_run_return_moves_pops),

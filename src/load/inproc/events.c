@@ -29,6 +29,7 @@ enum {
 	OBJECTS = 5,      /* mm_struct, cred, signal_struct, two struct pid */
 	OBJECT_MAX = 8192,
 	HURRY_NS = 5000000,
+	HURRY_FOR_NS = 100000000,
 	NAMES = 16,
 	KILLED = SIGKILL, /* exit code of what nobody tells how it ended */
 };
@@ -40,6 +41,7 @@ struct inproc_events {
 	struct task_layout layout;
 	uint32_t seen; /* wire_ask.asked */
 	bool ends, execs, asks;
+	uint64_t hurry_until; /* CLOCK_MONOTONIC ns: a thread has asked not long ago, to execute another program */
 };
 
 /* A thread as it was seen last. */
@@ -298,6 +300,8 @@ void events_answer(struct inproc_engine *e)
 
 		if (!tid)
 			continue;
+		if (tid == ~0u)
+			e->events->hurry_until = now_ns() + HURRY_FOR_NS;
 		ev->answer = tid == ~0u ? 0 : look_up(e, t, tid);
 		__atomic_store_n(&ev->want, 0, __ATOMIC_RELEASE);
 	}
@@ -637,7 +641,7 @@ void events_watch(struct inproc_engine *e, struct inproc_process *p)
 void events_hurry(struct inproc_engine *e)
 {
 	uint64_t end = now_ns() + HURRY_NS;
-	bool any = e->events && e->events->execs;
+	bool any = e->events && end < e->events->hurry_until;
 
 	while (any && now_ns() < end) {
 		any = false;

@@ -15,6 +15,7 @@ enum { HWCAP2_RDFSBASE = 1 << 1 /* HWCAP2_FSGSBASE */, TID_BITS = 32, OFFSET_MAX
 struct found {
 	enum wire_identity identity;
 	uint64_t disp;
+	bool early; /* the dynamic linker has not mapped a C library yet; or all has ended */
 };
 
 static bool glibc_tid(struct object *o, uint64_t *ret_disp)
@@ -34,6 +35,7 @@ static struct found of_process(struct inproc_engine *e, pid_t pid)
 {
 	struct found f = { .identity = WIRE_ID_FSBASE };
 	struct mapping *maps = NULL;
+	bool mapped = false, linked = false, any = false;
 	uint32_t n = 0;
 
 	if (!(getauxval(AT_HWCAP2) & HWCAP2_RDFSBASE))
@@ -44,6 +46,9 @@ static struct found of_process(struct inproc_engine *e, pid_t pid)
 
 		if (!o)
 			continue;
+		mapped = true;
+		linked |= object_interp(o) != NULL;
+		any |= object_soname(o) && !strncmp(object_soname(o), "libc.", 5);
 		if (object_interp(o) && f.identity == WIRE_ID_FSBASE)
 			f.identity = WIRE_ID_FS64;
 		if (object_soname(o) && !strcmp(object_soname(o), "libc.so.6") &&
@@ -51,6 +56,7 @@ static struct found of_process(struct inproc_engine *e, pid_t pid)
 			f.identity = WIRE_ID_FS32;
 	}
 	mappings_free(maps, n);
+	f.early = !mapped || (linked && !any);
 	return f;
 }
 
@@ -81,6 +87,8 @@ struct err *identity_check(struct inproc_engine *e, pid_t pid)
 	    (e->area->identity == WIRE_ID_FS64 && f.identity != WIRE_ID_FSBASE) ||
 	    (f.identity == e->area->identity && f.disp == e->area->id_disp))
 		return NULL;
+	if (f.early) /* or has executed yet another program since */
+		return err_new(ESRCH, "the program has only begun, or has ended");
 	return err_new(ENOTSUP,
 		       "the program it executes has another C library than the first one, or none: "
 		       "its threads cannot be told apart");

@@ -168,6 +168,7 @@ static void follow_exec(struct inproc_engine *e, uint32_t i)
 	struct inproc_process *p = &e->processes.v[i];
 	struct inproc_process next = inproc_process_of(p->pid);
 	struct wire_process *w = &e->list[p->index];
+	const uint32_t index = p->index;
 	struct err *err;
 
 	if (p->attached) {
@@ -179,14 +180,22 @@ static void follow_exec(struct inproc_engine *e, uint32_t i)
 	if ((!sites_any(e, p->pid) || !has_begun(e, p->pid)) && --p->exec_tries)
 		return;
 	next.execs = p->execs + 1;
+	next.exec_tries = p->exec_tries;
 	process_free(p);
 	*p = next;
 	inproc_note(e, "process %d executed another program: probes were off while it started",
 		    (int)p->pid);
 	unwind_add(e, p->pid);
 	err = process_enter(e, i);
-	if (err)
-		inproc_note(e, "%s", err->text);
+	p = &e->processes.v[i];
+	if (err && err->code == ESRCH && next.exec_tries > 1) { /* it executes one after the other */
+		p->index = index;
+		p->exec_tries = next.exec_tries - 1;
+	} else {
+		p->exec_tries = 0;
+		if (err)
+			inproc_note(e, "%s", err->text);
+	}
 	err_free(err);
 }
 

@@ -16,6 +16,11 @@ void inproc_note(struct inproc_engine *e, const char *fmt, ...)
 	if (vasprintf(&text, fmt, ap) < 0)
 		text = xstrdup(fmt);
 	va_end(ap);
+	for (uint32_t i = 0; i < e->base.nnotes; i++)
+		if (!strcmp(e->base.notes[i], text)) { /* of each program that a process executes */
+			free(text);
+			return;
+		}
 	e->base.notes = xrealloc(e->base.notes, (e->base.nnotes + 1) * sizeof(*e->base.notes));
 	e->base.notes[e->base.nnotes++] = text;
 }
@@ -454,6 +459,15 @@ static void plan_close(struct plan *pl)
 	mappings_free(pl->maps, pl->nmaps);
 }
 
+/* Its library and dynamic linker are one file, which need not have a name of its own. */
+static bool is_musl(struct object *o)
+{
+	const char *path = object_path(o), *name = strrchr(path, '/');
+
+	return !object_soname(o) && name &&
+	       (!strcmp(name, "/libc.so") || !strncmp(name, "/ld-musl-", 9));
+}
+
 static bool any_calls(const struct image *img)
 {
 	bool any = false;
@@ -480,7 +494,7 @@ bool sites_any(struct inproc_engine *e, pid_t pid)
 		struct object *o =
 			pl.maps[m].exec ? symbols_object(e->symbols, pid, &pl.maps[m]) : NULL;
 
-		any = o && makes_calls(o);
+		any = o && (makes_calls(o) || is_musl(o));
 	}
 	plan_close(&pl);
 	return any;

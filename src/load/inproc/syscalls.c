@@ -165,7 +165,8 @@ static void plan_return(struct calls *c, const struct image *img, uint32_t modul
 static void plan_call(struct calls *c, const struct image *img, uint32_t module,
 		      const struct object *o, const struct text_syscall *s)
 {
-	bool fork = s->number == SYS_clone || s->number == SYS_vfork || s->number == SYS_clone3;
+	bool fork = s->number < 0 || s->number == SYS_clone || s->number == SYS_vfork ||
+		    s->number == SYS_clone3;
 	bool entry = false, ret = false, note;
 
 	for (uint32_t i = 0; i < c->entry.n; i++)

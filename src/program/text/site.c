@@ -410,9 +410,11 @@ struct err *text_returns(struct text *t, uint64_t func, struct text_site **ret, 
 
 /* --- system calls --- */
 
-/* The number in eax, when a mov on the straight way before instruction i sets it. */
+/* The number in eax, when a mov on the straight way before instruction i sets it, or a mov of al behind one of eax. */
 static int32_t syscall_number(const struct text *t, const struct text_code *c, uint32_t i)
 {
+	int32_t al = -1;
+
 	for (uint32_t back = 0; back < 16 && i; back++) {
 		const uint8_t *b;
 		int32_t v;
@@ -426,15 +428,19 @@ static int32_t syscall_number(const struct text *t, const struct text_code *c, u
 			return -1;
 		if (b[0] == 0xb8) {
 			memcpy(&v, b + 1, 4);
-			return v;
+			return al < 0 ? v : (v & ~0xff) | al;
 		}
 		if (c->insns.v[i].len == 7 && !memcmp(b, "\x48\xc7\xc0", 3)) {
 			memcpy(&v, b + 3, 4);
-			return v;
+			return al < 0 ? v : (v & ~0xff) | al;
 		}
 		if (c->insns.v[i].len == 2 &&
 		    (!memcmp(b, "\x31\xc0", 2) || !memcmp(b, "\x33\xc0", 2)))
-			return 0;
+			return al < 0 ? 0 : al;
+		if (b[0] == 0xb0) {
+			al = al < 0 ? b[1] : al;
+			continue;
+		}
 		/* other ways to write eax: a register operand 0 where the destination may be. Arguments
 		 * are what is moved here; anything that could touch eax ends the search. */
 		if (c->insns.v[i].kind == INSN_PLAIN) {
