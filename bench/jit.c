@@ -53,7 +53,6 @@ static void measure(const char *name, enum wire_stub_kind kind, const struct bpf
 {
 	uint8_t *bare = mock.code + MOCK_CODE - 512, *traced = bare + 64, *stub = bare + 128, *c;
 	double added[ROUNDS];
-	int32_t rel;
 	struct err *e = p ? mock_compile(p, n) : NULL;
 
 	if (e) {
@@ -65,22 +64,8 @@ static void measure(const char *name, enum wire_stub_kind kind, const struct bpf
 	*(struct wire_stub *)stub = (struct wire_stub){ (uintptr_t)traced, 3, kind };
 	c = stub + sizeof(struct wire_stub);
 	put_jump(traced, c);
-	*(uint64_t *)(stub + 80) = p ? (uintptr_t)mock.code + MOCK_PROGRAM + mock.out.thunk[kind]
-				     : 0;
-	if (p) {
-		if (kind == WIRE_STUB_MID) {
-			memcpy(c, "\x48\x8d\x64\x24\x80", 5);
-			c += 5;
-		}
-		rel = (int32_t)(stub + 80 - (c + 6));
-		memcpy(c, "\xff\x15", 2);
-		memcpy(c + 2, &rel, 4);
-		c += 6;
-		if (kind == WIRE_STUB_MID) {
-			memcpy(c, "\x48\x8d\xa4\x24\x80\x00\x00\x00", 8);
-			c += 8;
-		}
-	}
+	if (p)
+		c = mock_put_call(c, kind, (uint64_t *)(stub + 80));
 	memcpy(c, body, 5);
 	put_jump(c + 5, traced + 5);
 	for (int i = 0; i < ROUNDS; i++) {
@@ -105,11 +90,7 @@ int main(void)
 		LD64(1, EBPF_PSEUDO_MAP_VALUE, state),
 		LDX(W, 1, 1, 0),
 		JMP_IMM(JNE, 1, 2, 9),
-		ST(DW, 10, -8, 0),
-		LD64(1, BPF_PSEUDO_MAP_FD, agg),
-		ALU64_REG(MOV, 2, 10),
-		ALU64_IMM(ADD, 2, -8),
-		CALL(BPF_FUNC_map_lookup_elem),
+		MOCK_LOOKUP(agg),
 		JMP_IMM(JEQ, 0, 0, 2),
 		ALU64_IMM(MOV, 1, 1),
 		ATOMIC(DW, 0, 1, 0, BPF_ADD),
@@ -118,11 +99,7 @@ int main(void)
 	};
 	const struct bpf_insn sum[] = {
 		LDX(DW, 6, 1, 112),
-		ST(DW, 10, -8, 0),
-		LD64(1, BPF_PSEUDO_MAP_FD, agg),
-		ALU64_REG(MOV, 2, 10),
-		ALU64_IMM(ADD, 2, -8),
-		CALL(BPF_FUNC_map_lookup_elem),
+		MOCK_LOOKUP(agg),
 		JMP_IMM(JEQ, 0, 0, 3),
 		ALU64_IMM(MOV, 1, 1),
 		ATOMIC(DW, 0, 1, 0, BPF_ADD),

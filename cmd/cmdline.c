@@ -218,7 +218,9 @@ int cmdline_parse(struct cmdline *c, int argc, char **argv)
 		}
 		if (o == '?') {
 			if (optopt == 'a' || optopt == 'A')
-				fprintf(stderr, "%s: option -%c is not supported yet\n",
+				fprintf(stderr,
+					"%s: option -%c: Linux cannot trace before anybody asks it to "
+					"(anonymous tracing)\n",
 					c->progname, optopt);
 			else if (optopt)
 				fprintf(stderr, "%s: illegal option -- %c\n", c->progname, optopt);

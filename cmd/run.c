@@ -538,6 +538,20 @@ static bool names_user_code(const struct field *f, uint32_t n)
 	return false;
 }
 
+/* The command, when only it, and what it forks, can be met; 0: anybody can. */
+static pid_t only_command(const struct run *r)
+{
+	const pid_t pid = r->targets.n == 1 && r->targets.v[0].command ? r->targets.v[0].pid : 0;
+
+	for (uint32_t i = 0; i < r->image->nprobes; i++) {
+		const struct probe *p = r->image->probes[i].probe;
+
+		if (p && p->pid != pid && p->kind != ATTACH_SELF && p->kind != ATTACH_TICK)
+			return 0;
+	}
+	return pid;
+}
+
 /* Programs that print user addresses need the mappings of processes that are gone by then. */
 static void watch_mappings(struct run *r)
 {
@@ -550,7 +564,7 @@ static void watch_mappings(struct run *r)
 		needed |= names_user_code(r->image->aggs[i].keys, r->image->aggs[i].nkeys);
 	if (!needed)
 		return;
-	symbols_watch(r->symbols);
+	symbols_watch(r->symbols, only_command(r));
 	for (uint32_t i = 0; i < r->targets.n; i++)
 		symbols_remember(r->symbols, r->targets.v[i].pid);
 }
@@ -846,7 +860,7 @@ static int prepare(struct run *r, const struct bound *b)
 	    opt_num(&r->options, OPT_ENGINE) == ENGINE_AUTO) {
 		struct err *more = err_new(
 			e->code,
-			"%s; without it, pid and USDT probes, system calls and samples of your own processes "
+			"%s; without it, pid and USDT probes, system calls, proc and samples of your own processes "
 			"(-p, -c) work",
 			e->text);
 

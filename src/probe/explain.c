@@ -115,6 +115,24 @@ static struct err *find_culprit(struct probe_set *ps, const struct probe_desc *p
 	return NULL;
 }
 
+/* "syscall::read": a provider in another place, for fields count from the right. NULL: it is not that. */
+static char *explain_shift(const struct probe_desc *pd)
+{
+	if (*pd->prov || (!*pd->mod && !*pd->func))
+		return NULL;
+	for (const struct provider *const *pv = providers; *pv; pv++) {
+		if (*pd->mod && !strcmp((*pv)->name, pd->mod))
+			return xasprintf("fields count from the right, so %s is a module here; "
+					 "did you mean %s:%s:%s:?",
+					 pd->mod, pd->mod, pd->func, pd->name);
+		if (!*pd->mod && !strcmp((*pv)->name, pd->func))
+			return xasprintf("fields count from the right, so %s is a function here; "
+					 "did you mean %s::%s: or %s:::%s?",
+					 pd->func, pd->func, pd->name, pd->func, pd->name);
+	}
+	return NULL;
+}
+
 char *probe_explain(struct probe_set *ps, const struct probe_desc *pd)
 {
 	cleanup_err struct err *e = NULL;
@@ -125,7 +143,9 @@ char *probe_explain(struct probe_set *ps, const struct probe_desc *pd)
 
 	if (*pd->prov && !glob_is_pattern(pd->prov) && !provider_exists(pd))
 		return explain_provider(pd);
-	why = profile_explain(pd);
+	why = explain_shift(pd);
+	if (!why)
+		why = profile_explain(pd);
 	if (!why)
 		why = cpc_explain(pd);
 	if (!why)

@@ -8,6 +8,7 @@ BEGIN
 	printf("%s %d\n", curpsinfo->pr_fname, curpsinfo->pr_fname == execname);
 	printf("%d %d\n", curpsinfo->pr_uid == uid, curpsinfo->pr_gid == gid);
 	printf("%d\n", xlate <psinfo_t *>(curthread)->pr_pid == pid);
+	printf("%d %d\n", execargs == curpsinfo->pr_psargs, strlen(execargs) >= strlen(execname));
 	printf("%d\n", curpsinfo->pr_addr == (uintptr_t)curthread);
 	exit(0);
 }

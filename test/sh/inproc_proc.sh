@@ -78,6 +78,20 @@ check("0 wrong, 400 caught" in r.out, "its output", r)
 for name, n in ("create", 100), ("lwp-start", 1602), ("lwp-exit", 1603), ("signal-send", 400), ("exit", 1):
     check(re.search(r"^ +%s +%d$" % (name, n), r.out, re.M), name, n, r)
 
+# without glibc's way to tell threads apart: static, and another C library
+for cc in ["cc", "-static"], ["musl-gcc"]:
+    prog = os.path.join(TMP, "events-" + cc[0])
+    if not shutil.which(cc[0]) or sh("%s -O1 -pthread -o %s test/tracee/events.c" % (" ".join(cc), prog)).returncode:
+        print(" ".join(cc) + " makes no program here: not tried")
+        continue
+    for args, counts in (("threads 5", {"lwp-create": 5, "lwp-start": 5, "lwp-exit": 6, "exit": 1}), ("signals 3", {"signal-send": 15, "exit": 1, "lwp-exit": 1}),
+                         ("children 3", {"create": 9, "lwp-create": 9, "exit": 1, "lwp-exit": 1}),
+                         ("exec 3", {"exec": 5, "exec-failure": 3, "exec-success": 2, "exit": 1, "lwp-exit": 1})):
+        r = descry("-q", "-x", "engine=inproc", "-n", every + "{ @[probename] = count(); }", c="%s %s" % (prog, args))
+        check(sh("%s %s" % (prog, args)).stdout.strip() in r.out, "its output", cc, args, r)
+        got = {k[0]: v for k, v in r.table() if k[0]}
+        check(got == counts, cc, args, got, counts)
+
 # an ordinary user, when the kernel refuses
 if shutil.which("setpriv"):
     os.chmod(TMP, 0o755)

@@ -55,6 +55,8 @@ rmdir "$group" 2>/dev/null
 # the language of another time
 check 0 '^mine' d -x version=1.10 -qn 'inline string strtoll = "mine"; BEGIN { printf("%s\n", strtoll); exit(0); }'
 check 1 'D_FUNC_UNDEF' d -x errtags -x version=1.10 -n 'BEGIN { trace(json("{}", "a")); }'
+check 1 'D_IDENT_UNDEF' d -x errtags -x version=1.10 -n 'BEGIN { trace(execargs); }'
+check 0 '^5$' d -x version=1.10 -qn 'BEGIN { execargs = 5; printf("%d\n", execargs); exit(0); }'
 check 0 'done' d -x version=1.11 -qn 'BEGIN { trace(json("{}", "a")); printf("done\n"); exit(0); }'
 check 1 'D_VERS_UNDEF' d -x errtags -x version=1.99 -n 'BEGIN { exit(0); }'
 check 1 'D_VERS_INVAL' d -x errtags -x version=x -n 'BEGIN { exit(0); }'

@@ -8,7 +8,6 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 /* 1 when the probe was said to be enabled; the probe is behind the question */
 int hello(int n);
@@ -102,16 +101,17 @@ __asm__(".section .SUNW_dof, \"aw\"\n"
 	"dof_end:\n"
 	".text\n");
 
-/* ROUNDS [SECONDS]: after that many rounds, once more that many a while later */
+/* ROUNDS [TIMES]: so many rounds; and again for each line of standard input, until it has been TIMES */
 int main(int argc, char **argv)
 {
-	int rounds = argc > 1 ? atoi(argv[1]) : 3, times = argc > 2 ? 2 : 1;
+	int rounds = argc > 1 ? atoi(argv[1]) : 3, times = argc > 2 ? atoi(argv[2]) : 1;
+	char line[8];
 
 	for (int t = 0; t < times; t++) {
 		int h = 0, b = 0, i = 0;
 
-		if (t)
-			sleep((unsigned)atoi(argv[2]));
+		if (t && !fgets(line, sizeof(line), stdin))
+			break;
 		for (int n = 0; n < rounds; n++) {
 			h += hello(10 * n) != 0;
 			b += bye(100 * n) == 1;

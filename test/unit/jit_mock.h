@@ -251,16 +251,18 @@ __attribute__((unused)) static uint64_t mock_host(void *ctx, uint64_t cookie)
 	return run(mock.thread, ctx, cookie);
 }
 
-/* A stub that calls the thunk of its kind and returns: `site` shows as its place. */
-__attribute__((unused)) static void *mock_stub(enum wire_stub_kind kind, uint64_t site,
-					       uint32_t probe)
+/* Instructions: r0 = the value of key 0 in map number `map`, 0 none. */
+#define MOCK_LOOKUP(map) \
+	ST(DW, 10, -8, 0), LD64(1, BPF_PSEUDO_MAP_FD, map), ALU64_REG(MOV, 2, 10), \
+		ALU64_IMM(ADD, 2, -8), CALL(BPF_FUNC_map_lookup_elem)
+
+/* What stands in a stub between struct wire_stub and the moved instructions: calls the thunk of its kind. *slot, within
+ * reach, is made its address. The end. */
+__attribute__((unused)) static uint8_t *mock_put_call(uint8_t *p, enum wire_stub_kind kind,
+						      uint64_t *slot)
 {
-	struct wire_stub *s = (void *)(mock.code + MOCK_CODE - 256 + 64 * (kind & 3));
-	uint8_t *p = (uint8_t *)(s + 1), *entry = p;
-	uint64_t *slot = (uint64_t *)(entry + 40);
 	int32_t rel;
 
-	*s = (struct wire_stub){ site, probe, kind | mock.call << WIRE_STUB_CALL_SHIFT };
 	*slot = (uintptr_t)mock.code + MOCK_PROGRAM + mock.out.thunk[kind];
 	if (kind >= WIRE_STUB_MID) {
 		memcpy(p, "\x48\x8d\x64\x24\x80", 5);
@@ -274,7 +276,18 @@ __attribute__((unused)) static void *mock_stub(enum wire_stub_kind kind, uint64_
 		memcpy(p, "\x48\x8d\xa4\x24\x80\x00\x00\x00", 8);
 		p += 8;
 	}
-	*p = 0xc3;
+	return p;
+}
+
+/* A stub that calls the thunk of its kind and returns: `site` shows as its place. */
+__attribute__((unused)) static void *mock_stub(enum wire_stub_kind kind, uint64_t site,
+					       uint32_t probe)
+{
+	struct wire_stub *s = (void *)(mock.code + MOCK_CODE - 256 + 64 * (kind & 3));
+	uint8_t *entry = (uint8_t *)(s + 1);
+
+	*s = (struct wire_stub){ site, probe, kind | mock.call << WIRE_STUB_CALL_SHIFT };
+	*mock_put_call(entry, kind, (uint64_t *)(entry + 40)) = 0xc3;
 	return entry;
 }
 

@@ -749,11 +749,7 @@ static void test_thunk_count(void **state)
 	static const enum wire_identity ids[] = { WIRE_ID_FS64, WIRE_ID_FS32, WIRE_ID_FSBASE };
 	uint32_t m = mock_add_map(WIRE_MAP_AGG_ARRAY, 8, 1);
 	const struct bpf_insn p[] = {
-		ST(DW, 10, -8, 0),
-		LD64(1, BPF_PSEUDO_MAP_FD, m),
-		ALU64_REG(MOV, 2, 10),
-		ALU64_IMM(ADD, 2, -8),
-		CALL(BPF_FUNC_map_lookup_elem),
+		MOCK_LOOKUP(m),
 		JMP_IMM(JEQ, 0, 0, 2),
 		ALU64_IMM(MOV, 1, 1),
 		ATOMIC(DW, 0, 1, 0, BPF_ADD),

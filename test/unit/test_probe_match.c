@@ -262,6 +262,10 @@ static void test_explain(void **state)
 			 "not built into descry");
 	assert_explained(w, (struct probe_desc){ "syscall", "", "opnat", "entry" },
 			 "syscall:vmlinux:openat:entry?");
+	assert_explained(w, (struct probe_desc){ "", "syscall", "", "read" },
+			 "did you mean syscall::read:?");
+	assert_explained(w, (struct probe_desc){ "", "", "syscall", "read" },
+			 "did you mean syscall::read: or");
 	assert_explained(w, (struct probe_desc){ "syscall", "", "read", "retrun" }, "did you mean");
 	assert_explained(w, (struct probe_desc){ "syscall", "ext4", "read", "entry" }, "no module");
 	assert_explained(w, (struct probe_desc){ "profile", "", "", "profile-10000" },

@@ -63,10 +63,12 @@ int subr_find(struct bind_cx *cx, const char *name)
 struct inline_def *inline_find(struct bind_cx *cx, const char *name)
 {
 	uint64_t *slot = hash_get(&cx->state->inlines, name, strlen(name));
+	struct inline_def *def;
 
 	if (!slot && lib_load(cx, 'i', name))
 		slot = hash_get(&cx->state->inlines, name, strlen(name));
-	return slot ? (struct inline_def *)(uintptr_t)*slot : NULL;
+	def = slot ? (struct inline_def *)(uintptr_t)*slot : NULL;
+	return def && is_lib_node(cx, def->node) && version_hides(cx, name) ? NULL : def;
 }
 
 static const struct env *env_find(struct bind_cx *cx, const char *name)

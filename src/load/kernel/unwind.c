@@ -405,7 +405,7 @@ void unwind_tables_watch(struct unwind_tables *t, bool targets)
 
 	t->targets = targets;
 	if (!t->watch)
-		t->watch = map_watch_new(&ops, t, targets);
+		t->watch = map_watch_new(&ops, t, 0, targets);
 }
 
 int unwind_tables_watch_fd(const struct unwind_tables *t, uint32_t i)

@@ -53,9 +53,9 @@ uint32_t symbols_source(struct symbols *s, pid_t pid, uint64_t addr,
 			const struct source_place **ret);
 /* Reads pid's mappings now, so that its addresses can be named after it has gone. */
 void symbols_remember(struct symbols *s, pid_t pid);
-/* From now on the kernel tells what every process maps, so that short-lived ones can be named too; drain it at least
- * every second or so. Does nothing where that is not permitted. */
-void symbols_watch(struct symbols *s);
+/* From now on the kernel tells what every process maps (pid 0), or pid, which has one thread, and those that it forks, so that
+ * short-lived ones can be named too; drain it at least every second or so. Does nothing where that is not permitted. */
+void symbols_watch(struct symbols *s, pid_t pid);
 void symbols_watch_drain(struct symbols *s);
 bool symbols_watching(const struct symbols *s);
 /* User addresses are named by what was mapped at that time (CLOCK_MONOTONIC ns), as far as it is known; 0: by what is now. */
@@ -87,9 +87,9 @@ struct map_watch_ops {
 	void (*exec)(void *arg, pid_t pid,
 		     uint64_t time); /* likewise; the new program's mappings come then */
 };
-/* wake: its descriptors (map_watch_fd, -1 behind the last) are readable after each record, otherwise when a lot has gathered.
+/* pid as above. wake: its descriptors (map_watch_fd, -1 behind the last) are readable after each record, otherwise when a lot has gathered.
  * NULL: not permitted. */
-struct map_watch *map_watch_new(const struct map_watch_ops *ops, void *arg, bool wake);
+struct map_watch *map_watch_new(const struct map_watch_ops *ops, void *arg, pid_t pid, bool wake);
 void map_watch_free(struct map_watch *w);
 int map_watch_fd(const struct map_watch *w, uint32_t i);
 void map_watch_drain(struct map_watch *w);

@@ -1,8 +1,8 @@
 /* Mappings as they are made, from the kernel's perf events: a process that lives for a millisecond leaves addresses behind
  * that can be named only by what it had mapped.
  *
- * One event and one ring a CPU, for every process. Needs CAP_PERFMON; without it names are looked up in /proc alone. A
- * full ring loses records: then those addresses stay numbers.
+ * One event and one ring a CPU, for every process, or for one of the user's own and what it forks. The former needs CAP_PERFMON;
+ * without it names are looked up in /proc alone. A full ring loses records: then those addresses stay numbers.
  */
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -29,12 +29,13 @@ struct map_watch {
 	bool wake, lost;
 };
 
-static int open_ring(struct map_watch *w, int cpu, struct watch_ring *ret)
+static int open_ring(struct map_watch *w, pid_t pid, int cpu, struct watch_ring *ret)
 {
 	struct perf_event_attr a = {
 		.type = PERF_TYPE_SOFTWARE,
 		.size = sizeof(a),
 		.config = PERF_COUNT_SW_DUMMY,
+		.inherit = pid != 0,
 		.mmap = 1,
 		.mmap2 = 1,
 		.task = 1,
@@ -50,7 +51,7 @@ static int open_ring(struct map_watch *w, int cpu, struct watch_ring *ret)
 		/* bytes with watermark */
 		.wakeup_events = w->wake ? 1 : (uint32_t)(RING_PAGES * w->page / 2),
 	};
-	int fd = (int)syscall(SYS_perf_event_open, &a, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	int fd = (int)syscall(SYS_perf_event_open, &a, pid ? pid : -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 	void *p;
 
 	if (fd < 0)
@@ -66,7 +67,7 @@ static int open_ring(struct map_watch *w, int cpu, struct watch_ring *ret)
 	return 0;
 }
 
-struct map_watch *map_watch_new(const struct map_watch_ops *ops, void *arg, bool wake)
+struct map_watch *map_watch_new(const struct map_watch_ops *ops, void *arg, pid_t pid, bool wake)
 {
 	long ncpus = sysconf(_SC_NPROCESSORS_CONF);
 	struct map_watch *w;
@@ -80,7 +81,7 @@ struct map_watch *map_watch_new(const struct map_watch_ops *ops, void *arg, bool
 	w->page = (size_t)sysconf(_SC_PAGESIZE);
 	w->rings = xcalloc((size_t)ncpus, sizeof(*w->rings));
 	for (int cpu = 0; cpu < ncpus; cpu++)
-		if (!open_ring(w, cpu, &w->rings[w->n]))
+		if (!open_ring(w, pid, cpu, &w->rings[w->n]))
 			w->n++;
 	if (w->n)
 		return w;
@@ -251,12 +252,12 @@ static void symbols_exec(void *arg, pid_t pid, uint64_t time)
 	process_exec(arg, pid, time);
 }
 
-void symbols_watch(struct symbols *s)
+void symbols_watch(struct symbols *s, pid_t pid)
 {
 	static const struct map_watch_ops ops = { symbols_map, symbols_forked, symbols_exec };
 
 	if (!s->watch)
-		s->watch = map_watch_new(&ops, s, false);
+		s->watch = map_watch_new(&ops, s, pid, false);
 }
 
 bool symbols_watching(const struct symbols *s)

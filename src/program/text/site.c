@@ -424,7 +424,8 @@ static int32_t syscall_number(const struct text *t, const struct text_code *c, u
 			return -1;
 		i--;
 		b = c->bytes + c->insns.v[i].off;
-		if (!falls_through(&c->insns.v[i]) || c->insns.v[i].kind == INSN_CALL)
+		if (!falls_through(&c->insns.v[i]) || c->insns.v[i].kind == INSN_CALL ||
+		    (b[0] == 0x0f && b[1] == 0x05)) /* what another one gives */
 			return -1;
 		if (b[0] == 0xb8) {
 			memcpy(&v, b + 1, 4);
