@@ -59,7 +59,8 @@ static uint64_t copy(const struct wire_thread *t, bool other, uint64_t from, uin
 void own_task(struct wire_thread *t)
 {
 	const struct wire_process *p = process(t->owner - 1);
-	uint64_t from = p->task;
+	uint64_t from = *(volatile const uint64_t *)&p->task; /* it may come at any time */
+	bool known = from;
 
 	t->task = from;
 	if (!area()->task.task_size)
@@ -70,7 +71,7 @@ void own_task(struct wire_thread *t)
 	if (!from)
 		return;
 	t->task = copy(t, false, from, t->tid, t->pid);
-	if (!p->task)
+	if (!known)
 		*word_at(t->task, area()->task.real_parent) = from;
 	mem_copy((void *)(t->task + area()->task.comm), t->comm, COMM_SIZE);
 }

@@ -485,6 +485,7 @@ static struct compile_target compile_target(int kind)
 		.task_btf = kind == ENGINE_KERNEL,
 		.unwind = kind != ENGINE_INTERP,
 		.fentry_max = kind == ENGINE_KERNEL ? engine_kernel_fentry_max : NULL,
+		.sleeps = kind == ENGINE_KERNEL ? engine_kernel_sleeps : NULL,
 		.inside = is_inside(kind),
 	};
 }

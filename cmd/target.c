@@ -73,6 +73,31 @@ struct err *target_grab(pid_t pid, struct target *ret)
 	return NULL;
 }
 
+/* A stripped program's main(): what the C library's _start hands to __libc_start_main() as its first argument. 0: not seen.
+ *
+ *	48 8d 3d disp    lea disp(%rip),%rdi        48 c7 c7 addr    mov $addr,%rdi        bf addr    mov $addr,%edi
+ */
+static uint64_t main_of_start(const struct object *o, uint64_t start)
+{
+	uint8_t code[96]; /* musl's goes on in a second function */
+	uint32_t n = object_read(o, start, code, sizeof(code));
+
+	for (uint32_t i = 0; i + 7 <= n && code[i] != 0xf4 /* hlt, behind the call */; i++) {
+		uint64_t addr = 0;
+		int32_t v;
+
+		memcpy(&v, code + i + (code[i] == 0xbf ? 1 : 3), sizeof(v));
+		if (code[i] == 0x48 && code[i + 1] == 0x8d && code[i + 2] == 0x3d)
+			addr = start + i + 7 + (uint64_t)(int64_t)v;
+		else if (code[i] == 0xbf ||
+			 (code[i] == 0x48 && code[i + 1] == 0xc7 && code[i + 2] == 0xc7))
+			addr = (uint32_t)v;
+		if (addr && object_is_text(o, addr))
+			return addr;
+	}
+	return 0;
+}
+
 /* Where main() lies: its symbol's value, moved as the entry point is. */
 static struct err *main_function(const struct target *t, uint64_t *ret)
 {
@@ -93,9 +118,11 @@ static struct err *main_function(const struct target *t, uint64_t *ret)
 	if (e)
 		return e;
 	if (!object_symbol_value(o, "main", &value))
+		value = main_of_start(o, head.e_entry);
+	if (!value)
 		e = err_new(ENOENT,
-			    "evaltime: the program has no symbol \"main\"; evaltime=preinit "
-			    "stops at its entry point");
+			    "evaltime: the program has no symbol \"main\", and its entry point does "
+			    "not name it; evaltime=preinit stops there");
 	object_free(o);
 	*ret = control_auxv(t->control, AT_ENTRY) - head.e_entry + value;
 	return e;

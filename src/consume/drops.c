@@ -36,7 +36,11 @@ static struct err *poll_kind(struct consumer *c, const struct engine_counters *n
 		size_t at = (size_t)cpu * WIRE_FIXED_COUNTERS + table[i].counter;
 		uint64_t grown = now->fixed[at] - c->drops.last[at];
 
-		if (table[i].by_cpu)
+		/* bufpolicy=fill: more came at once than is kept, so it is full. */
+		if (table[i].kind == DROP_DATA && grown &&
+		    opt_num(c->options, OPT_BUFPOLICY) == POLICY_FILL)
+			c->full = true;
+		else if (table[i].by_cpu)
 			e = tell(c, table[i].kind, (int)cpu, grown);
 		else
 			sum += grown;

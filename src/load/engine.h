@@ -110,6 +110,8 @@ bool engine_exiting(const struct engine *e);
 struct engine *engine_kernel_new(void);
 /* May this process load programs into the kernel? */
 bool engine_kernel_permitted(void);
+/* Can programs of uprobes sleep (Linux 6.0)? True too where nothing may be loaded. */
+bool engine_kernel_sleeps(void);
 /* Why this kernel lets nobody trace functions by BPF trampolines (fentry), NULL: it does. Tried once; valid for ever. */
 const char *engine_kernel_fentry_refusal(struct type_graph *types);
 /* The same of one function, that of a kprobe; malloc()ed. */

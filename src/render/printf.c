@@ -160,7 +160,7 @@ static void print_string(struct cursor *c, const struct spec *sp, const struct f
 	uint32_t n;
 	struct out text;
 
-	if (sp->conv->kind == CONV_STRING && sp->conv->size == 4)
+	if (sp->conv->kind == CONV_STRING && sp->conv->size >= 4 && f->kind == FIELD_BYTES)
 		return print_wide(c->out, sp, f, c->args->data);
 	if (!field_text(c->sink->image, f, c->args->data, &s, &n))
 		return print_integer(c->out, sp, field_uint(f, c->args->data), false);

@@ -89,6 +89,27 @@ for program in CRC, "profile-1999 { @ = count(); }", "pid$target:libc.so.6::entr
     check(r.rc == 0 and "not traced any more" in r.err + r.out and "another program" not in r.err, "the tracer noticed", r)
     unharmed(t, program)
 
+# Held by somebody else when the tracer wants to leave: the watchdog restores it as soon as it is let go.
+HOLD = """import ctypes, os, sys
+ptrace = ctypes.CDLL(None, use_errno=True).ptrace
+ptrace.argtypes = [ctypes.c_long] * 4
+for t in os.listdir("/proc/%s/task" % sys.argv[1]):
+    ptrace(0x4206, int(t), 0, 0)
+print("held", flush=True)
+sys.stdin.read()
+"""
+t = torture()
+s = inside(t.pid, CRC + " tick-1s { exit(0); }")
+check(wait(lambda: areas(t.pid, "island")), "it is in")
+time.sleep(0.3)
+h = subprocess.Popen([sys.executable, "-c", HOLD, str(t.pid)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+check(h.stdout.readline() == b"held\n", "held")
+r = finish(s)
+check("traced by" in r.err and areas(t.pid), "it could not be restored", r)
+h.communicate()
+check(wait(lambda: not areas(t.pid)), "the watchdog has done it", areas(t.pid))
+unharmed(t, "held")
+
 # A program that executes others, while it is sampled: between that and the next look there is nothing of ours in it.
 want = sh(shlex.join([KINDS, "exec", "25"])).stdout
 for program in "profile-1999 { @ = count(); }", "profile-1999, pid$target:a.out:work:entry { @ = count(); }":

@@ -155,6 +155,12 @@ check 1 'did you mean struct task_struct' d -n 'BEGIN { this->p = (struct task_s
 check 1 'did you mean uint16_t' d -n 'BEGIN { trace((uint46_t *)5); }'
 check 1 'struct quux_nowhere.*which is not known here' d -n 'BEGIN { trace(sizeof (struct quux_nowhere)); }'
 check 1 'no struct quux_nowhere definition is available' d -n 'BEGIN { trace(offsetof(struct quux_nowhere, x)); }'
+# probes that are not there
+check 1 'there are entry, return and the offsets' d -n 'pid$target:libc.so.6:malloc:enter { }' -c true
+check 1 'did you mean pid[0-9]*:libc.so.6:malloc:entry' d -n 'pid$target:libcc:malloc:entry { }' -c true
+check 1 'did you mean syscall::read:?' d -n 'syscall::read { }'
+check 1 'the kernel counts this without a tracepoint' d -n 'sysinfo:::namei { }'
+check 2 'anonymous tracing' d -A -n BEGIN
 # values that are too large
 check 0 'strsize=102400: 4096 is the most' d -x strsize=100k -qn 'BEGIN { exit(0); }'
 check 0 'nspec=1000: 64 is the most' d -x nspec=1000 -qn 'BEGIN { exit(0); }'

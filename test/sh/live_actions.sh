@@ -61,6 +61,18 @@ check 1 '^0$' grep -c one "$T/re.7"
 check 0 '^three$' cat "$T/re.out"
 d -o "$T/cut" -qn 'tick-50ms { printf("%d\n", ++n); } tick-50ms /n == 3/ { ftruncate(); printf("cut\n"); } tick-50ms /n == 5/ { exit(0); }'
 check 0 '^cut 4 5$' sh -c "tr '\n' ' ' <'$T/cut' | sed 's/ *\$//'"
+# a program without symbols: the same
+strip -o "$T/stripped" "$types"
+opens='syscall::openat:entry /pid == $target/ { n++; } pid$target:libc.so.6:usleep:entry { slept++; } END { printf("%d %d %d\n", n > 0, n, slept); }'
+check 0 '^1 [1-9][0-9]* 3$' d -c "$T/stripped" -x evaltime=exec -qn "int n, slept; $opens"
+check 0 '^0 0 3$' d -c "$T/stripped" -x evaltime=main -qn "int n, slept; $opens"
+check 0 '^0 0 3$' d -c "$T/stripped" -x evaltime=postinit -qn "int n, slept; $opens"
+# the first and the last of more records than are kept: no drops
+d -x bufpolicy=fill -b 8k -n 'syscall:::entry { stack(); }' -c "sh -c 'while :; do read x </proc/version; done'" >"$T/fill" 2>&1
+check 0 'vmlinux`' cat "$T/fill"
+check 1 '^0$' grep -c drop "$T/fill"
+d -q -x bufpolicy=ring -b 8k -n 'tick-4000hz { printf("%d\n", i++); } tick-500ms { exit(0); } END { printf("end %d\n", i); }' >"$T/ring" 2>&1
+check 0 '^the last$' sh -c "awk '\$1 == \"end\" && last == \$2 - 1 && NR < 400 && NR > 20 { print \"the last\" } NF { last = \$1 }' '$T/ring'"
 # where tracing of a command begins
 for e in exec preinit postinit main; do
 	check 0 look_at d -c "$types" -x evaltime=$e -qn 'pid$target:a.out:construct:entry,pid$target:a.out:look_at:entry { printf("%s ", probefunc); }'

@@ -121,7 +121,7 @@ static int do_kill(long n)
 			for (;;)
 				pause();
 		}
-		usleep(20000);
+		usleep(100000);
 		good += kill(p, SIGKILL) == 0 && waitpid(p, &st, 0) == p && WTERMSIG(st) == SIGKILL;
 	}
 	printf("%d\n", good);
@@ -135,7 +135,7 @@ static int start_sleepers(long n)
 	for (long i = 0; i < n; i++)
 		if (pthread_create(&t, NULL, sleeper, NULL))
 			return 2;
-	usleep(100000);
+	usleep(600000);
 	puts("ready");
 	fflush(stdout);
 	return 0;
@@ -145,7 +145,7 @@ static int do_exec(long n, char **argv)
 {
 	char number[24];
 
-	usleep(100000); /* until it is traced again */
+	usleep(500000); /* until it is traced again */
 	if (execl("/nowhere/at/all", "x", NULL) != -1 || errno != ENOENT)
 		return 2;
 	snprintf(number, sizeof(number), "%ld", n - 1);

@@ -42,6 +42,16 @@ static bool is_stack_call(const struct node *a)
 		a->id->subr == SUBR_JSTACK);
 }
 
+/* wchar_t[]: an array of 32-bit integers, which %ws and %ls print. */
+static bool is_wide(struct bind_cx *cx, const struct node *a, const struct conv *c)
+{
+	type_id t = type_strip(cx->types, a->type);
+
+	return c->kind == CONV_STRING && c->size >= 4 && type_kind(cx->types, t) == TYPE_ARRAY &&
+	       type_is_integer(cx->types, type_ref(cx->types, t)) &&
+	       type_size(cx->types, type_ref(cx->types, t)) == 4;
+}
+
 /* Converts argument a for the conversion; false when it does not fit. */
 static bool convert_printf_arg(struct bind_cx *cx, struct node *a, const struct conv *c)
 {
@@ -51,6 +61,8 @@ static bool convert_printf_arg(struct bind_cx *cx, struct node *a, const struct 
 		return is_stack_call(a);
 	if (a->type == T_DYN)
 		return false;
+	if (is_wide(cx, a, c))
+		return true;
 	if (c->kind == CONV_STRING || c->kind == CONV_ESC_STRING)
 		return to_string(cx, a);
 	decay(cx, a);

@@ -35,6 +35,15 @@ static uint32_t power_of_two(uint64_t n)
 	return p;
 }
 
+/* With bufpolicy=fill and =ring the consumer keeps bufsize bytes, and this is the way to it only. */
+static uint64_t data_size(const struct options *o)
+{
+	enum { WAY = 4 << 20 };
+	int64_t size = opt_num(o, OPT_BUFSIZE);
+
+	return (uint64_t)(opt_num(o, OPT_BUFPOLICY) && size < WAY ? WAY : size);
+}
+
 /* Sizes that depend on the whole program are filled in by finish_maps(). */
 uint32_t gen_fixed_map(struct gen *g, enum map_role role)
 {
@@ -49,7 +58,7 @@ uint32_t gen_fixed_map(struct gen *g, enum map_role role)
 		break;
 	case MAP_DATA:
 		*at = (int)gen_map(g, role, "data", BPF_MAP_TYPE_RINGBUF, 0, 0,
-				   power_of_two((uint64_t)opt_num(g->options, OPT_BUFSIZE)), 0);
+				   power_of_two(data_size(g->options)), 0);
 		break;
 	case MAP_CONTROL:
 		*at = (int)gen_map(g, role, "control", BPF_MAP_TYPE_RINGBUF, 0, 0, 1u << 19, 0);
@@ -446,6 +455,7 @@ static void compile_group(struct gen *g, const struct group *grp, enum attach_ki
 	     i < grp->nclauses && (g->attach == ATTACH_UPROBE || g->attach == ATTACH_URETPROBE);
 	     i++)
 		g->sleepable |= gen_copies_in(grp->clauses[i]);
+	g->sleepable = g->sleepable && (!g->target->sleeps || g->target->sleeps());
 	g->prog_probes = grp->probes.v;
 	g->prog_nprobes = grp->probes.n;
 	name = g->attach == ATTACH_SELF

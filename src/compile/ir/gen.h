@@ -34,6 +34,8 @@ struct compile_target {
 	/* Up to how many probes of kernel functions have a program each for BPF trampolines, beside the one of all for kprobes; asked when
 	 * there are some. NULL: none. */
 	uint32_t (*fentry_max)(struct type_graph *types, const struct options *options);
+	/* Can a uprobe's program wait for memory to be brought in? Asked when one would; NULL: yes. */
+	bool (*sleeps)(void);
 };
 
 /* `ir_out`: where each function's IR is printed (-d ir), NULL nowhere. NULL with diagnostics when a clause cannot be

@@ -405,6 +405,11 @@ struct err *process_detach(struct inproc_engine *e, struct inproc_process *p)
 	if (!err)
 		err = take_out(e, c, &report);
 	control_free(c);
+	/* what could not be looked at may be there */
+	if (!err && !report.busy &&
+	    undo_left(p->pid, e->addr, e->shared_inode, e->code_inode))
+		err = err_new(EBUSY, "something of it is still mapped; descry heal %d removes it",
+			      (int)p->pid);
 	if (!err && report.busy)
 		err = err_new(
 			EBUSY,

@@ -402,8 +402,9 @@ static struct err *inproc_detach(struct engine *en)
 				err = one;
 		}
 	while (e->list && processes_adopt(e));
-	/* One that could not be restored is left to the watchdog. */
-	if (!err && e->watchdog >= 0) {
+	/* One that could not be restored is left to the watchdog; this may be called again. */
+	e->unrestored |= err != NULL;
+	if (!e->unrestored && e->watchdog >= 0) {
 		watchdog_stop(e->area, e->watchdog);
 		e->watchdog = -1;
 	}

@@ -56,7 +56,7 @@ struct inproc_watch {
 	struct task_facts facts;
 	VEC(struct seen) threads;
 	uint32_t next; /* whose name is looked at again */
-	bool looked;
+	bool traced; /* it is patched: threads that begin have slots */
 	int pidfd;
 };
 
@@ -464,8 +464,8 @@ static void read_name(struct seen *s, pid_t pid)
 
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", (int)pid, (int)s->tid);
 	f = fopen(path, "re");
-	s->named = now_ns();
 	if (f && fgets(comm, sizeof(comm), f)) {
+		s->named = now_ns();
 		comm[strcspn(comm, "\n")] = '\0';
 		memcpy(s->comm, comm, sizeof(s->comm));
 	}
@@ -478,7 +478,7 @@ static struct seen *see(struct inproc_watch *w, pid_t pid, pid_t tid)
 	for (uint32_t i = 0; i < w->threads.n; i++)
 		if (w->threads.v[i].tid == tid)
 			return &w->threads.v[i];
-	vec_push(&w->threads, (struct seen){ .tid = tid, .old = !w->looked });
+	vec_push(&w->threads, (struct seen){ .tid = tid, .old = !w->traced });
 	read_name(vec_last(&w->threads), pid);
 	return vec_last(&w->threads);
 }
@@ -500,7 +500,6 @@ static void look_at_threads(const struct inproc_engine *e, struct inproc_process
 	if (!d)
 		return;
 	closedir(d);
-	w->looked = true;
 	for (uint32_t i = 0; i < w->threads.n; i++)
 		if (w->threads.v[i].there)
 			w->threads.v[kept++] = w->threads.v[i];
@@ -612,6 +611,23 @@ static int zombie_code(pid_t pid)
 	return (state == 'Z' || state == 'X') && threads <= 1 ? code : -1;
 }
 
+static void look(struct inproc_engine *e, struct inproc_process *p)
+{
+	(void)task_facts_read(p->pid, &p->watch->facts);
+	if (e->events->ends)
+		look_at_threads(e, p);
+}
+
+void events_begin(struct inproc_engine *e, struct inproc_process *p)
+{
+	if (!e->events || (!e->events->ends && !e->events->execs))
+		return;
+	if (!p->watch)
+		watch(p);
+	look(e, p);
+	p->watch->traced = true;
+}
+
 void events_watch(struct inproc_engine *e, struct inproc_process *p)
 {
 	uint32_t *execs = &e->list[p->index].execs;
@@ -621,8 +637,10 @@ void events_watch(struct inproc_engine *e, struct inproc_process *p)
 	if (!e->events || (!e->events->ends && !e->events->execs) ||
 	    (!p->attached && !p->exec_tries) || p->ended)
 		return;
-	if (!p->watch)
+	if (!p->watch) { /* a child: it has a slot */
 		watch(p);
+		p->watch->traced = true;
+	}
 	gone = kill(p->pid, 0) && errno == ESRCH;
 	code = gone ? exit_code(p) : zombie_code(p->pid);
 	if (gone || code >= 0) {
@@ -633,9 +651,7 @@ void events_watch(struct inproc_engine *e, struct inproc_process *p)
 		p->ended = true;
 		return;
 	}
-	(void)task_facts_read(p->pid, &p->watch->facts);
-	if (e->events->ends)
-		look_at_threads(e, p);
+	look(e, p);
 }
 
 void events_hurry(struct inproc_engine *e)
@@ -658,4 +674,29 @@ void events_hurry(struct inproc_engine *e)
 		if (any)
 			nanosleep(&(struct timespec){ .tv_nsec = HURRY_NS / 100 }, NULL);
 	}
+}
+
+void events_lost(struct inproc_engine *e, uint32_t index, pid_t pid)
+{
+	const struct wire_process *w = &e->list[index];
+	struct inproc_process p = { .pid = pid, .index = index, .child = true };
+	struct wire_thread *t = slot_of(e, &p, (uint32_t)pid);
+	bool gone = kill(pid, 0) && errno == ESRCH;
+	int code = gone ? -1 : zombie_code(pid);
+
+	/* in another name space its number is not ours */
+	if (!e->events || !e->events->ends || !t || (!gone && code < 0) || w->pid != w->own_pid)
+		return;
+	watch(&p);
+	p.watch->facts = (struct task_facts){ .pid = pid,
+					      .tgid = pid,
+					      .ppid = (int)w->ppid,
+					      .uid = (int)w->uid,
+					      .euid = (int)w->uid,
+					      .gid = (int)w->gid,
+					      .egid = (int)w->gid,
+					      .threads = 1 };
+	memcpy(p.watch->facts.comm, t->comm, sizeof(t->comm));
+	end_threads(e, &p, false, code >= 0 ? code : KILLED);
+	events_forget(&p);
 }

@@ -203,6 +203,7 @@ struct inproc_engine {
 	bool *left_out;               /* likewise: refused, though it could fire */
 	uint32_t nrefused;            /* probes that could not be placed, though they could fire */
 	int watchdog;                 /* its pidfd or -1 */
+	bool unrestored;              /* a process could not be restored */
 };
 
 /* area.c */
@@ -326,9 +327,13 @@ void events_stop(struct inproc_engine *e);
 void events_hurry(struct inproc_engine *e);
 /* It has executed another program; before what was known of it is forgotten. */
 void events_exec(struct inproc_engine *e, struct inproc_process *p);
+/* Before it is patched: threads that are there. */
+void events_begin(struct inproc_engine *e, struct inproc_process *p);
 /* Now and then: threads that are there, or the ends of those that were. */
 void events_watch(struct inproc_engine *e, struct inproc_process *p);
 void events_forget(struct inproc_process *p);
+/* A child that was to be followed, number `index` in the list, has ended before it was looked at, if it has. */
+void events_lost(struct inproc_engine *e, uint32_t index, pid_t pid);
 
 /* agg.c */
 void aggs_flip(struct inproc_engine *e);

@@ -82,6 +82,7 @@ uint32_t processes_adopt(struct inproc_engine *e)
 		pid = find_child(e, own);
 		list[i].pid = pid ? (uint32_t)pid : own;
 		if (!pid) { /* it has ended, or executes another program */
+			events_lost(e, i, (pid_t)own);
 			__atomic_store_n(&list[i].state, WIRE_PROCESS_GONE, __ATOMIC_RELEASE);
 			continue;
 		}

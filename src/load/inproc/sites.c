@@ -551,6 +551,8 @@ struct err *sites_plan(struct inproc_engine *e, struct inproc_process *p)
 		samples_plan(e, p, pl.maps, pl.nmaps);
 	if (!err)
 		sort_sites(&pl);
+	if (!err)
+		events_begin(e, p);
 	if (pl.nunseen) {
 		e->nrefused++;
 		inproc_note(e, "process %d: %u system call probes have no room beside other probes",

@@ -126,6 +126,22 @@ static bool try_nop5(void)
 	return true;
 }
 
+static bool try_sleeping(void)
+{
+	const struct bpf_insn insns[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 0 },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	union bpf_attr a = { .prog_type = BPF_PROG_TYPE_KPROBE,
+			     .prog_flags = BPF_F_SLEEPABLE,
+			     .insns = (uintptr_t)insns,
+			     .insn_cnt = 2,
+			     .license = (uintptr_t) "GPL" };
+	cleanup_close int fd = sys_prog_load(&a);
+
+	return fd >= 0 || errno == EPERM || errno == ENOSYS;
+}
+
 static bool try_perf_link(void)
 {
 	struct perf_event_attr pa = {
@@ -155,11 +171,17 @@ bool feature(enum feature f)
 		[FEATURE_PERF_LINK] = try_perf_link,
 		[FEATURE_KPROBE_MULTI] = try_kprobe_multi,
 		[FEATURE_NOP5] = try_nop5,
+		[FEATURE_SLEEPING] = try_sleeping,
 	};
 
 	if (!known[f])
 		known[f] = try[f]() ? 1 : -1;
 	return known[f] > 0;
+}
+
+bool engine_kernel_sleeps(void)
+{
+	return feature(FEATURE_SLEEPING);
 }
 
 struct err *feature_check_privilege(void)

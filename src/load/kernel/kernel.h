@@ -50,6 +50,7 @@ enum feature {
 	FEATURE_PERF_LINK,     /* perf events as links, with a cookie (5.15) */
 	FEATURE_KPROBE_MULTI,  /* 5.18, and built with fprobes */
 	FEATURE_NOP5, /* a uprobe on a 5-byte nop leaves what is below the stack pointer alone */
+	FEATURE_SLEEPING, /* uprobes' programs may sleep (6.0) */
 	FEATURE_COUNT
 };
 /* Tried out once per process and kind, never concluded from a version. */

@@ -38,7 +38,8 @@ struct err *control_open(pid_t pid, struct control **ret);
 void control_free(struct control *c); /* resumes first */
 pid_t control_pid(const struct control *c);
 
-/* Stops every thread, those that start meanwhile too; at most timeout_ms. A system call that a tracer killed a moment ago
+/* Stops every thread, those that start meanwhile too; at most timeout_ms. Until it returns it uses SIGALRM and ITIMER_REAL of
+ * this process. A system call that a tracer killed a moment ago
  * was about to make is not made any more. */
 struct err *control_stop(struct control *c, int timeout_ms);
 /* The same at a moment when a thread can make system calls: not while the only one waits for its vfork child. */
