@@ -483,7 +483,16 @@ static struct seen *see(struct inproc_watch *w, pid_t pid, pid_t tid)
 	return vec_last(&w->threads);
 }
 
-/* Who has gone while others stay has told of it. Names change: some are read again each time. */
+/* Of its end. One whose slot another has by now did: it was dead before its process was. */
+static bool has_told(const struct inproc_engine *e, const struct inproc_process *p,
+		     const struct seen *s)
+{
+	const struct wire_thread *t = slot_of(e, p, (uint32_t)s->tid);
+
+	return t ? t->ended == (uint32_t)s->tid : !s->old;
+}
+
+/* Who has gone and told of it is forgotten. Names change: some are read again each time. */
 static void look_at_threads(const struct inproc_engine *e, struct inproc_process *p)
 {
 	cleanup_free char *path = xasprintf("/proc/%d/task", (int)p->pid);
@@ -501,10 +510,9 @@ static void look_at_threads(const struct inproc_engine *e, struct inproc_process
 		return;
 	closedir(d);
 	for (uint32_t i = 0; i < w->threads.n; i++)
-		if (w->threads.v[i].there)
+		/* else it ends with the others, who are a moment slower */
+		if (w->threads.v[i].there || !has_told(e, p, &w->threads.v[i]))
 			w->threads.v[kept++] = w->threads.v[i];
-	if (!kept) /* it ends: those that were there end with it */
-		return;
 	w->threads.n = kept;
 	for (uint32_t i = 0; i < NAMES && i < kept; i++) {
 		struct seen *s = &w->threads.v[w->next++ % kept];
@@ -512,15 +520,6 @@ static void look_at_threads(const struct inproc_engine *e, struct inproc_process
 		read_name(s, p->pid);
 		s->old = s->old && !slot_of(e, p, (uint32_t)s->tid);
 	}
-}
-
-/* Of its end. One whose slot another has by now did: it was dead before its process was. */
-static bool has_told(const struct inproc_engine *e, const struct inproc_process *p,
-		     const struct seen *s)
-{
-	const struct wire_thread *t = slot_of(e, p, (uint32_t)s->tid);
-
-	return t ? t->ended == (uint32_t)s->tid : !s->old;
 }
 
 static void end_thread(struct inproc_engine *e, struct inproc_process *p, const struct seen *s,

@@ -336,7 +336,7 @@ static struct err *load_prog(struct kernel_engine *k, uint32_t prog)
 	if (prog_is_for_each(p)) {
 		for (uint32_t i = 0; i < p->nprobes && !e; i++)
 			e = prog_load_copy(k, prog, p->probes[i],
-				      img->probes[p->probes[i]].probe->object, true);
+					   img->probes[p->probes[i]].probe->object, true);
 		return e;
 	}
 	if (p->attach != ATTACH_TP_BTF)
