@@ -143,13 +143,14 @@ static uint64_t ask(struct wire_event *ev, uint32_t tid)
 static bool sends(struct wire_thread *t, struct wire_event *ev, const uint64_t *regs, uint32_t nr)
 {
 	bool group = nr == SYS_KILL || nr == SYS_RT_SIGQUEUEINFO, last = group || nr == SYS_TKILL;
-	uint64_t tid = last ? regs[RDI] : regs[RSI], sig = last ? regs[RSI] : regs[RDX], task = t->task;
+	uint64_t tid = last ? regs[RDI] : regs[RSI], sig = last ? regs[RSI] : regs[RDX],
+		 task = t->task;
 
 	if (!last && nr != SYS_TGKILL && nr != SYS_RT_TGSIGQUEUEINFO)
 		return false;
 	if ((uint32_t)sig - 1 >= SIGNALS ||
-	    (!kept()->no_vm_read && sys4(nr, regs[RDI], last ? 0 : regs[RSI],
-					 last ? regs[RDX] : 0, regs[R10])))
+	    (!kept()->no_vm_read &&
+	     sys4(nr, regs[RDI], last ? 0 : regs[RSI], last ? regs[RDX] : 0, regs[R10])))
 		return false;
 	if ((uint32_t)tid != t->tid) {
 		task = (int32_t)tid > 0 ? ask(ev, (uint32_t)tid) : 0;
@@ -211,8 +212,8 @@ ENTRY uint64_t agent_event(const uint64_t *regs, const struct wire_stub *stub,
 	case WIRE_STUB_STAYS:
 		if (nr != SYS_EXECVE && nr != SYS_EXECVEAT)
 			return 0;
-		__atomic_fetch_add(&process(t->owner - 1)->execs,
-				   kind == WIRE_STUB_EXECS ? 1 : ~0u, __ATOMIC_SEQ_CST);
+		__atomic_fetch_add(&process(t->owner - 1)->execs, kind == WIRE_STUB_EXECS ? 1 : ~0u,
+				   __ATOMIC_SEQ_CST);
 		if (kind == WIRE_STUB_EXECS)
 			ask(ev, ~0u); /* so that it looks when it happens */
 		return 0;

@@ -98,14 +98,10 @@ int main(void)
 		EXIT(),
 	};
 	const struct bpf_insn sum[] = {
-		LDX(DW, 6, 1, 112),
-		MOCK_LOOKUP(agg),
-		JMP_IMM(JEQ, 0, 0, 3),
-		ALU64_IMM(MOV, 1, 1),
-		ATOMIC(DW, 0, 1, 0, BPF_ADD),
-		ATOMIC(DW, 0, 6, 8, BPF_ADD),
-		ALU64_IMM(MOV, 0, 0),
-		EXIT(),
+		LDX(DW, 6, 1, 112),           MOCK_LOOKUP(agg),
+		JMP_IMM(JEQ, 0, 0, 3),        ALU64_IMM(MOV, 1, 1),
+		ATOMIC(DW, 0, 1, 0, BPF_ADD), ATOMIC(DW, 0, 6, 8, BPF_ADD),
+		ALU64_IMM(MOV, 0, 0),         EXIT(),
 	};
 	const struct bpf_insn call[] = { CALL(BPF_FUNC_get_prandom_u32), ALU64_IMM(MOV, 0, 0),
 					 EXIT() };

@@ -245,7 +245,9 @@ int cmdline_parse(struct cmdline *c, int argc, char **argv)
 			fprintf(stderr,
 				"%s: there is no program: -n, -s, -P, -m, -f or -i gives one%s\n",
 				c->progname,
-				c->dtrace_name ? "" : "; commands are flame, heal, heat, profile and serve");
+				c->dtrace_name
+					? ""
+					: "; commands are flame, heal, heat, profile and serve");
 		return usage(c);
 	}
 	return 0;

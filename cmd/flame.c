@@ -221,8 +221,9 @@ static int take(struct flame *f, int o, const char *arg)
 	case OPT_MINWIDTH: return minwidth(f, arg);
 	case OPT_COLORS:
 		f->picture.palette = flame_palette_named(arg);
-		return f->picture.palette < FLAME_NPALETTES ? 0
-							    : tool_wrong("there are no colors %s", arg);
+		return f->picture.palette < FLAME_NPALETTES
+			       ? 0
+			       : tool_wrong("there are no colors %s", arg);
 	case OPT_INVERTED: f->picture.inverted = true; return 0;
 	case OPT_REVERSE: f->reverse = true; return 0;
 	case OPT_DIFF: f->diff = true; return 0;
@@ -427,7 +428,8 @@ static int draw(struct flame *f, int argc, char **argv)
 	if (f->diff && n != 2)
 		return tool_wrong("--diff wants two files: before and after");
 	if (!f->diff && !n && !f->program.programs.n && isatty(STDIN_FILENO))
-		return tool_wrong("no file, and standard input is a terminal; try descry flame --help");
+		return tool_wrong(
+			"no file, and standard input is a terminal; try descry flame --help");
 	if (output_of(f) != OUTPUT_FOLDED) /* pictures strip the marks and show them as colours */
 		f->in.kernel = f->in.jit = true;
 	if (f->picture.palette == FLAME_MODULE || output_of(f) == OUTPUT_PPROF ||

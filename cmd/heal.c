@@ -144,8 +144,9 @@ static void heal_process(struct heal *h, pid_t pid)
 			h->failed++;
 		}
 	} else if (tracer && !h->force) {
-		tool_wrong("process %d is being traced by descry, process %u, which is alive: end that one, or use --force",
-		      pid, tracer);
+		tool_wrong(
+			"process %d is being traced by descry, process %u, which is alive: end that one, or use --force",
+			pid, tracer);
 		h->failed++;
 	} else {
 		e = undo_all(c, h->timeout_ms, &r);
@@ -155,9 +156,10 @@ static void heal_process(struct heal *h, pid_t pid)
 			tell(h, pid, &r);
 			h->healed++;
 			if (r.busy) {
-				tool_wrong("process %d: thread %d stays in probe code, so the memory stays mapped; the code is as it was. "
-				      "Try again later",
-				      pid, r.busy);
+				tool_wrong(
+					"process %d: thread %d stays in probe code, so the memory stays mapped; the code is as it was. "
+					"Try again later",
+					pid, r.busy);
 				h->failed++;
 			}
 		}
@@ -214,7 +216,7 @@ int cmd_heal(int argc, char **argv)
 	}
 	if (h.all == (optind < argc))
 		return tool_wrong("%s", h.all ? "--all and process ids exclude each other"
-					 : "which process? descry heal PID, or --all");
+					      : "which process? descry heal PID, or --all");
 	if (h.all)
 		heal_all(&h);
 	for (; optind < argc; optind++) {

@@ -245,7 +245,7 @@ static int take(struct heat *h, int o, const char *arg)
 		return h->picture.scale < HEAT_NSCALES
 			       ? 0
 			       : tool_wrong("there are no colors %s; they are rank, linear and log",
-				       arg);
+					    arg);
 	case OPT_STEP: return duration("--step", arg, &h->in.step);
 	case OPT_TIME: return duration("--time", arg, &h->in.time_unit);
 	case OPT_FROM: return duration("--from", arg, &h->filter.from);
@@ -319,7 +319,7 @@ static int set_axis(struct heat *h)
 						   : nice_step((h->max - h->min) / rows) };
 	if ((h->max - h->min) / (double)a->step > 10000)
 		return tool_wrong("--linear=%lld makes more than 10000 rows from --min to --max",
-			     (long long)a->step);
+				  (long long)a->step);
 	return 0;
 }
 
@@ -359,21 +359,23 @@ static void remark_all(const struct heat *h, const struct heatin *in, const stru
 	if (h->quiet)
 		return;
 	if (in->untimed)
-		tool_wrong("%llu rows of aggregations have no time as key %u: make the first key timestamp / 1000000000, or say --key",
-		      (unsigned long long)in->untimed,
-		      in->options.time_key ? in->options.time_key : 1);
+		tool_wrong(
+			"%llu rows of aggregations have no time as key %u: make the first key timestamp / 1000000000, or say --key",
+			(unsigned long long)in->untimed,
+			in->options.time_key ? in->options.time_key : 1);
 	if (in->others)
 		tool_wrong("%llu rows of other aggregations are left out",
-		      (unsigned long long)in->others);
+			   (unsigned long long)in->others);
 	if (in->mixed)
-		tool_wrong("%llu events or buckets are left out: one map holds distributions or events, not both",
-		      (unsigned long long)in->mixed);
+		tool_wrong(
+			"%llu events or buckets are left out: one map holds distributions or events, not both",
+			(unsigned long long)in->mixed);
 	if (in->drops)
 		tool_wrong("the tracer says that it has lost %llu", (unsigned long long)in->drops);
 	if (v->left_out && v->total)
 		tool_wrong("%llu of %llu are left out by --isolate, --exclude, --from or --to",
-		      (unsigned long long)v->left_out,
-		      (unsigned long long)(v->left_out + v->total));
+			   (unsigned long long)v->left_out,
+			   (unsigned long long)(v->left_out + v->total));
 }
 
 static struct err *read_all(const struct heat *h, char **files, int n, struct heatin *in)
@@ -577,7 +579,8 @@ int cmd_heat(int argc, char **argv)
 	if (!status && !h.traces && h.argv.n > 1)
 		status = tool_wrong("a program is missing: -n or -s");
 	if (!status && !h.traces && optind == argc && isatty(STDIN_FILENO))
-		status = tool_wrong("no file, and standard input is a terminal; try descry heat --help");
+		status = tool_wrong(
+			"no file, and standard input is a terminal; try descry heat --help");
 	if (!status)
 		status = run(&h, argv + optind, argc - optind);
 	for (uint32_t i = 0; i < h.argv.n; i++)

@@ -14,8 +14,8 @@ static const struct {
 	const char *name; /* in messages */
 	int (*run)(int argc, char **argv);
 } commands[] = {
-	{ "descry flame", cmd_flame },     { "descry heal", cmd_heal },
-	{ "descry heat", cmd_heat },       { "descry profile", cmd_profile },
+	{ "descry flame", cmd_flame }, { "descry heal", cmd_heal },
+	{ "descry heat", cmd_heat },   { "descry profile", cmd_profile },
 	{ "descry serve", cmd_serve },
 };
 

@@ -206,8 +206,9 @@ static int take(struct profile *p, struct cmdline *c, int o, const char *arg)
 	case LONG_TITLE: p->picture.title = arg; return 0;
 	case LONG_COLORS:
 		p->picture.palette = flame_palette_named(arg);
-		return p->picture.palette < FLAME_NPALETTES ? 0
-							    : tool_wrong("there are no colors %s", arg);
+		return p->picture.palette < FLAME_NPALETTES
+			       ? 0
+			       : tool_wrong("there are no colors %s", arg);
 	case LONG_MIN: return tool_number("--min", arg, 0, 100, &p->min);
 	default: fputs("try descry profile --help\n", stderr); return 2;
 	}

@@ -7,6 +7,7 @@
 #include "base/io.h"
 #include "budget.h"
 #include "cmdline.h"
+#include "choice.h"
 #include "compile/bind/bind.h"
 #include "compile/ir/gen.h"
 #include "consume/consume.h"
@@ -14,17 +15,6 @@
 #include "load/engine.h"
 #include "target.h"
 #include "tool.h"
-
-enum {
-	ENGINE_AUTO,
-	ENGINE_KERNEL,
-	ENGINE_INTERP,
-	ENGINE_INPROC,     /* as options.def lists them */
-	ENGINE_INPROC_ALL, /* refuses what it could not do nearly in full */
-	ENGINE_INPROC_EVERY,
-	ENGINE_SPLIT, /* what can be patched from inside, the rest of the places by the kernel */
-	ENGINES_TRIED = 4
-};
 
 /* Everything that lives as long as the run. */
 struct run {
@@ -319,8 +309,8 @@ static int add_source(struct run *r, const struct cmd_program *p)
 	if (r->c->use_cpp || opt_on(&r->options, OPT_CPP)) {
 		char *after;
 
-		e = cmd_preprocess(r->c, &r->options, p->file ? p->text : "<command line>", text, len,
-				   &after, &len);
+		e = cmd_preprocess(r->c, &r->options, p->file ? p->text : "<command line>", text,
+				   len, &after, &len);
 		free(text);
 		if (e)
 			return fail(r, e);
@@ -368,126 +358,18 @@ static void remember_targets(struct run *r)
 		symbols_remember(r->symbols, r->targets.v[i].pid);
 }
 
-/* Do all probes lie in the processes that are named, so that they can be traced from inside? */
-static bool inside_targets(const struct run *r, const struct bound *b)
-{
-	for (uint32_t i = 0; i < b->clauses.n; i++) {
-		const struct bound_clause *cl = b->clauses.v[i];
-
-		for (uint32_t k = 0; k < cl->nprobes; k++) {
-			const struct probe *p = cl->probes[k];
-			bool named = false;
-
-			for (uint32_t t = 0; t < r->targets.n; t++)
-				named |= p->pid == r->targets.v[t].pid;
-			switch (p->kind) {
-			case ATTACH_SELF:
-			case ATTACH_TICK: break;
-			case ATTACH_UPROBE:
-			case ATTACH_URETPROBE:
-				if (named)
-					break;
-				/* fall through */
-			default: return false;
-			}
-		}
-	}
-	return r->targets.n > 0;
-}
-
-/* Can the interpreter do it truly, for want of the kernel? Of proc it may leave out what nobody tells it of. */
-static bool without_kernel(const struct bound *b)
-{
-	bool can = false;
-
-	for (uint32_t i = 0; i < b->clauses.n; i++)
-		for (uint32_t k = 0; k < b->clauses.v[i]->nprobes; k++) {
-			const struct probe *p = b->clauses.v[i]->probes[k];
-			bool is_proc = !strcmp(p->prov, "proc");
-
-			if (!engine_interp_can(p) && !is_proc)
-				return false;
-			can |= is_proc && engine_interp_can(p);
-		}
-	return can;
-}
-
-/* Does it leave out nothing? */
-static bool all_told(const struct bound *b)
-{
-	for (uint32_t i = 0; i < b->clauses.n; i++)
-		for (uint32_t k = 0; k < b->clauses.v[i]->nprobes; k++)
-			if (!engine_interp_can(b->clauses.v[i]->probes[k]))
-				return false;
-	return true;
-}
-
-/* Can all of it be had from inside the named processes, for want of the kernel? System calls and samples are then theirs alone;
- * of proc some may be left out. */
-static bool from_inside(const struct run *r, const struct bound *b)
-{
-	bool can = false;
-
-	for (uint32_t i = 0; i < b->clauses.n; i++)
-		for (uint32_t k = 0; k < b->clauses.v[i]->nprobes; k++) {
-			const struct probe *p = b->clauses.v[i]->probes[k];
-
-			if (!engine_inproc_can(p) && strcmp(p->prov, "proc"))
-				return false;
-			can |= engine_inproc_can(p) && p->kind != ATTACH_SELF;
-		}
-	return can && r->targets.n > 0;
-}
-
-/* The engines to be tried, in order: from inside when that does all of it, else the kernel's, else from inside what can be,
- * or what descry itself can be told of. */
-static uint32_t choose_engines(struct run *r, const struct bound *b, int ret[ENGINES_TRIED])
+/* What -x engine, -d and -S leave open is chosen. */
+static uint32_t choose_engines(const struct run *r, const struct bound *b,
+			       enum engine_kind ret[ENGINES_TRIED])
 {
 	int named = (int)opt_num(&r->options, OPT_ENGINE);
-	uint32_t n = 0;
 
-	if (named == ENGINE_AUTO && !r->c->dump && !inside_targets(r, b) &&
-	    (without_kernel(b) || from_inside(r, b))) {
-		ret[n++] = ENGINE_KERNEL;
-		if (without_kernel(b) && (all_told(b) || !from_inside(r, b)))
-			ret[n++] = ENGINE_INTERP;
-		if (from_inside(r, b))
-			ret[n++] = ENGINE_INPROC;
-		return n;
-	}
-	if (named != ENGINE_AUTO || !inside_targets(r, b) || r->c->dump) {
-		ret[0] = named != ENGINE_AUTO ? named
-			 : dumps(r, "jit")    ? ENGINE_INPROC
-					      : ENGINE_KERNEL;
-		return 1;
-	}
-	if (bound_is_separable(b) && engine_kernel_permitted()) {
-		ret[n++] = ENGINE_INPROC_EVERY;
-		ret[n++] = ENGINE_SPLIT;
-	} else {
-		ret[n++] = ENGINE_INPROC_ALL;
-	}
-	ret[n++] = ENGINE_KERNEL;
-	ret[n++] = ENGINE_INPROC;
-	return n;
-}
-
-static bool is_inside(int kind)
-{
-	return kind == ENGINE_INPROC || kind == ENGINE_INPROC_ALL || kind == ENGINE_INPROC_EVERY ||
-	       kind == ENGINE_SPLIT;
-}
-
-static struct compile_target compile_target(int kind)
-{
-	return (struct compile_target){
-		.find_cpus = host_find_cpus,
-		.task_btf = kind == ENGINE_KERNEL,
-		.unwind = kind != ENGINE_INTERP,
-		.fentry_max = kind == ENGINE_KERNEL ? engine_kernel_fentry_max : NULL,
-		.sleeps = kind == ENGINE_KERNEL ? engine_kernel_sleeps : NULL,
-		.inside = is_inside(kind),
-	};
+	if (named == ENGINE_AUTO && !r->c->dump)
+		return engines_choose(b, r->targets.v, r->targets.n, ret);
+	ret[0] = named != ENGINE_AUTO ? (enum engine_kind)named
+		 : dumps(r, "jit")    ? ENGINE_INPROC
+				      : ENGINE_KERNEL;
+	return 1;
 }
 
 static struct engine *new_inproc(struct run *r, enum inproc_scope scope)
@@ -495,7 +377,7 @@ static struct engine *new_inproc(struct run *r, enum inproc_scope scope)
 	return engine_inproc_new(r->probes.targets.v, r->probes.targets.n, r->symbols, scope);
 }
 
-static struct engine *new_engine(struct run *r, int kind)
+static struct engine *new_engine(struct run *r, enum engine_kind kind)
 {
 	switch (kind) {
 	case ENGINE_INTERP: return engine_interp_new();
@@ -689,9 +571,9 @@ static int run_loaded(struct run *r, const struct bound *b)
 	return status;
 }
 
-static struct image *make_image(struct run *r, const struct bound *b, int kind)
+static struct image *make_image(struct run *r, const struct bound *b, enum engine_kind kind)
 {
-	struct compile_target target = compile_target(kind);
+	struct compile_target target = engine_compile_target(kind);
 
 	return compile_image(b, r->types, &r->diags, &r->options, &target,
 			     dumps(r, "ir") ? r->out : NULL);
@@ -711,10 +593,10 @@ static bool split(struct run *r, const struct bound *b)
 }
 
 /* Compiles for one engine. False: diagnostics say why not. */
-static bool compile_for(struct run *r, const struct bound *b, int kind)
+static bool compile_for(struct run *r, const struct bound *b, enum engine_kind kind)
 {
 	r->engine = new_engine(r, kind);
-	r->inside = is_inside(kind) ? r->engine : NULL;
+	r->inside = engine_is_inside(kind) ? r->engine : NULL;
 	r->image = make_image(r, b, kind);
 	if (r->image && dumps(r, "ebpf"))
 		image_print(r->out, r->image);
@@ -729,9 +611,9 @@ static bool may_be_split(struct run *r)
 	return engine_inproc_left_out(r->engine, r->outside);
 }
 
-static struct err *load(struct run *r, int kind)
+static struct err *load(struct run *r, enum engine_kind kind)
 {
-	bool inside = is_inside(kind);
+	bool inside = engine_is_inside(kind);
 	struct err *e = NULL;
 
 	for (uint32_t i = 0; i < r->targets.n && inside && !e; i++)
@@ -749,20 +631,19 @@ static struct err *load(struct run *r, int kind)
 }
 
 /* Is it worth trying another engine? */
-static bool is_for_another(const struct err *e, int kind)
+static bool is_for_another(const struct err *e, enum engine_kind kind)
 {
-	return (is_inside(kind) && kind != ENGINE_INPROC) || kind == ENGINE_INTERP ||
+	return (engine_is_inside(kind) && kind != ENGINE_INPROC) || kind == ENGINE_INTERP ||
 	       e->code == EPERM || e->code == EACCES || e->code == ENOSYS;
 }
 
 /* The kernel's engine would have seen more. */
-static void say_instead(const struct run *r, const struct err *why, int kind)
+static void say_instead(const struct run *r, const struct err *why, enum engine_kind kind)
 {
 	fprintf(stderr, "%s: %s; tracing without the kernel's engine: %s\n", r->c->progname,
 		why->text,
-		kind == ENGINE_INTERP
-			? "probes of proc come from the process connector"
-			: "from inside the named processes, others are not seen");
+		kind == ENGINE_INTERP ? "probes of proc come from the process connector"
+				      : "from inside the named processes, others are not seen");
 }
 
 /* What is asked of the program before anything is loaded. */
@@ -815,7 +696,7 @@ static int prepare(struct run *r, const struct bound *b)
 {
 	const char *budget = r->options.v[OPT_BUDGET].text, *why;
 	struct err *e = NULL;
-	int kinds[ENGINES_TRIED];
+	enum engine_kind kinds[ENGINES_TRIED];
 	uint32_t n = choose_engines(r, b, kinds);
 
 	if (!budget_parse(budget ? budget : "", &r->budget, &why)) {

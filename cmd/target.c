@@ -120,9 +120,10 @@ static struct err *main_function(const struct target *t, uint64_t *ret)
 	if (!object_symbol_value(o, "main", &value))
 		value = main_of_start(o, head.e_entry);
 	if (!value)
-		e = err_new(ENOENT,
-			    "evaltime: the program has no symbol \"main\", and its entry point does "
-			    "not name it; evaltime=preinit stops there");
+		e = err_new(
+			ENOENT,
+			"evaltime: the program has no symbol \"main\", and its entry point does "
+			"not name it; evaltime=preinit stops there");
 	object_free(o);
 	*ret = control_auxv(t->control, AT_ENTRY) - head.e_entry + value;
 	return e;

@@ -69,7 +69,7 @@ enum wire_stub_kind {
 	WIRE_STUB_ENTERS = WIRE_STUB_EVENTS, /* before: sys_enter */
 	WIRE_STUB_EXITS,                     /* before exit and exit_group: sched_process_exit */
 	WIRE_STUB_SENDS,                     /* before kill and the like: signal_generate */
-	WIRE_STUB_EXECS,  /* before execve: runs nothing, tells the tracer that another program may begin */
+	WIRE_STUB_EXECS, /* before execve: runs nothing, tells the tracer that another program may begin */
 	WIRE_STUB_LEAVES, /* behind: sys_exit */
 	WIRE_STUB_FORKS,  /* behind clone and the like, in the parent: sched_process_fork */
 	WIRE_STUB_STARTS, /* behind them, in the child: sched_switch */
@@ -79,8 +79,7 @@ enum wire_stub_kind {
 /* Of the kinds around a system call: is it behind, so that its number is looked up? */
 static inline int wire_stub_is_behind(unsigned kind)
 {
-	return kind == WIRE_STUB_SYSRET ||
-	       (kind >= WIRE_STUB_LEAVES && kind <= WIRE_STUB_STAYS);
+	return kind == WIRE_STUB_SYSRET || (kind >= WIRE_STUB_LEAVES && kind <= WIRE_STUB_STAYS);
 }
 struct wire_stub {
 	uint64_t site;  /* address of the patched instruction */
@@ -199,8 +198,8 @@ struct wire_thread {
 	uint64_t comm_time;      /* ns: when comm was read */
 	uint32_t range_version;  /* wire_process.version when range_lo, range_hi were found */
 	uint32_t checks; /* reads left until the agent looks again whether a fault would be survived */
-	uint32_t unsafe;  /* it would not: reads are system calls */
-	uint32_t ended;   /* it has told of its own end: its tid */
+	uint32_t unsafe; /* it would not: reads are system calls */
+	uint32_t ended;  /* it has told of its own end: its tid */
 	uint64_t violations,
 		violation; /* how many; the last one's instruction, ~0 a helper's argument */
 	uint32_t number;   /* compiled code's own: of the system call that returns */
@@ -244,17 +243,18 @@ struct wire_process {
 
 /* Where members of the kernel's structures lie that the agent writes; bytes. */
 struct wire_task_layout {
-	uint32_t task_size, signal_size, mm_size; /* multiples of 8; task_size 0: there are no stand-ins of threads */
+	uint32_t task_size, signal_size,
+		mm_size; /* multiples of 8; task_size 0: there are no stand-ins of threads */
 	uint32_t pid, tgid, comm, mm, signal, real_parent, exit_code; /* in struct task_struct */
-	uint32_t nr_threads, live;                                   /* in struct signal_struct */
+	uint32_t nr_threads, live;                                    /* in struct signal_struct */
 };
 /* In each thread's slot at wire_area.event; then, twice (the thread's own, another's), a task_struct, a signal_struct
  * and an mm_struct. */
 enum { WIRE_EVENT_WORDS = 8 };
 struct wire_event {
 	uint64_t word[WIRE_EVENT_WORDS]; /* the tracepoint's arguments */
-	uint64_t answer;                 /* the tracer's: address of the task_struct asked for, 0 not known */
-	uint32_t want;                   /* atomic: tid whose task_struct is asked for, ~0 none; 0: answered */
+	uint64_t answer; /* the tracer's: address of the task_struct asked for, 0 not known */
+	uint32_t want;   /* atomic: tid whose task_struct is asked for, ~0 none; 0: answered */
 	uint32_t pad;
 };
 /* Who asks adds one to `asked`, wakes the tracer and waits until `answered` has got there: a fifth of a second at most, and not

@@ -65,7 +65,8 @@ struct wire_firing {
 	/* numbers -> text */ \
 	X(d_lltostr, 4, \
 	  "dst, size, value, base -> 0, 1 when base is not 2..36; size >= 72 always fits") \
-	X(d_memstr, 5, "dst, size, address, char, bytes -> 0, -EFAULT; NULs become char, the last byte NUL") \
+	X(d_memstr, 5, \
+	  "dst, size, address, char, bytes -> 0, -EFAULT; NULs become char, the last byte NUL") \
 	X(d_inet_ntoa, 3, "dst, size, address of ipaddr_t -> 0, -EFAULT") \
 	X(d_inet_ntoa6, 3, "dst, size, address of in6_addr -> 0, -EFAULT; size >= 48") \
 	X(d_inet_ntop, 4, \

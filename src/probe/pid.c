@@ -59,9 +59,10 @@ static void skip(struct match *m, const char *func, const char *name, const char
 static void note_skipped(struct match *m, const struct process_object *po)
 {
 	if (m->nskipped)
-		process_note(m->in.ps, xasprintf("%s:%s: %u probe%s left out: %s%s", m->in.prov, po->name,
-					      m->nskipped, m->nskipped > 1 ? "s" : "", m->skipped.v,
-					      m->nskipped > MAX_NAMED ? ", ..." : ""));
+		process_note(m->in.ps,
+			     xasprintf("%s:%s: %u probe%s left out: %s%s", m->in.prov, po->name,
+				       m->nskipped, m->nskipped > 1 ? "s" : "", m->skipped.v,
+				       m->nskipped > MAX_NAMED ? ", ..." : ""));
 	m->nskipped = 0;
 	m->skipped.n = 0;
 }
@@ -71,8 +72,8 @@ static struct probe *add(struct match *m, const struct process_object *po, const
 			 const char *unavailable, const char *note)
 {
 	bool is_new;
-	struct probe *p = process_add_probe(m->in.ps, m->in.pv, m->in.pid, po, m->in.prov, func, name, kind,
-					    offset, &is_new);
+	struct probe *p = process_add_probe(m->in.ps, m->in.pv, m->in.pid, po, m->in.prov, func,
+					    name, kind, offset, &is_new);
 
 	if (is_new) {
 		p->addr = addr;
@@ -320,8 +321,8 @@ static void match_offsets(struct match *m, const struct process_object *po,
 			    "no instruction begins at this offset", NULL);
 		else
 			process_note(m->in.ps, xasprintf("%s:%s:%s:%s: the function ends at %llx",
-						      m->in.prov, po->name, f->name, name,
-						      (unsigned long long)f->size));
+							 m->in.prov, po->name, f->name, name,
+							 (unsigned long long)f->size));
 	}
 }
 
@@ -425,7 +426,7 @@ static struct err *match_address(struct match *m, const struct process_objects *
 	mappings_free(maps, n);
 	for (uint32_t k = 0; k < objects->n && m->nfound == before; k++)
 		if (m->in.pd->mod[0] ? process_object_matches(&objects->v[k], m->in.pd->mod)
-				  : objects->v[k].is_main)
+				     : objects->v[k].is_main)
 			add_address(m, &objects->v[k], m->offset, m->offset);
 	return NULL;
 }
@@ -469,7 +470,7 @@ static void match_later(void *arg, const struct process_object *later)
 	match_object(m, later);
 	if (m->nfound > before)
 		process_note(m->in.ps, xasprintf("%s:%s is not loaded: its probes fire when %s is",
-					      m->in.prov, m->in.pd->mod, later->path));
+						 m->in.prov, m->in.pd->mod, later->path));
 }
 
 static struct err *match_process(struct process_match *in)
@@ -494,8 +495,8 @@ static struct err *match_process(struct process_match *in)
 			continue;
 		loaded = true;
 		if (!object_is_x86_64(objects->v[i].object)) {
-			process_note(m->in.ps, xasprintf("%s:%s: left out: not x86-64 code", m->in.prov,
-						      objects->v[i].name));
+			process_note(m->in.ps, xasprintf("%s:%s: left out: not x86-64 code",
+							 m->in.prov, objects->v[i].name));
 			continue;
 		}
 		match_object(m, &objects->v[i]);

@@ -112,7 +112,8 @@ static bool plockstat_claims(const struct provider *pv, const char *pattern)
 }
 
 /* The thread is one of this process, and in a lock function of that kind: __pl_writer is 2 in those of mutexes. */
-static void add_futex(struct process_match *m, const struct process_object *po, const struct row *row)
+static void add_futex(struct process_match *m, const struct process_object *po,
+		      const struct row *row)
 {
 	bool is_new;
 	struct probe *p;
@@ -134,8 +135,8 @@ static void add_futex(struct process_match *m, const struct process_object *po, 
 	m->found(m->arg, p);
 }
 
-static void add_function(struct process_match *m, const struct process_object *po, const struct row *row,
-			 const struct object_symbol *f)
+static void add_function(struct process_match *m, const struct process_object *po,
+			 const struct row *row, const struct object_symbol *f)
 {
 	enum attach_kind kind = row->where == RETURN ? ATTACH_URETPROBE : ATTACH_UPROBE;
 	const char *reason = NULL;
@@ -166,7 +167,8 @@ static void add_function(struct process_match *m, const struct process_object *p
 	m->found(m->arg, p);
 }
 
-static void match_row(struct process_match *m, const struct process_object *po, const struct row *row)
+static void match_row(struct process_match *m, const struct process_object *po,
+		      const struct row *row)
 {
 	uint64_t last = UINT64_MAX;
 	uint32_t n;

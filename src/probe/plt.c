@@ -136,8 +136,8 @@ static void add(struct match *m, const struct imports *im, const char *func, con
 
 		class = uprobe_classify(code, n, &len, &reason);
 	}
-	p = process_add_probe(m->in.ps, m->in.pv, m->in.pid, im->po, m->in.prov, func, name, kind, offset + jmp,
-			      &is_new);
+	p = process_add_probe(m->in.ps, m->in.pv, m->in.pid, im->po, m->in.prov, func, name, kind,
+			      offset + jmp, &is_new);
 	if (is_new) {
 		p->addr = addr;
 		p->unavailable = reason;
@@ -203,7 +203,8 @@ static void match_slots(struct match *m, struct imports *im, const char *name)
 		func = symbol ? symbol_name(im, *symbol) : NULL;
 		if (!func || !*func)
 			continue;
-		if (m->func_exact ? strcmp(m->in.pd->func, func) : !glob_match(m->in.pd->func, func))
+		if (m->func_exact ? strcmp(m->in.pd->func, func)
+				  : !glob_match(m->in.pd->func, func))
 			continue;
 		m->any_slot = true;
 		if (m->wants_entry)

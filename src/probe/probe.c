@@ -44,14 +44,17 @@ static const struct id_range {
 };
 
 const struct provider *const providers[] = {
-	&provider_dtrace, &provider_profile, &provider_syscall,
-	&provider_sched,  &provider_proc,    &provider_io,
-	&provider_vminfo, &provider_ip,      &provider_tcp,
-	&provider_udp,    &provider_mib,     &provider_lockstat,
-	&provider_cpc,    &provider_sysinfo, &provider_sdt,
-	&provider_rawtp,  &provider_fbt,     &provider_pid,
-	&provider_plockstat, &provider_plt,  &provider_usdt,
-	NULL,
+	&provider_dtrace,    &provider_profile,
+	&provider_syscall,   &provider_sched,
+	&provider_proc,      &provider_io,
+	&provider_vminfo,    &provider_ip,
+	&provider_tcp,       &provider_udp,
+	&provider_mib,       &provider_lockstat,
+	&provider_cpc,       &provider_sysinfo,
+	&provider_sdt,       &provider_rawtp,
+	&provider_fbt,       &provider_pid,
+	&provider_plockstat, &provider_plt,
+	&provider_usdt,      NULL,
 };
 
 void probe_set_init(struct probe_set *ps, struct type_graph *types, struct symbols *symbols)

@@ -127,10 +127,11 @@ struct probe {
 
 	/* attach plan */
 	enum attach_kind kind;
-	const char *object;    /* tracepoint name, or file path to attach to */
-	uint64_t offset;       /* file offset */
-	uint64_t semaphore;    /* file offset, 0 none */
-	const struct object_question *const *asks; /* DOF: answered with yes while it is enabled, where that can be done */
+	const char *object; /* tracepoint name, or file path to attach to */
+	uint64_t offset;    /* file offset */
+	uint64_t semaphore; /* file offset, 0 none */
+	const struct object_question *const
+		*asks; /* DOF: answered with yes while it is enabled, where that can be done */
 	uint32_t nasks;
 	uint64_t addr;         /* link-time address of the function (offset arguments) */
 	const uint64_t *addrs; /* kprobes: kernel addresses of every function of that name */
@@ -176,9 +177,9 @@ struct probe_set {
 	struct fbt *fbt;                  /* private to fbt.c, likewise */
 	/* Why no program can be put on the kernel's functions by BPF trampolines (NULL: one can); unset, none can. */
 	const char *(*fentry_refusal)(struct type_graph *types);
-	uint32_t nprofile;                /* rates named so far: ids of profile.c */
-	uint32_t ncpc;                    /* counts named so far: ids of cpc.c */
-	uint32_t ndynamic;                /* ids given by probe_add itself */
+	uint32_t nprofile; /* rates named so far: ids of profile.c */
+	uint32_t ncpc;     /* counts named so far: ids of cpc.c */
+	uint32_t ndynamic; /* ids given by probe_add itself */
 };
 
 struct provider {
@@ -221,7 +222,7 @@ const char *attach_kind_name(enum attach_kind k);
 extern const struct provider *const providers[];
 extern const struct provider provider_dtrace, provider_profile, provider_syscall, provider_sdt,
 	provider_rawtp, provider_sched, provider_proc, provider_io, provider_vminfo, provider_ip,
-	provider_sysinfo, provider_tcp, provider_udp, provider_mib, provider_lockstat, provider_cpc, provider_fbt,
-	provider_pid, provider_plockstat, provider_plt, provider_usdt;
+	provider_sysinfo, provider_tcp, provider_udp, provider_mib, provider_lockstat, provider_cpc,
+	provider_fbt, provider_pid, provider_plockstat, provider_plt, provider_usdt;
 
 #endif

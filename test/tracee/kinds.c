@@ -356,8 +356,8 @@ static uint64_t run_heirs(int rounds, char **more)
 		}
 		taken = (void *)((uintptr_t)fn & ~4095ul);
 		dlclose(h);
-		taken = mmap(taken, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE,
-			     -1, 0);
+		taken = mmap(taken, 4096, PROT_READ,
+			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 		h = dlopen(more[0], RTLD_NOW | RTLD_LOCAL);
 		fn = h ? (uint64_t(*)(uint64_t))dlsym(h, "reload") : NULL;
 		if (!fn || taken == MAP_FAILED)

@@ -4,14 +4,13 @@
 #include <stdlib.h>
 #include <time.h>
 
-#define TIGHT(name)                                     \
-	".globl " name "\n.type " name ",@function\n" name \
-	":\n"                                           \
-	"	lea 1(%rdi), %eax\n"                    \
-	"	test $3, %dil\n"                        \
-	"	jnz 1f\n"                               \
-	"	add $7, %eax\n"                         \
-	"1:	ret\n"                                  \
+#define TIGHT(name) \
+	".globl " name "\n.type " name ",@function\n" name ":\n" \
+	"	lea 1(%rdi), %eax\n" \
+	"	test $3, %dil\n" \
+	"	jnz 1f\n" \
+	"	add $7, %eax\n" \
+	"1:	ret\n" \
 	".size " name ", . - " name "\n"
 
 __asm__(".text\n.p2align 4\n" TIGHT("tight_a") TIGHT("tight_b") TIGHT("tight_c") ".p2align 4\n");

@@ -5,17 +5,17 @@
 #include "wire/inproc.h"
 
 enum world_map {
-	WORLD_ARRAY,    /* 4 x uint64_t */
-	WORLD_SCRATCH,  /* 4 per thread, busy words, 512 bytes */
-	WORLD_COUNTERS, /* 64 x uint64_t per thread */
-	WORLD_AGG,      /* 8 -> 16 bytes, 256 keys, 1024 buckets */
-	WORLD_AGG_TEXT, /* 32 -> 16 bytes */
-	WORLD_AGG_LONG, /* 256 -> 8 bytes, 64 keys */
-	WORLD_HASH,     /* 24 -> 40 bytes, 1024 keys */
-	WORLD_RING,     /* 4096 bytes */
-	WORLD_TASK,     /* 64 bytes */
-	WORLD_STACKS,   /* 8 -> struct wire_stack, 64 keys */
-	WORLD_UNWIND,   /* 128 chunks of unwind tables, none there */
+	WORLD_ARRAY,            /* 4 x uint64_t */
+	WORLD_SCRATCH,          /* 4 per thread, busy words, 512 bytes */
+	WORLD_COUNTERS,         /* 64 x uint64_t per thread */
+	WORLD_AGG,              /* 8 -> 16 bytes, 256 keys, 1024 buckets */
+	WORLD_AGG_TEXT,         /* 32 -> 16 bytes */
+	WORLD_AGG_LONG,         /* 256 -> 8 bytes, 64 keys */
+	WORLD_HASH,             /* 24 -> 40 bytes, 1024 keys */
+	WORLD_RING,             /* 4096 bytes */
+	WORLD_TASK,             /* 64 bytes */
+	WORLD_STACKS,           /* 8 -> struct wire_stack, 64 keys */
+	WORLD_UNWIND,           /* 128 chunks of unwind tables, none there */
 	WORLD_UNWIND_PROCESSES, /* 4 -> struct wire_unwind_process, 16 keys */
 	WORLD_UNWIND_WANTED,    /* 4096 bytes */
 	WORLD_MAPS

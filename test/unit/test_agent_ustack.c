@@ -291,9 +291,9 @@ static void by_libdw(struct frames *ret)
 
 static void fill_regs(const ucontext_t *u)
 {
-	static const int order[] = { REG_R15, REG_R14, REG_R13, REG_R12, REG_RBP, REG_RBX,
-				     REG_R11, REG_R10, REG_R9,	REG_R8,	 REG_RAX, REG_RCX,
-				     REG_RDX, REG_RSI, REG_RDI };
+	static const int order[] = { REG_R15, REG_R14, REG_R13, REG_R12, REG_RBP,
+				     REG_RBX, REG_R11, REG_R10, REG_R9,  REG_R8,
+				     REG_RAX, REG_RCX, REG_RDX, REG_RSI, REG_RDI };
 
 	memset(regs, 0, sizeof(regs));
 	for (size_t i = 0; i < ARRAY_SIZE(order); i++)
@@ -460,7 +460,8 @@ static void test_library(void **state)
 static void test_signals(void **state)
 {
 	static char stack[65536];
-	stack_t alt = { .ss_sp = stack, .ss_size = sizeof(stack) }, off = { .ss_flags = SS_DISABLE };
+	stack_t alt = { .ss_sp = stack, .ss_size = sizeof(stack) },
+		off = { .ss_flags = SS_DISABLE };
 	struct sigaction sa = { .sa_handler = on_other_stack, .sa_flags = SA_ONSTACK };
 	uint32_t before = seen.walks;
 
@@ -484,9 +485,14 @@ static void test_threads(void **state)
 /* Registers that lead nowhere: both end alike, and nothing is touched. */
 static void test_wrong_registers(void **state)
 {
-	static const uint64_t bad[] = { 0,	 8,		      4095,
-					1ull << 40, 0x7ffffffff000ull,    0xdeadbeefdeadbeefull,
-					~0ull,	 0x8000000000000000ull };
+	static const uint64_t bad[] = { 0,
+					8,
+					4095,
+					1ull << 40,
+					0x7ffffffff000ull,
+					0xdeadbeefdeadbeefull,
+					~0ull,
+					0x8000000000000000ull };
 	ucontext_t u;
 	uint64_t good[REGS];
 
@@ -554,8 +560,8 @@ static int tear_down(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_calls),	       cmocka_unit_test(test_library),
-		cmocka_unit_test(test_signals),	       cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_calls),           cmocka_unit_test(test_library),
+		cmocka_unit_test(test_signals),         cmocka_unit_test(test_threads),
 		cmocka_unit_test(test_wrong_registers), cmocka_unit_test(test_no_tables),
 	};
 

@@ -425,7 +425,8 @@ static void test_separable(void **state)
 		{ "BEGIN { @[probefunc] = count(); this->x = 1; trace(this->x); }", true },
 		{ "BEGIN { self->t[probefunc] = 1; } END /self->t[probefunc]/ { self->t[probefunc] = 0; }",
 		  true },
-		{ "BEGIN { t[tid, probefunc] = timestamp; @ = sum(t[tid, probefunc] + 1); }", true },
+		{ "BEGIN { t[tid, probefunc] = timestamp; @ = sum(t[tid, probefunc] + 1); }",
+		  true },
 		{ "BEGIN { self->t[probefunc] = 1; } END { trace(self->t[probename]); }", false },
 		{ "BEGIN { self->t = 1; }", false },
 		{ "BEGIN { n++; }", false },
@@ -448,14 +449,13 @@ static void test_separable(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_separable),
-		cmocka_unit_test(test_variables),      cmocka_unit_test(test_folding),
-		cmocka_unit_test(test_pointers),       cmocka_unit_test(test_strings),
-		cmocka_unit_test(test_aggregations),   cmocka_unit_test(test_translators),
-		cmocka_unit_test(test_instances),      cmocka_unit_test(test_provider),
-		cmocka_unit_test(test_default_action), cmocka_unit_test(test_zdefs),
-		cmocka_unit_test(test_options),        cmocka_unit_test(test_if),
-		cmocka_unit_test(test_kernel),
+		cmocka_unit_test(test_separable),   cmocka_unit_test(test_variables),
+		cmocka_unit_test(test_folding),     cmocka_unit_test(test_pointers),
+		cmocka_unit_test(test_strings),     cmocka_unit_test(test_aggregations),
+		cmocka_unit_test(test_translators), cmocka_unit_test(test_instances),
+		cmocka_unit_test(test_provider),    cmocka_unit_test(test_default_action),
+		cmocka_unit_test(test_zdefs),       cmocka_unit_test(test_options),
+		cmocka_unit_test(test_if),          cmocka_unit_test(test_kernel),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -749,12 +749,9 @@ static void test_thunk_count(void **state)
 	static const enum wire_identity ids[] = { WIRE_ID_FS64, WIRE_ID_FS32, WIRE_ID_FSBASE };
 	uint32_t m = mock_add_map(WIRE_MAP_AGG_ARRAY, 8, 1);
 	const struct bpf_insn p[] = {
-		MOCK_LOOKUP(m),
-		JMP_IMM(JEQ, 0, 0, 2),
-		ALU64_IMM(MOV, 1, 1),
-		ATOMIC(DW, 0, 1, 0, BPF_ADD),
-		ALU64_IMM(MOV, 0, 0),
-		EXIT(),
+		MOCK_LOOKUP(m),       JMP_IMM(JEQ, 0, 0, 2),
+		ALU64_IMM(MOV, 1, 1), ATOMIC(DW, 0, 1, 0, BPF_ADD),
+		ALU64_IMM(MOV, 0, 0), EXIT(),
 	};
 	uint64_t want = 0;
 
@@ -1171,12 +1168,8 @@ static void test_thunk_event(void **state)
 {
 	uint32_t m = mock_add_map(WIRE_MAP_THREAD_ARRAY, 16, 1);
 	const struct bpf_insn p[] = {
-		LDX(DW, 2, 1, 0),
-		LDX(DW, 3, 1, 32),
-		LD64(4, EBPF_PSEUDO_MAP_VALUE, m),
-		STX(DW, 4, 2, 0),
-		STX(DW, 4, 3, 8),
-		ALU64_IMM(MOV, 0, 0),
+		LDX(DW, 2, 1, 0), LDX(DW, 3, 1, 32), LD64(4, EBPF_PSEUDO_MAP_VALUE, m),
+		STX(DW, 4, 2, 0), STX(DW, 4, 3, 8),  ALU64_IMM(MOV, 0, 0),
 		EXIT(),
 	};
 	uint64_t *v = mock_value(m, 0);

@@ -161,10 +161,8 @@ static void test_truncated(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_probes),
-		cmocka_unit_test(test_several),
-		cmocka_unit_test(test_broken),
-		cmocka_unit_test(test_questions),
+		cmocka_unit_test(test_probes),    cmocka_unit_test(test_several),
+		cmocka_unit_test(test_broken),    cmocka_unit_test(test_questions),
 		cmocka_unit_test(test_truncated),
 	};
 

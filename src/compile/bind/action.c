@@ -220,7 +220,8 @@ static bool bind_printt(struct bind_cx *cx, struct node *n)
 		return false;
 	}
 	if (!type_parse_name(cx->types, name->s.text, &t) || !type_size(cx->types, t)) {
-		bind_error(cx, n, "D_TYPE_ERR", "typeref( ): there is no type \"%s\"", name->s.text);
+		bind_error(cx, n, "D_TYPE_ERR", "typeref( ): there is no type \"%s\"",
+			   name->s.text);
 		return false;
 	}
 	if (count->i.value > 1)

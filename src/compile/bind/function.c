@@ -234,18 +234,20 @@ void bind_local(struct bind_cx *cx, struct node *n, const struct env *outside)
 		decay(cx, value);
 	}
 	if (t && !type_is_scalar(cx->types, t) && !type_is_string(cx->types, t)) {
-		diag_error(cx->diags, d->loc, d->end, "D_DECL_LOCASSC",
-			   "%s: a variable of a block is a number, a pointer or a string; others are "
-			   "declared outside of clauses",
-			   d->name);
+		diag_error(
+			cx->diags, d->loc, d->end, "D_DECL_LOCASSC",
+			"%s: a variable of a block is a number, a pointer or a string; others are "
+			"declared outside of clauses",
+			d->name);
 		t = T_INT;
 		value = NULL;
 	}
 	if (!value || is_poison(value))
 		value = zero_of(cx, t, n);
 	else if (!convert(cx, value, t))
-		bind_error(cx, value, "D_OP_INCOMPAT", "%s is of type \"%s\", this is of type \"%s\"",
-			   d->name, type_text(cx, t), type_text(cx, value->type));
+		bind_error(cx, value, "D_OP_INCOMPAT",
+			   "%s is of type \"%s\", this is of type \"%s\"", d->name,
+			   type_text(cx, t), type_text(cx, value->type));
 	s->expansions++;
 	v = hidden(cx, "local", d->name, t, d->loc);
 	*e = (struct env){ .up = s->env, .name = d->name, .value = name_of(cx, v, n) };

@@ -580,8 +580,8 @@ struct ir_val gen_builtin(struct gen *g, const struct node *n)
 		/* A return probe fires where the function returns to. */
 		if (g->attach == ATTACH_KRETPROBE || g->attach == ATTACH_FEXIT)
 			return stack_frames(g, false, 0);
-		return stack_frames(
-			g, false, has_regs(g) || gen_on_trampoline(g) ? 1 : TRACE_FRAMES + 1);
+		return stack_frames(g, false,
+				    has_regs(g) || gen_on_trampoline(g) ? 1 : TRACE_FRAMES + 1);
 	case BUILTIN_UCALLER: return user_caller(g, n->loc);
 	case BUILTIN_STACKDEPTH: return stack_frames(g, false, -1);
 	case BUILTIN_USTACKDEPTH: return stack_frames(g, true, -1);

@@ -622,9 +622,8 @@ static struct ir_val assign_bytes(struct gen *g, const struct node *n)
 	struct ir_val from = readable(g, place), to, r;
 
 	to = writable(g, gen_place(g, n->e.a), size, n->loc);
-	r = place.kind == PLACE_KERNEL
-		    ? gen_pointed_copy(g, to, IR_I(size), from, false)
-		    : ir_call(f, HELPER_READ_KERNEL, 3, to, IR_I(size), from);
+	r = place.kind == PLACE_KERNEL ? gen_pointed_copy(g, to, IR_I(size), from, false)
+				       : ir_call(f, HELPER_READ_KERNEL, 3, to, IR_I(size), from);
 	gen_fault_if(g, r, IF_NE, IR_I(0), WIRE_FAULT_BADADDR, IR_I(0), n->loc);
 	return from;
 }

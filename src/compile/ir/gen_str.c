@@ -231,8 +231,8 @@ static void execname_into(struct gen *g, struct ir_val dst, int32_t off, uint32_
 static void read_pointed_str(struct gen *g, struct ir_val dst, int32_t off, uint32_t size,
 			     struct ir_val src, loc_t loc)
 {
-	struct ir_val r = gen_pointed_copy(g, ir_bin(g->f, ALU_ADD, dst, IR_I(off)), IR_I(size),
-					   src, true);
+	struct ir_val r =
+		gen_pointed_copy(g, ir_bin(g->f, ALU_ADD, dst, IR_I(off)), IR_I(size), src, true);
 
 	gen_fault_if(g, r, IF_SLT, IR_I(0), WIRE_FAULT_BADADDR, src, loc);
 }

@@ -106,8 +106,8 @@ static bool begins_local(struct parser *p)
 
 	if (c == K_TYPE || c == K_QUAL)
 		return true;
-	return is_at(p, TOK_IDENT) && (peek_kind(p, 1) == TOK_IDENT || peek_kind(p, 1) == TOK_MUL) &&
-	       starts_type(p, 0);
+	return is_at(p, TOK_IDENT) &&
+	       (peek_kind(p, 1) == TOK_IDENT || peek_kind(p, 1) == TOK_MUL) && starts_type(p, 0);
 }
 
 /* local:  specifiers declarator ["=" assignment] { "," declarator ["=" assignment] }     one S_LOCAL each */

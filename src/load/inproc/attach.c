@@ -116,7 +116,8 @@ static struct err *enter(struct inproc_engine *e, struct inproc_process *p)
 
 static struct err *map_area(struct inproc_engine *e, struct inproc_process *p, struct control *c)
 {
-	cleanup_close int code = remote_readable(e->code_fd), island = remote_readable(p->island_fd);
+	cleanup_close int code = remote_readable(e->code_fd),
+			  island = remote_readable(p->island_fd);
 	const int fds[] = { code < 0 ? e->code_fd : code, e->shared_fd,
 			    island < 0 ? p->island_fd : island };
 	uint64_t head = round_up(sizeof(struct wire_private), PAGE);
@@ -272,8 +273,7 @@ static struct err *check_started(struct inproc_engine *e, struct control *c)
 
 	for (uint32_t i = 0; i < n; i++)
 		if (!t[i].blocked && !t[i].guest && !identity_is_set(e, &t[i].regs))
-			return err_new(ESRCH, "its thread %d has no thread pointer",
-				       (int)t[i].tid);
+			return err_new(ESRCH, "its thread %d has no thread pointer", (int)t[i].tid);
 	return NULL;
 }
 
@@ -406,8 +406,7 @@ struct err *process_detach(struct inproc_engine *e, struct inproc_process *p)
 		err = take_out(e, c, &report);
 	control_free(c);
 	/* what could not be looked at may be there */
-	if (!err && !report.busy &&
-	    undo_left(p->pid, e->addr, e->shared_inode, e->code_inode))
+	if (!err && !report.busy && undo_left(p->pid, e->addr, e->shared_inode, e->code_inode))
 		err = err_new(EBUSY, "something of it is still mapped; descry heal %d removes it",
 			      (int)p->pid);
 	if (!err && report.busy)

@@ -99,6 +99,38 @@ bool engine_inproc_can(const struct probe *p)
 	}
 }
 
+static bool is_waited_for(const struct inproc_engine *e, uint32_t probe)
+{
+	bool waiting = false;
+
+	for (uint32_t i = 0; i < e->processes.n; i++)
+		waiting |= e->processes.v[i].waiting && e->processes.v[i].waiting[probe];
+	return waiting;
+}
+
+/* Nothing can come of a run whose probes of user code were all refused. */
+static struct err *check_any(const struct inproc_engine *e)
+{
+	const struct image *img = e->base.image;
+	const char *reason = NULL;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < img->nprobes; i++) {
+		const struct probe *p = img->probes[i].probe;
+
+		if (!p || (p->kind != ATTACH_UPROBE && p->kind != ATTACH_URETPROBE))
+			continue;
+		if (e->placed[i] || is_waited_for(e, i) || !e->refused[i])
+			return NULL;
+		reason = e->refused[i];
+		n++;
+	}
+	if (n > 1)
+		return err_new(ENOTSUP, "none of %u probes can be enabled in-process; the last: %s",
+			       n, reason);
+	return n ? err_new(ENOTSUP, "the probe cannot be enabled in-process: %s", reason) : NULL;
+}
+
 static struct err *inproc_attach(struct engine *en)
 {
 	struct inproc_engine *e = inproc(en);
@@ -135,6 +167,8 @@ static struct err *inproc_attach(struct engine *en)
 		err = process_attach(e, e->targets[i].pid);
 	}
 	vec_fini(&e->held);
+	if (!err)
+		err = check_any(e);
 	return err ? err : timers_arm(e);
 }
 

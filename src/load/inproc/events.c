@@ -23,10 +23,10 @@
 #include "load/task.h"
 
 enum {
-	ROOMS = 8,        /* stand-ins of threads that were asked for, used in turn, and one for what fires here */
-	ARGS_MAX = 4096,  /* bytes of a command line */
+	ROOMS = 8, /* stand-ins of threads that were asked for, used in turn, and one for what fires here */
+	ARGS_MAX = 4096, /* bytes of a command line */
 	ARGS_TRIES = 20,
-	OBJECTS = 5,      /* mm_struct, cred, signal_struct, two struct pid */
+	OBJECTS = 5, /* mm_struct, cred, signal_struct, two struct pid */
 	OBJECT_MAX = 8192,
 	HURRY_NS = 5000000,
 	HURRY_FOR_NS = 100000000,
@@ -56,7 +56,7 @@ struct inproc_watch {
 	struct task_facts facts;
 	VEC(struct seen) threads;
 	uint32_t next; /* whose name is looked at again */
-	bool traced; /* it is patched: threads that begin have slots */
+	bool traced;   /* it is patched: threads that begin have slots */
 	int pidfd;
 };
 
@@ -144,8 +144,7 @@ uint32_t events_of(const struct image *img, uint32_t prog)
 static bool any_tracepoint(const struct image *img, const char *tracepoint)
 {
 	for (uint32_t i = 0; i < img->nprobes; i++) {
-		const struct row *r =
-			img->probes[i].probe ? row_of(img->probes[i].probe, 0) : NULL;
+		const struct row *r = img->probes[i].probe ? row_of(img->probes[i].probe, 0) : NULL;
 
 		if (r && (!tracepoint || !strcmp(r->tracepoint, tracepoint)))
 			return true;
@@ -222,9 +221,8 @@ struct err *events_lay_out(struct inproc_engine *e, const struct image *img)
 	if (!find_layout(img->types, l) && any)
 		return err_new(ENOTSUP,
 			       "proc probes need the kernel's types (/sys/kernel/btf/vmlinux)");
-	e->area->event = e->event_at =
-		area_in_slot(e, sizeof(struct wire_event) +
-					2ull * (l->task_size + l->signal_size + l->mm_size));
+	e->area->event = e->event_at = area_in_slot(
+		e, sizeof(struct wire_event) + 2ull * (l->task_size + l->signal_size + l->mm_size));
 	if (!any)
 		return NULL;
 	ev = e->events = xcalloc(1, sizeof(*ev));

@@ -23,8 +23,7 @@ static void leave_place(struct inproc_process *p, struct inproc_module *m)
 {
 	if (m->island_mem) {
 		munmap(m->island_mem, m->island_size);
-		vec_push(&p->left,
-			 (struct control_range){ m->island, m->island + m->island_size });
+		vec_push(&p->left, (struct control_range){ m->island, m->island + m->island_size });
 	}
 	m->island_mem = NULL;
 	m->island = 0;

@@ -113,7 +113,7 @@ struct inproc_module {
 };
 /* Of a USDT probe that looks whether it is wanted: a count in the target's memory, or an instruction that answers. */
 struct inproc_semaphore {
-	uint64_t addr; /* link-time */
+	uint64_t addr;                          /* link-time */
 	const struct object_question *question; /* NULL: a count */
 	uint32_t module;
 	uint32_t undo; /* its record in wire_area.undo, if it has one */
@@ -125,8 +125,8 @@ struct inproc_process {
 	uint32_t index;       /* in wire_area.processes */
 	bool planned;         /* modules and sites are filled */
 	bool attached, child; /* child: forked by a traced process, with its text */
-	bool stays;           /* an attach that failed could not be taken back: a part of it is still there */
-	int exec_tries;       /* looks left for the libraries of a program it has executed */
+	bool stays; /* an attach that failed could not be taken back: a part of it is still there */
+	int exec_tries; /* looks left for the libraries of a program it has executed */
 	VEC(struct inproc_module) modules;
 	VEC(struct inproc_site) sites; /* by module, then address */
 	VEC(struct inproc_semaphore) semaphores;
@@ -138,10 +138,10 @@ struct inproc_process {
 	int island_fd;
 	uint64_t island_used;
 	VEC(struct control_range) left; /* islands of where modules were, to be unmapped */
-	uint32_t execs; /* programs executed before this one */
-	bool filtered;  /* a seccomp filter looks at its system calls */
-	struct inproc_watch *watch; /* events.c: its threads, as seen last; NULL not yet */
-	bool ended;                 /* and that has fired */
+	uint32_t execs;                 /* programs executed before this one */
+	bool filtered;                  /* a seccomp filter looks at its system calls */
+	struct inproc_watch *watch;     /* events.c: its threads, as seen last; NULL not yet */
+	bool ended;                     /* and that has fired */
 	bool guarded; /* its rt_sigaction(2) is seen: our handlers can be put in front of its own */
 	int mem; /* /proc/PID/mem, opened when it was attached: the memory of that program, not of one executed later; -1 none */
 };

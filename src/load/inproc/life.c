@@ -11,7 +11,8 @@
 #include "load/inproc/undo.h"
 
 enum {
-	EXEC_TRIES = 50, /* looks, some milliseconds apart, until the new program's libraries are there */
+	EXEC_TRIES =
+		50, /* looks, some milliseconds apart, until the new program's libraries are there */
 	GLANCE_MS = 50,
 };
 
@@ -189,7 +190,8 @@ static void follow_exec(struct inproc_engine *e, uint32_t i)
 	unwind_add(e, p->pid);
 	err = process_enter(e, i);
 	p = &e->processes.v[i];
-	if (err && err->code == ESRCH && next.exec_tries > 1) { /* it executes one after the other */
+	if (err && err->code == ESRCH &&
+	    next.exec_tries > 1) { /* it executes one after the other */
 		p->index = index;
 		p->exec_tries = next.exec_tries - 1;
 	} else {
@@ -205,8 +207,7 @@ static void leave(struct inproc_engine *e, struct inproc_process *p)
 {
 	__atomic_store_n(&e->list[p->index].state, WIRE_PROCESS_GONE, __ATOMIC_RELEASE);
 	p->attached = false;
-	inproc_note(e, "process %d is not traced any more: its probes were taken out",
-		    (int)p->pid);
+	inproc_note(e, "process %d is not traced any more: its probes were taken out", (int)p->pid);
 }
 
 /* Is our memory gone from it? What cannot be read may be there. */

@@ -206,8 +206,8 @@ void loads_wait(struct inproc_engine *e, int timeout_ms)
 		return;
 	t = (struct timespec){ .tv_sec = (time_t)(until / 1000000000),
 			       .tv_nsec = (long)(until % 1000000000) };
-	if (n == 2 && (syscall(SYS_futex_waitv_, words, n, 0, &t, CLOCK_MONOTONIC) >= 0 ||
-		       errno != ENOSYS))
+	if (n == 2 &&
+	    (syscall(SYS_futex_waitv_, words, n, 0, &t, CLOCK_MONOTONIC) >= 0 || errno != ENOSYS))
 		return;
 	/* an older kernel waits for one: the other is answered when the time is over */
 	t = (struct timespec){ .tv_sec = (time_t)((until - now) / 1000000000),

@@ -7,8 +7,7 @@
 
 /* The undo records, in the area and, sorted, in *log: long before the process is stopped. A site that holds what it held
  * is none to anyone who reads them. Of the modules that are there and not enabled. */
-struct err *records_write(struct inproc_engine *e, struct inproc_process *p,
-			  struct undo_log *log);
+struct err *records_write(struct inproc_engine *e, struct inproc_process *p, struct undo_log *log);
 /* What is there is patched, or about to be: from now on its records stay. */
 void records_enabled(struct inproc_process *p);
 /* Into the stopped process; a note says how many places it was not. */

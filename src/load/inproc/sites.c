@@ -491,8 +491,8 @@ bool sites_any(struct inproc_engine *e, pid_t pid)
 			any = pl.stats[m].st_ino && !stat(img->probes[i].probe->object, &st) &&
 			      st.st_ino == pl.stats[m].st_ino && st.st_dev == pl.stats[m].st_dev;
 	for (uint32_t m = 0; m < pl.nmaps && !any && any_calls(img); m++) {
-		struct object *o =
-			pl.maps[m].exec ? symbols_object(e->symbols, pid, &pl.maps[m]) : NULL;
+		struct object *o = pl.maps[m].exec ? symbols_object(e->symbols, pid, &pl.maps[m])
+						   : NULL;
 
 		any = o && (makes_calls(o) || is_musl(o));
 	}

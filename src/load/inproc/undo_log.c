@@ -6,7 +6,12 @@
 #include "base/io.h"
 #include "undo_int.h"
 
-enum { UNDO_MAX = 1 << 20, STUB_MAX = 1 << 16, PRIVATE_MAX = 1 << 30, RECORDS = 4096 /* read at once */ };
+enum {
+	UNDO_MAX = 1 << 20,
+	STUB_MAX = 1 << 16,
+	PRIVATE_MAX = 1 << 30,
+	RECORDS = 4096 /* read at once */
+};
 
 void undo_record(struct wire_undo *u, pid_t pid, uint64_t site, uint8_t len, const uint8_t *before,
 		 const uint8_t *after, uint64_t stub, uint32_t stub_len, const uint16_t *moved)
@@ -35,8 +40,7 @@ void undo_log_fini(struct undo_log *log)
 
 bool undo_is(const struct undo_log *log, uint64_t inode, uint64_t code_inode)
 {
-	return log->inode ? log->inode == inode
-			  : log->code_inode && log->code_inode == code_inode;
+	return log->inode ? log->inode == inode : log->code_inode && log->code_inode == code_inode;
 }
 
 /* --- areas --- */
@@ -71,8 +75,8 @@ struct err *undo_areas(struct control *c, uint64_t ret_bases[WIRE_BASES], uint32
 	for (uint32_t i = 0; !e && i < n; i++) {
 		uint64_t base = undo_base_of(m[i].lo);
 
-		if (!base ||
-		    (!undo_name_is(&m[i], WIRE_MEMFD_CODE) && !undo_name_is(&m[i], WIRE_MEMFD_SHARED)))
+		if (!base || (!undo_name_is(&m[i], WIRE_MEMFD_CODE) &&
+			      !undo_name_is(&m[i], WIRE_MEMFD_SHARED)))
 			continue;
 		if (m[i].lo != base && m[i].lo != base + WIRE_SHARED)
 			continue;
@@ -102,7 +106,7 @@ uint64_t undo_inode_here(uint64_t addr)
 
 /* The end of the shared mapping, 0 when there is none; the inodes of both memfds, 0 likewise. */
 uint64_t undo_find_inodes(const struct control_map *m, uint32_t n, uint64_t base,
-			    uint64_t *ret_shared, uint64_t *ret_code)
+			  uint64_t *ret_shared, uint64_t *ret_code)
 {
 	uint64_t end = 0;
 

@@ -262,8 +262,8 @@ struct err *undo_restore_text(struct control *c, struct undo_log *log, struct un
 		struct wire_undo *u = &log->sites.v[i];
 
 		r->gone += holds[i] == NOTHING;
-		r->clean += holds[i] == BEFORE && !(i && holds[i - 1] == BEFORE &&
-						    u[-1].site == u->site);
+		r->clean += holds[i] == BEFORE &&
+			    !(i && holds[i - 1] == BEFORE && u[-1].site == u->site);
 		if (holds[i] != FOREIGN || is_settled(log, holds, i))
 			continue;
 		r->foreign++;

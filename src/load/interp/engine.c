@@ -241,11 +241,12 @@ static struct err *engine_attach(struct engine *eng)
 	}
 	for (uint32_t i = 0; i < cannot.n; i++)
 		note(eng,
-		     xasprintf("%s:%s:%s:%s not enabled: the process connector does not tell of it; "
-			       "what it has are fork, exec, exit, core dumps, and changes of ids, name, "
-			       "session and tracer",
-			       cannot.v[i]->prov, cannot.v[i]->mod, cannot.v[i]->func,
-			       cannot.v[i]->name));
+		     xasprintf(
+			     "%s:%s:%s:%s not enabled: the process connector does not tell of it; "
+			     "what it has are fork, exec, exit, core dumps, and changes of ids, name, "
+			     "session and tracer",
+			     cannot.v[i]->prov, cannot.v[i]->mod, cannot.v[i]->func,
+			     cannot.v[i]->name));
 	vec_fini(&cannot);
 	err = arm(e);
 	if (!err)

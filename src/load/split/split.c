@@ -138,8 +138,7 @@ struct table {
 static void gather(void *arg, const void *key, const uint64_t *values, uint32_t ncpus)
 {
 	struct table *t = arg;
-	uint64_t *at =
-		hash_put(&t->index, key ? key : "", key ? t->agg->key_size : 0, NULL);
+	uint64_t *at = hash_put(&t->index, key ? key : "", key ? t->agg->key_size : 0, NULL);
 	const size_t words = t->agg->nwords;
 	struct row *r;
 
@@ -367,14 +366,15 @@ static void widen(const struct image *img, bool *outside)
 
 	for (uint32_t i = 0; i < img->nprobes; i++)
 		if (outside[i])
-			*hash_put(&names, img->probes[i].func, strlen(img->probes[i].func), NULL) = 1;
+			*hash_put(&names, img->probes[i].func, strlen(img->probes[i].func), NULL) =
+				1;
 	for (uint32_t i = 0; i < img->nprobes; i++) {
 		const struct image_probe *p = &img->probes[i];
 
-		outside[i] = p->probe &&
-			     (p->probe->kind == ATTACH_UPROBE ||
-			      p->probe->kind == ATTACH_URETPROBE) &&
-			     hash_get(&names, p->func, strlen(p->func));
+		outside[i] =
+			p->probe &&
+			(p->probe->kind == ATTACH_UPROBE || p->probe->kind == ATTACH_URETPROBE) &&
+			hash_get(&names, p->func, strlen(p->func));
 	}
 	hash_fini(&names);
 }

@@ -51,7 +51,8 @@ static int open_ring(struct map_watch *w, pid_t pid, int cpu, struct watch_ring 
 		/* bytes with watermark */
 		.wakeup_events = w->wake ? 1 : (uint32_t)(RING_PAGES * w->page / 2),
 	};
-	int fd = (int)syscall(SYS_perf_event_open, &a, pid ? pid : -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	int fd = (int)syscall(SYS_perf_event_open, &a, pid ? pid : -1, cpu, -1,
+			      PERF_FLAG_FD_CLOEXEC);
 	void *p;
 
 	if (fd < 0)

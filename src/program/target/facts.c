@@ -213,7 +213,8 @@ struct err *control_check_status(struct control *c, const char *status)
 	const char *features = strstr(status, "\nx86_Thread_features:");
 	size_t end = features ? strcspn(features + 1, "\n") + 1 : 0;
 
-	if (control_status_number(status, "Kthread", 10) == 1 || control_status_number(status, "VmSize", 10) < 0)
+	if (control_status_number(status, "Kthread", 10) == 1 ||
+	    control_status_number(status, "VmSize", 10) < 0)
 		return err_new(EINVAL, "process %d (%s) is a kernel thread", c->pid, c->name);
 	if (tracer > 0) {
 		cleanup_free char *who = control_comm((pid_t)tracer);

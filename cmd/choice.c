@@ -1,0 +1,120 @@
+#include "choice.h"
+
+#include <string.h>
+
+#include "host.h"
+
+/* Do all probes lie in the processes that are named, so that they can be traced from inside? */
+static bool inside_targets(const struct bound *b, const struct target *targets, uint32_t n)
+{
+	for (uint32_t i = 0; i < b->clauses.n; i++) {
+		const struct bound_clause *cl = b->clauses.v[i];
+
+		for (uint32_t k = 0; k < cl->nprobes; k++) {
+			const struct probe *p = cl->probes[k];
+			bool named = false;
+
+			for (uint32_t t = 0; t < n; t++)
+				named |= p->pid == targets[t].pid;
+			switch (p->kind) {
+			case ATTACH_SELF:
+			case ATTACH_TICK: break;
+			case ATTACH_UPROBE:
+			case ATTACH_URETPROBE:
+				if (named)
+					break;
+				/* fall through */
+			default: return false;
+			}
+		}
+	}
+	return n > 0;
+}
+
+/* Can the interpreter do it truly, for want of the kernel? Of proc it may leave out what nobody tells it of. */
+static bool without_kernel(const struct bound *b)
+{
+	bool can = false;
+
+	for (uint32_t i = 0; i < b->clauses.n; i++)
+		for (uint32_t k = 0; k < b->clauses.v[i]->nprobes; k++) {
+			const struct probe *p = b->clauses.v[i]->probes[k];
+			bool is_proc = !strcmp(p->prov, "proc");
+
+			if (!engine_interp_can(p) && !is_proc)
+				return false;
+			can |= is_proc && engine_interp_can(p);
+		}
+	return can;
+}
+
+/* Does it leave out nothing? */
+static bool all_told(const struct bound *b)
+{
+	for (uint32_t i = 0; i < b->clauses.n; i++)
+		for (uint32_t k = 0; k < b->clauses.v[i]->nprobes; k++)
+			if (!engine_interp_can(b->clauses.v[i]->probes[k]))
+				return false;
+	return true;
+}
+
+/* Can all of it be had from inside the named processes, for want of the kernel? System calls and samples are then theirs alone;
+ * of proc some may be left out. */
+static bool from_inside(const struct bound *b)
+{
+	bool can = false;
+
+	for (uint32_t i = 0; i < b->clauses.n; i++)
+		for (uint32_t k = 0; k < b->clauses.v[i]->nprobes; k++) {
+			const struct probe *p = b->clauses.v[i]->probes[k];
+
+			if (!engine_inproc_can(p) && strcmp(p->prov, "proc"))
+				return false;
+			can |= engine_inproc_can(p) && p->kind != ATTACH_SELF;
+		}
+	return can;
+}
+
+/* From inside when that does all of it, else the kernel's, else from inside what can be, or what descry itself can be told of. */
+uint32_t engines_choose(const struct bound *b, const struct target *targets, uint32_t ntargets,
+			enum engine_kind ret[ENGINES_TRIED])
+{
+	bool inside = ntargets && from_inside(b), told = without_kernel(b);
+	uint32_t n = 0;
+
+	if (inside_targets(b, targets, ntargets)) {
+		if (bound_is_separable(b) && engine_kernel_permitted()) {
+			ret[n++] = ENGINE_INPROC_EVERY;
+			ret[n++] = ENGINE_SPLIT;
+		} else {
+			ret[n++] = ENGINE_INPROC_ALL;
+		}
+		ret[n++] = ENGINE_KERNEL;
+		ret[n++] = ENGINE_INPROC;
+		return n;
+	}
+	ret[n++] = ENGINE_KERNEL;
+	if (told && (all_told(b) || !inside))
+		ret[n++] = ENGINE_INTERP;
+	if (inside)
+		ret[n++] = ENGINE_INPROC;
+	return n;
+}
+
+bool engine_is_inside(enum engine_kind k)
+{
+	return k == ENGINE_INPROC || k == ENGINE_INPROC_ALL || k == ENGINE_INPROC_EVERY ||
+	       k == ENGINE_SPLIT;
+}
+
+struct compile_target engine_compile_target(enum engine_kind k)
+{
+	return (struct compile_target){
+		.find_cpus = host_find_cpus,
+		.task_btf = k == ENGINE_KERNEL,
+		.unwind = k != ENGINE_INTERP,
+		.fentry_max = k == ENGINE_KERNEL ? engine_kernel_fentry_max : NULL,
+		.sleeps = k == ENGINE_KERNEL ? engine_kernel_sleeps : NULL,
+		.inside = engine_is_inside(k),
+	};
+}
