@@ -307,7 +307,7 @@ static const char *clause_region(const struct source *s, uint32_t off)
 	return depth ? "action list" : pred ? "predicate" : NULL;
 }
 
-/* DTrace's one line; a note, which DTrace has not, stands below it. */
+/* DTrace's one line. Notes have no place in it. */
 static void print_dtrace(const struct diags *d, const struct diag *g, const struct diag_style *st,
 			 FILE *out)
 {
@@ -315,10 +315,8 @@ static void print_dtrace(const struct diags *d, const struct diag *g, const stru
 	const char *name = NULL;
 	uint32_t line = 0;
 
-	if (g->level == DIAG_NOTE) {
-		fprintf(out, "%s: note: %s\n", st->progname ? st->progname : "dtrace", g->text);
+	if (g->level == DIAG_NOTE)
 		return;
-	}
 	if (!s && d->nsources)
 		s = &d->sources[d->nsources - 1];
 	source_pos(d, g->loc, &name, &line, NULL);

@@ -97,8 +97,8 @@ want, r = both("plt$target:a.out:getppid:entry { @a[probemod] = count(); }", CAL
 check("6" in r.out.split(), "calls of the main program", r)
 r = descry("-q", "-x", "engine=kernel", "-n", "plt$target:a.out:getppid:return { @[arg1 == ppid] = count(); }", c=CALLS + " ids 5")
 check(re.search(r"^ +1 +6$", r.out, re.M), "returns, in the kernel engine", r)
-r = descry("-x", "engine=inproc", "-n", "plt$target:a.out:getppid:return { @ = count(); }", c=CALLS + " ids 5")
-check("not enabled in-process: the slot jumps" in r.err, "returns are refused in-process", r)
+r = descry("-x", "engine=inproc", "-n", "plt$target:a.out:getppid:return { @ = count(); }", c=CALLS + " ids 5", rc=1)
+check("cannot be enabled in-process: the slot jumps" in r.err, "returns are refused in-process", r)
 got = os.path.join(TMP, "got")
 with open(got + ".c", "w") as f:
     f.write("#include <unistd.h>\nint main(void) { return getppid() == 0; }\n")

@@ -122,7 +122,7 @@ static struct err *check_any(const struct inproc_engine *e)
 			continue;
 		if (e->placed[i] || is_waited_for(e, i) || !e->refused[i])
 			return NULL;
-		reason = e->refused[i];
+		reason = e->refused[i] + strlen("refused: ");
 		n++;
 	}
 	if (n > 1)
