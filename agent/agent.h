@@ -117,6 +117,8 @@ bool faults_are_survived(void); /* signal.c: our handlers are the ones, and not 
 void restore_handlers(void);    /* signal.c: in a forked child, when its text is its own again */
 bool probe_word(uint64_t addr); /* read.c: are 8 bytes there? By a system call */
 bool find_range(const struct wire_process *p, uint64_t addr, struct wire_range *ret); /* read.c */
+/* thread.c: is that not the process whose memory this is, but a vfork() child in it? */
+bool in_vfork(uint32_t pid);
 void keep_actions(void); /* signal.c: for forked children */
 uint64_t agent_heal(void);
 int64_t agent_probe_read(uint64_t dst, uint64_t size, uint64_t src, uint64_t r4, uint64_t r5,

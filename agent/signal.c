@@ -306,12 +306,6 @@ bad:
 
 /* --- rt_sigaction(2) of the program --- */
 
-static bool in_vfork(uint32_t pid)
-{
-	return private()->ready && process(private()->process)->own_pid &&
-	       process(private()->process)->own_pid != pid;
-}
-
 ENTRY int64_t agent_sigaction(uint64_t sig, const struct wire_sigaction *act,
 			      struct wire_sigaction *oact, uint64_t size)
 {

@@ -108,12 +108,21 @@ static void forget(const struct wire_thread *t)
 
 /* --- slots --- */
 
+bool in_vfork(uint32_t pid)
+{
+	uint32_t own = private()->ready ? process(private()->process)->own_pid : 0;
+
+	return own && own != pid;
+}
+
 /* The slot is this thread's: from now on it is not taken for that of a dead one. */
 static void own_slot(struct wire_thread *t, uint64_t key, uint32_t own, uint32_t tid)
 {
+	uint32_t pid = (uint32_t)sys2(SYS_GETPID, 0, 0);
+
 	t->key = key;
 	t->tid = tid;
-	t->pid = (uint32_t)sys2(SYS_GETPID, 0, 0);
+	t->pid = in_vfork(pid) ? process(own)->own_pid : pid;
 	__atomic_store_n(&t->owner, own + 1, __ATOMIC_RELEASE);
 }
 
@@ -266,11 +275,19 @@ static NOINLINE struct wire_thread *claim(uint64_t key, uint64_t rsp)
 {
 	struct wire_private *p = private();
 	uint32_t tid = (uint32_t)sys2(SYS_GETTID, 0, 0);
+	bool child = in_vfork((uint32_t)sys2(SYS_GETPID, 0, 0));
 	uint64_t mask, now = now_ns();
 	struct wire_thread *t = NULL;
 
 	if (now < __atomic_load_n(&p->no_slot, __ATOMIC_RELAXED))
 		goto none;
+	/* The word is its parent's, who will use the slot when it is gone. */
+	if (child) {
+		if (area()->identity != WIRE_ID_FS32)
+			goto none;
+		tid = (uint32_t)key;
+		rsp = 0;
+	}
 	check_heartbeat();
 	mask = block_signals(); /* a handler's probe would claim a second one */
 	keep_actions();
@@ -279,6 +296,7 @@ static NOINLINE struct wire_thread *claim(uint64_t key, uint64_t rsp)
 		t = take_slot(key, p->process, tid);
 		if (t) {
 			set_up(t, p->process, tid, rsp);
+			t->vforked = child;
 			if (!enter(key, t)) {
 				__atomic_store_n(&t->owner, 0, __ATOMIC_RELEASE);
 				t = NULL;
@@ -348,8 +366,9 @@ static NOINLINE bool renew(struct wire_thread *t, uint64_t rsp)
 	uint64_t mask;
 	bool got;
 
-	if (tid == t->tid || owner & CLAIMING ||
-	    !slot_is_dead(t->slot)) /* a vfork() child has its parent's, who lives */
+	/* a vfork() child has its parent's, who lives */
+	if (tid == t->tid || owner & CLAIMING || !slot_is_dead(t->slot) ||
+	    in_vfork((uint32_t)sys2(SYS_GETPID, 0, 0)))
 		return false;
 	mask = block_signals();
 	/* a thread without a slot may want it too */
