@@ -42,6 +42,11 @@ for args, d in same:
 r = descry("-q", "-x", "engine=inproc", "-n", "proc:::lwp-create { @[ustack()] = count(); } proc:::lwp-exit /tid != pid/ { @e[ustack()] = count(); }", c=EVENTS + " threads 300")
 check("`clone" in r.out and re.search(r"`start_thread\+0x\w+\n +\S+`clone", r.out), "stacks", r) # clone3() has no table where it makes the call
 
+# What fires first is a child on its parent's memory, that waits for it: the slot is the parent's, in its own name.
+d = "pid$target:libc.so.6:execve:entry { @[\"execve\"] = count(); } pid$target:libc.so.6:posix_spawn:return { @[tid == $target, pid == $target] = count(); }"
+r = descry("-q", "-x", "engine=inproc", "-n", d, c=EVENTS + " spawn 20")
+check(re.search(r"^ +execve +20$", r.out, re.M) and re.search(r"^ +1 +1 +20$", r.out, re.M), "a vfork child before its parent", r)
+
 # children that are followed tell of themselves
 d = "proc:::start,proc:::lwp-start,proc:::exit,proc:::lwp-exit /pid != $target/ { @[probename, tid == pid, ppid == $target, execname, curpsinfo->pr_ppid == $target] = count(); }"
 r = descry("-q", "-x", "engine=inproc", "-x", "follow", "-n", d, c=EVENTS + " children 6")

@@ -86,6 +86,16 @@ static int do_children(long n)
 	return 0;
 }
 
+static int do_spawn(long n)
+{
+	int good = 0;
+
+	for (long i = 0; i < n; i++)
+		good += spawn_true() == 0;
+	printf("%d\n", good);
+	return 0;
+}
+
 static int do_signals(long n)
 {
 	int good = 0;
@@ -218,6 +228,8 @@ int main(int argc, char **argv)
 		return do_threads(n);
 	if (!strcmp(mode, "children"))
 		return do_children(n);
+	if (!strcmp(mode, "spawn"))
+		return do_spawn(n);
 	if (!strcmp(mode, "signals"))
 		return do_signals(n);
 	if (!strcmp(mode, "kill"))
