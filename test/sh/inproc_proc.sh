@@ -43,7 +43,7 @@ r = descry("-q", "-x", "engine=inproc", "-n", "proc:::lwp-create { @[ustack()] =
 check("`clone" in r.out and re.search(r"`start_thread\+0x\w+\n +\S+`clone", r.out), "stacks", r) # clone3() has no table where it makes the call
 
 # What fires first is a child on its parent's memory, that waits for it: the slot is the parent's, in its own name.
-d = "pid$target:libc.so.6:execve:entry { @[\"execve\"] = count(); } pid$target:libc.so.6:posix_spawn:return { @[tid == $target, pid == $target] = count(); }"
+d = "pid$target:libc.so.6:execve:entry { @c[\"execve\"] = count(); } pid$target:libc.so.6:posix_spawn:return { @[tid == $target, pid == $target] = count(); }"
 r = descry("-q", "-x", "engine=inproc", "-n", d, c=EVENTS + " spawn 20")
 check(re.search(r"^ +execve +20$", r.out, re.M) and re.search(r"^ +1 +1 +20$", r.out, re.M), "a vfork child before its parent", r)
 
