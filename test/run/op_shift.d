@@ -17,5 +17,6 @@ BEGIN
 	ul = 1; printf("%d %d\n", ul << 63, (ul << 63) >> 63);
 	c = -128; printf("%d %d\n", c >> 1, c << 1);
 	uc = 255; printf("%d %d\n", uc << 8, uc >> 4);
+	ul = 1; printf("%d %d %d\n", ul << 68, ul >> 64, ul << -1 >> 63); /* modulo 64, as by a variable */
 	exit(0);
 }

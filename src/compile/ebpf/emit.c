@@ -140,13 +140,21 @@ static const uint8_t alu_codes[] = {
 	[ALU_SHL] = BPF_LSH, [ALU_SHR] = BPF_RSH, [ALU_SAR] = BPF_ARSH,
 };
 
+static bool is_shift(enum ir_alu op)
+{
+	return op == ALU_SHL || op == ALU_SHR || op == ALU_SAR;
+}
+
 static void emit_bin(struct emitter *e, const struct ir_ins *ins)
 {
 	int d = dest(e, ins->d), code = BPF_ALU64 | alu_codes[ins->sub];
 
 	if (ins->b.kind == IR_IMM && fits(ins->b.imm)) {
+		/* by a register the machine takes the count modulo 64; as a constant it may be no larger */
+		int32_t imm = (int32_t)(is_shift(ins->sub) ? ins->b.imm & 63 : ins->b.imm);
+
 		to_reg(e, ins->a, d);
-		put(e, code | BPF_K, d, 0, 0, (int32_t)ins->b.imm);
+		put(e, code | BPF_K, d, 0, 0, imm);
 	} else {
 		int b = in_reg(e, ins->b, SCRATCH);
 
