@@ -118,11 +118,9 @@ bool in_vfork(uint32_t pid)
 /* The slot is this thread's: from now on it is not taken for that of a dead one. */
 static void own_slot(struct wire_thread *t, uint64_t key, uint32_t own, uint32_t tid)
 {
-	uint32_t pid = (uint32_t)sys2(SYS_GETPID, 0, 0);
-
 	t->key = key;
 	t->tid = tid;
-	t->pid = in_vfork(pid) ? process(own)->own_pid : pid;
+	t->pid = process(own)->own_pid ?: (uint32_t)sys2(SYS_GETPID, 0, 0);
 	__atomic_store_n(&t->owner, own + 1, __ATOMIC_RELEASE);
 }
 

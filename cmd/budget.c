@@ -1,3 +1,4 @@
+#include "base/clock.h"
 #include "budget.h"
 
 #include <stdio.h>
@@ -47,14 +48,6 @@ bool budget_parse(const char *text, double *ret_share, const char **ret_why)
 	return true;
 }
 
-static uint64_t wall_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 static uint64_t own_ns(void)
 {
 	struct rusage u;
@@ -67,7 +60,7 @@ static uint64_t own_ns(void)
 void budget_init(struct budget *b, double share, const char *progname, bool tags)
 {
 	*b = (struct budget){ .share = share, .progname = progname, .tags = tags };
-	b->wall = wall_ns();
+	b->wall = now_ns();
 	b->own = own_ns();
 }
 
@@ -100,7 +93,7 @@ static void say_stopped(const struct budget *b, const struct engine *e,
 
 bool budget_holds(struct budget *b, struct engine *e)
 {
-	uint64_t wall = wall_ns(), own, most = 0, spent;
+	uint64_t wall = now_ns(), own, most = 0, spent;
 	uint32_t n, dearest = UINT32_MAX;
 	double whole;
 

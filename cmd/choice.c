@@ -31,48 +31,60 @@ static bool inside_targets(const struct bound *b, const struct target *targets, 
 	return n > 0;
 }
 
-/* Can the interpreter do it truly, for want of the kernel? Of proc it may leave out what nobody tells it of. */
-static bool without_kernel(const struct bound *b)
-{
-	bool can = false;
-
-	for (uint32_t i = 0; i < b->clauses.n; i++)
-		for (uint32_t k = 0; k < b->clauses.v[i]->nprobes; k++) {
-			const struct probe *p = b->clauses.v[i]->probes[k];
-			bool is_proc = !strcmp(p->prov, "proc");
-
-			if (!engine_interp_can(p) && !is_proc)
-				return false;
-			can |= is_proc && engine_interp_can(p);
-		}
-	return can;
-}
-
-/* Does it leave out nothing? */
-static bool all_told(const struct bound *b)
+static bool every(const struct bound *b, bool (*holds)(const struct probe *p))
 {
 	for (uint32_t i = 0; i < b->clauses.n; i++)
 		for (uint32_t k = 0; k < b->clauses.v[i]->nprobes; k++)
-			if (!engine_interp_can(b->clauses.v[i]->probes[k]))
+			if (!holds(b->clauses.v[i]->probes[k]))
 				return false;
 	return true;
 }
 
-/* Can all of it be had from inside the named processes, for want of the kernel? System calls and samples are then theirs alone;
- * of proc some may be left out. */
+static bool some(const struct bound *b, bool (*holds)(const struct probe *p))
+{
+	for (uint32_t i = 0; i < b->clauses.n; i++)
+		for (uint32_t k = 0; k < b->clauses.v[i]->nprobes; k++)
+			if (holds(b->clauses.v[i]->probes[k]))
+				return true;
+	return false;
+}
+
+static bool is_proc(const struct probe *p)
+{
+	return !strcmp(p->prov, "proc");
+}
+
+static bool is_told(const struct probe *p)
+{
+	return is_proc(p) && engine_interp_can(p);
+}
+
+static bool may_be_told(const struct probe *p)
+{
+	return is_proc(p) || engine_interp_can(p);
+}
+
+static bool is_seen_inside(const struct probe *p)
+{
+	return p->kind != ATTACH_SELF && engine_inproc_can(p);
+}
+
+static bool may_be_inside(const struct probe *p)
+{
+	return is_proc(p) || engine_inproc_can(p);
+}
+
+/* Can the interpreter do it truly, for want of the kernel? Of proc it may leave out what nobody tells it of. */
+static bool without_kernel(const struct bound *b)
+{
+	return every(b, may_be_told) && some(b, is_told);
+}
+
+/* Can it be had from inside the named processes, for want of the kernel? System calls and samples are then theirs alone; of proc
+ * some may be left out. */
 static bool from_inside(const struct bound *b)
 {
-	bool can = false;
-
-	for (uint32_t i = 0; i < b->clauses.n; i++)
-		for (uint32_t k = 0; k < b->clauses.v[i]->nprobes; k++) {
-			const struct probe *p = b->clauses.v[i]->probes[k];
-
-			if (!engine_inproc_can(p) && strcmp(p->prov, "proc"))
-				return false;
-			can |= engine_inproc_can(p) && p->kind != ATTACH_SELF;
-		}
-	return can;
+	return every(b, may_be_inside) && some(b, is_seen_inside);
 }
 
 /* From inside when that does all of it, else the kernel's, else from inside what can be, or what descry itself can be told of. */
@@ -94,7 +106,7 @@ uint32_t engines_choose(const struct bound *b, const struct target *targets, uin
 		return n;
 	}
 	ret[n++] = ENGINE_KERNEL;
-	if (told && (all_told(b) || !inside))
+	if (told && (every(b, engine_interp_can) || !inside))
 		ret[n++] = ENGINE_INTERP;
 	if (inside)
 		ret[n++] = ENGINE_INPROC;

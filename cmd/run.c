@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/io.h"
 #include "budget.h"
 #include "cmdline.h"
@@ -43,14 +44,6 @@ struct run {
 };
 
 static volatile sig_atomic_t interrupted;
-
-static uint64_t clock_ns(clockid_t id)
-{
-	struct timespec t;
-
-	clock_gettime(id, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 /* The second ^C leaves out what is printed at the end. One that comes with the first is not a second one: timeout(1) sends
  * its signal to us and to our process group. */

@@ -1,4 +1,5 @@
 /* The driver: rings to records in order, records to actions. */
+#include "base/clock.h"
 #include "consume/internal.h"
 
 #include <errno.h>
@@ -11,14 +12,6 @@ enum {
 		100 * 1000, /* a record this young may have an older one behind it on another CPU */
 	LATE_NS = 100 * 1000 * 1000, /* how long a record waits for its strings */
 };
-
-uint64_t clock_now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
 
 uint64_t cpu_now(void)
 {
@@ -71,7 +64,7 @@ struct consumer *consumer_new(struct engine *e, struct sink *s, struct options *
 	for (uint32_t i = 0; i < c->image->nsegments; i++)
 		c->opens_line[i] = opens_line(&c->image->segments[i]);
 	c->dtrace = !strcmp(s->progname, "dtrace");
-	c->start = clock_now();
+	c->start = now_ns();
 	c->start_cpu = cpu_now();
 	return c;
 }
@@ -367,7 +360,7 @@ static struct err *run_batch(struct consumer *c, uint64_t before, uint64_t now)
 
 static struct err *pass(struct consumer *c, bool last)
 {
-	uint64_t now = clock_now(), before = UINT64_MAX;
+	uint64_t now = now_ns(), before = UINT64_MAX;
 	int64_t policy = opt_num(c->options, OPT_BUFPOLICY);
 	struct err *e;
 
@@ -395,7 +388,7 @@ static struct err *pass(struct consumer *c, bool last)
 
 struct err *consumer_pass(struct consumer *c)
 {
-	uint64_t now = clock_now();
+	uint64_t now = now_ns();
 	struct err *e = pass(c, false);
 	bool met = aggs_meet(c->aggs);
 

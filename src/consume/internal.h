@@ -119,8 +119,7 @@ struct consumer {
 	struct engine_prog_report *engine_progs;
 };
 
-uint64_t clock_now(void); /* CLOCK_MONOTONIC, ns */
-uint64_t cpu_now(void);   /* user + system time of this process, ns */
+uint64_t cpu_now(void); /* user + system time of this process, ns */
 /* Runs the actions of a record that is complete. */
 struct err *record_run(struct consumer *c, const struct wire_record *r, uint32_t size, bool more);
 

@@ -1,4 +1,5 @@
 /* What the run cost and lost. */
+#include "base/clock.h"
 #include "consume/internal.h"
 
 enum { MAX_PROGS = 256 };
@@ -18,7 +19,7 @@ void consumer_report(struct consumer *c, struct run_report *ret)
 	struct engine_counters now = { 0 };
 	struct run_report r = {
 		.engine = c->engine->ops->name,
-		.elapsed_ns = clock_now() - c->start,
+		.elapsed_ns = now_ns() - c->start,
 		.records = c->records,
 		.bytes = c->bytes,
 		.faults = c->drops.faults,

@@ -2,6 +2,7 @@
 
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/hash.h"
 #include "render/render.h"
 
@@ -37,14 +38,6 @@ static struct stacksink *of(struct sink *s)
 	return (struct stacksink *)s;
 }
 
-static uint64_t clock_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
 /* The line on the terminal that says how far it is: true when it is time for another one. */
 static bool due(struct stacksink *k, uint64_t every_ns)
 {
@@ -52,7 +45,7 @@ static bool due(struct stacksink *k, uint64_t every_ns)
 
 	if (!k->o->progress)
 		return false;
-	now = clock_ns();
+	now = now_ns();
 	if (now - k->said_ns < every_ns)
 		return false;
 	k->said_ns = now;
@@ -225,7 +218,7 @@ static struct err *take_aggs(struct sink *s, const struct record_view *r, const 
 
 static struct err *begin(struct sink *s)
 {
-	of(s)->begin_ns = clock_ns();
+	of(s)->begin_ns = now_ns();
 	return NULL;
 }
 
@@ -240,9 +233,9 @@ static struct err *flush(struct sink *s)
 	struct stacksink *k = of(s);
 
 	if (!k->begin_ns)
-		k->begin_ns = clock_ns();
+		k->begin_ns = now_ns();
 	if (due(k, 250000000)) {
-		fprintf(s->err, "\rsampling: %.1f", (double)(clock_ns() - k->begin_ns) / 1e9);
+		fprintf(s->err, "\rsampling: %.1f", (double)(now_ns() - k->begin_ns) / 1e9);
 		if (k->o->seconds > 0)
 			fprintf(s->err, " of %.1f", k->o->seconds);
 		fputs(" s\033[K", s->err);

@@ -43,7 +43,7 @@ for _ in range(3):
     check(r.rc == 0 and len(r.table()) > 0, "two signals at once", r)
 
 # nobody reads any more: as other programs end then, without a word
-for argv in ["-q", "-n", "syscall:::entry { trace(execname); }"], ["profile", "-q", "-a", "-t", "0.3", "--folded"]:
+for argv in ["-q", "-n", "syscall:::entry { trace(execname); }"], ["profile", "-q", "--folded", "-c", "python3 -c 'sum(range(10**7))'"]:
     p = subprocess.Popen([DESCRY] + argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     p.stdout.close()
     err = p.stderr.read()

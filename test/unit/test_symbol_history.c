@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/io.h"
 #include "elf_make.h"
 #include "program/symbol/cache.h"
@@ -239,12 +240,12 @@ static void test_live(void **state)
 
 	assert_true(at != MAP_FAILED);
 	symbols_remember(s, getpid());
-	first = process_clock();
+	first = now_ns();
 	assert_string_equal(name_at(s, getpid(), (uintptr_t)at, first), "red");
 	unlink(red);
 	assert_true(mmap(at, PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED,
 			 open(green, O_RDONLY | O_CLOEXEC), 0) == at);
-	second = process_clock();
+	second = now_ns();
 	map(s, getpid(), green, (uintptr_t)at, second);
 	unlink(green);
 	second++;

@@ -515,43 +515,18 @@ out:
 	vec_fini(&s.values);
 }
 
+static void look_for_body(void *arg, const struct node *n)
+{
+	*(bool *)arg |= n->kind == N_BODY;
+}
+
 /* Does the expression put in a function, which may have records of its own? */
 static bool has_body(const struct node *n)
 {
-	for (; n; n = n->next) {
-		switch (n->kind) {
-		case N_BODY: return true;
-		case N_CALL:
-			if (has_body(n->call.args))
-				return true;
-			break;
-		case N_AGG:
-			if (has_body(n->agg.keys))
-				return true;
-			break;
-		case N_MEMBER:
-		case N_PMEMBER:
-			if (has_body(n->member.a))
-				return true;
-			break;
-		case N_CAST:
-			if (has_body(n->t.a))
-				return true;
-			break;
-		case N_INDEX:
-		case N_UNARY:
-		case N_BINARY:
-		case N_ASSIGN:
-		case N_TERNARY:
-		case N_COMMA:
-		case N_STRINGOF:
-			if (has_body(n->e.a) || has_body(n->e.b) || has_body(n->e.c))
-				return true;
-			break;
-		default: break;
-		}
-	}
-	return false;
+	bool found = false;
+
+	node_walk(n, look_for_body, &found);
+	return found;
 }
 
 static void gen_body(struct gen *g, const struct node *list);

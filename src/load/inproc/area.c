@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "load/inproc/agent.h"
 #include "load/inproc/inproc.h"
 #include "wire/unwind.h"
@@ -271,14 +272,6 @@ static struct err *lay_out_maps(struct inproc_engine *e, const struct image *img
 
 /* --- clock --- */
 
-static uint64_t monotonic(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
 static uint64_t tsc(void)
 {
 	return __builtin_ia32_rdtsc();
@@ -313,8 +306,9 @@ static void instant(uint64_t *ret_tsc, uint64_t *ret_ns)
 {
 	uint64_t best = UINT64_MAX;
 
+	*ret_tsc = *ret_ns = 0;
 	for (int i = 0; i < 16; i++) {
-		uint64_t before = tsc(), ns = monotonic(), after = tsc();
+		uint64_t before = tsc(), ns = now_ns(), after = tsc();
 
 		if (after - before < best) {
 			best = after - before;
@@ -418,7 +412,7 @@ struct err *area_create(struct inproc_engine *e, const struct image *img)
 	a->code_size = WIRE_CODE_SIZE;
 	a->private_size = area_private_size();
 	a->tracer_pid = (uint32_t)getpid();
-	a->heartbeat = monotonic();
+	a->heartbeat = now_ns();
 	a->heartbeat_max = HEARTBEAT_MAX;
 	a->nprobes = img->nprobes;
 	a->follow = img->options && opt_on(img->options, OPT_FOLLOW);

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "load/inproc/inproc.h"
 #include "load/inproc/islands.h"
 #include "load/inproc/records.h"
@@ -29,14 +30,6 @@ enum {
 static uint64_t round_up(uint64_t n, uint64_t unit)
 {
 	return (n + unit - 1) / unit * unit;
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
 /* --- the process's entry in the area --- */

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "load/inproc/inproc.h"
 #include "load/inproc/watchdog.h"
 
@@ -180,14 +181,6 @@ static struct err *inproc_fire(struct engine *en, uint32_t prog)
 }
 
 /* --- records --- */
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
 
 /* What targets that have ended left to be told is told by the next pass. */
 static bool inproc_behind(struct engine *en, uint64_t time)

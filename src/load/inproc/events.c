@@ -18,6 +18,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/io.h"
 #include "load/inproc/inproc.h"
 #include "load/task.h"
@@ -59,14 +60,6 @@ struct inproc_watch {
 	bool traced;   /* it is patched: threads that begin have slots */
 	int pidfd;
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
 
 /* --- which probes --- */
 

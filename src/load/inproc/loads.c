@@ -18,20 +18,13 @@
 #include <sys/uio.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "load/inproc/inproc.h"
 
 enum {
 	UNASKED_MS = 100,
 	RDEBUG_STATE = 24, /* of struct r_debug: r_state; RT_CONSISTENT is 0 */
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
 
 /* --- in the process --- */
 

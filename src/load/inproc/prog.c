@@ -4,6 +4,7 @@
 #include <sys/timerfd.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "isa/ebpf.h"
 #include "load/inproc/agent.h"
 #include "load/inproc/inproc.h"
@@ -216,14 +217,6 @@ struct err *prog_run(struct inproc_engine *e, uint32_t prog, uint64_t cookie)
 }
 
 /* --- timers --- */
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
 
 static struct err *arm(struct inproc_engine *e)
 {

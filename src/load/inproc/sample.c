@@ -23,6 +23,7 @@
 #include <sys/uio.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "load/inproc/inproc.h"
 
 enum {
@@ -57,14 +58,6 @@ struct inproc_samples {
 	uint64_t now; /* ns */
 	VEC(struct thread) threads;
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
 
 struct err *samples_start(struct inproc_engine *e)
 {

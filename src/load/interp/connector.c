@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/bytes.h"
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/mem.h"
 
@@ -33,14 +34,6 @@ struct connector {
 	bool overrun; /* the kernel said that messages are missing, and none with a gap before it has come since */
 	bool knocked; /* since then */
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
 
 /* --- threads --- */
 

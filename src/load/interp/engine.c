@@ -5,18 +5,11 @@
 #include <sys/timerfd.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "load/interp/interp_engine.h"
 
 /* Instructions of one firing. The kernel has no such limit; a program that got past the verifier stays far below it. */
 static const uint64_t BUDGET = 50 * 1000 * 1000;
-
-uint64_t interp_now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
 
 static int32_t map_number(void *arg, uint32_t index)
 {
@@ -84,7 +77,7 @@ struct err *interp_run_prog(struct interp_engine *e, uint32_t prog, uint64_t coo
 	cleanup_free char *place = NULL;
 	struct interp in;
 	struct err *err;
-	uint64_t r0, start = e->measure ? interp_now() : 0;
+	uint64_t r0, start = e->measure ? now_ns() : 0;
 
 	e->cookie = cookie;
 	if (!p->uses_cookie && p->cookie_insn != UINT32_MAX && p->nprobes > 1)
@@ -94,7 +87,7 @@ struct err *interp_run_prog(struct interp_engine *e, uint32_t prog, uint64_t coo
 	err = interp_run(&in, 0, (uintptr_t)e->context, &r0);
 	ip->runs++;
 	if (e->measure)
-		ip->run_ns += interp_now() - start;
+		ip->run_ns += now_ns() - start;
 	if (err) {
 		place = source_place(e, prog, in.failed_at);
 		err = err_wrap(err, "interpreting program %s%s", p->name, place);
@@ -133,7 +126,7 @@ static struct err *arm(struct interp_engine *e)
 /* What is due: events that have come, then timers. A deadline missed by more than a period is not made up for. */
 static void run_due(struct interp_engine *e)
 {
-	uint64_t now = interp_now();
+	uint64_t now = now_ns();
 	bool ran = false;
 
 	interp_events_run(e);
@@ -206,7 +199,7 @@ static struct err *engine_attach(struct engine *eng)
 {
 	struct interp_engine *e = (struct interp_engine *)eng;
 	const struct image *img = eng->image;
-	uint64_t now = interp_now();
+	uint64_t now = now_ns();
 	VEC(const struct image_probe *) cannot = { 0 };
 	const struct image_probe *first = NULL;
 	struct err *err;

@@ -1,5 +1,6 @@
 /* Probes fired by the process connector: the programs made for the kernel's tracepoints, run with contexts as the tracepoint
  * would have them. */
+#include "base/clock.h"
 #include "load/interp/interp_engine.h"
 
 #include <errno.h>
@@ -106,7 +107,7 @@ void interp_events_run(struct interp_engine *e)
 static uint64_t left_over(struct interp_engine *e)
 {
 	struct connector_event ev;
-	uint64_t n = 0, stopped = interp_now();
+	uint64_t n = 0, stopped = now_ns();
 
 	while (connector_next(e->connector, interp_task_free, e, &ev) && ev.time < stopped)
 		for (uint32_t i = 0; i < e->listeners.n; i++)

@@ -8,17 +8,10 @@
 #include <sys/uio.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "load/interp/interp_engine.h"
 
 enum { LOOP_MAX = 1 << 23, PAGE = 4096 };
-
-static uint64_t clock_ns(clockid_t id)
-{
-	struct timespec t;
-
-	clock_gettime(id, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
 
 /* The map that a register points to: LD_IMM64 gave its address. */
 static struct interp_map *map_arg(struct interp *in, uint64_t r)

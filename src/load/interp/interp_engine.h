@@ -69,7 +69,6 @@ void interp_events_run(struct interp_engine *e);
 void interp_events_close(struct interp_engine *e);
 
 /* engine.c: runs a program with what stands in e->context */
-uint64_t interp_now(void); /* CLOCK_MONOTONIC ns */
 struct err *interp_run_prog(struct interp_engine *e, uint32_t prog, uint64_t cookie);
 
 #endif

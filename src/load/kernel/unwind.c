@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/hash.h"
 #include "load/kernel/kernel.h"
 #include "program/unwind/unwind.h"
@@ -55,22 +56,6 @@ struct unwind_tables {
 	struct hash ours; /* pids of targets, of their children and of processes met */
 	VEC(struct mapped_file) mapped; /* since the last refresh */
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
-static uint64_t cpu_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
 
 static int map_update(int fd, const void *key, const void *value)
 {
@@ -429,7 +414,7 @@ static void add_mapped(struct unwind_tables *t)
 
 void unwind_tables_preload(struct unwind_tables *t, bool few)
 {
-	uint64_t until = cpu_ns() + (few ? PRELOAD_FEW_NS : PRELOAD_NS);
+	uint64_t until = clock_ns(CLOCK_PROCESS_CPUTIME_ID) + (few ? PRELOAD_FEW_NS : PRELOAD_NS);
 	char **paths;
 	uint32_t n;
 
@@ -438,7 +423,7 @@ void unwind_tables_preload(struct unwind_tables *t, bool few)
 	t->preloaded = true;
 	n = unwind_recent_read(&paths);
 	unwind_store_guess(t->store, true);
-	for (uint32_t i = 0; i < n && cpu_ns() < until; i += PRELOAD_STEP)
+	for (uint32_t i = 0; i < n && clock_ns(CLOCK_PROCESS_CPUTIME_ID) < until; i += PRELOAD_STEP)
 		err_free(unwind_store_add_files(t->store, (const char *const *)&paths[i],
 						n - i < PRELOAD_STEP ? n - i : PRELOAD_STEP));
 	for (uint32_t i = 0; i < n; i++)

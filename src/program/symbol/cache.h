@@ -90,7 +90,6 @@ struct object *mapping_object(struct symbols *s, pid_t pid, const struct mapping
 struct object *vdso_object(struct symbols *s);
 
 /* --- process.c: what processes have mapped, over time --- */
-uint64_t process_clock(void);
 struct process *process_of(struct symbols *s, pid_t pid, bool *ret_new);
 void process_drop(struct process *p);
 /* What is mapped at an address (s->as_of 0), or was at that time: the mapping, its file's object and where that begins in

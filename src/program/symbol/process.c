@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/io.h"
 #include "program/symbol/cache.h"
 
@@ -15,14 +16,6 @@ enum {
 	PAST_MAX = 256,
 	WATCHED_MAX = 8192, /* then the mappings of processes that are gone go too */
 };
-
-uint64_t process_clock(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 void process_drop(struct process *p)
 {
@@ -202,7 +195,7 @@ static void read_process(struct symbols *s, struct process *p)
 	uint32_t n;
 	struct err *e;
 
-	p->read_ns = process_clock();
+	p->read_ns = now_ns();
 	start = start_time(p->pid);
 	e = start ? mappings_read(p->pid, &maps, &n) : NULL;
 	if (!start || e) {
@@ -265,8 +258,7 @@ void symbols_remember(struct symbols *s, pid_t pid)
 
 	symbols_watch_drain(s);
 	/* While the kernel tells of every mapping, there is nothing new to read. */
-	if (!is_told(s, p) &&
-	    (!p->read_ns || (!s->watch && process_clock() - p->read_ns >= REREAD_NS)))
+	if (!is_told(s, p) && (!p->read_ns || (!s->watch && now_ns() - p->read_ns >= REREAD_NS)))
 		read_process(s, p);
 	for (uint32_t i = 0; i < p->maps.n; i++)
 		if (p->maps.v[i].m.exec)
@@ -289,7 +281,7 @@ static bool ask_mapping(struct symbols *s, struct process *p, uint64_t addr, uin
 		read_process(s, p);
 	if (find_mapping(p, addr, ret))
 		return true;
-	if (p->read_ns && (!p->exists || process_clock() - p->read_ns < REREAD_NS))
+	if (p->read_ns && (!p->exists || now_ns() - p->read_ns < REREAD_NS))
 		return false;
 	read_process(s, p);
 	return find_mapping(p, addr, ret);

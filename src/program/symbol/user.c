@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/io.h"
 #include "program/symbol/cache.h"
 
@@ -230,7 +231,7 @@ static pid_t inner_pid(pid_t pid)
  * the process's user or to root, or anyone could name another's code. */
 static void read_jit(struct symbols *s, struct process *p)
 {
-	uint64_t now = process_clock();
+	uint64_t now = now_ns();
 	cleanup_free char *path = NULL, *text = NULL;
 	char proc[64];
 	struct stat st, owner;

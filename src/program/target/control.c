@@ -5,16 +5,9 @@
 #include <sys/ptrace.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/io.h"
 #include "internal.h"
-
-uint64_t control_now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
 
 pid_t control_pid(const struct control *c)
 {
@@ -58,7 +51,7 @@ struct err *control_new(pid_t pid, struct control **ret)
 /* The status, once another tracer has let go of the process, if it soon does. */
 static struct err *read_free_status(struct control *c, char **ret)
 {
-	uint64_t begun = control_now();
+	uint64_t begun = now_ns();
 
 	for (;;) {
 		char *status = NULL;
@@ -66,7 +59,7 @@ static struct err *read_free_status(struct control *c, char **ret)
 		long tracer = e ? 0 : control_status_number(status, "TracerPid", 10);
 		cleanup_free char *who = tracer > 0 ? control_comm((pid_t)tracer) : NULL;
 
-		if (e || !who || control_now() - begun > control_patience(who)) {
+		if (e || !who || now_ns() - begun > control_patience(who)) {
 			*ret = status;
 			return e;
 		}

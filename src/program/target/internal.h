@@ -34,7 +34,6 @@ struct control {
 struct err *control_new(pid_t pid, struct control **ret);
 struct err *control_open_mem(struct control *c);
 struct err *control_gone(const struct control *c);
-uint64_t control_now(void); /* CLOCK_MONOTONIC ns */
 
 /* facts.c: what /proc says. */
 /* A file of /proc/PID/task/TID, whole; TID is c->alive. */

@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "internal.h"
 
 enum { SPIN_NS = 60000, DETACH_NS = 100000000, RESCUE_US = 5000 };
@@ -92,7 +93,7 @@ pid_t control_waitpid(pid_t tid, int *ret_status)
  * yield is a whole round of everybody else, while a sleeper is among the next. */
 void control_wait_a_bit(uint64_t begun)
 {
-	uint64_t waited = control_now() - begun;
+	uint64_t waited = now_ns() - begun;
 
 	if (waited < SPIN_NS)
 		sched_yield();
@@ -104,7 +105,7 @@ void control_wait_a_bit(uint64_t begun)
 /* A stop or the end of one thread. */
 bool control_wait(pid_t tid, int *ret_status, uint64_t deadline)
 {
-	uint64_t begun = control_now();
+	uint64_t begun = now_ns();
 
 	for (unsigned tries = 0;; tries++) {
 		pid_t r = control_waitpid(tid, ret_status);
@@ -115,7 +116,7 @@ bool control_wait(pid_t tid, int *ret_status, uint64_t deadline)
 			*ret_status = 0; /* gone: an exec took its number, or it was never ours */
 			return true;
 		}
-		if (tries > 20 && control_now() > deadline)
+		if (tries > 20 && now_ns() > deadline)
 			return false;
 		control_wait_a_bit(begun);
 	}
@@ -209,7 +210,7 @@ void control_detach(pid_t tid)
 
 	/* it has been killed, perhaps by an exec(2) that waits until we know */
 	if (ptrace(PTRACE_DETACH, tid, 0, 0) < 0 &&
-	    (!control_wait(tid, &status, control_now() + DETACH_NS) || WIFSTOPPED(status)))
+	    (!control_wait(tid, &status, now_ns() + DETACH_NS) || WIFSTOPPED(status)))
 		control_let_go_later(tid);
 }
 
@@ -288,7 +289,7 @@ bool control_glance(pid_t pid, pid_t tid, int timeout_ms,
 	struct control_thread t = { .tid = tid };
 	bool changed = false;
 
-	if (!hold(pid, tid, control_now() + (uint64_t)timeout_ms * 1000000))
+	if (!hold(pid, tid, now_ns() + (uint64_t)timeout_ms * 1000000))
 		return false;
 	if (control_get_regs(&t) && (int64_t)t.regs.orig_rax < 0 && !in_sequence(pid, tid) &&
 	    fn(arg, &t.regs))

@@ -7,6 +7,7 @@
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 
+#include "base/clock.h"
 #include "internal.h"
 
 enum { START_OPTIONS = PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL | PTRACE_O_TRACESYSGOOD };
@@ -126,7 +127,7 @@ static struct err *hold(struct control *c)
 
 	if (ptrace(PTRACE_INTERRUPT, c->pid, 0, 0) < 0 || ptrace(PTRACE_CONT, c->pid, 0, 0) < 0 ||
 	    waitpid(c->pid, &status, __WALL) != c->pid ||
-	    !control_wait_interrupt(c->pid, status, control_now() + 10000000000ull))
+	    !control_wait_interrupt(c->pid, status, now_ns() + 10000000000ull))
 		return control_gone(c);
 	c->threads.n = 0;
 	t = vec_add(&c->threads);

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "internal.h"
 
 static struct control_thread *find_thread(struct control *c, pid_t tid, uint32_t hint)
@@ -145,13 +146,13 @@ static struct err *not_seized(struct control *c, pid_t tid, int code)
 	if (tracer > 0) {
 		cleanup_free char *who = control_comm((pid_t)tracer);
 
-		if (control_now() - c->stop_begun < control_patience(who))
+		if (now_ns() - c->stop_begun < control_patience(who))
 			code = EAGAIN;
 		return err_new(code == EAGAIN ? EAGAIN : EBUSY,
 			       "thread %d of process %d (%s) is being traced by process %ld (%s)",
 			       tid, c->pid, c->name, tracer, who);
 	}
-	if (code == EPERM && control_now() - c->stop_begun < control_patience(""))
+	if (code == EPERM && now_ns() - c->stop_begun < control_patience(""))
 		return err_new(EAGAIN, "thread %d", tid);
 	if (c->options & PTRACE_O_SUSPEND_SECCOMP)
 		return err_errno(
@@ -234,7 +235,7 @@ static void stopped_thread(struct control *c, uint32_t i, int status, uint64_t d
  * set right at once. */
 static struct err *wait_threads(struct control *c, uint64_t deadline)
 {
-	uint64_t begun = control_now(), idle = begun;
+	uint64_t begun = now_ns(), idle = begun;
 
 	for (;;) {
 		uint32_t pending = 0;
@@ -250,16 +251,16 @@ static struct err *wait_threads(struct control *c, uint64_t deadline)
 			if (r == 0) {
 				tid = c->threads.v[i].tid;
 				pending++;
-				if (control_now() - begun > 2000000 && turn_blocked(c, i))
-					begun = control_now();
+				if (now_ns() - begun > 2000000 && turn_blocked(c, i))
+					begun = now_ns();
 				continue;
 			}
 			stopped_thread(c, i, r < 0 ? 0 : status, deadline);
-			idle = control_now();
+			idle = now_ns();
 		}
 		if (!pending)
 			return NULL;
-		if (control_now() > deadline)
+		if (now_ns() > deadline)
 			return err_new(
 				ETIMEDOUT,
 				"thread %d of process %d (%s) does not stop: it is in state %c",
@@ -270,7 +271,7 @@ static struct err *wait_threads(struct control *c, uint64_t deadline)
 
 struct err *control_stop_more(struct control *c, int timeout_ms)
 {
-	uint64_t deadline = control_now() + (uint64_t)timeout_ms * 1000000;
+	uint64_t deadline = now_ns() + (uint64_t)timeout_ms * 1000000;
 	struct err *e = NULL;
 	bool more = true;
 
@@ -278,7 +279,7 @@ struct err *control_stop_more(struct control *c, int timeout_ms)
 		more = false;
 		e = seize_new(c, &more);
 		e = e ?: wait_threads(c, deadline);
-		if (!e && more && control_now() > deadline)
+		if (!e && more && now_ns() > deadline)
 			e = err_new(
 				ETIMEDOUT,
 				"process %d (%s) starts threads faster than they can be stopped",
@@ -299,7 +300,7 @@ struct err *control_stop(struct control *c, int timeout_ms)
 	struct err *e = NULL;
 
 	assert(!c->stopped);
-	c->stop_begun = control_now();
+	c->stop_begun = now_ns();
 	control_rescue_begin();
 	do {
 		err_free(e);
@@ -314,7 +315,7 @@ struct err *control_stop(struct control *c, int timeout_ms)
 		if (e)
 			err_free(control_resume(c));
 		if (e && e->code == EAGAIN)
-			nanosleep(&(struct timespec){ .tv_nsec = 300000 + control_now() % 700000 },
+			nanosleep(&(struct timespec){ .tv_nsec = 300000 + now_ns() % 700000 },
 				  NULL);
 	} while (e && e->code == EAGAIN);
 	control_rescue_end();
@@ -331,7 +332,7 @@ static bool any_can_call(const struct control *c)
 
 struct err *control_stop_to_call(struct control *c, int timeout_ms)
 {
-	uint64_t end = control_now() + (uint64_t)timeout_ms * 1000000;
+	uint64_t end = now_ns() + (uint64_t)timeout_ms * 1000000;
 
 	for (;;) {
 		struct err *e = control_stop(c, timeout_ms);
@@ -341,7 +342,7 @@ struct err *control_stop_to_call(struct control *c, int timeout_ms)
 		e = control_resume(c);
 		if (e)
 			return e;
-		if (control_now() > end)
+		if (now_ns() > end)
 			return err_new(
 				EBUSY,
 				"process %d (%s) waits for a child of vfork() that goes on: try again later",

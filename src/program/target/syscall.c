@@ -18,6 +18,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include "base/clock.h"
 #include "internal.h"
 
 static const uint8_t stub_code[CONTROL_STUB_SIZE] = {
@@ -265,7 +266,7 @@ enum outcome { DONE, AGAIN, FAILED };
 static enum outcome run_call(struct control *c, struct control_thread *t, int64_t *ret_value,
 			     int *ret_sig)
 {
-	uint64_t deadline = control_now() + 10000000000ull;
+	uint64_t deadline = now_ns() + 10000000000ull;
 	struct user_regs_struct r;
 	int status, stops = 0;
 

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/hash.h"
 #include "render/flame.h"
 #include "render/json.h"
@@ -81,14 +82,6 @@ struct live_sink_ {
 	FILE *out;
 	char buffer[4096];
 };
-
-static uint64_t now_ns(clockid_t id)
-{
-	struct timespec t;
-
-	clock_gettime(id, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 /* As a JSON string: what cannot be seen, or would turn the text around it, as \xNN. */
 static void put_text(struct out *o, const char *s, size_t n)
@@ -226,7 +219,7 @@ static void close_tick(struct live *l)
 	out_printf(&o,
 		   "{\"type\":\"tick\",\"tick\":%llu,\"time\":%llu,\"running\":%s,\"status\":%d",
 		   (unsigned long long)l->nticks,
-		   (unsigned long long)(now_ns(CLOCK_REALTIME) / 1000000),
+		   (unsigned long long)(clock_ns(CLOCK_REALTIME) / 1000000),
 		   l->running ? "true" : "false", l->status);
 	put_new(&o, "names", l->names.v, l->names_from, l->names.n);
 	put_new(&o, "stacks", l->stacks.v, l->stacks_from, l->stacks.n);
@@ -269,7 +262,7 @@ void live_begin(struct live *l, const char *program)
 	l->program = xstrdup(program);
 	l->running = true;
 	l->status = 0;
-	l->next_ns = now_ns(CLOCK_MONOTONIC) + (uint64_t)l->options.ms * 1000000;
+	l->next_ns = clock_ns(CLOCK_MONOTONIC) + (uint64_t)l->options.ms * 1000000;
 	pthread_mutex_unlock(&l->lock);
 	tell(l);
 }
@@ -788,7 +781,7 @@ static void sink_report(struct sink *s, const struct run_report *r)
 static bool sink_due(struct sink *s, bool shown)
 {
 	struct live *l = self_of(s)->live;
-	uint64_t now = now_ns(CLOCK_MONOTONIC), ms = (uint64_t)l->options.ms * 1000000;
+	uint64_t now = clock_ns(CLOCK_MONOTONIC), ms = (uint64_t)l->options.ms * 1000000;
 
 	if (!shown)
 		return now >= l->next_ns;

@@ -1,0 +1,16 @@
+/* Clocks of clock_gettime(2) as one number. */
+#ifndef DESCRY_BASE_CLOCK_H
+#define DESCRY_BASE_CLOCK_H
+
+#include <stdint.h>
+#include <time.h>
+
+/* Nanoseconds. May be called in signal handlers. */
+uint64_t clock_ns(clockid_t id);
+/* CLOCK_MONOTONIC: the clock of records, probes and time-outs. */
+static inline uint64_t now_ns(void)
+{
+	return clock_ns(CLOCK_MONOTONIC);
+}
+
+#endif
