@@ -9,45 +9,63 @@
 
 /* --- what a clause uses --- */
 
-static void scan_list(struct bind_cx *cx, const struct node *n, struct arg_use *use, int depth);
+/* Inlines and functions are looked into once each, however often they are named: they may name each other. */
+struct scan {
+	struct bind_cx *cx;
+	struct arg_use *use;
+	struct hash seen;              /* their nodes */
+	VEC(const struct node *) todo; /* lists */
+};
 
-static void scan_name(struct bind_cx *cx, const char *name, struct arg_use *use, int depth)
+static void scan_later(struct scan *s, const struct node *def)
 {
-	struct inline_def *def;
-	int b = builtin_find(cx, name);
+	bool fresh;
 
-	if (b >= BUILTIN_ARG0 && b <= BUILTIN_ARG9) {
-		use->plain |= 1u << (b - BUILTIN_ARG0);
-		return;
-	}
-	if (b >= 0 || depth > 32 || var_find(cx, SCOPE_NONE, name))
-		return;
-	def = inline_find(cx, name);
-	if (def && !is_lib_node(cx, def->node))
-		scan_list(cx, def->node->inl.value, use, depth + 1);
+	hash_put(&s->seen, &def, sizeof(def), &fresh);
+	if (fresh)
+		vec_push(&s->todo, def->inl.value);
 }
 
-static void scan_node(struct bind_cx *cx, const struct node *n, struct arg_use *use, int depth)
+static void scan_name(struct scan *s, const char *name)
+{
+	struct inline_def *def;
+	int b = builtin_find(s->cx, name);
+
+	if (b >= BUILTIN_ARG0 && b <= BUILTIN_ARG9)
+		s->use->plain |= 1u << (b - BUILTIN_ARG0);
+	if (b >= 0 || var_find(s->cx, SCOPE_NONE, name))
+		return;
+	def = inline_find(s->cx, name);
+	if (def && !is_lib_node(s->cx, def->node))
+		scan_later(s, def->node);
+}
+
+static void scan_list(struct scan *s, const struct node *n);
+
+static void scan_index(struct scan *s, const struct node *n)
+{
+	if (n->e.a->kind == N_IDENT && n->e.a->ident.scope == SCOPE_NONE &&
+	    !strcmp(n->e.a->ident.name, "args")) {
+		if (n->e.b && n->e.b->kind == N_INT && n->e.b->i.value < 16)
+			s->use->typed |= 1u << n->e.b->i.value;
+		else
+			s->use->typed |= 0xffff;
+	} else {
+		scan_list(s, n->e.a);
+	}
+	scan_list(s, n->e.b);
+}
+
+static void scan_node(struct scan *s, const struct node *n)
 {
 	const struct func_def *def;
 
 	switch (n->kind) {
 	case N_IDENT:
 		if (n->ident.scope == SCOPE_NONE)
-			scan_name(cx, n->ident.name, use, depth);
+			scan_name(s, n->ident.name);
 		break;
-	case N_INDEX:
-		if (n->e.a->kind == N_IDENT && n->e.a->ident.scope == SCOPE_NONE &&
-		    !strcmp(n->e.a->ident.name, "args")) {
-			if (n->e.b && n->e.b->kind == N_INT && n->e.b->i.value < 16)
-				use->typed |= 1u << n->e.b->i.value;
-			else
-				use->typed |= 0xffff;
-		} else {
-			scan_list(cx, n->e.a, use, depth);
-		}
-		scan_list(cx, n->e.b, use, depth);
-		break;
+	case N_INDEX: scan_index(s, n); break;
 	case N_UNARY:
 	case N_BINARY:
 	case N_ASSIGN:
@@ -55,43 +73,55 @@ static void scan_node(struct bind_cx *cx, const struct node *n, struct arg_use *
 	case N_COMMA:
 	case N_SIZEOF:
 	case N_STRINGOF:
-		scan_list(cx, n->e.a, use, depth);
-		scan_list(cx, n->e.b, use, depth);
-		scan_list(cx, n->e.c, use, depth);
+		scan_list(s, n->e.a);
+		scan_list(s, n->e.b);
+		scan_list(s, n->e.c);
 		break;
 	case N_CALL:
-		scan_list(cx, n->call.args, use, depth);
-		def = func_find(cx, n->call.func);
-		if (def && depth < 32)
-			scan_list(cx, def->node->inl.value, use, depth + 1);
+		scan_list(s, n->call.args);
+		def = func_find(s->cx, n->call.func);
+		if (def)
+			scan_later(s, def->node);
 		break;
-	case N_AGG: scan_list(cx, n->agg.keys, use, depth); break;
+	case N_AGG: scan_list(s, n->agg.keys); break;
 	case N_MEMBER:
-	case N_PMEMBER: scan_list(cx, n->member.a, use, depth); break;
+	case N_PMEMBER: scan_list(s, n->member.a); break;
 	case N_CAST:
-	case N_XLATE: scan_list(cx, n->t.a, use, depth); break;
+	case N_XLATE: scan_list(s, n->t.a); break;
 	case S_EXPR:
 	case S_RETURN:
-	case S_BLOCK: scan_list(cx, n->block.body, use, depth); break;
-	case S_LOCAL: scan_list(cx, n->local.value, use, depth); break;
+	case S_BLOCK: scan_list(s, n->block.body); break;
+	case S_LOCAL: scan_list(s, n->local.value); break;
 	case S_LOOP:
-		scan_list(cx, n->loop.cond, use, depth);
-		scan_list(cx, n->loop.step, use, depth);
-		scan_list(cx, n->loop.body, use, depth);
+		scan_list(s, n->loop.cond);
+		scan_list(s, n->loop.step);
+		scan_list(s, n->loop.body);
 		break;
 	case S_IF:
-		scan_list(cx, n->cond.cond, use, depth);
-		scan_list(cx, n->cond.then, use, depth);
-		scan_list(cx, n->cond.els, use, depth);
+		scan_list(s, n->cond.cond);
+		scan_list(s, n->cond.then);
+		scan_list(s, n->cond.els);
 		break;
 	default: break;
 	}
 }
 
-static void scan_list(struct bind_cx *cx, const struct node *n, struct arg_use *use, int depth)
+static void scan_list(struct scan *s, const struct node *n)
 {
 	for (; n; n = n->next)
-		scan_node(cx, n, use, depth);
+		scan_node(s, n);
+}
+
+static void scan_clause(struct bind_cx *cx, const struct node *clause, struct arg_use *ret)
+{
+	struct scan s = { .cx = cx, .use = ret };
+
+	scan_list(&s, clause->clause.pred);
+	scan_list(&s, clause->clause.body);
+	for (uint32_t i = 0; i < s.todo.n; i++)
+		scan_list(&s, s.todo.v[i]);
+	vec_fini(&s.todo);
+	hash_fini(&s.seen);
 }
 
 /* --- probes --- */
@@ -410,7 +440,9 @@ static void bind_instance(struct bind_cx *cx, const struct node *n, struct bound
 	struct bind_state *s = cx->state;
 
 	s->clause = c;
+	s->all += s->full ? 0 : s->nodes;
 	s->nodes = 0;
+	s->full = false;
 	memset(&s->flow, 0, sizeof(s->flow));
 	if (n->clause.pred) {
 		c->pred = node_clone(cx->arena, n->clause.pred);
@@ -445,8 +477,7 @@ void bind_clause(struct bind_cx *cx, const struct node *n, uint32_t index)
 	for (const struct pdesc *d = n->clause.pdescs; d; d = d->next)
 		match(cx, &m, d);
 	memset(&s->known_use, 0, sizeof(s->known_use));
-	scan_list(cx, n->clause.pred, &s->known_use, 0);
-	scan_list(cx, n->clause.body, &s->known_use, 0);
+	scan_clause(cx, n, &s->known_use);
 	group_probes(cx, n, &m, &groups);
 	if (!groups.n) {
 		/* for the errors in it and for the variables that other clauses may use */

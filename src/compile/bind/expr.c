@@ -687,16 +687,29 @@ static void bind_comma(struct bind_cx *cx, struct node *n)
 	n->type = n->e.b->type;
 }
 
+bool bind_has_room(struct bind_cx *cx, const struct node *n)
+{
+	struct bind_state *s = cx->state;
+
+	if (s->depth <= MAX_DEPTH && s->nodes <= MAX_NODES &&
+	    (uint64_t)s->all + s->nodes <= MAX_ALL)
+		return true;
+	if (!s->full)
+		diag_error(cx->diags, n->loc, n->end, "D_UNKNOWN",
+			   "expression is too large once its inlines and "
+			   "translators are expanded");
+	s->full = true;
+	s->nodes = MAX_NODES + 1; /* the rest of the clause is not bound either */
+	return false;
+}
+
 void bind_expr(struct bind_cx *cx, struct node *n)
 {
 	struct bind_state *s = cx->state;
 
-	if (++s->depth > MAX_DEPTH || ++s->nodes > MAX_NODES) {
-		if (s->nodes <= MAX_NODES + 1 || s->depth > MAX_DEPTH)
-			diag_error(cx->diags, n->loc, n->end, "D_UNKNOWN",
-				   "expression is too large once its inlines and "
-				   "translators are expanded");
-		s->nodes = MAX_NODES + 2;
+	s->depth++;
+	s->nodes++;
+	if (!bind_has_room(cx, n)) {
 		poison(n);
 		s->depth--;
 		return;

@@ -471,6 +471,31 @@ static void bind_builtin(struct bind_cx *cx, struct node *n, enum builtin_id id)
 	n->type = kernel_type(cx, t);
 }
 
+static void count(void *arg, const struct node *n)
+{
+	++*(uint32_t *)arg;
+}
+
+/* What a parameter stands for, which is bound: it counts as if it had been bound here. */
+static void put_in(struct bind_cx *cx, struct node *n, const struct node *value)
+{
+	struct node *c;
+
+	if (is_poison(value)) {
+		poison(n);
+		return;
+	}
+	node_walk(value, count, &cx->state->nodes);
+	if (!bind_has_room(cx, n)) {
+		poison(n);
+		return;
+	}
+	c = node_clone(cx->arena, value);
+	c->loc = n->loc;
+	c->end = n->end;
+	replace_node(n, c);
+}
+
 void bind_ident(struct bind_cx *cx, struct node *n)
 {
 	const char *name = n->ident.name;
@@ -482,15 +507,7 @@ void bind_ident(struct bind_cx *cx, struct node *n)
 	int b;
 
 	if (n->ident.scope == SCOPE_NONE && (e = env_find(cx, name))) {
-		struct node *c = node_clone(cx->arena, e->value);
-
-		if (is_poison(c)) {
-			poison(n);
-			return;
-		}
-		c->loc = n->loc;
-		c->end = n->end;
-		replace_node(n, c);
+		put_in(cx, n, e->value);
 		return;
 	}
 	v = var_find(cx, n->ident.scope, name);

@@ -14,9 +14,10 @@
 #include "compile/bind/bind.h"
 
 enum {
-	MAX_DEPTH = 3000,    /* of an expression with all that is expanded in it */
-	MAX_NODES = 1000000, /* bound in all: inlines of inlines grow without bound */
-	MAX_VALUE = 16384,   /* bytes of a struct kept in a variable */
+	MAX_DEPTH = 3000,   /* of an expression with all that is expanded in it */
+	MAX_NODES = 250000, /* of a clause: inlines of inlines grow without bound */
+	MAX_ALL = 4000000,  /* of all clauses: some 100 bytes each */
+	MAX_VALUE = 16384,  /* bytes of a struct kept in a variable */
 };
 
 /* inline T f[K k] = e; */
@@ -93,7 +94,8 @@ struct bind_state {
 		lib_names; /* "k name", k one of t(ype) s(truct) i(nline) e(numerator) x(lator): file + 1 */
 	bool libs_indexed;
 	struct bound *out;
-	uint32_t nodes, depth; /* bound so far; being bound */
+	uint32_t nodes, all, depth; /* bound so far, of the clause, of those before; being bound */
+	bool full;                  /* and that has been said */
 
 	/* of the clause instance being bound */
 	struct bound_clause *clause;
@@ -187,6 +189,8 @@ void lib_fini(struct bind_cx *cx);
 /* --- expr.c --- */
 /* Binds n. Translated values and struct values may result. */
 void bind_expr(struct bind_cx *cx, struct node *n);
+/* False, with an error: more than MAX_NODES or MAX_ALL nodes. */
+bool bind_has_room(struct bind_cx *cx, const struct node *n);
 /* Binds n, which must be a value: no translated value, no action, not void. */
 void bind_value(struct bind_cx *cx, struct node *n);
 /* n, bound, becomes a value of type t as if by assignment; false when it cannot, nothing is reported. */

@@ -273,11 +273,13 @@ static struct err *check_started(struct inproc_engine *e, struct control *c)
 static struct err *try_enter(struct inproc_engine *e, uint32_t i)
 {
 	struct inproc_process *p = &e->processes.v[i];
-	struct control *c = NULL, *held = NULL;
+	struct control *c = e->caught, *held = NULL;
+	const bool caught = c;
 	struct undo_log log = { 0 };
 	uint64_t stopped = 0;
 	struct err *err = p->planned ? NULL : sites_plan(e, p);
 
+	e->caught = NULL;
 	if (!err)
 		err = check_seccomp(p);
 	if (!err)
@@ -295,12 +297,12 @@ static struct err *try_enter(struct inproc_engine *e, uint32_t i)
 	for (uint32_t k = 0; k < e->held.n; k++)
 		if (control_pid(e->held.v[k]) == p->pid)
 			c = held = e->held.v[k];
-	if (!err && !held)
+	if (!err && !held && !caught)
 		err = control_open(p->pid, &c);
 	if (!err)
 		err = check_alone(c, 5000);
 	stopped = now_ns();
-	if (!err && !held)
+	if (!err && !held && !caught)
 		err = control_stop_to_call(c, STOP_MS);
 	if (!err)
 		err = check_alone(c, 0) ?: check_started(e, c);
@@ -357,6 +359,7 @@ static bool begin_anew(struct inproc_engine *e, struct inproc_process *p)
 		return false;
 	for (uint32_t i = 0; i < p->modules.n; i++)
 		process_forget(e, p, i);
+	again.root = p->root;
 	again.execs = p->execs;
 	process_free(p);
 	*p = again;

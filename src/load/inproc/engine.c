@@ -196,7 +196,7 @@ static void inproc_poll(struct engine *en, int timeout_ms)
 
 	if (timeout_ms >= 0 && nap > timeout_ms)
 		nap = timeout_ms;
-	loads_wait(e, nap);
+	bell_wait(e, nap);
 	events_answer(e);
 	events_hurry(e);
 	__atomic_store_n(&e->area->heartbeat, now_ns(), __ATOMIC_RELAXED);
@@ -264,8 +264,11 @@ static void inproc_drain(struct engine *en,
 		    __atomic_load_n(&e->list[p->index].ranges_wanted, __ATOMIC_RELAXED))
 			err_free(process_ranges(e, p));
 	}
+	bell_take(e);
 	processes_look(e);
 	loads_look(e);
+	bell_answer(e);
+	execs_look(e);
 	unwind_refresh(e);
 	/* Control first, as the kernel engine does. */
 	for (int k = 0; k < 2; k++) {
@@ -278,7 +281,7 @@ static void inproc_drain(struct engine *en,
 				any |= drain_ring(e, &e->own_maps[map], t, fn, arg);
 		}
 	}
-	if (any)
+	if (any || e->execs.n)
 		e->nap_ms = NAP_MIN_MS;
 	else if (e->nap_ms < NAP_MAX_MS)
 		e->nap_ms *= 2;
@@ -417,7 +420,8 @@ static struct err *inproc_detach(struct engine *en)
 	struct err *err = NULL, *one;
 
 	timers_stop(e);
-	loads_stop(e);
+	bell_stop(e);
+	execs_stop(e);
 	events_stop(e);
 	/* Children that were not looked at yet are restored too, and those that come while their parents still run. */
 	do
@@ -448,6 +452,9 @@ static void inproc_free(struct engine *en)
 	for (uint32_t i = 0; i < e->processes.n; i++)
 		process_free(&e->processes.v[i]);
 	vec_fini(&e->processes);
+	for (uint32_t i = 0; i < e->texts.n; i++)
+		text_free(e->texts.v[i].text);
+	vec_fini(&e->texts);
 	unwind_stop(e);
 	samples_stop(e);
 	events_free(e);
@@ -469,6 +476,7 @@ static void inproc_free(struct engine *en)
 	free(e->counters.dropped);
 	vec_fini(&e->values);
 	vec_fini(&e->held);
+	vec_fini(&e->execs);
 	free(e);
 }
 

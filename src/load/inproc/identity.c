@@ -18,6 +18,14 @@ struct found {
 	bool early; /* the dynamic linker has not mapped a C library yet; or all has ended */
 };
 
+bool identity_is_musl(struct object *o)
+{
+	const char *path = object_path(o), *name = strrchr(path, '/');
+
+	return !object_soname(o) && name &&
+	       (!strcmp(name, "/libc.so") || !strncmp(name, "/ld-musl-", 9));
+}
+
 static bool glibc_tid(struct object *o, uint64_t *ret_disp)
 {
 	uint32_t field[3];
@@ -48,7 +56,8 @@ static struct found of_process(struct inproc_engine *e, pid_t pid)
 			continue;
 		mapped = true;
 		linked |= object_interp(o) != NULL;
-		any |= object_soname(o) && !strncmp(object_soname(o), "libc.", 5);
+		any |= identity_is_musl(o) ||
+		       (object_soname(o) && !strncmp(object_soname(o), "libc.", 5));
 		if (object_interp(o) && f.identity == WIRE_ID_FSBASE)
 			f.identity = WIRE_ID_FS64;
 		if (object_soname(o) && !strcmp(object_soname(o), "libc.so.6") &&

@@ -12,7 +12,9 @@
  *	records.c  undo records
  *	life.c    children, executed programs
  *	sample.c  profile-N
+ *	bell.c    how a process calls the tracer
  *	loads.c   libraries that come and go
+ *	execs.c   programs that are executed
  *	events.c  provider proc
  *	guard.c   fault handlers
  *	unwind.c  unwind tables
@@ -41,6 +43,7 @@ enum {
 	INPROC_SIGACTION = 0x7fffffff,
 	INPROC_LOADS = 0x7ffffffe,
 	INPROC_ERRNO = 0x7ffffffd,
+	INPROC_EXECS = 0x7ffffffc,
 	INPROC_POOL = 1 << 28, /* for what comes after load: unwind tables */
 };
 
@@ -71,8 +74,8 @@ struct inproc_point {
 	uint64_t addr; /* link-time address of the probed instruction */
 	enum wire_stub_kind kind;
 	uint64_t shown; /* link-time address that programs see: where a uprobe would be */
-	uint32_t probe; /* index in image.probes; INPROC_SIGACTION: the agent's sigaction_site; INPROC_LOADS: loads.c's;
-				 INPROC_ERRNO: none, see events.c */
+	uint32_t probe; /* index in image.probes; INPROC_SIGACTION: the agent's sigaction_site; INPROC_LOADS, INPROC_EXECS:
+				 bell.c's; INPROC_ERRNO: none, see events.c */
 	uint32_t prog;  /* index in image.progs: one of the probe's */
 	int32_t number; /* WIRE_STUB_SYSRET: of the system call, -1 not known */
 };
@@ -95,7 +98,7 @@ struct inproc_place {
 };
 struct inproc_module {
 	struct object *object;
-	struct text *text;
+	struct text *text;                       /* of inproc_engine.texts */
 	uint64_t bias, lo, hi;                   /* run-time addresses of its text */
 	uint64_t island, island_size, island_at; /* island_at: offset in the memory file */
 	uint64_t island_bias;                    /* the module's, when the stubs were written */
@@ -110,6 +113,7 @@ struct inproc_module {
 	uint64_t inode;
 	VEC(struct inproc_place) places; /* at which it was enabled */
 	uint64_t loads_state; /* run-time address of struct r_debug.r_state, 0: not the dynamic linker, or not asked for */
+	bool execs; /* its execve() is seen */
 };
 /* Of a USDT probe that looks whether it is wanted: a count in the target's memory, or an instruction that answers. */
 struct inproc_semaphore {
@@ -122,6 +126,7 @@ struct inproc_semaphore {
 
 struct inproc_process {
 	pid_t pid;
+	pid_t root;           /* the named process that it is, or descends from */
 	uint32_t index;       /* in wire_area.processes */
 	bool planned;         /* modules and sites are filled */
 	bool attached, child; /* child: forked by a traced process, with its text */
@@ -148,8 +153,18 @@ struct inproc_process {
 
 static inline struct inproc_process inproc_process_of(pid_t pid)
 {
-	return (struct inproc_process){ .pid = pid, .island_fd = -1, .mem = -1 };
+	return (struct inproc_process){ .pid = pid, .root = pid, .island_fd = -1, .mem = -1 };
 }
+
+struct inproc_text {
+	struct object *object;
+	struct text *text;
+};
+/* A thread that is followed into the program it executes. */
+struct inproc_exec {
+	pid_t tid, pid;
+	uint64_t until; /* CLOCK_MONOTONIC ns: then it has failed */
+};
 
 struct inproc_engine {
 	struct engine base;
@@ -184,6 +199,7 @@ struct inproc_engine {
 	int nap_ms;                  /* how long to wait before looking into the rings again */
 	struct inproc_store *stores; /* as image.aggs */
 	VEC(struct inproc_process) processes;
+	VEC(struct inproc_text) texts;
 	enum inproc_scope scope;
 	const struct probe_target *targets;
 	uint32_t ntargets;
@@ -192,9 +208,13 @@ struct inproc_engine {
 	VEC(uint64_t) values;
 	struct engine_counters counters;
 	struct inproc_samples *samples; /* NULL: no profile probes */
-	struct inproc_loads *loads;     /* in shared memory; NULL: not needed */
-	uint32_t loads_seen;
-	uint64_t loads_next;          /* CLOCK_MONOTONIC ns: when mappings are looked at unasked */
+	struct inproc_bell *bell;       /* in shared memory; NULL: none */
+	uint32_t bell_seen;
+	bool loads_asked;    /* libraries have come or gone somewhere */
+	uint64_t loads_next; /* CLOCK_MONOTONIC ns: when mappings are looked at unasked */
+	VEC(struct inproc_exec) execs;
+	struct control *
+		caught; /* the process that process_enter() is for, stopped, its last stop; NULL: it runs */
 	struct inproc_events *events; /* NULL: no probes of provider proc */
 	uint64_t event_at;            /* wire_area.event */
 	struct inproc_unwind *unwind; /* NULL: the image takes no user stacks */
@@ -228,6 +248,8 @@ static inline bool inproc_is_syscall(enum attach_kind k)
 
 /* identity.c: how threads of the targets are told apart: wire_area.identity and id_disp. */
 void identity_find(struct inproc_engine *e);
+/* musl's library and dynamic linker are one file, which need not have a name of its own. */
+bool identity_is_musl(struct object *o);
 /* Does a program that was executed later tell its threads apart that way too? */
 struct err *identity_check(struct inproc_engine *e, pid_t pid);
 /* Can this thread be told yet? Before the dynamic linker has set up its word, a probe would end the program. */
@@ -262,6 +284,8 @@ void processes_look(struct inproc_engine *e);
 /* Are our code and our memory in the process now? Not once it has executed another program, or somebody has undone what we
  * did; then nothing in it may be made to lead there. Holds on only while a thread of it is stopped. */
 bool process_holds(const struct inproc_engine *e, pid_t pid);
+/* The process, which may not be known yet, is stopped in a program that it has just executed: traced from there. */
+void process_executed(struct inproc_engine *e, pid_t pid, struct control *c);
 /* Opens p->mem: it is attached, or about to go on as such. */
 void process_open(struct inproc_process *p);
 /* Is our private memory still in it? False: it has executed another program. */
@@ -282,29 +306,57 @@ void samples_take(struct inproc_engine *e, uint32_t prog, uint32_t probe, uint64
 bool samples_quiet(const struct inproc_engine *e, struct control *c);
 void samples_stop(struct inproc_engine *e);
 
-/* loads.c */
-/* What the dynamic linker's thread and the tracer tell each other. */
-struct inproc_loads {
-	uint32_t asked; /* atomic, futex: mappings that have come or gone */
+/* bell.c: what threads of traced processes and the tracer tell each other. */
+struct inproc_ask {
+	uint32_t what; /* atomic. BELL_LOADS, or the thread's id in its own name space: it executes a program; 0 not written */
+	uint32_t pad;
+	uint64_t arg; /* first argument of the function: of execve(2) the path */
+};
+enum { BELL_LOADS = 0x7fffffff, BELL_ASKS = 64 };
+struct inproc_bell {
+	uint32_t asked; /* atomic, futex */
 	uint32_t on;    /* somebody answers */
 	uint8_t pad[56];
 	uint32_t answered; /* futex: `asked` as it was when all was done for it */
 	uint8_t pad1[60];
+	struct inproc_ask asks[BELL_ASKS]; /* the nth at n % BELL_ASKS */
 };
+/* False: there is no room for it. */
+bool bell_hang(struct inproc_engine *e);
+/* Code that a stub of INPROC_LOADS or INPROC_EXECS calls: written at `mem`, to run anywhere; at most BELL_ROOM bytes. It rings
+ * while the uint64_t at armed is not 0 and the uint32_t at quiet is 0. what: as in struct inproc_ask, 0: the thread's id. */
+enum { BELL_ROOM = 384 };
+void bell_code(const struct inproc_engine *e, uint64_t armed, uint64_t quiet, uint32_t what,
+	       uint8_t *mem);
+/* Waits for what poll() would, or until somebody asks. */
+void bell_wait(struct inproc_engine *e, int timeout_ms);
+bool bell_rings(const struct inproc_engine *e);
+/* What was asked goes to loads_look() and execs_asked(); when that is done it is answered. */
+void bell_take(struct inproc_engine *e);
+void bell_answer(struct inproc_engine *e);
+/* Nobody is to wait for us any more. */
+void bell_stop(struct inproc_engine *e);
+
+/* loads.c */
 /* For sites_plan(): the place in the dynamic linker, when libraries may come or go that matter. */
 struct err *loads_plan(struct inproc_engine *e, struct inproc_process *p, struct plan *pl,
 		       const struct mapping *maps, uint32_t nmaps);
 /* Can this object not go away while the program runs? */
 bool loads_stays(struct object *o);
-/* Code that a stub of INPROC_LOADS calls: written at `mem`, to run anywhere; at most LOADS_ROOM bytes. */
-enum { LOADS_ROOM = 320 };
-void loads_code(const struct inproc_engine *e, const struct inproc_module *m, uint8_t *mem);
-/* Waits for what poll() would, or until a library comes. */
-void loads_wait(struct inproc_engine *e, int timeout_ms);
 /* Probes put into libraries that have come, forgotten in those that have gone; call it now and then. */
 void loads_look(struct inproc_engine *e);
-/* Nobody is to wait for us any more. */
-void loads_stop(struct inproc_engine *e);
+
+/* execs.c: threads that are about to execute another program, and are followed into it. */
+/* For sites_plan(): the place in the C library. */
+struct err *execs_plan(struct inproc_engine *e, struct inproc_process *p, struct plan *pl,
+		       const struct mapping *maps, uint32_t nmaps);
+/* A thread (its number in its own name space) has come there, with this path. */
+void execs_asked(struct inproc_engine *e, pid_t own_tid, uint64_t path);
+/* Those that have executed it are traced again; stays with the others for some milliseconds. Call it often. */
+void execs_look(struct inproc_engine *e);
+/* Is a thread of the process followed? Then it cannot be stopped otherwise. */
+bool execs_pending(const struct inproc_engine *e, pid_t pid);
+void execs_stop(struct inproc_engine *e);
 
 /* events.c */
 bool events_can(const struct probe *p);
@@ -347,6 +399,7 @@ void aggs_store_free(struct inproc_engine *e);
 
 /* sites.c: fills p->modules and p->sites; probes that cannot be placed become notes. */
 struct err *sites_plan(struct inproc_engine *e, struct inproc_process *p);
+struct err *sites_text(struct inproc_engine *e, struct object *o, struct text **ret);
 /* Is a file that the probes are in mapped in the process? */
 bool sites_any(struct inproc_engine *e, pid_t pid);
 /* For syscalls.c and loads.c: the module of an executable mapping; a site with one point of it. */
@@ -381,7 +434,7 @@ uint32_t process_status(pid_t pid, const char *field, int nth);
 /* Plans only: may it be traced, and where are the probes. */
 struct err *process_plan(struct inproc_engine *e, pid_t pid);
 struct err *process_attach(struct inproc_engine *e, pid_t pid);
-/* The same for e->processes.v[i], which is new, or is again. */
+/* The same for e->processes.v[i], which is new, or is again. Uses up e->caught. */
 struct err *process_enter(struct inproc_engine *e, uint32_t i);
 void process_free(struct inproc_process *p);
 struct err *process_detach(struct inproc_engine *e, struct inproc_process *p);

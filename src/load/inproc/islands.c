@@ -9,6 +9,8 @@
 #include "load/inproc/agent.h"
 #include "load/inproc/undo.h"
 
+/* Behind the programs' thunks. */
+enum { SLOT_SIGACTION, SLOT_LOADS, SLOT_EXECS, SLOTS };
 enum {
 	PAGE = 4096,
 	STUB_ALIGN = 16,
@@ -75,13 +77,13 @@ static uint64_t find_gap(const struct ranges *r, uint64_t lo, uint64_t hi, uint6
 
 static uint64_t slots_size(const struct inproc_engine *e)
 {
-	return ((uint64_t)e->base.image->nprogs * WIRE_STUB_ALL + 2) * 8;
+	return ((uint64_t)e->base.image->nprogs * WIRE_STUB_ALL + SLOTS) * 8;
 }
 
 uint64_t island_room(const struct inproc_engine *e, const struct inproc_process *p,
 		     const struct inproc_module *m)
 {
-	uint64_t n = slots_size(e) + (m->loads_state ? LOADS_ROOM : 0);
+	uint64_t n = slots_size(e) + (m->loads_state ? BELL_ROOM : 0) + (m->execs ? BELL_ROOM : 0);
 
 	for (uint32_t i = 0; i < m->nsites; i++) {
 		const struct inproc_site *s = &p->sites.v[m->first_site + i];
@@ -107,13 +109,15 @@ static int by_point(const void *a, const void *b)
 	return x->probe < y->probe ? -1 : x->probe > y->probe;
 }
 
-/* An island begins with the addresses of thunks: of each program one for each kind of stub, then the agent's, then that of
- * the dynamic linker's, which follows. */
+/* An island begins with the addresses of thunks: of each program one for each kind of stub, then the agent's, then those of
+ * bells, which follow. */
 static uint64_t slot_of(const struct inproc_module *m, const struct inproc_point *p,
 			uint32_t nprogs)
 {
-	uint64_t i = p->probe == INPROC_SIGACTION ? (uint64_t)nprogs * WIRE_STUB_ALL
-		     : p->probe == INPROC_LOADS   ? (uint64_t)nprogs * WIRE_STUB_ALL + 1
+	const uint64_t own = (uint64_t)nprogs * WIRE_STUB_ALL;
+	uint64_t i = p->probe == INPROC_SIGACTION ? own + SLOT_SIGACTION
+		     : p->probe == INPROC_LOADS   ? own + SLOT_LOADS
+		     : p->probe == INPROC_EXECS   ? own + SLOT_EXECS
 						  : (uint64_t)p->prog * WIRE_STUB_ALL + p->kind;
 
 	return m->island + i * 8;
@@ -167,14 +171,22 @@ struct err *island_write_stubs(struct inproc_engine *e, struct inproc_process *p
 {
 	const uint64_t sigaction = e->addr + agent_blob()->entry[WIRE_AGENT_sigaction_site];
 	uint32_t nprogs = e->base.image->nprogs;
-	uint64_t at = slots_size(e), loads = m->island + at;
+	uint64_t *slots = (uint64_t *)(void *)m->island_mem + (uint64_t)nprogs * WIRE_STUB_ALL;
+	uint64_t at = slots_size(e);
 	struct err *err = NULL;
 
-	memcpy(m->island_mem + (uint64_t)nprogs * WIRE_STUB_ALL * 8, &sigaction, 8);
-	if (m->loads_state) {
-		memcpy(m->island_mem + ((uint64_t)nprogs * WIRE_STUB_ALL + 1) * 8, &loads, 8);
-		loads_code(e, m, m->island_mem + at);
-		at += LOADS_ROOM;
+	slots[SLOT_SIGACTION] = sigaction;
+	if (m->loads_state) { /* while r_state says "consistent", and not in a forked child */
+		slots[SLOT_LOADS] = m->island + at;
+		bell_code(e, e->addr + WIRE_PRIVATE + offsetof(struct wire_private, ready),
+			  m->loads_state, BELL_LOADS, m->island_mem + at);
+		at += BELL_ROOM;
+	}
+	if (m->execs) { /* always */
+		slots[SLOT_EXECS] = m->island + at;
+		bell_code(e, (uintptr_t)&e->area->magic, (uintptr_t)&e->bell->pad, 0,
+			  m->island_mem + at);
+		at += BELL_ROOM;
 	}
 	for (uint32_t i = 0; i < nprogs; i++)
 		for (uint32_t k = 0; k < WIRE_STUB_ALL; k++) {

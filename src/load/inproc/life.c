@@ -14,6 +14,7 @@ enum {
 	EXEC_TRIES =
 		50, /* looks, some milliseconds apart, until the new program's libraries are there */
 	GLANCE_MS = 50,
+	ANCESTORS = 256,
 };
 
 /* Does the process have our shared memory? */
@@ -58,6 +59,19 @@ static pid_t find_child(const struct inproc_engine *e, uint32_t own)
 	return found;
 }
 
+/* The named process that this one descends from, by those between that are left; one whose parents have all ended is the first
+ * one's. */
+static pid_t root_of(const struct inproc_engine *e, pid_t pid)
+{
+	for (int n = 0; n < ANCESTORS && pid > 1; n++) {
+		pid = (pid_t)process_status(pid, "PPid:", 0);
+		for (uint32_t i = e->processes.n; i-- > 0;)
+			if (e->processes.v[i].pid == pid && e->processes.v[i].root)
+				return e->processes.v[i].root;
+	}
+	return e->ntargets ? e->targets[0].pid : 0;
+}
+
 void process_open(struct inproc_process *p)
 {
 	cleanup_free char *path = xasprintf("/proc/%d/mem", (int)p->pid);
@@ -90,8 +104,10 @@ uint32_t processes_adopt(struct inproc_engine *e)
 		adopted++;
 		p = vec_add(&e->processes);
 		*p = inproc_process_of(pid);
+		p->root = 0; /* not its own */
 		p->index = i;
 		p->attached = p->child = true;
+		p->root = root_of(e, pid);
 		process_open(p);
 		list[i].task = area_task(e, p->pid);
 		err_free(process_ranges(e, p));
@@ -164,41 +180,80 @@ static bool has_begun(const struct inproc_engine *e, pid_t pid)
 	return begun;
 }
 
-/* The same probes in the new program, as soon as one of their files is mapped there. */
-static void follow_exec(struct inproc_engine *e, uint32_t i)
+/* Nothing of ours is left in it. */
+static void leave_program(struct inproc_engine *e, struct inproc_process *p)
+{
+	if (!p->attached)
+		return;
+	events_exec(e, p);
+	__atomic_store_n(&e->list[p->index].state, WIRE_PROCESS_GONE, __ATOMIC_RELEASE);
+	p->attached = false;
+	p->exec_tries = EXEC_TRIES;
+}
+
+/* The same probes in the new program. */
+static struct err *enter_next(struct inproc_engine *e, uint32_t i)
 {
 	struct inproc_process *p = &e->processes.v[i];
 	struct inproc_process next = inproc_process_of(p->pid);
-	struct wire_process *w = &e->list[p->index];
-	const uint32_t index = p->index;
-	struct err *err;
 
-	if (p->attached) {
-		events_exec(e, p);
-		__atomic_store_n(&w->state, WIRE_PROCESS_GONE, __ATOMIC_RELEASE);
-		p->attached = false;
-		p->exec_tries = EXEC_TRIES;
-	}
-	if ((!sites_any(e, p->pid) || !has_begun(e, p->pid)) && --p->exec_tries)
-		return;
+	next.root = p->root;
 	next.execs = p->execs + 1;
 	next.exec_tries = p->exec_tries;
 	process_free(p);
 	*p = next;
+	unwind_add(e, p->pid);
+	return process_enter(e, i);
+}
+
+/* As soon as one of their files is mapped there. */
+static void follow_exec(struct inproc_engine *e, uint32_t i)
+{
+	struct inproc_process *p = &e->processes.v[i];
+	const uint32_t index = p->index;
+	struct err *err;
+	int tries;
+
+	leave_program(e, p);
+	if ((!sites_any(e, p->pid) || !has_begun(e, p->pid)) && --p->exec_tries)
+		return;
+	tries = p->exec_tries;
 	inproc_note(e, "process %d executed another program: probes were off while it started",
 		    (int)p->pid);
-	unwind_add(e, p->pid);
-	err = process_enter(e, i);
+	err = enter_next(e, i);
 	p = &e->processes.v[i];
-	if (err && err->code == ESRCH &&
-	    next.exec_tries > 1) { /* it executes one after the other */
+	if (err && err->code == ESRCH && tries > 1) { /* it executes one after the other */
 		p->index = index;
-		p->exec_tries = next.exec_tries - 1;
+		p->exec_tries = tries - 1;
 	} else {
 		p->exec_tries = 0;
 		if (err)
 			inproc_note(e, "%s", err->text);
 	}
+	err_free(err);
+}
+
+void process_executed(struct inproc_engine *e, pid_t pid, struct control *c)
+{
+	struct inproc_process *p = NULL;
+	struct err *err;
+	uint32_t i = 0;
+
+	while (i < e->processes.n && (e->processes.v[i].pid != pid || !e->processes.v[i].attached))
+		i++;
+	if (i == e->processes.n) {
+		vec_push(&e->processes, inproc_process_of(pid));
+		vec_last(&e->processes)->root = 0; /* not its own */
+		vec_last(&e->processes)->root = root_of(e, pid);
+	} else {
+		leave_program(e, &e->processes.v[i]);
+	}
+	e->caught = c;
+	err = enter_next(e, i);
+	p = &e->processes.v[i];
+	p->exec_tries = 0;
+	if (err)
+		inproc_note(e, "%s", err->text);
 	err_free(err);
 }
 
@@ -232,7 +287,7 @@ void processes_look(struct inproc_engine *e)
 		struct wire_process *w = &e->list[p->index];
 
 		events_watch(e, p);
-		if (!p->attached && !p->exec_tries)
+		if ((!p->attached && !p->exec_tries) || execs_pending(e, p->pid))
 			continue;
 		if (kill(p->pid, 0) && errno == ESRCH) { /* its slots are for others */
 			__atomic_store_n(&w->state, WIRE_PROCESS_GONE, __ATOMIC_RELEASE);

@@ -1,22 +1,13 @@
 /* Libraries that a process loads and drops while it is traced.
  *
  * The dynamic linker calls an empty function, _dl_debug_state(), whenever mappings have come or are to go, for debuggers. A
- * probe of ours there adds one to a word in shared memory, which wakes the tracer, and waits until it has been answered, so
- * that the first calls into a library are seen too: for a fifth of a second at most, and not at all when the tracer does not
- * look (it says so with every look: what is dead or stopped is waited for once). Where there is no such function (no dynamic
- * linker, or one that cannot be patched) the mappings are looked at a few times a second.
+ * bell of ours (bell.c) hangs there, so that the first calls into a library are seen too. Where there is no such function (no
+ * dynamic linker, or one that cannot be patched) the mappings are looked at a few times a second.
  */
 #define _GNU_SOURCE
-#include <assert.h>
 #include <errno.h>
-#include <limits.h>
-#include <linux/futex.h>
-#include <poll.h>
-#include <stddef.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/uio.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "load/inproc/inproc.h"
@@ -26,78 +17,6 @@ enum {
 	RDEBUG_STATE = 24, /* of struct r_debug: r_state; RT_CONSISTENT is 0 */
 };
 
-/* --- in the process --- */
-
-/* Called by a stub of kind ENTRY; keeps every register. The words at its end are filled in for each process. Vector registers
- * are not touched by system calls. */
-extern const uint8_t loads_blob[], loads_blob_words[], loads_blob_end[];
-/* clang-format off */
-__asm__(".pushsection .rodata\n"
-	".globl loads_blob, loads_blob_words, loads_blob_end\n"
-	".hidden loads_blob, loads_blob_words, loads_blob_end\n"
-	"loads_blob:\n"
-	"	endbr64\n"
-	"	pushfq\n"
-	"	push %rax\n	push %rcx\n	push %rdx\n	push %rsi\n	push %rdi\n"
-	"	push %r8\n	push %r9\n	push %r10\n	push %r11\n"
-	"	mov 1f(%rip), %rax\n"           /* struct wire_private: a forked child has none */
-	"	cmpq $0, (%rax)\n"
-	"	je 8f\n"
-	"	mov 2f(%rip), %rax\n"           /* r_state: half way, there is more to come */
-	"	cmpl $0, (%rax)\n"
-	"	jne 8f\n"
-	"	mov 3f(%rip), %r8\n"            /* struct inproc_loads */
-	"	mov $1, %r9d\n"
-	"	lock xadd %r9d, (%r8)\n"
-	"	inc %r9d\n"                     /* what is to be answered */
-	"	cmpl $0, 4(%r8)\n"
-	"	je 8f\n"
-	"	mov %r8, %rdi\n"
-	"	mov $1, %esi\n"                 /* FUTEX_WAKE */
-	"	mov $1, %edx\n"
-	"	mov $202, %eax\n"
-	"	syscall\n"
-	"	push $10\n"
-	"5:	mov 64(%r8), %edx\n"
-	"	mov %edx, %eax\n"
-	"	sub %r9d, %eax\n"
-	"	jns 7f\n"
-	"	lea 64(%r8), %rdi\n"
-	"	xor %esi, %esi\n"               /* FUTEX_WAIT */
-	"	lea 4f(%rip), %r10\n"
-	"	mov $202, %eax\n"
-	"	syscall\n"
-	"	decq (%rsp)\n"
-	"	jnz 5b\n"
-	"	movl $0, 4(%r8)\n"              /* nobody is there */
-	"7:	pop %rax\n"
-	"8:	pop %r11\n	pop %r10\n	pop %r9\n	pop %r8\n"
-	"	pop %rdi\n	pop %rsi\n	pop %rdx\n	pop %rcx\n	pop %rax\n"
-	"	popfq\n"
-	"	ret\n"
-	"	.balign 8\n"
-	"loads_blob_words:\n"
-	"1:	.quad 0\n"
-	"2:	.quad 0\n"
-	"3:	.quad 0\n"
-	"4:	.quad 0, 20000000\n"            /* 20 ms */
-	"loads_blob_end:\n"
-	".popsection\n");
-/* clang-format on */
-
-void loads_code(const struct inproc_engine *e, const struct inproc_module *m, uint8_t *mem)
-{
-	uint64_t words[3] = { e->addr + WIRE_PRIVATE, m->loads_state, (uintptr_t)e->loads };
-
-	_Static_assert(offsetof(struct wire_private, ready) == 0, "what the code reads");
-	_Static_assert(offsetof(struct inproc_loads, on) == 4 &&
-			       offsetof(struct inproc_loads, answered) == 64,
-		       "what the code reads");
-	assert(loads_blob_end - loads_blob <= LOADS_ROOM);
-	memcpy(mem, loads_blob, (size_t)(loads_blob_end - loads_blob));
-	memcpy(mem + (loads_blob_words - loads_blob), words, sizeof(words));
-}
-
 /* --- what is to be watched --- */
 
 /* Can this object not go away while the program runs? */
@@ -105,7 +24,7 @@ bool loads_stays(struct object *o)
 {
 	const char *soname = object_soname(o);
 
-	return object_is_executable(o) ||
+	return object_is_executable(o) || identity_is_musl(o) ||
 	       (soname && (!strncmp(soname, "libc.", 5) || !strncmp(soname, "ld-", 3)));
 }
 
@@ -149,78 +68,14 @@ struct err *loads_plan(struct inproc_engine *e, struct inproc_process *p, struct
 			err = text_entry(p->modules.v[module].text, hook, &s);
 		if (err || s.mode != TEXT_PATCH)
 			continue;
-		if (!e->loads)
-			e->loads = (struct inproc_loads *)area_alloc(e, sizeof(*e->loads));
-		if (!e->loads)
+		if (!bell_hang(e))
 			return NULL;
-		e->loads->on = 1; /* we shall look soon */
 		p->modules.v[module].loads_state = state + RDEBUG_STATE + p->modules.v[module].bias;
 		point.addr = s.addr + s.at;
 		p->hooked = true; /* if its bytes are not another probe's: join_overlaps() */
 		plan_site(pl, module, &s, &point);
 	}
 	return err;
-}
-
-/* --- waiting --- */
-
-/* <linux/futex.h> as of Linux 5.16 */
-struct waitv {
-	uint64_t value, address;
-	uint32_t flags, pad;
-};
-enum { SYS_futex_waitv_ = 449, FUTEX_32_BITS = 2 };
-
-void loads_wait(struct inproc_engine *e, int timeout_ms)
-{
-	struct pollfd p = { .fd = e->timer_fd, .events = POLLIN };
-	struct waitv words[2];
-	uint32_t n = 0, seen = 0, *bell = events_bell(e, &seen);
-	uint64_t now, until;
-	struct timespec t;
-
-	if (!e->loads && !bell) {
-		poll(&p, e->timer_fd >= 0, timeout_ms);
-		return;
-	}
-	if (bell)
-		words[n++] = (struct waitv){ seen, (uintptr_t)bell, FUTEX_32_BITS, 0 };
-	if (e->loads) {
-		__atomic_store_n(&e->loads->on, 1, __ATOMIC_RELEASE);
-		words[n++] = (struct waitv){ e->loads_seen, (uintptr_t)&e->loads->asked,
-					     FUTEX_32_BITS, 0 };
-	}
-	now = now_ns();
-	until = now + (uint64_t)timeout_ms * 1000000;
-	for (uint32_t i = 0; i < e->timers.n; i++)
-		if (e->timers.v[i].next < until)
-			until = e->timers.v[i].next;
-	if (until <= now)
-		return;
-	t = (struct timespec){ .tv_sec = (time_t)(until / 1000000000),
-			       .tv_nsec = (long)(until % 1000000000) };
-	if (n == 2 &&
-	    (syscall(SYS_futex_waitv_, words, n, 0, &t, CLOCK_MONOTONIC) >= 0 || errno != ENOSYS))
-		return;
-	/* an older kernel waits for one: the other is answered when the time is over */
-	t = (struct timespec){ .tv_sec = (time_t)((until - now) / 1000000000),
-			       .tv_nsec = (long)((until - now) % 1000000000) };
-	syscall(SYS_futex, words[n - 1].address, FUTEX_WAIT, (uint32_t)words[n - 1].value, &t, NULL,
-		0);
-}
-
-static void answer(struct inproc_engine *e, uint32_t asked)
-{
-	__atomic_store_n(&e->loads->answered, asked, __ATOMIC_RELEASE);
-	syscall(SYS_futex, &e->loads->answered, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
-}
-
-void loads_stop(struct inproc_engine *e)
-{
-	if (!e->loads)
-		return;
-	__atomic_store_n(&e->loads->on, 0, __ATOMIC_SEQ_CST);
-	answer(e, __atomic_load_n(&e->loads->asked, __ATOMIC_SEQ_CST));
 }
 
 /* --- looking --- */
@@ -387,6 +242,7 @@ static struct err *look_at(struct inproc_engine *e, struct inproc_process *p)
 	struct err *err = read_maps(&l);
 	bool todo = false;
 
+	late.root = p->root;
 	if (!err && l.maps.n) { /* none: it ends, or executes another program */
 		todo = look_at_modules(&l);
 		if (look_for_files(&l)) {
@@ -406,18 +262,16 @@ static struct err *look_at(struct inproc_engine *e, struct inproc_process *p)
 
 void loads_look(struct inproc_engine *e)
 {
-	uint32_t asked = e->loads ? __atomic_load_n(&e->loads->asked, __ATOMIC_ACQUIRE) : 0;
-	bool wanted = e->loads && asked != e->loads_seen, unasked = false;
-	uint64_t now = now_ns();
+	bool unasked = false;
 
-	if (!wanted && now < e->loads_next)
+	if (!e->loads_asked && now_ns() < e->loads_next)
 		return;
 	for (uint32_t i = 0; i < e->processes.n; i++) {
 		struct inproc_process *p = &e->processes.v[i];
 		struct err *err;
 
 		if (!p->attached || p->child || !p->waiting || !may_change(e, p) ||
-		    (!wanted && p->hooked && p->looked))
+		    (!e->loads_asked && p->hooked && p->looked) || execs_pending(e, p->pid))
 			continue;
 		if (!p->looked)
 			p->hooked &= is_hooked(p);
@@ -429,8 +283,6 @@ void loads_look(struct inproc_engine *e)
 		p->complained |= err && err->code != ESRCH;
 		err_free(err);
 	}
-	e->loads_next = unasked || !e->loads ? now_ns() + UNASKED_MS * 1000000ull : UINT64_MAX;
-	e->loads_seen = asked;
-	if (wanted)
-		answer(e, asked);
+	e->loads_next = unasked || !e->bell ? now_ns() + UNASKED_MS * 1000000ull : UINT64_MAX;
+	e->loads_asked = false;
 }

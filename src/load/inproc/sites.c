@@ -60,6 +60,8 @@ static void refuse(struct plan *pl, uint32_t probe, const char *reason)
 		pl->p->hooked = false;
 		return;
 	}
+	if (probe == INPROC_EXECS) /* seen a moment later: processes_look() */
+		return;
 	if (reason != TEXT_NEVER_RETURNS) {
 		pl->e->nrefused++;
 		if (pl->e->left_out)
@@ -111,6 +113,22 @@ static void note_refusals(struct plan *pl)
 
 /* --- modules --- */
 
+/* What is known of a file's code, for all processes. */
+struct err *sites_text(struct inproc_engine *e, struct object *o, struct text **ret)
+{
+	struct err *err;
+
+	for (uint32_t i = 0; i < e->texts.n; i++)
+		if (e->texts.v[i].object == o) {
+			*ret = e->texts.v[i].text;
+			return NULL;
+		}
+	err = text_open(o, ret);
+	if (!err)
+		vec_push(&e->texts, (struct inproc_text){ o, *ret });
+	return err;
+}
+
 struct err *plan_module(struct plan *pl, uint32_t map, uint32_t *ret)
 {
 	const struct mapping *m = &pl->maps[map];
@@ -131,7 +149,7 @@ struct err *plan_module(struct plan *pl, uint32_t map, uint32_t *ret)
 		*ret = i;
 		return NULL;
 	}
-	err = text_open(o, &text);
+	err = sites_text(pl->e, o, &text);
 	if (err)
 		return err_wrap(err, "%s", m->path);
 	*ret = pl->p->modules.n;
@@ -265,7 +283,7 @@ static struct err *plan_probe(struct plan *pl, uint32_t index)
 	uint32_t module;
 	struct err *err;
 
-	if (p->pid && p->pid != pl->p->pid)
+	if (p->pid && p->pid != pl->p->root)
 		return NULL;
 	err = find_module(pl, p, &module);
 	if (err)
@@ -459,15 +477,6 @@ static void plan_close(struct plan *pl)
 	mappings_free(pl->maps, pl->nmaps);
 }
 
-/* Its library and dynamic linker are one file, which need not have a name of its own. */
-static bool is_musl(struct object *o)
-{
-	const char *path = object_path(o), *name = strrchr(path, '/');
-
-	return !object_soname(o) && name &&
-	       (!strcmp(name, "/libc.so") || !strncmp(name, "/ld-musl-", 9));
-}
-
 static bool any_calls(const struct image *img)
 {
 	bool any = false;
@@ -480,7 +489,7 @@ static bool any_calls(const struct image *img)
 bool sites_any(struct inproc_engine *e, pid_t pid)
 {
 	const struct image *img = e->base.image;
-	struct inproc_process p = { .pid = pid };
+	struct inproc_process p = inproc_process_of(pid);
 	struct plan pl = { .e = e, .p = &p };
 	bool any = false;
 	struct stat st;
@@ -494,7 +503,7 @@ bool sites_any(struct inproc_engine *e, pid_t pid)
 		struct object *o = pl.maps[m].exec ? symbols_object(e->symbols, pid, &pl.maps[m])
 						   : NULL;
 
-		any = o && (makes_calls(o) || is_musl(o));
+		any = o && (makes_calls(o) || identity_is_musl(o));
 	}
 	plan_close(&pl);
 	return any;
@@ -548,6 +557,8 @@ struct err *sites_plan(struct inproc_engine *e, struct inproc_process *p)
 	if (!err)
 		err = loads_plan(e, p, &pl, pl.maps, pl.nmaps);
 	if (!err)
+		err = execs_plan(e, p, &pl, pl.maps, pl.nmaps);
+	if (!err)
 		samples_plan(e, p, pl.maps, pl.nmaps);
 	if (!err)
 		sort_sites(&pl);
@@ -589,10 +600,8 @@ void sites_free(struct inproc_process *p)
 	events_forget(p);
 	free(p->waiting);
 	p->waiting = NULL;
-	for (uint32_t i = 0; i < p->modules.n; i++) {
-		text_free(p->modules.v[i].text);
+	for (uint32_t i = 0; i < p->modules.n; i++)
 		vec_fini(&p->modules.v[i].places);
-	}
 	vec_fini(&p->modules);
 }
 

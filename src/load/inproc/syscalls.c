@@ -44,7 +44,7 @@ static void want(struct calls *c, struct wanted w)
 		vec_push(&c->entry, w);
 }
 
-static void collect(struct calls *c, const struct image *img, pid_t pid)
+static void collect(struct calls *c, const struct image *img, const struct inproc_process *of)
 {
 	for (uint32_t i = 0; i < img->nprogs; i++) {
 		const struct image_prog *p = &img->progs[i];
@@ -74,7 +74,7 @@ static void collect(struct calls *c, const struct image *img, pid_t pid)
 			const struct probe *probe = img->probes[p->probes[k]].probe;
 
 			if (probe->number >= 0 && probe->number < WIRE_SYSCALL_MAX &&
-			    (!probe->pid || probe->pid == pid))
+			    (!probe->pid || probe->pid == of->root))
 				w.bits[probe->number / 64] |= 1ull << probe->number % 64;
 		}
 		want(c, w);
@@ -227,7 +227,7 @@ struct err *syscalls_plan(struct inproc_engine *e, struct inproc_process *p, str
 	struct calls c = { .pl = pl };
 	struct err *err = NULL;
 
-	collect(&c, e->base.image, p->pid);
+	collect(&c, e->base.image, p);
 	for (uint32_t i = 0; i < nmaps && !err && (c.entry.n || c.ret.n); i++) {
 		struct object *o = maps[i].exec && maps[i].path[0] == '/'
 					   ? symbols_object(e->symbols, p->pid, &maps[i])

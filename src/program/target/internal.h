@@ -55,6 +55,9 @@ struct err *control_check_class(struct control *c); /* 64-bit? */
 struct err *control_check_status(struct control *c, const char *status);
 struct err *control_refused(const struct control *c, const char *status, int code);
 
+/* start.c: from a trap, or a stop at a system call, of the only thread to a stop like all others. */
+struct err *control_hold(struct control *c);
+
 /* stop.c */
 bool control_get_regs(struct control_thread *t);
 /* Stops those that are not yet among c->threads. */
@@ -74,6 +77,8 @@ void control_rescue_end(void);
 void control_detach(pid_t tid);
 /* By control_settle(): of one that has not stopped. */
 void control_let_go_later(pid_t tid);
+/* A thread that may end before it has executed a program: it is waited for as those are that are held. */
+void control_followed(pid_t tid, bool on);
 /* What a wait that began then (ns) does between two looks. */
 void control_wait_a_bit(uint64_t begun);
 /* Waits for a stop of tid; signals that want to be delivered are delivered, up to the next stop by PTRACE_INTERRUPT. */

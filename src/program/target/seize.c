@@ -23,6 +23,20 @@ enum { SPIN_NS = 60000, DETACH_NS = 100000000, RESCUE_US = 5000 };
 /* Threads seized that did not stop in time. They cannot be detached before they stop. */
 static _Thread_local VEC(pid_t) late;
 
+/* Threads that are followed into the program they execute. */
+static VEC(pid_t) followed;
+
+void control_followed(pid_t tid, bool on)
+{
+	for (uint32_t i = followed.n; i-- > 0;)
+		if (followed.v[i] == tid)
+			followed.v[i] = followed.v[--followed.n];
+	if (on)
+		vec_push(&followed, tid);
+	if (!followed.n)
+		vec_fini(&followed);
+}
+
 /* --- children of ours --- */
 
 /* Whoever traces its own child and waits for it learns of its end here. */
@@ -162,6 +176,8 @@ static void rescue(int sig)
 		return;
 	for (uint32_t i = 0; i < late.n; i++)
 		reap(late.v[i]);
+	for (uint32_t i = 0; i < followed.n; i++)
+		reap(followed.v[i]);
 	for (uint32_t i = 0; c && i < c->threads.n; i++)
 		if (c->threads.v[i].seized)
 			reap(c->threads.v[i].tid);

@@ -120,7 +120,7 @@ static struct err *fork_seized(char *const argv[], pid_t *ret_pid, int *ret_code
 }
 
 /* From a trap to a stop like all others. */
-static struct err *hold(struct control *c)
+struct err *control_hold(struct control *c)
 {
 	struct control_thread *t;
 	int status = 0;
@@ -145,7 +145,7 @@ struct err *control_run_to(struct control *c, uint64_t addr)
 
 	if (!e)
 		e = run_to(c, addr);
-	return e ? e : hold(c);
+	return e ? e : control_hold(c);
 }
 
 struct err *control_start(char *const argv[], bool at_entry, struct control **ret)
@@ -168,7 +168,7 @@ struct err *control_start(char *const argv[], bool at_entry, struct control **re
 		e = run_to(c, control_auxv(c, AT_ENTRY));
 	c->own = true;
 	if (!e)
-		e = hold(c);
+		e = control_hold(c);
 	if (e) {
 		kill(pid, SIGKILL);
 		c->threads.n = 0;

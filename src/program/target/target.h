@@ -104,6 +104,17 @@ struct err *control_refers(struct control *c, const struct control_range *r, uin
 struct err *control_start(char *const argv[], bool at_entry, struct control **ret);
 /* Has it ended? *ret_status as waitpid(2) would give it, which may not: it ends while it is stopped here, too. */
 bool control_ended(pid_t pid, int *ret_status);
+/* A thread that is about to call execve(2), to be stopped in the program that it executes. Meanwhile it runs; look often:
+ * signals wait for that. */
+struct err *control_exec_watch(pid_t tid);
+enum control_exec { CONTROL_EXEC_NOT_YET, CONTROL_EXEC_DONE, CONTROL_EXEC_GONE };
+/* pid: its process's, which it becomes by executing. */
+enum control_exec control_exec_look(pid_t tid, pid_t pid);
+/* DONE: the new program goes on, timeout_ms at most, until its libraries are mapped and it has a thread pointer, and is held
+ * there; an error lets it go. */
+struct err *control_exec_hold(pid_t pid, int timeout_ms, struct control **ret);
+/* Not to be followed any more. */
+void control_exec_leave(pid_t tid, pid_t pid);
 /* Lets a program held by control_start(), which has one thread, run until it comes to addr, and holds it there. */
 struct err *control_run_to(struct control *c, uint64_t addr);
 

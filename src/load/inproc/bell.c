@@ -1,0 +1,215 @@
+/* How a traced process calls its tracer: a probe of ours, in a place that tells of something the tracer has to do before the
+ * thread goes on (libraries that come, loads.c; a program about to be executed, execs.c), writes down what it is, adds one to
+ * a word in shared memory, which wakes the tracer, and waits until that has been answered: for a fifth of a second at most, and
+ * not at all when the tracer does not look (it says so with every look: what is dead or stopped is waited for once).
+ */
+#define _GNU_SOURCE
+#include <assert.h>
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <stddef.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "load/inproc/inproc.h"
+
+/* --- in the process --- */
+
+/* Called by a stub of kind ENTRY; keeps every register. The words at its end are filled in for each place. Vector registers
+ * are not touched by system calls. */
+extern const uint8_t bell_blob[], bell_blob_words[], bell_blob_end[];
+/* clang-format off */
+__asm__(".pushsection .rodata\n"
+	".globl bell_blob, bell_blob_words, bell_blob_end\n"
+	".hidden bell_blob, bell_blob_words, bell_blob_end\n"
+	"bell_blob:\n"
+	"	endbr64\n"
+	"	pushfq\n"
+	"	push %rax\n	push %rcx\n	push %rdx\n	push %rsi\n	push %rdi\n"
+	"	push %r8\n	push %r9\n	push %r10\n	push %r11\n"
+	"	mov 1f(%rip), %rax\n"           /* armed */
+	"	cmpq $0, (%rax)\n"
+	"	je 8f\n"
+	"	mov 2f(%rip), %rax\n"           /* quiet */
+	"	cmpl $0, (%rax)\n"
+	"	jne 8f\n"
+	"	mov 3f(%rip), %r8\n"            /* struct inproc_bell */
+	"	mov $1, %r9d\n"
+	"	lock xadd %r9d, (%r8)\n"
+	"	mov %r9d, %edx\n"
+	"	and $63, %edx\n"
+	"	shl $4, %edx\n"
+	"	lea 128(%r8,%rdx), %r10\n"      /* its struct inproc_ask */
+	"	mov 32(%rsp), %rax\n"           /* rdi as it was */
+	"	mov %rax, 8(%r10)\n"
+	"	mov 9f(%rip), %eax\n"           /* what */
+	"	test %eax, %eax\n"
+	"	jnz 6f\n"
+	"	mov $186, %eax\n"               /* gettid */
+	"	syscall\n"
+	"6:	mov %eax, (%r10)\n"
+	"	inc %r9d\n"                     /* what is to be answered */
+	"	cmpl $0, 4(%r8)\n"
+	"	je 8f\n"
+	"	mov %r8, %rdi\n"
+	"	mov $1, %esi\n"                 /* FUTEX_WAKE */
+	"	mov $1, %edx\n"
+	"	mov $202, %eax\n"
+	"	syscall\n"
+	"	push $10\n"
+	"5:	mov 64(%r8), %edx\n"
+	"	mov %edx, %eax\n"
+	"	sub %r9d, %eax\n"
+	"	jns 7f\n"
+	"	lea 64(%r8), %rdi\n"
+	"	xor %esi, %esi\n"               /* FUTEX_WAIT */
+	"	lea 4f(%rip), %r10\n"
+	"	mov $202, %eax\n"
+	"	syscall\n"
+	"	decq (%rsp)\n"
+	"	jnz 5b\n"
+	"	movl $0, 4(%r8)\n"              /* nobody is there */
+	"7:	pop %rax\n"
+	"8:	pop %r11\n	pop %r10\n	pop %r9\n	pop %r8\n"
+	"	pop %rdi\n	pop %rsi\n	pop %rdx\n	pop %rcx\n	pop %rax\n"
+	"	popfq\n"
+	"	ret\n"
+	"	.balign 8\n"
+	"bell_blob_words:\n"
+	"1:	.quad 0\n"
+	"2:	.quad 0\n"
+	"3:	.quad 0\n"
+	"9:	.quad 0\n"
+	"4:	.quad 0, 20000000\n"            /* 20 ms */
+	"bell_blob_end:\n"
+	".popsection\n");
+/* clang-format on */
+
+void bell_code(const struct inproc_engine *e, uint64_t armed, uint64_t quiet, uint32_t what,
+	       uint8_t *mem)
+{
+	const uint64_t words[4] = { armed, quiet, (uintptr_t)e->bell, what };
+
+	_Static_assert(offsetof(struct inproc_bell, on) == 4 &&
+			       offsetof(struct inproc_bell, answered) == 64 &&
+			       offsetof(struct inproc_bell, asks) == 128 && BELL_ASKS == 64 &&
+			       sizeof(struct inproc_ask) == 16,
+		       "what the code reads and writes");
+	assert(bell_blob_end - bell_blob <= BELL_ROOM);
+	memcpy(mem, bell_blob, (size_t)(bell_blob_end - bell_blob));
+	memcpy(mem + (bell_blob_words - bell_blob), words, sizeof(words));
+}
+
+bool bell_hang(struct inproc_engine *e)
+{
+	if (!e->bell)
+		e->bell = (struct inproc_bell *)area_alloc(e, sizeof(*e->bell));
+	if (e->bell)
+		e->bell->on = 1; /* we shall look soon */
+	return e->bell;
+}
+
+/* --- in the tracer --- */
+
+/* <linux/futex.h> as of Linux 5.16 */
+struct waitv {
+	uint64_t value, address;
+	uint32_t flags, pad;
+};
+enum { SYS_futex_waitv_ = 449, FUTEX_32_BITS = 2 };
+
+void bell_wait(struct inproc_engine *e, int timeout_ms)
+{
+	struct pollfd p = { .fd = e->timer_fd, .events = POLLIN };
+	struct waitv words[2];
+	uint32_t n = 0, seen = 0, *asks = events_bell(e, &seen);
+	uint64_t now, until;
+	struct timespec t;
+
+	if (!e->bell && !asks) {
+		poll(&p, e->timer_fd >= 0, timeout_ms);
+		return;
+	}
+	if (asks)
+		words[n++] = (struct waitv){ seen, (uintptr_t)asks, FUTEX_32_BITS, 0 };
+	if (e->bell) {
+		__atomic_store_n(&e->bell->on, 1, __ATOMIC_RELEASE);
+		words[n++] = (struct waitv){ e->bell_seen, (uintptr_t)&e->bell->asked,
+					     FUTEX_32_BITS, 0 };
+	}
+	now = now_ns();
+	until = now + (uint64_t)timeout_ms * 1000000;
+	for (uint32_t i = 0; i < e->timers.n; i++)
+		if (e->timers.v[i].next < until)
+			until = e->timers.v[i].next;
+	if (until <= now)
+		return;
+	t = (struct timespec){ .tv_sec = (time_t)(until / 1000000000),
+			       .tv_nsec = (long)(until % 1000000000) };
+	if (n == 2 &&
+	    (syscall(SYS_futex_waitv_, words, n, 0, &t, CLOCK_MONOTONIC) >= 0 || errno != ENOSYS))
+		return;
+	/* an older kernel waits for one: the other is answered when the time is over */
+	t = (struct timespec){ .tv_sec = (time_t)((until - now) / 1000000000),
+			       .tv_nsec = (long)((until - now) % 1000000000) };
+	syscall(SYS_futex, words[n - 1].address, FUTEX_WAIT, (uint32_t)words[n - 1].value, &t, NULL,
+		0);
+}
+
+/* What thread number `n` asks. One that was stopped, or killed, before it wrote it down is not waited for long. */
+static uint32_t read_ask(struct inproc_bell *b, uint32_t n, uint64_t *ret_arg)
+{
+	struct inproc_ask *a = &b->asks[n % BELL_ASKS];
+	uint32_t what = 0;
+
+	for (int i = 0; i < 1000 && !what; i++)
+		what = __atomic_exchange_n(&a->what, 0, __ATOMIC_ACQ_REL);
+	*ret_arg = __atomic_load_n(&a->arg, __ATOMIC_ACQUIRE);
+	return what ?: BELL_LOADS;
+}
+
+bool bell_rings(const struct inproc_engine *e)
+{
+	return e->bell && __atomic_load_n(&e->bell->asked, __ATOMIC_ACQUIRE) != e->bell_seen;
+}
+
+void bell_take(struct inproc_engine *e)
+{
+	uint32_t asked = e->bell ? __atomic_load_n(&e->bell->asked, __ATOMIC_ACQUIRE) : 0;
+
+	if (!e->bell)
+		return;
+	if (asked - e->bell_seen > BELL_ASKS) { /* who asked what is not known any more */
+		e->loads_asked = true;
+		e->bell_seen = asked - BELL_ASKS;
+	}
+	while (e->bell_seen != asked) {
+		uint64_t arg;
+		uint32_t what = read_ask(e->bell, e->bell_seen++, &arg);
+
+		if (what == BELL_LOADS)
+			e->loads_asked = true;
+		else
+			execs_asked(e, (pid_t)what, arg);
+	}
+}
+
+void bell_answer(struct inproc_engine *e)
+{
+	if (!e->bell || e->bell->answered == e->bell_seen)
+		return;
+	__atomic_store_n(&e->bell->answered, e->bell_seen, __ATOMIC_RELEASE);
+	syscall(SYS_futex, &e->bell->answered, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+void bell_stop(struct inproc_engine *e)
+{
+	if (!e->bell)
+		return;
+	__atomic_store_n(&e->bell->on, 0, __ATOMIC_SEQ_CST);
+	e->bell_seen = __atomic_load_n(&e->bell->asked, __ATOMIC_SEQ_CST);
+	bell_answer(e);
+}

@@ -1,0 +1,247 @@
+/* Programs that a traced process executes, from their beginning.
+ *
+ * execve(2) leaves nothing of ours in a process. So a bell (bell.c) hangs in the C library's execve(): the thread that comes
+ * there waits until the tracer follows it by ptrace(2), and the program that it executes is held where its libraries are mapped
+ * and nothing of it has run. Children of vfork(2) and posix_spawn(3) come there in their parent's memory: with `-x follow` they
+ * are followed too. What is missed here (a call made otherwise, a tracer that is slow) is seen by processes_look() a moment
+ * later.
+ */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/capability.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/xattr.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/io.h"
+#include "load/inproc/inproc.h"
+
+enum {
+	CALL_MS = 200,  /* how long a call of execve(2) may take */
+	START_MS = 500, /* and the program's dynamic linker */
+	STAY_NS = 5000000,
+};
+
+/* --- the place --- */
+
+struct err *execs_plan(struct inproc_engine *e, struct inproc_process *p, struct plan *pl,
+		       const struct mapping *maps, uint32_t nmaps)
+{
+	const struct inproc_point point = { .kind = WIRE_STUB_ENTRY, .probe = INPROC_EXECS };
+	struct err *err = NULL;
+	bool hung = false;
+
+	for (uint32_t i = 0; i < nmaps && !err && !hung; i++) {
+		struct object *o = maps[i].exec ? symbols_object(e->symbols, p->pid, &maps[i])
+						: NULL;
+		struct inproc_point at = point;
+		struct text_site s = { 0 };
+		uint64_t addr;
+		uint32_t module;
+
+		if (!o || !loads_stays(o) || !object_symbol_value(o, "execve", &addr))
+			continue;
+		err = plan_module(pl, i, &module);
+		if (!err)
+			err = text_entry(p->modules.v[module].text, addr, &s);
+		if (err || s.mode != TEXT_PATCH || !bell_hang(e))
+			continue;
+		p->modules.v[module].execs = hung = true;
+		at.addr = s.addr + s.at;
+		plan_site(pl, module, &s, &at);
+	}
+	return err;
+}
+
+/* --- who asks --- */
+
+static bool is_number(pid_t tid, pid_t own)
+{
+	return process_status(tid, "NSpid:", PROCESS_STATUS_LAST) == (uint32_t)own;
+}
+
+/* The thread's number here; 0: it is not found. Vfork children of processes in other name spaces are not. */
+static pid_t find_thread(const struct inproc_engine *e, pid_t own)
+{
+	pid_t found = 0;
+
+	if (is_number(own, own))
+		return own;
+	for (uint32_t i = 0; i < e->processes.n && !found; i++) {
+		cleanup_free char *path = xasprintf("/proc/%d/task", (int)e->processes.v[i].pid);
+		DIR *d = e->list[e->processes.v[i].index].own_pid == (uint32_t)e->processes.v[i].pid
+				 ? NULL
+				 : opendir(path);
+		struct dirent *de;
+
+		while (d && !found && (de = readdir(d))) {
+			pid_t tid = (pid_t)strtol(de->d_name, NULL, 10);
+
+			if (tid > 0 && is_number(tid, own))
+				found = tid;
+		}
+		if (d)
+			closedir(d);
+	}
+	return found;
+}
+
+static const struct inproc_process *find_process(const struct inproc_engine *e, pid_t pid)
+{
+	for (uint32_t i = 0; i < e->processes.n; i++)
+		if (e->processes.v[i].pid == pid && e->processes.v[i].attached)
+			return &e->processes.v[i];
+	return NULL;
+}
+
+/* --- what it executes --- */
+
+/* Programs with privileges of their own do not get them when an ordinary user's tracer follows them there (execve(2)): such,
+ * and what cannot be looked at, are let go. */
+static bool gives_nothing(int fd)
+{
+	struct stat st;
+
+	return !fstat(fd, &st) && S_ISREG(st.st_mode) && !(st.st_mode & (S_ISUID | S_ISGID)) &&
+	       fgetxattr(fd, "security.capability", NULL, 0) < 0;
+}
+
+static int open_as(pid_t tid, const char *path)
+{
+	cleanup_free char *at =
+		xasprintf("/proc/%d/%s%s", (int)tid, path[0] == '/' ? "root" : "cwd/", path);
+
+	return open(at, O_RDONLY | O_CLOEXEC);
+}
+
+/* Itself, and the interpreter that its first line names. */
+static bool is_plain(pid_t tid, const char *path, int depth)
+{
+	cleanup_close int fd = open_as(tid, path);
+	char head[PATH_MAX + 4] = "", *name;
+	ssize_t n = fd < 0 ? -1 : read(fd, head, sizeof(head) - 1);
+
+	if (n < SELFMAG || !gives_nothing(fd))
+		return false;
+	if (head[0] != '#' || head[1] != '!')
+		return !memcmp(head, ELFMAG, SELFMAG);
+	name = head + 2 + strspn(head + 2, " \t");
+	name[strcspn(name, " \t\n")] = '\0';
+	return depth < 4 && is_plain(tid, name, depth + 1);
+}
+
+static bool has_all_privileges(void)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[2] = { 0 };
+
+	return !syscall(SYS_capget, &head, data) && data[0].effective & 1u << CAP_SYS_PTRACE;
+}
+
+static bool may_follow(pid_t tid, uint64_t path)
+{
+	char text[PATH_MAX] = "";
+	size_t n = 0;
+
+	if (has_all_privileges())
+		return true;
+	while (n < sizeof(text) - 1) { /* page by page: the next one need not be there */
+		size_t room = 4096 - (path + n) % 4096, left = sizeof(text) - 1 - n;
+		struct iovec to = { text + n, room < left ? room : left };
+		struct iovec from = { (void *)(path + n), to.iov_len };
+		ssize_t got = process_vm_readv(tid, &to, 1, &from, 1, 0);
+
+		if (got <= 0)
+			return false;
+		if (memchr(text + n, '\0', (size_t)got))
+			return is_plain(tid, text, 0);
+		n += (size_t)got;
+	}
+	return false;
+}
+
+void execs_asked(struct inproc_engine *e, pid_t own_tid, uint64_t path)
+{
+	struct inproc_exec x = { .until = now_ns() + (uint64_t)CALL_MS * 1000000 };
+	struct err *err;
+
+	(void)processes_adopt(e); /* a child that has only just begun */
+	x.tid = find_thread(e, own_tid);
+	x.pid = x.tid ? (pid_t)process_status(x.tid, "Tgid:", 0) : 0;
+	for (uint32_t i = 0; i < e->execs.n; i++)
+		if (e->execs.v[i].tid ==
+		    x.tid) { /* it looks for the program in one folder after the other */
+			e->execs.v[i].until = x.until;
+			return;
+		}
+	if (!x.pid || (!e->area->follow && !find_process(e, x.pid)) || !may_follow(x.tid, path))
+		return;
+	err = control_exec_watch(x.tid);
+	if (!err)
+		vec_push(&e->execs, x);
+	err_free(err);
+}
+
+/* --- following --- */
+
+bool execs_pending(const struct inproc_engine *e, pid_t pid)
+{
+	for (uint32_t i = 0; i < e->execs.n; i++)
+		if (e->execs.v[i].pid == pid)
+			return true;
+	return false;
+}
+
+static void executed(struct inproc_engine *e, pid_t pid)
+{
+	struct control *c = NULL;
+	struct err *err = control_exec_hold(pid, START_MS, &c);
+
+	if (!err)
+		process_executed(e, pid, c);
+	else if (err->code != ESRCH && !find_process(e, pid))
+		inproc_note(e, "%s: it is not followed", err->text);
+	err_free(err);
+}
+
+static void look_at(struct inproc_engine *e, uint32_t i)
+{
+	const struct inproc_exec x = e->execs.v[i];
+	enum control_exec what = control_exec_look(x.tid, x.pid);
+
+	if (what == CONTROL_EXEC_NOT_YET && now_ns() < x.until)
+		return;
+	if (what == CONTROL_EXEC_NOT_YET)
+		control_exec_leave(x.tid, x.pid);
+	e->execs.v[i] = e->execs.v[--e->execs.n];
+	if (what == CONTROL_EXEC_DONE)
+		executed(e, x.pid);
+}
+
+void execs_look(struct inproc_engine *e)
+{
+	uint64_t end = now_ns() + STAY_NS;
+
+	while (e->execs.n) {
+		for (uint32_t i = e->execs.n; i-- > 0;)
+			if (i < e->execs.n)
+				look_at(e, i);
+		if (!e->execs.n || now_ns() > end || bell_rings(e))
+			break;
+		nanosleep(&(struct timespec){ .tv_nsec = 20000 }, NULL);
+	}
+}
+
+void execs_stop(struct inproc_engine *e)
+{
+	for (uint32_t i = 0; i < e->execs.n; i++)
+		control_exec_leave(e->execs.v[i].tid, e->execs.v[i].pid);
+	e->execs.n = 0;
+}

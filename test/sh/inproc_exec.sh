@@ -1,0 +1,100 @@
+# Programs that are executed, traced from inside from their first instruction: chains, threads, children of vfork(2) and
+# posix_spawn(3), what privileged programs keep, tracers that are killed meanwhile.
+# serial
+PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=test/sh exec python3 - <<'END'
+import random
+from live import *
+
+EXECS = os.path.join(BUILD, "test", "tracee_execs")
+MARK = "pid$target:tracee_execs:execs_mark:entry { @ = count(); @n[arg0] = count(); }"
+
+
+def counts(text):
+    return {int(a): int(b) for a, b in re.findall(r"^ +(\d+) +(\d+)$", text, re.M)}
+
+
+# every program of a chain, by every way
+for args, n in ("chain 20", 21), ("thread 10", 11), ("race 10", 11), ("fail 30", 2):
+    want = sh("%s %s" % (EXECS, args)).stdout
+    r = descry("-q", "-x", "engine=inproc", "-n", MARK, c="%s %s" % (EXECS, args))
+    check(want.strip() in r.out and "probes were off" not in r.err, "the program's own output", args, r)
+    total = sum(counts(r.out).values())
+    check(re.search(r"^ +%d$" % n, r.out, re.M) and total == n, args, total, r)
+
+# children in their parent's memory, which are followed; and not
+for args in "spawn 12", "vfork 12":
+    for follow, n in (['-x', 'follow'], 13), ([], 1):
+        r = descry("-q", "-x", "engine=inproc", *follow, "-n", MARK, c="%s %s" % (EXECS, args))
+        check("12 good" in r.out and sum(counts(r.out).values()) == n, args, follow, r)
+
+# shells and what they run, as the kernel engine sees them
+script = os.path.join(TMP, "script")
+with open(script, "w") as f:
+    f.write("""for i in 1 2 3 4 5; do /bin/echo $i; done | cat
+(for i in 6 7; do /bin/echo $i; done; true)
+exec env sh -c 'echo last; exec env echo end'
+""")
+d = "pid$target:libc.so.6:write:entry { @[execname] = sum(arg2); }"
+for follow in ["-x", "follow"], []:
+    out = {e: descry("-q", "-x", "engine=" + e, *follow, "-n", d, c="bash " + script) for e in ("kernel", "inproc")}
+    check(out["kernel"].lines() == out["inproc"].lines() and "echo" in out["inproc"].out, "engines differ", follow, out["kernel"], out["inproc"])
+
+# system calls of what is executed
+d = "syscall::write:entry /pid == $target/ { @[execname] = count(); }"
+r = descry("-q", "-x", "engine=inproc", "-n", d, c="env env env echo x")
+check(re.search(r"^ +echo +1$", r.out, re.M), "system calls", r)
+
+# a running process
+p = subprocess.Popen(["sh", "-c", "sleep 1; exec env env sh -c 'echo a; echo b'"], stdout=subprocess.PIPE, text=True)
+r = descry("-q", "-x", "engine=inproc", "-p", str(p.pid), "-n", "pid$target:libc.so.6:write:entry { @[execname, arg2] = count(); }")
+check(p.communicate()[0] == "a\nb\n" and re.search(r"^ +sh +2 +2$", r.out, re.M), "a running process", r)
+
+# another C library, and none: they run on, untraced, and that is said; probes of their own are seen where threads can be told
+for cc in ["cc", "-static"], ["musl-gcc"]:
+    prog = os.path.join(TMP, "execs-" + cc[0])
+    if not shutil.which(cc[0]) or sh("%s -O1 -pthread -o %s test/tracee/execs.c" % (" ".join(cc), prog)).returncode:
+        print(" ".join(cc) + " makes no program here: not tried")
+        continue
+    for args in "chain 5", "thread 5", "vfork 5":
+        want = sh("%s %s" % (prog, args)).stdout.strip()
+        r = descry("-q", "-x", "engine=inproc", "-n", MARK.replace("tracee_execs", os.path.basename(prog)), c="%s %s" % (prog, args))
+        check(want in r.out and r.rc == 0 and sum(counts(r.out).values()) == (1 if "vfork" in args else 6), cc, args, r)
+    r = descry("-x", "engine=inproc", "-n", "pid$target:libc.so.6:write:entry { @ = count(); }", c="sh -c 'exec %s end'" % prog)
+    check(r.rc == 0 and re.search(r"^0$", r.out, re.M) and "its threads cannot be told apart" in r.err, "another C library", cc, r)
+
+# tracers that are killed at any time: the program gets to its end
+random.seed(11)
+for i in range(40):
+    args = ("chain 60", "race 30", "thread 30", "spawn 20", "vfork 20")[i % 5]
+    p = subprocess.Popen([EXECS, *args.split()], stdout=subprocess.PIPE, text=True)
+    t = subprocess.Popen([DESCRY, "-q", "-x", "engine=inproc", *(["-x", "follow"] if i % 2 else []), "-p", str(p.pid), "-n", MARK.replace("entry {", "entry,pid$target:libc.so.6:execve:entry {")],
+                         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    time.sleep(random.random() * 0.25)
+    t.kill()
+    t.wait()
+    out = p.communicate(timeout=60)[0]
+    want = "0\n" * 20 + "20 good\n" if i % 5 > 2 else "0\n"
+    check(p.returncode == 0 and sorted(out.split()) == sorted(want.split()), "it lives", args, out, p.returncode)
+
+# An ordinary user's tracer takes no privilege from what is executed.
+if shutil.which("setpriv"):
+    os.chmod(TMP, 0o755)
+    for f in DESCRY, EXECS:
+        shutil.copy(f, TMP)
+        os.chmod(os.path.join(TMP, os.path.basename(f)), 0o755)
+    suid = os.path.join(TMP, "suid")
+    shutil.copy(EXECS, suid)
+    os.chmod(suid, 0o4755)
+    nobody = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "--inh-caps=-all", "--bounding-set=-all"]
+    env = dict(os.environ, XDG_CACHE_HOME=os.path.join(TMP, "none"), HOME=TMP)
+    mine, execs = os.path.join(TMP, os.path.basename(DESCRY)), os.path.join(TMP, "tracee_execs")
+    for run in execs + " run " + suid, "sh -c 'exec %s end'" % suid, execs + " run " + execs:
+        want = subprocess.run(nobody + shlex.split(run), capture_output=True, text=True, env=env, cwd="/").stdout
+        r = subprocess.run(nobody + [mine, "-x", "engine=inproc", "-n", "pid$target:libc.so.6:write:entry { @[execname] = count(); }", "-c", run],
+                           capture_output=True, text=True, env=env, cwd="/", timeout=60)
+        check(want and r.returncode == 0 and r.stdout.startswith(want), "privileges", run, want, r)
+        check(("tracee_execs" in r.stdout) == (not suid in run), "an ordinary user's own program is followed", run, r)
+    if subprocess.run(nobody + [suid, "end"], capture_output=True, text=True, cwd="/").stdout != "0\n":
+        print("this file system gives no privileges: only tried that nothing changes")
+done()
+END

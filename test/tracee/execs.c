@@ -1,0 +1,142 @@
+/* Programs that execute programs: `execs MODE [N]`, each ends as `execs end` and prints what must come out.
+ *	chain N   executes itself N times
+ *	thread N  likewise, from a thread that is not the first, beside others that run
+ *	race N    likewise, from eight threads at once
+ *	spawn N   posix_spawn()s N times
+ *	vfork N   vfork()s and executes N times
+ *	fail N    executes what is not there N times, then itself
+ *	run PATH  executes it
+ *	end       prints its effective user
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <pthread.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+static char self[4096], mode[16], number[24];
+static volatile long marked;
+
+__attribute__((noinline, noipa)) void execs_mark(long n)
+{
+	marked = n * 3 + 1;
+	marked ^= n;
+}
+
+static char *end[] = { self, "end", NULL };
+
+/* The next of the chain. Returns when it cannot, or another thread was quicker. */
+static void next(void)
+{
+	char *args[] = { self, mode, number, NULL };
+
+	execve(self, number[0] == '0' ? end : args, environ);
+}
+
+static pthread_barrier_t ready;
+
+static void *execute(void *arg)
+{
+	pthread_barrier_wait(&ready);
+	next();
+	return arg;
+}
+
+static void *busy(void *arg)
+{
+	pthread_barrier_wait(&ready);
+	for (;;)
+		marked++;
+	return arg;
+}
+
+static int threads(int executing, int others)
+{
+	pthread_t t;
+
+	pthread_barrier_init(&ready, NULL, (unsigned)(executing + others + 1));
+	for (int i = 0; i < executing; i++)
+		pthread_create(&t, NULL, execute, NULL);
+	for (int i = 0; i < others; i++)
+		pthread_create(&t, NULL, busy, NULL);
+	pthread_barrier_wait(&ready);
+	for (;;)
+		pause();
+	return 1;
+}
+
+static pid_t by_spawn(void)
+{
+	pid_t pid;
+
+	return posix_spawn(&pid, self, NULL, NULL, end, environ) ? -1 : pid;
+}
+
+static pid_t by_vfork(void)
+{
+	pid_t pid = vfork();
+
+	if (!pid) {
+		execve(self, end, environ);
+		_exit(1);
+	}
+	return pid;
+}
+
+static int children(long n, pid_t (*make)(void))
+{
+	long good = 0;
+
+	for (long i = 0; i < n; i++) {
+		int status = -1;
+		pid_t pid = make();
+
+		good += pid > 0 && waitpid(pid, &status, 0) == pid && status == 0;
+	}
+	printf("%ld good\n", good);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	long n = argc > 2 ? strtol(argv[2], NULL, 10) : 1;
+
+	if (argc < 2 || readlink("/proc/self/exe", self, sizeof(self) - 1) < 0)
+		return 2;
+	execs_mark(n);
+	snprintf(mode, sizeof(mode), "%s", argv[1]);
+	snprintf(number, sizeof(number), "%ld", n - 1);
+	if (!strcmp(mode, "end")) {
+		printf("%d\n", (int)geteuid());
+		return 0;
+	}
+	if (!strcmp(mode, "run") && argc > 2) {
+		char *args[] = { argv[2], "end", NULL };
+
+		execve(argv[2], args, environ);
+		return 1;
+	}
+	if (!strcmp(mode, "fail")) {
+		for (long i = 0; i < n; i++)
+			if (execve("/nowhere/at/all", argv, environ) != -1 || errno != ENOENT)
+				return 1;
+		strcpy(number, "0");
+		next();
+	}
+	if (!strcmp(mode, "chain"))
+		next();
+	if (!strcmp(mode, "thread"))
+		return threads(1, 3);
+	if (!strcmp(mode, "race"))
+		return threads(8, 2);
+	if (!strcmp(mode, "spawn"))
+		return children(n, by_spawn);
+	if (!strcmp(mode, "vfork"))
+		return children(n, by_vfork);
+	return 2;
+}
