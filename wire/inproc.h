@@ -43,7 +43,7 @@ enum { WIRE_AREA_VERSION = 1 };
 
 enum {
 	WIRE_THREADS_MAX = 1024, /* slots; the tracer may use fewer */
-	WIRE_PROCESSES_MAX = 256,
+	WIRE_PROCESSES_MAX = 4096,
 	WIRE_THREAD_HASH = 4096,    /* entries of struct wire_private.threads */
 	WIRE_PROBE_STACK = 1 << 16, /* bytes, each above a guard page */
 	WIRE_RULES = 4096,          /* entries of struct wire_private.rules */

@@ -279,6 +279,20 @@ bool process_is_ours(const struct inproc_engine *e, pid_t pid)
 	return !is_gone(e, pid);
 }
 
+/* What it was is still asked; the rest would add up. */
+static void ended(struct inproc_process *p)
+{
+	struct inproc_process gone = inproc_process_of(p->pid);
+
+	gone.root = p->root;
+	gone.index = p->index;
+	gone.ended = true;
+	gone.waiting = p->waiting; /* what never came is reported */
+	p->waiting = NULL;
+	process_free(p);
+	*p = gone;
+}
+
 void processes_look(struct inproc_engine *e)
 {
 	(void)processes_adopt(e);
@@ -291,8 +305,7 @@ void processes_look(struct inproc_engine *e)
 			continue;
 		if (kill(p->pid, 0) && errno == ESRCH) { /* its slots are for others */
 			__atomic_store_n(&w->state, WIRE_PROCESS_GONE, __ATOMIC_RELEASE);
-			p->attached = false;
-			p->exec_tries = 0;
+			ended(p);
 		} else if (is_gone(e, p->pid)) {
 			if (p->attached && was_undone(e, p))
 				leave(e, p);
