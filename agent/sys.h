@@ -5,6 +5,8 @@
 #include <stdint.h>
 
 enum {
+	SYS_READ = 0,
+	SYS_WRITE = 1,
 	SYS_OPEN = 2,
 	SYS_CLOSE = 3,
 	SYS_STAT = 4,
@@ -15,6 +17,7 @@ enum {
 	SYS_SCHED_YIELD = 24,
 	SYS_MADVISE = 28,
 	SYS_GETPID = 39,
+	SYS_SENDMSG = 46,
 	SYS_CLONE = 56, /* then fork */
 	SYS_VFORK = 58,
 	SYS_EXECVE = 59,
@@ -33,6 +36,7 @@ enum {
 	SYS_CLOCK_GETTIME = 228,
 	SYS_EXIT_GROUP = 231,
 	SYS_TGKILL = 234,
+	SYS_OPENAT = 257,
 	SYS_RT_TGSIGQUEUEINFO = 297,
 	SYS_GETCPU = 309,
 	SYS_PROCESS_VM_READV = 310,
@@ -45,6 +49,7 @@ enum {
 	E_PERM = -1,
 	E_NOENT = -2,
 	E_SRCH = -3,
+	E_INTR = -4,
 	E_2BIG = -7,
 	E_AGAIN = -11,
 	E_NOMEM = -12,

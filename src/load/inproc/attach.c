@@ -182,20 +182,34 @@ static struct err *check_user(struct inproc_engine *e, const struct inproc_proce
 	return NULL;
 }
 
+static struct control *held_control(const struct inproc_engine *e, pid_t pid)
+{
+	for (uint32_t i = 0; i < e->held.n; i++)
+		if (control_pid(e->held.v[i]) == pid)
+			return e->held.v[i];
+	return NULL;
+}
+
+static struct inproc_process *add_process(struct inproc_engine *e, pid_t pid)
+{
+	const struct control *c = held_control(e, pid);
+	struct inproc_process *p;
+	int socket, theirs;
+
+	vec_push(&e->processes, inproc_process_of(pid));
+	p = vec_last(&e->processes);
+	p->served = c && control_is_served(c, &socket, &theirs);
+	return p;
+}
+
 struct err *process_plan(struct inproc_engine *e, pid_t pid)
 {
 	struct inproc_process *p;
 	struct control *c = NULL;
-	struct err *err = NULL;
-	bool held = false;
+	struct err *err = held_control(e, pid) ? NULL : control_open(pid, &c);
 
-	for (uint32_t i = 0; i < e->held.n; i++)
-		held |= control_pid(e->held.v[i]) == pid;
-	if (!held)
-		err = control_open(pid, &c);
 	control_free(c);
-	vec_push(&e->processes, inproc_process_of(pid));
-	p = vec_last(&e->processes);
+	p = add_process(e, pid);
 	if (!err)
 		err = check_seccomp(p);
 	if (!err)
@@ -209,7 +223,7 @@ struct err *process_attach(struct inproc_engine *e, pid_t pid)
 	for (uint32_t i = 0; i < e->processes.n; i++)
 		if (e->processes.v[i].pid == pid && e->processes.v[i].planned)
 			return process_enter(e, i);
-	vec_push(&e->processes, inproc_process_of(pid));
+	(void)add_process(e, pid);
 	return process_enter(e, e->processes.n - 1);
 }
 
@@ -273,7 +287,7 @@ static struct err *check_started(struct inproc_engine *e, struct control *c)
 static struct err *try_enter(struct inproc_engine *e, uint32_t i)
 {
 	struct inproc_process *p = &e->processes.v[i];
-	struct control *c = e->caught, *held = NULL;
+	struct control *c = e->caught, *const held = held_control(e, p->pid);
 	const bool caught = c;
 	struct undo_log log = { 0 };
 	uint64_t stopped = 0;
@@ -286,7 +300,7 @@ static struct err *try_enter(struct inproc_engine *e, uint32_t i)
 		err = check_user(e, p);
 	if (!err && p->execs)
 		err = identity_check(e, p->pid);
-	if (!err && e->watchdog < 0)
+	if (!err && e->watchdog < 0 && !p->served)
 		err = watchdog_start(e->area, &e->watchdog);
 	if (!err)
 		err = enter(e, p);
@@ -294,9 +308,8 @@ static struct err *try_enter(struct inproc_engine *e, uint32_t i)
 		err = islands_prepare(e, p);
 	if (!err)
 		err = records_write(e, p, &log);
-	for (uint32_t k = 0; k < e->held.n; k++)
-		if (control_pid(e->held.v[k]) == p->pid)
-			c = held = e->held.v[k];
+	if (held)
+		c = held;
 	if (!err && !held && !caught)
 		err = control_open(p->pid, &c);
 	if (!err)
@@ -360,6 +373,7 @@ static bool begin_anew(struct inproc_engine *e, struct inproc_process *p)
 	for (uint32_t i = 0; i < p->modules.n; i++)
 		process_forget(e, p, i);
 	again.root = p->root;
+	again.served = p->served;
 	again.execs = p->execs;
 	process_free(p);
 	*p = again;
@@ -397,6 +411,14 @@ struct err *process_detach(struct inproc_engine *e, struct inproc_process *p)
 	if (!p->attached && !p->stays)
 		return NULL;
 	p->attached = p->stays = false;
+	if (p->served) {
+		if (process_status(p->pid, "VmSize:", 0)) /* it has not ended */
+			inproc_note(
+				e,
+				"process %d keeps our jumps until it ends: ptrace(2) is forbidden here",
+				(int)p->pid);
+		return NULL;
+	}
 	err = control_open(p->pid, &c);
 	if (!err)
 		err = take_out(e, c, &report);

@@ -38,7 +38,7 @@ struct err *execs_plan(struct inproc_engine *e, struct inproc_process *p, struct
 	struct err *err = NULL;
 	bool hung = false;
 
-	for (uint32_t i = 0; i < nmaps && !err && !hung; i++) {
+	for (uint32_t i = 0; i < nmaps && !err && !hung && !p->served; i++) {
 		struct object *o = maps[i].exec ? symbols_object(e->symbols, p->pid, &maps[i])
 						: NULL;
 		struct inproc_point at = point;

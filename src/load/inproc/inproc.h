@@ -145,8 +145,9 @@ struct inproc_process {
 	VEC(struct control_range) left; /* islands of where modules were, to be unmapped */
 	uint32_t execs;                 /* programs executed before this one */
 	bool filtered;                  /* a seccomp filter looks at its system calls */
-	struct inproc_watch *watch;     /* events.c: its threads, as seen last; NULL not yet */
-	bool ended;                     /* and that has fired */
+	bool served; /* ptrace(2) is forbidden: after its start it cannot be stopped (program/target/served.c) */
+	struct inproc_watch *watch; /* events.c: its threads, as seen last; NULL not yet */
+	bool ended;                 /* and that has fired */
 	bool guarded; /* its rt_sigaction(2) is seen: our handlers can be put in front of its own */
 	int mem; /* /proc/PID/mem, opened when it was attached: the memory of that program, not of one executed later; -1 none */
 };

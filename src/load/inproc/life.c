@@ -215,6 +215,14 @@ static void follow_exec(struct inproc_engine *e, uint32_t i)
 	int tries;
 
 	leave_program(e, p);
+	if (p->served) {
+		inproc_note(
+			e,
+			"process %d executed another program, which is not traced: ptrace(2) is forbidden here",
+			(int)p->pid);
+		p->exec_tries = 0;
+		return;
+	}
 	if ((!sites_any(e, p->pid) || !has_begun(e, p->pid)) && --p->exec_tries)
 		return;
 	tries = p->exec_tries;
@@ -271,7 +279,9 @@ static bool is_gone(const struct inproc_engine *e, pid_t pid)
 	struct whose w;
 
 	errno = EFAULT; /* a part of it */
-	return read_whose(e, pid, &w) ? !is_ours(e, &w) : errno == EFAULT;
+	if (read_whose(e, pid, &w))
+		return !is_ours(e, &w);
+	return errno == EFAULT || (errno == EPERM && !has_area(e, pid));
 }
 
 bool process_is_ours(const struct inproc_engine *e, pid_t pid)

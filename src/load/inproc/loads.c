@@ -49,7 +49,7 @@ struct err *loads_plan(struct inproc_engine *e, struct inproc_process *p, struct
 {
 	struct err *err = NULL;
 
-	if (!may_change(e, p))
+	if (p->served || !may_change(e, p))
 		return NULL;
 	for (uint32_t i = 0; i < nmaps && !err && !p->hooked; i++) {
 		struct object *o = maps[i].exec ? symbols_object(e->symbols, p->pid, &maps[i])

@@ -92,7 +92,8 @@ static struct err *send_files(int socket, const int *fds, uint32_t n)
 							   : err_errno(errno, "sending files");
 }
 
-static struct err *receive(struct control *c, uint64_t page, const struct undo_mail *who,
+/* from: a descriptor of the process. */
+static struct err *receive(struct control *c, uint64_t page, const struct undo_mail *who, int from,
 			   uint32_t n, int *ret_fds)
 {
 	struct mail m = { .who = *who };
@@ -107,7 +108,7 @@ static struct err *receive(struct control *c, uint64_t page, const struct undo_m
 				  .msg_controllen = CMSG_SPACE(sizeof(int) * n) };
 	err = control_write(c, page, &m, sizeof(m));
 	if (!err)
-		err = remote_call(c, "recvmsg", SYS_recvmsg, (uint64_t)who->pair[0],
+		err = remote_call(c, "recvmsg", SYS_recvmsg, (uint64_t)from,
 				  page + offsetof(struct mail, head),
 				  MSG_CMSG_CLOEXEC | MSG_DONTWAIT, &got);
 	if (!err)
@@ -133,38 +134,51 @@ static struct err *take_over(struct control *c, int fd, int *ret)
 			: NULL;
 }
 
-struct err *remote_send_files(struct control *c, uint64_t page, const int *fds, uint32_t n,
-			      int *ret_fds)
+/* A pair of sockets in the process; one of its ends here, too. */
+static struct err *make_pair(struct control *c, uint64_t page, struct undo_mail *who,
+			     int *ret_socket)
 {
 	const uint64_t make[6] = { AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0,
 				   page + offsetof(struct undo_mail, pair) };
-	struct undo_mail who = { .magic = UNDO_MAIL_MAGIC, .pair = { -1, -1 } };
-	cleanup_close int socket = -1;
 	int64_t made = 0;
-	struct err *err = remote_map(c, page, PAGE, PROT_READ | PROT_WRITE, -1, 0);
+	struct err *err = control_write(c, page, who, sizeof(*who));
 
-	_Static_assert(sizeof(struct mail) <= PAGE, "mail");
-	if (err)
-		return err;
-	err = control_write(c, page, &who, sizeof(who));
 	if (!err)
 		err = control_syscall(c, SYS_socketpair, make, &made);
 	if (!err && made < 0)
 		err = err_errno((int)-made, "socketpair in process %d", (int)control_pid(c));
 	if (!err)
-		err = control_read(c, page, &who, sizeof(who));
+		err = control_read(c, page, who, sizeof(*who));
 	for (int i = 0; i < 2 && !err; i++)
-		who.socket[i] = undo_socket(control_pid(c), who.pair[i]);
-	if (!err)
-		err = take_over(c, who.pair[1], &socket);
+		who->socket[i] = undo_socket(control_pid(c), who->pair[i]);
+	return err ?: take_over(c, who->pair[1], ret_socket);
+}
+
+struct err *remote_send_files(struct control *c, uint64_t page, const int *fds, uint32_t n,
+			      int *ret_fds)
+{
+	struct undo_mail who = { .magic = UNDO_MAIL_MAGIC, .pair = { -1, -1 } };
+	int socket = -1, from = -1;
+	bool served = control_is_served(c, &socket, &from);
+	struct err *err = remote_map(c, page, PAGE, PROT_READ | PROT_WRITE, -1, 0);
+
+	_Static_assert(sizeof(struct mail) <= PAGE, "mail");
+	if (err)
+		return err;
+	if (!served) {
+		err = make_pair(c, page, &who, &socket);
+		from = who.pair[0];
+	}
 	if (!err)
 		err = send_files(socket, fds, n);
 	if (!err) /* writes the inodes first */
-		err = receive(c, page, &who, n, ret_fds);
+		err = receive(c, page, &who, from, n, ret_fds);
 	for (int i = 0; i < 2; i++)
 		if (who.pair[i] >= 0)
 			err_free(remote_call(c, "close", SYS_close, (uint64_t)who.pair[i], 0, 0,
 					     NULL));
 	err_free(remote_call(c, "munmap", SYS_munmap, page, PAGE, 0, NULL));
+	if (!served && socket >= 0)
+		close(socket);
 	return err;
 }

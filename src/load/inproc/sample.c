@@ -92,6 +92,11 @@ void samples_stop(struct inproc_engine *e)
 void samples_plan(struct inproc_engine *e, struct inproc_process *p, const struct mapping *maps,
 		  uint32_t nmaps)
 {
+	if (p->served && e->samples && !p->unsampled) {
+		p->unsampled = true;
+		inproc_note(e, "process %d is not sampled: ptrace(2) is forbidden here",
+			    (int)p->pid);
+	}
 	for (uint32_t i = 0; i < nmaps && e->samples && !p->unsampled; i++) {
 		struct object *o = maps[i].exec ? symbols_object(e->symbols, p->pid, &maps[i])
 						: NULL;

@@ -40,7 +40,7 @@ struct err *control_new(pid_t pid, struct control **ret)
 	struct control *c = xcalloc(1, sizeof(*c));
 
 	c->pid = pid;
-	c->mem = -1;
+	c->mem = c->service = c->files = c->their_files = -1;
 	c->options = PTRACE_O_TRACESYSGOOD;
 	c->alive = control_living_thread(pid);
 	c->name = control_comm(pid);
@@ -113,6 +113,7 @@ void control_free(struct control *c)
 		err_free(control_resume(c));
 	if (c->mem >= 0)
 		close(c->mem);
+	control_serve_end(c);
 	vec_fini(&c->threads);
 	vec_fini(&c->maps);
 	free(c->maps_text);

@@ -26,6 +26,8 @@ struct control {
 	bool stub_left;  /* it was there already: left by a tracer that was killed */
 	bool stub_known; /* what it replaced is known: stub_before */
 	uint8_t stub_before[CONTROL_STUB_SIZE];
+	int service, files; /* it serves itself (served.c): our ends of two sockets, -1 no */
+	int their_files;    /* its end of the second: its number there */
 	pid_t caller; /* thread that made the last system call, whose stack is [caller_lo, caller_hi) */
 	uint64_t caller_lo, caller_hi;
 };
@@ -54,6 +56,13 @@ uint64_t control_patience(const char *comm);
 struct err *control_check_class(struct control *c); /* 64-bit? */
 struct err *control_check_status(struct control *c, const char *status);
 struct err *control_refused(const struct control *c, const char *status, int code);
+
+/* served.c: where control_start() finds that ptrace(2) is forbidden. */
+struct err *control_start_served(char *const argv[], struct control **ret);
+/* A system call of a process that serves itself; its program begins; it is let go of as it is, which ends it. */
+struct err *control_serve(struct control *c, long nr, const uint64_t args[6], int64_t *ret_value);
+void control_serve_go(struct control *c);
+void control_serve_end(struct control *c);
 
 /* start.c: from a trap, or a stop at a system call, of the only thread to a stop like all others. */
 struct err *control_hold(struct control *c);

@@ -74,13 +74,15 @@ static struct err *run_to(struct control *c, uint64_t entry)
 }
 
 /* Both ends of the program's birth; *ret_code: the exec's errno. */
-static struct err *fork_seized(char *const argv[], pid_t *ret_pid, int *ret_code)
+static struct err *fork_seized(char *const argv[], pid_t *ret_pid, int *ret_code,
+			       bool *ret_forbidden)
 {
 	int go[2], report[2], status;
 	struct err *e = NULL;
 	pid_t pid;
 
 	*ret_code = 0;
+	*ret_forbidden = false;
 	if (pipe2(go, O_CLOEXEC) < 0)
 		return err_errno(errno, "pipe");
 	if (pipe2(report, O_CLOEXEC) < 0) {
@@ -100,6 +102,7 @@ static struct err *fork_seized(char *const argv[], pid_t *ret_pid, int *ret_code
 		e = err_errno(errno, "cannot control %s", argv[0]);
 	else if (write(go[1], "", 1) != 1)
 		e = err_errno(errno, "pipe");
+	*ret_forbidden = e && (e->code == EPERM || e->code == EACCES || e->code == ENOSYS);
 	close(go[0]);
 	close(go[1]);
 	close(report[1]);
@@ -141,8 +144,11 @@ struct err *control_hold(struct control *c)
 
 struct err *control_run_to(struct control *c, uint64_t addr)
 {
-	struct err *e = control_put_regs(c);
+	struct err *e;
 
+	if (c->service >= 0) /* it is as far as it can be held */
+		return NULL;
+	e = control_put_regs(c);
 	if (!e)
 		e = run_to(c, addr);
 	return e ? e : control_hold(c);
@@ -152,10 +158,15 @@ struct err *control_start(char *const argv[], bool at_entry, struct control **re
 {
 	struct control *c = NULL;
 	struct err *e;
-	pid_t pid;
+	bool forbidden;
+	pid_t pid = 0;
 	int code;
 
-	e = fork_seized(argv, &pid, &code);
+	e = fork_seized(argv, &pid, &code, &forbidden);
+	if (e && forbidden) {
+		err_free(e);
+		return control_start_served(argv, ret);
+	}
 	if (e)
 		return e;
 	control_adopt(pid);

@@ -382,6 +382,12 @@ struct err *control_resume(struct control *c)
 
 	if (!c->stopped)
 		return NULL;
+	if (c->service >= 0) {
+		control_serve_go(c);
+		c->threads.n = 0;
+		c->stopped = false;
+		return NULL;
+	}
 	control_unstub(c);
 	e = control_put_regs(c);
 	for (uint32_t i = 0; i < c->threads.n; i++) {

@@ -350,6 +350,8 @@ struct err *control_syscall(struct control *c, long nr, const uint64_t args[6], 
 	struct err *e;
 
 	assert(c->stopped);
+	if (c->service >= 0)
+		return control_serve(c, nr, args, ret_value);
 	e = control_put_regs(c);
 	if (!e)
 		e = place_stub(c);

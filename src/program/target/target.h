@@ -102,6 +102,11 @@ struct err *control_refers(struct control *c, const struct control_range *r, uin
  * right after exec, before the dynamic linker. It is a child of this process, to be waited for, and is killed when this
  * process ends before control_resume(). */
 struct err *control_start(char *const argv[], bool at_entry, struct control **ret);
+/* Where ptrace(2) is forbidden the command is held all the same, by what its dynamic linker loads (served.c): before its own
+ * constructors run, which is then "right after exec" and "at its entry point" both. It can be read, written, patched and asked for system calls
+ * until control_resume(), and never be stopped again. True: it is such; a file that is sent through *ret_socket (SCM_RIGHTS) is received there
+ * from descriptor *ret_theirs. */
+bool control_is_served(const struct control *c, int *ret_socket, int *ret_theirs);
 /* Has it ended? *ret_status as waitpid(2) would give it, which may not: it ends while it is stopped here, too. */
 bool control_ended(pid_t pid, int *ret_status);
 /* A thread that is about to call execve(2), to be stopped in the program that it executes. Meanwhile it runs; look often:

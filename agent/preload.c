@@ -1,0 +1,143 @@
+/* What the dynamic linker loads into a command where ptrace(2) is forbidden (LD_PRELOAD): before the program begins, it makes the
+ * tracer's system calls for it. A shared object without a C library, of which nothing but its constructor ever runs.
+ * The other side: src/program/target/served.c. */
+#include "agent/sys.h"
+#include "wire/preload.h"
+
+enum {
+	AT_FDCWD_ = -100,
+	O_RDWR_CLOEXEC = 02000002,
+	GET_FS = 0x1003,
+	SIGKILL_ = 9,
+	START_STACK = 28, /* field of /proc/self/stat, proc(5) */
+};
+
+/* Where the kernel has put argc, argv and the environment: not every C library tells a constructor. */
+static uint64_t *start_of_stack(void)
+{
+	char text[384], *p = text, *end = text;
+	int64_t fd = sys4(SYS_OPENAT, (uint64_t)AT_FDCWD_, (uintptr_t) "/proc/self/stat", 0, 0), n;
+	uint64_t value = 0;
+
+	if (fd < 0)
+		return 0;
+	n = sys4(SYS_READ, (uint64_t)fd, (uintptr_t)text, sizeof(text), 0);
+	sys2(SYS_CLOSE, (uint64_t)fd, 0);
+	for (int64_t i = 0; i < n; i++)
+		if (text[i] == ')') /* of the name, the second field */
+			p = text + i;
+	end = text + (n > 0 ? n : 0);
+	for (int field = 2; p < end && field < START_STACK; p++)
+		field += *p == ' ';
+	for (; p < end && *p >= '0' && *p <= '9'; p++)
+		value = value * 10 + (uint64_t)(*p - '0');
+	return (uint64_t *)value;
+}
+
+/* What follows NAME=; 0: another variable. */
+static char *value_of(char *variable, const char *name)
+{
+	while (*name && *variable == *name) {
+		variable++;
+		name++;
+	}
+	return *name ? 0 : variable;
+}
+
+static uint32_t number(char **text)
+{
+	uint32_t n = 0;
+
+	for (; **text >= '0' && **text <= '9'; ++*text)
+		n = n * 10 + (uint32_t)(**text - '0');
+	++*text;
+	return n;
+}
+
+/* LD_PRELOAD as it was before us: what stands behind the first colon. False: it was not there. */
+static int restore(char *value)
+{
+	char *from = value;
+
+	while (*from && *from != ':')
+		from++;
+	if (!*from++)
+		return 0;
+	while ((*value++ = *from++))
+		;
+	return 1;
+}
+
+/* The environment loses what was put into it for us. False: nothing was. */
+static int take_numbers(char **env, struct preload_numbers *ret)
+{
+	char **to = env, *numbers = 0;
+
+	for (; *env; env++) {
+		char *preload = value_of(*env, "LD_PRELOAD="),
+		     *ours = value_of(*env, PRELOAD_ENV "=");
+
+		if (ours)
+			numbers = ours;
+		else if (!preload || restore(preload))
+			*to++ = *env;
+	}
+	*to = 0;
+	if (!numbers)
+		return 0;
+	ret->service = number(&numbers);
+	ret->files = number(&numbers);
+	ret->self = number(&numbers);
+	return 1;
+}
+
+static int say_hello(uint32_t service)
+{
+	struct preload_hello hello = { .stack = (uintptr_t)__builtin_frame_address(0) };
+	int64_t mem = sys4(SYS_OPENAT, (uint64_t)AT_FDCWD_, (uintptr_t) "/proc/self/mem",
+			   O_RDWR_CLOEXEC, 0);
+	struct preload_iov iov = { (uintptr_t)&hello, sizeof(hello) };
+	struct preload_rights rights = { sizeof(uint64_t) * 2 + sizeof(int32_t), 1, 1, (int32_t)mem,
+					 0 };
+	struct preload_message m = { .iov = (uintptr_t)&iov,
+				     .niov = 1,
+				     .control = (uintptr_t)&rights,
+				     .control_size = sizeof(rights) };
+	int64_t sent;
+
+	if (mem < 0)
+		return 0;
+	sys2(SYS_ARCH_PRCTL, GET_FS, (uintptr_t)&hello.fs_base);
+	sent = sys4(SYS_SENDMSG, service, (uintptr_t)&m, 0, 0);
+	sys2(SYS_CLOSE, (uint64_t)mem, 0);
+	return sent == sizeof(hello);
+}
+
+__attribute__((constructor)) static void preload_serve(void)
+{
+	uint64_t *stack = start_of_stack();
+	struct preload_numbers n;
+	struct preload_request r;
+
+	if (!stack || !take_numbers((char **)(stack + 1 + *stack + 1), &n))
+		return;
+	if (!say_hello(n.service))
+		sys2(SYS_KILL, (uint64_t)sys2(SYS_GETPID, 0, 0), SIGKILL_);
+	for (;;) {
+		int64_t got = sys4(SYS_READ, n.service, (uintptr_t)&r, sizeof(r), 0), value;
+
+		if (got == E_INTR)
+			continue;
+		if (got !=
+		    sizeof(r)) /* the tracer is gone: as if it had held us by PTRACE_O_EXITKILL */
+			sys2(SYS_KILL, (uint64_t)sys2(SYS_GETPID, 0, 0), SIGKILL_);
+		if (r.nr == PRELOAD_GO)
+			break;
+		value = sys6((long)r.nr, r.arg[0], r.arg[1], r.arg[2], r.arg[3], r.arg[4],
+			     r.arg[5]);
+		sys4(SYS_WRITE, n.service, (uintptr_t)&value, sizeof(value), 0);
+	}
+	sys2(SYS_CLOSE, n.service, 0);
+	sys2(SYS_CLOSE, n.files, 0);
+	sys2(SYS_CLOSE, n.self, 0);
+}

@@ -1,0 +1,265 @@
+/* A command started where ptrace(2) is forbidden: it serves itself. The dynamic linker loads agent/preload.c into it (LD_PRELOAD),
+ * whose constructor makes the system calls that it is told by a socket, and hands over /proc/self/mem; so all that is done to
+ * a stopped process before its program begins can be done to it. Afterwards nobody can stop it again.
+ */
+#define _GNU_SOURCE
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "base/clock.h"
+#include "internal.h"
+#include "wire/preload.h"
+
+extern const uint8_t descry_preload[], descry_preload_end[];
+
+enum { HELLO_MS = 10000, DEPTH = 4 };
+
+/* Both ends of what the command is given; -1 closed. */
+struct channel {
+	int service[2], files[2], self;
+};
+
+static void close_one(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+static void close_all(struct channel *ch)
+{
+	for (int i = 0; i < 2; i++) {
+		close_one(&ch->service[i]);
+		close_one(&ch->files[i]);
+	}
+	close_one(&ch->self);
+}
+
+/* --- will it load us? --- */
+
+static struct err *cannot(const char *path, const char *why)
+{
+	return err_new(ENOTSUP,
+		       "%s cannot be held at its start: ptrace(2) is forbidden here, and %s", path,
+		       why);
+}
+
+static struct err *check_elf(const char *path, int fd)
+{
+	Elf64_Ehdr h;
+	Elf64_Phdr p;
+
+	if (pread(fd, &h, sizeof(h), 0) != sizeof(h) || h.e_ident[EI_CLASS] != ELFCLASS64)
+		return cannot(path, "it is no 64-bit program");
+	for (uint32_t i = 0; i < h.e_phnum; i++)
+		if (pread(fd, &p, sizeof(p), (off_t)(h.e_phoff + (uint64_t)i * h.e_phentsize)) ==
+			    sizeof(p) &&
+		    p.p_type == PT_INTERP)
+			return NULL;
+	return cannot(path, "a static program has no dynamic linker that could load anything");
+}
+
+static struct err *check_file(const char *path, int depth)
+{
+	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char head[PATH_MAX + 4] = "", *name;
+	struct stat st;
+	ssize_t n = fd < 0 ? -1 : pread(fd, head, sizeof(head) - 1, 0);
+
+	if (n < 0 || fstat(fd, &st))
+		return err_errno(errno, "cannot run %s", path);
+	if (st.st_mode & (S_ISUID | S_ISGID))
+		return cannot(path,
+			      "what is to be loaded into it is not loaded into a setuid program");
+	if (n >= SELFMAG && !memcmp(head, ELFMAG, SELFMAG))
+		return check_elf(path, fd);
+	if (head[0] != '#' || head[1] != '!' ||
+	    depth >= DEPTH) /* execvp(3) gives it to the shell */
+		return depth >= DEPTH ? cannot(path, "its interpreters do not end")
+				      : check_file("/bin/sh", DEPTH);
+	name = head + 2 + strspn(head + 2, " \t");
+	name[strcspn(name, " \t\n")] = '\0';
+	return check_file(name, depth + 1);
+}
+
+/* As execvp(3) looks for it. */
+static struct err *check_command(const char *name)
+{
+	const char *path = getenv("PATH") ?: "/bin:/usr/bin";
+
+	if (strchr(name, '/'))
+		return check_file(name, 0);
+	while (*path) {
+		size_t n = strcspn(path, ":");
+		cleanup_free char *at = xasprintf("%.*s%s%s", (int)n, path, n ? "/" : "", name);
+
+		if (!access(at, X_OK))
+			return check_file(at, 0);
+		path += n + (path[n] == ':');
+	}
+	return err_errno(ENOENT, "cannot run %s", name);
+}
+
+/* --- its start --- */
+
+static struct err *open_channel(struct channel *ch)
+{
+	const size_t size = (size_t)(descry_preload_end - descry_preload);
+
+	*ch = (struct channel){ { -1, -1 }, { -1, -1 }, -1 };
+	ch->self = memfd_create("descry-preload", MFD_CLOEXEC);
+	if (ch->self < 0 || write(ch->self, descry_preload, size) != (ssize_t)size)
+		return err_errno(errno, "memfd_create");
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ch->service) < 0 ||
+	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ch->files) < 0)
+		return err_errno(errno, "socketpair");
+	return NULL;
+}
+
+static void child(char *const argv[], const struct channel *ch, int report)
+{
+	const char *before = getenv("LD_PRELOAD");
+	cleanup_free char *preload = xasprintf("/proc/self/fd/%d%s%s", ch->self, before ? ":" : "",
+					       before ? before : "");
+	cleanup_free char *numbers = xasprintf("%d,%d,%d", ch->service[1], ch->files[1], ch->self);
+	int code;
+
+	signal(SIGINT, SIG_DFL);
+	setenv("LD_PRELOAD", preload, 1);
+	setenv(PRELOAD_ENV, numbers, 1);
+	fcntl(ch->service[1], F_SETFD, 0);
+	fcntl(ch->files[1], F_SETFD, 0);
+	fcntl(ch->self, F_SETFD, 0);
+	execvp(argv[0], argv);
+	code = errno;
+	if (write(report, &code, sizeof(code)) < 0)
+		_exit(126);
+	_exit(127);
+}
+
+/* The first message: where it stands, and its memory. */
+static struct err *take_hello(struct control *c, const char *name)
+{
+	_Alignas(8) uint8_t control[CMSG_SPACE(sizeof(int))];
+	struct preload_hello h;
+	struct iovec iov = { &h, sizeof(h) };
+	struct msghdr m = { .msg_iov = &iov,
+			    .msg_iovlen = 1,
+			    .msg_control = control,
+			    .msg_controllen = sizeof(control) };
+	struct pollfd p = { .fd = c->service, .events = POLLIN };
+	struct control_thread *t;
+	struct cmsghdr *head;
+
+	if (poll(&p, 1, HELLO_MS) <= 0)
+		return err_new(ETIMEDOUT,
+			       "%s did not load what was to hold it at its start (ptrace(2) is "
+			       "forbidden here)",
+			       name);
+	if (recvmsg(c->service, &m, MSG_CMSG_CLOEXEC) != sizeof(h) || !(head = CMSG_FIRSTHDR(&m)) ||
+	    head->cmsg_type != SCM_RIGHTS)
+		return err_new(ECHILD, "%s ended before it could be traced", name);
+	memcpy(&c->mem, CMSG_DATA(head), sizeof(c->mem));
+	t = vec_add(&c->threads);
+	t->tid = c->pid;
+	t->regs.rip = t->regs.rsp =
+		h.stack; /* in code that nobody patches: any such address will do */
+	t->regs.fs_base = h.fs_base;
+	t->regs.orig_rax = (uint64_t)-1;
+	c->stopped = true;
+	return NULL;
+}
+
+struct err *control_start_served(char *const argv[], struct control **ret)
+{
+	struct err *e = check_command(argv[0]);
+	struct control *c = NULL;
+	int report[2], code = 0;
+	struct channel ch;
+	pid_t pid;
+
+	if (e)
+		return e;
+	e = open_channel(&ch);
+	if (!e && pipe2(report, O_CLOEXEC) < 0)
+		e = err_errno(errno, "pipe");
+	if (e) {
+		close_all(&ch);
+		return e;
+	}
+	pid = fork();
+	if (pid == 0)
+		child(argv, &ch, report[1]);
+	close(report[1]);
+	if (pid < 0)
+		e = err_errno(errno, "cannot start %s", argv[0]);
+	else if (read(report[0], &code, sizeof(code)) == sizeof(code))
+		e = err_errno(code, "cannot run %s", argv[0]);
+	close(report[0]);
+	if (!e)
+		e = control_new(pid, &c);
+	if (c) {
+		c->own = true;
+		c->service = ch.service[0];
+		c->files = ch.files[0];
+		c->their_files = ch.files[1];
+		ch.service[0] = ch.files[0] = -1;
+	}
+	close_all(&ch); /* its ends: so we see its end */
+	if (!e)
+		e = take_hello(c, argv[0]);
+	if (e) {
+		control_free(c);
+		if (pid > 0) {
+			kill(pid, SIGKILL);
+			waitpid(pid, NULL, 0);
+		}
+		return e;
+	}
+	control_adopt(pid);
+	*ret = c;
+	return NULL;
+}
+
+/* --- while it is held --- */
+
+bool control_is_served(const struct control *c, int *ret_socket, int *ret_theirs)
+{
+	*ret_socket = c->files;
+	*ret_theirs = c->their_files;
+	return c->service >= 0;
+}
+
+struct err *control_serve(struct control *c, long nr, const uint64_t args[6], int64_t *ret_value)
+{
+	struct preload_request r = { .nr = nr };
+
+	memcpy(r.arg, args, sizeof(r.arg));
+	if (send(c->service, &r, sizeof(r), MSG_NOSIGNAL) != sizeof(r) ||
+	    recv(c->service, ret_value, sizeof(*ret_value), 0) != sizeof(*ret_value))
+		return control_gone(c);
+	return NULL;
+}
+
+void control_serve_go(struct control *c)
+{
+	const struct preload_request r = { .nr = PRELOAD_GO };
+
+	if (send(c->service, &r, sizeof(r), MSG_NOSIGNAL) == sizeof(r))
+		control_serve_end(c);
+}
+
+void control_serve_end(struct control *c)
+{
+	close_one(&c->service);
+	close_one(&c->files);
+}
