@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "agent_link.h"
 #include "agent_world.h"
 #include "data/image.h"
 #include "insn.h"
@@ -24,11 +25,6 @@ static struct args {
 	struct wire_stack *s;
 	int64_t bytes;
 } args;
-
-static int32_t map_number(void *arg, uint32_t index)
-{
-	return (int32_t)index;
-}
 
 static bool resolve(struct interp *in, const struct bpf_insn *insn, uint64_t *ret)
 {
@@ -122,17 +118,7 @@ static void link_routine(struct linked *l)
 		{ .insn = 3, .kind = RELOC_MAP, .target = COUNTERS },
 		{ .insn = 7, .kind = RELOC_ROUTINE, .name = "d_stack_id" },
 	};
-	uint32_t start = 0;
-	struct image_prog prog = { .name = "stack_id",
-				   .insns = p,
-				   .ninsns = ARRAY_SIZE(p),
-				   .relocs = relocs,
-				   .nrelocs = ARRAY_SIZE(relocs),
-				   .funcs = &start,
-				   .nfuncs = 1 };
-	const struct link_hooks hooks = { .map = map_number };
-
-	no_error(link_prog(&prog, &hooks, l));
+	world_link(p, ARRAY_SIZE(p), relocs, ARRAY_SIZE(relocs), l);
 }
 
 static void test_stack_id(void **state)

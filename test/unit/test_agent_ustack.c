@@ -4,7 +4,6 @@
 #include "unit.h"
 
 #include <alloca.h>
-#include <elfutils/libdwfl.h>
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -15,11 +14,13 @@
 #include <unistd.h>
 
 #include "agent/map.h"
+#include "agent_link.h"
 #include "agent_world.h"
 #include "base/mem.h"
 #include "data/image.h"
 #include "insn.h"
 #include "isa/interp.h"
+#include "libdw_stack.h"
 #include "load/link.h"
 #include "program/unwind/unwind.h"
 #include "wire/offsets.h"
@@ -120,11 +121,6 @@ static void no_error(struct err *e)
 
 /* --- the interpreter --- */
 
-static int32_t map_number(void *arg, uint32_t index)
-{
-	return (int32_t)index;
-}
-
 static bool resolve(struct interp *in, const struct bpf_insn *insn, uint64_t *ret)
 {
 	*ret = (uint64_t)(uint32_t)insn->imm + FD;
@@ -202,17 +198,7 @@ static void link_routine(void)
 		{ .insn = 5, .kind = RELOC_MAP, .target = WANTED },
 		{ .insn = 9, .kind = RELOC_ROUTINE, .name = "d_ustack" },
 	};
-	uint32_t start = 0;
-	struct image_prog prog = { .name = "ustack",
-				   .insns = p,
-				   .ninsns = ARRAY_SIZE(p),
-				   .relocs = relocs,
-				   .nrelocs = ARRAY_SIZE(relocs),
-				   .funcs = &start,
-				   .nfuncs = 1 };
-	const struct link_hooks hooks = { .map = map_number };
-
-	no_error(link_prog(&prog, &hooks, &linked));
+	world_link(p, ARRAY_SIZE(p), relocs, ARRAY_SIZE(relocs), &linked);
 }
 
 static int64_t interpreted(uint32_t max)
@@ -243,32 +229,12 @@ static int64_t interpreted(uint32_t max)
 
 /* --- libdw --- */
 
-struct frames {
-	uint64_t pc[DEPTH_MAX + 64];
-	uint32_t n;
-};
-
-static int on_frame(Dwfl_Frame *f, void *arg)
-{
-	struct frames *fr = arg;
-	Dwarf_Addr pc;
-
-	if (fr->n == ARRAY_SIZE(fr->pc) || !dwfl_frame_pc(f, &pc, NULL))
-		return DWARF_CB_ABORT;
-	fr->pc[fr->n++] = pc;
-	return DWARF_CB_OK;
-}
-
 /* Of a copy of this process that is stopped below the caller. */
 static void by_libdw(struct frames *ret)
 {
-	static const Dwfl_Callbacks callbacks = { .find_elf = dwfl_linux_proc_find_elf,
-						  .find_debuginfo = dwfl_standard_find_debuginfo };
 	pid_t pid = fork();
-	Dwfl *d;
 	int st;
 
-	ret->n = 0;
 	if (!pid) {
 		ptrace(PTRACE_TRACEME, 0, NULL, NULL);
 		raise(SIGSTOP);
@@ -276,13 +242,7 @@ static void by_libdw(struct frames *ret)
 	}
 	assert_int_equal(waitpid(pid, &st, 0), pid);
 	assert_true(WIFSTOPPED(st));
-	d = dwfl_begin(&callbacks);
-	dwfl_report_begin(d);
-	dwfl_linux_proc_report(d, pid);
-	dwfl_report_end(d, NULL, NULL);
-	assert_int_equal(dwfl_linux_proc_attach(d, pid, true), 0);
-	(void)dwfl_getthread_frames(d, pid, on_frame, ret);
-	dwfl_end(d);
+	libdw_stack(pid, ret);
 	kill(pid, SIGKILL);
 	waitpid(pid, &st, 0);
 }

@@ -3,7 +3,6 @@
 #define _GNU_SOURCE
 #include "kernel_test.h"
 
-#include <elfutils/libdwfl.h>
 #include <errno.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -11,6 +10,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "libdw_stack.h"
 #include "load/kernel/unwind.h"
 #include "program/object/object.h"
 #include "program/symbol/symbol.h"
@@ -159,38 +159,6 @@ static void test_verifies(void **state)
 	for (uint32_t i = 0; i < ARRAY_SIZE(types); i++)
 		close(load(types[i]));
 	assert_true(verified < 60000);
-}
-
-struct frames {
-	uint64_t pc[4096];
-	uint32_t n;
-	bool error;
-};
-
-static int on_frame(Dwfl_Frame *f, void *arg)
-{
-	struct frames *fr = arg;
-	Dwarf_Addr pc;
-
-	if (fr->n == ARRAY_SIZE(fr->pc) || !dwfl_frame_pc(f, &pc, NULL))
-		return DWARF_CB_ABORT;
-	fr->pc[fr->n++] = pc;
-	return DWARF_CB_OK;
-}
-
-static void libdw_stack(pid_t pid, struct frames *ret)
-{
-	static const Dwfl_Callbacks callbacks = { .find_elf = dwfl_linux_proc_find_elf,
-						  .find_debuginfo = dwfl_standard_find_debuginfo };
-	Dwfl *d = dwfl_begin(&callbacks);
-
-	ret->n = 0;
-	dwfl_report_begin(d);
-	dwfl_linux_proc_report(d, pid);
-	dwfl_report_end(d, NULL, NULL);
-	if (!dwfl_linux_proc_attach(d, pid, true))
-		ret->error = dwfl_getthread_frames(d, pid, on_frame, ret) != 0;
-	dwfl_end(d);
 }
 
 static pid_t start(char *const *argv)

@@ -121,9 +121,9 @@ static struct err *check_any(const struct inproc_engine *e)
 
 		if (!p || (p->kind != ATTACH_UPROBE && p->kind != ATTACH_URETPROBE))
 			continue;
-		if (e->placed[i] || is_waited_for(e, i) || !e->refused[i])
+		if (e->placed[i] || is_waited_for(e, i) || !e->refused[i].reason)
 			return NULL;
-		reason = e->refused[i] + strlen("refused: ");
+		reason = e->refused[i].reason;
 		n++;
 	}
 	if (n > 1)
@@ -401,8 +401,8 @@ static const char *inproc_probe_mode(struct engine *en, uint32_t i)
 
 	if (e->placed[i])
 		return "patched jump";
-	if (e->refused[i])
-		return e->refused[i];
+	if (e->refused[i].mode)
+		return e->refused[i].mode;
 	for (uint32_t k = 0; k < e->processes.n; k++)
 		if (e->processes.v[k].waiting && e->processes.v[k].waiting[i])
 			return "patched jump, when its file is loaded";
@@ -459,7 +459,7 @@ static void inproc_free(struct engine *en)
 	samples_stop(e);
 	events_free(e);
 	for (uint32_t i = 0; e->refused && i < en->image->nprobes; i++)
-		free(e->refused[i]);
+		free(e->refused[i].mode);
 	free(e->refused);
 	free(e->left_out);
 	free(e->placed);

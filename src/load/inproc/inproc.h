@@ -220,11 +220,14 @@ struct inproc_engine {
 	uint64_t event_at;            /* wire_area.event */
 	struct inproc_unwind *unwind; /* NULL: the image takes no user stacks */
 	bool *placed;                 /* as image.probes: it fires somewhere */
-	char **refused;               /* likewise: "refused: reason", NULL not */
-	bool *left_out;               /* likewise: refused, though it could fire */
-	uint32_t nrefused;            /* probes that could not be placed, though they could fire */
-	int watchdog;                 /* its pidfd or -1 */
-	bool unrestored;              /* a process could not be restored */
+	struct inproc_refusal {
+		const char *reason; /* in mode; NULL: not refused */
+		char *mode;         /* "refused: reason" */
+	} * refused;                /* likewise */
+	bool *left_out;             /* likewise: refused, though it could fire */
+	uint32_t nrefused;          /* probes that could not be placed, though they could fire */
+	int watchdog;               /* its pidfd or -1 */
+	bool unrestored;            /* a process could not be restored */
 };
 
 /* area.c */

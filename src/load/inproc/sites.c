@@ -67,8 +67,12 @@ static void refuse(struct plan *pl, uint32_t probe, const char *reason)
 		if (pl->e->left_out)
 			pl->e->left_out[probe] = true;
 	}
-	if (pl->e->refused && !pl->e->refused[probe])
-		pl->e->refused[probe] = xasprintf("refused: %s", reason);
+	if (pl->e->refused && !pl->e->refused[probe].mode) {
+		static const char head[] = "refused: ";
+		char *mode = xasprintf("%s%s", head, reason);
+
+		pl->e->refused[probe] = (struct inproc_refusal){ mode + strlen(head), mode };
+	}
 	for (uint32_t i = 0; i < pl->refusals.n && !r; i++)
 		if (!strcmp(pl->refusals.v[i].reason, reason))
 			r = &pl->refusals.v[i];
