@@ -88,6 +88,7 @@ static int take_numbers(char **env, struct preload_numbers *ret)
 	ret->service = number(&numbers);
 	ret->files = number(&numbers);
 	ret->self = number(&numbers);
+	ret->pid = number(&numbers);
 	return 1;
 }
 
@@ -113,6 +114,14 @@ static int say_hello(uint32_t service)
 	return sent == sizeof(hello);
 }
 
+static void leave(const struct preload_numbers *n)
+{
+	sys2(SYS_CLOSE, n->service, 0);
+	sys2(SYS_CLOSE, n->files, 0);
+	sys2(SYS_CLOSE, n->self, 0);
+}
+
+/* The first of all constructors, where the dynamic linker knows DF_1_INITFIRST. */
 __attribute__((constructor)) static void preload_serve(void)
 {
 	uint64_t *stack = start_of_stack();
@@ -121,6 +130,10 @@ __attribute__((constructor)) static void preload_serve(void)
 
 	if (!stack || !take_numbers((char **)(stack + 1 + *stack + 1), &n))
 		return;
+	if (sys2(SYS_GETPID, 0, 0) != n.pid) { /* a child of what runs before us */
+		leave(&n);
+		return;
+	}
 	if (!say_hello(n.service))
 		sys2(SYS_KILL, (uint64_t)sys2(SYS_GETPID, 0, 0), SIGKILL_);
 	for (;;) {
@@ -137,7 +150,5 @@ __attribute__((constructor)) static void preload_serve(void)
 			     r.arg[5]);
 		sys4(SYS_WRITE, n.service, (uintptr_t)&value, sizeof(value), 0);
 	}
-	sys2(SYS_CLOSE, n.service, 0);
-	sys2(SYS_CLOSE, n.files, 0);
-	sys2(SYS_CLOSE, n.self, 0);
+	leave(&n);
 }

@@ -1,8 +1,8 @@
 /* Between the tracer and agent/preload.c, over a SOCK_SEQPACKET socket: a hello with the descriptor of /proc/self/mem, then
  * requests (struct preload_request), each answered by an int64_t, what the system call returned.
  *
- * The command gets three descriptors, by the variable PRELOAD_ENV: "service,files,self", of the socket, of another one over which it
- * is sent files, and of the shared object itself.
+ * The command gets three descriptors, by the variable PRELOAD_ENV: "service,files,self,pid", of the socket, of another one over which it
+ * is sent files, and of the shared object itself; pid is the command's: who inherits the variable is not meant.
  */
 #ifndef DESCRY_WIRE_PRELOAD_H
 #define DESCRY_WIRE_PRELOAD_H
@@ -12,7 +12,7 @@
 #define PRELOAD_ENV "DESCRY_PRELOAD"
 
 struct preload_numbers {
-	uint32_t service, files, self;
+	uint32_t service, files, self, pid;
 };
 struct preload_hello {
 	uint64_t fs_base, stack;

@@ -14,7 +14,7 @@ def counts(text):
 
 
 # every program of a chain, by every way
-for args, n in ("chain 20", 21), ("thread 10", 11), ("race 10", 11), ("fail 30", 2):
+for args, n in ("chain 20", 21), ("thread 10", 11), ("race 10", 11), ("leader 40", 41), ("fail 30", 2):
     want = sh("%s %s" % (EXECS, args)).stdout
     r = descry("-q", "-x", "engine=inproc", "-n", MARK, c="%s %s" % (EXECS, args))
     check(want.strip() in r.out and "probes were off" not in r.err, "the program's own output", args, r)
@@ -48,6 +48,18 @@ check(re.search(r"^ +echo +1$", r.out, re.M), "system calls", r)
 p = subprocess.Popen(["sh", "-c", "sleep 1; exec env env sh -c 'echo a; echo b'"], stdout=subprocess.PIPE, text=True)
 r = descry("-q", "-x", "engine=inproc", "-p", str(p.pid), "-n", "pid$target:libc.so.6:write:entry { @[execname, arg2] = count(); }")
 check(p.communicate()[0] == "a\nb\n" and re.search(r"^ +sh +2 +2$", r.out, re.M), "a running process", r)
+
+# attempts that fail, and programs that are slow to start, cost the program nothing but a moment
+fifo = os.path.join(TMP, "fifo")
+os.mkfifo(fifo)
+for args, follow, want in ("waits", [], "0 interrupted"), ("stuck", [], "in time"), ("slow " + fifo, ["-x", "follow"], "in time"):
+    r = descry("-q", "-x", "engine=inproc", *follow, "-n", MARK, c="%s %s" % (EXECS, args))
+    check(want in r.out and r.rc == 0, args, r)
+
+# what calls itself by a thread's number in another name space is not taken for it
+r = descry("-q", "-x", "engine=inproc", "-x", "follow", "-n", "pid$target:libc.so.6:write:entry { @[execname] = count(); }", c="unshare --pid --fork --kill-child sh -c 'sh -c \"echo a; true\"; /bin/echo b; true'")
+if "unshare" not in r.err:
+    check(re.search(r"^ +sh +1$", r.out, re.M) and re.search(r"^ +echo +1$", r.out, re.M), "another pid name space", r)
 
 # another C library, and none: they run on, untraced, and that is said; probes of their own are seen where threads can be told
 for cc in ["cc", "-static"], ["musl-gcc"]:
@@ -94,6 +106,10 @@ if shutil.which("setpriv"):
                            capture_output=True, text=True, env=env, cwd="/", timeout=60)
         check(want and r.returncode == 0 and r.stdout.startswith(want), "privileges", run, want, r)
         check(("tracee_execs" in r.stdout) == (not suid in run), "an ordinary user's own program is followed", run, r)
+    os.chmod(fifo, 0o777)
+    r = subprocess.run(nobody + [mine, "-q", "-x", "engine=inproc", "-n", "pid$target:tracee_execs:execs_mark:entry { @ = count(); }", "-c", execs + " run " + fifo],
+                       capture_output=True, text=True, env=env, cwd="/", timeout=60)
+    check(re.search(r"^ +1$", r.stdout, re.M), "a path that is no program", r)
     if subprocess.run(nobody + [suid, "end"], capture_output=True, text=True, cwd="/").stdout != "0\n":
         print("this file system gives no privileges: only tried that nothing changes")
 done()

@@ -20,7 +20,8 @@ def without(*argv, env=None):
 # the same as with ptrace(2)
 for d, c in (
     ("pid$target:libc.so.6:write:entry { @[execname, copyinstr(arg1, 2), arg2] = count(); }", "sh -c 'echo a; echo bb; true'"),
-    ("pid$target:libc.so.6:malloc:entry { self->n = arg0; } pid$target:libc.so.6:malloc:return { @[self->n != 0, arg1 != 0] = count(); }", "ls /"),
+    ("pid$target:tracee_events:main:entry { self->on = 1; } pid$target:libc.so.6:calloc:entry /self->on/ { self->n = arg0; } pid$target:libc.so.6:calloc:return /self->on/ { @[self->n != 0, arg1 != 0] = count(); }",
+     EVENTS + " threads 5"),
     ("pid$target:libc.so.6:write:entry { @[umod(ucaller), ustackdepth > 1] = count(); }", "sh -c 'echo a; true'"),
     ("syscall::write:entry,syscall::exit_group:entry /pid == $target/ { @[probefunc] = count(); }", "sh -c 'echo a; true'"),
     ("proc:::create,proc:::lwp-exit,proc:::exit /pid == $target/ { @[probename] = count(); }", EVENTS + " threads 5"),
@@ -44,13 +45,49 @@ with open(script, "w") as f:
     f.write("#! /bin/sh\necho scripted\ntrue\n")
 os.chmod(script, 0o755)
 r = without("-q", "-x", "engine=inproc", "-n", "pid$target:libc.so.6:write:entry { @ = count(); }", "-c", script)
-check("scripted" in r.out and re.search(r"^ +1$", r.out, re.M), "a script", r)
+check("scripted" in r.out and not "executed" in r.err and re.search(r"^ +1$", r.out, re.M), "a script", r)
 prog = os.path.join(TMP, "execs-musl")
 if shutil.which("musl-gcc") and not sh("musl-gcc -O1 -pthread -o %s test/tracee/execs.c" % prog).returncode:
     r = without("-q", "-x", "engine=inproc", "-n", "pid$target::execs_mark:entry { @ = count(); }", "-c", prog + " end")
     check(re.search(r"^ +1$", r.out, re.M) and r.rc == 0, "musl", r)
 
+# libraries that start threads and programs before the program begins
+with open(os.path.join(TMP, "early.c"), "w") as f:
+    f.write(r"""
+#include <pthread.h>
+#include <stdlib.h>
+__asm__(".text\n.globl hot\n.type hot,@function\nhot:\n nop\n pause\n pause\n pause\n mov %rdi,%rax\n ret\n.size hot,.-hot\n");
+long hot(long);
+static void *run(void *arg) { for (;;) hot(1); return arg; }
+__attribute__((constructor)) static void begin(void)
+{
+	pthread_t t;
+
+	if (getenv("EARLY"))
+		return;
+	setenv("EARLY", "1", 1);
+	if (system("env | grep PRELOAD; ls /proc/self/fd | wc -l"))
+		abort();
+	for (int i = 0; i < 16; i++)
+		pthread_create(&t, NULL, run, NULL);
+}
+""")
+with open(os.path.join(TMP, "early_main.c"), "w") as f:
+    f.write("#include <stdio.h>\n#include <unistd.h>\nlong hot(long);\nint main(void) { usleep(50000); printf(\"main %ld\\n\", hot(7)); return 0; }\n")
+early = os.path.join(TMP, "early")
+if check(sh("cd %s && cc -O1 -shared -fPIC -pthread -o libearly.so early.c && cc -O1 -o early early_main.c -L. -learly -Wl,-rpath,%s" % (TMP, TMP)).returncode == 0, "early"):
+    want = sh(early).stdout
+    for _ in range(5):
+        r = without("-q", "-x", "engine=inproc", "-n", "pid$target:libearly.so:hot:entry { @ = count(); }", "-c", early)
+        check(r.rc == 0 and r.out.startswith(want) and re.search(r"^ +[1-9]\d{2,}$", r.out, re.M), "threads of constructors", r, want)
+
+# children that are followed
+r = without("-q", "-x", "engine=inproc", "-x", "follow", "-n", "proc:::start,proc:::exit /pid != $target/ { @[probename] = count(); }", "-c", EVENTS + " children 3")
+check(r.rc == 0 and re.search(r"^ +start +3$", r.out, re.M), "children", r)
+
 # what cannot be is said
+r = without("-x", "engine=inproc", "-n", "pid$target:libc.so.6:write:entry { @ = count(); }", "-c", "sh -c 'echo a; true'")
+check(r.rc == 0 and "executed" not in r.err, "no other program", r)
 r = without("-x", "engine=inproc", "-n", "pid$target:libc.so.6:write:entry { @ = count(); }", "-c", "/nowhere/at/all")
 check(r.rc == 1 and "/nowhere/at/all: No such file" in r.err, "no program", r)
 prog = os.path.join(TMP, "execs-static")

@@ -5,17 +5,26 @@
  *	spawn N   posix_spawn()s N times
  *	vfork N   vfork()s and executes N times
  *	fail N    executes what is not there N times, then itself
+ *	leader N  likewise from threads that have tried to, one of which is the first and executes nothing
+ *	waits     tries to, and waits in system calls that a stop makes fail
+ *	stuck     tries to, and is in vfork(2) when nobody waits for the attempt any more
+ *	slow      vfork()s and executes a program that takes two seconds to start
  *	run PATH  executes it
  *	end       prints its effective user
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 extern char **environ;
@@ -29,6 +38,11 @@ __attribute__((noinline, noipa)) void execs_mark(long n)
 }
 
 static char *end[] = { self, "end", NULL };
+
+static void try(void)
+{
+	execve("/nowhere/at/all", end, environ);
+}
 
 /* The next of the chain. Returns when it cannot, or another thread was quicker. */
 static void next(void)
@@ -69,6 +83,118 @@ static int threads(int executing, int others)
 		pause();
 	return 1;
 }
+
+/* --- leader --- */
+
+static void *fail_and_stay(void *arg)
+{
+	try();
+	for (;;)
+		pause();
+	return arg;
+}
+
+static volatile int flag;
+
+static void *fail_and_execute(void *arg)
+{
+	usleep(30000);
+	try();
+	usleep(20000);
+	flag = 1;
+	next();
+	return arg;
+}
+
+static int leader(long n)
+{
+	pthread_t t;
+
+	for (int i = 0; i < 3; i++)
+		pthread_create(&t, NULL, fail_and_stay, NULL);
+	pthread_create(&t, NULL, fail_and_execute, NULL);
+	while (!flag)
+		;
+	for (volatile long k = (long)getpid() * n * 7919 % 300000; k > 0; k--)
+		;
+	try();
+	for (;;)
+		pause();
+	return 1;
+}
+
+/* --- attempts that fail --- */
+
+static int waits(void)
+{
+	struct timeval limit = { .tv_usec = 400000 };
+	int ep = epoll_create1(0), pair[2], interrupted = 0;
+	struct epoll_event e;
+	char byte;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) ||
+	    setsockopt(pair[0], SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)))
+		return 1;
+	for (int i = 0; i < 2; i++) {
+		try();
+		interrupted += epoll_wait(ep, &e, 1, 400) != 0;
+		try();
+		interrupted += read(pair[0], &byte, 1) != -1 || errno != EAGAIN;
+	}
+	printf("%d interrupted\n", interrupted);
+	return 0;
+}
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static int stuck(void)
+{
+	double begun;
+	pid_t pid;
+
+	try();
+	usleep(100000);
+	begun = now();
+	pid = vfork();
+	if (!pid) {
+		usleep(600000);
+		_exit(0);
+	}
+	printf("%s\n", now() - begun < 3 ? "in time" : "late");
+	return waitpid(pid, NULL, 0) != pid;
+}
+
+static int slow(const char *fifo)
+{
+	static char preload[4200];
+	char *env[] = { preload, NULL };
+	double begun = now();
+	pid_t opener, pid;
+
+	snprintf(preload, sizeof(preload), "LD_PRELOAD=%s", fifo);
+	opener = fork();
+	if (!opener) {
+		sleep(2);
+		_exit(open(fifo, O_WRONLY) < 0);
+	}
+	pid = vfork();
+	if (!pid) {
+		execve(self, end, env);
+		_exit(1);
+	}
+	if (waitpid(pid, NULL, 0) != pid || waitpid(opener, NULL, 0) != opener)
+		return 1;
+	printf("%s\n", now() - begun < 5 ? "in time" : "late");
+	return 0;
+}
+
+/* --- children --- */
 
 static pid_t by_spawn(void)
 {
@@ -132,6 +258,14 @@ int main(int argc, char **argv)
 		next();
 	if (!strcmp(mode, "thread"))
 		return threads(1, 3);
+	if (!strcmp(mode, "leader"))
+		return leader(n);
+	if (!strcmp(mode, "waits"))
+		return waits();
+	if (!strcmp(mode, "stuck"))
+		return stuck();
+	if (!strcmp(mode, "slow") && argc > 2)
+		return slow(argv[2]);
 	if (!strcmp(mode, "race"))
 		return threads(8, 2);
 	if (!strcmp(mode, "spawn"))

@@ -91,9 +91,12 @@ static struct err *enter(struct inproc_engine *e, struct inproc_process *p)
 	struct wire_process *w;
 
 	p->index = __atomic_fetch_add(&e->area->process_count, 1, __ATOMIC_SEQ_CST);
-	if (p->index >= WIRE_PROCESSES_MAX)
+	if (p->index >= WIRE_PROCESSES_MAX) {
+		p->index = 0; /* it has none */
+		__atomic_store_n(&e->area->process_count, WIRE_PROCESSES_MAX, __ATOMIC_SEQ_CST);
 		return err_new(E2BIG, "at most %d processes can be traced in-process",
 			       WIRE_PROCESSES_MAX - 1);
+	}
 	w = &e->list[p->index];
 	w->pid = (uint32_t)p->pid;
 	w->own_pid = process_status(p->pid, "NSpid:", PROCESS_STATUS_LAST);

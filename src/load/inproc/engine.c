@@ -254,7 +254,7 @@ static void inproc_drain(struct engine *en,
 {
 	struct inproc_engine *e = inproc(en);
 	const enum map_role order[] = { MAP_CONTROL, MAP_DATA };
-	bool any = false;
+	bool any = false, settled;
 
 	timers_run(e);
 	for (uint32_t i = 0; i < e->processes.n; i++) {
@@ -269,6 +269,7 @@ static void inproc_drain(struct engine *en,
 	loads_look(e);
 	bell_answer(e);
 	execs_look(e);
+	settled = control_settle();
 	unwind_refresh(e);
 	/* Control first, as the kernel engine does. */
 	for (int k = 0; k < 2; k++) {
@@ -281,7 +282,7 @@ static void inproc_drain(struct engine *en,
 				any |= drain_ring(e, &e->own_maps[map], t, fn, arg);
 		}
 	}
-	if (any || e->execs.n)
+	if (any || e->execs.n || !settled)
 		e->nap_ms = NAP_MIN_MS;
 	else if (e->nap_ms < NAP_MAX_MS)
 		e->nap_ms *= 2;

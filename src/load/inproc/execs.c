@@ -62,35 +62,43 @@ struct err *execs_plan(struct inproc_engine *e, struct inproc_process *p, struct
 
 /* --- who asks --- */
 
-static bool is_number(pid_t tid, pid_t own)
+/* Does the thread call itself so? What stands in shared memory is only believed of one that has that memory. */
+static bool is_asker(const struct inproc_engine *e, pid_t tid, pid_t own)
 {
-	return process_status(tid, "NSpid:", PROCESS_STATUS_LAST) == (uint32_t)own;
+	return process_status(tid, "NSpid:", PROCESS_STATUS_LAST) == (uint32_t)own &&
+	       process_has_area(e, tid);
 }
 
-/* The thread's number here; 0: it is not found. Vfork children of processes in other name spaces are not. */
-static pid_t find_thread(const struct inproc_engine *e, pid_t own)
+static pid_t find_among(const struct inproc_engine *e, const char *folder, pid_t own)
 {
+	DIR *d = opendir(folder);
+	struct dirent *de;
 	pid_t found = 0;
 
-	if (is_number(own, own))
-		return own;
-	for (uint32_t i = 0; i < e->processes.n && !found; i++) {
-		cleanup_free char *path = xasprintf("/proc/%d/task", (int)e->processes.v[i].pid);
-		DIR *d = e->list[e->processes.v[i].index].own_pid == (uint32_t)e->processes.v[i].pid
-				 ? NULL
-				 : opendir(path);
-		struct dirent *de;
+	while (d && !found && (de = readdir(d))) {
+		pid_t tid = (pid_t)strtol(de->d_name, NULL, 10);
 
-		while (d && !found && (de = readdir(d))) {
-			pid_t tid = (pid_t)strtol(de->d_name, NULL, 10);
-
-			if (tid > 0 && is_number(tid, own))
-				found = tid;
-		}
-		if (d)
-			closedir(d);
+		if (tid > 0 && is_asker(e, tid, own))
+			found = tid;
 	}
+	if (d)
+		closedir(d);
 	return found;
+}
+
+/* The thread's number here; 0: it is not found. */
+static pid_t find_thread(const struct inproc_engine *e, pid_t own)
+{
+	pid_t found = is_asker(e, own, own) ? own : 0;
+
+	for (uint32_t i = 0; i < e->processes.n && !found; i++) {
+		const struct inproc_process *p = &e->processes.v[i];
+		cleanup_free char *path = xasprintf("/proc/%d/task", (int)p->pid);
+
+		if (p->attached && e->list[p->index].own_pid != (uint32_t)p->pid)
+			found = find_among(e, path, own);
+	}
+	return found ?: find_among(e, "/proc", own); /* a child in another name space */
 }
 
 static const struct inproc_process *find_process(const struct inproc_engine *e, pid_t pid)
@@ -117,8 +125,14 @@ static int open_as(pid_t tid, const char *path)
 {
 	cleanup_free char *at =
 		xasprintf("/proc/%d/%s%s", (int)tid, path[0] == '/' ? "root" : "cwd/", path);
+	cleanup_close int fd = open(at, O_PATH | O_CLOEXEC);
+	cleanup_free char *again = xasprintf("/proc/self/fd/%d", fd);
+	struct stat st;
 
-	return open(at, O_RDONLY | O_CLOEXEC);
+	/* to open another kind of file may do something, or wait */
+	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode))
+		return -1;
+	return open(again, O_RDONLY | O_CLOEXEC);
 }
 
 /* Itself, and the interpreter that its first line names. */
@@ -221,8 +235,14 @@ static void look_at(struct inproc_engine *e, uint32_t i)
 	if (what == CONTROL_EXEC_NOT_YET)
 		control_exec_leave(x.tid, x.pid);
 	e->execs.v[i] = e->execs.v[--e->execs.n];
-	if (what == CONTROL_EXEC_DONE)
-		executed(e, x.pid);
+	if (what != CONTROL_EXEC_DONE)
+		return;
+	for (uint32_t k = e->execs.n; k-- > 0;) /* other threads of it, which are gone */
+		if (e->execs.v[k].pid == x.pid) {
+			control_exec_forget(e->execs.v[k].tid);
+			e->execs.v[k] = e->execs.v[--e->execs.n];
+		}
+	executed(e, x.pid);
 }
 
 void execs_look(struct inproc_engine *e)

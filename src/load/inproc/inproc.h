@@ -292,6 +292,8 @@ bool process_holds(const struct inproc_engine *e, pid_t pid);
 void process_executed(struct inproc_engine *e, pid_t pid, struct control *c);
 /* Opens p->mem: it is attached, or about to go on as such. */
 void process_open(struct inproc_process *p);
+/* Is our shared memory mapped in it? */
+bool process_has_area(const struct inproc_engine *e, pid_t pid);
 /* Is our private memory still in it? False: it has executed another program. */
 bool process_is_ours(const struct inproc_engine *e, pid_t pid);
 /* Children on the list that are new; how many. */

@@ -18,7 +18,7 @@ enum {
 };
 
 /* Does the process have our shared memory? */
-static bool has_area(const struct inproc_engine *e, pid_t pid)
+bool process_has_area(const struct inproc_engine *e, pid_t pid)
 {
 	return undo_left(pid, e->addr, e->shared_inode, 0);
 }
@@ -45,13 +45,15 @@ static pid_t find_child(const struct inproc_engine *e, uint32_t own)
 	struct dirent *de;
 	pid_t found = 0;
 
-	if (!is_known(e, (pid_t)own) && has_area(e, (pid_t)own) && own_number((pid_t)own) == own)
+	if (!is_known(e, (pid_t)own) && process_has_area(e, (pid_t)own) &&
+	    own_number((pid_t)own) == own)
 		return (pid_t)own;
 	d = opendir("/proc");
 	while (d && !found && (de = readdir(d))) {
 		pid_t pid = (pid_t)strtol(de->d_name, NULL, 10);
 
-		if (pid > 0 && own_number(pid) == own && !is_known(e, pid) && has_area(e, pid))
+		if (pid > 0 && own_number(pid) == own && !is_known(e, pid) &&
+		    process_has_area(e, pid))
 			found = pid;
 	}
 	if (d)
@@ -70,6 +72,15 @@ static pid_t root_of(const struct inproc_engine *e, pid_t pid)
 				return e->processes.v[i].root;
 	}
 	return e->ntargets ? e->targets[0].pid : 0;
+}
+
+static bool any_served(const struct inproc_engine *e)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < e->processes.n; i++)
+		any |= e->processes.v[i].served;
+	return any;
 }
 
 void process_open(struct inproc_process *p)
@@ -108,6 +119,7 @@ uint32_t processes_adopt(struct inproc_engine *e)
 		p->index = i;
 		p->attached = p->child = true;
 		p->root = root_of(e, pid);
+		p->served = any_served(e);
 		process_open(p);
 		list[i].task = area_task(e, p->pid);
 		err_free(process_ranges(e, p));
@@ -247,7 +259,17 @@ void process_executed(struct inproc_engine *e, pid_t pid, struct control *c)
 	struct err *err;
 	uint32_t i = 0;
 
-	while (i < e->processes.n && (e->processes.v[i].pid != pid || !e->processes.v[i].attached))
+	if (__atomic_load_n(&e->area->process_count, __ATOMIC_RELAXED) >= WIRE_PROCESSES_MAX) {
+		control_free(c);
+		inproc_note(
+			e,
+			"more than %d processes and executed programs: the others are not traced",
+			WIRE_PROCESSES_MAX - 1);
+		return;
+	}
+	while (i < e->processes.n &&
+	       (e->processes.v[i].pid != pid ||
+		(!e->processes.v[i].attached && !e->processes.v[i].exec_tries)))
 		i++;
 	if (i == e->processes.n) {
 		vec_push(&e->processes, inproc_process_of(pid));
@@ -281,7 +303,9 @@ static bool is_gone(const struct inproc_engine *e, pid_t pid)
 	errno = EFAULT; /* a part of it */
 	if (read_whose(e, pid, &w))
 		return !is_ours(e, &w);
-	return errno == EFAULT || (errno == EPERM && !has_area(e, pid));
+	if (errno != EPERM)
+		return errno == EFAULT;
+	return !process_has_area(e, pid) && process_status(pid, "VmSize:", 0); /* no zombie */
 }
 
 bool process_is_ours(const struct inproc_engine *e, pid_t pid)

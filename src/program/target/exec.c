@@ -12,18 +12,20 @@
 #include "internal.h"
 
 enum { EXEC_OPTIONS = PTRACE_O_TRACEEXEC | PTRACE_O_TRACESYSGOOD, LET_GO_MS = 100 };
+/* arch_prctl(2), set_tid_address(2), and one that comes when the thread knows its number. */
+enum { KNOWN_CALLS = 3 };
 
 struct err *control_exec_watch(pid_t tid)
 {
-	long r;
+	bool seized;
 	int code;
 
 	(void)control_settle();
 	control_rescue_begin();
-	r = ptrace(PTRACE_SEIZE, tid, 0, EXEC_OPTIONS);
+	seized = control_seize_running(NULL, tid, EXEC_OPTIONS);
 	code = errno;
 	control_rescue_end();
-	if (r < 0)
+	if (!seized)
 		return err_errno(code, "cannot follow thread %d", (int)tid);
 	control_followed(tid, true);
 	return NULL;
@@ -72,6 +74,14 @@ enum control_exec control_exec_look(pid_t tid, pid_t pid)
 	return r;
 }
 
+void control_exec_forget(pid_t tid)
+{
+	int status;
+
+	control_followed(tid, false);
+	(void)control_waitpid(tid, &status);
+}
+
 /* Runs on to the end of a system call. 1: it has come to one; 0: it runs still; -1: it has ended. */
 static int next_call(pid_t pid, bool *inside, uint64_t deadline)
 {
@@ -101,17 +111,18 @@ struct err *control_exec_hold(pid_t pid, int timeout_ms, struct control **ret)
 	struct user_regs_struct r = { 0 };
 	struct control *c = NULL;
 	struct err *e = control_new(pid, &c);
-	bool inside = true; /* of the execve(2) itself */
-	int come = 1;
+	bool inside = true;      /* of the execve(2) itself */
+	int come = 1, known = 0; /* known: calls that have ended since it had a thread pointer */
 
 	if (!e)
 		e = control_open_mem(c);
 	if (!e)
 		e = control_check_class(c);
-	while (!e && come > 0 && !(control_auxv(c, AT_BASE) ? r.fs_base : !inside)) {
+	while (!e && come > 0 && (control_auxv(c, AT_BASE) ? known < KNOWN_CALLS : inside)) {
 		come = next_call(pid, &inside, deadline);
 		if (come > 0 && ptrace(PTRACE_GETREGS, pid, 0, &r) < 0)
 			come = -1;
+		known += r.fs_base != 0;
 	}
 	if (!e && come > 0) {
 		e = control_hold(c);

@@ -77,8 +77,9 @@ struct err *control_stop_more(struct control *c, int timeout_ms);
 void control_adopt(pid_t pid);
 /* waitpid(2), WNOHANG, of any thread. */
 pid_t control_waitpid(pid_t tid, int *ret_status);
-/* PTRACE_SEIZE and PTRACE_INTERRUPT. c: whose other threads are held, NULL none. False: errno. Between rescue_begin() and
+/* PTRACE_SEIZE; and PTRACE_INTERRUPT. c: whose other threads are held, NULL none. False: errno. Between rescue_begin() and
  * rescue_end() (they use SIGALRM and ITIMER_REAL) it does not wait for ever when the process executes another program. */
+bool control_seize_running(const struct control *c, pid_t tid, int options);
 bool control_seize(const struct control *c, pid_t tid, int options);
 void control_rescue_begin(void);
 void control_rescue_end(void);

@@ -199,7 +199,7 @@ void control_rescue_end(void)
 	sigaction(SIGALRM, &alarm_before, NULL);
 }
 
-bool control_seize(const struct control *c, pid_t tid, int options)
+bool control_seize_running(const struct control *c, pid_t tid, int options)
 {
 	long r;
 
@@ -207,7 +207,12 @@ bool control_seize(const struct control *c, pid_t tid, int options)
 	in_seize = 1;
 	r = ptrace(PTRACE_SEIZE, tid, 0, options);
 	in_seize = 0;
-	if (r < 0)
+	return r == 0;
+}
+
+bool control_seize(const struct control *c, pid_t tid, int options)
+{
+	if (!control_seize_running(c, tid, options))
 		return false;
 	ptrace(PTRACE_INTERRUPT, tid, 0, 0);
 	return true;
@@ -233,14 +238,17 @@ void control_detach(pid_t tid)
 /* A thread that may not have stopped yet: true when it is let go. */
 static bool let_go(pid_t tid)
 {
+	struct control_thread t = { .tid = tid };
 	int status;
 	pid_t r = control_waitpid(tid, &status);
 	int sig = 0;
 
+	if (r < 0 || (r > 0 && !WIFSTOPPED(status)))
+		return true;
+	if (r == 0 || is_interrupt_stop(status))
+		(void)control_get_regs(&t); /* a call that the stop has made fail */
 	if (r == 0)
 		return ptrace(PTRACE_DETACH, tid, 0, 0) == 0; /* its stop was seen before */
-	if (r < 0 || !WIFSTOPPED(status))
-		return true;
 	if (status >> 16 == 0 && WSTOPSIG(status) != (SIGTRAP | 0x80))
 		sig = WSTOPSIG(status);
 	return ptrace(PTRACE_DETACH, tid, 0, sig) == 0;
@@ -279,7 +287,7 @@ static bool in_sequence(pid_t pid, pid_t tid)
 /* Seized, and stopped where nothing is on its way; false: it is not held any more, or will be let go of later. */
 static bool hold(pid_t pid, pid_t tid, uint64_t deadline)
 {
-	bool others = !control_settle(), held;
+	bool others = !control_settle() || followed.n, held;
 	int status;
 
 	if (others)

@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 
 #include "base/clock.h"
 #include "internal.h"
@@ -68,18 +69,26 @@ static struct err *check_elf(const char *path, int fd)
 	return cannot(path, "a static program has no dynamic linker that could load anything");
 }
 
+static bool is_file(const char *path)
+{
+	struct stat st;
+
+	return !access(path, X_OK) && !stat(path, &st) && S_ISREG(st.st_mode);
+}
+
 static struct err *check_file(const char *path, int depth)
 {
-	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+	cleanup_close int fd = is_file(path) ? open(path, O_RDONLY | O_CLOEXEC) : -1;
 	char head[PATH_MAX + 4] = "", *name;
 	struct stat st;
 	ssize_t n = fd < 0 ? -1 : pread(fd, head, sizeof(head) - 1, 0);
 
+	if (fd < 0 && is_file(path))
+		return cannot(path, "its file cannot be read");
 	if (n < 0 || fstat(fd, &st))
-		return err_errno(errno, "cannot run %s", path);
-	if (st.st_mode & (S_ISUID | S_ISGID))
-		return cannot(path,
-			      "what is to be loaded into it is not loaded into a setuid program");
+		return err_errno(access(path, X_OK) ? errno : EACCES, "cannot run %s", path);
+	if (st.st_mode & (S_ISUID | S_ISGID) || fgetxattr(fd, "security.capability", NULL, 0) >= 0)
+		return cannot(path, "nothing is loaded into a privileged (setuid) program");
 	if (n >= SELFMAG && !memcmp(head, ELFMAG, SELFMAG))
 		return check_elf(path, fd);
 	if (head[0] != '#' || head[1] != '!' ||
@@ -102,7 +111,7 @@ static struct err *check_command(const char *name)
 		size_t n = strcspn(path, ":");
 		cleanup_free char *at = xasprintf("%.*s%s%s", (int)n, path, n ? "/" : "", name);
 
-		if (!access(at, X_OK))
+		if (is_file(at))
 			return check_file(at, 0);
 		path += n + (path[n] == ':');
 	}
@@ -130,7 +139,8 @@ static void child(char *const argv[], const struct channel *ch, int report)
 	const char *before = getenv("LD_PRELOAD");
 	cleanup_free char *preload = xasprintf("/proc/self/fd/%d%s%s", ch->self, before ? ":" : "",
 					       before ? before : "");
-	cleanup_free char *numbers = xasprintf("%d,%d,%d", ch->service[1], ch->files[1], ch->self);
+	cleanup_free char *numbers =
+		xasprintf("%d,%d,%d,%d", ch->service[1], ch->files[1], ch->self, (int)getpid());
 	int code;
 
 	signal(SIGINT, SIG_DFL);
@@ -144,6 +154,14 @@ static void child(char *const argv[], const struct channel *ch, int report)
 	if (write(report, &code, sizeof(code)) < 0)
 		_exit(126);
 	_exit(127);
+}
+
+static bool has_threads(const struct control *c)
+{
+	cleanup_free char *status = NULL;
+
+	err_free(control_read_status(c->pid, &status));
+	return !status || control_status_number(status, "Threads", 10) != 1;
 }
 
 /* The first message: where it stands, and its memory. */
@@ -169,6 +187,8 @@ static struct err *take_hello(struct control *c, const char *name)
 	    head->cmsg_type != SCM_RIGHTS)
 		return err_new(ECHILD, "%s ended before it could be traced", name);
 	memcpy(&c->mem, CMSG_DATA(head), sizeof(c->mem));
+	if (has_threads(c))
+		return cannot(name, "its libraries have started threads before it could be held");
 	t = vec_add(&c->threads);
 	t->tid = c->pid;
 	t->regs.rip = t->regs.rsp =

@@ -129,7 +129,7 @@ struct err *control_hold(struct control *c)
 	int status = 0;
 
 	if (ptrace(PTRACE_INTERRUPT, c->pid, 0, 0) < 0 || ptrace(PTRACE_CONT, c->pid, 0, 0) < 0 ||
-	    waitpid(c->pid, &status, __WALL) != c->pid ||
+	    !control_wait(c->pid, &status, now_ns() + 10000000000ull) ||
 	    !control_wait_interrupt(c->pid, status, now_ns() + 10000000000ull))
 		return control_gone(c);
 	c->threads.n = 0;

@@ -118,6 +118,8 @@ enum control_exec control_exec_look(pid_t tid, pid_t pid);
 /* DONE: the new program goes on, timeout_ms at most, until its libraries are mapped and it has a thread pointer, and is held
  * there; an error lets it go. */
 struct err *control_exec_hold(pid_t pid, int timeout_ms, struct control **ret);
+/* A thread that another one's execve(2) has ended. */
+void control_exec_forget(pid_t tid);
 /* Not to be followed any more. */
 void control_exec_leave(pid_t tid, pid_t pid);
 /* Lets a program held by control_start(), which has one thread, run until it comes to addr, and holds it there. */
