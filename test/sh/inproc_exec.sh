@@ -100,7 +100,11 @@ if shutil.which("setpriv"):
     nobody = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "--inh-caps=-all", "--bounding-set=-all"]
     env = dict(os.environ, XDG_CACHE_HOME=os.path.join(TMP, "none"), HOME=TMP)
     mine, execs = os.path.join(TMP, os.path.basename(DESCRY)), os.path.join(TMP, "tracee_execs")
-    for run in execs + " run " + suid, "sh -c 'exec %s end'" % suid, execs + " run " + execs:
+    bad = os.path.join(TMP, "bad")
+    with open(bad, "wb") as f:
+        f.write(b"\x7fELF and nothing else")
+    os.chmod(bad, 0o755)
+    for run in execs + " run " + suid, execs + " run " + bad + " " + suid, "sh -c 'exec %s end'" % suid, execs + " run " + execs:
         want = subprocess.run(nobody + shlex.split(run), capture_output=True, text=True, env=env, cwd="/").stdout
         r = subprocess.run(nobody + [mine, "-x", "engine=inproc", "-n", "pid$target:libc.so.6:write:entry { @[execname] = count(); }", "-c", run],
                            capture_output=True, text=True, env=env, cwd="/", timeout=60)

@@ -9,7 +9,7 @@
  *	waits     tries to, and waits in system calls that a stop makes fail
  *	stuck     tries to, and is in vfork(2) when nobody waits for the attempt any more
  *	slow      vfork()s and executes a program that takes two seconds to start
- *	run PATH  executes it
+ *	run PATH...  executes the first that can be
  *	end       prints its effective user
  */
 #define _GNU_SOURCE
@@ -241,10 +241,12 @@ int main(int argc, char **argv)
 		printf("%d\n", (int)geteuid());
 		return 0;
 	}
-	if (!strcmp(mode, "run") && argc > 2) {
-		char *args[] = { argv[2], "end", NULL };
+	if (!strcmp(mode, "run")) {
+		for (int i = 2; i < argc; i++) {
+			char *args[] = { argv[i], "end", NULL };
 
-		execve(argv[2], args, environ);
+			execve(argv[i], args, environ);
+		}
 		return 1;
 	}
 	if (!strcmp(mode, "fail")) {

@@ -181,6 +181,19 @@ static bool may_follow(pid_t tid, uint64_t path)
 	return false;
 }
 
+/* A thread that is followed has failed to execute, and tries another file: execvp(3) in one folder after the other. */
+static void again(struct inproc_engine *e, uint32_t i, uint64_t path)
+{
+	struct inproc_exec *x = &e->execs.v[i];
+
+	if (may_follow(x->tid, path)) {
+		x->until = now_ns() + (uint64_t)CALL_MS * 1000000;
+		return;
+	}
+	control_exec_leave(x->tid, x->pid);
+	*x = e->execs.v[--e->execs.n];
+}
+
 void execs_asked(struct inproc_engine *e, pid_t own_tid, uint64_t path)
 {
 	struct inproc_exec x = { .until = now_ns() + (uint64_t)CALL_MS * 1000000 };
@@ -190,9 +203,8 @@ void execs_asked(struct inproc_engine *e, pid_t own_tid, uint64_t path)
 	x.tid = find_thread(e, own_tid);
 	x.pid = x.tid ? (pid_t)process_status(x.tid, "Tgid:", 0) : 0;
 	for (uint32_t i = 0; i < e->execs.n; i++)
-		if (e->execs.v[i].tid ==
-		    x.tid) { /* it looks for the program in one folder after the other */
-			e->execs.v[i].until = x.until;
+		if (e->execs.v[i].tid == x.tid) {
+			again(e, i, path);
 			return;
 		}
 	if (!x.pid || (!e->area->follow && !find_process(e, x.pid)) || !may_follow(x.tid, path))
