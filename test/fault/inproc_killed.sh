@@ -31,12 +31,22 @@ def strays(pid):
     return [x for x in links if x.startswith(("/memfd:", "socket:"))] + pages
 
 
+def spans(pid):
+    """What is mapped, without libraries, which the program itself opens and closes."""
+    return {line.split()[0]: line.rstrip() for line in open("/proc/%d/maps" % pid) if ".so" not in line}
+
+
 def size(pid):
-    """Bytes that are mapped, without libraries, which the program itself opens and closes."""
     def once():
-        spans = [line.split()[0].split("-") for line in open("/proc/%d/maps" % pid) if ".so" not in line]
-        return sum(int(hi, 16) - int(lo, 16) for lo, hi in spans)
+        ends = [span.split("-") for span in spans(pid)]
+        return sum(int(hi, 16) - int(lo, 16) for lo, hi in ends)
     return min(once() for _ in range(20))
+
+
+def as_much(t):
+    if not wait("as much is mapped as before: %d, %d" % (t.size, size(t.pid)), lambda: size(t.pid) == t.size):
+        now = spans(t.pid)
+        print("gone:", *[t.spans[k] for k in t.spans if k not in now], "new:", *[now[k] for k in now if k not in t.spans], sep="\n")
 
 
 def begin():
@@ -48,6 +58,7 @@ def begin():
     while t.size != size(t.pid):
         t.size = size(t.pid)
         time.sleep(0.3)
+    t.spans = spans(t.pid)
     return t
 
 
@@ -91,7 +102,7 @@ for i in range(LOOPS):
     check(r.rc == 0, "attached", r)
     check(len([1 for _, n in r.table() if n > 100]) == 16, "every function counted, on both sides", r)
     check(text(t) == clean and not mappings(t.pid) and not strays(t.pid), "all is as it was", mappings(t.pid), strays(t.pid))
-wait("as much is mapped as before: %d, %d" % (t.size, size(t.pid)), lambda: size(t.pid) == t.size)
+as_much(t)
 check(end(t) == want, "the checksum")
 
 # killed; the watchdog restores
@@ -125,7 +136,7 @@ for i in range(KILLS):
     took.append(time.monotonic() - begun)
     if not check(t.poll() is None, "the program lives", i, t.poll()):
         break
-wait("as much is mapped as before: %d, %d" % (t.size, size(t.pid)), lambda: size(t.pid) == t.size)
+as_much(t)
 check(mapped * 5 > KILLS, "kills while it was attached", mapped, KILLS)
 check(sorted(took)[len(took) // 2] < 1, "restored soon", took)
 s = start("-q", "-x", "engine=inproc", "-p", str(t.pid), "-n", PROGRAM + " tick-200ms { exit(0); }")
