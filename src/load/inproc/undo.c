@@ -4,6 +4,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "undo_int.h"
 
 static const int signals[WIRE_SIGNALS] = { SIGSEGV, SIGBUS, SIGTRAP };
@@ -158,18 +159,10 @@ static struct err *restore_once(struct control *c, struct undo_log *log, int tim
 	return e;
 }
 
-static uint64_t now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
-
 struct err *undo_restore(struct control *c, struct undo_log *log, int timeout_ms,
 			 struct undo_report *ret)
 {
-	uint64_t end = now_ms() + (uint64_t)timeout_ms;
+	uint64_t end = now_ns() + (uint64_t)timeout_ms * 1000000;
 	long pause = 200000;
 	bool again = false;
 	struct err *e;
@@ -181,7 +174,7 @@ struct err *undo_restore(struct control *c, struct undo_log *log, int timeout_ms
 		nanosleep(&(struct timespec){ .tv_nsec = pause }, NULL);
 		if (pause < 50000000)
 			pause *= 2;
-	} while (now_ms() < end);
+	} while (now_ns() < end);
 	return NULL;
 }
 
