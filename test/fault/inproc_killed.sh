@@ -32,8 +32,9 @@ def strays(pid):
 
 
 def spans(pid):
-    """What is mapped, without libraries, which the program itself opens and closes."""
-    return {line.split()[0]: line.rstrip() for line in open("/proc/%d/maps" % pid) if ".so" not in line}
+    """What is mapped, without libraries, which the program itself opens and closes, and the page that the kernel gives to whoever
+    comes by anybody's uprobe."""
+    return {line.split()[0]: line.rstrip() for line in open("/proc/%d/maps" % pid) if ".so" not in line and "[uprobes]" not in line}
 
 
 def size(pid):
