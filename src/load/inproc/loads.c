@@ -271,8 +271,13 @@ void loads_look(struct inproc_engine *e)
 		struct err *err;
 
 		if (!p->attached || p->child || !p->waiting || !may_change(e, p) ||
-		    (!e->loads_asked && p->hooked && p->looked) || execs_pending(e, p->pid))
+		    (!e->loads_asked && p->hooked && p->looked))
 			continue;
+		if (execs_pending(e, p->pid)) { /* when that has failed, soon */
+			p->looked = false;
+			unasked = true;
+			continue;
+		}
 		if (!p->looked)
 			p->hooked &= is_hooked(p);
 		p->looked = true;
