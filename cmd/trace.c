@@ -1,0 +1,255 @@
+/* Tracing: from the moment all is loaded to the last record printed. */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "budget.h"
+#include "run.h"
+
+static volatile sig_atomic_t interrupted;
+
+/* The second ^C leaves out what is printed at the end. One that comes with the first is not a second one: timeout(1) sends
+ * its signal to us and to our process group. */
+static void on_signal(int sig)
+{
+	enum { APART_NS = 200000000 };
+	static uint64_t last;
+	uint64_t now;
+	int before = errno;
+
+	if (sig == SIGCHLD)
+		return;
+	now = clock_ns(CLOCK_MONOTONIC);
+	if (!interrupted || now - last >= APART_NS)
+		interrupted++;
+	last = now;
+	errno = before;
+}
+
+bool cmd_interrupted(void)
+{
+	return interrupted != 0;
+}
+
+static void catch_signals(void)
+{
+	struct sigaction sa = { .sa_handler = on_signal }; /* no SA_RESTART: waiting ends */
+
+	sigaction(SIGINT, &sa, NULL);
+	sigaction(SIGTERM, &sa, NULL);
+	sigaction(SIGHUP, &sa, NULL);
+	sigaction(SIGCHLD, &sa, NULL);
+	signal(SIGPIPE, SIG_IGN);
+}
+
+void run_say_matched(struct run *r, const struct bound *b)
+{
+	if (opt_on(&r->options, OPT_QUIET) || r->c->json)
+		return;
+	for (uint32_t i = 0, src = 0; i < r->diags.nsources && src < r->c->programs.n; i++) {
+		const struct source *s = &r->diags.sources[i];
+		uint32_t n = 0;
+
+		if (s->kind == SOURCE_LIB)
+			continue;
+		for (uint32_t k = 0; k < b->clauses.n; k++)
+			if (b->clauses.v[k]->loc >= s->base &&
+			    b->clauses.v[k]->loc <= s->base + s->len)
+				n += b->clauses.v[k]->nprobes;
+		fprintf(stderr, "%s: %s '%s' matched %u probe%s\n", r->c->progname,
+			s->kind == SOURCE_FILE ? "script" : "description", s->name, n,
+			n == 1 ? "" : "s");
+		src++;
+	}
+}
+
+/* Targets may end before their addresses are printed. */
+static void remember_targets(struct run *r)
+{
+	for (uint32_t i = 0; r->names_user && i < r->targets.n; i++)
+		symbols_remember(r->symbols, r->targets.v[i].pid);
+}
+
+/* "pid 123 exited with status 2", as DTrace says it. */
+static void say_end(struct run *r, const struct target *t)
+{
+	cleanup_free char *how = target_end(t);
+
+	if (!opt_on(&r->options, OPT_QUIET) && !r->c->json)
+		fprintf(stderr, "%s: pid %d %s\n", r->c->progname, (int)t->pid, how);
+}
+
+static bool targets_gone(struct run *r)
+{
+	uint32_t gone = 0;
+
+	for (uint32_t i = 0; i < r->targets.n; i++) {
+		bool before = r->targets.v[i].gone;
+
+		gone += target_gone(&r->targets.v[i]);
+		if (r->targets.v[i].gone && !before)
+			say_end(r, &r->targets.v[i]);
+	}
+	return r->targets.n && gone == r->targets.n;
+}
+
+static bool names_user_code(const struct field *f, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (f[i].kind == FIELD_USTACK || f[i].kind == FIELD_USTACKID ||
+		    f[i].kind == FIELD_USYM || f[i].kind == FIELD_UMOD || f[i].kind == FIELD_UADDR)
+			return true;
+	return false;
+}
+
+/* The command, when only it, and what it forks, can be met; 0: anybody can. */
+static pid_t only_command(const struct run *r)
+{
+	const pid_t pid = r->targets.n == 1 && r->targets.v[0].command ? r->targets.v[0].pid : 0;
+
+	for (uint32_t i = 0; i < r->image->nprobes; i++) {
+		const struct probe *p = r->image->probes[i].probe;
+
+		if (p && p->pid != pid && p->kind != ATTACH_SELF && p->kind != ATTACH_TICK)
+			return 0;
+	}
+	return pid;
+}
+
+/* Programs that print user addresses need the mappings of processes that are gone by then. */
+static void watch_mappings(struct run *r)
+{
+	bool needed = false;
+
+	for (uint32_t i = 0; i < r->image->nsegments; i++)
+		needed |= names_user_code(r->image->segments[i].fields,
+					  r->image->segments[i].nfields);
+	for (uint32_t i = 0; i < r->image->naggs; i++)
+		needed |= names_user_code(r->image->aggs[i].keys, r->image->aggs[i].nkeys);
+	if (!needed)
+		return;
+	symbols_watch(r->symbols, only_command(r));
+	for (uint32_t i = 0; i < r->targets.n; i++)
+		symbols_remember(r->symbols, r->targets.v[i].pid);
+}
+
+/* What happened before the targets ended is seen before tracing does. */
+static struct err *catch_up(struct run *r, uint64_t until)
+{
+	struct engine *e = r->engine;
+	struct err *err = NULL;
+
+	while (!err && e->ops->behind && !interrupted) {
+		e->ops->poll(e, 0);
+		err = consumer_pass(r->consumer);
+		if (!e->ops->behind(e, until) || engine_exiting(e))
+			break;
+	}
+	return err;
+}
+
+static struct err *loop(struct run *r, int *ret_status)
+{
+	struct engine *e = r->engine;
+	struct err *err = NULL;
+	struct budget budget;
+
+	budget_init(&budget, r->budget, r->c->progname, opt_on(&r->options, OPT_DROPTAGS));
+	while (!err && !interrupted && !(r->c->stop && *r->c->stop) &&
+	       !consumer_exited(r->consumer, ret_status)) {
+		remember_targets(r);
+		if (targets_gone(r)) {
+			err = catch_up(r, clock_ns(CLOCK_MONOTONIC));
+			break;
+		}
+		e->ops->poll(e, (int)(consumer_interval(r->consumer) / 1000000));
+		err = consumer_pass(r->consumer);
+		symbols_watch_drain(r->symbols);
+		if (!budget_holds(&budget, e))
+			break;
+		/* exit() was called: the last pass does what this one left for older records to come first. */
+		if (engine_exiting(e))
+			break;
+	}
+	budget_fini(&budget);
+	return err;
+}
+
+/* Remarks: functions that cannot be probed, buffers made smaller. */
+static void say_notes(struct run *r, char *const *notes, uint32_t n)
+{
+	for (uint32_t i = 0; i < n && !opt_on(&r->options, OPT_QUIET); i++)
+		fprintf(stderr, "%s: %s\n", r->c->progname, notes[i]);
+}
+
+static struct err *trace(struct run *r, int *ret_status)
+{
+	struct engine *e = r->engine;
+	struct err *err, *err2;
+	struct wire_state who = {
+		.self_pid = (uint32_t)getpid(),
+		.boot_offset = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC),
+	};
+	uint32_t said;
+	int caught;
+
+	watch_mappings(r);
+	err = e->ops->attach(e);
+	if (err)
+		return err;
+	say_notes(r, r->probes.notes.v, r->probes.notes.n);
+	say_notes(r, e->notes, e->nnotes);
+	said = e->nnotes;
+	err = consumer_begin(r->consumer);
+	who.target_pid = r->targets.n ? (uint32_t)vec_last(&r->targets)->pid : 0;
+	engine_introduce(e, &who);
+	for (uint32_t i = 0; i < r->targets.n && e->ops->add_process; i++)
+		e->ops->add_process(e, r->targets.v[i].pid);
+	if (!r->targets.n && e->ops->add_process)
+		e->ops->add_process(e, 0);
+	if (!err && r->image->has_begin)
+		err = e->ops->fire(e, r->image->begin_prog);
+	engine_start(e);
+	for (uint32_t i = 0; i < r->targets.n; i++)
+		target_release(&r->targets.v[i]);
+	if (!err)
+		err = loop(r, ret_status);
+	engine_stop(e);
+	err2 = e->ops->detach(e);
+	if (!err && r->image->has_end)
+		err = e->ops->fire(e, r->image->end_prog);
+	caught = interrupted;
+	if (!err)
+		err = consumer_finish(r->consumer, opt_on(&r->options, OPT_REPORT), caught > 1);
+	(void)consumer_exited(r->consumer, ret_status);
+	say_notes(r, e->notes + said, e->nnotes - said);
+	if (!err)
+		return err2;
+	err_free(err2);
+	return err;
+}
+
+int run_trace(struct run *r, const struct bound *b)
+{
+	struct err *e;
+	int status = 0;
+
+	r->sink = r->c->sink ? r->c->sink : r->c->json ? sink_json_new() : sink_text_new();
+	r->c->sink = NULL;
+	r->sink->out = r->out;
+	r->sink->err = stderr;
+	r->sink->progname = r->c->progname;
+	r->sink->options = &r->options;
+	r->sink->symbols = r->symbols;
+	r->sink->types = r->types;
+	r->names_user = image_prints_user_addresses(r->image);
+	r->consumer = consumer_new(r->engine, r->sink, &r->options);
+	catch_signals();
+	run_say_matched(r, b);
+	e = trace(r, &status);
+	if (e)
+		return run_failed(r, e);
+	return status;
+}
