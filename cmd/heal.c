@@ -1,12 +1,12 @@
 #define _GNU_SOURCE
 #include "heal.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <getopt.h>
 #include <signal.h>
 
 #include "base/io.h"
+#include "base/procdir.h"
 #include "load/inproc/undo.h"
 #include "tool.h"
 
@@ -170,23 +170,19 @@ static void heal_process(struct heal *h, pid_t pid)
 /* Every process with a mapping of ours, as far as this user may look. */
 static void heal_all(struct heal *h)
 {
-	DIR *d = opendir("/proc");
-	struct dirent *de;
+	cleanup_dir DIR *d = opendir("/proc");
 
-	while (d && (de = readdir(d))) {
-		cleanup_free char *path = xasprintf("/proc/%s/maps", de->d_name);
+	for (pid_t pid; procdir_next(d, &pid);) {
+		cleanup_free char *path = xasprintf("/proc/%d/maps", (int)pid);
 		cleanup_free char *text = NULL;
-		pid_t pid = (pid_t)strtol(de->d_name, NULL, 10);
 		size_t n;
 
-		if (pid <= 0 || pid == getpid())
+		if (pid == getpid())
 			continue;
 		err_free(io_read_file(path, &text, &n));
 		if (text && strstr(text, "/memfd:" WIRE_MEMFD_PREFIX))
 			heal_process(h, pid);
 	}
-	if (d)
-		closedir(d);
 	if (!h->healed && !h->failed && !h->quiet)
 		printf("no process has anything of descry in it\n");
 }

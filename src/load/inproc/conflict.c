@@ -1,11 +1,11 @@
 /* A uprobe where another descry has put its jump: the kernel copies the file's first instruction, writes an int3 over the
  * jump's first byte, and lets the program go on behind that instruction, in the middle of the jump. So such uprobes are not
  * attached. (The other way round nothing happens: a place that holds a uprobe's int3 is not patched.) */
-#include <dirent.h>
 #include <errno.h>
 #include <sys/stat.h>
 
 #include "base/io.h"
+#include "base/procdir.h"
 #include "load/inproc/inproc.h"
 #include "load/inproc/undo.h"
 
@@ -114,19 +114,13 @@ struct err *engine_inproc_conflict(const struct image *img)
 {
 	bool any = false;
 	struct err *e = NULL;
-	struct dirent *de;
-	DIR *d;
+	cleanup_dir DIR *d = NULL;
 
 	for (uint32_t i = 0; i < img->nprobes; i++)
 		any |= is_uprobe(img->probes[i].probe);
 	d = any ? opendir("/proc") : NULL;
-	while (d && !e && (de = readdir(d))) {
-		pid_t pid = (pid_t)strtol(de->d_name, NULL, 10);
-
-		if (pid > 0 && pid != getpid() && is_traced(pid))
+	for (pid_t pid; !e && procdir_next(d, &pid);)
+		if (pid != getpid() && is_traced(pid))
 			e = look_into(pid, img);
-	}
-	if (d)
-		closedir(d);
 	return e;
 }

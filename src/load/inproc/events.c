@@ -7,8 +7,6 @@
  */
 #define _GNU_SOURCE
 #include <assert.h>
-#include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
@@ -20,6 +18,7 @@
 
 #include "base/clock.h"
 #include "base/io.h"
+#include "base/procdir.h"
 #include "load/inproc/inproc.h"
 #include "load/task.h"
 
@@ -488,18 +487,15 @@ static void look_at_threads(const struct inproc_engine *e, struct inproc_process
 {
 	cleanup_free char *path = xasprintf("/proc/%d/task", (int)p->pid);
 	struct inproc_watch *w = p->watch;
-	DIR *d = opendir(path);
-	struct dirent *de;
+	cleanup_dir DIR *d = opendir(path);
 	uint32_t kept = 0;
 
 	for (uint32_t i = 0; i < w->threads.n; i++)
 		w->threads.v[i].there = false;
-	while (d && (de = readdir(d)))
-		if (isdigit((unsigned char)de->d_name[0]))
-			see(w, p->pid, (pid_t)atoi(de->d_name))->there = true;
+	for (pid_t tid; procdir_next(d, &tid);)
+		see(w, p->pid, tid)->there = true;
 	if (!d)
 		return;
-	closedir(d);
 	for (uint32_t i = 0; i < w->threads.n; i++)
 		/* else it ends with the others, who are a moment slower */
 		if (w->threads.v[i].there || !has_told(e, p, &w->threads.v[i]))

@@ -7,7 +7,6 @@
  * later.
  */
 #define _GNU_SOURCE
-#include <dirent.h>
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -21,6 +20,7 @@
 
 #include "base/clock.h"
 #include "base/io.h"
+#include "base/procdir.h"
 #include "load/inproc/inproc.h"
 
 enum {
@@ -71,19 +71,12 @@ static bool is_asker(const struct inproc_engine *e, pid_t tid, pid_t own)
 
 static pid_t find_among(const struct inproc_engine *e, const char *folder, pid_t own)
 {
-	DIR *d = opendir(folder);
-	struct dirent *de;
-	pid_t found = 0;
+	cleanup_dir DIR *d = opendir(folder);
 
-	while (d && !found && (de = readdir(d))) {
-		pid_t tid = (pid_t)strtol(de->d_name, NULL, 10);
-
-		if (tid > 0 && is_asker(e, tid, own))
-			found = tid;
-	}
-	if (d)
-		closedir(d);
-	return found;
+	for (pid_t tid; procdir_next(d, &tid);)
+		if (is_asker(e, tid, own))
+			return tid;
+	return 0;
 }
 
 /* The thread's number here; 0: it is not found. */

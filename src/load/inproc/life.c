@@ -1,12 +1,12 @@
 /* Processes that begin and change while they are traced: forked children that are followed, and a process that executes
  * another program, which leaves nothing of ours in it. */
 #define _GNU_SOURCE
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/uio.h>
 
+#include "base/procdir.h"
 #include "load/inproc/inproc.h"
 #include "load/inproc/undo.h"
 
@@ -37,28 +37,25 @@ static bool is_known(const struct inproc_engine *e, pid_t pid)
 	return false;
 }
 
-/* The number here of a child that calls itself `own`. What stands in shared memory is only believed of a process that has
- * that memory. 0: there is none. */
+/* Is it one that we do not know yet, and that calls itself `own`? What stands in shared memory is only believed of a process that
+ * has that memory. */
+static bool is_child(const struct inproc_engine *e, pid_t pid, uint32_t own)
+{
+	return own_number(pid) == own && !is_known(e, pid) && process_has_area(e, pid);
+}
+
+/* The number here of a child that calls itself `own`. 0: there is none. */
 static pid_t find_child(const struct inproc_engine *e, uint32_t own)
 {
-	DIR *d;
-	struct dirent *de;
-	pid_t found = 0;
+	cleanup_dir DIR *d = NULL;
 
-	if (!is_known(e, (pid_t)own) && process_has_area(e, (pid_t)own) &&
-	    own_number((pid_t)own) == own)
+	if (is_child(e, (pid_t)own, own))
 		return (pid_t)own;
 	d = opendir("/proc");
-	while (d && !found && (de = readdir(d))) {
-		pid_t pid = (pid_t)strtol(de->d_name, NULL, 10);
-
-		if (pid > 0 && own_number(pid) == own && !is_known(e, pid) &&
-		    process_has_area(e, pid))
-			found = pid;
-	}
-	if (d)
-		closedir(d);
-	return found;
+	for (pid_t pid; procdir_next(d, &pid);)
+		if (is_child(e, pid, own))
+			return pid;
+	return 0;
 }
 
 /* The named process that this one descends from, by those between that are left; one whose parents have all ended is the first

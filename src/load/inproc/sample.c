@@ -16,7 +16,6 @@
  * code, in restartable sequences (the kernel must not miss that they were interrupted), and those that have not come back.
  */
 #define _GNU_SOURCE
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/perf_event.h>
@@ -24,6 +23,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/procdir.h"
 #include "load/inproc/inproc.h"
 
 enum {
@@ -220,13 +220,13 @@ static struct thread *find_thread(struct inproc_samples *s, pid_t pid, pid_t tid
 	return free;
 }
 
-static bool read_task(pid_t pid, const char *tid, const char *file, char *buf, size_t size)
+static bool read_task(pid_t pid, pid_t tid, const char *file, char *buf, size_t size)
 {
 	char path[96];
 	ssize_t n;
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%.16s/%s", (int)pid, tid, file);
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/%s", (int)pid, (int)tid, file);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return false;
@@ -236,7 +236,7 @@ static bool read_task(pid_t pid, const char *tid, const char *file, char *buf, s
 	return n > 0;
 }
 
-static bool is_running(pid_t pid, const char *tid)
+static bool is_running(pid_t pid, pid_t tid)
 {
 	char text[512], *p;
 
@@ -245,11 +245,11 @@ static bool is_running(pid_t pid, const char *tid)
 }
 
 /* Threads fire as often as the period goes into the CPU time they get. */
-static void look_at_task(struct inproc_engine *e, const struct inproc_process *p, const char *tid,
+static void look_at_task(struct inproc_engine *e, const struct inproc_process *p, pid_t tid,
 			 uint32_t prog, uint32_t probe, uint64_t period)
 {
 	struct inproc_samples *s = e->samples;
-	struct thread *t = find_thread(s, p->pid, (pid_t)strtol(tid, NULL, 10), probe);
+	struct thread *t = find_thread(s, p->pid, tid, probe);
 	char text[128];
 
 	t->seen = s->now;
@@ -274,14 +274,10 @@ void samples_take(struct inproc_engine *e, uint32_t prog, uint32_t probe, uint64
 	for (uint32_t i = 0; i < e->processes.n; i++) {
 		const struct inproc_process *p = &e->processes.v[i];
 		cleanup_free char *path = xasprintf("/proc/%d/task", (int)p->pid);
-		DIR *d = p->attached && !p->unsampled ? opendir(path) : NULL;
-		struct dirent *de;
+		cleanup_dir DIR *d = p->attached && !p->unsampled ? opendir(path) : NULL;
 
-		while (d && (de = readdir(d)))
-			if (de->d_name[0] != '.')
-				look_at_task(e, p, de->d_name, prog, probe, period);
-		if (d)
-			closedir(d);
+		for (pid_t tid; procdir_next(d, &tid);)
+			look_at_task(e, p, tid, prog, probe, period);
 	}
 	control_settle();
 }

@@ -1,9 +1,9 @@
 /* The undo log: its records; which areas are in a process, and what their logs say. */
 #define _GNU_SOURCE
-#include <dirent.h>
 #include <errno.h>
 
 #include "base/io.h"
+#include "base/procdir.h"
 #include "undo_int.h"
 
 enum {
@@ -124,22 +124,17 @@ uint64_t undo_find_inodes(const struct control_map *m, uint32_t n, uint64_t base
 static char *maps_of(pid_t pid)
 {
 	cleanup_free char *path = xasprintf("/proc/%d/task", pid);
-	DIR *d = opendir(path);
-	struct dirent *de;
+	cleanup_dir DIR *d = opendir(path);
 	char *text = NULL;
 	size_t n = 0;
 
-	while (d && !n && (de = readdir(d))) {
-		cleanup_free char *file = xasprintf("%s/%s/maps", path, de->d_name);
+	for (pid_t tid; !n && procdir_next(d, &tid);) {
+		cleanup_free char *file = xasprintf("%s/%d/maps", path, tid);
 
 		free(text);
 		text = NULL;
-		if (de->d_name[0] == '.')
-			continue;
 		err_free(io_read_file(file, &text, &n));
 	}
-	if (d)
-		closedir(d);
 	return text;
 }
 

@@ -1,9 +1,9 @@
 /* What an attach that was cut short left open, or mapped for a moment. */
 #define _GNU_SOURCE
-#include <dirent.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
+#include "base/procdir.h"
 #include "undo_int.h"
 
 struct strays {
@@ -12,9 +12,9 @@ struct strays {
 };
 
 /* What a descriptor of the process is; "" when it is not open. */
-static void link_of(pid_t pid, const char *fd, char *ret, size_t size)
+static void link_of(pid_t pid, int fd, char *ret, size_t size)
 {
-	cleanup_free char *path = xasprintf("/proc/%d/fd/%s", pid, fd);
+	cleanup_free char *path = xasprintf("/proc/%d/fd/%d", pid, fd);
 	ssize_t n = readlink(path, ret, size - 1);
 
 	ret[n > 0 ? n : 0] = '\0';
@@ -23,16 +23,15 @@ static void link_of(pid_t pid, const char *fd, char *ret, size_t size)
 uint64_t undo_socket(pid_t pid, int fd)
 {
 	unsigned long long inode = 0;
-	char number[16], text[64];
+	char text[64];
 
-	snprintf(number, sizeof(number), "%d", fd);
-	link_of(pid, number, text, sizeof(text));
+	link_of(pid, fd, text, sizeof(text));
 	return sscanf(text, "socket:[%llu]", &inode) == 1 ? inode : 0;
 }
 
-static uint64_t inode_of(pid_t pid, const char *fd)
+static uint64_t inode_of(pid_t pid, int fd)
 {
-	cleanup_free char *path = xasprintf("/proc/%d/fd/%s", pid, fd);
+	cleanup_free char *path = xasprintf("/proc/%d/fd/%d", pid, fd);
 	struct stat st;
 
 	return stat(path, &st) ? 0 : st.st_ino;
@@ -43,26 +42,23 @@ static uint64_t inode_of(pid_t pid, const char *fd)
 static void find_files(pid_t pid, uint64_t code_inode, struct strays *s)
 {
 	cleanup_free char *path = xasprintf("/proc/%d/fd", pid);
-	DIR *d = opendir(path);
+	cleanup_dir DIR *d = opendir(path);
 	bool all = !code_inode;
-	struct dirent *de;
 	char text[64];
 	int code = -1;
 
-	while (d && (de = readdir(d))) {
-		link_of(pid, de->d_name, text, sizeof(text));
+	for (int fd; procdir_next(d, &fd);) {
+		link_of(pid, fd, text, sizeof(text));
 		if (strncmp(text, "/memfd:" WIRE_MEMFD_PREFIX,
 			    sizeof("/memfd:" WIRE_MEMFD_PREFIX) - 1))
 			continue;
-		if (code_inode && inode_of(pid, de->d_name) == code_inode) {
-			code = atoi(de->d_name);
+		if (code_inode && inode_of(pid, fd) == code_inode) {
+			code = fd;
 			all = true;
 		} else {
-			vec_push(&s->fds, atoi(de->d_name));
+			vec_push(&s->fds, fd);
 		}
 	}
-	if (d)
-		closedir(d);
 	if (!all)
 		s->fds.n = 0;
 	if (code >= 0)

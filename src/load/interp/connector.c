@@ -1,8 +1,6 @@
 #define _GNU_SOURCE
 #include "load/interp/connector.h"
 
-#include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <linux/netlink.h>
 #include <linux/connector.h>
@@ -20,6 +18,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/mem.h"
+#include "base/procdir.h"
 
 enum { ANSWER_MS = 1000, CPUS_MAX = 8192, ASKED = 0x64657363 };
 
@@ -93,21 +92,17 @@ static void forget(struct connector *c, pid_t tid, void (*drop)(void *arg, void 
 /* Everybody's names, so that they are known at their end. */
 static void scan(struct connector *c)
 {
-	DIR *dir = opendir("/proc");
-	struct dirent *d;
+	cleanup_dir DIR *d = opendir("/proc");
 
-	while (dir && (d = readdir(dir))) {
+	for (pid_t pid; procdir_next(d, &pid);) {
 		struct task_facts f;
 		uint64_t when = now_ns();
 
-		if (!isdigit((unsigned char)d->d_name[0]) ||
-		    !task_facts_read((pid_t)atoi(d->d_name), &f))
+		if (!task_facts_read(pid, &f))
 			continue;
 		f.live = f.threads;
 		add(c, &f, when);
 	}
-	if (dir)
-		closedir(dir);
 }
 
 /* --- messages --- */

@@ -1,13 +1,13 @@
 #define _GNU_SOURCE
 #include "load/kernel/unwind.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <signal.h>
 #include <time.h>
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/procdir.h"
 #include "load/kernel/kernel.h"
 #include "program/unwind/unwind.h"
 
@@ -271,19 +271,11 @@ static int newest_first(const void *a, const void *b)
 void unwind_tables_add_running(struct unwind_tables *t)
 {
 	uint64_t until = now_ns() + RUNNING_NS;
-	DIR *proc = opendir("/proc");
+	cleanup_dir DIR *proc = opendir("/proc");
 	VEC(pid_t) pids = { 0 };
-	struct dirent *d;
 
-	while (proc && (d = readdir(proc))) {
-		char *end;
-		long pid = strtol(d->d_name, &end, 10);
-
-		if (pid > 0 && !*end)
-			vec_push(&pids, (pid_t)pid);
-	}
-	if (proc)
-		closedir(proc);
+	for (pid_t pid; procdir_next(proc, &pid);)
+		vec_push(&pids, pid);
 	if (pids.n)
 		qsort(pids.v, pids.n, sizeof(*pids.v), newest_first);
 	unwind_store_guess(t->store, true);

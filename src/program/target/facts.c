@@ -1,6 +1,5 @@
 /* What /proc says of a process, and what of it forbids that it be traced. */
 #define _GNU_SOURCE
-#include <dirent.h>
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -9,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/io.h"
+#include "base/procdir.h"
 #include "internal.h"
 
 struct err *control_proc(const struct control *c, const char *file, char **ret_text, size_t *ret_n)
@@ -103,21 +103,15 @@ struct err *control_read_status(pid_t pid, char **ret)
 pid_t control_living_thread(pid_t pid)
 {
 	cleanup_free char *path = xasprintf("/proc/%d/task", pid);
-	DIR *d = opendir(path);
-	struct dirent *de;
-	pid_t tid, ret = 0;
+	cleanup_dir DIR *d = opendir(path);
 
-	while (d && !ret && (de = readdir(d))) {
-		char state;
+	for (pid_t tid; procdir_next(d, &tid);) {
+		char state = control_thread_state(pid, tid);
 
-		tid = (pid_t)strtol(de->d_name, NULL, 10);
-		state = tid > 0 ? control_thread_state(pid, tid) : 0;
 		if (state && state != 'Z' && state != 'X')
-			ret = tid;
+			return tid;
 	}
-	if (d)
-		closedir(d);
-	return ret;
+	return 0;
 }
 
 static bool capable(int cap)

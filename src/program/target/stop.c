@@ -1,7 +1,6 @@
 /* Stopping and resuming: PTRACE_SEIZE and PTRACE_INTERRUPT, until /proc/PID/task holds nothing new. */
 #define _GNU_SOURCE
 #include <assert.h>
-#include <dirent.h>
 #include <errno.h>
 #include <linux/kcmp.h>
 #include <signal.h>
@@ -11,6 +10,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/procdir.h"
 #include "internal.h"
 
 static struct control_thread *find_thread(struct control *c, pid_t tid, uint32_t hint)
@@ -166,19 +166,18 @@ static struct err *not_seized(struct control *c, pid_t tid, int code)
 static struct err *seize_new(struct control *c, bool *ret_more)
 {
 	cleanup_free char *path = xasprintf("/proc/%d/task", c->pid);
-	DIR *d = opendir(path);
-	struct dirent *de;
+	cleanup_dir DIR *d = opendir(path);
 	struct err *e = NULL;
 	uint32_t i = 0;
 
 	if (!d)
 		return control_gone(c);
-	while (!e && (de = readdir(d))) {
-		pid_t tid = (pid_t)strtol(de->d_name, NULL, 10), child;
+	for (pid_t tid; !e && procdir_next(d, &tid);) {
+		pid_t child;
 		uint64_t pc, sp;
 		char state;
 
-		if (tid <= 0 || find_thread(c, tid, i++))
+		if (find_thread(c, tid, i++))
 			continue;
 		state = control_thread_state(c->pid, tid);
 		if (!state || state == 'Z' || state == 'X')
@@ -191,7 +190,6 @@ static struct err *seize_new(struct control *c, bool *ret_more)
 		if (!seize(c, tid, false))
 			e = not_seized(c, tid, errno);
 	}
-	closedir(d);
 	return e;
 }
 

@@ -1,0 +1,22 @@
+/* What has a number in a folder of /proc: processes (/proc), threads (/proc/PID/task), descriptors (/proc/PID/fd).
+ *
+ *	cleanup_dir DIR *d = opendir("/proc");
+ *	for (int pid; procdir_next(d, &pid);)
+ */
+#ifndef DESCRY_BASE_PROCDIR_H
+#define DESCRY_BASE_PROCDIR_H
+
+#include <dirent.h>
+#include <stdbool.h>
+
+/* The next number. False: there is none left, or d is NULL: what cannot be opened has nothing in it. */
+bool procdir_next(DIR *d, int *ret);
+
+static inline void cleanup_dir_(DIR **d)
+{
+	if (*d)
+		closedir(*d);
+}
+#define cleanup_dir __attribute__((cleanup(cleanup_dir_)))
+
+#endif

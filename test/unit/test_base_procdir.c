@@ -1,0 +1,69 @@
+#include "unit.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/procdir.h"
+
+static void test_numbers(void **state)
+{
+	static const char *const names[] = { "0",  "12", "2147483647", "x",
+					     "7a", "-3", "self",       "2147483648" };
+	char dir[] = "/tmp/descry-procdir-XXXXXX";
+	long long sum = 0;
+	uint32_t n = 0;
+
+	assert_non_null(mkdtemp(dir));
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		cleanup_free char *path = xasprintf("%s/%s", dir, names[i]);
+		cleanup_close int fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+
+		assert_true(fd >= 0);
+	}
+	{
+		cleanup_dir DIR *d = opendir(dir);
+
+		for (int k; procdir_next(d, &k); n++)
+			sum += k;
+	}
+	assert_int_equal(n, 3);
+	assert_int_equal(sum, 2147483647ll + 12);
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		cleanup_free char *path = xasprintf("%s/%s", dir, names[i]);
+
+		assert_int_equal(unlink(path), 0);
+	}
+	assert_int_equal(rmdir(dir), 0);
+}
+
+static void test_own_thread(void **state)
+{
+	cleanup_dir DIR *d = opendir("/proc/self/task");
+	bool found = false;
+
+	for (pid_t tid; procdir_next(d, &tid);)
+		found |= tid == getpid();
+	assert_true(found);
+}
+
+static void test_what_cannot_be_opened(void **state)
+{
+	cleanup_dir DIR *d = opendir("/nonexistent/descry");
+	int n = 5;
+
+	assert_false(procdir_next(d, &n));
+	assert_int_equal(n, 5);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_numbers),
+		cmocka_unit_test(test_own_thread),
+		cmocka_unit_test(test_what_cannot_be_opened),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
