@@ -56,6 +56,18 @@ for args, follow, want in ("waits", [], "0 interrupted"), ("stuck", [], "in time
     r = descry("-q", "-x", "engine=inproc", *follow, "-n", MARK, c="%s %s" % (EXECS, args))
     check(want in r.out and r.rc == 0, args, r)
 
+# a library that comes while an attempt is followed is looked at soon after it has failed
+lib = os.path.join(TMP, "libreload.so")
+with open(os.path.join(TMP, "reload.c"), "w") as f:
+    f.write("unsigned long reload(unsigned long x) { return (x ^ x >> 7) * 31 + 5; }")
+if shutil.which("cc") and sh("cc -O1 -fPIC -shared -o %s %s/reload.c" % (lib, TMP)).returncode == 0:
+    os.environ["LD_LIBRARY_PATH"] = TMP
+    for i in range(3):
+        r = descry("-q", "-x", "engine=inproc", "-n", "pid$target:libreload.so:reload:entry { @ = count(); }", c="%s loads %s" % (EXECS, lib))
+        m = re.search(r"^ +(\d+)$", r.out, re.M)
+        check("called" in r.out and m and 100 < int(m[1]) <= 200, "a library that came meanwhile", r)
+    del os.environ["LD_LIBRARY_PATH"]
+
 # what calls itself by a thread's number in another name space is not taken for it
 r = descry("-q", "-x", "engine=inproc", "-x", "follow", "-n", "pid$target:libc.so.6:write:entry { @[execname] = count(); }", c="unshare --pid --fork --kill-child sh -c 'sh -c \"echo a; true\"; /bin/echo b; true'")
 if "unshare" not in r.err:

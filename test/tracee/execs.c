@@ -9,10 +9,12 @@
  *	waits     tries to, and waits in system calls that a stop makes fail
  *	stuck     tries to, and is in vfork(2) when nobody waits for the attempt any more
  *	slow      vfork()s and executes a program that takes two seconds to start
+ *	loads LIB  tries to while it loads a library, whose reload() it calls 200 times in a second then
  *	run PATH...  executes the first that can be
  *	end       prints its effective user
  */
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -145,6 +147,34 @@ static int waits(void)
 	return 0;
 }
 
+static void *try_on(void *arg)
+{
+	while (!flag)
+		try();
+	return arg;
+}
+
+static int loads(const char *path)
+{
+	unsigned long (*reload)(unsigned long);
+	pthread_t t;
+	void *lib;
+
+	pthread_create(&t, NULL, try_on, NULL);
+	usleep(50000);
+	lib = dlopen(path, RTLD_NOW);
+	flag = 1;
+	reload = lib ? (unsigned long (*)(unsigned long))dlsym(lib, "reload") : NULL;
+	if (!reload)
+		return 1;
+	for (unsigned long i = 0; i < 200; i++) {
+		marked += (long)reload(i);
+		usleep(5000);
+	}
+	printf("called\n");
+	return 0;
+}
+
 static double now(void)
 {
 	struct timespec t;
@@ -268,6 +298,8 @@ int main(int argc, char **argv)
 		return stuck();
 	if (!strcmp(mode, "slow") && argc > 2)
 		return slow(argv[2]);
+	if (!strcmp(mode, "loads") && argc > 2)
+		return loads(argv[2]);
 	if (!strcmp(mode, "race"))
 		return threads(8, 2);
 	if (!strcmp(mode, "spawn"))
