@@ -374,7 +374,7 @@ INLINE long unwind_step(struct unwind_walk *w, u32 rule, u32 i)
 	u32 kind = WIRE_UNWIND_RULE_KIND(rule);
 	s64 off = (s64)WIRE_UNWIND_RULE_OFF(rule) * 8, rbp = (s64)WIRE_UNWIND_RULE_RBP(rule) * 8;
 	u64 cfa, from;
-	bool by_rbp = kind == WIRE_UNWIND_RBP_DEREF;
+	bool by_rbp = kind == WIRE_UNWIND_RBP_DEREF, other_stack = kind == WIRE_UNWIND_STACK;
 
 	w->s->end = WIRE_UNWIND_END_BAD;
 	if (kind == WIRE_UNWIND_REG || kind == WIRE_UNWIND_INDEX || kind == WIRE_UNWIND_RA_RDI) {
@@ -406,7 +406,8 @@ INLINE long unwind_step(struct unwind_walk *w, u32 rule, u32 i)
 	} else if (kind == WIRE_UNWIND_PLT) {
 		cfa = w->s->sp + 8 + ((s64)(w->s->pc & 15) * 8 >= off ? 8 : 0);
 	} else {
-		cfa = (kind == WIRE_UNWIND_RBP || by_rbp ? w->s->bp : w->s->sp) + off;
+		cfa = (kind == WIRE_UNWIND_RBP || other_stack || by_rbp ? w->s->bp : w->s->sp) +
+		      off;
 		if (kind == WIRE_UNWIND_RSP_DEREF || kind == WIRE_UNWIND_RSP_DEREF8 || by_rbp) {
 			w->s->end = WIRE_UNWIND_END_UNREADABLE;
 			if (!unwind_user(w, w->s->pair, cfa))
@@ -420,7 +421,7 @@ INLINE long unwind_step(struct unwind_walk *w, u32 rule, u32 i)
 	if (kind == WIRE_UNWIND_RA_RDI) {
 		w->s->pc = w->s->word;
 	} else {
-		if (cfa <= w->s->sp)
+		if (cfa <= w->s->sp && !other_stack)
 			return 1;
 		w->s->end = WIRE_UNWIND_END_UNREADABLE;
 		/* The saved rbp mostly lies below the return address: one read for both. */

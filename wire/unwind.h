@@ -34,7 +34,8 @@
 	X(SIGRETURN, "registers lie in the ucontext rsp points to") \
 	X(RA_RDI, "CFA = rsp + off; return address in rdi (vfork)") \
 	X(REG, "CFA = register + off; of the innermost frame only, where all registers are known") \
-	X(INDEX, "CFA = *(rsp + register * 8 + off) + 8 (assembly); innermost only")
+	X(INDEX, "CFA = *(rsp + register * 8 + off) + 8 (assembly); innermost only") \
+	X(STACK, "CFA = rbp + off, and it is on another stack")
 
 enum wire_unwind_kind {
 #define X(name, what) WIRE_UNWIND_##name,
@@ -70,7 +71,7 @@ enum { WIRE_UNWIND_UC_RBP = 120, WIRE_UNWIND_UC_RSP = 160, WIRE_UNWIND_UC_RIP = 
 
 enum {
 	WIRE_UNWIND_MAGIC = 0x776e7564, /* "dunw" */
-	WIRE_UNWIND_VERSION = 3,
+	WIRE_UNWIND_VERSION = 4,
 	WIRE_UNWIND_PAGE_SHIFT = 16,
 	WIRE_UNWIND_CHUNK_WORDS = 65536,
 	WIRE_UNWIND_CHUNKS = 1024,

@@ -434,7 +434,8 @@ bool object_is_x86_64(const struct object *o)
 
 bool object_is_go(const struct object *o)
 {
-	return image_find(o, ".go.buildinfo") || image_find(o, ".gopclntab");
+	return image_find(o, ".go.buildinfo") || image_find(o, ".gopclntab") ||
+	       image_find(o, ".data.rel.ro.gopclntab");
 }
 
 const char *object_interp(const struct object *o)

@@ -1,10 +1,11 @@
 /* Function symbols: collected from .symtab, or from .dynsym with what the separate debug file (by build-id,
- * debuglink, debuginfod) or .gnu_debugdata add; sorted by address; asked by address and by name. */
+ * debuglink, debuginfod), .gnu_debugdata or Go's own table add; sorted by address; asked by address and by name. */
 #include <elf.h>
 #include <elfutils/libdwfl.h>
 #include <lzma.h>
 #include <zlib.h>
 
+#include "program/object/go.h"
 #include "program/object/image.h"
 
 enum {
@@ -283,6 +284,25 @@ static void collect_debugdata(struct collect *c)
 	object_free(mini);
 }
 
+/* What Go's runtime knows its functions by is there when the symbols have been taken away. */
+static void collect_go(struct collect *c)
+{
+	struct go_table t;
+
+	if (!go_table_read(c->o, &t))
+		return;
+	for (uint32_t i = 0; i < t.functions.n; i++)
+		vec_push(&c->symbols, (struct object_symbol){
+					      .name = t.functions.v[i].name,
+					      .addr = t.functions.v[i].start,
+					      .size = t.functions.v[i].end - t.functions.v[i].start,
+					      .is_func = true,
+				      });
+	vec_push(&c->o->strings, (char *)t.data); /* the names stay */
+	t.data = NULL;
+	go_table_fini(&t);
+}
+
 static int underscores(const char *s)
 {
 	return (int)strspn(s, "_");
@@ -380,8 +400,10 @@ const struct object_symbol *object_symbols(struct object *o, uint32_t *ret_n)
 		o->symbols_read = true;
 		if (!collect_from(&c, o, SHT_SYMTAB)) {
 			collect_from(&c, o, SHT_DYNSYM);
-			if (!collect_debug_file(&c))
+			if (!collect_debug_file(&c)) {
 				collect_debugdata(&c);
+				collect_go(&c);
+			}
 		}
 		settle(o, c.symbols.v, c.symbols.n);
 	}

@@ -197,7 +197,8 @@ struct err *unwind_image_build(struct object *o, struct unwind_image **ret)
 	if (frames)
 		cfi_read(&c, object_path(o), frames, n, addr, true);
 	free(frames);
-	/* Functions that have entries in both come from the first. */
+	/* Functions that have entries in several come from the first. Go's .debug_frame says less than its own table does. */
+	cfi_add_go(&c, o);
 	frames = object_section(o, ".debug_frame", &addr, &n);
 	if (frames)
 		cfi_add(&c, object_path(o), frames, n, addr, false);
@@ -306,6 +307,7 @@ void unwind_rule_format(uint32_t rule, char *buf, size_t n)
 	static const char *const cfa[] = {
 		[WIRE_UNWIND_RSP] = "CFA=rsp%+d",
 		[WIRE_UNWIND_RBP] = "CFA=rbp%+d",
+		[WIRE_UNWIND_STACK] = "CFA=rbp%+d, another stack",
 		[WIRE_UNWIND_RSP_DEREF] = "CFA=*(rsp%+d)",
 		[WIRE_UNWIND_RSP_DEREF8] = "CFA=*(rsp%+d)+8",
 		[WIRE_UNWIND_RBP_DEREF] = "CFA=*(rbp%+d)",

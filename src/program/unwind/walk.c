@@ -55,7 +55,8 @@ static int step(struct walk *w, uint32_t rule, uint32_t n)
 	case WIRE_UNWIND_SIGRETURN: return step_signal(w);
 	case WIRE_UNWIND_RSP:
 	case WIRE_UNWIND_RA_RDI: cfa = w->sp + off; break;
-	case WIRE_UNWIND_RBP: cfa = w->bp + off; break;
+	case WIRE_UNWIND_RBP:
+	case WIRE_UNWIND_STACK: cfa = w->bp + off; break;
 	case WIRE_UNWIND_REG:
 	case WIRE_UNWIND_INDEX:
 		by_rbx = WIRE_UNWIND_RULE_KIND(rule) == WIRE_UNWIND_REG &&
@@ -93,7 +94,7 @@ static int step(struct walk *w, uint32_t rule, uint32_t n)
 			return WIRE_UNWIND_END_BAD;
 		ra = w->reg[5 /* rdi */];
 	} else {
-		if (cfa <= w->sp)
+		if (cfa <= w->sp && WIRE_UNWIND_RULE_KIND(rule) != WIRE_UNWIND_STACK)
 			return WIRE_UNWIND_END_BAD;
 		if (!w->read(w->arg, cfa - 8, &ra))
 			return WIRE_UNWIND_END_UNREADABLE;
