@@ -162,11 +162,32 @@ static bool end_text(struct sink *s, uint32_t end, uint32_t pid, uint64_t pc, ch
 	return false;
 }
 
-/* The signal trampoline: what it returns to was interrupted, not called. */
+/* The signal trampoline: what it returns to was interrupted, not called. C libraries' and Go's, which differs by version. */
 static bool is_signal_frame(const struct place *p)
 {
-	return p->function && !p->offset &&
-	       (!strcmp(p->function, "__restore_rt") || !strcmp(p->function, "__restore"));
+	static const char *const names[] = { "__restore_rt", "__restore", "runtime.sigreturn",
+					     "runtime.sigreturn__sigaction" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(names) && p->function && !p->offset; i++) {
+		size_t n = strlen(names[i]);
+
+		if (!strncmp(p->function, names[i], n) &&
+		    (!p->function[n] || !strcmp(p->function + n, ".abi0")))
+			return true;
+	}
+	return false;
+}
+
+/* Where a return address leads. A call may be the last instruction of a function: the place is the call's. A handler has not been
+ * called: it returns to the first byte of the trampoline (functions begin at multiples of 16). */
+static bool return_place(struct sink *s, uint32_t pid, uint64_t pc, struct place *ret)
+{
+	if (!(pc & 15) && address_place(s, pid, pc, ret) && is_signal_frame(ret))
+		return true;
+	if (!address_place(s, pid, pc - 1, ret))
+		return false;
+	ret->offset++;
+	return true;
 }
 
 /* A frame, with what was inlined into it in front when lines are asked for. */
@@ -196,9 +217,8 @@ bool stack_frame(struct sink *s, bool user, uint32_t pid, uint64_t pc, bool call
 {
 	struct stack_line l = { .pc = pc, .user = user };
 
-	/* A call may be the last instruction of a function: the place is the call's. */
-	if ((!user || pid) && address_place(s, pid, pc - called, &l.place))
-		l.place.offset += called;
+	if (!user || pid)
+		(void)(called ? return_place : address_place)(s, pid, pc, &l.place);
 	put_frame(s, &l, pid, called, fn, arg);
 	return !is_signal_frame(&l.place);
 }

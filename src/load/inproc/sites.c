@@ -42,6 +42,8 @@ struct plan {
 	uint32_t nmaps;
 	struct hash by_place; /* {module, address} -> number of the site + 1 */
 	uint32_t prog;        /* whose probes are placed */
+	const char *later;    /* the last file that was looked at before it is loaded */
+	bool later_is_go;
 	VEC(struct refusal) refusals;
 	VEC(struct inproc_point)
 	left_out;         /* places of probes that are refused after they were placed */
@@ -278,6 +280,26 @@ static void add_semaphore(struct plan *pl, uint32_t module, const struct probe *
 	}
 }
 
+/* A file that is not loaded yet, in which nothing could be placed then: the kernel's engine can. Probes of one file come one
+ * after the other. */
+static bool is_go(struct plan *pl, const char *path)
+{
+	struct object *o;
+	struct err *err;
+
+	if (pl->later && path && !strcmp(pl->later, path))
+		return pl->later_is_go;
+	pl->later = path;
+	pl->later_is_go = false;
+	err = path ? object_open(path, &o) : NULL;
+	if (path && !err) {
+		pl->later_is_go = object_is_go(o);
+		object_free(o);
+	}
+	err_free(err);
+	return pl->later_is_go;
+}
+
 static struct err *plan_probe(struct plan *pl, uint32_t index)
 {
 	const struct probe *p = pl->e->base.image->probes[index].probe;
@@ -292,6 +314,10 @@ static struct err *plan_probe(struct plan *pl, uint32_t index)
 	err = find_module(pl, p, &module);
 	if (err)
 		return err;
+	if (module == UINT32_MAX && is_go(pl, p->object)) {
+		refuse(pl, index, TEXT_GO);
+		return NULL;
+	}
 	pl->p->waiting[index] = module == UINT32_MAX;
 	if (module == UINT32_MAX) /* it may be loaded later */
 		return NULL;

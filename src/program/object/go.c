@@ -41,7 +41,9 @@ static uint64_t relocated(const struct object *o, uint64_t addr)
 {
 	uint64_t table;
 	size_t n;
-	cleanup_free uint8_t *p = object_section(o, ".rela.dyn", &table, &n);
+	/* Go's own linker calls it ".rela" */
+	const char *name = image_find(o, ".rela.dyn") ? ".rela.dyn" : ".rela";
+	cleanup_free uint8_t *p = object_section(o, name, &table, &n);
 	struct bytes b = bytes_of(p, p ? n : 0, o->path);
 
 	while (bytes_left(&b) >= sizeof(Elf64_Rela)) {

@@ -3,7 +3,7 @@
 
 enum { MAX_PARTS = 16, MAX_BACK = 8 /* instructions moved before the probed one */ };
 
-static const char GO[] =
+const char TEXT_GO[] =
 	"built by Go, whose runtime walks its own stacks and would meet an address it does not know";
 static const char NO_START[] = "no function is known to start there";
 static const char NO_BYTES[] = "its code is not in the file";
@@ -217,7 +217,7 @@ struct err *text_entry(struct text *t, uint64_t func, struct text_site *ret)
 	uint32_t i = 0;
 
 	if (t->go || !r || !(c = text_code(t, r))) {
-		none(ret, func, kind, t->go ? GO : !r ? NO_START : NO_BYTES);
+		none(ret, func, kind, t->go ? TEXT_GO : !r ? NO_START : NO_BYTES);
 		return NULL;
 	}
 	/* Not called: flags and red zone are those of the code that jumps here. */
@@ -245,7 +245,7 @@ struct err *text_offset(struct text *t, uint64_t func, uint64_t off, struct text
 		return text_entry(t, func, ret);
 	if (t->go || !r || off >= r->end - r->start || !(c = text_code(t, r))) {
 		none(ret, func + off, WIRE_STUB_MID,
-		     t->go                      ? GO
+		     t->go                      ? TEXT_GO
 		     : !r                       ? NO_START
 		     : off >= r->end - r->start ? "behind the function's end"
 						: NO_BYTES);
@@ -387,7 +387,7 @@ struct err *text_returns(struct text *t, uint64_t func, struct text_site **ret, 
 	struct text_range *range = text_range_at(t, func);
 
 	if (t->go || !range)
-		r.reason = t->go ? GO : NO_START;
+		r.reason = t->go ? TEXT_GO : NO_START;
 	else if (text_is_sigreturn(t, func))
 		r.reason = SIGRETURN;
 	else

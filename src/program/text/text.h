@@ -55,6 +55,8 @@ bool text_function_at(struct text *t, uint32_t i, uint64_t *ret_start, uint64_t 
 struct err *text_entry(struct text *t, uint64_t func, struct text_site *ret);
 /* The reason why a function has no returns: there is nothing to be seen. */
 extern const char TEXT_NEVER_RETURNS[];
+/* The reason why no place of a Go program is offered. */
+extern const char TEXT_GO[];
 /* Every ret and tail jump, those of its cold parts included, by address; *ret_n 0 with *ret_reason for a function that
  * never returns or whose exits are not all known. malloc()ed. A site with mode TEXT_TRAP among them means the function
  * needs a trap there; TEXT_NONE: the function's returns cannot all be seen. */

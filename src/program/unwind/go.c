@@ -15,17 +15,18 @@ static uint32_t depth_rule(int64_t bytes)
 }
 
 /* Of a function that goes to another stack. rbp is its own frame's when it has one. The few without go on with their caller's: that
- * one is left out, but the goroutine's stack is not lost (the other stack does not say where it came from). Others, like mcall,
- * leave a goroutine that may run elsewhere before they return: there is nobody above them. */
-static uint32_t other_stack_rule(const struct go_function *f, bool has_frame)
+ * one is left out, but the goroutine's stack is not lost (the other stack does not say where it came from). Those that leave a
+ * goroutine, which may run elsewhere before they return, have nobody above them. */
+static uint32_t other_stack_rule(const struct go_function *f, bool framed)
 {
 	static const char *const stay[] = { "runtime.systemstack", "runtime.morestack",
 					    "runtime.asmcgocall" };
+	bool stays = framed && strcmp(f->name, "runtime.mcall") != 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(stay); i++)
-		has_frame |= !strcmp(f->name, stay[i]);
-	return has_frame ? WIRE_UNWIND_RULE(WIRE_UNWIND_STACK, -2, 2)
-			 : WIRE_UNWIND_RULE(WIRE_UNWIND_STOP, 0, 0);
+		stays |= !strcmp(f->name, stay[i]);
+	return stays ? WIRE_UNWIND_RULE(WIRE_UNWIND_STACK, -2, 2)
+		     : WIRE_UNWIND_RULE(WIRE_UNWIND_STOP, 0, 0);
 }
 
 static bool has_frame(const struct go_table *t, const struct go_function *f)

@@ -1,0 +1,57 @@
+# Stacks and names of Go programs, which distributions strip: by Go's own table of functions. A stock one, and programs whose stacks
+# are known, position independent and not.
+# serial
+PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=test/sh exec python3 - <<'END'
+from live import *
+
+
+def profile(command):
+    """{stack: samples}, what descry said of their ends."""
+    path = os.path.join(TMP, "profile.json")
+    r = subprocess.run([DESCRY, "profile", "--user", "-F", "997", "--json", "-o", path, "-c", command], capture_output=True, text=True, timeout=120)
+    check(r.returncode == 0, "descry profile", command, r.stderr)
+    with open(path) as f:
+        j = json.load(f)
+    stacks = {}
+
+    def walk(node, above):
+        names = above + [node["name"]]
+        if node.get("self"):
+            stacks[";".join(names[2:])] = stacks.get(";".join(names[2:]), 0) + node["self"]
+        for child in node.get("children", []):
+            walk(child, names)
+
+    walk(j["tree"], [])
+    return stacks, j["user_stacks"]
+
+
+# a stock program
+if shutil.which("fzf"):
+    with open(os.path.join(TMP, "lines"), "w") as f:
+        f.writelines("%d\n" % i for i in range(700000))
+    stacks, ends = profile("sh -c 'exec fzf -f 99 < %s/lines > /dev/null'" % TMP)
+    total = sum(ends.values())
+    check(total > 50 and ends["root"] >= 0.9 * total and not ends["no-table"] and not ends["bad"], "fzf: whole stacks", ends)
+    check(any(s.startswith("runtime.goexit;runtime.main;main.main;github.com/junegunn/fzf/src.Run;") for s in stacks), "fzf: names", stacks)
+    r = descry("-q", "-n", "pid$target:/usr/bin/fzf:main.main:entry { ustack(); }", c="sh -c 'exec fzf -f 99 < %s/lines > /dev/null'" % TMP)
+    check(re.findall(r"`([\w.]+)", r.out) == ["main.main", "runtime.main", "runtime.goexit"], "fzf: a probe", r)
+else:
+    print("no fzf here: no stock Go program tried")
+
+# known ones
+os.environ.update(GOCACHE=os.path.join(TMP, "go"), GO111MODULE="off")
+CHAIN = "main.first;main.second;main.(*worker).third;main.spin"
+for mode in "exe", "pie":
+    exe = os.path.join(TMP, "stacks-" + mode)
+    if not shutil.which("go") or sh("go build -buildmode=%s -ldflags='-s -w' -o %s test/tracee/stacks.go" % (mode, exe)).returncode:
+        print("no Go compiler here that makes -buildmode=%s: not tried" % mode)
+        continue
+    stacks, ends = profile(exe + " 1000")
+    spinning = {s: n for s, n in stacks.items() if "main.spin" in s}
+    right = {s: n for s, n in spinning.items()
+             if re.match(r"runtime\.goexit;(runtime\.main;main\.main|(main\.main[.\w]*;)?main\.work);" + re.escape(CHAIN) + "($|;runtime\\.(sigreturn|asyncPreempt))", s)}
+    check(sum(spinning.values()) > 500 and right == spinning, mode, {s: n for s, n in spinning.items() if s not in right}, sum(spinning.values()))
+    check(any("main.work" in s for s in right) and any("main.main;" + CHAIN in s for s in right), "both kinds of goroutines", mode, stacks)
+    check(ends["root"] >= 0.98 * sum(ends.values()), "whole stacks", mode, ends)
+done()
+END
