@@ -3,7 +3,11 @@
 #include "program/object/go.h"
 #include "program/unwind/cfi.h"
 
-enum { MAX_ROWS = 32 << 20 }; /* a hostile file must end, too */
+enum {
+	MAX_ROWS = 32 << 20, /* a hostile file must end, too */
+	MAX_MOVER =
+		256, /* depths of a function that goes to another stack: a few lines of assembly */
+};
 
 static uint32_t depth_rule(int64_t bytes)
 {
@@ -33,7 +37,7 @@ static bool has_frame(const struct go_table *t, const struct go_function *f)
 {
 	struct go_depth d = { 0 };
 
-	while (go_depth_next(t, f, &d))
+	for (int i = 0; i < MAX_MOVER && go_depth_next(t, f, &d); i++)
 		if (d.bytes > 0)
 			return true;
 	return false;
@@ -51,17 +55,16 @@ static void add_depths(struct cfi *c, const struct go_table *t, const struct go_
 
 	while (c->rows.n < MAX_ROWS && go_depth_next(t, f, &d)) {
 		if (f->moves_stack && d.bytes)
-			add_row(c, d.addr, other_stack_rule(f, true));
+			add_row(c, d.addr, other_stack_rule(f, framed));
 		else
 			add_row(c, d.addr, depth_rule(d.bytes));
 		/* without a frame it has moved at any time after its entry */
 		if (f->moves_stack && !framed && d.end > d.addr + 1)
 			add_row(c, d.addr + 1, other_stack_rule(f, false));
 	}
-	if (d.end < f->end) { /* they have ended, or there are none */
+	if (d.end < f->end) /* padding; or there are none */
 		add_row(c, d.end ? d.end : f->start, 0);
-		c->skipped++;
-	}
+	c->skipped += !d.end;
 }
 
 static bool is_signal_return(const struct go_function *f)
