@@ -1,7 +1,7 @@
 /* What one run of a D program consists of; for run.c, prepare.c and trace.c only.
  *
  * In: a command line. Out: an exit status; messages are printed where they arise.
- * Ownership: run.c makes and frees all of it; the others fill in what they find NULL.
+ * Ownership: run.c makes and frees all of it; the others fill it in.
  */
 #ifndef DESCRY_CMD_RUN_H
 #define DESCRY_CMD_RUN_H

@@ -179,15 +179,19 @@ static bool is_signal_frame(const struct place *p)
 }
 
 /* Where a return address leads. A call may be the last instruction of a function: the place is the call's. A handler has not been
- * called: it returns to the first byte of the trampoline (functions begin at multiples of 16). */
+ * called: it returns to the first byte of the trampoline, at a multiple of 16 or, in musl, behind a byte that is no function's. */
 static bool return_place(struct sink *s, uint32_t pid, uint64_t pc, struct place *ret)
 {
-	if (!(pc & 15) && address_place(s, pid, pc, ret) && is_signal_frame(ret))
+	struct place at;
+	bool known = address_place(s, pid, pc - 1, ret);
+
+	if ((!(pc & 15) || !ret->function) && address_place(s, pid, pc, &at) &&
+	    is_signal_frame(&at)) {
+		*ret = at;
 		return true;
-	if (!address_place(s, pid, pc - 1, ret))
-		return false;
-	ret->offset++;
-	return true;
+	}
+	ret->offset += known;
+	return known;
 }
 
 /* A frame, with what was inlined into it in front when lines are asked for. */
@@ -219,7 +223,7 @@ bool stack_frame(struct sink *s, bool user, uint32_t pid, uint64_t pc, bool call
 
 	if (!user || pid)
 		(void)(called ? return_place : address_place)(s, pid, pc, &l.place);
-	put_frame(s, &l, pid, called, fn, arg);
+	put_frame(s, &l, pid, called && !is_signal_frame(&l.place), fn, arg);
 	return !is_signal_frame(&l.place);
 }
 

@@ -1,7 +1,8 @@
 /* Go's table of functions: any bytes as the section of an ELF file. What is read lies in the text, in order; what is made of it is a
  * valid unwind image.
  *
- * Layout: one byte of flags, the section. Flag 1: position independent, with a relocation for the text's start. */
+ * Layout: one byte of flags, the section. Flag 1: with a relocation for the text's start; 2: position independent; 4: linked by
+ * the system's linker. */
 #include <stdlib.h>
 
 #include "go_make.h"
@@ -52,7 +53,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!size)
 		return 0;
-	e = go_make_elf(data + 1, size - 1, data[0] & 1 ? GO_TEXT : 0);
+	e = go_make_elf(data + 1, size - 1,
+			data[0] & 4   ? GO_SYSTEM
+			: data[0] & 2 ? GO_PIE
+				      : GO_FIXED,
+			data[0] & 1 ? GO_TEXT : 0);
 	if (object_open_memory("fuzz", e.p, e.n, &o))
 		abort();
 	check_table(o);

@@ -1,5 +1,5 @@
 # Stacks and names of Go programs, which distributions strip: by Go's own table of functions. A stock one, and programs whose stacks
-# are known, position independent and not.
+# are known, position independent and not, with C and without.
 # serial
 PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=test/sh exec python3 - <<'END'
 from live import *
@@ -41,10 +41,28 @@ else:
 # known ones
 os.environ.update(GOCACHE=os.path.join(TMP, "go"), GO111MODULE="off")
 CHAIN = "main.first;main.second;main.(*worker).third;main.spin"
+BACK = ";crosscall2;runtime.cgocallback;runtime.cgocallbackg;runtime.cgocallbackg1;_cgoexp_back;main.spin"
+
+
+def build(name, mode):
+    exe = os.path.join(TMP, name + "-" + mode)
+    if shutil.which("go") and sh("go build -buildmode=%s -ldflags='-s -w' -o %s test/tracee/%s.go" % (mode, exe, name)).returncode == 0:
+        return exe
+    print("no Go compiler here that makes %s.go with -buildmode=%s: not tried" % (name, mode))
+
+
 for mode in "exe", "pie":
-    exe = os.path.join(TMP, "stacks-" + mode)
-    if not shutil.which("go") or sh("go build -buildmode=%s -ldflags='-s -w' -o %s test/tracee/stacks.go" % (mode, exe)).returncode:
-        print("no Go compiler here that makes -buildmode=%s: not tried" % mode)
+    exe = build("cgo", mode)
+    if exe:
+        stacks, ends = profile(exe + " 600")
+        cgo = [re.sub(r"_[0-9a-f]{12}", "", re.sub(r"(;runtime\.cgocallbackg)+;", r"\1;", s)) for s in stacks]
+        call = "runtime.goexit;runtime.main;main.main;main._Cfunc_%s;runtime.asmcgocall;"
+        check(any(s.startswith(call % "burn") for s in cgo), "into C", mode, stacks)
+        check(any(s.startswith(call % "through") and s.endswith(BACK) for s in cgo), "and back into Go", mode, stacks)
+        check(all("asmcgocall" in s for s in cgo if s.endswith("main.spin") and "too new" not in s), "always", mode, stacks)
+        check(ends["root"] >= 0.95 * (sum(ends.values()) - ends["not-loaded"]), "whole stacks", mode, ends)
+    exe = build("stacks", mode)
+    if not exe:
         continue
     stacks, ends = profile(exe + " 1000")
     spinning = {s: n for s, n in stacks.items() if "main.spin" in s and "too new" not in s}

@@ -101,21 +101,28 @@ static inline struct go_making go_make_table(uint32_t magic, uint64_t text,
 	return m;
 }
 
-/* With such a table, for position-independent code with a relocation for the word where the head has the text's start, to
- * `relocated`; 0: without. malloc()ed. */
-static inline struct go_making go_make_elf(const uint8_t *table, size_t n, uint64_t relocated)
+/* Who has linked it: Go, at fixed addresses or position independent; the system's linker, which puts it among other things. */
+enum go_make_kind { GO_FIXED, GO_PIE, GO_SYSTEM };
+enum { GO_BEFORE = 64 /* bytes before the table */ };
+
+/* With such a table. relocated: what the word where the head has the text's start will be; 0: there is no relocation for it. malloc()ed. */
+static inline struct go_making go_make_elf(const uint8_t *table, size_t n, enum go_make_kind kind,
+					   uint64_t relocated)
 {
-	static const char fixed[] = "\0.text\0.gopclntab\0.shstrtab\0.rela.dyn",
-			  pie[] = "\0.text\0.data.rel.ro.gopclntab\0.shstrtab\0.rela.dyn";
-	const char *names = relocated ? pie : fixed;
-	size_t nnames = relocated ? sizeof(pie) : sizeof(fixed), skip = relocated ? 24 : 11;
-	Elf64_Rela rela = { .r_offset = GO_TABLE + 24,
+	static const char *const table_names[] = { ".gopclntab", ".data.rel.ro.gopclntab",
+						   ".data.rel.ro" };
+	static const char *const others[] = { ".text", ".shstrtab", ".rela.dyn", ".go.buildinfo" };
+	size_t before = kind == GO_SYSTEM ? GO_BEFORE : 0;
+	Elf64_Rela rela = { .r_offset = GO_TABLE + before + 24,
 			    .r_info = R_X86_64_RELATIVE,
 			    .r_addend = (int64_t)relocated };
+	char names[128] = "";
+	uint32_t nnames = 1;
+
 	struct go_making m = { xcalloc(1, n + 4096), 0 };
 	Elf64_Ehdr h = {
 		.e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
-		.e_type = relocated ? ET_DYN : ET_EXEC,
+		.e_type = kind == GO_FIXED ? ET_EXEC : ET_DYN,
 		.e_machine = EM_X86_64,
 		.e_version = 1,
 		.e_phoff = sizeof(h),
@@ -123,34 +130,41 @@ static inline struct go_making go_make_elf(const uint8_t *table, size_t n, uint6
 		.e_phentsize = sizeof(Elf64_Phdr),
 		.e_phnum = 1,
 		.e_shentsize = sizeof(Elf64_Shdr),
-		.e_shnum = 5,
+		.e_shnum = 6,
 		.e_shstrndx = 3,
 	};
 	Elf64_Phdr p = { .p_type = PT_LOAD,
 			 .p_flags = PF_R | PF_X,
 			 .p_vaddr = GO_TEXT,
 			 .p_memsz = GO_TEXT_SIZE };
-	Elf64_Shdr s[5] = {
+	Elf64_Shdr s[6] = {
 		{ 0 },
-		{ .sh_name = 1,
-		  .sh_type = SHT_NOBITS,
+		{ .sh_type = SHT_NOBITS,
 		  .sh_flags = SHF_ALLOC | SHF_EXECINSTR,
 		  .sh_addr = GO_TEXT,
 		  .sh_size = GO_TEXT_SIZE },
-		{ .sh_name = 7,
-		  .sh_type = SHT_PROGBITS,
+		{ .sh_type = SHT_PROGBITS,
 		  .sh_flags = SHF_ALLOC,
 		  .sh_addr = GO_TABLE,
-		  .sh_size = n },
-		{ .sh_name = (uint32_t)(7 + skip), .sh_type = SHT_STRTAB, .sh_size = nnames },
-		{ .sh_name = (uint32_t)(17 + skip),
-		  .sh_type = SHT_RELA,
+		  .sh_size = before + n },
+		{ .sh_type = SHT_STRTAB },
+		{ .sh_type = SHT_RELA,
 		  .sh_flags = SHF_ALLOC,
 		  .sh_size = relocated ? sizeof(rela) : 0 },
+		{ .sh_type = SHT_PROGBITS, .sh_flags = SHF_ALLOC },
 	};
 
+	for (int i = 0; i < 5; i++) {
+		const char *name = i == 1 ? table_names[kind] : others[i ? i - 1 : 0];
+
+		s[i + 1].sh_name = nnames;
+		strcpy(names + nnames, name);
+		nnames += (uint32_t)strlen(name) + 1;
+	}
+	s[3].sh_size = nnames;
 	m.n = sizeof(h) + sizeof(p);
 	s[2].sh_offset = m.n;
+	m.n += before;
 	go_put(&m, table, n);
 	s[3].sh_offset = m.n;
 	go_put(&m, names, nnames);

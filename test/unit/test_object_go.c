@@ -18,10 +18,11 @@ static const struct go_make_function functions[] = {
 };
 enum { N = ARRAY_SIZE(functions) };
 
-static struct object *open_made(uint32_t magic, uint64_t text, uint64_t relocated)
+static struct object *open_made(uint32_t magic, uint64_t text, enum go_make_kind kind,
+				uint64_t relocated)
 {
 	struct go_making t = go_make_table(magic, text, functions, N);
-	struct go_making e = go_make_elf(t.p, t.n, relocated);
+	struct go_making e = go_make_elf(t.p, t.n, kind, relocated);
 	struct object *o;
 
 	assert_null(object_open_memory("made", e.p, e.n, &o));
@@ -30,7 +31,7 @@ static struct object *open_made(uint32_t magic, uint64_t text, uint64_t relocate
 	return o;
 }
 
-static void check_functions(struct object *o, bool has_flags)
+static void check_functions(struct object *o)
 {
 	struct go_table t;
 	uint64_t at = GO_TEXT;
@@ -43,7 +44,7 @@ static void check_functions(struct object *o, bool has_flags)
 		bool is_top = !strcmp(f->name, "runtime.goexit"),
 		     moves = !strcmp(f->name, "runtime.systemstack") ||
 			     !strcmp(f->name, "runtime.mcall") ||
-			     (has_flags && !strcmp(f->name, "runtime.nanotime1"));
+			     !strcmp(f->name, "runtime.nanotime1");
 
 		assert_string_equal(f->name, functions[i].name);
 		assert_int_equal(f->start, at);
@@ -62,22 +63,34 @@ static void test_formats(void **state)
 	static const uint32_t magics[] = { GO_1_2, GO_1_16, GO_1_18, GO_1_20 };
 
 	for (size_t i = 0; i < ARRAY_SIZE(magics); i++) {
-		struct object *o = open_made(magics[i], GO_TEXT, 0);
+		struct object *o = open_made(magics[i], GO_TEXT, GO_FIXED, 0);
 
-		check_functions(o, i > 0);
+		check_functions(o);
 		object_free(o);
 	}
+}
+
+/* Among other things in a section, where the system's linker has put it. */
+static void test_system_linker(void **state)
+{
+	struct object *o = open_made(GO_1_18, 0, GO_SYSTEM, GO_TEXT);
+
+	check_functions(o);
+	object_free(o);
+	o = open_made(GO_1_16, GO_TEXT, GO_SYSTEM, 0);
+	check_functions(o);
+	object_free(o);
 }
 
 /* The head's address of the text comes from a relocation; without any, it is .text's. */
 static void test_text_start(void **state)
 {
-	struct object *o = open_made(GO_1_20, 0, GO_TEXT);
+	struct object *o = open_made(GO_1_20, 0, GO_PIE, GO_TEXT);
 
-	check_functions(o, true);
+	check_functions(o);
 	object_free(o);
-	o = open_made(GO_1_20, 0, 0);
-	check_functions(o, true);
+	o = open_made(GO_1_20, 0, GO_FIXED, 0);
+	check_functions(o);
 	object_free(o);
 }
 
@@ -88,7 +101,7 @@ static void test_depths(void **state)
 		{ GO_TEXT + 4, GO_TEXT + 36, 24, 0 },
 		{ GO_TEXT + 36, GO_TEXT + 64, 0, 0 },
 	};
-	struct object *o = open_made(GO_1_18, GO_TEXT, 0);
+	struct object *o = open_made(GO_1_18, GO_TEXT, GO_FIXED, 0);
 	struct go_table t;
 	struct go_depth d = { 0 };
 
@@ -118,7 +131,7 @@ static void check_rule(const struct unwind_image *u, const char *name, uint64_t 
 
 static void test_rules(void **state)
 {
-	struct object *o = open_made(GO_1_18, GO_TEXT, 0);
+	struct object *o = open_made(GO_1_18, GO_TEXT, GO_FIXED, 0);
 	struct unwind_image *u;
 
 	assert_null(unwind_image_build(o, &u));
@@ -132,14 +145,37 @@ static void test_rules(void **state)
 	check_rule(u, "runtime.systemstack", 20, "CFA=rbp+16, another stack rbp=*(cfa-16)");
 	check_rule(u, "runtime.mcall", 20, "stop");
 	check_rule(u, "runtime.nanotime1", 2, "CFA=rsp+8");
+	check_rule(u, "runtime.nanotime1", 5, "CFA=rsp+24 rbp=*(cfa-16)"); /* rbp is not set up */
 	check_rule(u, "runtime.nanotime1", 20, "CFA=rbp+16, another stack rbp=*(cfa-16)");
 	check_rule(u, "runtime.sigtramp", 20, "CFA=rsp+24 rbp=*(cfa-16)");
 	check_rule(u, "runtime.sigtramp", 62, "CFA=rsp+24 rbp=*(cfa-16)");
 	check_rule(u, "runtime.sigreturn", 0, "sigreturn");
 	check_rule(u, "runtime.sigtramp", 63, "sigreturn"); /* the byte before */
 	check_rule(u, "main.none", 3, "none");
+	assert_int_equal(u->head->skipped, 1);
 	unwind_image_free(u);
 	object_free(o);
+}
+
+/* Numbers that do not end, which many functions share; a table in the midst of other things. */
+static void test_hostile(void **state)
+{
+	struct go_making t = go_make_table(GO_1_20, GO_TEXT, functions, N), e;
+	struct unwind_image *u;
+	struct object *o;
+
+	for (size_t i = 0; i + 6 <= t.n; i++)
+		if (!memcmp(t.p + i, functions[0].depths, 6))
+			memset(t.p + i, 0x80, 6);
+	e = go_make_elf(t.p, t.n, GO_FIXED, 0);
+	assert_null(object_open_memory("made", e.p, e.n, &o));
+	assert_null(unwind_image_build(o, &u));
+	check_rule(u, "main.main", 0, "none");
+	check_rule(u, "main.(*T).Leaf", 0, "CFA=rsp+8");
+	unwind_image_free(u);
+	object_free(o);
+	free(e.p);
+	free(t.p);
 }
 
 /* Any beginning of a table, and what does not lie in the text. */
@@ -151,7 +187,7 @@ static void test_truncated(void **state)
 		struct go_making t = go_make_table(magics[i], GO_TEXT, functions, N);
 
 		for (size_t n = 0; n < t.n; n++) {
-			struct go_making e = go_make_elf(t.p, n, 0);
+			struct go_making e = go_make_elf(t.p, n, GO_FIXED, 0);
 			struct go_table read;
 			struct object *o;
 
@@ -169,14 +205,14 @@ static void test_truncated(void **state)
 
 static void test_outside(void **state)
 {
-	struct object *o = open_made(GO_1_18, GO_TEXT + GO_TEXT_SIZE - 80, 0);
+	struct object *o = open_made(GO_1_18, GO_TEXT + GO_TEXT_SIZE - 80, GO_FIXED, 0);
 	struct go_table t;
 
 	assert_true(go_table_read(o, &t));
 	assert_int_equal(t.functions.n, 1);
 	go_table_fini(&t);
 	object_free(o);
-	o = open_made(GO_1_18, GO_TEXT + GO_TEXT_SIZE, 0);
+	o = open_made(GO_1_18, GO_TEXT + GO_TEXT_SIZE, GO_FIXED, 0);
 	assert_false(go_table_read(o, &t));
 	object_free(o);
 }
@@ -186,6 +222,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_formats),   cmocka_unit_test(test_text_start),
 		cmocka_unit_test(test_depths),    cmocka_unit_test(test_rules),
+		cmocka_unit_test(test_hostile),   cmocka_unit_test(test_system_linker),
 		cmocka_unit_test(test_truncated), cmocka_unit_test(test_outside),
 	};
 

@@ -22,10 +22,13 @@ static const struct layout layouts[] = {
 enum {
 	FLAG_TOPFRAME = 1,
 	FLAG_SPWRITE = 2,
+	FLAG_ASM = 4,
 	WORD = 8,
 	HEAD = 8,                /* magic, two zeros, smallest instruction, size of a pointer */
-	MAX_FUNCTIONS = 1 << 24, /* more is not a program */
-	MAX_NAME = 16384,
+	MAX_FUNCTIONS = 1 << 22, /* more is not a program */
+	MAX_DEPTHS = 64 << 20,   /* of all functions, which may share hostile ones */
+	MAX_NAME = 4096,
+	MAX_HEADS = 16, /* that look like one, in a section of other things */
 };
 
 struct reader {
@@ -34,9 +37,10 @@ struct reader {
 	uint64_t text;                     /* where offsets count from */
 	uint64_t names, depths, functions; /* offsets of the parts */
 	uint64_t nfunctions;
+	uint32_t ndepths; /* looked at so far */
 };
 
-/* In a PIE the word is 0 in the file, and what it will be stands in the relocation for its address. */
+/* The system's linker may leave 0 in a position-independent file, and what it will be in the relocation for the word's address. */
 static uint64_t relocated(const struct object *o, uint64_t addr)
 {
 	uint64_t table;
@@ -55,9 +59,11 @@ static uint64_t relocated(const struct object *o, uint64_t addr)
 	return 0;
 }
 
+/* Go 1.26 leaves the word 0. Then it is .text's start, unless the system's linker has put C before it (Go's own makes no .eh_frame).
+ * 0: not known. */
 static uint64_t text_start(const struct object *o, uint64_t named, uint64_t named_at)
 {
-	const struct section *text = image_find(o, ".text");
+	const struct section *text = image_find(o, ".eh_frame") ? NULL : image_find(o, ".text");
 	uint64_t addr = named ? named : relocated(o, named_at);
 
 	return addr ? addr : text ? text->addr : 0;
@@ -83,6 +89,8 @@ static bool read_head(const struct object *o, struct reader *r, uint64_t addr)
 			uint64_t at = addr + (uint64_t)(b->pos - b->start);
 
 			r->text = text_start(o, bytes_u64(b), at);
+			if (!r->text)
+				return false;
 		}
 		r->names = bytes_u64(b);
 		bytes_u64(b); /* compilation units */
@@ -105,11 +113,32 @@ static bool is_any(const char *name, const char *const *names, size_t n)
 static void name_flags(struct go_function *f)
 {
 	static const char *const tops[] = { "runtime.goexit", "runtime.mstart", "runtime.rt0_go" };
-	static const char *const movers[] = { "runtime.systemstack", "runtime.mcall",
-					      "runtime.asmcgocall" };
+	static const char *const movers[] = {
+		"runtime.systemstack",
+		"runtime.mcall",
+		"runtime.asmcgocall",
+		"runtime.morestack",
+		"runtime.gogo",
+		"runtime.cgocallback",
+		"runtime.nanotime",
+		"runtime.nanotime1",
+		"runtime.cgocallback_gofunc",
+		"runtime.walltime",
+		"runtime.walltime1",
+		"runtime.callCgoMmap",
+		"time.now",
+		"runtime.callCgoMunmap",
+	};
 
 	f->is_top |= is_any(f->name, tops, ARRAY_SIZE(tops));
 	f->moves_stack |= is_any(f->name, movers, ARRAY_SIZE(movers));
+}
+
+static void settle_flags(const struct go_table *t, struct go_function *f)
+{
+	if (!t->has_flags)
+		name_flags(f);
+	f->is_top |= !strncmp(f->name, "_rt0_", 5); /* the program's entry point */
 	/* Its caller is the kernel: what has been interrupted comes next. */
 	if (!strcmp(f->name, "runtime.sigtramp"))
 		f->is_top = false;
@@ -126,7 +155,8 @@ static const char *read_name(const struct reader *r, uint64_t at)
 }
 
 /* The record of one function, at `at`. */
-static bool read_record(const struct reader *r, uint64_t at, struct go_function *f)
+static bool read_record(const struct reader *r, struct go_table *t, uint64_t at,
+			struct go_function *f)
 {
 	const struct layout *l = r->layout;
 	/* the functions' offsets count from their table; without a head, from the section */
@@ -152,9 +182,20 @@ static bool read_record(const struct reader *r, uint64_t at, struct go_function 
 
 		f->is_top = bytes_ok(&b) && flags & FLAG_TOPFRAME;
 		f->moves_stack = bytes_ok(&b) && flags & FLAG_SPWRITE;
+		f->is_assembly = bytes_ok(&b) && flags & FLAG_ASM;
+		t->has_flags |= l->is_short || f->is_top || f->moves_stack;
 	}
-	name_flags(f);
 	return true;
+}
+
+/* Where its depths end: the compiler's padding behind it is not its own. */
+static uint64_t code_end(struct reader *r, const struct go_table *t, const struct go_function *f)
+{
+	struct go_depth d = { 0 };
+
+	while (r->ndepths < MAX_DEPTHS && go_depth_next(t, f, &d))
+		r->ndepths++;
+	return d.end > f->start ? d.end : f->end;
 }
 
 static uint64_t table_word(const struct reader *r, struct bytes *b)
@@ -180,32 +221,64 @@ static void read_functions(const struct object *o, struct reader *r, struct go_t
 			return;
 		f.end = start;
 		if (f.start < last || f.end <= f.start || !object_is_text(o, f.start) ||
-		    !object_is_text(o, f.end - 1) || !read_record(r, record, &f))
+		    !object_is_text(o, f.end - 1) || !read_record(r, t, record, &f))
 			continue;
+		f.end = code_end(r, t, &f);
 		last = f.end;
 		vec_push(&t->functions, f);
 	}
 }
 
+/* What begins at t->head. */
+static bool read_table(const struct object *o, struct go_table *t, uint64_t addr)
+{
+	struct reader r = { .b = bytes_of(t->head, t->n, object_path(o)) };
+
+	if (read_head(o, &r, addr))
+		read_functions(o, &r, t);
+	for (uint32_t i = 0; i < t->functions.n; i++)
+		settle_flags(t, &t->functions.v[i]);
+	return t->functions.n > 0;
+}
+
+/* The system's linker puts it somewhere into .data.rel.ro. */
+static bool search_table(const struct object *o, struct go_table *t, size_t size, uint64_t addr)
+{
+	uint32_t heads = 0;
+
+	for (size_t at = 0; at + HEAD <= size && heads < MAX_HEADS; at += WORD) {
+		static const uint8_t rest[] = { 0xff, 0xff, 0xff, 0, 0, 1, WORD }; /* of a head */
+
+		if (memcmp(t->data + at + 1, rest, sizeof(rest)) != 0)
+			continue;
+		t->head = t->data + at;
+		t->n = size - at;
+		heads++;
+		if (read_table(o, t, addr + at))
+			return true;
+	}
+	return false;
+}
+
 bool go_table_read(const struct object *o, struct go_table *ret)
 {
-	struct reader r = { 0 };
-	uint64_t addr;
+	/* where Go's linker puts it; the same, position independent; the system's linker, likewise */
+	static const char *const names[] = { ".gopclntab", ".data.rel.ro.gopclntab",
+					     ".data.rel.ro" };
 
-	*ret = (struct go_table){ 0 };
-	if (!object_is_x86_64(o))
+	if (!object_is_x86_64(o) || !object_is_go(o))
 		return false;
-	ret->data = object_section(o, ".gopclntab", &addr, &ret->n);
-	if (!ret->data) /* position independent */
-		ret->data = object_section(o, ".data.rel.ro.gopclntab", &addr, &ret->n);
-	if (!ret->data)
-		return false;
-	r.b = bytes_of(ret->data, ret->n, object_path(o));
-	if (read_head(o, &r, addr))
-		read_functions(o, &r, ret);
-	if (ret->functions.n)
-		return true;
-	go_table_fini(ret);
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		const struct section *s = image_find(o, names[i]);
+
+		*ret = (struct go_table){ 0 };
+		ret->data = s ? image_section(o, s, &ret->n) : NULL;
+		ret->head = ret->data;
+		if (ret->data &&
+		    (i == 2 ? search_table(o, ret, ret->n, s->addr) : read_table(o, ret, s->addr)))
+			return true;
+		go_table_fini(ret);
+	}
 	return false;
 }
 
@@ -215,21 +288,37 @@ void go_table_fini(struct go_table *t)
 	vec_fini(&t->functions);
 }
 
+/* 32 bits, as the format has them: what goes on after five bytes is wrong. */
+static uint32_t read_varint(struct bytes *b)
+{
+	uint32_t v = 0;
+
+	for (int shift = 0; shift < 35; shift += 7) {
+		uint8_t byte = bytes_u8(b);
+
+		v |= (uint32_t)(byte & 0x7f) << shift;
+		if (!(byte & 0x80))
+			return v;
+	}
+	b->bad_at = (size_t)(b->pos - b->start);
+	return 0;
+}
+
 /* Pairs of numbers of 7 bits a byte: the change of the depth, its sign last, and how many bytes of text it holds for. The depth
  * begins at -1; a change of 0 ends them. */
 bool go_depth_next(const struct go_table *t, const struct go_function *f, struct go_depth *d)
 {
-	struct bytes b = bytes_of(t->data, t->n, "");
+	struct bytes b = bytes_of(t->head, t->n, "");
 	bool is_first = !d->end;
-	uint64_t change, length;
+	uint32_t change, length;
 
 	if (is_first)
 		*d = (struct go_depth){ .end = f->start, .bytes = -1, .pos = f->depths };
 	if (!d->pos || d->end >= f->end || !bytes_seek(&b, d->pos))
 		return false;
-	change = bytes_uleb(&b);
-	length = bytes_uleb(&b);
-	if (!bytes_ok(&b) || (!change && !is_first) || change > UINT32_MAX || !length)
+	change = read_varint(&b);
+	length = read_varint(&b);
+	if (!bytes_ok(&b) || (!change && !is_first) || !length)
 		return false;
 	d->addr = d->end;
 	d->end = length < f->end - d->addr ? d->addr + length : f->end;

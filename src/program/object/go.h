@@ -1,7 +1,7 @@
 /* .gopclntab: the functions that Go's compiler has made, which strip(1) leaves in the file, for the runtime unwinds by them.
  *
- * Formats of Go 1.2, 1.16, 1.18 and 1.20, which later ones kept (Go's runtime/symtab.go: pcHeader, _func, step).
- * In: an object, any bytes. Out: functions in order of address that do not overlap, all in loaded text.
+ * Formats of Go 1.2, 1.16, 1.18 and 1.20, which later ones kept but for one word (Go's runtime/symtab.go: pcHeader, _func, step).
+ * In: an object, any bytes. Out: functions in order of address that do not overlap; each begins and ends in loaded text.
  */
 #ifndef DESCRY_PROGRAM_OBJECT_GO_H
 #define DESCRY_PROGRAM_OBJECT_GO_H
@@ -11,15 +11,18 @@
 
 struct go_function {
 	const char *name;    /* "main.(*T).String"; in the table's bytes */
-	uint64_t start, end; /* link-time addresses; padding behind it is its own */
+	uint64_t start, end; /* link-time addresses, without the padding behind it */
 	bool is_top;         /* nobody has called it: goexit, mstart */
 	bool moves_stack; /* writes another stack's address into rsp: depths do not tell where its frame is */
-	size_t depths; /* offset of its depths in the table; 0 none */
+	bool is_assembly; /* known from Go 1.18 on */
+	size_t depths;    /* offset of its depths in the table; 0 none */
 };
 
 struct go_table {
-	uint8_t *data; /* of the section */
-	size_t n;
+	uint8_t *data;       /* of the section */
+	const uint8_t *head; /* where the table begins in it */
+	size_t n;            /* from there on */
+	bool has_flags;      /* from Go 1.17 on; before, moves_stack is guessed by name */
 	VEC(struct go_function) functions;
 };
 

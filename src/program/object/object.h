@@ -54,7 +54,8 @@ bool object_is_go(
 	const struct object *o); /* built by Go: its stacks move, return addresses must stay */
 const char *object_interp(const struct object *o); /* the dynamic linker it asks for, NULL none */
 const char *object_soname(const struct object *o); /* DT_SONAME, NULL none */
-/* All function symbols of .symtab, else .dynsym, with .gnu_debugdata mini-symbols added; by address, aliases kept. */
+/* All function symbols of .symtab, else .dynsym, with those of the debug file, or else .gnu_debugdata and Go's table, added; by
+ * address, aliases kept. */
 const struct object_symbol *object_symbols(struct object *o, uint32_t *ret_n);
 /* The function covering a link-time address; of aliases a global one with the fewest leading underscores. NULL: none. */
 const struct object_symbol *object_find_addr(struct object *o, uint64_t addr);

@@ -30,8 +30,8 @@ struct cfi {
 void cfi_read(struct cfi *c, const char *name, const uint8_t *p, size_t n, uint64_t addr, bool eh);
 /* The same, added to what is there. */
 void cfi_add(struct cfi *c, const char *name, const uint8_t *p, size_t n, uint64_t addr, bool eh);
-/* Go's functions, from its own table, added to what is there. */
-void cfi_add_go(struct cfi *c, const struct object *o);
+/* Go's functions, from its own table, added to what is there. False: it has none. */
+bool cfi_add_go(struct cfi *c, const struct object *o);
 /* Only the functions, each with the row of its first instruction. */
 void cfi_read_ranges(struct cfi *c, const char *name, const uint8_t *p, size_t n, uint64_t addr,
 		     bool eh);

@@ -1,5 +1,5 @@
-/* Go's table of functions to rows of rules. It says how deep the stack is at each instruction, so the CFA is known; the compiler
- * saves rbp right below the return address of each function that has a frame. */
+/* Go's table of functions to rows of rules. It says how deep the stack is at each instruction, so the CFA is known; the compiler (from
+ * Go 1.7 on) saves rbp right below the return address of each function that has a frame, assembly only where its code says so. */
 #include "program/object/go.h"
 #include "program/unwind/cfi.h"
 
@@ -7,30 +7,56 @@ enum {
 	MAX_ROWS = 32 << 20, /* a hostile file must end, too */
 	MAX_MOVER =
 		256, /* depths of a function that goes to another stack: a few lines of assembly */
+	PROLOGUE = 64, /* bytes in which rbp is saved */
+	SET_UP = 10,   /* at most: mov %rbp,n(%rsp); lea n(%rsp),%rbp */
 };
 
-static uint32_t depth_rule(int64_t bytes)
+static bool has_code(const struct object *o, const struct go_function *f, uint32_t max,
+		     const char *bytes, size_t n)
+{
+	uint8_t code[256];
+	uint64_t size = f->end - f->start;
+	uint32_t len = object_read(o, f->start, code, (uint32_t)(size < max ? size : max));
+
+	for (uint32_t i = 0; i + n <= len; i++)
+		if (!memcmp(code + i, bytes, n))
+			return true;
+	return false;
+}
+
+/* Does assembly save rbp where the compiler would? What pushes other things keeps it elsewhere, or not at all. */
+static bool saves_rbp(const struct object *o, const struct go_function *f)
+{
+	return !f->is_assembly ||
+	       has_code(o, f, PROLOGUE, "\x48\x89\x6c\x24", 4) || /* mov %rbp,n(%rsp) */
+	       has_code(o, f, PROLOGUE, "\x48\x89\xac\x24", 4) ||
+	       has_code(o, f, PROLOGUE, "\x55\x48\x89\xe5", 4); /* push %rbp; mov %rsp,%rbp */
+}
+
+/* 0: there is none */
+static uint32_t depth_rule(int64_t bytes, bool saves)
 {
 	int64_t words = bytes / 8 + 1;
 
 	if (bytes < 0 || bytes % 8 || words > INT16_MAX)
 		return 0;
-	return WIRE_UNWIND_RULE(WIRE_UNWIND_RSP, bytes ? -2 : WIRE_UNWIND_SAME, words);
+	return WIRE_UNWIND_RULE(WIRE_UNWIND_RSP, bytes && saves ? -2 : WIRE_UNWIND_SAME, words);
 }
 
-/* Of a function that goes to another stack. rbp is its own frame's when it has one. The few without go on with their caller's: that
- * one is left out, but the goroutine's stack is not lost (the other stack does not say where it came from). Those that leave a
- * goroutine, which may run elsewhere before they return, have nobody above them. */
-static uint32_t other_stack_rule(const struct go_function *f, bool framed)
+/* Of a function that goes to another stack. rbp is its own frame's when it has one. Those without go on from their caller's (the other
+ * stack does not say where it came from), so their caller is left out, but the goroutine's stack is not lost. Those that leave a
+ * goroutine, which may run elsewhere before they return, have nobody above them; nor has morestack where it goes on with the
+ * scheduler's rbp (Go 1.23). */
+static uint32_t other_stack_rule(const struct object *o, const struct go_table *t,
+				 const struct go_function *f, bool framed)
 {
-	static const char *const stay[] = { "runtime.systemstack", "runtime.morestack",
-					    "runtime.asmcgocall" };
-	bool stays = framed && strcmp(f->name, "runtime.mcall") != 0;
-
-	for (size_t i = 0; i < ARRAY_SIZE(stay); i++)
-		stays |= !strcmp(f->name, stay[i]);
-	return stays ? WIRE_UNWIND_RULE(WIRE_UNWIND_STACK, -2, 2)
-		     : WIRE_UNWIND_RULE(WIRE_UNWIND_STOP, 0, 0);
+	if (!strcmp(f->name, "runtime.mcall") || !strcmp(f->name, "runtime.gogo") ||
+	    (!strcmp(f->name, "runtime.morestack") &&
+	     has_code(o, f, 256, "\x48\x8b\x6b", 3))) /* mov n(%rbx),%rbp */
+		return WIRE_UNWIND_RULE(WIRE_UNWIND_STOP, 0, 0);
+	if (framed && !t->has_flags) /* they keep rsp in rbp, or elsewhere */
+		return 0;
+	return WIRE_UNWIND_RULE(WIRE_UNWIND_STACK, -2, 2);
 }
 
 static bool has_frame(const struct go_table *t, const struct go_function *f)
@@ -46,25 +72,40 @@ static bool has_frame(const struct go_table *t, const struct go_function *f)
 static void add_row(struct cfi *c, uint64_t addr, uint32_t rule)
 {
 	vec_push(&c->rows, (struct cfi_row){ addr, rule });
+	c->skipped += !rule;
 }
 
-static void add_depths(struct cfi *c, const struct go_table *t, const struct go_function *f)
+/* At its entry it has not moved; with a frame, not before rbp is the frame's. */
+static void add_mover(struct cfi *c, const struct object *o, const struct go_table *t,
+		      const struct go_function *f)
 {
-	bool framed = f->moves_stack && has_frame(t, f);
+	bool framed = has_frame(t, f), moved = false;
+	uint32_t rule = other_stack_rule(o, t, f, framed);
 	struct go_depth d = { 0 };
 
-	while (c->rows.n < MAX_ROWS && go_depth_next(t, f, &d)) {
-		if (f->moves_stack && d.bytes)
-			add_row(c, d.addr, other_stack_rule(f, framed));
-		else
-			add_row(c, d.addr, depth_rule(d.bytes));
-		/* without a frame it has moved at any time after its entry */
-		if (f->moves_stack && !framed && d.end > d.addr + 1)
-			add_row(c, d.addr + 1, other_stack_rule(f, false));
+	for (int i = 0; i < MAX_MOVER && go_depth_next(t, f, &d); i++) {
+		uint64_t stay = moved ? 0 : framed ? SET_UP : 1;
+
+		if (framed && d.bytes <= 0) {
+			add_row(c, d.addr, depth_rule(d.bytes, true));
+			continue;
+		}
+		if (stay)
+			add_row(c, d.addr, depth_rule(d.bytes, true));
+		if (d.end > d.addr + stay)
+			add_row(c, d.addr + stay, rule);
+		moved = true;
 	}
-	if (d.end < f->end) /* padding; or there are none */
-		add_row(c, d.end ? d.end : f->start, 0);
-	c->skipped += !d.end;
+}
+
+static void add_depths(struct cfi *c, const struct object *o, const struct go_table *t,
+		       const struct go_function *f)
+{
+	bool saves = saves_rbp(o, f);
+	struct go_depth d = { 0 };
+
+	while (c->rows.n < MAX_ROWS && go_depth_next(t, f, &d))
+		add_row(c, d.addr, depth_rule(d.bytes, saves));
 }
 
 static bool is_signal_return(const struct go_function *f)
@@ -73,34 +114,41 @@ static bool is_signal_return(const struct go_function *f)
 	       !strcmp(f->name, "runtime.sigreturn__sigaction");
 }
 
-static void add_function(struct cfi *c, const struct go_table *t, const struct go_function *f)
+static void add_function(struct cfi *c, const struct object *o, const struct go_table *t,
+			 const struct go_function *f)
 {
 	struct cfi_func *before = c->funcs.n ? vec_last(&c->funcs) : NULL;
 	struct cfi_func made = { .start = f->start, .end = f->end, .first = c->rows.n };
 
 	if (is_signal_return(f)) {
-		/* A signal handler returns to its first byte, and callers are looked up by the byte before. */
-		if (before && before->end == made.start && before->end - before->start > 1) {
-			before->end--;
+		/* A signal handler returns to its first byte, and callers are looked up by the byte before, which is padding or is
+		 * taken from the function there. */
+		if (object_is_text(o, f->start - 1))
 			made.start--;
-		}
+		if (before && before->end > made.start && before->start < made.start)
+			before->end = made.start;
 		add_row(c, made.start, WIRE_UNWIND_RULE(WIRE_UNWIND_SIGRETURN, 0, 0));
 	} else if (f->is_top) {
 		add_row(c, f->start, WIRE_UNWIND_RULE(WIRE_UNWIND_STOP, 0, 0));
+	} else if (f->moves_stack) {
+		add_mover(c, o, t, f);
 	} else {
-		add_depths(c, t, f);
+		add_depths(c, o, t, f);
 	}
+	if (c->rows.n == made.first) /* it has no depths */
+		add_row(c, f->start, 0);
 	made.n = c->rows.n - made.first;
 	vec_push(&c->funcs, made);
 }
 
-void cfi_add_go(struct cfi *c, const struct object *o)
+bool cfi_add_go(struct cfi *c, const struct object *o)
 {
 	struct go_table t;
 
 	if (!go_table_read(o, &t))
-		return;
+		return false;
 	for (uint32_t i = 0; i < t.functions.n && c->rows.n < MAX_ROWS; i++)
-		add_function(c, &t, &t.functions.v[i]);
+		add_function(c, o, &t, &t.functions.v[i]);
 	go_table_fini(&t);
+	return true;
 }

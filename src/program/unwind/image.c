@@ -197,9 +197,8 @@ struct err *unwind_image_build(struct object *o, struct unwind_image **ret)
 	if (frames)
 		cfi_read(&c, object_path(o), frames, n, addr, true);
 	free(frames);
-	/* Functions that have entries in several come from the first. Go's .debug_frame says less than its own table does. */
-	cfi_add_go(&c, o);
-	frames = object_section(o, ".debug_frame", &addr, &n);
+	/* Functions that have entries in both come from the first. Go's .debug_frame says less than its own table does. */
+	frames = cfi_add_go(&c, o) ? NULL : object_section(o, ".debug_frame", &addr, &n);
 	if (frames)
 		cfi_add(&c, object_path(o), frames, n, addr, false);
 	free(frames);
