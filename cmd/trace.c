@@ -95,15 +95,6 @@ static bool targets_gone(struct run *r)
 	return r->targets.n && gone == r->targets.n;
 }
 
-static bool names_user_code(const struct field *f, uint32_t n)
-{
-	for (uint32_t i = 0; i < n; i++)
-		if (f[i].kind == FIELD_USTACK || f[i].kind == FIELD_USTACKID ||
-		    f[i].kind == FIELD_USYM || f[i].kind == FIELD_UMOD || f[i].kind == FIELD_UADDR)
-			return true;
-	return false;
-}
-
 /* The command, when only it, and what it forks, can be met; 0: anybody can. */
 static pid_t only_command(const struct run *r)
 {
@@ -121,18 +112,10 @@ static pid_t only_command(const struct run *r)
 /* Programs that print user addresses need the mappings of processes that are gone by then. */
 static void watch_mappings(struct run *r)
 {
-	bool needed = false;
-
-	for (uint32_t i = 0; i < r->image->nsegments; i++)
-		needed |= names_user_code(r->image->segments[i].fields,
-					  r->image->segments[i].nfields);
-	for (uint32_t i = 0; i < r->image->naggs; i++)
-		needed |= names_user_code(r->image->aggs[i].keys, r->image->aggs[i].nkeys);
-	if (!needed)
+	if (!r->names_user)
 		return;
 	symbols_watch(r->symbols, only_command(r));
-	for (uint32_t i = 0; i < r->targets.n; i++)
-		symbols_remember(r->symbols, r->targets.v[i].pid);
+	remember_targets(r);
 }
 
 /* What happened before the targets ended is seen before tracing does. */

@@ -61,6 +61,12 @@ check(re.search(r"main:names\.c:21;hidden_worker:names\.c:15;middle:names\.c:10_
 j = descry("--json", "-x", "srcline", "-n", "profile-499 /pid == $target/ { @[ustack()] = count(); } tick-700ms { exit(0); }", c=exe)
 check('"function":"innermost","offset":' in j.out and '"inlined":true,"file":"names.c","line":10' in j.out, "json", j.out[:600])
 
+# debugging information that is compressed
+subprocess.run(["objcopy", "--compress-debug-sections", exe, TMP + "/zipped"], check=True)
+check("C" in sh("readelf -SW %s/zipped | grep '[.]debug_info'" % TMP).stdout.split()[-4], "it is compressed")
+out = stacks(TMP + "/zipped", "-x", "srcline")
+check(re.search(r"zipped`middle \[inlined\] names\.c:10\n +zipped`hidden_worker\+0x\w+ names\.c:15\n", out), "compressed", out[:1500])
+
 # stripped, with a debuglink
 linked = TMP + "/linked"
 subprocess.run(["objcopy", "--only-keep-debug", exe, TMP + "/linked.debug"], check=True)

@@ -118,7 +118,6 @@ static inline struct go_making go_make_elf(const uint8_t *table, size_t n, enum 
 			    .r_addend = (int64_t)relocated };
 	char names[128] = "";
 	uint32_t nnames = 1;
-
 	struct go_making m = { xcalloc(1, n + 4096), 0 };
 	Elf64_Ehdr h = {
 		.e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT },

@@ -1,14 +1,14 @@
 /* Source lines and inlined functions, from DWARF by libdw: of the file itself, of its separate debug file (by build-id or
  * debuglink), or from a debuginfod server when DEBUGINFOD_URLS is set. */
 #include <dwarf.h>
-#include <elfutils/libdw.h>
-#include <elfutils/libdwfl.h>
 
+#include "program/object/dwarf.h"
 #include "program/symbol/cache.h"
 
 struct debug_info {
 	Dwfl *dwfl;
-	Dwarf *dwarf;      /* NULL: there is none */
+	Dwarf *dwarf; /* NULL: there is none */
+	struct dwarf_copies copies;
 	struct hash known; /* link-time address -> index in answers */
 	VEC(struct answer) answers;
 	VEC(struct source_place) places;
@@ -37,7 +37,7 @@ static struct debug_info *open_info(const struct object *o)
 	m = dwfl_report_offline(d->dwfl, "", object_path(o), -1);
 	dwfl_report_end(d->dwfl, NULL, NULL);
 	if (m)
-		d->dwarf = dwfl_module_getdwarf(m, &bias);
+		d->dwarf = dwarf_of_module(m, &bias, &d->copies);
 	return d;
 }
 
@@ -53,6 +53,7 @@ void source_fini(struct symbols *s)
 
 		if (d->dwfl)
 			dwfl_end(d->dwfl);
+		dwarf_copies_free(&d->copies);
 		hash_fini(&d->known);
 		vec_fini(&d->answers);
 		vec_fini(&d->places);

@@ -1,11 +1,10 @@
 /* Types of a traced process, from the DWARF of its program and libraries: a DIE becomes a node when it is asked for, a
  * struct's members when they are. Names are indexed at the first look-up that nothing else could answer. */
-#include <elfutils/libdwfl.h>
+#include <dwarf.h>
 #include <string.h>
 
 #include "graph.h"
-
-#include <dwarf.h>
+#include "program/object/dwarf.h"
 
 /* A type's name in one file. */
 struct named {
@@ -18,6 +17,7 @@ struct user_file {
 	char *path;
 	Dwfl *dwfl;
 	Dwarf *dwarf; /* NULL: it has none */
+	struct dwarf_copies copies;
 	Dwfl_Module *mod;
 	Dwarf_Addr bias;   /* of the symbols' addresses in mod */
 	bool all;          /* every unit is indexed */
@@ -29,6 +29,7 @@ struct user_types {
 	pid_t pid;
 	VEC(struct user_file *) files;
 	Dwfl *dwfl;
+	struct dwarf_copies copies;
 	VEC(Dwarf *) dwarfs; /* by tnode.file */
 	VEC(char *) modules; /* the same: what stands before a backquote, "" for others' parts */
 	struct hash dies;    /* struct die_key -> type_id + 1 */
@@ -63,6 +64,7 @@ static void user_file_free(struct user_file *f)
 	hash_fini(&f->funcs);
 	if (f->dwfl)
 		dwfl_end(f->dwfl);
+	dwarf_copies_free(&f->copies);
 	free(f->path);
 	free(f);
 }
@@ -85,6 +87,7 @@ void user_fini(struct type_graph *g)
 	vec_fini(&u->files);
 	if (u->dwfl)
 		dwfl_end(u->dwfl);
+	dwarf_copies_free(&u->copies);
 	free(u);
 	g->user = NULL;
 }
@@ -199,7 +202,7 @@ static int index_module(Dwfl_Module *mod, void **user, const char *name, Dwarf_A
 {
 	struct user_types *u = arg;
 	Dwarf_Addr bias;
-	Dwarf *dw = dwfl_module_getdwarf(mod, &bias);
+	Dwarf *dw = dwarf_of_module(mod, &bias, &u->copies);
 	Dwarf_CU *cu = NULL;
 	Dwarf_Die die;
 	char module[64];
@@ -601,7 +604,7 @@ static struct user_file *user_file(struct user_types *u, const char *path)
 		return f;
 	dwfl_report_end(f->dwfl, NULL, NULL);
 	if (dwfl_module_getelf(f->mod, &f->bias))
-		f->dwarf = dwfl_module_getdwarf(f->mod, &bias);
+		f->dwarf = dwarf_of_module(f->mod, &bias, &f->copies);
 	return f;
 }
 

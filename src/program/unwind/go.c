@@ -5,21 +5,31 @@
 
 enum {
 	MAX_ROWS = 32 << 20, /* a hostile file must end, too */
-	MAX_MOVER =
-		256, /* depths of a function that goes to another stack: a few lines of assembly */
-	PROLOGUE = 64, /* bytes in which rbp is saved */
-	SET_UP = 10,   /* at most: mov %rbp,n(%rsp); lea n(%rsp),%rbp */
+	MAX_MOVER = 256,     /* depths of a function that goes to another stack: it is short */
+	CODE = 256,          /* bytes of a function that are looked at */
+	PROLOGUE = 64,       /* bytes in which rbp is saved */
+	SET_UP = 10,         /* at most: mov %rbp,n(%rsp); lea n(%rsp),%rbp */
 };
 
-static bool has_code(const struct object *o, const struct go_function *f, uint32_t max,
-		     const char *bytes, size_t n)
-{
-	uint8_t code[256];
-	uint64_t size = f->end - f->start;
-	uint32_t len = object_read(o, f->start, code, (uint32_t)(size < max ? size : max));
+/* The beginning of a function's code. */
+struct code {
+	uint8_t bytes[CODE];
+	uint32_t n;
+};
 
-	for (uint32_t i = 0; i + n <= len; i++)
-		if (!memcmp(code + i, bytes, n))
+static struct code read_code(const struct object *o, const struct go_function *f)
+{
+	uint64_t size = f->end - f->start;
+	struct code c;
+
+	c.n = object_read(o, f->start, c.bytes, (uint32_t)(size < CODE ? size : CODE));
+	return c;
+}
+
+static bool has_bytes(const struct code *c, uint32_t max, const char *bytes, size_t n)
+{
+	for (uint32_t i = 0; i + n <= c->n && i + n <= max; i++)
+		if (!memcmp(c->bytes + i, bytes, n))
 			return true;
 	return false;
 }
@@ -27,10 +37,22 @@ static bool has_code(const struct object *o, const struct go_function *f, uint32
 /* Does assembly save rbp where the compiler would? What pushes other things keeps it elsewhere, or not at all. */
 static bool saves_rbp(const struct object *o, const struct go_function *f)
 {
-	return !f->is_assembly ||
-	       has_code(o, f, PROLOGUE, "\x48\x89\x6c\x24", 4) || /* mov %rbp,n(%rsp) */
-	       has_code(o, f, PROLOGUE, "\x48\x89\xac\x24", 4) ||
-	       has_code(o, f, PROLOGUE, "\x55\x48\x89\xe5", 4); /* push %rbp; mov %rsp,%rbp */
+	struct code c;
+
+	if (!f->is_assembly)
+		return true;
+	c = read_code(o, f);
+	return has_bytes(&c, PROLOGUE, "\x48\x89\x6c\x24", 4) || /* mov %rbp,n(%rsp) */
+	       has_bytes(&c, PROLOGUE, "\x48\x89\xac\x24", 4) ||
+	       has_bytes(&c, PROLOGUE, "\x55\x48\x89\xe5", 4); /* push %rbp; mov %rsp,%rbp */
+}
+
+/* Does morestack go on with the scheduler's rbp, mov n(%rbx),%rbp? */
+static bool loads_rbp(const struct object *o, const struct go_function *f)
+{
+	struct code c = read_code(o, f);
+
+	return has_bytes(&c, CODE, "\x48\x8b\x6b", 3);
 }
 
 /* 0: there is none */
@@ -51,8 +73,7 @@ static uint32_t other_stack_rule(const struct object *o, const struct go_table *
 				 const struct go_function *f, bool framed)
 {
 	if (!strcmp(f->name, "runtime.mcall") || !strcmp(f->name, "runtime.gogo") ||
-	    (!strcmp(f->name, "runtime.morestack") &&
-	     has_code(o, f, 256, "\x48\x8b\x6b", 3))) /* mov n(%rbx),%rbp */
+	    (!strcmp(f->name, "runtime.morestack") && loads_rbp(o, f)))
 		return WIRE_UNWIND_RULE(WIRE_UNWIND_STOP, 0, 0);
 	if (framed && !t->has_flags) /* they keep rsp in rbp, or elsewhere */
 		return 0;
