@@ -421,7 +421,8 @@ INLINE long unwind_step(struct unwind_walk *w, u32 rule, u32 i)
 	if (kind == WIRE_UNWIND_RA_RDI) {
 		w->s->pc = w->s->word;
 	} else {
-		if (cfa <= w->s->sp && !other_stack)
+		/* OCaml's caml_c_call pops its return address: it is still where it was. */
+		if (cfa + !i <= w->s->sp && !other_stack)
 			return 1;
 		w->s->end = WIRE_UNWIND_END_UNREADABLE;
 		/* The saved rbp mostly lies below the return address: one read for both. */
@@ -484,8 +485,10 @@ CALLBACK unwind_frame(u32 i, struct unwind_walk *w)
 	}
 	if (stop)
 		return 1;
-	w->s->end = WIRE_UNWIND_END_DEEP;
-	return 0;
+	/* Who begins a stack by hand lets it return to 0: fibers. */
+	stop = !w->s->pc && !w->s->guess;
+	w->s->end = stop ? WIRE_UNWIND_END_ROOT : WIRE_UNWIND_END_DEEP;
+	return stop;
 }
 
 /* Whether the kernel's tree of mappings can be used; w->s->mm then, and in any case the number the address space goes by. */

@@ -179,14 +179,15 @@ static bool is_signal_frame(const struct place *p)
 }
 
 /* Where a return address leads. A call may be the last instruction of a function: the place is the call's. A handler has not been
- * called: it returns to the first byte of the trampoline, at a multiple of 16 or, in musl, behind a byte that is no function's. */
+ * called: it returns to the first byte of the trampoline, at a multiple of 16 or, in musl, behind a byte that is no function's; so do
+ * coroutines to where makecontext() sends them. */
 static bool return_place(struct sink *s, uint32_t pid, uint64_t pc, struct place *ret)
 {
 	struct place at;
 	bool known = address_place(s, pid, pc - 1, ret);
 
 	if ((!(pc & 15) || !ret->function) && address_place(s, pid, pc, &at) &&
-	    is_signal_frame(&at)) {
+	    (is_signal_frame(&at) || (!ret->function && at.function && !at.offset))) {
 		*ret = at;
 		return true;
 	}

@@ -7,7 +7,9 @@ C = r"""
 #include <string.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <signal.h>
 #include <sys/mman.h>
+#include <ucontext.h>
 static volatile unsigned long s;
 __attribute__((noinline)) static void spin(void) { for (int i = 0; i < 100000; i++) s += i; }
 /* A function without unwind tables and without a frame pointer: sub $24,%rsp; call *%rdi; add $24,%rsp; ret; rbp is odd */
@@ -18,6 +20,16 @@ static void new_stack(void (*f)(void), char *top)
 		     : "rbx", "rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "memory", "cc");
 }
 __attribute__((noinline)) static void deep(void) { spin(); s++; }
+static ucontext_t here, there;
+static void coroutine(void) { for (;;) { deep(); swapcontext(&there, &here); } }
+/* What Ruby's fibers begin with: nobody has called the function, and it finds 0 where it would return to. */
+__attribute__((noinline, noreturn)) static void fiber(void) { for (;;) deep(); }
+static void begin_fiber(char *top) { asm volatile("mov %1, %%rsp; push $0; jmp *%0" : : "r"(fiber), "r"(top) : "memory"); }
+/* As OCaml's caml_c_call: its return address is in a register, and still below rsp. */
+void popped(unsigned long n);
+asm(".globl popped; .type popped, @function; popped: .cfi_startproc; pop %rdx; .cfi_adjust_cfa_offset -8; 1: dec %rdi; jnz 1b;"
+    "push %rdx; .cfi_adjust_cfa_offset 8; ret; .cfi_endproc; .size popped, . - popped");
+static void on_signal(int sig) { s++; }
 int main(int argc, char **argv)
 {
 	static const unsigned char code[] = { 0x55, 0xbd, 1, 0, 0, 0, 0x48, 0x83, 0xec, 0x20, 0xff, 0xd7, 0x48, 0x83, 0xc4, 0x20, 0x5d, 0xc3 };
@@ -27,6 +39,16 @@ int main(int argc, char **argv)
 	for (;;)
 		if (!strcmp(argv[1], "jit")) called((void (*)(void (*)(void)))p);
 		else if (!strcmp(argv[1], "stack")) new_stack(deep, stack + 65536);
+		else if (!strcmp(argv[1], "fiber")) begin_fiber(stack + 65536);
+		else if (!strcmp(argv[1], "popped")) popped(100000);
+		else if (!strcmp(argv[1], "signal")) { signal(SIGUSR1, on_signal); raise(SIGUSR1); }
+		else if (!strcmp(argv[1], "coroutine")) {
+			getcontext(&there);
+			there.uc_stack.ss_sp = stack;
+			there.uc_stack.ss_size = 65536;
+			makecontext(&there, coroutine, 0);
+			for (;;) swapcontext(&here, &there);
+		}
 		else deep();
 }
 """
@@ -53,6 +75,20 @@ check(report and report[0]["user_stacks"]["no-table"] > 2, "JSON report", report
 # as events, not as keys
 r = run("jit", "-q", program="profile-499 /pid == $target/ { ustack(); } tick-600ms { exit(0); }")
 check("[stack ends: no unwind table for code made at run time]" in r.out, "ustack() as an action", r.out[:600])
+
+# stacks that no _start is at the end of, and returns from signals: complete
+r = run("coroutine", "-q", "-x", "report")
+check(re.search(r"ends`deep\+0x\w+\n +ends`coroutine\+0x\w+\n +libc\.so\.6`\S+\n +\d+\n", r.out), "makecontext()", r.out[-900:])
+check(re.search(r"\b0 not complete", r.out + r.err), "makecontext(): all", (r.out + r.err)[-600:])
+r = run("fiber", "-q", "-x", "report")
+check(re.search(r"ends`deep\+0x\w+\n +ends`fiber\+0x\w+\n +\d+\n", r.out), "returns to 0", r.out[-900:])
+check(re.search(r"\b0 not complete", r.out + r.err), "returns to 0: all", (r.out + r.err)[-600:])
+r = run("popped", "-q", "-x", "report")
+check(re.search(r"ends`popped\+0x\w+\n +ends`main\+0x\w+\n.*\n.*\n +ends`_start\+0x\w+\n +\d+\n", r.out), "return address popped", r.out[-900:])
+check(re.search(r"\b0 not complete", r.out + r.err), "return address popped: all", (r.out + r.err)[-600:])
+r = run("signal", "-q", "-x", "report", program="syscall::rt_sigreturn:entry /pid == $target/ { @[ustack()] = count(); } tick-600ms { exit(0); }")
+check(re.search(r"`__restore_rt\+0x\w+\n(.*\n)+? +ends`main\+0x\w+\n.*\n.*\n +ends`_start\+0x\w+\n +\d+\n", r.out), "rt_sigreturn()", r.out[-900:])
+check(re.search(r"\b0 not complete", r.out + r.err), "rt_sigreturn(): all", (r.out + r.err)[-600:])
 
 # what is complete, or as deep as asked for, has no such line
 r = run("plain", "-q", "-x", "report")

@@ -1,8 +1,10 @@
 /* Call frame information written by hand -> rows; images of real files: check, cache, and the same answers from the
  * chunks the kernel searches. */
+#define _GNU_SOURCE
 #include "unit.h"
 
 #include <dirent.h>
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -551,13 +553,34 @@ static void test_walk_bounds(void **state)
 	assert_string_equal(unwind_end_text(WIRE_UNWIND_END_ROOT), "complete");
 }
 
+/* A function that was not called: it stands at the top of its stack, where it would return to 0. */
+static void test_walk_fiber(void **state)
+{
+	uint64_t stack[4] = { 0 }, pcs[4];
+	struct unwind_regs regs = { .pc = (uintptr_t)dlsym(RTLD_DEFAULT, "getppid"),
+				    .sp = (uintptr_t)stack };
+	struct unwind_images *images = unwind_images_new();
+	struct unwind_process *p;
+	enum wire_unwind_end end;
+
+	assert_null(unwind_process_read(images, getpid(), &p));
+	assert_int_equal(unwind_walk(p, &regs, read_own, NULL, pcs, 4, &end), 1);
+	assert_int_equal(end, WIRE_UNWIND_END_ROOT);
+	assert_true(pcs[0] == regs.pc);
+	stack[0] = 8; /* in no mapping */
+	assert_int_equal(unwind_walk(p, &regs, read_own, NULL, pcs, 4, &end), 2);
+	assert_int_equal(end, WIRE_UNWIND_END_NO_TABLE);
+	unwind_process_free(p);
+	unwind_images_free(images);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_programs),    cmocka_unit_test(test_image),
 		cmocka_unit_test(test_cache),       cmocka_unit_test(test_store),
 		cmocka_unit_test(test_walk_bounds), cmocka_unit_test(test_debug_frame),
-		cmocka_unit_test(test_registers),
+		cmocka_unit_test(test_registers),   cmocka_unit_test(test_walk_fiber),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -63,7 +63,10 @@ static int by_start(const void *a, const void *b)
 	return x->first < y->first ? -1 : x->first > y->first;
 }
 
-enum { CODE_MAX = 4096 };
+enum {
+	CODE_MAX = 4096,
+	CONTEXT_START_MAX = 64, /* bytes; it has 26 */
+};
 
 /* Where the first function called from f saves rbx; WIRE_UNWIND_SAME: nothing found. */
 static int callee_saves(const struct cfi *c, const struct object *o, const struct cfi_func *f)
@@ -108,6 +111,46 @@ static void find_saved(struct cfi *c, const struct object *o)
 	}
 }
 
+/* Where makecontext() lets coroutines return to, glibc's __start_context: nobody has called it, but its FDE does not say so. It is known by
+ * its code: mov %rbx,%rsp; mov (%rsp),%rdi; test %rdi,%rdi. */
+static void mark_context_start(struct cfi *c, const struct object *o)
+{
+	static const char code[] = "\x48\x89\xdc\x48\x8b\x3c\x24\x48\x85\xff";
+	const char *soname = object_soname(o);
+	uint8_t b[sizeof(code) - 1];
+
+	if (!soname || strcmp(soname, "libc.so.6"))
+		return;
+	for (uint32_t i = 0; i < c->funcs.n; i++) {
+		const struct cfi_func *f = &c->funcs.v[i];
+
+		if (f->n == 1 && f->end - f->start <= CONTEXT_START_MAX &&
+		    object_read(o, f->start, b, sizeof(b)) == sizeof(b) &&
+		    !memcmp(b, code, sizeof(b)))
+			c->rows.v[f->first].rule = WIRE_UNWIND_RULE(WIRE_UNWIND_STOP, 0, 0);
+	}
+}
+
+/* Nobody has called it, yet its address may stand where return addresses do: the byte before it, by which those are looked up, is
+ * its own then. */
+static bool is_returned_to(const struct cfi *c, const struct cfi_func *f)
+{
+	return f->n && WIRE_UNWIND_RULE_KIND(c->rows.v[f->first].rule) == WIRE_UNWIND_STOP &&
+	       c->rows.v[f->first].addr == f->start &&
+	       (f->start & ((1 << WIRE_UNWIND_PAGE_SHIFT) - 1));
+}
+
+/* The last instruction of what returns from signals is the system call: where it is at work, pc is the byte behind the function. */
+static bool ends_in_call(const struct cfi *c, uint32_t i)
+{
+	const struct cfi_func *f = &c->funcs.v[i];
+
+	return f->n &&
+	       WIRE_UNWIND_RULE_KIND(c->rows.v[f->first + f->n - 1].rule) ==
+		       WIRE_UNWIND_SIGRETURN &&
+	       (i + 1 == c->funcs.n || c->funcs.v[i + 1].start > f->end);
+}
+
 /* Rows of all functions in order of address, with NONE between them. Of two that overlap the one that starts earlier
  * keeps what both claim. */
 static void put_funcs(struct making *m, struct cfi *c, const struct object *o)
@@ -132,6 +175,8 @@ static void put_funcs(struct making *m, struct cfi *c, const struct object *o)
 		}
 		if (i && f->start > end && end)
 			put(m, end, 0);
+		if (f->start > end && is_returned_to(c, f))
+			put(m, f->start - 1, c->rows.v[f->first].rule);
 		for (uint32_t r = 0; r < f->n; r++) {
 			const struct cfi_row *row = &c->rows.v[f->first + r];
 			uint64_t addr = row->addr;
@@ -145,7 +190,7 @@ static void put_funcs(struct making *m, struct cfi *c, const struct object *o)
 			if (addr < f->end)
 				put(m, addr, row->rule);
 		}
-		end = f->end;
+		end = f->end + (ends_in_call(c, i) ? 1 : 0);
 	}
 	if (m->pages.n)
 		put(m, end, 0);
@@ -206,6 +251,7 @@ struct err *unwind_image_build(struct object *o, struct unwind_image **ret)
 	*hash_put(&m.numbers, &zero, 4, NULL) = 0;
 	m.skipped = c.skipped;
 	find_saved(&c, o);
+	mark_context_start(&c, o);
 	put_funcs(&m, &c, o);
 	*ret = finish(&m, o);
 	cfi_fini(&c);

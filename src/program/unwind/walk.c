@@ -94,7 +94,8 @@ static int step(struct walk *w, uint32_t rule, uint32_t n)
 			return WIRE_UNWIND_END_BAD;
 		ra = w->reg[5 /* rdi */];
 	} else {
-		if (cfa <= w->sp && WIRE_UNWIND_RULE_KIND(rule) != WIRE_UNWIND_STACK)
+		/* OCaml's caml_c_call pops its return address: it is still where it was. */
+		if (cfa < w->sp + !w->top && WIRE_UNWIND_RULE_KIND(rule) != WIRE_UNWIND_STACK)
 			return WIRE_UNWIND_END_BAD;
 		if (!w->read(w->arg, cfa - 8, &ra))
 			return WIRE_UNWIND_END_UNREADABLE;
@@ -136,6 +137,11 @@ uint32_t unwind_walk(const struct unwind_process *p, const struct unwind_regs *r
 		end = step(&w, m->image ? unwind_image_rule(m->image, at - m->bias) : 0, n);
 		if (end >= 0)
 			break;
+		/* Who begins a stack by hand lets it return to 0: fibers. */
+		if (!w.pc && !w.guess) {
+			end = WIRE_UNWIND_END_ROOT;
+			break;
+		}
 		end = WIRE_UNWIND_END_DEEP;
 		w.top = false;
 	}
