@@ -349,6 +349,7 @@ INLINE long unwind_frame_pointer(struct unwind_walk *w, u32 i)
 	w->s->pc = w->s->pair[1];
 	w->s->sp = bp + 16;
 	w->s->guess = 1;
+	w->s->call = 1;
 	return 0;
 }
 
@@ -420,10 +421,12 @@ INLINE long unwind_step(struct unwind_walk *w, u32 rule, u32 i)
 	}
 	if (kind == WIRE_UNWIND_RA_RDI) {
 		w->s->pc = w->s->word;
+		w->s->call = 1;
 	} else {
 		/* OCaml's caml_c_call pops its return address: it is still where it was. */
-		if (cfa + !i <= w->s->sp && !other_stack)
+		if (cfa < w->s->sp + w->s->call && !other_stack)
 			return 1;
+		w->s->call = 1;
 		w->s->end = WIRE_UNWIND_END_UNREADABLE;
 		/* The saved rbp mostly lies below the return address: one read for both. */
 		if (rbp == -16 && !by_rbp) {
@@ -457,6 +460,18 @@ CALLBACK unwind_frame(u32 i, struct unwind_walk *w)
 
 	if (i >= WIRE_STACK_FRAMES)
 		return 1;
+#ifndef DESCRY_AGENT
+	/* A call through NULL: it has pushed its return address. */
+	if (!at && !w->s->call) {
+		w->s->end = WIRE_UNWIND_END_UNREADABLE;
+		if (!unwind_user(w, w->s->pair, w->s->sp))
+			return 1;
+		w->s->pc = w->s->pair[0];
+		w->s->sp += 8;
+		w->s->call = 1;
+		at = w->s->pc - 1;
+	}
+#endif
 	rule = UNWIND_KNOWN(w, at);
 	if (!rule && at - w->s->start >= w->s->size && !unwind_mapping(w, at)) {
 		w->s->end = WIRE_UNWIND_END_NO_TABLE;
@@ -476,7 +491,6 @@ CALLBACK unwind_frame(u32 i, struct unwind_walk *w)
 	if (!rule)
 		rule = unwind_find_rule(w, at);
 	w->s->guess = 0;
-	w->s->call = 1;
 	switch (WIRE_UNWIND_RULE_KIND(rule)) {
 	case WIRE_UNWIND_STOP: w->s->end = WIRE_UNWIND_END_ROOT; return 1;
 	case WIRE_UNWIND_NONE: stop = unwind_frame_pointer(w, i); break;
@@ -486,7 +500,7 @@ CALLBACK unwind_frame(u32 i, struct unwind_walk *w)
 	if (stop)
 		return 1;
 	/* Who begins a stack by hand lets it return to 0: fibers. */
-	stop = !w->s->pc && !w->s->guess;
+	stop = !w->s->pc && w->s->call && !w->s->guess;
 	w->s->end = stop ? WIRE_UNWIND_END_ROOT : WIRE_UNWIND_END_DEEP;
 	return stop;
 }

@@ -178,6 +178,12 @@ static bool is_signal_frame(const struct place *p)
 	return false;
 }
 
+/* Where makecontext() lets coroutines return to, in glibc. */
+static bool is_context_start(const struct place *p)
+{
+	return p->function && !p->offset && !strcmp(p->function, "__start_context");
+}
+
 /* Where a return address leads. A call may be the last instruction of a function: the place is the call's. A handler has not been
  * called: it returns to the first byte of the trampoline, at a multiple of 16 or, in musl, behind a byte that is no function's; so do
  * coroutines to where makecontext() sends them. */
@@ -187,7 +193,7 @@ static bool return_place(struct sink *s, uint32_t pid, uint64_t pc, struct place
 	bool known = address_place(s, pid, pc - 1, ret);
 
 	if ((!(pc & 15) || !ret->function) && address_place(s, pid, pc, &at) &&
-	    (is_signal_frame(&at) || (!ret->function && at.function && !at.offset))) {
+	    (is_signal_frame(&at) || is_context_start(&at))) {
 		*ret = at;
 		return true;
 	}

@@ -7,8 +7,10 @@ C = r"""
 #include <string.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/time.h>
 #include <ucontext.h>
 static volatile unsigned long s;
 __attribute__((noinline)) static void spin(void) { for (int i = 0; i < 100000; i++) s += i; }
@@ -30,6 +32,11 @@ void popped(unsigned long n);
 asm(".globl popped; .type popped, @function; popped: .cfi_startproc; pop %rdx; .cfi_adjust_cfa_offset -8; 1: dec %rdi; jnz 1b;"
     "push %rdx; .cfi_adjust_cfa_offset 8; ret; .cfi_endproc; .size popped, . - popped");
 static void on_signal(int sig) { s++; }
+static void (*volatile null)(void);
+static sigjmp_buf before;
+static void on_fault(int sig) { deep(); siglongjmp(before, 1); }
+__attribute__((noinline)) static void calls_null(void) { null(); s++; }
+static void spin_in_signal(int sig) { spin(); s++; }
 int main(int argc, char **argv)
 {
 	static const unsigned char code[] = { 0x55, 0xbd, 1, 0, 0, 0, 0x48, 0x83, 0xec, 0x20, 0xff, 0xd7, 0x48, 0x83, 0xc4, 0x20, 0x5d, 0xc3 };
@@ -42,6 +49,13 @@ int main(int argc, char **argv)
 		else if (!strcmp(argv[1], "fiber")) begin_fiber(stack + 65536);
 		else if (!strcmp(argv[1], "popped")) popped(100000);
 		else if (!strcmp(argv[1], "signal")) { signal(SIGUSR1, on_signal); raise(SIGUSR1); }
+		else if (!strcmp(argv[1], "null")) { signal(SIGSEGV, on_fault); if (!sigsetjmp(before, 1)) calls_null(); }
+		else if (!strcmp(argv[1], "popped-signal")) {
+			struct itimerval often = { { 0, 300 }, { 0, 300 } };
+			signal(SIGPROF, spin_in_signal);
+			setitimer(ITIMER_PROF, &often, 0);
+			for (;;) popped(1000000);
+		}
 		else if (!strcmp(argv[1], "coroutine")) {
 			getcontext(&there);
 			there.uc_stack.ss_sp = stack;
@@ -86,6 +100,12 @@ check(re.search(r"\b0 not complete", r.out + r.err), "returns to 0: all", (r.out
 r = run("popped", "-q", "-x", "report")
 check(re.search(r"ends`popped\+0x\w+\n +ends`main\+0x\w+\n.*\n.*\n +ends`_start\+0x\w+\n +\d+\n", r.out), "return address popped", r.out[-900:])
 check(re.search(r"\b0 not complete", r.out + r.err), "return address popped: all", (r.out + r.err)[-600:])
+r = run("popped-signal", "-q", "-x", "report")
+check(re.search(r"`__restore_rt\+0x\w+\n +ends`popped\+0x\w+\n +ends`main\+0x\w+\n.*\n.*\n +ends`_start\+0x\w+\n +\d+\n", r.out), "popped, and interrupted", r.out[-900:])
+check(re.search(r"\b0 not complete", r.out + r.err), "popped, and interrupted: all", (r.out + r.err)[-600:])
+r = run("null", "-q", "-x", "report")
+check(re.search(r"ends`on_fault\+0x\w+\n +libc\.so\.6`__restore_rt\+0x\w+\n +ends`calls_null\+0x\w+\n +ends`main\+", r.out), "who called NULL", r.out[-900:])
+check(re.search(r"\b0 not complete", r.out + r.err), "who called NULL: all", (r.out + r.err)[-600:])
 r = run("signal", "-q", "-x", "report", program="syscall::rt_sigreturn:entry /pid == $target/ { @[ustack()] = count(); } tick-600ms { exit(0); }")
 check(re.search(r"`__restore_rt\+0x\w+\n(.*\n)+? +ends`main\+0x\w+\n.*\n.*\n +ends`_start\+0x\w+\n +\d+\n", r.out), "rt_sigreturn()", r.out[-900:])
 check(re.search(r"\b0 not complete", r.out + r.err), "rt_sigreturn(): all", (r.out + r.err)[-600:])

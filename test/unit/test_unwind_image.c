@@ -141,6 +141,28 @@ static void test_programs(void **state)
 	}
 }
 
+/* A CIE is an entry, not bytes within one. */
+static void test_hidden_cie(void **state)
+{
+	static const uint8_t nops[32] = { 0 };
+	struct writer inside = { 0 }, w = { 0 };
+	struct cfi c;
+
+	put_cie(&inside);
+	put_cie(&w);
+	put_fde(&w, TEXT, 0x20, nops, sizeof(nops));
+	put_fde(&w, TEXT + 0x20, 0x20, nops, sizeof(nops));
+	cfi_read(&c, "plain", w.b, w.n, BASE, true);
+	assert_int_equal(c.funcs.n, 2);
+	cfi_fini(&c);
+	/* in the first function's program, with the second one's pointer to it */
+	memcpy(w.b + inside.n + 17, inside.b, inside.n);
+	w.b[inside.n + 17 + sizeof(nops) + 4] = 17 + sizeof(nops) + 4 - 17;
+	cfi_read(&c, "hidden", w.b, w.n, BASE, true);
+	assert_int_equal(c.funcs.n, 1);
+	cfi_fini(&c);
+}
+
 static void assert_fails(struct err *e)
 {
 	assert_non_null(e);
@@ -577,10 +599,11 @@ static void test_walk_fiber(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_programs),    cmocka_unit_test(test_image),
-		cmocka_unit_test(test_cache),       cmocka_unit_test(test_store),
-		cmocka_unit_test(test_walk_bounds), cmocka_unit_test(test_debug_frame),
-		cmocka_unit_test(test_registers),   cmocka_unit_test(test_walk_fiber),
+		cmocka_unit_test(test_programs),    cmocka_unit_test(test_hidden_cie),
+		cmocka_unit_test(test_image),       cmocka_unit_test(test_cache),
+		cmocka_unit_test(test_store),       cmocka_unit_test(test_walk_bounds),
+		cmocka_unit_test(test_debug_frame), cmocka_unit_test(test_registers),
+		cmocka_unit_test(test_walk_fiber),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

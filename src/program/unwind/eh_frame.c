@@ -18,6 +18,7 @@ enum {
 	REG_RA = 16,
 	MAX_DEPTH = 16,      /* of remember_state */
 	MAX_ROWS = 32 << 20, /* a hostile file must end, too */
+	MAX_CIES = 1 << 18,
 };
 
 /* Where something lies. */
@@ -39,7 +40,7 @@ struct cie {
 	int64_t data_align;
 	uint8_t enc, lsda_enc;
 	bool has_lsda;
-	bool has_augmentation, is_signal, good;
+	bool has_augmentation, is_signal;
 	struct state initial;
 };
 
@@ -50,7 +51,8 @@ struct reader {
 	bool eh, only_ranges;
 	int16_t rbx; /* of the function being read: where it saves rbx, words from its CFA; 0: not seen */
 	VEC(struct cie) cies;
-	struct hash by_offset; /* CIE offset -> index in cies */
+	struct hash
+		by_offset; /* where a CIE begins -> index in cies; those met so far that are good */
 	uint64_t last_offset;
 	uint32_t last_cie; /* index + 1 */
 };
@@ -425,46 +427,35 @@ static bool parse_cie(struct reader *r, struct bytes b, uint64_t here, struct ci
 	return bytes_ok(&b) && run(r, cie, b, &cie->initial, 0, 0, 0, false, here);
 }
 
+/* The entry at off is a CIE, b what follows its id. A CIE stands before its FDEs, and is read once: what referred to the middle of
+ * others could have the same bytes read again and again. */
+static void add_cie(struct reader *r, uint64_t off, struct bytes b)
+{
+	struct cie cie = { 0 };
+	bool is_new;
+
+	struct bytes body = bytes_of(b.pos, bytes_left(&b), b.name);
+
+	if (r->cies.n == MAX_CIES ||
+	    !parse_cie(r, body, r->addr + (uint64_t)(b.pos - r->b.start), &cie))
+		return;
+	*hash_put(&r->by_offset, &off, sizeof(off), &is_new) = r->cies.n;
+	vec_push(&r->cies, cie);
+}
+
 /* The CIE at section offset off; NULL when it cannot be used. */
 static struct cie *find_cie(struct reader *r, uint64_t off)
 {
-	struct bytes b = r->b;
-	uint64_t *known, len;
-	bool is_new;
+	const uint64_t *known;
 
-	if (r->last_cie && r->last_offset == off)
-		return &r->cies.v[r->last_cie - 1];
-	known = hash_put(&r->by_offset, &off, sizeof(off), &is_new);
-	if (is_new) {
-		*known = r->cies.n;
-		vec_add(&r->cies);
-		if (off < (size_t)(r->b.end - r->b.start) && bytes_seek(&b, off)) {
-			uint64_t id;
-
-			len = bytes_u32(&b);
-			if (len == 0xffffffff) {
-				len = bytes_u64(&b);
-				id = r->eh ? bytes_u32(&b) : bytes_u64(&b);
-				id = r->eh ? id : id + 1 ? 1 : 0;
-				len -= r->eh ? 4 : 8;
-			} else {
-				id = bytes_u32(&b);
-				id = r->eh ? id : id != 0xffffffff;
-				len -= 4;
-			}
-			if (bytes_ok(&b) && !id && len <= bytes_left(&b)) {
-				uint64_t here = r->addr + at(&b);
-				struct bytes body = bytes_of(b.pos, len, b.name);
-				struct cie made = { 0 };
-
-				made.good = parse_cie(r, body, here, &made);
-				r->cies.v[*known] = made;
-			}
-		}
+	if (!r->last_cie || r->last_offset != off) {
+		known = hash_get(&r->by_offset, &off, sizeof(off));
+		if (!known)
+			return NULL;
+		r->last_offset = off;
+		r->last_cie = (uint32_t)*known + 1;
 	}
-	r->last_offset = off;
-	r->last_cie = (uint32_t)*known + 1;
-	return &r->cies.v[*known];
+	return &r->cies.v[r->last_cie - 1];
 }
 
 static void parse_fde(struct reader *r, struct cie *cie, struct bytes b, uint64_t here)
@@ -520,9 +511,9 @@ static void read_entries(struct cfi *c, const char *name, const uint8_t *p, size
 			    .only_ranges = only_ranges };
 
 	while (bytes_left(&r.b) >= 4 && c->rows.n < MAX_ROWS) {
+		size_t entry_at = at(&r.b), id_at;
 		uint64_t len = bytes_u32(&r.b), id, cie_at;
 		bool wide = len == 0xffffffff;
-		size_t id_at;
 
 		if (!len) {
 			if (eh)
@@ -540,18 +531,19 @@ static void read_entries(struct cfi *c, const char *name, const uint8_t *p, size
 		id_at = at(&r.b);
 		id = wide && !eh ? bytes_u64(&body) : bytes_u32(&body);
 		bytes_skip(&r.b, len);
-		if (!bytes_ok(&body) || (eh ? id == 0 : id == (wide ? UINT64_MAX : 0xffffffff)))
+		if (!bytes_ok(&body))
 			continue;
+		if (eh ? id == 0 : id == (wide ? UINT64_MAX : 0xffffffff)) {
+			add_cie(&r, entry_at, body);
+			continue;
+		}
 		cie_at = eh ? id_at - id : id;
 		if (eh && id > id_at)
 			continue;
 		struct cie *cie = find_cie(&r, cie_at);
 
-		if (cie->good) {
-			uint64_t here = addr + id_at;
-
-			parse_fde(&r, cie, body, here);
-		}
+		if (cie)
+			parse_fde(&r, cie, body, addr + id_at);
 	}
 	vec_fini(&r.cies);
 	hash_fini(&r.by_offset);

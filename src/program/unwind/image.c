@@ -65,17 +65,31 @@ static int by_start(const void *a, const void *b)
 
 enum {
 	CODE_MAX = 4096,
+	SAVED_MAX = 64,         /* functions whose CFA is in rbx; there is a handful in ld.so */
 	CONTEXT_START_MAX = 64, /* bytes; it has 26 */
 };
 
+/* Functions that save rbx: start -> where, in words from the CFA. */
+static struct hash rbx_savers(const struct cfi *c)
+{
+	struct hash h = { 0 };
+
+	for (uint32_t i = 0; i < c->funcs.n; i++)
+		if (c->funcs.v[i].rbx)
+			*hash_put(&h, &c->funcs.v[i].start, 8, NULL) =
+				(uint64_t)(int64_t)c->funcs.v[i].rbx;
+	return h;
+}
+
 /* Where the first function called from f saves rbx; WIRE_UNWIND_SAME: nothing found. */
-static int callee_saves(const struct cfi *c, const struct object *o, const struct cfi_func *f)
+static int callee_saves(const struct hash *savers, const struct object *o, const struct cfi_func *f)
 {
 	uint8_t code[CODE_MAX];
 	uint64_t size = f->end - f->start;
 	uint32_t n = object_read(o, f->start, code, size < CODE_MAX ? (uint32_t)size : CODE_MAX);
 
 	for (uint32_t i = 0; i + 5 <= n; i++) {
+		const uint64_t *saved;
 		int32_t rel;
 		uint64_t to;
 
@@ -83,52 +97,69 @@ static int callee_saves(const struct cfi *c, const struct object *o, const struc
 			continue;
 		memcpy(&rel, code + i + 1, 4);
 		to = f->start + i + 5 + (uint64_t)(int64_t)rel;
-		for (uint32_t k = 0; k < c->funcs.n; k++)
-			if (c->funcs.v[k].start == to && c->funcs.v[k].rbx)
-				return c->funcs.v[k].rbx;
+		saved = hash_get(savers, &to, sizeof(to));
+		if (saved)
+			return (int)(int64_t)*saved;
 	}
 	return WIRE_UNWIND_SAME;
 }
 
-/* Functions whose CFA is in rbx: a handful in ld.so. */
+static bool is_in_rbx(uint32_t rule)
+{
+	return WIRE_UNWIND_RULE_KIND(rule) == WIRE_UNWIND_REG &&
+	       WIRE_UNWIND_RULE_REG(rule) == WIRE_UNWIND_REG_RBX;
+}
+
+/* Functions whose CFA is in rbx. */
 static void find_saved(struct cfi *c, const struct object *o)
 {
-	for (uint32_t i = 0; i < c->funcs.n; i++) {
+	struct hash savers = { 0 };
+	uint32_t found = 0;
+
+	for (uint32_t i = 0; i < c->funcs.n && found < SAVED_MAX; i++) {
 		const struct cfi_func *f = &c->funcs.v[i];
 		int saved = 0;
 
 		for (uint32_t r = 0; r < f->n; r++) {
 			struct cfi_row *row = &c->rows.v[f->first + r];
 
-			if (WIRE_UNWIND_RULE_KIND(row->rule) != WIRE_UNWIND_REG ||
-			    WIRE_UNWIND_RULE_REG(row->rule) != WIRE_UNWIND_REG_RBX)
+			if (!is_in_rbx(row->rule))
 				continue;
-			if (!saved)
-				saved = callee_saves(c, o, f);
+			if (!saved) {
+				if (!found++)
+					savers = rbx_savers(c);
+				saved = callee_saves(&savers, o, f);
+			}
 			row->rule = WIRE_UNWIND_RULE(WIRE_UNWIND_REG, saved,
 						     WIRE_UNWIND_RULE_OFF(row->rule));
 		}
 	}
+	hash_fini(&savers);
 }
 
 /* Where makecontext() lets coroutines return to, glibc's __start_context: nobody has called it, but its FDE does not say so. It is known by
  * its code: mov %rbx,%rsp; mov (%rsp),%rdi; test %rdi,%rdi. */
+static bool is_context_start(const struct object *o, const struct cfi_func *f)
+{
+	static const char code[] = "\xf3\x0f\x1e\xfa" /* endbr64, or none */
+				   "\x48\x89\xdc\x48\x8b\x3c\x24\x48\x85\xff";
+	uint8_t b[sizeof(code) - 1];
+
+	return f->n == 1 && f->end - f->start <= CONTEXT_START_MAX &&
+	       object_read(o, f->start, b, sizeof(b)) == sizeof(b) &&
+	       (!memcmp(b, code, sizeof(b)) || !memcmp(b, code + 4, sizeof(b) - 4));
+}
+
 static void mark_context_start(struct cfi *c, const struct object *o)
 {
-	static const char code[] = "\x48\x89\xdc\x48\x8b\x3c\x24\x48\x85\xff";
 	const char *soname = object_soname(o);
-	uint8_t b[sizeof(code) - 1];
 
 	if (!soname || strcmp(soname, "libc.so.6"))
 		return;
-	for (uint32_t i = 0; i < c->funcs.n; i++) {
-		const struct cfi_func *f = &c->funcs.v[i];
-
-		if (f->n == 1 && f->end - f->start <= CONTEXT_START_MAX &&
-		    object_read(o, f->start, b, sizeof(b)) == sizeof(b) &&
-		    !memcmp(b, code, sizeof(b)))
-			c->rows.v[f->first].rule = WIRE_UNWIND_RULE(WIRE_UNWIND_STOP, 0, 0);
-	}
+	for (uint32_t i = 0; i < c->funcs.n; i++)
+		if (is_context_start(o, &c->funcs.v[i]))
+			c->rows.v[c->funcs.v[i].first].rule =
+				WIRE_UNWIND_RULE(WIRE_UNWIND_STOP, 0, 0);
 }
 
 /* Nobody has called it, yet its address may stand where return addresses do: the byte before it, by which those are looked up, is
@@ -136,8 +167,7 @@ static void mark_context_start(struct cfi *c, const struct object *o)
 static bool is_returned_to(const struct cfi *c, const struct cfi_func *f)
 {
 	return f->n && WIRE_UNWIND_RULE_KIND(c->rows.v[f->first].rule) == WIRE_UNWIND_STOP &&
-	       c->rows.v[f->first].addr == f->start &&
-	       (f->start & ((1 << WIRE_UNWIND_PAGE_SHIFT) - 1));
+	       c->rows.v[f->first].addr == f->start;
 }
 
 /* The last instruction of what returns from signals is the system call: where it is at work, pc is the byte behind the function. */
@@ -175,7 +205,8 @@ static void put_funcs(struct making *m, struct cfi *c, const struct object *o)
 		}
 		if (i && f->start > end && end)
 			put(m, end, 0);
-		if (f->start > end && is_returned_to(c, f))
+		if (f->start > end && is_returned_to(c, f) &&
+		    (f->start - 1) >> WIRE_UNWIND_PAGE_SHIFT >= m->first_page)
 			put(m, f->start - 1, c->rows.v[f->first].rule);
 		for (uint32_t r = 0; r < f->n; r++) {
 			const struct cfi_row *row = &c->rows.v[f->first + r];

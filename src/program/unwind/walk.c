@@ -45,7 +45,7 @@ static int step(struct walk *w, uint32_t rule, uint32_t n)
 	int64_t off = (int64_t)WIRE_UNWIND_RULE_OFF(rule) * 8;
 	int32_t rbp = WIRE_UNWIND_RULE_RBP(rule);
 	uint64_t cfa, base, ra;
-	bool by_rbx;
+	bool by_rbx, called = w->call;
 
 	w->guess = false;
 	w->call = true;
@@ -65,7 +65,7 @@ static int step(struct walk *w, uint32_t rule, uint32_t n)
 		if (!w->top && (!by_rbx || rbp == WIRE_UNWIND_SAME))
 			return WIRE_UNWIND_END_NO_TABLE;
 		if (!w->top && !w->read(w->arg, w->sp + (uint64_t)(rbp * 8ll), &base))
-			return WIRE_UNWIND_END_UNREADABLE;
+			return WIRE_UNWIND_END_NO_TABLE;
 		if (by_rbx)
 			rbp = WIRE_UNWIND_SAME;
 		cfa = base + (uint64_t)(WIRE_UNWIND_RULE_WORDS(rule) * 8ll);
@@ -91,11 +91,11 @@ static int step(struct walk *w, uint32_t rule, uint32_t n)
 	}
 	if (WIRE_UNWIND_RULE_KIND(rule) == WIRE_UNWIND_RA_RDI) {
 		if (!w->top)
-			return WIRE_UNWIND_END_BAD;
+			return WIRE_UNWIND_END_NO_TABLE;
 		ra = w->reg[5 /* rdi */];
 	} else {
 		/* OCaml's caml_c_call pops its return address: it is still where it was. */
-		if (cfa < w->sp + !w->top && WIRE_UNWIND_RULE_KIND(rule) != WIRE_UNWIND_STACK)
+		if (cfa < w->sp + called && WIRE_UNWIND_RULE_KIND(rule) != WIRE_UNWIND_STACK)
 			return WIRE_UNWIND_END_BAD;
 		if (!w->read(w->arg, cfa - 8, &ra))
 			return WIRE_UNWIND_END_UNREADABLE;
@@ -123,8 +123,20 @@ uint32_t unwind_walk(const struct unwind_process *p, const struct unwind_regs *r
 	int end = WIRE_UNWIND_END_DEEP;
 
 	while (n < max) {
-		uint64_t at = w.pc - w.call;
-		const struct unwind_mapping *m = unwind_process_find(p, at);
+		uint64_t at;
+		const struct unwind_mapping *m;
+
+		/* A call through NULL: it has pushed its return address. */
+		if (!w.pc && !w.call) {
+			if (!read(arg, w.sp, &w.pc)) {
+				end = WIRE_UNWIND_END_UNREADABLE;
+				break;
+			}
+			w.sp += 8;
+			w.call = true;
+		}
+		at = w.pc - w.call;
+		m = unwind_process_find(p, at);
 
 		if (!m) {
 			end = WIRE_UNWIND_END_NO_TABLE;
@@ -138,7 +150,7 @@ uint32_t unwind_walk(const struct unwind_process *p, const struct unwind_regs *r
 		if (end >= 0)
 			break;
 		/* Who begins a stack by hand lets it return to 0: fibers. */
-		if (!w.pc && !w.guess) {
+		if (!w.pc && w.call && !w.guess) {
 			end = WIRE_UNWIND_END_ROOT;
 			break;
 		}
