@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/io.h"
+#include "base/nofile.h"
 #include "run.h"
 #include "tool.h"
 
@@ -295,6 +296,7 @@ int cmd_run(struct cmdline *c)
 	struct run r;
 	int status;
 
+	nofile_raise();
 	init(&r, c);
 	status = set_options(&r);
 	if (!status)

@@ -1,5 +1,6 @@
 /* The driver: rings to records in order, records to actions. */
 #include "base/clock.h"
+#include "base/nofile.h"
 #include "consume/internal.h"
 
 #include <errno.h>
@@ -153,8 +154,10 @@ static struct err *do_system(struct consumer *c, const struct record_view *r,
 	if (e)
 		return e;
 	command = c->sink->ops->format(c->sink, r, a);
+	nofile_restore();
 	if (system(command) == -1)
 		e = say(c, r, "system(): cannot run /bin/sh");
+	nofile_raise();
 	free(command);
 	return e;
 }

@@ -7,6 +7,7 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/io.h"
@@ -237,7 +238,8 @@ static void test_cache(void **state)
 	char dir[] = "/tmp/descry-cache-XXXXXX";
 	struct object *o;
 	struct unwind_image *u = libc_image(&o), *v;
-	cleanup_free char *sub = NULL, *path = NULL, *text = NULL;
+	cleanup_free char *sub = NULL, *path = NULL, *text = NULL, *other = NULL, *old = NULL,
+			  *half = NULL;
 	struct dirent *d;
 	size_t len;
 
@@ -273,11 +275,44 @@ static void test_cache(void **state)
 	assert_int_equal(v->size, u->size);
 	unwind_image_free(v);
 	unlink(path);
+	/* A file that others can write says what it likes of itself: it is not kept. */
+	assert_int_equal(chmod(sub, 0755), 0);
+	cleanup_free char *copy = xasprintf("%s/copy", dir);
+	FILE *f = fopen(copy, "w");
+
+	assert_null(io_read_file(object_path(o), &other, &len));
+	assert_int_equal(fwrite(other, 1, len, f), len);
+	assert_int_equal(fclose(f), 0);
+	object_free(o);
+	for (int open = 1; open >= 0; open--) {
+		assert_int_equal(chmod(copy, open ? 0666 : 0644), 0);
+		assert_null(object_open(copy, &o));
+		assert_null(unwind_image_open(o, &v));
+		assert_int_equal(v->size, u->size);
+		unwind_image_free(v);
+		object_free(o);
+		assert_int_equal(access(path, F_OK), open ? -1 : 0);
+	}
+	unlink(copy);
+	/* What others have left goes when it is old. */
+	old = xasprintf("%s/unwind1-00", sub);
+	half = xasprintf("%s/unwind%d-00.abcdef", sub, (int)WIRE_UNWIND_VERSION);
+	assert_int_equal(close(creat(old, 0600)), 0);
+	assert_int_equal(close(creat(half, 0600)), 0);
+	unwind_cache_sweep(sub, time(NULL));
+	assert_int_equal(access(old, F_OK), 0);
+	assert_int_equal(access(half, F_OK), 0);
+	unwind_cache_sweep(sub, time(NULL) + 2 * 24 * 60 * 60);
+	assert_int_equal(access(old, F_OK), 0);
+	assert_int_equal(access(half, F_OK), -1);
+	unwind_cache_sweep(sub, time(NULL) + 31 * 24 * 60 * 60);
+	assert_int_equal(access(old, F_OK), -1);
+	assert_int_equal(access(path, F_OK), 0);
+	unlink(path);
 	rmdir(sub);
 	rmdir(dir);
 	unsetenv("XDG_CACHE_HOME");
 	unwind_image_free(u);
-	object_free(o);
 }
 
 /* Without .eh_frame: .debug_frame, plain and compressed, gives the same rules as .eh_frame does. */

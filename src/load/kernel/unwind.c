@@ -98,10 +98,14 @@ static struct err *put_chunk(void *arg, uint32_t chunk, const uint32_t *words)
 			return sys_err(errno, "creating a map for unwind tables");
 		vec_push(&t->chunk_fds, fd);
 		/* Filled before it can be seen. */
-		if (index == chunk && map_update(fd, &zero, words))
-			return err_errno(errno, "filling unwind tables");
-		if (map_update(t->chunks, &index, &fd))
-			return err_errno(errno, "adding unwind tables");
+		if ((index == chunk && map_update(fd, &zero, words)) ||
+		    map_update(t->chunks, &index, &fd)) {
+			struct err *e = err_errno(errno, "adding unwind tables");
+
+			close(fd);
+			t->chunk_fds.n--;
+			return e;
+		}
 	}
 	if (map_update(t->chunk_fds.v[chunk], &zero, words))
 		return err_errno(errno, "filling unwind tables");
@@ -244,10 +248,23 @@ static bool lookup(const struct unwind_tables *t, uint32_t pid, struct wire_unwi
 	return !sys_bpf(BPF_MAP_LOOKUP_ELEM, &a, sizeof(a));
 }
 
+static bool is_gone(uint32_t pid)
+{
+	return kill((pid_t)pid, 0) && errno == ESRCH;
+}
+
+static void forget(struct unwind_tables *t, uint32_t pid)
+{
+	unwind_store_del(t->store, (pid_t)pid);
+	hash_del(&t->read_ns, &pid, sizeof(pid));
+	hash_del(&t->ours, &pid, sizeof(pid));
+}
+
 struct err *unwind_tables_add(struct unwind_tables *t, pid_t pid)
 {
 	uint32_t key = (uint32_t)pid;
 	struct wire_unwind_process p;
+	struct err *e;
 
 	/* Looked at before its mappings are: should it run another program by then, the walk sees that the list is not
 	 * of the address space it is in. */
@@ -258,7 +275,10 @@ struct err *unwind_tables_add(struct unwind_tables *t, pid_t pid)
 	}
 	*hash_put(&t->read_ns, &key, sizeof(key), NULL) = now_ns();
 	*hash_put(&t->ours, &key, sizeof(key), NULL) = 1;
-	return unwind_store_add(t->store, pid);
+	e = unwind_store_add(t->store, pid);
+	if (e && is_gone(key))
+		forget(t, key);
+	return e;
 }
 
 static int newest_first(const void *a, const void *b)
@@ -294,11 +314,25 @@ static void want(struct unwind_tables *t, uint32_t pid, bool soon, uint64_t now)
 	vec_push(&t->later, (struct later){ pid, at });
 }
 
-static void forget(struct unwind_tables *t, uint32_t pid)
+/* Children of targets that nothing has asked for. */
+static void forget_gone(struct unwind_tables *t)
 {
-	unwind_store_del(t->store, (pid_t)pid);
-	hash_del(&t->read_ns, &pid, sizeof(pid));
-	hash_del(&t->ours, &pid, sizeof(pid));
+	VEC(uint32_t) gone = { 0 };
+	uint32_t pos = 0;
+	const void *key;
+	uint64_t *val;
+	size_t len;
+
+	while (hash_next(&t->ours, &pos, &key, &len, &val)) {
+		uint32_t pid;
+
+		memcpy(&pid, key, sizeof(pid));
+		if (is_gone(pid))
+			vec_push(&gone, pid);
+	}
+	for (uint32_t i = 0; i < gone.n; i++)
+		forget(t, gone.v[i]);
+	vec_fini(&gone);
 }
 
 static void scan(struct unwind_tables *t, uint64_t now)
@@ -314,12 +348,13 @@ static void scan(struct unwind_tables *t, uint64_t now)
 	for (uint32_t i = 0; i < pids.n; i++) {
 		struct wire_unwind_process p;
 
-		if (kill((pid_t)pids.v[i], 0) && errno == ESRCH)
+		if (is_gone(pids.v[i]))
 			forget(t, pids.v[i]);
 		else if (lookup(t, pids.v[i], &p) && p.asked & WIRE_UNWIND_ASK_LIST)
 			want(t, pids.v[i], p.asked & WIRE_UNWIND_ASK_NOW, now);
 	}
 	vec_fini(&pids);
+	forget_gone(t);
 }
 
 static void wanted_record(void *arg, const struct wire_record *r, uint32_t size, bool control)

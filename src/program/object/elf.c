@@ -411,6 +411,11 @@ void object_free(struct object *o)
 	free(o);
 }
 
+bool object_stat(const struct object *o, struct stat *ret)
+{
+	return o->fd >= 0 && !fstat(o->fd, ret);
+}
+
 const char *object_path(const struct object *o)
 {
 	return o->path;

@@ -46,6 +46,9 @@ struct err *object_open(const char *path, struct object **ret);
 struct err *object_open_memory(const char *name, const void *p, size_t n, struct object **ret);
 void object_free(struct object *o);
 const char *object_path(const struct object *o);
+/* fstat() of the open file; false: the object is in memory, or its file closed. */
+struct stat;
+bool object_stat(const struct object *o, struct stat *ret);
 bool object_is_executable(
 	const struct object *o); /* ET_EXEC or PIE main program rather than a library */
 bool object_is_fixed(const struct object *o); /* ET_EXEC: loaded at its link-time addresses */

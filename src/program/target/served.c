@@ -17,6 +17,7 @@
 #include <sys/xattr.h>
 
 #include "base/clock.h"
+#include "base/nofile.h"
 #include "internal.h"
 #include "wire/preload.h"
 
@@ -144,6 +145,7 @@ static void child(char *const argv[], const struct channel *ch, int report)
 	int code;
 
 	signal(SIGINT, SIG_DFL);
+	nofile_restore();
 	setenv("LD_PRELOAD", preload, 1);
 	setenv(PRELOAD_ENV, numbers, 1);
 	fcntl(ch->service[1], F_SETFD, 0);

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 
 #include "base/clock.h"
+#include "base/nofile.h"
 #include "internal.h"
 
 enum { START_OPTIONS = PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL | PTRACE_O_TRACESYSGOOD };
@@ -19,6 +20,7 @@ static void child(char *const argv[], int go, int report)
 	int code;
 
 	signal(SIGINT, SIG_DFL);
+	nofile_restore();
 	if (read(go, &byte, 1) == 1)
 		execvp(argv[0], argv);
 	code = errno;

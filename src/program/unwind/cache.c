@@ -1,14 +1,21 @@
-/* Unwind images on disk, by build-id: $XDG_CACHE_HOME/descry/unwindVERSION-BUILDID, for root
+/* Unwind images on disk, by build-id and size: $XDG_CACHE_HOME/descry/unwindVERSION-BUILDID-SIZE, for root
  * /var/cache/descry. */
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include "base/io.h"
+#include "base/procdir.h"
 #include "program/unwind/unwind.h"
 
-enum { WORTH_KEEPING = 2000 }; /* rows: fewer are made sooner than read */
+enum {
+	WORTH_KEEPING = 2000, /* rows: fewer are made sooner than read */
+	DAY = 24 * 60 * 60,   /* after which a file goes that was never finished */
+	KEPT = 30 * DAY,      /* after which another version's image goes */
+};
 
 /* malloc()ed; NULL when there is no place for it. */
 static char *cache_dir(void)
@@ -22,27 +29,53 @@ static char *cache_dir(void)
 	return home && *home == '/' ? xasprintf("%s/.cache/descry", home) : NULL;
 }
 
+static bool is_trusted(const struct stat *st)
+{
+	return (st->st_uid == geteuid() || !st->st_uid) && !(st->st_mode & (S_IWGRP | S_IWOTH));
+}
+
 /* Somebody else's tables would steer our walks: only a folder and files of our own (or root's) count. */
 static bool is_ours(const char *path)
 {
 	struct stat st;
 
-	return !lstat(path, &st) && !S_ISLNK(st.st_mode) &&
-	       (st.st_uid == geteuid() || !st.st_uid) && !(st.st_mode & (S_IWGRP | S_IWOTH));
+	return !lstat(path, &st) && !S_ISLNK(st.st_mode) && is_trusted(&st);
 }
 
+/* NULL: not to be kept. A build-id is what a file says of itself: only of files that nobody else can write is it believed. */
 static char *cache_path(const char *dir, const struct object *o)
 {
 	uint32_t n;
 	const uint8_t *id = object_build_id(o, &n);
 	char hex[65] = "";
+	struct stat st;
 
-	if (!id || n < 8 || n > 32)
+	if (!id || n < 8 || n > 32 || !object_stat(o, &st) || !is_trusted(&st))
 		return NULL;
 	for (uint32_t i = 0; i < n; i++)
 		snprintf(hex + 2 * i, 3, "%02x", id[i]);
 	/* Versions of descry that lay tables out differently keep out of each other's way. */
-	return xasprintf("%s/unwind%d-%s", dir, (int)WIRE_UNWIND_VERSION, hex);
+	return xasprintf("%s/unwind%d-%s-%llx", dir, (int)WIRE_UNWIND_VERSION, hex,
+			 (unsigned long long)st.st_size);
+}
+
+void unwind_cache_sweep(const char *dir, time_t now)
+{
+	cleanup_free char *own = xasprintf("unwind%d-", (int)WIRE_UNWIND_VERSION);
+	cleanup_dir DIR *d = opendir(dir);
+	struct dirent *e;
+	struct stat st;
+
+	while (d && (e = readdir(d))) {
+		bool image = !strncmp(e->d_name, "unwind", 6) || !strncmp(e->d_name, "recent", 6);
+		bool unfinished = image && strchr(e->d_name, '.');
+		bool other = image && e->d_name[0] == 'u' && strncmp(e->d_name, own, strlen(own));
+
+		if ((unfinished || other) &&
+		    !fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) &&
+		    now - st.st_mtime > (unfinished ? DAY : KEPT))
+			unlinkat(dirfd(d), e->d_name, 0);
+	}
 }
 
 static struct unwind_image *cache_read(const char *path, const struct object *o)
@@ -74,6 +107,7 @@ static void cache_write(const char *dir, const char *path, const struct unwind_i
 	cleanup_free char *tmp = xasprintf("%s.XXXXXX", path);
 	const uint8_t *p = (const uint8_t *)u->head;
 	size_t left = u->size;
+	static bool swept;
 	int fd;
 
 	if (mkdir(dir, 0755) && errno == ENOENT) {
@@ -85,6 +119,10 @@ static void cache_write(const char *dir, const char *path, const struct unwind_i
 	}
 	if (!is_ours(dir))
 		return;
+	if (!swept) {
+		swept = true;
+		unwind_cache_sweep(dir, time(NULL));
+	}
 	fd = mkostemp(tmp, O_CLOEXEC);
 	if (fd < 0)
 		return;
@@ -178,6 +216,8 @@ void unwind_recent_write(const char *const *met, uint32_t nmet)
 		fd = mkostemp(tmp, O_CLOEXEC);
 	if (fd >= 0)
 		f = fdopen(fd, "w");
+	if (fd >= 0 && !f)
+		close(fd);
 	for (uint32_t i = 0; f && i < n; i++)
 		fprintf(f, "%s\n", all[i]);
 	if (fd >= 0 && (!f || fclose(f) || rename(tmp, path)))

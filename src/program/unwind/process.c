@@ -69,43 +69,59 @@ static bool find_delta(const struct object *o, int64_t *ret)
 	return found;
 }
 
-/* The file of a mapping by its identity, opened when it is new. *path opens it from here. */
+/* Will the same file open another time? */
+static bool is_passing(const struct err *e)
+{
+	return e && (e->code == EMFILE || e->code == ENFILE || e->code == ENOMEM ||
+		     e->code == EINTR || e->code == EAGAIN);
+}
+
+/* The file of a mapping by its identity, opened when it is new; NULL: not now, ask again. *path opens it from here. */
 static struct unwind_file *find_file(struct unwind_images *s, pid_t pid, const struct mapping *m)
 {
 	bool vdso = !strcmp(m->path, "[vdso]"), is_new;
 	cleanup_free char *path = vdso ? NULL : mapping_open_path(pid, m);
 	struct file_key key = { .path = hash_bytes(m->path, strlen(m->path)) };
-	struct unwind_file *f;
+	struct unwind_file *f, made = { .guessed = s->guess };
 	struct stat st = { 0 };
+	struct err *e;
 	uint64_t *i;
 
 	if (vdso)
 		key.key = WIRE_UNWIND_KEY_VDSO;
-	else if (path && !stat(path, &st))
+	else if (!path || stat(path, &st))
+		return NULL;
+	else
 		key.key = wire_unwind_file_key(m->dev_major << 20 | m->dev_minor, m->inode,
 					       (uint64_t)st.st_mtim.tv_sec,
 					       (uint32_t)st.st_mtim.tv_nsec);
-	else
-		key.path ^= m->inode;
 	i = hash_put(&s->by_file, &key, sizeof(key), &is_new);
 	if (!is_new) {
 		s->all.v[*i].guessed &= s->guess;
 		return &s->all.v[*i];
 	}
+	e = vdso ? open_vdso(m->end - m->start, &made.object) : object_open(path, &made.object);
+	if (is_passing(e)) {
+		hash_del(&s->by_file, &key, sizeof(key));
+		err_free(e);
+		return NULL;
+	}
+	made.key = key.key;
+	made.path = xstrdup(m->path);
+	if (!e)
+		e = unwind_image_open(made.object, &made.image);
+	if (!e && !find_delta(made.object, &made.delta))
+		made.key = 0;
+	err_free(e);
 	*i = s->all.n;
 	f = vec_add(&s->all);
-	*f = (struct unwind_file){ .key = key.key, .path = xstrdup(m->path), .guessed = s->guess };
-
-	struct err *e = vdso   ? open_vdso(m->end - m->start, &f->object)
-			: path ? object_open(path, &f->object)
-			       : err_new(ENOENT, "%s: cannot be opened", m->path);
-
-	if (!e)
-		e = unwind_image_open(f->object, &f->image);
-	if (!e && !find_delta(f->object, &f->delta))
-		f->key = 0;
-	err_free(e);
+	*f = made;
 	return f;
+}
+
+static bool has_image(const struct unwind_file *f)
+{
+	return f && f->image;
 }
 
 bool unwind_images_add_path(struct unwind_images *s, const char *path)
@@ -118,7 +134,7 @@ bool unwind_images_add_path(struct unwind_images *s, const char *path)
 	m.dev_major = major(st.st_dev);
 	m.dev_minor = minor(st.st_dev);
 	m.inode = st.st_ino;
-	return find_file(s, 0, &m)->image != NULL;
+	return has_image(find_file(s, 0, &m));
 }
 
 bool unwind_images_add_inode(struct unwind_images *s, pid_t pid, const char *path, uint32_t dev,
@@ -129,13 +145,17 @@ bool unwind_images_add_inode(struct unwind_images *s, pid_t pid, const char *pat
 			     .dev_minor = dev & 0xfffff,
 			     .inode = inode };
 	struct mapped_key k = { dev, inode, hash_bytes(path, strlen(path)) };
+	const struct unwind_file *f;
 	bool is_new;
 
 	/* Whether it was changed since, the key of its contents tells; who maps it still sees to that. */
 	*hash_put(&s->met, &k, sizeof(k), &is_new) = 1;
 	if (!is_new)
 		return true;
-	return find_file(s, pid, &m)->image != NULL;
+	f = find_file(s, pid, &m);
+	if (!f)
+		hash_del(&s->met, &k, sizeof(k));
+	return has_image(f);
 }
 
 void unwind_images_guess(struct unwind_images *s, bool guess)
@@ -183,7 +203,7 @@ struct err *unwind_process_read(struct unwind_images *s, pid_t pid, struct unwin
 		if (m->inode || !strcmp(m->path, "[vdso]")) {
 			const struct unwind_file *f = find_file(s, pid, m);
 
-			if (f->image && find_bias(f->object, m, &um.bias))
+			if (has_image(f) && find_bias(f->object, m, &um.bias))
 				um.image = f->image;
 		}
 		vec_push(&p->mappings, um);

@@ -33,6 +33,9 @@ struct err *unwind_image_open(struct object *o, struct unwind_image **ret);
 /* Checks every promise of wire/unwind.h; copies the bytes. */
 struct err *unwind_image_parse(const char *name, const void *p, size_t n,
 			       struct unwind_image **ret);
+/* Takes images of other versions and what a killed run has left unfinished out of the cache's folder, when they are old. Done before
+ * an image is put there. */
+void unwind_cache_sweep(const char *dir, time_t now);
 /* Files with tables that earlier runs have met, the last ones first: malloc()ed, and their count. */
 uint32_t unwind_recent_read(char ***ret);
 /* Puts those that this run has met in front. */
