@@ -330,6 +330,11 @@ static struct err *write_out(const struct profile *p, const struct stacktree *t)
 	}
 	e = out_flush(&o);
 	out_fini(&o);
+	if (e && file)
+		return err_wrap(e, "%s", p->path);
+	if (file && fclose(file))
+		e = err_errno(errno, "%s: close", p->path);
+	file = NULL;
 	return e;
 }
 
@@ -385,6 +390,10 @@ static int run(struct profile *p, struct cmdline *c)
 		c->sink->ops->free(c->sink);
 	if (status)
 		return status;
+	if (!p->result.complete) {
+		e = err_new(EINTR, "interrupted a second time: no profile is written");
+		return tool_failed(e);
+	}
 	p->duration_ns = p->result.report.elapsed_ns;
 	stacktree_finish(&p->tree);
 	stacktree_init(&reversed);

@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -54,7 +55,10 @@ int tool_number(const char *option, const char *text, double min, double max, do
 struct err *tool_can_write(const char *path)
 {
 	cleanup_free char *copy = path ? xstrdup(path) : NULL;
+	struct stat st;
 
+	if (path && !stat(path, &st) && S_ISDIR(st.st_mode))
+		return err_errno(EISDIR, "%s: open", path);
 	if (!path || !faccessat(AT_FDCWD, path, W_OK, AT_EACCESS))
 		return NULL;
 	if (errno == ENOENT && !faccessat(AT_FDCWD, dirname(copy), W_OK | X_OK, AT_EACCESS))

@@ -8,7 +8,7 @@
 #include "budget.h"
 #include "run.h"
 
-static volatile sig_atomic_t interrupted;
+static volatile sig_atomic_t interrupted, at_end;
 
 /* The second ^C leaves out what is printed at the end. One that comes with the first is not a second one: timeout(1) sends
  * its signal to us and to our process group. */
@@ -22,8 +22,14 @@ static void on_signal(int sig)
 	if (sig == SIGCHLD)
 		return;
 	now = clock_ns(CLOCK_MONOTONIC);
-	if (!interrupted || now - last >= APART_NS)
+	if (!interrupted || now - last >= APART_NS) {
+		/* Nothing is traced any more; naming what was gathered may take long, and ends like any other program. */
+		if (at_end) {
+			signal(sig, SIG_DFL);
+			raise(sig);
+		}
 		interrupted++;
+	}
 	last = now;
 	errno = before;
 }
@@ -204,6 +210,7 @@ static struct err *trace(struct run *r, int *ret_status)
 	if (!err && r->image->has_end)
 		err = e->ops->fire(e, r->image->end_prog);
 	caught = interrupted;
+	at_end = true;
 	if (!err)
 		err = consumer_finish(r->consumer, opt_on(&r->options, OPT_REPORT), caught > 1);
 	(void)consumer_exited(r->consumer, ret_status);

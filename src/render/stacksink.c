@@ -60,7 +60,7 @@ static void clear_line(struct stacksink *k)
 	k->said = false;
 }
 
-/* A ';' would split the frame. */
+/* A ';' would split the frame, a line feed the line. */
 static void push(struct stacksink *k)
 {
 	struct out *t = &k->text;
@@ -68,6 +68,8 @@ static void push(struct stacksink *k)
 	for (size_t i = 0; i < t->n; i++)
 		if (t->v[i] == ';')
 			t->v[i] = ':';
+		else if ((uint8_t)t->v[i] < ' ')
+			t->v[i] = '?';
 	vec_push(&k->names, stacktree_name(k->tree, t->v, t->n));
 }
 
@@ -243,6 +245,12 @@ static struct err *flush(struct sink *s)
 	return NULL;
 }
 
+static struct err * final(struct sink *s)
+{
+	of(s)->ret->complete = true;
+	return NULL;
+}
+
 static struct err *nothing(struct sink *s, const struct record_view *r)
 {
 	return NULL;
@@ -319,6 +327,7 @@ static const struct sink_ops ops = {
 	.record_begin = nothing,
 	.action = no_action,
 	.printa = take_aggs,
+	.final = final,
 	.record_end = nothing,
 	.fault = fault,
 	.drop = drop,

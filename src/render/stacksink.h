@@ -26,6 +26,7 @@ struct stacksink_result {
 	uint64_t stacks;          /* rows: distinct stacks, of each thread */
 	uint64_t lost;            /* all drops */
 	struct run_report report; /* without its arrays */
+	bool complete;            /* the aggregations came; false: interrupted twice before */
 };
 
 /* Both borrowed; ret is complete when the run is over. */

@@ -70,13 +70,14 @@ void tree_write(const struct stacktree *t, double min_percent, struct out *o)
 	while (w.pending.n) {
 		struct pending p = w.pending.v[--w.pending.n];
 		const struct stacktree_node *n = &t->nodes.v[p.node];
+		const struct stacktree_name *name = stacktree_name_of(t, p.node);
 
 		put_percent(&w, o, n->total);
 		put_percent(&w, o, n->self);
 		out_printf(o, "%7llu  ", (unsigned long long)n->total);
 		out_fill(o, ' ', p.branch ? p.indent - 2 : p.indent);
 		out_str(o, p.branch ? "- " : "");
-		flame_text(o, stacktree_name_of(t, p.node));
+		flame_shown(o, name->text, name->len); /* with its mark */
 		out_char(o, '\n');
 		push_children(&w, p.node, n->depth == 1 ? p.indent + 2 : p.indent);
 	}

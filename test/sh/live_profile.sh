@@ -90,6 +90,28 @@ t.send_signal(signal.SIGINT)
 out, err = t.communicate(timeout=10)
 check(t.returncode == 0 and "leaf" in out, "^C prints the results", t.returncode, err)
 
+# ^C twice while it is not let run in between: nothing is written in place of what was there, and that is said
+before = TMP + "/before.folded"
+open(before, "w").write("kept 1\n")
+t = subprocess.Popen([DESCRY, "profile", "-c", exe, "--folded", "-o", before], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+time.sleep(1.5)
+subprocess.run(["gdb", "-q", "-batch", "-p", str(t.pid), "-ex", "handle SIGINT nostop noprint pass", "-ex", "call (int)raise(2)", "-ex", "shell sleep 0.3", "-ex", "call (int)raise(2)"],
+               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+out, err = t.communicate(timeout=10)
+check(t.returncode == 1 and "interrupted a second time" in err and open(before).read() == "kept 1\n", "^C twice", t.returncode, err)
+
+# marks in text, too; names of any bytes stay in their line
+busy = "import ctypes\nctypes.CDLL(None).prctl(15, b'a\\nb;c')\nimport os\nwhile 1: os.stat('/')"
+p = subprocess.Popen(["/usr/bin/python3", "-c", busy])
+atexit.register(p.kill)
+time.sleep(0.5)
+r = profile("-F", "499", "-t", "1", "--marks", "-p", str(p.pid))
+check(re.search(r"do_syscall_64_\[k\]$", r.out, re.M), "--marks in text", r.out[:900])
+r = profile("-F", "499", "-t", "0.5", "--folded", "-p", str(p.pid))
+check(r.out and all(l.startswith("a?b:c;") for l in r.out.splitlines()), "a line feed in a name", r.out[:300])
+r = profile("-F", "499", "-t", "9", "-o", TMP, "-p", str(p.pid), rc=1)
+check(TMP in r.err and "directory" in r.err and r.secs < 5, "-o FOLDER", r)
+
 for bad in (["-F", "0", "-a"], ["-a", "-p", "1"], [], ["-t", "x", "-a"], ["--colors", "none", "-a"], ["-c", exe, "word"]):
     profile(*bad, rc=2)
 r = profile("-c", "/nonexistent/x", rc=1)
