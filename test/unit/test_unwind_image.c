@@ -552,6 +552,7 @@ static void test_store(void **state)
 
 	setenv("XDG_CACHE_HOME", "/dev/null", 1);
 	assert_null(unwind_store_add(s, getpid()));
+	assert_false(unwind_store_full(s));
 	assert_int_equal(m.pid, getpid());
 	assert_null(unwind_process_read(images, getpid(), &p));
 	assert_int_equal(m.process.n, p->mappings.n);

@@ -175,8 +175,14 @@ static void kernel_drain(struct engine *en,
 {
 	struct kernel_engine *k = kernel(en);
 
-	if (k->unwind)
+	if (k->unwind) {
 		unwind_tables_refresh(k->unwind);
+		if (unwind_tables_overflowed(k->unwind))
+			engine_note(
+				k,
+				"unwind tables are full (%llu MB): other files' functions are walked by frame pointer",
+				(unsigned long long)unwind_tables_bytes(k->unwind) >> 20);
+	}
 	/* Control first: every data record older than a control record given now is then given,
 	 * too. */
 	ring_drain(&k->control, fn, arg, true);

@@ -49,7 +49,7 @@ struct unwind_tables {
 	VEC(struct later) later; /* once each after tidy_later() */
 	VEC(uint32_t) met;       /* whose first stack was taken */
 	uint64_t scan_ns;
-	bool preloaded;
+	bool preloaded, overflowed;
 	uint32_t mm, asked; /* of the process that is being put */
 	struct map_watch *watch;
 	bool targets;     /* what other processes map is not looked at */
@@ -232,6 +232,14 @@ int unwind_tables_processes(const struct unwind_tables *t)
 int unwind_tables_wanted(const struct unwind_tables *t)
 {
 	return t->wanted.fd;
+}
+
+bool unwind_tables_overflowed(struct unwind_tables *t)
+{
+	if (t->overflowed || !unwind_store_full(t->store))
+		return false;
+	t->overflowed = true;
+	return true;
 }
 
 uint64_t unwind_tables_bytes(const struct unwind_tables *t)

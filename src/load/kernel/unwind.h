@@ -38,6 +38,8 @@ void unwind_tables_met(struct unwind_tables *t, void (*fn)(void *arg, int pid), 
  * of their children and of those met. */
 void unwind_tables_watch(struct unwind_tables *t, bool targets);
 int unwind_tables_watch_fd(const struct unwind_tables *t, uint32_t i);
+/* Some stacks will be without tables for want of room; true once. */
+bool unwind_tables_overflowed(struct unwind_tables *t);
 /* Bytes of tables in the kernel. */
 uint64_t unwind_tables_bytes(const struct unwind_tables *t);
 

@@ -11,8 +11,12 @@ struct unwind_images {
 	struct hash by_file; /* struct file_key -> index in all */
 	struct hash met;     /* struct mapped_key of what was mapped while tracing */
 	VEC(struct unwind_file) all;
+	uint64_t bytes; /* of all images */
 	bool guess;
 };
+
+/* More than the kernel's tables have room for. */
+enum { IMAGES_MAX = 256 << 20 };
 
 struct mapped_key {
 	uint64_t dev, inode, path;
@@ -108,8 +112,10 @@ static struct unwind_file *find_file(struct unwind_images *s, pid_t pid, const s
 	}
 	made.key = key.key;
 	made.path = xstrdup(m->path);
-	if (!e)
+	if (!e && s->bytes < IMAGES_MAX)
 		e = unwind_image_open(made.object, &made.image);
+	if (made.image)
+		s->bytes += made.image->size;
 	if (!e && !find_delta(made.object, &made.delta))
 		made.key = 0;
 	err_free(e);
@@ -161,6 +167,11 @@ bool unwind_images_add_inode(struct unwind_images *s, pid_t pid, const char *pat
 void unwind_images_guess(struct unwind_images *s, bool guess)
 {
 	s->guess = guess;
+}
+
+bool unwind_images_full(const struct unwind_images *s)
+{
+	return s->bytes >= IMAGES_MAX;
 }
 
 const struct unwind_file *unwind_images_file(const struct unwind_images *s, uint32_t i)

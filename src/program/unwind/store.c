@@ -28,6 +28,7 @@ struct unwind_store {
 	struct unwind_images *images;
 	VEC(struct chunk) chunks;
 	uint32_t used; /* words of the last chunk */
+	bool full;     /* something had no room */
 	uint32_t nrules, version;
 	struct hash rules;  /* rule -> number */
 	struct hash placed; /* struct unwind_image * -> address of its pages */
@@ -92,8 +93,10 @@ static uint32_t alloc(struct unwind_store *s, uint32_t n, uint32_t align)
 	uint32_t at = (s->used + align - 1) & ~(align - 1);
 
 	if (at + n > WIRE_UNWIND_CHUNK_WORDS) {
-		if (s->chunks.n == WIRE_UNWIND_CHUNKS - WIRE_UNWIND_KNOWN_CHUNKS)
+		if (s->chunks.n == WIRE_UNWIND_CHUNKS - WIRE_UNWIND_KNOWN_CHUNKS) {
+			s->full = true;
 			return 0;
+		}
 		add_chunk(s);
 		at = 0;
 	}
@@ -376,6 +379,11 @@ void unwind_store_remember(const struct unwind_store *s)
 	if (paths.n)
 		unwind_recent_write(paths.v, paths.n);
 	vec_fini(&paths);
+}
+
+bool unwind_store_full(const struct unwind_store *s)
+{
+	return s->full || unwind_images_full(s->images);
 }
 
 uint64_t unwind_store_words(const struct unwind_store *s)

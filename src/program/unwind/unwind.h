@@ -71,6 +71,8 @@ struct unwind_file {
 };
 /* Files opened from now on are guesses. */
 void unwind_images_guess(struct unwind_images *s, bool guess);
+/* No more are made. */
+bool unwind_images_full(const struct unwind_images *s);
 /* Opens the file at a path, so that its tables are there before anybody maps it. False: it has none. */
 bool unwind_images_add_path(struct unwind_images *s, const char *path);
 /* The same by the inode that pid has mapped: stat() may give another one (overlayfs). */
@@ -128,6 +130,8 @@ void unwind_store_guess(struct unwind_store *s, bool guess);
 void unwind_store_remember(const struct unwind_store *s);
 /* From now on d_ustack may look into the kernel's tree of mappings. */
 struct err *unwind_store_enable_files(struct unwind_store *s);
+/* Some file's tables, or some process's list, had no room. */
+bool unwind_store_full(const struct unwind_store *s);
 /* Words in use, for -x report. */
 uint64_t unwind_store_words(const struct unwind_store *s);
 
