@@ -36,7 +36,7 @@ static void (*volatile null)(void);
 static sigjmp_buf before;
 static void on_fault(int sig) { deep(); siglongjmp(before, 1); }
 __attribute__((noinline)) static void calls_null(void) { null(); s++; }
-static void spin_in_signal(int sig) { spin(); s++; }
+static void spin_in_signal(int sig) { for (int i = 0; i < 30; i++) spin(); }
 int main(int argc, char **argv)
 {
 	static const unsigned char code[] = { 0x55, 0xbd, 1, 0, 0, 0, 0x48, 0x83, 0xec, 0x20, 0xff, 0xd7, 0x48, 0x83, 0xc4, 0x20, 0x5d, 0xc3 };
