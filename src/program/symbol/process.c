@@ -21,7 +21,7 @@ void process_drop(struct process *p)
 {
 	vec_fini(&p->maps);
 	vec_fini(&p->past);
-	vec_fini(&p->jit);
+	jit_drop(p);
 	free(p);
 }
 
@@ -39,7 +39,7 @@ struct process *process_of(struct symbols *s, pid_t pid, bool *ret_new)
 	return (struct process *)(uintptr_t)*slot;
 }
 
-static uint64_t start_time(pid_t pid)
+uint64_t process_start(pid_t pid)
 {
 	cleanup_free char *text = NULL;
 	char path[64];
@@ -196,7 +196,7 @@ static void read_process(struct symbols *s, struct process *p)
 	struct err *e;
 
 	p->read_ns = now_ns();
-	start = start_time(p->pid);
+	start = process_start(p->pid);
 	e = start ? mappings_read(p->pid, &maps, &n) : NULL;
 	if (!start || e) {
 		err_free(e);
@@ -257,6 +257,7 @@ void symbols_remember(struct symbols *s, pid_t pid)
 	struct process *p = process_of(s, pid, NULL);
 
 	symbols_watch_drain(s);
+	jit_remember(p);
 	/* While the kernel tells of every mapping, there is nothing new to read. */
 	if (!is_told(s, p) && (!p->read_ns || (!s->watch && now_ns() - p->read_ns >= REREAD_NS)))
 		read_process(s, p);
@@ -345,9 +346,7 @@ void symbols_refresh(struct symbols *s, pid_t pid)
 	p->past.n = 0;
 	p->told = false;
 	p->read_ns = 0;
-	p->jit.n = 0;
-	p->jit_size = -1;
-	p->jit_read_ns = 0;
+	jit_drop(p);
 }
 
 /* --- what watch.c hears --- */
@@ -362,7 +361,7 @@ static void forget_gone(struct symbols *s)
 	while (hash_next(&s->processes, &pos, &key, &len, &val)) {
 		struct process *p = (struct process *)(uintptr_t)*val;
 
-		if (!p->exists && p->maps.n && !start_time(p->pid)) {
+		if (!p->exists && p->maps.n && !process_start(p->pid)) {
 			vec_fini(&p->maps);
 			vec_fini(&p->past);
 		}
@@ -450,7 +449,6 @@ void process_exec(struct symbols *s, pid_t pid, uint64_t time)
 	p->told = s->watch != NULL;
 	if (p->read_ns && p->read_ns <= time)
 		p->read_ns = 0;
-	p->jit.n = 0;
-	p->jit_size = -1;
-	p->jit_read_ns = 0;
+	jit_drop(p);
+	p->home.noted_ns = 0; /* it may be another user's now */
 }
