@@ -129,6 +129,35 @@ static void test_overlaps(void **state)
 	unlink(green);
 }
 
+/* Text from the middle of a file: it is not known what lies in front of it, other files' text may. */
+static void test_offset(void **state)
+{
+	cleanup_free char *red = library("red.so", "red"), *green = library("green.so", "green");
+	struct symbols *s = symbols_new();
+	struct mapping m = mapping_of(green, THERE);
+	struct place p;
+
+	map(s, PID, red, HERE, 100);
+	map(s, PID, red, THERE - PAGE, 100);
+	m.offset = THERE - HERE + PAGE;
+	m.time = 200;
+	process_map(s, PID, &m);
+	assert_string_equal(name_at(s, PID, HERE, 250), "red");
+	assert_string_equal(name_at(s, PID, HERE, 0), "red");
+	assert_string_equal(name_at(s, PID, THERE - PAGE, 0), "red");
+	assert_string_equal(symbols_user_path(s, PID, THERE), green);
+	/* What has no name is counted from where the file would begin. */
+	m = mapping_of(green, HERE + 16 * PAGE);
+	m.offset = 4 * PAGE;
+	process_map(s, PID, &m);
+	assert_true(symbols_user(s, PID, HERE + 16 * PAGE + 8, &p));
+	assert_null(p.function);
+	assert_true(p.module_base == HERE + 12 * PAGE && p.offset == 4 * PAGE + 8);
+	symbols_free(s);
+	unlink(red);
+	unlink(green);
+}
+
 /* Of a file that another one took the place of only what was opened before is named: never by the other's symbols. */
 static void test_replaced(void **state)
 {
@@ -313,10 +342,11 @@ static void test_overlay(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_over_time), cmocka_unit_test(test_overlaps),
-		cmocka_unit_test(test_replaced),  cmocka_unit_test(test_fork_and_exec),
-		cmocka_unit_test(test_late_news), cmocka_unit_test(test_many),
-		cmocka_unit_test(test_live),      cmocka_unit_test(test_overlay),
+		cmocka_unit_test(test_over_time),     cmocka_unit_test(test_overlaps),
+		cmocka_unit_test(test_offset),        cmocka_unit_test(test_replaced),
+		cmocka_unit_test(test_fork_and_exec), cmocka_unit_test(test_late_news),
+		cmocka_unit_test(test_many),          cmocka_unit_test(test_live),
+		cmocka_unit_test(test_overlay),
 	};
 	int failed;
 

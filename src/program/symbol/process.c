@@ -102,35 +102,30 @@ static void keep_past(struct process *p, const struct live_mapping *l, uint64_t 
 		push_past(p, l, until);
 }
 
-/* The n mappings of list, in address order, in the place of all that they overlap. */
-static void replace(struct process *p, const struct live_mapping *list, uint32_t n, uint64_t now)
+/* A mapping in the place of all that it overlaps. */
+static void replace(struct process *p, struct live_mapping *new, uint64_t now)
 {
-	for (uint32_t k = 0; k < n; k++) {
-		const struct mapping *m = &list[k].m;
-		uint32_t from = lower_bound(p, m->start), to = from;
-		struct live_mapping new = list[k];
+	uint32_t from = lower_bound(p, new->m.start), to = from;
 
-		for (; to < p->maps.n && p->maps.v[to].m.start < m->end; to++) {
-			const struct live_mapping *old = &p->maps.v[to];
+	for (; to < p->maps.n && p->maps.v[to].m.start < new->m.end; to++) {
+		const struct live_mapping *old = &p->maps.v[to];
 
-			if (!same_mapping(&old->m, m)) {
-				keep_past(p, old, now);
-				continue;
-			}
-			/* Told of again: grown, or with other rights. It has been there since then. */
-			new.o = old->o;
-			new.tried = old->tried;
-			if (!new.m.time || (old->m.time && old->m.time < new.m.time))
-				new.m.time = old->m.time;
+		if (!same_mapping(&old->m, &new->m)) {
+			keep_past(p, old, now);
+			continue;
 		}
-		if (from == to)
-			(void)vec_add(&p->maps);
-		else
-			p->maps.n -= to - from - 1;
-		memmove(p->maps.v + from + 1, p->maps.v + to,
-			(p->maps.n - from - 1) * sizeof(*p->maps.v));
-		p->maps.v[from] = new;
+		/* Told of again: grown, or with other rights. It has been there since then. */
+		new->o = old->o;
+		new->tried = old->tried;
+		if (!new->m.time || (old->m.time && old->m.time < new->m.time))
+			new->m.time = old->m.time;
 	}
+	if (from == to)
+		(void)vec_add(&p->maps);
+	else
+		p->maps.n -= to - from - 1;
+	memmove(p->maps.v + from + 1, p->maps.v + to, (p->maps.n - from - 1) * sizeof(*p->maps.v));
+	p->maps.v[from] = *new;
 }
 
 /* What an old mapping is to a list just read. True: nothing of the list is where it was. */
@@ -301,19 +296,21 @@ static struct live_mapping *find_past(struct process *p, uint64_t addr, uint64_t
 	return NULL;
 }
 
-/* Where the file begins in memory: the lowest of its mappings that adjoin i. */
+/* Where the file begins in memory, by the lowest of its mappings that adjoin i: only text is told of, what of the file lies in front
+ * of it may not be known. */
 static uint64_t load_address(const struct process *p, uint32_t i)
 {
 	const struct live_mapping *v = p->maps.v;
-	uint64_t base = v[i].m.start;
+	const struct mapping *first = &v[i].m;
 
 	for (uint32_t k = i; k--;) {
-		if (v[k].m.path == v[i].m.path) /* interned */
-			base = v[k].m.start;
+		if (v[k].m.path == first->path) /* interned */
+			first = &v[k].m;
 		else if (v[k].m.path[0] == '/')
 			break;
 	}
-	return base;
+	return first->path[0] == '/' && first->start >= first->offset ? first->start - first->offset
+								      : first->start;
 }
 
 bool process_find(struct symbols *s, struct process *p, uint64_t addr, struct process_at *ret)
@@ -382,11 +379,9 @@ static struct process *watched(struct symbols *s, pid_t pid)
 void process_map(struct symbols *s, pid_t pid, struct mapping *m)
 {
 	struct process *p = watched(s, pid);
-	struct live_mapping list[2] = { { .m = *m }, { .m = *m } };
-	uint32_t n = 0;
+	struct live_mapping new = { .m = *m };
 
-	list[0].m.path = list[1].m.path =
-		(char *)intern_text(&s->names, intern_str(&s->names, m->path));
+	new.m.path = (char *)intern_text(&s->names, intern_str(&s->names, m->path));
 	free(m->path);
 	/* What is known is newer: this one was there before it. */
 	for (uint32_t i = lower_bound(p, m->start); i < p->maps.n && p->maps.v[i].m.start < m->end;
@@ -399,18 +394,10 @@ void process_map(struct symbols *s, pid_t pid, struct mapping *m)
 		if (same_mapping(m, known))
 			known->time = m->time;
 		else
-			keep_past(p, &list[0], since);
+			keep_past(p, &new, since);
 		return;
 	}
-	/* Only text is told of: what of the file lies in front of it gives the load address. */
-	if (m->offset && list[0].m.path[0] == '/' && m->start >= m->offset) {
-		list[n].m.exec = false;
-		list[n].m.end = m->start;
-		list[n].m.start = m->start - m->offset;
-		list[n++].m.offset = 0;
-	}
-	list[n++].m = list[1].m;
-	replace(p, list, n, m->time);
+	replace(p, &new, m->time);
 }
 
 void process_forked(struct symbols *s, pid_t parent, pid_t child)
