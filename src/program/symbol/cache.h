@@ -104,6 +104,8 @@ struct object *process_object(struct symbols *s, pid_t pid, uint64_t addr, uint6
 struct object *mapping_object(struct symbols *s, pid_t pid, const struct mapping *m,
 			      char *(*open_path)(pid_t, const struct mapping *));
 struct object *vdso_object(struct symbols *s);
+/* As mapping_open_path(), of what is mapped no more: another file may be at its addresses. */
+char *mapping_open_path_gone(pid_t pid, const struct mapping *m);
 
 /* --- process.c: what processes have mapped, over time --- */
 struct process *process_of(struct symbols *s, pid_t pid, bool *ret_new);

@@ -4,7 +4,6 @@
  * munmap() is not told of: a mapping stays until something takes its place.
  */
 #include <errno.h>
-#include <sys/stat.h>
 #include <time.h>
 
 #include "base/clock.h"
@@ -152,8 +151,7 @@ static bool outlives(struct process *p, const struct live_mapping *old, struct l
 
 /* Takes the mappings of a /proc/PID/maps. Text of the same program that was unmapped since (dlclose) stays known as long as
  * nothing took its place. */
-static void take_read(struct symbols *s, struct process *p, const struct mapping *maps, uint32_t n,
-		      bool same_program)
+static void take_read(struct symbols *s, struct process *p, const struct mapping *maps, uint32_t n)
 {
 	struct live_mapping *list = xcalloc(n, sizeof(*list)), *all;
 	uint32_t at = 0, next = 0, total = 0;
@@ -163,8 +161,6 @@ static void take_read(struct symbols *s, struct process *p, const struct mapping
 		list[i].m.path =
 			(char *)intern_text(&s->names, intern_str(&s->names, maps[i].path));
 	}
-	if (!same_program)
-		p->maps.n = 0;
 	all = xcalloc(n + p->maps.n, sizeof(*all));
 	for (uint32_t i = 0; i < p->maps.n; i++) {
 		const struct live_mapping *old = &p->maps.v[i];
@@ -183,14 +179,27 @@ static void take_read(struct symbols *s, struct process *p, const struct mapping
 	free(list);
 }
 
+/* Its number is another's now. */
+static void process_clear(struct process *p)
+{
+	p->exists = false;
+	p->told = false;
+	p->start_time = 0;
+	p->read_ns = 0;
+	p->maps.n = 0;
+	p->past.n = 0;
+	p->home = (struct jit_home){ 0 };
+	jit_drop(p);
+}
+
 static void read_process(struct symbols *s, struct process *p)
 {
-	uint64_t start;
+	uint64_t start, read_ns = now_ns();
 	struct mapping *maps;
 	uint32_t n;
 	struct err *e;
 
-	p->read_ns = now_ns();
+	p->read_ns = read_ns;
 	start = process_start(p->pid);
 	e = start ? mappings_read(p->pid, &maps, &n) : NULL;
 	if (!start || e) {
@@ -201,7 +210,11 @@ static void read_process(struct symbols *s, struct process *p)
 	/* A zombie has no mappings: what it had is kept. */
 	p->exists = n > 0;
 	if (n) {
-		take_read(s, p, maps, n, p->start_time == start || !p->start_time);
+		if (p->start_time && p->start_time != start)
+			process_clear(p);
+		p->read_ns = read_ns;
+		p->exists = true;
+		take_read(s, p, maps, n);
 		p->start_time = start;
 	}
 	mappings_free(maps, n);
@@ -215,22 +228,6 @@ static bool is_told(const struct symbols *s, const struct process *p)
 
 /* --- their files --- */
 
-static char *past_open_path(pid_t pid, const struct mapping *m)
-{
-	char *path = xasprintf("/proc/%d/root%s", (int)pid, m->path);
-	struct stat st;
-
-	/* gone: as it is from here */
-	if (stat(path, &st) < 0) {
-		free(path);
-		path = xstrdup(m->path);
-	}
-	if (!stat(path, &st) && st.st_ino == m->inode)
-		return path;
-	free(path);
-	return NULL;
-}
-
 /* Of what was there, the file can be opened by its name alone: at its addresses in /proc is another one. */
 static struct object *file_object(struct symbols *s, struct process *p, struct live_mapping *l,
 				  bool past)
@@ -241,7 +238,7 @@ static struct object *file_object(struct symbols *s, struct process *p, struct l
 			l->o = vdso_object(s);
 		else if (l->m.path[0] == '/')
 			l->o = mapping_object(s, p->pid, &l->m,
-					      past ? past_open_path : mapping_open_path);
+					      past ? mapping_open_path_gone : mapping_open_path);
 	}
 	return l->o;
 }
@@ -406,12 +403,8 @@ void process_forked(struct symbols *s, pid_t parent, pid_t child)
 
 	if (!p->read_ns && !p->maps.n)
 		read_process(s, p);
-	c->read_ns = 0;
-	c->start_time = 0;
-	c->exists = false;
+	process_clear(c);
 	c->told = s->watch && p->maps.n;
-	c->past.n = 0;
-	c->maps.n = 0;
 	vec_reserve(&c->maps, p->maps.n);
 	if (p->maps.n)
 		memcpy(c->maps.v, p->maps.v, p->maps.n * sizeof(*p->maps.v));
