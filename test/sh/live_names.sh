@@ -1,5 +1,5 @@
 # Names of user frames: inlined functions and source lines (-x srcline), symbols of stripped files by debuglink and from a
-# debuginfod server, C++ and Rust names, a file replaced while it runs.
+# debuginfod server, C++ and Rust names, a file replaced while it runs, code that a process makes and is gone when it is printed.
 # serial
 PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=test/sh exec python3 - <<'END'
 from live import *
@@ -134,5 +134,41 @@ subprocess.run(["cc", "-x", "c", "-", "-o", old], input=b"int another(void) { re
 r = descry("-q", "-p", str(p.pid), "-n", "profile-499 /pid == $target/ { @[ustack()] = count(); } tick-700ms { exit(0); }")
 check("replaced`hidden_worker+" in r.out and "another" not in r.out, "a replaced file", r.out[:600])
 p.kill()
+
+# made at run time, told of in a perf map, and the process gone when its stacks are printed
+JIT = r"""
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+static double now(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return t.tv_sec + t.tv_nsec / 1e9; }
+int main(void)
+{
+	/* push %rbp; mov %rsp,%rbp; mov %edi,%eax; 1: dec %eax; jnz 1b; pop %rbp; ret */
+	static const uint8_t code[] = { 0x55, 0x48, 0x89, 0xe5, 0x89, 0xf8, 0xff, 0xc8, 0x75, 0xfc, 0x5d, 0xc3 };
+	void *p = mmap(0, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char path[64];
+	FILE *f;
+	memcpy(p, code, sizeof(code));
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", getpid());
+	f = fopen(path, "w");
+	fprintf(f, "%lx %zx jit_spin\n", (unsigned long)p, sizeof(code));
+	fclose(f);
+	fprintf(stderr, "map %s\n", path);
+	for (double end = now() + 0.7; now() < end;) ((void (*)(int))p)(100000);
+	return 0;
+}
+"""
+jit = TMP + "/jit"
+subprocess.run(["cc", "-O1", "-x", "c", "-o", jit, "-"], input=JIT.encode(), check=True)
+for what, args, want in (("profile", ["profile", "-F", "499", "--folded"], r"main;jit_spin \d+"),
+                         ("keys", ["-q", "-n", "profile-499 /pid == $target/ { @[ustack()] = count(); }"], r"\[jit\]`jit_spin\+0x\w+\n +jit`main\+"),
+                         ("actions", ["-q", "-n", "profile-499 /pid == $target/ { ustack(); }"], r"\[jit\]`jit_spin\+0x\w+\n +jit`main\+")):
+    r = descry(*args, c=jit)
+    check(re.search(want, r.out), "code made at run time", what, r.out[:900])
+    for path in re.findall(r"^map (\S+)", r.err, re.M):
+        os.unlink(path)
 done()
 END

@@ -129,6 +129,35 @@ static void test_overlaps(void **state)
 	unlink(green);
 }
 
+/* Text from the middle of a file: it is not known what lies in front of it, other files' text may. */
+static void test_offset(void **state)
+{
+	cleanup_free char *red = library("red.so", "red"), *green = library("green.so", "green");
+	struct symbols *s = symbols_new();
+	struct mapping m = mapping_of(green, THERE);
+	struct place p;
+
+	map(s, PID, red, HERE, 100);
+	map(s, PID, red, THERE - PAGE, 100);
+	m.offset = THERE - HERE + PAGE;
+	m.time = 200;
+	process_map(s, PID, &m);
+	assert_string_equal(name_at(s, PID, HERE, 250), "red");
+	assert_string_equal(name_at(s, PID, HERE, 0), "red");
+	assert_string_equal(name_at(s, PID, THERE - PAGE, 0), "red");
+	assert_string_equal(symbols_user_path(s, PID, THERE), green);
+	/* What has no name is counted from where the file would begin. */
+	m = mapping_of(green, HERE + 16 * PAGE);
+	m.offset = 4 * PAGE;
+	process_map(s, PID, &m);
+	assert_true(symbols_user(s, PID, HERE + 16 * PAGE + 8, &p));
+	assert_null(p.function);
+	assert_true(p.module_base == HERE + 12 * PAGE && p.offset == 4 * PAGE + 8);
+	symbols_free(s);
+	unlink(red);
+	unlink(green);
+}
+
 /* Of a file that another one took the place of only what was opened before is named: never by the other's symbols. */
 static void test_replaced(void **state)
 {
@@ -180,6 +209,81 @@ static void test_fork_and_exec(void **state)
 	process_forked(s, PID, CHILD);
 	assert_string_equal(name_at(s, CHILD, HERE, 450), "green");
 	assert_string_equal(name_at(s, CHILD, THERE, 0), "red");
+	symbols_free(s);
+	unlink(red);
+	unlink(green);
+}
+
+/* Memory without a file, where code was made that a perf map tells of. */
+static struct process *made(struct symbols *s, pid_t pid)
+{
+	struct process *p = process_of(s, pid, NULL);
+	struct mapping m = {
+		.start = HERE, .end = HERE + PAGE, .exec = true, .time = 100, .path = xstrdup("")
+	};
+	cleanup_free char *text = xasprintf("%llx 1000 made\n", HERE);
+
+	process_map(s, pid, &m);
+	jit_parse(p, xstrdup(text), strlen(text));
+	return p;
+}
+
+/* The number is used again: nothing of the first process's is the second's. */
+static void test_number_again(void **state)
+{
+	cleanup_free char *red = library("red.so", "red"), *green = library("green.so", "green");
+	struct symbols *s = symbols_new();
+	struct process *p = made(s, CHILD);
+	struct mapping m = {
+		.start = HERE, .end = HERE + PAGE, .exec = true, .time = 100, .path = xstrdup("")
+	};
+	struct place place;
+
+	assert_true(symbols_user(s, CHILD, HERE + 8, &place));
+	assert_string_equal(place.function, "made");
+	p->home.inode = 1;
+	process_map(s, PID, &m);
+	process_forked(s, PID, CHILD);
+	assert_false(symbols_user(s, CHILD, HERE + 8, &place));
+	assert_int_equal(p->home.inode, 0);
+
+	/* We are told of no fork; /proc tells. */
+	p = made(s, getpid());
+	map(s, getpid(), red, THERE, 100);
+	map(s, getpid(), green, THERE, 200);
+	assert_string_equal(name_at(s, getpid(), THERE, 150), "red");
+	p->start_time = 1;
+	p->read_ns = 0;
+	p->home.noted_ns = 0;
+	symbols_remember(s, getpid());
+	assert_int_not_equal(p->start_time, 1);
+	assert_null(name_at(s, getpid(), THERE, 150));
+	assert_null(name_at(s, getpid(), THERE, 0));
+	assert_false(symbols_user(s, getpid(), HERE + 8, &place));
+	assert_int_equal(p->jit.n, 0);
+	assert_int_equal(p->past.n, 0);
+	symbols_free(s);
+	unlink(red);
+	unlink(green);
+}
+
+/* A file of the same inode number on another disk is another file. */
+static void test_other_device(void **state)
+{
+	cleanup_free char *red = library("red.so", "red"), *green = library("green.so", "green");
+	struct symbols *s = symbols_new();
+	struct mapping m = mapping_of(red, HERE);
+
+	if (!m.dev_major)
+		print_message("[  note  ] %s is on no disk: any device passes\n", folder);
+	m.dev_minor++;
+	m.time = 100;
+	const char *want = m.dev_major ? "" : "red";
+
+	process_map(s, PID, &m);
+	map(s, PID, green, HERE, 200);
+	assert_string_equal(name_at(s, PID, HERE, 250), "green");
+	assert_string_equal(name_at(s, PID, HERE, 150), want);
 	symbols_free(s);
 	unlink(red);
 	unlink(green);
@@ -313,10 +417,12 @@ static void test_overlay(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_over_time), cmocka_unit_test(test_overlaps),
-		cmocka_unit_test(test_replaced),  cmocka_unit_test(test_fork_and_exec),
-		cmocka_unit_test(test_late_news), cmocka_unit_test(test_many),
-		cmocka_unit_test(test_live),      cmocka_unit_test(test_overlay),
+		cmocka_unit_test(test_over_time),     cmocka_unit_test(test_overlaps),
+		cmocka_unit_test(test_number_again),  cmocka_unit_test(test_other_device),
+		cmocka_unit_test(test_offset),        cmocka_unit_test(test_replaced),
+		cmocka_unit_test(test_fork_and_exec), cmocka_unit_test(test_late_news),
+		cmocka_unit_test(test_many),          cmocka_unit_test(test_live),
+		cmocka_unit_test(test_overlay),
 	};
 	int failed;
 

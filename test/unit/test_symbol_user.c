@@ -6,7 +6,10 @@
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
+#include <time.h>
 
 #include "base/io.h"
 #include "base/mem.h"
@@ -188,6 +191,99 @@ static void test_jit(void **state)
 	symbols_free(s);
 }
 
+/* A child that makes code at map, and says so in a perf map, which is still there when it is gone. */
+static pid_t end_jit_child(struct symbols *s, uint64_t code, const char *text, char **ret_path)
+{
+	pid_t pid = start_child();
+	int fd;
+
+	*ret_path = xasprintf("/tmp/perf-%d.map", (int)pid);
+	fd = open(*ret_path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
+	assert_true(fd >= 0);
+	symbols_remember(s, pid);
+	dprintf(fd, text, (unsigned long long)code);
+	close(fd);
+	end_child(pid);
+	return pid;
+}
+
+static void *jit_memory(void)
+{
+	void *map = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	assert_true(map != MAP_FAILED);
+	return map;
+}
+
+/* One file a case, each of a process that is gone: its owner and its time tell whether it is the process's. */
+static void test_jit_gone(void **state)
+{
+	static const char text[] = "%llx 40 gone_spin\n";
+	struct timespec old[2] = { { .tv_sec = time(NULL) - 60 }, { .tv_sec = time(NULL) - 60 } };
+	void *map = jit_memory();
+	uint64_t code = (uintptr_t)map;
+	struct symbols *s = symbols_new();
+	char *path;
+	struct place p;
+	pid_t pid = end_jit_child(s, code, text, &path);
+
+	check_place(s, pid, code + 4, "[jit]`gone_spin+0x4");
+	unlink(path);
+	check_place(s, pid, code + 5, "[jit]`gone_spin+0x5");
+	free(path);
+
+	pid = end_jit_child(s, code, text, &path);
+	assert_int_equal(utimensat(AT_FDCWD, path, old, 0), 0);
+	assert_false(symbols_user(s, pid, code + 4, &p)); /* of an earlier process */
+	unlink(path);
+	free(path);
+
+	pid = end_jit_child(s, code, text, &path);
+	if (!chown(path, 65534, 65534))
+		assert_false(symbols_user(s, pid, code + 4, &p)); /* another user's */
+	unlink(path);
+	free(path);
+	munmap(map, 4096);
+	symbols_free(s);
+}
+
+/* What is in the place of a perf map may be meant to do harm. */
+static void test_jit_hostile(void **state)
+{
+	cleanup_free char *path = xasprintf("/tmp/perf-%d.map", (int)getpid()),
+			  *name = xcalloc(1, 100001);
+	uint64_t code;
+	void *map = jit_memory();
+	struct symbols *s = symbols_new();
+	struct place p;
+	FILE *f;
+
+	code = (uintptr_t)map;
+	unlink(path);
+	assert_int_equal(mkfifo(path, 0644), 0);
+	assert_false(symbols_user(s, getpid(), code, &p));
+	unlink(path);
+	symbols_refresh(s, getpid());
+	assert_int_equal(symlink("/dev/zero", path), 0);
+	assert_false(symbols_user(s, getpid(), code, &p));
+	unlink(path);
+	symbols_refresh(s, getpid());
+	/* A name without end, and a file that seems to have none. */
+	memset(name, 'x', 100000);
+	f = fopen(path, "w");
+	assert_non_null(f);
+	fprintf(f, "%llx 40 %s\n", (unsigned long long)code, name);
+	fflush(f);
+	(void)ftruncate(fileno(f), 1ll << 42);
+	fclose(f);
+	assert_true(symbols_user(s, getpid(), code + 4, &p));
+	assert_int_equal(strlen(p.function), 4096);
+	unlink(path);
+	munmap(map, 4096);
+	symbols_free(s);
+}
+
 static void test_demangle(void **state)
 {
 	struct symbols *s = symbols_new();
@@ -250,10 +346,11 @@ static void test_kernel(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_own),    cmocka_unit_test(test_vdso),
-		cmocka_unit_test(test_gone),   cmocka_unit_test(test_deleted),
-		cmocka_unit_test(test_jit),    cmocka_unit_test(test_demangle),
-		cmocka_unit_test(test_kernel),
+		cmocka_unit_test(test_own),         cmocka_unit_test(test_vdso),
+		cmocka_unit_test(test_gone),        cmocka_unit_test(test_deleted),
+		cmocka_unit_test(test_jit),         cmocka_unit_test(test_demangle),
+		cmocka_unit_test(test_kernel),      cmocka_unit_test(test_jit_gone),
+		cmocka_unit_test(test_jit_hostile),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -28,8 +28,19 @@ struct kallsyms {
 /* One function of /tmp/perf-PID.map. */
 struct jit_symbol {
 	uint64_t start, size;
-	const char *name; /* interned */
-	uint32_t order;   /* line: of two covering an address the later one is meant */
+	const char *name; /* len bytes of the process's jit_text */
+	uint32_t len;
+	uint32_t order; /* line: of two covering an address the later one is meant */
+};
+
+/* Where a process's perf map is, and what tells it from another's: noted while the process lives, for when it is gone. */
+struct jit_home {
+	uint64_t noted_ns;   /* CLOCK_MONOTONIC of the last look */
+	uint64_t dev, inode; /* the folder that it has as /tmp; inode 0: nothing is known */
+	bool elsewhere;      /* that is not our /tmp */
+	pid_t pid, parent;   /* its own in its pid namespace, its parent's in ours */
+	uid_t uid;
+	int64_t born_ns; /* CLOCK_REALTIME */
 };
 
 /* A mapping of a process, and what it had where something else is now. Paths are interned. */
@@ -53,8 +64,10 @@ struct process {
 	VEC(struct live_mapping) maps; /* by address; no two overlap */
 	VEC(struct past_mapping) past; /* in the order in which they went; the last PAST_MAX */
 
-	uint64_t jit_read_ns;
-	int64_t jit_mtime_ns, jit_size;
+	struct jit_home home;
+	uint64_t jit_next_ns;           /* CLOCK_MONOTONIC; no look at the perf map before that */
+	int64_t jit_mtime_ns, jit_size; /* -1 none read */
+	char *jit_text;
 	VEC(struct jit_symbol) jit; /* by start */
 };
 
@@ -79,19 +92,26 @@ void kallsyms_fini(struct kallsyms *k);
 void source_fini(struct symbols *s);
 uint32_t object_source(struct symbols *s, const struct object *o, uint64_t link_addr,
 		       const struct source_place **ret);
-/* The lines of a perf map, in place of those p had; the symbol that covers an address, NULL none. */
-void jit_parse(struct symbols *s, struct process *p, const char *text);
+/* The lines of a perf map (text is taken) in place of those p had; the symbol that covers an address, NULL none. */
+void jit_parse(struct process *p, char *text, size_t len);
 const struct jit_symbol *jit_search(const struct process *p, uint64_t addr);
+/* What is needed to read the map after the process's end; as if none had been read. */
+void jit_remember(struct process *p);
+void jit_drop(struct process *p);
 /* The object behind a process's address, and its link-time address there; NULL: none. */
 struct object *process_object(struct symbols *s, pid_t pid, uint64_t addr, uint64_t *ret);
 /* An object by the identity of a mapping; open_path gives what opens it when it is new, malloc()ed. */
 struct object *mapping_object(struct symbols *s, pid_t pid, const struct mapping *m,
 			      char *(*open_path)(pid_t, const struct mapping *));
 struct object *vdso_object(struct symbols *s);
+/* As mapping_open_path(), of what is mapped no more: another file may be at its addresses. */
+char *mapping_open_path_gone(pid_t pid, const struct mapping *m);
 
 /* --- process.c: what processes have mapped, over time --- */
 struct process *process_of(struct symbols *s, pid_t pid, bool *ret_new);
 void process_drop(struct process *p);
+/* When it began, in ticks since the machine did; 0: there is none. */
+uint64_t process_start(pid_t pid);
 /* What is mapped at an address (s->as_of 0), or was at that time: the mapping, its file's object and where that begins in
  * memory. False: nothing, as far as is known; /proc is read again when that may help. */
 struct process_at {

@@ -100,18 +100,19 @@ void mappings_free(struct mapping *m, uint32_t n)
 	free(m);
 }
 
-/* Is the file at path the mapped one? Some filesystems (btrfs, overlayfs) give stat() another device than maps shows:
- * `loose` leaves the device out. */
+/* Is the file at path the mapped one? Some filesystems (btrfs, overlayfs) give stat() another device than maps shows, one that
+ * is no disk's: `loose` lets those pass. */
 static bool is_mapped_file(const char *path, const struct mapping *m, bool loose)
 {
 	struct stat st;
 
 	if (stat(path, &st) < 0 || !S_ISREG(st.st_mode) || st.st_ino != m->inode)
 		return false;
-	return loose || (major(st.st_dev) == m->dev_major && minor(st.st_dev) == m->dev_minor);
+	return (loose && !major(st.st_dev)) ||
+	       (major(st.st_dev) == m->dev_major && minor(st.st_dev) == m->dev_minor);
 }
 
-char *mapping_open_path(pid_t pid, const struct mapping *m)
+static char *open_path(pid_t pid, const struct mapping *m, bool gone)
 {
 	cleanup_free char *root = NULL, *file = NULL;
 	struct stat st;
@@ -126,11 +127,21 @@ char *mapping_open_path(pid_t pid, const struct mapping *m)
 		return xstrdup(root);
 	file = xasprintf("/proc/%d/map_files/%llx-%llx", (int)pid, (unsigned long long)m->start,
 			 (unsigned long long)m->end);
-	if (!stat(file, &st) && S_ISREG(st.st_mode))
+	if (!gone && !stat(file, &st) && S_ISREG(st.st_mode))
 		return xstrdup(file);
 	if (is_mapped_file(root, m, true))
 		return xstrdup(root);
 	if (is_mapped_file(m->path, m, true))
 		return xstrdup(m->path);
 	return NULL;
+}
+
+char *mapping_open_path(pid_t pid, const struct mapping *m)
+{
+	return open_path(pid, m, false);
+}
+
+char *mapping_open_path_gone(pid_t pid, const struct mapping *m)
+{
+	return open_path(pid, m, true);
 }

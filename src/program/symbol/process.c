@@ -4,7 +4,6 @@
  * munmap() is not told of: a mapping stays until something takes its place.
  */
 #include <errno.h>
-#include <sys/stat.h>
 #include <time.h>
 
 #include "base/clock.h"
@@ -21,7 +20,7 @@ void process_drop(struct process *p)
 {
 	vec_fini(&p->maps);
 	vec_fini(&p->past);
-	vec_fini(&p->jit);
+	jit_drop(p);
 	free(p);
 }
 
@@ -39,7 +38,7 @@ struct process *process_of(struct symbols *s, pid_t pid, bool *ret_new)
 	return (struct process *)(uintptr_t)*slot;
 }
 
-static uint64_t start_time(pid_t pid)
+uint64_t process_start(pid_t pid)
 {
 	cleanup_free char *text = NULL;
 	char path[64];
@@ -102,35 +101,30 @@ static void keep_past(struct process *p, const struct live_mapping *l, uint64_t 
 		push_past(p, l, until);
 }
 
-/* The n mappings of list, in address order, in the place of all that they overlap. */
-static void replace(struct process *p, const struct live_mapping *list, uint32_t n, uint64_t now)
+/* A mapping in the place of all that it overlaps. */
+static void replace(struct process *p, struct live_mapping *new, uint64_t now)
 {
-	for (uint32_t k = 0; k < n; k++) {
-		const struct mapping *m = &list[k].m;
-		uint32_t from = lower_bound(p, m->start), to = from;
-		struct live_mapping new = list[k];
+	uint32_t from = lower_bound(p, new->m.start), to = from;
 
-		for (; to < p->maps.n && p->maps.v[to].m.start < m->end; to++) {
-			const struct live_mapping *old = &p->maps.v[to];
+	for (; to < p->maps.n && p->maps.v[to].m.start < new->m.end; to++) {
+		const struct live_mapping *old = &p->maps.v[to];
 
-			if (!same_mapping(&old->m, m)) {
-				keep_past(p, old, now);
-				continue;
-			}
-			/* Told of again: grown, or with other rights. It has been there since then. */
-			new.o = old->o;
-			new.tried = old->tried;
-			if (!new.m.time || (old->m.time && old->m.time < new.m.time))
-				new.m.time = old->m.time;
+		if (!same_mapping(&old->m, &new->m)) {
+			keep_past(p, old, now);
+			continue;
 		}
-		if (from == to)
-			(void)vec_add(&p->maps);
-		else
-			p->maps.n -= to - from - 1;
-		memmove(p->maps.v + from + 1, p->maps.v + to,
-			(p->maps.n - from - 1) * sizeof(*p->maps.v));
-		p->maps.v[from] = new;
+		/* Told of again: grown, or with other rights. It has been there since then. */
+		new->o = old->o;
+		new->tried = old->tried;
+		if (!new->m.time || (old->m.time && old->m.time < new->m.time))
+			new->m.time = old->m.time;
 	}
+	if (from == to)
+		(void)vec_add(&p->maps);
+	else
+		p->maps.n -= to - from - 1;
+	memmove(p->maps.v + from + 1, p->maps.v + to, (p->maps.n - from - 1) * sizeof(*p->maps.v));
+	p->maps.v[from] = *new;
 }
 
 /* What an old mapping is to a list just read. True: nothing of the list is where it was. */
@@ -157,8 +151,7 @@ static bool outlives(struct process *p, const struct live_mapping *old, struct l
 
 /* Takes the mappings of a /proc/PID/maps. Text of the same program that was unmapped since (dlclose) stays known as long as
  * nothing took its place. */
-static void take_read(struct symbols *s, struct process *p, const struct mapping *maps, uint32_t n,
-		      bool same_program)
+static void take_read(struct symbols *s, struct process *p, const struct mapping *maps, uint32_t n)
 {
 	struct live_mapping *list = xcalloc(n, sizeof(*list)), *all;
 	uint32_t at = 0, next = 0, total = 0;
@@ -168,8 +161,6 @@ static void take_read(struct symbols *s, struct process *p, const struct mapping
 		list[i].m.path =
 			(char *)intern_text(&s->names, intern_str(&s->names, maps[i].path));
 	}
-	if (!same_program)
-		p->maps.n = 0;
 	all = xcalloc(n + p->maps.n, sizeof(*all));
 	for (uint32_t i = 0; i < p->maps.n; i++) {
 		const struct live_mapping *old = &p->maps.v[i];
@@ -188,15 +179,28 @@ static void take_read(struct symbols *s, struct process *p, const struct mapping
 	free(list);
 }
 
+/* Its number is another's now. */
+static void process_clear(struct process *p)
+{
+	p->exists = false;
+	p->told = false;
+	p->start_time = 0;
+	p->read_ns = 0;
+	p->maps.n = 0;
+	p->past.n = 0;
+	p->home = (struct jit_home){ 0 };
+	jit_drop(p);
+}
+
 static void read_process(struct symbols *s, struct process *p)
 {
-	uint64_t start;
+	uint64_t start, read_ns = now_ns();
 	struct mapping *maps;
 	uint32_t n;
 	struct err *e;
 
-	p->read_ns = now_ns();
-	start = start_time(p->pid);
+	p->read_ns = read_ns;
+	start = process_start(p->pid);
 	e = start ? mappings_read(p->pid, &maps, &n) : NULL;
 	if (!start || e) {
 		err_free(e);
@@ -206,7 +210,11 @@ static void read_process(struct symbols *s, struct process *p)
 	/* A zombie has no mappings: what it had is kept. */
 	p->exists = n > 0;
 	if (n) {
-		take_read(s, p, maps, n, p->start_time == start || !p->start_time);
+		if (p->start_time && p->start_time != start)
+			process_clear(p);
+		p->read_ns = read_ns;
+		p->exists = true;
+		take_read(s, p, maps, n);
 		p->start_time = start;
 	}
 	mappings_free(maps, n);
@@ -220,22 +228,6 @@ static bool is_told(const struct symbols *s, const struct process *p)
 
 /* --- their files --- */
 
-static char *past_open_path(pid_t pid, const struct mapping *m)
-{
-	char *path = xasprintf("/proc/%d/root%s", (int)pid, m->path);
-	struct stat st;
-
-	/* gone: as it is from here */
-	if (stat(path, &st) < 0) {
-		free(path);
-		path = xstrdup(m->path);
-	}
-	if (!stat(path, &st) && st.st_ino == m->inode)
-		return path;
-	free(path);
-	return NULL;
-}
-
 /* Of what was there, the file can be opened by its name alone: at its addresses in /proc is another one. */
 static struct object *file_object(struct symbols *s, struct process *p, struct live_mapping *l,
 				  bool past)
@@ -246,7 +238,7 @@ static struct object *file_object(struct symbols *s, struct process *p, struct l
 			l->o = vdso_object(s);
 		else if (l->m.path[0] == '/')
 			l->o = mapping_object(s, p->pid, &l->m,
-					      past ? past_open_path : mapping_open_path);
+					      past ? mapping_open_path_gone : mapping_open_path);
 	}
 	return l->o;
 }
@@ -257,6 +249,7 @@ void symbols_remember(struct symbols *s, pid_t pid)
 	struct process *p = process_of(s, pid, NULL);
 
 	symbols_watch_drain(s);
+	jit_remember(p);
 	/* While the kernel tells of every mapping, there is nothing new to read. */
 	if (!is_told(s, p) && (!p->read_ns || (!s->watch && now_ns() - p->read_ns >= REREAD_NS)))
 		read_process(s, p);
@@ -300,19 +293,21 @@ static struct live_mapping *find_past(struct process *p, uint64_t addr, uint64_t
 	return NULL;
 }
 
-/* Where the file begins in memory: the lowest of its mappings that adjoin i. */
+/* Where the file begins in memory, by the lowest of its mappings that adjoin i: only text is told of, what of the file lies in front
+ * of it may not be known. */
 static uint64_t load_address(const struct process *p, uint32_t i)
 {
 	const struct live_mapping *v = p->maps.v;
-	uint64_t base = v[i].m.start;
+	const struct mapping *first = &v[i].m;
 
 	for (uint32_t k = i; k--;) {
-		if (v[k].m.path == v[i].m.path) /* interned */
-			base = v[k].m.start;
+		if (v[k].m.path == first->path) /* interned */
+			first = &v[k].m;
 		else if (v[k].m.path[0] == '/')
 			break;
 	}
-	return base;
+	return first->path[0] == '/' && first->start >= first->offset ? first->start - first->offset
+								      : first->start;
 }
 
 bool process_find(struct symbols *s, struct process *p, uint64_t addr, struct process_at *ret)
@@ -345,9 +340,7 @@ void symbols_refresh(struct symbols *s, pid_t pid)
 	p->past.n = 0;
 	p->told = false;
 	p->read_ns = 0;
-	p->jit.n = 0;
-	p->jit_size = -1;
-	p->jit_read_ns = 0;
+	jit_drop(p);
 }
 
 /* --- what watch.c hears --- */
@@ -362,7 +355,7 @@ static void forget_gone(struct symbols *s)
 	while (hash_next(&s->processes, &pos, &key, &len, &val)) {
 		struct process *p = (struct process *)(uintptr_t)*val;
 
-		if (!p->exists && p->maps.n && !start_time(p->pid)) {
+		if (!p->exists && p->maps.n && !process_start(p->pid)) {
 			vec_fini(&p->maps);
 			vec_fini(&p->past);
 		}
@@ -383,11 +376,9 @@ static struct process *watched(struct symbols *s, pid_t pid)
 void process_map(struct symbols *s, pid_t pid, struct mapping *m)
 {
 	struct process *p = watched(s, pid);
-	struct live_mapping list[2] = { { .m = *m }, { .m = *m } };
-	uint32_t n = 0;
+	struct live_mapping new = { .m = *m };
 
-	list[0].m.path = list[1].m.path =
-		(char *)intern_text(&s->names, intern_str(&s->names, m->path));
+	new.m.path = (char *)intern_text(&s->names, intern_str(&s->names, m->path));
 	free(m->path);
 	/* What is known is newer: this one was there before it. */
 	for (uint32_t i = lower_bound(p, m->start); i < p->maps.n && p->maps.v[i].m.start < m->end;
@@ -400,18 +391,10 @@ void process_map(struct symbols *s, pid_t pid, struct mapping *m)
 		if (same_mapping(m, known))
 			known->time = m->time;
 		else
-			keep_past(p, &list[0], since);
+			keep_past(p, &new, since);
 		return;
 	}
-	/* Only text is told of: what of the file lies in front of it gives the load address. */
-	if (m->offset && list[0].m.path[0] == '/' && m->start >= m->offset) {
-		list[n].m.exec = false;
-		list[n].m.end = m->start;
-		list[n].m.start = m->start - m->offset;
-		list[n++].m.offset = 0;
-	}
-	list[n++].m = list[1].m;
-	replace(p, list, n, m->time);
+	replace(p, &new, m->time);
 }
 
 void process_forked(struct symbols *s, pid_t parent, pid_t child)
@@ -420,12 +403,8 @@ void process_forked(struct symbols *s, pid_t parent, pid_t child)
 
 	if (!p->read_ns && !p->maps.n)
 		read_process(s, p);
-	c->read_ns = 0;
-	c->start_time = 0;
-	c->exists = false;
+	process_clear(c);
 	c->told = s->watch && p->maps.n;
-	c->past.n = 0;
-	c->maps.n = 0;
 	vec_reserve(&c->maps, p->maps.n);
 	if (p->maps.n)
 		memcpy(c->maps.v, p->maps.v, p->maps.n * sizeof(*p->maps.v));
@@ -450,7 +429,6 @@ void process_exec(struct symbols *s, pid_t pid, uint64_t time)
 	p->told = s->watch != NULL;
 	if (p->read_ns && p->read_ns <= time)
 		p->read_ns = 0;
-	p->jit.n = 0;
-	p->jit_size = -1;
-	p->jit_read_ns = 0;
+	jit_drop(p);
+	p->home.noted_ns = 0; /* it may be another user's now */
 }

@@ -2,15 +2,23 @@
 #define _GNU_SOURCE
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/auxv.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/io.h"
 #include "program/symbol/cache.h"
 
-enum { JIT_NS = 50 * 1000 * 1000 }; /* a perf map is looked at again at most this often */
+enum {
+	JIT_NS = 50 * 1000 * 1000, /* a perf map is looked at again at most this often */
+	JIT_SIZE_MAX = 256 << 20,
+	JIT_MAX = 4 << 20, /* symbols */
+	JIT_NAME_MAX = 4096,
+};
+#define FILE_TIME_NS 2000000000ll /* the coarsest clock of a filesystem */
 
 struct symbols *symbols_new(void)
 {
@@ -145,6 +153,11 @@ struct object *vdso_object(struct symbols *s)
 
 /* --- JIT code --- */
 
+static int64_t file_time(const struct stat *st)
+{
+	return (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
+}
+
 static int compare_jit(const void *pa, const void *pb)
 {
 	const struct jit_symbol *a = pa, *b = pb;
@@ -175,89 +188,203 @@ static bool take_number(const char **p, const char *end, uint64_t *ret)
 }
 
 /* START SIZE name, in hex, one a line. */
-static bool parse_jit_line(struct symbols *s, const char *p, const char *end,
-			   struct jit_symbol *ret)
+static bool parse_jit_line(const char *p, const char *end, struct jit_symbol *ret)
 {
-	if (!take_number(&p, end, &ret->start) || !take_number(&p, end, &ret->size) || !ret->size ||
-	    p == end)
+	if (!take_number(&p, end, &ret->start) || !take_number(&p, end, &ret->size) || !ret->size)
 		return false;
-	ret->name = intern_text(&s->names, intern_strn(&s->names, p, (size_t)(end - p)));
-	return true;
+	ret->name = p;
+	ret->len = (uint32_t)strnlen(p, end - p < JIT_NAME_MAX ? (size_t)(end - p) : JIT_NAME_MAX);
+	return ret->len;
 }
 
-void jit_parse(struct symbols *s, struct process *p, const char *text)
+void jit_parse(struct process *p, char *text, size_t len)
 {
 	p->jit.n = 0;
-	for (const char *line = text; *line;) {
-		const char *end = strchrnul(line, '\n');
+	free(p->jit_text);
+	p->jit_text = text;
+	for (const char *line = text, *end = text + len; line < end && p->jit.n < JIT_MAX;) {
+		const char *nl = memchr(line, '\n', (size_t)(end - line));
+		const char *stop = nl ? nl : end;
 		struct jit_symbol j = { .order = p->jit.n };
 
-		if (parse_jit_line(s, line, end, &j))
+		if (parse_jit_line(line, stop, &j))
 			vec_push(&p->jit, j);
-		line = *end ? end + 1 : end;
+		line = stop + 1;
 	}
 	if (p->jit.n)
 		qsort(p->jit.v, p->jit.n, sizeof(*p->jit.v), compare_jit);
 }
 
-static pid_t inner_pid(pid_t pid)
+void jit_drop(struct process *p)
 {
-	cleanup_free char *text = NULL;
-	char path[64];
-	const char *line;
-	size_t n;
-	struct err *e;
-
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-	e = io_read_file(path, &text, &n);
-	if (e) {
-		err_free(e);
-		return pid;
-	}
-	line = strstr(text, "\nNSpid:");
-	if (line) {
-		size_t len = strcspn(line + 1, "\n");
-		size_t last = len;
-
-		while (last && isdigit((unsigned char)line[last]))
-			last--;
-		if (last < len)
-			return (pid_t)strtol(line + last + 1, NULL, 10);
-	}
-	return pid;
+	vec_fini(&p->jit);
+	free(p->jit_text);
+	p->jit_text = NULL;
+	p->jit_size = -1;
+	p->jit_next_ns = 0;
 }
 
-/* The file as the process sees it: in its mount namespace, under the pid it has there. Untrusted: it must belong to
- * the process's user or to root, or anyone could name another's code. */
-static void read_jit(struct symbols *s, struct process *p)
+/* The i-th number (-1 the last) of a line of /proc/PID/status; -1 none. */
+static long status_number(const char *text, const char *name, int i)
 {
-	uint64_t now = now_ns();
-	cleanup_free char *path = NULL, *text = NULL;
-	char proc[64];
-	struct stat st, owner;
-	int64_t mtime;
-	size_t n;
-	struct err *e;
+	const char *p = strstr(text, name);
+	long v = -1;
 
-	if (p->jit_read_ns && now - p->jit_read_ns < JIT_NS)
+	if (!p)
+		return -1;
+	for (p += strlen(name); *p == '\t' && isdigit((unsigned char)p[1]); i--) {
+		char *end;
+
+		v = strtol(p + 1, &end, 10);
+		p = end;
+		if (!i)
+			return v;
+	}
+	return i < 0 ? v : -1;
+}
+
+/* By the clock of files. */
+static int64_t born(uint64_t start)
+{
+	uint64_t tick = 1000000000 / (uint64_t)sysconf(_SC_CLK_TCK);
+
+	return (int64_t)(clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_BOOTTIME) + start * tick);
+}
+
+/* Leaves what is known when the process is gone, or its number another's. */
+static void note_home(struct process *p)
+{
+	cleanup_free char *text = NULL;
+	uint64_t start = process_start(p->pid);
+	struct jit_home h = { .noted_ns = now_ns() };
+	char path[64];
+	struct stat tmp, ours;
+	struct err *e;
+	size_t n;
+
+	p->home.noted_ns = h.noted_ns;
+	if (!start || (p->start_time && p->start_time != start))
 		return;
-	p->jit_read_ns = now;
-	path = xasprintf("/proc/%d/root/tmp/perf-%d.map", (int)p->pid, (int)inner_pid(p->pid));
-	snprintf(proc, sizeof(proc), "/proc/%d", (int)p->pid);
-	if (stat(proc, &owner) < 0 || lstat(path, &st) < 0 || !S_ISREG(st.st_mode) ||
-	    (st.st_uid && st.st_uid != owner.st_uid))
+	snprintf(path, sizeof(path), "/proc/%d/root/tmp", (int)p->pid);
+	if (stat(path, &tmp) < 0)
 		return;
-	mtime = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
-	if (mtime == p->jit_mtime_ns && st.st_size == p->jit_size)
-		return;
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)p->pid);
 	e = io_read_file(path, &text, &n);
 	if (e) {
 		err_free(e);
 		return;
 	}
-	p->jit_mtime_ns = mtime;
+	h.dev = tmp.st_dev;
+	h.inode = tmp.st_ino;
+	h.elsewhere = stat("/tmp", &ours) < 0 || ours.st_dev != tmp.st_dev ||
+		      ours.st_ino != tmp.st_ino;
+	h.pid = (pid_t)status_number(text, "\nNSpid:", -1);
+	if (h.pid < 0)
+		h.pid = p->pid;
+	h.parent = (pid_t)status_number(text, "\nPPid:", 0);
+	h.uid = (uid_t)status_number(text, "\nUid:", 1);
+	h.born_ns = born(start);
+	p->home = h;
+	p->start_time = start;
+}
+
+/* The folder that the process has, or had, as /tmp, if there is a way to it. */
+static int open_tmp(const struct process *p)
+{
+	const pid_t ways[] = { p->pid, 0, p->home.parent };
+
+	for (uint32_t i = 0; i < sizeof(ways) / sizeof(*ways); i++) {
+		char path[64] = "/tmp";
+		struct stat st;
+		int fd;
+
+		if (ways[i])
+			snprintf(path, sizeof(path), "/proc/%d/root/tmp", (int)ways[i]);
+		fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		if (fd < 0)
+			continue;
+		if (!fstat(fd, &st) && st.st_dev == p->home.dev && st.st_ino == p->home.inode)
+			return fd;
+		close(fd);
+	}
+	return -1;
+}
+
+/* The perf map, under the pid that the process has in its namespace. Untrusted: it must belong to the process's user or to root,
+ * or anyone could name another's code; one that was last written before the process began is that of another with its pid.
+ * What is no file is not opened at all: a device may do something then. */
+static int open_jit(const struct process *p, struct stat *ret)
+{
+	cleanup_close int dir = p->home.inode ? open_tmp(p) : -1, at = -1;
+	char name[64];
+
+	if (dir < 0)
+		return -1;
+	snprintf(name, sizeof(name), "perf-%d.map", (int)p->home.pid);
+	at = openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (at < 0 || fstat(at, ret) < 0 || !S_ISREG(ret->st_mode) ||
+	    (ret->st_uid && ret->st_uid != p->home.uid) ||
+	    file_time(ret) < p->home.born_ns - FILE_TIME_NS)
+		return -1;
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", at);
+	return open(name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+}
+
+/* Its front, when it is larger than size. */
+static char *read_front(int fd, size_t size, size_t *ret_len)
+{
+	char *text = xmalloc(size + 1);
+	size_t len = 0;
+
+	while (len < size) {
+		ssize_t n = read(fd, text + len, size - len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			break;
+		len += (size_t)n;
+	}
+	text[len] = 0;
+	*ret_len = len;
+	return text;
+}
+
+static void take_jit(struct process *p)
+{
+	struct stat st;
+	cleanup_close int fd = open_jit(p, &st);
+	char *text;
+	size_t len;
+
+	if (fd < 0 || (file_time(&st) == p->jit_mtime_ns && st.st_size == p->jit_size))
+		return;
+	text = read_front(fd, st.st_size < JIT_SIZE_MAX ? (size_t)st.st_size : JIT_SIZE_MAX, &len);
+	jit_parse(p, text, len);
+	p->jit_mtime_ns = file_time(&st);
 	p->jit_size = st.st_size;
-	jit_parse(s, p, text);
+}
+
+/* A map that is large and grows shall not be all that is done. */
+static void read_jit(struct process *p)
+{
+	uint64_t begun = now_ns(), took;
+
+	if (begun < p->jit_next_ns)
+		return;
+	note_home(p);
+	take_jit(p);
+	took = now_ns() - begun;
+	p->jit_next_ns = begun + took + (took * 8 > JIT_NS ? took * 8 : JIT_NS);
+}
+
+/* A map in a /tmp that nobody leads to afterwards is read while there is a way. */
+void jit_remember(struct process *p)
+{
+	if (!p->home.noted_ns || now_ns() - p->home.noted_ns >= JIT_NS)
+		note_home(p);
+	if (p->home.elsewhere)
+		read_jit(p);
 }
 
 const struct jit_symbol *jit_search(const struct process *p, uint64_t addr)
@@ -279,15 +406,20 @@ const struct jit_symbol *jit_search(const struct process *p, uint64_t addr)
 	return NULL;
 }
 
-static const struct jit_symbol *find_jit(struct symbols *s, struct process *p, uint64_t addr)
+/* Gives ret the function and the offset in it. */
+static bool name_jit(struct symbols *s, struct process *p, uint64_t addr, struct place *ret)
 {
 	const struct jit_symbol *j = jit_search(p, addr);
 
 	if (!j) {
-		read_jit(s, p);
+		read_jit(p);
 		j = jit_search(p, addr);
 	}
-	return j;
+	if (!j)
+		return false;
+	ret->function = intern_text(&s->names, intern_strn(&s->names, j->name, j->len));
+	ret->offset = addr - j->start;
+	return true;
 }
 
 /* --- asking --- */
@@ -338,7 +470,6 @@ bool symbols_user(struct symbols *s, pid_t pid, uint64_t addr, struct place *ret
 {
 	struct process *p = process_of(s, pid, NULL);
 	const struct object_symbol *f = NULL;
-	const struct jit_symbol *j;
 	const struct mapping *m;
 	uint64_t link_addr;
 	struct process_at at;
@@ -348,26 +479,18 @@ bool symbols_user(struct symbols *s, pid_t pid, uint64_t addr, struct place *ret
 		return false;
 	m = at.m;
 	if (m->path[0] != '/' && m->path[0] != '[') {
-		j = find_jit(s, p, addr);
-		if (!j)
+		if (!name_jit(s, p, addr, ret))
 			return false;
-		ret->function = j->name;
-		ret->offset = addr - j->start;
 		ret->module = intern_text(&s->names, intern_str(&s->names, "[jit]"));
 		ret->module_base = m->start;
 		return true;
 	}
 	if (m->path[0] == '[' && strcmp(m->path, "[vdso]") && strcmp(m->path, "[vsyscall]")) {
 		/* [heap], [stack], [anon:...]: JIT code lives there too, other names do not */
-		j = find_jit(s, p, addr);
-		if (!j)
+		if (!name_jit(s, p, addr, ret))
 			return false;
-		*ret = (struct place){
-			.function = j->name,
-			.offset = addr - j->start,
-			.module = module_name(s, m->path),
-			.module_base = m->start,
-		};
+		ret->module = module_name(s, m->path);
+		ret->module_base = m->start;
 		return true;
 	}
 	ret->module = module_name(s, m->path);
@@ -375,11 +498,7 @@ bool symbols_user(struct symbols *s, pid_t pid, uint64_t addr, struct place *ret
 	ret->offset = addr - ret->module_base;
 	if (!at.o) {
 		/* memfd and /dev/zero: a JIT's double mapping */
-		j = find_jit(s, p, addr);
-		if (j) {
-			ret->function = j->name;
-			ret->offset = addr - j->start;
-		}
+		(void)name_jit(s, p, addr, ret);
 		return true;
 	}
 	if (object_offset_to_addr(at.o, addr - m->start + m->offset, &link_addr))
