@@ -200,6 +200,18 @@ static struct err *do_exit(struct consumer *c, const struct record_view *r, cons
 	return NULL;
 }
 
+/* Keys are older than the record that prints them: named by what is there, or was there last. */
+static struct err *do_printa(struct consumer *c, const struct record_view *r,
+			     const struct action *a)
+{
+	struct err *e;
+
+	symbols_as_of(c->sink->symbols, 0);
+	e = aggs_printa(c->aggs, c->sink, r, a);
+	symbols_as_of(c->sink->symbols, r->head->time);
+	return e;
+}
+
 static struct err *act(struct consumer *c, const struct record_view *r, const struct action *a)
 {
 	struct firing f = { r->head->time, r->head->cpu, r->head->probe };
@@ -215,7 +227,7 @@ static struct err *act(struct consumer *c, const struct record_view *r, const st
 	case ACT_SYM:
 	case ACT_PCAP:
 	case ACT_DEFAULT: return c->sink->ops->action(c->sink, r, a);
-	case ACT_PRINTA: return aggs_printa(c->aggs, c->sink, r, a);
+	case ACT_PRINTA: return do_printa(c, r, a);
 	case ACT_EXIT: return do_exit(c, r, a);
 	case ACT_CLEAR:
 		for (uint32_t i = 0; i < a->naggs && !e; i++)

@@ -64,6 +64,17 @@ check(not wrong, "no name of another library", wrong[:5])
 r = descry("-q", "-n", "profile-199 /pid == $target/ { @[ustack()] = count(); }", c=" ".join([exe, "0.5", a, b, c]))
 check(len(names(r.out)) >= 1, "keys name one of those that were there", r.out[:900])
 
+# Printed by printa() after an exec(): its record is younger than what the keys were.
+EXECS = "#include <time.h>\n#include <unistd.h>\nstatic volatile int s;\n" \
+        "__attribute__((noinline)) int before_exec(int n) { for (int i = 0; i < n; i++) s += i; return s; }\n" \
+        "int main(int argc, char **argv) { for (clock_t end = clock() + CLOCKS_PER_SEC / 2; clock() < end;) { before_exec(20000); s++; }\n" \
+        "return execv(argv[1], argv + 1); }\n"
+subprocess.run(["cc", "-O2", "-x", "c", "-o", TMP + "/execs", "-"], input=EXECS.encode(), check=True)
+for what, last in (("printa()", "printa(@); exit(0);"), ("at the end", "exit(0);")):
+    r = descry("-q", "-n", "profile-199 /pid == $target/ { @[ustack()] = count(); } tick-900ms { %s }" % last,
+               c="%s/execs %s 0.9 %s" % (TMP, exe, a))
+    check("execs`before_exec" in r.out, what, "before an exec()", r.out[:900])
+
 # Deleted when mapped, and the process gone when its stacks are printed.
 gone = library(TMP + "/libgone.so", "gone")
 r = descry("-q", "-n", "profile-199 /pid == $target/ { @[ustack()] = count(); }", c=" ".join([exe, "0.7", "-" + gone]))
