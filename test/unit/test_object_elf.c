@@ -1,5 +1,9 @@
 /* ELF reading: images made here, whole, cut off at every length and with bytes flipped; the system's own files, whose
  * symbols nm must agree with. */
+#define _GNU_SOURCE
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include "base/bytes.h"
 #include "elf_make.h"
 #include "program/object/object.h"
@@ -303,13 +307,105 @@ static void test_real_files(void **state)
 	object_free(o);
 }
 
+/* In a file of 100 TB there is room for a section that no memory has. */
+static void test_sparse(void **state)
+{
+	struct elf_make e = elf_make(symbols, ARRAY_SIZE(symbols), 0);
+	const uint64_t size = 1ULL << 40;
+	Elf64_Ehdr *h = (Elf64_Ehdr *)e.image;
+	Elf64_Shdr *sections = (Elf64_Shdr *)(e.image + h->e_shoff);
+	Elf64_Phdr *segments = (Elf64_Phdr *)(e.image + h->e_phoff);
+	char path[64];
+	int fd = memfd_create("sparse", 0);
+	struct object *o;
+	struct err *err;
+	uint64_t addr;
+	uint32_t count;
+	size_t n;
+
+	sections[3].sh_size = sections[4].sh_size = size;
+	sections[6].sh_size = size;
+	segments[2].p_filesz = size;
+	assert_int_equal(write(fd, e.image, e.size), e.size);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (ftruncate(fd, 2 * (off_t)size))
+		skip();
+	err = object_open(path, &o);
+	assert_null(err);
+	object_symbols(o, &count);
+	assert_int_equal(count, 0);
+	object_usdts(o, &count);
+	assert_int_equal(count, 0);
+	assert_null(object_build_id(o, &count));
+	assert_null(object_section(o, ".symtab", &addr, &n));
+	assert_null(object_eh_frame(o, &addr, &n));
+	object_free(o);
+	close(fd);
+	free(e.image);
+}
+
+/* More program headers than the kernel runs: each address would be looked for in all. */
+static void test_many_segments(void **state)
+{
+	static const uint32_t counts[] = { 1170, 1171, 65534 };
+	struct elf_make e = elf_make(symbols, ARRAY_SIZE(symbols), 0);
+	Elf64_Ehdr *h = (Elf64_Ehdr *)e.image;
+
+	e.image = xrealloc(e.image, e.size + 65534 * sizeof(Elf64_Phdr));
+	h = (Elf64_Ehdr *)e.image;
+	h->e_phoff = e.size;
+	memset(e.image + e.size, 0, 65534 * sizeof(Elf64_Phdr));
+	for (uint32_t i = 0; i < ARRAY_SIZE(counts); i++) {
+		struct object *o = NULL;
+		struct err *err;
+
+		h->e_phnum = (uint16_t)counts[i];
+		err = object_open_memory("many", e.image, e.size + counts[i] * sizeof(Elf64_Phdr),
+					 &o);
+		assert_int_equal(!err, i == 0);
+		if (err)
+			assert_non_null(strstr(err->text, "program headers"));
+		err_free(err);
+		object_free(o);
+	}
+	free(e.image);
+}
+
+static void test_close_file(void **state)
+{
+	struct object *o;
+	struct err *e = object_open("/proc/self/exe", &o);
+	uint64_t addr;
+	uint32_t count;
+	uint8_t code[4];
+	size_t n;
+
+	assert_null(e);
+	assert_true(object_text_segment(o, 0, &(uint64_t){ 0 }, &(uint64_t){ 0 }, &addr));
+	assert_int_equal(object_read(o, addr, code, sizeof(code)), sizeof(code));
+	object_close_file(o);
+	object_close_file(o);
+	assert_int_equal(object_read(o, addr, code, sizeof(code)), 0);
+	assert_true(object_is_text(o, addr));
+	assert_true(object_is_executable(o));
+	assert_null(object_section(o, ".text", &addr, &n));
+	assert_null(object_eh_frame(o, &addr, &n));
+	object_symbols(o, &count);
+	assert_int_equal(count, 0);
+	object_usdts(o, &count);
+	assert_int_equal(count, 0);
+	assert_null(object_find_name(o, "main"));
+	object_free(o);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_made),       cmocka_unit_test(test_usdt_notes),
-		cmocka_unit_test(test_truncated),  cmocka_unit_test(test_flipped),
-		cmocka_unit_test(test_not_elf),    cmocka_unit_test(test_against_nm),
-		cmocka_unit_test(test_real_files),
+		cmocka_unit_test(test_made),          cmocka_unit_test(test_usdt_notes),
+		cmocka_unit_test(test_truncated),     cmocka_unit_test(test_flipped),
+		cmocka_unit_test(test_not_elf),       cmocka_unit_test(test_against_nm),
+		cmocka_unit_test(test_real_files),    cmocka_unit_test(test_sparse),
+		cmocka_unit_test(test_many_segments), cmocka_unit_test(test_close_file),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
