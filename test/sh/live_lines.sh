@@ -1,4 +1,5 @@
-# Source lines and inlined functions where .debug_aranges is missing (clang writes none) or is not of all units.
+# Source lines and inlined functions where .debug_aranges is missing (clang writes none) or is not of all units; a FIFO in the
+# debug file's place.
 # serial
 PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=test/sh exec python3 - <<'END'
 from live import *
@@ -67,5 +68,11 @@ if shutil.which("clang"):
     look(TMP + "/clang")
 else:
     print("no clang here: its programs not tested")
+
+# a FIFO where libdwfl would look for the debug file
+subprocess.run(["objcopy", "--strip-debug", TMP + "/whole", TMP + "/fifo"], check=True)
+os.mkfifo(TMP + "/fifo.debug")
+r = descry("profile", "-F", "499", "-t", "0.7", "--folded", "--lines", "-c", TMP + "/fifo")
+check(re.search(r"main;worker \d+", r.out), "a FIFO", r.out[:600])
 done()
 END

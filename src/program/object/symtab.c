@@ -1,10 +1,10 @@
 /* Function symbols: collected from .symtab, or from .dynsym with what the separate debug file (by build-id,
  * debuglink, debuginfod), .gnu_debugdata or Go's own table add; sorted by address; asked by address and by name. */
 #include <elf.h>
-#include <elfutils/libdwfl.h>
 #include <lzma.h>
 #include <zlib.h>
 
+#include "program/object/dwarf.h"
 #include "program/object/go.h"
 #include "program/object/image.h"
 
@@ -222,12 +222,8 @@ static bool collect_debuglink(struct collect *c)
 /* A debuginfod server, when the user has named one: libdw asks it, and keeps what it sends. */
 static bool collect_debuginfod(struct collect *c)
 {
-	static const Dwfl_Callbacks callbacks = {
-		.find_elf = dwfl_build_id_find_elf,
-		.find_debuginfo = dwfl_standard_find_debuginfo,
-		.section_address = dwfl_offline_section_address,
-	};
 	const char *urls = getenv("DEBUGINFOD_URLS"), *path = NULL;
+	struct dwarf_copies copies = { 0 };
 	Dwarf_Addr bias;
 	Dwfl_Module *m;
 	bool found = false;
@@ -235,17 +231,18 @@ static bool collect_debuginfod(struct collect *c)
 
 	if (!urls || !*urls || c->o->build_id_len < 2)
 		return false;
-	d = dwfl_begin(&callbacks);
+	d = dwfl_begin(&dwarf_callbacks);
 	if (!d)
 		return false;
 	dwfl_report_begin(d);
-	m = dwfl_report_offline(d, "", c->o->path, -1);
+	m = dwarf_report(d, "", c->o->path);
 	dwfl_report_end(d, NULL, NULL);
-	if (m && dwfl_module_getdwarf(m, &bias))
+	if (m && dwarf_of_module(m, &bias, &copies))
 		dwfl_module_info(m, NULL, NULL, NULL, NULL, NULL, NULL, &path);
 	if (path)
 		found = collect_debug_path(c, path, NULL);
 	dwfl_end(d);
+	dwarf_copies_free(&copies);
 	return found;
 }
 

@@ -25,23 +25,17 @@ struct answer {
 	uint32_t first, n;
 };
 
-static const Dwfl_Callbacks callbacks = {
-	.find_elf = dwfl_build_id_find_elf,
-	.find_debuginfo = dwfl_standard_find_debuginfo,
-	.section_address = dwfl_offline_section_address,
-};
-
 static struct debug_info *open_info(const struct object *o)
 {
 	struct debug_info *d = xcalloc(1, sizeof(*d));
 	Dwarf_Addr bias;
 	Dwfl_Module *m;
 
-	d->dwfl = dwfl_begin(&callbacks);
+	d->dwfl = dwfl_begin(&dwarf_callbacks);
 	if (!d->dwfl)
 		return d;
 	dwfl_report_begin(d->dwfl);
-	m = dwfl_report_offline(d->dwfl, "", object_path(o), -1);
+	m = dwarf_report(d->dwfl, "", object_path(o));
 	dwfl_report_end(d->dwfl, NULL, NULL);
 	if (m)
 		d->dwarf = dwarf_of_module(m, &bias, &d->copies);
