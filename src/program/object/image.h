@@ -49,6 +49,8 @@ struct object {
 	VEC(struct object_usdt) usdts;
 	VEC(struct object_question) questions;
 	VEC(char *) notes;
+	uint32_t dof_probes; /* looked at */
+	size_t dof_text;     /* bytes of arguments and types */
 };
 
 bool image_read(const struct object *o, uint64_t off, uint64_t n, void *buf);
