@@ -182,6 +182,44 @@ static void test_inflated(void **state)
 	assert_false(has_dwarf("zipped"));
 }
 
+/* A section of 3 GB at the end of the file, where it would be copied. */
+static void test_sparse(void **state)
+{
+	const uint64_t size = 3ULL << 30;
+	cleanup_free char *path = xasprintf("%s/sparse", folder);
+	uint64_t n, at = 0, place[2];
+	GElf_Ehdr h;
+	int fd;
+
+	run("cp \"$SELF\" sparse");
+	fd = open(path, O_RDWR);
+	assert_true(fd >= 0);
+	assert_int_equal(pread(fd, &h, sizeof(h), 0), sizeof(h));
+	n = (uint64_t)lseek(fd, 0, SEEK_END);
+	elf_version(EV_CURRENT);
+	Elf *elf = elf_begin(fd, ELF_C_READ, NULL);
+	Elf_Scn *s = NULL;
+	GElf_Shdr section;
+	size_t strings;
+
+	assert_int_equal(elf_getshdrstrndx(elf, &strings), 0);
+	while ((s = elf_nextscn(elf, s)))
+		if (gelf_getshdr(s, &section) &&
+		    !strcmp(elf_strptr(elf, strings, section.sh_name), ".debug_str"))
+			at = h.e_shoff + elf_ndxscn(s) * sizeof(section);
+	elf_end(elf);
+	assert_int_not_equal(at, 0);
+	place[0] = n;
+	place[1] = size;
+	assert_int_equal(pwrite(fd, place, 16, (off_t)at + (off_t)offsetof(Elf64_Shdr, sh_offset)),
+			 16);
+	if (ftruncate(fd, (off_t)(n + size)))
+		print_message("no sparse files here\n");
+	else
+		assert_false(has_dwarf("sparse"));
+	close(fd);
+}
+
 static int make_folder(void **state)
 {
 	return mkdtemp(folder) ? 0 : -1;
@@ -196,10 +234,9 @@ static int remove_folder(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_mapped),
-		cmocka_unit_test(test_no_nul),
-		cmocka_unit_test(test_fifo),
-		cmocka_unit_test(test_inflated),
+		cmocka_unit_test(test_mapped), cmocka_unit_test(test_no_nul),
+		cmocka_unit_test(test_fifo),   cmocka_unit_test(test_inflated),
+		cmocka_unit_test(test_sparse),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);

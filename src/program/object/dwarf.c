@@ -205,15 +205,20 @@ static bool is_copy(const struct dwarf_copies *c, const void *p)
 	return false;
 }
 
-static void put_end(Elf_Data *d, struct dwarf_copies *c)
+/* False: it is larger than anybody copies (a sparse file). */
+static bool put_end(Elf_Data *d, struct dwarf_copies *c)
 {
-	char *copy = xmalloc(d->d_size + BEHIND);
+	char *copy;
 
+	if (d->d_size > INFLATED_MAX)
+		return false;
+	copy = xmalloc(d->d_size + BEHIND);
 	memcpy(copy, d->d_buf, d->d_size);
 	memset(copy + d->d_size, 0, BEHIND);
 	/* libelf frees what it has allocated by another pointer. */
 	d->d_buf = copy;
 	vec_push(&c->v, copy);
+	return true;
 }
 
 /* False: no section of a program's debugging information; those of objects (LTO, .dwo) are not looked at here. */
@@ -236,8 +241,8 @@ static bool put_ends(Elf *elf, struct dwarf_copies *c)
 		if (!d || !d->d_buf || !d->d_size)
 			continue;
 		seen[k] = any = true;
-		if (!is_followed(d, file, n) && !is_copy(c, d->d_buf))
-			put_end(d, c);
+		if (!is_followed(d, file, n) && !is_copy(c, d->d_buf) && !put_end(d, c))
+			return false;
 	}
 	return any;
 }
