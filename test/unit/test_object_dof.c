@@ -1,4 +1,5 @@
 /* DOF in an ELF file: read whole, and with every byte of it broken. The file is the fuzz corpus's, made from test/tracee/dof.c. */
+#include <elf.h>
 #include <limits.h>
 #include <string.h>
 #include <unistd.h>
@@ -146,6 +147,36 @@ static void test_questions(void **state)
 	object_free(o);
 }
 
+/* 60,000 section headers of the same DOF. */
+static void test_many(void **state)
+{
+	enum { N = 60000 };
+	Elf64_Ehdr *h = (Elf64_Ehdr *)file;
+	size_t n = size + N * sizeof(Elf64_Shdr);
+	char *copy = xmalloc(n);
+	struct object *o;
+	Elf64_Shdr *dof = NULL, *s;
+	uint32_t count;
+
+	memcpy(copy, file, size);
+	s = (Elf64_Shdr *)(copy + h->e_shoff);
+	for (uint32_t i = 0; i < h->e_shnum; i++)
+		if (s[i].sh_offset == DOF_AT)
+			dof = &s[i];
+	assert_non_null(dof);
+	for (uint32_t i = 0; i < N; i++)
+		memcpy(copy + size + i * sizeof(*s), i < h->e_shnum ? &s[i] : dof, sizeof(*s));
+	h = (Elf64_Ehdr *)copy;
+	h->e_shoff = size;
+	h->e_shnum = N;
+	o = open_bytes(copy, n);
+	assert_non_null(o);
+	(void)object_usdts(o, &count);
+	assert_int_equal(count, 16 * 3);
+	object_free(o);
+	free(copy);
+}
+
 static void test_truncated(void **state)
 {
 	for (size_t n = DOF_AT; n < DOF_AT + DOF_SIZE; n += 7) {
@@ -163,7 +194,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_probes),    cmocka_unit_test(test_several),
 		cmocka_unit_test(test_broken),    cmocka_unit_test(test_questions),
-		cmocka_unit_test(test_truncated),
+		cmocka_unit_test(test_truncated), cmocka_unit_test(test_many),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

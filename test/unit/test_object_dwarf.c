@@ -1,14 +1,12 @@
 /* What libdw reads ends where it can see it: sections of a mapped file as they are, others with bytes behind them. */
+#define _GNU_SOURCE
+#include <fcntl.h>
 #include <gelf.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "program/object/dwarf.h"
 #include "unit.h"
-
-static const Dwfl_Callbacks callbacks = {
-	.find_elf = dwfl_build_id_find_elf,
-	.find_debuginfo = dwfl_standard_find_debuginfo,
-	.section_address = dwfl_offline_section_address,
-};
 
 static Dwarf *open_file(Dwfl *d, const char *path, struct dwarf_copies *c)
 {
@@ -16,10 +14,25 @@ static Dwarf *open_file(Dwfl *d, const char *path, struct dwarf_copies *c)
 	Dwfl_Module *m;
 
 	dwfl_report_begin(d);
-	m = dwfl_report_offline(d, "", path, -1);
+	m = dwarf_report(d, "", path);
 	dwfl_report_end(d, NULL, NULL);
 	assert_non_null(m);
 	return dwarf_of_module(m, &bias, c);
+}
+
+static int first_module(Dwfl_Module *m, void **userdata, const char *name, Dwarf_Addr base,
+			void *arg)
+{
+	*(Dwfl_Module **)arg = m;
+	return DWARF_CB_ABORT;
+}
+
+static Dwfl_Module *dwarf_module(Dwfl *d)
+{
+	Dwfl_Module *m = NULL;
+
+	dwfl_getmodules(d, first_module, &m, 0);
+	return m;
 }
 
 static const Elf_Data *section(Dwarf *d, const char *name)
@@ -41,7 +54,7 @@ static const Elf_Data *section(Dwarf *d, const char *name)
 static void test_mapped(void **state)
 {
 	struct dwarf_copies c = { 0 };
-	Dwfl *d = dwfl_begin(&callbacks);
+	Dwfl *d = dwfl_begin(&dwarf_callbacks);
 	Dwarf *dw = open_file(d, "/proc/self/exe", &c);
 
 	assert_non_null(dw);
@@ -55,13 +68,16 @@ static void test_mapped(void **state)
 static void test_no_nul(void **state)
 {
 	struct dwarf_copies c = { 0 };
-	Dwfl *d = dwfl_begin(&callbacks);
+	Dwfl *d = dwfl_begin(&dwarf_callbacks);
 	Dwarf *dw = open_file(d, "test/fuzz/corpus/dwarf/line-strings", &c);
 	const Elf_Data *strings;
+	Dwarf_Addr bias;
 	const char *s;
 
 	assert_non_null(dw);
 	assert_int_equal(c.v.n, 1);
+	assert_ptr_equal(dwarf_of_module(dwarf_module(d), &bias, &c), dw);
+	assert_int_equal(c.v.n, 1); /* units point into the first */
 	strings = section(dw, ".debug_line_str");
 	assert_ptr_equal(strings->d_buf, c.v.v[0]);
 	s = strings->d_buf;
@@ -74,12 +90,154 @@ static void test_no_nul(void **state)
 	dwarf_copies_free(&c);
 }
 
+static char folder[] = "/tmp/descry-dwarf-XXXXXX";
+
+static void run(const char *commands)
+{
+	char self[4096] = "";
+	cleanup_free char *command = NULL;
+
+	assert_true(readlink("/proc/self/exe", self, sizeof(self) - 1) > 0);
+	command = xasprintf("cd %s && SELF='%s' && %s", folder, self, commands);
+	if (system(command))
+		fail_msg("%s", command);
+}
+
+static bool has_dwarf(const char *name)
+{
+	cleanup_free char *path = xasprintf("%s/%s", folder, name);
+	struct dwarf_copies c = { 0 };
+	Dwfl *d = dwfl_begin(&dwarf_callbacks);
+	bool found = open_file(d, path, &c);
+
+	dwfl_end(d);
+	dwarf_copies_free(&c);
+	return found;
+}
+
+/* A FIFO where a debug file may be is not waited for; one that is a debug file is found. */
+static void test_fifo(void **state)
+{
+	Dwfl *d = dwfl_begin(&dwarf_callbacks);
+
+	alarm(60);
+	run("objcopy --strip-debug \"$SELF\" main && mkdir .debug && mkfifo main.debug .debug/main.debug fifo");
+	assert_false(has_dwarf("main"));
+	run("rm .debug/main.debug && objcopy --only-keep-debug \"$SELF\" .debug/main.debug");
+	assert_true(has_dwarf("main"));
+	run("mkfifo linked.dbg.fifo && cp .debug/main.debug linked.dbg && "
+	    "objcopy --add-gnu-debuglink=linked.dbg main linked");
+	assert_true(has_dwarf("linked"));
+	run("mv linked.dbg.fifo linked.dbg");
+	assert_false(has_dwarf("linked"));
+	/* by checksum, without a build-id */
+	run("rm -r linked.dbg && objcopy --remove-section=.note.gnu.build-id \"$SELF\" whole && "
+	    "objcopy --only-keep-debug whole linked.dbg && "
+	    "objcopy --strip-debug --add-gnu-debuglink=linked.dbg whole linked");
+	assert_true(has_dwarf("linked"));
+	run("printf x >>linked.dbg");
+	assert_false(has_dwarf("linked"));
+	dwfl_report_begin(d);
+	cleanup_free char *fifo = xasprintf("%s/fifo", folder);
+
+	assert_null(dwarf_report(d, "", fifo));
+	dwfl_end(d);
+	/* what .gnu_debugaltlink names */
+	run("(printf '../%s/fifo\\0abcdefghijklmnopqrst' \"${PWD##*/}\") >alt && "
+	    "objcopy --add-section=.gnu_debugaltlink=alt \"$SELF\" dwz");
+	assert_false(has_dwarf("dwz"));
+	run("rm fifo");
+	assert_true(has_dwarf("dwz"));
+	alarm(0);
+}
+
+/* Sections that say they are 3 GB. */
+static void test_inflated(void **state)
+{
+	const uint64_t size = 3ULL << 30;
+	cleanup_free char *path = xasprintf("%s/zipped", folder);
+	Elf_Scn *s = NULL;
+	uint64_t at = 0;
+	size_t strings;
+	GElf_Shdr h;
+	Elf *elf;
+	int fd;
+
+	run("objcopy --compress-debug-sections \"$SELF\" zipped");
+	assert_true(has_dwarf("zipped"));
+	fd = open(path, O_RDWR);
+	assert_true(fd >= 0);
+	elf_version(EV_CURRENT);
+	elf = elf_begin(fd, ELF_C_READ, NULL);
+	assert_int_equal(elf_getshdrstrndx(elf, &strings), 0);
+	while ((s = elf_nextscn(elf, s)))
+		if (gelf_getshdr(s, &h) && (h.sh_flags & SHF_COMPRESSED) &&
+		    !strcmp(elf_strptr(elf, strings, h.sh_name), ".debug_str"))
+			at = h.sh_offset;
+	elf_end(elf);
+	if (!at)
+		skip();
+	assert_int_equal(pwrite(fd, &size, 8, (off_t)at + 8), 8);
+	close(fd);
+	assert_false(has_dwarf("zipped"));
+}
+
+/* A section of 3 GB at the end of the file, where it would be copied. */
+static void test_sparse(void **state)
+{
+	const uint64_t size = 3ULL << 30;
+	cleanup_free char *path = xasprintf("%s/sparse", folder);
+	uint64_t n, at = 0, place[2];
+	GElf_Ehdr h;
+	int fd;
+
+	run("cp \"$SELF\" sparse");
+	fd = open(path, O_RDWR);
+	assert_true(fd >= 0);
+	assert_int_equal(pread(fd, &h, sizeof(h), 0), sizeof(h));
+	n = (uint64_t)lseek(fd, 0, SEEK_END);
+	elf_version(EV_CURRENT);
+	Elf *elf = elf_begin(fd, ELF_C_READ, NULL);
+	Elf_Scn *s = NULL;
+	GElf_Shdr section;
+	size_t strings;
+
+	assert_int_equal(elf_getshdrstrndx(elf, &strings), 0);
+	while ((s = elf_nextscn(elf, s)))
+		if (gelf_getshdr(s, &section) &&
+		    !strcmp(elf_strptr(elf, strings, section.sh_name), ".debug_str"))
+			at = h.e_shoff + elf_ndxscn(s) * sizeof(section);
+	elf_end(elf);
+	assert_int_not_equal(at, 0);
+	place[0] = n;
+	place[1] = size;
+	assert_int_equal(pwrite(fd, place, 16, (off_t)at + (off_t)offsetof(Elf64_Shdr, sh_offset)),
+			 16);
+	if (ftruncate(fd, (off_t)(n + size)))
+		print_message("no sparse files here\n");
+	else
+		assert_false(has_dwarf("sparse"));
+	close(fd);
+}
+
+static int make_folder(void **state)
+{
+	return mkdtemp(folder) ? 0 : -1;
+}
+
+static int remove_folder(void **state)
+{
+	run("rm -rf \"$PWD\"");
+	return 0;
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_mapped),
-		cmocka_unit_test(test_no_nul),
+		cmocka_unit_test(test_mapped), cmocka_unit_test(test_no_nul),
+		cmocka_unit_test(test_fifo),   cmocka_unit_test(test_inflated),
+		cmocka_unit_test(test_sparse),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

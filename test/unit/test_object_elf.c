@@ -1,5 +1,9 @@
 /* ELF reading: images made here, whole, cut off at every length and with bytes flipped; the system's own files, whose
  * symbols nm must agree with. */
+#define _GNU_SOURCE
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include "base/bytes.h"
 #include "elf_make.h"
 #include "program/object/object.h"
@@ -187,7 +191,7 @@ static void test_flipped(void **state)
 		}
 	}
 	/* ... and random bytes in several at once. */
-	for (uint32_t i = 0; i < 20000; i++) {
+	for (uint32_t i = 0; i < 2000; i++) {
 		memcpy(copy, e.image, e.size);
 		for (uint32_t k = 0; k < 1 + i % 8; k++) {
 			seed = seed * 1664525 + 1013904223;
@@ -303,13 +307,201 @@ static void test_real_files(void **state)
 	object_free(o);
 }
 
+/* In a file of 100 TB there is room for a section that no memory has. */
+static void test_sparse(void **state)
+{
+	struct elf_make e = elf_make(symbols, ARRAY_SIZE(symbols), 0);
+	const uint64_t size = 1ULL << 40;
+	Elf64_Ehdr *h = (Elf64_Ehdr *)e.image;
+	Elf64_Shdr *sections = (Elf64_Shdr *)(e.image + h->e_shoff);
+	Elf64_Phdr *segments = (Elf64_Phdr *)(e.image + h->e_phoff);
+	char path[64];
+	int fd = memfd_create("sparse", 0);
+	struct object *o;
+	struct err *err;
+	uint64_t addr;
+	uint32_t count;
+	size_t n;
+
+	sections[3].sh_size = sections[4].sh_size = size;
+	sections[6].sh_size = size;
+	segments[2].p_filesz = size;
+	assert_int_equal(write(fd, e.image, e.size), e.size);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (ftruncate(fd, 2 * (off_t)size))
+		skip();
+	err = object_open(path, &o);
+	assert_null(err);
+	object_symbols(o, &count);
+	assert_int_equal(count, 0);
+	object_usdts(o, &count);
+	assert_int_equal(count, 0);
+	assert_null(object_build_id(o, &count));
+	assert_null(object_section(o, ".symtab", &addr, &n));
+	assert_null(object_eh_frame(o, &addr, &n));
+	object_free(o);
+	close(fd);
+	free(e.image);
+}
+
+/* More program headers than the kernel runs: each address would be looked for in all. */
+static void test_many_segments(void **state)
+{
+	static const uint32_t counts[] = { 1170, 1171, 65534 };
+	struct elf_make e = elf_make(symbols, ARRAY_SIZE(symbols), 0);
+	Elf64_Ehdr *h = (Elf64_Ehdr *)e.image;
+
+	e.image = xrealloc(e.image, e.size + 65534 * sizeof(Elf64_Phdr));
+	h = (Elf64_Ehdr *)e.image;
+	h->e_phoff = e.size;
+	memset(e.image + e.size, 0, 65534 * sizeof(Elf64_Phdr));
+	for (uint32_t i = 0; i < ARRAY_SIZE(counts); i++) {
+		struct object *o = NULL;
+		struct err *err;
+
+		h->e_phnum = (uint16_t)counts[i];
+		err = object_open_memory("many", e.image, e.size + counts[i] * sizeof(Elf64_Phdr),
+					 &o);
+		assert_int_equal(!err, i == 0);
+		if (err)
+			assert_non_null(strstr(err->text, "program headers"));
+		err_free(err);
+		object_free(o);
+	}
+	free(e.image);
+}
+
+enum { TEXT = 1 << 24 };
+
+/* A file of one segment of text with these symbols, whose names are in str; sections follow the tables. */
+static struct object *open_symbols(const Elf64_Sym *syms, uint32_t n, const char *str, size_t nstr)
+{
+	size_t at = sizeof(Elf64_Ehdr) + sizeof(Elf64_Phdr), bytes = n * sizeof(*syms);
+	Elf64_Shdr s[3] = {
+		[1] = { .sh_type = SHT_SYMTAB, .sh_offset = at, .sh_size = bytes, .sh_link = 2 },
+		[2] = { .sh_type = SHT_STRTAB, .sh_offset = at + bytes, .sh_size = nstr },
+	};
+	Elf64_Ehdr h = {
+		.e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
+		.e_type = ET_DYN,
+		.e_machine = EM_X86_64,
+		.e_phoff = sizeof(h),
+		.e_shoff = at + bytes + nstr,
+		.e_phentsize = sizeof(Elf64_Phdr),
+		.e_phnum = 1,
+		.e_shentsize = sizeof(Elf64_Shdr),
+		.e_shnum = 3,
+	};
+	Elf64_Phdr p = { .p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_memsz = TEXT };
+	cleanup_free uint8_t *image = xmalloc(h.e_shoff + sizeof(s));
+	struct object *o;
+	struct err *e;
+
+	elf_put(image, 0, &h, sizeof(h));
+	elf_put(image, sizeof(h), &p, sizeof(p));
+	elf_put(image, at, syms, bytes);
+	elf_put(image, at + bytes, str, nstr);
+	elf_put(image, h.e_shoff, s, sizeof(s));
+	e = object_open_memory("symbols", image, h.e_shoff + sizeof(s), &o);
+	assert_null(e);
+	return o;
+}
+
+/* Names that are one another's ends: without an end at all, and as long as is kept. */
+static void test_long_names(void **state)
+{
+	enum { N = 1000000, STR = 10 << 20, LONG = 64 << 10 };
+	static const uint32_t steps[] = { STR, LONG, 100 };
+	cleanup_free Elf64_Sym *syms = xcalloc(N, sizeof(*syms));
+	cleanup_free char *str = xmalloc(STR);
+
+	for (uint32_t k = 0; k < ARRAY_SIZE(steps); k++) {
+		struct object *o;
+		uint32_t n;
+
+		memset(str, 'a', STR);
+		for (uint32_t i = steps[k]; i < STR; i += steps[k])
+			str[i] = 0;
+		for (uint32_t i = 0; i < N; i++)
+			syms[i] = (Elf64_Sym){ .st_name = i,
+					       .st_info = FUNC(STB_GLOBAL),
+					       .st_shndx = 1,
+					       .st_value = 0x1000 + i % 2,
+					       .st_size = 1 };
+		o = open_symbols(syms, N, str, STR);
+		object_symbols(o, &n);
+		if (steps[k] == STR)
+			assert_int_equal(n, 0);
+		else
+			assert_true(n > 0 && n <= N);
+		if (steps[k] == 100)
+			assert_non_null(object_find_name(o, "aaaa"));
+		object_free(o);
+	}
+}
+
+/* One function over all the text, and millions in it: an address that is in none of those is not looked for for ever. */
+static void test_nested(void **state)
+{
+	enum { N = 2000000 };
+	cleanup_free Elf64_Sym *syms = xcalloc(N, sizeof(*syms));
+	static const char str[] = "\0outer\0inner";
+	const struct object_symbol *s;
+	struct object *o;
+
+	for (uint32_t i = 1; i < N; i++)
+		syms[i] = (Elf64_Sym){ .st_name = i == 1 ? 1 : 7,
+				       .st_info = FUNC(STB_GLOBAL),
+				       .st_shndx = 1,
+				       .st_value = i == 1 ? 0x1000 : 0x2000 + i * 4,
+				       .st_size = i == 1 ? TEXT - 0x1000 : 1 };
+	o = open_symbols(syms, N, str, sizeof(str));
+	assert_string_equal(object_find_addr(o, 0x2000)->name, "outer");
+	assert_string_equal(object_find_addr(o, 0x2000 + 400 + 2)->name, "outer");
+	assert_string_equal(object_find_addr(o, 0x2000 + (N - 1) * 4)->name, "inner");
+	for (uint32_t i = 0; i < 2000; i++) {
+		s = object_find_addr(o, 0x2000 + (N - 1) * 4 + 2);
+		assert_true(!s || !strcmp(s->name, "outer"));
+	}
+	object_free(o);
+}
+
+static void test_close_file(void **state)
+{
+	struct object *o;
+	struct err *e = object_open("/proc/self/exe", &o);
+	uint64_t addr;
+	uint32_t count;
+	uint8_t code[4];
+	size_t n;
+
+	assert_null(e);
+	assert_true(object_text_segment(o, 0, &(uint64_t){ 0 }, &(uint64_t){ 0 }, &addr));
+	assert_int_equal(object_read(o, addr, code, sizeof(code)), sizeof(code));
+	object_close_file(o);
+	object_close_file(o);
+	assert_int_equal(object_read(o, addr, code, sizeof(code)), 0);
+	assert_true(object_is_text(o, addr));
+	assert_true(object_is_executable(o));
+	assert_null(object_section(o, ".text", &addr, &n));
+	assert_null(object_eh_frame(o, &addr, &n));
+	object_symbols(o, &count);
+	assert_int_equal(count, 0);
+	object_usdts(o, &count);
+	assert_int_equal(count, 0);
+	assert_null(object_find_name(o, "main"));
+	object_free(o);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_made),       cmocka_unit_test(test_usdt_notes),
-		cmocka_unit_test(test_truncated),  cmocka_unit_test(test_flipped),
-		cmocka_unit_test(test_not_elf),    cmocka_unit_test(test_against_nm),
-		cmocka_unit_test(test_real_files),
+		cmocka_unit_test(test_made),          cmocka_unit_test(test_usdt_notes),
+		cmocka_unit_test(test_truncated),     cmocka_unit_test(test_flipped),
+		cmocka_unit_test(test_not_elf),       cmocka_unit_test(test_against_nm),
+		cmocka_unit_test(test_real_files),    cmocka_unit_test(test_sparse),
+		cmocka_unit_test(test_many_segments), cmocka_unit_test(test_close_file),
+		cmocka_unit_test(test_long_names),    cmocka_unit_test(test_nested),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

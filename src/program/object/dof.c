@@ -37,8 +37,12 @@ enum {
 	SECT_PROFFS = 18,
 	SECT_PRENOFFS = 26,
 	PLACES_MAX = 16384, /* of one section, questions too */
-	PROBES_MAX = 65536,
+	PROBES_MAX = 65536, /* of an object */
 	ARGS_MAX = 16,
+	NAME_CHARS = 64 << 10, /* of a function */
+	TYPE_CHARS = 256,      /* of a type, of a provider's or probe's name */
+	TEXT_MAX = 16 << 20,   /* bytes of types and arguments of an object */
+	RELOCS_MAX = 1 << 20,
 };
 
 struct dof {
@@ -48,8 +52,8 @@ struct dof {
 	uint32_t hdrsize, secsize, secnum;
 	uint64_t secoff;
 	struct hash relocs; /* address within the section -> what the dynamic linker puts there */
-	uint32_t places;    /* left to be listed */
-	uint32_t probes;    /* left to be looked at: providers may share them in a hostile file */
+	/* Providers may share probes in a hostile file, and probes places. */
+	uint32_t places; /* left to be looked at */
 };
 
 /* Section i, when it is of that type; empty and bad else. */
@@ -85,7 +89,8 @@ static void read_relocs(struct dof *d, const struct section *dof)
 	while (bytes_left(&b) >= sizeof(Elf64_Rela)) {
 		uint64_t offset = bytes_u64(&b), info = bytes_u64(&b), addend = bytes_u64(&b);
 
-		if (offset - dof->addr < dof->size && (uint32_t)info == R_X86_64_RELATIVE)
+		if (offset - dof->addr < dof->size && (uint32_t)info == R_X86_64_RELATIVE &&
+		    d->relocs.n < RELOCS_MAX)
 			*hash_put(&d->relocs, &offset, sizeof(offset), NULL) = addend;
 	}
 	free(data);
@@ -140,14 +145,26 @@ static void put_operand(char *out, size_t n, uint32_t arg, int size)
 		snprintf(out, n, "%d@%u(%%rsp)", size, 8 * (arg - 6));
 }
 
+/* The string at an offset, NULL: it has not ended after max characters. */
+static const char *text_at(const struct bytes *b, uint64_t at, size_t max)
+{
+	struct bytes rest = *b;
+	size_t left;
+
+	if (!bytes_seek(&rest, at))
+		return NULL;
+	left = bytes_left(&rest);
+	return memchr(rest.pos, '\0', left < max ? left : max) ? (const char *)rest.pos : NULL;
+}
+
 /* The i-th of strings that follow one another from offset `at` on; NULL: there are not so many. */
 static const char *string_at(const struct bytes *strtab, uint64_t at, uint32_t i)
 {
-	const char *s = bytes_cstr_at(strtab, at);
+	const char *s = text_at(strtab, at, TYPE_CHARS);
 
 	for (; s && i; i--) {
 		at += strlen(s) + 1;
-		s = bytes_cstr_at(strtab, at);
+		s = text_at(strtab, at, TYPE_CHARS);
 	}
 	return s;
 }
@@ -174,6 +191,7 @@ static const char *arguments(struct dof *d, const struct bytes *strtab, struct b
 		if (len >= sizeof(text))
 			break;
 	}
+	d->o->dof_text += len + 1;
 	vec_push(&d->o->notes, xstrdup(text));
 	return *vec_last(&d->o->notes);
 }
@@ -195,6 +213,7 @@ static const char *types(struct dof *d, const struct bytes *strtab, uint32_t at,
 	if (!out.n)
 		return NULL;
 	vec_push(&out, '\0');
+	d->o->dof_text += out.n;
 	vec_push(&d->o->notes, out.v);
 	return out.v;
 }
@@ -205,10 +224,9 @@ static void add_place(struct dof *d, const struct object_usdt *like, uint64_t ad
 	const struct object_symbol *func;
 
 	u.addr = addr;
-	if (!d->places || !object_is_text(d->o, addr) ||
-	    !object_addr_to_offset(d->o, addr, &u.offset))
-		return;
 	d->places--;
+	if (!object_is_text(d->o, addr) || !object_addr_to_offset(d->o, addr, &u.offset))
+		return;
 	func = object_find_addr(d->o, addr);
 	if (!*u.func && func)
 		u.func = func->name;
@@ -270,11 +288,11 @@ static void add_question(struct dof *d, const struct object_usdt *u, uint64_t af
 	static const uint8_t put[3] = { 0x80, 0x0f, 0x01 }; /* orb $1,(%rdi) */
 	struct object_question q = { u->provider, u->name, after - sizeof(no), { 0 }, { 0 } };
 
-	if (!d->places || !object_is_text(d->o, q.addr) ||
+	d->places--;
+	if (!object_is_text(d->o, q.addr) ||
 	    object_read(d->o, q.addr, q.no, sizeof(q.no)) != sizeof(q.no) ||
 	    memcmp(q.no, no, sizeof(no)))
 		return;
-	d->places--;
 	memcpy(q.yes, reads_rax(d->o, after) ? yes : put, sizeof(q.yes));
 	vec_push(&d->o->questions, q);
 }
@@ -293,9 +311,10 @@ static void read_probe(struct dof *d, const struct provider_sections *p, struct 
 		 xargv = bytes_u32(&probe), argidx = bytes_u32(&probe), offidx = bytes_u32(&probe);
 	uint32_t nargc = bytes_u8(&probe), xargc = bytes_u8(&probe), noffs = bytes_u16(&probe),
 		 enoffidx = bytes_u32(&probe), nenoffs = bytes_u16(&probe);
-	struct object_usdt u = { .provider = p->name, .func = bytes_cstr_at(&p->strtab, func) };
+	struct object_usdt u = { .provider = p->name,
+				 .func = text_at(&p->strtab, func, NAME_CHARS) };
 
-	u.name = bytes_cstr_at(&p->strtab, name);
+	u.name = text_at(&p->strtab, name, TYPE_CHARS);
 	if (!bytes_ok(&probe) || !u.name || !u.name[0])
 		return;
 	if (!u.func)
@@ -304,11 +323,11 @@ static void read_probe(struct dof *d, const struct provider_sections *p, struct 
 	u.types = types(d, &p->strtab, xargc ? xargv : nargv, xargc ? xargc : nargc);
 	if (!bytes_seek(&offs, (uint64_t)offidx * 4))
 		return;
-	for (uint32_t i = 0; i < noffs && bytes_left(&offs) >= 4; i++)
+	for (uint32_t i = 0; i < noffs && d->places && bytes_left(&offs) >= 4; i++)
 		add_place(d, &u, addr + bytes_u32(&offs));
 	if (!nenoffs || !bytes_seek(&asks, (uint64_t)enoffidx * 4))
 		return;
-	for (uint32_t i = 0; i < nenoffs && bytes_left(&asks) >= 4; i++)
+	for (uint32_t i = 0; i < nenoffs && d->places && bytes_left(&asks) >= 4; i++)
 		add_question(d, &u, addr + bytes_u32(&asks));
 }
 
@@ -331,11 +350,13 @@ static void read_provider(struct dof *d, uint32_t index)
 	if (bytes_left(&b) >= 4) /* since version 2 */
 		prenoffs = bytes_u32(&b);
 	p.prenoffs = section(d, prenoffs, SECT_PRENOFFS);
-	p.name = bytes_cstr_at(&p.strtab, name);
+	p.name = text_at(&p.strtab, name, TYPE_CHARS);
 	if (!p.name || !p.name[0])
 		return;
 	at = d->addr + (uint64_t)(p.probes.start - d->b.start);
-	for (; d->probes && bytes_left(&p.probes) >= DOF_PROBE; at += DOF_PROBE, d->probes--) {
+	for (; d->o->dof_probes < PROBES_MAX && d->o->dof_text < TEXT_MAX &&
+	       bytes_left(&p.probes) >= DOF_PROBE;
+	     at += DOF_PROBE, d->o->dof_probes++) {
 		const void *one = bytes_take(&p.probes, DOF_PROBE);
 
 		read_probe(d, &p, bytes_of(one, DOF_PROBE, d->b.name), at);
@@ -379,7 +400,7 @@ static uint64_t read_one(struct dof *d, struct bytes *all)
 void image_read_dof(struct object *o, const struct section *s, const uint8_t *data, size_t n)
 {
 	struct bytes all = bytes_of(data, n, o->path);
-	struct dof d = { .o = o, .places = PLACES_MAX, .probes = PROBES_MAX };
+	struct dof d = { .o = o, .places = PLACES_MAX };
 
 	read_relocs(&d, s);
 	while (bytes_left(&all) >= DOF_HEADER) {

@@ -17,6 +17,15 @@ struct dwarf_copies {
 };
 void dwarf_copies_free(struct dwarf_copies *c);
 
+/* Files are opened here, not by libdwfl: it would wait for a FIFO's writer for ever, and is not to be interrupted. What lies in
+ * /usr/lib/debug, and a debuginfod server's answers, it looks for itself. */
+extern const Dwfl_Callbacks dwarf_callbacks; /* for dwarf_report() */
+extern char *dwarf_debug_path;               /* with dwarf_find_debuginfo() in others' */
+int dwarf_find_debuginfo(Dwfl_Module *m, void **userdata, const char *name, Dwarf_Addr base,
+			 const char *file, const char *link, GElf_Word crc, char **ret_path);
+/* dwfl_report_offline() of a regular file; NULL: it is none, or no ELF file. */
+Dwfl_Module *dwarf_report(Dwfl *d, const char *name, const char *path);
+
 /* dwfl_module_getdwarf(), which may be called from then on, too. NULL: there is none, or not whole. */
 Dwarf *dwarf_of_module(Dwfl_Module *m, Dwarf_Addr *bias, struct dwarf_copies *c);
 

@@ -9,8 +9,11 @@
 #include "program/object/image.h"
 
 enum {
-	MAX_HEADERS = 65536, /* sections or segments: more is not a program */
-	MAX_NOTES = 1 << 20, /* bytes of PT_NOTE looked at for the build-id */
+	MAX_HEADERS = 65536, /* sections: more is not a program */
+	MAX_SEGMENTS =
+		65536, /* bytes of program headers; the kernel runs nothing with more, and each symbol asks them all */
+	MAX_NOTES = 1 << 20,      /* bytes of PT_NOTE looked at for the build-id */
+	CONTENTS_MAX = 512 << 20, /* of a section; a sparse file may hold terabytes */
 };
 
 bool image_read(const struct object *o, uint64_t off, uint64_t n, void *buf)
@@ -50,7 +53,8 @@ uint8_t *image_section(const struct object *o, const struct section *s, size_t *
 {
 	uint8_t *buf;
 
-	if (s->type == SHT_NOBITS || s->offset > o->size || s->size > o->size - s->offset)
+	if (s->type == SHT_NOBITS || s->size > CONTENTS_MAX || s->offset > o->size ||
+	    s->size > o->size - s->offset)
 		return NULL;
 	buf = xmalloc(s->size + 1);
 	if (!image_read(o, s->offset, s->size, buf)) {
@@ -200,6 +204,8 @@ static struct err *read_segments(struct object *o, uint64_t off, uint32_t n, uin
 		return NULL;
 	if (entsize != want)
 		return err_new(ENOEXEC, "%s: program headers of %u bytes", o->path, entsize);
+	if (n * want > MAX_SEGMENTS)
+		return err_new(ENOEXEC, "%s: %u program headers", o->path, n);
 	table = read_table(o, off, n, want);
 	if (!table)
 		return truncated(o, "program headers");
@@ -239,7 +245,7 @@ static uint8_t *read_segment_contents(const struct object *o, const struct segme
 {
 	uint8_t *buf;
 
-	if (g->filesz > max)
+	if (g->filesz > max || g->offset > o->size || g->filesz > o->size - g->offset)
 		return NULL;
 	buf = xmalloc(g->filesz + 1);
 	if (!image_read(o, g->offset, g->filesz, buf)) {
@@ -293,7 +299,8 @@ static void read_dynamic(struct object *o, const struct segment *g)
 static struct err *read_headers(struct object *o)
 {
 	uint8_t eh[sizeof(Elf64_Ehdr)] = { 0 };
-	uint64_t n = o->size < sizeof(eh) ? o->size : sizeof(eh);
+	uint64_t n = o->size < sizeof(eh) ? o->size : sizeof(eh), notes = MAX_NOTES;
+	const struct segment *dynamic = NULL;
 	struct err *e;
 
 	if (n < EI_NIDENT || !image_read(o, 0, n, eh) || memcmp(eh, ELFMAG, SELFMAG))
@@ -327,18 +334,20 @@ static struct err *read_headers(struct object *o)
 		const struct segment *g = &o->segments.v[i];
 
 		if (g->type == PT_NOTE && !o->build_id_len) {
-			cleanup_free uint8_t *note = read_segment_contents(o, g, MAX_NOTES);
+			cleanup_free uint8_t *note = read_segment_contents(o, g, notes);
 
-			if (note)
-				find_build_id(o, note, g->filesz);
+			if (!note)
+				continue;
+			notes -= g->filesz;
+			find_build_id(o, note, g->filesz);
 		} else if (g->type == PT_INTERP && !o->interp) {
 			o->interp = (char *)read_segment_contents(o, g, 4096);
 		} else if (g->type == PT_DYNAMIC) {
-			free(o->soname);
-			o->soname = NULL;
-			read_dynamic(o, g);
+			dynamic = g; /* the last counts, as for the dynamic linker */
 		}
 	}
+	if (dynamic)
+		read_dynamic(o, dynamic);
 	return NULL;
 }
 
@@ -414,6 +423,15 @@ void object_free(struct object *o)
 bool object_stat(const struct object *o, struct stat *ret)
 {
 	return o->fd >= 0 && !fstat(o->fd, ret);
+}
+
+void object_close_file(struct object *o)
+{
+	if (o->fd < 0)
+		return;
+	close(o->fd);
+	o->fd = -1;
+	o->size = 0; /* nothing lies within */
 }
 
 const char *object_path(const struct object *o)
@@ -521,8 +539,6 @@ uint32_t object_read(const struct object *o, uint64_t addr, void *buf, uint32_t 
 	return 0;
 }
 
-enum { UNPACKED_MAX = 512 << 20 };
-
 /* A compressed section; NULL when it is not what its header says. */
 static uint8_t *unpack(const uint8_t *packed, size_t n, size_t *ret_n)
 {
@@ -535,7 +551,7 @@ static uint8_t *unpack(const uint8_t *packed, size_t n, size_t *ret_n)
 		return NULL;
 	memcpy(&h, packed, sizeof(h));
 	/* No byte is packed to less than a thousandth: a size that is made up costs no memory. */
-	if (h.ch_size > UNPACKED_MAX || h.ch_size / 1100 > n)
+	if (h.ch_size > CONTENTS_MAX || h.ch_size / 1100 > n)
 		return NULL;
 	out = xmalloc(h.ch_size + 1);
 	got = h.ch_size;
@@ -617,7 +633,7 @@ uint8_t *object_eh_frame(const struct object *o, uint64_t *ret_addr, size_t *ret
 			continue;
 		rest.offset += addr - g->addr;
 		rest.filesz -= addr - g->addr;
-		p = read_segment_contents(o, &rest, o->size);
+		p = read_segment_contents(o, &rest, CONTENTS_MAX);
 		*ret_addr = addr;
 		*ret_n = rest.filesz;
 		return p;

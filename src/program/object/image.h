@@ -49,6 +49,8 @@ struct object {
 	VEC(struct object_usdt) usdts;
 	VEC(struct object_question) questions;
 	VEC(char *) notes;
+	uint32_t dof_probes; /* looked at */
+	size_t dof_text;     /* bytes of arguments and types */
 };
 
 bool image_read(const struct object *o, uint64_t off, uint64_t n, void *buf);
@@ -56,6 +58,9 @@ bool image_read(const struct object *o, uint64_t off, uint64_t n, void *buf);
 const struct section *image_find(const struct object *o, const char *name);
 /* A section's contents, malloc()ed with a NUL behind them; NULL when the file does not hold them (or NOBITS). */
 uint8_t *image_section(const struct object *o, const struct section *s, size_t *ret_n);
+/* Is it the debug file of one with that build-id, or, where either has none, that checksum? crc may be NULL. */
+bool image_is_debug_of(const struct object *debug, const uint8_t *id, uint32_t id_len,
+		       const uint32_t *crc);
 /* Frees what symtab.c and usdt.c made. */
 void image_symbols_fini(struct object *o);
 void image_usdts_fini(struct object *o);

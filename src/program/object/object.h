@@ -45,6 +45,9 @@ struct err *object_open(const char *path, struct object **ret);
 /* An image in memory (the vdso, tests); the bytes are copied. name is what messages call it. */
 struct err *object_open_memory(const char *name, const void *p, size_t n, struct object **ret);
 void object_free(struct object *o);
+/* Closes the descriptor of one whose contents are not wanted any more: headers, and what was asked before, still answer; later
+ * reads find nothing. */
+void object_close_file(struct object *o);
 const char *object_path(const struct object *o);
 /* fstat() of the open file; false: the object is in memory, or its file closed. */
 struct stat;

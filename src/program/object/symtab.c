@@ -1,16 +1,21 @@
 /* Function symbols: collected from .symtab, or from .dynsym with what the separate debug file (by build-id,
  * debuglink, debuginfod), .gnu_debugdata or Go's own table add; sorted by address; asked by address and by name. */
 #include <elf.h>
-#include <elfutils/libdwfl.h>
 #include <lzma.h>
 #include <zlib.h>
 
+#include "program/object/dwarf.h"
 #include "program/object/go.h"
 #include "program/object/image.h"
 
 enum {
 	MAX_DEBUGDATA = 256 << 20, /* bytes of .gnu_debugdata unpacked at most */
 	LZMA_MEMORY = 128 << 20,
+	/* Names may be one another's ends in a hostile file: comparing them takes more time than the file has bytes. */
+	LONGEST_NAME = 64 << 10,
+	NAMES_MAX = 512 << 20, /* of all names of an object */
+	BACK_MAX =
+		16384, /* symbols that begin before an address, and are asked whether they cover it */
 };
 
 typedef void symbol_fn(void *arg, char *name, uint8_t info, uint16_t shndx, uint64_t value,
@@ -64,14 +69,28 @@ static const struct section *find_table(const struct object *o, uint32_t type)
 
 struct collect {
 	struct object *o; /* whose text the symbols must lie in */
+	size_t names;     /* bytes so far */
 	VEC(struct object_symbol) symbols;
 };
+
+/* A name's length; 0: it is none that is kept. */
+static size_t name_length(struct collect *c, const char *name)
+{
+	size_t n;
+
+	if (c->names >= NAMES_MAX)
+		return 0;
+	n = strnlen(name, LONGEST_NAME + 1);
+	c->names += n;
+	return n > LONGEST_NAME ? 0 : n;
+}
 
 static void add_symbol(void *arg, char *name, uint8_t info, uint16_t shndx, uint64_t value,
 		       uint64_t size)
 {
 	struct collect *c = arg;
 	uint8_t type = info & 15, bind = info >> 4;
+	size_t len;
 	char *at;
 
 	if (shndx == SHN_UNDEF || shndx == SHN_ABS || !name[0])
@@ -82,7 +101,10 @@ static void add_symbol(void *arg, char *name, uint8_t info, uint16_t shndx, uint
 		return;
 	if (!object_is_text(c->o, value))
 		return;
-	at = strchr(name, '@');
+	len = name_length(c, name);
+	if (!len)
+		return;
+	at = memchr(name, '@', len);
 	if (at && at != name)
 		*at = 0; /* name@VERSION, name@@VERSION */
 	if (size > UINT64_MAX - value)
@@ -108,19 +130,30 @@ static bool collect_from(struct collect *c, const struct object *src, uint32_t t
 	return c->symbols.n > before;
 }
 
-static uint32_t debug_crc(const char *path)
+static bool has_crc(const struct object *o, uint32_t want)
 {
-	cleanup_free uint8_t *buf = xmalloc(1 << 16);
+	enum { AT_ONCE = 1 << 16 };
+	cleanup_free uint8_t *buf = xmalloc(AT_ONCE);
 	uLong crc = crc32(0, NULL, 0);
-	FILE *f = fopen(path, "re");
-	size_t n;
+	uint64_t n;
 
-	if (!f)
-		return 0;
-	while ((n = fread(buf, 1, 1 << 16, f)))
+	if (o->size > UINT32_MAX)
+		return false;
+	for (uint64_t at = 0; at < o->size; at += n) {
+		n = o->size - at < AT_ONCE ? o->size - at : AT_ONCE;
+		if (!image_read(o, at, n, buf))
+			return false;
 		crc = crc32(crc, buf, (uInt)n);
-	fclose(f);
-	return (uint32_t)crc;
+	}
+	return crc == want;
+}
+
+bool image_is_debug_of(const struct object *debug, const uint8_t *id, uint32_t id_len,
+		       const uint32_t *crc)
+{
+	if (id_len && debug->build_id_len)
+		return debug->build_id_len == id_len && !memcmp(debug->build_id, id, id_len);
+	return crc && has_crc(debug, *crc);
 }
 
 /* Symbols of a separate debug file, when it is this object's: by build-id, or by the checksum its debuglink gives. */
@@ -128,17 +161,14 @@ static bool collect_debug_path(struct collect *c, const char *path, const uint32
 {
 	struct object *o = c->o, *debug;
 	struct err *e = object_open(path, &debug);
-	bool ours, found;
+	bool found;
 
 	if (e) {
 		err_free(e);
 		return false;
 	}
-	ours = o->build_id_len && debug->build_id_len
-		       ? debug->build_id_len == o->build_id_len &&
-				 !memcmp(debug->build_id, o->build_id, o->build_id_len)
-		       : crc && debug_crc(path) == *crc;
-	found = ours && collect_from(c, debug, SHT_SYMTAB);
+	found = image_is_debug_of(debug, o->build_id, o->build_id_len, crc) &&
+		collect_from(c, debug, SHT_SYMTAB);
 	object_free(debug);
 	return found;
 }
@@ -192,12 +222,8 @@ static bool collect_debuglink(struct collect *c)
 /* A debuginfod server, when the user has named one: libdw asks it, and keeps what it sends. */
 static bool collect_debuginfod(struct collect *c)
 {
-	static const Dwfl_Callbacks callbacks = {
-		.find_elf = dwfl_build_id_find_elf,
-		.find_debuginfo = dwfl_standard_find_debuginfo,
-		.section_address = dwfl_offline_section_address,
-	};
 	const char *urls = getenv("DEBUGINFOD_URLS"), *path = NULL;
+	struct dwarf_copies copies = { 0 };
 	Dwarf_Addr bias;
 	Dwfl_Module *m;
 	bool found = false;
@@ -205,17 +231,18 @@ static bool collect_debuginfod(struct collect *c)
 
 	if (!urls || !*urls || c->o->build_id_len < 2)
 		return false;
-	d = dwfl_begin(&callbacks);
+	d = dwfl_begin(&dwarf_callbacks);
 	if (!d)
 		return false;
 	dwfl_report_begin(d);
-	m = dwfl_report_offline(d, "", c->o->path, -1);
+	m = dwarf_report(d, "", c->o->path);
 	dwfl_report_end(d, NULL, NULL);
-	if (m && dwfl_module_getdwarf(m, &bias))
+	if (m && dwarf_of_module(m, &bias, &copies))
 		dwfl_module_info(m, NULL, NULL, NULL, NULL, NULL, NULL, &path);
 	if (path)
 		found = collect_debug_path(c, path, NULL);
 	dwfl_end(d);
+	dwarf_copies_free(&copies);
 	return found;
 }
 
@@ -292,12 +319,14 @@ static void collect_go(struct collect *c)
 	if (!go_table_read(c->o, &t))
 		return;
 	for (uint32_t i = 0; i < t.functions.n; i++)
-		vec_push(&c->symbols, (struct object_symbol){
-					      .name = t.functions.v[i].name,
-					      .addr = t.functions.v[i].start,
-					      .size = t.functions.v[i].end - t.functions.v[i].start,
-					      .is_func = true,
-				      });
+		if (name_length(c, t.functions.v[i].name))
+			vec_push(&c->symbols,
+				 (struct object_symbol){
+					 .name = t.functions.v[i].name,
+					 .addr = t.functions.v[i].start,
+					 .size = t.functions.v[i].end - t.functions.v[i].start,
+					 .is_func = true,
+				 });
 	vec_push(&c->o->strings, (char *)t.data); /* the names stay */
 	t.data = NULL;
 	go_table_fini(&t);
@@ -333,16 +362,46 @@ static int compare_addr(const void *pa, const void *pb)
 	return compare_rank(a, b);
 }
 
-/* Where the section, or else the segment, that holds addr ends. */
-static uint64_t text_end(const struct object *o, uint64_t addr)
+/* Sections of text, by address. */
+struct texts {
+	VEC(struct section) v;
+};
+
+static int compare_section(const void *pa, const void *pb)
+{
+	const struct section *a = pa, *b = pb;
+
+	return (a->addr > b->addr) - (a->addr < b->addr);
+}
+
+static void texts_init(struct texts *t, const struct object *o)
 {
 	for (uint32_t i = 0; i < o->sections.n; i++) {
 		const struct section *s = &o->sections.v[i];
 
-		if ((s->flags & SHF_EXECINSTR) && addr >= s->addr && addr - s->addr < s->size &&
-		    s->size <= UINT64_MAX - s->addr)
-			return s->addr + s->size;
+		if ((s->flags & SHF_EXECINSTR) && s->size && s->size <= UINT64_MAX - s->addr)
+			vec_push(&t->v, *s);
 	}
+	if (t->v.n)
+		qsort(t->v.v, t->v.n, sizeof(*t->v.v), compare_section);
+}
+
+/* Where the section, or else the segment, that holds addr ends. */
+static uint64_t text_end(const struct object *o, const struct texts *t, uint64_t addr)
+{
+	uint32_t lo = 0;
+
+	for (uint32_t hi = t->v.n; lo < hi;) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (t->v.v[mid].addr <= addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	/* They do not overlap. */
+	if (lo && addr - t->v.v[lo - 1].addr < t->v.v[lo - 1].size)
+		return t->v.v[lo - 1].addr + t->v.v[lo - 1].size;
 	for (uint32_t i = 0; i < o->segments.n; i++) {
 		const struct segment *g = &o->segments.v[i];
 
@@ -358,6 +417,7 @@ static void settle(struct object *o, struct object_symbol *s, uint32_t n)
 {
 	uint32_t m = 0;
 	uint64_t next = UINT64_MAX, end = 0;
+	struct texts texts = { 0 };
 
 	if (n)
 		qsort(s, n, sizeof(*s), compare_addr);
@@ -373,14 +433,16 @@ static void settle(struct object *o, struct object_symbol *s, uint32_t n)
 		}
 		s[m++] = s[i];
 	}
+	texts_init(&texts, o);
 	for (uint32_t i = m; i--;) {
 		if (i + 1 < m && s[i + 1].addr != s[i].addr)
 			next = s[i + 1].addr;
 		if (s[i].size)
 			continue;
-		end = text_end(o, s[i].addr);
+		end = text_end(o, &texts, s[i].addr);
 		s[i].size = (next < end ? next : end) - s[i].addr;
 	}
+	vec_fini(&texts.v);
 	o->symbols = s;
 	o->nsymbols = m;
 	o->max_end = xcalloc(m + 1, sizeof(*o->max_end));
@@ -427,7 +489,7 @@ const struct object_symbol *object_find_addr(struct object *o, uint64_t addr)
 	}
 	/* s[lo - 1] is the last that starts at or before addr. Functions nest (cold parts, assembly): the innermost
 	 * that covers addr wins, of its aliases the first by rank, and a function over a label. */
-	for (uint32_t i = lo; i-- && o->max_end[i] > addr;) {
+	for (uint32_t i = lo; i-- && lo - i <= BACK_MAX && o->max_end[i] > addr;) {
 		if (addr - s[i].addr >= s[i].size)
 			continue;
 		if (!found || (!found->is_func && s[i].is_func) ||

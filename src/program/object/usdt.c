@@ -8,7 +8,13 @@
 
 #include "program/object/image.h"
 
-enum { NOTE_STAPSDT = 3 };
+enum {
+	NOTE_STAPSDT = 3,
+	/* Sections may be the same bytes, in a hostile file. */
+	SECTIONS_MAX = 16,
+	BYTES_MAX = 64 << 20, /* of them all */
+	USDTS_MAX = 1 << 18,
+};
 
 static void add_usdt(struct object *o, struct bytes *b, uint64_t now_base, bool has_base)
 {
@@ -48,7 +54,7 @@ static void read_notes(struct object *o, const uint8_t *notes, size_t n)
 	const struct section *base = image_find(o, ".stapsdt.base");
 	struct bytes b = bytes_of(notes, n, o->path);
 
-	while (bytes_left(&b) >= 12) {
+	while (bytes_left(&b) >= 12 && o->usdts.n < USDTS_MAX) {
 		uint32_t namesz = bytes_u32(&b), descsz = bytes_u32(&b), type = bytes_u32(&b);
 		const char *name = bytes_take(&b, namesz);
 
@@ -73,8 +79,11 @@ static void read_notes(struct object *o, const uint8_t *notes, size_t n)
 const struct object_usdt *object_usdts(struct object *o, uint32_t *ret_n)
 {
 	if (!o->usdts_read) {
+		uint32_t sections = 0;
+		size_t bytes = 0;
+
 		o->usdts_read = true;
-		for (uint32_t i = 0; i < o->sections.n; i++) {
+		for (uint32_t i = 0; i < o->sections.n && sections < SECTIONS_MAX; i++) {
 			const struct section *s = &o->sections.v[i];
 			uint8_t *notes;
 			size_t n;
@@ -83,9 +92,11 @@ const struct object_usdt *object_usdts(struct object *o, uint32_t *ret_n)
 
 			if (!dof && (s->type != SHT_NOTE || strcmp(s->name, ".note.stapsdt")))
 				continue;
-			notes = image_section(o, s, &n);
+			notes = s->size <= BYTES_MAX - bytes ? image_section(o, s, &n) : NULL;
 			if (!notes)
 				continue;
+			sections++;
+			bytes += n;
 			vec_push(&o->notes, (char *)notes); /* the probes' texts point into it */
 			if (dof)
 				image_read_dof(o, s, notes, n);

@@ -12,16 +12,17 @@ struct debug_info {
 	struct hash known; /* link-time address -> index in answers */
 	VEC(struct answer) answers;
 	VEC(struct source_place) places;
+	VEC(struct unit_range) ranges; /* by start; see read_ranges() */
+	bool ranges_read;
+};
+
+/* Addresses of a unit, and where its first DIE is. */
+struct unit_range {
+	uint64_t start, end, unit;
 };
 
 struct answer {
 	uint32_t first, n;
-};
-
-static const Dwfl_Callbacks callbacks = {
-	.find_elf = dwfl_build_id_find_elf,
-	.find_debuginfo = dwfl_standard_find_debuginfo,
-	.section_address = dwfl_offline_section_address,
 };
 
 static struct debug_info *open_info(const struct object *o)
@@ -30,11 +31,11 @@ static struct debug_info *open_info(const struct object *o)
 	Dwarf_Addr bias;
 	Dwfl_Module *m;
 
-	d->dwfl = dwfl_begin(&callbacks);
+	d->dwfl = dwfl_begin(&dwarf_callbacks);
 	if (!d->dwfl)
 		return d;
 	dwfl_report_begin(d->dwfl);
-	m = dwfl_report_offline(d->dwfl, "", object_path(o), -1);
+	m = dwarf_report(d->dwfl, "", object_path(o));
 	dwfl_report_end(d->dwfl, NULL, NULL);
 	if (m)
 		d->dwarf = dwarf_of_module(m, &bias, &d->copies);
@@ -57,6 +58,7 @@ void source_fini(struct symbols *s)
 		hash_fini(&d->known);
 		vec_fini(&d->answers);
 		vec_fini(&d->places);
+		vec_fini(&d->ranges);
 		free(d);
 	}
 	hash_fini(&s->sources);
@@ -147,7 +149,82 @@ static bool find_scopes(Dwarf_Die *die, uint64_t addr, struct scopes *sc, uint32
 	return false;
 }
 
-static void find_places(struct symbols *s, struct debug_info *d, uint64_t addr)
+enum {
+	RANGES_MAX = 4 << 20, /* kept; a browser has a million */
+	RANGES_READ = 16 << 20,
+	BACK_MAX = 64, /* ranges that lie within another */
+};
+
+/* libdw opens the other half of split units (.dwo) by a path the file gives; the skeleton's lines are here. */
+static bool is_whole(Dwarf_Die *cu)
+{
+	uint8_t kind;
+
+	return !dwarf_cu_info(cu->cu, NULL, &kind, NULL, NULL, NULL, NULL, NULL) &&
+	       (kind == DW_UT_compile || kind == DW_UT_partial || kind == DW_UT_skeleton);
+}
+
+static int compare_start(const void *pa, const void *pb)
+{
+	const struct unit_range *a = pa, *b = pb;
+
+	if (a->start != b->start)
+		return a->start < b->start ? -1 : 1;
+	return (a->end > b->end) - (a->end < b->end);
+}
+
+/* The units' own ranges, for .debug_aranges need not be there (clang), or not of all units. Functions the linker has left out keep
+ * theirs, from 0 on: those are not in the text. */
+static void read_ranges(struct debug_info *d, const struct object *o)
+{
+	uint32_t seen = 0;
+	Dwarf_CU *cu = NULL;
+	Dwarf_Die die;
+
+	d->ranges_read = true;
+	while (!dwarf_get_units(d->dwarf, cu, &cu, NULL, NULL, &die, NULL)) {
+		Dwarf_Addr base = 0, start, end;
+		ptrdiff_t at = 0;
+
+		if (!die.addr || !is_whole(&die))
+			continue;
+		while ((at = dwarf_ranges(&die, at, &base, &start, &end)) > 0) {
+			if (++seen > RANGES_READ || d->ranges.n == RANGES_MAX)
+				goto sort;
+			if (start < end && object_is_text(o, start))
+				vec_push(&d->ranges,
+					 (struct unit_range){ start, end, dwarf_dieoffset(&die) });
+		}
+	}
+sort:
+	if (d->ranges.n)
+		qsort(d->ranges.v, d->ranges.n, sizeof(*d->ranges.v), compare_start);
+}
+
+static bool find_unit(struct debug_info *d, const struct object *o, uint64_t addr, Dwarf_Die *ret)
+{
+	uint32_t lo = 0, hi;
+
+	if (dwarf_addrdie(d->dwarf, addr, ret))
+		return is_whole(ret);
+	if (!d->ranges_read)
+		read_ranges(d, o);
+	for (hi = d->ranges.n; lo < hi;) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (d->ranges.v[mid].start <= addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	for (uint32_t i = lo; i && lo - i < BACK_MAX; i--)
+		if (addr < d->ranges.v[i - 1].end)
+			return dwarf_offdie(d->dwarf, d->ranges.v[i - 1].unit, ret);
+	return false;
+}
+
+static void find_places(struct symbols *s, struct debug_info *d, const struct object *o,
+			uint64_t addr)
 {
 	struct source_place p = { 0 };
 	struct scopes sc = { .n = 0 };
@@ -155,7 +232,7 @@ static void find_places(struct symbols *s, struct debug_info *d, uint64_t addr)
 	Dwarf_Line *line;
 	int number;
 
-	if (!dwarf_addrdie(d->dwarf, addr, &cu))
+	if (!find_unit(d, o, addr, &cu))
 		return;
 	line = dwarf_getsrc_die(&cu, addr);
 	if (line && !dwarf_lineno(line, &number)) {
@@ -207,7 +284,7 @@ uint32_t object_source(struct symbols *s, const struct object *o, uint64_t link_
 	if (is_new) {
 		struct answer a = { .first = d->places.n };
 
-		find_places(s, d, link_addr);
+		find_places(s, d, o, link_addr);
 		a.n = d->places.n - a.first;
 		*known = d->answers.n;
 		vec_push(&d->answers, a);

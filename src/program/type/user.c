@@ -48,7 +48,8 @@ enum { NAMESPACES = 16 };
 
 static const Dwfl_Callbacks callbacks = {
 	.find_elf = dwfl_linux_proc_find_elf,
-	.find_debuginfo = dwfl_standard_find_debuginfo,
+	.find_debuginfo = dwarf_find_debuginfo,
+	.debuginfo_path = &dwarf_debug_path,
 };
 
 void type_use_process(struct type_graph *g, pid_t pid)
@@ -584,11 +585,6 @@ bool user_lookup(struct type_graph *g, const char *module, enum type_kind kind, 
 
 static struct user_file *user_file(struct user_types *u, const char *path)
 {
-	static const Dwfl_Callbacks offline = {
-		.section_address = dwfl_offline_section_address,
-		.find_elf = dwfl_build_id_find_elf,
-		.find_debuginfo = dwfl_standard_find_debuginfo,
-	};
 	struct user_file *f;
 	Dwarf_Addr bias;
 
@@ -598,8 +594,8 @@ static struct user_file *user_file(struct user_types *u, const char *path)
 	f = xcalloc(1, sizeof(*f));
 	f->path = xstrdup(path);
 	vec_push(&u->files, f);
-	f->dwfl = dwfl_begin(&offline);
-	f->mod = f->dwfl ? dwfl_report_offline(f->dwfl, path, path, -1) : NULL;
+	f->dwfl = dwfl_begin(&dwarf_callbacks);
+	f->mod = f->dwfl ? dwarf_report(f->dwfl, path, path) : NULL;
 	if (!f->mod)
 		return f;
 	dwfl_report_end(f->dwfl, NULL, NULL);

@@ -118,6 +118,8 @@ static struct unwind_file *find_file(struct unwind_images *s, pid_t pid, const s
 		s->bytes += made.image->size;
 	if (!e && !find_delta(made.object, &made.delta))
 		made.key = 0;
+	if (made.object)
+		object_close_file(made.object); /* there may be thousands */
 	err_free(e);
 	*i = s->all.n;
 	f = vec_add(&s->all);
