@@ -153,6 +153,10 @@ static void test_offset(void **state)
 	assert_true(symbols_user(s, PID, HERE + 16 * PAGE + 8, &p));
 	assert_null(p.function);
 	assert_true(p.module_base == HERE + 12 * PAGE && p.offset == 4 * PAGE + 8);
+	/* Where it begins stands for it in keys. */
+	assert_true(symbols_user(s, PID, HERE + 12 * PAGE, &p));
+	assert_string_equal(p.module, "green.so");
+	assert_false(symbols_user(s, PID, HERE + 13 * PAGE, &p));
 	symbols_free(s);
 	unlink(red);
 	unlink(green);

@@ -13,6 +13,7 @@
 enum {
 	REREAD_NS = 50 * 1000 * 1000, /* a miss reads maps again at most this often */
 	PAST_MAX = 256,
+	FIRST_PAGE = 4096,  /* bytes */
 	WATCHED_MAX = 8192, /* then the mappings of processes that are gone go too */
 };
 
@@ -310,6 +311,33 @@ static uint64_t load_address(const struct process *p, uint32_t i)
 								      : first->start;
 }
 
+/* Only text is told of; where a module begins, which stands for it in keys, is in front of that: the file's first page. */
+static bool is_beginning(const struct mapping *m, uint64_t addr)
+{
+	return m->path[0] == '/' && m->start >= m->offset && addr < m->start &&
+	       addr - (m->start - m->offset) < FIRST_PAGE;
+}
+
+static bool find_module(struct symbols *s, struct process *p, uint64_t addr, struct process_at *ret)
+{
+	struct live_mapping *l = NULL;
+	bool past = false;
+	uint32_t i;
+
+	for (i = lower_bound(p, addr); i < p->maps.n && !l; i++)
+		if (is_beginning(&p->maps.v[i].m, addr))
+			l = &p->maps.v[i];
+	for (i = p->past.n; i-- && !l && !s->as_of;) {
+		past = is_beginning(&p->past.v[i].at.m, addr);
+		if (past)
+			l = &p->past.v[i].at;
+	}
+	if (l)
+		*ret = (struct process_at){ &l->m, l->m.start - l->m.offset,
+					    file_object(s, p, l, past) };
+	return l;
+}
+
 bool process_find(struct symbols *s, struct process *p, uint64_t addr, struct process_at *ret)
 {
 	struct live_mapping *past = NULL;
@@ -325,7 +353,7 @@ bool process_find(struct symbols *s, struct process *p, uint64_t addr, struct pr
 	else if (found)
 		*ret = (struct process_at){ &p->maps.v[i].m, load_address(p, i),
 					    file_object(s, p, &p->maps.v[i], false) };
-	return past || found;
+	return past || found || find_module(s, p, addr, ret);
 }
 
 void symbols_refresh(struct symbols *s, pid_t pid)
