@@ -213,6 +213,7 @@ static struct err *trace(struct run *r, int *ret_status)
 	at_end = true;
 	if (!err)
 		err = consumer_finish(r->consumer, opt_on(&r->options, OPT_REPORT), caught > 1);
+	at_end = false; /* `descry serve` runs the next one */
 	(void)consumer_exited(r->consumer, ret_status);
 	say_notes(r, e->notes + said, e->nnotes - said);
 	if (!err)
