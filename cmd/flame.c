@@ -355,7 +355,6 @@ static struct err *read_both(struct flame *f, char **files, struct stacktree *t)
 
 static struct err *write_out(const struct flame *f, const struct stacktree *t)
 {
-	cleanup_fclose FILE *file = f->path ? fopen(f->path, "we") : NULL;
 	const char *unit = f->picture.count_name ? f->picture.count_name : f->unit;
 	bool us = unit && !strcmp(unit, "us");
 	struct profile_about about = {
@@ -368,11 +367,11 @@ static struct err *write_out(const struct flame *f, const struct stacktree *t)
 	struct flame_options picture = f->picture;
 	struct flame_result result = { 0 };
 	struct out o;
-	struct err *e;
+	FILE *file;
+	struct err *e = tool_out_begin(&o, f->path, &file);
 
-	if (f->path && !file)
-		return err_errno(errno, "%s: open", f->path);
-	out_init(&o, file ? file : stdout);
+	if (e)
+		return e;
 	picture.count_name = unit;
 	switch (output_of(f)) {
 	case OUTPUT_FOLDED: folded_write(t, &o); break;
@@ -382,9 +381,7 @@ static struct err *write_out(const struct flame *f, const struct stacktree *t)
 	case OUTPUT_SPEEDSCOPE: render_speedscope(&o, t, &about); break;
 	default: svg_write(t, &picture, &o, &result);
 	}
-	e = out_flush(&o);
-	out_fini(&o);
-	return e;
+	return tool_out_end(&o, f->path, file);
 }
 
 static struct err *run(struct flame *f, char **files, int n, bool *ret_empty, int *ret_status)

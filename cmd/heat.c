@@ -463,15 +463,14 @@ static void terminal_size(struct heat_options *o)
 
 static struct err *write_out(struct heat *h, const struct matrix_view *v)
 {
-	cleanup_fclose FILE *file = h->path ? fopen(h->path, "we") : NULL;
 	const char *term = getenv("TERM");
 	struct heat_options *p = &h->picture;
 	struct out o;
-	struct err *e;
+	FILE *file;
+	struct err *e = tool_out_begin(&o, h->path, &file);
 
-	if (h->path && !file)
-		return err_errno(errno, "%s: open", h->path);
-	out_init(&o, file ? file : stdout);
+	if (e)
+		return e;
 	switch (output_of(h)) {
 	case OUTPUT_HTML: heat_html(v, p, &o); break;
 	case OUTPUT_JSON: heat_json(v, p, &o); break;
@@ -483,9 +482,7 @@ static struct err *write_out(struct heat *h, const struct matrix_view *v)
 		break;
 	default: heat_svg(v, p, &o);
 	}
-	e = out_flush(&o);
-	out_fini(&o);
-	return e;
+	return tool_out_end(&o, h->path, file);
 }
 
 /* What the options did not say. */

@@ -303,7 +303,6 @@ static void write_json(const struct profile *p, const struct stacktree *t, struc
 
 static struct err *write_out(const struct profile *p, const struct stacktree *t)
 {
-	cleanup_fclose FILE *file = p->path ? fopen(p->path, "we") : NULL;
 	struct profile_about about = {
 		.title = p->picture.title,
 		.time_ns = (uint64_t)p->began.tv_sec * 1000000000 + (uint64_t)p->began.tv_nsec,
@@ -314,11 +313,11 @@ static struct err *write_out(const struct profile *p, const struct stacktree *t)
 	};
 	struct flame_result result = { 0 };
 	struct out o;
-	struct err *e;
+	FILE *file;
+	struct err *e = tool_out_begin(&o, p->path, &file);
 
-	if (p->path && !file)
-		return err_errno(errno, "%s: open", p->path);
-	out_init(&o, file ? file : stdout);
+	if (e)
+		return e;
 	switch (output_of(p)) {
 	case PROFILE_FOLDED: folded_write(t, &o); break;
 	case PROFILE_JSON: write_json(p, t, &o); break;
@@ -328,14 +327,7 @@ static struct err *write_out(const struct profile *p, const struct stacktree *t)
 	case PROFILE_SPEEDSCOPE: render_speedscope(&o, t, &about); break;
 	default: tree_write(t, p->min, &o);
 	}
-	e = out_flush(&o);
-	out_fini(&o);
-	if (e && file)
-		return err_wrap(e, "%s", p->path);
-	if (file && fclose(file))
-		e = err_errno(errno, "%s: close", p->path);
-	file = NULL;
-	return e;
+	return tool_out_end(&o, p->path, file);
 }
 
 /* "4985 samples in 5.0 s, 312 stacks; 12 user stacks not complete (...); 0 lost" */

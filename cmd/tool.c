@@ -66,6 +66,25 @@ struct err *tool_can_write(const char *path)
 	return err_errno(errno, "%s: open", path);
 }
 
+struct err *tool_out_begin(struct out *o, const char *path, FILE **ret)
+{
+	*ret = path ? fopen(path, "we") : NULL;
+	if (path && !*ret)
+		return err_errno(errno, "%s: open", path);
+	out_init(o, *ret ? *ret : stdout);
+	return NULL;
+}
+
+struct err *tool_out_end(struct out *o, const char *path, FILE *file)
+{
+	struct err *e = out_flush(o);
+
+	out_fini(o);
+	if (file && fclose(file) && !e)
+		return err_errno(errno, "%s: close", path);
+	return e && file ? err_wrap(e, "%s", path) : e;
+}
+
 bool tool_reader_gone(const struct err *e)
 {
 	if (e->code == EPIPE)

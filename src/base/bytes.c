@@ -153,11 +153,11 @@ const char *bytes_cstr(struct bytes *b)
 	return (const char *)p;
 }
 
-const char *bytes_cstr_at(const struct bytes *b, size_t off)
+const char *bytes_cstr_at(const struct bytes *b, size_t off, size_t max)
 {
 	size_t size = (size_t)(b->end - b->start);
 
-	if (off >= size || !memchr(b->start + off, 0, size - off))
+	if (off >= size || !memchr(b->start + off, 0, size - off < max ? size - off : max))
 		return NULL;
 	return (const char *)b->start + off;
 }

@@ -39,8 +39,8 @@ bool bytes_seek(struct bytes *b, size_t off);
 const void *bytes_take(struct bytes *b, size_t n);
 /* A NUL-terminated string at the cursor, NULL (and bad) when it does not end. Moves past the NUL. */
 const char *bytes_cstr(struct bytes *b);
-/* A NUL-terminated string at offset off, NULL when it does not end; the cursor stays, never sticky. */
-const char *bytes_cstr_at(const struct bytes *b, size_t off);
+/* A NUL-terminated string at offset off, NULL when it does not end within max bytes; the cursor stays, never sticky. */
+const char *bytes_cstr_at(const struct bytes *b, size_t off, size_t max);
 /* The sticky error as an object: "NAME: truncated at byte N". NULL when all reads were good. */
 struct err *bytes_err(const struct bytes *b);
 

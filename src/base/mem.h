@@ -79,13 +79,7 @@ static inline void cleanup_close_(int *fd)
 	if (*fd >= 0)
 		close(*fd);
 }
-static inline void cleanup_fclose_(FILE **f)
-{
-	if (*f)
-		fclose(*f);
-}
 #define cleanup_free __attribute__((cleanup(cleanup_free_)))
 #define cleanup_close __attribute__((cleanup(cleanup_close_)))
-#define cleanup_fclose __attribute__((cleanup(cleanup_fclose_)))
 
 #endif

@@ -1,12 +1,8 @@
 /* Bytes as /sys/kernel/btf/vmlinux: every name in them is asked everything the graph answers, and a
  * value of its type, made of the same bytes, is printed. */
 #define _GNU_SOURCE
-#include <stdint.h>
-#include <stdio.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include "ask_type.h"
+#include "input_file.h"
 #include "program/type/btf.h"
 
 enum { NAMES_MAX = 64, INPUT_MAX = 64 << 10 };
@@ -43,7 +39,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	int fd;
-	char path[32];
+	char path[INPUT_PATH];
 	struct ask_type a = { .input = data, .len = size };
 	struct btf_file f;
 	struct err *note = NULL, *e;
@@ -51,10 +47,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (size > INPUT_MAX)
 		return 0;
-	fd = memfd_create("btf", MFD_CLOEXEC);
-	if (fd < 0 || write(fd, data, size) != (ssize_t)size)
-		abort();
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	fd = input_file(data, size, path);
 	arena_init(&arena);
 	a.arena = &arena;
 	a.g = type_graph_new();

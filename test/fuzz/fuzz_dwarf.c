@@ -1,12 +1,9 @@
 /* Source lines and inlined functions of hostile files: whatever libdw makes of them, it ends, and names can be read. */
 #define _GNU_SOURCE
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "base/mem.h"
+#include "input_file.h"
 #include "program/symbol/cache.h"
 
 static volatile size_t sink;
@@ -25,15 +22,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	int fd = memfd_create("dwarf", MFD_CLOEXEC);
-	char path[40];
+	char path[INPUT_PATH];
+	int fd = input_file(data, size, path);
 	struct object *o;
 	uint64_t off, n, addr;
 	struct err *e;
 
-	if (fd < 0 || write(fd, data, size) != (ssize_t)size)
-		return 0;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	e = object_open(path, &o);
 	if (!e) {
 		struct symbols *s = symbols_new();

@@ -1,10 +1,7 @@
 /* Types in the DWARF of hostile files: of each function's parameters, what they point to, and what is in that. */
 #define _GNU_SOURCE
-#include <stdio.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include "ask_type.h"
+#include "input_file.h"
 #include "program/object/object.h"
 
 enum { INPUT_MAX = 64 << 10, FUNCTIONS_MAX = 64, LEVELS = 3 };
@@ -47,7 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct arena arena;
 	struct object *o;
 	struct err *e;
-	char path[40];
+	char path[INPUT_PATH];
 	uint32_t n;
 	int fd;
 
@@ -58,10 +55,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		err_free(e);
 		return 0;
 	}
-	fd = memfd_create("types", MFD_CLOEXEC);
-	if (fd < 0 || write(fd, data, size) != (ssize_t)size)
-		abort();
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	fd = input_file(data, size, path);
 	arena_init(&arena);
 	a.arena = &arena;
 	a.g = type_graph_new();

@@ -3,32 +3,10 @@
 # serial
 PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=test/sh exec python3 - <<'END'
 from live import *
+from inlined import C
 
-C = r"""
-static volatile unsigned long sink;
-static inline __attribute__((always_inline)) void innermost(int n)
-{
-	for (int i = 0; i < n; i++)
-		sink += i; /* line 6 */
-}
-static inline __attribute__((always_inline)) void middle(int n)
-{
-	innermost(n); /* line 10 */
-	sink++;
-}
-__attribute__((noinline)) static void worker(int n)
-{
-	middle(n); /* line 15 */
-	sink++;
-}
-int main(int argc, char **argv)
-{
-	for (;;)
-		worker(argc * 1000); /* line 21 */
-}
-"""
 src = TMP + "/lines.c"
-open(src, "w").write(C)
+open(src, "w").write(C.replace("hidden_worker", "worker"))
 OTHER = "int other(void) { return 1; }\n"
 open(TMP + "/other.c", "w").write(OTHER)
 

@@ -3,32 +3,10 @@
 # serial
 PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=test/sh exec python3 - <<'END'
 from live import *
+from inlined import C
 import http.server
 import threading
 
-C = r"""
-static volatile unsigned long sink;
-static inline __attribute__((always_inline)) void innermost(int n)
-{
-	for (int i = 0; i < n; i++)
-		sink += i; /* line 6 */
-}
-static inline __attribute__((always_inline)) void middle(int n)
-{
-	innermost(n); /* line 10 */
-	sink++;
-}
-__attribute__((noinline)) static void hidden_worker(int n)
-{
-	middle(n); /* line 15 */
-	sink++;
-}
-int main(int argc, char **argv)
-{
-	for (;;)
-		hidden_worker(argc * 1000); /* line 21 */
-}
-"""
 src, exe = TMP + "/names.c", TMP + "/names"
 open(src, "w").write(C)
 subprocess.run(["cc", "-O2", "-g", "-Wl,--build-id=sha1", "-fno-optimize-sibling-calls", "-o", exe, src], check=True)

@@ -90,25 +90,22 @@ check(report and report[0]["user_stacks"]["no-table"] > 2, "JSON report", report
 r = run("jit", "-q", program="profile-499 /pid == $target/ { ustack(); } tick-600ms { exit(0); }")
 check("[stack ends: no unwind table for code made at run time]" in r.out, "ustack() as an action", r.out[:600])
 
+
+def whole(how, pattern, what, **more):
+    """Such a stack is among them, and none is incomplete."""
+    r = run(how, "-q", "-x", "report", **more)
+    check(re.search(pattern, r.out), what, r.out[-900:])
+    check(re.search(r"\b0 not complete", r.out + r.err), what + ": all", (r.out + r.err)[-600:])
+
+
 # stacks that no _start is at the end of, and returns from signals: complete
-r = run("coroutine", "-q", "-x", "report")
-check(re.search(r"ends`deep\+0x\w+\n +ends`coroutine\+0x\w+\n +libc\.so\.6`\S+\n +\d+\n", r.out), "makecontext()", r.out[-900:])
-check(re.search(r"\b0 not complete", r.out + r.err), "makecontext(): all", (r.out + r.err)[-600:])
-r = run("fiber", "-q", "-x", "report")
-check(re.search(r"ends`deep\+0x\w+\n +ends`fiber\+0x\w+\n +\d+\n", r.out), "returns to 0", r.out[-900:])
-check(re.search(r"\b0 not complete", r.out + r.err), "returns to 0: all", (r.out + r.err)[-600:])
-r = run("popped", "-q", "-x", "report")
-check(re.search(r"ends`popped\+0x\w+\n +ends`main\+0x\w+\n.*\n.*\n +ends`_start\+0x\w+\n +\d+\n", r.out), "return address popped", r.out[-900:])
-check(re.search(r"\b0 not complete", r.out + r.err), "return address popped: all", (r.out + r.err)[-600:])
-r = run("popped-signal", "-q", "-x", "report")
-check(re.search(r"`__restore_rt\+0x\w+\n +ends`popped\+0x\w+\n +ends`main\+0x\w+\n.*\n.*\n +ends`_start\+0x\w+\n +\d+\n", r.out), "popped, and interrupted", r.out[-900:])
-check(re.search(r"\b0 not complete", r.out + r.err), "popped, and interrupted: all", (r.out + r.err)[-600:])
-r = run("null", "-q", "-x", "report")
-check(re.search(r"ends`on_fault\+0x\w+\n +libc\.so\.6`__restore_rt\+0x\w+\n +ends`calls_null\+0x\w+\n +ends`main\+", r.out), "who called NULL", r.out[-900:])
-check(re.search(r"\b0 not complete", r.out + r.err), "who called NULL: all", (r.out + r.err)[-600:])
-r = run("signal", "-q", "-x", "report", program="syscall::rt_sigreturn:entry /pid == $target/ { @[ustack()] = count(); } tick-600ms { exit(0); }")
-check(re.search(r"`__restore_rt\+0x\w+\n(.*\n)+? +ends`main\+0x\w+\n.*\n.*\n +ends`_start\+0x\w+\n +\d+\n", r.out), "rt_sigreturn()", r.out[-900:])
-check(re.search(r"\b0 not complete", r.out + r.err), "rt_sigreturn(): all", (r.out + r.err)[-600:])
+whole("coroutine", r"ends`deep\+0x\w+\n +ends`coroutine\+0x\w+\n +libc\.so\.6`\S+\n +\d+\n", "makecontext()")
+whole("fiber", r"ends`deep\+0x\w+\n +ends`fiber\+0x\w+\n +\d+\n", "returns to 0")
+whole("popped", r"ends`popped\+0x\w+\n +ends`main\+0x\w+\n.*\n.*\n +ends`_start\+0x\w+\n +\d+\n", "return address popped")
+whole("popped-signal", r"`__restore_rt\+0x\w+\n +ends`popped\+0x\w+\n +ends`main\+0x\w+\n.*\n.*\n +ends`_start\+0x\w+\n +\d+\n", "popped, and interrupted")
+whole("null", r"ends`on_fault\+0x\w+\n +libc\.so\.6`__restore_rt\+0x\w+\n +ends`calls_null\+0x\w+\n +ends`main\+", "who called NULL")
+whole("signal", r"`__restore_rt\+0x\w+\n(.*\n)+? +ends`main\+0x\w+\n.*\n.*\n +ends`_start\+0x\w+\n +\d+\n", "rt_sigreturn()",
+      program="syscall::rt_sigreturn:entry /pid == $target/ { @[ustack()] = count(); } tick-600ms { exit(0); }")
 
 # what is complete, or as deep as asked for, has no such line
 r = run("plain", "-q", "-x", "report")

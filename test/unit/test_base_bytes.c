@@ -53,10 +53,12 @@ static void test_strings_and_slices(void **state)
 	struct bytes b = bytes_of("ab\0cd\0ef", 8, "s"), w;
 
 	assert_string_equal(bytes_cstr(&b), "ab");
-	assert_string_equal(bytes_cstr_at(&b, 3), "cd");
-	assert_null(bytes_cstr_at(&b, 6));
-	assert_null(bytes_cstr_at(&b, 8));
-	assert_null(bytes_cstr_at(&b, SIZE_MAX));
+	assert_string_equal(bytes_cstr_at(&b, 3, SIZE_MAX), "cd");
+	assert_string_equal(bytes_cstr_at(&b, 3, 3), "cd");
+	assert_null(bytes_cstr_at(&b, 3, 2));
+	assert_null(bytes_cstr_at(&b, 6, SIZE_MAX));
+	assert_null(bytes_cstr_at(&b, 8, SIZE_MAX));
+	assert_null(bytes_cstr_at(&b, SIZE_MAX, SIZE_MAX));
 	w = bytes_slice(&b, 3, 3);
 	assert_string_equal(bytes_cstr(&w), "cd");
 	assert_int_equal(bytes_left(&w), 0);

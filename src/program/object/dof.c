@@ -145,26 +145,14 @@ static void put_operand(char *out, size_t n, uint32_t arg, int size)
 		snprintf(out, n, "%d@%u(%%rsp)", size, 8 * (arg - 6));
 }
 
-/* The string at an offset, NULL: it has not ended after max characters. */
-static const char *text_at(const struct bytes *b, uint64_t at, size_t max)
-{
-	struct bytes rest = *b;
-	size_t left;
-
-	if (!bytes_seek(&rest, at))
-		return NULL;
-	left = bytes_left(&rest);
-	return memchr(rest.pos, '\0', left < max ? left : max) ? (const char *)rest.pos : NULL;
-}
-
 /* The i-th of strings that follow one another from offset `at` on; NULL: there are not so many. */
 static const char *string_at(const struct bytes *strtab, uint64_t at, uint32_t i)
 {
-	const char *s = text_at(strtab, at, TYPE_CHARS);
+	const char *s = bytes_cstr_at(strtab, at, TYPE_CHARS);
 
 	for (; s && i; i--) {
 		at += strlen(s) + 1;
-		s = text_at(strtab, at, TYPE_CHARS);
+		s = bytes_cstr_at(strtab, at, TYPE_CHARS);
 	}
 	return s;
 }
@@ -312,9 +300,9 @@ static void read_probe(struct dof *d, const struct provider_sections *p, struct 
 	uint32_t nargc = bytes_u8(&probe), xargc = bytes_u8(&probe), noffs = bytes_u16(&probe),
 		 enoffidx = bytes_u32(&probe), nenoffs = bytes_u16(&probe);
 	struct object_usdt u = { .provider = p->name,
-				 .func = text_at(&p->strtab, func, NAME_CHARS) };
+				 .func = bytes_cstr_at(&p->strtab, func, NAME_CHARS) };
 
-	u.name = text_at(&p->strtab, name, TYPE_CHARS);
+	u.name = bytes_cstr_at(&p->strtab, name, TYPE_CHARS);
 	if (!bytes_ok(&probe) || !u.name || !u.name[0])
 		return;
 	if (!u.func)
@@ -350,7 +338,7 @@ static void read_provider(struct dof *d, uint32_t index)
 	if (bytes_left(&b) >= 4) /* since version 2 */
 		prenoffs = bytes_u32(&b);
 	p.prenoffs = section(d, prenoffs, SECT_PRENOFFS);
-	p.name = text_at(&p.strtab, name, TYPE_CHARS);
+	p.name = bytes_cstr_at(&p.strtab, name, TYPE_CHARS);
 	if (!p.name || !p.name[0])
 		return;
 	at = d->addr + (uint64_t)(p.probes.start - d->b.start);

@@ -146,12 +146,9 @@ static void settle_flags(const struct go_table *t, struct go_function *f)
 
 static const char *read_name(const struct reader *r, uint64_t at)
 {
-	size_t n = (size_t)(r->b.end - r->b.start);
-	const uint8_t *p = r->b.start + at;
+	const char *name = bytes_cstr_at(&r->b, at, MAX_NAME);
 
-	if (at >= n || !memchr(p, 0, n - at < MAX_NAME ? n - at : MAX_NAME) || !*p)
-		return NULL;
-	return (const char *)p;
+	return name && *name ? name : NULL;
 }
 
 /* The record of one function, at `at`. */
