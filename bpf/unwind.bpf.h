@@ -228,9 +228,14 @@ INLINE u64 unwind_inode(struct unwind_walk *w, u64 file)
  * changes is refused, or at worst not found. */
 INLINE long unwind_find_vma(struct unwind_walk *w)
 {
+	const struct wire_unwind_files *files = (const void *)unwind_chunk(w->chunks, 1 << 16);
 	const struct wire_unwind_offsets *o = w->o;
 	u64 vma, pgoff, file, inode, ino, sec, nsec, sb;
 
+	if (!files || !files->enabled) {
+		w->s->mm = 0; /* not asked again */
+		return 0;
+	}
 	if (UNWIND_READ(w, w->s->mm + o->mm_mt + o->tree_root))
 		return 0;
 	w->s->UNWIND_NODE = w->s->word;
@@ -289,13 +294,13 @@ INLINE bool unwind_mapping(struct unwind_walk *w, u64 at)
 		return true;
 	w->s->listed = 0;
 	w->s->missed |= w->s->nmappings != 0;
-	if (!w->s->mm)
-		return !w->s->nmappings;
-	w->s->UNWIND_AT = at;
-	if (unwind_find_vma(w))
-		return true;
-	w->s->size = 0;
-	return false;
+	if (w->s->mm) {
+		w->s->UNWIND_AT = at;
+		if (unwind_find_vma(w))
+			return true;
+		w->s->size = 0;
+	}
+	return !w->s->mm && !w->s->nmappings;
 }
 
 INLINE u32 unwind_find_rule(struct unwind_walk *w, u64 at)
@@ -460,30 +465,18 @@ CALLBACK unwind_frame(u32 i, struct unwind_walk *w)
 
 	if (i >= WIRE_STACK_FRAMES)
 		return 1;
-#ifndef DESCRY_AGENT
-	/* A call through NULL: it has pushed its return address. */
-	if (!at && !w->s->call) {
-		w->s->end = WIRE_UNWIND_END_UNREADABLE;
-		if (!unwind_user(w, w->s->pair, w->s->sp))
-			return 1;
-		w->s->pc = w->s->pair[0];
-		w->s->sp += 8;
-		w->s->call = 1;
-		at = w->s->pc - 1;
-	}
-#endif
-	rule = UNWIND_KNOWN(w, at);
-	if (!rule && at - w->s->start >= w->s->size && !unwind_mapping(w, at)) {
+	rule = at || w->s->call ? UNWIND_KNOWN(w, at) : WIRE_UNWIND_CALLED;
+	stop = !rule && at - w->s->start >= w->s->size && !unwind_mapping(w, at);
+	if (stop) {
 		w->s->end = WIRE_UNWIND_END_NO_TABLE;
 		/* A frame pointer that led out of the program's text was none. */
 		if (w->s->guess)
 			return 1;
-		w->dst->pc[i] = w->s->pc;
-		w->s->n = i + 1;
-		return 1;
 	}
 	w->dst->pc[i] = w->s->pc;
 	w->s->n = i + 1;
+	if (stop)
+		return 1;
 	if (w->s->fresh) {
 		w->s->end = WIRE_UNWIND_END_NOT_LOADED;
 		return 1;
@@ -505,21 +498,17 @@ CALLBACK unwind_frame(u32 i, struct unwind_walk *w)
 	return stop;
 }
 
-/* Whether the kernel's tree of mappings can be used; w->s->mm then, and in any case the number the address space goes by. */
+/* The number the address space goes by; w->s->mm when its tree of mappings can be read. */
 INLINE u32 unwind_open_mm(struct unwind_walk *w)
 {
 	const struct wire_unwind_offsets *o = w->o;
-	const struct wire_unwind_files *files;
-	u64 mm;
 
 	if (UNWIND_READ(w, (u64)bpf_get_current_task() + o->task_mm) || !w->s->word)
 		return 0; /* it is exiting */
-	mm = w->s->word;
-	files = (const void *)unwind_chunk(w->chunks, 1 << 16);
-	if (files && files->enabled && o->mm_mt != WIRE_NO_OFFSET &&
-	    o->range_slot != WIRE_NO_OFFSET && o->inode_mtime_sec != WIRE_NO_OFFSET)
-		w->s->mm = mm;
-	return (u32)(mm >> 6) | 1;
+	if (o->mm_mt != WIRE_NO_OFFSET && o->range_slot != WIRE_NO_OFFSET &&
+	    o->inode_mtime_sec != WIRE_NO_OFFSET)
+		w->s->mm = w->s->word;
+	return (u32)(w->s->word >> 6) | 1;
 }
 
 /* The registers, and the list of the process's mappings: 0, or 1 when there is nothing to walk, or -errno. (Functions of their

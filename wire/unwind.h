@@ -53,6 +53,9 @@ enum { WIRE_UNWIND_SAME = -2048 };
 #define WIRE_UNWIND_RULE_RBP(r) ((int32_t)((r) << 16) >> 20)
 #define WIRE_UNWIND_RULE_OFF(r) ((int32_t)(r) >> 16)
 
+/* Of the address 0, which is called by mistake: the return address has been pushed, nothing else. */
+#define WIRE_UNWIND_CALLED WIRE_UNWIND_RULE(WIRE_UNWIND_RSP, WIRE_UNWIND_SAME, 1)
+
 /* REG with rbx, which a function that changes it saves: rbp is unchanged, and its field is where the function called from
  * there saves rbx, in words from that one's CFA, which is rsp here; SAME: not known. So it works further up, too (lazy
  * binding: _dl_runtime_resolve). */

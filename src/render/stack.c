@@ -118,9 +118,9 @@ uint32_t stack_frames(struct sink *s, const struct field *f, const uint8_t *data
 	} else if (s->stack) {
 		n = s->stack(s->stack_arg, st.id, ret, max);
 	}
-	for (uint32_t i = 0; i < n; i++)
-		if (!ret[i])
-			n = i;
+	/* A 0 in between is a call through NULL. */
+	while (n && !ret[n - 1])
+		n--;
 	if (st.user)
 		return n;
 	trim = machinery(s, ret, n);

@@ -103,7 +103,7 @@ whole("coroutine", r"ends`deep\+0x\w+\n +ends`coroutine\+0x\w+\n +libc\.so\.6`\S
 whole("fiber", r"ends`deep\+0x\w+\n +ends`fiber\+0x\w+\n +\d+\n", "returns to 0")
 whole("popped", r"ends`popped\+0x\w+\n +ends`main\+0x\w+\n.*\n.*\n +ends`_start\+0x\w+\n +\d+\n", "return address popped")
 whole("popped-signal", r"`__restore_rt\+0x\w+\n +ends`popped\+0x\w+\n +ends`main\+0x\w+\n.*\n.*\n +ends`_start\+0x\w+\n +\d+\n", "popped, and interrupted")
-whole("null", r"ends`on_fault\+0x\w+\n +libc\.so\.6`__restore_rt\+0x\w+\n +ends`calls_null\+0x\w+\n +ends`main\+", "who called NULL")
+whole("null", r"ends`on_fault\+0x\w+\n +libc\.so\.6`__restore_rt\+0x\w+\n +0x0\n +ends`calls_null\+0x\w+\n +ends`main\+", "who called NULL")
 whole("signal", r"`__restore_rt\+0x\w+\n(.*\n)+? +ends`main\+0x\w+\n.*\n.*\n +ends`_start\+0x\w+\n +\d+\n", "rt_sigreturn()",
       program="syscall::rt_sigreturn:entry /pid == $target/ { @[ustack()] = count(); } tick-600ms { exit(0); }")
 

@@ -267,6 +267,8 @@ struct ir_val gen_pointed_copy(struct gen *g, struct ir_val dst, struct ir_val s
 /* The user stack into scratch memory, at *ret_pc: its bytes, or -errno. */
 struct ir_val gen_user_stack(struct gen *g, uint32_t frames, struct ir_val *ret_pc);
 /* bpf_get_stack() to memory the verifier knows: bytes of frames, or -errno. */
+struct ir_val
+gen_sampled_mode(struct gen *g); /* of what a sample has interrupted: 0 the kernel, 3 user code */
 struct ir_val gen_get_stack(struct gen *g, struct ir_val dst, uint32_t size, bool user);
 void gen_save_stacks(struct gen *g); /* body of the program on sched_switch */
 

@@ -325,12 +325,15 @@ static struct ir_val usdt_operand(struct gen *g, const struct usdt_operand *u, l
 	}
 }
 
+struct ir_val gen_sampled_mode(struct gen *g)
+{
+	return ir_bin(g->f, ALU_AND, ir_load(g->f, g->ctx, 8 * UREG_CS, 8, false), IR_I(3));
+}
+
 /* profile's arg0 (kernel) and arg1 (user): the interrupted pc when it was of that mode, else 0. */
 static struct ir_val profile_pc(struct gen *g, bool user)
 {
-	struct ir_val pc = ir_new_reg(g->f),
-		      mode = ir_bin(g->f, ALU_AND, ir_load(g->f, g->ctx, 8 * UREG_CS, 8, false),
-				    IR_I(3));
+	struct ir_val pc = ir_new_reg(g->f), mode = gen_sampled_mode(g);
 	uint32_t done = ir_new_label(g->f);
 
 	ir_set(g->f, pc, IR_I(0));

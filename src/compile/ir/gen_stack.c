@@ -88,12 +88,23 @@ static struct ir_val walk(struct gen *g, struct ir_val s, uint32_t frames, struc
 	return n;
 }
 
+/* What interrupts a thread and its registers: most samples are of user mode, where there is no kernel stack. */
+static bool is_sample(const struct gen *g)
+{
+	return (g->attach == ATTACH_PROFILE || g->attach == ATTACH_TICK) && !g->target->inside;
+}
+
 /* The current stack's id, or -errno. */
 static struct ir_val make_id(struct gen *g, bool user, uint32_t frames)
 {
 	struct ir_fn *f = g->f;
-	struct ir_val s = gen_scratch_temp(g, sizeof(struct wire_walk)), n;
+	struct ir_val s = gen_scratch_temp(g, sizeof(struct wire_walk)), id = ir_new_reg(f), n;
+	uint32_t done = ir_new_label(f);
 
+	if (!user && is_sample(g)) {
+		ir_set(f, id, IR_I(-2 /* -ENOENT */));
+		ir_if(f, gen_sampled_mode(g), IF_NE, IR_I(0), done);
+	}
 	if (user && g->target->unwind) {
 		n = walk(g, s, frames, NULL);
 	} else {
@@ -101,8 +112,11 @@ static struct ir_val make_id(struct gen *g, bool user, uint32_t frames)
 		n = gen_get_stack(g, ir_bin(f, ALU_ADD, s, IR_I(offsetof(struct wire_stack, pc))),
 				  8 * frames, user);
 	}
-	return ir_routine(f, "d_stack_id", 4, ir_map(f, gen_fixed_map(g, MAP_STACKS)),
-			  ir_map(f, gen_fixed_map(g, MAP_COUNTERS)), s, n);
+	ir_set(f, id,
+	       ir_routine(f, "d_stack_id", 4, ir_map(f, gen_fixed_map(g, MAP_STACKS)),
+			  ir_map(f, gen_fixed_map(g, MAP_COUNTERS)), s, n));
+	ir_place(f, done);
+	return id;
 }
 
 static struct ir_val saved_id(struct gen *g, bool user)

@@ -123,22 +123,11 @@ uint32_t unwind_walk(const struct unwind_process *p, const struct unwind_regs *r
 	int end = WIRE_UNWIND_END_DEEP;
 
 	while (n < max) {
-		uint64_t at;
-		const struct unwind_mapping *m;
+		uint64_t at = w.pc - w.call;
+		uint32_t rule = at || w.call ? 0 : WIRE_UNWIND_CALLED;
+		const struct unwind_mapping *m = rule ? NULL : unwind_process_find(p, at);
 
-		/* A call through NULL: it has pushed its return address. */
-		if (!w.pc && !w.call) {
-			if (!read(arg, w.sp, &w.pc)) {
-				end = WIRE_UNWIND_END_UNREADABLE;
-				break;
-			}
-			w.sp += 8;
-			w.call = true;
-		}
-		at = w.pc - w.call;
-		m = unwind_process_find(p, at);
-
-		if (!m) {
+		if (!rule && !m) {
 			end = WIRE_UNWIND_END_NO_TABLE;
 			/* A frame pointer that led out of the program's text was none. */
 			if (!w.guess)
@@ -146,7 +135,9 @@ uint32_t unwind_walk(const struct unwind_process *p, const struct unwind_regs *r
 			break;
 		}
 		pcs[n++] = w.pc;
-		end = step(&w, m->image ? unwind_image_rule(m->image, at - m->bias) : 0, n);
+		if (m && m->image)
+			rule = unwind_image_rule(m->image, at - m->bias);
+		end = step(&w, rule, n);
 		if (end >= 0)
 			break;
 		/* Who begins a stack by hand lets it return to 0: fibers. */
