@@ -61,7 +61,8 @@ static struct err *print_one(struct aggs *a, struct sink *s, const struct record
 	struct agg_order order = aggs_order(a, st);
 	struct agg_view view, *views[1] = { &view };
 
-	aggs_sort_rows(st, &order);
+	if (r || !s->ops->any_order) /* thousands of keys compare for long */
+		aggs_sort_rows(st, &order);
 	make_view(st, &st->arena, st->rows, st->nrows, &view);
 	if (r && st->nrows)
 		st->printed = true;

@@ -44,6 +44,7 @@ enum drop_kind {
 
 struct sink_ops {
 	const char *name;
+	bool any_order; /* printa() without a record takes rows as they come */
 	/* Once before the first output (column header), and after the last (flush). */
 	struct err *(*begin)(struct sink *s);
 	struct err *(*end)(struct sink *s);
@@ -51,9 +52,9 @@ struct sink_ops {
 	struct err *(*record_begin)(struct sink *s, const struct record_view *r);
 	/* trace tracemem printf print stack sym: everything that prints from the record alone. */
 	struct err *(*action)(struct sink *s, const struct record_view *r, const struct action *a);
-	/* printa(): the aggregations, already merged, sorted; format NULL: default layout. r and a NULL: printed at the end
-	 * of the run. n > 1: the views have the same rows, row i of each has the same key; a row an aggregation does not
-	 * have is zeroes. */
+	/* printa(): the aggregations, already merged, sorted (unless any_order); format NULL: default layout. r and a NULL:
+	 * printed at the end of the run. n > 1: the views have the same rows, row i of each has the same key; a row an
+	 * aggregation does not have is zeroes. */
 	struct err *(*printa)(struct sink *s, const struct record_view *r, const struct action *a,
 			      struct agg_view *const *aggs, uint32_t n);
 	struct err *(*record_end)(struct sink *s, const struct record_view *r);

@@ -322,6 +322,7 @@ static void free_sink(struct sink *s)
 
 static const struct sink_ops ops = {
 	.name = "stacks",
+	.any_order = true, /* the tree has its own */
 	.begin = begin,
 	.end = end,
 	.record_begin = nothing,

@@ -248,6 +248,74 @@ static void test_jit_gone(void **state)
 	symbols_free(s);
 }
 
+/* A child whose /tmp is a folder that nobody leads to afterwards; -1: that is not permitted. */
+static pid_t start_child_in(const char *root)
+{
+	int done[2];
+	char said = 0;
+	pid_t pid;
+
+	assert_int_equal(pipe(done), 0);
+	pid = fork();
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (!chroot(root) && write(done[1], "x", 1) == 1)
+			pause();
+		_exit(0);
+	}
+	close(done[1]);
+	if (read(done[0], &said, 1) == 1) {
+		close(done[0]);
+		return pid;
+	}
+	close(done[0]);
+	end_child(pid);
+	return -1;
+}
+
+/* Looks become rarer while nothing changes; a map that begins then is read before the process ends all the same. */
+static void test_jit_elsewhere(void **state)
+{
+	const struct timespec pass = { .tv_nsec = 60 * 1000 * 1000 };
+	char root[] = "/tmp/test_symbol_root.XXXXXX";
+	void *map = jit_memory();
+	uint64_t code = (uintptr_t)map;
+	struct symbols *s = symbols_new();
+	cleanup_free char *tmp = NULL, *path = NULL;
+	pid_t pid;
+	FILE *f;
+
+	assert_non_null(mkdtemp(root));
+	tmp = xasprintf("%s/tmp", root);
+	mkdir(tmp, 0755);
+	pid = start_child_in(root);
+	if (pid > 0) {
+		path = xasprintf("%s/perf-%d.map", tmp, (int)pid);
+		for (int i = 0; i < 8; i++) {
+			symbols_remember(s, pid);
+			nanosleep(&pass, NULL);
+		}
+		for (int i = 0; i < 2; i++) { /* and one that grows */
+			f = fopen(path, "a");
+			assert_non_null(f);
+			fprintf(f, "%llx 40 far_spin_%d\n", (unsigned long long)code + 0x40 * i, i);
+			fclose(f);
+			symbols_remember(s, pid);
+			nanosleep(&pass, NULL);
+		}
+		end_child(pid);
+		unlink(path);
+		check_place(s, pid, code + 4, "[jit]`far_spin_0+0x4");
+		check_place(s, pid, code + 0x44, "[jit]`far_spin_1+0x4");
+	}
+	rmdir(tmp);
+	rmdir(root);
+	munmap(map, 4096);
+	symbols_free(s);
+	if (pid < 0)
+		skip();
+}
+
 /* What is in the place of a perf map may be meant to do harm. */
 static void test_jit_hostile(void **state)
 {
@@ -350,7 +418,7 @@ int main(void)
 		cmocka_unit_test(test_gone),        cmocka_unit_test(test_deleted),
 		cmocka_unit_test(test_jit),         cmocka_unit_test(test_demangle),
 		cmocka_unit_test(test_kernel),      cmocka_unit_test(test_jit_gone),
-		cmocka_unit_test(test_jit_hostile),
+		cmocka_unit_test(test_jit_hostile), cmocka_unit_test(test_jit_elsewhere),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -36,6 +36,7 @@ struct jit_symbol {
 /* Where a process's perf map is, and what tells it from another's: noted while the process lives, for when it is gone. */
 struct jit_home {
 	uint64_t noted_ns;   /* CLOCK_MONOTONIC of the last look */
+	uint64_t wait_ns;    /* until the next one: twice as long when nothing has changed */
 	uint64_t dev, inode; /* the folder that it has as /tmp; inode 0: nothing is known */
 	bool elsewhere;      /* that is not our /tmp */
 	pid_t pid, parent;   /* its own in its pid namespace, its parent's in ours */

@@ -458,5 +458,5 @@ void process_exec(struct symbols *s, pid_t pid, uint64_t time)
 	if (p->read_ns && p->read_ns <= time)
 		p->read_ns = 0;
 	jit_drop(p);
-	p->home.noted_ns = 0; /* it may be another user's now */
+	p->home.noted_ns = p->home.wait_ns = 0; /* it may be another user's now */
 }

@@ -13,7 +13,8 @@
 #include "program/symbol/cache.h"
 
 enum {
-	JIT_NS = 50 * 1000 * 1000, /* a perf map is looked at again at most this often */
+	JIT_NS = 50 * 1000 * 1000,    /* a perf map is looked at again at most this often */
+	HOME_NS = 1000 * 1000 * 1000, /* and a process that stays who it is at least this often */
 	JIT_SIZE_MAX = 256 << 20,
 	JIT_MAX = 4 << 20, /* symbols */
 	JIT_NAME_MAX = 4096,
@@ -251,18 +252,25 @@ static int64_t born(uint64_t start)
 	return (int64_t)(clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_BOOTTIME) + start * tick);
 }
 
+static bool same_home(const struct jit_home *a, const struct jit_home *b)
+{
+	return a->dev == b->dev && a->inode == b->inode && a->parent == b->parent &&
+	       a->uid == b->uid;
+}
+
 /* Leaves what is known when the process is gone, or its number another's. */
 static void note_home(struct process *p)
 {
 	cleanup_free char *text = NULL;
-	uint64_t start = process_start(p->pid);
-	struct jit_home h = { .noted_ns = now_ns() };
+	uint64_t start = process_start(p->pid), wait = p->home.wait_ns * 2;
+	struct jit_home h = { .noted_ns = now_ns(), .wait_ns = JIT_NS };
 	char path[64];
 	struct stat tmp, ours;
 	struct err *e;
 	size_t n;
 
 	p->home.noted_ns = h.noted_ns;
+	p->home.wait_ns = JIT_NS;
 	if (!start || (p->start_time && p->start_time != start))
 		return;
 	snprintf(path, sizeof(path), "/proc/%d/root/tmp", (int)p->pid);
@@ -284,6 +292,8 @@ static void note_home(struct process *p)
 	h.parent = (pid_t)status_number(text, "\nPPid:", 0);
 	h.uid = (uid_t)status_number(text, "\nUid:", 1);
 	h.born_ns = born(start);
+	if (same_home(&h, &p->home))
+		h.wait_ns = wait < HOME_NS ? wait : HOME_NS;
 	p->home = h;
 	p->start_time = start;
 }
@@ -378,12 +388,25 @@ static void read_jit(struct process *p)
 	p->jit_next_ns = begun + took + (took * 8 > JIT_NS ? took * 8 : JIT_NS);
 }
 
-/* A map in a /tmp that nobody leads to afterwards is read while there is a way. */
+/* Is there a perf map that was not read as it is now? Whose it is takes more to tell. */
+static bool has_new_jit(const struct process *p)
+{
+	struct stat st;
+	char path[96];
+
+	snprintf(path, sizeof(path), "/proc/%d/root/tmp/perf-%d.map", (int)p->pid,
+		 (int)p->home.pid);
+	return !lstat(path, &st) &&
+	       (file_time(&st) != p->jit_mtime_ns || st.st_size != p->jit_size);
+}
+
+/* Asked on each pass: where its map will be, and who may write it, changes seldom but with an exec(), which is told of. A map in
+ * a /tmp that nobody leads to afterwards is read while there is a way. */
 void jit_remember(struct process *p)
 {
-	if (!p->home.noted_ns || now_ns() - p->home.noted_ns >= JIT_NS)
+	if (!p->home.noted_ns || now_ns() - p->home.noted_ns >= p->home.wait_ns)
 		note_home(p);
-	if (p->home.elsewhere)
+	if (p->home.elsewhere && now_ns() >= p->jit_next_ns && has_new_jit(p))
 		read_jit(p);
 }
 
