@@ -4,6 +4,7 @@
 
 #include "base/io.h"
 #include "base/nofile.h"
+#include "load/kernel/names.h"
 #include "run.h"
 #include "tool.h"
 
@@ -110,6 +111,8 @@ static void init(struct run *r, struct cmdline *c)
 	r->types = type_graph_new();
 	type_use_kernel(r->types, NULL);
 	r->symbols = symbols_new();
+	r->kernel_names = kernel_names_new();
+	symbols_ask_kernel(r->symbols, kernel_names_ask, r->kernel_names);
 	probe_set_init(&r->probes, r->types, r->symbols);
 	r->probes.fentry_refusal = engine_kernel_fentry_refusal;
 	r->macros = (struct macro_args){
@@ -175,6 +178,7 @@ static void fini(struct run *r)
 	vec_fini(&r->bind.libdirs);
 	probe_set_fini(&r->probes);
 	symbols_free(r->symbols);
+	kernel_names_free(r->kernel_names);
 	type_graph_free(r->types);
 	hash_fini(&r->typedefs);
 	free(r->macros.used);

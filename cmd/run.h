@@ -22,6 +22,7 @@ struct run {
 	struct options options;
 	struct type_graph *types;
 	struct symbols *symbols;
+	struct kernel_names *kernel_names; /* which symbols asks */
 	struct probe_set probes;
 	struct macro_args macros;
 	struct hash typedefs;

@@ -100,8 +100,9 @@ static uint64_t canonical_address(struct aggs *a, enum field_kind kind, uint32_t
 
 	if (!a->symbols || (user && !pid))
 		return addr;
-	if (!(user ? symbols_user(a->symbols, (pid_t)pid, addr, &p)
-		   : symbols_kernel(a->symbols, addr, &p)))
+	if (!(user                ? symbols_user(a->symbols, (pid_t)pid, addr, &p)
+	      : kind == FIELD_MOD ? symbols_kernel_module(a->symbols, addr, &p)
+				  : symbols_kernel(a->symbols, addr, &p)))
 		return addr;
 	if (kind == FIELD_MOD || kind == FIELD_UMOD)
 		return p.module ? p.module_base : addr;

@@ -403,6 +403,7 @@ static void test_kernel(void **state)
 	assert_true(symbols_kernel(s, addr + 9, &p));
 	place_format(&p, addr + 9, true, buf, sizeof(buf));
 	assert_string_equal(buf, "vmlinux`vfs_read+0x9");
+	assert_true(symbols_kernel_module(s, addr + 9, &p));
 	assert_true(p.module_base && p.module_base <= addr);
 	assert_false(symbols_kernel(s, 0x1000, &p));
 	assert_null(p.module);

@@ -25,6 +25,15 @@ struct kallsyms {
 	VEC(uint64_t) bases; /* lowest text address of each module */
 };
 
+/* What the kernel said of addresses, by address. Names are interned. */
+struct kernel_answers {
+	const char *(*ask)(void *arg, uint64_t addr); /* NULL: it cannot be asked */
+	void *arg;
+	bool shown;       /* kallsyms has been looked into, and shows addresses */
+	struct hash addr; /* -> index in places */
+	VEC(struct place) places;
+};
+
 /* One function of /tmp/perf-PID.map. */
 struct jit_symbol {
 	uint64_t start, size;
@@ -74,6 +83,7 @@ struct process {
 
 struct symbols {
 	struct kallsyms kernel;
+	struct kernel_answers answers;
 	struct intern names;
 	struct hash demangled;            /* interned id of the mangled name -> interned id */
 	struct hash objects;              /* dev, inode, path -> index + 1 in all_objects */
@@ -90,6 +100,15 @@ struct symbols {
 /* Takes the text (len bytes and a NUL). */
 void kallsyms_parse(struct kallsyms *k, char *text, size_t len);
 void kallsyms_fini(struct kallsyms *k);
+/* Does a /proc/kallsyms that begins so show addresses? */
+bool kallsyms_shows(const char *text, size_t len);
+/* What "%pS" printed. False: that names nothing. */
+bool answer_parse(struct symbols *s, const char *text, struct place *ret);
+/* By what the kernel says. False: it cannot be asked, or names nothing that it should. */
+bool answer_find(struct symbols *s, uint64_t addr, struct place *ret);
+void answers_fini(struct kernel_answers *a);
+/* Marks that end a range of text: what follows them has no name. */
+bool is_end_mark(const char *name);
 void source_fini(struct symbols *s);
 uint32_t object_source(struct symbols *s, const struct object *o, uint64_t link_addr,
 		       const struct source_place **ret);

@@ -130,8 +130,7 @@ static void read_kallsyms(struct kallsyms *k)
 	err_free(e);
 }
 
-/* Marks that end a range of text: what follows them has no name. */
-static bool is_end_mark(const char *name)
+bool is_end_mark(const char *name)
 {
 	return !strcmp(name, "_etext") || !strcmp(name, "_einittext") || !strcmp(name, "_end");
 }
@@ -144,9 +143,17 @@ static bool is_plain(const char *name)
 
 bool symbols_kernel(struct symbols *s, uint64_t addr, struct place *ret)
 {
+	if (!s->kernel.read && answer_find(s, addr, ret))
+		return true;
+	return symbols_kernel_module(s, addr, ret);
+}
+
+bool symbols_kernel_module(struct symbols *s, uint64_t addr, struct place *ret)
+{
 	struct kallsyms *k = &s->kernel;
 	uint32_t lo = 0, hi;
 	const struct kernel_symbol *found;
+	bool plain = false;
 
 	memset(ret, 0, sizeof(*ret));
 	read_kallsyms(k);
@@ -165,8 +172,9 @@ bool symbols_kernel(struct symbols *s, uint64_t addr, struct place *ret)
 		if (is_end_mark(k->text + c->name)) {
 			if (addr != c->addr)
 				return false;
-		} else if (is_plain(k->text + c->name)) {
+		} else if (!plain || is_plain(k->text + c->name)) {
 			found = c; /* the first of the file: sorted lines keep the linker's order */
+			plain = is_plain(k->text + c->name);
 		}
 	}
 	/* The kernel's text is contiguous per module, so a name megabytes away is not the function's. */

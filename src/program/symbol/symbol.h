@@ -1,4 +1,4 @@
-/* Addresses to names: kernel (kallsyms) and processes (maps as they are, or were when last looked at).
+/* Addresses to names: kernel (as it says itself, or kallsyms) and processes (maps as they are, or were when last looked at).
  *
  * Always true: a name that cannot be found is said so (NULL), never guessed; a process that has gone keeps the
  * mappings seen before.
@@ -23,12 +23,17 @@ struct place {
 		module; /* "vmlinux", "libc.so.6", "a.out" never: the file's base name; NULL unknown */
 	const char *function; /* demangled; NULL unknown */
 	uint64_t offset;      /* from the function's start, else from the module's load address */
-	uint64_t module_base;
+	uint64_t module_base; /* of a kernel address only from symbols_kernel_module() */
 };
 
-/* Kernel address. False: nothing known (ret is zeroed). kallsyms is read at first use (~20 ms): addresses are zero
- * without privilege, then symbols_kernel_err says so. */
+/* Who can ask the kernel what it calls an address: ask gives what "%pS" prints ("vfs_read+0x10/0xd0 [module]"), NULL: it cannot
+ * be asked. Names come from there until kallsyms has been read for another reason, or is needed: it takes ~50 ms, to ask ~1 us. */
+void symbols_ask_kernel(struct symbols *s, const char *(*ask)(void *arg, uint64_t addr), void *arg);
+/* Kernel address. False: nothing known (ret is zeroed): also where kallsyms hides addresses, for want of privilege;
+ * symbols_kernel_err, which reads it, says so then. */
 bool symbols_kernel(struct symbols *s, uint64_t addr, struct place *ret);
+/* The same with module_base, by kallsyms. */
+bool symbols_kernel_module(struct symbols *s, uint64_t addr, struct place *ret);
 const char *symbols_kernel_err(struct symbols *s);
 bool symbols_kernel_addr(struct symbols *s, const char *module, const char *name, uint64_t *ret);
 /* The kernel function list for listing: calls fn for every text symbol. */

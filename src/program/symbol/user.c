@@ -52,6 +52,7 @@ void symbols_free(struct symbols *s)
 	hash_fini(&s->demangled);
 	intern_fini(&s->names);
 	kallsyms_fini(&s->kernel);
+	answers_fini(&s->answers);
 	free(s);
 }
 
