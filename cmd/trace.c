@@ -195,9 +195,9 @@ static struct err *trace(struct run *r, int *ret_status)
 	who.target_pid = r->targets.n ? (uint32_t)vec_last(&r->targets)->pid : 0;
 	engine_introduce(e, &who);
 	for (uint32_t i = 0; i < r->targets.n && e->ops->add_process; i++)
-		e->ops->add_process(e, r->targets.v[i].pid);
+		e->ops->add_process(e, r->targets.v[i].pid, r->targets.v[i].command);
 	if (!r->targets.n && e->ops->add_process)
-		e->ops->add_process(e, 0);
+		e->ops->add_process(e, 0, false);
 	if (!err && r->image->has_begin)
 		err = e->ops->fire(e, r->image->begin_prog);
 	engine_start(e);

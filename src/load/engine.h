@@ -52,9 +52,9 @@ struct engine_ops {
 	 * kernel's last line), added to image->diags, and an error. measure: count run time (-x report). */
 	struct err *(*load)(struct engine *e, const struct image *img, bool measure);
 	struct err *(*attach)(struct engine *e);
-	/* pid will be traced: its first user stack shall be right. 0: any process may be. NULL: the engine needs no
-	 * telling. */
-	void (*add_process)(struct engine *e, int pid);
+	/* pid will be traced: its first user stack shall be right. 0: any process may be. command: it has hardly begun, and will map
+	 * its libraries yet. NULL: the engine needs no telling. */
+	void (*add_process)(struct engine *e, int pid, bool command);
 	/* Calls fn for each process of which a first user stack was taken since the last call. NULL: the engine does not know. */
 	void (*met)(struct engine *e, void (*fn)(void *arg, int pid), void *arg);
 	/* Runs program prog once in this process (BEGIN, END, ERROR). */

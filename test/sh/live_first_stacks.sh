@@ -3,6 +3,7 @@
 # serial
 PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=test/sh exec python3 - <<'END'
 from live import *
+import threading
 
 LIB = "static volatile unsigned long s;\n" \
       "__attribute__((noinline)) static void spin(int n) { for (int i = 0; i < n; i++) s += i; }\n" \
@@ -18,10 +19,17 @@ subprocess.run(CC + ["-o", exe, "-ldl"], input=MAIN.encode(), check=True)
 PROGRAM = 'profile-1999 /execname == "firststacks" && arg1 != 0/ { @[ustack(60)] = count(); }'
 
 
-def share(n):
-    """Samples of n processes, those in in_library(), and how many of these begin at main."""
+def share(n, running=False):
+    """Samples of n processes, those in in_library(), and how many of these begin at main. running: their parent runs before the tracer."""
     script = 'for i in $(seq %d); do %s %s; done' % (n, exe, lib)
-    r = descry("--json", "-n", PROGRAM, c="sh -c '%s'" % script)
+    if running:
+        shell = subprocess.Popen(["sh", "-c", "read begin; " + script], stdin=subprocess.PIPE)
+        begin = threading.Timer(1, shell.communicate, (b"begin\n",))
+        begin.start()
+        r = descry("--json", "-p", str(shell.pid), "-n", PROGRAM)
+        begin.join()
+    else:
+        r = descry("--json", "-n", PROGRAM, c="sh -c '%s'" % script)
     rows = [j for line in r.out.splitlines() for j in [json.loads(line)] if j["type"] == "aggregation"]
     total = inside = right = 0
     for row in rows:
@@ -41,5 +49,9 @@ if os.environ.get("PRINT"):
     print("samples, in the library, right: the first process: %s; the next 40: %s" % (first, many))
 check(many[0] > 40, "samples", many)
 check(many[2] >= 0.6 * many[1] and many[1] > 0.6 * many[0], "nearly all are right once the files are known", many, first)
+forked = share(40, running=True)
+if os.environ.get("PRINT"):
+    print("of a process that ran before: %s" % (forked,))
+check(forked[0] > 40 and forked[2] >= 0.6 * forked[1] and forked[1] > 0.6 * forked[0], "-p: children's, too", forked)
 done()
 END

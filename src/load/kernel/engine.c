@@ -115,7 +115,7 @@ static void watch_mappings(struct kernel_engine *k, bool targets)
 		err_free(watch(k, fd));
 }
 
-static void kernel_add_process(struct engine *en, int pid)
+static void kernel_add_process(struct engine *en, int pid, bool command)
 {
 	struct kernel_engine *k = kernel(en);
 
@@ -127,7 +127,8 @@ static void kernel_add_process(struct engine *en, int pid)
 		err_free(unwind_tables_add(k->unwind, pid));
 	else
 		unwind_tables_add_running(k->unwind);
-	unwind_tables_preload(k->unwind, pid != 0);
+	if (!pid || command)
+		unwind_tables_preload(k->unwind, pid != 0);
 }
 
 static void kernel_met(struct engine *en, void (*fn)(void *arg, int pid), void *arg)

@@ -49,8 +49,8 @@ struct unwind_tables {
 	VEC(struct later) later; /* once each after tidy_later() */
 	VEC(uint32_t) met;       /* whose first stack was taken */
 	uint64_t scan_ns;
-	bool preloaded, overflowed;
-	uint32_t mm, asked; /* of the process that is being put */
+	bool preloaded, parent, overflowed; /* parent: a target has forked */
+	uint32_t mm, asked;                 /* of the process that is being put */
 	struct map_watch *watch;
 	bool targets;     /* what other processes map is not looked at */
 	struct hash ours; /* pids of targets, of their children and of processes met */
@@ -415,8 +415,10 @@ static void forked(void *arg, pid_t parent, pid_t child)
 	struct unwind_tables *t = arg;
 	uint32_t from = (uint32_t)parent, to = (uint32_t)child;
 
-	if (hash_get(&t->ours, &from, sizeof(from)))
-		*hash_put(&t->ours, &to, sizeof(to), NULL) = 1;
+	if (!hash_get(&t->ours, &from, sizeof(from)))
+		return;
+	*hash_put(&t->ours, &to, sizeof(to), NULL) = 1;
+	t->parent = true;
 }
 
 void unwind_tables_watch(struct unwind_tables *t, bool targets)
@@ -497,6 +499,8 @@ void unwind_tables_refresh(struct unwind_tables *t)
 	map_watch_drain(t->watch);
 	ring_drain(&t->wanted, wanted_record, t, true);
 	add_mapped(t);
+	if (t->parent)
+		unwind_tables_preload(t, true);
 	now = now_ns();
 	if (t->later.n)
 		tidy_later(t);

@@ -22,7 +22,7 @@ int unwind_tables_chunks(const struct unwind_tables *t);
 int unwind_tables_processes(const struct unwind_tables *t);
 int unwind_tables_wanted(const struct unwind_tables *t);
 /* Puts the tables of files that are likely to be mapped: those of the runs before, as many as 50 ms of CPU time are enough for;
- * few: 10 ms. The first call counts. */
+ * few: 10 ms. The first call counts. Where nobody calls it, it is done for the first process that a target forks. */
 void unwind_tables_preload(struct unwind_tables *t, bool few);
 /* Reads pid's mappings now, so that its first stack is right. */
 struct err *unwind_tables_add(struct unwind_tables *t, pid_t pid);

@@ -62,13 +62,13 @@ static struct err *split_attach(struct engine *en)
 	return e;
 }
 
-static void split_add_process(struct engine *en, int pid)
+static void split_add_process(struct engine *en, int pid, bool command)
 {
 	struct split *s = split_of(en);
 
 	for (int i = 0; i < PARTS; i++)
 		if (s->part[i]->ops->add_process)
-			s->part[i]->ops->add_process(s->part[i], pid);
+			s->part[i]->ops->add_process(s->part[i], pid, command);
 }
 
 static void split_met(struct engine *en, void (*fn)(void *arg, int pid), void *arg)
