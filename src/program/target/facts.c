@@ -200,16 +200,29 @@ struct err *control_check_class(struct control *c)
 	return NULL;
 }
 
+/* Before Linux 6.12 nothing says so but that kthreadd, process 2, has made it. */
+static bool is_kernel_thread(const char *status)
+{
+	enum { KTHREADD = 2 };
+	long is = control_status_number(status, "Kthread", 10);
+
+	if (is >= 0)
+		return is;
+	return control_status_number(status, "VmSize", 10) < 0 &&
+	       (control_status_number(status, "PPid", 10) == KTHREADD ||
+		control_status_number(status, "Pid", 10) == KTHREADD);
+}
+
 struct err *control_check_status(struct control *c, const char *status)
 {
-	long tracer = control_status_number(status, "TracerPid", 10),
-	     seccomp = control_status_number(status, "Seccomp", 10);
+	long tracer = control_status_number(status, "TracerPid", 10);
 	const char *features = strstr(status, "\nx86_Thread_features:");
 	size_t end = features ? strcspn(features + 1, "\n") + 1 : 0;
 
-	if (control_status_number(status, "Kthread", 10) == 1 ||
-	    control_status_number(status, "VmSize", 10) < 0)
+	if (is_kernel_thread(status))
 		return err_new(EINVAL, "process %d (%s) is a kernel thread", c->pid, c->name);
+	if (control_status_number(status, "VmSize", 10) < 0) /* it is about to be a zombie */
+		return control_gone(c);
 	if (tracer > 0) {
 		cleanup_free char *who = control_comm((pid_t)tracer);
 
@@ -223,27 +236,64 @@ struct err *control_check_status(struct control *c, const char *status)
 			ENOTSUP,
 			"process %d (%s) runs with a shadow stack (SHSTK), which in-process tracing does not support",
 			c->pid, c->name);
-	if (seccomp == 1)
-		return err_new(
-			EPERM,
-			"process %d (%s) is in strict seccomp mode: no system call can be made in it",
-			c->pid, c->name);
-	if (seccomp == 2) {
-		cleanup_free char *own = NULL;
-		struct err *e = control_read_status(getpid(), &own);
-		/* Filters are inherited: as many as ours are ours, and what they permit us they permit it. */
-		bool same = !e && control_status_number(own, "Seccomp_filters", 10) ==
-					  control_status_number(status, "Seccomp_filters", 10);
-
-		err_free(e);
-		if (!same)
-			c->options |= PTRACE_O_SUSPEND_SECCOMP;
-		if (!same && !capable(CAP_ADMIN))
-			return err_new(
-				EPERM,
-				"process %d (%s) filters its system calls (seccomp): mapping memory in it could kill it; "
-				"suspending the filter needs CAP_SYS_ADMIN (root)",
-				c->pid, c->name);
-	}
 	return NULL;
+}
+
+/* --- seccomp(2) --- */
+
+bool control_filtered(pid_t pid, pid_t tid)
+{
+	cleanup_free char *status = control_task_file(pid, tid, "status"), *own = NULL;
+	long mode = status ? control_status_number(status, "Seccomp", 10) : 0;
+	struct err *e;
+	bool same;
+
+	if (mode != 2)
+		return mode == 1;
+	e = control_read_status(getpid(), &own);
+	same = !e && control_status_number(own, "Seccomp_filters", 10) ==
+			     control_status_number(status, "Seccomp_filters", 10);
+	err_free(e);
+	return !same;
+}
+
+bool control_any_filtered(pid_t pid)
+{
+	cleanup_free char *path = xasprintf("/proc/%d/task", pid);
+	cleanup_dir DIR *d = opendir(path);
+	bool any = false;
+
+	for (pid_t tid; !any && procdir_next(d, &tid);)
+		any = control_filtered(pid, tid);
+	return any;
+}
+
+struct err *control_check_calls(pid_t pid)
+{
+	cleanup_free char *path = xasprintf("/proc/%d/task", pid), *own = NULL, *name = NULL;
+	cleanup_dir DIR *d = opendir(path);
+	bool any = false, free_one = false, suspends;
+	struct err *e;
+
+	for (pid_t tid; !free_one && procdir_next(d, &tid);)
+		if (control_filtered(pid, tid))
+			any = true;
+		else
+			free_one = true;
+	if (!any || free_one)
+		return NULL;
+	e = control_read_status(getpid(), &own);
+	suspends = !e && control_status_number(own, "Seccomp", 10) == 0 && capable(CAP_ADMIN);
+	err_free(e);
+	name = control_comm(pid);
+	return suspends ? NULL : control_filter_refuses(pid, name);
+}
+
+struct err *control_filter_refuses(pid_t pid, const char *name)
+{
+	return err_new(
+		EPERM,
+		"process %d (%s) filters its system calls (seccomp): mapping memory in it could kill it; "
+		"suspending the filter needs CAP_SYS_ADMIN (root), and no filter on descry itself",
+		pid, name);
 }

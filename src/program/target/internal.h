@@ -57,6 +57,8 @@ struct err *control_check_class(struct control *c); /* 64-bit? */
 struct err *control_check_status(struct control *c, const char *status);
 struct err *control_refused(const struct control *c, const char *status, int code);
 
+struct err *control_filter_refuses(pid_t pid, const char *name);
+
 /* served.c: where control_start() finds that ptrace(2) is forbidden. */
 struct err *control_start_served(char *const argv[], struct control **ret);
 /* A system call of a process that serves itself; its program begins; it is let go of as it is, which ends it. */

@@ -154,11 +154,6 @@ static struct err *not_seized(struct control *c, pid_t tid, int code)
 	}
 	if (code == EPERM && now_ns() - c->stop_begun < control_patience(""))
 		return err_new(EAGAIN, "thread %d", tid);
-	if (c->options & PTRACE_O_SUSPEND_SECCOMP)
-		return err_errno(
-			code,
-			"process %d (%s) filters its system calls (seccomp), and the filter cannot be suspended",
-			c->pid, c->name);
 	return err_errno(code, "cannot stop thread %d of process %d (%s)", tid, c->pid, c->name);
 }
 

@@ -345,8 +345,19 @@ static struct err *call_in(struct control *c, struct control_thread *t, long nr,
 	return o == FAILED ? control_gone(c) : NULL;
 }
 
+/* The filter of one thread is suspended, not that of others. */
+static bool may_call(const struct control *c, struct control_thread *t)
+{
+	if (!t->may_call && control_filtered(c->pid, t->tid) &&
+	    ptrace(PTRACE_SETOPTIONS, t->tid, 0, c->options | PTRACE_O_SUSPEND_SECCOMP) < 0)
+		return false;
+	t->may_call = true;
+	return true;
+}
+
 struct err *control_syscall(struct control *c, long nr, const uint64_t args[6], int64_t *ret_value)
 {
+	bool filtered = false;
 	struct err *e;
 
 	assert(c->stopped);
@@ -361,10 +372,15 @@ struct err *control_syscall(struct control *c, long nr, const uint64_t args[6], 
 		for (uint32_t i = 0; i < c->threads.n; i++) {
 			struct control_thread *t = &c->threads.v[i];
 
-			if (!t->blocked && !t->guest && (t->tid != c->pid) == others &&
-			    stack_is_sane(c, t))
+			if (t->blocked || t->guest || (t->tid != c->pid) != others ||
+			    !stack_is_sane(c, t))
+				continue;
+			if (may_call(c, t))
 				return call_in(c, t, nr, args, ret_value);
+			filtered = true;
 		}
+	if (filtered)
+		return control_filter_refuses(c->pid, c->name);
 	return err_new(EBUSY, "process %d (%s): no thread can make a system call now", c->pid,
 		       c->name);
 }

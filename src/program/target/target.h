@@ -25,6 +25,7 @@ struct control_thread {
 	bool blocked; /* waits for its vfork child: of regs only rip and rsp are known, and cannot be changed */
 	bool guest; /* a vfork child: a process of its own that runs in the target's memory */
 	bool seized, pending; /* private: attached; not stopped yet */
+	bool may_call; /* private: no seccomp filter looks at its system calls, or it is suspended until control_resume() */
 };
 
 struct control_map {
@@ -54,8 +55,17 @@ struct err *control_put_regs(struct control *c);
 bool control_settle(void);
 
 /* One system call in the target's main thread (or another stopped one); *ret_value is its result or -errno. While stopped.
- * A system call that the thread was in goes on afterwards as if nothing had been. */
+ * A system call that the thread was in goes on afterwards as if nothing had been. A thread under a seccomp filter makes none,
+ * unless the filter can be suspended as long as the thread is stopped; EPERM: none may. Whoever is killed in the middle of
+ * such a call leaves a thread that makes it under its filter. */
 struct err *control_syscall(struct control *c, long nr, const uint64_t args[6], int64_t *ret_value);
+
+/* Does a seccomp filter, or the strict mode, look at the thread's system calls? Filters are inherited: as many as our own are
+ * our own, which permit it what they permit us. */
+bool control_filtered(pid_t pid, pid_t tid);
+bool control_any_filtered(pid_t pid); /* of any of its threads */
+/* Will control_syscall() find a thread that may make system calls? Else EPERM, with the reason. */
+struct err *control_check_calls(pid_t pid);
 
 /* Stops one thread of a process that is not stopped, for a moment, at most timeout_ms: fn may change the registers, and says
  * whether it has. Not called for one that is in a system call or in a restartable sequence (rseq(2)). True: changed. */
