@@ -155,6 +155,13 @@ static void heal_process(struct heal *h, pid_t pid)
 		} else {
 			tell(h, pid, &r);
 			h->healed++;
+			if (r.filtered && !r.busy) {
+				tool_wrong(
+					"process %d: its seccomp filter lets no system call be made in it, so the memory stays mapped; "
+					"the code is as it was. Try again as root (CAP_SYS_ADMIN)",
+					pid);
+				h->failed++;
+			}
 			if (r.busy) {
 				tool_wrong(
 					"process %d: thread %d stays in probe code, so the memory stays mapped; the code is as it was. "

@@ -105,6 +105,17 @@ static struct err *unmap(struct control *c, const struct mappings *m, struct und
 
 /* --- all of it --- */
 
+/* What needs system calls in the process is left undone where none can be made: the code that stays is reached by nothing but
+ * signals, and works without anybody. */
+static struct err *or_filtered(struct err *e, struct undo_report *r)
+{
+	if (!e || e->code != EPERM)
+		return e;
+	r->filtered = true;
+	err_free(e);
+	return NULL;
+}
+
 /* Is the area of which the log is still the one at this base? */
 static bool is_there(struct control *c, const struct undo_log *log)
 {
@@ -121,7 +132,7 @@ static bool is_there(struct control *c, const struct undo_log *log)
 	return shared == log->inode && code == log->code_inode;
 }
 
-/* One stop: text, signal actions, program counters; and the mappings when no thread can come back to them. */
+/* One stop: text, program counters; and signal actions and the mappings when no thread can come back to those. */
 static struct err *restore_once(struct control *c, struct undo_log *log, int timeout_ms,
 				bool *again, struct undo_report *r)
 {
@@ -129,12 +140,13 @@ static struct err *restore_once(struct control *c, struct undo_log *log, int tim
 	struct err *e = control_stop(c, timeout_ms);
 
 	r->busy = 0;
+	r->filtered = false;
 	if (e)
 		return e;
 	if (!is_there(c, log)) /* someone else has undone it, and perhaps begun anew */
 		return control_resume(c);
 	if (!*again) {
-		e = undo_restore_text(c, log, r) ?: restore_signals(c, log, r);
+		e = undo_restore_text(c, log, r);
 		*again = !e;
 	}
 	e = e ?: undo_move_out(c, log, &r->moved);
@@ -144,8 +156,9 @@ static struct err *restore_once(struct control *c, struct undo_log *log, int tim
 	e = e ?: control_refers(c, maps.v.v, maps.shared, false, &r->busy);
 	if (!e && !r->busy && r->foreign && undo_jumped_to(c, log, maps.v.v, maps.v.n))
 		r->busy = control_pid(c);
+	/* a thread that is in our code may need our handlers to come out of it */
 	if (!e && !r->busy)
-		e = unmap(c, &maps, r);
+		e = or_filtered(restore_signals(c, log, r) ?: unmap(c, &maps, r), r);
 	vec_fini(&maps.v);
 	if (e && e->code == EBUSY) { /* the only thread waits for its vfork child */
 		err_free(e);

@@ -66,6 +66,7 @@ struct undo_report {
 	uint32_t unmapped; /* mappings */
 	uint32_t closed;   /* descriptors */
 	pid_t busy;        /* != 0: this thread is still in our code, so the mappings stay */
+	bool filtered; /* a seccomp filter lets no system call be made there: signal actions and mappings stay */
 };
 /* Takes everything of the log out of a process that is not stopped (undo stops it, several times when threads are in
  * probe code, for at most timeout_ms in all). In *log, sites that hold somebody else's bytes lose their stub: a thread that is

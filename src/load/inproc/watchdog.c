@@ -61,7 +61,8 @@ struct watched {
 	pid_t tracer;
 };
 
-/* The area out of one process; false: not now. What its mappings say counts, not what was said on the way. */
+/* The area out of one process; false: not now. What its mappings say counts, not what was said on the way. Mappings that a
+ * seccomp filter keeps there are left: its text is as it was. */
 static bool undo_process(const struct watched *w, pid_t pid)
 {
 	struct undo_report r = { 0 };
@@ -80,7 +81,7 @@ static bool undo_process(const struct watched *w, pid_t pid)
 		done = (!e && !r.busy) || (e && e->code == ESRCH);
 	}
 	err_free(e);
-	return done && !undo_left(pid, w->base, w->inode, w->code_inode);
+	return done && (r.filtered || !undo_left(pid, w->base, w->inode, w->code_inode));
 }
 
 /* One round over the processes, true when all are clean. The list is in memory that the traced processes can write: a pid in
