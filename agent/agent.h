@@ -15,6 +15,7 @@
  *	thread.c  thread slots: found, claimed, given back; nesting; forked children
  *	signal.c  SIGSEGV, SIGBUS and SIGTRAP, the process's own handlers behind ours
  *	heal.c    a forked child gets its text back
+ *	seccomp.c filters of system calls, before they are put in
  *	event.c   what the process does, as the kernel's tracepoints tell it
  */
 #ifndef DESCRY_AGENT_AGENT_H
@@ -46,6 +47,25 @@ static inline struct wire_private *private(void)
 static inline struct wire_kept *kept(void)
 {
 	return (struct wire_kept *)(base() + WIRE_PRIVATE + WIRE_KEPT);
+}
+/* No system calls: seccomp(2) filters them. */
+static inline bool quiet(void)
+{
+	return __atomic_load_n(&kept()->quiet, __ATOMIC_RELAXED);
+}
+/* System calls as sys.h has them, E_PERM where there are to be none. */
+static inline int64_t try6(long nr, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e,
+			   uint64_t f)
+{
+	return quiet() ? E_PERM : sys6(nr, a, b, c, d, e, f);
+}
+static inline int64_t try4(long nr, uint64_t a, uint64_t b, uint64_t c, uint64_t d)
+{
+	return quiet() ? E_PERM : sys4(nr, a, b, c, d);
+}
+static inline int64_t try2(long nr, uint64_t a, uint64_t b)
+{
+	return try4(nr, a, b, 0, 0);
 }
 static inline struct wire_process *process(uint32_t i)
 {
@@ -113,7 +133,8 @@ uint64_t now_ns(void);            /* call.c: CLOCK_MONOTONIC */
 void check_heartbeat(void);       /* thread.c */
 bool slot_is_dead(uint32_t i);    /* thread.c: the thread that has it is no more */
 void look_around(struct wire_thread *t, uint64_t rsp); /* thread.c: where its stacks are */
-bool faults_are_survived(void); /* signal.c: our handlers are the ones, and not blocked */
+bool faults_are_survived(
+	const struct wire_thread *t); /* signal.c: our handlers are the ones, and not blocked */
 void restore_handlers(void);    /* signal.c: in a forked child, when its text is its own again */
 bool probe_word(uint64_t addr); /* read.c: are 8 bytes there? By a system call */
 bool find_range(const struct wire_process *p, uint64_t addr, struct wire_range *ret); /* read.c */
@@ -121,8 +142,16 @@ bool find_range(const struct wire_process *p, uint64_t addr, struct wire_range *
 bool in_vfork(uint32_t pid);
 void keep_actions(void); /* signal.c: for forked children */
 uint64_t agent_heal(void);
+int64_t agent_guard(uint64_t on);
 int64_t agent_probe_read(uint64_t dst, uint64_t size, uint64_t src, uint64_t r4, uint64_t r5,
 			 struct wire_thread *t);
 void own_task(struct wire_thread *t); /* event.c: wire_thread.task */
+/* thread.c: of a process that makes no system calls, and is new: 0 when its number cannot be known. */
+uint32_t quiet_tid(uint64_t key);
+struct wire_thread *agent_thread(uint64_t key);
+bool forked(uint64_t key);              /* thread.c: is the child traced? */
+struct wire_thread *find(uint64_t key); /* thread.c: in the process's table */
+void ask_name(struct wire_thread *t);   /* thread.c: wire_thread.comm */
+uint64_t thread_pointer(void);          /* thread.c; 0 not known */
 
 #endif

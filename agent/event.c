@@ -76,13 +76,18 @@ void own_task(struct wire_thread *t)
 	mem_copy((void *)(t->task + area()->task.comm), t->comm, COMM_SIZE);
 }
 
-/* Threads of this process, itself included; 0 not known. Where system calls are filtered nothing is asked that the program
- * does not ask. */
+/* Where system calls are filtered nothing is asked that the program does not ask. */
+static bool may_ask(void)
+{
+	return !kept()->no_vm_read && !quiet();
+}
+
+/* Threads of this process, itself included; 0 not known. */
 static uint32_t threads(void)
 {
 	uint64_t st[18];
 
-	return !kept()->no_vm_read && !sys2(SYS_STAT, (uintptr_t) "/proc/self/task", (uintptr_t)st)
+	return may_ask() && !try2(SYS_STAT, (uintptr_t) "/proc/self/task", (uintptr_t)st)
 		       ? (uint32_t)st[NLINK] - 2
 		       : 0;
 }
@@ -127,17 +132,21 @@ static uint64_t ask(struct wire_event *ev, uint32_t tid)
 	const uint64_t time[2] = { 0, ASK_NS };
 	uint32_t mine, have;
 
+	if (quiet())
+		return 0;
 	ev->answer = 0;
 	__atomic_store_n(&ev->want, tid, __ATOMIC_RELEASE);
 	mine = __atomic_add_fetch(&a->asked, 1, __ATOMIC_SEQ_CST);
 	if (!__atomic_load_n(&a->on, __ATOMIC_SEQ_CST))
 		return 0;
-	sys4(SYS_FUTEX, (uintptr_t)&a->asked, FUTEX_WAKE, 1, 0);
+	try4(SYS_FUTEX, (uintptr_t)&a->asked, FUTEX_WAKE, 1, 0);
 	for (int i = 0; i < ASK_TIMES; i++) {
+		if (quiet())
+			return 0;
 		have = __atomic_load_n(&a->answered, __ATOMIC_ACQUIRE);
 		if ((int32_t)(have - mine) >= 0)
 			return ev->answer;
-		sys4(SYS_FUTEX, (uintptr_t)&a->answered, FUTEX_WAIT, have, (uintptr_t)time);
+		try4(SYS_FUTEX, (uintptr_t)&a->answered, FUTEX_WAIT, have, (uintptr_t)time);
 	}
 	__atomic_store_n(&a->on, 0, __ATOMIC_RELAXED);
 	return 0;
@@ -152,9 +161,8 @@ static bool sends(struct wire_thread *t, struct wire_event *ev, const uint64_t *
 
 	if (!last && nr != SYS_TGKILL && nr != SYS_RT_TGSIGQUEUEINFO)
 		return false;
-	if ((uint32_t)sig - 1 >= SIGNALS ||
-	    (!kept()->no_vm_read &&
-	     sys4(nr, regs[RDI], last ? 0 : regs[RSI], last ? regs[RDX] : 0, regs[R10])))
+	if ((uint32_t)sig - 1 >= SIGNALS || (may_ask() && try4(nr, regs[RDI], last ? 0 : regs[RSI],
+							       last ? regs[RDX] : 0, regs[R10])))
 		return false;
 	if ((uint32_t)tid != t->tid) {
 		task = (int32_t)tid > 0 ? ask(ev, (uint32_t)tid) : 0;
@@ -200,7 +208,7 @@ ENTRY uint64_t agent_event(const uint64_t *regs, const struct wire_stub *stub,
 		own_task(t);
 	if (!t->task)
 		return 0;
-	sys2(SYS_PRCTL, PR_GET_NAME, (uintptr_t)t->comm);
+	try2(SYS_PRCTL, PR_GET_NAME, (uintptr_t)t->comm);
 	t->comm_time = now_ns();
 	mem_copy((void *)(t->task + area()->task.comm), t->comm, COMM_SIZE);
 	if (kind == WIRE_STUB_ENTERS) {

@@ -9,6 +9,11 @@ enum {
 	CHECK_UNSAFE = 16, /* ... after they were not */
 	ALT_MIN = 8192,    /* a smaller signal stack may not hold the frame of our handler */
 	BOUNCE = 128,
+	LIST_WAIT_NS =
+		30000000, /* for the tracer to list a mapping that nobody else can be asked for */
+	LIST_AGE_NS =
+		5000000, /* of the list for that, at least, doubled for each time that it was in vain */
+	LIST_DOUBLINGS = 8,
 	STACK_USER = 1 << 8, /* BPF_F_USER_STACK */
 	STACK_SKIP = 0xff,
 	REG_BP = 4, /* words of struct pt_regs */
@@ -19,6 +24,8 @@ enum {
 /* A system call reads addr[8] and then fails for another reason: EINVAL when it could. 0 would mean "nothing to read". */
 bool probe_word(uint64_t addr)
 {
+	if (quiet())
+		return false;
 	return sys4(SYS_RT_SIGPROCMASK, ~0ull, addr ? addr : 8, 0, 8) != E_FAULT;
 }
 
@@ -55,7 +62,45 @@ static inline bool is_nowhere(uint64_t addr)
  * what a handler has there. */
 static inline bool on_signal_stack(const struct wire_thread *t)
 {
-	return t->rsp - t->alt_lo < t->alt_hi - t->alt_lo;
+	return t->rsp - t->alt_lo < t->alt_hi - t->alt_lo &&
+	       (t->alt_hi != WIRE_ALT_UNKNOWN || t->rsp - t->stack_lo >= t->stack_hi - t->stack_lo);
+}
+
+/* In a list that may be written at this moment: as it is then. */
+static bool find_listed(const struct wire_process *p, uint64_t addr, struct wire_range *ret)
+{
+	uint64_t end = now_ns() + LIST_WAIT_NS;
+	uint32_t version;
+
+	do {
+		version = __atomic_load_n(&p->version, __ATOMIC_ACQUIRE);
+		if (find_range(p, addr, ret))
+			return true;
+		if (!(version & 1) && __atomic_load_n(&p->version, __ATOMIC_ACQUIRE) == version)
+			return false;
+		__asm__ volatile("pause");
+	} while (now_ns() < end);
+	return false;
+}
+
+/* The tracer looks at the mappings anew. One that it does not list then is not there. */
+static bool wait_for_list(struct wire_process *p, uint64_t addr, struct wire_range *ret)
+{
+	uint64_t listed = __atomic_load_n(&p->ranges_time, __ATOMIC_ACQUIRE), begun = now_ns();
+	uint32_t vain =
+		__atomic_load_n(&kept()->list_vain, __ATOMIC_RELAXED) % (LIST_DOUBLINGS + 1);
+	bool found = find_listed(p, addr, ret);
+
+	if (found || (int64_t)(begun - listed) < (int64_t)LIST_AGE_NS << vain)
+		return found;
+	__atomic_store_n(&p->ranges_wanted, 1, __ATOMIC_SEQ_CST);
+	while (__atomic_load_n(&p->ranges_time, __ATOMIC_ACQUIRE) == listed &&
+	       now_ns() - begun < LIST_WAIT_NS)
+		__asm__ volatile("pause");
+	found = find_listed(p, addr, ret);
+	vain += vain < LIST_DOUBLINGS;
+	__atomic_store_n(&kept()->list_vain, found ? 0 : vain, __ATOMIC_RELAXED);
+	return found;
 }
 
 /* Off the fast path: does a plain load at addr do, and up to where? 0: a system call must read it. */
@@ -82,7 +127,7 @@ static NOINLINE uint64_t plain_to(struct wire_thread *t, uint64_t addr)
 	if (!t->checks) {
 		look_around(t, t->rsp);
 		t->unsafe = (t->alt_hi && t->alt_hi - t->alt_lo < ALT_MIN) ||
-			    !faults_are_survived();
+			    !faults_are_survived(t);
 		t->checks = t->unsafe ? CHECK_UNSAFE : CHECK_EVERY;
 	}
 	t->checks--;
@@ -90,7 +135,7 @@ static NOINLINE uint64_t plain_to(struct wire_thread *t, uint64_t addr)
 		return 0;
 	if (addr - t->range_lo < t->range_hi - t->range_lo && t->range_version == version)
 		return t->range_hi;
-	if (!find_range(p, addr, &r)) {
+	if (!find_range(p, addr, &r) && (!quiet() || !wait_for_list(p, addr, &r))) {
 		p->ranges_wanted = 1;
 		return 0;
 	}
@@ -145,6 +190,8 @@ static NOINLINE bool read_exact(struct wire_thread *t, any8 *d, uint64_t s, uint
 
 	if (!n)
 		return true;
+	if (quiet())
+		return false;
 	if (!kept()->no_vm_read) {
 		r = sys6(SYS_PROCESS_VM_READV, t->pid, (uintptr_t)&to, 1, (uintptr_t)&from, 1, 0);
 		if (r >= 0 || r == E_FAULT)
@@ -363,6 +410,6 @@ ENTRY int64_t agent_probe_write(uint64_t dst, uint64_t src, uint64_t size, uint6
 	if (dst - base() < WIRE_BASE_STEP ||
 	    dst + from.n - base() < WIRE_BASE_STEP) /* ours, not the program's */
 		return E_FAULT;
-	r = sys6(SYS_PROCESS_VM_WRITEV, t->pid, (uintptr_t)&from, 1, (uintptr_t)&to, 1, 0);
+	r = try6(SYS_PROCESS_VM_WRITEV, t->pid, (uintptr_t)&from, 1, (uintptr_t)&to, 1, 0);
 	return r == (int64_t)from.n ? 0 : r < 0 && r != E_FAULT ? r : E_FAULT;
 }

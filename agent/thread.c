@@ -14,18 +14,82 @@ enum {
 	SHORT_LOOK = 16,
 	SIG_SETMASK = 2,
 	SS_DISABLE = 2,
+	CLAIM_SPINS = 1000000,
 };
 
-static uint64_t block_signals(void)
-{
-	uint64_t all = ~0ull, old = 0;
+/* Work that must not be interrupted by a handler's probe of the same thread. */
+struct hold {
+	uint64_t mask;
+	bool blocked;    /* signals are */
+	uint64_t *claim; /* ours, of wire_private.claims; NULL: none */
+};
 
-	sys4(SYS_RT_SIGPROCMASK, SIG_SETMASK, (uintptr_t)&all, (uintptr_t)&old, 8);
-	return old;
-}
-static void unblock_signals(uint64_t old)
+/* The thread may be in here once. False: it is, further down the stack. */
+static bool claim_key(uint64_t key, uint64_t **ret)
 {
-	sys4(SYS_RT_SIGPROCMASK, SIG_SETMASK, (uintptr_t)&old, 0, 8);
+	uint64_t *c = private()->claims;
+
+	for (int n = 0; n < CLAIM_SPINS; n++) {
+		for (int i = 0; i < WIRE_CLAIMS; i++)
+			if (__atomic_load_n(&c[i], __ATOMIC_RELAXED) == key)
+				return false;
+		for (int i = 0; i < WIRE_CLAIMS; i++) {
+			uint64_t none = 0;
+
+			if (!__atomic_compare_exchange_n(&c[i], &none, key, false, __ATOMIC_ACQUIRE,
+							 __ATOMIC_RELAXED))
+				continue;
+			*ret = &c[i];
+			return true;
+		}
+		__asm__ volatile("pause");
+	}
+	return false;
+}
+
+/* `busy` is raised before `quiet` is read: who puts a filter in writes the one and waits for the other. */
+static bool begin_alone(struct hold *h, uint64_t key)
+{
+	const uint64_t all = ~0ull;
+
+	*h = (struct hold){ 0 };
+	__atomic_fetch_add(&kept()->busy, 1, __ATOMIC_SEQ_CST);
+	h->blocked = !quiet();
+	if (h->blocked) {
+		sys4(SYS_RT_SIGPROCMASK, SIG_SETMASK, (uintptr_t)&all, (uintptr_t)&h->mask, 8);
+		return true;
+	}
+	__atomic_fetch_sub(&kept()->busy, 1, __ATOMIC_RELEASE);
+	return claim_key(key, &h->claim);
+}
+static void end_alone(struct hold *h)
+{
+	if (h->claim)
+		__atomic_store_n(h->claim, 0, __ATOMIC_RELEASE);
+	if (!h->blocked)
+		return;
+	sys4(SYS_RT_SIGPROCMASK, SIG_SETMASK, (uintptr_t)&h->mask, 0, 8);
+	__atomic_fetch_sub(&kept()->busy, 1, __ATOMIC_RELEASE);
+}
+
+/* The word that tells threads apart is the thread's id where the C library has one. */
+uint32_t quiet_tid(uint64_t key)
+{
+	return area()->identity == WIRE_ID_FS32 ? (uint32_t)key : 0;
+}
+
+/* What the thread is called by the kernel; 0 not known. */
+static uint32_t own_tid(uint64_t key)
+{
+	return quiet() ? quiet_tid(key) : (uint32_t)sys2(SYS_GETTID, 0, 0);
+}
+
+/* Of a thread of this process: the tracer tells where no system calls are made. */
+static bool is_dead(const struct wire_thread *t)
+{
+	if (quiet())
+		return __atomic_load_n(&t->gone, __ATOMIC_RELAXED) == t->tid;
+	return sys4(SYS_TGKILL, t->pid, t->tid, 0, 0) == E_SRCH;
 }
 
 /* No sign of life from the tracer for too long: programs stop running. */
@@ -47,13 +111,13 @@ bool slot_is_dead(uint32_t i)
 	if (!owner)
 		return true;
 	if (owner - 1 == private()->process)
-		return sys4(SYS_TGKILL, t->pid, t->tid, 0, 0) == E_SRCH;
+		return is_dead(t);
 	return owner <= WIRE_PROCESSES_MAX && process(owner - 1)->state == WIRE_PROCESS_GONE;
 }
 
 /* --- the process's table --- */
 
-static struct wire_thread *find(uint64_t key)
+struct wire_thread *find(uint64_t key)
 {
 	struct wire_thread_entry *e = private()->threads;
 	uint32_t at = wire_thread_hash(key, area()->identity);
@@ -115,12 +179,19 @@ bool in_vfork(uint32_t pid)
 	return own && own != pid;
 }
 
+/* Not known where no system calls are made: what the child does is its parent's, then. */
+static bool is_vfork_child(void)
+{
+	return !quiet() && in_vfork((uint32_t)sys2(SYS_GETPID, 0, 0));
+}
+
 /* The slot is this thread's: from now on it is not taken for that of a dead one. */
 static void own_slot(struct wire_thread *t, uint64_t key, uint32_t own, uint32_t tid)
 {
 	t->key = key;
+	t->gone = 0;
 	t->tid = tid;
-	t->pid = process(own)->own_pid ?: (uint32_t)sys2(SYS_GETPID, 0, 0);
+	t->pid = process(own)->own_pid ?: (uint32_t)try2(SYS_GETPID, 0, 0);
 	__atomic_store_n(&t->owner, own + 1, __ATOMIC_RELEASE);
 }
 
@@ -136,7 +207,7 @@ static bool take_over(struct wire_thread *t, uint64_t key, uint32_t own, uint32_
 					 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 		return false;
 	/* by now another may have taken it, and perhaps died too: its owner is as before */
-	if (mine && sys4(SYS_TGKILL, t->pid, t->tid, 0, 0) != E_SRCH) {
+	if (mine && !is_dead(t)) {
 		__atomic_store_n(&t->owner, owner, __ATOMIC_RELEASE);
 		return false;
 	}
@@ -229,33 +300,67 @@ static void set_up(struct wire_thread *t, uint32_t own, uint32_t tid, uint64_t r
 	mem_zero(t->calls, sizeof(t->calls));
 	__asm__ volatile("rdtsc" : "=a"(lo), "=d"(hi));
 	t->random = (((uint64_t)hi << 32 | lo) ^ (uint64_t)tid * WIRE_THREAD_MIX) | 1;
-	mem_zero(t->comm, sizeof(t->comm));
-	sys2(SYS_PRCTL, PR_GET_NAME, (uintptr_t)t->comm);
-	t->comm_time = now_ns();
+	t->masked = 0;
+	if (quiet()) { /* whether it has a signal stack is not known */
+		t->alt_lo = 0;
+		t->alt_hi = WIRE_ALT_UNKNOWN;
+	}
+	ask_name(t);
 	own_task(t);
 	look_around(t, rsp);
 }
 
-/* Where the thread's stacks are. On its signal stack it has none that we know. */
-void look_around(struct wire_thread *t, uint64_t rsp)
+void ask_name(struct wire_thread *t)
+{
+	mem_zero(t->comm, sizeof(t->comm));
+	if (try2(SYS_PRCTL, PR_GET_NAME, (uintptr_t)t->comm))
+		mem_copy(t->comm, kept()->comm, sizeof(t->comm));
+	t->comm_time = now_ns();
+}
+
+/* The thread's signal stack, where it can be asked for: else as it was. */
+static void look_for_signal_stack(struct wire_thread *t)
 {
 	struct {
 		uint64_t at;
 		int32_t flags, pad;
 		uint64_t size;
 	} alt = { 0 };
-	struct wire_process *p = process(t->owner - 1);
-	struct wire_range r;
+
+	if (quiet())
+		return;
+	t->alt_lo = t->alt_hi = 0;
+	if (sys2(SYS_SIGALTSTACK, 0, (uintptr_t)&alt) || alt.flags & SS_DISABLE)
+		return;
+	t->alt_lo = alt.at;
+	t->alt_hi = alt.at + alt.size;
+}
+
+uint64_t thread_pointer(void)
+{
 	uint64_t fs = 0;
 
-	t->alt_lo = t->alt_hi = t->stack_lo = t->stack_hi = 0;
+	if (kept()->fsgsbase)
+		__asm__ volatile("rdfsbase %0" : "=r"(fs));
+	else if (try2(SYS_ARCH_PRCTL, ARCH_GET_FS, (uintptr_t)&fs))
+		fs = 0;
+	return fs;
+}
+
+/* Where the thread's stacks are. On its signal stack it has none that we know. */
+void look_around(struct wire_thread *t, uint64_t rsp)
+{
+	struct wire_process *p = process(t->owner - 1);
+	struct wire_range r;
+	uint64_t fs;
+
+	t->stack_lo = t->stack_hi = 0;
 	if (!rsp)
-		return;
-	if (!sys2(SYS_SIGALTSTACK, 0, (uintptr_t)&alt) && !(alt.flags & SS_DISABLE)) {
-		t->alt_lo = alt.at;
-		t->alt_hi = alt.at + alt.size;
-	}
-	if (rsp - t->alt_lo < t->alt_hi - t->alt_lo || !area()->reads_guarded)
+		t->alt_lo = t->alt_hi = 0;
+	else
+		look_for_signal_stack(t);
+	if (!rsp || !area()->reads_guarded ||
+	    (t->alt_hi != WIRE_ALT_UNKNOWN && rsp - t->alt_lo < t->alt_hi - t->alt_lo))
 		return;
 	if (!find_range(p, rsp, &r)) {
 		p->ranges_wanted = 1;
@@ -263,7 +368,8 @@ void look_around(struct wire_thread *t, uint64_t rsp)
 		r.hi = r.lo + PAGE;
 	}
 	/* A C library has the thread's block on top of the thread's stack; what lies above need not stay as long. */
-	if (!sys2(SYS_ARCH_PRCTL, ARCH_GET_FS, (uintptr_t)&fs) && fs > rsp && fs < r.hi)
+	fs = thread_pointer();
+	if (fs > rsp && fs < r.hi)
 		r.hi = fs;
 	t->stack_lo = r.lo;
 	t->stack_hi = r.hi;
@@ -272,12 +378,13 @@ void look_around(struct wire_thread *t, uint64_t rsp)
 static NOINLINE struct wire_thread *claim(uint64_t key, uint64_t rsp)
 {
 	struct wire_private *p = private();
-	uint32_t tid = (uint32_t)sys2(SYS_GETTID, 0, 0);
-	bool child = in_vfork((uint32_t)sys2(SYS_GETPID, 0, 0));
-	uint64_t mask, now = now_ns();
+	uint32_t tid = own_tid(key);
+	bool child = is_vfork_child();
+	uint64_t now = now_ns();
 	struct wire_thread *t = NULL;
+	struct hold h;
 
-	if (now < __atomic_load_n(&p->no_slot, __ATOMIC_RELAXED))
+	if (!tid || now < __atomic_load_n(&p->no_slot, __ATOMIC_RELAXED))
 		goto none;
 	/* The word is its parent's, who will use the slot when it is gone. */
 	if (child) {
@@ -287,7 +394,8 @@ static NOINLINE struct wire_thread *claim(uint64_t key, uint64_t rsp)
 		rsp = 0;
 	}
 	check_heartbeat();
-	mask = block_signals(); /* a handler's probe would claim a second one */
+	if (!begin_alone(&h, key)) /* a handler's probe would claim a second one */
+		goto none;
 	keep_actions();
 	t = find(key);
 	if (!t) {
@@ -303,7 +411,7 @@ static NOINLINE struct wire_thread *claim(uint64_t key, uint64_t rsp)
 			__atomic_store_n(&p->no_slot, now + NO_SLOT_NS, __ATOMIC_RELAXED);
 		}
 	}
-	unblock_signals(mask);
+	end_alone(&h);
 none:
 	if (!t)
 		__atomic_fetch_add(&area()->no_thread, 1, __ATOMIC_RELAXED);
@@ -312,9 +420,29 @@ none:
 
 /* --- forked children --- */
 
-/* A place in the list of processes. own_pid is written last: until then the tracer looks away. */
-static bool enlist(void)
+/* What the kernel would say of the child, as far as it is as its parent was, and the process's number. */
+static uint32_t describe_quiet(struct wire_process *p, uint64_t key)
 {
+	const struct wire_process *parent = process(kept()->process);
+
+	p->uid = parent->uid;
+	p->gid = parent->gid;
+	p->ppid = parent->own_pid;
+	p->quiet = 1;
+	return quiet_tid(key); /* of its only thread */
+}
+static uint32_t describe(struct wire_process *p)
+{
+	p->uid = (uint32_t)sys2(SYS_GETUID, 0, 0);
+	p->gid = (uint32_t)sys2(SYS_GETGID, 0, 0);
+	p->ppid = (uint32_t)sys2(SYS_GETPPID, 0, 0);
+	return (uint32_t)sys2(SYS_GETPID, 0, 0);
+}
+
+/* A place in the list of processes. own_pid is written last: until then the tracer looks away. */
+static bool enlist(uint64_t key)
+{
+	uint32_t own;
 	uint32_t i = __atomic_fetch_add(&area()->process_count, 1, __ATOMIC_RELAXED);
 	struct wire_process *p = process(i);
 
@@ -322,36 +450,47 @@ static bool enlist(void)
 		__atomic_store_n(&area()->process_count, WIRE_PROCESSES_MAX, __ATOMIC_RELAXED);
 		return false;
 	}
-	p->uid = (uint32_t)sys2(SYS_GETUID, 0, 0);
-	p->gid = (uint32_t)sys2(SYS_GETGID, 0, 0);
-	p->ppid = (uint32_t)sys2(SYS_GETPPID, 0, 0);
+	own = quiet() ? describe_quiet(p, key) : describe(p);
 	p->ranges_wanted = 1;
-	private()->process = i;
+	private()->process = kept()->process = i;
 	__atomic_store_n(&p->state, WIRE_PROCESS_FORKED, __ATOMIC_RELEASE);
-	__atomic_store_n(&p->own_pid, (uint32_t)sys2(SYS_GETPID, 0, 0), __ATOMIC_RELEASE);
+	__atomic_store_n(&p->own_pid, own, __ATOMIC_RELEASE);
 	return true;
+}
+
+/* One that is not traced. Where no system calls are made the tracer takes the probes out, for which it must know of it. */
+static void leave_child(uint64_t key)
+{
+	if (quiet()) {
+		if (!area()->follow)
+			enlist(key);
+	} else {
+		agent_heal();
+		restore_handlers();
+	}
+	private()->off = 1;
 }
 
 /* The private mapping is empty: this is a child that fork() made. It is traced like its parent, or gets its text back
  * before it goes on. */
-static NOINLINE bool forked(void)
+NOINLINE bool forked(uint64_t key)
 {
 	struct wire_private *p = private();
-	uint64_t mask = block_signals();
+	struct hold h;
 	bool on;
 
+	kept()->busy = 0; /* those of its parent are not here */
+	if (!begin_alone(&h, key))
+		return false;
 	if (!p->ready) {
 		mem_copy(p->action, kept()->action, sizeof(p->action));
 		p->signals = kept()->signals;
-		if (!area()->follow || !enlist()) {
-			agent_heal();
-			restore_handlers();
-			p->off = 1;
-		}
+		if (!area()->follow || !enlist(key))
+			leave_child(key);
 		__atomic_store_n(&p->ready, 1, __ATOMIC_RELEASE);
 	}
 	on = !p->off;
-	unblock_signals(mask);
+	end_alone(&h);
 	return on;
 }
 
@@ -359,16 +498,15 @@ static NOINLINE bool forked(void)
  * threads that are gone. */
 static NOINLINE bool renew(struct wire_thread *t, uint64_t rsp)
 {
-	uint32_t tid = (uint32_t)sys2(SYS_GETTID, 0, 0),
-		 owner = __atomic_load_n(&t->owner, __ATOMIC_ACQUIRE);
-	uint64_t mask;
+	uint32_t tid = own_tid(t->key), owner = __atomic_load_n(&t->owner, __ATOMIC_ACQUIRE);
+	struct hold h;
 	bool got;
 
 	/* a vfork() child has its parent's, who lives */
-	if (tid == t->tid || owner & CLAIMING || !slot_is_dead(t->slot) ||
-	    in_vfork((uint32_t)sys2(SYS_GETPID, 0, 0)))
+	if (!tid || tid == t->tid || owner & CLAIMING || !slot_is_dead(t->slot) || is_vfork_child())
 		return false;
-	mask = block_signals();
+	if (!begin_alone(&h, t->key))
+		return false;
 	/* a thread without a slot may want it too */
 	got = __atomic_compare_exchange_n(&t->owner, &owner, owner | CLAIMING, false,
 					  __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
@@ -376,7 +514,7 @@ static NOINLINE bool renew(struct wire_thread *t, uint64_t rsp)
 		own_slot(t, t->key, owner - 1, tid);
 		set_up(t, owner - 1, tid, rsp);
 	}
-	unblock_signals(mask);
+	end_alone(&h);
 	return got;
 }
 
@@ -385,7 +523,7 @@ ENTRY struct wire_thread *agent_thread(uint64_t key)
 	struct wire_private *p = private();
 	struct wire_thread *t;
 
-	if (UNLIKELY(!p->ready) && !forked()) {
+	if (UNLIKELY(!p->ready) && !forked(key)) {
 		__atomic_fetch_add(&area()->forked, 1, __ATOMIC_RELAXED);
 		return NULL;
 	}
@@ -415,7 +553,7 @@ ENTRY uint64_t agent_nested(struct wire_thread *t, uint64_t rsp)
 {
 	bool known = rsp - t->stack_lo < t->stack_hi - t->stack_lo &&
 		     t->rsp - t->stack_lo < t->stack_hi - t->stack_lo;
-	bool alt = rsp - t->alt_lo < t->alt_hi - t->alt_lo;
+	bool alt = t->alt_hi != WIRE_ALT_UNKNOWN && rsp - t->alt_lo < t->alt_hi - t->alt_lo;
 
 	if (!known || alt || rsp < t->rsp) {
 		/* its thread may be dead */

@@ -49,6 +49,7 @@ enum {
 	WIRE_RULES = 4096,          /* entries of struct wire_private.rules */
 	WIRE_RANGES_MAX = 4096,     /* readable mappings of a process */
 	WIRE_SITE_MAX = 64,         /* bytes that a site displaces at most */
+	WIRE_CLAIMS = 8,            /* entries of struct wire_private.claims */
 };
 
 /* --- stubs --- */
@@ -194,9 +195,10 @@ struct wire_thread {
 	uint64_t skipped_nested; /* firings skipped because one was running */
 	uint64_t frame;  /* compiled code's own: lowest byte of the running program's stack */
 	uint64_t budget; /* compiled code's own: backward branches left */
-	uint64_t alt_lo, alt_hi; /* its signal stack, as last seen */
-	uint64_t comm_time;      /* ns: when comm was read */
-	uint32_t range_version;  /* wire_process.version when range_lo, range_hi were found */
+	uint64_t alt_lo,
+		alt_hi; /* its signal stack, as last seen; alt_hi WIRE_ALT_UNKNOWN: it may have one */
+	uint64_t comm_time;     /* ns: when comm was read */
+	uint32_t range_version; /* wire_process.version when range_lo, range_hi were found */
 	uint32_t checks; /* reads left until the agent looks again whether a fault would be survived */
 	uint32_t unsafe; /* it would not: reads are system calls */
 	uint32_t ended;  /* it has told of its own end: its tid */
@@ -206,9 +208,14 @@ struct wire_thread {
 	uint32_t vforked; /* a vfork() child runs on this thread's stack and slot: its system calls are not this process's */
 	struct wire_call calls
 		[WIRE_CALLS]; /* those under way: one, and one more for each signal handler upon it */
-			      /* from WIRE_THREAD_SPACE: map memory of this thread */
+	/* from WIRE_THREAD_SPACE: map memory of this thread */
+	/* Of a thread that makes no system calls for us (wire_kept.quiet), the tracer writes these two and `comm`. */
+	uint32_t gone;   /* atomic: tid of the thread that had the slot, when it has ended */
+	uint32_t masked; /* it has SIGSEGV or SIGBUS blocked */
 };
 enum { WIRE_THREAD_SPACE = 512 };
+/* Programs then stay on the stack that the thread is on. */
+#define WIRE_ALT_UNKNOWN (~0ull >> 1)
 
 /* Where thunks look for a thread: one entry, no probing. Other threads read it while it is written: `thread` before `key`,
  * and an entry whose thread lives is never given to another (the second of two that collide takes the slow path). */
@@ -239,6 +246,9 @@ struct wire_process {
 	uint64_t task; /* address of the stand-in for its struct task_struct (kernel layout), 0 none */
 	uint32_t exit_tid; /* atomic: the thread that told of the process's end, 0 none did */
 	uint32_t execs;    /* atomic: calls of execve that have not returned */
+	uint32_t quiet;    /* atomic: its wire_kept.quiet is set */
+	uint32_t pad1;
+	uint64_t ranges_time; /* CLOCK_MONOTONIC ns: when `ranges` was read; stored last */
 };
 
 /* Where members of the kernel's structures lie that the agent writes; bytes. */
@@ -283,7 +293,9 @@ struct wire_private {
 	uint64_t no_slot;        /* agent: ns until which no slot is looked for */
 	uint32_t next_slot, pad; /* agent: where it looks next for one of a thread that has died */
 	uint64_t rules_version;  /* wire_area.unwind_version that rules[] is of */
-	uint64_t spare[46];
+	uint64_t claims
+		[WIRE_CLAIMS]; /* agent: keys of threads that look for a slot without blocking signals, 0 free */
+	uint64_t spare[38];
 	struct wire_thread_entry threads[WIRE_THREAD_HASH];
 	uint64_t rules
 		[WIRE_RULES]; /* stacks met an address before: address << 16 | number of its unwind rule; 0 free */
@@ -305,6 +317,16 @@ struct wire_kept {
 	uint32_t no_vm_read; /* process_vm_readv is refused (the tracer sets it where seccomp filters) */
 	uint64_t lock;       /* of action[]: own pid << 32 | tid */
 	uint32_t sequence, pad; /* odd: action[] is being written */
+	/* A seccomp filter looks at system calls of the process, or is about to: the agent makes none, for what its filter does
+	 * not expect may end it. Never cleared. Set by the agent in front of seccomp(2) and prctl(2), by the tracer where it
+	 * finds a filter. */
+	uint32_t quiet;
+	uint32_t busy;     /* atomic: threads that make system calls of ours outside of a firing */
+	uint32_t process;  /* as wire_private.process */
+	uint32_t fsgsbase; /* rdfsbase may be used */
+	uint32_t list_vain,
+		pad1; /* agent: how often wire_process.ranges was waited for in vain, one after the other */
+	char comm[16]; /* a thread's name where it cannot be asked for: that of the one that set `quiet` */
 };
 /* A page that is mapped while an attach opens its files: from base. */
 #define WIRE_MAIL (WIRE_BASE_STEP - 0x10000)
@@ -430,6 +452,10 @@ enum { WIRE_HELPER_THREAD_TIME = 60000 };
 	  "what sa_restorer of our handlers is, where the program's own action has none") \
 	X(sigaction_site, \
 	  "in place of a thunk, in front of a system call: rt_sigaction is done by `sigaction`, and skipped") \
+	X(seccomp_site, \
+	  "likewise: before seccomp or prctl puts in a filter, wire_kept.quiet is set") \
+	X(prctl_entry, "the same at the entry of the C library's prctl") \
+	X(syscall_entry, "the same at the entry of its syscall") \
 	X(ustack, "d_ustack of bpf/") \
 	X(stack_id, "d_stack_id of bpf/") \
 	X(thread_time, "helper WIRE_HELPER_THREAD_TIME") \

@@ -47,5 +47,5 @@ refused "vector or float registers" 'void agent_thread(uint64_t *p) { for (int i
 refused "thread-local storage" 'uint64_t agent_thread(void) { uint64_t v; __asm__("mov %%fs:0, %0" : "=r"(v)); return v; }'
 refused "addresses in it" 'extern const char agent_end[]; const void *agent_thread(void) { return agent_end; }'
 refused "addresses in it" 'int agent_thread(int i) { return i; } void *const x[] __attribute__((section(".fixups"))) = { agent_thread };'
-refused ".* bytes are too many" '__asm__(".text\n.skip 40000"); void agent_thread(void) { }'
+refused ".* bytes are too many" '__asm__(".text\n.skip 70000"); void agent_thread(void) { }'
 exit $status

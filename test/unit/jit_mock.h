@@ -114,7 +114,7 @@ static void mock_init(void)
 	mock_target = mock_entry;
 	mock.code = mock_map(MOCK_CODE, PROT_READ | PROT_WRITE | PROT_EXEC);
 	mock.area = mock_map_at(mock_far ? 0x200000000000 : 0, MOCK_AREA, PROT_READ | PROT_WRITE);
-	mock.private = mock_map(sizeof(*mock.private), PROT_READ | PROT_WRITE);
+	mock.private = mock_map(WIRE_KEPT + 4096, PROT_READ | PROT_WRITE);
 	mock.stack = mock_map(WIRE_PROBE_STACK, PROT_READ | PROT_WRITE);
 	h = (void *)mock.code;
 	h->magic = WIRE_AREA_MAGIC;
@@ -161,7 +161,7 @@ __attribute__((unused)) static void mock_fini(void)
 	jit_code_fini(&mock.out);
 	munmap(mock.code, MOCK_CODE);
 	munmap(mock.area, MOCK_AREA);
-	munmap(mock.private, sizeof(*mock.private));
+	munmap(mock.private, WIRE_KEPT + 4096);
 	munmap(mock.stack, WIRE_PROBE_STACK);
 }
 

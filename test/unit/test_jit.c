@@ -1296,6 +1296,11 @@ static void test_thunk_syscall(void **state)
 	assert_int_equal(t->vforked, 0);
 	fire_with(WIRE_STUB_SYSCALL, FLAGS, 39);
 	assert_int_equal(v[0], 39);
+
+	/* where system calls are filtered nobody is asked */
+	((struct wire_kept *)((uint8_t *)mock.private + WIRE_KEPT))->quiet = 1;
+	fire_with(WIRE_STUB_SYSFORK, FLAGS, 0);
+	assert_int_equal(t->vforked, 0);
 }
 
 int main(void)

@@ -69,6 +69,8 @@ static void name_address(const struct printer *p, uint64_t addr, char *buf, size
 			snprintf(buf, size, "area %s", area_fields[i].name);
 	if (addr == env->private + offsetof(struct wire_private, threads))
 		snprintf(buf, size, "threads");
+	if (addr == env->private + WIRE_KEPT + offsetof(struct wire_kept, quiet))
+		snprintf(buf, size, "quiet");
 }
 
 static ZyanStatus append(ZydisFormatterBuffer *b, const char *text)

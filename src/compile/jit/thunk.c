@@ -287,15 +287,20 @@ static void note_number(struct jit *j, int32_t site)
 	x86_rm(b, 8, X86_OP_STORE, T1, T0, offsetof(struct wire_call, number));
 }
 
-/* A child that runs on our thread's memory has another process's number; the thread itself waits for it meanwhile. */
+/* A child that runs on our thread's memory has another process's number; the thread itself waits for it meanwhile. Where the
+ * agent makes no system calls it is taken for the thread. */
 static void look_for_child(struct jit *j)
 {
+	const uint64_t quiet = j->env->private + WIRE_KEPT + offsetof(struct wire_kept, quiet);
 	struct x86 *b = &j->b;
-	uint32_t parent;
+	uint32_t parent, silent;
 
 	x86_store_imm(b, 4, THREAD, THREAD_OFF(vforked), 0);
 	x86_alu_mem_imm(b, 8, X86_CMP, X86_RSP, 32, 0);
 	parent = x86_jcc_over(b, X86_NE);
+	jit_at(j, 4, X86_OP_LOAD, T1, quiet, T1);
+	x86_rr(b, 4, X86_OP_TEST, T1, T1);
+	silent = x86_jcc_over(b, X86_NE);
 	x86_push(b, X86_RCX);
 	x86_mov_imm(b, X86_RAX, CHILD_GETPID);
 	x86_byte(b, 0x0f); /* syscall */
@@ -304,6 +309,7 @@ static void look_for_child(struct jit *j)
 	x86_rm(b, 4, X86_OP_LOAD, T1, THREAD, THREAD_OFF(pid));
 	x86_rr(b, 4, x86_alu_op(X86_SUB), X86_RAX, T1);
 	x86_rm(b, 4, X86_OP_STORE, T1, THREAD, THREAD_OFF(vforked));
+	x86_land(b, silent);
 	x86_land(b, parent);
 }
 

@@ -67,6 +67,7 @@ struct err *process_ranges(struct inproc_engine *e, struct inproc_process *p)
 	struct wire_process *w = &e->list[p->index];
 	struct wire_range *out = e->ranges + (uint64_t)p->index * WIRE_RANGES_MAX;
 	struct ranges r = { 0 };
+	uint64_t now = now_ns();
 	struct err *err = ranges_read(p->pid, &r);
 	uint32_t n = 0;
 
@@ -82,6 +83,7 @@ struct err *process_ranges(struct inproc_engine *e, struct inproc_process *p)
 	w->nranges = n;
 	w->ranges_wanted = 0;
 	__atomic_add_fetch(&w->version, 1, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&w->ranges_time, now, __ATOMIC_RELEASE);
 	vec_fini(&r.list);
 	return err;
 }
@@ -118,8 +120,7 @@ static struct err *map_area(struct inproc_engine *e, struct inproc_process *p, s
 			    island < 0 ? p->island_fd : island };
 	uint64_t head = round_up(sizeof(struct wire_private), PAGE);
 	const struct wire_private prefix = { .ready = 1, .process = p->index };
-	const struct wire_kept kept = { .pid = (uint32_t)inproc_undo_id(p),
-					.no_vm_read = p->filtered };
+	const struct wire_kept kept = seccomp_kept(p);
 	int theirs[3] = { -1, -1, -1 };
 	struct err *err = remote_send_files(c, e->addr + WIRE_MAIL, fds, 3, theirs), *barrier;
 
@@ -159,16 +160,6 @@ static struct err *map_area(struct inproc_engine *e, struct inproc_process *p, s
 	if (!err)
 		err = watchdog_permit(c, e->area);
 	return err;
-}
-
-/* seccomp(2): strict mode kills at the first system call of ours; a filter may refuse process_vm_readv(2). */
-static struct err *check_seccomp(struct inproc_process *p)
-{
-	enum { STRICT = 1, FILTER = 2 };
-	uint32_t mode = process_status(p->pid, "Seccomp:", 0);
-
-	p->filtered = mode == FILTER;
-	return mode == STRICT ? err_new(EPERM, "it runs in seccomp's strict mode") : NULL;
 }
 
 /* All that are traced share memory: whoever can write it has a say in what is done to the others. */
@@ -214,7 +205,7 @@ struct err *process_plan(struct inproc_engine *e, pid_t pid)
 	control_free(c);
 	p = add_process(e, pid);
 	if (!err)
-		err = check_seccomp(p);
+		err = seccomp_plan(e, p);
 	if (!err)
 		err = sites_plan(e, p);
 	p->planned = !err;
@@ -298,7 +289,7 @@ static struct err *try_enter(struct inproc_engine *e, uint32_t i)
 
 	e->caught = NULL;
 	if (!err)
-		err = check_seccomp(p);
+		err = seccomp_check(e, p);
 	if (!err)
 		err = check_user(e, p);
 	if (!err && p->execs)
@@ -321,11 +312,11 @@ static struct err *try_enter(struct inproc_engine *e, uint32_t i)
 	if (!err && !held && !caught)
 		err = control_stop_to_call(c, STOP_MS);
 	if (!err)
-		err = check_alone(c, 0) ?: check_started(e, c);
+		err = check_alone(c, 0) ?: check_started(e, c) ?: seccomp_check_again(e, p);
 	if (!err)
 		err = map_area(e, p, c);
-	if (!err && p->guarded)
-		err = guard_install(e, c);
+	if (!err && (p->guarded || p->strict))
+		err = guard_install(e, p, c);
 	if (!err)
 		err = records_patch(e, p, c, &log);
 	if (!err) {
@@ -426,6 +417,12 @@ struct err *process_detach(struct inproc_engine *e, struct inproc_process *p)
 	if (!err)
 		err = take_out(e, c, &report);
 	control_free(c);
+	if (!err && report.filtered && !report.busy)
+		err = err_new(
+			EPERM,
+			"its text is restored, but its seccomp filter lets nobody unmap descry's memory there: "
+			"descry heal %d as root does",
+			(int)p->pid);
 	/* what could not be looked at may be there */
 	if (!err && !report.busy && undo_left(p->pid, e->addr, e->shared_inode, e->code_inode))
 		err = err_new(EBUSY, "something of it is still mapped; descry heal %d removes it",

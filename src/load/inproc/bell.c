@@ -36,6 +36,9 @@ __asm__(".pushsection .rodata\n"
 	"	mov 2f(%rip), %rax\n"           /* quiet */
 	"	cmpl $0, (%rax)\n"
 	"	jne 8f\n"
+	"	mov 0f(%rip), %rax\n"           /* wire_kept.quiet */
+	"	cmpl $0, (%rax)\n"
+	"	jne 8f\n"
 	"	mov 3f(%rip), %r8\n"            /* struct inproc_bell */
 	"	mov $1, %r9d\n"
 	"	lock xadd %r9d, (%r8)\n"
@@ -83,6 +86,7 @@ __asm__(".pushsection .rodata\n"
 	"2:	.quad 0\n"
 	"3:	.quad 0\n"
 	"9:	.quad 0\n"
+	"0:	.quad 0\n"
 	"4:	.quad 0, 20000000\n"            /* 20 ms */
 	"bell_blob_end:\n"
 	".popsection\n");
@@ -91,7 +95,9 @@ __asm__(".pushsection .rodata\n"
 void bell_code(const struct inproc_engine *e, uint64_t armed, uint64_t quiet, uint32_t what,
 	       uint8_t *mem)
 {
-	const uint64_t words[4] = { armed, quiet, (uintptr_t)e->bell, what };
+	const uint64_t words[] = { armed, quiet, (uintptr_t)e->bell, what,
+				   e->addr + WIRE_PRIVATE + WIRE_KEPT +
+					   offsetof(struct wire_kept, quiet) };
 
 	_Static_assert(offsetof(struct inproc_bell, on) == 4 &&
 			       offsetof(struct inproc_bell, answered) == 64 &&

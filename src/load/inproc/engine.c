@@ -6,7 +6,7 @@
 #include "load/inproc/inproc.h"
 #include "load/inproc/watchdog.h"
 
-enum { NAP_MIN_MS = 1, NAP_MAX_MS = 20 };
+enum { NAP_MIN_MS = 1, NAP_MAX_MS = 20, NAP_QUIET_MS = 4 /* threads wait for our lists */ };
 
 static struct inproc_engine *inproc(struct engine *e)
 {
@@ -284,7 +284,7 @@ static void inproc_drain(struct engine *en,
 	}
 	if (any || e->execs.n || !settled)
 		e->nap_ms = NAP_MIN_MS;
-	else if (e->nap_ms < NAP_MAX_MS)
+	else if (e->nap_ms < (seccomp_any(e) ? NAP_QUIET_MS : NAP_MAX_MS))
 		e->nap_ms *= 2;
 }
 

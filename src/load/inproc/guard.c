@@ -64,7 +64,8 @@ static struct err *install(struct inproc_engine *e, struct control *c, uint64_t 
 
 /* What the program's own actions are is written down before the kernel knows ours. What the calls want lies in our own memory
  * there, so that a tracer killed in between leaves nothing. */
-struct err *guard_install(struct inproc_engine *e, struct control *c)
+struct err *guard_install(struct inproc_engine *e, const struct inproc_process *p,
+			  struct control *c)
 {
 	static const int signals[] = { [WIRE_SIGNAL_SEGV] = SIGSEGV, [WIRE_SIGNAL_BUS] = SIGBUS };
 	uint64_t base = e->addr + WIRE_PRIVATE, bits = 0;
@@ -95,7 +96,7 @@ struct err *guard_install(struct inproc_engine *e, struct control *c)
 		if (!err)
 			err = install(e, c, scratch, signals[i], &own);
 	}
-	if (!err)
+	if (!err && p->guarded)
 		e->area->reads_guarded = 1;
 	return err;
 }

@@ -17,6 +17,7 @@
  *	execs.c   programs that are executed
  *	events.c  provider proc
  *	guard.c   fault handlers
+ *	seccomp.c processes that filter their system calls
  *	unwind.c  unwind tables
  *	agg.c     aggregations: generations flipped, summed over threads
  *	engine.c  the operations
@@ -44,6 +45,9 @@ enum {
 	INPROC_LOADS = 0x7ffffffe,
 	INPROC_ERRNO = 0x7ffffffd,
 	INPROC_EXECS = 0x7ffffffc,
+	INPROC_SECCOMP = 0x7ffffffb,
+	INPROC_PRCTL = 0x7ffffffa,
+	INPROC_SYSCALL = 0x7ffffff9,
 	INPROC_POOL = 1 << 28, /* for what comes after load: unwind tables */
 };
 
@@ -75,7 +79,7 @@ struct inproc_point {
 	enum wire_stub_kind kind;
 	uint64_t shown; /* link-time address that programs see: where a uprobe would be */
 	uint32_t probe; /* index in image.probes; INPROC_SIGACTION: the agent's sigaction_site; INPROC_LOADS, INPROC_EXECS:
-				 bell.c's; INPROC_ERRNO: none, see events.c */
+				 bell.c's; INPROC_SECCOMP, INPROC_PRCTL, INPROC_SYSCALL: seccomp.c's; INPROC_ERRNO: none, see events.c */
 	uint32_t prog;  /* index in image.progs: one of the probe's */
 	int32_t number; /* WIRE_STUB_SYSRET: of the system call, -1 not known */
 };
@@ -144,7 +148,11 @@ struct inproc_process {
 	uint64_t island_used;
 	VEC(struct control_range) left; /* islands of where modules were, to be unmapped */
 	uint32_t execs;                 /* programs executed before this one */
-	bool filtered;                  /* a seccomp filter looks at its system calls */
+	bool filtered; /* a seccomp filter looks at its system calls, if only one that descry has, too */
+	bool quiet; /* one of its own does: the agent makes none */
+	bool strict; /* seccomp's strict mode: a thread has no time stamp counter, what our handler makes up for */
+	uint64_t filter_look; /* CLOCK_MONOTONIC ns: when its threads are looked at for that */
+	uint32_t filter_next;
 	bool served; /* ptrace(2) is forbidden: after its start it cannot be stopped (program/target/served.c) */
 	struct inproc_watch *watch; /* events.c: its threads, as seen last; NULL not yet */
 	bool ended;                 /* and that has fired */
@@ -281,7 +289,25 @@ void unwind_stop(struct inproc_engine *e);
 /* Do programs of the image read memory of the process? */
 bool guard_wanted(const struct inproc_engine *e);
 /* Handlers for SIGSEGV and SIGBUS, the program's own behind them. While it is stopped, mapped. */
-struct err *guard_install(struct inproc_engine *e, struct control *c);
+struct err *guard_install(struct inproc_engine *e, const struct inproc_process *p,
+			  struct control *c);
+
+/* seccomp.c */
+/* Can a process be traced without system calls of the agent, if it must be? Fills p->filtered and p->quiet. */
+struct err *seccomp_check(const struct inproc_engine *e, struct inproc_process *p);
+/* The same of a stopped process that may have put a filter in since. */
+struct err *seccomp_check_again(const struct inproc_engine *e, struct inproc_process *p);
+/* The same, where another engine may be had. */
+struct err *seccomp_plan(const struct inproc_engine *e, struct inproc_process *p);
+/* What the agent keeps in the process, at first. */
+struct wire_kept seccomp_kept(const struct inproc_process *p);
+/* For sites_plan(): places where a filter may be put in. In a C library's functions; at a system call of a program without one. */
+struct err *seccomp_functions(struct inproc_process *p, struct plan *pl, uint32_t module);
+void seccomp_site(struct plan *pl, uint32_t module, const struct text_syscall *s);
+/* Looks whether it filters, and tells its threads what they cannot ask; call it now and then. */
+void seccomp_look(struct inproc_engine *e, struct inproc_process *p);
+/* Are there processes that wait for the tracer to tell them something? */
+bool seccomp_any(const struct inproc_engine *e);
 
 /* life.c: children and executed programs; call it now and then. */
 void processes_look(struct inproc_engine *e);

@@ -10,7 +10,7 @@
 #include "load/inproc/undo.h"
 
 /* Behind the programs' thunks. */
-enum { SLOT_SIGACTION, SLOT_LOADS, SLOT_EXECS, SLOTS };
+enum { SLOT_SIGACTION, SLOT_LOADS, SLOT_EXECS, SLOT_SECCOMP, SLOT_PRCTL, SLOT_SYSCALL, SLOTS };
 enum {
 	PAGE = 4096,
 	STUB_ALIGN = 16,
@@ -118,6 +118,9 @@ static uint64_t slot_of(const struct inproc_module *m, const struct inproc_point
 	uint64_t i = p->probe == INPROC_SIGACTION ? own + SLOT_SIGACTION
 		     : p->probe == INPROC_LOADS   ? own + SLOT_LOADS
 		     : p->probe == INPROC_EXECS   ? own + SLOT_EXECS
+		     : p->probe == INPROC_SECCOMP ? own + SLOT_SECCOMP
+		     : p->probe == INPROC_PRCTL   ? own + SLOT_PRCTL
+		     : p->probe == INPROC_SYSCALL ? own + SLOT_SYSCALL
 						  : (uint64_t)p->prog * WIRE_STUB_ALL + p->kind;
 
 	return m->island + i * 8;
@@ -176,6 +179,9 @@ struct err *island_write_stubs(struct inproc_engine *e, struct inproc_process *p
 	struct err *err = NULL;
 
 	slots[SLOT_SIGACTION] = sigaction;
+	slots[SLOT_SECCOMP] = e->addr + agent_blob()->entry[WIRE_AGENT_seccomp_site];
+	slots[SLOT_PRCTL] = e->addr + agent_blob()->entry[WIRE_AGENT_prctl_entry];
+	slots[SLOT_SYSCALL] = e->addr + agent_blob()->entry[WIRE_AGENT_syscall_entry];
 	if (m->loads_state) { /* while r_state says "consistent", and not in a forked child */
 		slots[SLOT_LOADS] = m->island + at;
 		bell_code(e, e->addr + WIRE_PRIVATE + offsetof(struct wire_private, ready),

@@ -87,6 +87,15 @@ void process_open(struct inproc_process *p)
 	p->mem = open(path, O_RDONLY | O_CLOEXEC);
 }
 
+static void leave_child(struct inproc_engine *e, struct inproc_process *p)
+{
+	struct err *err = process_detach(e, p);
+
+	if (err && err->code != ESRCH)
+		inproc_note(e, "%s", err->text);
+	err_free(err);
+}
+
 /* Children that the agent has put on the list: own_pid is set, pid is not. */
 uint32_t processes_adopt(struct inproc_engine *e)
 {
@@ -118,10 +127,14 @@ uint32_t processes_adopt(struct inproc_engine *e)
 		p->root = root_of(e, pid);
 		p->served = any_served(e);
 		process_open(p);
+		p->quiet = list[i].quiet;
 		list[i].task = area_task(e, p->pid);
 		err_free(process_ranges(e, p));
 		unwind_add(e, p->pid);
 		__atomic_store_n(&list[i].state, WIRE_PROCESS_TRACED, __ATOMIC_RELEASE);
+		/* it could not take the probes out itself */
+		if (p->quiet && !e->area->follow)
+			leave_child(e, p);
 	}
 	return adopted;
 }
@@ -332,6 +345,8 @@ void processes_look(struct inproc_engine *e)
 		struct wire_process *w = &e->list[p->index];
 
 		events_watch(e, p);
+		if (p->attached)
+			seccomp_look(e, p);
 		if ((!p->attached && !p->exec_tries) || execs_pending(e, p->pid))
 			continue;
 		if (kill(p->pid, 0) && errno == ESRCH) { /* its slots are for others */

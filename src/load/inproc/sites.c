@@ -62,7 +62,8 @@ static void refuse(struct plan *pl, uint32_t probe, const char *reason)
 		pl->p->hooked = false;
 		return;
 	}
-	if (probe == INPROC_EXECS) /* seen a moment later: processes_look() */
+	if (probe == INPROC_EXECS || probe == INPROC_SECCOMP || probe == INPROC_PRCTL ||
+	    probe == INPROC_SYSCALL) /* seen a moment later: processes_look() */
 		return;
 	if (reason != TEXT_NEVER_RETURNS) {
 		pl->e->nrefused++;
@@ -362,9 +363,10 @@ static bool makes_calls(struct object *o)
 }
 
 /* Every place where a C library (or a program without one) may call rt_sigaction(2), so that what it asks for can be put
- * behind our fault handlers. One that cannot be patched: no handlers. */
-static struct err *plan_sigaction(struct plan *pl)
+ * behind our fault handlers (one that cannot be patched: no handlers), or put a seccomp filter in. */
+static struct err *plan_books(struct plan *pl)
 {
+	const bool guard = guard_wanted(pl->e);
 	struct err *err = NULL;
 	bool all = true, any = false;
 
@@ -373,15 +375,20 @@ static struct err *plan_sigaction(struct plan *pl)
 			pl->maps[i].exec ? symbols_object(pl->e->symbols, pl->p->pid, &pl->maps[i])
 					 : NULL;
 		struct text_syscall *calls = NULL;
+		const bool library = o && object_soname(o);
 		uint32_t n = 0, module;
 
 		if (!o || !makes_calls(o))
 			continue;
 		err = plan_module(pl, i, &module);
-		if (!err)
+		if (!err && library)
+			err = seccomp_functions(pl->p, pl, module);
+		if (!err && (guard || !library))
 			err = text_syscalls(pl->p->modules.v[module].text, 0, &calls, &n);
 		for (uint32_t k = 0; k < n && !err; k++) {
-			if (calls[k].number >= 0 && calls[k].number != SYS_rt_sigaction)
+			if (!library)
+				seccomp_site(pl, module, &calls[k]);
+			if (!guard || (calls[k].number >= 0 && calls[k].number != SYS_rt_sigaction))
 				continue;
 			all &= usable(&calls[k].site);
 			any |= calls[k].number == SYS_rt_sigaction;
@@ -390,7 +397,7 @@ static struct err *plan_sigaction(struct plan *pl)
 		}
 		free(calls);
 	}
-	pl->p->guarded = any && all && !err;
+	pl->p->guarded = guard && any && all && !err;
 	return err;
 }
 
@@ -582,8 +589,8 @@ struct err *sites_plan(struct inproc_engine *e, struct inproc_process *p)
 		err = plan_probes(&pl, NULL);
 	if (!err)
 		err = syscalls_plan(e, p, &pl, pl.maps, pl.nmaps);
-	if (!err && guard_wanted(e))
-		err = plan_sigaction(&pl);
+	if (!err)
+		err = plan_books(&pl);
 	if (!err)
 		err = loads_plan(e, p, &pl, pl.maps, pl.nmaps);
 	if (!err)

@@ -1,0 +1,155 @@
+/* A seccomp filter that the program is about to put in: from then on the agent makes no system calls in this process, on no
+ * thread, for one that the filter does not expect may end it. What it would have asked is known from before (a thread's name,
+ * its signal stack), from a word of the thread's (its id), or from the tracer. */
+#include "agent/agent.h"
+
+enum {
+	SYS_SECCOMP = 317,
+	PR_SET_SECCOMP = 22,
+	SET_MODE_FILTER = 1, /* and 0, strict, of seccomp(2) */
+	MODE_STRICT = 1,     /* of prctl(2) */
+	TSYNC = 1,
+	PR_SET_NAME = 15,
+	WAIT_NS = 250000000, /* for the other threads: more than they wait for the tracer */
+};
+
+/* clang-format off */
+__asm__(".text\n"
+#define CALL_C \
+	"	mov %rsp, %rbp\n" \
+	"	and $-16, %rsp\n" \
+	"	cld\n" \
+	"	call before_filter\n" \
+	"	mov %rbp, %rsp\n"
+	/* As agent_sigaction_site, but the system call is made. */
+	".globl agent_seccomp_site\n.hidden agent_seccomp_site\n.type agent_seccomp_site, @function\n"
+	"agent_seccomp_site:\n"
+	"	endbr64\n"
+	"	pushfq\n"
+	"	cmp $157, %eax\n"              /* prctl */
+	"	je 1f\n"
+	"	cmp $317, %eax\n"              /* seccomp */
+	"	jne 2f\n"
+	"1:	push %rax\n	push %rdi\n	push %rsi\n	push %rdx\n	push %r8\n	push %r9\n"
+	"	push %r10\n	push %rbp\n"
+	"	mov %rdx, %rcx\n"
+	"	mov %rsi, %rdx\n"
+	"	mov %edi, %esi\n"
+	"	mov %eax, %edi\n"
+	CALL_C
+	"	pop %rbp\n	pop %r10\n	pop %r9\n	pop %r8\n	pop %rdx\n	pop %rsi\n	pop %rdi\n"
+	"	pop %rax\n"
+	"2:	popfq\n"
+	"	ret\n"
+	".size agent_seccomp_site, . - agent_seccomp_site\n"
+	/* Called by a stub of kind ENTRY, at the C library's prctl(op, arg, filter) and syscall(number, op, arg, filter). */
+	".globl agent_prctl_entry\n.hidden agent_prctl_entry\n.type agent_prctl_entry, @function\n"
+	"agent_prctl_entry:\n"
+	"	endbr64\n"
+	"	push %rax\n	push %rdi\n	push %rsi\n	push %rdx\n	push %rcx\n"
+	"	mov %rdx, %rcx\n"
+	"	mov %rsi, %rdx\n"
+	"	mov %edi, %esi\n"
+	"	mov $157, %edi\n"
+	"	jmp 3f\n"
+	".size agent_prctl_entry, . - agent_prctl_entry\n"
+	".globl agent_syscall_entry\n.hidden agent_syscall_entry\n.type agent_syscall_entry, @function\n"
+	"agent_syscall_entry:\n"
+	"	endbr64\n"
+	"	cmp $157, %edi\n"
+	"	je 1f\n"
+	"	cmp $317, %edi\n"
+	"	jne 2f\n"
+	"1:	push %rax\n	push %rdi\n	push %rsi\n	push %rdx\n	push %rcx\n"
+	"3:	push %r8\n	push %r9\n	push %rbp\n"
+	CALL_C
+	"	pop %rbp\n	pop %r9\n	pop %r8\n	pop %rcx\n	pop %rdx\n	pop %rsi\n	pop %rdi\n"
+	"	pop %rax\n"
+	"2:	ret\n"
+	".size agent_syscall_entry, . - agent_syscall_entry\n");
+/* clang-format on */
+
+/* The word that tells this thread from others. */
+static uint64_t own_key(void)
+{
+	const struct wire_area *a = area();
+	uint64_t fs = thread_pointer();
+
+	if (!fs)
+		return 0;
+	switch (a->identity) {
+	case WIRE_ID_FS32: return *(const any32 *)(fs + a->id_disp);
+	case WIRE_ID_FS64: return *(const any64 *)(fs + a->id_disp);
+	default: return fs;
+	}
+}
+
+/* What other threads have begun is done, when they are to be under the filter, too. One that was left by longjmp() in a firing
+ * is not waited for without end. */
+static void wait_for_others(const struct wire_thread *self)
+{
+	const uint32_t own = private()->process + 1;
+	uint64_t end = now_ns() + WAIT_NS;
+
+	for (uint32_t i = 0; i < area()->nthreads; i++) {
+		const struct wire_thread *t = slot(i);
+
+		while (t != self && __atomic_load_n(&t->owner, __ATOMIC_ACQUIRE) == own &&
+		       __atomic_load_n(&t->rsp, __ATOMIC_ACQUIRE) && now_ns() < end)
+			sys2(SYS_SCHED_YIELD, 0, 0);
+	}
+	while ((int32_t)__atomic_load_n(&kept()->busy, __ATOMIC_ACQUIRE) > 0 && now_ns() < end)
+		sys2(SYS_SCHED_YIELD, 0, 0);
+}
+
+/* It will be called so: nobody can be asked for it. */
+static void rename_thread(uint64_t name)
+{
+	const uint64_t key = own_key();
+	struct wire_thread *t = private()->ready && key ? find(key) : NULL;
+	const char *from = (const char *)name;
+	struct wire_range r;
+
+	if (!t || !find_range(process(private()->process), name, &r))
+		return; /* the tracer sees it a moment later */
+	mem_zero(t->comm, sizeof(t->comm));
+	for (uint32_t i = 0; i < sizeof(t->comm) - 1 && name + i < r.hi && from[i]; i++)
+		t->comm[i] = from[i];
+}
+
+/* Is that a call that puts a filter in? Programs that ask whether they could give none. */
+static bool puts_in(uint32_t nr, uint32_t op, uint64_t arg, uint64_t filter, bool *ret_strict)
+{
+	if (nr == SYS_SECCOMP ? op > SET_MODE_FILTER : op != PR_SET_SECCOMP)
+		return false;
+	*ret_strict = nr == SYS_SECCOMP ? op != SET_MODE_FILTER : arg == MODE_STRICT;
+	return *ret_strict || filter;
+}
+
+__attribute__((used)) static void before_filter(uint32_t nr, uint32_t op, uint64_t arg,
+						uint64_t filter) __asm__("before_filter");
+static void before_filter(uint32_t nr, uint32_t op, uint64_t arg, uint64_t filter)
+{
+	struct wire_thread *t;
+	bool strict = false;
+	uint64_t key;
+
+	if (nr != SYS_SECCOMP && op == PR_SET_NAME && quiet())
+		rename_thread(arg);
+	if (quiet() || !puts_in(nr, op, arg, filter, &strict))
+		return;
+	key = own_key();
+	t = agent_thread(key);
+	if (t && !t->vforked) {
+		look_around(t, (uintptr_t)__builtin_frame_address(0));
+		ask_name(t);
+		mem_copy(kept()->comm, t->comm, sizeof(t->comm));
+	}
+	if (strict) /* for the time stamp counter; rt_sigaction(2) cannot be called from then on */
+		agent_guard(private()->signals | 1 << WIRE_SIGNAL_SEGV);
+	__atomic_store_n(&kept()->quiet, 1, __ATOMIC_SEQ_CST);
+	if (private()->ready && !private()->off)
+		__atomic_store_n(&process(private()->process)->quiet, 1, __ATOMIC_RELEASE);
+	if (nr == SYS_SECCOMP && op == SET_MODE_FILTER && arg & TSYNC)
+		wait_for_others(t);
+}
