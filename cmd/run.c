@@ -64,6 +64,7 @@ static int set_options(struct run *r)
 		}
 	if (r->c->json)
 		(void)options_set(&r->options, "report", NULL, WHEN_RUN, &why);
+	options_lock(&r->options, OPT_DESTRUCTIVE, r->c->not_destructive);
 	return 0;
 }
 

@@ -23,7 +23,7 @@ static const char help[] =
 	"  --history SECONDS        how far back the page can go (600)\n"
 	"  --tick MILLISECONDS      how often the page is told (1000)\n"
 	"  --allow-d                the page may send D programs, which run as the user who started descry;\n"
-	"                           then none is needed here\n"
+	"                           then none is needed here; with -w also destructive ones\n"
 	"  --once                   ends with the program\n";
 
 struct serve {
@@ -216,6 +216,7 @@ static void use_program(struct serve *s, char **owned)
 	free(*owned);
 	*owned = s->program;
 	s->program = NULL;
+	s->c.not_destructive = "only the user who started descry serve can allow it, with -w";
 	s->c.programs.n = 0;
 	vec_push(&s->c.programs, (struct cmd_program){ PDESC_NAME, false, *owned });
 	pthread_mutex_unlock(&s->lock);

@@ -3,6 +3,8 @@
 # serial
 PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=test/sh exec python3 - <<'END'
 from served import *
+import shutil
+import tempfile
 import threading
 import time
 
@@ -142,6 +144,48 @@ for host in (s.host, "localhost:" + port, "127.0.0.1:8000", "LOCALHOST:1", "[::1
 r, text = s.ask(run, "POST", "/*" + "x" * (1 << 20) + "*/ BEGIN { exit(0); }", X_Descry="1")
 check(r.status == 413, "a program that is too long", r.status, text)
 s.end()
+
+# What changes this machine needs -w of the person who started the server; a pragma of the page is no substitute.
+made = os.path.join(tempfile.mkdtemp(prefix="descry-serve-"), "made")
+atexit.register(shutil.rmtree, os.path.dirname(made), True)
+SYSTEM = 'BEGIN { system("touch %s"); exit(0); }' % made
+
+
+def run_on_page(s, program):
+    """Sends a program; what is said until it has ended."""
+    c, status, event = s.stream()
+    e = event()
+    while not (e["type"] == "tick" and not e["running"]):  # the empty run before
+        e = event()
+    r, text = s.ask("/%s/run" % s.token, "POST", program, X_Descry="1")
+    check(r.status == 200, "it is taken", r.status, text)
+    lines = []
+    while True:
+        e = event()
+        lines += [line[1] for line in e.get("lines", [])]
+        if e["type"] == "tick" and not e["running"]:
+            c.close()
+            return "\n".join(lines)
+
+
+for argv, allowed in (([], False), (["-w"], True), (["-x", "destructive"], True)):
+    s = Served("--allow-d", *argv, *ENGINE)
+    for program, tag in (("#pragma D option destructive\n" + SYSTEM, "D_PRAGMA_OPTSET"), (SYSTEM, "not allowed"),
+                         ("#pragma D option destructive=yes\nBEGIN { exit(0); }", "D_PRAGMA_OPTSET"),
+                         ('BEGIN { freopen("%s"); printf("x"); exit(0); }' % made, "not allowed"),
+                         ("BEGIN { setopt(\"destructive\"); exit(0); }", "cannot be set while tracing")):
+        said = run_on_page(s, program)
+        refused = tag in said
+        if "setopt" in program:
+            check(refused, "setopt()", argv, said)
+            continue
+        check(refused != allowed, "destructive", argv, program, said)
+        check(refused or not said, "nothing else is wrong", argv, program, said)
+        if made in program:
+            check(os.path.exists(made) == allowed, "what it did", argv, program)
+        if os.path.exists(made):
+            os.unlink(made)
+    s.end()
 
 # Bound to every address, it answers to addresses and to this machine's name, to no other.
 s = Served("--bind", "0.0.0.0", *ENGINE, "-n", "BEGIN { exit(0); }")
