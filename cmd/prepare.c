@@ -115,7 +115,8 @@ static void say_instead(const struct run *r, const struct err *why, enum engine_
 static bool may_run(struct run *r)
 {
 	if (r->image->destructive && !opt_on(&r->options, OPT_DESTRUCTIVE)) {
-		fprintf(stderr, "%s: could not enable tracing: Destructive actions not allowed (%s)\n",
+		fprintf(stderr,
+			"%s: could not enable tracing: Destructive actions not allowed (%s)\n",
 			r->c->progname, r->c->not_destructive ? r->c->not_destructive : "use -w");
 		return false;
 	}

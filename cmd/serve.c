@@ -230,6 +230,7 @@ static int serve(struct serve *s)
 	int status = 0;
 	FILE *page_err;
 
+	s->live_options.err = stderr;
 	s->live = live_new(&s->live_options);
 	e = http_start(s->live, &s->http, &h);
 	if (e) {

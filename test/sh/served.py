@@ -66,4 +66,4 @@ class Served:
 
     def end(self):
         self.process.send_signal(signal.SIGINT)
-        self.process.communicate(timeout=30)
+        self.said = self.process.communicate(timeout=30)[1]

@@ -370,5 +370,7 @@ struct bound *bind_finish(struct bind_cx *cx)
 		bind_clause(cx, s->clauses.v[i], i);
 	bind_provider_clauses(cx, true);
 	aggs_check(cx);
+	if (!cx->diags->errors)
+		units_find(s->out);
 	return s->out;
 }

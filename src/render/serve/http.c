@@ -19,7 +19,8 @@ extern const char serve_html[], serve_css[], serve_js[], heat_js[];
 enum {
 	TOKEN_BYTES = 16,
 	PROGRAM_MAX = 1 << 20,
-	BODY_MAX = 16 << 20, /* so much is read of a program that is too long, to be able to answer */
+	BODY_MAX =
+		16 << 20, /* so much is read of a program that is too long, to be able to answer */
 	BLOCK = 64 * 1024,
 	CONNECTION_BYTES = 128 * 1024, /* for a request's head, later for a block of the answer */
 	CONNECTIONS_MAX = 256,         /* peers.h lets go of connections long before */
