@@ -405,7 +405,8 @@ static struct err *run(struct flame *f, char **files, int n, bool *ret_empty, in
 			shown = &reversed;
 		}
 		*ret_empty = !t.nodes.v[STACKTREE_ROOT].total;
-		e = write_out(f, shown);
+		if (!*ret_empty)
+			e = write_out(f, shown);
 	}
 	stacktree_fini(&t);
 	stacktree_fini(&reversed);
@@ -439,8 +440,8 @@ static int draw(struct flame *f, int argc, char **argv)
 		return tool_failed(e);
 	if (status)
 		return status;
-	if (empty && !f->quiet)
-		tool_wrong("there are no stacks in the input");
+	if (empty)
+		tool_wrong("there are no stacks in the input: nothing is written");
 	return empty ? 1 : 0;
 }
 
