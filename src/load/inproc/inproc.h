@@ -18,6 +18,7 @@
  *	events.c  provider proc
  *	guard.c   fault handlers
  *	unwind.c  unwind tables
+ *	shared.c  what the tracer reads in memory that the processes write
  *	agg.c     aggregations: generations flipped, summed over threads
  *	engine.c  the operations
  */
@@ -28,6 +29,7 @@
 #include "base/mem.h"
 #include "compile/jit/jit.h"
 #include "load/engine.h"
+#include "load/inproc/shared.h"
 #include "load/link.h"
 #include "program/symbol/symbol.h"
 #include "program/target/target.h"
@@ -206,7 +208,8 @@ struct inproc_engine {
 	uint32_t ntargets;
 	VEC(struct control *) held; /* targets under the caller's control until attach() is done */
 	struct symbols *symbols;
-	VEC(uint64_t) values;
+	struct shared_copy copy;
+	uint64_t tails[2][INPROC_THREADS]; /* of rings: how far they were read; of MAP_CONTROL, of MAP_DATA */
 	struct engine_counters counters;
 	struct inproc_samples *samples; /* NULL: no profile probes */
 	struct inproc_bell *bell;       /* in shared memory; NULL: none */
@@ -239,9 +242,6 @@ uint64_t area_alloc(struct inproc_engine *e, uint64_t size);
 uint64_t area_in_slot(struct inproc_engine *e, uint64_t size);
 struct wire_thread *area_thread(const struct inproc_engine *e, uint32_t slot);
 uint64_t area_private_size(void);
-/* The value of a key in a WIRE_MAP_HASH; NULL: not there. */
-const void *area_hash_find(const struct inproc_engine *e, const struct wire_map *m,
-			   const void *key);
 
 struct plan; /* of sites.c */
 
