@@ -79,8 +79,8 @@ static void test_head_that_runs(void **state)
 static void test_forged_heads(void **state)
 {
 	const uint64_t heads[] = { 1, 7, SIZE + 8, ~0ull, ~7ull, 1ull << 63, 24 };
-	const uint32_t words[] = { ~0u, WIRE_RING_SIZE, WIRE_RING_PAD | WIRE_RING_SIZE, SIZE, SIZE - 8,
-				   0 };
+	const uint32_t words[] = { ~0u,  WIRE_RING_SIZE, WIRE_RING_PAD | WIRE_RING_SIZE,
+				   SIZE, SIZE - 8,       0 };
 	struct shared_copy c = { 0 };
 
 	for (size_t i = 0; i < sizeof(heads) / sizeof(*heads); i++)

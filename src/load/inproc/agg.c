@@ -102,7 +102,7 @@ static void take(struct inproc_engine *e, struct wire_thread *t, uint32_t gen)
 {
 	for (uint32_t i = 0; i < e->base.image->naggs; i++) {
 		struct taking to = { &e->stores[i], &e->base.image->aggs[i] };
-		const struct wire_map *m = &e->own_maps[to.agg->map];
+		const struct wire_map *m = &e->maps[to.agg->map];
 		void *at = (uint8_t *)t + m->base + gen * m->gen_stride;
 		const uint64_t *words = NULL;
 

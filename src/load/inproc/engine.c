@@ -238,7 +238,7 @@ static void inproc_drain(struct engine *en,
 		struct inproc_process *p = &e->processes.v[i];
 
 		if (p->attached &&
-		    __atomic_load_n(&e->list[p->index].ranges_wanted, __ATOMIC_RELAXED))
+		    __atomic_load_n(&e->said[p->index].ranges_wanted, __ATOMIC_RELAXED))
 			err_free(process_ranges(e, p));
 	}
 	bell_take(e);
@@ -251,7 +251,7 @@ static void inproc_drain(struct engine *en,
 	/* Control first, as the kernel engine does. */
 	for (int k = 0; k < 2; k++) {
 		int map = image_find_map(en->image, order[k]);
-		const struct wire_map *m = map < 0 ? NULL : &e->own_maps[map];
+		const struct wire_map *m = map < 0 ? NULL : &e->maps[map];
 
 		to.control = order[k] == MAP_CONTROL;
 		for (uint32_t i = 0; m && i < INPROC_THREADS; i++) {
@@ -289,7 +289,7 @@ static const struct wire_stack *find_stack(struct engine *en, int64_t id)
 	struct inproc_engine *e = inproc(en);
 	int map = image_find_map(en->image, MAP_STACKS);
 
-	return map < 0 ? NULL : shared_hash_find(&e->own_maps[map], &id);
+	return map < 0 ? NULL : shared_hash_find(&e->maps[map], &id);
 }
 
 static uint32_t inproc_stack(struct engine *en, int64_t id, uint64_t *frames, uint32_t max)
@@ -331,7 +331,7 @@ static void inproc_counters(struct engine *en, struct engine_counters *ret)
 	memset(c->dropped, 0, nprobes * 8);
 	for (uint32_t i = 0; map >= 0 && i < INPROC_THREADS; i++) {
 		const struct wire_thread *t = area_thread(e, i);
-		const uint64_t *v = (const uint64_t *)((const uint8_t *)t + e->own_maps[map].base);
+		const uint64_t *v = (const uint64_t *)((const uint8_t *)t + e->maps[map].base);
 
 		if (!t->owner)
 			continue;
@@ -345,7 +345,7 @@ static void inproc_counters(struct engine *en, struct engine_counters *ret)
 		}
 		c->fixed[WIRE_DROP_SCRATCH] += t->skipped_nested;
 	}
-	c->fixed[WIRE_DROP_SCRATCH] += e->area->no_thread;
+	c->fixed[WIRE_DROP_SCRATCH] += e->common->no_thread;
 	*ret = *c;
 }
 
@@ -502,7 +502,8 @@ struct engine *engine_inproc_new(const struct probe_target *targets, uint32_t nt
 	struct inproc_engine *e = xcalloc(1, sizeof(*e));
 
 	e->base.ops = &engine_inproc_ops;
-	e->code_fd = e->shared_fd = e->timer_fd = e->watchdog = -1;
+	e->files.code.fd = e->files.facts.fd = e->files.shared.fd = -1;
+	e->timer_fd = e->watchdog = -1;
 	e->nap_ms = NAP_MIN_MS;
 	e->targets = targets;
 	e->ntargets = ntargets;

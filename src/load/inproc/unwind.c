@@ -88,8 +88,8 @@ struct err *unwind_start(struct inproc_engine *e)
 		return NULL;
 	e->unwind = xcalloc(1, sizeof(*e->unwind));
 	*e->unwind = (struct inproc_unwind){ .e = e,
-					     .chunks = &e->own_maps[chunks],
-					     .processes = &e->own_maps[processes] };
+					     .chunks = &e->maps[chunks],
+					     .processes = &e->maps[processes] };
 	e->unwind->store = unwind_store_new(&ops, e->unwind);
 	/* The chunk of rules must be there for any walk. */
 	return put_chunk(e->unwind, 0, none);
