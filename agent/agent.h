@@ -106,12 +106,14 @@ static inline bool is_own(const struct wire_thread *t, uint64_t p, uint64_t n)
 	if (LIKELY(off < WIRE_PROBE_STACK))
 		return n <= WIRE_PROBE_STACK - off;
 	off = p - (uintptr_t)__builtin_frame_address(0);
-	if (t->rsp > (uintptr_t)__builtin_frame_address(0) &&
-	    off < t->rsp - (uintptr_t)__builtin_frame_address(0))
-		return n <= t->rsp - p;
-	/* compiled code called from C, in the tracer */
-	off = p - t->frame;
-	return t->frame && off < WIRE_PROBE_STACK && n <= WIRE_PROBE_STACK - off;
+	return t->rsp > (uintptr_t)__builtin_frame_address(0) &&
+	       off < t->rsp - (uintptr_t)__builtin_frame_address(0) && n <= t->rsp - p;
+}
+/* Does the tracer run, and no traced process? Slot 0 is its own. Addresses that D programs follow there may come from anybody: they
+ * read facts and shared memory, and nothing else. */
+static inline bool is_tracer(const struct wire_thread *t)
+{
+	return t->slot == 0;
 }
 /* A helper was given an address that is not. */
 static inline int64_t refuse(struct wire_thread *t)

@@ -69,6 +69,8 @@ static NOINLINE uint64_t plain_to(struct wire_thread *t, uint64_t addr)
 
 	if (off < a->span)
 		return (uintptr_t)a + a->span;
+	if (UNLIKELY(is_tracer(t)))
+		return 0;
 	if (addr - (t->stack_top - WIRE_PROBE_STACK) < WIRE_PROBE_STACK)
 		return t->stack_top;
 	if (t->rsp && t->rsp - t->stack_lo >= t->stack_hi - t->stack_lo)
@@ -145,6 +147,8 @@ static NOINLINE bool read_exact(struct wire_thread *t, any8 *d, uint64_t s, uint
 
 	if (!n)
 		return true;
+	if (UNLIKELY(is_tracer(t)))
+		return false;
 	if (!kept()->no_vm_read) {
 		r = sys6(SYS_PROCESS_VM_READV, t->pid, (uintptr_t)&to, 1, (uintptr_t)&from, 1, 0);
 		if (r >= 0 || r == E_FAULT)
@@ -361,7 +365,7 @@ ENTRY int64_t agent_probe_write(uint64_t dst, uint64_t src, uint64_t size, uint6
 	if (!from.n)
 		return 0;
 	if (dst - base() < WIRE_BASE_STEP ||
-	    dst + from.n - base() < WIRE_BASE_STEP) /* ours, not the program's */
+	    dst + from.n - base() < WIRE_BASE_STEP || is_tracer(t)) /* ours, not the program's */
 		return E_FAULT;
 	r = sys6(SYS_PROCESS_VM_WRITEV, t->pid, (uintptr_t)&from, 1, (uintptr_t)&to, 1, 0);
 	return r == (int64_t)from.n ? 0 : r < 0 && r != E_FAULT ? r : E_FAULT;

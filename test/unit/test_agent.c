@@ -1155,6 +1155,37 @@ TEST(test_fork_heal_sandboxed)
 	}
 	CHECK(waitpid(pid, &status, 0) == pid && !status);
 }
+/* The tracer runs D programs too, on slot 0. An address that it is given is a traced process's to choose: its own memory is
+ * neither read nor written by it. */
+TEST(test_read_in_tracer)
+{
+	uint8_t *dst = w.room, *p = pages(1);
+	struct wire_thread *t = (struct wire_thread *)w.area->threads;
+	uint64_t secret = 0x5ec2e7;
+	char *text = (char *)w.room + 256;
+
+	guarded();
+	CHECK(world_thread(&w, 1));
+	memcpy(p, "secret", 7);
+	CHECK(!CALL(probe_read, dst, 8, p) && CALL(probe_read_str, dst, 8, p) == 7);
+	t->rsp = t->stack_top;
+	w.t = t;
+	CHECK((int64_t)CALL(probe_read, dst, 8, p) == -EFAULT && !dst[0]);
+	CHECK((int64_t)CALL(probe_read, dst, 8, &secret) == -EFAULT);
+	CHECK((int64_t)CALL(probe_read, dst, 8, t->stack_top - 64) == -EFAULT);
+	CHECK((int64_t)CALL(probe_read, dst, 8, w.private) == -EFAULT);
+	CHECK((int64_t)CALL(probe_read, dst, 8, w.head) == -EFAULT);
+	CHECK((int64_t)CALL(probe_read_str, dst, 8, p) == -EFAULT);
+	CHECK((int64_t)CALL(probe_read, dst, 8, (uint64_t)w.area + w.area->span - 4) == -EFAULT);
+	CHECK((int64_t)CALL(probe_write, p, dst, 4) == -EFAULT && !strcmp((char *)p, "secret"));
+	CHECK((int64_t)CALL(probe_write, &secret, dst, 4) == -EFAULT && secret == 0x5ec2e7);
+	/* facts and D's own memory */
+	strcpy(text, "mine");
+	CHECK(CALL(probe_read_str, dst, 8, text) == 5 && !strcmp((char *)dst, "mine"));
+	CHECK(!CALL(probe_read, dst, 8, w.area) && !memcmp(dst, &w.area->magic, 8));
+	CHECK(t->violations == 0);
+}
+
 TEST(test_read_sandboxed)
 {
 	deny_open();
@@ -1413,6 +1444,7 @@ int main(void)
 		cmocka_unit_test(test_stack_range),
 		cmocka_unit_test(test_read_on_signal_stack),
 		cmocka_unit_test(test_read_sandboxed),
+		cmocka_unit_test(test_read_in_tracer),
 		cmocka_unit_test(test_get_stack),
 		cmocka_unit_test(test_chain_siginfo),
 		cmocka_unit_test(test_chain_altstack),

@@ -383,13 +383,18 @@ static void init_thread(struct inproc_engine *e, uint32_t slot)
 		       (uint64_t)(slot + 1) * (WIRE_PROBE_STACK + PAGE) - LINE;
 }
 
-/* This process takes slot 0 for BEGIN, END and timers. */
-static void claim_self(struct inproc_engine *e)
+/* This process takes slot 0 for BEGIN, END and timers. In shared memory it is only seen to be taken: here, private memory lies over
+ * it. */
+static struct err *claim_self(struct inproc_engine *e)
 {
 	struct wire_thread *t = area_thread(e, 0);
 	struct wire_process *p = e->list;
-	char stack[1];
 
+	t->owner = 1;
+	if (mmap(t, e->thread_stride, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED)
+		return err_errno(errno, "mapping the tracer's own slot");
+	init_thread(e, 0);
 	p->state = WIRE_PROCESS_TRACED;
 	p->pid = p->own_pid = (uint32_t)getpid();
 	p->ppid = (uint32_t)getppid();
@@ -404,10 +409,9 @@ static void claim_self(struct inproc_engine *e)
 	t->gid = p->gid;
 	t->task = p->task;
 	t->random = tsc() | 1;
-	t->stack_lo = (uintptr_t)stack & ~(uintptr_t)(PAGE - 1);
-	t->stack_hi = t->stack_lo + PAGE;
 	prctl(PR_GET_NAME, t->comm);
 	e->self = t;
+	return NULL;
 }
 
 static void describe(struct inproc_engine *e, const struct image *img)
@@ -502,9 +506,7 @@ struct err *area_create(struct inproc_engine *e, const struct image *img)
 	err = lay_out_lists(e) ?: lay_out_threads(e) ?: files_seal(&e->files, e->shared_size);
 	for (uint32_t i = 0; i < INPROC_THREADS && !err; i++)
 		init_thread(e, i);
-	if (!err)
-		claim_self(e);
-	return err;
+	return err ?: claim_self(e);
 }
 
 void area_free(struct inproc_engine *e)

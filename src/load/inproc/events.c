@@ -271,6 +271,9 @@ static uint64_t look_up(struct inproc_engine *e, const struct wire_thread *t, ui
 	if (owner >= WIRE_PROCESSES_MAX || e->list[owner].pid != e->list[owner].own_pid ||
 	    !task_facts_read((pid_t)tid, &f))
 		return 0;
+	/* What /proc/PID/stat shows of others' memory only to root is not for this user's processes. */
+	if ((uint32_t)f.uid != e->user.uids[0] || (uint32_t)f.euid != e->user.uids[1])
+		f.start_stack = f.arg_start = f.arg_end = 0;
 	use_room(ev, ev->next_room++ % ROOMS);
 	return stand_in(e, &f);
 }
@@ -352,7 +355,7 @@ static void fire(struct inproc_engine *e, const char *tracepoint, const char *on
 		 const struct task_facts *f, const struct wire_thread *from,
 		 const uint64_t words[2])
 {
-	const uint64_t context[64] = { words[0], words[1] };
+	const uint64_t context[INPROC_CONTEXT] = { words[0], words[1] };
 	const struct image *img = e->base.image;
 	struct wire_thread *t = e->self, before = *t;
 

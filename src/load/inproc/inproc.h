@@ -277,7 +277,9 @@ uint64_t area_task(struct inproc_engine *e, pid_t pid);
 struct err *progs_compile(struct inproc_engine *e);
 void progs_free(struct inproc_engine *e);
 struct err *prog_run(struct inproc_engine *e, uint32_t prog, uint64_t cookie);
-void prog_run_with(struct inproc_engine *e, uint32_t prog, uint64_t cookie, const void *context);
+enum { INPROC_CONTEXT = 21 }; /* words: as struct pt_regs has */
+void prog_run_with(struct inproc_engine *e, uint32_t prog, uint64_t cookie,
+		   const uint64_t context[INPROC_CONTEXT]);
 struct err *timers_arm(struct inproc_engine *e);
 void timers_run(struct inproc_engine *e);
 void timers_stop(struct inproc_engine *e);
