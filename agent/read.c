@@ -62,13 +62,15 @@ static inline bool on_signal_stack(const struct wire_thread *t)
 static NOINLINE uint64_t plain_to(struct wire_thread *t, uint64_t addr)
 {
 	const struct wire_area *a = area();
-	struct wire_process *p = process(t->owner - 1);
+	const struct wire_process *p = process(t->owner - 1);
 	uint32_t version = __atomic_load_n(&p->version, __ATOMIC_ACQUIRE);
 	uint64_t off = addr - (uintptr_t)a;
 	struct wire_range r;
 
-	if (off < a->shared_size)
-		return (uintptr_t)a + a->shared_size;
+	if (off < a->span)
+		return (uintptr_t)a + a->span;
+	if (UNLIKELY(is_tracer(t)))
+		return 0;
 	if (addr - (t->stack_top - WIRE_PROBE_STACK) < WIRE_PROBE_STACK)
 		return t->stack_top;
 	if (t->rsp && t->rsp - t->stack_lo >= t->stack_hi - t->stack_lo)
@@ -91,7 +93,7 @@ static NOINLINE uint64_t plain_to(struct wire_thread *t, uint64_t addr)
 	if (addr - t->range_lo < t->range_hi - t->range_lo && t->range_version == version)
 		return t->range_hi;
 	if (!find_range(p, addr, &r)) {
-		p->ranges_wanted = 1;
+		said(t->owner - 1)->ranges_wanted = 1;
 		return 0;
 	}
 	t->range_lo = r.lo;
@@ -145,6 +147,8 @@ static NOINLINE bool read_exact(struct wire_thread *t, any8 *d, uint64_t s, uint
 
 	if (!n)
 		return true;
+	if (UNLIKELY(is_tracer(t)))
+		return false;
 	if (!kept()->no_vm_read) {
 		r = sys6(SYS_PROCESS_VM_READV, t->pid, (uintptr_t)&to, 1, (uintptr_t)&from, 1, 0);
 		if (r >= 0 || r == E_FAULT)
@@ -182,7 +186,7 @@ static inline bool read_any(struct wire_thread *t, any8 *d, uint64_t s, uint64_t
 			if (step > end - s)
 				step = end - s;
 			if (!load_bytes(d, s, step)) {
-				process(t->owner - 1)->ranges_wanted = 1;
+				said(t->owner - 1)->ranges_wanted = 1;
 				return false;
 			}
 		} else if (!read_exact(t, d, s, step)) {
@@ -290,7 +294,7 @@ ENTRY int64_t agent_probe_read_str(uint64_t dst, uint64_t size, uint64_t src, ui
 			step = step < end - src ? step : end - src;
 			got = load_text(d + done, src, step, &nul);
 			if (UNLIKELY(got < 0))
-				process(t->owner - 1)->ranges_wanted = 1;
+				said(t->owner - 1)->ranges_wanted = 1;
 		} else {
 			got = text_exact(t, d + done, src, step, &nul);
 		}
@@ -361,7 +365,7 @@ ENTRY int64_t agent_probe_write(uint64_t dst, uint64_t src, uint64_t size, uint6
 	if (!from.n)
 		return 0;
 	if (dst - base() < WIRE_BASE_STEP ||
-	    dst + from.n - base() < WIRE_BASE_STEP) /* ours, not the program's */
+	    dst + from.n - base() < WIRE_BASE_STEP || is_tracer(t)) /* ours, not the program's */
 		return E_FAULT;
 	r = sys6(SYS_PROCESS_VM_WRITEV, t->pid, (uintptr_t)&from, 1, (uintptr_t)&to, 1, 0);
 	return r == (int64_t)from.n ? 0 : r < 0 && r != E_FAULT ? r : E_FAULT;

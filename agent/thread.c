@@ -31,7 +31,7 @@ static void unblock_signals(uint64_t old)
 /* No sign of life from the tracer for too long: programs stop running. */
 void check_heartbeat(void)
 {
-	struct wire_area *a = area();
+	const struct wire_area *a = area();
 	uint64_t now = now_ns(), beat = __atomic_load_n(&a->heartbeat, __ATOMIC_RELAXED);
 	struct wire_state *s = (struct wire_state *)a->state;
 
@@ -110,7 +110,7 @@ static void forget(const struct wire_thread *t)
 
 bool in_vfork(uint32_t pid)
 {
-	uint32_t own = private()->ready ? process(private()->process)->own_pid : 0;
+	uint32_t own = private()->ready ? own_pid(private()->process) : 0;
 
 	return own && own != pid;
 }
@@ -120,7 +120,7 @@ static void own_slot(struct wire_thread *t, uint64_t key, uint32_t own, uint32_t
 {
 	t->key = key;
 	t->tid = tid;
-	t->pid = process(own)->own_pid ?: (uint32_t)sys2(SYS_GETPID, 0, 0);
+	t->pid = own_pid(own) ?: (uint32_t)sys2(SYS_GETPID, 0, 0);
 	__atomic_store_n(&t->owner, own + 1, __ATOMIC_RELEASE);
 }
 
@@ -194,7 +194,7 @@ static struct wire_thread *take_slot(uint64_t key, uint32_t own, uint32_t tid)
 /* What a firing that never ended has left: scratch in use, records not finished. */
 static void clean_up(struct wire_thread *t)
 {
-	struct wire_map *m = (struct wire_map *)area()->maps;
+	const struct wire_map *m = (const struct wire_map *)area()->maps;
 
 	for (uint32_t i = 0; i < area()->nmaps; i++) {
 		uint8_t *at = (uint8_t *)t + m[i].base;
@@ -212,7 +212,9 @@ static void clean_up(struct wire_thread *t)
  * the tracer's to take. */
 static void set_up(struct wire_thread *t, uint32_t own, uint32_t tid, uint64_t rsp)
 {
-	struct wire_map *m = (struct wire_map *)area()->maps;
+	const struct wire_map *m = (const struct wire_map *)area()->maps;
+	const struct wire_process *p = process(own);
+	const struct wire_said *s = said(own);
 	uint32_t lo, hi;
 
 	clean_up(t);
@@ -221,6 +223,8 @@ static void set_up(struct wire_thread *t, uint32_t own, uint32_t tid, uint64_t r
 			mem_zero((uint8_t *)t + m[i].base, m[i].value_size);
 	t->self = (uintptr_t)t;
 	t->area = (uintptr_t)area();
+	t->uid = p->own_pid ? p->uid : s->uid;
+	t->gid = p->own_pid ? p->gid : s->gid;
 	t->nested = 0;
 	t->rsp = t->regs = t->fault_rip = t->frame = 0;
 	t->range_lo = t->range_hi = 0;
@@ -244,7 +248,7 @@ void look_around(struct wire_thread *t, uint64_t rsp)
 		int32_t flags, pad;
 		uint64_t size;
 	} alt = { 0 };
-	struct wire_process *p = process(t->owner - 1);
+	const struct wire_process *p = process(t->owner - 1);
 	struct wire_range r;
 	uint64_t fs = 0;
 
@@ -258,7 +262,7 @@ void look_around(struct wire_thread *t, uint64_t rsp)
 	if (rsp - t->alt_lo < t->alt_hi - t->alt_lo || !area()->reads_guarded)
 		return;
 	if (!find_range(p, rsp, &r)) {
-		p->ranges_wanted = 1;
+		said(t->owner - 1)->ranges_wanted = 1;
 		r.lo = rsp & ~(uint64_t)(PAGE - 1);
 		r.hi = r.lo + PAGE;
 	}
@@ -306,7 +310,7 @@ static NOINLINE struct wire_thread *claim(uint64_t key, uint64_t rsp)
 	unblock_signals(mask);
 none:
 	if (!t)
-		__atomic_fetch_add(&area()->no_thread, 1, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&common()->no_thread, 1, __ATOMIC_RELAXED);
 	return t;
 }
 
@@ -315,20 +319,20 @@ none:
 /* A place in the list of processes. own_pid is written last: until then the tracer looks away. */
 static bool enlist(void)
 {
-	uint32_t i = __atomic_fetch_add(&area()->process_count, 1, __ATOMIC_RELAXED);
-	struct wire_process *p = process(i);
+	uint32_t n = __atomic_fetch_add(&common()->child_count, 1, __ATOMIC_RELAXED),
+		 i = WIRE_PROCESSES_MAX - 1 - n;
+	struct wire_said *s = said(i);
 
-	if (i >= WIRE_PROCESSES_MAX) {
-		__atomic_store_n(&area()->process_count, WIRE_PROCESSES_MAX, __ATOMIC_RELAXED);
+	if (n >= WIRE_PROCESSES_MAX || i <= area()->process_count) {
+		__atomic_fetch_sub(&common()->child_count, 1, __ATOMIC_RELAXED);
 		return false;
 	}
-	p->uid = (uint32_t)sys2(SYS_GETUID, 0, 0);
-	p->gid = (uint32_t)sys2(SYS_GETGID, 0, 0);
-	p->ppid = (uint32_t)sys2(SYS_GETPPID, 0, 0);
-	p->ranges_wanted = 1;
+	s->uid = (uint32_t)sys2(SYS_GETUID, 0, 0);
+	s->gid = (uint32_t)sys2(SYS_GETGID, 0, 0);
+	s->ppid = (uint32_t)sys2(SYS_GETPPID, 0, 0);
+	s->ranges_wanted = 1;
 	private()->process = i;
-	__atomic_store_n(&p->state, WIRE_PROCESS_FORKED, __ATOMIC_RELEASE);
-	__atomic_store_n(&p->own_pid, (uint32_t)sys2(SYS_GETPID, 0, 0), __ATOMIC_RELEASE);
+	__atomic_store_n(&s->own_pid, (uint32_t)sys2(SYS_GETPID, 0, 0), __ATOMIC_RELEASE);
 	return true;
 }
 
@@ -386,13 +390,13 @@ ENTRY struct wire_thread *agent_thread(uint64_t key)
 	struct wire_thread *t;
 
 	if (UNLIKELY(!p->ready) && !forked()) {
-		__atomic_fetch_add(&area()->forked, 1, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&common()->forked, 1, __ATOMIC_RELAXED);
 		return NULL;
 	}
 	if (UNLIKELY(p->off))
 		return NULL;
 	if (!key || key >= KEY_DELETED) {
-		__atomic_fetch_add(&area()->no_thread, 1, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&common()->no_thread, 1, __ATOMIC_RELAXED);
 		return NULL;
 	}
 	t = find(key);

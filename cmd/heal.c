@@ -62,7 +62,7 @@ static bool has_mapped(uint32_t pid, uint64_t inode)
 		return is;
 	}
 	for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
-		if (strstr(line, "/memfd:" WIRE_MEMFD_SHARED) && strstr(line, want))
+		if (strstr(line, "/memfd:" WIRE_MEMFD_FACTS) && strstr(line, want))
 			return true;
 	return false;
 }

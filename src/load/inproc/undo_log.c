@@ -76,9 +76,9 @@ struct err *undo_areas(struct control *c, uint64_t ret_bases[WIRE_BASES], uint32
 		uint64_t base = undo_base_of(m[i].lo);
 
 		if (!base || (!undo_name_is(&m[i], WIRE_MEMFD_CODE) &&
-			      !undo_name_is(&m[i], WIRE_MEMFD_SHARED)))
+			      !undo_name_is(&m[i], WIRE_MEMFD_FACTS)))
 			continue;
-		if (m[i].lo != base && m[i].lo != base + WIRE_SHARED)
+		if (m[i].lo != base && m[i].lo != base + WIRE_FACTS)
 			continue;
 		if (!found || ret_bases[found - 1] != base)
 			ret_bases[found++] = base;
@@ -104,16 +104,16 @@ uint64_t undo_inode_here(uint64_t addr)
 	return inode;
 }
 
-/* The end of the shared mapping, 0 when there is none; the inodes of both memfds, 0 likewise. */
+/* The end of the facts, 0 when there is none; the inodes of both memfds, 0 likewise. */
 uint64_t undo_find_inodes(const struct control_map *m, uint32_t n, uint64_t base,
-			  uint64_t *ret_shared, uint64_t *ret_code)
+			  uint64_t *ret_facts, uint64_t *ret_code)
 {
 	uint64_t end = 0;
 
 	for (uint32_t i = 0; i < n; i++)
-		if (m[i].lo == base + WIRE_SHARED && undo_name_is(&m[i], WIRE_MEMFD_SHARED)) {
+		if (m[i].lo == base + WIRE_FACTS && undo_name_is(&m[i], WIRE_MEMFD_FACTS)) {
 			end = m[i].hi;
-			*ret_shared = m[i].inode;
+			*ret_facts = m[i].inode;
 		} else if (m[i].lo == base && undo_name_is(&m[i], WIRE_MEMFD_CODE)) {
 			*ret_code = m[i].inode;
 		}
@@ -150,7 +150,7 @@ bool undo_left(pid_t pid, uint64_t base, uint64_t inode, uint64_t code_inode)
 
 		if (sscanf(line, "%llx-%*x %*s %*s %*s %llu", &lo, &have) == 2 && have)
 			found = (lo == base && have == code_inode) ||
-				(lo == base + WIRE_SHARED && have == inode);
+				(lo == base + WIRE_FACTS && have == inode);
 	}
 	return found;
 }
@@ -269,7 +269,7 @@ struct err *undo_log_read(struct control *c, uint64_t base, struct undo_log *ret
 	if (!e)
 		end = undo_find_inodes(m, n, base, &log.inode, &log.code_inode);
 	if (!e && end)
-		e = control_read(c, base + WIRE_SHARED, &a, sizeof(a));
+		e = control_read(c, base + WIRE_FACTS, &a, sizeof(a));
 	if (e)
 		return e;
 	/* not yet laid out: nothing was patched by it */
@@ -283,10 +283,10 @@ struct err *undo_log_read(struct control *c, uint64_t base, struct undo_log *ret
 			"process %d has mappings of another version of descry (%u, this is %u): heal it with that one",
 			control_pid(c), a.version, WIRE_AREA_VERSION);
 	if (a.base != base || a.private_size > PRIVATE_MAX || a.nundo > UNDO_MAX ||
-	    a.undo < base + WIRE_SHARED || a.undo > end ||
+	    a.undo < base + WIRE_FACTS || a.undo > end ||
 	    (end - a.undo) / sizeof(struct wire_undo) < a.nundo)
 		return err_new(EINVAL, "process %d: the undo log at 0x%llx is damaged",
-			       control_pid(c), (unsigned long long)base + WIRE_SHARED);
+			       control_pid(c), (unsigned long long)base + WIRE_FACTS);
 	log.private_size = a.private_size;
 	log.tracer_pid = a.tracer_pid;
 	log.watchdog_pid = a.watchdog_pid;
