@@ -111,6 +111,20 @@ static void say_instead(const struct run *r, const struct err *why, enum engine_
 				      : "from inside the named processes, others are not seen");
 }
 
+/* The kernel's engine was refused, and no other was tried. */
+static struct err *say_what_works(const struct run *r, struct err *e)
+{
+	const char *what =
+		engines_are_strange(r->targets.v, r->targets.n)
+			? "another user's process is traced from inside only when -x engine=inproc says so"
+			: "without it, pid and USDT probes, system calls, proc and samples of your own processes "
+			  "(-p, -c) work";
+	struct err *more = err_new(e->code, "%s; %s", e->text, what);
+
+	err_free(e);
+	return more;
+}
+
 /* What is asked of the program before anything is loaded. */
 static bool may_run(struct run *r)
 {
@@ -204,15 +218,7 @@ int run_prepare(struct run *r, const struct bound *b)
 		r->image = NULL;
 	}
 	if (e && is_for_another(e, ENGINE_KERNEL) && n == 1 &&
-	    opt_num(&r->options, OPT_ENGINE) == ENGINE_AUTO) {
-		struct err *more = err_new(
-			e->code,
-			"%s; without it, pid and USDT probes, system calls, proc and samples of your own processes "
-			"(-p, -c) work",
-			e->text);
-
-		err_free(e);
-		e = more;
-	}
+	    opt_num(&r->options, OPT_ENGINE) == ENGINE_AUTO)
+		e = say_what_works(r, e);
 	return e ? run_failed(r, e) : 0;
 }

@@ -245,7 +245,7 @@ struct err *process_attach(struct inproc_engine *e, pid_t pid)
 static struct err *take_out(struct inproc_engine *e, struct control *c, struct undo_report *r)
 {
 	struct undo_log log = { 0 };
-	struct err *err = undo_log_read(c, e->addr, &log);
+	struct err *err = undo_log_own(c, e->area, &log);
 
 	if (!err && undo_is(&log, e->files.facts.inode, e->files.code.inode))
 		err = undo_restore(c, &log, STOP_MS, r);
@@ -420,11 +420,15 @@ struct err *process_detach(struct inproc_engine *e, struct inproc_process *p)
 {
 	struct undo_report report = { 0 };
 	struct control *c = NULL;
+	uint64_t started;
 	struct err *err;
 
 	if (!p->attached && !p->stays)
 		return NULL;
 	p->attached = p->stays = false;
+	started = procdir_start(p->pid);
+	if (started && started != e->list[p->index].started)
+		return NULL; /* its number is another process's by now */
 	if (p->served) {
 		if (process_status(p->pid, "VmSize:", 0)) /* it has not ended */
 			inproc_note(

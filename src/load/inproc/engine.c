@@ -233,6 +233,7 @@ static void inproc_drain(struct engine *en,
 	struct draining to = { fn, arg, false, false };
 	bool settled;
 
+	processes_round(e);
 	timers_run(e);
 	for (uint32_t i = 0; i < e->processes.n; i++) {
 		struct inproc_process *p = &e->processes.v[i];
@@ -405,7 +406,7 @@ static struct err *inproc_detach(struct engine *en)
 	execs_stop(e);
 	events_stop(e);
 	/* Children that were not looked at yet are restored too, and those that come while their parents still run. */
-	do
+	do {
 		for (uint32_t i = 0; i < e->processes.n; i++) {
 			one = process_detach(e, &e->processes.v[i]);
 			if (err)
@@ -413,7 +414,8 @@ static struct err *inproc_detach(struct engine *en)
 			else
 				err = one;
 		}
-	while (e->list && processes_adopt(e));
+		processes_round(e);
+	} while (e->list && processes_adopt(e));
 	/* One that could not be restored is left to the watchdog; this may be called again. */
 	e->unrestored |= err != NULL;
 	if (!e->unrestored && e->watchdog >= 0) {

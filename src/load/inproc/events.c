@@ -31,6 +31,7 @@ enum {
 	HURRY_NS = 5000000,
 	HURRY_FOR_NS = 100000000,
 	NAMES = 16,
+	LOOKUPS = 64, /* in one round: a thread more is answered that it is not known */
 	KILLED = SIGKILL, /* exit code of what nobody tells how it ended */
 };
 
@@ -281,7 +282,7 @@ static uint64_t look_up(struct inproc_engine *e, const struct wire_thread *t, ui
 void events_answer(struct inproc_engine *e)
 {
 	struct wire_ask *a = e->events && e->events->asks ? &e->common->ask : NULL;
-	uint32_t asked = a ? __atomic_load_n(&a->asked, __ATOMIC_SEQ_CST) : 0;
+	uint32_t asked = a ? __atomic_load_n(&a->asked, __ATOMIC_SEQ_CST) : 0, looked = 0;
 
 	if (!a || asked == e->events->seen)
 		return;
@@ -295,7 +296,7 @@ void events_answer(struct inproc_engine *e)
 			continue;
 		if (tid == ~0u)
 			e->events->hurry_until = now_ns() + HURRY_FOR_NS;
-		ev->answer = tid == ~0u ? 0 : look_up(e, t, tid);
+		ev->answer = tid == ~0u || ++looked > LOOKUPS ? 0 : look_up(e, t, tid);
 		__atomic_store_n(&ev->want, 0, __ATOMIC_RELEASE);
 	}
 	__atomic_store_n(&a->answered, asked, __ATOMIC_RELEASE);

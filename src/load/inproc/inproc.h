@@ -223,6 +223,7 @@ struct inproc_engine {
 	struct inproc_samples *samples; /* NULL: no profile probes */
 	struct inproc_bell *bell;       /* in shared memory; NULL: none */
 	uint32_t bell_seen;
+	uint32_t searches; /* of /proc, for numbers that processes have given: so many are left in this round */
 	bool loads_asked;    /* libraries have come or gone somewhere */
 	uint64_t loads_next; /* CLOCK_MONOTONIC ns: when mappings are looked at unasked */
 	VEC(struct inproc_exec) execs;
@@ -309,8 +310,10 @@ void process_open(struct inproc_process *p);
 bool process_has_area(const struct inproc_engine *e, pid_t pid);
 /* Is our private memory still in it? False: it has executed another program. */
 bool process_is_ours(const struct inproc_engine *e, pid_t pid);
-/* Children on the list that are new; how many. */
+/* Children on the list that are new; how many, those that were not looked for in this round included. */
 uint32_t processes_adopt(struct inproc_engine *e);
+/* What processes say of themselves is looked for so often, until this is called again. */
+void processes_round(struct inproc_engine *e);
 
 /* sample.c: after progs_compile() */
 struct err *samples_start(struct inproc_engine *e);

@@ -15,6 +15,7 @@ enum {
 		50, /* looks, some milliseconds apart, until the new program's libraries are there */
 	GLANCE_MS = 50,
 	ANCESTORS = 256,
+	SEARCHES = 32,
 };
 
 /* Does the process have our memory? */
@@ -45,12 +46,13 @@ static bool is_child(const struct inproc_engine *e, pid_t pid, uint32_t own)
 }
 
 /* The number here of a child that calls itself `own`. 0: there is none. */
-static pid_t find_child(const struct inproc_engine *e, uint32_t own)
+static pid_t find_child(struct inproc_engine *e, uint32_t own)
 {
 	cleanup_dir DIR *d = NULL;
 
 	if (is_child(e, (pid_t)own, own))
 		return (pid_t)own;
+	e->searches -= e->searches > 0;
 	d = opendir("/proc");
 	for (pid_t pid; procdir_next(d, &pid);)
 		if (is_child(e, pid, own))
@@ -121,6 +123,11 @@ static bool look_for(struct inproc_engine *e, uint32_t i, uint32_t own)
 	return false;
 }
 
+void processes_round(struct inproc_engine *e)
+{
+	e->searches = SEARCHES;
+}
+
 /* Children that have numbered themselves; those that have been looked for have a pid. */
 uint32_t processes_adopt(struct inproc_engine *e)
 {
@@ -130,7 +137,7 @@ uint32_t processes_adopt(struct inproc_engine *e)
 		uint32_t own = __atomic_load_n(&e->said[i].own_pid, __ATOMIC_ACQUIRE);
 
 		if (own && !e->list[i].pid)
-			adopted += look_for(e, i, own);
+			adopted += !e->searches || look_for(e, i, own);
 	}
 	return adopted;
 }

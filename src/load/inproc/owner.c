@@ -48,3 +48,8 @@ bool owner_is_us(pid_t pid)
 
 	return owner_is(&own, &its) && !(its.caps & ~own.caps);
 }
+
+bool owner_is_stranger(pid_t pid)
+{
+	return owner_of(pid).space && !owner_is_us(pid); /* the name space is shown to who may trace */
+}

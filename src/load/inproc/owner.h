@@ -19,5 +19,8 @@ struct owner owner_of(pid_t pid);
 bool owner_is(const struct owner *a, const struct owner *b);
 /* May the process do nothing that this one may not, and is it this one's user's? Then it gains nothing from us. */
 bool owner_is_us(pid_t pid);
+/* Could this one trace it, and is it not its own? The program may be hostile: it is to be traced from inside only when that is
+ * asked for. */
+bool owner_is_stranger(pid_t pid);
 
 #endif

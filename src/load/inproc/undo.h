@@ -27,6 +27,10 @@ struct undo_log {
 		code_inode; /* of the facts' file and of the code's, 0 none: an attach maps code, facts, shared memory */
 	uint32_t tracer_pid, watchdog_pid;
 	VEC(struct wire_undo) sites;
+	struct undo_stub {
+		uint64_t stub;
+		uint32_t site; /* index in sites */
+	} * by_stub;                   /* in the order of stubs */
 	struct control_patch *patches; /* by undo_prepare(): what undo_patch() writes */
 };
 void undo_log_fini(struct undo_log *log);
@@ -51,6 +55,10 @@ struct err *undo_areas(struct control *c, uint64_t ret_bases[WIRE_BASES], uint32
 /* The log of the area at `base`, read out of the process, stopped or not. When none of its records is of this process
  * (a forked child has its parent's text), all are taken. */
 struct err *undo_log_read(struct control *c, uint64_t base, struct undo_log *ret);
+
+/* The same, where this process has the area mapped, whose facts nobody else writes: nothing is taken from the process's memory but
+ * which process's records are its own. */
+struct err *undo_log_own(struct control *c, const struct wire_area *own, struct undo_log *ret);
 
 /* Puts the patches of a log into a stopped process: moves program counters into the stubs, then writes the text. The records
  * must be in the area already. *ret_skipped: sites that held something else than `before`. */

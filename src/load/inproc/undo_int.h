@@ -20,8 +20,13 @@ uint64_t undo_base_of(uint64_t addr);
 uint64_t undo_find_inodes(const struct control_map *m, uint32_t n, uint64_t base,
 			  uint64_t *ret_facts, uint64_t *ret_code);
 
+/* Ranges in the order of their addresses: a process may have made any number. */
+bool undo_in_ranges(const struct control_range *r, uint32_t n, uint64_t addr);
+
 /* While it is stopped. *moved and *r add up. */
 struct err *undo_move_out(struct control *c, const struct undo_log *log, uint32_t *moved);
+/* For program counters: when all sites are there. */
+void undo_sort_stubs(struct undo_log *log);
 /* In *log, sites that hold somebody else's bytes lose their stub. */
 struct err *undo_restore_text(struct control *c, struct undo_log *log, struct undo_report *r);
 /* Does code that is not as it was still jump into one of the ranges? Then that stays, and the process runs on. */

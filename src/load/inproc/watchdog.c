@@ -59,6 +59,7 @@ static void settle_down(int keep)
 struct watched {
 	struct wire_process *processes; /* which the tracer alone writes */
 	const struct wire_said *said;   /* which any traced process may have written */
+	const struct wire_area *area;
 	uint64_t base, inode, code_inode;
 	pid_t tracer;
 	bool *done; /* of said[]: looked at, and clean */
@@ -75,7 +76,7 @@ static bool undo_process(const struct watched *w, pid_t pid)
 
 	if (!e) {
 		e = undo_quiet(c, STOP_MS) ?: undo_strays(c, w->code_inode, w->base, STOP_MS, &r) ?:
-			undo_log_read(c, w->base, &log);
+			undo_log_own(c, w->area, &log);
 		if (!e && undo_is(&log, w->inode, w->code_inode))
 			e = undo_restore(c, &log, STOP_MS, &r);
 		undo_log_fini(&log);
@@ -159,6 +160,7 @@ struct err *watchdog_start(struct wire_area *area, int *ret_pidfd)
 	struct watched w = { .processes = (struct wire_process *)area->processes,
 			     .said = (const struct wire_said *)area->said,
 			     .done = done,
+			     .area = area,
 			     .base = area->base,
 			     .inode = undo_inode_here(area->base + WIRE_FACTS),
 			     .code_inode = undo_inode_here(area->base),
