@@ -364,8 +364,8 @@ ENTRY int64_t agent_probe_write(uint64_t dst, uint64_t src, uint64_t size, uint6
 		return refuse(t);
 	if (!from.n)
 		return 0;
-	if (dst - base() < WIRE_BASE_STEP ||
-	    dst + from.n - base() < WIRE_BASE_STEP || is_tracer(t)) /* ours, not the program's */
+	if (dst - base() < WIRE_BASE_STEP || dst + from.n - base() < WIRE_BASE_STEP ||
+	    is_tracer(t)) /* ours, not the program's */
 		return E_FAULT;
 	r = sys6(SYS_PROCESS_VM_WRITEV, t->pid, (uintptr_t)&from, 1, (uintptr_t)&to, 1, 0);
 	return r == (int64_t)from.n ? 0 : r < 0 && r != E_FAULT ? r : E_FAULT;

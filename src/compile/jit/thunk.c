@@ -20,7 +20,9 @@ enum {
 			 1 << X86_R8 | 1 << X86_R9
 };
 
-enum { HOST_BELOW = WIRE_PROBE_STACK / 2 }; /* the top is for calls of the agent that ask() makes there */
+enum {
+	HOST_BELOW = WIRE_PROBE_STACK / 2
+};                           /* the top is for calls of the agent that ask() makes there */
 enum { SIGNAL_ROOM = 8192 }; /* for the agent, and for what signals come while it runs */
 
 #define THREAD_OFF(field) ((int32_t)offsetof(struct wire_thread, field))

@@ -31,7 +31,7 @@ enum {
 	HURRY_NS = 5000000,
 	HURRY_FOR_NS = 100000000,
 	NAMES = 16,
-	LOOKUPS = 64, /* in one round: a thread more is answered that it is not known */
+	LOOKUPS = 64,     /* in one round: a thread more is answered that it is not known */
 	KILLED = SIGKILL, /* exit code of what nobody tells how it ended */
 };
 

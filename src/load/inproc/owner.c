@@ -51,5 +51,6 @@ bool owner_is_us(pid_t pid)
 
 bool owner_is_stranger(pid_t pid)
 {
-	return owner_of(pid).space && !owner_is_us(pid); /* the name space is shown to who may trace */
+	return owner_of(pid).space &&
+	       !owner_is_us(pid); /* the name space is shown to who may trace */
 }

@@ -10,7 +10,8 @@
 #include "load/inproc/inproc.h"
 
 enum { CODE_ALIGN = 64 };
-_Static_assert(sizeof(((struct wire_private *)0)->spare) >= INPROC_CONTEXT * 8, "room for a context");
+_Static_assert(sizeof(((struct wire_private *)0)->spare) >= INPROC_CONTEXT * 8,
+	       "room for a context");
 
 static int32_t map_number(void *arg, uint32_t index)
 {

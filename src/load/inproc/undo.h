@@ -29,7 +29,7 @@ struct undo_log {
 	VEC(struct wire_undo) sites;
 	struct undo_stub {
 		uint64_t stub;
-		uint32_t site; /* index in sites */
+		uint32_t site;         /* index in sites */
 	} * by_stub;                   /* in the order of stubs */
 	struct control_patch *patches; /* by undo_prepare(): what undo_patch() writes */
 };

@@ -239,9 +239,9 @@ static void sort_records(struct undo_log *log)
 		bool again = false;
 
 		for (uint32_t k = n; k-- > 0 && log->sites.v[k].site == u->site && !again;)
-			again = n - k >= SAME_SITE || (u->len == log->sites.v[k].len &&
-						       !memcmp(u->after, log->sites.v[k].after,
-							       u->len));
+			again = n - k >= SAME_SITE ||
+				(u->len == log->sites.v[k].len &&
+				 !memcmp(u->after, log->sites.v[k].after, u->len));
 		if (!again)
 			log->sites.v[n++] = *u;
 	}

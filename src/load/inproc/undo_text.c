@@ -124,7 +124,8 @@ static int by_stub(const void *a, const void *b)
 {
 	const struct undo_stub *x = a, *y = b;
 
-	return x->stub != y->stub ? (x->stub < y->stub ? -1 : 1) : (x->site > y->site) - (x->site < y->site);
+	return x->stub != y->stub ? (x->stub < y->stub ? -1 : 1)
+				  : (x->site > y->site) - (x->site < y->site);
 }
 
 void undo_sort_stubs(struct undo_log *log)
