@@ -190,6 +190,7 @@ static int present(struct flame *f, const char *title, enum flame_palette palett
 static int take(struct flame *f, int o, const char *arg)
 {
 	double v = 0;
+	pid_t pid;
 	int status;
 
 	switch (o) {
@@ -246,8 +247,9 @@ static int take(struct flame *f, int o, const char *arg)
 	case 'x': vec_push(&f->program.sets, (struct cmd_set){ arg }); return 0;
 	case 'c': vec_push(&f->program.commands, arg); return 0;
 	case 'p':
-		status = tool_number("-p", arg, 1, INT32_MAX, &v);
-		vec_push(&f->program.pids, (pid_t)v);
+		status = tool_pid("-p", arg, &pid);
+		if (!status)
+			vec_push(&f->program.pids, pid);
 		return status;
 	default: fputs("try descry flame --help\n", stderr); return 2;
 	}

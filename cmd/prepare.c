@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/term.h"
 #include "budget.h"
 #include "run.h"
 
@@ -136,7 +137,7 @@ static bool may_run(struct run *r)
 	}
 	if (!r->c->output)
 		return true;
-	r->out = fopen(r->c->output, "ae");
+	r->out = term_fopen(r->c->output, "ae");
 	if (r->out)
 		return true;
 	r->out = stdout;
@@ -144,25 +145,46 @@ static bool may_run(struct run *r)
 	return false;
 }
 
-/* Values that are taken for others, and one that cannot be: said, for a string that is cut later says nothing. */
+/* Values that are taken for others, and those that cannot be: said, for a string that is cut later says nothing. Behind this
+ * every value fits into 32 bits where the engines keep it in 32. */
 static bool check_limits(struct run *r)
 {
 	static const struct {
 		enum option_id option;
-		int64_t most;
+		int64_t least, most;
 	} limits[] = {
-		{ OPT_STRSIZE, WIRE_STRING_MAX },
-		{ OPT_NSPEC, 64 },
-		{ OPT_MAXFRAMES, WIRE_STACK_FRAMES },
+		{ OPT_STRSIZE, 0, WIRE_STRING_MAX },
+		{ OPT_NSPEC, 0, 64 },
+		{ OPT_MAXFRAMES, 0, WIRE_STACK_FRAMES },
+		{ OPT_STACKFRAMES, 0, WIRE_STACK_FRAMES },
+		{ OPT_USTACKFRAMES, 0, WIRE_STACK_FRAMES },
+		{ OPT_STACKINDENT, 0, 1000 },
+		{ OPT_SCRATCHSIZE, 0, 1 << 20 },
+		{ OPT_BUFSIZE, 0, 1 << 30 },
+		{ OPT_PCAPSIZE, 0, 1 << 20 },
+		{ OPT_PRINTSIZE, 0, 1 << 20 },
+		{ OPT_AGGSORTKEYPOS, 0, INT32_MAX },
+		{ OPT_AGGSORTPOS, 0, INT32_MAX },
+		{ OPT_LOOPLIMIT, 0, INT32_MAX },
 	};
 	int64_t cpu = opt_num(&r->options, OPT_CPU);
 
-	for (size_t i = 0; i < ARRAY_SIZE(limits); i++)
-		if (opt_num(&r->options, limits[i].option) > limits[i].most)
-			fprintf(stderr, "%s: %s=%lld: %lld is the most there can be, and used\n",
-				r->c->progname, option_name(limits[i].option),
-				(long long)opt_num(&r->options, limits[i].option),
-				(long long)limits[i].most);
+	for (size_t i = 0; i < ARRAY_SIZE(limits); i++) {
+		struct option_value *v = &r->options.v[limits[i].option];
+		const char *name = option_name(limits[i].option);
+
+		if (v->num < limits[i].least) {
+			fprintf(stderr, "%s: failed to set %s=%lld: %lld is the least\n",
+				r->c->progname, name, (long long)v->num,
+				(long long)limits[i].least);
+			return false;
+		}
+		if (v->num <= limits[i].most)
+			continue;
+		fprintf(stderr, "%s: %s=%lld: %lld is the most there can be, and used\n",
+			r->c->progname, name, (long long)v->num, (long long)limits[i].most);
+		v->num = limits[i].most;
+	}
 	if (cpu < sysconf(_SC_NPROCESSORS_CONF))
 		return true;
 	fprintf(stderr, "%s: failed to set cpu=%lld: this machine has CPUs 0 to %ld\n",

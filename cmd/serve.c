@@ -46,13 +46,13 @@ struct serve {
 static int own_options(struct serve *s, int *argc, char **argv)
 {
 	static const char *const names[] = { "--port", "--bind", "--history", "--tick" };
+	static const int64_t least[] = { 0, 0, 1, 50 }, most[] = { 65535, 0, 86400, 60000 };
 	int n = 1;
 
 	for (int i = 1; i < *argc; i++) {
 		const char *value = NULL;
 		size_t o = 0, len = 0;
-		long number;
-		char *end;
+		int64_t number;
 
 		if (!strcmp(argv[i], "--help")) {
 			fputs(help, stdout);
@@ -79,13 +79,8 @@ static int own_options(struct serve *s, int *argc, char **argv)
 			s->http.address = value;
 			continue;
 		}
-		number = strtol(value, &end, 10);
-		if (end == value || *end || number < (o ? 1 : 0) ||
-		    number > (o == 0   ? 65535
-			      : o == 2 ? 86400
-				       : 60000) ||
-		    (o == 3 && number < 50))
-			return tool_wrong("%s: %s is no such number", names[o], value);
+		if (tool_integer(names[o], value, least[o], most[o], &number))
+			return 2;
 		if (o == 0)
 			s->http.port = (uint16_t)number;
 		else if (o == 2)
@@ -192,7 +187,7 @@ static bool wait_for_program(struct serve *s)
 	sigaction(SIGINT, &sa, NULL);
 	sigaction(SIGTERM, &sa, NULL);
 	sigaction(SIGHUP, &sa, NULL);
-	signal(SIGPIPE, SIG_IGN);
+	tool_ignore(SIGPIPE);
 	pthread_mutex_lock(&s->lock);
 	while (!s->program && !ended) {
 		struct timespec t;

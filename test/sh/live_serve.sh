@@ -169,7 +169,7 @@ b.eval("document.getElementById('stop').click()")
 check(b.until("!descry.S.running"), "stopped")
 s.end()
 check(s.process.returncode == 0, "it ends with 0", s.process.returncode)
-for argv, why in ((["--port", "x", "-n", "BEGIN"], "no such number"), (["--bind", "nowhere", "-n", "BEGIN"], "no address"),
+for argv, why in ((["--port", "x", "-n", "BEGIN"], "a whole number"), (["--bind", "nowhere", "-n", "BEGIN"], "no address"),
                   (["--json", "-n", "BEGIN"], "only tracing"), ([], "usage")):
     r = subprocess.run([DESCRY, "serve", *argv], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     check(r.returncode in (1, 2) and why in r.stderr.decode(), "wrong usage", argv, r)
