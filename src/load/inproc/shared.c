@@ -32,6 +32,8 @@ void shared_ring_take(struct wire_ring *r, uint32_t size, uint64_t *tail, struct
 	while (*tail - begin < size && ring_next(r, size, tail, false, &data, &n) == RING_RECORD) {
 		const void *record = copy(c, data, n);
 
+		/* a head that is set forward finds nothing again */
+		memset((uint8_t *)data - WIRE_RING_HEAD, 0, ring_room(n));
 		ring_consume(r, tail, n);
 		fn(arg, record, n);
 	}
