@@ -2,7 +2,8 @@
  *
  * In: wire/inproc.h, which has the list of entries (WIRE_AGENT_ENTRIES); each is agent_NAME here. Out: a flat blob that
  * runs wherever it is mapped.
- * Always true: no C library, no writable data of its own (all state is in the shared and the private mapping), no vector
+ * Always true: no C library, no writable data of its own (all state is in the shared and the private mapping; the facts are
+ * read only), no vector
  * registers, no allocation, no lock that is waited for without end, `errno` and everything else of the process left
  * alone. Stack frames are small: a program's thread may have little left.
  *
@@ -36,9 +37,13 @@ static inline uint64_t base(void)
 {
 	return (uintptr_t)&agent_head;
 }
-static inline struct wire_area *area(void)
+static inline const struct wire_area *area(void)
 {
-	return (struct wire_area *)(base() + WIRE_SHARED);
+	return (const struct wire_area *)(base() + WIRE_FACTS);
+}
+static inline struct wire_common *common(void)
+{
+	return (struct wire_common *)(base() + WIRE_SHARED);
 }
 static inline struct wire_private *private(void)
 {
@@ -67,9 +72,18 @@ static inline int64_t try2(long nr, uint64_t a, uint64_t b)
 {
 	return try4(nr, a, b, 0, 0);
 }
-static inline struct wire_process *process(uint32_t i)
+static inline const struct wire_process *process(uint32_t i)
 {
-	return (struct wire_process *)area()->processes + (i < WIRE_PROCESSES_MAX ? i : 0);
+	return (const struct wire_process *)area()->processes + (i < WIRE_PROCESSES_MAX ? i : 0);
+}
+static inline struct wire_said *said(uint32_t i)
+{
+	return (struct wire_said *)area()->said + (i < WIRE_PROCESSES_MAX ? i : 0);
+}
+/* A child that the tracer has not looked at yet knows itself. */
+static inline uint32_t own_pid(uint32_t i)
+{
+	return process(i)->own_pid ?: said(i)->own_pid;
 }
 static inline struct wire_thread *slot(uint32_t i)
 {
@@ -100,24 +114,26 @@ extern const struct fixup fixups[] __attribute__((visibility("hidden"))),
 
 /* --- between the files --- */
 
-/* Is [p, p + n) the program's own: the area, its probe stack, or the piece of the thread's stack it runs on? */
+/* Is [p, p + n) the program's own: facts and shared memory, its probe stack, or the piece of the thread's stack it runs on? */
 static inline bool is_own(const struct wire_thread *t, uint64_t p, uint64_t n)
 {
 	const struct wire_area *a = area();
 	uint64_t off = p - (uintptr_t)a;
 
-	if (LIKELY(off < a->shared_size))
-		return n <= a->shared_size - off;
+	if (LIKELY(off < a->span))
+		return n <= a->span - off;
 	off = p - (t->stack_top - WIRE_PROBE_STACK);
 	if (LIKELY(off < WIRE_PROBE_STACK))
 		return n <= WIRE_PROBE_STACK - off;
 	off = p - (uintptr_t)__builtin_frame_address(0);
-	if (t->rsp > (uintptr_t)__builtin_frame_address(0) &&
-	    off < t->rsp - (uintptr_t)__builtin_frame_address(0))
-		return n <= t->rsp - p;
-	/* compiled code called from C, in the tracer */
-	off = p - t->frame;
-	return t->frame && off < WIRE_PROBE_STACK && n <= WIRE_PROBE_STACK - off;
+	return t->rsp > (uintptr_t)__builtin_frame_address(0) &&
+	       off < t->rsp - (uintptr_t)__builtin_frame_address(0) && n <= t->rsp - p;
+}
+/* Does the tracer run, and no traced process? Slot 0 is its own. Addresses that D programs follow there may come from anybody: they
+ * read facts and shared memory, and nothing else. */
+static inline bool is_tracer(const struct wire_thread *t)
+{
+	return t->slot == 0;
 }
 /* A helper was given an address that is not. */
 static inline int64_t refuse(struct wire_thread *t)
@@ -127,7 +143,7 @@ static inline int64_t refuse(struct wire_thread *t)
 	return E_FAULT;
 }
 
-void *map_value(struct wire_map *m, struct wire_thread *t,
+void *map_value(const struct wire_map *m, struct wire_thread *t,
 		const void *key); /* call.c: map_lookup() */
 uint64_t now_ns(void);            /* call.c: CLOCK_MONOTONIC */
 void check_heartbeat(void);       /* thread.c */

@@ -78,9 +78,7 @@ ENTRY uint64_t agent_pid_tgid(uint64_t r1, uint64_t r2, uint64_t r3, uint64_t r4
 ENTRY uint64_t agent_uid_gid(uint64_t r1, uint64_t r2, uint64_t r3, uint64_t r4, uint64_t r5,
 			     struct wire_thread *t)
 {
-	const struct wire_process *p = process(t->owner - 1);
-
-	return (uint64_t)p->gid << 32 | p->uid;
+	return (uint64_t)t->gid << 32 | t->uid;
 }
 
 ENTRY int64_t agent_comm(uint64_t dst, uint64_t size, uint64_t r3, uint64_t r4, uint64_t r5,
@@ -140,28 +138,28 @@ ENTRY int64_t agent_violation(uint64_t insn, uint64_t r2, uint64_t r3, uint64_t 
 
 /* --- maps --- */
 
-/* One that a WIRE_MAP_TABLES map led to, and that is as the tracer makes them: nothing of it lies outside the area. */
-static NOINLINE struct wire_map *inner_map(uint64_t r)
+/* One that a WIRE_MAP_TABLES map led to, and that is as the tracer makes them: nothing of it lies outside the facts. */
+static NOINLINE const struct wire_map *inner_map(uint64_t r)
 {
 	const struct wire_area *a = area();
 	const uint64_t off = r - (uintptr_t)a;
-	struct wire_map *m = (struct wire_map *)r;
+	const struct wire_map *m = (const struct wire_map *)r;
 	uint64_t at, bytes;
 
-	if (off & 7 || off >= a->shared_size || a->shared_size - off < sizeof(*m))
+	if (off & 7 || off >= WIRE_FACTS_SIZE || WIRE_FACTS_SIZE - off < sizeof(*m))
 		return NULL;
 	at = m->base - (uintptr_t)a;
 	bytes = (uint64_t)m->stride * m->max_entries;
 	return m->kind == WIRE_MAP_ARRAY && m->key_size == 4 && m->value_size <= m->stride &&
-			       at < a->shared_size && bytes <= a->shared_size - at
+			       at < WIRE_FACTS_SIZE && bytes <= WIRE_FACTS_SIZE - at
 		       ? m
 		       : NULL;
 }
 
-static inline struct wire_map *map_arg(uint64_t r)
+static inline const struct wire_map *map_arg(uint64_t r)
 {
 	const struct wire_area *a = area();
-	struct wire_map *m = (struct wire_map *)r;
+	const struct wire_map *m = (const struct wire_map *)r;
 
 	if (LIKELY(r - a->maps < (uint64_t)a->nmaps * sizeof(*m) &&
 		   a->maps + (uint64_t)m->index * sizeof(*m) == r))
@@ -169,7 +167,7 @@ static inline struct wire_map *map_arg(uint64_t r)
 	return inner_map(r);
 }
 
-void *map_value(struct wire_map *m, struct wire_thread *t, const void *key)
+void *map_value(const struct wire_map *m, struct wire_thread *t, const void *key)
 {
 	return map_lookup(m, t, key);
 }
@@ -177,7 +175,7 @@ void *map_value(struct wire_map *m, struct wire_thread *t, const void *key)
 ENTRY void *agent_map_lookup(uint64_t map, uint64_t key, uint64_t r3, uint64_t r4, uint64_t r5,
 			     struct wire_thread *t)
 {
-	struct wire_map *m = map_arg(map);
+	const struct wire_map *m = map_arg(map);
 
 	if (UNLIKELY(!m || !is_own(t, key, m->key_size))) {
 		refuse(t);
@@ -187,7 +185,7 @@ ENTRY void *agent_map_lookup(uint64_t map, uint64_t key, uint64_t r3, uint64_t r
 }
 
 /* A key's home is held by a thread that died: 1 when it was freed. */
-static NOINLINE bool break_dead_lock(struct wire_map *m, uint64_t key)
+static NOINLINE bool break_dead_lock(const struct wire_map *m, uint64_t key)
 {
 	struct wire_hash_entry *home = map_hash_at(m, map_hash_key(m, (void *)key));
 	uint32_t holder = __atomic_load_n(&home->owner, __ATOMIC_RELAXED) & 0xffff;
@@ -202,7 +200,7 @@ static NOINLINE bool break_dead_lock(struct wire_map *m, uint64_t key)
 ENTRY int64_t agent_map_update(uint64_t map, uint64_t key, uint64_t value, uint64_t flags,
 			       uint64_t r5, struct wire_thread *t)
 {
-	struct wire_map *m = map_arg(map);
+	const struct wire_map *m = map_arg(map);
 	int64_t r;
 
 	if (UNLIKELY(!m || !is_own(t, key, m->key_size) || !is_own(t, value, m->value_size)))
@@ -216,7 +214,7 @@ ENTRY int64_t agent_map_update(uint64_t map, uint64_t key, uint64_t value, uint6
 ENTRY int64_t agent_map_delete(uint64_t map, uint64_t key, uint64_t r3, uint64_t r4, uint64_t r5,
 			       struct wire_thread *t)
 {
-	struct wire_map *m = map_arg(map);
+	const struct wire_map *m = map_arg(map);
 	int64_t r;
 
 	if (UNLIKELY(!m || !is_own(t, key, m->key_size)))
@@ -231,7 +229,7 @@ ENTRY int64_t agent_map_delete(uint64_t map, uint64_t key, uint64_t r3, uint64_t
 ENTRY void *agent_task_storage_get(uint64_t map, uint64_t task, uint64_t value, uint64_t flags,
 				   uint64_t r5, struct wire_thread *t)
 {
-	struct wire_map *m = map_arg(map);
+	const struct wire_map *m = map_arg(map);
 
 	if (UNLIKELY(!m || m->kind != WIRE_MAP_TASK)) {
 		refuse(t);
@@ -243,7 +241,7 @@ ENTRY void *agent_task_storage_get(uint64_t map, uint64_t task, uint64_t value, 
 ENTRY int64_t agent_task_storage_delete(uint64_t map, uint64_t task, uint64_t r3, uint64_t r4,
 					uint64_t r5, struct wire_thread *t)
 {
-	struct wire_map *m = map_arg(map);
+	const struct wire_map *m = map_arg(map);
 
 	if (UNLIKELY(!m || m->kind != WIRE_MAP_TASK))
 		return refuse(t);
@@ -257,7 +255,7 @@ ENTRY int64_t agent_task_storage_delete(uint64_t map, uint64_t task, uint64_t r3
 
 static inline struct wire_ring *ring_arg(uint64_t r, struct wire_thread *t, uint64_t *ret_size)
 {
-	struct wire_map *m = map_arg(r);
+	const struct wire_map *m = map_arg(r);
 
 	if (UNLIKELY(!m || m->kind != WIRE_MAP_RING)) {
 		refuse(t);

@@ -60,13 +60,14 @@ void own_task(struct wire_thread *t)
 {
 	const struct wire_process *p = process(t->owner - 1);
 	uint64_t from = *(volatile const uint64_t *)&p->task; /* it may come at any time */
+	uint32_t ppid = p->own_pid ? p->ppid : said(t->owner - 1)->ppid;
 	bool known = from;
 
 	t->task = from;
 	if (!area()->task.task_size)
 		return;
 	for (uint32_t i = 1; i < WIRE_PROCESSES_MAX && !from; i++)
-		if (process(i)->own_pid == p->ppid)
+		if (process(i)->own_pid && process(i)->own_pid == ppid)
 			from = process(i)->task;
 	if (!from)
 		return;
@@ -128,7 +129,7 @@ static uint64_t child(struct wire_thread *t, const uint64_t *regs, uint32_t nr, 
 /* The tracer looks a thread up. 0: it does not answer, or there is none. */
 static uint64_t ask(struct wire_event *ev, uint32_t tid)
 {
-	struct wire_ask *a = &area()->ask;
+	struct wire_ask *a = &common()->ask;
 	const uint64_t time[2] = { 0, ASK_NS };
 	uint32_t mine, have;
 
@@ -183,7 +184,7 @@ static bool sends(struct wire_thread *t, struct wire_event *ev, const uint64_t *
 /* Is the process at its end? Who tells of it first does. */
 static bool is_last(struct wire_thread *t, uint32_t nr, uint32_t nthreads)
 {
-	uint32_t *tid = &process(t->owner - 1)->exit_tid, none = 0;
+	uint32_t *tid = &said(t->owner - 1)->exit_tid, none = 0;
 
 	if (nr != SYS_EXIT_GROUP && nthreads != 1)
 		return false;
@@ -224,7 +225,7 @@ ENTRY uint64_t agent_event(const uint64_t *regs, const struct wire_stub *stub,
 	case WIRE_STUB_STAYS:
 		if (nr != SYS_EXECVE && nr != SYS_EXECVEAT)
 			return 0;
-		__atomic_fetch_add(&process(t->owner - 1)->execs, kind == WIRE_STUB_EXECS ? 1 : ~0u,
+		__atomic_fetch_add(&said(t->owner - 1)->execs, kind == WIRE_STUB_EXECS ? 1 : ~0u,
 				   __ATOMIC_SEQ_CST);
 		if (kind == WIRE_STUB_EXECS)
 			ask(ev, ~0u); /* so that it looks when it happens */

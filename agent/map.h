@@ -115,6 +115,10 @@ static inline int64_t map_agg_update(const struct wire_map *m, struct wire_threa
 
 /* --- the shared hash --- */
 
+static inline uint64_t *map_used(const struct wire_map *m)
+{
+	return (uint64_t *)(uintptr_t)m->used;
+}
 static inline struct wire_hash_entry *map_hash_at(const struct wire_map *m, uint64_t i)
 {
 	return (struct wire_hash_entry *)(m->base + (i & (m->buckets - 1)) * m->stride);
@@ -175,13 +179,13 @@ static inline void map_hash_break(struct wire_hash_entry *home, uint32_t slot)
 					    __ATOMIC_RELEASE, __ATOMIC_RELAXED);
 }
 
-static inline int64_t map_hash_add(struct wire_map *m, struct wire_hash_entry *home, uint64_t at,
-				   const void *key, const void *value)
+static inline int64_t map_hash_add(const struct wire_map *m, struct wire_hash_entry *home,
+				   uint64_t at, const void *key, const void *value)
 {
 	uint32_t reach = m->buckets < MAP_HASH_REACH ? (uint32_t)m->buckets : MAP_HASH_REACH, state,
 		 v;
 
-	if (__atomic_fetch_add(&m->used, 1, __ATOMIC_RELAXED) >= m->max_entries)
+	if (__atomic_fetch_add(map_used(m), 1, __ATOMIC_RELAXED) >= m->max_entries)
 		goto full;
 	for (uint32_t i = 0; i < reach; i++) {
 		struct wire_hash_entry *e = map_hash_at(m, at + i);
@@ -202,11 +206,11 @@ static inline int64_t map_hash_add(struct wire_map *m, struct wire_hash_entry *h
 		return 0;
 	}
 full:
-	__atomic_fetch_sub(&m->used, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_sub(map_used(m), 1, __ATOMIC_RELAXED);
 	return MAP_E_2BIG;
 }
 
-static inline int64_t map_hash_update(struct wire_map *m, uint32_t slot, const void *key,
+static inline int64_t map_hash_update(const struct wire_map *m, uint32_t slot, const void *key,
 				      const void *value, uint64_t flags)
 {
 	uint64_t at = map_hash_key(m, key);
@@ -228,7 +232,7 @@ static inline int64_t map_hash_update(struct wire_map *m, uint32_t slot, const v
 	return r;
 }
 
-static inline int64_t map_hash_delete(struct wire_map *m, uint32_t slot, const void *key)
+static inline int64_t map_hash_delete(const struct wire_map *m, uint32_t slot, const void *key)
 {
 	uint64_t at = map_hash_key(m, key);
 	struct wire_hash_entry *home = map_hash_at(m, at), *e;
@@ -240,7 +244,7 @@ static inline int64_t map_hash_delete(struct wire_map *m, uint32_t slot, const v
 	e = map_hash_find(m, key, at);
 	if (e) {
 		__atomic_store_n(&e->state, WIRE_HASH_DELETED, __ATOMIC_RELEASE);
-		__atomic_fetch_sub(&m->used, 1, __ATOMIC_RELAXED);
+		__atomic_fetch_sub(map_used(m), 1, __ATOMIC_RELAXED);
 	}
 	map_hash_unlock(home);
 	return e ? 0 : MAP_E_NOENT;
@@ -261,7 +265,7 @@ static inline struct wire_hash_entry *map_hash_next(const struct wire_map *m, ui
 /* --- any kind --- */
 
 /* The value's address, NULL: not there. */
-static inline void *map_lookup(struct wire_map *m, struct wire_thread *t, const void *key)
+static inline void *map_lookup(const struct wire_map *m, struct wire_thread *t, const void *key)
 {
 	uint64_t i, at;
 	struct wire_hash_entry *e;
@@ -296,7 +300,7 @@ static inline void *map_lookup(struct wire_map *m, struct wire_thread *t, const 
 	return NULL;
 }
 
-static inline int64_t map_update(struct wire_map *m, struct wire_thread *t, const void *key,
+static inline int64_t map_update(const struct wire_map *m, struct wire_thread *t, const void *key,
 				 const void *value, uint64_t flags)
 {
 	void *v;
@@ -320,7 +324,7 @@ static inline int64_t map_update(struct wire_map *m, struct wire_thread *t, cons
 	return MAP_E_INVAL;
 }
 
-static inline int64_t map_delete(struct wire_map *m, struct wire_thread *t, const void *key)
+static inline int64_t map_delete(const struct wire_map *m, struct wire_thread *t, const void *key)
 {
 	return m->kind == WIRE_MAP_HASH ? map_hash_delete(m, t->slot, key) : MAP_E_INVAL;
 }

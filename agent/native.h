@@ -18,7 +18,7 @@ typedef int64_t s64;
 #define INLINE static inline __attribute__((always_inline, unused))
 
 struct native_map {
-	struct wire_map *map;
+	const struct wire_map *map;
 	struct wire_thread *thread;
 	u64 stack_lo, stack_room; /* of the thread's stack: what plain loads may read */
 };

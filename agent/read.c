@@ -84,8 +84,9 @@ static bool find_listed(const struct wire_process *p, uint64_t addr, struct wire
 }
 
 /* The tracer looks at the mappings anew. One that it does not list then is not there. */
-static bool wait_for_list(struct wire_process *p, uint64_t addr, struct wire_range *ret)
+static bool wait_for_list(const struct wire_thread *t, uint64_t addr, struct wire_range *ret)
 {
+	const struct wire_process *p = process(t->owner - 1);
 	uint64_t listed = __atomic_load_n(&p->ranges_time, __ATOMIC_ACQUIRE), begun = now_ns();
 	uint32_t vain =
 		__atomic_load_n(&kept()->list_vain, __ATOMIC_RELAXED) % (LIST_DOUBLINGS + 1);
@@ -93,7 +94,7 @@ static bool wait_for_list(struct wire_process *p, uint64_t addr, struct wire_ran
 
 	if (found || (int64_t)(begun - listed) < (int64_t)LIST_AGE_NS << vain)
 		return found;
-	__atomic_store_n(&p->ranges_wanted, 1, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&said(t->owner - 1)->ranges_wanted, 1, __ATOMIC_SEQ_CST);
 	while (__atomic_load_n(&p->ranges_time, __ATOMIC_ACQUIRE) == listed &&
 	       now_ns() - begun < LIST_WAIT_NS)
 		__asm__ volatile("pause");
@@ -107,13 +108,15 @@ static bool wait_for_list(struct wire_process *p, uint64_t addr, struct wire_ran
 static NOINLINE uint64_t plain_to(struct wire_thread *t, uint64_t addr)
 {
 	const struct wire_area *a = area();
-	struct wire_process *p = process(t->owner - 1);
+	const struct wire_process *p = process(t->owner - 1);
 	uint32_t version = __atomic_load_n(&p->version, __ATOMIC_ACQUIRE);
 	uint64_t off = addr - (uintptr_t)a;
 	struct wire_range r;
 
-	if (off < a->shared_size)
-		return (uintptr_t)a + a->shared_size;
+	if (off < a->span)
+		return (uintptr_t)a + a->span;
+	if (UNLIKELY(is_tracer(t)))
+		return 0;
 	if (addr - (t->stack_top - WIRE_PROBE_STACK) < WIRE_PROBE_STACK)
 		return t->stack_top;
 	if (t->rsp && t->rsp - t->stack_lo >= t->stack_hi - t->stack_lo)
@@ -135,8 +138,8 @@ static NOINLINE uint64_t plain_to(struct wire_thread *t, uint64_t addr)
 		return 0;
 	if (addr - t->range_lo < t->range_hi - t->range_lo && t->range_version == version)
 		return t->range_hi;
-	if (!find_range(p, addr, &r) && (!quiet() || !wait_for_list(p, addr, &r))) {
-		p->ranges_wanted = 1;
+	if (!find_range(p, addr, &r) && (!quiet() || !wait_for_list(t, addr, &r))) {
+		said(t->owner - 1)->ranges_wanted = 1;
 		return 0;
 	}
 	t->range_lo = r.lo;
@@ -190,7 +193,7 @@ static NOINLINE bool read_exact(struct wire_thread *t, any8 *d, uint64_t s, uint
 
 	if (!n)
 		return true;
-	if (quiet())
+	if (UNLIKELY(is_tracer(t)) || quiet())
 		return false;
 	if (!kept()->no_vm_read) {
 		r = sys6(SYS_PROCESS_VM_READV, t->pid, (uintptr_t)&to, 1, (uintptr_t)&from, 1, 0);
@@ -229,7 +232,7 @@ static inline bool read_any(struct wire_thread *t, any8 *d, uint64_t s, uint64_t
 			if (step > end - s)
 				step = end - s;
 			if (!load_bytes(d, s, step)) {
-				process(t->owner - 1)->ranges_wanted = 1;
+				said(t->owner - 1)->ranges_wanted = 1;
 				return false;
 			}
 		} else if (!read_exact(t, d, s, step)) {
@@ -337,7 +340,7 @@ ENTRY int64_t agent_probe_read_str(uint64_t dst, uint64_t size, uint64_t src, ui
 			step = step < end - src ? step : end - src;
 			got = load_text(d + done, src, step, &nul);
 			if (UNLIKELY(got < 0))
-				process(t->owner - 1)->ranges_wanted = 1;
+				said(t->owner - 1)->ranges_wanted = 1;
 		} else {
 			got = text_exact(t, d + done, src, step, &nul);
 		}
@@ -407,8 +410,8 @@ ENTRY int64_t agent_probe_write(uint64_t dst, uint64_t src, uint64_t size, uint6
 		return refuse(t);
 	if (!from.n)
 		return 0;
-	if (dst - base() < WIRE_BASE_STEP ||
-	    dst + from.n - base() < WIRE_BASE_STEP) /* ours, not the program's */
+	if (dst - base() < WIRE_BASE_STEP || dst + from.n - base() < WIRE_BASE_STEP ||
+	    is_tracer(t)) /* ours, not the program's */
 		return E_FAULT;
 	r = try6(SYS_PROCESS_VM_WRITEV, t->pid, (uintptr_t)&from, 1, (uintptr_t)&to, 1, 0);
 	return r == (int64_t)from.n ? 0 : r < 0 && r != E_FAULT ? r : E_FAULT;

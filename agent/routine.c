@@ -98,7 +98,7 @@ static inline void native_forget(void)
 
 static inline struct native_map of_map(u64 map, struct wire_thread *t)
 {
-	return (struct native_map){ (struct wire_map *)map, t, 0, 0 };
+	return (struct native_map){ (const struct wire_map *)map, t, 0, 0 };
 }
 
 ENTRY int64_t agent_ustack(u64 chunks, u64 processes, u64 wanted, u64 dst, u64 offsets,

@@ -149,7 +149,7 @@ static void before_filter(uint32_t nr, uint32_t op, uint64_t arg, uint64_t filte
 		agent_guard(private()->signals | 1 << WIRE_SIGNAL_SEGV);
 	__atomic_store_n(&kept()->quiet, 1, __ATOMIC_SEQ_CST);
 	if (private()->ready && !private()->off)
-		__atomic_store_n(&process(private()->process)->quiet, 1, __ATOMIC_RELEASE);
+		__atomic_store_n(&said(private()->process)->quiet, 1, __ATOMIC_RELEASE);
 	if (nr == SYS_SECCOMP && op == SET_MODE_FILTER && arg & TSYNC)
 		wait_for_others(t);
 }

@@ -95,7 +95,7 @@ static bool is_dead(const struct wire_thread *t)
 /* No sign of life from the tracer for too long: programs stop running. */
 void check_heartbeat(void)
 {
-	struct wire_area *a = area();
+	const struct wire_area *a = area();
 	uint64_t now = now_ns(), beat = __atomic_load_n(&a->heartbeat, __ATOMIC_RELAXED);
 	struct wire_state *s = (struct wire_state *)a->state;
 
@@ -174,7 +174,7 @@ static void forget(const struct wire_thread *t)
 
 bool in_vfork(uint32_t pid)
 {
-	uint32_t own = private()->ready ? process(private()->process)->own_pid : 0;
+	uint32_t own = private()->ready ? own_pid(private()->process) : 0;
 
 	return own && own != pid;
 }
@@ -191,7 +191,7 @@ static void own_slot(struct wire_thread *t, uint64_t key, uint32_t own, uint32_t
 	t->key = key;
 	t->gone = 0;
 	t->tid = tid;
-	t->pid = process(own)->own_pid ?: (uint32_t)try2(SYS_GETPID, 0, 0);
+	t->pid = own_pid(own) ?: (uint32_t)try2(SYS_GETPID, 0, 0);
 	__atomic_store_n(&t->owner, own + 1, __ATOMIC_RELEASE);
 }
 
@@ -265,7 +265,7 @@ static struct wire_thread *take_slot(uint64_t key, uint32_t own, uint32_t tid)
 /* What a firing that never ended has left: scratch in use, records not finished. */
 static void clean_up(struct wire_thread *t)
 {
-	struct wire_map *m = (struct wire_map *)area()->maps;
+	const struct wire_map *m = (const struct wire_map *)area()->maps;
 
 	for (uint32_t i = 0; i < area()->nmaps; i++) {
 		uint8_t *at = (uint8_t *)t + m[i].base;
@@ -283,7 +283,9 @@ static void clean_up(struct wire_thread *t)
  * the tracer's to take. */
 static void set_up(struct wire_thread *t, uint32_t own, uint32_t tid, uint64_t rsp)
 {
-	struct wire_map *m = (struct wire_map *)area()->maps;
+	const struct wire_map *m = (const struct wire_map *)area()->maps;
+	const struct wire_process *p = process(own);
+	const struct wire_said *s = said(own);
 	uint32_t lo, hi;
 
 	clean_up(t);
@@ -292,6 +294,8 @@ static void set_up(struct wire_thread *t, uint32_t own, uint32_t tid, uint64_t r
 			mem_zero((uint8_t *)t + m[i].base, m[i].value_size);
 	t->self = (uintptr_t)t;
 	t->area = (uintptr_t)area();
+	t->uid = p->own_pid ? p->uid : s->uid;
+	t->gid = p->own_pid ? p->gid : s->gid;
 	t->nested = 0;
 	t->rsp = t->regs = t->fault_rip = t->frame = 0;
 	t->range_lo = t->range_hi = 0;
@@ -350,7 +354,7 @@ uint64_t thread_pointer(void)
 /* Where the thread's stacks are. On its signal stack it has none that we know. */
 void look_around(struct wire_thread *t, uint64_t rsp)
 {
-	struct wire_process *p = process(t->owner - 1);
+	const struct wire_process *p = process(t->owner - 1);
 	struct wire_range r;
 	uint64_t fs;
 
@@ -363,7 +367,7 @@ void look_around(struct wire_thread *t, uint64_t rsp)
 	    (t->alt_hi != WIRE_ALT_UNKNOWN && rsp - t->alt_lo < t->alt_hi - t->alt_lo))
 		return;
 	if (!find_range(p, rsp, &r)) {
-		p->ranges_wanted = 1;
+		said(t->owner - 1)->ranges_wanted = 1;
 		r.lo = rsp & ~(uint64_t)(PAGE - 1);
 		r.hi = r.lo + PAGE;
 	}
@@ -414,47 +418,46 @@ static NOINLINE struct wire_thread *claim(uint64_t key, uint64_t rsp)
 	end_alone(&h);
 none:
 	if (!t)
-		__atomic_fetch_add(&area()->no_thread, 1, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&common()->no_thread, 1, __ATOMIC_RELAXED);
 	return t;
 }
 
 /* --- forked children --- */
 
 /* What the kernel would say of the child, as far as it is as its parent was, and the process's number. */
-static uint32_t describe_quiet(struct wire_process *p, uint64_t key)
+static uint32_t describe_quiet(struct wire_said *s, uint64_t key)
 {
-	const struct wire_process *parent = process(kept()->process);
+	const uint32_t parent = kept()->process;
 
-	p->uid = parent->uid;
-	p->gid = parent->gid;
-	p->ppid = parent->own_pid;
-	p->quiet = 1;
+	s->uid = process(parent)->pid ? process(parent)->uid : said(parent)->uid;
+	s->gid = process(parent)->pid ? process(parent)->gid : said(parent)->gid;
+	s->ppid = own_pid(parent);
+	s->quiet = 1;
 	return quiet_tid(key); /* of its only thread */
 }
-static uint32_t describe(struct wire_process *p)
+static uint32_t describe(struct wire_said *s)
 {
-	p->uid = (uint32_t)sys2(SYS_GETUID, 0, 0);
-	p->gid = (uint32_t)sys2(SYS_GETGID, 0, 0);
-	p->ppid = (uint32_t)sys2(SYS_GETPPID, 0, 0);
+	s->uid = (uint32_t)sys2(SYS_GETUID, 0, 0);
+	s->gid = (uint32_t)sys2(SYS_GETGID, 0, 0);
+	s->ppid = (uint32_t)sys2(SYS_GETPPID, 0, 0);
 	return (uint32_t)sys2(SYS_GETPID, 0, 0);
 }
 
 /* A place in the list of processes. own_pid is written last: until then the tracer looks away. */
 static bool enlist(uint64_t key)
 {
-	uint32_t own;
-	uint32_t i = __atomic_fetch_add(&area()->process_count, 1, __ATOMIC_RELAXED);
-	struct wire_process *p = process(i);
+	uint32_t n = __atomic_fetch_add(&common()->child_count, 1, __ATOMIC_RELAXED),
+		 i = WIRE_PROCESSES_MAX - 1 - n, own;
+	struct wire_said *s = said(i);
 
-	if (i >= WIRE_PROCESSES_MAX) {
-		__atomic_store_n(&area()->process_count, WIRE_PROCESSES_MAX, __ATOMIC_RELAXED);
+	if (n >= WIRE_PROCESSES_MAX || i <= area()->process_count) {
+		__atomic_fetch_sub(&common()->child_count, 1, __ATOMIC_RELAXED);
 		return false;
 	}
-	own = quiet() ? describe_quiet(p, key) : describe(p);
-	p->ranges_wanted = 1;
+	own = quiet() ? describe_quiet(s, key) : describe(s);
+	s->ranges_wanted = 1;
 	private()->process = kept()->process = i;
-	__atomic_store_n(&p->state, WIRE_PROCESS_FORKED, __ATOMIC_RELEASE);
-	__atomic_store_n(&p->own_pid, own, __ATOMIC_RELEASE);
+	__atomic_store_n(&s->own_pid, own, __ATOMIC_RELEASE);
 	return true;
 }
 
@@ -524,13 +527,13 @@ ENTRY struct wire_thread *agent_thread(uint64_t key)
 	struct wire_thread *t;
 
 	if (UNLIKELY(!p->ready) && !forked(key)) {
-		__atomic_fetch_add(&area()->forked, 1, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&common()->forked, 1, __ATOMIC_RELAXED);
 		return NULL;
 	}
 	if (UNLIKELY(p->off))
 		return NULL;
 	if (!key || key >= KEY_DELETED) {
-		__atomic_fetch_add(&area()->no_thread, 1, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&common()->no_thread, 1, __ATOMIC_RELAXED);
 		return NULL;
 	}
 	t = find(key);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "host.h"
+#include "load/inproc/owner.h"
 
 /* Do all probes lie in the processes that are named, so that they can be traced from inside? */
 static bool inside_targets(const struct bound *b, const struct target *targets, uint32_t n)
@@ -87,14 +88,24 @@ static bool from_inside(const struct bound *b)
 	return every(b, may_be_inside) && some(b, is_seen_inside);
 }
 
+bool engines_are_strange(const struct target *targets, uint32_t ntargets)
+{
+	bool strange = false;
+
+	for (uint32_t i = 0; i < ntargets; i++)
+		strange |= owner_is_stranger(targets[i].pid);
+	return strange;
+}
+
 /* From inside when that does all of it, else the kernel's, else from inside what can be, or what descry itself can be told of. */
 uint32_t engines_choose(const struct bound *b, const struct target *targets, uint32_t ntargets,
 			enum engine_kind ret[ENGINES_TRIED])
 {
-	bool inside = ntargets && from_inside(b), told = without_kernel(b);
+	bool strange = engines_are_strange(targets, ntargets);
+	bool inside = ntargets && from_inside(b) && !strange, told = without_kernel(b);
 	uint32_t n = 0;
 
-	if (inside_targets(b, targets, ntargets)) {
+	if (!strange && inside_targets(b, targets, ntargets)) {
 		if (bound_is_separable(b) && engine_kernel_permitted()) {
 			ret[n++] = ENGINE_INPROC_EVERY;
 			ret[n++] = ENGINE_SPLIT;

@@ -21,6 +21,9 @@ enum engine_kind {
 /* Those to be tried, in order; how many. */
 uint32_t engines_choose(const struct bound *b, const struct target *targets, uint32_t ntargets,
 			enum engine_kind ret[ENGINES_TRIED]);
+/* Is one of them another user's, or does it have privileges that we have not? Such are not traced from inside unasked: the program
+ * shares memory with descry. */
+bool engines_are_strange(const struct target *targets, uint32_t ntargets);
 /* Does it trace named processes from inside, all or in part? */
 bool engine_is_inside(enum engine_kind k);
 /* What is compiled for it; of SPLIT the part that is inside. */

@@ -1,9 +1,10 @@
 #include "cmdline.h"
 
-#include <errno.h>
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/number.h"
 
 static const char usage_text[] =
 	"usage: %s [-CFGHSVZehlqvw] [-b size] [-c command] [-D name[=def]] [-d stages] [-f function] [-I dir] [-i id]\n"
@@ -131,12 +132,9 @@ static void add_setting(struct cmdline *c, const char *text)
 
 static int add_pid(struct cmdline *c, const char *text)
 {
-	char *end;
-	long pid;
+	int64_t pid;
 
-	errno = 0;
-	pid = strtol(text, &end, 10);
-	if (errno || *end || end == text || pid <= 0)
+	if (!number_parse(text, 1, INT32_MAX, &pid))
 		return bad(c, "-p wants a process id, not", text);
 	vec_push(&c->pids, (pid_t)pid);
 	return 0;

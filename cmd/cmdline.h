@@ -48,6 +48,8 @@ struct cmdline {
 	const char *
 		dump; /* -d parse,bind,ir,ebpf: printed, and the run ends with the last; -S is ebpf and goes on */
 	bool dump_only;
+	const char *
+		not_destructive; /* why the programs may not set the option `destructive`; NULL: they may */
 	bool verbose, json, use_cpp, cpp_headers;
 	const volatile bool *stop; /* set by someone: the run ends; NULL: nobody does */
 	struct sink *sink;         /* a command's own, taken over; NULL: text or JSON */

@@ -190,6 +190,7 @@ static int present(struct flame *f, const char *title, enum flame_palette palett
 static int take(struct flame *f, int o, const char *arg)
 {
 	double v = 0;
+	pid_t pid;
 	int status;
 
 	switch (o) {
@@ -246,8 +247,9 @@ static int take(struct flame *f, int o, const char *arg)
 	case 'x': vec_push(&f->program.sets, (struct cmd_set){ arg }); return 0;
 	case 'c': vec_push(&f->program.commands, arg); return 0;
 	case 'p':
-		status = tool_number("-p", arg, 1, INT32_MAX, &v);
-		vec_push(&f->program.pids, (pid_t)v);
+		status = tool_pid("-p", arg, &pid);
+		if (!status)
+			vec_push(&f->program.pids, pid);
 		return status;
 	default: fputs("try descry flame --help\n", stderr); return 2;
 	}
@@ -405,7 +407,8 @@ static struct err *run(struct flame *f, char **files, int n, bool *ret_empty, in
 			shown = &reversed;
 		}
 		*ret_empty = !t.nodes.v[STACKTREE_ROOT].total;
-		e = write_out(f, shown);
+		if (!*ret_empty)
+			e = write_out(f, shown);
 	}
 	stacktree_fini(&t);
 	stacktree_fini(&reversed);
@@ -439,8 +442,8 @@ static int draw(struct flame *f, int argc, char **argv)
 		return tool_failed(e);
 	if (status)
 		return status;
-	if (empty && !f->quiet)
-		tool_wrong("there are no stacks in the input");
+	if (empty)
+		tool_wrong("there are no stacks in the input: nothing is written");
 	return empty ? 1 : 0;
 }
 

@@ -6,10 +6,13 @@
  * kernel of Linux 6.18 makes a call of a nop that has 5 itself, which overwrites what leaf functions keep below the stack. -G gives the object that holds the flags which the latter
  * reads and a tracer counts up (.probes section, semaphores).
  */
+#define _GNU_SOURCE /* memfd_create */
 #include <ctype.h>
 #include <errno.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 
+#include "base/io.h"
 #include "cmdline.h"
 
 /* P_QUERY_START: upper case, "__" is a hyphen and becomes one underscore. */
@@ -106,45 +109,71 @@ static int fail(const struct cmdline *c, const char *what, const char *name)
 	return 1;
 }
 
-static int make_header(const struct cmdline *c, struct node *const *tops, uint32_t n)
+static int write_file(const struct cmdline *c, const char *name, const void *p, size_t n)
 {
-	cleanup_free char *name = output_name(c, ".h");
 	FILE *out = fopen(name, "we");
+	bool bad;
 
 	if (!out)
 		return fail(c, "cannot write", name);
+	bad = fwrite(p, 1, n, out) != n;
+	if (!bad)
+		return fclose(out) ? fail(c, "cannot write", name) : 0;
+	fail(c, "cannot write", name);
+	fclose(out);
+	return 1;
+}
+
+static int make_header(const struct cmdline *c, struct node *const *tops, uint32_t n)
+{
+	cleanup_free char *name = output_name(c, ".h");
+	cleanup_free char *text = NULL;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+
 	fprintf(out,
 		"/* Made by %s -h. */\n#pragma once\n\n#define _SDT_HAS_SEMAPHORES 1\n#include <sys/sdt.h>\n\n"
 		"/* Room for a jump, so that a probe can be traced from inside the process wherever it stands. */\n"
 		"#ifdef __x86_64__\n#undef _SDT_NOP\n#define _SDT_NOP nop; .nops 4\n#endif\n",
 		c->progname);
 	each_probe(tops, n, out, header_probe);
-	return fclose(out) ? fail(c, "cannot write", name) : 0;
+	fclose(out);
+	return write_file(c, name, text, len);
 }
 
+/* The compiler writes to memory: what goes wrong with the file is ours to say. */
 static int make_object(const struct cmdline *c, struct node *const *tops, uint32_t n)
 {
 	cleanup_free char *name = output_name(c, ".o");
+	cleanup_close int fd = memfd_create("descry-object", MFD_CLOEXEC);
+	cleanup_free char *path = xasprintf("/proc/%d/fd/%d", (int)getpid(), fd);
 	cleanup_free char *command = NULL;
+	cleanup_free char *object = NULL;
 	const char *cc = getenv("CC");
+	size_t len;
 	FILE *out;
 	int status;
+	struct err *e;
 
-	for (const char *s = name; *s; s++)
-		if (*s == '\'') {
-			errno = EINVAL;
-			return fail(c, "cannot write", name);
-		}
-	command = xasprintf("%s -x c -c -fPIC -o '%s' -", cc ? cc : "cc", name);
+	if (fd < 0)
+		return fail(c, "cannot make", "a file in memory");
+	command = xasprintf("%s -x c -c -fPIC -o %s -", cc ? cc : "cc", path);
 	out = popen(command, "we");
 	if (!out)
 		return fail(c, "cannot run", cc ? cc : "cc");
 	each_probe(tops, n, out, object_probe);
 	status = pclose(out);
-	if (!status)
-		return 0;
-	fprintf(stderr, "%s: the C compiler failed on %s\n", c->progname, name);
-	return 1;
+	if (status) {
+		fprintf(stderr, "%s: the C compiler failed on %s\n", c->progname, name);
+		return 1;
+	}
+	e = io_read_file(path, &object, &len);
+	if (e) {
+		fprintf(stderr, "%s: %s\n", c->progname, e->text);
+		err_free(e);
+		return 1;
+	}
+	return write_file(c, name, object, len);
 }
 
 int cmd_header(struct cmdline *c, struct node *const *tops, uint32_t n)

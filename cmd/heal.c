@@ -62,7 +62,7 @@ static bool has_mapped(uint32_t pid, uint64_t inode)
 		return is;
 	}
 	for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
-		if (strstr(line, "/memfd:" WIRE_MEMFD_SHARED) && strstr(line, want))
+		if (strstr(line, "/memfd:" WIRE_MEMFD_FACTS) && strstr(line, want))
 			return true;
 	return false;
 }
@@ -197,11 +197,11 @@ static void heal_all(struct heal *h)
 int cmd_heal(int argc, char **argv)
 {
 	struct heal h = { .timeout_ms = 2000 };
+	pid_t pid;
 	int c;
 
 	while ((c = getopt_long(argc, argv, "hqt:", longs, NULL)) >= 0) {
-		double secs;
-		char *end;
+		double secs = 0;
 
 		switch (c) {
 		case 'h': fputs(help, stdout); return 0;
@@ -209,9 +209,8 @@ int cmd_heal(int argc, char **argv)
 		case OPT_ALL: h.all = true; break;
 		case OPT_FORCE: h.force = true; break;
 		case 't':
-			secs = strtod(optarg, &end);
-			if (end == optarg || *end || !(secs >= 0 && secs <= 3600))
-				return tool_wrong("--timeout wants seconds, not %s", optarg);
+			if (tool_number("--timeout", optarg, 0, 3600, &secs))
+				return 2;
 			h.timeout_ms = (int)(secs * 1000);
 			break;
 		default: return 2;
@@ -222,13 +221,12 @@ int cmd_heal(int argc, char **argv)
 					      : "which process? descry heal PID, or --all");
 	if (h.all)
 		heal_all(&h);
-	for (; optind < argc; optind++) {
-		char *end;
-		long pid = strtol(argv[optind], &end, 10);
-
-		if (*end || end == argv[optind] || pid <= 0 || pid > INT32_MAX)
-			return tool_wrong("%s is no process id", argv[optind]);
-		heal_process(&h, (pid_t)pid);
-	}
+	/* All of them are looked at before the first is touched. */
+	for (int i = optind; i < argc; i++)
+		if (tool_pid("descry heal", argv[i], &pid))
+			return 2;
+	for (; optind < argc; optind++)
+		if (!tool_pid("descry heal", argv[optind], &pid))
+			heal_process(&h, pid);
 	return h.failed ? 1 : 0;
 }

@@ -478,6 +478,7 @@ static struct err *write_out(struct heat *h, const struct matrix_view *v)
 	case OUTPUT_TERMINAL:
 		terminal_size(p);
 		p->color = !h->plain && !getenv("NO_COLOR") && !(term && !strcmp(term, "dumb"));
+		o.raw = true; /* names come through flame_shown() */
 		heat_terminal(v, p, &o);
 		break;
 	default: heat_svg(v, p, &o);

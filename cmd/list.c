@@ -1,5 +1,6 @@
 /* -l: the probes that exist, a line each; -v adds how they fire, what that costs, and their arguments. */
 #include "cmdline.h"
+#include "tool.h"
 
 #include "base/mem.h"
 #include "compile/bind/bind.h"
@@ -8,6 +9,7 @@
 #include "probe/stability.h"
 #include "program/object/object.h"
 #include "program/text/text.h"
+#include "render/json.h"
 
 struct listing {
 	struct cmdline *c;
@@ -125,10 +127,26 @@ static void list_args(struct listing *l, struct probe *p)
 
 static void list_json(const struct probe *p)
 {
-	printf("{\"type\":\"probe\",\"id\":%u,\"provider\":\"%s\",\"module\":\"%s\",\"function\":\"%s\",\"name\":\"%s\","
-	       "\"mechanism\":\"%s\",\"available\":%s}\n",
-	       p->id, p->prov, p->mod, p->func, p->name, attach_kind_name(p->kind),
-	       p->unavailable ? "false" : "true");
+	const struct {
+		const char *key, *text;
+	} texts[] = {
+		{ "provider", p->prov },
+		{ "module", p->mod },
+		{ "function", p->func },
+		{ "name", p->name },
+		{ "mechanism", attach_kind_name(p->kind) },
+	};
+	struct out o;
+
+	out_init(&o, NULL);
+	out_printf(&o, "{\"type\":\"probe\",\"id\":%u", p->id);
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		out_printf(&o, ",\"%s\":", texts[i].key);
+		json_string(&o, texts[i].text, strlen(texts[i].text));
+	}
+	out_printf(&o, ",\"available\":%s}\n", p->unavailable ? "false" : "true");
+	fwrite(o.v, 1, o.n, stdout);
+	out_fini(&o);
 }
 
 static void found(void *arg, struct probe *p)
@@ -138,12 +156,14 @@ static void found(void *arg, struct probe *p)
 	l->n++;
 	if (l->c->json) {
 		list_json(p);
+		tool_check_output();
 		return;
 	}
 	printf("%5u %10s %17s %33s %s%s\n", p->id, p->prov, p->mod, p->func, p->name,
 	       p->unavailable ? " (unavailable)" : "");
 	if (l->c->verbose)
 		list_args(l, p);
+	tool_check_output();
 }
 
 static int list_one(struct listing *l, const struct pdesc *d)

@@ -24,13 +24,14 @@ int main(int argc, char **argv)
 	struct cmdline c;
 	int status;
 
+	tool_start();
 	for (size_t i = 0; argc > 1 && i < sizeof(commands) / sizeof(*commands); i++)
 		if (!strcmp(argv[1], strchr(commands[i].name, ' ') + 1)) {
 			tool_begin(commands[i].name);
 			return tool_end(commands[i].run(argc - 1, argv + 1));
 		}
 	status = cmdline_parse(&c, argc, argv);
-
+	tool_begin(c.progname);
 	if (!status) {
 		switch (c.mode) {
 		case CMD_HELP: cmdline_help(&c, stdout); break;

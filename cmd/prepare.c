@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/term.h"
 #include "budget.h"
 #include "run.h"
 
@@ -111,18 +112,32 @@ static void say_instead(const struct run *r, const struct err *why, enum engine_
 				      : "from inside the named processes, others are not seen");
 }
 
+/* The kernel's engine was refused, and no other was tried. */
+static struct err *say_what_works(const struct run *r, struct err *e)
+{
+	const char *what =
+		engines_are_strange(r->targets.v, r->targets.n)
+			? "another user's process is traced from inside only when -x engine=inproc says so"
+			: "without it, pid and USDT probes, system calls, proc and samples of your own processes "
+			  "(-p, -c) work";
+	struct err *more = err_new(e->code, "%s; %s", e->text, what);
+
+	err_free(e);
+	return more;
+}
+
 /* What is asked of the program before anything is loaded. */
 static bool may_run(struct run *r)
 {
 	if (r->image->destructive && !opt_on(&r->options, OPT_DESTRUCTIVE)) {
 		fprintf(stderr,
-			"%s: could not enable tracing: Destructive actions not allowed (use -w)\n",
-			r->c->progname);
+			"%s: could not enable tracing: Destructive actions not allowed (%s)\n",
+			r->c->progname, r->c->not_destructive ? r->c->not_destructive : "use -w");
 		return false;
 	}
 	if (!r->c->output)
 		return true;
-	r->out = fopen(r->c->output, "ae");
+	r->out = term_fopen(r->c->output, "ae");
 	if (r->out)
 		return true;
 	r->out = stdout;
@@ -130,25 +145,46 @@ static bool may_run(struct run *r)
 	return false;
 }
 
-/* Values that are taken for others, and one that cannot be: said, for a string that is cut later says nothing. */
+/* Values that are taken for others, and those that cannot be: said, for a string that is cut later says nothing. Behind this
+ * every value fits into 32 bits where the engines keep it in 32. */
 static bool check_limits(struct run *r)
 {
 	static const struct {
 		enum option_id option;
-		int64_t most;
+		int64_t least, most;
 	} limits[] = {
-		{ OPT_STRSIZE, WIRE_STRING_MAX },
-		{ OPT_NSPEC, 64 },
-		{ OPT_MAXFRAMES, WIRE_STACK_FRAMES },
+		{ OPT_STRSIZE, 0, WIRE_STRING_MAX },
+		{ OPT_NSPEC, 0, 64 },
+		{ OPT_MAXFRAMES, 0, WIRE_STACK_FRAMES },
+		{ OPT_STACKFRAMES, 0, WIRE_STACK_FRAMES },
+		{ OPT_USTACKFRAMES, 0, WIRE_STACK_FRAMES },
+		{ OPT_STACKINDENT, 0, 1000 },
+		{ OPT_SCRATCHSIZE, 0, 1 << 20 },
+		{ OPT_BUFSIZE, 0, 1 << 30 },
+		{ OPT_PCAPSIZE, 0, 1 << 20 },
+		{ OPT_PRINTSIZE, 0, 1 << 20 },
+		{ OPT_AGGSORTKEYPOS, 0, INT32_MAX },
+		{ OPT_AGGSORTPOS, 0, INT32_MAX },
+		{ OPT_LOOPLIMIT, 0, INT32_MAX },
 	};
 	int64_t cpu = opt_num(&r->options, OPT_CPU);
 
-	for (size_t i = 0; i < ARRAY_SIZE(limits); i++)
-		if (opt_num(&r->options, limits[i].option) > limits[i].most)
-			fprintf(stderr, "%s: %s=%lld: %lld is the most there can be, and used\n",
-				r->c->progname, option_name(limits[i].option),
-				(long long)opt_num(&r->options, limits[i].option),
-				(long long)limits[i].most);
+	for (size_t i = 0; i < ARRAY_SIZE(limits); i++) {
+		struct option_value *v = &r->options.v[limits[i].option];
+		const char *name = option_name(limits[i].option);
+
+		if (v->num < limits[i].least) {
+			fprintf(stderr, "%s: failed to set %s=%lld: %lld is the least\n",
+				r->c->progname, name, (long long)v->num,
+				(long long)limits[i].least);
+			return false;
+		}
+		if (v->num <= limits[i].most)
+			continue;
+		fprintf(stderr, "%s: %s=%lld: %lld is the most there can be, and used\n",
+			r->c->progname, name, (long long)v->num, (long long)limits[i].most);
+		v->num = limits[i].most;
+	}
 	if (cpu < sysconf(_SC_NPROCESSORS_CONF))
 		return true;
 	fprintf(stderr, "%s: failed to set cpu=%lld: this machine has CPUs 0 to %ld\n",
@@ -204,15 +240,7 @@ int run_prepare(struct run *r, const struct bound *b)
 		r->image = NULL;
 	}
 	if (e && is_for_another(e, ENGINE_KERNEL) && n == 1 &&
-	    opt_num(&r->options, OPT_ENGINE) == ENGINE_AUTO) {
-		struct err *more = err_new(
-			e->code,
-			"%s; without it, pid and USDT probes, system calls, proc and samples of your own processes "
-			"(-p, -c) work",
-			e->text);
-
-		err_free(e);
-		e = more;
-	}
+	    opt_num(&r->options, OPT_ENGINE) == ENGINE_AUTO)
+		e = say_what_works(r, e);
 	return e ? run_failed(r, e) : 0;
 }

@@ -155,13 +155,12 @@ static enum profile_output output_of(const struct profile *p)
 
 static int add_pid(struct cmdline *c, const char *text)
 {
-	char *end;
-	long pid = strtol(text, &end, 10);
+	pid_t pid;
+	int status = tool_pid("-p", text, &pid);
 
-	if (end == text || *end || pid <= 0 || pid > INT32_MAX)
-		return tool_wrong("-p wants a process id, not %s", text);
-	vec_push(&c->pids, (pid_t)pid);
-	return 0;
+	if (!status)
+		vec_push(&c->pids, pid);
+	return status;
 }
 
 /* One option; the exit status when it is wrong, 0 otherwise. */

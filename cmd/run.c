@@ -1,9 +1,11 @@
 /* One run: sources -> image -> engine -> consumer. The order of the calls is the way of a probe (DESIGN section 2): prepare.c has
  * image and engine, trace.c the rest. */
+#include <errno.h>
 #include <stdlib.h>
 
 #include "base/io.h"
 #include "base/nofile.h"
+#include "base/term.h"
 #include "load/kernel/names.h"
 #include "run.h"
 #include "tool.h"
@@ -19,7 +21,7 @@ int run_failed(struct run *r, struct err *e)
 int run_print_diags(struct run *r)
 {
 	struct diag_style style = {
-		.color = !r->c->dtrace_name && isatty(STDERR_FILENO) && !getenv("NO_COLOR"),
+		.color = !r->c->dtrace_name && term_is(stderr) && !getenv("NO_COLOR"),
 		.dtrace = r->c->dtrace_name,
 		.errtags = opt_on(&r->options, OPT_ERRTAGS),
 		.progname = r->c->progname,
@@ -64,6 +66,7 @@ static int set_options(struct run *r)
 		}
 	if (r->c->json)
 		(void)options_set(&r->options, "report", NULL, WHEN_RUN, &why);
+	options_lock(&r->options, OPT_DESTRUCTIVE, r->c->not_destructive);
 	return 0;
 }
 
@@ -153,7 +156,7 @@ static void init_compiler(struct run *r)
 		.macros = &r->macros,
 		.parse = &r->parse,
 	};
-	type_set_strsize(r->types, (uint32_t)opt_num(&r->options, OPT_STRSIZE));
+	type_set_strsize(r->types, opt_num(&r->options, OPT_STRSIZE));
 	for (uint32_t i = 0; i < r->c->libdirs.n; i++)
 		vec_push(&r->bind.libdirs, r->c->libdirs.v[i]);
 	bind_init(&r->bind);
@@ -185,8 +188,17 @@ static void fini(struct run *r)
 	options_fini(&r->options);
 	diags_fini(&r->diags);
 	arena_fini(&r->arena);
-	if (r->out && r->out != stdout)
-		fclose(r->out);
+}
+
+/* Some file systems tell that a file could not be written only when it is closed. */
+static int close_output(struct run *r, int status)
+{
+	FILE *f = r->out;
+
+	r->out = NULL;
+	if (f == stdout || !fclose(f))
+		return status;
+	return run_failed(r, err_errno(errno, "%s: close", r->c->output));
 }
 
 bool run_dumps(const struct run *r, const char *stage)
@@ -309,6 +321,7 @@ int cmd_run(struct cmdline *c)
 		init_compiler(&r);
 		status = compile_and_run(&r);
 	}
+	status = close_output(&r, status);
 	fini(&r);
 	return status;
 }

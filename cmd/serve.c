@@ -23,7 +23,7 @@ static const char help[] =
 	"  --history SECONDS        how far back the page can go (600)\n"
 	"  --tick MILLISECONDS      how often the page is told (1000)\n"
 	"  --allow-d                the page may send D programs, which run as the user who started descry;\n"
-	"                           then none is needed here\n"
+	"                           then none is needed here; with -w also destructive ones\n"
 	"  --once                   ends with the program\n";
 
 struct serve {
@@ -46,13 +46,13 @@ struct serve {
 static int own_options(struct serve *s, int *argc, char **argv)
 {
 	static const char *const names[] = { "--port", "--bind", "--history", "--tick" };
+	static const int64_t least[] = { 0, 0, 1, 50 }, most[] = { 65535, 0, 86400, 60000 };
 	int n = 1;
 
 	for (int i = 1; i < *argc; i++) {
 		const char *value = NULL;
 		size_t o = 0, len = 0;
-		long number;
-		char *end;
+		int64_t number;
 
 		if (!strcmp(argv[i], "--help")) {
 			fputs(help, stdout);
@@ -79,13 +79,8 @@ static int own_options(struct serve *s, int *argc, char **argv)
 			s->http.address = value;
 			continue;
 		}
-		number = strtol(value, &end, 10);
-		if (end == value || *end || number < (o ? 1 : 0) ||
-		    number > (o == 0   ? 65535
-			      : o == 2 ? 86400
-				       : 60000) ||
-		    (o == 3 && number < 50))
-			return tool_wrong("%s: %s is no such number", names[o], value);
+		if (tool_integer(names[o], value, least[o], most[o], &number))
+			return 2;
 		if (o == 0)
 			s->http.port = (uint16_t)number;
 		else if (o == 2)
@@ -192,7 +187,7 @@ static bool wait_for_program(struct serve *s)
 	sigaction(SIGINT, &sa, NULL);
 	sigaction(SIGTERM, &sa, NULL);
 	sigaction(SIGHUP, &sa, NULL);
-	signal(SIGPIPE, SIG_IGN);
+	tool_ignore(SIGPIPE);
 	pthread_mutex_lock(&s->lock);
 	while (!s->program && !ended) {
 		struct timespec t;
@@ -216,6 +211,7 @@ static void use_program(struct serve *s, char **owned)
 	free(*owned);
 	*owned = s->program;
 	s->program = NULL;
+	s->c.not_destructive = "only the user who started descry serve can allow it, with -w";
 	s->c.programs.n = 0;
 	vec_push(&s->c.programs, (struct cmd_program){ PDESC_NAME, false, *owned });
 	pthread_mutex_unlock(&s->lock);
@@ -229,6 +225,7 @@ static int serve(struct serve *s)
 	int status = 0;
 	FILE *page_err;
 
+	s->live_options.err = stderr;
 	s->live = live_new(&s->live_options);
 	e = http_start(s->live, &s->http, &h);
 	if (e) {

@@ -11,10 +11,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/io.h"
 #include "base/mem.h"
+#include "base/number.h"
+#include "base/term.h"
 
 static const char *tool_name = "descry";
 static bool reader_gone;
+static int output_error; /* errno value */
 
 void tool_begin(const char *name)
 {
@@ -38,6 +42,24 @@ int tool_failed(const struct err *e)
 	if (!tool_reader_gone(e))
 		tool_wrong("%s", e->text);
 	return 1;
+}
+
+int tool_pid(const char *what, const char *text, pid_t *ret)
+{
+	int64_t pid;
+
+	if (!number_parse(text, 1, INT32_MAX, &pid))
+		return tool_wrong("%s wants a process id, not %s", what, text);
+	*ret = (pid_t)pid;
+	return 0;
+}
+
+int tool_integer(const char *option, const char *text, int64_t min, int64_t max, int64_t *ret)
+{
+	if (!number_parse(text, min, max, ret))
+		return tool_wrong("%s wants a whole number from %lld to %lld, not %s", option,
+				  (long long)min, (long long)max, text);
+	return 0;
 }
 
 int tool_number(const char *option, const char *text, double min, double max, double *ret)
@@ -68,7 +90,7 @@ struct err *tool_can_write(const char *path)
 
 struct err *tool_out_begin(struct out *o, const char *path, FILE **ret)
 {
-	*ret = path ? fopen(path, "we") : NULL;
+	*ret = path ? term_fopen(path, "we") : NULL;
 	if (path && !*ret)
 		return err_errno(errno, "%s: open", path);
 	out_init(o, *ret ? *ret : stdout);
@@ -92,8 +114,42 @@ bool tool_reader_gone(const struct err *e)
 	return e->code == EPIPE;
 }
 
+static void ignore(int sig)
+{
+}
+
+void tool_ignore(int sig)
+{
+	/* A handler, which exec(2) takes away, and not SIG_IGN, which it leaves to the program that is started. */
+	struct sigaction sa = { .sa_handler = ignore, .sa_flags = SA_RESTART };
+
+	sigaction(sig, &sa, NULL);
+}
+
+void tool_start(void)
+{
+	tool_ignore(SIGXFSZ);
+	term_begin();
+}
+
+void tool_check_output(void)
+{
+	if (!output_error && ferror(stdout))
+		output_error = errno;
+}
+
 int tool_end(int status)
 {
+	struct err *e = reader_gone ? NULL : io_flush(stdout, "standard output");
+
+	if (e && output_error) {
+		err_free(e);
+		e = err_errno(output_error, "standard output: write");
+	}
+	if (e) {
+		status = tool_failed(e);
+		err_free(e);
+	}
 	if (reader_gone) {
 		signal(SIGPIPE, SIG_DFL);
 		raise(SIGPIPE);

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "budget.h"
 #include "run.h"
+#include "tool.h"
 
 static volatile sig_atomic_t interrupted, at_end;
 
@@ -47,7 +48,7 @@ static void catch_signals(void)
 	sigaction(SIGTERM, &sa, NULL);
 	sigaction(SIGHUP, &sa, NULL);
 	sigaction(SIGCHLD, &sa, NULL);
-	signal(SIGPIPE, SIG_IGN);
+	tool_ignore(SIGPIPE);
 }
 
 void run_say_matched(struct run *r, const struct bound *b)
@@ -64,9 +65,9 @@ void run_say_matched(struct run *r, const struct bound *b)
 			if (b->clauses.v[k]->loc >= s->base &&
 			    b->clauses.v[k]->loc <= s->base + s->len)
 				n += b->clauses.v[k]->nprobes;
-		fprintf(stderr, "%s: %s '%s' matched %u probe%s\n", r->c->progname,
-			s->kind == SOURCE_FILE ? "script" : "description", s->name, n,
-			n == 1 ? "" : "s");
+		fprintf(stderr, "%s: %s '%.*s%s' matched %u probe%s\n", r->c->progname,
+			s->kind == SOURCE_FILE ? "script" : "description", diag_shown(s->name),
+			s->name, DIAG_CUT(s->name), n, n == 1 ? "" : "s");
 		src++;
 	}
 }

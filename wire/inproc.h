@@ -1,11 +1,18 @@
 /* The in-process engine's memory: shared by tracer, agent and compiled programs.
  *
- * Three mappings lie at the same addresses in the tracer and in every traced process, at a base that is free in all of
+ * Four mappings lie at the same addresses in the tracer and in every traced process, at a base that is free in all of
  * them (WIRE_BASE + k * WIRE_BASE_STEP):
  *
  *	base                 code     memfd, R-X (the tracer writes it by a second mapping): the agent's blob, then programs
- *	base + WIRE_SHARED   shared   memfd, RW-: struct wire_area, map descriptors, map memory, thread slots, undo log
+ *	base + WIRE_FACTS    facts    memfd, R-- (the tracer: RW-): struct wire_area, map descriptors, constants, processes,
+ *	                              undo log, unwind tables, stand-ins of task_structs
+ *	base + WIRE_SHARED   shared   memfd, RW-: struct wire_common, map memory, thread slots
  *	base + WIRE_PRIVATE  private  anonymous, RW-, wiped on fork: struct wire_private, then probe stacks
+ *
+ * Trust: only the tracer writes code, facts and islands. Their files are sealed (F_SEAL_FUTURE_WRITE and the others) before
+ * a process gets a descriptor, which is read-only. What lies in `shared` and `private` of a process may hold anything: the
+ * tracer reads each word once, checks it, and never follows an address from there. Slot 0 is the tracer's: in the tracer its
+ * pages are private memory. doc/inproc.md has the table of who writes and reads what.
  *
  * and, within 2 GB of each patched module, an island: part of a memfd, R-X, with the stubs.
  *
@@ -23,7 +30,7 @@
  * that it probes: a stub's blocks may be of different kinds.
  * Programs and the agent's helpers have r12 = struct wire_thread of the running thread.
  * Always true: nothing in a traced process depends on the tracer's life; one writer for everything in a thread slot but
- * what is marked; what the tracer reads from here is hostile input.
+ * what is marked; what the tracer reads from `shared` is hostile input.
  */
 #ifndef DESCRY_WIRE_INPROC_H
 #define DESCRY_WIRE_INPROC_H
@@ -34,12 +41,15 @@
 #define WIRE_BASE_STEP 0x010000000000ull
 enum { WIRE_BASES = 16 };
 #define WIRE_CODE_SIZE 0x08000000ull /* 128 MB of addresses; pages exist as written */
-#define WIRE_SHARED 0x10000000ull    /* from base */
+#define WIRE_FACTS WIRE_CODE_SIZE    /* from base, right behind the code */
+#define WIRE_SHARED \
+	0x40000000ull /* from base, right behind the facts; within reach of code's RIP-relative operands */
+#define WIRE_FACTS_SIZE (WIRE_SHARED - WIRE_FACTS)
 #define WIRE_SHARED_MAX 0x4000000000ull
 #define WIRE_PRIVATE 0x8000000000ull /* from base */
 
 #define WIRE_AREA_MAGIC 0x6172656164736372ull
-enum { WIRE_AREA_VERSION = 1 };
+enum { WIRE_AREA_VERSION = 2 };
 
 enum {
 	WIRE_THREADS_MAX = 1024, /* slots; the tracer may use fewer */
@@ -117,7 +127,7 @@ struct wire_map {
 	uint64_t buckets; /* hashes: a power of two */
 	uint32_t index;   /* of the map in the image */
 	uint32_t pad;
-	uint64_t used;  /* WIRE_MAP_HASH: entries in use (shared, atomic) */
+	uint64_t used; /* WIRE_MAP_HASH: address of the uint64_t that counts entries in use (shared, atomic) */
 	uint64_t flags; /* WIRE_MAP_BUSY_WORD */
 };
 /* Values start with a word that says "in use" (role MAP_SCRATCH): cleared when a slot changes hands, or a firing was left
@@ -206,6 +216,7 @@ struct wire_thread {
 		violation; /* how many; the last one's instruction, ~0 a helper's argument */
 	uint32_t number;   /* compiled code's own: of the system call that returns */
 	uint32_t vforked; /* a vfork() child runs on this thread's stack and slot: its system calls are not this process's */
+	uint32_t uid, gid;
 	struct wire_call calls
 		[WIRE_CALLS]; /* those under way: one, and one more for each signal handler upon it */
 	/* from WIRE_THREAD_SPACE: map memory of this thread */
@@ -225,30 +236,32 @@ struct wire_thread_entry {
 };
 #define WIRE_THREAD_MIX 0x9e3779b97f4a7c15ull
 
-enum wire_process_state {
-	WIRE_PROCESS_FREE,
-	WIRE_PROCESS_TRACED,
-	WIRE_PROCESS_FORKED,
-	WIRE_PROCESS_GONE
-};
+enum wire_process_state { WIRE_PROCESS_FREE, WIRE_PROCESS_TRACED, WIRE_PROCESS_GONE };
 struct wire_range {
 	uint64_t lo, hi;
 };
+/* In the facts. The tracer numbers processes that it attaches to from 1 on; forked children number themselves, from
+ * WIRE_PROCESSES_MAX - 1 down. */
 struct wire_process {
-	uint32_t state;   /* enum wire_process_state, atomic */
-	uint32_t pid;     /* host's view */
-	uint32_t own_pid; /* its own namespace's view; of a FORKED one written last: 0, look away */
+	uint32_t state; /* enum wire_process_state, atomic */
+	uint32_t pid; /* host's view; 0: a child that the tracer has not looked at, struct wire_said has what it says */
+	uint32_t own_pid; /* its own namespace's view */
 	uint32_t uid, gid, ppid;
-	uint32_t ranges_wanted; /* set by the agent: an address was in no range */
 	uint32_t nranges; /* tracer's list of readable mappings; odd `version`: being written */
-	uint32_t version, pad;
+	uint32_t version;
 	uint64_t ranges; /* address of struct wire_range[WIRE_RANGES_MAX] */
 	uint64_t task; /* address of the stand-in for its struct task_struct (kernel layout), 0 none */
-	uint32_t exit_tid; /* atomic: the thread that told of the process's end, 0 none did */
-	uint32_t execs;    /* atomic: calls of execve that have not returned */
-	uint32_t quiet;    /* atomic: its wire_kept.quiet is set */
-	uint32_t pad1;
 	uint64_t ranges_time; /* CLOCK_MONOTONIC ns: when `ranges` was read; stored last */
+	uint64_t started; /* of /proc/PID/stat: tells it from a later process with the same number */
+};
+/* What a process says itself: in shared memory, by the same number. */
+struct wire_said {
+	uint32_t own_pid; /* a forked child's, written last; 0: look away */
+	uint32_t uid, gid, ppid;
+	uint32_t ranges_wanted; /* an address was in no range */
+	uint32_t exit_tid;      /* atomic: the thread that told of the process's end, 0 none did */
+	uint32_t execs;         /* atomic: calls of execve that have not returned */
+	uint32_t quiet;         /* its wire_kept.quiet is set */
 };
 
 /* Where members of the kernel's structures lie that the agent writes; bytes. */
@@ -364,6 +377,7 @@ struct wire_undo {
 /* Names of the memfds, as /proc/PID/maps shows them behind "/memfd:". */
 #define WIRE_MEMFD_PREFIX "descry-"
 #define WIRE_MEMFD_CODE "descry-code"
+#define WIRE_MEMFD_FACTS "descry-facts"
 #define WIRE_MEMFD_SHARED "descry-shared"
 #define WIRE_MEMFD_ISLAND "descry-island"
 
@@ -373,11 +387,13 @@ struct wire_clock {
 	uint64_t mult; /* 0: no usable TSC, the agent asks the kernel */
 };
 
+/* At the start of the facts. */
 struct wire_area {
 	uint64_t magic;
 	uint32_t version, size_of_thread; /* WIRE_AREA_VERSION, thread_stride */
-	uint64_t base;                    /* of the three mappings */
+	uint64_t base;                    /* of the four mappings */
 	uint64_t shared_size, code_size, private_size;
+	uint64_t span; /* bytes from here to the end of the shared mapping: what programs may read */
 	uint32_t tracer_pid, watchdog_pid;
 	uint64_t heartbeat; /* CLOCK_MONOTONIC ns of the tracer's last sign of life; looked at on slow paths */
 	uint64_t heartbeat_max; /* ns without one after which programs stop running; 0 never */
@@ -388,20 +404,27 @@ struct wire_area {
 	uint32_t nmaps, nprobes;
 	uint64_t threads; /* address of slot 0 */
 	uint64_t thread_stride;
-	uint32_t nthreads, process_count;
+	uint32_t nthreads;
+	uint32_t process_count;   /* of those the tracer has numbered */
 	uint64_t processes;       /* address of struct wire_process[WIRE_PROCESSES_MAX] */
+	uint64_t said;            /* address of struct wire_said[WIRE_PROCESSES_MAX] */
 	uint64_t undo;            /* address of struct wire_undo[nundo] */
 	uint32_t nundo, identity; /* enum wire_identity */
 	uint64_t id_disp;
-	uint64_t no_thread; /* firings skipped: no slot free (atomic) */
-	uint64_t forked;    /* firings skipped in forked children (atomic) */
-	uint64_t follow;    /* fork children are traced too */
+	uint64_t follow; /* fork children are traced too */
 	uint64_t counters_base; /* offset in a thread slot of the uint64_t counters (wire_counter, then per probe) */
 	uint64_t reads_guarded; /* the agent's SIGSEGV/SIGBUS handler is in place: plain loads are safe */
 	uint64_t unwind_version; /* of the unwind tables; odd: being written */
 	uint64_t event;          /* offset in a thread slot of its struct wire_event, 0 none */
 	struct wire_task_layout task;
-	uint64_t spare[28];
+};
+
+/* At the start of the shared mapping. */
+struct wire_common {
+	uint64_t no_thread;   /* firings skipped: no slot free (atomic) */
+	uint64_t forked;      /* firings skipped in forked children (atomic) */
+	uint32_t child_count; /* forked children that have numbered themselves (atomic) */
+	uint32_t pad[11];
 	struct wire_ask ask;
 };
 
@@ -479,6 +502,9 @@ _Static_assert(sizeof(struct wire_map) == 72, "map");
 _Static_assert(sizeof(struct wire_ring) == 128, "ring");
 _Static_assert(sizeof(struct wire_thread) <= WIRE_THREAD_SPACE, "thread");
 _Static_assert(sizeof(struct wire_undo) == 288, "undo");
+_Static_assert(sizeof(struct wire_process) == 64, "process");
+_Static_assert(sizeof(struct wire_said) == 32, "what a process says");
+_Static_assert(offsetof(struct wire_common, ask) == 64, "cache lines");
 _Static_assert(offsetof(struct wire_private, threads) == 512, "private");
 _Static_assert(sizeof(struct wire_sigaction) == 32, "the kernel's struct sigaction");
 

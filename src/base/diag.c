@@ -4,8 +4,10 @@
 #include <ctype.h>
 
 #include "base/mem.h"
+#include "base/term.h"
+#include "base/utf8.h"
 
-enum { DIAG_LIMIT = 20 };
+enum { DIAG_LIMIT = 20, QUOTE_BEFORE = 100, QUOTE_MAX = 200 /* bytes of a line */ };
 
 /* A line marker of cpp: the text from `off` on is line `line` of `name`. */
 struct source_mark {
@@ -171,22 +173,53 @@ bool source_pos(const struct diags *d, loc_t loc, const char **ret_name, uint32_
 	return true;
 }
 
+static uint32_t limit(const struct diags *d)
+{
+	return d->limit ? d->limit : DIAG_LIMIT;
+}
+
+bool diags_full(const struct diags *d)
+{
+	return d->errors >= limit(d);
+}
+
+int diag_shown(const char *text)
+{
+	size_t n = strnlen(text, DIAG_TEXT_MAX + 1);
+
+	if (n <= DIAG_TEXT_MAX)
+		return (int)n;
+	n = DIAG_TEXT_MAX;
+	while (n && ((unsigned char)text[n] & 0xc0) == 0x80) /* not through a character */
+		n--;
+	return (int)n;
+}
+
 static void add(struct diags *d, enum diag_level level, loc_t loc, loc_t end, const char *tag,
 		const char *fmt, va_list ap)
 {
-	uint32_t limit = d->limit ? d->limit : DIAG_LIMIT;
 	struct diag *g;
+	int n;
 
 	if (level == DIAG_ERROR)
-		d->errors++;
-	if (level != DIAG_WARNING && d->errors > limit)
-		return; /* a dropped error's notes go with it */
+		d->dropping = ++d->errors > limit(d);
+	else if (level == DIAG_WARNING)
+		d->dropping = ++d->warnings > limit(d);
+	if (d->dropping)
+		return;
 	if (d->n == d->cap)
 		vec_grow_((void **)&d->list, &d->cap, d->n + 1, sizeof(*d->list));
 	g = &d->list[d->n++];
 	*g = (struct diag){ .level = level, .tag = tag, .loc = loc, .end = end };
 	if (vasprintf(&g->text, fmt, ap) < 0)
 		g->text = xstrdup(fmt);
+	n = diag_shown(g->text);
+	if (g->text[n]) {
+		char *cut = xasprintf("%.*s...", n, g->text);
+
+		free(g->text);
+		g->text = cut;
+	}
 }
 
 void diag_error(struct diags *d, loc_t loc, loc_t end, const char *tag, const char *fmt, ...)
@@ -216,35 +249,76 @@ void diag_warn(struct diags *d, loc_t loc, loc_t end, const char *tag, const cha
 	va_end(ap);
 }
 
-/* The source line of g with the bytes [loc, end) underlined; the caret line repeats tabs and takes one column
- * per UTF-8 character. */
+/* Bytes of the character at text[i]; *ret_shown: as it is. Others stand as one '?'. */
+static uint32_t character(const struct source *s, uint32_t i, uint32_t end, bool *ret_shown)
+{
+	uint32_t c, n = utf8_decode(s->text + i, end - i, &c);
+
+	*ret_shown = n && (c == '\t' || !utf8_is_unseen(c));
+	return n ? n : 1;
+}
+
+/* Text that is as wide as the characters of [i, end): tabs, and `fill` for all others. */
+static void put_width(const struct source *s, uint32_t i, uint32_t end, char fill, FILE *out)
+{
+	bool shown;
+
+	for (; i < end; i += character(s, i, end, &shown))
+		putc(s->text[i] == '\t' && fill == ' ' ? '\t' : fill, out);
+}
+
+/* Part of a long line: where the quoted bytes of [*from, *to) begin and end so that `off` is among them. */
+static void quote_window(const struct source *s, uint32_t off, uint32_t *from, uint32_t *to)
+{
+	if (*to - *from <= QUOTE_MAX)
+		return;
+	if (off - *from > QUOTE_BEFORE) {
+		*from = off - QUOTE_BEFORE;
+		for (uint32_t i = 0; i < 3 && ((uint8_t)s->text[*from] & 0xc0) == 0x80; i++)
+			(*from)++;
+	}
+	if (*to - *from > QUOTE_MAX) {
+		*to = *from + QUOTE_MAX;
+		for (uint32_t i = 0; i < 3 && ((uint8_t)s->text[*to] & 0xc0) == 0x80; i++)
+			(*to)--;
+	}
+}
+
+static void paint(const char *sequence, bool color, FILE *out)
+{
+	if (color)
+		term_raw(out, sequence, strlen(sequence));
+}
+
+/* The source line of g, or the part of it around the caret, with the bytes [loc, end) underlined; the caret line repeats tabs
+ * and takes one column per character. */
 static void print_caret(const struct source *s, const struct diag *g, uint32_t line, bool color,
 			FILE *out)
 {
-	uint32_t off = g->loc - s->base, start = line_start(s, off), stop = off, end, i;
+	uint32_t off = g->loc - s->base, start = line_start(s, off), stop = off, from, to, end, n;
+	bool shown;
 
 	while (stop < s->len && s->text[stop] != '\n')
 		stop++;
-	fprintf(out, "%5u | ", line);
-	for (i = start; i < stop; i++) {
-		unsigned char c = (unsigned char)s->text[i];
-
-		putc(c == '\t' || (c >= ' ' && c != 0x7f) ? c : '?', out);
+	from = start;
+	to = stop;
+	quote_window(s, off, &from, &to);
+	fprintf(out, "%5u | %s", line, from > start ? "..." : "");
+	for (uint32_t i = from; i < to; i += n) {
+		n = character(s, i, to, &shown);
+		fprintf(out, "%.*s", shown ? (int)n : 1, shown ? s->text + i : "?");
 	}
-	fprintf(out, "\n      | ");
-	for (i = start; i < off; i++) {
-		if (((unsigned char)s->text[i] & 0xc0) != 0x80)
-			putc(s->text[i] == '\t' ? '\t' : ' ', out);
-	}
+	fprintf(out, "%s\n      | %s", to < stop ? "..." : "", from > start ? "   " : "");
+	put_width(s, from, off, ' ', out);
 	end = g->end > g->loc ? g->end - s->base : off + 1;
-	if (end > stop)
-		end = stop;
-	fprintf(out, "%s^", color ? "\033[1;32m" : "");
-	for (i = off + 1; i < end; i++) {
-		if (((unsigned char)s->text[i] & 0xc0) != 0x80)
-			putc('~', out);
-	}
-	fprintf(out, "%s\n", color ? "\033[0m" : "");
+	if (end > to)
+		end = to;
+	paint("\033[1;32m", color, out);
+	putc('^', out);
+	if (off < end)
+		put_width(s, off + character(s, off, to, &shown), end, '~', out);
+	paint("\033[0m", color, out);
+	putc('\n', out);
 }
 
 static void print_own(const struct diags *d, const struct diag *g, const struct diag_style *st,
@@ -260,13 +334,16 @@ static void print_own(const struct diags *d, const struct diag *g, const struct 
 		/* The name of a -n source is its text: of no use in front of a line that shows it. */
 		if (s->kind == SOURCE_ARG && name == s->name)
 			name = "<command line>";
-		fprintf(out, "%s%s:%u:%u: ", st->color ? "\033[1m" : "", name, line, col);
+		paint("\033[1m", st->color, out);
+		fprintf(out, "%s:%u:%u: ", name, line, col);
 	} else if (g->level != DIAG_NOTE) {
-		fprintf(out, "%s%s: ", st->color ? "\033[1m" : "",
-			st->progname ? st->progname : "descry");
+		paint("\033[1m", st->color, out);
+		fprintf(out, "%s: ", st->progname ? st->progname : "descry");
 	}
-	fprintf(out, "%s%s:%s %s", st->color ? color[g->level] : "", level[g->level],
-		st->color ? "\033[0m" : "", g->text);
+	paint(color[g->level], st->color, out);
+	fprintf(out, "%s:", level[g->level]);
+	paint("\033[0m", st->color, out);
+	fprintf(out, " %s", g->text);
 	if (g->tag)
 		fprintf(out, " [%s]", g->tag);
 	putc('\n', out);
@@ -324,7 +401,8 @@ static void print_dtrace(const struct diags *d, const struct diag *g, const stru
 	if (g->level == DIAG_WARNING)
 		fprintf(out, "warning: ");
 	else if (s && s->kind == SOURCE_ARG)
-		fprintf(out, "invalid probe specifier %s: ", s->name);
+		fprintf(out, "invalid probe specifier %.*s%s: ", diag_shown(s->name), s->name,
+			DIAG_CUT(s->name));
 	else if (s)
 		fprintf(out, "failed to compile script %s: ", s->name);
 	if (st->errtags && g->tag)
@@ -342,19 +420,24 @@ static void print_dtrace(const struct diags *d, const struct diag *g, const stru
 	fprintf(out, "%s\n", g->text);
 }
 
+static void print_more(uint32_t n, const char *what, const struct diag_style *style, FILE *out)
+{
+	if (n)
+		fprintf(out, "%s: %u more %s%s not shown\n",
+			style->progname ? style->progname : "descry", n, what, n == 1 ? "" : "s");
+}
+
 void diags_print(const struct diags *d, const struct diag_style *style, FILE *out)
 {
-	uint32_t shown = 0;
+	uint32_t shown[DIAG_NOTE + 1] = { 0 };
 
 	for (uint32_t i = 0; i < d->n; i++) {
 		if (style->dtrace)
 			print_dtrace(d, &d->list[i], style, out);
 		else
 			print_own(d, &d->list[i], style, out);
-		shown += d->list[i].level == DIAG_ERROR;
+		shown[d->list[i].level]++;
 	}
-	if (d->errors > shown)
-		fprintf(out, "%s: %u more error%s not shown\n",
-			style->progname ? style->progname : "descry", d->errors - shown,
-			d->errors - shown == 1 ? "" : "s");
+	print_more(d->warnings - shown[DIAG_WARNING], "warning", style, out);
+	print_more(d->errors - shown[DIAG_ERROR], "error", style, out);
 }

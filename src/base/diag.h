@@ -17,6 +17,9 @@
 
 typedef uint32_t loc_t;
 
+/* A message is cut after so many bytes, and so is a program's text where it stands for its name. */
+enum { DIAG_TEXT_MAX = 1000 };
+
 enum source_kind {
 	SOURCE_FILE, /* -s file: a bare probe description is an error */
 	SOURCE_ARG, /* -n, -P, -m, -f, -i argument: name is e.g. "-n" argument's own text in DTrace's messages */
@@ -46,8 +49,9 @@ struct diags {
 	struct source *sources;
 	uint32_t nsources;
 	struct diag *list;
-	uint32_t n, cap, errors;
-	uint32_t limit; /* further errors are dropped and counted; 0 = 20 */
+	uint32_t n, cap, errors, warnings;
+	uint32_t limit; /* further errors, and further warnings, are dropped and counted; 0 = 20 */
+	bool dropping;  /* the last error or warning was: its notes go with it */
 };
 
 void diags_init(struct diags *d);
@@ -60,6 +64,12 @@ const struct source *source_of(const struct diags *d, loc_t loc);
  * cpp (-C) renumbers: ret_name is the marked name. */
 bool source_pos(const struct diags *d, loc_t loc, const char **ret_name, uint32_t *ret_line,
 		uint32_t *ret_col);
+
+/* Are there as many errors as are shown? Whoever searches for a hint may save the effort. */
+bool diags_full(const struct diags *d);
+/* The bytes of text that are shown of it, for printf's "%.*s%s" with DIAG_CUT() behind. */
+int diag_shown(const char *text);
+#define DIAG_CUT(text) ((text)[diag_shown(text)] ? "..." : "")
 
 void diag_error(struct diags *d, loc_t loc, loc_t end, const char *tag, const char *fmt, ...)
 	__attribute__((format(printf, 5, 6)));
@@ -74,7 +84,7 @@ struct diag_style {
 	bool errtags;         /* with dtrace: "[D_TAG] line N: msg" */
 	const char *progname; /* "descry" or "dtrace" */
 };
-/* Prints all diagnostics in order. */
+/* Prints all diagnostics in order. Of a long line only the part around the caret is shown. */
 void diags_print(const struct diags *d, const struct diag_style *style, FILE *out);
 
 #endif

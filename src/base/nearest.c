@@ -13,7 +13,7 @@ uint32_t edit_distance(const char *a, const char *b, uint32_t limit)
 {
 	/* Three rows of the usual table: a swap looks two rows back. */
 	uint32_t rows[3][WORD_MAX_LEN + 1], *before = rows[0], *prev = rows[1], *cur = rows[2], *t;
-	size_t na = strlen(a), nb = strlen(b);
+	size_t na = strnlen(a, WORD_MAX_LEN + 1), nb = strnlen(b, WORD_MAX_LEN + 1);
 
 	if (na > WORD_MAX_LEN || nb > WORD_MAX_LEN || (na > nb ? na - nb : nb - na) > limit)
 		return limit + 1;
@@ -43,11 +43,11 @@ uint32_t edit_distance(const char *a, const char *b, uint32_t limit)
 
 void nearest_offer(struct nearest *n, const char *candidate)
 {
-	size_t len = strlen(n->word);
+	size_t len = strnlen(n->word, WORD_MAX_LEN + 1);
 	uint32_t limit = len < 6 ? 1 : (uint32_t)len / 3, d;
 
-	if (len < 3)
-		return; /* everything is near */
+	if (len < 3 || len > WORD_MAX_LEN)
+		return; /* everything is near; nothing is */
 	d = edit_distance(n->word, candidate, limit);
 	/* Of two that are as near, one of the same length: swapped letters are likelier than lost ones. */
 	if (d > 0 && d <= limit &&

@@ -8,9 +8,15 @@
 
 #include <dirent.h>
 #include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
 
 /* The next number. False: there is none left, or d is NULL: what cannot be opened has nothing in it. */
 bool procdir_next(DIR *d, int *ret);
+
+/* When a process began, in ticks since the machine did (/proc/PID/stat): tells it from a later one of that number. 0: there is
+ * none. */
+uint64_t procdir_start(pid_t pid);
 
 static inline void cleanup_dir_(DIR **d)
 {

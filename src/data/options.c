@@ -1,5 +1,6 @@
 #include "data/options.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <errno.h>
 #include <limits.h>
@@ -231,6 +232,10 @@ bool options_set(struct options *o, const char *name, const char *value, enum op
 		*ret_error = error_text;
 		return false;
 	}
+	if (o->locked[id] && num != o->v[id].num) {
+		*ret_error = o->locked[id];
+		return false;
+	}
 	o->v[id].set = true;
 	o->v[id].num = num;
 	if (info->kind == OPTION_TEXT) {
@@ -247,6 +252,12 @@ bool options_set_text(struct options *o, const char *text, enum option_when when
 	cleanup_free char *name = eq ? xstrndup(text, (size_t)(eq - text)) : xstrdup(text);
 
 	return options_set(o, name, eq ? eq + 1 : NULL, when, ret_error);
+}
+
+void options_lock(struct options *o, enum option_id id, const char *why)
+{
+	assert(option_table[id].kind != OPTION_TEXT);
+	o->locked[id] = why;
 }
 
 const char *option_name(enum option_id id)

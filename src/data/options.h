@@ -34,6 +34,7 @@ struct option_value {
 
 struct options {
 	struct option_value v[OPT_COUNT];
+	const char *locked[OPT_COUNT]; /* why no other value may be set; NULL: any may */
 };
 
 void options_init(struct options *o); /* defaults */
@@ -45,6 +46,8 @@ bool options_set(struct options *o, const char *name, const char *value, enum op
 /* "name=value" or "name". */
 bool options_set_text(struct options *o, const char *text, enum option_when when,
 		      const char **ret_error);
+/* Its value stays as it is now; setting another fails with `why`, which is borrowed. */
+void options_lock(struct options *o, enum option_id id, const char *why);
 const char *option_name(enum option_id id);
 
 static inline bool opt_on(const struct options *o, enum option_id id)

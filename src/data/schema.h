@@ -112,8 +112,9 @@ struct agg {
 	const char *name; /* "" for @ */
 	uint32_t id;      /* in order of first use */
 	enum agg_func func;
-	type_id type;              /* of the argument: signedness; T_UINT64 for count */
-	int64_t base, limit, step; /* lquantize */
+	type_id type;     /* of the argument: signedness; T_UINT64 for count */
+	const char *unit; /* of the argument, where it is known to be a time: ns us ms s; else NULL */
+	int64_t base, limit, step;                 /* lquantize */
 	uint32_t factor, low_mag, high_mag, steps; /* llquantize */
 	struct field *keys;
 	uint32_t nkeys;

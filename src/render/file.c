@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <sys/stat.h>
 
+#include "base/term.h"
+
 struct err *output_reopen(struct sink *s, struct output *of, struct out *o, const char *path)
 {
 	struct err *e = out_flush(o);
@@ -15,7 +17,7 @@ struct err *output_reopen(struct sink *s, struct output *of, struct out *o, cons
 		of->first = s->out;
 	if (*path) {
 		/* The file stays as it is when the new one cannot be opened. */
-		f = fopen(path, "ae");
+		f = term_fopen(path, "ae");
 		if (!f)
 			return err_errno(errno, "couldn't freopen() \"%s\"", path);
 	}

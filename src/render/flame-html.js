@@ -213,7 +213,12 @@
 
 	function recall() {
 		location.hash.slice(1).split("&").forEach(function (kv) {
-			var cut = kv.indexOf("="), k = kv.slice(0, cut), v = decodeURIComponent(kv.slice(cut + 1));
+			var cut = kv.indexOf("="), k = kv.slice(0, cut), v;
+			try {
+				v = decodeURIComponent(kv.slice(cut + 1));
+			} catch (e) {
+				return; /* no text */
+			}
 			if (k === "z" && +v < count)
 				zoomed = +v;
 			else if (k === "s")

@@ -111,11 +111,12 @@
 	}
 
 	function recall() {
-		var p = {};
+		var p = Object.create(null);
 		location.hash.slice(1).split("&").forEach(function (kv) {
 			var at = kv.indexOf("=");
-			if (at > 0)
+			try {
 				p[kv.slice(0, at)] = decodeURIComponent(kv.slice(at + 1));
+			} catch (e) { /* no text */ }
 		});
 		if (p.i)
 			setIgnoreCase(true);

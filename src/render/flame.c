@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "base/hash.h"
+#include "base/utf8.h"
 
 static const char *const palette_names[FLAME_NPALETTES] = {
 	[FLAME_KIND] = "kind",     [FLAME_SAFE] = "safe",   [FLAME_MODULE] = "module",
@@ -228,39 +229,6 @@ uint32_t flame_color(const struct stacktree *t, uint32_t node, const struct flam
 	}
 }
 
-/* Bytes of the UTF-8 sequence at s, 0 when it is none; *ret_c is the character. */
-static uint32_t utf8_at(const uint8_t *s, size_t n, uint32_t *ret_c)
-{
-	uint32_t len = s[0] < 0x80   ? 1
-		       : s[0] < 0xc2 ? 0
-		       : s[0] < 0xe0 ? 2
-		       : s[0] < 0xf0 ? 3
-		       : s[0] < 0xf5 ? 4
-				     : 0;
-	uint32_t c = len == 1 ? s[0] : s[0] & (0x7fu >> len);
-
-	if (!len || len > n)
-		return 0;
-	for (uint32_t i = 1; i < len; i++) {
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-		c = c << 6 | (s[i] & 0x3f);
-	}
-	if ((len == 3 && c < 0x800) || (len == 4 && (c < 0x10000 || c > 0x10ffff)) ||
-	    (c >= 0xd800 && c <= 0xdfff))
-		return 0;
-	*ret_c = c;
-	return len;
-}
-
-/* Control characters, what turns the direction of writing, line separators, and what XML does not know. */
-static bool is_unseen(uint32_t c)
-{
-	return c < 0x20 || (c >= 0x7f && c < 0xa0) || (c >= 0x200e && c <= 0x200f) ||
-	       (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) || c == 0xfeff ||
-	       (c & 0xfffe) == 0xfffe;
-}
-
 void flame_shown(struct out *o, const char *text, size_t len)
 {
 	const uint8_t *s = (const uint8_t *)text;
@@ -268,13 +236,13 @@ void flame_shown(struct out *o, const char *text, size_t len)
 	bool cut = len > FLAME_NAME_MAX;
 
 	for (uint32_t i = 0; i < n; i += step) {
-		step = utf8_at(s + i, n - i, &c);
+		step = utf8_decode(s + i, n - i, &c);
 		if (!step && cut && n - i < 4)
 			break; /* the character that the end cut through */
 		if (!step) {
 			out_printf(o, "\\x%02x", s[i]);
 			step = 1;
-		} else if (is_unseen(c)) {
+		} else if (utf8_is_unseen(c)) {
 			out_printf(o, c < 0x80 ? "\\x%02x" : "\\u%04x", c);
 		} else {
 			out_mem(o, s + i, step);

@@ -111,41 +111,107 @@ void folded_write(const struct stacktree *t, struct out *o)
 	vec_fini(&w.path);
 }
 
+/* --- JSON --- */
+
+/* Frames above one another in a part: the whole nests to about twice as many levels, and readers that stop at 100 take it. */
+enum { PART_DEPTH = 40 };
+
+struct json_parts {
+	const struct stacktree *t;
+	struct out *o;
+	VEC(uint32_t)
+	roots; /* nodes whose children stand in a part of their own, in the order of the parts */
+};
+
+/* What a node is, without its end. */
+static void put_node(struct json_parts *j, uint32_t i)
+{
+	const struct stacktree_node *n = &j->t->nodes.v[i];
+	const struct stacktree_name *name = stacktree_name_of(j->t, i);
+	struct out *o = j->o;
+
+	out_str(o, "{\"name\":");
+	if (i != STACKTREE_ROOT)
+		json_string(o, name->text, name->len);
+	else
+		json_string(o, "all", 3);
+	out_str(o, ",\"value\":");
+	out_unsigned(o, n->total, 0);
+	out_str(o, ",\"self\":");
+	out_unsigned(o, n->self, 0);
+	if (j->t->differential) {
+		out_str(o, ",\"before\":");
+		out_unsigned(o, j->t->before.v[i].total, 0);
+		out_str(o, ",\"selfBefore\":");
+		out_unsigned(o, j->t->before.v[i].self, 0);
+	}
+}
+
+/* Behind put_node(): where the children are. How many levels it leaves open: 1 for a list of them, else 0. */
+static uint32_t put_children(struct json_parts *j, uint32_t i, bool apart)
+{
+	bool some = j->t->nodes.v[i].first != STACKTREE_NONE;
+
+	if (some && !apart) {
+		out_str(j->o, ",\"children\":[");
+		return 1;
+	}
+	if (some) {
+		out_str(j->o, ",\"part\":");
+		out_unsigned(j->o, j->roots.n, 0);
+		vec_push(&j->roots, i);
+	}
+	out_char(j->o, '}');
+	return 0;
+}
+
+/* As stacktree_next(), but only below `root`, and no further up than that: a stack of n frames has n / PART_DEPTH parts. */
+static uint32_t next_below(const struct stacktree *t, uint32_t root, uint32_t i, bool skip)
+{
+	if (!skip && t->nodes.v[i].first != STACKTREE_NONE)
+		return t->nodes.v[i].first;
+	while (i != root && t->nodes.v[i].next == STACKTREE_NONE)
+		i = t->nodes.v[i].parent;
+	return i == root ? STACKTREE_NONE : t->nodes.v[i].next;
+}
+
+/* A node and PART_DEPTH levels below it, but for the '}' at its end. */
+static void put_part(struct json_parts *j, uint32_t root)
+{
+	const struct stacktree *t = j->t;
+	uint32_t base = t->nodes.v[root].depth, open = 0; /* objects whose "]}" is still to come */
+	bool apart = false;
+
+	put_node(j, root);
+	if (t->nodes.v[root].first == STACKTREE_NONE)
+		return;
+	open = put_children(j, root, false);
+	for (uint32_t i = next_below(t, root, root, false); i != STACKTREE_NONE;
+	     i = next_below(t, root, i, apart)) {
+		uint32_t depth = t->nodes.v[i].depth - base;
+
+		for (; open > depth; open--)
+			out_str(j->o, "]}");
+		if (t->nodes.v[t->nodes.v[i].parent].first != i)
+			out_str(j->o, ",\n");
+		put_node(j, i);
+		apart = depth == PART_DEPTH;
+		open = depth + put_children(j, i, apart);
+	}
+	for (; open > 1; open--)
+		out_str(j->o, "]}");
+	out_char(j->o, ']');
+}
+
 void stacktree_json(const struct stacktree *t, struct out *o)
 {
-	uint32_t open = 0; /* objects whose "]}" is still to come */
+	struct json_parts j = { .t = t, .o = o };
 
-	for (uint32_t i = 0; i != STACKTREE_NONE; i = stacktree_next(t, i, false)) {
-		const struct stacktree_node *n = &t->nodes.v[i];
-		const struct stacktree_name *name = stacktree_name_of(t, i);
-
-		for (; open > n->depth; open--)
-			out_str(o, "]}");
-		if (i && t->nodes.v[n->parent].first != i)
-			out_str(o, ",\n");
-		out_str(o, "{\"name\":");
-		if (i)
-			json_string(o, name->text, name->len);
-		else
-			json_string(o, "all", 3);
-		out_str(o, ",\"value\":");
-		out_unsigned(o, n->total, 0);
-		out_str(o, ",\"self\":");
-		out_unsigned(o, n->self, 0);
-		if (t->differential) {
-			out_str(o, ",\"before\":");
-			out_unsigned(o, t->before.v[i].total, 0);
-			out_str(o, ",\"selfBefore\":");
-			out_unsigned(o, t->before.v[i].self, 0);
-		}
-		if (n->first == STACKTREE_NONE) {
-			out_char(o, '}');
-		} else {
-			out_str(o, ",\"children\":[");
-			open = n->depth + 1;
-		}
+	put_part(&j, STACKTREE_ROOT);
+	for (uint32_t i = 0; i < j.roots.n; i++) {
+		out_str(o, i ? "},\n" : ",\n\"parts\":[");
+		put_part(&j, j.roots.v[i]);
 	}
-	for (; open; open--)
-		out_str(o, "]}");
-	out_char(o, '\n');
+	out_str(o, j.roots.n ? "}]}\n" : "}\n");
+	vec_fini(&j.roots);
 }

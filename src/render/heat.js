@@ -17,7 +17,7 @@
  * Events of the element: "heatcell" (a click: {column, row, count, parties, time, value}) and "heatrange" (a range was
  * drawn, or null when it was taken back: {time: {from, to}, value: {min, max}, columns, rows, count, parties}). Times are nanoseconds, BigInt, from
  * included, to not; values are both in it, null where open. `options.status(text)` hears what is under the pointer. `options.time(n)` is the text of
- * column n, counted from time 0 in steps. With Shift the mouse draws a range of whole columns.
+ * column n, counted from time 0 in steps. `options.empty()` is the text of a map where nothing was counted. With Shift the mouse draws a range of whole columns.
  */
 "use strict";
 var DescryHeat = function (root, options) {
@@ -30,7 +30,7 @@ var DescryHeat = function (root, options) {
 		[0xe4e4e4, 0xb0b0b0, 0x757575, 0x2d2d2d]
 	];
 	var EVERY = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 18000, 36000];
-	var UNITS = {
+	var UNITS = { __proto__: null, /* a unit is somebody else's word */
 		ns: [["ns", 1], ["us", 1e3], ["ms", 1e6], ["s", 1e9]], us: [["us", 1], ["ms", 1e3], ["s", 1e6]], ms: [["ms", 1], ["s", 1e3]],
 		s: [["s", 1]], bytes: [["B", 1], ["KB", 1024], ["MB", 1048576], ["GB", 1073741824], ["TB", 1099511627776]], "%": [["%", 1]],
 		"": [["", 1], ["k", 1e3], ["M", 1e6], ["G", 1e9], ["T", 1e12]]
@@ -403,7 +403,7 @@ var DescryHeat = function (root, options) {
 			ctx.font = "13px Verdana, sans-serif";
 			ctx.textAlign = "center";
 			ctx.fillStyle = "#555";
-			ctx.fillText(columns.length ? "All series are hidden." : "There are no events in the input.", box.x + box.w / 2, box.y + box.h / 2);
+			ctx.fillText(hidden ? "All series are hidden." : options.empty ? options.empty() : "There are no events in the input.", box.x + box.w / 2, box.y + box.h / 2);
 		}
 		if (s.nc && s.nr) {
 			if (rasterOld)

@@ -335,7 +335,6 @@ static void json_report(struct sink *s, const struct run_report *r)
 	}
 	out_char(o, ']');
 	close_object(o);
-	err_free(out_flush(o));
 }
 
 static struct err *json_begin(struct sink *s)

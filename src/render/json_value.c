@@ -3,30 +3,18 @@
 
 #include <math.h>
 
-/* Length of the UTF-8 sequence at s, 0 when it is none (overlong forms, surrogates and values above U+10FFFF too). */
-static uint32_t sequence(const uint8_t *s, size_t n)
-{
-	uint32_t len, min, c;
+#include "base/utf8.h"
 
-	if (s[0] >= 0xc2 && s[0] < 0xe0)
-		len = 2, min = 0x80, c = s[0] & 0x1f;
-	else if (s[0] >= 0xe0 && s[0] < 0xf0)
-		len = 3, min = 0x800, c = s[0] & 0x0f;
-	else if (s[0] >= 0xf0 && s[0] < 0xf5)
-		len = 4, min = 0x10000, c = s[0] & 0x07;
-	else
-		return 0;
-	if (len > n)
-		return 0;
-	for (uint32_t i = 1; i < len; i++) {
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-		c = c << 6 | (s[i] & 0x3f);
+void json_character(struct out *o, uint32_t c)
+{
+	if (c >= 0x10000) {
+		out_printf(o, "\\u%04x", 0xd800 + ((c - 0x10000) >> 10));
+		c = 0xdc00 + (c & 0x3ff);
 	}
-	return c < min || c > 0x10ffff || (c >= 0xd800 && c < 0xe000) ? 0 : len;
+	out_printf(o, "\\u%04x", c);
 }
 
-static void control(struct out *o, uint8_t c)
+static void unseen(struct out *o, uint32_t c)
 {
 	switch (c) {
 	case '\n': out_str(o, "\\n"); return;
@@ -34,7 +22,7 @@ static void control(struct out *o, uint8_t c)
 	case '\r': out_str(o, "\\r"); return;
 	case '\b': out_str(o, "\\b"); return;
 	case '\f': out_str(o, "\\f"); return;
-	default: out_printf(o, "\\u%04x", c); return;
+	default: json_character(o, c);
 	}
 }
 
@@ -45,14 +33,14 @@ void json_string(struct out *o, const char *text, size_t n)
 
 	out_char(o, '"');
 	for (size_t i = 0; i < n;) {
-		uint32_t len;
+		uint32_t len, c = s[i];
 
 		if (s[i] >= ' ' && s[i] < 0x7f && s[i] != '"' && s[i] != '\\') {
 			i++;
 			continue;
 		}
-		len = s[i] >= 0x80 ? sequence(s + i, n - i) : 0;
-		if (len) {
+		len = utf8_decode(s + i, n - i, &c);
+		if (len > 1 && !utf8_is_unseen(c)) {
 			i += len;
 			continue;
 		}
@@ -60,12 +48,13 @@ void json_string(struct out *o, const char *text, size_t n)
 		if (s[i] == '"' || s[i] == '\\') {
 			out_char(o, '\\');
 			out_char(o, (char)s[i]);
-		} else if (s[i] < 0x80) {
-			control(o, s[i]);
+		} else if (len) {
+			unseen(o, c);
 		} else {
 			out_printf(o, "\\\\x%02x", s[i]);
 		}
-		from = ++i;
+		i += len ? len : 1;
+		from = i;
 	}
 	out_mem(o, s + from, n - from);
 	out_char(o, '"');

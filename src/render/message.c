@@ -68,28 +68,50 @@ void fault_message(struct sink *s, struct out *o, const struct image *img,
 static const struct drop_text {
 	const char *name, *tag, *text, *tail;
 	bool by_cpu;
+	const char *remedy; /* as in doc/drops.md; NULL: there is none */
 } drops[DROP_KIND_COUNT] = {
-	[DROP_DATA] = { "data", "DTRACEDROP_PRINCIPAL", "drop", "", true },
-	[DROP_CONTROL] = { "control", "DTRACEDROP_CONTROL", "control drop", "", true },
-	[DROP_AGG] = { "aggregation", "DTRACEDROP_AGGREGATION", "aggregation drop", "", true },
-	[DROP_DYN] = { "dynamic", "DTRACEDROP_DYNAMIC", "dynamic variable drop", "", false },
-	[DROP_SPEC] = { "speculation", "DTRACEDROP_SPEC", "speculative drop", "", false },
+	[DROP_DATA] = { "data", "DTRACEDROP_PRINCIPAL", "drop", "", true,
+			"raise -x bufsize, or print less" },
+	[DROP_CONTROL] = { "control", "DTRACEDROP_CONTROL", "control drop", "", true,
+			   "fault, printa() and clear() less often" },
+	[DROP_AGG] = { "aggregation", "DTRACEDROP_AGGREGATION", "aggregation drop", "", true,
+		       "raise -x aggsize, or use fewer keys" },
+	[DROP_DYN] = { "dynamic", "DTRACEDROP_DYNAMIC", "dynamic variable drop", "", false,
+		       "raise -x dynvarsize, or assign 0 to elements that are done with" },
+	[DROP_SPEC] = { "speculation", "DTRACEDROP_SPEC", "speculative drop", "", false,
+			"raise -x specsize, or discard() earlier" },
 	[DROP_SPEC_NOBUF] = { "speculation-buffer", "DTRACEDROP_SPECUNAVAIL", "failed speculation",
-			      " (no speculative buffer available)", false },
+			      " (no speculative buffer available)", false,
+			      "raise -x nspec, or commit() or discard() each" },
 	[DROP_SCRATCH] = { "scratch", "DTRACEDROP_SCRATCH", "firing",
-			   " skipped (no scratch space free)", false },
-	[DROP_STACK] = { "stack", "DTRACEDROP_STACK", "stack drop", "", false },
-	[DROP_ERROR] = { "error", "DTRACEDROP_DBLERROR", "error", " in ERROR probe enabling",
-			 false },
-	[DROP_LATE] = { "late-string", "DTRACEDROP_LATE", "late string drop", "", false },
+			   " skipped (no scratch space free)", false, NULL },
+	[DROP_STACK] = { "stack", "DTRACEDROP_STACK", "stack drop", "", false,
+			 "use fewer frames in the key, as in ustack(5)" },
+	[DROP_ERROR] = { "error", "DTRACEDROP_DBLERROR", "error", " in ERROR probe enabling", false,
+			 "mend the ERROR clause" },
+	[DROP_LATE] = { "late-string", "DTRACEDROP_LATE", "late string drop", "", false, NULL },
 	[DROP_MISSED] = { "missed", "DTRACEDROP_MISSED", "firing",
-			  " missed (in the middle of another on the same CPU)", false },
-	[DROP_EVENTS] = { "process-event", "DTRACEDROP_EVENTS", "process event drop", "", false },
+			  " missed (in the middle of another on the same CPU)", false,
+			  "narrow the probe descriptions, or add a predicate" },
+	[DROP_EVENTS] = { "process-event", "DTRACEDROP_EVENTS", "process event drop", "", false,
+			  "raise -x bufsize, or write fewer, shorter clauses" },
 };
 
 const char *drop_name(enum drop_kind kind)
 {
 	return kind < DROP_KIND_COUNT ? drops[kind].name : "unknown";
+}
+
+const char *drop_remedy(enum drop_kind kind)
+{
+	return kind < DROP_KIND_COUNT ? drops[kind].remedy : NULL;
+}
+
+void drop_text(struct out *o, enum drop_kind kind, uint64_t count)
+{
+	const struct drop_text *d = &drops[kind < DROP_KIND_COUNT ? kind : DROP_DATA];
+
+	out_printf(o, "%s%s%s", d->text, count > 1 ? "s" : "", d->tail);
 }
 
 void drop_message(struct sink *s, struct out *o, enum drop_kind kind, int cpu, uint64_t count)
@@ -99,8 +121,8 @@ void drop_message(struct sink *s, struct out *o, enum drop_kind kind, int cpu, u
 	out_printf(o, "%s: ", s->progname);
 	if (s->options && opt_on(s->options, OPT_DROPTAGS))
 		out_printf(o, "[%s] ", d->tag);
-	out_printf(o, "%llu %s%s%s", (unsigned long long)count, d->text, count > 1 ? "s" : "",
-		   d->tail);
+	out_printf(o, "%llu ", (unsigned long long)count);
+	drop_text(o, kind, count);
 	if (d->by_cpu && cpu >= 0)
 		out_printf(o, " on CPU %d", cpu);
 	out_char(o, '\n');

@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/term.h"
+
 void out_init(struct out *o, FILE *file)
 {
 	*o = (struct out){ .file = file };
@@ -31,7 +33,11 @@ static void put(struct out *o, const char *p, size_t n)
 	int fd = fileno(o->file);
 
 	if (fd < 0) {
-		if (fwrite(p, 1, n, o->file) != n || fflush(o->file))
+		if (o->raw)
+			term_raw(o->file, p, n);
+		else
+			fwrite(p, 1, n, o->file);
+		if (ferror(o->file) || fflush(o->file))
 			fail(o);
 		return;
 	}
@@ -214,6 +220,18 @@ void out_hex(struct out *o, uint64_t v, bool upper, int width)
 	char buf[24], *end = buf + sizeof(buf), *s = hex_text(end, v, upper);
 
 	out_padded(o, s, (size_t)(end - s), width);
+}
+
+void out_literal(struct out *o, const char *s, size_t n)
+{
+	if (!o->file || !term_is(o->file) || !term_changes(s, n)) {
+		out_mem(o, s, n);
+		return;
+	}
+	drain(o);
+	o->raw = true;
+	put(o, s, n);
+	o->raw = false;
 }
 
 void out_escaped(struct out *o, const char *s, size_t n)

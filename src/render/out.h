@@ -20,6 +20,7 @@ struct out {
 	size_t n, cap;
 	FILE *file;
 	int error;
+	bool raw; /* a terminal gets it as it is: what is added is free of others' control characters */
 };
 
 void out_init(struct out *o, FILE *file);
@@ -61,6 +62,8 @@ void out_padded(struct out *o, const char *s, size_t n, int width);
 void out_unsigned(struct out *o, uint64_t v, int width);
 void out_signed(struct out *o, int64_t v, int width);
 void out_hex(struct out *o, uint64_t v, bool upper, int width);
+/* Text of the D program itself: control characters in it work on a terminal, too (base/term.h). */
+void out_literal(struct out *o, const char *s, size_t n);
 /* C escapes: \n \t \" \\ ... and \ooo for what is not printable ASCII, as %S and %C print. */
 void out_escaped(struct out *o, const char *s, size_t n);
 

@@ -370,7 +370,7 @@ void format_print(struct sink *s, struct out *o, const struct format_args *a)
 				   .prec = conv->prec > 0 ? conv->prec : -1 };
 
 		if (conv->kind == CONV_LITERAL) {
-			out_mem(o, conv->text, conv->len);
+			out_literal(o, conv->text, conv->len);
 			continue;
 		}
 		if (conv->flags & CONV_DYN_WIDTH) {

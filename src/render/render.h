@@ -125,6 +125,10 @@ void fault_message(struct sink *s, struct out *o, const struct image *img,
 void drop_message(struct sink *s, struct out *o, enum drop_kind kind, int cpu, uint64_t count);
 const char *fault_name(uint32_t code);
 const char *drop_name(enum drop_kind kind);
+/* What was lost, for a number of them: "aggregation drops". */
+void drop_text(struct out *o, enum drop_kind kind, uint64_t count);
+/* What helps; NULL: nothing does. */
+const char *drop_remedy(enum drop_kind kind);
 void report_print(struct out *o, const struct run_report *r);
 
 /* --- pprof.c, speedscope.c: a finished stack tree for other tools' viewers --- */

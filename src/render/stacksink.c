@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/term.h"
 #include "render/render.h"
 
 /* The lines of a frame, which stands in many stacks. */
@@ -53,10 +54,24 @@ static bool due(struct stacksink *k, uint64_t every_ns)
 	return true;
 }
 
+/* A piece of that line: its own control sequences act, and no name is in it. */
+static void __attribute__((format(printf, 2, 3))) say(struct stacksink *k, const char *fmt, ...)
+{
+	char text[128];
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	if (n > 0)
+		term_raw(k->s.err, text, (size_t)n < sizeof(text) ? (size_t)n : sizeof(text) - 1);
+}
+
 static void clear_line(struct stacksink *k)
 {
 	if (k->said)
-		fputs("\r\033[K", k->s.err);
+		say(k, "\r\033[K");
 	k->said = false;
 }
 
@@ -210,7 +225,7 @@ static struct err *take_aggs(struct sink *s, const struct record_view *r, const 
 			if (value > 0)
 				take_row(k, v->agg, v->rows[row].key, (uint64_t)value);
 			if (!(row & 63) && due(k, 100000000))
-				fprintf(s->err, "\rnaming: %u of %u stacks\033[K", row, v->nrows);
+				say(k, "\rnaming: %u of %u stacks\033[K", row, v->nrows);
 		}
 	}
 	clear_line(k);
@@ -237,10 +252,10 @@ static struct err *flush(struct sink *s)
 	if (!k->begin_ns)
 		k->begin_ns = now_ns();
 	if (due(k, 250000000)) {
-		fprintf(s->err, "\rsampling: %.1f", (double)(now_ns() - k->begin_ns) / 1e9);
+		say(k, "\rsampling: %.1f", (double)(now_ns() - k->begin_ns) / 1e9);
 		if (k->o->seconds > 0)
-			fprintf(s->err, " of %.1f", k->o->seconds);
-		fputs(" s\033[K", s->err);
+			say(k, " of %.1f", k->o->seconds);
+		say(k, " s\033[K");
 	}
 	return NULL;
 }

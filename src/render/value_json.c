@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/utf8.h"
+#include "render/json.h"
 #include "value.h"
 
 struct writer {
@@ -15,29 +17,6 @@ struct writer {
 	bool cut;
 };
 
-/* Bytes of the UTF-8 sequence at s, 0 when it is none: overlong forms, surrogates and what lies
- * past U+10FFFF are not. */
-static size_t utf8_len(const uint8_t *s, size_t n)
-{
-	size_t len = s[0] < 0x80   ? 1
-		     : s[0] < 0xc2 ? 0
-		     : s[0] < 0xe0 ? 2
-		     : s[0] < 0xf0 ? 3
-		     : s[0] < 0xf5 ? 4
-				   : 0;
-
-	if (len > n)
-		return 0;
-	for (size_t i = 1; i < len; i++) {
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-	}
-	if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
-	    (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
-		return 0;
-	return len;
-}
-
 /* Bytes that are no UTF-8 stand as the character of that number, as in Latin-1. */
 static void string(struct out *o, const char *text, size_t n)
 {
@@ -47,13 +26,14 @@ static void string(struct out *o, const char *text, size_t n)
 	out_char(o, '"');
 	for (size_t i = 0, len; i < n; i += len ? len : 1) {
 		const char *e = s[i] ? strchr(from, s[i]) : NULL;
+		uint32_t c = s[i];
 
-		len = utf8_len(s + i, n - i);
+		len = utf8_decode(s + i, n - i, &c);
 		if (e) {
 			out_char(o, '\\');
 			out_char(o, to[e - from]);
-		} else if (!len || s[i] < ' ' || s[i] == 0x7f) {
-			out_printf(o, "\\u%04x", s[i]);
+		} else if (!len || utf8_is_unseen(c)) {
+			json_character(o, c);
 		} else {
 			out_mem(o, s + i, len);
 		}

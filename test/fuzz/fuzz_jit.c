@@ -33,7 +33,7 @@ static void raw(const uint8_t *data, size_t size)
 
 	memcpy(p, data, n * sizeof(*p));
 	memset(ctx, data[0], sizeof(ctx));
-	mock.env.area = (uintptr_t)mock.area + GUARDED;
+	mock.env.area = mock.env.shared = (uintptr_t)mock.area + GUARDED;
 	mock.env.area_size = MOCK_AREA - GUARDED;
 	mock.helper = raw_helper;
 	e = mock_compile(p, n);

@@ -10,6 +10,11 @@ import tempfile
 import time
 
 
+# Headless, and without a word to anybody but what a test opens.
+CHROMIUM = ["chromium", "--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
+            "--disable-component-update", "--disable-sync", "--disable-default-apps"]
+
+
 class Browser:
     def __init__(self, width=1400, height=900):
         if not shutil.which("chromium"):
@@ -29,8 +34,7 @@ class Browser:
             os.dup2(b, 4)
 
         self.process = subprocess.Popen(
-            ["chromium", "--headless=new", "--no-sandbox", "--disable-gpu", "--remote-debugging-pipe", "--no-first-run",
-             "--user-data-dir=" + self.profile, "--window-size=%d,%d" % (width, height), "about:blank"],
+            [*CHROMIUM, "--remote-debugging-pipe", "--user-data-dir=" + self.profile, "--window-size=%d,%d" % (width, height), "about:blank"],
             preexec_fn=descriptors, close_fds=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         os.close(to_read)
         os.close(to_write)

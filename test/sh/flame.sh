@@ -42,14 +42,37 @@ tree = json.loads(flame("--json", text=folded.stdout).stdout)
 check(tree["value"] == 20000, "JSON's total")
 
 
-def leaves(node, path=()):
+def children(node, tree):
+    return (tree["parts"][node["part"]] if "part" in node else node).get("children", [])
+
+
+def leaves(node, path=(), tree=None):
+    tree = tree or node
     if node["self"]:
         yield ";".join(path), node["self"]
-    for c in node.get("children", []):
-        yield from leaves(c, path + (c["name"],))
+    for c in children(node, tree):
+        yield from leaves(c, path + (c["name"],), tree)
+
+
+def nesting(text):
+    """Levels of objects and lists in JSON whose strings hold no brackets."""
+    depth = most = 0
+    for c in text:
+        depth += (c in "{[") - (c in "}]")
+        most = max(most, depth)
+    return most
 
 
 check(["%s %d" % l for l in leaves(tree)] == lines, "JSON and text agree")
+
+# Stacks of any depth nest to less than 100 levels, and nothing is lost.
+deep = sorted(";".join("f%d" % (i if i < split else -i) for i in range(depth)) + " %d" % (depth + 1)
+              for depth in (1, 39, 40, 41, 80, 81, 250) for split in (20, 60, 120))
+deep = flame("--folded", text="\n".join(deep)).stdout.decode().splitlines()
+text = flame("--json", text="\n".join(deep)).stdout.decode()
+check(nesting(text) < 98, "nesting", nesting(text))  # descry profile puts an object around
+check(sorted("%s %d" % l for l in leaves(json.loads(text))) == deep, "deep stacks are whole")
+check(json.loads(text)["value"] == sum(int(l.split()[-1]) for l in deep), "their total")
 svg = flame(text=folded.stdout).stdout
 titles = [t.firstChild.data for t in xml.dom.minidom.parseString(svg).getElementsByTagName("title")]
 
@@ -85,7 +108,16 @@ with tempfile.TemporaryDirectory() as d:
     check("open" in flame("-o", os.path.join(d, "none", "x"), before, rc=1).err, "an output that cannot be")
 if os.path.exists("/dev/full"):
     check("No space" in flame("-o", "/dev/full", text="a 1\n", rc=1).err, "a full disk")
-check("no stacks" in flame(text="", rc=1).err, "empty input")
+for kind in "--svg", "--html", "--folded", "--json", "--pprof", "--speedscope":
+    with tempfile.TemporaryDirectory() as d:
+        r = flame(kind, "-q", text="", rc=1)
+        check("no stacks" in r.err and not r.stdout, "empty input", kind, r.stdout)
+        path = os.path.join(d, "x")
+        open(path, "w").write("as it was")
+        flame(kind, "-o", path, text="a 0\n", rc=1)
+        check(open(path).read() == "as it was", "no picture of nothing is written", kind)
+        flame(kind, "-o", path + "y", text="no stack\n", rc=1)
+        check(not os.path.exists(path + "y"), "no file either", kind)
 check("line 2" in flame("--folded", text="a;b 1\nwhat?\n").err, "skipped lines are said")
 for wrong in (["--nosuch"], ["--colors", "x"], ["--format", "x"], ["--width", "x"], ["--minwidth", "x%"]):
     flame(*wrong, text="a 1\n", rc=2)

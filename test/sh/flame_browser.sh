@@ -1,11 +1,13 @@
 # Flame graphs in headless Chromium: zoom, search, hover, keys; in the SVG and on the canvas; hostile names run nothing.
 command -v chromium >/dev/null || { echo "chromium is not installed"; exit 77; }
-PYTHONDONTWRITEBYTECODE=1 exec python3 - <<'END'
+PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=test/sh exec python3 - <<'END'
 import os
 import re
 import subprocess
 import sys
 import tempfile
+
+from browser import CHROMIUM
 
 DESCRY = os.environ["DESCRY"]
 TMP = tempfile.TemporaryDirectory()
@@ -29,7 +31,7 @@ def browse(name, args, script, fragment=""):
     text = text[:at] + "<script><![CDATA[\n%s\n]]></script>" % script * name.endswith(".svg") + \
         "<script>\n%s\n</script>" % script * name.endswith(".html") + text[at:]
     open(path, "w").write(text)
-    argv = ["chromium", "--headless=new", "--no-sandbox", "--disable-gpu", "--user-data-dir=" + TMP.name + "/profile",
+    argv = [*CHROMIUM, "--user-data-dir=" + TMP.name + "/profile",
             "--window-size=1280,800", "--virtual-time-budget=3000", "--dump-dom", "file://" + path + fragment]
     try:
         r = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=90)
@@ -96,6 +98,25 @@ check('data-drawn="5"' in dom, "only what is in the zoomed frame, and below it")
 check("<title>Icicle Graph</title>" in dom, "no name ran")
 dom = browse("search.html", [], "", "#s=%5Ehot")
 check(inner(dom, "matched") == "Matched: 75.0%", "search on the canvas", inner(dom, "matched"))
+
+# A fragment that is no text, or names what every object has, is no state, and the rest of it counts.
+for fragment in ("#i=%E0%A4%A&s=%5Eh.t%24", "#constructor=1&__proto__=2&s=%5Eh.t%24", "#s=%&s=%5Eh.t%24"):
+    for name in "odd.svg", "odd.html":
+        dom = browse(name, [], "", fragment)
+        check(inner(dom, "matched") == "Matched: 75.0%", "fragment", name, fragment, inner(dom, "matched"))
+
+# A picture higher than the window opens where the stacks begin: at its lower end, or on top.
+few, TEXT = TEXT, b"all;" + b";".join(b"f%d" % i for i in range(120)) + b" 5\n"
+SCROLLED = "document.getElementById('details').textContent = [scrollY > 0, scrollY + innerHeight >= %s, innerHeight < %s].join();"
+tall = "document.documentElement.getBoundingClientRect().height"
+dom = browse("tall.svg", [], SCROLLED % (tall, tall))
+check(inner(dom, "details") == "true,true,true", "a high picture", inner(dom, "details"))
+dom = browse("tall.svg", ["--inverted"], SCROLLED % (tall, tall))
+check(inner(dom, "details") == "false,false,true", "a high icicle graph", inner(dom, "details"))
+dom = browse("tall.html", [], "var v = document.getElementById('view');" + SCROLLED.replace("scrollY", "v.scrollTop").replace(
+    "innerHeight", "v.clientHeight") % ("v.scrollHeight", "v.scrollHeight"))
+check(inner(dom, "details") == "true,true,true", "a high page", inner(dom, "details"))
+TEXT = few
 
 # Too many frames to be seen: those under half a pixel are left out and counted, and none is both or neither.
 TEXT = b"".join(b"root;f%d;g%d;h%d 1\n" % (i % 300, i % 9000, i) for i in range(90000))

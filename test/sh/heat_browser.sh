@@ -1,7 +1,7 @@
 # Heat maps in headless Chromium: hover, click for details, range, zoom, isolate, exclude, keys, appended columns; colours and labels are those of the
 # SVG; hostile names run nothing.
 command -v chromium >/dev/null || { echo "chromium is not installed"; exit 77; }
-PYTHONDONTWRITEBYTECODE=1 exec python3 - <<'END'
+PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=test/sh exec python3 - <<'END'
 import html
 import json
 import os
@@ -11,6 +11,8 @@ import subprocess
 import sys
 import tempfile
 import xml.dom.minidom
+
+from browser import CHROMIUM
 
 DESCRY = os.environ["DESCRY"]
 TMP = tempfile.TemporaryDirectory()
@@ -52,7 +54,7 @@ def browse(script, *args, text=TEXT, fragment="", clock=["--virtual-time-budget=
     with open(path, "w") as f:
         f.write(page[:at] + "<script>" + HELP + "var out = {};\n" + script +
                 "\ndocument.body.dataset.out = JSON.stringify(out); document.body.dataset.title = document.title;</script>" + page[at:])
-    argv = ["chromium", "--headless=new", "--no-sandbox", "--disable-gpu", "--user-data-dir=" + TMP.name + "/profile",
+    argv = [*CHROMIUM, "--user-data-dir=" + TMP.name + "/profile",
             "--window-size=1280,800", *clock, "--dump-dom", "file://" + path + fragment]
     try:
         dom = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=90).stdout.decode()
@@ -114,7 +116,8 @@ check(got["s"]["scale"] == "log" and got["s"]["only"] == 1 and got["s"]["view"] 
 rng = random.Random(9)
 MANY = "".join("%.3f %d %s\n" % (1000 + rng.random() * 40, rng.lognormvariate(9, 2), rng.choice(["a", "b", "b", "c", "d", "e", "f", "g", "h"]))
                for _ in range(4000))
-for args in ([], ["--colors", "linear"], ["--colors", "log"], ["--unit", "bytes", "--linear"], ["--isolate", "b", "--unit", "ns"], ["--unit", "widgets"]):
+for args in ([], ["--colors", "linear"], ["--colors", "log"], ["--unit", "bytes", "--linear"], ["--isolate", "b", "--unit", "ns"], ["--unit", "widgets"], ["--unit", "constructor"],
+             ["--unit", "__proto__"]):
     svg = xml.dom.minidom.parseString(heat("-q", *args, text=MANY))
     want = []
     for r in svg.getElementsByTagName("rect"):

@@ -329,7 +329,7 @@ if ALL and have("rustc") and end(["rustc", "-O", "-o", "work_rs", RUST])[0] == 0
     for kind in COUNT, TIME, TEXT, STACK:
         by_command("rust", rust + ["2"], kind, "a.out")
     by_pid("rust", rust + ["100"], TIME, "a.out", times=4)
-if ALL or failures:
+if ALL or failed():
     for c in done_cases:
         print("%-10s %-6s %-14s %10d firings %6.1f s" % c)
 done()

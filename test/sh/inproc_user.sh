@@ -31,5 +31,20 @@ other = subprocess.Popen([os.path.join(BUILD, "test", "tracee_inside"), "late", 
 r = run("-q", "-n", "pid$target:a.out:work:entry { @ = count(); }", "-p", str(other.pid))
 check(r.returncode == 1 and b"denied" in r.stderr, "somebody else's process", r)
 other.wait()
+
+# The other way round: root and a process of that user, which shares memory with descry only when asked for.
+program = 'pid$target:a.out:work:entry { @ = count(); } tick-100ms { exit(0); }'
+theirs = subprocess.Popen(NOBODY + [inside, "mix", "2000000000"], stdout=subprocess.DEVNULL, env=env, cwd="/")
+while not open(f"/proc/{theirs.pid}/comm").read().startswith("tracee_inside"):
+    time.sleep(0.01)
+r = subprocess.run([DESCRY, "-x", "engine=inproc", "-x", "report", "-n", program, "-p", str(theirs.pid)], capture_output=True, timeout=60)
+check(r.returncode == 0 and b"engine inproc" in r.stderr, "a stranger's process from inside, as asked", r)
+r = subprocess.run([DESCRY, "-x", "report", "-n", program, "-p", str(theirs.pid)], capture_output=True, timeout=60)
+if r.returncode == 0:
+    check(b"engine kernel" in r.stderr, "a stranger's process by the kernel engine", r)
+else:
+    check(b"another user's process is traced from inside only when -x engine=inproc says so" in r.stderr, "nothing else unasked", r)
+theirs.kill()
+theirs.wait()
 done()
 END

@@ -12,36 +12,18 @@ import sys
 import tempfile
 import time
 
+from checks import *
+
 DESCRY = os.environ["DESCRY"]
 BUILD = os.environ["BUILD"]
 LIVE = os.path.join(BUILD, "test", "tracee_live")
 USDT = os.path.join(BUILD, "test", "tracee_usdt")
 TMP = tempfile.mkdtemp(prefix="descry-live-")
 atexit.register(shutil.rmtree, TMP, True)
-failures = 0
-
-
-def skip(why):
-    print(why)
-    sys.stdout.flush()
-    os._exit(77)
-
-
-def check(good, *what):
-    global failures
-    if not good:
-        failures += 1
-        print("FAILED:", *what)
-    return good
 
 
 def near(got, want, share, what):
     return check(abs(got - want) <= want * share, "%s: %s, expected %s within %d%%" % (what, got, want, share * 100))
-
-
-def done():
-    sys.stdout.flush()
-    sys.exit(1 if failures else 0)
 
 
 def for_anybody(*more):

@@ -3,8 +3,8 @@
 # serial
 PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=test/sh exec python3 - <<'END'
 from live import *
-import http.client
 from browser import Browser
+from served import Served
 
 HOSTILE = ["</script><script>window.owned=1</script>", "<img src=x onerror='window.owned=1'>", "\"'&\\;{{js}}", "\x01\x02\x7f",
            "\udcff\udcfe", "x" * 200, "\u202egnp.exe"]
@@ -32,29 +32,6 @@ syscall::openat:entry
 	printf("%s\\n", this->n);
 }
 """
-
-
-class Served:
-    def __init__(self, *argv):
-        self.process = subprocess.Popen([DESCRY, "serve", *argv], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        atexit.register(self.process.kill)
-        self.url = self.process.stdout.readline().decode().strip()
-        if not self.url:
-            skip(self.process.stderr.read().decode().strip().splitlines()[-1])
-        self.host, self.token = re.match(r"http://([^/]*)/([0-9a-f]{32})/$", self.url).groups()
-
-    def ask(self, path, method="GET", body=None, **headers):
-        c = http.client.HTTPConnection(self.host, timeout=20)
-        c.request(method, path, body, {k.replace("_", "-"): v for k, v in headers.items()})
-        r = c.getresponse()
-        text = r.read()
-        c.close()
-        return r, text.decode()
-
-    def end(self):
-        self.process.send_signal(signal.SIGINT)
-        self.process.communicate(timeout=30)
-
 
 if os.geteuid() or descry("-q", "-n", "syscall::getppid:entry { exit(0); } BEGIN { exit(0); }").rc:
     skip("bpf(2) is not permitted")
@@ -192,7 +169,7 @@ b.eval("document.getElementById('stop').click()")
 check(b.until("!descry.S.running"), "stopped")
 s.end()
 check(s.process.returncode == 0, "it ends with 0", s.process.returncode)
-for argv, why in ((["--port", "x", "-n", "BEGIN"], "no such number"), (["--bind", "nowhere", "-n", "BEGIN"], "no address"),
+for argv, why in ((["--port", "x", "-n", "BEGIN"], "a whole number"), (["--bind", "nowhere", "-n", "BEGIN"], "no address"),
                   (["--json", "-n", "BEGIN"], "only tracing"), ([], "usage")):
     r = subprocess.run([DESCRY, "serve", *argv], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     check(r.returncode in (1, 2) and why in r.stderr.decode(), "wrong usage", argv, r)

@@ -30,6 +30,15 @@ static void *map_at(uint64_t at, uint64_t size, int prot, int flags, int fd)
 	return p;
 }
 
+uint64_t world_facts(struct world *w, uint64_t size)
+{
+	uint64_t at = w->facts;
+
+	w->facts = align(at + size, 64);
+	assert(w->facts <= (uintptr_t)w->area + WIRE_FACTS_SIZE);
+	return at;
+}
+
 static void lay_out(struct world *w, uint64_t *used, uint64_t *slot)
 {
 	struct wire_map *m = w->maps;
@@ -39,7 +48,7 @@ static void lay_out(struct world *w, uint64_t *used, uint64_t *slot)
 					    .value_size = 8,
 					    .stride = 8,
 					    .max_entries = 4,
-					    .base = (uintptr_t)w->area + *used };
+					    .base = (uintptr_t)w->common + *used };
 	*used += 64;
 	m[WORLD_SCRATCH] = (struct wire_map){ .kind = WIRE_MAP_THREAD_ARRAY,
 					      .key_size = 4,
@@ -90,7 +99,7 @@ static void lay_out(struct world *w, uint64_t *used, uint64_t *slot)
 					   .stride = 72,
 					   .max_entries = 1024,
 					   .buckets = 2048,
-					   .base = (uintptr_t)w->area + *used };
+					   .base = (uintptr_t)w->common + *used };
 	*used += 2048 * 72;
 	m[WORLD_RING] =
 		(struct wire_map){ .kind = WIRE_MAP_RING, .max_entries = 4096, .base = *slot };
@@ -108,15 +117,14 @@ static void lay_out(struct world *w, uint64_t *used, uint64_t *slot)
 					     .stride = 16 + sizeof(struct wire_stack),
 					     .max_entries = 64,
 					     .buckets = 128,
-					     .base = (uintptr_t)w->area + *used };
+					     .base = (uintptr_t)w->common + *used };
 	*used += 128 * (16 + sizeof(struct wire_stack));
 	m[WORLD_UNWIND] = (struct wire_map){ .kind = WIRE_MAP_TABLES,
 					     .key_size = 4,
 					     .value_size = 4,
 					     .stride = 8,
 					     .max_entries = 128,
-					     .base = (uintptr_t)w->area + *used };
-	*used += 128 * 8;
+					     .base = world_facts(w, 128 * 8) };
 	m[WORLD_UNWIND_PROCESSES] =
 		(struct wire_map){ .kind = WIRE_MAP_HASH,
 				   .key_size = 4,
@@ -124,14 +132,17 @@ static void lay_out(struct world *w, uint64_t *used, uint64_t *slot)
 				   .stride = 16 + sizeof(struct wire_unwind_process),
 				   .max_entries = 16,
 				   .buckets = 32,
-				   .base = (uintptr_t)w->area + *used };
+				   .base = (uintptr_t)w->common + *used };
 	*used += 32 * (16 + sizeof(struct wire_unwind_process));
 	*slot = align(*slot, 64);
 	m[WORLD_UNWIND_WANTED] =
 		(struct wire_map){ .kind = WIRE_MAP_RING, .max_entries = 4096, .base = *slot };
 	*slot += sizeof(struct wire_ring) + 4096;
-	for (uint32_t i = 0; i < WORLD_MAPS; i++)
+	for (uint32_t i = 0; i < WORLD_MAPS; i++) {
 		m[i].index = i;
+		m[i].used = (uintptr_t)w->common + *used;
+		*used += 64;
+	}
 }
 
 static uint64_t monotonic(void)
@@ -160,53 +171,59 @@ void world_make(struct world *w)
 	uint64_t psize = WIRE_KEPT + PAGE + WORLD_THREADS * (uint64_t)(WIRE_PROBE_STACK + PAGE),
 		 used = PAGE, slot = WIRE_THREAD_SPACE;
 	int code = memfd_create(WIRE_MEMFD_CODE, MFD_CLOEXEC),
+	    facts = memfd_create(WIRE_MEMFD_FACTS, MFD_CLOEXEC),
 	    shared = memfd_create(WIRE_MEMFD_SHARED, MFD_CLOEXEC);
 	struct wire_area *a;
 
 	memset(w, 0, sizeof(*w));
 	w->base = WIRE_BASE + next++ * WIRE_BASE_STEP;
-	assert(code >= 0 && shared >= 0 && !ftruncate(code, 1 << 20) && !ftruncate(shared, SHARED));
+	assert(code >= 0 && facts >= 0 && shared >= 0 && !ftruncate(code, 1 << 20) &&
+	       !ftruncate(facts, WIRE_FACTS_SIZE) && !ftruncate(shared, SHARED));
 	assert(pwrite(code, descry_agent, (size_t)(descry_agent_end - descry_agent), 0) ==
 	       descry_agent_end - descry_agent);
 	w->head = map_at(w->base, 1 << 20, PROT_READ | PROT_EXEC, MAP_SHARED, code);
-	a = w->area =
+	a = w->area = map_at(w->base + WIRE_FACTS, WIRE_FACTS_SIZE, PROT_READ | PROT_WRITE,
+			     MAP_SHARED, facts);
+	w->common =
 		map_at(w->base + WIRE_SHARED, SHARED, PROT_READ | PROT_WRITE, MAP_SHARED, shared);
 	w->private = map_at(w->base + WIRE_PRIVATE, psize, PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS, -1);
 	madvise(w->private, psize, MADV_WIPEONFORK);
 	w->kept = (struct wire_kept *)((uintptr_t)w->private + WIRE_KEPT);
 	close(code);
+	close(facts);
 	close(shared);
 
 	*a = (struct wire_area){ .magic = WIRE_AREA_MAGIC,
 				 .version = WIRE_AREA_VERSION,
 				 .base = w->base,
 				 .shared_size = SHARED,
+				 .span = WIRE_FACTS_SIZE + SHARED,
 				 .code_size = 1 << 20,
 				 .private_size = psize,
 				 .nthreads = WORLD_THREADS,
 				 .process_count = 2,
 				 .nmaps = WORLD_MAPS };
+	w->facts = (uintptr_t)a + PAGE;
 	set_clock(&a->clock);
-	a->state = (uintptr_t)a + used;
+	a->state = (uintptr_t)w->common + used;
 	used = align(used + sizeof(struct wire_state), 64);
-	a->maps = (uintptr_t)a + used;
+	a->maps = world_facts(w, sizeof(struct wire_map) * WORLD_MAPS);
 	w->maps = (struct wire_map *)a->maps;
-	used = align(used + sizeof(struct wire_map) * WORLD_MAPS, 64);
 	lay_out(w, &used, &slot);
-	a->processes = (uintptr_t)a + used;
-	used += sizeof(struct wire_process) * WIRE_PROCESSES_MAX;
+	a->processes = world_facts(w, sizeof(struct wire_process) * WIRE_PROCESSES_MAX);
+	a->said = (uintptr_t)w->common + used;
+	used += sizeof(struct wire_said) * WIRE_PROCESSES_MAX;
 	w->process = (struct wire_process *)a->processes + 1;
-	w->process->ranges = (uintptr_t)a + used;
-	used += sizeof(struct wire_range) * WIRE_RANGES_MAX;
-	a->undo = (uintptr_t)a + used;
+	w->said = (struct wire_said *)a->said + 1;
+	w->process->ranges = world_facts(w, sizeof(struct wire_range) * WIRE_RANGES_MAX);
+	a->undo = world_facts(w, sizeof(struct wire_undo) * WORLD_UNDO);
 	a->nundo = WORLD_UNDO;
-	used += sizeof(struct wire_undo) * WORLD_UNDO;
 	used = align(used, PAGE);
 	a->thread_stride = align(slot, PAGE);
-	a->threads = (uintptr_t)a + used;
+	a->threads = (uintptr_t)w->common + used;
 	used += a->thread_stride * WORLD_THREADS;
-	w->room = (uint8_t *)a + used;
+	w->room = (uint8_t *)w->common + used;
 	assert(used + WORLD_ROOM <= SHARED);
 	for (uint32_t i = 0; i < WORLD_THREADS; i++) {
 		struct wire_thread *t = (struct wire_thread *)(a->threads + i * a->thread_stride);

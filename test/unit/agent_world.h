@@ -25,17 +25,22 @@ enum { WORLD_THREADS = 8, WORLD_UNDO = 16, WORLD_ROOM = 24 << 20 };
 struct world {
 	uint64_t base;
 	struct wire_area *area;
+	struct wire_common *common;
 	struct wire_private *private;
 	struct wire_kept *kept;
 	struct wire_map *maps;
 	struct wire_process *process; /* number 1: this one */
+	struct wire_said *said;       /* likewise */
+	uint64_t facts;               /* where the next piece of facts is taken */
 	const struct wire_agent_head *head;
-	uint8_t *room;         /* WORLD_ROOM bytes of the area, nobody's */
+	uint8_t *room;         /* WORLD_ROOM bytes of shared memory, nobody's */
 	struct wire_thread *t; /* this thread's slot, when asked for */
 };
 
 /* Once in a process: at another base each time. */
 void world_make(struct world *w);
+/* A piece of the facts; its address. */
+uint64_t world_facts(struct world *w, uint64_t size);
 /* What of this process can be read now: wire_process.ranges. */
 void world_ranges(struct world *w);
 uint64_t world_call(const struct world *w, enum wire_agent_entry entry, uint64_t r1, uint64_t r2,

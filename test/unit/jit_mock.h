@@ -148,6 +148,7 @@ static void mock_init(void)
 		.map_addrs = mock.addrs,
 		.area = (uintptr_t)mock.area,
 		.area_size = MOCK_AREA,
+		.shared = (uintptr_t)mock.area,
 		.agent = (uintptr_t)mock.code,
 		.head = h,
 		.private = (uintptr_t)mock.private,

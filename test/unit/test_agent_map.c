@@ -23,11 +23,13 @@ static struct wire_map *hash_make(uint32_t max, uint32_t buckets)
 				.max_entries = max,
 				.buckets = buckets };
 	m->base = (uintptr_t)calloc(buckets, m->stride);
+	m->used = (uintptr_t)calloc(1, sizeof(uint64_t));
 	return m;
 }
 static void hash_done(struct wire_map *m)
 {
 	free((void *)m->base);
+	free((void *)m->used);
 	free(m);
 }
 
@@ -154,9 +156,9 @@ static void test_hash(void **state)
 		assert_int_equal(map_update(m, t, &k, &i, MAP_NOEXIST), 0);
 		assert_int_equal(map_update(m, t, &k, &i, MAP_NOEXIST), MAP_E_EXIST);
 	}
-	assert_int_equal(m->used, MAX);
+	assert_int_equal(*map_used(m), MAX);
 	assert_int_equal(map_update(m, t, &(struct key){ 1, 2, 3 }, &v, MAP_ANY), MAP_E_2BIG);
-	assert_int_equal(m->used, MAX);
+	assert_int_equal(*map_used(m), MAX);
 	for (uint64_t i = 0; i < MAX; i++) {
 		struct key k = { i, i * i, 9 };
 
@@ -174,7 +176,7 @@ static void test_hash(void **state)
 		assert_null(map_lookup(m, t, &old));
 		assert_int_equal(map_update(m, t, &new, &i, MAP_ANY), 0);
 	}
-	assert_int_equal(m->used, MAX);
+	assert_int_equal(*map_used(m), MAX);
 	for (uint64_t i = 200000; i < 200000 + MAX; i++)
 		assert_non_null(map_lookup(m, t, &(struct key){ i, i * i, 9 }));
 	hash_done(m);
@@ -257,7 +259,7 @@ static void test_threads(void **state)
 		there[k - 1]++;
 		n++;
 	}
-	assert_int_equal(n, m->used);
+	assert_int_equal(n, *map_used(m));
 	for (uint32_t k = 0; k < KEYS; k++) {
 		int64_t sum = 0;
 

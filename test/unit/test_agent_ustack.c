@@ -39,7 +39,6 @@ enum { CURRENT_TASK = 35, CURRENT_TASK_BTF = 158, TASK_PT_REGS = 175 };
 
 static struct world w;
 static struct unwind_store *store;
-static uint64_t room_used;
 static struct wire_unwind_process own; /* the interpreter's */
 static struct linked linked;
 static uint64_t regs[REGS] __attribute__((aligned(16)));
@@ -55,15 +54,6 @@ static struct {
 } seen;
 
 /* --- tables --- */
-
-static uint64_t take(uint64_t size)
-{
-	uint64_t at = (uintptr_t)w.room + room_used;
-
-	room_used += (size + 63) & ~63ull;
-	assert_true(room_used <= WORLD_ROOM);
-	return at;
-}
 
 static uint32_t *chunk_words(uint64_t chunk)
 {
@@ -83,14 +73,14 @@ static struct err *put_chunk(void *arg, uint32_t chunk, const uint32_t *words)
 	assert_true(chunk < w.maps[WORLD_UNWIND].max_entries);
 	w.area->unwind_version++;
 	if (!inner[chunk]) {
-		struct wire_map *m = (struct wire_map *)take(sizeof(*m));
+		struct wire_map *m = (struct wire_map *)world_facts(&w, sizeof(*m));
 
 		*m = (struct wire_map){ .kind = WIRE_MAP_ARRAY,
 					.key_size = 4,
 					.value_size = size,
 					.stride = size,
 					.max_entries = 1,
-					.base = take(size),
+					.base = world_facts(&w, size),
 					.index = UINT32_MAX };
 		inner[chunk] = (uintptr_t)m;
 	}
@@ -496,7 +486,6 @@ static int set_up(void **state)
 	uint32_t *zeros = xcalloc(WIRE_UNWIND_CHUNK_WORDS, 4);
 
 	world_make(&w);
-	room_used = 65536; /* the first are for walks */
 	assert_non_null(world_thread(&w, 4711));
 	memset(&none, 0xff, sizeof(none));
 	link_routine();

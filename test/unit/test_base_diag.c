@@ -100,6 +100,55 @@ static void test_positions(void **state)
 	diags_fini(&d);
 }
 
+/* A line of a megabyte: the part around the caret, in characters that can be seen. */
+static void test_window(void **state)
+{
+	enum { LINE = 1 << 20, AT = 500000 };
+	cleanup_free char *text = xmalloc(LINE + 1), *got;
+	struct diags d;
+	struct source *s;
+
+	memset(text, 'a', LINE);
+	text[LINE] = '\0';
+	memcpy(text + AT - 4, "\033\303\251!", 4); /* ESC and an accent in front of the caret */
+	diags_init(&d);
+	s = source_add(&d, SOURCE_FILE, "w.d", text, LINE);
+	diag_error(&d, s->base + AT, s->base + LINE, "D_X", "here");
+	diag_error(&d, s->base, 0, "D_X", "%s", text);
+	got = printed(&d, &(struct diag_style){ 0 });
+	assert_true(strlen(got) < 3000);
+	assert_non_null(strstr(got, "w.d:1:500001: error: here [D_X]\n    1 | ...aaaa"));
+	assert_non_null(strstr(got, "a?\303\251!aaa"));
+	/* "    1 | ..." and 100 bytes, which are 99 characters, stand in front of the caret */
+	assert_non_null(strstr(got, "\n      |    "));
+	assert_int_equal(strchr(strstr(got, "\n      |    "), '^') - strstr(got, "\n      |    "),
+			 1 + 8 + 3 + 99);
+	assert_non_null(strstr(got, "aaa...\n      | ^\n"));
+	assert_non_null(strstr(got, "aaa... [D_X]\n"));
+	diags_fini(&d);
+}
+
+/* Warnings are bounded as errors are, and their notes. */
+static void test_warnings(void **state)
+{
+	struct diags d;
+
+	diags_init(&d);
+	d.limit = 1;
+	for (uint32_t i = 0; i < 3; i++) {
+		diag_warn(&d, 0, 0, "D_W", "w%u", i);
+		diag_note(&d, 0, 0, "n%u", i);
+	}
+	assert_false(diags_full(&d));
+	diag_error(&d, 0, 0, "D_X", "e");
+	diag_note(&d, 0, 0, "of e");
+	assert_true(diags_full(&d));
+	expect(&d, (struct diag_style){ 0 },
+	       "descry: warning: w0 [D_W]\nnote: n0\ndescry: error: e [D_X]\nnote: of e\n"
+	       "descry: 2 more warnings not shown\n");
+	diags_fini(&d);
+}
+
 static void test_limit(void **state)
 {
 	struct diags d;
@@ -123,10 +172,9 @@ static void test_limit(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_caret),
-		cmocka_unit_test(test_arg),
-		cmocka_unit_test(test_positions),
-		cmocka_unit_test(test_limit),
+		cmocka_unit_test(test_caret),     cmocka_unit_test(test_arg),
+		cmocka_unit_test(test_positions), cmocka_unit_test(test_window),
+		cmocka_unit_test(test_warnings),  cmocka_unit_test(test_limit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

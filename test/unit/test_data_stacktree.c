@@ -119,6 +119,22 @@ static void test_saturation(void **state)
 	stacktree_fini(&t);
 }
 
+/* Levels of objects and lists; the names hold no brackets. */
+static uint32_t nesting(const struct out *o)
+{
+	uint32_t depth = 0, most = 0;
+
+	for (size_t i = 0; i < o->n; i++) {
+		if (o->v[i] == '{' || o->v[i] == '[')
+			depth++;
+		else if (o->v[i] == '}' || o->v[i] == ']')
+			depth--;
+		most = depth > most ? depth : most;
+	}
+	assert_int_equal(depth, 0);
+	return most;
+}
+
 static void test_deep(void **state)
 {
 	enum { DEPTH = 300000 };
@@ -136,7 +152,9 @@ static void test_deep(void **state)
 	assert_int_equal(t.depth, DEPTH);
 	folded_write(&t, &o);
 	assert_int_equal(o.n, DEPTH * 2 - 1 + 3);
+	o.n = 0;
 	stacktree_json(&t, &o);
+	assert_in_range(nesting(&o), 60, 97);
 	stacktree_reverse(&t, &reversed);
 	stacktree_finish(&reversed);
 	assert_int_equal(reversed.nodes.n, t.nodes.n);

@@ -12,20 +12,22 @@
 #include <time.h>
 
 #include "base/io.h"
+#include "base/procdir.h"
 #include "load/inproc/undo.h"
 #include "load/inproc/watchdog.h"
 #include "unit.h"
 
 enum {
 	SITES = 8,
-	SHARED_SIZE = 1 << 20,
+	FACTS_SIZE = 1 << 20,
 	CODE_SIZE = 1 << 16,
 	PRIVATE_SIZE = 1 << 17,
 	ISLAND_SIZE = 4096,
 	STUB_SIZE = 64,
-	AT_PROCESSES = 4096, /* offsets in the shared mapping */
-	AT_UNDO = 65536,
+	AT_UNDO = 65536, /* offsets in the facts */
+	AT_PROCESSES = 262144,
 	AT_COUNTS = 131072,
+	AT_SAID = 524288,
 };
 
 struct tracee {
@@ -107,7 +109,7 @@ static int descry_mappings(pid_t pid)
 
 struct tracer {
 	struct wire_area *area;
-	int shared_fd, code_fd, island_fd, watchdog;
+	int facts_fd, code_fd, island_fd, watchdog;
 	uint64_t base, island;
 	uint8_t *island_mem;
 	void *code;
@@ -165,16 +167,16 @@ static void make_area(struct tracer *t, pid_t pid)
 			t->base = WIRE_BASE + (i == n ? i : k) * WIRE_BASE_STEP;
 			break;
 		}
-	t->shared_fd = memfd_create(WIRE_MEMFD_SHARED, MFD_CLOEXEC);
+	t->facts_fd = memfd_create(WIRE_MEMFD_FACTS, MFD_CLOEXEC);
 	t->code_fd = memfd_create(WIRE_MEMFD_CODE, MFD_CLOEXEC);
 	undo_island_name(t->base, name);
 	t->island_fd = memfd_create(name, MFD_CLOEXEC);
-	if (ftruncate(t->shared_fd, SHARED_SIZE) || ftruncate(t->code_fd, CODE_SIZE) ||
+	if (ftruncate(t->facts_fd, FACTS_SIZE) || ftruncate(t->code_fd, CODE_SIZE) ||
 	    ftruncate(t->island_fd, ISLAND_SIZE))
 		_exit(4);
-	at = t->base + WIRE_SHARED;
-	a = mmap((void *)at, SHARED_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED_NOREPLACE,
-		 t->shared_fd, 0);
+	at = t->base + WIRE_FACTS;
+	a = mmap((void *)at, FACTS_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED_NOREPLACE,
+		 t->facts_fd, 0);
 	t->code = mmap((void *)t->base, CODE_SIZE, PROT_READ, MAP_SHARED | MAP_FIXED_NOREPLACE,
 		       t->code_fd, 0);
 	t->island_mem =
@@ -184,15 +186,17 @@ static void make_area(struct tracer *t, pid_t pid)
 	t->area = a;
 	a->version = WIRE_AREA_VERSION;
 	a->base = t->base;
-	a->shared_size = SHARED_SIZE;
+	a->shared_size = FACTS_SIZE;
 	a->private_size = PRIVATE_SIZE;
 	a->code_size = CODE_SIZE;
 	a->tracer_pid = (uint32_t)getpid();
 	a->processes = at + AT_PROCESSES;
+	a->said = at + AT_SAID;
 	a->undo = at + AT_UNDO;
 	a->nundo = SITES;
 	p = (struct wire_process *)a->processes;
 	p->pid = (uint32_t)pid;
+	p->started = procdir_start(pid);
 	p->state = WIRE_PROCESS_TRACED;
 	a->magic = WIRE_AREA_MAGIC;
 }
@@ -221,7 +225,7 @@ static void make_stub(struct tracer *t, int i, uint64_t site)
 	uint8_t *p = t->island_mem + i * STUB_SIZE, after[sizeof(displaced)],
 		have[sizeof(displaced)];
 	uint64_t stub = t->island + (uint64_t)i * STUB_SIZE,
-		 count = t->base + WIRE_SHARED + AT_COUNTS + (uint64_t)i * 8;
+		 count = t->base + WIRE_FACTS + AT_COUNTS + (uint64_t)i * 8;
 	uint16_t moved[sizeof(displaced)];
 	int32_t rel;
 
@@ -274,7 +278,7 @@ static void attach(struct tracer *t, const struct tracee *tracee, bool watchdog)
 		must(watchdog_start(t->area, &t->watchdog));
 	must(control_stop(t->c, 5000));
 	map_there(t, t->code_fd, t->base, CODE_SIZE, PROT_READ | PROT_EXEC);
-	map_there(t, t->shared_fd, t->base + WIRE_SHARED, SHARED_SIZE, PROT_READ | PROT_WRITE);
+	map_there(t, t->facts_fd, t->base + WIRE_FACTS, FACTS_SIZE, PROT_READ | PROT_WRITE);
 	call(t, SYS_mmap, t->base + WIRE_PRIVATE, PRIVATE_SIZE, PROT_READ | PROT_WRITE,
 	     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, (uint64_t)-1, 0);
 	t->island = find_room(t, tracee->work[0]);
@@ -307,9 +311,9 @@ static void detach(struct tracer *t)
 	watchdog_stop(t->area, t->watchdog);
 	control_free(t->c);
 	munmap(t->island_mem, ISLAND_SIZE);
-	munmap(t->area, SHARED_SIZE);
+	munmap(t->area, FACTS_SIZE);
 	munmap(t->code, CODE_SIZE);
-	close(t->shared_fd);
+	close(t->facts_fd);
 	close(t->code_fd);
 	close(t->island_fd);
 }
@@ -578,7 +582,7 @@ static void same_base(const struct tracee *tracee)
 	struct stat code, shared;
 
 	attach(&t, tracee, false);
-	if (fstat(t.code_fd, &code) || fstat(t.shared_fd, &shared))
+	if (fstat(t.code_fd, &code) || fstat(t.facts_fd, &shared))
 		_exit(4);
 	must(undo_log_read(t.c, t.base, &log));
 	if (!undo_is(&log, shared.st_ino, code.st_ino))
@@ -648,7 +652,7 @@ static void records_without_island(const struct tracee *tracee)
 	memcpy((void *)second.area->undo, (void *)t.area->undo, SITES * sizeof(struct wire_undo));
 	must(control_stop(t.c, 5000));
 	map_there(&second, second.code_fd, second.base, CODE_SIZE, PROT_READ | PROT_EXEC);
-	map_there(&second, second.shared_fd, second.base + WIRE_SHARED, SHARED_SIZE,
+	map_there(&second, second.facts_fd, second.base + WIRE_FACTS, FACTS_SIZE,
 		  PROT_READ | PROT_WRITE);
 	must(control_resume(t.c));
 	must(undo_log_read(t.c, second.base, &log));

@@ -130,7 +130,8 @@ static void test_checked_access(void **state)
 				: sizes[i] == BPF_H ? 2
 				: sizes[i] == BPF_W ? 4
 						    : 8;
-		uint64_t start = (uintptr_t)mock.area, end = start + MOCK_AREA;
+		uint64_t start = (uintptr_t)mock.area, end = start + MOCK_AREA,
+			 shared = start + 65536; /* only read before, written too from here on */
 		const struct bpf_insn loads[] = {
 			LDX(DW, 2, 1, 0),
 			INSN(BPF_LDX | BPF_MEM | sizes[i], 0, 2, 0, 0),
@@ -145,9 +146,12 @@ static void test_checked_access(void **state)
 		};
 		const struct {
 			uint64_t addr;
-			bool good;
+			bool good, read; /* read: good for loads */
 		} cases[] = {
-			{ start, true },
+			{ start, false, true },
+			{ shared - size, false, true },
+			{ shared - 1, false, true },
+			{ shared, true },
 			{ end - size, true },
 			{ end - size + 1, false },
 			{ start - 1, false },
@@ -161,9 +165,11 @@ static void test_checked_access(void **state)
 
 		for (uint32_t c = 0; c < ARRAY_SIZE(cases); c++) {
 			for (int store = 0; store < 2; store++) {
+				const bool good = cases[c].good || (!store && cases[c].read);
 				uint32_t before = violations();
 				uint64_t r0;
 
+				mock.env.shared = shared;
 				if (store)
 					COMPILE(stores);
 				else
@@ -171,12 +177,10 @@ static void test_checked_access(void **state)
 				assert_int_equal(mock.out.nchecked, 1);
 				/* the store writes at address + 3 */
 				ctx[0] = cases[c].addr - (store ? 3 : 0);
-				if (store && cases[c].good && cases[c].addr == start)
-					continue; /* the area's own head */
 				r0 = mock_host(ctx, 0);
-				assert_int_equal(violations() - before, !cases[c].good);
-				assert_int_equal(r0, cases[c].good ? 7 : 0);
-				if (!cases[c].good)
+				assert_int_equal(violations() - before, !good);
+				assert_int_equal(r0, good ? 7 : 0);
+				if (!good)
 					assert_int_equal(mock.insn, 1);
 				assert_int_equal(mock.thread->rsp, 0);
 			}

@@ -107,6 +107,19 @@ static void test_dynamic(void **state)
 	assert_string_equal(option_name(OPT_AGGSORTREV), "aggsortrev");
 }
 
+static void test_lock(void **state)
+{
+	options_lock(&opts, OPT_DESTRUCTIVE, "somebody else's to set");
+	bad("destructive", WHEN_COMPILE, "somebody else's to set");
+	bad("destructive=on", WHEN_COMPILE | WHEN_RUN, "somebody else's to set");
+	good("destructive=off", OPT_DESTRUCTIVE, 0); /* as it is */
+	options_lock(&opts, OPT_DESTRUCTIVE, NULL);
+	good("destructive", OPT_DESTRUCTIVE, 1);
+	options_lock(&opts, OPT_DESTRUCTIVE, "somebody else's to set");
+	good("destructive", OPT_DESTRUCTIVE, 1);
+	bad("destructive=0", WHEN_COMPILE, "somebody else's to set");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -114,6 +127,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_values, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_bad, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_dynamic, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_lock, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -509,7 +509,7 @@ void aggs_check(struct bind_cx *cx)
 		if (s->agg_info.v[agg]->bad)
 			continue;
 		if (!s->agg_info.v[agg]->defined) {
-			for (uint32_t j = 0; j < s->out->aggs.n; j++) {
+			for (uint32_t j = 0; j < s->out->aggs.n && !diags_full(cx->diags); j++) {
 				if (s->agg_info.v[j]->defined)
 					nearest_offer(&near, s->out->aggs.v[j]->name);
 			}

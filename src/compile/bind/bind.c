@@ -362,7 +362,7 @@ struct bound *bind_finish(struct bind_cx *cx)
 {
 	struct bind_state *s = cx->state;
 
-	type_set_strsize(cx->types, (uint32_t)opt_num(cx->options, OPT_STRSIZE));
+	type_set_strsize(cx->types, opt_num(cx->options, OPT_STRSIZE));
 	s->out->nclauses = s->clauses.n;
 	version_check_option(cx);
 	bind_provider_clauses(cx, false);
@@ -370,5 +370,7 @@ struct bound *bind_finish(struct bind_cx *cx)
 		bind_clause(cx, s->clauses.v[i], i);
 	bind_provider_clauses(cx, true);
 	aggs_check(cx);
+	if (!cx->diags->errors)
+		units_find(s->out);
 	return s->out;
 }

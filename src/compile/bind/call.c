@@ -251,7 +251,8 @@ int call_subr(struct bind_cx *cx, struct node *n)
 		if (!(subr_table[i].flags & (SUBR_INTERNAL | SUBR_UNSUPPORTED)))
 			nearest_offer(&near, subr_table[i].name);
 	}
-	for (uint32_t pos = 0; hash_next(&cx->state->funcs, &pos, &key, &len, &val);)
+	for (uint32_t pos = 0;
+	     !diags_full(cx->diags) && hash_next(&cx->state->funcs, &pos, &key, &len, &val);)
 		nearest_offer(&near, ((struct func_def *)(uintptr_t)*val)->name);
 	bind_error(cx, n, "D_FUNC_UNDEF", "undefined function name: %s%s%s%s", near.word,
 		   near.name ? " (did you mean " : "", near.name ? near.name : "",

@@ -230,7 +230,7 @@ static void match(struct bind_cx *cx, struct matching *m, const struct pdesc *d)
 	diag_error(cx->diags, d->loc, d->end, pid_tag(&pd),
 		   "probe description %s:%s:%s:%s does not match any probes", pd.prov, pd.mod,
 		   pd.func, pd.name);
-	why = probe_explain(cx->probes, &pd);
+	why = diags_full(cx->diags) ? NULL : probe_explain(cx->probes, &pd);
 	if (why)
 		diag_note(cx->diags, d->loc, d->end, "%s", why);
 	free(why);
@@ -467,6 +467,9 @@ static struct bound_clause *new_instance(struct bind_cx *cx, const struct node *
 	return c;
 }
 
+/* Pairs of a clause and a probe that a program may have: each costs memory and time here, however few clauses are compiled. */
+enum { ENABLED_MAX = 16 << 20 };
+
 void bind_clause(struct bind_cx *cx, const struct node *n, uint32_t index)
 {
 	struct bind_state *s = cx->state;
@@ -474,8 +477,17 @@ void bind_clause(struct bind_cx *cx, const struct node *n, uint32_t index)
 	groups_t groups = { 0 };
 	uint32_t errors;
 
-	for (const struct pdesc *d = n->clause.pdescs; d; d = d->next)
+	if (s->out->matched > ENABLED_MAX) /* said */
+		return;
+	for (const struct pdesc *d = n->clause.pdescs; d && s->out->matched <= ENABLED_MAX;
+	     d = d->next)
 		match(cx, &m, d);
+	if (s->out->matched > ENABLED_MAX)
+		diag_error(
+			cx->diags, n->loc, 0, "D_TOO_LARGE",
+			"up to this clause, the program enables more than %d probes, one that is in two clauses "
+			"counted twice: narrower descriptions may do",
+			ENABLED_MAX);
 	memset(&s->known_use, 0, sizeof(s->known_use));
 	scan_clause(cx, n, &s->known_use);
 	group_probes(cx, n, &m, &groups);

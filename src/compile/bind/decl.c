@@ -101,7 +101,8 @@ static void add_enumerators(struct bind_cx *cx, const struct spec *s, type_id t)
 	}
 }
 
-static void add_member(struct bind_cx *cx, type_id sou, const struct decl *d)
+/* names: of the members before it. */
+static void add_member(struct bind_cx *cx, type_id sou, const struct decl *d, struct hash *names)
 {
 	type_id t = bind_decl_type(cx, d);
 	int64_t bits = 0;
@@ -139,17 +140,13 @@ static void add_member(struct bind_cx *cx, type_id sou, const struct decl *d)
 			   "incomplete struct/union/enum %s", type_text(cx, t));
 		return;
 	}
-	for (uint32_t i = 0, n = 0; d->name; i++) {
-		const struct type_member *m = type_members(cx->types, sou, &n);
-
-		if (i >= n)
-			break;
-		if (!strcmp(m[i].name, d->name)) {
-			decl_error(cx, d->loc, d->end, "D_DECL_MNAME", "member name duplicates: %s",
-				   d->name);
-			return;
-		}
+	if (d->name && hash_get(names, d->name, strlen(d->name))) {
+		decl_error(cx, d->loc, d->end, "D_DECL_MNAME", "member name duplicates: %s",
+			   d->name);
+		return;
 	}
+	if (d->name)
+		hash_put(names, d->name, strlen(d->name), NULL);
 	type_add_member(cx->types, sou, d->name ? d->name : "", t, (uint32_t)bits);
 }
 
@@ -159,6 +156,7 @@ static type_id tagged(struct bind_cx *cx, const struct spec *s)
 	const char *tag = s->name ? s->name : "";
 	const struct source *src = source_of(cx->diags, s->loc);
 	bool is_lib = src && src->kind == SOURCE_LIB, found;
+	struct hash names = { 0 };
 	type_id t;
 
 	if (!s->has_body) {
@@ -186,7 +184,8 @@ static type_id tagged(struct bind_cx *cx, const struct spec *s)
 	if (!found)
 		t = type_new_sou(cx->types, kind, tag);
 	for (const struct decl *d = s->members; d; d = d->next)
-		add_member(cx, t, d);
+		add_member(cx, t, d, &names);
+	hash_fini(&names);
 	type_complete(cx->types, t);
 	return t;
 }

@@ -128,6 +128,10 @@ void ident_undefined(struct bind_cx *cx, struct node *n)
 	uint32_t pos = 0;
 	uint64_t *val;
 
+	if (diags_full(cx->diags)) { /* counted only: no search for a hint */
+		bind_error(cx, n, "D_IDENT_UNDEF", "%s", name);
+		return;
+	}
 	for (uint32_t i = 0; i < s->out->vars.n; i++) {
 		if (s->out->vars.v[i]->scope == n->ident.scope)
 			nearest_offer(&near, s->out->vars.v[i]->name);

@@ -50,7 +50,7 @@ void bind_member(struct bind_cx *cx, struct node *n)
 		uint32_t count = 0;
 		const struct type_member *all = type_members(cx->types, t, &count);
 
-		for (uint32_t i = 0; i < count; i++)
+		for (uint32_t i = 0; i < count && !diags_full(cx->diags); i++)
 			nearest_offer(&near, all[i].name);
 		bind_error(cx, n, "D_TYPE_MEMBER", "%s is not a member of %s%s%s%s", near.word,
 			   type_text(cx, t), near.name ? " (did you mean " : "",

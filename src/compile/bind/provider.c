@@ -62,6 +62,7 @@ void bind_provider(struct bind_cx *cx, const struct node *n)
 {
 	const char *name = n->provider.name;
 	size_t len = strlen(name);
+	struct hash seen = { 0 };
 
 	if (len > PROVIDER_NAME_MAX || (len && isdigit((unsigned char)name[len - 1])))
 		diag_error(cx->diags, n->loc, n->end, "D_PROV_BADNAME",
@@ -78,13 +79,12 @@ void bind_provider(struct bind_cx *cx, const struct node *n)
 			diag_error(cx->diags, d->loc, 0, "D_PROV_PRARGLEN",
 				   "probe %s has %u arguments, at most %d are possible", d->name,
 				   args, PROBE_ARGS_MAX);
-		for (const struct provider_probe *e = n->provider.probes; e != d; e = e->next)
-			if (!strcmp(e->name, d->name)) {
-				diag_error(cx->diags, d->loc, 0, "D_PROV_PRDUP",
-					   "probe redeclared: %s:::%s", name, d->name);
-				break;
-			}
+		if (hash_get(&seen, d->name, strlen(d->name)))
+			diag_error(cx->diags, d->loc, 0, "D_PROV_PRDUP",
+				   "probe redeclared: %s:::%s", name, d->name);
+		hash_put(&seen, d->name, strlen(d->name), NULL);
 	}
+	hash_fini(&seen);
 	vec_push(&cx->state->providers, n);
 }
 

@@ -279,6 +279,10 @@ bool bind_agg_ref(struct bind_cx *cx, struct node *call, struct node *n);
 /* What could be checked only when all clauses are bound. */
 void aggs_check(struct bind_cx *cx);
 
+/* unit.c: gives aggregations of times their unit.
+ * needs: every clause bound without errors.   gives: agg->unit.   keeps: everything else. */
+void units_find(struct bound *b);
+
 /* --- provider.c --- */
 /* Types of the program's own provider definitions, for arguments that have none. */
 void bind_provider(struct bind_cx *cx, const struct node *n);

@@ -179,7 +179,7 @@ void xlate_member(struct bind_cx *cx, struct node *n)
 		uint32_t count = 0;
 		const struct type_member *all = type_members(cx->types, x->out, &count);
 
-		for (uint32_t i = 0; i < count; i++)
+		for (uint32_t i = 0; i < count && !diags_full(cx->diags); i++)
 			nearest_offer(&near, all[i].name);
 		bind_error(cx, n, "D_TYPE_MEMBER", "%s is not a member of %s%s%s%s", name,
 			   type_text(cx, base->type), near.name ? " (did you mean " : "",

@@ -44,17 +44,26 @@ struct schema {
 	VEC(const struct node *)
 	values; /* what each field is made from; NULL: by the action itself */
 	uint32_t size;
+	bool too_large;
 	bool control, prints;
 };
 
-static uint32_t add_field(struct schema *s, enum field_kind kind, uint32_t size, uint32_t align,
+/* Bytes of a record: the largest buffer there is holds one of them. */
+enum { RECORD_MAX = 1 << 29 };
+
+static uint32_t add_field(struct schema *s, enum field_kind kind, uint64_t size, uint32_t align,
 			  type_id type, const struct node *value)
 {
 	s->size = (s->size + align - 1) / align * align;
+	if (size > RECORD_MAX || s->size > RECORD_MAX - size) {
+		s->too_large = true;
+		size = 8;
+	}
 	vec_push(&s->fields,
-		 (struct field){ .kind = kind, .offset = s->size, .size = size, .type = type });
+		 (struct field){
+			 .kind = kind, .offset = s->size, .size = (uint32_t)size, .type = type });
 	vec_push(&s->values, value);
-	s->size += size;
+	s->size += (uint32_t)size;
 	return s->fields.n - 1;
 }
 
@@ -63,7 +72,7 @@ static uint32_t value_field(struct schema *s, const struct node *n)
 	struct gen *g = s->g;
 	enum field_kind k;
 	struct str_info info;
-	uint32_t size;
+	uint64_t size;
 
 	if (gen_is_string(g, n)) {
 		info = gen_str_info(g, n);
@@ -79,7 +88,7 @@ static uint32_t value_field(struct schema *s, const struct node *n)
 			return add_field(s, k, 16 + 8 * gen_frames(g, n), 8, T_DYN, n);
 		return add_field(s, k, k == FIELD_SYM || k == FIELD_MOD ? 8 : 16, 8, T_DYN, n);
 	}
-	size = (uint32_t)type_size(g->types, n->type);
+	size = type_size(g->types, n->type);
 	if (type_is_scalar(g->types, n->type)) {
 		if (size != 1 && size != 2 && size != 4)
 			size = 8;
@@ -131,7 +140,7 @@ static void print_fields(struct schema *s, struct action *a, const struct node *
 
 		if (size > most)
 			size = most;
-		a->fields[a->nfields++] = add_field(s, FIELD_BYTES, (uint32_t)size, 8, to, NULL);
+		a->fields[a->nfields++] = add_field(s, FIELD_BYTES, size, 8, to, NULL);
 	}
 }
 
@@ -151,14 +160,14 @@ static void describe(struct schema *s, const struct node *call)
 	case SUBR_TRACEMEM:
 		a = add_action(s, ACT_TRACEMEM, call);
 		a->fields[a->nfields++] =
-			add_field(s, FIELD_MEM, 8 + (uint32_t)args->next->i.value, 8, T_VOID, NULL);
+			add_field(s, FIELD_MEM, 8 + args->next->i.value, 8, T_VOID, NULL);
 		break;
 	case SUBR_PCAP:
 		a = add_action(s, ACT_PCAP, call);
 		a->fields[a->nfields++] = add_field(s, FIELD_INT, 4, 4, T_INT, args->next);
 		a->fields[a->nfields++] = add_field(s, FIELD_INT, 4, 4, T_UINT32, NULL);
 		a->fields[a->nfields++] = add_field(s, FIELD_MEM,
-						    8 + (uint32_t)opt_num(g->options, OPT_PCAPSIZE),
+						    8 + (uint64_t)opt_num(g->options, OPT_PCAPSIZE),
 						    8, T_VOID, NULL);
 		break;
 	case SUBR_PRINTF:
@@ -410,6 +419,12 @@ static uint32_t finish_schema(struct gen *g, struct schema *s)
 {
 	struct segment *seg = vec_add(&g->segments);
 
+	if (s->too_large) {
+		diag_error(g->diags, g->f->loc, 0, "D_TOO_LARGE",
+			   "what this clause records takes more than %u MB at a time",
+			   RECORD_MAX >> 20);
+		g->failed = true;
+	}
 	seg->clause = g->cl->index;
 	seg->size = (s->size + 7) & ~7u;
 	seg->control = s->control;

@@ -48,18 +48,51 @@ static void look(void *arg, const struct node *n)
 		g->agg_atomic[n->id->agg] = true;
 }
 
+/* What the variables of a scope may take together, and a value of an associative array alone: an engine keeps offsets in 32 bits,
+ * and as many zeros beside the variables to clear them with. */
+enum { VARIABLES_MAX = 256 << 20 };
+
+/* Of a variable's value, in whole words; VARIABLES_MAX + 8 for one that is larger. */
 static uint32_t value_size(struct gen *g, type_id t)
 {
 	uint64_t n = type_is_string(g->types, t) ? g->strsize : type_size(g->types, t);
 
+	if (n > VARIABLES_MAX)
+		return VARIABLES_MAX + 8;
+	/* A type whose size is past 64 bits has none. */
+	if (!n && type_kind(g->types, type_strip(g->types, t)) == TYPE_ARRAY)
+		return VARIABLES_MAX + 8;
 	return n ? (uint32_t)((n + 7) & ~7ull) : 8;
 }
 
-static uint32_t entries(int64_t bytes, uint64_t each)
+static bool too_large(struct gen *g, const struct variable *v, uint32_t others, uint32_t size)
 {
-	uint64_t n = (uint64_t)bytes / each;
+	if (size <= VARIABLES_MAX && others <= VARIABLES_MAX - size)
+		return false;
+	diag_error(g->diags, v->loc, 0, "D_TOO_LARGE",
+		   "variable %s of type %s does not fit: %s at most %u MB%s", v->name,
+		   type_name(g->types, g->arena, v->type, NULL),
+		   v->assoc ? "an element has" : "the variables of a scope have",
+		   VARIABLES_MAX >> 20, v->assoc ? "" : " together");
+	g->failed = true;
+	return true;
+}
 
-	return n < 1 ? 1 : n > 1u << 20 ? 1u << 20 : (uint32_t)n;
+enum { ENTRIES_MAX = 1 << 20 };
+
+/* How many elements of `each` bytes the option's memory holds. Fewer than were asked for are said. */
+static uint32_t entries(struct gen *g, enum option_id option, uint64_t each, const char *kind,
+			const char *name, loc_t loc)
+{
+	const struct option_value *v = &g->options->v[option];
+	uint64_t n = (uint64_t)v->num / each;
+
+	if (n > ENTRIES_MAX && v->set)
+		diag_warn(g->diags, loc, 0, "D_OPT_REDUCED",
+			  "%s=%lld: %s%s has at most %d keys, which take %lld bytes",
+			  option_name(option), (long long)v->num, kind, name, ENTRIES_MAX,
+			  (long long)(ENTRIES_MAX * each));
+	return n < 1 ? 1 : n > ENTRIES_MAX ? ENTRIES_MAX : (uint32_t)n;
 }
 
 /* What the kernel keeps beside key and value of a hash element. */
@@ -77,6 +110,8 @@ static void place_variables(struct gen *g)
 
 		l->size = value_size(g, v->type);
 		l->map = -1;
+		if (too_large(g, v, v->assoc ? 0 : *top, l->size))
+			l->size = 8; /* compilation ends after the layout */
 		if (v->assoc) {
 			gen_layout_tuple(g, &l->key, v->keys, v->nkeys);
 			continue;
@@ -99,8 +134,9 @@ static void make_arrays(struct gen *g)
 		gen_finish_tuple(&l->key, v->scope == SCOPE_SELF);
 		l->map = (int)gen_map(g, MAP_ASSOC, arena_strdup(g->arena, v->name),
 				      BPF_MAP_TYPE_HASH, l->key.size, l->size,
-				      entries(opt_num(g->options, OPT_DYNVARSIZE),
-					      l->key.size + l->size + ELEMENT_OVERHEAD),
+				      entries(g, OPT_DYNVARSIZE,
+					      l->key.size + l->size + ELEMENT_OVERHEAD, "array ",
+					      v->name, v->loc),
 				      BPF_F_NO_PREALLOC);
 	}
 }
@@ -157,8 +193,9 @@ static void make_aggs(struct gen *g)
 		a->keys = l->fields;
 		a->nkeys = l->n;
 		a->key_size = l->n ? l->size : 0;
-		n = entries(opt_num(g->options, OPT_AGGSIZE),
-			    l->size + a->nwords * 8 + ELEMENT_OVERHEAD);
+		n = l->n ? entries(g, OPT_AGGSIZE, l->size + a->nwords * 8 + ELEMENT_OVERHEAD,
+				   "aggregation @", a->name, a->loc)
+			 : 1;
 		if (is_small(g, l))
 			a->map = gen_map(g, MAP_AGG, name, BPF_MAP_TYPE_PERCPU_HASH, l->size,
 					 a->nwords * 8, FEW_KEYS + 2 * g->probes.n, 0);

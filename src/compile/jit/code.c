@@ -72,9 +72,11 @@ static struct jit_cold *cold(struct jit *j, enum x86_cc cc, uint32_t insn)
 enum {
 	CONST_AREA,
 	CONST_SIZE,
+	CONST_SHARED,
 	CONST_THREADS,
-	CONST_LIMIT /* less 1, 2, 4, 8 bytes */,
-	CONSTS = CONST_LIMIT + 4
+	CONST_LIMIT /* of loads: the size less 1, 2, 4, 8 bytes */,
+	CONST_STORE_LIMIT = CONST_LIMIT + 4,
+	CONSTS = CONST_STORE_LIMIT + 4
 };
 
 static int64_t const_at(const struct jit *j, int i)
@@ -97,8 +99,9 @@ static void check_access(struct jit *j, uint32_t insn, unsigned base, int32_t of
 	wrote(j, T1);
 	x86_rm(b, 8, X86_OP_LEA, T0, base, off);
 	x86_mov_rr(b, T1, T0);
-	x86_rip(b, 8, 0x2b, T1, const_at(j, CONST_AREA));
-	x86_rip(b, 8, 0x3b, T1, const_at(j, CONST_LIMIT + __builtin_ctz(size)));
+	x86_rip(b, 8, 0x2b, T1, const_at(j, load ? CONST_AREA : CONST_SHARED));
+	x86_rip(b, 8, 0x3b, T1,
+		const_at(j, (load ? CONST_LIMIT : CONST_STORE_LIMIT) + __builtin_ctz(size)));
 	c = cold(j, X86_A, insn);
 	c->fail = false;
 	c->size = (uint8_t)size;
@@ -1364,8 +1367,9 @@ void jit_cold_paths(struct jit *j, uint32_t first)
 
 void jit_pieces(struct jit *j)
 {
-	uint64_t consts[CONSTS] = { j->env->area, j->env->area_size,
+	uint64_t consts[CONSTS] = { j->env->area, j->env->area_size, j->env->shared,
 				    j->env->private + offsetof(struct wire_private, threads) };
+	uint64_t shared_size = j->env->area + j->env->area_size - j->env->shared;
 	bool stops = j->facts.checks;
 
 	for (uint32_t i = 0; i < j->ncold; i++)
@@ -1377,8 +1381,10 @@ void jit_pieces(struct jit *j)
 	}
 	jit_cold_paths(j, 0);
 	x86_align(&j->b, 8, 0xcc);
-	for (int i = 0; i < 4; i++)
+	for (int i = 0; i < 4; i++) {
 		consts[CONST_LIMIT + i] = j->env->area_size - (1u << i);
+		consts[CONST_STORE_LIMIT + i] = shared_size - (1u << i);
+	}
 	j->consts = j->b.n;
 	for (int i = 0; i < CONSTS; i++)
 		x86_u64(&j->b, consts[i]);

@@ -10,7 +10,8 @@ enum {
 
 static struct err *check_env(const struct jit_env *env)
 {
-	if (env->area_size < sizeof(struct wire_area))
+	if (env->area_size < sizeof(struct wire_area) || env->shared < env->area ||
+	    env->shared - env->area > env->area_size - sizeof(struct wire_common))
 		return err_new(0, "the area is too small");
 	for (uint32_t i = 0; i < env->nmaps; i++) {
 		const struct wire_map *m = &env->maps[i];

@@ -26,8 +26,10 @@ struct jit_env {
 	const uint64_t *
 		map_addrs; /* what LD_IMM64 BPF_PSEUDO_MAP_FD becomes: address of the struct wire_map */
 	uint32_t nmaps;
-	uint64_t area, area_size; /* memory that programs may touch: from base + WIRE_SHARED */
-	uint64_t agent;           /* address of struct wire_agent_head at run time */
+	uint64_t area,
+		area_size; /* memory that programs may read: struct wire_area, and all behind it */
+	uint64_t shared;   /* its second part, up to the same end: what they may write */
+	uint64_t agent;    /* address of struct wire_agent_head at run time */
 	const struct wire_agent_head *head; /* the same, readable here */
 	uint64_t private;                   /* address of struct wire_private */
 	enum wire_identity identity;

@@ -20,6 +20,9 @@ enum {
 			 1 << X86_R8 | 1 << X86_R9
 };
 
+enum {
+	HOST_BELOW = WIRE_PROBE_STACK / 2
+};                           /* the top is for calls of the agent that ask() makes there */
 enum { SIGNAL_ROOM = 8192 }; /* for the agent, and for what signals come while it runs */
 
 #define THREAD_OFF(field) ((int32_t)offsetof(struct wire_thread, field))
@@ -543,6 +546,7 @@ void jit_thunk_pieces(struct jit *j)
 		x86_byte(&j->b, 0);
 }
 
+/* On the slot's probe stack: what the program may write, and the addresses it may see, are not of the tracer's own stack. */
 void jit_host(struct jit *j)
 {
 	static const uint8_t kept[] = { X86_RBX, X86_RBP, X86_R12, X86_R13, X86_R14, X86_R15 };
@@ -552,6 +556,10 @@ void jit_host(struct jit *j)
 	for (uint32_t i = 0; i < ARRAY_SIZE(kept); i++)
 		x86_push(b, kept[i]);
 	x86_mov_rr(b, THREAD, X86_RDI);
+	x86_mov_rr(b, T0, X86_RSP);
+	x86_rm(b, 8, X86_OP_LOAD, X86_RSP, THREAD, THREAD_OFF(stack_top));
+	x86_alu_imm(b, 8, X86_SUB, X86_RSP, HOST_BELOW);
+	x86_push(b, T0);
 	x86_alu_imm(b, 8, X86_SUB, X86_RSP, (int32_t)j->data + 8);
 	x86_rm(b, 8, X86_OP_STORE, X86_RSP, THREAD, THREAD_OFF(rsp));
 	begin(j);
@@ -567,6 +575,7 @@ void jit_host(struct jit *j)
 	run(j, false);
 	end(j);
 	x86_alu_imm(b, 8, X86_ADD, X86_RSP, (int32_t)j->data + 8);
+	x86_pop(b, X86_RSP);
 	for (uint32_t i = ARRAY_SIZE(kept); i--;)
 		x86_pop(b, kept[i]);
 	x86_ret(b);

@@ -16,7 +16,7 @@
 
 #include "load/inproc/inproc.h"
 
-enum { WAIT_TRIES = 200, GONE_TRY = 10, WAIT_NS = 50000, NEAR = 64 /* places of an index */ };
+enum { WAIT_TRIES = 200, GONE_TRY = 10, WAIT_NS = 50000 };
 
 /* --- the store --- */
 
@@ -86,67 +86,32 @@ void aggs_store_free(struct inproc_engine *e)
 
 /* --- taking a generation --- */
 
-static void take_array(struct inproc_engine *e, uint32_t agg, struct wire_thread *t, uint32_t gen)
+struct taking {
+	struct inproc_store *store;
+	const struct agg *agg;
+};
+
+static void take_entry(void *arg, const void *key, const uint64_t *words)
 {
-	const struct agg *a = &e->base.image->aggs[agg];
-	const struct wire_map *m = &e->own_maps[a->map];
-	uint64_t *words = (uint64_t *)((uintptr_t)t + m->base + gen * m->gen_stride);
+	struct taking *t = arg;
 
-	if (!words[0])
-		return;
-	merge(a, store_words(&e->stores[agg], a, NULL), words);
-	memset(words, 0, (size_t)a->nwords * 8);
-}
-
-/* Everything here was written by the traced process: counts and places are checked. */
-static void take_hash(struct inproc_engine *e, uint32_t agg, struct wire_thread *t, uint32_t gen)
-{
-	const struct agg *a = &e->base.image->aggs[agg];
-	const struct wire_map *m = &e->own_maps[a->map];
-	uint8_t *base = (uint8_t *)t + m->base + gen * m->gen_stride;
-	struct wire_agg_table *table = (struct wire_agg_table *)base;
-	uint32_t *index = (uint32_t *)(table + 1);
-	uint8_t *entries = (uint8_t *)(index + m->buckets);
-	uint32_t n = __atomic_load_n(&table->n, __ATOMIC_ACQUIRE);
-	uint32_t key_room = (m->key_size + 7) & ~7u;
-	bool whole =
-		false; /* a place is not where it is looked for first: all of the index is cleared */
-
-	if (n > m->max_entries)
-		n = m->max_entries;
-	for (uint32_t i = 0; i < n; i++) {
-		uint8_t *en = entries + (uint64_t)i * m->stride;
-		uint32_t hash = *(uint32_t *)en;
-
-		merge(a, store_words(&e->stores[agg], a, en + 8), (uint64_t *)(en + 8 + key_room));
-		for (uint64_t b = 0; b < m->buckets; b++) { /* its place in the index */
-			uint64_t at = (hash + b) & (m->buckets - 1);
-
-			if (index[at] == i + 1) {
-				index[at] = 0;
-				break;
-			}
-			whole |= b == NEAR;
-			if (whole)
-				break;
-		}
-	}
-	if (whole)
-		memset(index, 0, m->buckets * sizeof(*index));
-	for (uint32_t i = 0; i < n; i++)
-		memset(entries + (uint64_t)i * m->stride, 0, m->stride);
-	table->n = table->full = 0;
+	merge(t->agg, store_words(t->store, t->agg, key), words);
 }
 
 static void take(struct inproc_engine *e, struct wire_thread *t, uint32_t gen)
 {
 	for (uint32_t i = 0; i < e->base.image->naggs; i++) {
-		const struct wire_map *m = &e->own_maps[e->base.image->aggs[i].map];
+		struct taking to = { &e->stores[i], &e->base.image->aggs[i] };
+		const struct wire_map *m = &e->maps[to.agg->map];
+		void *at = (uint8_t *)t + m->base + gen * m->gen_stride;
+		const uint64_t *words = NULL;
 
 		if (m->kind == WIRE_MAP_AGG_ARRAY)
-			take_array(e, i, t, gen);
+			words = shared_words_take(at, to.agg->nwords, &e->copy);
 		else
-			take_hash(e, i, t, gen);
+			shared_agg_take(m, at, &e->copy, take_entry, &to);
+		if (words)
+			take_entry(&to, NULL, words);
 	}
 }
 

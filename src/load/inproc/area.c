@@ -35,19 +35,6 @@ static uint64_t power_of_two(uint64_t n)
 
 /* --- the mappings --- */
 
-static int memory_file(const char *name, uint64_t size)
-{
-	int fd = memfd_create(name, MFD_CLOEXEC | 0x10u /* MFD_EXEC, Linux 6.3 */);
-
-	if (fd < 0 && errno == EINVAL)
-		fd = memfd_create(name, MFD_CLOEXEC);
-	if (fd >= 0 && ftruncate(fd, (off_t)size) == 0)
-		return fd;
-	if (fd >= 0)
-		close(fd);
-	return -1;
-}
-
 uint64_t area_private_size(void)
 {
 	return round_up(sizeof(struct wire_private), PAGE) +
@@ -81,10 +68,21 @@ static bool base_is_free(const struct inproc_engine *e, uint64_t base)
 	return is_free(getpid(), base, size);
 }
 
+/* fd -1: anonymous. */
+static struct err *map_fixed(uint64_t at, uint64_t size, int prot, int fd)
+{
+	int flags = MAP_FIXED_NOREPLACE | MAP_NORESERVE |
+		    (fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED);
+
+	return mmap((void *)at, size, prot, flags, fd, 0) == MAP_FAILED
+		       ? err_errno(errno, "mapping %llu bytes at 0x%llx", (unsigned long long)size,
+				   (unsigned long long)at)
+		       : NULL;
+}
+
 static struct err *map_here(struct inproc_engine *e)
 {
-	int fixed = MAP_FIXED_NOREPLACE;
-	uint64_t psize = area_private_size();
+	struct err *err;
 	void *p;
 
 	for (int i = 0; i < WIRE_BASES && !e->addr; i++)
@@ -94,43 +92,55 @@ static struct err *map_here(struct inproc_engine *e)
 		return err_new(
 			ENOMEM,
 			"no range of addresses is free in descry and in every traced process");
-	e->code_fd = memory_file("descry-code", WIRE_CODE_SIZE);
-	e->shared_fd = memory_file("descry-shared", WIRE_SHARED_MAX);
-	if (e->code_fd < 0 || e->shared_fd < 0)
-		return err_errno(errno, "memfd_create");
-	p = mmap((void *)e->addr, WIRE_CODE_SIZE, PROT_READ | PROT_EXEC, MAP_SHARED | fixed,
-		 e->code_fd, 0);
-	if (p == MAP_FAILED)
-		return err_errno(errno, "mapping code");
-	p = mmap(NULL, WIRE_CODE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, e->code_fd, 0);
+	err = files_create(&e->files, WIRE_CODE_SIZE, WIRE_FACTS_SIZE, WIRE_SHARED_MAX);
+	if (err)
+		return err;
+	err = map_fixed(e->addr, WIRE_CODE_SIZE, PROT_READ | PROT_EXEC, e->files.code.fd);
+	if (err)
+		return err;
+	p = mmap(NULL, WIRE_CODE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, e->files.code.fd, 0);
 	if (p == MAP_FAILED)
 		return err_errno(errno, "mapping code");
 	e->code = p;
-	p = mmap((void *)(e->addr + WIRE_SHARED), WIRE_SHARED_MAX, PROT_READ | PROT_WRITE,
-		 MAP_SHARED | MAP_NORESERVE | fixed, e->shared_fd, 0);
-	if (p == MAP_FAILED)
-		return err_errno(errno, "mapping shared memory");
-	e->area = p;
-	madvise(p, WIRE_SHARED_MAX, MADV_DONTDUMP);
-	p = mmap((void *)(e->addr + WIRE_PRIVATE), psize, PROT_READ | PROT_WRITE,
-		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | fixed, -1, 0);
-	if (p == MAP_FAILED)
-		return err_errno(errno, "mapping private memory");
-	e->private = p;
-	return NULL;
+	err = map_fixed(e->addr + WIRE_FACTS, WIRE_FACTS_SIZE, PROT_READ | PROT_WRITE,
+			e->files.facts.fd);
+	if (err)
+		return err;
+	e->area = (struct wire_area *)(e->addr + WIRE_FACTS);
+	err = map_fixed(e->addr + WIRE_SHARED, WIRE_SHARED_MAX, PROT_READ | PROT_WRITE,
+			e->files.shared.fd);
+	if (err)
+		return err;
+	e->common = (struct wire_common *)(e->addr + WIRE_SHARED);
+	e->shared_size = WIRE_SHARED_MAX;
+	madvise(e->area, WIRE_FACTS_SIZE, MADV_DONTDUMP);
+	madvise(e->common, WIRE_SHARED_MAX, MADV_DONTDUMP);
+	err = map_fixed(e->addr + WIRE_PRIVATE, area_private_size(), PROT_READ | PROT_WRITE, -1);
+	if (!err)
+		e->private = (struct wire_private *)(e->addr + WIRE_PRIVATE);
+	return err;
+}
+
+static uint64_t take_room(struct inproc_room *r, uint64_t size)
+{
+	uint64_t at = r->at;
+
+	if (!at || size > r->end - at)
+		return 0;
+	r->at = round_up(at + size, LINE);
+	if (r->at > r->end)
+		r->at = r->end;
+	return at;
 }
 
 uint64_t area_alloc(struct inproc_engine *e, uint64_t size)
 {
-	uint64_t at = e->shared_used;
+	return take_room(&e->facts, size);
+}
 
-	if (e->pool) {
-		at = e->pool;
-		e->pool = round_up(at + size, LINE);
-		return e->pool > e->pool_end ? 0 : at;
-	}
-	e->shared_used = round_up(at + size, LINE);
-	return e->shared_used > WIRE_SHARED_MAX ? 0 : e->addr + WIRE_SHARED + at;
+uint64_t area_alloc_shared(struct inproc_engine *e, uint64_t size)
+{
+	return take_room(&e->shared, size);
 }
 
 /* --- maps --- */
@@ -173,8 +183,16 @@ static void lay_out_tables(struct inproc_engine *e, struct wire_map *w)
 		inner[i] = 0;
 }
 
+/* Programs only read them: no process is to change what others, and the tracer, go by. */
+static bool is_constant(enum map_role role)
+{
+	return role == MAP_RODATA || role == MAP_SYSCALLS;
+}
+
 static struct err *lay_out(struct inproc_engine *e, struct wire_map *w, const struct image_map *m)
 {
+	uint64_t (*const alloc)(struct inproc_engine *, uint64_t) =
+		is_constant(m->role) ? area_alloc : area_alloc_shared;
 	bool per_thread = m->role == MAP_COUNTERS || m->role == MAP_SCRATCH;
 
 	w->role = m->role;
@@ -195,7 +213,7 @@ static struct err *lay_out(struct inproc_engine *e, struct wire_map *w, const st
 			w->base = area_in_slot(e, (uint64_t)w->stride * w->max_entries);
 		} else {
 			w->kind = WIRE_MAP_ARRAY;
-			w->base = area_alloc(e, (uint64_t)w->stride * w->max_entries);
+			w->base = alloc(e, (uint64_t)w->stride * w->max_entries);
 		}
 		break;
 	case BPF_MAP_TYPE_PERCPU_HASH:
@@ -210,7 +228,8 @@ static struct err *lay_out(struct inproc_engine *e, struct wire_map *w, const st
 	case BPF_MAP_TYPE_LRU_HASH:
 		w->kind = WIRE_MAP_HASH;
 		lay_out_hash(e, w, m->name, HASH_ENTRIES);
-		w->base = area_alloc(e, w->buckets * w->stride);
+		w->base = area_alloc_shared(e, w->buckets * w->stride);
+		w->used = area_alloc_shared(e, sizeof(uint64_t));
 		break;
 	case BPF_MAP_TYPE_RINGBUF:
 		w->kind = WIRE_MAP_RING;
@@ -234,8 +253,9 @@ static struct err *lay_out(struct inproc_engine *e, struct wire_map *w, const st
 		return err_new(ENOTSUP, "map %s: type %d is not known to the in-process engine",
 			       m->name, m->type);
 	}
-	return e->shared_used > WIRE_SHARED_MAX ? err_new(ENOMEM, "map %s does not fit", m->name)
-						: NULL;
+	return !w->base || (w->kind == WIRE_MAP_HASH && !w->used)
+		       ? err_new(ENOMEM, "map %s does not fit", m->name)
+		       : NULL;
 }
 
 static void fill(const struct wire_map *w, const struct image_map *m)
@@ -363,13 +383,18 @@ static void init_thread(struct inproc_engine *e, uint32_t slot)
 		       (uint64_t)(slot + 1) * (WIRE_PROBE_STACK + PAGE) - LINE;
 }
 
-/* This process takes slot 0 for BEGIN, END and timers. */
-static void claim_self(struct inproc_engine *e)
+/* This process takes slot 0 for BEGIN, END and timers. In shared memory it is only seen to be taken: here, private memory lies over
+ * it. */
+static struct err *claim_self(struct inproc_engine *e)
 {
 	struct wire_thread *t = area_thread(e, 0);
 	struct wire_process *p = e->list;
-	char stack[1];
 
+	t->owner = 1;
+	if (mmap(t, e->thread_stride, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED)
+		return err_errno(errno, "mapping the tracer's own slot");
+	init_thread(e, 0);
 	p->state = WIRE_PROCESS_TRACED;
 	p->pid = p->own_pid = (uint32_t)getpid();
 	p->ppid = (uint32_t)getppid();
@@ -380,32 +405,19 @@ static void claim_self(struct inproc_engine *e)
 	t->owner = 1;
 	t->tid = (uint32_t)gettid();
 	t->pid = (uint32_t)getpid();
+	t->uid = p->uid;
+	t->gid = p->gid;
 	t->task = p->task;
 	t->random = tsc() | 1;
-	t->stack_lo = (uintptr_t)stack & ~(uintptr_t)(PAGE - 1);
-	t->stack_hi = t->stack_lo + PAGE;
 	prctl(PR_GET_NAME, t->comm);
 	e->self = t;
+	return NULL;
 }
 
-struct err *area_create(struct inproc_engine *e, const struct image *img)
+static void describe(struct inproc_engine *e, const struct image *img)
 {
-	struct wire_area *a;
-	const uint64_t ranges_size = sizeof(struct wire_range) * WIRE_RANGES_MAX;
-	uint64_t ranges;
-	struct stat st;
-	struct err *err = map_here(e);
-	int state = image_find_map(img, MAP_STATE);
+	struct wire_area *a = e->area;
 
-	if (err)
-		return err;
-	if (!agent_blob() || agent_blob_size() > WIRE_CODE_SIZE / 2)
-		return err_new(0, "the agent is not part of this build");
-	memcpy(e->code, agent_blob(), agent_blob_size());
-	e->code_used = round_up(agent_blob_size(), PAGE);
-
-	a = e->area;
-	e->shared_used = round_up(sizeof(*a), PAGE);
 	a->magic = WIRE_AREA_MAGIC;
 	a->version = WIRE_AREA_VERSION;
 	a->base = e->addr;
@@ -420,6 +432,68 @@ struct err *area_create(struct inproc_engine *e, const struct image *img)
 	a->process_count = 1;
 	set_clock(e);
 	identity_find(e);
+}
+
+/* Processes and the undo log. */
+static struct err *lay_out_lists(struct inproc_engine *e)
+{
+	const uint64_t ranges_size = sizeof(struct wire_range) * WIRE_RANGES_MAX;
+	uint64_t ranges = area_alloc(e, ranges_size * WIRE_PROCESSES_MAX);
+	struct wire_area *a = e->area;
+
+	a->processes = area_alloc(e, sizeof(struct wire_process) * WIRE_PROCESSES_MAX);
+	a->said = area_alloc_shared(e, sizeof(struct wire_said) * WIRE_PROCESSES_MAX);
+	a->undo = area_alloc(e, sizeof(struct wire_undo) * (uint64_t)INPROC_UNDO_MAX);
+	if (!a->processes || !a->said || !ranges || !a->undo)
+		return err_new(ENOMEM, "the program's maps leave no room in shared memory");
+	e->list = (struct wire_process *)a->processes;
+	e->said = (struct wire_said *)a->said;
+	e->ranges = (struct wire_range *)ranges;
+	e->undo = (struct wire_undo *)a->undo;
+	for (uint32_t i = 0; i < WIRE_PROCESSES_MAX; i++)
+		e->list[i].ranges = ranges + i * ranges_size;
+	return NULL;
+}
+
+/* The end of the shared mapping: what follows of its addresses is given back. */
+static struct err *lay_out_threads(struct inproc_engine *e)
+{
+	struct wire_area *a = e->area;
+	uint64_t end;
+
+	a->thread_stride = e->thread_stride = round_up(e->thread_used, PAGE);
+	a->size_of_thread = (uint32_t)e->thread_used;
+	a->threads = area_alloc_shared(e, a->thread_stride * INPROC_THREADS + PAGE);
+	if (!a->threads)
+		return err_new(ENOMEM, "%u thread slots of %llu bytes do not fit", INPROC_THREADS,
+			       (unsigned long long)a->thread_stride);
+	a->threads = e->threads = round_up(a->threads, PAGE);
+	end = round_up(e->shared.at + INPROC_LATER, PAGE);
+	if (end > e->shared.end)
+		return err_new(ENOMEM, "the program's maps leave no room in shared memory");
+	munmap((void *)end, e->shared.end - end);
+	e->shared.end = end;
+	e->shared_size = a->shared_size = end - (e->addr + WIRE_SHARED);
+	a->span = end - (uintptr_t)a;
+	return NULL;
+}
+
+struct err *area_create(struct inproc_engine *e, const struct image *img)
+{
+	struct err *err = map_here(e);
+	int state = image_find_map(img, MAP_STATE);
+
+	if (err)
+		return err;
+	if (!agent_blob() || agent_blob_size() > WIRE_CODE_SIZE / 2)
+		return err_new(0, "the agent is not part of this build");
+	memcpy(e->code, agent_blob(), agent_blob_size());
+	e->code_used = round_up(agent_blob_size(), PAGE);
+	e->facts = (struct inproc_room){ (uintptr_t)e->area + round_up(sizeof(*e->area), PAGE),
+					 e->addr + WIRE_SHARED };
+	e->shared = (struct inproc_room){ (uintptr_t)e->common + round_up(sizeof(*e->common), PAGE),
+					  (uintptr_t)e->common + WIRE_SHARED_MAX };
+	describe(e, img);
 	err = lay_out_maps(e, img);
 	if (!err)
 		err = events_lay_out(e, img);
@@ -427,58 +501,29 @@ struct err *area_create(struct inproc_engine *e, const struct image *img)
 		return err;
 	if (state < 0 || img->maps[state].value_size < sizeof(struct wire_state))
 		return err_new(0, "the image has no state map");
-	a->state = e->maps[state].base;
-	e->base.state = (struct wire_state *)a->state;
-	a->processes = area_alloc(e, sizeof(struct wire_process) * WIRE_PROCESSES_MAX);
-	e->list = (struct wire_process *)a->processes;
-	e->shared_inode = fstat(e->shared_fd, &st) ? 0 : st.st_ino;
-	e->code_inode = fstat(e->code_fd, &st) ? 0 : st.st_ino;
-	ranges = area_alloc(e, ranges_size * WIRE_PROCESSES_MAX);
-	e->ranges = (struct wire_range *)ranges;
-	a->undo = area_alloc(e, sizeof(struct wire_undo) * (uint64_t)INPROC_UNDO_MAX);
-	e->undo = (struct wire_undo *)a->undo;
-	if (!a->processes || !ranges || !a->undo)
-		return err_new(ENOMEM, "the program's maps leave no room in shared memory");
-	for (uint32_t i = 0; i < WIRE_PROCESSES_MAX; i++)
-		e->list[i].ranges = ranges + i * ranges_size;
-	a->thread_stride = round_up(e->thread_used, PAGE);
-	a->size_of_thread = (uint32_t)e->thread_used;
-	a->threads = area_alloc(e, a->thread_stride * INPROC_THREADS + PAGE);
-	if (!a->threads)
-		return err_new(ENOMEM, "%u thread slots of %llu bytes do not fit", INPROC_THREADS,
-			       (unsigned long long)a->thread_stride);
-	a->threads = round_up(a->threads, PAGE);
-	e->threads = a->threads;
-	e->thread_stride = a->thread_stride;
-	e->pool = area_alloc(e, INPROC_POOL);
-	if (!e->pool)
-		return err_new(ENOMEM, "the program's maps leave no room for unwind tables");
-	e->pool_end = e->pool + INPROC_POOL;
-	e->shared_size = a->shared_size = round_up(e->shared_used, PAGE);
-	e->own_maps = xmemdup(e->maps, sizeof(*e->maps) * (img->nmaps + 1));
-	for (uint32_t i = 0; i < INPROC_THREADS; i++)
+	e->area->state = e->maps[state].base;
+	e->base.state = (struct wire_state *)e->area->state;
+	err = lay_out_lists(e) ?: lay_out_threads(e) ?: files_seal(&e->files, e->shared_size);
+	for (uint32_t i = 0; i < INPROC_THREADS && !err; i++)
 		init_thread(e, i);
-	claim_self(e);
-	return NULL;
+	return err ?: claim_self(e);
 }
 
 void area_free(struct inproc_engine *e)
 {
 	if (e->private)
 		munmap(e->private, area_private_size());
+	if (e->common)
+		munmap(e->common, e->shared_size);
 	if (e->area)
-		munmap(e->area, WIRE_SHARED_MAX);
+		munmap(e->area, WIRE_FACTS_SIZE);
 	if (e->code)
 		munmap(e->code, WIRE_CODE_SIZE);
 	if (e->addr)
 		munmap((void *)e->addr, WIRE_CODE_SIZE);
-	if (e->code_fd >= 0)
-		close(e->code_fd);
-	if (e->shared_fd >= 0)
-		close(e->shared_fd);
-	free(e->own_maps);
-	e->own_maps = NULL;
+	files_close(&e->files);
 	e->private = NULL;
+	e->common = NULL;
 	e->area = NULL;
 	e->code = NULL;
 	e->addr = 0;

@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/procdir.h"
 #include "load/inproc/inproc.h"
 #include "load/inproc/islands.h"
 #include "load/inproc/records.h"
@@ -81,32 +82,38 @@ struct err *process_ranges(struct inproc_engine *e, struct inproc_process *p)
 			out[n++] = (struct wire_range){ r.list.v[i].lo, r.list.v[i].hi };
 	}
 	w->nranges = n;
-	w->ranges_wanted = 0;
+	e->said[p->index].ranges_wanted = 0;
 	__atomic_add_fetch(&w->version, 1, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&w->ranges_time, now, __ATOMIC_RELEASE);
 	vec_fini(&r.list);
 	return err;
 }
 
-static struct err *enter(struct inproc_engine *e, struct inproc_process *p)
+void process_describe(struct inproc_engine *e, const struct inproc_process *p)
 {
-	struct wire_process *w;
+	struct wire_process *w = &e->list[p->index];
 
-	p->index = __atomic_fetch_add(&e->area->process_count, 1, __ATOMIC_SEQ_CST);
-	if (p->index >= WIRE_PROCESSES_MAX) {
-		p->index = 0; /* it has none */
-		__atomic_store_n(&e->area->process_count, WIRE_PROCESSES_MAX, __ATOMIC_SEQ_CST);
-		return err_new(E2BIG, "at most %d processes can be traced in-process",
-			       WIRE_PROCESSES_MAX - 1);
-	}
-	w = &e->list[p->index];
 	w->pid = (uint32_t)p->pid;
 	w->own_pid = process_status(p->pid, "NSpid:", PROCESS_STATUS_LAST);
 	w->uid = process_status(p->pid, "Uid:", 0);
 	w->gid = process_status(p->pid, "Gid:", 0);
 	w->ppid = process_status(p->pid, "PPid:", 0);
+	w->started = procdir_start(p->pid);
 	w->task = area_task(e, p->pid);
 	__atomic_store_n(&w->state, WIRE_PROCESS_TRACED, __ATOMIC_RELEASE);
+}
+
+static struct err *enter(struct inproc_engine *e, struct inproc_process *p)
+{
+	p->index = e->area->process_count;
+	/* children have numbered themselves from the other end */
+	if (p->index >= WIRE_PROCESSES_MAX || e->said[p->index].own_pid) {
+		p->index = 0; /* it has none */
+		return err_new(E2BIG, "at most %d processes can be traced in-process",
+			       WIRE_PROCESSES_MAX - 1);
+	}
+	__atomic_store_n(&e->area->process_count, p->index + 1, __ATOMIC_SEQ_CST);
+	process_describe(e, p);
 	return process_ranges(e, p);
 }
 
@@ -114,21 +121,20 @@ static struct err *enter(struct inproc_engine *e, struct inproc_process *p)
 
 static struct err *map_area(struct inproc_engine *e, struct inproc_process *p, struct control *c)
 {
-	cleanup_close int code = remote_readable(e->code_fd),
-			  island = remote_readable(p->island_fd);
-	const int fds[] = { code < 0 ? e->code_fd : code, e->shared_fd,
-			    island < 0 ? p->island_fd : island };
+	const int fds[] = { e->files.code.fd, e->files.facts.fd, e->files.shared.fd, p->island_fd };
 	uint64_t head = round_up(sizeof(struct wire_private), PAGE);
 	const struct wire_private prefix = { .ready = 1, .process = p->index };
 	const struct wire_kept kept = seccomp_kept(p);
-	int theirs[3] = { -1, -1, -1 };
-	struct err *err = remote_send_files(c, e->addr + WIRE_MAIL, fds, 3, theirs), *barrier;
+	int theirs[4] = { -1, -1, -1, -1 };
+	struct err *err = remote_send_files(c, e->addr + WIRE_MAIL, fds, 4, theirs), *barrier;
 
 	if (!err)
 		err = remote_map(c, e->addr, WIRE_CODE_SIZE, PROT_READ | PROT_EXEC, theirs[0], 0);
 	if (!err)
+		err = remote_map(c, e->addr + WIRE_FACTS, WIRE_FACTS_SIZE, PROT_READ, theirs[1], 0);
+	if (!err)
 		err = remote_map(c, e->addr + WIRE_SHARED, e->shared_size, PROT_READ | PROT_WRITE,
-				 theirs[1], 0);
+				 theirs[2], 0);
 	if (!err)
 		err = remote_map(c, e->addr + WIRE_PRIVATE, area_private_size(),
 				 PROT_READ | PROT_WRITE, -1, 0);
@@ -136,14 +142,14 @@ static struct err *map_area(struct inproc_engine *e, struct inproc_process *p, s
 		err = remote_call(c, "madvise", SYS_madvise, e->addr + WIRE_PRIVATE, head,
 				  WIPEONFORK, NULL);
 	if (!err)
-		err = remote_call(c, "madvise", SYS_madvise, e->addr + WIRE_SHARED, e->shared_size,
-				  DONTDUMP, NULL);
+		err = remote_call(c, "madvise", SYS_madvise, e->addr + WIRE_FACTS,
+				  WIRE_FACTS_SIZE + e->shared_size, DONTDUMP, NULL);
 	for (uint32_t i = 0; i < p->modules.n && !err; i++)
 		if (p->modules.v[i].island_mem)
 			err = remote_map(c, p->modules.v[i].island, p->modules.v[i].island_size,
-					 PROT_READ | PROT_EXEC, theirs[2],
+					 PROT_READ | PROT_EXEC, theirs[3],
 					 p->modules.v[i].island_at);
-	for (int i = 3; i-- > 0;) /* the code's last: undo_strays() */
+	for (int i = 4; i-- > 0;) /* the code's last: undo_strays() */
 		if (theirs[i] >= 0)
 			err_free(remote_call(c, "close", SYS_close, (uint64_t)theirs[i], 0, 0,
 					     NULL));
@@ -165,14 +171,18 @@ static struct err *map_area(struct inproc_engine *e, struct inproc_process *p, s
 /* All that are traced share memory: whoever can write it has a say in what is done to the others. */
 static struct err *check_user(struct inproc_engine *e, const struct inproc_process *p)
 {
-	uint32_t uid = process_status(p->pid, "Uid:", 0);
+	const struct owner u = owner_of(p->pid);
 
-	if (e->any_user && e->uid != uid)
+	if (e->any_user && !owner_is(&e->user, &u))
 		return err_new(EPERM,
 			       "processes of different users (%u, %u) are not traced together",
-			       e->uid, uid);
+			       e->user.uids[1], u.uids[1]);
+	if (e->files.unsealed && !owner_is_us(p->pid))
+		return err_new(
+			EPERM,
+			"it is another user's, and this kernel cannot seal memory (Linux 5.1 can): use -x engine=kernel");
 	e->any_user = true;
-	e->uid = uid;
+	e->user = u;
 	return NULL;
 }
 
@@ -226,9 +236,9 @@ struct err *process_attach(struct inproc_engine *e, pid_t pid)
 static struct err *take_out(struct inproc_engine *e, struct control *c, struct undo_report *r)
 {
 	struct undo_log log = { 0 };
-	struct err *err = undo_log_read(c, e->addr, &log);
+	struct err *err = undo_log_own(c, e->area, &log);
 
-	if (!err && undo_is(&log, e->shared_inode, e->code_inode))
+	if (!err && undo_is(&log, e->files.facts.inode, e->files.code.inode))
 		err = undo_restore(c, &log, STOP_MS, r);
 	undo_log_fini(&log);
 	return err;
@@ -242,9 +252,10 @@ static bool take_back(struct inproc_engine *e, struct inproc_process *p, struct 
 	struct undo_report report = { 0 };
 	struct err *err = control_resume(c);
 
-	err = err ?: undo_strays(c, e->code_inode, e->addr, STOP_MS, &report);
+	err = err ?: undo_strays(c, e->files.code.inode, e->addr, STOP_MS, &report);
 	err = err ?: take_out(e, c, &report);
-	if (err || report.busy || undo_left(p->pid, e->addr, e->shared_inode, e->code_inode)) {
+	if (err || report.busy ||
+	    undo_left(p->pid, e->addr, e->files.facts.inode, e->files.code.inode)) {
 		err_free(err);
 		return false;
 	}
@@ -330,7 +341,7 @@ static struct err *try_enter(struct inproc_engine *e, uint32_t i)
 	stopped = now_ns() - stopped;
 	if (!err && e->measure)
 		inproc_note(e, "process %d was stopped for %.3f ms (%u places, %u mappings)",
-			    (int)p->pid, (double)stopped / 1e6, p->sites.n, p->modules.n + 3);
+			    (int)p->pid, (double)stopped / 1e6, p->sites.n, p->modules.n + 4);
 	if (err && c && !held && p->index && !take_back(e, p, c)) {
 		err->code = EBUSY;
 		p->stays = true;
@@ -400,11 +411,15 @@ struct err *process_detach(struct inproc_engine *e, struct inproc_process *p)
 {
 	struct undo_report report = { 0 };
 	struct control *c = NULL;
+	uint64_t started;
 	struct err *err;
 
 	if (!p->attached && !p->stays)
 		return NULL;
 	p->attached = p->stays = false;
+	started = procdir_start(p->pid);
+	if (started && started != e->list[p->index].started)
+		return NULL; /* its number is another process's by now */
 	if (p->served) {
 		if (process_status(p->pid, "VmSize:", 0)) /* it has not ended */
 			inproc_note(
@@ -424,7 +439,8 @@ struct err *process_detach(struct inproc_engine *e, struct inproc_process *p)
 			"descry heal %d as root does",
 			(int)p->pid);
 	/* what could not be looked at may be there */
-	if (!err && !report.busy && undo_left(p->pid, e->addr, e->shared_inode, e->code_inode))
+	if (!err && !report.busy &&
+	    undo_left(p->pid, e->addr, e->files.facts.inode, e->files.code.inode))
 		err = err_new(EBUSY, "something of it is still mapped; descry heal %d removes it",
 			      (int)p->pid);
 	if (!err && report.busy)
@@ -434,8 +450,8 @@ struct err *process_detach(struct inproc_engine *e, struct inproc_process *p)
 			"descry heal %d removes them",
 			(int)report.busy, (int)p->pid);
 	if (err && (err->code == ESRCH || (kill(p->pid, 0) && errno == ESRCH)) &&
-	    !undo_left(p->pid, e->addr, e->shared_inode,
-		       e->code_inode)) { /* nothing is left to restore */
+	    !undo_left(p->pid, e->addr, e->files.facts.inode,
+		       e->files.code.inode)) { /* nothing is left to restore */
 		err_free(err);
 		err = NULL;
 	}

@@ -112,7 +112,7 @@ void bell_code(const struct inproc_engine *e, uint64_t armed, uint64_t quiet, ui
 bool bell_hang(struct inproc_engine *e)
 {
 	if (!e->bell)
-		e->bell = (struct inproc_bell *)area_alloc(e, sizeof(*e->bell));
+		e->bell = (struct inproc_bell *)area_alloc_shared(e, sizeof(*e->bell));
 	if (e->bell)
 		e->bell->on = 1; /* we shall look soon */
 	return e->bell;

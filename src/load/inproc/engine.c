@@ -207,44 +207,20 @@ static int inproc_wait_fd(struct engine *en)
 	return -1;
 }
 
-/* What stands in a ring was written by the traced process: sizes and positions are checked, and a record is copied before
- * it is looked at. */
-static bool drain_ring(struct inproc_engine *e, const struct wire_map *m, struct wire_thread *t,
-		       void (*fn)(void *arg, const struct wire_record *r, uint32_t size,
-				  bool control),
-		       void *arg)
+struct draining {
+	void (*fn)(void *arg, const struct wire_record *r, uint32_t size, bool control);
+	void *arg;
+	bool control, any;
+};
+
+static void drain_record(void *arg, const void *record, uint32_t n)
 {
-	struct wire_ring *ring = (struct wire_ring *)((uint8_t *)t + m->base);
-	uint8_t *data = (uint8_t *)(ring + 1);
-	uint64_t head = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
-	uint64_t tail = ring->tail, size = m->max_entries;
-	bool any = false;
+	struct draining *d = arg;
 
-	if (head - tail > size || head % 8 || tail % 8)
-		return false;
-	while (tail < head) {
-		uint32_t *word = (uint32_t *)(data + tail % size);
-		uint32_t w = __atomic_load_n(word, __ATOMIC_ACQUIRE), n = w & WIRE_RING_SIZE;
-		uint64_t room = ((uint64_t)n + WIRE_RING_HEAD + 7) & ~7ull;
-
-		if (w & WIRE_RING_BUSY)
-			break;
-		if (tail % size + room > size ||
-		    tail + room > head) { /* not what the agent writes */
-			tail = head;
-			break;
-		}
-		if (!(w & (WIRE_RING_DISCARD | WIRE_RING_PAD)) && n >= sizeof(struct wire_record)) {
-			vec_reserve(&e->values, n / 8 + 2);
-			memcpy(e->values.v, data + tail % size + WIRE_RING_HEAD, n);
-			fn(arg, (const struct wire_record *)(void *)e->values.v, n,
-			   m->role == MAP_CONTROL);
-			any = true;
-		}
-		tail += room;
-	}
-	__atomic_store_n(&ring->tail, tail, __ATOMIC_RELEASE);
-	return any;
+	if (n < sizeof(struct wire_record))
+		return;
+	d->fn(d->arg, record, n, d->control);
+	d->any = true;
 }
 
 static void inproc_drain(struct engine *en,
@@ -254,14 +230,16 @@ static void inproc_drain(struct engine *en,
 {
 	struct inproc_engine *e = inproc(en);
 	const enum map_role order[] = { MAP_CONTROL, MAP_DATA };
-	bool any = false, settled;
+	struct draining to = { fn, arg, false, false };
+	bool settled;
 
+	processes_round(e);
 	timers_run(e);
 	for (uint32_t i = 0; i < e->processes.n; i++) {
 		struct inproc_process *p = &e->processes.v[i];
 
 		if (p->attached &&
-		    __atomic_load_n(&e->list[p->index].ranges_wanted, __ATOMIC_RELAXED))
+		    __atomic_load_n(&e->said[p->index].ranges_wanted, __ATOMIC_RELAXED))
 			err_free(process_ranges(e, p));
 	}
 	bell_take(e);
@@ -274,15 +252,18 @@ static void inproc_drain(struct engine *en,
 	/* Control first, as the kernel engine does. */
 	for (int k = 0; k < 2; k++) {
 		int map = image_find_map(en->image, order[k]);
+		const struct wire_map *m = map < 0 ? NULL : &e->maps[map];
 
-		for (uint32_t i = 0; map >= 0 && i < INPROC_THREADS; i++) {
-			struct wire_thread *t = area_thread(e, i);
+		to.control = order[k] == MAP_CONTROL;
+		for (uint32_t i = 0; m && i < INPROC_THREADS; i++) {
+			uint8_t *t = (uint8_t *)area_thread(e, i);
 
-			if (__atomic_load_n(&t->owner, __ATOMIC_ACQUIRE))
-				any |= drain_ring(e, &e->own_maps[map], t, fn, arg);
+			if (__atomic_load_n(&((struct wire_thread *)t)->owner, __ATOMIC_ACQUIRE))
+				shared_ring_take((struct wire_ring *)(t + m->base), m->max_entries,
+						 &e->tails[k][i], &e->copy, drain_record, &to);
 		}
 	}
-	if (any || e->execs.n || !settled)
+	if (to.any || e->execs.n || !settled)
 		e->nap_ms = NAP_MIN_MS;
 	else if (e->nap_ms < (seccomp_any(e) ? NAP_QUIET_MS : NAP_MAX_MS))
 		e->nap_ms *= 2;
@@ -309,7 +290,7 @@ static const struct wire_stack *find_stack(struct engine *en, int64_t id)
 	struct inproc_engine *e = inproc(en);
 	int map = image_find_map(en->image, MAP_STACKS);
 
-	return map < 0 ? NULL : area_hash_find(e, &e->own_maps[map], &id);
+	return map < 0 ? NULL : shared_hash_find(&e->maps[map], &id);
 }
 
 static uint32_t inproc_stack(struct engine *en, int64_t id, uint64_t *frames, uint32_t max)
@@ -351,7 +332,7 @@ static void inproc_counters(struct engine *en, struct engine_counters *ret)
 	memset(c->dropped, 0, nprobes * 8);
 	for (uint32_t i = 0; map >= 0 && i < INPROC_THREADS; i++) {
 		const struct wire_thread *t = area_thread(e, i);
-		const uint64_t *v = (const uint64_t *)((const uint8_t *)t + e->own_maps[map].base);
+		const uint64_t *v = (const uint64_t *)((const uint8_t *)t + e->maps[map].base);
 
 		if (!t->owner)
 			continue;
@@ -365,7 +346,7 @@ static void inproc_counters(struct engine *en, struct engine_counters *ret)
 		}
 		c->fixed[WIRE_DROP_SCRATCH] += t->skipped_nested;
 	}
-	c->fixed[WIRE_DROP_SCRATCH] += e->area->no_thread;
+	c->fixed[WIRE_DROP_SCRATCH] += e->common->no_thread;
 	*ret = *c;
 }
 
@@ -425,7 +406,7 @@ static struct err *inproc_detach(struct engine *en)
 	execs_stop(e);
 	events_stop(e);
 	/* Children that were not looked at yet are restored too, and those that come while their parents still run. */
-	do
+	do {
 		for (uint32_t i = 0; i < e->processes.n; i++) {
 			one = process_detach(e, &e->processes.v[i]);
 			if (err)
@@ -433,7 +414,8 @@ static struct err *inproc_detach(struct engine *en)
 			else
 				err = one;
 		}
-	while (e->list && processes_adopt(e));
+		processes_round(e);
+	} while (e->list && processes_adopt(e));
 	/* One that could not be restored is left to the watchdog; this may be called again. */
 	e->unrestored |= err != NULL;
 	if (!e->unrestored && e->watchdog >= 0) {
@@ -475,7 +457,7 @@ static void inproc_free(struct engine *en)
 	free(e->counters.fixed);
 	free(e->counters.fired);
 	free(e->counters.dropped);
-	vec_fini(&e->values);
+	shared_copy_fini(&e->copy);
 	vec_fini(&e->held);
 	vec_fini(&e->execs);
 	free(e);
@@ -522,7 +504,8 @@ struct engine *engine_inproc_new(const struct probe_target *targets, uint32_t nt
 	struct inproc_engine *e = xcalloc(1, sizeof(*e));
 
 	e->base.ops = &engine_inproc_ops;
-	e->code_fd = e->shared_fd = e->timer_fd = e->watchdog = -1;
+	e->files.code.fd = e->files.facts.fd = e->files.shared.fd = -1;
+	e->timer_fd = e->watchdog = -1;
 	e->nap_ms = NAP_MIN_MS;
 	e->targets = targets;
 	e->ntargets = ntargets;

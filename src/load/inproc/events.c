@@ -31,6 +31,7 @@ enum {
 	HURRY_NS = 5000000,
 	HURRY_FOR_NS = 100000000,
 	NAMES = 16,
+	LOOKUPS = 64,     /* in one round: a thread more is answered that it is not known */
 	KILLED = SIGKILL, /* exit code of what nobody tells how it ended */
 };
 
@@ -221,7 +222,7 @@ struct err *events_lay_out(struct inproc_engine *e, const struct image *img)
 	ev->ends = any_tracepoint(img, EXIT);
 	ev->execs = any_tracepoint(img, EXEC);
 	ev->asks = ev->execs || any_tracepoint(img, "signal_generate");
-	e->area->ask.on = ev->asks; /* we shall look soon */
+	e->common->ask.on = ev->asks; /* we shall look soon */
 	ev->room_size = 2 * l->task_size + OBJECTS * OBJECT_MAX + ARGS_MAX;
 	ev->rooms = area_alloc(e, (uint64_t)ev->room_size * (ROOMS + 1));
 	return ev->rooms ? NULL : err_new(ENOMEM, "the program's maps leave no room for events");
@@ -271,14 +272,17 @@ static uint64_t look_up(struct inproc_engine *e, const struct wire_thread *t, ui
 	if (owner >= WIRE_PROCESSES_MAX || e->list[owner].pid != e->list[owner].own_pid ||
 	    !task_facts_read((pid_t)tid, &f))
 		return 0;
+	/* What /proc/PID/stat shows of others' memory only to root is not for this user's processes. */
+	if ((uint32_t)f.uid != e->user.uids[0] || (uint32_t)f.euid != e->user.uids[1])
+		f.start_stack = f.arg_start = f.arg_end = 0;
 	use_room(ev, ev->next_room++ % ROOMS);
 	return stand_in(e, &f);
 }
 
 void events_answer(struct inproc_engine *e)
 {
-	struct wire_ask *a = e->events && e->events->asks ? &e->area->ask : NULL;
-	uint32_t asked = a ? __atomic_load_n(&a->asked, __ATOMIC_SEQ_CST) : 0;
+	struct wire_ask *a = e->events && e->events->asks ? &e->common->ask : NULL;
+	uint32_t asked = a ? __atomic_load_n(&a->asked, __ATOMIC_SEQ_CST) : 0, looked = 0;
 
 	if (!a || asked == e->events->seen)
 		return;
@@ -292,7 +296,7 @@ void events_answer(struct inproc_engine *e)
 			continue;
 		if (tid == ~0u)
 			e->events->hurry_until = now_ns() + HURRY_FOR_NS;
-		ev->answer = tid == ~0u ? 0 : look_up(e, t, tid);
+		ev->answer = tid == ~0u || ++looked > LOOKUPS ? 0 : look_up(e, t, tid);
 		__atomic_store_n(&ev->want, 0, __ATOMIC_RELEASE);
 	}
 	__atomic_store_n(&a->answered, asked, __ATOMIC_RELEASE);
@@ -303,16 +307,16 @@ uint32_t *events_bell(struct inproc_engine *e, uint32_t *ret_seen)
 {
 	if (!e->events || !e->events->asks)
 		return NULL;
-	__atomic_store_n(&e->area->ask.on, 1, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&e->common->ask.on, 1, __ATOMIC_SEQ_CST);
 	*ret_seen = e->events->seen;
-	return &e->area->ask.asked;
+	return &e->common->ask.asked;
 }
 
 void events_stop(struct inproc_engine *e)
 {
 	if (!e->events)
 		return;
-	__atomic_store_n(&e->area->ask.on, 0, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&e->common->ask.on, 0, __ATOMIC_SEQ_CST);
 	events_answer(e);
 }
 
@@ -335,7 +339,7 @@ static struct wire_thread *slot_of(const struct inproc_engine *e, const struct i
 static void copy_self(struct inproc_engine *e, const struct wire_thread *from)
 {
 	for (uint32_t i = 0; i < e->base.image->nmaps; i++) {
-		const struct wire_map *m = &e->own_maps[i];
+		const struct wire_map *m = &e->maps[i];
 		uint8_t *to = (uint8_t *)e->self + m->base;
 
 		if (m->kind != WIRE_MAP_TASK)
@@ -352,10 +356,9 @@ static void fire(struct inproc_engine *e, const char *tracepoint, const char *on
 		 const struct task_facts *f, const struct wire_thread *from,
 		 const uint64_t words[2])
 {
-	const uint64_t context[64] = { words[0], words[1] };
+	const uint64_t context[INPROC_CONTEXT] = { words[0], words[1] };
 	const struct image *img = e->base.image;
 	struct wire_thread *t = e->self, before = *t;
-	struct wire_process process = e->list[0];
 
 	copy_self(e, from);
 	t->pid = (uint32_t)f->tgid;
@@ -363,8 +366,8 @@ static void fire(struct inproc_engine *e, const char *tracepoint, const char *on
 	t->task = context[0];
 	t->comm_time = INT64_MAX; /* it is not looked at again */
 	memcpy(t->comm, f->comm, sizeof(t->comm));
-	e->list[0].uid = (uint32_t)f->uid;
-	e->list[0].gid = (uint32_t)f->gid;
+	t->uid = (uint32_t)f->uid;
+	t->gid = (uint32_t)f->gid;
 	for (uint32_t i = 0; i < img->nprogs; i++)
 		for (uint32_t k = 0; k < img->progs[i].nprobes; k++) {
 			uint32_t probe = img->progs[i].probes[k];
@@ -379,8 +382,8 @@ static void fire(struct inproc_engine *e, const char *tracepoint, const char *on
 	t->task = before.task;
 	t->comm_time = before.comm_time;
 	memcpy(t->comm, before.comm, sizeof(t->comm));
-	e->list[0].uid = process.uid;
-	e->list[0].gid = process.gid;
+	t->uid = before.uid;
+	t->gid = before.gid;
 	copy_self(e, NULL);
 }
 
@@ -532,7 +535,7 @@ static void end_threads(struct inproc_engine *e, struct inproc_process *p, bool 
 {
 	struct inproc_watch *w = p->watch;
 	bool same_space = e->list[p->index].pid == e->list[p->index].own_pid;
-	bool told = e->list[p->index].exit_tid != 0, leader_told;
+	bool told = e->said[p->index].exit_tid != 0, leader_told;
 	struct seen leader = { .tid = p->pid, .old = true };
 
 	if (!e->events->ends || !w)
@@ -616,7 +619,7 @@ void events_begin(struct inproc_engine *e, struct inproc_process *p)
 
 void events_watch(struct inproc_engine *e, struct inproc_process *p)
 {
-	uint32_t *execs = &e->list[p->index].execs;
+	uint32_t *execs = &e->said[p->index].execs;
 	int code;
 	bool gone;
 
@@ -651,7 +654,7 @@ void events_hurry(struct inproc_engine *e)
 			struct inproc_process *p = &e->processes.v[i];
 
 			if (!p->attached ||
-			    !__atomic_load_n(&e->list[p->index].execs, __ATOMIC_SEQ_CST))
+			    !__atomic_load_n(&e->said[p->index].execs, __ATOMIC_SEQ_CST))
 				continue;
 			if (!process_is_ours(e, p->pid) || kill(p->pid, 0))
 				return; /* processes_look() sees it too */

@@ -80,7 +80,7 @@ static pid_t find_among(const struct inproc_engine *e, const char *folder, pid_t
 }
 
 /* The thread's number here; 0: it is not found. */
-static pid_t find_thread(const struct inproc_engine *e, pid_t own)
+static pid_t find_thread(struct inproc_engine *e, pid_t own)
 {
 	pid_t found = is_asker(e, own, own) ? own : 0;
 
@@ -91,7 +91,10 @@ static pid_t find_thread(const struct inproc_engine *e, pid_t own)
 		if (p->attached && e->list[p->index].own_pid != (uint32_t)p->pid)
 			found = find_among(e, path, own);
 	}
-	return found ?: find_among(e, "/proc", own); /* a child in another name space */
+	if (found || !e->searches)
+		return found;
+	e->searches--;
+	return find_among(e, "/proc", own); /* a child in another name space */
 }
 
 static const struct inproc_process *find_process(const struct inproc_engine *e, pid_t pid)

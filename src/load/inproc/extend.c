@@ -57,15 +57,14 @@ static struct err *extend_islands(struct inproc_engine *e, struct inproc_process
 			err = island_write_stubs(e, p, m);
 	}
 	vec_fini(&r.list);
-	return err;
+	return err ?: file_seal(&ret->fd, &e->files.unsealed);
 }
 
 /* While it is stopped. The code's file goes along because it tells a watchdog that the other is ours. */
 static struct err *map_islands(struct inproc_engine *e, struct inproc_process *p, struct control *c,
 			       const struct islands *is, uint32_t *ret_mapped)
 {
-	cleanup_close int code = remote_readable(e->code_fd), island = remote_readable(is->fd);
-	const int fds[] = { code < 0 ? e->code_fd : code, island < 0 ? is->fd : island };
+	const int fds[] = { e->files.code.fd, is->fd };
 	int theirs[2] = { -1, -1 };
 	struct err *err = NULL;
 

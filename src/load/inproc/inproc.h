@@ -1,5 +1,6 @@
 /* The in-process engine, inside: what its files share. Its front door is load/engine.h, engine_inproc_new().
  *
+ *	files.c   memory files, sealed
  *	area.c    memory: the mappings of wire/inproc.h in this process, maps and thread slots laid out
  *	identity.c  how threads are told from others
  *	prog.c    programs: linked, compiled, written into the code mapping; BEGIN, END and timers run here
@@ -19,6 +20,8 @@
  *	guard.c   fault handlers
  *	seccomp.c processes that filter their system calls
  *	unwind.c  unwind tables
+ *	owner.c   whose a process is
+ *	shared.c  what the tracer reads in memory that the processes write
  *	agg.c     aggregations: generations flipped, summed over threads
  *	engine.c  the operations
  */
@@ -29,6 +32,9 @@
 #include "base/mem.h"
 #include "compile/jit/jit.h"
 #include "load/engine.h"
+#include "load/inproc/files.h"
+#include "load/inproc/shared.h"
+#include "load/inproc/owner.h"
 #include "load/link.h"
 #include "program/symbol/symbol.h"
 #include "program/target/target.h"
@@ -48,7 +54,7 @@ enum {
 	INPROC_SECCOMP = 0x7ffffffb,
 	INPROC_PRCTL = 0x7ffffffa,
 	INPROC_SYSCALL = 0x7ffffff9,
-	INPROC_POOL = 1 << 28, /* for what comes after load: unwind tables */
+	INPROC_LATER = 1 << 17, /* bytes of shared memory for what comes after load */
 };
 
 struct inproc_prog {
@@ -175,34 +181,37 @@ struct inproc_exec {
 	uint64_t until; /* CLOCK_MONOTONIC ns: then it has failed */
 };
 
+/* Addresses not given out yet. */
+struct inproc_room {
+	uint64_t at, end;
+};
+
 struct inproc_engine {
 	struct engine base;
 	bool measure;
-	int code_fd, shared_fd;
+	struct inproc_files files;
 	uint64_t addr; /* of the mappings: wire_area.base */
 	uint8_t *code; /* writable view of the code mapping */
 	uint64_t code_used;
-	struct wire_area *area;
+	struct wire_area *area;       /* the facts: what only the tracer writes */
+	struct wire_common *common;   /* shared memory: what every process may write */
 	struct wire_private *private; /* the tracer's own */
-	struct wire_map *maps;        /* in the area, as image.maps */
-	/* What the traced processes can write is not what the tracer goes by: its own copy of where things are. */
-	struct wire_map *own_maps;
+	struct wire_map *maps;        /* facts; as image.maps */
 	uint64_t threads, thread_stride, shared_size;
-	uint64_t shared_inode, code_inode;
-	struct wire_process *list; /* WIRE_PROCESSES_MAX */
-	struct wire_range *ranges; /* WIRE_RANGES_MAX of each process */
-	struct wire_undo *undo;    /* INPROC_UNDO_MAX */
+	struct wire_process *list; /* facts; WIRE_PROCESSES_MAX */
+	struct wire_said *said;    /* shared; likewise */
+	struct wire_range *ranges; /* facts; WIRE_RANGES_MAX of each process */
+	struct wire_undo *undo;    /* facts; INPROC_UNDO_MAX */
 	uint32_t nundo;
 	uint32_t gen;              /* of aggregations: wire_area.gen */
 	bool late[INPROC_THREADS]; /* the slot's thread was still in the generation before */
-	bool any_user;             /* uid is that of the processes traced */
-	uint32_t uid;
+	bool any_user;             /* `user` is that of the processes traced */
+	struct owner user;
 	bool slow_barrier;        /* membarrier(2)'s fast one does not reach every process */
 	struct wire_thread *self; /* the tracer's thread slot */
-	uint64_t shared_used;
-	uint64_t pool, pool_end;   /* addresses of what is left of INPROC_POOL */
-	uint64_t thread_used;      /* bytes of a slot laid out so far */
-	struct inproc_prog *progs; /* as image.progs */
+	struct inproc_room facts, shared; /* what is left of each */
+	uint64_t thread_used;             /* bytes of a slot laid out so far */
+	struct inproc_prog *progs;        /* as image.progs */
 	VEC(struct inproc_timer) timers;
 	int timer_fd;
 	int nap_ms;                  /* how long to wait before looking into the rings again */
@@ -214,11 +223,15 @@ struct inproc_engine {
 	uint32_t ntargets;
 	VEC(struct control *) held; /* targets under the caller's control until attach() is done */
 	struct symbols *symbols;
-	VEC(uint64_t) values;
+	struct shared_copy copy;
+	uint64_t tails
+		[2]
+		[INPROC_THREADS]; /* of rings: how far they were read; of MAP_CONTROL, of MAP_DATA */
 	struct engine_counters counters;
 	struct inproc_samples *samples; /* NULL: no profile probes */
 	struct inproc_bell *bell;       /* in shared memory; NULL: none */
 	uint32_t bell_seen;
+	uint32_t searches; /* of /proc, for numbers that processes have given: so many are left in this round */
 	bool loads_asked;    /* libraries have come or gone somewhere */
 	uint64_t loads_next; /* CLOCK_MONOTONIC ns: when mappings are looked at unasked */
 	VEC(struct inproc_exec) execs;
@@ -241,15 +254,14 @@ struct inproc_engine {
 /* area.c */
 struct err *area_create(struct inproc_engine *e, const struct image *img);
 void area_free(struct inproc_engine *e);
-/* A free stretch of the shared mapping, 64-byte aligned; its address (the same in every process). */
+/* A free stretch of the facts, or of the shared mapping, zero, 64-byte aligned; its address (the same in every process). 0: there
+ * is none. */
 uint64_t area_alloc(struct inproc_engine *e, uint64_t size);
+uint64_t area_alloc_shared(struct inproc_engine *e, uint64_t size);
 /* A piece of each thread's slot: its offset. While the area is laid out. */
 uint64_t area_in_slot(struct inproc_engine *e, uint64_t size);
 struct wire_thread *area_thread(const struct inproc_engine *e, uint32_t slot);
 uint64_t area_private_size(void);
-/* The value of a key in a WIRE_MAP_HASH; NULL: not there. */
-const void *area_hash_find(const struct inproc_engine *e, const struct wire_map *m,
-			   const void *key);
 
 struct plan; /* of sites.c */
 
@@ -274,7 +286,9 @@ uint64_t area_task(struct inproc_engine *e, pid_t pid);
 struct err *progs_compile(struct inproc_engine *e);
 void progs_free(struct inproc_engine *e);
 struct err *prog_run(struct inproc_engine *e, uint32_t prog, uint64_t cookie);
-void prog_run_with(struct inproc_engine *e, uint32_t prog, uint64_t cookie, const void *context);
+enum { INPROC_CONTEXT = 21 }; /* words: as struct pt_regs has */
+void prog_run_with(struct inproc_engine *e, uint32_t prog, uint64_t cookie,
+		   const uint64_t context[INPROC_CONTEXT]);
 struct err *timers_arm(struct inproc_engine *e);
 void timers_run(struct inproc_engine *e);
 void timers_stop(struct inproc_engine *e);
@@ -322,8 +336,10 @@ void process_open(struct inproc_process *p);
 bool process_has_area(const struct inproc_engine *e, pid_t pid);
 /* Is our private memory still in it? False: it has executed another program. */
 bool process_is_ours(const struct inproc_engine *e, pid_t pid);
-/* Children on the list that are new; how many. */
+/* Children on the list that are new; how many, those that were not looked for in this round included. */
 uint32_t processes_adopt(struct inproc_engine *e);
+/* What processes say of themselves is looked for so often, until this is called again. */
+void processes_round(struct inproc_engine *e);
 
 /* sample.c: after progs_compile() */
 struct err *samples_start(struct inproc_engine *e);
@@ -458,6 +474,8 @@ static inline pid_t inproc_undo_id(const struct inproc_process *p)
 struct err *process_extend(struct inproc_engine *e, struct inproc_process *p);
 /* The module's text is gone, or it has not been patched after all. Records that a forked child may need stay. */
 void process_forget(struct inproc_engine *e, struct inproc_process *p, uint32_t module);
+/* Fills its entry in the area, number p->index. */
+void process_describe(struct inproc_engine *e, const struct inproc_process *p);
 /* Reads what of it can be read, for the agent. */
 struct err *process_ranges(struct inproc_engine *e, struct inproc_process *p);
 /* The nth number (0: the first; the last when there are fewer) behind `field` in /proc/PID/status; 0 when there is none. */

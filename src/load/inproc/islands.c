@@ -213,17 +213,9 @@ struct err *island_write_stubs(struct inproc_engine *e, struct inproc_process *p
 int island_file(const struct inproc_engine *e, uint64_t size)
 {
 	char name[UNDO_NAME];
-	int fd;
 
 	undo_island_name(e->addr, name);
-	fd = (int)syscall(SYS_memfd_create, name, 1u | 0x10u);
-	if (fd < 0 && errno == EINVAL)
-		fd = (int)syscall(SYS_memfd_create, name, 1u);
-	if (fd >= 0 && ftruncate(fd, (off_t)size)) {
-		close(fd);
-		fd = -1;
-	}
-	return fd;
+	return file_new(name, size);
 }
 
 static bool is_mapped(const struct ranges *r, uint64_t addr)
@@ -345,5 +337,5 @@ struct err *islands_prepare(struct inproc_engine *e, struct inproc_process *p)
 			err = island_write_stubs(e, p, m);
 	}
 	vec_fini(&r.list);
-	return err;
+	return err ?: file_seal(&p->island_fd, &e->files.unsealed);
 }

@@ -15,12 +15,13 @@ enum {
 		50, /* looks, some milliseconds apart, until the new program's libraries are there */
 	GLANCE_MS = 50,
 	ANCESTORS = 256,
+	SEARCHES = 32,
 };
 
-/* Does the process have our shared memory? */
+/* Does the process have our memory? */
 bool process_has_area(const struct inproc_engine *e, pid_t pid)
 {
-	return undo_left(pid, e->addr, e->shared_inode, 0);
+	return undo_left(pid, e->addr, e->files.facts.inode, 0);
 }
 
 /* Its number in its own name space, the last of the line. */
@@ -37,20 +38,21 @@ static bool is_known(const struct inproc_engine *e, pid_t pid)
 	return false;
 }
 
-/* Is it one that we do not know yet, and that calls itself `own`? What stands in shared memory is only believed of a process that
- * has that memory. */
+/* Is it one that we do not know yet, and that calls itself `own`? What a process says in shared memory is only believed of one
+ * that has our memory, which it has from its parents: no process gets a descriptor of it to keep. */
 static bool is_child(const struct inproc_engine *e, pid_t pid, uint32_t own)
 {
 	return own_number(pid) == own && !is_known(e, pid) && process_has_area(e, pid);
 }
 
 /* The number here of a child that calls itself `own`. 0: there is none. */
-static pid_t find_child(const struct inproc_engine *e, uint32_t own)
+static pid_t find_child(struct inproc_engine *e, uint32_t own)
 {
 	cleanup_dir DIR *d = NULL;
 
 	if (is_child(e, (pid_t)own, own))
 		return (pid_t)own;
+	e->searches -= e->searches > 0;
 	d = opendir("/proc");
 	for (pid_t pid; procdir_next(d, &pid);)
 		if (is_child(e, pid, own))
@@ -96,45 +98,58 @@ static void leave_child(struct inproc_engine *e, struct inproc_process *p)
 	err_free(err);
 }
 
-/* Children that the agent has put on the list: own_pid is set, pid is not. */
+/* What is known of a child that is traced with its parents. */
+static void adopt(struct inproc_engine *e, uint32_t i, pid_t pid)
+{
+	struct inproc_process *p = vec_add(&e->processes);
+
+	*p = inproc_process_of(pid);
+	p->root = 0; /* not its own */
+	p->index = i;
+	p->attached = p->child = true;
+	p->root = root_of(e, pid);
+	p->served = any_served(e);
+	p->quiet = e->said[i].quiet;
+	process_open(p);
+	process_describe(e, p);
+	err_free(process_ranges(e, p));
+	unwind_add(e, p->pid);
+	if (p->quiet && !e->area->follow) /* it could not take the probes out itself */
+		leave_child(e, p);
+}
+
+/* The child that has taken number i says so. It has ended, or executes another program, when no process is found that calls
+ * itself so and has our memory. False: there is none. */
+static bool look_for(struct inproc_engine *e, uint32_t i, uint32_t own)
+{
+	struct wire_process *w = &e->list[i];
+	pid_t pid = own <= INT32_MAX ? find_child(e, own) : 0;
+
+	if (pid) {
+		adopt(e, i, pid);
+		return true;
+	}
+	w->pid = w->own_pid = own;
+	events_lost(e, i, (pid_t)own);
+	__atomic_store_n(&w->state, WIRE_PROCESS_GONE, __ATOMIC_RELEASE);
+	return false;
+}
+
+void processes_round(struct inproc_engine *e)
+{
+	e->searches = SEARCHES;
+}
+
+/* Children that have numbered themselves; those that have been looked for have a pid. */
 uint32_t processes_adopt(struct inproc_engine *e)
 {
-	struct wire_process *list = e->list;
-	uint32_t n = __atomic_load_n(&e->area->process_count, __ATOMIC_ACQUIRE), adopted = 0;
+	uint32_t n = __atomic_load_n(&e->common->child_count, __ATOMIC_ACQUIRE), adopted = 0;
 
-	if (n > WIRE_PROCESSES_MAX)
-		n = WIRE_PROCESSES_MAX;
-	for (uint32_t i = 1; i < n; i++) {
-		uint32_t own = __atomic_load_n(&list[i].own_pid, __ATOMIC_ACQUIRE);
-		struct inproc_process *p;
-		pid_t pid;
+	for (uint32_t i = WIRE_PROCESSES_MAX - 1; n && i >= e->area->process_count; i--, n--) {
+		uint32_t own = __atomic_load_n(&e->said[i].own_pid, __ATOMIC_ACQUIRE);
 
-		if (!own || list[i].pid)
-			continue;
-		pid = find_child(e, own);
-		list[i].pid = pid ? (uint32_t)pid : own;
-		if (!pid) { /* it has ended, or executes another program */
-			events_lost(e, i, (pid_t)own);
-			__atomic_store_n(&list[i].state, WIRE_PROCESS_GONE, __ATOMIC_RELEASE);
-			continue;
-		}
-		adopted++;
-		p = vec_add(&e->processes);
-		*p = inproc_process_of(pid);
-		p->root = 0; /* not its own */
-		p->index = i;
-		p->attached = p->child = true;
-		p->root = root_of(e, pid);
-		p->served = any_served(e);
-		process_open(p);
-		p->quiet = list[i].quiet;
-		list[i].task = area_task(e, p->pid);
-		err_free(process_ranges(e, p));
-		unwind_add(e, p->pid);
-		__atomic_store_n(&list[i].state, WIRE_PROCESS_TRACED, __ATOMIC_RELEASE);
-		/* it could not take the probes out itself */
-		if (p->quiet && !e->area->follow)
-			leave_child(e, p);
+		if (own && !e->list[i].pid)
+			adopted += !e->searches || look_for(e, i, own);
 	}
 	return adopted;
 }
@@ -269,7 +284,7 @@ void process_executed(struct inproc_engine *e, pid_t pid, struct control *c)
 	struct err *err;
 	uint32_t i = 0;
 
-	if (__atomic_load_n(&e->area->process_count, __ATOMIC_RELAXED) >= WIRE_PROCESSES_MAX) {
+	if (e->area->process_count >= WIRE_PROCESSES_MAX) {
 		control_free(c);
 		inproc_note(
 			e,

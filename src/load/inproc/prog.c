@@ -10,6 +10,8 @@
 #include "load/inproc/inproc.h"
 
 enum { CODE_ALIGN = 64 };
+_Static_assert(sizeof(((struct wire_private *)0)->spare) >= INPROC_CONTEXT * 8,
+	       "room for a context");
 
 static int32_t map_number(void *arg, uint32_t index)
 {
@@ -66,7 +68,8 @@ static struct jit_env environment(const struct inproc_engine *e, uint32_t i,
 		.map_addrs = map_addrs,
 		.nmaps = e->base.image->nmaps,
 		.area = (uintptr_t)e->area,
-		.area_size = e->area->shared_size,
+		.area_size = e->area->span,
+		.shared = (uintptr_t)e->common,
 		.agent = e->addr,
 		.head = agent_blob(),
 		.private = (uintptr_t)e->private,
@@ -197,20 +200,23 @@ void progs_free(struct inproc_engine *e)
 	e->progs = NULL;
 }
 
-void prog_run_with(struct inproc_engine *e, uint32_t prog, uint64_t cookie, const void *context)
+/* The context is copied: its address stands in the slot. */
+void prog_run_with(struct inproc_engine *e, uint32_t prog, uint64_t cookie,
+		   const uint64_t context[INPROC_CONTEXT])
 {
 	uint64_t (*run)(struct wire_thread *, const void *, uint64_t);
 	struct inproc_prog *p = &e->progs[prog];
 	uintptr_t at = p->addr + p->code.host;
 
 	memcpy(&run, &at, sizeof(run));
-	run(e->self, context, cookie);
+	memcpy(e->private->spare, context, INPROC_CONTEXT * sizeof(*context));
+	run(e->self, e->private->spare, cookie);
 	p->runs++;
 }
 
 struct err *prog_run(struct inproc_engine *e, uint32_t prog, uint64_t cookie)
 {
-	const uint64_t context[64] = { 0 };
+	const uint64_t context[INPROC_CONTEXT] = { 0 };
 
 	prog_run_with(e, prog, cookie, context);
 	return NULL;

@@ -23,13 +23,6 @@ struct mail {
 	_Alignas(8) uint8_t control[CMSG_SPACE(sizeof(int) * REMOTE_FILES)];
 };
 
-int remote_readable(int fd)
-{
-	cleanup_free char *path = xasprintf("/proc/self/fd/%d", fd);
-
-	return open(path, O_RDONLY | O_CLOEXEC);
-}
-
 struct err *remote_call(struct control *c, const char *what, long nr, uint64_t a, uint64_t b,
 			uint64_t d, int64_t *ret)
 {

@@ -6,8 +6,6 @@
 
 enum { REMOTE_FILES = 4 };
 
-/* The memory file once more, not to be written: what a process executes, as the tracer does, it cannot make writable. -1: errno. */
-int remote_readable(int fd);
 /* Makes our descriptors fds[n] (at most REMOTE_FILES) open in the stopped process too: a socket pair is made there, one
  * end is taken over by pidfd_getfd(2), and the descriptors sent through it; works across users and name spaces. `mail` is
  * the address of a free page there: it is mapped as long as the sockets are open, and tells undo_strays() which they are. */

@@ -70,7 +70,7 @@ struct err *samples_start(struct inproc_engine *e)
 	if (!wanted)
 		return NULL;
 	e->samples = s = xcalloc(1, sizeof(*s));
-	s->busy = (uint32_t *)area_alloc(e, sizeof(*s->busy) * ENTRIES);
+	s->busy = (uint32_t *)area_alloc_shared(e, sizeof(*s->busy) * ENTRIES);
 	if (!s->busy || e->code_used + size > WIRE_CODE_SIZE)
 		return err_new(ENOMEM, "profile: no room for its code");
 	s->addr = e->addr + e->code_used;

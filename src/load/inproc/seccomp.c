@@ -262,7 +262,7 @@ static bool is_filtered(struct inproc_process *p)
 void seccomp_look(struct inproc_engine *e, struct inproc_process *p)
 {
 	uint64_t begun = now_ns();
-	bool told = __atomic_load_n(&e->list[p->index].quiet, __ATOMIC_ACQUIRE) && !p->quiet;
+	bool told = __atomic_load_n(&e->said[p->index].quiet, __ATOMIC_ACQUIRE) && !p->quiet;
 
 	if (!told && begun < p->filter_look)
 		return;

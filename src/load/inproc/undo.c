@@ -52,10 +52,10 @@ static struct err *restore_signals(struct control *c, const struct undo_log *log
 
 /* --- mappings --- */
 
-/* What is to be unmapped, in this order: private, islands, code, shared. */
+/* What is to be unmapped, in this order: private, islands, code, shared, facts. */
 struct mappings {
 	VEC(struct control_range) v;
-	uint32_t shared; /* index of the first that may only go last */
+	uint32_t code; /* so many are not just data */
 };
 
 static struct err *find_mappings(struct control *c, const struct undo_log *log,
@@ -80,9 +80,12 @@ static struct err *find_mappings(struct control *c, const struct undo_log *log,
 	for (uint32_t i = 0; !e && i < n; i++)
 		if (undo_name_is(&m[i], WIRE_MEMFD_CODE) && undo_base_of(m[i].lo) == log->base)
 			vec_push(&ret->v, (struct control_range){ m[i].lo, m[i].hi });
-	ret->shared = ret->v.n;
+	ret->code = ret->v.n;
 	for (uint32_t i = 0; !e && i < n; i++)
 		if (undo_name_is(&m[i], WIRE_MEMFD_SHARED) && undo_base_of(m[i].lo) == log->base)
+			vec_push(&ret->v, (struct control_range){ m[i].lo, m[i].hi });
+	for (uint32_t i = 0; !e && i < n; i++) /* the last: the log is there */
+		if (undo_name_is(&m[i], WIRE_MEMFD_FACTS) && undo_base_of(m[i].lo) == log->base)
 			vec_push(&ret->v, (struct control_range){ m[i].lo, m[i].hi });
 	return e;
 }
@@ -120,7 +123,7 @@ static struct err *or_filtered(struct err *e, struct undo_report *r)
 static bool is_there(struct control *c, const struct undo_log *log)
 {
 	const struct control_map *m;
-	uint64_t shared = 0, code = 0;
+	uint64_t facts = 0, code = 0;
 	uint32_t n;
 	struct err *e = control_maps(c, &m, &n);
 
@@ -128,8 +131,8 @@ static bool is_there(struct control *c, const struct undo_log *log)
 		err_free(e);
 		return false;
 	}
-	undo_find_inodes(m, n, log->base, &shared, &code);
-	return shared == log->inode && code == log->code_inode;
+	undo_find_inodes(m, n, log->base, &facts, &code);
+	return facts == log->inode && code == log->code_inode;
 }
 
 /* One stop: text, program counters; and signal actions and the mappings when no thread can come back to those. */
@@ -152,8 +155,8 @@ static struct err *restore_once(struct control *c, struct undo_log *log, int tim
 	e = e ?: undo_move_out(c, log, &r->moved);
 	e = e ?: find_mappings(c, log, &maps);
 	/* A return address into a stub is on the stack only while the thread is in the thunk that the stub called, or in a
-	 * handler that interrupted it there: the program counters tell. The shared mapping is data. */
-	e = e ?: control_refers(c, maps.v.v, maps.shared, false, &r->busy);
+	 * handler that interrupted it there: the program counters tell. Shared memory and facts are data. */
+	e = e ?: control_refers(c, maps.v.v, maps.code, false, &r->busy);
 	if (!e && !r->busy && r->foreign && undo_jumped_to(c, log, maps.v.v, maps.v.n))
 		r->busy = control_pid(c);
 	/* a thread that is in our code may need our handlers to come out of it */

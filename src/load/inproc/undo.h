@@ -1,7 +1,7 @@
 /* The undo log: what was patched in a process, and how to take it out again, by whoever is left to do it: the tracer, its
  * watchdog, `descry heal`.
  *
- * In: a process with descry's mappings (found in its /proc/PID/maps); the log is in its shared mapping. Out: text, signal
+ * In: a process with descry's mappings (found in its /proc/PID/maps); the log is in its facts. Out: text, signal
  * actions and program counters as they were, mappings gone.
  * Always true: the log and everything else in the target's memory is hostile input; a site is restored only when it holds
  * what the log says was put there; being killed at any instant leaves a process that runs correctly and a log that says
@@ -24,14 +24,18 @@ struct undo_log {
 	uint64_t base;         /* wire_area.base */
 	uint64_t private_size; /* 0: there is no area, only mappings of an attach that was cut short */
 	uint64_t inode,
-		code_inode; /* of the shared mapping and of the code's, 0 none: an attach maps one after the other */
+		code_inode; /* of the facts' file and of the code's, 0 none: an attach maps code, facts, shared memory */
 	uint32_t tracer_pid, watchdog_pid;
 	VEC(struct wire_undo) sites;
+	struct undo_stub {
+		uint64_t stub;
+		uint32_t site;         /* index in sites */
+	} * by_stub;                   /* in the order of stubs */
 	struct control_patch *patches; /* by undo_prepare(): what undo_patch() writes */
 };
 void undo_log_fini(struct undo_log *log);
 /* Is it that of the area with these files? At its base there may be another tracer's, whose patches are not to be touched. An
- * attach cut short has mapped the code only. */
+ * attach cut short may have mapped the code only. */
 bool undo_is(const struct undo_log *log, uint64_t inode, uint64_t code_inode);
 /* What can be done for undo_patch() while the process runs on. */
 void undo_prepare(struct undo_log *log);
@@ -51,6 +55,10 @@ struct err *undo_areas(struct control *c, uint64_t ret_bases[WIRE_BASES], uint32
 /* The log of the area at `base`, read out of the process, stopped or not. When none of its records is of this process
  * (a forked child has its parent's text), all are taken. */
 struct err *undo_log_read(struct control *c, uint64_t base, struct undo_log *ret);
+
+/* The same, where this process has the area mapped, whose facts nobody else writes: nothing is taken from the process's memory but
+ * which process's records are its own. */
+struct err *undo_log_own(struct control *c, const struct wire_area *own, struct undo_log *ret);
 
 /* Puts the patches of a log into a stopped process: moves program counters into the stubs, then writes the text. The records
  * must be in the area already. *ret_skipped: sites that held something else than `before`. */
@@ -90,7 +98,7 @@ struct err *undo_strays(struct control *c, uint64_t code_inode, uint64_t base, i
 			struct undo_report *ret);
 /* The inode of what this process itself has mapped at addr: tells an area from a later one at the same base. */
 uint64_t undo_inode_here(uint64_t addr);
-/* Does the process still have the area at `base` mapped, or its code? False too when it has ended. */
+/* Does the process still have the facts of the area at `base` mapped (inode 0: never mind), or its code (likewise)? False too when it has ended. */
 bool undo_left(pid_t pid, uint64_t base, uint64_t inode, uint64_t code_inode);
 /* Makes sure that nothing of a dead tracer is still to come: a thread let go in front of a system call of its does not make
  * it. Before looking for areas. */

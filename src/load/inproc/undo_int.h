@@ -16,12 +16,17 @@ enum { UNDO_PAGE = 4096 };
 bool undo_name_is(const struct control_map *m, const char *name);
 /* Of the area that an address would be in; 0: of none. */
 uint64_t undo_base_of(uint64_t addr);
-/* The end of the shared mapping, 0 when there is none; the inodes of both memory files, untouched likewise. */
+/* The end of the facts, 0 when there are none; the inodes of their file and the code's, untouched likewise. */
 uint64_t undo_find_inodes(const struct control_map *m, uint32_t n, uint64_t base,
-			  uint64_t *ret_shared, uint64_t *ret_code);
+			  uint64_t *ret_facts, uint64_t *ret_code);
+
+/* Ranges in the order of their addresses: a process may have made any number. */
+bool undo_in_ranges(const struct control_range *r, uint32_t n, uint64_t addr);
 
 /* While it is stopped. *moved and *r add up. */
 struct err *undo_move_out(struct control *c, const struct undo_log *log, uint32_t *moved);
+/* For program counters: when all sites are there. */
+void undo_sort_stubs(struct undo_log *log);
 /* In *log, sites that hold somebody else's bytes lose their stub. */
 struct err *undo_restore_text(struct control *c, struct undo_log *log, struct undo_report *r);
 /* Does code that is not as it was still jump into one of the ranges? Then that stays, and the process runs on. */

@@ -10,7 +10,8 @@ enum {
 	UNDO_MAX = 1 << 20,
 	STUB_MAX = 1 << 16,
 	PRIVATE_MAX = 1 << 30,
-	RECORDS = 4096 /* read at once */
+	RECORDS = 4096, /* read at once */
+	SAME_SITE = 16, /* records of one place that are looked at: an honest log has a few */
 };
 
 void undo_record(struct wire_undo *u, pid_t pid, uint64_t site, uint8_t len, const uint8_t *before,
@@ -35,6 +36,8 @@ void undo_log_fini(struct undo_log *log)
 {
 	vec_fini(&log->sites);
 	free(log->patches);
+	free(log->by_stub);
+	log->by_stub = NULL;
 	log->patches = NULL;
 }
 
@@ -76,9 +79,9 @@ struct err *undo_areas(struct control *c, uint64_t ret_bases[WIRE_BASES], uint32
 		uint64_t base = undo_base_of(m[i].lo);
 
 		if (!base || (!undo_name_is(&m[i], WIRE_MEMFD_CODE) &&
-			      !undo_name_is(&m[i], WIRE_MEMFD_SHARED)))
+			      !undo_name_is(&m[i], WIRE_MEMFD_FACTS)))
 			continue;
-		if (m[i].lo != base && m[i].lo != base + WIRE_SHARED)
+		if (m[i].lo != base && m[i].lo != base + WIRE_FACTS)
 			continue;
 		if (!found || ret_bases[found - 1] != base)
 			ret_bases[found++] = base;
@@ -104,16 +107,16 @@ uint64_t undo_inode_here(uint64_t addr)
 	return inode;
 }
 
-/* The end of the shared mapping, 0 when there is none; the inodes of both memfds, 0 likewise. */
+/* The end of the facts, 0 when there is none; the inodes of both memfds, 0 likewise. */
 uint64_t undo_find_inodes(const struct control_map *m, uint32_t n, uint64_t base,
-			  uint64_t *ret_shared, uint64_t *ret_code)
+			  uint64_t *ret_facts, uint64_t *ret_code)
 {
 	uint64_t end = 0;
 
 	for (uint32_t i = 0; i < n; i++)
-		if (m[i].lo == base + WIRE_SHARED && undo_name_is(&m[i], WIRE_MEMFD_SHARED)) {
+		if (m[i].lo == base + WIRE_FACTS && undo_name_is(&m[i], WIRE_MEMFD_FACTS)) {
 			end = m[i].hi;
-			*ret_shared = m[i].inode;
+			*ret_facts = m[i].inode;
 		} else if (m[i].lo == base && undo_name_is(&m[i], WIRE_MEMFD_CODE)) {
 			*ret_code = m[i].inode;
 		}
@@ -150,9 +153,26 @@ bool undo_left(pid_t pid, uint64_t base, uint64_t inode, uint64_t code_inode)
 
 		if (sscanf(line, "%llx-%*x %*s %*s %*s %llu", &lo, &have) == 2 && have)
 			found = (lo == base && have == code_inode) ||
-				(lo == base + WIRE_SHARED && have == inode);
+				(lo == base + WIRE_FACTS && have == inode);
 	}
 	return found;
+}
+
+bool undo_in_ranges(const struct control_range *r, uint32_t n, uint64_t addr)
+{
+	uint32_t lo = 0, hi = n;
+
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (addr < r[mid].lo)
+			hi = mid;
+		else if (addr >= r[mid].hi)
+			lo = mid + 1;
+		else
+			return true;
+	}
+	return false;
 }
 
 /* --- logs --- */
@@ -175,22 +195,32 @@ static bool sane(const struct wire_undo *u)
 	return true;
 }
 
-/* Takes the records of `pid`, or of any process when it is 0. */
-static struct err *read_records(struct control *c, uint64_t addr, uint32_t n, pid_t pid,
+static void take_records(const struct wire_undo *u, uint32_t n, pid_t pid, struct undo_log *log)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (sane(&u[i]) && (!pid || u[i].pid == (uint32_t)pid))
+			vec_push(&log->sites, u[i]);
+}
+
+/* Takes the records of `pid`, or of any process when it is 0. own: they are read here, not in the process. */
+static struct err *read_records(struct control *c, const struct wire_area *a, bool own, pid_t pid,
 				struct undo_log *log)
 {
-	cleanup_free struct wire_undo *buf = xmalloc(sizeof(*buf) * RECORDS);
+	cleanup_free struct wire_undo *buf = NULL;
 
-	for (uint32_t at = 0; at < n;) {
-		uint32_t part = n - at < RECORDS ? n - at : RECORDS;
-		struct err *e = control_read(c, addr + (uint64_t)at * sizeof(*buf), buf,
+	if (own) {
+		take_records((const struct wire_undo *)a->undo, a->nundo, pid, log);
+		return NULL;
+	}
+	buf = xmalloc(sizeof(*buf) * RECORDS);
+	for (uint32_t at = 0; at < a->nundo;) {
+		uint32_t part = a->nundo - at < RECORDS ? a->nundo - at : RECORDS;
+		struct err *e = control_read(c, a->undo + (uint64_t)at * sizeof(*buf), buf,
 					     part * (uint32_t)sizeof(*buf));
 
 		if (e)
 			return err_wrap(e, "the undo log");
-		for (uint32_t i = 0; i < part; i++)
-			if (sane(&buf[i]) && (!pid || buf[i].pid == (uint32_t)pid))
-				vec_push(&log->sites, buf[i]);
+		take_records(buf, part, pid, log);
 		at += part;
 	}
 	return NULL;
@@ -209,8 +239,9 @@ static void sort_records(struct undo_log *log)
 		bool again = false;
 
 		for (uint32_t k = n; k-- > 0 && log->sites.v[k].site == u->site && !again;)
-			again = u->len == log->sites.v[k].len &&
-				!memcmp(u->after, log->sites.v[k].after, u->len);
+			again = n - k >= SAME_SITE ||
+				(u->len == log->sites.v[k].len &&
+				 !memcmp(u->after, log->sites.v[k].after, u->len));
 		if (!again)
 			log->sites.v[n++] = *u;
 	}
@@ -245,31 +276,48 @@ static void drop_unmapped(struct undo_log *log, const struct control_map *m, uin
 			vec_push(&islands, (struct control_range){ m[i].lo, m[i].hi });
 	for (uint32_t i = 0; i < log->sites.n; i++) {
 		const struct wire_undo *u = &log->sites.v[i];
-		bool there = !u->stub;
 
-		for (uint32_t k = 0; k < islands.n && !there; k++)
-			there = u->stub >= islands.v[k].lo && u->stub < islands.v[k].hi;
-		if (there)
+		if (!u->stub || undo_in_ranges(islands.v, islands.n, u->stub))
 			log->sites.v[kept++] = *u;
 	}
 	log->sites.n = kept;
 	vec_fini(&islands);
 }
 
-struct err *undo_log_read(struct control *c, uint64_t base, struct undo_log *ret)
+static struct err *check_area(struct control *c, const struct wire_area *a, uint64_t base,
+			      uint64_t end)
+{
+	if (a->magic != (WIRE_AREA_MAGIC) || a->version != WIRE_AREA_VERSION)
+		return err_new(
+			EINVAL,
+			"process %d has mappings of another version of descry (%u, this is %u): heal it with that one",
+			control_pid(c), a->version, WIRE_AREA_VERSION);
+	if (a->base != base || a->private_size > PRIVATE_MAX || a->nundo > UNDO_MAX ||
+	    a->undo < base + WIRE_FACTS || a->undo > end ||
+	    (end - a->undo) / sizeof(struct wire_undo) < a->nundo)
+		return err_new(EINVAL, "process %d: the undo log at 0x%llx is damaged",
+			       control_pid(c), (unsigned long long)base + WIRE_FACTS);
+	return NULL;
+}
+
+/* own: the area as this process has it; NULL: the process's. */
+static struct err *read_log(struct control *c, uint64_t base, const struct wire_area *own,
+			    struct undo_log *ret)
 {
 	struct undo_log log = { .base = base };
-	pid_t id;
 	const struct control_map *m;
-	struct wire_area a;
+	struct wire_area a = { 0 };
 	uint64_t end = 0;
+	pid_t id;
 	uint32_t n;
 	struct err *e = control_maps(c, &m, &n);
 
 	if (!e)
 		end = undo_find_inodes(m, n, base, &log.inode, &log.code_inode);
-	if (!e && end)
-		e = control_read(c, base + WIRE_SHARED, &a, sizeof(a));
+	if (own)
+		a = *own;
+	else if (!e && end)
+		e = control_read(c, base + WIRE_FACTS, &a, sizeof(a));
 	if (e)
 		return e;
 	/* not yet laid out: nothing was patched by it */
@@ -277,28 +325,32 @@ struct err *undo_log_read(struct control *c, uint64_t base, struct undo_log *ret
 		*ret = log;
 		return NULL;
 	}
-	if (a.magic != (WIRE_AREA_MAGIC) || a.version != WIRE_AREA_VERSION)
-		return err_new(
-			EINVAL,
-			"process %d has mappings of another version of descry (%u, this is %u): heal it with that one",
-			control_pid(c), a.version, WIRE_AREA_VERSION);
-	if (a.base != base || a.private_size > PRIVATE_MAX || a.nundo > UNDO_MAX ||
-	    a.undo < base + WIRE_SHARED || a.undo > end ||
-	    (end - a.undo) / sizeof(struct wire_undo) < a.nundo)
-		return err_new(EINVAL, "process %d: the undo log at 0x%llx is damaged",
-			       control_pid(c), (unsigned long long)base + WIRE_SHARED);
+	e = own ? NULL : check_area(c, &a, base, end);
+	if (e)
+		return e;
 	log.private_size = a.private_size;
 	log.tracer_pid = a.tracer_pid;
 	log.watchdog_pid = a.watchdog_pid;
 	id = patched_as(c, base);
-	e = read_records(c, a.undo, a.nundo, id ? id : control_pid(c), &log);
+	e = read_records(c, &a, own, id ? id : control_pid(c), &log);
 	if (!e && !log.sites.n && !id)
-		e = read_records(c, a.undo, a.nundo, 0, &log);
+		e = read_records(c, &a, own, 0, &log);
 	drop_unmapped(&log, m, n);
 	sort_records(&log);
+	undo_sort_stubs(&log);
 	if (e)
 		undo_log_fini(&log);
 	else
 		*ret = log;
 	return e;
+}
+
+struct err *undo_log_read(struct control *c, uint64_t base, struct undo_log *ret)
+{
+	return read_log(c, base, NULL, ret);
+}
+
+struct err *undo_log_own(struct control *c, const struct wire_area *own, struct undo_log *ret)
+{
+	return read_log(c, own->base, own, ret);
 }

@@ -3,6 +3,8 @@
 
 #include "undo_int.h"
 
+enum { SAME_STUB = 16 };
+
 /* --- program counters --- */
 
 /* The last site at or below pc, if pc is in it. */
@@ -32,24 +34,35 @@ static uint64_t pc_in(const struct undo_log *log, uint64_t pc)
 	return u && at && u->stub && u->moved[at] != 0xffff ? u->stub + u->moved[at] : pc;
 }
 
+/* Where the instruction at offset `off` of a stub came from; 0: from nowhere. */
+static uint64_t came_from(const struct wire_undo *u, uint64_t off)
+{
+	if (off == 0)
+		return u->site;
+	for (uint32_t k = 0; k < u->len; k++)
+		if (u->moved[k] == off)
+			return u->site + k;
+	return 0;
+}
+
 static uint64_t pc_out(const struct undo_log *log, uint64_t pc)
 {
-	for (uint32_t i = 0; i < log->sites.n; i++) {
-		const struct wire_undo *u = &log->sites.v[i];
-		uint64_t off = pc - u->stub;
-		uint16_t last = 0;
+	uint32_t lo = 0, hi = log->sites.n;
 
-		if (!u->stub || pc < u->stub || off >= u->stub_len)
-			continue;
-		if (off == 0)
-			return u->site;
-		for (uint32_t k = 0; k < u->len; k++) {
-			if (u->moved[k] == off)
-				return u->site + k;
-			if (u->moved[k] != 0xffff && u->moved[k] > last)
-				last = u->moved[k];
-		}
-		return pc;
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (log->by_stub[mid].stub <= pc)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	/* stubs do not overlap, but of several records of a place only one may count */
+	for (uint32_t n = 0; lo-- > 0 && n < SAME_STUB; n++) {
+		const struct wire_undo *u = &log->sites.v[log->by_stub[lo].site];
+
+		if (u->stub && pc - u->stub < u->stub_len)
+			return came_from(u, pc - u->stub) ?: pc;
 	}
 	return pc;
 }
@@ -105,6 +118,23 @@ static struct err *move_all(struct control *c, struct mover *m)
 		m->moved++;
 	}
 	return control_put_regs(c) ?: control_signal_frames(c, move_saved, m);
+}
+
+static int by_stub(const void *a, const void *b)
+{
+	const struct undo_stub *x = a, *y = b;
+
+	return x->stub != y->stub ? (x->stub < y->stub ? -1 : 1)
+				  : (x->site > y->site) - (x->site < y->site);
+}
+
+void undo_sort_stubs(struct undo_log *log)
+{
+	free(log->by_stub);
+	log->by_stub = xcalloc(log->sites.n + 1, sizeof(*log->by_stub));
+	for (uint32_t i = 0; i < log->sites.n; i++)
+		log->by_stub[i] = (struct undo_stub){ log->sites.v[i].stub, i };
+	qsort(log->by_stub, log->sites.n, sizeof(*log->by_stub), by_stub);
 }
 
 struct err *undo_move_out(struct control *c, const struct undo_log *log, uint32_t *moved)
@@ -274,14 +304,25 @@ struct err *undo_restore_text(struct control *c, struct undo_log *log, struct un
 	return e;
 }
 
+static int by_address(const void *a, const void *b)
+{
+	const struct control_range *x = a, *y = b;
+
+	return x->lo < y->lo ? -1 : x->lo > y->lo;
+}
+
 /* Does code that is not as it was still jump to what would be unmapped? Then that stays, and the process runs on. */
 bool undo_jumped_to(struct control *c, const struct undo_log *log,
 		    const struct control_range *ranges, uint32_t n)
 {
 	enum { JMP = 0xe9, JMP_LEN = 5 };
+	cleanup_free struct control_range *sorted = xcalloc(n + 1, sizeof(*sorted));
 	uint8_t have[WIRE_SITE_MAX];
 	int32_t rel;
 
+	for (uint32_t i = 0; i < n; i++)
+		sorted[i] = ranges[i];
+	qsort(sorted, n, sizeof(*sorted), by_address);
 	for (uint32_t i = 0; i < log->sites.n; i++) {
 		const struct wire_undo *u = &log->sites.v[i];
 		struct err *e = control_read(c, u->site, have, u->len);
@@ -292,9 +333,8 @@ bool undo_jumped_to(struct control *c, const struct undo_log *log,
 			to = u->site + JMP_LEN + (uint64_t)(int64_t)rel;
 		}
 		err_free(e);
-		for (uint32_t k = 0; to && k < n; k++)
-			if (to >= ranges[k].lo && to < ranges[k].hi)
-				return true;
+		if (to && undo_in_ranges(sorted, n, to))
+			return true;
 	}
 	return false;
 }

@@ -13,13 +13,6 @@ struct inproc_unwind {
 	bool seen_gone;
 };
 
-const void *area_hash_find(const struct inproc_engine *e, const struct wire_map *m, const void *key)
-{
-	struct wire_hash_entry *en = map_hash_find(m, key, map_hash_key(m, key));
-
-	return en ? map_hash_entry_value(m, en) : NULL;
-}
-
 /* Before and after tables are written: what walks remember is of older ones. */
 static void change(struct inproc_engine *e)
 {
@@ -95,8 +88,8 @@ struct err *unwind_start(struct inproc_engine *e)
 		return NULL;
 	e->unwind = xcalloc(1, sizeof(*e->unwind));
 	*e->unwind = (struct inproc_unwind){ .e = e,
-					     .chunks = &e->own_maps[chunks],
-					     .processes = &e->own_maps[processes] };
+					     .chunks = &e->maps[chunks],
+					     .processes = &e->maps[processes] };
 	e->unwind->store = unwind_store_new(&ops, e->unwind);
 	/* The chunk of rules must be there for any walk. */
 	return put_chunk(e->unwind, 0, none);
@@ -114,7 +107,7 @@ void unwind_refresh(struct inproc_engine *e)
 {
 	for (uint32_t i = 0; e->unwind && i < e->processes.n; i++) {
 		uint32_t pid = (uint32_t)e->processes.v[i].pid;
-		const struct wire_unwind_process *p = area_hash_find(e, e->unwind->processes, &pid);
+		const struct wire_unwind_process *p = shared_hash_find(e->unwind->processes, &pid);
 
 		if (p && p->asked & WIRE_UNWIND_ASK_LIST)
 			err_free(unwind_store_add(e->unwind->store, (pid_t)pid));

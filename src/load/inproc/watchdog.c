@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "base/procdir.h"
 #include "undo.h"
 
 enum { STOP_MS = 2000, PAUSE_MAX_MS = 1000 };
@@ -54,11 +55,14 @@ static void settle_down(int keep)
 		close(null);
 }
 
-/* What is watched: copied before any traced process could write to the area. */
+/* What is watched. */
 struct watched {
-	struct wire_process *processes;
+	struct wire_process *processes; /* which the tracer alone writes */
+	const struct wire_said *said;   /* which any traced process may have written */
+	const struct wire_area *area;
 	uint64_t base, inode, code_inode;
 	pid_t tracer;
+	bool *done; /* of said[]: looked at, and clean */
 };
 
 /* The area out of one process; false: not now. What its mappings say counts, not what was said on the way. Mappings that a
@@ -73,7 +77,7 @@ static bool undo_process(const struct watched *w, pid_t pid)
 
 	if (!e) {
 		e = undo_quiet(c, STOP_MS) ?: undo_strays(c, w->code_inode, w->base, STOP_MS, &r) ?:
-			undo_log_read(c, w->base, &log);
+			undo_log_own(c, w->area, &log);
 		if (!e && undo_is(&log, w->inode, w->code_inode))
 			e = undo_restore(c, &log, STOP_MS, &r);
 		undo_log_fini(&log);
@@ -84,25 +88,44 @@ static bool undo_process(const struct watched *w, pid_t pid)
 	return done && (r.filtered || !undo_left(pid, w->base, w->inode, w->code_inode));
 }
 
-/* One round over the processes, true when all are clean. The list is in memory that the traced processes can write: a pid in
- * it is only looked at. */
+static bool is_other(const struct watched *w, pid_t pid)
+{
+	return pid > 1 && pid != w->tracer && pid != getpid();
+}
+
+/* A process that the tracer attached to, or adopted. True: it is clean, or has ended. */
+static bool undo_traced(const struct watched *w, struct wire_process *p)
+{
+	const pid_t pid = (pid_t)p->pid;
+
+	if (__atomic_load_n(&p->state, __ATOMIC_ACQUIRE) != WIRE_PROCESS_TRACED ||
+	    !is_other(w, pid))
+		return true;
+	if (procdir_start(pid) == p->started && !undo_process(w, pid))
+		return false;
+	__atomic_store_n(&p->state, WIRE_PROCESS_GONE, __ATOMIC_RELEASE);
+	return true;
+}
+
+/* A child that the tracer did not come to adopt. What it says is only believed when the process of that number has our memory;
+ * one in another name space of numbers is not found. True: it is clean. */
+static bool undo_child(const struct watched *w, uint32_t i)
+{
+	const pid_t pid = (pid_t)__atomic_load_n(&w->said[i].own_pid, __ATOMIC_ACQUIRE);
+
+	if (w->done[i] || w->processes[i].pid || !is_other(w, pid))
+		return true;
+	w->done[i] = !undo_left(pid, w->base, w->inode, w->code_inode) || undo_process(w, pid);
+	return w->done[i];
+}
+
+/* One round over the processes, true when all are clean. */
 static bool undo_round(const struct watched *w)
 {
 	bool all = true;
 
-	for (uint32_t i = 0; i < WIRE_PROCESSES_MAX; i++) {
-		struct wire_process *p = &w->processes[i];
-		uint32_t state = __atomic_load_n(&p->state, __ATOMIC_ACQUIRE);
-		pid_t pid = (pid_t)p->pid;
-
-		if ((state != WIRE_PROCESS_TRACED && state != WIRE_PROCESS_FORKED) || pid <= 1 ||
-		    pid == w->tracer || pid == getpid())
-			continue;
-		if (undo_process(w, pid))
-			__atomic_store_n(&p->state, WIRE_PROCESS_GONE, __ATOMIC_RELEASE);
-		else
-			all = false;
-	}
+	for (uint32_t i = 0; i < WIRE_PROCESSES_MAX; i++)
+		all &= undo_traced(w, &w->processes[i]) & undo_child(w, i);
 	return all;
 }
 
@@ -134,9 +157,13 @@ static void watch(const struct watched *w, int pidfd)
 
 struct err *watchdog_start(struct wire_area *area, int *ret_pidfd)
 {
+	static bool done[WIRE_PROCESSES_MAX];
 	struct watched w = { .processes = (struct wire_process *)area->processes,
+			     .said = (const struct wire_said *)area->said,
+			     .done = done,
+			     .area = area,
 			     .base = area->base,
-			     .inode = undo_inode_here(area->base + WIRE_SHARED),
+			     .inode = undo_inode_here(area->base + WIRE_FACTS),
 			     .code_inode = undo_inode_here(area->base),
 			     .tracer = getpid() };
 	int own = pidfd_of(w.tracer), fd;

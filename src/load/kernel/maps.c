@@ -93,6 +93,37 @@ static int task_storage_btf(uint32_t value_size)
 	return sys_btf_load(&b, sizeof(b));
 }
 
+/* A map that the kernel finds too large: by what D made it so, and where. */
+static struct err *too_large(struct kernel_engine *k, const struct image_map *im,
+			     const union bpf_attr *a)
+{
+	enum { PER_CPU_MAX = 32 << 10 /* PCPU_MIN_UNIT_SIZE */ };
+	const struct image *img = k->e.image;
+	struct err *e;
+
+	if (im->role == MAP_AGG)
+		e = err_new(
+			E2BIG,
+			"a value of this aggregation takes %u bytes, and the kernel keeps at most %d on "
+			"each CPU: fewer buckets, or -x engine=inproc where it can be, may do",
+			im->value_size, PER_CPU_MAX);
+	else if (im->type == BPF_MAP_TYPE_TASK_STORAGE)
+		e = err_new(
+			E2BIG,
+			"thread-local variables (self->) take %u bytes together, and the kernel keeps less "
+			"than 64 KB for a thread",
+			im->value_size);
+	else
+		e = err_new(
+			E2BIG,
+			"%s: %u entries of %u + %u bytes are more than the kernel keeps in a map",
+			im->name, a->max_entries, a->key_size, a->value_size);
+	for (uint32_t i = 0; im->role == MAP_AGG && img->diags && i < img->naggs; i++)
+		if (&img->maps[img->aggs[i].map] == im)
+			diag_error(img->diags, img->aggs[i].loc, 0, "D_TOO_LARGE", "%s", e->text);
+	return e;
+}
+
 static struct err *create(struct kernel_engine *k, const struct image_map *im, struct kmap *m)
 {
 	bool ring = im->type == BPF_MAP_TYPE_RINGBUF;
@@ -133,6 +164,10 @@ static struct err *create(struct kernel_engine *k, const struct image_map *im, s
 	if (m->fd < 0) {
 		struct err *e = sys_err(error, "creating a map");
 
+		if (error == E2BIG) {
+			err_free(e);
+			return too_large(k, im, &a);
+		}
 		return err_wrap(e, "map %s (%u entries of %u + %u bytes)", im->name, a.max_entries,
 				a.key_size, a.value_size);
 	}
@@ -156,7 +191,7 @@ static struct err *fill(const struct image_map *im, struct kmap *m)
 		for (uint32_t b = 0; b < im->value_size && zero; b++)
 			zero = !v[b];
 		if (!zero && map_update(m->fd, &i, v, BPF_ANY))
-			return err_errno(errno, "filling map %s", im->name);
+			return err_wrap(sys_err(errno, "filling it"), "map %s", im->name);
 	}
 	if (im->flags & BPF_F_RDONLY_PROG) {
 		union bpf_attr a = { .map_fd = (uint32_t)m->fd };

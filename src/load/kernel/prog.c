@@ -93,6 +93,21 @@ static const char *not_permitted(const char *message, const char **ret_tag)
 	return NULL;
 }
 
+/* The kernel said no before its verifier looked. */
+static struct err *refused(int error, const struct image_prog *p, const struct linked *l)
+{
+	enum { INSNS_MAX = 1000000 /* BPF_COMPLEXITY_LIMIT_INSNS */ };
+
+	if (error == E2BIG)
+		return err_new(
+			error,
+			"the clauses of %s make a program of %u instructions, and the kernel takes at most %d: "
+			"fewer clauses, or -x engine=interp or inproc where it can be, may do",
+			p->name, l->ninsns, INSNS_MAX);
+	return err_wrap(sys_err(error, "loading a program into the kernel"), "%s (%u instructions)",
+			p->name, l->ninsns);
+}
+
 static struct err *rejected(struct kernel_engine *k, const struct image_prog *p,
 			    const struct linked *l, union bpf_attr *a)
 {
@@ -115,8 +130,7 @@ static struct err *rejected(struct kernel_engine *k, const struct image_prog *p,
 		fprintf(stderr, "%s: %s\n", p->name, log);
 	if (!*log) {
 		munmap(log, LOG_SIZE);
-		struct err *e = sys_err(error, "loading a program into the kernel");
-		return err_wrap(e, "%s (%u instructions)", p->name, l->ninsns);
+		return refused(error, p, l);
 	}
 	cleanup_free char *message = read_log(log, l->nown, &insn, &own);
 	loc_t loc = own >= 0 ? l->locs[own] : 0;
@@ -277,7 +291,9 @@ struct err *prog_load_copy(struct kernel_engine *k, uint32_t prog, uint32_t prob
 
 	int fd = sys_prog_load(&a);
 	if (fd < 0)
-		e = tell ? rejected(k, p, &l, &a) : err_errno(errno, "program %s", p->name);
+		e = tell ? rejected(k, p, &l, &a)
+			 : err_wrap(sys_err(errno, "loading a program into the kernel"), "%s",
+				    p->name);
 	else
 		vec_push(&k->instances, (struct instance){ fd, prog, probe, tracepoint,
 							   mode_of(p->attach), l.ninsns });

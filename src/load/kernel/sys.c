@@ -153,6 +153,24 @@ static bool lockdown_forbids(void)
 	return !e && strstr(text, "[confidentiality]");
 }
 
+/* What an answer of bpf(2) or perf_event_open(2) means, where strerror(3) misleads. */
+static const char *meaning(int errno_value)
+{
+	enum { NOT_SUPPORTED = 524 /* ENOTSUPP, the kernel's own */ };
+
+	switch (errno_value) {
+	case E2BIG: return "the kernel does not take one as large as this";
+	case EINVAL: return "the kernel does not know or not allow this form of it (EINVAL)";
+	case ENOMEM: return "the kernel has no memory for it";
+	case ENOSPC: return "the kernel has no more room or no more counters for it";
+	case EMFILE: return "too many files are open (ulimit -n)";
+	case EOPNOTSUPP:
+	case NOT_SUPPORTED: return "this kernel does not support it";
+	case EBUSY: return "another program has it";
+	default: return NULL;
+	}
+}
+
 struct err *sys_err(int errno_value, const char *what)
 {
 	if (errno_value == EPERM || errno_value == EACCES) {
@@ -167,5 +185,6 @@ struct err *sys_err(int errno_value, const char *what)
 				"CAP_PERFMON, or root",
 				what);
 	}
-	return err_errno(errno_value, "%s", what);
+	return meaning(errno_value) ? err_new(errno_value, "%s: %s", what, meaning(errno_value))
+				    : err_errno(errno_value, "%s", what);
 }

@@ -130,8 +130,6 @@ char *mapping_open_path_gone(pid_t pid, const struct mapping *m);
 /* --- process.c: what processes have mapped, over time --- */
 struct process *process_of(struct symbols *s, pid_t pid, bool *ret_new);
 void process_drop(struct process *p);
-/* When it began, in ticks since the machine did; 0: there is none. */
-uint64_t process_start(pid_t pid);
 /* What is mapped at an address (s->as_of 0), or was at that time: the mapping, its file's object and where that begins in
  * memory. False: nothing, as far as is known; /proc is read again when that may help. */
 struct process_at {

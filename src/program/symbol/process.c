@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/io.h"
+#include "base/procdir.h"
 #include "program/symbol/cache.h"
 
 enum {
@@ -37,29 +38,6 @@ struct process *process_of(struct symbols *s, pid_t pid, bool *ret_new)
 		*slot = (uintptr_t)p;
 	}
 	return (struct process *)(uintptr_t)*slot;
-}
-
-uint64_t process_start(pid_t pid)
-{
-	cleanup_free char *text = NULL;
-	char path[64];
-	unsigned long long t = 0;
-	const char *p;
-	size_t n;
-	struct err *e;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	e = io_read_file(path, &text, &n);
-	if (e) {
-		err_free(e);
-		return 0;
-	}
-	p = strrchr(text, ')'); /* the name may hold anything */
-	for (int field = 2; p && field < 22; field++)
-		p = strchr(p + 1, ' ');
-	if (p)
-		t = strtoull(p + 1, NULL, 10);
-	return t;
 }
 
 /* --- lists --- */
@@ -201,7 +179,7 @@ static void read_process(struct symbols *s, struct process *p)
 	struct err *e;
 
 	p->read_ns = read_ns;
-	start = process_start(p->pid);
+	start = procdir_start(p->pid);
 	e = start ? mappings_read(p->pid, &maps, &n) : NULL;
 	if (!start || e) {
 		err_free(e);
@@ -383,7 +361,7 @@ static void forget_gone(struct symbols *s)
 	while (hash_next(&s->processes, &pos, &key, &len, &val)) {
 		struct process *p = (struct process *)(uintptr_t)*val;
 
-		if (!p->exists && p->maps.n && !process_start(p->pid)) {
+		if (!p->exists && p->maps.n && !procdir_start(p->pid)) {
 			vec_fini(&p->maps);
 			vec_fini(&p->past);
 		}

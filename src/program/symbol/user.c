@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/io.h"
+#include "base/procdir.h"
 #include "program/symbol/cache.h"
 
 enum {
@@ -263,7 +264,7 @@ static bool same_home(const struct jit_home *a, const struct jit_home *b)
 static void note_home(struct process *p)
 {
 	cleanup_free char *text = NULL;
-	uint64_t start = process_start(p->pid), wait = p->home.wait_ns * 2;
+	uint64_t start = procdir_start(p->pid), wait = p->home.wait_ns * 2;
 	struct jit_home h = { .noted_ns = now_ns(), .wait_ns = JIT_NS };
 	char path[64];
 	struct stat tmp, ours;

@@ -4,6 +4,8 @@
 #include <limits.h>
 #include <string.h>
 
+#include "wire/record.h"
+
 static const struct builtin {
 	const char *name;
 	uint8_t kind, size, flags;
@@ -605,6 +607,7 @@ type_id type_new_enum(struct type_graph *g, const char *tag)
 void type_add_enumerator(struct type_graph *g, type_id en, const char *name, int64_t value)
 {
 	struct tnode *n = tnode(g, en);
+	uint32_t first;
 
 	assert(n->kind == TYPE_ENUM && !n->parts_pending);
 	if (n->nparts == n->cap) {
@@ -620,10 +623,13 @@ void type_add_enumerator(struct type_graph *g, type_id en, const char *name, int
 	graph_name(g, 'C', name, g->constants.n);
 	vec_push(&g->constants, (struct constant){ en, value });
 
+	/* The first negative one changes what the others need; else only the new one is looked at. */
+	first = value < 0 && !(n->flags & TYPE_SIGNED) ? 0 : n->nparts - 1;
 	if (value < 0)
 		n->flags |= TYPE_SIGNED;
-	n->size = 4;
-	for (uint32_t i = 0; i < n->nparts; i++) {
+	if (!first)
+		n->size = 4;
+	for (uint32_t i = first; i < n->nparts; i++) {
 		int64_t v = n->enumerators[i].value;
 
 		if (n->flags & TYPE_SIGNED ? v < INT_MIN || v > INT_MAX : v > UINT_MAX)
@@ -632,7 +638,7 @@ void type_add_enumerator(struct type_graph *g, type_id en, const char *name, int
 	n->align = (uint32_t)n->size;
 }
 
-void type_set_strsize(struct type_graph *g, uint32_t bytes)
+void type_set_strsize(struct type_graph *g, int64_t bytes)
 {
-	g->strsize = bytes;
+	g->strsize = bytes > WIRE_STRING_MAX ? WIRE_STRING_MAX : (uint32_t)bytes;
 }

@@ -198,6 +198,7 @@ void type_complete(struct type_graph *g, type_id sou);
 bool type_is_complete(struct type_graph *g, type_id t);
 type_id type_new_enum(struct type_graph *g, const char *tag);
 void type_add_enumerator(struct type_graph *g, type_id en, const char *name, int64_t value);
-void type_set_strsize(struct type_graph *g, uint32_t bytes); /* D's strsize option; 256 at first */
+/* D's strsize option; 256 at first. More than WIRE_STRING_MAX is taken for that. */
+void type_set_strsize(struct type_graph *g, int64_t bytes);
 
 #endif

@@ -63,7 +63,9 @@ struct live {
 	uint64_t nticks;        /* ever; the next one's number */
 	VEC(struct line) lines; /* since the last tick */
 	uint64_t lines_dropped;
-	char part[LINE_BYTES]; /* a line that has not ended */
+	uint64_t drops[DROP_KIND_COUNT]; /* since the run began */
+	bool drops_new;                  /* since the last tick */
+	char part[LINE_BYTES];           /* a line that has not ended */
 	uint32_t npart;
 	uint64_t next_ns; /* the next tick is due */
 
@@ -141,6 +143,8 @@ static void forget(struct live *l)
 	l->nticks = l->lines_dropped = l->stacks_dropped = 0;
 	l->names_from = l->stacks_from = l->npart = 0;
 	l->views.n = 0;
+	memset(l->drops, 0, sizeof(l->drops));
+	l->drops_new = false;
 }
 
 void live_free(struct live *l)
@@ -210,6 +214,26 @@ static void put_lines(struct live *l, struct out *o)
 	l->lines_dropped = 0;
 }
 
+/* ,"drops":[[1234,"aggregation drops","raise -x aggsize, ..."],...]: what was lost since the run began. */
+static void put_drops(const struct live *l, struct out *o)
+{
+	const char *sep = ",\"drops\":[[";
+
+	for (int i = 0; i < DROP_KIND_COUNT; i++) {
+		enum drop_kind kind = (enum drop_kind)i;
+		const char *remedy = drop_remedy(kind);
+
+		if (!l->drops[i])
+			continue;
+		out_printf(o, "%s%llu,\"", sep, (unsigned long long)l->drops[i]);
+		drop_text(o, kind, l->drops[i]);
+		out_printf(o, "\",\"%s\"]", remedy ? remedy : "");
+		sep = ",[";
+	}
+	if (sep[1] == '[')
+		out_char(o, ']');
+}
+
 /* Closes the tick: the lock is held. */
 static void close_tick(struct live *l)
 {
@@ -232,6 +256,9 @@ static void close_tick(struct live *l)
 		l->views.n = 0;
 	}
 	put_lines(l, &o);
+	if (l->drops_new)
+		put_drops(l, &o);
+	l->drops_new = false;
 	if (l->stacks_dropped)
 		out_printf(&o, ",\"stacksDropped\":%llu", (unsigned long long)l->stacks_dropped);
 	out_char(&o, '}');
@@ -316,12 +343,15 @@ void live_line(struct live *l, const char *text, size_t n, bool message)
 /* Everything a reader needs to understand the ticks that are kept. */
 static void put_hello(struct live *l, struct out *o)
 {
-	out_printf(o, "{\"type\":\"hello\",\"ms\":%u,\"history\":%u,\"allowD\":%s,\"program\":",
-		   l->options.ms, l->options.history, l->options.allow_d ? "true" : "false");
+	out_printf(o, "{\"type\":\"hello\",\"ms\":%u,\"history\":%u,\"allowD\":%s,\"running\":%s,",
+		   l->options.ms, l->options.history, l->options.allow_d ? "true" : "false",
+		   l->running ? "true" : "false");
+	out_printf(o, "\"status\":%d,\"program\":", l->status);
 	json_string(o, l->program ? l->program : "", l->program ? strlen(l->program) : 0);
 	out_str(o, ",\"host\":");
 	json_string(o, l->options.host ? l->options.host : "",
 		    l->options.host ? strlen(l->options.host) : 0);
+	put_drops(l, o);
 	put_new(o, "names", l->names.v, 0, l->names_from);
 	put_new(o, "stacks", l->stacks.v, 0, l->stacks_from);
 	out_str(o, ",\"aggs\":[");
@@ -542,7 +572,8 @@ static struct live_agg *agg_of(struct live *l, const struct agg *agg)
 				  agg->keys[i].kind == FIELD_USTACKID;
 		out_printf(&o, "\"id\":%u,\"name\":", agg->id);
 		json_string(&o, agg->name, strlen(agg->name));
-		out_printf(&o, ",\"func\":\"%s\",\"stacks\":%s", func_name(agg->func),
+		out_printf(&o, ",\"func\":\"%s\",\"unit\":\"%s\",\"stacks\":%s",
+			   func_name(agg->func), agg->unit ? agg->unit : "",
 			   stacks ? "true" : "false");
 		a->head = text_of_out(&o);
 		out_fini(&o);
@@ -736,8 +767,15 @@ static struct err *sink_fault(struct sink *s, const struct image *img, const str
 
 static struct err *sink_drop(struct sink *s, enum drop_kind kind, int cpu, uint64_t count)
 {
+	struct live *l = self_of(s)->live;
 	struct sink *t = inner(s);
 
+	pthread_mutex_lock(&l->lock);
+	l->drops[kind < DROP_KIND_COUNT ? kind : DROP_DATA] += count;
+	l->drops_new = true;
+	pthread_mutex_unlock(&l->lock);
+	if (l->options.err)
+		t->err = l->options.err;
 	return t->ops->drop(t, kind, cpu, count);
 }
 

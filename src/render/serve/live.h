@@ -19,6 +19,7 @@ struct live_options {
 	uint32_t ms;      /* of a tick; 0: 1000 */
 	bool allow_d;     /* the page may send programs */
 	const char *host; /* shown */
+	FILE *err; /* lines about drops go here, not to the page, which adds them up; NULL: the sink's own */
 };
 struct live *live_new(const struct live_options *o);
 void live_free(struct live *l);

@@ -3,12 +3,14 @@
 	var pristine = "<!DOCTYPE html>\n" + document.documentElement.outerHTML;
 	var byId = function (id) { return document.getElementById(id); };
 	/* What the server told: texts by number, aggregations, ticks by their number from `first` on. */
-	var S = { names: [], stacks: [], aggs: {}, order: [], ticks: [], first: 0, ms: 1000, history: 600, program: "", host: "", allowD: false };
+	var S = { names: [], stacks: [], aggs: {}, order: [], ticks: [], first: 0, ms: 1000, history: 600, program: "", host: "", allowD: false, drops: [] };
 	/* What is looked at. to: the last tick shown, -1 the newest; sel: ticks from..to, and values lo..hi where not null. */
 	var V = { paused: false, frozen: -1, sel: null, filters: [], zoom: [], term: null, heat: -1, flame: -1, decompose: -1, scale: "rank" };
 	var DIST = { quantize: 1, lquantize: 1, llquantize: 1 }, ADDS = { count: 1, sum: 1 };
-	var ROW = 17, source = null, dirty = true, heat = null, flame = null, stats = { ticks: 0 }, hues = [];
-	var map = DescryHeat(byId("heat"), { time: tickTime, status: function (text) { byId("cell").textContent = text[0] === "," ? "" : text; } });
+	var ROW = 17, ROWS = 200, source = null, dirty = true, heat = null, flame = null, stats = { ticks: 0 }, hues = [];
+	/* Objects whose keys are names of traced programs: "constructor" and "__proto__" are names like others. */
+	function byName() { return Object.create(null); }
+	var map = DescryHeat(byId("heat"), { time: tickTime, empty: nothing, status: function (text) { byId("cell").textContent = text[0] === "," ? "" : text; } });
 
 	/* --- what comes in --- */
 
@@ -21,7 +23,7 @@
 	function aggOf(a) {
 		var g = S.aggs[a.id], fresh = false;
 		if (!g) {
-			g = S.aggs[a.id] = { id: a.id, name: a.name, func: a.func, stacks: a.stacks, rows: [], buckets: [], bounds: {}, normal: 1, dropped: 0 };
+			g = S.aggs[a.id] = { id: a.id, name: a.name, func: a.func, unit: a.unit || "", stacks: a.stacks, rows: [], buckets: [], bounds: {}, normal: 1, dropped: 0 };
 			S.order.push(g);
 			S.order.sort(function (x, y) { return x.id - y.id; });
 			fresh = true;
@@ -41,6 +43,7 @@
 	function take(m) {
 		if (m.type === "hello") {
 			S.names = []; S.stacks = []; S.aggs = {}; S.order = []; S.ticks = []; S.first = 0;
+			S.told = true; S.running = m.running; S.status = m.status; S.drops = [];
 			S.ms = m.ms; S.history = m.history; S.program = m.program; S.host = m.host; S.allowD = m.allowD;
 			V.sel = null; V.frozen = -1; V.heat = V.flame = -1;
 			byId("program").textContent = m.program.replace(/\s+/g, " ");
@@ -52,6 +55,7 @@
 			document.title = "descry: " + m.host;
 			choices();
 		}
+		S.drops = m.drops || S.drops;
 		put(S.names, m.names);
 		put(S.stacks, m.stacks);
 		var d = {};
@@ -81,8 +85,21 @@
 	function state(lost) {
 		var e = byId("state");
 		e.className = lost ? "lost" : S.running ? "live" : "over";
-		e.textContent = lost ? "not connected" : V.paused ? "paused" : S.running ? "live" : S.program ? "ended, status " + S.status : "no program";
+		e.textContent = lost ? "not connected" : V.paused ? "paused" : S.running ? "live" : !S.told ? "connecting" : S.program ? "ended, status " + S.status : "no program";
 		byId("pause").textContent = V.paused ? "Go on" : "Pause";
+	}
+
+	/* Why nothing is there to be seen. */
+	function nothing() {
+		if (!S.told)
+			return "Waiting for the server.";
+		if (!S.running && !S.program)
+			return "No program runs: write one below.";
+		if (!S.ticks.length)
+			return "Waiting for the first " + (S.ms === 1000 ? "second." : S.ms % 1000 ? S.ms + " ms." : S.ms / 1000 + " seconds.");
+		if (V.filters.length || V.sel || V.frozen >= 0)
+			return "Nothing was counted in this range.";
+		return S.running ? "Nothing was counted so far." : "The program counted nothing.";
 	}
 
 	/* --- what is chosen --- */
@@ -184,17 +201,32 @@
 		return Math.abs(n) >= 1e15 ? n.toExponential(3) : Math.round(n).toLocaleString("en");
 	}
 
-	function short(n) {
-		var units = ["", "K", "M", "G", "T", "P"], i = 0;
-		for (; Math.abs(n) >= (i ? 1000 : 10000) && i < 5; i++)
-			n /= 1000;
-		return (i ? +n.toFixed(1) : n) + units[i];
+	/* Steps from a unit to the next larger one. */
+	var PLAIN = [["", 1e4], ["K", 1000], ["M", 1000], ["G", 1000], ["T", 1000], ["P", 1000]];
+	var TIMES = [["ns", 1000], ["us", 1000], ["ms", 1000], ["s", 60], ["min", 60], ["h", 24], ["d", Infinity]];
+
+	function scaled(n, units, i) {
+		for (; i < units.length - 1 && Math.abs(n) >= units[i][1]; i++)
+			n /= i ? units[i][1] : 1000;
+		return { n: n, unit: units[i][0], whole: !i };
 	}
 
-	function bound(b) {
-		if (b[1] === null)
-			return "\u2264 " + short(b[2]);
-		return b[2] === null ? "\u2265 " + short(b[1]) : b[1] === b[2] ? short(b[1]) : short(b[1]) + " to " + short(b[2]);
+	function short(n) {
+		var s = scaled(n, PLAIN, 0);
+		return (s.whole ? s.n : +s.n.toFixed(1)) + s.unit;
+	}
+
+	/* A value of an aggregation: times in the unit that a person would say, other numbers whole. */
+	function value(g, n) {
+		var i = TIMES.findIndex(function (u) { return u[0] === g.unit; }), s = i < 0 ? null : scaled(n, TIMES, i);
+		return s ? +s.n.toPrecision(4) + " " + s.unit : number(n);
+	}
+
+	function bound(g, lo, hi) {
+		var text = function (n) { return g.unit ? value(g, n) : short(n); };
+		if (lo === null)
+			return "\u2264 " + text(hi);
+		return hi === null ? "\u2265 " + text(lo) : lo === hi ? text(lo) : text(lo) + " to " + text(hi);
 	}
 
 	function clock(ms) { return new Date(ms).toTimeString().slice(0, 8); }
@@ -228,7 +260,7 @@
 	function makeHeat(w) {
 		var fit = Math.max(10, Math.floor((w - 94) / 7)), end = last(), from = Math.max(S.first, end - fit + 1);
 		var g = S.aggs[V.heat], rows = [], at = {}, m = { from: from, n: Math.min(fit, end - from + 1), fit: fit, base: 0 };
-		var list = S.ticks.slice(from - S.first, end - S.first + 1), series = {}, b, next;
+		var list = S.ticks.slice(from - S.first, end - S.first + 1), series = byName(), b, next;
 		if (g) {
 			var seen = g.buckets.map(function (b) { return b[0]; }).sort(function (a, b) { return a - b; });
 			m.base = seen[0];
@@ -248,7 +280,7 @@
 		function count(col, row, n, who) {
 			var key = col * 1000 + row, c = m.cells.get(key);
 			if (!c)
-				m.cells.set(key, c = { col: col, row: row, n: 0, who: {} });
+				m.cells.set(key, c = { col: col, row: row, n: 0, who: byName() });
 			c.n += n;
 			c.who[who] = (c.who[who] || 0) + n;
 		}
@@ -282,7 +314,7 @@
 	function matrix(m) {
 		var parties = new Map(), columns = [], split = V.decompose >= 0, doc = {
 			title: "", subtitle: "", mode: "", scale: V.scale, time: { first: m.from, step: 1, columns: m.fit },
-			value: { unit: "", rows: m.rows.map(function (r) { return [r[1], r[2]]; }) }, series: [], parties: [], columns: columns
+			value: { unit: m.g ? m.g.unit : "", rows: m.rows.map(function (r) { return [r[1], r[2]]; }) }, series: [], parties: [], columns: columns
 		};
 		/* a colour once given stays, whoever is the largest later */
 		m.order.forEach(function (who) {
@@ -404,7 +436,7 @@
 		return (h >>> 0) / 4294967296;
 	}
 
-	var colors = {};
+	var colors = byName();
 	function color(name) {
 		var base, h;
 		if (colors[name])
@@ -455,7 +487,7 @@
 		}
 		for (var up = zoomed.parent; up; up = up.parent)
 			box1(up, 4, w - 8);
-		var todo = [[zoomed, 4, w - 8]], item, scale = zoomed.total ? (w - 8) / zoomed.total : 0;
+		var todo = f.root.total ? [[zoomed, 4, w - 8]] : [], item, scale = zoomed.total ? (w - 8) / zoomed.total : 0;
 		while ((item = todo.pop())) {
 			var x = item[1];
 			if (item[2] < 0.5) {
@@ -471,7 +503,8 @@
 		ctx.globalAlpha = 1;
 		if (!f.root.total) {
 			ctx.fillStyle = "#777";
-			ctx.fillText(stacked().length ? "nothing was counted in this range" : "the program has no aggregation with stack() or ustack() among its keys", 12, h / 2);
+			ctx.fillText(stacked().length || !S.order.length ? nothing() :
+				"No aggregation has stack() or ustack() among its keys" + (S.running ? " so far." : "."), 12, h / 2);
 		}
 		(function match(n) {
 			if (V.term && n.parent && V.term.test(shown(n.name)))
@@ -498,8 +531,8 @@
 	}
 
 	function frameDetails(n) {
-		var unit = flame && flame.g && flame.g.func === "sum" ? "" : " counts";
-		byId("frame").textContent = n ? shown(n.name) + " (" + number(n.total) + unit + ", " + (100 * n.total / flame.root.total).toFixed(2) + "%)" : "";
+		var g = flame && flame.g, text = g && n ? g.func === "sum" ? value(g, n.total) : number(n.total) + " counts" : "";
+		byId("frame").textContent = n ? shown(n.name) + " (" + text + ", " + (100 * n.total / flame.root.total).toFixed(2) + "%)" : "";
 	}
 
 	function zoomTo(n) {
@@ -511,48 +544,62 @@
 
 	/* --- the table and the events --- */
 
-	function drawTable() {
-		var rows = [], body = byId("table"), list = ticks(), tops = {}, dropped = 0;
-		S.order.forEach(function (g) {
-			var sums = new Map();
-			dropped += g.dropped;
-			each(g, list, function (row, bucket, n) {
-				sums.set(row, DIST[g.func] || ADDS[g.func] ? (sums.get(row) || 0) + n : n);
-			});
-			sums.forEach(function (n, row) {
-				if (g.rows[row].s === undefined || g.rows[row].k.length || S.order.length === 1)
-					rows.push({ g: g, row: g.rows[row], n: g.normal !== 1 && ADDS[g.func] ? n / g.normal : n });
-			});
-		});
-		/* stacks are the flame graph's: rows of equal keys become one here */
-		var merged = new Map();
-		rows.forEach(function (r) {
-			var key = r.g.id + "\0" + r.row.k.join("\0"), m = merged.get(key);
-			if (m && (DIST[r.g.func] || ADDS[r.g.func]))
-				m.n += r.n;
+	/* What an aggregation counted in these ticks, the largest first. Stacks are the flame graph's: rows of equal keys become one. */
+	function tableRows(g, list) {
+		var sums = new Map(), merged = new Map(), adds = DIST[g.func] || ADDS[g.func];
+		each(g, list, function (row, bucket, n) { sums.set(row, adds ? (sums.get(row) || 0) + n : n); });
+		sums.forEach(function (n, row) {
+			var k = g.rows[row].k, key = k.join("\0"), m = merged.get(key);
+			if (g.rows[row].s !== undefined && !k.length && S.order.length > 1)
+				return;
+			if (ADDS[g.func])
+				n /= g.normal;
+			if (m && adds)
+				m.n += n;
 			else
-				merged.set(key, r);
+				merged.set(key, { k: k, n: n });
 		});
-		rows = Array.from(merged.values()).sort(function (a, b) { return a.g.id - b.g.id || b.n - a.n; });
-		rows.forEach(function (r) { tops[r.g.id] = Math.max(tops[r.g.id] || 0, r.n); });
-		byId("tablenote").textContent = (rows.length > 200 ? "the first 200 of " + rows.length + " rows" : "") + (dropped ? " " + number(dropped) + " rows too many" : "") +
-			(S.stacksDropped ? " " + number(S.stacksDropped) + " stacks too many" : "");
-		body.textContent = "";
-		rows.slice(0, 200).forEach(function (r) {
-			var tr = document.createElement("tr"), a = document.createElement("td"), v = document.createElement("td");
-			a.className = "a";
-			a.textContent = "@" + r.g.name;
-			tr.appendChild(a);
+		return Array.from(merged.values()).sort(function (a, b) { return b.n - a.n; });
+	}
+
+	function makeTable(g, rows) {
+		var table = document.createElement("table"), caption = table.createCaption(), body = table.createTBody(), top = 0, note = [];
+		rows.forEach(function (r) { top = Math.max(top, r.n); });
+		if (rows.length > ROWS)
+			note.push("the first " + ROWS + " of " + number(rows.length) + " rows");
+		if (g.dropped)
+			note.push(number(g.dropped) + " rows too many");
+		caption.textContent = label(g) + (DIST[g.func] ? ": how many values" : "") + (note.length ? "; " + note.join(", ") : "");
+		rows.slice(0, ROWS).forEach(function (r) {
+			var tr = body.insertRow(), v = tr.insertCell();
 			v.className = "v";
-			v.textContent = number(r.n);
-			v.style.setProperty("--part", tops[r.g.id] > 0 ? 100 * r.n / tops[r.g.id] + "%" : "0%");
-			tr.appendChild(v);
-			r.row.k.forEach(function (k) {
-				var td = document.createElement("td");
-				keyButtons(td, k);
-				tr.appendChild(td);
-			});
-			body.appendChild(tr);
+			v.textContent = DIST[g.func] || g.func === "count" ? number(r.n) : value(g, r.n);
+			v.style.setProperty("--part", top > 0 ? 100 * r.n / top + "%" : "0%");
+			r.k.forEach(function (k) { keyButtons(tr.insertCell(), k); });
+		});
+		return table;
+	}
+
+	function drawTable() {
+		var box = byId("table"), list = ticks();
+		byId("tablenote").textContent = S.stacksDropped ? number(S.stacksDropped) + " stacks too many" : "";
+		box.textContent = "";
+		S.order.forEach(function (g) {
+			var rows = tableRows(g, list);
+			if (rows.length)
+				box.appendChild(makeTable(g, rows));
+		});
+		if (!box.firstChild)
+			box.textContent = nothing();
+	}
+
+	/* What was lost, each kind once: all of the run, and the option that helps. */
+	function drawDrops() {
+		var box = byId("drops");
+		box.textContent = "";
+		S.drops.forEach(function (d) {
+			var line = box.appendChild(document.createElement("div"));
+			line.textContent = number(d[0]) + " " + d[1] + (d[2] ? ": " + d[2] : "");
 		});
 	}
 
@@ -582,10 +629,11 @@
 		drawFlame(false);
 		drawTable();
 		drawEvents();
+		drawDrops();
 		back.max = Math.max(0, S.ticks.length - 1);
 		back.value = back.max - (S.first + S.ticks.length - 1 - last());
 		byId("range").textContent = s ? "of " + (s.to - s.from + 1) + " ticks" + (s.lo !== null && heat && heat.g ? ", " +
-			bound([0, heat.rows[s.lo][1], heat.rows[s.hi][2]]) : "") + (heat && s.lo !== null && heat.g && !heat.g.stacks ? " (the time of this range)" : "") : "";
+			bound(heat.g, heat.rows[s.lo][1], heat.rows[s.hi][2]) : "") + (heat && s.lo !== null && heat.g && !heat.g.stacks ? " (the time of this range)" : "") : "";
 		document.body.dataset.ticks = S.ticks.length;
 		document.body.dataset.total = flame ? flame.root.total : 0;
 		document.body.dataset.frames = flame ? flame.frames : 0;
@@ -711,6 +759,7 @@
 		Object.assign(V, saved.V);
 		S.order = Object.keys(S.aggs).map(function (id) { return S.aggs[id]; });
 		S.running = false;
+		S.told = true;
 		document.title = "descry: " + S.host + " (saved)";
 		byId("program").textContent = S.program.replace(/\s+/g, " ");
 		byId("scale").value = V.scale;

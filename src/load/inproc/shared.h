@@ -1,0 +1,38 @@
+/* What the tracer reads in memory that traced processes write (wire/inproc.h, the shared file).
+ *
+ * In: addresses in the shared mapping, sizes and places from struct wire_map (tracer-written), the tracer's own positions. Out:
+ * copies.
+ * Always true: every word is read once and checked before it is used; what is handed out lies in the tracer's own memory; each
+ * call ends after a number of steps that sizes of the tracer's bound, whatever a process writes meanwhile.
+ */
+#ifndef DESCRY_LOAD_INPROC_SHARED_H
+#define DESCRY_LOAD_INPROC_SHARED_H
+
+#include <stdbool.h>
+
+#include "base/mem.h"
+#include "wire/inproc.h"
+
+/* The copy that a reader hands out: valid until the next call with it. Zero is empty. */
+struct shared_copy {
+	VEC(uint64_t) words;
+};
+void shared_copy_fini(struct shared_copy *c);
+
+/* Hands out the records of a ring with `size` bytes of data, as far as they are finished: at most `size` bytes in one call.
+ * *tail: the tracer's own position, which starts as 0; the ring's copy of it is only written. A ring that makes no sense is
+ * skipped. */
+void shared_ring_take(struct wire_ring *r, uint32_t size, uint64_t *tail, struct shared_copy *c,
+		      void (*fn)(void *arg, const void *record, uint32_t n), void *arg);
+
+/* Hands out the entries of an aggregation's table at `table`, of a map of kind WIRE_MAP_AGG_HASH, and clears it. key: m->key_size
+ * bytes; value: m->value_size bytes. */
+void shared_agg_take(const struct wire_map *m, void *table, struct shared_copy *c,
+		     void (*fn)(void *arg, const void *key, const uint64_t *value), void *arg);
+/* The n words at `words`, which are cleared when the first is not 0. NULL: it is. */
+const uint64_t *shared_words_take(uint64_t *words, uint32_t n, struct shared_copy *c);
+
+/* The value of a key in a WIRE_MAP_HASH, in shared memory; NULL: it is not there. */
+const void *shared_hash_find(const struct wire_map *m, const void *key);
+
+#endif
