@@ -318,8 +318,8 @@ struct wire_kept seccomp_kept(const struct inproc_process *p);
 /* For sites_plan(): places where a filter may be put in. In a C library's functions; at a system call of a program without one. */
 struct err *seccomp_functions(struct inproc_process *p, struct plan *pl, uint32_t module);
 void seccomp_site(struct plan *pl, uint32_t module, const struct text_syscall *s);
-/* Looks whether it filters, and tells its threads what they cannot ask; call it now and then. */
-void seccomp_look(struct inproc_engine *e, struct inproc_process *p);
+/* Looks whether it filters, and tells its threads what they cannot ask; call it now and then. attached: processes that are. */
+void seccomp_look(struct inproc_engine *e, struct inproc_process *p, uint32_t attached);
 /* Are there processes that wait for the tracer to tell them something? */
 bool seccomp_any(const struct inproc_engine *e);
 

@@ -354,14 +354,18 @@ static void ended(struct inproc_process *p)
 
 void processes_look(struct inproc_engine *e)
 {
+	uint32_t attached = 0;
+
 	(void)processes_adopt(e);
+	for (uint32_t i = 0; i < e->processes.n; i++)
+		attached += e->processes.v[i].attached;
 	for (uint32_t i = 0; i < e->processes.n; i++) {
 		struct inproc_process *p = &e->processes.v[i];
 		struct wire_process *w = &e->list[p->index];
 
 		events_watch(e, p);
 		if (p->attached)
-			seccomp_look(e, p);
+			seccomp_look(e, p, attached);
 		if ((!p->attached && !p->exec_tries) || execs_pending(e, p->pid))
 			continue;
 		if (kill(p->pid, 0) && errno == ESRCH) { /* its slots are for others */

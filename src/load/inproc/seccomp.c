@@ -18,6 +18,7 @@
 enum {
 	LOOK_NS = 20000000, /* between two looks at a process's threads */
 	SHARE = 50,         /* a look may take one part in so many of the time */
+	FEW = 8,            /* processes; with more of them each is looked at less often */
 	HWCAP2_RDFSBASE = 1 << 1,
 };
 
@@ -259,7 +260,7 @@ static bool is_filtered(struct inproc_process *p)
 	return false;
 }
 
-void seccomp_look(struct inproc_engine *e, struct inproc_process *p)
+void seccomp_look(struct inproc_engine *e, struct inproc_process *p, uint32_t attached)
 {
 	uint64_t begun = now_ns();
 	bool told = __atomic_load_n(&e->said[p->index].quiet, __ATOMIC_ACQUIRE) && !p->quiet;
@@ -270,7 +271,7 @@ void seccomp_look(struct inproc_engine *e, struct inproc_process *p)
 		become_quiet(e, p);
 	if (p->quiet)
 		publish(e, p);
-	p->filter_look = begun + LOOK_NS + (now_ns() - begun) * SHARE;
+	p->filter_look = begun + (LOOK_NS + (now_ns() - begun) * SHARE) * (1 + attached / FEW);
 }
 
 bool seccomp_any(const struct inproc_engine *e)
