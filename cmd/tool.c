@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/changed.h"
 #include "base/mem.h"
 
 static const char *tool_name = "descry";
@@ -92,8 +93,19 @@ bool tool_reader_gone(const struct err *e)
 	return e->code == EPIPE;
 }
 
+/* Files that are no input: what is wrong for it is missing, and counted. */
+static void say_changed(void)
+{
+	for (uint32_t i = 0; changed_path(i); i++)
+		if (changed_untold(i))
+			tool_wrong(
+				"%s: the file was changed while it was read: names, lines, types or unwind tables of it are missing",
+				changed_path(i));
+}
+
 int tool_end(int status)
 {
+	say_changed();
 	if (reader_gone) {
 		signal(SIGPIPE, SIG_DFL);
 		raise(SIGPIPE);
