@@ -85,6 +85,10 @@ static const struct drop_text {
 	[DROP_MISSED] = { "missed", "DTRACEDROP_MISSED", "firing",
 			  " missed (in the middle of another on the same CPU)", false },
 	[DROP_EVENTS] = { "process-event", "DTRACEDROP_EVENTS", "process event drop", "", false },
+	[DROP_NAMES] = { "name", "DTRACEDROP_NAMES", "name drop",
+			 " (no room to keep the symbols of all files and processes)", false },
+	[DROP_CHANGED] = { "changed-file", "DTRACEDROP_CHANGED", "name drop",
+			   " (a file was changed while its symbols were read)", false },
 };
 
 const char *drop_name(enum drop_kind kind)
