@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/changed.h"
 #include "base/io.h"
 #include "base/mem.h"
 #include "base/number.h"
@@ -138,6 +139,16 @@ void tool_check_output(void)
 		output_error = errno;
 }
 
+/* Files that are no input: what is wrong for it is missing, and counted. */
+static void say_changed(void)
+{
+	for (uint32_t i = 0; changed_path(i); i++)
+		if (changed_untold(i))
+			tool_wrong(
+				"%s: the file was changed while it was read: names, lines, types or unwind tables of it are missing",
+				changed_path(i));
+}
+
 int tool_end(int status)
 {
 	struct err *e = reader_gone ? NULL : io_flush(stdout, "standard output");
@@ -150,6 +161,7 @@ int tool_end(int status)
 		status = tool_failed(e);
 		err_free(e);
 	}
+	say_changed();
 	if (reader_gone) {
 		signal(SIGPIPE, SIG_DFL);
 		raise(SIGPIPE);

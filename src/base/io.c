@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 
 #include "base/mem.h"
@@ -56,37 +55,6 @@ struct err *io_read_file(const char *path, char **ret_text, size_t *ret_len)
 	if (!strcmp(path, "-"))
 		return read_fd(STDIN_FILENO, "standard input", ret_text, ret_len);
 	return io_read_at(AT_FDCWD, path, ret_text, ret_len);
-}
-
-struct err *io_map_file(const char *path, const void **ret_p, size_t *ret_len)
-{
-	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC);
-	struct stat st;
-	void *p;
-
-	if (fd < 0)
-		return err_errno(errno, "%s: open", path);
-	if (fstat(fd, &st))
-		return err_errno(errno, "%s: stat", path);
-	if (S_ISDIR(st.st_mode))
-		return err_errno(EISDIR, "%s: map", path);
-	if (st.st_size == 0) {
-		*ret_p = "";
-		*ret_len = 0;
-		return NULL;
-	}
-	p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (p == MAP_FAILED)
-		return err_errno(errno, "%s: map", path);
-	*ret_p = p;
-	*ret_len = (size_t)st.st_size;
-	return NULL;
-}
-
-void io_unmap(const void *p, size_t len)
-{
-	if (p && len)
-		munmap((void *)p, len);
 }
 
 struct err *io_flush(FILE *f, const char *name)

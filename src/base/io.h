@@ -12,9 +12,6 @@
  * *ret_text is NUL-terminated, free() it. */
 struct err *io_read_file(const char *path, char **ret_text, size_t *ret_len);
 struct err *io_read_at(int dirfd, const char *path, char **ret_text, size_t *ret_len);
-/* Maps path read-only; unmap with io_unmap. An empty file maps to a valid address with length 0. */
-struct err *io_map_file(const char *path, const void **ret_p, size_t *ret_len);
-void io_unmap(const void *p, size_t len);
 /* fflush and check: a full disk is an error, not silence. */
 struct err *io_flush(FILE *f, const char *name);
 

@@ -56,6 +56,16 @@ static struct err *tell_grown(struct consumer *c, enum drop_kind kind, uint64_t 
 	return tell(c, kind, -1, grown);
 }
 
+static struct err *poll_names(struct consumer *c)
+{
+	struct symbols_losses now;
+	struct err *e;
+
+	symbols_losses(c->sink->symbols, &now);
+	e = tell_grown(c, DROP_NAMES, now.limited, &c->drops.unnamed);
+	return e ? e : tell_grown(c, DROP_CHANGED, now.changed, &c->drops.changed);
+}
+
 struct err *drops_poll(struct consumer *c)
 {
 	struct drops *d = &c->drops;
@@ -90,5 +100,7 @@ struct err *drops_poll(struct consumer *c)
 		e = tell_grown(c, DROP_MISSED, now.missed, &d->missed);
 	if (!e)
 		e = tell_grown(c, DROP_EVENTS, now.lost_events, &d->lost_events);
+	if (!e && c->sink->symbols)
+		e = poll_names(c);
 	return e;
 }

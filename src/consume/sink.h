@@ -37,8 +37,10 @@ enum drop_kind {
 	DROP_STACK,
 	DROP_ERROR,
 	DROP_LATE,
-	DROP_MISSED, /* firings the kernel left out */
-	DROP_EVENTS, /* events of the process connector */
+	DROP_MISSED,  /* firings the kernel left out */
+	DROP_EVENTS,  /* events of the process connector */
+	DROP_NAMES,   /* addresses that what is kept of symbols had no room for */
+	DROP_CHANGED, /* addresses whose file was changed while it was read */
 	DROP_KIND_COUNT
 };
 

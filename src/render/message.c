@@ -95,6 +95,10 @@ static const struct drop_text {
 			  "narrow the probe descriptions, or add a predicate" },
 	[DROP_EVENTS] = { "process-event", "DTRACEDROP_EVENTS", "process event drop", "", false,
 			  "raise -x bufsize, or write fewer, shorter clauses" },
+	[DROP_NAMES] = { "name", "DTRACEDROP_NAMES", "name drop",
+			 " (no room to keep the symbols of all files and processes)", false, NULL },
+	[DROP_CHANGED] = { "changed-file", "DTRACEDROP_CHANGED", "name drop",
+			   " (a file was changed while its symbols were read)", false, NULL },
 };
 
 const char *drop_name(enum drop_kind kind)

@@ -20,10 +20,11 @@ static char *copy(const uint8_t *data, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+	struct symbols s = { 0 };
 	struct process p = { 0 };
 	uint32_t n;
 
-	jit_parse(&p, copy(data, size), size);
+	jit_parse(&s, &p, copy(data, size), size);
 	n = p.jit.n;
 	for (uint32_t i = 0; i < n && i < 64; i++) {
 		const struct jit_symbol *j = jit_search(&p, p.jit.v[i].start + p.jit.v[i].size / 2);
@@ -36,8 +37,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	jit_search(&p, 0);
 	jit_search(&p, UINT64_MAX);
 	/* A second map takes the place of the first. */
-	jit_parse(&p, copy(data, size), size);
+	jit_parse(&s, &p, copy(data, size), size);
 	assert(p.jit.n == n);
-	jit_drop(&p);
+	jit_drop(&s, &p);
 	return 0;
 }

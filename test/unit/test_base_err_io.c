@@ -4,6 +4,7 @@
 
 #include "base/err.h"
 #include "base/io.h"
+#include "base/mapped.h"
 #include "base/mem.h"
 
 static void test_err(void **state)
@@ -21,24 +22,25 @@ static void test_read(void **state)
 	char path[] = "/tmp/descry-unit-XXXXXX";
 	cleanup_free char *text = NULL, *proc = NULL;
 	cleanup_err struct err *e = NULL;
-	size_t len = 0, map_len = 1;
-	const void *map;
+	size_t len = 0;
+	struct mapped map;
 	int fd = mkstemp(path);
 
 	assert_true(fd >= 0);
-	assert_null(io_map_file(path, &map, &map_len));
-	assert_int_equal(map_len, 0);
-	io_unmap(map, map_len);
+	assert_null(mapped_open(path, &map));
+	assert_int_equal(map.len, 0);
+	mapped_close(&map);
 	for (int i = 0; i < 3000; i++)
 		assert_int_equal(write(fd, "0123456789", 10), 10);
 	close(fd);
 	assert_null(io_read_file(path, &text, &len));
 	assert_int_equal(len, 30000);
 	assert_int_equal(strlen(text), len);
-	assert_null(io_map_file(path, &map, &map_len));
-	assert_int_equal(map_len, len);
-	assert_memory_equal(map, text, len);
-	io_unmap(map, map_len);
+	assert_null(mapped_open(path, &map));
+	assert_int_equal(map.len, len);
+	assert_memory_equal(map.p, text, len);
+	assert_null(mapped_check(&map, path));
+	mapped_close(&map);
 	unlink(path);
 
 	/* /proc files say size 0 */
@@ -50,7 +52,7 @@ static void test_read(void **state)
 	assert_non_null(e);
 	assert_int_equal(e->code, ENOENT);
 	err_free(e);
-	e = io_map_file("/", &map, &map_len);
+	e = mapped_open("/", &map);
 	assert_int_equal(e->code, EISDIR);
 }
 

@@ -228,7 +228,7 @@ static struct process *made(struct symbols *s, pid_t pid)
 	cleanup_free char *text = xasprintf("%llx 1000 made\n", HERE);
 
 	process_map(s, pid, &m);
-	jit_parse(p, xstrdup(text), strlen(text));
+	jit_parse(s, p, xstrdup(text), strlen(text));
 	return p;
 }
 

@@ -5,6 +5,7 @@
 
 #include <dirent.h>
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -14,6 +15,7 @@
 #include "base/io.h"
 #include "base/mem.h"
 #include "program/unwind/cfi.h"
+#include "program/unwind/space.h"
 
 enum { BASE = 0x10000, TEXT = 0x401000 };
 
@@ -294,6 +296,23 @@ static void test_cache(void **state)
 		object_free(o);
 		assert_int_equal(access(path, F_OK), open ? -1 : 0);
 	}
+	/* Written to while it is read: no tables, and none are kept. */
+	const struct timespec times[2] = { { 1, 0 }, { 1, 0 } };
+	struct err *changed;
+
+	unlink(path);
+	assert_null(object_open(copy, &o));
+	assert_int_equal(utimensat(AT_FDCWD, copy, times, 0), 0);
+	changed = unwind_image_open(o, &v);
+	assert_non_null(changed);
+	assert_int_equal(changed->code, ESTALE);
+	err_free(changed);
+	assert_int_equal(access(path, F_OK), -1);
+	object_free(o);
+	assert_null(object_open(copy, &o));
+	assert_null(unwind_image_open(o, &v));
+	unwind_image_free(v);
+	object_free(o);
 	unlink(copy);
 	/* What others have left goes when it is old. */
 	old = xasprintf("%s/unwind1-00", sub);
@@ -602,6 +621,126 @@ static void test_store(void **state)
 	vec_fini(&m.chunks);
 }
 
+/* --- what goes --- */
+
+static void test_space(void **state)
+{
+	struct space s = { 0 };
+
+	space_give(&s, 0x20010, 16, 100);
+	space_give(&s, 0x20000, 16, 200);
+	assert_int_equal(space_take(&s, 4, 1), 0); /* not settled yet */
+	space_settle(&s, 150);
+	assert_int_equal(space_take(&s, 17, 1), 0);
+	space_settle(&s, 200);
+	assert_int_equal(s.free.n, 1); /* they touch */
+	assert_int_equal(space_take(&s, 30, 1), 0x20000);
+	assert_int_equal(space_take(&s, 3, 1), 0);
+	assert_int_equal(space_take(&s, 2, 1), 0x2001e);
+	assert_int_equal(s.free.n, 0);
+	/* Nothing goes over the end of a chunk; what is in front of an aligned address stays free. */
+	space_give(&s, 0x2fff3, 13, 300);
+	space_give(&s, 0x30000, 16, 300);
+	space_settle(&s, 300);
+	assert_int_equal(s.free.n, 2);
+	assert_int_equal(space_take(&s, 8, 8), 0x2fff8);
+	assert_int_equal(space_take(&s, 5, 1), 0x2fff3);
+	assert_int_equal(space_take(&s, 16, 8), 0x30000);
+	assert_int_equal(s.free.n, 0);
+	space_fini(&s);
+}
+
+/* Is the i-th copy of a small library in chunk 1, with tables? map: after it was met as a process maps it. */
+static bool meet_copy(const struct memory *m, struct unwind_store *s, const char *folder, int i,
+		      bool map)
+{
+	const struct wire_unwind_files *t = (const void *)m->chunks.v[1];
+	cleanup_free char *path = xasprintf("%s/lib%d.so", folder, i);
+	struct stat st;
+	uint64_t key;
+	uint32_t dev;
+
+	assert_int_equal(stat(path, &st), 0);
+	dev = major(st.st_dev) << 20 | minor(st.st_dev);
+	key = wire_unwind_file_key(dev, st.st_ino, (uint64_t)st.st_mtim.tv_sec,
+				   (uint32_t)st.st_mtim.tv_nsec);
+	if (map) {
+		unwind_store_met_file(s, getpid(), path, dev, st.st_ino);
+		assert_null(unwind_store_flush(s));
+	}
+	for (uint32_t k = 0; k < WIRE_UNWIND_PROBES; k++)
+		if (t->files[(key + k) & (WIRE_UNWIND_FILES - 1)].key == key)
+			return t->files[(key + k) & (WIRE_UNWIND_FILES - 1)].npages;
+	return false;
+}
+
+/* Files that come and go: the tables of those on no list are let go, their room is used again; lists keep theirs. */
+static void test_churn(void **state)
+{
+	enum { COPIES = 300 };
+	static const struct unwind_store_ops ops = { put_chunk, put_process, del_process };
+	char folder[] = "/tmp/test_unwind_churn.XXXXXX";
+	cleanup_free char *bytes = NULL;
+	struct memory m = { 0 };
+	struct unwind_store *s = unwind_store_new(&ops, &m);
+	uint64_t own = (uintptr_t)test_space + 4, words, now = 1ull << 40;
+	struct unwind_store_limits limits = { .idle_words = 1 << 30, .idle_files = 20 };
+	uint32_t rule, met = 0;
+	Dl_info library;
+	size_t n;
+
+	setenv("XDG_CACHE_HOME", "/dev/null", 1);
+	assert_non_null(mkdtemp(folder));
+	assert_true(dladdr(dlsym(RTLD_DEFAULT, "_cmocka_run_group_tests"), &library));
+	assert_null(io_read_file(library.dli_fname, &bytes, &n));
+	for (int i = 0; i < COPIES; i++) {
+		cleanup_free char *path = xasprintf("%s/lib%d.so", folder, i);
+		int fd = open(path, O_WRONLY | O_CREAT | O_EXCL, 0644);
+
+		assert_true(write(fd, bytes, n) == (ssize_t)n);
+		close(fd);
+	}
+	assert_null(unwind_store_add(s, getpid()));
+	assert_null(unwind_store_enable_files(s));
+	rule = chunk_rule(&m, own);
+	assert_int_not_equal(rule, 0);
+	for (int i = 0; i < 40; i++)
+		met += meet_copy(&m, s, folder, i, true);
+	assert_int_equal(met, 40);
+	assert_null(unwind_store_tidy(s, &limits, now));
+	/* The ones met last are there. */
+	assert_true(meet_copy(&m, s, folder, 39, false));
+	assert_false(meet_copy(&m, s, folder, 0, false));
+	words = unwind_store_words(s);
+	for (int i = 40; i < COPIES; i++) {
+		assert_true(meet_copy(&m, s, folder, i, true));
+		now += 2000000000;
+		assert_null(unwind_store_tidy(s, &limits, now));
+	}
+	assert_true(unwind_store_words(s) <= words + WIRE_UNWIND_CHUNK_WORDS);
+	/* What went comes again. */
+	assert_false(meet_copy(&m, s, folder, 0, false));
+	assert_true(meet_copy(&m, s, folder, 0, true));
+	/* Words count, too; this process's list is as it was. */
+	limits = (struct unwind_store_limits){ .idle_words = 1, .idle_files = 1 << 20 };
+	assert_null(unwind_store_tidy(s, &limits, now));
+	assert_false(meet_copy(&m, s, folder, 0, false));
+	assert_int_equal(chunk_rule(&m, own), rule);
+	assert_null(unwind_store_add(s, getpid()));
+	assert_int_equal(chunk_rule(&m, own), rule);
+	assert_false(unwind_store_full(s));
+	unwind_store_free(s);
+	for (uint32_t i = 0; i < m.chunks.n; i++)
+		free(m.chunks.v[i]);
+	vec_fini(&m.chunks);
+	for (int i = 0; i < COPIES; i++) {
+		cleanup_free char *path = xasprintf("%s/lib%d.so", folder, i);
+
+		unlink(path);
+	}
+	rmdir(folder);
+}
+
 static bool read_own(void *arg, uint64_t addr, uint64_t *ret)
 {
 	memcpy(ret, (const void *)(uintptr_t)addr, 8);
@@ -650,7 +789,8 @@ int main(void)
 		cmocka_unit_test(test_image),       cmocka_unit_test(test_cache),
 		cmocka_unit_test(test_store),       cmocka_unit_test(test_walk_bounds),
 		cmocka_unit_test(test_debug_frame), cmocka_unit_test(test_registers),
-		cmocka_unit_test(test_walk_fiber),
+		cmocka_unit_test(test_walk_fiber),  cmocka_unit_test(test_space),
+		cmocka_unit_test(test_churn),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

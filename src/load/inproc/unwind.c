@@ -2,6 +2,7 @@
 #include <errno.h>
 
 #include "agent/map.h"
+#include "base/clock.h"
 #include "load/inproc/inproc.h"
 #include "program/unwind/unwind.h"
 
@@ -112,6 +113,8 @@ void unwind_refresh(struct inproc_engine *e)
 		if (p && p->asked & WIRE_UNWIND_ASK_LIST)
 			err_free(unwind_store_add(e->unwind->store, (pid_t)pid));
 	}
+	if (e->unwind)
+		err_free(unwind_store_tidy(e->unwind->store, NULL, now_ns()));
 }
 
 void unwind_stop(struct inproc_engine *e)

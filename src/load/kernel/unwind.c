@@ -363,6 +363,7 @@ static void scan(struct unwind_tables *t, uint64_t now)
 	}
 	vec_fini(&pids);
 	forget_gone(t);
+	err_free(unwind_store_tidy(t->store, NULL, now));
 }
 
 static void wanted_record(void *arg, const struct wire_record *r, uint32_t size, bool control)

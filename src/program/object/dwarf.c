@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/mapped.h"
 #include "program/object/dwarf.h"
 #include "program/object/image.h"
 
@@ -142,6 +143,7 @@ Dwfl_Module *dwarf_report(Dwfl *d, const char *name, const char *path)
 
 	if (fd < 0)
 		return NULL;
+	mapped_guard();
 	if (!fstat(fd, &st) && S_ISREG(st.st_mode))
 		m = dwfl_report_offline(d, name, path, fd);
 	if (!m)

@@ -23,6 +23,8 @@ extern const Dwfl_Callbacks dwarf_callbacks; /* for dwarf_report() */
 extern char *dwarf_debug_path;               /* with dwarf_find_debuginfo() in others' */
 int dwarf_find_debuginfo(Dwfl_Module *m, void **userdata, const char *name, Dwarf_Addr base,
 			 const char *file, const char *link, GElf_Word crc, char **ret_path);
+/* libdwfl maps what it reads; changed_count() (base/changed.h) tells when a file was cut short meanwhile, and what was read of any
+ * can no more be believed. */
 /* dwfl_report_offline() of a regular file; NULL: it is none, or no ELF file. */
 Dwfl_Module *dwarf_report(Dwfl *d, const char *name, const char *path);
 

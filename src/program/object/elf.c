@@ -1,4 +1,5 @@
 /* ELF headers: what kind of file, its segments, sections and build-id; address <-> offset. */
+#define _GNU_SOURCE
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -374,6 +375,7 @@ struct err *object_open(const char *path, struct object **ret)
 		return err_new(ENOEXEC, "%s: not a regular file", path);
 	}
 	o = object_new(path, fd);
+	(void)file_state_read(fd, &o->state);
 	o->size = (uint64_t)st.st_size;
 	e = read_headers(o);
 	if (e) {
@@ -412,6 +414,7 @@ void object_free(struct object *o)
 		close(o->fd);
 	free(o->mem);
 	free(o->path);
+	free(o->changed);
 	free(o->shstrtab);
 	free(o->interp);
 	free(o->soname);
@@ -432,6 +435,63 @@ void object_close_file(struct object *o)
 	close(o->fd);
 	o->fd = -1;
 	o->size = 0; /* nothing lies within */
+}
+
+bool object_reopen(struct object *o)
+{
+	struct file_state now;
+	int fd;
+
+	if (object_is_open(o))
+		return true;
+	fd = open(o->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0)
+		return false;
+	if (!file_state_read(fd, &now) || !file_state_same(&now, &o->state)) {
+		close(fd);
+		return false;
+	}
+	o->fd = fd;
+	o->size = o->state.size;
+	return true;
+}
+
+bool object_is_open(const struct object *o)
+{
+	return o->fd >= 0 || o->mem;
+}
+
+bool object_was_written(const struct object *o)
+{
+	struct file_state now;
+
+	return o->fd >= 0 && !(file_state_read(o->fd, &now) && file_state_same(&now, &o->state));
+}
+
+bool object_is_at_path(const struct object *o)
+{
+	cleanup_close int fd = o->mem ? -1 : open(o->path, O_PATH | O_CLOEXEC);
+	struct file_state now;
+
+	return fd >= 0 && file_state_read(fd, &now) && file_state_same(&now, &o->state);
+}
+
+bool object_has_symbols(const struct object *o)
+{
+	return o->symbols_read;
+}
+
+const char *object_changed(const struct object *o)
+{
+	return o->changed;
+}
+
+size_t object_memory(const struct object *o)
+{
+	return sizeof(*o) + o->sections.cap * sizeof(*o->sections.v) +
+	       o->segments.cap * sizeof(*o->segments.v) + o->string_bytes +
+	       o->nsymbols * (sizeof(*o->symbols) + sizeof(*o->max_end)) +
+	       (o->by_name ? o->nsymbols * sizeof(*o->by_name) : 0) + (o->mem ? o->size : 0);
 }
 
 const char *object_path(const struct object *o)

@@ -8,6 +8,7 @@
 #define DESCRY_PROGRAM_OBJECT_IMAGE_H
 
 #include "base/bytes.h"
+#include "base/changed.h"
 #include "base/mem.h"
 #include "program/object/object.h"
 
@@ -26,7 +27,9 @@ struct object {
 	char *path;
 	int fd; /* -1: image in memory */
 	uint8_t *mem;
-	uint64_t size; /* of the file */
+	uint64_t size;           /* of the file */
+	struct file_state state; /* of the file, when it was opened */
+	char *changed; /* the file that was changed while symbols were read from it, NULL none */
 	bool is64, is_pie;
 	uint16_t type, machine;
 	char *shstrtab;
@@ -43,6 +46,7 @@ struct object {
 	uint64_t *max_end; /* max_end[i]: the largest addr + size among symbols[0..i] */
 	const struct object_symbol **by_name; /* sorted by name, then rank; made at first use */
 	VEC(char *) strings;                  /* string tables the symbols point into */
+	size_t string_bytes;
 
 	/* usdt.c, at first use */
 	bool usdts_read;

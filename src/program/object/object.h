@@ -45,9 +45,22 @@ struct err *object_open(const char *path, struct object **ret);
 /* An image in memory (the vdso, tests); the bytes are copied. name is what messages call it. */
 struct err *object_open_memory(const char *name, const void *p, size_t n, struct object **ret);
 void object_free(struct object *o);
-/* Closes the descriptor of one whose contents are not wanted any more: headers, and what was asked before, still answer; later
- * reads find nothing. */
+/* Closes the descriptor: headers, and what was asked before, still answer; later reads find nothing. object_reopen() opens its file
+ * another time, which is true when it is still there and was not changed. */
 void object_close_file(struct object *o);
+bool object_reopen(struct object *o);
+bool object_is_open(const struct object *o);
+/* Has the open file been written to or cut short since? What was read of it may be of any version. */
+bool object_was_written(const struct object *o);
+/* Does its path lead to the file as it was when it was opened? */
+bool object_is_at_path(const struct object *o);
+/* Have the symbols been read? Then they need the file no more. */
+bool object_has_symbols(const struct object *o);
+/* The file, it or its debug file, that was changed while symbols were read from it: there are none then, for they might be of any
+ * version. NULL: none was. */
+const char *object_changed(const struct object *o);
+/* Bytes of memory that it takes, about. */
+size_t object_memory(const struct object *o);
 const char *object_path(const struct object *o);
 /* fstat() of the open file; false: the object is in memory, or its file closed. */
 struct stat;

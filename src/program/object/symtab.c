@@ -24,11 +24,11 @@ typedef void symbol_fn(void *arg, char *name, uint8_t info, uint16_t shndx, uint
 /* Calls fn for every symbol of the table. Gives the string table, which the names point into; the caller frees it.
  * NULL: the table cannot be read. */
 static char *each_symbol(const struct object *o, const struct section *table, symbol_fn *fn,
-			 void *arg)
+			 void *arg, size_t *ret_n)
 {
 	cleanup_free uint8_t *syms = NULL;
 	uint32_t entsize = o->is64 ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
-	size_t n, nstr;
+	size_t n, nstr = 0;
 	char *str;
 
 	if (table->link >= o->sections.n)
@@ -56,6 +56,7 @@ static char *each_symbol(const struct object *o, const struct section *table, sy
 				   s.st_size);
 		}
 	}
+	*ret_n = nstr;
 	return str;
 }
 
@@ -119,14 +120,27 @@ static void add_symbol(void *arg, char *name, uint8_t info, uint16_t shndx, uint
 			      });
 }
 
+/* A file that was written to, or cut short, has symbols of any of its versions, or of none. */
+static void note_change(struct collect *c, const struct object *src)
+{
+	if (c->o->changed || !object_was_written(src))
+		return;
+	c->o->changed = xstrdup(src->path);
+	changed_add(src->path);
+}
+
 static bool collect_from(struct collect *c, const struct object *src, uint32_t type)
 {
 	const struct section *table = find_table(src, type);
 	uint32_t before = c->symbols.n;
-	char *str = table ? each_symbol(src, table, add_symbol, c) : NULL;
+	size_t n = 0;
+	char *str = table ? each_symbol(src, table, add_symbol, c, &n) : NULL;
 
-	if (str)
+	if (str) {
 		vec_push(&c->o->strings, str);
+		c->o->string_bytes += n;
+	}
+	note_change(c, src);
 	return c->symbols.n > before;
 }
 
@@ -328,6 +342,7 @@ static void collect_go(struct collect *c)
 					 .is_func = true,
 				 });
 	vec_push(&c->o->strings, (char *)t.data); /* the names stay */
+	note_change(c, c->o);
 	t.data = NULL;
 	go_table_fini(&t);
 }
@@ -467,7 +482,7 @@ const struct object_symbol *object_symbols(struct object *o, uint32_t *ret_n)
 				collect_go(&c);
 			}
 		}
-		settle(o, c.symbols.v, c.symbols.n);
+		settle(o, c.symbols.v, o->changed ? 0 : c.symbols.n);
 	}
 	*ret_n = o->nsymbols;
 	return o->symbols;
@@ -562,12 +577,13 @@ bool object_symbol_value(struct object *o, const char *name, uint64_t *ret_addr)
 {
 	static const uint32_t types[] = { SHT_SYMTAB, SHT_DYNSYM };
 	struct wanted w = { .name = name, .len = strlen(name) };
+	size_t n;
 
 	for (uint32_t i = 0; i < ARRAY_SIZE(types) && !w.found; i++) {
 		const struct section *table = find_table(o, types[i]);
 
 		if (table)
-			free(each_symbol(o, table, match_value, &w));
+			free(each_symbol(o, table, match_value, &w, &n));
 	}
 	if (w.found)
 		*ret_addr = w.addr;

@@ -4,6 +4,7 @@
  * munmap() is not told of: a mapping stays until something takes its place.
  */
 #include <errno.h>
+#include <signal.h>
 #include <time.h>
 
 #include "base/clock.h"
@@ -15,14 +16,18 @@ enum {
 	REREAD_NS = 50 * 1000 * 1000, /* a miss reads maps again at most this often */
 	PAST_MAX = 256,
 	FIRST_PAGE = 4096,  /* bytes */
-	WATCHED_MAX = 8192, /* then the mappings of processes that are gone go too */
+	TIDY_EVENTS = 4096, /* the kernel told of, between two looks at what can go */
+	PID_END = 1 << 22,  /* of all kernels */
+	PATHS_FEW = 4096,
 };
+/* A process that ended a moment ago may be in records that were not read yet. */
+#define RECENT_NS 10000000000ull
 
-void process_drop(struct process *p)
+void process_drop(struct symbols *s, struct process *p)
 {
 	vec_fini(&p->maps);
 	vec_fini(&p->past);
-	jit_drop(p);
+	jit_drop(s, p);
 	free(p);
 }
 
@@ -38,6 +43,18 @@ struct process *process_of(struct symbols *s, pid_t pid, bool *ret_new)
 		*slot = (uintptr_t)p;
 	}
 	return (struct process *)(uintptr_t)*slot;
+}
+
+struct process *process_asked(struct symbols *s, pid_t pid)
+{
+	struct process *p = process_of(s, pid, NULL);
+
+	p->asked = true;
+	p->used_ns = now_ns();
+	s->asked = p;
+	if (s->processes.n >= s->tidy_at)
+		process_tidy(s);
+	return p;
 }
 
 /* --- lists --- */
@@ -93,8 +110,9 @@ static void replace(struct process *p, struct live_mapping *new, uint64_t now)
 			continue;
 		}
 		/* Told of again: grown, or with other rights. It has been there since then. */
-		new->o = old->o;
+		new->known = old->known;
 		new->tried = old->tried;
+		new->dropped = old->dropped;
 		if (!new->m.time || (old->m.time && old->m.time < new->m.time))
 			new->m.time = old->m.time;
 	}
@@ -119,8 +137,9 @@ static bool outlives(struct process *p, const struct live_mapping *old, struct l
 		if (!same_mapping(&old->m, &list[i].m))
 			continue;
 		same = true;
-		list[i].o = old->o;
+		list[i].known = old->known;
 		list[i].tried = old->tried;
+		list[i].dropped = old->dropped;
 		list[i].m.time = old->m.time;
 	}
 	if (overlapped && !same)
@@ -138,7 +157,7 @@ static void take_read(struct symbols *s, struct process *p, const struct mapping
 	for (uint32_t i = 0; i < n; i++) {
 		list[i].m = maps[i];
 		list[i].m.path =
-			(char *)intern_text(&s->names, intern_str(&s->names, maps[i].path));
+			(char *)intern_text(&s->paths, intern_str(&s->paths, maps[i].path));
 	}
 	all = xcalloc(n + p->maps.n, sizeof(*all));
 	for (uint32_t i = 0; i < p->maps.n; i++) {
@@ -153,13 +172,13 @@ static void take_read(struct symbols *s, struct process *p, const struct mapping
 	while (next < n)
 		all[total++] = list[next++];
 	vec_fini(&p->maps);
-	p->maps.v = all;
+	p->maps.v = total ? xrealloc(all, total * sizeof(*all)) : all;
 	p->maps.n = p->maps.cap = total;
 	free(list);
 }
 
 /* Its number is another's now. */
-static void process_clear(struct process *p)
+static void process_clear(struct symbols *s, struct process *p)
 {
 	p->exists = false;
 	p->told = false;
@@ -168,7 +187,26 @@ static void process_clear(struct process *p)
 	p->maps.n = 0;
 	p->past.n = 0;
 	p->home = (struct jit_home){ 0 };
-	jit_drop(p);
+	p->asked = false;
+	p->jit_dropped = false;
+	jit_drop(s, p);
+}
+
+static void set_gone(struct symbols *s, pid_t pid, bool gone)
+{
+	if (pid < 0 || pid >= PID_END || (!s->gone && !gone))
+		return;
+	if (!s->gone)
+		s->gone = xcalloc(PID_END / 8, 1);
+	if (gone)
+		s->gone[pid / 8] |= (uint8_t)(1 << pid % 8);
+	else
+		s->gone[pid / 8] &= (uint8_t) ~(1 << pid % 8);
+}
+
+bool process_was_dropped(const struct symbols *s, pid_t pid)
+{
+	return s->gone && pid >= 0 && pid < PID_END && (s->gone[pid / 8] >> pid % 8 & 1);
 }
 
 static void read_process(struct symbols *s, struct process *p)
@@ -190,7 +228,8 @@ static void read_process(struct symbols *s, struct process *p)
 	p->exists = n > 0;
 	if (n) {
 		if (p->start_time && p->start_time != start)
-			process_clear(p);
+			process_clear(s, p);
+		set_gone(s, p->pid, false);
 		p->read_ns = read_ns;
 		p->exists = true;
 		take_read(s, p, maps, n);
@@ -208,33 +247,46 @@ static bool is_told(const struct symbols *s, const struct process *p)
 /* --- their files --- */
 
 /* Of what was there, the file can be opened by its name alone: at its addresses in /proc is another one. */
-static struct object *file_object(struct symbols *s, struct process *p, struct live_mapping *l,
-				  bool past)
+static struct known_object *find_file(struct symbols *s, struct process *p, struct live_mapping *l,
+				      bool past)
 {
 	if (!l->tried) {
 		l->tried = true;
 		if (!strcmp(l->m.path, "[vdso]"))
-			l->o = vdso_object(s);
+			l->known = vdso_object(s);
 		else if (l->m.path[0] == '/')
-			l->o = mapping_object(s, p->pid, &l->m,
-					      past ? mapping_open_path_gone : mapping_open_path);
+			l->known =
+				mapping_object(s, p->pid, &l->m,
+					       past ? mapping_open_path_gone : mapping_open_path);
+		if (l->known)
+			l->dropped = false;
 	}
-	return l->o;
+	return l->known;
+}
+
+/* What is to be told of a mapping's file. */
+static void file_at(struct symbols *s, struct process *p, struct live_mapping *l, bool past,
+		    struct process_at *at)
+{
+	at->m = &l->m;
+	at->known = find_file(s, p, l, past);
+	at->o = at->known ? at->known->o : NULL;
+	at->lost = at->known ? !known_use(s, at->known) : l->dropped;
 }
 
 /* Opens the objects too: their files may be out of reach when the process is gone. */
 void symbols_remember(struct symbols *s, pid_t pid)
 {
-	struct process *p = process_of(s, pid, NULL);
+	struct process *p = process_asked(s, pid);
 
 	symbols_watch_drain(s);
-	jit_remember(p);
+	jit_remember(s, p);
 	/* While the kernel tells of every mapping, there is nothing new to read. */
 	if (!is_told(s, p) && (!p->read_ns || (!s->watch && now_ns() - p->read_ns >= REREAD_NS)))
 		read_process(s, p);
 	for (uint32_t i = 0; i < p->maps.n; i++)
-		if (p->maps.v[i].m.exec)
-			file_object(s, p, &p->maps.v[i], false);
+		if (p->maps.v[i].m.exec && !p->maps.v[i].dropped)
+			(void)find_file(s, p, &p->maps.v[i], false);
 }
 
 /* --- asking --- */
@@ -310,9 +362,10 @@ static bool find_module(struct symbols *s, struct process *p, uint64_t addr, str
 		if (past)
 			l = &p->past.v[i].at;
 	}
-	if (l)
-		*ret = (struct process_at){ &l->m, l->m.start - l->m.offset,
-					    file_object(s, p, l, past) };
+	if (l) {
+		ret->base = l->m.start - l->m.offset;
+		file_at(s, p, l, past, ret);
+	}
 	return l;
 }
 
@@ -325,12 +378,13 @@ bool process_find(struct symbols *s, struct process *p, uint64_t addr, struct pr
 	/* Without a time: what is there, or else was there last. */
 	if (s->as_of || !found)
 		past = find_past(p, addr, s->as_of);
-	if (past)
-		*ret = (struct process_at){ &past->m, past->m.start - past->m.offset,
-					    file_object(s, p, past, true) };
-	else if (found)
-		*ret = (struct process_at){ &p->maps.v[i].m, load_address(p, i),
-					    file_object(s, p, &p->maps.v[i], false) };
+	if (past) {
+		ret->base = past->m.start - past->m.offset;
+		file_at(s, p, past, true, ret);
+	} else if (found) {
+		ret->base = load_address(p, i);
+		file_at(s, p, &p->maps.v[i], false, ret);
+	}
 	return past || found || find_module(s, p, addr, ret);
 }
 
@@ -346,45 +400,37 @@ void symbols_refresh(struct symbols *s, pid_t pid)
 	p->past.n = 0;
 	p->told = false;
 	p->read_ns = 0;
-	jit_drop(p);
+	jit_drop(s, p);
 }
 
 /* --- what watch.c hears --- */
 
-static void forget_gone(struct symbols *s)
-{
-	uint64_t *val;
-	uint32_t pos = 0;
-	const void *key;
-	size_t len;
-
-	while (hash_next(&s->processes, &pos, &key, &len, &val)) {
-		struct process *p = (struct process *)(uintptr_t)*val;
-
-		if (!p->exists && p->maps.n && !procdir_start(p->pid)) {
-			vec_fini(&p->maps);
-			vec_fini(&p->past);
-		}
-	}
-	s->nwatched = 0;
-}
-
 static struct process *watched(struct symbols *s, pid_t pid)
 {
-	bool is_new;
-	struct process *p = process_of(s, pid, &is_new);
+	struct process *p = process_of(s, pid, NULL);
 
-	if (is_new && ++s->nwatched > WATCHED_MAX)
-		forget_gone(s);
+	p->used_ns = now_ns();
+	set_gone(s, pid, false);
 	return p;
+}
+
+/* Before any process is at hand: it may be one that goes. */
+static void told(struct symbols *s, pid_t pid)
+{
+	s->told_of = pid;
+	if (++s->ntold % TIDY_EVENTS && s->processes.n < s->tidy_at)
+		return;
+	process_tidy(s);
 }
 
 void process_map(struct symbols *s, pid_t pid, struct mapping *m)
 {
-	struct process *p = watched(s, pid);
 	struct live_mapping new = { .m = *m };
+	struct process *p;
 
-	new.m.path = (char *)intern_text(&s->names, intern_str(&s->names, m->path));
+	told(s, pid);
+	p = watched(s, pid);
+	new.m.path = (char *)intern_text(&s->paths, intern_str(&s->paths, m->path));
 	free(m->path);
 	/* What is known is newer: this one was there before it. */
 	for (uint32_t i = lower_bound(p, m->start); i < p->maps.n && p->maps.v[i].m.start < m->end;
@@ -405,11 +451,14 @@ void process_map(struct symbols *s, pid_t pid, struct mapping *m)
 
 void process_forked(struct symbols *s, pid_t parent, pid_t child)
 {
-	struct process *p = watched(s, parent), *c = watched(s, child);
+	struct process *p, *c;
 
+	told(s, parent);
+	p = watched(s, parent);
+	c = watched(s, child);
 	if (!p->read_ns && !p->maps.n)
 		read_process(s, p);
-	process_clear(c);
+	process_clear(s, c);
 	c->told = s->watch && p->maps.n;
 	vec_reserve(&c->maps, p->maps.n);
 	if (p->maps.n)
@@ -419,9 +468,11 @@ void process_forked(struct symbols *s, pid_t parent, pid_t child)
 
 void process_exec(struct symbols *s, pid_t pid, uint64_t time)
 {
-	struct process *p = watched(s, pid);
+	struct process *p;
 	uint32_t kept = 0;
 
+	told(s, pid);
+	p = watched(s, pid);
 	/* A list read since then is of the new program, but for what the old one is known to have had. */
 	for (uint32_t i = 0; i < p->maps.n; i++) {
 		const struct live_mapping *l = &p->maps.v[i];
@@ -435,6 +486,94 @@ void process_exec(struct symbols *s, pid_t pid, uint64_t time)
 	p->told = s->watch != NULL;
 	if (p->read_ns && p->read_ns <= time)
 		p->read_ns = 0;
-	jit_drop(p);
+	jit_drop(s, p);
 	p->home.noted_ns = p->home.wait_ns = 0; /* it may be another user's now */
+}
+
+/* --- what goes --- */
+
+static bool is_gone(const struct process *p)
+{
+	return kill(p->pid, 0) && errno == ESRCH;
+}
+
+struct candidate {
+	struct process *p;
+	bool wanted; /* it was asked for, or may be yet */
+};
+
+static int compare_candidate(const void *pa, const void *pb)
+{
+	const struct candidate *a = pa, *b = pb;
+
+	if (a->wanted != b->wanted)
+		return a->wanted ? 1 : -1;
+	return (a->p->used_ns > b->p->used_ns) - (a->p->used_ns < b->p->used_ns);
+}
+
+static uint32_t mappings_of(const struct process *p)
+{
+	return p->maps.n + p->past.n;
+}
+
+/* Only the paths that mappings have. */
+static void tidy_paths(struct symbols *s)
+{
+	struct intern kept;
+	uint32_t pos = 0;
+	const void *key;
+	uint64_t *val;
+	size_t len;
+
+	if (s->paths.n < PATHS_FEW || s->paths.n < 2 * s->npaths)
+		return;
+	intern_init(&kept);
+	while (hash_next(&s->processes, &pos, &key, &len, &val)) {
+		struct process *p = (struct process *)(uintptr_t)*val;
+
+		for (uint32_t i = 0; i < mappings_of(p); i++) {
+			struct mapping *m = i < p->maps.n ? &p->maps.v[i].m
+							  : &p->past.v[i - p->maps.n].at.m;
+
+			m->path = (char *)intern_text(&kept, intern_str(&kept, m->path));
+		}
+	}
+	intern_fini(&s->paths);
+	s->paths = kept;
+	s->npaths = kept.n;
+}
+
+void process_tidy(struct symbols *s)
+{
+	VEC(struct candidate) gone = { 0 };
+	uint32_t pos = 0, nmappings = 0, left;
+	uint64_t *val, now = now_ns();
+	const void *key;
+	size_t len;
+
+	while (hash_next(&s->processes, &pos, &key, &len, &val)) {
+		struct process *p = (struct process *)(uintptr_t)*val;
+
+		if (p == s->asked || p->pid == s->told_of || !is_gone(p))
+			continue;
+		nmappings += mappings_of(p);
+		vec_push(&gone, (struct candidate){ p, p->asked || now - p->used_ns < RECENT_NS });
+	}
+	left = gone.n;
+	if (left > s->limits.processes || nmappings > s->limits.mappings) {
+		qsort(gone.v, gone.n, sizeof(*gone.v), compare_candidate);
+		for (uint32_t i = 0;
+		     left > s->limits.processes / 4 * 3 || nmappings > s->limits.mappings / 4 * 3;
+		     i++, left--) {
+			struct process *p = gone.v[i].p;
+
+			nmappings -= mappings_of(p);
+			set_gone(s, p->pid, true);
+			hash_del(&s->processes, &p->pid, sizeof(p->pid));
+			process_drop(s, p);
+		}
+	}
+	s->tidy_at = s->processes.n + s->limits.processes / 4 + 1;
+	vec_fini(&gone);
+	tidy_paths(s);
 }

@@ -2,6 +2,7 @@
  * debuglink), or from a debuginfod server when DEBUGINFOD_URLS is set. */
 #include <dwarf.h>
 
+#include "base/changed.h"
 #include "program/object/dwarf.h"
 #include "program/symbol/cache.h"
 
@@ -14,6 +15,8 @@ struct debug_info {
 	VEC(struct source_place) places;
 	VEC(struct unit_range) ranges; /* by start; see read_ranges() */
 	bool ranges_read;
+	bool changed;  /* a file was changed while it was read: nothing is known of it */
+	uint64_t used; /* symbols.uses when it was last asked for */
 };
 
 /* Addresses of a unit, and where its first DIE is. */
@@ -31,7 +34,8 @@ static struct debug_info *open_info(const struct object *o)
 	Dwarf_Addr bias;
 	Dwfl_Module *m;
 
-	d->dwfl = dwfl_begin(&dwarf_callbacks);
+	/* The lines of another file would be wrong ones. */
+	d->dwfl = object_is_at_path(o) ? dwfl_begin(&dwarf_callbacks) : NULL;
 	if (!d->dwfl)
 		return d;
 	dwfl_report_begin(d->dwfl);
@@ -42,26 +46,80 @@ static struct debug_info *open_info(const struct object *o)
 	return d;
 }
 
+/* What was read; that it was stays known. */
+static void close_info(struct debug_info *d)
+{
+	if (d->dwfl)
+		dwfl_end(d->dwfl);
+	d->dwfl = NULL;
+	d->dwarf = NULL;
+	dwarf_copies_free(&d->copies);
+	hash_fini(&d->known);
+	vec_fini(&d->answers);
+	vec_fini(&d->places);
+	vec_fini(&d->ranges);
+}
+
+static void free_info(struct debug_info *d)
+{
+	close_info(d);
+	free(d);
+}
+
 void source_fini(struct symbols *s)
 {
 	uint32_t pos = 0;
-	const void *key;
 	uint64_t *val;
-	size_t len;
 
-	while (hash_next(&s->sources, &pos, &key, &len, &val)) {
-		struct debug_info *d = (struct debug_info *)(uintptr_t)*val;
-
-		if (d->dwfl)
-			dwfl_end(d->dwfl);
-		dwarf_copies_free(&d->copies);
-		hash_fini(&d->known);
-		vec_fini(&d->answers);
-		vec_fini(&d->places);
-		vec_fini(&d->ranges);
-		free(d);
-	}
+	while (hash_next(&s->sources, &pos, NULL, NULL, &val))
+		free_info((struct debug_info *)(uintptr_t)*val);
 	hash_fini(&s->sources);
+}
+
+void source_drop(struct symbols *s, const struct object *o)
+{
+	uint64_t *slot = hash_get(&s->sources, &o, sizeof(o));
+
+	if (!slot)
+		return;
+	free_info((struct debug_info *)(uintptr_t)*slot);
+	hash_del(&s->sources, &o, sizeof(o));
+}
+
+/* That of the file not asked for longest. */
+static void drop_oldest(struct symbols *s)
+{
+	const struct object *oldest = NULL;
+	uint64_t *val, used = UINT64_MAX;
+	uint32_t pos = 0;
+	const void *key;
+
+	while (hash_next(&s->sources, &pos, &key, NULL, &val)) {
+		const struct debug_info *d = (const struct debug_info *)(uintptr_t)*val;
+
+		if (d->used >= used)
+			continue;
+		used = d->used;
+		memcpy(&oldest, key, sizeof(oldest));
+	}
+	source_drop(s, oldest);
+}
+
+static struct debug_info *info_of(struct symbols *s, const struct object *o)
+{
+	uint64_t *slot = hash_get(&s->sources, &o, sizeof(o));
+	struct debug_info *d;
+
+	if (!slot) {
+		if (s->sources.n >= s->limits.sources)
+			drop_oldest(s);
+		d = open_info(o);
+		*hash_put(&s->sources, &o, sizeof(o), NULL) = (uintptr_t)d;
+	} else {
+		d = (struct debug_info *)(uintptr_t)*slot;
+	}
+	d->used = ++s->uses;
+	return d;
 }
 
 static const char *base_name(struct symbols *s, const char *path)
@@ -270,21 +328,26 @@ uint32_t symbols_source(struct symbols *s, pid_t pid, uint64_t addr,
 uint32_t object_source(struct symbols *s, const struct object *o, uint64_t link_addr,
 		       const struct source_place **ret)
 {
-	struct debug_info *d;
-	uint64_t *slot, *known;
+	uint64_t changed = changed_count(), *known;
+	struct debug_info *d = info_of(s, o);
 	bool is_new;
 
-	slot = hash_put(&s->sources, &o, sizeof(o), &is_new);
-	if (is_new)
-		*slot = (uintptr_t)open_info(o);
-	d = (struct debug_info *)(uintptr_t)*slot;
-	if (!d->dwarf)
+	d->changed |= changed_count() != changed;
+	if (d->changed || !d->dwarf) {
+		s->losses.changed += d->changed;
 		return 0;
+	}
 	known = hash_put(&d->known, &link_addr, sizeof(link_addr), &is_new);
 	if (is_new) {
 		struct answer a = { .first = d->places.n };
 
 		find_places(s, d, o, link_addr);
+		if (changed_count() != changed) {
+			close_info(d);
+			d->changed = true;
+			s->losses.changed++;
+			return 0;
+		}
 		a.n = d->places.n - a.first;
 		*known = d->answers.n;
 		vec_push(&d->answers, a);

@@ -79,6 +79,22 @@ struct mapping {
 /* File mappings of pid, in address order; free with mappings_free. */
 struct err *mappings_read(pid_t pid, struct mapping **ret, uint32_t *ret_n);
 void mappings_free(struct mapping *m, uint32_t n);
+/* How much is kept of all processes and files together, and what could not be named for that. What was not asked for longest goes
+ * first; it is read again when it is asked for and still there. Zero: as symbols_new() set it. */
+struct symbols_limits {
+	uint32_t open_files; /* descriptors of object files */
+	uint32_t sources; /* files whose source lines are known; libdw has one or two descriptors for each */
+	size_t object_bytes; /* headers and symbols */
+	size_t jit_bytes;    /* perf maps; one alone may take more */
+	uint32_t processes;  /* that are gone */
+	uint32_t mappings;   /* of processes that are gone */
+};
+void symbols_limit(struct symbols *s, const struct symbols_limits *l);
+struct symbols_losses {
+	uint64_t limited; /* addresses without a name because of these limits */
+	uint64_t changed; /* because a file was changed while it was read: see base/changed.h */
+};
+void symbols_losses(const struct symbols *s, struct symbols_losses *ret);
 /* The object behind a mapping or a path, shared and kept as long as s; NULL when it cannot be opened. */
 struct object *symbols_object(struct symbols *s, pid_t pid, const struct mapping *m);
 struct object *symbols_object_at(struct symbols *s, const char *path);

@@ -16,8 +16,8 @@
 enum {
 	JIT_NS = 50 * 1000 * 1000,    /* a perf map is looked at again at most this often */
 	HOME_NS = 1000 * 1000 * 1000, /* and a process that stays who it is at least this often */
-	JIT_SIZE_MAX = 256 << 20,
-	JIT_MAX = 4 << 20, /* symbols */
+	JIT_SIZE_MAX = 256 << 20,     /* of one map: bytes of its front */
+	JIT_MAX = 4 << 20,            /* symbols */
 	JIT_NAME_MAX = 4096,
 };
 #define FILE_TIME_NS 2000000000ll /* the coarsest clock of a filesystem */
@@ -27,6 +27,8 @@ struct symbols *symbols_new(void)
 	struct symbols *s = xcalloc(1, sizeof(*s));
 
 	intern_init(&s->names);
+	intern_init(&s->paths);
+	symbols_limit(s, &(struct symbols_limits){ 0 });
 	return s;
 }
 
@@ -40,16 +42,14 @@ void symbols_free(struct symbols *s)
 	if (!s)
 		return;
 	while (hash_next(&s->processes, &pos, &key, &len, &val)) {
-		process_drop((struct process *)(uintptr_t)*val);
+		process_drop(s, (struct process *)(uintptr_t)*val);
 	}
 	source_fini(s);
-	for (uint32_t i = 0; i < s->all_objects.n; i++)
-		object_free(s->all_objects.v[i]);
+	known_fini(s);
 	map_watch_free(s->watch);
-	object_free(s->vdso);
-	vec_fini(&s->all_objects);
 	hash_fini(&s->processes);
-	hash_fini(&s->objects);
+	free(s->gone);
+	intern_fini(&s->paths);
 	hash_fini(&s->demangled);
 	intern_fini(&s->names);
 	kallsyms_fini(&s->kernel);
@@ -80,35 +80,34 @@ const char *symbols_demangle(struct symbols *s, const char *name)
 /* --- objects --- */
 
 /* An object by its identity; path is opened when it is new. */
-static struct object *cached_object(struct symbols *s, uint64_t dev, uint64_t inode,
-				    const char *path,
-				    char *(*open_path)(pid_t, const struct mapping *), pid_t pid,
-				    const struct mapping *m)
+static struct known_object *cached_object(struct symbols *s, uint64_t dev, uint64_t inode,
+					  const char *path,
+					  char *(*open_path)(pid_t, const struct mapping *),
+					  pid_t pid, const struct mapping *m)
 {
-	cleanup_free char *key =
+	char *key =
 		xasprintf("%llx:%llx:%s", (unsigned long long)dev, (unsigned long long)inode, path);
+	uint64_t *slot = hash_get(&s->objects, key, strlen(key));
 	cleanup_free char *file = NULL;
 	struct object *o = NULL;
-	uint64_t *slot = hash_get(&s->objects, key, strlen(key));
 	struct err *e;
 
-	if (slot && s->all_objects.v[*slot - 1])
-		return s->all_objects.v[*slot - 1];
-	file = open_path ? open_path(pid, m) : xstrdup(path);
-	if (!file)
-		return NULL; /* not remembered: another process may give a way to it */
-	e = object_open(file, &o);
-	if (e) {
-		err_free(e);
-		return NULL;
+	if (slot) {
+		free(key);
+		return (struct known_object *)(uintptr_t)*slot;
 	}
-	vec_push(&s->all_objects, o);
-	*hash_put(&s->objects, key, strlen(key), NULL) = s->all_objects.n;
-	return o;
+	file = open_path ? open_path(pid, m) : xstrdup(path);
+	/* Not remembered: another process may give a way to it. */
+	e = file ? object_open(file, &o) : NULL;
+	err_free(e);
+	if (o)
+		return known_add(s, o, key);
+	free(key);
+	return NULL;
 }
 
-struct object *mapping_object(struct symbols *s, pid_t pid, const struct mapping *m,
-			      char *(*open_path)(pid_t, const struct mapping *))
+struct known_object *mapping_object(struct symbols *s, pid_t pid, const struct mapping *m,
+				    char *(*open_path)(pid_t, const struct mapping *))
 {
 	return cached_object(s, (uint64_t)m->dev_major << 32 | m->dev_minor, m->inode, m->path,
 			     open_path, pid, m);
@@ -116,20 +115,30 @@ struct object *mapping_object(struct symbols *s, pid_t pid, const struct mapping
 
 struct object *symbols_object(struct symbols *s, pid_t pid, const struct mapping *m)
 {
-	return m->path[0] == '/' ? mapping_object(s, pid, m, mapping_open_path) : NULL;
+	struct known_object *k = m->path[0] == '/' ? mapping_object(s, pid, m, mapping_open_path)
+						   : NULL;
+	cleanup_free char *file = NULL;
+
+	if (!k)
+		return NULL;
+	if (!object_is_open(k->o) && !object_reopen(k->o))
+		file = mapping_open_path(pid, m);
+	return known_pin(s, k, file);
 }
 
 struct object *symbols_object_at(struct symbols *s, const char *path)
 {
+	struct known_object *k;
 	struct stat st;
 
 	if (stat(path, &st) < 0)
 		return NULL;
-	return cached_object(s, st.st_dev, st.st_ino, path, NULL, 0, NULL);
+	k = cached_object(s, st.st_dev, st.st_ino, path, NULL, 0, NULL);
+	return k ? known_pin(s, k, path) : NULL;
 }
 
 /* The vdso is the same in every 64-bit process: ours stands for all. */
-struct object *vdso_object(struct symbols *s)
+struct known_object *vdso_object(struct symbols *s)
 {
 	const uint8_t *p = (const uint8_t *)(uintptr_t)getauxval(AT_SYSINFO_EHDR);
 	struct mapping *maps;
@@ -137,7 +146,7 @@ struct object *vdso_object(struct symbols *s)
 	struct err *e;
 
 	if (s->vdso_tried)
-		return s->vdso;
+		return s->vdso.o ? &s->vdso : NULL;
 	s->vdso_tried = true;
 	e = mappings_read(getpid(), &maps, &n);
 	if (e) {
@@ -147,11 +156,11 @@ struct object *vdso_object(struct symbols *s)
 	for (uint32_t i = 0; i < n; i++) {
 		if (maps[i].start != (uintptr_t)p || strcmp(maps[i].path, "[vdso]"))
 			continue;
-		e = object_open_memory("[vdso]", p, maps[i].end - maps[i].start, &s->vdso);
+		e = object_open_memory("[vdso]", p, maps[i].end - maps[i].start, &s->vdso.o);
 		err_free(e);
 	}
 	mappings_free(maps, n);
-	return s->vdso;
+	return s->vdso.o ? &s->vdso : NULL;
 }
 
 /* --- JIT code --- */
@@ -200,7 +209,16 @@ static bool parse_jit_line(const char *p, const char *end, struct jit_symbol *re
 	return ret->len;
 }
 
-void jit_parse(struct process *p, char *text, size_t len)
+/* Bytes that p's map takes. */
+static void count_jit(struct symbols *s, struct process *p, size_t text)
+{
+	size_t bytes = text + p->jit.cap * sizeof(*p->jit.v);
+
+	s->jit_bytes += bytes - p->jit_bytes;
+	p->jit_bytes = bytes;
+}
+
+void jit_parse(struct symbols *s, struct process *p, char *text, size_t len)
 {
 	p->jit.n = 0;
 	free(p->jit_text);
@@ -216,13 +234,16 @@ void jit_parse(struct process *p, char *text, size_t len)
 	}
 	if (p->jit.n)
 		qsort(p->jit.v, p->jit.n, sizeof(*p->jit.v), compare_jit);
+	count_jit(s, p, len);
+	p->jit_dropped = false;
 }
 
-void jit_drop(struct process *p)
+void jit_drop(struct symbols *s, struct process *p)
 {
 	vec_fini(&p->jit);
 	free(p->jit_text);
 	p->jit_text = NULL;
+	count_jit(s, p, 0);
 	p->jit_size = -1;
 	p->jit_next_ns = 0;
 }
@@ -362,30 +383,34 @@ static char *read_front(int fd, size_t size, size_t *ret_len)
 	return text;
 }
 
-static void take_jit(struct process *p)
+static void take_jit(struct symbols *s, struct process *p)
 {
 	struct stat st;
 	cleanup_close int fd = open_jit(p, &st);
+	size_t len, size;
 	char *text;
-	size_t len;
 
 	if (fd < 0 || (file_time(&st) == p->jit_mtime_ns && st.st_size == p->jit_size))
 		return;
-	text = read_front(fd, st.st_size < JIT_SIZE_MAX ? (size_t)st.st_size : JIT_SIZE_MAX, &len);
-	jit_parse(p, text, len);
+	size = st.st_size < JIT_SIZE_MAX ? (size_t)st.st_size : JIT_SIZE_MAX;
+	/* The old one is of no use any more; lines are at least as long as half of what is kept of each. */
+	jit_drop(s, p);
+	jit_make_room(s, p, size + size / 2);
+	text = read_front(fd, size, &len);
+	jit_parse(s, p, text, len);
 	p->jit_mtime_ns = file_time(&st);
 	p->jit_size = st.st_size;
 }
 
 /* A map that is large and grows shall not be all that is done. */
-static void read_jit(struct process *p)
+static void read_jit(struct symbols *s, struct process *p)
 {
 	uint64_t begun = now_ns(), took;
 
 	if (begun < p->jit_next_ns)
 		return;
 	note_home(p);
-	take_jit(p);
+	take_jit(s, p);
 	took = now_ns() - begun;
 	p->jit_next_ns = begun + took + (took * 8 > JIT_NS ? took * 8 : JIT_NS);
 }
@@ -404,12 +429,12 @@ static bool has_new_jit(const struct process *p)
 
 /* Asked on each pass: where its map will be, and who may write it, changes seldom but with an exec(), which is told of. A map in
  * a /tmp that nobody leads to afterwards is read while there is a way. */
-void jit_remember(struct process *p)
+void jit_remember(struct symbols *s, struct process *p)
 {
 	if (!p->home.noted_ns || now_ns() - p->home.noted_ns >= p->home.wait_ns)
 		note_home(p);
 	if (p->home.elsewhere && now_ns() >= p->jit_next_ns && has_new_jit(p))
-		read_jit(p);
+		read_jit(s, p);
 }
 
 const struct jit_symbol *jit_search(const struct process *p, uint64_t addr)
@@ -436,12 +461,15 @@ static bool name_jit(struct symbols *s, struct process *p, uint64_t addr, struct
 {
 	const struct jit_symbol *j = jit_search(p, addr);
 
+	p->jit_used_ns = now_ns();
 	if (!j) {
-		read_jit(p);
+		read_jit(s, p);
 		j = jit_search(p, addr);
 	}
-	if (!j)
+	if (!j) {
+		s->losses.limited += p->jit_dropped;
 		return false;
+	}
 	ret->function = intern_text(&s->names, intern_strn(&s->names, j->name, j->len));
 	ret->offset = addr - j->start;
 	return true;
@@ -469,7 +497,7 @@ void symbols_as_of(struct symbols *s, uint64_t time)
 
 struct object *process_object(struct symbols *s, pid_t pid, uint64_t addr, uint64_t *ret)
 {
-	struct process *p = process_of(s, pid, NULL);
+	struct process *p = process_asked(s, pid);
 	struct process_at at;
 
 	if (!process_find(s, p, addr, &at) || !at.o ||
@@ -480,7 +508,7 @@ struct object *process_object(struct symbols *s, pid_t pid, uint64_t addr, uint6
 
 const char *symbols_user_path(struct symbols *s, pid_t pid, uint64_t addr)
 {
-	struct process *p = process_of(s, pid, NULL);
+	struct process *p = process_asked(s, pid);
 	const char *path;
 	struct process_at at;
 
@@ -491,17 +519,38 @@ const char *symbols_user_path(struct symbols *s, pid_t pid, uint64_t addr)
 			   intern_str(&s->names, *path == '/' || *path == '[' ? path : ""));
 }
 
+/* Gives ret the function and the offset in it, if the file has one there. */
+static void name_by_object(struct symbols *s, const struct process_at *at, uint64_t addr,
+			   struct place *ret)
+{
+	const struct object_symbol *f;
+	uint64_t link_addr;
+
+	if (!object_offset_to_addr(at->o, addr - at->m->start + at->m->offset, &link_addr))
+		return;
+	f = at->lost ? NULL : object_find_addr(at->o, link_addr);
+	if (f) {
+		ret->function = symbols_demangle(s, f->name);
+		ret->offset = link_addr - f->addr;
+	} else if (at->lost) {
+		s->losses.limited++;
+	} else if (object_changed(at->o)) {
+		s->losses.changed++;
+	}
+	known_grown(s, at->known);
+}
+
 bool symbols_user(struct symbols *s, pid_t pid, uint64_t addr, struct place *ret)
 {
-	struct process *p = process_of(s, pid, NULL);
-	const struct object_symbol *f = NULL;
+	struct process *p = process_asked(s, pid);
 	const struct mapping *m;
-	uint64_t link_addr;
 	struct process_at at;
 
 	memset(ret, 0, sizeof(*ret));
-	if (!process_find(s, p, addr, &at))
+	if (!process_find(s, p, addr, &at)) {
+		s->losses.limited += process_was_dropped(s, pid);
 		return false;
+	}
 	m = at.m;
 	if (m->path[0] != '/' && m->path[0] != '[') {
 		if (!name_jit(s, p, addr, ret))
@@ -521,17 +570,16 @@ bool symbols_user(struct symbols *s, pid_t pid, uint64_t addr, struct place *ret
 	ret->module = module_name(s, m->path);
 	ret->module_base = at.base;
 	ret->offset = addr - ret->module_base;
+	if (!at.o && at.lost) {
+		s->losses.limited++;
+		return true;
+	}
 	if (!at.o) {
 		/* memfd and /dev/zero: a JIT's double mapping */
 		(void)name_jit(s, p, addr, ret);
 		return true;
 	}
-	if (object_offset_to_addr(at.o, addr - m->start + m->offset, &link_addr))
-		f = object_find_addr(at.o, link_addr);
-	if (f) {
-		ret->function = symbols_demangle(s, f->name);
-		ret->offset = link_addr - f->addr;
-	}
+	name_by_object(s, &at, addr, ret);
 	return true;
 }
 

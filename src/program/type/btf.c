@@ -147,40 +147,47 @@ struct err *btf_open_bytes(struct btf_file *f, const void *p, size_t n, const ch
 struct err *btf_open(struct btf_file *f, const char *path, const struct btf_file *base,
 		     struct err **ret_note)
 {
-	const void *p = NULL;
-	size_t n = 0;
-	bool mapped = true;
+	struct mapped map;
+	char *text = NULL;
+	size_t n;
 	struct err *e;
 
 	/* Before 6.16 the kernel's file can be read but not mapped; an empty one is told apart by
 	 * reading it. */
-	e = io_map_file(path, &p, &n);
-	if (e || !n) {
-		char *text;
-
-		err_free(e);
-		mapped = false;
+	e = mapped_open(path, &map);
+	if (e || !map.len) {
+		if (e)
+			err_free(e);
+		else
+			mapped_close(&map);
 		e = io_read_file(path, &text, &n);
 		if (e)
 			return e;
-		p = text;
+		map = (struct mapped){ .p = text, .len = n, .fd = -1 };
 	}
-	e = btf_open_bytes(f, p, n, path, base, ret_note);
+	e = btf_open_bytes(f, map.p, map.len, path, base, ret_note);
+	if (!e && !text)
+		e = mapped_check(&map, path);
 	if (e) {
-		if (mapped)
-			io_unmap(p, n);
+		if (text)
+			free(text);
 		else
-			free((void *)p);
+			mapped_close(&map);
 		return e;
 	}
-	f->mapped = mapped;
+	f->mapped = !text;
+	if (f->mapped) {
+		close(map.fd); /* there may be hundreds */
+		map.fd = -1;
+	}
+	f->map = map;
 	return NULL;
 }
 
 void btf_close(struct btf_file *f)
 {
 	if (f->mapped)
-		io_unmap(f->data, f->len);
+		mapped_close(&f->map);
 	else
 		free((void *)f->data);
 	free(f->off);

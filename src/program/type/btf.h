@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/mapped.h"
 
 struct btf_slot {
 	uint32_t hash, id; /* id 0: free */
@@ -37,7 +38,8 @@ struct btf_file {
 	const struct btf_file *base; /* split BTF: the file continued; else NULL */
 	const uint8_t *data;         /* the whole file */
 	size_t len;
-	bool mapped; /* else data is malloc memory */
+	bool mapped; /* data is map's; else it is malloc memory */
+	struct mapped map;
 	const uint8_t *types;
 	uint32_t types_len;
 	const char *strs;

@@ -3,6 +3,7 @@
 #include <dwarf.h>
 #include <string.h>
 
+#include "base/mapped.h"
 #include "graph.h"
 #include "program/object/dwarf.h"
 
@@ -225,6 +226,7 @@ static void index_process(struct user_types *u)
 	if (u->indexed)
 		return;
 	u->indexed = true;
+	mapped_guard();
 	u->dwfl = dwfl_begin(&callbacks);
 	if (!u->dwfl || dwfl_linux_proc_report(u->dwfl, u->pid))
 		return;

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "base/changed.h"
 #include "base/io.h"
 #include "base/procdir.h"
 #include "program/unwind/unwind.h"
@@ -155,6 +156,13 @@ struct err *unwind_image_open(struct object *o, struct unwind_image **ret)
 		}
 	}
 	e = unwind_image_build(o, ret);
+	if (!e && object_was_written(o)) {
+		unwind_image_free(*ret);
+		*ret = NULL;
+		changed_add(object_path(o));
+		return err_new(ESTALE, "%s: the file was changed while it was read",
+			       object_path(o));
+	}
 	if (!e && path && (*ret)->head->nrows >= WORTH_KEEPING)
 		cache_write(dir, path, *ret);
 	return e;

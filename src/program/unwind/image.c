@@ -347,6 +347,15 @@ struct err *unwind_image_parse(const char *name, const void *p, size_t n, struct
 	return NULL;
 }
 
+void unwind_image_trim(struct unwind_image *u)
+{
+	if (!u->pages)
+		return;
+	u->head = xrealloc((void *)u->head, sizeof(*u->head));
+	u->size = sizeof(*u->head);
+	u->pages = u->rules = u->rows = NULL;
+}
+
 void unwind_image_free(struct unwind_image *u)
 {
 	if (!u)

@@ -8,10 +8,12 @@
 #include "program/unwind/unwind.h"
 
 struct unwind_images {
-	struct hash by_file; /* struct file_key -> index in all */
-	struct hash met;     /* struct mapped_key of what was mapped while tracing */
-	VEC(struct unwind_file) all;
+	struct hash by_file; /* struct file_key -> struct unwind_file * */
+	struct hash
+		met; /* struct mapped_key of what was mapped while tracing -> struct unwind_file * */
+	VEC(struct unwind_file *) all;
 	uint64_t bytes; /* of all images */
+	uint64_t uses;  /* the clock of unwind_file.used */
 	bool guess;
 };
 
@@ -26,20 +28,32 @@ struct file_key {
 	uint64_t key, path;
 };
 
+struct unwind_file_keys {
+	struct file_key file;
+	struct mapped_key met;
+	bool is_met;
+};
+
 struct unwind_images *unwind_images_new(void)
 {
 	return xcalloc(1, sizeof(struct unwind_images));
+}
+
+static void file_free(struct unwind_file *f)
+{
+	unwind_image_free(f->image);
+	object_free(f->object);
+	free(f->path);
+	free(f->keys);
+	free(f);
 }
 
 void unwind_images_free(struct unwind_images *s)
 {
 	if (!s)
 		return;
-	for (uint32_t i = 0; i < s->all.n; i++) {
-		unwind_image_free(s->all.v[i].image);
-		object_free(s->all.v[i].object);
-		free(s->all.v[i].path);
-	}
+	for (uint32_t i = 0; i < s->all.n; i++)
+		file_free(s->all.v[i]);
 	vec_fini(&s->all);
 	hash_fini(&s->by_file);
 	hash_fini(&s->met);
@@ -101,8 +115,10 @@ static struct unwind_file *find_file(struct unwind_images *s, pid_t pid, const s
 					       (uint32_t)st.st_mtim.tv_nsec);
 	i = hash_put(&s->by_file, &key, sizeof(key), &is_new);
 	if (!is_new) {
-		s->all.v[*i].guessed &= s->guess;
-		return &s->all.v[*i];
+		f = (struct unwind_file *)(uintptr_t)*i;
+		f->guessed &= s->guess;
+		f->used = ++s->uses;
+		return f;
 	}
 	e = vdso ? open_vdso(m->end - m->start, &made.object) : object_open(path, &made.object);
 	if (is_passing(e)) {
@@ -121,10 +137,36 @@ static struct unwind_file *find_file(struct unwind_images *s, pid_t pid, const s
 	if (made.object)
 		object_close_file(made.object); /* there may be thousands */
 	err_free(e);
-	*i = s->all.n;
-	f = vec_add(&s->all);
-	*f = made;
+	made.used = ++s->uses;
+	made.index = s->all.n;
+	made.keys = xcalloc(1, sizeof(*made.keys));
+	made.keys->file = key;
+	f = xmemdup(&made, sizeof(made));
+	*i = (uintptr_t)f;
+	vec_push(&s->all, f);
 	return f;
+}
+
+void unwind_images_trim(struct unwind_images *s, struct unwind_file *f)
+{
+	s->bytes -= f->image->size;
+	unwind_image_trim(f->image);
+	s->bytes += f->image->size;
+}
+
+void unwind_images_remove(struct unwind_images *s, struct unwind_file *f)
+{
+	struct unwind_file *last = *vec_last(&s->all);
+
+	if (f->image)
+		s->bytes -= f->image->size;
+	hash_del(&s->by_file, &f->keys->file, sizeof(f->keys->file));
+	if (f->keys->is_met)
+		hash_del(&s->met, &f->keys->met, sizeof(f->keys->met));
+	last->index = f->index;
+	s->all.v[f->index] = last;
+	s->all.n--;
+	file_free(f);
 }
 
 static bool has_image(const struct unwind_file *f)
@@ -153,16 +195,22 @@ bool unwind_images_add_inode(struct unwind_images *s, pid_t pid, const char *pat
 			     .dev_minor = dev & 0xfffff,
 			     .inode = inode };
 	struct mapped_key k = { dev, inode, hash_bytes(path, strlen(path)) };
-	const struct unwind_file *f;
-	bool is_new;
+	uint64_t *known = hash_get(&s->met, &k, sizeof(k));
+	struct unwind_file *f;
 
 	/* Whether it was changed since, the key of its contents tells; who maps it still sees to that. */
-	*hash_put(&s->met, &k, sizeof(k), &is_new) = 1;
-	if (!is_new)
+	if (known) {
+		((struct unwind_file *)(uintptr_t)*known)->used = ++s->uses;
 		return true;
+	}
 	f = find_file(s, pid, &m);
-	if (!f)
-		hash_del(&s->met, &k, sizeof(k));
+	if (f) {
+		if (f->keys->is_met)
+			hash_del(&s->met, &f->keys->met, sizeof(f->keys->met));
+		f->keys->met = k;
+		f->keys->is_met = true;
+		*hash_put(&s->met, &k, sizeof(k), NULL) = (uintptr_t)f;
+	}
 	return has_image(f);
 }
 
@@ -176,9 +224,14 @@ bool unwind_images_full(const struct unwind_images *s)
 	return s->bytes >= IMAGES_MAX;
 }
 
-const struct unwind_file *unwind_images_file(const struct unwind_images *s, uint32_t i)
+struct unwind_file *unwind_images_file(const struct unwind_images *s, uint32_t i)
 {
-	return i < s->all.n ? &s->all.v[i] : NULL;
+	return i < s->all.n ? s->all.v[i] : NULL;
+}
+
+uint32_t unwind_images_count(const struct unwind_images *s)
+{
+	return s->all.n;
 }
 
 /* Where the mapping's bytes lie in the file's address space. Its offset is a whole page, the segment may begin or end
@@ -209,15 +262,17 @@ struct err *unwind_process_read(struct unwind_images *s, pid_t pid, struct unwin
 	p->pid = pid;
 	for (uint32_t i = 0; i < n; i++) {
 		const struct mapping *m = &maps[i];
-		struct unwind_mapping um = { m->start, m->end, m->start, NULL };
+		struct unwind_mapping um = { .start = m->start, .end = m->end, .bias = m->start };
 
 		if (!m->exec || !strcmp(m->path, "[vsyscall]"))
 			continue;
 		if (m->inode || !strcmp(m->path, "[vdso]")) {
-			const struct unwind_file *f = find_file(s, pid, m);
+			struct unwind_file *f = find_file(s, pid, m);
 
-			if (has_image(f) && find_bias(f->object, m, &um.bias))
+			if (has_image(f) && find_bias(f->object, m, &um.bias)) {
 				um.image = f->image;
+				um.file = f;
+			}
 		}
 		vec_push(&p->mappings, um);
 	}

@@ -2,6 +2,7 @@
 #include <errno.h>
 
 #include "base/hash.h"
+#include "program/unwind/space.h"
 #include "program/unwind/unwind.h"
 
 enum {
@@ -9,7 +10,10 @@ enum {
 	PAGE_WORDS = sizeof(struct wire_unwind_page) / 4,
 	LIST_MIN = 64,    /* mappings a list has room for at least */
 	LIST_CLASSES = 7, /* 64, 128 ... 4096 */
+	IDLE_WORDS = 4 << 20,
+	IDLE_FILES = 1024,
 };
+#define REUSED_NS 1000000000ull /* what is free was read by no walk for so long */
 
 struct chunk {
 	uint32_t *words;
@@ -20,6 +24,8 @@ struct chunk {
 struct list {
 	uint32_t address, n;
 	uint8_t size_class;
+	struct unwind_file **files; /* whose tables it refers to */
+	uint32_t nfiles;
 };
 
 struct unwind_store {
@@ -31,8 +37,7 @@ struct unwind_store {
 	bool full;     /* something had no room */
 	uint32_t nrules, version;
 	struct hash rules;  /* rule -> number */
-	struct hash placed; /* struct unwind_image * -> address of its pages */
-	uint32_t nfiles;    /* of the images' files, that have their place in chunk 1 */
+	struct space space; /* that is free again */
 	struct hash pids;   /* pid -> index in lists */
 	VEC(struct list) lists;
 	VEC(uint32_t) free_lists; /* indices in lists not in use */
@@ -69,11 +74,13 @@ void unwind_store_free(struct unwind_store *s)
 		free(s->chunks.v[i].words);
 	for (uint32_t i = 0; i < LIST_CLASSES; i++)
 		vec_fini(&s->free_blocks[i]);
+	for (uint32_t i = 0; i < s->lists.n; i++)
+		free(s->lists.v[i].files);
+	space_fini(&s->space);
 	vec_fini(&s->chunks);
 	vec_fini(&s->lists);
 	vec_fini(&s->free_lists);
 	hash_fini(&s->rules);
-	hash_fini(&s->placed);
 	hash_fini(&s->pids);
 	unwind_images_free(s->images);
 	free(s);
@@ -90,8 +97,11 @@ static uint32_t *words_at(struct unwind_store *s, uint32_t address)
 /* n words in one chunk, the first a multiple of align; 0: no room left. */
 static uint32_t alloc(struct unwind_store *s, uint32_t n, uint32_t align)
 {
-	uint32_t at = (s->used + align - 1) & ~(align - 1);
+	uint32_t at = space_take(&s->space, n, align);
 
+	if (at)
+		return at;
+	at = (s->used + align - 1) & ~(align - 1);
 	if (at + n > WIRE_UNWIND_CHUNK_WORDS) {
 		if (s->chunks.n == WIRE_UNWIND_CHUNKS - WIRE_UNWIND_KNOWN_CHUNKS) {
 			s->full = true;
@@ -116,20 +126,21 @@ static uint32_t rule_number(struct unwind_store *s, uint32_t rule)
 	return (uint32_t)*n; /* 0, NONE, when there are too many */
 }
 
-/* Address of the image's pages, 0 when it has none or there is no room. */
-static uint32_t place_image(struct unwind_store *s, const struct unwind_image *u)
+/* Address of the pages of the file's image, 0 when it has none or there is no room. */
+static uint32_t place_image(struct unwind_store *s, struct unwind_file *f)
 {
+	const struct unwind_image *u = f->image;
 	const struct wire_unwind_image *h = u->head;
 	cleanup_free uint32_t *number = NULL;
-	bool is_new;
-	uint64_t *known = hash_put(&s->placed, &u, sizeof(u), &is_new);
 	uint32_t pages;
 
-	if (!is_new || !h->npages)
-		return (uint32_t)*known;
+	if (f->pages || !h->npages)
+		return f->pages;
 	pages = alloc(s, h->npages * PAGE_WORDS, PAGE_WORDS);
 	if (!pages)
 		return 0;
+	f->pages = pages;
+	f->nwords = h->npages * PAGE_WORDS;
 	number = xcalloc(h->nrules, sizeof(*number));
 	for (uint32_t i = 0; i < h->nrules; i++)
 		number[i] = rule_number(s, u->rules[i]);
@@ -147,14 +158,15 @@ static uint32_t place_image(struct unwind_store *s, const struct unwind_image *u
 		}
 		words_at(s, pages)[i * PAGE_WORDS] = rows;
 		words_at(s, pages)[i * PAGE_WORDS + 1] = n;
+		f->nwords += n;
 	}
-	*known = pages;
+	unwind_images_trim(s->images, f);
 	return pages;
 }
 
 /* A file with a key into the table of chunk 1. When all its places are taken the last gives way: its processes are asked
  * about then. */
-static void place_file(struct unwind_store *s, const struct unwind_file *f)
+static void place_file(struct unwind_store *s, struct unwind_file *f)
 {
 	struct wire_unwind_files *t = (struct wire_unwind_files *)s->chunks.v[1].words;
 	uint32_t at = 0;
@@ -166,7 +178,7 @@ static void place_file(struct unwind_store *s, const struct unwind_file *f)
 	}
 	t->files[at] = (struct wire_unwind_file){
 		.delta = f->delta,
-		.pages = f->image ? place_image(s, f->image) : 0,
+		.pages = f->image ? place_image(s, f) : 0,
 		.first_page = f->image ? f->image->head->first_page : 0,
 		.npages = f->image ? f->image->head->npages : 0,
 		.key = f->key,
@@ -178,10 +190,14 @@ static void place_file(struct unwind_store *s, const struct unwind_file *f)
 
 static void place_files(struct unwind_store *s)
 {
-	const struct unwind_file *f;
+	struct unwind_file *f;
 
-	while ((f = unwind_images_file(s->images, s->nfiles))) {
-		s->nfiles++;
+	/* New ones are the last. */
+	for (uint32_t i = unwind_images_count(s->images); i--;) {
+		f = unwind_images_file(s->images, i);
+		if (f->placed)
+			break;
+		f->placed = true;
 		if (f->key)
 			place_file(s, f);
 	}
@@ -222,6 +238,9 @@ static bool alloc_list(struct unwind_store *s, uint32_t n, struct list *ret)
 
 static void drop_list(struct unwind_store *s, const struct list *l)
 {
+	for (uint32_t i = 0; i < l->nfiles; i++)
+		l->files[i]->refs--;
+	free(l->files);
 	if (l->address)
 		vec_push(&s->free_blocks[l->size_class], l->address);
 }
@@ -264,9 +283,10 @@ struct err *unwind_store_add(struct unwind_store *s, pid_t pid)
 		unwind_process_free(p);
 		return n ? err_new(ENOSPC, "unwind tables are full") : NULL;
 	}
+	new.files = xcalloc(n, sizeof(struct unwind_file *));
 	for (uint32_t i = 0; i < n; i++) {
 		const struct unwind_mapping *m = &p->mappings.v[i];
-		uint32_t pages = m->image ? place_image(s, m->image) : 0;
+		uint32_t pages = m->file ? place_image(s, m->file) : 0;
 
 		to = (struct wire_unwind_mapping *)words_at(s, new.address) + i;
 		*to = (struct wire_unwind_mapping){
@@ -277,6 +297,10 @@ struct err *unwind_store_add(struct unwind_store *s, pid_t pid)
 			.first_page = m->image ? m->image->head->first_page : 0,
 			.npages = pages ? m->image->head->npages : 0,
 		};
+		if (pages) {
+			m->file->refs++;
+			new.files[new.nfiles++] = m->file;
+		}
 	}
 	unwind_process_free(p);
 	/* The tables first, then the process that refers to them; its old list last: a walk that has begun may still
@@ -309,6 +333,7 @@ void unwind_store_del(struct unwind_store *s, pid_t pid)
 	if (!i)
 		return;
 	drop_list(s, &s->lists.v[*i]);
+	s->lists.v[*i] = (struct list){ 0 };
 	vec_push(&s->free_lists, (uint32_t)*i);
 	hash_del(&s->pids, &key, sizeof(key));
 }
@@ -366,18 +391,88 @@ struct err *unwind_store_enable_files(struct unwind_store *s)
 	return flush(s);
 }
 
+/* --- what goes --- */
+
+typedef VEC(struct unwind_file *) file_vec;
+
+static int latest_first(const void *pa, const void *pb)
+{
+	const struct unwind_file *a = *(struct unwind_file *const *)pa;
+	const struct unwind_file *b = *(struct unwind_file *const *)pb;
+
+	return (a->used < b->used) - (a->used > b->used);
+}
+
+static void forget_file(struct unwind_store *s, struct unwind_file *f, uint64_t now_ns)
+{
+	struct wire_unwind_files *t = (struct wire_unwind_files *)s->chunks.v[1].words;
+	uint32_t npages = f->pages ? f->image->head->npages : 0;
+
+	for (uint32_t i = 0; f->key && i < WIRE_UNWIND_PROBES; i++) {
+		struct wire_unwind_file *at =
+			&t->files[(uint32_t)(f->key + i) & (WIRE_UNWIND_FILES - 1)];
+
+		if (at->key == f->key && at->pages == f->pages)
+			*at = (struct wire_unwind_file){ 0 };
+	}
+	s->chunks.v[1].dirty = true;
+	for (uint32_t i = 0; i < npages; i++) {
+		const uint32_t *page = s->chunks.v[f->pages >> 16].words + (f->pages & 0xffff) +
+				       (size_t)i * PAGE_WORDS;
+
+		if (page[0])
+			space_give(&s->space, page[0], page[1], now_ns);
+	}
+	if (npages)
+		space_give(&s->space, f->pages, npages * PAGE_WORDS, now_ns);
+	unwind_images_remove(s->images, f);
+}
+
+struct err *unwind_store_tidy(struct unwind_store *s, const struct unwind_store_limits *l,
+			      uint64_t now_ns)
+{
+	uint32_t max_words = l && l->idle_words ? l->idle_words : IDLE_WORDS;
+	uint32_t max_files = l && l->idle_files ? l->idle_files : IDLE_FILES;
+	uint64_t nwords = 0, until = now_ns > REUSED_NS ? now_ns - REUSED_NS : 0;
+	struct unwind_file *f;
+	file_vec idle = { 0 };
+
+	space_settle(&s->space, until);
+	for (uint32_t i = 0; (f = unwind_images_file(s->images, i)); i++) {
+		if (f->refs || !f->placed)
+			continue;
+		nwords += f->nwords;
+		vec_push(&idle, f);
+	}
+	if (nwords > max_words || idle.n > max_files) {
+		qsort(idle.v, idle.n, sizeof(*idle.v), latest_first);
+		while (idle.n && (nwords > max_words / 4 * 3 || idle.n > max_files / 4 * 3)) {
+			f = idle.v[--idle.n];
+			nwords -= f->nwords;
+			forget_file(s, f, now_ns);
+		}
+		s->full = false;
+	}
+	vec_fini(&idle);
+	return flush(s);
+}
+
 void unwind_store_remember(const struct unwind_store *s)
 {
 	VEC(const char *) paths = { 0 };
-	const struct unwind_file *f;
+	file_vec files = { 0 };
+	struct unwind_file *f;
 
-	for (uint32_t i = s->nfiles; i--;) {
-		f = unwind_images_file(s->images, i);
+	for (uint32_t i = 0; (f = unwind_images_file(s->images, i)); i++)
 		if (!f->guessed && f->key && f->image && f->path[0] == '/' && f->image->head->nrows)
-			vec_push(&paths, f->path);
-	}
+			vec_push(&files, f);
+	if (files.n)
+		qsort(files.v, files.n, sizeof(*files.v), latest_first);
+	for (uint32_t i = 0; i < files.n; i++)
+		vec_push(&paths, files.v[i]->path);
 	if (paths.n)
 		unwind_recent_write(paths.v, paths.n);
+	vec_fini(&files);
 	vec_fini(&paths);
 }
 

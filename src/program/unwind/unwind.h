@@ -28,7 +28,7 @@ struct unwind_image {
 
 /* From the file's .eh_frame, else .debug_frame. A file without either gives an image without pages. */
 struct err *unwind_image_build(struct object *o, struct unwind_image **ret);
-/* The same from the cache on disk, where it is put when it was not there. */
+/* The same from the cache on disk, where it is put when it was not there. ESTALE: the file was changed meanwhile. */
 struct err *unwind_image_open(struct object *o, struct unwind_image **ret);
 /* Checks every promise of wire/unwind.h; copies the bytes. */
 struct err *unwind_image_parse(const char *name, const void *p, size_t n,
@@ -41,6 +41,8 @@ uint32_t unwind_recent_read(char ***ret);
 /* Puts those that this run has met in front. */
 void unwind_recent_write(const char *const *met, uint32_t n);
 void unwind_image_free(struct unwind_image *u);
+/* Gives back the memory of pages, rules and rows, which are not to be asked any more; the head stays. */
+void unwind_image_trim(struct unwind_image *u);
 /* The rule at a link-time address; 0 nothing known. */
 uint32_t unwind_image_rule(const struct unwind_image *u, uint64_t addr);
 /* "CFA = rsp+16, rbp at CFA-16" */
@@ -50,6 +52,7 @@ void unwind_rule_format(uint32_t rule, char *buf, size_t n);
 struct unwind_mapping {
 	uint64_t start, end, bias;
 	const struct unwind_image *image; /* NULL: no tables */
+	struct unwind_file *file;         /* whose it is; NULL: no tables */
 };
 struct unwind_process {
 	pid_t pid;
@@ -67,7 +70,15 @@ struct unwind_file {
 	struct unwind_image *image; /* NULL: no tables, why is not worth telling */
 	struct object *object;      /* headers only: for biases; NULL: cannot be opened */
 	char *path;
-	bool guessed; /* it was opened in case that somebody maps it, and nobody was met who did */
+	bool guessed;  /* it was opened in case that somebody maps it, and nobody was met who did */
+	uint64_t used; /* by the clock of its images: the larger the later */
+	/* the store's */
+	bool placed; /* it has been put into chunk 1, and its tables into others if there was room */
+	uint32_t pages, nwords; /* address of its pages, 0 none; words of all its tables */
+	uint32_t refs;          /* lists that it is on */
+	/* process.c's */
+	uint32_t index;
+	struct unwind_file_keys *keys;
 };
 /* Files opened from now on are guesses. */
 void unwind_images_guess(struct unwind_images *s, bool guess);
@@ -79,7 +90,12 @@ bool unwind_images_add_path(struct unwind_images *s, const char *path);
 bool unwind_images_add_inode(struct unwind_images *s, pid_t pid, const char *path, uint32_t dev,
 			     uint64_t inode);
 /* All files looked at so far, from 0 on; NULL: no more. */
-const struct unwind_file *unwind_images_file(const struct unwind_images *s, uint32_t i);
+struct unwind_file *unwind_images_file(const struct unwind_images *s, uint32_t i);
+uint32_t unwind_images_count(const struct unwind_images *s);
+/* Forgets a file that no process read is on any more; another takes its number. */
+void unwind_images_remove(struct unwind_images *s, struct unwind_file *f);
+/* Its tables are in use elsewhere: gives back what they take here. */
+void unwind_images_trim(struct unwind_images *s, struct unwind_file *f);
 /* Reads pid's executable mappings and opens the images behind them. Images live as long as s. */
 struct err *unwind_process_read(struct unwind_images *s, pid_t pid, struct unwind_process **ret);
 void unwind_process_free(struct unwind_process *p);
@@ -121,6 +137,13 @@ struct err *unwind_store_add_files(struct unwind_store *s, const char *const *pa
 void unwind_store_met_file(struct unwind_store *s, pid_t pid, const char *path, uint32_t dev,
 			   uint64_t inode);
 struct err *unwind_store_flush(struct unwind_store *s);
+/* Tables of files that are on no list, beyond so many words or files, go: those not met for longest. Their room is used again not
+ * before the next call a second later, for walks may be at them. To be called every few seconds; 0: as usual. */
+struct unwind_store_limits {
+	uint32_t idle_words, idle_files;
+};
+struct err *unwind_store_tidy(struct unwind_store *s, const struct unwind_store_limits *l,
+			      uint64_t now_ns);
 /* Does a new mapping lie where pid's list has another one? Memory without a file does not matter where the list has no tables. */
 bool unwind_store_conflicts(const struct unwind_store *s, pid_t pid, uint64_t start, uint64_t end,
 			    bool file);
@@ -132,7 +155,7 @@ void unwind_store_remember(const struct unwind_store *s);
 struct err *unwind_store_enable_files(struct unwind_store *s);
 /* Some file's tables, or some process's list, had no room. */
 bool unwind_store_full(const struct unwind_store *s);
-/* Words in use, for -x report. */
+/* Words taken so far, those that are free again among them. */
 uint64_t unwind_store_words(const struct unwind_store *s);
 
 #endif

@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "base/io.h"
+#include "base/mapped.h"
 #include "render/stackin/reader.h"
 
 enum {
@@ -316,8 +316,7 @@ static struct err *read_document(struct stackin *in, int fd, const char *path, b
 	ssize_t n = pread(fd, head, sizeof(head), 0);
 	struct stat st;
 	struct err *e;
-	const void *p;
-	size_t len;
+	struct mapped map;
 
 	*ret_done = false;
 	if (n <= 0 || fstat(fd, &st) || !S_ISREG(st.st_mode) ||
@@ -327,12 +326,19 @@ static struct err *read_document(struct stackin *in, int fd, const char *path, b
 	if (!in->reader)
 		return NULL;
 	*ret_done = in->begun = true;
-	e = io_map_file(path, &p, &len);
+	e = mapped_open(path, &map);
 	if (e)
 		return e;
-	e = in->reader->document(in, p, len);
-	io_unmap(p, len);
-	return e ? err_wrap(e, "%s", path) : NULL;
+	e = in->reader->document(in, map.p, map.len);
+	if (e)
+		e = err_wrap(e, "%s", path);
+	/* Then what the reader complains of is not what was wrong. */
+	struct err *changed = mapped_check(&map, path);
+
+	mapped_close(&map);
+	if (changed)
+		err_free(e);
+	return changed ? changed : e;
 }
 
 struct err *stackin_read(struct stackin *in, const char *path)

@@ -1,0 +1,248 @@
+/* How much is kept: descriptors and symbols of object files, perf maps. What was not asked for longest goes first.
+ *
+ * A descriptor is closed when the file can be opened again by its path, or when its symbols have been read: those of a file
+ * that is deleted are read before. An object that goes is opened again by the next question, if the file is still there.
+ */
+#include "program/symbol/cache.h"
+
+void symbols_limit(struct symbols *s, const struct symbols_limits *l)
+{
+	static const struct symbols_limits usual = {
+		.open_files = 128,
+		.sources = 32,
+		.object_bytes = 64 << 20,
+		.jit_bytes = 64 << 20,
+		.processes = 8192,
+		.mappings = 192 << 10,
+	};
+
+	s->limits = (struct symbols_limits){
+		.open_files = l->open_files ? l->open_files : usual.open_files,
+		.sources = l->sources ? l->sources : usual.sources,
+		.object_bytes = l->object_bytes ? l->object_bytes : usual.object_bytes,
+		.jit_bytes = l->jit_bytes ? l->jit_bytes : usual.jit_bytes,
+		.processes = l->processes ? l->processes : usual.processes,
+		.mappings = l->mappings ? l->mappings : usual.mappings,
+	};
+	s->tidy_at = s->limits.processes;
+}
+
+void symbols_losses(const struct symbols *s, struct symbols_losses *ret)
+{
+	*ret = s->losses;
+}
+
+/* Brings the sums up to date with what k is now. */
+static void count(struct symbols *s, struct known_object *k)
+{
+	bool open = object_is_open(k->o);
+	size_t bytes = object_memory(k->o);
+
+	s->open_objects += (uint32_t)open - (uint32_t)k->open;
+	s->object_bytes += bytes - k->bytes;
+	k->open = open;
+	k->bytes = bytes;
+}
+
+/* --- what goes --- */
+
+static int oldest_first(const void *pa, const void *pb)
+{
+	const struct known_object *a = *(struct known_object *const *)pa;
+	const struct known_object *b = *(struct known_object *const *)pb;
+
+	return (a->used > b->used) - (a->used < b->used);
+}
+
+typedef VEC(struct known_object *) known_vec;
+
+/* Those that may go, the ones not asked for longest in front; free with vec_fini(). */
+static known_vec by_age(const struct symbols *s, const struct known_object *keep)
+{
+	known_vec v = { 0 };
+
+	for (uint32_t i = 0; i < s->known.n; i++)
+		if (s->known.v[i] != keep && !s->known.v[i]->pinned)
+			vec_push(&v, s->known.v[i]);
+	if (v.n)
+		qsort(v.v, v.n, sizeof(*v.v), oldest_first);
+	return v;
+}
+
+static void close_files(struct symbols *s, const struct known_object *keep)
+{
+	known_vec v = by_age(s, keep);
+
+	for (uint32_t i = 0; i < v.n && s->open_objects > s->limits.open_files * 3 / 4; i++) {
+		uint32_t n;
+
+		if (!v.v[i]->open)
+			continue;
+		if (!object_has_symbols(v.v[i]->o) && !object_is_at_path(v.v[i]->o))
+			(void)object_symbols(v.v[i]->o, &n);
+		object_close_file(v.v[i]->o);
+		count(s, v.v[i]);
+	}
+	vec_fini(&v);
+}
+
+static void known_free(struct symbols *s, struct known_object *k)
+{
+	source_drop(s, k->o);
+	s->open_objects -= k->open;
+	s->object_bytes -= k->bytes;
+	hash_del(&s->objects, k->key, strlen(k->key));
+	object_free(k->o);
+	free(k->key);
+	free(k);
+}
+
+static void drop_from(struct live_mapping *l)
+{
+	if (!l->known || l->known->index != UINT32_MAX)
+		return;
+	l->known = NULL;
+	l->tried = false;
+	l->dropped = true;
+}
+
+/* The marked ones (index UINT32_MAX) are in no mapping any more. */
+static void drop_references(struct symbols *s)
+{
+	uint32_t pos = 0;
+	const void *key;
+	uint64_t *val;
+	size_t len;
+
+	while (hash_next(&s->processes, &pos, &key, &len, &val)) {
+		struct process *p = (struct process *)(uintptr_t)*val;
+
+		for (uint32_t i = 0; i < p->maps.n; i++)
+			drop_from(&p->maps.v[i]);
+		for (uint32_t i = 0; i < p->past.n; i++)
+			drop_from(&p->past.v[i].at);
+	}
+}
+
+static void drop_objects(struct symbols *s, const struct known_object *keep)
+{
+	size_t left = s->object_bytes;
+	known_vec v = by_age(s, keep);
+	uint32_t n = 0, kept = 0;
+
+	for (; n < v.n && left > s->limits.object_bytes / 4 * 3; n++) {
+		left -= v.v[n]->bytes;
+		v.v[n]->index = UINT32_MAX;
+	}
+	if (n)
+		drop_references(s);
+	for (uint32_t i = 0; i < s->known.n; i++) {
+		struct known_object *k = s->known.v[i];
+
+		if (k->index == UINT32_MAX) {
+			known_free(s, k);
+			continue;
+		}
+		k->index = kept;
+		s->known.v[kept++] = k;
+	}
+	s->known.n = kept;
+	vec_fini(&v);
+}
+
+/* --- what stays --- */
+
+void known_grown(struct symbols *s, struct known_object *k)
+{
+	if (!k->key)
+		return;
+	/* Names need the file no more. What is given out may be asked for anything. */
+	if (k->open && !k->pinned && object_has_symbols(k->o))
+		object_close_file(k->o);
+	count(s, k);
+	if (s->open_objects > s->limits.open_files)
+		close_files(s, k);
+	if (s->object_bytes > s->limits.object_bytes)
+		drop_objects(s, k);
+}
+
+struct known_object *known_add(struct symbols *s, struct object *o, char *key)
+{
+	struct known_object *k = xcalloc(1, sizeof(*k));
+
+	*k = (struct known_object){ .o = o, .key = key, .index = s->known.n, .used = ++s->uses };
+	vec_push(&s->known, k);
+	*hash_put(&s->objects, key, strlen(key), NULL) = (uintptr_t)k;
+	known_grown(s, k);
+	return k;
+}
+
+bool known_use(struct symbols *s, struct known_object *k)
+{
+	k->used = ++s->uses;
+	if (!k->key || object_is_open(k->o) || object_has_symbols(k->o))
+		return true;
+	if (!object_reopen(k->o))
+		return false;
+	known_grown(s, k);
+	return true;
+}
+
+struct object *known_pin(struct symbols *s, struct known_object *k, const char *path)
+{
+	struct object *o;
+	struct err *e;
+
+	k->pinned = true;
+	k->used = ++s->uses;
+	if (!object_is_open(k->o) && !object_reopen(k->o) && path) {
+		e = object_open(path, &o);
+		if (e) {
+			err_free(e);
+		} else {
+			source_drop(s, k->o);
+			object_free(k->o);
+			k->o = o;
+		}
+	}
+	count(s, k);
+	return k->o;
+}
+
+void known_fini(struct symbols *s)
+{
+	for (uint32_t i = 0; i < s->known.n; i++)
+		known_free(s, s->known.v[i]);
+	vec_fini(&s->known);
+	hash_fini(&s->objects);
+	object_free(s->vdso.o);
+}
+
+/* --- perf maps --- */
+
+void jit_make_room(struct symbols *s, const struct process *keep, size_t bytes)
+{
+	while (s->jit_bytes + bytes > s->limits.jit_bytes) {
+		struct process *oldest = NULL;
+		uint32_t pos = 0;
+		const void *key;
+		uint64_t *val;
+		size_t len;
+
+		while (hash_next(&s->processes, &pos, &key, &len, &val)) {
+			struct process *p = (struct process *)(uintptr_t)*val;
+
+			if (p != keep && p->jit_bytes &&
+			    (!oldest || p->jit_used_ns < oldest->jit_used_ns))
+				oldest = p;
+		}
+		if (!oldest)
+			return;
+		/* When it may be read again stays as it was. */
+		uint64_t next = oldest->jit_next_ns;
+
+		jit_drop(s, oldest);
+		oldest->jit_next_ns = next;
+		oldest->jit_dropped = true;
+	}
+}
