@@ -368,6 +368,10 @@ void bind_statement(struct bind_cx *cx, struct node *n)
 		bind_error(cx, n, "D_AGG_NULL", "expression has null effect: @%s", n->agg.name);
 		return;
 	}
+	if (n->kind == N_TERNARY) {
+		bind_ternary(cx, n, bind_statement);
+		return;
+	}
 	if (n->kind == N_ASSIGN && n->e.a->kind == N_AGG) {
 		id = n->e.b->kind == N_CALL ? subr_find(cx, n->e.b->call.func) : -1;
 		if (id < 0 || subr_table[id].kind != SUBR_KIND_AGG ||

@@ -444,13 +444,14 @@ static void bind_instance(struct bind_cx *cx, const struct node *n, struct bound
 	s->nodes = 0;
 	s->full = false;
 	memset(&s->flow, 0, sizeof(s->flow));
+	c->body = clone_list(cx, n->clause.body);
+	c->default_action = !c->body;
+	bind_statements(cx, c->body);
+	/* Last: it may read variables that the body defines. */
 	if (n->clause.pred) {
 		c->pred = node_clone(cx->arena, n->clause.pred);
 		bind_condition(cx, c->pred, "predicate result");
 	}
-	c->body = clone_list(cx, n->clause.body);
-	c->default_action = !c->body;
-	bind_statements(cx, c->body);
 	if (c->nprobes && c->probes[0]->filter)
 		add_filter(cx, c, c->probes[0]->filter, n->clause.pred ? n->clause.pred : n);
 	s->clause = NULL;

@@ -553,12 +553,19 @@ static void bind_binary(struct bind_cx *cx, struct node *n)
 	fold(cx, n);
 }
 
-static void bind_ternary(struct bind_cx *cx, struct node *n)
+void bind_ternary(struct bind_cx *cx, struct node *n,
+		  void (*bind_chosen)(struct bind_cx *cx, struct node *n))
 {
 	struct node *c = n->e.a, *a = n->e.b, *b = n->e.c;
 	type_id t;
 
 	bind_expr(cx, c);
+	if (is_const(c)) {
+		replace_node(n, c->i.value ? a : b);
+		bind_chosen(cx, n);
+		n->lvalue = false;
+		return;
+	}
 	bind_expr(cx, a);
 	bind_expr(cx, b);
 	if (bad_operand(cx, n, c, "?:") || bad_operand(cx, n, a, "?:") ||
@@ -576,7 +583,6 @@ static void bind_ternary(struct bind_cx *cx, struct node *n)
 		to_string(cx, a);
 		to_string(cx, b);
 		n->type = T_STRING;
-		fold(cx, n);
 		return;
 	}
 	decay(cx, a);
@@ -601,7 +607,6 @@ static void bind_ternary(struct bind_cx *cx, struct node *n)
 			   type_text(cx, a->type), type_text(cx, b->type));
 		return;
 	}
-	fold(cx, n);
 }
 
 static void bind_cast(struct bind_cx *cx, struct node *n)
@@ -731,7 +736,7 @@ void bind_expr(struct bind_cx *cx, struct node *n)
 	case N_UNARY: bind_unary(cx, n); break;
 	case N_BINARY: bind_binary(cx, n); break;
 	case N_ASSIGN: bind_assign(cx, n); break;
-	case N_TERNARY: bind_ternary(cx, n); break;
+	case N_TERNARY: bind_ternary(cx, n, bind_expr); break;
 	case N_COMMA: bind_comma(cx, n); break;
 	case N_CAST: bind_cast(cx, n); break;
 	case N_SIZEOF:

@@ -189,6 +189,10 @@ void lib_fini(struct bind_cx *cx);
 /* --- expr.c --- */
 /* Binds n. Translated values and struct values may result. */
 void bind_expr(struct bind_cx *cx, struct node *n);
+/* Binds n, an N_TERNARY. When its condition is a constant, n becomes the operand that the constant chooses and is bound by
+ * bind_chosen, as DTrace does it: the other operand may be anything. */
+void bind_ternary(struct bind_cx *cx, struct node *n,
+		  void (*bind_chosen)(struct bind_cx *cx, struct node *n));
 /* False, with an error: more than MAX_NODES or MAX_ALL nodes. */
 bool bind_has_room(struct bind_cx *cx, const struct node *n);
 /* Binds n, which must be a value: no translated value, no action, not void. */
