@@ -789,6 +789,21 @@ static void list_clauses(struct gen *g)
 	}
 }
 
+/* A string has up to strsize characters and a NUL behind them. */
+static void choose_strsize(struct gen *g)
+{
+	int64_t chars = opt_num(g->options, OPT_STRSIZE);
+
+	if (chars < 1)
+		chars = 1;
+	if (chars > WIRE_STRING_MAX - 1)
+		chars = WIRE_STRING_MAX - 1;
+	g->strmax = (uint32_t)chars + 1;
+	g->strsize = (g->strmax + 7) & ~7u;
+	if (g->strsize < 16)
+		g->strsize = 16;
+}
+
 struct image *compile_image(const struct bound *b, struct type_graph *types, struct diags *diags,
 			    struct options *options, struct compile_target *target, FILE *ir_out)
 {
@@ -810,11 +825,7 @@ struct image *compile_image(const struct bound *b, struct type_graph *types, str
 		g.map_of[i] = -1;
 	intern_init(&g.texts);
 	g.report = opt_on(options, OPT_REPORT);
-	g.strsize = (uint32_t)((opt_num(options, OPT_STRSIZE) + 7) & ~7ll);
-	if (g.strsize < 16)
-		g.strsize = 16;
-	if (g.strsize > WIRE_STRING_MAX)
-		g.strsize = WIRE_STRING_MAX;
+	choose_strsize(&g);
 	g.this_regs = arena_array(g.arena, struct ir_val, b->vars.n + 1);
 	list_clauses(&g);
 	(void)gen_fixed_map(&g, MAP_STATE);

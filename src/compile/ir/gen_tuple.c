@@ -131,13 +131,14 @@ static void copy_bytes(struct gen *g, const struct field *fl, const struct node 
 		       struct ir_val dst)
 {
 	struct lval place = gen_place(g, n);
-	struct ir_val addr = gen_place_addr(g, place), to, r;
+	struct ir_val addr = gen_readable(g, place), to, r;
 
 	to = ir_bin(g->f, ALU_ADD, dst, IR_I(fl->offset));
 	r = place.kind == PLACE_KERNEL
 		    ? gen_pointed_copy(g, to, IR_I(fl->size), addr, false)
 		    : ir_call(g->f, HELPER_READ_KERNEL, 3, to, IR_I(fl->size), addr);
-	gen_fault_if(g, r, IF_NE, IR_I(0), WIRE_FAULT_BADADDR, addr, n->loc);
+	gen_fault_if(g, r, IF_NE, IR_I(0), WIRE_FAULT_BADADDR,
+		     place.kind == PLACE_KERNEL ? addr : IR_I(0), n->loc);
 }
 
 void gen_field(struct gen *g, const struct field *fl, const struct node *n, struct ir_val dst,

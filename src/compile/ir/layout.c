@@ -26,6 +26,9 @@ static void look(void *arg, const struct node *n)
 		case BUILTIN_PROBEFUNC:
 		case BUILTIN_PROBENAME: needs->probe_text = true; break;
 		case BUILTIN_ID: needs->id = true; break;
+		case BUILTIN_ARG1: /* of ERROR: the id of the probe that failed */
+			needs->id |= cl->attach == ATTACH_SELF;
+			break;
 		case BUILTIN_UCALLER:
 		case BUILTIN_USTACKDEPTH: g->uses_switch_stacks |= cl->thread_arg >= 0; break;
 		case BUILTIN_VTIMESTAMP: g->uses_vtime = !g->target->inside; break;
@@ -100,7 +103,7 @@ static void make_arrays(struct gen *g)
 		l->map = (int)gen_map(g, MAP_ASSOC, arena_strdup(g->arena, v->name),
 				      BPF_MAP_TYPE_HASH, l->key.size, l->size,
 				      entries(opt_num(g->options, OPT_DYNVARSIZE),
-					      l->key.size + l->size + ELEMENT_OVERHEAD),
+					      l->key.size + l->size),
 				      BPF_F_NO_PREALLOC);
 	}
 }
@@ -260,6 +263,72 @@ bool gen_copies_in(const struct bound_clause *cl)
 	return copies_in;
 }
 
+/* --- variables that hold pointers to the firing's own memory --- */
+
+/* What is assigned to each variable. */
+struct assigned {
+	struct gen *g;
+	bool changed;
+};
+
+static const struct variable *assigned_variable(const struct node *n)
+{
+	const struct node *l = n->e.a;
+
+	return n->kind == N_ASSIGN && n->op == OP_NONE &&
+			       (l->kind == N_IDENT || l->kind == N_INDEX) && l->id &&
+			       l->id->kind == IDENT_VAR
+		       ? l->id->var
+		       : NULL;
+}
+
+static bool is_zero(const struct node *n)
+{
+	while (n->kind == N_CAST)
+		n = n->t.a;
+	return n->kind == N_INT && !n->i.value;
+}
+
+static void suppose_own(void *arg, const struct node *n)
+{
+	struct assigned *a = arg;
+	const struct variable *v = assigned_variable(n);
+
+	if (v && type_is_pointer(a->g->types, v->type) && !is_zero(n->e.b))
+		a->g->vars[v->index].own = true;
+}
+
+static void refute_own(void *arg, const struct node *n)
+{
+	struct assigned *a = arg;
+	const struct variable *v = assigned_variable(n);
+
+	if (!v || !a->g->vars[v->index].own || is_zero(n->e.b) || gen_is_own(a->g, n->e.b))
+		return;
+	a->g->vars[v->index].own = false;
+	a->changed = true;
+}
+
+static void walk_clauses(struct gen *g, void (*fn)(void *arg, const struct node *n), void *arg)
+{
+	for (uint32_t i = 0; i < g->b->clauses.n; i++) {
+		node_walk(g->b->clauses.v[i]->pred, fn, arg);
+		node_walk(g->b->clauses.v[i]->body, fn, arg);
+	}
+}
+
+/* Each pointer that is assigned to is supposed to be one, until nothing refutes it any more. */
+static void find_own(struct gen *g)
+{
+	struct assigned a = { .g = g };
+
+	walk_clauses(g, suppose_own, &a);
+	do {
+		a.changed = false;
+		walk_clauses(g, refute_own, &a);
+	} while (a.changed);
+}
+
 /* needs: probes numbered.   gives: every layout, map and table but read-only text that code adds.   keeps: clauses. */
 void gen_collect(struct gen *g)
 {
@@ -276,6 +345,7 @@ void gen_collect(struct gen *g)
 	g->this_size = SCRATCH_DYN + 2 * g->dynsize;
 	g->globals_size = 8;
 	place_variables(g);
+	find_own(g);
 	for (uint32_t i = 0; i < g->b->aggs.n; i++)
 		gen_layout_tuple(g, &g->agg_keys[i], g->b->agg_key_types.v[i],
 				 g->b->aggs.v[i]->nkeys);
