@@ -257,7 +257,8 @@ INLINE long put_ipv6(char *dst, u64 size, u64 addr, enum ipv4_in_ipv6 how)
 	a.high = swap_bytes(raw[0]);
 	a.low = swap_bytes(raw[1]);
 	/* ::ffff:a.b.c.d, and ::a.b.c.d other than :: and ::1 */
-	dots = how != IN_GROUPS && !a.high && (a.low >> 32 == 0xffff || (!(a.low >> 32) && a.low >> 16));
+	dots = how != IN_GROUPS && !a.high &&
+	       (a.low >> 32 == 0xffff || (!(a.low >> 32) && a.low >> 16));
 	if (dots && how == ALONE) {
 		put_ipv4(dst, size, 0, (u32)(raw[1] >> 32));
 		dst[size - 1] = 0;

@@ -182,7 +182,8 @@ static struct err *do_setopt(struct consumer *c, const struct record_view *r,
 	cleanup_free char *value = a->text2 ? xstrdup(a->text2) : NULL, *what = NULL;
 	uint32_t n;
 
-	if (a->nfields && field_text(c->image, &r->segment->fields[a->fields[0]], r->data, &text, &n))
+	if (a->nfields &&
+	    field_text(c->image, &r->segment->fields[a->fields[0]], r->data, &text, &n))
 		value = xstrndup(text, n);
 	if (options_set(c->options, a->text, value, WHEN_DYNAMIC, &why))
 		return NULL;

@@ -77,8 +77,7 @@ void trace_print(struct sink *s, struct out *o, const struct field *f, uint32_t 
 		return out_unsigned(o, field_uint(f, data), quiet ? 0 : width);
 	case FIELD_STRING:
 	case FIELD_BYTES:
-		if (f->kind == FIELD_BYTES &&
-		    (raw || sink_dtrace(s) || !(traits & TRAIT_TEXT)))
+		if (f->kind == FIELD_BYTES && (raw || sink_dtrace(s) || !(traits & TRAIT_TEXT)))
 			return bytes_dump(o, data + f->offset, f->size);
 		/* fallthrough */
 	case FIELD_STRID:

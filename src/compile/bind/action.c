@@ -331,9 +331,10 @@ void bind_statement(struct bind_cx *cx, struct node *n)
 		if (is_xlated(n))
 			replace_node(n, n->t.a); /* the translation has no effect of its own */
 		if (is_aggregating(n))
-			bind_error(cx, n, "D_CG_EXPR",
-				   "aggregating function %s( ) may only be assigned to an aggregation, as in @ = %s(...)",
-				   n->call.func, n->call.func);
+			bind_error(
+				cx, n, "D_CG_EXPR",
+				"aggregating function %s( ) may only be assigned to an aggregation, as in @ = %s(...)",
+				n->call.func, n->call.func);
 		return;
 	}
 	id = call_subr(cx, n);

@@ -232,10 +232,11 @@ static bool bind_llquantize(struct bind_cx *cx, struct node *n, struct node *arg
 			return false;
 		}
 		if (fields[i] == &a->steps && !positive_const(cx, p)) {
-			bind_error(cx, n, params[i].type_tag,
-				   "llquantize( ) argument #%zu (%s) must be a non-zero positive integer "
-				   "constant",
-				   i + 2, params[i].what);
+			bind_error(
+				cx, n, params[i].type_tag,
+				"llquantize( ) argument #%zu (%s) must be a non-zero positive integer "
+				"constant",
+				i + 2, params[i].what);
 			return false;
 		}
 		if (p->i.value > UINT16_MAX) {
@@ -347,10 +348,11 @@ static bool bind_function(struct bind_cx *cx, struct node *n, struct node *call,
 		if (bad_operand(n, x))
 			return false;
 		if (i > 1 && i <= constants_of(id) && !is_integer(cx, x)) {
-			bind_error(cx, n, "D_PROTO_ARG",
-				   "%s( ) argument #%u is incompatible with prototype: prototype: integer, "
-				   "argument: %s",
-				   call->call.func, i, value_text(cx, x));
+			bind_error(
+				cx, n, "D_PROTO_ARG",
+				"%s( ) argument #%u is incompatible with prototype: prototype: integer, "
+				"argument: %s",
+				call->call.func, i, value_text(cx, x));
 			return false;
 		}
 	}

@@ -204,9 +204,10 @@ static void bind_pointer_step(struct bind_cx *cx, struct node *n)
 	}
 	size = is_pointer(cx, l) ? step_size(cx, l->type) : 0;
 	if (!size) {
-		bind_error(cx, n, "D_OP_VFPTR",
-			   "operator %s= requires a left-hand scalar operand of known size, not \"%s\"",
-			   op_name(n->op), value_text(cx, l));
+		bind_error(
+			cx, n, "D_OP_VFPTR",
+			"operator %s= requires a left-hand scalar operand of known size, not \"%s\"",
+			op_name(n->op), value_text(cx, l));
 		return;
 	}
 	if (!is_integer(cx, r)) {
@@ -282,7 +283,8 @@ static bool check_assignable(struct bind_cx *cx, struct node *n, const struct no
 
 	if (is_xlated(l) || (k != TYPE_ARRAY && k != TYPE_FUNC))
 		return true;
-	bind_error(cx, n, "D_OP_ARRFUN", "operator = may not be applied to an operand of type \"%s\"",
+	bind_error(cx, n, "D_OP_ARRFUN",
+		   "operator = may not be applied to an operand of type \"%s\"",
 		   type_text(cx, l->type));
 	return false;
 }
@@ -313,10 +315,11 @@ static bool create_for(struct bind_cx *cx, struct node *n)
 		bind_error(cx, n, "D_OP_INCOMPAT", "a value of type %s cannot be assigned",
 			   value_text(cx, r));
 	else
-		bind_error(cx, n, "D_OP_SOU",
-			   "a value of type \"%s\" cannot be kept in a variable: assign its address or "
-			   "its members",
-			   value_text(cx, r));
+		bind_error(
+			cx, n, "D_OP_SOU",
+			"a value of type \"%s\" cannot be kept in a variable: assign its address or "
+			"its members",
+			value_text(cx, r));
 	return false;
 }
 
@@ -439,13 +442,15 @@ bool bind_builtin_index(struct bind_cx *cx, struct node *n, const char *name)
 	if (bad_operand(n, index))
 		return false;
 	if (index->next)
-		bind_error(cx, n, "D_PROTO_LEN", "%s[ ] prototype mismatch: %u arguments passed, 1 expected",
-			   name, list_length(index));
+		bind_error(cx, n, "D_PROTO_LEN",
+			   "%s[ ] prototype mismatch: %u arguments passed, 1 expected", name,
+			   list_length(index));
 	else if (!is_const(index) || !is_integer(cx, index))
-		bind_error(cx, n, "D_PROTO_ARG",
-			   "%s[ ] argument #1 is incompatible with prototype: prototype: integer constant, "
-			   "argument: %s",
-			   name, value_text(cx, index));
+		bind_error(
+			cx, n, "D_PROTO_ARG",
+			"%s[ ] argument #1 is incompatible with prototype: prototype: integer constant, "
+			"argument: %s",
+			name, value_text(cx, index));
 	return !is_poison(n);
 }
 
@@ -495,13 +500,15 @@ static void bind_element(struct bind_cx *cx, struct node *n)
 	array = type_kind(g, t) == TYPE_ARRAY;
 	if (is_xlated(a) || !is_integer(cx, i) ||
 	    (!array && !text && (!type_is_pointer(g, t) || !step_size(cx, t)))) {
-		bind_error(cx, n, "D_OP_INCOMPAT", "a value of type \"%s\" cannot be indexed by \"%s\"",
-			   value_text(cx, a), value_text(cx, i));
+		bind_error(cx, n, "D_OP_INCOMPAT",
+			   "a value of type \"%s\" cannot be indexed by \"%s\"", value_text(cx, a),
+			   value_text(cx, i));
 		return;
 	}
 	if (text) {
 		if (is_const(i) && i->i.value >= type_size(g, T_STRING)) {
-			bind_error(cx, n, "D_ARR_BOUNDS", "index outside of the string: %lld, max is %llu",
+			bind_error(cx, n, "D_ARR_BOUNDS",
+				   "index outside of the string: %lld, max is %llu",
 				   (long long)i->i.value,
 				   (unsigned long long)type_size(g, T_STRING) - 1);
 			return;

@@ -14,7 +14,7 @@ static const char *const protos[SUBR_ID_COUNT] = {
 	[SUBR_COPYIN] = "ai",
 	[SUBR_COPYINSTR] = "ai",
 	[SUBR_COPYINTO] = "aip",
-	[SUBR_COPYOUT] = "pai",
+	[SUBR_COPYOUT] = "bai",
 	[SUBR_COPYOUTSTR] = "sai",
 	[SUBR_DIRNAME] = "s",
 	[SUBR_D_PATH] = "f",
@@ -129,8 +129,9 @@ bool check_count(struct bind_cx *cx, struct node *n, enum subr_id id)
 
 	if (have >= s->min && (s->max < 0 || have <= s->max))
 		return true;
-	bind_error(cx, n, "D_PROTO_LEN", "%s( ) prototype mismatch: %d argument%s passed, %s%d expected",
-		   s->name, have, have == 1 ? "" : "s",
+	bind_error(cx, n, "D_PROTO_LEN",
+		   "%s( ) prototype mismatch: %d argument%s passed, %s%d expected", s->name, have,
+		   have == 1 ? "" : "s",
 		   s->min == s->max ? ""
 		   : have < s->min  ? "at least "
 				    : "at most ",

@@ -212,8 +212,8 @@ static void match(struct bind_cx *cx, struct matching *m, const struct pdesc *d)
 		diag_error(cx->diags, d->loc, d->end,
 			   is_pid(pd.prov) && !process_exists(pd.prov) && strcmp(pd.prov, "pid0")
 				   ? "D_PROC_GRAB"
-			   : is_pid(pd.prov)                           ? pid_tag(&pd)
-								       : "D_PDESC_INVAL",
+			   : is_pid(pd.prov) ? pid_tag(&pd)
+					     : "D_PDESC_INVAL",
 			   "%s", err->text);
 		err_free(err);
 		return;

@@ -100,9 +100,10 @@ static void add_enumerators(struct bind_cx *cx, const struct spec *s, type_id t)
 				   e->name);
 		for (const struct enumerator *o = s->enumerators; o != e; o = o->next)
 			if (!strcmp(o->name, e->name)) {
-				decl_error(cx, e->loc, 0, "D_UNKNOWN",
-					   "failed to define enumerator '%s': the enum has it already",
-					   e->name);
+				decl_error(
+					cx, e->loc, 0, "D_UNKNOWN",
+					"failed to define enumerator '%s': the enum has it already",
+					e->name);
 				break;
 			}
 		type_add_enumerator(cx->types, t, e->name, value);

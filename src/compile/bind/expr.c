@@ -611,8 +611,7 @@ void bind_ternary(struct bind_cx *cx, struct node *n,
 	}
 	bind_expr(cx, a);
 	bind_expr(cx, b);
-	if (bad_operand(n, c) || bad_operand(n, a) ||
-	    bad_operand(n, b))
+	if (bad_operand(n, c) || bad_operand(n, a) || bad_operand(n, b))
 		return;
 	decay(cx, c);
 	if (!is_scalar(cx, c)) {
@@ -665,8 +664,8 @@ static void bind_cast(struct bind_cx *cx, struct node *n)
 		return;
 	if (is_xlated(a) || a->type == T_DYN || a->type == T_VOID) {
 		bind_error(cx, n, "D_CAST_INVAL",
-			   "invalid cast expression: \"%s\" to a type of \"%s\"",
-			   value_text(cx, a), type_text(cx, t));
+			   "invalid cast expression: \"%s\" to a type of \"%s\"", value_text(cx, a),
+			   type_text(cx, t));
 		return;
 	}
 	if (type_is_string(cx->types, t)) {

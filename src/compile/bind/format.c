@@ -11,8 +11,7 @@ bool bind_format(struct bind_cx *cx, struct node *n, const struct node *text)
 		/* +1: the quote; escapes in front of it move the caret, which is then only near. */
 		loc_t loc = text->loc + 1 + pos < text->end ? text->loc + 1 + pos : text->loc;
 
-		diag_error(cx->diags, loc, 0, "D_SYNTAX", "%s( ) format: %s", n->call.func,
-			   error);
+		diag_error(cx->diags, loc, 0, "D_SYNTAX", "%s( ) format: %s", n->call.func, error);
 		poison(n);
 		return false;
 	}
@@ -237,17 +236,19 @@ void check_printa(struct bind_cx *cx, struct node *n, uint32_t agg)
 			if (!(c->flags & dyn))
 				continue;
 			if (key >= b->aggs.v[agg]->nkeys) {
-				bind_error(cx, n, "D_PRINTF_DYN_PROTO",
-					   "printa( ) conversion #%u (%s) is missing a corresponding "
-					   "\"*\" key of @%s",
-					   convn, conv_text(cx, c), b->aggs.v[agg]->name);
+				bind_error(
+					cx, n, "D_PRINTF_DYN_PROTO",
+					"printa( ) conversion #%u (%s) is missing a corresponding "
+					"\"*\" key of @%s",
+					convn, conv_text(cx, c), b->aggs.v[agg]->name);
 				return;
 			}
 			if (!type_is_integer(cx->types, b->agg_key_types.v[agg][key])) {
-				bind_error(cx, n, "D_PRINTF_DYN_TYPE",
-					   "printa( ) @%s key #%u is the width of conversion #%u and must be "
-					   "an integer",
-					   b->aggs.v[agg]->name, key + 1, convn);
+				bind_error(
+					cx, n, "D_PRINTF_DYN_TYPE",
+					"printa( ) @%s key #%u is the width of conversion #%u and must be "
+					"an integer",
+					b->aggs.v[agg]->name, key + 1, convn);
 				return;
 			}
 			key++;

@@ -383,7 +383,8 @@ struct node *placeholder(struct bind_cx *cx, const struct node *at, type_id t)
 
 void try_inline(struct bind_cx *cx, struct inline_def *def)
 {
-	struct node *use = make_node(cx, N_IDENT, def->node->inl.value), *args = NULL, **tail = &args;
+	struct node *use = make_node(cx, N_IDENT, def->node->inl.value), *args = NULL,
+		    **tail = &args;
 	uint32_t errors = cx->diags->errors;
 
 	for (uint32_t i = 0; i < def->params.n; i++) {

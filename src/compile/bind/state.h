@@ -105,7 +105,7 @@ struct bind_state {
 	bool dry; /* no probe matched and none has to: bound for its errors and variables only */
 	bool in_context; /* inside probe_arg.expr or a filter: arg0.. are context words */
 	struct flow flow;
-	bool trying;  /* binding a definition that nothing uses yet, for its errors: the probe's arguments have no values */
+	bool trying; /* binding a definition that nothing uses yet, for its errors: the probe's arguments have no values */
 	bool showing; /* print(&x): the address of a variable is allowed */
 	bool in_lib;  /* inside a library's inline or translator: __names are allowed */
 };

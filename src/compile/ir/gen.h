@@ -108,7 +108,8 @@ struct gen {
 	struct tuple_layout *agg_keys;
 	bool *agg_atomic;
 	uint32_t globals_size, tls_size, this_size, scratch_size, dynsize;
-	uint32_t strsize, strmax; /* bytes kept for a string, a multiple of 8; bytes it may have with its NUL */
+	uint32_t strsize,
+		strmax; /* bytes kept for a string, a multiple of 8; bytes it may have with its NUL */
 	uint32_t chips_at, nodes_at; /* rodata offsets of tables by CPU, 0 not made */
 	uint32_t strtok_at;          /* scratch offset of strtok()'s state, 0 not used */
 	uint32_t offsets_at;         /* rodata offset + 1 of struct wire_offsets, 0 not made */
@@ -242,7 +243,8 @@ struct str_info {
 	uint32_t bound;
 }; /* bound: bytes incl. NUL, a multiple of 8 */
 struct str_info gen_str_info(struct gen *g, const struct node *n);
-bool gen_is_string_place(const struct node *n); /* a string that lies somewhere: a variable, an element, a member */
+bool gen_is_string_place(
+	const struct node *n); /* a string that lies somewhere: a variable, an element, a member */
 void gen_str_into(struct gen *g, const struct node *n, struct ir_val dst, int32_t off,
 		  uint32_t size);
 /* Address readable by bpf_probe_read_kernel; *ret_known: bytes the verifier lets programs load directly (0: none). */

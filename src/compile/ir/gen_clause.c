@@ -373,10 +373,9 @@ static void run_action(struct gen *g, const struct node *call, const struct acti
 	if (a && a->kind == ACT_EXIT)
 		stop_tracing(g, &s->fields.v[a->fields[0]]);
 	if (a && (a->kind == ACT_COMMIT || a->kind == ACT_DISCARD))
-		check_speculation(g,
-				  ir_load(f, g->rec, (int32_t)s->fields.v[a->fields[0]].offset, 4,
-					  false),
-				  call->loc);
+		check_speculation(
+			g, ir_load(f, g->rec, (int32_t)s->fields.v[a->fields[0]].offset, 4, false),
+			call->loc);
 }
 
 static bool has_action(const struct node *call)

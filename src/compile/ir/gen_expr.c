@@ -386,14 +386,12 @@ bool gen_is_own(struct gen *g, const struct node *n)
 		return n->id && n->id->kind == IDENT_SUBR &&
 		       (n->id->subr == SUBR_ALLOCA || n->id->subr == SUBR_COPYIN);
 	case N_IDENT:
-	case N_INDEX:
-		return n->id && n->id->kind == IDENT_VAR && g->vars[n->id->var->index].own;
+	case N_INDEX: return n->id && n->id->kind == IDENT_VAR && g->vars[n->id->var->index].own;
 	case N_CAST: return gen_is_own(g, n->t.a);
 	case N_COMMA: return gen_is_own(g, n->e.b);
 	case N_TERNARY: return gen_is_own(g, n->e.b) && gen_is_own(g, n->e.c);
 	case N_ASSIGN: return gen_is_own(g, n->e.b);
-	case N_BINARY:
-		return (n->op == OP_ADD || n->op == OP_SUB) && gen_is_own(g, n->e.a);
+	case N_BINARY: return (n->op == OP_ADD || n->op == OP_SUB) && gen_is_own(g, n->e.a);
 	case N_UNARY: return n->op >= OP_PREINC && gen_is_own(g, n->e.a);
 	default: return false;
 	}
@@ -759,7 +757,8 @@ static struct ir_val assign(struct gen *g, const struct node *n)
 	struct ir_val v;
 	struct lval p;
 
-	if (gen_is_string(g, n->e.a) || (gen_is_string(g, n->e.b) && is_aggregate_type(g, n->e.a->type))) {
+	if (gen_is_string(g, n->e.a) ||
+	    (gen_is_string(g, n->e.b) && is_aggregate_type(g, n->e.a->type))) {
 		gen_assign_string(g, gen_place(g, n->e.a), n->e.b);
 		return IR_I(0);
 	}

@@ -530,7 +530,7 @@ void gen_assign_string(struct gen *g, struct lval p, const struct node *value)
 	struct ir_fn *f = g->f;
 	/* a char array that is assigned a string is a member of a translated struct */
 	uint32_t most = type_is_string(g->types, p.type) ? g->strmax
-							  : (uint32_t)type_size(g->types, p.type);
+							 : (uint32_t)type_size(g->types, p.type);
 	uint32_t done = ir_new_label(f), insert = ir_new_label(f), known, map, size;
 	struct ir_val src, tmp, at, r;
 
@@ -543,8 +543,7 @@ void gen_assign_string(struct gen *g, struct lval p, const struct node *value)
 	src = gen_str_addr(g, value, &known);
 	switch (p.kind) {
 	case PLACE_MEM:
-		read_kernel_str(g, ir_bin(f, ALU_ADD, p.v, IR_I(p.off)), 0, most, src,
-				value->loc);
+		read_kernel_str(g, ir_bin(f, ALU_ADD, p.v, IR_I(p.off)), 0, most, src, value->loc);
 		break;
 	case PLACE_TLS:
 		at = gen_lazy(g, LAZY_TLS_RW);

@@ -300,7 +300,7 @@ struct err *prog_load_copy(struct kernel_engine *k, uint32_t prog, uint32_t prob
 	int fd = sys_prog_load(&a);
 	if (fd < 0)
 		e = tell ? rejected(k, p, &l, &a) : err_errno(errno, "program %s", p->name);
-	else if (opt_on(k->e.image->options, OPT_BPFLOG))
+	else if (k->e.image->options && opt_on(k->e.image->options, OPT_BPFLOG))
 		show_log(p, a);
 	if (fd >= 0)
 		vec_push(&k->instances, (struct instance){ fd, prog, probe, tracepoint,
