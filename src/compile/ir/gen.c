@@ -259,9 +259,6 @@ static void end_fn(struct gen *g)
 	ir_ret(f, IR_I(0));
 }
 
-/* MAX_USED_MAPS of kernel/bpf/verifier.c. */
-enum { PROG_MAPS_MAX = 64 };
-
 static uint32_t count_maps(const struct gen *g, const struct image_prog *p)
 {
 	bool *seen = xcalloc(g->maps.n + 1, sizeof(bool));
@@ -314,11 +311,11 @@ static struct image_prog *finish_prog(struct gen *g, struct ir_fn *f, const char
 	p->funcs = arena_array(g->arena, uint32_t, code.funcs.n);
 	memcpy(p->funcs, code.funcs.v, code.funcs.n * sizeof(*p->funcs));
 	ebpf_code_fini(&code);
-	if (count_maps(g, p) > PROG_MAPS_MAX) {
+	if (g->target->maps_max && count_maps(g, p) > g->target->maps_max) {
 		diag_error(
 			g->diags, loc, 0, "D_TOO_LARGE",
-			"the clauses of %s use %u aggregations, arrays and tables together; the kernel allows %d",
-			name, count_maps(g, p), PROG_MAPS_MAX);
+			"the clauses of %s use %u aggregations, arrays and tables together; the kernel allows %u",
+			name, count_maps(g, p), g->target->maps_max);
 		g->failed = true;
 	}
 	return p;

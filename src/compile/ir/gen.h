@@ -28,7 +28,8 @@ struct compile_target {
 	/* In the traced process: a system call's context is its struct pt_regs, as a uprobe's is; what is not resident is
 	 * faulted in; threads ask for their own CPU time. */
 	bool inside;
-	bool unwind; /* the engine keeps unwind tables: ustack() walks by them, not by frame pointers */
+	uint32_t maps_max; /* most maps a program may use, 0: any number */
+	bool unwind;       /* the engine keeps unwind tables: ustack() walks by them, not by frame pointers */
 	const int32_t *cpu_chip, *cpu_node; /* by CPU number */
 	uint32_t ncpus;
 	/* Up to how many probes of kernel functions have a program each for BPF trampolines, beside the one of all for kprobes; asked when
@@ -43,6 +44,9 @@ struct compile_target {
 struct image *compile_image(const struct bound *b, struct type_graph *types, struct diags *diags,
 			    struct options *options, struct compile_target *target, FILE *ir_out);
 
+/* MAX_USED_MAPS of kernel/bpf/verifier.c. */
+enum { PROG_MAPS_MAX = 64 };
+
 /* --- private to compile/ir --- */
 
 enum { SCRATCH_BUSY = 0, SCRATCH_WORD = 8, SCRATCH_DYN = 16, SCRATCH_SLOTS = 4 };
@@ -53,6 +57,7 @@ struct tuple_layout {
 	struct field *fields;
 	uint32_t n, size;
 	bool padded; /* holds bytes that no field writes: zero it first */
+	uint32_t slot; /* of a map that several arrays share, from 1: the first word of the key, the fields are behind. 0: none */
 };
 
 struct var_layout {
