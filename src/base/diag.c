@@ -354,6 +354,8 @@ void diags_print(const struct diags *d, const struct diag_style *style, FILE *ou
 	uint32_t shown = 0;
 
 	for (uint32_t i = 0; i < d->n; i++) {
+		if (style->dtrace && shown)
+			return; /* DTrace ends with the first */
 		if (style->dtrace)
 			print_dtrace(d, &d->list[i], style, out);
 		else
