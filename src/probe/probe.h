@@ -130,6 +130,7 @@ struct probe {
 	const char *object; /* tracepoint name, or file path to attach to */
 	uint64_t offset;    /* file offset */
 	uint64_t semaphore; /* file offset, 0 none */
+	bool semaphore_shares_page; /* two mappings of a process hold its byte, and the kernel may count in the wrong one */
 	const struct object_question *const
 		*asks; /* DOF: answered with yes while it is enabled, where that can be done */
 	uint32_t nasks;
