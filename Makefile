@@ -4,7 +4,7 @@ PREFIX ?= /usr/local
 MESON ?= meson
 JOBS ?= $(shell nproc)
 
-.PHONY: all deps demo test install bench fuzz clean format check-layers configure
+.PHONY: all deps test-deps demo test install bench fuzz clean format check-layers configure
 
 all: configure
 	@ninja -C $(BUILD) -j $(JOBS)
@@ -12,12 +12,15 @@ all: configure
 deps:
 	@tools/install-deps
 
+test-deps:
+	@tools/install-deps --test
+
 demo: deps
 	@$(MAKE) --no-print-directory all
 	@tools/demo $(BUILD)/cmd/descry
 
 # SAN=1: descry itself built with ASan and UBSan.  T="pattern...": only the tests whose name holds a pattern.
-test: deps
+test: test-deps
 	@$(MAKE) --no-print-directory all
 	@ninja -C $(BUILD) -j $(JOBS) tests $(if $(SAN),test/descry-san)
 	@tools/run-tests --build $(BUILD) $(if $(SAN),--descry $(BUILD)/test/descry-san) $(T)

@@ -95,16 +95,20 @@ static void put_threads(uint64_t task, uint32_t n, uint32_t live)
 	put32(signal, area()->task.live, live);
 }
 
-/* Of a child that `result` numbers. */
-static uint64_t child(struct wire_thread *t, const uint64_t *regs, uint32_t nr, uint32_t number)
+/* Of a child that `number` names; n: threads that the process has now. A thread just made counts, though it may have ended. */
+static uint64_t child(struct wire_thread *t, const uint64_t *regs, uint32_t nr, uint32_t number,
+		      uint32_t n)
 {
 	const struct wire_task_layout *l = &area()->task;
 	uint64_t flags = nr == SYS_CLONE ? regs[RDI] : nr == SYS_VFORK ? MEMORY_FLAG : 0, c, mm;
 
 	if (nr == SYS_CLONE3)
 		agent_probe_read((uintptr_t)&flags, sizeof(flags), regs[RDI], 0, 0, t);
-	if (flags & THREAD_FLAG)
+	if (flags & THREAD_FLAG) {
+		if (n == 1)
+			put_threads(t->task, 2, 2);
 		return copy(t, true, t->task, number, t->pid);
+	}
 	c = copy(t, true, t->task, number, number);
 	if (!(flags & MEMORY_FLAG)) {
 		mm = c + l->task_size + l->signal_size;
@@ -220,7 +224,7 @@ ENTRY uint64_t agent_event(const uint64_t *regs, const struct wire_stub *stub,
 	case WIRE_STUB_FORKS:
 		if (!forks || (int32_t)result <= 0)
 			return 0;
-		ev->word[1] = child(t, regs, nr, result);
+		ev->word[1] = child(t, regs, nr, result, n);
 		break;
 	case WIRE_STUB_STARTS:
 		if (!forks || result)

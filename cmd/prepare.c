@@ -111,12 +111,40 @@ static void say_instead(const struct run *r, const struct err *why, enum engine_
 				      : "from inside the named processes, others are not seen");
 }
 
+/* Can each buffer and array hold one record, one element? */
+static bool buffers_suffice(const struct run *r)
+{
+	enum { LEAST = 64 }; /* bytes of any record, with its header in the buffer */
+	int64_t need = LEAST;
+
+	for (uint32_t i = 0; i < r->image->nsegments; i++)
+		if (need < (int64_t)r->image->segments[i].size)
+			need = (int64_t)r->image->segments[i].size;
+	if (opt_num(&r->options, OPT_BUFSIZE) < need)
+		return false;
+	for (uint32_t i = 0; i < r->image->nmaps; i++) {
+		const struct image_map *m = &r->image->maps[i];
+
+		if (m->role == MAP_ASSOC &&
+		    opt_num(&r->options, OPT_DYNVARSIZE) < (int64_t)m->key_size + m->value_size)
+			return false;
+	}
+	return true;
+}
+
 /* What is asked of the program before anything is loaded. */
 static bool may_run(struct run *r)
 {
 	if (r->image->destructive && !opt_on(&r->options, OPT_DESTRUCTIVE)) {
 		fprintf(stderr,
 			"%s: could not enable tracing: Destructive actions not allowed (use -w)\n",
+			r->c->progname);
+		return false;
+	}
+	if (!buffers_suffice(r)) {
+		fprintf(stderr,
+			"%s: could not enable tracing: Enabling exceeds size of buffer (-x bufsize, "
+			"dynvarsize)\n",
 			r->c->progname);
 		return false;
 	}

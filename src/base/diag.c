@@ -307,6 +307,13 @@ static const char *clause_region(const struct source *s, uint32_t off)
 	return depth ? "action list" : pred ? "predicate" : NULL;
 }
 
+/* Errors that DTrace finds before it knows, or after it has forgotten, which part of a clause they are in. */
+static bool has_region(const char *tag)
+{
+	return tag && strcmp(tag, "D_SYNTAX") && strcmp(tag, "D_TUPLE_REGS") &&
+	       strncmp(tag, "D_MACRO_", 8);
+}
+
 /* DTrace's one line. Notes have no place in it. */
 static void print_dtrace(const struct diags *d, const struct diag *g, const struct diag_style *st,
 			 FILE *out)
@@ -332,7 +339,7 @@ static void print_dtrace(const struct diags *d, const struct diag *g, const stru
 	if (name && s->kind == SOURCE_ARG) {
 		const char *region = clause_region(s, g->loc - s->base);
 
-		if (region && g->tag && strcmp(g->tag, "D_SYNTAX"))
+		if (region && has_region(g->tag))
 			fprintf(out, "in %s: ", region);
 	} else if (name && name != s->name) {
 		fprintf(out, "\"%s\", line %u: ", name, line);

@@ -178,17 +178,18 @@ static struct err *do_freopen(struct consumer *c, const struct record_view *r,
 static struct err *do_setopt(struct consumer *c, const struct record_view *r,
 			     const struct action *a)
 {
-	const char *why = NULL;
-	struct err *e;
-	char *what;
+	const char *why = NULL, *text;
+	cleanup_free char *value = a->text2 ? xstrdup(a->text2) : NULL, *what = NULL;
+	uint32_t n;
 
-	if (options_set(c->options, a->text, a->text2, WHEN_DYNAMIC, &why))
+	if (a->nfields &&
+	    field_text(c->image, &r->segment->fields[a->fields[0]], r->data, &text, &n))
+		value = xstrndup(text, n);
+	if (options_set(c->options, a->text, value, WHEN_DYNAMIC, &why))
 		return NULL;
-	what = xasprintf("couldn't set option \"%s\" to \"%s\": %s", a->text,
-			 a->text2 ? a->text2 : "1", why);
-	e = say(c, r, what);
-	free(what);
-	return e;
+	what = xasprintf("couldn't set option \"%s\" to \"%s\": %s", a->text, value ? value : "1",
+			 why);
+	return say(c, r, what);
 }
 
 static struct err *do_exit(struct consumer *c, const struct record_view *r, const struct action *a)

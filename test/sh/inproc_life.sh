@@ -72,7 +72,7 @@ for i in range(5):
     r = finish(start("-q", "-x", "engine=inproc", "-n", "pid$target:a.out:work:entry { @ = count(); } tick-50ms { exit(0); }", "-p", str(proc.pid)))
     if proc.poll() is None: # else it may have ended before it was attached to
         check(r.rc == 0, "attached", r)
-        check("descry" not in open("/proc/%d/maps" % proc.pid).read(), "no mapping is left")
+        check("/memfd:descry" not in open("/proc/%d/maps" % proc.pid).read(), "no mapping is left")
         check(re.search(r"[1-9]\d+", r.out), "it counted", r)
 out = proc.communicate()[0].decode()
 check("0 wrong" in out and proc.returncode == 0, "right to the end", out, proc.returncode)

@@ -37,7 +37,7 @@ r = descry("-q", "-x", "engine=inproc", "-n", "pid$target:a.out:branches: { @[pr
            "-p", str(proc.pid))
 check(len(r.table()) >= 8, "all instructions fire", r)
 time.sleep(0.1)
-check(proc.poll() is None and "descry" not in open("/proc/%d/maps" % proc.pid).read(), "and nothing is left")
+check(proc.poll() is None and "/memfd:descry" not in open("/proc/%d/maps" % proc.pid).read(), "and nothing is left")
 proc.kill()
 proc.wait()
 
@@ -90,7 +90,7 @@ time.sleep(0.2)
 kids = [int(k) for k in open(os.path.join(TMP, "kids")).read().split()]
 check(len(re.findall(r"^ +\d+ +\d+$", r.out, re.M)) > 2, "children fire", r)
 for pid in [proc.pid] + kids:
-    check(os.path.exists("/proc/%d/maps" % pid) and "descry" not in open("/proc/%d/maps" % pid).read(),
+    check(os.path.exists("/proc/%d/maps" % pid) and "/memfd:descry" not in open("/proc/%d/maps" % pid).read(),
           "process %d lives, and has nothing left in it" % pid)
 for pid in [proc.pid] + kids:
     os.kill(pid, signal.SIGKILL)

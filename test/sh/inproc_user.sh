@@ -5,12 +5,8 @@ from live import *
 
 if os.geteuid() != 0 or not shutil.which("setpriv"):
     skip("not root: cannot become another user")
-os.chmod(TMP, 0o755)
-for f in DESCRY, os.path.join(BUILD, "test", "tracee_inside"):
-    shutil.copy(f, TMP)
-    os.chmod(os.path.join(TMP, os.path.basename(f)), 0o755)
 NOBODY = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "--inh-caps=-all", "--bounding-set=-all", "--no-new-privs"]
-mine, inside = os.path.join(TMP, os.path.basename(DESCRY)), os.path.join(TMP, "tracee_inside")
+mine, inside = for_anybody(os.path.join(BUILD, "test", "tracee_inside"))
 env = dict(os.environ, XDG_CACHE_HOME=os.path.join(TMP, "none"), HOME=TMP)
 
 

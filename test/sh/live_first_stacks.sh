@@ -47,11 +47,11 @@ first = share(1)
 many = share(40)
 if os.environ.get("PRINT"):
     print("samples, in the library, right: the first process: %s; the next 40: %s" % (first, many))
-check(many[0] > 40, "samples", many)
-check(many[2] >= 0.6 * many[1] and many[1] > 0.6 * many[0], "nearly all are right once the files are known", many, first)
+check(many[1] > 40, "samples", many)
+check(many[2] >= 0.6 * many[1], "nearly all are right once the files are known", many, first)
 forked = share(40, running=True)
 if os.environ.get("PRINT"):
     print("of a process that ran before: %s" % (forked,))
-check(forked[0] > 40 and forked[2] >= 0.6 * forked[1] and forked[1] > 0.6 * forked[0], "-p: children's, too", forked)
+check(forked[1] > 40 and forked[2] >= 0.6 * forked[1], "-p: children's, too", forked)
 done()
 END

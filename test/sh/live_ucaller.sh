@@ -22,7 +22,14 @@ END_AFTER = " tick-1500ms { exit(0); }"
 
 
 def run(program, depth, *options):
-    return descry("-q", *options, "-n", program + END_AFTER, c="%s %d" % (exe, depth)).out
+    """The program runs before it is traced: the first stacks of a process that has just begun are live_first_stacks' subject."""
+    with subprocess.Popen([exe, str(depth)]) as p:
+        try:
+            while "libc.so" not in open("/proc/%d/maps" % p.pid).read():
+                time.sleep(0.01)
+            return descry("-q", *options, "-p", str(p.pid), "-n", program + END_AFTER).out
+        finally:
+            p.kill()
 
 
 def counts(out):

@@ -7,6 +7,7 @@ import struct
 from live import *
 
 libc = ctypes.CDLL(None, use_errno=True)
+for_anybody()
 
 
 def no_bpf():

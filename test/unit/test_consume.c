@@ -513,8 +513,8 @@ static void test_faults(void **state)
 	pass();
 	assert_string_equal(
 		make_errors(&m),
-		"dtrace: error on enabled probe ID 2 (ID 177: syscall:vmlinux:read:entry): "
-		"divide-by-zero in action #1 at BPF pc 12\n");
+		"dtrace: error in dt_clause_0 for probe ID 177 (syscall:vmlinux:read:entry): "
+		"divide-by-zero at BPF pc 0\n");
 	m.img.uses_error = true;
 	consumer_free(c);
 	m.sink->progname = "descry";

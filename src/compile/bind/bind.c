@@ -234,7 +234,7 @@ static void pragma_depends(struct bind_cx *cx, const struct node *n, const char 
 		return;
 	}
 	if (!strcmp(kind, "library") && src && src->kind != SOURCE_LIB)
-		diag_error(cx->diags, n->loc, n->end, "D_PRAGMA_SCOPE",
+		diag_error(cx->diags, n->loc, n->end, "D_PRAGMA_DEPEND",
 			   "the program may not depend on a library explicitly: libraries are read "
 			   "when a name of theirs is used");
 	else if (!strcmp(kind, "library") && !lib_load(cx, 'f', name) && !lib_loaded(cx, name))

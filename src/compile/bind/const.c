@@ -130,10 +130,6 @@ void fold(struct bind_cx *cx, struct node *n)
 			 !n->e.b->i.value)
 			bind_error(cx, n, "D_DIV_ZERO", "expression contains division by zero");
 		break;
-	case N_TERNARY:
-		if (is_const(n->e.a))
-			replace_node(n, n->e.a->i.value ? n->e.b : n->e.c);
-		break;
 	case N_CAST:
 		if (is_const(n->t.a) && type_is_scalar(cx->types, t))
 			set_int(cx, n, n->t.a->i.value, t);

@@ -13,14 +13,14 @@ void bind_member(struct bind_cx *cx, struct node *n)
 		xlate_member(cx, n);
 		return;
 	}
-	if (bad_operand(cx, n, a, arrow ? "->" : "."))
+	if (bad_operand(n, a))
 		return;
 	if (arrow) {
 		decay(cx, a);
 		if (!is_pointer(cx, a)) {
 			bind_error(cx, n, "D_OP_PTR",
 				   "operator -> must be applied to a pointer, not \"%s\"",
-				   type_text(cx, a->type));
+				   value_text(cx, a));
 			return;
 		}
 		t = pointee(cx, a->type);
@@ -31,7 +31,7 @@ void bind_member(struct bind_cx *cx, struct node *n)
 		bind_error(
 			cx, n, "D_OP_SOU",
 			"operator %s cannot be applied to %s \"%s\"; must be applied to a struct or union%s",
-			arrow ? "->" : ".", arrow ? "pointer" : "type", type_text(cx, a->type),
+			arrow ? "->" : ".", arrow ? "pointer" : "type", value_text(cx, a),
 			!arrow && is_pointer(cx, a) ? " (did you mean ->?)" : "");
 		return;
 	}
@@ -116,7 +116,7 @@ void bind_offsetof(struct bind_cx *cx, struct node *n)
 		bind_error(cx, n, "D_OP_INCOMPLETE", "offsetof: no %s definition is available%s",
 			   type_text(cx, t), tag_suggestion(cx, t));
 	else if (!type_find_member(cx->types, t, n->t.member, &m))
-		bind_error(cx, n, "D_TYPE_MEMBER", "%s is not a member of %s", n->t.member,
+		bind_error(cx, n, "D_UNKNOWN", "offsetof: %s is not a member of %s", n->t.member,
 			   type_text(cx, t));
 	else if (m.bit_size)
 		bind_error(cx, n, "D_OFFSETOF_BITFIELD", "cannot take offset of a bit-field: %s",
