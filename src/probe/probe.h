@@ -217,13 +217,16 @@ bool probe_desc_matches(const struct probe_desc *pd, const char *prov, const cha
 			const char *func, const char *name);
 /* For a description that matches nothing: the nearest name or the reason, malloc()ed, NULL none. */
 char *probe_explain(struct probe_set *ps, const struct probe_desc *pd);
+/* Why probes that other systems have cannot be had here, and what tells the same; NULL: nothing is known of such. */
+const char *probe_missing(const struct probe_desc *pd);
 const char *attach_kind_name(enum attach_kind k);
 
 /* Every provider, in the order of their id ranges; NULL ends it. */
 extern const struct provider *const providers[];
 extern const struct provider provider_dtrace, provider_profile, provider_syscall, provider_sdt,
-	provider_rawtp, provider_sched, provider_proc, provider_io, provider_vminfo, provider_ip,
-	provider_sysinfo, provider_tcp, provider_udp, provider_mib, provider_lockstat, provider_cpc,
-	provider_fbt, provider_pid, provider_plockstat, provider_plt, provider_usdt;
+	provider_sdt_old, provider_rawtp, provider_sched, provider_proc, provider_io,
+	provider_vminfo, provider_ip, provider_sysinfo, provider_tcp, provider_udp, provider_mib,
+	provider_lockstat, provider_cpc, provider_fbt, provider_pid, provider_plockstat,
+	provider_plt, provider_usdt;
 
 #endif

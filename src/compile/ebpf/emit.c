@@ -10,7 +10,7 @@ struct emitter {
 	const struct ir_fn *f;
 	struct ebpf_frame frame;
 	uint32_t start;
-	uint32_t *label_pos; /* UINT32_MAX: not placed */
+	uint32_t *label_pos;    /* UINT32_MAX: not placed */
 	VEC(struct jump) jumps; /* label 0: its offset is written */
 	uint32_t first; /* the first of them that may lead to a label that is not placed yet */
 	loc_t loc;
@@ -499,8 +499,7 @@ bool ebpf_emit(struct ebpf_code *c, const struct ir_fn *f, const char **ret_why)
 		int64_t off = (int64_t)e.label_pos[e.jumps.v[i].label] - e.jumps.v[i].insn - 1;
 
 		if (off > INT16_MAX || off < INT16_MIN) {
-			*ret_why =
-				"the loop is too long: it spans more than 32767 instructions";
+			*ret_why = "the loop is too long: it spans more than 32767 instructions";
 			ok = false;
 		}
 		c->insns.v[e.jumps.v[i].insn].off = (int16_t)off;

@@ -29,7 +29,7 @@ struct compile_target {
 	 * faulted in; threads ask for their own CPU time. */
 	bool inside;
 	uint32_t maps_max; /* most maps a program may use, 0: any number */
-	bool unwind;       /* the engine keeps unwind tables: ustack() walks by them, not by frame pointers */
+	bool unwind; /* the engine keeps unwind tables: ustack() walks by them, not by frame pointers */
 	const int32_t *cpu_chip, *cpu_node; /* by CPU number */
 	uint32_t ncpus;
 	/* Up to how many probes of kernel functions have a program each for BPF trampolines, beside the one of all for kprobes; asked when
@@ -56,7 +56,7 @@ enum { KEY_ON_STACK = 96 }; /* larger keys are built in scratch memory */
 struct tuple_layout {
 	struct field *fields;
 	uint32_t n, size;
-	bool padded; /* holds bytes that no field writes: zero it first */
+	bool padded;   /* holds bytes that no field writes: zero it first */
 	uint32_t slot; /* of a map that several arrays share, from 1: the first word of the key, the fields are behind. 0: none */
 };
 
