@@ -51,15 +51,34 @@ inline int __task_struct__p_lwpcnt[struct task_struct *T] = T->signal->nr_thread
 inline size_t __task_struct__p_stksize[struct task_struct *T] = T->mm != 0 ? T->mm->stack_vm * 4096 : 0;
 inline size_t __task_struct__p_brksize[struct task_struct *T] = T->mm != 0 ? T->mm->brk - T->mm->start_brk : 0;
 inline hrtime_t __task_struct__p_mstart[struct task_struct *T] = (hrtime_t)T->group_leader->start_time;
+inline uint64_t __task_struct__p_utime[struct task_struct *T] = T->signal->utime + T->utime;
+inline uint64_t __task_struct__p_stime[struct task_struct *T] = T->signal->stime + T->stime;
 inline struct task_struct *__task_struct__p_user[struct task_struct *T] = T;
 inline string __task_struct__u_comm[struct task_struct *T] = stringof(T->comm);
+inline struct files_struct *__task_struct__u_finfo[struct task_struct *T] = T->files;
 inline string __task_struct__u_psargs[struct task_struct *T] = __psargs(T);
 inline struct fs_struct *__task_struct__u_cdir[struct task_struct *T] = T->fs;
 inline string __fs_struct__v_path[struct fs_struct *F] = d_path(&F->pwd);
 
-/* variables */
-inline int __symbol___pagesize = 4096;
-inline int __symbol__pagesize = 4096;
+/* uf_info_t, file_t, vnode_t: the table of open files is an array of pointers to struct file. One of these has the path, so it
+ * stands for its vnode, too. */
+typedef struct uf_entry {
+	struct file *uf_file;
+} uf_entry_t;
+typedef struct file file_t;
+typedef struct file vnode_t;
+inline uf_entry_t *__files_struct__fi_list[struct files_struct *F] = (uf_entry_t *)F->fdt->fd;
+inline int __files_struct__fi_nfiles[struct files_struct *F] = F->fdt->max_fds;
+inline struct file *__file__f_vnode[struct file *F] = F;
+inline string __file__v_path[struct file *F] = d_path(&F->f_path);
+inline int64_t __file__f_offset[struct file *F] = F->f_pos;
+
+/* variables; those that never change on a machine are made by src/compile/bind/lib.c */
+inline uint64_t __symbol__hp_avenrun[int I] = __load(I);
+inline string __symbol__architecture = "x86_64";
+inline string __symbol__platform = "Linux";
+/* the last process number given */
+inline pid_t __symbol__mpid = curthread->nsproxy->pid_ns_for_children->idr.idr_next - 1;
 inline int64_t __symbol__lbolt = (int64_t)(timestamp / 10000000);
 inline int64_t __symbol__time = (int64_t)(walltimestamp / 1000000000);
 inline struct new_utsname *__symbol__utsname = &curthread->nsproxy->uts_ns->name;

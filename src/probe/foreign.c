@@ -44,6 +44,29 @@ static const struct {
 	  "the JVM must be built with probes (--enable-dtrace) and run with -XX:+ExtendedDTraceProbes" },
 };
 
+/* System calls that Linux does not have and nobody can make here. */
+static const char *const never[] = {
+	"xstat",       "lxstat",       "fxstat",      "xmknod",      "resolvepath",
+	"stime",       "llseek",       "lwp_create",  "lwp_park",    "lwp_sigmask",
+	"lwp_suspend", "lwp_continue", "schedctl",    "systeminfo",  "pathconf",
+	"fpathconf",   "sysconfig",    "memcntl",     "mmapobj",     "getdents_r",
+	"ntp_gettime", "pgrpsys",      "rusagesys",   "tasksys",     "zone",
+	"door",        "port",         "autofssys",   "spawn",       "execv",
+	"fexecve",     "kevent",       "kqueue",      "thr_new",     "thr_self",
+	"issetugid",   "mac_execve",   "posix_spawn", "getattrlist", "bsdthread_create",
+	"semsys",      "shmsys",       "msgsys",      "fsat",        "uadmin",
+};
+
+bool probe_never_fires(const struct probe_desc *pd)
+{
+	if (strcmp(pd->prov, "syscall"))
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(never); i++)
+		if (!strcmp(never[i], pd->func))
+			return glob_match(pd->name, "entry") || glob_match(pd->name, "return");
+	return false;
+}
+
 bool foreign_is_kernel(const char *module)
 {
 	static const char *const names[] = { "genunix", "unix", "mach_kernel", "kernel" };

@@ -219,6 +219,8 @@ bool probe_desc_matches(const struct probe_desc *pd, const char *prov, const cha
 char *probe_explain(struct probe_set *ps, const struct probe_desc *pd);
 /* Why probes that other systems have cannot be had here, and what tells the same; NULL: nothing is known of such. */
 const char *probe_missing(const struct probe_desc *pd);
+/* A system call that other systems have and Linux does not: as nobody makes it, its probe is one that never fires. */
+bool probe_never_fires(const struct probe_desc *pd);
 const char *attach_kind_name(enum attach_kind k);
 
 /* Every provider, in the order of their id ranges; NULL ends it. */

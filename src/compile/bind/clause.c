@@ -235,6 +235,12 @@ static void match(struct bind_cx *cx, struct matching *m, const struct pdesc *d)
 			   one->func, one->name, one->unavailable);
 		return;
 	}
+	if (!d->by_id && probe_never_fires(&pd)) {
+		diag_warn(cx->diags, d->loc, d->end, "D_PDESC_ZERO",
+			  "Linux has no system call %s: %s:%s:%s:%s never fires", pd.func, pd.prov,
+			  pd.mod, pd.func, pd.name);
+		return;
+	}
 	if (opt_on(cx->options, OPT_ZDEFS)) {
 		if (!d->by_id && probe_missing(&pd))
 			diag_warn(cx->diags, d->loc, d->end, "D_PDESC_ZERO",

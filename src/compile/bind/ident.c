@@ -594,40 +594,41 @@ void bind_ident(struct bind_cx *cx, struct node *n)
 	ident_undefined(cx, n);
 }
 
-/* A kernel variable of another system that something here can answer: inline T __symbol__NAME. The
- * address of a structure stands for it. */
-static bool library_symbol(struct bind_cx *cx, struct node *n)
+struct inline_def *library_symbol(struct bind_cx *cx, const char *symbol)
 {
-	struct inline_def *def;
 	char name[128];
 
-	if ((size_t)snprintf(name, sizeof(name), "__symbol__%s", n->ident.name) >= sizeof(name))
-		return false;
-	def = inline_find(cx, name);
-	if (!def || def->params.n)
-		return false;
-	expand_inline(cx, n, def, NULL);
-	if (!is_poison(n) && is_pointer(cx, n) && type_is_sou(cx->types, pointee(cx, n->type))) {
-		struct node *p = arena_new(cx->arena, struct node);
+	if ((size_t)snprintf(name, sizeof(name), "__symbol__%s", symbol) >= sizeof(name))
+		return NULL;
+	return inline_find(cx, name);
+}
 
-		*p = *n;
-		p->next = NULL;
-		*n = (struct node){ .kind = N_UNARY,
-				    .op = OP_DEREF,
-				    .loc = p->loc,
-				    .end = p->end,
-				    .next = n->next,
-				    .height = (uint16_t)(p->height + 1),
-				    .e.a = p };
-		n->type = pointee(cx, p->type);
-		n->lvalue = true;
-	}
-	return true;
+/* The address of a structure stands for it. */
+static void bind_library_symbol(struct bind_cx *cx, struct node *n, struct inline_def *def)
+{
+	struct node *p;
+
+	expand_inline(cx, n, def, NULL);
+	if (is_poison(n) || !is_pointer(cx, n) || !type_is_sou(cx->types, pointee(cx, n->type)))
+		return;
+	p = arena_new(cx->arena, struct node);
+	*p = *n;
+	p->next = NULL;
+	*n = (struct node){ .kind = N_UNARY,
+			    .op = OP_DEREF,
+			    .loc = p->loc,
+			    .end = p->end,
+			    .next = n->next,
+			    .height = (uint16_t)(p->height + 1),
+			    .e.a = p };
+	n->type = pointee(cx, p->type);
+	n->lvalue = true;
 }
 
 void bind_extern(struct bind_cx *cx, struct node *n)
 {
 	const char *name = n->ident.name, *module = n->ident.module;
+	struct inline_def *def;
 	uint64_t addr = 0;
 	bool typed, shown;
 	const char *why;
@@ -640,8 +641,11 @@ void bind_extern(struct bind_cx *cx, struct node *n)
 		bind_ident(cx, n);
 		return;
 	}
-	if (library_symbol(cx, n))
+	def = library_symbol(cx, name);
+	if (def) {
+		bind_library_symbol(cx, n, def);
 		return;
+	}
 	typed = type_kernel_var(cx->types, name, &t) || type_kernel_func(cx->types, name, &t);
 	shown = symbols_kernel_addr(cx->probes->symbols, module, name, &addr);
 	why = symbols_kernel_err(cx->probes->symbols);
