@@ -268,6 +268,18 @@ static int add_source(struct run *r, const struct cmd_program *p)
 	return 0;
 }
 
+static int make_files(struct run *r)
+{
+	int status;
+
+	if (r->diags.errors)
+		return run_print_diags(r);
+	if (r->c->mode == CMD_HEADER)
+		return cmd_header(r->c, r->tops.v, r->tops.n);
+	status = cmd_object(r->c, &r->bind, r->tops.v, r->tops.n);
+	return run_print_diags(r) || status;
+}
+
 static int compile_and_run(struct run *r)
 {
 	struct bound *b;
@@ -279,8 +291,7 @@ static int compile_and_run(struct run *r)
 			return status;
 	}
 	if (makes_files(r->c))
-		return r->diags.errors ? run_print_diags(r)
-				       : cmd_header(r->c, r->tops.v, r->tops.n);
+		return make_files(r);
 	if (r->c->mode == CMD_LIST)
 		return r->diags.errors ? run_print_diags(r) : cmd_list(r->c, &r->bind);
 	if (ends_with(r, "parse"))

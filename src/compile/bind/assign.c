@@ -547,6 +547,31 @@ static void bind_element(struct bind_cx *cx, struct node *n)
 	n->lvalue = array ? a->lvalue : true;
 }
 
+struct counted {
+	const struct node *ident;
+	bool found;
+};
+
+static void look_for_count(void *arg, const struct node *n)
+{
+	struct counted *c = arg;
+	const struct node *a = n->kind == N_UNARY && n->op >= OP_PREINC ? n->e.a : NULL;
+
+	if (a && a->kind == N_INDEX && a->e.a && a->e.a->kind == N_IDENT)
+		c->found |= a->e.a->ident.scope == c->ident->ident.scope &&
+			    !strcmp(a->e.a->ident.name, c->ident->ident.name);
+}
+
+/* Does the program count the array's elements up or down somewhere? Then their type is known where it is read before. */
+static bool is_counted(struct bind_cx *cx, const struct node *ident)
+{
+	struct counted c = { .ident = ident };
+
+	for (uint32_t i = 0; i < cx->state->clauses.n && !c.found; i++)
+		node_walk(cx->state->clauses.v[i]->clause.body, look_for_count, &c);
+	return c.found;
+}
+
 void bind_index(struct bind_cx *cx, struct node *n)
 {
 	struct node *a = n->e.a;
@@ -564,7 +589,13 @@ void bind_index(struct bind_cx *cx, struct node *n)
 		return;
 	}
 	if (a->kind != N_IDENT) {
-		bind_element(cx, n);
+		def = a->kind == N_EXTERN ? library_symbol(cx, a->ident.name) : NULL;
+		if (!def || !def->params.n)
+			bind_element(cx, n);
+		else if (bind_key_list(cx, n->e.b))
+			expand_inline(cx, n, def, n->e.b);
+		else
+			poison(n);
 		return;
 	}
 	v = var_find(cx, a->ident.scope, a->ident.name);
@@ -577,6 +608,10 @@ void bind_index(struct bind_cx *cx, struct node *n)
 			bind_assoc(cx, n, v);
 		else
 			poison(n);
+		return;
+	}
+	if (ident_is_new(cx, a) && is_counted(cx, a)) {
+		create(cx, n, T_INT64, false);
 		return;
 	}
 	if (ident_is_new(cx, a)) {

@@ -64,6 +64,7 @@ static const char *const protos[SUBR_ID_COUNT] = {
 	[SUBR_MOUNT_POINT] = "p",
 	[SUBR_CPU_CHIP] = "i",
 	[SUBR_CPU_NODE] = "i",
+	[SUBR_LOAD] = "i",
 	[SUBR_FUNC] = "a",
 	[SUBR_MOD] = "a",
 	[SUBR_SYM] = "a",

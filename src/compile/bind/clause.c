@@ -221,6 +221,13 @@ static void match(struct bind_cx *cx, struct matching *m, const struct pdesc *d)
 	cx->state->out->matched += m->available;
 	if (m->available)
 		return;
+	if (m->unavailable && opt_on(cx->options, OPT_ZDEFS)) {
+		one = m->unavailable;
+		diag_warn(cx->diags, d->loc, d->end, "D_PDESC_INVAL",
+			  "probe %s:%s:%s:%s is left out: %s", one->prov, one->mod, one->func,
+			  one->name, one->unavailable);
+		return;
+	}
 	if (m->unavailable) {
 		one = m->unavailable;
 		diag_error(cx->diags, d->loc, d->end, "D_PDESC_INVAL",
@@ -228,8 +235,19 @@ static void match(struct bind_cx *cx, struct matching *m, const struct pdesc *d)
 			   one->func, one->name, one->unavailable);
 		return;
 	}
-	if (opt_on(cx->options, OPT_ZDEFS))
+	if (!d->by_id && probe_never_fires(&pd)) {
+		diag_warn(cx->diags, d->loc, d->end, "D_PDESC_ZERO",
+			  "Linux has no system call %s: %s:%s:%s:%s never fires", pd.func, pd.prov,
+			  pd.mod, pd.func, pd.name);
 		return;
+	}
+	if (opt_on(cx->options, OPT_ZDEFS)) {
+		if (!d->by_id && probe_missing(&pd))
+			diag_warn(cx->diags, d->loc, d->end, "D_PDESC_ZERO",
+				  "probe description %s:%s:%s:%s is left out: %s", pd.prov, pd.mod,
+				  pd.func, pd.name, probe_missing(&pd));
+		return;
+	}
 	if (d->by_id) {
 		diag_error(cx->diags, d->loc, d->end, "D_PDESC_ZERO",
 			   "probe identifier %u does not match any probes", d->id);

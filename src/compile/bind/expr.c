@@ -692,6 +692,25 @@ static void bind_cast(struct bind_cx *cx, struct node *n)
 		return;
 	}
 	decay(cx, a);
+	/* Names and arguments of processes are char arrays elsewhere and strings here: scripts keep their address. */
+	if (is_string(cx, a) && type_is_char_pointer(cx->types, t)) {
+		replace_node(n, a);
+		return;
+	}
+	/* Where they ask for it as a number, an empty string is one that was never set. */
+	if (is_string(cx, a) && type_is_integer(cx->types, t)) {
+		struct node *b = arena_new(cx->arena, struct node);
+
+		*b = (struct node){ .kind = N_STR, .loc = a->loc, .end = a->end, .s.text = "" };
+		b->type = T_STRING;
+		n->kind = N_BINARY;
+		n->op = OP_NE;
+		memset(&n->e, 0, sizeof(n->e));
+		n->e.a = a;
+		n->e.b = b;
+		n->type = T_INT;
+		return;
+	}
 	/* A string's address is not a thing D shows, but (int)"" is no more absurd in DTrace. */
 	if ((k != TYPE_VOID && !type_is_scalar(cx->types, t)) ||
 	    (k != TYPE_VOID && !is_scalar(cx, a))) {

@@ -594,9 +594,41 @@ void bind_ident(struct bind_cx *cx, struct node *n)
 	ident_undefined(cx, n);
 }
 
+struct inline_def *library_symbol(struct bind_cx *cx, const char *symbol)
+{
+	char name[128];
+
+	if ((size_t)snprintf(name, sizeof(name), "__symbol__%s", symbol) >= sizeof(name))
+		return NULL;
+	return inline_find(cx, name);
+}
+
+/* The address of a structure stands for it. */
+static void bind_library_symbol(struct bind_cx *cx, struct node *n, struct inline_def *def)
+{
+	struct node *p;
+
+	expand_inline(cx, n, def, NULL);
+	if (is_poison(n) || !is_pointer(cx, n) || !type_is_sou(cx->types, pointee(cx, n->type)))
+		return;
+	p = arena_new(cx->arena, struct node);
+	*p = *n;
+	p->next = NULL;
+	*n = (struct node){ .kind = N_UNARY,
+			    .op = OP_DEREF,
+			    .loc = p->loc,
+			    .end = p->end,
+			    .next = n->next,
+			    .height = (uint16_t)(p->height + 1),
+			    .e.a = p };
+	n->type = pointee(cx, p->type);
+	n->lvalue = true;
+}
+
 void bind_extern(struct bind_cx *cx, struct node *n)
 {
 	const char *name = n->ident.name, *module = n->ident.module;
+	struct inline_def *def;
 	uint64_t addr = 0;
 	bool typed, shown;
 	const char *why;
@@ -607,6 +639,11 @@ void bind_extern(struct bind_cx *cx, struct node *n)
 		n->kind = N_IDENT;
 		n->ident.module = NULL;
 		bind_ident(cx, n);
+		return;
+	}
+	def = library_symbol(cx, name);
+	if (def) {
+		bind_library_symbol(cx, n, def);
 		return;
 	}
 	typed = type_kernel_var(cx->types, name, &t) || type_kernel_func(cx->types, name, &t);

@@ -1,6 +1,24 @@
 /* Members, sizes and offsets. */
 #include "compile/bind/state.h"
 
+/* A member that the kernel's structure does not have, of the library: inline T __TAG__MEMBER[struct TAG *P], as in dlib/foreign.d. */
+static bool library_member(struct bind_cx *cx, struct node *n, type_id sou)
+{
+	struct node *a = n->member.a;
+	struct inline_def *def;
+	char name[128];
+
+	if ((size_t)snprintf(name, sizeof(name), "__%s__%s", type_tag(cx->types, sou),
+			     n->member.name) >= sizeof(name))
+		return false;
+	def = inline_find(cx, name);
+	if (!def || def->params.n != 1)
+		return false;
+	a->next = NULL;
+	expand_inline(cx, n, def, a);
+	return true;
+}
+
 void bind_member(struct bind_cx *cx, struct node *n)
 {
 	struct node *a = n->member.a;
@@ -26,6 +44,9 @@ void bind_member(struct bind_cx *cx, struct node *n)
 		t = pointee(cx, a->type);
 	} else {
 		t = type_strip(cx->types, a->type);
+		if (is_pointer(cx, a) && type_is_sou(cx->types, pointee(cx, a->type)) &&
+		    library_member(cx, n, pointee(cx, a->type)))
+			return;
 	}
 	if (!type_is_sou(cx->types, t)) {
 		bind_error(
@@ -45,6 +66,8 @@ void bind_member(struct bind_cx *cx, struct node *n)
 				   type_kernel_err(cx->types) ? type_kernel_err(cx->types) : "");
 			return;
 		}
+		if (arrow && library_member(cx, n, t))
+			return;
 
 		struct nearest near = { .word = n->member.name };
 		uint32_t count = 0;

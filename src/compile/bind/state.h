@@ -176,6 +176,8 @@ struct variable *var_new(struct bind_cx *cx, enum var_scope scope, const char *n
 			 loc_t loc);
 bool env_has(struct bind_cx *cx, const char *name);
 struct inline_def *inline_find(struct bind_cx *cx, const char *name);
+/* A kernel variable of another system that something here can answer: inline T __symbol__NAME. NULL: it is not known. */
+struct inline_def *library_symbol(struct bind_cx *cx, const char *symbol);
 int builtin_find(struct bind_cx *cx, const char *name); /* -1: none */
 int subr_find(struct bind_cx *cx, const char *name);
 /* N_IDENT, N_EXTERN. */

@@ -63,6 +63,8 @@ static struct ir_val copyin(struct gen *g, const struct node *n, bool copy)
 
 	at = allocate(g, size, n->loc);
 	if (copy) {
+		/* One byte more, for the NUL that scripts put behind what they copied. */
+		ir_set(f, g->top, ir_bin(f, ALU_ADD, g->top, IR_I(1)));
 		read_user(g, ir_bin(f, ALU_ADD, ir_bin(f, ALU_ADD, scratch, at), IR_I(SCRATCH_DYN)),
 			  size, from, n->loc);
 	}
@@ -317,6 +319,15 @@ static struct ir_val cpu_table(struct gen *g, struct ir_val cpu, const int32_t *
 	return v;
 }
 
+static struct ir_val load_average(struct gen *g, struct ir_val which)
+{
+	struct ir_fn *f = g->f;
+	struct ir_val at = ir_bin(f, ALU_SHL, ir_bin(f, ALU_AND, which, IR_I(3)), IR_I(2));
+
+	return ir_load(f, ir_bin(f, ALU_ADD, ir_map_value(f, gen_fixed_map(g, MAP_STATE), 0), at),
+		       offsetof(struct wire_state, load), 4, false);
+}
+
 /* --- the table --- */
 
 uint32_t gen_swap_size(enum subr_id id)
@@ -382,6 +393,7 @@ struct ir_val gen_subr(struct gen *g, const struct node *n)
 	case SUBR_GETF: v = num(g, n, 0); return ir_routine(f, "d_getfile", 2, v, offsets(g));
 	case SUBR_CPU_CHIP: return cpu_table(g, num(g, n, 0), &g->target->cpu_chip, &g->chips_at);
 	case SUBR_CPU_NODE: return cpu_table(g, num(g, n, 0), &g->target->cpu_node, &g->nodes_at);
+	case SUBR_LOAD: return load_average(g, num(g, n, 0));
 	case SUBR_GETMAJOR: return ir_bin(f, ALU_SHR, ir_ext(f, num(g, n, 0), 4, false), IR_I(20));
 	case SUBR_GETMINOR: return ir_bin(f, ALU_AND, num(g, n, 0), IR_I(0xfffff));
 	case SUBR_MUTEX_OWNER: return mutex_owner(g, n);
