@@ -35,6 +35,10 @@ check 1 'Unknown variable name' -n 'BEGIN { trace(no_such); trace(no_other); }'
 [ "$(grep -c Unknown "$T/out")" = 1 ] || { cat "$T/out"; fail=1; }
 # the last exit() counts
 check 3 END -n 'BEGIN { exit(1); } END { exit(3); }'
+# BEGIN and END fire on the one CPU that is traced
+for cpu in $(taskset -cp $$ | sed 's/.*: //; s/[,-]/ /g'); do
+	check 0 "^$cpu $cpu\$" -x cpu="$cpu" -qn 'BEGIN { printf("%d", cpu); exit(0); } END { printf(" %d\n", cpu); }'
+done
 # listings
 check 0 '^Disassembly of clause :::BEGIN$' -S -e -n 'char c; short v; BEGIN { v = pid; exit(0); }'
 grep -q '^0000 00000: [0-9a-f][0-9a-f] ' "$T/out" || { cat "$T/out"; fail=1; }

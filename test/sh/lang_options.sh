@@ -1,5 +1,5 @@
 # Options of the language and the command line, each seen to do what it says.
-# covers: bpflogsize core cpphdrs ctfpath ctypes debug debugassert disasm dofstashpath dtypes grabanon iregs jstackframes jstackstrsize kdefs late lazyload ldpath linkmode linknommap lockmem modpath nusdtprobes pgmax preallocate procfspath strip syslibdir sysslice tree tregs udefs unodefs useruid 
+# covers: bpflogsize core cpphdrs ctfpath ctypes debug debugassert disasm dofstashpath dtypes grabanon iregs jstackframes jstackstrsize kdefs late lazyload ldpath linkmode linknommap lockmem modpath nusdtprobes pgmax preallocate procfspath strip syslibdir sysslice tree udefs unodefs useruid 
 set -u
 fail=0
 T=$(mktemp -d)

@@ -173,8 +173,7 @@ static void share_arrays(struct gen *g)
 	if (!slot)
 		return;
 	map = gen_map(g, MAP_ASSOC, "arrays", BPF_MAP_TYPE_HASH, key, value,
-		      elements((uint64_t)opt_num(g->options, OPT_DYNVARSIZE) * slot,
-			       key + value + ELEMENT_OVERHEAD),
+		      elements((uint64_t)opt_num(g->options, OPT_DYNVARSIZE) * slot, key + value),
 		      BPF_F_NO_PREALLOC);
 	for (uint32_t i = 0; i < g->b->vars.n; i++) {
 		if (!is_shared(&g->vars[i]))
@@ -198,8 +197,7 @@ static void make_arrays(struct gen *g, bool share)
 			continue;
 		l->map = (int)gen_map(g, MAP_ASSOC, arena_strdup(g->arena, v->name),
 				      BPF_MAP_TYPE_HASH, l->key.size, l->size,
-				      entries(g, OPT_DYNVARSIZE,
-					      l->key.size + l->size + ELEMENT_OVERHEAD, "array ",
+				      entries(g, OPT_DYNVARSIZE, l->key.size + l->size, "array ",
 					      v->name, v->loc),
 				      BPF_F_NO_PREALLOC);
 	}
