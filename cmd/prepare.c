@@ -64,7 +64,7 @@ static bool compile_for(struct run *r, const struct bound *b, enum engine_kind k
 	r->inside = engine_is_inside(kind) ? r->engine : NULL;
 	r->image = make_image(r, b, kind);
 	if (r->image && run_dumps(r, "ebpf"))
-		image_print(r->out, r->image);
+		(r->c->dtrace_name ? image_list : image_print)(r->out, r->image);
 	return r->image && (kind != ENGINE_SPLIT || split(r, b));
 }
 

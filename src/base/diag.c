@@ -310,8 +310,13 @@ static const char *clause_region(const struct source *s, uint32_t off)
 /* Errors that DTrace finds before it knows, or after it has forgotten, which part of a clause they are in. */
 static bool has_region(const char *tag)
 {
-	return tag && strcmp(tag, "D_SYNTAX") && strcmp(tag, "D_TUPLE_REGS") &&
-	       strncmp(tag, "D_MACRO_", 8);
+	static const char *const without[] = { "D_SYNTAX", "D_MACRO_OFLOW", "D_MACRO_UNDEF",
+					       "D_TUPLE_REGS" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(without); i++)
+		if (tag && !strcmp(tag, without[i]))
+			return false;
+	return tag;
 }
 
 /* DTrace's one line. Notes have no place in it. */
@@ -354,6 +359,8 @@ void diags_print(const struct diags *d, const struct diag_style *style, FILE *ou
 	uint32_t shown = 0;
 
 	for (uint32_t i = 0; i < d->n; i++) {
+		if (style->dtrace && shown)
+			return; /* DTrace ends with the first */
 		if (style->dtrace)
 			print_dtrace(d, &d->list[i], style, out);
 		else

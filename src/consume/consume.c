@@ -194,10 +194,9 @@ static struct err *do_setopt(struct consumer *c, const struct record_view *r,
 
 static struct err *do_exit(struct consumer *c, const struct record_view *r, const struct action *a)
 {
-	if (!c->exited) {
-		c->exited = true;
-		c->exit_status = (int)number_arg(r, a, 0);
-	}
+	/* the last one counts: END may have another opinion */
+	c->exited = true;
+	c->exit_status = (int)number_arg(r, a, 0);
 	return NULL;
 }
 

@@ -507,13 +507,29 @@ bool bind_builtin_index(struct bind_cx *cx, struct node *n, const char *name)
 /* uregs[R_RAX]: the register's number is the single key. */
 static void bind_uregs(struct bind_cx *cx, struct node *n)
 {
-	struct node *index = n->e.b;
+	/* behind struct pt_regs: R_DS, R_ES, R_FS, R_GS, R_TRAPNO, which the kernel keeps for each thread */
+	enum { FIRST_IN_THREAD = 21 };
+	static const char *const in_thread[] = { "curthread->thread.ds", "curthread->thread.es",
+						 "curthread->thread.fsbase",
+						 "curthread->thread.gsbase",
+						 "curthread->thread.trap_nr" };
+	struct node *index = n->e.b, *value;
 
 	if (!bind_builtin_index(cx, n, "uregs"))
 		return;
 	if (index->i.value > 25) {
 		bind_error(cx, n, "D_REGS_IDX", "index %lld is out of range for uregs[ ]",
 			   (long long)index->i.value);
+		return;
+	}
+	if (index->i.value >= FIRST_IN_THREAD) {
+		value = bind_context_text(cx, in_thread[index->i.value - FIRST_IN_THREAD], n);
+		if (!value) {
+			poison(n);
+			return;
+		}
+		replace_node(n, value);
+		cast_to(cx, n, T_UINT64);
 		return;
 	}
 	n->id = arena_new(cx->arena, struct bind_ident);

@@ -116,7 +116,8 @@ struct bound_clause {
 	struct node *body;   /* statement list; actions are S_EXPR of N_CALL */
 	bool default_action; /* empty body: only the probe's name is printed */
 	loc_t loc, end;
-	uint32_t index; /* of the source clause, in program order */
+	uint32_t index;   /* of the source clause, in program order */
+	const char *desc; /* its first description, as written */
 	struct probe **probes;
 	uint32_t nprobes;
 	struct probe_args args; /* of this signature */

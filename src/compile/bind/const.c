@@ -30,14 +30,17 @@ void set_int(struct bind_cx *cx, struct node *n, uint64_t value, type_id t)
 	n->aux = NULL;
 }
 
-/* The first of int, unsigned, long, unsigned long that holds the value and the suffixes allow. */
+/* The first of int, unsigned, long, unsigned long that holds the value and the suffixes allow; up to 8 characters are one of
+ * them, too. */
 void bind_int(struct bind_cx *cx, struct node *n)
 {
 	uint64_t v = n->i.value;
 	bool wide = n->i.longs, u = n->i.is_unsigned, any = u || n->i.based;
 	type_id t;
 
-	if (n->i.is_char || (!wide && !u && v <= INT32_MAX))
+	if (n->i.is_char)
+		t = (int64_t)v == (int32_t)v || v <= UINT32_MAX ? T_INT : T_LONG;
+	else if (!wide && !u && v <= INT32_MAX)
 		t = T_INT;
 	else if (!wide && any && v <= UINT32_MAX)
 		t = T_UINT;

@@ -775,8 +775,9 @@ static void list_clauses(struct gen *g)
 		const struct bound_clause *cl = g->b->clauses.v[i];
 
 		if (cl->index < img->nclauses)
-			img->clauses[cl->index] =
-				(struct image_clause){ cl->loc, cl->end, cl->index };
+			img->clauses[cl->index] = (struct image_clause){ .loc = cl->loc,
+									 .end = cl->end,
+									 .index = cl->index };
 		if (cl->attach == ATTACH_SELF && cl->nprobes &&
 		    !strcmp(cl->probes[0]->name, "ERROR"))
 			g->errors[g->nerrors++] = cl;
@@ -830,6 +831,7 @@ struct image *compile_image(const struct bound *b, struct type_graph *types, str
 	(void)gen_fixed_map(&g, MAP_CONTROL);
 	(void)gen_fixed_map(&g, MAP_COUNTERS);
 	gen_collect(&g);
+	gen_list_clauses(&g);
 	if (diags->errors == 0) {
 		compile_others(&g);
 		compile_syscalls(&g, ATTACH_SYSCALL_ENTRY);

@@ -313,6 +313,8 @@ void gen_lazy_settle(struct gen *g, uint32_t from, const struct lazy *before);
 uint32_t gen_rodata(struct gen *g, const void *p, uint32_t n, uint32_t align);
 /* Has the clause this-> variables in scratch memory, or strtok()'s state? Then it is kept from clause to clause. */
 bool gen_keeps_scratch(struct gen *g, const struct bound_clause *cl);
+void gen_list_clauses(
+	struct gen *g); /* listing.c: what -S says of clauses; variables have their places */
 bool gen_copies_in(const struct bound_clause *cl); /* layout.c: may it read the process's memory? */
 void gen_collect(struct gen *g);                   /* layout.c: variables, keys, what is needed */
 

@@ -58,6 +58,14 @@ static uint32_t value_size(struct gen *g, type_id t)
 	return n ? (uint32_t)((n + 7) & ~7ull) : 8;
 }
 
+/* 1, 2, 4 or 8: so it is aligned, too. */
+static uint32_t scalar_size(struct gen *g, type_id t)
+{
+	uint64_t n = type_size(g->types, t);
+
+	return n == 1 || n == 2 || n == 4 ? (uint32_t)n : 8;
+}
+
 static uint32_t entries(int64_t bytes, uint64_t each)
 {
 	uint64_t n = (uint64_t)bytes / each;
@@ -86,6 +94,15 @@ static void place_variables(struct gen *g)
 		}
 		if (v->scope == SCOPE_THIS && type_is_scalar(g->types, v->type))
 			continue;
+		if (type_is_scalar(g->types, v->type)) {
+			uint32_t size = scalar_size(g, v->type);
+
+			*top = (*top + size - 1) / size * size;
+			l->offset = *top;
+			*top += size;
+			continue;
+		}
+		*top = (*top + 7) & ~7u;
 		l->offset = *top;
 		*top += l->size;
 	}
@@ -110,6 +127,8 @@ static void share_arrays(struct gen *g)
 		if (value < g->vars[i].size)
 			value = g->vars[i].size;
 	}
+	if (!slot)
+		return;
 	map = gen_map(g, MAP_ASSOC, "arrays", BPF_MAP_TYPE_HASH, key, value,
 		      entries(opt_num(g->options, OPT_DYNVARSIZE) * slot, key + value),
 		      BPF_F_NO_PREALLOC);
@@ -435,8 +454,9 @@ void gen_collect(struct gen *g)
 	if (g->dynsize > 1u << 20)
 		g->dynsize = 1u << 20;
 	g->this_size = SCRATCH_DYN + 2 * g->dynsize;
-	g->globals_size = 8;
 	place_variables(g);
+	g->tls_size = (g->tls_size + 7) & ~7u;
+	g->globals_size = g->globals_size ? (g->globals_size + 7) & ~7u : 8;
 	find_own(g);
 	for (uint32_t i = 0; i < g->b->aggs.n; i++)
 		gen_layout_tuple(g, &g->agg_keys[i], g->b->agg_key_types.v[i],
