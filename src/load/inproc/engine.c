@@ -460,6 +460,7 @@ static void inproc_free(struct engine *en)
 	shared_copy_fini(&e->copy);
 	vec_fini(&e->held);
 	vec_fini(&e->execs);
+	vec_fini(&e->ancestors);
 	free(e);
 }
 

@@ -223,7 +223,7 @@ struct err *events_lay_out(struct inproc_engine *e, const struct image *img)
 	ev->execs = any_tracepoint(img, EXEC);
 	ev->asks = ev->execs || any_tracepoint(img, "signal_generate");
 	e->common->ask.on = ev->asks; /* we shall look soon */
-	ev->room_size = 2 * l->task_size + OBJECTS * OBJECT_MAX + ARGS_MAX;
+	ev->room_size = l->task_size + OBJECTS * OBJECT_MAX + ARGS_MAX;
 	ev->rooms = area_alloc(e, (uint64_t)ev->room_size * (ROOMS + 1));
 	return ev->rooms ? NULL : err_new(ENOMEM, "the program's maps leave no room for events");
 }
@@ -254,10 +254,8 @@ static void use_room(struct inproc_events *ev, uint32_t n)
 static uint64_t stand_in(struct inproc_engine *e, const struct task_facts *f)
 {
 	struct task_memory mem = { alloc, e->events, &e->events->layout };
-	struct task_facts parent = { .pid = f->ppid, .tgid = f->ppid };
 
-	(void)task_facts_read(f->ppid, &parent);
-	return task_from_facts(e->base.image->types, f, &parent, &mem);
+	return task_from_facts(e->base.image->types, f, area_parent(e, f->ppid), &mem);
 }
 
 /* --- threads that ask for others --- */

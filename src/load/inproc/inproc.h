@@ -181,6 +181,13 @@ struct inproc_exec {
 	uint64_t until; /* CLOCK_MONOTONIC ns: then it has failed */
 };
 
+/* A process that traced ones descend from; its stand-in (task.c). */
+struct inproc_ancestor {
+	pid_t pid;
+	uint64_t started; /* procdir_start() */
+	uint64_t task;
+};
+
 /* Addresses not given out yet. */
 struct inproc_room {
 	uint64_t at, end;
@@ -237,6 +244,7 @@ struct inproc_engine {
 	VEC(struct inproc_exec) execs;
 	struct control *
 		caught; /* the process that process_enter() is for, stopped, its last stop; NULL: it runs */
+	VEC(struct inproc_ancestor) ancestors; /* that are not traced and have stand-ins */
 	struct inproc_events *events; /* NULL: no probes of provider proc */
 	uint64_t event_at;            /* wire_area.event */
 	struct inproc_unwind *unwind; /* NULL: the image takes no user stacks */
@@ -279,8 +287,10 @@ struct err *identity_check(struct inproc_engine *e, pid_t pid);
 /* Can this thread be told yet? Before the dynamic linker has set up its word, a probe would end the program. */
 bool identity_is_set(const struct inproc_engine *e, const struct user_regs_struct *regs);
 
-/* task.c: a stand-in for the process's struct task_struct; 0 where there is no BTF. */
+/* task.c: a stand-in for the process's struct task_struct; 0 where there is no room for one. */
 uint64_t area_task(struct inproc_engine *e, pid_t pid);
+/* The one that stands for a parent, with its own parents behind it: a traced process's own. 0: there is no room. */
+uint64_t area_parent(struct inproc_engine *e, pid_t pid);
 
 /* prog.c */
 struct err *progs_compile(struct inproc_engine *e);

@@ -457,6 +457,7 @@ static void engine_free(struct engine *eng)
 		return;
 	err_free(engine_detach(eng));
 	interp_task_free(e, e->self);
+	interp_task_free(e, e->idle);
 	for (uint32_t i = 0; i < eng->nnotes; i++)
 		free(eng->notes[i]);
 	free(eng->notes);
