@@ -216,8 +216,8 @@ static void fill_self(struct maker *m, const struct object *task, const struct t
 	put(m, task, "signal", &signal.p, 8);
 }
 
-uint64_t task_from_facts(struct type_graph *types, const struct task_facts *self,
-			 uint64_t parent, const struct task_memory *mem)
+uint64_t task_from_facts(struct type_graph *types, const struct task_facts *self, uint64_t parent,
+			 const struct task_memory *mem)
 {
 	struct maker m = { types, mem, false };
 	struct object task = task_new(&m, self, parent);

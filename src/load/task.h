@@ -42,8 +42,8 @@ struct task_facts {
 bool task_facts_read(pid_t pid, struct task_facts *ret);
 /* Address of the task_struct; 0: there was no room for it. parent: address of the parent's stand-in; 0: the task is its own parent, as
  * the kernel's first one is. Allocates the same objects in the same order each time. */
-uint64_t task_from_facts(struct type_graph *types, const struct task_facts *self,
-			 uint64_t parent, const struct task_memory *mem);
+uint64_t task_from_facts(struct type_graph *types, const struct task_facts *self, uint64_t parent,
+			 const struct task_memory *mem);
 /* Of a process that others descend from: ids, name and parent only. */
 uint64_t task_ancestor(struct type_graph *types, const struct task_facts *f, uint64_t parent,
 		       const struct task_memory *mem);
