@@ -219,6 +219,22 @@ static struct err *fire(struct run *r, uint32_t prog)
 	return err;
 }
 
+/* Addresses that stand in the output because names may not be looked up: said with -q, too. */
+static void say_unnamed(struct run *r)
+{
+	struct symbols_losses l;
+
+	symbols_losses(r->symbols, &l);
+	if (l.kernel)
+		fprintf(stderr, "%s: addresses of the kernel have no names: %s\n", r->c->progname,
+			l.kernel);
+	if (l.denied)
+		fprintf(stderr,
+			"%s: addresses of %llu process%s have no names: reading /proc/PID/maps of others needs "
+			"CAP_SYS_PTRACE, or to be their user\n",
+			r->c->progname, (unsigned long long)l.denied, l.denied == 1 ? "" : "es");
+}
+
 static struct err *trace(struct run *r, int *ret_status)
 {
 	struct engine *e = r->engine;
@@ -263,6 +279,7 @@ static struct err *trace(struct run *r, int *ret_status)
 	at_end = false; /* `descry serve` runs the next one */
 	(void)consumer_exited(r->consumer, ret_status);
 	say_notes(r, said);
+	say_unnamed(r);
 	if (!err)
 		return err2;
 	err_free(err2);
