@@ -428,7 +428,7 @@ static void describe(struct inproc_engine *e, const struct image *img)
 	a->heartbeat = now_ns();
 	a->heartbeat_max = HEARTBEAT_MAX;
 	a->nprobes = img->nprobes;
-	a->follow = img->options && opt_on(img->options, OPT_FOLLOW);
+	a->follow = img->family;
 	a->nthreads = INPROC_THREADS;
 	a->process_count = 1;
 	set_clock(e);

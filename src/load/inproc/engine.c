@@ -451,15 +451,14 @@ static void inproc_free(struct engine *en)
 		aggs_store_free(e);
 	}
 	area_free(e);
-	for (uint32_t i = 0; i < en->nnotes; i++)
-		free(en->notes[i]);
-	free(en->notes);
+	engine_free_remarks(en);
 	free(e->counters.fixed);
 	free(e->counters.fired);
 	free(e->counters.dropped);
 	shared_copy_fini(&e->copy);
 	vec_fini(&e->held);
 	vec_fini(&e->execs);
+	vec_fini(&e->ancestors);
 	free(e);
 }
 
