@@ -234,6 +234,7 @@ struct inproc_engine {
 	uint64_t tails
 		[2]
 		[INPROC_THREADS]; /* of rings: how far they were read; of MAP_CONTROL, of MAP_DATA */
+	uint64_t forged;          /* records in rings that no program has written */
 	struct engine_counters counters;
 	struct inproc_samples *samples; /* NULL: no profile probes */
 	struct inproc_bell *bell;       /* in shared memory; NULL: none */
