@@ -4,15 +4,21 @@
  * rings, aggregations, stacks, counters, bells, the list of processes, the consumer with the text and the JSON sink, and the
  * programs that the tracer itself runs (BEGIN, END, tick).
  *
- *	input: number of the D program, flags, then steps: u8 kind of step, its arguments
+ *	input: number of the D program, flags (WITH_*), then steps: u8 kind of step, its arguments
+ *	or: UNDO, then the undo log of a process that made it up, for `descry heal`
  *
- * Checks beside the sanitizers: what the tracer keeps for itself is not changed (struct witness), and no ring gives more
- * bytes than were put into it.
+ * Checks beside the sanitizers: memory of the tracer's whose address the process knows is neither changed nor read for it; no ring
+ * gives more records than it has room for in a pass.
  */
 #define _GNU_SOURCE
 #include <assert.h>
+#include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "agent/map.h"
@@ -20,6 +26,7 @@
 #include "compile/ir/gen.h"
 #include "consume/internal.h"
 #include "load/inproc/inproc.h"
+#include "load/inproc/undo.h"
 #include "unit/bind_run.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
@@ -116,11 +123,13 @@ static uint64_t take(struct bytes_in *in, size_t n)
 
 /* --- the tracer, and what the process reaches of it --- */
 
+enum { WITH_JSON = 1, AS_DTRACE = 2, WITH_RACE = 4 };
 enum {
 	SLOTS = 4, /* thread slots that the process uses, from 1 on */
 	PASSES_MAX = 24,
 	STEPS_MAX = 400,
 	WITNESS = 4096,
+	RACES = 64,
 };
 
 struct world {
@@ -130,12 +139,18 @@ struct world {
 	struct sink *sink;
 	struct consumer *consumer;
 	struct bytes_in in;
-	uint64_t put, printed; /* bytes: put into rings; given by them */
 	uint32_t passes;
+	/* WITH_RACE: words that another thread changes, and changes back, all the time */
+	struct {
+		uint64_t *at, one, other;
+	} race[RACES];
+	uint32_t nraces; /* atomic */
+	bool over;       /* atomic */
+	pthread_t racer;
 };
 
-/* Memory of the tracer's that the process knows the address of, and must never change. */
-static uint8_t witness[WITNESS] __attribute__((aligned(4096)));
+/* Memory of the tracer's that the process knows the address of, and must never change or see: numbers that are not in any input. */
+static uint64_t witness[WITNESS / 8] __attribute__((aligned(4096))), secret;
 
 static ssize_t discard(void *arg, const char *text, size_t n)
 {
@@ -203,6 +218,22 @@ static struct err *load(struct inproc_engine *e, const struct program *p)
 	return samples_start(e);
 }
 
+static void *race(void *arg)
+{
+	struct world *w = arg;
+
+	while (!__atomic_load_n(&w->over, __ATOMIC_ACQUIRE)) {
+		uint32_t n = __atomic_load_n(&w->nraces, __ATOMIC_ACQUIRE);
+
+		for (uint32_t i = 0; i < n; i++)
+			__atomic_store_n(w->race[i].at, w->race[i].other, __ATOMIC_RELAXED);
+		for (uint32_t i = 0; i < n; i++)
+			__atomic_store_n(w->race[i].at, w->race[i].one, __ATOMIC_RELAXED);
+		sched_yield();
+	}
+	return NULL;
+}
+
 static bool world_init(struct world *w, struct program *p, uint32_t flags)
 {
 	struct err *err;
@@ -214,16 +245,17 @@ static bool world_init(struct world *w, struct program *p, uint32_t flags)
 		give_up(err);
 	(void)bell_hang(w->e);
 	w->target = mmap(NULL, w->e->shared_size, PROT_READ | PROT_WRITE,
-			 MAP_SHARED | MAP_NORESERVE, w->e->shared_fd, 0);
+			 MAP_SHARED | MAP_NORESERVE, w->e->files.shared.fd, 0);
 	assert(w->target != MAP_FAILED);
-	w->sink = flags & 1 ? sink_json_new() : sink_text_new();
+	w->sink = flags & WITH_JSON ? sink_json_new() : sink_text_new();
 	w->sink->out = nowhere();
 	w->sink->err = nowhere();
-	w->sink->progname = flags & 2 ? "dtrace" : "descry";
+	w->sink->progname = flags & AS_DTRACE ? "dtrace" : "descry";
 	w->sink->options = &p->run.options;
 	w->sink->types = p->run.types;
 	w->consumer = consumer_new(&w->e->base, w->sink, &p->run.options);
 	engine_start(&w->e->base);
+	w->over = !(flags & WITH_RACE) || pthread_create(&w->racer, NULL, race, w);
 	return !consumer_begin(w->consumer);
 }
 
@@ -242,16 +274,10 @@ static void world_fini(struct world *w)
 
 /* --- writing as the process does --- */
 
-/* What it cannot be kept from by today's layout, and the tracer does not stand: the descriptors, and its own slot. */
+/* All of the shared file: descriptors and code lie in others, and the tracer's own slot is private memory there. */
 static bool may_write(const struct world *w, uint64_t off, uint64_t n)
 {
-	const struct inproc_engine *e = w->e;
-	uint64_t shared = e->addr + WIRE_SHARED, self = (uintptr_t)e->self - shared;
-	uint64_t maps = (uintptr_t)(e->maps + e->base.image->nmaps) - shared;
-
-	if (off < maps || off + n < off || off + n > e->shared_size)
-		return false;
-	return off + n <= self || off >= self + e->thread_stride;
+	return off <= w->e->shared_size && n <= w->e->shared_size - off;
 }
 
 static void put(struct world *w, uint64_t off, const void *bytes, uint64_t n)
@@ -267,6 +293,14 @@ static void put_u32(struct world *w, uint64_t off, uint32_t v)
 
 static void put_u64(struct world *w, uint64_t off, uint64_t v)
 {
+	uint64_t *at = (uint64_t *)(void *)(w->target + off);
+
+	if (!w->over && off % 8 == 0 && may_write(w, off, sizeof(v)) && w->nraces < RACES) {
+		w->race[w->nraces].at = at;
+		w->race[w->nraces].one = v;
+		w->race[w->nraces].other = *at;
+		__atomic_store_n(&w->nraces, w->nraces + 1, __ATOMIC_RELEASE);
+	}
 	put(w, off, &v, sizeof(v));
 }
 
@@ -291,7 +325,7 @@ static const struct wire_map *map_of(const struct world *w, uint32_t kind, uint3
 	uint32_t n = w->e->base.image->nmaps;
 
 	for (uint32_t i = 0; i < n; i++) {
-		const struct wire_map *m = &w->e->own_maps[(nth + i) % n];
+		const struct wire_map *m = &w->e->maps[(nth + i) % n];
 
 		if (m->kind == kind)
 			return m;
@@ -343,13 +377,17 @@ static uint64_t take_place(struct world *w)
 	case 6: m = map_of(w, WIRE_MAP_AGG_HASH, nth); return m ? slot + m->base + by * 4 : 0;
 	case 7: m = map_of(w, WIRE_MAP_THREAD_ARRAY, nth); return m ? slot + m->base + by : 0;
 	case 8: m = map_of(w, WIRE_MAP_TASK, nth); return m ? slot + m->base + by % 512 : 0;
-	case 9: return (uintptr_t)e->list - shared + by % (sizeof(*e->list) * 8);
-	case 10: return (uintptr_t)e->undo - shared + by % (sizeof(*e->undo) * 8);
+	case 9: return (uintptr_t)e->said - shared + by % (sizeof(*e->said) * 8);
+	case 10:
+		return (uintptr_t)(e->said + WIRE_PROCESSES_MAX) - shared - 1 -
+		       by % (sizeof(*e->said) * 8);
 	case 11: return (uintptr_t)e->bell - shared + by % sizeof(*e->bell);
 	case 12: return (uintptr_t)e->base.state - shared + by % sizeof(*e->base.state);
-	case 13: m = map_of(w, WIRE_MAP_TABLES, nth); break;
+	case 13:
+		return slot_at(w, SLOTS - 1) - SLOTS * e->thread_stride +
+		       by % e->thread_stride; /* the tracer's own */
 	case 14: return e->event_at ? slot + e->event_at + by % sizeof(struct wire_event) : 0;
-	default: return e->pool - shared + by;
+	default: return by * 4096 % e->shared_size;
 	}
 	return m ? m->base - shared + by : 0;
 }
@@ -390,7 +428,7 @@ static void put_record(struct world *w)
 	uint32_t segment = (uint32_t)take(&w->in, 1), n;
 	const struct segment *seg = &img->segments[segment % img->nsegments];
 	const struct wire_map *m =
-		&w->e->own_maps[image_find_map(img, (seg->control ? MAP_CONTROL : MAP_DATA))];
+		&w->e->maps[image_find_map(img, (seg->control ? MAP_CONTROL : MAP_DATA))];
 	uint64_t ring = slot_at(w, slot) + m->base, head = get_u64(w, ring), size = m->max_entries;
 	uint8_t text[4096] = { 0 };
 	struct wire_record r = { .time = take(&w->in, 2),
@@ -581,10 +619,169 @@ static void step(struct world *w)
 	}
 }
 
-static void check(void)
+/* The fuzzer is not to learn the secret by comparing it. */
+#ifdef __clang__
+#define UNSEEN __attribute__((no_sanitize("coverage")))
+#else
+#define UNSEEN
+#endif
+
+/* Is the secret in a D variable, where all processes can read it? */
+UNSEEN static bool is_told(const struct world *w)
 {
-	for (int i = 0; i < WITNESS; i++)
-		assert(witness[i] == (uint8_t)(0xa5 + i));
+	for (uint32_t i = 0; i < w->e->base.image->nmaps; i++) {
+		const struct wire_map *m = &w->e->maps[i];
+		bool hash = m->kind == WIRE_MAP_HASH && m->role == MAP_ASSOC;
+		uint64_t n = (uint64_t)m->stride * (hash ? m->buckets : 1);
+
+		if (!hash && (m->kind != WIRE_MAP_ARRAY || m->role != MAP_GLOBALS))
+			continue;
+		for (const uint8_t *p = (const uint8_t *)m->base; n >= 8; n--, p++)
+			if (*(const any64 *)p == secret)
+				return true;
+	}
+	return false;
+}
+
+UNSEEN static void check_witness(void)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(witness); i++)
+		assert(witness[i] == secret);
+}
+
+static void run(struct program *p, uint32_t flags, struct bytes_in in)
+{
+	struct world w = { .in = in };
+
+	if (world_init(&w, p, flags))
+		for (int i = 0; i < STEPS_MAX && w.in.n; i++)
+			step(&w);
+	err_free(consumer_finish(w.consumer, true, false));
+	assert(!is_told(&w));
+	if (!w.over) {
+		__atomic_store_n(&w.over, true, __ATOMIC_RELEASE);
+		pthread_join(w.racer, NULL);
+	}
+	world_fini(&w);
+	check_witness();
+}
+
+/* --- logs for descry heal --- */
+
+enum { FORGED_SIZE = 1 << 20, FORGED_UNDO = 8192 };
+static const uint64_t FORGED_BASE = WIRE_BASE + (WIRE_BASES - 1) * WIRE_BASE_STEP;
+
+/* A process with memory files of the names that descry's have; the facts are written from here. */
+static struct forger {
+	pid_t pid;
+	uint8_t *facts;
+} forger;
+
+static int map_forged(const char *name, uint64_t at)
+{
+	int fd = memfd_create(name, MFD_CLOEXEC);
+
+	if (fd < 0 || ftruncate(fd, FORGED_SIZE) ||
+	    mmap((void *)at, FORGED_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) ==
+		    MAP_FAILED)
+		_exit(1);
+	return fd;
+}
+
+/* The facts are this process's, too. */
+static void forger_start(void)
+{
+	int fd = memfd_create(WIRE_MEMFD_FACTS, MFD_CLOEXEC), ready[2];
+	char c;
+
+	assert(fd >= 0 && !ftruncate(fd, FORGED_SIZE) && !pipe(ready));
+	forger.facts = mmap(NULL, FORGED_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	forger.pid = fork();
+	if (!forger.pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		(void)map_forged(WIRE_MEMFD_CODE, FORGED_BASE);
+		(void)map_forged(WIRE_MEMFD_SHARED, FORGED_BASE + WIRE_SHARED);
+		if (mmap((void *)(FORGED_BASE + WIRE_FACTS), FORGED_SIZE, PROT_READ | PROT_WRITE,
+			 MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED)
+			_exit(1);
+		close(ready[0]);
+		close(ready[1]);
+		for (;;)
+			pause();
+	}
+	close(fd);
+	close(ready[1]);
+	assert(read(ready[0], &c, 1) == 0); /* it has closed it */
+	close(ready[0]);
+}
+
+static void forger_stop(void)
+{
+	if (forger.pid > 0) {
+		kill(forger.pid, SIGKILL);
+		waitpid(forger.pid, NULL, 0);
+	}
+}
+
+/* The area is sound but for what the bytes say, the records are bytes. */
+static void read_log(struct bytes_in in)
+{
+	struct wire_area *a;
+	uint64_t bases[WIRE_BASES], room = FORGED_SIZE - FORGED_UNDO;
+	struct undo_log log = { 0 };
+	struct control *c = NULL;
+	uint32_t n = 0, how;
+	struct err *err;
+
+	if (!forger.pid) {
+		forger_start();
+		atexit(forger_stop);
+	}
+	memset(forger.facts, 0, FORGED_SIZE);
+	a = (struct wire_area *)(void *)forger.facts;
+	how = (uint32_t)take(&in, 1);
+	*a = (struct wire_area){ .magic = WIRE_AREA_MAGIC,
+				 .version = WIRE_AREA_VERSION,
+				 .base = FORGED_BASE,
+				 .private_size = 1 << 20,
+				 .tracer_pid = (uint32_t)getpid(),
+				 .undo = FORGED_BASE + WIRE_FACTS + FORGED_UNDO };
+	if (how & 1)
+		a->undo = take(&in, 8);
+	if (how & 2)
+		a->private_size = take(&in, 8);
+	a->nundo = how & 4 ? (uint32_t)take(&in, 4) : (uint32_t)(in.n / 24);
+	for (uint32_t i = 0; in.n && i < room / sizeof(struct wire_undo); i++) {
+		struct wire_undo *u = (struct wire_undo *)(void *)(forger.facts + FORGED_UNDO) + i;
+		uint32_t which = (uint32_t)take(&in, 1);
+
+		u->site = 0x10000 + take(&in, which & 1 ? 8 : 2);
+		u->pid = which & 2 ? (uint32_t)take(&in, 4) : (uint32_t)forger.pid;
+		u->len = which & 4 ? (uint8_t)take(&in, 1) : 5;
+		u->data = which & 8;
+		u->stub = which & 16 ? FORGED_BASE + take(&in, 3) : 0;
+		u->stub_len = which & 32 ? (uint32_t)take(&in, 4) : 16;
+		for (uint32_t k = 0; k < 5; k++) {
+			u->before[k] = (uint8_t)take(&in, 1);
+			u->after[k] = (uint8_t)take(&in, 1);
+			u->moved[k] = which & 64 ? (uint16_t)take(&in, 2) : 0xffff;
+		}
+	}
+	err = control_open(forger.pid, &c) ?: undo_areas(c, bases, &n);
+	for (uint32_t i = 0; i < n && !err; i++) {
+		err = undo_log_read(c, bases[i], &log);
+		for (uint32_t k = 0; !err && k < log.sites.n; k++)
+			for (uint32_t off = 0; off < 4; off++) {
+				(void)undo_pc_in(&log, log.sites.v[k].site + off, off & 1);
+				(void)undo_pc_out(&log, log.sites.v[k].stub + off, off & 1);
+			}
+		if (!err)
+			undo_prepare(&log);
+		undo_log_fini(&log);
+		log = (struct undo_log){ 0 };
+	}
+	control_free(c);
+	err_free(err);
 }
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
@@ -592,27 +789,28 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	for (size_t i = 0; i < ARRAY_SIZE(programs); i++)
 		if (!programs[i].img)
 			prepare(&programs[i], texts[i]);
+	if (!secret) {
+		if (getrandom(&secret, sizeof(secret), 0) != sizeof(secret))
+			abort();
+		for (size_t i = 0; i < ARRAY_SIZE(witness); i++)
+			witness[i] = secret;
+	}
 	return 0;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct world w = { .in = { data, size } };
-	struct program *p;
-	uint32_t flags;
+	struct bytes_in in = { data, size };
+	uint32_t which, flags;
 
 	if (size < 3)
 		return 0;
 	(void)LLVMFuzzerInitialize(NULL, NULL);
-	for (int i = 0; i < WITNESS; i++)
-		witness[i] = (uint8_t)(0xa5 + i);
-	p = &programs[take(&w.in, 1) % ARRAY_SIZE(programs)];
-	flags = (uint32_t)take(&w.in, 1);
-	if (world_init(&w, p, flags))
-		for (int i = 0; i < STEPS_MAX && w.in.n; i++)
-			step(&w);
-	err_free(consumer_finish(w.consumer, true, false));
-	world_fini(&w);
-	check();
+	which = (uint32_t)take(&in, 1) % (ARRAY_SIZE(programs) + 1);
+	flags = (uint32_t)take(&in, 1);
+	if (which < ARRAY_SIZE(programs))
+		run(&programs[which], flags, in);
+	else
+		read_log(in);
 	return 0;
 }
