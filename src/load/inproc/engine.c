@@ -7,7 +7,12 @@
 #include "load/inproc/owner.h"
 #include "load/inproc/watchdog.h"
 
-enum { NAP_MIN_MS = 1, NAP_MAX_MS = 20, NAP_QUIET_MS = 4 /* threads wait for our lists */ };
+enum {
+	NAP_MIN_MS = 1,
+	NAP_MAX_MS = 20,
+	NAP_QUIET_MS = 4,   /* threads wait for our lists */
+	STORE_MAX = 1 << 28 /* bytes */
+};
 
 static struct inproc_engine *inproc(struct engine *e)
 {
@@ -392,6 +397,7 @@ static void inproc_counters(struct engine *en, struct engine_counters *ret)
 	}
 	c->fixed[WIRE_DROP_SCRATCH] += e->common->no_thread;
 	c->fixed[WIRE_DROP_DATA] += e->forged;
+	c->fixed[WIRE_DROP_AGG] += e->unstored;
 	*ret = *c;
 }
 
@@ -551,6 +557,7 @@ struct engine *engine_inproc_new(const struct probe_target *targets, uint32_t nt
 	e->files.code.fd = e->files.facts.fd = e->files.shared.fd = -1;
 	e->timer_fd = e->watchdog = -1;
 	e->nap_ms = NAP_MIN_MS;
+	e->store_max = STORE_MAX;
 	e->targets = targets;
 	e->ntargets = ntargets;
 	e->symbols = symbols;

@@ -223,6 +223,9 @@ struct inproc_engine {
 	int timer_fd;
 	int nap_ms;                  /* how long to wait before looking into the rings again */
 	struct inproc_store *stores; /* as image.aggs */
+	uint64_t store_bytes,
+		store_max; /* what they take, and may take: threads make new keys as long as they like */
+	uint64_t unstored; /* updates of keys for which there was no room */
 	VEC(struct inproc_process) processes;
 	VEC(struct inproc_text) texts;
 	enum inproc_scope scope;
