@@ -293,9 +293,9 @@ static void put_u32(struct world *w, uint64_t off, uint32_t v)
 
 static void put_u64(struct world *w, uint64_t off, uint64_t v)
 {
-	uint64_t *at = (uint64_t *)(void *)(w->target + off);
-
 	if (!w->over && off % 8 == 0 && may_write(w, off, sizeof(v)) && w->nraces < RACES) {
+		uint64_t *at = (uint64_t *)(void *)(w->target + off);
+
 		w->race[w->nraces].at = at;
 		w->race[w->nraces].one = v;
 		w->race[w->nraces].other = *at;
@@ -308,7 +308,7 @@ static uint64_t get_u64(const struct world *w, uint64_t off)
 {
 	uint64_t v = 0;
 
-	if (off + sizeof(v) <= w->e->shared_size)
+	if (may_write(w, off, sizeof(v)))
 		memcpy(&v, w->target + off, sizeof(v));
 	return v;
 }
