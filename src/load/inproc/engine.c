@@ -249,12 +249,13 @@ struct draining {
 };
 
 /* May a traced process have written it? What BEGIN, END and ticks write, the tracer does: nobody else is to have their actions
- * done, exit() or system() among them. */
+ * done, exit() or system() among them. ERROR is run by who made the fault. */
 static bool may_say(const struct image *img, const struct wire_record *r)
 {
-	const struct probe *p = r->probe < img->nprobes ? img->probes[r->probe].probe : NULL;
+	const struct image_probe *ip = r->probe < img->nprobes ? &img->probes[r->probe] : NULL;
+	const struct probe *p = ip ? ip->probe : NULL;
 
-	if (p && (p->kind == ATTACH_SELF || p->kind == ATTACH_TICK))
+	if (p && (p->kind == ATTACH_TICK || (p->kind == ATTACH_SELF && strcmp(ip->name, "ERROR"))))
 		return false;
 	return r->segment >= img->nsegments || !img->segments[r->segment].own;
 }
