@@ -42,7 +42,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const char *const texts[] = {
 	SMALL
-	"int g; string s; int a[string, int]; string t[int]; self int x; self string y;\n"
+	"int g; string s; int a[string, int]; string t[int]; self int x; self string y; uint64_t where, at, seen;\n"
 	"BEGIN { g = 1; s = \"hello\"; a[s, g] = 5; t[3] = \"abc\"; self->x = 3; self->y = t[3]; @c[s, g] = count(); }\n"
 	"tick-1s { a[s, g]++; t[g] = strjoin(t[3], s); printf(\"%s %d %s %S %c %x\", s, a[s, g], t[g], self->y, self->x, g); }\n"
 	"tick-2s { self->y = substr(t[g], self->x, g); @c2[t[g], self->x] = sum(g); @q = quantize(g); trace(strlen(self->y)); }\n"
@@ -50,6 +50,7 @@ static const char *const texts[] = {
 	"tick-4s { trace(copyinstr(g)); trace(strtok(self->y, t[g])); trace(index(s, t[3])); }\n"
 	"tick-5s { printa(\"%s %d %@d\\n\", @c); clear(@c); trunc(@d, 2); trunc(@n); normalize(@l, g); printa(@m); }\n"
 	"tick-6s { a[t[g], g] = 0; t[g] = 0; self->x = 0; self->y = 0; s = self->y; exit(g); }\n"
+	"tick-7s { at = where; seen = *(uint64_t *)copyin(at, 8); s = copyinstr(at); }\n"
 	"END { printa(@c, @c); trace(a[s, g]); printf(\"%*s %.*s\", g, s, g, t[3]); }\n"
 	"ERROR { printf(\"%d %d %d\", arg1, arg4, arg5); }\n",
 
