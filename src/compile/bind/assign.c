@@ -299,19 +299,24 @@ static bool frees_struct(struct bind_cx *cx, const struct node *l, const struct 
 	       is_integer(cx, r) && !r->i.value;
 }
 
-/* What the rest of the program does with a variable, or with the elements of an array. */
-struct later_use {
-	const struct node *ident;
-	bool counted; /* x[k]++ */
-	bool wide;    /* x = timestamp: 64 bits are wanted */
+/* What a program does with a variable, or with the elements of an array. */
+enum {
+	USE_COUNTED = 1, /* x[k]++ */
+	USE_WIDE = 2,    /* x = timestamp: 64 bits are wanted */
 };
 
-static bool is_same_name(const struct node *l, const struct node *ident)
+/* The word of bind_state.uses for the variable, or for that of an element; NULL: it is no variable, or (make false) unused. */
+static uint64_t *use_of(struct bind_cx *cx, const struct node *l, bool make)
 {
+	cleanup_free char *key = NULL;
+
 	if (l->kind == N_INDEX)
 		l = l->e.a;
-	return l->kind == N_IDENT && l->ident.scope == ident->ident.scope &&
-	       !strcmp(l->ident.name, ident->ident.name);
+	if (l->kind != N_IDENT)
+		return NULL;
+	key = xasprintf("%d %s", (int)l->ident.scope, l->ident.name);
+	return make ? hash_put(&cx->state->uses, key, strlen(key), NULL)
+		    : hash_get(&cx->state->uses, key, strlen(key));
 }
 
 static void look_for_wide(void *arg, const struct node *n)
@@ -327,21 +332,33 @@ static void look_for_wide(void *arg, const struct node *n)
 
 static void look_for_use(void *arg, const struct node *n)
 {
-	struct later_use *u = arg;
+	struct bind_cx *cx = arg;
+	uint64_t *use = NULL;
+	bool wide = false;
 
-	if (n->kind == N_UNARY && n->op >= OP_PREINC && n->e.a && n->e.a->kind == N_INDEX)
-		u->counted |= is_same_name(n->e.a, u->ident);
-	if (n->kind == N_ASSIGN && n->e.a && n->e.b && is_same_name(n->e.a, u->ident))
-		node_walk(n->e.b, look_for_wide, &u->wide);
+	if (n->kind == N_UNARY && n->op >= OP_PREINC && n->e.a && n->e.a->kind == N_INDEX) {
+		use = use_of(cx, n->e.a, true);
+		if (use)
+			*use |= USE_COUNTED;
+	}
+	if (n->kind != N_ASSIGN || !n->e.a || !n->e.b)
+		return;
+	node_walk(n->e.b, look_for_wide, &wide);
+	use = wide ? use_of(cx, n->e.a, true) : NULL;
+	if (use)
+		*use |= USE_WIDE;
 }
 
-static struct later_use later_use(struct bind_cx *cx, const struct node *ident)
+/* All clauses are looked at once: a program may have as many variables as clauses. */
+static bool program_uses(struct bind_cx *cx, const struct node *ident, uint64_t what)
 {
-	struct later_use u = { .ident = ident };
+	struct bind_state *s = cx->state;
+	const uint64_t *use;
 
-	for (uint32_t i = 0; i < cx->state->clauses.n; i++)
-		node_walk(cx->state->clauses.v[i]->clause.body, look_for_use, &u);
-	return u;
+	for (; s->uses_of < s->clauses.n; s->uses_of++)
+		node_walk(s->clauses.v[s->uses_of]->clause.body, look_for_use, cx);
+	use = use_of(cx, ident, false);
+	return use && *use & what;
 }
 
 /* The variable that `l = r` creates; false with an error when r cannot be kept in one. */
@@ -354,7 +371,7 @@ static bool create_for(struct bind_cx *cx, struct node *n)
 	if (n->op != OP_NONE && type_is_integer(cx->types, t))
 		t = T_INT64;
 	/* x = 0 before x = timestamp: DTrace's variables hold 64 bits whatever their first value was. */
-	if (t == T_INT && is_const(r) && later_use(cx, l->kind == N_INDEX ? l->e.a : l).wide)
+	if (t == T_INT && is_const(r) && program_uses(cx, l, USE_WIDE))
 		t = T_INT64;
 	create(cx, l, t == T_VOID ? T_INT : t, is_poison(r) || t == T_VOID);
 	if (t != T_VOID)
@@ -635,7 +652,7 @@ void bind_index(struct bind_cx *cx, struct node *n)
 			poison(n);
 		return;
 	}
-	if (ident_is_new(cx, a) && later_use(cx, a).counted) {
+	if (ident_is_new(cx, a) && program_uses(cx, a, USE_COUNTED)) {
 		create(cx, n, T_INT64, false);
 		return;
 	}

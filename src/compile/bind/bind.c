@@ -114,6 +114,7 @@ void bind_fini(struct bind_cx *cx)
 	}
 	lib_fini(cx);
 	hash_fini(&s->vars);
+	hash_fini(&s->uses);
 	hash_fini(&s->aggs);
 	hash_fini(&s->inlines);
 	hash_fini(&s->funcs);

@@ -88,6 +88,8 @@ struct bind_state {
 	VEC(struct xlator *) xlators;
 	VEC(const struct node *) providers;
 	VEC(struct node *) clauses;
+	struct hash uses; /* "scope name" of a variable -> what the program does with it (assign.c) */
+	uint32_t uses_of; /* clauses that `uses` was made of */
 	VEC(struct agg_use) agg_uses;
 	VEC(struct agg_info *) agg_info; /* beside bound.aggs */
 	VEC(struct lib_file) libs;
