@@ -3,11 +3,16 @@
 
 #include "wire/record.h"
 
-/* How often a clause names each variable, and how often as the target of a plain assignment, which does not read it. */
+/* How often a clause names a variable, and how often as the target of a plain assignment, which does not read it. */
+struct use {
+	uint32_t named, assigned;
+	bool written;
+};
+/* All zero between two clauses: a program may have as many variables as clauses. */
 struct uses {
 	struct gen *g;
-	uint32_t *named, *assigned;
-	bool *written;
+	struct use *v;         /* by number() */
+	VEC(uint32_t) touched; /* numbers of those that are not zero */
 };
 
 /* The place of what n names in these tables: the program's variables, then the built-in ones. -1: no variable. */
@@ -26,15 +31,17 @@ static void look(void *arg, const struct node *n)
 	bool assigns = n->kind == N_ASSIGN, steps = n->kind == N_UNARY && n->op >= OP_PREINC;
 	int i = number(u->g, n);
 
-	if (i >= 0)
-		u->named[i]++;
+	if (i >= 0 && !u->v[i].named++ && !u->v[i].written)
+		vec_push(&u->touched, (uint32_t)i);
 	if (!assigns && !steps)
 		return;
 	i = number(u->g, n->e.a);
 	if (i < 0)
 		return;
-	u->written[i] = true;
-	u->assigned[i] += assigns && n->op == OP_NONE;
+	if (!u->v[i].named && !u->v[i].written)
+		vec_push(&u->touched, (uint32_t)i);
+	u->v[i].written = true;
+	u->v[i].assigned += assigns && n->op == OP_NONE;
 }
 
 static const char *type_words(struct gen *g, type_id t)
@@ -77,34 +84,41 @@ static struct image_var describe(struct gen *g, uint32_t i)
 	return r;
 }
 
-static void list_variables(struct gen *g, const struct bound_clause *cl, struct image_clause *ret)
+static int by_number(const void *a, const void *b)
 {
-	uint32_t n = g->b->vars.n + BUILTIN_COUNT;
-	struct uses u = { .g = g,
-			  .named = xcalloc(n, sizeof(*u.named)),
-			  .assigned = xcalloc(n, sizeof(*u.assigned)),
-			  .written = xcalloc(n, sizeof(*u.written)) };
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
 
-	node_walk(cl->pred, look, &u);
-	node_walk(cl->body, look, &u);
-	ret->vars = arena_array(g->arena, struct image_var, n);
-	for (uint32_t i = 0; i < n; i++) {
+	return x < y ? -1 : x > y;
+}
+
+static void list_variables(struct uses *u, const struct bound_clause *cl, struct image_clause *ret)
+{
+	struct gen *g = u->g;
+
+	node_walk(cl->pred, look, u);
+	node_walk(cl->body, look, u);
+	if (u->touched.n)
+		qsort(u->touched.v, u->touched.n, sizeof(*u->touched.v), by_number);
+	ret->vars = arena_array(g->arena, struct image_var, u->touched.n + 1);
+	for (uint32_t i = 0; i < u->touched.n; i++) {
+		struct use *use = &u->v[u->touched.v[i]];
 		struct image_var *v = &ret->vars[ret->nvars];
 
-		if (!u.named[i])
-			continue;
-		*v = describe(g, i);
-		v->read = u.named[i] > u.assigned[i];
-		v->written = u.written[i];
-		ret->nvars++;
+		if (use->named) {
+			*v = describe(g, u->touched.v[i]);
+			v->read = use->named > use->assigned;
+			v->written = use->written;
+			ret->nvars++;
+		}
+		*use = (struct use){ 0 };
 	}
-	free(u.named);
-	free(u.assigned);
-	free(u.written);
+	u->touched.n = 0;
 }
 
 void gen_list_clauses(struct gen *g)
 {
+	struct uses u = { .g = g, .v = xcalloc(g->b->vars.n + BUILTIN_COUNT, sizeof(*u.v)) };
+
 	for (uint32_t i = 0; i < g->b->clauses.n; i++) {
 		const struct bound_clause *cl = g->b->clauses.v[i];
 		struct image_clause *c = &g->img->clauses[cl->index];
@@ -112,6 +126,8 @@ void gen_list_clauses(struct gen *g)
 		if (cl->index >= g->img->nclauses || c->vars)
 			continue;
 		c->desc = arena_strdup(g->arena, cl->desc ? cl->desc : "");
-		list_variables(g, cl, c);
+		list_variables(&u, cl, c);
 	}
+	free(u.v);
+	vec_fini(&u.touched);
 }
