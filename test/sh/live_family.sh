@@ -45,10 +45,17 @@ burn = script("burn.sh", "i=0\nwhile [ $i -lt 60000 ]; do i=$((i+1)); done\n:\n"
 burns = script("burns.sh", "sh %s\nsh -c 'sh %s; :'\n:\n" % (burn, burn))
 for who, name in USERS:
     opens = 'syscall::openat:entry /progenyof($target) && copyinstr(arg1) == "/etc/passwd"/ { @[execname] = count(); }'
-    r = finish(start("-qn", opens, c="sh " + parent, preexec_fn=who))
+    # On a machine that is too busy the tracer comes too late to a call of execve (doc/inproc.md): then once more.
+    for _ in range(4):
+        r = finish(start("-qn", opens, c="sh " + parent, preexec_fn=who))
+        if r.rc or r.table():
+            break
     check(r.rc == 0 and r.table() == [(("cat",), 1)], name + ": a grandchild's system call", r)
     check(len(r.err.splitlines()) == 1 and "from inside the command and what it starts" in r.err and "dynamic linker" in r.err, name + ": said with -q", r)
-    r = finish(start("-qn", 'proc:::exec-success /progenyof($target)/ { @[execname] = count(); }', "-x", "engine=inproc", "-x", "follow", c="sh " + parent, preexec_fn=who))
+    for _ in range(4):
+        r = finish(start("-qn", 'proc:::exec-success /progenyof($target)/ { @[execname] = count(); }', "-x", "engine=inproc", "-x", "follow", c="sh " + parent, preexec_fn=who))
+        if r.rc or (("cat",), 1) in r.table():
+            break
     check(r.rc == 0 and (("cat",), 1) in r.table(), name + ": a grandchild's exec", r)
 
     # Samples of children that have ended have names.
