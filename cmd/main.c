@@ -35,7 +35,7 @@ int main(int argc, char **argv)
 	if (!status) {
 		switch (c.mode) {
 		case CMD_HELP: cmdline_help(&c, stdout); break;
-		case CMD_VERSION: printf("%s: D 2.0, descry 0.1.0\n", c.progname); break;
+		case CMD_VERSION: printf("%s: D 2.0, descry " DESCRY_VERSION "\n", c.progname); break;
 		default: status = cmd_run(&c);
 		}
 	}
