@@ -1,6 +1,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "check.h"
 #include "cmdline.h"
 #include "flame.h"
 #include "heal.h"
@@ -14,9 +15,9 @@ static const struct {
 	const char *name; /* in messages */
 	int (*run)(int argc, char **argv);
 } commands[] = {
-	{ "descry flame", cmd_flame }, { "descry heal", cmd_heal },
-	{ "descry heat", cmd_heat },   { "descry profile", cmd_profile },
-	{ "descry serve", cmd_serve },
+	{ "descry check", cmd_check },     { "descry flame", cmd_flame },
+	{ "descry heal", cmd_heal },       { "descry heat", cmd_heat },
+	{ "descry profile", cmd_profile }, { "descry serve", cmd_serve },
 };
 
 int main(int argc, char **argv)
@@ -35,7 +36,9 @@ int main(int argc, char **argv)
 	if (!status) {
 		switch (c.mode) {
 		case CMD_HELP: cmdline_help(&c, stdout); break;
-		case CMD_VERSION: printf("%s: D 2.0, descry " DESCRY_VERSION "\n", c.progname); break;
+		case CMD_VERSION:
+			printf("%s: D 2.0, descry " DESCRY_VERSION "\n", c.progname);
+			break;
 		default: status = cmd_run(&c);
 		}
 	}
