@@ -28,11 +28,13 @@ test: test-deps
 	@tools/run-tests --build $(BUILD) $(if $(SAN),--descry $(BUILD)/test/descry-san) $(T)
 
 # PREFIX counts also when the tree was built for another one before; DESTDIR stands in front of it.
-install: all prefix
+install: prefix
+	@$(MAKE) --no-print-directory all
 	@DESTDIR="$(DESTDIR)" $(MESON) install -C $(BUILD) --no-rebuild --strip
 
 # What `make install` with the same PREFIX and DESTDIR puts there.
-uninstall: all prefix
+uninstall: prefix
+	@$(MAKE) --no-print-directory all
 	@MESON="$(MESON)" tools/uninstall $(BUILD) "$(DESTDIR)"
 
 prefix: configure

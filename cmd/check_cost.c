@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "check.h"
+#include "probe/process.h"
 
 /* What a firing costs: the loop alone, then the loop traced, turn by turn, and the medians of both. */
 enum { TURNS = 3 };
@@ -90,12 +91,18 @@ void check_costs(struct check_table *ret)
 		{ "not measured", CHECK_BELOW }
 	};
 
+	const char *reason;
+	uint32_t len;
+
 	check_table_init(ret, "costs", "What tracing costs here", columns, ARRAY_SIZE(columns));
 	for (size_t i = 0; i < ARRAY_SIZE(costs); i++)
 		measure(&costs[i], ret);
+	/* The kernel's price depends on the instruction under the uprobe. */
+	check_note(ret, "the function is libc's rand_r(); typical of its first instruction: %s",
+		   process_price(uprobe_classify((const uint8_t *)rand_r, 16, &len, &reason),
+				 ATTACH_UPROBE));
 	check_note(
 		ret,
-		"medians of %d turns, alone and traced by turns, each of 21 batches of 2 ms; a loaded machine gives larger "
-		"numbers, the ratio stays near",
+		"medians of %d turns, alone and traced by turns, each of 21 batches of 2 ms; other work on the machine makes all larger",
 		TURNS);
 }

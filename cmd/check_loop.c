@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/mman.h>
+#include <sys/sdt.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -193,7 +194,7 @@ static void use_processes(void)
 
 static int work(void)
 {
-	uint64_t end = now_ns() + 60000000;
+	uint64_t end;
 	pthread_t t;
 
 	use_processes();
@@ -205,8 +206,12 @@ static int work(void)
 		pthread_join(t, NULL);
 	}
 	do_fault(64);
-	while (now_ns() < end)
+	DTRACE_PROBE1(descry, check, getpid());
+	/* Long enough for samples, too; counted from here, since what is above takes long on a busy machine. */
+	end = now_ns() + 60000000;
+	do
 		do_function(10000);
+	while (now_ns() < end);
 	return 0;
 }
 

@@ -103,6 +103,17 @@ static void escape(FILE *out, bool color, const char *sequence)
 		term_raw(out, sequence, strlen(sequence));
 }
 
+static bool same_below(const struct check_table *t, uint32_t a, uint32_t b)
+{
+	for (uint32_t c = 0; c < t->ncolumns; c++) {
+		const char *x = check_cell(t, a, c), *y = check_cell(t, b, c);
+
+		if (t->columns[c].place == CHECK_BELOW && (!x || !y ? x != y : strcmp(x, y) != 0))
+			return false;
+	}
+	return true;
+}
+
 static void text_row(FILE *out, const struct check_table *t, uint32_t r, const size_t *widths,
 		     bool color)
 {
@@ -122,6 +133,9 @@ static void text_row(FILE *out, const struct check_table *t, uint32_t r, const s
 			escape(out, color, PLAIN);
 	}
 	fputc('\n', out);
+	/* What holds for several rows in succession stands once, below the last of them. */
+	if (r + 1 < check_rows(t) && same_below(t, r, r + 1))
+		return;
 	for (uint32_t c = 0; c < t->ncolumns; c++)
 		if (t->columns[c].place == CHECK_BELOW && check_cell(t, r, c))
 			fprintf(out, "      %s: %s\n", t->columns[c].key, check_cell(t, r, c));

@@ -12,7 +12,7 @@
 #include "base/mem.h"
 
 #define SIZES_SENT \
-	"descry -n 'sdt:net::net_dev_xmit { @[\"bytes sent at once\"] = quantize(arg2); } tick-10s { exit(0); }'"
+	"descry -n 'sdt:net::net_dev_xmit { @[\"bytes sent at once\"] = quantize(arg3); } tick-10s { exit(0); }'"
 #define CPU_IN_NET \
 	"descry -n 'sdt:irq::softirq_entry /arg0 == 3/ { self->t = timestamp; } " \
 	"sdt:irq::softirq_exit /self->t/ { @[\"ns in receive\"] = quantize(timestamp - self->t); self->t = 0; } " \

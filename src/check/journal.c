@@ -172,24 +172,28 @@ static struct err *undo(const struct tunables *t, const struct change *c, const 
 	return e;
 }
 
-/* Rewrites the journal with what is left; without that it is removed. */
+/* Replaces the journal by what is left, at once; nothing left: removes it. */
 static struct err *keep(struct journal *j, const char *path)
 {
+	cleanup_free char *new = xasprintf("%s.new", path);
+	cleanup_close int fd = -1;
 	unsigned left = 0;
 
-	if (ftruncate(j->fd, 0) < 0)
-		return err_errno(errno, "%s: truncate", path);
+	for (uint32_t i = 0; i < j->v.n; i++)
+		left += !j->v.v[i].undone;
+	if (!left)
+		return unlink(path) < 0 ? err_errno(errno, "%s: remove", path) : NULL;
+	fd = open(new, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
+	if (fd < 0)
+		return err_errno(errno, "%s: open", new);
 	for (uint32_t i = 0; i < j->v.n; i++) {
 		cleanup_free char *line = xasprintf("%s\n", j->v.v[i].line);
-		struct err *e = j->v.v[i].undone ? NULL : write_all(j->fd, path, line);
+		struct err *e = j->v.v[i].undone ? NULL : write_all(fd, new, line);
 
 		if (e)
 			return e;
-		left += !j->v.v[i].undone;
 	}
-	if (!left && unlink(path) < 0)
-		return err_errno(errno, "%s: remove", path);
-	return NULL;
+	return rename(new, path) < 0 ? err_errno(errno, "%s: rename", new) : NULL;
 }
 
 struct err *journal_undo(const char *path, const struct tunables *t, FILE *out, FILE *errors,

@@ -127,8 +127,9 @@ void machine_here(struct check_table *ret)
 		     ? "not there: /sys/kernel/btf/vmlinux cannot be read"
 		     : "/sys/kernel/btf/vmlinux");
 	here(ret, "names of tracepoints",
-	     access("/sys/kernel/tracing/events", R_OK) ? "/sys/kernel/tracing cannot be read"
-							: "/sys/kernel/tracing");
+	     access("/sys/kernel/tracing/events", R_OK)
+		     ? "/sys/kernel/tracing is not mounted, or not to be read by this user"
+		     : "/sys/kernel/tracing");
 }
 
 /* --- switches --- */

@@ -107,7 +107,7 @@ static const struct knob {
 	  "Time between looks for old dirty pages, hundredths of a second", WRITE_STALLS },
 	{ "vm.swappiness", "/proc/sys/vm/swappiness",
 	  "How readily programs' pages are swapped out rather than files' pages dropped",
-	  "descry -n 'vminfo:::anonpgin { @[execname] = count(); } tick-10s { exit(0); }'" },
+	  "descry -n 'sdt:vmscan::mm_vmscan_direct_reclaim_begin { @[execname] = count(); } tick-10s { exit(0); }'" },
 	{ "vm.min_free_kbytes", "/proc/sys/vm/min_free_kbytes",
 	  "Memory kept free, kB: fewer stalls in allocations, less memory for use", FAULT_TIMES },
 	{ "vm.max_map_count", "/proc/sys/vm/max_map_count", "Mappings that a process may have",
