@@ -60,7 +60,7 @@ static void measure(const struct cost *c, struct check_table *t)
 {
 	double alone[TURNS], with[TURNS];
 	cleanup_free char *reason = NULL, *before = NULL, *after = NULL, *added = NULL,
-			  *ratio = NULL;
+			  *ratio = NULL, *spread = NULL;
 
 	for (int i = 0; i < TURNS && !reason; i++) {
 		alone[i] = turn(c, false, &reason);
@@ -68,7 +68,7 @@ static void measure(const struct cost *c, struct check_table *t)
 	}
 	if (reason) {
 		check_row(t, (const char *const[]){ c->name, NULL, NULL, NULL, NULL, c->what,
-						    reason });
+						    reason, NULL });
 		return;
 	}
 	qsort(alone, TURNS, sizeof(*alone), by_size);
