@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 
 #include "base/clock.h"
@@ -36,7 +37,9 @@ static void child(const char *const *args, int out, int errors)
 	for (; *args; args++)
 		vec_push(&argv, (char *)*args);
 	vec_push(&argv, NULL);
+	/* In a group of its own it does not see the terminal's ^C, so it ends with us instead. */
 	setpgid(0, 0);
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	dup2(null, 0);
 	dup2(out, 1);
 	dup2(errors, 2);

@@ -70,17 +70,6 @@ static struct err *journal_open(struct journal *j, const char *path, bool make)
 	return e ? e : parse(j, path, text);
 }
 
-/* Values of one line: a tab or a line feed in the kernel's text is a space. */
-static char *flat(const char *text)
-{
-	char *s = xstrdup(text);
-
-	for (char *p = s; *p; p++)
-		if (*p == '\t' || *p == '\n')
-			*p = ' ';
-	return s;
-}
-
 static struct err *write_all(int fd, const char *path, const char *text)
 {
 	size_t n = strlen(text);
@@ -100,7 +89,7 @@ struct err *journal_apply(const char *path, const struct tunables *t, const char
 			  const char *value, FILE *out)
 {
 	cleanup_free char *boot = small_read("/proc/sys/kernel/random/boot_id");
-	cleanup_free char *before = NULL, *was = NULL, *wanted = flat(value), *line = NULL;
+	cleanup_free char *was = NULL, *line = NULL;
 	struct tunable *k;
 	struct journal j = { .fd = -1 };
 	struct err *e = tunables_get(t, name, &k);
@@ -110,24 +99,25 @@ struct err *journal_apply(const char *path, const struct tunables *t, const char
 		return e;
 	if (k->fixed)
 		return tunable_write(k, value);
-	e = tunable_read(k, &before);
+	if (strpbrk(value, "\t\n"))
+		return err_new(EINVAL, "%s: a value has no tabs and no line feeds", name);
+	e = tunable_read(k, &was);
 	if (e)
 		return e;
-	was = flat(before);
-	if (tunable_same(was, wanted)) {
+	if (tunable_same(was, value)) {
 		fprintf(out, "%s is %s already\n", name, was);
 		return NULL;
 	}
 	e = journal_open(&j, path, true);
 	if (!e) {
 		end = lseek(j.fd, 0, SEEK_END);
-		line = xasprintf("%s\t%s\t%s\t%s\n", boot ? boot : "", name, was, wanted);
+		line = xasprintf("%s\t%s\t%s\t%s\n", boot ? boot : "", name, was, value);
 		e = write_all(j.fd, path, line);
 		if (!e) {
-			e = tunable_write(k, wanted);
+			e = tunable_write(k, value);
 			if (!e)
 				fprintf(out, "%s: %s -> %s; descry check --undo puts it back\n",
-					name, was, wanted);
+					name, was, value);
 		}
 		/* Nothing was changed: the line goes again. */
 		if (e && ftruncate(j.fd, end) < 0)
@@ -141,7 +131,7 @@ struct err *journal_apply(const char *path, const struct tunables *t, const char
 static struct err *undo(const struct tunables *t, const struct change *c, const char *boot,
 			FILE *out)
 {
-	cleanup_free char *now = NULL, *is = NULL;
+	cleanup_free char *is = NULL;
 	struct tunable *k;
 	struct err *e;
 
@@ -152,10 +142,9 @@ static struct err *undo(const struct tunables *t, const struct change *c, const 
 	}
 	e = tunables_get(t, c->name, &k);
 	if (!e)
-		e = tunable_read(k, &now);
+		e = tunable_read(k, &is);
 	if (e)
 		return e;
-	is = flat(now);
 	if (tunable_same(is, c->before)) {
 		fprintf(out, "%s is %s already\n", c->name, c->before);
 		return NULL;

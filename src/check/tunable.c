@@ -158,6 +158,9 @@ struct err *tunable_read(const struct tunable *t, char **ret)
 	if (!text)
 		return err_errno(errno, "%s: read", t->path);
 	*ret = small_chosen(text);
+	for (char *p = *ret; *p; p++)
+		if (*p == '\t' || *p == '\n')
+			*p = ' ';
 	return NULL;
 }
 
@@ -265,7 +268,7 @@ void tunables_fini(struct tunables *t)
 		free(t->v.v[i].name);
 		free(t->v.v[i].path);
 		free(t->v.v[i].value);
-		free((char *)t->v.v[i].interface);
+		free(t->v.v[i].interface);
 	}
 	vec_fini(&t->v);
 }
@@ -289,20 +292,34 @@ struct err *tunables_get(const struct tunables *t, const char *name, struct tuna
 		name);
 }
 
+/* One space between words; a mask of CPUs, "00000000,00000003", without the zeros in front. free() it. */
+static char *canonical(const char *text)
+{
+	char *ret = xmalloc(strlen(text) + 1), *to = ret;
+
+	while (*(text += strspn(text, " \t\n"))) {
+		size_t n;
+
+		while (!strncmp(text, "00000000,", 9))
+			text += 9;
+		while (*text == '0' && isxdigit((unsigned char)text[1]))
+			text++;
+		n = strcspn(text, " \t\n");
+		if (to > ret)
+			*to++ = ' ';
+		memcpy(to, text, n);
+		to += n;
+		text += n;
+	}
+	*to = '\0';
+	return ret;
+}
+
 bool tunable_same(const char *a, const char *b)
 {
-	for (;; a++, b++) {
-		bool space = isspace((unsigned char)*a) && isspace((unsigned char)*b);
+	cleanup_free char *x = canonical(a), *y = canonical(b);
 
-		while (isspace((unsigned char)*a) && (space || !*b))
-			a++;
-		while (isspace((unsigned char)*b) && (space || !*a))
-			b++;
-		if (*a != *b)
-			return false;
-		if (!*a)
-			return true;
-	}
+	return !strcmp(x, y);
 }
 
 static struct err *set(const struct tunable *t, const char *value)

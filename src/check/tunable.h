@@ -15,9 +15,9 @@ struct tunable {
 	char *path;  /* file; NULL: an interface's, by ethtool */
 	char *value; /* now; NULL: cannot be read */
 	const char *what, *program;
-	const char *interface; /* ethtool: the interface, else NULL; owned by name's tunable */
-	uint32_t command;      /* ethtool: number to read with */
-	bool fixed;            /* cannot be set from here */
+	char *interface;  /* ethtool: the interface, else NULL */
+	uint32_t command; /* ethtool: enum ethtool_knob */
+	bool fixed;       /* cannot be set from here */
 };
 
 struct tunables {
@@ -28,11 +28,11 @@ void tunables_find(struct tunables *t);
 void tunables_fini(struct tunables *t);
 /* The knob of that name; an error that names the nearest when there is none. */
 struct err *tunables_get(const struct tunables *t, const char *name, struct tunable **ret);
-/* Its value as it is now, malloc()ed. */
+/* Its value as it is now, in one line without tabs, malloc()ed. */
 struct err *tunable_read(const struct tunable *t, char **ret);
 /* Writes the value and reads it back: an error, and the old value again, when the kernel made something else of it. */
 struct err *tunable_write(const struct tunable *t, const char *value);
-/* Are these two the same value, spaces aside? */
+/* Are these two the same value? Spaces, and zeros in front of a number, make no difference. */
 bool tunable_same(const char *a, const char *b);
 
 void tunables_table(const struct tunables *t, struct check_table *ret);
