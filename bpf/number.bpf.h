@@ -236,9 +236,11 @@ CALLBACK put_group(u32 index, struct ipv6 *a)
 	return 0;
 }
 
-/* RFC 5952: lower case, the longest run of zero groups as "::". `mapped`: an embedded IPv4
- * address in dots. */
-INLINE long put_ipv6(char *dst, u64 size, u64 addr, bool mapped)
+/* How an IPv4 address in the last 32 bits is shown: as the rest, in dots, alone. */
+enum ipv4_in_ipv6 { IN_GROUPS, IN_DOTS, ALONE };
+
+/* RFC 5952: lower case, the longest run of zero groups as "::". */
+INLINE long put_ipv6(char *dst, u64 size, u64 addr, enum ipv4_in_ipv6 how)
 {
 	struct ipv6 a = { .out = { dst, size, hidden(0) },
 			  .ngroups = 8,
@@ -255,7 +257,13 @@ INLINE long put_ipv6(char *dst, u64 size, u64 addr, bool mapped)
 	a.high = swap_bytes(raw[0]);
 	a.low = swap_bytes(raw[1]);
 	/* ::ffff:a.b.c.d, and ::a.b.c.d other than :: and ::1 */
-	dots = mapped && !a.high && (a.low >> 32 == 0xffff || (!(a.low >> 32) && a.low >> 16));
+	dots = how != IN_GROUPS && !a.high &&
+	       (a.low >> 32 == 0xffff || (!(a.low >> 32) && a.low >> 16));
+	if (dots && how == ALONE) {
+		put_ipv4(dst, size, 0, (u32)(raw[1] >> 32));
+		dst[size - 1] = 0;
+		return 0;
+	}
 	if (dots)
 		a.ngroups = 6;
 	bpf_loop((u32)a.ngroups, find_run, &a, 0);
@@ -270,9 +278,10 @@ INLINE long put_ipv6(char *dst, u64 size, u64 addr, bool mapped)
 	return 0;
 }
 
-ROUTINE long d_inet_ntoa6(char *dst, u64 size, u64 addr)
+/* strict: the whole IPv6 address whatever it holds. */
+ROUTINE long d_inet_ntoa6(char *dst, u64 size, u64 addr, u64 strict)
 {
-	return put_ipv6(dst, size, addr, false);
+	return put_ipv6(dst, size, addr, strict ? IN_DOTS : ALONE);
 }
 
 ROUTINE long d_inet_ntop(char *dst, u64 size, u64 family, u64 addr)
@@ -280,7 +289,7 @@ ROUTINE long d_inet_ntop(char *dst, u64 size, u64 family, u64 addr)
 	u32 bytes;
 
 	if ((u32)family == 10)
-		return put_ipv6(dst, size, addr, true);
+		return put_ipv6(dst, size, addr, IN_DOTS);
 	dst[0] = 0;
 	if ((u32)family != 2)
 		return 1;

@@ -136,6 +136,7 @@ struct compile_target engine_compile_target(enum engine_kind k)
 		.find_cpus = host_find_cpus,
 		.task_btf = k == ENGINE_KERNEL,
 		.unwind = k != ENGINE_INTERP,
+		.maps_max = k == ENGINE_KERNEL ? PROG_MAPS_MAX : 0,
 		.fentry_max = k == ENGINE_KERNEL ? engine_kernel_fentry_max : NULL,
 		.sleeps = k == ENGINE_KERNEL ? engine_kernel_sleeps : NULL,
 		.inside = engine_is_inside(k),

@@ -104,6 +104,17 @@ static void cpp_option(struct cmdline *c, char option, const char *arg)
 	vec_push(&c->cpp_args, xasprintf("-%c%s", option, arg));
 }
 
+/* Arguments of the preprocessor, divided by blanks. */
+static void add_cpp_args(struct cmdline *c, const char *text)
+{
+	while (*(text += strspn(text, " \t"))) {
+		size_t n = strcspn(text, " \t");
+
+		vec_push(&c->cpp_args, xstrndup(text, n));
+		text += n;
+	}
+}
+
 /* -x name=value: those that add to a list (-D -U -I -H -L by another name) are kept here, the last of others counts. */
 static void add_setting(struct cmdline *c, const char *text)
 {
@@ -122,7 +133,7 @@ static void add_setting(struct cmdline *c, const char *text)
 	if (!strncmp(text, "libdir=", 7))
 		vec_push(&c->libdirs, text + 7);
 	if (!strncmp(text, "cppargs=", 8))
-		vec_push(&c->cpp_args, text + 8);
+		add_cpp_args(c, text + 8);
 	if (!strcmp(text, "cpphdrs"))
 		c->cpp_headers = true;
 	if (!strcmp(text, "verbose"))

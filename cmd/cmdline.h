@@ -70,6 +70,8 @@ int cmd_list(struct cmdline *c, struct bind_cx *cx);
 
 /* header.c: what a program with probes of its own (USDT) is built with, from the provider definitions in the sources. */
 int cmd_header(struct cmdline *c, struct node *const *tops, uint32_t n);
+/* object.c: -G. The exit status; wrong D is in bind's diagnostics, not yet printed. */
+int cmd_object(struct cmdline *c, struct bind_cx *bind, struct node *const *tops, uint32_t n);
 
 /* cpp.c: text of a program after cpp(1). */
 struct err *cmd_preprocess(const struct cmdline *c, const struct options *o, const char *name,

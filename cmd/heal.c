@@ -72,20 +72,16 @@ static struct err *living_tracer(struct control *c, uint32_t *ret_tracer, bool *
 				 uint32_t *ret_areas)
 {
 	uint64_t bases[WIRE_BASES];
-	struct err *e = undo_areas(c, bases, ret_areas);
+	struct err *e = undo_is_tracer(c, ret_self) ?: undo_areas(c, bases, ret_areas);
 
 	*ret_tracer = 0;
-	*ret_self = false;
-	for (uint32_t i = 0; !e && i < *ret_areas; i++) {
+	for (uint32_t i = 0; !e && !*ret_self && i < *ret_areas; i++) {
 		struct undo_log log;
 
 		e = undo_log_read(c, bases[i], &log);
 		if (e)
 			break;
-		if ((uint32_t)control_pid(c) == log.tracer_pid ||
-		    (uint32_t)control_pid(c) == log.watchdog_pid)
-			*ret_self = true;
-		else if (log.inode && has_mapped(log.tracer_pid, log.inode))
+		if (log.inode && has_mapped(log.tracer_pid, log.inode))
 			*ret_tracer = log.tracer_pid;
 		undo_log_fini(&log);
 	}
@@ -127,6 +123,11 @@ static void heal_process(struct heal *h, pid_t pid)
 	e = living_tracer(c, &tracer, &self, &areas);
 	if (e) {
 		complain(h, e);
+	} else if (self) {
+		if (!h->all) {
+			tool_wrong("process %d is descry itself", pid);
+			h->failed++;
+		}
 	} else if (!areas) {
 		/* what an attach leaves that was cut short before it mapped anything */
 		e = undo_all(c, h->timeout_ms, &r);
@@ -137,11 +138,6 @@ static void heal_process(struct heal *h, pid_t pid)
 			h->healed++;
 		} else if (!h->quiet) {
 			printf("process %d: nothing of descry in it\n", pid);
-		}
-	} else if (self) {
-		if (!h->all) {
-			tool_wrong("process %d is descry itself", pid);
-			h->failed++;
 		}
 	} else if (tracer && !h->force) {
 		tool_wrong(

@@ -160,7 +160,7 @@ static void found(void *arg, struct probe *p)
 		return;
 	}
 	printf("%5u %10s %17s %33s %s%s\n", p->id, p->prov, p->mod, p->func, p->name,
-	       p->unavailable ? " (unavailable)" : "");
+	       p->unavailable && !l->c->dtrace_name ? " (unavailable)" : "");
 	if (l->c->verbose)
 		list_args(l, p);
 	tool_check_output();
@@ -185,6 +185,11 @@ static int list_one(struct listing *l, const struct pdesc *d)
 		fprintf(stderr, "%s: %s\n", l->c->progname, e->text);
 		err_free(e);
 		return 1;
+	}
+	if (!n && l->c->dtrace_name && !d->by_id) {
+		fprintf(stderr, "%s: failed to match %s:%s:%s:%s: No probe matches description\n",
+			l->c->progname, d->prov, d->mod, d->func, d->name);
+		return 0;
 	}
 	if (!n) {
 		char *why = d->by_id ? NULL : probe_explain(l->cx->probes, &pd);

@@ -37,7 +37,7 @@ int main(int argc, char **argv)
 		switch (c.mode) {
 		case CMD_HELP: cmdline_help(&c, stdout); break;
 		case CMD_VERSION:
-			printf("%s: D 2.0, descry " DESCRY_VERSION "\n", c.progname);
+			printf("%s: descry %s, D 2.0\n", c.progname, DESCRY_VERSION);
 			break;
 		default: status = cmd_run(&c);
 		}

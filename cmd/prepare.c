@@ -65,7 +65,7 @@ static bool compile_for(struct run *r, const struct bound *b, enum engine_kind k
 	r->inside = engine_is_inside(kind) ? r->engine : NULL;
 	r->image = make_image(r, b, kind);
 	if (r->image && run_dumps(r, "ebpf"))
-		image_print(r->out, r->image);
+		(r->c->dtrace_name ? image_list : image_print)(r->out, r->image);
 	return r->image && (kind != ENGINE_SPLIT || split(r, b));
 }
 
@@ -126,6 +126,27 @@ static struct err *say_what_works(const struct run *r, struct err *e)
 	return more;
 }
 
+/* Can each buffer and array hold one record, one element? */
+static bool buffers_suffice(const struct run *r)
+{
+	enum { LEAST = 64 }; /* bytes of any record, with its header in the buffer */
+	int64_t need = LEAST;
+
+	for (uint32_t i = 0; i < r->image->nsegments; i++)
+		if (need < (int64_t)r->image->segments[i].size)
+			need = (int64_t)r->image->segments[i].size;
+	if (opt_num(&r->options, OPT_BUFSIZE) < need)
+		return false;
+	for (uint32_t i = 0; i < r->image->nmaps; i++) {
+		const struct image_map *m = &r->image->maps[i];
+
+		if (m->role == MAP_ASSOC &&
+		    opt_num(&r->options, OPT_DYNVARSIZE) < (int64_t)m->key_size + m->value_size)
+			return false;
+	}
+	return true;
+}
+
 /* What is asked of the program before anything is loaded. */
 static bool may_run(struct run *r)
 {
@@ -133,6 +154,13 @@ static bool may_run(struct run *r)
 		fprintf(stderr,
 			"%s: could not enable tracing: Destructive actions not allowed (%s)\n",
 			r->c->progname, r->c->not_destructive ? r->c->not_destructive : "use -w");
+		return false;
+	}
+	if (!buffers_suffice(r)) {
+		fprintf(stderr,
+			"%s: could not enable tracing: Enabling exceeds size of buffer (-x bufsize, "
+			"dynvarsize)\n",
+			r->c->progname);
 		return false;
 	}
 	if (!r->c->output)

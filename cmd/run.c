@@ -2,6 +2,7 @@
  * image and engine, trace.c the rest. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/io.h"
 #include "base/nofile.h"
@@ -60,9 +61,13 @@ static int set_options(struct run *r)
 	for (uint32_t i = 0; i < r->c->sets.n; i++)
 		if (!options_set_text(&r->options, r->c->sets.v[i].text,
 				      WHEN_COMPILE | WHEN_RUN | WHEN_DYNAMIC, &why)) {
-			fprintf(stderr, "%s: failed to set -x %s: %s\n", r->c->progname,
-				r->c->sets.v[i].text, why);
-			return 2;
+			const char *text = r->c->sets.v[i].text;
+			bool brief = r->c->dtrace_name; /* DTrace names the option only */
+
+			fprintf(stderr, "%s: failed to set -x %.*s: %.*s\n", r->c->progname,
+				(int)(brief ? strcspn(text, "=") : strlen(text)), text,
+				(int)(brief ? strcspn(why, ":") : strlen(why)), why);
+			return 1;
 		}
 	if (r->c->json)
 		(void)options_set(&r->options, "report", NULL, WHEN_RUN, &why);
@@ -77,6 +82,10 @@ static int find_targets(struct run *r)
 
 	for (uint32_t i = 0; i < r->c->pids.n; i++) {
 		e = target_grab(r->c->pids.v[i], &t);
+		if (e && e->code == ESRCH && r->c->dtrace_name) {
+			err_free(e);
+			return run_failed(r, err_new(ESRCH, "%s", strerror(ESRCH)));
+		}
 		if (e)
 			return run_failed(r, err_wrap(e, "failed to grab process %d",
 						      (int)r->c->pids.v[i]));
@@ -237,8 +246,12 @@ static int add_source(struct run *r, const struct cmd_program *p)
 
 	if (p->file) {
 		e = io_read_file(p->text, &text, &len);
-		if (e)
-			return run_failed(r, e);
+		if (e) {
+			fprintf(stderr, "%s: failed to open %s: %s\n", r->c->progname, p->text,
+				e->code ? strerror(e->code) : e->text);
+			err_free(e);
+			return 1;
+		}
 	} else {
 		text = xstrdup(p->text);
 		len = strlen(text);
@@ -266,6 +279,18 @@ static int add_source(struct run *r, const struct cmd_program *p)
 	return 0;
 }
 
+static int make_files(struct run *r)
+{
+	int status;
+
+	if (r->diags.errors)
+		return run_print_diags(r);
+	if (r->c->mode == CMD_HEADER)
+		return cmd_header(r->c, r->tops.v, r->tops.n);
+	status = cmd_object(r->c, &r->bind, r->tops.v, r->tops.n);
+	return run_print_diags(r) || status;
+}
+
 static int compile_and_run(struct run *r)
 {
 	struct bound *b;
@@ -277,8 +302,7 @@ static int compile_and_run(struct run *r)
 			return status;
 	}
 	if (makes_files(r->c))
-		return r->diags.errors ? run_print_diags(r)
-				       : cmd_header(r->c, r->tops.v, r->tops.n);
+		return make_files(r);
 	if (r->c->mode == CMD_LIST)
 		return r->diags.errors ? run_print_diags(r) : cmd_list(r->c, &r->bind);
 	if (ends_with(r, "parse"))

@@ -1,5 +1,7 @@
 /* Tracing: from the moment all is loaded to the last record printed. */
+#define _GNU_SOURCE
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <time.h>
@@ -155,6 +157,7 @@ static struct err *loop(struct run *r, int *ret_status)
 			break;
 		}
 		e->ops->poll(e, (int)(consumer_interval(r->consumer) / 1000000));
+		engine_tell_load(e);
 		err = consumer_pass(r->consumer);
 		symbols_watch_drain(r->symbols);
 		if (!budget_holds(&budget, e))
@@ -172,6 +175,25 @@ static void say_notes(struct run *r, char *const *notes, uint32_t n)
 {
 	for (uint32_t i = 0; i < n && !opt_on(&r->options, OPT_QUIET); i++)
 		fprintf(stderr, "%s: %s\n", r->c->progname, notes[i]);
+}
+
+/* BEGIN or END: with -x cpu on that CPU, as everything else that is traced. */
+static struct err *fire(struct run *r, uint32_t prog)
+{
+	int64_t cpu = opt_num(&r->options, OPT_CPU);
+	cpu_set_t before, one;
+	bool moved = false;
+	struct err *err;
+
+	if (cpu >= 0 && cpu < CPU_SETSIZE && !sched_getaffinity(0, sizeof(before), &before)) {
+		CPU_ZERO(&one);
+		CPU_SET((size_t)cpu, &one);
+		moved = !sched_setaffinity(0, sizeof(one), &one);
+	}
+	err = r->engine->ops->fire(r->engine, prog);
+	if (moved)
+		(void)sched_setaffinity(0, sizeof(before), &before);
+	return err;
 }
 
 static struct err *trace(struct run *r, int *ret_status)
@@ -195,12 +217,13 @@ static struct err *trace(struct run *r, int *ret_status)
 	err = consumer_begin(r->consumer);
 	who.target_pid = r->targets.n ? (uint32_t)vec_last(&r->targets)->pid : 0;
 	engine_introduce(e, &who);
+	engine_tell_load(e);
 	for (uint32_t i = 0; i < r->targets.n && e->ops->add_process; i++)
 		e->ops->add_process(e, r->targets.v[i].pid, r->targets.v[i].command);
 	if (!r->targets.n && e->ops->add_process)
 		e->ops->add_process(e, 0, false);
 	if (!err && r->image->has_begin)
-		err = e->ops->fire(e, r->image->begin_prog);
+		err = fire(r, r->image->begin_prog);
 	engine_start(e);
 	for (uint32_t i = 0; i < r->targets.n; i++)
 		target_release(&r->targets.v[i]);
@@ -209,7 +232,7 @@ static struct err *trace(struct run *r, int *ret_status)
 	engine_stop(e);
 	err2 = e->ops->detach(e);
 	if (!err && r->image->has_end)
-		err = e->ops->fire(e, r->image->end_prog);
+		err = fire(r, r->image->end_prog);
 	caught = interrupted;
 	at_end = true;
 	if (!err)

@@ -45,6 +45,11 @@ inline int IPPROTO_MAX = 256;
 inline int AF_INET = 2;
 inline int AF_INET6 = 10;
 
+/* link_ntop() */
+inline int ARPHRD_ETHER = 1;
+inline int ARPHRD_IEEE802 = 6;
+inline int ARPHRD_INFINIBAND = 32;
+
 inline string __ip_protocol[int p] =
 	p == 6 ? "TCP" : p == 17 ? "UDP" : p == 0 ? "IP" : p == 1 ? "ICMP" : p == 2 ? "IGMP" : p == 8 ? "EGP" :
 	p == 41 ? "IPv6" : p == 43 ? "ROUTE" : p == 50 ? "ESP" : p == 51 ? "AH" : p == 58 ? "ICMPv6" :

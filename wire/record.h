@@ -94,6 +94,7 @@ struct wire_state {
 	uint32_t speculations; /* bits: see spec[] */
 	uint32_t spec[64];     /* 1: in use; index = speculation id - 1 */
 	uint64_t boot_offset;  /* CLOCK_REALTIME - CLOCK_MONOTONIC in ns, set at start */
+	uint32_t load[4]; /* load averages of 1, 5 and 15 minutes in 1/65536, now and then; 0 */
 };
 enum { WIRE_OFF = 0, WIRE_SELF = 1 /* only BEGIN/END/ERROR */, WIRE_ON = 2 };
 
@@ -123,6 +124,7 @@ _Static_assert(offsetof(struct wire_fault, value) == 40, "fault record");
 _Static_assert(offsetof(struct wire_late, text) == 40, "late record");
 _Static_assert(offsetof(struct wire_state, spec) == 32, "state page");
 _Static_assert(offsetof(struct wire_state, boot_offset) == 288, "state page");
+_Static_assert(offsetof(struct wire_state, load) == 296, "state page");
 #endif
 
 #endif

@@ -68,7 +68,7 @@ struct wire_firing {
 	X(d_memstr, 5, \
 	  "dst, size, address, char, bytes -> 0, -EFAULT; NULs become char, the last byte NUL") \
 	X(d_inet_ntoa, 3, "dst, size, address of ipaddr_t -> 0, -EFAULT") \
-	X(d_inet_ntoa6, 3, "dst, size, address of in6_addr -> 0, -EFAULT; size >= 48") \
+	X(d_inet_ntoa6, 4, "dst, size, address of in6_addr, strict -> 0, -EFAULT; size >= 48") \
 	X(d_inet_ntop, 4, \
 	  "dst, size, AF_INET or AF_INET6, address -> 0, 1 other family, -EFAULT; size >= 48") \
 	X(d_link_ntop, 4, \

@@ -384,6 +384,18 @@ static const char *clause_region(const struct source *s, uint32_t off)
 	return depth ? "action list" : pred ? "predicate" : NULL;
 }
 
+/* Errors that DTrace finds before it knows, or after it has forgotten, which part of a clause they are in. */
+static bool has_region(const char *tag)
+{
+	static const char *const without[] = { "D_SYNTAX", "D_MACRO_OFLOW", "D_MACRO_UNDEF",
+					       "D_TUPLE_REGS" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(without); i++)
+		if (tag && !strcmp(tag, without[i]))
+			return false;
+	return tag;
+}
+
 /* DTrace's one line. Notes have no place in it. */
 static void print_dtrace(const struct diags *d, const struct diag *g, const struct diag_style *st,
 			 FILE *out)
@@ -410,7 +422,7 @@ static void print_dtrace(const struct diags *d, const struct diag *g, const stru
 	if (name && s->kind == SOURCE_ARG) {
 		const char *region = clause_region(s, g->loc - s->base);
 
-		if (region && g->tag && strcmp(g->tag, "D_SYNTAX"))
+		if (region && has_region(g->tag))
 			fprintf(out, "in %s: ", region);
 	} else if (name && name != s->name) {
 		fprintf(out, "\"%s\", line %u: ", name, line);
@@ -432,6 +444,8 @@ void diags_print(const struct diags *d, const struct diag_style *style, FILE *ou
 	uint32_t shown[DIAG_NOTE + 1] = { 0 };
 
 	for (uint32_t i = 0; i < d->n; i++) {
+		if (style->dtrace && shown[DIAG_ERROR])
+			return; /* DTrace ends with the first */
 		if (style->dtrace)
 			print_dtrace(d, &d->list[i], style, out);
 		else

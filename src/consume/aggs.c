@@ -412,14 +412,14 @@ static struct err *remove_key(struct aggs *a, struct state *st, struct entry *en
 	for (uint32_t cpu = 0; cpu < st->ncpus && en->now; cpu++) {
 		int64_t *l = last + (size_t)cpu * agg->nwords,
 			*now = en->now + (size_t)cpu * agg->nwords;
-		bool better = !now[0] || (agg->func == AGG_MIN ? l[1] < now[1] : l[1] > now[1]);
 
 		if (!is_extreme(agg)) {
 			keep_additive(agg, l, now);
 			kept |= l[0] != 0;
 			continue;
 		}
-		if (l[0] > now[0] && better) {
+		if (l[0] > now[0] &&
+		    (!now[0] || (agg->func == AGG_MIN ? l[1] < now[1] : l[1] > now[1]))) {
 			l[0] = now[0] - l[0];
 			kept = true;
 		} else {

@@ -1,6 +1,11 @@
 /* Records taken from the rings, copied, in order of time. */
 #include "consume/internal.h"
 
+enum {
+	LATE_KEPT = 1000000000, /* a late string nobody waits for is forgotten after 1 s */
+	LATE_MAX = 1 << 16,
+};
+
 void batch_fini(struct batch *b)
 {
 	free(b->bytes);
@@ -12,11 +17,14 @@ void batch_fini(struct batch *b)
 	*b = (struct batch){ 0 };
 }
 
-static void add_late(struct batch *b, const struct wire_record *r, uint32_t size)
+static bool add_late(struct batch *b, const struct wire_record *r, uint32_t size)
 {
-	struct wire_late *l = vec_add(&b->late);
+	struct wire_late *l;
 	uint64_t *last;
 
+	if (b->late.n >= LATE_MAX)
+		return false;
+	l = vec_add(&b->late);
 	memcpy(l, r, size < sizeof(*l) ? size : sizeof(*l));
 	l->text[sizeof(l->text) - 1] = 0;
 	if (b->late.n > b->late_next_cap) {
@@ -26,17 +34,16 @@ static void add_late(struct batch *b, const struct wire_record *r, uint32_t size
 	last = hash_put(&b->late_by_number, &l->head.late, sizeof(l->head.late), NULL);
 	b->late_next[b->late.n - 1] = (uint32_t)*last;
 	*last = b->late.n;
+	return true;
 }
 
-void batch_add(struct batch *b, const struct wire_record *r, uint32_t size, bool control)
+bool batch_add(struct batch *b, const struct wire_record *r, uint32_t size, bool control)
 {
 	item_vec *v = &b->ring[control];
 	struct item it = { .time = r->time, .size = size };
 
-	if (r->segment == WIRE_SEG_LATE) {
-		add_late(b, r, size);
-		return;
-	}
+	if (r->segment == WIRE_SEG_LATE)
+		return add_late(b, r, size);
 	if (b->n + size + 8 > b->cap) {
 		b->cap = b->cap ? b->cap * 2 : 1 << 16;
 		while (b->n + size + 8 > b->cap)
@@ -49,6 +56,7 @@ void batch_add(struct batch *b, const struct wire_record *r, uint32_t size, bool
 	if (v->n > b->at[control] && vec_last(v)->time > it.time)
 		b->sorted[control] = false;
 	vec_push(v, it);
+	return true;
 }
 
 static int compare(const void *a, const void *b)
@@ -120,7 +128,15 @@ void batch_take(struct batch *b, int ring)
 	b->at[ring]++;
 }
 
-enum { LATE_KEPT = 1000000000 }; /* a late string nobody waits for is forgotten after 1 s */
+uint64_t batch_held(const struct batch *b)
+{
+	uint64_t held = 0;
+
+	for (int i = 0; i < 2; i++)
+		for (uint32_t k = b->at[i]; k < b->ring[i].n; k++)
+			held += b->ring[i].v[k].size;
+	return held;
+}
 
 static void compact_late(struct batch *b, uint64_t now)
 {

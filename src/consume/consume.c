@@ -12,6 +12,9 @@ enum {
 	HOLD_NS =
 		100 * 1000, /* a record this young may have an older one behind it on another CPU */
 	LATE_NS = 100 * 1000 * 1000, /* how long a record waits for its strings */
+	HELD_MAX =
+		1
+		<< 28, /* bytes of records that wait, for others before them, or for their time to come */
 };
 
 uint64_t cpu_now(void)
@@ -64,6 +67,7 @@ struct consumer *consumer_new(struct engine *e, struct sink *s, struct options *
 	c->opens_line = xcalloc(c->image->nsegments + 1, sizeof(*c->opens_line));
 	for (uint32_t i = 0; i < c->image->nsegments; i++)
 		c->opens_line[i] = opens_line(&c->image->segments[i]);
+	c->held_max = HELD_MAX;
 	c->dtrace = !strcmp(s->progname, "dtrace");
 	c->start = now_ns();
 	c->start_cpu = cpu_now();
@@ -178,25 +182,25 @@ static struct err *do_freopen(struct consumer *c, const struct record_view *r,
 static struct err *do_setopt(struct consumer *c, const struct record_view *r,
 			     const struct action *a)
 {
-	const char *why = NULL;
-	struct err *e;
-	char *what;
+	const char *why = NULL, *text;
+	cleanup_free char *value = a->text2 ? xstrdup(a->text2) : NULL, *what = NULL;
+	uint32_t n;
 
-	if (options_set(c->options, a->text, a->text2, WHEN_DYNAMIC, &why))
+	if (a->nfields &&
+	    field_text(c->image, &r->segment->fields[a->fields[0]], r->data, &text, &n))
+		value = xstrndup(text, n);
+	if (options_set(c->options, a->text, value, WHEN_DYNAMIC, &why))
 		return NULL;
-	what = xasprintf("couldn't set option \"%s\" to \"%s\": %s", a->text,
-			 a->text2 ? a->text2 : "1", why);
-	e = say(c, r, what);
-	free(what);
-	return e;
+	what = xasprintf("couldn't set option \"%s\" to \"%s\": %s", a->text, value ? value : "1",
+			 why);
+	return say(c, r, what);
 }
 
 static struct err *do_exit(struct consumer *c, const struct record_view *r, const struct action *a)
 {
-	if (!c->exited) {
-		c->exited = true;
-		c->exit_status = (int)number_arg(r, a, 0);
-	}
+	/* the last one counts: END may have another opinion */
+	c->exited = true;
+	c->exit_status = (int)number_arg(r, a, 0);
 	return NULL;
 }
 
@@ -280,13 +284,13 @@ struct err *record_run(struct consumer *c, const struct wire_record *r, uint32_t
 
 /* --- passes --- */
 
-/* Not what the image says: an engine's mistake, left out and counted as a drop. */
+/* Not what the image says, but an engine's mistake, or what a traced process has forged: left out and counted as a drop. */
 static bool is_good(const struct consumer *c, const struct wire_record *r, uint32_t size)
 {
 	if (r->segment == WIRE_SEG_FAULT)
 		return size >= sizeof(struct wire_fault);
 	return r->segment < c->image->nsegments && r->probe < c->image->nprobes &&
-	       size >= c->image->segments[r->segment].size;
+	       r->spec <= ARRAY_SIZE(c->specs) && size >= c->image->segments[r->segment].size;
 }
 
 /* bufpolicy=fill keeps the first bufsize bytes of records, and tracing ends when there are more. */
@@ -316,15 +320,17 @@ static void take(void *arg, const struct wire_record *r, uint32_t size, bool con
 {
 	struct consumer *c = arg;
 
-	if (size < sizeof(*r))
+	if (size < sizeof(*r)) {
+		c->bad_records++;
 		return;
+	}
 	if (r->segment != WIRE_SEG_LATE) {
 		c->records++;
 		c->bytes += size;
 		if (!control && !keep(c, size))
 			return;
 	}
-	batch_add(&c->batch, r, size, control);
+	c->late_drops += !batch_add(&c->batch, r, size, control);
 }
 
 static bool same_firing(const struct wire_record *a, const struct wire_record *b)
@@ -397,6 +403,8 @@ static struct err *pass(struct consumer *c, bool last)
 		return NULL;
 	}
 	e = run_batch(c, before, now);
+	if (!e && batch_held(&c->batch) > c->held_max)
+		e = run_batch(c, UINT64_MAX, now);
 	batch_compact(&c->batch, now);
 	return e;
 }

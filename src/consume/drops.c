@@ -34,8 +34,10 @@ static struct err *poll_kind(struct consumer *c, const struct engine_counters *n
 
 	for (uint32_t cpu = 0; cpu < now->ncpus && !e; cpu++) {
 		size_t at = (size_t)cpu * WIRE_FIXED_COUNTERS + table[i].counter;
-		uint64_t grown = now->fixed[at] - c->drops.last[at];
+		uint64_t last = c->drops.last[at], grown = now->fixed[at];
 
+		/* one that goes back was set by a traced process */
+		grown = grown > last ? grown - last : 0;
 		/* bufpolicy=fill: more came at once than is kept, so it is full. */
 		if (table[i].kind == DROP_DATA && grown &&
 		    opt_num(c->options, OPT_BUFPOLICY) == POLICY_FILL)

@@ -24,12 +24,15 @@ struct batch {
 	uint32_t late_next_cap;
 };
 void batch_fini(struct batch *b);
-void batch_add(struct batch *b, const struct wire_record *r, uint32_t size, bool control);
+/* False: one late string too many, which is left out. */
+bool batch_add(struct batch *b, const struct wire_record *r, uint32_t size, bool control);
 void batch_sort(struct batch *b);
 /* The next record in order, NULL when there is none. */
 struct wire_record *batch_peek(struct batch *b, const struct image *img, uint32_t *ret_size,
 			       int *ret_ring);
 void batch_take(struct batch *b, int ring);
+/* Bytes of the records that were not taken. */
+uint64_t batch_held(const struct batch *b);
 /* Moves what is left to the front. */
 void batch_compact(struct batch *b, uint64_t now);
 /* Puts the late strings that came for r into it. False: none came yet, or the last came after `before`. */
@@ -107,8 +110,9 @@ struct consumer {
 	uint64_t start, start_cpu;
 	uint64_t next_status, next_aggs;
 	uint64_t records, bytes;
-	uint64_t held; /* bufpolicy fill, ring: bytes of data records kept until the end */
-	bool full;     /* fill: no more fit */
+	uint64_t held;     /* bufpolicy fill, ring: bytes of data records kept until the end */
+	uint64_t held_max; /* bytes of waiting records: when there are more, none waits any longer */
+	bool full;         /* fill: no more fit */
 	bool finishing;
 	uint64_t spec_drops, late_drops, bad_records;
 	uint64_t spec_drops_said, late_drops_said, bad_records_said;

@@ -137,6 +137,73 @@ static void print_segment(FILE *out, const struct segment *s, uint32_t i)
 	}
 }
 
+static void print_clause(FILE *out, const struct image_clause *c)
+{
+	fprintf(out, "clause %u: %s\n", c->index, c->desc ? c->desc : "");
+	for (uint32_t i = 0; i < c->nvars; i++) {
+		const struct image_var *v = &c->vars[i];
+
+		fprintf(out, "\t%s%s: %s", v->name, v->array ? "[]" : "", v->scope);
+		if (v->placed)
+			fprintf(out, " at %u", v->offset);
+		fprintf(out, ", %s, %s%s\n", v->type, v->read ? "r" : "", v->written ? "w" : "");
+	}
+}
+
+static void list_variables(FILE *out, const struct image_clause *c)
+{
+	if (!c->nvars)
+		return;
+	fprintf(out, "\n%-16s %-4s %-6s %-3s %-3s %-11s %-4s %s\n", "NAME", "ID", "OFFSET", "KND",
+		"SCP", "RANGE", "FLAG", "TYPE");
+	for (uint32_t i = 0; i < c->nvars; i++) {
+		const struct image_var *v = &c->vars[i];
+		char offset[16] = "";
+
+		if (v->placed)
+			snprintf(offset, sizeof(offset), "%u", v->offset);
+		fprintf(out, "%-16s %-4x %-6s %-3s %-3s %-11s %-4s %s\n", v->name, v->id, offset,
+			v->array ? "arr" : "scl", v->scope, "-",
+			v->read && v->written ? "r/w"
+			: v->read             ? "r"
+					      : "w",
+			v->type);
+	}
+	fputc('\n', out);
+}
+
+/* Is code of the clause in the program? */
+static bool serves(const struct image_prog *p, const struct image_clause *c)
+{
+	for (uint32_t i = 0; i < p->ninsns; i++)
+		if (p->locs[i] >= c->loc && p->locs[i] < c->end)
+			return true;
+	return false;
+}
+
+void image_list(FILE *out, const struct image *img)
+{
+	for (uint32_t i = 0; i < img->nprogs; i++) {
+		const struct image_prog *p = &img->progs[i];
+		struct operands o = { .img = img, .prog = p };
+		struct ebpf_names names = { .operand = operand, .arg = &o, .bytes = true };
+		bool any = false;
+
+		for (uint32_t k = 0; k < img->nclauses; k++)
+			if (serves(p, &img->clauses[k])) {
+				fprintf(out, "%sDisassembly of clause %s\n", any ? "" : "\n",
+					img->clauses[k].desc);
+				any = true;
+			}
+		if (!any)
+			fprintf(out, "\nDisassembly of program %s\n", p->name);
+		ebpf_print(out, p->insns, p->ninsns, &names);
+		for (uint32_t k = 0; any && k < img->nclauses; k++)
+			if (serves(p, &img->clauses[k]))
+				list_variables(out, &img->clauses[k]);
+	}
+}
+
 void image_print(FILE *out, const struct image *img)
 {
 	for (uint32_t i = 0; i < img->nmaps; i++) {
@@ -153,6 +220,8 @@ void image_print(FILE *out, const struct image *img)
 			a->name, agg_names[a->func], a->key_size, a->nwords, a->map);
 		print_fields(out, a->keys, a->nkeys);
 	}
+	for (uint32_t i = 0; i < img->nclauses; i++)
+		print_clause(out, &img->clauses[i]);
 	for (uint32_t i = 0; i < img->nsegments; i++)
 		print_segment(out, &img->segments[i], i);
 	for (uint32_t i = 0; i < img->nprogs; i++) {

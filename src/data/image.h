@@ -93,9 +93,20 @@ struct image_probe {
 	const char *prov, *mod, *func, *name;
 };
 
+/* A variable that a clause uses, for listings. */
+struct image_var {
+	const char *name, *scope; /* scope: glb, tls, loc */
+	const char *type;         /* in words, with its size in bytes */
+	uint32_t id;
+	uint32_t offset; /* bytes, among those of its scope; when `placed` */
+	bool placed, array, read, written;
+};
 struct image_clause {
 	loc_t loc, end;
 	uint32_t index;
+	const char *desc; /* its first description, as written */
+	struct image_var *vars;
+	uint32_t nvars;
 };
 
 /* Kernel structure offsets that bpf/ routines need: name "task_struct.fs" -> value; filled by the compiler from BTF into
@@ -126,7 +137,9 @@ struct image {
 	uint32_t begin_prog, end_prog; /* index into progs, when has_* */
 };
 
-void image_print(FILE *out, const struct image *img); /* -d ebpf: maps, programs, schemas; stable */
+void image_print(FILE *out, const struct image *img);
+/* The same as DTrace lists it: for each program the clauses it serves, its instructions, their variables. */
+void image_list(FILE *out, const struct image *img); /* -d ebpf: maps, programs, schemas; stable */
 void image_free(struct image *img);
 /* Are user addresses (ustack(), usym(), %A...) printed as names? Then mappings must be seen while they last. */
 bool image_prints_user_addresses(const struct image *img);

@@ -149,7 +149,9 @@ static bool parse_value(const struct option_info *info, const char *s, int64_t *
 	switch (info->kind) {
 	case OPTION_BOOL: return parse_bool(s, ret);
 	case OPTION_INT: return parse_int(s, ret, &end) && !*end;
-	case OPTION_SIZE: return parse_size(s, ret);
+	case OPTION_SIZE:
+		/* a string has room for a character at least */
+		return parse_size(s, ret) && (info != &option_table[OPT_STRSIZE] || *ret > 1);
 	case OPTION_RATE: return parse_rate(s, ret);
 	case OPTION_ENUM: return parse_word(info->def, s, ret);
 	case OPTION_TEXT:

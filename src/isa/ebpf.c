@@ -259,6 +259,10 @@ void ebpf_print(FILE *out, const struct bpf_insn *insns, uint32_t n, const struc
 			snprintf(mark, sizeof(mark), "L%u:", label[i]);
 		if (names && names->index)
 			fprintf(out, "%5u ", i);
+		if (names && names->bytes)
+			fprintf(out, "%04u %05u: %02x %x%x %04x %08x    ", i % 10000,
+				i * 8 % 100000, ins->code, ins->dst_reg, ins->src_reg,
+				(uint16_t)ins->off, (uint32_t)ins->imm);
 		fprintf(out, "%-5s %s", mark, text);
 		if (names && names->remark)
 			names->remark(names->arg, i, out);

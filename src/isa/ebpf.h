@@ -41,6 +41,7 @@ struct ebpf_names {
 	void (*remark)(void *arg, uint32_t insn, FILE *out);
 	void *arg;
 	bool index; /* instruction numbers in front */
+	bool bytes; /* number, offset and encoding in front: "0012 00096: bf 16 0000 00000000" */
 };
 
 /* One line per instruction: label column ("L1:", jump targets in address order), text. names may be NULL. */

@@ -1,4 +1,9 @@
+#define _DEFAULT_SOURCE
 #include "load/engine.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
 
 /* Each state page there is: the engine's, and that of the one beside it. */
 static struct wire_state *state_of(const struct engine *e, int i)
@@ -17,6 +22,22 @@ void engine_introduce(struct engine *e, const struct wire_state *who)
 		s->self_pid = who->self_pid;
 		s->target_pid = who->target_pid;
 	}
+}
+
+void engine_tell_load(struct engine *e)
+{
+	double load[3];
+	struct wire_state *s;
+
+	if (e->load_told && now_ns() - e->load_told < 1000000000)
+		return;
+	e->load_told = now_ns();
+	if (getloadavg(load, 3) != 3)
+		return;
+	for (int i = 0; i < STATES && (s = state_of(e, i)); i++)
+		for (int k = 0; k < 3; k++)
+			__atomic_store_n(&s->load[k], (uint32_t)(load[k] * 65536),
+					 __ATOMIC_RELAXED);
 }
 
 bool engine_exiting(const struct engine *e)

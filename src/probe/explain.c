@@ -141,6 +141,8 @@ char *probe_explain(struct probe_set *ps, const struct probe_desc *pd)
 	char *why;
 	int field;
 
+	if (probe_missing(pd))
+		return xstrdup(probe_missing(pd));
 	if (*pd->prov && !glob_is_pattern(pd->prov) && !provider_exists(pd))
 		return explain_provider(pd);
 	why = explain_shift(pd);

@@ -39,8 +39,8 @@ static const struct event events[] = {
 	  .nargs = 3,
 	  .args = { IO_ARGS },
 	  .note = "runs in an interrupt, in whatever thread it meets; " BIO_NOTE },
-	{ .name = "wait-start", .why = WAIT_REASON },
-	{ .name = "wait-done", .why = WAIT_REASON },
+	{ .name = "wait-start", .why = WAIT_REASON, .nargs = 3, .args = { IO_ARGS } },
+	{ .name = "wait-done", .why = WAIT_REASON, .nargs = 3, .args = { IO_ARGS } },
 };
 
 static struct err *io_match(const struct provider *pv, struct probe_set *ps,

@@ -5,6 +5,7 @@
 
 #include "base/glob.h"
 #include "probe/fbt.h"
+#include "probe/foreign.h"
 #include "probe/tracepoint.h"
 
 /* Ids of probes, so that a number printed by one run means the same in the next, without listing everything:
@@ -23,7 +24,8 @@
  *	 20800..20899  lockstat
  *	 20900..29899  cpc         as profile
  *	 29900..29999  sysinfo
- *	 30000..39999  sdt         30000 + place of the tracepoint in the kernel's BTF
+ *	 30000..38999  sdt         30000 + place of the tracepoint in the kernel's BTF
+ *	 39000..39999  sdt         those of other systems: place in its table
  *	 40000..49999  rawtp       40000 + the same place
  *	100000..       pid, plt, usdt  in the order they are found
  *	1000000..      fbt         1000000 + 2 * place of the function in the kernel's symbols, + 1 for return
@@ -39,22 +41,34 @@ static const struct id_range {
 	{ &provider_tcp, 20500, 20599 },     { &provider_udp, 20600, 20699 },
 	{ &provider_mib, 20700, 20799 },     { &provider_lockstat, 20800, 20899 },
 	{ &provider_cpc, 20900, 29899 },     { &provider_sysinfo, 29900, 29999 },
-	{ &provider_sdt, 30000, 39999 },     { &provider_rawtp, 40000, 49999 },
-	{ &provider_fbt, 1000000, 2000000 },
+	{ &provider_sdt, 30000, 38999 },     { &provider_sdt_old, 39000, 39999 },
+	{ &provider_rawtp, 40000, 49999 },   { &provider_fbt, 1000000, 2000000 },
 };
 
 const struct provider *const providers[] = {
-	&provider_dtrace,    &provider_profile,
-	&provider_syscall,   &provider_sched,
-	&provider_proc,      &provider_io,
-	&provider_vminfo,    &provider_ip,
-	&provider_tcp,       &provider_udp,
-	&provider_mib,       &provider_lockstat,
-	&provider_cpc,       &provider_sysinfo,
-	&provider_sdt,       &provider_rawtp,
-	&provider_fbt,       &provider_pid,
-	&provider_plockstat, &provider_plt,
-	&provider_usdt,      NULL,
+	&provider_dtrace,
+	&provider_profile,
+	&provider_syscall,
+	&provider_sched,
+	&provider_proc,
+	&provider_io,
+	&provider_vminfo,
+	&provider_ip,
+	&provider_tcp,
+	&provider_udp,
+	&provider_mib,
+	&provider_lockstat,
+	&provider_cpc,
+	&provider_sysinfo,
+	&provider_sdt,
+	&provider_sdt_old,
+	&provider_rawtp,
+	&provider_fbt,
+	&provider_pid,
+	&provider_plockstat,
+	&provider_plt,
+	&provider_usdt,
+	NULL,
 };
 
 void probe_set_init(struct probe_set *ps, struct type_graph *types, struct symbols *symbols)
@@ -138,13 +152,14 @@ struct err *probe_match(struct probe_set *ps, const struct probe_desc *pd,
 			void (*found)(void *arg, struct probe *p), void *arg, uint32_t *ret_n)
 {
 	struct counted c = { .found = found, .arg = arg };
+	struct probe_desc ours = foreign_translate(pd);
 
 	for (const struct provider *const *pv = providers; *pv; pv++) {
 		struct err *e;
 
-		if (!(*pv)->claims(*pv, pd->prov))
+		if (!(*pv)->claims(*pv, ours.prov))
 			continue;
-		e = (*pv)->match(*pv, ps, pd, count_found, &c);
+		e = (*pv)->match(*pv, ps, &ours, count_found, &c);
 		if (e)
 			return err_wrap(e, "probes of provider %s", (*pv)->name);
 	}

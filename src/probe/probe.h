@@ -130,6 +130,7 @@ struct probe {
 	const char *object; /* tracepoint name, or file path to attach to */
 	uint64_t offset;    /* file offset */
 	uint64_t semaphore; /* file offset, 0 none */
+	bool semaphore_shares_page; /* two mappings of a process hold its byte, and the kernel may count in the wrong one */
 	const struct object_question *const
 		*asks; /* DOF: answered with yes while it is enabled, where that can be done */
 	uint32_t nasks;
@@ -216,13 +217,18 @@ bool probe_desc_matches(const struct probe_desc *pd, const char *prov, const cha
 			const char *func, const char *name);
 /* For a description that matches nothing: the nearest name or the reason, malloc()ed, NULL none. */
 char *probe_explain(struct probe_set *ps, const struct probe_desc *pd);
+/* Why probes that other systems have cannot be had here, and what tells the same; NULL: nothing is known of such. */
+const char *probe_missing(const struct probe_desc *pd);
+/* A system call that other systems have and Linux does not: as nobody makes it, its probe is one that never fires. */
+bool probe_never_fires(const struct probe_desc *pd);
 const char *attach_kind_name(enum attach_kind k);
 
 /* Every provider, in the order of their id ranges; NULL ends it. */
 extern const struct provider *const providers[];
 extern const struct provider provider_dtrace, provider_profile, provider_syscall, provider_sdt,
-	provider_rawtp, provider_sched, provider_proc, provider_io, provider_vminfo, provider_ip,
-	provider_sysinfo, provider_tcp, provider_udp, provider_mib, provider_lockstat, provider_cpc,
-	provider_fbt, provider_pid, provider_plockstat, provider_plt, provider_usdt;
+	provider_sdt_old, provider_rawtp, provider_sched, provider_proc, provider_io,
+	provider_vminfo, provider_ip, provider_sysinfo, provider_tcp, provider_udp, provider_mib,
+	provider_lockstat, provider_cpc, provider_fbt, provider_pid, provider_plockstat,
+	provider_plt, provider_usdt;
 
 #endif

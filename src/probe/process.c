@@ -380,6 +380,38 @@ static void search(struct library_search *s, const struct process_objects *objec
 	(void)search_list(s, usual);
 }
 
+/* Where a program's own plugins lie: LD_LIBRARY_PATH, the program's directory, the one it runs in. */
+static void search_near(struct library_search *s, const struct process_objects *objects)
+{
+	cleanup_free char *link = xasprintf("/proc/%d/cwd", (int)s->pid);
+	char dir[4096];
+	ssize_t n = readlink(link, dir, sizeof(dir));
+
+	if (search_environment(s) ||
+	    (getenv("LD_LIBRARY_PATH") && search_list(s, getenv("LD_LIBRARY_PATH"))))
+		return;
+	for (uint32_t i = 0; i < objects->n; i++) {
+		const char *path = objects->v[i].seen, *slash = strrchr(path, '/');
+
+		if (objects->v[i].is_main && slash && search_dir(s, path, (size_t)(slash - path)))
+			return;
+	}
+	if (n > 0)
+		(void)search_dir(s, dir, (size_t)n);
+}
+
+void process_libraries_near(struct probe_set *ps, pid_t pid, const struct process_objects *objects,
+			    void (*found)(void *arg, const struct process_object *po), void *arg)
+{
+	struct library_search *s = xcalloc(1, sizeof(*s));
+
+	*s = (struct library_search){ .ps = ps, .pid = pid, .pattern = "*.so*", .all = true };
+	search_near(s, objects);
+	for (uint32_t i = 0; i < s->n; i++)
+		found(arg, &s->found[i]);
+	free(s);
+}
+
 void process_libraries(struct probe_set *ps, pid_t pid, const struct process_objects *objects,
 		       const char *pattern,
 		       void (*found)(void *arg, const struct process_object *po), void *arg)

@@ -38,6 +38,10 @@ void process_libraries(struct probe_set *ps, pid_t pid, const struct process_obj
 		       const char *pattern,
 		       void (*found)(void *arg, const struct process_object *po), void *arg);
 
+/* All libraries in LD_LIBRARY_PATH, beside the program and in the directory it runs in, loaded or not. */
+void process_libraries_near(struct probe_set *ps, pid_t pid, const struct process_objects *objects,
+			    void (*found)(void *arg, const struct process_object *po), void *arg);
+
 /* As probe_add with the next dynamic id, but several places may bear one name (static functions of the same name, a
  * USDT probe expanded twice in a function): each is a probe of its own. Sets object, offset and pid. */
 struct probe *process_add_probe(struct probe_set *ps, const struct provider *pv, pid_t pid,

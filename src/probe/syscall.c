@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/glob.h"
+#include "probe/foreign.h"
 #include "probe/provider.h"
 
 enum { FIRST_ID = 10000 };
@@ -20,7 +21,11 @@ static const char *const sides[] = { "entry", "return" };
 
 static bool matches(const struct probe_desc *pd, const struct syscall *sc)
 {
+	const char *elsewhere = foreign_syscall(pd->func);
+
 	if (glob_match(pd->func, sc->name))
+		return true;
+	if (elsewhere && !strcmp(elsewhere, sc->name))
 		return true;
 	/* By pattern only one name, or stat and newstat would both answer to *stat. */
 	return *sc->kernel_name && !glob_is_pattern(pd->func) && !strcmp(pd->func, sc->kernel_name);
@@ -50,6 +55,8 @@ static struct err *syscall_match(const struct provider *pv, struct probe_set *ps
 			p->object = ret ? "sys_exit" : "sys_enter";
 			p->number = sc->number;
 			p->priv = sc;
+			if (!p->note)
+				p->note = foreign_names_of(ps, sc->name);
 			found(arg, p);
 		}
 	}

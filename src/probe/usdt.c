@@ -27,6 +27,7 @@ struct match {
 	const struct probe_desc *pd;
 	void (*found)(void *arg, struct probe *p);
 	void *arg;
+	bool any; /* found in the process at hand */
 };
 
 static size_t trailing_digits(const char *s)
@@ -129,6 +130,8 @@ static void add_usdt(struct match *m, pid_t pid, const struct process_object *po
 		p->priv = place;
 		p->addr = u->addr;
 		p->semaphore = u->semaphore;
+		p->semaphore_shares_page = u->semaphore &&
+					   object_shares_page(po->object, u->semaphore);
 		class = uprobe_classify(code, object_read(po->object, u->addr, code, sizeof(code)),
 					&len, &reason);
 		p->red_zone = class == UPROBE_NOP5 && object_uses_red_zone(po->object, u->addr);
@@ -143,6 +146,39 @@ static void add_usdt(struct match *m, pid_t pid, const struct process_object *po
 	m->found(m->arg, p);
 }
 
+static void match_object(struct match *m, pid_t pid, const struct process_object *po)
+{
+	uint32_t n;
+	const struct object_usdt *u = object_usdts(po->object, &n);
+
+	for (uint32_t k = 0; k < n; k++) {
+		cleanup_free char *prov = xasprintf("%s%d", u[k].provider, (int)pid);
+		const char *name;
+
+		if (!glob_match(m->pd->prov, prov) || !glob_match(m->pd->func, u[k].func))
+			continue;
+		name = dtrace_name(m->ps, u[k].name);
+		if (!glob_match(m->pd->name, name) && !glob_match(m->pd->name, u[k].name))
+			continue;
+		add_usdt(m, pid, po, prov, name, &u[k]);
+		m->any = true;
+	}
+}
+
+/* A library that is not loaded: its file is there to be probed. */
+static void match_later(void *arg, const struct process_object *later)
+{
+	struct match *m = arg;
+	bool before = m->any;
+
+	m->any = false;
+	match_object(m, later->pid, later);
+	if (m->any)
+		process_note(m->ps, xasprintf("%s:%s is not loaded: its probes fire when %s is",
+					      m->pd->prov, later->name, later->path));
+	m->any |= before;
+}
+
 /* The probes of one process whose provider matches prov_pattern, which includes the pid's digits. */
 static struct err *match_process(struct match *m, pid_t pid)
 {
@@ -151,25 +187,16 @@ static struct err *match_process(struct match *m, pid_t pid)
 
 	if (e)
 		return e;
-	for (uint32_t i = 0; i < objects->n; i++) {
-		const struct process_object *po = &objects->v[i];
-		const struct object_usdt *u;
-		uint32_t n;
-
-		if (!process_object_matches(po, m->pd->mod))
-			continue;
-		u = object_usdts(po->object, &n);
-		for (uint32_t k = 0; k < n; k++) {
-			cleanup_free char *prov = xasprintf("%s%d", u[k].provider, (int)pid);
-			const char *name;
-
-			if (!glob_match(m->pd->prov, prov) || !glob_match(m->pd->func, u[k].func))
-				continue;
-			name = dtrace_name(m->ps, u[k].name);
-			if (glob_match(m->pd->name, name) || glob_match(m->pd->name, u[k].name))
-				add_usdt(m, pid, po, prov, name, &u[k]);
-		}
-	}
+	m->any = false;
+	for (uint32_t i = 0; i < objects->n; i++)
+		if (process_object_matches(&objects->v[i], m->pd->mod))
+			match_object(m, pid, &objects->v[i]);
+	if (m->any)
+		return NULL;
+	if (m->pd->mod[0])
+		process_libraries(m->ps, pid, objects, m->pd->mod, match_later, m);
+	else if (m->pd->prov[0] && m->pd->prov[0] != '*')
+		process_libraries_near(m->ps, pid, objects, match_later, m);
 	return NULL;
 }
 

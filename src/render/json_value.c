@@ -56,7 +56,8 @@ void json_string(struct out *o, const char *text, size_t n)
 		i += len ? len : 1;
 		from = i;
 	}
-	out_mem(o, s + from, n - from);
+	if (from < n) /* of no text, text may be NULL */
+		out_mem(o, s + from, n - from);
 	out_char(o, '"');
 }
 

@@ -24,21 +24,8 @@ const char *fault_name(uint32_t code)
 	return code < ARRAY_SIZE(names) && names[code] ? names[code] : "unknown fault";
 }
 
-/* error on enabled probe ID 3 (ID 177: syscall:vmlinux:read:entry): invalid address (0x10) in action #1 at BPF pc 169
- * [x.d:3:9]. Under the name dtrace: without the position, and enablings are counted from 2, for DTrace's own enabling of
- * ERROR is the first. */
-void fault_message(struct sink *s, struct out *o, const struct image *img,
-		   const struct wire_fault *f)
+static void fault_value(struct out *o, const struct wire_fault *f)
 {
-	static const struct image_probe unknown = { .prov = "", .mod = "", .func = "", .name = "" };
-	const struct image_probe *p = f->head.probe < img->nprobes ? &img->probes[f->head.probe]
-								   : &unknown;
-	const char *file;
-	uint32_t line, col;
-
-	out_printf(o, "%s: error on enabled probe ID %u (ID %u: %s:%s:%s:%s): %s", s->progname,
-		   f->clause + (sink_dtrace(s) ? 2 : 1), p->id, p->prov, p->mod, p->func, p->name,
-		   fault_name(f->code));
 	switch (f->code) {
 	case WIRE_FAULT_BADADDR:
 		if ((int64_t)f->value == -1)
@@ -52,8 +39,49 @@ void fault_message(struct sink *s, struct out *o, const struct image *img,
 	case WIRE_FAULT_LOOP:
 	case WIRE_FAULT_BADINDEX: out_printf(o, " (%lld)", (long long)f->value); break;
 	}
-	out_printf(o, " in action #%u at BPF pc %u", sink_dtrace(s) ? 1 : f->clause + 1, f->insn);
-	if (!sink_dtrace(s) && img->diags && source_pos(img->diags, f->loc, &file, &line, &col)) {
+}
+
+/* The first instruction of a program that serves the probe, made from the D at that position. */
+static uint32_t instruction_of(const struct image *img, uint32_t probe, loc_t loc)
+{
+	for (uint32_t i = 0; i < img->nprogs; i++) {
+		const struct image_prog *p = &img->progs[i];
+		bool serves = false;
+
+		for (uint32_t k = 0; k < p->nprobes && !serves; k++)
+			serves = p->probes[k] == probe;
+		for (uint32_t k = 0; k < p->ninsns && serves; k++)
+			if (p->locs[k] == loc)
+				return k;
+	}
+	return 0;
+}
+
+/* error on enabled probe ID 3 (ID 177: syscall:vmlinux:read:entry): invalid address (0x10) in action #1 at BPF pc 0
+ * [x.d:3:9]
+ * Under the name dtrace: error in dt_clause_2 for probe ID 177 (syscall:vmlinux:read:entry): invalid address (0x10) at BPF pc 169 */
+void fault_message(struct sink *s, struct out *o, const struct image *img,
+		   const struct wire_fault *f)
+{
+	static const struct image_probe unknown = { .prov = "", .mod = "", .func = "", .name = "" };
+	const struct image_probe *p = f->head.probe < img->nprobes ? &img->probes[f->head.probe]
+								   : &unknown;
+	const char *file;
+	uint32_t line, col;
+
+	if (sink_dtrace(s)) {
+		out_printf(o, "%s: error in dt_clause_%u for probe ID %u (%s:%s:%s:%s): %s",
+			   s->progname, f->clause, p->id, p->prov, p->mod, p->func, p->name,
+			   fault_name(f->code));
+		fault_value(o, f);
+		out_printf(o, " at BPF pc %u\n", instruction_of(img, f->head.probe, f->loc));
+		return;
+	}
+	out_printf(o, "%s: error on enabled probe ID %u (ID %u: %s:%s:%s:%s): %s", s->progname,
+		   f->clause + 1, p->id, p->prov, p->mod, p->func, p->name, fault_name(f->code));
+	fault_value(o, f);
+	out_printf(o, " in action #%u at BPF pc %u", f->clause + 1, f->insn);
+	if (img->diags && source_pos(img->diags, f->loc, &file, &line, &col)) {
 		const struct source *src = source_of(img->diags, f->loc);
 
 		/* the name of a program given as an argument is its text */

@@ -40,6 +40,14 @@ static bool is_typed(const struct sink *s, const struct field *f)
 	       (f->kind == FIELD_INT || f->kind == FIELD_BYTES || f->kind == FIELD_STRING);
 }
 
+/* setopt() may make printsize smaller than what was recorded of a pointer's target. */
+static uint32_t shown(const struct sink *s, const struct action *a, const struct field *f)
+{
+	int64_t most = s->options ? opt_num(s->options, OPT_PRINTSIZE) : 0;
+
+	return a->nfields > 1 && most > 0 && most < f->size ? (uint32_t)most : f->size;
+}
+
 void print_action(struct sink *s, struct out *o, const struct record_view *r,
 		  const struct action *a)
 {
@@ -52,7 +60,7 @@ void print_action(struct sink *s, struct out *o, const struct record_view *r,
 		return;
 	f = target_of(r, a, &style);
 	if (is_typed(s, f))
-		value_print(o, s->types, f->type, r->data + f->offset, f->size, &style);
+		value_print(o, s->types, f->type, r->data + f->offset, shown(s, a, f), &style);
 	else if (f->kind == FIELD_STRID && s->types && field_text(s->image, f, r->data, &text, &n))
 		value_print(o, s->types, T_STRING, text, n + 1, &style);
 	else

@@ -357,6 +357,14 @@ static void print_agg(struct cursor *c, const struct spec *sp)
 	}
 }
 
+/* A width or precision, of the format or of the traced program's data. */
+static int at_most(int v, bool data)
+{
+	int most = data ? 1 << 20 : 1 << 26;
+
+	return v > most ? most : v;
+}
+
 void format_print(struct sink *s, struct out *o, const struct format_args *a)
 {
 	struct cursor c = { .sink = s, .out = o, .args = a };
@@ -385,10 +393,8 @@ void format_print(struct sink *s, struct out *o, const struct format_args *a)
 			if (sp.prec <= 0)
 				sp.prec = -1;
 		}
-		if (sp.width > 1 << 20) /* a width from the traced program's data */
-			sp.width = 1 << 20;
-		if (sp.prec > 1 << 20)
-			sp.prec = 1 << 20;
+		sp.width = at_most(sp.width, conv->flags & CONV_DYN_WIDTH);
+		sp.prec = at_most(sp.prec, conv->flags & CONV_DYN_PREC);
 		if (sp.flags & CONV_LEFT) {
 			sp.flags &= ~(uint32_t)CONV_ZERO;
 			sp.width = -sp.width;

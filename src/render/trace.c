@@ -41,6 +41,16 @@ static bool looks_like_text(const uint8_t *p, uint32_t n)
 	return i == n;
 }
 
+/* -x rawbytes: a string is all the bytes it may have. */
+static void string_dump(struct sink *s, struct out *o, const char *text, uint32_t n)
+{
+	uint32_t size = (uint32_t)opt_num(s->options, OPT_STRSIZE) + 1;
+	cleanup_free uint8_t *bytes = xcalloc(size > n ? size : n, 1);
+
+	memcpy(bytes, text, n);
+	bytes_dump(o, bytes, size > n ? size : n);
+}
+
 void trace_print(struct sink *s, struct out *o, const struct field *f, uint32_t traits,
 		 const uint8_t *data)
 {
@@ -67,11 +77,13 @@ void trace_print(struct sink *s, struct out *o, const struct field *f, uint32_t 
 		return out_unsigned(o, field_uint(f, data), quiet ? 0 : width);
 	case FIELD_STRING:
 	case FIELD_BYTES:
-		if (raw || (f->kind == FIELD_BYTES && !(traits & TRAIT_TEXT)))
+		if (f->kind == FIELD_BYTES && (raw || sink_dtrace(s) || !(traits & TRAIT_TEXT)))
 			return bytes_dump(o, data + f->offset, f->size);
 		/* fallthrough */
 	case FIELD_STRID:
 		field_text(s->image, f, data, &text, &n);
+		if (raw)
+			return string_dump(s, o, text, n);
 		if (quiet)
 			return out_mem(o, text, n);
 		out_str(o, "  ");

@@ -223,20 +223,12 @@ static bool is_there(struct printer *p, type_id t, uint64_t off, uint64_t bits)
 	return need >= off && need / 8 + !!(need % 8) <= p->n;
 }
 
-static bool is_array(struct type_graph *g, type_id t)
-{
-	return type_kind(g, type_strip(g, t)) == TYPE_ARRAY;
-}
-
-/* Whether a member or element is left out. dtrace leaves out zero integers, pointers, structs and
- * unions only. */
+/* Whether a member or element is left out. */
 static bool left_out(struct printer *p, type_id t, uint64_t off, uint64_t bits)
 {
 	if (p->style->zeros || !value_is_zero(p->bytes, p->n, off, bits))
 		return false;
-	if (type_kind(p->g, type_strip(p->g, t)) == TYPE_ENUM)
-		return false;
-	return !(p->style->dtrace && is_array(p->g, t));
+	return type_kind(p->g, type_strip(p->g, t)) != TYPE_ENUM;
 }
 
 static void print_members(struct printer *p, type_id t, uint64_t off, uint32_t depth)
@@ -276,7 +268,8 @@ static void print_elements(struct printer *p, type_id t, uint64_t off, uint32_t 
 {
 	type_id elem = type_ref(p->g, type_strip(p->g, t));
 	uint64_t n = type_nelems(p->g, t), bits = type_size(p->g, elem) * 8;
-	bool skipped = false;
+	/* dtrace shows text up to its NUL, a character at a time */
+	bool skipped = false, text = p->style->dtrace && type_is_char_array(p->g, t);
 
 	out_str(p->o, " [");
 	for (uint64_t i = 0; bits && i < n; i++) {
@@ -287,6 +280,8 @@ static void print_elements(struct printer *p, type_id t, uint64_t off, uint32_t 
 			break;
 		}
 		if (left_out(p, elem, at, bits)) {
+			if (text)
+				break;
 			skipped = true;
 			continue;
 		}

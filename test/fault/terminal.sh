@@ -51,7 +51,7 @@ both("trace()", INTERP + ["-qn", 'BEGIN { trace("%s"); exit(0); }' % D_TEXT], 0)
 both("a key", INTERP + ["-qn", 'BEGIN { @["%s"] = count(); exit(0); }' % D_TEXT], 0)
 both("a file's name", ["-s", b"/nonexistent/" + HOSTILE], 1)
 both("a process id", ["-p", HOSTILE, "-n", "BEGIN { }"], 2)
-both("an option", ["-x", b"strsize=" + HOSTILE, "-n", "BEGIN { }"], 2)
+both("an option", ["-x", b"strsize=" + HOSTILE, "-n", "BEGIN { }"], 1)
 both("descry heat", ["heat", b"/nonexistent/" + HOSTILE], 1)
 both("descry flame", ["flame", b"/nonexistent/" + HOSTILE], 1)
 

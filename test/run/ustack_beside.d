@@ -1,4 +1,4 @@
-//@ cmd: -q
+//@ cmd: -q  -x tregs=12
 //@ engine: kernel
 //@ covers: ucaller ustackdepth
 /* A user stack taken by a program that has much of the 512 bytes of stack for itself, before every verifier. */

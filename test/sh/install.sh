@@ -35,7 +35,7 @@ run uninstall PREFIX="$dir/two"
 run uninstall PREFIX=/opt/descry DESTDIR="$dir/dest"
 [ -z "$(files "$dir/dest")" ] || complain "left after uninstall with DESTDIR: $(files "$dir/dest")"
 
-version=$("$DESCRY" -V | sed 's/.* //')
+version=$("$DESCRY" -V | sed 's/.*: descry \([^,]*\),.*/\1/')
 grep -q "^	version: '$version'," meson.build || complain "descry -V says $version, which is not meson.build's version"
 [ "$(sed -n 's/^## //p' CHANGELOG.md | head -1)" = "$version" ] || complain "CHANGELOG.md does not begin with $version"
 if git rev-parse HEAD >/dev/null 2>&1; then

@@ -232,9 +232,9 @@ static void assert_computes(const char *text, const uint64_t *args, uint64_t res
 	for (uint32_t p = 0; p < c.img->nprogs; p++) {
 		fire(&c, &c.img->progs[p], args, result, globals);
 		for (uint32_t i = 0; i < n; i++)
-			if ((int64_t)globals[1 + i] != want[i]) /* no variable is at 0 */
+			if ((int64_t)globals[i] != want[i])
 				fail_msg("%s: global %u is %lld, not %lld", c.img->progs[p].name, i,
-					 (long long)globals[1 + i], (long long)want[i]);
+					 (long long)globals[i], (long long)want[i]);
 		fired++;
 	}
 	assert_int_equal(fired, 2);

@@ -3,6 +3,7 @@
 
 #include <time.h>
 
+#include "consume/internal.h"
 #include "image_make.h"
 
 static struct make m;
@@ -377,6 +378,18 @@ static void test_trunc(void **state)
 	assert_string_equal(make_text(&m), "sh 2\n");
 }
 
+/* Values of one word, on the last CPU: nothing behind them is looked at. */
+static void test_trunc_of_count(void **state)
+{
+	uint32_t a = make_named("", AGG_COUNT);
+
+	start();
+	fake_add(&f, a, sh, MAKE_CPUS - 1, 1);
+	fake_queue(&f, make_record(&m, acting(ACT_TRUNC, a, NULL), 1, 0, probe), true);
+	finish();
+	assert_string_equal(make_text(&m), "\n");
+}
+
 static void test_no_keys(void **state)
 {
 	uint32_t a = make_agg(&m, "", AGG_COUNT)->id;
@@ -513,8 +526,8 @@ static void test_faults(void **state)
 	pass();
 	assert_string_equal(
 		make_errors(&m),
-		"dtrace: error on enabled probe ID 2 (ID 177: syscall:vmlinux:read:entry): "
-		"divide-by-zero in action #1 at BPF pc 12\n");
+		"dtrace: error in dt_clause_0 for probe ID 177 (syscall:vmlinux:read:entry): "
+		"divide-by-zero at BPF pc 0\n");
 	m.img.uses_error = true;
 	consumer_free(c);
 	m.sink->progname = "descry";
@@ -567,6 +580,71 @@ static void test_bad_records(void **state)
 	assert_string_equal(make_errors(&m), "dtrace: 2 drops\n");
 }
 
+/* Records that no program writes, but a traced process may. */
+static void test_hostile_records(void **state)
+{
+	struct segment *s = printing(0, "%d\n");
+	struct wire_record *r = one(s, 1, 0, 7), *r2 = one(s, 2, 0, 8);
+
+	start();
+	fake_queue(&f, r, false);
+	f.ring[0].size = 8; /* not even a header */
+	r2->spec = 65;      /* there are 64 speculations */
+	fake_queue(&f, r2, false);
+	finish();
+	assert_string_equal(make_text(&m), "\n");
+	assert_string_equal(make_errors(&m), "dtrace: 2 drops\n");
+}
+
+/* Records from the future wait for their time, but not in all of the memory. */
+static void test_future_is_bounded(void **state)
+{
+	struct segment *s = printing(0, "%d ");
+	uint64_t later = now() + 3600ull * 1000 * 1000 * 1000;
+
+	start();
+	fake_queue(&f, one(s, later, 0, 1), false);
+	pass();
+	assert_string_equal(make_text(&m), "");
+	c->held_max = 1024;
+	for (int i = 0; i < 100; i++)
+		fake_queue(&f, one(s, later + 1, 0, 2), false);
+	pass();
+	assert_non_null(strstr(make_text(&m), "1 2 2 2 "));
+	finish();
+	assert_string_equal(make_errors(&m), "");
+}
+
+/* The same of strings that come late, for records that never come. */
+static void test_late_is_bounded(void **state)
+{
+	const struct wire_record *l = late(7, UINT64_MAX - 1000000000, 0, "x");
+
+	start();
+	for (uint32_t k = 0; k < (1 << 16) + 1000; k += 1000) {
+		for (int i = 0; i < 1000; i++)
+			fake_queue(&f, l, false);
+		pass();
+	}
+	assert_true(c->batch.late.n <= 1 << 16);
+	finish();
+	assert_non_null(strstr(make_errors(&m), " late string drop"));
+}
+
+/* A counter that goes back is a process's doing. */
+static void test_counters_that_shrink(void **state)
+{
+	start();
+	f.fixed[WIRE_DROP_DATA] = f.fixed[WIRE_DROP_DYN] = 5;
+	pass();
+	assert_string_equal(make_errors(&m),
+			    "dtrace: 5 drops on CPU 0\ndtrace: 5 dynamic variable drops\n");
+	f.fixed[WIRE_DROP_DATA] = 1;
+	f.fixed[WIRE_DROP_DYN] = 0;
+	finish();
+	assert_string_equal(make_errors(&m), "");
+}
+
 static void test_system_and_setopt(void **state)
 {
 	struct segment *s = make_segment(&m, 0);
@@ -606,6 +684,7 @@ int main(void)
 		T(test_clear_loses_nothing),
 		T(test_clear_extremes),
 		T(test_trunc),
+		T(test_trunc_of_count),
 		T(test_no_keys),
 		T(test_normalize),
 		T(test_equal_names_are_one_row),
@@ -614,6 +693,10 @@ int main(void)
 		T(test_faults),
 		T(test_drops_and_report),
 		T(test_bad_records),
+		T(test_hostile_records),
+		T(test_future_is_bounded),
+		T(test_late_is_bounded),
+		T(test_counters_that_shrink),
 		T(test_system_and_setopt),
 	};
 

@@ -146,13 +146,19 @@ static void test_command_line_forms(void **state)
 	assert_non_null(n->next);
 	assert_tags(f, "");
 
+	/* what is no number is a name to -i, and one empty field in front is one too many that says nothing */
+	n = parse_as(f, SOURCE_ARG, PDESC_ID, "read");
+	assert_pdesc(n->clause.pdescs, "", "", "", "read");
+	n = parse_as(f, SOURCE_ARG, PDESC_FUNC, ":a:b:c");
+	assert_pdesc(n->clause.pdescs, "a", "b", "c", "");
+	assert_tags(f, "");
+
 	assert_null(parse_as(f, SOURCE_ARG, PDESC_PROV, "a:b"));
 	assert_null(parse_as(f, SOURCE_ARG, PDESC_FUNC, "a:b:c:d"));
-	assert_null(parse_as(f, SOURCE_ARG, PDESC_ID, "read"));
 	assert_null(parse_as(f, SOURCE_ARG, PDESC_NAME, "BEGIN /x/"));
 	assert_null(parse_as(f, SOURCE_FILE, PDESC_NAME, "BEGIN"));
 	assert_null(parse_as(f, SOURCE_LIB, PDESC_NAME, "BEGIN"));
-	assert_tags(f, "D_PDESC_INVAL D_PDESC_INVAL D_PDESC_INVAL D_SYNTAX D_SYNTAX D_SYNTAX");
+	assert_tags(f, "D_PDESC_INVAL D_PDESC_INVAL D_SYNTAX D_SYNTAX D_SYNTAX");
 }
 
 static void test_pdesc_text(void **state)

@@ -534,8 +534,8 @@ static void test_messages(void **state)
 	assert_null(m.sink->ops->fault(m.sink, &m.img, &f));
 	assert_string_equal(
 		make_errors(&m),
-		"dtrace: error on enabled probe ID 2 (ID 177: syscall:vmlinux:read:entry): "
-		"invalid address (0x10) in action #1 at BPF pc 169\n");
+		"dtrace: error in dt_clause_0 for probe ID 177 (syscall:vmlinux:read:entry): "
+		"invalid address (0x10) at BPF pc 0\n");
 	assert_null(m.sink->ops->drop(m.sink, DROP_DATA, 1, 5));
 	assert_null(m.sink->ops->drop(m.sink, DROP_AGG, 0, 1));
 	assert_null(m.sink->ops->drop(m.sink, DROP_DYN, -1, 2));

@@ -231,8 +231,6 @@ static void test_dtrace_form(void **state)
 	assert_string_equal(text(t, &v, offsetof(struct test_struct, v), &style),
 			    "0x10 = *\n"
 			    "                                            (struct test_struct) {\n"
-			    "                                             .b = (char [5]) [\n"
-			    "                                             ],\n"
 			    "                                             .g = (_Bool)1,\n"
 			    "                                             .h = (enum eh)FIRSTVAL,\n"
 			    "                                             ...\n"

@@ -7,7 +7,7 @@ static void flow_error(struct bind_cx *cx, struct node *n, const char *tag, cons
 	bind_error(cx, n, tag, "%s may not follow %s", what, after);
 }
 
-/* One after the other: speculate, then data; or data; or a single commit and no data. False with an error. */
+/* One after the other: speculate, then data; or data; or commits and no data. False with an error. */
 static bool check_flow(struct bind_cx *cx, struct node *n, enum subr_id id)
 {
 	struct flow *f = &cx->state->flow;
@@ -15,9 +15,7 @@ static bool check_flow(struct bind_cx *cx, struct node *n, enum subr_id id)
 	const char *call = arena_printf(cx->arena, "%s( )", s->name);
 
 	if (id == SUBR_COMMIT) {
-		if (f->commit)
-			flow_error(cx, n, "D_COMM_COMM", call, "commit( )");
-		else if (f->record)
+		if (f->record)
 			flow_error(cx, n, "D_COMM_DREC", call, "data-recording action(s)");
 		f->commit = true;
 	} else if (id == SUBR_SPECULATE) {
@@ -48,19 +46,6 @@ static bool check_flow(struct bind_cx *cx, struct node *n, enum subr_id id)
 	return !is_poison(n);
 }
 
-/* The tag of a wrong number of arguments, where it has one of its own. */
-static const char *count_tag(enum subr_id id)
-{
-	switch (id) {
-	case SUBR_CLEAR: return "D_CLEAR_PROTO";
-	case SUBR_NORMALIZE:
-	case SUBR_DENORMALIZE: return "D_NORMALIZE_PROTO";
-	case SUBR_TRUNC: return "D_TRUNC_PROTO";
-	case SUBR_PRINTA: return "D_PRINTA_PROTO";
-	default: return "D_PROTO_LEN";
-	}
-}
-
 static void bind_trace(struct bind_cx *cx, struct node *n)
 {
 	struct node *a = n->call.args;
@@ -81,48 +66,36 @@ static void bind_trace(struct bind_cx *cx, struct node *n)
 
 static void bind_tracemem(struct bind_cx *cx, struct node *n)
 {
-	struct node *addr = n->call.args, *size = addr->next, *dyn = size->next;
+	struct node *addr = n->call.args, *size = addr->next;
 
-	bind_value(cx, addr);
-	bind_value(cx, size);
-	if (dyn)
-		bind_value(cx, dyn);
-	if (is_poison(addr) || is_poison(size) || (dyn && is_poison(dyn))) {
-		poison(n);
+	if (!bind_call_args(cx, n, SUBR_TRACEMEM))
 		return;
-	}
 	decay(cx, addr);
 	if (!is_scalar(cx, addr))
 		bind_error(
 			cx, n, "D_TRACEMEM_ADDR",
 			"tracemem( ) argument #1 is incompatible with prototype: prototype: pointer "
 			"or integer, argument: %s",
-			type_text(cx, addr->type));
+			value_text(cx, addr));
 	else if (!positive_const(cx, size))
 		bind_error(cx, n, "D_TRACEMEM_SIZE",
 			   "tracemem( ) argument #2 must be a non-zero positive integral constant "
 			   "expression");
-	else if (dyn && !is_integer(cx, dyn))
-		bind_error(cx, n, "D_TRACEMEM_DYNSIZE",
-			   "tracemem( ) argument #3 is incompatible with prototype: prototype: "
-			   "integer, argument: %s",
-			   type_text(cx, dyn->type));
-	else if (dyn)
-		cast_to(cx, dyn, type_is_signed(cx->types, dyn->type) ? T_INT64 : T_UINT64);
 }
 
 static void bind_print(struct bind_cx *cx, struct node *n)
 {
-	struct node *a = n->call.args, *size = a->next;
+	struct node *a = n->call.args;
+	type_id to;
 
 	cx->state->showing = a->kind == N_UNARY && a->op == OP_ADDROF;
 	bind_expr(cx, a);
 	cx->state->showing = false;
-	if (size)
-		bind_value(cx, size);
-	if (is_poison(a) || (size && is_poison(size)))
+	if (is_poison(a)) {
 		poison(n);
-	else if (is_xlated(a))
+		return;
+	}
+	if (is_xlated(a))
 		bind_error(cx, n, "D_OP_DYN",
 			   "print( ) may not be applied to a translated value: print its members");
 	else if (a->type == T_VOID)
@@ -131,10 +104,14 @@ static void bind_print(struct bind_cx *cx, struct node *n)
 	else if (a->type == T_DYN)
 		bind_error(cx, n, "D_PRINT_DYN",
 			   "print( ) may not be applied to a dynamic expression");
-	else if (size && !positive_const(cx, size))
-		bind_error(
-			cx, n, "D_PRINT_SIZE",
-			"print( ) argument #2 must be a non-zero positive integral constant expression");
+	if (is_poison(n) || !is_pointer(cx, a))
+		return;
+	to = pointee(cx, a->type);
+	if (type_is_sou(cx->types, to) && type_is_complete(cx->types, to) &&
+	    !type_size(cx->types, to))
+		bind_error(cx, n, "D_PRINT_SIZE",
+			   "print( ) argument #1 refers to type \"%s\", which has size 0",
+			   type_text(cx, to));
 }
 
 /* FreeBSD's printm(most, memref(addr, n)) is tracemem(addr, most, n). The reference may also be a variable that holds one. */
@@ -153,7 +130,7 @@ static bool bind_printm(struct bind_cx *cx, struct node *n)
 		return false;
 	}
 	if (ref->kind == N_CALL && !strcmp(ref->call.func, "memref")) {
-		if (!check_count(cx, ref, SUBR_MEMREF, "D_PROTO_LEN")) {
+		if (!check_count(cx, ref, SUBR_MEMREF)) {
 			poison(n);
 			return false;
 		}
@@ -197,7 +174,7 @@ static bool bind_printt(struct bind_cx *cx, struct node *n)
 		bind_error(cx, n, "D_PROTO_ARG", "printt( ) argument #2 must be typeref( )");
 		return false;
 	}
-	if (!check_count(cx, ref, SUBR_TYPEREF, "D_PROTO_LEN")) {
+	if (!check_count(cx, ref, SUBR_TYPEREF)) {
 		poison(n);
 		return false;
 	}
@@ -242,20 +219,9 @@ static void bind_pcap(struct bind_cx *cx, struct node *n)
 {
 	struct node *skb = n->call.args, *proto = skb->next;
 
-	bind_expr(cx, skb);
-	bind_value(cx, proto);
-	if (is_poison(skb) || is_poison(proto)) {
-		poison(n);
+	if (!bind_call_args(cx, n, SUBR_PCAP))
 		return;
-	}
-	decay(cx, skb);
-	if (is_xlated(skb) || skb->type == T_DYN || !is_scalar(cx, skb))
-		bind_error(
-			cx, n, "D_PCAP_ADDR",
-			"pcap( ) argument #1 is incompatible with prototype: prototype: pointer or "
-			"integer, argument: %s",
-			type_text(cx, skb->type));
-	else if (!is_const(proto) || !is_integer(cx, proto))
+	if (!is_const(proto))
 		bind_error(
 			cx, n, "D_PCAP_PROTO",
 			"pcap( ) argument #2 must be an integral constant: PCAP_ETHERNET, PCAP_IP...");
@@ -268,23 +234,11 @@ static void bind_pcap(struct bind_cx *cx, struct node *n)
 	}
 }
 
-/* normalize(@, f), trunc(@, n): the second argument. */
-static void bind_number(struct bind_cx *cx, struct node *n, const char *tag)
+/* normalize(@, f), trunc(@, n) */
+static void bind_agg_number(struct bind_cx *cx, struct node *n, enum subr_id id)
 {
-	struct node *a = n->call.args->next;
-
-	if (!a || is_poison(n))
-		return;
-	bind_value(cx, a);
-	if (is_poison(a)) {
-		poison(n);
-		return;
-	}
-	if (!is_scalar(cx, a)) {
-		bind_error(cx, n, tag, "%s( ) argument #2 must be of scalar type", n->call.func);
-		return;
-	}
-	cast_to(cx, a, T_INT64);
+	if (bind_call_args(cx, n, id))
+		bind_agg_ref(cx, n, n->call.args);
 }
 
 static void bind_printa(struct bind_cx *cx, struct node *n)
@@ -313,18 +267,13 @@ static void bind_printa(struct bind_cx *cx, struct node *n)
 
 static void bind_setopt(struct bind_cx *cx, struct node *n)
 {
-	for (struct node *a = n->call.args; a; a = a->next) {
-		if (a->kind != N_STR) {
-			bind_error(cx, n, "D_PROTO_ARG", "setopt( ) takes string constants");
-			return;
-		}
-		a->type = T_STRING;
-	}
+	if (bind_call_args(cx, n, SUBR_SETOPT) && n->call.args->kind != N_STR)
+		bind_error(cx, n, "D_PROTO_ARG", "setopt( ) argument #1 must be a string constant");
 }
 
 static void bind_action(struct bind_cx *cx, struct node *n, enum subr_id id)
 {
-	if (!check_flow(cx, n, id) || !check_count(cx, n, id, count_tag(id)))
+	if (!check_flow(cx, n, id) || !check_count(cx, n, id))
 		return;
 	switch (id) {
 	case SUBR_PRINTF:
@@ -347,13 +296,7 @@ static void bind_action(struct bind_cx *cx, struct node *n, enum subr_id id)
 	case SUBR_CLEAR:
 	case SUBR_DENORMALIZE: bind_agg_ref(cx, n, n->call.args); break;
 	case SUBR_NORMALIZE:
-		if (bind_agg_ref(cx, n, n->call.args))
-			bind_number(cx, n, "D_NORMALIZE_SCALAR");
-		break;
-	case SUBR_TRUNC:
-		if (bind_agg_ref(cx, n, n->call.args))
-			bind_number(cx, n, "D_TRUNC_SCALAR");
-		break;
+	case SUBR_TRUNC: bind_agg_number(cx, n, id); break;
 	default: bind_call_args(cx, n, id); break;
 	}
 	if (!is_poison(n))
@@ -368,6 +311,10 @@ void bind_statement(struct bind_cx *cx, struct node *n)
 		bind_error(cx, n, "D_AGG_NULL", "expression has null effect: @%s", n->agg.name);
 		return;
 	}
+	if (n->kind == N_TERNARY) {
+		bind_ternary(cx, n, bind_statement);
+		return;
+	}
 	if (n->kind == N_ASSIGN && n->e.a->kind == N_AGG) {
 		id = n->e.b->kind == N_CALL ? subr_find(cx, n->e.b->call.func) : -1;
 		if (id < 0 || subr_table[id].kind != SUBR_KIND_AGG ||
@@ -377,10 +324,17 @@ void bind_statement(struct bind_cx *cx, struct node *n)
 	}
 	id = n->kind == N_CALL ? subr_find(cx, n->call.func) : -1;
 	if (id < 0 || subr_table[id].kind != SUBR_KIND_ACTION) {
+		if (id >= 0 && subr_table[id].flags & SUBR_DESTRUCTIVE &&
+		    !check_flow(cx, n, (enum subr_id)id))
+			return;
 		bind_expr(cx, n);
 		if (is_xlated(n))
-			bind_error(cx, n, "D_OP_DYN",
-				   "a translated value as a whole has no effect: use its members");
+			replace_node(n, n->t.a); /* the translation has no effect of its own */
+		if (is_aggregating(n))
+			bind_error(
+				cx, n, "D_CG_EXPR",
+				"aggregating function %s( ) may only be assigned to an aggregation, as in @ = %s(...)",
+				n->call.func, n->call.func);
 		return;
 	}
 	id = call_subr(cx, n);

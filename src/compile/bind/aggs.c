@@ -70,18 +70,24 @@ static type_id bind_key(struct bind_cx *cx, struct node *k, uint32_t i)
 {
 	type_id t;
 
-	bind_value(cx, k);
+	bind_expr(cx, k);
 	if (is_poison(k))
 		return T_VOID;
-	if (k->type == T_DYN)
+	if (k->type == T_DYN && is_action(k))
 		return T_DYN;
+	if (is_xlated(k) || k->type == T_DYN || k->type == T_VOID) {
+		bind_error(cx, k, "D_KEY_TYPE", "aggregation key #%u may not be of type %s", i + 1,
+			   value_text(cx, k));
+		return T_VOID;
+	}
 	if (type_is_char_array(cx->types, k->type))
 		to_string(cx, k);
 	decay(cx, k);
 	t = k->type;
 	while (type_kind(cx->types, t) == TYPE_CONST || type_kind(cx->types, t) == TYPE_VOLATILE)
 		t = type_ref(cx->types, t);
-	if (!type_is_scalar(cx->types, t) && !type_is_string(cx->types, t)) {
+	if (!type_is_scalar(cx->types, t) && !type_is_string(cx->types, t) &&
+	    !type_is_sou(cx->types, t)) {
 		bind_error(cx, k, "D_KEY_TYPE", "aggregation key #%u may not be of type \"%s\"",
 			   i + 1, type_text(cx, k->type));
 		return T_VOID;
@@ -98,6 +104,8 @@ static bool bind_agg_keys(struct bind_cx *cx, struct node *n, uint32_t agg, bool
 	uint32_t count = list_length(n->agg.keys), i = 0;
 	type_id *types = s->out->agg_key_types.v[agg], t;
 
+	if (!check_key_count(cx, n, n->agg.keys))
+		return false;
 	if (first) {
 		types = arena_array(cx->arena, type_id, count);
 		info->key_subr = arena_array(cx->arena, enum subr_id, count);
@@ -173,7 +181,7 @@ static bool bind_lquantize(struct bind_cx *cx, struct node *n, struct node *arg,
 	if (a->limit < INT32_MIN || a->limit > INT32_MAX)
 		return bad_arg(cx, n, "D_LQUANT_LIMVAL", f,
 			       "argument #3 (limit) must be a 32-bit quantity");
-	if (a->limit < a->base)
+	if (a->limit <= a->base)
 		return bad_arg(cx, n, "D_LQUANT_MISMATCH", f,
 			       "base (argument #2) must be less than limit (argument #3)");
 	a->step = 1;
@@ -223,6 +231,14 @@ static bool bind_llquantize(struct bind_cx *cx, struct node *n, struct node *arg
 				   i + 2, params[i].what);
 			return false;
 		}
+		if (fields[i] == &a->steps && !positive_const(cx, p)) {
+			bind_error(
+				cx, n, params[i].type_tag,
+				"llquantize( ) argument #%zu (%s) must be a non-zero positive integer "
+				"constant",
+				i + 2, params[i].what);
+			return false;
+		}
 		if (p->i.value > UINT16_MAX) {
 			bind_error(cx, n, params[i].val_tag,
 				   "llquantize( ) argument #%zu (%s) must be an unsigned 16-bit "
@@ -235,22 +251,17 @@ static bool bind_llquantize(struct bind_cx *cx, struct node *n, struct node *arg
 	if (a->factor < 2)
 		return bad_arg(cx, n, "D_LLQUANT_FACTORVAL", "llquantize",
 			       "factor (argument #2) must be two or more");
-	if (a->low_mag >= a->high_mag)
+	if (a->low_mag > a->high_mag)
 		return bad_arg(cx, n, "D_LLQUANT_HMAGVAL", "llquantize",
-			       "high magnitude (argument #4) must be greater than low "
+			       "high magnitude (argument #4) must be at least the low "
 			       "magnitude (argument #3)");
-	if (a->steps < a->factor)
-		return bad_arg(cx, n, "D_LLQUANT_STEPVAL", "llquantize",
-			       "factor (argument #2) must be less than or equal to the "
-			       "number of linear steps per magnitude (argument #5)");
 	for (v = a->factor; v < a->steps; v *= a->factor)
 		continue;
-	if (a->steps % a->factor || v % a->steps)
+	if (a->steps < a->factor ? a->factor % a->steps : a->steps % a->factor || v % a->steps)
 		return bad_arg(
 			cx, n, "D_LLQUANT_STEPVAL", "llquantize",
-			"factor (argument #2) must evenly divide the number of "
-			"steps per magnitude (argument #5), and the number of steps must evenly divide a power of the "
-			"factor");
+			"the number of steps per magnitude (argument #5) and factor (argument #2) must "
+			"divide one another evenly, and the number of steps a power of the factor");
 	for (uint32_t i = 0; i < a->high_mag; i++) {
 		if (__builtin_mul_overflow(order, a->factor, &order) || order > INT64_MAX) {
 			bind_error(
@@ -319,16 +330,29 @@ static uint32_t increment_index(enum subr_id id)
 	return id == SUBR_QUANTIZE ? 1 : id == SUBR_LQUANTIZE ? 4 : 5;
 }
 
+/* The last argument that says how a distribution looks, from 1. */
+static uint32_t constants_of(enum subr_id id)
+{
+	return id == SUBR_LQUANTIZE ? 3 : id == SUBR_LLQUANTIZE ? 5 : 1;
+}
+
 /* Binds the call's arguments and fills `a` from the constant ones. */
 static bool bind_function(struct bind_cx *cx, struct node *n, struct node *call, enum subr_id id,
 			  struct agg *a)
 {
 	struct node *arg = call->call.args, *incr;
+	uint32_t i = 1;
 
-	for (struct node *x = arg; x; x = x->next) {
-		bind_value(cx, x);
-		if (is_poison(x)) {
-			poison(n);
+	for (struct node *x = arg; x; x = x->next, i++) {
+		bind_expr(cx, x);
+		if (bad_operand(n, x))
+			return false;
+		if (i > 1 && i <= constants_of(id) && !is_integer(cx, x)) {
+			bind_error(
+				cx, n, "D_PROTO_ARG",
+				"%s( ) argument #%u is incompatible with prototype: prototype: integer, "
+				"argument: %s",
+				call->call.func, i, value_text(cx, x));
 			return false;
 		}
 	}
@@ -352,7 +376,7 @@ static bool bind_function(struct bind_cx *cx, struct node *n, struct node *call,
 	    (id == SUBR_LLQUANTIZE && !bind_llquantize(cx, n, arg, a)))
 		return false;
 	incr = arg;
-	for (uint32_t i = 0; incr && i < increment_index(id); i++)
+	for (i = 0; incr && i < increment_index(id); i++)
 		incr = incr->next;
 	if (incr) {
 		decay(cx, incr);
@@ -400,8 +424,7 @@ void bind_agg_assign(struct bind_cx *cx, struct node *n)
 			   func_name(a->func), call->call.func);
 		return;
 	}
-	if (!check_count(cx, call, (enum subr_id)id,
-			 id == SUBR_QUANTIZE ? "D_QUANT_PROTO" : "D_PROTO_LEN") ||
+	if (!check_count(cx, call, (enum subr_id)id) ||
 	    !bind_function(cx, n, call, (enum subr_id)id, &now) ||
 	    !bind_agg_keys(cx, l, agg, first)) {
 		info->bad = true;
@@ -454,7 +477,7 @@ bool bind_agg_ref(struct bind_cx *cx, struct node *call, struct node *n)
 		bind_error(
 			cx, call, tag,
 			"%s( ) argument is incompatible with prototype: prototype: aggregation, argument: %s",
-			f, type_text(cx, n->type));
+			f, value_text(cx, n));
 	return false;
 }
 
@@ -473,7 +496,7 @@ static bool check_together(struct bind_cx *cx, struct node *call, uint32_t a, ui
 	const struct agg *x = out->aggs.v[a], *y = out->aggs.v[b];
 
 	if (x->nkeys != y->nkeys) {
-		bind_error(cx, call, "D_PRINTA_AGGPROTO",
+		bind_error(cx, call, "D_PRINTA_AGGKEY",
 			   "printa( ) @%s and @%s have different numbers of keys", x->name,
 			   y->name);
 		return false;
@@ -484,7 +507,7 @@ static bool check_together(struct bind_cx *cx, struct node *call, uint32_t a, ui
 		if (s == t || (s != T_DYN && t != T_DYN && type_same(cx->types, s, t)) ||
 		    (type_is_integer(cx->types, s) && type_is_integer(cx->types, t)))
 			continue;
-		bind_error(cx, call, "D_PRINTA_AGGKEY",
+		bind_error(cx, call, "D_PRINTA_AGGPROTO",
 			   "printa( ) @%s and @%s have different types of key #%u", x->name,
 			   y->name, i + 1);
 		return false;

@@ -23,7 +23,7 @@ static type_id value_type(struct bind_cx *cx, struct node *v)
 	while (type_kind(cx->types, t) == TYPE_CONST || type_kind(cx->types, t) == TYPE_VOLATILE ||
 	       type_kind(cx->types, t) == TYPE_RESTRICT)
 		t = type_ref(cx->types, t);
-	if (type_is_sou(cx->types, t) && !is_xlated(v))
+	if (type_is_sou(cx->types, t))
 		return type_size(cx->types, t) && type_size(cx->types, t) <= MAX_VALUE ? t : T_VOID;
 	return type_is_scalar(cx->types, t) || type_is_string(cx->types, t) ? t : T_VOID;
 }
@@ -33,8 +33,6 @@ static type_id key_type(struct bind_cx *cx, struct node *k)
 {
 	type_id t = value_type(cx, k);
 
-	if (type_is_sou(cx->types, t))
-		return T_VOID;
 	if (type_is_integer(cx->types, t))
 		return type_is_signed(cx->types, t) || type_size(cx->types, t) < 8 ? T_INT64
 										   : T_UINT64;
@@ -62,11 +60,22 @@ static void bind_assoc(struct bind_cx *cx, struct node *n, struct variable *v)
 			bind_error(
 				cx, n, "D_PROTO_ARG",
 				"%s[ ] key #%u is incompatible with its first use: \"%s\" is not \"%s\"",
-				name, i + 1, type_text(cx, k->type), type_text(cx, v->keys[i]));
+				name, i + 1, value_text(cx, k), type_text(cx, v->keys[i]));
 			return;
 		}
 	}
 	ident_set_var(cx, n, v);
+}
+
+bool check_key_count(struct bind_cx *cx, struct node *n, const struct node *keys)
+{
+	int64_t most = opt_num(cx->options, OPT_TREGS);
+
+	if (list_length(keys) <= most)
+		return true;
+	bind_error(cx, n, "D_TUPLE_REGS", "Insufficient tuple registers to generate code%s",
+		   cx->options->v[OPT_TREGS].set ? "" : ": more than 8 keys need -x tregs=N");
+	return false;
 }
 
 /* A new associative array, whose elements are of type t. */
@@ -81,6 +90,8 @@ static struct variable *new_assoc(struct bind_cx *cx, struct node *n, type_id t)
 			   var_text(cx, base));
 		return NULL;
 	}
+	if (!check_key_count(cx, n, n->e.b))
+		return NULL;
 	v = var_new(cx, base->ident.scope, base->ident.name, t, n->loc);
 	v->assoc = true;
 	v->keys = arena_array(cx->arena, type_id, list_length(n->e.b));
@@ -104,11 +115,11 @@ static bool bind_key_list(struct bind_cx *cx, struct node *keys)
 	bool good = true;
 
 	for (struct node *k = keys; k; k = k->next) {
-		bind_value(cx, k);
-		if (k->type == T_DYN)
-			bind_error(
-				cx, k, "D_KEY_TYPE",
-				"a value of dynamic type cannot be a key of an associative array");
+		bind_expr(cx, k);
+		if (!is_poison(k) && (is_xlated(k) || k->type == T_DYN || k->type == T_VOID))
+			bind_error(cx, k, "D_KEY_TYPE",
+				   "a value of type %s cannot be a key of an associative array",
+				   value_text(cx, k));
 		good &= !is_poison(k);
 	}
 	return good;
@@ -168,8 +179,51 @@ static bool check_lvalue(struct bind_cx *cx, struct node *n, const struct node *
 static void mismatch(struct bind_cx *cx, struct node *n, const struct node *l, const struct node *r)
 {
 	bind_error(cx, n, "D_OP_INCOMPAT", "operands have incompatible types: \"%s\" %s%s \"%s\"",
-		   type_text(cx, l->type), n->op == OP_NONE ? "" : op_name(n->op), "=",
-		   type_text(cx, r->type));
+		   value_text(cx, l), n->op == OP_NONE ? "" : op_name(n->op), "=",
+		   value_text(cx, r));
+}
+
+/* What a pointer of type t steps by, 0 when that is not known. */
+static uint64_t step_size(struct bind_cx *cx, type_id t)
+{
+	type_id ref = pointee(cx, t);
+
+	return ref == T_VOID || kind_of(cx, ref) == TYPE_FUNC ? 0 : type_size(cx->types, ref);
+}
+
+/* p += i and p -= i, of a pointer p. */
+static void bind_pointer_step(struct bind_cx *cx, struct node *n)
+{
+	struct node *l = n->e.a, *r = n->e.b, *mul;
+	struct type_graph *g = cx->types;
+	uint64_t size;
+
+	if (type_is_string(g, l->type) || type_is_string(g, r->type)) {
+		mismatch(cx, n, l, r);
+		return;
+	}
+	size = is_pointer(cx, l) ? step_size(cx, l->type) : 0;
+	if (!size) {
+		bind_error(
+			cx, n, "D_OP_VFPTR",
+			"operator %s= requires a left-hand scalar operand of known size, not \"%s\"",
+			op_name(n->op), value_text(cx, l));
+		return;
+	}
+	if (!is_integer(cx, r)) {
+		mismatch(cx, n, l, r);
+		return;
+	}
+	cast_to(cx, r, T_LONG);
+	if (size == 1)
+		return;
+	mul = make_node(cx, N_BINARY, r);
+	mul->op = OP_MUL;
+	mul->e.a = r;
+	mul->e.b = int_node(cx, r, size, T_LONG);
+	mul->type = T_LONG;
+	fold(cx, mul);
+	n->e.b = mul;
 }
 
 static void bind_compound(struct bind_cx *cx, struct node *n)
@@ -178,34 +232,17 @@ static void bind_compound(struct bind_cx *cx, struct node *n)
 	struct type_graph *g = cx->types;
 	type_id t;
 
-	if (type_is_pointer(g, l->type) && (n->op == OP_ADD || n->op == OP_SUB) &&
-	    type_is_integer(g, r->type)) {
-		type_id ref = type_strip(g, type_ref(g, type_strip(g, l->type)));
-		uint64_t size = ref == T_VOID ? 1 : type_size(g, ref);
-		struct node *mul;
-
-		if (!size) {
-			bind_error(cx, n, "D_OP_INCOMPLETE",
-				   "operator %s= requires a pointer to a complete type",
-				   op_name(n->op));
-			return;
-		}
-		cast_to(cx, r, T_LONG);
-		if (size > 1) {
-			mul = make_node(cx, N_BINARY, r);
-			mul->op = OP_MUL;
-			mul->e.a = r;
-			mul->e.b = int_node(cx, r, size, T_LONG);
-			mul->type = T_LONG;
-			fold(cx, mul);
-			n->e.b = mul;
-		}
+	if ((n->op == OP_ADD || n->op == OP_SUB) && !(is_integer(cx, l) && is_integer(cx, r))) {
+		bind_pointer_step(cx, n);
 		return;
 	}
 	if (!type_is_integer(g, l->type) || !is_integer(cx, r)) {
-		bind_error(cx, n, "D_OP_ARITH",
-			   "operator %s= requires operands of arithmetic type: \"%s\" and \"%s\"",
-			   op_name(n->op), type_text(cx, l->type), type_text(cx, r->type));
+		bool arith = n->op == OP_MUL || n->op == OP_DIV;
+
+		bind_error(cx, n, arith ? "D_OP_ARITH" : "D_OP_INT",
+			   "operator %s= requires operands of %s type: \"%s\" and \"%s\"",
+			   op_name(n->op), arith ? "arithmetic" : "integral", value_text(cx, l),
+			   value_text(cx, r));
 		return;
 	}
 	switch (n->op) {
@@ -239,11 +276,92 @@ static void bind_compound(struct bind_cx *cx, struct node *n)
 	}
 }
 
+/* Reports when nothing can be assigned to what has the type of l. */
+static bool check_assignable(struct bind_cx *cx, struct node *n, const struct node *l)
+{
+	enum type_kind k = kind_of(cx, l->type);
+
+	if (is_xlated(l) || (k != TYPE_ARRAY && k != TYPE_FUNC))
+		return true;
+	bind_error(cx, n, "D_OP_ARRFUN",
+		   "operator = may not be applied to an operand of type \"%s\"",
+		   type_text(cx, l->type));
+	return false;
+}
+
+/* Is `l = r` an element or a thread's struct that 0 frees? */
+static bool frees_struct(struct bind_cx *cx, const struct node *l, const struct node *r)
+{
+	return type_is_sou(cx->types, l->type) && l->id && l->id->kind == IDENT_VAR &&
+	       (l->id->var->assoc || l->id->var->scope == SCOPE_SELF) && is_const(r) &&
+	       is_integer(cx, r) && !r->i.value;
+}
+
+/* The variable that `l = r` creates; false with an error when r cannot be kept in one. */
+static bool create_for(struct bind_cx *cx, struct node *n)
+{
+	struct node *l = n->e.a, *r = n->e.b;
+	bool value = r->type != T_DYN && r->type != T_VOID;
+	type_id t = is_poison(r) ? T_INT : value ? value_type(cx, r) : T_VOID;
+
+	if (n->op != OP_NONE && type_is_integer(cx->types, t))
+		t = T_INT64;
+	create(cx, l, t == T_VOID ? T_INT : t, is_poison(r) || t == T_VOID);
+	if (t != T_VOID)
+		return true;
+	if (r->type == T_DYN && is_action(r))
+		bind_error(cx, n, "D_OP_DYN", "a value of dynamic type cannot be assigned");
+	else if (!value)
+		bind_error(cx, n, "D_OP_INCOMPAT", "a value of type %s cannot be assigned",
+			   value_text(cx, r));
+	else
+		bind_error(
+			cx, n, "D_OP_SOU",
+			"a value of type \"%s\" cannot be kept in a variable: assign its address or "
+			"its members",
+			value_text(cx, r));
+	return false;
+}
+
+/* n, `l = r` with r a translated struct, becomes an assignment of each member that the translator gives a value. */
+static void assign_translated(struct bind_cx *cx, struct node *n)
+{
+	struct node *l = n->e.a, *r = n->e.b, *all = NULL;
+
+	if (!type_same(cx->types, type_strip(cx->types, l->type), type_strip(cx->types, r->type))) {
+		mismatch(cx, n, l, r);
+		return;
+	}
+	for (uint32_t i = 0, count = xlate_count(r); i < count; i++) {
+		struct node *set = make_node(cx, N_ASSIGN, n), *both;
+
+		set->e.a = make_node(cx, N_MEMBER, l);
+		set->e.a->member.a = node_clone(cx->arena, l);
+		if (!xlate_value(cx, r, i, set)) {
+			poison(n);
+			return;
+		}
+		if (is_xlated(set->e.b))
+			assign_translated(cx, set);
+		if (!all) {
+			all = set;
+			continue;
+		}
+		both = make_node(cx, N_COMMA, n);
+		both->e.a = all;
+		both->e.b = set;
+		both->type = set->type;
+		all = both;
+	}
+	if (all)
+		replace_node(n, all);
+	else
+		set_int(cx, n, 0, T_INT); /* a translator without members */
+}
+
 void bind_assign(struct bind_cx *cx, struct node *n)
 {
 	struct node *l = n->e.a, *r = n->e.b;
-	bool creation;
-	type_id t;
 
 	if (l->kind == N_AGG) {
 		bind_error(cx, n, "D_OP_LVAL",
@@ -255,95 +373,113 @@ void bind_assign(struct bind_cx *cx, struct node *n)
 		poison(n);
 		return;
 	}
-	bind_value(cx, r);
-	creation = is_creation(cx, l);
-	if (creation) {
-		t = is_poison(r) ? T_INT : r->type == T_DYN ? T_VOID : value_type(cx, r);
-		if (n->op != OP_NONE && type_is_integer(cx->types, t))
-			t = T_INT64;
-		create(cx, l, t == T_VOID ? T_INT : t, is_poison(r) || t == T_VOID);
-		if (t == T_VOID) {
-			if (r->type == T_DYN)
-				bind_error(cx, n, "D_OP_DYN",
-					   "a value of dynamic type cannot be assigned");
-			else
-				bind_error(
-					cx, n, "D_OP_SOU",
-					"a value of type \"%s\" cannot be kept in a variable: assign its "
-					"address or its members",
-					type_text(cx, r->type));
+	bind_expr(cx, r);
+	if (is_creation(cx, l)) {
+		if (!create_for(cx, n))
 			return;
-		}
 	} else {
 		bind_expr(cx, l);
 	}
-	if (is_poison(r) || !check_lvalue(cx, n, l)) {
-		poison(n);
+	if (bad_operand(n, l) || bad_operand(n, r))
 		return;
-	}
 	n->type = l->type;
-	if (r->type == T_DYN) {
-		bind_error(cx, n, "D_OP_DYN", "a value of dynamic type cannot be assigned");
+	if (n->op == OP_NONE && is_xlated(r) && !type_is_pointer(cx->types, r->type)) {
+		if (check_lvalue(cx, n, l))
+			assign_translated(cx, n);
 		return;
 	}
-	if (n->op != OP_NONE)
+	if (n->op != OP_NONE) {
 		bind_compound(cx, n);
-	else if (!convert(cx, r, l->type))
-		mismatch(cx, n, l, r);
+	} else if (check_assignable(cx, n, l)) {
+		if (r->type == T_DYN && is_action(r))
+			bind_error(cx, n, "D_OP_DYN", "a value of dynamic type cannot be assigned");
+		else if (!frees_struct(cx, l, r) && !convert(cx, r, l->type))
+			mismatch(cx, n, l, r);
+	}
+	if (!is_poison(n))
+		check_lvalue(cx, n, l);
 }
 
 void bind_incdec(struct bind_cx *cx, struct node *n)
 {
 	struct node *a = n->e.a;
 	const char *op = n->op == OP_PREINC || n->op == OP_POSTINC ? "++" : "--";
-	type_id ref;
 	uint64_t size;
 
 	if (is_creation(cx, a))
 		create(cx, a, T_INT64, false);
 	else
 		bind_expr(cx, a);
-	if (!check_lvalue(cx, n, a))
+	if (bad_operand(n, a))
 		return;
 	n->type = a->type;
-	if (type_is_integer(cx->types, a->type))
-		return;
-	if (!type_is_pointer(cx->types, a->type)) {
+	if (!is_scalar(cx, a)) {
 		bind_error(cx, n, "D_OP_SCALAR",
 			   "operator %s requires an operand of scalar type, not \"%s\"", op,
-			   type_text(cx, a->type));
+			   value_text(cx, a));
 		return;
 	}
-	ref = type_strip(cx->types, type_ref(cx->types, type_strip(cx->types, a->type)));
-	size = ref == T_VOID ? 1 : type_size(cx->types, ref);
-	if (!size) {
-		bind_error(cx, n, "D_OP_INCOMPLETE",
-			   "operator %s requires a pointer to a complete type", op);
-		return;
+	if (is_pointer(cx, a)) {
+		size = step_size(cx, a->type);
+		if (!size) {
+			bind_error(cx, n, "D_OP_VFPTR",
+				   "operator %s requires an operand of known size, not \"%s\"", op,
+				   type_text(cx, a->type));
+			return;
+		}
+		n->e.c = int_node(cx, n, size, T_LONG);
 	}
-	n->e.c = int_node(cx, n, size, T_LONG);
+	check_lvalue(cx, n, a);
 }
 
 /* --- indexing --- */
 
-/* uregs[R_RAX]: the register's number is the single key. */
-static void bind_uregs(struct bind_cx *cx, struct node *n)
+bool bind_builtin_index(struct bind_cx *cx, struct node *n, const char *name)
 {
 	struct node *index = n->e.b;
 
-	bind_value(cx, index);
-	if (is_poison(index)) {
-		poison(n);
+	bind_expr(cx, index);
+	if (bad_operand(n, index))
+		return false;
+	if (index->next)
+		bind_error(cx, n, "D_PROTO_LEN",
+			   "%s[ ] prototype mismatch: %u arguments passed, 1 expected", name,
+			   list_length(index));
+	else if (!is_const(index) || !is_integer(cx, index))
+		bind_error(
+			cx, n, "D_PROTO_ARG",
+			"%s[ ] argument #1 is incompatible with prototype: prototype: integer constant, "
+			"argument: %s",
+			name, value_text(cx, index));
+	return !is_poison(n);
+}
+
+/* uregs[R_RAX]: the register's number is the single key. */
+static void bind_uregs(struct bind_cx *cx, struct node *n)
+{
+	/* behind struct pt_regs: R_DS, R_ES, R_FS, R_GS, R_TRAPNO, which the kernel keeps for each thread */
+	enum { FIRST_IN_THREAD = 21 };
+	static const char *const in_thread[] = { "curthread->thread.ds", "curthread->thread.es",
+						 "curthread->thread.fsbase",
+						 "curthread->thread.gsbase",
+						 "curthread->thread.trap_nr" };
+	struct node *index = n->e.b, *value;
+
+	if (!bind_builtin_index(cx, n, "uregs"))
 		return;
-	}
-	if (index->next || !is_const(index)) {
-		bind_error(cx, n, "D_REGS_IDX",
-			   "index into uregs[ ] must be one of the constants R_*");
-		return;
-	}
 	if (index->i.value > 25) {
 		bind_error(cx, n, "D_REGS_IDX", "index %lld is out of range for uregs[ ]",
 			   (long long)index->i.value);
+		return;
+	}
+	if (index->i.value >= FIRST_IN_THREAD) {
+		value = bind_context_text(cx, in_thread[index->i.value - FIRST_IN_THREAD], n);
+		if (!value) {
+			poison(n);
+			return;
+		}
+		replace_node(n, value);
+		cast_to(cx, n, T_UINT64);
 		return;
 	}
 	n->id = arena_new(cx->arena, struct bind_ident);
@@ -357,58 +493,83 @@ static void bind_element(struct bind_cx *cx, struct node *n)
 {
 	struct node *a = n->e.a, *i = n->e.b;
 	struct type_graph *g = cx->types;
+	bool array, text;
 	type_id t;
-	bool array;
 
 	bind_expr(cx, a);
-	bind_value(cx, i);
-	if (is_poison(a) || is_poison(i)) {
-		poison(n);
+	bind_expr(cx, i);
+	if (bad_operand(n, a) || bad_operand(n, i))
+		return;
+	if (i->next) {
+		bind_error(cx, n, "D_ARR_BADREF", "a value of type \"%s\" takes one index",
+			   value_text(cx, a));
 		return;
 	}
-	if (is_xlated(a)) {
-		bind_error(cx, n, "D_OP_DYN", "a translated value of type \"%s\" cannot be indexed",
-			   type_text(cx, a->type));
+	if (is_integer(cx, a)) {
+		bind_error(cx, n, "D_DEREF_NONPTR",
+			   "operator [] must be applied to an array or a pointer, not \"%s\"",
+			   value_text(cx, a));
 		return;
 	}
 	t = type_strip(g, a->type);
+	text = !is_xlated(a) && type_is_string(g, t);
 	array = type_kind(g, t) == TYPE_ARRAY;
-	if (!array && !type_is_pointer(g, t)) {
-		bind_error(cx, n, "D_OP_ARRFUN",
-			   "operator [] must be applied to an array or a pointer, not \"%s\"",
-			   type_text(cx, a->type));
+	if (is_xlated(a) || !is_integer(cx, i) ||
+	    (!array && !text && (!type_is_pointer(g, t) || !step_size(cx, t)))) {
+		bind_error(cx, n, "D_OP_INCOMPAT",
+			   "a value of type \"%s\" cannot be indexed by \"%s\"", value_text(cx, a),
+			   value_text(cx, i));
 		return;
 	}
-	if (i->next) {
-		bind_error(cx, n, "D_PROTO_LEN", "a value of type \"%s\" takes one index",
-			   type_text(cx, a->type));
+	if (text) {
+		if (is_const(i) && i->i.value >= type_size(g, T_STRING)) {
+			bind_error(cx, n, "D_ARR_BOUNDS",
+				   "index outside of the string: %lld, max is %llu",
+				   (long long)i->i.value,
+				   (unsigned long long)type_size(g, T_STRING) - 1);
+			return;
+		}
+		cast_to(cx, i, T_INT64);
+		n->type = T_CHAR;
+		n->lvalue = a->lvalue;
 		return;
 	}
-	if (!is_integer(cx, i)) {
-		bind_error(cx, n, "D_ARR_BADREF", "array index must be an integer, not \"%s\"",
-			   type_text(cx, i->type));
-		return;
-	}
-	if (array && is_const(i) && type_nelems(g, t) && i->i.value >= type_nelems(g, t)) {
+	if (array && is_const(i) && type_nelems(g, t) > 1 && i->i.value >= type_nelems(g, t)) {
 		bind_error(cx, n, "D_ARR_BOUNDS",
 			   "index outside array bounds: %lld, max is [0, %u]",
 			   (long long)i->i.value, type_nelems(g, t) - 1);
 		return;
 	}
 	t = type_ref(g, t);
-	if (!type_size(g, t) && type_strip(g, t) != T_VOID && !type_is_string(g, t)) {
-		bind_error(cx, n, "D_OP_INCOMPLETE", "elements of type \"%s\" have no size",
-			   type_text(cx, t));
-		return;
-	}
-	if (type_strip(g, t) == T_VOID) {
-		bind_error(cx, n, "D_DEREF_VOID", "cannot dereference pointer to void");
-		return;
-	}
 	cast_to(cx, i,
 		type_is_signed(g, i->type) || type_size(g, i->type) < 8 ? T_INT64 : T_UINT64);
 	n->type = t;
 	n->lvalue = array ? a->lvalue : true;
+}
+
+struct counted {
+	const struct node *ident;
+	bool found;
+};
+
+static void look_for_count(void *arg, const struct node *n)
+{
+	struct counted *c = arg;
+	const struct node *a = n->kind == N_UNARY && n->op >= OP_PREINC ? n->e.a : NULL;
+
+	if (a && a->kind == N_INDEX && a->e.a && a->e.a->kind == N_IDENT)
+		c->found |= a->e.a->ident.scope == c->ident->ident.scope &&
+			    !strcmp(a->e.a->ident.name, c->ident->ident.name);
+}
+
+/* Does the program count the array's elements up or down somewhere? Then their type is known where it is read before. */
+static bool is_counted(struct bind_cx *cx, const struct node *ident)
+{
+	struct counted c = { .ident = ident };
+
+	for (uint32_t i = 0; i < cx->state->clauses.n && !c.found; i++)
+		node_walk(cx->state->clauses.v[i]->clause.body, look_for_count, &c);
+	return c.found;
 }
 
 void bind_index(struct bind_cx *cx, struct node *n)
@@ -428,7 +589,13 @@ void bind_index(struct bind_cx *cx, struct node *n)
 		return;
 	}
 	if (a->kind != N_IDENT) {
-		bind_element(cx, n);
+		def = a->kind == N_EXTERN ? library_symbol(cx, a->ident.name) : NULL;
+		if (!def || !def->params.n)
+			bind_element(cx, n);
+		else if (bind_key_list(cx, n->e.b))
+			expand_inline(cx, n, def, n->e.b);
+		else
+			poison(n);
 		return;
 	}
 	v = var_find(cx, a->ident.scope, a->ident.name);
@@ -441,6 +608,10 @@ void bind_index(struct bind_cx *cx, struct node *n)
 			bind_assoc(cx, n, v);
 		else
 			poison(n);
+		return;
+	}
+	if (ident_is_new(cx, a) && is_counted(cx, a)) {
+		create(cx, n, T_INT64, false);
 		return;
 	}
 	if (ident_is_new(cx, a)) {

@@ -196,6 +196,26 @@ static bool provider_exists(const char *name)
 	return false;
 }
 
+/* "Stable/Evolving/Common" */
+static bool is_attributes(const char *text)
+{
+	static const char *const levels = "|Internal|Private|Obsolete|External|Unstable|Evolving|"
+					  "Stable|Standard|";
+	static const char *const classes = "|Unknown|CPU|Platform|Group|ISA|Common|";
+	int parts = 0;
+
+	for (;; text++, parts++) {
+		size_t n = strcspn(text, "/");
+		cleanup_free char *word = xasprintf("|%.*s|", (int)n, text);
+
+		if (!n || parts > 2 || !strcasestr(parts < 2 ? levels : classes, word))
+			return false;
+		text += n;
+		if (!*text)
+			return parts == 2;
+	}
+}
+
 /* #pragma D attributes a/b/c name, #pragma D binding "1.5" name: read, checked for their form, and without effect. */
 static void pragma_words(struct bind_cx *cx, const struct node *n, const char *what, const char *p)
 {
@@ -204,6 +224,13 @@ static void pragma_words(struct bind_cx *cx, const struct node *n, const char *w
 
 	while (next_word(&p, word, sizeof(word))) {
 		words++;
+		if (words == 1 && !strcmp(what, "attributes") && !is_attributes(word)) {
+			diag_error(cx->diags, n->loc, n->end, "D_PRAGMA_INVAL",
+				   "invalid attributes %s: they are name/data/class, as in "
+				   "Evolving/Evolving/Common",
+				   word);
+			return;
+		}
 		if (words == 2 && !strcmp(what, "attributes") &&
 		    (!strcmp(word, "provider") || !strcmp(word, "module") ||
 		     !strcmp(word, "function") || !strcmp(word, "name") || !strcmp(word, "args")))
@@ -234,7 +261,7 @@ static void pragma_depends(struct bind_cx *cx, const struct node *n, const char 
 		return;
 	}
 	if (!strcmp(kind, "library") && src && src->kind != SOURCE_LIB)
-		diag_error(cx->diags, n->loc, n->end, "D_PRAGMA_SCOPE",
+		diag_error(cx->diags, n->loc, n->end, "D_PRAGMA_DEPEND",
 			   "the program may not depend on a library explicitly: libraries are read "
 			   "when a name of theirs is used");
 	else if (!strcmp(kind, "library") && !lib_load(cx, 'f', name) && !lib_loaded(cx, name))

@@ -116,7 +116,8 @@ struct bound_clause {
 	struct node *body;   /* statement list; actions are S_EXPR of N_CALL */
 	bool default_action; /* empty body: only the probe's name is printed */
 	loc_t loc, end;
-	uint32_t index; /* of the source clause, in program order */
+	uint32_t index;   /* of the source clause, in program order */
+	const char *desc; /* its first description, as written */
 	struct probe **probes;
 	uint32_t nprobes;
 	struct probe_args args; /* of this signature */
@@ -158,6 +159,10 @@ void bind_add(struct bind_cx *cx, struct node *top);
 /* Matches probes and binds all clauses. Errors are in diags; the result is usable only when there are none, and until
  * bind_fini. */
 struct bound *bind_finish(struct bind_cx *cx);
+/* The types of a probe that a source of bind_add() defines, in the words of -G. Texts live as long as cx. */
+struct probe_definition;
+void bind_probe_definition(struct bind_cx *cx, const char *provider, const struct provider_probe *p,
+			   struct probe_definition *ret);
 /* Can the functions that it probes, by name, be divided among two engines that share no variables? */
 bool bound_is_separable(const struct bound *b);
 /* After parse, before probes: used by tests and -d bind. */

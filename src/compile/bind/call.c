@@ -1,21 +1,23 @@
-/* Subroutines, and the actions that are values: stack(), sym()... */
+/* Subroutines, and the actions that are values: stack(), sym()... Any other action in an expression has type void, which each
+ * operator refuses in its own words. */
 #include "compile/bind/state.h"
 
-/* What a subroutine's arguments must be, a letter for each:
+/* What the arguments of a subroutine or action must be, a letter for each; arguments behind them may be anything:
  *	s string     S string or 0      i integer, as 64 bits   w integer, 32 bits   h integer, 16 bits
- *	p pointer    a address: pointer or integer */
+ *	p pointer    b pointer or string: bytes    a address: pointer or integer    m struct mutex *
+ *	f struct path *    6 struct in6_addr *    @ anything, bound by the action itself */
 static const char *const protos[SUBR_ID_COUNT] = {
 	[SUBR_ALLOCA] = "i",
 	[SUBR_BASENAME] = "s",
-	[SUBR_BCOPY] = "ppi",
+	[SUBR_BCOPY] = "bpi",
 	[SUBR_CLEANPATH] = "s",
 	[SUBR_COPYIN] = "ai",
 	[SUBR_COPYINSTR] = "ai",
 	[SUBR_COPYINTO] = "aip",
-	[SUBR_COPYOUT] = "pai",
+	[SUBR_COPYOUT] = "bai",
 	[SUBR_COPYOUTSTR] = "sai",
 	[SUBR_DIRNAME] = "s",
-	[SUBR_D_PATH] = "p",
+	[SUBR_D_PATH] = "f",
 	[SUBR_GETF] = "i",
 	[SUBR_GETMAJOR] = "i",
 	[SUBR_GETMINOR] = "i",
@@ -24,16 +26,17 @@ static const char *const protos[SUBR_ID_COUNT] = {
 	[SUBR_HTONS] = "h",
 	[SUBR_INDEX] = "ssi",
 	[SUBR_INET_NTOA] = "p",
-	[SUBR_INET_NTOA6] = "p",
-	[SUBR_INET_NTOP] = "ip",
+	[SUBR_INET_NTOA6] = "6i",
+	[SUBR_INET_NTOP] = "ib",
+	[SUBR_LINK_NTOP] = "ib",
 	[SUBR_JSON] = "ss",
 	[SUBR_LLTOSTR] = "ii",
 	[SUBR_MEMREF] = "ai",
 	[SUBR_MEMSTR] = "awi",
-	[SUBR_MUTEX_OWNED] = "p",
-	[SUBR_MUTEX_OWNER] = "p",
-	[SUBR_MUTEX_TYPE_ADAPTIVE] = "p",
-	[SUBR_MUTEX_TYPE_SPIN] = "p",
+	[SUBR_MUTEX_OWNED] = "m",
+	[SUBR_MUTEX_OWNER] = "m",
+	[SUBR_MUTEX_TYPE_ADAPTIVE] = "m",
+	[SUBR_MUTEX_TYPE_SPIN] = "m",
 	[SUBR_NTOHL] = "w",
 	[SUBR_NTOHLL] = "i",
 	[SUBR_NTOHS] = "h",
@@ -61,6 +64,7 @@ static const char *const protos[SUBR_ID_COUNT] = {
 	[SUBR_MOUNT_POINT] = "p",
 	[SUBR_CPU_CHIP] = "i",
 	[SUBR_CPU_NODE] = "i",
+	[SUBR_LOAD] = "i",
 	[SUBR_FUNC] = "a",
 	[SUBR_MOD] = "a",
 	[SUBR_SYM] = "a",
@@ -77,14 +81,35 @@ static const char *const protos[SUBR_ID_COUNT] = {
 	[SUBR_SETOPT] = "ss",
 	[SUBR_FTRUNCATE] = "",
 	[SUBR_STOP] = "",
+	[SUBR_CLEAR] = "@",
+	[SUBR_DENORMALIZE] = "@",
+	[SUBR_NORMALIZE] = "@i",
+	[SUBR_TRUNC] = "@i",
+	[SUBR_TRACE] = "@",
+	[SUBR_TRACEMEM] = "@ii",
+	[SUBR_PRINT] = "@",
+	[SUBR_PCAP] = "ai",
+	[SUBR_PRINTF] = "s",
+	[SUBR_STACK] = "i",
+	[SUBR_USTACK] = "ii",
+	[SUBR_JSTACK] = "ii",
 };
 
 static const struct {
 	char letter;
 	const char *what;
 } letters[] = {
-	{ 's', "string" },  { 'S', "string" },  { 'i', "integer" }, { 'w', "integer" },
-	{ 'h', "integer" }, { 'p', "pointer" }, { 'a', "address" },
+	{ 's', "string" },
+	{ 'S', "string" },
+	{ 'i', "integer" },
+	{ 'w', "integer" },
+	{ 'h', "integer" },
+	{ 'p', "pointer" },
+	{ 'b', "pointer" },
+	{ 'a', "address" },
+	{ 'm', "struct mutex *" },
+	{ 'f', "struct path *" },
+	{ '6', "struct in6_addr *" },
 };
 
 /* Functions of other DTraces that this one refuses, and why. */
@@ -98,20 +123,41 @@ static const struct {
 	{ "ddi_pathname", "Linux has no DDI" },
 };
 
-bool check_count(struct bind_cx *cx, struct node *n, enum subr_id id, const char *tag)
+bool check_count(struct bind_cx *cx, struct node *n, enum subr_id id)
 {
 	const struct subr_info *s = &subr_table[id];
 	int have = (int)list_length(n->call.args);
 
 	if (have >= s->min && (s->max < 0 || have <= s->max))
 		return true;
-	bind_error(cx, n, tag, "%s( ) prototype mismatch: %d argument%s passed, %s%d expected",
-		   s->name, have, have == 1 ? "" : "s",
+	bind_error(cx, n, "D_PROTO_LEN",
+		   "%s( ) prototype mismatch: %d argument%s passed, %s%d expected", s->name, have,
+		   have == 1 ? "" : "s",
 		   s->min == s->max ? ""
 		   : have < s->min  ? "at least "
 				    : "at most ",
 		   have < s->min ? s->min : s->max);
 	return false;
+}
+
+/* Is a a pointer as `letter` asks for? 0 is every pointer. */
+static bool is_pointer_to(struct bind_cx *cx, struct node *a, char letter)
+{
+	const char *tag = letter == 'm'   ? "mutex"
+			  : letter == 'f' ? "path"
+			  : letter == '6' ? "in6_addr"
+					  : NULL;
+	type_id to;
+
+	if (is_const(a) && is_integer(cx, a) && !a->i.value) {
+		cast_to(cx, a, T_VOIDPTR);
+		return true;
+	}
+	if (!type_is_pointer(cx->types, a->type))
+		return false;
+	to = pointee(cx, a->type);
+	return !tag || to == T_VOID ||
+	       (type_is_sou(cx->types, to) && !strcmp(type_tag(cx->types, to), tag));
 }
 
 /* a becomes an argument as `letter` says; false when it cannot. */
@@ -125,8 +171,8 @@ static bool convert_arg(struct bind_cx *cx, struct node *a, char letter)
 		return to_string(cx, a);
 	if (letter == 'S')
 		return (is_const(a) && !a->i.value) || to_string(cx, a);
-	if (type_is_string(g, a->type) && letter == 'p')
-		return true; /* bcopy(), inet_ntop(): the string's own bytes */
+	if (type_is_string(g, a->type) && letter == 'b')
+		return true;
 	decay(cx, a);
 	switch (letter) {
 	case 'i':
@@ -145,7 +191,11 @@ static bool convert_arg(struct bind_cx *cx, struct node *a, char letter)
 			: type_is_signed(g, a->type) ? T_INT
 						     : T_UINT);
 		return true;
-	case 'p': return type_is_pointer(g, a->type);
+	case 'p':
+	case 'b':
+	case 'm':
+	case 'f':
+	case '6': return is_pointer_to(cx, a, letter);
 	case 'a':
 		if (!is_scalar(cx, a))
 			return false;
@@ -181,23 +231,25 @@ bool bind_call_args(struct bind_cx *cx, struct node *n, enum subr_id id)
 	int i = 1;
 
 	for (struct node *a = n->call.args; a; a = a->next, i++) {
-		char letter = p && *p ? *p++ : 0;
+		char letter = p && *p ? *p++ : '@';
 
 		bind_expr(cx, a);
 		if (is_poison(a)) {
 			poison(n);
 			return false;
 		}
-		if (letter && !convert_arg(cx, a, letter)) {
+		if (letter != '@' && !convert_arg(cx, a, letter)) {
 			bind_error(
 				cx, n, "D_PROTO_ARG",
 				"%s( ) argument #%d is incompatible with prototype: prototype: %s, "
 				"argument: %s",
-				subr_table[id].name, i, letter_text(letter),
-				type_text(cx, a->type));
+				subr_table[id].name, i, letter_text(letter), value_text(cx, a));
 			return false;
 		}
 	}
+	if (id == SUBR_INET_NTOA6 && n->call.args->next && !is_const(n->call.args->next))
+		bind_error(cx, n, "D_PROTO_ARG",
+			   "inet_ntoa6( ) argument #2 must be an integer constant");
 	if (id == SUBR_ALLOCA || id == SUBR_COPYIN)
 		check_scratch(cx, n, id == SUBR_ALLOCA ? n->call.args : n->call.args->next);
 	return !is_poison(n);
@@ -235,6 +287,8 @@ int call_subr(struct bind_cx *cx, struct node *n)
 	     i < ARRAY_SIZE(unsupported) && (id < 0 || subr_table[id].flags & SUBR_UNSUPPORTED);
 	     i++) {
 		if (!strcmp(unsupported[i].name, n->call.func)) {
+			if (id >= 0 && !check_count(cx, n, (enum subr_id)id))
+				return -1;
 			bind_error(cx, n, "D_UNKNOWN", "%s( ) is not available on Linux: %s",
 				   n->call.func, unsupported[i].reason);
 			return -1;
@@ -274,15 +328,6 @@ static void bind_stack(struct bind_cx *cx, struct node *n, enum subr_id id)
 	struct node *a = n->call.args, *b;
 	int64_t frames, max = opt_num(cx->options, OPT_MAXFRAMES);
 
-	if (!check_count(cx, n, id, user ? "D_USTACK_PROTO" : "D_STACK_PROTO"))
-		return;
-	for (struct node *i = a; i; i = i->next) {
-		bind_value(cx, i);
-		if (is_poison(i)) {
-			poison(n);
-			return;
-		}
-	}
 	if (a && !positive_const(cx, a)) {
 		bind_error(
 			cx, n, user ? "D_USTACK_FRAMES" : "D_STACK_SIZE",
@@ -307,10 +352,10 @@ static void bind_stack(struct bind_cx *cx, struct node *n, enum subr_id id)
 
 void bind_dyn(struct bind_cx *cx, struct node *n, enum subr_id id)
 {
+	if (!check_count(cx, n, id) || !bind_call_args(cx, n, id))
+		return;
 	if (id == SUBR_STACK || id == SUBR_USTACK || id == SUBR_JSTACK)
 		bind_stack(cx, n, id);
-	else if (check_count(cx, n, id, "D_PROTO_LEN"))
-		bind_call_args(cx, n, id);
 	if (!is_poison(n))
 		set_call(cx, n, id);
 }
@@ -327,20 +372,8 @@ void bind_call(struct bind_cx *cx, struct node *n)
 	id = call_subr(cx, n);
 	if (id < 0)
 		return;
-	if (subr_table[id].kind == SUBR_KIND_AGG) {
-		bind_error(
-			cx, n, "D_AGG_FUNC",
-			"aggregating function %s( ) may only be assigned to an aggregation, as in @ = %s(...)",
-			n->call.func, n->call.func);
-		return;
-	}
-	if (subr_table[id].kind == SUBR_KIND_ACTION) {
-		if (!strcmp(subr_table[id].type, "dyn"))
-			bind_dyn(cx, n, (enum subr_id)id);
-		else
-			bind_error(cx, n, "D_OP_ACT",
-				   "%s( ) is an action: it may not be used in an expression",
-				   n->call.func);
+	if (subr_table[id].kind == SUBR_KIND_ACTION && !strcmp(subr_table[id].type, "dyn")) {
+		bind_dyn(cx, n, (enum subr_id)id);
 		return;
 	}
 	if (id == SUBR_TYPEREF) {
@@ -348,7 +381,9 @@ void bind_call(struct bind_cx *cx, struct node *n)
 			   "typeref( ) may only be the second argument of printt( )");
 		return;
 	}
-	if (check_count(cx, n, (enum subr_id)id, "D_PROTO_LEN") &&
-	    bind_call_args(cx, n, (enum subr_id)id))
-		set_call(cx, n, (enum subr_id)id);
+	if (!check_count(cx, n, (enum subr_id)id) || !bind_call_args(cx, n, (enum subr_id)id))
+		return;
+	set_call(cx, n, (enum subr_id)id);
+	if (is_aggregating(n))
+		n->type = T_DYN;
 }

@@ -171,17 +171,24 @@ static bool is_offset(const char *name)
 /* The tag of a description that matches nothing: the pid provider's say what it was. */
 static const char *pid_tag(const struct probe_desc *d)
 {
-	if (!strncmp(d->prov, "pid", 3) && isdigit((unsigned char)d->prov[3]) && !is_pid(d->prov))
+	bool whole = !strcmp(d->func, "-"); /* offsets in an object, of no function */
+
+	if (!strncmp(d->prov, "pid", 3) && isdigit((unsigned char)d->prov[3]) &&
+	    (!is_pid(d->prov) || !strtol(d->prov + 3, NULL, 10)))
 		return "D_PROC_BADPID";
-	if (!is_pid(d->prov) || glob_is_pattern(d->mod) || glob_is_pattern(d->func) ||
+	if (!is_pid(d->prov))
+		return "D_PDESC_ZERO";
+	if (whole && *d->mod && strcmp(d->mod, "a.out"))
+		return "D_PROC_LIB";
+	if (whole && !is_offset(d->name))
+		return "D_PROC_NAME";
+	if (!*d->func || glob_is_pattern(d->mod) || glob_is_pattern(d->func) ||
 	    glob_is_pattern(d->name))
 		return "D_PDESC_ZERO";
 	if (*d->name && strcmp(d->name, "entry") && strcmp(d->name, "return") &&
 	    !is_offset(d->name))
 		return "D_PROC_NAME";
-	if (is_offset(d->name))
-		return "D_PROC_OFF";
-	return *d->func ? "D_PROC_FUNC" : "D_PROC_LIB";
+	return is_offset(d->name) ? "D_PROC_OFF" : "D_PROC_FUNC";
 }
 
 static void match(struct bind_cx *cx, struct matching *m, const struct pdesc *d)
@@ -203,9 +210,10 @@ static void match(struct bind_cx *cx, struct matching *m, const struct pdesc *d)
 	}
 	if (err) {
 		diag_error(cx->diags, d->loc, d->end,
-			   is_pid(pd.prov) && !process_exists(pd.prov) ? "D_PROC_GRAB"
-			   : is_pid(pd.prov)                           ? pid_tag(&pd)
-								       : "D_PDESC_INVAL",
+			   is_pid(pd.prov) && !process_exists(pd.prov) && strcmp(pd.prov, "pid0")
+				   ? "D_PROC_GRAB"
+			   : is_pid(pd.prov) ? pid_tag(&pd)
+					     : "D_PDESC_INVAL",
 			   "%s", err->text);
 		err_free(err);
 		return;
@@ -213,6 +221,13 @@ static void match(struct bind_cx *cx, struct matching *m, const struct pdesc *d)
 	cx->state->out->matched += m->available;
 	if (m->available)
 		return;
+	if (m->unavailable && opt_on(cx->options, OPT_ZDEFS)) {
+		one = m->unavailable;
+		diag_warn(cx->diags, d->loc, d->end, "D_PDESC_INVAL",
+			  "probe %s:%s:%s:%s is left out: %s", one->prov, one->mod, one->func,
+			  one->name, one->unavailable);
+		return;
+	}
 	if (m->unavailable) {
 		one = m->unavailable;
 		diag_error(cx->diags, d->loc, d->end, "D_PDESC_INVAL",
@@ -220,8 +235,19 @@ static void match(struct bind_cx *cx, struct matching *m, const struct pdesc *d)
 			   one->func, one->name, one->unavailable);
 		return;
 	}
-	if (opt_on(cx->options, OPT_ZDEFS))
+	if (!d->by_id && probe_never_fires(&pd)) {
+		diag_warn(cx->diags, d->loc, d->end, "D_PDESC_ZERO",
+			  "Linux has no system call %s: %s:%s:%s:%s never fires", pd.func, pd.prov,
+			  pd.mod, pd.func, pd.name);
 		return;
+	}
+	if (opt_on(cx->options, OPT_ZDEFS)) {
+		if (!d->by_id && probe_missing(&pd))
+			diag_warn(cx->diags, d->loc, d->end, "D_PDESC_ZERO",
+				  "probe description %s:%s:%s:%s is left out: %s", pd.prov, pd.mod,
+				  pd.func, pd.name, probe_missing(&pd));
+		return;
+	}
 	if (d->by_id) {
 		diag_error(cx->diags, d->loc, d->end, "D_PDESC_ZERO",
 			   "probe identifier %u does not match any probes", d->id);
@@ -343,11 +369,12 @@ static bool group_probes(struct bind_cx *cx, const struct node *n, const struct 
 
 static void bind_condition(struct bind_cx *cx, struct node *n, const char *what)
 {
-	bind_value(cx, n);
-	decay(cx, n);
+	bind_expr(cx, n);
+	if (!is_poison(n))
+		decay(cx, n);
 	if (!is_poison(n) && !is_scalar(cx, n))
 		bind_error(cx, n, "D_PRED_SCALAR", "%s must be of scalar type, not \"%s\"", what,
-			   n->type == T_DYN ? "dynamic" : type_text(cx, n->type));
+			   value_text(cx, n));
 }
 
 /* Each branch follows what stands before the if; both come before what stands behind it. */
@@ -435,22 +462,50 @@ static void add_filter(struct bind_cx *cx, struct bound_clause *c, const char *t
 	c->pred = both;
 }
 
+struct definitions {
+	struct bind_cx *cx;
+	bool found;
+};
+
+static void look_for_definition(void *arg, const struct node *n)
+{
+	struct definitions *d = arg;
+	const struct node *l = n->e.a;
+
+	if (n->kind == N_ASSIGN || (n->kind == N_UNARY && n->op >= OP_PREINC))
+		d->found |= ident_is_new(d->cx, l->kind == N_INDEX ? l->e.a : l);
+}
+
+/* Does the expression, not bound yet, create a variable? */
+static bool defines(struct bind_cx *cx, const struct node *n)
+{
+	struct definitions d = { .cx = cx };
+
+	node_walk(n, look_for_definition, &d);
+	return d.found;
+}
+
 static void bind_instance(struct bind_cx *cx, const struct node *n, struct bound_clause *c)
 {
 	struct bind_state *s = cx->state;
+	bool first;
 
 	s->clause = c;
 	s->all += s->full ? 0 : s->nodes;
 	s->nodes = 0;
 	s->full = false;
 	memset(&s->flow, 0, sizeof(s->flow));
-	if (n->clause.pred) {
+	if (n->clause.pred)
 		c->pred = node_clone(cx->arena, n->clause.pred);
-		bind_condition(cx, c->pred, "predicate result");
-	}
 	c->body = clone_list(cx, n->clause.body);
 	c->default_action = !c->body;
+	/* The predicate may read variables that the body defines, or define what the body reads. */
+	first = c->pred && defines(cx, c->pred);
+	if (first)
+		bind_condition(cx, c->pred, "predicate result");
 	bind_statements(cx, c->body);
+	if (c->pred && !first)
+		bind_condition(cx, c->pred, "predicate result");
 	if (c->nprobes && c->probes[0]->filter)
 		add_filter(cx, c, c->probes[0]->filter, n->clause.pred ? n->clause.pred : n);
 	s->clause = NULL;
@@ -463,6 +518,10 @@ static struct bound_clause *new_instance(struct bind_cx *cx, const struct node *
 	c->loc = n->loc;
 	c->end = n->end;
 	c->index = index;
+	if (n->clause.pdescs && !n->clause.pdescs->by_id)
+		c->desc = arena_printf(cx->arena, "%s:%s:%s:%s", n->clause.pdescs->prov,
+				       n->clause.pdescs->mod, n->clause.pdescs->func,
+				       n->clause.pdescs->name);
 	c->thread_arg = -1;
 	return c;
 }

@@ -30,14 +30,17 @@ void set_int(struct bind_cx *cx, struct node *n, uint64_t value, type_id t)
 	n->aux = NULL;
 }
 
-/* The first of int, unsigned, long, unsigned long that holds the value and the suffixes allow. */
+/* The first of int, unsigned, long, unsigned long that holds the value and the suffixes allow; up to 8 characters are one of
+ * them, too. */
 void bind_int(struct bind_cx *cx, struct node *n)
 {
 	uint64_t v = n->i.value;
 	bool wide = n->i.longs, u = n->i.is_unsigned, any = u || n->i.based;
 	type_id t;
 
-	if (n->i.is_char || (!wide && !u && v <= INT32_MAX))
+	if (n->i.is_char)
+		t = (int64_t)v == (int32_t)v || v <= UINT32_MAX ? T_INT : T_LONG;
+	else if (!wide && !u && v <= INT32_MAX)
 		t = T_INT;
 	else if (!wide && any && v <= UINT32_MAX)
 		t = T_UINT;
@@ -129,10 +132,6 @@ void fold(struct bind_cx *cx, struct node *n)
 		else if ((n->op == OP_DIV || n->op == OP_MOD) && is_const(n->e.b) &&
 			 !n->e.b->i.value)
 			bind_error(cx, n, "D_DIV_ZERO", "expression contains division by zero");
-		break;
-	case N_TERNARY:
-		if (is_const(n->e.a))
-			replace_node(n, n->e.a->i.value ? n->e.b : n->e.c);
 		break;
 	case N_CAST:
 		if (is_const(n->t.a) && type_is_scalar(cx->types, t))

@@ -93,10 +93,19 @@ static void add_enumerators(struct bind_cx *cx, const struct spec *s, type_id t)
 	int64_t value = 0;
 
 	for (const struct enumerator *e = s->enumerators; e; e = e->next, value++) {
-		if (e->value && const_value(cx, e->value, &value, "D_DECL_ENCONST", "enumerator") &&
-		    (value < INT32_MIN || value > UINT32_MAX))
+		if (e->value)
+			const_value(cx, e->value, &value, "D_DECL_ENCONST", "enumerator");
+		if (value < INT32_MIN || value > INT32_MAX)
 			decl_error(cx, e->loc, 0, "D_DECL_ENOFLOW", "enumerator value overflow: %s",
 				   e->name);
+		for (const struct enumerator *o = s->enumerators; o != e; o = o->next)
+			if (!strcmp(o->name, e->name)) {
+				decl_error(
+					cx, e->loc, 0, "D_UNKNOWN",
+					"failed to define enumerator '%s': the enum has it already",
+					e->name);
+				break;
+			}
 		type_add_enumerator(cx->types, t, e->name, value);
 	}
 }
@@ -141,8 +150,8 @@ static void add_member(struct bind_cx *cx, type_id sou, const struct decl *d, st
 		return;
 	}
 	if (d->name && hash_get(names, d->name, strlen(d->name))) {
-		decl_error(cx, d->loc, d->end, "D_DECL_MNAME", "member name duplicates: %s",
-			   d->name);
+		decl_error(cx, d->loc, d->end, "D_UNKNOWN",
+			   "failed to define member '%s': the structure has it already", d->name);
 		return;
 	}
 	if (d->name)
@@ -213,8 +222,8 @@ type_id bind_spec(struct bind_cx *cx, const struct spec *s)
 	case BASE_NAME:
 	case BASE_USERLAND:
 		if (!lookup(cx, s->module, TYPE_TYPEDEF, s->name, &t)) {
-			diag_error(cx->diags, s->loc, s->end, "D_TYPE_ERR",
-				   "failed to resolve type %s%s%s: %s%s",
+			diag_error(cx->diags, s->loc, s->end, "D_SYNTAX",
+				   "syntax error: failed to resolve type %s%s%s: %s%s",
 				   s->module ? s->module : "", s->module ? "`" : "", s->name,
 				   type_kernel_err(cx->types) ? type_kernel_err(cx->types)
 							      : "Unknown type name",
@@ -447,4 +456,6 @@ void bind_inline(struct bind_cx *cx, const struct node *n)
 	if (type_kind(cx->types, type_strip(cx->types, def->type)) == TYPE_VOID)
 		decl_error(cx, n->loc, n->end, "D_DECL_VOIDOBJ", "cannot have void object: %s",
 			   name);
+	else if (!is_lib_node(cx, n))
+		try_inline(cx, def);
 }

@@ -228,32 +228,29 @@ static const char *op_text(enum op op)
 	return op < OP_NEG ? op_name(op) : unary[op - OP_NEG];
 }
 
-bool bad_operand(struct bind_cx *cx, struct node *n, const struct node *a, const char *op)
+bool bad_operand(struct node *n, const struct node *a)
 {
-	if (is_poison(a)) {
+	if (is_poison(a))
 		poison(n);
-		return true;
-	}
-	if (is_xlated(a)) {
-		bind_error(cx, n, "D_OP_DYN",
-			   "operator %s cannot be applied to a translated value of type \"%s\": "
-			   "only its members can be used",
-			   op, type_text(cx, a->type));
-		return true;
-	}
-	if (a->type == T_DYN) {
-		bind_error(cx, n, "D_OP_DYN",
-			   "operator %s cannot be applied to a value of dynamic type", op);
-		return true;
-	}
-	return false;
+	return is_poison(a);
+}
+
+const char *value_text(struct bind_cx *cx, const struct node *a)
+{
+	if (is_xlated(a))
+		return arena_printf(cx->arena, "translated %s", type_text(cx, a->type));
+	if (a->kind == N_AGG)
+		return "aggregation";
+	if (a->type == T_DYN)
+		return "dynamic";
+	return type_text(cx, a->type);
 }
 
 static void incompatible(struct bind_cx *cx, struct node *n, const char *op, const struct node *a,
 			 const struct node *b)
 {
 	bind_error(cx, n, "D_OP_INCOMPAT", "operands have incompatible types: \"%s\" %s \"%s\"",
-		   type_text(cx, a->type), op, type_text(cx, b->type));
+		   value_text(cx, a), op, value_text(cx, b));
 }
 
 /* --- operators --- */
@@ -270,8 +267,13 @@ static void bind_addrof(struct bind_cx *cx, struct node *n)
 	struct node *a = n->e.a, *root = a;
 
 	bind_expr(cx, a);
-	if (bad_operand(cx, n, a, "&"))
+	if (bad_operand(n, a))
 		return;
+	if (is_xlated(a) || a->type == T_DYN) {
+		bind_error(cx, n, "D_ADDROF_VAR", "cannot take address of a value of type %s",
+			   value_text(cx, a));
+		return;
+	}
 	while (root->kind == N_MEMBER)
 		root = root->member.a;
 	if (a->kind == N_MEMBER || a->kind == N_PMEMBER) {
@@ -308,7 +310,7 @@ static void bind_deref(struct bind_cx *cx, struct node *n)
 		n->type = t;
 		return;
 	}
-	if (bad_operand(cx, n, a, "*"))
+	if (bad_operand(n, a))
 		return;
 	decay(cx, a);
 	if (!is_pointer(cx, a)) {
@@ -343,22 +345,25 @@ static void bind_unary(struct bind_cx *cx, struct node *n)
 	default: break;
 	}
 	bind_expr(cx, a);
-	if (bad_operand(cx, n, a, op_text(n->op)))
+	if (bad_operand(n, a))
 		return;
 	if (n->op == OP_LNOT) {
 		decay(cx, a);
 		if (!is_scalar(cx, a)) {
 			bind_error(cx, n, "D_OP_SCALAR",
-				   "operator ! requires operands of scalar type, not \"%s\"",
-				   type_text(cx, a->type));
+				   "operator ! requires an operand of scalar type, not \"%s\"",
+				   value_text(cx, a));
 			return;
 		}
 		n->type = T_INT;
 	} else {
 		if (!is_integer(cx, a)) {
-			bind_error(cx, n, "D_OP_INT",
-				   "operator %s requires operands of integral type, not \"%s\"",
-				   op_text(n->op), type_text(cx, a->type));
+			bool bits = n->op == OP_BNOT;
+
+			bind_error(cx, n, bits ? "D_OP_INT" : "D_OP_ARITH",
+				   "operator %s requires an operand of %s type, not \"%s\"",
+				   op_text(n->op), bits ? "integral" : "arithmetic",
+				   value_text(cx, a));
 			return;
 		}
 		promote_bits(cx, a);
@@ -388,19 +393,16 @@ static struct node *scaled(struct bind_cx *cx, struct node *i, uint64_t size)
 	return n;
 }
 
-/* Size of what t points to, 0 when it has none. GNU C's 1 for void. */
-static uint64_t step_size(struct bind_cx *cx, type_id t)
-{
-	type_id ref = pointee(cx, t);
-
-	return ref == T_VOID ? 1 : type_size(cx->types, ref);
-}
-
 static void bind_pointer_arith(struct bind_cx *cx, struct node *n)
 {
 	struct node *a = n->e.a, *b = n->e.b, *t;
-	uint64_t size = step_size(cx, is_pointer(cx, a) ? a->type : b->type);
+	type_id ref = pointee(cx, is_pointer(cx, a) ? a->type : b->type);
+	uint64_t size = type_size(cx->types, ref);
 
+	if (ref == T_VOID || kind_of(cx, ref) == TYPE_FUNC) {
+		incompatible(cx, n, op_text(n->op), a, b);
+		return;
+	}
 	if (!size) {
 		bind_error(cx, n, "D_OP_INCOMPLETE",
 			   "operator %s requires pointers to a complete type", op_text(n->op));
@@ -436,6 +438,26 @@ static void bind_pointer_arith(struct bind_cx *cx, struct node *n)
 	}
 	n->e.b = scaled(cx, b, size);
 	n->type = a->type;
+}
+
+/* s + i, i + s: the string from there on. */
+static void bind_string_add(struct bind_cx *cx, struct node *n)
+{
+	struct node *a = n->e.a, *b = n->e.b;
+
+	if (!is_string(cx, a)) {
+		a = n->e.b;
+		b = n->e.a;
+	}
+	cast_to(cx, b, T_INT64);
+	n->kind = N_CALL;
+	n->op = OP_NONE;
+	memset(&n->e, 0, sizeof(n->e));
+	n->call.func = subr_table[SUBR_SUBSTR].name;
+	n->call.args = a;
+	a->next = b;
+	b->next = NULL;
+	set_call(cx, n, SUBR_SUBSTR);
 }
 
 static void bind_relational(struct bind_cx *cx, struct node *n)
@@ -490,7 +512,7 @@ static void bind_logical(struct bind_cx *cx, struct node *n)
 		if (!is_scalar(cx, ab[i])) {
 			bind_error(cx, n, "D_OP_SCALAR",
 				   "operator %s requires operands of scalar type, not \"%s\"",
-				   op_text(n->op), type_text(cx, ab[i]->type));
+				   op_text(n->op), value_text(cx, ab[i]));
 			return;
 		}
 	}
@@ -506,7 +528,7 @@ static void bind_binary(struct bind_cx *cx, struct node *n)
 
 	bind_expr(cx, a);
 	bind_expr(cx, b);
-	if (bad_operand(cx, n, a, op) || bad_operand(cx, n, b, op))
+	if (bad_operand(n, a) || bad_operand(n, b))
 		return;
 	switch (n->op) {
 	case OP_LAND:
@@ -526,17 +548,25 @@ static void bind_binary(struct bind_cx *cx, struct node *n)
 			bind_pointer_arith(cx, n);
 			return;
 		}
+		if (n->op == OP_ADD && ((is_string(cx, a) && is_integer(cx, b)) ||
+					(is_integer(cx, a) && is_string(cx, b)))) {
+			bind_string_add(cx, n);
+			return;
+		}
+		if (!is_integer(cx, a) || !is_integer(cx, b)) {
+			incompatible(cx, n, op, a, b);
+			return;
+		}
 		break;
 	default: break;
 	}
 	if (!is_integer(cx, a) || !is_integer(cx, b)) {
-		bool arith = n->op == OP_ADD || n->op == OP_SUB || n->op == OP_MUL ||
-			     n->op == OP_DIV;
+		bool arith = n->op == OP_MUL || n->op == OP_DIV;
 
 		bind_error(cx, n, arith ? "D_OP_ARITH" : "D_OP_INT",
 			   "operator %s requires operands of %s type, not \"%s\"", op,
 			   arith ? "arithmetic" : "integral",
-			   type_text(cx, is_integer(cx, a) ? b->type : a->type));
+			   value_text(cx, is_integer(cx, a) ? b : a));
 		return;
 	}
 	promote_bits(cx, a);
@@ -553,30 +583,50 @@ static void bind_binary(struct bind_cx *cx, struct node *n)
 	fold(cx, n);
 }
 
-static void bind_ternary(struct bind_cx *cx, struct node *n)
+/* An operand of , or of ?: that is no value. */
+static bool bad_choice(struct bind_cx *cx, struct node *n, const struct node *a)
+{
+	const char *op = n->kind == N_COMMA ? "," : "?:";
+
+	if (is_xlated(a) || a->type == T_DYN)
+		bind_error(cx, n, "D_OP_DYN", "operator %s operands cannot be of dynamic type: %s",
+			   op, value_text(cx, a));
+	else if (is_action(a))
+		bind_error(cx, n, "D_OP_ACT", "operator %s operands cannot be actions", op);
+	return is_poison(n);
+}
+
+void bind_ternary(struct bind_cx *cx, struct node *n,
+		  void (*bind_chosen)(struct bind_cx *cx, struct node *n))
 {
 	struct node *c = n->e.a, *a = n->e.b, *b = n->e.c;
 	type_id t;
 
 	bind_expr(cx, c);
+	if (is_const(c)) {
+		replace_node(n, c->i.value ? a : b);
+		bind_chosen(cx, n);
+		n->lvalue = false;
+		return;
+	}
 	bind_expr(cx, a);
 	bind_expr(cx, b);
-	if (bad_operand(cx, n, c, "?:") || bad_operand(cx, n, a, "?:") ||
-	    bad_operand(cx, n, b, "?:"))
+	if (bad_operand(n, c) || bad_operand(n, a) || bad_operand(n, b))
 		return;
 	decay(cx, c);
 	if (!is_scalar(cx, c)) {
 		bind_error(cx, n, "D_OP_SCALAR",
 			   "operator ?: expression must be of scalar type, not \"%s\"",
-			   type_text(cx, c->type));
+			   value_text(cx, c));
 		return;
 	}
+	if (bad_choice(cx, n, a) || bad_choice(cx, n, b))
+		return;
 	if (is_string_like(cx, a) && is_string_like(cx, b) &&
 	    (!is_pointer(cx, a) || !is_pointer(cx, b))) {
 		to_string(cx, a);
 		to_string(cx, b);
 		n->type = T_STRING;
-		fold(cx, n);
 		return;
 	}
 	decay(cx, a);
@@ -598,10 +648,9 @@ static void bind_ternary(struct bind_cx *cx, struct node *n)
 	} else {
 		bind_error(cx, n, "D_OP_INCOMPAT",
 			   "operator ?: operands must be of compatible types: \"%s\" and \"%s\"",
-			   type_text(cx, a->type), type_text(cx, b->type));
+			   value_text(cx, a), value_text(cx, b));
 		return;
 	}
-	fold(cx, n);
 }
 
 static void bind_cast(struct bind_cx *cx, struct node *n)
@@ -611,8 +660,14 @@ static void bind_cast(struct bind_cx *cx, struct node *n)
 	enum type_kind k = kind_of(cx, t);
 
 	bind_expr(cx, a);
-	if (bad_operand(cx, n, a, "cast"))
+	if (bad_operand(n, a))
 		return;
+	if (is_xlated(a) || a->type == T_DYN || a->type == T_VOID) {
+		bind_error(cx, n, "D_CAST_INVAL",
+			   "invalid cast expression: \"%s\" to a type of \"%s\"", value_text(cx, a),
+			   type_text(cx, t));
+		return;
+	}
 	if (type_is_string(cx->types, t)) {
 		n->kind = N_STRINGOF;
 		memset(&n->e, 0, sizeof(n->e));
@@ -625,13 +680,37 @@ static void bind_cast(struct bind_cx *cx, struct node *n)
 		if (!is_string_like(cx, a) && !is_scalar(cx, a)) {
 			bind_error(cx, n, "D_CAST_INVAL",
 				   "invalid cast expression: \"%s\" to a type of \"string\"",
-				   type_text(cx, a->type));
+				   value_text(cx, a));
 			return;
 		}
 		n->type = T_STRING;
 		return;
 	}
+	if (type_is_sou(cx->types, t) && type_same(cx->types, t, a->type)) {
+		replace_node(n, a);
+		n->type = t;
+		return;
+	}
 	decay(cx, a);
+	/* Names and arguments of processes are char arrays elsewhere and strings here: scripts keep their address. */
+	if (is_string(cx, a) && type_is_char_pointer(cx->types, t)) {
+		replace_node(n, a);
+		return;
+	}
+	/* Where they ask for it as a number, an empty string is one that was never set. */
+	if (is_string(cx, a) && type_is_integer(cx->types, t)) {
+		struct node *b = arena_new(cx->arena, struct node);
+
+		*b = (struct node){ .kind = N_STR, .loc = a->loc, .end = a->end, .s.text = "" };
+		b->type = T_STRING;
+		n->kind = N_BINARY;
+		n->op = OP_NE;
+		memset(&n->e, 0, sizeof(n->e));
+		n->e.a = a;
+		n->e.b = b;
+		n->type = T_INT;
+		return;
+	}
 	/* A string's address is not a thing D shows, but (int)"" is no more absurd in DTrace. */
 	if ((k != TYPE_VOID && !type_is_scalar(cx->types, t)) ||
 	    (k != TYPE_VOID && !is_scalar(cx, a))) {
@@ -654,7 +733,7 @@ static void bind_stringof(struct bind_cx *cx, struct node *n)
 	struct node *a = n->e.a;
 
 	bind_expr(cx, a);
-	if (bad_operand(cx, n, a, "stringof"))
+	if (bad_operand(n, a))
 		return;
 	if (is_string(cx, a)) {
 		replace_node(n, a);
@@ -665,7 +744,7 @@ static void bind_stringof(struct bind_cx *cx, struct node *n)
 		if (!is_scalar(cx, a)) {
 			bind_error(cx, n, "D_STRINGOF_TYPE",
 				   "cannot apply stringof to a value of type \"%s\"",
-				   type_text(cx, a->type));
+				   value_text(cx, a));
 			return;
 		}
 	}
@@ -676,14 +755,9 @@ static void bind_comma(struct bind_cx *cx, struct node *n)
 {
 	bind_expr(cx, n->e.a);
 	bind_expr(cx, n->e.b);
-	if (is_poison(n->e.a) || bad_operand(cx, n, n->e.b, ",")) {
-		poison(n);
+	if (bad_operand(n, n->e.a) || bad_operand(n, n->e.b) || bad_choice(cx, n, n->e.a) ||
+	    bad_choice(cx, n, n->e.b))
 		return;
-	}
-	if (is_xlated(n->e.a)) {
-		replace_node(n, n->e.b);
-		return;
-	}
 	n->type = n->e.b->type;
 }
 
@@ -719,11 +793,7 @@ void bind_expr(struct bind_cx *cx, struct node *n)
 	case N_STR: n->type = T_STRING; break;
 	case N_IDENT: bind_ident(cx, n); break;
 	case N_EXTERN: bind_extern(cx, n); break;
-	case N_AGG:
-		bind_error(cx, n, "D_AGG_NULL",
-			   "aggregation @%s cannot be read: only aggregation actions take one",
-			   n->agg.name);
-		break;
+	case N_AGG: n->type = T_DYN; break;
 	case N_INDEX: bind_index(cx, n); break;
 	case N_CALL: bind_call(cx, n); break;
 	case N_MEMBER:
@@ -731,7 +801,7 @@ void bind_expr(struct bind_cx *cx, struct node *n)
 	case N_UNARY: bind_unary(cx, n); break;
 	case N_BINARY: bind_binary(cx, n); break;
 	case N_ASSIGN: bind_assign(cx, n); break;
-	case N_TERNARY: bind_ternary(cx, n); break;
+	case N_TERNARY: bind_ternary(cx, n, bind_expr); break;
 	case N_COMMA: bind_comma(cx, n); break;
 	case N_CAST: bind_cast(cx, n); break;
 	case N_SIZEOF:
@@ -749,11 +819,9 @@ void bind_value(struct bind_cx *cx, struct node *n)
 	bind_expr(cx, n);
 	if (is_poison(n))
 		return;
-	if (is_xlated(n))
-		bind_error(
-			cx, n, "D_OP_DYN",
-			"a translated value of type \"%s\" cannot be used as a whole: use its members",
-			type_text(cx, n->type));
+	if (is_xlated(n) || n->kind == N_AGG || is_aggregating(n))
+		bind_error(cx, n, "D_OP_DYN", "a value of type %s cannot be used as a whole%s",
+			   value_text(cx, n), is_xlated(n) ? ": use its members" : "");
 	else if (n->type == T_VOID)
 		bind_error(cx, n, "D_OP_ACT", "a value of type void cannot be used");
 }

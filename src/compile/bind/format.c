@@ -11,8 +11,7 @@ bool bind_format(struct bind_cx *cx, struct node *n, const struct node *text)
 		/* +1: the quote; escapes in front of it move the caret, which is then only near. */
 		loc_t loc = text->loc + 1 + pos < text->end ? text->loc + 1 + pos : text->loc;
 
-		diag_error(cx->diags, loc, 0, "D_PRINTF_FMT", "%s( ) format: %s", n->call.func,
-			   error);
+		diag_error(cx->diags, loc, 0, "D_SYNTAX", "%s( ) format: %s", n->call.func, error);
 		poison(n);
 		return false;
 	}
@@ -100,15 +99,15 @@ void bind_printf(struct bind_cx *cx, struct node *n, enum subr_id id)
 	uint32_t argn = 2, convn = 0;
 
 	if (text->kind != N_STR) {
-		bind_value(cx, text);
-		if (is_poison(text))
-			poison(n);
-		else
-			bind_error(
-				cx, n, "D_PRINTF_ARG_FMT",
-				"%s( ) argument #1 is incompatible with prototype: prototype: string "
-				"constant, argument: %s",
-				n->call.func, type_text(cx, text->type));
+		bind_expr(cx, text);
+		if (bad_operand(n, text))
+			return;
+		bind_error(cx, n,
+			   id == SUBR_PRINTF && !is_string_like(cx, text) ? "D_PROTO_ARG"
+									  : "D_PRINTF_ARG_FMT",
+			   "%s( ) argument #1 is incompatible with prototype: prototype: string "
+			   "constant, argument: %s",
+			   n->call.func, value_text(cx, text));
 		return;
 	}
 	text->type = T_STRING;
@@ -180,10 +179,9 @@ void bind_printf(struct bind_cx *cx, struct node *n, enum subr_id id)
 			bind_error(
 				cx, n, "D_PRINTF_ARG_TYPE",
 				"%s( ) argument #%u is incompatible with conversion #%u prototype: "
-				"conversion: %s, prototype: %s, argument: %s%s",
+				"conversion: %s, prototype: %s, argument: %s",
 				n->call.func, argn, convn, conv_text(cx, c), conv_takes(c->kind),
-				is_xlated(a) ? "translated " : "",
-				a->type == T_DYN ? "dynamic" : type_text(cx, a->type));
+				value_text(cx, a));
 			return;
 		}
 		a = a->next;
@@ -234,13 +232,26 @@ void check_printa(struct bind_cx *cx, struct node *n, uint32_t agg)
 		if (c->kind == CONV_LITERAL)
 			continue;
 		convn++;
-		if (c->flags & (CONV_DYN_WIDTH | CONV_DYN_PREC)) {
-			bind_error(
-				cx, n, "D_PRINTF_DYN_PROTO",
-				"printa( ) conversion #%u (%s): a width of * takes an argument, which "
-				"printa( ) has none of",
-				convn, conv_text(cx, c));
-			return;
+		for (uint32_t dyn = CONV_DYN_WIDTH; dyn <= CONV_DYN_PREC; dyn <<= 1) {
+			if (!(c->flags & dyn))
+				continue;
+			if (key >= b->aggs.v[agg]->nkeys) {
+				bind_error(
+					cx, n, "D_PRINTF_DYN_PROTO",
+					"printa( ) conversion #%u (%s) is missing a corresponding "
+					"\"*\" key of @%s",
+					convn, conv_text(cx, c), b->aggs.v[agg]->name);
+				return;
+			}
+			if (!type_is_integer(cx->types, b->agg_key_types.v[agg][key])) {
+				bind_error(
+					cx, n, "D_PRINTF_DYN_TYPE",
+					"printa( ) @%s key #%u is the width of conversion #%u and must be "
+					"an integer",
+					b->aggs.v[agg]->name, key + 1, convn);
+				return;
+			}
+			key++;
 		}
 		if (c->flags & CONV_AGG)
 			continue;

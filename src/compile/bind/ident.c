@@ -286,6 +286,11 @@ static void bind_argn(struct bind_cx *cx, struct node *n, unsigned i)
 		n->type = T_INT64;
 		return;
 	}
+	if (s->trying) {
+		set_int(cx, n, 0, T_INT64);
+		n->constant = false;
+		return;
+	}
 	if (!s->clause) {
 		bind_error(cx, n, "D_IDENT_BADREF", "arg%u has no value outside of a clause", i);
 		return;
@@ -307,17 +312,14 @@ void bind_args_index(struct bind_cx *cx, struct node *n)
 	const struct probe *p;
 	uint64_t i;
 
+	if (!bind_builtin_index(cx, n, "args"))
+		return;
+	if (s->trying) {
+		poison(n); /* its type depends on the probe */
+		return;
+	}
 	if (!args || s->in_context) {
-		bind_error(cx, n, "D_IDENT_BADREF", "args[] has no value here");
-		return;
-	}
-	bind_value(cx, index);
-	if (is_poison(index)) {
-		poison(n);
-		return;
-	}
-	if (!is_const(index) || index->next) {
-		bind_error(cx, n, "D_ARGS_TYPE", "index into args[ ] must be an integer constant");
+		bind_error(cx, n, "D_ARGS_NONE", "args[ ] has no value outside of a clause");
 		return;
 	}
 	i = index->i.value;
@@ -331,7 +333,7 @@ void bind_args_index(struct bind_cx *cx, struct node *n)
 		return;
 	}
 	if (!args->known || !args->ntyped) {
-		bind_error(cx, n, "D_ARGS_NONE",
+		bind_error(cx, n, "D_ARGS_IDX",
 			   "probe %s:%s:%s:%s has no typed arguments: use arg0...arg9",
 			   p ? p->prov : "", p ? p->mod : "", p ? p->func : "", p ? p->name : "");
 		return;
@@ -371,6 +373,34 @@ void bind_args_index(struct bind_cx *cx, struct node *n)
 
 /* --- inlines --- */
 
+struct node *placeholder(struct bind_cx *cx, const struct node *at, type_id t)
+{
+	struct variable *v = arena_new(cx->arena, struct variable);
+	struct node *n = make_node(cx, N_IDENT, at);
+
+	v->name = "";
+	v->type = t;
+	n->ident.name = v->name;
+	ident_set_var(cx, n, v);
+	return n;
+}
+
+void try_inline(struct bind_cx *cx, struct inline_def *def)
+{
+	struct node *use = make_node(cx, N_IDENT, def->node->inl.value), *args = NULL,
+		    **tail = &args;
+	uint32_t errors = cx->diags->errors;
+
+	for (uint32_t i = 0; i < def->params.n; i++) {
+		*tail = placeholder(cx, use, def->params.v[i]);
+		tail = &(*tail)->next;
+	}
+	cx->state->trying = true;
+	expand_inline(cx, use, def, args);
+	cx->state->trying = false;
+	def->bad = cx->diags->errors != errors;
+}
+
 void expand_inline(struct bind_cx *cx, struct node *n, struct inline_def *def, struct node *args)
 {
 	struct bind_state *s = cx->state;
@@ -381,14 +411,19 @@ void expand_inline(struct bind_cx *cx, struct node *n, struct inline_def *def, s
 	struct node *value;
 	uint32_t i = 0;
 
+	if (def->bad) {
+		poison(n);
+		return;
+	}
 	if (def->busy) {
-		bind_error(cx, n, "D_UNKNOWN", "inline %s is defined by itself", def->name);
+		bind_error(cx, n, "D_IDENT_UNDEF", "failed to resolve %s: it is defined by itself",
+			   def->name);
 		return;
 	}
 	if (list_length(args) != def->params.n) {
 		if (!args)
 			bind_error(
-				cx, n, "D_ARR_BADREF",
+				cx, n, "D_IDENT_BADREF",
 				"%s may not be referenced as a scalar: it takes %u argument%s in [ ]",
 				def->name, def->params.n, def->params.n == 1 ? "" : "s");
 		else
@@ -457,7 +492,7 @@ static void bind_builtin(struct bind_cx *cx, struct node *n, enum builtin_id id)
 		return;
 	}
 	if (id == BUILTIN_ARGS || id == BUILTIN_UREGS) {
-		bind_error(cx, n, "D_ARR_BADREF",
+		bind_error(cx, n, "D_IDENT_BADREF",
 			   "%s may not be referenced as a scalar: it needs an index",
 			   n->ident.name);
 		return;
@@ -522,7 +557,7 @@ void bind_ident(struct bind_cx *cx, struct node *n)
 	if (v) {
 		if (v->assoc) {
 			bind_error(
-				cx, n, "D_ARR_BADREF",
+				cx, n, "D_IDENT_BADREF",
 				"%s%s may not be referenced as a scalar: it is an associative array",
 				scope_text(n->ident.scope), name);
 			return;
@@ -563,9 +598,41 @@ void bind_ident(struct bind_cx *cx, struct node *n)
 	ident_undefined(cx, n);
 }
 
+struct inline_def *library_symbol(struct bind_cx *cx, const char *symbol)
+{
+	char name[128];
+
+	if ((size_t)snprintf(name, sizeof(name), "__symbol__%s", symbol) >= sizeof(name))
+		return NULL;
+	return inline_find(cx, name);
+}
+
+/* The address of a structure stands for it. */
+static void bind_library_symbol(struct bind_cx *cx, struct node *n, struct inline_def *def)
+{
+	struct node *p;
+
+	expand_inline(cx, n, def, NULL);
+	if (is_poison(n) || !is_pointer(cx, n) || !type_is_sou(cx->types, pointee(cx, n->type)))
+		return;
+	p = arena_new(cx->arena, struct node);
+	*p = *n;
+	p->next = NULL;
+	*n = (struct node){ .kind = N_UNARY,
+			    .op = OP_DEREF,
+			    .loc = p->loc,
+			    .end = p->end,
+			    .next = n->next,
+			    .height = (uint16_t)(p->height + 1),
+			    .e.a = p };
+	n->type = pointee(cx, p->type);
+	n->lvalue = true;
+}
+
 void bind_extern(struct bind_cx *cx, struct node *n)
 {
 	const char *name = n->ident.name, *module = n->ident.module;
+	struct inline_def *def;
 	uint64_t addr = 0;
 	bool typed, shown;
 	const char *why;
@@ -576,6 +643,11 @@ void bind_extern(struct bind_cx *cx, struct node *n)
 		n->kind = N_IDENT;
 		n->ident.module = NULL;
 		bind_ident(cx, n);
+		return;
+	}
+	def = library_symbol(cx, name);
+	if (def) {
+		bind_library_symbol(cx, n, def);
 		return;
 	}
 	typed = type_kernel_var(cx->types, name, &t) || type_kernel_func(cx->types, name, &t);

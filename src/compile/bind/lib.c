@@ -166,6 +166,26 @@ static void add_directory(struct bind_cx *cx, const char *dir)
 		qsort(st->libs.v + first, st->libs.n - first, sizeof(*st->libs.v), by_name);
 }
 
+/* Variables of other systems' kernels that are the same as long as the machine runs; dlib/foreign.d has the others. */
+static void add_machine(struct bind_cx *cx)
+{
+	long pages = sysconf(_SC_PHYS_PAGES), cpus = sysconf(_SC_NPROCESSORS_ONLN),
+	     all = sysconf(_SC_NPROCESSORS_CONF);
+	const char *text = arena_printf(cx->arena,
+					"inline int __symbol__ncpus = %ld;\n"
+					"inline int __symbol___ncpu = %ld;\n"
+					"inline int __symbol__mp_ncpus = %ld;\n"
+					"inline int __symbol__ncpus_online = %ld;\n"
+					"inline uint64_t __symbol__physmem = %ld;\n"
+					"inline int __symbol___pagesize = %ld;\n"
+					"inline int __symbol__pagesize = %ld;\n",
+					all, all, cpus, cpus, pages, sysconf(_SC_PAGESIZE),
+					sysconf(_SC_PAGESIZE));
+
+	vec_push(&cx->state->libs,
+		 (struct lib_file){ .name = "<machine>", .text = text, .len = strlen(text) });
+}
+
 static void index_libs(struct bind_cx *cx)
 {
 	struct bind_state *st = cx->state;
@@ -179,6 +199,7 @@ static void index_libs(struct bind_cx *cx)
 		vec_push(&st->libs, (struct lib_file){ .name = dlib_files[i].name,
 						       .text = dlib_files[i].text,
 						       .len = dlib_files[i].len });
+	add_machine(cx);
 	for (uint32_t i = 0; i < st->libs.n; i++)
 		scan_file(st, i);
 }

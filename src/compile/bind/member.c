@@ -1,6 +1,24 @@
 /* Members, sizes and offsets. */
 #include "compile/bind/state.h"
 
+/* A member that the kernel's structure does not have, of the library: inline T __TAG__MEMBER[struct TAG *P], as in dlib/foreign.d. */
+static bool library_member(struct bind_cx *cx, struct node *n, type_id sou)
+{
+	struct node *a = n->member.a;
+	struct inline_def *def;
+	char name[128];
+
+	if ((size_t)snprintf(name, sizeof(name), "__%s__%s", type_tag(cx->types, sou),
+			     n->member.name) >= sizeof(name))
+		return false;
+	def = inline_find(cx, name);
+	if (!def || def->params.n != 1)
+		return false;
+	a->next = NULL;
+	expand_inline(cx, n, def, a);
+	return true;
+}
+
 void bind_member(struct bind_cx *cx, struct node *n)
 {
 	struct node *a = n->member.a;
@@ -13,25 +31,28 @@ void bind_member(struct bind_cx *cx, struct node *n)
 		xlate_member(cx, n);
 		return;
 	}
-	if (bad_operand(cx, n, a, arrow ? "->" : "."))
+	if (bad_operand(n, a))
 		return;
 	if (arrow) {
 		decay(cx, a);
 		if (!is_pointer(cx, a)) {
 			bind_error(cx, n, "D_OP_PTR",
 				   "operator -> must be applied to a pointer, not \"%s\"",
-				   type_text(cx, a->type));
+				   value_text(cx, a));
 			return;
 		}
 		t = pointee(cx, a->type);
 	} else {
 		t = type_strip(cx->types, a->type);
+		if (is_pointer(cx, a) && type_is_sou(cx->types, pointee(cx, a->type)) &&
+		    library_member(cx, n, pointee(cx, a->type)))
+			return;
 	}
 	if (!type_is_sou(cx->types, t)) {
 		bind_error(
 			cx, n, "D_OP_SOU",
 			"operator %s cannot be applied to %s \"%s\"; must be applied to a struct or union%s",
-			arrow ? "->" : ".", arrow ? "pointer" : "type", type_text(cx, a->type),
+			arrow ? "->" : ".", arrow ? "pointer" : "type", value_text(cx, a),
 			!arrow && is_pointer(cx, a) ? " (did you mean ->?)" : "");
 		return;
 	}
@@ -45,6 +66,8 @@ void bind_member(struct bind_cx *cx, struct node *n)
 				   type_kernel_err(cx->types) ? type_kernel_err(cx->types) : "");
 			return;
 		}
+		if (arrow && library_member(cx, n, t))
+			return;
 
 		struct nearest near = { .word = n->member.name };
 		uint32_t count = 0;
@@ -116,7 +139,7 @@ void bind_offsetof(struct bind_cx *cx, struct node *n)
 		bind_error(cx, n, "D_OP_INCOMPLETE", "offsetof: no %s definition is available%s",
 			   type_text(cx, t), tag_suggestion(cx, t));
 	else if (!type_find_member(cx->types, t, n->t.member, &m))
-		bind_error(cx, n, "D_TYPE_MEMBER", "%s is not a member of %s", n->t.member,
+		bind_error(cx, n, "D_UNKNOWN", "offsetof: %s is not a member of %s", n->t.member,
 			   type_text(cx, t));
 	else if (m.bit_size)
 		bind_error(cx, n, "D_OFFSETOF_BITFIELD", "cannot take offset of a bit-field: %s",

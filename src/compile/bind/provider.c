@@ -3,6 +3,8 @@
 
 #include <ctype.h>
 
+#include "program/object/calls.h"
+
 /* "app" names the probes of app123 too. */
 static bool is_provider(const char *name, const char *prov)
 {
@@ -114,4 +116,51 @@ void provider_types(struct bind_cx *cx, const struct probe *p, struct probe_args
 	}
 	args->known = true;
 	args->ntyped = count;
+}
+
+/* (void) is no argument. */
+static bool is_void(const struct decl *d)
+{
+	return d->spec && d->spec->base == BASE_VOID && !d->declr;
+}
+
+static int size_of(struct bind_cx *cx, type_id t)
+{
+	int size = type_is_integer(cx->types, t) ? (int)type_size(cx->types, t) : 8;
+
+	if (size != 1 && size != 2 && size != 4)
+		size = 8;
+	return type_is_integer(cx->types, t) && type_is_signed(cx->types, t) ? -size : size;
+}
+
+void bind_probe_definition(struct bind_cx *cx, const char *provider, const struct provider_probe *p,
+			   struct probe_definition *ret)
+{
+	struct probe_definition d = { .provider = provider, .name = p->name };
+	int sizes[ARRAY_SIZE(d.native)];
+	uint32_t place = 0;
+
+	for (const struct decl *a = p->native; a && d.nnative < ARRAY_SIZE(d.native); a = a->next) {
+		type_id t;
+
+		if (is_void(a))
+			continue;
+		t = bind_decl_type(cx, a);
+		sizes[d.nnative] = size_of(cx, t);
+		d.native[d.nnative++] = type_name(cx->types, cx->arena, t, NULL);
+	}
+	for (const struct decl *a = p->translated ? p->translated : p->native;
+	     a && d.nargs < ARRAY_SIZE(d.args); a = a->next, place++) {
+		uint32_t i = p->translated ? native_index(p, a, place) : place;
+
+		if (is_void(a) || i >= d.nnative)
+			continue;
+		d.args[d.nargs++] = (struct probe_definition_arg){
+			.type = d.native[i],
+			.shown = type_name(cx->types, cx->arena, bind_decl_type(cx, a), NULL),
+			.size = sizes[i],
+			.native = (uint8_t)i
+		};
+	}
+	*ret = d;
 }

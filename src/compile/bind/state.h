@@ -27,6 +27,7 @@ struct inline_def {
 	type_id type;
 	VEC(type_id) params;
 	bool busy; /* being expanded: an inline of itself has no end */
+	bool bad;  /* its errors are reported */
 };
 
 /* T f(T a) { ... }: put in where it is called, with parameters and result in variables of its own. */
@@ -104,6 +105,7 @@ struct bind_state {
 	bool dry; /* no probe matched and none has to: bound for its errors and variables only */
 	bool in_context; /* inside probe_arg.expr or a filter: arg0.. are context words */
 	struct flow flow;
+	bool trying; /* binding a definition that nothing uses yet, for its errors: the probe's arguments have no values */
 	bool showing; /* print(&x): the address of a variable is allowed */
 	bool in_lib;  /* inside a library's inline or translator: __names are allowed */
 };
@@ -123,6 +125,21 @@ static inline bool is_poison(const struct node *n)
 static inline bool is_xlated(const struct node *n)
 {
 	return n->kind == N_XLATE;
+}
+static inline bool calls_kind(const struct node *n, enum subr_kind kind)
+{
+	return n->kind == N_CALL && n->id && n->id->kind == IDENT_SUBR &&
+	       subr_table[n->id->subr].kind == kind;
+}
+/* A bound call of an action, of no type or T_DYN: no value but in the few places that take one. */
+static inline bool is_action(const struct node *n)
+{
+	return calls_kind(n, SUBR_KIND_ACTION);
+}
+/* A bound call of count() and the like outside of an assignment to an aggregation: T_DYN, an error wherever it is used. */
+static inline bool is_aggregating(const struct node *n)
+{
+	return calls_kind(n, SUBR_KIND_AGG);
 }
 static inline bool is_const(const struct node *n)
 {
@@ -159,6 +176,8 @@ struct variable *var_new(struct bind_cx *cx, enum var_scope scope, const char *n
 			 loc_t loc);
 bool env_has(struct bind_cx *cx, const char *name);
 struct inline_def *inline_find(struct bind_cx *cx, const char *name);
+/* A kernel variable of another system that something here can answer: inline T __symbol__NAME. NULL: it is not known. */
+struct inline_def *library_symbol(struct bind_cx *cx, const char *symbol);
 int builtin_find(struct bind_cx *cx, const char *name); /* -1: none */
 int subr_find(struct bind_cx *cx, const char *name);
 /* N_IDENT, N_EXTERN. */
@@ -173,6 +192,10 @@ void ident_set_var(struct bind_cx *cx, struct node *n, struct variable *var);
 void bind_args_index(struct bind_cx *cx, struct node *n);
 /* Expands def with the bound arguments `args` (list) into n. */
 void expand_inline(struct bind_cx *cx, struct node *n, struct inline_def *def, struct node *args);
+/* Binds the value of a definition for its errors, before it is used. */
+void try_inline(struct bind_cx *cx, struct inline_def *def);
+/* A node of type t that stands for any value, in trees that are thrown away. */
+struct node *placeholder(struct bind_cx *cx, const struct node *at, type_id t);
 /* A copy of a definition's tree for use at `at`, which its positions become when it comes from a library. */
 struct node *clone_at(struct bind_cx *cx, const struct node *n, const struct node *at);
 bool is_lib_node(struct bind_cx *cx, const struct node *n);
@@ -189,6 +212,10 @@ void lib_fini(struct bind_cx *cx);
 /* --- expr.c --- */
 /* Binds n. Translated values and struct values may result. */
 void bind_expr(struct bind_cx *cx, struct node *n);
+/* Binds n, an N_TERNARY. When its condition is a constant, n becomes the operand that the constant chooses and is bound by
+ * bind_chosen, as DTrace does it: the other operand may be anything. */
+void bind_ternary(struct bind_cx *cx, struct node *n,
+		  void (*bind_chosen)(struct bind_cx *cx, struct node *n));
 /* False, with an error: more than MAX_NODES or MAX_ALL nodes. */
 bool bind_has_room(struct bind_cx *cx, const struct node *n);
 /* Binds n, which must be a value: no translated value, no action, not void. */
@@ -211,8 +238,10 @@ type_id promote(struct bind_cx *cx, type_id t);
 bool pointers_compatible(struct bind_cx *cx, const struct node *a, const struct node *b);
 struct node *int_node(struct bind_cx *cx, const struct node *at, uint64_t value, type_id t);
 
-/* An operand that can never stand with operator `op`, or is poisoned: says so and poisons n. */
-bool bad_operand(struct bind_cx *cx, struct node *n, const struct node *a, const char *op);
+/* Poisons n when its operand a is. */
+bool bad_operand(struct node *n, const struct node *a);
+/* The type of a for a message; "aggregation", "dynamic" and "translated T" for what has none of C's. */
+const char *value_text(struct bind_cx *cx, const struct node *a);
 bool is_pointer(struct bind_cx *cx, const struct node *n);
 /* What pointers of type t point to, and t's kind; without typedefs and qualifiers. */
 type_id pointee(struct bind_cx *cx, type_id t);
@@ -227,6 +256,10 @@ void bind_offsetof(struct bind_cx *cx, struct node *n);
 void bind_assign(struct bind_cx *cx, struct node *n);
 void bind_incdec(struct bind_cx *cx, struct node *n);
 void bind_index(struct bind_cx *cx, struct node *n);
+/* False, with an error at n: more keys than -x tregs. */
+bool check_key_count(struct bind_cx *cx, struct node *n, const struct node *keys);
+/* Binds the index of args[i] and uregs[i], a constant; false with an error. */
+bool bind_builtin_index(struct bind_cx *cx, struct node *n, const char *name);
 
 /* --- const.c --- */
 void set_int(struct bind_cx *cx, struct node *n, uint64_t value, type_id t);
@@ -246,12 +279,16 @@ void make_xlated(struct bind_cx *cx, struct node *n, type_id out, struct node *n
 void bind_xlate(struct bind_cx *cx, struct node *n);
 /* n is a member access whose base is a translated value: becomes the member's expression. */
 void xlate_member(struct bind_cx *cx, struct node *n);
+/* Of n, a translated value: how many members its translator gives values. */
+uint32_t xlate_count(const struct node *n);
+/* Makes `set`, an N_ASSIGN to an N_MEMBER, the assignment of the i-th of them. False with an error. */
+bool xlate_value(struct bind_cx *cx, const struct node *n, uint32_t i, struct node *set);
 
 /* --- call.c --- */
 /* Subroutines; stack() and friends, of type T_DYN. */
 void bind_call(struct bind_cx *cx, struct node *n);
 /* Reports a wrong number of arguments. */
-bool check_count(struct bind_cx *cx, struct node *n, enum subr_id id, const char *tag);
+bool check_count(struct bind_cx *cx, struct node *n, enum subr_id id);
 /* The subroutine n calls, -1 (reported) when there is none it may call. */
 int call_subr(struct bind_cx *cx, struct node *n);
 void set_call(struct bind_cx *cx, struct node *n, enum subr_id id);

@@ -19,6 +19,7 @@ static bool same_loose(struct type_graph *g, type_id a, type_id b)
 	}
 }
 
+/* The first of them, when there are several. */
 static const struct node *find_conversion(const struct xlator *x, const char *name)
 {
 	for (const struct node *m = x->node->xlator.members; m; m = m->next) {
@@ -28,14 +29,62 @@ static const struct node *find_conversion(const struct xlator *x, const char *na
 	return NULL;
 }
 
+/* What translator x makes of `native` for its member m, which is of type t, for use at `at`. NULL, reported, when it cannot. */
+static struct node *convert_member(struct bind_cx *cx, const struct xlator *x, const struct node *m,
+				   const struct node *native, type_id t, const struct node *at)
+{
+	struct bind_state *s = cx->state;
+	const struct env *saved = s->env;
+	struct env env = { .name = x->in_name, .value = native };
+	struct node *value = clone_at(cx, m->e.b, at);
+	bool lib = s->in_lib;
+
+	s->env = &env;
+	s->in_lib = is_lib_node(cx, x->node);
+	bind_expr(cx, value);
+	s->env = saved;
+	s->in_lib = lib;
+	if (is_poison(value))
+		return NULL;
+	/* A char array of the output type is as good as a string. */
+	if (type_is_char_array(cx->types, t) && is_string_like(cx, value)) {
+		to_string(cx, value);
+		return value;
+	}
+	if (is_xlated(value) ? type_same(cx->types, value->type, t) : convert(cx, value, t))
+		return value;
+	bind_error(cx, value, "D_XLATE_INCOMPAT",
+		   "translator member %s definition uses incompatible types: \"%s\" = \"%s\"",
+		   m->e.a->ident.name, type_text(cx, t), value_text(cx, value));
+	return NULL;
+}
+
+/* Binds each member over a value that nobody has: errors are reported where the translator stands, used or not. */
+static void try_translator(struct bind_cx *cx, const struct xlator *x)
+{
+	struct node *native = placeholder(cx, x->node, x->in);
+	struct type_member tm;
+
+	for (const struct node *m = x->node->xlator.members; m; m = m->next)
+		if (type_find_member(cx->types, x->out, m->e.a->ident.name, &tm))
+			convert_member(cx, x, m, native, tm.type, m);
+}
+
 void bind_translator(struct bind_cx *cx, const struct node *n)
 {
 	struct bind_state *s = cx->state;
 	type_id out = type_strip(cx->types, bind_decl_type(cx, n->xlator.out));
 	type_id in = bind_decl_type(cx, n->xlator.in);
+	uint32_t errors = cx->diags->errors;
 	struct type_member tm;
 	struct xlator *x;
 
+	if (type_is_sou(cx->types, out) && !type_is_complete(cx->types, out)) {
+		diag_error(cx->diags, n->loc, n->end, "D_XLATE_SOU",
+			   "translator output type \"%s\" has no definition%s", type_text(cx, out),
+			   tag_suggestion(cx, out));
+		return;
+	}
 	if (!type_is_sou(cx->types, out)) {
 		diag_error(cx->diags, n->loc, n->end, "D_XLATE_SOU",
 			   "translator output type must be a struct or union, "
@@ -63,11 +112,10 @@ void bind_translator(struct bind_cx *cx, const struct node *n)
 			diag_error(cx->diags, m->loc, m->end, "D_XLATE_MEMB",
 				   "translator member %s is not a member of %s", m->e.a->ident.name,
 				   type_text(cx, out));
-		else if (find_conversion(x, m->e.a->ident.name) != m)
-			diag_error(cx->diags, m->loc, m->end, "D_XLATE_REDECL",
-				   "translator member %s is defined twice", m->e.a->ident.name);
 	}
 	vec_push(&s->xlators, x);
+	if (!is_lib_node(cx, n) && cx->diags->errors == errors)
+		try_translator(cx, x);
 }
 
 /* Exact first; then any integer for an integer, and a pointer for a void pointer. */
@@ -156,14 +204,11 @@ void bind_xlate(struct bind_cx *cx, struct node *n)
 
 void xlate_member(struct bind_cx *cx, struct node *n)
 {
-	struct bind_state *s = cx->state;
 	struct node *base = n->member.a;
 	struct xlator *x = base->aux;
 	const char *name = n->member.name;
 	const struct node *m = find_conversion(x, name);
-	const struct env *saved = s->env;
-	struct env env = { .name = x->in_name, .value = base->t.a };
-	bool lib = s->in_lib, pointer = type_is_pointer(cx->types, base->type);
+	bool pointer = type_is_pointer(cx->types, base->type);
 	struct type_member tm;
 	struct node *value;
 
@@ -191,29 +236,42 @@ void xlate_member(struct bind_cx *cx, struct node *n)
 			   "translator does not define conversion for member: %s", name);
 		return;
 	}
-	value = clone_at(cx, m->e.b, n);
-	s->env = &env;
-	s->in_lib = is_lib_node(cx, x->node);
-	bind_expr(cx, value);
-	s->env = saved;
-	s->in_lib = lib;
-	if (is_poison(value)) {
+	value = convert_member(cx, x, m, base->t.a, tm.type, n);
+	if (!value) {
 		poison(n);
-		return;
-	}
-	/* A char array of the output type is as good as a string. */
-	if (type_is_char_array(cx->types, tm.type) && is_string_like(cx, value)) {
-		to_string(cx, value);
-	} else if (is_xlated(value) ? !type_same(cx->types, value->type, tm.type)
-				    : !convert(cx, value, tm.type)) {
-		bind_error(
-			cx, n, "D_XLATE_INCOMPAT",
-			"translator member %s definition uses incompatible types: \"%s\" = \"%s\"",
-			name, type_text(cx, tm.type), type_text(cx, value->type));
 		return;
 	}
 	value->lvalue = false;
 	value->loc = n->loc;
 	value->end = n->end;
 	replace_node(n, value);
+}
+
+uint32_t xlate_count(const struct node *n)
+{
+	const struct xlator *x = n->aux;
+
+	return list_length(x->node->xlator.members);
+}
+
+bool xlate_value(struct bind_cx *cx, const struct node *n, uint32_t i, struct node *set)
+{
+	const struct xlator *x = n->aux;
+	const struct node *m = x->node->xlator.members;
+	struct node *l = set->e.a;
+	struct type_member tm;
+
+	while (i--)
+		m = m->next;
+	if (!type_find_member(cx->types, x->out, m->e.a->ident.name, &tm))
+		return false; /* reported with the translator */
+	l->member.name = m->e.a->ident.name;
+	l->selected = arena_new(cx->arena, struct bind_member);
+	l->selected->bit_offset = tm.bit_offset;
+	l->selected->bit_size = tm.bit_size;
+	l->selected->type = tm.type;
+	l->type = set->type = tm.type;
+	l->lvalue = true;
+	set->e.b = convert_member(cx, x, m, n->t.a, tm.type, n);
+	return set->e.b;
 }

@@ -10,8 +10,9 @@ struct emitter {
 	const struct ir_fn *f;
 	struct ebpf_frame frame;
 	uint32_t start;
-	uint32_t *label_pos; /* UINT32_MAX: not placed */
-	VEC(struct jump) jumps;
+	uint32_t *label_pos;    /* UINT32_MAX: not placed */
+	VEC(struct jump) jumps; /* label 0: its offset is written */
+	uint32_t first; /* the first of them that may lead to a label that is not placed yet */
 	loc_t loc;
 };
 
@@ -327,6 +328,51 @@ static void emit_if(struct emitter *e, const struct ir_ins *ins)
 	}
 }
 
+/* A jump reaches 32767 instructions. Before the oldest that leads to a label further on gets there, an island is put in, which
+ * the text jumps over: for each such label one jump, where all that lead to it land.
+ *
+ *	     if r1 == 0 goto L9          if r1 == 0 goto I9
+ *	     ...                         ...
+ *	                                 goto on
+ *	                            I9:  goto L9
+ *	                            on:  ...
+ */
+static void put_island(struct emitter *e)
+{
+	uint32_t *landings = xcalloc(e->f->nlabels + 1, sizeof(*landings)), n = e->jumps.n,
+		 over = e->c->insns.n;
+
+	put(e, BPF_JMP | BPF_JA, 0, 0, 0, 0);
+	for (uint32_t i = e->first; i < n; i++) {
+		struct jump *j = &e->jumps.v[i];
+		uint32_t label = j->label;
+
+		if (!label || e->label_pos[label] != UINT32_MAX)
+			continue;
+		if (!landings[label]) {
+			landings[label] = e->c->insns.n;
+			vec_push(&e->jumps, (struct jump){ e->c->insns.n, label });
+			put(e, BPF_JMP | BPF_JA, 0, 0, 0, 0);
+			j = &e->jumps.v[i];
+		}
+		e->c->insns.v[j->insn].off = (int16_t)(landings[label] - j->insn - 1);
+		j->label = 0;
+	}
+	e->c->insns.v[over].off = (int16_t)(e->c->insns.n - over - 1);
+	e->first = n;
+	free(landings);
+}
+
+static bool needs_island(struct emitter *e)
+{
+	enum { FAR = 16000 };
+
+	while (e->first < e->jumps.n && (!e->jumps.v[e->first].label ||
+					 e->label_pos[e->jumps.v[e->first].label] != UINT32_MAX))
+		e->first++;
+	return e->first < e->jumps.n && e->c->insns.n - e->jumps.v[e->first].insn > FAR;
+}
+
 static bool next_is_label(const struct emitter *e, uint32_t i, uint32_t label)
 {
 	while (++i < e->f->ins.n && e->f->ins.v[i].op == IR_LABEL)
@@ -441,14 +487,19 @@ bool ebpf_emit(struct ebpf_code *c, const struct ir_fn *f, const char **ret_why)
 	vec_push(&c->funcs, c->insns.n);
 	e.label_pos = xcalloc(f->nlabels + 1, sizeof(*e.label_pos));
 	memset(e.label_pos, 0xff, (f->nlabels + 1) * sizeof(*e.label_pos));
-	for (uint32_t i = 0; i < f->ins.n; i++)
+	for (uint32_t i = 0; i < f->ins.n; i++) {
+		if (needs_island(&e))
+			put_island(&e);
 		emit_ins(&e, i);
+	}
 	for (uint32_t i = 0; i < e.jumps.n; i++) {
+		if (!e.jumps.v[i].label)
+			continue;
+
 		int64_t off = (int64_t)e.label_pos[e.jumps.v[i].label] - e.jumps.v[i].insn - 1;
 
 		if (off > INT16_MAX || off < INT16_MIN) {
-			*ret_why =
-				"the clause is too long: a jump spans more than 32767 instructions";
+			*ret_why = "the loop is too long: it spans more than 32767 instructions";
 			ok = false;
 		}
 		c->insns.v[e.jumps.v[i].insn].off = (int16_t)off;

@@ -259,9 +259,6 @@ static void end_fn(struct gen *g)
 	ir_ret(f, IR_I(0));
 }
 
-/* MAX_USED_MAPS of kernel/bpf/verifier.c. */
-enum { PROG_MAPS_MAX = 64 };
-
 static uint32_t count_maps(const struct gen *g, const struct image_prog *p)
 {
 	bool *seen = xcalloc(g->maps.n + 1, sizeof(bool));
@@ -314,11 +311,11 @@ static struct image_prog *finish_prog(struct gen *g, struct ir_fn *f, const char
 	p->funcs = arena_array(g->arena, uint32_t, code.funcs.n);
 	memcpy(p->funcs, code.funcs.v, code.funcs.n * sizeof(*p->funcs));
 	ebpf_code_fini(&code);
-	if (count_maps(g, p) > PROG_MAPS_MAX) {
+	if (g->target->maps_max && count_maps(g, p) > g->target->maps_max) {
 		diag_error(
 			g->diags, loc, 0, "D_TOO_LARGE",
-			"the clauses of %s use %u aggregations, arrays and tables together; the kernel allows %d",
-			name, count_maps(g, p), PROG_MAPS_MAX);
+			"the clauses of %s use %u aggregations, arrays and tables together; the kernel allows %u",
+			name, count_maps(g, p), g->target->maps_max);
 		g->failed = true;
 	}
 	return p;
@@ -778,8 +775,9 @@ static void list_clauses(struct gen *g)
 		const struct bound_clause *cl = g->b->clauses.v[i];
 
 		if (cl->index < img->nclauses)
-			img->clauses[cl->index] =
-				(struct image_clause){ cl->loc, cl->end, cl->index };
+			img->clauses[cl->index] = (struct image_clause){ .loc = cl->loc,
+									 .end = cl->end,
+									 .index = cl->index };
 		if (cl->attach == ATTACH_SELF && cl->nprobes &&
 		    !strcmp(cl->probes[0]->name, "ERROR"))
 			g->errors[g->nerrors++] = cl;
@@ -787,6 +785,21 @@ static void list_clauses(struct gen *g)
 		for (uint32_t k = 0; k < cl->nprobes; k++)
 			(void)probe_number(g, cl->probes[k]);
 	}
+}
+
+/* A string has up to strsize characters and a NUL behind them. */
+static void choose_strsize(struct gen *g)
+{
+	int64_t chars = opt_num(g->options, OPT_STRSIZE);
+
+	if (chars < 1)
+		chars = 1;
+	if (chars > WIRE_STRING_MAX - 1)
+		chars = WIRE_STRING_MAX - 1;
+	g->strmax = (uint32_t)chars + 1;
+	g->strsize = (g->strmax + 7) & ~7u;
+	if (g->strsize < 16)
+		g->strsize = 16;
 }
 
 struct image *compile_image(const struct bound *b, struct type_graph *types, struct diags *diags,
@@ -810,11 +823,7 @@ struct image *compile_image(const struct bound *b, struct type_graph *types, str
 		g.map_of[i] = -1;
 	intern_init(&g.texts);
 	g.report = opt_on(options, OPT_REPORT);
-	g.strsize = (uint32_t)((opt_num(options, OPT_STRSIZE) + 7) & ~7ll);
-	if (g.strsize < 16)
-		g.strsize = 16;
-	if (g.strsize > WIRE_STRING_MAX)
-		g.strsize = WIRE_STRING_MAX;
+	choose_strsize(&g);
 	g.this_regs = arena_array(g.arena, struct ir_val, b->vars.n + 1);
 	list_clauses(&g);
 	(void)gen_fixed_map(&g, MAP_STATE);
@@ -822,6 +831,7 @@ struct image *compile_image(const struct bound *b, struct type_graph *types, str
 	(void)gen_fixed_map(&g, MAP_CONTROL);
 	(void)gen_fixed_map(&g, MAP_COUNTERS);
 	gen_collect(&g);
+	gen_list_clauses(&g);
 	if (diags->errors == 0) {
 		compile_others(&g);
 		compile_syscalls(&g, ATTACH_SYSCALL_ENTRY);

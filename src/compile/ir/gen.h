@@ -28,6 +28,7 @@ struct compile_target {
 	/* In the traced process: a system call's context is its struct pt_regs, as a uprobe's is; what is not resident is
 	 * faulted in; threads ask for their own CPU time. */
 	bool inside;
+	uint32_t maps_max; /* most maps a program may use, 0: any number */
 	bool unwind; /* the engine keeps unwind tables: ustack() walks by them, not by frame pointers */
 	const int32_t *cpu_chip, *cpu_node; /* by CPU number */
 	uint32_t ncpus;
@@ -43,6 +44,9 @@ struct compile_target {
 struct image *compile_image(const struct bound *b, struct type_graph *types, struct diags *diags,
 			    struct options *options, struct compile_target *target, FILE *ir_out);
 
+/* MAX_USED_MAPS of kernel/bpf/verifier.c. */
+enum { PROG_MAPS_MAX = 64 };
+
 /* --- private to compile/ir --- */
 
 enum { SCRATCH_BUSY = 0, SCRATCH_WORD = 8, SCRATCH_DYN = 16, SCRATCH_SLOTS = 4 };
@@ -52,7 +56,8 @@ enum { KEY_ON_STACK = 96 }; /* larger keys are built in scratch memory */
 struct tuple_layout {
 	struct field *fields;
 	uint32_t n, size;
-	bool padded; /* holds bytes that no field writes: zero it first */
+	bool padded;   /* holds bytes that no field writes: zero it first */
+	uint32_t slot; /* of a map that several arrays share, from 1: the first word of the key, the fields are behind. 0: none */
 };
 
 struct var_layout {
@@ -60,6 +65,7 @@ struct var_layout {
 	uint32_t size;           /* bytes of the value */
 	int map;                 /* assoc: its map, else -1 */
 	struct tuple_layout key; /* assoc; self-> arrays end in a hidden thread id */
+	bool own;                /* only ever assigned pointers of alloca() and copyin(), and 0 */
 };
 
 /* A value made when first needed in a firing: register holds 0 until then. `known`: made on every path to here. */
@@ -106,7 +112,9 @@ struct gen {
 	struct var_layout *vars;
 	struct tuple_layout *agg_keys;
 	bool *agg_atomic;
-	uint32_t globals_size, tls_size, this_size, scratch_size, strsize, dynsize;
+	uint32_t globals_size, tls_size, this_size, scratch_size, dynsize;
+	uint32_t strsize,
+		strmax; /* bytes kept for a string, a multiple of 8; bytes it may have with its NUL */
 	uint32_t chips_at, nodes_at; /* rodata offsets of tables by CPU, 0 not made */
 	uint32_t strtok_at;          /* scratch offset of strtok()'s state, 0 not used */
 	uint32_t offsets_at;         /* rodata offset + 1 of struct wire_offsets, 0 not made */
@@ -144,7 +152,7 @@ struct gen {
 	bool exits; /* the clause calls exit() */
 	struct ir_val f_code, f_value, f_loc;
 	bool in_error; /* inside an ERROR clause run in place */
-	struct ir_val err_code, err_value, err_loc, err_clause;
+	struct ir_val err_code, err_value, err_loc, err_clause, err_probe;
 	uint32_t scratch_next;
 	uint32_t brk, cont, ret; /* labels: of the loop, of the function put in */
 	uint32_t loops;          /* in the program so far */
@@ -170,6 +178,7 @@ struct lval {
 	type_id type;
 	uint32_t bit_off, bit_size; /* bit-field: from v + off */
 	const struct variable *var;
+	bool own; /* PLACE_KERNEL: of alloca() or copyin(), whose bounds are known */
 };
 
 /* gen_expr.c */
@@ -179,9 +188,15 @@ void gen_cond(struct gen *g, const struct node *n, bool want,
 struct lval gen_place(struct gen *g, const struct node *n);
 struct ir_val gen_load_place(struct gen *g, struct lval p, loc_t loc);
 void gen_store_place(struct gen *g, struct lval p, struct ir_val v, loc_t loc);
+/* Does n evaluate to a pointer of D's own, from alloca() or copyin()? */
+bool gen_is_own(struct gen *g, const struct node *n);
+/* A fault unless addr + off and `size` bytes from there are such memory of this clause. */
+void gen_check_own(struct gen *g, struct ir_val addr, int64_t off, struct ir_val size, loc_t loc);
 /* A pointer of D's own (alloca(), copyin()), checked: what the verifier knows; the bytes are at SCRATCH_DYN behind it. */
 struct ir_val gen_own_memory(struct gen *g, struct ir_val addr, int64_t off, uint32_t size,
 			     loc_t loc);
+/* Where the bytes of a struct are read from; those of an element that does not exist are zeros. */
+struct ir_val gen_readable(struct gen *g, struct lval p);
 struct ir_val gen_place_addr(struct gen *g, struct lval p); /* as a D pointer (plain integer) */
 void gen_effect(struct gen *g, const struct node *n);       /* expression for its side effects */
 bool gen_is_string(struct gen *g, const struct node *n);
@@ -233,6 +248,8 @@ struct str_info {
 	uint32_t bound;
 }; /* bound: bytes incl. NUL, a multiple of 8 */
 struct str_info gen_str_info(struct gen *g, const struct node *n);
+bool gen_is_string_place(
+	const struct node *n); /* a string that lies somewhere: a variable, an element, a member */
 void gen_str_into(struct gen *g, const struct node *n, struct ir_val dst, int32_t off,
 		  uint32_t size);
 /* Address readable by bpf_probe_read_kernel; *ret_known: bytes the verifier lets programs load directly (0: none). */
@@ -296,6 +313,8 @@ void gen_lazy_settle(struct gen *g, uint32_t from, const struct lazy *before);
 uint32_t gen_rodata(struct gen *g, const void *p, uint32_t n, uint32_t align);
 /* Has the clause this-> variables in scratch memory, or strtok()'s state? Then it is kept from clause to clause. */
 bool gen_keeps_scratch(struct gen *g, const struct bound_clause *cl);
+void gen_list_clauses(
+	struct gen *g); /* listing.c: what -S says of clauses; variables have their places */
 bool gen_copies_in(const struct bound_clause *cl); /* layout.c: may it read the process's memory? */
 void gen_collect(struct gen *g);                   /* layout.c: variables, keys, what is needed */
 

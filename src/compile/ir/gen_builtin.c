@@ -361,6 +361,27 @@ struct ir_val gen_syscall_word(struct gen *g)
 	return ir_load(g->f, g->ctx, 8, 8, false);
 }
 
+/* The id of the probe with this number. */
+static struct ir_val probe_id(struct gen *g, struct ir_val probe)
+{
+	struct ir_fn *f = g->f;
+	struct ir_val base, v;
+	uint32_t done;
+
+	if (probe.kind == IR_IMM)
+		return IR_I(g->probes.v[probe.imm].id);
+	v = ir_new_reg(f);
+	done = ir_new_label(f);
+	ir_set(f, v, IR_I(0));
+	ir_if(f, probe, IF_UGE, IR_I(g->probes.n), done);
+	base = ir_map_value(f, gen_fixed_map(g, MAP_RODATA), g->probe_ids);
+	ir_set(f, v,
+	       ir_load(f, ir_bin(f, ALU_ADD, base, ir_bin(f, ALU_SHL, probe, IR_I(2))), 0, 4,
+		       false));
+	ir_place(f, done);
+	return v;
+}
+
 struct ir_val gen_arg(struct gen *g, const struct probe_arg *a, loc_t loc)
 {
 	static const uint8_t syscall_regs[] = { UREG_RDI, UREG_RSI, UREG_RDX,
@@ -390,7 +411,7 @@ struct ir_val gen_arg(struct gen *g, const struct probe_arg *a, loc_t loc)
 		if (!g->in_error)
 			return IR_I(0);
 		switch (a->value) {
-		case 1: return ir_bin(g->f, ALU_ADD, g->err_clause, IR_I(1));
+		case 1: return probe_id(g, g->err_probe);
 		case 2: return g->err_clause;
 		case 3: return g->err_loc;
 		case 4: return g->err_code;
@@ -522,26 +543,6 @@ static struct ir_val vtimestamp(struct gen *g)
 	return v;
 }
 
-static struct ir_val probe_id(struct gen *g)
-{
-	struct ir_fn *f = g->f;
-	struct ir_val base, v;
-	uint32_t done;
-
-	if (g->probe.kind == IR_IMM)
-		return IR_I(g->probes.v[g->probe.imm].id);
-	v = ir_new_reg(f);
-	done = ir_new_label(f);
-	ir_set(f, v, IR_I(0));
-	ir_if(f, g->probe, IF_UGE, IR_I(g->probes.n), done);
-	base = ir_map_value(f, gen_fixed_map(g, MAP_RODATA), g->probe_ids);
-	ir_set(f, v,
-	       ir_load(f, ir_bin(f, ALU_ADD, base, ir_bin(f, ALU_SHL, g->probe, IR_I(2))), 0, 4,
-		       false));
-	ir_place(f, done);
-	return v;
-}
-
 static struct ir_val credential(struct gen *g, bool group, loc_t loc)
 {
 	struct ir_val ids, cred;
@@ -577,7 +578,8 @@ struct ir_val gen_builtin(struct gen *g, const struct node *n)
 	case BUILTIN_WALLTIMESTAMP:
 		v = ir_load(f, ir_map_value(f, gen_fixed_map(g, MAP_STATE), 0),
 			    offsetof(struct wire_state, boot_offset), 8, false);
-		return ir_bin(f, ALU_ADD, gen_lazy(g, LAZY_TIME), v);
+		/* it goes on within a firing */
+		return ir_bin(f, ALU_ADD, ir_call(f, HELPER_KTIME, 0), v);
 	case BUILTIN_VTIMESTAMP: return vtimestamp(g);
 	case BUILTIN_CALLER:
 		/* A return probe fires where the function returns to. */
@@ -591,7 +593,7 @@ struct ir_val gen_builtin(struct gen *g, const struct node *n)
 	case BUILTIN_CURTHREAD: return gen_thread(g);
 	case BUILTIN_CPU: return ir_call(f, HELPER_CPU, 0);
 	case BUILTIN_EPID: return IR_I(g->cl->index + 1);
-	case BUILTIN_ID: return probe_id(g);
+	case BUILTIN_ID: return probe_id(g, g->probe);
 	case BUILTIN_ERRNO: return error_number(g);
 	case BUILTIN_PID: return gen_tgid(g);
 	case BUILTIN_TID: return gen_tid(g);

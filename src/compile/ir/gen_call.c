@@ -47,9 +47,9 @@ static struct ir_val allocate(struct gen *g, struct ir_val n, loc_t loc)
 	struct ir_val at, end;
 
 	gen_fault_if(g, n, IF_UGT, IR_I(g->dynsize), WIRE_FAULT_NOSCRATCH, n, loc);
-	at = ir_mov(f, g->top);
+	at = ir_mov(f, ir_bin(f, ALU_AND, ir_bin(f, ALU_ADD, g->top, IR_I(7)), IR_I(~7ll)));
+	gen_fault_if(g, at, IF_UGT, IR_I(g->dynsize), WIRE_FAULT_NOSCRATCH, n, loc);
 	end = ir_bin(f, ALU_ADD, at, n);
-	end = ir_bin(f, ALU_AND, ir_bin(f, ALU_ADD, end, IR_I(7)), IR_I(~7ll));
 	gen_fault_if(g, end, IF_UGT, IR_I(g->dynsize), WIRE_FAULT_NOSCRATCH, n, loc);
 	ir_set(f, g->top, end);
 	return at;
@@ -63,6 +63,8 @@ static struct ir_val copyin(struct gen *g, const struct node *n, bool copy)
 
 	at = allocate(g, size, n->loc);
 	if (copy) {
+		/* One byte more, for the NUL that scripts put behind what they copied. */
+		ir_set(f, g->top, ir_bin(f, ALU_ADD, g->top, IR_I(1)));
 		read_user(g, ir_bin(f, ALU_ADD, ir_bin(f, ALU_ADD, scratch, at), IR_I(SCRATCH_DYN)),
 			  size, from, n->loc);
 	}
@@ -84,25 +86,28 @@ static struct ir_val memref(struct gen *g, const struct node *n)
 	return ir_bin(f, ALU_ADD, ir_bin(f, ALU_ADD, base, at), IR_I(SCRATCH_DYN));
 }
 
-/* copyinto(from, n, to), bcopy(from, to, n): `to` must be D's own memory. */
+/* copyinto(from, n, to), bcopy(from, to, n): `to` must be D's own memory, and as much of it as is copied. */
 static void copy_to(struct gen *g, const struct node *n, bool user)
 {
 	struct ir_fn *f = g->f;
-	struct ir_val from = num(g, n, 0), size = num(g, n, user ? 1 : 2),
-		      to = num(g, n, user ? 2 : 1), rel, r;
+	struct ir_val from = num(g, n, 0), second = num(g, n, 1), third = num(g, n, 2),
+		      size = user ? second : third, to = user ? third : second, rel, end, r;
 
 	rel = ir_bin(f, ALU_SUB, to,
 		     ir_bin(f, ALU_ADD, gen_lazy(g, LAZY_SCRATCH_ADDR), IR_I(SCRATCH_DYN)));
 	gen_fault_if(g, rel, IF_UGT, IR_I(g->dynsize), WIRE_FAULT_BADADDR, to, n->loc);
 	gen_fault_if(g, size, IF_UGT, IR_I(g->dynsize), WIRE_FAULT_BADSIZE, size, n->loc);
-	gen_fault_if(g, ir_bin(f, ALU_ADD, rel, size), IF_UGT, IR_I(g->dynsize), WIRE_FAULT_BADADDR,
-		     to, n->loc);
+	end = ir_bin(f, ALU_ADD, rel, size);
+	gen_fault_if(g, end, IF_UGT, g->top, WIRE_FAULT_BADSIZE, size, n->loc);
+	gen_fault_if(g, end, IF_UGT, IR_I(g->dynsize), WIRE_FAULT_BADSIZE, size, n->loc);
 	to = ir_bin(f, ALU_ADD, ir_bin(f, ALU_ADD, gen_lazy(g, LAZY_SCRATCH), rel),
 		    IR_I(SCRATCH_DYN));
 	if (user) {
 		read_user(g, to, size, from, n->loc);
 		return;
 	}
+	if (gen_is_own(g, arg(n, 0)))
+		gen_check_own(g, from, 0, size, n->loc);
 	r = ir_call(f, HELPER_READ_KERNEL, 3, to, size, from);
 	gen_fault_if(g, r, IF_NE, IR_I(0), WIRE_FAULT_BADADDR, from, n->loc);
 }
@@ -314,6 +319,15 @@ static struct ir_val cpu_table(struct gen *g, struct ir_val cpu, const int32_t *
 	return v;
 }
 
+static struct ir_val load_average(struct gen *g, struct ir_val which)
+{
+	struct ir_fn *f = g->f;
+	struct ir_val at = ir_bin(f, ALU_SHL, ir_bin(f, ALU_AND, which, IR_I(3)), IR_I(2));
+
+	return ir_load(f, ir_bin(f, ALU_ADD, ir_map_value(f, gen_fixed_map(g, MAP_STATE), 0), at),
+		       offsetof(struct wire_state, load), 4, false);
+}
+
 /* --- the table --- */
 
 uint32_t gen_swap_size(enum subr_id id)
@@ -379,6 +393,7 @@ struct ir_val gen_subr(struct gen *g, const struct node *n)
 	case SUBR_GETF: v = num(g, n, 0); return ir_routine(f, "d_getfile", 2, v, offsets(g));
 	case SUBR_CPU_CHIP: return cpu_table(g, num(g, n, 0), &g->target->cpu_chip, &g->chips_at);
 	case SUBR_CPU_NODE: return cpu_table(g, num(g, n, 0), &g->target->cpu_node, &g->nodes_at);
+	case SUBR_LOAD: return load_average(g, num(g, n, 0));
 	case SUBR_GETMAJOR: return ir_bin(f, ALU_SHR, ir_ext(f, num(g, n, 0), 4, false), IR_I(20));
 	case SUBR_GETMINOR: return ir_bin(f, ALU_AND, num(g, n, 0), IR_I(0xfffff));
 	case SUBR_MUTEX_OWNER: return mutex_owner(g, n);
@@ -511,7 +526,8 @@ void gen_subr_string(struct gen *g, const struct node *n, struct ir_val dst, int
 		break;
 	case SUBR_INET_NTOA6:
 		a = num(g, n, 0);
-		r = ir_routine(f, "d_inet_ntoa6", 3, out, IR_I(size), a);
+		b = arg(n, 1) ? num(g, n, 1) : IR_I(0);
+		r = ir_routine(f, "d_inet_ntoa6", 4, out, IR_I(size), a, b);
 		break;
 	case SUBR_INET_NTOP:
 	case SUBR_LINK_NTOP:
@@ -519,6 +535,7 @@ void gen_subr_string(struct gen *g, const struct node *n, struct ir_val dst, int
 		a = num(g, n, 1);
 		r = ir_routine(f, id == SUBR_INET_NTOP ? "d_inet_ntop" : "d_link_ntop", 4, out,
 			       IR_I(size), b, a);
+		gen_fault_if(g, r, IF_EQ, IR_I(1), WIRE_FAULT_ILLOP, b, n->loc);
 		break;
 	case SUBR_MEMSTR:
 		a = num(g, n, 0);

@@ -235,6 +235,8 @@ static void describe(struct schema *s, const struct node *call)
 		a->text = arena_strdup(g->arena, literal(args) ? literal(args) : "");
 		if (args->next && literal(args->next))
 			a->text2 = arena_strdup(g->arena, literal(args->next));
+		else if (args->next)
+			a->fields[a->nfields++] = value_field(s, args->next);
 		break;
 	default: return;
 	}
@@ -312,12 +314,20 @@ static void stop_tracing(struct gen *g, const struct field *fl)
 	ir_store(f, state, offsetof(struct wire_state, active), 4, IR_I(WIRE_OFF));
 }
 
+/* No speculation has that number: there are -x nspec. */
+static void check_speculation(struct gen *g, struct ir_val id, loc_t loc)
+{
+	gen_fault_if(g, id, IF_UGT, IR_I(opt_num(g->options, OPT_NSPEC)), WIRE_FAULT_ILLOP, id,
+		     loc);
+}
+
 static void speculate(struct gen *g, const struct node *call)
 {
 	struct ir_fn *f = g->f;
 	uint32_t ok = ir_new_label(f);
 
 	ir_set(f, g->spec, gen_expr(g, call->call.args));
+	check_speculation(g, g->spec, call->loc);
 	ir_if(f, g->spec, IF_NE, IR_I(0), ok);
 	gen_bail(g);
 	ir_place(f, ok);
@@ -371,6 +381,10 @@ static void run_action(struct gen *g, const struct node *call, const struct acti
 	}
 	if (a && a->kind == ACT_EXIT)
 		stop_tracing(g, &s->fields.v[a->fields[0]]);
+	if (a && (a->kind == ACT_COMMIT || a->kind == ACT_DISCARD))
+		check_speculation(
+			g, ir_load(f, g->rec, (int32_t)s->fields.v[a->fields[0]].offset, 4, false),
+			call->loc);
 }
 
 static bool has_action(const struct node *call)
@@ -749,6 +763,7 @@ static void run_errors(struct gen *g)
 	g->err_value = ir_mov(f, g->f_value);
 	g->err_loc = ir_mov(f, g->f_loc);
 	g->err_clause = IR_I(g->cl->index);
+	g->err_probe = probe;
 	for (uint32_t i = 0; i < g->nerrors; i++) {
 		at = hash_get(&g->probe_index, &g->errors[i]->probes[0], sizeof(struct probe *));
 		g->probe = IR_I(*at - 1);

@@ -118,17 +118,82 @@ static struct lval made_element(struct gen *g, struct lval p, loc_t loc)
 	return p;
 }
 
+/* p, the place of a whole array or string, moved to the element at `index`, which is below its end. */
+static struct lval element_of(struct gen *g, struct lval p, struct ir_val index, uint64_t size,
+			      loc_t loc)
+{
+	if (p.kind == PLACE_TLS) {
+		struct ir_val tls = gen_lazy(g, LAZY_TLS_RW);
+
+		gen_fault_if(g, tls, IF_EQ, IR_I(0), WIRE_FAULT_NOSCRATCH, IR_I(0), loc);
+		p.kind = PLACE_MEM;
+		p.v = tls;
+	}
+	if (p.kind == PLACE_ASSOC && index.kind != IR_IMM)
+		p = made_element(g, p, loc);
+	if (index.kind == IR_IMM)
+		p.off += index.imm * (int64_t)size;
+	else
+		p.v = ir_bin(g->f, ALU_ADD, p.v, ir_bin(g->f, ALU_MUL, index, IR_I(size)));
+	return p;
+}
+
+/* The whole string that n is a character of: a variable's where it lies, of any other string where its text is made. */
+static struct lval text_of(struct gen *g, const struct node *n)
+{
+	const struct node *base = n->e.a;
+	struct lval p = { .kind = PLACE_KERNEL };
+
+	if (gen_is_string_place(base))
+		p = gen_place(g, base);
+	else
+		p.v = gen_str_plain(g, base);
+	p.type = T_CHAR;
+	return p;
+}
+
+static void check_character(struct gen *g, const struct node *n, struct ir_val index)
+{
+	uint32_t bound = gen_is_string_place(n->e.a) ? g->strsize : gen_str_info(g, n->e.a).bound;
+
+	gen_fault_if(g, index, IF_UGE, IR_I(bound), WIRE_FAULT_BADINDEX, index, n->loc);
+}
+
+/* Behind the end of no text at all is a fault: in DTrace a string without a value is a null pointer. */
+static struct ir_val load_character(struct gen *g, const struct node *n)
+{
+	struct ir_fn *f = g->f;
+	struct ir_val index = gen_expr(g, n->e.b);
+	struct lval p = text_of(g, n);
+	uint32_t some = ir_new_label(f);
+
+	check_character(g, n, index);
+	if (gen_is_string_place(n->e.a) && (index.kind == IR_REG || index.imm)) {
+		ir_if(f, index, IF_EQ, IR_I(0), some);
+		gen_fault_if(g, gen_load_place(g, p, n->loc), IF_EQ, IR_I(0), WIRE_FAULT_BADADDR,
+			     index, n->loc);
+		ir_place(f, some);
+	}
+	return gen_load_place(g, element_of(g, p, index, 1, n->loc), n->loc);
+}
+
 static struct lval element(struct gen *g, const struct node *n)
 {
 	const struct node *base = n->e.a;
 	uint64_t size = type_size(g->types, n->type);
 	uint32_t nelems;
-	struct ir_val index = gen_expr(g, n->e.b);
+	struct ir_val index;
 	struct lval p;
 
+	index = gen_expr(g, n->e.b);
+	if (gen_is_string(g, base)) {
+		check_character(g, n, index);
+		return element_of(g, text_of(g, n), index, 1, n->loc);
+	}
 	if (type_kind(g->types, type_strip(g->types, base->type)) != TYPE_ARRAY) {
 		p = (struct lval){ .kind = PLACE_KERNEL, .v = gen_expr(g, base), .type = n->type };
 		p.v = ir_bin(g->f, ALU_ADD, p.v, ir_bin(g->f, ALU_MUL, index, IR_I(size)));
+		p.own = gen_is_own(g, base);
 		return p;
 	}
 	p = gen_place(g, base);
@@ -139,20 +204,7 @@ static struct lval element(struct gen *g, const struct node *n)
 	}
 	nelems = type_nelems(g->types, type_strip(g->types, base->type));
 	gen_fault_if(g, index, IF_UGE, IR_I(nelems), WIRE_FAULT_BADINDEX, index, n->loc);
-	if (p.kind == PLACE_TLS) {
-		struct ir_val tls = gen_lazy(g, LAZY_TLS_RW);
-
-		gen_fault_if(g, tls, IF_EQ, IR_I(0), WIRE_FAULT_NOSCRATCH, IR_I(0), n->loc);
-		p.kind = PLACE_MEM;
-		p.v = tls;
-	}
-	if (p.kind == PLACE_ASSOC && index.kind != IR_IMM)
-		p = made_element(g, p, n->loc);
-	if (index.kind == IR_IMM)
-		p.off += index.imm * (int64_t)size;
-	else
-		p.v = ir_bin(g->f, ALU_ADD, p.v, ir_bin(g->f, ALU_MUL, index, IR_I(size)));
-	return p;
+	return element_of(g, p, index, size, n->loc);
 }
 
 static struct lval member(struct gen *g, const struct node *n)
@@ -161,7 +213,9 @@ static struct lval member(struct gen *g, const struct node *n)
 	struct lval p;
 
 	if (n->kind == N_PMEMBER)
-		p = (struct lval){ .kind = PLACE_KERNEL, .v = gen_expr(g, n->member.a) };
+		p = (struct lval){ .kind = PLACE_KERNEL,
+				   .v = gen_expr(g, n->member.a),
+				   .own = gen_is_own(g, n->member.a) };
 	else
 		p = gen_place(g, n->member.a);
 	p.type = n->type;
@@ -199,7 +253,8 @@ struct lval gen_place(struct gen *g, const struct node *n)
 		if (n->op == OP_DEREF)
 			return (struct lval){ .kind = PLACE_KERNEL,
 					      .v = gen_expr(g, n->e.a),
-					      .type = n->type };
+					      .type = n->type,
+					      .own = gen_is_own(g, n->e.a) };
 		break;
 	case N_CAST:
 	case N_COMMA:
@@ -268,6 +323,13 @@ struct ir_val gen_pointed_copy(struct gen *g, struct ir_val dst, struct ir_val s
 	return r;
 }
 
+/* A member of what NULL points to: it is NULL that is the invalid address. */
+static void check_null(struct gen *g, struct ir_val addr, int64_t off, loc_t loc)
+{
+	if (off)
+		gen_fault_if(g, addr, IF_EQ, IR_I(0), WIRE_FAULT_BADADDR, IR_I(0), loc);
+}
+
 static struct ir_val pointed_read(struct gen *g, struct ir_val addr, int64_t off, uint32_t size,
 				  bool sign, loc_t loc)
 {
@@ -275,6 +337,7 @@ static struct ir_val pointed_read(struct gen *g, struct ir_val addr, int64_t off
 	uint32_t obj;
 	struct ir_val at, r;
 
+	check_null(g, addr, off, loc);
 	if (!of_process(g))
 		return gen_kernel_read(g, addr, off, size, sign, loc);
 	obj = ir_new_object(f, 8, "read");
@@ -298,7 +361,11 @@ struct ir_val gen_load_place(struct gen *g, struct lval p, loc_t loc)
 	switch (p.kind) {
 	case PLACE_REG: return ir_mov(f, p.v);
 	case PLACE_MEM: v = ir_load(f, p.v, (int32_t)p.off, size, sign); break;
-	case PLACE_KERNEL: v = pointed_read(g, p.v, p.off, size, sign, loc); break;
+	case PLACE_KERNEL:
+		if (p.own)
+			gen_check_own(g, p.v, p.off, IR_I(size), loc);
+		v = pointed_read(g, p.v, p.off, size, sign, loc);
+		break;
 	default:
 		at = p.kind == PLACE_TLS ? gen_lazy(g, LAZY_TLS) : assoc_lookup(g, &p);
 		v = ir_new_reg(f);
@@ -311,16 +378,53 @@ struct ir_val gen_load_place(struct gen *g, struct lval p, loc_t loc)
 	return p.bit_size ? bits(g, v, &p) : v;
 }
 
-/* A pointer of D's own (alloca(), copyin()): within the scratch memory, else a fault. Gives the verifier-known address. */
-struct ir_val gen_own_memory(struct gen *g, struct ir_val addr, int64_t off, uint32_t size,
-			     loc_t loc)
+/* Does the pointer that n evaluates to lead, if anywhere sensible, to the firing's own memory? */
+bool gen_is_own(struct gen *g, const struct node *n)
+{
+	switch (n->kind) {
+	case N_CALL:
+		return n->id && n->id->kind == IDENT_SUBR &&
+		       (n->id->subr == SUBR_ALLOCA || n->id->subr == SUBR_COPYIN);
+	case N_IDENT:
+	case N_INDEX: return n->id && n->id->kind == IDENT_VAR && g->vars[n->id->var->index].own;
+	case N_CAST: return gen_is_own(g, n->t.a);
+	case N_COMMA: return gen_is_own(g, n->e.b);
+	case N_TERNARY: return gen_is_own(g, n->e.b) && gen_is_own(g, n->e.c);
+	case N_ASSIGN: return gen_is_own(g, n->e.b);
+	case N_BINARY: return (n->op == OP_ADD || n->op == OP_SUB) && gen_is_own(g, n->e.a);
+	case N_UNARY: return n->op >= OP_PREINC && gen_is_own(g, n->e.a);
+	default: return false;
+	}
+}
+
+/* The offset of `size` bytes at addr + off within what the clause has of the firing's own memory; a fault beyond its ends. */
+static struct ir_val own_offset(struct gen *g, struct ir_val addr, int64_t off, struct ir_val size,
+				loc_t loc)
 {
 	struct ir_fn *f = g->f;
 	struct ir_val at = ir_bin(f, ALU_ADD, addr, IR_I(off)), rel;
 
 	rel = ir_bin(f, ALU_SUB, at, gen_lazy(g, LAZY_SCRATCH_ADDR));
 	rel = ir_bin(f, ALU_SUB, rel, IR_I(SCRATCH_DYN));
-	gen_fault_if(g, rel, IF_UGT, IR_I((int64_t)g->dynsize - size), WIRE_FAULT_BADADDR, at, loc);
+	gen_fault_if(g, rel, IF_UGT, g->top, WIRE_FAULT_BADADDR, at, loc);
+	gen_fault_if(g, ir_bin(f, ALU_ADD, rel, size), IF_UGT, g->top, WIRE_FAULT_BADADDR, at, loc);
+	return rel;
+}
+
+void gen_check_own(struct gen *g, struct ir_val addr, int64_t off, struct ir_val size, loc_t loc)
+{
+	(void)own_offset(g, addr, off, size, loc);
+}
+
+struct ir_val gen_own_memory(struct gen *g, struct ir_val addr, int64_t off, uint32_t size,
+			     loc_t loc)
+{
+	struct ir_fn *f = g->f;
+	struct ir_val rel = own_offset(g, addr, off, IR_I(size), loc);
+
+	/* the same once more, in a form that the verifier keeps */
+	gen_fault_if(g, rel, IF_UGT, IR_I((int64_t)g->dynsize - size), WIRE_FAULT_BADADDR, addr,
+		     loc);
 	return ir_bin(f, ALU_ADD, gen_lazy(g, LAZY_SCRATCH), rel);
 }
 
@@ -329,7 +433,8 @@ static void assoc_store(struct gen *g, const struct lval *p, uint32_t size, stru
 	struct ir_fn *f = g->f;
 	uint32_t done = ir_new_label(f), insert = ir_new_label(f),
 		 map = (uint32_t)g->vars[p->var->index].map, tmp, keep;
-	bool part = is_aggregate_type(g, p->var->type); /* a member: 0 does not free the element */
+	/* a member or a character: 0 does not free the element */
+	bool part = is_aggregate_type(g, p->var->type) || type_is_string(g->types, p->var->type);
 	struct ir_val at, r, value = part ? new_element(g, p->var) : IR_I(0);
 
 	if (!part && (v.kind == IR_REG || v.imm == 0)) {
@@ -595,8 +700,7 @@ static struct ir_val writable(struct gen *g, struct lval p, uint32_t size, loc_t
 	return ir_bin(f, ALU_ADD, at, IR_I(p.off));
 }
 
-/* Where the bytes of a struct are read from; those of an element that does not exist are zeros. */
-static struct ir_val readable(struct gen *g, struct lval p)
+struct ir_val gen_readable(struct gen *g, struct lval p)
 {
 	struct ir_fn *f = g->f;
 	struct ir_val at;
@@ -619,7 +723,7 @@ static struct ir_val assign_bytes(struct gen *g, const struct node *n)
 	struct ir_fn *f = g->f;
 	uint32_t size = (uint32_t)type_size(g->types, n->e.a->type);
 	struct lval place = gen_place(g, n->e.b);
-	struct ir_val from = readable(g, place), to, r;
+	struct ir_val from = gen_readable(g, place), to, r;
 
 	to = writable(g, gen_place(g, n->e.a), size, n->loc);
 	r = place.kind == PLACE_KERNEL ? gen_pointed_copy(g, to, IR_I(size), from, false)
@@ -628,18 +732,38 @@ static struct ir_val assign_bytes(struct gen *g, const struct node *n)
 	return from;
 }
 
+/* A struct = 0: an element of an array is gone, a thread's is all zeros, as it was before its first use. */
+static struct ir_val free_struct(struct gen *g, const struct node *n)
+{
+	struct ir_fn *f = g->f;
+	struct lval p = gen_place(g, n->e.a);
+	uint32_t none = ir_new_label(f);
+	struct ir_val tls;
+
+	if (p.kind == PLACE_ASSOC) {
+		(void)ir_call(f, HELPER_MAP_DELETE, 2,
+			      ir_map(f, (uint32_t)g->vars[p.var->index].map), p.v);
+	} else {
+		tls = gen_lazy(g, LAZY_TLS);
+		ir_if(f, tls, IF_EQ, IR_I(0), none);
+		zero_element(g, p.var, ir_bin(f, ALU_ADD, tls, IR_I(p.off)));
+	}
+	ir_place(f, none);
+	return IR_I(0);
+}
+
 static struct ir_val assign(struct gen *g, const struct node *n)
 {
 	struct ir_val v;
 	struct lval p;
 
-	if (is_aggregate_type(g, n->e.a->type))
-		return assign_bytes(g, n);
-
-	if (gen_is_string(g, n->e.a)) {
+	if (gen_is_string(g, n->e.a) ||
+	    (gen_is_string(g, n->e.b) && is_aggregate_type(g, n->e.a->type))) {
 		gen_assign_string(g, gen_place(g, n->e.a), n->e.b);
 		return IR_I(0);
 	}
+	if (is_aggregate_type(g, n->e.a->type))
+		return n->e.b->kind == N_INT ? free_struct(g, n) : assign_bytes(g, n);
 	if (n->op == OP_NONE) {
 		v = gen_expr(g, n->e.b);
 		p = gen_place(g, n->e.a);
@@ -717,10 +841,15 @@ struct ir_val gen_expr(struct gen *g, const struct node *n)
 			v = gen_load_place(g, gen_place(g, n), n->loc);
 		break;
 	case N_INDEX:
-		if (n->id && n->id->kind == IDENT_BUILTIN)
+		if (n->id && n->id->kind == IDENT_BUILTIN) {
 			v = gen_uregs(g, gen_expr(g, n->e.b), n->loc);
-		else
-			v = gen_load_place(g, gen_place(g, n), n->loc);
+			break;
+		}
+		if (!n->id && gen_is_string(g, n->e.a)) {
+			v = load_character(g, n);
+			break;
+		}
+		v = gen_load_place(g, gen_place(g, n), n->loc);
 		break;
 	case N_EXTERN:
 	case N_MEMBER:
@@ -755,6 +884,8 @@ void gen_effect(struct gen *g, const struct node *n)
 	if (n->kind == N_COMMA) {
 		gen_effect(g, n->e.a);
 		gen_effect(g, n->e.b);
+	} else if (n->kind != N_ASSIGN && is_aggregate_type(g, n->type)) {
+		(void)gen_place(g, n);
 	} else if (n->kind == N_ASSIGN || !gen_is_string(g, n)) {
 		(void)gen_expr(g, n);
 	} else if (n->kind == N_CALL || n->kind == N_TERNARY) {

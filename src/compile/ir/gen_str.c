@@ -62,6 +62,12 @@ static uint32_t round8(uint64_t n)
 	return (uint32_t)((n + 7) & ~7ull);
 }
 
+/* Text of the program or of a probe's name, as long as a string may be. */
+static const char *clipped(const struct gen *g, const char *text)
+{
+	return strlen(text) < g->strmax ? text : arena_strndup(g->arena, text, g->strmax - 1);
+}
+
 struct str_info gen_str_info(struct gen *g, const struct node *n)
 {
 	struct str_info a, b, whole = { STR_TEXT, g->strsize };
@@ -140,8 +146,9 @@ struct ir_val gen_str_id(struct gen *g, const struct node *n, bool canonical)
 		if (!text)
 			return ir_bin(f, ALU_ADD, ir_bin(f, ALU_SHL, g->probe, IR_I(2)),
 				      IR_I(part));
+		text = clipped(g, text);
 	} else if (n->kind == N_STR) {
-		text = n->s.text;
+		text = clipped(g, n->s.text);
 	} else if (n->kind == N_COMMA) {
 		gen_effect(g, n->e.a);
 		return gen_str_id(g, n->e.b, canonical);
@@ -256,12 +263,12 @@ void gen_str_into(struct gen *g, const struct node *n, struct ir_val dst, int32_
 {
 	struct ir_fn *f = g->f;
 	loc_t outer = f->loc;
-	uint32_t other, done, known_bytes;
+	uint32_t other, done, known_bytes, most = size < g->strmax ? size : g->strmax;
 	bool known[LAZY_COUNT], pointed;
 
 	f->loc = n->loc;
 	if (is_execname(n)) {
-		execname_into(g, dst, off, size, n->loc);
+		execname_into(g, dst, off, most, n->loc);
 	} else if (n->kind == N_TERNARY) {
 		other = ir_new_label(f);
 		done = ir_new_label(f);
@@ -279,17 +286,19 @@ void gen_str_into(struct gen *g, const struct node *n, struct ir_val dst, int32_
 		gen_str_into(g, n->e.b, dst, off, size);
 	} else if (n->kind == N_CALL) {
 		gen_subr_string(g, n, dst, off, size);
+		if (size > most)
+			ir_store(f, dst, off + (int32_t)most - 1, 1, IR_I(0));
 	} else if ((n->kind == N_STRINGOF || n->kind == N_CAST) && !gen_is_string(g, operand(n))) {
 		struct ir_val src = source_addr(g, operand(n), &pointed);
 
 		if (pointed)
-			read_pointed_str(g, dst, off, size, src, n->loc);
+			read_pointed_str(g, dst, off, most, src, n->loc);
 		else
-			read_kernel_str(g, dst, off, size, src, n->loc);
+			read_kernel_str(g, dst, off, most, src, n->loc);
 	} else if (n->kind == N_STRINGOF || n->kind == N_CAST) {
 		gen_str_into(g, operand(n), dst, off, size);
 	} else {
-		read_kernel_str(g, dst, off, size, gen_str_addr(g, n, &known_bytes), n->loc);
+		read_kernel_str(g, dst, off, most, gen_str_addr(g, n, &known_bytes), n->loc);
 	}
 	f->loc = outer;
 }
@@ -331,6 +340,12 @@ static bool is_variable(const struct node *n)
 	return (n->kind == N_IDENT || n->kind == N_INDEX) && n->id && n->id->kind == IDENT_VAR;
 }
 
+bool gen_is_string_place(const struct node *n)
+{
+	return is_variable(n) || n->kind == N_INDEX || n->kind == N_MEMBER ||
+	       n->kind == N_PMEMBER || (n->kind == N_UNARY && n->op == OP_DEREF);
+}
+
 struct ir_val gen_str_addr(struct gen *g, const struct node *n, uint32_t *ret_known)
 {
 	const char *text;
@@ -341,6 +356,7 @@ struct ir_val gen_str_addr(struct gen *g, const struct node *n, uint32_t *ret_kn
 		text = part >= 0 ? common_part(g, part) : n->s.text;
 		if (!text)
 			return probe_text_addr(g, part);
+		text = clipped(g, text);
 		*ret_known = round8(strlen(text) + 1);
 		return ir_map_value(g->f, gen_fixed_map(g, MAP_RODATA), gen_rodata_text(g, text));
 	}
@@ -353,8 +369,7 @@ struct ir_val gen_str_addr(struct gen *g, const struct node *n, uint32_t *ret_kn
 		return variable_text(g, n);
 	}
 	/* Strings in arrays, structs and D's own memory: read where they are. */
-	if (n->kind == N_INDEX || n->kind == N_MEMBER || n->kind == N_PMEMBER ||
-	    (n->kind == N_UNARY && n->op == OP_DEREF))
+	if (gen_is_string_place(n))
 		return variable_text(g, n);
 	return temp_text(g, n, ret_known);
 }
@@ -513,6 +528,9 @@ static void free_string(struct gen *g, const struct lval *p)
 void gen_assign_string(struct gen *g, struct lval p, const struct node *value)
 {
 	struct ir_fn *f = g->f;
+	/* a char array that is assigned a string is a member of a translated struct */
+	uint32_t most = type_is_string(g->types, p.type) ? g->strmax
+							 : (uint32_t)type_size(g->types, p.type);
 	uint32_t done = ir_new_label(f), insert = ir_new_label(f), known, map, size;
 	struct ir_val src, tmp, at, r;
 
@@ -525,13 +543,12 @@ void gen_assign_string(struct gen *g, struct lval p, const struct node *value)
 	src = gen_str_addr(g, value, &known);
 	switch (p.kind) {
 	case PLACE_MEM:
-		read_kernel_str(g, ir_bin(f, ALU_ADD, p.v, IR_I(p.off)), 0, g->strsize, src,
-				value->loc);
+		read_kernel_str(g, ir_bin(f, ALU_ADD, p.v, IR_I(p.off)), 0, most, src, value->loc);
 		break;
 	case PLACE_TLS:
 		at = gen_lazy(g, LAZY_TLS_RW);
 		ir_if(f, at, IF_EQ, IR_I(0), insert);
-		read_kernel_str(g, at, (int32_t)p.off, g->strsize, src, value->loc);
+		read_kernel_str(g, at, (int32_t)p.off, most, src, value->loc);
 		ir_goto(f, done);
 		ir_place(f, insert);
 		gen_count(g, IR_I(WIRE_DROP_DYN));
@@ -542,19 +559,19 @@ void gen_assign_string(struct gen *g, struct lval p, const struct node *value)
 		tmp = gen_scratch_temp(g, size);
 		at = ir_call(f, HELPER_MAP_LOOKUP, 2, ir_map(f, map), p.v);
 		ir_if(f, at, IF_EQ, IR_I(0), insert);
-		read_kernel_str(g, at, (int32_t)p.off, g->strsize, src, value->loc);
+		read_kernel_str(g, at, (int32_t)p.off, most, src, value->loc);
 		ir_goto(f, done);
 		ir_place(f, insert);
-		if (size > g->strsize)
+		if (size > most)
 			(void)ir_routine(f, "d_zero", 2, tmp, IR_I(size));
-		read_kernel_str(g, tmp, (int32_t)p.off, g->strsize, src, value->loc);
+		read_kernel_str(g, tmp, (int32_t)p.off, most, src, value->loc);
 		r = ir_call(f, HELPER_MAP_UPDATE, 4, ir_map(f, map), p.v, tmp, IR_I(BPF_ANY));
 		ir_if(f, r, IF_EQ, IR_I(0), done);
 		gen_count(g, IR_I(WIRE_DROP_DYN));
 		break;
 	case PLACE_KERNEL:
-		at = gen_own_memory(g, p.v, p.off, g->strsize, value->loc);
-		read_kernel_str(g, at, SCRATCH_DYN, g->strsize, src, value->loc);
+		at = gen_own_memory(g, p.v, p.off, most, value->loc);
+		read_kernel_str(g, at, SCRATCH_DYN, most, src, value->loc);
 		break;
 	default: gen_fault(g, WIRE_FAULT_ILLOP, IR_I(0), value->loc);
 	}

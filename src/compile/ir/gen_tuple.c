@@ -131,13 +131,14 @@ static void copy_bytes(struct gen *g, const struct field *fl, const struct node 
 		       struct ir_val dst)
 {
 	struct lval place = gen_place(g, n);
-	struct ir_val addr = gen_place_addr(g, place), to, r;
+	struct ir_val addr = gen_readable(g, place), to, r;
 
 	to = ir_bin(g->f, ALU_ADD, dst, IR_I(fl->offset));
 	r = place.kind == PLACE_KERNEL
 		    ? gen_pointed_copy(g, to, IR_I(fl->size), addr, false)
 		    : ir_call(g->f, HELPER_READ_KERNEL, 3, to, IR_I(fl->size), addr);
-	gen_fault_if(g, r, IF_NE, IR_I(0), WIRE_FAULT_BADADDR, addr, n->loc);
+	gen_fault_if(g, r, IF_NE, IR_I(0), WIRE_FAULT_BADADDR,
+		     place.kind == PLACE_KERNEL ? addr : IR_I(0), n->loc);
 }
 
 void gen_field(struct gen *g, const struct field *fl, const struct node *n, struct ir_val dst,
@@ -202,7 +203,7 @@ struct ir_val gen_tuple(struct gen *g, const struct tuple_layout *l, const struc
 {
 	struct ir_fn *f = g->f;
 	bool is_agg = false, text = false, routine = false;
-	struct ir_val at;
+	struct ir_val at, fields;
 	uint32_t i = 0;
 
 	for (uint32_t k = 0; k < l->n; k++)
@@ -216,11 +217,16 @@ struct ir_val gen_tuple(struct gen *g, const struct tuple_layout *l, const struc
 		at = ir_stack(f, ir_new_object(f, l->size, "key"), 0);
 	else
 		at = gen_scratch_temp(g, l->size);
-	if (l->padded || text)
+	if (l->padded || text || l->slot)
 		zero(g, at, 0, l->size);
+	fields = at;
+	if (l->slot) {
+		ir_store(f, at, 0, 8, IR_I(l->slot));
+		fields = ir_bin(f, ALU_ADD, at, IR_I(8));
+	}
 	for (const struct node *k = keys; k && i < l->n; k = k->next, i++)
-		gen_field(g, &l->fields[i], k, at, is_agg);
+		gen_field(g, &l->fields[i], k, fields, is_agg);
 	if (thread)
-		ir_store(f, at, (int32_t)l->fields[l->n].offset, 4, thread_key(g));
+		ir_store(f, fields, (int32_t)l->fields[l->n].offset, 4, thread_key(g));
 	return at;
 }

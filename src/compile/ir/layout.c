@@ -26,6 +26,9 @@ static void look(void *arg, const struct node *n)
 		case BUILTIN_PROBEFUNC:
 		case BUILTIN_PROBENAME: needs->probe_text = true; break;
 		case BUILTIN_ID: needs->id = true; break;
+		case BUILTIN_ARG1: /* of ERROR: the id of the probe that failed */
+			needs->id |= cl->attach == ATTACH_SELF;
+			break;
 		case BUILTIN_UCALLER:
 		case BUILTIN_USTACKDEPTH: g->uses_switch_stacks |= cl->thread_arg >= 0; break;
 		case BUILTIN_VTIMESTAMP: g->uses_vtime = !g->target->inside; break;
@@ -65,6 +68,14 @@ static uint32_t value_size(struct gen *g, type_id t)
 	return n ? (uint32_t)((n + 7) & ~7ull) : 8;
 }
 
+/* 1, 2, 4 or 8: so it is aligned, too. */
+static uint32_t scalar_size(struct gen *g, type_id t)
+{
+	uint64_t n = type_size(g->types, t);
+
+	return n == 1 || n == 2 || n == 4 ? (uint32_t)n : 8;
+}
+
 static bool too_large(struct gen *g, const struct variable *v, uint32_t others, uint32_t size)
 {
 	if (size <= VARIABLES_MAX && others <= VARIABLES_MAX - size)
@@ -80,7 +91,15 @@ static bool too_large(struct gen *g, const struct variable *v, uint32_t others, 
 
 enum { ENTRIES_MAX = 1 << 20 };
 
-/* How many elements of `each` bytes the option's memory holds. Fewer than were asked for are said. */
+/* How many elements of `each` bytes so much memory holds. */
+static uint32_t elements(uint64_t bytes, uint64_t each)
+{
+	uint64_t n = bytes / each;
+
+	return n < 1 ? 1 : n > ENTRIES_MAX ? ENTRIES_MAX : (uint32_t)n;
+}
+
+/* The same of an option's memory. Fewer than were asked for are said. */
 static uint32_t entries(struct gen *g, enum option_id option, uint64_t each, const char *kind,
 			const char *name, loc_t loc)
 {
@@ -92,7 +111,7 @@ static uint32_t entries(struct gen *g, enum option_id option, uint64_t each, con
 			  "%s=%lld: %s%s has at most %d keys, which take %lld bytes",
 			  option_name(option), (long long)v->num, kind, name, ENTRIES_MAX,
 			  (long long)(ENTRIES_MAX * each));
-	return n < 1 ? 1 : n > ENTRIES_MAX ? ENTRIES_MAX : (uint32_t)n;
+	return elements((uint64_t)v->num, each);
 }
 
 /* What the kernel keeps beside key and value of a hash element. */
@@ -118,12 +137,54 @@ static void place_variables(struct gen *g)
 		}
 		if (v->scope == SCOPE_THIS && type_is_scalar(g->types, v->type))
 			continue;
+		if (type_is_scalar(g->types, v->type)) {
+			uint32_t size = scalar_size(g, v->type);
+
+			*top = (*top + size - 1) / size * size;
+			l->offset = *top;
+			*top += size;
+			continue;
+		}
+		*top = (*top + 7) & ~7u;
 		l->offset = *top;
 		*top += l->size;
 	}
 }
 
-static void make_arrays(struct gen *g)
+static bool is_shared(const struct var_layout *l)
+{
+	return l->key.slot != 0;
+}
+
+/* One map for all arrays: its keys and values are as long as the longest. */
+static void share_arrays(struct gen *g)
+{
+	uint32_t key = 0, value = 0, slot = 0, map;
+
+	for (uint32_t i = 0; i < g->b->vars.n; i++) {
+		if (!g->b->vars.v[i]->assoc)
+			continue;
+		g->vars[i].key.slot = ++slot;
+		if (key < 8 + g->vars[i].key.size)
+			key = 8 + g->vars[i].key.size;
+		if (value < g->vars[i].size)
+			value = g->vars[i].size;
+	}
+	if (!slot)
+		return;
+	map = gen_map(g, MAP_ASSOC, "arrays", BPF_MAP_TYPE_HASH, key, value,
+		      elements((uint64_t)opt_num(g->options, OPT_DYNVARSIZE) * slot, key + value),
+		      BPF_F_NO_PREALLOC);
+	for (uint32_t i = 0; i < g->b->vars.n; i++) {
+		if (!is_shared(&g->vars[i]))
+			continue;
+		g->vars[i].map = (int)map;
+		g->vars[i].key.size = key;
+		g->vars[i].size = value;
+	}
+}
+
+static void make_arrays(struct gen *g, bool share)
 {
 	for (uint32_t i = 0; i < g->b->vars.n; i++) {
 		const struct variable *v = g->b->vars.v[i];
@@ -132,13 +193,16 @@ static void make_arrays(struct gen *g)
 		if (!v->assoc)
 			continue;
 		gen_finish_tuple(&l->key, v->scope == SCOPE_SELF);
+		if (share)
+			continue;
 		l->map = (int)gen_map(g, MAP_ASSOC, arena_strdup(g->arena, v->name),
 				      BPF_MAP_TYPE_HASH, l->key.size, l->size,
-				      entries(g, OPT_DYNVARSIZE,
-					      l->key.size + l->size + ELEMENT_OVERHEAD, "array ",
+				      entries(g, OPT_DYNVARSIZE, l->key.size + l->size, "array ",
 					      v->name, v->loc),
 				      BPF_F_NO_PREALLOC);
 	}
+	if (share)
+		share_arrays(g);
 }
 
 /* Words of an aggregation's value; needs low and high magnitudes etc. bound. Mirrors data/schema.h. */
@@ -180,33 +244,87 @@ static bool has_stack(const struct tuple_layout *l)
 	return false;
 }
 
-static void make_aggs(struct gen *g)
+static uint32_t agg_entries(struct gen *g, const struct agg *a, const struct tuple_layout *l)
+{
+	return l->n ? entries(g, OPT_AGGSIZE, l->size + a->nwords * 8 + ELEMENT_OVERHEAD,
+			      "aggregation @", a->name, a->loc)
+		    : 1;
+}
+
+static void make_agg_map(struct gen *g, struct agg *a, const struct tuple_layout *l)
+{
+	const char *name = arena_printf(g->arena, "agg_%s", a->name);
+	uint32_t n = agg_entries(g, a, l);
+
+	if (is_small(g, l))
+		a->map = gen_map(g, MAP_AGG, name, BPF_MAP_TYPE_PERCPU_HASH, l->size, a->nwords * 8,
+				 FEW_KEYS + 2 * g->probes.n, 0);
+	else if (l->n)
+		a->map = gen_map(g, MAP_AGG, name, BPF_MAP_TYPE_PERCPU_HASH, l->size, a->nwords * 8,
+				 n, has_stack(l) && n <= STACK_KEYS_MAX ? 0 : BPF_F_NO_PREALLOC);
+	else
+		a->map = gen_map(g, MAP_AGG, name, BPF_MAP_TYPE_PERCPU_ARRAY, 4, a->nwords * 8, 1,
+				 0);
+}
+
+/* One map for all aggregations with as many words as the first: its keys are as long as the longest. */
+static void share_aggs(struct gen *g, uint32_t first)
+{
+	uint32_t nwords = g->b->aggs.v[first]->nwords, key = 0, map;
+	uint64_t n = 0;
+
+	for (uint32_t i = first; i < g->b->aggs.n; i++) {
+		struct tuple_layout *l = &g->agg_keys[i];
+
+		if (g->b->aggs.v[i]->nwords != nwords)
+			continue;
+		if (key < 8 + l->size)
+			key = 8 + l->size;
+		n += agg_entries(g, g->b->aggs.v[i], l);
+	}
+	map = gen_map(g, MAP_AGG, arena_printf(g->arena, "aggs_%u", nwords),
+		      BPF_MAP_TYPE_PERCPU_HASH, key, nwords * 8, elements(n, 1), BPF_F_NO_PREALLOC);
+	for (uint32_t i = first; i < g->b->aggs.n; i++) {
+		struct agg *a = g->b->aggs.v[i];
+
+		if (a->nwords != nwords)
+			continue;
+		a->map = map;
+		a->slot = g->agg_keys[i].slot = i + 1;
+		g->agg_keys[i].size = key;
+	}
+}
+
+static void make_aggs(struct gen *g, bool share)
 {
 	for (uint32_t i = 0; i < g->b->aggs.n; i++) {
 		struct agg *a = g->b->aggs.v[i];
 		struct tuple_layout *l = &g->agg_keys[i];
-		const char *name = arena_printf(g->arena, "agg_%s", a->name);
-		uint32_t n;
 
 		gen_finish_tuple(l, false);
 		a->nwords = agg_words(a);
 		a->keys = l->fields;
 		a->nkeys = l->n;
 		a->key_size = l->n ? l->size : 0;
-		n = l->n ? entries(g, OPT_AGGSIZE, l->size + a->nwords * 8 + ELEMENT_OVERHEAD,
-				   "aggregation @", a->name, a->loc)
-			 : 1;
-		if (is_small(g, l))
-			a->map = gen_map(g, MAP_AGG, name, BPF_MAP_TYPE_PERCPU_HASH, l->size,
-					 a->nwords * 8, FEW_KEYS + 2 * g->probes.n, 0);
-		else if (l->n)
-			a->map = gen_map(
-				g, MAP_AGG, name, BPF_MAP_TYPE_PERCPU_HASH, l->size, a->nwords * 8,
-				n, has_stack(l) && n <= STACK_KEYS_MAX ? 0 : BPF_F_NO_PREALLOC);
-		else
-			a->map = gen_map(g, MAP_AGG, name, BPF_MAP_TYPE_PERCPU_ARRAY, 4,
-					 a->nwords * 8, 1, 0);
+		a->slot = 0;
 	}
+	for (uint32_t i = 0; i < g->b->aggs.n; i++) {
+		if (!share)
+			make_agg_map(g, g->b->aggs.v[i], &g->agg_keys[i]);
+		else if (!g->b->aggs.v[i]->slot)
+			share_aggs(g, i);
+	}
+}
+
+/* More aggregations and arrays than maps that the kernel lets a program use, beside those it needs otherwise. */
+static bool has_too_many(const struct gen *g)
+{
+	enum { OTHER_MAPS = 16 };
+	uint32_t n = g->b->aggs.n + OTHER_MAPS;
+
+	for (uint32_t i = 0; i < g->b->vars.n; i++)
+		n += g->b->vars.v[i]->assoc;
+	return g->target->maps_max && n > g->target->maps_max;
 }
 
 static void make_tables(struct gen *g, const struct look *needs)
@@ -297,10 +415,77 @@ bool gen_copies_in(const struct bound_clause *cl)
 	return copies_in;
 }
 
+/* --- variables that hold pointers to the firing's own memory --- */
+
+/* What is assigned to each variable. */
+struct assigned {
+	struct gen *g;
+	bool changed;
+};
+
+static const struct variable *assigned_variable(const struct node *n)
+{
+	const struct node *l = n->e.a;
+
+	return n->kind == N_ASSIGN && n->op == OP_NONE &&
+			       (l->kind == N_IDENT || l->kind == N_INDEX) && l->id &&
+			       l->id->kind == IDENT_VAR
+		       ? l->id->var
+		       : NULL;
+}
+
+static bool is_zero(const struct node *n)
+{
+	while (n->kind == N_CAST)
+		n = n->t.a;
+	return n->kind == N_INT && !n->i.value;
+}
+
+static void suppose_own(void *arg, const struct node *n)
+{
+	struct assigned *a = arg;
+	const struct variable *v = assigned_variable(n);
+
+	if (v && type_is_pointer(a->g->types, v->type) && !is_zero(n->e.b))
+		a->g->vars[v->index].own = true;
+}
+
+static void refute_own(void *arg, const struct node *n)
+{
+	struct assigned *a = arg;
+	const struct variable *v = assigned_variable(n);
+
+	if (!v || !a->g->vars[v->index].own || is_zero(n->e.b) || gen_is_own(a->g, n->e.b))
+		return;
+	a->g->vars[v->index].own = false;
+	a->changed = true;
+}
+
+static void walk_clauses(struct gen *g, void (*fn)(void *arg, const struct node *n), void *arg)
+{
+	for (uint32_t i = 0; i < g->b->clauses.n; i++) {
+		node_walk(g->b->clauses.v[i]->pred, fn, arg);
+		node_walk(g->b->clauses.v[i]->body, fn, arg);
+	}
+}
+
+/* Each pointer that is assigned to is supposed to be one, until nothing refutes it any more. */
+static void find_own(struct gen *g)
+{
+	struct assigned a = { .g = g };
+
+	walk_clauses(g, suppose_own, &a);
+	do {
+		a.changed = false;
+		walk_clauses(g, refute_own, &a);
+	} while (a.changed);
+}
+
 /* needs: probes numbered.   gives: every layout, map and table but read-only text that code adds.   keeps: clauses. */
 void gen_collect(struct gen *g)
 {
 	struct look needs = { .g = g };
+	bool share;
 
 	g->vars = arena_array(g->arena, struct var_layout, g->b->vars.n + 1);
 	g->agg_keys = arena_array(g->arena, struct tuple_layout, g->b->aggs.n + 1);
@@ -311,8 +496,10 @@ void gen_collect(struct gen *g)
 	if (g->dynsize > 1u << 20)
 		g->dynsize = 1u << 20;
 	g->this_size = SCRATCH_DYN + 2 * g->dynsize;
-	g->globals_size = 8;
 	place_variables(g);
+	g->tls_size = (g->tls_size + 7) & ~7u;
+	g->globals_size = g->globals_size ? (g->globals_size + 7) & ~7u : 8;
+	find_own(g);
 	for (uint32_t i = 0; i < g->b->aggs.n; i++)
 		gen_layout_tuple(g, &g->agg_keys[i], g->b->agg_key_types.v[i],
 				 g->b->aggs.v[i]->nkeys);
@@ -328,8 +515,9 @@ void gen_collect(struct gen *g)
 		g->this_size += 8 + g->strsize;
 	}
 	g->scratch_size = g->this_size;
-	make_arrays(g);
-	make_aggs(g);
+	share = has_too_many(g);
+	make_arrays(g, share);
+	make_aggs(g, share);
 	make_tables(g, &needs);
 	if (g->uses_vtime || g->uses_switch_stacks)
 		(void)gen_fixed_map(g, MAP_TLS);

@@ -347,12 +347,15 @@ void lex_macro(struct lexer *lx, struct token *t)
 	}
 	name = arena_strndup(lx->cx->arena, lx->text + start, end - start);
 	v = macro_text(lx->cx, name, string, &unset);
+	if (!v && unset) {
+		/* Scripts name it in a condition that is false without a process. No process has that number. */
+		diag_warn(
+			lx->cx->diags, t->loc, t->end, "D_MACRO_UNDEF",
+			"macro variable $target is not set and taken as -1: -p and -c give a process");
+		v = "-1";
+	}
 	if (!v) {
-		if (unset)
-			lex_error(
-				lx, t, "D_MACRO_UNDEF",
-				"macro variable $target is not set: give a process with -p or -c");
-		else if (is_digit(name[0]))
+		if (is_digit(name[0]))
 			lex_error(lx, t, "D_MACRO_UNDEF", "macro argument $%s%s is not defined",
 				  string ? "$" : "", name);
 		else

@@ -104,17 +104,13 @@ struct pdesc *parse_pdesc(struct parse_cx *cx, enum pdesc_form form, const struc
 	if (t->kind == TOK_INT) {
 		if (t->value > UINT32_MAX || t->value == 0) {
 			diag_error(cx->diags, t->loc, t->end, "D_PDESC_INVAL",
-				   "invalid probe identifier: %llu", (unsigned long long)t->value);
+				   "invalid probe identifier %llu: Unknown probe identifier",
+				   (unsigned long long)t->value);
 			return NULL;
 		}
 		d->by_id = true;
 		d->id = (uint32_t)t->value;
 		return d;
-	}
-	if (form == PDESC_ID) {
-		diag_error(cx->diags, t->loc, t->end, "D_PDESC_INVAL",
-			   "invalid probe identifier: %s", t->text);
-		return NULL;
 	}
 	s = expand(cx, t);
 	if (!s)
@@ -124,10 +120,15 @@ struct pdesc *parse_pdesc(struct parse_cx *cx, enum pdesc_form form, const struc
 		colons[2] = colons[n - 1];
 		n = 3;
 	}
+	if (n > last && n == last + 1 && colons[0] == s) {
+		/* ":mod:func" of a function: a first field that is empty says nothing */
+		s++;
+		memmove(colons, colons + 1, n * sizeof(*colons));
+		n--;
+	}
 	if (n > last) {
 		diag_error(cx->diags, t->loc, t->end, "D_PDESC_INVAL",
-			   "invalid probe description \"%s\": more than %u field%s", s, last + 1,
-			   last ? "s" : "");
+			   "invalid probe description \"%s\": Overspecified probe description", s);
 		return NULL;
 	}
 	for (uint32_t i = 0; i <= n; i++) {

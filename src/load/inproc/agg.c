@@ -14,9 +14,10 @@
 #include <sys/syscall.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "load/inproc/inproc.h"
 
-enum { WAIT_TRIES = 200, GONE_TRY = 10, WAIT_NS = 50000 };
+enum { WAIT_TRIES = 200, GONE_TRY = 10, WAIT_NS = 50000, FLIP_NS = 100000000 };
 
 /* --- the store --- */
 
@@ -149,6 +150,8 @@ static bool has_left(const struct inproc_engine *e, const struct wire_thread *t,
 
 void aggs_flip(struct inproc_engine *e)
 {
+	const uint64_t end =
+		now_ns() + FLIP_NS; /* however many threads say that they are in a probe */
 	uint32_t old = e->gen, new = old ^ 1;
 
 	if (!e->base.image->naggs)
@@ -157,7 +160,7 @@ void aggs_flip(struct inproc_engine *e)
 	for (uint32_t i = 0; i < INPROC_THREADS; i++) {
 		struct wire_thread *t = area_thread(e, i);
 
-		if (e->late[i] && has_left(e, t, new, GONE_TRY + 2)) {
+		if (e->late[i] && has_left(e, t, new, now_ns() < end ? GONE_TRY + 2 : 1)) {
 			take(e, t, new);
 			e->late[i] = false;
 		}
@@ -173,7 +176,7 @@ void aggs_flip(struct inproc_engine *e)
 
 		if (!t->owner)
 			continue;
-		e->late[i] = !has_left(e, t, old, WAIT_TRIES);
+		e->late[i] = !has_left(e, t, old, now_ns() < end ? WAIT_TRIES : 1);
 		if (!e->late[i])
 			take(e, t, old);
 	}

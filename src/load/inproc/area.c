@@ -95,13 +95,14 @@ static struct err *map_here(struct inproc_engine *e)
 	err = files_create(&e->files, WIRE_CODE_SIZE, WIRE_FACTS_SIZE, WIRE_SHARED_MAX);
 	if (err)
 		return err;
-	err = map_fixed(e->addr, WIRE_CODE_SIZE, PROT_READ | PROT_EXEC, e->files.code.fd);
-	if (err)
-		return err;
+	/* first for writing: so `descry heal` tells a tracer from a traced process at any instant */
 	p = mmap(NULL, WIRE_CODE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, e->files.code.fd, 0);
 	if (p == MAP_FAILED)
 		return err_errno(errno, "mapping code");
 	e->code = p;
+	err = map_fixed(e->addr, WIRE_CODE_SIZE, PROT_READ | PROT_EXEC, e->files.code.fd);
+	if (err)
+		return err;
 	err = map_fixed(e->addr + WIRE_FACTS, WIRE_FACTS_SIZE, PROT_READ | PROT_WRITE,
 			e->files.facts.fd);
 	if (err)

@@ -148,7 +148,7 @@ static const struct mapped *find_mapped(const struct look *l, const struct inpro
 		uint64_t addr;
 
 		if (x->file.st_ino == m->inode && x->file.st_dev == m->dev &&
-		    object_offset_to_addr(m->object, x->offset, &addr))
+		    object_text_mapping_addr(m->object, x->offset, &addr))
 			return x;
 	}
 	return NULL;
@@ -168,7 +168,7 @@ static bool look_at_modules(struct look *l)
 		if (!m->nsites || loads_stays(m->object) || (m->enabled && any_holds(p, m, true)))
 			continue;
 		x = find_mapped(l, m);
-		if (x && !object_offset_to_addr(m->object, x->offset, &addr))
+		if (x && !object_text_mapping_addr(m->object, x->offset, &addr))
 			x = NULL;
 		/* neither ours nor its own: somebody else's */
 		if (x && m->enabled && x->lo - addr == m->bias && !any_holds(p, m, false))

@@ -145,7 +145,7 @@ struct err *plan_module(struct plan *pl, uint32_t map, uint32_t *ret)
 	struct err *err;
 	uint64_t addr;
 
-	if (!o || !object_offset_to_addr(o, m->offset, &addr))
+	if (!o || !object_text_mapping_addr(o, m->offset, &addr))
 		return err_new(0, "%s cannot be read", m->path);
 	for (uint32_t i = 0; i < pl->p->modules.n; i++) {
 		mod = &pl->p->modules.v[i];

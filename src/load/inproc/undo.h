@@ -52,6 +52,9 @@ void undo_island_name(uint64_t base, char ret[UNDO_NAME]);
 /* Areas in a process: the bases at which it has mappings of ours (a process may be traced by several). *ret_n of at most
  * WIRE_BASES. */
 struct err *undo_areas(struct control *c, uint64_t ret_bases[WIRE_BASES], uint32_t *ret_n);
+/* Is it a tracer, or a watchdog? These alone have the files mapped for writing that others only read; a tracer from its first
+ * mapping on, before its area says who it is. */
+struct err *undo_is_tracer(struct control *c, bool *ret);
 /* The log of the area at `base`, read out of the process, stopped or not. When none of its records is of this process
  * (a forked child has its parent's text), all are taken. */
 struct err *undo_log_read(struct control *c, uint64_t base, struct undo_log *ret);

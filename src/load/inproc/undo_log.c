@@ -69,6 +69,19 @@ uint64_t undo_base_of(uint64_t addr)
 	return addr - (addr - WIRE_BASE) % WIRE_BASE_STEP;
 }
 
+struct err *undo_is_tracer(struct control *c, bool *ret)
+{
+	const struct control_map *m;
+	uint32_t n = 0;
+	struct err *e = control_maps(c, &m, &n);
+
+	*ret = false;
+	for (uint32_t i = 0; !e && i < n; i++)
+		*ret |= m[i].prot[1] == 'w' && (undo_name_is(&m[i], WIRE_MEMFD_CODE) ||
+						undo_name_is(&m[i], WIRE_MEMFD_FACTS));
+	return e;
+}
+
 struct err *undo_areas(struct control *c, uint64_t ret_bases[WIRE_BASES], uint32_t *ret_n)
 {
 	const struct control_map *m;

@@ -427,6 +427,24 @@ static struct err *read_hash(struct kernel_engine *k, struct kmap *m,
 	}
 }
 
+/* Passes on the entries of one of the aggregations that share a map, with keys as if they had it for themselves. */
+struct shared_read {
+	const struct agg *agg;
+	void (*fn)(void *arg, const void *key, const uint64_t *values, uint32_t ncpus);
+	void *arg;
+};
+
+static void pass_on(void *arg, const void *key, const uint64_t *values, uint32_t ncpus)
+{
+	const struct shared_read *r = arg;
+	uint64_t slot;
+
+	memcpy(&slot, key, sizeof(slot));
+	if (slot == r->agg->slot)
+		r->fn(r->arg, r->agg->key_size ? (const uint8_t *)key + sizeof(slot) : NULL, values,
+		      ncpus);
+}
+
 struct err *maps_agg_read(struct kernel_engine *k, uint32_t agg,
 			  void (*fn)(void *arg, const void *key, const uint64_t *values,
 				     uint32_t ncpus),
@@ -436,6 +454,11 @@ struct err *maps_agg_read(struct kernel_engine *k, uint32_t agg,
 	struct kmap *m = &k->maps[ag->map];
 
 	assert(m->value_size == ag->nwords * 8);
+	if (ag->slot) {
+		struct shared_read r = { .agg = ag, .fn = fn, .arg = arg };
+
+		return read_hash(k, m, pass_on, &r);
+	}
 	if (ag->key_size)
 		return read_hash(k, m, fn, arg);
 
@@ -457,9 +480,18 @@ struct err *maps_agg_delete(struct kernel_engine *k, uint32_t agg, const void *k
 	cleanup_free uint64_t *own =
 		xcalloc(1, size); /* not k->values: agg_read's callback may be our caller */
 	uint64_t *values = ret_values ? ret_values : own;
+	cleanup_free uint8_t *full = NULL;
+	uint64_t slot = ag->slot;
 	uint32_t zero = 0;
 
-	if (!ag->key_size) {
+	if (slot) {
+		full = xcalloc(1, m->key_size);
+		memcpy(full, &slot, sizeof(slot));
+		if (ag->key_size)
+			memcpy(full + sizeof(slot), key, ag->key_size);
+		key = full;
+	}
+	if (!ag->key_size && !slot) {
 		if (ret_values && map_lookup(m->fd, &zero, ret_values))
 			return err_errno(errno, "reading an aggregation");
 		if (map_update(m->fd, &zero, own, BPF_ANY))

@@ -162,6 +162,28 @@ static struct err *rejected(struct kernel_engine *k, const struct image_prog *p,
 	return err_new(error, "the kernel rejects program %s: %s", p->name, message);
 }
 
+/* -x bpflog: what the verifier says of a program that it accepts. */
+static void show_log(const struct image_prog *p, union bpf_attr a)
+{
+	char *log = mmap(NULL, LOG_SIZE, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	int fd;
+
+	if (log == MAP_FAILED)
+		return;
+	a.log_buf = (uintptr_t)log;
+	a.log_size = LOG_SIZE;
+	a.log_level = 1;
+	fd = sys_prog_load(&a);
+	if (fd >= 0)
+		close(fd);
+	log[LOG_SIZE - 1] = '\0';
+	fprintf(stderr, "BPF: program %s\n", p->name);
+	for (char *line = strtok(log, "\n"); line; line = strtok(NULL, "\n"))
+		fprintf(stderr, "BPF: %s\n", line);
+	munmap(log, LOG_SIZE);
+}
+
 /* --- loading --- */
 
 static int32_t hook_map(void *arg, uint32_t index)
@@ -294,7 +316,9 @@ struct err *prog_load_copy(struct kernel_engine *k, uint32_t prog, uint32_t prob
 		e = tell ? rejected(k, p, &l, &a)
 			 : err_wrap(sys_err(errno, "loading a program into the kernel"), "%s",
 				    p->name);
-	else
+	else if (k->e.image->options && opt_on(k->e.image->options, OPT_BPFLOG))
+		show_log(p, a);
+	if (fd >= 0)
 		vec_push(&k->instances, (struct instance){ fd, prog, probe, tracepoint,
 							   mode_of(p->attach), l.ninsns });
 	linked_free(&l);

@@ -64,6 +64,18 @@ static void note_asks(struct kernel_engine *k, uint32_t probe)
 		    ip->prov, ip->mod, ip->func, ip->name);
 }
 
+static void note_shared_page(struct kernel_engine *k, uint32_t probe)
+{
+	const struct image_probe *ip = &k->e.image->probes[probe];
+
+	engine_note(
+		k,
+		"%s:%s:%s:%s: the flag that tells the program it is enabled lies in a page that its "
+		"linker (lld) mapped twice, and the kernel may set the other copy; -x engine=inproc "
+		"sets the right one",
+		ip->prov, ip->mod, ip->func, ip->name);
+}
+
 /* Errors that concern one of the places, so that the others are worth trying without it. */
 static bool is_about_a_place(int error)
 {
@@ -213,6 +225,8 @@ struct err *attach_uprobes(struct kernel_engine *k, struct instance *in)
 			}
 			if (q->nasks)
 				note_asks(k, p->probes[j]);
+			if (q->semaphore_shares_page)
+				note_shared_page(k, p->probes[j]);
 			vec_push(&g.offsets, q->offset);
 			vec_push(&g.semaphores, q->semaphore);
 			vec_push(&g.cookies, p->probes[j]);

@@ -19,10 +19,10 @@
  * Since Oracle's DTrace 2 the answer is no value, but is stored where the first argument points to, as 32 bits that were 0; the bytes
  * are the same.
  */
-#include <Zydis/Zydis.h>
 #include <elf.h>
 
 #include "base/hash.h"
+#include "program/object/answer.h"
 #include "program/object/image.h"
 
 enum {
@@ -127,7 +127,7 @@ static int type_size_of(const char *type)
 	return 8;
 }
 
-static void put_operand(char *out, size_t n, uint32_t arg, int size)
+void image_put_operand(char *out, size_t n, uint32_t arg, int size, uint32_t stack)
 {
 	static const char regs[6][4][4] = {
 		{ "dil", "di", "edi", "rdi" }, { "sil", "si", "esi", "rsi" },
@@ -142,7 +142,7 @@ static void put_operand(char *out, size_t n, uint32_t arg, int size)
 	if (arg < 6)
 		snprintf(out, n, "%d@%%%s", size, regs[arg][w]);
 	else
-		snprintf(out, n, "%d@%u(%%rsp)", size, 8 * (arg - 6));
+		snprintf(out, n, "%d@%u(%%rsp)", size, stack + 8 * (arg - 6));
 }
 
 /* The i-th of strings that follow one another from offset `at` on; NULL: there are not so many. */
@@ -173,7 +173,7 @@ static const char *arguments(struct dof *d, const struct bytes *strtab, struct b
 
 		if (!type || arg >= ARGS_MAX)
 			break;
-		put_operand(one, sizeof(one), arg, type_size_of(type));
+		image_put_operand(one, sizeof(one), arg, type_size_of(type), 0);
 		len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%s", len ? " " : "",
 					one);
 		if (len >= sizeof(text))
@@ -221,51 +221,9 @@ static void add_place(struct dof *d, const struct object_usdt *like, uint64_t ad
 	vec_push(&d->o->usdts, u);
 }
 
-static bool is_rax(const ZydisDecodedOperand *op)
+static uint32_t read_code(const void *object, uint64_t addr, uint8_t *buf, uint32_t n)
 {
-	return op->type == ZYDIS_OPERAND_TYPE_REGISTER &&
-	       ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, op->reg.value) ==
-		       ZYDIS_REGISTER_RAX;
-}
-
-/* Is rax read from addr on, before it is written? Jumps that always go are followed, others end it. */
-static bool reads_rax(const struct object *o, uint64_t addr)
-{
-	enum { LOOK = 16 /* instructions */ };
-	ZydisDecodedOperand ops[ZYDIS_MAX_OPERAND_COUNT];
-	ZydisDecodedInstruction ins;
-	ZydisDecoder decoder;
-
-	ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
-	for (int k = 0; k < LOOK; k++, addr += ins.length) {
-		uint8_t code[15];
-		uint32_t n = object_read(o, addr, code, sizeof(code));
-		bool written = false;
-
-		if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, code, n, &ins, ops)))
-			return false;
-		if (ins.meta.category == ZYDIS_CATEGORY_RET)
-			return true;
-		for (uint32_t i = 0; i < ins.operand_count; i++) {
-			const ZydisDecodedOperand *op = &ops[i];
-
-			if ((is_rax(op) && op->actions & ZYDIS_OPERAND_ACTION_MASK_READ) ||
-			    (op->type == ZYDIS_OPERAND_TYPE_MEMORY &&
-			     (op->mem.base == ZYDIS_REGISTER_RAX ||
-			      op->mem.index == ZYDIS_REGISTER_RAX)))
-				return true;
-			written |= is_rax(op) && op->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE;
-		}
-		if (written || ins.meta.category == ZYDIS_CATEGORY_CALL ||
-		    ins.meta.category == ZYDIS_CATEGORY_COND_BR)
-			return false;
-		if (ins.meta.category != ZYDIS_CATEGORY_UNCOND_BR)
-			continue;
-		if (ops[0].type != ZYDIS_OPERAND_TYPE_IMMEDIATE || !ops[0].imm.is_relative)
-			return false;
-		addr += (uint64_t)ops[0].imm.value.s;
-	}
-	return false;
+	return object_read(object, addr, buf, n);
 }
 
 /* after: where the instruction that says no ends. */
@@ -274,6 +232,7 @@ static void add_question(struct dof *d, const struct object_usdt *u, uint64_t af
 	static const uint8_t no[3] = { 0x48, 0x33, 0xc0 };  /* xor %rax,%rax */
 	static const uint8_t yes[3] = { 0x83, 0xc8, 0x01 }; /* or $1,%eax */
 	static const uint8_t put[3] = { 0x80, 0x0f, 0x01 }; /* orb $1,(%rdi) */
+	struct code code = { read_code, d->o };
 	struct object_question q = { u->provider, u->name, after - sizeof(no), { 0 }, { 0 } };
 
 	d->places--;
@@ -281,7 +240,7 @@ static void add_question(struct dof *d, const struct object_usdt *u, uint64_t af
 	    object_read(d->o, q.addr, q.no, sizeof(q.no)) != sizeof(q.no) ||
 	    memcmp(q.no, no, sizeof(no)))
 		return;
-	memcpy(q.yes, reads_rax(d->o, after) ? yes : put, sizeof(q.yes));
+	memcpy(q.yes, code_reads_rax(&code, after) ? yes : put, sizeof(q.yes));
 	vec_push(&d->o->questions, q);
 }
 

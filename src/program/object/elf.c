@@ -578,6 +578,35 @@ bool object_offset_to_addr(const struct object *o, uint64_t off, uint64_t *ret_a
 	return found;
 }
 
+bool object_text_mapping_addr(const struct object *o, uint64_t off, uint64_t *ret_addr)
+{
+	for (uint32_t i = 0; i < o->segments.n; i++) {
+		const struct segment *g = &o->segments.v[i];
+		uint64_t page = g->offset & ~(uint64_t)4095;
+
+		if (g->type != PT_LOAD || !(g->flags & PF_X) || off < page ||
+		    off - page >= g->offset - page + g->filesz)
+			continue;
+		*ret_addr = g->addr - g->offset + off;
+		return true;
+	}
+	return object_offset_to_addr(o, off, ret_addr);
+}
+
+bool object_shares_page(const struct object *o, uint64_t off)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < o->segments.n; i++) {
+		const struct segment *g = &o->segments.v[i];
+		uint64_t page = g->offset & ~(uint64_t)4095;
+
+		n += g->type == PT_LOAD && g->flags & PF_W && off >= page &&
+		     off - page < ((g->offset - page + g->filesz + 4095) & ~(uint64_t)4095);
+	}
+	return n > 1;
+}
+
 uint32_t object_read(const struct object *o, uint64_t addr, void *buf, uint32_t n)
 {
 	for (uint32_t i = 0; i < o->segments.n; i++) {

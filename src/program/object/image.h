@@ -70,5 +70,8 @@ void image_symbols_fini(struct object *o);
 void image_usdts_fini(struct object *o);
 /* dof.c: appends the probes of a section that holds DOF; data, its contents, must stay as long as the object. */
 void image_read_dof(struct object *o, const struct section *s, const uint8_t *data, size_t n);
+/* "-4@%edi": argument arg of a call, of a size negative when it is signed, as stapsdt writes it where the call stands. stack: bytes
+ * from rsp to the first argument that no register holds. */
+void image_put_operand(char *out, size_t n, uint32_t arg, int size, uint32_t stack);
 
 #endif

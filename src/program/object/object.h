@@ -85,6 +85,8 @@ const struct object_usdt *object_usdts(struct object *o, uint32_t *ret_n);
 const struct object_question *object_questions(struct object *o, uint32_t *ret_n);
 /* By PT_LOAD. False when the address is in no segment of the file. */
 bool object_addr_to_offset(const struct object *o, uint64_t addr, uint64_t *ret_off);
+/* Is the byte's page of the file mapped writable by more than one segment, as lld links files? */
+bool object_shares_page(const struct object *o, uint64_t off);
 /* The i-th program header, any type. False past the last. Numbers of the file, unchecked. */
 struct object_segment {
 	uint32_t type, flags; /* PT_*, PF_* */
@@ -97,6 +99,9 @@ bool object_is_text(const struct object *o, uint64_t addr);
 bool object_text_segment(const struct object *o, uint32_t i, uint64_t *ret_off, uint64_t *ret_n,
 			 uint64_t *ret_addr);
 bool object_offset_to_addr(const struct object *o, uint64_t off, uint64_t *ret_addr);
+/* The link-time address of the first byte of an executable mapping from a whole page of the file on. The segment may begin inside
+ * that page, and lld lets several segments share one: object_offset_to_addr() may then find another. */
+bool object_text_mapping_addr(const struct object *o, uint64_t off, uint64_t *ret_addr);
 /* Up to n bytes of text at a link-time address (for decoding); the count read. */
 uint32_t object_read(const struct object *o, uint64_t addr, void *buf, uint32_t n);
 /* A section's contents, malloc()ed, and its link-time address; NULL when the file has none. Compressed

@@ -234,19 +234,15 @@ uint32_t unwind_images_count(const struct unwind_images *s)
 	return s->all.n;
 }
 
-/* Where the mapping's bytes lie in the file's address space. Its offset is a whole page, the segment may begin or end
- * inside it: the text nearest the page's end counts. */
+/* Where the mapping's bytes lie in the file's address space. */
 static bool find_bias(const struct object *o, const struct mapping *m, uint64_t *ret)
 {
-	for (uint64_t in = 4096; in; in -= 64) {
-		uint64_t off = m->offset + in - 1, addr;
+	uint64_t addr;
 
-		if (object_offset_to_addr(o, off, &addr) && object_is_text(o, addr)) {
-			*ret = m->start + in - 1 - addr;
-			return true;
-		}
-	}
-	return false;
+	if (!object_text_mapping_addr(o, m->offset, &addr))
+		return false;
+	*ret = m->start - addr;
+	return true;
 }
 
 struct err *unwind_process_read(struct unwind_images *s, pid_t pid, struct unwind_process **ret)

@@ -1,4 +1,5 @@
 //@ cmd: -d bind
 //@ err
 //@ exit: 1
-BEGIN { trace(args[0]); }
+int a[args[0]];
+BEGIN { trace(1); }

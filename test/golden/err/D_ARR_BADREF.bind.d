@@ -1,4 +1,5 @@
 //@ cmd: -d bind
 //@ err
 //@ exit: 1
-BEGIN { a[1] = 2; trace(a); }
+int a[5];
+BEGIN { a[1, 2] = 3; }

@@ -1,6 +1,4 @@
 //@ cmd: -d bind
 //@ err
 //@ exit: 1
-struct foo { int a; };
-struct foo s;
-BEGIN { @[s] = count(); }
+BEGIN { @a = count(); @b[@a] = count(); @b[trace(1)] = count(); c[stack()] = 1; }

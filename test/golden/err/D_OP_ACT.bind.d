@@ -1,4 +1,4 @@
 //@ cmd: -d bind
 //@ err
 //@ exit: 1
-BEGIN { x = exit(0); }
+BEGIN { x = (trace(1), 2); }

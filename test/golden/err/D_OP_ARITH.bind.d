@@ -1,4 +1,4 @@
 //@ cmd: -d bind
 //@ err
 //@ exit: 1
-BEGIN { trace("abc" + "def"); }
+BEGIN { x = 5 + -trace(0); x = "a" * 2; x /= "b"; }

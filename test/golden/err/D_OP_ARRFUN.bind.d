@@ -1,4 +1,5 @@
 //@ cmd: -d bind
 //@ err
 //@ exit: 1
-BEGIN { x = 1; trace(x[1]); }
+int a[3], b[3];
+BEGIN { a = b; }

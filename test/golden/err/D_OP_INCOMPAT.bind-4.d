@@ -1,4 +1,4 @@
 //@ cmd: -d bind
 //@ err
 //@ exit: 1
-BEGIN { trace(1 ? "a" : 2); }
+BEGIN { trace(pid ? "a" : 2); }

@@ -1,4 +1,5 @@
 //@ cmd: -d bind
 //@ err
 //@ exit: 1
-BEGIN { print(1, 0); }
+struct none { int a[0]; };
+BEGIN { print((struct none *)alloca(8)); }

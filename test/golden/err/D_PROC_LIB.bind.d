@@ -3,4 +3,4 @@
 //@ sub: /pid[0-9]+/pidN/
 //@ err
 //@ exit: 1
-pid$target:nolib.so.7::entry { }
+pid$target:libc:-:800 { }

@@ -1,0 +1,204 @@
+/* -G: the object that a program with probes of its own is linked with.
+ *
+ * It holds the flags that _ENABLED() macros read (.probes section, semaphores). Objects compiled against DTrace's own <sys/sdt.h> call a
+ * function for each probe; these calls become nops, in the object files named behind, and what says where they are, notes or DOF, is put
+ * into the object made.
+ */
+#define _GNU_SOURCE /* memfd_create */
+#include <errno.h>
+#include <sys/mman.h>
+
+#include "base/io.h"
+#include "compile/bind/bind.h"
+#include "header.h"
+#include "program/object/calls.h"
+
+enum { LINKTYPE_DOF = 1 }; /* of option linktype */
+
+struct build {
+	struct cmdline *c;
+	struct bind_cx *bind;
+	struct node *const *tops;
+	uint32_t ntops;
+	VEC(struct calls *) objects;
+	VEC(const struct call_site *) sites;
+	VEC(struct probe_definition *) definitions; /* those of one provider follow one another */
+};
+
+static int say(const struct build *b, struct err *e)
+{
+	fprintf(stderr, "%s: %s\n", b->c->progname, e->text);
+	err_free(e);
+	return 1;
+}
+
+static void define_flag(FILE *out, const char *provider, const struct provider_probe *p)
+{
+	fprintf(out,
+		"volatile unsigned short %s_%s_semaphore __attribute__((section(\".probes\")));\n",
+		provider, p->name);
+}
+
+static bool wants_dof(const struct build *b)
+{
+	return opt_num(b->bind->options, OPT_LINKTYPE) == LINKTYPE_DOF;
+}
+
+/* Of copies of a function the linker keeps one: the others' sites are the same. */
+static bool is_known(const struct build *b, const struct call_site *s)
+{
+	for (uint32_t i = 0; i < b->sites.n && s->anchor; i++) {
+		const struct call_site *o = b->sites.v[i];
+
+		if (o->anchor && !strcmp(o->anchor, s->anchor) && o->place == s->place &&
+		    o->asks == s->asks && !strcmp(o->name, s->name) &&
+		    !strcmp(o->provider, s->provider))
+			return true;
+	}
+	return false;
+}
+
+static int open_objects(struct build *b)
+{
+	for (uint32_t i = 1; i < b->c->args.n; i++) { /* $0 is the source */
+		const struct call_site *s;
+		struct calls *calls;
+		uint32_t n;
+		struct err *e =
+			calls_open(b->c->args.v[i], wants_dof(b) ? CALLS_DOF : CALLS_NOTES, &calls);
+
+		if (e)
+			return say(b, e);
+		vec_push(&b->objects, calls);
+		s = calls_sites(calls, &n);
+		for (uint32_t k = 0; k < n; k++)
+			if (!is_known(b, &s[k]))
+				vec_push(&b->sites, &s[k]);
+	}
+	return 0;
+}
+
+/* Types are looked at only now: for programs built with macros of -h a definition may name types nobody declared. */
+static void bind_definitions(struct build *b)
+{
+	for (uint32_t i = 0; i < b->ntops; i++)
+		if (b->tops[i])
+			bind_add(b->bind, b->tops[i]);
+	for (uint32_t i = 0; i < b->ntops; i++)
+		for (const struct node *t = b->tops[i]; t; t = t->next)
+			for (const struct provider_probe *p =
+				     t->kind == D_PROVIDER ? t->provider.probes : NULL;
+			     p; p = p->next) {
+				struct probe_definition *d =
+					arena_new(b->bind->arena, struct probe_definition);
+
+				bind_probe_definition(b->bind, t->provider.name, p, d);
+				vec_push(&b->definitions, d);
+			}
+}
+
+static bool is_defined(const struct build *b, const struct call_site *s)
+{
+	for (uint32_t i = 0; i < b->definitions.n; i++)
+		if (!strcmp(b->definitions.v[i]->provider, s->provider) &&
+		    !strcmp(b->definitions.v[i]->name, s->name))
+			return true;
+	return false;
+}
+
+static int check_sites(const struct build *b)
+{
+	for (uint32_t i = 0; i < b->objects.n; i++) {
+		uint32_t n;
+		const struct call_site *s = calls_sites(b->objects.v[i], &n);
+
+		for (uint32_t k = 0; k < n; k++)
+			if (!is_defined(b, &s[k]))
+				return say(
+					b,
+					err_new(0,
+						"%s: %s%sprobe %s of provider %s is not defined in the sources",
+						b->c->args.v[i + 1], s[k].func,
+						*s[k].func ? ": " : "", s[k].name, s[k].provider));
+	}
+	return 0;
+}
+
+static void put_places(const struct build *b, FILE *out)
+{
+	const struct probe_definition *const *defs =
+		(const struct probe_definition *const *)b->definitions.v;
+
+	for (uint32_t i = 0, n; i < b->definitions.n; i += n) {
+		for (n = 1; i + n < b->definitions.n && defs[i + n]->provider == defs[i]->provider;)
+			n++;
+		if (wants_dof(b))
+			calls_put_dof(out, defs + i, n, b->sites.v, b->sites.n);
+		for (uint32_t k = 0; k < n && !wants_dof(b); k++)
+			calls_put_notes(out, defs[i + k], b->sites.v, b->sites.n);
+	}
+}
+
+/* The compiler writes to memory: what goes wrong with the file is ours to say. */
+static int make_object(const struct build *b)
+{
+	cleanup_free char *name = header_output_name(b->c, ".o");
+	cleanup_close int fd = memfd_create("descry-object", MFD_CLOEXEC);
+	cleanup_free char *path = xasprintf("/proc/%d/fd/%d", (int)getpid(), fd);
+	cleanup_free char *command = NULL;
+	cleanup_free char *object = NULL;
+	const char *cc = getenv("CC");
+	size_t len;
+	FILE *out;
+	struct err *e;
+
+	if (fd < 0)
+		return header_failed(b->c, "cannot make", "a file in memory");
+	command = xasprintf("%s -x c -c -fPIC -fno-lto -o %s -", cc ? cc : "cc", path);
+	out = popen(command, "we");
+	if (!out)
+		return header_failed(b->c, "cannot run", cc ? cc : "cc");
+	header_each_probe(b->tops, b->ntops, out, define_flag);
+	put_places(b, out);
+	if (pclose(out)) {
+		fprintf(stderr, "%s: the C compiler failed on %s\n", b->c->progname, name);
+		return 1;
+	}
+	e = io_read_file(path, &object, &len);
+	return e ? say(b, e) : header_write_file(b->c, name, object, len);
+}
+
+/* Objects are changed last: a run that fails leaves them as they were. */
+static int build(struct build *b)
+{
+	int status = open_objects(b);
+
+	if (!status && b->sites.n) {
+		bind_definitions(b);
+		if (b->bind->diags->errors)
+			return 1;
+		status = check_sites(b);
+	}
+	if (!status)
+		status = make_object(b);
+	for (uint32_t i = 0; i < b->objects.n && !status; i++) {
+		struct err *e = calls_write(b->objects.v[i]);
+
+		if (e)
+			status = say(b, e);
+	}
+	return status;
+}
+
+int cmd_object(struct cmdline *c, struct bind_cx *bind, struct node *const *tops, uint32_t n)
+{
+	struct build b = { .c = c, .bind = bind, .tops = tops, .ntops = n };
+	int status = header_no_provider(c, tops, n) || build(&b);
+
+	for (uint32_t i = 0; i < b.objects.n; i++)
+		calls_free(b.objects.v[i]);
+	vec_fini(&b.objects);
+	vec_fini(&b.sites);
+	vec_fini(&b.definitions);
+	return status;
+}

@@ -1,0 +1,128 @@
+/* Names of other systems in probe descriptions. */
+#include "probe/foreign.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "base/glob.h"
+
+static const struct {
+	const char *there, *here, *system;
+} syscalls[] = {
+#define FOREIGN(there, here, system) { #there, #here, system },
+#include "probe/foreign.def"
+#undef FOREIGN
+};
+
+/* Functions that the probes of other systems lie in. Ours lie in none. */
+static const struct {
+	const char *prov, *func;
+} functions[] = {
+	{ "io", "bdev_strategy" },   { "io", "biodone" },      { "proc", "proc_exit" },
+	{ "proc", "exit1" },         { "proc", "cfork" },      { "sched", "resume" },
+	{ "sched", "swtch" },        { "sched", "setbackdq" }, { "sched", "setfrontdq" },
+	{ "sched", "cpu_resched" },  { "sysinfo", "read" },    { "sysinfo", "write" },
+	{ "sched", "sched_switch" }, { "io", "g_disk_start" }, { "io", "buf_strategy" },
+	{ "io", "buf_biodone" },
+};
+
+/* What Linux has no event for that D can reach, and what tells the same. */
+static const struct {
+	const char *prov, *mod, *func, *name; /* patterns, as in a description */
+	const char *why;
+} missing[] = {
+	{ "fsinfo", "*", "*", "*",
+	  "Linux has no event for each operation of a file system: fbt::vfs_*:entry where functions of the kernel can be probed, else syscall:::" },
+	{ "vfs", "*", "*", "*",
+	  "provider vfs is FreeBSD's: fbt::vfs_*:entry where functions of the kernel can be probed, else syscall:::" },
+	{ "namecache", "*", "*", "*",
+	  "Linux has no event for look-ups in its name cache: fbt::lookup_fast:entry where functions of the kernel can be probed" },
+	{ "io", "nfs", "*", "*",
+	  "requests of NFS are not block I/O here; its tracepoints are sdt:nfs::: when the module is loaded" },
+	{ "fbt", "*", "fop_*", "*", "Linux calls these vfs_read, vfs_write, vfs_open ..." },
+	{ "hotspot*", "*", "*", "*",
+	  "the JVM must be built with probes (--enable-dtrace) and run with -XX:+ExtendedDTraceProbes" },
+};
+
+/* System calls that Linux does not have and nobody can make here. */
+static const char *const never[] = {
+	"xstat",       "lxstat",       "fxstat",      "xmknod",      "resolvepath",
+	"stime",       "llseek",       "lwp_create",  "lwp_park",    "lwp_sigmask",
+	"lwp_suspend", "lwp_continue", "schedctl",    "systeminfo",  "pathconf",
+	"fpathconf",   "sysconfig",    "memcntl",     "mmapobj",     "getdents_r",
+	"ntp_gettime", "pgrpsys",      "rusagesys",   "tasksys",     "zone",
+	"door",        "port",         "autofssys",   "spawn",       "execv",
+	"fexecve",     "kevent",       "kqueue",      "thr_new",     "thr_self",
+	"issetugid",   "mac_execve",   "posix_spawn", "getattrlist", "bsdthread_create",
+	"semsys",      "shmsys",       "msgsys",      "fsat",        "uadmin",
+};
+
+bool probe_never_fires(const struct probe_desc *pd)
+{
+	if (strcmp(pd->prov, "syscall"))
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(never); i++)
+		if (!strcmp(never[i], pd->func))
+			return glob_match(pd->name, "entry") || glob_match(pd->name, "return");
+	return false;
+}
+
+bool foreign_is_kernel(const char *module)
+{
+	static const char *const names[] = { "genunix", "unix", "mach_kernel", "kernel" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (!strcmp(names[i], module))
+			return true;
+	return false;
+}
+
+const char *foreign_syscall(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(syscalls); i++)
+		if (!strcmp(syscalls[i].there, name))
+			return syscalls[i].here;
+	return NULL;
+}
+
+const char *foreign_names_of(struct probe_set *ps, const char *syscall)
+{
+	const char *text = NULL;
+
+	for (size_t i = 0; i < ARRAY_SIZE(syscalls); i++)
+		if (!strcmp(syscalls[i].here, syscall))
+			text = arena_printf(&ps->arena, "%s%s%s (%s)", text ? text : "elsewhere ",
+					    text ? ", " : "", syscalls[i].there,
+					    syscalls[i].system);
+	return text;
+}
+
+/* pid123 and names of USDT providers: their modules are files. */
+static bool is_of_process(const char *prov)
+{
+	size_t n = strlen(prov);
+
+	return n && isdigit((unsigned char)prov[n - 1]);
+}
+
+struct probe_desc foreign_translate(const struct probe_desc *pd)
+{
+	struct probe_desc d = *pd;
+
+	if (foreign_is_kernel(d.mod) && !is_of_process(d.prov))
+		d.mod = !strcmp(d.prov, "fbt") ? "vmlinux" : "";
+	for (size_t i = 0; i < ARRAY_SIZE(functions); i++)
+		if (!strcmp(functions[i].prov, d.prov) && !strcmp(functions[i].func, d.func))
+			d.func = "";
+	return d;
+}
+
+const char *probe_missing(const struct probe_desc *pd)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(missing); i++)
+		if (*pd->prov && glob_match(missing[i].prov, pd->prov) &&
+		    glob_match(missing[i].mod, pd->mod) && glob_match(missing[i].func, pd->func) &&
+		    glob_match(missing[i].name, pd->name))
+			return missing[i].why;
+	return NULL;
+}

@@ -1,0 +1,59 @@
+/* Provider sdt, by the names other systems' kernels have: interrupts and timers, from tracepoints. */
+#include "probe/event.h"
+#include "probe/provider.h"
+
+enum { FIRST_ID = 39000 };
+
+// clang-format off
+#define IRQ { { .type = "struct irqaction *", .word = 1 }, { .type = "int", .word = 0 } }
+#define TIMER { { .type = "struct timer_list *", .word = 0 } }
+// clang-format on
+
+/* irq_handler_entry(irq, action), irq_handler_exit(irq, action, ret); timer_expire_entry(timer, base clock) */
+static const struct event events[] = {
+	{ .name = "interrupt-start",
+	  .kind = ATTACH_RAW_TP,
+	  .tracepoint = "irq_handler_entry",
+	  .min_params = 2,
+	  .nargs = 2,
+	  .args = IRQ,
+	  .note = "interrupts of devices; those of the processor itself (timers, calls between CPUs) are sdt:irq_vectors:::" },
+	{ .name = "interrupt-start", .why = "this kernel has no tracepoint irq_handler_entry" },
+	{ .name = "interrupt-complete",
+	  .kind = ATTACH_RAW_TP,
+	  .tracepoint = "irq_handler_exit",
+	  .min_params = 2,
+	  .nargs = 2,
+	  .args = IRQ },
+	{ .name = "interrupt-complete", .why = "this kernel has no tracepoint irq_handler_exit" },
+	{ .name = "callout-start",
+	  .kind = ATTACH_RAW_TP,
+	  .tracepoint = "timer_expire_entry",
+	  .min_params = 1,
+	  .nargs = 1,
+	  .args = TIMER,
+	  .note = "timers of the kernel (struct timer_list); those of high resolution are sdt:timer::hrtimer_expire_entry" },
+	{ .name = "callout-start", .why = "this kernel has no tracepoint timer_expire_entry" },
+	{ .name = "callout-end",
+	  .kind = ATTACH_RAW_TP,
+	  .tracepoint = "timer_expire_exit",
+	  .min_params = 1,
+	  .nargs = 1,
+	  .args = TIMER },
+	{ .name = "callout-end", .why = "this kernel has no tracepoint timer_expire_exit" },
+};
+
+static struct err *old_match(const struct provider *pv, struct probe_set *ps,
+			     const struct probe_desc *pd, void (*found)(void *arg, struct probe *p),
+			     void *arg)
+{
+	return events_match(pv, ps, events, ARRAY_SIZE(events), FIRST_ID, pd, found, arg);
+}
+
+const struct provider provider_sdt_old = {
+	.name = "sdt",
+	.doc = "interrupts and timers by the names of other systems",
+	.claims = provider_claims_name,
+	.match = old_match,
+	.args = events_args,
+};

@@ -1,0 +1,4 @@
+//@ cmd: -d bind
+//@ err
+//@ exit: 1
+BEGIN { s = "abc"; trace(s[256]); trace(execname[1000]); }

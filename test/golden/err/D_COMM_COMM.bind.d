@@ -1,4 +1,0 @@
-//@ cmd: -d bind
-//@ err
-//@ exit: 1
-BEGIN { commit(1); commit(1); }

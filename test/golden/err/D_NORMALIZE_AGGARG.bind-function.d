@@ -1,0 +1,4 @@
+//@ cmd: -d bind
+//@ err
+//@ exit: 1
+BEGIN { normalize(count(), 4); denormalize(sum(1)); }

@@ -1,0 +1,4 @@
+//@ cmd: -d bind
+//@ err
+//@ exit: 1
+BEGIN { pid ? trace(1) : trace(2); }

@@ -1,0 +1,6 @@
+//@ cmd: -d bind
+//@ c: /bin/true
+//@ sub: /pid[0-9]+/pidN/
+//@ err
+//@ exit: 1
+pid$target:nolib.so.7::entry { }

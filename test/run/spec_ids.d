@@ -1,0 +1,14 @@
+//@ engine: interp,kernel,inproc
+//@ cmd: -q -x nspec=3
+/* Several speculations are committed and discarded by one clause; numbers that are none are faults. */
+BEGIN { a = speculation(); b = speculation(); c = speculation(); printf("%d %d %d\n", a, b, c); }
+BEGIN { speculate(a); printf("first\n"); }
+BEGIN { speculate(b); printf("second\n"); }
+BEGIN { speculate(c); printf("third\n"); }
+BEGIN { commit(c); discard(b); commit(a); }
+BEGIN { commit(0); discard(0); commit(2); }
+BEGIN { commit(-1); }
+BEGIN { discard(1024); }
+BEGIN { speculate(4); printf("not shown\n"); }
+BEGIN { exit(0); }
+ERROR { printf("fault %d\n", arg4); }

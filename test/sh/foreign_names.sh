@@ -1,0 +1,51 @@
+# Names of other systems: modules and functions, system calls, members and variables of their kernels; what cannot be had is said, and
+# with -Z left out.
+# serial
+# covers: zdefs -Z
+PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=test/sh exec python3 - <<'END'
+from live import *
+
+# system calls: the table names calls that exist, under names that do not
+table = re.findall(r"^FOREIGN\((\w+), (\w+), \"", open("src/probe/foreign.def").read(), re.M)
+ours = set(re.findall(r"^SYSCALL\(\d+, (\w+),", open("src/probe/syscalls.def").read(), re.M))
+check(len(table) > 60 and not [t for t in table if t[1] not in ours], "calls that exist", [t for t in table if t[1] not in ours])
+check(not [t for t in table if t[0] in ours] and len({t[0] for t in table}) == len(table), "names of others only", [t for t in table if t[0] in ours])
+r = descry("-l", "-n", ",".join("syscall::%s:entry" % t[0] for t in table))
+check([line.split()[3] for line in r.lines()[1:]] == [t[1] for t in table], "each means its call", r)
+r = descry("-l", "-v", "-n", "syscall::execve:entry")
+check("elsewhere exec (illumos, without the environment), exece (illumos)" in r.out, "-l -v shows them", r)
+
+# a probe that two names mean fires once
+r = descry("-q", "-n", "syscall::exec:return, syscall::exece:return /execname == \"true\"/ { @[probefunc] = count(); } syscall::rexit:entry /execname == \"true\"/ { @r[arg0] = count(); }",
+           c="sh -c '/bin/true; /bin/true'")
+check([line.split() for line in r.lines()] == [["execve", "2"], ["0", "2"]], "exece, rexit", r)
+for d in "syscall:genunix:read:entry", "io:unix::start", "io:genunix:bdev_strategy:start", "proc:mach_kernel:proc_exit:exit", "sched:kernel:resume:on-cpu":
+    check(len(descry("-l", "-n", d).lines()) == 2, d)
+check(len(descry("-l", "-n", "syscall:nosuch:read:entry", rc=1).lines()) == 1, "other modules stay unknown")
+
+# members of kthread_t and proc_t, from task_struct; variables
+PROGRAM = """syscall::getppid:entry /pid == $target/ {
+    printf("%d %d %d %s|%s|", curthread->t_procp->p_pidp->pid_id, curthread->t_procp->p_ppid, curthread->t_procp->p_lwpcnt, curthread->t_procp->p_user.u_comm, curthread->t_procp->p_user.u_psargs);
+    printf("%s|%d|%d|", curthread->t_procp->p_user.u_cdir->v_path, `_pagesize, curthread->t_pri == curlwpsinfo->pr_pri);
+    printf("%s|%d|%d\\n", stringof(`utsname.nodename), ((kthread_t *)curthread)->t_tid == tid, (int)(boolean_t)B_TRUE); exit(0); }"""
+r = descry("-q", "-n", PROGRAM, c=LIVE + " syscalls 3")
+m = re.search(r"^(\d+) (\d+) 1 tracee_live\|(.*)\|(.*)\|4096\|1\|(.*)\|1\|1$", r.out, re.M)
+check(m and m.group(3) == LIVE + " syscalls 3" and m.group(4) == os.getcwd() and m.group(5) == os.uname().nodename, "members", r)
+r = descry("-q", "-n", "BEGIN { trace(curthread->t_nosuch); }", rc=1)
+check("t_nosuch is not a member of struct task_struct" in r.err, "an unknown member", r)
+r = descry("-q", "-n", "BEGIN { trace(curthread->t_cpu->cpu_id == cpu); trace(curthread->t_cpu->cpu_disp->disp_nrunnable >= 0); exit(0); }")
+check(r.out.strip() == "11", "run queue", r)
+
+# interrupts and timers
+r = descry("-q", "-n", "sdt:::callout-start { self->t = timestamp; } sdt:::callout-end /self->t/ { @ = count(); self->t = 0; } sdt:::interrupt-start, sdt:::interrupt-complete { @i[stringof(args[0]->name)] = count(); } tick-1s { exit(0); }")
+check(any(n > 0 for n in map(int, re.findall(r"(?m)^ +(\d+)$", r.out))), "timers fire", r)
+
+# what cannot be had
+r = descry("-n", "fsinfo:::read { }", rc=1)
+check("Linux has no event for each operation of a file system" in r.err, "fsinfo", r)
+r = descry("-n", "vminfo:::pgrec { @ = count(); } BEGIN { exit(0); }", rc=1)
+check("cannot be enabled: the kernel counts this without a tracepoint" in r.err, "unavailable", r)
+r = descry("-q", "-Z", "-n", "fsinfo:::read, io:nfs::start { @ = count(); } vminfo:::pgrec { @ = count(); } BEGIN { printf(\"lives\\n\"); exit(0); }")
+check(r.out.split()[0] == "lives" and r.err.count("warning: ") == 3 and "vminfo:vmlinux::pgrec is left out: " in r.err and "fsinfo:::read is left out: " in r.err, "with -Z", r)
+done()
+END

@@ -1,0 +1,51 @@
+#!/bin/sh
+# covers: bpflog tregs
+# Under the name dtrace, messages and listings have the form that scripts around DTrace look for.
+set -u
+fail=0
+T=$(mktemp -d)
+trap 'rm -rf "$T"' EXIT
+ln -s "$(realpath "$DESCRY")" "$T/dtrace"
+
+# check STATUS PATTERN ARGUMENT...: exit status, and a line of the output (both streams) that matches
+check() {
+	want=$1 pattern=$2
+	shift 2
+	"$T/dtrace" "$@" >"$T/out" 2>&1
+	got=$?
+	if [ "$got" != "$want" ] || ! grep -qe "$pattern" "$T/out"; then
+		echo "dtrace $*: exit $got (expected $want), expected a line like: $pattern"
+		cat "$T/out"
+		fail=1
+	fi
+}
+
+check 0 '^dtrace: error in dt_clause_1 for probe ID 1 (dtrace:::BEGIN): divide-by-zero at BPF pc [1-9]' -n 'BEGIN { x = 0; } BEGIN { trace(1 / x); } BEGIN { exit(0); }'
+check 1 '^dtrace: failed to set -x bufsize: Invalid value for specified option$' -x bufsize=-1 -n BEGIN
+check 1 '^dtrace: failed to open /nonexistent.d: No such file or directory$' -s /nonexistent.d
+check 1 ': Overspecified probe description$' -lm profile:::profile-97
+check 0 '^dtrace: failed to match :nosuchmodule::: No probe matches description$' -lm nosuchmodule
+check 1 'invalid probe identifier 0: Unknown probe identifier$' -i 0
+check 1 'probe description :::i23 does not match any probes$' -i i23
+check 1 'BEGIN { $1; }: macro argument $1 constant 0x12345678123456781 results in integer overflow$' -n 'BEGIN { $1; }' 0x12345678123456781
+check 1 'Insufficient tuple registers to generate code$' -x tregs=1 -n 'BEGIN { @[1, 2] = count(); }'
+check 0 ' D 2\.0$' -V
+# the first error ends it
+check 1 'Unknown variable name' -n 'BEGIN { trace(no_such); trace(no_other); }'
+[ "$(grep -c Unknown "$T/out")" = 1 ] || { cat "$T/out"; fail=1; }
+# the last exit() counts
+check 3 END -n 'BEGIN { exit(1); } END { exit(3); }'
+# BEGIN and END fire on the one CPU that is traced
+for cpu in $(taskset -cp $$ | sed 's/.*: //; s/[,-]/ /g'); do
+	check 0 "^$cpu $cpu\$" -x cpu="$cpu" -qn 'BEGIN { printf("%d", cpu); exit(0); } END { printf(" %d\n", cpu); }'
+done
+# listings
+check 0 '^Disassembly of clause :::BEGIN$' -S -e -n 'char c; short v; BEGIN { v = pid; exit(0); }'
+grep -q '^0000 00000: [0-9a-f][0-9a-f] ' "$T/out" || { cat "$T/out"; fail=1; }
+grep -Eq '^v +[0-9a-f]+ +2 +scl glb - +w +D type \(integer\) \(size 2\)$' "$T/out" || { cat "$T/out"; fail=1; }
+grep -Eq '^pid +[0-9a-f]+ +scl glb - +r +D type \(integer\) \(size 4\)$' "$T/out" || { cat "$T/out"; fail=1; }
+# the verifier's log, where there is a verifier
+if "$DESCRY" -x engine=kernel -qn 'BEGIN { exit(0); }' 2>/dev/null; then
+	check 0 '^BPF: ' -x engine=kernel -x bpflog -qn 'BEGIN { exit(0); }'
+fi
+exit $fail
