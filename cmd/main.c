@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "check.h"
+#include "cmd/version.h"
 #include "cmdline.h"
 #include "flame.h"
 #include "heal.h"

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <linux/audit.h>
 #include <linux/netlink.h>
+#include <sched.h>
 #include <sys/socket.h>
 #include <sys/utsname.h>
 #include <time.h>
@@ -96,6 +97,32 @@ static void setting(struct check_table *t, const char *name, const char *path)
 	here(t, name, chosen ? chosen : "not there");
 }
 
+/* What the control group of this process may use; a group of the root has no limits. */
+static void limits(struct check_table *t)
+{
+	cleanup_free char *group = small_read("/proc/self/cgroup"), *cpu = NULL, *memory = NULL,
+			  *cpus = NULL;
+	const char *path = group && !strncmp(group, "0::", 3) ? group + 3 : "";
+	unsigned long long quota, period;
+	cpu_set_t may;
+
+	if (!sched_getaffinity(0, sizeof(may), &may)) {
+		cpus = xasprintf("%d of %ld", CPU_COUNT(&may), sysconf(_SC_NPROCESSORS_ONLN));
+		here(t, "CPUs that may be used", cpus);
+	}
+	cpu = small_read("/sys/fs/cgroup%s/cpu.max", path);
+	if (cpu && sscanf(cpu, "%llu %llu", &quota, &period) == 2 && period) {
+		cleanup_free char *share =
+			xasprintf("%.2f CPUs (cpu.max)", (double)quota / (double)period);
+
+		here(t, "limit of CPU time", share);
+	} else {
+		here(t, "limit of CPU time", "none");
+	}
+	memory = small_read("/sys/fs/cgroup%s/memory.max", path);
+	here(t, "limit of memory", memory && strcmp(memory, "max") != 0 ? memory : "none");
+}
+
 void machine_here(struct check_table *ret)
 {
 	cleanup_free char *caps = capabilities(), *box = container();
@@ -112,6 +139,7 @@ void machine_here(struct check_table *ret)
 	here(ret, "user", user);
 	here(ret, "capabilities", caps);
 	here(ret, "container", box);
+	limits(ret);
 	here(ret, "seccomp filter", seccomp && strcmp(seccomp, "2") == 0 ? "yes" : "no");
 	setting(ret, "kernel lockdown", "/sys/kernel/security/lockdown");
 	setting(ret, "kernel.perf_event_paranoid", "/proc/sys/kernel/perf_event_paranoid");
