@@ -14,6 +14,7 @@ enum {
 	ASK_NS = 20000000,
 	NLINK = 2, /* word of struct stat */
 	COMM_SIZE = 16,
+	ANCESTORS = 16,
 };
 
 static inline struct wire_event *event_of(const struct wire_thread *t)
@@ -54,6 +55,24 @@ static uint64_t copy(const struct wire_thread *t, bool other, uint64_t from, uin
 	return to;
 }
 
+/* The stand-in of the nearest process, from this number upwards, that the tracer has looked at. Where the line cannot be followed it
+ * is the first traced process's, as root_of() of the tracer has it. */
+static uint64_t parents_task(uint32_t pid)
+{
+	for (int hops = 0; hops < ANCESTORS && pid; hops++) {
+		uint32_t next = 0;
+
+		for (uint32_t i = 1; i < WIRE_PROCESSES_MAX; i++) {
+			if (process(i)->own_pid == pid && process(i)->task)
+				return process(i)->task;
+			if (said(i)->own_pid == pid)
+				next = said(i)->ppid;
+		}
+		pid = next;
+	}
+	return process(1)->task;
+}
+
 /* What stands for the thread's task_struct. A child that is followed has none of its own before the tracer has looked at it:
  * its parent's, then. */
 void own_task(struct wire_thread *t)
@@ -66,9 +85,8 @@ void own_task(struct wire_thread *t)
 	t->task = from;
 	if (!area()->task.task_size)
 		return;
-	for (uint32_t i = 1; i < WIRE_PROCESSES_MAX && !from; i++)
-		if (process(i)->own_pid && process(i)->own_pid == ppid)
-			from = process(i)->task;
+	if (!from)
+		from = parents_task(ppid);
 	if (!from)
 		return;
 	t->task = copy(t, false, from, t->tid, t->pid);

@@ -88,6 +88,27 @@ static bool from_inside(const struct bound *b)
 	return every(b, may_be_inside) && some(b, is_seen_inside);
 }
 
+static bool is_anybodys(const struct probe *p)
+{
+	return p->kind != ATTACH_TICK && p->kind != ATTACH_UPROBE && p->kind != ATTACH_URETPROBE &&
+	       is_seen_inside(p);
+}
+
+bool engines_reach_children(const struct bound *b)
+{
+	return some(b, is_anybodys);
+}
+
+static bool is_syscall(const struct probe *p)
+{
+	return p->kind == ATTACH_SYSCALL_ENTRY || p->kind == ATTACH_SYSCALL_RETURN;
+}
+
+bool engines_see_syscalls(const struct bound *b)
+{
+	return some(b, is_syscall);
+}
+
 bool engines_are_strange(const struct target *targets, uint32_t ntargets)
 {
 	bool strange = false;

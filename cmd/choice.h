@@ -24,6 +24,11 @@ uint32_t engines_choose(const struct bound *b, const struct target *targets, uin
 /* Is one of them another user's, or does it have privileges that we have not? Such are not traced from inside unasked: the program
  * shares memory with descry. */
 bool engines_are_strange(const struct target *targets, uint32_t ntargets);
+/* Are there probes that the kernel's engine fires for other processes than those that are named, and that can be had from inside? Then
+ * what a command starts is traced too. */
+bool engines_reach_children(const struct bound *b);
+/* Are there probes of system calls? */
+bool engines_see_syscalls(const struct bound *b);
 /* Does it trace named processes from inside, all or in part? */
 bool engine_is_inside(enum engine_kind k);
 /* What is compiled for it; of SPLIT the part that is inside. */

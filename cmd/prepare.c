@@ -37,10 +37,20 @@ static struct engine *new_engine(struct run *r, enum engine_kind kind)
 	}
 }
 
+/* Are children of the named processes traced from inside? With -x follow; and those of a command where this engine stands in for the
+ * kernel's, which sees everybody. */
+static bool is_family(const struct run *r, const struct bound *b, enum engine_kind kind)
+{
+	return opt_on(&r->options, OPT_FOLLOW) ||
+	       (kind == ENGINE_INPROC && opt_num(&r->options, OPT_ENGINE) == ENGINE_AUTO &&
+		r->c->commands.n && engines_reach_children(b));
+}
+
 static struct image *make_image(struct run *r, const struct bound *b, enum engine_kind kind)
 {
 	struct compile_target target = engine_compile_target(kind);
 
+	target.family = engine_is_inside(kind) && is_family(r, b, kind);
 	return compile_image(b, r->types, &r->diags, &r->options, &target,
 			     run_dumps(r, "ir") ? r->out : NULL);
 }
@@ -103,13 +113,24 @@ static bool is_for_another(const struct err *e, enum engine_kind kind)
 	       e->code == EPERM || e->code == EACCES || e->code == ENOSYS;
 }
 
-/* The kernel's engine would have seen more. */
-static void say_instead(const struct run *r, const struct err *why, enum engine_kind kind)
+/* The kernel's engine would have seen more: said with -q, too, for an answer that lacks something does not show it. */
+static void say_instead(const struct run *r, const struct bound *b, const struct err *why,
+			enum engine_kind kind)
 {
-	fprintf(stderr, "%s: %s; tracing without the kernel's engine: %s\n", r->c->progname,
-		why->text,
-		kind == ENGINE_INTERP ? "probes of proc come from the process connector"
-				      : "from inside the named processes, others are not seen");
+	const char *seen = "probes of proc come from the process connector", *begun = "";
+
+	if (kind != ENGINE_INTERP) {
+		seen = is_family(r, b, kind)
+			       ? r->c->pids.n
+					 ? "from inside the named processes and what these start from now on, others are not seen"
+					 : "from inside the command and what it starts, others are not seen"
+			       : "from inside the named processes, others are not seen, nor what these start "
+				 "(-x follow: what they start from now on)";
+		if (engines_see_syscalls(b) && is_family(r, b, kind))
+			begun = "; system calls of a program's dynamic linker, before it has loaded the libraries, are not seen";
+	}
+	fprintf(stderr, "%s: %s; tracing without the kernel's engine: %s%s\n", r->c->progname,
+		why->text, seen, begun);
 }
 
 /* The kernel's engine was refused, and no other was tried. */
@@ -255,9 +276,8 @@ int run_prepare(struct run *r, const struct bound *b)
 		}
 		if (!e || i + 1 == n || !is_for_another(e, kinds[i]))
 			break;
-		if ((!i ? kinds[i] == ENGINE_KERNEL : kinds[i] == ENGINE_INTERP) &&
-		    !opt_on(&r->options, OPT_QUIET))
-			say_instead(r, e, kinds[i + 1]);
+		if (!i ? kinds[i] == ENGINE_KERNEL : kinds[i] == ENGINE_INTERP)
+			say_instead(r, b, e, kinds[i + 1]);
 		err_free(e);
 		e = NULL;
 		if (kinds[i + 1] == ENGINE_SPLIT && !may_be_split(r))

@@ -127,8 +127,20 @@ void tool_ignore(int sig)
 	sigaction(sig, &sa, NULL);
 }
 
+/* A standard descriptor that is closed would be given to the next file that is opened, a map or a ring, and what is printed would be
+ * written there. It is taken by one that can be neither written (0) nor read (1, 2): those that use it see EBADF, as they would
+ * have. Programs that we start have it closed. */
+static void hold_closed(void)
+{
+	for (int fd = 0; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0 &&
+		    open("/dev/null", (fd ? O_RDONLY : O_WRONLY) | O_CLOEXEC) != fd)
+			return;
+}
+
 void tool_start(void)
 {
+	hold_closed();
 	tool_ignore(SIGXFSZ);
 	term_begin();
 }

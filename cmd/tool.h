@@ -30,7 +30,7 @@ struct err *tool_out_end(struct out *o, const char *path, FILE *file);
 
 /* Is it that nobody reads our output any more (`| head`)? Then nothing is said, and tool_end() ends as SIGPIPE ends others. */
 bool tool_reader_gone(const struct err *e);
-/* Before anything is written: what goes to a terminal is escaped (base/term.h), and a file that has reached the size limit
+/* Before anything is opened or written: a standard descriptor that is closed is not given to a file, what goes to a terminal is escaped (base/term.h), and a file that has reached the size limit
  * (ulimit -f) is an error of write(2) instead of a signal that ends us. Programs that we start have the signal as it was. */
 void tool_start(void);
 /* From now on the signal makes a system call fail instead of ending us; programs that we start have it as it was. */

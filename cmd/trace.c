@@ -109,6 +109,8 @@ static pid_t only_command(const struct run *r)
 {
 	const pid_t pid = r->targets.n == 1 && r->targets.v[0].command ? r->targets.v[0].pid : 0;
 
+	if (r->engine == r->inside)
+		return pid;
 	for (uint32_t i = 0; i < r->image->nprobes; i++) {
 		const struct probe *p = r->image->probes[i].probe;
 
@@ -170,11 +172,32 @@ static struct err *loop(struct run *r, int *ret_status)
 	return err;
 }
 
-/* Remarks: functions that cannot be probed, buffers made smaller. */
-static void say_notes(struct run *r, char *const *notes, uint32_t n)
+static void say_probe_notes(struct run *r)
 {
-	for (uint32_t i = 0; i < n && !opt_on(&r->options, OPT_QUIET); i++)
-		fprintf(stderr, "%s: %s\n", r->c->progname, notes[i]);
+	for (uint32_t i = 0; i < r->probes.notes.n && !opt_on(&r->options, OPT_QUIET); i++)
+		fprintf(stderr, "%s: %s\n", r->c->progname, r->probes.notes.v[i]);
+}
+
+/* Remarks of the engine from number `from` on: probes that are left out, buffers made smaller. With -q one line tells of processes that
+ * are not seen, or not all of them. */
+static void say_notes(struct run *r, uint32_t from)
+{
+	const struct engine *e = r->engine;
+	bool quiet = opt_on(&r->options, OPT_QUIET);
+	const char *first = NULL;
+	uint32_t blind = 0;
+
+	for (uint32_t i = from; i < e->nnotes; i++) {
+		if (!quiet)
+			fprintf(stderr, "%s: %s\n", r->c->progname, e->notes[i].text);
+		else if (e->notes[i].blind && !blind++)
+			first = e->notes[i].text;
+	}
+	if (blind > 1)
+		fprintf(stderr, "%s: %s (and %u more such remarks, shown without -q)\n",
+			r->c->progname, first, blind - 1);
+	else if (blind)
+		fprintf(stderr, "%s: %s\n", r->c->progname, first);
 }
 
 /* BEGIN or END: with -x cpu on that CPU, as everything else that is traced. */
@@ -196,6 +219,22 @@ static struct err *fire(struct run *r, uint32_t prog)
 	return err;
 }
 
+/* Addresses that stand in the output because names may not be looked up: said with -q, too. */
+static void say_unnamed(struct run *r)
+{
+	struct symbols_losses l;
+
+	symbols_losses(r->symbols, &l);
+	if (l.kernel)
+		fprintf(stderr, "%s: addresses of the kernel have no names: %s\n", r->c->progname,
+			l.kernel);
+	if (l.denied)
+		fprintf(stderr,
+			"%s: addresses of %llu process%s have no names: reading /proc/PID/maps of others needs "
+			"CAP_SYS_PTRACE, or to be their user\n",
+			r->c->progname, (unsigned long long)l.denied, l.denied == 1 ? "" : "es");
+}
+
 static struct err *trace(struct run *r, int *ret_status)
 {
 	struct engine *e = r->engine;
@@ -211,8 +250,8 @@ static struct err *trace(struct run *r, int *ret_status)
 	err = e->ops->attach(e);
 	if (err)
 		return err;
-	say_notes(r, r->probes.notes.v, r->probes.notes.n);
-	say_notes(r, e->notes, e->nnotes);
+	say_probe_notes(r);
+	say_notes(r, 0);
 	said = e->nnotes;
 	err = consumer_begin(r->consumer);
 	who.target_pid = r->targets.n ? (uint32_t)vec_last(&r->targets)->pid : 0;
@@ -239,7 +278,8 @@ static struct err *trace(struct run *r, int *ret_status)
 		err = consumer_finish(r->consumer, opt_on(&r->options, OPT_REPORT), caught > 1);
 	at_end = false; /* `descry serve` runs the next one */
 	(void)consumer_exited(r->consumer, ret_status);
-	say_notes(r, e->notes + said, e->nnotes - said);
+	say_notes(r, said);
+	say_unnamed(r);
 	if (!err)
 		return err2;
 	err_free(err2);

@@ -133,6 +133,9 @@ struct image {
 	uint32_t nstrings;
 	bool destructive; /* uses actions that need -w */
 	bool uses_error;  /* has ERROR clauses: faults are not printed by default */
+	/* Children of the traced processes are traced from inside; probes of named processes are for these alone unless -x follow
+	 * is on. */
+	bool family;
 	bool has_begin, has_end;
 	uint32_t begin_prog, end_prog; /* index into progs, when has_* */
 };

@@ -81,6 +81,7 @@ struct segment {
 	bool control;    /* travels in the control ring */
 	bool prints; /* holds an action that prints (else only aggregations/variables: no line) */
 	bool speculative;
+	bool own; /* of BEGIN, END or tick-N, or ERROR in one of them: the in-process engine runs these itself, and no process writes such */
 	struct field *fields;
 	uint32_t nfields;
 	struct action *actions;

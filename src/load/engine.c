@@ -50,6 +50,26 @@ bool engine_exiting(const struct engine *e)
 	return false;
 }
 
+void engine_remark(struct engine *e, char *text, bool blind)
+{
+	for (uint32_t i = 0; i < e->nnotes; i++)
+		if (!strcmp(e->notes[i].text, text)) { /* of each program that a process executes */
+			free(text);
+			return;
+		}
+	e->notes = xrealloc(e->notes, (e->nnotes + 1) * sizeof(*e->notes));
+	e->notes[e->nnotes++] = (struct engine_note){ text, blind };
+}
+
+void engine_free_remarks(struct engine *e)
+{
+	for (uint32_t i = 0; i < e->nnotes; i++)
+		free(e->notes[i].text);
+	free(e->notes);
+	e->notes = NULL;
+	e->nnotes = 0;
+}
+
 void engine_start(struct engine *e)
 {
 	struct wire_state *s;

@@ -43,7 +43,10 @@ struct engine {
 	uint64_t load_told;       /* now_ns() */
 	struct engine *beside;    /* another one that runs a part of the probes; NULL */
 	uint32_t ncpus;
-	char **notes; /* remarks for the user, owned by the engine: probes the kernel refused, reduced buffers */
+	struct engine_note {
+		char *text;
+		bool blind; /* some process is not seen, or not all of it: to be said even with -q */
+	} * notes; /* remarks for the user, owned by the engine: probes the kernel refused, reduced buffers */
 	uint32_t nnotes;
 };
 
@@ -99,6 +102,9 @@ struct engine_ops {
 	void (*free)(struct engine *e);
 };
 
+/* Takes text, which was malloc()ed; the same text a second time is left out. */
+void engine_remark(struct engine *e, char *text, bool blind);
+void engine_free_remarks(struct engine *e);
 /* Whose run it is: boot_offset, self_pid and target_pid of who. */
 void engine_introduce(struct engine *e, const struct wire_state *who);
 /* Tells programs the machine's load averages, once a second at most. */

@@ -7,11 +7,12 @@
 #include "base/io.h"
 #include "base/mem.h"
 
-enum { OBJECT_MIN = 4096, COMM_SIZE = 16, NORMAL_PRIO = 120 };
+enum { OBJECT_MIN = 4096, COMM_SIZE = 16, NORMAL_PRIO = 120, ANCESTORS = 64 };
 
 struct maker {
 	struct type_graph *types;
 	const struct task_memory *mem;
+	bool full; /* an object had no room */
 };
 
 /* A kernel structure in our memory; type T_VOID when BTF does not have it: nothing can be put into it then. */
@@ -50,7 +51,7 @@ static void remember(const struct maker *m, const char *tag, const char *member,
 	l->v[l->n++].offset = value;
 }
 
-static struct object object_new(const struct maker *m, const char *tag)
+static struct object object_new(struct maker *m, const char *tag)
 {
 	struct object o = { .tag = tag, .size = OBJECT_MIN, .type = T_VOID };
 	int64_t size = OBJECT_MIN;
@@ -63,6 +64,7 @@ static struct object object_new(const struct maker *m, const char *tag)
 	}
 	o.size = (uint64_t)size;
 	o.p = m->mem->alloc(m->mem->arg, o.size);
+	m->full |= !o.p;
 	return o;
 }
 
@@ -87,7 +89,7 @@ static void put_at(const struct maker *mk, const struct object *o, const char *m
 {
 	int64_t off = member_offset(mk, o, member);
 
-	if (off < 0)
+	if (off < 0 || !o->p)
 		return;
 	off += (int64_t)index * n;
 	if ((uint64_t)off + n <= o->size)
@@ -159,7 +161,7 @@ bool task_facts_read(pid_t pid, struct task_facts *ret)
 	return true;
 }
 
-static struct object mm_new(const struct maker *m, const struct task_facts *f)
+static struct object mm_new(struct maker *m, const struct task_facts *f)
 {
 	struct object mm = object_new(m, "mm_struct");
 	uint64_t end = 0x7ffffffff000;
@@ -171,7 +173,7 @@ static struct object mm_new(const struct maker *m, const struct task_facts *f)
 	return mm;
 }
 
-static void put_pid(const struct maker *m, const struct object *signal, uint32_t index, pid_t id)
+static void put_pid(struct maker *m, const struct object *signal, uint32_t index, pid_t id)
 {
 	struct object pid = object_new(m, "pid");
 
@@ -179,7 +181,22 @@ static void put_pid(const struct maker *m, const struct object *signal, uint32_t
 	put_at(m, signal, "pids", index, &pid.p, 8);
 }
 
-static void fill_self(const struct maker *m, const struct object *task, const struct task_facts *f)
+/* parent: address of its stand-in; 0: it stands for its own. */
+static struct object task_new(struct maker *m, const struct task_facts *f, uint64_t parent)
+{
+	struct object task = object_new(m, "task_struct");
+
+	put_int(m, &task, "pid", f->pid);
+	put_int(m, &task, "tgid", f->tgid);
+	put_int(m, &task, "prio", NORMAL_PRIO);
+	put_int(m, &task, "static_prio", NORMAL_PRIO);
+	put(m, &task, "comm", f->comm, COMM_SIZE);
+	put(m, &task, "group_leader", &task.p, 8);
+	put(m, &task, "real_parent", parent ? (const void *)&parent : &task.p, 8);
+	return task;
+}
+
+static void fill_self(struct maker *m, const struct object *task, const struct task_facts *f)
 {
 	struct object mm = mm_new(m, f), cred = object_new(m, "cred");
 	struct object signal = object_new(m, "signal_struct");
@@ -199,34 +216,54 @@ static void fill_self(const struct maker *m, const struct object *task, const st
 	put(m, task, "signal", &signal.p, 8);
 }
 
-uint64_t task_from_facts(struct type_graph *types, const struct task_facts *self,
-			 const struct task_facts *parent, const struct task_memory *mem)
+uint64_t task_from_facts(struct type_graph *types, const struct task_facts *self, uint64_t parent,
+			 const struct task_memory *mem)
 {
-	const struct task_facts *f[2] = { self, parent };
-	struct maker m = { types, mem };
-	struct object task[2];
+	struct maker m = { types, mem, false };
+	struct object task = task_new(&m, self, parent);
 
-	for (int i = 0; i < 2; i++)
-		task[i] = object_new(&m, "task_struct");
-	for (int i = 0; i < 2; i++) {
-		put_int(&m, &task[i], "pid", f[i]->pid);
-		put_int(&m, &task[i], "tgid", f[i]->tgid);
-		put_int(&m, &task[i], "prio", NORMAL_PRIO);
-		put_int(&m, &task[i], "static_prio", NORMAL_PRIO);
-		put(&m, &task[i], "comm", f[i]->comm, COMM_SIZE);
-		put(&m, &task[i], "group_leader", &task[i].p, 8);
-		put(&m, &task[i], "real_parent", &task[1].p, 8);
+	fill_self(&m, &task, self);
+	return m.full ? 0 : (uintptr_t)task.p;
+}
+
+uint64_t task_ancestor(struct type_graph *types, const struct task_facts *f, uint64_t parent,
+		       const struct task_memory *mem)
+{
+	struct maker m = { types, mem, false };
+
+	return (uintptr_t)task_new(&m, f, parent).p;
+}
+
+void task_set_parent(struct type_graph *types, uint64_t task, uint64_t parent,
+		     struct task_layout *layout)
+{
+	const struct task_memory mem = { .layout = layout };
+	const struct maker m = { types, &mem, false };
+	struct object o = { .tag = "task_struct", .type = T_VOID, .p = (uint8_t *)task };
+	int64_t size = OBJECT_MIN;
+
+	if (remembered(&m, o.tag, NULL, &o.type, &size)) {
+		o.size = (uint64_t)size;
+		put(&m, &o, "real_parent", &parent, 8);
 	}
-	fill_self(&m, &task[0], self);
-	return (uintptr_t)task[0].p;
+}
+
+/* Of the process and of those it descends from; pid 0 is everybody's ancestor. */
+static uint64_t ancestors(struct type_graph *types, pid_t pid, const struct task_memory *mem,
+			  int left)
+{
+	struct task_facts f = { .pid = pid, .tgid = pid };
+
+	if (pid)
+		(void)task_facts_read(pid, &f);
+	return task_ancestor(types, &f, pid && left ? ancestors(types, f.ppid, mem, left - 1) : 0,
+			     mem);
 }
 
 uint64_t task_stand_in(struct type_graph *types, pid_t pid, const struct task_memory *mem)
 {
-	struct task_facts f[2] = { { .pid = pid, .tgid = pid } };
+	struct task_facts f = { .pid = pid, .tgid = pid };
 
-	(void)task_facts_read(pid, &f[0]);
-	f[1].pid = f[1].tgid = f[0].ppid;
-	(void)task_facts_read(f[0].ppid, &f[1]);
-	return task_from_facts(types, &f[0], &f[1], mem);
+	(void)task_facts_read(pid, &f);
+	return task_from_facts(types, &f, ancestors(types, f.ppid, mem, ANCESTORS), mem);
 }

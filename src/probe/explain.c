@@ -1,11 +1,15 @@
 /* Why a probe description matches nothing: the reason its provider gives, else the field that spoils it, and the nearest
  * name there is.
  */
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/glob.h"
 #include "base/nearest.h"
 #include "probe/fbt.h"
+#include "probe/process.h"
+#include "probe/tracepoint.h"
 #include "probe/profile.h"
 #include "probe/probe.h"
 
@@ -133,6 +137,36 @@ static char *explain_shift(const struct probe_desc *pd)
 	return NULL;
 }
 
+/* Of a process: those that there are. NULL: it is no process's, or there are none. */
+static char *explain_module(struct probe_set *ps, const struct probe_desc *pd)
+{
+	enum { NAMED = 12 };
+	const struct process_objects *objects;
+	size_t digits = strcspn(pd->prov, "0123456789");
+	long pid = strtol(pd->prov + digits, NULL, 10);
+	struct err *e = pid > 0 && pid <= INT32_MAX ? process_objects(ps, (pid_t)pid, &objects)
+						    : err_new(ESRCH, "no process");
+	char *why;
+
+	if (e || !objects->n) {
+		err_free(e);
+		return NULL;
+	}
+	for (uint32_t i = 0; i < objects->n; i++)
+		if (process_object_matches(&objects->v[i], pd->mod))
+			return xasprintf("no function of %s has a name: its symbols were stripped",
+					 objects->v[i].name);
+	why = xasprintf("no module of process %ld matches %s; it has ", pid, pd->mod);
+	for (uint32_t i = 0; i < objects->n && i <= NAMED; i++) {
+		char *before = why;
+
+		why = i < NAMED ? xasprintf("%s%s%s", before, i ? ", " : "", objects->v[i].name)
+				: xasprintf("%s and %u more", before, objects->n - NAMED);
+		free(before);
+	}
+	return why;
+}
+
 char *probe_explain(struct probe_set *ps, const struct probe_desc *pd)
 {
 	cleanup_err struct err *e = NULL;
@@ -152,6 +186,9 @@ char *probe_explain(struct probe_set *ps, const struct probe_desc *pd)
 		why = cpc_explain(pd);
 	if (!why)
 		why = fbt_explain(ps, pd);
+	if (why)
+		return why;
+	why = tracepoints_explain(ps, pd);
 	if (why)
 		return why;
 	e = find_culprit(ps, pd, &field, &c);
@@ -178,6 +215,11 @@ char *probe_explain(struct probe_set *ps, const struct probe_desc *pd)
 			"no function matches %s; those of a program are pid123::%s:entry, or pid$target "
 			"with -p or -c",
 			c.nearest.word, c.nearest.word);
+	if (field == FIELD_MOD && (!c.probe || glob_is_pattern(c.nearest.word))) {
+		why = explain_module(ps, pd);
+		if (why)
+			return why;
+	}
 	if (glob_is_pattern(c.nearest.word) || !c.probe)
 		return xasprintf("no %s matches %s there", field_names[field], c.nearest.word);
 	return xasprintf("no %s is called %s there; did you mean %s:%s:%s:%s?", field_names[field],

@@ -221,10 +221,29 @@ static bool is_stem(const char *name, const char *pattern)
 /* The path, as the process would open it, is this file's: by another name, or through links. */
 static bool is_same_file(const struct process_object *po, const char *path)
 {
-	cleanup_free char *there = xasprintf("/proc/%d/root%s", (int)po->pid, path);
+	cleanup_free char *there =
+		xasprintf("/proc/%d/%s%s", (int)po->pid, path[0] == '/' ? "root" : "cwd/", path);
 	struct stat st;
 
 	return !stat(there, &st) && st.st_dev == po->dev && st.st_ino == po->inode;
+}
+
+/* Is it a link's name: of one beside the file, or of the one by which the process was started? */
+static bool is_link_to(const struct process_object *po, const char *name)
+{
+	const char *slash = strrchr(po->seen, '/');
+	cleanup_free char *beside =
+		slash ? xasprintf("%.*s/%s", (int)(slash - po->seen), po->seen, name) : NULL;
+	cleanup_free char *path = NULL, *words = NULL;
+
+	if (beside && is_same_file(po, beside))
+		return true;
+	if (!po->is_main)
+		return false;
+	path = xasprintf("/proc/%d/cmdline", (int)po->pid);
+	err_free(io_read_file(path, &words, NULL));
+	return words && strchr(words, '/') && !strcmp(base_name(words), name) &&
+	       is_same_file(po, words);
 }
 
 bool process_object_matches(const struct process_object *po, const char *pattern)
@@ -243,7 +262,8 @@ bool process_object_matches(const struct process_object *po, const char *pattern
 	if (strchr(pattern, '/'))
 		return !strcmp(pattern, po->path);
 	return is_stem(po->name, pattern) ||
-	       (soname && (!strcmp(soname, pattern) || is_stem(soname, pattern)));
+	       (soname && (!strcmp(soname, pattern) || is_stem(soname, pattern))) ||
+	       (*pattern && is_link_to(po, pattern));
 }
 
 /* --- libraries that are loaded later --- */

@@ -27,8 +27,9 @@ struct process_objects {
 
 struct err *process_objects(struct probe_set *ps, pid_t pid, const struct process_objects **ret);
 
-/* Does a module pattern mean this object? "a.out" is the main program; "libc" and "libc.so" mean libc.so.6; an absolute path, which
- * may be a pattern too, is looked up as the process would do it. */
+/* Does a module pattern mean this object? "a.out" is the main program; "libc" and "libc.so" mean libc.so.6; a link beside the file, or
+ * the one by which the process was started, means it; an absolute path, which may be a pattern too, is looked up as the process
+ * would do it. */
 bool process_object_matches(const struct process_object *po, const char *pattern);
 
 /* Libraries that the process has not loaded, by path or by the name they would be found by: LD_LIBRARY_PATH, the

@@ -6,6 +6,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/glob.h"
+
 struct tracepoints {
 	VEC(struct tracepoint) all;
 	struct hash systems; /* tracepoint name -> interned system name */
@@ -120,6 +122,23 @@ const char *tracepoint_system(struct probe_set *ps, struct tracepoint *tp)
 	id = hash_get(&t->systems, tp->name, strlen(tp->name));
 	tp->system = id ? intern_text(&t->names, *id) : "vmlinux";
 	return tp->system;
+}
+
+char *tracepoints_explain(struct probe_set *ps, const struct probe_desc *pd)
+{
+	struct tracepoints *t;
+
+	if ((strcmp(pd->prov, "sdt") && strcmp(pd->prov, "rawtp")) || glob_match(pd->mod, ""))
+		return NULL;
+	t = get(ps);
+	if (!t->systems_read)
+		read_systems(t);
+	if (t->systems.n || !t->all.n)
+		return NULL;
+	return xasprintf(
+		"which tracepoints belong to %s stands in tracefs, which this user may not read: it "
+		"needs root; %s:::%s finds them by their own names",
+		pd->mod, pd->prov, *pd->name ? pd->name : "NAME");
 }
 
 bool tracepoint_exists(struct probe_set *ps, const char *name, uint32_t *ret_nparams)

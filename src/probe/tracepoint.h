@@ -23,6 +23,8 @@ struct tracepoints;
 struct tracepoint *tracepoints_all(struct probe_set *ps, uint32_t *ret_n);
 void tracepoints_free(struct tracepoints *t);
 const char *tracepoint_system(struct probe_set *ps, struct tracepoint *tp);
+/* Why a description with a subsystem matches none: it cannot be known here. NULL: it is not that. malloc()ed. */
+char *tracepoints_explain(struct probe_set *ps, const struct probe_desc *pd);
 /* Whether this kernel has it; *ret_nparams may be NULL. */
 bool tracepoint_exists(struct probe_set *ps, const char *name, uint32_t *ret_nparams);
 

@@ -155,9 +155,9 @@ ln -s "$(command -v "$DESCRY")" "$T/dtrace"
 check 0 '^	*Identifier Names: Stable$' "$T/dtrace" -lvn BEGIN
 check 0 '^	Argument Attributes$' "$T/dtrace" -lvn BEGIN
 check 0 '^		Dependency Class: ISA$' "$T/dtrace" -lvn 'syscall::read:entry'
-check 1 '^dtrace: invalid probe specifier syscall::exece:return: probe description syscall::exece:return does not match any probes$' "$T/dtrace" -n 'syscall::exece:return'
-check 1 'did you mean syscall:vmlinux:execve:return' d -n 'syscall::exece:return'
-test "$("$T/dtrace" -n 'syscall::exece:return' 2>&1 | wc -l)" = 1 || { echo "more than one line under DTrace's name"; fail=1; }
+check 1 '^dtrace: invalid probe specifier syscall::execvw:return: probe description syscall::execvw:return does not match any probes$' "$T/dtrace" -n 'syscall::execvw:return'
+check 1 'did you mean syscall:vmlinux:execve:return' d -n 'syscall::execvw:return'
+test "$("$T/dtrace" -n 'syscall::execvw:return' 2>&1 | wc -l)" = 1 || { echo "more than one line under DTrace's name"; fail=1; }
 check 1 '^dtrace: invalid probe specifier BEGIN { trace(nosuch); }: in action list: failed to resolve nosuch' "$T/dtrace" -n 'BEGIN { trace(nosuch); }'
 # types that are not there
 check 1 'did you mean struct task_struct' d -n 'BEGIN { this->p = (struct task_strut *)0; trace(this->p->pid); }'

@@ -412,6 +412,34 @@ static void test_kernel(void **state)
 	symbols_free(s);
 }
 
+/* A process of another user, asked for twice: its mappings may not be read, and it counts once. */
+static void test_denied(void **state)
+{
+	struct symbols *s;
+	struct symbols_losses l;
+	struct place p;
+	int status;
+	pid_t pid;
+
+	if (geteuid())
+		skip();
+	pid = fork();
+	if (!pid) {
+		if (setgid(65534) || setuid(65534))
+			_exit(9);
+		s = symbols_new();
+		(void)symbols_user(s, getppid(), (uintptr_t)symbol_test_function, &p);
+		(void)symbols_user(s, getppid(), (uintptr_t)symbol_test_function, &p);
+		(void)symbols_user(s, getpid(), 8, &p); /* its own has no name, and may be read */
+		symbols_losses(s, &l);
+		symbols_free(s);
+		_exit((int)l.denied);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -420,6 +448,7 @@ int main(void)
 		cmocka_unit_test(test_jit),         cmocka_unit_test(test_demangle),
 		cmocka_unit_test(test_kernel),      cmocka_unit_test(test_jit_gone),
 		cmocka_unit_test(test_jit_hostile), cmocka_unit_test(test_jit_elsewhere),
+		cmocka_unit_test(test_denied),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,8 @@
 /* Assignments, which create variables; ++ and --; indexing. */
 #include "compile/bind/state.h"
 
+#include <ctype.h>
+
 static const char *var_text(struct bind_cx *cx, const struct node *n)
 {
 	return arena_printf(cx->arena, "%s%s",
@@ -297,6 +299,51 @@ static bool frees_struct(struct bind_cx *cx, const struct node *l, const struct 
 	       is_integer(cx, r) && !r->i.value;
 }
 
+/* What the rest of the program does with a variable, or with the elements of an array. */
+struct later_use {
+	const struct node *ident;
+	bool counted; /* x[k]++ */
+	bool wide;    /* x = timestamp: 64 bits are wanted */
+};
+
+static bool is_same_name(const struct node *l, const struct node *ident)
+{
+	if (l->kind == N_INDEX)
+		l = l->e.a;
+	return l->kind == N_IDENT && l->ident.scope == ident->ident.scope &&
+	       !strcmp(l->ident.name, ident->ident.name);
+}
+
+static void look_for_wide(void *arg, const struct node *n)
+{
+	static const char *const wide[] = { "timestamp", "vtimestamp", "walltimestamp" };
+	bool *found = arg;
+
+	for (size_t i = 0; n->kind == N_IDENT && i < ARRAY_SIZE(wide); i++)
+		*found |= !strcmp(n->ident.name, wide[i]);
+	*found |= n->kind == N_IDENT && !strncmp(n->ident.name, "arg", 3) &&
+		  isdigit((unsigned char)n->ident.name[3]);
+}
+
+static void look_for_use(void *arg, const struct node *n)
+{
+	struct later_use *u = arg;
+
+	if (n->kind == N_UNARY && n->op >= OP_PREINC && n->e.a && n->e.a->kind == N_INDEX)
+		u->counted |= is_same_name(n->e.a, u->ident);
+	if (n->kind == N_ASSIGN && n->e.a && n->e.b && is_same_name(n->e.a, u->ident))
+		node_walk(n->e.b, look_for_wide, &u->wide);
+}
+
+static struct later_use later_use(struct bind_cx *cx, const struct node *ident)
+{
+	struct later_use u = { .ident = ident };
+
+	for (uint32_t i = 0; i < cx->state->clauses.n; i++)
+		node_walk(cx->state->clauses.v[i]->clause.body, look_for_use, &u);
+	return u;
+}
+
 /* The variable that `l = r` creates; false with an error when r cannot be kept in one. */
 static bool create_for(struct bind_cx *cx, struct node *n)
 {
@@ -305,6 +352,9 @@ static bool create_for(struct bind_cx *cx, struct node *n)
 	type_id t = is_poison(r) ? T_INT : value ? value_type(cx, r) : T_VOID;
 
 	if (n->op != OP_NONE && type_is_integer(cx->types, t))
+		t = T_INT64;
+	/* x = 0 before x = timestamp: DTrace's variables hold 64 bits whatever their first value was. */
+	if (t == T_INT && is_const(r) && later_use(cx, l->kind == N_INDEX ? l->e.a : l).wide)
 		t = T_INT64;
 	create(cx, l, t == T_VOID ? T_INT : t, is_poison(r) || t == T_VOID);
 	if (t != T_VOID)
@@ -547,31 +597,6 @@ static void bind_element(struct bind_cx *cx, struct node *n)
 	n->lvalue = array ? a->lvalue : true;
 }
 
-struct counted {
-	const struct node *ident;
-	bool found;
-};
-
-static void look_for_count(void *arg, const struct node *n)
-{
-	struct counted *c = arg;
-	const struct node *a = n->kind == N_UNARY && n->op >= OP_PREINC ? n->e.a : NULL;
-
-	if (a && a->kind == N_INDEX && a->e.a && a->e.a->kind == N_IDENT)
-		c->found |= a->e.a->ident.scope == c->ident->ident.scope &&
-			    !strcmp(a->e.a->ident.name, c->ident->ident.name);
-}
-
-/* Does the program count the array's elements up or down somewhere? Then their type is known where it is read before. */
-static bool is_counted(struct bind_cx *cx, const struct node *ident)
-{
-	struct counted c = { .ident = ident };
-
-	for (uint32_t i = 0; i < cx->state->clauses.n && !c.found; i++)
-		node_walk(cx->state->clauses.v[i]->clause.body, look_for_count, &c);
-	return c.found;
-}
-
 void bind_index(struct bind_cx *cx, struct node *n)
 {
 	struct node *a = n->e.a;
@@ -610,7 +635,7 @@ void bind_index(struct bind_cx *cx, struct node *n)
 			poison(n);
 		return;
 	}
-	if (ident_is_new(cx, a) && is_counted(cx, a)) {
+	if (ident_is_new(cx, a) && later_use(cx, a).counted) {
 		create(cx, n, T_INT64, false);
 		return;
 	}

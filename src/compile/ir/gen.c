@@ -352,6 +352,25 @@ static void check_family(struct gen *g, const struct group *grp)
 	ir_place(g->f, pass);
 }
 
+/* Children are traced for the sake of other probes: these are for the named processes, as the kernel's are. */
+static void check_named(struct gen *g, const struct group *grp)
+{
+	struct ir_val pid = ir_bin(g->f, ALU_SHR, gen_lazy(g, LAZY_PIDTGID), IR_I(32));
+	uint32_t pass = ir_new_label(g->f);
+
+	for (uint32_t i = 0; i < grp->probes.n; i++) {
+		pid_t named = g->probes.v[grp->probes.v[i]].probe->pid;
+		bool before = false;
+
+		for (uint32_t k = 0; k < i && !before; k++)
+			before = g->probes.v[grp->probes.v[k]].probe->pid == named;
+		if (!before)
+			ir_if(g->f, pid, IF_EQ, IR_I(named), pass);
+	}
+	ir_goto(g->f, g->out);
+	ir_place(g->f, pass);
+}
+
 static bool is_syscall(enum attach_kind k)
 {
 	return k == ATTACH_SYSCALL_ENTRY || k == ATTACH_SYSCALL_RETURN;
@@ -467,6 +486,9 @@ static void compile_group(struct gen *g, const struct group *grp, enum attach_ki
 	if (opt_on(g->options, OPT_FOLLOW) && !g->target->inside &&
 	    (g->attach == ATTACH_UPROBE || g->attach == ATTACH_URETPROBE))
 		check_family(g, grp);
+	if (g->target->family && !opt_on(g->options, OPT_FOLLOW) &&
+	    (g->attach == ATTACH_UPROBE || g->attach == ATTACH_URETPROBE))
+		check_named(g, grp);
 	mask = find_probe(g, grp, syscalls, &cookie);
 	if (g->report)
 		gen_count(g, ir_bin(g->f, ALU_ADD,
@@ -819,6 +841,7 @@ struct image *compile_image(const struct bound *b, struct type_graph *types, str
 	img->types = types;
 	img->diags = diags;
 	img->options = options;
+	img->family = target->family;
 	for (uint32_t i = 0; i < ARRAY_SIZE(g.map_of); i++)
 		g.map_of[i] = -1;
 	intern_init(&g.texts);

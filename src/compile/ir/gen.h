@@ -29,6 +29,8 @@ struct compile_target {
 	 * faulted in; threads ask for their own CPU time. */
 	bool inside;
 	uint32_t maps_max; /* most maps a program may use, 0: any number */
+	/* inside: as struct image has it. */
+	bool family;
 	bool unwind; /* the engine keeps unwind tables: ustack() walks by them, not by frame pointers */
 	const int32_t *cpu_chip, *cpu_node; /* by CPU number */
 	uint32_t ncpus;

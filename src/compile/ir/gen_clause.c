@@ -443,6 +443,7 @@ static uint32_t finish_schema(struct gen *g, struct schema *s)
 	seg->size = (s->size + 7) & ~7u;
 	seg->control = s->control;
 	seg->prints = s->prints;
+	seg->own = g->attach == ATTACH_SELF || g->attach == ATTACH_TICK;
 	seg->nfields = s->fields.n;
 	seg->fields = arena_array(g->arena, struct field, s->fields.n + 1);
 	if (s->fields.n)

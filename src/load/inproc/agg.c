@@ -17,7 +17,13 @@
 #include "base/clock.h"
 #include "load/inproc/inproc.h"
 
-enum { WAIT_TRIES = 200, GONE_TRY = 10, WAIT_NS = 50000, FLIP_NS = 100000000 };
+enum {
+	WAIT_TRIES = 200,
+	GONE_TRY = 10,
+	WAIT_NS = 50000,
+	FLIP_NS = 100000000,
+	ENTRY_COST = 64 /* bytes, of tables and of malloc(3) */
+};
 
 /* --- the store --- */
 
@@ -49,22 +55,34 @@ static void merge(const struct agg *a, uint64_t *into, const uint64_t *add)
 	}
 }
 
-static uint64_t *store_words(struct inproc_store *s, const struct agg *a, const void *key)
+static uint64_t entry_bytes(const struct agg *a)
 {
-	uint64_t *at = hash_put(&s->index, key ? key : "", key ? a->key_size : 0, NULL);
+	return a->key_size + (uint64_t)a->nwords * 8 + ENTRY_COST;
+}
+
+/* NULL: a new key that there is no room for. */
+static uint64_t *store_words(struct inproc_engine *e, uint32_t agg, const void *key)
+{
+	const struct agg *a = &e->base.image->aggs[agg];
+	struct inproc_store *s = &e->stores[agg];
+	uint64_t *at = hash_get(&s->index, key ? key : "", key ? a->key_size : 0);
 	struct inproc_entry *en;
 
-	if (!*at && s->unused.n) {
+	if (at)
+		return s->entries.v[*at - 1].words;
+	if (key && e->store_bytes + entry_bytes(a) > e->store_max)
+		return NULL;
+	e->store_bytes += entry_bytes(a);
+	at = hash_put(&s->index, key ? key : "", key ? a->key_size : 0, NULL);
+	if (s->unused.n) {
 		*at = s->unused.v[--s->unused.n] + 1;
-	} else if (!*at) {
+	} else {
 		vec_add(&s->entries);
 		*at = s->entries.n;
 	}
 	en = &s->entries.v[*at - 1];
-	if (!en->words) {
-		en->words = xcalloc(a->nwords, 8);
-		en->key = key ? xmemdup(key, a->key_size) : NULL;
-	}
+	en->words = xcalloc(a->nwords, 8);
+	en->key = key ? xmemdup(key, a->key_size) : NULL;
 	return en->words;
 }
 
@@ -88,27 +106,32 @@ void aggs_store_free(struct inproc_engine *e)
 /* --- taking a generation --- */
 
 struct taking {
-	struct inproc_store *store;
-	const struct agg *agg;
+	struct inproc_engine *e;
+	uint32_t agg;
 };
 
 static void take_entry(void *arg, const void *key, const uint64_t *words)
 {
 	struct taking *t = arg;
+	uint64_t *into = store_words(t->e, t->agg, key);
 
-	merge(t->agg, store_words(t->store, t->agg, key), words);
+	if (into)
+		merge(&t->e->base.image->aggs[t->agg], into, words);
+	else
+		t->e->unstored += words[0];
 }
 
 static void take(struct inproc_engine *e, struct wire_thread *t, uint32_t gen)
 {
 	for (uint32_t i = 0; i < e->base.image->naggs; i++) {
-		struct taking to = { &e->stores[i], &e->base.image->aggs[i] };
-		const struct wire_map *m = &e->maps[to.agg->map];
+		const struct agg *a = &e->base.image->aggs[i];
+		const struct wire_map *m = &e->maps[a->map];
+		struct taking to = { e, i };
 		void *at = (uint8_t *)t + m->base + gen * m->gen_stride;
 		const uint64_t *words = NULL;
 
 		if (m->kind == WIRE_MAP_AGG_ARRAY)
-			words = shared_words_take(at, to.agg->nwords, &e->copy);
+			words = shared_words_take(at, a->nwords, &e->copy);
 		else
 			shared_agg_take(m, at, &e->copy, take_entry, &to);
 		if (words)
@@ -193,7 +216,7 @@ aggs_read(struct inproc_engine *e, uint32_t agg,
 
 	aggs_flip(e);
 	if (!a->key_size) {
-		fn(arg, NULL, store_words(s, a, NULL), 1);
+		fn(arg, NULL, store_words(e, agg, NULL), 1);
 		return NULL;
 	}
 	for (uint32_t i = 0; i < s->entries.n; i++)
@@ -222,6 +245,7 @@ struct err *aggs_delete(struct inproc_engine *e, uint32_t agg, const void *key,
 	}
 	vec_push(&s->unused, (uint32_t)*at - 1);
 	hash_del(&s->index, key, a->key_size);
+	e->store_bytes -= entry_bytes(a);
 	free(en->key);
 	free(en->words);
 	*en = (struct inproc_entry){ 0 };

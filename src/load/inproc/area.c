@@ -341,6 +341,7 @@ static void instant(uint64_t *ret_tsc, uint64_t *ret_ns)
 
 static void set_clock(struct inproc_engine *e)
 {
+	static uint64_t factor; /* the machine's: asked once */
 	struct wire_clock *c = &e->area->clock;
 	uint64_t begin_tsc, begin_ns, t, ns;
 	FILE *f = fopen("/sys/devices/system/clocksource/clocksource0/current_clocksource", "re");
@@ -354,15 +355,17 @@ static void set_clock(struct inproc_engine *e)
 	if (strncmp(name, "tsc", 3) && strncmp(name, "kvm-clock", 9))
 		return;
 	instant(&begin_tsc, &begin_ns);
-	c->mult = kernel_factor();
-	if (!c->mult) {
+	if (!factor)
+		factor = kernel_factor();
+	if (!factor) {
 		do
 			instant(&t, &ns);
 		while (ns - begin_ns < 5000000);
 		if (ns - begin_ns < t - begin_tsc)
-			c->mult = (uint64_t)(((unsigned __int128)(ns - begin_ns) << 64) /
-					     (t - begin_tsc));
+			factor = (uint64_t)(((unsigned __int128)(ns - begin_ns) << 64) /
+					    (t - begin_tsc));
 	}
+	c->mult = factor;
 	c->base_ns = begin_ns - (uint64_t)((unsigned __int128)begin_tsc * c->mult >> 64);
 }
 
@@ -428,7 +431,7 @@ static void describe(struct inproc_engine *e, const struct image *img)
 	a->heartbeat = now_ns();
 	a->heartbeat_max = HEARTBEAT_MAX;
 	a->nprobes = img->nprobes;
-	a->follow = img->options && opt_on(img->options, OPT_FOLLOW);
+	a->follow = img->family;
 	a->nthreads = INPROC_THREADS;
 	a->process_count = 1;
 	set_clock(e);

@@ -4,9 +4,15 @@
 
 #include "base/clock.h"
 #include "load/inproc/inproc.h"
+#include "load/inproc/owner.h"
 #include "load/inproc/watchdog.h"
 
-enum { NAP_MIN_MS = 1, NAP_MAX_MS = 20, NAP_QUIET_MS = 4 /* threads wait for our lists */ };
+enum {
+	NAP_MIN_MS = 1,
+	NAP_MAX_MS = 20,
+	NAP_QUIET_MS = 4,   /* threads wait for our lists */
+	STORE_MAX = 1 << 28 /* bytes */
+};
 
 static struct inproc_engine *inproc(struct engine *e)
 {
@@ -58,6 +64,31 @@ static struct err *check_left_out(const struct inproc_engine *e)
 	return e->nrefused > allowed ? err_new(ENOTSUP, "%u probes", e->nrefused) : NULL;
 }
 
+/* Is it an action of descry's own, outside the traced process, which that process could have done with arguments of its choice?
+ * Records of the process's clauses are its to forge, and so are the variables that the tracer's clauses take arguments from. */
+static bool is_forgeable(const struct segment *s, const struct action *a)
+{
+	return (a->kind == ACT_SYSTEM || a->kind == ACT_FREOPEN) && (!s->own || a->nfields);
+}
+
+static struct err *check_actions(const struct inproc_engine *e)
+{
+	const struct image *img = e->base.image;
+	bool any = false;
+
+	for (uint32_t i = 0; i < img->nsegments; i++)
+		for (uint32_t k = 0; k < img->segments[i].nactions; k++)
+			any |= is_forgeable(&img->segments[i], &img->segments[i].actions[k]);
+	for (uint32_t i = 0; any && i < e->ntargets; i++)
+		if (!owner_is_us(e->targets[i].pid))
+			return err_new(
+				ENOTSUP,
+				"process %d is another user's, who could choose what system() or freopen() does: in-process they are "
+				"for BEGIN, END and tick probes only, and take no arguments; use -x engine=kernel",
+				(int)e->targets[i].pid);
+	return NULL;
+}
+
 static struct err *inproc_load(struct engine *en, const struct image *img, bool measure)
 {
 	struct inproc_engine *e = inproc(en);
@@ -70,7 +101,9 @@ static struct err *inproc_load(struct engine *en, const struct image *img, bool 
 	e->placed = xcalloc(img->nprobes + 1, sizeof(*e->placed));
 	e->refused = xcalloc(img->nprobes + 1, sizeof(*e->refused));
 	e->left_out = xcalloc(img->nprobes + 1, sizeof(*e->left_out));
-	err = e->scope != INPROC_WHAT_CAN_BE ? check_all(img) : NULL;
+	err = check_actions(e);
+	if (!err && e->scope != INPROC_WHAT_CAN_BE)
+		err = check_all(img);
 	if (!err)
 		err = area_create(e, img);
 	if (!err)
@@ -208,17 +241,33 @@ static int inproc_wait_fd(struct engine *en)
 }
 
 struct draining {
+	struct inproc_engine *e;
 	void (*fn)(void *arg, const struct wire_record *r, uint32_t size, bool control);
 	void *arg;
 	bool control, any;
+	bool own; /* the ring is the tracer's */
 };
+
+/* May a traced process have written it? What BEGIN, END and ticks write, the tracer does: nobody else is to have their actions
+ * done, exit() or system() among them. ERROR is run by who made the fault. */
+static bool may_say(const struct image *img, const struct wire_record *r)
+{
+	const struct image_probe *ip = r->probe < img->nprobes ? &img->probes[r->probe] : NULL;
+	const struct probe *p = ip ? ip->probe : NULL;
+
+	if (p && (p->kind == ATTACH_TICK || (p->kind == ATTACH_SELF && strcmp(ip->name, "ERROR"))))
+		return false;
+	return r->segment >= img->nsegments || !img->segments[r->segment].own;
+}
 
 static void drain_record(void *arg, const void *record, uint32_t n)
 {
 	struct draining *d = arg;
 
-	if (n < sizeof(struct wire_record))
+	if (n < sizeof(struct wire_record) || (!d->own && !may_say(d->e->base.image, record))) {
+		d->e->forged++;
 		return;
+	}
 	d->fn(d->arg, record, n, d->control);
 	d->any = true;
 }
@@ -230,7 +279,7 @@ static void inproc_drain(struct engine *en,
 {
 	struct inproc_engine *e = inproc(en);
 	const enum map_role order[] = { MAP_CONTROL, MAP_DATA };
-	struct draining to = { fn, arg, false, false };
+	struct draining to = { .e = e, .fn = fn, .arg = arg };
 	bool settled;
 
 	processes_round(e);
@@ -258,6 +307,7 @@ static void inproc_drain(struct engine *en,
 		for (uint32_t i = 0; m && i < INPROC_THREADS; i++) {
 			uint8_t *t = (uint8_t *)area_thread(e, i);
 
+			to.own = !i;
 			if (__atomic_load_n(&((struct wire_thread *)t)->owner, __ATOMIC_ACQUIRE))
 				shared_ring_take((struct wire_ring *)(t + m->base), m->max_entries,
 						 &e->tails[k][i], &e->copy, drain_record, &to);
@@ -347,6 +397,8 @@ static void inproc_counters(struct engine *en, struct engine_counters *ret)
 		c->fixed[WIRE_DROP_SCRATCH] += t->skipped_nested;
 	}
 	c->fixed[WIRE_DROP_SCRATCH] += e->common->no_thread;
+	c->fixed[WIRE_DROP_DATA] += e->forged;
+	c->fixed[WIRE_DROP_AGG] += e->unstored;
 	*ret = *c;
 }
 
@@ -451,15 +503,14 @@ static void inproc_free(struct engine *en)
 		aggs_store_free(e);
 	}
 	area_free(e);
-	for (uint32_t i = 0; i < en->nnotes; i++)
-		free(en->notes[i]);
-	free(en->notes);
+	engine_free_remarks(en);
 	free(e->counters.fixed);
 	free(e->counters.fired);
 	free(e->counters.dropped);
 	shared_copy_fini(&e->copy);
 	vec_fini(&e->held);
 	vec_fini(&e->execs);
+	vec_fini(&e->ancestors);
 	free(e);
 }
 
@@ -507,6 +558,7 @@ struct engine *engine_inproc_new(const struct probe_target *targets, uint32_t nt
 	e->files.code.fd = e->files.facts.fd = e->files.shared.fd = -1;
 	e->timer_fd = e->watchdog = -1;
 	e->nap_ms = NAP_MIN_MS;
+	e->store_max = STORE_MAX;
 	e->targets = targets;
 	e->ntargets = ntargets;
 	e->symbols = symbols;

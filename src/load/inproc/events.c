@@ -150,7 +150,11 @@ static bool any_task(const struct image *img)
 {
 	enum { CURRENT_TASK = 35, CURRENT_TASK_BTF = 158 };
 
-	for (uint32_t i = 0; i < img->nprogs; i++)
+	for (uint32_t i = 0; i < img->nprogs; i++) {
+		for (uint32_t k = 0; k < img->progs[i].nrelocs; k++)
+			if (img->progs[i].relocs[k].kind == RELOC_ROUTINE &&
+			    !strcmp(img->progs[i].relocs[k].name, "d_progenyof"))
+				return true;
 		for (uint32_t k = 0; k < img->progs[i].ninsns; k++) {
 			const struct bpf_insn *ins = &img->progs[i].insns[k];
 
@@ -158,6 +162,7 @@ static bool any_task(const struct image *img)
 			    (ins->imm == CURRENT_TASK || ins->imm == CURRENT_TASK_BTF))
 				return true;
 		}
+	}
 	return false;
 }
 
@@ -223,7 +228,7 @@ struct err *events_lay_out(struct inproc_engine *e, const struct image *img)
 	ev->execs = any_tracepoint(img, EXEC);
 	ev->asks = ev->execs || any_tracepoint(img, "signal_generate");
 	e->common->ask.on = ev->asks; /* we shall look soon */
-	ev->room_size = 2 * l->task_size + OBJECTS * OBJECT_MAX + ARGS_MAX;
+	ev->room_size = l->task_size + OBJECTS * OBJECT_MAX + ARGS_MAX;
 	ev->rooms = area_alloc(e, (uint64_t)ev->room_size * (ROOMS + 1));
 	return ev->rooms ? NULL : err_new(ENOMEM, "the program's maps leave no room for events");
 }
@@ -254,10 +259,8 @@ static void use_room(struct inproc_events *ev, uint32_t n)
 static uint64_t stand_in(struct inproc_engine *e, const struct task_facts *f)
 {
 	struct task_memory mem = { alloc, e->events, &e->events->layout };
-	struct task_facts parent = { .pid = f->ppid, .tgid = f->ppid };
 
-	(void)task_facts_read(f->ppid, &parent);
-	return task_from_facts(e->base.image->types, f, &parent, &mem);
+	return task_from_facts(e->base.image->types, f, area_parent(e, f->ppid), &mem);
 }
 
 /* --- threads that ask for others --- */
@@ -412,9 +415,18 @@ static void read_args(struct inproc_events *ev, struct task_facts *f)
 
 static void end_threads(struct inproc_engine *e, struct inproc_process *p, bool exec, int code);
 
-void events_exec(struct inproc_engine *e, struct inproc_process *p)
+static void fire_exec(struct inproc_engine *e, struct task_facts *f, const struct wire_thread *from)
 {
 	uint64_t context[2] = { 0 };
+
+	read_args(e->events, f);
+	context[0] = stand_in(e, f);
+	context[1] = (uint32_t)f->pid;
+	fire(e, EXEC, NULL, f, from, context);
+}
+
+void events_exec(struct inproc_engine *e, struct inproc_process *p)
+{
 	struct task_facts f = { 0 };
 
 	if (!e->events)
@@ -425,10 +437,17 @@ void events_exec(struct inproc_engine *e, struct inproc_process *p)
 		f = p->watch->facts;
 		snprintf(f.comm, sizeof(f.comm), "<gone>");
 	}
-	read_args(e->events, &f);
-	context[0] = stand_in(e, &f);
-	context[1] = (uint32_t)f.pid;
-	fire(e, EXEC, NULL, &f, slot_of(e, p, e->list[p->index].own_pid), context);
+	fire_exec(e, &f, slot_of(e, p, e->list[p->index].own_pid));
+}
+
+void events_exec_first(struct inproc_engine *e, pid_t pid)
+{
+	struct task_facts f = { 0 };
+
+	if (!e->events || !e->events->execs || !task_facts_read(pid, &f))
+		return;
+	use_room(e->events, ROOMS);
+	fire_exec(e, &f, NULL);
 }
 
 /* --- threads that end --- */

@@ -229,7 +229,7 @@ static void executed(struct inproc_engine *e, pid_t pid)
 	if (!err)
 		process_executed(e, pid, c);
 	else if (err->code != ESRCH && !find_process(e, pid))
-		inproc_note(e, "%s: it is not followed", err->text);
+		inproc_blind(e, "%s: it is not followed", err->text);
 	err_free(err);
 }
 

@@ -181,6 +181,13 @@ struct inproc_exec {
 	uint64_t until; /* CLOCK_MONOTONIC ns: then it has failed */
 };
 
+/* A process that traced ones descend from; its stand-in (task.c). */
+struct inproc_ancestor {
+	pid_t pid;
+	uint64_t started; /* procdir_start() */
+	uint64_t task;
+};
+
 /* Addresses not given out yet. */
 struct inproc_room {
 	uint64_t at, end;
@@ -216,6 +223,9 @@ struct inproc_engine {
 	int timer_fd;
 	int nap_ms;                  /* how long to wait before looking into the rings again */
 	struct inproc_store *stores; /* as image.aggs */
+	uint64_t store_bytes,
+		store_max; /* what they take, and may take: threads make new keys as long as they like */
+	uint64_t unstored; /* updates of keys for which there was no room */
 	VEC(struct inproc_process) processes;
 	VEC(struct inproc_text) texts;
 	enum inproc_scope scope;
@@ -227,6 +237,7 @@ struct inproc_engine {
 	uint64_t tails
 		[2]
 		[INPROC_THREADS]; /* of rings: how far they were read; of MAP_CONTROL, of MAP_DATA */
+	uint64_t forged;          /* records in rings that no program has written */
 	struct engine_counters counters;
 	struct inproc_samples *samples; /* NULL: no profile probes */
 	struct inproc_bell *bell;       /* in shared memory; NULL: none */
@@ -237,10 +248,11 @@ struct inproc_engine {
 	VEC(struct inproc_exec) execs;
 	struct control *
 		caught; /* the process that process_enter() is for, stopped, its last stop; NULL: it runs */
-	struct inproc_events *events; /* NULL: no probes of provider proc */
-	uint64_t event_at;            /* wire_area.event */
-	struct inproc_unwind *unwind; /* NULL: the image takes no user stacks */
-	bool *placed;                 /* as image.probes: it fires somewhere */
+	VEC(struct inproc_ancestor) ancestors; /* that are not traced and have stand-ins */
+	struct inproc_events *events;          /* NULL: no probes of provider proc */
+	uint64_t event_at;                     /* wire_area.event */
+	struct inproc_unwind *unwind;          /* NULL: the image takes no user stacks */
+	bool *placed;                          /* as image.probes: it fires somewhere */
 	struct inproc_refusal {
 		const char *reason; /* in mode; NULL: not refused */
 		char *mode;         /* "refused: reason" */
@@ -270,6 +282,12 @@ static inline bool inproc_is_syscall(enum attach_kind k)
 	return k == ATTACH_SYSCALL_ENTRY || k == ATTACH_SYSCALL_RETURN;
 }
 
+/* Are probes of a named process also for what it starts? */
+static inline bool inproc_whole_families(const struct inproc_engine *e)
+{
+	return e->base.image->options && opt_on(e->base.image->options, OPT_FOLLOW);
+}
+
 /* identity.c: how threads of the targets are told apart: wire_area.identity and id_disp. */
 void identity_find(struct inproc_engine *e);
 /* musl's library and dynamic linker are one file, which need not have a name of its own. */
@@ -279,8 +297,10 @@ struct err *identity_check(struct inproc_engine *e, pid_t pid);
 /* Can this thread be told yet? Before the dynamic linker has set up its word, a probe would end the program. */
 bool identity_is_set(const struct inproc_engine *e, const struct user_regs_struct *regs);
 
-/* task.c: a stand-in for the process's struct task_struct; 0 where there is no BTF. */
+/* task.c: a stand-in for the process's struct task_struct; 0 where there is no room for one. */
 uint64_t area_task(struct inproc_engine *e, pid_t pid);
+/* The one that stands for a parent, with its own parents behind it: a traced process's own. 0: there is no room. */
+uint64_t area_parent(struct inproc_engine *e, pid_t pid);
 
 /* prog.c */
 struct err *progs_compile(struct inproc_engine *e);
@@ -330,6 +350,8 @@ void processes_look(struct inproc_engine *e);
 bool process_holds(const struct inproc_engine *e, pid_t pid);
 /* The process, which may not be known yet, is stopped in a program that it has just executed: traced from there. */
 void process_executed(struct inproc_engine *e, pid_t pid, struct control *c);
+/* What it has mapped stays known when it has ended, if the program prints names of its addresses. */
+void process_remember(struct inproc_engine *e, pid_t pid);
 /* Opens p->mem: it is attached, or about to go on as such. */
 void process_open(struct inproc_process *p);
 /* Is our shared memory mapped in it? */
@@ -427,6 +449,8 @@ void events_stop(struct inproc_engine *e);
 void events_hurry(struct inproc_engine *e);
 /* It has executed another program; before what was known of it is forgotten. */
 void events_exec(struct inproc_engine *e, struct inproc_process *p);
+/* The same for a child that was not known: it was made by vfork(2), and nothing of it has fired. */
+void events_exec_first(struct inproc_engine *e, pid_t pid);
 /* Before it is patched: threads that are there. */
 void events_begin(struct inproc_engine *e, struct inproc_process *p);
 /* Now and then: threads that are there, or the ends of those that were. */
@@ -490,6 +514,9 @@ void process_free(struct inproc_process *p);
 struct err *process_detach(struct inproc_engine *e, struct inproc_process *p);
 
 void inproc_note(struct inproc_engine *e, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+/* The same of a process that is not seen, or not all of it: said even with -q. */
+void inproc_blind(struct inproc_engine *e, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
 #endif

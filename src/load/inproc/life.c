@@ -98,6 +98,12 @@ static void leave_child(struct inproc_engine *e, struct inproc_process *p)
 	err_free(err);
 }
 
+void process_remember(struct inproc_engine *e, pid_t pid)
+{
+	if (image_prints_user_addresses(e->base.image))
+		symbols_remember(e->symbols, pid);
+}
+
 /* What is known of a child that is traced with its parents. */
 static void adopt(struct inproc_engine *e, uint32_t i, pid_t pid)
 {
@@ -114,6 +120,7 @@ static void adopt(struct inproc_engine *e, uint32_t i, pid_t pid)
 	process_describe(e, p);
 	err_free(process_ranges(e, p));
 	unwind_add(e, p->pid);
+	process_remember(e, p->pid);
 	if (p->quiet && !e->area->follow) /* it could not take the probes out itself */
 		leave_child(e, p);
 }
@@ -240,6 +247,7 @@ static struct err *enter_next(struct inproc_engine *e, uint32_t i)
 	process_free(p);
 	*p = next;
 	unwind_add(e, p->pid);
+	process_remember(e, p->pid);
 	return process_enter(e, i);
 }
 
@@ -253,7 +261,7 @@ static void follow_exec(struct inproc_engine *e, uint32_t i)
 
 	leave_program(e, p);
 	if (p->served) {
-		inproc_note(
+		inproc_blind(
 			e,
 			"process %d executed another program, which is not traced: ptrace(2) is forbidden here",
 			(int)p->pid);
@@ -263,8 +271,8 @@ static void follow_exec(struct inproc_engine *e, uint32_t i)
 	if ((!sites_any(e, p->pid) || !has_begun(e, p->pid)) && --p->exec_tries)
 		return;
 	tries = p->exec_tries;
-	inproc_note(e, "process %d executed another program: probes were off while it started",
-		    (int)p->pid);
+	inproc_blind(e, "process %d executed another program: probes were off while it started",
+		     (int)p->pid);
 	err = enter_next(e, i);
 	p = &e->processes.v[i];
 	if (err && err->code == ESRCH && tries > 1) { /* it executes one after the other */
@@ -273,7 +281,7 @@ static void follow_exec(struct inproc_engine *e, uint32_t i)
 	} else {
 		p->exec_tries = 0;
 		if (err)
-			inproc_note(e, "%s", err->text);
+			inproc_blind(e, "%s", err->text);
 	}
 	err_free(err);
 }
@@ -286,7 +294,7 @@ void process_executed(struct inproc_engine *e, pid_t pid, struct control *c)
 
 	if (e->area->process_count >= WIRE_PROCESSES_MAX) {
 		control_free(c);
-		inproc_note(
+		inproc_blind(
 			e,
 			"more than %d processes and executed programs: the others are not traced",
 			WIRE_PROCESSES_MAX - 1);
@@ -300,6 +308,7 @@ void process_executed(struct inproc_engine *e, pid_t pid, struct control *c)
 		vec_push(&e->processes, inproc_process_of(pid));
 		vec_last(&e->processes)->root = 0; /* not its own */
 		vec_last(&e->processes)->root = root_of(e, pid);
+		events_exec_first(e, pid);
 	} else {
 		leave_program(e, &e->processes.v[i]);
 	}
@@ -308,7 +317,7 @@ void process_executed(struct inproc_engine *e, pid_t pid, struct control *c)
 	p = &e->processes.v[i];
 	p->exec_tries = 0;
 	if (err)
-		inproc_note(e, "%s", err->text);
+		inproc_blind(e, "%s", err->text);
 	err_free(err);
 }
 
@@ -317,7 +326,8 @@ static void leave(struct inproc_engine *e, struct inproc_process *p)
 {
 	__atomic_store_n(&e->list[p->index].state, WIRE_PROCESS_GONE, __ATOMIC_RELEASE);
 	p->attached = false;
-	inproc_note(e, "process %d is not traced any more: its probes were taken out", (int)p->pid);
+	inproc_blind(e, "process %d is not traced any more: its probes were taken out",
+		     (int)p->pid);
 }
 
 /* Is our memory gone from it? What cannot be read may be there. */

@@ -81,8 +81,9 @@ static struct err *send_files(int socket, const int *fds, uint32_t n)
 	h->cmsg_type = SCM_RIGHTS;
 	h->cmsg_len = CMSG_LEN(sizeof(int) * n);
 	memcpy(CMSG_DATA(h), fds, sizeof(int) * n);
-	return sendmsg(socket, &m.head, MSG_NOSIGNAL) == 1 ? NULL
-							   : err_errno(errno, "sending files");
+	return sendmsg(socket, &m.head, MSG_NOSIGNAL | MSG_DONTWAIT) == 1
+		       ? NULL
+		       : err_errno(errno, "sending files");
 }
 
 /* from: a descriptor of the process. */

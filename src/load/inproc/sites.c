@@ -7,22 +7,31 @@
 
 #include "load/inproc/inproc.h"
 
+static void remark(struct inproc_engine *e, bool blind, const char *fmt, va_list ap)
+{
+	char *text;
+
+	if (vasprintf(&text, fmt, ap) < 0)
+		text = xstrdup(fmt);
+	engine_remark(&e->base, text, blind);
+}
+
 void inproc_note(struct inproc_engine *e, const char *fmt, ...)
 {
 	va_list ap;
-	char *text;
 
 	va_start(ap, fmt);
-	if (vasprintf(&text, fmt, ap) < 0)
-		text = xstrdup(fmt);
+	remark(e, false, fmt, ap);
 	va_end(ap);
-	for (uint32_t i = 0; i < e->base.nnotes; i++)
-		if (!strcmp(e->base.notes[i], text)) { /* of each program that a process executes */
-			free(text);
-			return;
-		}
-	e->base.notes = xrealloc(e->base.notes, (e->base.nnotes + 1) * sizeof(*e->base.notes));
-	e->base.notes[e->base.nnotes++] = text;
+}
+
+void inproc_blind(struct inproc_engine *e, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	remark(e, true, fmt, ap);
+	va_end(ap);
 }
 
 enum { NAMED = 4 /* probes that a note names before "..." */ };
@@ -310,7 +319,7 @@ static struct err *plan_probe(struct plan *pl, uint32_t index)
 	uint32_t module;
 	struct err *err;
 
-	if (p->pid && p->pid != pl->p->root)
+	if (p->pid && p->pid != (inproc_whole_families(pl->e) ? pl->p->root : pl->p->pid))
 		return NULL;
 	err = find_module(pl, p, &module);
 	if (err)

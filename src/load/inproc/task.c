@@ -1,8 +1,13 @@
+/* Stand-ins for the task_structs of traced processes, in memory that they all have: real_parent leads from each to its parent's, and
+ * on to the first process's, as in the kernel. */
 #include <unistd.h>
 
 #include "base/io.h"
+#include "base/procdir.h"
 #include "load/inproc/inproc.h"
 #include "load/task.h"
+
+enum { ANCESTORS = 64 };
 
 static uint8_t *alloc(void *arg, uint64_t size)
 {
@@ -27,15 +32,55 @@ static void hide_addresses(struct inproc_engine *e, struct task_facts *f)
 	f->arg_end = room ? room + n : 0;
 }
 
+/* That of a traced process, the one that began then. 0: there is none. */
+static uint64_t traced_task(const struct inproc_engine *e, pid_t pid, uint64_t started)
+{
+	uint64_t task = 0;
+
+	if (pid == getpid())
+		return e->list[0].task;
+	for (uint32_t i = 0; i < e->processes.n; i++) {
+		const struct wire_process *w = &e->list[e->processes.v[i].index];
+
+		if (w->pid == (uint32_t)pid && w->started == started && w->task)
+			task = w->task;
+	}
+	return task;
+}
+
+/* The stand-in of a process that others descend from; made when there is none. */
+static uint64_t ancestor(struct inproc_engine *e, pid_t pid, int left)
+{
+	const struct task_memory mem = { alloc, e };
+	struct task_facts f = { .pid = pid, .tgid = pid };
+	uint64_t started = pid ? procdir_start(pid) : 0, task = traced_task(e, pid, started);
+
+	for (uint32_t i = 0; i < e->ancestors.n && !task; i++)
+		if (e->ancestors.v[i].pid == pid && e->ancestors.v[i].started == started)
+			task = e->ancestors.v[i].task;
+	if (task)
+		return task;
+	if (pid)
+		(void)task_facts_read(pid, &f);
+	task = task_ancestor(e->base.image->types, &f,
+			     pid && left ? ancestor(e, f.ppid, left - 1) : 0, &mem);
+	if (task)
+		vec_push(&e->ancestors, (struct inproc_ancestor){ pid, started, task });
+	return task;
+}
+
+uint64_t area_parent(struct inproc_engine *e, pid_t pid)
+{
+	return ancestor(e, pid, ANCESTORS);
+}
+
 uint64_t area_task(struct inproc_engine *e, pid_t pid)
 {
 	const struct task_memory mem = { alloc, e };
-	struct task_facts own = { .pid = pid, .tgid = pid }, parent = { 0 };
+	struct task_facts own = { .pid = pid, .tgid = pid };
 
 	(void)task_facts_read(pid, &own);
 	if (pid == getpid())
 		hide_addresses(e, &own);
-	parent.pid = parent.tgid = own.ppid;
-	(void)task_facts_read(own.ppid, &parent);
-	return task_from_facts(e->base.image->types, &own, &parent, &mem);
+	return task_from_facts(e->base.image->types, &own, area_parent(e, own.ppid), &mem);
 }

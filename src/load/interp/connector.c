@@ -401,8 +401,7 @@ static void renamed(struct connector *c, const struct proc_event *ev)
 	t->version++;
 }
 
-/* Whose child a process is now: its parent may have ended, and nobody tells who took its place. */
-static struct connector_thread *parent_of(struct connector *c, struct connector_thread *t)
+struct connector_thread *connector_parent(struct connector *c, struct connector_thread *t)
 {
 	struct connector_thread *p = find(c, t->facts.ppid);
 	struct task_facts f;
@@ -452,9 +451,6 @@ bool connector_next(struct connector *c, void (*drop)(void *arg, void *owner), v
 		case PROC_EVENT_COMM: renamed(c, &ev); continue;
 		default: continue;
 		}
-		out.parents[0] = parent_of(c, out.thread);
-		if (out.child)
-			out.parents[1] = parent_of(c, out.child);
 		*ret = out;
 		return true;
 	}

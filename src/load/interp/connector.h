@@ -25,9 +25,7 @@ struct connector_event {
 	uint64_t time;                   /* CLOCK_MONOTONIC ns */
 	struct connector_thread *thread; /* which forks, execs, ends */
 	struct connector_thread *child;  /* FORK */
-	struct connector_thread
-		*parents[2]; /* of thread, of child: of the processes; NULL not known */
-	bool last;           /* EXIT: the process's last thread */
+	bool last;                       /* EXIT: the process's last thread */
 };
 
 struct connector;
@@ -39,6 +37,9 @@ int connector_fd(const struct connector *c);
 /* The next event that has arrived, valid until the next call, which forgets a thread that ended; false: none is there. */
 bool connector_next(struct connector *c, void (*drop)(void *arg, void *owner), void *arg,
 		    struct connector_event *ret);
+/* Whose child the thread's process is now: its parent may have ended, and nobody tells which process took its place. NULL: nobody's.
+ * Valid until the next event. */
+struct connector_thread *connector_parent(struct connector *c, struct connector_thread *t);
 /* Events the kernel had no room for in the socket's buffer. */
 uint64_t connector_lost(const struct connector *c);
 

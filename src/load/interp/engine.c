@@ -149,12 +149,6 @@ static void run_due(struct interp_engine *e)
 		err_free(arm(e)); /* it could be set before */
 }
 
-static void note(struct engine *e, char *text)
-{
-	e->notes = xrealloc(e->notes, (e->nnotes + 1) * sizeof(*e->notes));
-	e->notes[e->nnotes++] = text;
-}
-
 static bool is_timer(const struct probe *p)
 {
 	return (p->kind == ATTACH_TICK || p->kind == ATTACH_PROFILE) && !p->perf.hardware &&
@@ -233,13 +227,15 @@ static struct err *engine_attach(struct engine *eng)
 			first->prov, first->mod, first->func, first->name);
 	}
 	for (uint32_t i = 0; i < cannot.n; i++)
-		note(eng,
-		     xasprintf(
-			     "%s:%s:%s:%s not enabled: the process connector does not tell of it; "
-			     "what it has are fork, exec, exit, core dumps, and changes of ids, name, "
-			     "session and tracer",
-			     cannot.v[i]->prov, cannot.v[i]->mod, cannot.v[i]->func,
-			     cannot.v[i]->name));
+		engine_remark(
+			eng,
+			xasprintf(
+				"%s:%s:%s:%s not enabled: the process connector does not tell of it; "
+				"what it has are fork, exec, exit, core dumps, and changes of ids, name, "
+				"session and tracer",
+				cannot.v[i]->prov, cannot.v[i]->mod, cannot.v[i]->func,
+				cannot.v[i]->name),
+			false);
 	vec_fini(&cannot);
 	err = arm(e);
 	if (!err)
@@ -457,9 +453,8 @@ static void engine_free(struct engine *eng)
 		return;
 	err_free(engine_detach(eng));
 	interp_task_free(e, e->self);
-	for (uint32_t i = 0; i < eng->nnotes; i++)
-		free(eng->notes[i]);
-	free(eng->notes);
+	interp_task_free(e, e->idle);
+	engine_free_remarks(eng);
 	for (uint32_t i = 0; eng->image && i < eng->image->nmaps; i++)
 		interp_map_fini(&e->maps[i], &e->mem);
 	for (uint32_t i = 0; eng->image && i < eng->image->nprogs; i++)

@@ -56,8 +56,8 @@ struct err *interp_events_open(struct interp_engine *e)
 static void set_context(struct interp_engine *e, const struct connector_event *ev,
 			const struct interp_listener *l)
 {
-	uint64_t words[4] = { interp_task_of(e, ev->thread, ev->parents[0]) };
-	uint64_t child = ev->child ? interp_task_of(e, ev->child, ev->parents[1]) : 0;
+	uint64_t words[4] = { interp_task_of(e, ev->thread) };
+	uint64_t child = ev->child ? interp_task_of(e, ev->child) : 0;
 
 	switch (ev->kind) {
 	case CONNECTOR_FORK: words[1] = child; break;

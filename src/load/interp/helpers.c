@@ -280,8 +280,7 @@ static uint64_t helper(struct interp *in, uint32_t id, const uint64_t a[5])
 	case BPF_FUNC_get_current_comm: return current_comm(in, a);
 	case BPF_FUNC_get_current_task:
 	case BPF_FUNC_get_current_task_btf:
-		return e->event ? interp_task_of(e, e->event->thread, e->event->parents[0])
-				: interp_task(e);
+		return e->event ? interp_task_of(e, e->event->thread) : interp_task(e);
 	case BPF_FUNC_get_attach_cookie: return e->cookie;
 	case BPF_FUNC_get_func_ip:
 	case BPF_FUNC_task_pt_regs:

@@ -44,6 +44,7 @@ struct interp_engine {
 	const struct connector_event
 		*event;           /* the running program's; NULL: it runs for this process */
 	struct interp_task *self; /* this process (task.c) */
+	struct interp_task *idle; /* process 0 */
 	struct task_layout layout;
 	uint64_t events_until; /* more events are waiting, those up to this time were seen; 0: all were */
 	struct err *failed; /* of a timer's or listener's program: detach() gives it */
@@ -57,8 +58,7 @@ extern const struct interp_ops interp_engine_ops;
  * credentials, where the arguments are; all else is 0, and all of it where there is no BTF. */
 uint64_t interp_task(struct interp_engine *e);
 /* The same of a thread the connector knows; at one address as long as it lives. */
-uint64_t interp_task_of(struct interp_engine *e, struct connector_thread *t,
-			const struct connector_thread *parent);
+uint64_t interp_task_of(struct interp_engine *e, struct connector_thread *t);
 /* Frees an interp_task, and what self-> variables the thread had. */
 void interp_task_free(void *engine, void *task);
 

@@ -4,6 +4,8 @@
 #include "load/interp/interp_engine.h"
 #include "load/task.h"
 
+enum { ANCESTORS = 64 };
+
 struct block {
 	uint8_t *p;
 	uint64_t size;
@@ -53,22 +55,42 @@ uint64_t interp_task(struct interp_engine *e)
 	return e->self->address;
 }
 
-uint64_t interp_task_of(struct interp_engine *e, struct connector_thread *t,
-			const struct connector_thread *parent)
+/* Process 0, the parent of those that have none. */
+static uint64_t first_task(struct interp_engine *e)
 {
-	static const struct task_facts nobody;
+	static const struct task_facts idle;
+
+	if (!e->idle) {
+		struct task_memory mem = { alloc, e->idle = task_new(e), &e->layout };
+
+		e->idle->address = task_ancestor(e->base.image->types, &idle, 0, &mem);
+	}
+	return e->idle->address;
+}
+
+/* The parent's stand-in is asked for each time: it is another one when the parent has ended. */
+static uint64_t task_below(struct interp_engine *e, struct connector_thread *t, int depth)
+{
+	struct connector_thread *parent = depth ? connector_parent(e->connector, t) : NULL;
+	uint64_t above = parent ? task_below(e, parent, depth - 1) : first_task(e);
 	struct interp_task *task = t->owner;
 	struct task_memory mem = { alloc, task, &e->layout };
 
-	if (task && task->version == t->version)
+	if (task && task->version == t->version) {
+		task_set_parent(e->base.image->types, task->address, above, &e->layout);
 		return task->address;
+	}
 	if (!task)
 		mem.arg = t->owner = task = task_new(e);
 	task->used = 0;
 	task->version = t->version;
-	task->address = task_from_facts(e->base.image->types, &t->facts,
-					parent ? &parent->facts : &nobody, &mem);
+	task->address = task_from_facts(e->base.image->types, &t->facts, above, &mem);
 	return task->address;
+}
+
+uint64_t interp_task_of(struct interp_engine *e, struct connector_thread *t)
+{
+	return task_below(e, t, ANCESTORS);
 }
 
 void interp_task_free(void *engine, void *task)

@@ -21,8 +21,7 @@ void engine_note(struct kernel_engine *k, const char *fmt, ...)
 	if (vasprintf(&text, fmt, ap) < 0)
 		text = xstrdup(fmt);
 	va_end(ap);
-	k->e.notes = xrealloc(k->e.notes, (k->e.nnotes + 1) * sizeof(*k->e.notes));
-	k->e.notes[k->e.nnotes++] = text;
+	engine_remark(&k->e, text, false);
 }
 
 /* As the kernel sizes per-CPU values: "0-3" gives 4. */
@@ -289,9 +288,7 @@ static void kernel_free(struct engine *en)
 		close(k->epoll_fd);
 	if (k->stats_fd >= 0)
 		close(k->stats_fd);
-	for (uint32_t i = 0; i < k->e.nnotes; i++)
-		free(k->e.notes[i]);
-	free(k->e.notes);
+	engine_free_remarks(&k->e);
 	vec_fini(&k->values);
 	free(k->counters.fixed);
 	free(k->counters.fired);

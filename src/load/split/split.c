@@ -27,9 +27,8 @@ static void take_notes(struct split *s)
 	for (int i = 0; i < PARTS; i++) {
 		struct engine *p = s->part[i];
 
-		s->e.notes = xrealloc(s->e.notes, (s->e.nnotes + p->nnotes + 1) * sizeof(char *));
 		for (uint32_t k = 0; k < p->nnotes; k++)
-			s->e.notes[s->e.nnotes++] = p->notes[k];
+			engine_remark(&s->e, p->notes[k].text, p->notes[k].blind);
 		p->nnotes = 0;
 	}
 }
@@ -325,9 +324,7 @@ static void split_free(struct engine *en)
 	for (int i = PARTS; i--;)
 		s->part[i]->ops->free(s->part[i]);
 	image_free(s->outer);
-	for (uint32_t i = 0; i < en->nnotes; i++)
-		free(en->notes[i]);
-	free(en->notes);
+	engine_free_remarks(en);
 	free(s->outside);
 	free(s->counters.fixed);
 	free(s->counters.fired);

@@ -82,6 +82,8 @@ struct process {
 	bool exists;         /* it did when last looked at */
 	bool told;           /* of all its mappings, since it was born or exec() */
 	bool asked;          /* for a name, or to be remembered for one */
+	bool denied;         /* its mappings may not be read */
+	bool unnamed;        /* so an address of it has no name */
 	uint64_t used_ns;    /* CLOCK_MONOTONIC of the last time it was asked for, or told of */
 	uint64_t start_time; /* tells a reused pid */
 	uint64_t read_ns;    /* CLOCK_MONOTONIC of the last read; misses re-read, but not at once */

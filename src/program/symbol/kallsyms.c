@@ -157,6 +157,8 @@ bool symbols_kernel_module(struct symbols *s, uint64_t addr, struct place *ret)
 
 	memset(ret, 0, sizeof(*ret));
 	read_kallsyms(k);
+	if (k->err)
+		s->losses.kernel = k->err;
 	for (hi = k->ncode; lo < hi;) {
 		uint32_t mid = lo + (hi - lo) / 2;
 

@@ -219,6 +219,7 @@ static void read_process(struct symbols *s, struct process *p)
 	p->read_ns = read_ns;
 	start = procdir_start(p->pid);
 	e = start ? mappings_read(p->pid, &maps, &n) : NULL;
+	p->denied = e && (e->code == EACCES || e->code == EPERM);
 	if (!start || e) {
 		err_free(e);
 		p->exists = false;

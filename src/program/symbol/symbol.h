@@ -93,6 +93,9 @@ void symbols_limit(struct symbols *s, const struct symbols_limits *l);
 struct symbols_losses {
 	uint64_t limited; /* addresses without a name because of these limits */
 	uint64_t changed; /* because a file was changed while it was read: see base/changed.h */
+	uint64_t denied;  /* processes whose mappings may not be read (/proc/PID/maps) */
+	const char *
+		kernel; /* why addresses of the kernel that were asked for have no names; NULL: they have */
 };
 void symbols_losses(const struct symbols *s, struct symbols_losses *ret);
 /* The object behind a mapping or a path, shared and kept as long as s; NULL when it cannot be opened. */
@@ -119,7 +122,8 @@ bool map_watch_lost(const struct map_watch *w);
 /* A path that opens the mapped file from here: /proc/PID/map_files/..., /proc/PID/root/..., whichever works. malloc()ed. */
 char *mapping_open_path(pid_t pid, const struct mapping *m);
 
-/* Writes "module`function+0xoff" | "module`0xaddr" | "0xaddr" (with_offset false: no "+0x..", as usym() prints). */
+/* Writes "module`function+0xoff" | "module+0xoff", from where the module begins, so that it is the same in each process |
+ * "module`0xaddr" | "0xaddr" (with_offset false: no "+0x.." behind a function, as usym() prints). */
 void place_format(const struct place *p, uint64_t addr, bool with_offset, char *buf, uint32_t n);
 
 #endif

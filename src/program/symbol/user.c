@@ -549,6 +549,8 @@ bool symbols_user(struct symbols *s, pid_t pid, uint64_t addr, struct place *ret
 	memset(ret, 0, sizeof(*ret));
 	if (!process_find(s, p, addr, &at)) {
 		s->losses.limited += process_was_dropped(s, pid);
+		s->losses.denied += p->denied && !p->unnamed;
+		p->unnamed |= p->denied;
 		return false;
 	}
 	m = at.m;
@@ -589,6 +591,8 @@ void place_format(const struct place *p, uint64_t addr, bool with_offset, char *
 
 	if (!p->module && !p->function)
 		snprintf(buf, n, "0x%llx", a);
+	else if (!p->function && p->module_base)
+		snprintf(buf, n, "%s+0x%llx", p->module, a - p->module_base);
 	else if (!p->function)
 		snprintf(buf, n, "%s`0x%llx", p->module, a);
 	else if (!with_offset)

@@ -1,0 +1,39 @@
+#!/usr/bin/env -S descry -s
+/* The page cache, every second: pages that came in and went out, and file reads for each page that came in. */
+#pragma D option quiet
+
+BEGIN
+{
+	in = out = reads = line = 0;
+}
+
+sdt:filemap::mm_filemap_add_to_page_cache
+{
+	in++;
+}
+
+sdt:filemap::mm_filemap_delete_from_page_cache
+{
+	out++;
+}
+
+syscall::read:return,
+syscall::pread64:return
+/(int)arg0 > 0/
+{
+	reads++;
+}
+
+tick-1s
+/line++ % 20 == 0/
+{
+	printf("%20s %10s %10s %10s\n", "", "IN", "OUT", "READS");
+}
+
+tick-1s
+{
+	printf("%20Y %10d %10d %10d\n", walltimestamp, in, out, reads);
+	in = 0;
+	out = 0;
+	reads = 0;
+}

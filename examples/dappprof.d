@@ -1,0 +1,22 @@
+#!/usr/bin/env -S descry -s
+/* A program's functions: calls, and time from call to return, what they call included. usage: descry -s dappprof.d -c 'program' (or -p PID) */
+#pragma D option quiet
+
+pid$target:a.out::entry
+{
+	self->start[probefunc, ustackdepth] = timestamp;
+}
+
+pid$target:a.out::return
+/self->start[probefunc, ustackdepth]/
+{
+	@calls[probefunc] = count();
+	@ns[probefunc] = sum(timestamp - self->start[probefunc, ustackdepth]);
+	self->start[probefunc, ustackdepth] = 0;
+}
+
+END
+{
+	printf("%-50s %10s %14s\n", "FUNCTION", "CALLS", "NS");
+	printa("%-50s %@10d %@14d\n", @calls, @ns);
+}

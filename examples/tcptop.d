@@ -1,0 +1,23 @@
+#!/usr/bin/env -S descry -s
+/* Payload of TCP by connection, every second: the ten largest. Headers are left out. */
+#pragma D option quiet
+
+tcp:::send
+{
+	@["->", args[3]->tcps_laddr, args[3]->tcps_lport, args[3]->tcps_raddr, args[3]->tcps_rport] =
+	    sum(args[2]->ip_plength - args[4]->tcp_offset);
+}
+
+tcp:::receive
+{
+	@["<-", args[3]->tcps_laddr, args[3]->tcps_lport, args[3]->tcps_raddr, args[3]->tcps_rport] =
+	    sum(args[2]->ip_plength - args[4]->tcp_offset);
+}
+
+tick-1s
+{
+	trunc(@, 10);
+	printf("%Y\n%2s %-21s %5s %-21s %5s %10s\n", walltimestamp, "", "LADDR", "LPORT", "RADDR", "RPORT", "BYTES");
+	printa("%2s %-21s %5d %-21s %5d %@10d\n", @);
+	trunc(@);
+}
