@@ -109,6 +109,16 @@ static const struct trial trials[] = {
 };
 // clang-format on
 
+/* What a trial failed for may be a thing that many need, and not the one it is about. */
+static const char *remedy_of(enum need need, const char *reason)
+{
+	if (strstr(reason, "/sys/kernel/btf/"))
+		need = NEED_BTF;
+	else if (strstr(reason, "CAP_BPF"))
+		need = NEED_BPF;
+	return geteuid() ? remedies[need].user : remedies[need].root;
+}
+
 static const struct check_column columns[] = { { "name", CHECK_COLUMN },
 					       { "answer", CHECK_COLUMN },
 					       { "seen", CHECK_COLUMN },
@@ -154,7 +164,6 @@ static void try(const struct trial *t, struct check_table *table)
 	cleanup_free char *engine = xasprintf("engine=%s", t->engine);
 	cleanup_free char *command = xasprintf("%s check --loop work", check_self());
 	cleanup_free char *pid = NULL, *seen = NULL, *reason = NULL;
-	const char *remedy = geteuid() ? remedies[t->need].user : remedies[t->need].root;
 	bool itself = !strncmp(t->program, "BEGIN", 5);
 	pid_t idle = t->live ? start_idle() : 0;
 	struct check_run r;
@@ -190,7 +199,8 @@ static void try(const struct trial *t, struct check_table *table)
 				  : xasprintf("it ran, but printed no such thing: \"%.*s\"",
 					      (int)strcspn(r.out + strspn(r.out, " \n"), "\n"),
 					      r.out + strspn(r.out, " \n"));
-		check_row(table, (const char *const[]){ t->name, "no", NULL, reason, remedy });
+		check_row(table, (const char *const[]){ t->name, "no", NULL, reason,
+							remedy_of(t->need, reason) });
 	}
 	check_run_fini(&r);
 }

@@ -72,6 +72,8 @@ static char *container(void)
 	cleanup_free char *users = small_read("/proc/self/uid_map");
 	unsigned long from, to, n;
 
+	if (users && sscanf(users, "%lu %lu %lu", &from, &to, &n) == 3 && (from != to || n < 65536))
+		return xstrdup("yes, a user name space: its root is an ordinary user outside");
 	if (sort)
 		return sort[0] ? xasprintf("yes, %s", sort) : xstrdup("yes");
 	if (!access("/.dockerenv", F_OK))
@@ -81,8 +83,6 @@ static char *container(void)
 	if (cgroup &&
 	    (strstr(cgroup, "docker") || strstr(cgroup, "kubepods") || strstr(cgroup, "lxc")))
 		return xstrdup("yes (/proc/1/cgroup)");
-	if (users && sscanf(users, "%lu %lu %lu", &from, &to, &n) == 3 && (from != to || n < 65536))
-		return xstrdup("yes, a user name space: its root is an ordinary user outside");
 	/* The first name space of process ids has this number in every kernel (PROC_PID_INIT_INO). */
 	if (pids && strcmp(pids, "pid:[4026531836]") != 0)
 		return xstrdup("yes, a name space of process ids: processes outside are not seen");
