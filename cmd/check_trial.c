@@ -24,7 +24,7 @@ static const struct {
 		*root; /* for an ordinary user; for root, when the right is not what is missing */
 } remedies[] = {
 	[NEED_BPF] = { "root, or CAP_BPF and CAP_PERFMON (setcap cap_bpf,cap_perfmon,cap_syslog+ep on descry)",
-		       "a kernel with CONFIG_BPF_SYSCALL, and a container that is given CAP_BPF and CAP_PERFMON" },
+		       "a kernel with CONFIG_BPF_SYSCALL, and CAP_BPF and CAP_PERFMON of the machine itself, which a container must be given" },
 	[NEED_FUNCTIONS] = { "root, and a kernel with CONFIG_KPROBES and CONFIG_FPROBE",
 			     "a kernel with CONFIG_KPROBES and CONFIG_FPROBE, or one whose policy allows BPF trampolines" },
 	[NEED_COUNTERS] = { "a machine, or a hypervisor, that gives hardware counters, and kernel.perf_event_paranoid below 2",
