@@ -4,7 +4,9 @@ PREFIX ?= /usr/local
 MESON ?= meson
 JOBS ?= $(shell nproc)
 
-.PHONY: all deps test-deps demo test install bench fuzz clean format check-layers configure
+VERSION = $(shell sed -n "s/^\tversion: '\([^']*\)'.*/\1/p" meson.build)
+
+.PHONY: all deps test-deps demo test install uninstall dist deb bench fuzz clean format check-layers configure prefix
 
 all: configure
 	@ninja -C $(BUILD) -j $(JOBS)
@@ -25,8 +27,30 @@ test: test-deps
 	@ninja -C $(BUILD) -j $(JOBS) tests $(if $(SAN),test/descry-san)
 	@tools/run-tests --build $(BUILD) $(if $(SAN),--descry $(BUILD)/test/descry-san) $(T)
 
-install: all
-	@$(MESON) install -C $(BUILD) --no-rebuild --strip
+# PREFIX counts also when the tree was built for another one before; DESTDIR stands in front of it.
+install: prefix
+	@$(MAKE) --no-print-directory all
+	@DESTDIR="$(DESTDIR)" $(MESON) install -C $(BUILD) --no-rebuild --strip
+
+# What `make install` with the same PREFIX and DESTDIR puts there.
+uninstall: prefix
+	@$(MAKE) --no-print-directory all
+	@MESON="$(MESON)" tools/uninstall $(BUILD) "$(DESTDIR)"
+
+prefix: configure
+	@test "$$(sed -n 's/^prefix = //p' $(BUILD)/meson-private/cmd_line.txt)" = "$(PREFIX)" || \
+		$(MESON) configure $(BUILD) --prefix "$(PREFIX)"
+
+# The sources of HEAD, as others get them.
+dist:
+	@mkdir -p $(BUILD)
+	@git archive --prefix=descry-$(VERSION)/ HEAD | gzip -9n >$(BUILD)/descry-$(VERSION).tar.gz
+	@echo $(BUILD)/descry-$(VERSION).tar.gz
+
+# A Debian package of HEAD, built from a copy of it, checked by lintian.
+deb:
+	@tools/install-deps --deb
+	@tools/deb $(BUILD)
 
 bench: all
 	@bench/run $(BUILD)/cmd/descry

@@ -1,6 +1,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "check.h"
+#include "cmd/version.h"
 #include "cmdline.h"
 #include "flame.h"
 #include "heal.h"
@@ -14,9 +16,9 @@ static const struct {
 	const char *name; /* in messages */
 	int (*run)(int argc, char **argv);
 } commands[] = {
-	{ "descry flame", cmd_flame }, { "descry heal", cmd_heal },
-	{ "descry heat", cmd_heat },   { "descry profile", cmd_profile },
-	{ "descry serve", cmd_serve },
+	{ "descry check", cmd_check },     { "descry flame", cmd_flame },
+	{ "descry heal", cmd_heal },       { "descry heat", cmd_heat },
+	{ "descry profile", cmd_profile }, { "descry serve", cmd_serve },
 };
 
 int main(int argc, char **argv)
@@ -35,7 +37,9 @@ int main(int argc, char **argv)
 	if (!status) {
 		switch (c.mode) {
 		case CMD_HELP: cmdline_help(&c, stdout); break;
-		case CMD_VERSION: printf("%s: descry 0.1.0, D 2.0\n", c.progname); break;
+		case CMD_VERSION:
+			printf("%s: descry %s, D 2.0\n", c.progname, DESCRY_VERSION);
+			break;
 		default: status = cmd_run(&c);
 		}
 	}

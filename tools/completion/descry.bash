@@ -64,7 +64,18 @@ _descry()
 		serve) _descry_command "$serve"; return ;;
 		esac
 	elif [[ $cur && $cur != -* ]]; then
-		mapfile -t COMPREPLY < <(compgen -W "flame heat serve" -- "$cur")
+		mapfile -t COMPREPLY < <(compgen -W "check flame heat serve" -- "$cur")
+		return
+	fi
+	if [[ ${COMP_WORDS[1]} == check && $COMP_CWORD -gt 1 ]]; then
+		case $prev in
+		--compare | --journal) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
+		--root) mapfile -t COMPREPLY < <(compgen -d -- "$cur") ;;
+		--loop) mapfile -t COMPREPLY < <(compgen -W "syscall function clock fault switch work idle" -- "$cur") ;;
+		--apply) ;;
+		*) mapfile -t COMPREPLY < <(compgen -W "--trials --cost --machine --tunables --apply --undo --journal --hardware --compare
+			--root --json --loop --help" -- "$cur") ;;
+		esac
 		return
 	fi
 	if [[ ${COMP_WORDS[1]} == heal && $COMP_CWORD -gt 1 ]]; then

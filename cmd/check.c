@@ -1,0 +1,225 @@
+#define _GNU_SOURCE
+#include "check.h"
+
+#include <getopt.h>
+#include <stdlib.h>
+
+#include "base/term.h"
+#include "check/hardware.h"
+#include "check/journal.h"
+#include "check/machine.h"
+#include "tool.h"
+
+enum {
+	OPT_TRIALS = 256,
+	OPT_COST,
+	OPT_MACHINE,
+	OPT_TUNABLES,
+	OPT_HARDWARE,
+	OPT_COMPARE,
+	OPT_ROOT,
+	OPT_APPLY,
+	OPT_UNDO,
+	OPT_JOURNAL,
+	OPT_JSON,
+	OPT_LOOP
+};
+
+static const struct option longs[] = {
+	{ "trials", no_argument, NULL, OPT_TRIALS },
+	{ "cost", no_argument, NULL, OPT_COST },
+	{ "machine", no_argument, NULL, OPT_MACHINE },
+	{ "tunables", no_argument, NULL, OPT_TUNABLES },
+	{ "hardware", no_argument, NULL, OPT_HARDWARE },
+	{ "compare", required_argument, NULL, OPT_COMPARE },
+	{ "root", required_argument, NULL, OPT_ROOT },
+	{ "apply", required_argument, NULL, OPT_APPLY },
+	{ "undo", no_argument, NULL, OPT_UNDO },
+	{ "journal", required_argument, NULL, OPT_JOURNAL },
+	{ "json", no_argument, NULL, OPT_JSON },
+	{ "loop", required_argument, NULL, OPT_LOOP },
+	{ "help", no_argument, NULL, 'h' },
+	{ 0 },
+};
+
+static const char help[] =
+	"usage: descry check [--trials] [--cost] [--machine] [--tunables] [--json]\n"
+	"       descry check --hardware [--root DIR] [--compare FILE] [--json]\n"
+	"       descry check --apply NAME=VALUE... | --undo [--journal FILE]\n"
+	"\n"
+	"Says what this machine, this user and this container allow, what tracing costs here, what can be tuned, and what the\n"
+	"machine is made of. Without options: --trials, --cost and --machine.\n"
+	"\n"
+	"  --trials           engines, providers, stacks and names: each is tried out\n"
+	"  --cost             what a system call, a page fault, a probe cost, in nanoseconds\n"
+	"  --machine          mitigations, audit, clock, huge pages, frequency, steal time\n"
+	"  --tunables         knobs, their values, what they do, the D program that measures whether a change helps\n"
+	"  --apply NAME=VALUE sets a knob; the old value is kept\n"
+	"  --undo             puts back what --apply changed\n"
+	"  --journal FILE     where old values are kept (" JOURNAL_PATH ")\n"
+	"  --hardware         devices, their drivers, drivers they could have, firmware that is missing\n"
+	"  --compare FILE     what differs from the list that --hardware --json printed on another machine\n"
+	"  --root DIR         the system mounted there instead of this one\n"
+	"  --json             JSON\n"
+	"  --loop NAME        what the trials and costs are tried on: syscall, function, clock, fault, switch, work or idle\n";
+
+struct check {
+	bool trials, cost, machine, tunables, hardware, undo, json;
+	const char *compare, *root, *journal;
+	VEC(char *) changes;
+};
+
+enum { TABLES_MAX = 12 };
+
+static int say_failed(struct err *e)
+{
+	int status = tool_failed(e);
+
+	err_free(e);
+	return status;
+}
+
+static void output(const struct check *c, const struct check_table *tables, uint32_t n)
+{
+	if (c->json)
+		check_json(stdout, tables, n);
+	else
+		check_print(stdout, tables, n, term_is(stdout) && !getenv("NO_COLOR"));
+}
+
+/* Sets knobs, or puts them back. The exit status. */
+static int change(const struct check *c)
+{
+	struct tunables t;
+	struct err *e = NULL;
+	unsigned left = 0;
+
+	tunables_find(&t);
+	for (uint32_t i = 0; i < c->changes.n && !e; i++) {
+		char *value = strchr(c->changes.v[i], '=');
+
+		*value++ = '\0';
+		e = journal_apply(c->journal, &t, c->changes.v[i], value, stdout);
+	}
+	if (c->undo)
+		e = journal_undo(c->journal, &t, stdout, stderr, &left);
+	tunables_fini(&t);
+	return e ? say_failed(e) : left ? 1 : 0;
+}
+
+static int list_hardware(const struct check *c)
+{
+	struct check_table t[2];
+	struct err *e = NULL;
+
+	hardware_list(c->root, &t[0]);
+	if (c->compare) {
+		e = hardware_compare(&t[0], c->compare, &t[1]);
+		if (!e)
+			output(c, &t[1], 1);
+		check_table_fini(&t[1]);
+	} else {
+		output(c, t, 1);
+	}
+	check_table_fini(&t[0]);
+	return e ? say_failed(e) : 0;
+}
+
+static int report(const struct check *c)
+{
+	struct check_table t[TABLES_MAX];
+	uint32_t n = 0;
+
+	if (c->trials) {
+		machine_here(&t[n++]);
+		check_trials(&t[n]);
+		n += TRIAL_SUBJECTS;
+	}
+	if (c->cost)
+		check_costs(&t[n++]);
+	if (c->machine)
+		machine_switches(&t[n++]);
+	if (c->tunables) {
+		struct tunables k;
+
+		tunables_find(&k);
+		tunables_table(&k, &t[n++]);
+		tunables_fini(&k);
+	}
+	output(c, t, n);
+	while (n)
+		check_table_fini(&t[--n]);
+	return 0;
+}
+
+/* Wrong together: the exit status. */
+static int contradiction(const struct check *c)
+{
+	bool sections = c->trials || c->cost || c->machine || c->tunables;
+	bool changes = c->undo || c->changes.n;
+
+	if (c->undo && c->changes.n)
+		return tool_wrong("--apply and --undo exclude each other");
+	if (changes && (sections || c->hardware || c->json))
+		return tool_wrong("--apply and --undo go with --journal alone");
+	if (c->hardware && sections)
+		return tool_wrong("--hardware is a list of its own");
+	if ((c->compare || *c->root) && !c->hardware)
+		return tool_wrong("%s goes with --hardware", c->compare ? "--compare" : "--root");
+	return 0;
+}
+
+static int parse(struct check *c, int argc, char **argv, bool *ret_done)
+{
+	int o;
+
+	*ret_done = true;
+	while ((o = getopt_long(argc, argv, "h", longs, NULL)) >= 0)
+		switch (o) {
+		case OPT_TRIALS: c->trials = true; break;
+		case OPT_COST: c->cost = true; break;
+		case OPT_MACHINE: c->machine = true; break;
+		case OPT_TUNABLES: c->tunables = true; break;
+		case OPT_HARDWARE: c->hardware = true; break;
+		case OPT_COMPARE: c->compare = optarg; break;
+		case OPT_ROOT: c->root = strcmp(optarg, "/") != 0 ? optarg : ""; break;
+		case OPT_UNDO: c->undo = true; break;
+		case OPT_JOURNAL: c->journal = optarg; break;
+		case OPT_JSON: c->json = true; break;
+		case OPT_LOOP: return check_loop(optarg);
+		case OPT_APPLY:
+			if (!strchr(optarg, '=') || *optarg == '=')
+				return tool_wrong("--apply wants NAME=VALUE, not %s", optarg);
+			vec_push(&c->changes, optarg);
+			break;
+		case 'h': fputs(help, stdout); return 0;
+		default: return 2;
+		}
+	if (optind < argc)
+		return tool_wrong(
+			"%s: descry check takes options only; descry check --help lists them",
+			argv[optind]);
+	*ret_done = false;
+	return contradiction(c);
+}
+
+int cmd_check(int argc, char **argv)
+{
+	struct check c = { .root = "", .journal = JOURNAL_PATH };
+	bool done;
+	int status = parse(&c, argc, argv, &done);
+
+	if (!status && !done) {
+		if (c.undo || c.changes.n) {
+			status = change(&c);
+		} else if (c.hardware) {
+			status = list_hardware(&c);
+		} else {
+			if (!c.trials && !c.cost && !c.machine && !c.tunables)
+				c.trials = c.cost = c.machine = true;
+			status = report(&c);
+		}
+	}
+	vec_fini(&c.changes);
+	return status;
+}

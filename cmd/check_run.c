@@ -1,0 +1,167 @@
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "check.h"
+
+const char *check_self(void)
+{
+	static char path[PATH_MAX];
+	ssize_t n;
+
+	if (*path)
+		return path;
+	n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+	path[n > 0 ? n : 0] = '\0';
+	/* -c splits its words at spaces and quotes: a path with others goes by another name. */
+	if (n <= 0 ||
+	    path[strspn(path,
+			"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+")])
+		snprintf(path, sizeof(path), "/proc/%d/exe", (int)getpid());
+	return path;
+}
+
+static void child(const char *const *args, int out, int errors)
+{
+	VEC(char *) argv = { 0 };
+	int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	vec_push(&argv, (char *)"descry");
+	for (; *args; args++)
+		vec_push(&argv, (char *)*args);
+	vec_push(&argv, NULL);
+	/* In a group of its own it does not see the terminal's ^C, so it ends with us instead. */
+	setpgid(0, 0);
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	dup2(null, 0);
+	dup2(out, 1);
+	dup2(errors, 2);
+	setenv("LC_ALL", "C", 1);
+	setenv("NO_COLOR", "1", 1);
+	execv("/proc/self/exe", argv.v);
+	dprintf(2, "descry: starting %s: %s\n", check_self(), strerror(errno));
+	_exit(127);
+}
+
+/* Reads both until they end or time is up. */
+static void gather(int fds[2], char **texts[2], uint64_t end)
+{
+	size_t n[2] = { 0 };
+
+	for (int i = 0; i < 2; i++)
+		*texts[i] = xcalloc(1, 1);
+	while (fds[0] >= 0 || fds[1] >= 0) {
+		struct pollfd p[2] = { { fds[0], POLLIN, 0 }, { fds[1], POLLIN, 0 } };
+		uint64_t now = now_ns();
+
+		if (now >= end || poll(p, 2, (int)((end - now) / 1000000) + 1) <= 0)
+			return;
+		for (int i = 0; i < 2; i++) {
+			char buf[4096];
+			ssize_t got;
+
+			if (!p[i].revents)
+				continue;
+			got = read(fds[i], buf, sizeof(buf));
+			if (got <= 0) {
+				close(fds[i]);
+				fds[i] = -1;
+				continue;
+			}
+			*texts[i] = xrealloc(*texts[i], n[i] + (size_t)got + 1);
+			memcpy(*texts[i] + n[i], buf, (size_t)got);
+			n[i] += (size_t)got;
+			(*texts[i])[n[i]] = '\0';
+		}
+	}
+}
+
+void check_run(const char *const *args, unsigned seconds, struct check_run *ret)
+{
+	int out[2], errors[2], fds[2], status = 0;
+	uint64_t end = now_ns() + seconds * UINT64_C(1000000000);
+	pid_t pid;
+
+	*ret = (struct check_run){ .status = -1 };
+	if (pipe2(out, O_CLOEXEC) < 0)
+		return;
+	if (pipe2(errors, O_CLOEXEC) < 0) {
+		close(out[0]);
+		close(out[1]);
+		return;
+	}
+	check_self();
+	fflush(stdout);
+	pid = fork();
+	if (!pid)
+		child(args, out[1], errors[1]);
+	close(out[1]);
+	close(errors[1]);
+	fds[0] = out[0];
+	fds[1] = errors[0];
+	gather(fds, (char **[2]){ &ret->out, &ret->errors }, end);
+	if (fds[0] >= 0 || fds[1] >= 0) {
+		/* Time is up. Asked first, for a tracer takes back what it did. */
+		kill(pid, SIGTERM);
+		free(ret->out);
+		free(ret->errors);
+		gather(fds, (char **[2]){ &ret->out, &ret->errors },
+		       now_ns() + UINT64_C(3000000000));
+		kill(-pid, SIGKILL);
+		free(ret->errors);
+		ret->errors = xasprintf("did not end within %u seconds", seconds);
+		status = -1;
+	}
+	for (int i = 0; i < 2; i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+	if (pid > 0) {
+		int how;
+
+		while (waitpid(pid, &how, 0) < 0 && errno == EINTR)
+			;
+		if (!status)
+			ret->status = WIFEXITED(how) ? WEXITSTATUS(how) : 128 + WTERMSIG(how);
+	}
+}
+
+void check_run_fini(struct check_run *r)
+{
+	free(r->out);
+	free(r->errors);
+}
+
+/* "descry: why", "<command line>:1:1: note: why", or the text itself. */
+static const char *without_place(const char *line)
+{
+	const char *p = strstr(line, ": error: ");
+
+	if (p)
+		return p + 9;
+	p = strstr(line, ": note: ");
+	if (p)
+		return p + 8;
+	return !strncmp(line, "descry: ", 8) ? line + 8 : line;
+}
+
+char *check_reason(const struct check_run *r)
+{
+	const char *text = r->errors ? r->errors : "", *note = strstr(text, ": note: "), *why;
+	size_t n;
+
+	/* A note says why nothing matched; the message before it only that nothing did. */
+	if (note)
+		while (note > text && note[-1] != '\n')
+			note--;
+	why = without_place(note ? note : text);
+	n = strcspn(why, "\n");
+	return n ? xstrndup(why, n)
+		 : xasprintf("it ended with status %d and without a message", r->status);
+}

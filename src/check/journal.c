@@ -1,0 +1,214 @@
+#define _GNU_SOURCE
+#include "check/journal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include "base/io.h"
+#include "check/small.h"
+
+struct change {
+	char *line; /* as it stands in the file; the others point into a copy */
+	char *copy, *boot, *name, *before, *after;
+	bool undone;
+};
+
+struct journal {
+	int fd; /* locked */
+	VEC(struct change) v;
+};
+
+static struct err *parse(struct journal *j, const char *path, char *text)
+{
+	char *save;
+
+	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		struct change c = { .line = xstrdup(line), .copy = xstrdup(line) };
+		char *rest = c.copy;
+
+		c.boot = strsep(&rest, "\t");
+		c.name = strsep(&rest, "\t");
+		c.before = strsep(&rest, "\t");
+		c.after = strsep(&rest, "\t");
+		vec_push(&j->v, c);
+		if (!c.after || rest)
+			return err_new(EINVAL, "%s: line %u is no change: \"%s\"", path, j->v.n,
+				       line);
+	}
+	return NULL;
+}
+
+static void journal_close(struct journal *j)
+{
+	for (uint32_t i = 0; i < j->v.n; i++) {
+		free(j->v.v[i].line);
+		free(j->v.v[i].copy);
+	}
+	vec_fini(&j->v);
+	if (j->fd >= 0)
+		close(j->fd);
+}
+
+static struct err *journal_open(struct journal *j, const char *path, bool make)
+{
+	cleanup_free char *copy = xstrdup(path), *text = NULL;
+	struct err *e;
+	size_t n;
+
+	*j = (struct journal){ .fd = -1 };
+	if (make && mkdir(dirname(copy), 0755) < 0 && errno != EEXIST)
+		return err_errno(errno, "%s: making the directory of the journal", path);
+	j->fd = open(path, O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW | (make ? O_CREAT : 0), 0644);
+	if (j->fd < 0)
+		return err_errno(errno, "%s: open", path);
+	if (flock(j->fd, LOCK_EX) < 0)
+		return err_errno(errno, "%s: lock", path);
+	e = io_read_file(path, &text, &n);
+	return e ? e : parse(j, path, text);
+}
+
+static struct err *write_all(int fd, const char *path, const char *text)
+{
+	size_t n = strlen(text);
+
+	while (n) {
+		ssize_t done = write(fd, text, n);
+
+		if (done < 0)
+			return err_errno(errno, "%s: write", path);
+		text += done;
+		n -= (size_t)done;
+	}
+	return fsync(fd) < 0 ? err_errno(errno, "%s: fsync", path) : NULL;
+}
+
+struct err *journal_apply(const char *path, const struct tunables *t, const char *name,
+			  const char *value, FILE *out)
+{
+	cleanup_free char *boot = small_read("/proc/sys/kernel/random/boot_id");
+	cleanup_free char *was = NULL, *line = NULL;
+	struct tunable *k;
+	struct journal j = { .fd = -1 };
+	struct err *e = tunables_get(t, name, &k);
+	off_t end;
+
+	if (e)
+		return e;
+	if (k->fixed)
+		return tunable_write(k, value);
+	if (strpbrk(value, "\t\n"))
+		return err_new(EINVAL, "%s: a value has no tabs and no line feeds", name);
+	e = tunable_read(k, &was);
+	if (e)
+		return e;
+	if (tunable_same(was, value)) {
+		fprintf(out, "%s is %s already\n", name, was);
+		return NULL;
+	}
+	e = journal_open(&j, path, true);
+	if (!e) {
+		end = lseek(j.fd, 0, SEEK_END);
+		line = xasprintf("%s\t%s\t%s\t%s\n", boot ? boot : "", name, was, value);
+		e = write_all(j.fd, path, line);
+		if (!e) {
+			e = tunable_write(k, value);
+			if (!e)
+				fprintf(out, "%s: %s -> %s; descry check --undo puts it back\n",
+					name, was, value);
+		}
+		/* Nothing was changed: the line goes again. */
+		if (e && ftruncate(j.fd, end) < 0)
+			e = err_wrap(e, "%s keeps a change that was not made", path);
+	}
+	journal_close(&j);
+	return e;
+}
+
+/* Puts one change back. An error leaves it in the journal. */
+static struct err *undo(const struct tunables *t, const struct change *c, const char *boot,
+			FILE *out)
+{
+	cleanup_free char *is = NULL;
+	struct tunable *k;
+	struct err *e;
+
+	if (boot && *c->boot && strcmp(c->boot, boot) != 0) {
+		fprintf(out, "%s: the machine was started again since, which has undone it\n",
+			c->name);
+		return NULL;
+	}
+	e = tunables_get(t, c->name, &k);
+	if (!e)
+		e = tunable_read(k, &is);
+	if (e)
+		return e;
+	if (tunable_same(is, c->before)) {
+		fprintf(out, "%s is %s already\n", c->name, c->before);
+		return NULL;
+	}
+	if (!tunable_same(is, c->after))
+		return err_new(
+			0,
+			"%s is %s and not the %s that was set: somebody else has changed it, and it is left so; "
+			"--apply %s=%s sets the old value",
+			c->name, is, c->after, c->name, c->before);
+	e = tunable_write(k, c->before);
+	if (!e)
+		fprintf(out, "%s: %s -> %s\n", c->name, is, c->before);
+	return e;
+}
+
+/* Replaces the journal by what is left, at once; nothing left: removes it. */
+static struct err *keep(struct journal *j, const char *path)
+{
+	cleanup_free char *new = xasprintf("%s.new", path);
+	cleanup_close int fd = -1;
+	unsigned left = 0;
+
+	for (uint32_t i = 0; i < j->v.n; i++)
+		left += !j->v.v[i].undone;
+	if (!left)
+		return unlink(path) < 0 ? err_errno(errno, "%s: remove", path) : NULL;
+	fd = open(new, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
+	if (fd < 0)
+		return err_errno(errno, "%s: open", new);
+	for (uint32_t i = 0; i < j->v.n; i++) {
+		cleanup_free char *line = xasprintf("%s\n", j->v.v[i].line);
+		struct err *e = j->v.v[i].undone ? NULL : write_all(fd, new, line);
+
+		if (e)
+			return e;
+	}
+	return rename(new, path) < 0 ? err_errno(errno, "%s: rename", new) : NULL;
+}
+
+struct err *journal_undo(const char *path, const struct tunables *t, FILE *out, FILE *errors,
+			 unsigned *ret_left)
+{
+	cleanup_free char *boot = small_read("/proc/sys/kernel/random/boot_id");
+	struct journal j;
+	struct err *e = journal_open(&j, path, false);
+
+	*ret_left = 0;
+	if (e && e->code == ENOENT) {
+		err_free(e);
+		fprintf(out, "nothing to undo: %s does not exist\n", path);
+		e = NULL;
+	} else if (!e) {
+		for (uint32_t i = j.v.n; i-- > 0;) {
+			struct err *failed = undo(t, &j.v.v[i], boot, out);
+
+			j.v.v[i].undone = !failed;
+			if (failed)
+				fprintf(errors, "descry check: %s\n", failed->text);
+			*ret_left += failed != NULL;
+			err_free(failed);
+		}
+		e = keep(&j, path);
+	}
+	journal_close(&j);
+	return e;
+}
