@@ -73,7 +73,7 @@ with tempfile.TemporaryDirectory() as folder:
                 judge(c, r, "root")
         if os.path.exists(folder + "/tmp/du.svg"):
             os.unlink(folder + "/tmp/du.svg")
-        own = [c for c in every if re.search(r"help|list|BEGIN \{ printf\(\"hello|pid\$target|plt\$target|profile.* -c", c)]
+        own = [c for c in every if re.search(r"help|list|pid\$target|plt\$target|profile.* -c", c)]
         check(len(own) > 12, "commands for an ordinary user", own)
         with concurrent.futures.ThreadPoolExecutor(4) as pool:
             for c, r in zip(own, pool.map(lambda c: play(c, USER), own)):
