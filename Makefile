@@ -74,6 +74,6 @@ check-layers:
 configure:
 	@tools/install-deps --check
 	@test -f $(BUILD)/build.ninja || $(MESON) setup $(BUILD) --prefix $(PREFIX)
-	@tools/list-sources . '*.[cd1-8]' | grep -E '^(src|cmd|dlib|man|test/(unit|fuzz|tracee))/' >$(BUILD)/sources.new
+	@tools/list-sources . '*.[cd1-8]' | grep -E '^(src|cmd|dlib|examples|man|test/(unit|fuzz|tracee))/' >$(BUILD)/sources.new
 	@cmp -s $(BUILD)/sources.new $(BUILD)/sources || { test ! -f $(BUILD)/sources || \
 		$(MESON) setup --reconfigure $(BUILD); mv $(BUILD)/sources.new $(BUILD)/sources; }

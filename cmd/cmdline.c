@@ -1,49 +1,56 @@
 #include "cmdline.h"
 
-#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/nearest.h"
 #include "base/number.h"
+#include "commands.h"
 
 static const char usage_text[] =
 	"usage: %s [-CFGHSVZehlqvw] [-b size] [-c command] [-D name[=def]] [-d stages] [-f function] [-I dir] [-i id]\n"
 	"\t[-L dir] [-m module] [-n name] [-o file] [-P provider] [-p pid] [-s script] [-U name]\n"
 	"\t[-x option[=value]] [-X a|c|s|t] [--json] [--help] [argument ...]\n";
 
-static const char help_text[] =
-	"descry answers questions about a running system, asked in D.\n"
-	"\n"
-	"What to trace (probe descriptions are provider:module:function:name, globs allowed; more than one may be given)\n"
-	"  -n 'desc /pred/ { actions }'   a D program on the command line; the description may be name only\n"
-	"  -s file                        a D script (- is standard input)\n"
-	"  -P prov, -m mod, -f func       all probes of a provider, module, function\n"
-	"  -i id                          one probe by number (from -l)\n"
-	"  -c 'command args'              run a command, trace it ($target), stop when it ends\n"
-	"  -p pid                         trace a process ($target), stop when it ends\n"
-	"\n"
-	"How\n"
-	"  -q          print only what the program prints        -F   indent function entry and return\n"
-	"  -o file     append results to file                    -w   allow destructive actions\n"
-	"  -x o[=v]    set an option (below)                     -Z   allow descriptions that match nothing\n"
-	"  -b size     record buffer of each CPU                 -v   say more; with -l: arguments, price of a probe\n"
-	"  -C          run cpp(1) first (-D -U -I -H go to it)   -L   directory with more D library files\n"
-	"  --json      one JSON object a line, a report at the end\n"
-	"\n"
-	"Instead of tracing\n"
-	"  -l          list the matching probes                  -e   compile only\n"
-	"  -S          print the generated eBPF                  -d parse,bind,ir,ebpf,jit  print the stages of compilation\n"
-	"  -h -s f.d   make f.h, macros for the providers f.d defines; -G: f.o to link with (is-enabled flags)\n"
-	"  -V          version\n"
-	"\n"
+static const char examples_text[] =
 	"Examples\n"
 	"  descry -n 'syscall:::entry { @[execname, probefunc] = count(); }'       ^C prints the counts\n"
 	"  descry -n 'syscall::openat:entry { printf(\"%s %s\", execname, copyinstr(arg1)); }'\n"
 	"  descry -n 'pid$target::malloc:entry { @ = quantize(arg0); }' -c 'ls -l'\n"
 	"  descry -n 'profile-997 /arg1/ { @[execname, ufunc(arg1)] = count(); } tick-5s { exit(0); }'\n"
-	"  descry -l -n 'sched:::' -v\n"
-	"\n"
-	"Options for -x (and #pragma D option):\n";
+	"  descry -l -n 'sched:::' -v\n";
+
+enum { LONG_JSON = 256, LONG_HELP };
+
+// clang-format off
+const struct opt trace_opts[] = {
+	{ 0, NULL, NULL, NULL,
+	  "The program (probe descriptions are provider:module:function:name, globs allowed; more than one may be given)" },
+	OPTS_PROGRAM,
+	{ 0, NULL, NULL, NULL, "How it runs" },
+	{ 'q', NULL, NULL, NULL, "prints only what the program prints" },
+	{ 'o', NULL, "FILE", OPT_FILE, "appends what is printed to a file" },
+	{ LONG_JSON, "json", NULL, NULL, "one JSON object a line, a report at the end" },
+	{ 'F', NULL, NULL, NULL, "indents function entry and return" },
+	{ 'v', NULL, NULL, NULL, "says more; with -l: arguments, price of a probe" },
+	{ 'H', NULL, NULL, NULL, "prints the names of the files that cpp read" },
+	{ 'X', NULL, "a|c|s|t", "a c s t", "the dialect of C for cpp" },
+	{ 0, NULL, NULL, NULL, "Instead of tracing" },
+	{ 'l', NULL, NULL, NULL, "lists the matching probes; see also descry list" },
+	{ 'e', NULL, NULL, NULL, "compiles only" },
+	{ 'S', NULL, NULL, NULL, "prints the generated eBPF" },
+	{ 'd', NULL, "STAGES", "parse bind ir ebpf jit", "prints stages of compilation: parse,bind,ir,ebpf,jit" },
+	{ 'h', NULL, NULL, NULL, "with -s f.d: makes f.h, macros for the providers that f.d defines; alone: help" },
+	{ 'G', NULL, NULL, NULL, "with -s f.d: makes f.o to link with (is-enabled flags)" },
+	{ 'V', "version", NULL, NULL, "prints the version" },
+	{ LONG_HELP, "help", NULL, NULL, "prints the commands" },
+	{ '3', NULL, NULL, NULL, NULL }, /* -32 and -64: the data model, which is the target's own */
+	{ '2', NULL, NULL, NULL, NULL },
+	{ '6', NULL, NULL, NULL, NULL },
+	{ '4', NULL, NULL, NULL, NULL },
+	{ 0 },
+};
+// clang-format on
 
 struct option_doc {
 	const char *name, *doc;
@@ -54,11 +61,18 @@ static const struct option_doc option_docs[] = {
 #undef X
 };
 
-void cmdline_help(const struct cmdline *c, FILE *out)
+void cmdline_help(const char *progname, FILE *out)
 {
-	fprintf(out, usage_text, c->progname);
+	fprintf(out, usage_text, progname);
 	fputc('\n', out);
-	fputs(help_text, out);
+	opt_print(trace_opts, out);
+	fputc('\n', out);
+	fputs(examples_text, out);
+}
+
+void cmdline_help_settings(FILE *out)
+{
+	fputs("Options for -x, and for #pragma D option:\n", out);
 	for (size_t i = 0; i < ARRAY_SIZE(option_docs); i++)
 		if (option_docs[i].doc)
 			fprintf(out, "  %-14s %s\n", option_docs[i].name, option_docs[i].doc);
@@ -151,8 +165,6 @@ static int add_pid(struct cmdline *c, const char *text)
 	return 0;
 }
 
-enum { LONG_JSON = 256, LONG_HELP, LONG_VERSION };
-
 static int take_option(struct cmdline *c, int o)
 {
 	switch (o) {
@@ -189,8 +201,7 @@ static int take_option(struct cmdline *c, int o)
 	case 's': add_program(c, PDESC_NAME, true, optarg); return 0;
 	case 'S': c->dump = "ebpf"; return 0;
 	case 'v': c->verbose = true; return 0;
-	case 'V':
-	case LONG_VERSION: c->mode = CMD_VERSION; return 0;
+	case 'V': c->mode = CMD_VERSION; return 0;
 	case 'w': set(c, "destructive"); return 0;
 	case 'x': add_setting(c, optarg); return 0;
 	case 'X': return set_dialect(c, optarg);
@@ -201,14 +212,35 @@ static int take_option(struct cmdline *c, int o)
 	}
 }
 
+/* Wrong usage; without any argument, the commands. */
+static int no_program(const struct cmdline *c, int argc, char **argv)
+{
+	struct nearest near = { .word = argc > 1 ? argv[1] : "" };
+
+	if (c->dtrace_name || (argc > 1 && argv[1][0] == '-')) {
+		if (argc > 1)
+			fprintf(stderr,
+				"%s: there is no program: -n, -s, -P, -m, -f or -i gives one\n",
+				c->progname);
+		return usage(c);
+	}
+	if (argc < 2) {
+		help_overview(stderr);
+		return 2;
+	}
+	for (const struct command *k = commands; k->name; k++)
+		nearest_offer(&near, k->name);
+	fprintf(stderr,
+		"%s: there is no command %s%s%s%s; descry help lists the commands, "
+		"and -n '%s' would be a program\n",
+		c->progname, argv[1], near.name ? " (did you mean " : "",
+		near.name ? near.name : "", near.name ? "?)" : "", argv[1]);
+	return 2;
+}
+
 int cmdline_parse(struct cmdline *c, int argc, char **argv)
 {
-	static const struct option longs[] = {
-		{ "json", no_argument, NULL, LONG_JSON },
-		{ "help", no_argument, NULL, LONG_HELP },
-		{ "version", no_argument, NULL, LONG_VERSION },
-		{ 0 },
-	};
+	struct opt_getopt g;
 	const char *base = strrchr(argv[0] ? argv[0] : "descry", '/');
 	int o, status;
 
@@ -218,9 +250,9 @@ int cmdline_parse(struct cmdline *c, int argc, char **argv)
 	c->progname = c->dtrace_name ? "dtrace" : "descry";
 	vec_push(&c->args, argv[0]);
 	opterr = 0;
+	opt_getopt_init(&g, "-:", trace_opts);
 	/* "-": words between the options come in their place, as macro arguments. */
-	while ((o = getopt_long(argc, argv, "-:2346b:c:Cd:D:ef:FGhHi:I:lL:m:n:o:p:P:qs:SU:vVwx:X:Z",
-				longs, NULL)) != -1) {
+	while ((o = getopt_long(argc, argv, g.shorts, g.longs, NULL)) != -1) {
 		if (o == ':') {
 			fprintf(stderr, "%s: option -%c wants an argument\n", c->progname, optopt);
 			return usage(c);
@@ -248,23 +280,17 @@ int cmdline_parse(struct cmdline *c, int argc, char **argv)
 	for (uint32_t i = 0; i < c->programs.n; i++)
 		if (c->programs.v[i].file)
 			c->args.v[0] = (char *)c->programs.v[i].text;
-	if (!c->programs.n && c->mode != CMD_LIST && c->mode != CMD_HELP &&
-	    c->mode != CMD_VERSION) {
-		if (argc > 1)
-			fprintf(stderr,
-				"%s: there is no program: -n, -s, -P, -m, -f or -i gives one%s\n",
-				c->progname,
-				c->dtrace_name
-					? ""
-					: "; commands are flame, heal, heat, profile and serve");
-		return usage(c);
-	}
+	if (!c->dtrace_name && !c->programs.n && c->mode == CMD_HEADER)
+		c->mode = CMD_HELP; /* -h alone */
+	if (!c->programs.n && c->mode != CMD_LIST && c->mode != CMD_HELP && c->mode != CMD_VERSION)
+		return no_program(c, argc, argv);
 	return 0;
 }
 
 void cmdline_fini(struct cmdline *c)
 {
 	vec_fini(&c->programs);
+	vec_fini(&c->words);
 	vec_fini(&c->sets);
 	vec_fini(&c->cpp_args);
 	vec_fini(&c->libdirs);

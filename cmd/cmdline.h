@@ -50,6 +50,8 @@ struct cmdline {
 	bool dump_only;
 	const char *
 		not_destructive; /* why the programs may not set the option `destructive`; NULL: they may */
+	bool catalog;            /* of CMD_LIST: as descry list prints it, `words` too */
+	VEC(const char *) words; /* each a part of a probe's name */
 	bool verbose, json, use_cpp, cpp_headers;
 	const volatile bool *stop; /* set by someone: the run ends; NULL: nobody does */
 	struct sink *sink;         /* a command's own, taken over; NULL: text or JSON */
@@ -58,7 +60,9 @@ struct cmdline {
 /* 0, or the exit status after a message: 2 for wrong usage. */
 int cmdline_parse(struct cmdline *c, int argc, char **argv);
 void cmdline_fini(struct cmdline *c);
-void cmdline_help(const struct cmdline *c, FILE *out);
+/* The options of tracing; the options of -x. */
+void cmdline_help(const char *progname, FILE *out);
+void cmdline_help_settings(FILE *out);
 
 /* run.c: compiles, and traces when mode says so. The exit status. */
 int cmd_run(struct cmdline *c);

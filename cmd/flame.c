@@ -2,10 +2,10 @@
 #include "flame.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <sys/mman.h>
 
 #include "cmdline.h"
+#include "commands.h"
 #include "tool.h"
 
 #include "render/flame.h"
@@ -58,44 +58,56 @@ enum flame_option {
 	OPT_EVENT,
 };
 
-static const struct option longs[] = {
-	{ "folded", no_argument, NULL, OPT_FOLDED },
-	{ "svg", no_argument, NULL, OPT_SVG },
-	{ "html", no_argument, NULL, OPT_HTML },
-	{ "json", no_argument, NULL, OPT_JSON },
-	{ "pprof", no_argument, NULL, OPT_PPROF },
-	{ "speedscope", no_argument, NULL, OPT_SPEEDSCOPE },
-	{ "offcpu", no_argument, NULL, OPT_OFFCPU },
-	{ "wakeup", no_argument, NULL, OPT_WAKEUP },
-	{ "chain", no_argument, NULL, OPT_CHAIN },
-	{ "no-symbols", no_argument, NULL, OPT_NO_SYMBOLS },
-	{ "output", required_argument, NULL, 'o' },
-	{ "format", required_argument, NULL, OPT_FORMAT },
-	{ "title", required_argument, NULL, OPT_TITLE },
-	{ "subtitle", required_argument, NULL, OPT_SUBTITLE },
-	{ "countname", required_argument, NULL, OPT_COUNTNAME },
-	{ "width", required_argument, NULL, OPT_WIDTH },
-	{ "height", required_argument, NULL, OPT_HEIGHT },
-	{ "minwidth", required_argument, NULL, OPT_MINWIDTH },
-	{ "colors", required_argument, NULL, OPT_COLORS },
-	{ "inverted", no_argument, NULL, OPT_INVERTED },
-	{ "reverse", no_argument, NULL, OPT_REVERSE },
-	{ "diff", no_argument, NULL, OPT_DIFF },
-	{ "normalize", no_argument, NULL, OPT_NORMALIZE },
-	{ "negate", no_argument, NULL, OPT_NEGATE },
-	{ "factor", required_argument, NULL, OPT_FACTOR },
-	{ "pid", no_argument, NULL, OPT_PID },
-	{ "tid", no_argument, NULL, OPT_TID },
-	{ "kernel", no_argument, NULL, OPT_KERNEL },
-	{ "jit", no_argument, NULL, OPT_JIT },
-	{ "all", no_argument, NULL, OPT_ALL },
-	{ "addrs", no_argument, NULL, OPT_ADDRS },
-	{ "module", no_argument, NULL, OPT_MODULE },
-	{ "event-filter", required_argument, NULL, OPT_EVENT },
-	{ "quiet", no_argument, NULL, 'q' },
-	{ "help", no_argument, NULL, 'h' },
+#define PALETTES "kind safe module hot mem io wakeup chain grey"
+
+// clang-format off
+const struct opt flame_opts[] = {
+	{ OPT_SVG, "svg", NULL, NULL, "writes an interactive picture (otherwise the name of -o decides, then SVG)" },
+	{ OPT_HTML, "html", NULL, NULL, "... a page that draws on a canvas: for very many stacks" },
+	{ OPT_FOLDED, "folded", NULL, NULL, "... text, a line for each stack" },
+	{ OPT_JSON, "json", NULL, NULL, "... the tree as JSON" },
+	{ OPT_PPROF, "pprof", NULL, NULL, "... a profile for pprof" },
+	{ OPT_SPEEDSCOPE, "speedscope", NULL, NULL, "... a profile for speedscope" },
+	{ 'o', "output", "FILE", OPT_FILE, "where to; otherwise standard output" },
+	{ OPT_FORMAT, "format", "NAME", "folded perf bpftrace dtrace systemtap perf.data pprof speedscope chain",
+	  "the input: folded, perf, bpftrace, dtrace, systemtap, perf.data, pprof,\nspeedscope, chain" },
+	{ OPT_TITLE, "title", "TEXT", NULL, "above the picture" },
+	{ OPT_SUBTITLE, "subtitle", "TEXT", NULL, "below the title" },
+	{ OPT_COUNTNAME, "countname", "TEXT", NULL, "what is counted (samples)" },
+	{ OPT_COLORS, "colors", "NAME", PALETTES, "kind, safe, module, hot, mem, io, wakeup, chain, grey" },
+	{ OPT_OFFCPU, "offcpu", NULL, NULL, "title, colours and unit (microseconds) of a graph of waiting" },
+	{ OPT_WAKEUP, "wakeup", NULL, NULL, "... of wakers" },
+	{ OPT_CHAIN, "chain", NULL, NULL, "... of both" },
+	{ OPT_WIDTH, "width", "PIXELS", NULL, "of the picture (1200)" },
+	{ OPT_HEIGHT, "height", "PIXELS", NULL, "of a frame (16)" },
+	{ OPT_MINWIDTH, "minwidth", "PIXELS|N%", NULL, "narrower frames are left out (0.1); SVG only" },
+	{ OPT_INVERTED, "inverted", NULL, NULL, "the root on top" },
+	{ OPT_REVERSE, "reverse", NULL, NULL, "stacks from the leaf: the callers of each function" },
+	{ OPT_DIFF, "diff", NULL, NULL, "two files, coloured by change" },
+	{ OPT_NORMALIZE, "normalize", NULL, NULL, "of --diff: as if both had counted alike" },
+	{ OPT_NEGATE, "negate", NULL, NULL, "of --diff: colours the other way round" },
+	{ OPT_FACTOR, "factor", "N", NULL, "counts are multiplied by N" },
+	{ OPT_EVENT, "event-filter", "NAME", NULL, "samples of this event, type or profile; otherwise of the first" },
+	{ 'q', "quiet", NULL, NULL, "no remarks on standard error" },
+	OPT_HELP,
+	{ 0, NULL, NULL, NULL, "of perf script and perf.data:" },
+	{ OPT_PID, "pid", NULL, NULL, "the process number behind the command's name" },
+	{ OPT_TID, "tid", NULL, NULL, "the thread number behind the command's name" },
+	{ OPT_KERNEL, "kernel", NULL, NULL, "marks functions of the kernel _[k], in text too" },
+	{ OPT_JIT, "jit", NULL, NULL, "marks functions of a JIT _[j], in text too" },
+	{ OPT_ALL, "all", NULL, NULL, "both marks" },
+	{ OPT_MODULE, "module", NULL, NULL, "names as MODULE`FUNCTION" },
+	{ OPT_ADDRS, "addrs", NULL, NULL, "the address where there is no name" },
+	{ OPT_NO_SYMBOLS, "no-symbols", NULL, NULL, "perf.data: no other file is opened for names" },
+	{ 0, NULL, NULL, NULL, "a program that counts stacks:" },
+	{ 'n', NULL, "PROGRAM", OPT_PROBE, "a D program" },
+	{ 's', NULL, "FILE", OPT_FILE, "a D script" },
+	{ 'c', NULL, "COMMAND", OPT_COMMAND, "runs a command and traces it" },
+	{ 'p', NULL, "PID", OPT_PROCESS, "traces a process" },
+	{ 'x', NULL, "NAME[=VALUE]", OPT_SETTING, "sets an option; descry help options lists them" },
 	{ 0 },
 };
+// clang-format on
 
 static const char help[] =
 	"usage: descry flame [options] [file...]\n"
@@ -104,31 +116,7 @@ static const char help[] =
 	"\n"
 	"Reads stacks (perf.data, perf script, folded text, pprof, speedscope, bpftrace, SystemTap, DTrace, descry itself;\n"
 	"gzipped or not), or runs a D program that counts them, and draws them.\n"
-	"\n"
-	"  --svg --html --folded --json --pprof --speedscope\n"
-	"                                 what to write; by the name given to -o, otherwise SVG\n"
-	"  -o FILE                        where to; otherwise standard output\n"
-	"  --format NAME                  the input: folded, perf, bpftrace, dtrace, systemtap, perf.data, pprof,\n"
-	"                                 speedscope, chain\n"
-	"  --title, --subtitle TEXT       above the picture\n"
-	"  --countname TEXT               what is counted (samples)\n"
-	"  --colors NAME                  kind, safe, module, hot, mem, io, wakeup, chain, grey\n"
-	"  --offcpu --wakeup --chain      title, colours and unit (microseconds) of such a graph\n"
-	"  --width, --height PIXELS       of the picture (1200); of a frame (16)\n"
-	"  --minwidth PIXELS or N%        narrower frames are left out (0.1); SVG only\n"
-	"  --inverted                     the root on top\n"
-	"  --reverse                      stacks from the leaf: who calls\n"
-	"  --diff                         two files, coloured by change; --normalize: as if both had counted alike;\n"
-	"                                 --negate: colours the other way round\n"
-	"  --factor N                     counts are multiplied by N\n"
-	"  --event-filter NAME            samples of this event, type or profile; otherwise of the first\n"
-	"  -q                             no remarks on standard error\n"
-	"of perf script and perf.data:\n"
-	"  --pid --tid                    numbers behind the command's name\n"
-	"  --kernel --jit --all           marks _[k] and _[j] in text too\n"
-	"  --module                       names as MODULE`FUNCTION\n"
-	"  --addrs                        the address where there is no name\n"
-	"  --no-symbols                   perf.data: no other file is opened for names\n";
+	"\n";
 
 struct flame {
 	enum flame_output output;
@@ -450,13 +438,16 @@ static int draw(struct flame *f, int argc, char **argv)
 int cmd_flame(int argc, char **argv)
 {
 	struct flame f = { .program = { .progname = "descry flame" } };
+	struct opt_getopt g;
 	int o, status = 0;
 
+	opt_getopt_init(&g, "", flame_opts);
 	vec_push(&f.program.sets, (struct cmd_set){ "quiet" });
 	vec_push(&f.program.args, argv[0]);
-	while (!status && (o = getopt_long(argc, argv, "o:qhn:s:p:c:x:", longs, NULL)) != -1) {
+	while (!status && (o = getopt_long(argc, argv, g.shorts, g.longs, NULL)) != -1) {
 		if (o == 'h') {
 			fputs(help, stdout);
+			opt_print(flame_opts, stdout);
 			goto out;
 		}
 		status = take(&f, o, optarg);

@@ -2,21 +2,26 @@
 #include "heal.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <signal.h>
 
 #include "base/io.h"
 #include "base/procdir.h"
 #include "load/inproc/undo.h"
+#include "commands.h"
 #include "tool.h"
 
 enum { OPT_ALL = 256, OPT_FORCE };
 
-static const struct option longs[] = {
-	{ "all", no_argument, NULL, OPT_ALL },       { "force", no_argument, NULL, OPT_FORCE },
-	{ "timeout", required_argument, NULL, 't' }, { "quiet", no_argument, NULL, 'q' },
-	{ "help", no_argument, NULL, 'h' },          { 0 },
+// clang-format off
+const struct opt heal_opts[] = {
+	{ OPT_ALL, "all", NULL, NULL, "every process that has descry's memory mapped and may be traced by this user" },
+	{ OPT_FORCE, "force", NULL, NULL, "also when the descry that traces it is alive" },
+	{ 't', "timeout", "SECONDS", NULL, "how long to wait for threads to leave probe code (2)" },
+	{ 'q', "quiet", NULL, NULL, "prints nothing about processes that were healed" },
+	OPT_HELP,
+	{ 0 },
 };
+// clang-format on
 
 static const char help[] =
 	"usage: descry heal [options] PID...\n"
@@ -24,11 +29,7 @@ static const char help[] =
 	"\n"
 	"Takes out of a process what an in-process trace left in it when descry and its watchdog were killed: restores the\n"
 	"patched code, signal actions and program counters, and unmaps descry's memory.\n"
-	"\n"
-	"  --all            every process that has descry's memory mapped and may be traced by this user\n"
-	"  --force          also when the descry that traces it is alive\n"
-	"  --timeout SECS   how long to wait for threads to leave probe code (2)\n"
-	"  -q, --quiet      prints nothing about processes that were healed\n";
+	"\n";
 
 struct heal {
 	bool all, force, quiet;
@@ -193,14 +194,19 @@ static void heal_all(struct heal *h)
 int cmd_heal(int argc, char **argv)
 {
 	struct heal h = { .timeout_ms = 2000 };
+	struct opt_getopt g;
 	pid_t pid;
 	int c;
 
-	while ((c = getopt_long(argc, argv, "hqt:", longs, NULL)) >= 0) {
+	opt_getopt_init(&g, "", heal_opts);
+	while ((c = getopt_long(argc, argv, g.shorts, g.longs, NULL)) >= 0) {
 		double secs = 0;
 
 		switch (c) {
-		case 'h': fputs(help, stdout); return 0;
+		case 'h':
+			fputs(help, stdout);
+			opt_print(heal_opts, stdout);
+			return 0;
 		case 'q': h.quiet = true; break;
 		case OPT_ALL: h.all = true; break;
 		case OPT_FORCE: h.force = true; break;

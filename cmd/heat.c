@@ -3,11 +3,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <math.h>
 #include <sys/ioctl.h>
 
 #include "cmdline.h"
+#include "commands.h"
 #include "tool.h"
 #include "render/heat.h"
 #include "render/heatin/heatin.h"
@@ -48,46 +48,56 @@ enum heat_option {
 	OPT_EXCLUDE,
 };
 
-static const struct option longs[] = {
-	{ "svg", no_argument, NULL, OPT_SVG },
-	{ "html", no_argument, NULL, OPT_HTML },
-	{ "json", no_argument, NULL, OPT_JSON },
-	{ "text", no_argument, NULL, OPT_TEXT },
-	{ "terminal", no_argument, NULL, OPT_TERMINAL },
-	{ "plain", no_argument, NULL, OPT_PLAIN },
-	{ "output", required_argument, NULL, 'o' },
-	{ "format", required_argument, NULL, OPT_FORMAT },
-	{ "fields", required_argument, NULL, OPT_FIELDS },
-	{ "title", required_argument, NULL, OPT_TITLE },
-	{ "subtitle", required_argument, NULL, OPT_SUBTITLE },
-	{ "unit", required_argument, NULL, OPT_UNIT },
-	{ "width", required_argument, NULL, OPT_WIDTH },
-	{ "utilization", no_argument, NULL, OPT_UTILIZATION },
-	{ "utilisation", no_argument, NULL, OPT_UTILIZATION },
-	{ "subsecond", no_argument, NULL, OPT_SUBSECOND },
-	{ "full", required_argument, NULL, OPT_FULL },
-	{ "colors", required_argument, NULL, OPT_COLORS },
-	{ "step", required_argument, NULL, OPT_STEP },
-	{ "time", required_argument, NULL, OPT_TIME },
-	{ "from", required_argument, NULL, OPT_FROM },
-	{ "to", required_argument, NULL, OPT_TO },
-	{ "linear", optional_argument, NULL, OPT_LINEAR },
-	{ "min", required_argument, NULL, OPT_MIN },
-	{ "max", required_argument, NULL, OPT_MAX },
-	{ "rows", required_argument, NULL, OPT_ROWS },
-	{ "factor", required_argument, NULL, OPT_FACTOR },
-	{ "key", required_argument, NULL, OPT_KEY },
-	{ "by", required_argument, NULL, OPT_BY },
-	{ "agg", required_argument, NULL, OPT_AGG },
-	{ "isolate", required_argument, NULL, OPT_ISOLATE },
-	{ "exclude", required_argument, NULL, OPT_EXCLUDE },
-	{ "quiet", no_argument, NULL, 'q' },
-	{ "help", no_argument, NULL, 'h' },
+// clang-format off
+const struct opt heat_opts[] = {
+	{ OPT_SVG, "svg", NULL, NULL, "writes a picture (otherwise the name of -o decides, then a terminal shows it, then SVG)" },
+	{ OPT_HTML, "html", NULL, NULL, "... a page to look into" },
+	{ OPT_JSON, "json", NULL, NULL, "... rows, series and cells" },
+	{ OPT_TEXT, "text", NULL, NULL, "... a line for each count" },
+	{ OPT_TERMINAL, "terminal", NULL, NULL, "... a picture in 256 colours" },
+	{ OPT_PLAIN, "plain", NULL, NULL, "... a picture in characters" },
+	{ 'o', "output", "FILE", OPT_FILE, "where to; otherwise standard output" },
+	{ OPT_TITLE, "title", "TEXT", NULL, "above the picture" },
+	{ OPT_SUBTITLE, "subtitle", "TEXT", NULL, "below the title" },
+	{ OPT_UNIT, "unit", "NAME", "ns us ms s bytes %", "of the values: ns, us, ms, s, bytes, %, or any text" },
+	{ OPT_WIDTH, "width", "PIXELS", NULL, "of the SVG; columns of the terminal" },
+	{ OPT_COLORS, "colors", "NAME", "rank linear log",
+	  "rank (cells with no more events; the default), linear (of utilization), log" },
+	{ OPT_ISOLATE, "isolate", "SERIES", NULL, "only this one (may be repeated)" },
+	{ OPT_EXCLUDE, "exclude", "SERIES", NULL, "all but this one (may be repeated)" },
+	{ 'q', "quiet", NULL, NULL, "no remarks on standard error" },
+	OPT_HELP,
+	{ 0, NULL, NULL, NULL, "what is drawn:" },
+	{ OPT_UTILIZATION, "utilization", NULL, NULL,
+	  "values are percent, or parts of --full N; a series without a value in a column has 0" },
+	{ OPT_UTILIZATION, "utilisation", NULL, NULL, NULL },
+	{ OPT_FULL, "full", "N", NULL, "the value that is 100%" },
+	{ OPT_SUBSECOND, "subsecond", NULL, NULL, "the time within the second against the second" },
+	{ OPT_STEP, "step", "DURATION", NULL, "width of a column (1s)" },
+	{ OPT_FROM, "from", "DURATION", NULL, "the first time that is drawn" },
+	{ OPT_TO, "to", "DURATION", NULL, "the last time that is drawn" },
+	{ OPT_LINEAR, "linear", "[=STEP]", NULL, "equal rows" },
+	{ OPT_MIN, "min", "N", NULL, "lowest value of equal rows" },
+	{ OPT_MAX, "max", "N", NULL, "highest value of equal rows" },
+	{ OPT_ROWS, "rows", "N", NULL, "how many equal rows at most (50)" },
+	{ 0, NULL, NULL, NULL, "the input:" },
+	{ OPT_FORMAT, "format", "NAME", "events dtrace json heatmap",
+	  "events, dtrace, json (of descry --json), heatmap (of descry heat --json)" },
+	{ OPT_FIELDS, "fields", "LIST", "time,value,series time,value,series,who time,series",
+	  "columns of an event line: time,value,series,who or - for none of them" },
+	{ OPT_TIME, "time", "DURATION", "ns us ms s", "what one of the input's time is: ns, us, ms, s, 100ms..." },
+	{ OPT_FACTOR, "factor", "N", NULL, "values of events are multiplied by it" },
+	{ OPT_KEY, "key", "N", NULL, "which key is the time (1)" },
+	{ OPT_BY, "by", "N", NULL, "how many other keys are the series (1; utilization: 0)" },
+	{ OPT_AGG, "agg", "NAME", NULL, "only this aggregation" },
+	{ 0, NULL, NULL, NULL, "a program:" },
+	{ 't', NULL, "SECONDS", NULL, "ends it; otherwise exit() or ^C does" },
+	OPTS_PROGRAM,
 	{ 0 },
 };
+// clang-format on
 
 /* Those of descry itself, handed on. */
-static const char shorts[] = "o:t:qhn:s:P:m:f:i:c:p:x:D:U:I:L:b:CZw";
 static const char programs[] = "nsPmfi", handed_on[] = "nsPmficpxDUILbCZw";
 
 static const char help[] =
@@ -97,32 +107,7 @@ static const char help[] =
 	"Draws how values spread over time: distributions of a D program that it runs, of the output of descry and DTrace, or\n"
 	"events, a line each: TIME VALUE [SERIES]. An aggregation has the second it was taken in as its first key:\n"
 	"    @[timestamp / 1000000000, execname] = quantize(...)\n"
-	"\n"
-	"  --svg --html --json --text     what to write; by the name given to -o, otherwise the picture in a terminal, SVG elsewhere\n"
-	"  --terminal, --plain            the picture for a terminal: in 256 colours, in characters\n"
-	"  -o FILE                        where to; otherwise standard output\n"
-	"  --title, --subtitle TEXT       above the picture\n"
-	"  --unit NAME                    of the values: ns, us, ms, s, bytes, %, or any text\n"
-	"  --width PIXELS                 of the SVG; columns of the terminal\n"
-	"  --colors NAME                  rank (cells with no more events; the default), linear (of utilization), log\n"
-	"  --isolate, --exclude SERIES    only this one; all but it (may be repeated)\n"
-	"  -q                             no remarks on standard error\n"
-	"what is drawn:\n"
-	"  --utilization                  values are percent, or parts of --full N; who has no value in a column has 0\n"
-	"  --subsecond                    the time within the second against the second\n"
-	"  --step DURATION                width of a column (1s); of times: --from, --to\n"
-	"  --linear[=STEP]                equal rows; --min, --max N: from, to; --rows N: how many at most (50)\n"
-	"the input:\n"
-	"  --format NAME                  events, dtrace, json (of descry --json), heatmap (of descry heat --json)\n"
-	"  --fields LIST                  columns of an event line: time,value,series,who or - for none of them\n"
-	"  --time DURATION                what one of the input's time is: ns, us, ms, s, 100ms...\n"
-	"  --factor N                     values of events are multiplied by it\n"
-	"  --key N                        which key is the time (1)\n"
-	"  --by N                         how many other keys are the series (1; utilization: 0)\n"
-	"  --agg NAME                     only this aggregation\n"
-	"a program:\n"
-	"  -t SECONDS                     ends it; otherwise exit() or ^C does\n"
-	"  -n -s -P -m -f -i -c -p -x -D -U -I -L -b -C -Z -w   as of descry\n";
+	"\n";
 
 struct heat {
 	enum output output;
@@ -562,12 +547,15 @@ static int run(struct heat *h, char **args, int n)
 int cmd_heat(int argc, char **argv)
 {
 	struct heat h = { 0 };
+	struct opt_getopt g;
 	int o, status = 0;
 
+	opt_getopt_init(&g, "", heat_opts);
 	vec_push(&h.argv, xstrdup("descry"));
-	while (!status && (o = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
+	while (!status && (o = getopt_long(argc, argv, g.shorts, g.longs, NULL)) != -1) {
 		if (o == 'h') {
 			fputs(help, stdout);
+			opt_print(heat_opts, stdout);
 			return 0;
 		}
 		status = take(&h, o, optarg);

@@ -1,5 +1,5 @@
 /* -l: the probes that exist, a line each; -v adds how they fire, what that costs, and their arguments. */
-#include "cmdline.h"
+#include "listing.h"
 #include "tool.h"
 
 #include "base/mem.h"
@@ -11,16 +11,7 @@
 #include "program/text/text.h"
 #include "render/json.h"
 
-struct listing {
-	struct cmdline *c;
-	struct bind_cx *cx;
-	uint32_t n;
-	char *path; /* the file whose code was looked at last */
-	struct object *object;
-	struct text *text;
-};
-
-static void listing_fini(struct listing *l)
+void listing_fini(struct listing *l)
 {
 	text_free(l->text);
 	object_free(l->object);
@@ -30,14 +21,13 @@ static void listing_fini(struct listing *l)
 	l->path = NULL;
 }
 
-/* What the in-process engine would do with a probe of one process. */
-static void list_inside(struct listing *l, const struct probe *p)
+char *listing_inside(struct listing *l, const struct probe *p)
 {
 	const char *why;
 
 	if ((p->kind != ATTACH_UPROBE && p->kind != ATTACH_URETPROBE) ||
 	    !l->cx->probes->targets.n || !p->object || p->unavailable)
-		return;
+		return NULL;
 	if (!l->path || strcmp(l->path, p->object)) {
 		listing_fini(l);
 		l->path = xstrdup(p->object);
@@ -46,38 +36,54 @@ static void list_inside(struct listing *l, const struct probe *p)
 			err_free(text_open(l->object, &l->text));
 	}
 	if (!l->text)
-		return;
+		return NULL;
 	why = engine_inproc_refusal(l->object, l->text, p);
-	printf("\tIn-process: %s%s\n", why ? "refused: " : "patched jump", why ? why : "");
+	return why ? xasprintf("refused: %s", why) : xstrdup("patched jump");
 }
 
-/* By what a kernel function is traced: few of them by BPF trampolines, where these can take it. */
-static void list_mechanism(struct listing *l, const struct probe *p)
+/* Few kernel functions are traced by BPF trampolines, where these can take it. */
+char *listing_mechanism(struct listing *l, const struct probe *p, char **ret_note)
 {
 	const char *kind = attach_kind_name(p->kind);
-	cleanup_free char *why = NULL;
 	struct fentry_target t = { 0 };
+	struct out o;
+	char *why, *text;
 	uint32_t max;
 
-	if (p->kind != ATTACH_KPROBE && p->kind != ATTACH_KRETPROBE) {
-		printf("\n\tMechanism: %s%s%s\n", kind, p->object && *p->object ? " " : "",
-		       p->object ? p->object : "");
-		return;
-	}
+	*ret_note = NULL;
+	if (p->kind != ATTACH_KPROBE && p->kind != ATTACH_KRETPROBE)
+		return xasprintf("%s%s%s", kind, p->object && *p->object ? " " : "",
+				 p->object ? p->object : "");
 	max = engine_kernel_fentry_max(l->cx->types, l->cx->options);
 	why = engine_kernel_no_fentry(l->cx->types, p, &t);
 	if (why || !max) {
-		printf("\n\tMechanism: %s\n", kind);
-		if (why)
-			printf("\tNo BPF trampoline: %s\n", why);
-		return;
+		*ret_note = why ? xasprintf("No BPF trampoline: %s", why) : NULL;
+		free(why);
+		return xstrdup(kind);
 	}
-	printf("\n\tMechanism: %s", p->kind == ATTACH_KPROBE ? "fentry" : "fexit");
+	out_init(&o, NULL);
+	out_str(&o, p->kind == ATTACH_KPROBE ? "fentry" : "fexit");
 	if (max != UINT32_MAX)
-		printf("; %s of more than %u functions at once", kind, max);
+		out_printf(&o, "; %s of more than %u functions at once", kind, max);
 	if (t.nargs > FENTRY_REG_ARGS)
-		printf("; %s where trampolines pass no %u arguments", kind, t.nargs);
-	putchar('\n');
+		out_printf(&o, "; %s where trampolines pass no %u arguments", kind, t.nargs);
+	out_char(&o, '\0');
+	text = xstrdup(o.v);
+	out_fini(&o);
+	return text;
+}
+
+static void list_how(struct listing *l, const struct probe *p)
+{
+	cleanup_free char *note = NULL;
+	cleanup_free char *mechanism = listing_mechanism(l, p, &note);
+	cleanup_free char *inside = listing_inside(l, p);
+
+	printf("\n\tMechanism: %s\n", mechanism);
+	if (note)
+		printf("\t%s\n", note);
+	if (inside)
+		printf("\tIn-process: %s\n", inside);
 }
 
 /* Under DTrace's name, what DTrace says. */
@@ -107,8 +113,7 @@ static void list_args(struct listing *l, struct probe *p)
 		list_stability("Probe Description", &names);
 		list_stability("Argument", &data);
 	} else {
-		list_mechanism(l, p);
-		list_inside(l, p);
+		list_how(l, p);
 		if (p->unavailable)
 			printf("\tUnavailable: %s\n", p->unavailable);
 		if (p->note)
@@ -149,85 +154,109 @@ static void list_json(const struct probe *p)
 	out_fini(&o);
 }
 
-static void found(void *arg, struct probe *p)
+static void show(struct listing *l, struct probe *p)
 {
-	struct listing *l = arg;
-
-	l->n++;
 	if (l->c->json) {
 		list_json(p);
-		tool_check_output();
 		return;
 	}
 	printf("%5u %10s %17s %33s %s%s\n", p->id, p->prov, p->mod, p->func, p->name,
 	       p->unavailable && !l->c->dtrace_name ? " (unavailable)" : "");
 	if (l->c->verbose)
 		list_args(l, p);
+}
+
+static void found(void *arg, struct probe *p)
+{
+	struct listing *l = arg;
+
+	l->n++;
+	l->show(l, p);
 	tool_check_output();
 }
 
-static int list_one(struct listing *l, const struct pdesc *d)
+static int listing_failed(struct listing *l, struct err *e)
 {
-	struct probe_desc pd = { d->prov, d->mod, d->func, d->name };
+	fprintf(stderr, "%s: %s\n", l->c->progname, e->text);
+	err_free(e);
+	return 1;
+}
+
+int listing_match(struct listing *l, const struct probe_desc *pd, uint32_t *ret_n)
+{
+	struct err *e = probe_match(l->cx->probes, pd, found, l, ret_n);
+
+	return e ? listing_failed(l, e) : 0;
+}
+
+static int list_id(struct listing *l, uint32_t id)
+{
 	struct probe *p = NULL;
-	struct err *e;
-	uint32_t n;
+	struct err *e = probe_by_id(l->cx->probes, id, &p);
 
-	if (d->by_id) {
-		e = probe_by_id(l->cx->probes, d->id, &p);
-		if (!e && p)
-			found(l, p);
-		n = p != NULL;
-	} else {
-		e = probe_match(l->cx->probes, &pd, found, l, &n);
-	}
-	if (e) {
-		fprintf(stderr, "%s: %s\n", l->c->progname, e->text);
-		err_free(e);
+	if (e)
+		return listing_failed(l, e);
+	if (!p) {
+		fprintf(stderr, "%s: probe id %u does not exist\n", l->c->progname, id);
 		return 1;
 	}
-	if (!n && l->c->dtrace_name && !d->by_id) {
-		fprintf(stderr, "%s: failed to match %s:%s:%s:%s: No probe matches description\n",
-			l->c->progname, d->prov, d->mod, d->func, d->name);
-		return 0;
-	}
-	if (!n) {
-		char *why = d->by_id ? NULL : probe_explain(l->cx->probes, &pd);
-
-		if (d->by_id)
-			fprintf(stderr, "%s: probe id %u does not exist\n", l->c->progname, d->id);
-		else
-			fprintf(stderr,
-				"%s: probe description %s:%s:%s:%s does not match any probes%s%s\n",
-				l->c->progname, d->prov, d->mod, d->func, d->name, why ? ": " : "",
-				why ? why : "");
-		free(why);
-		return 1;
-	}
+	found(l, p);
 	return 0;
 }
 
-int cmd_list(struct cmdline *c, struct bind_cx *cx)
+static int list_one(struct listing *l, const struct probe_desc *pd)
 {
-	struct listing l = { .c = c, .cx = cx };
-	struct pdesc all = { .prov = "", .mod = "", .func = "", .name = "" };
+	uint32_t n = 0;
+	int status = listing_match(l, pd, &n);
+	char *why;
+
+	if (status || n)
+		return status;
+	if (l->c->dtrace_name) {
+		fprintf(stderr, "%s: failed to match %s:%s:%s:%s: No probe matches description\n",
+			l->c->progname, pd->prov, pd->mod, pd->func, pd->name);
+		return 0;
+	}
+	why = probe_explain(l->cx->probes, pd);
+	fprintf(stderr, "%s: probe description %s:%s:%s:%s does not match any probes%s%s\n",
+		l->c->progname, pd->prov, pd->mod, pd->func, pd->name, why ? ": " : "",
+		why ? why : "");
+	free(why);
+	return 1;
+}
+
+int listing_programs(struct listing *l)
+{
 	int status = 0;
 
-	if (!c->json)
-		printf("%5s %10s %17s %33s %s\n", "ID", "PROVIDER", "MODULE", "FUNCTION", "NAME");
-	if (!c->programs.n)
-		status = list_one(&l, &all);
-	for (uint32_t i = 0; i < c->programs.n; i++) {
+	for (uint32_t i = 0; i < l->c->programs.n; i++) {
 		/* The sources were read in order: parse their descriptions again, bare of predicates and bodies. */
-		struct parse_cx parse = *cx->parse;
-		struct node *top = parse_source(&parse, i, c->programs.v[i].form);
+		struct parse_cx parse = *l->cx->parse;
+		struct node *top = parse_source(&parse, i, l->c->programs.v[i].form);
 
 		for (; top; top = top->next)
 			for (const struct pdesc *d = top->kind == D_CLAUSE ? top->clause.pdescs
 									   : NULL;
-			     d; d = d->next)
-				status |= list_one(&l, d);
+			     d; d = d->next) {
+				struct probe_desc pd = { d->prov, d->mod, d->func, d->name };
+
+				status |= d->by_id ? list_id(l, d->id) : list_one(l, &pd);
+			}
 	}
+	return status;
+}
+
+int cmd_list(struct cmdline *c, struct bind_cx *cx)
+{
+	struct listing l = { .c = c, .cx = cx, .show = show };
+	struct probe_desc all = { "", "", "", "" };
+	int status;
+
+	if (c->catalog)
+		return catalog(c, cx);
+	if (!c->json)
+		printf("%5s %10s %17s %33s %s\n", "ID", "PROVIDER", "MODULE", "FUNCTION", "NAME");
+	status = c->programs.n ? listing_programs(&l) : list_one(&l, &all);
 	listing_fini(&l);
 	return status;
 }

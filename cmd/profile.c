@@ -3,11 +3,11 @@
 #include "profile.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <sys/resource.h>
 #include <time.h>
 
 #include "cmdline.h"
+#include "commands.h"
 #include "tool.h"
 #include "render/flame.h"
 #include "render/folded.h"
@@ -51,61 +51,49 @@ enum profile_option {
 	LONG_LINES,
 };
 
-static const struct option longs[] = {
-	{ "text", no_argument, NULL, LONG_TEXT },
-	{ "folded", no_argument, NULL, LONG_FOLDED },
-	{ "json", no_argument, NULL, LONG_JSON },
-	{ "svg", no_argument, NULL, LONG_SVG },
-	{ "html", no_argument, NULL, LONG_HTML },
-	{ "pprof", no_argument, NULL, LONG_PPROF },
-	{ "speedscope", no_argument, NULL, LONG_SPEEDSCOPE },
-	{ "output", required_argument, NULL, 'o' },
-	{ "pid", no_argument, NULL, LONG_PID },
-	{ "tid", no_argument, NULL, LONG_TID },
-	{ "comm", required_argument, NULL, LONG_COMM },
-	{ "module", no_argument, NULL, LONG_MODULE },
-	{ "addrs", no_argument, NULL, LONG_ADDRS },
-	{ "kernel", no_argument, NULL, LONG_KERNEL },
-	{ "user", no_argument, NULL, LONG_USER },
-	{ "marks", no_argument, NULL, LONG_MARKS },
-	{ "lines", no_argument, NULL, LONG_LINES },
-	{ "inverted", no_argument, NULL, LONG_INVERTED },
-	{ "reverse", no_argument, NULL, LONG_REVERSE },
-	{ "title", required_argument, NULL, LONG_TITLE },
-	{ "colors", required_argument, NULL, LONG_COLORS },
-	{ "min", required_argument, NULL, LONG_MIN },
-	{ "quiet", no_argument, NULL, 'q' },
-	{ "help", no_argument, NULL, 'h' },
+// clang-format off
+const struct opt profile_opts[] = {
+	{ 'p', NULL, "PID", OPT_PROCESS, "this process; may be repeated" },
+	{ 'c', NULL, "COMMAND", OPT_COMMAND, "runs it, and samples it and its children until it ends" },
+	{ 'a', NULL, NULL, NULL, "everything that runs" },
+	{ 'F', NULL, "HZ", NULL, "samples a second on each CPU, 1 to 5000 (997)" },
+	{ 't', NULL, "SECONDS", NULL, "how long; otherwise until ^C or the end of the processes" },
+	{ LONG_COMM, "comm", "NAME", NULL, "only threads of this name" },
+	{ LONG_USER, "user", NULL, NULL, "only stacks of programs" },
+	{ LONG_KERNEL, "kernel", NULL, NULL, "only stacks of the kernel" },
+	{ 'x', NULL, "NAME[=VALUE]", OPT_SETTING, "an option of descry(1): srcline, engine, aggsize..." },
+	{ 'q', "quiet", NULL, NULL, "no summary on standard error" },
+	OPT_HELP,
+	{ 0, NULL, NULL, NULL, "written at the end:" },
+	{ LONG_TEXT, "text", NULL, NULL, "a tree as text (otherwise the name of -o decides, then text)" },
+	{ LONG_FOLDED, "folded", NULL, NULL, "a line for each stack" },
+	{ LONG_JSON, "json", NULL, NULL, "the tree as JSON" },
+	{ LONG_SVG, "svg", NULL, NULL, "a flame graph" },
+	{ LONG_HTML, "html", NULL, NULL, "a flame graph on a page: for very many stacks" },
+	{ LONG_PPROF, "pprof", NULL, NULL, "a profile for pprof" },
+	{ LONG_SPEEDSCOPE, "speedscope", NULL, NULL, "a profile for speedscope" },
+	{ 'o', "output", "FILE", OPT_FILE,
+	  "where to; its name tells the format: .txt .folded .json .svg .html .pb.gz\n.speedscope.json" },
+	{ LONG_PID, "pid", NULL, NULL, "process numbers behind the command's name: each process by itself" },
+	{ LONG_TID, "tid", NULL, NULL, "thread numbers behind the command's name: each thread by itself" },
+	{ LONG_MODULE, "module", NULL, NULL, "names as MODULE`FUNCTION" },
+	{ LONG_LINES, "lines", NULL, NULL, "names as FUNCTION:FILE:LINE, with inlined functions" },
+	{ LONG_ADDRS, "addrs", NULL, NULL, "the address where there is no name" },
+	{ LONG_MARKS, "marks", NULL, NULL, "_[k] behind the kernel's functions, _[j] behind a JIT's, in text too" },
+	{ LONG_REVERSE, "reverse", NULL, NULL, "stacks from the leaf: the callers of each function" },
+	{ LONG_MIN, "min", "PERCENT", NULL, "of --text: lighter frames are left out (0.5)" },
+	{ LONG_TITLE, "title", "TEXT", NULL, "of the pictures" },
+	{ LONG_COLORS, "colors", "NAME", "kind safe module hot mem io wakeup grey", "... as descry flame takes them" },
+	{ LONG_INVERTED, "inverted", NULL, NULL, "... the root on top" },
 	{ 0 },
 };
+// clang-format on
 
 static const char help[] =
 	"usage: descry profile [options] -p PID | -c COMMAND | -a\n"
 	"\n"
 	"Samples what runs on the CPUs, and where: stacks of the kernel and of programs, together.\n"
-	"\n"
-	"  -p PID           this process; may be repeated\n"
-	"  -c COMMAND       runs it, and samples it and its children until it ends\n"
-	"  -a               everything that runs\n"
-	"  -F HZ            samples a second on each CPU, 1 to 5000 (997)\n"
-	"  -t SECONDS       how long; otherwise until ^C or the end of the processes\n"
-	"  --comm NAME      only threads of this name\n"
-	"  --user, --kernel only these stacks\n"
-	"  -x NAME=VALUE    an option of descry(1): srcline, engine, aggsize...\n"
-	"written at the end, by default as text to standard output:\n"
-	"  --text --folded --json --svg --html --pprof --speedscope\n"
-	"  -o FILE          where to; its name tells the format: .txt .folded .json .svg .html .pb.gz\n"
-	"                   .speedscope.json\n"
-	"  --pid, --tid     numbers behind the command's name: each process or thread by itself\n"
-	"  --module         names as MODULE`FUNCTION\n"
-	"  --lines          names as FUNCTION:FILE:LINE, with inlined functions\n"
-	"  --addrs          the address where there is no name\n"
-	"  --marks          _[k] behind the kernel's functions, _[j] behind a JIT's, in text too\n"
-	"  --reverse        stacks from the leaf: who calls\n"
-	"  --min PERCENT    of --text: lighter frames are left out (0.5)\n"
-	"  --title TEXT --colors NAME --inverted\n"
-	"                   of the pictures, as descry flame takes them\n"
-	"  -q               no summary on standard error\n";
+	"\n";
 
 struct profile {
 	enum profile_output output;
@@ -405,17 +393,20 @@ int cmd_profile(int argc, char **argv)
 {
 	struct profile p = { .hz = 997, .min = 0.5 };
 	struct cmdline c = { .progname = "descry profile" };
+	struct opt_getopt g;
 	int o, status = 0;
 
+	opt_getopt_init(&g, "", profile_opts);
 	/* The program's own options first: -x of the command line comes later and wins. */
 	vec_push(&c.sets, (struct cmd_set){ "quiet" });
 	vec_push(&c.sets, (struct cmd_set){ "report" });
 	vec_push(&c.sets, (struct cmd_set){ "aggsize=32m" });
 	vec_push(&c.sets, (struct cmd_set){ "switchrate=10hz" });
 	vec_push(&c.args, argv[0]);
-	while (!status && (o = getopt_long(argc, argv, "p:c:aF:t:x:o:qh", longs, NULL)) != -1) {
+	while (!status && (o = getopt_long(argc, argv, g.shorts, g.longs, NULL)) != -1) {
 		if (o == 'h') {
 			fputs(help, stdout);
+			opt_print(profile_opts, stdout);
 			goto out;
 		}
 		status = take(&p, &c, o, optarg);

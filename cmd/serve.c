@@ -8,6 +8,7 @@
 
 #include "base/io.h"
 #include "cmdline.h"
+#include "commands.h"
 #include "tool.h"
 #include "render/serve/http.h"
 
@@ -16,15 +17,27 @@ static const char help[] =
 	"\n"
 	"Runs a D program and shows it on a page while it goes on: flame graph, heat map, table, events.\n"
 	"The page's address, with a token that it needs, is printed.\n"
-	"\n"
-	"  -n, -s, -p, -c, -x ...   the program and whom it traces, as of descry (descry --help)\n"
-	"  --port N                 where to listen; otherwise a free port\n"
-	"  --bind ADDRESS           on which address; otherwise 127.0.0.1, which only this machine reaches\n"
-	"  --history SECONDS        how far back the page can go (600)\n"
-	"  --tick MILLISECONDS      how often the page is told (1000)\n"
-	"  --allow-d                the page may send D programs, which run as the user who started descry;\n"
-	"                           then none is needed here; with -w also destructive ones\n"
-	"  --once                   ends with the program\n";
+	"\n";
+
+enum { OPT_PORT = 256, OPT_BIND, OPT_HISTORY, OPT_TICK, OPT_ALLOW_D, OPT_ONCE, OPT_SERVE_HELP };
+
+// clang-format off
+const struct opt serve_opts[] = {
+	{ OPT_PORT, "port", "N", NULL, "where to listen; otherwise a free port" },
+	{ OPT_BIND, "bind", "ADDRESS", NULL, "on which address; otherwise 127.0.0.1, which only this machine reaches" },
+	{ OPT_HISTORY, "history", "SECONDS", NULL, "how far back the page can go (600)" },
+	{ OPT_TICK, "tick", "MILLISECONDS", NULL, "how often the page is told (1000)" },
+	{ OPT_ALLOW_D, "allow-d", NULL, NULL,
+	  "the page may send D programs, which run as the user who started descry;\n"
+	  "then none is needed here; with -w also destructive ones" },
+	{ OPT_ONCE, "once", NULL, NULL, "ends with the program" },
+	{ OPT_SERVE_HELP, "help", NULL, NULL, "prints this" },
+	{ 0, NULL, NULL, NULL, "the program, as descry takes it:" },
+	OPTS_PROGRAM,
+	{ 'q', NULL, NULL, NULL, "prints only what the program prints" },
+	{ 0 },
+};
+// clang-format on
 
 struct serve {
 	struct http_options http;
@@ -42,51 +55,61 @@ struct serve {
 	FILE *real_err;
 };
 
+/* One of our own options that have a value; the exit status when it is wrong, else 0. */
+static int own_value(struct serve *s, int id, const char *option, const char *value)
+{
+	int64_t number = 0;
+	int status = 0;
+
+	switch (id) {
+	case OPT_BIND: s->http.address = value; break;
+	case OPT_PORT:
+		status = tool_integer(option, value, 0, 65535, &number);
+		s->http.port = (uint16_t)number;
+		break;
+	case OPT_HISTORY:
+		status = tool_integer(option, value, 1, 86400, &number);
+		s->live_options.history = (uint32_t)number;
+		break;
+	default:
+		status = tool_integer(option, value, 50, 60000, &number);
+		s->live_options.ms = (uint32_t)number;
+	}
+	return status;
+}
+
 /* Takes our own options out of argv; the rest is descry's. The exit status, -1 to go on. */
 static int own_options(struct serve *s, int *argc, char **argv)
 {
-	static const char *const names[] = { "--port", "--bind", "--history", "--tick" };
-	static const int64_t least[] = { 0, 0, 1, 50 }, most[] = { 65535, 0, 86400, 60000 };
 	int n = 1;
 
 	for (int i = 1; i < *argc; i++) {
-		const char *value = NULL;
-		size_t o = 0, len = 0;
-		int64_t number;
+		cleanup_free char *name = xstrndup(argv[i], strcspn(argv[i], "="));
+		const struct opt *o = opt_find(serve_opts, name);
+		const char *value;
+		int status;
 
-		if (!strcmp(argv[i], "--help")) {
-			fputs(help, stdout);
-			return 0;
-		}
-		if (!strcmp(argv[i], "--allow-d") || !strcmp(argv[i], "--once")) {
-			*(argv[i][2] == 'a' ? &s->allow_d : &s->once) = true;
-			continue;
-		}
-		for (; o < ARRAY_SIZE(names); o++) {
-			len = strlen(names[o]);
-			if (!strncmp(argv[i], names[o], len) &&
-			    (argv[i][len] == '=' || !argv[i][len]))
-				break;
-		}
-		if (o == ARRAY_SIZE(names)) {
+		if (!o || o->id < OPT_PORT) {
 			argv[n++] = argv[i];
 			continue;
 		}
-		value = argv[i][len] ? argv[i] + len + 1 : ++i < *argc ? argv[i] : NULL;
-		if (!value)
-			return tool_wrong("%s wants a value", names[o]);
-		if (o == 1) {
-			s->http.address = value;
+		if (o->id == OPT_SERVE_HELP) {
+			fputs(help, stdout);
+			opt_print(serve_opts, stdout);
+			return 0;
+		}
+		if (!o->arg) {
+			*(o->id == OPT_ALLOW_D ? &s->allow_d : &s->once) = true;
 			continue;
 		}
-		if (tool_integer(names[o], value, least[o], most[o], &number))
-			return 2;
-		if (o == 0)
-			s->http.port = (uint16_t)number;
-		else if (o == 2)
-			s->live_options.history = (uint32_t)number;
-		else
-			s->live_options.ms = (uint32_t)number;
+		value = strchr(argv[i], '=') ? strchr(argv[i], '=') + 1
+			: ++i < *argc        ? argv[i]
+					     : NULL;
+		if (!value)
+			return tool_wrong("--%s wants a value", o->name);
+		status = own_value(s, o->id, name, value);
+		if (status)
+			return status;
 	}
 	argv[n] = NULL;
 	*argc = n;

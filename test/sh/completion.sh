@@ -1,7 +1,9 @@
-# Completion offers what `descry flame --help` and `descry heat --help` list, in all three shells; bash is asked.
+# Completion offers what the option tables and the probes hold. bash is asked through its script; zsh and fish, whose scripts hand
+# the same question on, are asked where they are installed.
 command -v bash >/dev/null || { echo "bash is not installed"; exit 77; }
 status=0
 complain() { echo "FAILED: $*"; status=1; }
+export DESCRY
 
 # offered WORD... CURRENT: what bash offers for the last word
 offered()
@@ -9,26 +11,55 @@ offered()
 	bash -c '. tools/completion/descry.bash; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); compopt() { :; }; _descry; printf "%s\n" "${COMPREPLY[@]}"' bash "$@"
 }
 
-for command in flame heat; do
-	listed=$("$DESCRY" $command --help | grep -E '^  -' | sed 's/   .*//' | grep -oE -- '--[a-z-]+' | sort -u)
-	[ "$(echo "$listed" | wc -l)" -gt 15 ] || complain "$command --help lists too little"
-	all=$(offered descry $command -)
-	for option in $listed; do
-		echo "$all" | grep -qx -- "$option" || complain "bash: nothing about $command $option"
-		grep -q -- "'\\*\\?$option[=-]*\\[" tools/completion/_descry || complain "zsh: nothing about $option"
-		case $option in
-		--json | --help) ;; # of every command
-		*) grep -qE "\\\$$command -l ${option#--}( |\$)" tools/completion/descry.fish || complain "fish: nothing about $command $option" ;;
-		esac
-	done
-	for option in $(echo "$all" | grep -- '^--' | grep -vx -- --help); do
-		"$DESCRY" $command --help | grep -q -- "$option" || complain "bash: there is no $command $option"
-	done
+# Every option of --help is offered, and no other.
+for command in list profile flame heat serve heal; do
+	listed=$("$DESCRY" $command --help | grep -oE '^  (-[a-zA-Z])?(, )?(--[a-z-]+)?' | tr -s ', ' '\n' | grep . | sort)
+	all=$(offered descry $command - | sort)
+	[ "$listed" ] && [ "$listed" = "$all" ] || complain "$command: --help lists $listed, completion offers $all"
 done
-[ "$(offered descry he)" = heat ] || complain "commands: $(offered descry he)"
-[ "$(offered descry fl)" = flame ] || complain "commands: $(offered descry fl)"
-[ "$(offered descry heat --colors r)" = rank ] || complain "--colors"
-[ "$(offered descry flame --colors s)" = safe ] || complain "--colors"
-offered descry - | grep -qx -- --json || complain "descry's own options"
-[ "$(offered descry -x engin)" = engine ] || complain "descry's own values"
+listed=$("$DESCRY" help tracing | grep -oE '^  (-[a-zA-Z])?(, )?(--[a-z-]+)?' | tr -s ', ' '\n' | grep . | sort)
+[ "$listed" = "$(offered descry - | sort)" ] || complain "descry's own options: $listed, $(offered descry -)"
+
+# Every command and every page of `descry help`.
+for command in $("$DESCRY" help | sed -n '/^Commands/,/^$/s/^  \([a-z]*\) .*/\1/p'); do
+	offered descry "" | grep -qx "$command" || complain "nothing about the command $command"
+	"$DESCRY" help "$command" | grep -q "descry[- ]$command" || complain "no page about $command"
+done
+for page in $("$DESCRY" help | sed -n '/^Pages/,/^$/s/^  \([a-z-]*\) .*/\1/p'); do
+	offered descry help "" | grep -qx "$page" || complain "nothing about the page $page"
+	[ "$("$DESCRY" help "$page" | wc -l)" -gt 20 ] || complain "the page $page is short"
+done
+for name in $(sed -n 's/^X([A-Z0-9_]*, *"\([^"]*\)", OPTION_[^I].*/\1/p' src/data/options.def); do
+	offered descry -x "" | grep -qx "$name" || complain "-x: nothing about $name"
+done
+
+is() # EXPECTED WORD...
+{
+	expected=$1
+	shift
+	[ "$(offered "$@" | tr '\n' ' ')" = "$expected " ] || complain "$*: $(offered "$@" | tr '\n' ' ')instead of $expected"
+}
+is rank descry heat --colors r
+is safe descry flame --colors s
+is engine descry -x engin
+is "auto kernel interp inproc" descry -x engine = ""
+is "kernel" descry -x engine = k
+is "syscall:" descry -n sysc
+is "syscall:" descry serve -P x -n sysc
+is "entry return" descry -n "syscall::getppid:"
+is "on-cpu" descry -n "sched:::on"
+is "on-cpu" descry -n sched ":::" on
+is "sched:::on-cpu" descry -n "'sched:::on"
+is "tools/completion/descry.fish" descry -s tools/completion/descry.f
+is one-liners descry help one
+is "$$" descry -p $$
+is "pid\$target:" descry -n 'pid$'
+offered descry -p $$ -n 'pid$target:libc.so.6:mallo' | grep -qx 'pid$target:libc.so.6:malloc:\|malloc:' || complain "functions of a process"
+
+if command -v zsh >/dev/null; then
+	zsh -n tools/completion/_descry || complain "zsh cannot read its script"
+fi
+if command -v fish >/dev/null; then
+	fish -c 'source tools/completion/descry.fish; complete -C "descry heat --colors r"' | grep -q '^rank' || complain "fish"
+fi
 exit $status

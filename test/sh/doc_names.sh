@@ -32,14 +32,6 @@ for option in $(sed -n 's/^X([A-Z0-9_]*, *"\([^"]*\)".*/\1/p' src/data/options.d
 	grep -q "\`$option\`" doc/options.md || complain "doc/options.md: nothing about $option"
 done
 
-# Completion offers only options that exist.
-for option in $(tr '\n' ' ' <tools/completion/descry.bash | sed 's/.*options="\([^"]*\)".*/\1/'); do
-	grep -q "\"$option\"" src/data/options.def || complain "tools/completion: there is no option $option"
-	for file in _descry descry.fish; do
-		grep -qw "$option" tools/completion/$file || complain "tools/completion/$file: nothing about $option"
-	done
-done
-
 if [ -x "$DESCRY" ]; then
 	for provider in $("$DESCRY" -l | awk 'NR > 1 { print $2 }' | sort -u); do
 		grep -q "^## .*\\b$provider\\b" doc/providers.md || complain "doc/providers.md: nothing about $provider"

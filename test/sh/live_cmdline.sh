@@ -12,7 +12,7 @@ def one_line(r, *words):
 check(descry("-n", "BEGIN { exit(7); }", rc=7).rc == 7, "exit(7)")
 check(descry("-n", "BEGIN { trace(nosuch); }", rc=1).out == "", "wrong D")
 check("usage:" in descry(rc=2).err and "usage:" in descry("-@", rc=2).err, "usage")
-check("heat, profile" in descry("profiel", rc=2).err, "no such command")
+check("did you mean profile?" in descry("profiel", rc=2).err, "no such command")
 r = descry("-n", "syscall::nosuch*:entry { }", rc=1)
 check("nosuch" in r.err, "matches nothing", r)
 descry("-Z", "-n", "syscall::nosuch*:entry { }", "-n", "BEGIN { exit(0); }")

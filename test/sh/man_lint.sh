@@ -42,7 +42,16 @@ names()
 # shellcheck disable=SC2046
 named man/descry-d.7 $(names src/data/options.def .) $(names src/compile/bind/subrs.def -v SUBR_INTERNAL) \
 	$(names src/compile/bind/builtins.def -v '"arg[1-8]"')
-for letter in $(sed -n 's/.*"-:\([^"]*\)".*/\1/p' cmd/cmdline.c | sed 's/[:0-9]//g; s/./& /g'); do
-	named man/descry.1 "-$letter"
+options()
+{
+	grep -oE '^  (-[a-zA-Z])?(, )?(--[a-z-]+)?' | tr -s ', ' '\n' | grep .
+}
+for option in $("$DESCRY" help tracing | options); do
+	named man/descry.1 "$option"
+done
+for command in $("$DESCRY" help | sed -n '/^Commands/,/^$/s/^  \([a-z]*\) .*/\1/p'); do
+	for option in $("$DESCRY" "$command" --help | options); do
+		named "man/descry-$command.1" "$option"
+	done
 done
 exit $status

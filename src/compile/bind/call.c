@@ -1,5 +1,6 @@
 /* Subroutines, and the actions that are values: stack(), sym()... Any other action in an expression has type void, which each
  * operator refuses in its own words. */
+#include "compile/bind/foreign.h"
 #include "compile/bind/state.h"
 
 /* What the arguments of a subroutine or action must be, a letter for each; arguments behind them may be anything:
@@ -277,6 +278,7 @@ void set_call(struct bind_cx *cx, struct node *n, enum subr_id id)
 
 int call_subr(struct bind_cx *cx, struct node *n)
 {
+	const char *foreign = foreign_word(n->call.func);
 	struct nearest near = { .word = n->call.func };
 	int id = subr_find(cx, n->call.func);
 	const void *key;
@@ -308,9 +310,13 @@ int call_subr(struct bind_cx *cx, struct node *n)
 	for (uint32_t pos = 0;
 	     !diags_full(cx->diags) && hash_next(&cx->state->funcs, &pos, &key, &len, &val);)
 		nearest_offer(&near, ((struct func_def *)(uintptr_t)*val)->name);
+	if (foreign)
+		near.name = NULL;
 	bind_error(cx, n, "D_FUNC_UNDEF", "undefined function name: %s%s%s%s", near.word,
 		   near.name ? " (did you mean " : "", near.name ? near.name : "",
 		   near.name ? "?)" : "");
+	if (foreign)
+		diag_note(cx->diags, n->loc, n->end, "%s", foreign);
 	return -1;
 }
 

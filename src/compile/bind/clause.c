@@ -1,4 +1,5 @@
 /* Clauses: the probes they match, and one bound instance for all probes that hand over their arguments in one way. */
+#include "compile/bind/foreign.h"
 #include "compile/bind/state.h"
 
 #include <ctype.h>
@@ -198,6 +199,7 @@ static void match(struct bind_cx *cx, struct matching *m, const struct pdesc *d)
 	struct err *err;
 	uint32_t n = 0;
 	char *why;
+	const char *foreign;
 
 	m->unavailable = NULL;
 	m->available = 0;
@@ -256,7 +258,10 @@ static void match(struct bind_cx *cx, struct matching *m, const struct pdesc *d)
 	diag_error(cx->diags, d->loc, d->end, pid_tag(&pd),
 		   "probe description %s:%s:%s:%s does not match any probes", pd.prov, pd.mod,
 		   pd.func, pd.name);
-	why = diags_full(cx->diags) ? NULL : probe_explain(cx->probes, &pd);
+	foreign = foreign_probe(&pd);
+	why = diags_full(cx->diags) ? NULL
+	      : foreign             ? xstrdup(foreign)
+				    : probe_explain(cx->probes, &pd);
 	if (why)
 		diag_note(cx->diags, d->loc, d->end, "%s", why);
 	free(why);

@@ -1,4 +1,5 @@
 /* Names: variables, built-ins, inlines, constants, kernel symbols, the probe's arguments. */
+#include "compile/bind/foreign.h"
 #include "compile/bind/state.h"
 
 static uint64_t *var_slot(struct bind_cx *cx, enum var_scope scope, const char *name, bool make)
@@ -122,6 +123,7 @@ void ident_undefined(struct bind_cx *cx, struct node *n)
 {
 	struct bind_state *s = cx->state;
 	const char *name = n->ident.name, *scope = scope_text(n->ident.scope);
+	const char *foreign = foreign_word(name);
 	struct nearest near = { .word = name };
 	const void *key;
 	size_t len;
@@ -148,11 +150,15 @@ void ident_undefined(struct bind_cx *cx, struct node *n)
 			nearest_offer(&near, builtin_table[i].name);
 		while (hash_next(&s->inlines, &pos, &key, &len, &val))
 			nearest_offer(&near, ((struct inline_def *)(uintptr_t)*val)->name);
+		if (foreign)
+			near.name = NULL;
 		/* DTrace says less here; the tag and the beginning are its own. */
 		bind_error(cx, n, "D_IDENT_UNDEF",
 			   "failed to resolve %s: Unknown variable name%s%s%s", name,
 			   near.name ? " (did you mean " : "", near.name ? near.name : "",
 			   near.name ? "?)" : "");
+		if (foreign)
+			diag_note(cx->diags, n->loc, n->end, "%s", foreign);
 		return;
 	}
 	bind_error(cx, n, "D_VAR_UNDEF", "%s%s has not yet been declared or assigned%s%s%s%s",

@@ -1,0 +1,13 @@
+#!/usr/bin/env -S descry -s
+/* How long read() takes, by program: a distribution in microseconds. Step 4 of doc/tutorial.md. */
+syscall::read:entry
+{
+	self->began = timestamp;
+}
+
+syscall::read:return
+/self->began/
+{
+	@us[execname] = quantize((timestamp - self->began) / 1000);
+	self->began = 0;
+}
