@@ -1,13 +1,13 @@
 #define _GNU_SOURCE
 #include "check.h"
 
-#include <getopt.h>
 #include <stdlib.h>
 
 #include "base/term.h"
 #include "check/hardware.h"
 #include "check/journal.h"
 #include "check/machine.h"
+#include "commands.h"
 #include "tool.h"
 
 enum {
@@ -25,22 +25,24 @@ enum {
 	OPT_LOOP
 };
 
-static const struct option longs[] = {
-	{ "trials", no_argument, NULL, OPT_TRIALS },
-	{ "cost", no_argument, NULL, OPT_COST },
-	{ "machine", no_argument, NULL, OPT_MACHINE },
-	{ "tunables", no_argument, NULL, OPT_TUNABLES },
-	{ "hardware", no_argument, NULL, OPT_HARDWARE },
-	{ "compare", required_argument, NULL, OPT_COMPARE },
-	{ "root", required_argument, NULL, OPT_ROOT },
-	{ "apply", required_argument, NULL, OPT_APPLY },
-	{ "undo", no_argument, NULL, OPT_UNDO },
-	{ "journal", required_argument, NULL, OPT_JOURNAL },
-	{ "json", no_argument, NULL, OPT_JSON },
-	{ "loop", required_argument, NULL, OPT_LOOP },
-	{ "help", no_argument, NULL, 'h' },
+// clang-format off
+const struct opt check_opts[] = {
+	{ OPT_TRIALS, "trials", NULL, NULL, "engines, providers, stacks and names: each is tried out" },
+	{ OPT_COST, "cost", NULL, NULL, "what a system call, a page fault, a probe cost, in nanoseconds" },
+	{ OPT_MACHINE, "machine", NULL, NULL, "mitigations, audit, clock, huge pages, frequency, steal time" },
+	{ OPT_TUNABLES, "tunables", NULL, NULL, "knobs, their values, what they do, the D program that measures whether a change helps" },
+	{ OPT_APPLY, "apply", "NAME=VALUE", NULL, "sets a knob; the old value is kept" },
+	{ OPT_UNDO, "undo", NULL, NULL, "puts back what --apply changed" },
+	{ OPT_JOURNAL, "journal", "FILE", OPT_FILE, "where old values are kept (" JOURNAL_PATH ")" },
+	{ OPT_HARDWARE, "hardware", NULL, NULL, "devices, their drivers, drivers they could have, firmware that is missing" },
+	{ OPT_COMPARE, "compare", "FILE", OPT_FILE, "what differs from the list that --hardware --json printed on another machine" },
+	{ OPT_ROOT, "root", "DIRECTORY", OPT_DIR, "the system mounted there instead of this one" },
+	{ OPT_JSON, "json", NULL, NULL, "JSON" },
+	{ OPT_LOOP, "loop", "NAME", "syscall function clock fault switch work idle", "what the trials and costs are tried on: syscall, function, clock, fault, switch, work or idle" },
+	OPT_HELP,
 	{ 0 },
 };
+// clang-format on
 
 static const char help[] =
 	"usage: descry check [--trials] [--cost] [--machine] [--tunables] [--json]\n"
@@ -49,19 +51,7 @@ static const char help[] =
 	"\n"
 	"Says what this machine, this user and this container allow, what tracing costs here, what can be tuned, and what the\n"
 	"machine is made of. Without options: --trials, --cost and --machine.\n"
-	"\n"
-	"  --trials           engines, providers, stacks and names: each is tried out\n"
-	"  --cost             what a system call, a page fault, a probe cost, in nanoseconds\n"
-	"  --machine          mitigations, audit, clock, huge pages, frequency, steal time\n"
-	"  --tunables         knobs, their values, what they do, the D program that measures whether a change helps\n"
-	"  --apply NAME=VALUE sets a knob; the old value is kept\n"
-	"  --undo             puts back what --apply changed\n"
-	"  --journal FILE     where old values are kept (" JOURNAL_PATH ")\n"
-	"  --hardware         devices, their drivers, drivers they could have, firmware that is missing\n"
-	"  --compare FILE     what differs from the list that --hardware --json printed on another machine\n"
-	"  --root DIR         the system mounted there instead of this one\n"
-	"  --json             JSON\n"
-	"  --loop NAME        what the trials and costs are tried on: syscall, function, clock, fault, switch, work or idle\n";
+	"\n";
 
 struct check {
 	bool trials, cost, machine, tunables, hardware, undo, json;
@@ -171,10 +161,12 @@ static int contradiction(const struct check *c)
 
 static int parse(struct check *c, int argc, char **argv, bool *ret_done)
 {
+	struct opt_getopt g;
 	int o;
 
 	*ret_done = true;
-	while ((o = getopt_long(argc, argv, "h", longs, NULL)) >= 0)
+	opt_getopt_init(&g, "", check_opts);
+	while ((o = getopt_long(argc, argv, g.shorts, g.longs, NULL)) >= 0)
 		switch (o) {
 		case OPT_TRIALS: c->trials = true; break;
 		case OPT_COST: c->cost = true; break;
@@ -192,7 +184,10 @@ static int parse(struct check *c, int argc, char **argv, bool *ret_done)
 				return tool_wrong("--apply wants NAME=VALUE, not %s", optarg);
 			vec_push(&c->changes, optarg);
 			break;
-		case 'h': fputs(help, stdout); return 0;
+		case 'h':
+			fputs(help, stdout);
+			opt_print(check_opts, stdout);
+			return 0;
 		default: return 2;
 		}
 	if (optind < argc)

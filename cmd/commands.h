@@ -30,7 +30,7 @@ int cmd_complete(int argc, char **argv);
 
 /* The options of descry itself, without a command: cmdline.c. */
 extern const struct opt trace_opts[];
-extern const struct opt flame_opts[], heal_opts[], heat_opts[], profile_opts[], serve_opts[],
-	list_opts[];
+extern const struct opt check_opts[], flame_opts[], heal_opts[], heat_opts[], profile_opts[],
+	serve_opts[], list_opts[];
 
 #endif

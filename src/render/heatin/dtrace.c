@@ -34,7 +34,7 @@ static void split_keys(struct heatin *in, struct heatin_keys *k, const char *s, 
 
 	keys_begin(k);
 	for (; at < n; at = end) {
-		const char *gap = memmem(s + at, n - at, "  ", 2), *blank;
+		const char *gap = memmem(s + at, n - at, "  ", 2), *blank = NULL;
 
 		end = gap ? (size_t)(gap - s) : n;
 		/* numbers may stand one blank apart: they fill their columns */
