@@ -22,7 +22,7 @@ const struct command commands[] = {
 	{ "heat", "heat maps: how values spread over time", cmd_heat, heat_opts },
 	{ "serve", "a D program's answer on a page that goes on", cmd_serve, serve_opts },
 	{ "check", "what this machine allows, what tracing costs here, what may be tuned",
-	  cmd_check, NULL },
+	  cmd_check, check_opts },
 	{ "heal", "take what a killed descry left in a process out of it", cmd_heal, heal_opts },
 	{ "help", "a page about a command or a subject", cmd_help, NULL },
 	{ "complete", NULL, cmd_complete, NULL }, /* called by the completion of shells */
