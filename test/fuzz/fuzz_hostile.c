@@ -620,6 +620,15 @@ static void step(struct world *w)
 	}
 }
 
+/* Another secret for each input: the fuzzer puts what it sees compared into inputs that follow. */
+static void new_secret(void)
+{
+	if (getrandom(&secret, sizeof(secret), 0) != sizeof(secret))
+		abort();
+	for (size_t i = 0; i < ARRAY_SIZE(witness); i++)
+		witness[i] = secret;
+}
+
 /* The fuzzer is not to learn the secret by comparing it. */
 #ifdef __clang__
 #define UNSEEN __attribute__((no_sanitize("coverage")))
@@ -654,6 +663,7 @@ static void run(struct program *p, uint32_t flags, struct bytes_in in)
 {
 	struct world w = { .in = in };
 
+	new_secret();
 	if (world_init(&w, p, flags))
 		for (int i = 0; i < STEPS_MAX && w.in.n; i++)
 			step(&w);
@@ -787,18 +797,9 @@ static void read_log(struct bytes_in in)
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
-	static bool ready;
-
 	for (size_t i = 0; i < ARRAY_SIZE(programs); i++)
 		if (!programs[i].img)
 			prepare(&programs[i], texts[i]);
-	if (!ready) { /* the secret itself is compared nowhere: the fuzzer would put it into its inputs */
-		ready = true;
-		if (getrandom(&secret, sizeof(secret), 0) != sizeof(secret))
-			abort();
-		for (size_t i = 0; i < ARRAY_SIZE(witness); i++)
-			witness[i] = secret;
-	}
 	return 0;
 }
 
