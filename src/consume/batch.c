@@ -12,6 +12,7 @@ void batch_fini(struct batch *b)
 	vec_fini(&b->ring[0]);
 	vec_fini(&b->ring[1]);
 	vec_fini(&b->late);
+	vec_fini(&b->late_seen);
 	hash_fini(&b->late_by_number);
 	free(b->late_next);
 	*b = (struct batch){ 0 };
@@ -25,6 +26,7 @@ static bool add_late(struct batch *b, const struct wire_record *r, uint32_t size
 	if (b->late.n >= LATE_MAX)
 		return false;
 	l = vec_add(&b->late);
+	vec_push(&b->late_seen, 0);
 	memcpy(l, r, size < sizeof(*l) ? size : sizeof(*l));
 	l->text[sizeof(l->text) - 1] = 0;
 	if (b->late.n > b->late_next_cap) {
@@ -50,7 +52,7 @@ bool batch_add(struct batch *b, const struct wire_record *r, uint32_t size, bool
 			b->cap *= 2;
 		b->bytes = xrealloc(b->bytes, b->cap);
 	}
-	it.offset = (uint32_t)b->n;
+	it.offset = (uint32_t)(b->n / 8);
 	memcpy(b->bytes + b->n, r, size);
 	b->n = (b->n + size + 7) & ~(size_t)7;
 	if (v->n > b->at[control] && vec_last(v)->time > it.time)
@@ -81,7 +83,7 @@ void batch_sort(struct batch *b)
 
 static struct wire_record *record_at(const struct batch *b, const struct item *it)
 {
-	return (struct wire_record *)(b->bytes + it->offset);
+	return (struct wire_record *)(b->bytes + (size_t)it->offset * 8);
 }
 
 /* Where a record stands within its firing: segments are numbered in program order; a fault ends its clause. */
@@ -138,16 +140,23 @@ uint64_t batch_held(const struct batch *b)
 	return held;
 }
 
+/* Drops strings that were used, or that came long ago. The times that they carry do not count: a traced process may have
+ * written them. */
 static void compact_late(struct batch *b, uint64_t now)
 {
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < b->late.n; i++)
-		if (b->late.v[i].head.late && b->late.v[i].head.time + LATE_KEPT > now)
-			b->late.v[n++] = b->late.v[i];
+	for (uint32_t i = 0; i < b->late.n; i++) {
+		uint64_t seen = b->late_seen.v[i] ? b->late_seen.v[i] : now;
+
+		if (!b->late.v[i].head.late || (seen && seen + LATE_KEPT <= now))
+			continue;
+		b->late_seen.v[n] = seen;
+		b->late.v[n++] = b->late.v[i];
+	}
 	if (n == b->late.n)
 		return;
-	b->late.n = n;
+	b->late.n = b->late_seen.n = n;
 	hash_fini(&b->late_by_number);
 	for (uint32_t i = 0; i < n; i++) {
 		uint64_t *last = hash_put(&b->late_by_number, &b->late.v[i].head.late,
@@ -185,8 +194,8 @@ void batch_compact(struct batch *b, uint64_t now)
 		for (uint32_t k = 0; k < b->ring[i].n; k++) {
 			struct item *it = &b->ring[i].v[k];
 
-			memcpy(bytes + n, b->bytes + it->offset, it->size);
-			it->offset = (uint32_t)n;
+			memcpy(bytes + n, record_at(b, it), it->size);
+			it->offset = (uint32_t)(n / 8);
 			n = (n + it->size + 7) & ~(size_t)7;
 		}
 	}

@@ -307,6 +307,20 @@ static bool keep(struct consumer *c, uint32_t size)
 	return true;
 }
 
+/* With these policies control records wait for the end, too; a traced process that makes them without end gets no more
+ * than held_max bytes of memory. */
+static bool keep_control(struct consumer *c, uint32_t size)
+{
+	if (c->finishing || opt_num(c->options, OPT_BUFPOLICY) == POLICY_SWITCH)
+		return true;
+	if (c->held_control + size > c->held_max) {
+		c->bad_records++;
+		return false;
+	}
+	c->held_control += size;
+	return true;
+}
+
 /* bufpolicy=ring: of more than bufsize bytes the oldest go. */
 static void forget_oldest(struct consumer *c)
 {
@@ -327,7 +341,7 @@ static void take(void *arg, const struct wire_record *r, uint32_t size, bool con
 	if (r->segment != WIRE_SEG_LATE) {
 		c->records++;
 		c->bytes += size;
-		if (!control && !keep(c, size))
+		if (control ? !keep_control(c, size) : !keep(c, size))
 			return;
 	}
 	c->late_drops += !batch_add(&c->batch, r, size, control);

@@ -8,7 +8,8 @@
 /* --- batch.c: records taken from the rings, in order --- */
 struct item {
 	uint64_t time;
-	uint32_t offset, size; /* in bytes[] */
+	uint32_t offset; /* in bytes[], in units of 8 bytes */
+	uint32_t size;
 };
 typedef VEC(struct item) item_vec;
 
@@ -19,6 +20,8 @@ struct batch {
 	bool sorted[2];
 	uint32_t at[2];             /* how far each is done */
 	VEC(struct wire_late) late; /* arrived, not yet used */
+	VEC(uint64_t)
+		late_seen; /* of each: `now` of the first batch_compact() since it came, 0 none yet */
 	struct hash late_by_number; /* number -> index of the newest in late[] + 1 */
 	uint32_t *late_next;        /* index + 1 of the one before with the same number */
 	uint32_t late_next_cap;
@@ -110,7 +113,8 @@ struct consumer {
 	uint64_t start, start_cpu;
 	uint64_t next_status, next_aggs;
 	uint64_t records, bytes;
-	uint64_t held;     /* bufpolicy fill, ring: bytes of data records kept until the end */
+	uint64_t held;         /* bufpolicy fill, ring: bytes of data records kept until the end */
+	uint64_t held_control; /* the same of control records */
 	uint64_t held_max; /* bytes of waiting records: when there are more, none waits any longer */
 	bool full;         /* fill: no more fit */
 	bool finishing;

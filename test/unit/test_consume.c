@@ -631,6 +631,43 @@ static void test_late_is_bounded(void **state)
 	assert_non_null(strstr(make_errors(&m), " late string drop"));
 }
 
+/* A string with a time far ahead is forgotten as soon as any other. */
+static void test_late_from_the_future(void **state)
+{
+	const struct wire_record *l = late(7, UINT64_MAX / 2, 0, "x");
+	const uint64_t t = 5, second = 1000000000;
+	struct batch b = { 0 };
+
+	assert_true(batch_add(&b, l, sizeof(struct wire_late), false));
+	batch_compact(&b, t);
+	assert_int_equal(b.late.n, 1);
+	batch_compact(&b, t + second / 2);
+	assert_int_equal(b.late.n, 1);
+	batch_compact(&b, t + second);
+	assert_int_equal(b.late.n, 0);
+	batch_fini(&b);
+}
+
+/* What bufpolicy=fill keeps until the end has a limit for control records, too. */
+static void test_control_is_bounded(void **state)
+{
+	struct segment *s = printing(0, "%d ");
+	uint64_t t = now();
+
+	m.options.v[OPT_BUFPOLICY].num = POLICY_FILL;
+	start();
+	c->held_max = 1024;
+	for (int i = 0; i < 1000; i++)
+		fake_queue(&f, one(s, t, 0, 1), true);
+	pass();
+	assert_true(batch_held(&c->batch) <= 1024);
+	assert_non_null(c->batch.ring[1].v);
+	finish();
+	m.options.v[OPT_BUFPOLICY].num = POLICY_SWITCH;
+	assert_non_null(strstr(make_text(&m), "1 1 1 "));
+	assert_non_null(strstr(make_errors(&m), " drops"));
+}
+
 /* A counter that goes back is a process's doing. */
 static void test_counters_that_shrink(void **state)
 {
@@ -696,6 +733,8 @@ int main(void)
 		T(test_hostile_records),
 		T(test_future_is_bounded),
 		T(test_late_is_bounded),
+		T(test_late_from_the_future),
+		T(test_control_is_bounded),
 		T(test_counters_that_shrink),
 		T(test_system_and_setopt),
 	};

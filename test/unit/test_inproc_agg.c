@@ -1,10 +1,13 @@
 /* Aggregations of the in-process engine, over the slots of threads that write what they like. */
 #include "unit.h"
 
+#include <sys/mman.h>
+#include <sys/stat.h>
+
 #include "agent/map.h"
 #include "load/inproc/inproc.h"
 
-enum { KEYS = 64, STRIDE = 8192 };
+enum { KEYS = 64, MANY_KEYS = 1 << 16, PAGE = 4096 };
 
 static struct inproc_engine e;
 static struct wire_area area;
@@ -14,28 +17,40 @@ static struct image image;
 static struct agg agg;
 static uint64_t rows, sum;
 
-static int setup(void **state)
+static int setup_keys(uint32_t keys)
 {
+	uint64_t size;
+
 	agg = (struct agg){ .func = AGG_SUM, .key_size = 8, .nkeys = 1, .nwords = 2 };
 	image = (struct image){ .aggs = &agg, .naggs = 1, .maps = NULL };
 	map = (struct wire_map){ .kind = WIRE_MAP_AGG_HASH,
 				 .key_size = 8,
 				 .value_size = 16,
 				 .stride = 32,
-				 .max_entries = KEYS,
-				 .buckets = 2 * KEYS,
+				 .max_entries = keys,
+				 .buckets = 2 * keys,
 				 .base = WIRE_THREAD_SPACE };
 	map.gen_stride =
-		map_pad8(sizeof(struct wire_agg_table) + map.buckets * 4 + KEYS * map.stride);
-	assert_true(map.base + 2 * map.gen_stride <= STRIDE);
+		map_pad8(sizeof(struct wire_agg_table) + map.buckets * 4 + keys * map.stride);
 	e = (struct inproc_engine){ .area = &area,
 				    .maps = &map,
 				    .list = list,
-				    .thread_stride = STRIDE,
+				    .thread_stride = (map.base + 2 * map.gen_stride + PAGE - 1) /
+						     PAGE * PAGE,
 				    .store_max = 1 << 20 };
 	e.base.image = &image;
 	e.stores = xcalloc(1, sizeof(*e.stores));
-	e.threads = (uintptr_t)xcalloc(INPROC_THREADS, STRIDE);
+	size = INPROC_THREADS * e.thread_stride;
+	e.files.shared.fd = file_new("shared", size);
+	assert_true(e.files.shared.fd >= 0);
+	e.common = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
+			e.files.shared.fd, 0);
+	assert_true(e.common != MAP_FAILED);
+	e.threads = (uintptr_t)e.common;
+	/* the tracer's own slot is not in the file */
+	assert_true(mmap(e.common, e.thread_stride, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
+			 0) == e.common);
 	e.self = area_thread(&e, 0);
 	for (uint32_t i = 0; i < 4; i++)
 		area_thread(&e, i)->owner = 1;
@@ -43,11 +58,22 @@ static int setup(void **state)
 	return 0;
 }
 
+static int setup(void **state)
+{
+	return setup_keys(KEYS);
+}
+
+static int setup_many(void **state)
+{
+	return setup_keys(MANY_KEYS);
+}
+
 static int teardown(void **state)
 {
 	aggs_store_free(&e);
 	shared_copy_fini(&e.copy);
-	free((void *)e.threads);
+	munmap(e.common, INPROC_THREADS * e.thread_stride);
+	close(e.files.shared.fd);
 	return 0;
 }
 
@@ -117,11 +143,84 @@ static void test_store_is_bounded(void **state)
 	assert_int_equal(kept + e.unstored, key);
 }
 
+static uint64_t resident(void)
+{
+	struct stat st;
+
+	assert_int_equal(fstat(e.files.shared.fd, &st), 0);
+	return (uint64_t)st.st_blocks * 512;
+}
+
+/* Slots that nobody uses say that their tables are full: what no process has written takes no memory when it is read. */
+static void test_holes_stay(void **state)
+{
+	enum { FIRST = 4, SLOTS = 16 };
+	uint64_t before;
+
+	read_all();
+	for (uint32_t i = FIRST; i < FIRST + SLOTS; i++)
+		for (uint64_t gen = 0; gen < 2; gen++) {
+			struct wire_thread *t = area_thread(&e, i);
+			struct wire_agg_table *a = map_agg_table(&map, t, gen);
+			uint8_t *entries = map_agg_entries(&map, a);
+
+			t->owner = 2;
+			a->n = ~0u;
+			for (uint32_t k = 0; i % 2 && k < PAGE / map.stride;
+			     k++) /* index: nothing */
+				*(uint32_t *)(void *)(entries + k * map.stride) = k * 1024;
+		}
+	before = resident();
+	for (int n = 0; n < 3; n++) {
+		read_all();
+		assert_true(resident() <= before);
+		for (uint32_t i = FIRST; i < FIRST + SLOTS; i++)
+			for (uint64_t gen = 0; gen < 2; gen++)
+				map_agg_table(&map, area_thread(&e, i), gen)->n = ~0u;
+	}
+}
+
+/* Tables with pages that were never touched between those that were. */
+static void test_sparse_adds_up(void **state)
+{
+	for (uint64_t n = 0; n < 6; n++) {
+		for (uint32_t slot = 0; slot < 4; slot++)
+			for (uint64_t key = 0; key < 1000; key++)
+				add(slot, key, key);
+		read_all();
+		assert_int_equal(rows, 1000);
+		assert_int_equal(sum, (n + 1) * 4 * (1000 * 999 / 2));
+	}
+}
+
+/* Words across pages of which only the first and the third were touched. */
+static void test_words_with_a_hole(void **state)
+{
+	const struct shared_file f = { e.files.shared.fd, (const uint8_t *)e.common };
+	uint64_t *words = (uint64_t *)area_thread(&e, 5), before;
+	const uint64_t *got;
+
+	assert_null(shared_words_take(&f, words, 2048, &e.copy));
+	words[0] = 1;
+	words[1024] = 2;
+	before = resident();
+	got = shared_words_take(&f, words, 2048, &e.copy);
+	assert_non_null(got);
+	for (int i = 0; i < 2048; i++)
+		assert_int_equal(got[i], i == 0 ? 1 : i == 1024 ? 2 : 0);
+	assert_int_equal(resident(), before);
+	assert_null(shared_words_take(&f, words, 2048, &e.copy));
+	assert_int_equal(words[0] + words[1024], 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_adds_up, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_store_is_bounded, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_holes_stay, setup_many, teardown),
+		cmocka_unit_test_setup_teardown(test_sparse_adds_up, setup_many, teardown),
+		cmocka_unit_test_setup_teardown(test_words_with_a_hole, setup_many, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

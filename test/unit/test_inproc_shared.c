@@ -130,11 +130,11 @@ static void test_forged_table(void **state)
 		struct seen s = { 0 };
 
 		memset(table, fill, TABLE);
-		shared_agg_take(&keyed, table, &c, see_value, &s);
+		shared_agg_take(&keyed, NULL, table, &c, see_value, &s);
 		assert_int_equal(s.records, fill ? KEYS : 0);
 		for (int i = 0; i < TABLE && fill; i++)
 			assert_true(!table[i] || i >= (int)sizeof(struct wire_agg_table));
-		shared_agg_take(&keyed, table, &c, see_value, &s);
+		shared_agg_take(&keyed, NULL, table, &c, see_value, &s);
 		assert_int_equal(s.records, fill ? KEYS : 0);
 		free(table);
 	}

@@ -359,6 +359,105 @@ static void test_signal_frames(void **state)
 	}
 }
 
+/* --- stacks that hold frames which no kernel made --- */
+
+/* mov $15, %rax; syscall, at an address that reads as the segment register of a frame. */
+enum { FORGED_RESTORER = 0x7e530033, FORGED_STACK = 4 << 20 };
+
+static void put_restorer(void)
+{
+	static const uint8_t code[] = { 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05 };
+	void *at = (void *)(uintptr_t)(FORGED_RESTORER & ~4095);
+
+	at = mmap(at, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
+		  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	if (at == MAP_FAILED)
+		_exit(1);
+	memcpy((uint8_t *)at + (FORGED_RESTORER & 4095), code, sizeof(code));
+}
+
+/* The process's stack pointer is at words of which every second is a frame's first, with this return address or, 0, one that
+ * is never the same. */
+static void on_forged_stack(void *arg)
+{
+	uint64_t to = *(uint64_t *)arg, *w;
+
+	put_restorer();
+	w = mmap(NULL, FORGED_STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	for (size_t i = 1; i + 1 < FORGED_STACK / 8; i += 2) {
+		w[i] = to ? to : (uint64_t)i << 32 | 0x33;
+		w[i + 1] = 0;
+	}
+	seen[0] = 1;
+	__asm__ volatile("mov %0, %%rsp\n\t"
+			 "1: mov $34, %%eax\n\t" /* pause(2) */
+			 "syscall\n\t"
+			 "jmp 1b"
+			 :
+			 : "r"(w)
+			 : "memory");
+}
+
+static void count_frame(void *arg, uint64_t *pc)
+{
+	++*(uint64_t *)arg;
+}
+
+/* Calls of read(2) and the like that this process has made. */
+static uint64_t reads_made(void)
+{
+	FILE *f = fopen("/proc/self/io", "re");
+	unsigned long long n = 0;
+	char line[64];
+
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "syscr: %llu", &n) == 1)
+			break;
+	if (f)
+		fclose(f);
+	return n;
+}
+
+static void busy(struct err *e)
+{
+	assert_non_null(e);
+	assert_int_equal(e->code, EBUSY);
+	assert_non_null(strstr(e->text, "more signal frames on its stacks"));
+	err_free(e);
+}
+
+/* However many there are, few are looked at, and the process is refused. */
+static void test_forged_frames(void **state)
+{
+	for (int real = 0; real < 2; real++) {
+		uint64_t to = real ? FORGED_RESTORER : 0, frames = 0, before;
+		struct control_range r = { 16, 17 };
+		struct control_thread *t;
+		pid_t pid, tid = -1;
+		struct control *c;
+		uint32_t n;
+
+		seen = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+		pid = child_of(on_forged_stack, &to);
+		while (!*(volatile uint64_t *)seen)
+			usleep(100);
+		for (t = NULL, c = NULL; !t || (t->regs.rsp & 4095);) {
+			control_free(c);
+			c = stopped(pid);
+			t = control_threads(c, &n);
+		}
+		before = reads_made();
+		busy(control_signal_frames(c, count_frame, &frames));
+		assert_true(frames <= 1024);
+		busy(control_refers(c, &r, 1, false, &tid));
+		assert_int_equal(tid, -1);
+		assert_true(reads_made() - before <= 2 * 20000);
+		control_free(c);
+		end(pid);
+		munmap(seen, 4096);
+	}
+}
+
 /* --- text --- */
 
 static uint64_t now_ns(void)
@@ -593,6 +692,7 @@ int main(void)
 		cmocka_unit_test(test_group_stop_stays),
 		cmocka_unit_test(test_signals_arrive),
 		cmocka_unit_test(test_signal_frames),
+		cmocka_unit_test(test_forged_frames),
 		cmocka_unit_test(test_patch_text),
 		cmocka_unit_test(test_start),
 		cmocka_unit_test(test_start_killed),

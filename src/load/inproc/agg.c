@@ -123,6 +123,9 @@ static void take_entry(void *arg, const void *key, const uint64_t *words)
 
 static void take(struct inproc_engine *e, struct wire_thread *t, uint32_t gen)
 {
+	const struct shared_file shared = { e->files.shared.fd, (const uint8_t *)e->common },
+				 *f = t == e->self ? NULL : &shared;
+
 	for (uint32_t i = 0; i < e->base.image->naggs; i++) {
 		const struct agg *a = &e->base.image->aggs[i];
 		const struct wire_map *m = &e->maps[a->map];
@@ -131,9 +134,9 @@ static void take(struct inproc_engine *e, struct wire_thread *t, uint32_t gen)
 		const uint64_t *words = NULL;
 
 		if (m->kind == WIRE_MAP_AGG_ARRAY)
-			words = shared_words_take(at, a->nwords, &e->copy);
+			words = shared_words_take(f, at, a->nwords, &e->copy);
 		else
-			shared_agg_take(m, at, &e->copy, take_entry, &to);
+			shared_agg_take(m, f, at, &e->copy, take_entry, &to);
 		if (words)
 			take_entry(&to, NULL, words);
 	}

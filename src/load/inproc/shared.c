@@ -1,6 +1,10 @@
+#define _GNU_SOURCE
 #include "load/inproc/shared.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "agent/map.h"
 #include "agent/ring.h"
@@ -17,6 +21,48 @@ static void *copy(struct shared_copy *c, const void *from, uint32_t n)
 	vec_reserve(&c->words, n / 8 + 2);
 	memcpy(c->words.v, from, n);
 	return c->words.v;
+}
+
+/* --- holes --- */
+
+/* Addresses [lo, hi) that have pages, as far as it was asked. */
+struct extent {
+	const uint8_t *lo, *hi;
+};
+
+/* The next page of the file at or behind p that is there (SEEK_DATA), or is not (SEEK_HOLE). All is there where the kernel
+ * cannot tell. */
+static const uint8_t *seek(const struct shared_file *f, const uint8_t *p, int whence)
+{
+	const uint8_t *last = (const uint8_t *)UINTPTR_MAX;
+	off_t at;
+
+	if (!f)
+		return whence == SEEK_DATA ? p : last;
+	at = lseek(f->fd, p - f->at, whence);
+	if (at >= 0)
+		return f->at + at;
+	return whence == SEEK_DATA && errno != ENXIO ? p : last;
+}
+
+static bool is_there(const struct shared_file *f, struct extent *x, const void *addr)
+{
+	const uint8_t *p = addr;
+
+	if (p >= x->lo && p < x->hi)
+		return true;
+	if (seek(f, p, SEEK_DATA) != p)
+		return false;
+	*x = (struct extent){ p, seek(f, p, SEEK_HOLE) };
+	return true;
+}
+
+/* Zeroes; pages that are not there stay so. */
+static void wipe(const struct shared_file *f, void *p, uint64_t n)
+{
+	if (!f || fallocate(f->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+			    (const uint8_t *)p - f->at, (off_t)n))
+		memset(p, 0, n);
 }
 
 /* --- rings --- */
@@ -42,54 +88,88 @@ void shared_ring_take(struct wire_ring *r, uint32_t size, uint64_t *tail, struct
 /* --- aggregations --- */
 
 /* Entry number i is not found any more. False: it is not near where it is looked for first. */
-static bool clear_index(const struct wire_map *m, uint32_t *index, uint32_t hash, uint32_t i)
+static bool clear_index(const struct wire_map *m, const struct shared_file *f, struct extent *x,
+			uint32_t *index, uint32_t hash, uint32_t i)
 {
-	for (uint32_t b = 0; b < m->buckets; b++) {
+	for (uint32_t b = 0; b < m->buckets && b <= NEAR; b++) {
 		uint64_t at = (hash + b) & (m->buckets - 1);
 
+		if (!is_there(f, x, &index[at]))
+			return false;
 		if (__atomic_load_n(&index[at], __ATOMIC_RELAXED) == i + 1) {
 			index[at] = 0;
 			return true;
 		}
-		if (b == NEAR)
-			return false;
 	}
-	return true;
+	return m->buckets <= NEAR;
 }
 
-void shared_agg_take(const struct wire_map *m, void *table, struct shared_copy *c,
+/* Entries that the table says it has, as far as they have pages: a thread makes them one behind the other. */
+static uint32_t count(const struct wire_map *m, const struct shared_file *f,
+		      struct wire_agg_table *t)
+{
+	const uint8_t *entries = map_agg_entries(m, t);
+	struct extent x = { 0 };
+	uint32_t n;
+
+	if (!is_there(f, &x, t))
+		return 0;
+	n = __atomic_load_n(&t->n, __ATOMIC_ACQUIRE);
+	if (n > m->max_entries)
+		n = m->max_entries;
+	if (!n || !is_there(f, &x, entries))
+		return 0;
+	return (uint64_t)(x.hi - entries) / m->stride < n
+		       ? (uint32_t)((uint64_t)(x.hi - entries) / m->stride)
+		       : n;
+}
+
+void shared_agg_take(const struct wire_map *m, const struct shared_file *f, void *table,
+		     struct shared_copy *c,
 		     void (*fn)(void *arg, const void *key, const uint64_t *value), void *arg)
 {
 	struct wire_agg_table *t = table;
-	uint32_t *index = (uint32_t *)(t + 1);
+	uint32_t *index = (uint32_t *)(t + 1), n = count(m, f, t);
 	uint8_t *entries = map_agg_entries(m, t);
-	uint32_t n = __atomic_load_n(&t->n, __ATOMIC_ACQUIRE);
+	struct extent x = { 0 };
 	bool near = true;
 
-	if (n > m->max_entries)
-		n = m->max_entries;
 	for (uint32_t i = 0; i < n; i++) {
 		const uint8_t *en = copy(c, entries + (uint64_t)i * m->stride, m->stride);
 
 		fn(arg, en + 8, (const uint64_t *)(const void *)(en + 8 + map_pad8(m->key_size)));
-		near = near && clear_index(m, index, *(const uint32_t *)(const void *)en, i);
+		near = near && clear_index(m, f, &x, index, *(const uint32_t *)(const void *)en, i);
 	}
 	if (!near)
-		memset(index, 0, m->buckets * sizeof(*index));
+		wipe(f, index, m->buckets * sizeof(*index));
 	for (uint32_t i = 0; i < n; i++)
 		memset(entries + (uint64_t)i * m->stride, 0, m->stride);
-	t->n = t->full = 0;
+	x = (struct extent){ 0 };
+	if (is_there(f, &x, t))
+		t->n = t->full = 0;
 }
 
-const uint64_t *shared_words_take(uint64_t *words, uint32_t n, struct shared_copy *c)
+const uint64_t *shared_words_take(const struct shared_file *f, uint64_t *words, uint32_t n,
+				  struct shared_copy *c)
 {
-	const uint64_t *own;
+	uint8_t *const begin = (uint8_t *)words;
+	const size_t size = (size_t)n * 8;
+	struct extent x = { 0 };
+	size_t at = 0, end;
 
-	if (!__atomic_load_n(words, __ATOMIC_RELAXED))
+	if (!is_there(f, &x, words) || !__atomic_load_n(words, __ATOMIC_RELAXED))
 		return NULL;
-	own = copy(c, words, n * 8);
-	memset(words, 0, (size_t)n * 8);
-	return own;
+	vec_reserve(&c->words, n);
+	memset(c->words.v, 0, size);
+	while (at < size && is_there(f, &x, begin + at)) {
+		end = (uintptr_t)x.hi - (uintptr_t)begin;
+		if (end > size)
+			end = size;
+		memcpy((uint8_t *)c->words.v + at, begin + at, end - at);
+		memset(begin + at, 0, end - at);
+		at = (uintptr_t)seek(f, begin + end, SEEK_DATA) - (uintptr_t)begin;
+	}
+	return c->words.v;
 }
 
 /* --- the shared hash --- */

@@ -1,8 +1,8 @@
 /* What the tracer reads in memory that traced processes write (wire/inproc.h, the shared file).
  *
  * In: addresses in the shared mapping, sizes and places from struct wire_map (tracer-written), the tracer's own positions. Out:
- * copies.
- * Always true: every word is read once and checked before it is used; what is handed out lies in the tracer's own memory; each
+ * copies; shared_hash_find() alone gives an address in shared memory.
+ * Always true: every word is read once and checked before it is used; what is handed to a callback or returned as a copy lies in the tracer's own memory; each
  * call ends after a number of steps that sizes of the tracer's bound, whatever a process writes meanwhile.
  */
 #ifndef DESCRY_LOAD_INPROC_SHARED_H
@@ -25,14 +25,24 @@ void shared_copy_fini(struct shared_copy *c);
 void shared_ring_take(struct wire_ring *r, uint32_t size, uint64_t *tail, struct shared_copy *c,
 		      void (*fn)(void *arg, const void *record, uint32_t n), void *arg);
 
+/* The shared file and where it is mapped. A process may set a count beyond what it wrote: pages of the file that nobody has
+ * touched are not read, since reading one allocates it. NULL: the memory is the tracer's own, not the file's. */
+struct shared_file {
+	int fd;
+	const uint8_t *at;
+};
+
 /* Hands out the entries of an aggregation's table at `table`, of a map of kind WIRE_MAP_AGG_HASH, and clears it. key: m->key_size
  * bytes; value: m->value_size bytes. */
-void shared_agg_take(const struct wire_map *m, void *table, struct shared_copy *c,
+void shared_agg_take(const struct wire_map *m, const struct shared_file *f, void *table,
+		     struct shared_copy *c,
 		     void (*fn)(void *arg, const void *key, const uint64_t *value), void *arg);
 /* The n words at `words`, which are cleared when the first is not 0. NULL: it is. */
-const uint64_t *shared_words_take(uint64_t *words, uint32_t n, struct shared_copy *c);
+const uint64_t *shared_words_take(const struct shared_file *f, uint64_t *words, uint32_t n,
+				  struct shared_copy *c);
 
-/* The value of a key in a WIRE_MAP_HASH, in shared memory; NULL: it is not there. */
+/* The address of a key's value in a WIRE_MAP_HASH; NULL: it is not there. This is no copy: the value lies in shared memory, and any
+ * traced process may change it at any time. The caller reads each word of it once and trusts none. */
 const void *shared_hash_find(const struct wire_map *m, const void *key);
 
 #endif

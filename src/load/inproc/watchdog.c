@@ -12,20 +12,21 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/procdir.h"
 #include "undo.h"
 
-enum { STOP_MS = 2000, PAUSE_MAX_MS = 1000 };
+enum { STOP_MS = 2000, PAUSE_MAX_MS = 1000, HURRY_MS = 60000 };
 
 static int pidfd_of(pid_t pid)
 {
 	return (int)syscall(SYS_pidfd_open, pid, 0);
 }
 
-/* Its own session, no terminal, no descriptors but `keep`, which becomes 3. */
-static void settle_down(int keep)
+/* Its own session, no terminal, no descriptors but `keep`, which becomes 3. Returns the priority that it had before. */
+static int settle_down(int keep)
 {
-	int null;
+	int null, nice;
 
 	setsid();
 	if (chdir("/") < 0)
@@ -40,6 +41,7 @@ static void settle_down(int keep)
 	signal(SIGABRT, SIG_DFL);
 	prctl(PR_SET_NAME, "descry-watch");
 	/* others' programs wait for it; where that is permitted */
+	nice = getpriority(PRIO_PROCESS, 0);
 	setpriority(PRIO_PROCESS, 0, -10);
 	if (keep != 3) {
 		dup2(keep, 3);
@@ -53,6 +55,7 @@ static void settle_down(int keep)
 			dup2(null, fd);
 	if (null > 3)
 		close(null);
+	return nice;
 }
 
 /* What is watched. */
@@ -129,12 +132,19 @@ static bool undo_round(const struct watched *w)
 	return all;
 }
 
-/* As long as it takes: a process may be held by a debugger, stopped inside a probe, or wait for a child of vfork(). */
-static void undo_processes(const struct watched *w)
+/* As long as it takes: a process may be held by a debugger, stopped inside a probe, or wait for a child of vfork(). After a minute
+ * the watchdog goes back to the priority `nice`: a process can make it wait for ever. */
+static void undo_processes(const struct watched *w, int nice)
 {
+	const uint64_t hurry = now_ns() + (uint64_t)HURRY_MS * 1000000;
+	bool hurries = true;
 	long pause = 1;
 
 	while (!undo_round(w)) {
+		if (hurries && now_ns() > hurry) {
+			setpriority(PRIO_PROCESS, 0, nice);
+			hurries = false;
+		}
 		nanosleep(&(struct timespec){ .tv_sec = pause / 1000,
 					      .tv_nsec = pause % 1000 * 1000000 },
 			  NULL);
@@ -145,13 +155,13 @@ static void undo_processes(const struct watched *w)
 
 static void watch(const struct watched *w, int pidfd)
 {
+	const int nice = settle_down(pidfd);
 	struct pollfd p;
 
-	settle_down(pidfd);
 	p = (struct pollfd){ .fd = 3, .events = POLLIN };
 	while (poll(&p, 1, -1) < 0 && errno == EINTR)
 		;
-	undo_processes(w);
+	undo_processes(w, nice);
 	_exit(0);
 }
 

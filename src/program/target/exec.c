@@ -82,7 +82,8 @@ void control_exec_forget(pid_t tid)
 	(void)control_waitpid(tid, &status);
 }
 
-/* Runs on to the end of a system call. 1: it has come to one; 0: it runs still; -1: it has ended. */
+/* Runs on to the end of a system call. 1: it has come to one; 0: the deadline has passed and it runs still, however many stops
+ * and signals come; -1: it has ended. */
 static int next_call(pid_t pid, bool *inside, uint64_t deadline)
 {
 	if (ptrace(PTRACE_SYSCALL, pid, 0, 0) < 0)
@@ -90,7 +91,7 @@ static int next_call(pid_t pid, bool *inside, uint64_t deadline)
 	for (;;) {
 		int status;
 
-		if (!control_wait(pid, &status, deadline))
+		if (now_ns() > deadline || !control_wait(pid, &status, deadline))
 			return 0;
 		if (!WIFSTOPPED(status))
 			return -1;

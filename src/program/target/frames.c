@@ -6,7 +6,9 @@
  */
 #define _GNU_SOURCE
 #include <assert.h>
+#include <errno.h>
 
+#include "base/clock.h"
 #include "internal.h"
 
 enum {
@@ -20,41 +22,93 @@ enum {
 	CHUNK = 256 << 10,
 };
 
+/* What one scan may cost, since a process may write frames that no kernel made: so many frames in all, so many words that look
+ * like a frame's return address and are none, and so much time. */
+enum { FRAMES_MAX = 256, FRAMES_PER_THREAD = 16, READS_MAX = 1 << 14 };
+static const uint64_t SCAN_NS = 5ull * 1000 * 1000 * 1000;
+
 struct scan {
 	struct control *c;
-	VEC(struct control_range) stacks; /* live parts, to do and done */
+	VEC(struct control_range) stacks; /* live parts to be looked at */
+	VEC(struct control_range) known; /* live parts seen so far: sorted, apart from each other */
 	VEC(uint64_t) restorers;
 	uint8_t *buf;
 	void (*fn)(void *arg, uint64_t *pc); /* NULL: look for references */
 	void *arg;
 	const struct control_range *ranges;
 	uint32_t nranges;
-	bool words, found;
+	uint32_t frames, frames_max, reads;
+	uint64_t deadline;
+	bool words, found, spent; /* spent: one of the limits above is reached */
 };
 
-/* [sp, end of its mapping) is live, unless it is known already. */
+/* The mapping that holds addr, NULL none. The kernel lists mappings in the order of their addresses. */
+static const struct control_map *map_of(const struct control *c, uint64_t addr)
+{
+	uint32_t lo = 0, hi = c->maps.n;
+
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (c->maps.v[mid].hi <= addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < c->maps.n && c->maps.v[lo].lo <= addr ? &c->maps.v[lo] : NULL;
+}
+
+/* The first known part that ends above addr. */
+static uint32_t known_above(const struct scan *s, uint64_t addr)
+{
+	uint32_t lo = 0, hi = s->known.n;
+
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (s->known.v[mid].hi <= addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+/* Puts r in the place of the known parts [first, end), which it covers. */
+static void replace_known(struct scan *s, uint32_t first, uint32_t end, struct control_range r)
+{
+	uint32_t left = s->known.n - end;
+
+	if (first == end)
+		vec_add(&s->known);
+	memmove(&s->known.v[first + 1], &s->known.v[end], left * sizeof(r));
+	s->known.v[first] = r;
+	s->known.n = first + 1 + left;
+}
+
+/* [sp, end of its mapping) is live: adds what is not known of it. */
 static void add_stack(struct scan *s, uint64_t sp)
 {
-	for (uint32_t i = 0; i < s->c->maps.n; i++) {
-		const struct control_map *m = &s->c->maps.v[i];
-		uint64_t hi = m->hi;
+	const struct control_map *m = map_of(s->c, sp);
+	uint32_t first, end;
+	uint64_t at, hi;
 
-		if (sp < m->lo || sp >= hi || m->prot[0] != 'r' || m->prot[1] != 'w')
-			continue;
-		if (hi - sp > STACK_MAX)
-			hi = sp + STACK_MAX;
-		for (uint32_t k = 0; k < s->stacks.n; k++) {
-			struct control_range *have = &s->stacks.v[k];
-
-			if (sp >= have->lo && sp < have->hi)
-				return;
-			if (sp < have->lo && hi > have->lo && hi <= have->hi)
-				hi = have->lo; /* what is above was looked at */
-		}
-		if (hi > sp)
-			vec_push(&s->stacks, (struct control_range){ sp & ~7ull, hi });
+	if (!m || m->prot[0] != 'r' || m->prot[1] != 'w')
 		return;
+	at = sp &= ~7ull;
+	hi = m->hi - sp > STACK_MAX ? sp + STACK_MAX : m->hi;
+	first = end = known_above(s, sp);
+	if (first < s->known.n && s->known.v[first].lo <= sp)
+		return;
+	for (; end < s->known.n && s->known.v[end].lo < hi; end++) {
+		const struct control_range *have = &s->known.v[end];
+
+		vec_push(&s->stacks, (struct control_range){ at, have->lo });
+		at = have->hi;
 	}
+	if (at < hi)
+		vec_push(&s->stacks, (struct control_range){ at, hi });
+	replace_known(s, first, end, (struct control_range){ sp, at > hi ? at : hi });
 }
 
 static bool in_ranges(const struct scan *s, uint64_t addr)
@@ -75,7 +129,8 @@ static bool is_restorer(struct scan *s, uint64_t addr)
 	for (uint32_t i = 0; i < s->restorers.n; i++)
 		if (s->restorers.v[i] == addr)
 			return true;
-	if (pread(s->c->mem, code, sizeof(code), (off_t)addr) != sizeof(code) ||
+	s->spent |= ++s->reads > READS_MAX;
+	if (s->spent || pread(s->c->mem, code, sizeof(code), (off_t)addr) != sizeof(code) ||
 	    (memcmp(code, rax, sizeof(rax)) && memcmp(code, eax, sizeof(eax))))
 		return false;
 	vec_push(&s->restorers, addr);
@@ -102,6 +157,10 @@ static struct err *look_at_frame(struct scan *s, const uint8_t *p, uint64_t addr
 {
 	uint64_t pc = word_at(p + FRAME_RIP), old = pc;
 
+	if (++s->frames > s->frames_max || now_ns() > s->deadline) {
+		s->spent = true;
+		return NULL;
+	}
 	add_stack(s, word_at(p + FRAME_RSP));
 	if (!s->fn) {
 		s->found |= in_ranges(s, pc) || in_ranges(s, word_at(p + FRAME_RSP));
@@ -115,16 +174,17 @@ static struct err *scan_stack(struct scan *s, uint64_t lo, uint64_t hi)
 {
 	struct err *e = NULL;
 
-	while (!e && lo + 8 <= hi && !s->found) {
+	while (!e && lo + 8 <= hi && !s->found && !s->spent) {
 		uint64_t n = hi - lo < CHUNK ? hi - lo : CHUNK;
 		ssize_t got = pread(s->c->mem, s->buf, n, (off_t)lo);
 		uint64_t end, at;
 
+		s->spent = now_ns() > s->deadline;
 		if (got < 8)
 			return NULL; /* the rest was never touched, or went away */
 		/* frames that the end of the chunk cuts are looked at with the next one */
 		end = (uint64_t)got == n && lo + n < hi ? n - FRAME_SIZE : (uint64_t)got & ~7ull;
-		for (at = 0; !e && at < end; at += 8) {
+		for (at = 0; !e && !s->spent && at < end; at += 8) {
 			if (s->words && in_ranges(s, word_at(s->buf + at)))
 				s->found = true;
 			if (at + FRAME_SIZE <= (uint64_t)got && is_frame(s, s->buf + at, lo + at))
@@ -142,7 +202,9 @@ static struct err *scan_init(struct scan *s, struct control *c)
 	const struct control_map *maps;
 	uint32_t n;
 
-	*s = (struct scan){ .c = c };
+	*s = (struct scan){ .c = c,
+			    .frames_max = FRAMES_MAX + c->threads.n * FRAMES_PER_THREAD,
+			    .deadline = now_ns() + SCAN_NS };
 	s->buf = xmalloc(CHUNK);
 	return control_maps(c, &maps, &n);
 }
@@ -150,6 +212,7 @@ static struct err *scan_init(struct scan *s, struct control *c)
 static void scan_fini(struct scan *s)
 {
 	vec_fini(&s->stacks);
+	vec_fini(&s->known);
 	vec_fini(&s->restorers);
 	free(s->buf);
 }
@@ -159,9 +222,14 @@ static struct err *scan_stacks(struct scan *s)
 {
 	struct err *e = NULL;
 
-	for (uint32_t i = 0; !e && i < s->stacks.n && !s->found; i++)
+	for (uint32_t i = 0; !e && i < s->stacks.n && !s->found && !s->spent; i++)
 		e = scan_stack(s, s->stacks.v[i].lo, s->stacks.v[i].hi);
 	s->stacks.n = 0;
+	if (!e && s->spent && !s->found)
+		e = err_new(
+			EBUSY,
+			"process %d (%s) has more signal frames on its stacks than can be looked at",
+			s->c->pid, s->c->name);
 	return e;
 }
 
@@ -173,7 +241,7 @@ struct err *control_signal_frames(struct control *c, void (*fn)(void *arg, uint6
 	assert(c->stopped);
 	s.fn = fn;
 	s.arg = arg;
-	for (uint32_t i = 0; i < c->threads.n; i++)
+	for (uint32_t i = 0; !e && i < c->threads.n; i++)
 		add_stack(&s, c->threads.v[i].regs.rsp);
 	if (!e)
 		e = scan_stacks(&s);

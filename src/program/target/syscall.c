@@ -260,13 +260,15 @@ static struct err *write_frame(struct control *c, const struct control_thread *t
 	return control_write(c, *ret_sp, &f, sizeof(f));
 }
 
-enum outcome { DONE, AGAIN, FAILED };
+enum outcome { DONE, AGAIN, LATE, FAILED };
 
-/* From the stop where the call's registers are set to one where the thread's own are back. */
-static enum outcome run_call(struct control *c, struct control_thread *t, int64_t *ret_value,
-			     int *ret_sig)
+static const uint64_t CALL_NS =
+	10ull * 1000 * 1000 * 1000; /* for a call, however often it is begun anew */
+
+/* From the stop where the call's registers are set to one where the thread's own are back. AGAIN, LATE: the call was not made. */
+static enum outcome run_call(struct control *c, struct control_thread *t, uint64_t deadline,
+			     int64_t *ret_value, int *ret_sig)
 {
-	uint64_t deadline = now_ns() + 10000000000ull;
 	struct user_regs_struct r;
 	int status, stops = 0;
 
@@ -278,8 +280,13 @@ static enum outcome run_call(struct control *c, struct control_thread *t, int64_
 			stops++;
 			continue;
 		}
-		if (status >> 16 == PTRACE_EVENT_STOP)
-			continue;
+		if (status >> 16 == PTRACE_EVENT_STOP) {
+			if (now_ns() < deadline)
+				continue;
+			if (stops || ptrace(PTRACE_SETREGS, t->tid, 0, &t->regs) < 0)
+				return FAILED;
+			return LATE;
+		}
 		/* A signal came before the call: the thread handles it as if nothing had been, then all anew. */
 		*ret_sig = WSTOPSIG(status);
 		if (ptrace(PTRACE_SETREGS, t->tid, 0, &t->regs) < 0)
@@ -293,7 +300,7 @@ static enum outcome run_call(struct control *c, struct control_thread *t, int64_
 		}
 		if (!control_wait_interrupt(t->tid, status, deadline) || !control_get_regs(t))
 			return FAILED;
-		return AGAIN;
+		return now_ns() < deadline ? AGAIN : LATE;
 	}
 	if (ptrace(PTRACE_GETREGS, t->tid, 0, &r) < 0)
 		return FAILED;
@@ -313,6 +320,7 @@ static enum outcome run_call(struct control *c, struct control_thread *t, int64_
 static struct err *call_in(struct control *c, struct control_thread *t, long nr,
 			   const uint64_t args[6], int64_t *ret_value)
 {
+	const uint64_t deadline = now_ns() + CALL_NS;
 	enum outcome o = AGAIN;
 	int sig = 0;
 
@@ -335,12 +343,17 @@ static struct err *call_in(struct control *c, struct control_thread *t, long nr,
 		r.r9 = args[5];
 		if (ptrace(PTRACE_SETREGS, t->tid, 0, &r) < 0)
 			return control_gone(c);
-		o = run_call(c, t, ret_value, &sig);
+		o = run_call(c, t, deadline, ret_value, &sig);
 	}
 	if (o == FAILED && sig == SIGSYS)
 		return err_new(
 			EPERM,
 			"process %d (%s) does not let system calls be made in it (seccomp or Syscall User Dispatch)",
+			c->pid, c->name);
+	if (o == LATE)
+		return err_new(
+			ETIMEDOUT,
+			"process %d (%s) is stopped or gets signals again and again, so that no system call can be made in it",
 			c->pid, c->name);
 	return o == FAILED ? control_gone(c) : NULL;
 }

@@ -95,7 +95,8 @@ struct err *control_patch_text(struct control *c, struct control_patch *p, uint3
 
 /* Calls fn for every program counter saved in a signal frame on the threads' stacks (the kernel's rt_sigframe: return
  * address of the restorer, ucontext): fn may change *pc. in_syscall as in struct control_thread: never, the kernel has
- * set the program counter back already. */
+ * set the program counter back already. EBUSY: the stacks hold more frames than nested handlers leave, as a process may forge
+ * them, or looking at them took too long; fn was called for some. */
 struct err *control_signal_frames(struct control *c, void (*fn)(void *arg, uint64_t *pc),
 				  void *arg);
 
@@ -104,7 +105,7 @@ struct control_range {
 };
 /* Looks for a thread that may come back into one of the ranges: its program counter or stack pointer, one saved in a
  * signal frame, or, with `words`, any word of the live part of a stack lies there (return addresses, and what is left of
- * dead ones). *ret_tid 0: none. */
+ * dead ones). *ret_tid 0: none. EBUSY as above. */
 struct err *control_refers(struct control *c, const struct control_range *r, uint32_t n, bool words,
 			   pid_t *ret_tid);
 
