@@ -82,16 +82,16 @@ class Target:
             if self.written > OUTPUT_MAX:
                 self.tracer.kill()
 
-    def wait(self, word, secs=SECS):
+    def wait(self, word, secs=SECS, flags=0):
         """Until the process has said it."""
         end = time.monotonic() + secs
-        while not re.search(word, self.text) and time.monotonic() < end:
+        while not re.search(word, self.text, flags) and time.monotonic() < end:
             if select.select([self.proc.stdout], [], [], 0.05)[0]:
                 more = os.read(self.proc.stdout.fileno(), 65536).decode()
                 self.text += more
                 if not more:
                     break
-        return check(re.search(word, self.text), "the hostile process did not come to %r" % word, self.text[-500:], self.errors())
+        return check(re.search(word, self.text, flags), "the hostile process did not come to %r" % word, self.text[-500:], self.errors())
 
     def attack(self, witness=0, victim=0, rounds=1000):
         """Begins, and is through with so many rounds: a power of 10."""
@@ -279,7 +279,50 @@ def actions():
     own.wait()
 
 
+def contained(*setting):
+    """A process of root's, with less than root has: system() is not for it to use."""
+    own = subprocess.Popen([*setting, HOSTILE, "none"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    own.stdout.readline()
+    r = descry("-q", "-w", "-x", "engine=inproc", "-n", 'BEGIN { system("echo %s", "ran"); exit(0); } pid$target:a.out:work:entry { }', "-p", str(own.pid), rc=1)
+    check("ran" not in r.out and "other privileges or name spaces" in r.err, " ".join(setting), r)
+    r = subprocess.run([DESCRY, "-x", "report", "-n", "BEGIN { exit(0); } pid$target:a.out:work:entry { @ = count(); }", "-p", str(own.pid)],
+                       capture_output=True, timeout=60)
+    check(b"engine inproc" not in r.stderr, "traced from inside unasked: " + " ".join(setting), r)
+    own.kill()
+    own.wait()
+
+
 alone("actions", actions)
+alone("empty capabilities", contained, "setpriv", "--bounding-set=-all", "--inh-caps=-all", "--")
+alone("mount name space", contained, "unshare", "--mount", "--")
+
+
+# --- privileges that change ---
+def inside(t):
+    return any(is_shared(name) for _, _, _, _, name in maps(t.proc.pid))
+
+
+def caps():
+    """What a process has forked shares its memory: a program with capabilities that it then executes is not to have it, too."""
+    if not shutil.which("setcap"):
+        return print("setcap is not here: programs with capabilities are not tested")
+    program = os.path.join(TMP, "with_caps")
+    shutil.copy(HOSTILE, program)
+    if sh("setcap cap_net_raw+ep " + program).returncode:
+        return print("files here cannot have capabilities")
+    t = Target("caps", "pid$target:libc.so.6:getpid:entry { @ = count(); } " + TICK, owned=program)
+    t.proc.stdin.write(b"0 0\n")
+    t.proc.stdin.flush()
+    t.wait("ready.*ready", flags=re.S)
+    written = t.written
+    while t.written < written + 400 and not inside(t) and t.tracer.poll() is None: # 200 rounds of the tracer's
+        time.sleep(0.001)
+    shares = inside(t)
+    t.end_tracer()
+    check("not traced together" in t.errors() and not shares, "a program with capabilities shares memory with one that has none: %s" % shares, t.errors())
+
+
+alone("caps", caps)
 
 
 # --- strangers ---

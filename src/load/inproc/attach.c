@@ -174,9 +174,10 @@ static struct err *check_user(struct inproc_engine *e, const struct inproc_proce
 	const struct owner u = owner_of(p->pid);
 
 	if (e->any_user && !owner_is(&e->user, &u))
-		return err_new(EPERM,
-			       "processes of different users (%u, %u) are not traced together",
-			       e->user.uids[1], u.uids[1]);
+		return err_new(
+			EPERM,
+			"processes of different users (%u, %u), or with different privileges, are not traced together",
+			e->user.uids[1], u.uids[1]);
 	if (e->files.unsealed && !owner_is_us(p->pid))
 		return err_new(
 			EPERM,

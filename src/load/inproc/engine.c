@@ -83,7 +83,7 @@ static struct err *check_actions(const struct inproc_engine *e)
 		if (!owner_is_us(e->targets[i].pid))
 			return err_new(
 				ENOTSUP,
-				"process %d is another user's, who could choose what system() or freopen() does: in-process they are "
+				"process %d is another user's, or has other privileges or name spaces than descry, and could choose what system() or freopen() does: in-process they are "
 				"for BEGIN, END and tick probes only, and take no arguments; use -x engine=kernel",
 				(int)e->targets[i].pid);
 	return NULL;
