@@ -58,10 +58,11 @@ targets = []
 class Target:
     """A hostile process, and the tracer that root has put on it."""
 
-    def __init__(self, attack, d=None, *options, owned="/nonexistent/file"):
+    def __init__(self, attack, d=None, *options, owned="/nonexistent/file", uid=TARGET_UID):
         targets.append(self)
         self.text, self.tracer, self.out, self.written = "", None, b"", 0
-        self.proc = as_user(TARGET_UID, HOSTILE, attack, owned, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.proc = (as_user(uid, HOSTILE, attack, owned, stdin=subprocess.PIPE, stdout=subprocess.PIPE) if uid else
+                     subprocess.Popen([HOSTILE, attack, owned], stdin=subprocess.PIPE, stdout=subprocess.PIPE))
         self.wait("ready")
         if d:
             self.err = tempfile.TemporaryFile(dir=TMP)
@@ -323,6 +324,28 @@ def caps():
 
 
 alone("caps", caps)
+
+
+def drop():
+    """A daemon of root's that becomes another user while it is traced: from then on it is a stranger, and system() is not for it."""
+    told = os.path.join(TMP, "told")
+    t = Target("drop", 'pid$target:a.out:work:entry { system("echo %%d >>%s", arg0); } ' % told + TICK, "-w", uid=0)
+    t.proc.stdin.write(b"0 0\n")
+    t.proc.stdin.flush()
+    end = time.monotonic() + SECS
+    while not os.path.exists(told) and time.monotonic() < end:
+        time.sleep(0.001)
+    t.proc.stdin.write(b"\n")
+    t.proc.stdin.flush()
+    t.wait("dropped")
+    t.ticks(t.written + 400)
+    t.end_tracer()
+    check(open(told).read() == "1\n", "system() was done for a process that had become another user's", open(told).read(), t.errors())
+    check("is another user's by now" in t.errors(), "what is not done is not said", t.errors())
+    t.proc.stdin.close()
+
+
+alone("drop", drop)
 
 
 # --- strangers ---
