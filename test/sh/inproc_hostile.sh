@@ -299,6 +299,10 @@ alone("mount name space", contained, "unshare", "--mount", "--")
 
 
 # --- privileges that change ---
+def children(pid):
+    return [int(p) for p in open("/proc/%d/task/%d/children" % (pid, pid)).read().split()]
+
+
 def inside(t):
     return any(is_shared(name) for _, _, _, _, name in maps(t.proc.pid))
 
@@ -348,6 +352,34 @@ def drop():
 alone("drop", drop)
 
 
+def execs():
+    """It waits until it has been looked at, and executes a setuid program before it is stopped: nothing of ours is put into that."""
+    program = os.path.join(TMP, "setuid")
+    shutil.copy(HOSTILE, program)
+    os.chmod(program, 0o4755)
+    t = Target("execs", owned=program)
+    t.wait("forged")
+    t.err = tempfile.TemporaryFile(dir=TMP)
+    t.tracer = subprocess.Popen([DESCRY, "-q", "-x", "engine=inproc", "-n", "pid$target:a.out:work:entry { @ = count(); }", "-p", str(t.proc.pid)],
+                                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=t.err)
+    end = time.monotonic() + SECS
+    while not children(t.tracer.pid) and t.tracer.poll() is None and time.monotonic() < end: # the watchdog begins behind the first look
+        time.sleep(0.001)
+    t.proc.stdin.write(b"\n")
+    t.proc.stdin.flush()
+    t.wait("ready.*ready", flags=re.S)
+    check(os.stat("/proc/%d/status" % t.proc.pid).st_uid == 0, "the program is not setuid here")
+    while t.tracer.poll() is None and not inside(t) and time.monotonic() < end:
+        pass
+    shares = inside(t)
+    t.tracer.send_signal(signal.SIGINT)
+    rc = t.tracer.wait(SECS)
+    check(not shares and rc == 1 and "not traced together" in t.errors(), "memory was put into a setuid program: %s" % shares, t.errors())
+
+
+alone("execs", execs)
+
+
 # --- strangers ---
 class Watch(threading.Thread):
     """Looks at a process all the time: is anybody tracing it?"""
@@ -367,10 +399,6 @@ class Watch(threading.Thread):
         self.over = True
         self.join()
         return self.looks, self.tracers - {"0"}
-
-
-def children(pid):
-    return [int(p) for p in open("/proc/%d/task/%d/children" % (pid, pid)).read().split()]
 
 
 def words_of_shared(pid):

@@ -705,7 +705,8 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	if (!strcmp(a->name, "execs")) {
-		forge_file(WIRE_MEMFD_CODE, WIRE_BASE, 1 << 20); /* as of another tracer, which the attach waits for */
+		forge_file(WIRE_MEMFD_CODE, WIRE_BASE,
+			   1 << 20); /* as of another tracer, which the attach waits for */
 		printf("forged\n");
 		fflush(stdout);
 		next_line();
