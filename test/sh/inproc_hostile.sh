@@ -58,10 +58,11 @@ targets = []
 class Target:
     """A hostile process, and the tracer that root has put on it."""
 
-    def __init__(self, attack, d=None, *options, owned="/nonexistent/file"):
+    def __init__(self, attack, d=None, *options, owned="/nonexistent/file", uid=TARGET_UID):
         targets.append(self)
         self.text, self.tracer, self.out, self.written = "", None, b"", 0
-        self.proc = as_user(TARGET_UID, HOSTILE, attack, owned, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.proc = (as_user(uid, HOSTILE, attack, owned, stdin=subprocess.PIPE, stdout=subprocess.PIPE) if uid else
+                     subprocess.Popen([HOSTILE, attack, owned], stdin=subprocess.PIPE, stdout=subprocess.PIPE))
         self.wait("ready")
         if d:
             self.err = tempfile.TemporaryFile(dir=TMP)
@@ -82,16 +83,16 @@ class Target:
             if self.written > OUTPUT_MAX:
                 self.tracer.kill()
 
-    def wait(self, word, secs=SECS):
+    def wait(self, word, secs=SECS, flags=0):
         """Until the process has said it."""
         end = time.monotonic() + secs
-        while not re.search(word, self.text) and time.monotonic() < end:
+        while not re.search(word, self.text, flags) and time.monotonic() < end:
             if select.select([self.proc.stdout], [], [], 0.05)[0]:
                 more = os.read(self.proc.stdout.fileno(), 65536).decode()
                 self.text += more
                 if not more:
                     break
-        return check(re.search(word, self.text), "the hostile process did not come to %r" % word, self.text[-500:], self.errors())
+        return check(re.search(word, self.text, flags), "the hostile process did not come to %r" % word, self.text[-500:], self.errors())
 
     def attack(self, witness=0, victim=0, rounds=1000):
         """Begins, and is through with so many rounds: a power of 10."""
@@ -279,7 +280,104 @@ def actions():
     own.wait()
 
 
+def contained(*setting):
+    """A process of root's, with less than root has: system() is not for it to use."""
+    own = subprocess.Popen([*setting, HOSTILE, "none"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    own.stdout.readline()
+    r = descry("-q", "-w", "-x", "engine=inproc", "-n", 'BEGIN { system("echo %s", "ran"); exit(0); } pid$target:a.out:work:entry { }', "-p", str(own.pid), rc=1)
+    check("ran" not in r.out and "other privileges or name spaces" in r.err, " ".join(setting), r)
+    r = subprocess.run([DESCRY, "-x", "report", "-n", "BEGIN { exit(0); } pid$target:a.out:work:entry { @ = count(); }", "-p", str(own.pid)],
+                       capture_output=True, timeout=60)
+    check(b"engine inproc" not in r.stderr, "traced from inside unasked: " + " ".join(setting), r)
+    own.kill()
+    own.wait()
+
+
 alone("actions", actions)
+alone("empty capabilities", contained, "setpriv", "--bounding-set=-all", "--inh-caps=-all", "--")
+alone("mount name space", contained, "unshare", "--mount", "--")
+
+
+# --- privileges that change ---
+def children(pid):
+    return [int(p) for p in open("/proc/%d/task/%d/children" % (pid, pid)).read().split()]
+
+
+def inside(t):
+    return any(is_shared(name) for _, _, _, _, name in maps(t.proc.pid))
+
+
+def caps():
+    """What a process has forked shares its memory: a program with capabilities that it then executes is not to have it, too."""
+    if not shutil.which("setcap"):
+        return print("setcap is not here: programs with capabilities are not tested")
+    program = os.path.join(TMP, "with_caps")
+    shutil.copy(HOSTILE, program)
+    if sh("setcap cap_net_raw+ep " + program).returncode:
+        return print("files here cannot have capabilities")
+    t = Target("caps", "pid$target:libc.so.6:getpid:entry { @ = count(); } " + TICK, owned=program)
+    t.proc.stdin.write(b"0 0\n")
+    t.proc.stdin.flush()
+    t.wait("ready.*ready", flags=re.S)
+    written = t.written
+    while t.written < written + 400 and not inside(t) and t.tracer.poll() is None: # 200 rounds of the tracer's
+        time.sleep(0.001)
+    shares = inside(t)
+    t.end_tracer()
+    check("not traced together" in t.errors() and not shares, "a program with capabilities shares memory with one that has none: %s" % shares, t.errors())
+
+
+alone("caps", caps)
+
+
+def drop():
+    """A daemon of root's that becomes another user while it is traced: from then on it is a stranger, and system() is not for it."""
+    told = os.path.join(TMP, "told")
+    t = Target("drop", 'pid$target:a.out:work:entry { system("echo %%d >>%s", arg0); } ' % told + TICK, "-w", uid=0)
+    t.proc.stdin.write(b"0 0\n")
+    t.proc.stdin.flush()
+    end = time.monotonic() + SECS
+    while not os.path.exists(told) and time.monotonic() < end:
+        time.sleep(0.001)
+    t.proc.stdin.write(b"\n")
+    t.proc.stdin.flush()
+    t.wait("dropped")
+    t.ticks(t.written + 400)
+    t.end_tracer()
+    check(open(told).read() == "1\n", "system() was done for a process that had become another user's", open(told).read(), t.errors())
+    check("is another user's by now" in t.errors(), "what is not done is not said", t.errors())
+    t.proc.stdin.close()
+
+
+alone("drop", drop)
+
+
+def execs():
+    """It waits until it has been looked at, and executes a setuid program before it is stopped: nothing of ours is put into that."""
+    program = os.path.join(TMP, "setuid")
+    shutil.copy(HOSTILE, program)
+    os.chmod(program, 0o4755)
+    t = Target("execs", owned=program)
+    t.wait("forged")
+    t.err = tempfile.TemporaryFile(dir=TMP)
+    t.tracer = subprocess.Popen([DESCRY, "-q", "-x", "engine=inproc", "-n", "pid$target:a.out:work:entry { @ = count(); }", "-p", str(t.proc.pid)],
+                                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=t.err)
+    end = time.monotonic() + SECS
+    while not children(t.tracer.pid) and t.tracer.poll() is None and time.monotonic() < end: # the watchdog begins behind the first look
+        time.sleep(0.001)
+    t.proc.stdin.write(b"\n")
+    t.proc.stdin.flush()
+    t.wait("ready.*ready", flags=re.S)
+    check(os.stat("/proc/%d/status" % t.proc.pid).st_uid == 0, "the program is not setuid here")
+    while t.tracer.poll() is None and not inside(t) and time.monotonic() < end:
+        pass
+    shares = inside(t)
+    t.tracer.send_signal(signal.SIGINT)
+    rc = t.tracer.wait(SECS)
+    check(not shares and rc == 1 and "not traced together" in t.errors(), "memory was put into a setuid program: %s" % shares, t.errors())
+
+
+alone("execs", execs)
 
 
 # --- strangers ---
@@ -301,10 +399,6 @@ class Watch(threading.Thread):
         self.over = True
         self.join()
         return self.looks, self.tracers - {"0"}
-
-
-def children(pid):
-    return [int(p) for p in open("/proc/%d/task/%d/children" % (pid, pid)).read().split()]
 
 
 def words_of_shared(pid):

@@ -1,7 +1,7 @@
 /* A traced process that attacks its tracer (test/sh/inproc_hostile.sh): `hostile ATTACK`. It prints "ready", and "attached" when
  * it finds the tracer's memory in itself. Then it reads a line, "WITNESS VICTIM": an address of the tracer's (hexadecimal), and
  * a process of another user. It attacks until its standard input ends, says "rounds N" when N is 10, 100, 1000... and at last
- * what it came to, as "word number".
+ * what it came to, as "word number". "execs" waits for a line before it is attached: its FILE is executed then, in its place.
  *
  * Its first thread fires the probe when asked to; another one attacks, and never fires. What it breaks in its own process does
  * not end it: a fault goes back into the loop.
@@ -570,7 +570,58 @@ static const struct attack {
 	{ "peek", NULL, attack_peek },
 	{ "forge", NULL, NULL },
 	{ "none", NULL, NULL },
+	{ "caps", NULL, NULL },
+	{ "drop", NULL, NULL },
+	{ "execs", NULL, NULL },
 };
+
+/* --- changes of privileges; after each line of the standard input the next step --- */
+
+static void next_line(void)
+{
+	char line[256];
+
+	if (!fgets(line, sizeof(line), stdin))
+		exit(1);
+}
+
+static void execute_owned(void)
+{
+	execl(owned, owned, "none", NULL);
+	perror(owned);
+	exit(1);
+}
+
+/* A child keeps the shared memory; this process executes FILE, which has capabilities of its own. */
+static void change_caps(void)
+{
+	pid_t parent = getpid();
+
+	if (!fork()) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		while (getppid() == parent)
+			pause();
+		_exit(0);
+	}
+	execute_owned();
+}
+
+/* A daemon that becomes another user while it is traced. */
+static void drop_user(void)
+{
+	enum { USER = 60001 };
+
+	work(1);
+	next_line();
+	if (setresgid(USER, USER, USER) || setresuid(USER, USER, USER)) {
+		perror("setresuid");
+		exit(1);
+	}
+	work(2);
+	printf("dropped\n");
+	fflush(stdout);
+	next_line();
+}
 
 /* --- */
 
@@ -653,6 +704,14 @@ int main(int argc, char **argv)
 			;
 		return 0;
 	}
+	if (!strcmp(a->name, "execs")) {
+		forge_file(WIRE_MEMFD_CODE, WIRE_BASE,
+			   1 << 20); /* as of another tracer, which the attach waits for */
+		printf("forged\n");
+		fflush(stdout);
+		next_line();
+		execute_owned();
+	}
 	while (!find_mapping(WIRE_MEMFD_ISLAND, 0, &m) || !find_mapping(WIRE_MEMFD_FACTS, 0, &m))
 		;
 	area = (const struct wire_area *)m.lo;
@@ -665,6 +724,12 @@ int main(int argc, char **argv)
 		return 1;
 	while (((const struct wire_state *)area->state)->active != WIRE_ON)
 		sched_yield();
+	if (!strcmp(a->name, "caps"))
+		change_caps();
+	if (!strcmp(a->name, "drop")) {
+		drop_user();
+		return 0;
+	}
 	for (int i = 0; i < FIRINGS && a->round != attack_code; i++) /* which it would run itself */
 		sum += work((uint64_t)i);
 	pthread_create(&t, NULL, attack, (void *)a);

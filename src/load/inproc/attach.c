@@ -174,9 +174,10 @@ static struct err *check_user(struct inproc_engine *e, const struct inproc_proce
 	const struct owner u = owner_of(p->pid);
 
 	if (e->any_user && !owner_is(&e->user, &u))
-		return err_new(EPERM,
-			       "processes of different users (%u, %u) are not traced together",
-			       e->user.uids[1], u.uids[1]);
+		return err_new(
+			EPERM,
+			"processes of different users (%u, %u), or with different privileges, are not traced together",
+			e->user.uids[1], u.uids[1]);
 	if (e->files.unsealed && !owner_is_us(p->pid))
 		return err_new(
 			EPERM,
@@ -206,6 +207,36 @@ static struct inproc_process *add_process(struct inproc_engine *e, pid_t pid)
 	return p;
 }
 
+static struct inproc_program program_of(pid_t pid)
+{
+	cleanup_free char *path = xasprintf("/proc/%d/exe", (int)pid);
+	struct inproc_program program = { .started = procdir_start(pid) };
+	struct stat st;
+
+	if (!stat(path, &st)) {
+		program.exe_dev = st.st_dev;
+		program.exe_inode = st.st_ino;
+	}
+	return program;
+}
+
+static struct err *plan(struct inproc_engine *e, struct inproc_process *p)
+{
+	p->program = program_of(p->pid);
+	return sites_plan(e, p);
+}
+
+/* While it is stopped: it may have become another user's since the first look, or executed a program with privileges. */
+static struct err *check_same(struct inproc_engine *e, const struct inproc_process *p)
+{
+	const struct inproc_program now = program_of(p->pid);
+	struct err *err = check_user(e, p);
+
+	if (!err && memcmp(&now, &p->program, sizeof(now)))
+		err = err_new(ESRCH, "it executed another program while it was attached to");
+	return err;
+}
+
 struct err *process_plan(struct inproc_engine *e, pid_t pid)
 {
 	struct inproc_process *p;
@@ -217,7 +248,7 @@ struct err *process_plan(struct inproc_engine *e, pid_t pid)
 	if (!err)
 		err = seccomp_plan(e, p);
 	if (!err)
-		err = sites_plan(e, p);
+		err = plan(e, p);
 	p->planned = !err;
 	return err;
 }
@@ -296,7 +327,7 @@ static struct err *try_enter(struct inproc_engine *e, uint32_t i)
 	const bool caught = c;
 	struct undo_log log = { 0 };
 	uint64_t stopped = 0;
-	struct err *err = p->planned ? NULL : sites_plan(e, p);
+	struct err *err = p->planned ? NULL : plan(e, p);
 
 	e->caught = NULL;
 	if (!err)
@@ -323,7 +354,9 @@ static struct err *try_enter(struct inproc_engine *e, uint32_t i)
 	if (!err && !held && !caught)
 		err = control_stop_to_call(c, STOP_MS);
 	if (!err)
-		err = check_alone(c, 0) ?: check_started(e, c) ?: seccomp_check_again(e, p);
+		err = check_alone(c, 0) ?: check_same(e, p) ?: check_started(e, c);
+	if (!err)
+		err = seccomp_check_again(e, p);
 	if (!err)
 		err = map_area(e, p, c);
 	if (!err && (p->guarded || p->strict))

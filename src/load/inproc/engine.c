@@ -83,10 +83,35 @@ static struct err *check_actions(const struct inproc_engine *e)
 		if (!owner_is_us(e->targets[i].pid))
 			return err_new(
 				ENOTSUP,
-				"process %d is another user's, who could choose what system() or freopen() does: in-process they are "
+				"process %d is another user's, or has other privileges or name spaces than descry, and could choose what system() or freopen() does: in-process they are "
 				"for BEGIN, END and tick probes only, and take no arguments; use -x engine=kernel",
 				(int)e->targets[i].pid);
 	return NULL;
+}
+
+/* Has any of the processes that share memory become a stranger since it was attached to, and may the record make descry do what
+ * such a process chose? All of them write to the memory that all records come from. */
+static bool is_strangers(struct inproc_engine *e, const struct wire_record *r)
+{
+	const struct image *img = e->base.image;
+	const struct segment *s = r->segment < img->nsegments ? &img->segments[r->segment] : NULL;
+	bool any = false;
+
+	for (uint32_t k = 0; s && k < s->nactions; k++)
+		any |= is_forgeable(s, &s->actions[k]);
+	for (uint32_t i = 0; any && !e->estranged && i < e->processes.n; i++) {
+		const struct inproc_process *p = &e->processes.v[i];
+
+		if (!p->attached || !owner_has_left(p->pid))
+			continue;
+		e->estranged = true;
+		inproc_blind(
+			e,
+			"process %d is another user's by now, or has other privileges or name spaces than descry: "
+			"system() and freopen() are not done any more",
+			(int)p->pid);
+	}
+	return any && e->estranged;
 }
 
 static struct err *inproc_load(struct engine *en, const struct image *img, bool measure)
@@ -264,7 +289,8 @@ static void drain_record(void *arg, const void *record, uint32_t n)
 {
 	struct draining *d = arg;
 
-	if (n < sizeof(struct wire_record) || (!d->own && !may_say(d->e->base.image, record))) {
+	if (n < sizeof(struct wire_record) || (!d->own && !may_say(d->e->base.image, record)) ||
+	    is_strangers(d->e, record)) {
 		d->e->forged++;
 		return;
 	}

@@ -136,10 +136,14 @@ struct inproc_semaphore {
 
 struct inproc_process {
 	pid_t pid;
-	pid_t root;           /* the named process that it is, or descends from */
-	uint32_t index;       /* in wire_area.processes */
-	bool planned;         /* modules and sites are filled */
-	bool attached, child; /* child: forked by a traced process, with its text */
+	pid_t root;     /* the named process that it is, or descends from */
+	uint32_t index; /* in wire_area.processes */
+	bool planned;   /* modules and sites are filled */
+	struct inproc_program {
+		uint64_t started;            /* procdir_start() */
+		uint64_t exe_dev, exe_inode; /* 0: not known */
+	} program;                           /* that was planned for */
+	bool attached, child;                /* child: forked by a traced process, with its text */
 	bool stays; /* an attach that failed could not be taken back: a part of it is still there */
 	int exec_tries; /* looks left for the libraries of a program it has executed */
 	VEC(struct inproc_module) modules;
@@ -238,6 +242,7 @@ struct inproc_engine {
 		[2]
 		[INPROC_THREADS]; /* of rings: how far they were read; of MAP_CONTROL, of MAP_DATA */
 	uint64_t forged;          /* records in rings that no program has written */
+	bool estranged; /* a process that has our memory is not descry's own any more: what it says is not done */
 	struct engine_counters counters;
 	struct inproc_samples *samples; /* NULL: no profile probes */
 	struct inproc_bell *bell;       /* in shared memory; NULL: none */
