@@ -21,7 +21,7 @@ struct batch {
 	uint32_t at[2];             /* how far each is done */
 	VEC(struct wire_late) late; /* arrived, not yet used */
 	VEC(uint64_t)
-		late_seen; /* of each: `now` of the first batch_compact() since it came, 0 none yet */
+	late_seen; /* of each: `now` of the first batch_compact() since it came, 0 none yet */
 	struct hash late_by_number; /* number -> index of the newest in late[] + 1 */
 	uint32_t *late_next;        /* index + 1 of the one before with the same number */
 	uint32_t late_next_cap;

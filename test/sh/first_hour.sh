@@ -19,9 +19,17 @@ def commands(page):
 
 
 def play(command, before=()):
-    """Runs until its end or, when it has none, until ^C a while after its first answer could be there."""
-    return subprocess.run([*before, "timeout", "-k", "20", "-s", "INT", "--preserve-status", "3", "bash", "-c", command],
-                          stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", env=env, cwd=cwd)
+    """Runs until its end or, when it has none, until one ^C a while after its first answer could be there."""
+    argv = [*before, "bash", "-c", command]
+    with subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
+                          env=env, cwd=cwd, start_new_session=True) as p:
+        for sig, secs in (signal.SIGINT, 3), (signal.SIGKILL, 40), (0, None):
+            try:
+                out, err = p.communicate(timeout=secs)
+                break
+            except subprocess.TimeoutExpired:
+                os.killpg(p.pid, sig)
+    return subprocess.CompletedProcess(argv, p.returncode, out, err)
 
 
 def judge(command, r, who):
