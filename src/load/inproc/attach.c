@@ -100,6 +100,7 @@ void process_describe(struct inproc_engine *e, const struct inproc_process *p)
 	w->ppid = process_status(p->pid, "PPid:", 0);
 	w->started = procdir_start(p->pid);
 	w->task = area_task(e, p->pid);
+	e->contained |= owner_is_contained(p->pid);
 	__atomic_store_n(&w->state, WIRE_PROCESS_TRACED, __ATOMIC_RELEASE);
 }
 

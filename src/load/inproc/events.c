@@ -265,15 +265,13 @@ static uint64_t stand_in(struct inproc_engine *e, const struct task_facts *f)
 
 /* --- threads that ask for others --- */
 
-static uint64_t look_up(struct inproc_engine *e, const struct wire_thread *t, uint32_t tid)
+static uint64_t look_up(struct inproc_engine *e, uint32_t tid)
 {
 	struct inproc_events *ev = e->events;
-	uint32_t owner = __atomic_load_n(&t->owner, __ATOMIC_ACQUIRE) - 1;
 	struct task_facts f = { 0 };
 
-	/* in another name space its numbers are not ours */
-	if (owner >= WIRE_PROCESSES_MAX || e->list[owner].pid != e->list[owner].own_pid ||
-	    !task_facts_read((pid_t)tid, &f))
+	/* The slot of the asker is not believed: a process in a container could claim another's, and reads every answer. */
+	if (e->contained || !task_facts_read((pid_t)tid, &f))
 		return 0;
 	/* What /proc/PID/stat shows of others' memory only to root is not for this user's processes. */
 	if ((uint32_t)f.uid != e->user.uids[0] || (uint32_t)f.euid != e->user.uids[1])
@@ -299,7 +297,7 @@ void events_answer(struct inproc_engine *e)
 			continue;
 		if (tid == ~0u)
 			e->events->hurry_until = now_ns() + HURRY_FOR_NS;
-		ev->answer = tid == ~0u || ++looked > LOOKUPS ? 0 : look_up(e, t, tid);
+		ev->answer = tid == ~0u || ++looked > LOOKUPS ? 0 : look_up(e, tid);
 		__atomic_store_n(&ev->want, 0, __ATOMIC_RELEASE);
 	}
 	__atomic_store_n(&a->answered, asked, __ATOMIC_RELEASE);
@@ -693,7 +691,7 @@ void events_lost(struct inproc_engine *e, uint32_t index, pid_t pid)
 	int code = gone ? -1 : zombie_code(pid);
 
 	/* in another name space its number is not ours */
-	if (!e->events || !e->events->ends || !t || (!gone && code < 0) || w->pid != w->own_pid)
+	if (!e->events || !e->events->ends || !t || (!gone && code < 0) || e->contained)
 		return;
 	watch(&p);
 	p.watch->facts = (struct task_facts){ .pid = pid,

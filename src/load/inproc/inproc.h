@@ -242,6 +242,7 @@ struct inproc_engine {
 		[2]
 		[INPROC_THREADS]; /* of rings: how far they were read; of MAP_CONTROL, of MAP_DATA */
 	uint64_t forged;          /* records in rings that no program has written */
+	bool contained; /* a process that has our memory is in another pid name space: it reads all that is told there */
 	bool estranged; /* a process that has our memory is not descry's own any more: what it says is not done */
 	struct engine_counters counters;
 	struct inproc_samples *samples; /* NULL: no profile probes */

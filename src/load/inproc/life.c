@@ -39,7 +39,8 @@ static bool is_known(const struct inproc_engine *e, pid_t pid)
 }
 
 /* Is it one that we do not know yet, and that calls itself `own`? What a process says in shared memory is only believed of one
- * that has our memory, which it has from its parents: no process gets a descriptor of it to keep. */
+ * that has our memory, which it has from its parents. A process that shares descriptors with a traced one can copy those of an
+ * attach and map the memory, too: it is taken for a child. */
 static bool is_child(const struct inproc_engine *e, pid_t pid, uint32_t own)
 {
 	return own_number(pid) == own && !is_known(e, pid) && process_has_area(e, pid);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -118,6 +119,19 @@ static struct err *receive(struct control *c, uint64_t page, const struct undo_m
 	return NULL;
 }
 
+/* Is it the UNIX datagram socket that the process's link in /proc names? The numbers of the pair stand in the process's memory,
+ * and another process that shares this memory or its descriptors may have put something else there. */
+static bool is_socket(int fd, uint64_t inode)
+{
+	int domain = 0, type = 0;
+	socklen_t size = sizeof(int);
+	struct stat st;
+
+	return inode && !fstat(fd, &st) && S_ISSOCK(st.st_mode) && st.st_ino == inode &&
+	       !getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) && domain == AF_UNIX &&
+	       !getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) && type == SOCK_DGRAM;
+}
+
 /* Our own end of the pair `fd` of the process. */
 static struct err *take_over(struct control *c, int fd, int *ret)
 {
@@ -145,7 +159,11 @@ static struct err *make_pair(struct control *c, uint64_t page, struct undo_mail 
 		err = control_read(c, page, who, sizeof(*who));
 	for (int i = 0; i < 2 && !err; i++)
 		who->socket[i] = undo_socket(control_pid(c), who->pair[i]);
-	return err ?: take_over(c, who->pair[1], ret_socket);
+	err = err ?: take_over(c, who->pair[1], ret_socket);
+	if (!err && !is_socket(*ret_socket, who->socket[1]))
+		err = err_new(EPROTO, "process %d has exchanged the socket for our files",
+			      (int)control_pid(c));
+	return err;
 }
 
 struct err *remote_send_files(struct control *c, uint64_t page, const int *fds, uint32_t n,
