@@ -118,13 +118,15 @@ uint32_t gen_text(struct gen *g, const char *text)
 static struct ir_val probe_text_id(struct gen *g, int part)
 {
 	struct ir_fn *f = g->f;
-	struct ir_val v = ir_new_reg(f), base;
+	struct ir_val v = ir_new_reg(f), probe = ir_new_reg(f), base;
 	uint32_t done = ir_new_label(f);
 
 	ir_set(f, v, IR_I(0));
-	ir_if(f, g->probe, IF_UGE, IR_I(g->probes.n), done);
+	/* A short-lived copy: Linux 6.1 does not know that what is loaded from the stack again has the bounds just tested. */
+	ir_set(f, probe, g->probe);
+	ir_if(f, probe, IF_UGE, IR_I(g->probes.n), done);
 	base = ir_bin(f, ALU_ADD, ir_map_value(f, gen_fixed_map(g, MAP_RODATA), g->probe_texts),
-		      ir_bin(f, ALU_SHL, g->probe, IR_I(4)));
+		      ir_bin(f, ALU_SHL, probe, IR_I(4)));
 	ir_set(f, v, ir_load(f, base, 4 * part, 4, false));
 	ir_place(f, done);
 	return v;
