@@ -49,6 +49,15 @@ static bool is_address(const char *s, size_t n)
 	return true;
 }
 
+/* "dash+0x466f": a file that has no symbols, and where in it. */
+static bool is_offset(const char *s, size_t n)
+{
+	const char *plus = memrchr(s, '+', n);
+
+	return plus && plus != s && !memchr(s, ' ', n) &&
+	       is_address(plus + 1, n - (size_t)(plus + 1 - s));
+}
+
 /* Why descry's walk came no further: it stands for the frames that are missing. */
 static bool is_end(struct line l)
 {
@@ -63,8 +72,8 @@ static bool looks_like_frame(struct line l)
 	if (!l.indent && l.n && l.s[0] != '`')
 		return memchr(l.s, '`', l.n) && !memchr(l.s, ';', l.n) &&
 		       !(is_digit(l.s[l.n - 1]) && memchr(l.s, ' ', l.n));
-	return l.indent >= 4 &&
-	       (is_address(l.s, l.n) || (memchr(l.s, '`', l.n) && l.s[0] != '`') || is_end(l));
+	return l.indent >= 4 && (is_address(l.s, l.n) || is_offset(l.s, l.n) ||
+				 (memchr(l.s, '`', l.n) && l.s[0] != '`') || is_end(l));
 }
 
 /* "  0   1013   vfs_read:entry" */
