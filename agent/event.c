@@ -95,7 +95,7 @@ void own_task(struct wire_thread *t)
 	mem_copy((void *)(t->task + area()->task.comm), t->comm, COMM_SIZE);
 }
 
-/* Where system calls are filtered nothing is asked that the program does not ask. */
+/* Under a seccomp filter the agent makes no system call that the program does not make itself. */
 static bool may_ask(void)
 {
 	return !kept()->no_vm_read && !quiet();

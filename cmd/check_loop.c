@@ -207,7 +207,7 @@ static int work(void)
 	}
 	do_fault(64);
 	DTRACE_PROBE1(descry, check, getpid());
-	/* Long enough for samples, too; counted from here, since what is above takes long on a busy machine. */
+	/* Runs long enough for samples. The time counts from here, because the work above is slow on a busy machine. */
 	end = now_ns() + 60000000;
 	do
 		do_function(10000);

@@ -10,7 +10,7 @@ uint32_t header_each_probe(struct node *const *tops, uint32_t n, FILE *out,
 				      const struct provider_probe *p));
 /* "dir/prov.d" -> "prov.h", where we are, as dtrace(1) does; malloc()ed. */
 char *header_output_name(const struct cmdline *c, const char *suffix);
-/* Says that there is none, and returns true. */
+/* Prints an error and returns true when the sources define no provider. */
 bool header_no_provider(const struct cmdline *c, struct node *const *tops, uint32_t n);
 /* "WHAT NAME: errno's text"; 1, the exit status. */
 int header_failed(const struct cmdline *c, const char *what, const char *name);
