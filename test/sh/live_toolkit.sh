@@ -159,7 +159,7 @@ r = example("plockstat", c=TMP + "/locks")
 check(any(n == "1" and 1000 < int(us) < 2000000 for n, us in rows(r, r" +(\d+) +(\d+) +0x[0-9a-f]+ +locks`waiter.*")), "plockstat", r)
 
 # every script says what it is for
-for name in sorted(os.listdir("examples")):
+for name in sorted(n for n in os.listdir("examples") if n.endswith(".d")):
     head = open("examples/" + name).read().split("\n", 2)
     check(head[0] == "#!/usr/bin/env -S descry -s" and head[1].startswith("/* "), name, "begins with what it is for")
 done()
