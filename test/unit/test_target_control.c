@@ -3,6 +3,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -682,6 +683,128 @@ static void test_glance(void **state)
 	munmap((void *)turning, 4096);
 }
 
+/* --- threads that execute a program --- */
+
+struct two_threads { /* shared */
+	volatile pid_t executes, other;
+	volatile bool go;
+};
+
+static void *waits_for_ever(void *arg)
+{
+	((struct two_threads *)arg)->other = gettid();
+	for (;;)
+		pause();
+	return NULL;
+}
+
+static void *executes_sleep(void *arg)
+{
+	struct two_threads *t = arg;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	t->executes = gettid();
+	while (!t->go)
+		usleep(1000);
+	execl("/bin/sleep", "sleep", "1000", NULL);
+	_exit(1);
+}
+
+static void two_threads(void *arg)
+{
+	pthread_t t;
+
+	if (pthread_create(&t, NULL, waits_for_ever, arg) ||
+	    pthread_create(&t, NULL, executes_sleep, arg))
+		_exit(1);
+	sleeps(NULL);
+}
+
+/* The value of a line of /proc/PID/task/TID/status, "" when there is none. */
+static const char *status_line(pid_t pid, pid_t tid, const char *key)
+{
+	cleanup_free char *path = xasprintf("/proc/%d/task/%d/status", pid, tid);
+	static char line[256];
+	FILE *f = fopen(path, "r");
+	bool found = false;
+
+	while (f && !found && fgets(line, sizeof(line), f))
+		found = !strncmp(line, key, strlen(key));
+	if (f)
+		fclose(f);
+	line[strcspn(line, "\n")] = '\0';
+	return found ? line + strlen(key) + strspn(line + strlen(key), "\t ") : "";
+}
+
+static void until_status(pid_t pid, pid_t tid, const char *key, const char *begin)
+{
+	for (int i = 0; strncmp(status_line(pid, tid, key), begin, strlen(begin)); i++) {
+		(void)control_settle();
+		if (i == 10000)
+			fail_msg("%s is \"%s\", not %s", key, status_line(pid, tid, key), begin);
+		usleep(1000);
+	}
+}
+
+/* A process whose thread is in the middle of execve(2): that waits until somebody waits for the other thread, which this
+ * process traces. */
+static pid_t in_execve(struct two_threads *t)
+{
+	pid_t pid = child_of(two_threads, t);
+
+	for (int i = 0; (!t->executes || !t->other) && i < 10000; i++)
+		usleep(1000);
+	assert_true(t->executes && t->other);
+	assert_int_equal(ptrace(PTRACE_SEIZE, t->other, 0, 0), 0);
+	ok(control_exec_watch(t->executes, pid));
+	t->go = true;
+	until_status(pid, t->other, "State:", "Z");
+	return pid;
+}
+
+/* It is left in the middle of the call, and gets its process's number then: the new program runs, and nobody traces it. */
+static void test_exec_left_half_way(void **state)
+{
+	struct two_threads *t =
+		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	pid_t pid = in_execve(t);
+
+	assert_int_equal(control_exec_look(t->executes, pid), CONTROL_EXEC_NOT_YET);
+	control_exec_leave(t->executes, pid);
+	assert_false(control_settle());
+	assert_int_equal(waitpid(t->other, NULL, __WALL), t->other);
+	until_status(pid, pid, "Name:", "sleep");
+	until_status(pid, pid, "TracerPid:", "0");
+	assert_true(control_settle());
+	until_status(pid, pid, "State:", "S");
+	control_free(stopped(pid));
+	end(pid);
+	munmap(t, 4096);
+}
+
+/* It is followed to the end of the call. */
+static void test_exec_followed(void **state)
+{
+	struct two_threads *t =
+		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	pid_t pid = in_execve(t);
+	enum control_exec what;
+	struct control *c;
+
+	assert_int_equal(waitpid(t->other, NULL, __WALL), t->other);
+	for (int i = 0; (what = control_exec_look(t->executes, pid)) == CONTROL_EXEC_NOT_YET; i++) {
+		assert_true(i < 10000);
+		usleep(1000);
+	}
+	assert_int_equal(what, CONTROL_EXEC_DONE);
+	ok(control_exec_hold(pid, 10000, &c));
+	assert_int_equal(call(c, SYS_getpid, 0, 0, 0, 0), pid);
+	control_free(c);
+	until_status(pid, pid, "TracerPid:", "0");
+	end(pid);
+	munmap(t, 4096);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -696,6 +819,8 @@ int main(void)
 		cmocka_unit_test(test_patch_text),
 		cmocka_unit_test(test_start),
 		cmocka_unit_test(test_start_killed),
+		cmocka_unit_test(test_exec_left_half_way),
+		cmocka_unit_test(test_exec_followed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

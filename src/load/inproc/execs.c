@@ -24,8 +24,9 @@
 #include "load/inproc/inproc.h"
 
 enum {
-	CALL_MS = 200,  /* how long a call of execve(2) may take */
-	START_MS = 500, /* and the program's dynamic linker */
+	CALL_MS = 200,      /* how long a call of execve(2) may take */
+	CALL_MAX_MS = 1000, /* and on a busy machine, when it is seen that it is under way */
+	START_MS = 500,     /* and the program's dynamic linker */
 	STAY_NS = 5000000,
 };
 
@@ -192,7 +193,7 @@ static void again(struct inproc_engine *e, uint32_t i, uint64_t path)
 
 void execs_asked(struct inproc_engine *e, pid_t own_tid, uint64_t path)
 {
-	struct inproc_exec x = { .until = now_ns() + (uint64_t)CALL_MS * 1000000 };
+	struct inproc_exec x = { 0 };
 	struct err *err;
 
 	(void)processes_adopt(e); /* a child that has only just begun */
@@ -205,7 +206,8 @@ void execs_asked(struct inproc_engine *e, pid_t own_tid, uint64_t path)
 		}
 	if (!x.pid || (!e->area->follow && !find_process(e, x.pid)) || !may_follow(x.tid, path))
 		return;
-	err = control_exec_watch(x.tid);
+	err = control_exec_watch(x.tid, x.pid);
+	x.until = now_ns() + (uint64_t)CALL_MS * 1000000;
 	if (!err)
 		vec_push(&e->execs, x);
 	err_free(err);
@@ -233,12 +235,20 @@ static void executed(struct inproc_engine *e, pid_t pid)
 	err_free(err);
 }
 
+/* Is the thread still to be waited for? */
+static bool has_time(const struct inproc_exec *x)
+{
+	const uint64_t now = now_ns(), more = (uint64_t)(CALL_MAX_MS - CALL_MS) * 1000000;
+
+	return now < x->until || (now < x->until + more && control_exec_comes(x->tid));
+}
+
 static void look_at(struct inproc_engine *e, uint32_t i)
 {
 	const struct inproc_exec x = e->execs.v[i];
 	enum control_exec what = control_exec_look(x.tid, x.pid);
 
-	if (what == CONTROL_EXEC_NOT_YET && now_ns() < x.until)
+	if (what == CONTROL_EXEC_NOT_YET && has_time(&x))
 		return;
 	if (what == CONTROL_EXEC_NOT_YET)
 		control_exec_leave(x.tid, x.pid);

@@ -48,7 +48,7 @@ struct err *control_new(pid_t pid, struct control **ret)
 	return c->alive ? NULL : err_new(ESRCH, "there is no process %d", pid);
 }
 
-/* The status, once another tracer has let go of the process, if it soon does. */
+/* The status, once another tracer has let go of the process, if it soon does; or we have. */
 static struct err *read_free_status(struct control *c, char **ret)
 {
 	uint64_t begun = now_ns();
@@ -64,6 +64,7 @@ static struct err *read_free_status(struct control *c, char **ret)
 			return e;
 		}
 		free(status);
+		(void)control_settle();
 		nanosleep(&(struct timespec){ .tv_nsec = 500000 }, NULL);
 	}
 }

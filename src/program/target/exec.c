@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "base/clock.h"
@@ -15,7 +16,7 @@ enum { EXEC_OPTIONS = PTRACE_O_TRACEEXEC | PTRACE_O_TRACESYSGOOD, LET_GO_MS = 10
 /* arch_prctl(2), set_tid_address(2), and one that comes when the thread knows its number. */
 enum { KNOWN_CALLS = 3 };
 
-struct err *control_exec_watch(pid_t tid)
+struct err *control_exec_watch(pid_t tid, pid_t pid)
 {
 	bool seized;
 	int code;
@@ -27,7 +28,7 @@ struct err *control_exec_watch(pid_t tid)
 	control_rescue_end();
 	if (!seized)
 		return err_errno(code, "cannot follow thread %d", (int)tid);
-	control_followed(tid, true);
+	control_follow(tid, pid);
 	return NULL;
 }
 
@@ -50,7 +51,7 @@ static enum control_exec look(pid_t tid, pid_t pid)
 
 	if (r == 0)
 		return CONTROL_EXEC_NOT_YET;
-	if (r < 0 && tid == pid)
+	if (r < 0 && (tid == pid || control_followed_ended(tid)))
 		return CONTROL_EXEC_GONE;
 	if (r < 0) {
 		r = control_waitpid(pid, &status);
@@ -70,7 +71,7 @@ enum control_exec control_exec_look(pid_t tid, pid_t pid)
 	enum control_exec r = look(tid, pid);
 
 	if (r != CONTROL_EXEC_NOT_YET)
-		control_followed(tid, false);
+		control_unfollow(tid);
 	return r;
 }
 
@@ -78,7 +79,7 @@ void control_exec_forget(pid_t tid)
 {
 	int status;
 
-	control_followed(tid, false);
+	control_unfollow(tid);
 	(void)control_waitpid(tid, &status);
 }
 
@@ -137,7 +138,7 @@ struct err *control_exec_hold(pid_t pid, int timeout_ms, struct control **ret)
 		c->threads.n = 0;
 		c->stopped = false;
 		control_free(c);
-		control_let_go_later(pid);
+		control_let_go_later(pid, pid);
 		(void)control_settle();
 		return e;
 	}
@@ -145,23 +146,28 @@ struct err *control_exec_hold(pid_t pid, int timeout_ms, struct control **ret)
 	return NULL;
 }
 
-static bool is_ours(pid_t tid)
+bool control_exec_comes(pid_t tid)
 {
-	cleanup_free char *status = control_task_file(tid, tid, "status");
+	cleanup_free char *call = control_task_file(tid, tid, "syscall");
+	long nr = -1;
 
-	return status && control_status_number(status, "TracerPid", 10) == getpid();
+	if (!call)
+		return false;
+	return !strncmp(call, "running", 7) ||
+	       (sscanf(call, "%ld", &nr) == 1 && (nr == SYS_execve || nr == SYS_execveat));
 }
 
 void control_exec_leave(pid_t tid, pid_t pid)
 {
 	uint64_t end = now_ns() + (uint64_t)LET_GO_MS * 1000000;
 
-	control_followed(tid, false);
+	const bool ended = control_followed_ended(tid);
+
+	control_unfollow(tid);
+	if (ended)
+		return;
 	ptrace(PTRACE_INTERRUPT, tid, 0, 0);
-	if (is_ours(tid))
-		control_let_go_later(tid);
-	if (pid != tid && is_ours(pid)) /* it has executed meanwhile */
-		control_let_go_later(pid);
+	control_let_go_later(tid, pid);
 	while (!control_settle() && now_ns() < end)
 		nanosleep(&(struct timespec){ .tv_nsec = 50000 }, NULL);
 }

@@ -85,12 +85,18 @@ bool control_seize_running(const struct control *c, pid_t tid, int options);
 bool control_seize(const struct control *c, pid_t tid, int options);
 void control_rescue_begin(void);
 void control_rescue_end(void);
+/* Does this process trace it? */
+bool control_is_ours(pid_t tid);
 /* Of a stopped thread. One that was killed meanwhile is waited for. */
 void control_detach(pid_t tid);
-/* By control_settle(): of one that has not stopped. */
-void control_let_go_later(pid_t tid);
-/* A thread that may end before it has executed a program: it is waited for as those are that are held. */
-void control_followed(pid_t tid, bool on);
+/* By control_settle(): of one that has not stopped. When it executes a program before it does, it gets the number of its process
+ * `pid`, and is let go of under that. */
+void control_let_go_later(pid_t tid, pid_t pid);
+/* A thread that may end before it has executed a program: its end is waited for while another thread is seized.
+ * control_followed_ended() says that this was so; waitpid(2) does not know it any more then. */
+void control_follow(pid_t tid, pid_t pid);
+void control_unfollow(pid_t tid);
+bool control_followed_ended(pid_t tid);
 /* What a wait that began then (ns) does between two looks. */
 void control_wait_a_bit(uint64_t begun);
 /* Waits for a stop of tid; signals that want to be delivered are delivered, up to the next stop by PTRACE_INTERRUPT. */

@@ -20,21 +20,46 @@
 
 enum { SPIN_NS = 60000, DETACH_NS = 100000000, RESCUE_US = 5000 };
 
+/* A thread, and its process, whose number it gets when it executes a program. */
+struct held {
+	pid_t tid, pid;
+	volatile sig_atomic_t ended; /* that it has ended is known */
+};
+
 /* Threads seized that did not stop in time. They cannot be detached before they stop. */
-static _Thread_local VEC(pid_t) late;
+static _Thread_local VEC(struct held) late;
 
 /* Threads that are followed into the program they execute. */
-static VEC(pid_t) followed;
+static VEC(struct held) followed;
 
-void control_followed(pid_t tid, bool on)
+void control_follow(pid_t tid, pid_t pid)
+{
+	vec_push(&followed, (struct held){ .tid = tid, .pid = pid });
+}
+
+void control_unfollow(pid_t tid)
 {
 	for (uint32_t i = followed.n; i-- > 0;)
-		if (followed.v[i] == tid)
+		if (followed.v[i].tid == tid)
 			followed.v[i] = followed.v[--followed.n];
-	if (on)
-		vec_push(&followed, tid);
 	if (!followed.n)
 		vec_fini(&followed);
+}
+
+bool control_followed_ended(pid_t tid)
+{
+	for (uint32_t i = 0; i < followed.n; i++)
+		if (followed.v[i].tid == tid && followed.v[i].ended)
+			return true;
+	return false;
+}
+
+static bool any_followed(pid_t pid)
+{
+	for (uint32_t i = 0; i < followed.n; i++)
+		if (followed.v[i].pid == pid)
+			return true;
+	return false;
 }
 
 /* --- children of ours --- */
@@ -67,8 +92,8 @@ static int status_of(const siginfo_t *info)
 	return info->si_status | (info->si_code == CLD_DUMPED ? 0x80 : 0);
 }
 
-/* Waits for the end of a thread, if it has ended. Stops of traced threads are told whatever was asked for: they stay. */
-static void reap(pid_t tid)
+/* Waits for the end of a thread, if it has ended: true. Stops of traced threads are told whatever was asked for: they stay. */
+static bool reap(pid_t tid)
 {
 	const int look = WEXITED | WNOHANG | __WALL;
 	siginfo_t info = { 0 };
@@ -76,9 +101,10 @@ static void reap(pid_t tid)
 	if (waitid(P_PID, (id_t)tid, &info, look | WNOWAIT) < 0 || info.si_pid != tid ||
 	    (info.si_code != CLD_EXITED && info.si_code != CLD_KILLED &&
 	     info.si_code != CLD_DUMPED))
-		return;
+		return false;
 	note_end(tid, status_of(&info));
 	waitid(P_PID, (id_t)tid, &info, look);
+	return true;
 }
 
 bool control_ended(pid_t pid, int *ret_status)
@@ -175,9 +201,9 @@ static void rescue(int sig)
 	if (!in_seize)
 		return;
 	for (uint32_t i = 0; i < late.n; i++)
-		reap(late.v[i]);
+		late.v[i].ended |= reap(late.v[i].tid);
 	for (uint32_t i = 0; i < followed.n; i++)
-		reap(followed.v[i]);
+		followed.v[i].ended |= reap(followed.v[i].tid);
 	for (uint32_t i = 0; c && i < c->threads.n; i++)
 		if (c->threads.v[i].seized)
 			reap(c->threads.v[i].tid);
@@ -220,9 +246,9 @@ bool control_seize(const struct control *c, pid_t tid, int options)
 
 /* --- letting go --- */
 
-void control_let_go_later(pid_t tid)
+void control_let_go_later(pid_t tid, pid_t pid)
 {
-	vec_push(&late, tid);
+	vec_push(&late, (struct held){ .tid = tid, .pid = pid });
 }
 
 void control_detach(pid_t tid)
@@ -232,32 +258,58 @@ void control_detach(pid_t tid)
 	/* it has been killed, perhaps by an exec(2) that waits until we know */
 	if (ptrace(PTRACE_DETACH, tid, 0, 0) < 0 &&
 	    (!control_wait(tid, &status, now_ns() + DETACH_NS) || WIFSTOPPED(status)))
-		control_let_go_later(tid);
+		control_let_go_later(tid, tid);
 }
 
-/* A thread that may not have stopped yet: true when it is let go. */
-static bool let_go(pid_t tid)
+bool control_is_ours(pid_t tid)
+{
+	cleanup_free char *status = control_task_file(tid, tid, "status");
+
+	return status && control_status_number(status, "TracerPid", 10) == getpid();
+}
+
+enum gone { LET_GO, NOT_STOPPED, NOT_FOUND };
+
+/* What is traced under this number, which may not have stopped yet. */
+static enum gone let_go_of(pid_t tid)
 {
 	struct control_thread t = { .tid = tid };
 	int status;
 	pid_t r = control_waitpid(tid, &status);
 	int sig = 0;
 
-	if (r < 0 || (r > 0 && !WIFSTOPPED(status)))
-		return true;
+	if (r > 0 && !WIFSTOPPED(status))
+		return LET_GO; /* it has ended */
+	if (r < 0)
+		return NOT_FOUND;
 	if (r == 0 || is_interrupt_stop(status))
 		(void)control_get_regs(&t); /* a call that the stop has made fail */
-	if (r == 0)
-		return ptrace(PTRACE_DETACH, tid, 0, 0) == 0; /* its stop was seen before */
-	if (status >> 16 == 0 && WSTOPSIG(status) != (SIGTRAP | 0x80))
+	if (r > 0 && status >> 16 == 0 && WSTOPSIG(status) != (SIGTRAP | 0x80))
 		sig = WSTOPSIG(status);
-	return ptrace(PTRACE_DETACH, tid, 0, sig) == 0;
+	/* without a status: its stop was seen before */
+	if (ptrace(PTRACE_DETACH, tid, 0, sig) == 0)
+		return LET_GO;
+	return control_is_ours(tid) ? NOT_STOPPED : NOT_FOUND;
+}
+
+/* A thread that may not have stopped yet, or may have executed a program meanwhile: true when it is let go. */
+static bool let_go(struct held *h)
+{
+	enum gone g = h->ended ? LET_GO : let_go_of(h->tid);
+
+	if (g != NOT_FOUND || h->tid == h->pid || !control_is_ours(h->pid))
+		return g != NOT_STOPPED;
+	if (any_followed(h->pid)) /* which of the two it is is not known yet */
+		return false;
+	h->tid = h->pid;
+	ptrace(PTRACE_INTERRUPT, h->tid, 0, 0);
+	return let_go_of(h->tid) != NOT_STOPPED;
 }
 
 bool control_settle(void)
 {
 	for (uint32_t i = late.n; i-- > 0;)
-		if (let_go(late.v[i]))
+		if (let_go(&late.v[i]))
 			late.v[i] = late.v[--late.n];
 	if (!late.n)
 		vec_fini(&late);
@@ -297,14 +349,12 @@ static bool hold(pid_t pid, pid_t tid, uint64_t deadline)
 		control_rescue_end();
 	if (!held)
 		return false;
-	if (!control_wait(tid, &status, deadline) ||
-	    (WIFSTOPPED(status) && !control_wait_interrupt(tid, status, deadline))) {
-		/* not stopped: ESRCH */
-		if (ptrace(PTRACE_DETACH, tid, 0, 0) < 0 && control_thread_state(pid, tid))
-			control_let_go_later(tid);
-		return false;
-	}
-	return WIFSTOPPED(status); /* else it has ended */
+	if (control_wait(tid, &status, deadline) && WIFSTOPPED(status) &&
+	    control_wait_interrupt(tid, status, deadline))
+		return true;
+	control_let_go_later(tid, pid);
+	(void)control_settle();
+	return false;
 }
 
 bool control_glance(pid_t pid, pid_t tid, int timeout_ms,

@@ -206,10 +206,18 @@ static bool turn_blocked(struct control *c, uint32_t i)
 	return true;
 }
 
+/* It did not stop in time, or it has executed a program and has its process's number now, which is no other thread's here. */
+static void forget_living(struct control *c, pid_t tid, pid_t pid)
+{
+	forget(c, tid);
+	if (control_is_ours(tid) || (!find_thread(c, pid, 0) && control_is_ours(pid)))
+		control_let_go_later(tid, pid);
+}
+
 /* Thread i has reported `status`; when it has ended it is forgotten. */
 static void stopped_thread(struct control *c, uint32_t i, int status, uint64_t deadline)
 {
-	pid_t tid = c->threads.v[i].tid;
+	const pid_t tid = c->threads.v[i].tid, pid = c->threads.v[i].guest ? tid : c->pid;
 
 	if (control_wait_interrupt(tid, status, deadline)) {
 		c->threads.v[i].pending = false;
@@ -221,7 +229,7 @@ static void stopped_thread(struct control *c, uint32_t i, int status, uint64_t d
 			if (c->threads.v[k].blocked && !c->threads.v[k].seized)
 				forget(c, c->threads.v[k].tid);
 	}
-	forget(c, tid);
+	forget_living(c, tid, pid);
 }
 
 /* Waits until all that were seized have stopped, and looks at each as soon as it has: a call that a stop makes fail is to be
@@ -389,7 +397,7 @@ struct err *control_resume(struct control *c)
 		if (!t->seized)
 			continue;
 		if (t->pending || t->blocked)
-			control_let_go_later(t->tid);
+			control_let_go_later(t->tid, t->guest ? t->tid : c->pid);
 		else
 			control_detach(t->tid);
 	}

@@ -120,9 +120,11 @@ struct err *control_start(char *const argv[], bool at_entry, struct control **re
 bool control_is_served(const struct control *c, int *ret_socket, int *ret_theirs);
 /* Has it ended? *ret_status as waitpid(2) would give it, which may not: it ends while it is stopped here, too. */
 bool control_ended(pid_t pid, int *ret_status);
-/* A thread that is about to call execve(2), to be stopped in the program that it executes. Meanwhile it runs; look often:
- * signals wait for that. */
-struct err *control_exec_watch(pid_t tid);
+/* A thread of process `pid` that is about to call execve(2), to be stopped in the program that it executes. Meanwhile it runs;
+ * look often: signals wait for that. */
+struct err *control_exec_watch(pid_t tid, pid_t pid);
+/* Is it in execve(2), or does it want a processor? Else it waits for something else. */
+bool control_exec_comes(pid_t tid);
 enum control_exec { CONTROL_EXEC_NOT_YET, CONTROL_EXEC_DONE, CONTROL_EXEC_GONE };
 /* pid: its process's, which it becomes by executing. */
 enum control_exec control_exec_look(pid_t tid, pid_t pid);
@@ -131,7 +133,7 @@ enum control_exec control_exec_look(pid_t tid, pid_t pid);
 struct err *control_exec_hold(pid_t pid, int timeout_ms, struct control **ret);
 /* A thread that another one's execve(2) has ended. */
 void control_exec_forget(pid_t tid);
-/* Not to be followed any more. */
+/* Not to be followed any more. One that is in the middle of execve(2) then is let go of by control_settle(). */
 void control_exec_leave(pid_t tid, pid_t pid);
 /* Lets a program held by control_start(), which has one thread, run until it comes to addr, and holds it there. */
 struct err *control_run_to(struct control *c, uint64_t addr);
