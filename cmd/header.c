@@ -133,7 +133,8 @@ static int make_header(const struct cmdline *c, struct node *const *tops, uint32
 	FILE *out = open_memstream(&text, &len);
 
 	fprintf(out,
-		"/* Made by %s -h. */\n#pragma once\n\n#define _SDT_HAS_SEMAPHORES 1\n#include <sys/sdt.h>\n\n"
+		"/* Made by %s -h. */\n#pragma once\n\n#include <inttypes.h>\n#include <unistd.h>\n\n"
+		"#define _SDT_HAS_SEMAPHORES 1\n#include <sys/sdt.h>\n\n"
 		"/* Room for a jump, so that a probe can be traced from inside the process wherever it stands. */\n"
 		"#ifdef __x86_64__\n#undef _SDT_NOP\n#define _SDT_NOP nop; .nops 4\n#endif\n",
 		c->progname);

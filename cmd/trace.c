@@ -53,12 +53,23 @@ static void catch_signals(void)
 	tool_ignore(SIGPIPE);
 }
 
+/* Under DTrace's name a description is shown as far as its predicate or body. */
+static size_t shown_length(const struct run *r, const struct source *s)
+{
+	size_t shown = (size_t)diag_shown(s->name);
+
+	return r->c->dtrace_name && s->kind != SOURCE_FILE && strcspn(s->name, "{/;") < shown
+		       ? strcspn(s->name, "{/;")
+		       : shown;
+}
+
 void run_say_matched(struct run *r, const struct bound *b)
 {
 	if (opt_on(&r->options, OPT_QUIET) || r->c->json)
 		return;
 	for (uint32_t i = 0, src = 0; i < r->diags.nsources && src < r->c->programs.n; i++) {
 		const struct source *s = &r->diags.sources[i];
+		size_t shown = shown_length(r, s);
 		uint32_t n = 0;
 
 		if (s->kind == SOURCE_LIB)
@@ -68,8 +79,10 @@ void run_say_matched(struct run *r, const struct bound *b)
 			    b->clauses.v[k]->loc <= s->base + s->len)
 				n += b->clauses.v[k]->nprobes;
 		fprintf(stderr, "%s: %s '%.*s%s' matched %u probe%s\n", r->c->progname,
-			s->kind == SOURCE_FILE ? "script" : "description", diag_shown(s->name),
-			s->name, DIAG_CUT(s->name), n, n == 1 ? "" : "s");
+			s->kind == SOURCE_FILE ? "script" : "description", (int)shown, s->name,
+			s->name[shown] && shown >= (size_t)diag_shown(s->name) ? DIAG_CUT(s->name)
+									       : "",
+			n, n == 1 ? "" : "s");
 		src++;
 	}
 }

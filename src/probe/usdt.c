@@ -2,6 +2,7 @@
  *
  *	python123:::function-entry    of process 123; "__" in a name is written "-", either is understood
  *	python*:::                    of the processes named with -p and -c
+ *	:python3.11::                 of those, too: no provider is any of theirs
  *
  * A probe with a semaphore costs nothing while nobody watches: the kernel counts the semaphore up when it attaches.
  */
@@ -43,7 +44,7 @@ static bool usdt_claims(const struct provider *pv, const char *pattern)
 {
 	size_t digits = trailing_digits(pattern);
 
-	if (glob_is_pattern(pattern))
+	if (!*pattern || glob_is_pattern(pattern))
 		return true;
 	/* pid123 is the pid provider's */
 	return digits && digits < strlen(pattern) &&
@@ -191,11 +192,11 @@ static struct err *match_process(struct match *m, pid_t pid)
 	for (uint32_t i = 0; i < objects->n; i++)
 		if (process_object_matches(&objects->v[i], m->pd->mod))
 			match_object(m, pid, &objects->v[i]);
-	if (m->any)
+	if (m->any || !m->pd->prov[0])
 		return NULL;
 	if (m->pd->mod[0])
 		process_libraries(m->ps, pid, objects, m->pd->mod, match_later, m);
-	else if (m->pd->prov[0] && m->pd->prov[0] != '*')
+	else if (m->pd->prov[0] != '*')
 		process_libraries_near(m->ps, pid, objects, match_later, m);
 	return NULL;
 }
@@ -249,6 +250,10 @@ static struct err *usdt_match(const struct provider *pv, struct probe_set *ps,
 		return match_named(&m);
 	for (uint32_t i = 0; i < ps->targets.n && !e; i++)
 		e = match_process(&m, ps->targets.v[i].pid);
+	if (e && !pd->prov[0]) { /* nobody asked for probes of processes */
+		err_free(e);
+		e = NULL;
+	}
 	return e;
 }
 

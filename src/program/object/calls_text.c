@@ -111,8 +111,6 @@ static void put_base(FILE *out)
 void calls_put_notes(FILE *out, const struct probe_definition *d,
 		     const struct call_site *const *sites, uint32_t n)
 {
-	bool asked = any(d, sites, n, true, false) || any(d, sites, n, true, true);
-
 	put_questions(out, d, sites, n);
 	if (!any(d, sites, n, false, false))
 		return;
@@ -130,10 +128,8 @@ void calls_put_notes(FILE *out, const struct probe_definition *d,
 			 ".4byte 8, 992f-991f, 3\\n.asciz \\\"stapsdt\\\"");
 		put(out, "991: .8byte %s+%lld\\n.8byte _.stapsdt.base", s->anchor,
 		    (long long)s->place);
-		if (asked)
-			put(out, ".8byte %s_%s_semaphore", d->provider, d->name);
-		else
-			put(out, ".8byte 0");
+		/* The macros of -h read the flag themselves, and calls that ask tell nothing of them. */
+		put(out, ".8byte %s_%s_semaphore", d->provider, d->name);
 		put(out, ".asciz \\\"%s\\\"\\n.asciz \\\"%s\\\"\\n.asciz \\\"%s\\\"", d->provider,
 		    d->name, args);
 		put(out, "992: .balign 4\\n.popsection");
