@@ -102,7 +102,8 @@ static void show_text(struct listing *l, struct probe *p)
 		printf("    note         %s\n", p->note);
 	if (remark)
 		printf("    note         %s\n", remark);
-	printf("    stability    names %s, arguments %s\n", names.names, data.data);
+	printf("    stability    names %s, arguments %s\n", stability_levels[names.names],
+	       stability_levels[data.data]);
 }
 
 static void json_text(struct out *o, const char *key, const char *text)
@@ -168,8 +169,8 @@ static void show_json(struct listing *l, struct probe *p)
 	json_text(&o, "price", p->unavailable ? NULL : price.text);
 	if (price.ns && !p->unavailable)
 		out_printf(&o, ",\"price_ns\":%u", price.ns);
-	out_printf(&o, ",\"stability\":{\"names\":\"%s\",\"arguments\":\"%s\"}", names.names,
-		   data.data);
+	out_printf(&o, ",\"stability\":{\"names\":\"%s\",\"arguments\":\"%s\"}",
+		   stability_levels[names.names], stability_levels[data.data]);
 	json_text(&o, "note", p->note ? p->note : remark);
 	out_printf(&o, ",\"available\":%s", p->unavailable ? "false" : "true");
 	json_text(&o, "unavailable", p->unavailable);

@@ -6,7 +6,7 @@
 #include "compile/bind/bind.h"
 #include "load/engine.h"
 #include "probe/fentry.h"
-#include "probe/stability.h"
+#include "stability.h"
 #include "program/object/object.h"
 #include "program/text/text.h"
 #include "render/json.h"
@@ -86,14 +86,6 @@ static void list_how(struct listing *l, const struct probe *p)
 		printf("\tIn-process: %s\n", inside);
 }
 
-/* Under DTrace's name, what DTrace says. */
-static void list_stability(const char *what, const struct stability *s)
-{
-	printf("\n\t%s Attributes\n\t\tIdentifier Names: %s\n\t\tData Semantics:   %s\n"
-	       "\t\tDependency Class: %s\n",
-	       what, s->names, s->data, s->dependency);
-}
-
 static void list_args(struct listing *l, struct probe *p)
 {
 	struct probe_args args = { 0 };
@@ -110,8 +102,8 @@ static void list_args(struct listing *l, struct probe *p)
 		struct stability names, data;
 
 		probe_stability(p, &names, &data);
-		list_stability("Probe Description", &names);
-		list_stability("Argument", &data);
+		print_stability(stdout, "Probe Description", names);
+		print_stability(stdout, "Argument", data);
 	} else {
 		list_how(l, p);
 		if (p->unavailable)

@@ -54,6 +54,9 @@ int run_prepare(struct run *r, const struct bound *b);
 
 /* trace.c: traces with what has been loaded, until the program, its targets or somebody says that it is enough. The exit status. */
 int run_trace(struct run *r, const struct bound *b);
+/* "script" or "description", and the bytes of its name that are shown. */
+const char *run_source_kind(const struct source *s);
+size_t run_source_shown(const struct run *r, const struct source *s);
 /* "description 'X' matched N probes", for each program as DTrace says it. */
 void run_say_matched(struct run *r, const struct bound *b);
 

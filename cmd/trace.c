@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "budget.h"
 #include "run.h"
+#include "stability.h"
 #include "tool.h"
 
 static volatile sig_atomic_t interrupted, at_end;
@@ -53,8 +54,13 @@ static void catch_signals(void)
 	tool_ignore(SIGPIPE);
 }
 
+const char *run_source_kind(const struct source *s)
+{
+	return s->kind == SOURCE_FILE ? "script" : "description";
+}
+
 /* Under DTrace's name a description is shown as far as its predicate or body. */
-static size_t shown_length(const struct run *r, const struct source *s)
+size_t run_source_shown(const struct run *r, const struct source *s)
 {
 	size_t shown = (size_t)diag_shown(s->name);
 
@@ -63,26 +69,34 @@ static size_t shown_length(const struct run *r, const struct source *s)
 		       : shown;
 }
 
+static void say_matched(const struct run *r, const struct bound *b, const struct source *s)
+{
+	size_t shown = run_source_shown(r, s);
+	uint32_t n = 0;
+
+	for (uint32_t k = 0; k < b->clauses.n; k++)
+		if (b->clauses.v[k]->loc >= s->base && b->clauses.v[k]->loc <= s->base + s->len)
+			n += b->clauses.v[k]->nprobes;
+	fprintf(stderr, "%s: %s '%.*s%s' matched %u probe%s\n", r->c->progname, run_source_kind(s),
+		(int)shown, s->name, shown == (size_t)diag_shown(s->name) ? DIAG_CUT(s->name) : "",
+		n, n == 1 ? "" : "s");
+}
+
 void run_say_matched(struct run *r, const struct bound *b)
 {
-	if (opt_on(&r->options, OPT_QUIET) || r->c->json)
+	bool dtrace = r->c->dtrace_name, traces = r->c->mode != CMD_COMPILE;
+
+	if (r->c->json)
 		return;
 	for (uint32_t i = 0, src = 0; i < r->diags.nsources && src < r->c->programs.n; i++) {
 		const struct source *s = &r->diags.sources[i];
-		size_t shown = shown_length(r, s);
-		uint32_t n = 0;
 
 		if (s->kind == SOURCE_LIB)
 			continue;
-		for (uint32_t k = 0; k < b->clauses.n; k++)
-			if (b->clauses.v[k]->loc >= s->base &&
-			    b->clauses.v[k]->loc <= s->base + s->len)
-				n += b->clauses.v[k]->nprobes;
-		fprintf(stderr, "%s: %s '%.*s%s' matched %u probe%s\n", r->c->progname,
-			s->kind == SOURCE_FILE ? "script" : "description", (int)shown, s->name,
-			s->name[shown] && shown >= (size_t)diag_shown(s->name) ? DIAG_CUT(s->name)
-									       : "",
-			n, n == 1 ? "" : "s");
+		if (!opt_on(&r->options, OPT_QUIET) && (traces || !dtrace))
+			say_matched(r, b, s);
+		if (dtrace && r->c->verbose)
+			run_say_stability(r, b, s);
 		src++;
 	}
 }

@@ -1,30 +1,27 @@
 #include "probe/stability.h"
 
-/* Each list from the least to the most. */
-enum level { PRIVATE, UNSTABLE, EVOLVING, STABLE };
-static const char *const levels[] = { "Private", "Unstable", "Evolving", "Stable" };
-enum class { UNKNOWN, CPU, ISA, COMMON };
-static const char *const classes[] = { "Unknown", "CPU", "ISA", "Common" };
+#include "base/glob.h"
 
-struct attributes {
-	enum level names, data;
-	enum class dependency;
+const char *const stability_levels[LEVEL_COUNT] = {
+	"Internal", "Private", "Obsolete", "External", "Unstable", "Evolving", "Stable", "Standard"
 };
+const char *const stability_classes[CLASS_COUNT] = { "Unknown", "CPU", "Platform",
+						     "Group",   "ISA", "Common" };
 
 // clang-format off
-#define P_UNKNOWN { PRIVATE, PRIVATE, UNKNOWN }
-#define P_ISA { PRIVATE, PRIVATE, ISA }
-#define E_ISA { EVOLVING, EVOLVING, ISA }
-#define E_COMMON { EVOLVING, EVOLVING, COMMON }
-#define E_CPU { EVOLVING, EVOLVING, CPU }
-#define S_COMMON { STABLE, STABLE, COMMON }
-#define U_COMMON { UNSTABLE, UNSTABLE, COMMON }
+#define P_UNKNOWN { LEVEL_PRIVATE, LEVEL_PRIVATE, CLASS_UNKNOWN }
+#define P_ISA { LEVEL_PRIVATE, LEVEL_PRIVATE, CLASS_ISA }
+#define E_ISA { LEVEL_EVOLVING, LEVEL_EVOLVING, CLASS_ISA }
+#define E_COMMON { LEVEL_EVOLVING, LEVEL_EVOLVING, CLASS_COMMON }
+#define E_CPU { LEVEL_EVOLVING, LEVEL_EVOLVING, CLASS_CPU }
+#define S_COMMON { LEVEL_STABLE, LEVEL_STABLE, CLASS_COMMON }
+#define U_COMMON { LEVEL_UNSTABLE, LEVEL_UNSTABLE, CLASS_COMMON }
 // clang-format on
 
 /* Providers not named: as io, proc and sched, which are described in the D library. */
 static const struct {
 	const struct provider *provider;
-	struct attributes prov, mod, func, name, args;
+	struct stability prov, mod, func, name, args;
 } table[] = {
 	{ &provider_dtrace, S_COMMON, P_UNKNOWN, P_UNKNOWN, S_COMMON, S_COMMON },
 	{ &provider_profile, E_COMMON, U_COMMON, P_UNKNOWN, E_COMMON, E_COMMON },
@@ -41,31 +38,41 @@ static const struct {
 	{ NULL, E_ISA, P_UNKNOWN, P_UNKNOWN, E_ISA, E_ISA },
 };
 
-static struct attributes least(struct attributes a, const char *text, struct attributes b)
+struct stability stability_min(struct stability a, struct stability b)
 {
-	if (!*text)
-		return a;
-	return (struct attributes){ a.names < b.names ? a.names : b.names,
-				    a.data < b.data ? a.data : b.data,
-				    a.dependency < b.dependency ? a.dependency : b.dependency };
+	return (struct stability){ a.names < b.names ? a.names : b.names,
+				   a.data < b.data ? a.data : b.data,
+				   a.dependency < b.dependency ? a.dependency : b.dependency };
 }
 
-static struct stability words(struct attributes a)
+static size_t row_of(const struct probe *p)
 {
-	return (struct stability){ levels[a.names], levels[a.data], classes[a.dependency] };
-}
-
-void probe_stability(const struct probe *p, struct stability *ret_probe, struct stability *ret_args)
-{
-	struct attributes all = S_COMMON;
 	size_t i = 0;
 
 	while (table[i].provider && table[i].provider != p->provider)
 		i++;
-	all = least(all, p->prov, table[i].prov);
-	all = least(all, p->mod, table[i].mod);
-	all = least(all, p->func, table[i].func);
-	all = least(all, p->name, table[i].name);
-	*ret_probe = words(all);
-	*ret_args = words(table[i].args);
+	return i;
+}
+
+void probe_stability(const struct probe *p, struct stability *ret_probe, struct stability *ret_args)
+{
+	const struct probe_desc whole = { p->prov, p->mod, p->func, p->name };
+
+	*ret_probe = probe_desc_stability(&whole, p);
+	*ret_args = table[row_of(p)].args;
+}
+
+struct stability probe_desc_stability(const struct probe_desc *pd, const struct probe *p)
+{
+	static const struct stability any = U_COMMON;
+	const char *const text[] = { pd->mod, pd->func, pd->name };
+	size_t row = row_of(p);
+	const struct stability of[] = { table[row].mod, table[row].func, table[row].name };
+	bool named = *pd->prov && !glob_is_pattern(pd->prov);
+	struct stability all = named ? table[row].prov : any;
+
+	for (size_t i = 0; i < ARRAY_SIZE(text) && named; i++)
+		if (*text[i] && !glob_is_pattern(text[i]))
+			all = stability_min(all, of[i]);
+	return all;
 }

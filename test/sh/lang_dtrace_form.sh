@@ -30,6 +30,12 @@ check 1 'probe description :::i23 does not match any probes$' -i i23
 check 1 'BEGIN { $1; }: macro argument $1 constant 0x12345678123456781 results in integer overflow$' -n 'BEGIN { $1; }' 0x12345678123456781
 check 1 'Insufficient tuple registers to generate code$' -x tregs=1 -n 'BEGIN { @[1, 2] = count(); }'
 check 0 ' D 2\.0$' -V
+# what a description is called, and how stable the program is
+check 0 "^dtrace: description 'BEGIN' matched 1 probe\$" -n 'BEGIN{ exit(0); }'
+check 0 "^dtrace: description 'BEGIN ' matched 1 probe\$" -n 'BEGIN /1/ { exit(0); }'
+check 0 '^Stability attributes for description dtrace:::BEGIN :$' -v -n 'dtrace:::BEGIN { trace(curthread->pid); exit(0); }'
+tr '\n\t' '; ' <"$T/out" | grep -q 'Probe Description Attributes;  Identifier Names: Stable;  Data Semantics:   Stable;  Dependency Class: Common;; Minimum Statement Attributes;  Identifier Names: Stable;  Data Semantics:   Private;  Dependency Class: Common;' || { cat "$T/out"; fail=1; }
+check 0 '^		Data Semantics:   Unstable$' -e -v -n 'BEGIN { exit(0); }'
 # the first error ends it
 check 1 'Unknown variable name' -n 'BEGIN { trace(no_such); trace(no_other); }'
 [ "$(grep -c Unknown "$T/out")" = 1 ] || { cat "$T/out"; fail=1; }

@@ -31,6 +31,9 @@ extern void __dtrace_bank___paid__back(int);
 #ifdef BY_POINTER
 extern void __dtraceenabled_shop___sale(unsigned *);
 #define SHOP_SALE_ENABLED() ({ unsigned enabled = 0; __dtraceenabled_shop___sale(&enabled); enabled; })
+#elif defined(BY_FLAG) /* as the headers of -h */
+extern volatile unsigned short shop_sale_semaphore;
+#define SHOP_SALE_ENABLED() shop_sale_semaphore
 #else
 extern int __dtraceenabled_shop___sale(void);
 #define SHOP_SALE_ENABLED() __dtraceenabled_shop___sale()
@@ -154,7 +157,7 @@ def build(cc, flags, linktype, ld, more=""):
 compilers = [cc for cc in ("gcc", "clang") if shutil.which(cc)]
 ways = [("gcc", "-O2", "elf", ld, "") for ld in LINKERS] + [("gcc", "-O2", "dof", ld, "-Wl,--gc-sections") for ld in LINKERS]
 ways += [(cc, flags, linktype, "bfd", "") for cc in compilers for flags, linktype in
-         (("-O0", "elf"), ("-O2 -DBY_POINTER", "elf"), ("-O0 -DBY_POINTER", "elf"), ("-O2 -DBY_POINTER", "dof"))]
+         (("-O0", "elf"), ("-O2 -DBY_FLAG", "elf"), ("-O2 -DBY_POINTER", "elf"), ("-O0 -DBY_POINTER", "elf"), ("-O2 -DBY_POINTER", "dof"))]
 ways += [("gcc", "-Os -fno-plt -ffunction-sections", "elf", "bfd", "-Wl,--gc-sections"), ("gcc", "-O2 -fno-plt", "dof", "gold", "")]
 for way in ways:
     if way[3] not in LINKERS:
@@ -169,6 +172,8 @@ check("cannot tell it yes" in r.err, "a question the kernel engine cannot answer
 
 # again: nothing changes; merged; notes to DOF and back
 build("gcc", "-O2", "elf", "bfd")
+r = run(D + " -l -m shop -c ./shop")
+check(r.stdout.count(" shop ") == 6, "no provider: those of the target", r)
 before = open("a.o", "rb").read(), os.stat("a.o").st_mtime_ns
 run(D + " -G -s shop.d a.o b.o")
 check((open("a.o", "rb").read(), os.stat("a.o").st_mtime_ns) == before, "the second run leaves the object alone")

@@ -1,16 +1,9 @@
 /* -x amin: the least stability that names may have, as name/data/class. Only what DTrace rates below Stable/Stable/Common
  * is told apart: what belongs to the kernel's inside. */
 #include "compile/bind/state.h"
+#include "probe/stability.h"
 
 #include <strings.h>
-
-static const char *const levels[] = { "Internal", "Private",  "Obsolete", "External",
-				      "Unstable", "Evolving", "Stable",   "Standard" };
-static const char *const classes[] = { "Unknown", "CPU", "Platform", "Group", "ISA", "Common" };
-
-struct attr {
-	int name, data, class;
-};
 
 static int word(const char *const *words, size_t n, const char *text, size_t len)
 {
@@ -21,34 +14,41 @@ static int word(const char *const *words, size_t n, const char *text, size_t len
 }
 
 /* "Evolving/Evolving/Common"; what is left out is not asked for. */
-static bool parse(const char *text, struct attr *ret)
+static bool parse(const char *text, struct stability *ret)
 {
-	int *parts[] = { &ret->name, &ret->data, &ret->class };
+	int parts[3] = { 0 };
 
 	for (int i = 0; i < 3 && *text; i++) {
 		size_t len = strcspn(text, "/");
 
-		*parts[i] = i < 2 ? word(levels, ARRAY_SIZE(levels), text, len)
-				  : word(classes, ARRAY_SIZE(classes), text, len);
-		if (*parts[i] < 0)
+		parts[i] = i < 2 ? word(stability_levels, LEVEL_COUNT, text, len)
+				 : word(stability_classes, CLASS_COUNT, text, len);
+		if (parts[i] < 0)
 			return false;
 		text += len;
 		text += *text == '/';
 	}
+	*ret = (struct stability){ (enum stability_level)parts[0], (enum stability_level)parts[1],
+				   (enum stability_class)parts[2] };
 	return !*text;
 }
 
+static const struct stability of[] = {
+	[ATTR_STABLE] = { LEVEL_STABLE, LEVEL_STABLE, CLASS_COMMON },
+	[ATTR_PRIVATE_DATA] = { LEVEL_STABLE, LEVEL_PRIVATE, CLASS_COMMON },
+	[ATTR_PRIVATE] = { LEVEL_PRIVATE, LEVEL_PRIVATE, CLASS_UNKNOWN },
+};
+
 void attr_check(struct bind_cx *cx, struct node *n, const char *what, enum attr_kind kind)
 {
-	static const struct attr of[] = {
-		[ATTR_STABLE] = { 6, 6, 5 },
-		[ATTR_PRIVATE_DATA] = { 6, 1, 5 },
-		[ATTR_PRIVATE] = { 1, 1, 0 },
-	};
 	const char *text = cx->options->v[OPT_AMIN].text;
-	struct attr min = { 0 };
+	struct stability min = { 0 };
 
-	if (!text || !*text || cx->state->in_lib || cx->state->in_context)
+	if (cx->state->in_lib || cx->state->in_context)
+		return;
+	if (cx->state->clause && cx->state->clause->least_stable < kind)
+		cx->state->clause->least_stable = (uint8_t)kind;
+	if (!text || !*text)
 		return;
 	if (!parse(text, &min)) {
 		bind_error(cx, n, "D_ATTR_MIN",
@@ -56,9 +56,16 @@ void attr_check(struct bind_cx *cx, struct node *n, const char *what, enum attr_
 			   text);
 		return;
 	}
-	if (of[kind].name >= min.name && of[kind].data >= min.data && of[kind].class >= min.class)
+	if (of[kind].names >= min.names && of[kind].data >= min.data &&
+	    of[kind].dependency >= min.dependency)
 		return;
 	bind_error(cx, n, "D_ATTR_MIN",
 		   "attributes for %s (%s/%s/%s) are less than predefined minimum", what,
-		   levels[of[kind].name], levels[of[kind].data], classes[of[kind].class]);
+		   stability_levels[of[kind].names], stability_levels[of[kind].data],
+		   stability_classes[of[kind].dependency]);
+}
+
+struct stability bound_clause_stability(const struct bound_clause *c)
+{
+	return of[c->least_stable];
 }

@@ -111,6 +111,8 @@ struct bind_member {
  *	N_CALL of stack/ustack/tracemem..: NULL, arguments are in call.args (sizes are N_INT)
  */
 
+struct stability;
+
 struct bound_clause {
 	struct node *pred;   /* NULL: always. The probe's filter, if any, is && in front */
 	struct node *body;   /* statement list; actions are S_EXPR of N_CALL */
@@ -118,6 +120,8 @@ struct bound_clause {
 	loc_t loc, end;
 	uint32_t index;   /* of the source clause, in program order */
 	const char *desc; /* its first description, as written */
+	const struct pdesc *descs;
+	uint8_t least_stable; /* of the names in its statements: bound_clause_stability() */
 	struct probe **probes;
 	uint32_t nprobes;
 	struct probe_args args; /* of this signature */
@@ -163,6 +167,8 @@ struct bound *bind_finish(struct bind_cx *cx);
 struct probe_definition;
 void bind_probe_definition(struct bind_cx *cx, const char *provider, const struct provider_probe *p,
 			   struct probe_definition *ret);
+/* How stable the least stable name in the clause's statements is. */
+struct stability bound_clause_stability(const struct bound_clause *c);
 /* Can the functions that it probes, by name, be divided among two engines that share no variables? */
 bool bound_is_separable(const struct bound *b);
 /* After parse, before probes: used by tests and -d bind. */

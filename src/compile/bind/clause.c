@@ -523,6 +523,7 @@ static struct bound_clause *new_instance(struct bind_cx *cx, const struct node *
 	c->loc = n->loc;
 	c->end = n->end;
 	c->index = index;
+	c->descs = n->clause.pdescs;
 	if (n->clause.pdescs && !n->clause.pdescs->by_id)
 		c->desc = arena_printf(cx->arena, "%s:%s:%s:%s", n->clause.pdescs->prov,
 				       n->clause.pdescs->mod, n->clause.pdescs->func,
