@@ -304,9 +304,12 @@ CALLBACK token_char(u32 index, struct token *t)
 	c = (unsigned char)t->state->text[pos];
 	if (!c)
 		return 1;
-	t->pos = pos + 1;
-	if (in_set(t, c))
+	if (in_set(t, c)) {
+		/* The delimiter behind a token is left for the next call, whose delimiters may be others. */
+		t->pos = pos + !n;
 		return n > 0;
+	}
+	t->pos = pos + 1;
 	t->dst[n] = (char)c;
 	t->n = n + 1;
 	return 0;

@@ -16,8 +16,20 @@ BEGIN
 	this->b = strtok(NULL, ";");
 	this->c = strtok(NULL, "");
 	printf("[%s] [%s] [%s]\n", this->a, this->b, this->c);
+	this->a = strtok("k:v;w", ":");
+	this->b = strtok(NULL, ";"); /* the delimiter behind a token is not part of the search that found it */
+	printf("[%s] [%s] [%s]\n", this->a, this->b, strtok(NULL, "w"));
 	printf("[%s] %d\n", strtok("no delimiter", "|"), strtok(NULL, "|") == NULL);
 	printf("%d %d\n", strtok("", " ") == NULL, strtok(";;;", ";") == NULL);
 	printf("%s\n", s);
-	exit(0);
 }
+
+/* What is not found is NULL: it can be compared and kept, but has no text. */
+BEGIN { this->n = strchr("abc", 'x'); printf("%d %d\n", this->n == NULL, strrchr("abc", 'x') == "a"); strtok(NULL, "x"); }
+BEGIN { printf("%s\n", strtok(NULL, " ")); }
+BEGIN { trace(strstr("abc", "x")); }
+BEGIN { @[strrchr("abc", 'x')] = count(); }
+BEGIN { this->n = strjoin("a", strchr("abc", 'x')); }
+BEGIN { strtok(strstr("abc", "x"), ""); }
+BEGIN { exit(0); }
+ERROR { printf("fault %d at %x\n", arg4, arg5); }

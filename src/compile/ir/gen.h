@@ -153,7 +153,8 @@ struct gen {
 	bool fault_used, bail_used;
 	bool exits; /* the clause calls exit() */
 	struct ir_val f_code, f_value, f_loc;
-	bool in_error; /* inside an ERROR clause run in place */
+	bool in_error;      /* inside an ERROR clause run in place */
+	bool null_is_empty; /* a string that was not found is wanted as "", not as a fault */
 	struct ir_val err_code, err_value, err_loc, err_clause, err_probe;
 	uint32_t scratch_next;
 	uint32_t brk, cont, ret; /* labels: of the loop, of the function put in */

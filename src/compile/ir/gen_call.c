@@ -435,7 +435,8 @@ static const char *text_routine(enum subr_id id, bool *ret_char, bool *ret_secon
 	}
 }
 
-static void next_token(struct gen *g, const struct node *n, struct ir_val out, uint32_t size)
+static struct ir_val next_token(struct gen *g, const struct node *n, struct ir_val out,
+				uint32_t size)
 {
 	struct ir_fn *f = g->f;
 	const struct node *s = arg(n, 0);
@@ -448,7 +449,7 @@ static void next_token(struct gen *g, const struct node *n, struct ir_val out, u
 	delims = gen_str_plain(g, arg(n, 1));
 	r = ir_routine(f, "d_strtok", 5, out, IR_I(size), text, delims,
 		       ir_bin(f, ALU_ADD, gen_lazy(g, LAZY_SCRATCH), IR_I(g->strtok_at)));
-	(void)checked(g, r, text, n->loc);
+	return checked(g, r, text, n->loc);
 }
 
 static struct ir_val path_of(struct gen *g, const struct node *n)
@@ -474,8 +475,14 @@ static uint32_t least(enum subr_id id)
 	}
 }
 
-void gen_subr_string(struct gen *g, const struct node *n, struct ir_val dst, int32_t off,
-		     uint32_t size)
+/* These find something or return NULL. Their routines return 1 then, and the text is "". */
+static bool may_be_null(enum subr_id id)
+{
+	return id == SUBR_STRTOK || id == SUBR_STRSTR || id == SUBR_STRCHR || id == SUBR_STRRCHR;
+}
+
+static void put_string(struct gen *g, const struct node *n, struct ir_val dst, int32_t off,
+		       uint32_t size, bool null_is_empty)
 {
 	struct ir_fn *f = g->f;
 	enum subr_id id = n->id->subr;
@@ -489,7 +496,7 @@ void gen_subr_string(struct gen *g, const struct node *n, struct ir_val dst, int
 	}
 	if (size < least(id)) {
 		out = gen_scratch_temp(g, least(id));
-		gen_subr_string(g, n, out, 0, least(id));
+		put_string(g, n, out, 0, least(id), null_is_empty);
 		r = ir_call(f, HELPER_READ_KERNEL_STR, 3, ir_bin(f, ALU_ADD, dst, IR_I(off)),
 			    IR_I(size), out);
 		gen_fault_if(g, r, IF_SLT, IR_I(0), WIRE_FAULT_BADADDR, IR_I(0), n->loc);
@@ -504,11 +511,15 @@ void gen_subr_string(struct gen *g, const struct node *n, struct ir_val dst, int
 		} else {
 			r = ir_routine(f, routine, 3, out, IR_I(size), a);
 		}
-		(void)checked(g, r, a, n->loc);
-		return;
+		r = checked(g, r, a, n->loc);
+	} else if (id == SUBR_STRTOK) {
+		r = next_token(g, n, out, size);
 	}
+	if (may_be_null(id) && !null_is_empty)
+		gen_fault_if(g, r, IF_NE, IR_I(0), WIRE_FAULT_BADADDR, IR_I(0), n->loc);
+	if (routine || id == SUBR_STRTOK)
+		return;
 	switch (id) {
-	case SUBR_STRTOK: next_token(g, n, out, size); return;
 	case SUBR_SUBSTR:
 		a = gen_str_plain(g, arg(n, 0));
 		b = num(g, n, 1);
@@ -565,4 +576,14 @@ void gen_subr_string(struct gen *g, const struct node *n, struct ir_val dst, int
 		return;
 	}
 	(void)checked(g, r, a, n->loc);
+}
+
+void gen_subr_string(struct gen *g, const struct node *n, struct ir_val dst, int32_t off,
+		     uint32_t size)
+{
+	bool null_is_empty = g->null_is_empty;
+
+	g->null_is_empty = false; /* for the arguments */
+	put_string(g, n, dst, off, size, null_is_empty);
+	g->null_is_empty = null_is_empty;
 }

@@ -435,7 +435,7 @@ static struct ir_val from_label(struct gen *g, uint32_t differ, enum op op)
 	return v;
 }
 
-struct ir_val gen_str_compare(struct gen *g, enum op op, const struct node *a, const struct node *b)
+static struct ir_val compare(struct gen *g, enum op op, const struct node *a, const struct node *b)
 {
 	struct ir_fn *f = g->f;
 	bool equality = op == OP_EQ || op == OP_NE;
@@ -491,6 +491,18 @@ struct ir_val gen_str_compare(struct gen *g, enum op op, const struct node *a, c
 	return y;
 }
 
+/* NULL compares as "" does. */
+struct ir_val gen_str_compare(struct gen *g, enum op op, const struct node *a, const struct node *b)
+{
+	bool outer = g->null_is_empty;
+	struct ir_val v;
+
+	g->null_is_empty = true;
+	v = compare(g, op, a, b);
+	g->null_is_empty = outer;
+	return v;
+}
+
 /* --- assigning --- */
 
 static bool is_zero(const struct node *n)
@@ -535,6 +547,7 @@ void gen_assign_string(struct gen *g, struct lval p, const struct node *value)
 							 : (uint32_t)type_size(g->types, p.type);
 	uint32_t done = ir_new_label(f), insert = ir_new_label(f), known, map, size;
 	struct ir_val src, tmp, at, r;
+	bool null_is_empty;
 
 	if (is_zero(value)) {
 		free_string(g, &p);
@@ -542,7 +555,10 @@ void gen_assign_string(struct gen *g, struct lval p, const struct node *value)
 	}
 
 	/* The value first, in memory of its own: it may be made from what is assigned to. */
+	null_is_empty = g->null_is_empty;
+	g->null_is_empty = true;
 	src = gen_str_addr(g, value, &known);
+	g->null_is_empty = null_is_empty;
 	switch (p.kind) {
 	case PLACE_MEM:
 		read_kernel_str(g, ir_bin(f, ALU_ADD, p.v, IR_I(p.off)), 0, most, src, value->loc);
