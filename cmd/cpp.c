@@ -87,6 +87,11 @@ struct err *cmd_preprocess(const struct cmdline *c, const struct options *o, con
 	if (e)
 		return e;
 	vec_push(&argv, cpp);
+	/* what every DTrace defines, and GNU's extensions of C are not D */
+	vec_push(&argv, "-D__linux");
+	vec_push(&argv, "-D__unix");
+	vec_push(&argv, "-D__SVR4");
+	vec_push(&argv, "-U__GNUC__");
 	vec_push(&argv, "-D__SUNW_D=1");
 	vec_push(&argv, "-D__SUNW_D_VERSION=0x02000000");
 	vec_push(&argv, "-D__DESCRY__=1");

@@ -1,5 +1,5 @@
 //@ engine: interp,kernel,inproc
-/* Arithmetic wraps at the width of its type. */
+/* What is kept wraps at the width of its type. Before that ints have 64 bits, and unsigned ints C's 32. */
 #pragma D option quiet
 int a;
 unsigned int ua;
@@ -36,6 +36,20 @@ BEGIN
 	c = 200; uc = 300; s = 70000; us = -1;
 	printf("%d %d %d %d\n", c, uc, s, us);
 	la = 4294967297; a = la;
+	printf("%d\n", a);
+	a = 2147483647;
+	printf("%d %d %d %d\n", a * 4 / 4, a + 1 > 0, (int)(a + 1) > 0, sizeof (a * a));
+	la = a + a;
+	printf("%d %d %d\n", la, (1 << 63) - 1 == 0x7fffffffffffffff, (long)(1 << 40));
+	ua = 0;
+	printf("%d %d %d %d\n", (ua - 1) / 2, ua - 1 > 5, (ua - 1) >> 4, ua - 1 == 0xffffffff);
+	c = -2; uc = 3; us = 5;
+	printf("%d %d %d %d\n", c + uc, sizeof (c + uc), sizeof (uc + us), sizeof (c << 1));
+	printf("%d %d %d\n", c - uc < 0, c < uc, (uc - us) / 2 == -1);
+	@ = sum(a * 4);
+	printa("%@d\n", @);
+	a = 4;
+	a += a++ * 10; /* from the left */
 	printf("%d\n", a);
 	exit(0);
 }

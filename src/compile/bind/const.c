@@ -1,4 +1,4 @@
-/* Integer constants and folding, with C's rules on 64-bit integers. */
+/* Integer constants and folding, as compile/ir/gen_expr.c has the program calculate. */
 #include "compile/bind/state.h"
 
 uint64_t int_truncate(struct bind_cx *cx, uint64_t v, type_id t)
@@ -28,6 +28,15 @@ void set_int(struct bind_cx *cx, struct node *n, uint64_t value, type_id t)
 	n->id = NULL;
 	n->selected = NULL;
 	n->aux = NULL;
+}
+
+/* The value of an operation: C's for unsigned ints, whose sums are modulo 2^32; of int and what is smaller all 64 bits, until
+ * it is kept somewhere. */
+static void set_result(struct bind_cx *cx, struct node *n, uint64_t value, type_id t)
+{
+	set_int(cx, n, value, t);
+	if (type_size(cx->types, t) < 4 || type_is_signed(cx->types, t))
+		n->i.value = value;
 }
 
 /* The first of int, unsigned, long, unsigned long that holds the value and the suffixes allow; up to 8 characters are one of
@@ -65,7 +74,7 @@ static bool fold_unary(struct bind_cx *cx, struct node *n)
 	case OP_LNOT: v = !v; break;
 	default: return false;
 	}
-	set_int(cx, n, v, t);
+	set_result(cx, n, v, t);
 	return true;
 }
 
@@ -74,7 +83,6 @@ static void fold_binary(struct bind_cx *cx, struct node *n)
 	uint64_t a = n->e.a->i.value, b = n->e.b->i.value, v;
 	type_id t = n->type, operands = n->e.a->type;
 	bool sign = type_is_signed(cx->types, operands);
-	unsigned bits = (unsigned)type_size(cx->types, operands) * 8;
 	int64_t sa = (int64_t)a, sb = (int64_t)b;
 
 	switch (n->op) {
@@ -94,9 +102,9 @@ static void fold_binary(struct bind_cx *cx, struct node *n)
 		else
 			v = sign ? (uint64_t)(sa % sb) : a % b;
 		break;
-	case OP_SHL: v = b < bits ? a << b : 0; break;
+	case OP_SHL: v = b < 64 ? a << b : 0; break;
 	case OP_SHR:
-		v = b < bits         ? (sign ? (uint64_t)(sa >> b) : a >> b)
+		v = b < 64           ? (sign ? (uint64_t)(sa >> b) : a >> b)
 		    : sign && sa < 0 ? UINT64_MAX
 				     : 0;
 		break;
@@ -114,7 +122,7 @@ static void fold_binary(struct bind_cx *cx, struct node *n)
 	case OP_GE: v = sign ? sa >= sb : a >= b; break;
 	default: return;
 	}
-	set_int(cx, n, v, t);
+	set_result(cx, n, v, t);
 }
 
 void fold(struct bind_cx *cx, struct node *n)

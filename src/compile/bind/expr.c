@@ -155,6 +155,23 @@ type_id common_type(struct bind_cx *cx, type_id a, type_id b)
 	return type_is_signed(g, pa) ? pb : pa;
 }
 
+/* The type of what two numbers make, by D's ranks: char, short, int, long, and above each its unsigned. Two of the small ones
+ * are calculated with as ints, as in C, but their sum is of one of their types again. */
+static type_id result_type(struct bind_cx *cx, type_id a, type_id b)
+{
+	struct type_graph *g = cx->types;
+	type_id common = common_type(cx, a, b), t[2] = { type_strip(g, a), type_strip(g, b) };
+	uint64_t rank[2];
+
+	for (int i = 0; i < 2; i++) {
+		if (type_kind(g, t[i]) == TYPE_ENUM || type_size(g, t[i]) >= 4 ||
+		    (type_int_flags(g, t[i]) & TYPE_BOOL))
+			return common;
+		rank[i] = 2 * type_size(g, t[i]) + !type_is_signed(g, t[i]);
+	}
+	return rank[0] < rank[1] ? t[1] : t[0];
+}
+
 type_id pointee(struct bind_cx *cx, type_id t)
 {
 	return type_strip(cx->types, type_ref(cx->types, type_strip(cx->types, t)));
@@ -574,12 +591,13 @@ static void bind_binary(struct bind_cx *cx, struct node *n)
 	if (n->op == OP_SHL || n->op == OP_SHR) {
 		cast_value(cx, a, promote(cx, a->type));
 		cast_value(cx, b, promote(cx, b->type));
+		n->type = type_strip(cx->types, a->type);
 	} else {
 		t = common_type(cx, a->type, b->type);
+		n->type = type_strip(cx->types, result_type(cx, a->type, b->type));
 		cast_value(cx, a, t);
 		cast_value(cx, b, t);
 	}
-	n->type = type_strip(cx->types, a->type);
 	fold(cx, n);
 }
 
@@ -662,6 +680,10 @@ static void bind_cast(struct bind_cx *cx, struct node *n)
 	bind_expr(cx, a);
 	if (bad_operand(n, a))
 		return;
+	/* The address of what is translated. */
+	if (is_xlated(a) && is_pointer(cx, a) && is_pointer(cx, a->t.a) &&
+	    type_is_integer(cx->types, t))
+		a = n->t.a = a->t.a;
 	if (is_xlated(a) || a->type == T_DYN || a->type == T_VOID) {
 		bind_error(cx, n, "D_CAST_INVAL",
 			   "invalid cast expression: \"%s\" to a type of \"%s\"", value_text(cx, a),

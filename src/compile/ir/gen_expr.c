@@ -41,6 +41,26 @@ static struct ir_val normal(struct gen *g, struct ir_val v, type_id t)
 	return ir_ext(g->f, v, size_of(g, t), type_is_signed(g->types, t));
 }
 
+/* The value of an operation on numbers of type t: 32 bits are C's where they are unsigned. What is smaller, and int, is calculated
+ * with in 64 bits: nothing overflows before it is kept somewhere, in a variable or a record. */
+static struct ir_val result(struct gen *g, struct ir_val v, type_id t)
+{
+	return type_is_integer(g->types, t) && !type_is_signed(g->types, t) && size_of(g, t) == 4
+		       ? normal(g, v, t)
+		       : v;
+}
+
+/* Is it such a value, which normal() may change? */
+static bool is_result(const struct node *n)
+{
+	if (n->kind == N_UNARY)
+		return n->op == OP_NEG || n->op == OP_BNOT;
+	return n->kind == N_INT || (n->kind == N_BINARY && n->op != OP_LAND && n->op != OP_LOR &&
+				    n->op != OP_LXOR && !(n->op >= OP_EQ && n->op <= OP_GE));
+}
+
+static struct ir_val operand(struct gen *g, const struct node *n);
+
 /* --- places --- */
 
 static bool is_aggregate_type(struct gen *g, type_id t)
@@ -531,15 +551,15 @@ struct ir_val gen_place_addr(struct gen *g, struct lval p)
 
 /* --- operators --- */
 
-static struct ir_val divide(struct gen *g, const struct node *n, struct ir_val a, struct ir_val b)
+static struct ir_val divide(struct gen *g, bool mod, bool sign, struct ir_val a, struct ir_val b,
+			    loc_t loc)
 {
 	struct ir_fn *f = g->f;
-	bool mod = n->op == OP_MOD;
 	struct ir_val sa, sb, q;
 
 	if (b.kind == IR_REG)
-		gen_fault_if(g, b, IF_EQ, IR_I(0), WIRE_FAULT_DIVZERO, IR_I(0), n->loc);
-	if (!type_is_signed(g->types, n->type))
+		gen_fault_if(g, b, IF_EQ, IR_I(0), WIRE_FAULT_DIVZERO, IR_I(0), loc);
+	if (!sign)
 		return ir_bin(f, mod ? ALU_MOD : ALU_DIV, a, b);
 	if (b.kind == IR_IMM && a.kind == IR_IMM && b.imm && b.imm != -1)
 		return IR_I(mod ? a.imm % b.imm : a.imm / b.imm);
@@ -553,14 +573,14 @@ static struct ir_val divide(struct gen *g, const struct node *n, struct ir_val a
 	return ir_bin(f, ALU_SUB, ir_bin(f, ALU_XOR, q, sa), sa);
 }
 
-static struct ir_val arithmetic(struct gen *g, const struct node *n, enum op op, struct ir_val a,
-				struct ir_val b)
+/* t: of the operands, or of the first where they may differ. */
+static struct ir_val arithmetic(struct gen *g, enum op op, type_id t, struct ir_val a,
+				struct ir_val b, loc_t loc)
 {
 	struct ir_fn *f = g->f;
-	struct node as = *n;
+	bool sign = type_is_signed(g->types, t);
 	struct ir_val v;
 
-	as.op = op;
 	switch (op) {
 	case OP_ADD: v = ir_bin(f, ALU_ADD, a, b); break;
 	case OP_SUB: v = ir_bin(f, ALU_SUB, a, b); break;
@@ -569,12 +589,10 @@ static struct ir_val arithmetic(struct gen *g, const struct node *n, enum op op,
 	case OP_OR: return ir_bin(f, ALU_OR, a, b);
 	case OP_XOR: return ir_bin(f, ALU_XOR, a, b);
 	case OP_SHL: v = ir_bin(f, ALU_SHL, a, b); break;
-	case OP_SHR:
-		v = ir_bin(f, type_is_signed(g->types, n->type) ? ALU_SAR : ALU_SHR, a, b);
-		break;
-	default: v = divide(g, &as, a, b);
+	case OP_SHR: v = ir_bin(f, sign ? ALU_SAR : ALU_SHR, a, b); break;
+	default: v = divide(g, op == OP_MOD, sign, a, b, loc);
 	}
-	return normal(g, v, n->type);
+	return result(g, v, t);
 }
 
 static enum ir_cond condition(struct gen *g, const struct node *n)
@@ -618,11 +636,11 @@ void gen_cond(struct gen *g, const struct node *n, bool want, uint32_t label)
 		      label);
 	} else if (n->kind == N_BINARY && is_comparison(n->op)) {
 		enum ir_cond c = condition(g, n);
-		struct ir_val a = gen_expr(g, n->e.a), b = gen_expr(g, n->e.b);
+		struct ir_val a = operand(g, n->e.a), b = operand(g, n->e.b);
 
 		ir_if(f, a, want ? c : ir_inverse(c), b, label);
 	} else {
-		ir_if(f, gen_expr(g, n), want ? IF_NE : IF_EQ, IR_I(0), label);
+		ir_if(f, operand(g, n), want ? IF_NE : IF_EQ, IR_I(0), label);
 	}
 }
 
@@ -651,9 +669,9 @@ static struct ir_val binary(struct gen *g, const struct node *n)
 		a = truth(g, n->e.a);
 		return ir_bin(g->f, ALU_XOR, a, truth(g, n->e.b));
 	}
-	a = gen_expr(g, n->e.a);
-	b = gen_expr(g, n->e.b);
-	return arithmetic(g, n, n->op, a, b);
+	a = operand(g, n->e.a);
+	b = operand(g, n->e.b);
+	return arithmetic(g, n->op, n->e.a->type, a, b, n->loc);
 }
 
 /* The value of an assignment: what of v is in the place afterwards. */
@@ -765,16 +783,15 @@ static struct ir_val assign(struct gen *g, const struct node *n)
 	if (is_aggregate_type(g, n->e.a->type))
 		return n->e.b->kind == N_INT ? free_struct(g, n) : assign_bytes(g, n);
 	if (n->op == OP_NONE) {
-		v = gen_expr(g, n->e.b);
+		v = operand(g, n->e.b);
 		p = gen_place(g, n->e.a);
 	} else {
 		/* e.c, put there by the binder, has the type to calculate in when it is not the target's. */
-		struct node as = n->e.c ? *n->e.c : *n;
-		struct ir_val b = gen_expr(g, n->e.b);
+		type_id t = n->e.c ? n->e.c->type : n->e.a->type;
 
-		as.loc = n->loc;
 		p = gen_place(g, n->e.a);
-		v = arithmetic(g, &as, n->op, normal(g, gen_load_place(g, p, n->loc), as.type), b);
+		v = normal(g, gen_load_place(g, p, n->loc), t);
+		v = arithmetic(g, n->op, t, v, operand(g, n->e.b), n->loc);
 	}
 	v = normal(g, v, n->e.a->type);
 	gen_store_place(g, p, v, n->loc);
@@ -805,16 +822,16 @@ static struct ir_val cast(struct gen *g, const struct node *n)
 	/* A string as an integer or pointer is the address of its text. */
 	if (gen_is_string(g, n->t.a))
 		return gen_str_plain(g, n->t.a);
-	return normal(g, gen_expr(g, n->t.a), n->type);
+	return normal(g, operand(g, n->t.a), n->type);
 }
 
 static struct ir_val unary(struct gen *g, const struct node *n)
 {
 	switch (n->op) {
-	case OP_NEG: return normal(g, ir_neg(g->f, gen_expr(g, n->e.a)), n->type);
+	case OP_NEG: return result(g, ir_neg(g->f, operand(g, n->e.a)), n->type);
 	case OP_PLUS: return gen_expr(g, n->e.a);
 	case OP_BNOT:
-		return normal(g, ir_bin(g->f, ALU_XOR, gen_expr(g, n->e.a), IR_I(-1)), n->type);
+		return result(g, ir_bin(g->f, ALU_XOR, operand(g, n->e.a), IR_I(-1)), n->type);
 	case OP_LNOT: return truth(g, n);
 	case OP_DEREF: return gen_load_place(g, gen_place(g, n), n->loc);
 	case OP_ADDROF: return gen_place_addr(g, gen_place(g, n->e.a));
@@ -822,7 +839,8 @@ static struct ir_val unary(struct gen *g, const struct node *n)
 	}
 }
 
-struct ir_val gen_expr(struct gen *g, const struct node *n)
+/* The value as another operation takes it. */
+static struct ir_val operand(struct gen *g, const struct node *n)
 {
 	loc_t outer = g->f->loc;
 	struct ir_val v = IR_I(0);
@@ -875,6 +893,13 @@ struct ir_val gen_expr(struct gen *g, const struct node *n)
 	return v;
 }
 
+struct ir_val gen_expr(struct gen *g, const struct node *n)
+{
+	struct ir_val v = operand(g, n);
+
+	return is_result(n) ? normal(g, v, n->type) : v;
+}
+
 void gen_effect(struct gen *g, const struct node *n)
 {
 	if (n->kind == N_BODY) {
@@ -889,8 +914,11 @@ void gen_effect(struct gen *g, const struct node *n)
 	} else if (n->kind == N_ASSIGN || !gen_is_string(g, n)) {
 		(void)gen_expr(g, n);
 	} else if (n->kind == N_CALL || n->kind == N_TERNARY) {
+		bool null_is_empty = g->null_is_empty;
 		uint32_t known;
 
+		g->null_is_empty = true;
 		(void)gen_str_addr(g, n, &known);
+		g->null_is_empty = null_is_empty;
 	}
 }
