@@ -124,7 +124,7 @@ void bind_fini(struct bind_cx *cx)
 	hash_fini(&s->builtins);
 	hash_fini(&s->subrs);
 	hash_fini(&s->lib_names);
-	vec_fini(&s->xlators);
+	hash_fini(&s->xlators);
 	vec_fini(&s->providers);
 	vec_fini(&s->clauses);
 	vec_fini(&s->agg_uses);

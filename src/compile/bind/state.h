@@ -43,6 +43,7 @@ struct xlator {
 	const struct node *node;
 	type_id out, in; /* out is a struct or union */
 	const char *in_name;
+	struct xlator *next; /* of the same key in bind_state.xlators */
 };
 
 /* A name that stands for a bound tree: parameters of inlines and translators. */
@@ -85,7 +86,8 @@ struct bind_state {
 	struct hash user_tags;   /* tags the program defines itself: a library means the kernel's */
 	struct hash texts;       /* D text of probes -> its tree */
 	struct hash builtins, subrs; /* name -> id + 1 */
-	VEC(struct xlator *) xlators;
+	struct hash
+		xlators; /* struct xlator_key -> struct xlator *, the first one declared (xlate.c) */
 	VEC(const struct node *) providers;
 	VEC(struct node *) clauses;
 	struct hash uses; /* "scope name" of a variable -> what the program does with it (assign.c) */

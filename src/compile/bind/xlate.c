@@ -19,6 +19,85 @@ static bool same_loose(struct type_graph *g, type_id a, type_id b)
 	}
 }
 
+/* What translators are looked up by. Types that are the same have the same key; keys may be equal when types are not. */
+struct xlator_key {
+	uint64_t out,
+		in; /* hashes of the names; `in` is the type behind all pointers, 0 when it has none */
+	uint8_t kind; /* enum type_kind of `in` */
+	bool near;    /* instead of `in`: any integer (TYPE_INT), any pointer (TYPE_POINTER) */
+	uint8_t pad[6];
+};
+
+static uint64_t name_key(struct type_graph *g, type_id t)
+{
+	const char *name = type_tag(g, t);
+
+	return *name ? hash_bytes(name, strlen(name)) : t;
+}
+
+static struct xlator_key key_exact(struct type_graph *g, type_id out, type_id in)
+{
+	struct xlator_key k = { .out = name_key(g, out) };
+
+	for (in = type_strip(g, in); type_is_pointer(g, in); in = type_strip(g, type_ref(g, in)))
+		;
+	k.kind = (uint8_t)type_kind(g, in);
+	if (type_is_sou(g, in))
+		k.kind = TYPE_STRUCT; /* a forward declaration may be completed later */
+	if (k.kind == TYPE_STRUCT || k.kind == TYPE_ENUM)
+		k.in = name_key(g, in);
+	return k;
+}
+
+static struct xlator_key key_near(struct type_graph *g, type_id out, enum type_kind kind)
+{
+	return (struct xlator_key){ .out = name_key(g, out), .kind = (uint8_t)kind, .near = true };
+}
+
+static struct xlator *xlators_of(struct bind_state *s, const struct xlator_key *k)
+{
+	const uint64_t *slot = hash_get(&s->xlators, k, sizeof(*k));
+
+	return slot ? (struct xlator *)(uintptr_t)*slot : NULL;
+}
+
+/* Exact, whatever typedefs and qualifiers say. */
+static struct xlator *find_exact(struct bind_cx *cx, type_id out, type_id in)
+{
+	struct xlator_key k = key_exact(cx->types, out, in);
+	struct xlator *x = xlators_of(cx->state, &k);
+
+	while (x && (!type_same(cx->types, x->out, out) || !same_loose(cx->types, x->in, in)))
+		x = x->next;
+	return x;
+}
+
+static struct xlator *find_near(struct bind_cx *cx, type_id out, enum type_kind kind)
+{
+	struct xlator_key k = key_near(cx->types, out, kind);
+	struct xlator *x = xlators_of(cx->state, &k);
+
+	return x && type_same(cx->types, x->out, out) ? x : NULL;
+}
+
+static void remember(struct bind_cx *cx, struct xlator *x)
+{
+	struct hash *h = &cx->state->xlators;
+	struct xlator_key k = key_exact(cx->types, x->out, x->in);
+	uint64_t *slot = hash_put(h, &k, sizeof(k), NULL);
+	bool fresh;
+
+	x->next = (struct xlator *)(uintptr_t)*slot;
+	*slot = (uint64_t)(uintptr_t)x;
+	if (!type_is_scalar(cx->types, x->in))
+		return;
+	k = key_near(cx->types, x->out,
+		     type_is_pointer(cx->types, x->in) ? TYPE_POINTER : TYPE_INT);
+	slot = hash_put(h, &k, sizeof(k), &fresh);
+	if (fresh)
+		*slot = (uint64_t)(uintptr_t)x;
+}
+
 /* The first of them, when there are several. */
 static const struct node *find_conversion(const struct xlator *x, const char *name)
 {
@@ -72,7 +151,6 @@ static void try_translator(struct bind_cx *cx, const struct xlator *x)
 
 void bind_translator(struct bind_cx *cx, const struct node *n)
 {
-	struct bind_state *s = cx->state;
 	type_id out = type_strip(cx->types, bind_decl_type(cx, n->xlator.out));
 	type_id in = bind_decl_type(cx, n->xlator.in);
 	uint32_t errors = cx->diags->errors;
@@ -92,15 +170,12 @@ void bind_translator(struct bind_cx *cx, const struct node *n)
 			   type_text(cx, out));
 		return;
 	}
-	for (uint32_t i = 0; i < s->xlators.n; i++) {
-		if (type_same(cx->types, s->xlators.v[i]->out, out) &&
-		    same_loose(cx->types, s->xlators.v[i]->in, in)) {
-			if (!is_lib_node(cx, n))
-				diag_error(cx->diags, n->loc, n->end, "D_XLATE_REDECL",
-					   "translator from %s to %s has already been declared",
-					   type_text(cx, in), type_text(cx, out));
-			return;
-		}
+	if (find_exact(cx, out, in)) {
+		if (!is_lib_node(cx, n))
+			diag_error(cx->diags, n->loc, n->end, "D_XLATE_REDECL",
+				   "translator from %s to %s has already been declared",
+				   type_text(cx, in), type_text(cx, out));
+		return;
 	}
 	x = arena_new(cx->arena, struct xlator);
 	x->node = n;
@@ -113,7 +188,7 @@ void bind_translator(struct bind_cx *cx, const struct node *n)
 				   "translator member %s is not a member of %s", m->e.a->ident.name,
 				   type_text(cx, out));
 	}
-	vec_push(&s->xlators, x);
+	remember(cx, x);
 	if (!is_lib_node(cx, n) && cx->diags->errors == errors)
 		try_translator(cx, x);
 }
@@ -121,23 +196,16 @@ void bind_translator(struct bind_cx *cx, const struct node *n)
 /* Exact first; then any integer for an integer, and a pointer for a void pointer. */
 static struct xlator *find(struct bind_cx *cx, type_id out, type_id in)
 {
-	struct bind_state *s = cx->state;
 	struct type_graph *g = cx->types;
-	struct xlator *near = NULL;
+	struct xlator *x = find_exact(cx, out, in);
 
-	for (uint32_t i = 0; i < s->xlators.n; i++) {
-		struct xlator *x = s->xlators.v[i];
-
-		if (!type_same(g, x->out, out))
-			continue;
-		if (same_loose(g, x->in, in))
-			return x;
-		if ((type_is_integer(g, x->in) && type_is_integer(g, in)) ||
-		    (type_is_pointer(g, x->in) && type_is_pointer(g, in) &&
-		     type_strip(g, type_ref(g, type_strip(g, in))) == T_VOID))
-			near = near ? near : x;
-	}
-	return near;
+	if (x)
+		return x;
+	if (type_is_integer(g, in))
+		return find_near(cx, out, TYPE_INT);
+	if (type_is_pointer(g, in) && type_strip(g, type_ref(g, type_strip(g, in))) == T_VOID)
+		return find_near(cx, out, TYPE_POINTER);
+	return NULL;
 }
 
 struct xlator *xlator_find(struct bind_cx *cx, type_id out, type_id in)
