@@ -27,6 +27,7 @@ static void print_tracing(FILE *f)
 
 static const struct topic topics[] = {
 	{ "tutorial", "tutorial", NULL, "the first ten minutes" },
+	{ "first-hour", "first-hour", NULL, "five first questions, asked of real servers" },
 	{ "one-liners", "one-liners", NULL, "fifty programs of one line" },
 	{ "coming-from", "coming-from", NULL,
 	  "from bpftrace, perf, strace and SystemTap to descry" },
