@@ -1,5 +1,5 @@
 # Every command of the tutorial, of the one-liners and of the page for those who come from other tracers: it ends well, or by ^C, and
-# answers; as root all of them, as an ordinary user those that trace a program of the user's own.
+# answers; as root all of them, as an ordinary user those that trace a program of the user's own. The others say what an ordinary user lacks.
 # serial
 PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=test/sh exec python3 - <<'END'
 import concurrent.futures
@@ -59,6 +59,10 @@ with pages.Player(DESCRY) as player:
         with concurrent.futures.ThreadPoolExecutor(4) as pool:
             for c, r in zip(own, pool.map(lambda c: player.play(c, pages.NOBODY), own)):
                 judge(c, r, "ordinary user")
+            rest = [c for c in every if c not in own]
+            for c, r in zip(rest, pool.map(lambda c: player.play(c, pages.NOBODY), rest)):
+                check(pages.told(r) or (r.returncode == 0 and r.stdout.strip()), "ordinary user is told what is missing: %s" % c,
+                      r.returncode, r.stderr[-800:], r.stdout[-300:])
     finally:
         stop.set()
         noise.join()

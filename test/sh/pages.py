@@ -68,6 +68,48 @@ def commands(page, program=r"(?:\w+ )*descry"):
     return found
 
 
+ROFF = {"\\(dq": '"', "\\e": "\\", "\\&": "", "\\-": "-"}
+
+
+def roff(text):
+    return re.sub(r"\\(?:\(..|.)", lambda m: ROFF.get(m.group(), m.group()), text)
+
+
+def manual(page):
+    """(commands, D programs) of a manual page in mdoc(7): what stands in displays and in lists of commands."""
+    found, programs, block, inside = [], [], [], None
+    for line in open(page, encoding="utf-8").read().splitlines():
+        words = re.match(r"\.(Dl|It Li) (.*)", line)
+        if words:
+            code = re.match(r"(?:([#$]) )?((?:ssh \w+ )?descry .*)", roff(words[2]))
+            if code:
+                found.append(Command(page, code[1] or "", code[2]))
+            elif words[1] == "Dl" and inside and found:
+                found[-1].shown.append(roff(words[2]))
+            inside = words[1] == "Dl" and (code or inside)
+        elif line.startswith(".Bd -literal"):
+            block = []
+        elif line == ".Ed":
+            displayed(page, "\n".join(roff(each) for each in block), found, programs)
+        else:
+            block.append(line)
+            inside = None
+    return found, programs
+
+
+def displayed(page, text, found, programs):
+    """A display is a D program or, when it begins with a program that is installed, a row of commands."""
+    if not re.match(r"(descry|perf|awk) ", text):
+        programs.append(text)
+        return
+    part = ""
+    for line in text.splitlines():
+        part += ("\n" if part else "") + line
+        if whole(part) and not part.endswith("|"):
+            found.append(Command(page, "", part))
+            part = ""
+
+
 class Player:
     """A folder with descry in its path, the examples, and what else the commands want. names: variables of the commands."""
 
@@ -111,6 +153,11 @@ class Player:
 def failed(r):
     """Did descry refuse, or end badly?"""
     return r.returncode or re.search(r"error:|rejects|not available|does not match", r.stderr)
+
+
+def told(r):
+    """Does it say which privilege is missing?"""
+    return r.returncode and re.search(r"CAP_|root|ermission|ermitted", r.stderr)
 
 
 def shape(line):
