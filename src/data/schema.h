@@ -122,7 +122,7 @@ struct agg {
 	uint32_t key_size; /* 0: no keys (array of one) */
 	uint32_t nwords;   /* value words */
 	uint32_t map;      /* index into image.maps */
-	uint32_t slot; /* not 0: the map is shared, the keys in it begin with this as a 64-bit word and are as long as the
+	uint32_t tag; /* not 0: the map is shared, the keys in it begin with this as a 64-bit word and are as long as the
 			    * map's; key_size is without it */
 	loc_t loc;
 };

@@ -58,8 +58,8 @@ enum { KEY_ON_STACK = 96 }; /* larger keys are built in scratch memory */
 struct tuple_layout {
 	struct field *fields;
 	uint32_t n, size;
-	bool padded;   /* holds bytes that no field writes: zero it first */
-	uint32_t slot; /* of a map that several arrays share, from 1: the first word of the key, the fields are behind. 0: none */
+	bool padded;  /* holds bytes that no field writes: zero it first */
+	uint32_t tag; /* of a map that several arrays share, from 1: the first word of the key, the fields are behind. 0: none */
 };
 
 struct var_layout {

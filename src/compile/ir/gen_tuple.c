@@ -217,11 +217,11 @@ struct ir_val gen_tuple(struct gen *g, const struct tuple_layout *l, const struc
 		at = ir_stack(f, ir_new_object(f, l->size, "key"), 0);
 	else
 		at = gen_scratch_temp(g, l->size);
-	if (l->padded || text || l->slot)
+	if (l->padded || text || l->tag)
 		zero(g, at, 0, l->size);
 	fields = at;
-	if (l->slot) {
-		ir_store(f, at, 0, 8, IR_I(l->slot));
+	if (l->tag) {
+		ir_store(f, at, 0, 8, IR_I(l->tag));
 		fields = ir_bin(f, ALU_ADD, at, IR_I(8));
 	}
 	for (const struct node *k = keys; k && i < l->n; k = k->next, i++)

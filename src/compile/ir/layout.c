@@ -153,27 +153,27 @@ static void place_variables(struct gen *g)
 
 static bool is_shared(const struct var_layout *l)
 {
-	return l->key.slot != 0;
+	return l->key.tag != 0;
 }
 
 /* One map for all arrays: its keys and values are as long as the longest. */
 static void share_arrays(struct gen *g)
 {
-	uint32_t key = 0, value = 0, slot = 0, map;
+	uint32_t key = 0, value = 0, tag = 0, map;
 
 	for (uint32_t i = 0; i < g->b->vars.n; i++) {
 		if (!g->b->vars.v[i]->assoc)
 			continue;
-		g->vars[i].key.slot = ++slot;
+		g->vars[i].key.tag = ++tag;
 		if (key < 8 + g->vars[i].key.size)
 			key = 8 + g->vars[i].key.size;
 		if (value < g->vars[i].size)
 			value = g->vars[i].size;
 	}
-	if (!slot)
+	if (!tag)
 		return;
 	map = gen_map(g, MAP_ASSOC, "arrays", BPF_MAP_TYPE_HASH, key, value,
-		      elements((uint64_t)opt_num(g->options, OPT_DYNVARSIZE) * slot, key + value),
+		      elements((uint64_t)opt_num(g->options, OPT_DYNVARSIZE) * tag, key + value),
 		      BPF_F_NO_PREALLOC);
 	for (uint32_t i = 0; i < g->b->vars.n; i++) {
 		if (!is_shared(&g->vars[i]))
@@ -290,7 +290,7 @@ static void share_aggs(struct gen *g, uint32_t first)
 		if (a->nwords != nwords)
 			continue;
 		a->map = map;
-		a->slot = g->agg_keys[i].slot = i + 1;
+		a->tag = g->agg_keys[i].tag = i + 1;
 		g->agg_keys[i].size = key;
 	}
 }
@@ -306,12 +306,12 @@ static void make_aggs(struct gen *g, bool share)
 		a->keys = l->fields;
 		a->nkeys = l->n;
 		a->key_size = l->n ? l->size : 0;
-		a->slot = 0;
+		a->tag = 0;
 	}
 	for (uint32_t i = 0; i < g->b->aggs.n; i++) {
 		if (!share)
 			make_agg_map(g, g->b->aggs.v[i], &g->agg_keys[i]);
-		else if (!g->b->aggs.v[i]->slot)
+		else if (!g->b->aggs.v[i]->tag)
 			share_aggs(g, i);
 	}
 }

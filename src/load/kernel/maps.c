@@ -437,11 +437,11 @@ struct shared_read {
 static void pass_on(void *arg, const void *key, const uint64_t *values, uint32_t ncpus)
 {
 	const struct shared_read *r = arg;
-	uint64_t slot;
+	uint64_t tag;
 
-	memcpy(&slot, key, sizeof(slot));
-	if (slot == r->agg->slot)
-		r->fn(r->arg, r->agg->key_size ? (const uint8_t *)key + sizeof(slot) : NULL, values,
+	memcpy(&tag, key, sizeof(tag));
+	if (tag == r->agg->tag)
+		r->fn(r->arg, r->agg->key_size ? (const uint8_t *)key + sizeof(tag) : NULL, values,
 		      ncpus);
 }
 
@@ -454,7 +454,7 @@ struct err *maps_agg_read(struct kernel_engine *k, uint32_t agg,
 	struct kmap *m = &k->maps[ag->map];
 
 	assert(m->value_size == ag->nwords * 8);
-	if (ag->slot) {
+	if (ag->tag) {
 		struct shared_read r = { .agg = ag, .fn = fn, .arg = arg };
 
 		return read_hash(k, m, pass_on, &r);
@@ -481,17 +481,17 @@ struct err *maps_agg_delete(struct kernel_engine *k, uint32_t agg, const void *k
 		xcalloc(1, size); /* not k->values: agg_read's callback may be our caller */
 	uint64_t *values = ret_values ? ret_values : own;
 	cleanup_free uint8_t *full = NULL;
-	uint64_t slot = ag->slot;
+	uint64_t tag = ag->tag;
 	uint32_t zero = 0;
 
-	if (slot) {
+	if (tag) {
 		full = xcalloc(1, m->key_size);
-		memcpy(full, &slot, sizeof(slot));
+		memcpy(full, &tag, sizeof(tag));
 		if (ag->key_size)
-			memcpy(full + sizeof(slot), key, ag->key_size);
+			memcpy(full + sizeof(tag), key, ag->key_size);
 		key = full;
 	}
-	if (!ag->key_size && !slot) {
+	if (!ag->key_size && !tag) {
 		if (ret_values && map_lookup(m->fd, &zero, ret_values))
 			return err_errno(errno, "reading an aggregation");
 		if (map_update(m->fd, &zero, own, BPF_ANY))
