@@ -582,6 +582,7 @@ static void lookup(struct jit *j, uint32_t i)
 	bool scratch = m->kind == WIRE_MAP_THREAD_ARRAY && m->role == MAP_SCRATCH;
 	struct x86 *b = &j->b;
 	unsigned base = X86_RSI;
+	int32_t off = 0;
 	uint32_t key = f->key, none;
 
 	wrote(j, X86_RAX);
@@ -596,13 +597,17 @@ static void lookup(struct jit *j, uint32_t i)
 	}
 	/* eBPF's r3, r4 are gone with the call */
 	wrote(j, X86_RCX);
-	wrote(j, X86_RDX);
-	if (f->check & 1 << 2) {
+	if (scratch)
+		wrote(j, X86_RDX);
+	if (f->key_own) {
+		base = X86_RBP;
+		off = f->key_at;
+	} else if (f->check & 1 << 2) {
 		check_access(j, i, X86_RSI, 0, 4, true);
 		base = T0;
 	}
 	if (scratch) {
-		x86_rm(b, 4, X86_OP_LOAD, X86_RAX, base, 0);
+		x86_rm(b, 4, X86_OP_LOAD, X86_RAX, base, off);
 		if (m->max_entries & (m->max_entries - 1)) {
 			x86_rr(b, 4, x86_alu_op(X86_XOR), X86_RDX, X86_RDX);
 			x86_mov_imm(b, X86_RCX, m->max_entries);
@@ -615,7 +620,7 @@ static void lookup(struct jit *j, uint32_t i)
 		value_address(j, m);
 		return;
 	}
-	x86_rm(b, 4, X86_OP_LOAD, X86_RCX, base, 0);
+	x86_rm(b, 4, X86_OP_LOAD, X86_RCX, base, off);
 	x86_rr(b, 4, x86_alu_op(X86_XOR), X86_RAX, X86_RAX);
 	x86_alu_imm(b, 4, X86_CMP, X86_RCX, (int32_t)m->max_entries);
 	none = x86_jcc_over(b, X86_AE);

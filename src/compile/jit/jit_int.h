@@ -56,6 +56,8 @@ struct jit_fact {
 	uint8_t check;  /* helpers: bit n: argument rn is checked when it runs */
 	bool key_known; /* map_lookup_elem: the key is `key` */
 	uint32_t key;
+	bool key_own; /* map_lookup_elem: the key lies on its own stack, at key_at: r2 is not needed */
+	int16_t key_at;
 	int32_t map;     /* helpers: index of the map, -1 not known */
 	uint32_t record; /* ringbuf_reserve: bytes, where they are known and there are no flags; ringbuf_submit: likewise; 0 */
 	bool target;     /* a jump leads here */

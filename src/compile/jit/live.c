@@ -60,7 +60,7 @@ static void call_effects(const struct jit_env *env, const struct bpf_insn *ins,
 	}
 	h = jit_helper((uint32_t)ins->imm);
 	if (jit_inline_lookup(env, ins, f)) {
-		*uses = f->key_known ? 0 : 1 << 2;
+		*uses = f->key_known || f->key_own ? 0 : 1 << 2;
 		*pure = f->key_known;
 		return;
 	}

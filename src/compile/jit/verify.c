@@ -958,7 +958,7 @@ static void helper_args(struct v *v, const struct jit_helper *h, int32_t map)
 			break;
 		case 'k':
 			if (v->record)
-				f->key_known = false;
+				f->key_known = f->key_own = false;
 			if (m && h->id == BPF_FUNC_map_lookup_elem && m->key_size == 4 &&
 			    (m->kind == WIRE_MAP_ARRAY || m->kind == WIRE_MAP_THREAD_ARRAY ||
 			     m->kind == WIRE_MAP_AGG_ARRAY) &&
@@ -968,6 +968,11 @@ static void helper_args(struct v *v, const struct jit_helper *h, int32_t map)
 					f->key = key;
 				}
 				break;
+			}
+			if (v->record && m && in_bounds(v, p, 0, m->key_size) && p->kind == STACK &&
+			    p->id == v->fn && p->lo == p->hi) {
+				f->key_own = true;
+				f->key_at = (int16_t)p->lo;
 			}
 			helper_memory(v, i + 1, jit_key_size(v->env, map, h->id), false);
 			break;
