@@ -476,8 +476,8 @@ struct err *aggs_trunc(struct aggs *a, const struct firing *f, uint32_t agg, int
 		if (hash_get(&keep, en->canonical ? en->canonical : (const uint8_t *)"",
 			     st->agg->key_size))
 			continue;
-		/* The array of an aggregation without keys cannot lose its only element without losing counts. */
-		if (st->agg->key_size && en->now)
+		/* An array, of an aggregation without keys or with slots, cannot lose an element without losing counts. */
+		if (st->agg->key_size && !st->agg->nslots && en->now)
 			e = remove_key(a, st, en);
 		else
 			forget(st, en);

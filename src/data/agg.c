@@ -2,6 +2,21 @@
 #include "data/aggview.h"
 
 #include <limits.h>
+#include <string.h>
+
+const uint8_t *agg_slot_key(const struct agg *a, uint32_t slot)
+{
+	return a->slot_keys + (size_t)slot * a->key_size;
+}
+
+uint32_t agg_key_slot(const struct agg *a, const void *key)
+{
+	uint32_t s = 0;
+
+	while (s < a->nslots && memcmp(agg_slot_key(a, s), key, a->key_size))
+		s++;
+	return s;
+}
 
 uint32_t agg_quantize_bucket(int64_t value)
 {

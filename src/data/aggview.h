@@ -18,6 +18,11 @@ struct agg_view {
 	int64_t normal; /* normalize() factor, 1 none */
 };
 
+/* The key of a slot (struct agg): key_size bytes. */
+const uint8_t *agg_slot_key(const struct agg *a, uint32_t slot);
+/* The slot of a key; a->nslots: it has none. */
+uint32_t agg_key_slot(const struct agg *a, const void *key);
+
 /* The key as text for sorting and comparing: two keys that print alike (STRIDs of equal text) are equal. */
 
 /* The single number an aggregation sorts by and %@d prints (count, sum, avg, min, max, stddev; for distributions the

@@ -216,8 +216,11 @@ void image_print(FILE *out, const struct image *img)
 	for (uint32_t i = 0; i < img->naggs; i++) {
 		const struct agg *a = &img->aggs[i];
 
-		fprintf(out, "aggregation %u: @%s = %s, key %u bytes, %u words, map %u\n", i,
-			a->name, agg_names[a->func], a->key_size, a->nwords, a->map);
+		fprintf(out, "aggregation %u: @%s = %s, key %u bytes, %u words, map %u", i, a->name,
+			agg_names[a->func], a->key_size, a->nwords, a->map);
+		if (a->nslots)
+			fprintf(out, ", %u slots", a->nslots);
+		fputc('\n', out);
 		print_fields(out, a->keys, a->nkeys);
 	}
 	for (uint32_t i = 0; i < img->nclauses; i++)

@@ -121,7 +121,11 @@ struct agg {
 	uint32_t nkeys;
 	uint32_t key_size; /* 0: no keys (array of one) */
 	uint32_t nwords;   /* value words */
-	uint32_t map;      /* index into image.maps */
+	/* 0: entries are found by key. Else every key there can be is known: the map is an array, which has the value of the key
+	 * slot_keys[s * key_size] at index s. A slot never counted in (n == 0) is no entry. */
+	uint32_t nslots;
+	const uint8_t *slot_keys; /* owned by the image */
+	uint32_t map;             /* index into image.maps */
 	uint32_t tag; /* not 0: the map is shared, the keys in it begin with this as a 64-bit word and are as long as the
 			    * map's; key_size is without it */
 	loc_t loc;

@@ -24,7 +24,7 @@ report = [x for x in r.json() if x["type"] == "report"][0]
 check(report["engine"] == "inproc" and [p["mode"] for p in report["probes"]] == said, "the same in JSON", r)
 
 # what was asked for and is not given; the defaults go without saying
-D = "BEGIN { @a[1] = count(); exit(0); }"
+D = "BEGIN { @a[pid] = count(); exit(0); }"
 r = descry("-x", "engine=inproc", "-x", "bufsize=8m", "-x", "aggsize=64m", "-n", D)
 check("buffer data reduced to 1048576 bytes for each thread" in r.err and
       "agg_a reduced to 65536 keys for each thread" in r.err, "notes of what was reduced", r)

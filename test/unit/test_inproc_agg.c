@@ -193,23 +193,73 @@ static void test_sparse_adds_up(void **state)
 	}
 }
 
-/* Words across pages of which only the first and the third were touched. */
+enum { ELEMENTS = 4000 };
+
+struct taken {
+	uint32_t n, index[4];
+	uint64_t words[4][8];
+};
+
+static void take_words(void *arg, uint32_t index, const uint64_t *words)
+{
+	struct taken *t = arg;
+
+	assert_true(t->n < 4);
+	t->index[t->n] = index;
+	memcpy(t->words[t->n++], words, sizeof(t->words[0]));
+}
+
+/* The elements of an array that were counted in, of which no page is touched that was not. */
+static void test_array_with_holes(void **state)
+{
+	const struct shared_file f = { e.files.shared.fd, (const uint8_t *)e.common };
+	const struct wire_map m = { .value_size = 56, .stride = 56, .max_entries = ELEMENTS };
+	uint8_t *array = (uint8_t *)area_thread(&e, 5);
+	/* The second lies across the end of the first page, and the page with its last words is not touched. */
+	const uint32_t at[] = { 2, 73, 2000, ELEMENTS - 1 };
+	struct taken t = { 0 };
+	uint64_t before = resident();
+
+	shared_array_take(&m, &f, array, &e.copy, take_words, &t);
+	assert_int_equal(t.n, 0);
+	assert_int_equal(resident(), before);
+	for (uint32_t i = 0; i < 4; i++) {
+		uint64_t *words = (uint64_t *)(void *)(array + at[i] * m.stride);
+
+		words[0] = i + 1;
+		if (i != 1)
+			words[6] = 10 * i;
+	}
+	before = resident();
+	shared_array_take(&m, &f, array, &e.copy, take_words, &t);
+	assert_int_equal(resident(), before);
+	assert_int_equal(t.n, 4);
+	for (uint32_t i = 0; i < 4; i++) {
+		assert_int_equal(t.index[i], at[i]);
+		assert_int_equal(t.words[i][0], i + 1);
+		assert_int_equal(t.words[i][6], i == 1 ? 0 : 10 * i);
+	}
+	t.n = 0;
+	shared_array_take(&m, &f, array, &e.copy, take_words, &t);
+	assert_int_equal(t.n, 0);
+}
+
+/* An element across pages of which only the first and the third were touched. */
 static void test_words_with_a_hole(void **state)
 {
 	const struct shared_file f = { e.files.shared.fd, (const uint8_t *)e.common };
+	const struct wire_map m = { .value_size = 2048 * 8, .stride = 2048 * 8, .max_entries = 1 };
 	uint64_t *words = (uint64_t *)area_thread(&e, 5), before;
-	const uint64_t *got;
+	struct taken t = { 0 };
 
-	assert_null(shared_words_take(&f, words, 2048, &e.copy));
 	words[0] = 1;
 	words[1024] = 2;
 	before = resident();
-	got = shared_words_take(&f, words, 2048, &e.copy);
-	assert_non_null(got);
+	shared_array_take(&m, &f, words, &e.copy, take_words, &t);
+	assert_int_equal(t.n, 1);
 	for (int i = 0; i < 2048; i++)
-		assert_int_equal(got[i], i == 0 ? 1 : i == 1024 ? 2 : 0);
+		assert_int_equal(e.copy.words.v[i], i == 0 ? 1 : i == 1024 ? 2 : 0);
 	assert_int_equal(resident(), before);
-	assert_null(shared_words_take(&f, words, 2048, &e.copy));
 	assert_int_equal(words[0] + words[1024], 0);
 }
 
@@ -220,6 +270,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_store_is_bounded, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_holes_stay, setup_many, teardown),
 		cmocka_unit_test_setup_teardown(test_sparse_adds_up, setup_many, teardown),
+		cmocka_unit_test_setup_teardown(test_array_with_holes, setup_many, teardown),
 		cmocka_unit_test_setup_teardown(test_words_with_a_hole, setup_many, teardown),
 	};
 

@@ -196,7 +196,7 @@ void gen_bail(struct gen *g)
 
 /* --- programs --- */
 
-static uint32_t probe_number(struct gen *g, struct probe *p)
+uint32_t gen_probe_number(struct gen *g, struct probe *p)
 {
 	uint64_t *at = hash_put(&g->probe_index, &p, sizeof(p), NULL);
 
@@ -547,7 +547,7 @@ static uint32_t rank_syscalls(struct gen *g, enum attach_kind attach, uint8_t *r
 		const struct bound_clause *cl = g->b->clauses.v[i];
 
 		for (uint32_t k = 0; cl->attach == attach && k < cl->nprobes; k++) {
-			uint32_t probe = probe_number(g, cl->probes[k]);
+			uint32_t probe = gen_probe_number(g, cl->probes[k]);
 			int32_t nr = cl->probes[k]->number;
 
 			if (seen[probe] || nr < 0 || nr >= WIRE_SYSCALL_MAX)
@@ -577,7 +577,7 @@ static void compile_syscall_group(struct gen *g, const clause_list *list, uint32
 
 	for (uint32_t c = 0; c < grp.nclauses; c++)
 		for (uint32_t k = 0; k < grp.clauses[c]->nprobes; k++) {
-			uint32_t probe = probe_number(g, grp.clauses[c]->probes[k]);
+			uint32_t probe = gen_probe_number(g, grp.clauses[c]->probes[k]);
 			uint64_t *at;
 
 			if (ranks[probe] != rank)
@@ -614,7 +614,7 @@ static void compile_syscalls(struct gen *g, enum attach_kind attach)
 			bool here = false;
 
 			for (uint32_t k = 0; cl->attach == attach && k < cl->nprobes; k++)
-				here |= ranks[probe_number(g, cl->probes[k])] == rank;
+				here |= ranks[gen_probe_number(g, cl->probes[k])] == rank;
 			if (here)
 				vec_push(&list, cl);
 		}
@@ -656,7 +656,7 @@ static void compile_others(struct gen *g)
 		if (is_syscall(cl->attach))
 			continue;
 		for (uint32_t k = 0; k < cl->nprobes; k++) {
-			uint32_t probe = probe_number(g, cl->probes[k]);
+			uint32_t probe = gen_probe_number(g, cl->probes[k]);
 
 			while (lists.n <= probe)
 				(void)vec_add(&lists);
@@ -805,7 +805,7 @@ static void list_clauses(struct gen *g)
 			g->errors[g->nerrors++] = cl;
 		/* All probes get their numbers before code is made: FIELD_STRID depends on how many there are. */
 		for (uint32_t k = 0; k < cl->nprobes; k++)
-			(void)probe_number(g, cl->probes[k]);
+			(void)gen_probe_number(g, cl->probes[k]);
 	}
 }
 
@@ -862,6 +862,7 @@ struct image *compile_image(const struct bound *b, struct type_graph *types, str
 		compile_helpers(&g);
 	}
 	finish_image(&g);
+	gen_slots_fini(&g);
 	vec_fini(&g.maps);
 	vec_fini(&g.lazy_made);
 	vec_fini(&g.progs);

@@ -70,6 +70,15 @@ struct var_layout {
 	bool own;                /* only ever assigned pointers of alloca() and copyin(), and 0 */
 };
 
+/* gen_slot.c: an aggregation whose keys are known for each probe. */
+struct agg_slots {
+	bool refused; /* it is by key: an update has another kind of key, or there are too many */
+	struct hash index; /* key -> slot + 1 */
+	VEC(uint8_t) keys; /* by slot */
+	uint32_t n;
+	uint32_t parts; /* keys that are probefunc and the like, as written */
+};
+
 /* A value made when first needed in a firing: register holds 0 until then. `known`: made on every path to here. */
 struct lazy_made {
 	int id;
@@ -114,6 +123,8 @@ struct gen {
 	struct var_layout *vars;
 	struct tuple_layout *agg_keys;
 	bool *agg_atomic;
+	struct agg_slots *slots; /* by aggregation */
+	struct hash slot_texts;  /* text -> its FIELD_STRID in keys of slots + 1 */
 	uint32_t globals_size, tls_size, this_size, scratch_size, dynsize;
 	uint32_t strsize,
 		strmax; /* bytes kept for a string, a multiple of 8; bytes it may have with its NUL */
@@ -261,8 +272,11 @@ struct ir_val gen_str_addr(struct gen *g, const struct node *n, uint32_t *ret_kn
 struct ir_val gen_str_plain(struct gen *g, const struct node *n);
 struct ir_val gen_str_id(struct gen *g, const struct node *n, bool canonical); /* STR_ID only */
 struct ir_val gen_str_compare(struct gen *g, enum op op, const struct node *a,
-			      const struct node *b);       /* 0 or 1 */
-uint32_t gen_text(struct gen *g, const char *text);        /* id in image.strings */
+			      const struct node *b); /* 0 or 1 */
+uint32_t gen_text(struct gen *g, const char *text);  /* id in image.strings */
+int gen_probe_part(
+	const struct node *n); /* 0 probeprov, 1 probemod, 2 probefunc, 3 probename; -1 another */
+const char *gen_part_text(const struct image_probe *p, int part);
 uint32_t gen_rodata_text(struct gen *g, const char *text); /* offset in rodata */
 
 /* gen_tuple.c: keys */
@@ -292,6 +306,16 @@ gen_sampled_mode(struct gen *g); /* of what a sample has interrupted: 0 the kern
 struct ir_val gen_get_stack(struct gen *g, struct ir_val dst, uint32_t size, bool user);
 void gen_save_stacks(struct gen *g); /* body of the program on sched_switch */
 
+/* gen_slot.c */
+/* For every node that names something, before slots are numbered. */
+void gen_slots_look(struct gen *g, const struct node *n);
+void gen_slots_number(struct gen *g);
+/* Gives the aggregation its slots, at most max, in struct agg. False: it has none, it is by key. */
+bool gen_slots_take(struct gen *g, uint32_t agg, uint32_t max);
+void gen_slots_fini(struct gen *g);
+/* The slot of an update with these keys in this firing; goes to `none` when the probe has none. */
+struct ir_val gen_slot(struct gen *g, uint32_t agg, const struct node *keys, uint32_t none);
+
 /* gen_agg.c */
 void gen_aggregate(struct gen *g, const struct node *assign);
 
@@ -301,6 +325,7 @@ void gen_function(struct gen *g, const struct node *body); /* N_BODY */
 void gen_count(struct gen *g, struct ir_val slot);         /* counters[slot]++ */
 
 /* gen.c */
+uint32_t gen_probe_number(struct gen *g, struct probe *p); /* index in image.probes */
 uint32_t gen_map(struct gen *g, enum map_role role, const char *name, enum bpf_map_type type,
 		 uint32_t key, uint32_t value, uint32_t entries, uint32_t flags);
 uint32_t gen_fixed_map(struct gen *g, enum map_role role);

@@ -118,7 +118,12 @@ void gen_aggregate(struct gen *g, const struct node *assign)
 
 	if (call->call.args)
 		v = gen_expr(g, call->call.args);
-	if (l->n || l->tag) {
+	if (a->nslots) {
+		uint32_t at = ir_new_object(f, 8, "slot");
+
+		ir_store_stack(f, at, 0, 4, gen_slot(g, index, name->agg.keys, none));
+		key = ir_stack(f, at, 0);
+	} else if (l->n || l->tag) {
 		key = gen_tuple(g, l, name->agg.keys, false);
 	} else {
 		uint32_t zero = ir_new_object(f, 8, "key");
@@ -129,7 +134,7 @@ void gen_aggregate(struct gen *g, const struct node *assign)
 	ir_set(f, entry, ir_call(f, HELPER_MAP_LOOKUP, 2, ir_map(f, a->map), key));
 	ir_if(f, entry, IF_NE, IR_I(0), found);
 	gen_lazy_save(g, known);
-	if (l->n || l->tag) {
+	if ((l->n || l->tag) && !a->nslots) {
 		(void)ir_call(f, HELPER_MAP_UPDATE, 4, ir_map(f, a->map), key,
 			      ir_map_value(f, gen_fixed_map(g, MAP_RODATA), g->zeros),
 			      IR_I(BPF_NOEXIST));

@@ -10,7 +10,7 @@
 
 enum { COMM_SIZE = 16, WORD_COMPARE_MAX = 40 };
 
-static int probe_part(const struct node *n)
+int gen_probe_part(const struct node *n)
 {
 	if (n->kind != N_IDENT || !n->id || n->id->kind != IDENT_BUILTIN)
 		return -1;
@@ -23,7 +23,7 @@ static int probe_part(const struct node *n)
 	}
 }
 
-static const char *part_text(const struct image_probe *p, int part)
+const char *gen_part_text(const struct image_probe *p, int part)
 {
 	return part == 0 ? p->prov : part == 1 ? p->mod : part == 2 ? p->func : p->name;
 }
@@ -36,7 +36,7 @@ static const char *common_part(const struct gen *g, int part)
 	if (g->in_error)
 		return NULL;
 	for (uint32_t i = 0; i < g->prog_nprobes; i++) {
-		const char *t = part_text(&g->probes.v[g->prog_probes[i]], part);
+		const char *t = gen_part_text(&g->probes.v[g->prog_probes[i]], part);
 
 		if (text && strcmp(text, t))
 			return NULL;
@@ -78,7 +78,7 @@ struct str_info gen_str_info(struct gen *g, const struct node *n)
 		size = round8(n->s.len + 1);
 		return (struct str_info){ STR_ID, size < g->strsize ? (uint32_t)size : g->strsize };
 	case N_IDENT:
-		if (probe_part(n) >= 0)
+		if (gen_probe_part(n) >= 0)
 			return (struct str_info){ STR_ID, g->strsize };
 		if (is_execname(n))
 			return (struct str_info){ STR_TEXT, COMM_SIZE };
@@ -136,7 +136,7 @@ static struct ir_val probe_text_id(struct gen *g, int part)
 struct ir_val gen_str_id(struct gen *g, const struct node *n, bool canonical)
 {
 	struct ir_fn *f = g->f;
-	int part = probe_part(n);
+	int part = gen_probe_part(n);
 	const char *text;
 	struct ir_val v;
 	uint32_t other, done;
@@ -351,7 +351,7 @@ bool gen_is_string_place(const struct node *n)
 struct ir_val gen_str_addr(struct gen *g, const struct node *n, uint32_t *ret_known)
 {
 	const char *text;
-	int part = probe_part(n);
+	int part = gen_probe_part(n);
 
 	*ret_known = 0;
 	if (n->kind == N_STR || part >= 0) {

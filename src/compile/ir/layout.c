@@ -8,7 +8,8 @@
 struct look {
 	struct gen *g;
 	const struct bound_clause *cl;
-	bool probe_text, id, strtok;
+	uint32_t parts; /* uses of probefunc and the like */
+	bool id, strtok;
 };
 
 static void look(void *arg, const struct node *n)
@@ -19,12 +20,13 @@ static void look(void *arg, const struct node *n)
 
 	if (!n->id)
 		return;
+	gen_slots_look(g, n);
 	if (n->kind == N_IDENT && n->id->kind == IDENT_BUILTIN) {
 		switch (n->id->builtin) {
 		case BUILTIN_PROBEPROV:
 		case BUILTIN_PROBEMOD:
 		case BUILTIN_PROBEFUNC:
-		case BUILTIN_PROBENAME: needs->probe_text = true; break;
+		case BUILTIN_PROBENAME: needs->parts++; break;
 		case BUILTIN_ID: needs->id = true; break;
 		case BUILTIN_ARG1: /* of ERROR: the id of the probe that failed */
 			needs->id |= cl->attach == ATTACH_SELF;
@@ -251,12 +253,17 @@ static uint32_t agg_entries(struct gen *g, const struct agg *a, const struct tup
 		    : 1;
 }
 
-static void make_agg_map(struct gen *g, struct agg *a, const struct tuple_layout *l)
+static void make_agg_map(struct gen *g, uint32_t i)
 {
+	struct agg *a = g->b->aggs.v[i];
+	const struct tuple_layout *l = &g->agg_keys[i];
 	const char *name = arena_printf(g->arena, "agg_%s", a->name);
 	uint32_t n = agg_entries(g, a, l);
 
-	if (is_small(g, l))
+	if (gen_slots_take(g, i, is_small(g, l) ? FEW_KEYS + 2 * g->probes.n : n))
+		a->map = gen_map(g, MAP_AGG, name, BPF_MAP_TYPE_PERCPU_ARRAY, 4, a->nwords * 8,
+				 a->nslots, 0);
+	else if (is_small(g, l))
 		a->map = gen_map(g, MAP_AGG, name, BPF_MAP_TYPE_PERCPU_HASH, l->size, a->nwords * 8,
 				 FEW_KEYS + 2 * g->probes.n, 0);
 	else if (l->n)
@@ -297,20 +304,23 @@ static void share_aggs(struct gen *g, uint32_t first)
 
 static void make_aggs(struct gen *g, bool share)
 {
+	for (uint32_t i = 0; i < g->b->aggs.n; i++)
+		gen_finish_tuple(&g->agg_keys[i], false);
+	gen_slots_number(g);
 	for (uint32_t i = 0; i < g->b->aggs.n; i++) {
 		struct agg *a = g->b->aggs.v[i];
 		struct tuple_layout *l = &g->agg_keys[i];
 
-		gen_finish_tuple(l, false);
 		a->nwords = agg_words(a);
 		a->keys = l->fields;
 		a->nkeys = l->n;
 		a->key_size = l->n ? l->size : 0;
 		a->tag = 0;
+		a->nslots = 0;
 	}
 	for (uint32_t i = 0; i < g->b->aggs.n; i++) {
 		if (!share)
-			make_agg_map(g, g->b->aggs.v[i], &g->agg_keys[i]);
+			make_agg_map(g, i);
 		else if (!g->b->aggs.v[i]->tag)
 			share_aggs(g, i);
 	}
@@ -325,6 +335,17 @@ static bool has_too_many(const struct gen *g)
 	for (uint32_t i = 0; i < g->b->vars.n; i++)
 		n += g->b->vars.v[i]->assoc;
 	return g->target->maps_max && n > g->target->maps_max;
+}
+
+/* Uses of probefunc and the like that need no text: the image has the keys of slots. */
+static uint32_t slotted_parts(const struct gen *g)
+{
+	uint32_t parts = 0;
+
+	for (uint32_t i = 0; i < g->b->aggs.n; i++)
+		if (g->b->aggs.v[i]->nslots)
+			parts += g->slots[i].parts;
+	return parts;
 }
 
 static void make_tables(struct gen *g, const struct look *needs)
@@ -345,7 +366,7 @@ static void make_tables(struct gen *g, const struct look *needs)
 		for (uint32_t i = 0; i < n; i++)
 			memcpy(g->rodata.v + g->probe_ids + 4 * i, &g->probes.v[i].id, 4);
 	}
-	if (!needs->probe_text)
+	if (needs->parts == slotted_parts(g))
 		return;
 	g->probe_texts = gen_rodata(g, NULL, 16 * n, 8);
 	for (uint32_t i = 0; i < n; i++) {
@@ -489,6 +510,7 @@ void gen_collect(struct gen *g)
 
 	g->vars = arena_array(g->arena, struct var_layout, g->b->vars.n + 1);
 	g->agg_keys = arena_array(g->arena, struct tuple_layout, g->b->aggs.n + 1);
+	g->slots = arena_array(g->arena, struct agg_slots, g->b->aggs.n + 1);
 	g->agg_atomic = arena_array(g->arena, bool, g->b->aggs.n + 1);
 	g->dynsize = (uint32_t)((opt_num(g->options, OPT_SCRATCHSIZE) + 7) & ~7ll);
 	if (g->dynsize < 64)

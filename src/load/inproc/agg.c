@@ -15,6 +15,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "data/aggview.h"
 #include "load/inproc/inproc.h"
 
 enum {
@@ -121,24 +122,28 @@ static void take_entry(void *arg, const void *key, const uint64_t *words)
 		t->e->unstored += words[0];
 }
 
+static void take_element(void *arg, uint32_t index, const uint64_t *words)
+{
+	const struct taking *t = arg;
+	const struct agg *a = &t->e->base.image->aggs[t->agg];
+
+	take_entry(arg, a->nslots ? agg_slot_key(a, index) : NULL, words);
+}
+
 static void take(struct inproc_engine *e, struct wire_thread *t, uint32_t gen)
 {
 	const struct shared_file shared = { e->files.shared.fd, (const uint8_t *)e->common },
 				 *f = t == e->self ? NULL : &shared;
 
 	for (uint32_t i = 0; i < e->base.image->naggs; i++) {
-		const struct agg *a = &e->base.image->aggs[i];
-		const struct wire_map *m = &e->maps[a->map];
+		const struct wire_map *m = &e->maps[e->base.image->aggs[i].map];
 		struct taking to = { e, i };
 		void *at = (uint8_t *)t + m->base + gen * m->gen_stride;
-		const uint64_t *words = NULL;
 
 		if (m->kind == WIRE_MAP_AGG_ARRAY)
-			words = shared_words_take(f, at, a->nwords, &e->copy);
+			shared_array_take(m, f, at, &e->copy, take_element, &to);
 		else
 			shared_agg_take(m, f, at, &e->copy, take_entry, &to);
-		if (words)
-			take_entry(&to, NULL, words);
 	}
 }
 

@@ -149,20 +149,16 @@ void shared_agg_take(const struct wire_map *m, const struct shared_file *f, void
 		t->n = t->full = 0;
 }
 
-const uint64_t *shared_words_take(const struct shared_file *f, uint64_t *words, uint32_t n,
-				  struct shared_copy *c)
+/* An element whose first word is there and not 0: a copy of it; it is cleared. */
+static const uint64_t *take_element(const struct shared_file *f, struct extent *x, uint8_t *begin,
+				    size_t size, struct shared_copy *c)
 {
-	uint8_t *const begin = (uint8_t *)words;
-	const size_t size = (size_t)n * 8;
-	struct extent x = { 0 };
 	size_t at = 0, end;
 
-	if (!is_there(f, &x, words) || !__atomic_load_n(words, __ATOMIC_RELAXED))
-		return NULL;
-	vec_reserve(&c->words, n);
+	vec_reserve(&c->words, size / 8);
 	memset(c->words.v, 0, size);
-	while (at < size && is_there(f, &x, begin + at)) {
-		end = (uintptr_t)x.hi - (uintptr_t)begin;
+	while (at < size && is_there(f, x, begin + at)) {
+		end = (uintptr_t)x->hi - (uintptr_t)begin;
 		if (end > size)
 			end = size;
 		memcpy((uint8_t *)c->words.v + at, begin + at, end - at);
@@ -170,6 +166,29 @@ const uint64_t *shared_words_take(const struct shared_file *f, uint64_t *words, 
 		at = (uintptr_t)seek(f, begin + end, SEEK_DATA) - (uintptr_t)begin;
 	}
 	return c->words.v;
+}
+
+void shared_array_take(const struct wire_map *m, const struct shared_file *f, void *array,
+		       struct shared_copy *c,
+		       void (*fn)(void *arg, uint32_t index, const uint64_t *value), void *arg)
+{
+	uint8_t *const begin = array;
+	struct extent x = { 0 };
+	uint64_t i = 0;
+
+	while (i < m->max_entries) {
+		uint8_t *at = begin + i * m->stride;
+
+		if (!is_there(f, &x, at)) {
+			uintptr_t data = (uintptr_t)seek(f, at, SEEK_DATA);
+
+			i = (data - (uintptr_t)begin + m->stride - 1) / m->stride;
+			continue;
+		}
+		if (__atomic_load_n((const uint64_t *)(const void *)at, __ATOMIC_RELAXED))
+			fn(arg, (uint32_t)i, take_element(f, &x, at, m->value_size, c));
+		i++;
+	}
 }
 
 /* --- the shared hash --- */

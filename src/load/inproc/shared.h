@@ -37,9 +37,10 @@ struct shared_file {
 void shared_agg_take(const struct wire_map *m, const struct shared_file *f, void *table,
 		     struct shared_copy *c,
 		     void (*fn)(void *arg, const void *key, const uint64_t *value), void *arg);
-/* The n words at `words`, which are cleared when the first is not 0. NULL: it is. */
-const uint64_t *shared_words_take(const struct shared_file *f, uint64_t *words, uint32_t n,
-				  struct shared_copy *c);
+/* Hands out the elements of an array, of a map of kind WIRE_MAP_AGG_ARRAY, whose first word is not 0, and clears them. */
+void shared_array_take(const struct wire_map *m, const struct shared_file *f, void *array,
+		       struct shared_copy *c,
+		       void (*fn)(void *arg, uint32_t index, const uint64_t *value), void *arg);
 
 /* The address of a key's value in a WIRE_MAP_HASH; NULL: it is not there. This is no copy: the value lies in shared memory, and any
  * traced process may change it at any time. The caller reads each word of it once and trusts none. */

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "data/aggview.h"
 #include "load/interp/interp_engine.h"
 
 /* Instructions of one firing. The kernel has no such limit; a program that got past the verifier stays far below it. */
@@ -322,6 +323,14 @@ static struct err *engine_agg_read(struct engine *eng, uint32_t agg,
 	const void *key;
 	size_t len;
 
+	for (uint32_t s = 0; s < a->nslots; s++) {
+		const uint64_t *words = (const uint64_t *)interp_map_lookup(m, &s);
+
+		if (words[0])
+			fn(arg, agg_slot_key(a, s), words, 1);
+	}
+	if (a->nslots)
+		return NULL;
 	if (interp_map_is_array(m)) {
 		fn(arg, NULL, (const uint64_t *)interp_map_lookup(m, &zero), 1);
 		return NULL;
@@ -346,15 +355,15 @@ static struct err *engine_agg_delete(struct engine *eng, uint32_t agg, const voi
 	struct interp_engine *e = (struct interp_engine *)eng;
 	const struct agg *a = &eng->image->aggs[agg];
 	struct interp_map *m = &e->maps[a->map];
-	uint32_t zero = 0;
-	uint8_t *value = interp_map_lookup(m, interp_map_is_array(m) ? (const void *)&zero : key);
+	uint32_t at = a->nslots ? agg_key_slot(a, key) : 0;
+	uint8_t *value = interp_map_lookup(m, interp_map_is_array(m) ? (const void *)&at : key);
 	size_t size = (size_t)a->nwords * 8;
 
 	if (ret_values && value)
 		memcpy(ret_values, value, size);
 	else if (ret_values)
 		memset(ret_values, 0, size);
-	if (interp_map_is_array(m))
+	if (interp_map_is_array(m) && value)
 		memset(value, 0, size);
 	else if (value)
 		interp_map_delete(m, key);

@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 
 #include "base/diag.h"
+#include "data/aggview.h"
 #include "wire/routines.h"
 
 enum { PAGE = 4096 };
@@ -427,16 +428,31 @@ static struct err *read_hash(struct kernel_engine *k, struct kmap *m,
 	}
 }
 
-/* Passes on the entries of one of the aggregations that share a map, with keys as if they had it for themselves. */
-struct shared_read {
+/* Passes on what read_hash() finds for one aggregation, with its own keys. */
+struct agg_reading {
 	const struct agg *agg;
 	void (*fn)(void *arg, const void *key, const uint64_t *values, uint32_t ncpus);
 	void *arg;
 };
 
+/* In an array of slots: keys for indices, and no slot that is empty. */
+static void read_slot(void *arg, const void *key, const uint64_t *values, uint32_t ncpus)
+{
+	const struct agg_reading *r = arg;
+	uint64_t any = 0;
+	uint32_t slot;
+
+	memcpy(&slot, key, sizeof(slot));
+	for (uint32_t cpu = 0; cpu < ncpus; cpu++)
+		any |= values[(size_t)cpu * r->agg->nwords];
+	if (any && slot < r->agg->nslots)
+		r->fn(r->arg, agg_slot_key(r->agg, slot), values, ncpus);
+}
+
+/* In a map that aggregations share. */
 static void pass_on(void *arg, const void *key, const uint64_t *values, uint32_t ncpus)
 {
-	const struct shared_read *r = arg;
+	const struct agg_reading *r = arg;
 	uint64_t tag;
 
 	memcpy(&tag, key, sizeof(tag));
@@ -454,8 +470,10 @@ struct err *maps_agg_read(struct kernel_engine *k, uint32_t agg,
 	struct kmap *m = &k->maps[ag->map];
 
 	assert(m->value_size == ag->nwords * 8);
+	if (ag->nslots)
+		return read_hash(k, m, read_slot, &(struct agg_reading){ ag, fn, arg });
 	if (ag->tag) {
-		struct shared_read r = { .agg = ag, .fn = fn, .arg = arg };
+		struct agg_reading r = { .agg = ag, .fn = fn, .arg = arg };
 
 		return read_hash(k, m, pass_on, &r);
 	}
@@ -482,7 +500,7 @@ struct err *maps_agg_delete(struct kernel_engine *k, uint32_t agg, const void *k
 	uint64_t *values = ret_values ? ret_values : own;
 	cleanup_free uint8_t *full = NULL;
 	uint64_t tag = ag->tag;
-	uint32_t zero = 0;
+	uint32_t at = ag->nslots ? agg_key_slot(ag, key) : 0;
 
 	if (tag) {
 		full = xcalloc(1, m->key_size);
@@ -491,10 +509,14 @@ struct err *maps_agg_delete(struct kernel_engine *k, uint32_t agg, const void *k
 			memcpy(full + sizeof(tag), key, ag->key_size);
 		key = full;
 	}
-	if (!ag->key_size && !tag) {
-		if (ret_values && map_lookup(m->fd, &zero, ret_values))
+	if (ag->nslots && at == ag->nslots) {
+		memset(values, 0, size);
+		return NULL;
+	}
+	if ((!ag->key_size && !tag) || ag->nslots) {
+		if (ret_values && map_lookup(m->fd, &at, ret_values))
 			return err_errno(errno, "reading an aggregation");
-		if (map_update(m->fd, &zero, own, BPF_ANY))
+		if (map_update(m->fd, &at, own, BPF_ANY))
 			return err_errno(errno, "clearing an aggregation");
 		return NULL;
 	}
