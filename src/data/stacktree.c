@@ -5,7 +5,7 @@
 
 #include "base/hash.h"
 
-/* Three tables of open addressing, filled to a half at most: text -> name, (parent, name) -> node, frames -> stack.
+/* Three tables of open addressing, filled to a half at most: text -> frame, (parent, frame) -> node, ids -> stack.
  * A table is looked into for every frame of the input, so a slot is small and holds what decides nearly every
  * comparison.
  */
@@ -21,9 +21,9 @@ static uint64_t sum(uint64_t a, uint64_t b)
 	return a + b < a ? UINT64_MAX : a + b;
 }
 
-static uint64_t child_key(uint32_t parent, uint32_t name)
+static uint64_t child_key(uint32_t parent, uint32_t frame)
 {
-	return (uint64_t)parent << 32 | name;
+	return (uint64_t)parent << 32 | frame;
 }
 
 /* Keys are hashes already, or pairs of small numbers. */
@@ -57,11 +57,11 @@ static void slots_grow(struct stacktree_slot **slots, uint32_t *cap, uint32_t n)
 	free(from);
 }
 
-static uint32_t node_new(struct stacktree *t, uint32_t parent, uint32_t name)
+static uint32_t node_new(struct stacktree *t, uint32_t parent, uint32_t frame)
 {
 	uint32_t id = t->nodes.n;
 
-	vec_push(&t->nodes, (struct stacktree_node){ .name = name,
+	vec_push(&t->nodes, (struct stacktree_node){ .frame = frame,
 						     .parent = parent,
 						     .first = STACKTREE_NONE,
 						     .next = STACKTREE_NONE });
@@ -81,45 +81,63 @@ void stacktree_init(struct stacktree *t)
 {
 	*t = (struct stacktree){ 0 };
 	arena_init(&t->text);
-	node_new(t, STACKTREE_NONE, stacktree_name(t, "", 0));
+	node_new(t, STACKTREE_NONE, stacktree_frame(t, FRAME_NATIVE, "", 0));
 }
 
 void stacktree_fini(struct stacktree *t)
 {
 	vec_fini(&t->nodes);
-	vec_fini(&t->names);
-	vec_fini(&t->before);
 	vec_fini(&t->frames);
+	vec_fini(&t->before);
+	vec_fini(&t->ids);
 	vec_fini(&t->stacks);
 	vec_fini(&t->path);
 	vec_fini(&t->last);
-	free(t->name_slots);
+	free(t->frame_slots);
 	free(t->child_slots);
 	free(t->stack_slots);
 	arena_fini(&t->text);
 }
 
-uint32_t stacktree_name(struct stacktree *t, const char *text, size_t len)
+static uint32_t module_of(const char *text, size_t len)
 {
-	uint64_t hash = hash_bytes(text, len);
+	const char *tick = memchr(text, '`', len);
+
+	return tick ? (uint32_t)(tick - text) : 0;
+}
+
+uint32_t stacktree_frame(struct stacktree *t, enum frame_kind kind, const char *text, size_t len)
+{
+	uint64_t hash = hash_bytes(text, len) + kind;
 	struct stacktree_slot *s;
 	uint32_t mask, i;
 	char *copy;
 
 	assert(len < UINT32_MAX);
-	slots_grow(&t->name_slots, &t->name_cap, t->names.n + 1);
-	mask = t->name_cap - 1;
-	for (i = (uint32_t)spread(hash) & mask; (s = &t->name_slots[i])->val; i = (i + 1) & mask) {
-		const struct stacktree_name *n = &t->names.v[s->val - 1];
+	slots_grow(&t->frame_slots, &t->frame_cap, t->frames.n + 1);
+	mask = t->frame_cap - 1;
+	for (i = (uint32_t)spread(hash) & mask; (s = &t->frame_slots[i])->val; i = (i + 1) & mask) {
+		const struct stacktree_frame *f = &t->frames.v[s->val - 1];
 
-		if (s->key == hash && n->len == len && !memcmp(n->text, text, len))
+		if (s->key == hash && f->kind == kind && f->len == len &&
+		    !memcmp(f->text, text, len))
 			return s->val - 1;
 	}
 	copy = arena_alloc(&t->text, len + 1);
 	memcpy(copy, text, len);
-	*s = (struct stacktree_slot){ hash, t->names.n + 1 };
-	vec_push(&t->names, (struct stacktree_name){ copy, (uint32_t)len });
-	return t->names.n - 1;
+	*s = (struct stacktree_slot){ hash, t->frames.n + 1 };
+	vec_push(&t->frames, (struct stacktree_frame){ .text = copy,
+						       .len = (uint32_t)len,
+						       .module = module_of(copy, len),
+						       .kind = kind });
+	return t->frames.n - 1;
+}
+
+uint32_t stacktree_marked(struct stacktree *t, const char *text, size_t len)
+{
+	enum frame_kind kind = frame_kind_of_text(text, &len);
+
+	return stacktree_frame(t, kind, text, len);
 }
 
 static struct stacktree_slot *child_slot(struct stacktree *t, uint64_t key)
@@ -136,30 +154,30 @@ static struct stacktree_slot *child_slot(struct stacktree *t, uint64_t key)
 
 static void child_register(struct stacktree *t, uint32_t node)
 {
-	uint64_t key = child_key(t->nodes.v[node].parent, t->nodes.v[node].name);
+	uint64_t key = child_key(t->nodes.v[node].parent, t->nodes.v[node].frame);
 
 	*child_slot(t, key) = (struct stacktree_slot){ key, node + 1 };
 	t->nchild_slots++;
 }
 
 /* Nearly all frames have few children, the newest of which is the one wanted: a short look along the list spares most of the
- * misses of the cache that the table costs. Who has FEW children or more has all of them in the table.
+ * misses of the cache that the table costs. A frame with FEW children or more has all of them in the table.
  */
-static uint32_t child(struct stacktree *t, uint32_t parent, uint32_t name)
+static uint32_t child(struct stacktree *t, uint32_t parent, uint32_t frame)
 {
 	enum { FEW = 8 };
 	uint32_t node = t->nodes.v[parent].first, n = 0;
 
 	for (; node != STACKTREE_NONE && n < FEW; node = t->nodes.v[node].next, n++)
-		if (t->nodes.v[node].name == name)
+		if (t->nodes.v[node].frame == frame)
 			return node;
 	if (n == FEW) {
-		struct stacktree_slot *s = child_slot(t, child_key(parent, name));
+		struct stacktree_slot *s = child_slot(t, child_key(parent, frame));
 
 		if (s->val)
 			return s->val - 1;
 	}
-	node = node_new(t, parent, name);
+	node = node_new(t, parent, frame);
 	if (n == FEW)
 		child_register(t, node);
 	else if (n == FEW - 1)
@@ -168,9 +186,9 @@ static uint32_t child(struct stacktree *t, uint32_t parent, uint32_t name)
 	return node;
 }
 
-void stacktree_add(struct stacktree *t, const uint32_t *names, uint32_t n, uint64_t count)
+void stacktree_add(struct stacktree *t, const uint32_t *ids, uint32_t n, uint64_t count)
 {
-	uint64_t hash = hash_bytes(names, n * sizeof(*names));
+	uint64_t hash = hash_bytes(ids, n * sizeof(*ids));
 	struct stacktree_slot *s;
 	uint32_t mask, i;
 
@@ -180,17 +198,17 @@ void stacktree_add(struct stacktree *t, const uint32_t *names, uint32_t n, uint6
 		struct stacktree_stack *k = &t->stacks.v[s->val - 1];
 
 		if (s->key == hash && k->n == n &&
-		    !memcmp(t->frames.v + k->at, names, n * sizeof(*names))) {
+		    !memcmp(t->ids.v + k->at, ids, n * sizeof(*ids))) {
 			k->count = sum(k->count, count);
 			return;
 		}
 	}
 	*s = (struct stacktree_slot){ hash, t->stacks.n + 1 };
-	vec_push(&t->stacks, (struct stacktree_stack){ .count = count, .at = t->frames.n, .n = n });
-	vec_reserve(&t->frames, n);
+	vec_push(&t->stacks, (struct stacktree_stack){ .count = count, .at = t->ids.n, .n = n });
+	vec_reserve(&t->ids, n);
 	if (n)
-		memcpy(t->frames.v + t->frames.n, names, n * sizeof(*names));
-	t->frames.n += n;
+		memcpy(t->ids.v + t->ids.n, ids, n * sizeof(*ids));
+	t->ids.n += n;
 }
 
 static size_t common(const char *a, const char *b, size_t n)
@@ -236,7 +254,7 @@ static uint32_t walk(struct stacktree *t, const char *text, size_t len)
 		const char *semi = memchr(text + at, ';', len - at);
 		size_t end = semi ? (size_t)(semi - text) : len;
 
-		node = child(t, node, stacktree_name(t, text + at, end - at));
+		node = child(t, node, stacktree_marked(t, text + at, end - at));
 		vec_push(&t->path, (struct stacktree_step){ node, (uint32_t)end });
 		at = end + 1;
 	}
@@ -275,7 +293,7 @@ void stacktree_add_change(struct stacktree *t, const char *text, size_t len, uin
 	add_change(t, walk(t, text, len), before, after);
 }
 
-/* Puts the stacks that came as names into the tree. */
+/* Puts the stacks that came as ids into the tree. */
 static void settle(struct stacktree *t)
 {
 	for (uint32_t i = 0; i < t->stacks.n; i++) {
@@ -283,33 +301,51 @@ static void settle(struct stacktree *t)
 		uint32_t node = STACKTREE_ROOT;
 
 		for (uint32_t j = k->n; j; j--)
-			node = child(t, node, t->frames.v[k->at + j - 1]);
+			node = child(t, node, t->ids.v[k->at + j - 1]);
 		t->nodes.v[node].self = sum(t->nodes.v[node].self, k->count);
 	}
-	t->stacks.n = t->frames.n = 0;
+	t->stacks.n = t->ids.n = 0;
 	if (t->stack_cap)
 		memset(t->stack_slots, 0, t->stack_cap * sizeof(*t->stack_slots));
 }
 
-/* As the lines of the folded text are sorted: behind a name comes the space before its count, or the ';' before its first
+/* Byte i of a frame's text and mark; behind them `last`. */
+static int byte_at(const struct stacktree_frame *f, uint32_t i, int last)
+{
+	const char *mark = frame_mark(f->kind);
+
+	if (i < f->len)
+		return (uint8_t)f->text[i];
+	return i - f->len < strlen(mark)    ? mark[i - f->len]
+	       : i - f->len == strlen(mark) ? last
+					    : -2;
+}
+
+int stacktree_compare(const struct stacktree_frame *x, int a, const struct stacktree_frame *y,
+		      int b)
+{
+	uint32_t i = x->len < y->len ? x->len : y->len;
+	int order = memcmp(x->text, y->text, i), ca, cb;
+
+	if (order)
+		return order;
+	do {
+		ca = byte_at(x, i, a);
+		cb = byte_at(y, i, b);
+		i++;
+	} while (ca == cb && ca != -2);
+	return ca - cb;
+}
+
+/* As the lines of the folded text are sorted: behind a frame comes the space before its count, or the ';' before its first
  * child. */
 static int node_compare(const void *a, const void *b, void *arg)
 {
 	const struct stacktree *t = arg;
 	uint32_t ia = *(const uint32_t *)a, ib = *(const uint32_t *)b;
-	const struct stacktree_node *na = &t->nodes.v[ia], *nb = &t->nodes.v[ib];
-	const struct stacktree_name *x = &t->names.v[na->name], *y = &t->names.v[nb->name];
-	uint32_t min = x->len < y->len ? x->len : y->len;
-	int order = memcmp(x->text, y->text, min);
-	int ca, cb;
 
-	if (order)
-		return order;
-	ca = x->len > min ? (uint8_t)x->text[min] : na->self ? ' ' : ';';
-	cb = y->len > min ? (uint8_t)y->text[min] : nb->self ? ' ' : ';';
-	if (ca != cb)
-		return ca - cb;
-	return x->len < y->len ? -1 : x->len > y->len;
+	return stacktree_compare(stacktree_frame_of(t, ia), t->nodes.v[ia].self ? ' ' : ';',
+				 stacktree_frame_of(t, ib), t->nodes.v[ib].self ? ' ' : ';');
 }
 
 static void sort_children(struct stacktree *t)
@@ -371,11 +407,11 @@ uint32_t stacktree_next(const struct stacktree *t, uint32_t i, bool skip)
 	return i == STACKTREE_NONE ? STACKTREE_NONE : t->nodes.v[i].next;
 }
 
-static uint32_t name_of(struct stacktree *to, const struct stacktree *from, uint32_t node)
+static uint32_t copy_frame(struct stacktree *to, const struct stacktree *from, uint32_t node)
 {
-	const struct stacktree_name *n = stacktree_name_of(from, node);
+	const struct stacktree_frame *f = stacktree_frame_of(from, node);
 
-	return stacktree_name(to, n->text, n->len);
+	return stacktree_frame(to, f->kind, f->text, f->len);
 }
 
 void stacktree_reverse(const struct stacktree *from, struct stacktree *to)
@@ -390,7 +426,7 @@ void stacktree_reverse(const struct stacktree *from, struct stacktree *to)
 		if (!self && !before)
 			continue;
 		for (uint32_t f = i; f != STACKTREE_ROOT; f = from->nodes.v[f].parent)
-			node = child(to, node, name_of(to, from, f));
+			node = child(to, node, copy_frame(to, from, f));
 		to->nodes.v[node].self = sum(to->nodes.v[node].self, self);
 		if (from->differential)
 			to->before.v[node].self = sum(to->before.v[node].self, before);
@@ -407,7 +443,7 @@ static void merge(const struct stacktree *from, struct stacktree *to, bool befor
 		uint64_t self = factor == 1 ? n->self : (uint64_t)((double)n->self * factor);
 
 		if (i)
-			place[i] = child(to, place[n->parent], name_of(to, from, i));
+			place[i] = child(to, place[n->parent], copy_frame(to, from, i));
 		add_change(to, place[i], before ? self : 0, before ? 0 : self);
 	}
 }

@@ -1,9 +1,10 @@
 /* The view "stack tree": call stacks merged from the root, with what was counted in each frame.
  *
- * In: stacks, root first, as names or as text "a;b;c", with a count. Out: after stacktree_finish(), nodes with their own
+ * In: stacks, as frames or as text "a;b;c", with a count. Out: after stacktree_finish(), nodes with their own
  * count and the total of their subtree, siblings in the order of the folded text.
- * Always true: node 0 is the root and has no name; a parent stands before its children; no name holds a ';' (the text
- * a;b;c of a path is the path), so two stacks are one exactly when their texts are equal. A name is any bytes but ';'.
+ * Always true: node 0 is the root and its frame has no text; a parent stands before its children; no frame's text holds a ';'
+ * (the text a;b;c of a path is the path), so two stacks are one exactly when their folded texts are equal. The text is any bytes
+ * but ';'.
  * Nothing here recurses: a stack may be a million frames deep.
  */
 #ifndef DESCRY_DATA_STACKTREE_H
@@ -14,16 +15,21 @@
 #include <stdint.h>
 
 #include "base/mem.h"
+#include "data/frame.h"
 
 enum { STACKTREE_ROOT = 0, STACKTREE_NONE = UINT32_MAX };
 
-struct stacktree_name {
-	const char *text; /* not NUL-terminated; lives as long as the tree */
+/* Two frames are one when their kinds and texts are equal. */
+struct stacktree_frame {
+	const char *
+		text; /* as it is shown, "MODULE`FUNCTION"; not NUL-terminated; lives as long as the tree */
 	uint32_t len;
+	uint32_t module; /* bytes of MODULE; 0 there is none */
+	enum frame_kind kind;
 };
 
 struct stacktree_node {
-	uint32_t name;
+	uint32_t frame;       /* index in frames */
 	uint32_t parent;      /* NONE for the root */
 	uint32_t first, next; /* child, sibling; NONE at the end */
 	uint32_t size;        /* nodes of the subtree, this one included; set by finish */
@@ -38,7 +44,7 @@ struct stacktree_before {
 
 struct stacktree_slot;
 
-/* A distinct stack: frames[at .. at + n). */
+/* A distinct stack: ids[at .. at + n). */
 struct stacktree_stack {
 	uint64_t count;
 	uint32_t at, n;
@@ -51,17 +57,17 @@ struct stacktree_step {
 
 struct stacktree {
 	VEC(struct stacktree_node) nodes;
-	VEC(struct stacktree_name) names;
+	VEC(struct stacktree_frame) frames;  /* frame 0 is the root's */
 	VEC(struct stacktree_before) before; /* empty, or one for each node */
 	bool differential;
 	uint32_t depth; /* of the deepest node; set by finish */
 
 	/* The rest is the inside. */
 	struct arena text;
-	struct stacktree_slot *name_slots, *child_slots, *stack_slots;
-	uint32_t name_cap, child_cap, stack_cap, nchild_slots;
+	struct stacktree_slot *frame_slots, *child_slots, *stack_slots;
+	uint32_t frame_cap, child_cap, stack_cap, nchild_slots;
 	VEC(uint32_t)
-	frames; /* the distinct stacks of stacktree_add(), one behind the other, leaf first */
+	ids; /* the distinct stacks of stacktree_add(), one behind the other, leaf first */
 	VEC(struct stacktree_stack) stacks;
 	VEC(struct stacktree_step) path;
 	VEC(char) last; /* the text of the path */
@@ -70,11 +76,13 @@ struct stacktree {
 void stacktree_init(struct stacktree *t);
 void stacktree_fini(struct stacktree *t);
 
-/* The id of a name; a ';' in it must have been replaced or split off by the caller. */
-uint32_t stacktree_name(struct stacktree *t, const char *text, size_t len);
-/* A stack of names, LEAF FIRST, as tracers print them. */
-void stacktree_add(struct stacktree *t, const uint32_t *names, uint32_t n, uint64_t count);
-/* A stack as "root;...;leaf". Quick when it begins as the one before. */
+/* The id of a frame; a ';' in its text must have been replaced or split off by the caller. */
+uint32_t stacktree_frame(struct stacktree *t, enum frame_kind kind, const char *text, size_t len);
+/* The same of a text that may end with the mark of a kind, as other programs write it. */
+uint32_t stacktree_marked(struct stacktree *t, const char *text, size_t len);
+/* A stack of frame ids, LEAF FIRST, as tracers print them. */
+void stacktree_add(struct stacktree *t, const uint32_t *ids, uint32_t n, uint64_t count);
+/* A stack as "root;...;leaf", whose frames may have marks. Quick when it begins as the one before. */
 void stacktree_add_text(struct stacktree *t, const char *text, size_t len, uint64_t count);
 /* The same with a count before and one after. */
 void stacktree_add_change(struct stacktree *t, const char *text, size_t len, uint64_t before,
@@ -93,10 +101,15 @@ void stacktree_diff(const struct stacktree *before, const struct stacktree *afte
 /* The next node in preorder, NONE at the end; `skip` leaves out the subtree of i. */
 uint32_t stacktree_next(const struct stacktree *t, uint32_t i, bool skip);
 
-static inline const struct stacktree_name *stacktree_name_of(const struct stacktree *t,
-							     uint32_t node)
+static inline const struct stacktree_frame *stacktree_frame_of(const struct stacktree *t,
+							       uint32_t node)
 {
-	return &t->names.v[t->nodes.v[node].name];
+	return &t->frames.v[t->nodes.v[node].frame];
 }
+
+/* How the lines of two siblings are sorted by their bytes, marks included; a and b: what stands behind the frame, as a byte, or
+ * -1 for the end of the line. */
+int stacktree_compare(const struct stacktree_frame *x, int a, const struct stacktree_frame *y,
+		      int b);
 
 #endif

@@ -71,66 +71,37 @@ static const struct shade plain[FLAME_NPALETTES] = {
 	[FLAME_GREY] = { 170, 170, 170, 60, 60, 60 },
 };
 
-static bool ends(const struct stacktree_name *n, const char *s)
+static bool ends(const struct stacktree_frame *n, const char *s)
 {
 	size_t len = strlen(s);
 
 	return n->len >= len && !memcmp(n->text + n->len - len, s, len);
 }
 
-static bool begins(const struct stacktree_name *n, const char *s)
+static bool begins(const struct stacktree_frame *n, const char *s)
 {
 	size_t len = strlen(s);
 
 	return n->len >= len && !memcmp(n->text, s, len);
 }
 
-static bool has(const struct stacktree_name *n, const char *s)
+static bool has(const struct stacktree_frame *n, const char *s)
 {
 	return memmem(n->text, n->len, s, strlen(s)) != NULL;
 }
 
-/* "_[k]" and its like at the end of a name: 4 bytes of it. */
-static uint32_t mark_len(const struct stacktree_name *n)
-{
-	const char *s = n->text + n->len - 4;
-
-	return n->len >= 4 && s[0] == '_' && s[1] == '[' && s[3] == ']' && strchr("kwij", s[2]) &&
-			       s[2]
-		       ? 4
-		       : 0;
-}
-
-struct flame_name flame_name_split(const struct stacktree_name *name)
-{
-	struct flame_name r = { .function = *name };
-	const char *tick;
-
-	if (mark_len(name)) {
-		r.mark = name->text[name->len - 2];
-		r.function.len -= 4;
-	}
-	tick = memchr(r.function.text, '`', r.function.len);
-	if (tick && tick > name->text) {
-		r.module = (struct stacktree_name){ name->text, (uint32_t)(tick - name->text) };
-		r.function.text = tick + 1;
-		r.function.len -= r.module.len + 1;
-	}
-	return r;
-}
-
-static enum kind kind_of(const struct stacktree_name *n)
+static enum kind kind_of(const struct stacktree_frame *n)
 {
 	static const char *const kernels[] = { "vmlinux`", "kernel`", "unix`", "genunix`" };
 	static const char *const scripts[] = { ".js:", ".py:",         ".rb:",
 					       "py::", "LazyCompile:", ".py`" };
 
-	if (ends(n, "_[k]"))
-		return KIND_KERNEL;
-	if (ends(n, "_[j]"))
-		return KIND_JIT;
-	if (ends(n, "_[i]"))
-		return KIND_INLINED;
+	switch (n->kind) {
+	case FRAME_KERNEL: return KIND_KERNEL;
+	case FRAME_JIT: return KIND_JIT;
+	case FRAME_INLINED: return KIND_INLINED;
+	default: break;
+	}
 	for (size_t i = 0; i < ARRAY_SIZE(kernels); i++)
 		if (begins(n, kernels[i]))
 			return KIND_KERNEL;
@@ -200,9 +171,7 @@ static uint32_t change_color(double change, double max, bool negate)
 uint32_t flame_color(const struct stacktree *t, uint32_t node, const struct flame_options *o,
 		     double max_change)
 {
-	const struct stacktree_name *n = stacktree_name_of(t, node);
-	struct stacktree_name base = { n->text, n->len - mark_len(n) };
-	const char *tick;
+	const struct stacktree_frame *n = stacktree_frame_of(t, node);
 	uint64_t hash;
 
 	if (t->differential)
@@ -210,21 +179,18 @@ uint32_t flame_color(const struct stacktree *t, uint32_t node, const struct flam
 				    max_change, o->negate);
 	if (node == STACKTREE_ROOT)
 		return 0xe8e8e8;
-	if (base.len <= 2 && begins(&base, "-") &&
-	    ends(&base, "-")) /* what separates two parts of a stack */
+	if (n->len <= 2 && begins(n, "-") && ends(n, "-")) /* separates two parts of a stack */
 		return 0xc8c8c8;
-	hash = hash_bytes(base.text, base.len);
+	hash = hash_bytes(n->text, n->len);
 	hash ^= hash >> 32;
 	switch (o->palette) {
 	case FLAME_KIND: return shaded(&kinds[kind_of(n)], hash);
 	case FLAME_SAFE: return shaded(&safe_kinds[kind_of(n)], hash);
 	case FLAME_MODULE:
-		tick = memchr(base.text, '`', base.len);
-		return tick ? hue(hash_bytes(base.text, (size_t)(tick - base.text)), hash)
-			    : shaded(&plain[FLAME_GREY], hash);
+		return n->module ? hue(hash_bytes(n->text, n->module), hash)
+				 : shaded(&plain[FLAME_GREY], hash);
 	case FLAME_CHAIN:
-		return shaded(&plain[mark_len(n) && ends(n, "_[w]") ? FLAME_WAKEUP : FLAME_IO],
-			      hash);
+		return shaded(&plain[n->kind == FRAME_WAKER ? FLAME_WAKEUP : FLAME_IO], hash);
 	default: return shaded(&plain[o->palette], hash);
 	}
 }
@@ -250,11 +216,6 @@ void flame_shown(struct out *o, const char *text, size_t len)
 	}
 	if (cut)
 		out_printf(o, ".. (%zu bytes)", len);
-}
-
-void flame_text(struct out *o, const struct stacktree_name *name)
-{
-	flame_shown(o, name->text, name->len - mark_len(name));
 }
 
 void flame_xml(struct out *o, const char *s, size_t n)

@@ -1,7 +1,7 @@
 /* Flame graphs of a stack tree, as SVG and as HTML.
  *
  * In: a finished tree. Out: one document that needs nothing else: no network, no other file.
- * Always true: a name reaches the document only through flame_text(), whatever bytes it has; the width of a frame is its
+ * Always true: a name reaches the document only through flame_shown(), whatever bytes it has; the width of a frame is its
  * part of the root's total, and frames too narrow to be seen are left out and counted, never silently.
  */
 #ifndef DESCRY_RENDER_FLAME_H
@@ -18,7 +18,7 @@ enum flame_palette {
 	FLAME_MEM,
 	FLAME_IO,
 	FLAME_WAKEUP,
-	FLAME_CHAIN, /* who was woken in the colours of io, who woke it (marked _[w]) in those of wakeup */
+	FLAME_CHAIN, /* the waiting thread in the colours of io, its waker (FRAME_WAKER) in those of wakeup */
 	FLAME_GREY,
 	FLAME_NPALETTES
 };
@@ -53,17 +53,9 @@ uint32_t flame_color(const struct stacktree *t, uint32_t node, const struct flam
 
 enum { FLAME_NAME_MAX = 4096 }; /* bytes of a name that pictures hold */
 
-/* MODULE`FUNCTION_[k]: its parts. */
-struct flame_name {
-	struct stacktree_name module, function; /* module: len 0 where there is none */
-	char mark;                              /* k, w, i, j; 0 none */
-};
-struct flame_name flame_name_split(const struct stacktree_name *name);
 /* Any bytes as text that can be shown: valid UTF-8 without control characters; other bytes as \xNN. At most
  * FLAME_NAME_MAX bytes of it, then "..". */
 void flame_shown(struct out *o, const char *text, size_t len);
-/* The same of a name; marks such as _[k] go. */
-void flame_text(struct out *o, const struct stacktree_name *name);
 /* Text with & < > " escaped, for XML and HTML. */
 void flame_xml(struct out *o, const char *s, size_t n);
 /* "1,234,567" */

@@ -20,18 +20,9 @@ static int part_compare(const void *a, const void *b, void *arg)
 {
 	const struct stacktree *t = arg;
 	const struct part *pa = a, *pb = b;
-	const struct stacktree_name *x = stacktree_name_of(t, pa->node),
-				    *y = stacktree_name_of(t, pb->node);
-	uint32_t min = x->len < y->len ? x->len : y->len;
-	int order = memcmp(x->text, y->text, min);
-	int ca, cb;
 
-	if (order)
-		return order;
-	/* behind the name: its next byte, the ';' before what is below, or the end of the line */
-	ca = x->len > min ? (uint8_t)x->text[min] : pa->below ? ';' : -1;
-	cb = y->len > min ? (uint8_t)y->text[min] : pb->below ? ';' : -1;
-	return ca - cb;
+	return stacktree_compare(stacktree_frame_of(t, pa->node), pa->below ? ';' : -1,
+				 stacktree_frame_of(t, pb->node), pb->below ? ';' : -1);
 }
 
 static bool has_self(const struct stacktree *t, uint32_t node)
@@ -85,6 +76,12 @@ static void write_counts(const struct stacktree *t, struct out *o, uint32_t node
 	out_char(o, '\n');
 }
 
+void folded_frame(const struct stacktree_frame *f, struct out *o)
+{
+	out_mem(o, f->text, f->len);
+	out_str(o, frame_mark(f->kind));
+}
+
 void folded_write(const struct stacktree *t, struct out *o)
 {
 	struct writer w = { .t = t };
@@ -94,12 +91,14 @@ void folded_write(const struct stacktree *t, struct out *o)
 	push_children(&w, STACKTREE_ROOT);
 	while (w.parts.n) {
 		struct part p = w.parts.v[--w.parts.n];
-		const struct stacktree_name *name = stacktree_name_of(t, p.node);
+		const struct stacktree_frame *f = stacktree_frame_of(t, p.node);
+		const char *mark = frame_mark(f->kind);
 
 		w.path.n = (uint32_t)p.path;
 		if (t->nodes.v[p.node].depth > 1)
 			append(&w, ";", 1);
-		append(&w, name->text, name->len);
+		append(&w, f->text, f->len);
+		append(&w, mark, strlen(mark));
 		if (p.below) {
 			push_children(&w, p.node);
 			continue;
@@ -119,6 +118,7 @@ enum { PART_DEPTH = 40 };
 struct json_parts {
 	const struct stacktree *t;
 	struct out *o;
+	struct out name; /* of the node being written */
 	VEC(uint32_t)
 	roots; /* nodes whose children stand in a part of their own, in the order of the parts */
 };
@@ -127,14 +127,15 @@ struct json_parts {
 static void put_node(struct json_parts *j, uint32_t i)
 {
 	const struct stacktree_node *n = &j->t->nodes.v[i];
-	const struct stacktree_name *name = stacktree_name_of(j->t, i);
 	struct out *o = j->o;
 
-	out_str(o, "{\"name\":");
+	j->name.n = 0;
 	if (i != STACKTREE_ROOT)
-		json_string(o, name->text, name->len);
+		folded_frame(stacktree_frame_of(j->t, i), &j->name);
 	else
-		json_string(o, "all", 3);
+		out_str(&j->name, "all");
+	out_str(o, "{\"name\":");
+	json_string(o, j->name.v, j->name.n);
 	out_str(o, ",\"value\":");
 	out_unsigned(o, n->total, 0);
 	out_str(o, ",\"self\":");
@@ -213,5 +214,6 @@ void stacktree_json(const struct stacktree *t, struct out *o)
 		put_part(&j, j.roots.v[i]);
 	}
 	out_str(o, j.roots.n ? "}]}\n" : "}\n");
+	out_fini(&j.name);
 	vec_fini(&j.roots);
 }

@@ -9,6 +9,8 @@
 #include "data/stacktree.h"
 #include "render/out.h"
 
+/* A frame with the mark of its kind behind it. */
+void folded_frame(const struct stacktree_frame *f, struct out *o);
 void folded_write(const struct stacktree *t, struct out *o);
 void stacktree_json(const struct stacktree *t, struct out *o);
 

@@ -23,44 +23,42 @@ static void put_string(struct out *o, struct out *text)
 
 static void put_text(struct out *o, struct out *scratch, const char *s)
 {
-	struct stacktree_name n = { s, (uint32_t)strlen(s) };
-
-	flame_text(scratch, &n);
+	flame_shown(scratch, s, strlen(s));
 	put_string(o, scratch);
 }
 
 static void put_names(const struct stacktree *t, struct out *o, struct out *scratch)
 {
 	out_str(o, ",\n\"names\":[\"all\"");
-	for (uint32_t i = 1; i < t->names.n; i++) {
+	for (uint32_t i = 1; i < t->frames.n; i++) {
 		out_str(o, ",\n");
-		flame_text(scratch, &t->names.v[i]);
+		flame_shown(scratch, t->frames.v[i].text, t->frames.v[i].len);
 		put_string(o, scratch);
 	}
 	out_char(o, ']');
 }
 
-/* Of a differential tree a colour for each node, otherwise for each name. */
+/* Of a differential tree a colour for each node, otherwise for each frame. */
 static void put_colors(const struct stacktree *t, const struct flame_options *opt, struct out *o)
 {
-	cleanup_free uint32_t *by_name = xcalloc(t->names.n, sizeof(*by_name));
+	cleanup_free uint32_t *by_frame = xcalloc(t->frames.n, sizeof(*by_frame));
 	double max = flame_max_change(t);
 
 	out_str(o, ",\n\"colors\":[");
 	for (uint32_t i = 0; i != STACKTREE_NONE; i = stacktree_next(t, i, false)) {
 		uint32_t c = flame_color(t, i, opt, max);
 
-		by_name[t->nodes.v[i].name] = c;
+		by_frame[t->nodes.v[i].frame] = c;
 		if (t->differential) {
 			if (i)
 				out_char(o, ',');
 			out_unsigned(o, c, 0);
 		}
 	}
-	for (uint32_t i = 0; i < t->names.n && !t->differential; i++) {
+	for (uint32_t i = 0; i < t->frames.n && !t->differential; i++) {
 		if (i)
 			out_char(o, ',');
-		out_unsigned(o, by_name[i], 0);
+		out_unsigned(o, by_frame[i], 0);
 	}
 	out_char(o, ']');
 }
@@ -77,7 +75,7 @@ static void put_column(const struct stacktree *t, struct out *o, const char *nam
 			out_char(o, ',');
 		out_unsigned(o,
 			     c == COLUMN_DEPTH  ? n->depth
-			     : c == COLUMN_NAME ? n->name
+			     : c == COLUMN_NAME ? n->frame
 			     : c == COLUMN_SELF ? n->self
 						: t->before.v[i].self,
 			     0);

@@ -93,7 +93,7 @@ struct frames_writer {
 };
 
 /* A frame is {"address", "module", "function", "offset"}; a stack that is not complete ends with {"end": why}. */
-static void frame(void *arg, const struct stack_line *l)
+static void frame(void *arg, const struct frame *f)
 {
 	struct frames_writer *w = arg;
 	struct out *o = w->out;
@@ -101,26 +101,26 @@ static void frame(void *arg, const struct stack_line *l)
 	if (w->more)
 		out_char(o, ',');
 	w->more = true;
-	if (l->end) {
+	if (f->kind == FRAME_END) {
 		out_str(o, "{\"end\":");
-		json_string(o, l->end, strlen(l->end));
+		json_string(o, f->end, strlen(f->end));
 		out_char(o, '}');
 		return;
 	}
 	out_str(o, "{\"address\":");
-	hex_number(o, l->pc);
-	name(o, "module", l->place.module);
-	name(o, "function", l->place.function);
-	if (l->place.module || l->place.function) {
+	hex_number(o, f->address);
+	name(o, "module", f->place.module);
+	name(o, "function", f->place.function);
+	if (f->place.module || f->place.function) {
 		out_str(o, ",\"offset\":");
-		out_unsigned(o, l->place.offset, 0);
+		out_unsigned(o, f->place.offset, 0);
 	}
-	if (l->inlined)
+	if (f->kind == FRAME_INLINED)
 		out_str(o, ",\"inlined\":true");
-	if (l->file) {
-		name(o, "file", l->file);
+	if (f->file) {
+		name(o, "file", f->file);
 		out_str(o, ",\"line\":");
-		out_unsigned(o, l->line, 0);
+		out_unsigned(o, f->line, 0);
 	}
 	out_char(o, '}');
 }

@@ -1,5 +1,5 @@
 /* A stack tree as pprof's profile.proto, gzipped: one sample type, a sample for each node with a count of its own, one
- * location and one function for each name.
+ * location and one function for each frame.
  *
  *	tag = field << 3 | wire type (0: varint, 2: length and bytes)
  */
@@ -91,24 +91,23 @@ static uint32_t mapping(struct pprof *p, uint32_t file)
 	return (uint32_t)*id;
 }
 
-/* Location and function of a name; their ids are the name's index, as index 0 is the root's. */
-static void put_name(struct pprof *p, const struct stacktree_name *name, uint32_t id)
+static uint32_t string_of(struct pprof *p, const char *text, size_t len)
 {
-	struct flame_name parts = flame_name_split(name);
-	uint32_t file = 0, function;
-
 	p->text.n = 0;
-	flame_text(&p->text, &parts.function);
-	function = intern_strn(&p->strings, p->text.v, p->text.n);
-	if (parts.module.len) {
-		p->text.n = 0;
-		flame_text(&p->text, &parts.module);
-		file = intern_strn(&p->strings, p->text.v, p->text.n);
-	} else if (parts.mark == 'k') {
-		file = intern_str(&p->strings, "[kernel.kallsyms]");
-	} else if (parts.mark == 'j') {
-		file = intern_str(&p->strings, "[jit]");
-	}
+	flame_shown(&p->text, text, len);
+	return intern_strn(&p->strings, p->text.v, p->text.n);
+}
+
+/* Location and function of a frame; their ids are its index in the tree, as index 0 is the root's. */
+static void put_frame(struct pprof *p, const struct stacktree_frame *f, uint32_t id)
+{
+	uint32_t skip = f->module ? f->module + 1 : 0, file = 0, function;
+
+	function = string_of(p, f->text + skip, f->len - skip);
+	if (f->module)
+		file = string_of(p, f->text, f->module);
+	else if (profile_file(f->kind))
+		file = intern_str(&p->strings, profile_file(f->kind));
 	number(&p->part, LOCATION_ID, id);
 	if (file)
 		number(&p->part, LOCATION_MAPPING, mapping(p, file));
@@ -129,7 +128,7 @@ static void put_samples(struct pprof *p, const struct stacktree *t)
 		if (!self)
 			continue;
 		for (uint32_t f = i; f != STACKTREE_ROOT; f = t->nodes.v[f].parent)
-			varint(&p->inner, t->nodes.v[f].name);
+			varint(&p->inner, t->nodes.v[f].frame);
 		message(&p->part, SAMPLE_LOCATION, &p->inner);
 		varint(&p->inner, self > INT64_MAX ? INT64_MAX : self);
 		message(&p->part, SAMPLE_VALUE, &p->inner);
@@ -183,8 +182,8 @@ void render_pprof(struct out *o, const struct stacktree *t, const struct profile
 	intern_init(&p.strings);
 	value_type(&p, PROFILE_SAMPLE_TYPE, a->type ? a->type : "samples",
 		   a->unit ? a->unit : "count");
-	for (uint32_t i = 1; i < t->names.n; i++)
-		put_name(&p, &t->names.v[i], i);
+	for (uint32_t i = 1; i < t->frames.n; i++)
+		put_frame(&p, &t->frames.v[i], i);
 	for (uint32_t i = 0; i < p.files.n; i++) {
 		number(&p.part, MAPPING_ID, i + 1);
 		number(&p.part, MAPPING_FILE, p.files.v[i]);
@@ -199,11 +198,9 @@ void render_pprof(struct out *o, const struct stacktree *t, const struct profile
 			   a->period_unit ? a->period_unit : "count");
 	number(&p.body, PROFILE_PERIOD, a->period);
 	if (a->title) {
-		struct stacktree_name title = { a->title, (uint32_t)strlen(a->title) };
+		uint32_t title = string_of(&p, a->title, strlen(a->title));
 
-		p.text.n = 0;
-		flame_text(&p.text, &title);
-		number(&p.body, PROFILE_COMMENT, intern_strn(&p.strings, p.text.v, p.text.n));
+		number(&p.body, PROFILE_COMMENT, title);
 	}
 	put_strings(&p);
 	compress_to(o, &p.body);

@@ -43,25 +43,17 @@ enum { STACK_MAX = 512 };
 /* Frames of a stack field, machinery of the tracer left out; user stacks end at the first 0. */
 uint32_t stack_frames(struct sink *s, const struct field *f, const uint8_t *data, uint64_t *ret,
 		      uint32_t max, uint32_t *ret_pid);
-/* A stack, line by line: its frames, innermost first, with the functions inlined into each in front of it when they are
- * asked for (-x srcline); at last, when the walk did not come to the root, why. */
-struct stack_line {
-	uint64_t pc;        /* as recorded: a return address but for the first */
-	struct place place; /* of the call; its offset is the pc's. Zeroed: nothing known */
-	bool user, inlined;
-	const char *file; /* source line, NULL not known */
-	uint32_t line;
-	const char *end; /* the last line: why the stack ends here; nothing else is set */
-};
+/* Calls fn for each frame of a stack, innermost first, with the functions inlined into each in front of it when they are
+ * asked for (-x srcline); at last, when the walk did not come to the root, for a FRAME_END. */
 void stack_each(struct sink *s, const struct field *f, const uint8_t *data,
-		void (*fn)(void *arg, const struct stack_line *l), void *arg);
-/* The same in parts, for who keeps the lines of frames. called: pc is a return address; true: so is the next one. last: the
+		void (*fn)(void *arg, const struct frame *f), void *arg);
+/* The same in parts, for a caller that keeps what came of a frame. called: pc is a return address; true: so is the next one. last: the
  * outermost pc of a user stack. */
 bool stack_is_user(const struct field *f);
 bool stack_frame(struct sink *s, bool user, uint32_t pid, uint64_t pc, bool called,
-		 void (*fn)(void *arg, const struct stack_line *l), void *arg);
+		 void (*fn)(void *arg, const struct frame *f), void *arg);
 void stack_finish(struct sink *s, const struct field *f, const uint8_t *data, uint32_t pid,
-		  uint64_t last, void (*fn)(void *arg, const struct stack_line *l), void *arg);
+		  uint64_t last, void (*fn)(void *arg, const struct frame *f), void *arg);
 /* "\n", then each line of the stack on its own; width: as of printf's %s. indent < 0: the stackindent option. */
 void stack_print(struct sink *s, struct out *o, const struct field *f, const uint8_t *data,
 		 int indent, int width);
@@ -142,6 +134,11 @@ struct profile_about {
 	const char *period_type, *period_unit; /* "cpu", "nanoseconds"; NULL: none */
 	uint64_t period;                       /* between two samples, in period_unit */
 };
+/* The file that stands for code of a kind where the module is not known; NULL: none. */
+static inline const char *profile_file(enum frame_kind kind)
+{
+	return kind == FRAME_KERNEL ? "[kernel.kallsyms]" : kind == FRAME_JIT ? "[jit]" : NULL;
+}
 /* pprof's profile.proto, gzipped. Names as MODULE`FUNCTION become a mapping and a function; marks such as _[k] go. */
 void render_pprof(struct out *o, const struct stacktree *t, const struct profile_about *a);
 /* A JSON file of speedscope's schema, one profile of kind "sampled". */

@@ -1,5 +1,5 @@
 /* A stack tree as speedscope's JSON: the frames once, then for each stack with a count of its own their indices, root first,
- * and the counts as weights. A name's index is one more than its frame's, as index 0 is the root's.
+ * and the counts as weights. A frame's index in the tree is one more than here, as index 0 is the root's.
  */
 #include "render/flame.h"
 #include "render/json.h"
@@ -16,30 +16,29 @@ static const char *unit_of(const struct profile_about *a)
 	return "none";
 }
 
-static void put_text(struct out *o, struct out *scratch, const struct stacktree_name *name)
+static void put_text(struct out *o, struct out *scratch, const char *text, size_t len)
 {
 	scratch->n = 0;
-	flame_text(scratch, name);
+	flame_shown(scratch, text, len);
 	json_string(o, scratch->v, scratch->n);
 }
 
 static void put_frames(struct out *o, struct out *scratch, const struct stacktree *t)
 {
 	out_str(o, "\"shared\":{\"frames\":[");
-	for (uint32_t i = 1; i < t->names.n; i++) {
-		struct flame_name parts = flame_name_split(&t->names.v[i]);
-		struct stacktree_name file = parts.module;
+	for (uint32_t i = 1; i < t->frames.n; i++) {
+		const struct stacktree_frame *f = &t->frames.v[i];
+		const char *kind_file = profile_file(f->kind);
+		uint32_t skip = f->module ? f->module + 1 : 0;
 
-		if (!file.len && parts.mark == 'k')
-			file = (struct stacktree_name){ "[kernel.kallsyms]", 17 };
-		if (!file.len && parts.mark == 'j')
-			file = (struct stacktree_name){ "[jit]", 5 };
 		out_str(o, i > 1 ? ",\n{\"name\":" : "\n{\"name\":");
-		put_text(o, scratch, &parts.function);
-		if (file.len) {
+		put_text(o, scratch, f->text + skip, f->len - skip);
+		if (f->module || kind_file)
 			out_str(o, ",\"file\":");
-			put_text(o, scratch, &file);
-		}
+		if (f->module)
+			put_text(o, scratch, f->text, f->module);
+		else if (kind_file)
+			put_text(o, scratch, kind_file, strlen(kind_file));
 		out_char(o, '}');
 	}
 	out_str(o, "]},\n");
@@ -56,7 +55,7 @@ static void put_samples(struct out *o, const struct stacktree *t)
 			continue;
 		path.n = 0;
 		for (uint32_t f = i; f != STACKTREE_ROOT; f = t->nodes.v[f].parent)
-			vec_push(&path, t->nodes.v[f].name - 1);
+			vec_push(&path, t->nodes.v[f].frame - 1);
 		out_str(o, first ? "\n[" : ",\n[");
 		first = false;
 		for (uint32_t k = path.n; k; k--) {
@@ -84,19 +83,18 @@ void render_speedscope(struct out *o, const struct stacktree *t, const struct pr
 {
 	static const struct profile_about none = { 0 };
 	struct out scratch = { 0 };
-	struct stacktree_name title;
+	const char *title;
 
 	if (!a)
 		a = &none;
-	title.text = a->title ? a->title : a->type ? a->type : "samples";
-	title.len = (uint32_t)strlen(title.text);
+	title = a->title ? a->title : a->type ? a->type : "samples";
 	out_str(o, "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\n"
 		   "\"exporter\":\"descry\",\"name\":");
-	put_text(o, &scratch, &title);
+	put_text(o, &scratch, title, strlen(title));
 	out_str(o, ",\"activeProfileIndex\":0,\n");
 	put_frames(o, &scratch, t);
 	out_str(o, "\"profiles\":[{\"type\":\"sampled\",\"name\":");
-	put_text(o, &scratch, &title);
+	put_text(o, &scratch, title, strlen(title));
 	out_printf(o, ",\"unit\":\"%s\",\"startValue\":0,\"endValue\":", unit_of(a));
 	out_unsigned(o, t->nodes.v[STACKTREE_ROOT].total, 0);
 	out_str(o, ",\n");

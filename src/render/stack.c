@@ -202,45 +202,51 @@ static bool return_place(struct sink *s, uint32_t pid, uint64_t pc, struct place
 }
 
 /* A frame, with what was inlined into it in front when lines are asked for. */
-static void put_frame(struct sink *s, struct stack_line *l, uint32_t pid, bool called,
-		      void (*fn)(void *arg, const struct stack_line *l), void *arg)
+static void put_frame(struct sink *s, const struct frame *f, uint32_t pid, bool called,
+		      void (*fn)(void *arg, const struct frame *f), void *arg)
 {
 	const struct source_place *at = NULL;
-	struct stack_line line = *l;
+	struct frame line = *f;
 	uint32_t n = 0;
 
 	if (pid && s->symbols && s->options && opt_on(s->options, OPT_SRCLINE))
-		n = symbols_source(s->symbols, (pid_t)pid, l->pc - called, &at);
+		n = symbols_source(s->symbols, (pid_t)pid, f->address - called, &at);
 	for (uint32_t i = 0; i < n; i++) {
 		line.file = at[i].file;
 		line.line = at[i].line;
-		line.inlined = at[i].inlined;
-		line.place.function = at[i].inlined || !l->place.function ? at[i].function
-									  : l->place.function;
+		line.kind = at[i].inlined ? FRAME_INLINED : f->kind;
+		line.place.function = at[i].inlined || !f->place.function ? at[i].function
+									  : f->place.function;
 		fn(arg, &line);
 	}
 	if (!n || at[n - 1].inlined)
-		fn(arg, l);
+		fn(arg, f);
+}
+
+static bool is_jit(const struct place *p)
+{
+	return p->module && !strcmp(p->module, "[jit]");
 }
 
 bool stack_frame(struct sink *s, bool user, uint32_t pid, uint64_t pc, bool called,
-		 void (*fn)(void *arg, const struct stack_line *l), void *arg)
+		 void (*fn)(void *arg, const struct frame *f), void *arg)
 {
-	struct stack_line l = { .pc = pc, .user = user };
+	struct frame f = { .address = pc };
 
 	if (!user || pid)
-		(void)(called ? return_place : address_place)(s, pid, pc, &l.place);
-	put_frame(s, &l, pid, called && !is_signal_frame(&l.place), fn, arg);
-	return !is_signal_frame(&l.place);
+		(void)(called ? return_place : address_place)(s, pid, pc, &f.place);
+	f.kind = !user ? FRAME_KERNEL : is_jit(&f.place) ? FRAME_JIT : FRAME_NATIVE;
+	put_frame(s, &f, pid, called && !is_signal_frame(&f.place), fn, arg);
+	return !is_signal_frame(&f.place);
 }
 
 void stack_finish(struct sink *s, const struct field *f, const uint8_t *data, uint32_t pid,
-		  uint64_t last, void (*fn)(void *arg, const struct stack_line *l), void *arg)
+		  uint64_t last, void (*fn)(void *arg, const struct frame *f), void *arg)
 {
 	char why[ADDRESS_TEXT];
 
 	if (end_text(s, stack_end(s, f, data), pid, last, why, sizeof(why)))
-		fn(arg, &(struct stack_line){ .user = true, .end = why });
+		fn(arg, &(struct frame){ .kind = FRAME_END, .end = why });
 }
 
 bool stack_is_user(const struct field *f)
@@ -249,7 +255,7 @@ bool stack_is_user(const struct field *f)
 }
 
 void stack_each(struct sink *s, const struct field *f, const uint8_t *data,
-		void (*fn)(void *arg, const struct stack_line *l), void *arg)
+		void (*fn)(void *arg, const struct frame *f), void *arg)
 {
 	uint64_t pcs[STACK_MAX];
 	uint32_t pid, n = stack_frames(s, f, data, pcs, STACK_MAX, &pid);
@@ -280,22 +286,23 @@ static void append(char *buf, size_t size, const char *fmt, ...)
 	va_end(ap);
 }
 
-static void print_line(void *arg, const struct stack_line *l)
+static void print_frame(void *arg, const struct frame *f)
 {
 	struct stack_printer *p = arg;
 	struct sink *s = p->sink;
+	bool inlined = f->kind == FRAME_INLINED;
 	char buf[ADDRESS_TEXT];
 
 	out_fill(p->out, ' ', (size_t)p->indent);
-	if (l->end)
-		snprintf(buf, sizeof(buf), "[stack ends: %s]", l->end);
+	if (f->kind == FRAME_END)
+		snprintf(buf, sizeof(buf), "[stack ends: %s]", f->end);
 	else
-		place_text(s, l->user, &l->place, l->pc,
-			   l->inlined ? ADDRESS_SYMBOL : ADDRESS_OFFSET, buf, sizeof(buf));
-	if (l->inlined)
+		place_text(s, f->kind != FRAME_KERNEL, &f->place, f->address,
+			   inlined ? ADDRESS_SYMBOL : ADDRESS_OFFSET, buf, sizeof(buf));
+	if (inlined)
 		append(buf, sizeof(buf), " [inlined]");
-	if (l->file)
-		append(buf, sizeof(buf), " %s:%u", l->file, l->line);
+	if (f->file)
+		append(buf, sizeof(buf), " %s:%u", f->file, f->line);
 	out_padded(p->out, buf, strlen(buf), p->width);
 	out_char(p->out, '\n');
 }
@@ -311,5 +318,5 @@ void stack_print(struct sink *s, struct out *o, const struct field *f, const uin
 		indent = 14;
 	p.indent = indent;
 	out_char(o, '\n');
-	stack_each(s, f, data, print_line, &p);
+	stack_each(s, f, data, print_frame, &p);
 }

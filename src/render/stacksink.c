@@ -7,7 +7,7 @@
 #include "base/term.h"
 #include "render/render.h"
 
-/* The lines of a frame, which stands in many stacks. */
+/* A program counter, which stands in many stacks. */
 struct frame_key {
 	uint64_t pc;
 	uint32_t pid;
@@ -15,7 +15,7 @@ struct frame_key {
 };
 
 struct known_frame {
-	uint32_t first, n; /* in frame_names */
+	uint32_t first, n; /* in frame_ids */
 	bool calls;        /* what stack_frame() said */
 };
 
@@ -24,11 +24,11 @@ struct stacksink {
 	const struct stacksink_options *o;
 	struct stacktree *tree;
 	struct stacksink_result *ret;
-	VEC(uint32_t) names; /* of the stack that is being made, leaf first */
+	VEC(uint32_t) ids; /* of the stack that is being made, leaf first */
 	struct hash
 		known; /* struct frame_key -> index in frames + 1; while one aggregation is taken */
 	VEC(struct known_frame) frames;
-	VEC(uint32_t) frame_names;
+	VEC(uint32_t) frame_ids;
 	struct out text;
 	uint64_t begin_ns, said_ns;
 	bool said;
@@ -76,7 +76,7 @@ static void clear_line(struct stacksink *k)
 }
 
 /* A ';' would split the frame, a line feed the line. */
-static void push(struct stacksink *k)
+static void push(struct stacksink *k, enum frame_kind kind)
 {
 	struct out *t = &k->text;
 
@@ -85,21 +85,28 @@ static void push(struct stacksink *k)
 			t->v[i] = ':';
 		else if ((uint8_t)t->v[i] < ' ')
 			t->v[i] = '?';
-	vec_push(&k->names, stacktree_name(k->tree, t->v, t->n));
+	vec_push(&k->ids, stacktree_frame(k->tree, kind, t->v, t->n));
 }
 
-static void take_line(void *arg, const struct stack_line *l)
+/* The kind that the options let show. */
+static enum frame_kind kind_shown(const struct stacksink_options *o, enum frame_kind kind)
+{
+	bool hidden = (kind == FRAME_KERNEL && !o->kernel) || (kind == FRAME_JIT && !o->jit);
+
+	return hidden ? FRAME_NATIVE : kind;
+}
+
+static void take_frame(void *arg, const struct frame *f)
 {
 	struct stacksink *k = arg;
 	const struct stacksink_options *o = k->o;
-	const struct place *p = &l->place;
-	bool jit = p->module && !strcmp(p->module, "[jit]");
+	const struct place *p = &f->place;
 	struct out *t = &k->text;
 
 	t->n = 0;
-	if (l->end) {
-		out_printf(t, "[stack ends: %s]", l->end);
-		push(k);
+	if (f->kind == FRAME_END) {
+		out_printf(t, "[stack ends: %s]", f->end);
+		push(k, FRAME_END);
 		return;
 	}
 	if (o->module && p->module && p->function)
@@ -107,20 +114,14 @@ static void take_line(void *arg, const struct stack_line *l)
 	if (p->function)
 		out_str(t, p->function);
 	else if (o->addrs)
-		out_printf(t, "0x%llx", (unsigned long long)l->pc);
+		out_printf(t, "0x%llx", (unsigned long long)f->address);
 	else if (!p->module)
 		out_str(t, "[unknown]");
 	else
 		out_printf(t, *p->module == '[' ? "%s" : "[%s]", p->module);
-	if (o->lines && l->file)
-		out_printf(t, ":%s:%u", l->file, l->line);
-	if (o->kernel && !l->user)
-		out_str(t, "_[k]");
-	else if (l->inlined)
-		out_str(t, "_[i]");
-	else if (o->jit && jit)
-		out_str(t, "_[j]");
-	push(k);
+	if (o->lines && f->file)
+		out_printf(t, ":%s:%u", f->file, f->line);
+	push(k, kind_shown(o, f->kind));
 }
 
 static bool is_stack(const struct field *f, bool user)
@@ -133,21 +134,21 @@ static bool push_frame(struct stacksink *k, bool user, uint32_t pid, uint64_t pc
 	struct frame_key key = { .pc = pc, .pid = pid, .user = user, .called = called };
 	uint64_t *at = hash_put(&k->known, &key, sizeof(key), NULL);
 	struct known_frame *f;
-	uint32_t from = k->names.n;
+	uint32_t from = k->ids.n;
 
 	if (*at) {
 		f = &k->frames.v[*at - 1];
 		for (uint32_t i = 0; i < f->n; i++)
-			vec_push(&k->names, k->frame_names.v[f->first + i]);
+			vec_push(&k->ids, k->frame_ids.v[f->first + i]);
 		return f->calls;
 	}
 	f = vec_add(&k->frames);
 	*at = k->frames.n;
-	f->calls = stack_frame(&k->s, user, pid, pc, called, take_line, k);
-	f->first = k->frame_names.n;
-	f->n = k->names.n - from;
-	for (uint32_t i = from; i < k->names.n; i++)
-		vec_push(&k->frame_names, k->names.v[i]);
+	f->calls = stack_frame(&k->s, user, pid, pc, called, take_frame, k);
+	f->first = k->frame_ids.n;
+	f->n = k->ids.n - from;
+	for (uint32_t i = from; i < k->ids.n; i++)
+		vec_push(&k->frame_ids, k->ids.v[i]);
 	return f->calls;
 }
 
@@ -160,14 +161,14 @@ static void push_stack(struct stacksink *k, const struct field *f, const uint8_t
 	for (uint32_t i = 0; i < n; i++)
 		called = push_frame(k, user, pid, pcs[i], called);
 	if (user && n)
-		stack_finish(&k->s, f, key, pid, pcs[n - 1], take_line, k);
+		stack_finish(&k->s, f, key, pid, pcs[n - 1], take_frame, k);
 }
 
 static void forget_frames(struct stacksink *k)
 {
 	hash_fini(&k->known);
 	k->frames.n = 0;
-	k->frame_names.n = 0;
+	k->frame_ids.n = 0;
 }
 
 static void push_process(struct stacksink *k, const struct agg *agg, const uint8_t *key)
@@ -195,18 +196,18 @@ static void push_process(struct stacksink *k, const struct agg *agg, const uint8
 		out_printf(&k->text, "%s%llu", k->o->pid ? "/" : "-",
 			   (unsigned long long)number[1]);
 	if (k->text.n)
-		push(k);
+		push(k, FRAME_NATIVE);
 }
 
 static void take_row(struct stacksink *k, const struct agg *agg, const uint8_t *key, uint64_t n)
 {
-	k->names.n = 0;
+	k->ids.n = 0;
 	for (int user = 0; user < 2; user++)
 		for (uint32_t i = 0; i < agg->nkeys; i++)
 			if (is_stack(&agg->keys[i], user))
 				push_stack(k, &agg->keys[i], key);
 	push_process(k, agg, key);
-	stacktree_add(k->tree, k->names.v, k->names.n, n);
+	stacktree_add(k->tree, k->ids.v, k->ids.n, n);
 	k->ret->samples += n;
 	k->ret->stacks++;
 }
@@ -329,8 +330,8 @@ static void free_sink(struct sink *s)
 
 	forget_frames(k);
 	vec_fini(&k->frames);
-	vec_fini(&k->frame_names);
-	vec_fini(&k->names);
+	vec_fini(&k->frame_ids);
+	vec_fini(&k->ids);
 	out_fini(&k->text);
 	free(k);
 }

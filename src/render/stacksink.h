@@ -12,13 +12,14 @@
 #include "render/out.h"
 
 struct stacksink_options {
-	bool pid, tid;    /* numbers behind the command's name: NAME-PID, NAME-PID/TID */
-	bool module;      /* MODULE`FUNCTION */
-	bool kernel, jit; /* marks _[k] and _[j] (_[i] for inlined functions is always there) */
-	bool addrs;       /* the address where there is no name; otherwise [MODULE] or [unknown] */
-	bool lines;       /* FUNCTION:FILE:LINE */
-	bool progress;    /* say on standard error how far it is */
-	double seconds;   /* how long it will take, 0 not known; for progress */
+	bool pid, tid; /* numbers behind the command's name: NAME-PID, NAME-PID/TID */
+	bool module;   /* MODULE`FUNCTION */
+	bool kernel,
+		jit; /* frames are of these kinds; otherwise all but the inlined ones are native */
+	bool addrs;  /* the address where there is no name; otherwise [MODULE] or [unknown] */
+	bool lines;  /* FUNCTION:FILE:LINE */
+	bool progress;  /* say on standard error how far it is */
+	double seconds; /* how long it will take, 0 not known; for progress */
 };
 
 struct stacksink_result {

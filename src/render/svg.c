@@ -175,6 +175,7 @@ static void put_label(struct svg *s, uint32_t chars)
 
 static void put_frame(struct svg *s, uint32_t node, uint64_t start)
 {
+	const struct stacktree_frame *frame = stacktree_frame_of(s->t, node);
 	const struct stacktree_node *n = &s->t->nodes.v[node];
 	double x1 = PAD + (double)start * s->scale,
 	       x2 = PAD + (double)(start + n->total) * s->scale;
@@ -190,7 +191,7 @@ static void put_frame(struct svg *s, uint32_t node, uint64_t start)
 	if (node == STACKTREE_ROOT)
 		out_str(&s->text, "all");
 	else
-		flame_text(&s->text, stacktree_name_of(s->t, node));
+		flame_shown(&s->text, frame->text, frame->len);
 	out_str(o, "<g data-s=\"");
 	out_unsigned(o, start, 0);
 	out_str(o, "\" data-n=\"");
@@ -225,10 +226,8 @@ static void put_text(struct svg *s, const char *id, double x, double y, const ch
 {
 	out_printf(s->out, "<text id=\"%s\" x=\"%g\" y=\"%g\">", id, x, y);
 	if (text) {
-		struct stacktree_name n = { text, (uint32_t)strlen(text) };
-
 		s->text.n = 0;
-		flame_text(&s->text, &n);
+		flame_shown(&s->text, text, strlen(text));
 		flame_xml(s->out, s->text.v, s->text.n);
 	}
 	out_str(s->out, "</text>\n");

@@ -1,6 +1,7 @@
 /* A stack tree as text. */
 #define _GNU_SOURCE
 #include "render/flame.h"
+#include "render/folded.h"
 #include "render/stacksink.h"
 
 struct pending {
@@ -12,6 +13,7 @@ struct tree_writer {
 	const struct stacktree *t;
 	uint64_t all, least;
 	VEC(struct pending) pending; /* the next one last */
+	struct out name;             /* of the frame being written */
 	uint64_t hidden, hidden_frames;
 };
 
@@ -70,14 +72,15 @@ void tree_write(const struct stacktree *t, double min_percent, struct out *o)
 	while (w.pending.n) {
 		struct pending p = w.pending.v[--w.pending.n];
 		const struct stacktree_node *n = &t->nodes.v[p.node];
-		const struct stacktree_name *name = stacktree_name_of(t, p.node);
 
 		put_percent(&w, o, n->total);
 		put_percent(&w, o, n->self);
 		out_printf(o, "%7llu  ", (unsigned long long)n->total);
 		out_fill(o, ' ', p.branch ? p.indent - 2 : p.indent);
 		out_str(o, p.branch ? "- " : "");
-		flame_shown(o, name->text, name->len); /* with its mark */
+		w.name.n = 0;
+		folded_frame(stacktree_frame_of(t, p.node), &w.name);
+		flame_shown(o, w.name.v, w.name.n);
 		out_char(o, '\n');
 		push_children(&w, p.node, n->depth == 1 ? p.indent + 2 : p.indent);
 	}
@@ -85,5 +88,6 @@ void tree_write(const struct stacktree *t, double min_percent, struct out *o)
 		out_printf(o, "%llu frames of less than %g%% are not shown (%llu samples)\n",
 			   (unsigned long long)w.hidden_frames, min_percent,
 			   (unsigned long long)w.hidden);
+	out_fini(&w.name);
 	vec_fini(&w.pending);
 }

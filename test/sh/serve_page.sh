@@ -55,7 +55,7 @@ b.eval("(descry.filter('__proto__', false), descry.draw())")
 check(all(rows == [["30", "__proto__"]] for rows in tables().values()), "isolated", tables())
 # Frames of these names have colours like others: not the one drawn before.
 b.eval("(function () { descry.all(); descry.take({type: 'hello', ms: 1000, history: 600, program: 'x', host: 'x', running: true, status: 0});"
-       " descry.take({type: 'tick', tick: 0, time: 0, running: true, status: 0, names: [0, %s], stacks: [0, [[0], [1], [2], [3], [4]]], aggs: [{id: 0, name: '',"
+       " descry.take({type: 'tick', tick: 0, time: 0, running: true, status: 0, frames: [0, %s], stacks: [0, [[0], [1], [2], [3], [4]]], aggs: [{id: 0, name: '',"
        " func: 'count', unit: '', stacks: true, rows: [0, [0, 1, 2, 3, 4].map(i => ({k: [], s: i}))], d: [0, 9, 1, 9, 2, 9, 3, 9, 4, 9]}]}); descry.draw(); })()" % json.dumps(NAMES))
 colors = b.eval("descry.flame().boxes.map(x => [x.n.name, Array.from(document.getElementById('flame').getContext('2d')"
                 ".getImageData((x.x + x.w - 4) * devicePixelRatio, (x.y + 4) * devicePixelRatio, 1, 1).data)])")

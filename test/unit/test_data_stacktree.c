@@ -29,7 +29,7 @@ static void add(struct stacktree *t, const char *text, uint64_t n)
 static uint32_t find(const struct stacktree *t, const char *name)
 {
 	for (uint32_t i = 1; i < t->nodes.n; i++) {
-		const struct stacktree_name *n = stacktree_name_of(t, i);
+		const struct stacktree_frame *n = stacktree_frame_of(t, i);
 
 		if (n->len == strlen(name) && !memcmp(n->text, name, n->len))
 			return i;
@@ -82,10 +82,10 @@ static void test_names(void **state)
 	uint32_t ids[3], many[20];
 
 	stacktree_init(&t);
-	ids[0] = stacktree_name(&t, "leaf", 4);
-	ids[1] = stacktree_name(&t, "mid", 3);
-	ids[2] = stacktree_name(&t, "root", 4);
-	assert_int_equal(stacktree_name(&t, "leafy", 4), ids[0]);
+	ids[0] = stacktree_marked(&t, "leaf", 4);
+	ids[1] = stacktree_marked(&t, "mid", 3);
+	ids[2] = stacktree_marked(&t, "root", 4);
+	assert_int_equal(stacktree_marked(&t, "leafy", 4), ids[0]);
 	stacktree_add(&t, ids, 3, 5);
 	stacktree_add(&t, ids, 3, 5);
 	stacktree_add(&t, ids + 1, 2, 1);
@@ -94,7 +94,7 @@ static void test_names(void **state)
 	for (uint32_t i = 0; i < 20; i++) { /* more children than the list is searched for */
 		char name[8];
 
-		many[i] = stacktree_name(&t, name, (size_t)sprintf(name, "n%u", i));
+		many[i] = stacktree_marked(&t, name, (size_t)sprintf(name, "n%u", i));
 	}
 	for (uint32_t round = 0; round < 3; round++)
 		for (uint32_t i = 0; i < 20; i++)

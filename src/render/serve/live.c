@@ -52,9 +52,9 @@ struct live {
 	int status;
 	bool running;
 
-	VEC(char *) names; /* JSON strings */
-	struct hash name_ids;
-	VEC(char *) stacks; /* JSON arrays of names, root first */
+	VEC(char *) frames; /* as frame_id() writes them */
+	struct hash frame_ids;
+	VEC(char *) stacks; /* JSON arrays of indices of frames, root first */
 	struct hash stack_ids;
 	uint64_t stacks_dropped;
 	VEC(struct live_agg) aggs;
@@ -71,7 +71,7 @@ struct live {
 
 	/* The tick being made. */
 	struct out views;
-	uint32_t names_from, stacks_from;
+	uint32_t frames_from, stacks_from;
 
 	void (*fn)(void *arg);
 	void *arg;
@@ -88,10 +88,9 @@ struct live_sink_ {
 /* As a JSON string: what cannot be seen, or would turn the text around it, as \xNN. */
 static void put_text(struct out *o, const char *s, size_t n)
 {
-	struct stacktree_name name = { s, (uint32_t)(n > UINT32_MAX ? UINT32_MAX : n) };
 	struct out shown = { 0 };
 
-	flame_text(&shown, &name);
+	flame_shown(&shown, s, n);
 	json_string(o, shown.v ? shown.v : "", shown.n);
 	out_fini(&shown);
 }
@@ -130,18 +129,18 @@ static void forget(struct live *l)
 		hash_fini(&a->rows);
 		free(a->head);
 	}
-	free_texts(l->names.v, l->names.n);
+	free_texts(l->frames.v, l->frames.n);
 	free_texts(l->stacks.v, l->stacks.n);
 	for (uint32_t i = 0; i < l->ticks.n; i++)
 		free(l->ticks.v[i].json);
 	for (uint32_t i = 0; i < l->lines.n; i++)
 		free(l->lines.v[i].text);
-	l->aggs.n = l->names.n = l->stacks.n = l->ticks.n = l->lines.n = 0;
-	hash_fini(&l->name_ids);
+	l->aggs.n = l->frames.n = l->stacks.n = l->ticks.n = l->lines.n = 0;
+	hash_fini(&l->frame_ids);
 	hash_fini(&l->stack_ids);
-	l->name_ids = l->stack_ids = (struct hash){ 0 };
+	l->frame_ids = l->stack_ids = (struct hash){ 0 };
 	l->nticks = l->lines_dropped = l->stacks_dropped = 0;
-	l->names_from = l->stacks_from = l->npart = 0;
+	l->frames_from = l->stacks_from = l->npart = 0;
 	l->views.n = 0;
 	memset(l->drops, 0, sizeof(l->drops));
 	l->drops_new = false;
@@ -153,7 +152,7 @@ void live_free(struct live *l)
 		return;
 	forget(l);
 	vec_fini(&l->aggs);
-	vec_fini(&l->names);
+	vec_fini(&l->frames);
 	vec_fini(&l->stacks);
 	vec_fini(&l->ticks);
 	vec_fini(&l->lines);
@@ -245,9 +244,9 @@ static void close_tick(struct live *l)
 		   (unsigned long long)l->nticks,
 		   (unsigned long long)(clock_ns(CLOCK_REALTIME) / 1000000),
 		   l->running ? "true" : "false", l->status);
-	put_new(&o, "names", l->names.v, l->names_from, l->names.n);
+	put_new(&o, "frames", l->frames.v, l->frames_from, l->frames.n);
 	put_new(&o, "stacks", l->stacks.v, l->stacks_from, l->stacks.n);
-	l->names_from = l->names.n;
+	l->frames_from = l->frames.n;
 	l->stacks_from = l->stacks.n;
 	if (l->views.n) {
 		out_str(&o, ",\"aggs\":[");
@@ -352,7 +351,7 @@ static void put_hello(struct live *l, struct out *o)
 	json_string(o, l->options.host ? l->options.host : "",
 		    l->options.host ? strlen(l->options.host) : 0);
 	put_drops(l, o);
-	put_new(o, "names", l->names.v, 0, l->names_from);
+	put_new(o, "frames", l->frames.v, 0, l->frames_from);
 	put_new(o, "stacks", l->stacks.v, 0, l->stacks_from);
 	out_str(o, ",\"aggs\":[");
 	for (uint32_t i = 0, n = 0; i < l->aggs.n; i++) {
@@ -411,19 +410,23 @@ static struct sink *inner(struct sink *s)
 	return self->text;
 }
 
-static uint32_t name_id(struct live *l, const char *name, size_t n)
+/* A frame as the page gets it: "name", or ["name","kind"] where the kind is not native. */
+static uint32_t frame_id(struct live *l, enum frame_kind kind, const char *name, size_t n)
 {
+	struct out o = { 0 };
 	bool fresh;
-	uint64_t *id = hash_put(&l->name_ids, name, n, &fresh);
+	uint64_t *id;
 
+	out_str(&o, kind ? "[" : "");
+	json_string(&o, name, n);
+	if (kind)
+		out_printf(&o, ",\"%s\"]", frame_kind_name(kind));
+	id = hash_put(&l->frame_ids, o.v, o.n, &fresh);
 	if (fresh) {
-		struct out o = { 0 };
-
-		json_string(&o, name, n);
-		*id = l->names.n;
-		vec_push(&l->names, text_of_out(&o));
-		out_fini(&o);
+		*id = l->frames.n;
+		vec_push(&l->frames, text_of_out(&o));
 	}
+	out_fini(&o);
 	return (uint32_t)*id;
 }
 
@@ -432,30 +435,24 @@ struct frames {
 	VEC(uint32_t) user, kernel; /* leaf first */
 };
 
-static void take_frame(void *arg, const struct stack_line *line)
+static void take_frame(void *arg, const struct frame *f)
 {
-	struct frames *f = arg;
+	struct frames *to = arg;
 	struct out shown = { 0 };
-	struct stacktree_name name;
 	char buf[ADDRESS_TEXT];
 	uint32_t id;
 
-	if (line->end)
-		snprintf(buf, sizeof(buf), "[%s]", line->end);
+	if (f->kind == FRAME_END)
+		snprintf(buf, sizeof(buf), "[%s]", f->end);
 	else
-		place_format(&line->place, line->pc, false, buf, sizeof(buf));
-	name = (struct stacktree_name){ buf, (uint32_t)strlen(buf) };
-	flame_text(&shown, &name);
-	if (!line->user)
-		out_str(&shown, "_[k]");
-	else if (line->inlined)
-		out_str(&shown, "_[i]");
-	id = name_id(f->live, shown.v ? shown.v : "", shown.n);
+		place_format(&f->place, f->address, false, buf, sizeof(buf));
+	flame_shown(&shown, buf, strlen(buf));
+	id = frame_id(to->live, f->kind, shown.v ? shown.v : "", shown.n);
 	out_fini(&shown);
-	if (line->user)
-		vec_push(&f->user, id);
+	if (f->kind == FRAME_KERNEL)
+		vec_push(&to->kernel, id);
 	else
-		vec_push(&f->kernel, id);
+		vec_push(&to->user, id);
 }
 
 static uint32_t stack_id(struct live *l, const struct frames *f)

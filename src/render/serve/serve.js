@@ -3,7 +3,7 @@
 	var pristine = "<!DOCTYPE html>\n" + document.documentElement.outerHTML;
 	var byId = function (id) { return document.getElementById(id); };
 	/* What the server told: texts by number, aggregations, ticks by their number from `first` on. */
-	var S = { names: [], stacks: [], aggs: {}, order: [], ticks: [], first: 0, ms: 1000, history: 600, program: "", host: "", allowD: false, drops: [] };
+	var S = { frames: [], stacks: [], aggs: {}, order: [], ticks: [], first: 0, ms: 1000, history: 600, program: "", host: "", allowD: false, drops: [] };
 	/* What is looked at. to: the last tick shown, -1 the newest; sel: ticks from..to, and values lo..hi where not null. */
 	var V = { paused: false, frozen: -1, sel: null, filters: [], zoom: [], term: null, heat: -1, flame: -1, decompose: -1, scale: "rank" };
 	var DIST = { quantize: 1, lquantize: 1, llquantize: 1 }, ADDS = { count: 1, sum: 1 };
@@ -42,7 +42,7 @@
 
 	function take(m) {
 		if (m.type === "hello") {
-			S.names = []; S.stacks = []; S.aggs = {}; S.order = []; S.ticks = []; S.first = 0;
+			S.frames = []; S.stacks = []; S.aggs = {}; S.order = []; S.ticks = []; S.first = 0;
 			S.told = true; S.running = m.running; S.status = m.status; S.drops = [];
 			S.ms = m.ms; S.history = m.history; S.program = m.program; S.host = m.host; S.allowD = m.allowD;
 			V.sel = null; V.frozen = -1; V.heat = V.flame = -1;
@@ -56,7 +56,7 @@
 			choices();
 		}
 		S.drops = m.drops || S.drops;
-		put(S.names, m.names);
+		put(S.frames, m.frames);
 		put(S.stacks, m.stacks);
 		var d = {};
 		(m.aggs || []).forEach(function (a) {
@@ -413,12 +413,12 @@
 			if (n <= 0)
 				return;
 			if (r.s !== undefined)
-				S.stacks[r.s].forEach(function (id) { path.push(S.names[id]); });
+				S.stacks[r.s].forEach(function (id) { path.push(S.frames[id]); });
 			root.total += n;
-			path.forEach(function (name) {
-				var kid = node.kids.get(name);
+			path.forEach(function (frame) { /* "name", or ["name", "kind"] */
+				var key = String(frame), kid = node.kids.get(key), native = typeof frame === "string";
 				if (!kid) {
-					node.kids.set(name, kid = { name: name, total: 0, self: 0, kids: new Map(), parent: node, depth: node.depth + 1 });
+					node.kids.set(key, kid = { key: key, name: native ? frame : frame[0], kind: native ? "native" : frame[1], total: 0, self: 0, kids: new Map(), parent: node, depth: node.depth + 1 });
 					frames++;
 				}
 				kid.total += n;
@@ -436,18 +436,15 @@
 		return (h >>> 0) / 4294967296;
 	}
 
-	var colors = byName();
-	function color(name) {
+	var colors = byName(), kinds = { kernel: [238, 165, 60], inlined: [150, 210, 238], jit: [120, 190, 120], end: [205, 205, 205] };
+	function color(n) {
 		var base, h;
-		if (colors[name])
-			return colors[name];
-		h = hash(name);
-		base = /_\[k\]$/.test(name) ? [238, 165, 60] : /_\[i\]$/.test(name) ? [150, 210, 238] : /^\[/.test(name) ? [205, 205, 205] :
-			/::/.test(name) ? [240, 226, 96] : [224, 138, 92];
-		return (colors[name] = "rgb(" + base.map(function (x) { return Math.round(x + (h - 0.5) * 34); }).join(",") + ")");
+		if (colors[n.key])
+			return colors[n.key];
+		h = hash(n.name);
+		base = kinds[n.kind] || (/^\[/.test(n.name) ? [205, 205, 205] : /::/.test(n.name) ? [240, 226, 96] : [224, 138, 92]);
+		return (colors[n.key] = "rgb(" + base.map(function (x) { return Math.round(x + (h - 0.5) * 34); }).join(",") + ")");
 	}
-
-	function shown(name) { return name.replace(/_\[[ki]\]$/, ""); }
 
 	function drawFlame(keep) {
 		var box = byId("flamescroll"), c = byId("flame"), w = box.clientWidth, rows, h, ctx, t0 = performance.now(), f, zoomed, z0 = 0, drawn = 0, culled = 0, sum = 0;
@@ -462,22 +459,22 @@
 		ctx = canvas(c, w, h);
 		ctx.textBaseline = "middle";
 		zoomed = f.root;
-		V.zoom.forEach(function (name) { zoomed = zoomed.kids.get(name) || zoomed; });
+		V.zoom.forEach(function (key) { zoomed = zoomed.kids.get(key) || zoomed; });
 		f.zoomed = zoomed;
 		f.boxes = [];
 		function box1(n, x, bw) {
-			var y = h - (n.depth + 1) * ROW, hit = V.term && n.parent && V.term.test(shown(n.name)), s, room;
+			var y = h - (n.depth + 1) * ROW, hit = V.term && n.parent && V.term.test(n.name), s, room;
 			if (bw < 0.5) {
 				culled++;
 				return;
 			}
 			drawn++;
 			ctx.globalAlpha = n.depth < zoomed.depth ? 0.5 : 1;
-			ctx.fillStyle = hit ? "#e600e6" : n.parent ? color(n.name) : "#e4e4e4";
+			ctx.fillStyle = hit ? "#e600e6" : n.parent ? color(n) : "#e4e4e4";
 			ctx.fillRect(x, y, bw > 2 ? bw - 0.5 : bw, ROW - 1);
 			room = Math.floor((bw - 6) / 6.8);
 			if (room >= 3) {
-				s = shown(n.name);
+				s = n.name;
 				if (s.length > room && s.indexOf("`") > 0)
 					s = s.slice(s.indexOf("`") + 1); /* the function alone */
 				ctx.fillStyle = "#000";
@@ -507,7 +504,7 @@
 				"No aggregation has stack() or ustack() among its keys" + (S.running ? " so far." : "."), 12, h / 2);
 		}
 		(function match(n) {
-			if (V.term && n.parent && V.term.test(shown(n.name)))
+			if (V.term && n.parent && V.term.test(n.name))
 				sum += n.total;
 			else
 				n.kids.forEach(match);
@@ -532,13 +529,13 @@
 
 	function frameDetails(n) {
 		var g = flame && flame.g, text = g && n ? g.func === "sum" ? value(g, n.total) : number(n.total) + " counts" : "";
-		byId("frame").textContent = n ? shown(n.name) + " (" + text + ", " + (100 * n.total / flame.root.total).toFixed(2) + "%)" : "";
+		byId("frame").textContent = n ? n.name + " (" + text + ", " + (100 * n.total / flame.root.total).toFixed(2) + "%)" : "";
 	}
 
 	function zoomTo(n) {
 		V.zoom = [];
 		for (; n && n.parent; n = n.parent)
-			V.zoom.unshift(n.name);
+			V.zoom.unshift(n.key);
 		drawFlame(true);
 	}
 

@@ -7,8 +7,8 @@
  *
  *	offcpu TID MICROSECONDS COMM    who waited, its stacks
  *
- * A wait becomes one stack: its command, its frames, "--", and above it the frames of the last one who woke it, upside down and
- * marked _[w]: from where it woke to its command, as chain graphs are drawn. A wait that nobody ended (a preemption, a timer that
+ * A wait becomes one stack: its command, its frames, "--", and above it the frames of its last waker (FRAME_WAKER), upside down:
+ * from the waking function to the waker's command, as chain graphs are drawn. A wait without a waker (a preemption, a timer that
  * was not seen) has no upper half.
  */
 #define _GNU_SOURCE
@@ -70,14 +70,13 @@ static enum kind head_line(const char *s, size_t n, uint64_t *ret_tid, uint64_t 
 	return s < end ? kind : KIND_NONE;
 }
 
-static uint32_t marked(struct stackin *in, struct chain *c, const char *s, size_t n)
+static uint32_t waker_frame(struct stackin *in, struct chain *c, const char *s, size_t n)
 {
 	c->scratch.n = 0;
-	vec_reserve(&c->scratch, n + 4);
+	vec_reserve(&c->scratch, n);
 	for (size_t i = 0; i < n; i++)
 		c->scratch.v[i] = s[i] == ';' ? ':' : s[i];
-	memcpy(c->scratch.v + n, "_[w]", 4);
-	return stacktree_name(in->tree, c->scratch.v, n + 4);
+	return stacktree_frame(in->tree, FRAME_WAKER, c->scratch.v, n);
 }
 
 static void end_wakeup(struct stackin *in, struct chain *c)
@@ -93,11 +92,11 @@ static void end_wakeup(struct stackin *in, struct chain *c)
 	w->n = c->f.ids.n + 1;
 	w->ids = xrealloc(w->ids, w->n * sizeof(*w->ids));
 	for (uint32_t i = 0; i < c->f.ids.n; i++) {
-		struct stacktree_name name = in->tree->names.v[c->f.ids.v[i]];
+		struct stacktree_frame f = in->tree->frames.v[c->f.ids.v[i]];
 
-		w->ids[i] = marked(in, c, name.text, name.len);
+		w->ids[i] = waker_frame(in, c, f.text, f.len);
 	}
-	w->ids[c->f.ids.n] = marked(in, c, c->comm.v, c->comm.n);
+	w->ids[c->f.ids.n] = waker_frame(in, c, c->comm.v, c->comm.n);
 }
 
 static void end_offcpu(struct stackin *in, struct chain *c)
@@ -110,7 +109,7 @@ static void end_offcpu(struct stackin *in, struct chain *c)
 
 		for (uint32_t i = w->n; i; i--)
 			vec_push(&c->stack, w->ids[i - 1]);
-		vec_push(&c->stack, stacktree_name(in->tree, "--", 2));
+		vec_push(&c->stack, stacktree_frame(in->tree, FRAME_NATIVE, "--", 2));
 		w->n = 0; /* one wake-up ends one wait */
 	}
 	for (uint32_t i = 0; i < c->f.ids.n; i++)
@@ -119,7 +118,7 @@ static void end_offcpu(struct stackin *in, struct chain *c)
 	vec_reserve(&c->scratch, c->comm.n);
 	for (uint32_t i = 0; i < c->comm.n; i++)
 		c->scratch.v[i] = c->comm.v[i] == ';' ? ':' : c->comm.v[i];
-	vec_push(&c->stack, stacktree_name(in->tree, c->scratch.v, c->comm.n));
+	vec_push(&c->stack, stacktree_frame(in->tree, FRAME_NATIVE, c->scratch.v, c->comm.n));
 	stacktree_add(in->tree, c->stack.v, c->stack.n, stackin_scale(in, c->us));
 	in->stacks++;
 }

@@ -61,6 +61,7 @@ uint32_t perf_function(struct stackin *in, struct perf_names *p, struct text fun
 	static const char unknown[] = "[unknown]";
 	const struct stackin_options *o = &in->options;
 	size_t room = func.n + mod.n * 2 + pc.n + TIDY_ROOM, n;
+	enum frame_kind kind;
 	char *raw, *name;
 
 	p->scratch.n = 0;
@@ -92,16 +93,13 @@ uint32_t perf_function(struct stackin *in, struct perf_names *p, struct text fun
 			memmove(start, start + 1, --m);
 		n += m;
 	}
-	if (inlined) {
-		if (!contains((struct text){ name, n }, "_[i]"))
-			n += (size_t)sprintf(name + n, "_[i]");
-	} else if (o->kernel && is_kernel(mod)) {
-		n += (size_t)sprintf(name + n, "_[k]");
-	} else if (o->jit && is_jit_map(mod)) {
-		if (!contains((struct text){ name, n }, "_[j]"))
-			n += (size_t)sprintf(name + n, "_[j]");
-	}
-	return stacktree_name(in->tree, name, n);
+	kind = frame_kind_of_text(name, &n); /* perf-PID.map files have marks */
+	if (kind == FRAME_NATIVE)
+		kind = inlined                       ? FRAME_INLINED
+		       : o->kernel && is_kernel(mod) ? FRAME_KERNEL
+		       : o->jit && is_jit_map(mod)   ? FRAME_JIT
+						     : FRAME_NATIVE;
+	return stacktree_frame(in->tree, kind, name, n);
 }
 
 void perf_comm(struct stackin *in, struct perf_names *p, struct text comm, struct text pid,
@@ -127,7 +125,8 @@ void perf_comm(struct stackin *in, struct perf_names *p, struct text comm, struc
 	p->comm.n = 0;
 	for (end = s + n;; s = semi + 1) {
 		semi = memchr(s, ';', (size_t)(end - s));
-		vec_push(&p->comm, stacktree_name(in->tree, s, (size_t)((semi ? semi : end) - s)));
+		vec_push(&p->comm,
+			 stacktree_marked(in->tree, s, (size_t)((semi ? semi : end) - s)));
 		if (!semi)
 			break;
 	}

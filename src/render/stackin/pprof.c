@@ -33,7 +33,7 @@ struct function {
 	uint64_t id, name;
 };
 
-struct mapping {
+struct pprof_mapping {
 	uint64_t id, file;
 };
 
@@ -42,7 +42,7 @@ struct pprof {
 	VEC(struct span) types; /* of samples: string numbers below */
 	VEC(struct location) locations;
 	VEC(struct function) functions;
-	VEC(struct mapping) mappings;
+	VEC(struct pprof_mapping) mappings;
 	VEC(struct line) lines;
 	VEC(uint32_t) ids; /* of a sample, leaf first */
 	VEC(uint64_t) numbers;
@@ -144,7 +144,7 @@ static struct err *read_pair(struct span s, uint32_t a, uint64_t *ret_a, uint32_
 
 static struct err *read_tables(struct pprof *p, struct bytes b)
 {
-	struct mapping m;
+	struct pprof_mapping m;
 	struct function fn;
 	struct field f;
 	struct err *e = NULL;
@@ -200,7 +200,7 @@ static struct text string(const struct pprof *p, uint64_t i)
 
 static void name_location(struct stackin *in, struct pprof *p, struct location *l)
 {
-	const struct mapping *m = find(p->mappings.v, p->mappings.n, sizeof(*m), l->mapping);
+	const struct pprof_mapping *m = find(p->mappings.v, p->mappings.n, sizeof(*m), l->mapping);
 	struct text file = m ? string(p, m->file) : (struct text){ "", 0 };
 	char pc[24];
 	int n = snprintf(pc, sizeof(pc), "%llx", (unsigned long long)l->address);
@@ -299,10 +299,10 @@ static struct err *read_sample(struct stackin *in, struct pprof *p, struct span 
 		for (uint32_t k = 0; l && k < l->nlines; k++)
 			vec_push(&p->ids, p->lines.v[l->line + k].name);
 		if (!l)
-			vec_push(&p->ids, stacktree_name(in->tree, "[unknown]", 9));
+			vec_push(&p->ids, stacktree_marked(in->tree, "[unknown]", 9));
 	}
 	if (!p->ids.n)
-		vec_push(&p->ids, stacktree_name(in->tree, "[no stack]", 10));
+		vec_push(&p->ids, stacktree_marked(in->tree, "[no stack]", 10));
 	stacktree_add(in->tree, p->ids.v, p->ids.n, stackin_scale(in, (uint64_t)value));
 	in->stacks++;
 	return bytes_err(&b);

@@ -73,7 +73,7 @@ size_t tidy_function(const char *s, size_t n, char *ret);
 /* A whole unsigned number: all of s. */
 bool number_of(const char *s, size_t n, uint64_t *ret);
 
-/* perfname.c: names as folded perf script has them. */
+/* perfname.c: frames named as stackcollapse-perf.pl names them. */
 struct text {
 	const char *s;
 	size_t n;

@@ -46,7 +46,7 @@ static uint32_t frame_id(struct stackin *in, const struct speedscope *p, const j
 	json_int_t i = json_is_integer(index) ? json_integer_value(index) : -1;
 
 	return i >= 0 && i < (json_int_t)p->frames.n ? p->frames.v[i]
-						     : stacktree_name(in->tree, "[unknown]", 9);
+						     : stacktree_marked(in->tree, "[unknown]", 9);
 }
 
 /* p->ids is the stack without its base. */

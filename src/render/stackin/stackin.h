@@ -41,7 +41,7 @@ struct stackin_options {
 	enum stackin_format format;
 	double factor; /* counts are multiplied by it; 0 = 1 */
 	/* of perf script and perf.data: */
-	bool kernel, jit;  /* mark frames with _[k] and _[j] */
+	bool kernel, jit;  /* frames are of these kinds; otherwise native */
 	bool module;       /* MODULE`FUNCTION */
 	bool addrs;        /* the address where there is no name */
 	bool pid, tid;     /* behind the command's name */

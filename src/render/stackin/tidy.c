@@ -73,8 +73,8 @@ void frames_push(struct stackin *in, struct stackin_frames *f, const char *s, si
 	f->scratch.n = 0;
 	vec_reserve(&f->scratch, n + 1);
 	n = tidy_function(s, n, f->scratch.v);
-	vec_push(&f->ids,
-		 n ? stacktree_name(in->tree, f->scratch.v, n) : stacktree_name(in->tree, "-", 1));
+	vec_push(&f->ids, n ? stacktree_marked(in->tree, f->scratch.v, n)
+			    : stacktree_marked(in->tree, "-", 1));
 }
 
 void frames_push_base(struct stackin *in, struct stackin_frames *f, const char *s, size_t n)
@@ -83,7 +83,7 @@ void frames_push_base(struct stackin *in, struct stackin_frames *f, const char *
 	vec_reserve(&f->scratch, n + 1);
 	for (size_t i = 0; i < n; i++)
 		f->scratch.v[i] = s[i] == ';' ? ':' : s[i];
-	vec_push(&f->base, stacktree_name(in->tree, f->scratch.v, n));
+	vec_push(&f->base, stacktree_marked(in->tree, f->scratch.v, n));
 }
 
 void frames_add(struct stackin *in, struct stackin_frames *f, uint64_t count)
