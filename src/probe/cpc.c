@@ -14,8 +14,6 @@
 #include "probe/profile.h"
 #include "probe/provider.h"
 
-enum { FIRST_ID = 20900 };
-
 static const uint64_t MIN_CLOCK = 200000; /* 5000 a second, as of the provider profile */
 
 static const struct counter {
@@ -108,7 +106,7 @@ static struct probe *add_overflow(const struct provider *pv, struct probe_set *p
 
 	if (!parse_overflow(name, &o, &why))
 		return NULL;
-	p = probe_add(ps, pv, FIRST_ID + ps->ncpc, pv->name, "", "", name, &is_new);
+	p = probe_add(ps, pv, pv->first_id + ps->ncpc, pv->name, "", "", name, &is_new);
 	if (!is_new)
 		return p;
 	ps->ncpc++;
@@ -164,6 +162,9 @@ char *cpc_explain(const struct probe_desc *pd)
 const struct provider provider_cpc = {
 	.name = "cpc",
 	.doc = "counted events: EVENT-MODE-COUNT, page_faults-all-100; MODE is user, kernel or all",
+	.first_id = 20900,
+	.last_id = 29899,
+	.stability = { E_COMMON, P_UNKNOWN, P_UNKNOWN, E_CPU, E_COMMON },
 	.claims = provider_claims_name,
 	.match = cpc_match,
 	.args = profile_args,

@@ -37,6 +37,9 @@ static struct err *dtrace_args(struct probe_set *ps, const struct probe *p, stru
 const struct provider provider_dtrace = {
 	.name = "dtrace",
 	.doc = "start, end and errors of the tracing itself",
+	.first_id = 1,
+	.last_id = 3,
+	.stability = { S_COMMON, P_UNKNOWN, P_UNKNOWN, S_COMMON, S_COMMON },
 	.claims = provider_claims_name,
 	.match = dtrace_match,
 	.args = dtrace_args,

@@ -45,11 +45,11 @@ static bool plan(struct probe_set *ps, const struct event *ev, struct probe *p,
 }
 
 struct err *events_match(const struct provider *pv, struct probe_set *ps,
-			 const struct event *events, uint32_t n, uint32_t first_id,
 			 const struct probe_desc *pd, void (*found)(void *arg, struct probe *p),
 			 void *arg)
 {
-	uint32_t slot = 0;
+	const struct event *events = pv->events;
+	uint32_t n = pv->nevents, slot = 0;
 
 	if (!glob_match(pd->mod, "vmlinux") || !glob_match(pd->func, ""))
 		return NULL;
@@ -61,7 +61,7 @@ struct err *events_match(const struct provider *pv, struct probe_set *ps,
 			;
 		if (!glob_match(pd->name, events[i].name))
 			continue;
-		p = probe_add(ps, pv, first_id + slot, pv->name, "vmlinux", "", events[i].name,
+		p = probe_add(ps, pv, pv->first_id + slot, pv->name, "vmlinux", "", events[i].name,
 			      &is_new);
 		if (is_new) {
 			const char *why = NULL;

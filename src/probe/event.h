@@ -33,8 +33,8 @@ struct event {
 	const char *(*make_filter)(struct probe_set *ps, const char **ret_why);
 };
 
+/* provider.match and .args of a provider with events. */
 struct err *events_match(const struct provider *pv, struct probe_set *ps,
-			 const struct event *events, uint32_t n, uint32_t first_id,
 			 const struct probe_desc *pd, void (*found)(void *arg, struct probe *p),
 			 void *arg);
 struct err *events_args(struct probe_set *ps, const struct probe *p, struct probe_args *ret);

@@ -18,7 +18,7 @@
 #include "probe/provider.h"
 #include "probe/tracepoint.h"
 
-enum { FIRST_ID = 1000000, NREGS = 6 };
+enum { NREGS = 6 };
 
 struct fbt {
 	struct hash traceable; /* lines of available_filter_functions: "name", "name [module]" */
@@ -159,7 +159,7 @@ static void add_place(struct probe_set *ps, struct probe *p, uint64_t addr)
 
 static void add(struct matching *m, const char *module, const char *func, uint64_t addr, bool ret)
 {
-	struct probe *p = probe_add(m->ps, m->pv, FIRST_ID + 2 * m->index + ret, m->pv->name,
+	struct probe *p = probe_add(m->ps, m->pv, m->pv->first_id + 2 * m->index + ret, m->pv->name,
 				    module, func, ret ? "return" : "entry", NULL);
 	bool fresh;
 
@@ -352,6 +352,9 @@ char *fbt_explain(struct probe_set *ps, const struct probe_desc *pd)
 const struct provider provider_fbt = {
 	.name = "fbt",
 	.doc = "entry and return of the kernel's functions, args[] as the function declares them",
+	.first_id = 1000000,
+	.last_id = 2000000,
+	.stability = { E_COMMON, P_UNKNOWN, P_ISA, E_COMMON, P_ISA },
 	.claims = provider_claims_name,
 	.match = fbt_match,
 	.args = fbt_args,

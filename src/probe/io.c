@@ -2,8 +2,6 @@
 #include "probe/event.h"
 #include "probe/provider.h"
 
-enum { FIRST_ID = 20200 };
-
 // clang-format off
 #define REQUEST "struct request *"
 #define IO_ARGS \
@@ -43,17 +41,15 @@ static const struct event events[] = {
 	{ .name = "wait-done", .why = WAIT_REASON, .nargs = 3, .args = { IO_ARGS } },
 };
 
-static struct err *io_match(const struct provider *pv, struct probe_set *ps,
-			    const struct probe_desc *pd, void (*found)(void *arg, struct probe *p),
-			    void *arg)
-{
-	return events_match(pv, ps, events, ARRAY_SIZE(events), FIRST_ID, pd, found, arg);
-}
-
 const struct provider provider_io = {
 	.name = "io",
 	.doc = "requests to block devices, started and done",
+	.first_id = 20200,
+	.last_id = 20299,
+	.stability = { E_ISA, P_UNKNOWN, P_UNKNOWN, E_ISA, E_ISA },
+	.events = events,
+	.nevents = ARRAY_SIZE(events),
 	.claims = provider_claims_name,
-	.match = io_match,
+	.match = events_match,
 	.args = events_args,
 };

@@ -3,8 +3,6 @@
 #include "probe/net.h"
 #include "probe/provider.h"
 
-enum { FIRST_ID = 20400 };
-
 // clang-format off
 #define IP_ARGS(ip, at) \
 	PACKET, SOCKET(SKB "->sk"), ip, \
@@ -30,17 +28,15 @@ static const struct event events[] = {
 	  .note = "packets to be forwarded count too; " RECEIVE_NOTE },
 };
 
-static struct err *ip_match(const struct provider *pv, struct probe_set *ps,
-			    const struct probe_desc *pd, void (*found)(void *arg, struct probe *p),
-			    void *arg)
-{
-	return events_match(pv, ps, events, ARRAY_SIZE(events), FIRST_ID, pd, found, arg);
-}
-
 const struct provider provider_ip = {
 	.name = "ip",
 	.doc = "packets of IPv4 and IPv6 sent and received",
+	.first_id = 20400,
+	.last_id = 20499,
+	.stability = { E_ISA, P_UNKNOWN, P_UNKNOWN, E_ISA, E_ISA },
+	.events = events,
+	.nevents = ARRAY_SIZE(events),
 	.claims = provider_claims_name,
-	.match = ip_match,
+	.match = events_match,
 	.args = events_args,
 };

@@ -7,8 +7,6 @@
 #include "probe/event.h"
 #include "probe/provider.h"
 
-enum { FIRST_ID = 20800 };
-
 /* flags of <trace/events/lock.h>: 1 spin, 2 read, 4 write, 8 RT mutex, 0x10 per CPU, 0x20 mutex. A mutex begins by spinning, and
  * begins again when it goes to sleep. */
 static const char before[] =
@@ -95,19 +93,17 @@ static const struct event events[] = {
 	{ .name = "thread-spin", .why = "Linux has no thread locks" },
 };
 
-static struct err *lockstat_match(const struct provider *pv, struct probe_set *ps,
-				  const struct probe_desc *pd,
-				  void (*found)(void *arg, struct probe *p), void *arg)
-{
-	return events_match(pv, ps, events, ARRAY_SIZE(events), FIRST_ID, pd, found, arg);
-}
-
 const struct provider provider_lockstat = {
 	.name = "lockstat",
 	.doc = "locks of the kernel that had to be waited for",
+	.first_id = 20800,
+	.last_id = 20899,
+	.stability = { E_COMMON, P_UNKNOWN, P_UNKNOWN, E_COMMON, E_COMMON },
 	.before = before,
 	.after = after,
+	.events = events,
+	.nevents = ARRAY_SIZE(events),
 	.claims = provider_claims_name,
-	.match = lockstat_match,
+	.match = events_match,
 	.args = events_args,
 };

@@ -2,8 +2,6 @@
 #include "probe/event.h"
 #include "probe/provider.h"
 
-enum { FIRST_ID = 20700 };
-
 // clang-format off
 #define ONE { { .type = "uint64_t", .expr = "1" } }
 // clang-format on
@@ -72,17 +70,15 @@ static const struct event events[] = {
 	{ .name = "udpNoPorts", .why = NO_EVENT },
 };
 
-static struct err *mib_match(const struct provider *pv, struct probe_set *ps,
-			     const struct probe_desc *pd, void (*found)(void *arg, struct probe *p),
-			     void *arg)
-{
-	return events_match(pv, ps, events, ARRAY_SIZE(events), FIRST_ID, pd, found, arg);
-}
-
 const struct provider provider_mib = {
 	.name = "mib",
 	.doc = "counters of TCP and UDP as they count",
+	.first_id = 20700,
+	.last_id = 20799,
+	.stability = { E_ISA, P_UNKNOWN, P_UNKNOWN, E_ISA, E_ISA },
+	.events = events,
+	.nevents = ARRAY_SIZE(events),
 	.claims = provider_claims_name,
-	.match = mib_match,
+	.match = events_match,
 	.args = events_args,
 };

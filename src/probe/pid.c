@@ -702,6 +702,7 @@ static struct err *pid_args(struct probe_set *ps, const struct probe *p, struct 
 const struct provider provider_pid = {
 	.name = "pid",
 	.doc = "functions and instructions of a process: pid123:OBJECT:FUNCTION:entry, return, hex offset",
+	.stability = { E_ISA, P_UNKNOWN, P_UNKNOWN, E_ISA, P_UNKNOWN },
 	.claims = pid_claims,
 	.match = pid_match,
 	.args = pid_args,

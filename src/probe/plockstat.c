@@ -238,6 +238,7 @@ static struct err *plockstat_args(struct probe_set *ps, const struct probe *p,
 const struct provider provider_plockstat = {
 	.name = prefix,
 	.doc = "pthread mutexes and read-write locks of a process: taken, waited for, given back",
+	.stability = { E_COMMON, P_UNKNOWN, P_UNKNOWN, E_COMMON, E_COMMON },
 	.before = before,
 	.after = after,
 	.claims = plockstat_claims,

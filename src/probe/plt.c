@@ -313,6 +313,7 @@ static struct err *plt_args(struct probe_set *ps, const struct probe *p, struct 
 const struct provider provider_plt = {
 	.name = "plt",
 	.doc = "calls across library boundaries, by caller: plt123:CALLER:FUNCTION:entry, return",
+	.stability = { E_ISA, P_UNKNOWN, P_UNKNOWN, E_ISA, P_UNKNOWN },
 	.claims = plt_claims,
 	.match = plt_match,
 	.args = plt_args,

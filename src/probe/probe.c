@@ -8,66 +8,10 @@
 #include "probe/foreign.h"
 #include "probe/tracepoint.h"
 
-/* Ids of probes, so that a number printed by one run means the same in the next, without listing everything:
- *
- *	     1..3      dtrace      BEGIN END ERROR
- *	  1000..9999   profile     the listed rates, then others in the order they are named
- *	 10000..19999  syscall     10000 + 2 * number, + 1 for return
- *	 20000..20099  sched       place in its table; likewise
- *	 20100..20199  proc
- *	 20200..20299  io
- *	 20300..20399  vminfo
- *	 20400..20499  ip
- *	 20500..20599  tcp
- *	 20600..20699  udp
- *	 20700..20799  mib
- *	 20800..20899  lockstat
- *	 20900..29899  cpc         as profile
- *	 29900..29999  sysinfo
- *	 30000..38999  sdt         30000 + place of the tracepoint in the kernel's BTF
- *	 39000..39999  sdt         those of other systems: place in its table
- *	 40000..49999  rawtp       40000 + the same place
- *	100000..       pid, plt, usdt  in the order they are found
- *	1000000..      fbt         1000000 + 2 * place of the function in the kernel's symbols, + 1 for return
- */
-static const struct id_range {
-	const struct provider *provider;
-	uint32_t first, last;
-} id_ranges[] = {
-	{ &provider_dtrace, 1, 3 },          { &provider_profile, 1000, 9999 },
-	{ &provider_syscall, 10000, 19999 }, { &provider_sched, 20000, 20099 },
-	{ &provider_proc, 20100, 20199 },    { &provider_io, 20200, 20299 },
-	{ &provider_vminfo, 20300, 20399 },  { &provider_ip, 20400, 20499 },
-	{ &provider_tcp, 20500, 20599 },     { &provider_udp, 20600, 20699 },
-	{ &provider_mib, 20700, 20799 },     { &provider_lockstat, 20800, 20899 },
-	{ &provider_cpc, 20900, 29899 },     { &provider_sysinfo, 29900, 29999 },
-	{ &provider_sdt, 30000, 38999 },     { &provider_sdt_old, 39000, 39999 },
-	{ &provider_rawtp, 40000, 49999 },   { &provider_fbt, 1000000, 2000000 },
-};
-
 const struct provider *const providers[] = {
-	&provider_dtrace,
-	&provider_profile,
-	&provider_syscall,
-	&provider_sched,
-	&provider_proc,
-	&provider_io,
-	&provider_vminfo,
-	&provider_ip,
-	&provider_tcp,
-	&provider_udp,
-	&provider_mib,
-	&provider_lockstat,
-	&provider_cpc,
-	&provider_sysinfo,
-	&provider_sdt,
-	&provider_sdt_old,
-	&provider_rawtp,
-	&provider_fbt,
-	&provider_pid,
-	&provider_plockstat,
-	&provider_plt,
-	&provider_usdt,
+#define PROVIDER(name) &provider_##name,
+#include "probe/providers.def"
+#undef PROVIDER
 	NULL,
 };
 
@@ -181,14 +125,14 @@ struct err *probe_by_id(struct probe_set *ps, uint32_t id, struct probe **ret)
 	static const struct probe_desc any = { "", "", "", "" };
 	struct probe *p = known_id(ps, id);
 
-	for (size_t i = 0; !p && i < ARRAY_SIZE(id_ranges); i++) {
-		const struct id_range *r = &id_ranges[i];
+	for (size_t i = 0; !p && providers[i]; i++) {
+		const struct provider *pv = providers[i];
 		struct counted c = { 0 };
 		struct err *e;
 
-		if (id < r->first || id > r->last)
+		if (id < pv->first_id || id > pv->last_id)
 			continue;
-		e = r->provider->match(r->provider, ps, &any, count_found, &c);
+		e = pv->match(pv, ps, &any, count_found, &c);
 		if (e)
 			return e;
 		p = known_id(ps, id);

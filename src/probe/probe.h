@@ -14,6 +14,7 @@
 #include "base/err.h"
 #include "base/hash.h"
 #include "base/mem.h"
+#include "probe/stability.h"
 #include "program/object/object.h"
 #include "program/symbol/symbol.h"
 #include "program/type/type.h"
@@ -158,6 +159,8 @@ struct probe_desc {
 	const char *prov, *mod, *func, *name;
 }; /* patterns, "" any */
 
+struct event; /* event.h */
+
 struct probe_target {
 	pid_t pid;
 	bool is_command;
@@ -186,6 +189,12 @@ struct probe_set {
 struct provider {
 	const char *name; /* "syscall"; "pid" claims pid123 */
 	const char *doc;  /* one line for -l -v and the manual */
+	/* Ids of its probes, both included. A number printed by one run means the same in the next. 0: ids are given in the order
+	 * in which probes are found, from PROBE_ID_DYNAMIC on. */
+	uint32_t first_id, last_id;
+	struct provider_stability stability;
+	const struct event *events; /* of events_match(): probes made of tracepoints; NULL none */
+	uint32_t nevents;
 	/* D declarations and clauses that filters and arguments rely on: bound before and behind the program's own
 	 * clauses when one of them uses a probe of this provider. NULL none. */
 	const char *before, *after;
@@ -223,12 +232,15 @@ const char *probe_missing(const struct probe_desc *pd);
 bool probe_never_fires(const struct probe_desc *pd);
 const char *attach_kind_name(enum attach_kind k);
 
-/* Every provider, in the order of their id ranges; NULL ends it. */
+void probe_stability(const struct probe *p, struct stability *ret_probe,
+		     struct stability *ret_args);
+/* Of a description: that of its fields that name something. p: a probe that it matches. */
+struct stability probe_desc_stability(const struct probe_desc *pd, const struct probe *p);
+
+/* Every provider, in the order of providers.def; NULL ends it. */
 extern const struct provider *const providers[];
-extern const struct provider provider_dtrace, provider_profile, provider_syscall, provider_sdt,
-	provider_sdt_old, provider_rawtp, provider_sched, provider_proc, provider_io,
-	provider_vminfo, provider_ip, provider_sysinfo, provider_tcp, provider_udp, provider_mib,
-	provider_lockstat, provider_cpc, provider_fbt, provider_pid, provider_plockstat,
-	provider_plt, provider_usdt;
+#define PROVIDER(name) extern const struct provider provider_##name;
+#include "probe/providers.def"
+#undef PROVIDER
 
 #endif

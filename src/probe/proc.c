@@ -2,7 +2,7 @@
 #include "probe/event.h"
 #include "probe/provider.h"
 
-enum { FIRST_ID = 20100, SYS_rt_sigtimedwait_ = 128 };
+enum { SYS_rt_sigtimedwait_ = 128 };
 
 #define TASK "struct task_struct *"
 // clang-format off
@@ -116,17 +116,15 @@ static const struct event events[] = {
 	  .why = "Linux reports a machine fault as the signal it becomes: use proc:::signal-send" },
 };
 
-static struct err *proc_match(const struct provider *pv, struct probe_set *ps,
-			      const struct probe_desc *pd,
-			      void (*found)(void *arg, struct probe *p), void *arg)
-{
-	return events_match(pv, ps, events, ARRAY_SIZE(events), FIRST_ID, pd, found, arg);
-}
-
 const struct provider provider_proc = {
 	.name = "proc",
 	.doc = "processes and threads created, started and ended; exec; signals sent and handled",
+	.first_id = 20100,
+	.last_id = 20199,
+	.stability = { E_ISA, P_UNKNOWN, P_UNKNOWN, E_ISA, E_ISA },
+	.events = events,
+	.nevents = ARRAY_SIZE(events),
 	.claims = provider_claims_name,
-	.match = proc_match,
+	.match = events_match,
 	.args = events_args,
 };

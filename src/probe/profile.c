@@ -12,8 +12,6 @@
 #include "base/glob.h"
 #include "probe/provider.h"
 
-enum { FIRST_ID = 1000 };
-
 static const uint64_t NSEC = 1000000000;
 static const uint64_t MIN_PERIOD = 200000; /* 5000 a second, as in DTrace */
 
@@ -109,7 +107,7 @@ static struct probe *add_rate(const struct provider *pv, struct probe_set *ps, c
 
 	if (!parse_rate(name, &r, &why))
 		return NULL;
-	p = probe_add(ps, pv, FIRST_ID + ps->nprofile, pv->name, "", "", name, &is_new);
+	p = probe_add(ps, pv, pv->first_id + ps->nprofile, pv->name, "", "", name, &is_new);
 	if (is_new) {
 		ps->nprofile++;
 		p->kind = r.tick ? ATTACH_TICK : ATTACH_PROFILE;
@@ -175,6 +173,9 @@ char *profile_explain(const struct probe_desc *pd)
 const struct provider provider_profile = {
 	.name = "profile",
 	.doc = "timers: profile-RATE on every CPU, tick-RATE on one; 97, 10hz, 5ms, 1s, 1m",
+	.first_id = 1000,
+	.last_id = 9999,
+	.stability = { E_COMMON, U_COMMON, P_UNKNOWN, E_COMMON, E_COMMON },
 	.claims = provider_claims_name,
 	.match = profile_match,
 	.args = profile_args,

@@ -2,7 +2,7 @@
 #include "probe/event.h"
 #include "probe/provider.h"
 
-enum { FIRST_ID = 20000, SYS_sched_yield_ = 24 };
+enum { SYS_sched_yield_ = 24 };
 
 #define TASK "struct task_struct *"
 #define PREV "((struct task_struct *)arg1)"
@@ -132,17 +132,15 @@ static const struct event events[] = {
 	{ .name = "cpucaps-wakeup", .why = "CPU bandwidth control has no tracepoint" },
 };
 
-static struct err *sched_match(const struct provider *pv, struct probe_set *ps,
-			       const struct probe_desc *pd,
-			       void (*found)(void *arg, struct probe *p), void *arg)
-{
-	return events_match(pv, ps, events, ARRAY_SIZE(events), FIRST_ID, pd, found, arg);
-}
-
 const struct provider provider_sched = {
 	.name = "sched",
 	.doc = "threads going on and off CPUs, sleeping, waking, being preempted",
+	.first_id = 20000,
+	.last_id = 20099,
+	.stability = { E_ISA, P_UNKNOWN, P_UNKNOWN, E_ISA, E_ISA },
+	.events = events,
+	.nevents = ARRAY_SIZE(events),
 	.claims = provider_claims_name,
-	.match = sched_match,
+	.match = events_match,
 	.args = events_args,
 };

@@ -7,8 +7,6 @@
 #include "probe/provider.h"
 #include "probe/tracepoint.h"
 
-enum { FIRST_SDT = 30000, FIRST_RAWTP = 40000 };
-
 /* BEGIN, on-cpu or tick-1s cannot be tracepoints: they need not read the kernel's BTF to be looked up. */
 static bool may_be_tracepoint(const char *pattern)
 {
@@ -20,7 +18,6 @@ static struct err *sdt_match(const struct provider *pv, struct probe_set *ps,
 			     const struct probe_desc *pd, void (*found)(void *arg, struct probe *p),
 			     void *arg)
 {
-	uint32_t first = pv == &provider_sdt ? FIRST_SDT : FIRST_RAWTP;
 	struct tracepoint *tps;
 	uint32_t n;
 
@@ -37,7 +34,7 @@ static struct err *sdt_match(const struct provider *pv, struct probe_set *ps,
 		system = tracepoint_system(ps, &tps[i]);
 		if (!glob_match(pd->mod, system))
 			continue;
-		p = probe_add(ps, pv, first + i, pv->name, system, "", tps[i].name, NULL);
+		p = probe_add(ps, pv, pv->first_id + i, pv->name, system, "", tps[i].name, NULL);
 		p->kind = ATTACH_RAW_TP;
 		p->object = p->name;
 		found(arg, p);
@@ -67,6 +64,9 @@ static struct err *sdt_args(struct probe_set *ps, const struct probe *p, struct 
 const struct provider provider_sdt = {
 	.name = "sdt",
 	.doc = "every tracepoint of the kernel, sdt:SUBSYSTEM::NAME, args[] as the kernel passes them",
+	.first_id = 30000,
+	.last_id = 38999,
+	.stability = { E_ISA, P_UNKNOWN, P_UNKNOWN, P_ISA, P_ISA },
 	.claims = provider_claims_name,
 	.match = sdt_match,
 	.args = sdt_args,
@@ -75,6 +75,9 @@ const struct provider provider_sdt = {
 const struct provider provider_rawtp = {
 	.name = "rawtp",
 	.doc = "the same tracepoints under the name Oracle's DTrace gives them",
+	.first_id = 40000,
+	.last_id = 49999,
+	.stability = { E_ISA, P_UNKNOWN, P_UNKNOWN, P_ISA, P_ISA },
 	.claims = provider_claims_name,
 	.match = sdt_match,
 	.args = sdt_args,

@@ -2,8 +2,6 @@
 #include "probe/event.h"
 #include "probe/provider.h"
 
-enum { FIRST_ID = 39000 };
-
 // clang-format off
 #define IRQ { { .type = "struct irqaction *", .word = 1 }, { .type = "int", .word = 0 } }
 #define TIMER { { .type = "struct timer_list *", .word = 0 } }
@@ -43,17 +41,15 @@ static const struct event events[] = {
 	{ .name = "callout-end", .why = "this kernel has no tracepoint timer_expire_exit" },
 };
 
-static struct err *old_match(const struct provider *pv, struct probe_set *ps,
-			     const struct probe_desc *pd, void (*found)(void *arg, struct probe *p),
-			     void *arg)
-{
-	return events_match(pv, ps, events, ARRAY_SIZE(events), FIRST_ID, pd, found, arg);
-}
-
 const struct provider provider_sdt_old = {
 	.name = "sdt",
 	.doc = "interrupts and timers by the names of other systems",
+	.first_id = 39000,
+	.last_id = 39999,
+	.stability = { E_ISA, P_UNKNOWN, P_UNKNOWN, E_ISA, E_ISA },
+	.events = events,
+	.nevents = ARRAY_SIZE(events),
 	.claims = provider_claims_name,
-	.match = old_match,
+	.match = events_match,
 	.args = events_args,
 };

@@ -2,8 +2,6 @@
 #ifndef DESCRY_PROBE_STABILITY_H
 #define DESCRY_PROBE_STABILITY_H
 
-#include "probe/probe.h"
-
 /* Each list from the least to the most. */
 enum stability_level {
 	LEVEL_INTERNAL,
@@ -33,9 +31,19 @@ struct stability {
 };
 struct stability stability_min(struct stability a, struct stability b);
 
-void probe_stability(const struct probe *p, struct stability *ret_probe,
-		     struct stability *ret_args);
-/* Of a description: that of its fields that name something. p: a probe that it matches. */
-struct stability probe_desc_stability(const struct probe_desc *pd, const struct probe *p);
+/* Of a provider's probes: of each field of their descriptions, and of their arguments. */
+struct provider_stability {
+	struct stability prov, mod, func, name, args;
+};
+
+// clang-format off
+#define P_UNKNOWN { LEVEL_PRIVATE, LEVEL_PRIVATE, CLASS_UNKNOWN }
+#define P_ISA { LEVEL_PRIVATE, LEVEL_PRIVATE, CLASS_ISA }
+#define E_ISA { LEVEL_EVOLVING, LEVEL_EVOLVING, CLASS_ISA }
+#define E_COMMON { LEVEL_EVOLVING, LEVEL_EVOLVING, CLASS_COMMON }
+#define E_CPU { LEVEL_EVOLVING, LEVEL_EVOLVING, CLASS_CPU }
+#define S_COMMON { LEVEL_STABLE, LEVEL_STABLE, CLASS_COMMON }
+#define U_COMMON { LEVEL_UNSTABLE, LEVEL_UNSTABLE, CLASS_COMMON }
+// clang-format on
 
 #endif

@@ -5,8 +5,6 @@
 #include "probe/foreign.h"
 #include "probe/provider.h"
 
-enum { FIRST_ID = 10000 };
-
 static const struct syscall {
 	int16_t number;
 	const char *name, *kernel_name; /* kernel_name "": the same */
@@ -49,8 +47,8 @@ static struct err *syscall_match(const struct provider *pv, struct probe_set *ps
 
 			if (!side[ret])
 				continue;
-			p = probe_add(ps, pv, FIRST_ID + 2 * sc->number + ret, pv->name, "vmlinux",
-				      sc->name, sides[ret], NULL);
+			p = probe_add(ps, pv, pv->first_id + 2 * sc->number + ret, pv->name,
+				      "vmlinux", sc->name, sides[ret], NULL);
 			p->kind = ret ? ATTACH_SYSCALL_RETURN : ATTACH_SYSCALL_ENTRY;
 			p->object = ret ? "sys_exit" : "sys_enter";
 			p->number = sc->number;
@@ -96,6 +94,9 @@ static struct err *syscall_args(struct probe_set *ps, const struct probe *p, str
 const struct provider provider_syscall = {
 	.name = "syscall",
 	.doc = "system calls: entry with their arguments, return with result and errno",
+	.first_id = 10000,
+	.last_id = 19999,
+	.stability = { E_COMMON, P_UNKNOWN, P_ISA, E_COMMON, P_ISA },
 	.claims = provider_claims_name,
 	.match = syscall_match,
 	.args = syscall_args,

@@ -2,8 +2,6 @@
 #include "probe/event.h"
 #include "probe/provider.h"
 
-enum { FIRST_ID = 29900 };
-
 // clang-format off
 /* contention_begin(lock, flags): 1 spin, 2 read, 4 write, 32 mutex */
 #define ONE .nargs = 1, .args = { { .type = "uint64_t", .expr = "1" } }
@@ -180,17 +178,15 @@ static const struct event events[] = {
 	{ .name = "ufsipage", .why = NO_UFS },
 };
 
-static struct err *sysinfo_match(const struct provider *pv, struct probe_set *ps,
-				 const struct probe_desc *pd,
-				 void (*found)(void *arg, struct probe *p), void *arg)
-{
-	return events_match(pv, ps, events, ARRAY_SIZE(events), FIRST_ID, pd, found, arg);
-}
-
 const struct provider provider_sysinfo = {
 	.name = "sysinfo",
 	.doc = "system statistics: switches, reads and writes, forks, contention",
+	.first_id = 29900,
+	.last_id = 29999,
+	.stability = { E_ISA, P_UNKNOWN, P_UNKNOWN, E_ISA, E_ISA },
+	.events = events,
+	.nevents = ARRAY_SIZE(events),
 	.claims = provider_claims_name,
-	.match = sysinfo_match,
+	.match = events_match,
 	.args = events_args,
 };

@@ -3,8 +3,6 @@
 #include "probe/net.h"
 #include "probe/provider.h"
 
-enum { FIRST_ID = 20500 };
-
 /* <net/tcp_states.h> */
 #define ESTABLISHED "1"
 #define SYN_SENT "2"
@@ -122,17 +120,15 @@ static const struct event events[] = {
 		  "has closed, have no tracepoint, see ip:::receive" },
 };
 
-static struct err *tcp_match(const struct provider *pv, struct probe_set *ps,
-			     const struct probe_desc *pd, void (*found)(void *arg, struct probe *p),
-			     void *arg)
-{
-	return events_match(pv, ps, events, ARRAY_SIZE(events), FIRST_ID, pd, found, arg);
-}
-
 const struct provider provider_tcp = {
 	.name = "tcp",
 	.doc = "connections made, refused and changing state; segments sent and received",
+	.first_id = 20500,
+	.last_id = 20599,
+	.stability = { E_ISA, P_UNKNOWN, P_UNKNOWN, E_ISA, E_ISA },
+	.events = events,
+	.nevents = ARRAY_SIZE(events),
 	.claims = provider_claims_name,
-	.match = tcp_match,
+	.match = events_match,
 	.args = events_args,
 };

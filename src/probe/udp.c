@@ -3,8 +3,6 @@
 #include "probe/net.h"
 #include "probe/provider.h"
 
-enum { FIRST_ID = 20600 };
-
 #define UDP "17"
 
 static const struct event events[] = {
@@ -39,17 +37,15 @@ static const struct event events[] = {
 		  "nobody wants or that are forwarded count too; " RECEIVE_NOTE },
 };
 
-static struct err *udp_match(const struct provider *pv, struct probe_set *ps,
-			     const struct probe_desc *pd, void (*found)(void *arg, struct probe *p),
-			     void *arg)
-{
-	return events_match(pv, ps, events, ARRAY_SIZE(events), FIRST_ID, pd, found, arg);
-}
-
 const struct provider provider_udp = {
 	.name = "udp",
 	.doc = "datagrams sent and received",
+	.first_id = 20600,
+	.last_id = 20699,
+	.stability = { E_ISA, P_UNKNOWN, P_UNKNOWN, E_ISA, E_ISA },
+	.events = events,
+	.nevents = ARRAY_SIZE(events),
 	.claims = provider_claims_name,
-	.match = udp_match,
+	.match = events_match,
 	.args = events_args,
 };

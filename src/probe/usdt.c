@@ -312,6 +312,7 @@ static struct err *usdt_args(struct probe_set *ps, const struct probe *p, struct
 const struct provider provider_usdt = {
 	.name = "usdt",
 	.doc = "probes built into programs and libraries with <sys/sdt.h>: python123:::function-entry",
+	.stability = { P_UNKNOWN, P_UNKNOWN, P_UNKNOWN, P_UNKNOWN, P_UNKNOWN },
 	.claims = usdt_claims,
 	.match = usdt_match,
 	.args = usdt_args,

@@ -2,8 +2,6 @@
 #include "probe/event.h"
 #include "probe/provider.h"
 
-enum { FIRST_ID = 20300 };
-
 // clang-format off
 #define ONE { { .type = "uint64_t", .expr = "1" } }
 #define BIO "((struct bio *)arg0)"
@@ -115,17 +113,15 @@ static const struct event events[] = {
 	{ .name = "softlock", .why = NO_EVENT },
 };
 
-static struct err *vminfo_match(const struct provider *pv, struct probe_set *ps,
-				const struct probe_desc *pd,
-				void (*found)(void *arg, struct probe *p), void *arg)
-{
-	return events_match(pv, ps, events, ARRAY_SIZE(events), FIRST_ID, pd, found, arg);
-}
-
 const struct provider provider_vminfo = {
 	.name = "vminfo",
 	.doc = "page faults, paging and reclaim",
+	.first_id = 20300,
+	.last_id = 20399,
+	.stability = { E_ISA, P_UNKNOWN, P_UNKNOWN, E_ISA, E_ISA },
+	.events = events,
+	.nevents = ARRAY_SIZE(events),
 	.claims = provider_claims_name,
-	.match = vminfo_match,
+	.match = events_match,
 	.args = events_args,
 };
