@@ -571,7 +571,8 @@ static const struct attack {
 	{ "forge", NULL, NULL },
 	{ "none", NULL, NULL },
 	{ "caps", NULL, NULL },
-	{ "drop", NULL, NULL },
+	{ "limit", NULL, NULL },
+	{ "unmap", NULL, NULL },
 	{ "execs", NULL, NULL },
 };
 
@@ -606,19 +607,33 @@ static void change_caps(void)
 	execute_owned();
 }
 
-/* A daemon that becomes another user while it is traced. */
-static void drop_user(void)
+/* It gives up what it may do: the firings after that are not descry's own user's any more. */
+static void give_up(void)
 {
-	enum { USER = 60001 };
-
-	work(1);
-	next_line();
-	if (setresgid(USER, USER, USER) || setresuid(USER, USER, USER)) {
-		perror("setresuid");
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)) {
+		perror("PR_SET_NO_NEW_PRIVS");
 		exit(1);
 	}
-	work(2);
-	printf("dropped\n");
+}
+
+/* It is not attached any more, as far as the tracer can tell, but still writes to its memory. */
+static void give_back(void)
+{
+	munmap((void *)(area->base + WIRE_PRIVATE), area->private_size);
+}
+
+/* Fires, waits for a line, changes, and says so. After another line it fires again, and at the end of its input it is done. */
+static void change(void (*fn)(void), bool fires)
+{
+	work(1);
+	next_line();
+	fn();
+	printf("changed\n");
+	fflush(stdout);
+	next_line();
+	if (fires)
+		work(2);
+	printf("fired\n");
 	fflush(stdout);
 	next_line();
 }
@@ -726,10 +741,10 @@ int main(int argc, char **argv)
 		sched_yield();
 	if (!strcmp(a->name, "caps"))
 		change_caps();
-	if (!strcmp(a->name, "drop")) {
-		drop_user();
-		return 0;
-	}
+	if (!strcmp(a->name, "limit"))
+		change(give_up, true);
+	if (!strcmp(a->name, "unmap"))
+		change(give_back, false);
 	for (int i = 0; i < FIRINGS && a->round != attack_code; i++) /* which it would run itself */
 		sum += work((uint64_t)i);
 	pthread_create(&t, NULL, attack, (void *)a);

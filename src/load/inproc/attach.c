@@ -169,17 +169,52 @@ static struct err *map_area(struct inproc_engine *e, struct inproc_process *p, s
 	return err;
 }
 
+static struct err *not_together(const struct owner *a, const struct owner *b)
+{
+	return err_new(
+		EPERM,
+		"processes of different users (%u, %u), or with different privileges, name spaces or limits (seccomp, no_new_privs), are not traced together",
+		a->uids[1], b->uids[1]);
+}
+
+/* May two that are not alike share memory? What a traced process has started in another mount or pid name space had the memory of
+ * its parent already. */
+static bool may_share(const struct inproc_process *p, struct owner a, const struct owner *b)
+{
+	if (p->root != p->pid || p->execs) {
+		a.mounts = b->mounts;
+		a.pids = b->pids;
+	}
+	return owner_may_share(&a, b);
+}
+
+/* Those that are traced may have changed since. Each writes what the other's programs go by. */
+static struct err *check_others(const struct inproc_engine *e, const struct inproc_process *p,
+				const struct owner *u)
+{
+	for (uint32_t i = 0; i < e->processes.n; i++) {
+		const struct inproc_process *other = &e->processes.v[i];
+		struct owner o;
+
+		if (other == p || !other->attached)
+			continue;
+		o = owner_of(other->pid);
+		if (o.known && !o.ended && (!may_share(p, o, u) || !may_share(p, *u, &o)))
+			return not_together(&o, u);
+	}
+	return NULL;
+}
+
 /* All that are traced share memory: whoever can write it has a say in what is done to the others. */
 static struct err *check_user(struct inproc_engine *e, const struct inproc_process *p)
 {
 	const struct owner u = owner_of(p->pid);
+	struct err *err = e->any_user && !may_share(p, e->user, &u) ? not_together(&e->user, &u)
+								    : check_others(e, p, &u);
 
-	if (e->any_user && !owner_is(&e->user, &u))
-		return err_new(
-			EPERM,
-			"processes of different users (%u, %u), or with different privileges, are not traced together",
-			e->user.uids[1], u.uids[1]);
-	if (e->files.unsealed && !owner_is_us(p->pid))
+	if (err)
+		return err;
+	if (e->files.unsealed && owner_is_stranger(p->pid))
 		return err_new(
 			EPERM,
 			"it is another user's, and this kernel cannot seal memory (Linux 5.1 can): use -x engine=kernel");
@@ -231,11 +266,16 @@ static struct err *plan(struct inproc_engine *e, struct inproc_process *p)
 static struct err *check_same(struct inproc_engine *e, const struct inproc_process *p)
 {
 	const struct inproc_program now = program_of(p->pid);
-	struct err *err = check_user(e, p);
+	const struct owner u = owner_of(p->pid);
 
-	if (!err && memcmp(&now, &p->program, sizeof(now)))
-		err = err_new(ESRCH, "it executed another program while it was attached to");
-	return err;
+	if (!owner_is_like(&e->user, &u))
+		return not_together(&e->user, &u);
+	if (memcmp(&now, &p->program, sizeof(now)))
+		return err_new(ESRCH, "it executed another program while it was attached to");
+	if (owner_may_share(&u, &e->user))
+		return NULL;
+	e->user = u; /* it has put in a filter of its system calls */
+	return check_others(e, p, &u);
 }
 
 struct err *process_plan(struct inproc_engine *e, pid_t pid)

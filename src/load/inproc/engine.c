@@ -4,7 +4,6 @@
 
 #include "base/clock.h"
 #include "load/inproc/inproc.h"
-#include "load/inproc/owner.h"
 #include "load/inproc/watchdog.h"
 
 enum {
@@ -64,56 +63,6 @@ static struct err *check_left_out(const struct inproc_engine *e)
 	return e->nrefused > allowed ? err_new(ENOTSUP, "%u probes", e->nrefused) : NULL;
 }
 
-/* Is it an action of descry's own, outside the traced process, which that process could have done with arguments of its choice?
- * Records of the process's clauses are its to forge, and so are the variables that the tracer's clauses take arguments from. */
-static bool is_forgeable(const struct segment *s, const struct action *a)
-{
-	return (a->kind == ACT_SYSTEM || a->kind == ACT_FREOPEN) && (!s->own || a->nfields);
-}
-
-static struct err *check_actions(const struct inproc_engine *e)
-{
-	const struct image *img = e->base.image;
-	bool any = false;
-
-	for (uint32_t i = 0; i < img->nsegments; i++)
-		for (uint32_t k = 0; k < img->segments[i].nactions; k++)
-			any |= is_forgeable(&img->segments[i], &img->segments[i].actions[k]);
-	for (uint32_t i = 0; any && i < e->ntargets; i++)
-		if (!owner_is_us(e->targets[i].pid))
-			return err_new(
-				ENOTSUP,
-				"process %d is another user's, or has other privileges or name spaces than descry, and could choose what system() or freopen() does: in-process they are "
-				"for BEGIN, END and tick probes only, and take no arguments; use -x engine=kernel",
-				(int)e->targets[i].pid);
-	return NULL;
-}
-
-/* Has any of the processes that share memory become a stranger since it was attached to, and may the record make descry do what
- * such a process chose? All of them write to the memory that all records come from. */
-static bool is_strangers(struct inproc_engine *e, const struct wire_record *r)
-{
-	const struct image *img = e->base.image;
-	const struct segment *s = r->segment < img->nsegments ? &img->segments[r->segment] : NULL;
-	bool any = false;
-
-	for (uint32_t k = 0; s && k < s->nactions; k++)
-		any |= is_forgeable(s, &s->actions[k]);
-	for (uint32_t i = 0; any && !e->estranged && i < e->processes.n; i++) {
-		const struct inproc_process *p = &e->processes.v[i];
-
-		if (!p->attached || !owner_has_left(p->pid))
-			continue;
-		e->estranged = true;
-		inproc_blind(
-			e,
-			"process %d is another user's by now, or has other privileges or name spaces than descry: "
-			"system() and freopen() are not done any more",
-			(int)p->pid);
-	}
-	return any && e->estranged;
-}
-
 static struct err *inproc_load(struct engine *en, const struct image *img, bool measure)
 {
 	struct inproc_engine *e = inproc(en);
@@ -126,7 +75,7 @@ static struct err *inproc_load(struct engine *en, const struct image *img, bool 
 	e->placed = xcalloc(img->nprobes + 1, sizeof(*e->placed));
 	e->refused = xcalloc(img->nprobes + 1, sizeof(*e->refused));
 	e->left_out = xcalloc(img->nprobes + 1, sizeof(*e->left_out));
-	err = check_actions(e);
+	err = forging_check(e);
 	if (!err && e->scope != INPROC_WHAT_CAN_BE)
 		err = check_all(img);
 	if (!err)
@@ -290,7 +239,7 @@ static void drain_record(void *arg, const void *record, uint32_t n)
 	struct draining *d = arg;
 
 	if (n < sizeof(struct wire_record) || (!d->own && !may_say(d->e->base.image, record)) ||
-	    is_strangers(d->e, record)) {
+	    forging_refuses(d->e, record)) {
 		d->e->forged++;
 		return;
 	}
@@ -322,6 +271,7 @@ static void inproc_drain(struct engine *en,
 	loads_look(e);
 	bell_answer(e);
 	execs_look(e);
+	forging_look(e);
 	settled = control_settle();
 	unwind_refresh(e);
 	/* Control first, as the kernel engine does. */

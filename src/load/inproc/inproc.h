@@ -21,6 +21,7 @@
  *	seccomp.c processes that filter their system calls
  *	unwind.c  unwind tables
  *	owner.c   whose a process is
+ *	forging.c  actions that a process could choose
  *	shared.c  what the tracer reads in memory that the processes write
  *	agg.c     aggregations: generations flipped, summed over threads
  *	engine.c  the operations
@@ -216,7 +217,7 @@ struct inproc_engine {
 	uint32_t nundo;
 	uint32_t gen;              /* of aggregations: wire_area.gen */
 	bool late[INPROC_THREADS]; /* the slot's thread was still in the generation before */
-	bool any_user;             /* `user` is that of the processes traced */
+	bool any_user; /* `user` is that of the process traced last: none before it had fewer rights */
 	struct owner user;
 	bool slow_barrier;        /* membarrier(2)'s fast one does not reach every process */
 	struct wire_thread *self; /* the tracer's thread slot */
@@ -243,7 +244,8 @@ struct inproc_engine {
 		[INPROC_THREADS]; /* of rings: how far they were read; of MAP_CONTROL, of MAP_DATA */
 	uint64_t forged;          /* records in rings that no program has written */
 	bool contained; /* a process that has our memory is in another pid name space: it reads all that is told there */
-	bool estranged; /* a process that has our memory is not descry's own any more: what it says is not done */
+	bool forgeable; /* the program has actions that a process could have done with arguments of its choice: forging.c */
+	bool estranged; /* a process that has our memory is not descry's own any more: such actions are not done */
 	struct engine_counters counters;
 	struct inproc_samples *samples; /* NULL: no profile probes */
 	struct inproc_bell *bell;       /* in shared memory; NULL: none */
@@ -464,6 +466,16 @@ void events_watch(struct inproc_engine *e, struct inproc_process *p);
 void events_forget(struct inproc_process *p);
 /* A child that was to be followed, number `index` in the list, has ended before it was looked at, if it has. */
 void events_lost(struct inproc_engine *e, uint32_t index, pid_t pid);
+
+/* forging.c */
+/* While the program is loaded: may its actions be done for the processes that are named? */
+struct err *forging_check(struct inproc_engine *e);
+/* Before records are taken: has a traced process become a stranger since it was attached to? */
+void forging_look(struct inproc_engine *e);
+/* It is not attached any more, and lives: its memory may still be ours. */
+void forging_left(struct inproc_engine *e, pid_t pid);
+/* Is it a record whose actions are not done any more? */
+bool forging_refuses(const struct inproc_engine *e, const struct wire_record *r);
 
 /* agg.c */
 void aggs_flip(struct inproc_engine *e);

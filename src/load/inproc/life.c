@@ -322,11 +322,12 @@ void process_executed(struct inproc_engine *e, pid_t pid, struct control *c)
 	err_free(err);
 }
 
-/* By `descry heal --force`. It is not traced again. */
+/* By `descry heal --force`, or by the process itself. It is not traced again. */
 static void leave(struct inproc_engine *e, struct inproc_process *p)
 {
 	__atomic_store_n(&e->list[p->index].state, WIRE_PROCESS_GONE, __ATOMIC_RELEASE);
 	p->attached = false;
+	forging_left(e, p->pid);
 	inproc_blind(e, "process %d is not traced any more: its probes were taken out",
 		     (int)p->pid);
 }

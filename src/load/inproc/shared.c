@@ -9,7 +9,12 @@
 #include "agent/map.h"
 #include "agent/ring.h"
 
-enum { NEAR = 64 /* places of an index */ };
+enum {
+	NEAR = 64,       /* places of an index */
+	FEW = 16,        /* entries whose places are cleared one by one */
+	CHUNK = 1 << 16, /* bytes of entries, read at once */
+	PAGE = 4096
+};
 
 void shared_copy_fini(struct shared_copy *c)
 {
@@ -57,11 +62,12 @@ static bool is_there(const struct shared_file *f, struct extent *x, const void *
 	return true;
 }
 
-/* Zeroes; pages that are not there stay so. */
+/* Zeroes; pages that are not there stay so, but for a few bytes, where a system call would cost more. */
 static void wipe(const struct shared_file *f, void *p, uint64_t n)
 {
-	if (!f || fallocate(f->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-			    (const uint8_t *)p - f->at, (off_t)n))
+	if (!f || n <= PAGE ||
+	    fallocate(f->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (const uint8_t *)p - f->at,
+		      (off_t)n))
 		memset(p, 0, n);
 }
 
@@ -124,70 +130,81 @@ static uint32_t count(const struct wire_map *m, const struct shared_file *f,
 		       : n;
 }
 
+/* A copy of n bytes. A page that a process has taken out of the file since is_there() looked is read as zeroes by pread(2), and
+ * stays out; a load would put a new one in, of the tracer's own memory. */
+static const uint8_t *read_copy(const struct shared_file *f, const uint8_t *from, uint32_t n,
+				struct shared_copy *c)
+{
+	if (!f)
+		return copy(c, from, n);
+	vec_reserve(&c->words, n / 8 + 2);
+	memset(c->words.v, 0, n);
+	return pread(f->fd, c->words.v, n, from - f->at) < 0 ? NULL : (uint8_t *)c->words.v;
+}
+
 void shared_agg_take(const struct wire_map *m, const struct shared_file *f, void *table,
 		     struct shared_copy *c,
 		     void (*fn)(void *arg, const void *key, const uint64_t *value), void *arg)
 {
 	struct wire_agg_table *t = table;
 	uint32_t *index = (uint32_t *)(t + 1), n = count(m, f, t);
+	const uint32_t at_once = m->stride < CHUNK ? CHUNK / m->stride : 1;
 	uint8_t *entries = map_agg_entries(m, t);
 	struct extent x = { 0 };
-	bool near = true;
+	bool near = n <= FEW;
 
-	for (uint32_t i = 0; i < n; i++) {
-		const uint8_t *en = copy(c, entries + (uint64_t)i * m->stride, m->stride);
+	for (uint32_t i = 0, part; i < n; i += part) {
+		const uint8_t *en;
 
-		fn(arg, en + 8, (const uint64_t *)(const void *)(en + 8 + map_pad8(m->key_size)));
-		near = near && clear_index(m, f, &x, index, *(const uint32_t *)(const void *)en, i);
+		part = n - i < at_once ? n - i : at_once;
+		en = read_copy(f, entries + (uint64_t)i * m->stride, part * m->stride, c);
+		for (uint32_t k = 0; en && k < part; k++, en += m->stride) {
+			fn(arg, en + 8,
+			   (const uint64_t *)(const void *)(en + 8 + map_pad8(m->key_size)));
+			near = near && clear_index(m, f, &x, index,
+						   *(const uint32_t *)(const void *)en, i + k);
+		}
 	}
 	if (!near)
 		wipe(f, index, m->buckets * sizeof(*index));
-	for (uint32_t i = 0; i < n; i++)
-		memset(entries + (uint64_t)i * m->stride, 0, m->stride);
+	if (n)
+		wipe(f, entries, (uint64_t)n * m->stride);
 	x = (struct extent){ 0 };
 	if (is_there(f, &x, t))
 		t->n = t->full = 0;
-}
-
-/* An element whose first word is there and not 0: a copy of it; it is cleared. */
-static const uint64_t *take_element(const struct shared_file *f, struct extent *x, uint8_t *begin,
-				    size_t size, struct shared_copy *c)
-{
-	size_t at = 0, end;
-
-	vec_reserve(&c->words, size / 8);
-	memset(c->words.v, 0, size);
-	while (at < size && is_there(f, x, begin + at)) {
-		end = (uintptr_t)x->hi - (uintptr_t)begin;
-		if (end > size)
-			end = size;
-		memcpy((uint8_t *)c->words.v + at, begin + at, end - at);
-		memset(begin + at, 0, end - at);
-		at = (uintptr_t)seek(f, begin + end, SEEK_DATA) - (uintptr_t)begin;
-	}
-	return c->words.v;
 }
 
 void shared_array_take(const struct wire_map *m, const struct shared_file *f, void *array,
 		       struct shared_copy *c,
 		       void (*fn)(void *arg, uint32_t index, const uint64_t *value), void *arg)
 {
+	const uint64_t at_once = m->stride < CHUNK ? CHUNK / m->stride : 1;
 	uint8_t *const begin = array;
 	struct extent x = { 0 };
-	uint64_t i = 0;
+	uint64_t i = 0, part;
 
-	while (i < m->max_entries) {
+	for (; i < m->max_entries; i += part) {
 		uint8_t *at = begin + i * m->stride;
+		const uint8_t *got;
+		bool any = false;
 
+		part = m->max_entries - i < at_once ? m->max_entries - i : at_once;
 		if (!is_there(f, &x, at)) {
 			uintptr_t data = (uintptr_t)seek(f, at, SEEK_DATA);
 
-			i = (data - (uintptr_t)begin + m->stride - 1) / m->stride;
+			part = (data - (uintptr_t)at + m->stride - 1) / m->stride;
 			continue;
 		}
-		if (__atomic_load_n((const uint64_t *)(const void *)at, __ATOMIC_RELAXED))
-			fn(arg, (uint32_t)i, take_element(f, &x, at, m->value_size, c));
-		i++;
+		got = read_copy(f, at, (uint32_t)(part * m->stride), c);
+		for (uint64_t k = 0; got && k < part; k++) {
+			const uint64_t *v = (const uint64_t *)(const void *)(got + k * m->stride);
+
+			if (*v)
+				fn(arg, (uint32_t)(i + k), v);
+			any |= *v != 0;
+		}
+		if (any)
+			wipe(f, at, part * m->stride);
 	}
 }
 
