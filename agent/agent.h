@@ -90,6 +90,16 @@ static inline struct wire_thread *slot(uint32_t i)
 	return (struct wire_thread *)(area()->threads + i * area()->thread_stride);
 }
 
+static inline struct wire_own *own_words(const struct wire_thread *t)
+{
+	return (struct wire_own *)(((uintptr_t)t >> area()->stack_shift) + area()->stacks);
+}
+/* Above its probe stack. */
+static inline uint64_t stack_top(const struct wire_thread *t)
+{
+	return (uintptr_t)own_words(t);
+}
+
 #define LIKELY(x) __builtin_expect(!!(x), 1)
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define NOINLINE __attribute__((noinline))
@@ -122,7 +132,7 @@ static inline bool is_own(const struct wire_thread *t, uint64_t p, uint64_t n)
 
 	if (LIKELY(off < a->span))
 		return n <= a->span - off;
-	off = p - (t->stack_top - WIRE_PROBE_STACK);
+	off = p - (stack_top(t) - WIRE_PROBE_STACK);
 	if (LIKELY(off < WIRE_PROBE_STACK))
 		return n <= WIRE_PROBE_STACK - off;
 	off = p - (uintptr_t)__builtin_frame_address(0);

@@ -81,6 +81,7 @@ void own_task(struct wire_thread *t)
 	uint64_t from = *(volatile const uint64_t *)&p->task; /* it may come at any time */
 	uint32_t ppid = p->own_pid ? p->ppid : said(t->owner - 1)->ppid;
 	bool known = from;
+	uint64_t own; /* as computed: the slot may be written by others */
 
 	t->task = from;
 	if (!area()->task.task_size)
@@ -89,10 +90,10 @@ void own_task(struct wire_thread *t)
 		from = parents_task(ppid);
 	if (!from)
 		return;
-	t->task = copy(t, false, from, t->tid, t->pid);
+	own = t->task = copy(t, false, from, t->tid, t->pid);
 	if (!known)
-		*word_at(t->task, area()->task.real_parent) = from;
-	mem_copy((void *)(t->task + area()->task.comm), t->comm, COMM_SIZE);
+		*word_at(own, area()->task.real_parent) = from;
+	mem_copy((void *)(own + area()->task.comm), t->comm, COMM_SIZE);
 }
 
 /* Under a seccomp filter the agent makes no system call that the program does not make itself. */

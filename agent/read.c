@@ -62,8 +62,10 @@ static inline bool is_nowhere(uint64_t addr)
  * what a handler has there. */
 static inline bool on_signal_stack(const struct wire_thread *t)
 {
-	return t->rsp - t->alt_lo < t->alt_hi - t->alt_lo &&
-	       (t->alt_hi != WIRE_ALT_UNKNOWN || t->rsp - t->stack_lo >= t->stack_hi - t->stack_lo);
+	const struct wire_own *o = own_words(t);
+
+	return t->rsp - o->alt_lo < o->alt_hi - o->alt_lo &&
+	       (o->alt_hi != WIRE_ALT_UNKNOWN || t->rsp - t->stack_lo >= t->stack_hi - t->stack_lo);
 }
 
 /* In a list that may be written at this moment: as it is then. */
@@ -108,6 +110,7 @@ static bool wait_for_list(const struct wire_thread *t, uint64_t addr, struct wir
 static NOINLINE uint64_t plain_to(struct wire_thread *t, uint64_t addr)
 {
 	const struct wire_area *a = area();
+	const struct wire_own *o = own_words(t);
 	const struct wire_process *p = process(t->owner - 1);
 	uint32_t version = __atomic_load_n(&p->version, __ATOMIC_ACQUIRE);
 	uint64_t off = addr - (uintptr_t)a;
@@ -117,8 +120,8 @@ static NOINLINE uint64_t plain_to(struct wire_thread *t, uint64_t addr)
 		return (uintptr_t)a + a->span;
 	if (UNLIKELY(is_tracer(t)))
 		return 0;
-	if (addr - (t->stack_top - WIRE_PROBE_STACK) < WIRE_PROBE_STACK)
-		return t->stack_top;
+	if (addr - (stack_top(t) - WIRE_PROBE_STACK) < WIRE_PROBE_STACK)
+		return stack_top(t);
 	if (t->rsp && t->rsp - t->stack_lo >= t->stack_hi - t->stack_lo)
 		look_around(t, t->rsp);
 	/* What lies above the stack pointer is there, whatever happens elsewhere. */
@@ -129,7 +132,7 @@ static NOINLINE uint64_t plain_to(struct wire_thread *t, uint64_t addr)
 		return 0;
 	if (!t->checks) {
 		look_around(t, t->rsp);
-		t->unsafe = (t->alt_hi && t->alt_hi - t->alt_lo < ALT_MIN) ||
+		t->unsafe = (o->alt_hi && o->alt_hi - o->alt_lo < ALT_MIN) ||
 			    !faults_are_survived(t);
 		t->checks = t->unsafe ? CHECK_UNSAFE : CHECK_EVERY;
 	}

@@ -300,8 +300,6 @@ static void count_for(struct ucontext *uc)
 
 ENTRY uint64_t on_segv(uint64_t sig, const struct siginfo *info, struct ucontext *uc)
 {
-	const struct wire_area *a = area();
-	struct wire_thread *t;
 	int i = which(sig);
 
 	if (i < 0)
@@ -316,12 +314,6 @@ ENTRY uint64_t on_segv(uint64_t sig, const struct siginfo *info, struct ucontext
 				uc->rip = (uintptr_t)&f->to + (uint64_t)(int64_t)f->to;
 				return 0;
 			}
-		}
-		t = (struct wire_thread *)uc->r12; /* compiled code has it there */
-		if (a->thread_stride && uc->r12 - a->threads < a->nthreads * a->thread_stride &&
-		    (uc->r12 - a->threads) % a->thread_stride == 0 && t->fault_rip) {
-			uc->rip = t->fault_rip;
-			return 0;
 		}
 	}
 	return chain(i, info, uc);

@@ -297,7 +297,7 @@ static void set_up(struct wire_thread *t, uint32_t own, uint32_t tid, uint64_t r
 	t->uid = p->own_pid ? p->uid : s->uid;
 	t->gid = p->own_pid ? p->gid : s->gid;
 	t->nested = 0;
-	t->rsp = t->regs = t->fault_rip = t->frame = 0;
+	t->rsp = t->regs = 0;
 	t->range_lo = t->range_hi = 0;
 	t->checks = t->unsafe = 0;
 	t->vforked = t->ended = 0;
@@ -306,8 +306,8 @@ static void set_up(struct wire_thread *t, uint32_t own, uint32_t tid, uint64_t r
 	t->random = (((uint64_t)hi << 32 | lo) ^ (uint64_t)tid * WIRE_THREAD_MIX) | 1;
 	t->masked = 0;
 	if (quiet()) { /* whether it has a signal stack is not known */
-		t->alt_lo = 0;
-		t->alt_hi = WIRE_ALT_UNKNOWN;
+		own_words(t)->alt_lo = 0;
+		own_words(t)->alt_hi = WIRE_ALT_UNKNOWN;
 	}
 	ask_name(t);
 	own_task(t);
@@ -330,14 +330,15 @@ static void look_for_signal_stack(struct wire_thread *t)
 		int32_t flags, pad;
 		uint64_t size;
 	} alt = { 0 };
+	struct wire_own *o = own_words(t);
 
 	if (quiet())
 		return;
-	t->alt_lo = t->alt_hi = 0;
+	o->alt_lo = o->alt_hi = 0;
 	if (sys2(SYS_SIGALTSTACK, 0, (uintptr_t)&alt) || alt.flags & SS_DISABLE)
 		return;
-	t->alt_lo = alt.at;
-	t->alt_hi = alt.at + alt.size;
+	o->alt_lo = alt.at;
+	o->alt_hi = alt.at + alt.size;
 }
 
 uint64_t thread_pointer(void)
@@ -355,16 +356,17 @@ uint64_t thread_pointer(void)
 void look_around(struct wire_thread *t, uint64_t rsp)
 {
 	const struct wire_process *p = process(t->owner - 1);
+	struct wire_own *o = own_words(t);
 	struct wire_range r;
 	uint64_t fs;
 
 	t->stack_lo = t->stack_hi = 0;
 	if (!rsp)
-		t->alt_lo = t->alt_hi = 0;
+		o->alt_lo = o->alt_hi = 0;
 	else
 		look_for_signal_stack(t);
 	if (!rsp || !area()->reads_guarded ||
-	    (t->alt_hi != WIRE_ALT_UNKNOWN && rsp - t->alt_lo < t->alt_hi - t->alt_lo))
+	    (o->alt_hi != WIRE_ALT_UNKNOWN && rsp - o->alt_lo < o->alt_hi - o->alt_lo))
 		return;
 	if (!find_range(p, rsp, &r)) {
 		said(t->owner - 1)->ranges_wanted = 1;
@@ -556,7 +558,8 @@ ENTRY uint64_t agent_nested(struct wire_thread *t, uint64_t rsp)
 {
 	bool known = rsp - t->stack_lo < t->stack_hi - t->stack_lo &&
 		     t->rsp - t->stack_lo < t->stack_hi - t->stack_lo;
-	bool alt = t->alt_hi != WIRE_ALT_UNKNOWN && rsp - t->alt_lo < t->alt_hi - t->alt_lo;
+	const struct wire_own *o = own_words(t);
+	bool alt = o->alt_hi != WIRE_ALT_UNKNOWN && rsp - o->alt_lo < o->alt_hi - o->alt_lo;
 
 	if (!known || alt || rsp < t->rsp) {
 		/* its thread may be dead */
@@ -567,6 +570,6 @@ ENTRY uint64_t agent_nested(struct wire_thread *t, uint64_t rsp)
 	}
 	clean_up(t);
 	t->nested = 0;
-	t->rsp = t->regs = t->fault_rip = 0;
+	t->rsp = t->regs = 0;
 	return 1;
 }

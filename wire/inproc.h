@@ -49,17 +49,18 @@ enum { WIRE_BASES = 16 };
 #define WIRE_PRIVATE 0x8000000000ull /* from base */
 
 #define WIRE_AREA_MAGIC 0x6172656164736372ull
-enum { WIRE_AREA_VERSION = 2 };
+enum { WIRE_AREA_VERSION = 3 };
 
 enum {
 	WIRE_THREADS_MAX = 1024, /* slots; the tracer may use fewer */
 	WIRE_PROCESSES_MAX = 4096,
-	WIRE_THREAD_HASH = 4096,    /* entries of struct wire_private.threads */
-	WIRE_PROBE_STACK = 1 << 16, /* bytes, each above a guard page */
-	WIRE_RULES = 4096,          /* entries of struct wire_private.rules */
-	WIRE_RANGES_MAX = 4096,     /* readable mappings of a process */
-	WIRE_SITE_MAX = 64,         /* bytes that a site displaces at most */
-	WIRE_CLAIMS = 8,            /* entries of struct wire_private.claims */
+	WIRE_THREAD_HASH = 4096,     /* entries of struct wire_private.threads */
+	WIRE_PROBE_STACK = 1 << 16,  /* bytes, below a struct wire_own */
+	WIRE_STACK_STRIDE = 1 << 17, /* bytes from one to the next */
+	WIRE_RULES = 4096,           /* entries of struct wire_private.rules */
+	WIRE_RANGES_MAX = 4096,      /* readable mappings of a process */
+	WIRE_SITE_MAX = 64,          /* bytes that a site displaces at most */
+	WIRE_CLAIMS = 8,             /* entries of struct wire_private.claims */
 };
 
 /* --- stubs --- */
@@ -189,13 +190,11 @@ struct wire_thread {
 	uint32_t tid, pid;     /* as its own pid namespace sees them */
 	uint32_t nested, pad0; /* firings skipped since `rsp` was set */
 	uint64_t rsp; /* the program's own stack pointer while a probe fires (nested firings keep it); 0: none does */
-	uint64_t stack_top;          /* of its probe stack */
 	uint64_t cookie;             /* index in image.probes of the firing */
 	uint64_t gen;                /* aggregation generation of this firing, 0 or 1 */
 	uint64_t regs;               /* address of struct pt_regs of the firing, 0 none */
 	uint64_t stack_lo, stack_hi; /* readable range around rsp, looked up on the slow path */
 	uint64_t range_lo, range_hi; /* the last other readable range met */
-	uint64_t fault_rip;          /* != 0: a faulting read resumes there */
 	uint32_t owner;              /* atomic: index + 1 in wire_area.processes, 0 free */
 	uint32_t slot;               /* own number */
 	uint64_t firings;            /* firings that ran, of programs with aggregations */
@@ -203,12 +202,9 @@ struct wire_thread {
 	uint64_t task;               /* address of its stand-in for struct task_struct, 0 none */
 	char comm[16];
 	uint64_t skipped_nested; /* firings skipped because one was running */
-	uint64_t frame;  /* compiled code's own: lowest byte of the running program's stack */
-	uint64_t budget; /* compiled code's own: backward branches left */
-	uint64_t alt_lo,
-		alt_hi; /* its signal stack, as last seen; alt_hi WIRE_ALT_UNKNOWN: it may have one */
-	uint64_t comm_time;     /* ns: when comm was read */
-	uint32_t range_version; /* wire_process.version when range_lo, range_hi were found */
+	uint64_t budget;         /* compiled code's own: backward branches left */
+	uint64_t comm_time;      /* ns: when comm was read */
+	uint32_t range_version;  /* wire_process.version when range_lo, range_hi were found */
 	uint32_t checks; /* reads left until the agent looks again whether a fault would be survived */
 	uint32_t unsafe; /* it would not: reads are system calls */
 	uint32_t ended;  /* it has told of its own end: its tid */
@@ -225,6 +221,15 @@ struct wire_thread {
 	uint32_t masked; /* it has SIGSEGV or SIGBUS blocked */
 };
 enum { WIRE_THREAD_SPACE = 512 };
+/* What a thread's stack pointer goes by, of each slot, in private memory on top of its probe stack: a process that shares the slots
+ * writes it in its own memory only. Slots are WIRE_STACK_STRIDE << stack_shift apart, so its address is
+ * (that of the slot >> wire_area.stack_shift) + wire_area.stacks. */
+struct wire_own {
+	uint64_t alt_lo,
+		alt_hi; /* the thread's signal stack, as last seen; alt_hi WIRE_ALT_UNKNOWN: it may have one */
+	uint64_t frame; /* compiled code's own: lowest byte of the running program's stack */
+	uint64_t pad[5];
+};
 /* Programs then stay on the stack that the thread is on. */
 #define WIRE_ALT_UNKNOWN (~0ull >> 1)
 
@@ -402,8 +407,10 @@ struct wire_area {
 	uint64_t state; /* address of struct wire_state */
 	uint64_t maps;  /* address of struct wire_map[nmaps] */
 	uint32_t nmaps, nprobes;
-	uint64_t threads; /* address of slot 0 */
-	uint64_t thread_stride;
+	uint64_t threads;       /* address of slot 0 */
+	uint64_t thread_stride; /* a power of two */
+	uint64_t stacks;        /* of struct wire_own */
+	uint32_t stack_shift, pad1;
 	uint32_t nthreads;
 	uint32_t process_count;   /* of those the tracer has numbered */
 	uint64_t processes;       /* address of struct wire_process[WIRE_PROCESSES_MAX] */
@@ -501,6 +508,7 @@ _Static_assert(sizeof(struct wire_stub) == 16, "stub");
 _Static_assert(sizeof(struct wire_map) == 72, "map");
 _Static_assert(sizeof(struct wire_ring) == 128, "ring");
 _Static_assert(sizeof(struct wire_thread) <= WIRE_THREAD_SPACE, "thread");
+_Static_assert(sizeof(struct wire_own) == 64, "above a probe stack");
 _Static_assert(sizeof(struct wire_undo) == 288, "undo");
 _Static_assert(sizeof(struct wire_process) == 64, "process");
 _Static_assert(sizeof(struct wire_said) == 32, "what a process says");

@@ -48,7 +48,6 @@ static void raw(const uint8_t *data, size_t size)
 		t->cookie = mock.thread->cookie;
 		t->regs = mock.thread->regs;
 		t->firings = mock.thread->firings;
-		t->frame = mock.thread->frame;
 		t->budget = mock.thread->budget;
 		if (memcmp(before, mock.area, 8192 + 1024))
 			abort();

@@ -418,6 +418,21 @@ else:
     alone("unmap", changes, "unmap", False)
 
 
+def steer():
+    """A daemon of root's has a child that is another user's by now. It has the memory of its parent's threads, and is to choose none of
+    the addresses that they write to."""
+    t = Target("steer", 'pid$target:a.out:work:entry { @[arg0 & 63, pid] = count(); @q = quantize(arg0); @c = count(); @m[arg0 & 7] = max(arg0); } ' + TICK, uid=0)
+    say(t, b"0 0\n")
+    t.wait("steering")
+    t.ticks(t.written + 2000)
+    rc = t.end_tracer()
+    said = t.end()
+    check(rc == 0 and said.get("spoiled") == 0, "a child chose what its parent writes to: exit %s" % rc, said, t.proc.returncode, t.errors())
+
+
+alone("steer", steer)
+
+
 def execs():
     """It waits until it has been looked at, and executes a setuid program before it is stopped: nothing of ours is put into that."""
     program = os.path.join(TMP, "setuid")

@@ -279,14 +279,14 @@ static void attack_maps(void)
 static void attack_words(void)
 {
 	static const size_t words[] = {
-		offsetof(struct wire_thread, self),      offsetof(struct wire_thread, area),
-		offsetof(struct wire_thread, rsp),       offsetof(struct wire_thread, stack_top),
-		offsetof(struct wire_thread, cookie),    offsetof(struct wire_thread, gen),
-		offsetof(struct wire_thread, regs),      offsetof(struct wire_thread, stack_lo),
-		offsetof(struct wire_thread, range_lo),  offsetof(struct wire_thread, range_hi),
-		offsetof(struct wire_thread, fault_rip), offsetof(struct wire_thread, owner),
-		offsetof(struct wire_thread, task),      offsetof(struct wire_thread, frame),
-		offsetof(struct wire_thread, budget),    offsetof(struct wire_thread, firings),
+		offsetof(struct wire_thread, self),     offsetof(struct wire_thread, area),
+		offsetof(struct wire_thread, rsp),      offsetof(struct wire_thread, budget),
+		offsetof(struct wire_thread, cookie),   offsetof(struct wire_thread, gen),
+		offsetof(struct wire_thread, regs),     offsetof(struct wire_thread, stack_lo),
+		offsetof(struct wire_thread, range_lo), offsetof(struct wire_thread, range_hi),
+		offsetof(struct wire_thread, random),   offsetof(struct wire_thread, owner),
+		offsetof(struct wire_thread, task),     offsetof(struct wire_thread, number),
+		offsetof(struct wire_thread, budget),   offsetof(struct wire_thread, firings),
 	};
 
 	facts_written +=
@@ -484,8 +484,8 @@ static void find_variables(void)
 static void attack_peek(void)
 {
 	const uint64_t private = area->base + WIRE_PRIVATE;
-	const uint64_t stack = private + ((sizeof(struct wire_private) + 4095) & ~4095ull) +
-			       4096; /* behind its guard page */
+	const uint64_t stack =
+		(area->threads >> area->stack_shift) + area->stacks - WIRE_PROBE_STACK;
 	static uint64_t off;
 	uint64_t at[] = { witness, area->threads + off % WIRE_THREAD_SPACE,
 			  stack + WIRE_PROBE_STACK - 8 - off % WIRE_PROBE_STACK,
@@ -573,6 +573,7 @@ static const struct attack {
 	{ "caps", NULL, NULL },
 	{ "limit", NULL, NULL },
 	{ "unmap", NULL, NULL },
+	{ "steer", NULL, NULL },
 	{ "execs", NULL, NULL },
 };
 
@@ -620,6 +621,71 @@ static void give_up(void)
 static void give_back(void)
 {
 	munmap((void *)(area->base + WIRE_PRIVATE), area->private_size);
+}
+
+/* The slot of the thread that calls. */
+static uint64_t own_slot(void)
+{
+	const uint32_t tid = (uint32_t)syscall(SYS_gettid);
+
+	for (uint32_t i = 1; i < area->nthreads; i++) {
+		const struct wire_thread *t =
+			(const struct wire_thread *)(area->threads + i * area->thread_stride);
+
+		if (t->owner && t->tid == tid)
+			return (uintptr_t)t;
+	}
+	exit(1);
+}
+
+/* What tells whose slot it is, and that no firing is under way. */
+static bool is_kept(size_t off)
+{
+	return off == offsetof(struct wire_thread, key) ||
+	       off == offsetof(struct wire_thread, tid) ||
+	       off == offsetof(struct wire_thread, nested) ||
+	       off == offsetof(struct wire_thread, rsp) ||
+	       off == offsetof(struct wire_thread, owner) ||
+	       off == offsetof(struct wire_thread, number); /* and vforked */
+}
+
+/* Writes an address of its parent's into all other words of its parent's slot, for ever. */
+static void steer_parent(uint64_t slot, uint64_t addr)
+{
+	enum { USER = 60001 };
+
+	if (setresgid(USER, USER, USER) || setresuid(USER, USER, USER))
+		_exit(1);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	printf("steering\n");
+	fflush(stdout);
+	for (;;)
+		for (size_t off = 0; off < sizeof(struct wire_thread); off += 8)
+			if (!is_kept(off))
+				*(volatile uint64_t *)(slot + off) = addr;
+}
+
+/* A process with privileges has a child that gives them up, and has its slots in its memory: how many words of it are written? */
+static void be_steered(void)
+{
+	enum { SIZE = 1 << 20 };
+	uint64_t *mine =
+		mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct pollfd in = { .fd = 0, .events = POLLIN };
+	uint64_t slot, spoiled = 0, i = 0;
+	pid_t child;
+
+	work(0);
+	slot = own_slot();
+	child = fork();
+	if (!child)
+		steer_parent(slot, (uintptr_t)mine + SIZE / 2);
+	while (i++ % 1024 || !poll(&in, 1, 0))
+		work(i);
+	kill(child, SIGKILL);
+	for (i = 0; i < SIZE / sizeof(*mine); i++)
+		spoiled += mine[i] != 0;
+	printf("spoiled %lu\nend 0\n", spoiled);
 }
 
 /* Fires, waits for a line, changes, and says so. After another line it fires again, and at the end of its input it is done. */
@@ -741,6 +807,10 @@ int main(int argc, char **argv)
 		sched_yield();
 	if (!strcmp(a->name, "caps"))
 		change_caps();
+	if (!strcmp(a->name, "steer")) {
+		be_steered();
+		return 0;
+	}
 	if (!strcmp(a->name, "limit"))
 		change(give_up, true);
 	if (!strcmp(a->name, "unmap"))

@@ -168,7 +168,7 @@ static void set_clock(struct wire_clock *c)
 void world_make(struct world *w)
 {
 	static uint64_t next;
-	uint64_t psize = WIRE_KEPT + PAGE + WORLD_THREADS * (uint64_t)(WIRE_PROBE_STACK + PAGE),
+	uint64_t psize = WIRE_KEPT + PAGE + WORLD_THREADS * (uint64_t)WIRE_STACK_STRIDE,
 		 used = PAGE, slot = WIRE_THREAD_SPACE;
 	int code = memfd_create(WIRE_MEMFD_CODE, MFD_CLOEXEC),
 	    facts = memfd_create(WIRE_MEMFD_FACTS, MFD_CLOEXEC),
@@ -220,8 +220,12 @@ void world_make(struct world *w)
 	a->undo = world_facts(w, sizeof(struct wire_undo) * WORLD_UNDO);
 	a->nundo = WORLD_UNDO;
 	used = align(used, PAGE);
-	a->thread_stride = align(slot, PAGE);
+	a->thread_stride = WIRE_STACK_STRIDE;
+	for (; a->thread_stride < slot; a->stack_shift++)
+		a->thread_stride <<= 1;
 	a->threads = (uintptr_t)w->common + used;
+	a->stacks = (uintptr_t)w->private + WIRE_KEPT + WIRE_STACK_STRIDE -
+		    sizeof(struct wire_own) - (a->threads >> a->stack_shift);
 	used += a->thread_stride * WORLD_THREADS;
 	w->room = (uint8_t *)w->common + used;
 	assert(used + WORLD_ROOM <= SHARED);
@@ -229,8 +233,6 @@ void world_make(struct world *w)
 		struct wire_thread *t = (struct wire_thread *)(a->threads + i * a->thread_stride);
 
 		t->slot = i;
-		t->stack_top = (uintptr_t)w->private + WIRE_KEPT +
-			       (uint64_t)(i + 1) * (WIRE_PROBE_STACK + PAGE) - 64;
 	}
 	((struct wire_thread *)a->threads)->owner = 1; /* the tracer's */
 	((struct wire_process *)a->processes)->state = WIRE_PROCESS_TRACED;
@@ -244,6 +246,11 @@ void world_make(struct world *w)
 	w->kept->pid = (uint32_t)getpid();
 	w->private->process = 1;
 	w->private->ready = 1;
+}
+
+struct wire_own *world_own(const struct world *w, const struct wire_thread *t)
+{
+	return (struct wire_own *)(((uintptr_t)t >> w->area->stack_shift) + w->area->stacks);
 }
 
 void world_ranges(struct world *w)

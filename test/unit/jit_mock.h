@@ -26,6 +26,7 @@ struct mock {
 	uint8_t *stack; /* the probe stack's lowest byte */
 	struct wire_area *head;
 	struct wire_thread *thread;
+	struct wire_own *own; /* above the stack */
 	struct wire_map *maps;
 	uint64_t addrs[MOCK_MAPS];
 	struct jit_env env;
@@ -115,7 +116,7 @@ static void mock_init(void)
 	mock.code = mock_map(MOCK_CODE, PROT_READ | PROT_WRITE | PROT_EXEC);
 	mock.area = mock_map_at(mock_far ? 0x200000000000 : 0, MOCK_AREA, PROT_READ | PROT_WRITE);
 	mock.private = mock_map(WIRE_KEPT + 4096, PROT_READ | PROT_WRITE);
-	mock.stack = mock_map(WIRE_PROBE_STACK, PROT_READ | PROT_WRITE);
+	mock.stack = mock_map(WIRE_PROBE_STACK + 4096, PROT_READ | PROT_WRITE);
 	h = (void *)mock.code;
 	h->magic = WIRE_AREA_MAGIC;
 	h->nentries = WIRE_AGENT_ENTRY_COUNT;
@@ -141,7 +142,7 @@ static void mock_init(void)
 	mock.used = 32768;
 	mock.thread->self = (uintptr_t)mock.thread;
 	mock.thread->area = (uintptr_t)mock.area;
-	mock.thread->stack_top = (uintptr_t)mock.stack + WIRE_PROBE_STACK;
+	mock.own = (void *)(mock.stack + WIRE_PROBE_STACK);
 	mock.give = mock.thread;
 	mock.env = (struct jit_env){
 		.maps = mock.maps,
@@ -152,6 +153,8 @@ static void mock_init(void)
 		.agent = (uintptr_t)mock.code,
 		.head = h,
 		.private = (uintptr_t)mock.private,
+		.stacks = (uintptr_t)mock.own - ((uintptr_t)mock.thread >> 2),
+		.stack_shift = 2,
 		.identity = WIRE_ID_FS64,
 		.code = (uintptr_t)mock.code + MOCK_PROGRAM,
 	};
@@ -163,7 +166,7 @@ __attribute__((unused)) static void mock_fini(void)
 	munmap(mock.code, MOCK_CODE);
 	munmap(mock.area, MOCK_AREA);
 	munmap(mock.private, WIRE_KEPT + 4096);
-	munmap(mock.stack, WIRE_PROBE_STACK);
+	munmap(mock.stack, WIRE_PROBE_STACK + 4096);
 }
 
 /* This thread is found by its identity word. */

@@ -278,11 +278,12 @@ TEST(test_nested)
 	*busy = 1;
 	p = (void *)CALL(ring_reserve, world_map(&w, WORLD_RING), 16, 0);
 	CHECK(p);
-	CHECK(CALL(nested, (uintptr_t)t, t->rsp - 512) == 0);       /* a handler above it */
-	CHECK(CALL(nested, (uintptr_t)t, t->stack_top - 512) == 0); /* ... on the probe stack */
+	CHECK(CALL(nested, (uintptr_t)t, t->rsp - 512) == 0); /* a handler above it */
+	CHECK(CALL(nested, (uintptr_t)t, (uintptr_t)world_own(&w, t) - 512) ==
+	      0); /* ... on the probe stack */
 	CHECK(t->skipped_nested == 2 && t->nested == 2 && *busy == 1);
-	t->alt_lo = t->rsp + 1024;
-	t->alt_hi = t->rsp + 2048;
+	world_own(&w, t)->alt_lo = t->rsp + 1024;
+	world_own(&w, t)->alt_hi = t->rsp + 2048;
 	CHECK(CALL(nested, (uintptr_t)t, t->rsp + 1536) == 0); /* ... on a signal stack */
 	CHECK(CALL(nested, (uintptr_t)t, t->rsp + 64) == 1);   /* longjmp() has gone there */
 	CHECK(t->skipped_nested == 3 && t->nested == 0 && *busy == 0);
@@ -496,7 +497,7 @@ static void read_all(void)
 	CHECK((int64_t)CALL(probe_read_str, p, 8, p) == -EFAULT && w.t->violations == 2);
 	CHECK((int64_t)CALL(probe_read, (uint8_t *)w.area + w.area->span - 4, 8, p) == -EFAULT);
 	CHECK((int64_t)CALL(probe_read, w.t->rsp, 8, p) == -EFAULT);
-	CHECK(!CALL(probe_read, w.t->stack_top - 64, 8, p)); /* the probe stack */
+	CHECK(!CALL(probe_read, (uintptr_t)world_own(&w, w.t) - 64, 8, p)); /* the probe stack */
 	CHECK(!CALL(probe_write, p, dst, 4));
 	CHECK((int64_t)CALL(probe_write, 8, dst, 4) == -EFAULT);
 	munmap(p, 2 * PAGE);
@@ -976,35 +977,6 @@ TEST(test_sigaction_site)
 	CHECK((uintptr_t)now.sa_sigaction == w.base + w.head->entry[WIRE_AGENT_segv]);
 }
 
-/* A fault in compiled code that has said where it goes on: found by r12. */
-static uint64_t faulting(uint8_t *code, struct wire_thread *t)
-{
-	uint64_t r;
-
-	__asm__ volatile("mov %1, %%r12\n\tcall *%2"
-			 : "=a"(r)
-			 : "r"(t), "r"(code)
-			 : "r12", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "memory",
-			   "cc");
-	return r;
-}
-TEST(test_fault_rip)
-{
-	/* mov (8), %rax; ret; mov $42, %eax; ret */
-	static const uint8_t code[] = { 0x48, 0x8b, 0x04, 0x25, 8, 0, 0,   0,
-					0xc3, 0xb8, 42,   0,    0, 0, 0xc3 };
-	uint8_t *at = (uint8_t *)w.base + 65536;
-	struct wire_thread *t = world_thread(&w, 1);
-
-	CHECK(mmap(at, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
-		   0) == at);
-	memcpy(at, code, sizeof(code));
-	CHECK(!mprotect(at, PAGE, PROT_READ | PROT_EXEC));
-	guarded();
-	t->fault_rip = (uintptr_t)at + 9;
-	CHECK(faulting(at, t) == 42);
-}
-
 /* --- traps --- */
 
 extern void trap_and_back(void);
@@ -1168,11 +1140,11 @@ TEST(test_read_in_tracer)
 	CHECK(world_thread(&w, 1));
 	memcpy(p, "secret", 7);
 	CHECK(!CALL(probe_read, dst, 8, p) && CALL(probe_read_str, dst, 8, p) == 7);
-	t->rsp = t->stack_top;
+	t->rsp = (uintptr_t)world_own(&w, t);
 	w.t = t;
 	CHECK((int64_t)CALL(probe_read, dst, 8, p) == -EFAULT && !dst[0]);
 	CHECK((int64_t)CALL(probe_read, dst, 8, &secret) == -EFAULT);
-	CHECK((int64_t)CALL(probe_read, dst, 8, t->stack_top - 64) == -EFAULT);
+	CHECK((int64_t)CALL(probe_read, dst, 8, (uintptr_t)world_own(&w, t) - 64) == -EFAULT);
 	CHECK((int64_t)CALL(probe_read, dst, 8, w.private) == -EFAULT);
 	CHECK((int64_t)CALL(probe_read, dst, 8, w.head) == -EFAULT);
 	CHECK((int64_t)CALL(probe_read_str, dst, 8, p) == -EFAULT);
@@ -1452,7 +1424,6 @@ int main(void)
 		cmocka_unit_test(test_death),
 		cmocka_unit_test(test_guard_off),
 		cmocka_unit_test(test_sigaction_site),
-		cmocka_unit_test(test_fault_rip),
 		cmocka_unit_test(test_int3),
 		cmocka_unit_test(test_fork_heal),
 		cmocka_unit_test(test_fork_heal_sandboxed),

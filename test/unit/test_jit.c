@@ -831,8 +831,7 @@ static void test_thunk_regs(void **state)
 		fire(kind, FLAGS);
 		assert_int_equal(seen.cookie, 31);
 		assert_int_equal(seen.rsp, cpu_in.r[4]);
-		assert_true(seen.regs > (uintptr_t)mock.stack &&
-			    seen.regs < mock.thread->stack_top);
+		assert_true(seen.regs > (uintptr_t)mock.stack && seen.regs < (uintptr_t)mock.own);
 		for (uint32_t i = 0; i < ARRAY_SIZE(order); i++)
 			assert_int_equal(r[i], cpu_in.r[order[i]]);
 		assert_int_equal(r[15], UINT64_MAX);
@@ -864,18 +863,18 @@ static void test_thunk_signal_stack(void **state)
 			bool stays = room == 1;
 
 			/* too small; large; elsewhere */
-			mock.thread->alt_lo = room == 0   ? sp - 5000
-					      : room == 1 ? sp - 100000
-							  : sp + 100000;
-			mock.thread->alt_hi = room == 2 ? sp + 200000 : sp + 100000;
+			mock.own->alt_lo = room == 0   ? sp - 5000
+					   : room == 1 ? sp - 100000
+						       : sp + 100000;
+			mock.own->alt_hi = room == 2 ? sp + 200000 : sp + 100000;
 			fire(kind, FLAGS);
 			assert_int_equal(seen.rsp, cpu_in.r[4]);
-			assert_int_equal(seen.frame % 16, 0);
+			assert_int_equal(mock.own->frame % 16, 0);
 			if (stays)
-				assert_in_range(seen.frame, seen.rsp - 4096, seen.rsp);
+				assert_in_range(mock.own->frame, seen.rsp - 4096, seen.rsp);
 			else
-				assert_in_range(seen.frame, (uintptr_t)mock.stack,
-						mock.thread->stack_top);
+				assert_in_range(mock.own->frame, (uintptr_t)mock.stack,
+						(uintptr_t)mock.own);
 		}
 	}
 }

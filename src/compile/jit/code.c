@@ -4,6 +4,7 @@
  * block at `frame`, above: no pointer of a program reaches a return address. r10 (rbp) goes down by the caller's stack at
  * each call.
  */
+#include <assert.h>
 #include <errno.h>
 
 #include "compile/jit/jit_int.h"
@@ -15,7 +16,6 @@ const uint8_t jit_reg[11] = { X86_RAX, X86_RDI, X86_RSI, X86_RDX, X86_RCX, X86_R
 
 enum { T0 = X86_R11, T1 = X86_R10, T2 = X86_R9, THREAD = X86_R12 };
 enum {
-	OFF_FRAME = offsetof(struct wire_thread, frame),
 	OFF_BUDGET = offsetof(struct wire_thread, budget),
 	OFF_REGS = offsetof(struct wire_thread, regs),
 	OFF_COOKIE = offsetof(struct wire_thread, cookie),
@@ -74,6 +74,7 @@ enum {
 	CONST_SIZE,
 	CONST_SHARED,
 	CONST_THREADS,
+	CONST_STACKS,
 	CONST_LIMIT /* of loads: the size less 1, 2, 4, 8 bytes */,
 	CONST_STORE_LIMIT = CONST_LIMIT + 4,
 	CONSTS = CONST_STORE_LIMIT + 4
@@ -533,6 +534,14 @@ static void load_imm64(struct jit *j, uint32_t i, const struct bpf_insn *ins)
 
 /* --- calls --- */
 
+/* reg = where the running generation begins. One byte of the word: who else writes the slot is not to choose an address. */
+static void load_gen(struct jit *j, unsigned reg, const struct wire_map *m)
+{
+	assert(m->gen_stride <= INT32_MAX);
+	x86_rm(&j->b, 4, X86_OP_MOVZX8, reg, THREAD, OFF_GEN);
+	x86_imul_imm(&j->b, 8, reg, reg, (int32_t)m->gen_stride);
+}
+
 /* rax = address of the value at rax bytes from the map's first. */
 static void value_address(struct jit *j, const struct wire_map *m)
 {
@@ -544,8 +553,7 @@ static void value_address(struct jit *j, const struct wire_map *m)
 		return;
 	}
 	if (m->kind == WIRE_MAP_AGG_ARRAY) {
-		x86_mov_imm(b, T0, m->gen_stride);
-		x86_rm(b, 8, X86_OP_IMUL, T0, THREAD, OFF_GEN);
+		load_gen(j, T0, m);
 		x86_rr(b, 8, x86_alu_op(X86_ADD), T0, X86_RAX);
 	}
 	if (m->base <= INT32_MAX) {
@@ -564,8 +572,7 @@ static void known_address(struct jit *j, const struct wire_map *m, uint64_t off)
 		load_address(j, X86_RAX, m->base + off);
 	} else if (m->kind == WIRE_MAP_AGG_ARRAY && m->gen_stride <= INT32_MAX &&
 		   m->base + off <= INT32_MAX) {
-		x86_rm(b, 8, X86_OP_LOAD, X86_RAX, THREAD, OFF_GEN);
-		x86_imul_imm(b, 8, X86_RAX, X86_RAX, (int32_t)m->gen_stride);
+		load_gen(j, X86_RAX, m);
 		x86_rx(b, 8, X86_OP_LEA, X86_RAX, THREAD, X86_RAX, (int32_t)(m->base + off));
 	} else if (m->kind == WIRE_MAP_AGG_ARRAY) {
 		x86_mov_imm(b, X86_RAX, off);
@@ -1277,6 +1284,27 @@ void jit_functions(struct jit *j)
 	j->at[j->ninsns] = j->b.n;
 }
 
+void jit_own(struct jit *j, unsigned reg)
+{
+	struct x86 *b = &j->b;
+
+	x86_mov_rr(b, reg, THREAD);
+	if (j->env->stack_shift)
+		x86_shift_imm(b, 8, X86_SHR, reg, j->env->stack_shift);
+	x86_rip(b, 8, 0x03, reg, const_at(j, CONST_STACKS));
+}
+
+/* to = T0 less the lowest byte of the program's stack. */
+static void from_frame(struct jit *j, unsigned to)
+{
+	struct x86 *b = &j->b;
+
+	jit_own(j, to);
+	x86_rm(b, 8, X86_OP_LOAD, to, to, offsetof(struct wire_own, frame));
+	x86_rr(b, 8, X86_OP_GROUP3, X86_NEG, to);
+	x86_rr(b, 8, x86_alu_op(X86_ADD), T0, to);
+}
+
 /* in: T0 address, T1 bytes. Carry: not the program's. T2 is lost. */
 static void range_piece(struct jit *j)
 {
@@ -1296,8 +1324,7 @@ static void range_piece(struct jit *j)
 	good = x86_jcc_over(b, X86_BE);
 	x86_land(b, out);
 	x86_land(b, over);
-	x86_mov_rr(b, T2, T0);
-	x86_rm(b, 8, 0x2b, T2, THREAD, OFF_FRAME);
+	from_frame(j, T2);
 	x86_alu_imm(b, 8, X86_CMP, T2, (int32_t)j->data);
 	bad1 = x86_jcc_over(b, X86_A);
 	x86_rr(b, 8, x86_alu_op(X86_ADD), T1, T2);
@@ -1321,11 +1348,13 @@ static void stop_piece(struct jit *j)
 	struct x86 *b = &j->b;
 
 	j->stop = b->n;
-	x86_rm(b, 8, X86_OP_LOAD, X86_RSP, THREAD, OFF_FRAME);
+	jit_own(j, T0);
+	x86_rm(b, 8, X86_OP_LOAD, X86_RSP, T0, offsetof(struct wire_own, frame));
 	x86_alu_imm(b, 8, X86_SUB, X86_RSP, 16);
 	x86_mov_rr(b, X86_R9, THREAD);
 	x86_call(b, jit_agent(j, WIRE_AGENT_violation));
-	x86_rm(b, 8, X86_OP_LOAD, X86_RSP, THREAD, OFF_FRAME);
+	jit_own(j, T0);
+	x86_rm(b, 8, X86_OP_LOAD, X86_RSP, T0, offsetof(struct wire_own, frame));
 	x86_alu_imm(b, 8, X86_SUB, X86_RSP, 8); /* the first function's return address */
 	x86_rr(b, 4, x86_alu_op(X86_XOR), X86_RAX, X86_RAX);
 	x86_ret(b);
@@ -1348,8 +1377,7 @@ static void cold_path(struct jit *j, const struct jit_cold *c)
 		return;
 	}
 	if (!c->fail && j->data >= c->size) {
-		x86_mov_rr(b, T1, T0);
-		x86_rm(b, 8, 0x2b, T1, THREAD, OFF_FRAME);
+		from_frame(j, T1);
 		x86_alu_imm(b, 8, X86_CMP, T1, (int32_t)(j->data - c->size));
 		x86_jcc(b, X86_BE, c->back, true);
 	}
@@ -1373,7 +1401,8 @@ void jit_cold_paths(struct jit *j, uint32_t first)
 void jit_pieces(struct jit *j)
 {
 	uint64_t consts[CONSTS] = { j->env->area, j->env->area_size, j->env->shared,
-				    j->env->private + offsetof(struct wire_private, threads) };
+				    j->env->private + offsetof(struct wire_private, threads),
+				    j->env->stacks };
 	uint64_t shared_size = j->env->area + j->env->area_size - j->env->shared;
 	bool stops = j->facts.checks;
 

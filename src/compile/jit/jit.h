@@ -32,6 +32,8 @@ struct jit_env {
 	uint64_t agent;    /* address of struct wire_agent_head at run time */
 	const struct wire_agent_head *head; /* the same, readable here */
 	uint64_t private;                   /* address of struct wire_private */
+	uint64_t stacks;                    /* wire_area.stacks and stack_shift */
+	uint32_t stack_shift;
 	enum wire_identity identity;
 	uint64_t id_disp;
 	uint64_t code; /* address the result will run at */

@@ -187,6 +187,8 @@ void jit_thunk_pieces(struct jit *j);
 void jit_host(struct jit *j);
 /* Where the address of wire_private.threads stands. */
 int64_t jit_threads(const struct jit *j);
+/* reg = the running thread's struct wire_own. Flags are lost. */
+void jit_own(struct jit *j, unsigned reg);
 /* Is it within reach of a RIP-relative operand? */
 bool jit_near(const struct jit *j, uint64_t addr);
 /* An instruction with a memory operand at a fixed address; tmp is lost where that is far. */

@@ -4,7 +4,7 @@
  *	[site's rsp - 128, MID]  return address into the stub
  *	                         rax, flags (MID: lahf, seto)
  *	                         r12, r11, r10 (not where the program does without it)
- * Then, on the same stack or from thread->stack_top down:
+ * Then, on the same stack or from its struct wire_own down:
  *	[probe stack] the traced program's rsp
  *	struct pt_regs, which also keeps what the program clobbers; or just that, pushed
  *	eBPF stacks: `frame`, 16-byte aligned on the probe stack, is their lowest byte
@@ -25,6 +25,7 @@ enum {
 };                           /* the top is for calls of the agent that ask() makes there */
 enum { SIGNAL_ROOM = 8192 }; /* for the agent, and for what signals come while it runs */
 
+#define OWN_OFF(field) ((int32_t)offsetof(struct wire_own, field))
 #define THREAD_OFF(field) ((int32_t)offsetof(struct wire_thread, field))
 
 /* struct pt_regs, by x86 register. */
@@ -107,8 +108,10 @@ static void run(struct jit *j, bool in_place)
 
 	if (j->uses_r10)
 		x86_rm(b, 8, X86_OP_LEA, X86_RBP, X86_RSP, (int32_t)j->data);
-	if (j->probe_stack)
-		x86_rm(b, 8, X86_OP_STORE, X86_RSP, THREAD, THREAD_OFF(frame));
+	if (j->probe_stack) {
+		jit_own(j, T0);
+		x86_rm(b, 8, X86_OP_STORE, X86_RSP, T0, OWN_OFF(frame));
+	}
 	if (j->facts.budget_used)
 		x86_store_imm(b, 8, THREAD, THREAD_OFF(budget), JIT_BUDGET);
 	if (in_place)
@@ -188,7 +191,7 @@ static void fill_regs(struct jit *j, enum wire_stub_kind kind, uint32_t keep, in
 		x86_store_imm(b, 8, X86_RSP, regs + REGS_SS, USER_SS);
 }
 
-/* rsp = the probe stack; in a handler on the thread's signal stack, that one, if it has room. Off it, the kernel would
+/* T1: rsp. rsp = the probe stack; in a handler on the thread's signal stack, that one, if it has room. Off it, the kernel would
  * take it for free, and put the next signal's frame over the handler's. */
 static void choose_stack(struct jit *j)
 {
@@ -197,16 +200,18 @@ static void choose_stack(struct jit *j)
 	struct x86 *b = &j->b;
 	uint32_t above, below, stay;
 
-	x86_rm(b, 8, 0x3b, X86_RSP, THREAD, THREAD_OFF(alt_hi));
+	jit_own(j, T0);
+	x86_rm(b, 8, 0x3b, X86_RSP, T0, OWN_OFF(alt_hi));
 	above = x86_jcc_over(b, X86_AE);
-	x86_rm(b, 8, X86_OP_LEA, T0, X86_RSP, -room);
-	x86_rm(b, 8, 0x3b, T0, THREAD, THREAD_OFF(alt_lo));
+	x86_rm(b, 8, X86_OP_LEA, T1, X86_RSP, -room);
+	x86_rm(b, 8, 0x3b, T1, T0, OWN_OFF(alt_lo));
+	x86_mov_rr(b, T1, X86_RSP); /* flags stay */
 	below = x86_jcc_over(b, X86_B);
 	x86_alu_imm(b, 8, X86_AND, X86_RSP, -16);
 	stay = x86_jmp_over(b);
 	x86_land(b, above);
 	x86_land(b, below);
-	x86_rm(b, 8, X86_OP_LOAD, X86_RSP, THREAD, THREAD_OFF(stack_top));
+	x86_mov_rr(b, X86_RSP, T0);
 	x86_land(b, stay);
 }
 
@@ -508,8 +513,10 @@ static void ask(struct jit *j, enum wire_agent_entry entry, int arg1, unsigned r
 		x86_push(b, kept[i]);
 	x86_mov_rr(b, X86_RBP, X86_RSP);
 	/* what needs more than a few bytes */
-	if (entry == WIRE_AGENT_ktime && !j->probe_stack)
-		x86_rm(b, 8, X86_OP_LOAD, X86_RSP, THREAD, THREAD_OFF(stack_top));
+	if (entry == WIRE_AGENT_ktime && !j->probe_stack) {
+		jit_own(j, T0);
+		x86_mov_rr(b, X86_RSP, T0);
+	}
 	x86_alu_imm(b, 8, X86_AND, X86_RSP, -16);
 	if (entry != WIRE_AGENT_ring_reserve)
 		x86_mov_rr(b, X86_RDI, THREAD);
@@ -557,7 +564,8 @@ void jit_host(struct jit *j)
 		x86_push(b, kept[i]);
 	x86_mov_rr(b, THREAD, X86_RDI);
 	x86_mov_rr(b, T0, X86_RSP);
-	x86_rm(b, 8, X86_OP_LOAD, X86_RSP, THREAD, THREAD_OFF(stack_top));
+	jit_own(j, T1);
+	x86_mov_rr(b, X86_RSP, T1);
 	x86_alu_imm(b, 8, X86_SUB, X86_RSP, HOST_BELOW);
 	x86_push(b, T0);
 	x86_alu_imm(b, 8, X86_SUB, X86_RSP, (int32_t)j->data + 8);

@@ -38,7 +38,7 @@ static uint64_t power_of_two(uint64_t n)
 uint64_t area_private_size(void)
 {
 	return round_up(sizeof(struct wire_private), PAGE) +
-	       (uint64_t)INPROC_THREADS * (WIRE_PROBE_STACK + PAGE);
+	       (uint64_t)INPROC_THREADS * WIRE_STACK_STRIDE;
 }
 
 /* Is [addr, addr + size) free in the process? */
@@ -383,8 +383,6 @@ static void init_thread(struct inproc_engine *e, uint32_t slot)
 	t->self = (uintptr_t)t;
 	t->area = (uintptr_t)e->area;
 	t->slot = slot;
-	t->stack_top = e->addr + WIRE_PRIVATE + round_up(sizeof(struct wire_private), PAGE) +
-		       (uint64_t)(slot + 1) * (WIRE_PROBE_STACK + PAGE) - LINE;
 }
 
 /* This process takes slot 0 for BEGIN, END and timers. In shared memory it is only seen to be taken: here, private memory lies over
@@ -465,13 +463,18 @@ static struct err *lay_out_threads(struct inproc_engine *e)
 	struct wire_area *a = e->area;
 	uint64_t end;
 
-	a->thread_stride = e->thread_stride = round_up(e->thread_used, PAGE);
+	a->thread_stride = WIRE_STACK_STRIDE;
+	for (a->stack_shift = 0; a->thread_stride < e->thread_used; a->stack_shift++)
+		a->thread_stride <<= 1;
+	e->thread_stride = a->thread_stride;
 	a->size_of_thread = (uint32_t)e->thread_used;
 	a->threads = area_alloc_shared(e, a->thread_stride * INPROC_THREADS + PAGE);
 	if (!a->threads)
 		return err_new(ENOMEM, "%u thread slots of %llu bytes do not fit", INPROC_THREADS,
 			       (unsigned long long)a->thread_stride);
 	a->threads = e->threads = round_up(a->threads, PAGE);
+	a->stacks = e->addr + WIRE_PRIVATE + WIRE_KEPT + WIRE_STACK_STRIDE -
+		    sizeof(struct wire_own) - (a->threads >> a->stack_shift);
 	end = round_up(e->shared.at + INPROC_LATER, PAGE);
 	if (end > e->shared.end)
 		return err_new(ENOMEM, "the program's maps leave no room in shared memory");
