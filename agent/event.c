@@ -40,15 +40,24 @@ static uint64_t room(const struct wire_thread *t, bool other)
 	       (other ? l->task_size + l->signal_size + l->mm_size : 0);
 }
 
+/* The signal_struct of a stand-in: one in the slot has its own behind it, whatever a process that shares the slot has written there. */
+static uint64_t signal_of(const struct wire_thread *t, uint64_t task)
+{
+	const struct wire_task_layout *l = &area()->task;
+
+	return task == room(t, false) || task == room(t, true) ? task + l->task_size
+							       : *word_at(task, l->signal);
+}
+
 /* A copy with other numbers; its signal_struct is its own. */
 static uint64_t copy(const struct wire_thread *t, bool other, uint64_t from, uint32_t pid,
 		     uint32_t tgid)
 {
 	const struct wire_task_layout *l = &area()->task;
-	uint64_t to = room(t, other), signal = to + l->task_size;
+	uint64_t to = room(t, other), signal = signal_of(t, to);
 
 	mem_copy((void *)to, (void *)from, l->task_size);
-	mem_copy((void *)signal, (void *)*word_at(from, l->signal), l->signal_size);
+	mem_copy((void *)signal, (void *)signal_of(t, from), l->signal_size);
 	*word_at(to, l->signal) = signal;
 	put32(to, l->pid, pid);
 	put32(to, l->tgid, tgid);
@@ -112,12 +121,20 @@ static uint32_t threads(void)
 		       : 0;
 }
 
-static void put_threads(uint64_t task, uint32_t n, uint32_t live)
+static void put_threads(const struct wire_thread *t, uint64_t task, uint32_t n, uint32_t live)
 {
-	uint64_t signal = *word_at(task, area()->task.signal);
+	uint64_t signal = signal_of(t, task);
 
 	put32(signal, area()->task.nr_threads, n);
 	put32(signal, area()->task.live, live);
+}
+
+/* Do n bytes lie in facts or shared memory? */
+static bool is_told(uint64_t at, uint64_t n)
+{
+	uint64_t off = at - (uintptr_t)area();
+
+	return off < area()->span && n <= area()->span - off;
 }
 
 /* Of a child that `number` names; n: threads that the process has now. A thread just made counts, though it may have ended. */
@@ -125,23 +142,30 @@ static uint64_t child(struct wire_thread *t, const uint64_t *regs, uint32_t nr, 
 		      uint32_t n)
 {
 	const struct wire_task_layout *l = &area()->task;
-	uint64_t flags = nr == SYS_CLONE ? regs[RDI] : nr == SYS_VFORK ? MEMORY_FLAG : 0, c, mm;
+	uint64_t flags = nr == SYS_CLONE   ? regs[RDI]
+			 : nr == SYS_VFORK ? MEMORY_FLAG
+					   : 0,
+		 c, mm, from;
+	const uint64_t task = room(t, false);
 
 	if (nr == SYS_CLONE3)
 		agent_probe_read((uintptr_t)&flags, sizeof(flags), regs[RDI], 0, 0, t);
 	if (flags & THREAD_FLAG) {
 		if (n == 1)
-			put_threads(t->task, 2, 2);
-		return copy(t, true, t->task, number, t->pid);
+			put_threads(t, task, 2, 2);
+		return copy(t, true, task, number, t->pid);
 	}
-	c = copy(t, true, t->task, number, number);
+	c = copy(t, true, task, number, number);
 	if (!(flags & MEMORY_FLAG)) {
 		mm = c + l->task_size + l->signal_size;
-		mem_copy((void *)mm, (void *)*word_at(c, l->mm), l->mm_size);
-		*word_at(c, l->mm) = mm;
+		from = *(volatile any64 *)word_at(c, l->mm);
+		if (is_told(from, l->mm_size)) {
+			mem_copy((void *)mm, (void *)from, l->mm_size);
+			*word_at(c, l->mm) = mm;
+		}
 	}
-	*word_at(c, l->real_parent) = t->task;
-	put_threads(c, 1, 1);
+	*word_at(c, l->real_parent) = task;
+	put_threads(t, c, 1, 1);
 	return c;
 }
 
@@ -177,7 +201,7 @@ static bool sends(struct wire_thread *t, struct wire_event *ev, const uint64_t *
 {
 	bool group = nr == SYS_KILL || nr == SYS_RT_SIGQUEUEINFO, last = group || nr == SYS_TKILL;
 	uint64_t tid = last ? regs[RDI] : regs[RSI], sig = last ? regs[RSI] : regs[RDX],
-		 task = t->task;
+		 task = room(t, false);
 
 	if (!last && nr != SYS_TGKILL && nr != SYS_RT_TGSIGQUEUEINFO)
 		return false;
@@ -218,6 +242,7 @@ ENTRY uint64_t agent_event(const uint64_t *regs, const struct wire_stub *stub,
 	struct wire_event *ev = event_of(t);
 	uint32_t kind = (uint16_t)stub->kind, nr = (uint32_t)regs[ORIG_RAX], n;
 	uint32_t result = (uint32_t)regs[RAX];
+	uint64_t task;
 	bool forks = nr - SYS_CLONE < 3 || nr == SYS_CLONE3, last;
 
 	ev->word[0] = (uintptr_t)regs;
@@ -228,17 +253,18 @@ ENTRY uint64_t agent_event(const uint64_t *regs, const struct wire_stub *stub,
 		own_task(t);
 	if (!t->task)
 		return 0;
+	task = room(t, false); /* where own_task() has put it */
 	try2(SYS_PRCTL, PR_GET_NAME, (uintptr_t)t->comm);
 	t->comm_time = now_ns();
-	mem_copy((void *)(t->task + area()->task.comm), t->comm, COMM_SIZE);
+	mem_copy((void *)(task + area()->task.comm), t->comm, COMM_SIZE);
 	if (kind == WIRE_STUB_ENTERS) {
 		ev->word[1] = nr;
 		return (uintptr_t)ev;
 	}
 	n = threads();
 	if (n)
-		put_threads(t->task, n, n);
-	ev->word[0] = t->task;
+		put_threads(t, task, n, n);
+	ev->word[0] = task;
 	switch (kind) {
 	case WIRE_STUB_EXECS:
 	case WIRE_STUB_STAYS:
@@ -257,15 +283,15 @@ ENTRY uint64_t agent_event(const uint64_t *regs, const struct wire_stub *stub,
 	case WIRE_STUB_STARTS:
 		if (!forks || result)
 			return 0;
-		ev->word[1] = ev->word[2] = t->task;
+		ev->word[1] = ev->word[2] = task;
 		break;
 	case WIRE_STUB_EXITS:
 		if (nr != SYS_EXIT && nr != SYS_EXIT_GROUP)
 			return 0;
 		last = is_last(t, nr, n);
-		put32(t->task, area()->task.exit_code, (uint32_t)(regs[RDI] & 0xff) << 8);
+		put32(task, area()->task.exit_code, (uint32_t)(regs[RDI] & 0xff) << 8);
 		if (n)
-			put_threads(t->task, n, last ? 0 : n);
+			put_threads(t, task, n, last ? 0 : n);
 		t->ended = t->tid;
 		ev->word[1] = last;
 		break;

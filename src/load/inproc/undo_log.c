@@ -162,11 +162,17 @@ bool undo_left(pid_t pid, uint64_t base, uint64_t inode, uint64_t code_inode)
 
 	for (char *line = text ? strtok_r(text, "\n", &save) : NULL; line && !found;
 	     line = strtok_r(NULL, "\n", &save)) {
+		struct control_map m = { 0 };
 		unsigned long long lo, have;
+		char name[UNDO_NAME];
 
-		if (sscanf(line, "%llx-%*x %*s %*s %*s %llu", &lo, &have) == 2 && have)
-			found = (lo == base && have == code_inode) ||
-				(lo == base + WIRE_FACTS && have == inode);
+		/* memory files are all on one device: their names tell them from other files of these numbers */
+		if (sscanf(line, "%llx-%*x %*s %*s %*s %llu %39s", &lo, &have, name) != 3)
+			continue;
+		m.name = name;
+		found = (lo == base && have == code_inode && undo_name_is(&m, WIRE_MEMFD_CODE)) ||
+			(lo == base + WIRE_FACTS && have == inode &&
+			 undo_name_is(&m, WIRE_MEMFD_FACTS));
 	}
 	return found;
 }
