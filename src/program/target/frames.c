@@ -23,7 +23,7 @@ enum {
 };
 
 /* What one scan may cost, since a process may write frames that no kernel made: so many frames in all, so many words that look
- * like a frame's return address and are none, and so much time. */
+ * like a frame's return address and are none; and so much time, all scans of one stop together. */
 enum { FRAMES_MAX = 256, FRAMES_PER_THREAD = 16, READS_MAX = 1 << 14 };
 static const uint64_t SCAN_NS = 5ull * 1000 * 1000 * 1000;
 
@@ -38,7 +38,7 @@ struct scan {
 	const struct control_range *ranges;
 	uint32_t nranges;
 	uint32_t frames, frames_max, reads;
-	uint64_t deadline;
+	uint64_t begun, deadline;
 	bool words, found, spent; /* spent: one of the limits above is reached */
 };
 
@@ -202,15 +202,20 @@ static struct err *scan_init(struct scan *s, struct control *c)
 	const struct control_map *maps;
 	uint32_t n;
 
+	if (c->scan_of != c->stop_begun)
+		c->scanned = 0;
+	c->scan_of = c->stop_begun;
 	*s = (struct scan){ .c = c,
 			    .frames_max = FRAMES_MAX + c->threads.n * FRAMES_PER_THREAD,
-			    .deadline = now_ns() + SCAN_NS };
+			    .begun = now_ns() };
+	s->deadline = s->begun + (c->scanned < SCAN_NS ? SCAN_NS - c->scanned : 0);
 	s->buf = xmalloc(CHUNK);
 	return control_maps(c, &maps, &n);
 }
 
 static void scan_fini(struct scan *s)
 {
+	s->c->scanned += now_ns() - s->begun;
 	vec_fini(&s->stacks);
 	vec_fini(&s->known);
 	vec_fini(&s->restorers);

@@ -14,9 +14,10 @@ struct control {
 	int mem;           /* /proc/PID/mem */
 	bool no_mem_write; /* /proc/PID/mem does not write to read-only pages: PTRACE_POKETEXT */
 	bool stopped;
-	bool own;            /* started by us */
-	int options;         /* PTRACE_O_ */
-	uint64_t stop_begun; /* ns */
+	uint64_t scan_of, scanned; /* frames.c: of the stop that began then, ns spent */
+	bool own;                  /* started by us */
+	int options;               /* PTRACE_O_ */
+	uint64_t stop_begun;       /* ns */
 	VEC(struct control_thread) threads;
 	VEC(struct control_map) maps;
 	char *maps_text;
