@@ -19,9 +19,10 @@
  *	site:  jmp stub                         5 bytes; int3 fills what it leaves over
  *	stub:  struct wire_stub                 data, just before the code
  *	       [lea -128(%rsp),%rsp]            WIRE_STUB_MID and later kinds: the red zone
- *	       call *slot(%rip)                 6 bytes; slot holds the thunk's address
+ *	       call gate                        6 bytes
  *	       [lea 128(%rsp),%rsp]
  *	       moved instructions, jmp back
+ *	gate:  jmp *                            to a thunk, which is farther away; the island has one for each
  *	thunk: saves what the program clobbers, finds the thread, calls the program, restores
  *
  * The thunk finds its struct wire_stub behind the return address: WIRE_STUB_CALL (+ WIRE_STUB_LEA) + sizeof back. That

@@ -382,10 +382,9 @@ static uint64_t find_room(uint64_t lo, uint64_t hi, uint64_t size)
 }
 
 /* Thunks at the start of an island: by kind. Counter index: struct wire_stub.probe. */
-static uint32_t make_thunks(uint8_t *p, uint64_t counters, uint64_t at,
-			    uint32_t offset[WIRE_STUB_KINDS])
+static uint32_t make_thunks(uint8_t *p, uint64_t counters, uint32_t offset[WIRE_STUB_KINDS])
 {
-	uint32_t n = 64;
+	uint32_t n = 0;
 
 	for (int kind = 0; kind < WIRE_STUB_KINDS; kind++) {
 		int32_t back = -(WIRE_STUB_CALL + (kind == WIRE_STUB_MID ? WIRE_STUB_LEA : 0) + 16);
@@ -428,11 +427,6 @@ static uint32_t make_thunks(uint8_t *p, uint64_t counters, uint64_t at,
 		C(0xc3);
 		memcpy(p + n, code, k);
 		n += (k + 15) & ~15u;
-	}
-	for (int kind = 0; kind < WIRE_STUB_KINDS; kind++) {
-		uint64_t v = at + offset[kind];
-
-		memcpy(p + kind * 8, &v, 8);
 	}
 	return n;
 }
@@ -488,7 +482,7 @@ static void patch_module(pid_t pid, int mem, uint64_t pc, const struct mapped *m
 	}
 	island = xcalloc(1, size);
 	memset(island, 0xcc, size);
-	n = make_thunks(island, counters, at, offset);
+	n = make_thunks(island, counters, offset);
 	for (uint32_t i = 0; i < m->patches.n; i++) {
 		const struct patch *p = &m->patches.v[i];
 		uint16_t moved[TEXT_SITE_MAX];
@@ -498,7 +492,7 @@ static void patch_module(pid_t pid, int mem, uint64_t pc, const struct mapped *m
 
 		for (uint32_t k = 0; k < p->points.n; k++) {
 			p->points.v[k].probe = *next < COUNTERS - 1 ? (*next)++ : *next;
-			p->points.v[k].slot = at + (uint64_t)p->points.v[k].kind * 8;
+			p->points.v[k].gate = at + offset[p->points.v[k].kind];
 			total_entries += p->points.v[k].kind == WIRE_STUB_ENTRY;
 			total_returns += p->points.v[k].kind != WIRE_STUB_ENTRY;
 		}

@@ -801,8 +801,8 @@ static void test_join(void **state)
 
 /* --- stubs that run --- */
 
-/* The module, its stubs and slots in one mapping that may be written and executed. */
-enum { RUN_SIZE = 0x10000, RUN_STUB = 0x8000, RUN_SLOT = 0xf000 };
+/* The module, its stubs and gates in one mapping that may be written and executed. */
+enum { RUN_SIZE = 0x10000, RUN_STUB = 0x8000, RUN_GATE = 0xf000, GATE_SIZE = 16 };
 struct fired {
 	uint64_t site;
 	uint32_t probe, kind;
@@ -847,10 +847,13 @@ static void run_begin(struct made *m)
 	run = mmap(NULL, RUN_SIZE, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS,
 		   -1, 0);
 	assert_true(run != MAP_FAILED);
-	memset(run, 0xcc, RUN_SLOT);
+	memset(run, 0xcc, RUN_SIZE);
 	memcpy(run + T, m->e.image + ELF_TEXT_OFF, ELF_TEXT_SIZE);
 	memcpy(run + D, m->e.image + ELF_DATA_OFF, DATA_MAX);
-	memcpy(run + RUN_SLOT, thunks, sizeof(thunks));
+	for (int i = 0; i < 2; i++) { /* jmp *(%rip) */
+		memcpy(run + RUN_GATE + i * GATE_SIZE, "\xff\x25\0\0\0\0", 6);
+		memcpy(run + RUN_GATE + i * GATE_SIZE + 6, &thunks[i], 8);
+	}
 	nfired = 0;
 }
 
@@ -866,8 +869,8 @@ static uint16_t stub_moved[TEXT_SITE_MAX];
 static struct text_point point(uint32_t at, enum wire_stub_kind kind, uint32_t probe)
 {
 	return (struct text_point){ (uint8_t)at, kind, probe,
-				    (uint64_t)(uintptr_t)run + RUN_SLOT +
-					    (kind == WIRE_STUB_MID ? 8 : 0) };
+				    (uint64_t)(uintptr_t)run + RUN_GATE +
+					    (kind == WIRE_STUB_MID ? GATE_SIZE : 0) };
 }
 
 static void place(const struct text_site *s, const struct text_point *p, uint32_t n)
@@ -1115,25 +1118,25 @@ static void test_stub_errors(void **state)
 {
 	struct made m =
 		make(CODE("\x48\x8b\x05\xf9\x21\0\0\xc3"), NULL, 0, SYMBOLS(FUNC("f", 0, 8)));
-	uint64_t slot = 0x10000;
+	uint64_t gate = 0x10000;
 	uint32_t probe = 1, n, code;
 	uint16_t moved[TEXT_SITE_MAX];
 	uint8_t out[TEXT_STUB_MAX];
-	struct text_point p = { .at = 3, .kind = WIRE_STUB_MID, .slot = slot };
+	struct text_point p = { .at = 3, .kind = WIRE_STUB_MID, .gate = gate };
 	struct text_site s;
 	struct err *e;
 
 	begin(&m);
 	s = entry(&m, 0);
-	assert_null(text_stub(&s, 0, 0x8000, &probe, &slot, 1, out, sizeof(out), &n, &code, moved));
+	assert_null(text_stub(&s, 0, 0x8000, &probe, &gate, 1, out, sizeof(out), &n, &code, moved));
 	/* too little room at every size */
 	for (uint32_t max = 0; max < n; max++) {
-		e = text_stub(&s, 0, 0x8000, &probe, &slot, 1, out, max, &n, &code, moved);
+		e = text_stub(&s, 0, 0x8000, &probe, &gate, 1, out, max, &n, &code, moved);
 		assert_non_null(e);
 		err_free(e);
 	}
-	/* too far from the slot, from the site */
-	e = text_stub(&s, 0, 0x100008000, &probe, &slot, 1, out, sizeof(out), &n, &code, moved);
+	/* too far from the gate, from the site */
+	e = text_stub(&s, 0, 0x100008000, &probe, &gate, 1, out, sizeof(out), &n, &code, moved);
 	assert_non_null(strstr(e->text, "2 GB"));
 	err_free(e);
 	/* a probe inside an instruction */
@@ -1141,7 +1144,7 @@ static void test_stub_errors(void **state)
 	assert_non_null(strstr(e->text, "inside an instruction"));
 	err_free(e);
 	s.mode = TEXT_NONE;
-	e = text_stub(&s, 0, 0x8000, &probe, &slot, 1, out, sizeof(out), &n, &code, moved);
+	e = text_stub(&s, 0, 0x8000, &probe, &gate, 1, out, sizeof(out), &n, &code, moved);
 	assert_non_null(e);
 	err_free(e);
 	end(&m);

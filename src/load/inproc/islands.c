@@ -9,8 +9,8 @@
 #include "load/inproc/agent.h"
 #include "load/inproc/undo.h"
 
-/* Behind the programs' thunks. */
-enum { SLOT_SIGACTION, SLOT_LOADS, SLOT_EXECS, SLOT_SECCOMP, SLOT_PRCTL, SLOT_SYSCALL, SLOTS };
+/* Behind the gates of the programs' thunks. */
+enum { GATE_SIGACTION, GATE_LOADS, GATE_EXECS, GATE_SECCOMP, GATE_PRCTL, GATE_SYSCALL, GATES };
 enum {
 	PAGE = 4096,
 	STUB_ALIGN = 16,
@@ -18,6 +18,13 @@ enum {
 	STUB_PROBE = 48,    /* each probe of a stub */
 	REACH = 0x70000000, /* less than 2 GB, to the middle of which island and text lie */
 };
+/* Stubs call it. An indirect call in each stub would do without, but then each needs a prediction of its own: where hundreds of
+ * functions are probed, that cost two thirds of a firing. */
+struct gate {
+	uint8_t jump[8]; /* jmp *target(%rip) */
+	uint64_t target;
+};
+_Static_assert(sizeof(struct gate) == 16, "the jump knows where target is");
 
 static uint64_t round_up(uint64_t n, uint64_t unit)
 {
@@ -75,15 +82,22 @@ static uint64_t find_gap(const struct ranges *r, uint64_t lo, uint64_t hi, uint6
 	return best;
 }
 
-static uint64_t slots_size(const struct inproc_engine *e)
+static uint64_t gates_size(const struct inproc_engine *e)
 {
-	return ((uint64_t)e->base.image->nprogs * WIRE_STUB_ALL + SLOTS) * 8;
+	return ((uint64_t)e->base.image->nprogs * WIRE_STUB_ALL + GATES) * sizeof(struct gate);
+}
+
+static void write_gate(struct inproc_module *m, uint64_t i, uint64_t target)
+{
+	const struct gate g = { "\xff\x25\x02\0\0\0\xcc\xcc", target };
+
+	memcpy(m->island_mem + i * sizeof(g), &g, sizeof(g));
 }
 
 uint64_t island_room(const struct inproc_engine *e, const struct inproc_process *p,
 		     const struct inproc_module *m)
 {
-	uint64_t n = slots_size(e) + (m->loads_state ? BELL_ROOM : 0) + (m->execs ? BELL_ROOM : 0);
+	uint64_t n = gates_size(e) + (m->loads_state ? BELL_ROOM : 0) + (m->execs ? BELL_ROOM : 0);
 
 	for (uint32_t i = 0; i < m->nsites; i++) {
 		const struct inproc_site *s = &p->sites.v[m->first_site + i];
@@ -109,21 +123,20 @@ static int by_point(const void *a, const void *b)
 	return x->probe < y->probe ? -1 : x->probe > y->probe;
 }
 
-/* An island begins with the addresses of thunks: of each program one for each kind of stub, then the agent's, then those of
- * bells, which follow. */
-static uint64_t slot_of(const struct inproc_module *m, const struct inproc_point *p,
+/* An island begins with gates: of each program one for each kind of stub, then to the agent, then to bells, which follow. */
+static uint64_t gate_of(const struct inproc_module *m, const struct inproc_point *p,
 			uint32_t nprogs)
 {
 	const uint64_t own = (uint64_t)nprogs * WIRE_STUB_ALL;
-	uint64_t i = p->probe == INPROC_SIGACTION ? own + SLOT_SIGACTION
-		     : p->probe == INPROC_LOADS   ? own + SLOT_LOADS
-		     : p->probe == INPROC_EXECS   ? own + SLOT_EXECS
-		     : p->probe == INPROC_SECCOMP ? own + SLOT_SECCOMP
-		     : p->probe == INPROC_PRCTL   ? own + SLOT_PRCTL
-		     : p->probe == INPROC_SYSCALL ? own + SLOT_SYSCALL
+	uint64_t i = p->probe == INPROC_SIGACTION ? own + GATE_SIGACTION
+		     : p->probe == INPROC_LOADS   ? own + GATE_LOADS
+		     : p->probe == INPROC_EXECS   ? own + GATE_EXECS
+		     : p->probe == INPROC_SECCOMP ? own + GATE_SECCOMP
+		     : p->probe == INPROC_PRCTL   ? own + GATE_PRCTL
+		     : p->probe == INPROC_SYSCALL ? own + GATE_SYSCALL
 						  : (uint64_t)p->prog * WIRE_STUB_ALL + p->kind;
 
-	return m->island + i * 8;
+	return m->island + i * sizeof(struct gate);
 }
 
 /* Which system call returns at point k: the last of a place forgets what is looked up. */
@@ -159,7 +172,7 @@ static struct err *write_stub(const struct inproc_module *m, struct inproc_site 
 			.probe = p->probe,
 			.shown = p->shown ? p->shown + s->bias : 0,
 			.call = call_of(s->points.v, n, k),
-			.slot = slot_of(m, p, nprogs),
+			.gate = gate_of(m, p, nprogs),
 		};
 	}
 	err = text_stub_points(&s->text, s->bias, m->island + at, points, n, m->island_mem + at,
@@ -172,34 +185,32 @@ static struct err *write_stub(const struct inproc_module *m, struct inproc_site 
 struct err *island_write_stubs(struct inproc_engine *e, struct inproc_process *p,
 			       struct inproc_module *m)
 {
-	const uint64_t sigaction = e->addr + agent_blob()->entry[WIRE_AGENT_sigaction_site];
+	const uint32_t *entry = agent_blob()->entry;
 	uint32_t nprogs = e->base.image->nprogs;
-	uint64_t *slots = (uint64_t *)(void *)m->island_mem + (uint64_t)nprogs * WIRE_STUB_ALL;
-	uint64_t at = slots_size(e);
+	uint64_t own = (uint64_t)nprogs * WIRE_STUB_ALL;
+	uint64_t at = gates_size(e);
 	struct err *err = NULL;
 
-	slots[SLOT_SIGACTION] = sigaction;
-	slots[SLOT_SECCOMP] = e->addr + agent_blob()->entry[WIRE_AGENT_seccomp_site];
-	slots[SLOT_PRCTL] = e->addr + agent_blob()->entry[WIRE_AGENT_prctl_entry];
-	slots[SLOT_SYSCALL] = e->addr + agent_blob()->entry[WIRE_AGENT_syscall_entry];
+	write_gate(m, own + GATE_SIGACTION, e->addr + entry[WIRE_AGENT_sigaction_site]);
+	write_gate(m, own + GATE_SECCOMP, e->addr + entry[WIRE_AGENT_seccomp_site]);
+	write_gate(m, own + GATE_PRCTL, e->addr + entry[WIRE_AGENT_prctl_entry]);
+	write_gate(m, own + GATE_SYSCALL, e->addr + entry[WIRE_AGENT_syscall_entry]);
 	if (m->loads_state) { /* while r_state says "consistent", and not in a forked child */
-		slots[SLOT_LOADS] = m->island + at;
+		write_gate(m, own + GATE_LOADS, m->island + at);
 		bell_code(e, e->addr + WIRE_PRIVATE + offsetof(struct wire_private, ready),
 			  m->loads_state, BELL_LOADS, m->island_mem + at);
 		at += BELL_ROOM;
 	}
 	if (m->execs) { /* always */
-		slots[SLOT_EXECS] = m->island + at;
+		write_gate(m, own + GATE_EXECS, m->island + at);
 		bell_code(e, (uintptr_t)&e->area->magic, (uintptr_t)&e->bell->pad, 0,
 			  m->island_mem + at);
 		at += BELL_ROOM;
 	}
 	for (uint32_t i = 0; i < nprogs; i++)
-		for (uint32_t k = 0; k < WIRE_STUB_ALL; k++) {
-			uint64_t thunk = e->progs[i].addr + e->progs[i].code.thunk[k];
-
-			memcpy(m->island_mem + ((uint64_t)i * WIRE_STUB_ALL + k) * 8, &thunk, 8);
-		}
+		for (uint32_t k = 0; k < WIRE_STUB_ALL; k++)
+			write_gate(m, (uint64_t)i * WIRE_STUB_ALL + k,
+				   e->progs[i].addr + e->progs[i].code.thunk[k]);
 	for (uint32_t i = 0; i < m->nsites && !err; i++) {
 		struct inproc_site *s = &p->sites.v[m->first_site + i];
 

@@ -50,8 +50,8 @@ static void put_block(struct out *o, const struct text_point *p, uint64_t site, 
 	put(o, &stub, sizeof(stub));
 	if (p->kind >= WIRE_STUB_MID)
 		put(o, "\x48\x8d\x64\x24\x80", WIRE_STUB_LEA);
-	put(o, "\xff\x15", 2);
-	put_rel32(o, p->slot, 0);
+	put(o, "\x67\xe8", 2); /* a call of six bytes, as linkers write it */
+	put_rel32(o, p->gate, 0);
 	if (p->kind >= WIRE_STUB_MID)
 		put(o, "\x48\x8d\xa4\x24\x80\x00\x00\x00", 8);
 }
@@ -278,14 +278,14 @@ struct err *text_stub_points(const struct text_site *s, uint64_t bias, uint64_t 
 }
 
 struct err *text_stub(const struct text_site *s, uint64_t bias, uint64_t stub,
-		      const uint32_t *probes, const uint64_t *slots, uint32_t nprobes, uint8_t *out,
+		      const uint32_t *probes, const uint64_t *gates, uint32_t nprobes, uint8_t *out,
 		      uint32_t max, uint32_t *ret_n, uint32_t *ret_code,
 		      uint16_t ret_moved[TEXT_SITE_MAX])
 {
 	struct text_point points[TEXT_POINTS_MAX];
 
 	for (uint32_t i = 0; i < nprobes && i < TEXT_POINTS_MAX; i++)
-		points[i] = (struct text_point){ s->at, s->kind, probes[i], slots[i], 0, 0 };
+		points[i] = (struct text_point){ s->at, s->kind, probes[i], gates[i], 0, 0 };
 	return text_stub_points(s, bias, stub, points, nprobes, out, max, ret_n, ret_code,
 				ret_moved);
 }

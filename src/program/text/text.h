@@ -88,7 +88,7 @@ struct text_point {
 	uint8_t at; /* as in struct text_site */
 	enum wire_stub_kind kind;
 	uint32_t probe;
-	uint64_t slot; /* run-time address of the 8 bytes that hold the thunk's; within 2 GB of the stub */
+	uint64_t gate; /* run-time address of the thunk or of a jump to it; within 2 GB of the stub */
 	uint64_t shown; /* run-time address that programs see as the probe's; 0: the instruction's */
 	uint32_t call;  /* WIRE_STUB_SYSRET: which, as struct wire_stub has it */
 };
@@ -96,7 +96,7 @@ struct text_point {
  * *ret_n bytes were written to out (room: max). Points of one `at` fire in the order given; n points, 1..64.
  * *ret_code: where the patch must jump, from the stub's start. Each probe of the stub is a block
  *
- *	[jmp over]  struct wire_stub  [lea -128(%rsp),%rsp]  call *slot(%rip)  [lea 128(%rsp),%rsp]
+ *	[jmp over]  struct wire_stub  [lea -128(%rsp),%rsp]  call gate  [lea 128(%rsp),%rsp]
  *
  * lea for WIRE_STUB_MID and later kinds only; the first block needs no jmp over when nothing runs before it. A conditional tail jump
  * (TAIL at a jcc) calls its probes only when it is taken.
@@ -106,9 +106,9 @@ struct err *text_stub_points(const struct text_site *s, uint64_t bias, uint64_t 
 			     const struct text_point *points, uint32_t n, uint8_t *out,
 			     uint32_t max, uint32_t *ret_n, uint32_t *ret_code,
 			     uint16_t ret_moved[TEXT_SITE_MAX]);
-/* The same with all probes at the site's own point: probes/slots [nprobes]. */
+/* The same with all probes at the site's own point: probes/gates [nprobes]. */
 struct err *text_stub(const struct text_site *s, uint64_t bias, uint64_t stub,
-		      const uint32_t *probes, const uint64_t *slots, uint32_t nprobes, uint8_t *out,
+		      const uint32_t *probes, const uint64_t *gates, uint32_t nprobes, uint8_t *out,
 		      uint32_t max, uint32_t *ret_n, uint32_t *ret_code,
 		      uint16_t ret_moved[TEXT_SITE_MAX]);
 /* What overwrites the site: jump to target = stub + code, int3 behind it (TEXT_TRAP: int3, the rest as it was). len
