@@ -54,8 +54,9 @@ with pages.Player(DESCRY) as player:
                 judge(c, r, "root")
         if os.path.exists(player.dir + "/tmp/du.svg"):
             os.unlink(player.dir + "/tmp/du.svg")
-        own = [c for c in every if re.search(r"help|list|pid\$target|plt\$target|profile.* -c", c.text)]
-        check(len(own) > 12, "commands for an ordinary user", [c.text for c in own])
+        # As the pages say: what has -c needs no root, but for the tutorial's look at the scheduler.
+        own = [c for c in every if re.search(r"descry (help|list)| -c ", c.text) and "waits.d" not in c.text]
+        check(len(own) > 20, "commands for an ordinary user", [c.text for c in own])
         with concurrent.futures.ThreadPoolExecutor(4) as pool:
             for c, r in zip(own, pool.map(lambda c: player.play(c, pages.NOBODY), own)):
                 judge(c, r, "ordinary user")

@@ -55,6 +55,7 @@ tools/bare-machine --dir "$base" --copy "$package" "$(cat "$dir/in")" >"$dir/out
 cat "$dir/out"
 said() { sed -n "s/^$1: //p" "$dir/out"; }
 [ "$(said kilobytes)" -gt 0 ] && [ "$(said kilobytes)" -lt 10240 ] || complain "the package pulls in $(said kilobytes) kB"
+echo "note: the package pulls in $(said kilobytes) kB beyond Debian's base: $(said "pulled in")"
 [ "$(said version)" = "descry: descry $version, D 2.0" ] || complain "version: $(said version)"
 [ "$(said run | tr -d ' ')" = 42 ] || complain "run: $(said run)"
 said inside | grep -qE '[1-9][0-9]* calls' || complain "from inside: $(said inside)"
