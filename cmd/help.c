@@ -27,7 +27,8 @@ static void print_tracing(FILE *f)
 
 static const struct topic topics[] = {
 	{ "tutorial", "tutorial", NULL, "the first ten minutes" },
-	{ "first-hour", "first-hour", NULL, "five first questions, asked of real servers" },
+	{ "first-hour", "first-hour", NULL,
+	  "what is slow, waits, writes, leaks: five questions, answered" },
 	{ "one-liners", "one-liners", NULL, "fifty programs of one line" },
 	{ "coming-from", "coming-from", NULL,
 	  "from bpftrace, perf, strace and SystemTap to descry" },
