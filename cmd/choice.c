@@ -155,6 +155,7 @@ struct compile_target engine_compile_target(enum engine_kind k)
 {
 	return (struct compile_target){
 		.find_cpus = host_find_cpus,
+		.find_clocks = host_find_clocks,
 		.task_btf = k == ENGINE_KERNEL,
 		.unwind = k != ENGINE_INTERP,
 		.maps_max = k == ENGINE_KERNEL ? PROG_MAPS_MAX : 0,

@@ -159,7 +159,8 @@ static int add_pid(struct cmdline *c, const char *text)
 {
 	int64_t pid;
 
-	if (!number_parse(text, 1, INT32_MAX, &pid))
+	/* Scripts that put a command line together hand over "-p 123" as one word. */
+	if (!number_parse(text + strspn(text, " "), 1, INT32_MAX, &pid))
 		return bad(c, "-p wants a process id, not", text);
 	vec_push(&c->pids, (pid_t)pid);
 	return 0;

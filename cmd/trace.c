@@ -186,7 +186,7 @@ static struct err *loop(struct run *r, int *ret_status)
 			break;
 		}
 		e->ops->poll(e, (int)(consumer_interval(r->consumer) / 1000000));
-		engine_tell_load(e);
+		engine_tell_machine(e);
 		err = consumer_pass(r->consumer);
 		symbols_watch_drain(r->symbols);
 		if (!budget_holds(&budget, e))
@@ -283,7 +283,7 @@ static struct err *trace(struct run *r, int *ret_status)
 	err = consumer_begin(r->consumer);
 	who.target_pid = r->targets.n ? (uint32_t)vec_last(&r->targets)->pid : 0;
 	engine_introduce(e, &who);
-	engine_tell_load(e);
+	engine_tell_machine(e);
 	for (uint32_t i = 0; i < r->targets.n && e->ops->add_process; i++)
 		e->ops->add_process(e, r->targets.v[i].pid, r->targets.v[i].command);
 	if (!r->targets.n && e->ops->add_process)

@@ -75,6 +75,29 @@ inline int64_t __file__f_offset[struct file *F] = F->f_pos;
 
 /* variables; those that never change on a machine are made by src/compile/bind/lib.c */
 inline uint64_t __symbol__hp_avenrun[int I] = __load(I);
+/* as Linux's own, in 1/2048 */
+inline uint64_t __symbol__avenrun[int I] = __load(I) >> 5;
+/* memory, in pages */
+inline uint64_t __symbol__freemem = __memory(0);
+inline uint64_t __symbol__availrmem = __memory(1);
+inline uint64_t __symbol__pages_locked = __memory(4);
+inline uint64_t __symbol__physinstalled = `physmem;
+/* swap space, in pages: Linux reserves none for memory that is not written there, and keeps none back */
+typedef struct k_anoninfo {
+	uint64_t ani_max, ani_free, ani_phys_resv, ani_mem_resv, ani_locked_swap;
+} k_anoninfo_t;
+translator k_anoninfo_t < int I > {
+	ani_max = __memory(2);
+	ani_free = __memory(3);
+	ani_phys_resv = __memory(2) - __memory(3);
+	ani_mem_resv = 0;
+	ani_locked_swap = 0;
+};
+inline k_anoninfo_t __symbol__k_anoninfo = xlate <k_anoninfo_t> (0);
+inline uint64_t __symbol__swapfs_minfree = 0;
+inline uint64_t __symbol__swapfs_reserve = 0;
+/* processes swapped out as a whole: Linux does not do that */
+inline int __symbol__nswapped = 0;
 inline string __symbol__architecture = "x86_64";
 inline string __symbol__platform = "Linux";
 /* the last process number given */

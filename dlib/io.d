@@ -10,7 +10,7 @@ typedef struct bufinfo {
 	size_t b_resid;
 	size_t b_bufsize;
 	caddr_t b_iodone;
-	int b_error;
+	int b_error;		/* errno of a request that failed; 0: it did not, or has not ended */
 	dev_t b_edev;		/* the whole device, not the partition */
 } bufinfo_t;
 
@@ -26,6 +26,9 @@ inline int B_ASYNC = 0x000400;
 /* <linux/blk_types.h>: bit 0 of the operation says that data goes to the device, bit 11 that somebody waits. */
 inline int __b_flags[uint32_t op] = (op & 1) == 0 ? B_READ : (op & 0x800) != 0 ? B_WRITE : B_WRITE | B_ASYNC;
 
+inline dev_t __request_dev[struct request *R] =
+	R->q->disk != 0 ? (R->q->disk->major << 20) + R->q->disk->first_minor : 0;
+
 translator bufinfo_t < struct request *R > {
 	b_flags = __b_flags[(uint32_t)R->cmd_flags];
 	b_bcount = R->__data_len;
@@ -35,7 +38,30 @@ translator bufinfo_t < struct request *R > {
 	b_resid = 0;
 	b_bufsize = R->__data_len;
 	b_iodone = (caddr_t)R->end_io;
-	b_edev = R->q->disk != 0 ? (R->q->disk->major << 20) + R->q->disk->first_minor : 0;
+	b_error = 0;
+	b_edev = __request_dev[R];
+};
+
+/* blk_status_t of <linux/blk_types.h>; numbers above 10 are not the same on all kernels. */
+inline int __blk_errno[uint8_t s] =
+	s == 0 ? 0 : s == 1 ? 95 : s == 2 ? 110 : s == 3 ? 28 : s == 4 ? 67 : s == 5 ? 121 : s == 6 ? 52 : s == 7 ? 61 :
+	s == 8 ? 84 : s == 9 ? 12 : 5;
+
+/* A request that has ended: its address, with the errno in the upper eight bits, which are ones in any address of the kernel
+ * (src/probe/io.c). */
+inline struct request *__done_request[uint64_t W] = (struct request *)(W | 0xff00000000000000);
+
+translator bufinfo_t < uint64_t W > {
+	b_flags = __b_flags[(uint32_t)__done_request[W]->cmd_flags] | B_DONE | (W >> 56 != 0 ? B_ERROR : 0);
+	b_bcount = __done_request[W]->__data_len;
+	b_addr = 0;
+	b_lblkno = __done_request[W]->__sector;
+	b_blkno = __done_request[W]->__sector;
+	b_resid = 0;
+	b_bufsize = __done_request[W]->__data_len;
+	b_iodone = (caddr_t)__done_request[W]->end_io;
+	b_error = (int)(W >> 56);
+	b_edev = __request_dev[__done_request[W]];
 };
 
 translator bufinfo_t < struct bio *B > {
@@ -114,6 +140,17 @@ inline struct inode *__page_inode[struct page *P] =
 inline struct inode *__bio_inode[struct bio *B] =
 	B != 0 && (B->bi_opf & 0xfe) == 0 && B->bi_iter.bi_size != 0 && B->bi_io_vec != 0 ?
 	__page_inode[__page_head[B->bi_io_vec[B->bi_iter.bi_idx].bv_page]] : (struct inode *)0;
+
+/* What it goes to: 1 a file, 2 a file that is being executed, which nobody may open for writing; 0 anything else. */
+inline int __inode_kind[struct inode *I] =
+	I == 0 || (I->i_mode & 0xf000) != 0x8000 ? 0 : I->i_writecount.counter < 0 ? 2 : 1;
+inline int __bio_file[struct bio *B] = __inode_kind[__bio_inode[B]];
+
+/* Anonymous memory on its way from or to swap space. The flags are the first word of a page. */
+inline int __page_swap[struct page *P] =
+	(*(uint64_t *)P >> PG_swapcache & 1) != 0 && (*(uint64_t *)P >> PG_swapbacked & 1) != 0;
+inline int __bio_swap[struct bio *B] = B->bi_io_vec != 0 ?
+	__page_swap[__page_head[B->bi_io_vec[B->bi_iter.bi_idx].bv_page]] : 0;
 
 inline struct dentry *__inode_dentry[struct inode *I] =
 	I != 0 && I->i_dentry.first != 0 ?

@@ -83,11 +83,15 @@ translator pktinfo_t < struct sk_buff *S > {
 typedef struct csinfo {
 	uintptr_t cs_addr;	/* of the struct sock, 0: not known */
 	uint64_t cs_cid;	/* the same for all packets of a connection on this machine's side */
+	pid_t cs_pid;		/* -1: Linux does not note which process made a socket */
+	zoneid_t cs_zoneid;	/* 0, the global zone: there are no others */
 } csinfo_t;
 
 translator csinfo_t < struct sock *K > {
 	cs_addr = (uintptr_t)K;
 	cs_cid = (uint64_t)K;
+	cs_pid = -1;
+	cs_zoneid = 0;
 };
 
 typedef struct ipinfo {

@@ -8,6 +8,8 @@
  *	string __mount_point(struct vfsmount *m)      where m is mounted (io.d)
  *	int __cpu_chip(int cpu)                       its socket (sched.d)
  *	int __cpu_node(int cpu)                       its memory node (sched.d)
+ *	int __cpu_mhz(int cpu)                        its clock (sched.d)
+ *	uint64_t __load(int i), __memory(int i)       the machine's load averages and memory (foreign.d)
  *
  * and d_path(struct path *), which programs may use too. A member without a line in the translator has no counterpart
  * in Linux: using it is an error.
@@ -157,6 +159,8 @@ translator lwpsinfo_t < struct task_struct *T > {
 
 inline psinfo_t *curpsinfo = xlate <psinfo_t *> (curthread);
 inline lwpsinfo_t *curlwpsinfo = xlate <lwpsinfo_t *> (curthread);
+/* Linux has one zone only, as it were: the global one, whose pr_zoneid is 0. */
+inline string zonename = "global";
 /* as illumos and FreeBSD have it, with the arguments joined by blanks */
 inline string execargs = curpsinfo->pr_psargs;
 inline string cwd = d_path(&curthread->fs->pwd);

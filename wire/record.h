@@ -94,7 +94,17 @@ struct wire_state {
 	uint32_t speculations; /* bits: see spec[] */
 	uint32_t spec[64];     /* 1: in use; index = speculation id - 1 */
 	uint64_t boot_offset;  /* CLOCK_REALTIME - CLOCK_MONOTONIC in ns, set at start */
-	uint32_t load[4]; /* load averages of 1, 5 and 15 minutes in 1/65536, now and then; 0 */
+	uint32_t load[4]; /* load averages of 1, 5 and 15 minutes in 1/65536, told once a second; 0 */
+	uint64_t memory[8]; /* by enum wire_memory, in pages, told once a second */
+};
+/* What there is of memory; words of /proc/meminfo. */
+enum wire_memory {
+	WIRE_MEMORY_FREE,      /* MemFree */
+	WIRE_MEMORY_AVAILABLE, /* MemAvailable */
+	WIRE_MEMORY_SWAP,      /* SwapTotal */
+	WIRE_MEMORY_SWAP_FREE, /* SwapFree */
+	WIRE_MEMORY_LOCKED,    /* Mlocked */
+	WIRE_MEMORY_N
 };
 enum { WIRE_OFF = 0, WIRE_SELF = 1 /* only BEGIN/END/ERROR */, WIRE_ON = 2 };
 
@@ -125,6 +135,7 @@ _Static_assert(offsetof(struct wire_late, text) == 40, "late record");
 _Static_assert(offsetof(struct wire_state, spec) == 32, "state page");
 _Static_assert(offsetof(struct wire_state, boot_offset) == 288, "state page");
 _Static_assert(offsetof(struct wire_state, load) == 296, "state page");
+_Static_assert(offsetof(struct wire_state, memory) == 312, "state page");
 #endif
 
 #endif

@@ -1,7 +1,10 @@
 #define _DEFAULT_SOURCE
 #include "load/engine.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 
@@ -24,14 +27,44 @@ void engine_introduce(struct engine *e, const struct wire_state *who)
 	}
 }
 
-void engine_tell_load(struct engine *e)
+/* A word of /proc/meminfo, which counts in KB, as pages; 0 when it is not there. */
+static uint64_t pages_of(const char *text, const char *word)
+{
+	const char *at = strstr(text, word);
+
+	return at ? strtoull(at + strlen(word), NULL, 10) * 1024 / (uint64_t)sysconf(_SC_PAGESIZE)
+		  : 0;
+}
+
+static void tell_memory(struct engine *e)
+{
+	static const char *const words[WIRE_MEMORY_N] = {
+		[WIRE_MEMORY_FREE] = "MemFree:",   [WIRE_MEMORY_AVAILABLE] = "MemAvailable:",
+		[WIRE_MEMORY_SWAP] = "SwapTotal:", [WIRE_MEMORY_SWAP_FREE] = "SwapFree:",
+		[WIRE_MEMORY_LOCKED] = "Mlocked:",
+	};
+	char text[4096];
+	cleanup_close int fd = open("/proc/meminfo", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
+	struct wire_state *s;
+
+	if (n <= 0)
+		return;
+	text[n] = '\0';
+	for (int i = 0; i < STATES && (s = state_of(e, i)); i++)
+		for (int k = 0; k < WIRE_MEMORY_N; k++)
+			__atomic_store_n(&s->memory[k], pages_of(text, words[k]), __ATOMIC_RELAXED);
+}
+
+void engine_tell_machine(struct engine *e)
 {
 	double load[3];
 	struct wire_state *s;
 
-	if (e->load_told && now_ns() - e->load_told < 1000000000)
+	if (e->machine_told && now_ns() - e->machine_told < 1000000000)
 		return;
-	e->load_told = now_ns();
+	e->machine_told = now_ns();
+	tell_memory(e);
 	if (getloadavg(load, 3) != 3)
 		return;
 	for (int i = 0; i < STATES && (s = state_of(e, i)); i++)

@@ -40,7 +40,7 @@ struct engine {
 	const struct engine_ops *ops;
 	const struct image *image;
 	struct wire_state *state; /* valid from load() to free() */
-	uint64_t load_told;       /* now_ns() */
+	uint64_t machine_told;    /* now_ns() */
 	struct engine *beside;    /* another one that runs a part of the probes; NULL */
 	uint32_t ncpus;
 	struct engine_note {
@@ -107,8 +107,8 @@ void engine_remark(struct engine *e, char *text, bool blind);
 void engine_free_remarks(struct engine *e);
 /* Whose run it is: boot_offset, self_pid and target_pid of who. */
 void engine_introduce(struct engine *e, const struct wire_state *who);
-/* Tells programs the machine's load averages, once a second at most. */
-void engine_tell_load(struct engine *e);
+/* Tells programs the machine's load averages and memory, once a second at most. */
+void engine_tell_machine(struct engine *e);
 /* Programs run from now on, unless exit() was called; none does any more. Any thread's exit() may come between. */
 void engine_start(struct engine *e);
 void engine_stop(struct engine *e);

@@ -12,9 +12,20 @@ static bool plan(struct probe_set *ps, const struct event *ev, struct probe *p,
 {
 	uint32_t nparams;
 
+	type_id of;
+	int64_t value;
+
 	p->priv = ev;
 	p->note = ev->note;
+	if (ev->kind == ATTACH_PROFILE) {
+		p->kind = ev->kind;
+		p->period_ns = 1; /* events */
+		p->perf = (struct probe_perf){ .event = ev->software };
+		p->thread_arg = -1;
+		return true;
+	}
 	if (!ev->tracepoint) {
+		p->never = ev->never;
 		*ret_why = ev->why;
 		return false;
 	}
@@ -23,6 +34,10 @@ static bool plan(struct probe_set *ps, const struct event *ev, struct probe *p,
 		if (!*ret_why)
 			*ret_why = arena_printf(&ps->arena, "this kernel has no tracepoint %s",
 						ev->tracepoint);
+		return false;
+	}
+	if (ev->enumerator && !type_enumerator(ps->types, ev->enumerator, &value, &of)) {
+		*ret_why = arena_printf(&ps->arena, "this kernel does not tell %s", ev->enumerator);
 		return false;
 	}
 	if (nparams < ev->min_params) {
@@ -69,8 +84,8 @@ struct err *events_match(const struct provider *pv, struct probe_set *ps,
 
 			while (row < next && !plan(ps, &events[row], p, &why))
 				row++;
-			if (row == next)
-				p->unavailable = why;
+			p->unavailable = row == next ? why : NULL;
+			p->never &= row == next;
 		}
 		found(arg, p);
 	}

@@ -20,15 +20,18 @@ struct event_arg {
 struct event {
 	const char *name;
 	enum attach_kind kind;
-	const char *tracepoint; /* NULL: no mechanism, see why */
+	const char *tracepoint; /* NULL: no mechanism, see why; of ATTACH_PROFILE not looked at */
 	int16_t number;         /* of ATTACH_SYSCALL_* */
 	uint8_t min_params;     /* the tracepoint must have at least so many parameters */
 	bool by_next;           /* thread_arg is the tracepoint's argument 2, sched_switch's next */
+	uint8_t software;       /* of ATTACH_PROFILE: PERF_COUNT_SW_*, each one of it */
+	const char *enumerator; /* the kernel must have it; NULL: none is asked for */
 	const char *filter;
 	uint8_t nargs;
 	struct event_arg args[6];
 	const char *note;
 	const char *why; /* tracepoint NULL: reason it cannot be */
+	bool never; /* with why: Linux does not do it, so that the probe may be enabled and never fires */
 	/* Makes the filter when it depends on the running kernel; NULL with *ret_why when it cannot. */
 	const char *(*make_filter)(struct probe_set *ps, const char **ret_why);
 };

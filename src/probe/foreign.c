@@ -18,12 +18,27 @@ static const struct {
 static const struct {
 	const char *prov, *func;
 } functions[] = {
-	{ "io", "bdev_strategy" },   { "io", "biodone" },      { "proc", "proc_exit" },
-	{ "proc", "exit1" },         { "proc", "cfork" },      { "sched", "resume" },
-	{ "sched", "swtch" },        { "sched", "setbackdq" }, { "sched", "setfrontdq" },
-	{ "sched", "cpu_resched" },  { "sysinfo", "read" },    { "sysinfo", "write" },
-	{ "sched", "sched_switch" }, { "io", "g_disk_start" }, { "io", "buf_strategy" },
-	{ "io", "buf_biodone" },
+	{ "io", "bdev_strategy" },   { "io", "biodone" },         { "proc", "proc_exit" },
+	{ "proc", "exit1" },         { "proc", "cfork" },         { "sched", "resume" },
+	{ "sched", "swtch" },        { "sched", "setbackdq" },    { "sched", "setfrontdq" },
+	{ "sched", "cpu_resched" },  { "sysinfo", "read" },       { "sysinfo", "write" },
+	{ "sched", "sched_switch" }, { "io", "g_disk_start" },    { "io", "buf_strategy" },
+	{ "io", "buf_biodone" },     { "sysinfo", "idle_enter" },
+};
+
+/* Counters of mib by the names they had before they were counted per interface or in 64 bits. */
+static const struct {
+	const char *there, *here;
+} counters[] = {
+	{ "ipInReceives", "ipIfStatsHCInReceives" },
+	{ "ipInOctets", "ipIfStatsHCInOctets" },
+	{ "ipOutRequests", "ipIfStatsHCOutRequests" },
+	{ "ipOutTransmits", "ipIfStatsHCOutTransmits" },
+	{ "ipOutOctets", "ipIfStatsHCOutOctets" },
+	{ "udpInDatagrams", "udpHCInDatagrams" },
+	{ "udpOutDatagrams", "udpHCOutDatagrams" },
+	{ "tcpHCInSegs", "tcpInSegs" },
+	{ "tcpHCOutSegs", "tcpOutSegs" },
 };
 
 /* What Linux has no event for that D can reach, and what tells the same. */
@@ -114,6 +129,9 @@ struct probe_desc foreign_translate(const struct probe_desc *pd)
 	for (size_t i = 0; i < ARRAY_SIZE(functions); i++)
 		if (!strcmp(functions[i].prov, d.prov) && !strcmp(functions[i].func, d.func))
 			d.func = "";
+	for (size_t i = 0; i < ARRAY_SIZE(counters) && !strcmp(d.prov, "mib"); i++)
+		if (!strcmp(counters[i].there, d.name))
+			d.name = counters[i].here;
 	return d;
 }
 

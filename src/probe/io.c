@@ -8,6 +8,9 @@
 	{ .type = REQUEST, .xlate = "bufinfo_t *" }, \
 	{ .type = REQUEST, .xlate = "devinfo_t *" }, \
 	{ .type = REQUEST, .xlate = "fileinfo_t *" }
+/* block_rq_complete(request, error, bytes): error is a blk_status_t, on older kernels an errno below 0. dlib/io.d takes it apart. */
+#define WITH_ERRNO \
+	"((uint64_t)arg0 & 0x00ffffffffffffff) | (uint64_t)((int)arg1 < 0 ? -(int)arg1 & 0xff : __blk_errno[(uint8_t)arg1]) << 56"
 // clang-format on
 #define WAIT_REASON \
 	"the kernel has no tracepoint where a thread waits for a request; sched:::off-cpu with stack() shows it"
@@ -35,7 +38,12 @@ static const struct event events[] = {
 	  .min_params = 3,
 	  .filter = "(uint32_t)arg2 >= ((struct request *)arg0)->__data_len",
 	  .nargs = 3,
-	  .args = { IO_ARGS },
+	  .args = { { .type = "uint64_t",
+		      .xlate = "bufinfo_t *",
+		      .expr = WITH_ERRNO,
+		      .raw = "(int64_t)arg0" },
+		    { .type = REQUEST, .xlate = "devinfo_t *" },
+		    { .type = REQUEST, .xlate = "fileinfo_t *" } },
 	  .note = "runs in an interrupt, in whatever thread it meets; " BIO_NOTE },
 	{ .name = "wait-start", .why = WAIT_REASON, .nargs = 3, .args = { IO_ARGS } },
 	{ .name = "wait-done", .why = WAIT_REASON, .nargs = 3, .args = { IO_ARGS } },

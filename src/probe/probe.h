@@ -124,7 +124,8 @@ struct probe {
 	const char *prov, *mod, *func, *name; /* interned in the probe_set */
 	const struct provider *provider;
 	const char *unavailable; /* reason, NULL: can fire */
-	const char *note;        /* for -l -v: class, price, approximation; NULL none */
+	bool never; /* unavailable because Linux does not do such a thing: enabling it is no error */
+	const char *note; /* for -l -v: class, price, approximation; NULL none */
 
 	/* attach plan */
 	enum attach_kind kind;

@@ -156,7 +156,9 @@ static const struct event events[] = {
 	{ .name = "lwrite", .why = NO_EVENT },
 	{ .name = "phread", .why = NO_EVENT },
 	{ .name = "phwrite", .why = NO_EVENT },
-	{ .name = "intrblk", .why = "interrupts are not threads in Linux: they do not block" },
+	{ .name = "intrblk",
+	  .why = "interrupts are not threads in Linux: they do not block",
+	  .never = true },
 	{ .name = "namei", .why = NO_EVENT },
 	{ .name = "procovf",
 	  .why = "a fork(2) that fails has no tracepoint: see syscall, errno EAGAIN" },
@@ -171,11 +173,11 @@ static const struct event events[] = {
 	{ .name = "cpu_ticks_user", .why = NO_EVENT },
 	{ .name = "cpu_ticks_wait", .why = NO_EVENT },
 	{ .name = "wait_ticks_io", .why = NO_EVENT },
-	{ .name = "ufsblkpage", .why = NO_UFS },
-	{ .name = "ufsdirblk", .why = NO_UFS },
-	{ .name = "ufsiget", .why = NO_UFS },
-	{ .name = "ufsinopage", .why = NO_UFS },
-	{ .name = "ufsipage", .why = NO_UFS },
+	{ .name = "ufsblkpage", .why = NO_UFS, .never = true },
+	{ .name = "ufsdirblk", .why = NO_UFS, .never = true },
+	{ .name = "ufsiget", .why = NO_UFS, .never = true },
+	{ .name = "ufsinopage", .why = NO_UFS, .never = true },
+	{ .name = "ufsipage", .why = NO_UFS, .never = true },
 };
 
 const struct provider provider_sysinfo = {

@@ -1,4 +1,6 @@
 /* Provider vminfo: the counters of virtual memory, one probe for each count. arg0 is how much is counted. */
+#include <linux/perf_event.h>
+
 #include "probe/event.h"
 #include "probe/provider.h"
 
@@ -11,6 +13,14 @@
 #define DISK_NOTE \
 	"counted where the kernel counts pgpgin and pgpgout: every read or write of a block device"
 #define NO_EVENT "the kernel counts this without a tracepoint"
+#define NO_RECLAIM "Linux takes no page back from its free ones"
+#define NO_SWAPPING \
+	"Linux writes single pages to swap space, and no whole process: anonpgin, anonpgout"
+/* dlib/io.d */
+#define OF_FILE(op, kind) BIO_OP(op) " && __bio_file[" BIO "] == " kind
+#define EXEC_NOTE \
+	"pages of a file that is being executed, from the device; those of its libraries are fspgin and fspgout"
+#define FS_NOTE "pages of files that go through the page cache, at the device"
 
 /* page_fault_user(address, regs, error_code): bit 0 the page was there, bit 1 a write.
  * mm_vmscan_lru_shrink_inactive(node, scanned, reclaimed, ...) */
@@ -93,23 +103,74 @@ static const struct event events[] = {
 	  .tracepoint = "mm_vmscan_kswapd_wake",
 	  .nargs = 1,
 	  .args = ONE },
-	{ .name = "maj_fault", .why = NO_EVENT },
+	{ .name = "maj_fault",
+	  .kind = ATTACH_PROFILE,
+	  .software = PERF_COUNT_SW_PAGE_FAULTS_MAJ,
+	  .nargs = 1,
+	  .args = ONE },
+	{ .name = "anonpgin",
+	  .kind = ATTACH_RAW_TP,
+	  .tracepoint = "block_bio_queue",
+	  .enumerator = "PG_swapcache",
+	  .filter = BIO_OP("0") " && __bio_swap[" BIO "]",
+	  .nargs = 1,
+	  .args = BIO_PAGES,
+	  .note = "pages read from swap space on a block device" },
+	{ .name = "execpgin",
+	  .kind = ATTACH_RAW_TP,
+	  .tracepoint = "block_bio_queue",
+	  .filter = OF_FILE("0", "2"),
+	  .nargs = 1,
+	  .args = BIO_PAGES,
+	  .note = EXEC_NOTE },
+	{ .name = "execpgout",
+	  .kind = ATTACH_RAW_TP,
+	  .tracepoint = "block_bio_queue",
+	  .filter = OF_FILE("1", "2"),
+	  .nargs = 1,
+	  .args = BIO_PAGES,
+	  .note = EXEC_NOTE },
+	{ .name = "fspgin",
+	  .kind = ATTACH_RAW_TP,
+	  .tracepoint = "block_bio_queue",
+	  .filter = OF_FILE("0", "1"),
+	  .nargs = 1,
+	  .args = BIO_PAGES,
+	  .note = FS_NOTE },
+	{ .name = "fspgout",
+	  .kind = ATTACH_RAW_TP,
+	  .tracepoint = "block_bio_queue",
+	  .filter = OF_FILE("1", "1"),
+	  .nargs = 1,
+	  .args = BIO_PAGES,
+	  .note = FS_NOTE ", mostly by a kernel thread later" },
+	{ .name = "anonfree",
+	  .kind = ATTACH_RAW_TP,
+	  .tracepoint = "mm_vmscan_lru_shrink_inactive",
+	  .min_params = 6,
+	  .filter = "(int)arg5 == 0 && arg2 != 0",
+	  .nargs = 1,
+	  .args = { { .type = "uint64_t", .word = 2 } } },
+	{ .name = "fsfree",
+	  .kind = ATTACH_RAW_TP,
+	  .tracepoint = "mm_vmscan_lru_shrink_inactive",
+	  .min_params = 6,
+	  .filter = "(int)arg5 != 0 && arg2 != 0",
+	  .nargs = 1,
+	  .args = { { .type = "uint64_t", .word = 2 } },
+	  .note = "pages of programs too" },
+	{ .name = "execfree",
+	  .why = "reclaim does not tell pages of programs apart: fsfree counts them" },
 	{ .name = "zfod", .why = NO_EVENT },
-	{ .name = "swapin", .why = NO_EVENT },
-	{ .name = "swapout", .why = NO_EVENT },
+	{ .name = "swapin", .why = NO_SWAPPING, .never = true },
+	{ .name = "swapout", .why = NO_SWAPPING, .never = true },
 	{ .name = "pgswapin", .why = NO_EVENT },
 	{ .name = "pgswapout", .why = NO_EVENT },
-	{ .name = "anonpgin", .why = NO_EVENT },
-	{ .name = "anonfree", .why = NO_EVENT },
-	{ .name = "execfree", .why = NO_EVENT },
-	{ .name = "execpgin", .why = NO_EVENT },
-	{ .name = "execpgout", .why = NO_EVENT },
-	{ .name = "fsfree", .why = NO_EVENT },
-	{ .name = "fspgin", .why = NO_EVENT },
-	{ .name = "fspgout", .why = NO_EVENT },
-	{ .name = "pgfrec", .why = NO_EVENT },
-	{ .name = "pgrec", .why = NO_EVENT },
-	{ .name = "rev", .why = NO_EVENT },
+	{ .name = "pgfrec", .why = NO_RECLAIM, .never = true },
+	{ .name = "pgrec", .why = NO_RECLAIM, .never = true },
+	{ .name = "rev",
+	  .why = "Linux has lists of pages, and no hand that goes round",
+	  .never = true },
 	{ .name = "softlock", .why = NO_EVENT },
 };
 

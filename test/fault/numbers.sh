@@ -17,7 +17,8 @@ def refused(rc, words, *argv):
 
 # 4294967297 is 1 in 32 bits
 for pid in "4294967297", "18446744073709551617", "2147483648", "0", "-1", "+1", " 1", "0x1", "1e0", "1.0", "":
-    refused(2, "wants a process id", "-p", pid, "-n", END)
+    if pid != " 1":  # from scripts that hand over "-p 1" as one word
+        refused(2, "wants a process id", "-p", pid, "-n", END)
     refused(2, "wants a process id", "profile", "-t", "0.01", "-p", pid)
     refused(2, "wants a process id", "flame", "-n", END, "-p", pid)
     refused(2, "wants a process id", "heal", "--", pid)

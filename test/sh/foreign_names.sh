@@ -43,9 +43,30 @@ check(any(n > 0 for n in map(int, re.findall(r"(?m)^ +(\d+)$", r.out))), "timers
 # what cannot be had
 r = descry("-n", "fsinfo:::read { }", rc=1)
 check("Linux has no event for each operation of a file system" in r.err, "fsinfo", r)
-r = descry("-n", "vminfo:::pgrec { @ = count(); } BEGIN { exit(0); }", rc=1)
+r = descry("-n", "vminfo:::zfod { @ = count(); } BEGIN { exit(0); }", rc=1)
 check("cannot be enabled: the kernel counts this without a tracepoint" in r.err, "unavailable", r)
-r = descry("-q", "-Z", "-n", "fsinfo:::read, io:nfs::start { @ = count(); } vminfo:::pgrec { @ = count(); } BEGIN { printf(\"lives\\n\"); exit(0); }")
-check(r.out.split()[0] == "lives" and r.err.count("warning: ") == 3 and "vminfo:vmlinux::pgrec is left out: " in r.err and "fsinfo:::read is left out: " in r.err, "with -Z", r)
+r = descry("-q", "-Z", "-n", "fsinfo:::read, io:nfs::start { @ = count(); } vminfo:::zfod { @ = count(); } BEGIN { printf(\"lives\\n\"); exit(0); }")
+check(r.out.split()[0] == "lives" and r.err.count("warning: ") == 3 and "vminfo:vmlinux::zfod is left out: " in r.err and "fsinfo:::read is left out: " in r.err, "with -Z", r)
+# what Linux does not do at all: the probe is one that never fires
+r = descry("-q", "-n", "vminfo:::pgrec, sysinfo:::ufsiget { @ = count(); } BEGIN { printf(\"lives\\n\"); exit(0); }")
+check(r.out.split()[0] == "lives" and r.err.count("warning: ") == 2 and "vminfo:vmlinux::pgrec never fires: Linux takes no page back" in r.err, "never", r)
+
+# counters by their older names, functions of other systems
+for there, here in ("mib:::udpInDatagrams", "udpHCInDatagrams"), ("mib:ip::ipInReceives", None), ("mib:::ipInReceives", "ipIfStatsHCInReceives"), ("sysinfo:unix:idle_enter:idlethread", "idlethread"):
+    lines = descry("-l", "-n", there, rc=0 if here else 1).lines()[1:]
+    check([line.split()[-1] for line in lines] == ([here] if here else []), there, lines)
+
+# CPUs, memory, load, zones
+r = descry("-q", "-n", "BEGIN { printf(\"%d|%d|%s|%s|%d|%d|%d|%s|%d\\n\", curcpu->cpu_id == cpu, curcpu->cpu_info.pi_state == P_ONLINE, stringof(curcpu->cpu_info.pi_processor_type), "
+           "curcpu->cpu_info.pi_fputypes, curcpu->cpu_info.pi_clock, `freemem, `availrmem, zonename, curpsinfo->pr_zoneid); "
+           "printf(\"%d|%d|%d|%d|%d\\n\", `k_anoninfo.ani_max, `k_anoninfo.ani_max - `k_anoninfo.ani_phys_resv == `k_anoninfo.ani_free, `hp_avenrun[0] >> 5, `avenrun[0], `physinstalled); exit(0); }")
+v = [line.split("|") for line in r.lines()]
+info = {line.split(":")[0]: int(line.split()[1]) for line in open("/proc/meminfo")}
+check(len(v) == 2 and v[0][:3] == ["1", "1", os.uname().machine] and v[0][7:] == ["global", "0"], "CPU, zone", r)
+clocks = [round(float(x)) for x in re.findall(r"(?m)^cpu MHz\s*: (\S+)", open("/proc/cpuinfo").read())]
+check(not clocks or os.path.exists("/sys/devices/system/cpu/cpu0/cpufreq") or int(v[0][4]) in clocks, "clock", r, clocks)
+total = info["MemTotal"] // 4
+check(0 < int(v[0][5]) <= total and abs(int(v[0][5]) - info["MemFree"] // 4) < total // 2 and 0 < int(v[0][6]) <= total and int(v[1][4]) == total, "memory", r, info)
+check(int(v[1][0]) == info["SwapTotal"] // 4 and v[1][1] == "1" and v[1][2] == v[1][3], "swap, load", r)
 done()
 END

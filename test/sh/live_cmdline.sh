@@ -19,6 +19,7 @@ descry("-Z", "-n", "syscall::nosuch*:entry { }", "-n", "BEGIN { exit(0); }")
 r = descry("-n", "BEGIN { }", c="/nonexistent/program", rc=1)
 one_line(r, "/nonexistent/program", "No such file")
 one_line(descry("-n", "BEGIN { }", "-p", "4194000", rc=1), "4194000")
+check(descry("-qn", "BEGIN { trace($target); exit(0); }", "-p %d" % os.getpid()).out == str(os.getpid()) + "\n", "-p and its number in one word")
 r = descry("-n", "BEGIN { }", c="false")
 check(r.rc == 0, "the command's own exit code is not ours", r)
 

@@ -68,6 +68,35 @@ else:
     check(total(r.aggs().get((), [])) >= 20 and all(1000 < b["max"] for b in r.aggs()[()]), "I/O latency", r)
 sh("rm -f %s/dd" % BUILD)
 
+# a request that fails: a loop device on a file for which its file system has too little room
+mounted = TMP + "/small"
+os.mkdir(mounted)
+if sh("mount -t tmpfs -o size=256k none %s" % mounted).returncode == 0:
+    sh("truncate -s 4M %s/image" % mounted)
+    loop = sh("losetup -f --show %s/image" % mounted).stdout.strip()
+    if loop:
+        r = descry("-q", "-n", 'io:::start, io:::done /args[1]->dev_pathname == $$1/ { @[probename, args[0]->b_error, (args[0]->b_flags & B_ERROR) != 0, '
+                   'args[0]->b_bcount, (int64_t)arg0 < 0] = count(); } END { printa("%s %d %d %d %d %@d\\n", @); }', loop,
+                   c="livedd if=/dev/zero of=%s bs=64k count=20 oflag=direct status=none" % loop)
+        rows = [line.split() for line in r.lines() if line]
+        check(sorted(rows) == [["done", "0", "0", "65536", "1", "4"], ["done", "28", "1", "65536", "1", "1"], ["start", "0", "0", "65536", "1", "5"]], "b_error", r)
+        sh("losetup -d " + loop)
+    else:
+        print("note: no loop devices: b_error not tested")
+    sh("umount " + mounted)
+
+# paging of files and of programs: what goes through the page cache, in the program that asks
+if open("/proc/self/mounts").read().find(" / ext4 ") >= 0:
+    sh("cp %s %s/program" % (shutil.which("true"), BUILD))
+    size = (os.path.getsize(BUILD + "/program") + 4095) // 4096
+    r = descry("-q", "-n", "vminfo:::fspgin, vminfo:::fspgout, vminfo:::execpgin { @[probename, execname] = sum(arg0); } vminfo:::maj_fault { @[probename, execname] = sum(arg0); } "
+               'END { printa("%s %s %@d\\n", @); }',
+               c="sh -c 'livedd if=/dev/zero of={0}/paged bs=1M count=5 conv=fsync status=none; livedd if={0}/paged iflag=nocache count=0 status=none; livecat {0}/paged >/dev/null; "
+               "sync {0}/program; livedd if={0}/program iflag=nocache count=0 status=none; {0}/program; rm -f {0}/paged {0}/program'".format(BUILD))
+    v = {tuple(line.split()[:2]): int(line.split()[2]) for line in r.lines() if len(line.split()) == 3}
+    check(v.get(("fspgout", "livedd")) == 1280 and 1280 <= v.get(("fspgin", "livecat"), 0) < 2000, "fspgin, fspgout", v)
+    check(sum(n for (probe, name), n in v.items() if probe == "execpgin") >= size // 2 > 0 and v.get(("maj_fault", "program"), 0) >= 1, "execpgin, maj_fault", v, size)
+
 # 11 kernel CPU sampling
 r = descry("-n", "profile-997 /arg0/ { @[stack()] = count(); }", c=LIVE + " threads 300000")
 check(re.search(r"^ {14}vmlinux`\w+\+0x[0-9a-f]+$", r.out, re.M), "kernel stacks", r)

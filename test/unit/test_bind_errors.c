@@ -97,7 +97,7 @@ static const struct wrong wrongs[] = {
 	{ "D_OP_DYN", "BEGIN { x = stack(); }" },
 	{ "D_UNKNOWN", "BEGIN { panic(); }" },
 	{ "D_UNKNOWN", "BEGIN { trace(msgsize(1)); }" },
-	{ "D_VAR_UNSUP", "BEGIN { trace(zonename); }" },
+	{ "D_VAR_UNSUP", "BEGIN { trace(jailname); }" },
 	{ "D_OP_LVAL", "BEGIN { 1 = 2; }" },
 	{ "D_OP_WRITE", "BEGIN { pid = 1; }" },
 	{ "D_OP_WRITE", "BEGIN { timestamp++; }" },

@@ -140,7 +140,7 @@ static void found(void *arg, struct probe *p)
 	bool fresh;
 
 	if (p->unavailable) {
-		if (!m->unavailable)
+		if (!m->unavailable || (m->unavailable->never && !p->never))
 			m->unavailable = p;
 		return;
 	}
@@ -223,6 +223,12 @@ static void match(struct bind_cx *cx, struct matching *m, const struct pdesc *d)
 	cx->state->out->matched += m->available;
 	if (m->available)
 		return;
+	if (m->unavailable && m->unavailable->never) {
+		one = m->unavailable;
+		diag_warn(cx->diags, d->loc, d->end, "D_PDESC_ZERO", "%s:%s:%s:%s never fires: %s",
+			  one->prov, one->mod, one->func, one->name, one->unavailable);
+		return;
+	}
 	if (m->unavailable && opt_on(cx->options, OPT_ZDEFS)) {
 		one = m->unavailable;
 		diag_warn(cx->diags, d->loc, d->end, "D_PDESC_INVAL",

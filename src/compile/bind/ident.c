@@ -113,7 +113,6 @@ static const char *scope_text(enum var_scope scope)
 static const struct {
 	const char *name, *reason;
 } unsupported[] = {
-	{ "zonename", "Linux has no zones" },
 	{ "jailname", "Linux has no jails" },
 	{ "jid", "Linux has no jails" },
 	{ "vmregs", "use uregs[ ]" },

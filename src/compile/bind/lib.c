@@ -4,6 +4,7 @@
 
 #include <ctype.h>
 #include <dirent.h>
+#include <sys/utsname.h>
 
 #include "base/io.h"
 #include "compile/dlib.h"
@@ -171,16 +172,22 @@ static void add_machine(struct bind_cx *cx)
 {
 	long pages = sysconf(_SC_PHYS_PAGES), cpus = sysconf(_SC_NPROCESSORS_ONLN),
 	     all = sysconf(_SC_NPROCESSORS_CONF);
-	const char *text = arena_printf(cx->arena,
-					"inline int __symbol__ncpus = %ld;\n"
-					"inline int __symbol___ncpu = %ld;\n"
-					"inline int __symbol__mp_ncpus = %ld;\n"
-					"inline int __symbol__ncpus_online = %ld;\n"
-					"inline uint64_t __symbol__physmem = %ld;\n"
-					"inline int __symbol___pagesize = %ld;\n"
-					"inline int __symbol__pagesize = %ld;\n",
-					all, all, cpus, cpus, pages, sysconf(_SC_PAGESIZE),
-					sysconf(_SC_PAGESIZE));
+	struct utsname u;
+	const char *text;
+
+	if (uname(&u))
+		u.machine[0] = '\0';
+	text = arena_printf(cx->arena,
+			    "inline int __symbol__ncpus = %ld;\n"
+			    "inline int __symbol___ncpu = %ld;\n"
+			    "inline int __symbol__mp_ncpus = %ld;\n"
+			    "inline int __symbol__ncpus_online = %ld;\n"
+			    "inline uint64_t __symbol__physmem = %ld;\n"
+			    "inline int __symbol___pagesize = %ld;\n"
+			    "inline int __symbol__pagesize = %ld;\n"
+			    "inline string __cpu_type = \"%s\";\n",
+			    all, all, cpus, cpus, pages, sysconf(_SC_PAGESIZE),
+			    sysconf(_SC_PAGESIZE), u.machine);
 
 	vec_push(&cx->state->libs,
 		 (struct lib_file){ .name = "<machine>", .text = text, .len = strlen(text) });

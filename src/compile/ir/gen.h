@@ -23,8 +23,9 @@
 
 struct compile_target {
 	bool task_btf; /* the engine lets programs read task_struct through a BTF pointer (kernel) */
-	/* Fills the tables below; called when a program first asks. NULL: not known. */
+	/* Fill the tables below; called when a program first asks. NULL: not known. */
 	void (*find_cpus)(struct compile_target *t);
+	void (*find_clocks)(struct compile_target *t);
 	/* In the traced process: a system call's context is its struct pt_regs, as a uprobe's is; what is not resident is
 	 * faulted in; threads ask for their own CPU time. */
 	bool inside;
@@ -33,6 +34,7 @@ struct compile_target {
 	bool family;
 	bool unwind; /* the engine keeps unwind tables: ustack() walks by them, not by frame pointers */
 	const int32_t *cpu_chip, *cpu_node; /* by CPU number */
+	const int32_t *cpu_mhz;             /* 0: not known */
 	uint32_t ncpus;
 	/* Up to how many probes of kernel functions have a program each for BPF trampolines, beside the one of all for kprobes; asked when
 	 * there are some. NULL: none. */
@@ -128,12 +130,12 @@ struct gen {
 	uint32_t globals_size, tls_size, this_size, scratch_size, dynsize;
 	uint32_t strsize,
 		strmax; /* bytes kept for a string, a multiple of 8; bytes it may have with its NUL */
-	uint32_t chips_at, nodes_at; /* rodata offsets of tables by CPU, 0 not made */
-	uint32_t strtok_at;          /* scratch offset of strtok()'s state, 0 not used */
-	uint32_t offsets_at;         /* rodata offset + 1 of struct wire_offsets, 0 not made */
-	uint32_t unwind_offsets_at;  /* the same of struct wire_unwind_offsets */
-	uint32_t zeros;              /* rodata offset of as many zero bytes as any value has */
-	struct intern texts;         /* image.strings */
+	uint32_t chips_at, nodes_at, clocks_at; /* rodata offsets of tables by CPU, 0 not made */
+	uint32_t strtok_at;                     /* scratch offset of strtok()'s state, 0 not used */
+	uint32_t offsets_at;        /* rodata offset + 1 of struct wire_offsets, 0 not made */
+	uint32_t unwind_offsets_at; /* the same of struct wire_unwind_offsets */
+	uint32_t zeros;             /* rodata offset of as many zero bytes as any value has */
+	struct intern texts;        /* image.strings */
 	VEC(uint8_t) rodata;
 	struct hash rodata_texts; /* text -> offset + 1 */
 	uint32_t probe_texts; /* rodata offset of the table of probe names' text ids; 0: not needed */

@@ -298,15 +298,15 @@ static struct ir_val is(struct gen *g, struct ir_val a, enum ir_cond c, struct i
 
 /* A number for each CPU, as the host told the compiler. */
 static struct ir_val cpu_table(struct gen *g, struct ir_val cpu, const int32_t *const *table,
-			       uint32_t *at)
+			       uint32_t *at, void (*find)(struct compile_target *))
 {
 	struct ir_fn *f = g->f;
 	struct ir_val v = ir_new_reg(f), base;
 	uint32_t done = ir_new_label(f);
 
 	ir_set(f, v, IR_I(0));
-	if (!*table && g->target->find_cpus)
-		g->target->find_cpus(g->target);
+	if (!*table && find)
+		find(g->target);
 	if (!*table)
 		return v;
 	if (!*at)
@@ -319,13 +319,16 @@ static struct ir_val cpu_table(struct gen *g, struct ir_val cpu, const int32_t *
 	return v;
 }
 
-static struct ir_val load_average(struct gen *g, struct ir_val which)
+/* A number of the state page's array at `offset`; `count`, a power of 2, numbers of 1 << shift bytes. */
+static struct ir_val state_number(struct gen *g, struct ir_val which, size_t offset, uint32_t count,
+				  uint32_t shift)
 {
 	struct ir_fn *f = g->f;
-	struct ir_val at = ir_bin(f, ALU_SHL, ir_bin(f, ALU_AND, which, IR_I(3)), IR_I(2));
+	struct ir_val at =
+		ir_bin(f, ALU_SHL, ir_bin(f, ALU_AND, which, IR_I(count - 1)), IR_I(shift));
 
 	return ir_load(f, ir_bin(f, ALU_ADD, ir_map_value(f, gen_fixed_map(g, MAP_STATE), 0), at),
-		       offsetof(struct wire_state, load), 4, false);
+		       (int32_t)offset, 1u << shift, false);
 }
 
 /* --- the table --- */
@@ -391,9 +394,19 @@ struct ir_val gen_subr(struct gen *g, const struct node *n)
 	case SUBR_SPECULATION: return speculation(g);
 	case SUBR_PROGENYOF: v = num(g, n, 0); return gen_progenyof(g, v);
 	case SUBR_GETF: v = num(g, n, 0); return ir_routine(f, "d_getfile", 2, v, offsets(g));
-	case SUBR_CPU_CHIP: return cpu_table(g, num(g, n, 0), &g->target->cpu_chip, &g->chips_at);
-	case SUBR_CPU_NODE: return cpu_table(g, num(g, n, 0), &g->target->cpu_node, &g->nodes_at);
-	case SUBR_LOAD: return load_average(g, num(g, n, 0));
+	case SUBR_CPU_CHIP:
+		return cpu_table(g, num(g, n, 0), &g->target->cpu_chip, &g->chips_at,
+				 g->target->find_cpus);
+	case SUBR_CPU_NODE:
+		return cpu_table(g, num(g, n, 0), &g->target->cpu_node, &g->nodes_at,
+				 g->target->find_cpus);
+	case SUBR_CPU_MHZ:
+		return cpu_table(g, num(g, n, 0), &g->target->cpu_mhz, &g->clocks_at,
+				 g->target->find_clocks);
+	case SUBR_LOAD:
+		return state_number(g, num(g, n, 0), offsetof(struct wire_state, load), 4, 2);
+	case SUBR_MEMORY:
+		return state_number(g, num(g, n, 0), offsetof(struct wire_state, memory), 8, 3);
 	case SUBR_GETMAJOR: return ir_bin(f, ALU_SHR, ir_ext(f, num(g, n, 0), 4, false), IR_I(20));
 	case SUBR_GETMINOR: return ir_bin(f, ALU_AND, num(g, n, 0), IR_I(0xfffff));
 	case SUBR_MUTEX_OWNER: return mutex_owner(g, n);
