@@ -4,15 +4,22 @@
 
 pid$target:a.out::entry
 {
-	self->start[probefunc, ustackdepth] = timestamp;
+	self->depth++;
+	self->start[probefunc, self->depth] = timestamp;
 }
 
 pid$target:a.out::return
-/self->start[probefunc, ustackdepth]/
+/self->start[probefunc, self->depth]/
 {
 	@calls[probefunc] = count();
-	@ns[probefunc] = sum(timestamp - self->start[probefunc, ustackdepth]);
-	self->start[probefunc, ustackdepth] = 0;
+	@ns[probefunc] = sum(timestamp - self->start[probefunc, self->depth]);
+	self->start[probefunc, self->depth] = 0;
+}
+
+pid$target:a.out::return
+/self->depth/
+{
+	self->depth--;
 }
 
 END

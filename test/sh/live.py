@@ -118,6 +118,16 @@ def ready(started, word="matched", secs=10):
     return text.decode(errors="replace")
 
 
+def tracing(*args, secs=30):
+    """start(), and waits until BEGIN has run: every probe is attached by then."""
+    mark = tempfile.mktemp(dir=TMP)
+    started = start("-w", "-n", 'BEGIN { system("touch %s"); }' % mark, *args)
+    end = time.monotonic() + secs
+    while not os.path.exists(mark) and time.monotonic() < end and started[1].poll() is None:
+        time.sleep(0.02)
+    return started
+
+
 def numbers(text):
     """"small 9 large 1" of the tracee -> {"small": 9, "large": 1}"""
     return {k: int(v) for k, v in re.findall(r"\b([a-z]+) (-?\d+)\b", text)}

@@ -10,8 +10,7 @@ def example(name, *args, c=None, **more):
 
 def until(name, command, *args, secs=0.3):
     """A script without an end: run the command when it traces, then ^C."""
-    s = start("-s", "examples/%s.d" % name, *args)
-    time.sleep(2.0)
+    s = tracing("-s", "examples/%s.d" % name, *args)
     out = sh(command)
     time.sleep(secs)
     s[1].send_signal(signal.SIGINT)

@@ -1,0 +1,65 @@
+#!/usr/bin/env -S descry -s
+/* Memory that a program asked for and has not given back, by the place that asked: the ten largest, every ten seconds and at
+ * the end; 0 is a place whose memory was all given back. A wrapper of malloc() stands for all who call it: mallocs.d has whole
+ * stacks.
+ * usage: descry -s memleak.d -c 'program' (or -p PID)
+ */
+#pragma D option quiet
+
+/* of each block that is held, by its address */
+uint64_t from[uint64_t];
+int64_t size[uint64_t];
+
+pid$target:libc:malloc:entry,
+pid$target:libc:realloc:entry,
+pid$target:libc:calloc:entry,
+pid$target:libc:aligned_alloc:entry,
+pid$target:libc:memalign:entry
+/!self->depth++/
+{
+	self->from = ucaller;
+	self->size = probefunc == "malloc" ? arg0 : probefunc == "calloc" ? arg0 * arg1 : arg1;
+	self->old = probefunc == "realloc" ? arg0 : 0;
+}
+
+pid$target:libc:malloc:return,
+pid$target:libc:realloc:return,
+pid$target:libc:calloc:return,
+pid$target:libc:aligned_alloc:return,
+pid$target:libc:memalign:return
+/self->depth && !--self->depth && arg1 && self->old && from[self->old]/
+{
+	@bytes[uaddr(from[self->old])] = sum(-size[self->old]);
+	from[self->old] = 0;
+	size[self->old] = 0;
+}
+
+pid$target:libc:malloc:return,
+pid$target:libc:realloc:return,
+pid$target:libc:calloc:return,
+pid$target:libc:aligned_alloc:return,
+pid$target:libc:memalign:return
+/!self->depth && self->from && arg1/
+{
+	from[arg1] = self->from;
+	size[arg1] = (int64_t)self->size;
+	@bytes[uaddr(self->from)] = sum((int64_t)self->size);
+	self->from = 0;
+	self->old = 0;
+}
+
+pid$target:libc:free:entry
+/from[arg0]/
+{
+	@bytes[uaddr(from[arg0])] = sum(-size[arg0]);
+	from[arg0] = 0;
+	size[arg0] = 0;
+}
+
+tick-10s,
+END
+{
+	printf("%12s  %s\n", "BYTES", "FROM");
+	trunc(@bytes, 10);
+	printa("%@12d  %A\n", @bytes);
+}
