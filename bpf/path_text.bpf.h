@@ -96,10 +96,11 @@ ROUTINE long d_dirname(char *dst, u64 size, u64 src)
 struct clean {
 	char *dst; /* holds the path; what is written never overtakes what is read */
 	u64 size, out;
-	u64 state; /* characters held back: 0 none, 1 "/", 2 "/.", 3 "/.." */
+	u64 root, keep; /* 1 for "/..."; what stays at the beginning: that slash, or "../../" */
+	u64 state;      /* the component so far: 0 empty, 1 ".", 2 "..", 3 a name */
 };
 
-/* Removes the last component: `out` ends on its slash. */
+/* `out` goes back to the last slash before it, or to 0. */
 CALLBACK back_up(u32 index, struct clean *c)
 {
 	u64 out = c->out - 1;
@@ -121,6 +122,22 @@ INLINE void clean_put(struct clean *c, char ch)
 	c->out = out + 1;
 }
 
+/* Removes "..", which ends at `out`, and the component before it with its slash. */
+INLINE void clean_parent(struct clean *c)
+{
+	u64 out;
+
+	c->out -= 2;
+	if (c->out <= c->keep)
+		return;
+	c->out--;
+	bpf_loop((u32)c->size, back_up, c, 0);
+	out = c->out;
+	OPAQUE(out);
+	if (out < c->size && c->dst[out] == '/')
+		c->out = out + 1;
+}
+
 CALLBACK clean_char(u32 index, struct clean *c)
 {
 	u64 i = index, state = c->state;
@@ -129,49 +146,50 @@ CALLBACK clean_char(u32 index, struct clean *c)
 	if (i >= c->size)
 		return 1;
 	ch = c->dst[i];
-	if (state == 3 && (ch == '/' || !ch)) {
-		bpf_loop((u32)c->size, back_up, c, 0);
-		if (!ch)
-			clean_put(c, '/');
-		c->state = 1;
-		return !ch;
-	}
-	if (ch == '/' && (state == 1 || state == 2)) {
-		c->state = 1;
-		return 0;
-	}
-	if (ch == '/' && !state) {
-		c->state = 1;
-		return 0;
-	}
-	if (ch == '.' && (state == 1 || state == 2)) {
-		c->state = state + 1;
-		return 0;
-	}
-	/* An ordinary character, or the end: what was held back is part of a name. */
-	if (state >= 1)
+	if (!i && ch == '/') {
+		c->root = c->keep = 1;
 		clean_put(c, '/');
-	if (state >= 2)
-		clean_put(c, '.');
-	if (state >= 3)
-		clean_put(c, '.');
+		return 0;
+	}
+	if (ch && ch != '/') {
+		c->state = ch == '.' && state < 2 ? state + 1 : 3;
+		clean_put(c, ch);
+		return 0;
+	}
 	c->state = 0;
-	if (!ch)
-		return 1;
-	clean_put(c, ch);
-	return 0;
+	if (state == 1) {
+		c->out--;
+	} else if (state == 2 && (c->root || c->out - 2 > c->keep)) {
+		clean_parent(c);
+	} else if (state) {
+		clean_put(c, '/');
+		if (state == 2)
+			c->keep = c->out;
+	}
+	return !ch;
 }
 
-/* "//" and "/./" become "/", "/x/../" becomes "/". Nothing is looked up. */
+/* "//" and "/./" become "/", "/x/../" becomes "/", a slash at the end goes. Nothing is looked up. */
 ROUTINE long d_cleanpath(char *dst, u64 size, u64 src)
 {
-	struct clean c = { .dst = dst, .size = size, .out = hidden(0), .state = hidden(0) };
+	struct clean c = { .dst = dst,
+			   .size = size,
+			   .out = hidden(0),
+			   .root = hidden(0),
+			   .keep = hidden(0),
+			   .state = hidden(0) };
+	char first;
 
 	if (bpf_probe_read_kernel_str(dst, size, KERNEL(src)) < 0) {
 		dst[0] = 0;
 		RESULT(E_FAULT);
 	}
+	first = dst[0];
 	bpf_loop((u32)size, clean_char, &c, 0);
+	if (c.out > c.root)
+		c.out--;
+	else if (!c.out && first)
+		clean_put(&c, '.');
 	put_char(dst, size, c.out, 0);
 	dst[size - 1] = 0;
 	RESULT(0);

@@ -151,7 +151,7 @@ static void add_setting(struct cmdline *c, const char *text)
 	if (!strcmp(text, "cpphdrs"))
 		c->cpp_headers = true;
 	if (!strcmp(text, "verbose"))
-		c->verbose = true;
+		c->dump = "ebpf";
 	set(c, text);
 }
 
@@ -250,6 +250,10 @@ int cmdline_parse(struct cmdline *c, int argc, char **argv)
 	c->dtrace_name = !strcmp(base, "dtrace");
 	c->progname = c->dtrace_name ? "dtrace" : "descry";
 	vec_push(&c->args, argv[0]);
+	if (getenv("DTRACE_OPT_CPPARGS"))
+		add_cpp_args(c, getenv("DTRACE_OPT_CPPARGS"));
+	if (getenv("DESCRY_OPT_CPPARGS"))
+		add_cpp_args(c, getenv("DESCRY_OPT_CPPARGS"));
 	opterr = 0;
 	opt_getopt_init(&g, "-:", trace_opts);
 	/* "-": words between the options come in their place, as macro arguments. */
@@ -283,7 +287,9 @@ int cmdline_parse(struct cmdline *c, int argc, char **argv)
 			c->args.v[0] = (char *)c->programs.v[i].text;
 	if (!c->dtrace_name && !c->programs.n && c->mode == CMD_HEADER)
 		c->mode = CMD_HELP; /* -h alone */
-	if (!c->programs.n && c->mode != CMD_LIST && c->mode != CMD_HELP && c->mode != CMD_VERSION)
+	/* dtrace -e alone checks options and libraries. */
+	if (!c->programs.n && c->mode != CMD_LIST && c->mode != CMD_HELP &&
+	    c->mode != CMD_VERSION && !(c->dtrace_name && c->mode == CMD_COMPILE))
 		return no_program(c, argc, argv);
 	return 0;
 }

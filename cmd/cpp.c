@@ -135,6 +135,10 @@ struct err *cmd_preprocess(const struct cmdline *c, const struct options *o, con
 		e = WIFEXITED(status) && WEXITSTATUS(status) == 127
 			    ? err_new(ENOENT,
 				      "cannot run %s, which -C needs: install the package cpp", cpp)
+		    : c->dtrace_name
+			    ? err_new(EINVAL,
+				      "failed to compile script %s: Preprocessor failed to process input program",
+				      name)
 			    : err_new(EINVAL, "%s failed on %s", cpp, name);
 	}
 	return e;

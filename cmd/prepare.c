@@ -254,7 +254,7 @@ int run_prepare(struct run *r, const struct bound *b)
 		return 2;
 	}
 	if (!check_limits(r))
-		return 2;
+		return 1;
 
 	for (uint32_t i = 0; i < n; i++) {
 		if (!compile_for(r, b, kinds[i]))

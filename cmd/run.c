@@ -291,6 +291,15 @@ static int make_files(struct run *r)
 	return run_print_diags(r) || status;
 }
 
+/* Nothing would ever happen. */
+static bool enables_nothing(const struct run *r, const struct bound *b)
+{
+	for (uint32_t i = 0; i < b->clauses.n; i++)
+		if (b->clauses.v[i]->nprobes)
+			return false;
+	return !opt_on(&r->options, OPT_ZDEFS);
+}
+
 static int compile_and_run(struct run *r)
 {
 	struct bound *b;
@@ -317,6 +326,11 @@ static int compile_and_run(struct run *r)
 				   r->macros.argv[i], i);
 			return run_print_diags(r);
 		}
+	if (r->c->mode == CMD_TRACE && !r->c->dump_only && enables_nothing(r, b)) {
+		fprintf(stderr, "%s: no probes %s\n", r->c->progname,
+			r->c->programs.n ? "matched" : "specified");
+		return 1;
+	}
 	if (run_dumps(r, "bind"))
 		bound_print(r->out, b, r->types);
 	if (ends_with(r, "bind"))

@@ -424,7 +424,7 @@ static void print_dtrace(const struct diags *d, const struct diag *g, const stru
 
 		if (region && has_region(g->tag))
 			fprintf(out, "in %s: ", region);
-	} else if (name && name != s->name) {
+	} else if (name && strcmp(name, s->name)) {
 		fprintf(out, "\"%s\", line %u: ", name, line);
 	} else if (name) {
 		fprintf(out, "line %u: ", line);

@@ -139,13 +139,23 @@ static int64_t number_arg(const struct record_view *r, const struct action *a, i
 	return field_int(f, r->data, (r->traits[a->fields[0]] & TRAIT_SIGNED) || f->size < 8);
 }
 
+static bool is_dtrace(const struct consumer *c)
+{
+	return !strcmp(c->sink->progname, "dtrace");
+}
+
 static struct err *say(struct consumer *c, const struct record_view *r, const char *what)
 {
 	struct err *e = c->sink->ops->flush(c->sink);
+	uint32_t clause = r->segment->clause;
+	bool dtrace = is_dtrace(c);
 
-	fprintf(c->sink->err, "%s: error on enabled probe ID %u (ID %u: %s:%s:%s:%s): %s\n",
-		c->sink->progname, r->segment->clause + 1, r->probe->id, r->probe->prov,
-		r->probe->mod, r->probe->func, r->probe->name, what);
+	if (dtrace && clause < c->image->nclauses)
+		clause = c->image->clauses[clause].number;
+	fprintf(c->sink->err, "%s: error %s%u %s%u%s%s:%s:%s:%s): %s\n", c->sink->progname,
+		dtrace ? "in dt_clause_" : "on enabled probe ID ", dtrace ? clause : clause + 1,
+		dtrace ? "for probe ID " : "(ID ", r->probe->id, dtrace ? " (" : ": ",
+		r->probe->prov, r->probe->mod, r->probe->func, r->probe->name, what);
 	return e;
 }
 
@@ -191,7 +201,10 @@ static struct err *do_setopt(struct consumer *c, const struct record_view *r,
 		value = xstrndup(text, n);
 	if (options_set(c->options, a->text, value, WHEN_DYNAMIC, &why))
 		return NULL;
-	what = xasprintf("couldn't set option \"%s\" to \"%s\": %s", a->text, value ? value : "1",
+	/* DTrace's reasons end where ours go on */
+	what = xasprintf("couldn't set option \"%s\" to \"%s\": %.*s", a->text, value ? value : "1",
+			 (int)(is_dtrace(c) ? strcspn(why, ":(") - (strchr(why, '(') != NULL)
+					    : strlen(why)),
 			 why);
 	return say(c, r, what);
 }

@@ -103,8 +103,8 @@ struct image_var {
 };
 struct image_clause {
 	loc_t loc, end;
-	uint32_t index;
-	const char *desc; /* its first description, as written */
+	uint32_t index, number; /* of the clause, and of its first description among all */
+	const char *desc;       /* its first description, as written */
 	struct image_var *vars;
 	uint32_t nvars;
 };

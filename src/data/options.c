@@ -142,13 +142,19 @@ static bool parse_word(const char *words, const char *s, int64_t *ret)
 	return false;
 }
 
+/* What code is generated from: not to be had with fewer, and there are no more. */
+enum { IREGS = 8 };
+
 static bool parse_value(const struct option_info *info, const char *s, int64_t *ret)
 {
 	const char *end;
 
 	switch (info->kind) {
 	case OPTION_BOOL: return parse_bool(s, ret);
-	case OPTION_INT: return parse_int(s, ret, &end) && !*end;
+	case OPTION_INT:
+		return parse_int(s, ret, &end) && !*end &&
+		       (info != &option_table[OPT_IREGS] || *ret <= IREGS) &&
+		       (info != &option_table[OPT_NSPEC] || *ret >= 0);
 	case OPTION_SIZE:
 		/* a string has room for a character at least */
 		return parse_size(s, ret) && (info != &option_table[OPT_STRSIZE] || *ret > 1);
@@ -211,8 +217,8 @@ bool options_set(struct options *o, const char *name, const char *value, enum op
 	id--;
 	/* Whatever can be set at all can be set before the run, by -x or #pragma alike. */
 	if (when == WHEN_DYNAMIC && !(info->when & WHEN_DYNAMIC)) {
-		snprintf(error_text, sizeof(error_text), "Option %s cannot be set while tracing",
-			 info->name);
+		snprintf(error_text, sizeof(error_text),
+			 "Operation illegal when tracing is active: option %s", info->name);
 		*ret_error = error_text;
 		return false;
 	}
@@ -232,6 +238,10 @@ bool options_set(struct options *o, const char *name, const char *value, enum op
 			snprintf(error_text, sizeof(error_text),
 				 "Invalid value for specified option: %s=%.80s", info->name, value);
 		*ret_error = error_text;
+		return false;
+	}
+	if (id == OPT_IREGS && num < IREGS) {
+		*ret_error = "Insufficient registers to generate code";
 		return false;
 	}
 	if (o->locked[id] && num != o->v[id].num) {

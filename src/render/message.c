@@ -71,8 +71,9 @@ void fault_message(struct sink *s, struct out *o, const struct image *img,
 
 	if (sink_dtrace(s)) {
 		out_printf(o, "%s: error in dt_clause_%u for probe ID %u (%s:%s:%s:%s): %s",
-			   s->progname, f->clause, p->id, p->prov, p->mod, p->func, p->name,
-			   fault_name(f->code));
+			   s->progname,
+			   f->clause < img->nclauses ? img->clauses[f->clause].number : f->clause,
+			   p->id, p->prov, p->mod, p->func, p->name, fault_name(f->code));
 		fault_value(o, f);
 		out_printf(o, " at BPF pc %u\n", instruction_of(img, f->head.probe, f->loc));
 		return;

@@ -21,6 +21,16 @@ check() {
 }
 
 check 0 '^dtrace: error in dt_clause_1 for probe ID 1 (dtrace:::BEGIN): divide-by-zero at BPF pc [1-9]' -n 'BEGIN { x = 0; } BEGIN { trace(1 / x); } BEGIN { exit(0); }'
+# a clause of two descriptions counts as two
+check 0 '^dtrace: error in dt_clause_2 for probe ID 1 ' -n 'BEGIN, END { x = 0; } BEGIN { trace(1 / x); } BEGIN { exit(0); }'
+check 0 '^dtrace: error in dt_clause_0 for probe ID 1 (dtrace:::BEGIN): couldn.t set option "nosuch" to "1": Invalid option name$' -qn 'BEGIN { setopt("nosuch"); exit(0); }'
+check 0 'Operation illegal when tracing is active$' -qn 'BEGIN { setopt("bufsize", "1m"); exit(0); }'
+check 0 '' -b 1k -b 2g -e
+# the preprocessor's lines are the script's
+echo 'BEGIN { trace(NO_SUCH); }' >"$T/cpp.d"
+check 1 "^dtrace: failed to compile script $T/cpp.d: line 1: failed to resolve NO_SUCH" -C -s "$T/cpp.d"
+echo '#error no' >>"$T/cpp.d"
+check 1 "^dtrace: failed to compile script $T/cpp.d: Preprocessor failed to process input program\$" -C -s "$T/cpp.d"
 check 1 '^dtrace: failed to set -x bufsize: Invalid value for specified option$' -x bufsize=-1 -n BEGIN
 check 1 '^dtrace: failed to open /nonexistent.d: No such file or directory$' -s /nonexistent.d
 check 1 ': Overspecified probe description$' -lm profile:::profile-97

@@ -26,5 +26,5 @@ expect 1 'D_MACRO_UNDEF' "$DESCRY" -x $e -x errtags -qn 'BEGIN { trace($1); exit
 expect 1 'D_MACRO_UNUSED' "$DESCRY" -x $e -x errtags -qn 'BEGIN { trace(1); exit(0); }' 7
 expect 0 '^1$' "$DESCRY" -x $e -x argref -qn 'BEGIN { trace(1); exit(0); }' 7
 expect 0 '^1 1$' "$DESCRY" -x $e -qn 'BEGIN { printf("%d %d\n", $pid == pid, $uid == uid); exit(0); }'
-expect 0 'taken as -1' "$DESCRY" -x $e -qn 'BEGIN { trace($target); exit(0); }'
+expect 0 'taken as 0' "$DESCRY" -x $e -qn 'BEGIN { trace($target); exit(0); }'
 exit $fail

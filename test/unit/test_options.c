@@ -91,7 +91,7 @@ static void test_bad(void **state)
 	bad("switchrate=fast", WHEN_COMPILE, "Invalid value");
 	bad("cpu=1x", WHEN_COMPILE, "Invalid value");
 	bad("bufpolicy=none", WHEN_COMPILE, "switch|fill|ring");
-	bad("bufsize=1k", WHEN_DYNAMIC, "cannot be set while tracing");
+	bad("bufsize=1k", WHEN_DYNAMIC, "illegal when tracing is active");
 	/* nothing of it took effect */
 	assert_int_equal(opt_num(&opts, OPT_BUFSIZE), 4 << 20);
 	assert_false(opts.v[OPT_BUFSIZE].set);

@@ -7,8 +7,7 @@ static void flow_error(struct bind_cx *cx, struct node *n, const char *tag, cons
 	bind_error(cx, n, tag, "%s may not follow %s", what, after);
 }
 
-/* One after the other: speculate, then data; or data; or commits and no data. False with an error. */
-static bool check_flow(struct bind_cx *cx, struct node *n, enum subr_id id)
+bool check_flow(struct bind_cx *cx, struct node *n, enum subr_id id)
 {
 	struct flow *f = &cx->state->flow;
 	const struct subr_info *s = &subr_table[id];
@@ -34,6 +33,8 @@ static bool check_flow(struct bind_cx *cx, struct node *n, enum subr_id id)
 		f->record = true;
 	} else if (f->speculate && id == SUBR_EXIT) {
 		flow_error(cx, n, "D_EXIT_SPEC", call, "speculate( )");
+	} else if (id == SUBR_EXIT && f->commit) {
+		flow_error(cx, n, "D_DREC_COMM", call, "commit( )");
 	} else if (f->speculate && s->flags & SUBR_DESTRUCTIVE) {
 		flow_error(cx, n, "D_ACT_SPEC", "destructive actions", "speculate( )");
 	} else if ((s->flags & (SUBR_RECORDS | SUBR_CONTROL)) && id != SUBR_DISCARD &&
@@ -308,7 +309,12 @@ void bind_statement(struct bind_cx *cx, struct node *n)
 	int id;
 
 	if (n->kind == N_AGG) {
-		bind_error(cx, n, "D_AGG_NULL", "expression has null effect: @%s", n->agg.name);
+		if (n->agg.keys || agg_is_known(cx, n->agg.name))
+			bind_error(cx, n, "D_AGG_NULL", "expression has null effect: @%s",
+				   n->agg.name);
+		else
+			bind_error(cx, n, "D_IDENT_UNDEF", "undefined aggregation: @%s",
+				   n->agg.name);
 		return;
 	}
 	if (n->kind == N_TERNARY) {

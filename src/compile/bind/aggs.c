@@ -391,6 +391,11 @@ static bool bind_function(struct bind_cx *cx, struct node *n, struct node *call,
 	return true;
 }
 
+bool agg_is_known(struct bind_cx *cx, const char *name)
+{
+	return hash_get(&cx->state->aggs, name, strlen(name));
+}
+
 void bind_agg_assign(struct bind_cx *cx, struct node *n)
 {
 	struct bind_state *s = cx->state;

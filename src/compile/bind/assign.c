@@ -535,7 +535,7 @@ static void bind_uregs(struct bind_cx *cx, struct node *n)
 	if (!bind_builtin_index(cx, n, "uregs"))
 		return;
 	if (index->i.value > 25) {
-		bind_error(cx, n, "D_REGS_IDX", "index %lld is out of range for uregs[ ]",
+		bind_error(cx, n, "D_UNKNOWN", "index %lld is out of range for uregs[ ]",
 			   (long long)index->i.value);
 		return;
 	}

@@ -115,6 +115,7 @@ void bind_fini(struct bind_cx *cx)
 	lib_fini(cx);
 	hash_fini(&s->vars);
 	hash_fini(&s->uses);
+	hash_fini(&s->enumerators);
 	hash_fini(&s->aggs);
 	hash_fini(&s->inlines);
 	hash_fini(&s->funcs);
@@ -170,18 +171,45 @@ static bool next_word(const char **p, char *buf, size_t size)
 	return n > 0;
 }
 
+/* Options that matter before a program is read. */
+static bool for_command_line(const char *text)
+{
+	static const char *const names[] = { "cppargs", "cpphdrs",    "cpppath", "ctfpath",
+					     "define",  "incdir",     "ldpath",  "lockmem",
+					     "modpath", "procfspath", "stdc",    "undef" };
+	size_t n = strcspn(text, "=");
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (strlen(names[i]) == n && !strncasecmp(names[i], text, n))
+			return true;
+	return false;
+}
+
 /* #pragma D option name[=value]: may hold blanks around "=". */
 static void pragma_option(struct bind_cx *cx, const struct node *n, const char *text)
 {
 	char *copy = arena_strdup(cx->arena, text), *to = copy;
 	const char *error = NULL;
 
+	bool apart = false; /* words that no "=" joins */
+
 	for (const char *p = text; *p; p++) {
-		if (!strchr(" \t\r\n", *p))
+		bool blank = strchr(" \t\r\n", *p);
+
+		apart |= !blank && p > text && strchr(" \t\r\n", p[-1]) && to > copy &&
+			 to[-1] != '=' && *p != '=';
+		if (!blank)
 			*to++ = *p;
 	}
 	*to = '\0';
-	if (!*copy)
+	if (apart)
+		diag_error(cx->diags, n->loc, n->end, "D_PRAGMA_MALFORM",
+			   "superfluous arguments specified for #pragma option");
+	else if (for_command_line(copy))
+		diag_error(cx->diags, n->loc, n->end, "D_PRAGMA_OPTSET",
+			   "failed to set option '%s': it comes too late in a program, -x sets it",
+			   copy);
+	else if (!*copy)
 		diag_error(cx->diags, n->loc, n->end, "D_PRAGMA_MALFORM",
 			   "malformed #pragma option directive: expected name or name=value");
 	else if (!options_set_text(cx->options, copy, WHEN_COMPILE, &error))
@@ -265,6 +293,9 @@ static void pragma_depends(struct bind_cx *cx, const struct node *n, const char 
 		diag_error(cx->diags, n->loc, n->end, "D_PRAGMA_DEPEND",
 			   "the program may not depend on a library explicitly: libraries are read "
 			   "when a name of theirs is used");
+	else if (!strcmp(kind, "library") && lib_busy(cx, name))
+		diag_error(cx->diags, n->loc, n->end, "D_PRAGMA_DEPEND",
+			   "library \"%s\" depends on itself, by way of this one", name);
 	else if (!strcmp(kind, "library") && !lib_load(cx, 'f', name) && !lib_loaded(cx, name))
 		diag_error(cx->diags, n->loc, n->end, "D_PRAGMA_DEPEND",
 			   "this library requires library \"%s\", which was not found", name);
@@ -362,6 +393,13 @@ static bool uses_provider(struct bind_cx *cx, const struct provider *pv)
 	return uses;
 }
 
+static void number_clause(struct bind_cx *cx, const struct node *clause, uint32_t index)
+{
+	bind_clause(cx, clause, index);
+	for (const struct pdesc *d = clause->clause.pdescs; d; d = d->next)
+		cx->state->ndescs++;
+}
+
 /* Clauses of the providers themselves; they do not count as the program's. */
 static void bind_provider_clauses(struct bind_cx *cx, bool after)
 {
@@ -380,7 +418,7 @@ static void bind_provider_clauses(struct bind_cx *cx, bool after)
 			if (top->kind == D_DECL)
 				bind_declaration(cx, top);
 			else
-				bind_clause(cx, top, s->out->nclauses++);
+				number_clause(cx, top, s->out->nclauses++);
 		}
 	}
 	s->out->matched = matched;
@@ -391,11 +429,12 @@ struct bound *bind_finish(struct bind_cx *cx)
 	struct bind_state *s = cx->state;
 
 	type_set_strsize(cx->types, opt_num(cx->options, OPT_STRSIZE));
+	lib_load_own(cx);
 	s->out->nclauses = s->clauses.n;
 	version_check_option(cx);
 	bind_provider_clauses(cx, false);
 	for (uint32_t i = 0; i < s->clauses.n; i++)
-		bind_clause(cx, s->clauses.v[i], i);
+		number_clause(cx, s->clauses.v[i], i);
 	bind_provider_clauses(cx, true);
 	aggs_check(cx);
 	if (!cx->diags->errors)

@@ -119,6 +119,7 @@ struct bound_clause {
 	bool default_action; /* empty body: only the probe's name is printed */
 	loc_t loc, end;
 	uint32_t index;   /* of the source clause, in program order */
+	uint32_t number;  /* of its first description, among those of all clauses */
 	const char *desc; /* its first description, as written */
 	const struct pdesc *descs;
 	uint8_t least_stable; /* of the names in its statements: bound_clause_stability() */

@@ -170,8 +170,11 @@ static bool convert_arg(struct bind_cx *cx, struct node *a, char letter)
 
 	if (is_xlated(a) || a->type == T_DYN || a->type == T_VOID)
 		return false;
-	if (letter == 's')
+	if (letter == 's') {
+		if (is_const(a) && !a->i.value) /* NULL, a fault when it is read */
+			cast_to(cx, a, type_new_pointer(g, T_CHAR));
 		return to_string(cx, a);
+	}
 	if (letter == 'S')
 		return (is_const(a) && !a->i.value) || to_string(cx, a);
 	if (type_is_string(g, a->type) && letter == 'b')
@@ -291,7 +294,9 @@ int call_subr(struct bind_cx *cx, struct node *n)
 	     i < ARRAY_SIZE(unsupported) && (id < 0 || subr_table[id].flags & SUBR_UNSUPPORTED);
 	     i++) {
 		if (!strcmp(unsupported[i].name, n->call.func)) {
-			if (id >= 0 && !check_count(cx, n, (enum subr_id)id))
+			if (id >= 0 && (!check_count(cx, n, (enum subr_id)id) ||
+					(subr_table[id].kind == SUBR_KIND_ACTION &&
+					 !check_flow(cx, n, (enum subr_id)id))))
 				return -1;
 			bind_error(cx, n, "D_UNKNOWN", "%s( ) is not available on Linux: %s",
 				   n->call.func, unsupported[i].reason);

@@ -381,7 +381,8 @@ static bool group_probes(struct bind_cx *cx, const struct node *n, const struct 
 static void bind_condition(struct bind_cx *cx, struct node *n, const char *what)
 {
 	bind_expr(cx, n);
-	if (!is_poison(n))
+	/* an array is no pointer here: its address would always be true */
+	if (!is_poison(n) && kind_of(cx, n->type) == TYPE_FUNC)
 		decay(cx, n);
 	if (!is_poison(n) && !is_scalar(cx, n))
 		bind_error(cx, n, "D_PRED_SCALAR", "%s must be of scalar type, not \"%s\"", what,
@@ -529,6 +530,7 @@ static struct bound_clause *new_instance(struct bind_cx *cx, const struct node *
 	c->loc = n->loc;
 	c->end = n->end;
 	c->index = index;
+	c->number = cx->state->ndescs;
 	c->descs = n->clause.pdescs;
 	if (n->clause.pdescs && !n->clause.pdescs->by_id)
 		c->desc = arena_printf(cx->arena, "%s:%s:%s:%s", n->clause.pdescs->prov,

@@ -93,6 +93,8 @@ static void add_enumerators(struct bind_cx *cx, const struct spec *s, type_id t)
 	int64_t value = 0;
 
 	for (const struct enumerator *e = s->enumerators; e; e = e->next, value++) {
+		bool twice = false;
+
 		if (e->value)
 			const_value(cx, e->value, &value, "D_DECL_ENCONST", "enumerator");
 		if (value < INT32_MIN || value > INT32_MAX)
@@ -104,8 +106,14 @@ static void add_enumerators(struct bind_cx *cx, const struct spec *s, type_id t)
 					cx, e->loc, 0, "D_UNKNOWN",
 					"failed to define enumerator '%s': the enum has it already",
 					e->name);
+				twice = true;
 				break;
 			}
+		if (!twice && !is_lib_loc(cx, e->loc) &&
+		    hash_get(&cx->state->enumerators, e->name, strlen(e->name)))
+			decl_error(cx, e->loc, 0, "D_DECL_IDRED", "identifier redeclared: %s",
+				   e->name);
+		hash_put(&cx->state->enumerators, e->name, strlen(e->name), NULL);
 		type_add_enumerator(cx->types, t, e->name, value);
 	}
 }
@@ -396,7 +404,7 @@ static void declare_typedef(struct bind_cx *cx, const struct decl *d)
 	}
 	if (type_lookup(cx->types, "D", TYPE_TYPEDEF, d->name, &old)) {
 		if (!type_same(cx->types, t, old))
-			decl_error(cx, d->loc, d->end, "D_DECL_TYPERED", "type redeclared: %s",
+			decl_error(cx, d->loc, d->end, "D_DECL_IDRED", "identifier redeclared: %s",
 				   d->name);
 		return;
 	}

@@ -207,8 +207,7 @@ static bool zero_to_string(struct bind_cx *cx, struct node *n)
 	return true;
 }
 
-/* NULL, which compares with integers and can be assigned to them. */
-static bool is_null(struct bind_cx *cx, const struct node *n)
+bool is_null(struct bind_cx *cx, const struct node *n)
 {
 	return is_const(n) && !n->i.value && n->type == T_VOIDPTR;
 }

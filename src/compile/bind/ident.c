@@ -208,11 +208,16 @@ struct node *clone_at(struct bind_cx *cx, const struct node *n, const struct nod
 	return c;
 }
 
-bool is_lib_node(struct bind_cx *cx, const struct node *n)
+bool is_lib_loc(struct bind_cx *cx, loc_t loc)
 {
-	const struct source *src = source_of(cx->diags, n->loc);
+	const struct source *src = source_of(cx->diags, loc);
 
 	return src && src->kind == SOURCE_LIB;
+}
+
+bool is_lib_node(struct bind_cx *cx, const struct node *n)
+{
+	return is_lib_loc(cx, n->loc);
 }
 
 /* The text is read as the value of an inline, once. */

@@ -159,7 +159,8 @@ static void add_directory(struct bind_cx *cx, const char *dir)
 		}
 		vec_push(&st->libs, (struct lib_file){ .name = arena_strdup(cx->arena, path),
 						       .text = arena_strndup(cx->arena, text, len),
-						       .len = len });
+						       .len = len,
+						       .own = true });
 		free(text);
 	}
 	closedir(d);
@@ -219,7 +220,7 @@ static void load_file(struct bind_cx *cx, uint32_t i)
 	const struct env *env = st->env;
 	bool context = st->in_context, pspec = cx->parse->pspec;
 
-	f->loaded = true;
+	f->loaded = f->busy = true;
 	st->clause = NULL;
 	st->env = NULL;
 	st->in_context = cx->parse->pspec = false;
@@ -229,6 +230,19 @@ static void load_file(struct bind_cx *cx, uint32_t i)
 	st->env = env;
 	st->in_context = context;
 	cx->parse->pspec = pspec;
+	st->libs.v[i].busy = false;
+}
+
+/* Whoever names a directory of libraries wants to know what is wrong with them, used or not. */
+void lib_load_own(struct bind_cx *cx)
+{
+	if (!cx->libdirs.n)
+		return;
+	if (!cx->state->libs_indexed)
+		index_libs(cx);
+	for (uint32_t i = 0; i < cx->state->libs.n; i++)
+		if (cx->state->libs.v[i].own && !cx->state->libs.v[i].loaded)
+			load_file(cx, i);
 }
 
 static const char *base_name(const char *path)
@@ -271,6 +285,16 @@ bool lib_load(struct bind_cx *cx, char kind, const char *name)
 			break;
 	}
 	return loaded;
+}
+
+bool lib_busy(struct bind_cx *cx, const char *name)
+{
+	const struct bind_state *st = cx->state;
+
+	for (uint32_t i = 0; i < st->libs.n; i++)
+		if (st->libs.v[i].busy && !strcmp(base_name(st->libs.v[i].name), name))
+			return true;
+	return false;
 }
 
 bool lib_loaded(struct bind_cx *cx, const char *name)

@@ -112,7 +112,11 @@ void bind_sizeof(struct bind_cx *cx, struct node *n)
 				   "cannot apply sizeof to a bit-field");
 			return;
 		}
-		t = a->type;
+		if (a->kind == N_STR) {
+			set_int(cx, n, a->s.len + 1, T_ULONG);
+			return;
+		}
+		t = is_null(cx, a) ? T_INT : a->type;
 	}
 	if (kind_of(cx, t) == TYPE_VOID || kind_of(cx, t) == TYPE_DYN || !type_size(cx->types, t)) {
 		bind_error(cx, n, "D_SIZEOF_TYPE",
@@ -136,7 +140,7 @@ void bind_offsetof(struct bind_cx *cx, struct node *n)
 			   "offsetof operand must be a struct or union type, not \"%s\"",
 			   type_text(cx, t));
 	else if (!type_is_complete(cx->types, t))
-		bind_error(cx, n, "D_OP_INCOMPLETE", "offsetof: no %s definition is available%s",
+		bind_error(cx, n, "D_OFFSETOF_TYPE", "offsetof: no %s definition is available%s",
 			   type_text(cx, t), tag_suggestion(cx, t));
 	else if (!type_find_member(cx->types, t, n->t.member, &m))
 		bind_error(cx, n, "D_UNKNOWN", "offsetof: %s is not a member of %s", n->t.member,

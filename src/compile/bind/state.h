@@ -58,6 +58,8 @@ struct lib_file {
 	const char *name, *text;
 	size_t len;
 	bool loaded;
+	bool busy; /* being loaded */
+	bool own;  /* of a -L directory */
 };
 
 /* What a clause uses of the probe: bit n for argn and args[n]. */
@@ -77,6 +79,7 @@ struct flow {
 
 struct bind_state {
 	struct hash vars;        /* "scope name" -> index in bound.vars + 1 */
+	struct hash enumerators; /* names that enums of D define */
 	struct hash aggs;        /* name -> index in bound.aggs + 1 */
 	struct hash inlines;     /* name -> struct inline_def * */
 	struct hash funcs;       /* name -> struct func_def * */
@@ -99,6 +102,7 @@ struct bind_state {
 		lib_names; /* "k name", k one of t(ype) s(truct) i(nline) e(numerator) x(lator): file + 1 */
 	bool libs_indexed;
 	struct bound *out;
+	uint32_t ndescs;            /* of the clauses bound so far */
 	uint32_t nodes, all, depth; /* bound so far, of the clause, of those before; being bound */
 	bool full;                  /* and that has been said */
 
@@ -203,6 +207,8 @@ struct node *placeholder(struct bind_cx *cx, const struct node *at, type_id t);
 /* A copy of a definition's tree for use at `at`, which its positions become when it comes from a library. */
 struct node *clone_at(struct bind_cx *cx, const struct node *n, const struct node *at);
 bool is_lib_node(struct bind_cx *cx, const struct node *n);
+/* Is it in a library file? */
+bool is_lib_loc(struct bind_cx *cx, loc_t loc);
 /* Binds D text that belongs to a probe, as an expression over context words. NULL on error. */
 struct node *bind_context_text(struct bind_cx *cx, const char *text, const struct node *at);
 
@@ -211,6 +217,10 @@ struct node *bind_context_text(struct bind_cx *cx, const char *text, const struc
 bool lib_load(struct bind_cx *cx, char kind, const char *name);
 /* Was the library of this file name read? */
 bool lib_loaded(struct bind_cx *cx, const char *name);
+/* Is the file of that name being loaded? */
+bool lib_busy(struct bind_cx *cx, const char *name);
+/* Loads every file of the -L directories. */
+void lib_load_own(struct bind_cx *cx);
 void lib_fini(struct bind_cx *cx);
 
 /* --- expr.c --- */
@@ -235,6 +245,8 @@ bool is_scalar(struct bind_cx *cx, const struct node *n);
 bool is_integer(struct bind_cx *cx, const struct node *n);
 /* Arrays become pointers to their first element. */
 void decay(struct bind_cx *cx, struct node *n);
+/* NULL, which compares with integers and can be assigned to them. */
+bool is_null(struct bind_cx *cx, const struct node *n);
 /* The type an operand has in an expression: a bit-field whose values an int holds is an int, as in C. */
 type_id operand_type(struct bind_cx *cx, const struct node *n);
 type_id common_type(struct bind_cx *cx, type_id a, type_id b);
@@ -303,6 +315,8 @@ bool positive_const(struct bind_cx *cx, const struct node *a);
 void bind_dyn(struct bind_cx *cx, struct node *n, enum subr_id id);
 
 /* --- action.c --- */
+/* One after the other: speculate, then data; or data; or commits and no data. False with an error. */
+bool check_flow(struct bind_cx *cx, struct node *n, enum subr_id id);
 /* An expression that is a statement. */
 void bind_statement(struct bind_cx *cx, struct node *n);
 
@@ -314,6 +328,8 @@ bool bind_format(struct bind_cx *cx, struct node *n, const struct node *text);
 void check_printa(struct bind_cx *cx, struct node *n, uint32_t agg);
 
 /* --- aggs.c --- */
+/* Has a clause before given it a value, or named it? */
+bool agg_is_known(struct bind_cx *cx, const char *name);
 void bind_agg_assign(struct bind_cx *cx, struct node *n);
 /* @a as argument of the action `call`; false with an error. */
 bool bind_agg_ref(struct bind_cx *cx, struct node *call, struct node *n);

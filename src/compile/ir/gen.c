@@ -799,7 +799,8 @@ static void list_clauses(struct gen *g)
 		if (cl->index < img->nclauses)
 			img->clauses[cl->index] = (struct image_clause){ .loc = cl->loc,
 									 .end = cl->end,
-									 .index = cl->index };
+									 .index = cl->index,
+									 .number = cl->number };
 		if (cl->attach == ATTACH_SELF && cl->nprobes &&
 		    !strcmp(cl->probes[0]->name, "ERROR"))
 			g->errors[g->nerrors++] = cl;

@@ -390,7 +390,7 @@ struct ir_val gen_subr(struct gen *g, const struct node *n)
 		v = gen_str_plain(g, arg(n, 0));
 		w = arg(n, 1) ? num(g, n, 1) : IR_I(10);
 		return ir_routine(f, "d_strtoll", 3, v, w, IR_I(g->strsize));
-	case SUBR_RAND: return ir_bin(f, ALU_AND, ir_call(f, HELPER_PRANDOM, 0), IR_I(0x7fffffff));
+	case SUBR_RAND: return ir_ext(f, ir_call(f, HELPER_PRANDOM, 0), 4, true);
 	case SUBR_SPECULATION: return speculation(g);
 	case SUBR_PROGENYOF: v = num(g, n, 0); return gen_progenyof(g, v);
 	case SUBR_GETF: v = num(g, n, 0); return ir_routine(f, "d_getfile", 2, v, offsets(g));

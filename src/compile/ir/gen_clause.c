@@ -324,11 +324,13 @@ static void check_speculation(struct gen *g, struct ir_val id, loc_t loc)
 static void speculate(struct gen *g, const struct node *call)
 {
 	struct ir_fn *f = g->f;
-	uint32_t ok = ir_new_label(f);
+	uint32_t ok = ir_new_label(f), none = ir_new_label(f);
 
+	/* the clause ends here without a speculation, and when there can be none of that number */
 	ir_set(f, g->spec, gen_expr(g, call->call.args));
-	check_speculation(g, g->spec, call->loc);
+	ir_if(f, g->spec, IF_UGT, IR_I(opt_num(g->options, OPT_NSPEC)), none);
 	ir_if(f, g->spec, IF_NE, IR_I(0), ok);
+	ir_place(f, none);
 	gen_bail(g);
 	ir_place(f, ok);
 	if (g->rec_live)

@@ -58,7 +58,10 @@ size_t unescape(const char *s, size_t n, char *out)
 			}
 			out[o++] = digits ? (char)v : 'x';
 			break;
-		default: out[o++] = s[i];
+		case '"':
+		case '\\': out[o++] = s[i]; break;
+		/* Anything else is no escape sequence, \' and \? neither, in every DTrace: both characters stay. */
+		default: out[o++] = '\\'; out[o++] = s[i];
 		}
 	}
 	return o;
@@ -348,11 +351,11 @@ void lex_macro(struct lexer *lx, struct token *t)
 	name = arena_strndup(lx->cx->arena, lx->text + start, end - start);
 	v = macro_text(lx->cx, name, string, &unset);
 	if (!v && unset) {
-		/* Scripts name it in a condition that is false without a process. No process has that number. */
+		/* Scripts name it in a condition that is false without a process. Idle CPUs run number 0, as in DTrace. */
 		diag_warn(
 			lx->cx->diags, t->loc, t->end, "D_MACRO_UNDEF",
-			"macro variable $target is not set and taken as -1: -p and -c give a process");
-		v = "-1";
+			"macro variable $target is not set and taken as 0: -p and -c give a process");
+		v = "0";
 	}
 	if (!v) {
 		if (is_digit(name[0]))

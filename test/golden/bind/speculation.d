@@ -9,5 +9,8 @@ BEGIN
 /self->spec/
 {
 	commit(self->spec);
+}
+BEGIN
+{
 	exit(0);
 }

@@ -1,4 +1,4 @@
 //@ cmd: -d bind
 //@ err
 //@ exit: 1
-BEGIN { @a; }
+BEGIN { @a = count(); @a; }

@@ -1,0 +1,4 @@
+//@ cmd: -d bind
+//@ err
+//@ exit: 1
+BEGIN { trace(offsetof(struct that_is_nowhere, x)); }
