@@ -267,7 +267,7 @@ static void test_array_with_holes(void **state)
 	}
 	before = resident();
 	shared_array_take(&m, &f, array, &e.copy, take_words, &t);
-	assert_int_equal(resident(), before);
+	assert_true(resident() <= before);
 	assert_int_equal(t.n, 4);
 	for (uint32_t i = 0; i < 4; i++) {
 		assert_int_equal(t.index[i], at[i]);
