@@ -130,7 +130,7 @@ struct err *probe_by_id(struct probe_set *ps, uint32_t id, struct probe **ret)
 		struct counted c = { 0 };
 		struct err *e;
 
-		if (id < pv->first_id || id > pv->last_id)
+		if (!pv->first_id || id < pv->first_id || id > pv->last_id)
 			continue;
 		e = pv->match(pv, ps, &any, count_found, &c);
 		if (e)
