@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "base/io.h"
 #include "base/nofile.h"
@@ -291,6 +292,16 @@ static int make_files(struct run *r)
 	return run_print_diags(r) || status;
 }
 
+/* Each argument has a use: sources are read whole before probes are looked for. */
+static void check_arguments(struct run *r)
+{
+	for (uint32_t i = 1; i < r->macros.argc && !opt_on(&r->options, OPT_ARGREF); i++)
+		if (!r->macros.used[i] && !r->diags.errors)
+			diag_error(&r->diags, 0, 0, "D_MACRO_UNUSED",
+				   "extraneous argument '%s' ($%u is not referenced)",
+				   r->macros.argv[i], i);
+}
+
 /* Nothing would ever happen. */
 static bool enables_nothing(const struct run *r, const struct bound *b)
 {
@@ -316,16 +327,10 @@ static int compile_and_run(struct run *r)
 		return r->diags.errors ? run_print_diags(r) : cmd_list(r->c, &r->bind);
 	if (ends_with(r, "parse"))
 		return run_print_diags(r);
+	check_arguments(r);
 	b = r->diags.errors ? NULL : bind_finish(&r->bind);
 	if (!b || r->diags.errors)
 		return run_print_diags(r), 1;
-	for (uint32_t i = 1; i < r->macros.argc && !opt_on(&r->options, OPT_ARGREF); i++)
-		if (!r->macros.used[i]) {
-			diag_error(&r->diags, 0, 0, "D_MACRO_UNUSED",
-				   "extraneous argument '%s' ($%u is not referenced)",
-				   r->macros.argv[i], i);
-			return run_print_diags(r);
-		}
 	if (r->c->mode == CMD_TRACE && !r->c->dump_only && enables_nothing(r, b)) {
 		fprintf(stderr, "%s: no probes %s\n", r->c->progname,
 			r->c->programs.n ? "matched" : "specified");
@@ -345,10 +350,22 @@ static int compile_and_run(struct run *r)
 	return run_trace(r, b);
 }
 
+/* -x core */
+static void dump_core(void)
+{
+	struct rlimit all = { RLIM_INFINITY, RLIM_INFINITY };
+
+	fflush(NULL);
+	if (setrlimit(RLIMIT_CORE, &all))
+		perror("descry: -x core: the limit of core files stays");
+	abort();
+}
+
 int cmd_run(struct cmdline *c)
 {
 	struct run r;
 	int status;
+	bool dump;
 
 	nofile_raise();
 	init(&r, c);
@@ -360,6 +377,9 @@ int cmd_run(struct cmdline *c)
 		status = compile_and_run(&r);
 	}
 	status = close_output(&r, status);
+	dump = opt_on(&r.options, OPT_CORE);
 	fini(&r);
+	if (dump)
+		dump_core();
 	return status;
 }

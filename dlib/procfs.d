@@ -108,9 +108,6 @@ translator psinfo_t < struct task_struct *T > {
 	pr_gid = T->real_cred->gid.val;
 	pr_egid = T->real_cred->egid.val;
 	pr_addr = (uintptr_t)T;
-	pr_size = T->mm != 0 ? (size_t)T->mm->total_vm * 4 : 0;
-	pr_rssize = T->mm != 0 ? (size_t)(T->mm->rss_stat[0].count + T->mm->rss_stat[1].count +
-	    T->mm->rss_stat[3].count) * 4 : 0;
 	pr_ttydev = T->signal->tty != 0 ? (T->signal->tty->driver->major << 20) +
 	    T->signal->tty->driver->minor_start + T->signal->tty->index : -1;
 	pr_fname = stringof(T->comm);
@@ -145,7 +142,6 @@ translator lwpsinfo_t < struct task_struct *T > {
 	pr_sname = __lwp_state[T] == SZOMB ? 'Z' : __lwp_state[T] == SSTOP ? 'T' :
 	    __lwp_state[T] == SIDL ? 'I' : __lwp_state[T] == SSLEEP ? 'S' :
 	    __lwp_state[T] == SONPROC ? 'O' : 'R';
-	pr_nice = T->static_prio - 120;
 	pr_syscall = T == curthread ? (short)uregs[15] : -1;
 	pr_pri = T->prio;
 	pr_clname = T->policy == 0 ? "TS" : T->policy == 1 ? "FF" : T->policy == 2 ? "RR" : T->policy == 3 ? "B" :

@@ -39,7 +39,12 @@ static const char after[] = "sdt:::contention_end {\n"
 #define WAITED "self->__wait_lock == (uint64_t)arg0 && "
 #define SPUN "self->__spin_lock == (uint64_t)arg0 && "
 // clang-format off
-#define LOCK { .type = "void *", .word = 0 }
+#define LOCK(t) { .type = t " *", .word = 0 }
+#define MUTEX LOCK("struct mutex")
+#define SPINLOCK LOCK("spinlock_t")
+#define RWSEM LOCK("struct rw_semaphore")
+#define RWLOCK LOCK("rwlock_t")
+#define INTEGER { .type = "int", .word = 0 }
 #define SINCE(began) { .type = "uint64_t", .expr = "(uint64_t)timestamp - self->" began }
 #define READER(flags) { .type = "int", .expr = "(self->" flags " & 2) != 0 ? 1 : 0" }
 // clang-format on
@@ -51,45 +56,46 @@ static const struct event events[] = {
 	  .tracepoint = "contention_end",
 	  .filter = WAITED "self->__wait_blocked != 0 && (self->__wait_flags & 6) == 0",
 	  .nargs = 2,
-	  .args = { LOCK, SINCE("__wait_blocked") },
+	  .args = { MUTEX, SINCE("__wait_blocked") },
 	  .note = "mutexes, RT mutexes and semaphores; those whose wait was broken off by a signal count too" },
 	{ .name = "adaptive-spin",
 	  .kind = ATTACH_RAW_TP,
 	  .tracepoint = "contention_end",
 	  .filter = WAITED "self->__wait_blocked == 0 && (self->__wait_flags & 6) == 0",
 	  .nargs = 2,
-	  .args = { LOCK, SINCE("__wait_began") },
+	  .args = { MUTEX, SINCE("__wait_began") },
 	  .note = "mutexes that were got by spinning alone; arg1 is nanoseconds" },
 	{ .name = "spin-spin",
 	  .kind = ATTACH_RAW_TP,
 	  .tracepoint = "contention_end",
 	  .filter = SPUN "(self->__spin_flags & 6) == 0",
 	  .nargs = 2,
-	  .args = { LOCK, SINCE("__spin_began") },
+	  .args = { SPINLOCK, SINCE("__spin_began") },
 	  .note = "arg1 is nanoseconds; a spin interrupted by another spin is not seen" },
 	{ .name = "rw-block",
 	  .kind = ATTACH_RAW_TP,
 	  .tracepoint = "contention_end",
 	  .filter = WAITED "(self->__wait_flags & 6) != 0",
 	  .nargs = 3,
-	  .args = { LOCK, SINCE("__wait_began"), READER("__wait_flags") },
+	  .args = { RWSEM, SINCE("__wait_began"), READER("__wait_flags") },
 	  .note = "read-write semaphores; arg2 is 1 for a reader" },
 	{ .name = "rw-spin",
 	  .kind = ATTACH_RAW_TP,
 	  .tracepoint = "contention_end",
 	  .filter = SPUN "(self->__spin_flags & 6) != 0",
 	  .nargs = 3,
-	  .args = { LOCK, SINCE("__spin_began"), READER("__spin_flags") },
+	  .args = { RWLOCK, SINCE("__spin_began"), READER("__spin_flags") },
 	  .note = "spinning read-write locks; arg1 is nanoseconds, arg2 is 1 for a reader" },
-	{ .name = "adaptive-acquire", .why = NO_WAIT },
-	{ .name = "adaptive-error", .why = NO_WAIT },
-	{ .name = "adaptive-release", .why = NO_WAIT },
-	{ .name = "rw-acquire", .why = NO_WAIT },
-	{ .name = "rw-release", .why = NO_WAIT },
+	{ .name = "adaptive-acquire", .why = NO_WAIT, .nargs = 1, .args = { MUTEX } },
+	{ .name = "adaptive-acquire-error", .why = NO_WAIT, .nargs = 2, .args = { MUTEX, INTEGER } },
+	{ .name = "adaptive-error", .why = NO_WAIT, .nargs = 2, .args = { MUTEX, INTEGER } },
+	{ .name = "adaptive-release", .why = NO_WAIT, .nargs = 1, .args = { MUTEX } },
+	{ .name = "rw-acquire", .why = NO_WAIT, .nargs = 2, .args = { RWLOCK, INTEGER } },
+	{ .name = "rw-release", .why = NO_WAIT, .nargs = 2, .args = { RWLOCK, INTEGER } },
 	{ .name = "rw-upgrade", .why = NO_WAIT },
 	{ .name = "rw-downgrade", .why = NO_WAIT },
-	{ .name = "spin-acquire", .why = NO_WAIT },
-	{ .name = "spin-release", .why = NO_WAIT },
+	{ .name = "spin-acquire", .why = NO_WAIT, .nargs = 1, .args = { SPINLOCK } },
+	{ .name = "spin-release", .why = NO_WAIT, .nargs = 1, .args = { SPINLOCK } },
 	{ .name = "thread-spin", .why = "Linux has no thread locks" },
 };
 
@@ -98,7 +104,7 @@ const struct provider provider_lockstat = {
 	.doc = "locks of the kernel that had to be waited for",
 	.first_id = 20800,
 	.last_id = 20899,
-	.stability = { E_COMMON, P_UNKNOWN, P_UNKNOWN, E_COMMON, E_COMMON },
+	.stability = { E_COMMON, P_UNKNOWN, P_UNKNOWN, E_COMMON, E_ISA },
 	.before = before,
 	.after = after,
 	.events = events,

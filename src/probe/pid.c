@@ -39,7 +39,13 @@ static bool all_digits(const char *s)
 
 static bool pid_claims(const struct provider *pv, const char *pattern)
 {
-	return !strncmp(pattern, "pid", 3) && (all_digits(pattern + 3) || glob_is_pattern(pattern));
+	const char *digits = pattern + strcspn(pattern, "0123456789");
+
+	if (!strncmp(pattern, "pid", 3) && (all_digits(pattern + 3) || glob_is_pattern(pattern)))
+		return true;
+	/* "p*d123", "p*123": a pattern that names the process */
+	return glob_is_pattern(pattern) && *digits && all_digits(digits) &&
+	       digits[-(digits > pattern)] != '[' && digits > pattern && *pattern == 'p';
 }
 
 static void skip(struct match *m, const char *func, const char *name, const char *reason)

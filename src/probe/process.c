@@ -530,7 +530,8 @@ void process_note(struct probe_set *ps, char *text)
 struct err *process_match_each(struct process_match *m, struct err *(*one)(struct process_match *m))
 {
 	enum { LETTERS = 3 };
-	const char *pattern = m->pd->prov, *number = pattern + LETTERS;
+	const char *pattern = m->pd->prov;
+	const char *number = strlen(pattern) > LETTERS ? pattern + LETTERS : "";
 	struct err *e = NULL;
 
 	if (*number && !number[strspn(number, "0123456789")]) {
@@ -544,7 +545,7 @@ struct err *process_match_each(struct process_match *m, struct err *(*one)(struc
 	}
 	for (uint32_t i = 0; i < m->ps->targets.n && !e; i++) {
 		m->pid = m->ps->targets.v[i].pid;
-		snprintf(m->prov, sizeof(m->prov), "%.*s%d", LETTERS, pattern, (int)m->pid);
+		snprintf(m->prov, sizeof(m->prov), "%.*s%d", LETTERS, m->pv->name, (int)m->pid);
 		if (glob_match(pattern, m->prov))
 			e = one(m);
 	}

@@ -89,10 +89,8 @@ static const struct event events[] = {
 	{ .name = "enqueue",
 	  .kind = ATTACH_RAW_TP,
 	  .tracepoint = "sched_wakeup",
-	  .nargs = 4,
-	  .args = { THREAD_WORD(0),
-		    CPU_OF("((struct task_struct *)arg0)"),
-		    { .type = "int", .expr = "0" } },
+	  .nargs = 3,
+	  .args = { THREAD_WORD(0), CPU_OF("((struct task_struct *)arg0)") },
 	  .note = "threads that wake up; new threads and moves to another CPU are sdt:::sched_wakeup_new and "
 		  "sdt:::sched_migrate_task" },
 	{ .name = "dequeue",

@@ -60,6 +60,15 @@ check 0 '^Disassembly of clause :::BEGIN$' -S -e -n 'char c; short v; BEGIN { v 
 grep -q '^0000 00000: [0-9a-f][0-9a-f] ' "$T/out" || { cat "$T/out"; fail=1; }
 grep -Eq '^v +[0-9a-f]+ +2 +scl glb - +w +D type \(integer\) \(size 2\)$' "$T/out" || { cat "$T/out"; fail=1; }
 grep -Eq '^pid +[0-9a-f]+ +scl glb - +r +D type \(integer\) \(size 4\)$' "$T/out" || { cat "$T/out"; fail=1; }
+check 0 '' -S -e -n 'this char c; this int v; this char a[5]; this long l; self char x; self long t; BEGIN { this->v = 1; this->a[0] = 1; this->l = 1; self->t = 1; exit(0); }'
+for line in 'v +[0-9a-f]+ +4 +scl loc' 'a +[0-9a-f]+ +8 +scl loc' 'l +[0-9a-f]+ +16 +scl loc' 't +[0-9a-f]+ +0 +scl tls'; do
+	grep -Eq "^$line" "$T/out" || { echo "no line $line"; cat "$T/out"; fail=1; }
+done
+check 0 'args\[0\]: struct mutex \*$' -lvn lockstat:::adaptive-acquire
+check 0 'args\[0\]: spinlock_t \*$' -lvn lockstat:::spin-spin
+check 1 'D_XLATE_NOCONV' -x errtags -n 'BEGIN { trace(curpsinfo->pr_size); }'
+check 1 'D_XLATE_NOCONV' -x errtags -n 'BEGIN { trace(curlwpsinfo->pr_nice); }'
+check 0 '^yes$' -qn 'BEGIN { printf("%s\n", (int64_t)curcpu == cpu ? "yes" : "no"); trace(curcpu); exit(0); }'
 # the verifier's log, where there is a verifier
 if "$DESCRY" -x engine=kernel -qn 'BEGIN { exit(0); }' 2>/dev/null; then
 	check 0 '^BPF: ' -x engine=kernel -x bpflog -qn 'BEGIN { exit(0); }'

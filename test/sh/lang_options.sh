@@ -1,5 +1,5 @@
 # Options of the language and the command line, each seen to do what it says.
-# covers: bpflogsize core cpphdrs ctfpath ctypes debug debugassert disasm dofstashpath dtypes grabanon jstackframes jstackstrsize kdefs late lazyload ldpath linkmode linknommap lockmem modpath nusdtprobes pgmax preallocate procfspath strip syslibdir sysslice tree udefs unodefs useruid 
+# covers: bpflogsize cpphdrs ctfpath ctypes debug debugassert disasm dofstashpath dtypes grabanon jstackframes jstackstrsize kdefs late lazyload ldpath linkmode linknommap lockmem modpath nusdtprobes pgmax preallocate procfspath strip syslibdir sysslice tree udefs unodefs useruid 
 set -u
 fail=0
 T=$(mktemp -d)
@@ -196,6 +196,13 @@ check 1 'Invalid value' d -x iregs=9 -qn 'BEGIN { exit(0); }'
 check 1 'Invalid value' d -x nspec=-1 -qn 'BEGIN { exit(0); }'
 # verbose prints what is generated
 check 0 'ringbuf_submit' d -x verbose -n 'BEGIN { exit(0); }'
+# core: the end of descry
+mkdir "$T/core"
+(cd "$T/core" && exec "$DESCRY" -x core -e -n 'BEGIN { exit(0); }') >"$T/out" 2>&1
+[ $? = 134 ] || { echo "-x core: no SIGABRT"; fail=1; }
+# arguments are looked at before probes
+check 1 'extraneous argument' d -n 'nosuchprobe { exit(0); }' 10
+check 1 'no probes matched' d -n 'typedef int number;'
 # a program that enables nothing ends at once
 check 1 'no probes matched' d -n 'inline int X = 1;'
 check 0 '^ *1$' d -x cpp -x cppargs='-DA=1 -DB=A' -qn 'BEGIN { trace(B); exit(0); }'

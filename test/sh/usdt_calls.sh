@@ -173,6 +173,8 @@ check("cannot tell it yes" in r.err, "a question the kernel engine cannot answer
 # again: nothing changes; merged; notes to DOF and back
 build("gcc", "-O2", "elf", "bfd")
 r = run(D + " -l -m shop -c ./shop")
+check(sh(D + " -l -n 'p*d$target:shop:main:entry' -c ./shop").stdout.count("entry") == 1, "pid by a pattern", r)
+check("entry" not in sh(D + " -l -n 'p*d1:shop:main:entry' -c ./shop").stdout, "a pattern of another process", r)
 check(r.stdout.count(" shop ") == 6, "no provider: those of the target", r)
 before = open("a.o", "rb").read(), os.stat("a.o").st_mtime_ns
 run(D + " -G -s shop.d a.o b.o")

@@ -81,10 +81,10 @@ static void assert_members(const char *probe, const char *prefix, const char *me
 }
 
 #define LWPSINFO \
-	"pr_flag pr_lwpid pr_addr pr_wchan pr_stype pr_state pr_sname pr_nice pr_syscall pr_pri pr_clname pr_name " \
+	"pr_flag pr_lwpid pr_addr pr_wchan pr_stype pr_state pr_sname pr_syscall pr_pri pr_clname pr_name " \
 	"pr_onpro pr_bindpro pr_bindpset pr_lgrp"
 #define PSINFO \
-	"pr_flag pr_nlwp pr_nzomb pr_pid pr_ppid pr_pgid pr_sid pr_uid pr_euid pr_gid pr_egid pr_addr pr_size " \
+	"pr_flag pr_nlwp pr_nzomb pr_pid pr_ppid pr_pgid pr_sid pr_uid pr_euid pr_gid pr_egid pr_addr " \
 	"pr_ttydev pr_fname pr_psargs pr_wstat pr_argc pr_argv pr_envp pr_dmodel pr_taskid pr_projid pr_poolid " \
 	"pr_zoneid pr_contract"
 #define CPUINFO "cpu_id cpu_pset cpu_chip cpu_lgrp"

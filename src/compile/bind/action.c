@@ -52,6 +52,7 @@ static void bind_trace(struct bind_cx *cx, struct node *n)
 	struct node *a = n->call.args;
 
 	bind_expr(cx, a);
+	a = n->call.args = untranslated(cx, a);
 	if (is_poison(a))
 		poison(n);
 	else if (is_xlated(a))

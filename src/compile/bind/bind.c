@@ -116,6 +116,7 @@ void bind_fini(struct bind_cx *cx)
 	hash_fini(&s->vars);
 	hash_fini(&s->uses);
 	hash_fini(&s->enumerators);
+	vec_fini(&s->attributes);
 	hash_fini(&s->aggs);
 	hash_fini(&s->inlines);
 	hash_fini(&s->funcs);
@@ -225,42 +226,16 @@ static bool provider_exists(const char *name)
 	return false;
 }
 
-/* "Stable/Evolving/Common" */
-static bool is_attributes(const char *text)
-{
-	static const char *const levels = "|Internal|Private|Obsolete|External|Unstable|Evolving|"
-					  "Stable|Standard|";
-	static const char *const classes = "|Unknown|CPU|Platform|Group|ISA|Common|";
-	int parts = 0;
-
-	for (;; text++, parts++) {
-		size_t n = strcspn(text, "/");
-		cleanup_free char *word = xasprintf("|%.*s|", (int)n, text);
-
-		if (!n || parts > 2 || !strcasestr(parts < 2 ? levels : classes, word))
-			return false;
-		text += n;
-		if (!*text)
-			return parts == 2;
-	}
-}
-
 /* #pragma D attributes a/b/c name, #pragma D binding "1.5" name: read, checked for their form, and without effect. */
 static void pragma_words(struct bind_cx *cx, const struct node *n, const char *what, const char *p)
 {
 	char word[128];
+	bool attributes = !strcmp(what, "attributes");
 	uint32_t words = 0, want = 2;
 
 	while (next_word(&p, word, sizeof(word))) {
 		words++;
-		if (words == 1 && !strcmp(what, "attributes") && !is_attributes(word)) {
-			diag_error(cx->diags, n->loc, n->end, "D_PRAGMA_INVAL",
-				   "invalid attributes %s: they are name/data/class, as in "
-				   "Evolving/Evolving/Common",
-				   word);
-			return;
-		}
-		if (words == 2 && !strcmp(what, "attributes") &&
+		if (words == 2 && attributes &&
 		    (!strcmp(word, "provider") || !strcmp(word, "module") ||
 		     !strcmp(word, "function") || !strcmp(word, "name") || !strcmp(word, "args")))
 			want = 3;
@@ -271,6 +246,26 @@ static void pragma_words(struct bind_cx *cx, const struct node *n, const char *w
 	else if (words > (want == 3 ? 4 : want))
 		diag_error(cx->diags, n->loc, n->end, "D_PRAGMA_UNUSED",
 			   "superfluous arguments specified for #pragma %s", what);
+	else if (attributes && want == 2 && !is_lib_loc(cx, n->loc))
+		vec_push(&cx->state->attributes, n);
+}
+
+/* Attributes are of a name that the program defines, before or behind. */
+static void check_attributes(struct bind_cx *cx)
+{
+	for (uint32_t i = 0; i < cx->state->attributes.n; i++) {
+		const struct node *n = cx->state->attributes.v[i];
+		const char *p = n->pragma.text;
+		char name[128];
+
+		for (int word = 0; word < 4; word++) /* D attributes a/b/c name */
+			next_word(&p, name, sizeof(name));
+		name[strcspn(name, ";")] = '\0';
+		if (!is_defined_name(cx, name))
+			diag_error(cx->diags, n->loc, n->end, "D_PRAGMA_UNUSED",
+				   "unused #pragma attributes: the program does not define %s",
+				   name);
+	}
 }
 
 static void pragma_depends(struct bind_cx *cx, const struct node *n, const char *p)
@@ -436,6 +431,7 @@ struct bound *bind_finish(struct bind_cx *cx)
 	for (uint32_t i = 0; i < s->clauses.n; i++)
 		number_clause(cx, s->clauses.v[i], i);
 	bind_provider_clauses(cx, true);
+	check_attributes(cx);
 	aggs_check(cx);
 	if (!cx->diags->errors)
 		units_find(s->out);

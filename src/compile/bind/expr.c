@@ -670,6 +670,12 @@ void bind_ternary(struct bind_cx *cx, struct node *n,
 	}
 }
 
+struct node *untranslated(struct bind_cx *cx, struct node *n)
+{
+	return is_xlated(n) && type_is_pointer(cx->types, n->type) && is_scalar(cx, n->t.a) ? n->t.a
+											    : n;
+}
+
 static void bind_cast(struct bind_cx *cx, struct node *n)
 {
 	struct node *a = n->t.a;
@@ -679,10 +685,8 @@ static void bind_cast(struct bind_cx *cx, struct node *n)
 	bind_expr(cx, a);
 	if (bad_operand(n, a))
 		return;
-	/* The address of what is translated. */
-	if (is_xlated(a) && is_pointer(cx, a) && is_pointer(cx, a->t.a) &&
-	    type_is_integer(cx->types, t))
-		a = n->t.a = a->t.a;
+	if (type_is_integer(cx->types, t))
+		a = n->t.a = untranslated(cx, a);
 	if (is_xlated(a) || a->type == T_DYN || a->type == T_VOID) {
 		bind_error(cx, n, "D_CAST_INVAL",
 			   "invalid cast expression: \"%s\" to a type of \"%s\"", value_text(cx, a),

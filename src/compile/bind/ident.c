@@ -47,6 +47,15 @@ void ident_init(struct bind_cx *cx)
 			(uint64_t)i + 1;
 }
 
+bool is_defined_name(struct bind_cx *cx, const char *name)
+{
+	size_t len = strlen(name);
+
+	return var_find(cx, SCOPE_NONE, name) || var_find(cx, SCOPE_SELF, name) ||
+	       var_find(cx, SCOPE_THIS, name) || hash_get(&cx->state->inlines, name, len) ||
+	       hash_get(&cx->state->funcs, name, len) || agg_is_known(cx, name);
+}
+
 int builtin_find(struct bind_cx *cx, const char *name)
 {
 	uint64_t *slot = hash_get(&cx->state->builtins, name, strlen(name));

@@ -78,16 +78,17 @@ struct flow {
 };
 
 struct bind_state {
-	struct hash vars;        /* "scope name" -> index in bound.vars + 1 */
-	struct hash enumerators; /* names that enums of D define */
-	struct hash aggs;        /* name -> index in bound.aggs + 1 */
-	struct hash inlines;     /* name -> struct inline_def * */
-	struct hash funcs;       /* name -> struct func_def * */
-	uint32_t expansions;     /* of functions, so far */
-	struct variable *result; /* of the function being put in, NULL: it has none */
-	struct hash specs;       /* struct spec * -> type_id + 1 */
-	struct hash user_tags;   /* tags the program defines itself: a library means the kernel's */
-	struct hash texts;       /* D text of probes -> its tree */
+	struct hash vars;                    /* "scope name" -> index in bound.vars + 1 */
+	VEC(const struct node *) attributes; /* #pragma D attributes a/b/c name */
+	struct hash enumerators;             /* names that enums of D define */
+	struct hash aggs;                    /* name -> index in bound.aggs + 1 */
+	struct hash inlines;                 /* name -> struct inline_def * */
+	struct hash funcs;                   /* name -> struct func_def * */
+	uint32_t expansions;                 /* of functions, so far */
+	struct variable *result;             /* of the function being put in, NULL: it has none */
+	struct hash specs;                   /* struct spec * -> type_id + 1 */
+	struct hash user_tags; /* tags the program defines itself: a library means the kernel's */
+	struct hash texts;     /* D text of probes -> its tree */
 	struct hash builtins, subrs; /* name -> id + 1 */
 	struct hash
 		xlators; /* struct xlator_key -> struct xlator *, the first one declared (xlate.c) */
@@ -186,6 +187,8 @@ bool env_has(struct bind_cx *cx, const char *name);
 struct inline_def *inline_find(struct bind_cx *cx, const char *name);
 /* A kernel variable of another system that something here can answer: inline T __symbol__NAME. NULL: it is not known. */
 struct inline_def *library_symbol(struct bind_cx *cx, const char *symbol);
+/* Is it a variable, an inline or a function of D? */
+bool is_defined_name(struct bind_cx *cx, const char *name);
 int builtin_find(struct bind_cx *cx, const char *name); /* -1: none */
 int subr_find(struct bind_cx *cx, const char *name);
 /* N_IDENT, N_EXTERN. */
@@ -245,6 +248,8 @@ bool is_scalar(struct bind_cx *cx, const struct node *n);
 bool is_integer(struct bind_cx *cx, const struct node *n);
 /* Arrays become pointers to their first element. */
 void decay(struct bind_cx *cx, struct node *n);
+/* What a pointer to a translated value is made of, which is its value as a number; n for anything else. */
+struct node *untranslated(struct bind_cx *cx, struct node *n);
 /* NULL, which compares with integers and can be assigned to them. */
 bool is_null(struct bind_cx *cx, const struct node *n);
 /* The type an operand has in an expression: a bit-field whose values an int holds is an int, as in C. */

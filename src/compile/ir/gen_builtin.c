@@ -428,14 +428,15 @@ static struct ir_val stack_frames(struct gen *g, bool user, int which)
 {
 	struct ir_fn *f = g->f;
 	struct ir_val buf, n, v = ir_new_reg(f);
-	uint32_t done = ir_new_label(f);
+	uint32_t done = ir_new_label(f), most = (uint32_t)opt_num(g->options, OPT_MAXFRAMES);
 
+	most = which < 0 && most ? most : WIRE_STACK_FRAMES;
 	ir_set(f, v, IR_I(0));
 	if (user) {
-		n = gen_user_stack(g, which < 0 ? WIRE_STACK_FRAMES : (uint32_t)which + 1, &buf);
+		n = gen_user_stack(g, which < 0 ? most : (uint32_t)which + 1, &buf);
 	} else {
-		buf = gen_scratch_temp(g, WIRE_STACK_FRAMES * 8);
-		n = gen_get_stack(g, buf, WIRE_STACK_FRAMES * 8, false);
+		buf = gen_scratch_temp(g, most * 8);
+		n = gen_get_stack(g, buf, most * 8, false);
 	}
 	if (which < 0) {
 		ir_if(f, n, IF_SLE, IR_I(0), done);

@@ -59,6 +59,38 @@ static const char *type_words(struct gen *g, type_id t)
 			    type_is_scalar(g->types, t) ? "" : " by ref", size);
 }
 
+static uint32_t alignment_of(struct gen *g, type_id t)
+{
+	type_id s = type_strip(g->types, t);
+
+	while (type_kind(g->types, s) == TYPE_ARRAY)
+		s = type_strip(g->types, type_ref(g->types, s));
+	return type_is_scalar(g->types, s) ? (uint32_t)type_size(g->types, s) : 8;
+}
+
+/* As in DTrace's listing, the distance from the first clause-local variable when all lie in memory one behind the other, each
+ * aligned as its type is. Scalars are in registers as long as there are enough; a thread's variables are each at offset 0 of
+ * their own storage. */
+static uint32_t local_offset(struct gen *g, const struct variable *var)
+{
+	uint32_t at = 0;
+
+	for (uint32_t i = 0; i <= var->index; i++) {
+		const struct variable *v = g->b->vars.v[i];
+		uint32_t size = (uint32_t)type_size(g->types, v->type), align;
+
+		if (v->scope != SCOPE_THIS)
+			continue;
+		align = type_is_sou(g->types, v->type) || type_is_string(g->types, v->type)
+				? 8
+				: alignment_of(g, v->type);
+		at = (at + align - 1) / align * align;
+		if (v != var)
+			at += size;
+	}
+	return at;
+}
+
 static struct image_var describe(struct gen *g, uint32_t i)
 {
 	const struct variable *v = i < g->b->vars.n ? g->b->vars.v[i] : NULL;
@@ -76,11 +108,12 @@ static struct image_var describe(struct gen *g, uint32_t i)
 	r.scope = v->scope == SCOPE_SELF ? "tls" : v->scope == SCOPE_THIS ? "loc" : "glb";
 	r.array = v->assoc;
 	r.type = type_words(g, v->type);
-	/* clause-local scalars are registers, elements of arrays lie in maps of their own */
-	r.placed = !v->assoc && !(v->scope == SCOPE_THIS && type_is_scalar(g->types, v->type));
-	r.offset = g->vars[i].offset - (v->scope == SCOPE_SELF   ? (uint32_t)sizeof(struct wire_tls)
-					: v->scope == SCOPE_THIS ? SCRATCH_DYN + 2 * g->dynsize
-								 : 0);
+	/* elements of arrays lie in maps of their own */
+	r.placed = !v->assoc;
+	if (v->scope == SCOPE_THIS)
+		r.offset = local_offset(g, v);
+	else if (v->scope == SCOPE_NONE)
+		r.offset = g->vars[i].offset;
 	return r;
 }
 

@@ -161,11 +161,49 @@ static void reading_option(struct parse_cx *cx, const char *text)
 		cx->empty = on;
 }
 
+/* "Stable/Evolving/Common" */
+static bool is_attributes(const char *text, size_t len)
+{
+	static const char *const levels = "|Internal|Private|Obsolete|External|Unstable|Evolving|"
+					  "Stable|Standard|";
+	static const char *const classes = "|Unknown|CPU|Platform|Group|ISA|Common|";
+	const char *end = text + len;
+	int parts = 0;
+
+	for (;; text++, parts++) {
+		size_t n = strcspn(text, "/ \t");
+		cleanup_free char *word = xasprintf("|%.*s|", (int)n, text);
+
+		if (!n || parts > 2 || !strcasestr(parts < 2 ? levels : classes, word))
+			return false;
+		text += n;
+		if (text >= end)
+			return parts == 2;
+	}
+}
+
+/* a/b/c and a name; fewer words are the binder's to refuse. */
+static bool attributes_pragma(struct lexer *lx, const char *text, uint32_t from, uint32_t to)
+{
+	size_t len, rest;
+
+	while (is_blank_char(*text))
+		text++;
+	len = strcspn(text, " \t");
+	rest = strspn(text + len, " \t");
+	if (!text[len + rest] || is_attributes(text, len))
+		return true;
+	blank_error(lx, from, to, "D_PRAGMA_INVAL",
+		    "invalid attributes %s: they are name/data/class, as in "
+		    "Evolving/Evolving/Common",
+		    arena_strndup(lx->cx->arena, text, len));
+	return false;
+}
+
 /* "option quiet" after "#pragma D". False, with an error, when there is no such pragma. */
 static bool d_pragma(struct lexer *lx, const char *text, uint32_t from, uint32_t to)
 {
-	static const char *const known[] = { "attributes", "binding", "depends_on",
-					     "ident",      "line",    "option" };
+	static const char *const known[] = { "binding", "depends_on", "ident", "line", "option" };
 
 	while (is_blank_char(*text))
 		text++;
@@ -175,6 +213,8 @@ static bool d_pragma(struct lexer *lx, const char *text, uint32_t from, uint32_t
 		reading_option(lx->cx, text);
 		return true;
 	}
+	if (word_is(text, "attributes"))
+		return attributes_pragma(lx, text + strlen("attributes"), from, to);
 	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
 		if (word_is(text, known[i]))
 			return true;
