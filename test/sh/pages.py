@@ -135,6 +135,13 @@ class Player:
 
     def play(self, command, before=(), secs=SECS_UNTIL_INTERRUPT):
         """Runs it to its end or, when it has none, for some seconds and until one ^C."""
+        r = self.run(command, before, secs)
+        while r.returncode == -signal.SIGINT and secs < SECS_AT_MOST:  # on a busy machine it had not begun to trace by then
+            secs *= 3
+            r = self.run(command, before, secs)
+        return r
+
+    def run(self, command, before, secs):
         argv = [*before, "bash", "-c", re.sub(r"(?<!\w)(/var)?/tmp/", self.dir + "/tmp/", command.text)]
         waits = [(None, SECS_AT_MOST), (signal.SIGKILL, None)]
         if command.endless():
