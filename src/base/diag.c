@@ -4,6 +4,7 @@
 #include <ctype.h>
 
 #include "base/mem.h"
+#include "base/sorted.h"
 #include "base/term.h"
 #include "base/utf8.h"
 
@@ -120,23 +121,9 @@ struct source *source_add(struct diags *d, enum source_kind kind, const char *na
 
 const struct source *source_of(const struct diags *d, loc_t loc)
 {
-	uint32_t lo = 0, hi = d->nsources, mid;
+	uint32_t i = partition_point(d->nsources, k, d->sources[k].base + d->sources[k].len < loc);
 
-	if (!loc)
-		return NULL;
-	while (lo < hi) {
-		const struct source *s;
-
-		mid = lo + (hi - lo) / 2;
-		s = &d->sources[mid];
-		if (loc < s->base)
-			hi = mid;
-		else if (loc - s->base > s->len)
-			lo = mid + 1;
-		else
-			return s;
-	}
-	return NULL;
+	return loc && i < d->nsources && loc >= d->sources[i].base ? &d->sources[i] : NULL;
 }
 
 static uint32_t line_start(const struct source *s, uint32_t off)

@@ -4,6 +4,7 @@
 #include <assert.h>
 
 #include "base/mem.h"
+#include "base/sorted.h"
 
 /* What registers without a value hold: never read by a program, seen only in a debugger. */
 static const uint64_t POISON = 0xbadbadbadbadbad0;
@@ -17,16 +18,7 @@ void interp_mem_fini(struct interp_mem *m)
 /* Index of the first region that ends behind addr. */
 static uint32_t region_after(const struct interp_mem *m, uint64_t addr)
 {
-	uint32_t lo = 0, hi = m->n, mid;
-
-	while (lo < hi) {
-		mid = lo + (hi - lo) / 2;
-		if (m->regions[mid].start + m->regions[mid].len <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return partition_point(m->n, i, m->regions[i].start + m->regions[i].len <= addr);
 }
 
 void interp_mem_add(struct interp_mem *m, const void *start, uint64_t len, bool writable)

@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "base/sorted.h"
 #include "render/flame.h"
 
 static const char *const scale_names[HEAT_NSCALES] = { "rank", "linear", "log" };
@@ -31,17 +32,7 @@ static int compare_counts(const void *a, const void *b)
 /* How many counts are not above v. */
 static uint32_t not_above(const uint64_t *sorted, uint32_t n, uint64_t v)
 {
-	uint32_t lo = 0, hi = n;
-
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (sorted[mid] <= v)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return partition_point(n, i, sorted[i] <= v);
 }
 
 uint8_t *heat_levels(const struct matrix_view *v, enum heat_scale scale)

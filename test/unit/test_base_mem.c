@@ -1,6 +1,7 @@
 #include "unit.h"
 
 #include "base/mem.h"
+#include "base/sorted.h"
 
 static void test_strings(void **state)
 {
@@ -64,12 +65,27 @@ static void test_vec(void **state)
 	assert_int_equal(v.cap, 0);
 }
 
+static void test_partition_point(void **state)
+{
+	static const int v[] = { 1, 3, 3, 5, 8 };
+
+	for (uint32_t n = 0; n <= ARRAY_SIZE(v); n++)
+		for (int limit = 0; limit < 10; limit++) {
+			uint32_t below = 0;
+
+			while (below < n && v[below] < limit)
+				below++;
+			assert_int_equal(partition_point(n, i, v[i] < limit), below);
+		}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_strings),
 		cmocka_unit_test(test_arena),
 		cmocka_unit_test(test_vec),
+		cmocka_unit_test(test_partition_point),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

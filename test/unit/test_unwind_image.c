@@ -15,7 +15,7 @@
 #include "base/io.h"
 #include "base/mem.h"
 #include "program/unwind/cfi.h"
-#include "program/unwind/space.h"
+#include "program/unwind/room.h"
 
 enum { BASE = 0x10000, TEXT = 0x401000 };
 
@@ -625,29 +625,29 @@ static void test_store(void **state)
 
 static void test_space(void **state)
 {
-	struct space s = { 0 };
+	struct room s = { 0 };
 
-	space_give(&s, 0x20010, 16, 100);
-	space_give(&s, 0x20000, 16, 200);
-	assert_int_equal(space_take(&s, 4, 1), 0); /* not settled yet */
-	space_settle(&s, 150);
-	assert_int_equal(space_take(&s, 17, 1), 0);
-	space_settle(&s, 200);
+	room_give(&s, 0x20010, 16, 100);
+	room_give(&s, 0x20000, 16, 200);
+	assert_int_equal(room_take(&s, 4, 1), 0); /* not settled yet */
+	room_settle(&s, 150);
+	assert_int_equal(room_take(&s, 17, 1), 0);
+	room_settle(&s, 200);
 	assert_int_equal(s.free.n, 1); /* they touch */
-	assert_int_equal(space_take(&s, 30, 1), 0x20000);
-	assert_int_equal(space_take(&s, 3, 1), 0);
-	assert_int_equal(space_take(&s, 2, 1), 0x2001e);
+	assert_int_equal(room_take(&s, 30, 1), 0x20000);
+	assert_int_equal(room_take(&s, 3, 1), 0);
+	assert_int_equal(room_take(&s, 2, 1), 0x2001e);
 	assert_int_equal(s.free.n, 0);
 	/* Nothing goes over the end of a chunk; what is in front of an aligned address stays free. */
-	space_give(&s, 0x2fff3, 13, 300);
-	space_give(&s, 0x30000, 16, 300);
-	space_settle(&s, 300);
+	room_give(&s, 0x2fff3, 13, 300);
+	room_give(&s, 0x30000, 16, 300);
+	room_settle(&s, 300);
 	assert_int_equal(s.free.n, 2);
-	assert_int_equal(space_take(&s, 8, 8), 0x2fff8);
-	assert_int_equal(space_take(&s, 5, 1), 0x2fff3);
-	assert_int_equal(space_take(&s, 16, 8), 0x30000);
+	assert_int_equal(room_take(&s, 8, 8), 0x2fff8);
+	assert_int_equal(room_take(&s, 5, 1), 0x2fff3);
+	assert_int_equal(room_take(&s, 16, 8), 0x30000);
 	assert_int_equal(s.free.n, 0);
-	space_fini(&s);
+	room_fini(&s);
 }
 
 /* Is the i-th copy of a small library in chunk 1, with tables? map: after it was met as a process maps it. */

@@ -4,6 +4,7 @@
 #include <lzma.h>
 #include <zlib.h>
 
+#include "base/sorted.h"
 #include "program/object/dwarf.h"
 #include "program/object/go.h"
 #include "program/object/image.h"
@@ -404,16 +405,7 @@ static void texts_init(struct texts *t, const struct object *o)
 /* Where the section, or else the segment, that holds addr ends. */
 static uint64_t text_end(const struct object *o, const struct texts *t, uint64_t addr)
 {
-	uint32_t lo = 0;
-
-	for (uint32_t hi = t->v.n; lo < hi;) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (t->v.v[mid].addr <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	uint32_t lo = partition_point(t->v.n, i, t->v.v[i].addr <= addr);
 	/* They do not overlap. */
 	if (lo && addr - t->v.v[lo - 1].addr < t->v.v[lo - 1].size)
 		return t->v.v[lo - 1].addr + t->v.v[lo - 1].size;
@@ -491,17 +483,10 @@ const struct object_symbol *object_symbols(struct object *o, uint32_t *ret_n)
 const struct object_symbol *object_find_addr(struct object *o, uint64_t addr)
 {
 	const struct object_symbol *found = NULL;
-	uint32_t n, lo = 0, hi;
+	uint32_t n, lo;
 	const struct object_symbol *s = object_symbols(o, &n);
 
-	for (hi = n; lo < hi;) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (s[mid].addr <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	lo = partition_point(n, i, s[i].addr <= addr);
 	/* s[lo - 1] is the last that starts at or before addr. Functions nest (cold parts, assembly): the innermost
 	 * that covers addr wins, of its aliases the first by rank, and a function over a label. */
 	for (uint32_t i = lo; i-- && lo - i <= BACK_MAX && o->max_end[i] > addr;) {
@@ -530,7 +515,7 @@ static int compare_name(const void *pa, const void *pb)
 
 const struct object_symbol *object_find_name(struct object *o, const char *name)
 {
-	uint32_t n, lo = 0, hi;
+	uint32_t n, lo;
 	const struct object_symbol *s = object_symbols(o, &n);
 
 	if (!o->by_name) {
@@ -540,14 +525,7 @@ const struct object_symbol *object_find_name(struct object *o, const char *name)
 		if (n)
 			qsort(o->by_name, n, sizeof(*o->by_name), compare_name);
 	}
-	for (hi = n; lo < hi;) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (strcmp(o->by_name[mid]->name, name) < 0)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	lo = partition_point(n, i, strcmp(o->by_name[i]->name, name) < 0);
 	return lo < n && !strcmp(o->by_name[lo]->name, name) ? o->by_name[lo] : NULL;
 }
 

@@ -4,6 +4,7 @@
  *	ffffffffc0123000 t ext4_iget	[ext4]
  */
 #include "base/io.h"
+#include "base/sorted.h"
 #include "program/symbol/cache.h"
 
 static uint16_t module_index(struct kallsyms *k, const char *name, size_t len)
@@ -151,7 +152,7 @@ bool symbols_kernel(struct symbols *s, uint64_t addr, struct place *ret)
 bool symbols_kernel_module(struct symbols *s, uint64_t addr, struct place *ret)
 {
 	struct kallsyms *k = &s->kernel;
-	uint32_t lo = 0, hi;
+	uint32_t lo;
 	const struct kernel_symbol *found;
 	bool plain = false;
 
@@ -159,14 +160,7 @@ bool symbols_kernel_module(struct symbols *s, uint64_t addr, struct place *ret)
 	read_kallsyms(k);
 	if (k->err)
 		s->losses.kernel = k->err;
-	for (hi = k->ncode; lo < hi;) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (k->code[mid].addr <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	lo = partition_point(k->ncode, i, k->code[i].addr <= addr);
 	if (!lo)
 		return false;
 	found = &k->code[lo - 1];

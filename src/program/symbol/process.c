@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/procdir.h"
+#include "base/sorted.h"
 #include "program/symbol/cache.h"
 
 enum {
@@ -68,17 +69,7 @@ static bool same_mapping(const struct mapping *a, const struct mapping *b)
 /* The first mapping that ends behind addr. */
 static uint32_t lower_bound(const struct process *p, uint64_t addr)
 {
-	uint32_t lo = 0, hi = p->maps.n;
-
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (p->maps.v[mid].m.end <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return partition_point(p->maps.n, i, p->maps.v[i].m.end <= addr);
 }
 
 static void push_past(struct process *p, const struct live_mapping *l, uint64_t until)

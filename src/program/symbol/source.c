@@ -3,6 +3,7 @@
 #include <dwarf.h>
 
 #include "base/changed.h"
+#include "base/sorted.h"
 #include "program/object/dwarf.h"
 #include "program/symbol/cache.h"
 
@@ -261,20 +262,13 @@ sort:
 
 static bool find_unit(struct debug_info *d, const struct object *o, uint64_t addr, Dwarf_Die *ret)
 {
-	uint32_t lo = 0, hi;
+	uint32_t lo;
 
 	if (dwarf_addrdie(d->dwarf, addr, ret))
 		return is_whole(ret);
 	if (!d->ranges_read)
 		read_ranges(d, o);
-	for (hi = d->ranges.n; lo < hi;) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (d->ranges.v[mid].start <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	lo = partition_point(d->ranges.n, i, d->ranges.v[i].start <= addr);
 	for (uint32_t i = lo; i && lo - i < BACK_MAX; i--)
 		if (addr < d->ranges.v[i - 1].end)
 			return dwarf_offdie(d->dwarf, d->ranges.v[i - 1].unit, ret);

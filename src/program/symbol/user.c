@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/procdir.h"
+#include "base/sorted.h"
 #include "program/symbol/cache.h"
 
 enum {
@@ -439,16 +440,8 @@ void jit_remember(struct symbols *s, struct process *p)
 
 const struct jit_symbol *jit_search(const struct process *p, uint64_t addr)
 {
-	uint32_t lo = 0, hi = p->jit.n;
+	uint32_t lo = partition_point(p->jit.n, i, p->jit.v[i].start <= addr);
 
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (p->jit.v[mid].start <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	/* Code is recompiled into freed space, so stale entries lie about: a few steps back find the cover. */
 	for (uint32_t steps = 0; lo-- && steps < 16; steps++)
 		if (addr - p->jit.v[lo].start < p->jit.v[lo].size)

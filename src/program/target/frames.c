@@ -9,6 +9,7 @@
 #include <errno.h>
 
 #include "base/clock.h"
+#include "base/sorted.h"
 #include "internal.h"
 
 enum {
@@ -45,33 +46,15 @@ struct scan {
 /* The mapping that holds addr, NULL none. The kernel lists mappings in the order of their addresses. */
 static const struct control_map *map_of(const struct control *c, uint64_t addr)
 {
-	uint32_t lo = 0, hi = c->maps.n;
+	uint32_t lo = partition_point(c->maps.n, i, c->maps.v[i].hi <= addr);
 
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (c->maps.v[mid].hi <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	return lo < c->maps.n && c->maps.v[lo].lo <= addr ? &c->maps.v[lo] : NULL;
 }
 
 /* The first known part that ends above addr. */
 static uint32_t known_above(const struct scan *s, uint64_t addr)
 {
-	uint32_t lo = 0, hi = s->known.n;
-
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (s->known.v[mid].hi <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return partition_point(s->known.n, i, s->known.v[i].hi <= addr);
 }
 
 /* Puts r in the place of the known parts [first, end), which it covers. */

@@ -6,6 +6,7 @@
  * is read further than it is long rather than trusting a bounds check; entries that lead out of the function mean nothing
  * (compilers point unreachable cases anywhere).
  */
+#include "base/sorted.h"
 #include "program/text/inside.h"
 
 enum {
@@ -99,16 +100,8 @@ static bool inside(const struct text_code *c, uint64_t addr)
 
 uint32_t text_insn_at(const struct text_code *c, uint64_t off)
 {
-	uint32_t lo = 0, hi = c->insns.n;
+	uint32_t lo = partition_point(c->insns.n, i, c->insns.v[i].off < off);
 
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (c->insns.v[mid].off < off)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	return lo < c->insns.n && c->insns.v[lo].off == off ? lo : UINT32_MAX;
 }
 
@@ -282,20 +275,13 @@ static bool follow_before(struct trace *tr, const struct follow *f, uint32_t i, 
 {
 	struct text_code *c = tr->c;
 	uint64_t addr = c->start + c->insns.v[i].off;
-	uint32_t lo = 0, hi = tr->nedges;
+	uint32_t lo;
 	bool explained = false;
 	bool falls = i && falls_through(&c->insns.v[i - 1]) && c->insns.v[i - 1].reached;
 
 	if (!i && !f->entry(tr, f->arg, reg))
 		return false;
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (tr->edges[mid].to < i)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	lo = partition_point(tr->nedges, k, tr->edges[k].to < i);
 	for (; lo < tr->nedges && tr->edges[lo].to == i; lo++) {
 		explained = true;
 		if (!follow_from(tr, f, tr->edges[lo].from, reg))

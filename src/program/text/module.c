@@ -8,6 +8,7 @@
 #include <errno.h>
 
 #include "base/bytes.h"
+#include "base/sorted.h"
 #include "program/text/inside.h"
 #include "program/unwind/cfi.h"
 
@@ -529,35 +530,14 @@ static void make_ranges(struct text *t)
 
 bool text_is_odd(const struct text *t, uint64_t addr)
 {
-	uint32_t lo = 0, hi = t->odd.n;
+	uint32_t i = partition_point(t->odd.n, k, t->ranges.v[t->odd.v[k]].end <= addr);
 
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-		const struct text_range *r = &t->ranges.v[t->odd.v[mid]];
-
-		if (addr >= r->end)
-			lo = mid + 1;
-		else if (addr < r->start)
-			hi = mid;
-		else
-			return true;
-	}
-	return false;
+	return i < t->odd.n && addr >= t->ranges.v[t->odd.v[i]].start;
 }
 
 uint32_t text_range_from(const struct text *t, uint64_t addr)
 {
-	uint32_t lo = 0, hi = t->ranges.n;
-
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (t->ranges.v[mid].start < addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return partition_point(t->ranges.n, i, t->ranges.v[i].start < addr);
 }
 
 struct text_range *text_range_at(struct text *t, uint64_t addr)

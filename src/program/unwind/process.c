@@ -5,6 +5,7 @@
 #include <sys/sysmacros.h>
 
 #include "base/hash.h"
+#include "base/sorted.h"
 #include "program/unwind/unwind.h"
 
 struct unwind_images {
@@ -287,16 +288,8 @@ void unwind_process_free(struct unwind_process *p)
 
 const struct unwind_mapping *unwind_process_find(const struct unwind_process *p, uint64_t addr)
 {
-	uint32_t lo = 0, hi = p->mappings.n;
+	uint32_t lo = partition_point(p->mappings.n, i, p->mappings.v[i].end <= addr);
 
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (p->mappings.v[mid].end <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	if (lo < p->mappings.n && addr >= p->mappings.v[lo].start)
 		return &p->mappings.v[lo];
 	return NULL;

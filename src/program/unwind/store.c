@@ -2,7 +2,8 @@
 #include <errno.h>
 
 #include "base/hash.h"
-#include "program/unwind/space.h"
+#include "base/sorted.h"
+#include "program/unwind/room.h"
 #include "program/unwind/unwind.h"
 
 enum {
@@ -36,9 +37,9 @@ struct unwind_store {
 	uint32_t used; /* words of the last chunk */
 	bool full;     /* something had no room */
 	uint32_t nrules, version;
-	struct hash rules;  /* rule -> number */
-	struct space space; /* that is free again */
-	struct hash pids;   /* pid -> index in lists */
+	struct hash rules; /* rule -> number */
+	struct room room;  /* that is free again */
+	struct hash pids;  /* pid -> index in lists */
 	VEC(struct list) lists;
 	VEC(uint32_t) free_lists; /* indices in lists not in use */
 	VEC(uint32_t) free_blocks[LIST_CLASSES];
@@ -76,7 +77,7 @@ void unwind_store_free(struct unwind_store *s)
 		vec_fini(&s->free_blocks[i]);
 	for (uint32_t i = 0; i < s->lists.n; i++)
 		free(s->lists.v[i].files);
-	space_fini(&s->space);
+	room_fini(&s->room);
 	vec_fini(&s->chunks);
 	vec_fini(&s->lists);
 	vec_fini(&s->free_lists);
@@ -97,7 +98,7 @@ static uint32_t *words_at(struct unwind_store *s, uint32_t address)
 /* n words in one chunk, the first a multiple of align; 0: no room left. */
 static uint32_t alloc(struct unwind_store *s, uint32_t n, uint32_t align)
 {
-	uint32_t at = space_take(&s->space, n, align);
+	uint32_t at = room_take(&s->room, n, align);
 
 	if (at)
 		return at;
@@ -361,7 +362,7 @@ struct err *unwind_store_flush(struct unwind_store *s)
 bool unwind_store_conflicts(const struct unwind_store *s, pid_t pid, uint64_t start, uint64_t end,
 			    bool file)
 {
-	uint32_t key = (uint32_t)pid, lo = 0, hi;
+	uint32_t key = (uint32_t)pid, lo;
 	const uint64_t *i = hash_get(&s->pids, &key, sizeof(key));
 	const struct list *l = i ? &s->lists.v[*i] : NULL;
 	const struct wire_unwind_mapping *v;
@@ -370,14 +371,7 @@ bool unwind_store_conflicts(const struct unwind_store *s, pid_t pid, uint64_t st
 		return false;
 	v = (const void *)(s->chunks.v[l->address >> 16].words + (l->address & 0xffff));
 	/* the first that ends behind start */
-	for (hi = l->n; lo < hi;) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (v[mid].start + ((uint64_t)v[mid].size << 12) <= start)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	lo = partition_point(l->n, k, v[k].start + ((uint64_t)v[k].size << 12) <= start);
 	for (; lo < l->n && v[lo].start < end; lo++)
 		if (file || v[lo].npages)
 			return true;
@@ -421,10 +415,10 @@ static void forget_file(struct unwind_store *s, struct unwind_file *f, uint64_t 
 				       (size_t)i * PAGE_WORDS;
 
 		if (page[0])
-			space_give(&s->space, page[0], page[1], now_ns);
+			room_give(&s->room, page[0], page[1], now_ns);
 	}
 	if (npages)
-		space_give(&s->space, f->pages, npages * PAGE_WORDS, now_ns);
+		room_give(&s->room, f->pages, npages * PAGE_WORDS, now_ns);
 	unwind_images_remove(s->images, f);
 }
 
@@ -437,7 +431,7 @@ struct err *unwind_store_tidy(struct unwind_store *s, const struct unwind_store_
 	struct unwind_file *f;
 	file_vec idle = { 0 };
 
-	space_settle(&s->space, until);
+	room_settle(&s->room, until);
 	for (uint32_t i = 0; (f = unwind_images_file(s->images, i)); i++) {
 		if (f->refs || !f->placed)
 			continue;

@@ -6,6 +6,7 @@
 #include "base/bytes.h"
 #include "base/hash.h"
 #include "base/io.h"
+#include "base/sorted.h"
 #include "program/object/object.h"
 #include "render/stackin/runs.h"
 
@@ -113,16 +114,8 @@ static struct text text_of(const char *s)
 /* Of several names of one address the last line's is taken, which is what perf does. */
 static const struct code *code_at(const struct code *v, uint32_t n, uint64_t addr)
 {
-	uint32_t lo = 0, hi = n;
+	uint32_t lo = partition_point(n, i, v[i].start <= addr);
 
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (v[mid].start <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	return lo && addr < v[lo - 1].end ? &v[lo - 1] : NULL;
 }
 
@@ -597,17 +590,7 @@ static struct maps *maps_own(struct perfspace *s, uint32_t pid)
 /* The first mapping that ends behind addr. */
 static uint32_t map_from(const struct maps *m, uint64_t addr)
 {
-	uint32_t lo = 0, hi = m->v.n;
-
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (m->v.v[mid].end <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return partition_point(m->v.n, i, m->v.v[i].end <= addr);
 }
 
 static void map_insert(struct maps *m, uint32_t at, struct map map)

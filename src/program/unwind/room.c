@@ -1,54 +1,45 @@
-#include "program/unwind/space.h"
+#include "program/unwind/room.h"
+#include "base/sorted.h"
 
 #include <stdbool.h>
 
-void space_fini(struct space *s)
+void room_fini(struct room *s)
 {
 	vec_fini(&s->free);
 	vec_fini(&s->pending);
 }
 
-void space_give(struct space *s, uint32_t at, uint32_t n, uint64_t now_ns)
+void room_give(struct room *s, uint32_t at, uint32_t n, uint64_t now_ns)
 {
 	if (n)
-		vec_push(&s->pending, (struct space_range){ at, n, now_ns });
+		vec_push(&s->pending, (struct room_range){ at, n, now_ns });
 }
 
 /* The first range behind an address. */
-static uint32_t range_behind(const struct space *s, uint32_t at)
+static uint32_t range_behind(const struct room *s, uint32_t at)
 {
-	uint32_t lo = 0, hi = s->free.n;
-
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (s->free.v[mid].at <= at)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return partition_point(s->free.n, i, s->free.v[i].at <= at);
 }
 
-static void remove_range(struct space *s, uint32_t i)
+static void remove_range(struct room *s, uint32_t i)
 {
 	s->free.n--;
 	memmove(&s->free.v[i], &s->free.v[i + 1], (s->free.n - i) * sizeof(*s->free.v));
 }
 
-static void insert_range(struct space *s, uint32_t i, struct space_range r)
+static void insert_range(struct room *s, uint32_t i, struct room_range r)
 {
 	(void)vec_add(&s->free);
 	memmove(&s->free.v[i + 1], &s->free.v[i], (s->free.n - 1 - i) * sizeof(*s->free.v));
 	s->free.v[i] = r;
 }
 
-static bool touch(const struct space_range *a, const struct space_range *b)
+static bool touch(const struct room_range *a, const struct room_range *b)
 {
 	return a->at + a->n == b->at && a->at >> 16 == b->at >> 16;
 }
 
-static void add_free(struct space *s, struct space_range r)
+static void add_free(struct room *s, struct room_range r)
 {
 	uint32_t i = range_behind(s, r.at);
 
@@ -62,7 +53,7 @@ static void add_free(struct space *s, struct space_range r)
 		insert_range(s, i, r);
 }
 
-void space_settle(struct space *s, uint64_t until_ns)
+void room_settle(struct room *s, uint64_t until_ns)
 {
 	uint32_t n = 0;
 
@@ -73,12 +64,12 @@ void space_settle(struct space *s, uint64_t until_ns)
 		memmove(s->pending.v, s->pending.v + n, s->pending.n * sizeof(*s->pending.v));
 }
 
-uint32_t space_take(struct space *s, uint32_t n, uint32_t align)
+uint32_t room_take(struct room *s, uint32_t n, uint32_t align)
 {
 	if (!n)
 		return 0;
 	for (uint32_t i = 0; i < s->free.n; i++) {
-		struct space_range r = s->free.v[i];
+		struct room_range r = s->free.v[i];
 		uint32_t at = (r.at + align - 1) & ~(align - 1), front = at - r.at;
 
 		if (front > r.n || r.n - front < n)
@@ -86,9 +77,9 @@ uint32_t space_take(struct space *s, uint32_t n, uint32_t align)
 		remove_range(s, i);
 		if (front + n < r.n)
 			insert_range(s, i,
-				     (struct space_range){ .at = at + n, .n = r.n - front - n });
+				     (struct room_range){ .at = at + n, .n = r.n - front - n });
 		if (front)
-			insert_range(s, i, (struct space_range){ .at = r.at, .n = front });
+			insert_range(s, i, (struct room_range){ .at = r.at, .n = front });
 		return at;
 	}
 	return 0;
