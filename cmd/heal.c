@@ -4,9 +4,9 @@
 #include <errno.h>
 #include <signal.h>
 
-#include "base/io.h"
 #include "base/procdir.h"
 #include "load/inproc/undo.h"
+#include "program/space/mapping.h"
 #include "commands.h"
 #include "tool.h"
 
@@ -47,25 +47,21 @@ static void complain(struct heal *h, struct err *e)
 /* Does the living process `pid` have this memfd mapped? What cannot be read may. */
 static bool has_mapped(uint32_t pid, uint64_t inode)
 {
-	cleanup_free char *path = xasprintf("/proc/%u/maps", pid);
-	cleanup_free char *text = NULL;
-	cleanup_free char *want = xasprintf(" %llu ", (unsigned long long)inode);
+	static const char name[] = "/memfd:" WIRE_MEMFD_FACTS;
+	struct mappings maps = { 0 };
 	struct err *e;
-	size_t n;
-	bool is;
+	bool is = false;
 
 	if (!pid || (kill((pid_t)pid, 0) < 0 && errno == ESRCH))
 		return false;
-	e = io_read_file(path, &text, &n);
-	if (e) {
+	e = mappings_read((pid_t)pid, &maps);
+	if (e)
 		is = e->code == EACCES || e->code == EPERM;
-		err_free(e);
-		return is;
-	}
-	for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
-		if (strstr(line, "/memfd:" WIRE_MEMFD_FACTS) && strstr(line, want))
-			return true;
-	return false;
+	err_free(e);
+	for (uint32_t i = 0; i < maps.n && !is; i++)
+		is = maps.v[i].inode == inode && !strncmp(maps.v[i].path, name, strlen(name));
+	mappings_free(&maps);
+	return is;
 }
 
 /* The tracer of one of the process's areas, if it lives: 0 none. *ret_self: the process is the tracer or its watchdog. */
@@ -176,17 +172,9 @@ static void heal_all(struct heal *h)
 {
 	cleanup_dir DIR *d = opendir("/proc");
 
-	for (pid_t pid; procdir_next(d, &pid);) {
-		cleanup_free char *path = xasprintf("/proc/%d/maps", (int)pid);
-		cleanup_free char *text = NULL;
-		size_t n;
-
-		if (pid == getpid())
-			continue;
-		err_free(io_read_file(path, &text, &n));
-		if (text && strstr(text, "/memfd:" WIRE_MEMFD_PREFIX))
+	for (pid_t pid; procdir_next(d, &pid);)
+		if (pid != getpid() && mappings_any(pid, "/memfd:" WIRE_MEMFD_PREFIX))
 			heal_process(h, pid);
-	}
 	if (!h->healed && !h->failed && !h->quiet)
 		printf("no process has anything of descry in it\n");
 }

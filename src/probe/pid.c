@@ -405,31 +405,26 @@ static void add_address(struct match *m, const struct process_object *po, uint64
  * is named). */
 static struct err *match_address(struct match *m, const struct process_objects *objects)
 {
-	struct mapping *maps;
-	uint32_t n, before = m->nfound;
+	const struct mapping *at;
+	struct mappings maps;
+	struct object *o;
+	uint64_t addr;
+	uint32_t before = m->nfound;
 	struct err *e;
 
 	if (!m->offset_exact)
 		return NULL;
-	e = mappings_read(m->in.pid, &maps, &n);
+	e = mappings_read(m->in.pid, &maps);
 	if (e)
 		return e;
-	for (uint32_t i = 0; i < n; i++) {
-		struct object *o;
-		uint64_t addr;
-
-		if (!maps[i].exec || m->offset < maps[i].start || m->offset >= maps[i].end)
-			continue;
-		o = symbols_object(m->in.ps->symbols, m->in.pid, &maps[i]);
-		if (!o ||
-		    !object_offset_to_addr(o, m->offset - maps[i].start + maps[i].offset, &addr))
-			continue;
+	at = mappings_find(&maps, m->offset);
+	o = at && at->exec ? symbols_object(m->in.ps->symbols, m->in.pid, at) : NULL;
+	if (o && object_offset_to_addr(o, m->offset - at->start + at->offset, &addr))
 		for (uint32_t k = 0; k < objects->n; k++)
 			if (objects->v[k].object == o &&
 			    process_object_matches(&objects->v[k], m->in.pd->mod))
 				add_address(m, &objects->v[k], addr, m->offset);
-	}
-	mappings_free(maps, n);
+	mappings_free(&maps);
 	for (uint32_t k = 0; k < objects->n && m->nfound == before; k++)
 		if (m->in.pd->mod[0] ? process_object_matches(&objects->v[k], m->in.pd->mod)
 				     : objects->v[k].is_main)

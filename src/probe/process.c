@@ -53,25 +53,25 @@ static const char *base_name(const char *path)
 
 static struct err *add_mapped(struct collect *c)
 {
-	struct mapping *maps;
-	uint32_t n;
-	struct err *e = mappings_read(c->pid, &maps, &n);
+	struct mappings maps;
+	struct err *e = mappings_read(c->pid, &maps);
 
 	if (e)
 		return e;
-	for (uint32_t i = 0; i < n; i++) {
+	for (uint32_t i = 0; i < maps.n; i++) {
+		const struct mapping *m = &maps.v[i];
 		static const char deleted[] = " (deleted)";
 		cleanup_free char *path = NULL, *seen = NULL;
 		struct object *o;
 		size_t len;
 
-		if (!maps[i].exec || maps[i].path[0] != '/')
+		if (!m->exec || m->path[0] != '/')
 			continue;
-		o = symbols_object(c->ps->symbols, c->pid, &maps[i]);
+		o = symbols_object(c->ps->symbols, c->pid, m);
 		if (!o)
 			continue;
-		path = mapping_open_path(c->pid, &maps[i]);
-		seen = xstrdup(maps[i].path);
+		path = mapping_open_path(c->pid, m);
+		seen = xstrdup(m->path);
 		len = strlen(seen);
 		if (len > sizeof(deleted) - 1 &&
 		    !strcmp(seen + len - (sizeof(deleted) - 1), deleted))
@@ -79,7 +79,7 @@ static struct err *add_mapped(struct collect *c)
 		if (path)
 			add_object(c, path, seen, base_name(seen), o);
 	}
-	mappings_free(maps, n);
+	mappings_free(&maps);
 	return NULL;
 }
 

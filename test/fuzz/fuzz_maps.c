@@ -40,17 +40,18 @@ static void check(const struct process *p)
 static void history(const char *text, size_t size)
 {
 	struct symbols *s = symbols_new();
-	struct mapping *maps;
-	uint32_t n = mappings_parse(text, size, &maps);
+	struct mappings maps;
 	const pid_t pid = PID;
+	char *own = xcalloc(1, size + 1);
 
-	for (uint32_t i = 0; i < n; i++) {
-		struct mapping m = maps[i];
+	memcpy(own, text, size);
+	mappings_parse(own, size, &maps);
+	for (uint32_t i = 0; i < maps.n; i++) {
+		struct mapping m = maps.v[i];
 
 		assert(m.start < m.end && m.path);
 		if (i >= LINES_MAX)
 			continue;
-		m.path = xstrdup(m.path);
 		/* Not all come in order. */
 		m.time = m.inode % 8 == 7 ? 1 : 2 + i;
 		process_map(s, pid, &m);
@@ -60,7 +61,7 @@ static void history(const char *text, size_t size)
 		if (m.inode % 16 == 6)
 			process_exec(s, pid, i);
 	}
-	mappings_free(maps, n);
+	mappings_free(&maps);
 	symbols_free(s);
 }
 

@@ -55,7 +55,7 @@ static void map_path(struct symbols *s, pid_t pid, const char *path, uint64_t st
 	m.dev_major = major(st.st_dev);
 	m.dev_minor = minor(st.st_dev);
 	m.inode = st.st_ino;
-	m.path = xstrdup(path);
+	m.path = path;
 	process_map(s, pid, &m);
 }
 
@@ -196,11 +196,9 @@ static char *perf_map(uint64_t at, size_t lines)
 
 static void map_memory(struct symbols *s, pid_t pid)
 {
-	struct mapping m = { .start = HERE,
-			     .end = HERE + 16 * PAGE,
-			     .exec = true,
-			     .time = 100,
-			     .path = xstrdup("") };
+	struct mapping m = {
+		.start = HERE, .end = HERE + 16 * PAGE, .exec = true, .time = 100, .path = ""
+	};
 
 	process_map(s, pid, &m);
 }

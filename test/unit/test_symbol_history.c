@@ -46,7 +46,7 @@ static struct mapping mapping_of(const char *path, uint64_t start)
 	m.dev_major = major(st.st_dev);
 	m.dev_minor = minor(st.st_dev);
 	m.inode = st.st_ino;
-	m.path = xstrdup(path);
+	m.path = path;
 	return m;
 }
 
@@ -223,7 +223,7 @@ static struct process *made(struct symbols *s, pid_t pid)
 {
 	struct process *p = process_of(s, pid, NULL);
 	struct mapping m = {
-		.start = HERE, .end = HERE + PAGE, .exec = true, .time = 100, .path = xstrdup("")
+		.start = HERE, .end = HERE + PAGE, .exec = true, .time = 100, .path = ""
 	};
 	cleanup_free char *text = xasprintf("%llx 1000 made\n", HERE);
 
@@ -239,7 +239,7 @@ static void test_number_again(void **state)
 	struct symbols *s = symbols_new();
 	struct process *p = made(s, CHILD);
 	struct mapping m = {
-		.start = HERE, .end = HERE + PAGE, .exec = true, .time = 100, .path = xstrdup("")
+		.start = HERE, .end = HERE + PAGE, .exec = true, .time = 100, .path = ""
 	};
 	struct place place;
 
@@ -376,9 +376,8 @@ static void test_overlay(void **state)
 			  *path = xasprintf("%s/red.so", merged), *below = NULL,
 			  *inside = xasprintf("%s/work", work);
 	struct symbols *s = symbols_new();
-	struct mapping *maps;
+	struct mappings maps;
 	bool found = false;
-	uint32_t n;
 
 	mkdir(lower, 0755);
 	mkdir(upper, 0755);
@@ -394,18 +393,18 @@ static void test_overlay(void **state)
 		assert_true(at != MAP_FAILED);
 		close(fd);
 		assert_string_equal(name_at(s, getpid(), (uintptr_t)at, 0), "red");
-		assert_null(mappings_read(getpid(), &maps, &n));
-		for (uint32_t i = 0; i < n; i++) {
+		assert_null(mappings_read(getpid(), &maps));
+		for (uint32_t i = 0; i < maps.n; i++) {
 			cleanup_free char *open_path = NULL;
 
-			if (maps[i].start != (uintptr_t)at)
+			if (maps.v[i].start != (uintptr_t)at)
 				continue;
 			found = true;
-			open_path = mapping_open_path(getpid(), &maps[i]);
+			open_path = mapping_open_path(getpid(), &maps.v[i]);
 			assert_non_null(open_path);
 		}
 		assert_true(found);
-		mappings_free(maps, n);
+		mappings_free(&maps);
 		munmap(at, PAGE);
 	}
 	symbols_free(s);

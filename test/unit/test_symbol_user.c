@@ -119,9 +119,8 @@ static void test_deleted(void **state)
 	char path[] = "/tmp/test_symbol_deleted.XXXXXX";
 	cleanup_free char *text = NULL;
 	struct symbols *s = symbols_new();
-	struct mapping *maps;
+	struct mappings maps;
 	bool found = false;
-	uint32_t n;
 	size_t len;
 	void *map;
 	int fd = mkstemp(path);
@@ -132,19 +131,19 @@ static void test_deleted(void **state)
 	assert_true(map != MAP_FAILED);
 	close(fd);
 	unlink(path);
-	assert_null(mappings_read(getpid(), &maps, &n));
-	for (uint32_t i = 0; i < n; i++) {
+	assert_null(mappings_read(getpid(), &maps));
+	for (uint32_t i = 0; i < maps.n; i++) {
 		cleanup_free char *open_path = NULL;
 		struct place p;
 
-		if (maps[i].start != (uintptr_t)map)
+		if (maps.v[i].start != (uintptr_t)map)
 			continue;
 		found = true;
-		assert_true(maps[i].exec);
-		assert_non_null(strstr(maps[i].path, " (deleted)"));
-		open_path = mapping_open_path(getpid(), &maps[i]);
+		assert_true(maps.v[i].exec);
+		assert_non_null(strstr(maps.v[i].path, " (deleted)"));
+		open_path = mapping_open_path(getpid(), &maps.v[i]);
 		if (open_path) { /* map_files needs privilege */
-			struct object *o = symbols_object(s, getpid(), &maps[i]);
+			struct object *o = symbols_object(s, getpid(), &maps.v[i]);
 
 			assert_non_null(o);
 			const struct object_symbol *f = object_find_name(o, "symbol_test_function");
@@ -158,7 +157,7 @@ static void test_deleted(void **state)
 		}
 	}
 	assert_true(found);
-	mappings_free(maps, n);
+	mappings_free(&maps);
 	munmap(map, len);
 	symbols_free(s);
 }

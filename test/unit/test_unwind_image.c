@@ -479,21 +479,21 @@ static void find_files(const struct memory *m, struct unwind_store *s)
 {
 	const struct wire_unwind_files *t = (const void *)m->chunks.v[1];
 	const struct wire_unwind_mapping *maps = (const void *)at(m, m->process.mappings);
-	struct mapping *own;
-	uint32_t n, found = 0;
+	struct mappings own;
+	uint32_t found = 0;
 
 	assert_int_equal(t->enabled, 0);
 	assert_null(unwind_store_enable_files(s));
 	assert_int_equal(t->enabled, 1);
-	assert_null(mappings_read(getpid(), &own, &n));
-	for (uint32_t i = 0; i < n; i++) {
+	assert_null(mappings_read(getpid(), &own));
+	for (uint32_t i = 0; i < own.n; i++) {
 		struct stat st;
 		uint64_t key;
 
-		if (!own[i].exec || own[i].path[0] != '/' || stat(own[i].path, &st))
+		if (!own.v[i].exec || own.v[i].path[0] != '/' || stat(own.v[i].path, &st))
 			continue;
-		key = wire_unwind_file_key(own[i].dev_major << 20 | own[i].dev_minor, own[i].inode,
-					   (uint64_t)st.st_mtim.tv_sec,
+		key = wire_unwind_file_key(own.v[i].dev_major << 20 | own.v[i].dev_minor,
+					   own.v[i].inode, (uint64_t)st.st_mtim.tv_sec,
 					   (uint32_t)st.st_mtim.tv_nsec);
 		for (uint32_t k = 0; k < WIRE_UNWIND_PROBES; k++) {
 			const struct wire_unwind_file *f =
@@ -502,9 +502,9 @@ static void find_files(const struct memory *m, struct unwind_store *s)
 			if (f->key != key)
 				continue;
 			for (uint32_t j = 0; j < m->process.n; j++)
-				if (maps[j].start == own[i].start) {
+				if (maps[j].start == own.v[i].start) {
 					assert_int_equal(f->pages, maps[j].pages);
-					assert_int_equal(own[i].start - own[i].offset -
+					assert_int_equal(own.v[i].start - own.v[i].offset -
 								 (uint64_t)f->delta,
 							 maps[j].bias);
 					found++;
@@ -513,7 +513,7 @@ static void find_files(const struct memory *m, struct unwind_store *s)
 		}
 	}
 	assert_true(found >= 3); /* the program, libc, the dynamic linker */
-	mappings_free(own, n);
+	mappings_free(&own);
 }
 
 /* A new mapping matters to a list where it lies on one that is listed. */

@@ -213,24 +213,23 @@ static bool wait_stop(pid_t pid)
 /* The path and file offset of malloc of pid's libc. */
 static char *find_malloc(pid_t pid, uint64_t *ret_offset)
 {
-	struct mapping *maps;
-	uint32_t n;
+	struct mappings maps;
 	char *found = NULL;
 
-	if (mappings_read(pid, &maps, &n))
+	if (mappings_read(pid, &maps))
 		return NULL;
-	for (uint32_t i = 0; i < n && !found; i++) {
+	for (uint32_t i = 0; i < maps.n && !found; i++) {
 		const struct object_symbol *s;
 		struct object *o;
 
-		if (!strstr(maps[i].path, "/libc.so.6") || object_open(maps[i].path, &o))
+		if (!strstr(maps.v[i].path, "/libc.so.6") || object_open(maps.v[i].path, &o))
 			continue;
 		s = object_find_name(o, "malloc");
 		if (s && object_addr_to_offset(o, s->addr, ret_offset))
-			found = xstrdup(maps[i].path);
+			found = xstrdup(maps.v[i].path);
 		object_free(o);
 	}
-	mappings_free(maps, n);
+	mappings_free(&maps);
 	return found;
 }
 

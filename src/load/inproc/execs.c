@@ -33,15 +33,15 @@ enum {
 /* --- the place --- */
 
 struct err *execs_plan(struct inproc_engine *e, struct inproc_process *p, struct plan *pl,
-		       const struct mapping *maps, uint32_t nmaps)
+		       const struct mappings *maps)
 {
 	const struct inproc_point point = { .kind = WIRE_STUB_ENTRY, .probe = INPROC_EXECS };
 	struct err *err = NULL;
 	bool hung = false;
 
-	for (uint32_t i = 0; i < nmaps && !err && !hung && !p->served; i++) {
-		struct object *o = maps[i].exec ? symbols_object(e->symbols, p->pid, &maps[i])
-						: NULL;
+	for (uint32_t i = 0; i < maps->n && !err && !hung && !p->served; i++) {
+		const struct mapping *m = &maps->v[i];
+		struct object *o = m->exec ? symbols_object(e->symbols, p->pid, m) : NULL;
 		struct inproc_point at = point;
 		struct text_site s = { 0 };
 		uint64_t addr;

@@ -42,15 +42,15 @@ static bool glibc_tid(struct object *o, uint64_t *ret_disp)
 static struct found of_process(struct inproc_engine *e, pid_t pid)
 {
 	struct found f = { .identity = WIRE_ID_FSBASE };
-	struct mapping *maps = NULL;
+	struct mappings maps = { 0 };
 	bool mapped = false, linked = false, any = false;
-	uint32_t n = 0;
 
 	if (!(getauxval(AT_HWCAP2) & HWCAP2_RDFSBASE))
 		f.identity = WIRE_ID_FS64;
-	err_free(mappings_read(pid, &maps, &n));
-	for (uint32_t i = 0; i < n; i++) {
-		struct object *o = maps[i].exec ? symbols_object(e->symbols, pid, &maps[i]) : NULL;
+	err_free(mappings_read(pid, &maps));
+	for (uint32_t i = 0; i < maps.n; i++) {
+		const struct mapping *m = &maps.v[i];
+		struct object *o = m->exec ? symbols_object(e->symbols, pid, m) : NULL;
 
 		if (!o)
 			continue;
@@ -64,7 +64,7 @@ static struct found of_process(struct inproc_engine *e, pid_t pid)
 		    glibc_tid(o, &f.disp))
 			f.identity = WIRE_ID_FS32;
 	}
-	mappings_free(maps, n);
+	mappings_free(&maps);
 	f.early = !mapped || (linked && !any);
 	return f;
 }

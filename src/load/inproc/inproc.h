@@ -375,8 +375,7 @@ void processes_round(struct inproc_engine *e);
 struct err *samples_start(struct inproc_engine *e);
 bool samples_can(const struct probe *p);
 /* For sites_plan(): is it a process that can be sampled? */
-void samples_plan(struct inproc_engine *e, struct inproc_process *p, const struct mapping *maps,
-		  uint32_t nmaps);
+void samples_plan(struct inproc_engine *e, struct inproc_process *p, const struct mappings *maps);
 /* The timer of a profile probe: threads that are due fire. */
 void samples_take(struct inproc_engine *e, uint32_t prog, uint32_t probe, uint64_t period);
 /* Is no thread of the stopped process on its way through a sample, with an address of the program that is not in its
@@ -418,7 +417,7 @@ void bell_stop(struct inproc_engine *e);
 /* loads.c */
 /* For sites_plan(): the place in the dynamic linker, when libraries may come or go that matter. */
 struct err *loads_plan(struct inproc_engine *e, struct inproc_process *p, struct plan *pl,
-		       const struct mapping *maps, uint32_t nmaps);
+		       const struct mappings *maps);
 /* Can this object not go away while the program runs? */
 bool loads_stays(struct object *o);
 /* Probes put into libraries that have come, forgotten in those that have gone; call it now and then. */
@@ -427,7 +426,7 @@ void loads_look(struct inproc_engine *e);
 /* execs.c: threads that are about to execute another program, and are followed into it. */
 /* For sites_plan(): the place in the C library. */
 struct err *execs_plan(struct inproc_engine *e, struct inproc_process *p, struct plan *pl,
-		       const struct mapping *maps, uint32_t nmaps);
+		       const struct mappings *maps);
 /* A thread (its number in its own name space) has come there, with this path. */
 void execs_asked(struct inproc_engine *e, pid_t own_tid, uint64_t path);
 /* Those that have executed it are traced again; stays with the others for some milliseconds. Call it often. */
@@ -502,7 +501,7 @@ void plan_site(struct plan *pl, uint32_t module, const struct text_site *s,
 
 /* syscalls.c: what is there for sites_plan() to place; notes about what is not. */
 struct err *syscalls_plan(struct inproc_engine *e, struct inproc_process *p, struct plan *pl,
-			  const struct mapping *maps, uint32_t nmaps);
+			  const struct mappings *maps);
 void sites_free(struct inproc_process *p);
 
 /* attach.c */

@@ -45,15 +45,15 @@ static bool may_change(const struct inproc_engine *e, const struct inproc_proces
 }
 
 struct err *loads_plan(struct inproc_engine *e, struct inproc_process *p, struct plan *pl,
-		       const struct mapping *maps, uint32_t nmaps)
+		       const struct mappings *maps)
 {
 	struct err *err = NULL;
 
 	if (p->served || !may_change(e, p))
 		return NULL;
-	for (uint32_t i = 0; i < nmaps && !err && !p->hooked; i++) {
-		struct object *o = maps[i].exec ? symbols_object(e->symbols, p->pid, &maps[i])
-						: NULL;
+	for (uint32_t i = 0; i < maps->n && !err && !p->hooked; i++) {
+		const struct mapping *m = &maps->v[i];
+		struct object *o = m->exec ? symbols_object(e->symbols, p->pid, m) : NULL;
 		struct inproc_point point = { .kind = WIRE_STUB_ENTRY, .probe = INPROC_LOADS };
 		struct text_site s = { 0 };
 		uint64_t hook, state;
@@ -92,20 +92,18 @@ struct look {
 
 static struct err *read_maps(struct look *l)
 {
-	struct mapping *maps = NULL;
-	uint32_t n = 0;
-	struct err *err = mappings_read(l->p->pid, &maps, &n);
+	struct mappings maps = { 0 };
+	struct err *err = mappings_read(l->p->pid, &maps);
 
-	for (uint32_t i = 0; i < n && !err; i++) {
-		struct mapped m = { maps[i].start, maps[i].end, maps[i].offset, { 0 } };
-		cleanup_free char *path = maps[i].exec && maps[i].path[0] == '/'
-						  ? mapping_open_path(l->p->pid, &maps[i])
-						  : NULL;
+	for (uint32_t i = 0; i < maps.n && !err; i++) {
+		const struct mapping *m = &maps.v[i];
+		struct mapped file = { m->start, m->end, m->offset, { 0 } };
+		cleanup_free char *path = m->exec ? mapping_open_path(l->p->pid, m) : NULL;
 
-		if (path && !stat(path, &m.file))
-			vec_push(&l->maps, m);
+		if (path && !stat(path, &file.file))
+			vec_push(&l->maps, file);
 	}
-	mappings_free(maps, n);
+	mappings_free(&maps);
 	return err;
 }
 

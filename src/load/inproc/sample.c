@@ -89,17 +89,16 @@ void samples_stop(struct inproc_engine *e)
 }
 
 /* A goroutine's stack may be used up to its last bytes, and where is not known. */
-void samples_plan(struct inproc_engine *e, struct inproc_process *p, const struct mapping *maps,
-		  uint32_t nmaps)
+void samples_plan(struct inproc_engine *e, struct inproc_process *p, const struct mappings *maps)
 {
 	if (p->served && e->samples && !p->unsampled) {
 		p->unsampled = true;
 		inproc_note(e, "process %d is not sampled: ptrace(2) is forbidden here",
 			    (int)p->pid);
 	}
-	for (uint32_t i = 0; i < nmaps && e->samples && !p->unsampled; i++) {
-		struct object *o = maps[i].exec ? symbols_object(e->symbols, p->pid, &maps[i])
-						: NULL;
+	for (uint32_t i = 0; i < maps->n && e->samples && !p->unsampled; i++) {
+		const struct mapping *m = &maps->v[i];
+		struct object *o = m->exec ? symbols_object(e->symbols, p->pid, m) : NULL;
 		struct text *text = NULL;
 
 		if (!o || !object_is_executable(o))

@@ -46,9 +46,8 @@ struct refusal {
 struct plan {
 	struct inproc_engine *e;
 	struct inproc_process *p;
-	struct mapping *maps;
-	struct stat *stats; /* of the files behind maps; st_ino 0: none */
-	uint32_t nmaps;
+	struct mappings maps;
+	struct stat *stats;   /* of the files behind maps; st_ino 0: none */
 	struct hash by_place; /* {module, address} -> number of the site + 1 */
 	uint32_t prog;        /* whose probes are placed */
 	const char *later;    /* the last file that was looked at before it is loaded */
@@ -147,7 +146,7 @@ struct err *sites_text(struct inproc_engine *e, struct object *o, struct text **
 
 struct err *plan_module(struct plan *pl, uint32_t map, uint32_t *ret)
 {
-	const struct mapping *m = &pl->maps[map];
+	const struct mapping *m = &pl->maps.v[map];
 	struct object *o = symbols_object(pl->e->symbols, pl->p->pid, m);
 	struct inproc_module *mod;
 	struct text *text;
@@ -190,8 +189,8 @@ static struct err *find_module(struct plan *pl, const struct probe *p, uint32_t 
 	*ret = UINT32_MAX;
 	if (stat(p->object, &st))
 		return err_errno(errno, "%s", p->object);
-	for (uint32_t i = 0; i < pl->nmaps; i++) {
-		const struct mapping *m = &pl->maps[i];
+	for (uint32_t i = 0; i < pl->maps.n; i++) {
+		const struct mapping *m = &pl->maps.v[i];
 
 		if (m->exec && pl->stats[i].st_ino == st.st_ino &&
 		    pl->stats[i].st_dev == st.st_dev && p->offset >= m->offset &&
@@ -379,10 +378,9 @@ static struct err *plan_books(struct plan *pl)
 	struct err *err = NULL;
 	bool all = true, any = false;
 
-	for (uint32_t i = 0; i < pl->nmaps && !err; i++) {
-		struct object *o =
-			pl->maps[i].exec ? symbols_object(pl->e->symbols, pl->p->pid, &pl->maps[i])
-					 : NULL;
+	for (uint32_t i = 0; i < pl->maps.n && !err; i++) {
+		const struct mapping *m = &pl->maps.v[i];
+		struct object *o = m->exec ? symbols_object(pl->e->symbols, pl->p->pid, m) : NULL;
 		struct text_syscall *calls = NULL;
 		const bool library = o && object_soname(o);
 		uint32_t n = 0, module;
@@ -497,15 +495,14 @@ static void join_overlaps(struct plan *pl)
 static struct err *plan_open(struct plan *pl)
 {
 	pid_t pid = pl->p->pid;
-	struct err *err = mappings_read(pid, &pl->maps, &pl->nmaps);
+	struct err *err = mappings_read(pid, &pl->maps);
 
 	if (err)
 		return err;
-	pl->stats = xcalloc(pl->nmaps + 1, sizeof(*pl->stats));
-	for (uint32_t i = 0; i < pl->nmaps; i++) {
-		cleanup_free char *path = pl->maps[i].exec && pl->maps[i].path[0] == '/'
-						  ? mapping_open_path(pid, &pl->maps[i])
-						  : NULL;
+	pl->stats = xcalloc(pl->maps.n + 1, sizeof(*pl->stats));
+	for (uint32_t i = 0; i < pl->maps.n; i++) {
+		const struct mapping *m = &pl->maps.v[i];
+		cleanup_free char *path = m->exec ? mapping_open_path(pid, m) : NULL;
 
 		if (!path || stat(path, &pl->stats[i]))
 			pl->stats[i].st_ino = 0;
@@ -520,7 +517,7 @@ static void plan_close(struct plan *pl)
 	vec_fini(&pl->left_out);
 	hash_fini(&pl->by_place);
 	free(pl->stats);
-	mappings_free(pl->maps, pl->nmaps);
+	mappings_free(&pl->maps);
 }
 
 static bool any_calls(const struct image *img)
@@ -542,12 +539,12 @@ bool sites_any(struct inproc_engine *e, pid_t pid)
 
 	err_free(plan_open(&pl));
 	for (uint32_t i = 0; i < img->nprobes && !any; i++)
-		for (uint32_t m = 0; img->probes[i].probe->object && m < pl.nmaps && !any; m++)
+		for (uint32_t m = 0; img->probes[i].probe->object && m < pl.maps.n && !any; m++)
 			any = pl.stats[m].st_ino && !stat(img->probes[i].probe->object, &st) &&
 			      st.st_ino == pl.stats[m].st_ino && st.st_dev == pl.stats[m].st_dev;
-	for (uint32_t m = 0; m < pl.nmaps && !any && any_calls(img); m++) {
-		struct object *o = pl.maps[m].exec ? symbols_object(e->symbols, pid, &pl.maps[m])
-						   : NULL;
+	for (uint32_t m = 0; m < pl.maps.n && !any && any_calls(img); m++) {
+		struct object *o =
+			pl.maps.v[m].exec ? symbols_object(e->symbols, pid, &pl.maps.v[m]) : NULL;
 
 		any = o && (makes_calls(o) || identity_is_musl(o));
 	}
@@ -597,15 +594,15 @@ struct err *sites_plan(struct inproc_engine *e, struct inproc_process *p)
 	if (!err)
 		err = plan_probes(&pl, NULL);
 	if (!err)
-		err = syscalls_plan(e, p, &pl, pl.maps, pl.nmaps);
+		err = syscalls_plan(e, p, &pl, &pl.maps);
 	if (!err)
 		err = plan_books(&pl);
 	if (!err)
-		err = loads_plan(e, p, &pl, pl.maps, pl.nmaps);
+		err = loads_plan(e, p, &pl, &pl.maps);
 	if (!err)
-		err = execs_plan(e, p, &pl, pl.maps, pl.nmaps);
+		err = execs_plan(e, p, &pl, &pl.maps);
 	if (!err)
-		samples_plan(e, p, pl.maps, pl.nmaps);
+		samples_plan(e, p, &pl.maps);
 	if (!err)
 		sort_sites(&pl);
 	if (!err)

@@ -222,16 +222,15 @@ static struct err *plan_object(struct calls *c, struct inproc_engine *e, struct 
 }
 
 struct err *syscalls_plan(struct inproc_engine *e, struct inproc_process *p, struct plan *pl,
-			  const struct mapping *maps, uint32_t nmaps)
+			  const struct mappings *maps)
 {
 	struct calls c = { .pl = pl };
 	struct err *err = NULL;
 
 	collect(&c, e->base.image, p);
-	for (uint32_t i = 0; i < nmaps && !err && (c.entry.n || c.ret.n); i++) {
-		struct object *o = maps[i].exec && maps[i].path[0] == '/'
-					   ? symbols_object(e->symbols, p->pid, &maps[i])
-					   : NULL;
+	for (uint32_t i = 0; i < maps->n && !err && (c.entry.n || c.ret.n); i++) {
+		const struct mapping *m = &maps->v[i];
+		struct object *o = m->exec ? symbols_object(e->symbols, p->pid, m) : NULL;
 
 		if (o && !is_done(&c, o))
 			err = plan_object(&c, e, p, i, o);

@@ -53,13 +53,12 @@ static struct err *restore_signals(struct control *c, const struct undo_log *log
 /* --- mappings --- */
 
 /* What is to be unmapped, in this order: private, islands, code, shared, facts. */
-struct mappings {
+struct ours {
 	VEC(struct control_range) v;
 	uint32_t code; /* so many are not just data */
 };
 
-static struct err *find_mappings(struct control *c, const struct undo_log *log,
-				 struct mappings *ret)
+static struct err *find_mappings(struct control *c, const struct undo_log *log, struct ours *ret)
 {
 	uint64_t private = log->base + WIRE_PRIVATE;
 	const struct control_map *m;
@@ -90,7 +89,7 @@ static struct err *find_mappings(struct control *c, const struct undo_log *log,
 	return e;
 }
 
-static struct err *unmap(struct control *c, const struct mappings *m, struct undo_report *r)
+static struct err *unmap(struct control *c, const struct ours *m, struct undo_report *r)
 {
 	struct err *e = NULL;
 	int64_t got;
@@ -139,7 +138,7 @@ static bool is_there(struct control *c, const struct undo_log *log)
 static struct err *restore_once(struct control *c, struct undo_log *log, int timeout_ms,
 				bool *again, struct undo_report *r)
 {
-	struct mappings maps = { 0 };
+	struct ours maps = { 0 };
 	struct err *e = control_stop(c, timeout_ms);
 
 	r->busy = 0;

@@ -89,18 +89,15 @@ __asm__(".pushsection .text\n"
 /* Where an address of ours lies in our own file. */
 static bool own_offset(uintptr_t addr, uint64_t *ret)
 {
-	FILE *f = fopen("/proc/self/maps", "re");
-	unsigned long lo = 0, hi, off = 0;
-	char line[4352];
-	bool ok = false;
+	struct mappings maps = { 0 };
+	const struct mapping *m;
 
-	while (!ok && f && fgets(line, sizeof(line), f))
-		ok = sscanf(line, "%lx-%lx %*s %lx", &lo, &hi, &off) == 3 && addr >= lo &&
-		     addr < hi;
-	if (f)
-		fclose(f);
-	*ret = addr - lo + off;
-	return ok;
+	err_free(mappings_read(getpid(), &maps));
+	m = mappings_find(&maps, addr);
+	if (m)
+		*ret = addr - m->start + m->offset;
+	mappings_free(&maps);
+	return m;
 }
 
 /* Linux 6.18 turns a probed 5-byte nop into a call, whose return address goes where a leaf function may keep data

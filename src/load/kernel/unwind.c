@@ -392,23 +392,19 @@ void unwind_tables_met(struct unwind_tables *t, void (*fn)(void *arg, int pid), 
 /* --- what is mapped while tracing --- */
 
 /* In place of something on a list it would be taken for that. */
-static void mapped(void *arg, pid_t pid, struct mapping *m)
+static void mapped(void *arg, pid_t pid, const struct mapping *m)
 {
 	struct unwind_tables *t = arg;
 	uint32_t key = (uint32_t)pid;
 
-	if (t->targets && !hash_get(&t->ours, &key, sizeof(key))) {
-		free(m->path);
+	if (t->targets && !hash_get(&t->ours, &key, sizeof(key)))
 		return;
-	}
 	if (unwind_store_conflicts(t->store, pid, m->start, m->end, m->path[0] == '/'))
 		want(t, key, true, now_ns());
 	if (m->path[0] == '/' && t->mapped.n < MAPPED_MAX)
 		vec_push(&t->mapped,
-			 (struct mapped_file){ pid, m->path, m->dev_major << 20 | m->dev_minor,
-					       m->inode });
-	else
-		free(m->path);
+			 (struct mapped_file){ pid, xstrdup(m->path),
+					       m->dev_major << 20 | m->dev_minor, m->inode });
 }
 
 static void forked(void *arg, pid_t parent, pid_t child)

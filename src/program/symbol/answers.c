@@ -6,6 +6,7 @@
  */
 #include <fcntl.h>
 
+#include "base/number.h"
 #include "program/symbol/cache.h"
 
 enum {
@@ -26,7 +27,7 @@ bool kallsyms_shows(const char *text, size_t len)
 	uint64_t addr;
 
 	for (const char *p = text; (nl = memchr(p, '\n', (size_t)(end - p))); p = nl + 1)
-		if (take_hex(&p, nl, &addr) && addr)
+		if (number_take_hex(&p, nl, &addr) && addr)
 			return true;
 	return false;
 }
@@ -66,10 +67,10 @@ bool answer_parse(struct symbols *s, const char *text, struct place *ret)
 	if (!plus || plus == text || strncmp(plus, "+0x", 3))
 		return false;
 	p = plus + 3;
-	if (!take_hex(&p, end, &offset) || strncmp(p, "/0x", 3))
+	if (!number_take_hex(&p, end, &offset) || strncmp(p, "/0x", 3))
 		return false;
 	p += 3;
-	if (!take_hex(&p, end, &size))
+	if (!number_take_hex(&p, end, &size))
 		return false;
 	len = (size_t)(plus - text);
 	if (!*p && is_bpf(text, len)) {

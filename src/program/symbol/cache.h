@@ -171,8 +171,6 @@ bool known_use(struct symbols *s, struct known_object *k);
 void known_grown(struct symbols *s, struct known_object *k);
 /* Frees all. */
 void known_fini(struct symbols *s);
-/* As mapping_open_path(), of what is mapped no more: another file may be at its addresses. */
-char *mapping_open_path_gone(pid_t pid, const struct mapping *m);
 
 /* --- process.c: what processes have mapped, over time --- */
 struct process *process_of(struct symbols *s, pid_t pid, bool *ret_new);
@@ -194,32 +192,10 @@ struct process_at {
 	bool lost; /* it had to go, or its file was closed, for want of room, and it cannot be had again */
 };
 bool process_find(struct symbols *s, struct process *p, uint64_t addr, struct process_at *ret);
-/* What the kernel told: m was mapped (m->path is taken), child has parent's mappings, pid runs another program. */
-void process_map(struct symbols *s, pid_t pid, struct mapping *m);
+/* What the kernel told: m was mapped, child has parent's mappings, pid runs another program. */
+void process_map(struct symbols *s, pid_t pid, const struct mapping *m);
 void process_forked(struct symbols *s, pid_t parent, pid_t child);
 void process_exec(struct symbols *s, pid_t pid, uint64_t time);
 char *symbol_demangle(const char *name); /* demangle.c */
-/* The lines of a /proc/PID/maps; free with mappings_free(). */
-uint32_t mappings_parse(const char *text, size_t len, struct mapping **ret);
-
-/* A hexadecimal number at *p, moved behind it; false: there is none. What is larger than 64 bits loses its front. */
-static inline bool take_hex(const char **p, const char *end, uint64_t *ret)
-{
-	const char *from = *p;
-	uint64_t v = 0;
-
-	for (; *p < end; ++*p) {
-		char c = **p;
-		int d = c >= '0' && c <= '9'                 ? c - '0'
-			: (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10
-							     : -1;
-
-		if (d < 0)
-			break;
-		v = v << 4 | (uint64_t)d;
-	}
-	*ret = v;
-	return *p > from;
-}
 
 #endif

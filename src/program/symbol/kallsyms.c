@@ -4,6 +4,7 @@
  *	ffffffffc0123000 t ext4_iget	[ext4]
  */
 #include "base/io.h"
+#include "base/number.h"
 #include "base/sorted.h"
 #include "program/symbol/cache.h"
 
@@ -28,7 +29,7 @@ static bool parse_line(struct kallsyms *k, const char *line, const char *end, ch
 	const char *p = line, *name, *name_end;
 	uint64_t addr;
 
-	if (!take_hex(&p, end, &addr) || end - p < 4 || p[0] != ' ' || p[2] != ' ')
+	if (!number_take_hex(&p, end, &addr) || end - p < 4 || p[0] != ' ' || p[2] != ' ')
 		return false;
 	s->addr = addr;
 	s->type = p[1];

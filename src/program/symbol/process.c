@@ -140,15 +140,15 @@ static bool outlives(struct process *p, const struct live_mapping *old, struct l
 
 /* Takes the mappings of a /proc/PID/maps. Text of the same program that was unmapped since (dlclose) stays known as long as
  * nothing took its place. */
-static void take_read(struct symbols *s, struct process *p, const struct mapping *maps, uint32_t n)
+static void take_read(struct symbols *s, struct process *p, const struct mappings *maps)
 {
+	const uint32_t n = maps->n;
 	struct live_mapping *list = xcalloc(n, sizeof(*list)), *all;
 	uint32_t at = 0, next = 0, total = 0;
 
 	for (uint32_t i = 0; i < n; i++) {
-		list[i].m = maps[i];
-		list[i].m.path =
-			(char *)intern_text(&s->paths, intern_str(&s->paths, maps[i].path));
+		list[i].m = maps->v[i];
+		list[i].m.path = intern_text(&s->paths, intern_str(&s->paths, list[i].m.path));
 	}
 	all = xcalloc(n + p->maps.n, sizeof(*all));
 	for (uint32_t i = 0; i < p->maps.n; i++) {
@@ -203,13 +203,12 @@ bool process_was_dropped(const struct symbols *s, pid_t pid)
 static void read_process(struct symbols *s, struct process *p)
 {
 	uint64_t start, read_ns = now_ns();
-	struct mapping *maps;
-	uint32_t n;
+	struct mappings maps = { 0 };
 	struct err *e;
 
 	p->read_ns = read_ns;
 	start = procdir_start(p->pid);
-	e = start ? mappings_read(p->pid, &maps, &n) : NULL;
+	e = start ? mappings_read(p->pid, &maps) : NULL;
 	p->denied = e && (e->code == EACCES || e->code == EPERM);
 	if (!start || e) {
 		err_free(e);
@@ -217,17 +216,17 @@ static void read_process(struct symbols *s, struct process *p)
 		return;
 	}
 	/* A zombie has no mappings: what it had is kept. */
-	p->exists = n > 0;
-	if (n) {
+	p->exists = maps.n > 0;
+	if (maps.n) {
 		if (p->start_time && p->start_time != start)
 			process_clear(s, p);
 		set_gone(s, p->pid, false);
 		p->read_ns = read_ns;
 		p->exists = true;
-		take_read(s, p, maps, n);
+		take_read(s, p, &maps);
 		p->start_time = start;
 	}
-	mappings_free(maps, n);
+	mappings_free(&maps);
 }
 
 /* Has the kernel told of all that p has mapped since it began? Then /proc has nothing to add. */
@@ -415,15 +414,14 @@ static void told(struct symbols *s, pid_t pid)
 	process_tidy(s);
 }
 
-void process_map(struct symbols *s, pid_t pid, struct mapping *m)
+void process_map(struct symbols *s, pid_t pid, const struct mapping *m)
 {
 	struct live_mapping new = { .m = *m };
 	struct process *p;
 
 	told(s, pid);
 	p = watched(s, pid);
-	new.m.path = (char *)intern_text(&s->paths, intern_str(&s->paths, m->path));
-	free(m->path);
+	new.m.path = intern_text(&s->paths, intern_str(&s->paths, m->path));
 	/* What is known is newer: this one was there before it. */
 	for (uint32_t i = lower_bound(p, m->start); i < p->maps.n && p->maps.v[i].m.start < m->end;
 	     i++) {
@@ -527,7 +525,7 @@ static void tidy_paths(struct symbols *s)
 			struct mapping *m = i < p->maps.n ? &p->maps.v[i].m
 							  : &p->past.v[i - p->maps.n].at.m;
 
-			m->path = (char *)intern_text(&kept, intern_str(&kept, m->path));
+			m->path = intern_text(&kept, intern_str(&kept, m->path));
 		}
 	}
 	intern_fini(&s->paths);

@@ -12,6 +12,7 @@
 
 #include "base/err.h"
 #include "program/object/object.h"
+#include "program/space/mapping.h"
 
 struct symbols; /* caches: kallsyms, objects by (dev, inode, path), processes by pid */
 
@@ -68,17 +69,6 @@ void symbols_as_of(struct symbols *s, uint64_t time);
 /* Forgets them (exec): the next question reads again. */
 void symbols_refresh(struct symbols *s, pid_t pid);
 
-struct mapping {
-	uint64_t start, end, offset;
-	char *path; /* as in /proc/PID/maps; "" anonymous */
-	bool exec;
-	uint32_t dev_major, dev_minor;
-	uint64_t inode;
-	uint64_t time; /* CLOCK_MONOTONIC ns when it was made, where the kernel told; 0 not known */
-};
-/* File mappings of pid, in address order; free with mappings_free. */
-struct err *mappings_read(pid_t pid, struct mapping **ret, uint32_t *ret_n);
-void mappings_free(struct mapping *m, uint32_t n);
 /* How much is kept of all processes and files together, and what could not be named for that. What was not asked for longest goes
  * first; it is read again when it is asked for and still there. Zero: as symbols_new() set it. */
 struct symbols_limits {
@@ -106,8 +96,8 @@ const char *symbols_demangle(struct symbols *s, const char *name);
 /* The kernel tells of each executable mapping that any process makes, and of each fork. */
 struct map_watch;
 struct map_watch_ops {
-	void (*map)(void *arg, pid_t pid, struct mapping *m); /* m->path is the callee's */
-	void (*forked)(void *arg, pid_t parent, pid_t child); /* NULL: not wanted */
+	void (*map)(void *arg, pid_t pid, const struct mapping *m); /* valid during the call */
+	void (*forked)(void *arg, pid_t parent, pid_t child);       /* NULL: not wanted */
 	void (*exec)(void *arg, pid_t pid,
 		     uint64_t time); /* likewise; the new program's mappings come then */
 };
@@ -119,8 +109,6 @@ int map_watch_fd(const struct map_watch *w, uint32_t i);
 void map_watch_drain(struct map_watch *w);
 /* Has a ring ever been full? Then not everything was told. */
 bool map_watch_lost(const struct map_watch *w);
-/* A path that opens the mapped file from here: /proc/PID/map_files/..., /proc/PID/root/..., whichever works. malloc()ed. */
-char *mapping_open_path(pid_t pid, const struct mapping *m);
 
 /* Writes "module`function+0xoff" | "module+0xoff", from where the module begins, so that it is the same in each process |
  * "module`0xaddr" | "0xaddr" (with_offset false: no "+0x.." behind a function, as usym() prints). */

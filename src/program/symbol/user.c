@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/io.h"
+#include "base/number.h"
 #include "base/procdir.h"
 #include "base/sorted.h"
 #include "program/symbol/cache.h"
@@ -142,25 +143,22 @@ struct object *symbols_object_at(struct symbols *s, const char *path)
 struct known_object *vdso_object(struct symbols *s)
 {
 	const uint8_t *p = (const uint8_t *)(uintptr_t)getauxval(AT_SYSINFO_EHDR);
-	struct mapping *maps;
-	uint32_t n;
+	const struct mapping *m;
+	struct mappings maps;
 	struct err *e;
 
 	if (s->vdso_tried)
 		return s->vdso.o ? &s->vdso : NULL;
 	s->vdso_tried = true;
-	e = mappings_read(getpid(), &maps, &n);
+	e = mappings_read(getpid(), &maps);
 	if (e) {
 		err_free(e);
 		return NULL;
 	}
-	for (uint32_t i = 0; i < n; i++) {
-		if (maps[i].start != (uintptr_t)p || strcmp(maps[i].path, "[vdso]"))
-			continue;
-		e = object_open_memory("[vdso]", p, maps[i].end - maps[i].start, &s->vdso.o);
-		err_free(e);
-	}
-	mappings_free(maps, n);
+	m = mappings_find(&maps, (uintptr_t)p);
+	if (m && !strcmp(m->path, "[vdso]"))
+		err_free(object_open_memory("[vdso]", p, m->end - m->start, &s->vdso.o));
+	mappings_free(&maps);
 	return s->vdso.o ? &s->vdso : NULL;
 }
 
@@ -195,7 +193,7 @@ static bool take_number(const char **p, const char *end, uint64_t *ret)
 	*p = skip_spaces(*p, end);
 	if (end - *p > 2 && (*p)[0] == '0' && (*p)[1] == 'x')
 		*p += 2;
-	found = take_hex(p, end, ret);
+	found = number_take_hex(p, end, ret);
 	*p = skip_spaces(*p, end);
 	return found;
 }

@@ -142,6 +142,7 @@ static void take_mapping(struct map_watch *w, const struct mmap2_record *r, size
 			 uint64_t time)
 {
 	size_t max = size - offsetof(struct mmap2_record, path);
+	cleanup_free char *path = NULL;
 	struct mapping m = {
 		.start = r->addr,
 		.end = r->addr + r->len,
@@ -156,9 +157,11 @@ static void take_mapping(struct map_watch *w, const struct mmap2_record *r, size
 	if (m.end <= m.start)
 		return;
 	/* "//anon", "//toolong": no file */
-	m.path = max > 2 && r->path[0] == '/' && r->path[1] == '/'
-			 ? xstrdup("")
-			 : xstrndup(r->path, strnlen(r->path, max));
+	if (!strncmp(r->path, "//", max < 2 ? max : 2))
+		path = xstrdup("");
+	else
+		path = xstrndup(r->path, strnlen(r->path, max));
+	m.path = path;
 	w->ops->map(w->arg, (pid_t)r->pid, &m);
 }
 
@@ -238,7 +241,7 @@ bool map_watch_lost(const struct map_watch *w)
 	return w && w->lost;
 }
 
-static void symbols_map(void *arg, pid_t pid, struct mapping *m)
+static void symbols_map(void *arg, pid_t pid, const struct mapping *m)
 {
 	process_map(arg, pid, m);
 }

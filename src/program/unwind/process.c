@@ -178,7 +178,7 @@ static bool has_image(const struct unwind_file *f)
 bool unwind_images_add_path(struct unwind_images *s, const char *path)
 {
 	struct stat st;
-	struct mapping m = { .path = (char *)path };
+	struct mapping m = { .path = path };
 
 	if (stat(path, &st) || !S_ISREG(st.st_mode))
 		return false;
@@ -191,10 +191,9 @@ bool unwind_images_add_path(struct unwind_images *s, const char *path)
 bool unwind_images_add_inode(struct unwind_images *s, pid_t pid, const char *path, uint32_t dev,
 			     uint64_t inode)
 {
-	struct mapping m = { .path = (char *)path,
-			     .dev_major = dev >> 20,
-			     .dev_minor = dev & 0xfffff,
-			     .inode = inode };
+	struct mapping m = {
+		.path = path, .dev_major = dev >> 20, .dev_minor = dev & 0xfffff, .inode = inode
+	};
 	struct mapped_key k = { dev, inode, hash_bytes(path, strlen(path)) };
 	uint64_t *known = hash_get(&s->met, &k, sizeof(k));
 	struct unwind_file *f;
@@ -249,16 +248,15 @@ static bool find_bias(const struct object *o, const struct mapping *m, uint64_t 
 struct err *unwind_process_read(struct unwind_images *s, pid_t pid, struct unwind_process **ret)
 {
 	struct unwind_process *p;
-	struct mapping *maps;
-	uint32_t n;
-	struct err *e = mappings_read(pid, &maps, &n);
+	struct mappings maps;
+	struct err *e = mappings_read(pid, &maps);
 
 	if (e)
 		return e;
 	p = xcalloc(1, sizeof(*p));
 	p->pid = pid;
-	for (uint32_t i = 0; i < n; i++) {
-		const struct mapping *m = &maps[i];
+	for (uint32_t i = 0; i < maps.n; i++) {
+		const struct mapping *m = &maps.v[i];
 		struct unwind_mapping um = { .start = m->start, .end = m->end, .bias = m->start };
 
 		if (!m->exec || !strcmp(m->path, "[vsyscall]"))
@@ -273,7 +271,7 @@ struct err *unwind_process_read(struct unwind_images *s, pid_t pid, struct unwin
 		}
 		vec_push(&p->mappings, um);
 	}
-	mappings_free(maps, n);
+	mappings_free(&maps);
 	*ret = p;
 	return NULL;
 }

@@ -1,27 +1,29 @@
 /* /proc/PID/maps, and paths that open the mapped files from here. */
+#include "program/space/mapping.h"
+
 #include <errno.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
 #include "base/io.h"
 #include "base/mem.h"
-#include "program/symbol/cache.h"
+#include "base/number.h"
+#include "base/procdir.h"
+#include "base/sorted.h"
 
-/* A newline in a path is written as \012; nothing else is escaped. */
-static char *unescape(const char *s, size_t n)
+/* Ends the path [p, end) with a NUL. A newline in it is written as \012; nothing else is escaped. */
+static void unescape(char *p, char *end)
 {
-	char *out = xmalloc(n + 1), *p = out;
+	char *out = p;
 
-	for (size_t i = 0; i < n;) {
-		if (n - i >= 4 && !memcmp(s + i, "\\012", 4)) {
-			*p++ = '\n';
-			i += 4;
+	while (p < end)
+		if (end - p >= 4 && !memcmp(p, "\\012", 4)) {
+			*out++ = '\n';
+			p += 4;
 		} else {
-			*p++ = s[i++];
+			*out++ = *p++;
 		}
-	}
-	*p = 0;
-	return out;
+	*out = '\0';
 }
 
 /* One character of a line, moved behind it. */
@@ -34,18 +36,22 @@ static bool take_char(const char **p, const char *end, char c)
 }
 
 /* 7f12a000-7f12c000 r-xp 00001000 fe:01 1234      /usr/lib/libx.so */
-static bool parse_line(const char *p, const char *end, struct mapping *ret)
+static bool parse_line(char *line, char *end, struct mapping *ret)
 {
+	const char *p = line;
 	uint64_t major, minor;
 	struct mapping m = { 0 };
 
-	if (!take_hex(&p, end, &m.start) || !take_char(&p, end, '-') ||
-	    !take_hex(&p, end, &m.end) || !take_char(&p, end, ' ') || end - p < 5)
+	if (!number_take_hex(&p, end, &m.start) || !take_char(&p, end, '-') ||
+	    !number_take_hex(&p, end, &m.end) || !take_char(&p, end, ' ') || end - p < 5)
 		return false;
+	m.read = p[0] == 'r';
+	m.write = p[1] == 'w';
 	m.exec = p[2] == 'x';
 	p += 4;
-	if (!take_char(&p, end, ' ') || !take_hex(&p, end, &m.offset) || !take_char(&p, end, ' ') ||
-	    !take_hex(&p, end, &major) || !take_char(&p, end, ':') || !take_hex(&p, end, &minor) ||
+	if (!take_char(&p, end, ' ') || !number_take_hex(&p, end, &m.offset) ||
+	    !take_char(&p, end, ' ') || !number_take_hex(&p, end, &major) ||
+	    !take_char(&p, end, ':') || !number_take_hex(&p, end, &minor) ||
 	    !take_char(&p, end, ' ') || m.end <= m.start)
 		return false;
 	m.dev_major = (uint32_t)major;
@@ -54,33 +60,47 @@ static bool parse_line(const char *p, const char *end, struct mapping *ret)
 		m.inode = m.inode * 10 + (uint64_t)(*p - '0');
 	while (p < end && *p == ' ')
 		p++;
-	m.path = unescape(p, (size_t)(end - p));
+	m.path = p;
+	unescape(line + (p - line), end);
 	*ret = m;
 	return true;
 }
 
-uint32_t mappings_parse(const char *text, size_t len, struct mapping **ret)
+void mappings_parse(char *text, size_t len, struct mappings *ret)
 {
-	VEC(struct mapping) maps = { 0 };
+	struct mappings list = { .text = text };
 
-	for (const char *line = text, *end = text + len; line < end;) {
-		const char *nl = memchr(line, '\n', (size_t)(end - line));
-		const char *stop = nl ? nl : end;
+	for (char *line = text, *end = text + len; line < end;) {
+		char *nl = memchr(line, '\n', (size_t)(end - line));
+		char *stop = nl ? nl : end;
 		struct mapping m;
 
 		if (parse_line(line, stop, &m))
-			vec_push(&maps, m);
+			vec_push(&list, m);
 		line = stop + 1;
 	}
-	*ret = maps.v;
-	return maps.n;
+	*ret = list;
 }
 
-struct err *mappings_read(pid_t pid, struct mapping **ret, uint32_t *ret_n)
+/* What a thread that has ended shows is empty, also of the main one while others run on. */
+static void read_of_other_thread(pid_t pid, char **text, size_t *len)
 {
-	cleanup_free char *text = NULL;
-	char path[64];
-	size_t len;
+	cleanup_free char *tasks = xasprintf("/proc/%d/task", (int)pid);
+	cleanup_dir DIR *d = opendir(tasks);
+
+	for (pid_t tid; !*len && procdir_next(d, &tid);) {
+		cleanup_free char *path = xasprintf("%s/%d/maps", tasks, (int)tid);
+
+		free(*text);
+		*text = NULL;
+		err_free(io_read_file(path, text, len));
+	}
+}
+
+struct err *mappings_read(pid_t pid, struct mappings *ret)
+{
+	char path[64], *text = NULL;
+	size_t len = 0;
 	struct err *e;
 
 	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
@@ -89,15 +109,41 @@ struct err *mappings_read(pid_t pid, struct mapping **ret, uint32_t *ret_n)
 		return e->code == ENOENT || e->code == ESRCH
 			       ? err_wrap(e, "no process %d", (int)pid)
 			       : e;
-	*ret_n = mappings_parse(text, len, ret);
+	if (!len)
+		read_of_other_thread(pid, &text, &len);
+	mappings_parse(text, len, ret);
 	return NULL;
 }
 
-void mappings_free(struct mapping *m, uint32_t n)
+void mappings_free(struct mappings *m)
 {
-	for (uint32_t i = 0; i < n; i++)
-		free(m[i].path);
-	free(m);
+	free(m->text);
+	m->text = NULL;
+	vec_fini(m);
+}
+
+uint32_t mappings_from(const struct mappings *m, uint64_t addr)
+{
+	return partition_point(m->n, i, m->v[i].end <= addr);
+}
+
+const struct mapping *mappings_find(const struct mappings *m, uint64_t addr)
+{
+	uint32_t i = mappings_from(m, addr);
+
+	return i < m->n && addr >= m->v[i].start ? &m->v[i] : NULL;
+}
+
+bool mappings_any(pid_t pid, const char *front)
+{
+	struct mappings m = { 0 };
+	bool any = false;
+
+	err_free(mappings_read(pid, &m));
+	for (uint32_t i = 0; i < m.n && !any; i++)
+		any = !strncmp(m.v[i].path, front, strlen(front));
+	mappings_free(&m);
+	return any;
 }
 
 /* Is the file at path the mapped one? Some filesystems (btrfs, overlayfs) give stat() another device than maps shows, one that
