@@ -31,6 +31,6 @@ int cmd_complete(int argc, char **argv);
 /* The options of descry itself, without a command: cmdline.c. */
 extern const struct opt trace_opts[];
 extern const struct opt check_opts[], flame_opts[], heal_opts[], heat_opts[], profile_opts[],
-	serve_opts[], list_opts[];
+	serve_opts[], list_opts[], stack_opts[];
 
 #endif

@@ -11,6 +11,7 @@
 #include "heat.h"
 #include "profile.h"
 #include "serve.h"
+#include "stack.h"
 #include "tool.h"
 
 /* `descry NAME ...`; everything else is the command line of dtrace(1). In the order of help. */
@@ -21,6 +22,8 @@ const struct command commands[] = {
 	{ "flame", "flame graphs of stacks, of any tracer", cmd_flame, flame_opts },
 	{ "heat", "heat maps: how values spread over time", cmd_heat, heat_opts },
 	{ "serve", "a D program's answer on a page that goes on", cmd_serve, serve_opts },
+	{ "stack", "the stacks of all threads of a process, or of a core file", cmd_stack,
+	  stack_opts },
 	{ "check", "what this machine allows, what tracing costs here, what may be tuned",
 	  cmd_check, check_opts },
 	{ "heal", "take what a killed descry left in a process out of it", cmd_heal, heal_opts },

@@ -92,7 +92,7 @@ static uint32_t canonical_id(struct aggs *a, uint32_t id)
 	return id < n ? a->canonical_id[id] : id;
 }
 
-/* The start of what an address prints as: its function's, or its module's. */
+/* The start of what an address prints as: its function's, or its module's. Of what is there, or was there last. */
 static uint64_t canonical_address(struct aggs *a, enum field_kind kind, uint32_t pid, uint64_t addr)
 {
 	bool user = kind == FIELD_USYM || kind == FIELD_UMOD;
@@ -100,7 +100,7 @@ static uint64_t canonical_address(struct aggs *a, enum field_kind kind, uint32_t
 
 	if (!a->symbols || (user && !pid))
 		return addr;
-	if (!(user                ? symbols_user(a->symbols, (pid_t)pid, addr, &p)
+	if (!(user                ? symbols_user(a->symbols, (pid_t)pid, 0, addr, &p)
 	      : kind == FIELD_MOD ? symbols_kernel_module(a->symbols, addr, &p)
 				  : symbols_kernel(a->symbols, addr, &p)))
 		return addr;

@@ -223,9 +223,9 @@ static struct err *do_printa(struct consumer *c, const struct record_view *r,
 {
 	struct err *e;
 
-	symbols_as_of(c->sink->symbols, 0);
+	c->sink->time = 0;
 	e = aggs_printa(c->aggs, c->sink, r, a);
-	symbols_as_of(c->sink->symbols, r->head->time);
+	c->sink->time = r->head->time;
 	return e;
 }
 
@@ -286,12 +286,12 @@ struct err *record_run(struct consumer *c, const struct wire_record *r, uint32_t
 	bool line = c->opens_line[r->segment];
 	struct err *e = line ? c->sink->ops->record_begin(c->sink, &view) : NULL;
 
-	symbols_as_of(c->sink->symbols, r->time);
+	c->sink->time = r->time;
 	for (uint32_t i = 0; i < seg->nactions && !e; i++)
 		e = act(c, &view, &seg->actions[i]);
 	if (line && !e)
 		e = c->sink->ops->record_end(c->sink, &view);
-	symbols_as_of(c->sink->symbols, 0);
+	c->sink->time = 0;
 	return e;
 }
 

@@ -117,6 +117,7 @@ struct sink {
 	struct options *
 		options; /* quiet, flowindent, rawbytes, stackindent, aggsort*, ... looked at on every call */
 	struct symbols *symbols;
+	uint64_t time; /* CLOCK_MONOTONIC ns: addresses mean what was mapped then; 0: what is now */
 	struct type_graph *types;
 	const struct image *image;
 	int target_pid; /* whose addresses %A of a plain integer means; 0 none */

@@ -57,6 +57,10 @@ void stack_finish(struct sink *s, const struct field *f, const uint8_t *data, ui
 /* "\n", then each line of the stack on its own; width: as of printf's %s. indent < 0: the stackindent option. */
 void stack_print(struct sink *s, struct out *o, const struct field *f, const uint8_t *data,
 		 int indent, int width);
+/* A user stack that was walked here, as stack_print() has them, its pcs in front of the names when they are asked for. end: 1 + enum
+ * wire_unwind_end. */
+void stack_print_walk(struct sink *s, struct out *o, uint32_t pid, const uint64_t *pcs, uint32_t n,
+		      uint32_t end, bool addresses);
 /* Address as text, pid 0: kernel. with_offset false: as usym() prints; module_only: as mod(). */
 enum address_form { ADDRESS_OFFSET, ADDRESS_SYMBOL, ADDRESS_MODULE };
 bool address_place(struct sink *s, uint32_t pid, uint64_t addr, struct place *ret);

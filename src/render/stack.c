@@ -9,7 +9,7 @@ bool address_place(struct sink *s, uint32_t pid, uint64_t addr, struct place *re
 	*ret = (struct place){ 0 };
 	if (!s->symbols)
 		return false;
-	return pid ? symbols_user(s->symbols, (pid_t)pid, addr, ret)
+	return pid ? symbols_user(s->symbols, (pid_t)pid, s->time, addr, ret)
 		   : symbols_kernel(s->symbols, addr, ret);
 }
 
@@ -145,7 +145,8 @@ static bool end_text(struct sink *s, uint32_t end, uint32_t pid, uint64_t pc, ch
 
 	switch ((int)end - 1) {
 	case WIRE_UNWIND_END_NO_TABLE:
-		path = pid && s->symbols ? symbols_user_path(s->symbols, (pid_t)pid, pc) : NULL;
+		path = pid && s->symbols ? symbols_user_path(s->symbols, (pid_t)pid, s->time, pc)
+					 : NULL;
 		if (path && *path)
 			snprintf(buf, n, "no unwind table for %s", path);
 		else if (path)
@@ -210,7 +211,7 @@ static void put_frame(struct sink *s, const struct frame *f, uint32_t pid, bool 
 	uint32_t n = 0;
 
 	if (pid && s->symbols && s->options && opt_on(s->options, OPT_SRCLINE))
-		n = symbols_source(s->symbols, (pid_t)pid, f->address - called, &at);
+		n = symbols_source(s->symbols, (pid_t)pid, s->time, f->address - called, &at);
 	for (uint32_t i = 0; i < n; i++) {
 		line.file = at[i].file;
 		line.line = at[i].line;
@@ -240,13 +241,19 @@ bool stack_frame(struct sink *s, bool user, uint32_t pid, uint64_t pc, bool call
 	return !is_signal_frame(&f.place);
 }
 
-void stack_finish(struct sink *s, const struct field *f, const uint8_t *data, uint32_t pid,
-		  uint64_t last, void (*fn)(void *arg, const struct frame *f), void *arg)
+static void put_end(struct sink *s, uint32_t end, uint32_t pid, uint64_t last,
+		    void (*fn)(void *arg, const struct frame *f), void *arg)
 {
 	char why[ADDRESS_TEXT];
 
-	if (end_text(s, stack_end(s, f, data), pid, last, why, sizeof(why)))
+	if (end_text(s, end, pid, last, why, sizeof(why)))
 		fn(arg, &(struct frame){ .kind = FRAME_END, .end = why });
+}
+
+void stack_finish(struct sink *s, const struct field *f, const uint8_t *data, uint32_t pid,
+		  uint64_t last, void (*fn)(void *arg, const struct frame *f), void *arg)
+{
+	put_end(s, stack_end(s, f, data), pid, last, fn, arg);
 }
 
 bool stack_is_user(const struct field *f)
@@ -270,8 +277,8 @@ void stack_each(struct sink *s, const struct field *f, const uint8_t *data,
 struct stack_printer {
 	struct sink *sink;
 	struct out *out;
-	uint32_t pid;
 	int indent, width;
+	bool addresses;
 };
 
 static void append(char *buf, size_t size, const char *fmt, ...)
@@ -294,6 +301,8 @@ static void print_frame(void *arg, const struct frame *f)
 	char buf[ADDRESS_TEXT];
 
 	out_fill(p->out, ' ', (size_t)p->indent);
+	if (p->addresses && f->kind != FRAME_END)
+		out_printf(p->out, "0x%012llx ", (unsigned long long)f->address);
 	if (f->kind == FRAME_END)
 		snprintf(buf, sizeof(buf), "[stack ends: %s]", f->end);
 	else
@@ -319,4 +328,16 @@ void stack_print(struct sink *s, struct out *o, const struct field *f, const uin
 	p.indent = indent;
 	out_char(o, '\n');
 	stack_each(s, f, data, print_frame, &p);
+}
+
+void stack_print_walk(struct sink *s, struct out *o, uint32_t pid, const uint64_t *pcs, uint32_t n,
+		      uint32_t end, bool addresses)
+{
+	struct stack_printer p = { .sink = s, .out = o, .indent = 14, .addresses = addresses };
+	bool called = false;
+
+	for (uint32_t i = 0; i < n; i++)
+		called = stack_frame(s, true, pid, pcs[i], called, print_frame, &p);
+	if (n)
+		put_end(s, end, pid, pcs[n - 1], print_frame, &p);
 }

@@ -12,7 +12,7 @@ offered()
 }
 
 # Every option of --help is offered, and no other.
-for command in list profile flame heat serve check heal; do
+for command in list profile flame heat serve stack check heal; do
 	listed=$("$DESCRY" $command --help | grep -oE '^  (-[a-zA-Z])?(, )?(--[a-z-]+)?' | tr -s ', ' '\n' | grep . | sort)
 	all=$(offered descry $command - | sort)
 	[ "$listed" ] && [ "$listed" = "$all" ] || complain "$command: --help lists $listed, completion offers $all"

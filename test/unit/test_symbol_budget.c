@@ -72,7 +72,7 @@ static bool is_named(struct symbols *s, pid_t pid, int i)
 	cleanup_free char *want = xasprintf("f%d", i);
 	struct place p;
 
-	(void)symbols_user(s, pid, HERE + (uint64_t)i * PAGE + ELF_TEXT_OFF + 4, &p);
+	(void)symbols_user(s, pid, 0, HERE + (uint64_t)i * PAGE + ELF_TEXT_OFF + 4, &p);
 	return p.function && !strcmp(p.function, want);
 }
 
@@ -217,7 +217,7 @@ static void test_perf_maps(void **state)
 	fputs(text, f);
 	fclose(f);
 	map_memory(s, getpid());
-	assert_true(symbols_user(s, getpid(), HERE + 5, &p));
+	assert_true(symbols_user(s, getpid(), 0, HERE + 5, &p));
 	assert_string_equal(p.function, "made_0");
 	one = s->jit_bytes;
 	assert_true(one > strlen(text));
@@ -233,14 +233,14 @@ static void test_perf_maps(void **state)
 		assert_true(s->jit_bytes <= 4 * one);
 	}
 	assert_int_equal(limited(s), 0);
-	assert_true(symbols_user(s, GONE + PROCESSES - 1, HERE + 21, &p));
+	assert_true(symbols_user(s, GONE + PROCESSES - 1, 0, HERE + 21, &p));
 	assert_string_equal(p.function, "made_1");
 	/* Of a process that is gone there is no file to read again. */
-	assert_false(symbols_user(s, GONE, HERE + 5, &p));
+	assert_false(symbols_user(s, GONE, 0, HERE + 5, &p));
 	assert_int_equal(limited(s), 1);
 	/* Ours is there. */
 	process_of(s, getpid(), NULL)->jit_next_ns = 0;
-	assert_true(symbols_user(s, getpid(), HERE + 5, &p));
+	assert_true(symbols_user(s, getpid(), 0, HERE + 5, &p));
 	assert_string_equal(p.function, "made_0");
 	assert_int_equal(limited(s), 1);
 	assert_true(s->jit_bytes <= 4 * one);

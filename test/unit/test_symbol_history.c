@@ -64,9 +64,7 @@ static const char *name_at(struct symbols *s, pid_t pid, uint64_t start, uint64_
 	struct place p;
 	bool known;
 
-	symbols_as_of(s, time);
-	known = symbols_user(s, pid, start + ELF_TEXT_OFF + 4, &p);
-	symbols_as_of(s, 0);
+	known = symbols_user(s, pid, time, start + ELF_TEXT_OFF + 4, &p);
 	if (known && p.function)
 		assert_int_equal(p.offset, 4);
 	return !known ? NULL : p.function ? p.function : "";
@@ -145,18 +143,18 @@ static void test_offset(void **state)
 	assert_string_equal(name_at(s, PID, HERE, 250), "red");
 	assert_string_equal(name_at(s, PID, HERE, 0), "red");
 	assert_string_equal(name_at(s, PID, THERE - PAGE, 0), "red");
-	assert_string_equal(symbols_user_path(s, PID, THERE), green);
+	assert_string_equal(symbols_user_path(s, PID, 0, THERE), green);
 	/* What has no name is counted from where the file would begin. */
 	m = mapping_of(green, HERE + 16 * PAGE);
 	m.offset = 4 * PAGE;
 	process_map(s, PID, &m);
-	assert_true(symbols_user(s, PID, HERE + 16 * PAGE + 8, &p));
+	assert_true(symbols_user(s, PID, 0, HERE + 16 * PAGE + 8, &p));
 	assert_null(p.function);
 	assert_true(p.module_base == HERE + 12 * PAGE && p.offset == 4 * PAGE + 8);
 	/* Where it begins stands for it in keys. */
-	assert_true(symbols_user(s, PID, HERE + 12 * PAGE, &p));
+	assert_true(symbols_user(s, PID, 0, HERE + 12 * PAGE, &p));
 	assert_string_equal(p.module, "green.so");
-	assert_false(symbols_user(s, PID, HERE + 13 * PAGE, &p));
+	assert_false(symbols_user(s, PID, 0, HERE + 13 * PAGE, &p));
 	symbols_free(s);
 	unlink(red);
 	unlink(green);
@@ -243,12 +241,12 @@ static void test_number_again(void **state)
 	};
 	struct place place;
 
-	assert_true(symbols_user(s, CHILD, HERE + 8, &place));
+	assert_true(symbols_user(s, CHILD, 0, HERE + 8, &place));
 	assert_string_equal(place.function, "made");
 	p->home.inode = 1;
 	process_map(s, PID, &m);
 	process_forked(s, PID, CHILD);
-	assert_false(symbols_user(s, CHILD, HERE + 8, &place));
+	assert_false(symbols_user(s, CHILD, 0, HERE + 8, &place));
 	assert_int_equal(p->home.inode, 0);
 
 	/* We are told of no fork; /proc tells. */
@@ -263,7 +261,7 @@ static void test_number_again(void **state)
 	assert_int_not_equal(p->start_time, 1);
 	assert_null(name_at(s, getpid(), THERE, 150));
 	assert_null(name_at(s, getpid(), THERE, 0));
-	assert_false(symbols_user(s, getpid(), HERE + 8, &place));
+	assert_false(symbols_user(s, getpid(), 0, HERE + 8, &place));
 	assert_int_equal(p->jit.n, 0);
 	assert_int_equal(p->past.n, 0);
 	symbols_free(s);

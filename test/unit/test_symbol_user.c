@@ -27,7 +27,7 @@ static void check_place(struct symbols *s, pid_t pid, uint64_t addr, const char 
 	struct place p;
 	char buf[256];
 
-	symbols_user(s, pid, addr, &p);
+	symbols_user(s, pid, 0, addr, &p);
 	place_format(&p, addr, true, buf, sizeof(buf));
 	assert_string_equal(buf, expect);
 }
@@ -41,17 +41,17 @@ static void test_own(void **state)
 
 	check_place(s, getpid(), f, "test_symbol_user`symbol_test_function+0x0");
 	check_place(s, getpid(), f + 1, "test_symbol_user`symbol_test_function+0x1");
-	assert_true(symbols_user(s, getpid(), f + 1, &p));
+	assert_true(symbols_user(s, getpid(), 0, f + 1, &p));
 	place_format(&p, f + 1, false, buf, sizeof(buf));
 	assert_string_equal(buf, "test_symbol_user`symbol_test_function");
 	assert_true(p.module_base < f);
-	assert_false(symbols_user(s, getpid(), 8, &p));
+	assert_false(symbols_user(s, getpid(), 0, 8, &p));
 	assert_null(p.module);
 	place_format(&p, 8, true, buf, sizeof(buf));
 	assert_string_equal(buf, "0x8");
 	/* a stack address has no name */
-	assert_false(symbols_user(s, getpid(), (uintptr_t)&p, &p));
-	assert_true(symbols_user(s, getpid(), (uintptr_t)dlsym(RTLD_NEXT, "getppid"), &p));
+	assert_false(symbols_user(s, getpid(), 0, (uintptr_t)&p, &p));
+	assert_true(symbols_user(s, getpid(), 0, (uintptr_t)dlsym(RTLD_NEXT, "getppid"), &p));
 	assert_string_equal(p.module, "libc.so.6");
 	assert_string_equal(p.function, "getppid");
 	symbols_free(s);
@@ -65,12 +65,12 @@ static void test_vdso(void **state)
 
 	if (!base)
 		skip();
-	assert_true(symbols_user(s, getpid(), base + 4, &p));
+	assert_true(symbols_user(s, getpid(), 0, base + 4, &p));
 	assert_string_equal(p.module, "[vdso]");
 	bool any = false;
 
 	for (uint64_t off = 0x400; off < 0x2000 && !any; off += 16) {
-		symbols_user(s, getpid(), base + off, &p);
+		symbols_user(s, getpid(), 0, base + off, &p);
 		any = p.function && strstr(p.function, "clock_gettime");
 	}
 	assert_true(any);
@@ -109,7 +109,7 @@ static void test_gone(void **state)
 	check_place(s, pid, (uintptr_t)symbol_test_function + 2,
 		    "test_symbol_user`symbol_test_function+0x2");
 	symbols_refresh(s, pid);
-	assert_false(symbols_user(s, pid, (uintptr_t)symbol_test_function, &p));
+	assert_false(symbols_user(s, pid, 0, (uintptr_t)symbol_test_function, &p));
 	symbols_free(s);
 }
 
@@ -151,7 +151,7 @@ static void test_deleted(void **state)
 
 			assert_non_null(f);
 			assert_true(object_addr_to_offset(o, f->addr, &off));
-			assert_true(symbols_user(s, getpid(), (uintptr_t)map + off, &p));
+			assert_true(symbols_user(s, getpid(), 0, (uintptr_t)map + off, &p));
 			assert_string_equal(p.function, "symbol_test_function");
 			assert_string_equal(p.module, strrchr(path, '/') + 1);
 		}
@@ -179,12 +179,12 @@ static void test_jit(void **state)
 		"not a line\n%llx 40 LazyCompile:*old app.js:1\n%llx 20 LazyCompile:*hot app.js:7\n%llx 0 none\n%llx",
 		code, code, code + 0x100, code + 0x200);
 	fclose(f);
-	assert_true(symbols_user(s, getpid(), code + 0x10, &p));
+	assert_true(symbols_user(s, getpid(), 0, code + 0x10, &p));
 	assert_string_equal(p.function, "LazyCompile:*hot app.js:7");
 	assert_int_equal(p.offset, 0x10);
-	assert_true(symbols_user(s, getpid(), code + 0x30, &p));
+	assert_true(symbols_user(s, getpid(), 0, code + 0x30, &p));
 	assert_string_equal(p.function, "LazyCompile:*old app.js:1");
-	assert_false(symbols_user(s, getpid(), code + 0x100, &p));
+	assert_false(symbols_user(s, getpid(), 0, code + 0x100, &p));
 	unlink(path);
 	munmap(map, 8192);
 	symbols_free(s);
@@ -234,13 +234,13 @@ static void test_jit_gone(void **state)
 
 	pid = end_jit_child(s, code, text, &path);
 	assert_int_equal(utimensat(AT_FDCWD, path, old, 0), 0);
-	assert_false(symbols_user(s, pid, code + 4, &p)); /* of an earlier process */
+	assert_false(symbols_user(s, pid, 0, code + 4, &p)); /* of an earlier process */
 	unlink(path);
 	free(path);
 
 	pid = end_jit_child(s, code, text, &path);
 	if (!chown(path, 65534, 65534))
-		assert_false(symbols_user(s, pid, code + 4, &p)); /* another user's */
+		assert_false(symbols_user(s, pid, 0, code + 4, &p)); /* another user's */
 	unlink(path);
 	free(path);
 	munmap(map, 4096);
@@ -329,11 +329,11 @@ static void test_jit_hostile(void **state)
 	code = (uintptr_t)map;
 	unlink(path);
 	assert_int_equal(mkfifo(path, 0644), 0);
-	assert_false(symbols_user(s, getpid(), code, &p));
+	assert_false(symbols_user(s, getpid(), 0, code, &p));
 	unlink(path);
 	symbols_refresh(s, getpid());
 	assert_int_equal(symlink("/dev/zero", path), 0);
-	assert_false(symbols_user(s, getpid(), code, &p));
+	assert_false(symbols_user(s, getpid(), 0, code, &p));
 	unlink(path);
 	symbols_refresh(s, getpid());
 	/* A name without end, and a file that seems to have none. */
@@ -344,7 +344,7 @@ static void test_jit_hostile(void **state)
 	fflush(f);
 	(void)ftruncate(fileno(f), 1ll << 42);
 	fclose(f);
-	assert_true(symbols_user(s, getpid(), code + 4, &p));
+	assert_true(symbols_user(s, getpid(), 0, code + 4, &p));
 	assert_int_equal(strlen(p.function), 4096);
 	unlink(path);
 	munmap(map, 4096);
@@ -427,9 +427,10 @@ static void test_denied(void **state)
 		if (setgid(65534) || setuid(65534))
 			_exit(9);
 		s = symbols_new();
-		(void)symbols_user(s, getppid(), (uintptr_t)symbol_test_function, &p);
-		(void)symbols_user(s, getppid(), (uintptr_t)symbol_test_function, &p);
-		(void)symbols_user(s, getpid(), 8, &p); /* its own has no name, and may be read */
+		(void)symbols_user(s, getppid(), 0, (uintptr_t)symbol_test_function, &p);
+		(void)symbols_user(s, getppid(), 0, (uintptr_t)symbol_test_function, &p);
+		(void)symbols_user(s, getpid(), 0, 8,
+				   &p); /* its own has no name, and may be read */
 		symbols_losses(s, &l);
 		symbols_free(s);
 		_exit((int)l.denied);

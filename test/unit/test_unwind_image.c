@@ -521,8 +521,8 @@ static void find_conflicts(const struct unwind_store *s, const struct unwind_pro
 {
 	pid_t pid = getpid();
 
-	for (uint32_t i = 0; i < p->mappings.n; i++) {
-		const struct unwind_mapping *m = &p->mappings.v[i];
+	for (uint32_t i = 0; i < p->ranges.n; i++) {
+		const struct unwind_range *m = &p->ranges.v[i];
 		bool tables = m->image && m->image->head->npages;
 
 		assert_true(unwind_store_conflicts(s, pid, m->start, m->end, true));
@@ -530,13 +530,13 @@ static void find_conflicts(const struct unwind_store *s, const struct unwind_pro
 		assert_true(unwind_store_conflicts(s, pid, m->end - 4096, m->end + 4096, true));
 		assert_int_equal(unwind_store_conflicts(s, pid, m->start, m->start + 4096, false),
 				 tables);
-		if (!i || p->mappings.v[i - 1].end < m->start)
+		if (!i || p->ranges.v[i - 1].end < m->start)
 			assert_false(
 				unwind_store_conflicts(s, pid, m->start - 4096, m->start, true));
 	}
 	assert_false(unwind_store_conflicts(s, pid, 4096, 8192, true));
-	assert_false(unwind_store_conflicts(s, 0x7ffffff0, p->mappings.v[0].start,
-					    p->mappings.v[0].end, true));
+	assert_false(unwind_store_conflicts(s, 0x7ffffff0, p->ranges.v[0].start, p->ranges.v[0].end,
+					    true));
 }
 
 /* What the kernel calls a file's device and stat() may differ, where that is no disk's: the kernel's counts. */
@@ -584,10 +584,10 @@ static void test_store(void **state)
 	assert_null(unwind_store_add(s, getpid()));
 	assert_false(unwind_store_full(s));
 	assert_int_equal(m.pid, getpid());
-	assert_null(unwind_process_read(images, getpid(), &p));
-	assert_int_equal(m.process.n, p->mappings.n);
-	for (uint32_t i = 0; i < p->mappings.n; i++) {
-		const struct unwind_mapping *um = &p->mappings.v[i];
+	assert_null(unwind_process_live(images, getpid(), &p));
+	assert_int_equal(m.process.n, p->ranges.n);
+	for (uint32_t i = 0; i < p->ranges.n; i++) {
+		const struct unwind_range *um = &p->ranges.v[i];
 
 		for (uint32_t k = 0; k < 500; k++) {
 			uint64_t addr = um->start + (uint64_t)random() % (um->end - um->start);
@@ -771,7 +771,7 @@ static void test_walk_fiber(void **state)
 	struct unwind_process *p;
 	enum wire_unwind_end end;
 
-	assert_null(unwind_process_read(images, getpid(), &p));
+	assert_null(unwind_process_live(images, getpid(), &p));
 	assert_int_equal(unwind_walk(p, &regs, read_own, NULL, pcs, 4, &end), 1);
 	assert_int_equal(end, WIRE_UNWIND_END_ROOT);
 	assert_true(pcs[0] == regs.pc);

@@ -19,6 +19,7 @@
 
 #include "base/io.h"
 #include "base/mem.h"
+#include "program/symbol/symbol.h"
 #include "program/unwind/unwind.h"
 
 enum { MAX_FRAMES = 2048 };
@@ -81,13 +82,13 @@ static void print_case(struct unwind_process *p, const struct frames *a, const s
 	for (uint32_t k = i > 1 ? i - 2 : 0; k < i + 2; k++) {
 		for (int side = 0; side < 2; side++) {
 			const struct frames *f = side ? b : a;
-			const struct unwind_mapping *m;
+			const struct unwind_range *m;
 			struct place pl;
 			char text[200], rule[80] = "";
 
 			if (k >= f->n)
 				continue;
-			symbols_user(s, pid, f->pc[k] - (k > 0), &pl);
+			symbols_user(s, pid, 0, f->pc[k] - (k > 0), &pl);
 			place_format(&pl, f->pc[k], true, text, sizeof(text));
 			m = unwind_process_find(p, f->pc[k] - (k > 0));
 			if (m && m->image)
@@ -121,7 +122,7 @@ static void by_frame_pointers(const struct user_regs_struct *u, struct frames *f
 static uint32_t native_frames(const struct unwind_process *p, const struct frames *f)
 {
 	for (uint32_t i = 0; i < f->n; i++) {
-		const struct unwind_mapping *m = unwind_process_find(p, f->pc[i] - (i > 0));
+		const struct unwind_range *m = unwind_process_find(p, f->pc[i] - (i > 0));
 
 		if (!m || !m->image)
 			return i;
@@ -274,7 +275,7 @@ static bool look_at(struct looked_at *l, pid_t pid, struct unwind_images *images
 	look_away(l);
 	l->pid = pid;
 	l->maps = maps;
-	struct err *e = unwind_process_read(images, pid, &l->process);
+	struct err *e = unwind_process_live(images, pid, &l->process);
 
 	if (!e)
 		l->dwfl = dwfl_attached(pid);

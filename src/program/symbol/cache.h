@@ -79,6 +79,7 @@ struct past_mapping {
 
 struct process {
 	pid_t pid;
+	struct space *space; /* that answers for it; NULL: /proc does */
 	bool exists;         /* it did when last looked at */
 	bool told;           /* of all its mappings, since it was born or exec() */
 	bool asked;          /* for a name, or to be remembered for one */
@@ -118,7 +119,6 @@ struct symbols {
 	struct known_object vdso;
 	bool vdso_tried;
 	struct map_watch *watch; /* NULL not watching */
-	uint64_t as_of;          /* 0 now */
 	uint8_t *gone;           /* a bit for each pid that was dropped by process_tidy() */
 
 	/* budget.c */
@@ -155,10 +155,13 @@ void jit_make_room(struct symbols *s, const struct process *keep, size_t bytes);
 void jit_remember(struct symbols *s, struct process *p);
 void jit_drop(struct symbols *s, struct process *p);
 /* The object behind a process's address, and its link-time address there; NULL: none. */
-struct object *process_object(struct symbols *s, pid_t pid, uint64_t addr, uint64_t *ret);
-/* An object by the identity of a mapping; open_path gives what opens it when it is new, malloc()ed. */
-struct known_object *mapping_object(struct symbols *s, pid_t pid, const struct mapping *m,
-				    char *(*open_path)(pid_t, const struct mapping *));
+struct object *process_object(struct symbols *s, pid_t pid, uint64_t time, uint64_t addr,
+			      uint64_t *ret);
+/* An object by the identity of a mapping. space: whose it is, NULL: pid's, which has it no more when it is past. */
+struct known_object *mapping_object(struct symbols *s, struct space *space, pid_t pid,
+				    const struct mapping *m, bool past);
+/* The vdso of an address space that is a record. */
+struct known_object *space_vdso(struct symbols *s, struct space *space, const struct mapping *m);
 struct known_object *vdso_object(struct symbols *s);
 /* --- budget.c: how much is kept, and what goes first --- */
 /* A new object; takes key. */
@@ -182,7 +185,7 @@ void process_drop(struct symbols *s, struct process *p);
 void process_tidy(struct symbols *s);
 /* Was pid dropped by that, and nothing heard of it since? */
 bool process_was_dropped(const struct symbols *s, pid_t pid);
-/* What is mapped at an address (s->as_of 0), or was at that time: the mapping, its file's object and where that begins in
+/* What is mapped at an address (time 0), or was at that time: the mapping, its file's object and where that begins in
  * memory. False: nothing, as far as is known; /proc is read again when that may help. */
 struct process_at {
 	const struct mapping *m;
@@ -191,7 +194,8 @@ struct process_at {
 	struct known_object *known; /* what it belongs to */
 	bool lost; /* it had to go, or its file was closed, for want of room, and it cannot be had again */
 };
-bool process_find(struct symbols *s, struct process *p, uint64_t addr, struct process_at *ret);
+bool process_find(struct symbols *s, struct process *p, uint64_t time, uint64_t addr,
+		  struct process_at *ret);
 /* What the kernel told: m was mapped, child has parent's mappings, pid runs another program. */
 void process_map(struct symbols *s, pid_t pid, const struct mapping *m);
 void process_forked(struct symbols *s, pid_t parent, pid_t child);

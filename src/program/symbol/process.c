@@ -200,12 +200,27 @@ bool process_was_dropped(const struct symbols *s, pid_t pid)
 	return s->gone && pid >= 0 && pid < PID_END && (s->gone[pid / 8] >> pid % 8 & 1);
 }
 
+static void read_space(struct symbols *s, struct process *p)
+{
+	const struct mappings *maps;
+	struct err *e = space_mappings(p->space, 0, &maps);
+
+	p->read_ns = now_ns();
+	if (!e)
+		take_read(s, p, maps);
+	err_free(e);
+}
+
 static void read_process(struct symbols *s, struct process *p)
 {
 	uint64_t start, read_ns = now_ns();
 	struct mappings maps = { 0 };
 	struct err *e;
 
+	if (p->space) {
+		read_space(s, p);
+		return;
+	}
 	p->read_ns = read_ns;
 	start = procdir_start(p->pid);
 	e = start ? mappings_read(p->pid, &maps) : NULL;
@@ -244,11 +259,9 @@ static struct known_object *find_file(struct symbols *s, struct process *p, stru
 	if (!l->tried) {
 		l->tried = true;
 		if (!strcmp(l->m.path, "[vdso]"))
-			l->known = vdso_object(s);
+			l->known = p->space ? space_vdso(s, p->space, &l->m) : vdso_object(s);
 		else if (l->m.path[0] == '/')
-			l->known =
-				mapping_object(s, p->pid, &l->m,
-					       past ? mapping_open_path_gone : mapping_open_path);
+			l->known = mapping_object(s, p->space, p->pid, &l->m, past);
 		if (l->known)
 			l->dropped = false;
 	}
@@ -339,7 +352,8 @@ static bool is_beginning(const struct mapping *m, uint64_t addr)
 	       addr - (m->start - m->offset) < FIRST_PAGE;
 }
 
-static bool find_module(struct symbols *s, struct process *p, uint64_t addr, struct process_at *ret)
+static bool find_module(struct symbols *s, struct process *p, uint64_t time, uint64_t addr,
+			struct process_at *ret)
 {
 	struct live_mapping *l = NULL;
 	bool past = false;
@@ -348,7 +362,7 @@ static bool find_module(struct symbols *s, struct process *p, uint64_t addr, str
 	for (i = lower_bound(p, addr); i < p->maps.n && !l; i++)
 		if (is_beginning(&p->maps.v[i].m, addr))
 			l = &p->maps.v[i];
-	for (i = p->past.n; i-- && !l && !s->as_of;) {
+	for (i = p->past.n; i-- && !l && !time;) {
 		past = is_beginning(&p->past.v[i].at.m, addr);
 		if (past)
 			l = &p->past.v[i].at;
@@ -360,15 +374,16 @@ static bool find_module(struct symbols *s, struct process *p, uint64_t addr, str
 	return l;
 }
 
-bool process_find(struct symbols *s, struct process *p, uint64_t addr, struct process_at *ret)
+bool process_find(struct symbols *s, struct process *p, uint64_t time, uint64_t addr,
+		  struct process_at *ret)
 {
 	struct live_mapping *past = NULL;
 	uint32_t i;
 	bool found = ask_mapping(s, p, addr, &i);
 
 	/* Without a time: what is there, or else was there last. */
-	if (s->as_of || !found)
-		past = find_past(p, addr, s->as_of);
+	if (time || !found)
+		past = find_past(p, addr, time);
 	if (past) {
 		ret->base = past->m.start - past->m.offset;
 		file_at(s, p, past, true, ret);
@@ -376,7 +391,23 @@ bool process_find(struct symbols *s, struct process *p, uint64_t addr, struct pr
 		ret->base = load_address(p, i);
 		file_at(s, p, &p->maps.v[i], false, ret);
 	}
-	return past || found || find_module(s, p, addr, ret);
+	return past || found || find_module(s, p, time, addr, ret);
+}
+
+void symbols_space(struct symbols *s, struct space *space)
+{
+	struct process *p = process_of(s, space->pid, NULL);
+
+	process_clear(s, p);
+	p->space = space;
+}
+
+void symbols_space_gone(struct symbols *s, struct space *space)
+{
+	struct process *p = process_of(s, space->pid, NULL);
+
+	process_clear(s, p);
+	p->space = NULL;
 }
 
 void symbols_refresh(struct symbols *s, pid_t pid)
@@ -484,7 +515,7 @@ void process_exec(struct symbols *s, pid_t pid, uint64_t time)
 
 static bool is_gone(const struct process *p)
 {
-	return kill(p->pid, 0) && errno == ESRCH;
+	return !p->space && kill(p->pid, 0) && errno == ESRCH;
 }
 
 struct candidate {

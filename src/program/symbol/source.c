@@ -310,11 +310,11 @@ static void find_places(struct symbols *s, struct debug_info *d, const struct ob
 	}
 }
 
-uint32_t symbols_source(struct symbols *s, pid_t pid, uint64_t addr,
+uint32_t symbols_source(struct symbols *s, pid_t pid, uint64_t time, uint64_t addr,
 			const struct source_place **ret)
 {
 	uint64_t link_addr;
-	struct object *o = process_object(s, pid, addr, &link_addr);
+	struct object *o = process_object(s, pid, time, addr, &link_addr);
 
 	return o ? object_source(s, o, link_addr, ret) : 0;
 }

@@ -12,7 +12,7 @@
 
 #include "base/err.h"
 #include "program/object/object.h"
-#include "program/space/mapping.h"
+#include "program/space/space.h"
 
 struct symbols; /* caches: kallsyms, objects by (dev, inode, path), processes by pid */
 
@@ -42,11 +42,16 @@ void symbols_kernel_each(struct symbols *s,
 			 void (*fn)(void *arg, const char *module, const char *name, uint64_t addr),
 			 void *arg);
 
-/* User address of process pid. Strings live as long as s. JIT symbols from /tmp/perf-PID.map too. */
-bool symbols_user(struct symbols *s, pid_t pid, uint64_t addr, struct place *ret);
+/* User address of process pid, by what was mapped at that time (CLOCK_MONOTONIC ns), as far as it is known; time 0: by what is now, or
+ * was last. Strings live as long as s. JIT symbols from /tmp/perf-PID.map too. */
+bool symbols_user(struct symbols *s, pid_t pid, uint64_t time, uint64_t addr, struct place *ret);
+/* From now on what is asked of process space->pid is answered by what the space has, a core's for instance, until
+ * symbols_space_gone(). */
+void symbols_space(struct symbols *s, struct space *space);
+void symbols_space_gone(struct symbols *s, struct space *space);
 /* The file mapped at an address of process pid ("" for memory that is no file's); NULL: nothing is mapped there. Lives
  * as long as s. */
-const char *symbols_user_path(struct symbols *s, pid_t pid, uint64_t addr);
+const char *symbols_user_path(struct symbols *s, pid_t pid, uint64_t time, uint64_t addr);
 /* The source line of an address and the functions inlined there: innermost first, the last one not inlined. Its line is that of
  * the call for all but the first. */
 struct source_place {
@@ -55,7 +60,7 @@ struct source_place {
 	bool inlined;
 };
 /* Their count, 0: there is no debugging information. Valid until the next call. */
-uint32_t symbols_source(struct symbols *s, pid_t pid, uint64_t addr,
+uint32_t symbols_source(struct symbols *s, pid_t pid, uint64_t time, uint64_t addr,
 			const struct source_place **ret);
 /* Reads pid's mappings now, so that its addresses can be named after it has gone. */
 void symbols_remember(struct symbols *s, pid_t pid);
@@ -64,8 +69,6 @@ void symbols_remember(struct symbols *s, pid_t pid);
 void symbols_watch(struct symbols *s, pid_t pid);
 void symbols_watch_drain(struct symbols *s);
 bool symbols_watching(const struct symbols *s);
-/* User addresses are named by what was mapped at that time (CLOCK_MONOTONIC ns), as far as it is known; 0: by what is now. */
-void symbols_as_of(struct symbols *s, uint64_t time);
 /* Forgets them (exec): the next question reads again. */
 void symbols_refresh(struct symbols *s, pid_t pid);
 

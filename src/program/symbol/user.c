@@ -81,44 +81,60 @@ const char *symbols_demangle(struct symbols *s, const char *name)
 
 /* --- objects --- */
 
-/* An object by its identity; path is opened when it is new. */
-static struct known_object *cached_object(struct symbols *s, uint64_t dev, uint64_t inode,
-					  const char *path,
-					  char *(*open_path)(pid_t, const struct mapping *),
-					  pid_t pid, const struct mapping *m)
+/* An object by its key, NULL: it is not known yet. */
+static struct known_object *find_object(struct symbols *s, const char *key)
 {
-	char *key =
-		xasprintf("%llx:%llx:%s", (unsigned long long)dev, (unsigned long long)inode, path);
 	uint64_t *slot = hash_get(&s->objects, key, strlen(key));
-	cleanup_free char *file = NULL;
-	struct object *o = NULL;
-	struct err *e;
 
-	if (slot) {
-		free(key);
-		return (struct known_object *)(uintptr_t)*slot;
-	}
-	file = open_path ? open_path(pid, m) : xstrdup(path);
-	/* Not remembered: another process may give a way to it. */
-	e = file ? object_open(file, &o) : NULL;
-	err_free(e);
-	if (o)
-		return known_add(s, o, key);
-	free(key);
-	return NULL;
+	return slot ? (struct known_object *)(uintptr_t)*slot : NULL;
 }
 
-struct known_object *mapping_object(struct symbols *s, pid_t pid, const struct mapping *m,
-				    char *(*open_path)(pid_t, const struct mapping *))
+/* It is new: opened by a path, or NULL. Not remembered when it cannot be: another process may give a way to it. */
+static struct known_object *open_object(struct symbols *s, const char *key, const char *path)
 {
-	return cached_object(s, (uint64_t)m->dev_major << 32 | m->dev_minor, m->inode, m->path,
-			     open_path, pid, m);
+	struct object *o = NULL;
+
+	if (path)
+		err_free(object_open(path, &o));
+	return o ? known_add(s, o, xstrdup(key)) : NULL;
+}
+
+static char *file_key(uint64_t dev, uint64_t inode, const char *path)
+{
+	return xasprintf("%llx:%llx:%s", (unsigned long long)dev, (unsigned long long)inode, path);
+}
+
+struct known_object *mapping_object(struct symbols *s, struct space *space, pid_t pid,
+				    const struct mapping *m, bool past)
+{
+	cleanup_free char *key =
+		space ? xasprintf("%s:%s", space->name, m->path)
+		      : file_key((uint64_t)m->dev_major << 32 | m->dev_minor, m->inode, m->path);
+	struct known_object *k = find_object(s, key);
+	cleanup_free char *path = NULL;
+
+	if (k)
+		return k;
+	path = space  ? space_open_path(space, m)
+	       : past ? mapping_open_path_gone(pid, m)
+		      : mapping_open_path(pid, m);
+	return open_object(s, key, path);
+}
+
+struct known_object *space_vdso(struct symbols *s, struct space *space, const struct mapping *m)
+{
+	cleanup_free char *key = xasprintf("%s:%s", space->name, m->path);
+	struct known_object *k = find_object(s, key);
+	struct object *o = NULL;
+
+	if (!k)
+		err_free(space_object(space, m->start, (uint32_t)(m->end - m->start), &o));
+	return o ? known_add(s, o, xstrdup(key)) : k;
 }
 
 struct object *symbols_object(struct symbols *s, pid_t pid, const struct mapping *m)
 {
-	struct known_object *k = m->path[0] == '/' ? mapping_object(s, pid, m, mapping_open_path)
-						   : NULL;
+	struct known_object *k = m->path[0] == '/' ? mapping_object(s, NULL, pid, m, false) : NULL;
 	cleanup_free char *file = NULL;
 
 	if (!k)
@@ -130,12 +146,14 @@ struct object *symbols_object(struct symbols *s, pid_t pid, const struct mapping
 
 struct object *symbols_object_at(struct symbols *s, const char *path)
 {
+	cleanup_free char *key = NULL;
 	struct known_object *k;
 	struct stat st;
 
 	if (stat(path, &st) < 0)
 		return NULL;
-	k = cached_object(s, st.st_dev, st.st_ino, path, NULL, 0, NULL);
+	key = file_key(st.st_dev, st.st_ino, path);
+	k = find_object(s, key) ?: open_object(s, key, path);
 	return k ? known_pin(s, k, path) : NULL;
 }
 
@@ -480,30 +498,25 @@ static const char *module_name(struct symbols *s, const char *path)
 	return intern_text(&s->names, intern_strn(&s->names, base, n));
 }
 
-void symbols_as_of(struct symbols *s, uint64_t time)
-{
-	if (s)
-		s->as_of = time;
-}
-
-struct object *process_object(struct symbols *s, pid_t pid, uint64_t addr, uint64_t *ret)
+struct object *process_object(struct symbols *s, pid_t pid, uint64_t time, uint64_t addr,
+			      uint64_t *ret)
 {
 	struct process *p = process_asked(s, pid);
 	struct process_at at;
 
-	if (!process_find(s, p, addr, &at) || !at.o ||
+	if (!process_find(s, p, time, addr, &at) || !at.o ||
 	    !object_offset_to_addr(at.o, addr - at.m->start + at.m->offset, ret))
 		return NULL;
 	return at.o;
 }
 
-const char *symbols_user_path(struct symbols *s, pid_t pid, uint64_t addr)
+const char *symbols_user_path(struct symbols *s, pid_t pid, uint64_t time, uint64_t addr)
 {
 	struct process *p = process_asked(s, pid);
 	const char *path;
 	struct process_at at;
 
-	if (!process_find(s, p, addr, &at))
+	if (!process_find(s, p, time, addr, &at))
 		return NULL;
 	path = at.m->path;
 	return intern_text(&s->names,
@@ -531,14 +544,14 @@ static void name_by_object(struct symbols *s, const struct process_at *at, uint6
 	known_grown(s, at->known);
 }
 
-bool symbols_user(struct symbols *s, pid_t pid, uint64_t addr, struct place *ret)
+bool symbols_user(struct symbols *s, pid_t pid, uint64_t time, uint64_t addr, struct place *ret)
 {
 	struct process *p = process_asked(s, pid);
 	const struct mapping *m;
 	struct process_at at;
 
 	memset(ret, 0, sizeof(*ret));
-	if (!process_find(s, p, addr, &at)) {
+	if (!process_find(s, p, time, addr, &at)) {
 		s->losses.limited += process_was_dropped(s, pid);
 		s->losses.denied += p->denied && !p->unnamed;
 		p->unnamed |= p->denied;

@@ -14,6 +14,7 @@
 #include <sys/user.h>
 
 #include "base/err.h"
+#include "program/space/space.h"
 
 struct control;
 
@@ -38,6 +39,8 @@ struct control_map {
 struct err *control_open(pid_t pid, struct control **ret);
 void control_free(struct control *c); /* resumes first */
 pid_t control_pid(const struct control *c);
+/* Its address space: it has threads while the process is stopped. To be freed first. */
+struct err *control_space(struct control *c, struct space **ret);
 
 /* Stops every thread, those that start meanwhile too; at most timeout_ms. Until it returns it uses SIGALRM and ITIMER_REAL of
  * this process. A system call that a tracer killed a moment ago

@@ -95,33 +95,53 @@ static bool is_passing(const struct err *e)
 		     e->code == EINTR || e->code == EAGAIN);
 }
 
-/* The file of a mapping by its identity, opened when it is new; NULL: not now, ask again. *path opens it from here. */
-static struct unwind_file *find_file(struct unwind_images *s, pid_t pid, const struct mapping *m)
+/* What identifies a mapping's file: its device and inode, as stat() may give others (overlayfs), unless they are not known. */
+static bool file_key(const struct mapping *m, const char *path, struct file_key *ret)
 {
-	bool vdso = !strcmp(m->path, "[vdso]"), is_new;
-	cleanup_free char *path = vdso ? NULL : mapping_open_path(pid, m);
-	struct file_key key = { .path = hash_bytes(m->path, strlen(m->path)) };
-	struct unwind_file *f, made = { .guessed = s->guess };
-	struct stat st = { 0 };
-	struct err *e;
-	uint64_t *i;
+	uint32_t dev = m->dev_major << 20 | m->dev_minor;
+	struct stat st;
 
-	if (vdso)
-		key.key = WIRE_UNWIND_KEY_VDSO;
-	else if (!path || stat(path, &st))
+	if (!path || stat(path, &st))
+		return false;
+	if (!m->inode)
+		dev = major(st.st_dev) << 20 | minor(st.st_dev);
+	ret->key = wire_unwind_file_key(dev, m->inode ? m->inode : st.st_ino,
+					(uint64_t)st.st_mtim.tv_sec, (uint32_t)st.st_mtim.tv_nsec);
+	return true;
+}
+
+/* The file of a mapping by its identity, opened when it is new; NULL: not now, ask again. path opens it from here. vdso: the
+ * vdso's image, which is taken; NULL: ours, when it is one. */
+static struct unwind_file *find_file(struct unwind_images *s, const struct mapping *m,
+				     const char *path, struct object *vdso)
+{
+	const bool ours = !vdso && !strcmp(m->path, "[vdso]");
+	struct file_key key = { .key = WIRE_UNWIND_KEY_VDSO,
+				.path = hash_bytes(m->path, strlen(m->path)) };
+	struct unwind_file *f, made = { .guessed = s->guess, .object = vdso };
+	struct err *e = NULL;
+	const uint8_t *id;
+	uint64_t *i;
+	uint32_t n;
+	bool is_new;
+
+	if (vdso) {
+		id = object_build_id(vdso, &n);
+		key.key = id ? hash_bytes(id, n) : m->start;
+	} else if (!ours && !file_key(m, path, &key)) {
 		return NULL;
-	else
-		key.key = wire_unwind_file_key(m->dev_major << 20 | m->dev_minor, m->inode,
-					       (uint64_t)st.st_mtim.tv_sec,
-					       (uint32_t)st.st_mtim.tv_nsec);
+	}
 	i = hash_put(&s->by_file, &key, sizeof(key), &is_new);
 	if (!is_new) {
 		f = (struct unwind_file *)(uintptr_t)*i;
 		f->guessed &= s->guess;
 		f->used = ++s->uses;
+		object_free(vdso);
 		return f;
 	}
-	e = vdso ? open_vdso(m->end - m->start, &made.object) : object_open(path, &made.object);
+	if (!vdso)
+		e = ours ? open_vdso(m->end - m->start, &made.object)
+			 : object_open(path, &made.object);
 	if (is_passing(e)) {
 		hash_del(&s->by_file, &key, sizeof(key));
 		err_free(e);
@@ -177,15 +197,10 @@ static bool has_image(const struct unwind_file *f)
 
 bool unwind_images_add_path(struct unwind_images *s, const char *path)
 {
+	const struct mapping m = { .path = path };
 	struct stat st;
-	struct mapping m = { .path = path };
 
-	if (stat(path, &st) || !S_ISREG(st.st_mode))
-		return false;
-	m.dev_major = major(st.st_dev);
-	m.dev_minor = minor(st.st_dev);
-	m.inode = st.st_ino;
-	return has_image(find_file(s, 0, &m));
+	return !stat(path, &st) && S_ISREG(st.st_mode) && has_image(find_file(s, &m, path, NULL));
 }
 
 bool unwind_images_add_inode(struct unwind_images *s, pid_t pid, const char *path, uint32_t dev,
@@ -196,6 +211,7 @@ bool unwind_images_add_inode(struct unwind_images *s, pid_t pid, const char *pat
 	};
 	struct mapped_key k = { dev, inode, hash_bytes(path, strlen(path)) };
 	uint64_t *known = hash_get(&s->met, &k, sizeof(k));
+	cleanup_free char *open_path = NULL;
 	struct unwind_file *f;
 
 	/* Whether it was changed since, the key of its contents tells; who maps it still sees to that. */
@@ -203,7 +219,8 @@ bool unwind_images_add_inode(struct unwind_images *s, pid_t pid, const char *pat
 		((struct unwind_file *)(uintptr_t)*known)->used = ++s->uses;
 		return true;
 	}
-	f = find_file(s, pid, &m);
+	open_path = mapping_open_path(pid, &m);
+	f = find_file(s, &m, open_path, NULL);
 	if (f) {
 		if (f->keys->is_met)
 			hash_del(&s->met, &f->keys->met, sizeof(f->keys->met));
@@ -245,50 +262,72 @@ static bool find_bias(const struct object *o, const struct mapping *m, uint64_t 
 	return true;
 }
 
-struct err *unwind_process_read(struct unwind_images *s, pid_t pid, struct unwind_process **ret)
+static struct unwind_file *mapped_file(struct unwind_images *s, struct space *space,
+				       const struct mapping *m)
 {
+	const bool is_vdso = !strcmp(m->path, "[vdso]");
+	cleanup_free char *path = is_vdso ? NULL : space_open_path(space, m);
+	struct object *vdso = NULL;
+
+	if (is_vdso && space->record)
+		err_free(space_object(space, m->start, (uint32_t)(m->end - m->start), &vdso));
+	return path || vdso || (is_vdso && !space->record) ? find_file(s, m, path, vdso) : NULL;
+}
+
+struct err *unwind_process_read(struct unwind_images *s, struct space *space, uint64_t time,
+				struct unwind_process **ret)
+{
+	const struct mappings *maps;
 	struct unwind_process *p;
-	struct mappings maps;
-	struct err *e = mappings_read(pid, &maps);
+	struct err *e = space_mappings(space, time, &maps);
 
 	if (e)
 		return e;
 	p = xcalloc(1, sizeof(*p));
-	p->pid = pid;
-	for (uint32_t i = 0; i < maps.n; i++) {
-		const struct mapping *m = &maps.v[i];
-		struct unwind_mapping um = { .start = m->start, .end = m->end, .bias = m->start };
+	p->pid = space->pid;
+	for (uint32_t i = 0; i < maps->n; i++) {
+		const struct mapping *m = &maps->v[i];
+		struct unwind_range r = { .start = m->start, .end = m->end, .bias = m->start };
+		struct unwind_file *f;
 
 		if (!m->exec || !strcmp(m->path, "[vsyscall]"))
 			continue;
-		if (m->inode || !strcmp(m->path, "[vdso]")) {
-			struct unwind_file *f = find_file(s, pid, m);
-
-			if (has_image(f) && find_bias(f->object, m, &um.bias)) {
-				um.image = f->image;
-				um.file = f;
-			}
+		f = mapped_file(s, space, m);
+		if (has_image(f) && find_bias(f->object, m, &r.bias)) {
+			r.image = f->image;
+			r.file = f;
 		}
-		vec_push(&p->mappings, um);
+		vec_push(&p->ranges, r);
 	}
-	mappings_free(&maps);
 	*ret = p;
 	return NULL;
+}
+
+struct err *unwind_process_live(struct unwind_images *s, pid_t pid, struct unwind_process **ret)
+{
+	struct space *space;
+	struct err *e = space_live(pid, &space);
+
+	if (e)
+		return e;
+	e = unwind_process_read(s, space, 0, ret);
+	space_free(space);
+	return e;
 }
 
 void unwind_process_free(struct unwind_process *p)
 {
 	if (!p)
 		return;
-	vec_fini(&p->mappings);
+	vec_fini(&p->ranges);
 	free(p);
 }
 
-const struct unwind_mapping *unwind_process_find(const struct unwind_process *p, uint64_t addr)
+const struct unwind_range *unwind_process_find(const struct unwind_process *p, uint64_t addr)
 {
-	uint32_t lo = partition_point(p->mappings.n, i, p->mappings.v[i].end <= addr);
+	uint32_t lo = partition_point(p->ranges.n, i, p->ranges.v[i].end <= addr);
 
-	if (lo < p->mappings.n && addr >= p->mappings.v[lo].start)
-		return &p->mappings.v[lo];
+	if (lo < p->ranges.n && addr >= p->ranges.v[lo].start)
+		return &p->ranges.v[lo];
 	return NULL;
 }

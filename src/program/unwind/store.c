@@ -271,7 +271,7 @@ void unwind_store_guess(struct unwind_store *s, bool guess)
 struct err *unwind_store_add(struct unwind_store *s, pid_t pid)
 {
 	struct unwind_process *p;
-	struct err *e = unwind_process_read(s->images, pid, &p);
+	struct err *e = unwind_process_live(s->images, pid, &p);
 	struct list new, old;
 	struct wire_unwind_mapping *to;
 	uint32_t n;
@@ -279,14 +279,14 @@ struct err *unwind_store_add(struct unwind_store *s, pid_t pid)
 	if (e)
 		return e;
 	place_files(s);
-	n = p->mappings.n < WIRE_UNWIND_MAPPINGS_MAX ? p->mappings.n : WIRE_UNWIND_MAPPINGS_MAX;
+	n = p->ranges.n < WIRE_UNWIND_MAPPINGS_MAX ? p->ranges.n : WIRE_UNWIND_MAPPINGS_MAX;
 	if (!n || !alloc_list(s, n, &new)) {
 		unwind_process_free(p);
 		return n ? err_new(ENOSPC, "unwind tables are full") : NULL;
 	}
 	new.files = xcalloc(n, sizeof(struct unwind_file *));
 	for (uint32_t i = 0; i < n; i++) {
-		const struct unwind_mapping *m = &p->mappings.v[i];
+		const struct unwind_range *m = &p->ranges.v[i];
 		uint32_t pages = m->file ? place_image(s, m->file) : 0;
 
 		to = (struct wire_unwind_mapping *)words_at(s, new.address) + i;

@@ -16,7 +16,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "program/object/object.h"
-#include "program/symbol/symbol.h"
+#include "program/space/space.h"
 #include "wire/unwind.h"
 
 /* --- image.c --- */
@@ -49,14 +49,15 @@ uint32_t unwind_image_rule(const struct unwind_image *u, uint64_t addr);
 void unwind_rule_format(uint32_t rule, char *buf, size_t n);
 
 /* --- process.c --- */
-struct unwind_mapping {
+/* Executable addresses, and the tables of the file mapped there. */
+struct unwind_range {
 	uint64_t start, end, bias;
 	const struct unwind_image *image; /* NULL: no tables */
 	struct unwind_file *file;         /* whose it is; NULL: no tables */
 };
 struct unwind_process {
 	pid_t pid;
-	VEC(struct unwind_mapping) mappings; /* executable ones, by start */
+	VEC(struct unwind_range) ranges; /* by start */
 };
 
 /* Images by file, shared by all processes. */
@@ -96,10 +97,13 @@ uint32_t unwind_images_count(const struct unwind_images *s);
 void unwind_images_remove(struct unwind_images *s, struct unwind_file *f);
 /* Its tables are in use elsewhere: gives back what they take here. */
 void unwind_images_trim(struct unwind_images *s, struct unwind_file *f);
-/* Reads pid's executable mappings and opens the images behind them. Images live as long as s. */
-struct err *unwind_process_read(struct unwind_images *s, pid_t pid, struct unwind_process **ret);
+/* The executable mappings of an address space (time as in space_mappings()), and the images behind them, which live as long as s. */
+struct err *unwind_process_read(struct unwind_images *s, struct space *space, uint64_t time,
+				struct unwind_process **ret);
+/* The same of a running process. */
+struct err *unwind_process_live(struct unwind_images *s, pid_t pid, struct unwind_process **ret);
 void unwind_process_free(struct unwind_process *p);
-const struct unwind_mapping *unwind_process_find(const struct unwind_process *p, uint64_t addr);
+const struct unwind_range *unwind_process_find(const struct unwind_process *p, uint64_t addr);
 
 /* --- walk.c --- */
 struct unwind_regs {
@@ -112,6 +116,10 @@ typedef bool unwind_read_fn(void *arg, uint64_t addr, uint64_t *ret);
 uint32_t unwind_walk(const struct unwind_process *p, const struct unwind_regs *regs,
 		     unwind_read_fn *read, void *arg, uint64_t *pcs, uint32_t max,
 		     enum wire_unwind_end *ret_end);
+/* The walk of a stopped thread of an address space, by its memory. */
+uint32_t unwind_thread(const struct unwind_process *p, struct space *space,
+		       const struct space_thread *t, uint64_t *pcs, uint32_t max,
+		       enum wire_unwind_end *ret_end);
 const char *unwind_end_text(enum wire_unwind_end end);
 /* The same in a word: "root", "no-table"... */
 const char *unwind_end_name(enum wire_unwind_end end);

@@ -125,7 +125,7 @@ uint32_t unwind_walk(const struct unwind_process *p, const struct unwind_regs *r
 	while (n < max) {
 		uint64_t at = w.pc - w.call;
 		uint32_t rule = at || w.call ? 0 : WIRE_UNWIND_CALLED;
-		const struct unwind_mapping *m = rule ? NULL : unwind_process_find(p, at);
+		const struct unwind_range *m = rule ? NULL : unwind_process_find(p, at);
 
 		if (!rule && !m) {
 			end = WIRE_UNWIND_END_NO_TABLE;
@@ -150,6 +150,27 @@ uint32_t unwind_walk(const struct unwind_process *p, const struct unwind_regs *r
 	}
 	*ret_end = (enum wire_unwind_end)end;
 	return n;
+}
+
+static bool read_space(void *arg, uint64_t addr, uint64_t *ret)
+{
+	return space_word(arg, addr, ret);
+}
+
+uint32_t unwind_thread(const struct unwind_process *p, struct space *space,
+		       const struct space_thread *t, uint64_t *pcs, uint32_t max,
+		       enum wire_unwind_end *ret_end)
+{
+	const struct user_regs_struct *u = &t->regs;
+	const struct unwind_regs regs = {
+		.pc = u->rip,
+		.sp = u->rsp,
+		.bp = u->rbp,
+		.reg = { u->rax, u->rdx, u->rcx, u->rbx, u->rsi, u->rdi, u->rbp, u->rsp, u->r8,
+			 u->r9, u->r10, u->r11, u->r12, u->r13, u->r14, u->r15 },
+	};
+
+	return unwind_walk(p, &regs, read_space, space, pcs, max, ret_end);
 }
 
 const char *unwind_end_text(enum wire_unwind_end end)

@@ -901,7 +901,7 @@ const struct unwind_process *perfspace_unwind(struct perfspace *s, uint32_t pid)
 	for (uint32_t i = 0; i < m->v.n; i++) {
 		const struct map *map = &m->v.v[i];
 		struct dso *d = &s->dsos.v[map->dso];
-		struct unwind_mapping um = { map->start, map->end, map->start, NULL };
+		struct unwind_range um = { map->start, map->end, map->start, NULL };
 
 		dso_open(s, d);
 		if (d->object && !d->tables_tried)
@@ -909,7 +909,7 @@ const struct unwind_process *perfspace_unwind(struct perfspace *s, uint32_t pid)
 		d->tables_tried = true;
 		if (d->tables && bias_of(d->object, map, &um.bias))
 			um.image = d->tables;
-		vec_push(&m->unwind->mappings, um);
+		vec_push(&m->unwind->ranges, um);
 	}
 	return m->unwind;
 }

@@ -1,0 +1,421 @@
+/* Address spaces: a made-up one, this process's own, and cores that tests make. Cores of real programs: sh/stack_core. */
+#define _GNU_SOURCE
+#include "unit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <stdio.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/io.h"
+#include "core_make.h"
+#include "elf_make.h"
+#include "program/object/object.h"
+#include "program/space/space.h"
+
+enum { PAGE = CORE_PAGE };
+
+/* --- layers of memory --- */
+
+/* 'a' in every second four bytes over 'b' in the first 100 */
+static uint32_t read_upper(struct space *s, uint64_t addr, void *buf, uint32_t n, uint32_t *ret_gap)
+{
+	uint32_t left = 4 - addr % 4;
+
+	(void)s;
+	if (addr / 4 % 2) {
+		*ret_gap = left < *ret_gap ? left : *ret_gap;
+		return 0;
+	}
+	memset(buf, 'a', n < left ? n : left);
+	return addr < 200 ? (n < left ? n : left) : 0;
+}
+
+static uint32_t read_lower(struct space *s, uint64_t addr, void *buf, uint32_t n, uint32_t *ret_gap)
+{
+	uint32_t left = addr < 100 ? 100 - (uint32_t)addr : 0;
+
+	(void)s;
+	(void)ret_gap;
+	memset(buf, 'b', n < left ? n : left);
+	return n < left ? n : left;
+}
+
+static void test_layers(void **state)
+{
+	static const struct space_ops ops = { .memory = { { "the upper", read_upper },
+							  { "the lower", read_lower } } };
+	struct space s = { .ops = &ops, .name = "a made-up space" };
+	char buf[32];
+	struct err *e;
+
+	assert_null(space_read(&s, 0, buf, 16));
+	assert_memory_equal(buf, "aaaabbbbaaaabbbb", 16);
+	assert_null(space_read(&s, 6, buf, 7));
+	assert_memory_equal(buf, "bbaaaab", 7);
+	assert_int_equal(space_read_some(&s, 96, buf, 32), 4);
+	e = space_read(&s, 96, buf, 32);
+	assert_non_null(e);
+	assert_string_equal(
+		e->text,
+		"a made-up space: 28 bytes at 0x64 are not in the upper and not in the lower");
+	err_free(e);
+	e = space_threads(&s, NULL, NULL);
+	assert_non_null(e);
+	err_free(e);
+	assert_int_equal(space_auxv(&s, AT_PHDR), 0);
+}
+
+/* --- a live one: our own --- */
+
+static int counted_module(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	const space_module_vec *v = arg;
+
+	(void)size;
+	for (uint32_t i = 0; i < v->n; i++)
+		if (v->v[i].bias == info->dlpi_addr)
+			return 0;
+	return 1;
+}
+
+static void test_live(void **state)
+{
+	static const char text[] = "read by a system call";
+	const struct mappings *maps;
+	const struct mapping *m;
+	space_module_vec modules = { 0 };
+	struct space *s;
+	struct object *o;
+	char buf[sizeof(text)];
+	char *copy;
+
+	assert_null(space_live(getpid(), &s));
+	assert_int_equal(space_auxv(s, AT_PHDR), getauxval(AT_PHDR));
+	assert_null(space_mappings(s, 0, &maps));
+	m = mappings_find(maps, (uintptr_t)test_live);
+	assert_non_null(m);
+	assert_true(m->exec && m->read && !m->write && m->path[0] == '/');
+	assert_null(mappings_find(maps, 0));
+	assert_null(space_read(s, (uintptr_t)text, buf, sizeof(text)));
+	assert_string_equal(buf, text);
+	copy = space_string(s, (uintptr_t)text, sizeof(text));
+	assert_string_equal(copy, text);
+	free(copy);
+	assert_null(space_string(s, (uintptr_t)text, sizeof(text) - 1));
+	assert_int_equal(space_read_some(s, 16, buf, 8), 0);
+	assert_null(space_modules(s, &modules));
+	assert_int_equal(dl_iterate_phdr(counted_module, &modules), 0);
+	space_modules_free(&modules);
+	assert_null(space_object(s, getauxval(AT_SYSINFO_EHDR), 0, &o));
+	assert_true(object_is_x86_64(o));
+	object_free(o);
+	space_free(s);
+}
+
+static void test_mapping_list(void **state)
+{
+	static const char text[] = "1000-3000 r-xp 00002000 fe:01 12345   /a\\012b\n"
+				   "nonsense\n"
+				   "5000-4000 r--p 0 0:0 0\n"
+				   "8000-9000 rw-s 00000000 00:00 0 \n"
+				   "9000-a000 ---p 00000000 00:00 0 [stack]";
+	struct mappings m;
+
+	mappings_parse(xstrdup(text), strlen(text), &m);
+	assert_int_equal(m.n, 3);
+	assert_string_equal(m.v[0].path, "/a\nb");
+	assert_true(m.v[0].read && !m.v[0].write && m.v[0].exec);
+	assert_int_equal(m.v[0].offset, 0x2000);
+	assert_int_equal(m.v[0].dev_major, 0xfe);
+	assert_int_equal(m.v[0].inode, 12345);
+	assert_true(m.v[1].write && !m.v[1].exec);
+	assert_string_equal(m.v[1].path, "");
+	assert_string_equal(m.v[2].path, "[stack]");
+	assert_ptr_equal(mappings_find(&m, 0x2fff), &m.v[0]);
+	assert_null(mappings_find(&m, 0x3000));
+	assert_ptr_equal(mappings_find(&m, 0x9000), &m.v[2]);
+	assert_null(mappings_find(&m, 0xa000));
+	assert_int_equal(mappings_from(&m, 0x3000), 1);
+	mappings_free(&m);
+	assert_int_equal(m.n, 0);
+}
+
+/* --- cores --- */
+
+static char dir[] = "/tmp/descry-space-XXXXXX";
+
+static char *path_of(const char *name)
+{
+	return xasprintf("%s/%s", dir, name);
+}
+
+static char *write_file(const char *name, const void *p, size_t n)
+{
+	char *path = path_of(name);
+	FILE *f = fopen(path, "we");
+
+	assert_non_null(f);
+	assert_int_equal(fwrite(p, 1, n, f), n);
+	assert_int_equal(fclose(f), 0);
+	return path;
+}
+
+static struct space *open_core(const void *p, size_t n)
+{
+	cleanup_free char *path = write_file("core", p, n);
+	struct space *s;
+	struct err *e = space_core(path, &s);
+
+	if (e)
+		fail_msg("%s", e->text);
+	return s;
+}
+
+static void expect_error(const void *p, size_t n, const char *text)
+{
+	cleanup_free char *path = write_file("core", p, n);
+	struct space *s;
+	struct err *e = space_core(path, &s);
+
+	assert_non_null(e);
+	assert_non_null(strstr(e->text, text));
+	assert_non_null(strstr(e->text, path));
+	err_free(e);
+}
+
+static bool has_remark(struct space *s, const char *text)
+{
+	const char *r;
+
+	for (uint32_t i = 0; (r = space_core_remark(s, i)); i++)
+		if (strstr(r, text))
+			return true;
+	return false;
+}
+
+enum { PID = 77, STACK = 0x7ffc0000, ANON = 0x10000, FILES = 0x400000 };
+
+/* A process of two threads with a library of `library`'s bytes, of which only the first page is in the core. */
+static uint8_t *make_core(const char *path, const uint8_t *library, size_t *ret_n)
+{
+	static uint8_t stack[2 * PAGE], anon[PAGE];
+	const struct user_regs_struct main = { .rip = FILES + 0x1000, .rsp = STACK + 8 },
+				      other = { .rip = FILES + 0x1010, .rsp = ANON + 16 };
+	const uint64_t auxv[] = {
+		AT_ENTRY, FILES + 0x1000, AT_SYSINFO_EHDR, 0x7fff0000, AT_NULL, 0
+	};
+	const struct core_mapped files[] = { { FILES, FILES + PAGE, 0, path },
+					     { FILES + PAGE, FILES + 2 * PAGE, PAGE, path } };
+	struct core_make c = { 0 };
+
+	memset(stack, 's', sizeof(stack));
+	memset(anon, 'a', sizeof(anon));
+	core_thread(&c, PID + 1, 11, &other);
+	core_thread(&c, PID, 0, &main);
+	core_process(&c, PID);
+	core_note(&c, NT_AUXV, auxv, sizeof(auxv));
+	core_files(&c, files, ARRAY_SIZE(files));
+	/* not in the order of their addresses */
+	core_segment(&c, (struct core_segment){ STACK, 2 * PAGE, PF_R | PF_W, stack, 2 * PAGE });
+	core_segment(&c, (struct core_segment){ FILES, PAGE, PF_R, library, PAGE });
+	core_segment(&c, (struct core_segment){ FILES + PAGE, PAGE, PF_R | PF_X, NULL, 0 });
+	core_segment(&c, (struct core_segment){ ANON, 3 * PAGE, PF_R | PF_W, anon, PAGE });
+	return core_done(&c, ret_n);
+}
+
+/* An ELF file of two pages; `mark` is in its build id. */
+static uint8_t *make_library(uint8_t mark)
+{
+	uint8_t *v = xcalloc(2, PAGE);
+	Elf64_Ehdr h = { .e_type = ET_DYN,
+			 .e_machine = EM_X86_64,
+			 .e_phoff = sizeof(h),
+			 .e_phentsize = sizeof(Elf64_Phdr),
+			 .e_phnum = 1 };
+	Elf64_Phdr ph = { .p_type = PT_NOTE, .p_offset = 0x200, .p_filesz = 20 };
+	const uint32_t note[] = { 4, 4, NT_GNU_BUILD_ID, 0x554e47, mark };
+
+	memcpy(h.e_ident, ELFMAG "\2\1\1", 7);
+	memcpy(v, &h, sizeof(h));
+	memcpy(v + sizeof(h), &ph, sizeof(ph));
+	memcpy(v + 0x200, note, sizeof(note));
+	memset(v + PAGE, 'l', PAGE);
+	return v;
+}
+
+static void test_core(void **state)
+{
+	cleanup_free uint8_t *library = make_library(1);
+	cleanup_free char *path = write_file("lib.so", library, 2 * PAGE), *where = NULL;
+	size_t n;
+	cleanup_free uint8_t *core = make_core(path, library, &n);
+	struct space *s = open_core(core, n);
+	const struct space_thread *t;
+	const struct mappings *maps;
+	uint8_t buf[2 * PAGE];
+	struct err *e;
+	uint32_t count;
+
+	assert_int_equal(s->pid, PID);
+	assert_null(space_threads(s, &t, &count));
+	assert_int_equal(count, 2);
+	assert_int_equal(t[0].tid, PID + 1);
+	assert_int_equal(t[0].signal, 11);
+	assert_int_equal(t[0].regs.rip, FILES + 0x1010);
+	assert_int_equal(t[1].regs.rsp, STACK + 8);
+	assert_int_equal(space_auxv(s, AT_ENTRY), FILES + 0x1000);
+
+	assert_null(space_mappings(s, 0, &maps));
+	assert_int_equal(maps->n, 4);
+	assert_int_equal(maps->v[0].start, ANON);
+	assert_string_equal(maps->v[1].path, path);
+	assert_true(!maps->v[1].exec && maps->v[2].exec && !maps->v[2].write);
+	assert_int_equal(maps->v[2].offset, PAGE);
+	assert_string_equal(maps->v[3].path, "[stack]");
+
+	/* of the core, of the file, and across both */
+	assert_null(space_read(s, STACK + 100, buf, 8));
+	assert_memory_equal(buf, "ssssssss", 8);
+	assert_null(space_read(s, FILES, buf, 2 * PAGE));
+	assert_memory_equal(buf, library, 2 * PAGE);
+	/* what was not written is nowhere */
+	e = space_read(s, ANON, buf, 2 * PAGE);
+	assert_non_null(e);
+	assert_non_null(
+		strstr(e->text, "4096 bytes at 0x11000 are not in the core and not in the files"));
+	err_free(e);
+	assert_int_equal(space_read_some(s, STACK + 2 * PAGE - 4, buf, 8), 4);
+	assert_int_equal(space_read_some(s, UINT64_MAX - 3, buf, 8), 0);
+
+	where = space_open_path(s, &maps->v[2]);
+	assert_string_equal(where, path);
+	assert_null(space_core_remark(s, 0));
+	space_free(s);
+}
+
+static void test_other_file(void **state)
+{
+	cleanup_free uint8_t *library = make_library(1), *another = make_library(2);
+	cleanup_free char *path = write_file("lib.so", another, 2 * PAGE);
+	size_t n;
+	cleanup_free uint8_t *core = make_core(path, library, &n);
+	struct space *s = open_core(core, n);
+	const struct mappings *maps;
+	char buf[8];
+
+	assert_int_equal(space_read_some(s, FILES + PAGE, buf, 8), 0);
+	assert_int_equal(space_read_some(s, FILES, buf, 8), 8);
+	assert_true(has_remark(s, "lib.so is missing: another file is there now"));
+	assert_null(space_mappings(s, 0, &maps));
+	assert_null(space_open_path(s, &maps->v[2]));
+	space_free(s);
+
+	unlink(path);
+	s = open_core(core, n);
+	assert_int_equal(space_read_some(s, FILES + PAGE, buf, 8), 0);
+	assert_true(has_remark(s, "lib.so is missing: it cannot be opened"));
+	space_free(s);
+}
+
+/* A file that is no ELF file is known by its age alone. */
+static void test_file_by_age(void **state)
+{
+	static uint8_t data[2 * PAGE];
+	cleanup_free char *path = write_file("data", data, sizeof(data)), *at = path_of("core");
+	size_t n;
+	cleanup_free uint8_t *core = make_core(path, data, &n);
+	const struct timespec old[2] = { { .tv_sec = 1000 }, { .tv_sec = 1000 } };
+	struct space *s = open_core(core, n);
+	char buf[8];
+
+	assert_int_equal(space_read_some(s, FILES + PAGE, buf, 8), 8);
+	space_free(s);
+	assert_int_equal(utimensat(AT_FDCWD, at, old, 0), 0);
+	assert_null(space_core(at, &s));
+	assert_int_equal(space_read_some(s, FILES + PAGE, buf, 8), 0);
+	space_free(s);
+}
+
+static void test_cut_short(void **state)
+{
+	cleanup_free uint8_t *library = make_library(1);
+	cleanup_free char *path = write_file("lib.so", library, 2 * PAGE);
+	size_t n;
+	cleanup_free uint8_t *core = make_core(path, library, &n);
+	const struct space_thread *t;
+	struct space *s;
+	uint32_t count;
+	char buf[8];
+
+	/* within the stack, which is the first segment: its begin is there, and so are the registers */
+	s = open_core(core, n - 3 * PAGE + 100 - PAGE / 2);
+	assert_true(has_remark(s, "it is cut short: "));
+	assert_null(space_threads(s, &t, &count));
+	assert_int_equal(count, 2);
+	assert_int_equal(space_read_some(s, STACK, buf, 8), 8);
+	assert_int_equal(space_read_some(s, STACK + 2 * PAGE - 8, buf, 8), 0);
+	assert_int_equal(space_read_some(s, ANON, buf, 8), 0);
+	space_free(s);
+	/* Every length: an error, or a space of which everything can be asked. */
+	for (size_t i = 0; i < n; i += i < 2 * PAGE ? 7 : 509) {
+		cleanup_free char *core_path = write_file("core", core, i);
+		struct err *e = space_core(core_path, &s);
+
+		if (e) {
+			assert_non_null(strstr(e->text, core_path));
+			err_free(e);
+			continue;
+		}
+		assert_null(space_threads(s, &t, &count));
+		(void)space_read_some(s, STACK, buf, 8);
+		space_free(s);
+	}
+}
+
+static void test_no_core(void **state)
+{
+	cleanup_free uint8_t *library = make_library(1), *core = NULL;
+	size_t n;
+
+	expect_error("", 0, "not a core file");
+	expect_error("#!/bin/sh\n", 10, "not a core file");
+	expect_error(library, 2 * PAGE, "an ELF file, but not a core file");
+	core = make_core("/x", library, &n);
+	core[EI_CLASS] = ELFCLASS32;
+	expect_error(core, n, "not of an x86-64 process");
+	core[EI_CLASS] = ELFCLASS64;
+	expect_error(core, 100, "cut short within its headers");
+}
+
+static int make_dir(void **state)
+{
+	return mkdtemp(dir) ? 0 : -1;
+}
+
+static int remove_dir(void **state)
+{
+	static const char *const names[] = { "core", "lib.so", "data" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		cleanup_free char *path = path_of(names[i]);
+
+		unlink(path);
+	}
+	return rmdir(dir);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_layers),       cmocka_unit_test(test_live),
+		cmocka_unit_test(test_mapping_list), cmocka_unit_test(test_core),
+		cmocka_unit_test(test_other_file),   cmocka_unit_test(test_file_by_age),
+		cmocka_unit_test(test_cut_short),    cmocka_unit_test(test_no_core),
+	};
+
+	return cmocka_run_group_tests(tests, make_dir, remove_dir);
+}
