@@ -1,5 +1,5 @@
 # The commands of README.md and of the manual pages: each runs and answers. Where the page shows an output, its lines come: those without
-# a number as they stand, others by their shape. A command that an ordinary user may not run says what it lacks.
+# a number and error messages as they stand, others by their shape. A command that an ordinary user may not run says what it lacks.
 # serial
 # timeout: 600
 PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=test/sh exec python3 - <<'END'
@@ -40,7 +40,8 @@ def judge(c, r, who):
     answer = r.stdout + (r.stderr if c.error or re.match("time |perf ", c.text) else "")  # both write their own answer there
     check(not wrong and answer.strip(), "%s: %s" % (who, c), r.returncode, r.stderr[-800:], r.stdout[-500:])
     if who == "root" or c.prompt == "$":
-        check(not pages.differences(c, answer), "%s shows other lines: %s" % (who, c), pages.differences(c, answer), answer[-2000:])
+        other = pages.differences(c, answer, c.error)
+        check(not other, "%s shows other lines: %s" % (who, c), other, answer[-2000:])
     return None
 
 

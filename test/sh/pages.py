@@ -174,9 +174,10 @@ def shape(line):
     return re.sub(r"\s+", " ", re.sub(r"0x[0-9a-f]+|\d+(\.\d+)*", "N", line))
 
 
-def differences(command, output):
-    """The lines that the page shows and that did not come: a line without a number as it stands, others by their shape."""
+def differences(command, output, exact=False):
+    """The lines that the page shows and that did not come. A line without a number, or each line where output is `exact`, comes as it
+    stands, others by their shape."""
     lines = [" ".join(line.split()) for line in output.splitlines()]
     shapes = {shape(line) for line in lines}
     shown = [" ".join(line.split()) for line in command.shown if line.strip() not in ("", "...")]
-    return [s for s in shown if (shape(s) not in shapes if re.search(r"\d", s) else s not in lines)]
+    return [s for s in shown if (shape(s) not in shapes if re.search(r"\d", s) and not exact else s not in lines)]
