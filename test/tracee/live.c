@@ -52,41 +52,6 @@ static int do_malloc(int n)
 		     (size_t)snprintf(text, sizeof(text), "small %d large %d\n", small, large)) < 0;
 }
 
-/* --- leak N: keeps every second block of 100 bytes, one of two grown by realloc(), all of calloc() --- */
-
-static void *__attribute__((noinline)) leak_some(int n)
-{
-	void *kept = NULL;
-
-	for (int i = 0; i < n; i++) {
-		void **p = malloc(100);
-
-		*p = kept;
-		if (i % 2)
-			free(p);
-		else
-			kept = p;
-	}
-	return kept;
-}
-
-static void *__attribute__((noinline)) leak_grown(void)
-{
-	void *kept = realloc(malloc(50), 5000);
-
-	free(realloc(malloc(60), 6000));
-	return kept;
-}
-
-static int __attribute__((noinline)) do_leak(int n)
-{
-	sink = (long)leak_some(n);
-	sink = (long)leak_grown();
-	for (int i = 0; i < n; i++)
-		sink = (long)calloc(3, 111);
-	return 0;
-}
-
 /* --- spin MS: on-CPU time between two functions --- */
 
 __attribute__((noinline)) void spin_begin(void)
@@ -313,8 +278,6 @@ int main(int argc, char **argv)
 
 	if (!strcmp(mode, "malloc"))
 		return do_malloc(n);
-	if (!strcmp(mode, "leak"))
-		return do_leak(n);
 	if (!strcmp(mode, "spin"))
 		return do_spin(n);
 	if (!strcmp(mode, "cold") && argc > 3)
@@ -332,6 +295,6 @@ int main(int argc, char **argv)
 	if (!strcmp(mode, "faults"))
 		return do_faults(n);
 	fprintf(stderr,
-		"usage: live malloc|leak|spin|cold FILE|calls|syscalls|open|wait|threads|faults [N]\n");
+		"usage: live malloc|spin|cold FILE|calls|syscalls|open|wait|threads|faults [N]\n");
 	return 2;
 }
