@@ -77,6 +77,10 @@ with pages.Player(DESCRY) as player, subprocess.Popen(pages.NOBODY + ["sh", "-c"
         for name, text in FILES.items():
             with open(os.path.join(player.dir, name), "w") as f:
                 f.write(text)
+        core = "%s/core.%d" % (player.dir, busy.pid)
+        made = sh("gdb -q -batch -p %d -ex 'generate-core-file %s'" % (busy.pid, core))
+        if check(os.path.exists(core), "gdb writes no core file (tools/install-deps --test)", made.stderr):
+            os.chmod(core, 0o644)
         os.mkdir(player.dir + "/build")
         os.symlink(player.dir + "/bin", player.dir + "/build/cmd")
         os.chmod(player.dir, 0o777)
