@@ -1,5 +1,14 @@
 #!/usr/bin/env -S descry -s
-/* How long disk requests take, reads and writes apart. ^C prints. */
+/* How long disk requests take, reads and writes apart. ^C prints.
+ *
+ *	  write, microseconds
+ *	           value  ------------- Distribution ------------- count
+ *	              16 |                                         0
+ *	              32 |@@@@@@@@@@@@@@@@@@@@@@@@@@               818
+ *	              64 |@@@@@@@@@@@@@@                           427
+ *	             128 |                                         14
+ *	             256 |                                         0
+ */
 io:::start
 {
 	start[args[0]->b_edev, args[0]->b_blkno] = timestamp;

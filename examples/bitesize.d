@@ -1,7 +1,8 @@
 #!/usr/bin/env -S descry -s
 /* Sizes of disk requests, by the program that was running when they were made. ^C prints.
  *
- *	  dd
+ *	  2979 dd
+ *
  *	           value  ------------- Distribution ------------- count
  *	           32768 |                                         0
  *	           65536 |@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@ 20

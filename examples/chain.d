@@ -1,6 +1,17 @@
 #!/usr/bin/env -S descry -s
 /* Who waits, and who woke it: each wait with its stacks, each wake-up with the waker's.
- * usage: descry -s chain.d -c 'program' | descry flame --chain > chain.svg */
+ * usage: descry -s chain.d -c 'program' | descry flame --chain > chain.svg
+ *
+ *	offcpu 13790 300104 sleep
+ *	              vmlinux`__schedule+0x618
+ *	              vmlinux`schedule+0x23
+ *	              vmlinux`do_nanosleep+0x5e
+ *	              vmlinux`hrtimer_nanosleep+0x74
+ *	              vmlinux`common_nsleep+0x30
+ *	              vmlinux`__x64_sys_clock_nanosleep+0xce
+ *	              vmlinux`do_syscall_64+0x71
+ *	              vmlinux`entry_SYSCALL_64_after_hwframe+0x76
+ */
 #pragma D option quiet
 #pragma D option bufsize=16m
 

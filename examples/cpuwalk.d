@@ -1,11 +1,13 @@
 #!/usr/bin/env -S descry -s
 /* On which CPUs each program runs: does it spread, or stay on one? ^C prints.
  *
- *	  8411 tracee
+ *	  4023 spin
+ *
  *	           value  ------------- Distribution ------------- count
  *	             < 0 |                                         0
- *	               0 |@@@@@@@@@@@@@@@@@@@@@@                   412
- *	               1 |@@@@@@@@@@@@@@@@@@                       350
+ *	               0 |@@@@@@@@@@                               243
+ *	               1 |@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@           778
+ *	               2 |                                         0
  */
 #pragma D option quiet
 

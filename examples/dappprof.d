@@ -1,5 +1,12 @@
 #!/usr/bin/env -S descry -s
-/* A program's functions: calls, and time from call to return, what they call included. usage: descry -s dappprof.d -c 'program' (or -p PID) */
+/* A program's functions: calls, and time from call to return, what they call included. usage: descry -s dappprof.d -c 'program' (or -p PID)
+ *
+ *	FUNCTION                                                CALLS             NS
+ *	main                                                        1          32242
+ *	deliver                                                     3           2821
+ *	order                                                       9           8774
+ *	quote                                                       9          16176
+ */
 #pragma D option quiet
 
 pid$target:a.out::entry

@@ -1,12 +1,18 @@
 #!/usr/bin/env -S descry -s
 /* How many threads stand in the queue of each CPU, the running one included: 0 idle, 1 busy, more saturated. ^C prints.
  *
+ *	sampling; ^C ends
  *	  CPU 0
+ *
  *	           value  ------------- Distribution ------------- count
- *	             < 0 |                                         0
- *	               0 |@@@@@@@@@@@@@@@@@@@@@@@@@@@@@            705
- *	               1 |@@@@@@@@@@                               252
- *	               2 |@                                        20
+ *	               0 |                                         0
+ *	               1 |@@@@@@@@@@@@                             4877
+ *	               2 |@@@@@@@@@@@@@@                           5496
+ *	               3 |@@@@@@                                   2521
+ *	               4 |@@@                                      1051
+ *	               5 |@@                                       726
+ *	               6 |@                                        331
+ *	               7 |@@                                       655
  */
 #pragma D option quiet
 

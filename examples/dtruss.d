@@ -2,10 +2,11 @@
 /* System calls of a program with their arguments, result, errno and microseconds, as they end.
  * usage: descry -s dtruss.d -c 'program' (or -p PID)
  *
- *	    PID/THRD     USECS CALL
- *	   8411/8411         7 openat(0xffffff9c, "/etc/passwd", 0x0) = 3
- *	   8411/8411         2 read(0x3, 0x7ffdd6d2a000, 0x20000) = 1024
- *	   8411/8411         5 openat(0xffffff9c, "/nonexistent", 0x0) = -1 errno 2
+ *	     PID/THRD        USECS CALL
+ *	   25839/25839           3 openat(0xffffff9c, "/tmp/demo/text", 0x0) = 3
+ *	   25839/25839           5 read(0x3, 0x7f61f6cc1000, 0x20000) = 1000
+ *	   25839/25839           0 read(0x3, 0x7f61f6cc1000, 0x20000) = 0
+ *	   25839/25839           1 openat(0xffffff9c, "/nonexistent", 0x0) = -1 errno 2
  */
 #pragma D option quiet
 

@@ -3,7 +3,8 @@
  * usage: descry -s errinfo.d ['program']; without a name, every program but descry
  *
  *	     PID COMMAND          CALL             ERR WHAT
- *	    8411 cat              openat             2 no such file or directory
+ *	   14821 cat              access             2 no such file or directory
+ *	   14821 cat              read              21 is a directory
  */
 #pragma D option quiet
 #pragma D option defaultargs

@@ -1,5 +1,11 @@
 #!/usr/bin/env -S descry -s
-/* Programs as they start, with their arguments. */
+/* Programs as they start, with their arguments.
+ *
+ *	TIME                 PID     PPID    ARGUMENTS
+ *	2026 Nov 23 06:15:01 14915   14833   sh -c ls -l /tmp/demo >/dev/null; cat /tmp/demo/text >/dev/null
+ *	2026 Nov 23 06:15:01 14916   14915   ls -l /tmp/demo
+ *	2026 Nov 23 06:15:01 14917   14915   cat /tmp/demo/text
+ */
 #pragma D option quiet
 
 BEGIN

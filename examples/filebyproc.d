@@ -2,7 +2,7 @@
 /* Which files each program opens, and how often. ^C prints.
  *
  *	COMMAND             COUNT FILE
- *	cat                     1 /etc/passwd
+ *	cat                     2 /tmp/demo/text
  */
 #pragma D option quiet
 

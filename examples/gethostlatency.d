@@ -1,5 +1,9 @@
 #!/usr/bin/env -S descry -s
-/* How long a program waits for names of hosts. usage: descry -s gethostlatency.d -c 'program' (or -p PID) */
+/* How long a program waits for names of hosts. usage: descry -s gethostlatency.d -c 'program' (or -p PID)
+ *
+ *	    PID COMMAND                 MS NAME
+ *	  20701 python3              1.584 localhost
+ */
 #pragma D option quiet
 #pragma D option switchrate=10hz
 

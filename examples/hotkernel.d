@@ -1,8 +1,14 @@
 #!/usr/bin/env -S descry -s
 /* Where the kernel spends its CPU time, by function. ^C prints.
  *
- *	FUNCTION                                             SAMPLES      %
- *	vmlinux`copy_user_generic                                412
+ *	vmlinux`__d_lookup_rcu                                      5
+ *	vmlinux`_raw_spin_unlock_irqrestore                         5
+ *	vmlinux`_raw_spin_lock                                      7
+ *	vmlinux`iowrite16                                           8
+ *	vmlinux`exc_page_fault                                      9
+ *	vmlinux`handle_softirqs                                    11
+ *	vmlinux`read_zero                                          67
+ *	200 samples
  */
 #pragma D option quiet
 

@@ -1,5 +1,10 @@
 #!/usr/bin/env -S descry -s
-/* Where a program spends its CPU time, by function. usage: descry -s hotuser.d -c 'program' (or -p PID) */
+/* Where a program spends its CPU time, by function. usage: descry -s hotuser.d -c 'program' (or -p PID)
+ *
+ *	FUNCTION                                                      SAMPLES
+ *	spin`main                                                           2
+ *	spin`turn                                                         782
+ */
 #pragma D option quiet
 
 profile-997

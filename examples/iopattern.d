@@ -2,8 +2,8 @@
 /* The pattern of disk requests every second: how many begin where another ended, how large they are, reads and writes.
  * usage: descry -s iopattern.d
  *
- *	DEVICE       %RAN   %SEQ   COUNT        MIN        MAX        AVG    KB READ KB WRITTEN
- *	vda             5     95      20      65536      65536      65536          0       1280
+ *	DEVICE         %RAN   %SEQ   COUNT        MIN        MAX        AVG    KB READ KB WRITTEN
+ *	vda              98      1    1187       4096     876544      14254       5680      10844
  */
 #pragma D option quiet
 

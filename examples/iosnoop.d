@@ -1,5 +1,12 @@
 #!/usr/bin/env -S descry -s
-/* Disk requests as they complete: size, place, and how long the device took. */
+/* Disk requests as they complete: size, place, and how long the device took.
+ *
+ *	COMMAND                 BLOCK    BYTES     USECS
+ *	dd               W  388247752    65536       230
+ *	dd               W  362025984    65536       123
+ *	dd               W  362025728    65536       115
+ *	dd               W  362025856    65536       118
+ */
 #pragma D option quiet
 
 BEGIN

@@ -1,6 +1,10 @@
 #!/usr/bin/env -S descry -s
 /* Bytes read from and written to disks by process, every second: the ten largest. Writes that the page cache does later are the
  * kernel's, kworker's.
+ *
+ *	2026 Nov 23 06:12:34
+ *	  COMMAND              PID DEVICE            BYTES
+ *	W dd                 21947 vda             1310720
  */
 #pragma D option quiet
 

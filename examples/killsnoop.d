@@ -1,5 +1,10 @@
 #!/usr/bin/env -S descry -s
-/* kill(2), tkill(2) and tgkill(2): who sends which signal to whom, and whether it was sent: error 0. */
+/* kill(2), tkill(2) and tgkill(2): who sends which signal to whom, and whether it was sent: error 0.
+ *
+ *	    PID COMMAND           SIG       TO ERRNO
+ *	  22481 sh                 10    22482     0
+ *	  22481 sh                  9  4194303     3
+ */
 #pragma D option quiet
 #pragma D option switchrate=10hz
 

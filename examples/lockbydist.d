@@ -1,10 +1,16 @@
 #!/usr/bin/env -S descry -s
 /* How long threads waited for the kernel's locks, by program and kind of lock. ^C prints.
  *
- *	  stress adaptive-block, nanoseconds
+ *	  python3 spin-spin, nanoseconds
+ *
  *	           value  ------------- Distribution ------------- count
- *	            1024 |                                         0
- *	            2048 |@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@ 7
+ *	             512 |                                         0
+ *	            1024 |                                         2
+ *	            2048 |                                         0
+ *	            4096 |                                         0
+ *	            8192 |@@@@@@@@@@@@@@@@@@@@@@@@@@@@             133
+ *	           16384 |@@@@@@@@@@@                              53
+ *	           32768 |                                         0
  */
 #pragma D option quiet
 

@@ -1,5 +1,15 @@
 #!/usr/bin/env -S descry -s
-/* CPU time of a program by system call, and its time on CPU in all. usage: descry -s lx-sys.d top */
+/* CPU time of a program by system call, and its time on CPU in all. usage: descry -s lx-sys.d top
+ *
+ *	  close                                                         17796
+ *	  mmap                                                          61081
+ *	  openat                                                       132118
+ *	  read                                                         321850
+ *	  fsync                                                        764135
+ *	  write                                                       2602696
+ *	  - all syscalls -                                            3944054
+ *	  - total -                                                   5182843
+ */
 #pragma D option quiet
 
 syscall:::entry

@@ -1,5 +1,19 @@
 #!/usr/bin/env -S descry -s
-/* Sizes given to malloc(), apart by whether the kernel had to map memory. usage: descry -s malloc2.d -c 'program' */
+/* Sizes given to malloc(), apart by whether the kernel had to map memory. usage: descry -s malloc2.d -c 'program'
+ *
+ *	  no map
+ *	           value  ------------- Distribution ------------- count
+ *	             256 |                                         0
+ *	             512 |@@@@@@@@@@@@@@@@@@@@                     9
+ *	            1024 |                                         0
+ *	            2048 |                                         0
+ *	            4096 |                                         0
+ *	            8192 |                                         0
+ *	           16384 |                                         0
+ *	           32768 |                                         0
+ *	           65536 |@@@@@@@@@@@@@@@@@@@@                     9
+ *	          131072 |                                         0
+ */
 pid$target::malloc:entry
 {
 	self->size = arg0;

@@ -4,11 +4,14 @@
  *
  *	bytes asked for
  *	libc.so.6`malloc+0x0
- *	tracee`worker+0x1a
- *	tracee`main+0x40
- *	           81920
+ *	shop`order+0xd
+ *	shop`main+0x1c
+ *	libc.so.6`__libc_start_call_main+0x7a
+ *	libc.so.6`__libc_start_main+0x85
+ *	shop`_start+0x21
+ *	            9000
  *
- *	bytes still held: 4096
+ *	bytes still held: 6000
  */
 #pragma D option quiet
 

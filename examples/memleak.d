@@ -3,6 +3,10 @@
  * the end; 0 is a place whose memory was all given back. A wrapper of malloc() stands for all who call it: mallocs.d has whole
  * stacks.
  * usage: descry -s memleak.d -c 'program' (or -p PID)
+ *
+ *	       BYTES  FROM
+ *	           0  shop`quote+0xe
+ *	        6000  shop`order+0xd
  */
 #pragma D option quiet
 

@@ -1,8 +1,10 @@
 #!/usr/bin/env -S descry -s
 /* New programs with the time they took from exec to exit, and how they ended, when they end.
  *
- *	    PID     PPID     MSECS EXIT COMMAND
- *	   8411      811       301    0 sleep 0.3
+ *	     PID     PPID     MSECS EXIT COMMAND
+ *	   24848    24846       201    0 sleep 0.2
+ *	   24880    24846         0    3 sh -c exit 3
+ *	   24846    24611       203    3 sh -c sleep 0.2; sh -c 'exit 3'
  */
 #pragma D option quiet
 

@@ -1,5 +1,17 @@
 #!/usr/bin/env -S descry -s
-/* Where a program waits: time off CPU by user stack. usage: descry -s offcpu.d -c 'program' (or -p PID) */
+/* Where a program waits: time off CPU by user stack. usage: descry -s offcpu.d -c 'program' (or -p PID)
+ *
+ *	microseconds off CPU
+ *	libc.so.6`clock_nanosleep+0x23
+ *	libc.so.6`nanosleep+0x13
+ *	sleep+0x64af
+ *	sleep+0x5f81
+ *	sleep+0x2558
+ *	libc.so.6`__libc_start_call_main+0x7a
+ *	libc.so.6`__libc_start_main+0x85
+ *	sleep+0x2621
+ *	          300087
+ */
 #pragma D option quiet
 
 sched:::off-cpu

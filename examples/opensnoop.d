@@ -1,5 +1,10 @@
 #!/usr/bin/env -S descry -s
-/* Files as they are opened: who, what came of it, which path. A negative result is the errno. */
+/* Files as they are opened: who, what came of it, which path. A negative result is the errno.
+ *
+ *	PID     COMMAND            FD PATH
+ *	15420   cat                 3 /tmp/demo/text
+ *	15420   cat                -2 /nonexistent
+ */
 #pragma D option quiet
 
 BEGIN

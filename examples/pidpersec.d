@@ -2,7 +2,8 @@
 /* New processes every second, and the last process number given.
  *
  *	TIME                  LASTPID  PID/s
- *	2026 Jan  5 10:31:11     8411     17
+ *	2026 Nov 23 06:12:57    27593    246
+ *	2026 Nov 23 06:12:58    27849    254
  */
 #pragma D option quiet
 

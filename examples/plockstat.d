@@ -4,7 +4,13 @@
  *
  *	waits for locks
  *	   COUNT   AVERAGE us   LOCK           CALLER
- *	       1       100180   0x55d0c4a63120 locks`other
+ *	       1        94788   0x5567a0aa9060 queue`waiter
+ *
+ *	  nanoseconds, all locks
+ *	           value  ------------- Distribution ------------- count
+ *	        33554432 |                                         0
+ *	        67108864 |@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@ 1
+ *	       134217728 |                                         0
  */
 #pragma D option quiet
 

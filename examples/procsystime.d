@@ -1,5 +1,14 @@
 #!/usr/bin/env -S descry -s
-/* A process's system calls: how many, time taken, CPU time. usage: descry -s procsystime.d -c 'program' (or -p PID) */
+/* A process's system calls: how many, time taken, CPU time. usage: descry -s procsystime.d -c 'program' (or -p PID)
+ *
+ *	SYSCALL                   CALLS       ELAPSED ns           CPU ns
+ *	pread64                       2              460              460
+ *	write                        20           268586           268586
+ *	mmap                         21            62911            62911
+ *	read                         23            47387            47387
+ *	openat                       32           137836           137836
+ *	TOTAL                       158           601689           601689
+ */
 #pragma D option quiet
 
 syscall:::entry

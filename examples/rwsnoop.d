@@ -3,9 +3,8 @@
  * usage: descry -s rwsnoop.d ['program']; without a name, every program but descry
  *
  *	    PID COMMAND          D    BYTES FILE
- *	   8411 cat              R     1024 /etc/passwd
- *	   8411 cat              W     1024 /dev/pts/0
- *	   8411 cat              R        0 /etc/passwd
+ *	  19082 cat              R     1000 /tmp/demo/text
+ *	  19082 cat              R        0 /tmp/demo/text
  */
 #pragma D option quiet
 #pragma D option defaultargs

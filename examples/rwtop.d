@@ -1,5 +1,11 @@
 #!/usr/bin/env -S descry -s
-/* Bytes read and written by process, every second: the ten largest. */
+/* Bytes read and written by process, every second: the ten largest.
+ *
+ *	2026 Nov 23 06:13:22
+ *	  COMMAND              PID        BYTES
+ *	W dd                   909    209715300
+ *	R dd                   909    209720596
+ */
 #pragma D option quiet
 
 syscall::read:return,

@@ -1,11 +1,18 @@
 #!/usr/bin/env -S descry -s
 /* How far the disk has to seek between requests, in sectors, by the program that asked: 0 is sequential. ^C prints.
  *
- *	  8411 dd
+ *	  2064 dd
+ *
  *	           value  ------------- Distribution ------------- count
  *	              -1 |                                         0
- *	               0 |@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@ 19
+ *	               0 |@@@@@@@@@@@@@@@@@@@@                     2
  *	               1 |                                         0
+ *	               2 |                                         0
+ *	               4 |                                         0
+ *	               8 |                                         0
+ *	              16 |                                         0
+ *	              32 |                                         0
+ *	              64 |                                         0
  */
 #pragma D option quiet
 

@@ -2,7 +2,7 @@
 /* Who becomes another user: setuid and its kin, when they succeed.
  *
  *	    UID    SUID     PPID      PID COMMAND          CALL
- *	      0   65534      811     8411 sudo             setresuid
+ *	      0   65534     2463     2464 python3          setuid
  */
 #pragma D option quiet
 

@@ -1,5 +1,11 @@
 #!/usr/bin/env -S descry -s
-/* What shells read and what they and the commands they start write: the first 255 bytes of each. */
+/* What shells read and what they and the commands they start write: the first 255 bytes of each.
+ *
+ *	    PID COMMAND        TEXT
+ *	   2701 sh           W echo hello from a shell
+ *	   2702 sh           R echo hello from a shell
+ *	   2702 sh           W hello from a shell
+ */
 #pragma D option quiet
 #pragma D option switchrate=10hz
 

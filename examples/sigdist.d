@@ -2,7 +2,8 @@
 /* Signals by sender, receiver and number. ^C prints.
  *
  *	SENDER           RECEIVER          SIG    COUNT
- *	timeout          sleep              15        1
+ *	timeout          sleep              10        2
+ *	timeout          sleep              18        2
  */
 #pragma D option quiet
 

@@ -3,8 +3,8 @@
  * usage: descry -s statsnoop.d ['program']; without a name, every program but descry
  *
  *	    PID COMMAND          CALL          ERR PATH
- *	   8411 ls               statx           0 /etc
- *	   8411 ls               newfstatat      2 /nonexistent
+ *	   3186 ls               statx           2 /nonexistent
+ *	   3186 ls               statx           0 /tmp/demo
  */
 #pragma D option quiet
 #pragma D option defaultargs

@@ -1,5 +1,9 @@
 #!/usr/bin/env -S descry -s
-/* How many system calls each program makes. ^C prints. */
+/* How many system calls each program makes. ^C prints.
+ *
+ *	  dd                              165
+ *	  ls                             5457
+ */
 #pragma D option quiet
 
 BEGIN

@@ -1,8 +1,14 @@
 #!/usr/bin/env -S descry -s
 /* How often each system call is made, on the whole machine. ^C prints.
  *
- *	  openat                    17
- *	  read                     305
+ *	  read                           6234
+ *	  openat                         6245
+ *	  kill                           6647
+ *	  pread64                        8355
+ *	  lgetxattr                      9157
+ *	  getxattr                       9976
+ *	  statx                         10006
+ *	  newfstatat                    13610
  */
 #pragma D option quiet
 

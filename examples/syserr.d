@@ -1,5 +1,11 @@
 #!/usr/bin/env -S descry -s
-/* System calls that fail, by program, call and errno. */
+/* System calls that fail, by program, call and errno.
+ *
+ *	COMMAND          SYSCALL              ERRNO    COUNT
+ *	cat              access                   2        1
+ *	cat              read                    21        1
+ *	cat              openat                   2       17
+ */
 #pragma D option quiet
 
 syscall:::return

@@ -2,7 +2,8 @@
 /* Connections of TCP as they begin: made (out), taken (in) and refused; at the end how many of each.
  *
  *	TIME                 WAY     LOCAL                  REMOTE
- *	2026 Jan  5 10:31:11 out     127.0.0.1:40404        127.0.0.1:80
+ *	2026 Nov 23 06:13:39 out     127.0.0.1:57754  127.0.0.1:8080
+ *	2026 Nov 23 06:13:39 in      127.0.0.1:8080   127.0.0.1:57754
  */
 #pragma D option quiet
 

@@ -3,8 +3,14 @@
  * one that was running: of a segment received that is chance.
  *
  *	  TIME us       PID COMMAND          LADDR           LPORT    RADDR           RPORT  BYTES FLAGS
- *	        0      8411 curl             127.0.0.1       40404 -> 127.0.0.1          80      0 SYN|
- *	       41      8411 curl             127.0.0.1       40404 -> 127.0.0.1          80     77 PSH|ACK|
+ *	   308000      4935 python3          127.0.0.1       57770 -> 127.0.0.1        8080      0 SYN|
+ *	   308062      4935 python3          127.0.0.1        8080 -> 127.0.0.1       57770      0 SYN|ACK|
+ *	   308078      4935 python3          127.0.0.1       57770 -> 127.0.0.1        8080      0 ACK|
+ *	   308132      4935 python3          127.0.0.1       57770 -> 127.0.0.1        8080  30000 PSH|ACK|
+ *	   308136      4935 python3          127.0.0.1        8080 <- 127.0.0.1       57770  30000 PSH|ACK|
+ *	   308145      4935 python3          127.0.0.1        8080 -> 127.0.0.1       57770      0 ACK|
+ *	   308148      4935 python3          127.0.0.1       57770 <- 127.0.0.1        8080      0 ACK|
+ *	   308161      4935 python3          127.0.0.1       57770 -> 127.0.0.1        8080      0 FIN|ACK|
  */
 #pragma D option quiet
 #pragma D option switchrate=10hz

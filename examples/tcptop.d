@@ -1,5 +1,12 @@
 #!/usr/bin/env -S descry -s
-/* Payload of TCP by connection, every second: the ten largest. Headers are left out. */
+/* Payload of TCP by connection, every second: the ten largest. Headers are left out.
+ *
+ *	2026 Nov 23 06:13:44
+ *	   LADDR                 LPORT RADDR                 RPORT      BYTES
+ *	<- 127.0.0.1             57780 127.0.0.1              8080          0
+ *	-> 127.0.0.1             57780 127.0.0.1              8080      30000
+ *	<- 127.0.0.1              8080 127.0.0.1             57780      30000
+ */
 #pragma D option quiet
 
 tcp:::send

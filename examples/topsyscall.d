@@ -1,9 +1,17 @@
 #!/usr/bin/env -S descry -s
 /* The ten most frequent system calls, every second.
  *
- *	2026 Jan  5 10:31:11, load 0.52
- *	  SYSCALL                  COUNT
- *	  read                       305
+ *	2026 Nov 23 06:13:46
+ *	  SYSCALL                   COUNT
+ *	  read                       3253
+ *	  close                      3866
+ *	  openat                     4215
+ *	  newfstatat                 5235
+ *	  pread64                    7691
+ *	  lgetxattr                  9157
+ *	  getxattr                   9976
+ *	  statx                     10006
+ *	  sched_yield               36969
  */
 #pragma D option quiet
 

@@ -12,6 +12,7 @@ for script in examples/*.d; do
 	name=$(basename "$script" .d)
 	[ "$(head -n 1 "$script")" = "#!/usr/bin/env -S descry -s" ] || complain "$script: its first line does not start descry"
 	tools/example-pages --man "$script" >"$dir/descry-$name.1" || complain "$script: no manual page"
+	grep -q "^\.Sh EXAMPLES" "$dir/descry-$name.1" || complain "$script: no output of it: tools/example-output $name"
 	out=$(mandoc -Tlint -W warning "$dir/descry-$name.1" 2>&1 | grep -v 'referenced manual not found')
 	[ -z "$out" ] || complain "$out"
 	mandoc -Tascii "$dir/descry-$name.1" | sed 's/.\x08//g' | grep -q "descry-$name" || complain "$script: its page does not name it"
