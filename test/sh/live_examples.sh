@@ -38,10 +38,12 @@ check(re.search(r"^\d+ +cat +3 /etc/passwd$", r.out, re.M) and re.search(r"^\d+ 
 r, _ = until("execsnoop", 0.3, "echo x; /bin/true some arguments")
 check(re.search(r"^\d{4} \w{3} +\d+ [\d:]{8} \d+ +\d+ +/bin/true some arguments$", r.out, re.M), "execsnoop", r)
 
-dd = "dd if=/dev/zero of=%s/dd bs=64k count=20 oflag=direct; rm -f %s/dd" % (BUILD, BUILD)
+# a name that no other program of the machine has
+shutil.copy(shutil.which("dd"), TMP + "/livedd")
+dd = "%s/livedd if=/dev/zero of=%s/dd bs=64k count=20 oflag=direct; rm -f %s/dd" % (TMP, BUILD, BUILD)
 r, o = until("iosnoop", 0.3, dd)
 if "20+0" in o.stderr:
-    check(len(re.findall(r"^dd +W +\d+ +65536 +\d+$", r.out, re.M)) == 20, "iosnoop", r)
+    check(len(re.findall(r"^livedd +W +\d+ +65536 +\d+$", r.out, re.M)) == 20, "iosnoop", r)
     r, o = until("biolatency", 0.3, dd)
     check("write, microseconds" in r.out and sum(map(int, re.findall(r"\| *@* +(\d+)", r.out))) >= 20, "biolatency", r)
 
@@ -96,9 +98,9 @@ calls = {m[0]: (int(m[1]), int(m[2])) for m in re.findall(r"^(\w+) +(\d+) +(\d+)
 check(calls.get("leak", (0,))[0] == 7 and calls.get("grow", (0,))[0] == 3 and calls["main"][1] > calls["fine"][1] > 0, "dappprof", r)
 
 open(TMP + "/lines", "w").write("a line\n" * 1000)
-r, o = until("iotop", 1.5, "dd if=/dev/zero of=%s/dd bs=64k count=20 oflag=direct; rm -f %s/dd" % (BUILD, BUILD))
+r, o = until("iotop", 1.5, dd)
 if "20+0" in o.stderr:
-    check(sum(int(n) for n in re.findall(r"^W dd +\d+ \S+ +(\d+)$", r.out, re.M)) == 20 << 16, "iotop", r)
+    check(sum(int(n) for n in re.findall(r"^W livedd +\d+ \S+ +(\d+)$", r.out, re.M)) == 20 << 16, "iotop", r)
 
 r, _ = until("cachestat", 1.5, "cp %s/lines %s/copy; cat %s/copy >/dev/null" % (TMP, TMP, TMP))
 rows = [list(map(int, m)) for m in re.findall(r"^\d{4} \w{3} +\d+ [\d:]{8} +(\d+) +(\d+) +(\d+)$", r.out, re.M)]
