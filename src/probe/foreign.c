@@ -46,10 +46,8 @@ static const struct {
 	const char *prov, *mod, *func, *name; /* patterns, as in a description */
 	const char *why;
 } missing[] = {
-	{ "fsinfo", "*", "*", "*",
-	  "Linux has no event for each operation of a file system: fbt::vfs_*:entry where functions of the kernel can be probed, else syscall:::" },
 	{ "vfs", "*", "*", "*",
-	  "provider vfs is FreeBSD's: fbt::vfs_*:entry where functions of the kernel can be probed, else syscall:::" },
+	  "provider vfs is FreeBSD's: fsinfo:::, or fbt::vfs_*:entry where functions of the kernel can be probed" },
 	{ "namecache", "*", "*", "*",
 	  "Linux has no event for look-ups in its name cache: fbt::lookup_fast:entry where functions of the kernel can be probed" },
 	{ "io", "nfs", "*", "*",

@@ -36,7 +36,7 @@ if [ -x "$DESCRY" ]; then
 	for provider in $("$DESCRY" -l | awk 'NR > 1 { print $2 }' | sort -u); do
 		grep -q "^## .*\\b$provider\\b" doc/providers.md || complain "doc/providers.md: nothing about $provider"
 	done
-	for provider in dtrace sched proc io vminfo sysinfo ip tcp udp mib lockstat; do
+	for provider in dtrace sched proc io vminfo sysinfo fsinfo ip tcp udp mib lockstat; do
 		for probe in $("$DESCRY" -l -P $provider | awk 'NR > 1 { sub(" *\\(unavailable\\)", ""); print $NF }'); do
 			grep -q "\`$probe\`" doc/providers.md || complain "doc/providers.md: nothing about $provider:::$probe"
 		done

@@ -41,15 +41,34 @@ r = descry("-q", "-n", "sdt:::callout-start { self->t = timestamp; } sdt:::callo
 check(any(n > 0 for n in map(int, re.findall(r"(?m)^ +(\d+)$", r.out))), "timers fire", r)
 
 # what cannot be had
-r = descry("-n", "fsinfo:::read { }", rc=1)
-check("Linux has no event for each operation of a file system" in r.err, "fsinfo", r)
+r = descry("-n", "vfs:::read { }", rc=1)
+check("provider vfs is FreeBSD's" in r.err, "vfs", r)
+r = descry("-n", "fsinfo:::remove { }", rc=1)
+check("the call names a path and no open file: syscall::unlink*:" in r.err, "fsinfo by path", r)
 r = descry("-n", "vminfo:::zfod { @ = count(); } BEGIN { exit(0); }", rc=1)
 check("cannot be enabled: the kernel counts this without a tracepoint" in r.err, "unavailable", r)
-r = descry("-q", "-Z", "-n", "fsinfo:::read, io:nfs::start { @ = count(); } vminfo:::zfod { @ = count(); } BEGIN { printf(\"lives\\n\"); exit(0); }")
-check(r.out.split()[0] == "lives" and r.err.count("warning: ") == 3 and "vminfo:vmlinux::zfod is left out: " in r.err and "fsinfo:::read is left out: " in r.err, "with -Z", r)
+r = descry("-q", "-Z", "-n", "vfs:::read, io:nfs::start { @ = count(); } vminfo:::zfod { @ = count(); } BEGIN { printf(\"lives\\n\"); exit(0); }")
+check(r.out.split()[0] == "lives" and r.err.count("warning: ") == 3 and "vminfo:vmlinux::zfod is left out: " in r.err and "vfs:::read is left out: " in r.err, "with -Z", r)
 # what Linux does not do at all: the probe is one that never fires
 r = descry("-q", "-n", "vminfo:::pgrec, sysinfo:::ufsiget { @ = count(); } BEGIN { printf(\"lives\\n\"); exit(0); }")
 check(r.out.split()[0] == "lives" and r.err.count("warning: ") == 2 and "vminfo:vmlinux::pgrec never fires: Linux takes no page back" in r.err, "never", r)
+
+# operations on open files
+with open(TMP + "/file", "w") as f:
+    f.write("x" * 12345)
+WORK = """import os, fcntl, mmap
+f = os.open("%s/file", os.O_RDWR)
+while os.read(f, 5000): pass
+os.write(f, b"yy"); os.pwrite(f, b"zzz", 3); os.lseek(f, 0, 0); os.fsync(f); os.ftruncate(f, 8192); os.fchmod(f, 0o600); fcntl.lockf(f, fcntl.LOCK_EX)
+m = mmap.mmap(f, 8192); m.close(); fcntl.fcntl(f, fcntl.F_GETFD); os.close(f); os.listdir("%s")""" % (TMP, TMP)
+r = descry("--json", "-n", 'fsinfo::: /pid == $target && args[0]->fi_pathname == $$1/ { @n[probename] = count(); @b[probename] = sum(args[1]); @s[probename] = sum(arg1); }'
+           'fsinfo:::readdir /pid == $target && args[0]->fi_pathname == $$2/ { @d[args[1] > 0 ? "some" : "end", args[0]->fi_name, args[0]->fi_fs != ""] = count(); }', TMP + "/file", TMP,
+           c="%s -c %s" % (sys.executable, shlex.quote(WORK)))
+n, b = r.aggs("n"), r.aggs("b")
+check({k: n.get(k) for k in ("open", "read", "write", "seek", "fsync", "space", "setattr", "frlock", "close")} ==
+      {"open": 1, "read": 4, "write": 2, "seek": 1, "fsync": 1, "space": 1, "setattr": 1, "frlock": 1, "close": 2}, "fsinfo: mmap closes a descriptor of its own", n)
+check(b.get("read") == 12345 and b.get("write") == 5 and b.get("map") == 8192 and r.aggs("s") == b, "fsinfo: bytes", b)
+check(r.aggs("d").get(("some", os.path.basename(TMP), 1)) == 1 and r.aggs("d").get(("end", os.path.basename(TMP), 1)) == 1, "fsinfo: readdir", r.aggs("d"))
 
 # counters by their older names, functions of other systems
 for there, here in ("mib:::udpInDatagrams", "udpHCInDatagrams"), ("mib:ip::ipInReceives", None), ("mib:::ipInReceives", "ipIfStatsHCInReceives"), ("sysinfo:unix:idle_enter:idlethread", "idlethread"):

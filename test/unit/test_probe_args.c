@@ -261,8 +261,9 @@ static void check_available(void *arg, struct probe *p)
 
 static void test_available(void **state)
 {
-	static const char *const names[] = { "sched",   "proc", "io",  "vminfo", "ip",
-					     "sysinfo", "tcp",  "udp", "mib",    "lockstat" };
+	static const char *const names[] = { "sched", "proc",    "io",      "vminfo",
+					     "ip",    "sysinfo", "fsinfo",  "tcp",
+					     "udp",   "mib",     "lockstat" };
 	struct world *w = world(state);
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {

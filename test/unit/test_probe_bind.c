@@ -205,8 +205,9 @@ static void bind_args(void *arg, struct probe *p)
 
 static void test_every_argument(void **state)
 {
-	static const char *const names[] = { "sched",   "proc", "io",  "vminfo", "ip",
-					     "sysinfo", "tcp",  "udp", "mib",    "lockstat" };
+	static const char *const names[] = { "sched", "proc",    "io",      "vminfo",
+					     "ip",    "sysinfo", "fsinfo",  "tcp",
+					     "udp",   "mib",     "lockstat" };
 	struct type_graph *types = type_graph_new();
 	struct symbols *symbols = symbols_new();
 	struct probe_set ps;

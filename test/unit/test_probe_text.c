@@ -96,8 +96,9 @@ static void parse_texts(void *arg, struct probe *p)
 
 static void test_provider_texts(void **state)
 {
-	static const char *const names[] = { "sched",   "proc", "io",  "vminfo", "ip",
-					     "sysinfo", "tcp",  "udp", "mib",    "lockstat" };
+	static const char *const names[] = { "sched", "proc",    "io",      "vminfo",
+					     "ip",    "sysinfo", "fsinfo",  "tcp",
+					     "udp",   "mib",     "lockstat" };
 	struct world *w = *state;
 
 	if (access("/sys/kernel/btf/vmlinux", R_OK))
