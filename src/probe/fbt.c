@@ -57,11 +57,16 @@ static void leave_out_blacklist(struct fbt *f)
 	}
 }
 
+/* BTF is asked where there is any: the kernel takes 30 ms to write /proc/kallsyms. */
 static bool has_fprobes(struct probe_set *ps)
 {
 	uint64_t addr;
+	type_id t;
 
-	return symbols_kernel_addr(ps->symbols, NULL, "register_fprobe_ips", &addr);
+	if (type_kernel_func(ps->types, "register_fprobe_ips", &t))
+		return true;
+	return type_kernel_err(ps->types) &&
+	       symbols_kernel_addr(ps->symbols, NULL, "register_fprobe_ips", &addr);
 }
 
 /* NULL when functions can be probed, else the reason why not. */
@@ -69,15 +74,11 @@ static const char *unavailable(struct probe_set *ps)
 {
 	const char *why;
 
-	if (!access("/sys/bus/event_source/devices/kprobe/type", R_OK))
+	if (!access("/sys/bus/event_source/devices/kprobe/type", R_OK) || has_fprobes(ps))
 		return symbols_kernel_err(ps->symbols);
-	if (symbols_kernel_err(ps->symbols))
-		return symbols_kernel_err(ps->symbols);
-	if (has_fprobes(ps))
-		return NULL;
 	why = ps->fentry_refusal ? ps->fentry_refusal(ps->types) : "";
 	if (!why)
-		return NULL;
+		return symbols_kernel_err(ps->symbols);
 	return arena_printf(&ps->arena,
 			    "this kernel is built without kprobes and fprobes (CONFIG_KPROBES, "
 			    "CONFIG_FPROBE)%s%s",
