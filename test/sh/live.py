@@ -83,13 +83,33 @@ def start(*args, c=None, env=None, **more):
     return argv, proc, time.monotonic()
 
 
+def descendants(pid):
+    """Its children and theirs, without descry's own (its watchdog ends by itself)."""
+    found = []
+    for child in map(int, filter(str.isdigit, os.listdir("/proc"))):
+        try:
+            with open("/proc/%d/stat" % child) as f:
+                name, rest = f.read().split("(", 1)[1].rsplit(")", 1)
+        except OSError:
+            continue
+        if int(rest.split()[1]) == pid and name != "descry-watch":
+            found += [child] + descendants(child)
+    return found
+
+
 def finish(started, timeout=40):
     argv, proc, begun = started
     try:
         out, err = proc.communicate(timeout=timeout)
         rc = proc.returncode
     except subprocess.TimeoutExpired:
+        below = descendants(proc.pid)
         proc.kill()
+        for pid in below: # what waits would keep the pipes open
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
         out, err = proc.communicate()
         rc = "timeout"
     if proc.objects:
