@@ -425,6 +425,7 @@ struct wire_area {
 	uint64_t unwind_version; /* of the unwind tables; odd: being written */
 	uint64_t event;          /* offset in a thread slot of its struct wire_event, 0 none */
 	struct wire_task_layout task;
+	uint64_t bell; /* address of what threads that wait for the tracer look at, 0 none: its watchdog's */
 };
 
 /* At the start of the shared mapping. */

@@ -8,9 +8,44 @@ from live import *
 EXECS = os.path.join(BUILD, "test", "tracee_execs")
 MARK = "pid$target:tracee_execs:execs_mark:entry { @ = count(); @n[arg0] = count(); }"
 
+preload, waits, go = (os.path.join(TMP, name) for name in ("preload", "waits", "go"))
+for path in preload, waits, go:
+    os.mkfifo(path)
+
 
 def counts(text):
     return {int(a): int(b) for a, b in re.findall(r"^ +(\d+) +(\d+)$", text, re.M)}
+
+
+def proc_has(program, file, text):
+    """The file in /proc of the process with this command line: does a line match?"""
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open("/proc/%s/cmdline" % pid) as f:
+                if f.read() != "\0".join(program) + "\0":
+                    continue
+            with open("/proc/%s/%s" % (pid, file)) as f:
+                return re.search(text, f.read(), re.M)
+        except OSError:
+            pass
+    return None
+
+
+def writes(path, text=b""):
+    try:
+        fd = os.open(path, os.O_WRONLY | os.O_NONBLOCK)
+    except OSError: # nobody reads yet
+        return False
+    os.write(fd, text)
+    os.close(fd)
+    return True
+
+
+def until(s, *conditions):
+    end = time.monotonic() + 20
+    for c in conditions:
+        while not c() and s[1].poll() is None and time.monotonic() < end:
+            time.sleep(0.002)
 
 
 # every program of a chain, by every way
@@ -45,8 +80,14 @@ r = descry("-q", "-x", "engine=inproc", "-n", d, c="env env env echo x")
 check(re.search(r"^ +echo +1$", r.out, re.M), "system calls", r)
 
 # a running process
-p = subprocess.Popen(["sh", "-c", "sleep 1; exec env env sh -c 'echo a; echo b'"], stdout=subprocess.PIPE, text=True)
-r = descry("-q", "-x", "engine=inproc", "-p", str(p.pid), "-n", "pid$target:libc.so.6:write:entry { @[execname, arg2] = count(); }")
+SH = "sh", "-c", "read x <%s; exec env env sh -c 'echo a; echo b'" % go
+p = subprocess.Popen(SH, stdout=subprocess.PIPE, text=True)
+while not proc_has(SH, "syscall", r"^257 ") and p.poll() is None:
+    time.sleep(0.002)
+s = start("-q", "-x", "engine=inproc", "-p", str(p.pid), "-n", "pid$target:libc.so.6:write:entry { @[execname, arg2] = count(); }")
+until(s, lambda: proc_has(SH, "maps", "/memfd:descry"), lambda: writes(go, b"\n"))
+r = finish(s)
+writes(go, b"\n") # it may wait still
 check(p.communicate()[0] == "a\nb\n" and re.search(r"^ +sh +2 +2$", r.out, re.M), "a running process", r)
 
 # attempts that fail, and programs that are slow to start, cost the program nothing but a moment
@@ -55,6 +96,25 @@ os.mkfifo(fifo)
 for args, follow, want in ("waits", [], "0 interrupted"), ("stuck", [], "in time"), ("slow " + fifo, ["-x", "follow"], "in time"):
     r = descry("-q", "-x", "engine=inproc", *follow, "-n", MARK, c="%s %s" % (EXECS, args))
     check(want in r.out and r.rc == 0, args, r)
+
+# A program that the tracer has let go on because it was slow to start is traced when it has; so is one whose call of execve(2) the
+# tracer came too late to.
+CAT = "cat", waits
+reads = "pid$target:libc.so.6:read:entry { @[execname] = count(); }"
+traced_cat = lambda: proc_has(CAT, "maps", "/memfd:descry")
+s = start("-q", "-x", "engine=inproc", "-x", "follow", "-n", reads, c="sh -c 'LD_PRELOAD=%s cat %s; :'" % (preload, waits))
+until(s, lambda: proc_has(CAT, "status", r"^TracerPid:\s+0"), lambda: writes(preload), traced_cat, lambda: writes(waits))
+r = finish(s)
+check(any(k == ("cat",) for k, n in r.table()), "slow to start", r)
+SH = "sh", "-c", "read x <%s; cat %s; :" % (go, waits)
+s = start("-q", "-x", "engine=inproc", "-x", "follow", "-n", reads, c=shlex.join(SH))
+until(s, lambda: proc_has(SH, "maps", "/memfd:descry"), lambda: proc_has(SH, "syscall", r"^257 "))
+s[1].send_signal(signal.SIGSTOP)
+until(s, lambda: writes(go, b"\n"), lambda: proc_has(CAT, "syscall", r"^257 "))
+s[1].send_signal(signal.SIGCONT)
+until(s, traced_cat, lambda: writes(waits))
+r = finish(s)
+check(any(k == ("cat",) for k, n in r.table()), "the tracer was late", r)
 
 # a library that comes while an attempt is followed is looked at soon after it has failed
 lib = os.path.join(TMP, "libreload.so")

@@ -1,7 +1,8 @@
 /* How a traced process calls its tracer: a probe of ours, in a place that tells of something the tracer has to do before the
  * thread goes on (libraries that come, loads.c; a program about to be executed, execs.c), writes down what it is, adds one to
- * a word in shared memory, which wakes the tracer, and waits until that has been answered: for a fifth of a second at most, and
- * not at all when the tracer does not look (it says so with every look: what is dead or stopped is waited for once).
+ * a word in shared memory, which wakes the tracer, and waits until that has been answered: for BELL_MS at most (a tracer on a busy
+ * machine may need them), and not at all when the tracer does not look (it says so with every look: one that is stopped is waited
+ * for once). One that has ended is not waited for: its watchdog answers.
  */
 #define _GNU_SOURCE
 #include <assert.h>
@@ -62,7 +63,7 @@ __asm__(".pushsection .rodata\n"
 	"	mov $1, %edx\n"
 	"	mov $202, %eax\n"
 	"	syscall\n"
-	"	push $10\n"
+	"	push $75\n"                     /* BELL_MS / 20 */
 	"5:	mov 64(%r8), %edx\n"
 	"	mov %edx, %eax\n"
 	"	sub %r9d, %eax\n"
@@ -113,8 +114,10 @@ bool bell_hang(struct inproc_engine *e)
 {
 	if (!e->bell)
 		e->bell = (struct inproc_bell *)area_alloc_shared(e, sizeof(*e->bell));
-	if (e->bell)
+	if (e->bell) {
+		e->area->bell = (uintptr_t)e->bell;
 		e->bell->on = 1; /* we shall look soon */
+	}
 	return e->bell;
 }
 
@@ -203,19 +206,28 @@ void bell_take(struct inproc_engine *e)
 	}
 }
 
+static void answer(struct inproc_bell *b, uint32_t seen)
+{
+	__atomic_store_n(&b->answered, seen, __ATOMIC_RELEASE);
+	syscall(SYS_futex, &b->answered, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
 void bell_answer(struct inproc_engine *e)
 {
-	if (!e->bell || e->bell->answered == e->bell_seen)
-		return;
-	__atomic_store_n(&e->bell->answered, e->bell_seen, __ATOMIC_RELEASE);
-	syscall(SYS_futex, &e->bell->answered, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+	if (e->bell && e->bell->answered != e->bell_seen)
+		answer(e->bell, e->bell_seen);
+}
+
+void bell_silence(struct inproc_bell *b)
+{
+	__atomic_store_n(&b->on, 0, __ATOMIC_SEQ_CST);
+	answer(b, __atomic_load_n(&b->asked, __ATOMIC_SEQ_CST));
 }
 
 void bell_stop(struct inproc_engine *e)
 {
 	if (!e->bell)
 		return;
-	__atomic_store_n(&e->bell->on, 0, __ATOMIC_SEQ_CST);
-	e->bell_seen = __atomic_load_n(&e->bell->asked, __ATOMIC_SEQ_CST);
-	bell_answer(e);
+	bell_silence(e->bell);
+	e->bell_seen = e->bell->answered;
 }

@@ -26,7 +26,7 @@
 enum {
 	CALL_MS = 200,      /* how long a call of execve(2) may take */
 	CALL_MAX_MS = 1000, /* and on a busy machine, when it is seen that it is under way */
-	START_MS = 500,     /* and the program's dynamic linker */
+	START_MS = 500,     /* and the program's dynamic linker, from one system call to the next */
 	STAY_NS = 5000000,
 };
 
@@ -191,6 +191,16 @@ static void again(struct inproc_engine *e, uint32_t i, uint64_t path)
 	*x = e->execs.v[--e->execs.n];
 }
 
+/* One that is not found any more may be a child of vfork(2) that was not waited for, and has executed. Its parent's number and
+ * its own say so, not what stands in shared memory. */
+static void asked_late(struct inproc_engine *e, pid_t pid)
+{
+	if (e->area->follow && process_status(pid, "Tgid:", 0) == (uint32_t)pid &&
+	    process_status(pid, "NSpid:", PROCESS_STATUS_LAST) == (uint32_t)pid &&
+	    find_process(e, (pid_t)process_status(pid, "PPid:", 0)))
+		process_slow(e, pid);
+}
+
 void execs_asked(struct inproc_engine *e, pid_t own_tid, uint64_t path)
 {
 	struct inproc_exec x = { 0 };
@@ -198,6 +208,8 @@ void execs_asked(struct inproc_engine *e, pid_t own_tid, uint64_t path)
 
 	(void)processes_adopt(e); /* a child that has only just begun */
 	x.tid = find_thread(e, own_tid);
+	if (!x.tid)
+		asked_late(e, own_tid);
 	x.pid = x.tid ? (pid_t)process_status(x.tid, "Tgid:", 0) : 0;
 	for (uint32_t i = 0; i < e->execs.n; i++)
 		if (e->execs.v[i].tid == x.tid) {
@@ -230,6 +242,8 @@ static void executed(struct inproc_engine *e, pid_t pid)
 
 	if (!err)
 		process_executed(e, pid, c);
+	else if (err->code == ETIMEDOUT)
+		process_slow(e, pid);
 	else if (err->code != ESRCH && !find_process(e, pid))
 		inproc_blind(e, "%s: it is not followed", err->text);
 	err_free(err);

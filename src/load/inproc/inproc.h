@@ -358,6 +358,8 @@ void processes_look(struct inproc_engine *e);
 bool process_holds(const struct inproc_engine *e, pid_t pid);
 /* The process, which may not be known yet, is stopped in a program that it has just executed: traced from there. */
 void process_executed(struct inproc_engine *e, pid_t pid, struct control *c);
+/* It has executed a program whose libraries are not there yet, and runs: it is attached to when they are. */
+void process_slow(struct inproc_engine *e, pid_t pid);
 /* What it has mapped stays known when it has ended, if the program prints names of its addresses. */
 void process_remember(struct inproc_engine *e, pid_t pid);
 /* Opens p->mem: it is attached, or about to go on as such. */
@@ -402,7 +404,7 @@ struct inproc_bell {
 bool bell_hang(struct inproc_engine *e);
 /* Code that a stub of INPROC_LOADS or INPROC_EXECS calls: written at `mem`, to run anywhere; at most BELL_ROOM bytes. It rings
  * while the uint64_t at armed is not 0 and the uint32_t at quiet is 0. what: as in struct inproc_ask, 0: the thread's id. */
-enum { BELL_ROOM = 384 };
+enum { BELL_ROOM = 384, BELL_MS = 1500 };
 void bell_code(const struct inproc_engine *e, uint64_t armed, uint64_t quiet, uint32_t what,
 	       uint8_t *mem);
 /* Waits for what poll() would, or until somebody asks. */
@@ -411,6 +413,8 @@ bool bell_rings(const struct inproc_engine *e);
 /* What was asked goes to loads_look() and execs_asked(); when that is done it is answered. */
 void bell_take(struct inproc_engine *e);
 void bell_answer(struct inproc_engine *e);
+/* Nobody answers any more: lets all go on that wait. */
+void bell_silence(struct inproc_bell *b);
 /* Nobody is to wait for us any more. */
 void bell_stop(struct inproc_engine *e);
 

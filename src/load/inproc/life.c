@@ -287,11 +287,32 @@ static void follow_exec(struct inproc_engine *e, uint32_t i)
 	err_free(err);
 }
 
+/* Its number in e->processes, e->processes.n none. */
+static uint32_t find_number(const struct inproc_engine *e, pid_t pid)
+{
+	uint32_t i = 0;
+
+	while (i < e->processes.n &&
+	       (e->processes.v[i].pid != pid ||
+		(!e->processes.v[i].attached && !e->processes.v[i].exec_tries)))
+		i++;
+	return i;
+}
+
+/* One that is known by the program that it has executed. */
+static void add_executed(struct inproc_engine *e, pid_t pid)
+{
+	vec_push(&e->processes, inproc_process_of(pid));
+	vec_last(&e->processes)->root = 0; /* not its own */
+	vec_last(&e->processes)->root = root_of(e, pid);
+	events_exec_first(e, pid);
+}
+
 void process_executed(struct inproc_engine *e, pid_t pid, struct control *c)
 {
-	struct inproc_process *p = NULL;
+	const uint32_t i = find_number(e, pid);
+	struct inproc_process *p;
 	struct err *err;
-	uint32_t i = 0;
 
 	if (e->area->process_count >= WIRE_PROCESSES_MAX) {
 		control_free(c);
@@ -301,18 +322,10 @@ void process_executed(struct inproc_engine *e, pid_t pid, struct control *c)
 			WIRE_PROCESSES_MAX - 1);
 		return;
 	}
-	while (i < e->processes.n &&
-	       (e->processes.v[i].pid != pid ||
-		(!e->processes.v[i].attached && !e->processes.v[i].exec_tries)))
-		i++;
-	if (i == e->processes.n) {
-		vec_push(&e->processes, inproc_process_of(pid));
-		vec_last(&e->processes)->root = 0; /* not its own */
-		vec_last(&e->processes)->root = root_of(e, pid);
-		events_exec_first(e, pid);
-	} else {
+	if (i == e->processes.n)
+		add_executed(e, pid);
+	else
 		leave_program(e, &e->processes.v[i]);
-	}
 	e->caught = c;
 	err = enter_next(e, i);
 	p = &e->processes.v[i];
@@ -320,6 +333,14 @@ void process_executed(struct inproc_engine *e, pid_t pid, struct control *c)
 	if (err)
 		inproc_blind(e, "%s", err->text);
 	err_free(err);
+}
+
+void process_slow(struct inproc_engine *e, pid_t pid)
+{
+	if (find_number(e, pid) < e->processes.n)
+		return;
+	add_executed(e, pid);
+	vec_last(&e->processes)->exec_tries = EXEC_TRIES;
 }
 
 /* By `descry heal --force`, or by the process itself. It is not traced again. */
@@ -381,7 +402,8 @@ void processes_look(struct inproc_engine *e)
 		if ((!p->attached && !p->exec_tries) || execs_pending(e, p->pid))
 			continue;
 		if (kill(p->pid, 0) && errno == ESRCH) { /* its slots are for others */
-			__atomic_store_n(&w->state, WIRE_PROCESS_GONE, __ATOMIC_RELEASE);
+			if (p->index)
+				__atomic_store_n(&w->state, WIRE_PROCESS_GONE, __ATOMIC_RELEASE);
 			ended(p);
 		} else if (is_gone(e, p->pid)) {
 			if (p->attached && was_undone(e, p))

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/procdir.h"
+#include "load/inproc/inproc.h"
 #include "undo.h"
 
 enum { STOP_MS = 2000, PAUSE_MAX_MS = 1000, HURRY_MS = 60000 };
@@ -161,6 +162,8 @@ static void watch(const struct watched *w, int pidfd)
 	p = (struct pollfd){ .fd = 3, .events = POLLIN };
 	while (poll(&p, 1, -1) < 0 && errno == EINTR)
 		;
+	if (w->area->bell)
+		bell_silence((struct inproc_bell *)w->area->bell);
 	undo_processes(w, nice);
 	_exit(0);
 }

@@ -15,6 +15,8 @@
 enum { EXEC_OPTIONS = PTRACE_O_TRACEEXEC | PTRACE_O_TRACESYSGOOD, LET_GO_MS = 100 };
 /* arch_prctl(2), set_tid_address(2), and one that comes when the thread knows its number. */
 enum { KNOWN_CALLS = 3 };
+/* How much longer than between two system calls a program is waited for in all. */
+enum { STARTS_MAX = 6 };
 
 struct err *control_exec_watch(pid_t tid, pid_t pid)
 {
@@ -109,7 +111,7 @@ static int next_call(pid_t pid, bool *inside, uint64_t deadline)
 
 struct err *control_exec_hold(pid_t pid, int timeout_ms, struct control **ret)
 {
-	uint64_t deadline = now_ns() + (uint64_t)timeout_ms * 1000000;
+	const uint64_t ns = (uint64_t)timeout_ms * 1000000, end = now_ns() + STARTS_MAX * ns;
 	struct user_regs_struct r = { 0 };
 	struct control *c = NULL;
 	struct err *e = control_new(pid, &c);
@@ -121,7 +123,9 @@ struct err *control_exec_hold(pid_t pid, int timeout_ms, struct control **ret)
 	if (!e)
 		e = control_check_class(c);
 	while (!e && come > 0 && (control_auxv(c, AT_BASE) ? known < KNOWN_CALLS : inside)) {
-		come = next_call(pid, &inside, deadline);
+		const uint64_t deadline = now_ns() + ns;
+
+		come = next_call(pid, &inside, deadline < end ? deadline : end);
 		if (come > 0 && ptrace(PTRACE_GETREGS, pid, 0, &r) < 0)
 			come = -1;
 		known += r.fs_base != 0;

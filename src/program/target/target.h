@@ -131,8 +131,8 @@ bool control_exec_comes(pid_t tid);
 enum control_exec { CONTROL_EXEC_NOT_YET, CONTROL_EXEC_DONE, CONTROL_EXEC_GONE };
 /* pid: its process's, which it becomes by executing. */
 enum control_exec control_exec_look(pid_t tid, pid_t pid);
-/* DONE: the new program goes on, timeout_ms at most, until its libraries are mapped and it has a thread pointer, and is held
- * there; an error lets it go. */
+/* DONE: the new program goes on, timeout_ms at most from one system call to the next and six times that in all, until its
+ * libraries are mapped and it has a thread pointer, and is held there; an error lets it go. */
 struct err *control_exec_hold(pid_t pid, int timeout_ms, struct control **ret);
 /* A thread that another one's execve(2) has ended. */
 void control_exec_forget(pid_t tid);
