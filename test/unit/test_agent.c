@@ -1323,6 +1323,7 @@ TEST(test_storm)
 	pthread_t sender, consumer;
 	pid_t tid = gettid();
 	struct timespec start, t;
+	int64_t ms;
 
 	storm.flaps = pages(1);
 	guarded();
@@ -1338,7 +1339,9 @@ TEST(test_storm)
 		if (!sigsetjmp(storm.here, 1)) /* a fault of the program's own */
 			*(volatile uint8_t *)8 = 1;
 		clock_gettime(CLOCK_MONOTONIC, &t);
-	} while ((t.tv_sec - start.tv_sec) * 1000 + (t.tv_nsec - start.tv_nsec) / 1000000 < 700);
+		ms = (t.tv_sec - start.tv_sec) * 1000 + (t.tv_nsec - start.tv_nsec) / 1000000;
+		/* on a busy machine the others get their turn later */
+	} while (ms < 700 || (ms < 60000 && (!storm.faults || storm.fired <= 1000)));
 	storm.stop = true;
 	CHECK(!pthread_join(sender, NULL) && !pthread_join(consumer, NULL));
 	CHECK(storm.last == storm.records && storm.records + storm.dropped == storm.fired);
