@@ -50,8 +50,8 @@ for engine in ["inproc"] + ["kernel"] * permitted:
 if permitted:
     proc = subprocess.Popen([INSIDE, "threads", "6000000"], stdout=subprocess.PIPE)
     time.sleep(0.1)
-    s = start("-q", "-x", "engine=inproc", "-n", "pid$target:a.out:work:entry { @ = count(); } tick-3s { exit(0); }", "-p", str(proc.pid))
-    limit = time.monotonic() + 10
+    s = start("-q", "-x", "engine=inproc", "-n", "pid$target:a.out:work:entry { @ = count(); }", "-p", str(proc.pid))
+    limit = time.monotonic() + 60
     while "descry-island" not in open("/proc/%d/maps" % proc.pid).read() and time.monotonic() < limit and proc.poll() is None:
         time.sleep(0.01)
     time.sleep(0.1)
@@ -59,6 +59,7 @@ if permitted:
     check("traced from inside" in r.err or proc.poll() is not None, "a uprobe where we have patched", r)
     r = descry("-q", "-x", "engine=kernel", "-n", "pid$target:a.out:work:entry { @ = count(); } tick-50ms { exit(0); }", "-p", str(proc.pid))
     check(r.rc == 0, "in front of it, at endbr64, it may be", r)
+    s[1].send_signal(signal.SIGINT)
     check(finish(s).rc == 0, "traced")
     out = proc.communicate()[0].decode()
     check("0 wrong" in out and proc.returncode == 0, "it lives", out, proc.returncode)
@@ -69,7 +70,7 @@ time.sleep(0.2)
 for i in range(5):
     if proc.poll() is not None:
         break
-    r = finish(start("-q", "-x", "engine=inproc", "-n", "pid$target:a.out:work:entry { @ = count(); } tick-50ms { exit(0); }", "-p", str(proc.pid)))
+    r = finish(start("-q", "-x", "engine=inproc", "-n", "pid$target:a.out:work:entry { @ = count(); n++; } tick-50ms /n >= 10/ { exit(0); }", "-p", str(proc.pid)))
     if proc.poll() is None: # else it may have ended before it was attached to
         check(r.rc == 0, "attached", r)
         check("/memfd:descry" not in open("/proc/%d/maps" % proc.pid).read(), "no mapping is left")
