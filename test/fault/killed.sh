@@ -29,10 +29,27 @@ def dead(proc):
         return True
 
 
+def is_stopped(pid):
+    """By a signal or a tracer."""
+    try:
+        return open("/proc/%s/stat" % pid).read().rsplit(")", 1)[1].split()[0] in "tT"
+    except OSError:
+        return False
+
+
 def steps(tracee):
     tracee.send_signal(signal.SIGTERM)
-    out, _ = tracee.communicate(timeout=10)
+    out, _ = tracee.communicate(timeout=30)
     return numbers(out.decode()).get("steps", 0)
+
+
+def until(fn, seconds=30):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if fn():
+            return True
+        time.sleep(0.01)
+    return False
 
 
 # -p: while it compiles, attaches, traces, detaches (after ^C)
@@ -65,18 +82,10 @@ def text_bytes():
 
 clean = text_bytes()
 s = start("-q", "-p", str(tracee.pid), "-n", PROGRAM)
-for _ in range(200):
-    time.sleep(0.02)
-    if text_bytes() != clean:
-        break
-check(text_bytes() != clean, "a probe shows in the text while it is on")
+check(until(lambda: text_bytes() != clean), "a probe shows in the text while it is on")
 s[1].kill()
 s[1].communicate()
-for _ in range(100):
-    time.sleep(0.02)
-    if text_bytes() == clean:
-        break
-check(text_bytes() == clean, "the text is restored after kill -9", text_bytes(), clean)
+check(until(lambda: text_bytes() == clean), "the text is restored after kill -9", text_bytes(), clean)
 check(steps(tracee) > 0, "and runs")
 
 # -c: the command may die with the tracer that holds it before its first instruction, but never stays stopped
@@ -88,22 +97,15 @@ for ms in 2, 8, 15, 25, 40, 80, 200:
     s[1].stdout.close()
     s[1].stderr.close()
     s[1].wait()
-    time.sleep(0.1)
     for pid in [p for p in os.listdir("/proc") if p.isdigit()]:
         try:
             if marker.encode() not in open("/proc/%s/cmdline" % pid, "rb").read():
                 continue
-            state = open("/proc/%s/stat" % pid).read().rsplit(")", 1)[1].split()[0]
-            check(state not in "tT", "the command stays stopped", ms, state)
+            check(until(lambda: not is_stopped(pid)), "the command stays stopped", ms)
             os.kill(int(pid), signal.SIGKILL)
         except OSError:
             pass
 
-for _ in range(50):
-    more = programs() - before - held()
-    if not more:
-        break
-    time.sleep(0.1)
-check(not more, "programs left in the kernel", more)
+check(until(lambda: not programs() - before - held()), "programs left in the kernel", programs() - before - held())
 done()
 END
