@@ -230,8 +230,10 @@ static bool check_limits(struct run *r)
 		}
 		if (v->num <= limits[i].most)
 			continue;
-		fprintf(stderr, "%s: %s=%lld: %lld is the most there can be, and used\n",
-			r->c->progname, name, (long long)v->num, (long long)limits[i].most);
+		if (r->c->mode != CMD_COMPILE)
+			fprintf(stderr, "%s: %s=%lld: %lld is the most there can be, and used\n",
+				r->c->progname, name, (long long)v->num,
+				(long long)limits[i].most);
 		v->num = limits[i].most;
 	}
 	if (cpu < sysconf(_SC_NPROCESSORS_CONF))

@@ -471,7 +471,8 @@ static void gen_segment(struct gen *g, const struct node *from, const struct nod
 			describe(&s, st->block.body);
 			speculative |= st->block.body->id->subr == SUBR_SPECULATE;
 		}
-	if (default_action) {
+	/* a speculation that nothing is put into shows when it is committed that its probe fired */
+	if (default_action || (speculative && !s.actions.n)) {
 		(void)add_action(&s, ACT_DEFAULT, NULL);
 		s.prints = true;
 	}

@@ -248,6 +248,15 @@ static bool has_stack(const struct tuple_layout *l)
 
 static uint32_t agg_entries(struct gen *g, const struct agg *a, const struct tuple_layout *l)
 {
+	uint64_t least = l->size + a->nwords * 8 + sizeof(uint64_t);
+
+	if ((uint64_t)opt_num(g->options, OPT_AGGSIZE) < least) {
+		diag_error(g->diags, a->loc, a->loc, "D_OPT_SIZE",
+			   "aggsize=%lld has no room for one value of @%s, %llu bytes",
+			   (long long)opt_num(g->options, OPT_AGGSIZE), a->name,
+			   (unsigned long long)least);
+		g->failed = true;
+	}
 	return l->n ? entries(g, OPT_AGGSIZE, l->size + a->nwords * 8 + ELEMENT_OVERHEAD,
 			      "aggregation @", a->name, a->loc)
 		    : 1;
