@@ -232,8 +232,7 @@ static bool check_limits(struct run *r)
 			continue;
 		if (r->c->mode != CMD_COMPILE)
 			fprintf(stderr, "%s: %s=%lld: %lld is the most there can be, and used\n",
-				r->c->progname, name, (long long)v->num,
-				(long long)limits[i].most);
+				r->c->progname, name, (long long)v->num, (long long)limits[i].most);
 		v->num = limits[i].most;
 	}
 	if (cpu < sysconf(_SC_NPROCESSORS_CONF))

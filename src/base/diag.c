@@ -393,8 +393,10 @@ static void print_dtrace(const struct diags *d, const struct diag *g, const stru
 
 	if (g->level == DIAG_NOTE)
 		return;
-	if (!s && d->nsources)
-		s = &d->sources[d->nsources - 1];
+	/* what has no place is said of the first program, which DTrace would have compiled first */
+	for (uint32_t i = 0; i < d->nsources && !s; i++)
+		if (d->sources[i].kind != SOURCE_LIB)
+			s = &d->sources[i];
 	source_pos(d, g->loc, &name, &line, NULL);
 	fprintf(out, "%s: ", st->progname ? st->progname : "dtrace");
 	if (g->level == DIAG_WARNING)

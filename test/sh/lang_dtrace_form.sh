@@ -21,11 +21,12 @@ check() {
 }
 
 check 0 '^dtrace: error in dt_clause_1 for probe ID 1 (dtrace:::BEGIN): divide-by-zero at BPF pc [1-9]' -n 'BEGIN { x = 0; } BEGIN { trace(1 / x); } BEGIN { exit(0); }'
+check 1 "^dtrace: invalid probe specifier BEGIN: extraneous argument '10'" -n BEGIN -n END 10
 # a clause of two descriptions counts as two
 check 0 '^dtrace: error in dt_clause_2 for probe ID 1 ' -n 'BEGIN, END { x = 0; } BEGIN { trace(1 / x); } BEGIN { exit(0); }'
 check 0 '^dtrace: error in dt_clause_0 for probe ID 1 (dtrace:::BEGIN): couldn.t set option "nosuch" to "1": Invalid option name$' -qn 'BEGIN { setopt("nosuch"); exit(0); }'
 check 0 'Operation illegal when tracing is active$' -qn 'BEGIN { setopt("bufsize", "1m"); exit(0); }'
-check 0 '' -b 1k -b 2g -e
+"$T/dtrace" -b 1k -b 2g -e >"$T/out" 2>&1 && [ ! -s "$T/out" ] || { echo "-e alone"; cat "$T/out"; fail=1; }
 # the preprocessor's lines are the script's
 echo 'BEGIN { trace(NO_SUCH); }' >"$T/cpp.d"
 check 1 "^dtrace: failed to compile script $T/cpp.d: line 1: failed to resolve NO_SUCH" -C -s "$T/cpp.d"
@@ -60,8 +61,8 @@ check 0 '^Disassembly of clause :::BEGIN$' -S -e -n 'char c; short v; BEGIN { v 
 grep -q '^0000 00000: [0-9a-f][0-9a-f] ' "$T/out" || { cat "$T/out"; fail=1; }
 grep -Eq '^v +[0-9a-f]+ +2 +scl glb - +w +D type \(integer\) \(size 2\)$' "$T/out" || { cat "$T/out"; fail=1; }
 grep -Eq '^pid +[0-9a-f]+ +scl glb - +r +D type \(integer\) \(size 4\)$' "$T/out" || { cat "$T/out"; fail=1; }
-check 0 '' -S -e -n 'this char c; this int v; this char a[5]; this long l; self char x; self long t; BEGIN { this->v = 1; this->a[0] = 1; this->l = 1; self->t = 1; exit(0); }'
-for line in 'v +[0-9a-f]+ +4 +scl loc' 'a +[0-9a-f]+ +8 +scl loc' 'l +[0-9a-f]+ +16 +scl loc' 't +[0-9a-f]+ +0 +scl tls'; do
+check 0 '' -S -e -n 'this char c; this int v; this char a[5]; this long l; char g; short h[5]; string s; self char x; self long t; BEGIN { this->v = 1; this->a[0] = 1; this->l = 1; self->t = 1; h[1] = 2; s = "x"; exit(0); }'
+for line in 'h +[0-9a-f]+ +2 +scl glb' 's +[0-9a-f]+ +16 +scl glb .*size 256'  'v +[0-9a-f]+ +4 +scl loc' 'a +[0-9a-f]+ +8 +scl loc' 'l +[0-9a-f]+ +16 +scl loc' 't +[0-9a-f]+ +0 +scl tls'; do
 	grep -Eq "^$line" "$T/out" || { echo "no line $line"; cat "$T/out"; fail=1; }
 done
 check 0 'args\[0\]: struct mutex \*$' -lvn lockstat:::adaptive-acquire

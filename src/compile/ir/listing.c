@@ -44,10 +44,15 @@ static void look(void *arg, const struct node *n)
 	u->v[i].assigned += assigns && n->op == OP_NONE;
 }
 
+static uint32_t listed_size(struct gen *g, type_id t)
+{
+	return (uint32_t)(type_is_string(g->types, t) ? (uint64_t)opt_num(g->options, OPT_STRSIZE)
+						      : type_size(g->types, t));
+}
+
 static const char *type_words(struct gen *g, type_id t)
 {
-	uint32_t size =
-		(uint32_t)(type_is_string(g->types, t) ? g->strsize : type_size(g->types, t));
+	uint32_t size = listed_size(g, t);
 	const char *kind = type_is_pointer(g->types, t)                                 ? "pointer"
 			   : type_is_scalar(g->types, t)                                ? "integer"
 			   : type_kind(g->types, type_strip(g->types, t)) == TYPE_ARRAY ? "array"
@@ -68,18 +73,18 @@ static uint32_t alignment_of(struct gen *g, type_id t)
 	return type_is_scalar(g->types, s) ? (uint32_t)type_size(g->types, s) : 8;
 }
 
-/* As in DTrace's listing, the distance from the first clause-local variable when all lie in memory one behind the other, each
- * aligned as its type is. Scalars are in registers as long as there are enough; a thread's variables are each at offset 0 of
- * their own storage. */
-static uint32_t local_offset(struct gen *g, const struct variable *var)
+/* As in DTrace's listing, the distance from the first variable of its scope when all lie one behind the other in the order of
+ * declaration, each aligned as its type is; a thread's variables are each at offset 0 of their own storage. Where they really lie
+ * is what the instructions of the listing show: clause-local scalars are in registers, strings have room for a word more. */
+static uint32_t listed_offset(struct gen *g, const struct variable *var)
 {
 	uint32_t at = 0;
 
 	for (uint32_t i = 0; i <= var->index; i++) {
 		const struct variable *v = g->b->vars.v[i];
-		uint32_t size = (uint32_t)type_size(g->types, v->type), align;
+		uint32_t size = listed_size(g, v->type), align;
 
-		if (v->scope != SCOPE_THIS)
+		if (v->scope != var->scope || v->assoc || v->local)
 			continue;
 		align = type_is_sou(g->types, v->type) || type_is_string(g->types, v->type)
 				? 8
@@ -110,10 +115,7 @@ static struct image_var describe(struct gen *g, uint32_t i)
 	r.type = type_words(g, v->type);
 	/* elements of arrays lie in maps of their own */
 	r.placed = !v->assoc;
-	if (v->scope == SCOPE_THIS)
-		r.offset = local_offset(g, v);
-	else if (v->scope == SCOPE_NONE)
-		r.offset = g->vars[i].offset;
+	r.offset = v->scope == SCOPE_SELF ? 0 : listed_offset(g, v);
 	return r;
 }
 
