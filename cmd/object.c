@@ -6,6 +6,7 @@
  */
 #define _GNU_SOURCE /* memfd_create */
 #include <errno.h>
+#include <gelf.h>
 #include <sys/mman.h>
 
 #include "base/io.h"
@@ -13,7 +14,7 @@
 #include "header.h"
 #include "program/object/calls.h"
 
-enum { LINKTYPE_DOF = 1 }; /* of option linktype */
+enum { LINKTYPE_ELF, LINKTYPE_DOF, LINKTYPE_ELFDOF }; /* of option linktype */
 
 struct build {
 	struct cmdline *c;
@@ -41,7 +42,7 @@ static void define_flag(FILE *out, const char *provider, const struct provider_p
 
 static bool wants_dof(const struct build *b)
 {
-	return opt_num(b->bind->options, OPT_LINKTYPE) == LINKTYPE_DOF;
+	return opt_num(b->bind->options, OPT_LINKTYPE) != LINKTYPE_ELF;
 }
 
 /* Of copies of a function the linker keeps one: the others' sites are the same. */
@@ -139,6 +140,32 @@ static void put_places(const struct build *b, FILE *out)
 	}
 }
 
+/* Writes the DOF of the object alone. Addresses in it are those of an object that is not linked yet. */
+static int write_dof(const struct build *b, const char *name, char *object, size_t len)
+{
+	Elf *elf = elf_version(EV_CURRENT) == EV_NONE ? NULL : elf_memory(object, len);
+	Elf_Data *data = NULL;
+	Elf_Scn *scn = NULL;
+	size_t names;
+	int status;
+
+	while (elf && !data && !elf_getshdrstrndx(elf, &names) && (scn = elf_nextscn(elf, scn))) {
+		GElf_Shdr h;
+		const char *section =
+			gelf_getshdr(scn, &h) ? elf_strptr(elf, names, h.sh_name) : NULL;
+
+		if (section && !strcmp(section, CALLS_DOF_SECTION))
+			data = elf_rawdata(scn, NULL);
+	}
+	if (data)
+		status = header_write_file(b->c, name, data->d_buf, data->d_size);
+	else
+		status = say(b, err_new(0,
+					"no object file calls a probe: there is no DOF to write"));
+	elf_end(elf);
+	return status;
+}
+
 /* The compiler writes to memory: what goes wrong with the file is ours to say. */
 static int make_object(const struct build *b)
 {
@@ -165,7 +192,11 @@ static int make_object(const struct build *b)
 		return 1;
 	}
 	e = io_read_file(path, &object, &len);
-	return e ? say(b, e) : header_write_file(b->c, name, object, len);
+	if (e)
+		return say(b, e);
+	if (opt_num(b->bind->options, OPT_LINKTYPE) == LINKTYPE_DOF)
+		return write_dof(b, name, object, len);
+	return header_write_file(b->c, name, object, len);
 }
 
 /* Objects are changed last: a run that fails leaves them as they were. */

@@ -155,10 +155,10 @@ def build(cc, flags, linktype, ld, more=""):
 
 
 compilers = [cc for cc in ("gcc", "clang") if shutil.which(cc)]
-ways = [("gcc", "-O2", "elf", ld, "") for ld in LINKERS] + [("gcc", "-O2", "dof", ld, "-Wl,--gc-sections") for ld in LINKERS]
+ways = [("gcc", "-O2", "elf", ld, "") for ld in LINKERS] + [("gcc", "-O2", "elfdof", ld, "-Wl,--gc-sections") for ld in LINKERS]
 ways += [(cc, flags, linktype, "bfd", "") for cc in compilers for flags, linktype in
-         (("-O0", "elf"), ("-O2 -DBY_FLAG", "elf"), ("-O2 -DBY_POINTER", "elf"), ("-O0 -DBY_POINTER", "elf"), ("-O2 -DBY_POINTER", "dof"))]
-ways += [("gcc", "-Os -fno-plt -ffunction-sections", "elf", "bfd", "-Wl,--gc-sections"), ("gcc", "-O2 -fno-plt", "dof", "gold", "")]
+         (("-O0", "elf"), ("-O2 -DBY_FLAG", "elf"), ("-O2 -DBY_POINTER", "elf"), ("-O0 -DBY_POINTER", "elf"), ("-O2 -DBY_POINTER", "elfdof"))]
+ways += [("gcc", "-Os -fno-plt -ffunction-sections", "elf", "bfd", "-Wl,--gc-sections"), ("gcc", "-O2 -fno-plt", "elfdof", "gold", "")]
 for way in ways:
     if way[3] not in LINKERS:
         continue
@@ -170,6 +170,9 @@ for way in ways:
 r = finish(start("-x", "engine=kernel", "-n", WATCH, c="./shop", cwd=TMP))
 check("cannot tell it yes" in r.err, "a question the kernel engine cannot answer", r)
 
+# DOF alone: no object, and the objects are changed as for any other
+run("rm -f *.o; gcc -O2 -c a.c b.c && %s -G -x linktype=dof -s shop.d a.o b.o" % D)
+check(open("shop.o", "rb").read(4) == b"\x7fDOF", "DOF alone")
 # again: nothing changes; merged; notes to DOF and back
 build("gcc", "-O2", "elf", "bfd")
 r = run(D + " -l -m shop -c ./shop")
@@ -181,7 +184,7 @@ run(D + " -G -s shop.d a.o b.o")
 check((open("a.o", "rb").read(), os.stat("a.o").st_mtime_ns) == before, "the second run leaves the object alone")
 run("ld -r -o all.o a.o b.o && %s -G -s shop.d all.o && gcc -o shop all.o shop.o" % D)
 look("merged", "kernel", True)
-run("%s -G -x linktype=dof -s shop.d all.o && gcc -o shop all.o shop.o" % D)
+run("%s -G -x linktype=elfdof -s shop.d all.o && gcc -o shop all.o shop.o" % D)
 check("stapsdt" not in run("readelf -n shop").stdout, "DOF instead of notes")
 look("DOF after notes", "inproc", True)
 run("%s -G -s shop.d all.o && gcc -o shop all.o shop.o" % D)
@@ -191,14 +194,14 @@ run("rm -f *.o *.a; gcc -O2 -c a.c b.c && %s -G -s shop.d a.o b.o && ar rcs libb
 look("archive", "kernel", True)
 # an inline function in two objects
 for ld in LINKERS:
-    for linktype in "elf", "dof":
+    for linktype in "elf", "elfdof":
         run("rm -f *.o; g++ -O2 -c one.cc two.cc && %s -G -x linktype=%s -s shop.d one.o two.o && g++ -fuse-ld=%s -o both one.o two.o shop.o" % (D, linktype, ld))
         r = trace("inproc", "./both", "shop$target:::sale { @[copyinstr(arg0), probefunc] = sum(arg1); }")
         check(r.table() == [(("both", "_Z4bothi"), 3)], "inline", ld, linktype, r)
         check(len(descry("-l", "-P", "shop*", c="./both", cwd=TMP).lines()) == 2, "one place, listed once")
 
 # a library that comes later and goes again, and a child; another program executed
-for linktype in "elf", "dof":
+for linktype in "elf", "elfdof":
     run("rm -f *.o; gcc -O2 -fPIC -c lib.c && %s -G -x linktype=%s -s shop.d lib.o && gcc -shared -o libshop.so lib.o shop.o && gcc -o host host.c" % (D, linktype))
     for engine in ["inproc"] + ["kernel"] * (linktype == "elf"):
         for provider in "shop$target:::sale", "shop*:libshop.so::sale":

@@ -57,6 +57,9 @@ struct probe_definition_arg {
 	uint8_t native;    /* which argument of the call it is */
 };
 
+/* Where -G puts DOF. */
+#define CALLS_DOF_SECTION ".SUNW_dof"
+
 struct probe_definition {
 	const char *provider, *name; /* as in the symbol */
 	uint32_t nargs;              /* of args[] */

@@ -11,7 +11,7 @@
 #include "program/object/image.h"
 
 /* Markers are in it too: a linker that drops what nobody refers to keeps it for the objects' sake. */
-#define DOF_SECTION ".SUNW_dof"
+#define DOF_SECTION CALLS_DOF_SECTION
 
 __attribute__((format(printf, 2, 3))) static void put(FILE *out, const char *fmt, ...)
 {
