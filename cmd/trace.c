@@ -171,8 +171,28 @@ static struct err *catch_up(struct run *r, uint64_t until)
 	return err;
 }
 
+/* Who asked for buffers to be taken every so often gets the end of tracing at one of these times, too, as in DTrace. */
+static void wait_for_switch(struct run *r, uint64_t began)
+{
+	int64_t rate = opt_num(&r->options, OPT_SWITCHRATE);
+	uint64_t every = (uint64_t)rate, now = clock_ns(CLOCK_MONOTONIC), rest;
+
+	if (!r->options.v[OPT_SWITCHRATE].set || rate <= 0)
+		return;
+	for (uint64_t end = began + (now - began + every - 1) / every * every;
+	     now < end && !interrupted; now = clock_ns(CLOCK_MONOTONIC)) {
+		struct timespec ts;
+
+		rest = end - now;
+		ts.tv_sec = (time_t)(rest / 1000000000);
+		ts.tv_nsec = (long)(rest % 1000000000);
+		nanosleep(&ts, NULL);
+	}
+}
+
 static struct err *loop(struct run *r, int *ret_status)
 {
+	uint64_t began = clock_ns(CLOCK_MONOTONIC);
 	struct engine *e = r->engine;
 	struct err *err = NULL;
 	struct budget budget;
@@ -196,6 +216,8 @@ static struct err *loop(struct run *r, int *ret_status)
 			break;
 	}
 	budget_fini(&budget);
+	if (!err && (engine_exiting(e) || consumer_exited(r->consumer, ret_status)))
+		wait_for_switch(r, began);
 	return err;
 }
 
