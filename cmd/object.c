@@ -151,8 +151,8 @@ static int write_dof(const struct build *b, const char *name, char *object, size
 
 	while (elf && !data && !elf_getshdrstrndx(elf, &names) && (scn = elf_nextscn(elf, scn))) {
 		GElf_Shdr h;
-		const char *section =
-			gelf_getshdr(scn, &h) ? elf_strptr(elf, names, h.sh_name) : NULL;
+		const char *section = gelf_getshdr(scn, &h) ? elf_strptr(elf, names, h.sh_name)
+							    : NULL;
 
 		if (section && !strcmp(section, CALLS_DOF_SECTION))
 			data = elf_rawdata(scn, NULL);
@@ -160,8 +160,8 @@ static int write_dof(const struct build *b, const char *name, char *object, size
 	if (data)
 		status = header_write_file(b->c, name, data->d_buf, data->d_size);
 	else
-		status = say(b, err_new(0,
-					"no object file calls a probe: there is no DOF to write"));
+		status = say(b,
+			     err_new(0, "no object file calls a probe: there is no DOF to write"));
 	elf_end(elf);
 	return status;
 }

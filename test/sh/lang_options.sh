@@ -191,6 +191,8 @@ check 1 'pcap.*D_PCAP_PROTO' d -x errtags -n 'BEGIN { x = 1; pcap(0, x); }'
 check 0 '^1 1$' "$DESCRY" -qn "BEGIN { $(i=0; while [ $i -lt 70 ]; do echo "@a$i = count();"; i=$((i + 1)); done) printa(\"%@d %@d\n\", @a0, @a69); exit(0); }"
 # what takes buffers now and then sees exit() then, too
 check 0 '^later$' d -x switchrate=1s -qn 'BEGIN { t = timestamp; exit(0); } END { printf("%s\n", timestamp - t > 500000000 ? "later" : "at once"); }'
+# a name that cannot be opened is an error of the moment, and the output stays
+check 0 '^on$' d -w -qn 'BEGIN { freopen(".."); printf("on\n"); exit(0); }'
 # registers: those that there are
 check 0 '^done$' d -x iregs=8 -qn 'BEGIN { printf("done\n"); exit(0); }'
 check 1 'Insufficient registers' d -x iregs=7 -qn 'BEGIN { exit(0); }'

@@ -370,6 +370,8 @@ static void declare_variable(struct bind_cx *cx, const struct decl *d)
 		return;
 	}
 	if (k == TYPE_ARRAY && !type_nelems(cx->types, type_strip(cx->types, want.type))) {
+		if (st == STORAGE_EXTERN)
+			return; /* of a size that is known elsewhere: C's declaration, which makes nothing */
 		decl_error(cx, d->loc, d->end, "D_DECL_ARRNULL",
 			   "array declaration requires array dimension or tuple "
 			   "signature: %s",

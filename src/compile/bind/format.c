@@ -116,14 +116,11 @@ void bind_printf(struct bind_cx *cx, struct node *n, enum subr_id id)
 			   n->call.func);
 		return;
 	}
-	if (id == SUBR_FREOPEN && (!strcmp(text->s.text, ".") || !strcmp(text->s.text, ".."))) {
+	if (id == SUBR_FREOPEN && !strcmp(text->s.text, ".")) {
 		bind_error(cx, n, "D_FREOPEN_INVALID", "%s( ) argument #1 cannot be \"%s\"",
 			   n->call.func, text->s.text);
 		return;
 	}
-	if (!bind_format(cx, n, text))
-		return;
-	f = n->aux;
 	for (a = text->next; a; a = a->next) {
 		bind_expr(cx, a);
 		if (is_poison(a)) {
@@ -131,6 +128,9 @@ void bind_printf(struct bind_cx *cx, struct node *n, enum subr_id id)
 			return;
 		}
 	}
+	if (!bind_format(cx, n, text))
+		return;
+	f = n->aux;
 	a = text->next;
 	for (uint32_t i = 0; i < f->n; i++) {
 		const struct conv *c = &f->convs[i];

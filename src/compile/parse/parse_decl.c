@@ -389,6 +389,11 @@ struct decl *parse_params(struct parser *p, enum token_kind close, const struct 
 				   "parameter is %s declared in %s prototype: %s",
 				   formal ? "not" : "already", kind, d->name);
 		}
+		if (d->declr && d->declr->kind == DECLR_ASSOC)
+			decl_error(
+				p, d->loc, d->end, "D_DECL_PROTO_TYPE",
+				"%s prototype may not use parameter of an associative array type",
+				kind);
 		if (d->spec->base == BASE_VOID && !d->declr) {
 			voids = d;
 			if (close == TOK_RBRACKET)

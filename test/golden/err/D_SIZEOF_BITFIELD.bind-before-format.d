@@ -1,0 +1,5 @@
+//@ cmd: -d bind
+//@ err
+//@ exit: 1
+struct { int a : 1; } s;
+BEGIN { printf("%q\n", sizeof (s.a)); }
