@@ -1,6 +1,7 @@
 /* Image and engine of a run: which engine, compiled for it, loaded; and for the next one when it may not run here. */
 #include <errno.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "base/term.h"
 #include "budget.h"
@@ -242,6 +243,19 @@ static bool check_limits(struct run *r)
 	return false;
 }
 
+/* -x debug: what the run is made of. */
+static void say_debug(const struct run *r)
+{
+	long long now = (long long)time(NULL);
+
+	for (uint32_t i = 0; i < r->diags.nsources; i++)
+		if (r->diags.sources[i].kind == SOURCE_LIB)
+			fprintf(stderr, "descry DEBUG %lld: library %s read\n", now,
+				r->diags.sources[i].name);
+	fprintf(stderr, "descry DEBUG %lld: engine %s: %u programs, %u maps, %u probes\n", now,
+		r->engine->ops->name, r->image->nprogs, r->image->nmaps, r->image->nprobes);
+}
+
 /* Compiles and loads for the first engine that may run here. */
 int run_prepare(struct run *r, const struct bound *b)
 {
@@ -291,5 +305,7 @@ int run_prepare(struct run *r, const struct bound *b)
 	if (e && is_for_another(e, ENGINE_KERNEL) && n == 1 &&
 	    opt_num(&r->options, OPT_ENGINE) == ENGINE_AUTO)
 		e = say_what_works(r, e);
+	if (!e && opt_on(&r->options, OPT_DEBUG))
+		say_debug(r);
 	return e ? run_failed(r, e) : 0;
 }

@@ -1,5 +1,5 @@
 # Options of the language and the command line, each seen to do what it says.
-# covers: bpflogsize cpphdrs ctfpath ctypes debug debugassert disasm dofstashpath dtypes grabanon jstackframes jstackstrsize kdefs late lazyload ldpath linkmode linknommap lockmem modpath nusdtprobes pgmax preallocate procfspath strip syslibdir sysslice tree udefs unodefs useruid 
+# covers: bpflogsize cpphdrs ctfpath ctypes debugassert disasm dofstashpath dtypes grabanon jstackframes jstackstrsize kdefs late lazyload ldpath linkmode linknommap lockmem modpath nusdtprobes pgmax preallocate procfspath strip syslibdir sysslice tree udefs unodefs useruid 
 set -u
 fail=0
 T=$(mktemp -d)
@@ -204,6 +204,8 @@ check 0 'ringbuf_submit' d -x verbose -n 'BEGIN { exit(0); }'
 mkdir "$T/core"
 (cd "$T/core" && exec "$DESCRY" -x core -e -n 'BEGIN { exit(0); }') >"$T/out" 2>&1
 [ $? = 134 ] || { echo "-x core: no SIGABRT"; fail=1; }
+check 0 '^descry DEBUG [1-9][0-9]*: engine interp: [1-9]' d -x debug -qn 'BEGIN { trace(curpsinfo->pr_pid); exit(0); }'
+check 0 'library .*procfs' d -x debug -qn 'BEGIN { trace(curpsinfo->pr_pid); exit(0); }'
 # arguments are looked at before probes
 check 1 'extraneous argument' d -n 'nosuchprobe { exit(0); }' 10
 check 1 'no probes matched' d -n 'typedef int number;'
