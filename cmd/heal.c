@@ -47,7 +47,6 @@ static void complain(struct heal *h, struct err *e)
 /* Does the living process `pid` have this memfd mapped? What cannot be read may. */
 static bool has_mapped(uint32_t pid, uint64_t inode)
 {
-	static const char name[] = "/memfd:" WIRE_MEMFD_FACTS;
 	struct mappings maps = { 0 };
 	struct err *e;
 	bool is = false;
@@ -59,7 +58,7 @@ static bool has_mapped(uint32_t pid, uint64_t inode)
 		is = e->code == EACCES || e->code == EPERM;
 	err_free(e);
 	for (uint32_t i = 0; i < maps.n && !is; i++)
-		is = maps.v[i].inode == inode && !strncmp(maps.v[i].path, name, strlen(name));
+		is = maps.v[i].inode == inode && mapping_is_memfd(&maps.v[i], WIRE_MEMFD_FACTS);
 	mappings_free(&maps);
 	return is;
 }

@@ -204,16 +204,15 @@ static void make_area(struct tracer *t, pid_t pid)
 /* Room within 2 GB below the text. */
 static uint64_t find_room(struct tracer *t, uint64_t text)
 {
-	const struct control_map *m;
-	uint32_t n;
+	const struct mappings *m;
 	uint64_t best = 0;
 
-	must(control_maps(t->c, &m, &n));
-	for (uint32_t i = 0; i < n; i++) {
-		uint64_t below = i ? m[i - 1].hi : 65536;
+	must(control_maps(t->c, &m));
+	for (uint32_t i = 0; i < m->n; i++) {
+		uint64_t below = i ? m->v[i - 1].end : 65536, start = m->v[i].start;
 
-		if (m[i].lo <= text && m[i].lo - below > 1 << 20)
-			best = m[i].lo - 65536;
+		if (start <= text && start - below > 1 << 20)
+			best = start - 65536;
 	}
 	return best;
 }

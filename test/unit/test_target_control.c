@@ -148,8 +148,8 @@ static void test_syscall_and_memory(void **state)
 {
 	pid_t pid = child_of(sleeps, NULL);
 	struct control *c = stopped(pid);
-	const struct control_map *m;
-	uint32_t n, found = 0;
+	const struct mappings *m;
+	uint32_t found = 0;
 	char text[6] = "";
 	int64_t at;
 
@@ -158,10 +158,10 @@ static void test_syscall_and_memory(void **state)
 	ok(control_write(c, (uint64_t)at, "hello", 6)); /* read-only */
 	ok(control_read(c, (uint64_t)at, text, 6));
 	assert_string_equal(text, "hello");
-	ok(control_maps(c, &m, &n));
-	for (uint32_t i = 0; i < n; i++)
-		found += m[i].lo == (uint64_t)at && !strcmp(m[i].prot, "r--p") && !m[i].inode &&
-			 !m[i].name[0];
+	ok(control_maps(c, &m));
+	for (uint32_t i = 0; i < m->n; i++)
+		found += m->v[i].start == (uint64_t)at && m->v[i].read && !m->v[i].write &&
+			 !m->v[i].exec && !m->v[i].inode && !m->v[i].path[0];
 	assert_int_equal(found, 1);
 	assert_int_equal(call(c, SYS_munmap, (uint64_t)at, 8192, 0, 0), 0);
 	assert_int_equal(call(c, SYS_close, 4711, 0, 0, 0), -EBADF);
@@ -184,15 +184,15 @@ static void test_nothing_stays(void **state)
 {
 	pid_t pid = child_of(sleeps, NULL);
 	struct control *c = stopped(pid);
-	const struct control_map *m;
+	const struct mappings *m;
 	uint8_t before[64][32], after[32];
 	uint64_t at[64];
-	uint32_t n, k = 0;
+	uint32_t k = 0;
 
-	ok(control_maps(c, &m, &n));
-	for (uint32_t i = 0; i < n && k < 64; i++)
-		if (!strcmp(m[i].prot, "r-xp") && m[i].inode) {
-			at[k] = m[i].hi - 32;
+	ok(control_maps(c, &m));
+	for (uint32_t i = 0; i < m->n && k < 64; i++)
+		if (m->v[i].read && m->v[i].exec && !m->v[i].write && m->v[i].inode) {
+			at[k] = m->v[i].end - 32;
 			ok(control_read(c, at[k], before[k], 32));
 			k++;
 		}
@@ -539,7 +539,7 @@ static void test_start(void **state)
 	for (int at_entry = 0; at_entry < 2; at_entry++) {
 		struct control *c;
 		struct control_thread *t;
-		const struct control_map *m;
+		const struct mappings *m;
 		uint32_t n, libc = 0;
 		int status;
 		pid_t pid;
@@ -549,9 +549,9 @@ static void test_start(void **state)
 		t = control_threads(c, &n);
 		assert_int_equal(n, 1);
 		assert_int_equal(t->regs.rip == control_auxv(c, AT_ENTRY), at_entry);
-		ok(control_maps(c, &m, &n));
-		for (uint32_t i = 0; i < n; i++)
-			libc += strstr(m[i].name, "libc.so") != NULL;
+		ok(control_maps(c, &m));
+		for (uint32_t i = 0; i < m->n; i++)
+			libc += strstr(m->v[i].path, "libc.so") != NULL;
 		assert_int_equal(libc > 0, at_entry);
 		assert_int_equal(call(c, SYS_getpid, 0, 0, 0, 0), pid);
 		ok(control_resume(c));

@@ -44,18 +44,15 @@ uint64_t area_private_size(void)
 /* Is [addr, addr + size) free in the process? */
 static bool is_free(pid_t pid, uint64_t addr, uint64_t size)
 {
-	cleanup_free char *path = xasprintf("/proc/%d/maps", pid);
-	FILE *f = fopen(path, "re");
-	unsigned long lo, hi;
-	char line[512];
-	bool ok = true;
+	struct mappings maps = { 0 };
+	uint32_t i;
+	bool free;
 
-	while (f && fgets(line, sizeof(line), f))
-		if (sscanf(line, "%lx-%lx", &lo, &hi) == 2 && lo < addr + size && hi > addr)
-			ok = false;
-	if (f)
-		fclose(f);
-	return ok;
+	err_free(mappings_read(pid, &maps));
+	i = mappings_from(&maps, addr);
+	free = i == maps.n || maps.v[i].start >= addr + size;
+	mappings_free(&maps);
+	return free;
 }
 
 static bool base_is_free(const struct inproc_engine *e, uint64_t base)

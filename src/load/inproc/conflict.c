@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <sys/stat.h>
 
-#include "base/io.h"
 #include "base/procdir.h"
+#include "base/sorted.h"
 #include "load/inproc/inproc.h"
 #include "load/inproc/undo.h"
 
@@ -14,41 +14,24 @@ static bool is_uprobe(const struct probe *p)
 	return (p->kind == ATTACH_UPROBE || p->kind == ATTACH_URETPROBE) && p->object;
 }
 
-/* Does a process traced from inside have its mappings? */
-static bool is_traced(pid_t pid)
-{
-	cleanup_free char *path = xasprintf("/proc/%d/maps", (int)pid);
-	cleanup_free char *text = NULL;
-	size_t n = 0;
-
-	err_free(io_read_file(path, &text, &n));
-	return text && strstr(text, "/memfd:" WIRE_MEMFD_CODE);
-}
-
 struct where {
 	const struct probe *probe;
 	struct stat file;
 };
 
 /* The probe's address, once for each mapping of its file; is it in a record's place? */
-static bool is_patched(const struct undo_log *log, const struct control_map *m, uint32_t n,
+static bool is_patched(const struct undo_log *log, const struct mappings *maps,
 		       const struct where *w)
 {
-	for (uint32_t i = 0; i < n; i++) {
-		uint64_t addr = m[i].lo + (w->probe->offset - m[i].offset);
-		uint32_t lo = 0, hi = log->sites.n;
+	for (uint32_t i = 0; i < maps->n; i++) {
+		const struct mapping *m = &maps->v[i];
+		uint64_t addr = m->start + (w->probe->offset - m->offset);
+		uint32_t lo;
 
-		if (m[i].inode != w->file.st_ino || m[i].prot[2] != 'x' ||
-		    w->probe->offset < m[i].offset || addr >= m[i].hi)
+		if (m->inode != w->file.st_ino || !m->exec || w->probe->offset < m->offset ||
+		    addr >= m->end)
 			continue;
-		while (lo < hi) {
-			uint32_t mid = lo + (hi - lo) / 2;
-
-			if (log->sites.v[mid].site <= addr)
-				lo = mid + 1;
-			else
-				hi = mid;
-		}
+		lo = partition_point(log->sites.n, k, log->sites.v[k].site <= addr);
 		while (lo-- > 0 && addr - log->sites.v[lo].site < WIRE_SITE_MAX)
 			if (addr - log->sites.v[lo].site < log->sites.v[lo].len)
 				return true;
@@ -60,9 +43,8 @@ static struct err *look_at(struct control *c, const struct image *img, const str
 {
 	struct where w = { NULL };
 	const char *last = NULL;
-	const struct control_map *m;
-	uint32_t n;
-	struct err *e = control_maps(c, &m, &n);
+	const struct mappings *maps;
+	struct err *e = control_maps(c, &maps);
 
 	if (e) { /* it has just ended */
 		err_free(e);
@@ -77,7 +59,7 @@ static struct err *look_at(struct control *c, const struct image *img, const str
 			continue;
 		last = p->object;
 		w.probe = p;
-		if (is_patched(log, m, n, &w))
+		if (is_patched(log, maps, &w))
 			e = err_new(
 				EBUSY,
 				"%s:%s:%s:%s: process %d is traced from inside by descry, process %u: a uprobe where "
@@ -120,7 +102,7 @@ struct err *engine_inproc_conflict(const struct image *img)
 		any |= is_uprobe(img->probes[i].probe);
 	d = any ? opendir("/proc") : NULL;
 	for (pid_t pid; !e && procdir_next(d, &pid);)
-		if (pid != getpid() && is_traced(pid))
+		if (pid != getpid() && mappings_any(pid, "/memfd:" WIRE_MEMFD_CODE))
 			e = look_into(pid, img);
 	return e;
 }

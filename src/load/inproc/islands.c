@@ -32,26 +32,25 @@ static uint64_t round_up(uint64_t n, uint64_t unit)
 }
 
 /* Reading a device's memory does something, and the kernel's own pages need not be there. */
-static bool has_effects(const char *line)
+static bool has_effects(const struct mapping *m)
 {
-	return (strstr(line, " /dev/") && !strstr(line, " /dev/shm/")) || strstr(line, "[v");
+	return (!strncmp(m->path, "/dev/", 5) && strncmp(m->path, "/dev/shm/", 9)) ||
+	       !strncmp(m->path, "[v", 2);
 }
 
 struct err *ranges_read(pid_t pid, struct ranges *ret)
 {
-	cleanup_free char *path = xasprintf("/proc/%d/maps", (int)pid);
-	FILE *f = fopen(path, "re");
-	unsigned long lo, hi;
-	char line[8192], prot;
+	struct mappings maps = { 0 };
+	struct err *e = mappings_read(pid, &maps);
 
-	if (!f)
-		return err_errno(errno, "%s", path);
-	while (fgets(line, sizeof(line), f))
-		if (sscanf(line, "%lx-%lx %c", &lo, &hi, &prot) == 3)
-			vec_push(&ret->list,
-				 (struct range){ lo, hi, prot == 'r' && !has_effects(line) });
-	fclose(f);
-	return NULL;
+	for (uint32_t i = 0; i < maps.n; i++) {
+		const struct mapping *m = &maps.v[i];
+
+		vec_push(&ret->list,
+			 (struct range){ m->start, m->end, m->read && !has_effects(m) });
+	}
+	mappings_free(&maps);
+	return e;
 }
 
 /* The free stretch of `size` bytes nearest to [lo, hi) from which all of it is in reach; 0: none. */

@@ -58,35 +58,40 @@ struct ours {
 	uint32_t code; /* so many are not just data */
 };
 
-static struct err *find_mappings(struct control *c, const struct undo_log *log, struct ours *ret)
+/* Mappings of the memory files of that name; base 0: of any area. */
+static void add_memfds(struct ours *ret, const struct mappings *maps, const char *name,
+		       uint64_t base)
 {
-	uint64_t private = log->base + WIRE_PRIVATE;
-	const struct control_map *m;
-	char island[UNDO_NAME];
-	uint32_t n;
-	struct err *e = control_maps(c, &m, &n);
+	for (uint32_t i = 0; i < maps->n; i++) {
+		const struct mapping *m = &maps->v[i];
 
-	undo_island_name(log->base, island);
-	for (uint32_t i = 0; !e && i < n; i++)
-		/* exactly what was mapped: the program may have memory of its own behind it, even in one mapping */
-		if (log->private_size && !m[i].inode && m[i].lo == private)
-			vec_push(&ret->v,
-				 (struct control_range){ private, private + log->private_size });
+		if (mapping_is_memfd(m, name) && (!base || undo_base_of(m->start) == base))
+			vec_push(&ret->v, (struct control_range){ m->start, m->end });
+	}
+}
+
+static struct err *find_ours(struct control *c, const struct undo_log *log, struct ours *ret)
+{
+	const uint64_t private = log->base + WIRE_PRIVATE;
+	const struct mappings *maps;
+	const struct mapping *m;
+	char island[UNDO_NAME];
+	struct err *e = control_maps(c, &maps);
+
+	if (e)
+		return e;
+	m = mappings_find(maps, private);
+	/* exactly what was mapped: the program may have memory of its own behind it, even in one mapping */
+	if (log->private_size && m && !m->inode && m->start == private)
+		vec_push(&ret->v, (struct control_range){ private, private + log->private_size });
 	/* of an attach cut short, and of libraries that are gone, too */
-	for (uint32_t i = 0; !e && i < n; i++)
-		if (undo_name_is(&m[i], island))
-			vec_push(&ret->v, (struct control_range){ m[i].lo, m[i].hi });
-	for (uint32_t i = 0; !e && i < n; i++)
-		if (undo_name_is(&m[i], WIRE_MEMFD_CODE) && undo_base_of(m[i].lo) == log->base)
-			vec_push(&ret->v, (struct control_range){ m[i].lo, m[i].hi });
+	undo_island_name(log->base, island);
+	add_memfds(ret, maps, island, 0);
+	add_memfds(ret, maps, WIRE_MEMFD_CODE, log->base);
 	ret->code = ret->v.n;
-	for (uint32_t i = 0; !e && i < n; i++)
-		if (undo_name_is(&m[i], WIRE_MEMFD_SHARED) && undo_base_of(m[i].lo) == log->base)
-			vec_push(&ret->v, (struct control_range){ m[i].lo, m[i].hi });
-	for (uint32_t i = 0; !e && i < n; i++) /* the last: the log is there */
-		if (undo_name_is(&m[i], WIRE_MEMFD_FACTS) && undo_base_of(m[i].lo) == log->base)
-			vec_push(&ret->v, (struct control_range){ m[i].lo, m[i].hi });
-	return e;
+	add_memfds(ret, maps, WIRE_MEMFD_SHARED, log->base);
+	add_memfds(ret, maps, WIRE_MEMFD_FACTS, log->base); /* the last: the log is there */
+	return NULL;
 }
 
 static struct err *unmap(struct control *c, const struct ours *m, struct undo_report *r)
@@ -121,16 +126,15 @@ static struct err *or_filtered(struct err *e, struct undo_report *r)
 /* Is the area of which the log is still the one at this base? */
 static bool is_there(struct control *c, const struct undo_log *log)
 {
-	const struct control_map *m;
+	const struct mappings *maps;
 	uint64_t facts = 0, code = 0;
-	uint32_t n;
-	struct err *e = control_maps(c, &m, &n);
+	struct err *e = control_maps(c, &maps);
 
 	if (e) {
 		err_free(e);
 		return false;
 	}
-	undo_find_inodes(m, n, log->base, &facts, &code);
+	undo_find_inodes(maps, log->base, &facts, &code);
 	return facts == log->inode && code == log->code_inode;
 }
 
@@ -138,7 +142,7 @@ static bool is_there(struct control *c, const struct undo_log *log)
 static struct err *restore_once(struct control *c, struct undo_log *log, int timeout_ms,
 				bool *again, struct undo_report *r)
 {
-	struct ours maps = { 0 };
+	struct ours ours = { 0 };
 	struct err *e = control_stop(c, timeout_ms);
 
 	r->busy = 0;
@@ -152,16 +156,16 @@ static struct err *restore_once(struct control *c, struct undo_log *log, int tim
 		*again = !e;
 	}
 	e = e ?: undo_move_out(c, log, &r->moved);
-	e = e ?: find_mappings(c, log, &maps);
+	e = e ?: find_ours(c, log, &ours);
 	/* A return address into a stub is on the stack only while the thread is in the thunk that the stub called, or in a
 	 * handler that interrupted it there: the program counters tell. Shared memory and facts are data. */
-	e = e ?: control_refers(c, maps.v.v, maps.code, false, &r->busy);
-	if (!e && !r->busy && r->foreign && undo_jumped_to(c, log, maps.v.v, maps.v.n))
+	e = e ?: control_refers(c, ours.v.v, ours.code, false, &r->busy);
+	if (!e && !r->busy && r->foreign && undo_jumped_to(c, log, ours.v.v, ours.v.n))
 		r->busy = control_pid(c);
 	/* a thread that is in our code may need our handlers to come out of it */
 	if (!e && !r->busy)
-		e = or_filtered(restore_signals(c, log, r) ?: unmap(c, &maps, r), r);
-	vec_fini(&maps.v);
+		e = or_filtered(restore_signals(c, log, r) ?: unmap(c, &ours, r), r);
+	vec_fini(&ours.v);
 	if (e && e->code == EBUSY) { /* the only thread waits for its vfork child */
 		err_free(e);
 		e = NULL;

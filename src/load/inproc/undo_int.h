@@ -12,13 +12,11 @@
 
 enum { UNDO_PAGE = 4096 };
 
-/* Is it a mapping of the memory file of this name? */
-bool undo_name_is(const struct control_map *m, const char *name);
 /* Of the area that an address would be in; 0: of none. */
 uint64_t undo_base_of(uint64_t addr);
 /* The end of the facts, 0 when there are none; the inodes of their file and the code's, untouched likewise. */
-uint64_t undo_find_inodes(const struct control_map *m, uint32_t n, uint64_t base,
-			  uint64_t *ret_facts, uint64_t *ret_code);
+uint64_t undo_find_inodes(const struct mappings *maps, uint64_t base, uint64_t *ret_facts,
+			  uint64_t *ret_code);
 
 /* Ranges in the order of their addresses: a process may have made any number. */
 bool undo_in_ranges(const struct control_range *r, uint32_t n, uint64_t addr);

@@ -2,8 +2,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 
-#include "base/io.h"
-#include "base/procdir.h"
+#include "base/sorted.h"
 #include "undo_int.h"
 
 enum {
@@ -48,15 +47,6 @@ bool undo_is(const struct undo_log *log, uint64_t inode, uint64_t code_inode)
 
 /* --- areas --- */
 
-bool undo_name_is(const struct control_map *m, const char *name)
-{
-	size_t n = strlen(name);
-
-	/* "/memfd:NAME (deleted)" */
-	return !strncmp(m->name, "/memfd:", 7) && !strncmp(m->name + 7, name, n) &&
-	       (!m->name[7 + n] || m->name[7 + n] == ' ');
-}
-
 void undo_island_name(uint64_t base, char ret[UNDO_NAME])
 {
 	snprintf(ret, UNDO_NAME, WIRE_MEMFD_ISLAND "-%llx", (unsigned long long)(base >> 40));
@@ -71,30 +61,33 @@ uint64_t undo_base_of(uint64_t addr)
 
 struct err *undo_is_tracer(struct control *c, bool *ret)
 {
-	const struct control_map *m;
-	uint32_t n = 0;
-	struct err *e = control_maps(c, &m, &n);
+	const struct mappings *maps;
+	struct err *e = control_maps(c, &maps);
 
 	*ret = false;
-	for (uint32_t i = 0; !e && i < n; i++)
-		*ret |= m[i].prot[1] == 'w' && (undo_name_is(&m[i], WIRE_MEMFD_CODE) ||
-						undo_name_is(&m[i], WIRE_MEMFD_FACTS));
+	for (uint32_t i = 0; !e && i < maps->n; i++) {
+		const struct mapping *m = &maps->v[i];
+
+		*ret |= m->write && (mapping_is_memfd(m, WIRE_MEMFD_CODE) ||
+				     mapping_is_memfd(m, WIRE_MEMFD_FACTS));
+	}
 	return e;
 }
 
 struct err *undo_areas(struct control *c, uint64_t ret_bases[WIRE_BASES], uint32_t *ret_n)
 {
-	const struct control_map *m;
-	uint32_t n, found = 0;
-	struct err *e = control_maps(c, &m, &n);
+	const struct mappings *maps;
+	uint32_t found = 0;
+	struct err *e = control_maps(c, &maps);
 
-	for (uint32_t i = 0; !e && i < n; i++) {
-		uint64_t base = undo_base_of(m[i].lo);
+	for (uint32_t i = 0; !e && i < maps->n; i++) {
+		const struct mapping *m = &maps->v[i];
+		uint64_t base = undo_base_of(m->start);
 
-		if (!base || (!undo_name_is(&m[i], WIRE_MEMFD_CODE) &&
-			      !undo_name_is(&m[i], WIRE_MEMFD_FACTS)))
+		if (!base || (!mapping_is_memfd(m, WIRE_MEMFD_CODE) &&
+			      !mapping_is_memfd(m, WIRE_MEMFD_FACTS)))
 			continue;
-		if (m[i].lo != base && m[i].lo != base + WIRE_FACTS)
+		if (m->start != base && m->start != base + WIRE_FACTS)
 			continue;
 		if (!found || ret_bases[found - 1] != base)
 			ret_bases[found++] = base;
@@ -106,92 +99,50 @@ struct err *undo_areas(struct control *c, uint64_t ret_bases[WIRE_BASES], uint32
 
 uint64_t undo_inode_here(uint64_t addr)
 {
-	cleanup_free char *want = xasprintf("%llx-", (unsigned long long)addr);
-	unsigned long long inode = 0;
-	char *text = NULL;
-	size_t n;
-	struct err *e = io_read_file("/proc/self/maps", &text, &n);
+	struct mappings maps = { 0 };
+	const struct mapping *m;
+	uint64_t inode;
 
-	for (char *line = e ? NULL : strtok(text, "\n"); line && !inode; line = strtok(NULL, "\n"))
-		if (!strncmp(line, want, strlen(want)))
-			sscanf(line, "%*s %*s %*s %*s %llu", &inode);
-	err_free(e);
-	free(text);
+	err_free(mappings_read(getpid(), &maps));
+	m = mappings_find(&maps, addr);
+	inode = m && m->start == addr ? m->inode : 0;
+	mappings_free(&maps);
 	return inode;
 }
 
 /* The end of the facts, 0 when there is none; the inodes of both memfds, 0 likewise. */
-uint64_t undo_find_inodes(const struct control_map *m, uint32_t n, uint64_t base,
-			  uint64_t *ret_facts, uint64_t *ret_code)
+uint64_t undo_find_inodes(const struct mappings *maps, uint64_t base, uint64_t *ret_facts,
+			  uint64_t *ret_code)
 {
-	uint64_t end = 0;
+	const struct mapping *facts = mappings_find(maps, base + WIRE_FACTS),
+			     *code = mappings_find(maps, base);
 
-	for (uint32_t i = 0; i < n; i++)
-		if (m[i].lo == base + WIRE_FACTS && undo_name_is(&m[i], WIRE_MEMFD_FACTS)) {
-			end = m[i].hi;
-			*ret_facts = m[i].inode;
-		} else if (m[i].lo == base && undo_name_is(&m[i], WIRE_MEMFD_CODE)) {
-			*ret_code = m[i].inode;
-		}
-	return end;
+	if (code && code->start == base && mapping_is_memfd(code, WIRE_MEMFD_CODE))
+		*ret_code = code->inode;
+	if (!facts || facts->start != base + WIRE_FACTS ||
+	    !mapping_is_memfd(facts, WIRE_MEMFD_FACTS))
+		return 0;
+	*ret_facts = facts->inode;
+	return facts->end;
 }
 
-/* Which of a process's threads still has the memory: one that has ended, the main one too, shows none. */
-static char *maps_of(pid_t pid)
-{
-	cleanup_free char *path = xasprintf("/proc/%d/task", pid);
-	cleanup_dir DIR *d = opendir(path);
-	char *text = NULL;
-	size_t n = 0;
-
-	for (pid_t tid; !n && procdir_next(d, &tid);) {
-		cleanup_free char *file = xasprintf("%s/%d/maps", path, tid);
-
-		free(text);
-		text = NULL;
-		err_free(io_read_file(file, &text, &n));
-	}
-	return text;
-}
-
+/* Memory files are all on one device: their names tell them from other files of these numbers. */
 bool undo_left(pid_t pid, uint64_t base, uint64_t inode, uint64_t code_inode)
 {
-	cleanup_free char *text = maps_of(pid);
-	bool found = false;
-	char *save = NULL;
+	struct mappings maps = { 0 };
+	uint64_t facts = 0, code = 0;
 
-	for (char *line = text ? strtok_r(text, "\n", &save) : NULL; line && !found;
-	     line = strtok_r(NULL, "\n", &save)) {
-		struct control_map m = { 0 };
-		unsigned long long lo, have;
-		char name[UNDO_NAME];
-
-		/* memory files are all on one device: their names tell them from other files of these numbers */
-		if (sscanf(line, "%llx-%*x %*s %*s %*s %llu %39s", &lo, &have, name) != 3)
-			continue;
-		m.name = name;
-		found = (lo == base && have == code_inode && undo_name_is(&m, WIRE_MEMFD_CODE)) ||
-			(lo == base + WIRE_FACTS && have == inode &&
-			 undo_name_is(&m, WIRE_MEMFD_FACTS));
-	}
-	return found;
+	err_free(mappings_read(pid, &maps));
+	(void)undo_find_inodes(&maps, base, &facts, &code);
+	mappings_free(&maps);
+	return (facts && facts == inode) || (code && code == code_inode);
 }
 
 bool undo_in_ranges(const struct control_range *r, uint32_t n, uint64_t addr)
 {
-	uint32_t lo = 0, hi = n;
+	uint32_t i = partition_point(n, k, r[k].hi <= addr);
 
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (addr < r[mid].lo)
-			hi = mid;
-		else if (addr >= r[mid].hi)
-			lo = mid + 1;
-		else
-			return true;
-	}
-	return false;
+	return i < n && addr >= r[i].lo;
 }
 
 /* --- logs --- */
@@ -283,16 +234,19 @@ static pid_t patched_as(struct control *c, uint64_t base)
 
 /* Without its island a place was not patched: a tracer that found the stretch taken, by another's island, had its records
  * written already. Those are not to be believed: the other's jumps may look as its own would. */
-static void drop_unmapped(struct undo_log *log, const struct control_map *m, uint32_t n)
+static void drop_unmapped(struct undo_log *log, const struct mappings *maps)
 {
 	VEC(struct control_range) islands = { 0 };
 	uint32_t kept = 0;
 	char name[UNDO_NAME];
 
 	undo_island_name(log->base, name);
-	for (uint32_t i = 0; i < n; i++)
-		if (undo_name_is(&m[i], name))
-			vec_push(&islands, (struct control_range){ m[i].lo, m[i].hi });
+	for (uint32_t i = 0; i < maps->n; i++) {
+		const struct mapping *m = &maps->v[i];
+
+		if (mapping_is_memfd(m, name))
+			vec_push(&islands, (struct control_range){ m->start, m->end });
+	}
 	for (uint32_t i = 0; i < log->sites.n; i++) {
 		const struct wire_undo *u = &log->sites.v[i];
 
@@ -324,15 +278,14 @@ static struct err *read_log(struct control *c, uint64_t base, const struct wire_
 			    struct undo_log *ret)
 {
 	struct undo_log log = { .base = base };
-	const struct control_map *m;
+	const struct mappings *maps;
 	struct wire_area a = { 0 };
 	uint64_t end = 0;
 	pid_t id;
-	uint32_t n;
-	struct err *e = control_maps(c, &m, &n);
+	struct err *e = control_maps(c, &maps);
 
 	if (!e)
-		end = undo_find_inodes(m, n, base, &log.inode, &log.code_inode);
+		end = undo_find_inodes(maps, base, &log.inode, &log.code_inode);
 	if (own)
 		a = *own;
 	else if (!e && end)
@@ -354,7 +307,7 @@ static struct err *read_log(struct control *c, uint64_t base, const struct wire_
 	e = read_records(c, &a, own, id ? id : control_pid(c), &log);
 	if (!e && !log.sites.n && !id)
 		e = read_records(c, &a, own, 0, &log);
-	drop_unmapped(&log, m, n);
+	drop_unmapped(&log, maps);
 	sort_records(&log);
 	undo_sort_stubs(&log);
 	if (e)

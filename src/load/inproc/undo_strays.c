@@ -68,20 +68,20 @@ static void find_files(pid_t pid, uint64_t code_inode, struct strays *s)
 /* Sockets that are those of which a page tells. */
 static void find_sockets(struct control *c, uint64_t base, struct strays *s)
 {
-	const struct control_map *m;
-	uint32_t n = 0;
-	struct err *e = control_maps(c, &m, &n);
+	const struct mappings *maps;
+	struct err *e = control_maps(c, &maps);
 
-	for (uint32_t i = 0; !e && i < n; i++) {
-		uint64_t at = undo_base_of(m[i].lo);
+	for (uint32_t i = 0; !e && i < maps->n; i++) {
+		const struct mapping *m = &maps->v[i];
+		uint64_t at = undo_base_of(m->start);
 		struct undo_mail mail;
 
-		if (!at || m[i].lo != at + WIRE_MAIL || (base && at != base) || m[i].inode)
+		if (!at || m->start != at + WIRE_MAIL || (base && at != base) || m->inode)
 			continue;
-		e = control_read(c, m[i].lo, &mail, sizeof(mail));
+		e = control_read(c, m->start, &mail, sizeof(mail));
 		if (e)
 			break;
-		vec_push(&s->pages, m[i].lo);
+		vec_push(&s->pages, m->start);
 		for (int k = 0; k < 2 && mail.magic == UNDO_MAIL_MAGIC; k++) {
 			uint64_t have =
 				mail.pair[k] < 0 ? 0 : undo_socket(control_pid(c), mail.pair[k]);

@@ -1,6 +1,7 @@
 /* The undo log: program counters and text, as they are to be or were. */
 #include <errno.h>
 
+#include "base/sorted.h"
 #include "undo_int.h"
 
 enum { SAME_STUB = 16 };
@@ -10,16 +11,8 @@ enum { SAME_STUB = 16 };
 /* The last site at or below pc, if pc is in it. */
 static const struct wire_undo *site_at(const struct undo_log *log, uint64_t pc)
 {
-	uint32_t lo = 0, hi = log->sites.n;
+	uint32_t lo = partition_point(log->sites.n, i, log->sites.v[i].site <= pc);
 
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (log->sites.v[mid].site <= pc)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	if (!lo || pc - log->sites.v[lo - 1].site >= log->sites.v[lo - 1].len)
 		return NULL;
 	return &log->sites.v[lo - 1];
@@ -47,16 +40,8 @@ static uint64_t came_from(const struct wire_undo *u, uint64_t off)
 
 static uint64_t pc_out(const struct undo_log *log, uint64_t pc)
 {
-	uint32_t lo = 0, hi = log->sites.n;
+	uint32_t lo = partition_point(log->sites.n, i, log->by_stub[i].stub <= pc);
 
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (log->by_stub[mid].stub <= pc)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	/* stubs do not overlap, but of several records of a place only one may count */
 	for (uint32_t n = 0; lo-- > 0 && n < SAME_STUB; n++) {
 		const struct wire_undo *u = &log->sites.v[log->by_stub[lo].site];

@@ -48,6 +48,7 @@ static bool parse_line(char *line, char *end, struct mapping *ret)
 	m.read = p[0] == 'r';
 	m.write = p[1] == 'w';
 	m.exec = p[2] == 'x';
+	m.shared = p[3] == 's';
 	p += 4;
 	if (!take_char(&p, end, ' ') || !number_take_hex(&p, end, &m.offset) ||
 	    !take_char(&p, end, ' ') || !number_take_hex(&p, end, &major) ||
@@ -144,6 +145,15 @@ bool mappings_any(pid_t pid, const char *front)
 		any = !strncmp(m.v[i].path, front, strlen(front));
 	mappings_free(&m);
 	return any;
+}
+
+bool mapping_is_memfd(const struct mapping *m, const char *name)
+{
+	size_t n = strlen(name);
+
+	/* "/memfd:NAME (deleted)" */
+	return !strncmp(m->path, "/memfd:", 7) && !strncmp(m->path + 7, name, n) &&
+	       (!m->path[7 + n] || m->path[7 + n] == ' ');
 }
 
 /* Is the file at path the mapped one? Some filesystems (btrfs, overlayfs) give stat() another device than maps shows, one that

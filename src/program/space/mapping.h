@@ -16,7 +16,7 @@ struct mapping {
 	uint64_t start, end; /* addresses */
 	uint64_t offset;     /* of start, in the file */
 	const char *path;    /* as in /proc/PID/maps; "" none */
-	bool read, write, exec;
+	bool read, write, exec, shared;
 	uint32_t dev_major, dev_minor;
 	uint64_t inode; /* of the file; 0: there is none, or it is not known */
 	uint64_t time; /* CLOCK_MONOTONIC ns when it was made, where the kernel told; 0 not known */
@@ -40,6 +40,9 @@ uint32_t mappings_from(const struct mappings *m, uint64_t addr);
 const struct mapping *mappings_find(const struct mappings *m, uint64_t addr);
 /* Does the process have a mapping whose path begins so? What cannot be read has none. */
 bool mappings_any(pid_t pid, const char *front);
+
+/* Is it of the memory file (memfd_create(2)) of this name? */
+bool mapping_is_memfd(const struct mapping *m, const char *name);
 
 /* A path that opens the mapped file from here: /proc/PID/map_files/..., /proc/PID/root/..., whichever works. malloc()ed; NULL: there
  * is none. */

@@ -116,8 +116,7 @@ void control_free(struct control *c)
 		close(c->mem);
 	control_serve_end(c);
 	vec_fini(&c->threads);
-	vec_fini(&c->maps);
-	free(c->maps_text);
+	mappings_free(&c->maps);
 	free(c->auxv);
 	free(c->name);
 	free(c);
@@ -145,42 +144,13 @@ struct err *control_write(struct control *c, uint64_t addr, const void *buf, uin
 		       c->pid, c->name, n, (unsigned long long)addr);
 }
 
-struct err *control_maps(struct control *c, const struct control_map **ret, uint32_t *ret_n)
+struct err *control_maps(struct control *c, const struct mappings **ret)
 {
-	char *text = NULL, *line, *next;
-	struct err *e;
-	size_t n;
-
 	if (!c->stopped)
 		c->alive = control_living_thread(c->pid);
-	e = control_proc(c, "maps", &text, &n);
-	if (e)
-		return e;
-	free(c->maps_text);
-	c->maps_text = text;
-	c->maps.n = 0;
-	for (line = text; *line; line = next) {
-		unsigned long long lo, hi, offset, inode;
-		struct control_map m = { .name = "" };
-		int at = 0;
-
-		next = line + strcspn(line, "\n");
-		if (*next)
-			*next++ = '\0';
-		if (sscanf(line, "%llx-%llx %4s %llx %*s %llu %n", &lo, &hi, m.prot, &offset,
-			   &inode, &at) < 5)
-			continue;
-		m.lo = lo;
-		m.hi = hi;
-		m.offset = offset;
-		m.inode = inode;
-		if (at)
-			m.name = line + at;
-		vec_push(&c->maps, m);
-	}
-	*ret = c->maps.v;
-	*ret_n = c->maps.n;
-	return NULL;
+	mappings_free(&c->maps);
+	*ret = &c->maps;
+	return mappings_read(c->pid, &c->maps);
 }
 
 uint64_t control_auxv(struct control *c, uint64_t type)

@@ -43,14 +43,6 @@ struct scan {
 	bool words, found, spent; /* spent: one of the limits above is reached */
 };
 
-/* The mapping that holds addr, NULL none. The kernel lists mappings in the order of their addresses. */
-static const struct control_map *map_of(const struct control *c, uint64_t addr)
-{
-	uint32_t lo = partition_point(c->maps.n, i, c->maps.v[i].hi <= addr);
-
-	return lo < c->maps.n && c->maps.v[lo].lo <= addr ? &c->maps.v[lo] : NULL;
-}
-
 /* The first known part that ends above addr. */
 static uint32_t known_above(const struct scan *s, uint64_t addr)
 {
@@ -72,14 +64,14 @@ static void replace_known(struct scan *s, uint32_t first, uint32_t end, struct c
 /* [sp, end of its mapping) is live: adds what is not known of it. */
 static void add_stack(struct scan *s, uint64_t sp)
 {
-	const struct control_map *m = map_of(s->c, sp);
+	const struct mapping *m = mappings_find(&s->c->maps, sp);
 	uint32_t first, end;
 	uint64_t at, hi;
 
-	if (!m || m->prot[0] != 'r' || m->prot[1] != 'w')
+	if (!m || !m->read || !m->write)
 		return;
 	at = sp &= ~7ull;
-	hi = m->hi - sp > STACK_MAX ? sp + STACK_MAX : m->hi;
+	hi = m->end - sp > STACK_MAX ? sp + STACK_MAX : m->end;
 	first = end = known_above(s, sp);
 	if (first < s->known.n && s->known.v[first].lo <= sp)
 		return;
@@ -182,8 +174,7 @@ static struct err *scan_stack(struct scan *s, uint64_t lo, uint64_t hi)
 
 static struct err *scan_init(struct scan *s, struct control *c)
 {
-	const struct control_map *maps;
-	uint32_t n;
+	const struct mappings *maps;
 
 	if (c->scan_of != c->stop_begun)
 		c->scanned = 0;
@@ -193,7 +184,7 @@ static struct err *scan_init(struct scan *s, struct control *c)
 			    .begun = now_ns() };
 	s->deadline = s->begun + (c->scanned < SCAN_NS ? SCAN_NS - c->scanned : 0);
 	s->buf = xmalloc(CHUNK);
-	return control_maps(c, &maps, &n);
+	return control_maps(c, &maps);
 }
 
 static void scan_fini(struct scan *s)

@@ -19,8 +19,7 @@ struct control {
 	int options;               /* PTRACE_O_ */
 	uint64_t stop_begun;       /* ns */
 	VEC(struct control_thread) threads;
-	VEC(struct control_map) maps;
-	char *maps_text;
+	struct mappings maps;
 	uint64_t *auxv;
 	uint32_t nauxv;
 	uint64_t stub;   /* where the system call stub is, 0 not placed */

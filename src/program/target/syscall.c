@@ -49,36 +49,36 @@ struct frame { /* in the order of the pops */
 
 /* --- where the stub lies --- */
 
-/* Is [addr, m->hi) behind the last byte of the segment that m maps? The headers are read where the file's first page is
+/* Is [addr, m->end) behind the last byte of the segment that m maps? The headers are read where the file's first page is
  * mapped. */
-static bool is_unused_end(struct control *c, const struct control_map *m, uint64_t addr)
+static bool is_unused_end(struct control *c, const struct mapping *m, uint64_t addr)
 {
 	Elf64_Ehdr h;
 	Elf64_Phdr ph;
 
 	for (uint32_t i = 0; i < c->maps.n; i++) {
-		const struct control_map *head = &c->maps.v[i];
+		const struct mapping *head = &c->maps.v[i];
 
-		if (head->inode != m->inode || head->offset || strcmp(head->name, m->name) ||
-		    head->prot[0] != 'r')
+		if (head->inode != m->inode || head->offset || strcmp(head->path, m->path) ||
+		    !head->read)
 			continue;
-		if (pread(c->mem, &h, sizeof(h), (off_t)head->lo) != sizeof(h) ||
+		if (pread(c->mem, &h, sizeof(h), (off_t)head->start) != sizeof(h) ||
 		    memcmp(h.e_ident, ELFMAG, SELFMAG) || h.e_phentsize != sizeof(ph) ||
-		    h.e_phoff > head->hi - head->lo)
+		    h.e_phoff > head->end - head->start)
 			return false;
 		for (int k = 0; k < h.e_phnum && k < 64; k++) {
 			uint64_t page, end;
 
 			if (pread(c->mem, &ph, sizeof(ph),
-				  (off_t)(head->lo + h.e_phoff + (uint64_t)k * sizeof(ph))) !=
+				  (off_t)(head->start + h.e_phoff + (uint64_t)k * sizeof(ph))) !=
 			    sizeof(ph))
 				return false;
 			page = ph.p_offset & ~(uint64_t)(CONTROL_PAGE - 1);
 			if (ph.p_type != PT_LOAD || !(ph.p_flags & PF_X) || m->offset < page ||
 			    m->offset >= ph.p_offset + ph.p_filesz)
 				continue;
-			end = m->lo - (m->offset - page) + (ph.p_offset - page) + ph.p_memsz;
-			return end <= addr && end > m->lo;
+			end = m->start - (m->offset - page) + (ph.p_offset - page) + ph.p_memsz;
+			return end <= addr && end > m->start;
 		}
 		return false;
 	}
@@ -91,10 +91,11 @@ static bool find_unused_end(struct control *c)
 	uint8_t have[CONTROL_STUB_SIZE];
 
 	for (uint32_t i = 0; i < c->maps.n; i++) {
-		const struct control_map *m = &c->maps.v[i];
-		uint64_t at = m->hi - CONTROL_STUB_SIZE;
+		const struct mapping *m = &c->maps.v[i];
+		uint64_t at = m->end - CONTROL_STUB_SIZE;
 
-		if (strcmp(m->prot, "r-xp") || !m->inode || !strncmp(m->name, "/memfd:", 7))
+		if (!m->read || m->write || !m->exec || m->shared || !m->inode ||
+		    !strncmp(m->path, "/memfd:", 7))
 			continue;
 		if (pread(c->mem, have, sizeof(have), (off_t)at) != sizeof(have))
 			continue;
@@ -135,13 +136,12 @@ static bool find_start(struct control *c)
 
 static struct err *place_stub(struct control *c)
 {
-	const struct control_map *maps;
+	const struct mappings *maps;
 	uint8_t have[CONTROL_STUB_SIZE];
 	struct err *e = NULL;
-	uint32_t n;
 
 	if (!c->stub) {
-		e = control_maps(c, &maps, &n);
+		e = control_maps(c, &maps);
 		if (e)
 			return e;
 		if (!find_unused_end(c) && !find_start(c))
@@ -234,15 +234,15 @@ static bool stack_is_sane(struct control *c, const struct control_thread *t)
 	if (c->caller == t->tid && lo >= c->caller_lo && hi <= c->caller_hi)
 		return true;
 	for (uint32_t i = 0; i < c->maps.n; i++) {
-		const struct control_map *m = &c->maps.v[i];
-		bool grows = !strcmp(m->name, "[stack]");
+		const struct mapping *m = &c->maps.v[i];
+		bool grows = !strcmp(m->path, "[stack]");
 
-		if (hi <= m->lo || hi > m->hi || strncmp(m->prot, "rw", 2) ||
-		    (lo < m->lo && !grows))
+		if (hi <= m->start || hi > m->end || !m->read || !m->write ||
+		    (lo < m->start && !grows))
 			continue;
 		c->caller = t->tid;
-		c->caller_lo = grows ? lo : m->lo;
-		c->caller_hi = m->hi;
+		c->caller_lo = grows ? lo : m->start;
+		c->caller_hi = m->end;
 		return true;
 	}
 	return false;

@@ -29,12 +29,6 @@ struct control_thread {
 	bool may_call; /* private: no seccomp filter looks at its system calls, or it is suspended until control_resume() */
 };
 
-struct control_map {
-	uint64_t lo, hi, offset, inode;
-	char prot[5];     /* "r-xp" */
-	const char *name; /* "" none; as /proc/PID/maps has it */
-};
-
 /* Says clearly what forbids it: no such process, other user, setuid (dumpable), ptrace_scope, already traced, seccomp. */
 struct err *control_open(pid_t pid, struct control **ret);
 void control_free(struct control *c); /* resumes first */
@@ -79,7 +73,7 @@ bool control_glance(pid_t pid, pid_t tid, int timeout_ms,
 struct err *control_read(struct control *c, uint64_t addr, void *buf, uint32_t n);
 struct err *control_write(struct control *c, uint64_t addr, const void *buf, uint32_t n);
 /* The mappings, read anew; valid until the next call. */
-struct err *control_maps(struct control *c, const struct control_map **ret, uint32_t *ret_n);
+struct err *control_maps(struct control *c, const struct mappings **ret);
 /* An entry of /proc/PID/auxv (AT_ENTRY, AT_PHDR, ...), 0 when there is none. */
 uint64_t control_auxv(struct control *c, uint64_t type);
 
