@@ -144,6 +144,69 @@ static void test_mapping_list(void **state)
 	assert_int_equal(m.n, 0);
 }
 
+/* Every way in which a mapping can lie over others, against an array with the file of each page. */
+static void test_put(void **state)
+{
+	enum { PAGES = 12 };
+	struct mappings list = { 0 };
+	uint32_t file[PAGES] = { 0 }, put = 1;
+
+	for (uint32_t round = 0; round < 3; round++)
+		for (uint32_t a = 0; a < PAGES; a++)
+			for (uint32_t b = a + 1; b <= PAGES; b += 1 + round, put++) {
+				const struct mapping m = { .start = a * PAGE,
+							   .end = b * PAGE,
+							   .file = put,
+							   .offset = put * 0x100000ull + a * PAGE,
+							   .path = "" };
+
+				mappings_put(&list, &m);
+				for (uint32_t i = a; i < b; i++)
+					file[i] = put;
+				for (uint32_t i = 0; i < list.n; i++) {
+					assert_true(list.v[i].start < list.v[i].end);
+					assert_true(!i || list.v[i - 1].end <= list.v[i].start);
+					assert_int_equal(list.v[i].offset,
+							 list.v[i].file * 0x100000ull +
+								 list.v[i].start);
+				}
+				for (uint32_t i = 0; i < PAGES; i++) {
+					const struct mapping *at = mappings_find(&list, i * PAGE);
+
+					assert_int_equal(at ? at->file : 0, file[i]);
+				}
+			}
+	mappings_free(&list);
+}
+
+static void test_record(void **state)
+{
+	const struct mapping a = { .start = 0x1000, .end = 0x5000, .file = 1, .path = "/a" },
+			     b = { .start = 0x2000, .end = 0x3000, .file = 2, .path = "/b" };
+	struct space *parent = space_record(7), *child;
+	const struct mappings *m, *n;
+
+	space_record_map(parent, &a, 1);
+	child = space_record_fork(parent, 8);
+	assert_int_equal(space_record_state(child), 1);
+	assert_null(space_mappings(parent, 0, &m));
+	assert_null(space_mappings(child, 0, &n));
+	assert_ptr_equal(m, n);
+	space_record_map(child, &b, 2);
+	assert_null(space_mappings(child, 0, &n));
+	assert_int_equal(n->n, 3);
+	assert_int_equal(mappings_find(n, 0x2fff)->file, 2);
+	assert_int_equal(mappings_find(n, 0x3000)->offset, 0x2000);
+	assert_null(space_mappings(parent, 0, &m));
+	assert_int_equal(m->n, 1);
+	assert_int_equal(space_record_state(parent), 1);
+	space_free(parent);
+	assert_int_equal(mappings_find(n, 0x1000)->file, 1);
+	assert_int_equal(space_read_some(child, 0x1000, &(char){ 0 }, 1), 0);
+	assert_null(space_open_path(child, &a));
+	space_free(child);
+}
+
 /* --- cores --- */
 
 static char dir[] = "/tmp/descry-space-XXXXXX";
@@ -412,7 +475,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_layers),       cmocka_unit_test(test_live),
-		cmocka_unit_test(test_mapping_list), cmocka_unit_test(test_core),
+		cmocka_unit_test(test_mapping_list), cmocka_unit_test(test_put),
+		cmocka_unit_test(test_record),       cmocka_unit_test(test_core),
 		cmocka_unit_test(test_other_file),   cmocka_unit_test(test_file_by_age),
 		cmocka_unit_test(test_cut_short),    cmocka_unit_test(test_no_core),
 	};

@@ -72,12 +72,14 @@ static void remark(struct core *c, const char *text)
 /* --- headers --- */
 
 struct load {
-	uint64_t start, end, at, filesz;
+	uint64_t start, end; /* first: sort_apart() */
+	uint64_t at, filesz;
 	uint32_t flags;
 };
 
 struct mapped_file {
-	uint64_t start, end, offset;
+	uint64_t start, end; /* first: sort_apart() */
+	uint64_t offset;
 	uint32_t file; /* index in core.files */
 };
 
@@ -269,24 +271,23 @@ static struct err *read_headers(struct core *c, struct reading *r)
 
 /* --- the list of mappings --- */
 
-/* Sorted, and none over another: of two that lie at one address the first one stays. */
-static void sort_loads(struct reading *r)
+/* Sorts n elements of `size` bytes, which begin with their start and end, and leaves out those that lie over another: how many
+ * stay. */
+static uint32_t sort_apart(void *v, uint32_t n, size_t size)
 {
-	uint32_t n = 0;
+	uint32_t kept = 0;
 
-	if (r->loads.n)
-		qsort(r->loads.v, r->loads.n, sizeof(*r->loads.v), by_start);
-	for (uint32_t i = 0; i < r->loads.n; i++)
-		if (!n || r->loads.v[i].start >= r->loads.v[n - 1].end)
-			r->loads.v[n++] = r->loads.v[i];
-	r->loads.n = n;
-	n = 0;
-	if (r->files.n)
-		qsort(r->files.v, r->files.n, sizeof(*r->files.v), by_start);
-	for (uint32_t i = 0; i < r->files.n; i++)
-		if (!n || r->files.v[i].start >= r->files.v[n - 1].end)
-			r->files.v[n++] = r->files.v[i];
-	r->files.n = n;
+	if (n)
+		qsort(v, n, size, by_start);
+	for (uint32_t i = 0; i < n; i++) {
+		const uint64_t *last = kept ? (const void *)((uint8_t *)v + (kept - 1) * size)
+					    : NULL;
+		uint8_t *next = (uint8_t *)v + i * size;
+
+		if (!last || *(uint64_t *)(void *)next >= last[1])
+			memmove((uint8_t *)v + kept++ * size, next, size);
+	}
+	return kept;
 }
 
 static void add_mapping(struct core *c, struct mapping m, const struct mapped_file *f)
@@ -546,7 +547,8 @@ struct err *space_core(const char *path, struct space **ret)
 		c->written = st.st_mtim.tv_sec;
 	e = read_headers(c, &r);
 	if (!e) {
-		sort_loads(&r);
+		r.loads.n = sort_apart(r.loads.v, r.loads.n, sizeof(*r.loads.v));
+		r.files.n = sort_apart(r.files.v, r.files.n, sizeof(*r.files.v));
 		make_mappings(c, &r);
 		if (!c->space.pid && c->threads.n)
 			c->space.pid = c->threads.v[0].tid;

@@ -135,6 +135,37 @@ const struct mapping *mappings_find(const struct mappings *m, uint64_t addr)
 	return i < m->n && addr >= m->v[i].start ? &m->v[i] : NULL;
 }
 
+/* Of the mappings from an index on, n give way to others. */
+static void splice(struct mappings *list, uint32_t at, uint32_t n, const struct mapping *new,
+		   uint32_t count)
+{
+	vec_reserve(list, count);
+	memmove(list->v + at + count, list->v + at + n, (list->n - at - n) * sizeof(*list->v));
+	memcpy(list->v + at, new, count * sizeof(*new));
+	list->n = list->n - n + count;
+}
+
+void mappings_put(struct mappings *list, const struct mapping *m)
+{
+	const uint32_t from = mappings_from(list, m->start);
+	uint32_t to = from, n = 0;
+	struct mapping new[3];
+
+	while (to < list->n && list->v[to].start < m->end)
+		to++;
+	if (to > from && list->v[from].start < m->start) {
+		new[n] = list->v[from];
+		new[n++].end = m->start;
+	}
+	new[n++] = *m;
+	if (to > from && list->v[to - 1].end > m->end) {
+		new[n] = list->v[to - 1];
+		new[n].offset += m->end - new[n].start;
+		new[n++].start = m->end;
+	}
+	splice(list, from, to - from, new, n);
+}
+
 bool mappings_any(pid_t pid, const char *front)
 {
 	struct mappings m = { 0 };

@@ -20,6 +20,7 @@ struct mapping {
 	uint32_t dev_major, dev_minor;
 	uint64_t inode; /* of the file; 0: there is none, or it is not known */
 	uint64_t time; /* CLOCK_MONOTONIC ns when it was made, where the kernel told; 0 not known */
+	uint32_t file; /* a number that whoever keeps the list has given the file; 0 none */
 };
 
 /* Zero is empty; mappings_free() it. A vector of base/mem.h. */
@@ -34,6 +35,8 @@ struct err *mappings_read(pid_t pid, struct mappings *ret);
 /* The lines of a /proc/PID/maps: len bytes, malloc()ed, with a NUL behind them. Takes the text. Leaves out lines that are none. */
 void mappings_parse(char *text, size_t len, struct mappings *ret);
 void mappings_free(struct mappings *m);
+/* Puts m in the place of all that it overlaps, of which the parts beside it stay. */
+void mappings_put(struct mappings *list, const struct mapping *m);
 /* The index of the first one that ends behind addr; m->n: none does. */
 uint32_t mappings_from(const struct mappings *m, uint64_t addr);
 /* The one that holds addr, NULL none. */

@@ -1,6 +1,7 @@
 /* An address space as a value: what is mapped where, memory, threads and their registers.
  *
- * In: a live process (live.c, and target/ for one that is stopped), a core file (core.c), or what a test makes up.
+ * In: a live process (live.c, and target/ for one that is stopped), a core file (core.c), a
+ * recording (record.c), or what a test makes up.
  * Out: the same questions, answered the same way, whoever fills it.
  * Always true: nothing that is asked changes the process; what cannot be read is an error or a false, never a guess. Untrusted
  * all the same: a process may have written anything into its memory, and a core file may hold any bytes.
@@ -61,6 +62,13 @@ struct err *space_live(pid_t pid, struct space **ret);
 struct err *space_core(const char *path, struct space **ret);
 /* What is not as it should be with the core, a line each, to be shown to people; NULL: no more. */
 const char *space_core_remark(const struct space *s, uint32_t i);
+/* Of a process in a recording, which is told of in the order of time: it has mappings and nothing else. The recording's reader gives each
+ * change another number, its state. m->path is borrowed. */
+struct space *space_record(pid_t pid);
+struct space *space_record_fork(struct space *parent, pid_t pid);
+void space_record_map(struct space *s, const struct mapping *m, uint32_t state);
+/* The state of the last change: 0 none. Spaces of one state have the same mappings. */
+uint32_t space_record_state(const struct space *s);
 void space_free(struct space *s);
 
 struct err *space_mappings(struct space *s, uint64_t time, const struct mappings **ret);

@@ -39,18 +39,11 @@ struct dso {
 	uint64_t unnamed; /* addresses without a name */
 };
 
-struct map {
-	uint64_t start, end, pgoff;
-	uint32_t dso;
-};
-
-/* The mappings of a process; forked ones share them until one changes. */
-struct maps {
-	uint32_t refs;
-	uint32_t id;                   /* another one after each change */
-	VEC(struct map) v;             /* by start, none over another */
-	struct unwind_process *unwind; /* of state unwind_id; NULL not made yet */
-	uint32_t unwind_id;
+/* A process: its mappings, whose files are dsos, and the unwind tables of those in a state of it. */
+struct recorded {
+	struct space *space;
+	struct unwind_process *unwind; /* NULL not made yet */
+	uint32_t unwind_state;
 };
 
 struct thread {
@@ -81,13 +74,13 @@ struct perfspace {
 	VEC(struct dso) dsos;
 	struct hash dso_of;    /* path -> index */
 	struct hash ids;       /* path -> build id of the file's table: index + 1 in dsos */
-	struct hash processes; /* pid -> struct maps * */
+	struct hash processes; /* pid -> struct recorded * */
 	struct hash thread_of; /* pid << 32 | tid -> index in threads */
 	VEC(struct thread) threads;
 	VEC(uint32_t) thread_names;
 	struct name_slot *slots;
 	uint32_t nslots, nnames;
-	struct maps *last_maps; /* of last_pid */
+	struct recorded *last; /* of last_pid */
 	uint32_t last_pid;
 	bool java;             /* the thread named last */
 	uint32_t states;       /* ids of mappings given out */
@@ -501,13 +494,13 @@ struct perfspace *perfspace_new(struct stackin *in)
 	return s;
 }
 
-static void maps_drop(struct maps *m)
+static void recorded_free(struct recorded *r)
 {
-	if (!m || --m->refs)
+	if (!r)
 		return;
-	vec_fini(&m->v);
-	unwind_process_free(m->unwind);
-	free(m);
+	space_free(r->space);
+	unwind_process_free(r->unwind);
+	free(r);
 }
 
 void perfspace_free(struct perfspace *s)
@@ -520,7 +513,7 @@ void perfspace_free(struct perfspace *s)
 	if (!s)
 		return;
 	while (hash_next(&s->processes, &pos, &key, &len, &val))
-		maps_drop((struct maps *)(uintptr_t)*val);
+		recorded_free((struct recorded *)(uintptr_t)*val);
 	for (uint32_t i = 0; i < s->dsos.n; i++) {
 		struct dso *d = &s->dsos.v[i];
 
@@ -547,66 +540,46 @@ void perfspace_free(struct perfspace *s)
 	free(s);
 }
 
-static struct maps *maps_of(struct perfspace *s, uint32_t pid)
+/* What is known of a process; NULL nothing. */
+static struct recorded *recorded_of(struct perfspace *s, uint32_t pid)
 {
 	uint64_t *val;
 
-	if (s->last_maps && s->last_pid == pid)
-		return s->last_maps;
+	if (s->last && s->last_pid == pid)
+		return s->last;
 	val = hash_get(&s->processes, &pid, sizeof(pid));
 	s->last_pid = pid;
-	s->last_maps = val ? (struct maps *)(uintptr_t)*val : NULL;
-	return s->last_maps;
+	s->last = val ? (struct recorded *)(uintptr_t)*val : NULL;
+	return s->last;
 }
 
-static void maps_put(struct perfspace *s, uint32_t pid, struct maps *m)
+/* Another space in the place of what a process had. */
+static struct recorded *recorded_put(struct perfspace *s, uint32_t pid, struct space *space)
 {
 	uint64_t *val = hash_put(&s->processes, &pid, sizeof(pid), NULL);
+	struct recorded *r = xcalloc(1, sizeof(*r));
 
-	if (m)
-		m->refs++;
-	maps_drop((struct maps *)(uintptr_t)*val);
-	*val = (uint64_t)(uintptr_t)m;
-	s->last_maps = NULL;
+	recorded_free((struct recorded *)(uintptr_t)*val);
+	r->space = space;
+	*val = (uint64_t)(uintptr_t)r;
+	s->last = NULL;
+	return r;
 }
 
-/* Those of pid alone, to be changed. */
-static struct maps *maps_own(struct perfspace *s, uint32_t pid)
+static const struct mappings *mappings_of(const struct recorded *r)
 {
-	struct maps *m = maps_of(s, pid), *copy;
+	const struct mappings *list = NULL;
 
-	if (m && m->refs == 1)
-		return m;
-	copy = xcalloc(1, sizeof(*copy));
-	if (m && m->v.n) {
-		vec_reserve(&copy->v, m->v.n);
-		memcpy(copy->v.v, m->v.v, m->v.n * sizeof(*m->v.v));
-		copy->v.n = m->v.n;
-	}
-	maps_put(s, pid, copy);
-	return copy;
-}
-
-/* The first mapping that ends behind addr. */
-static uint32_t map_from(const struct maps *m, uint64_t addr)
-{
-	return partition_point(m->v.n, i, m->v.v[i].end <= addr);
-}
-
-static void map_insert(struct maps *m, uint32_t at, struct map map)
-{
-	vec_push(&m->v, map);
-	memmove(&m->v.v[at + 1], &m->v.v[at], (m->v.n - 1 - at) * sizeof(map));
-	m->v.v[at] = map;
+	err_free(space_mappings(r->space, 0, &list));
+	return list;
 }
 
 void perfspace_map(struct perfspace *s, uint32_t pid, const struct perfspace_map *p)
 {
 	static const char *const jits[] = { "//anon", "/dev/zero", "/anon_hugepage",
 					    "/memfd:", "/SYSV" };
-	struct map new = { .start = p->start, .end = p->start + p->len, .pgoff = p->pgoff };
-	struct maps *m;
-	uint32_t at;
+	struct mapping new = { .start = p->start, .end = p->start + p->len, .offset = p->pgoff };
+	struct recorded *r;
 	bool jit = !strncmp(p->path, "[anon", 5) || !*p->path;
 
 	if (new.end <= new.start)
@@ -617,37 +590,16 @@ void perfspace_map(struct perfspace *s, uint32_t pid, const struct perfspace_map
 		char path[40];
 
 		snprintf(path, sizeof(path), "/tmp/perf-%u.map", pid);
-		new.dso = dso_of(s, path, NULL, 0);
-		new.pgoff = new.start; /* the list there has addresses */
+		new.file = dso_of(s, path, NULL, 0);
+		new.offset = new.start; /* the list there has addresses */
 	} else {
-		new.dso = dso_of(s, p->path, p->build_id, p->build_id ? p->build_id_len : 0);
+		new.file = dso_of(s, p->path, p->build_id, p->build_id ? p->build_id_len : 0);
 	}
-	m = maps_own(s, pid);
-	m->id = ++s->states;
-	at = map_from(m, new.start);
-	if (at < m->v.n && m->v.v[at].start < new.start) { /* one that begins before */
-		struct map tail = m->v.v[at];
-
-		m->v.v[at].end = new.start;
-		at++;
-		if (tail.end > new.end) {
-			tail.pgoff += new.end - tail.start;
-			tail.start = new.end;
-			map_insert(m, at, tail);
-		}
-	}
-	while (at < m->v.n && m->v.v[at].start < new.end) {
-		struct map *old = &m->v.v[at];
-
-		if (old->end > new.end) {
-			old->pgoff += new.end - old->start;
-			old->start = new.end;
-			break;
-		}
-		memmove(old, old + 1, (m->v.n - at - 1) * sizeof(*old));
-		m->v.n--;
-	}
-	map_insert(m, at, new);
+	new.path = s->dsos.v[new.file].path;
+	r = recorded_of(s, pid);
+	if (!r)
+		r = recorded_put(s, pid, space_record((pid_t)pid));
+	space_record_map(r->space, &new, ++s->states);
 }
 
 static struct thread *thread_of(struct perfspace *s, uint32_t pid, uint32_t tid)
@@ -675,11 +627,15 @@ void perfspace_fork(struct perfspace *s, uint32_t pid, uint32_t ppid, uint32_t t
 {
 	const char *comm = thread_of(s, ppid, ptid)->comm;
 	struct thread *t = thread_of(s, pid, tid);
+	struct recorded *parent;
 
 	t->named = false;
 	t->comm = comm;
+	parent = pid != ppid ? recorded_of(s, ppid) : NULL;
 	if (pid != ppid)
-		maps_put(s, pid, maps_of(s, ppid));
+		recorded_put(s, pid,
+			     parent ? space_record_fork(parent->space, (pid_t)pid)
+				    : space_record((pid_t)pid));
 }
 
 const uint32_t *perfspace_thread(struct perfspace *s, uint32_t pid, uint32_t tid, uint32_t *ret_n)
@@ -839,16 +795,17 @@ static struct text dso_name(struct perfspace *s, struct dso *d, uint64_t offset)
 	return text_of(sym->name);
 }
 
-static uint32_t user_name(struct perfspace *s, const struct maps *m, uint64_t ip)
+static uint32_t user_name(struct perfspace *s, const struct recorded *r, uint64_t ip)
 {
-	uint32_t at = m ? map_from(m, ip) : 0, dso = NO_DSO;
+	const struct mapping *m = r ? mappings_find(mappings_of(r), ip) : NULL;
+	uint32_t dso = NO_DSO;
 	struct text func = { "", 0 };
 	struct name_slot *slot;
 	uint64_t offset = s->in->options.addrs ? ip : 0;
 
-	if (m && at < m->v.n && m->v.v[at].start <= ip) {
-		dso = m->v.v[at].dso;
-		offset = ip - m->v.v[at].start + m->v.v[at].pgoff;
+	if (m) {
+		dso = m->file;
+		offset = ip - m->start + m->offset;
 	}
 	slot = slot_of(s, dso, offset);
 	if (slot->name)
@@ -862,25 +819,25 @@ static uint32_t user_name(struct perfspace *s, const struct maps *m, uint64_t ip
 
 uint32_t perfspace_user(struct perfspace *s, uint32_t pid, uint64_t ip)
 {
-	const struct maps *m = maps_of(s, pid);
-	uint32_t owner = (m ? m->id : 0) << 2 | s->java;
+	const struct recorded *p = recorded_of(s, pid);
+	uint32_t owner = (p ? space_record_state(p->space) : 0) << 2 | s->java;
 	struct recent *r = recent_of(s, ip);
 
 	if (!r->name || r->ip != ip || r->owner != owner)
-		*r = (struct recent){ ip, owner, user_name(s, m, ip) + 1 };
+		*r = (struct recent){ ip, owner, user_name(s, p, ip) + 1 };
 	return r->name - 1;
 }
 
 /* --- unwind tables --- */
 
 /* How far a mapping lies from the addresses in its file; false when it holds none of its text. */
-static bool bias_of(const struct object *o, const struct map *m, uint64_t *ret)
+static bool bias_of(const struct object *o, const struct mapping *m, uint64_t *ret)
 {
 	uint64_t off, n, addr;
 
 	for (uint32_t i = 0; object_text_segment(o, i, &off, &n, &addr); i++)
-		if (off < m->pgoff + (m->end - m->start) && off + n > m->pgoff) {
-			*ret = m->start - m->pgoff + off - addr;
+		if (off < m->offset + (m->end - m->start) && off + n > m->offset) {
+			*ret = m->start - m->offset + off - addr;
 			return true;
 		}
 	return false;
@@ -889,29 +846,31 @@ static bool bias_of(const struct object *o, const struct map *m, uint64_t *ret)
 const struct unwind_process *perfspace_unwind(struct perfspace *s, uint32_t pid)
 {
 	static const struct unwind_process nothing;
-	struct maps *m = maps_of(s, pid);
+	struct recorded *r = recorded_of(s, pid);
+	const struct mappings *list;
 
-	if (!m)
+	if (!r)
 		return &nothing;
-	if (m->unwind && m->unwind_id == m->id)
-		return m->unwind;
-	unwind_process_free(m->unwind);
-	m->unwind = xcalloc(1, sizeof(*m->unwind));
-	m->unwind_id = m->id;
-	for (uint32_t i = 0; i < m->v.n; i++) {
-		const struct map *map = &m->v.v[i];
-		struct dso *d = &s->dsos.v[map->dso];
-		struct unwind_range um = { map->start, map->end, map->start, NULL };
+	if (r->unwind && r->unwind_state == space_record_state(r->space))
+		return r->unwind;
+	unwind_process_free(r->unwind);
+	r->unwind = xcalloc(1, sizeof(*r->unwind));
+	r->unwind_state = space_record_state(r->space);
+	list = mappings_of(r);
+	for (uint32_t i = 0; i < list->n; i++) {
+		const struct mapping *m = &list->v[i];
+		struct dso *d = &s->dsos.v[m->file];
+		struct unwind_range range = { m->start, m->end, m->start, NULL };
 
 		dso_open(s, d);
 		if (d->object && !d->tables_tried)
 			err_free(unwind_image_open(d->object, &d->tables));
 		d->tables_tried = true;
-		if (d->tables && bias_of(d->object, map, &um.bias))
-			um.image = d->tables;
-		vec_push(&m->unwind->ranges, um);
+		if (d->tables && bias_of(d->object, m, &range.bias))
+			range.image = d->tables;
+		vec_push(&r->unwind->ranges, range);
 	}
-	return m->unwind;
+	return r->unwind;
 }
 
 void perfspace_notes(struct perfspace *s)
