@@ -672,8 +672,9 @@ void bind_ternary(struct bind_cx *cx, struct node *n,
 
 struct node *untranslated(struct bind_cx *cx, struct node *n)
 {
-	return is_xlated(n) && type_is_pointer(cx->types, n->type) && is_scalar(cx, n->t.a) ? n->t.a
-											    : n;
+	return is_xlated(n) && type_is_pointer(cx->types, n->type) && is_integer(cx, n->t.a)
+		       ? n->t.a
+		       : n;
 }
 
 static void bind_cast(struct bind_cx *cx, struct node *n)

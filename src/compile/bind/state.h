@@ -248,7 +248,7 @@ bool is_scalar(struct bind_cx *cx, const struct node *n);
 bool is_integer(struct bind_cx *cx, const struct node *n);
 /* Arrays become pointers to their first element. */
 void decay(struct bind_cx *cx, struct node *n);
-/* What a pointer to a translated value is made of, which is its value as a number; n for anything else. */
+/* The number that a pointer to a translated value is made of (curcpu: a CPU's), which is its value; n for anything else. */
 struct node *untranslated(struct bind_cx *cx, struct node *n);
 /* NULL, which compares with integers and can be assigned to them. */
 bool is_null(struct bind_cx *cx, const struct node *n);
