@@ -398,8 +398,14 @@ static void heal(const struct tracee *t)
 {
 	struct undo_report r;
 	struct control *c;
+	struct err *e;
 
-	assert_null(control_open(t->pid, &c));
+	/* on a busy machine the watchdog of the round before may hold it longer than control_open() waits */
+	for (int i = 0; (e = control_open(t->pid, &c)) && e->code == EBUSY && i < 10; i++)
+		err_free(e);
+	if (e)
+		print_error("%s\n", e->text);
+	assert_null(e);
 	assert_null(undo_all(c, 5000, &r));
 	assert_int_equal(r.busy, 0);
 	assert_int_equal(r.foreign, 0);
