@@ -27,7 +27,7 @@ static const char help[] =
 	"got the signal stands first.\n"
 	"\n";
 
-enum { FRAMES_MAX = 1 << 16, STOP_MS = 2000 };
+enum { FRAMES_MAX = 1 << 20, /* more than fit into 8 MB of stack */ STOP_MS = 2000 };
 
 struct walked {
 	pid_t tid;

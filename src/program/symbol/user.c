@@ -471,7 +471,8 @@ static bool name_jit(struct symbols *s, struct process *p, uint64_t addr, struct
 	const struct jit_symbol *j = jit_search(p, addr);
 
 	p->jit_used_ns = now_ns();
-	if (!j) {
+	/* Where a process was recorded its map may be another one's by now, which has got its number. */
+	if (!j && !p->space) {
 		read_jit(s, p);
 		j = jit_search(p, addr);
 	}
