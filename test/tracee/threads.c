@@ -1,5 +1,6 @@
 /* Threads that wait in known places, for those who look at the stacks of all of them: prints "ready", and ends when its
- * standard input does. With an argument it then ends by abort(3) instead.
+ * standard input does. "abort": it then ends by abort(3) instead. "overflow": it has one thread, which calls itself until there is no
+ * stack any more.
  *
  *	deep N     N calls of one function, which waits for a mutex
  *	handler    in a signal handler on a stack of its own, which interrupted a function that keeps no frame pointer
@@ -37,6 +38,13 @@ static NO_FP int threads_go_deeper(int n)
 	volatile int keep[4] = { n, n, n, n };
 
 	return n ? threads_go_deeper(n - 1) + keep[n & 3] : threads_wait_here(n);
+}
+
+static NO_FP int threads_overflow(int n)
+{
+	volatile int keep = n;
+
+	return n < 0 ? n : threads_overflow(n + 1) + keep;
 }
 
 static void *deep(void *arg)
@@ -101,7 +109,8 @@ int main(int argc, char **argv)
 	pthread_t t;
 	char c;
 
-	(void)argv;
+	if (argc > 1 && !strcmp(argv[1], "overflow"))
+		return threads_overflow(0);
 	pthread_mutex_lock(&held);
 	for (long i = 1; i <= DEEP; i++)
 		pthread_create(&t, NULL, deep, (void *)(i * 10));
