@@ -35,8 +35,9 @@ for option, most in (("strsize=4294967297", 4096), ("bufsize=1t", 1 << 30), ("sc
                      ("printsize=5g", 1 << 20)):
     r = run(*I, "-x", option, "-qn", END)
     check(r.returncode == 0 and "%d is the most there can be, and used" % most in r.stderr and len(r.stderr.splitlines()) == 1, option, r)
-for option in "nspec=-1", "stackframes=-1", "maxframes=-1", "looplimit=-1":
-    refused(2, "0 is the least", *I, "-x", option, "-qn", END)
+for option in "stackframes=-1", "maxframes=-1", "looplimit=-1":
+    refused(1, "0 is the least", *I, "-x", option, "-qn", END)
+refused(1, "Invalid value for specified option: nspec=-1", *I, "-x", "nspec=-1", "-qn", END)
 r = run(*I, "-x", "aggsize=1t", "-x", "dynvarsize=1t", "-qn", "BEGIN { @[pid] = count(); a[1] = 1; exit(0); }")
 check(r.returncode == 0 and r.stderr.count("D_OPT_REDUCED") == 2 and "aggregation @ has at most 1048576 keys" in r.stderr, "reduced", r)
 r = run(*I, "-x", "aggsize=8m", "-x", "dynvarsize=8m", "-qn", "BEGIN { @[pid] = count(); a[1] = 1; exit(0); }")

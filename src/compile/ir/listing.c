@@ -12,6 +12,7 @@ struct use {
 struct uses {
 	struct gen *g;
 	struct use *v;         /* by number() */
+	uint32_t *offsets;     /* by the variable's index */
 	VEC(uint32_t) touched; /* numbers of those that are not zero */
 };
 
@@ -76,28 +77,28 @@ static uint32_t alignment_of(struct gen *g, type_id t)
 /* As in DTrace's listing, the distance from the first variable of its scope when all lie one behind the other in the order of
  * declaration, each aligned as its type is; a thread's variables are each at offset 0 of their own storage. Where they really lie
  * is what the instructions of the listing show: clause-local scalars are in registers, strings have room for a word more. */
-static uint32_t listed_offset(struct gen *g, const struct variable *var)
+static uint32_t *list_offsets(struct gen *g)
 {
-	uint32_t at = 0;
+	uint32_t *ret = xcalloc(g->b->vars.n + 1, sizeof(*ret)), end[SCOPE_THIS + 1] = { 0 };
 
-	for (uint32_t i = 0; i <= var->index; i++) {
+	for (uint32_t i = 0; i < g->b->vars.n; i++) {
 		const struct variable *v = g->b->vars.v[i];
-		uint32_t size = listed_size(g, v->type), align;
+		uint32_t align, *at = &end[v->scope];
 
-		if (v->scope != var->scope || v->assoc || v->local)
+		if (v->assoc || v->local || v->scope == SCOPE_SELF)
 			continue;
 		align = type_is_sou(g->types, v->type) || type_is_string(g->types, v->type)
 				? 8
 				: alignment_of(g, v->type);
-		at = (at + align - 1) / align * align;
-		if (v != var)
-			at += size;
+		ret[i] = (*at + align - 1) / align * align;
+		*at = ret[i] + listed_size(g, v->type);
 	}
-	return at;
+	return ret;
 }
 
-static struct image_var describe(struct gen *g, uint32_t i)
+static struct image_var describe(const struct uses *u, uint32_t i)
 {
+	struct gen *g = u->g;
 	const struct variable *v = i < g->b->vars.n ? g->b->vars.v[i] : NULL;
 	struct image_var r = { .id = i, .scope = "glb" };
 	type_id t;
@@ -115,7 +116,7 @@ static struct image_var describe(struct gen *g, uint32_t i)
 	r.type = type_words(g, v->type);
 	/* elements of arrays lie in maps of their own */
 	r.placed = !v->assoc;
-	r.offset = v->scope == SCOPE_SELF ? 0 : listed_offset(g, v);
+	r.offset = u->offsets[i];
 	return r;
 }
 
@@ -140,7 +141,7 @@ static void list_variables(struct uses *u, const struct bound_clause *cl, struct
 		struct image_var *v = &ret->vars[ret->nvars];
 
 		if (use->named) {
-			*v = describe(g, u->touched.v[i]);
+			*v = describe(u, u->touched.v[i]);
 			v->read = use->named > use->assigned;
 			v->written = use->written;
 			ret->nvars++;
@@ -152,7 +153,9 @@ static void list_variables(struct uses *u, const struct bound_clause *cl, struct
 
 void gen_list_clauses(struct gen *g)
 {
-	struct uses u = { .g = g, .v = xcalloc(g->b->vars.n + BUILTIN_COUNT, sizeof(*u.v)) };
+	struct uses u = { .g = g,
+			  .v = xcalloc(g->b->vars.n + BUILTIN_COUNT, sizeof(*u.v)),
+			  .offsets = list_offsets(g) };
 
 	for (uint32_t i = 0; i < g->b->clauses.n; i++) {
 		const struct bound_clause *cl = g->b->clauses.v[i];
@@ -164,5 +167,6 @@ void gen_list_clauses(struct gen *g)
 		list_variables(&u, cl, c);
 	}
 	free(u.v);
+	free(u.offsets);
 	vec_fini(&u.touched);
 }
