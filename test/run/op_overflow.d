@@ -3,6 +3,10 @@
 #pragma D option quiet
 int a;
 unsigned int ua;
+int32_t i32;
+inline int FOURFOLD = a * 4;
+inline int FOURFOLD_OF[int x] = x * 4;
+inline int ALL_FOUR = 2147483647 * 4;
 long la;
 unsigned long ul;
 char c;
@@ -48,6 +52,23 @@ BEGIN
 	printf("%d %d %d\n", c - uc < 0, c < uc, (uc - us) / 2 == -1);
 	@ = sum(a * 4);
 	printa("%@d\n", @);
+	/* An operand is not cut, neither on its way to int nor behind "," "?:" or "+". Inlines are, as what is assigned. */
+	s = 32767; a = 2147483647; i32 = 2147483647; c = 0;
+	printf("%d %d\n", s * s * s * s / s / s / s, (short)-1 * s * s * s / s / s);
+	printf("%d %d %d %d\n", (c, a * 4) / 4, (c ? 1 : a * 4) / 4, +(a * 4) / 4, i32 * 4 / 4);
+	i32 /= a * 4 / 4 - 2147483646;
+	printf("%d\n", i32);
+	printf("%d %d %d\n", FOURFOLD / 4, FOURFOLD_OF[a] / 4, ALL_FOUR / 4);
+	i32 = 7; us = 2;
+	i32 /= (c, us);
+	printf("%d %d\n", i32, 10 % (c, 3));
+	/* the same of constants and of variables, and of what is aggregated */
+	uc = 200; us = 5;
+	printf("%d %d\n", us - uc, (unsigned short)5 - (unsigned char)200);
+	printf("%d %d %d\n", 1 << 65, (c + 1) << 65, -1 >> 127);
+	@m[0] = min((c + 1) << 31); @m[1] = min(1 << 31); @m[2] = min(us - uc);
+	@m[3] = min((unsigned short)5 - (unsigned char)200);
+	printa("%d %@d\n", @m);
 	a = 4;
 	a += a++ * 10; /* from the left */
 	printf("%d\n", a);

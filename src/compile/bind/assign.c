@@ -258,18 +258,18 @@ static void bind_compound(struct bind_cx *cx, struct node *n)
 		if (type_size(g, t) != type_size(g, l->type) ||
 		    type_is_signed(g, t) != type_is_signed(g, l->type)) {
 			/* C computes in a wider type than a's: e.c tells which */
-			cast_to(cx, r, t);
+			cast_value(cx, r, t);
 			n->e.c = int_node(cx, n, 0, t);
 			return;
 		}
-		cast_to(cx, r, l->type);
+		cast_value(cx, r, l->type);
 		break;
 	case OP_SHL:
-	case OP_SHR: cast_to(cx, r, promote(cx, r->type)); break;
+	case OP_SHR: cast_value(cx, r, promote(cx, r->type)); break;
 	default: /* the low bits of the result depend on the low bits of the operands only */
 		if (type_int_flags(g, l->type) & TYPE_BOOL) {
 			t = common_type(cx, operand_type(cx, l), operand_type(cx, r));
-			cast_to(cx, r, t);
+			cast_value(cx, r, t);
 			n->e.c = int_node(cx, n, 0, t);
 			return;
 		}

@@ -102,12 +102,8 @@ static void fold_binary(struct bind_cx *cx, struct node *n)
 		else
 			v = sign ? (uint64_t)(sa % sb) : a % b;
 		break;
-	case OP_SHL: v = b < 64 ? a << b : 0; break;
-	case OP_SHR:
-		v = b < 64           ? (sign ? (uint64_t)(sa >> b) : a >> b)
-		    : sign && sa < 0 ? UINT64_MAX
-				     : 0;
-		break;
+	case OP_SHL: v = a << (b & 63); break;
+	case OP_SHR: v = sign ? (uint64_t)(sa >> (b & 63)) : a >> (b & 63); break;
 	case OP_AND: v = a & b; break;
 	case OP_OR: v = a | b; break;
 	case OP_XOR: v = a ^ b; break;

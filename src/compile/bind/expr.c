@@ -57,12 +57,10 @@ bool to_string(struct bind_cx *cx, struct node *n)
 	return true;
 }
 
-void cast_to(struct bind_cx *cx, struct node *n, type_id t)
+static void insert_cast(struct bind_cx *cx, struct node *n, type_id t)
 {
 	struct node *inner;
 
-	if (is_poison(n) || n->type == t)
-		return;
 	if (is_const(n) && type_is_scalar(cx->types, t)) {
 		set_int(cx, n, n->i.value, t);
 		return;
@@ -82,11 +80,44 @@ void cast_to(struct bind_cx *cx, struct node *n, type_id t)
 	n->aux = NULL;
 }
 
-/* Only where the value would change: between types of one size and sign nothing is to be done. */
-static void cast_value(struct bind_cx *cx, struct node *n, type_id t)
+void cast_to(struct bind_cx *cx, struct node *n, type_id t)
+{
+	if (!is_poison(n) && n->type != t)
+		insert_cast(cx, n, t);
+}
+
+/* Is n calculated, of int or less, and t an int? Then all its 64 bits are an operand of t, too. */
+static bool calculated_as_int(struct bind_cx *cx, const struct node *n, type_id t)
+{
+	struct type_graph *g = cx->types;
+	uint64_t size = is_integer(cx, n) ? type_size(g, n->type) : 0;
+
+	if (!size || size > 4 || (size == 4 && !type_is_signed(g, n->type)) ||
+	    (type_int_flags(g, n->type) & TYPE_BOOL) || !type_is_integer(g, t) ||
+	    type_size(g, t) != 4 || !type_is_signed(g, t))
+		return false;
+	switch (n->kind) {
+	case N_UNARY: return n->op == OP_NEG || n->op == OP_PLUS || n->op == OP_BNOT;
+	case N_INT:
+	case N_BINARY:
+	case N_TERNARY:
+	case N_COMMA: return true;
+	default: return false;
+	}
+}
+
+/* Only where the value would change: between types of one size and sign nothing is to be done, and to be an operand cuts
+ * nothing off (gen_expr() does, by the type it has then). */
+void cast_value(struct bind_cx *cx, struct node *n, type_id t)
 {
 	struct type_graph *g = cx->types;
 
+	if (!is_poison(n) && calculated_as_int(cx, n, t)) {
+		n->type = t;
+		if (n->kind == N_INT)
+			n->i.is_unsigned = false;
+		return;
+	}
 	if (!is_poison(n) && n->type != t && type_strip(g, n->type) == type_strip(g, t)) {
 		if (is_const(n))
 			n->type = t;
@@ -192,6 +223,15 @@ bool pointers_compatible(struct bind_cx *cx, const struct node *a, const struct 
 	ra = pointee(cx, a->type);
 	rb = pointee(cx, b->type);
 	return ra == T_VOID || rb == T_VOID || type_same(cx->types, ra, rb);
+}
+
+bool convert_kept(struct bind_cx *cx, struct node *n, type_id t)
+{
+	if (!convert(cx, n, t))
+		return false;
+	if (!is_poison(n) && calculated_as_int(cx, n, T_INT))
+		insert_cast(cx, n, t);
+	return true;
 }
 
 /* 0 and NULL as a string: what a variable that holds none reads as. "x = 0" for a string frees it, "x == NULL" asks. */

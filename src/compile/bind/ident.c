@@ -457,7 +457,7 @@ void expand_inline(struct bind_cx *cx, struct node *n, struct inline_def *def, s
 			poison(n);
 			return;
 		}
-		if (!convert(cx, a, def->params.v[i])) {
+		if (!convert_kept(cx, a, def->params.v[i])) {
 			bind_error(
 				cx, n, "D_PROTO_ARG",
 				"%s[ ] argument #%u is incompatible with prototype: \"%s\" is not \"%s\"",
@@ -488,7 +488,7 @@ void expand_inline(struct bind_cx *cx, struct node *n, struct inline_def *def, s
 				   def->name, type_text(cx, def->type), type_text(cx, value->type));
 			return;
 		}
-	} else if (!convert(cx, value, def->type)) {
+	} else if (!convert_kept(cx, value, def->type)) {
 		bind_error(cx, n, "D_OP_INCOMPAT",
 			   "inline %s definition uses incompatible types: \"%s\" = \"%s\"",
 			   def->name, type_text(cx, def->type), type_text(cx, value->type));

@@ -239,6 +239,10 @@ bool bind_has_room(struct bind_cx *cx, const struct node *n);
 void bind_value(struct bind_cx *cx, struct node *n);
 /* n, bound, becomes a value of type t as if by assignment; false when it cannot, nothing is reported. */
 bool convert(struct bind_cx *cx, struct node *n, type_id t);
+/* The same where no assignment follows that cuts the value to its type: of inlines, their parameters, translated members. */
+bool convert_kept(struct bind_cx *cx, struct node *n, type_id t);
+/* n as an operand of type t, or as what will be kept in one: a cast only where the value would change. */
+void cast_value(struct bind_cx *cx, struct node *n, type_id t);
 /* Inserts a cast (or folds it) whatever the types. */
 void cast_to(struct bind_cx *cx, struct node *n, type_id t);
 /* Wraps n in N_STRINGOF unless it is a string. False when it is neither char array nor char pointer. */

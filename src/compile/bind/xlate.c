@@ -130,7 +130,7 @@ static struct node *convert_member(struct bind_cx *cx, const struct xlator *x, c
 		to_string(cx, value);
 		return value;
 	}
-	if (is_xlated(value) ? type_same(cx->types, value->type, t) : convert(cx, value, t))
+	if (is_xlated(value) ? type_same(cx->types, value->type, t) : convert_kept(cx, value, t))
 		return value;
 	bind_error(cx, value, "D_XLATE_INCOMPAT",
 		   "translator member %s definition uses incompatible types: \"%s\" = \"%s\"",

@@ -53,10 +53,18 @@ static struct ir_val result(struct gen *g, struct ir_val v, type_id t)
 /* Is it such a value, which normal() may change? */
 static bool is_result(const struct node *n)
 {
-	if (n->kind == N_UNARY)
-		return n->op == OP_NEG || n->op == OP_BNOT;
-	return n->kind == N_INT || (n->kind == N_BINARY && n->op != OP_LAND && n->op != OP_LOR &&
-				    n->op != OP_LXOR && !(n->op >= OP_EQ && n->op <= OP_GE));
+	switch (n->kind) {
+	case N_INT: return true;
+	case N_UNARY:
+		return n->op == OP_NEG || n->op == OP_BNOT ||
+		       (n->op == OP_PLUS && is_result(n->e.a));
+	case N_BINARY:
+		return n->op != OP_LAND && n->op != OP_LOR && n->op != OP_LXOR &&
+		       !(n->op >= OP_EQ && n->op <= OP_GE);
+	case N_TERNARY: return is_result(n->e.b) || is_result(n->e.c);
+	case N_COMMA: return is_result(n->e.b);
+	default: return false;
+	}
 }
 
 static struct ir_val operand(struct gen *g, const struct node *n);
@@ -557,6 +565,9 @@ static struct ir_val divide(struct gen *g, bool mod, bool sign, struct ir_val a,
 	struct ir_fn *f = g->f;
 	struct ir_val sa, sb, q;
 
+	/* a zero that is known here only, as of "1 / (x, 0)", is one of the program all the same */
+	if (b.kind == IR_IMM && !b.imm)
+		b = ir_mov(f, b);
 	if (b.kind == IR_REG)
 		gen_fault_if(g, b, IF_EQ, IR_I(0), WIRE_FAULT_DIVZERO, IR_I(0), loc);
 	if (!sign)
@@ -807,11 +818,11 @@ static struct ir_val ternary(struct gen *g, const struct node *n)
 
 	gen_lazy_save(g, known);
 	gen_cond(g, n->e.a, false, other);
-	ir_set(f, v, gen_expr(g, n->e.b));
+	ir_set(f, v, operand(g, n->e.b));
 	ir_goto(f, done);
 	gen_lazy_restore(g, known);
 	ir_place(f, other);
-	ir_set(f, v, gen_expr(g, n->e.c));
+	ir_set(f, v, operand(g, n->e.c));
 	gen_lazy_restore(g, known);
 	ir_place(f, done);
 	return v;
@@ -829,7 +840,7 @@ static struct ir_val unary(struct gen *g, const struct node *n)
 {
 	switch (n->op) {
 	case OP_NEG: return result(g, ir_neg(g->f, operand(g, n->e.a)), n->type);
-	case OP_PLUS: return gen_expr(g, n->e.a);
+	case OP_PLUS: return operand(g, n->e.a);
 	case OP_BNOT:
 		return result(g, ir_bin(g->f, ALU_XOR, operand(g, n->e.a), IR_I(-1)), n->type);
 	case OP_LNOT: return truth(g, n);
@@ -879,7 +890,7 @@ static struct ir_val operand(struct gen *g, const struct node *n)
 	case N_TERNARY: v = ternary(g, n); break;
 	case N_COMMA:
 		gen_effect(g, n->e.a);
-		v = gen_expr(g, n->e.b);
+		v = operand(g, n->e.b);
 		break;
 	case N_CAST: v = cast(g, n); break;
 	case N_STR:
