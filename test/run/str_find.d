@@ -1,6 +1,6 @@
 //@ engine: interp,kernel,inproc
 #pragma D option quiet
-string s;
+string s, of[string];
 
 BEGIN
 {
@@ -9,5 +9,9 @@ BEGIN
 	printf("[%s] [%s] [%s]\n", strchr(s, 'a'), strrchr(s, 'c'), strstr(s, "abcabc"));
 	printf("%d %d %d\n", strchr(s, 'x') == NULL, strrchr(s, 'x') == NULL, strstr(s, "abcd") == NULL);
 	printf("[%s] %d\n", strstr(s, ""), strstr("", "a") == NULL);
-	exit(0);
 }
+
+/* What is not found is no key, whatever the element is wanted for. */
+ERROR { printf("fault %d\n", arg4); }
+BEGIN { s = of[strchr("abc", 'x')]; printf("not reached\n"); }
+BEGIN { printf("[%s]\n", s); exit(0); }

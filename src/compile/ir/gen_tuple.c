@@ -202,7 +202,7 @@ struct ir_val gen_tuple(struct gen *g, const struct tuple_layout *l, const struc
 			bool thread)
 {
 	struct ir_fn *f = g->f;
-	bool is_agg = false, text = false, routine = false;
+	bool is_agg = false, text = false, routine = false, null_is_empty = g->null_is_empty;
 	struct ir_val at, fields;
 	uint32_t i = 0;
 
@@ -224,8 +224,10 @@ struct ir_val gen_tuple(struct gen *g, const struct tuple_layout *l, const struc
 		ir_store(f, at, 0, 8, IR_I(l->tag));
 		fields = ir_bin(f, ALU_ADD, at, IR_I(8));
 	}
+	g->null_is_empty = false; /* whatever the element is wanted for */
 	for (const struct node *k = keys; k && i < l->n; k = k->next, i++)
 		gen_field(g, &l->fields[i], k, fields, is_agg);
+	g->null_is_empty = null_is_empty;
 	if (thread)
 		ir_store(f, fields, (int32_t)l->fields[l->n].offset, 4, thread_key(g));
 	return at;
