@@ -10,7 +10,8 @@ syscall::write:entry
 {
 	self->s = strstr(fds[1].fi_dirname, "/") != NULL ? strstr(fds[1].fi_dirname, "nothing") : fds[1].fi_dirname;
 	this->n = strstr(fds[1].fi_dirname, "x") == NULL ? 1 : 2;
-	a[strstr(fds[1].fi_dirname, "ab")] = fds[1].fi_dirname;
+	self->k = strstr(fds[1].fi_dirname, "ab");
+	a[self->k] = fds[1].fi_dirname;
 	printf("%d %s\n", this->n, index(fds[1].fi_dirname, "nothing") > 0 ? substr(fds[1].fi_dirname, index(fds[1].fi_dirname, "b")) :
 	    basename(curpsinfo->pr_psargs));
 }
