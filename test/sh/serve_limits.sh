@@ -173,7 +173,7 @@ for argv, allowed in (([], False), (["-w"], True), (["-x", "destructive"], True)
     for program, tag in (("#pragma D option destructive\n" + SYSTEM, "D_PRAGMA_OPTSET"), (SYSTEM, "not allowed"),
                          ("#pragma D option destructive=yes\nBEGIN { exit(0); }", "D_PRAGMA_OPTSET"),
                          ('BEGIN { freopen("%s"); printf("x"); exit(0); }' % made, "not allowed"),
-                         ("BEGIN { setopt(\"destructive\"); exit(0); }", "cannot be set while tracing")):
+                         ("BEGIN { setopt(\"destructive\"); exit(0); }", "when tracing is active")):
         said = run_on_page(s, program)
         refused = tag in said
         if "setopt" in program:
