@@ -117,6 +117,23 @@ static int do_signals(long n)
 	return 0;
 }
 
+/* Waits until /proc/PID/stat has a name and a state: "(victim) S". */
+static void wait_asleep(pid_t pid, const char *what)
+{
+	char path[32], text[256] = "";
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	while (!strstr(text, what)) {
+		FILE *f = fopen(path, "r");
+
+		if (!f || !fgets(text, sizeof(text), f))
+			*text = '\0';
+		if (f)
+			fclose(f);
+		usleep(1000);
+	}
+}
+
 /* A child that waits, and is killed. */
 static int do_kill(long n)
 {
@@ -131,7 +148,7 @@ static int do_kill(long n)
 			for (;;)
 				pause();
 		}
-		usleep(100000);
+		wait_asleep(p, "(victim) S");
 		good += kill(p, SIGKILL) == 0 && waitpid(p, &st, 0) == p && WTERMSIG(st) == SIGKILL;
 	}
 	printf("%d\n", good);
