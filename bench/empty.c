@@ -1,4 +1,4 @@
-/* What the kernel's own way to a probe costs: a program that does nothing, on a raw tracepoint or on a function's entry.
+/* Measures what the kernel takes to run an empty BPF program, on a raw tracepoint or at a function's entry.
  *
  *	empty raw_tp TRACEPOINT
  *	empty uprobe FILE FUNCTION

@@ -13,7 +13,7 @@ enum { LIST_JSON = 256 };
 
 // clang-format off
 const struct opt list_opts[] = {
-	{ 'p', NULL, "PID", OPT_PROCESS, "what can be traced in this process, too; then $target is it" },
+	{ 'p', NULL, "PID", OPT_PROCESS, "lists the probes of this process, too; $target stands for it" },
 	{ 'c', NULL, "COMMAND", OPT_COMMAND, "... in this command, which is started, not run, and ended" },
 	{ 'x', NULL, "NAME[=VALUE]", OPT_SETTING, "sets an option; descry help options lists them" },
 	{ LIST_JSON, "json", NULL, NULL, "one JSON object a line" },

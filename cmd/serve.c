@@ -26,7 +26,7 @@ const struct opt serve_opts[] = {
 	{ OPT_PORT, "port", "N", NULL, "where to listen; otherwise a free port" },
 	{ OPT_BIND, "bind", "ADDRESS", NULL, "on which address; otherwise 127.0.0.1, which only this machine reaches" },
 	{ OPT_HISTORY, "history", "SECONDS", NULL, "how far back the page can go (600)" },
-	{ OPT_TICK, "tick", "MILLISECONDS", NULL, "how often the page is told (1000)" },
+	{ OPT_TICK, "tick", "MILLISECONDS", NULL, "the time between two updates of the page (1000)" },
 	{ OPT_ALLOW_D, "allow-d", NULL, NULL,
 	  "the page may send D programs, which run as the user who started descry;\n"
 	  "then none is needed here; with -w also destructive ones" },

@@ -268,7 +268,7 @@ static struct err *fire(struct run *r, uint32_t prog)
 	return err;
 }
 
-/* Addresses that stand in the output because names may not be looked up: said with -q, too. */
+/* Tells the user, with -q too, that the output has addresses because this user may not look names up. */
 static void say_unnamed(struct run *r)
 {
 	struct symbols_losses l;

@@ -1,5 +1,5 @@
 #!/usr/bin/env -S descry -s
-/* Files whose existence or attributes are asked for: who, which call, what came of it, which path.
+/* Prints each system call that looks a file up: the process, the call, its errno, the path.
  * usage: descry -s statsnoop.d ['program']; without a name, every program but descry
  *
  *	    PID COMMAND          CALL          ERR PATH

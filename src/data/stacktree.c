@@ -309,6 +309,16 @@ static void settle(struct stacktree *t)
 		memset(t->stack_slots, 0, t->stack_cap * sizeof(*t->stack_slots));
 }
 
+bool stacktree_in_kernel(const struct stacktree_frame *f)
+{
+	static const char *const modules[] = { "vmlinux", "kernel", "unix", "genunix" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(modules); i++)
+		if (f->module == strlen(modules[i]) && !memcmp(f->text, modules[i], f->module))
+			return true;
+	return false;
+}
+
 /* Byte i of a frame's text and mark; behind them `last`. */
 static int byte_at(const struct stacktree_frame *f, uint32_t i, int last)
 {

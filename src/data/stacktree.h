@@ -107,6 +107,9 @@ static inline const struct stacktree_frame *stacktree_frame_of(const struct stac
 	return &t->frames.v[t->nodes.v[node].frame];
 }
 
+/* Is it of the kernel by its module, as DTrace on Linux, macOS, FreeBSD and Solaris calls it? */
+bool stacktree_in_kernel(const struct stacktree_frame *f);
+
 /* How the lines of two siblings are sorted by their bytes, marks included; a and b: what stands behind the frame, as a byte, or
  * -1 for the end of the line. */
 int stacktree_compare(const struct stacktree_frame *x, int a, const struct stacktree_frame *y,

@@ -92,7 +92,6 @@ static bool has(const struct stacktree_frame *n, const char *s)
 
 static enum kind kind_of(const struct stacktree_frame *n)
 {
-	static const char *const kernels[] = { "vmlinux`", "kernel`", "unix`", "genunix`" };
 	static const char *const scripts[] = { ".js:", ".py:",         ".rb:",
 					       "py::", "LazyCompile:", ".py`" };
 
@@ -102,9 +101,8 @@ static enum kind kind_of(const struct stacktree_frame *n)
 	case FRAME_INLINED: return KIND_INLINED;
 	default: break;
 	}
-	for (size_t i = 0; i < ARRAY_SIZE(kernels); i++)
-		if (begins(n, kernels[i]))
-			return KIND_KERNEL;
+	if (stacktree_in_kernel(n))
+		return KIND_KERNEL;
 	for (size_t i = 0; i < ARRAY_SIZE(scripts); i++)
 		if (has(n, scripts[i]))
 			return KIND_SCRIPT;

@@ -96,13 +96,7 @@ static bool is_probe_row(struct line l)
 
 static bool is_kernel(const struct stackin *in, uint32_t id)
 {
-	static const char *const modules[] = { "vmlinux", "kernel", "unix", "genunix" };
-	const struct stacktree_frame *f = &in->tree->frames.v[id];
-
-	for (size_t i = 0; i < ARRAY_SIZE(modules); i++)
-		if (f->module == strlen(modules[i]) && !memcmp(f->text, modules[i], f->module))
-			return true;
-	return false;
+	return stacktree_in_kernel(&in->tree->frames.v[id]);
 }
 
 /* The kernel's frames are nearer to the leaf, however the keys are ordered. */
