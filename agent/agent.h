@@ -1,11 +1,11 @@
 /* The agent: what runs inside a traced process, called by stubs, thunks and compiled programs.
  *
- * In: wire/inproc.h, which has the list of entries (WIRE_AGENT_ENTRIES); each is agent_NAME here. Out: a flat blob that
- * runs wherever it is mapped.
- * Always true: no C library, no writable data of its own (all state is in the shared and the private mapping; the facts are
- * read only), no vector
- * registers, no allocation, no lock that is waited for without end, `errno` and everything else of the process left
- * alone. Stack frames are small: a program's thread may have little left.
+ * In: wire/inproc.h, which has the list of entries (WIRE_AGENT_ENTRIES); each is agent_NAME here.
+ * Out: a flat blob that runs wherever it is mapped.
+ * Always true: no C library, no writable data of its own (all state is in the shared and the
+ * private mapping; the facts are read only), no vector registers, no allocation, no lock that is
+ * waited for without end, `errno` and everything else of the process left alone. Stack frames are
+ * small: a program's thread may have little left.
  *
  *	head.c    the head: offsets of the entries
  *	map.h     maps              ring.h   rings           both used by the tracer too
@@ -104,8 +104,8 @@ static inline uint64_t stack_top(const struct wire_thread *t)
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define NOINLINE __attribute__((noinline))
 
-/* Sources where a fault is survived. `.fixups` is a table of such instructions and where they go on (signal.c). The
- * address is loaded or the function goes on at `bad`. */
+/* Sources where a fault is survived. `.fixups` is a table of such instructions and where they go on
+ * (signal.c). The address is loaded or the function goes on at `bad`. */
 #define LOAD(size, addr, dst, bad) \
 	__asm__ goto("1: mov %1, %0\n\t" \
 		     ".pushsection .fixups,\"a\",@progbits\n\t" \
@@ -124,7 +124,8 @@ extern const struct fixup fixups[] __attribute__((visibility("hidden"))),
 
 /* --- between the files --- */
 
-/* Is [p, p + n) the program's own: facts and shared memory, its probe stack, or the piece of the thread's stack it runs on? */
+/* Is [p, p + n) the program's own: facts and shared memory, its probe stack, or the piece of the
+ * thread's stack it runs on? */
 static inline bool is_own(const struct wire_thread *t, uint64_t p, uint64_t n)
 {
 	const struct wire_area *a = area();
@@ -139,8 +140,8 @@ static inline bool is_own(const struct wire_thread *t, uint64_t p, uint64_t n)
 	return t->rsp > (uintptr_t)__builtin_frame_address(0) &&
 	       off < t->rsp - (uintptr_t)__builtin_frame_address(0) && n <= t->rsp - p;
 }
-/* Does the tracer run, and no traced process? Slot 0 is its own. Addresses that D programs follow there may come from anybody: they
- * read facts and shared memory, and nothing else. */
+/* Does the tracer run, and no traced process? Slot 0 is its own. Addresses that D programs follow
+ * there may come from anybody: they read facts and shared memory, and nothing else. */
 static inline bool is_tracer(const struct wire_thread *t)
 {
 	return t->slot == 0;
@@ -172,7 +173,8 @@ int64_t agent_guard(uint64_t on);
 int64_t agent_probe_read(uint64_t dst, uint64_t size, uint64_t src, uint64_t r4, uint64_t r5,
 			 struct wire_thread *t);
 void own_task(struct wire_thread *t); /* event.c: wire_thread.task */
-/* thread.c: of a process that makes no system calls, and is new: 0 when its number cannot be known. */
+/* thread.c: of a process that makes no system calls, and is new: 0 when its number cannot be
+ * known. */
 uint32_t quiet_tid(uint64_t key);
 struct wire_thread *agent_thread(uint64_t key);
 bool forked(uint64_t key);              /* thread.c: is the child traced? */

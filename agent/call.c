@@ -138,7 +138,8 @@ ENTRY int64_t agent_violation(uint64_t insn, uint64_t r2, uint64_t r3, uint64_t 
 
 /* --- maps --- */
 
-/* One that a WIRE_MAP_TABLES map led to, and that is as the tracer makes them: nothing of it lies outside the facts. */
+/* One that a WIRE_MAP_TABLES map led to, and that is as the tracer makes them: nothing of it lies
+ * outside the facts. */
 static NOINLINE const struct wire_map *inner_map(uint64_t r)
 {
 	const struct wire_area *a = area();

@@ -1,5 +1,6 @@
-/* Events of this process as the kernel's tracepoints would tell them: contexts of programs made for those. A task_struct is the
- * tracer's stand-in for the process's, copied and changed where a thread, or a child, differs. */
+/* Events of this process as the kernel's tracepoints would tell them: contexts of programs made for
+ * those. A task_struct is the tracer's stand-in for the process's, copied and changed where a
+ * thread, or a child, differs. */
 #include "agent/agent.h"
 
 enum { RAX = 10, RDX = 12, RSI, RDI, ORIG_RAX, R10 = 7 }; /* words of struct pt_regs */
@@ -40,7 +41,8 @@ static uint64_t room(const struct wire_thread *t, bool other)
 	       (other ? l->task_size + l->signal_size + l->mm_size : 0);
 }
 
-/* The signal_struct of a stand-in: one in the slot has its own behind it, whatever a process that shares the slot has written there. */
+/* The signal_struct of a stand-in: one in the slot has its own behind it, whatever a process that
+ * shares the slot has written there. */
 static uint64_t signal_of(const struct wire_thread *t, uint64_t task)
 {
 	const struct wire_task_layout *l = &area()->task;
@@ -64,8 +66,9 @@ static uint64_t copy(const struct wire_thread *t, bool other, uint64_t from, uin
 	return to;
 }
 
-/* The stand-in of the nearest process, from this number upwards, that the tracer has looked at. Where the line cannot be followed it
- * is the first traced process's, as root_of() of the tracer has it. */
+/* The stand-in of the nearest process, from this number upwards, that the tracer has looked at.
+ * Where the line cannot be followed it is the first traced process's, as root_of() of the tracer
+ * has it. */
 static uint64_t parents_task(uint32_t pid)
 {
 	for (int hops = 0; hops < ANCESTORS && pid; hops++) {
@@ -82,8 +85,8 @@ static uint64_t parents_task(uint32_t pid)
 	return process(1)->task;
 }
 
-/* What stands for the thread's task_struct. A child that is followed has none of its own before the tracer has looked at it:
- * its parent's, then. */
+/* What stands for the thread's task_struct. A child that is followed has none of its own before the
+ * tracer has looked at it: its parent's, then. */
 void own_task(struct wire_thread *t)
 {
 	const struct wire_process *p = process(t->owner - 1);
@@ -137,7 +140,8 @@ static bool is_told(uint64_t at, uint64_t n)
 	return off < area()->span && n <= area()->span - off;
 }
 
-/* Of a child that `number` names; n: threads that the process has now. A thread just made counts, though it may have ended. */
+/* Of a child that `number` names; n: threads that the process has now. A thread just made counts,
+ * though it may have ended. */
 static uint64_t child(struct wire_thread *t, const uint64_t *regs, uint32_t nr, uint32_t number,
 		      uint32_t n)
 {

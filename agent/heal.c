@@ -1,6 +1,6 @@
-/* A forked child gets its text back: its own writes, through /proc/self/mem, which needs no change of protection; where
- * that is not to be had, by making the pages writable for a moment (not executable in that moment). The child has this
- * one thread. */
+/* A forked child gets its text back: its own writes, through /proc/self/mem, which needs no change
+ * of protection; where that is not to be had, by making the pages writable for a moment (not
+ * executable in that moment). The child has this one thread. */
 #include "agent/agent.h"
 
 enum {
@@ -88,7 +88,8 @@ static void heal_part(struct healing *h, const struct wire_undo *u, const struct
 		mem_copy((void *)at, u->before + from, n);
 }
 
-/* Both sides must be as they may be when the place is ours: one of a few bytes could be anybody's. */
+/* Both sides must be as they may be when the place is ours: one of a few bytes could be
+ * anybody's. */
 static void heal_site(struct healing *h, const struct wire_undo *u, const struct wire_undo *end)
 {
 	uint32_t cut = PAGE - (uint32_t)(u->site % PAGE), first, second = NOT_YET;

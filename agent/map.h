@@ -1,10 +1,12 @@
-/* Maps of every kind (wire/inproc.h): lookup, update, delete, with the kernel's flags and error numbers.
+/* Maps of every kind (wire/inproc.h): lookup, update, delete, with the kernel's flags and error
+ * numbers.
  *
- * In: a struct wire_map, the thread slot that asks, addresses of key and value that were checked. Out: what the kernel's
- * helpers return: 0, -errno, an address.
- * Always true: nothing waits without end. A thread's own maps have one writer and no lock. In the shared hash each key has
- * a home, the first entry it may stand in; who adds or deletes a key holds its home for that long, so a key is there once;
- * readers look at as many entries as the home says its keys reach, and take no lock.
+ * In: a struct wire_map, the thread slot that asks, addresses of key and value that were checked.
+ * Out: what the kernel's helpers return: 0, -errno, an address.
+ * Always true: nothing waits without end. A thread's own maps have one writer and no lock. In the
+ * shared hash each key has a home, the first entry it may stand in; who adds or deletes a key holds
+ * its home for that long, so a key is there once; readers look at as many entries as the home says
+ * its keys reach, and take no lock.
  */
 #ifndef DESCRY_AGENT_MAP_H
 #define DESCRY_AGENT_MAP_H
@@ -40,7 +42,8 @@ static inline uint8_t *map_agg_entries(const struct wire_map *m, struct wire_agg
 	return (uint8_t *)((uint32_t *)(a + 1) + m->buckets);
 }
 
-/* The value of key; NULL when it is not there. *ret_at: the index word that has it or would get it, NULL: none is free. */
+/* The value of key; NULL when it is not there. *ret_at: the index word that has it or would get it,
+ * NULL: none is free. */
 static inline void *map_agg_find(const struct wire_map *m, struct wire_agg_table *a,
 				 const void *key, uint32_t hash, uint32_t **ret_at)
 {
@@ -152,7 +155,8 @@ static inline bool map_hash_lock(struct wire_hash_entry *home, uint32_t slot)
 	for (int i = 0; i < MAP_HASH_SPINS; i++) {
 		uint32_t v = __atomic_load_n(&home->owner, __ATOMIC_RELAXED);
 
-		/* held under our own number: by one who will not go on (nested firings do not run) */
+		/* held under our own number: by one who will not go on (nested firings do not
+		 * run) */
 		if ((!(v & 0xffff) || (v & 0xffff) == slot + 1) &&
 		    __atomic_compare_exchange_n(&home->owner, &v, (v & 0xffff0000u) | (slot + 1),
 						false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
@@ -169,7 +173,8 @@ static inline void map_hash_unlock(struct wire_hash_entry *home)
 			 __ATOMIC_RELEASE);
 }
 
-/* Takes a home from a thread that is known to be dead. What it was writing stays BUSY: lost, but never read. */
+/* Takes a home from a thread that is known to be dead. What it was writing stays BUSY: lost, but
+ * never read. */
 static inline void map_hash_break(struct wire_hash_entry *home, uint32_t slot)
 {
 	uint32_t v = __atomic_load_n(&home->owner, __ATOMIC_RELAXED);

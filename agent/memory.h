@@ -91,7 +91,8 @@ static inline uint64_t mem_mix(uint64_t a, uint64_t b)
 	return ((uint64_t)m ^ (uint64_t)(m >> 64)) + 0x9e3779b97f4a7c15ull;
 }
 
-/* Four lanes, since a multiplication waits for the one before it: texts have rooms of 256 bytes. n is a multiple of 32. */
+/* Four lanes, since a multiplication waits for the one before it: texts have rooms of 256 bytes. n
+ * is a multiple of 32. */
 static __attribute__((noinline, unused)) uint64_t mem_hash_long(const any8 *p, uint64_t n,
 								uint64_t h)
 {

@@ -1,4 +1,5 @@
-/* BPF's helpers, for routines of bpf/ that are compiled into the agent. A map is passed to them as a struct native_map. */
+/* BPF's helpers, for routines of bpf/ that are compiled into the agent. A map is passed to them as
+ * a struct native_map. */
 #ifndef DESCRY_AGENT_NATIVE_H
 #define DESCRY_AGENT_NATIVE_H
 

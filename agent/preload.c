@@ -1,6 +1,7 @@
-/* What the dynamic linker loads into a command where ptrace(2) is forbidden (LD_PRELOAD): before the program begins, it makes the
- * tracer's system calls for it. A shared object without a C library, of which nothing but its constructor ever runs.
- * The other side: src/program/target/served.c. */
+/* What the dynamic linker loads into a command where ptrace(2) is forbidden (LD_PRELOAD): before
+ * the program begins, it makes the tracer's system calls for it. A shared object without a C
+ * library, of which nothing but its constructor ever runs. The other side:
+ * src/program/target/served.c. */
 #include "agent/sys.h"
 #include "wire/preload.h"
 
@@ -12,7 +13,8 @@ enum {
 	START_STACK = 28, /* field of /proc/self/stat, proc(5) */
 };
 
-/* Where the kernel has put argc, argv and the environment: not every C library tells a constructor. */
+/* Where the kernel has put argc, argv and the environment: not every C library tells a
+ * constructor. */
 static uint64_t *start_of_stack(void)
 {
 	char text[384], *p = text, *end = text;

@@ -1,5 +1,5 @@
-/* The process's memory. A plain load where it is known to be mapped and a fault would be survived; a system call that
- * cannot fault anywhere else. */
+/* The process's memory. A plain load where it is known to be mapped and a fault would be survived;
+ * a system call that cannot fault anywhere else. */
 #include "agent/agent.h"
 
 enum {
@@ -21,7 +21,8 @@ enum {
 	REG_SP = 19,
 };
 
-/* A system call reads addr[8] and then fails for another reason: EINVAL when it could. 0 would mean "nothing to read". */
+/* A system call reads addr[8] and then fails for another reason: EINVAL when it could. 0 would mean
+ * "nothing to read". */
 bool probe_word(uint64_t addr)
 {
 	if (quiet())
@@ -52,14 +53,15 @@ bool find_range(const struct wire_process *p, uint64_t addr, struct wire_range *
 	return false;
 }
 
-/* Page 0 is never mapped (vm.mmap_min_addr); a read at 0 is how programs clear memory, so it has to be quick. */
+/* Page 0 is never mapped (vm.mmap_min_addr); a read at 0 is how programs clear memory, so it has to
+ * be quick. */
 static inline bool is_nowhere(uint64_t addr)
 {
 	return addr - PAGE >= (1ull << ADDRESS_BITS) - PAGE;
 }
 
-/* The kernel would put the frame of a fault at the top of the signal stack, since we stand on a stack of our own: over
- * what a handler has there. */
+/* The kernel would put the frame of a fault at the top of the signal stack, since we stand on a
+ * stack of our own: over what a handler has there. */
 static inline bool on_signal_stack(const struct wire_thread *t)
 {
 	const struct wire_own *o = own_words(t);
@@ -106,7 +108,8 @@ static bool wait_for_list(const struct wire_thread *t, uint64_t addr, struct wir
 	return found;
 }
 
-/* Off the fast path: does a plain load at addr do, and up to where? 0: a system call must read it. */
+/* Off the fast path: does a plain load at addr do, and up to where? 0: a system call must read
+ * it. */
 static NOINLINE uint64_t plain_to(struct wire_thread *t, uint64_t addr)
 {
 	const struct wire_area *a = area();
@@ -207,8 +210,8 @@ static NOINLINE bool read_exact(struct wire_thread *t, any8 *d, uint64_t s, uint
 		if (r != E_SRCH)
 			kept()->no_vm_read = 1;
 	}
-	/* Page by page; between question and load another thread might unmap it, which the handler survives where it is
-	 * installed. */
+	/* Page by page; between question and load another thread might unmap it, which the handler
+	 * survives where it is installed. */
 	while (n) {
 		uint64_t step = PAGE - s % PAGE;
 
@@ -270,7 +273,8 @@ static inline uint64_t zero_bytes(uint64_t w) /* the lowest set bit is in the fi
 
 enum { TEXT_FAULT = -1 };
 
-/* Plain loads of up to n bytes until a NUL. Bytes stored, the NUL included: *ret_nul says whether it was there. */
+/* Plain loads of up to n bytes until a NUL. Bytes stored, the NUL included: *ret_nul says whether
+ * it was there. */
 static inline int64_t load_text(any8 *d, uint64_t s, uint64_t n, bool *ret_nul)
 {
 	uint64_t done = 0, w, z;

@@ -1,8 +1,10 @@
-/* A thread's ring (wire/inproc.h): the producer's side, that of the thread, and the consumer's, that of the tracer.
+/* A thread's ring (wire/inproc.h): the producer's side, that of the thread, and the consumer's,
+ * that of the tracer.
  *
  * In: a struct wire_ring with `size` bytes of data behind it, a power of two >= 64. Out: records.
- * Always true: one producer, one consumer, in any processes; neither waits for the other. Below `head` every header is
- * whole: it is written first. The consumer believes nothing it reads: a ring that makes no sense is skipped, and said so.
+ * Always true: one producer, one consumer, in any processes; neither waits for the other. Below
+ * `head` every header is whole: it is written first. The consumer believes nothing it reads: a ring
+ * that makes no sense is skipped, and said so.
  */
 #ifndef DESCRY_AGENT_RING_H
 #define DESCRY_AGENT_RING_H
@@ -64,7 +66,8 @@ static inline bool ring_finish(void *data, bool discard)
 	return true;
 }
 
-/* By the producer's side: what a firing that will never go on has left open is given up. How many. */
+/* By the producer's side: what a firing that will never go on has left open is given up. How
+ * many. */
 static inline uint32_t ring_abandon(struct wire_ring *r, uint64_t size)
 {
 	uint64_t at = __atomic_load_n(&r->tail, __ATOMIC_ACQUIRE), head = r->head;
@@ -90,8 +93,9 @@ enum ring_next {
 	RING_BROKEN, /* what was there made no sense; it is gone */
 };
 
-/* The consumer's next record. `tail` is the consumer's own memory of its position (the ring's copy is the producer's to
- * spoil). dead: the producer is no more, so what it has left open is passed over. */
+/* The consumer's next record. `tail` is the consumer's own memory of its position (the ring's copy
+ * is the producer's to spoil). dead: the producer is no more, so what it has left open is passed
+ * over. */
 static inline enum ring_next ring_next(struct wire_ring *r, uint64_t size, uint64_t *tail,
 				       bool dead, const void **ret_data, uint32_t *ret_n)
 {

@@ -1,4 +1,5 @@
-/* Routines of bpf/ that are called often and are long: the same source as in the kernel, as the agent's own code. */
+/* Routines of bpf/ that are called often and are long: the same source as in the kernel, as the
+ * agent's own code. */
 #define DESCRY_AGENT 1
 #pragma GCC diagnostic ignored "-Wunknown-pragmas"
 #include "agent/native.h"
@@ -50,8 +51,8 @@ INLINE long native_user(struct native_map *n, u64 *dst, u64 size, u64 addr)
 #define UNWIND_USER(w, dst, size, addr) native_user(NATIVE((w)->chunks), dst, size, (u64)(addr))
 #define UNWIND_READ(w, addr) native_far(NATIVE((w)->chunks), &(w)->s->word, 8, (u64)(addr))
 
-/* Rules of addresses met before. An entry is one word, so whoever reads it reads it whole; who has written one as the
- * tables changed takes it away again. */
+/* Rules of addresses met before. An entry is one word, so whoever reads it reads it whole; who has
+ * written one as the tables changed takes it away again. */
 static inline u64 *native_entry(u64 at)
 {
 	return &private()->rules[at * WIRE_THREAD_MIX >> 52];

@@ -1,6 +1,7 @@
-/* A seccomp filter that the program is about to put in: from then on the agent makes no system calls in this process, on no
- * thread, for one that the filter does not expect may end it. What it would have asked is known from before (a thread's name,
- * its signal stack), from a word of the thread's (its id), or from the tracer. */
+/* A seccomp filter that the program is about to put in: from then on the agent makes no system
+ * calls in this process, on no thread, for one that the filter does not expect may end it. What it
+ * would have asked is known from before (a thread's name, its signal stack), from a word of the
+ * thread's (its id), or from the tracer. */
 #include "agent/agent.h"
 
 enum {
@@ -42,7 +43,8 @@ __asm__(".text\n"
 	"2:	popfq\n"
 	"	ret\n"
 	".size agent_seccomp_site, . - agent_seccomp_site\n"
-	/* Called by a stub of kind ENTRY, at the C library's prctl(op, arg, filter) and syscall(number, op, arg, filter). */
+	/* Called by a stub of kind ENTRY, at the C library's prctl(op, arg, filter) and
+	 * syscall(number, op, arg, filter). */
 	".globl agent_prctl_entry\n.hidden agent_prctl_entry\n.type agent_prctl_entry, @function\n"
 	"agent_prctl_entry:\n"
 	"	endbr64\n"
@@ -84,8 +86,8 @@ static uint64_t own_key(void)
 	}
 }
 
-/* What other threads have begun is done, when they are to be under the filter, too. One that was left by longjmp() in a firing
- * is not waited for without end. */
+/* What other threads have begun is done, when they are to be under the filter, too. One that was
+ * left by longjmp() in a firing is not waited for without end. */
 static void wait_for_others(const struct wire_thread *self)
 {
 	const uint32_t own = private()->process + 1;

@@ -1,8 +1,9 @@
-/* SIGSEGV, SIGBUS and SIGTRAP. Ours is the action that the kernel knows; the program's own stands behind it, and the
- * program sees only that one.
+/* SIGSEGV, SIGBUS and SIGTRAP. Ours is the action that the kernel knows; the program's own stands
+ * behind it, and the program sees only that one.
  *
- * Always true: the kernel has the program's mask and flags (what ours needs added), so it makes the frame, blocks signals
- * and changes stacks as the program asked; the program's handler is jumped to with the frame the kernel made.
+ * Always true: the kernel has the program's mask and flags (what ours needs added), so it makes the
+ * frame, blocks signals and changes stacks as the program asked; the program's handler is jumped to
+ * with the frame the kernel made.
  */
 #include "agent/agent.h"
 
@@ -47,7 +48,8 @@ struct ucontext {
 
 /* clang-format off */
 __asm__(".text\n"
-	/* Handlers: rdi, rsi, rdx as the kernel gave them. What is called says where to jump, 0: back. */
+	/* Handlers: rdi, rsi, rdx as the kernel gave them. What is called says where to jump, 0:
+	 * back. */
 #define HANDLER(name) \
 	".globl agent_" #name "\n.hidden agent_" #name "\n.type agent_" #name ", @function\n" \
 	"agent_" #name ":\n" \
@@ -68,8 +70,9 @@ __asm__(".text\n"
 	"	mov $15, %rax\n"
 	"	syscall\n"
 	".size agent_restorer, . - agent_restorer\n"
-	/* Called by a stub of kind MID in front of its moved system call: rsp is 128 lower than the program's, behind the
-	 * call come 8 bytes that undo that, then the 2 of the system call. A system call changes rax, rcx and r11. */
+	/* Called by a stub of kind MID in front of its moved system call: rsp is 128 lower than the
+	 * program's, behind the call come 8 bytes that undo that, then the 2 of the system call. A
+	 * system call changes rax, rcx and r11. */
 	".globl agent_sigaction_site\n.hidden agent_sigaction_site\n.type agent_sigaction_site, @function\n"
 	"agent_sigaction_site:\n"
 	"	endbr64\n"
@@ -152,7 +155,8 @@ void keep_actions(void)
 	k->signals = private()->signals;
 }
 
-/* Signals are blocked. Only writers come here; one that is dead, or was left behind by fork(), is not waited for. */
+/* Signals are blocked. Only writers come here; one that is dead, or was left behind by fork(), is
+ * not waited for. */
 static void lock(uint32_t pid)
 {
 	uint64_t own = (uint64_t)pid << 32 | (uint32_t)sys2(SYS_GETTID, 0, 0), v;
@@ -238,8 +242,9 @@ bool faults_are_survived(const struct wire_thread *t)
 
 /* --- signals that are not ours --- */
 
-/* Without a system call: the instruction again, while the signal is blocked, at which the kernel ends the process as by
- * default. (In a handler that SA_NODEFER keeps open it is not; then the program has one of its own, and this is not called.) */
+/* Without a system call: the instruction again, while the signal is blocked, at which the kernel
+ * ends the process as by default. (In a handler that SA_NODEFER keeps open it is not; then the
+ * program has one of its own, and this is not called.) */
 static uint64_t fault_again(int i, const struct siginfo *info, const struct ucontext *uc)
 {
 	if (info->code > 0 && i != WIRE_SIGNAL_TRAP)
@@ -248,8 +253,9 @@ static uint64_t fault_again(int i, const struct siginfo *info, const struct ucon
 	return 0;
 }
 
-/* As if the action were the default: back to the instruction, which faults again, or sent anew (a trap's instruction is
- * already behind; one that somebody sent does not come again). It is blocked until we return. */
+/* As if the action were the default: back to the instruction, which faults again, or sent anew (a
+ * trap's instruction is already behind; one that somebody sent does not come again). It is blocked
+ * until we return. */
 static uint64_t by_default(int i, const struct siginfo *info, const struct ucontext *uc)
 {
 	const struct wire_sigaction none = { 0 };
@@ -283,8 +289,8 @@ static uint64_t chain(int i, const struct siginfo *info, const struct ucontext *
 
 /* --- ours --- */
 
-/* The strict mode of seccomp(2) takes the time stamp counter from a thread, too. Instead of it: the count that stands for the
- * tracer's last sign of life. */
+/* The strict mode of seccomp(2) takes the time stamp counter from a thread, too. Instead of it: the
+ * count that stands for the tracer's last sign of life. */
 static void count_for(struct ucontext *uc)
 {
 	const struct wire_clock *c = &area()->clock;
@@ -319,7 +325,8 @@ ENTRY uint64_t on_segv(uint64_t sig, const struct siginfo *info, struct ucontext
 	return chain(i, info, uc);
 }
 
-/* A trap of ours: on in its stub. One that has just been taken out: the instruction is there again. */
+/* A trap of ours: on in its stub. One that has just been taken out: the instruction is there
+ * again. */
 ENTRY uint64_t on_int3(uint64_t sig, const struct siginfo *info, struct ucontext *uc)
 {
 	const struct wire_trap *traps = (const struct wire_trap *)kept()->traps;
@@ -351,7 +358,8 @@ bad:
 
 /* --- rt_sigaction(2) of the program --- */
 
-/* With the one system call that the program makes. A pointer that leads nowhere is a fault that our handler turns into EFAULT. */
+/* With the one system call that the program makes. A pointer that leads nowhere is a fault that our
+ * handler turns into EFAULT. */
 static int64_t quiet_sigaction(int i, const struct wire_sigaction *act, struct wire_sigaction *oact)
 {
 	struct wire_sigaction new = { 0 }, old = get_action(i), front;

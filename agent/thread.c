@@ -47,7 +47,8 @@ static bool claim_key(uint64_t key, uint64_t **ret)
 	return false;
 }
 
-/* `busy` is raised before `quiet` is read: who puts a filter in writes the one and waits for the other. */
+/* `busy` is raised before `quiet` is read: who puts a filter in writes the one and waits for the
+ * other. */
 static bool begin_alone(struct hold *h, uint64_t key)
 {
 	const uint64_t all = ~0ull;
@@ -231,8 +232,8 @@ static bool rings_are_empty(const struct wire_thread *t)
 	return true;
 }
 
-/* One that a thread of this process has left, if a short look finds it: so that threads that come and go leave slots to
- * other processes. Else a free one, else any whose thread is dead. */
+/* One that a thread of this process has left, if a short look finds it: so that threads that come
+ * and go leave slots to other processes. Else a free one, else any whose thread is dead. */
 static struct wire_thread *take_slot(uint64_t key, uint32_t own, uint32_t tid)
 {
 	uint32_t n = area()->nthreads;
@@ -279,8 +280,8 @@ static void clean_up(struct wire_thread *t)
 	}
 }
 
-/* Nothing of the thread that had the slot before is this one's. Its records, aggregations and counters stay: they are
- * the tracer's to take. */
+/* Nothing of the thread that had the slot before is this one's. Its records, aggregations and
+ * counters stay: they are the tracer's to take. */
 static void set_up(struct wire_thread *t, uint32_t own, uint32_t tid, uint64_t rsp)
 {
 	const struct wire_map *m = (const struct wire_map *)area()->maps;
@@ -373,7 +374,8 @@ void look_around(struct wire_thread *t, uint64_t rsp)
 		r.lo = rsp & ~(uint64_t)(PAGE - 1);
 		r.hi = r.lo + PAGE;
 	}
-	/* A C library has the thread's block on top of the thread's stack; what lies above need not stay as long. */
+	/* A C library has the thread's block on top of the thread's stack; what lies above need not
+	 * stay as long. */
 	fs = thread_pointer();
 	if (fs > rsp && fs < r.hi)
 		r.hi = fs;
@@ -426,7 +428,8 @@ none:
 
 /* --- forked children --- */
 
-/* What the kernel would say of the child, as far as it is as its parent was, and the process's number. */
+/* What the kernel would say of the child, as far as it is as its parent was, and the process's
+ * number. */
 static uint32_t describe_quiet(struct wire_said *s, uint64_t key)
 {
 	const uint32_t parent = kept()->process;
@@ -463,7 +466,8 @@ static bool enlist(uint64_t key)
 	return true;
 }
 
-/* One that is not traced. Where no system calls are made the tracer takes the probes out, for which it must know of it. */
+/* One that is not traced. Where no system calls are made the tracer takes the probes out, for which
+ * it must know of it. */
 static void leave_child(uint64_t key)
 {
 	if (quiet()) {
@@ -476,8 +480,8 @@ static void leave_child(uint64_t key)
 	private()->off = 1;
 }
 
-/* The private mapping is empty: this is a child that fork() made. It is traced like its parent, or gets its text back
- * before it goes on. */
+/* The private mapping is empty: this is a child that fork() made. It is traced like its parent, or
+ * gets its text back before it goes on. */
 NOINLINE bool forked(uint64_t key)
 {
 	struct wire_private *p = private();
@@ -499,8 +503,8 @@ NOINLINE bool forked(uint64_t key)
 	return on;
 }
 
-/* The key was another thread's, which has died, and has come back with this one: pthread_create() uses the memory of
- * threads that are gone. */
+/* The key was another thread's, which has died, and has come back with this one: pthread_create()
+ * uses the memory of threads that are gone. */
 static NOINLINE bool renew(struct wire_thread *t, uint64_t rsp)
 {
 	uint32_t tid = own_tid(t->key), owner = __atomic_load_n(&t->owner, __ATOMIC_ACQUIRE);
@@ -552,8 +556,8 @@ ENTRY struct wire_thread *agent_thread(uint64_t key)
 
 /* --- a firing while one is running --- */
 
-/* A signal handler runs on the probe stack, on its own, or further down the thread's stack. Who is back where the running
- * firing began, or above, has left it by longjmp(). */
+/* A signal handler runs on the probe stack, on its own, or further down the thread's stack. Who is
+ * back where the running firing began, or above, has left it by longjmp(). */
 ENTRY uint64_t agent_nested(struct wire_thread *t, uint64_t rsp)
 {
 	bool known = rsp - t->stack_lo < t->stack_hi - t->stack_lo &&

@@ -1,9 +1,11 @@
-/* Measures what the kernel takes to run an empty BPF program, on a raw tracepoint or at a function's entry.
+/* Measures what the kernel takes to run an empty BPF program, on a raw tracepoint or at a
+ * function's entry.
  *
  *	empty raw_tp TRACEPOINT
  *	empty uprobe FILE FUNCTION
  *
- * Prints "go" when it is attached, and stays until it is interrupted. Needs no library, so that nothing but the kernel is measured. */
+ * Prints "go" when it is attached, and stays until it is interrupted. Needs no library, so that
+ * nothing but the kernel is measured. */
 #define _GNU_SOURCE
 #include <elf.h>
 #include <fcntl.h>

@@ -1,6 +1,7 @@
-/* The program that bench/inproc traces: `inproc MODE CALLS REPS [THREADS]` prints for each repetition the CPU time of a call in
- * nanoseconds. MODE burst: a pause before each repetition. With -pg or -fpatchable-function-entry it serves uftrace, with -DLTTNG
- * LTTng-UST: hot() then has a tracepoint. */
+/* The program that bench/inproc traces: `inproc MODE CALLS REPS [THREADS]` prints for each
+ * repetition the CPU time of a call in nanoseconds. MODE burst: a pause before each repetition.
+ * With -pg or -fpatchable-function-entry it serves uftrace, with -DLTTNG LTTng-UST: hot() then has
+ * a tracepoint. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdint.h>

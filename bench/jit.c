@@ -1,6 +1,7 @@
-/* What a firing costs in compiled code alone: thunk and program, without kernel, agent and tracer. A function of a few
- * nanoseconds is called in a loop, bare and with a jump to a stub over its first instructions, in turns; printed are the
- * nanoseconds added, the lowest and the median of the rounds, in CPU time of the thread. */
+/* What a firing costs in compiled code alone: thunk and program, without kernel, agent and tracer.
+ * A function of a few nanoseconds is called in a loop, bare and with a jump to a stub over its
+ * first instructions, in turns; printed are the nanoseconds added, the lowest and the median of the
+ * rounds, in CPU time of the thread. */
 #include <time.h>
 
 #include "insn.h"
@@ -18,7 +19,8 @@ static double cpu_ns(void)
 
 typedef uint64_t work(uint64_t, uint64_t);
 
-/* lea 1(%rdi,%rsi),%rax; imul %rax,%rax; xor %rdi,%rax; ret -- the first five bytes are what a probe displaces. */
+/* lea 1(%rdi,%rsi),%rax; imul %rax,%rax; xor %rdi,%rax; ret -- the first five bytes are what a
+ * probe displaces. */
 static const uint8_t body[] = { 0x48, 0x8d, 0x44, 0x37, 0x01, 0x48, 0x0f,
 				0xaf, 0xc0, 0x48, 0x31, 0xf8, 0xc3 };
 

@@ -1,11 +1,13 @@
-/* The traced program of the benchmarks: does what a line on standard input says and prints what it took.
+/* The traced program of the benchmarks: does what a line on standard input says and prints what it
+ * took.
  *
  *	getppid|malloc|spin BURSTS CALLS    one line for each burst: ns of the slower gauge, ns of the burst
  *	gaps WINDOWS                        one line for each window of 10 ms: ns lost in gaps, ns of the window
  *
- * The gauge is a loop that fills the processor's execution units, run right before and after each burst: it takes half as
- * long again while somebody works on the other thread of the same core, and so would the burst. Bursts are done until
- * BURSTS of them had the core to themselves, or too many were tried; the reader leaves out the others.
+ * The gauge is a loop that fills the processor's execution units, run right before and after each
+ * burst: it takes half as long again while somebody works on the other thread of the same core, and
+ * so would the burst. Bursts are done until BURSTS of them had the core to themselves, or too many
+ * were tried; the reader leaves out the others.
  */
 #define _GNU_SOURCE
 #include <sched.h>

@@ -1,4 +1,5 @@
-/* What LTTng-UST needs of bench/inproc.c: one tracepoint with two numbers. Read several times, as <lttng/tracepoint.h> wants it. */
+/* What LTTng-UST needs of bench/inproc.c: one tracepoint with two numbers. Read several times, as
+ * <lttng/tracepoint.h> wants it. */
 #undef LTTNG_UST_TRACEPOINT_PROVIDER
 #define LTTNG_UST_TRACEPOINT_PROVIDER descry_bench
 #undef LTTNG_UST_TRACEPOINT_INCLUDE

@@ -1,4 +1,5 @@
-/* How long it takes to have the unwind tables of a process: unwind PID CACHE-FOLDER (empty: all are made). */
+/* How long it takes to have the unwind tables of a process: unwind PID CACHE-FOLDER (empty: all are
+ * made). */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>

@@ -71,9 +71,9 @@ CALLBACK ll_order(u32 i, struct ll_loop *l)
 	return 0;
 }
 
-/* The rank of a magnitude, log-linear: 0 is below factor^low; each order of magnitude up to `high` is cut
- * into `steps` linear buckets (into as many as it has integers where it has fewer); the last rank
- * is at or above factor^(high + 1). */
+/* The rank of a magnitude, log-linear: 0 is below factor^low; each order of magnitude up to `high`
+ * is cut into `steps` linear buckets (into as many as it has integers where it has fewer); the last
+ * rank is at or above factor^(high + 1). */
 ROUTINE u64 d_llquantize_rank(u64 magnitude, u64 factor, u64 low, u64 high, u64 steps)
 {
 	struct ll_loop l = { .value = magnitude,

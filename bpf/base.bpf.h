@@ -51,9 +51,9 @@ INLINE u64 hidden(u64 v)
 }
 #endif
 
-/* Ends a routine with a result the verifier takes for any number. Before 6.4 it keeps every way through a routine apart by the
- * numbers it knows, so that what follows a call is looked at once for each of them, and a clause with several calls is too large
- * for it. */
+/* Ends a routine with a result the verifier takes for any number. Before 6.4 it keeps every way
+ * through a routine apart by the numbers it knows, so that what follows a call is looked at once
+ * for each of them, and a clause with several calls is too large for it. */
 #define RESULT(v) return (long)hidden((u64)(v))
 
 INLINE void count(void *counters, u32 slot)

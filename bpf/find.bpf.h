@@ -305,7 +305,8 @@ CALLBACK token_char(u32 index, struct token *t)
 	if (!c)
 		return 1;
 	if (in_set(t, c)) {
-		/* The delimiter behind a token is left for the next call, whose delimiters may be others. */
+		/* The delimiter behind a token is left for the next call, whose delimiters may be
+		 * others. */
 		t->pos = pos + !n;
 		return n > 0;
 	}

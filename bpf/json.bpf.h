@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* json(text, "a.b[2].c"): one walk over the text, character by character, entering the containers the
- * path names. */
+/* json(text, "a.b[2].c"): one walk over the text, character by character, entering the containers
+ * the path names. */
 
 enum {
 	JSON_IN_STRING = 1,

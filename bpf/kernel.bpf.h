@@ -341,8 +341,8 @@ ROUTINE u64 d_progenyof(u64 pid, const struct wire_offsets *o)
  * before --- */
 
 /* Threads that have no storage have not asked for their time: nothing is kept for them. */
-/* The thread's errno for probes behind the system call. A uretprobe is a system call of its own (335, 336), which sets
- * orig_ax to -1; so does sigreturn. */
+/* The thread's errno for probes behind the system call. A uretprobe is a system call of its own
+ * (335, 336), which sets orig_ax to -1; so does sigreturn. */
 ROUTINE long d_sys_error(void *tls, u64 regs, u64 ret)
 {
 	struct wire_tls *t;

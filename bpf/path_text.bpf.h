@@ -169,7 +169,8 @@ CALLBACK clean_char(u32 index, struct clean *c)
 	return !ch;
 }
 
-/* "//" and "/./" become "/", "/x/../" becomes "/", a slash at the end goes. Nothing is looked up. */
+/* "//" and "/./" become "/", "/x/../" becomes "/", a slash at the end goes. Nothing is looked
+ * up. */
 ROUTINE long d_cleanpath(char *dst, u64 size, u64 src)
 {
 	struct clean c = { .dst = dst,

@@ -12,7 +12,8 @@ CALLBACK hash_frame(u32 i, struct stack_hash *c)
 {
 	u64 x;
 
-	/* One round of splitmix64 (Steele, Lea, Flood 2014) for each frame; d_stack_id() adds the second. */
+	/* One round of splitmix64 (Steele, Lea, Flood 2014) for each frame; d_stack_id() adds the
+	 * second. */
 	if (i >= WIRE_STACK_FRAMES)
 		return 1;
 	x = (c->h ^ c->s->pc[i]) * 0xbf58476d1ce4e5b9ull;

@@ -9,8 +9,9 @@ enum { REGS_BP = 32, REGS_IP = 128, REG_RDI = 5 };
 /* Offset / 8 of each register of DWARF's numbers, four bits each (rsp, 7: not needed). */
 #define REGS_OFFSETS 0x0123678904ED5BCAull
 
-/* What changes from frame to frame. In BPF it lies behind the stack that is taken: 512 bytes of stack are little for all
- * calls, and of what is loaded from there the verifier knows nothing, so it walks the callback once. */
+/* What changes from frame to frame. In BPF it lies behind the stack that is taken: 512 bytes of
+ * stack are little for all calls, and of what is loaded from there the verifier knows nothing, so
+ * it walks the callback once. */
 struct unwind_state {
 	u64 mappings, nmappings; /* the process's list; 0: tables not loaded */
 	u64 pc, sp, bp;
@@ -72,11 +73,13 @@ INLINE u64 *unwind_known_chunk(void *chunks)
 
 #define UNWIND_USER(w, dst, size, addr) bpf_probe_read_user(dst, size, (const void *)(addr))
 #define UNWIND_READ(w, addr) bpf_probe_read_kernel(&(w)->s->word, 8, KERNEL(addr))
-/* The rule of an address, if it is remembered, else 0; the rule of that number, which is remembered.
+/* The rule of an address, if it is remembered, else 0; the rule of that number, which is
+ * remembered.
  *
- * Searching the tables costs a dozen misses of caches and TLBs, in a probe that fires a thousand times a second nearly all
- * of what a frame costs; this is one. A word is the upper 48 bits of a hash of list and address, and the rule's number: read and
- * written at once, since several CPUs may.
+ * Searching the tables costs a dozen misses of caches and TLBs, in a probe that fires a thousand
+ * times a second nearly all of what a frame costs; this is one. A word is the upper 48 bits of a
+ * hash of list and address, and the rule's number: read and written at once, since several CPUs
+ * may.
  */
 #define UNWIND_KNOWN(w, at) unwind_known(w, at)
 #define UNWIND_RULE(w, at, number) unwind_remember(w, number)
@@ -143,7 +146,8 @@ INLINE long unwind_find_vma(struct unwind_walk *w)
 	return 0;
 }
 #else
-/* One level down the maple tree to the mapping that holds the address: 1 when w->s->UNWIND_NODE is that, or nothing.
+/* One level down the maple tree to the mapping that holds the address: 1 when w->s->UNWIND_NODE is
+ * that, or nothing.
  *
  *	node | type << 3	leaf 1, range 2: slots of 16; arange 3: of 10 (include/linux/maple_tree.h)
  *	slot[i] holds (pivot[i - 1], pivot[i]]; pivots not in use are 0
@@ -206,7 +210,8 @@ INLINE void unwind_use_file(struct unwind_walk *w, u64 key, u64 pgoff)
 	w->s->missed = 1;
 }
 
-/* The inode that /proc/PID/maps names: an overlayfs's, not that of the file which it has mapped in its place. 0: cannot be read. */
+/* The inode that /proc/PID/maps names: an overlayfs's, not that of the file which it has mapped in
+ * its place. 0: cannot be read. */
 INLINE u64 unwind_inode(struct unwind_walk *w, u64 file)
 {
 	const struct wire_unwind_offsets *o = w->o;
@@ -224,8 +229,8 @@ INLINE u64 unwind_inode(struct unwind_walk *w, u64 file)
 	return UNWIND_READ(w, at) ? 0 : w->s->word;
 }
 
-/* The mapping of the current process that holds `at`, from the kernel's own tree; no lock is held: what is read while it
- * changes is refused, or at worst not found. */
+/* The mapping of the current process that holds `at`, from the kernel's own tree; no lock is held:
+ * what is read while it changes is refused, or at worst not found. */
 INLINE long unwind_find_vma(struct unwind_walk *w)
 {
 	const struct wire_unwind_files *files = (const void *)unwind_chunk(w->chunks, 1 << 16);
@@ -511,8 +516,9 @@ INLINE u32 unwind_open_mm(struct unwind_walk *w)
 	return (u32)(w->s->word >> 6) | 1;
 }
 
-/* The registers, and the list of the process's mappings: 0, or 1 when there is nothing to walk, or -errno. (Functions of their
- * own, so that their variables are not on the stack while frames are walked.) */
+/* The registers, and the list of the process's mappings: 0, or 1 when there is nothing to walk, or
+ * -errno. (Functions of their own, so that their variables are not on the stack while frames are
+ * walked.) */
 ROUTINE s64 d_ustack_start(struct unwind_walk *w, void *processes)
 {
 	struct unwind_state *s = w->s;
@@ -602,9 +608,9 @@ ROUTINE s64 d_ustack_ask(struct unwind_state *s, void *processes, void *wanted)
 }
 
 /* The current thread's user stack to dst->pc, at most dst->n frames, and how it ended to dst->end
- * (enum wire_unwind_end + 1); dst is that of a struct wire_walk. The bytes of frames, 0 for a kernel thread, or -errno. A
- * process whose mappings are not loaded is walked by the kernel's, or else by frame pointer, and asked for through `wanted`,
- * as is one whose mappings have changed. */
+ * (enum wire_unwind_end + 1); dst is that of a struct wire_walk. The bytes of frames, 0 for a
+ * kernel thread, or -errno. A process whose mappings are not loaded is walked by the kernel's, or
+ * else by frame pointer, and asked for through `wanted`, as is one whose mappings have changed. */
 ROUTINE s64 d_ustack(void *chunks, void *processes, void *wanted, struct wire_stack *dst,
 		     const struct wire_unwind_offsets *o)
 {

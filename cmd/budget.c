@@ -11,8 +11,9 @@ enum { PERIOD_NS = 500000000, PROGS_MAX = 4096 };
 
 static const char tag[] = "[DRT_BUDGET] ";
 
-/* What the kernel spends around a run of a program, ns, measured (doc/providers.md); the run itself is counted by the
- * kernel. Of uprobes the price of those that are emulated: which are single-stepped the engine does not know here. */
+/* What the kernel spends around a run of a program, ns, measured (doc/providers.md); the run itself
+ * is counted by the kernel. Of uprobes the price of those that are emulated: which are
+ * single-stepped the engine does not know here. */
 static uint64_t price_around(enum attach_kind k)
 {
 	switch (k) {

@@ -1,6 +1,7 @@
 /* -x budget=N%: what tracing may cost, as a share of all CPUs of the machine.
  *
- * In: what the engine says of its programs' runs, this process's CPU time. Out: programs detached, the dearest first.
+ * In: what the engine says of its programs' runs, this process's CPU time. Out: programs detached,
+ * the dearest first.
  * Always true: whatever is stopped is said on standard error, and nothing is started again.
  */
 #ifndef DESCRY_CMD_BUDGET_H
@@ -22,8 +23,8 @@ struct budget {
 bool budget_parse(const char *text, double *ret_share, const char **ret_why);
 void budget_init(struct budget *b, double share, const char *progname, bool tags);
 void budget_fini(struct budget *b);
-/* Looks, when half a second has passed, at what tracing has cost since. False: it still costs too much, and nothing is left to be
- * stopped. */
+/* Looks, when half a second has passed, at what tracing has cost since. False: it still costs too
+ * much, and nothing is left to be stopped. */
 bool budget_holds(struct budget *b, struct engine *e);
 
 #endif

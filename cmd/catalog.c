@@ -1,4 +1,5 @@
-/* descry list: the providers, or the probes of a description or a word, with what a person wants to know before using one. */
+/* descry list: the providers, or the probes of a description or a word, with what a person wants to
+ * know before using one. */
 #include <string.h>
 
 #include "base/glob.h"
@@ -30,7 +31,8 @@ static const char help[] =
 	"Another one is a provider, or a part of a probe's name: open, tcp, malloc.\n"
 	"\n";
 
-/* What one firing costs before the program's own actions. Medians of bench/ on a machine of 3 GHz: the order of magnitude. */
+/* What one firing costs before the program's own actions. Medians of bench/ on a machine of 3 GHz:
+ * the order of magnitude. */
 static const struct price {
 	uint32_t ns; /* 0: no such figure */
 	const char *text;
@@ -262,7 +264,8 @@ static int list_providers(struct listing *l)
 
 /* --- a word --- */
 
-/* Every probe once that has it in one of the four fields; those fields' descriptions are tried one by one. */
+/* Every probe once that has it in one of the four fields; those fields' descriptions are tried one
+ * by one. */
 static int list_word(struct listing *l, const char *word)
 {
 	cleanup_free char *part = glob_is_pattern(word) ? xstrdup(word) : xasprintf("*%s*", word);

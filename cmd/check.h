@@ -1,4 +1,5 @@
-/* `descry check`: what this machine allows, what tracing costs here, what can be tuned, what it is made of. Its files share: */
+/* `descry check`: what this machine allows, what tracing costs here, what can be tuned, what it is
+ * made of. Its files share: */
 #ifndef DESCRY_CMD_CHECK_H
 #define DESCRY_CMD_CHECK_H
 
@@ -10,7 +11,8 @@
 int cmd_check(int argc, char **argv);
 
 /* check_print.c */
-/* Each table as text, or all as one JSON object, subject by subject. color: headings and answers. */
+/* Each table as text, or all as one JSON object, subject by subject. color: headings and
+ * answers. */
 void check_print(FILE *out, const struct check_table *tables, uint32_t n, bool color);
 void check_json(FILE *out, const struct check_table *tables, uint32_t n);
 
@@ -27,7 +29,8 @@ struct check_run {
 	int status; /* exit status; 128 + signal; -1 not started, or ended for want of time */
 	char *out, *errors;
 };
-/* Runs this program with these arguments (NULL-terminated, without its name) for at most `seconds`. */
+/* Runs this program with these arguments (NULL-terminated, without its name) for at most
+ * `seconds`. */
 void check_run(const char *const *args, unsigned seconds, struct check_run *ret);
 void check_run_fini(struct check_run *r);
 /* How this program is called in a -c option: its path. Valid for ever. */
@@ -36,7 +39,8 @@ const char *check_self(void);
 char *check_reason(const struct check_run *r);
 
 /* check_loop.c: what trials and costs are tried on. */
-/* `--loop NAME`: prints nanoseconds a call, for costs; "work": does a little of everything that has a probe. */
+/* `--loop NAME`: prints nanoseconds a call, for costs; "work": does a little of everything that has
+ * a probe. */
 int check_loop(const char *name);
 
 #endif

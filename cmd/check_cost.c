@@ -5,7 +5,8 @@
 #include "check.h"
 #include "probe/process.h"
 
-/* What a firing costs: the loop alone, then the loop traced, turn by turn, and the medians of both. */
+/* What a firing costs: the loop alone, then the loop traced, turn by turn, and the medians of
+ * both. */
 enum { TURNS = 5 };
 
 static const struct cost {

@@ -85,7 +85,8 @@ static int by_size(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The median of batches of about 2 ms each: of CPU time, so that waiting for the CPU is not counted, or of real time. */
+/* The median of batches of about 2 ms each: of CPU time, so that waiting for the CPU is not
+ * counted, or of real time. */
 static double measure(void (*fn)(unsigned n), clockid_t clock)
 {
 	double ns[BATCHES];
@@ -207,7 +208,8 @@ static int work(void)
 	}
 	do_fault(64);
 	DTRACE_PROBE1(descry, check, getpid());
-	/* Runs long enough for samples. The time counts from here, because the work above is slow on a busy machine. */
+	/* Runs long enough for samples. The time counts from here, because the work above is slow
+	 * on a busy machine. */
 	end = now_ns() + 60000000;
 	do
 		do_function(10000);

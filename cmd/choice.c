@@ -75,14 +75,15 @@ static bool may_be_inside(const struct probe *p)
 	return is_proc(p) || engine_inproc_can(p);
 }
 
-/* Can the interpreter do it truly, for want of the kernel? Of proc it may leave out what nobody tells it of. */
+/* Can the interpreter do it truly, for want of the kernel? Of proc it may leave out what nobody
+ * tells it of. */
 static bool without_kernel(const struct bound *b)
 {
 	return every(b, may_be_told) && some(b, is_told);
 }
 
-/* Can it be had from inside the named processes, for want of the kernel? System calls and samples are then theirs alone; of proc
- * some may be left out. */
+/* Can it be had from inside the named processes, for want of the kernel? System calls and samples
+ * are then theirs alone; of proc some may be left out. */
 static bool from_inside(const struct bound *b)
 {
 	return every(b, may_be_inside) && some(b, is_seen_inside);
@@ -118,7 +119,8 @@ bool engines_are_strange(const struct target *targets, uint32_t ntargets)
 	return strange;
 }
 
-/* From inside when that does all of it, else the kernel's, else from inside what can be, or what descry itself can be told of. */
+/* From inside when that does all of it, else the kernel's, else from inside what can be, or what
+ * descry itself can be told of. */
 uint32_t engines_choose(const struct bound *b, const struct target *targets, uint32_t ntargets,
 			enum engine_kind ret[ENGINES_TRIED])
 {

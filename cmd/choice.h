@@ -1,4 +1,5 @@
-/* Which engine runs a program when -x engine does not say. Why in this order: doc/decisions/0012-inside-first.md. */
+/* Which engine runs a program when -x engine does not say. Why in this order:
+ * doc/decisions/0012-inside-first.md. */
 #ifndef DESCRY_CMD_CHOICE_H
 #define DESCRY_CMD_CHOICE_H
 
@@ -21,11 +22,11 @@ enum engine_kind {
 /* Those to be tried, in order; how many. */
 uint32_t engines_choose(const struct bound *b, const struct target *targets, uint32_t ntargets,
 			enum engine_kind ret[ENGINES_TRIED]);
-/* Is one of them another user's, or does it have privileges that we have not? Such are not traced from inside unasked: the program
- * shares memory with descry. */
+/* Is one of them another user's, or does it have privileges that we have not? Such are not traced
+ * from inside unasked: the program shares memory with descry. */
 bool engines_are_strange(const struct target *targets, uint32_t ntargets);
-/* Are there probes that the kernel's engine fires for other processes than those that are named, and that can be had from inside? Then
- * what a command starts is traced too. */
+/* Are there probes that the kernel's engine fires for other processes than those that are named,
+ * and that can be had from inside? Then what a command starts is traced too. */
 bool engines_reach_children(const struct bound *b);
 /* Are there probes of system calls? */
 bool engines_see_syscalls(const struct bound *b);

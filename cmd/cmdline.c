@@ -129,7 +129,8 @@ static void add_cpp_args(struct cmdline *c, const char *text)
 	}
 }
 
-/* -x name=value: those that add to a list (-D -U -I -H -L by another name) are kept here, the last of others counts. */
+/* -x name=value: those that add to a list (-D -U -I -H -L by another name) are kept here, the last
+ * of others counts. */
 static void add_setting(struct cmdline *c, const char *text)
 {
 	static const struct {

@@ -72,7 +72,8 @@ bool cmd_interrupted(void);
 struct bind_cx;
 int cmd_list(struct cmdline *c, struct bind_cx *cx);
 
-/* header.c: what a program with probes of its own (USDT) is built with, from the provider definitions in the sources. */
+/* header.c: what a program with probes of its own (USDT) is built with, from the provider
+ * definitions in the sources. */
 int cmd_header(struct cmdline *c, struct node *const *tops, uint32_t n);
 /* object.c: -G. The exit status; wrong D is in bind's diagnostics, not yet printed. */
 int cmd_object(struct cmdline *c, struct bind_cx *bind, struct node *const *tops, uint32_t n);

@@ -1,6 +1,7 @@
-/* descry complete N WORD...: how the word number N of a command line of descry's can go on, a line each: WORD, TAB, what it is. A
- * line ":file", ":directory" or ":command" asks the shell for its own. tools/completion/ calls it, so that the shells offer what
- * the option tables hold and the probes that there are. */
+/* descry complete N WORD...: how the word number N of a command line of descry's can go on, a line
+ * each: WORD, TAB, what it is. A line ":file", ":directory" or ":command" asks the shell for its
+ * own. tools/completion/ calls it, so that the shells offer what the option tables hold and the
+ * probes that there are. */
 #define _GNU_SOURCE /* strchrnul */
 #include <string.h>
 #include <unistd.h>

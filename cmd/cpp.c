@@ -21,7 +21,8 @@ static struct err *write_all(int fd, const char *path, const char *text, size_t 
 	return NULL;
 }
 
-/* The program in a file of its own, which says that its lines are the script's, without what a #! line says. */
+/* The program in a file of its own, which says that its lines are the script's, without what a #!
+ * line says. */
 static struct err *temporary(const char *name, const char *text, size_t len, char *path)
 {
 	cleanup_close int fd = mkstemp(path);
@@ -69,7 +70,8 @@ struct err *cmd_preprocess(const struct cmdline *c, const struct options *o, con
 {
 	const char *cpp = o->v[OPT_CPPPATH].text && *o->v[OPT_CPPPATH].text ? o->v[OPT_CPPPATH].text
 									    : "cpp";
-	/* stdc=a|c|s|t; predefined macros of strict ISO C have no names of the user's (unix, linux) */
+	/* stdc=a|c|s|t; predefined macros of strict ISO C have no names of the user's (unix,
+	 * linux) */
 	static const char *const dialects[4][2] = {
 		{ NULL },
 		{ "-std=c17" },

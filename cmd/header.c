@@ -2,9 +2,10 @@
  *
  *	provider p { probe query__start(int, char *); };
  *
- * -h gives P_QUERY_START(arg0, arg1) and P_QUERY_START_ENABLED(). A probe is a nop and 4 bytes more: the in-process engine needs 5, and the
- * kernel of Linux 6.18 makes a call of a nop that has 5 itself, which overwrites what leaf functions keep below the stack. The latter reads a flag (.probes section,
- * a semaphore) that a tracer counts up; -G makes the object that holds it.
+ * -h gives P_QUERY_START(arg0, arg1) and P_QUERY_START_ENABLED(). A probe is a nop and 4 bytes
+ * more: the in-process engine needs 5, and the kernel of Linux 6.18 makes a call of a nop that has
+ * 5 itself, which overwrites what leaf functions keep below the stack. The latter reads a flag
+ * (.probes section, a semaphore) that a tracer counts up; -G makes the object that holds it.
  */
 #include "header.h"
 

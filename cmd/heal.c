@@ -63,7 +63,8 @@ static bool has_mapped(uint32_t pid, uint64_t inode)
 	return is;
 }
 
-/* The tracer of one of the process's areas, if it lives: 0 none. *ret_self: the process is the tracer or its watchdog. */
+/* The tracer of one of the process's areas, if it lives: 0 none. *ret_self: the process is the
+ * tracer or its watchdog. */
 static struct err *living_tracer(struct control *c, uint32_t *ret_tracer, bool *ret_self,
 				 uint32_t *ret_areas)
 {

@@ -1,4 +1,5 @@
-/* descry help: the commands, and pages. The pages are doc/ and man/ themselves, put into the program by tools/embed-pages. */
+/* descry help: the commands, and pages. The pages are doc/ and man/ themselves, put into the
+ * program by tools/embed-pages. */
 #include <string.h>
 
 #include "base/nearest.h"

@@ -4,9 +4,11 @@
 
 #include "compile/ir/gen.h"
 
-/* Which socket and memory node each CPU is on (curcpu->cpu_chip, lgrp): fills t's tables. They live as long as the program. */
+/* Which socket and memory node each CPU is on (curcpu->cpu_chip, lgrp): fills t's tables. They live
+ * as long as the program. */
 void host_find_cpus(struct compile_target *t);
-/* The clock of each CPU: the highest where the kernel drives it, else the present one. Same life. */
+/* The clock of each CPU: the highest where the kernel drives it, else the present one. Same
+ * life. */
 void host_find_clocks(struct compile_target *t);
 
 #endif

@@ -1,4 +1,5 @@
-/* -l: the probes that exist, a line each; -v adds how they fire, what that costs, and their arguments. */
+/* -l: the probes that exist, a line each; -v adds how they fire, what that costs, and their
+ * arguments. */
 #include "listing.h"
 #include "tool.h"
 
@@ -222,7 +223,8 @@ int listing_programs(struct listing *l)
 	int status = 0;
 
 	for (uint32_t i = 0; i < l->c->programs.n; i++) {
-		/* The sources were read in order: parse their descriptions again, bare of predicates and bodies. */
+		/* The sources were read in order: parse their descriptions again, bare of
+		 * predicates and bodies. */
 		struct parse_cx parse = *l->cx->parse;
 		struct node *top = parse_source(&parse, i, l->c->programs.v[i].form);
 

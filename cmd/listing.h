@@ -1,4 +1,5 @@
-/* A list of probes in the making; for list.c (-l, as dtrace(1) prints it) and catalog.c (descry list) only. */
+/* A list of probes in the making; for list.c (-l, as dtrace(1) prints it) and catalog.c (descry
+ * list) only. */
 #ifndef DESCRY_CMD_LISTING_H
 #define DESCRY_CMD_LISTING_H
 
@@ -24,10 +25,11 @@ struct listing {
 int listing_programs(struct listing *l);
 /* Shows the probes of one description, and *ret_n is how many; the exit status. */
 int listing_match(struct listing *l, const struct probe_desc *pd, uint32_t *ret_n);
-/* How a probe of a named process is placed by the in-process engine: "patched jump" or "refused: why"; malloc()ed, NULL when
- * that engine has nothing to do with it. */
+/* How a probe of a named process is placed by the in-process engine: "patched jump" or "refused:
+ * why"; malloc()ed, NULL when that engine has nothing to do with it. */
 char *listing_inside(struct listing *l, const struct probe *p);
-/* By which mechanism the kernel reports it; malloc()ed. May be followed by *ret_note, a remark; malloc()ed, NULL none. */
+/* By which mechanism the kernel reports it; malloc()ed. May be followed by *ret_note, a remark;
+ * malloc()ed, NULL none. */
 char *listing_mechanism(struct listing *l, const struct probe *p, char **ret_note);
 void listing_fini(struct listing *l);
 

@@ -1,8 +1,9 @@
 /* -G: the object that a program with probes of its own is linked with.
  *
- * It holds the flags that _ENABLED() macros read (.probes section, semaphores). Objects compiled against DTrace's own <sys/sdt.h> call a
- * function for each probe; these calls become nops, in the object files named behind, and what says where they are, notes or DOF, is put
- * into the object made.
+ * It holds the flags that _ENABLED() macros read (.probes section, semaphores). Objects compiled
+ * against DTrace's own <sys/sdt.h> call a function for each probe; these calls become nops, in the
+ * object files named behind, and what says where they are, notes or DOF, is put into the object
+ * made.
  */
 #define _GNU_SOURCE /* memfd_create */
 #include <errno.h>
@@ -79,7 +80,8 @@ static int open_objects(struct build *b)
 	return 0;
 }
 
-/* Types are looked at only now: for programs built with macros of -h a definition may name types nobody declared. */
+/* Types are looked at only now: for programs built with macros of -h a definition may name types
+ * nobody declared. */
 static void bind_definitions(struct build *b)
 {
 	for (uint32_t i = 0; i < b->ntops; i++)
@@ -140,7 +142,8 @@ static void put_places(const struct build *b, FILE *out)
 	}
 }
 
-/* Writes the DOF of the object alone. Addresses in it are those of an object that is not linked yet. */
+/* Writes the DOF of the object alone. Addresses in it are those of an object that is not linked
+ * yet. */
 static int write_dof(const struct build *b, const char *name, char *object, size_t len)
 {
 	Elf *elf = elf_version(EV_CURRENT) == EV_NONE ? NULL : elf_memory(object, len);

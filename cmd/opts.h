@@ -1,4 +1,5 @@
-/* The options of a command, in one table: getopt(3), --help and the completion of shells are made from it.
+/* The options of a command, in one table: getopt(3), --help and the completion of shells are made
+ * from it.
  *
  * In: an array of struct opt, ended by a zeroed one. Lifetime: static.
  */
@@ -26,7 +27,8 @@ struct opt {
 #define OPT_PROVIDER "@provider"
 #define OPT_PROBE "@probe" /* a D program, which begins with a probe description */
 
-/* Which programs are run and what they trace, as descry itself takes it; heat and serve hand these on. */
+/* Which programs are run and what they trace, as descry itself takes it; heat and serve hand these
+ * on. */
 // clang-format off
 #define OPTS_PROGRAM \
 	{ 'n', NULL, "PROGRAM", OPT_PROBE, "a D program: 'probe /predicate/ { actions }'" }, \

@@ -1,4 +1,5 @@
-/* The pages of `descry help`: doc/ and man/, written into a C file by tools/embed-pages at build time. */
+/* The pages of `descry help`: doc/ and man/, written into a C file by tools/embed-pages at build
+ * time. */
 #ifndef DESCRY_CMD_PAGES_H
 #define DESCRY_CMD_PAGES_H
 

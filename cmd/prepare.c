@@ -1,4 +1,5 @@
-/* Image and engine of a run: which engine, compiled for it, loaded; and for the next one when it may not run here. */
+/* Image and engine of a run: which engine, compiled for it, loaded; and for the next one when it
+ * may not run here. */
 #include <errno.h>
 #include <stdlib.h>
 #include <time.h>
@@ -38,8 +39,8 @@ static struct engine *new_engine(struct run *r, enum engine_kind kind)
 	}
 }
 
-/* Are children of the named processes traced from inside? With -x follow; and those of a command where this engine stands in for the
- * kernel's, which sees everybody. */
+/* Are children of the named processes traced from inside? With -x follow; and those of a command
+ * where this engine stands in for the kernel's, which sees everybody. */
 static bool is_family(const struct run *r, const struct bound *b, enum engine_kind kind)
 {
 	return opt_on(&r->options, OPT_FOLLOW) ||
@@ -56,7 +57,8 @@ static struct image *make_image(struct run *r, const struct bound *b, enum engin
 			     run_dumps(r, "ir") ? r->out : NULL);
 }
 
-/* Puts another image beside the first, for the places that cannot be patched. False: diagnostics say why not. */
+/* Puts another image beside the first, for the places that cannot be patched. False: diagnostics
+ * say why not. */
 static bool split(struct run *r, const struct bound *b)
 {
 	struct image *outer = make_image(r, b, ENGINE_KERNEL);
@@ -114,7 +116,8 @@ static bool is_for_another(const struct err *e, enum engine_kind kind)
 	       e->code == EPERM || e->code == EACCES || e->code == ENOSYS;
 }
 
-/* The kernel's engine would have seen more: said with -q, too, for an answer that lacks something does not show it. */
+/* The kernel's engine would have seen more: said with -q, too, for an answer that lacks something
+ * does not show it. */
 static void say_instead(const struct run *r, const struct bound *b, const struct err *why,
 			enum engine_kind kind)
 {
@@ -195,8 +198,8 @@ static bool may_run(struct run *r)
 	return false;
 }
 
-/* Values that are taken for others, and those that cannot be: said, for a string that is cut later says nothing. Behind this
- * every value fits into 32 bits where the engines keep it in 32. */
+/* Values that are taken for others, and those that cannot be: said, for a string that is cut later
+ * says nothing. Behind this every value fits into 32 bits where the engines keep it in 32. */
 static bool check_limits(struct run *r)
 {
 	static const struct {

@@ -1,5 +1,5 @@
-/* descry profile: the stacks that run, sampled. A D program counts them in the kernel, a sink makes a tree of them, a renderer
- * writes it. */
+/* descry profile: the stacks that run, sampled. A D program counts them in the kernel, a sink makes
+ * a tree of them, a renderer writes it. */
 #include "profile.h"
 
 #include <errno.h>
@@ -358,7 +358,8 @@ static int run(struct profile *p, struct cmdline *c)
 	if (e)
 		return tool_failed(e);
 	vec_push(&c->programs, (struct cmd_program){ PDESC_NAME, false, text });
-	/* Nothing is printed before the end: who wakes up less costs less. In front of what -x says. */
+	/* Nothing is printed before the end: who wakes up less costs less. In front of what -x
+	 * says. */
 	vec_push(&c->sets, (struct cmd_set){ NULL });
 	memmove(c->sets.v + 1, c->sets.v, (c->sets.n - 1) * sizeof(*c->sets.v));
 	c->sets.v[0] = (struct cmd_set){ "switchrate=10hz" };

@@ -1,5 +1,5 @@
-/* One run: sources -> image -> engine -> consumer. The order of the calls is the way of a probe (DESIGN section 2): prepare.c has
- * image and engine, trace.c the rest. */
+/* One run: sources -> image -> engine -> consumer. The order of the calls is the way of a probe
+ * (DESIGN section 2): prepare.c has image and engine, trace.c the rest. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

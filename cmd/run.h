@@ -48,11 +48,12 @@ int run_print_diags(struct run *r);
 /* Was -d, or -S, asked for `stage`? */
 bool run_dumps(const struct run *r, const char *stage);
 
-/* prepare.c: compiles, and loads for the first engine that may run here. The exit status when it is not 0; 0 without an engine
- * loaded when no tracing was asked for. */
+/* prepare.c: compiles, and loads for the first engine that may run here. The exit status when it is
+ * not 0; 0 without an engine loaded when no tracing was asked for. */
 int run_prepare(struct run *r, const struct bound *b);
 
-/* trace.c: traces with what has been loaded, until the program, its targets or somebody says that it is enough. The exit status. */
+/* trace.c: traces with what has been loaded, until the program, its targets or somebody says that
+ * it is enough. The exit status. */
 int run_trace(struct run *r, const struct bound *b);
 /* "script" or "description", and the bytes of its name that are shown. */
 const char *run_source_kind(const struct source *s);

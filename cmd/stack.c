@@ -88,7 +88,8 @@ static struct err *print(struct stacks *st, const struct space *space)
 	return e;
 }
 
-/* It is stopped only while its stacks are walked: tables are made before, and names found afterwards. */
+/* It is stopped only while its stacks are walked: tables are made before, and names found
+ * afterwards. */
 static struct err *print_process(struct stacks *st, pid_t pid)
 {
 	struct unwind_process *tables = NULL;

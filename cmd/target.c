@@ -14,7 +14,8 @@
 #include "program/object/object.h"
 #include "program/target/target.h"
 
-/* Words of a command line: blanks separate, '...' and "..." keep blanks, a backslash takes the next character as it is. */
+/* Words of a command line: blanks separate, '...' and "..." keep blanks, a backslash takes the next
+ * character as it is. */
 static char **split(const char *s, char **ret_buf)
 {
 	char *out = xmalloc(strlen(s) + 1), *w = out;
@@ -73,7 +74,8 @@ struct err *target_grab(pid_t pid, struct target *ret)
 	return NULL;
 }
 
-/* A stripped program's main(): what the C library's _start hands to __libc_start_main() as its first argument. 0: not seen.
+/* A stripped program's main(): what the C library's _start hands to __libc_start_main() as its
+ * first argument. 0: not seen.
  *
  *	48 8d 3d disp    lea disp(%rip),%rdi        48 c7 c7 addr    mov $addr,%rdi        bf addr    mov $addr,%edi
  */

@@ -19,7 +19,8 @@ struct target {
 
 /* Starts `command` (split at blanks, quotes kept) and holds it at its first instruction. */
 struct err *target_start(const char *command, struct target *ret);
-/* Lets a held command's dynamic linker map its libraries and holds it again at the program's entry point. */
+/* Lets a held command's dynamic linker map its libraries and holds it again at the program's entry
+ * point. */
 struct err *target_to_entry(struct target *t);
 /* The same, at main(): initialisers have run. */
 struct err *target_to_main(struct target *t);
@@ -28,8 +29,8 @@ struct err *target_grab(pid_t pid, struct target *ret);
 void target_release(struct target *t);
 /* Looks whether it has ended; true when it has. A command is reaped. */
 bool target_gone(struct target *t);
-/* How one that is gone has ended: "has exited", "exited with status 2", "terminated by SIGSEGV"; of -p only that it has.
- * malloc()ed. */
+/* How one that is gone has ended: "has exited", "exited with status 2", "terminated by SIGSEGV"; of
+ * -p only that it has. malloc()ed. */
 char *target_end(const struct target *t);
 /* Lets go: a command still held or running is ended (SIGTERM) when `end`, else left alone. */
 void target_drop(struct target *t, bool end);

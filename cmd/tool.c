@@ -121,15 +121,17 @@ static void ignore(int sig)
 
 void tool_ignore(int sig)
 {
-	/* A handler, which exec(2) takes away, and not SIG_IGN, which it leaves to the program that is started. */
+	/* A handler, which exec(2) takes away, and not SIG_IGN, which it leaves to the program that
+	 * is started. */
 	struct sigaction sa = { .sa_handler = ignore, .sa_flags = SA_RESTART };
 
 	sigaction(sig, &sa, NULL);
 }
 
-/* A standard descriptor that is closed would be given to the next file that is opened, a map or a ring, and what is printed would be
- * written there. It is taken by one that can be neither written (0) nor read (1, 2): those that use it see EBADF, as they would
- * have. Programs that we start have it closed. */
+/* A standard descriptor that is closed would be given to the next file that is opened, a map or a
+ * ring, and what is printed would be written there. It is taken by one that can be neither written
+ * (0) nor read (1, 2): those that use it see EBADF, as they would have. Programs that we start have
+ * it closed. */
 static void hold_closed(void)
 {
 	for (int fd = 0; fd <= STDERR_FILENO; fd++)

@@ -14,8 +14,8 @@
 
 static volatile sig_atomic_t interrupted, at_end;
 
-/* The second ^C leaves out what is printed at the end. One that comes with the first is not a second one: timeout(1) sends
- * its signal to us and to our process group. */
+/* The second ^C leaves out what is printed at the end. One that comes with the first is not a
+ * second one: timeout(1) sends its signal to us and to our process group. */
 static void on_signal(int sig)
 {
 	enum { APART_NS = 200000000 };
@@ -27,7 +27,8 @@ static void on_signal(int sig)
 		return;
 	now = clock_ns(CLOCK_MONOTONIC);
 	if (!interrupted || now - last >= APART_NS) {
-		/* Nothing is traced any more; naming what was gathered may take long, and ends like any other program. */
+		/* Nothing is traced any more; naming what was gathered may take long, and ends like
+		 * any other program. */
 		if (at_end) {
 			signal(sig, SIG_DFL);
 			raise(sig);
@@ -171,7 +172,8 @@ static struct err *catch_up(struct run *r, uint64_t until)
 	return err;
 }
 
-/* Who asked for buffers to be taken every so often gets the end of tracing at one of these times, too, as in DTrace. */
+/* Who asked for buffers to be taken every so often gets the end of tracing at one of these times,
+ * too, as in DTrace. */
 static void wait_for_switch(struct run *r, uint64_t began)
 {
 	int64_t rate = opt_num(&r->options, OPT_SWITCHRATE);
@@ -211,7 +213,8 @@ static struct err *loop(struct run *r, int *ret_status)
 		symbols_watch_drain(r->symbols);
 		if (!budget_holds(&budget, e))
 			break;
-		/* exit() was called: the last pass does what this one left for older records to come first. */
+		/* exit() was called: the last pass does what this one left for older records to
+		 * come first. */
 		if (engine_exiting(e))
 			break;
 	}
@@ -227,8 +230,8 @@ static void say_probe_notes(struct run *r)
 		fprintf(stderr, "%s: %s\n", r->c->progname, r->probes.notes.v[i]);
 }
 
-/* Remarks of the engine from number `from` on: probes that are left out, buffers made smaller. With -q one line tells of processes that
- * are not seen, or not all of them. */
+/* Remarks of the engine from number `from` on: probes that are left out, buffers made smaller. With
+ * -q one line tells of processes that are not seen, or not all of them. */
 static void say_notes(struct run *r, uint32_t from)
 {
 	const struct engine *e = r->engine;
@@ -268,7 +271,8 @@ static struct err *fire(struct run *r, uint32_t prog)
 	return err;
 }
 
-/* Tells the user, with -q too, that the output has addresses because this user may not look names up. */
+/* Tells the user, with -q too, that the output has addresses because this user may not look names
+ * up. */
 static void say_unnamed(struct run *r)
 {
 	struct symbols_losses l;

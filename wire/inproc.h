@@ -1,7 +1,7 @@
 /* The in-process engine's memory: shared by tracer, agent and compiled programs.
  *
- * Four mappings lie at the same addresses in the tracer and in every traced process, at a base that is free in all of
- * them (WIRE_BASE + k * WIRE_BASE_STEP):
+ * Four mappings lie at the same addresses in the tracer and in every traced process, at a base that
+ * is free in all of them (WIRE_BASE + k * WIRE_BASE_STEP):
  *
  *	base                 code     memfd, R-X (the tracer writes it by a second mapping): the agent's blob, then programs
  *	base + WIRE_FACTS    facts    memfd, R-- (the tracer: RW-): struct wire_area, map descriptors, constants, processes,
@@ -9,9 +9,10 @@
  *	base + WIRE_SHARED   shared   memfd, RW-: struct wire_common, map memory, thread slots
  *	base + WIRE_PRIVATE  private  anonymous, RW-, wiped on fork: struct wire_private, then probe stacks
  *
- * Trust: only the tracer writes code, facts and islands. Their files are sealed (F_SEAL_FUTURE_WRITE and the others) before
- * a process gets a descriptor, which is read-only. What lies in `shared` and `private` of a process may hold anything: the
- * tracer reads each word once, checks it, and never follows an address from there. Slot 0 is the tracer's: in the tracer its
+ * Trust: only the tracer writes code, facts and islands. Their files are sealed
+ * (F_SEAL_FUTURE_WRITE and the others) before a process gets a descriptor, which is read-only. What
+ * lies in `shared` and `private` of a process may hold anything: the tracer reads each word once,
+ * checks it, and never follows an address from there. Slot 0 is the tracer's: in the tracer its
  * pages are private memory. doc/inproc.md has the table of who writes and reads what.
  *
  * and, within 2 GB of each patched module, an island: part of a memfd, R-X, with the stubs.
@@ -25,13 +26,14 @@
  *	gate:  jmp *                            to a thunk, which is farther away; the island has one for each
  *	thunk: saves what the program clobbers, finds the thread, calls the program, restores
  *
- * The thunk finds its struct wire_stub behind the return address: WIRE_STUB_CALL (+ WIRE_STUB_LEA) + sizeof back. That
- * holds for each of several probes of a stub: each has a block of its own, [jmp over] struct wire_stub [lea] call [lea], the
- * jmp where other code runs into it; so struct wire_stub is at any alignment. A block stands before the moved instruction
- * that it probes: a stub's blocks may be of different kinds.
- * Programs and the agent's helpers have r12 = struct wire_thread of the running thread.
- * Always true: nothing in a traced process depends on the tracer's life; one writer for everything in a thread slot but
- * what is marked; what the tracer reads from `shared` is hostile input.
+ * The thunk finds its struct wire_stub behind the return address: WIRE_STUB_CALL (+ WIRE_STUB_LEA)
+ * + sizeof back. That holds for each of several probes of a stub: each has a block of its own, [jmp
+ * over] struct wire_stub [lea] call [lea], the jmp where other code runs into it; so struct
+ * wire_stub is at any alignment. A block stands before the moved instruction that it probes: a
+ * stub's blocks may be of different kinds. Programs and the agent's helpers have r12 = struct
+ * wire_thread of the running thread.
+ * Always true: nothing in a traced process depends on the tracer's life; one writer for everything
+ * in a thread slot but what is marked; what the tracer reads from `shared` is hostile input.
  */
 #ifndef DESCRY_WIRE_INPROC_H
 #define DESCRY_WIRE_INPROC_H
@@ -77,7 +79,8 @@ enum wire_stub_kind {
 	WIRE_STUB_SYSRET,        /* behind: orig_rax is the number of the call that returns */
 	WIRE_STUB_SYSNOTE, /* before: runs nothing, keeps the number for SYSRET in the thread's calls[] */
 	WIRE_STUB_SYSFORK, /* behind vfork and the like: runs nothing, finds out whether this is the child */
-	/* Events of processes: programs made for the kernel's tracepoints, with contexts that the agent's `event` makes up. */
+	/* Events of processes: programs made for the kernel's tracepoints, with contexts that the
+	 * agent's `event` makes up. */
 	WIRE_STUB_EVENTS,
 	WIRE_STUB_ENTERS = WIRE_STUB_EVENTS, /* before: sys_enter */
 	WIRE_STUB_EXITS,                     /* before exit and exit_group: sched_process_exit */
@@ -132,12 +135,13 @@ struct wire_map {
 	uint64_t used; /* WIRE_MAP_HASH: address of the uint64_t that counts entries in use (shared, atomic) */
 	uint64_t flags; /* WIRE_MAP_BUSY_WORD */
 };
-/* Values start with a word that says "in use" (role MAP_SCRATCH): cleared when a slot changes hands, or a firing was left
- * by longjmp. */
+/* Values start with a word that says "in use" (role MAP_SCRATCH): cleared when a slot changes
+ * hands, or a firing was left by longjmp. */
 enum { WIRE_MAP_BUSY_WORD = 1 };
 
-/* An aggregation's table of one thread and generation: an index of open addressing, then dense entries in the order they
- * were made. Only the thread writes; the tracer reads a generation that is not in use and then clears it.
+/* An aggregation's table of one thread and generation: an index of open addressing, then dense
+ * entries in the order they were made. Only the thread writes; the tracer reads a generation that
+ * is not in use and then clears it.
  *
  *	struct wire_agg_table
  *	uint32_t index[buckets]      entry number + 1, 0 free
@@ -148,7 +152,8 @@ struct wire_agg_table {
 	uint32_t full; /* keys that found no room (also counted in WIRE_DROP_AGG) */
 };
 
-/* Shared hash, open addressing, linear: state, key (padded to 8), value. What a key's home is: agent/map.h. */
+/* Shared hash, open addressing, linear: state, key (padded to 8), value. What a key's home is:
+ * agent/map.h. */
 enum wire_hash_state { WIRE_HASH_EMPTY, WIRE_HASH_BUSY, WIRE_HASH_READY, WIRE_HASH_DELETED };
 struct wire_hash_entry {
 	uint32_t state; /* atomic; BUSY: its maker is writing */
@@ -157,8 +162,8 @@ struct wire_hash_entry {
 };
 
 /* A thread's ring: positions count bytes since start; data follows the header. A record is a word
- * (size | WIRE_RING_* bits), 4 bytes of padding, `size` bytes, rounded up to 8. A record never wraps: WIRE_RING_PAD
- * fills the end. The tracer alone writes `tail`. */
+ * (size | WIRE_RING_* bits), 4 bytes of padding, `size` bytes, rounded up to 8. A record never
+ * wraps: WIRE_RING_PAD fills the end. The tracer alone writes `tail`. */
 enum {
 	WIRE_RING_BUSY = 1u << 31,
 	WIRE_RING_DISCARD = 1u << 30,
@@ -217,14 +222,16 @@ struct wire_thread {
 	struct wire_call calls
 		[WIRE_CALLS]; /* those under way: one, and one more for each signal handler upon it */
 	/* from WIRE_THREAD_SPACE: map memory of this thread */
-	/* Of a thread that makes no system calls for us (wire_kept.quiet), the tracer writes these two and `comm`. */
+	/* Of a thread that makes no system calls for us (wire_kept.quiet), the tracer writes these
+	 * two and `comm`. */
 	uint32_t gone;   /* atomic: tid of the thread that had the slot, when it has ended */
 	uint32_t masked; /* it has SIGSEGV or SIGBUS blocked */
 };
 enum { WIRE_THREAD_SPACE = 512 };
-/* What a thread's stack pointer goes by, of each slot, in private memory on top of its probe stack: a process that shares the slots
- * writes it in its own memory only. Slots are WIRE_STACK_STRIDE << stack_shift apart, so its address is
- * (that of the slot >> wire_area.stack_shift) + wire_area.stacks. */
+/* What a thread's stack pointer goes by, of each slot, in private memory on top of its probe stack:
+ * a process that shares the slots writes it in its own memory only. Slots are WIRE_STACK_STRIDE <<
+ * stack_shift apart, so its address is (that of the slot >> wire_area.stack_shift) +
+ * wire_area.stacks. */
 struct wire_own {
 	uint64_t alt_lo,
 		alt_hi; /* the thread's signal stack, as last seen; alt_hi WIRE_ALT_UNKNOWN: it may have one */
@@ -234,8 +241,9 @@ struct wire_own {
 /* Programs then stay on the stack that the thread is on. */
 #define WIRE_ALT_UNKNOWN (~0ull >> 1)
 
-/* Where thunks look for a thread: one entry, no probing. Other threads read it while it is written: `thread` before `key`,
- * and an entry whose thread lives is never given to another (the second of two that collide takes the slow path). */
+/* Where thunks look for a thread: one entry, no probing. Other threads read it while it is written:
+ * `thread` before `key`, and an entry whose thread lives is never given to another (the second of
+ * two that collide takes the slow path). */
 struct wire_thread_entry {
 	uint64_t key;
 	uint64_t thread; /* address of struct wire_thread */
@@ -246,8 +254,8 @@ enum wire_process_state { WIRE_PROCESS_FREE, WIRE_PROCESS_TRACED, WIRE_PROCESS_G
 struct wire_range {
 	uint64_t lo, hi;
 };
-/* In the facts. The tracer numbers processes that it attaches to from 1 on; forked children number themselves, from
- * WIRE_PROCESSES_MAX - 1 down. */
+/* In the facts. The tracer numbers processes that it attaches to from 1 on; forked children number
+ * themselves, from WIRE_PROCESSES_MAX - 1 down. */
 struct wire_process {
 	uint32_t state; /* enum wire_process_state, atomic */
 	uint32_t pid; /* host's view; 0: a child that the tracer has not looked at, struct wire_said has what it says */
@@ -277,8 +285,8 @@ struct wire_task_layout {
 	uint32_t pid, tgid, comm, mm, signal, real_parent, exit_code; /* in struct task_struct */
 	uint32_t nr_threads, live;                                    /* in struct signal_struct */
 };
-/* In each thread's slot at wire_area.event; then, twice (the thread's own, another's), a task_struct, a signal_struct
- * and an mm_struct. */
+/* In each thread's slot at wire_area.event; then, twice (the thread's own, another's), a
+ * task_struct, a signal_struct and an mm_struct. */
 enum { WIRE_EVENT_WORDS = 8 };
 struct wire_event {
 	uint64_t word[WIRE_EVENT_WORDS]; /* the tracepoint's arguments */
@@ -286,8 +294,8 @@ struct wire_event {
 	uint32_t want;   /* atomic: tid whose task_struct is asked for, ~0 none; 0: answered */
 	uint32_t pad;
 };
-/* Who asks adds one to `asked`, wakes the tracer and waits until `answered` has got there: a fifth of a second at most, and not
- * at all when nobody answers. */
+/* Who asks adds one to `asked`, wakes the tracer and waits until `answered` has got there: a fifth
+ * of a second at most, and not at all when nobody answers. */
 struct wire_ask {
 	uint32_t asked; /* atomic, futex */
 	uint32_t on;    /* somebody answers */
@@ -320,11 +328,12 @@ struct wire_private {
 		[WIRE_RULES]; /* stacks met an address before: address << 16 | number of its unwind rule; 0 free */
 };
 
-/* What a forked child must know too: the page at WIRE_KEPT of the private mapping, where the guard page of slot 0's probe
- * stack would be (that slot is the tracer's). It is not wiped, but copied as any memory is. The tracer fills traps, pid and
- * no_vm_read; the handlers are put in by the agent's `guard`, or by the tracer, which then fills signals and action here
- * and in wire_private. Where the program has a handler, the kernel gets its mask and its flags without SA_RESETHAND; else
- * an empty mask and no flags; always SA_SIGINFO | SA_RESTORER. */
+/* What a forked child must know too: the page at WIRE_KEPT of the private mapping, where the guard
+ * page of slot 0's probe stack would be (that slot is the tracer's). It is not wiped, but copied as
+ * any memory is. The tracer fills traps, pid and no_vm_read; the handlers are put in by the agent's
+ * `guard`, or by the tracer, which then fills signals and action here and in wire_private. Where
+ * the program has a handler, the kernel gets its mask and its flags without SA_RESETHAND; else an
+ * empty mask and no flags; always SA_SIGINFO | SA_RESTORER. */
 struct wire_trap {
 	uint64_t site, code; /* code: where to go on, the stub's first instruction */
 };
@@ -336,9 +345,9 @@ struct wire_kept {
 	uint32_t no_vm_read; /* process_vm_readv is refused (the tracer sets it where seccomp filters) */
 	uint64_t lock;       /* of action[]: own pid << 32 | tid */
 	uint32_t sequence, pad; /* odd: action[] is being written */
-	/* A seccomp filter looks at system calls of the process, or is about to: the agent makes none, for what its filter does
-	 * not expect may end it. Never cleared. Set by the agent in front of seccomp(2) and prctl(2), by the tracer where it
-	 * finds a filter. */
+	/* A seccomp filter looks at system calls of the process, or is about to: the agent makes
+	 * none, for what its filter does not expect may end it. Never cleared. Set by the agent in
+	 * front of seccomp(2) and prctl(2), by the tracer where it finds a filter. */
 	uint32_t quiet;
 	uint32_t busy;     /* atomic: threads that make system calls of ours outside of a firing */
 	uint32_t process;  /* as wire_private.process */
@@ -364,9 +373,10 @@ static inline uint32_t wire_thread_hash(uint64_t key, uint32_t identity)
 					: (uint32_t)(key * WIRE_THREAD_MIX >> 52);
 }
 
-/* One undo record per patched site. Valid when len != 0: the tracer writes it, len last, before the patch, and clears
- * len after the text is restored and no program counter is in the stub. A part of the site on each side of a page
- * boundary may be at a different stage: `before`, WIRE_UNDO_HOLD (in front of the boundary only) or `after`. */
+/* One undo record per patched site. Valid when len != 0: the tracer writes it, len last, before the
+ * patch, and clears len after the text is restored and no program counter is in the stub. A part of
+ * the site on each side of a page boundary may be at a different stage: `before`, WIRE_UNDO_HOLD
+ * (in front of the boundary only) or `after`. */
 struct wire_undo {
 	uint64_t site;
 	uint32_t pid; /* process it is in (host's view); the upper 10 bits count the programs it has executed before */
@@ -387,7 +397,8 @@ struct wire_undo {
 #define WIRE_MEMFD_SHARED "descry-shared"
 #define WIRE_MEMFD_ISLAND "descry-island"
 
-/* ns = base_ns + (tsc * mult >> 64), the product having 128 bits, the sum 64; it stays what it is. */
+/* ns = base_ns + (tsc * mult >> 64), the product having 128 bits, the sum 64; it stays what it
+ * is. */
 struct wire_clock {
 	uint64_t base_ns;
 	uint64_t mult; /* 0: no usable TSC, the agent asks the kernel */
@@ -442,7 +453,8 @@ struct wire_common {
 /* A helper that the kernel has not got: the thread's CPU time in ns, never 0. */
 enum { WIRE_HELPER_THREAD_TIME = 60000 };
 
-/* Starts the code mapping. Helpers take eBPF's r1..r5 and, sixth, the struct wire_thread; they keep the C ABI. */
+/* Starts the code mapping. Helpers take eBPF's r1..r5 and, sixth, the struct wire_thread; they keep
+ * the C ABI. */
 #define WIRE_AGENT_ENTRIES(X) \
 	X(thread, "(key) -> struct wire_thread or 0; the slow path of every thunk") \
 	X(nested, \

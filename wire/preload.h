@@ -1,8 +1,10 @@
-/* Between the tracer and agent/preload.c, over a SOCK_SEQPACKET socket: a hello with the descriptor of /proc/self/mem, then
- * requests (struct preload_request), each answered by an int64_t, what the system call returned.
+/* Between the tracer and agent/preload.c, over a SOCK_SEQPACKET socket: a hello with the descriptor
+ * of /proc/self/mem, then requests (struct preload_request), each answered by an int64_t, what the
+ * system call returned.
  *
- * The command gets three descriptors, by the variable PRELOAD_ENV: "service,files,self,pid", of the socket, of another one over which it
- * is sent files, and of the shared object itself; pid is the command's: who inherits the variable is not meant.
+ * The command gets three descriptors, by the variable PRELOAD_ENV: "service,files,self,pid", of the
+ * socket, of another one over which it is sent files, and of the shared object itself; pid is the
+ * command's: who inherits the variable is not meant.
  */
 #ifndef DESCRY_WIRE_PRELOAD_H
 #define DESCRY_WIRE_PRELOAD_H
@@ -23,7 +25,8 @@ struct preload_request {
 	uint64_t arg[6];
 };
 
-/* struct iovec, struct msghdr and a struct cmsghdr with one descriptor, as the kernel has them (sendmsg(2), cmsg(3)). */
+/* struct iovec, struct msghdr and a struct cmsghdr with one descriptor, as the kernel has them
+ * (sendmsg(2), cmsg(3)). */
 struct preload_iov {
 	uint64_t base, size;
 };

@@ -1,4 +1,5 @@
-/* What a program writes into the ring buffers: shared by generated code, bpf/ routines, agent and consumer. */
+/* What a program writes into the ring buffers: shared by generated code, bpf/ routines, agent and
+ * consumer. */
 #ifndef DESCRY_WIRE_RECORD_H
 #define DESCRY_WIRE_RECORD_H
 
@@ -57,7 +58,8 @@ struct wire_fault {
 
 enum { WIRE_STRING_MAX = 4096 };
 
-/* A string that could not be read when the probe fired (page not resident) and was read at the system call's return. */
+/* A string that could not be read when the probe fired (page not resident) and was read at the
+ * system call's return. */
 struct wire_late {
 	struct wire_record head; /* segment WIRE_SEG_LATE, late = number of the waiting record */
 	uint32_t offset;         /* of the string field in that record */
@@ -108,7 +110,8 @@ enum wire_memory {
 };
 enum { WIRE_OFF = 0, WIRE_SELF = 1 /* only BEGIN/END/ERROR */, WIRE_ON = 2 };
 
-/* Counters: one per-CPU array of uint64_t; fixed slots first, then one block of WIRE_PROBE_SLOTS for each probe. */
+/* Counters: one per-CPU array of uint64_t; fixed slots first, then one block of WIRE_PROBE_SLOTS
+ * for each probe. */
 enum wire_counter {
 	WIRE_DROP_DATA,    /* record did not fit into the data ring */
 	WIRE_DROP_CONTROL, /* ... into the control ring */

@@ -1,15 +1,18 @@
 /* The routines of bpf/ that generated code calls, and the bytes they share with it.
  *
- * Calling: r1-r5 arguments, r0 result, r1-r5 clobbered (a BPF-to-BPF call). The linker makes them static, so the verifier
- * checks each body with the argument states of the call site. All arguments are 64 bits wide.
+ * Calling: r1-r5 arguments, r0 result, r1-r5 clobbered (a BPF-to-BPF call). The linker makes them
+ * static, so the verifier checks each body with the argument states of the call site. All arguments
+ * are 64 bits wide.
  *   dst        address the verifier knows: map value, ring memory; at least `size` bytes. Must not overlap a source.
  *   size       a constant of the call site: strsize, a multiple of 8, 16..WIRE_STRING_MAX.
- *   other text any kernel address as a number (a map value's address is fine too); read with bpf_probe_read_kernel, so a
+ *   other text any kernel address as a number (a map value's address is fine too); read with
+ *   bpf_probe_read_kernel, so a
  *              bad one gives -EFAULT, never an oops. Text ends at its NUL or after size - 1 bytes.
- * A routine that fills dst leaves NUL-terminated text in it and returns 0 (or what is said), 1 for "not found: D's
- * NULL" (dst is "" then), -EFAULT (-14) when a source cannot be read (dst is ""). Bytes after the NUL are unspecified
- * unless said; d_strcpy_pad is for keys.
- * Stack: WIRE_ROUTINE_STACK bytes at most, callees and callbacks included; the verifier allows 512 for the whole call chain.
+ * A routine that fills dst leaves NUL-terminated text in it and returns 0 (or what is said), 1 for
+ * "not found: D's NULL" (dst is "" then), -EFAULT (-14) when a source cannot be read (dst is "").
+ * Bytes after the NUL are unspecified unless said; d_strcpy_pad is for keys.
+ * Stack: WIRE_ROUTINE_STACK bytes at most, callees and callbacks included; the verifier allows 512
+ * for the whole call chain.
  */
 #ifndef DESCRY_WIRE_ROUTINES_H
 #define DESCRY_WIRE_ROUTINES_H

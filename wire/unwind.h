@@ -7,8 +7,9 @@
  *	uint32_t rules[nrules]         rules[0] is 0: nothing known
  *	uint32_t rows[nrows]           WIRE_UNWIND_ROW(pc, rule): sorted in each page, its first row has pc 0
  *
- * A row holds from its pc up to the next row's. In the kernel all tables lie in chunks of 65,536 words (MAP_UNWIND, an
- * array of one-element arrays); a word's address is chunk << 16 | index and nothing that is searched crosses a chunk:
+ * A row holds from its pc up to the next row's. In the kernel all tables lie in chunks of 65,536
+ * words (MAP_UNWIND, an array of one-element arrays); a word's address is chunk << 16 | index and
+ * nothing that is searched crosses a chunk:
  *
  *	chunk 0    uint32_t rules[65536]                 of all files, by number
  *	chunk 1    struct wire_unwind_files              files by identity: for processes whose mappings are not here
@@ -21,7 +22,8 @@
 
 #include "wire/record.h"
 
-/* X(name, what): CFA is the stack pointer in the caller; the return address lies at CFA - 8 unless said. */
+/* X(name, what): CFA is the stack pointer in the caller; the return address lies at CFA - 8 unless
+ * said. */
 #define WIRE_UNWIND_KINDS(X) \
 	X(NONE, "nothing known: step by frame pointer") \
 	X(RSP, "CFA = rsp + off") \
@@ -44,8 +46,8 @@ enum wire_unwind_kind {
 		WIRE_UNWIND_KIND_COUNT
 };
 
-/* A rule: kind (4 bits), where the caller's rbp is saved (12 bits, signed, in words from CFA; WIRE_UNWIND_SAME: it is
- * unchanged), off (16 bits, signed, in words; PLT: in bytes). */
+/* A rule: kind (4 bits), where the caller's rbp is saved (12 bits, signed, in words from CFA;
+ * WIRE_UNWIND_SAME: it is unchanged), off (16 bits, signed, in words; PLT: in bytes). */
 enum { WIRE_UNWIND_SAME = -2048 };
 #define WIRE_UNWIND_RULE(kind, rbp, off) \
 	((uint32_t)(kind) | ((uint32_t)(rbp)&0xfff) << 4 | (uint32_t)(off) << 16)
@@ -53,14 +55,16 @@ enum { WIRE_UNWIND_SAME = -2048 };
 #define WIRE_UNWIND_RULE_RBP(r) ((int32_t)((r) << 16) >> 20)
 #define WIRE_UNWIND_RULE_OFF(r) ((int32_t)(r) >> 16)
 
-/* Of the address 0, which is called by mistake: the return address has been pushed, nothing else. */
+/* Of the address 0, which is called by mistake: the return address has been pushed, nothing
+ * else. */
 #define WIRE_UNWIND_CALLED WIRE_UNWIND_RULE(WIRE_UNWIND_RSP, WIRE_UNWIND_SAME, 1)
 
-/* REG with rbx, which a function that changes it saves: rbp is unchanged, and its field is where the function called from
- * there saves rbx, in words from that one's CFA, which is rsp here; SAME: not known. So it works further up, too (lazy
- * binding: _dl_runtime_resolve). */
+/* REG with rbx, which a function that changes it saves: rbp is unchanged, and its field is where
+ * the function called from there saves rbx, in words from that one's CFA, which is rsp here; SAME:
+ * not known. So it works further up, too (lazy binding: _dl_runtime_resolve). */
 enum { WIRE_UNWIND_REG_RBX = 3 };
-/* REG and INDEX: the register (DWARF's number) in the low four bits of off, 12 bits of words above it. */
+/* REG and INDEX: the register (DWARF's number) in the low four bits of off, 12 bits of words above
+ * it. */
 #define WIRE_UNWIND_REG_OFF(reg, words) ((uint32_t)(reg) | ((uint32_t)(words)&0xfff) << 4)
 #define WIRE_UNWIND_RULE_REG(r) ((r) >> 16 & 15)
 #define WIRE_UNWIND_RULE_WORDS(r) ((int32_t)(r) >> 20)
@@ -97,8 +101,8 @@ struct wire_unwind_image {
 	uint32_t pad;
 };
 
-/* Value of MAP_UNWIND_PROCESSES (hash, key: uint32_t tgid). A routine that meets an unknown process adds it with
- * mappings 0; who keeps the tables looks for those. */
+/* Value of MAP_UNWIND_PROCESSES (hash, key: uint32_t tgid). A routine that meets an unknown process
+ * adds it with mappings 0; who keeps the tables looks for those. */
 struct wire_unwind_process {
 	uint32_t mappings; /* address of its struct wire_unwind_mapping[n]; 0: not loaded yet */
 	uint32_t n;
@@ -132,7 +136,8 @@ struct wire_unwind_page {
 	uint32_t n;
 };
 
-/* A file by what the kernel knows of the one behind a mapping. The key comes last: who sees it sees the rest. */
+/* A file by what the kernel knows of the one behind a mapping. The key comes last: who sees it sees
+ * the rest. */
 struct wire_unwind_file {
 	int64_t delta; /* link-time address - file offset, of its text */
 	uint32_t pages, first_page,
@@ -157,7 +162,8 @@ static inline uint64_t wire_unwind_mix(uint64_t x)
 	return x ^ (x >> 31);
 }
 
-/* dev: major << 20 | minor. The time is that of the last change of the contents: an inode number may be used again. */
+/* dev: major << 20 | minor. The time is that of the last change of the contents: an inode number
+ * may be used again. */
 static inline uint64_t wire_unwind_file_key(uint32_t dev, uint64_t inode, uint64_t mtime_sec,
 					    uint32_t mtime_nsec)
 {
@@ -167,8 +173,8 @@ static inline uint64_t wire_unwind_file_key(uint32_t dev, uint64_t inode, uint64
 	return h > WIRE_UNWIND_KEY_VDSO ? h : h + 2;
 }
 
-/* Where the kernel keeps a process's mappings (a maple tree, from 6.1 on): filled from BTF by the compiler as
- * wire_offsets is; WIRE_NO_OFFSET where BTF does not have it. */
+/* Where the kernel keeps a process's mappings (a maple tree, from 6.1 on): filled from BTF by the
+ * compiler as wire_offsets is; WIRE_NO_OFFSET where BTF does not have it. */
 #define WIRE_UNWIND_OFFSETS(X) \
 	X(task_mm, "task_struct", "mm") \
 	X(mm_mt, "mm_struct", "mm_mt") \
@@ -208,7 +214,8 @@ struct wire_walk {
 	uint64_t state[WIRE_UNWIND_STATE];
 };
 
-/* f_mode of a file that stands behind an overlayfs's (struct backing_file, 6.5 on): who maps it sees the other one. */
+/* f_mode of a file that stands behind an overlayfs's (struct backing_file, 6.5 on): who maps it
+ * sees the other one. */
 enum { WIRE_UNWIND_BACKING = 1 << 25 };
 
 /* How a walk ended: wire_stack.end. */

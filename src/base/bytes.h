@@ -1,5 +1,5 @@
-/* Untrusted bytes, read within bounds. A read past the end yields 0 and makes the error sticky: read a whole
- * record, then ask once. Little-endian readers; `name` appears in the error.
+/* Untrusted bytes, read within bounds. A read past the end yields 0 and makes the error sticky:
+ * read a whole record, then ask once. Little-endian readers; `name` appears in the error.
  */
 #ifndef DESCRY_BASE_BYTES_H
 #define DESCRY_BASE_BYTES_H
@@ -37,9 +37,11 @@ bool bytes_skip(struct bytes *b, size_t n);
 bool bytes_seek(struct bytes *b, size_t off);
 /* n bytes at the cursor, NULL (and bad) when fewer are left. */
 const void *bytes_take(struct bytes *b, size_t n);
-/* A NUL-terminated string at the cursor, NULL (and bad) when it does not end. Moves past the NUL. */
+/* A NUL-terminated string at the cursor, NULL (and bad) when it does not end. Moves past the
+ * NUL. */
 const char *bytes_cstr(struct bytes *b);
-/* A NUL-terminated string at offset off, NULL when it does not end within max bytes; the cursor stays, never sticky. */
+/* A NUL-terminated string at offset off, NULL when it does not end within max bytes; the cursor
+ * stays, never sticky. */
 const char *bytes_cstr_at(const struct bytes *b, size_t off, size_t max);
 /* The sticky error as an object: "NAME: truncated at byte N". NULL when all reads were good. */
 struct err *bytes_err(const struct bytes *b);

@@ -1,6 +1,8 @@
-/* Files that others change while they are read: what tells that one did, and the list of those that did.
+/* Files that others change while they are read: what tells that one did, and the list of those that
+ * did.
  *
- * In: open files. Out: the names of files that are not what they were, for messages and for who has read them.
+ * In: open files. Out: the names of files that are not what they were, for messages and for who has
+ * read them.
  * Always true: the list only grows; it may be added to in signal handlers and on any thread.
  */
 #ifndef DESCRY_BASE_CHANGED_H

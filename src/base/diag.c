@@ -254,7 +254,8 @@ static void put_width(const struct source *s, uint32_t i, uint32_t end, char fil
 		putc(s->text[i] == '\t' && fill == ' ' ? '\t' : fill, out);
 }
 
-/* Part of a long line: where the quoted bytes of [*from, *to) begin and end so that `off` is among them. */
+/* Part of a long line: where the quoted bytes of [*from, *to) begin and end so that `off` is among
+ * them. */
 static void quote_window(const struct source *s, uint32_t off, uint32_t *from, uint32_t *to)
 {
 	if (*to - *from <= QUOTE_MAX)
@@ -277,8 +278,8 @@ static void paint(const char *sequence, bool color, FILE *out)
 		term_raw(out, sequence, strlen(sequence));
 }
 
-/* The source line of g, or the part of it around the caret, with the bytes [loc, end) underlined; the caret line repeats tabs
- * and takes one column per character. */
+/* The source line of g, or the part of it around the caret, with the bytes [loc, end) underlined;
+ * the caret line repeats tabs and takes one column per character. */
 static void print_caret(const struct source *s, const struct diag *g, uint32_t line, bool color,
 			FILE *out)
 {
@@ -318,7 +319,8 @@ static void print_own(const struct diags *d, const struct diag *g, const struct 
 	uint32_t line = 0, col = 0;
 
 	if (source_pos(d, g->loc, &name, &line, &col)) {
-		/* The name of a -n source is its text: of no use in front of a line that shows it. */
+		/* The name of a -n source is its text: of no use in front of a line that shows
+		 * it. */
 		if (s->kind == SOURCE_ARG && name == s->name)
 			name = "<command line>";
 		paint("\033[1m", st->color, out);
@@ -338,7 +340,8 @@ static void print_own(const struct diags *d, const struct diag *g, const struct 
 		print_caret(s, g, line, st->color, out);
 }
 
-/* The part of a clause that off lies in, as DTrace calls it, by braces and slashes alone. NULL: its descriptions. */
+/* The part of a clause that off lies in, as DTrace calls it, by braces and slashes alone. NULL: its
+ * descriptions. */
 static const char *clause_region(const struct source *s, uint32_t off)
 {
 	int depth = 0;
@@ -371,7 +374,8 @@ static const char *clause_region(const struct source *s, uint32_t off)
 	return depth ? "action list" : pred ? "predicate" : NULL;
 }
 
-/* Errors that DTrace finds before it knows, or after it has forgotten, which part of a clause they are in. */
+/* Errors that DTrace finds before it knows, or after it has forgotten, which part of a clause they
+ * are in. */
 static bool has_region(const char *tag)
 {
 	static const char *const without[] = { "D_SYNTAX", "D_MACRO_OFLOW", "D_MACRO_UNDEF",

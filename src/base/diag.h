@@ -1,7 +1,7 @@
 /* Source texts, positions and the diagnostics of wrong D (STYLE: errors, kind 1).
  *
- * A `loc` is a 32-bit offset into all sources read, in reading order: token, AST node, IR and each eBPF
- * instruction carry one. Loc 0 means "nowhere".
+ * A `loc` is a 32-bit offset into all sources read, in reading order: token, AST node, IR and each
+ * eBPF instruction carry one. Loc 0 means "nowhere".
  *
  *	hot.d:12:9: error: unknown aggregation @x [D_AGG_NULL]
  *	   12 |   printa(@x);
@@ -56,12 +56,13 @@ struct diags {
 
 void diags_init(struct diags *d);
 void diags_fini(struct diags *d);
-/* Copies text. The returned pointer is valid until the next source_add; the index (nsources - 1) stays. */
+/* Copies text. The returned pointer is valid until the next source_add; the index (nsources - 1)
+ * stays. */
 struct source *source_add(struct diags *d, enum source_kind kind, const char *name,
 			  const char *text, size_t len);
 const struct source *source_of(const struct diags *d, loc_t loc);
-/* 1-based line and column (bytes). False for loc 0 or a loc no source holds. A `# 12 "file"` line marker written by
- * cpp (-C) renumbers: ret_name is the marked name. */
+/* 1-based line and column (bytes). False for loc 0 or a loc no source holds. A `# 12 "file"` line
+ * marker written by cpp (-C) renumbers: ret_name is the marked name. */
 bool source_pos(const struct diags *d, loc_t loc, const char **ret_name, uint32_t *ret_line,
 		uint32_t *ret_col);
 

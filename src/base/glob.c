@@ -2,8 +2,8 @@
 
 #include <stddef.h>
 
-/* Matches c against the class after '['. *pp is left behind the ']'; a class that does not end matches nothing
- * and leaves *pp NULL. A ']' or '-' in first place stands for itself. */
+/* Matches c against the class after '['. *pp is left behind the ']'; a class that does not end
+ * matches nothing and leaves *pp NULL. A ']' or '-' in first place stands for itself. */
 static bool match_class(const char **pp, unsigned char c)
 {
 	const char *p = *pp;
@@ -31,8 +31,8 @@ static bool match_class(const char **pp, unsigned char c)
 	return *p && hit != negate;
 }
 
-/* Whether the one-character element at *pp matches c; *pp moves behind the element, or is NULL when the
- * pattern is malformed. */
+/* Whether the one-character element at *pp matches c; *pp moves behind the element, or is NULL when
+ * the pattern is malformed. */
 static bool match_one(const char **pp, unsigned char c)
 {
 	const char *p = *pp;
@@ -49,7 +49,8 @@ static bool match_one(const char **pp, unsigned char c)
 	return (unsigned char)*p == c;
 }
 
-/* One star is enough to back up to: what an earlier star could still try, the last one tries too. */
+/* One star is enough to back up to: what an earlier star could still try, the last one tries
+ * too. */
 bool glob_match(const char *pattern, const char *text)
 {
 	const char *p = pattern, *s = text, *next;

@@ -4,8 +4,8 @@
 
 #include "base/mem.h"
 
-/* Open addressing with linear probing; a deletion shifts the followers back, so there are no tombstones.
- * Keys of up to 16 bytes live in the slot.
+/* Open addressing with linear probing; a deletion shifts the followers back, so there are no
+ * tombstones. Keys of up to 16 bytes live in the slot.
  */
 enum { KEY_INLINE = 16, CAP_MIN = 16 };
 

@@ -80,7 +80,8 @@ struct maps {
 	char buf[2 * LINE_BYTES];
 };
 
-/* The next line without its newline, in m->buf; NULL: no more. What is longer than LINE_BYTES is cut. */
+/* The next line without its newline, in m->buf; NULL: no more. What is longer than LINE_BYTES is
+ * cut. */
 static char *next_line(struct maps *m)
 {
 	for (;;) {
@@ -169,7 +170,8 @@ static void on_bus(int sig, siginfo_t *info, void *context)
 	int error = errno;
 
 	(void)context;
-	/* Sent by somebody, or a fault of another kind: what would have happened happens when this returns. */
+	/* Sent by somebody, or a fault of another kind: what would have happened happens when this
+	 * returns. */
 	if (info->si_code != BUS_ADRERR || !put_zeros((uintptr_t)info->si_addr)) {
 		sigaction(sig, &before, NULL);
 		if (info->si_code <= 0)

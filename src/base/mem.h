@@ -1,5 +1,5 @@
-/* Memory of the host tools: allocation that ends the program when there is none (STYLE: errors, kind 4),
- * arenas, growing vectors and the guards that free on scope exit.
+/* Memory of the host tools: allocation that ends the program when there is none (STYLE: errors,
+ * kind 4), arenas, growing vectors and the guards that free on scope exit.
  */
 #ifndef DESCRY_BASE_MEM_H
 #define DESCRY_BASE_MEM_H
@@ -12,7 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Never return NULL: on exhaustion print one line and exit(1). All memory from malloc(3): free() it. */
+/* Never return NULL: on exhaustion print one line and exit(1). All memory from malloc(3): free()
+ * it. */
 void *xmalloc(size_t n);
 void *xcalloc(size_t n, size_t size);
 void *xrealloc(void *p, size_t n);
@@ -21,7 +22,8 @@ char *xstrndup(const char *s, size_t n);
 char *xasprintf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void *xmemdup(const void *p, size_t n);
 
-/* An arena: allocations live until arena_fini() frees all of them at once. Memory is zeroed, 16-byte aligned. */
+/* An arena: allocations live until arena_fini() frees all of them at once. Memory is zeroed,
+ * 16-byte aligned. */
 struct arena {
 	struct arena_block *head;
 };
@@ -34,8 +36,8 @@ char *arena_printf(struct arena *a, const char *fmt, ...) __attribute__((format(
 #define arena_new(a, type) ((type *)arena_alloc((a), sizeof(type)))
 #define arena_array(a, type, n) ((type *)arena_alloc((a), sizeof(type) * (size_t)(n)))
 
-/* A growing array: declare `VEC(struct foo) foos;` (zero is empty), push with vec_push(&foos, value).
- * Pointers into it are valid until the next push. */
+/* A growing array: declare `VEC(struct foo) foos;` (zero is empty), push with vec_push(&foos,
+ * value). Pointers into it are valid until the next push. */
 #define VEC(T) \
 	struct { \
 		T *v; \

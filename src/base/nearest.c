@@ -49,7 +49,8 @@ void nearest_offer(struct nearest *n, const char *candidate)
 	if (len < 3 || len > WORD_MAX_LEN)
 		return; /* everything is near; nothing is */
 	d = edit_distance(n->word, candidate, limit);
-	/* Of two that are as near, one of the same length: swapped letters are likelier than lost ones. */
+	/* Of two that are as near, one of the same length: swapped letters are likelier than lost
+	 * ones. */
 	if (d > 0 && d <= limit &&
 	    (!n->name || d < n->distance ||
 	     (d == n->distance && strlen(candidate) == strlen(n->word) &&

@@ -5,10 +5,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* text as a decimal number from min to max: digits and maybe a '-' in front, nothing else. False leaves *ret. */
+/* text as a decimal number from min to max: digits and maybe a '-' in front, nothing else. False
+ * leaves *ret. */
 bool number_parse(const char *text, int64_t min, int64_t max, int64_t *ret);
 
-/* A hexadecimal number at *p, moved behind it; false: there is none. What is larger than 64 bits loses its front. */
+/* A hexadecimal number at *p, moved behind it; false: there is none. What is larger than 64 bits
+ * loses its front. */
 static inline bool number_take_hex(const char **p, const char *end, uint64_t *ret)
 {
 	const char *from = *p;

@@ -1,4 +1,5 @@
-/* What has a number in a folder of /proc: processes (/proc), threads (/proc/PID/task), descriptors (/proc/PID/fd).
+/* What has a number in a folder of /proc: processes (/proc), threads (/proc/PID/task), descriptors
+ * (/proc/PID/fd).
  *
  *	cleanup_dir DIR *d = opendir("/proc");
  *	for (int pid; procdir_next(d, &pid);)
@@ -11,11 +12,12 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* The next number. False: there is none left, or d is NULL: what cannot be opened has nothing in it. */
+/* The next number. False: there is none left, or d is NULL: what cannot be opened has nothing in
+ * it. */
 bool procdir_next(DIR *d, int *ret);
 
-/* When a process began, in ticks since the machine did (/proc/PID/stat): tells it from a later one of that number. 0: there is
- * none. */
+/* When a process began, in ticks since the machine did (/proc/PID/stat): tells it from a later one
+ * of that number. 0: there is none. */
 uint64_t procdir_start(pid_t pid);
 
 static inline void cleanup_dir_(DIR **d)

@@ -1,9 +1,11 @@
-/* What goes to a terminal. Names of processes, functions and files, arguments and traced data come from others, and a
- * terminal obeys the control sequences in them. So whatever is written to a terminal is escaped as D's %S does, "\033" for
- * ESC: control characters (C0 but tab and line feed, DEL, C1), those that turn the direction of writing, and bytes that
- * are no UTF-8. Files and pipes get every byte as it is.
+/* What goes to a terminal. Names of processes, functions and files, arguments and traced data come
+ * from others, and a terminal obeys the control sequences in them. So whatever is written to a
+ * terminal is escaped as D's %S does, "\033" for ESC: control characters (C0 but tab and line feed,
+ * DEL, C1), those that turn the direction of writing, and bytes that are no UTF-8. Files and pipes
+ * get every byte as it is.
  *
- * One place does it: stdout and stderr become streams with a filter behind them. fileno() of such a stream is -1.
+ * One place does it: stdout and stderr become streams with a filter behind them. fileno() of such a
+ * stream is -1.
  */
 #ifndef DESCRY_BASE_TERM_H
 #define DESCRY_BASE_TERM_H
@@ -11,7 +13,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* Puts the filter behind stdout and stderr, each if it is a terminal. Called once, before anything is written. */
+/* Puts the filter behind stdout and stderr, each if it is a terminal. Called once, before anything
+ * is written. */
 void term_begin(void);
 /* fopen(3), with the filter if the file is a terminal. Closed by fclose(3). */
 FILE *term_fopen(const char *path, const char *mode);

@@ -14,7 +14,8 @@ static const char *text_of(const json_t *device, const char *key)
 	return json_string_value(json_object_get(device, key));
 }
 
-/* A device there that is the same kind as ours, and not yet taken; addresses differ between machines, so the first is. */
+/* A device there that is the same kind as ours, and not yet taken; addresses differ between
+ * machines, so the first is. */
 static json_t *counterpart(json_t *theirs, bool *taken, const char *modalias)
 {
 	for (size_t i = 0; i < json_array_size(theirs); i++) {

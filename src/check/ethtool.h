@@ -1,4 +1,5 @@
-/* What ethtool(8) sets: offloads and interrupt coalescing of an interface, through the SIOCETHTOOL ioctl. */
+/* What ethtool(8) sets: offloads and interrupt coalescing of an interface, through the SIOCETHTOOL
+ * ioctl. */
 #ifndef DESCRY_CHECK_ETHTOOL_H
 #define DESCRY_CHECK_ETHTOOL_H
 

@@ -1,8 +1,10 @@
-/* The compatibility list: devices, the driver each has, those it could have, firmware that they miss.
+/* The compatibility list: devices, the driver each has, those it could have, firmware that they
+ * miss.
  *
  * In: a root directory ("" is this machine's) with /sys and /lib/modules. Out: one row a device.
- * Formats: modules.alias and modules.builtin.modinfo as depmod(8) and the kernel's build write them ("alias PATTERN MODULE", and
- * "MODULE.FIELD=VALUE" with a NUL behind each), pci.ids and usb.ids as pciutils and usbutils have them.
+ * Formats: modules.alias and modules.builtin.modinfo as depmod(8) and the kernel's build write them
+ * ("alias PATTERN MODULE", and "MODULE.FIELD=VALUE" with a NUL behind each), pci.ids and usb.ids as
+ * pciutils and usbutils have them.
  */
 #ifndef DESCRY_CHECK_HARDWARE_H
 #define DESCRY_CHECK_HARDWARE_H
@@ -24,8 +26,8 @@ enum hardware_column {
 };
 
 void hardware_list(const char *root, struct check_table *ret);
-/* Compares this list with another machine's, the JSON text that `descry check --hardware --json` printed there: rows of what only
- * one has, or what has another driver. */
+/* Compares this list with another machine's, the JSON text that `descry check --hardware --json`
+ * printed there: rows of what only one has, or what has another driver. */
 struct err *hardware_compare(const struct check_table *mine, const char *path,
 			     struct check_table *ret);
 
@@ -36,12 +38,14 @@ struct modules {
 	char *builtin;        /* modules.builtin.modinfo */
 	size_t builtin_size;
 };
-/* Those of the running kernel, or, when root is not "", of the only kernel that is installed there. */
+/* Those of the running kernel, or, when root is not "", of the only kernel that is installed
+ * there. */
 void modules_open(struct modules *m, const char *root);
 void modules_close(struct modules *m);
 /* Names, with spaces between, of modules with an alias that matches; NULL none. free() it. */
 char *modules_for(const struct modules *m, const char *modalias);
-/* Names, with spaces between, of firmware that the module asks for and that is not installed; NULL none. free() it. */
+/* Names, with spaces between, of firmware that the module asks for and that is not installed; NULL
+ * none. free() it. */
 char *modules_missing_firmware(const struct modules *m, const char *module);
 
 /* --- ids.c --- */

@@ -27,7 +27,8 @@ void ids_close(struct ids *ids)
 	free(ids->usb);
 }
 
-/* The line that begins with `start`, from p on, before a line that begins otherwise than with stop's tab or '#'. */
+/* The line that begins with `start`, from p on, before a line that begins otherwise than with
+ * stop's tab or '#'. */
 static const char *line_of(const char *p, const char *start, bool within)
 {
 	size_t n = strlen(start);

@@ -1,9 +1,10 @@
-/* The old values of what `descry check --apply` changed, in a file: one line a change, oldest first.
+/* The old values of what `descry check --apply` changed, in a file: one line a change, oldest
+ * first.
  *
  *	BOOT-ID TAB NAME TAB OLD VALUE TAB NEW VALUE LF	(tabs inside values are spaces)
  *
- * Always true: a line is on the disk before its change is made; --undo goes through them from the last to the first and removes
- * each line only when its change is undone.
+ * Always true: a line is on the disk before its change is made; --undo goes through them from the
+ * last to the first and removes each line only when its change is undone.
  */
 #ifndef DESCRY_CHECK_JOURNAL_H
 #define DESCRY_CHECK_JOURNAL_H

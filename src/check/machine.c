@@ -63,7 +63,8 @@ static char *capabilities(void)
 	return text;
 }
 
-/* What says that this is a container: files that their runtimes leave, or a process 1 of another name space. */
+/* What says that this is a container: files that their runtimes leave, or a process 1 of another
+ * name space. */
 static char *container(void)
 {
 	cleanup_free char *sort = small_read("/run/systemd/container");
@@ -83,7 +84,8 @@ static char *container(void)
 	if (cgroup &&
 	    (strstr(cgroup, "docker") || strstr(cgroup, "kubepods") || strstr(cgroup, "lxc")))
 		return xstrdup("yes (/proc/1/cgroup)");
-	/* The first name space of process ids has this number in every kernel (PROC_PID_INIT_INO). */
+	/* The first name space of process ids has this number in every kernel
+	 * (PROC_PID_INIT_INO). */
 	if (pids && strcmp(pids, "pid:[4026531836]") != 0)
 		return xstrdup("yes, a name space of process ids: processes outside are not seen");
 	return xstrdup("no sign of one");
@@ -246,7 +248,8 @@ static char *audit_state(void)
 	return xstrdup(got.status.enabled ? "on" : "off");
 }
 
-/* Since the machine began: time that the hypervisor gave to others while a CPU here wanted to run. */
+/* Since the machine began: time that the hypervisor gave to others while a CPU here wanted to
+ * run. */
 static void steal(struct check_table *t)
 {
 	cleanup_free char *text = small_read("/proc/stat");

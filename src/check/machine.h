@@ -1,6 +1,7 @@
 /* What this machine is and how its switches stand.
  *
- * In: /proc, /sys, clocks, the audit socket. Out: rows {name, value, what it does, the program that measures it}.
+ * In: /proc, /sys, clocks, the audit socket. Out: rows {name, value, what it does, the program that
+ * measures it}.
  */
 #ifndef DESCRY_CHECK_MACHINE_H
 #define DESCRY_CHECK_MACHINE_H

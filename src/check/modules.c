@@ -10,7 +10,8 @@
 #include "base/io.h"
 #include "check/small.h"
 
-/* The release whose modules are looked at; NULL: none, or several and no kernel running from them. */
+/* The release whose modules are looked at; NULL: none, or several and no kernel running from
+ * them. */
 static char *release_of(const char *root)
 {
 	cleanup_free char *dir = xasprintf("%s/lib/modules", root);

@@ -12,9 +12,11 @@ char *small_read(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 char *small_link(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* Writes text in one write(2), as files of /proc and /sys want it. */
 struct err *small_write(const char *path, const char *text);
-/* The word in brackets of "never [madvise] always"; the whole text when there is none. free() it. */
+/* The word in brackets of "never [madvise] always"; the whole text when there is none. free()
+ * it. */
 char *small_chosen(const char *text);
-/* Names in a directory, sorted, "." and ".." not among them; the count, 0 when it cannot be read. Free each and *ret. */
+/* Names in a directory, sorted, "." and ".." not among them; the count, 0 when it cannot be read.
+ * Free each and *ret. */
 unsigned small_names(const char *dir, char ***ret);
 void small_names_free(char **names, unsigned n);
 

@@ -1,7 +1,9 @@
-/* What `descry check` finds out, as tables: rows of named cells, printed as text or JSON by the command.
+/* What `descry check` finds out, as tables: rows of named cells, printed as text or JSON by the
+ * command.
  *
  * In: rows from the files beside this one and from cmd/. Out: cells in the order they were added.
- * Ownership: a table owns its cells; columns, subject and title are constants of whoever made it.
+ * Ownership: a table owns its cells; columns, subject and title are constants of whoever made
+ * it.
  */
 #ifndef DESCRY_CHECK_TABLE_H
 #define DESCRY_CHECK_TABLE_H

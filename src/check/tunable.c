@@ -34,7 +34,8 @@
 #define OPEN_ERRORS \
 	"descry -n 'syscall:::return /errno == 24 || errno == 23/ { @[execname, probefunc] = count(); } tick-10s { exit(0); }'"
 
-/* A file, '*' in its path for what there may be several of; the name holds what it stands for, too. */
+/* A file, '*' in its path for what there may be several of; the name holds what it stands for,
+ * too. */
 static const struct knob {
 	const char *name, *path, *what, *program;
 } knobs[] = {
@@ -292,7 +293,8 @@ struct err *tunables_get(const struct tunables *t, const char *name, struct tuna
 		name);
 }
 
-/* One space between words; a mask of CPUs, "00000000,00000003", without the zeros in front. free() it. */
+/* One space between words; a mask of CPUs, "00000000,00000003", without the zeros in front. free()
+ * it. */
 static char *canonical(const char *text)
 {
 	char *ret = xmalloc(strlen(text) + 1), *to = ret;

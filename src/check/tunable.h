@@ -1,8 +1,10 @@
 /* The knobs of an administrator: sysctls, queues of disks, interfaces, CPU and memory switches.
  *
- * In: this machine's /proc and /sys. Out: each knob there is, with its present value, what it does and the D program
- * that measures whether a change helps; and a change of one, with the old value kept in a journal.
- * Always true: nothing is written that was not listed, and nothing before the old value is in the journal.
+ * In: this machine's /proc and /sys. Out: each knob there is, with its present value, what it does
+ * and the D program that measures whether a change helps; and a change of one, with the old value
+ * kept in a journal.
+ * Always true: nothing is written that was not listed, and nothing before the old value is in the
+ * journal.
  */
 #ifndef DESCRY_CHECK_TUNABLE_H
 #define DESCRY_CHECK_TUNABLE_H
@@ -30,7 +32,8 @@ void tunables_fini(struct tunables *t);
 struct err *tunables_get(const struct tunables *t, const char *name, struct tunable **ret);
 /* Its value as it is now, in one line without tabs, malloc()ed. */
 struct err *tunable_read(const struct tunable *t, char **ret);
-/* Writes the value and reads it back: an error, and the old value again, when the kernel made something else of it. */
+/* Writes the value and reads it back: an error, and the old value again, when the kernel made
+ * something else of it. */
 struct err *tunable_write(const struct tunable *t, const char *value);
 /* Are these two the same value? Spaces, and zeros in front of a number, make no difference. */
 bool tunable_same(const char *a, const char *b);

@@ -1,5 +1,6 @@
-/* The D files of dlib/, as they stand in the binary (made by tools/embed-dlib at build time), ordered by name.
- * Which one must be read before which is said by their own `#pragma D depends_on library`.
+/* The D files of dlib/, as they stand in the binary (made by tools/embed-dlib at build time),
+ * ordered by name. Which one must be read before which is said by their own `#pragma D depends_on
+ * library`.
  */
 #ifndef DESCRY_COMPILE_DLIB_H
 #define DESCRY_COMPILE_DLIB_H

@@ -1,7 +1,8 @@
 /* Aggregations: snapshots of the maps, what clear() and trunc() took away, rows in order.
  *
- * The maps are never reset to clear an aggregation: what they held is remembered for each key and CPU and subtracted
- * (`base`). Where a key is removed, what was added between the snapshot and the removal stays as a negative base.
+ * The maps are never reset to clear an aggregation: what they held is remembered for each key and
+ * CPU and subtracted (`base`). Where a key is removed, what was added between the snapshot and the
+ * removal stays as a negative base.
  *
  *	value shown = map - base
  */
@@ -92,7 +93,8 @@ static uint32_t canonical_id(struct aggs *a, uint32_t id)
 	return id < n ? a->canonical_id[id] : id;
 }
 
-/* The start of what an address prints as: its function's, or its module's. Of what is there, or was there last. */
+/* The start of what an address prints as: its function's, or its module's. Of what is there, or was
+ * there last. */
 static uint64_t canonical_address(struct aggs *a, enum field_kind kind, uint32_t pid, uint64_t addr)
 {
 	bool user = kind == FIELD_USYM || kind == FIELD_UMOD;
@@ -207,7 +209,8 @@ static bool entry_cpu(const struct state *st, const struct entry *en, uint32_t c
 		}
 		return ret[0] != 0;
 	}
-	/* min, max: base[0] > 0: as many updates are of before; < 0: as many are kept, with their value in base[1] */
+	/* min, max: base[0] > 0: as many updates are of before; < 0: as many are kept, with their
+	 * value in base[1] */
 	ret[0] = ret[1] = 0;
 	if (now && now[0] > (base && base[0] > 0 ? base[0] : 0)) {
 		ret[0] = now[0] - (base && base[0] > 0 ? base[0] : 0);
@@ -246,8 +249,8 @@ static void merge(const struct agg *agg, int64_t *to, const int64_t *from)
 		to[w] = (int64_t)((uint64_t)to[w] + (uint64_t)from[w]);
 }
 
-/* Does the entry make a row? Cleared ones do, with zeroes; those of trunc(), of an array never counted in and of a
- * cleared min or max do when something was counted since. */
+/* Does the entry make a row? Cleared ones do, with zeroes; those of trunc(), of an array never
+ * counted in and of a cleared min or max do when something was counted since. */
 static bool entry_shows(const struct state *st, const struct entry *en, int64_t *scratch)
 {
 	bool counted = false;
@@ -397,7 +400,8 @@ static void keep_additive(const struct agg *agg, int64_t *last, const int64_t *n
 		last[w] = grown ? (int64_t)((uint64_t)now[w] - (uint64_t)last[w]) : 0;
 }
 
-/* Removes the entry's key from the map; what was counted since the snapshot is kept as a negative base. */
+/* Removes the entry's key from the map; what was counted since the snapshot is kept as a negative
+ * base. */
 static struct err *remove_key(struct aggs *a, struct state *st, struct entry *en)
 {
 	const struct agg *agg = st->agg;
@@ -476,7 +480,8 @@ struct err *aggs_trunc(struct aggs *a, const struct firing *f, uint32_t agg, int
 		if (hash_get(&keep, en->canonical ? en->canonical : (const uint8_t *)"",
 			     st->agg->key_size))
 			continue;
-		/* An array, of an aggregation without keys or with slots, cannot lose an element without losing counts. */
+		/* An array, of an aggregation without keys or with slots, cannot lose an element
+		 * without losing counts. */
 		if (st->agg->key_size && !st->agg->nslots && en->now)
 			e = remove_key(a, st, en);
 		else

@@ -1,4 +1,5 @@
-/* Rows of aggregations in order, to the sink: printa() of one or several, and what is left at the end. */
+/* Rows of aggregations in order, to the sink: printa() of one or several, and what is left at the
+ * end. */
 #define _GNU_SOURCE
 #include "consume/aggs.h"
 
@@ -75,8 +76,8 @@ struct bundle {
 	const struct row **rows; /* one for each aggregation, NULL: it has none */
 };
 
-/* Keys of different layouts (a string of 16 bytes here, of 256 there) are brought to one: text to strings, numbers to 8
- * bytes. */
+/* Keys of different layouts (a string of 16 bytes here, of 256 there) are brought to one: text to
+ * strings, numbers to 8 bytes. */
 static struct agg *common_layout(struct aggs *a, struct arena *arena, struct state **st, uint32_t n)
 {
 	struct agg *c = arena_new(arena, struct agg);

@@ -86,7 +86,8 @@ static struct wire_record *record_at(const struct batch *b, const struct item *i
 	return (struct wire_record *)(b->bytes + (size_t)it->offset * 8);
 }
 
-/* Where a record stands within its firing: segments are numbered in program order; a fault ends its clause. */
+/* Where a record stands within its firing: segments are numbered in program order; a fault ends its
+ * clause. */
 static uint64_t position(const struct image *img, const struct wire_record *r)
 {
 	uint32_t n = 0;
@@ -140,8 +141,8 @@ uint64_t batch_held(const struct batch *b)
 	return held;
 }
 
-/* Drops strings that were used, or that came long ago. The times that they carry do not count: a traced process may have
- * written them. */
+/* Drops strings that were used, or that came long ago. The times that they carry do not count: a
+ * traced process may have written them. */
 static void compact_late(struct batch *b, uint64_t now)
 {
 	uint32_t n = 0;

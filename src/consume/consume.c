@@ -40,8 +40,8 @@ static uint32_t resolve_end(void *arg, int64_t id)
 	return c->engine->ops->stack_end ? c->engine->ops->stack_end(c->engine, id) : 0;
 }
 
-/* DTrace prints a line for every clause with a data-recording action: exit(), clear() and the other actions the consumer
- * does are such, commit() and discard() are not. */
+/* DTrace prints a line for every clause with a data-recording action: exit(), clear() and the other
+ * actions the consumer does are such, commit() and discard() are not. */
 static bool opens_line(const struct segment *seg)
 {
 	for (uint32_t i = 0; i < seg->nactions; i++)
@@ -297,7 +297,8 @@ struct err *record_run(struct consumer *c, const struct wire_record *r, uint32_t
 
 /* --- passes --- */
 
-/* Not what the image says, but an engine's mistake, or what a traced process has forged: left out and counted as a drop. */
+/* Not what the image says, but an engine's mistake, or what a traced process has forged: left out
+ * and counted as a drop. */
 static bool is_good(const struct consumer *c, const struct wire_record *r, uint32_t size)
 {
 	if (r->segment == WIRE_SEG_FAULT)
@@ -320,8 +321,8 @@ static bool keep(struct consumer *c, uint32_t size)
 	return true;
 }
 
-/* With these policies control records wait for the end, too; a traced process that makes them without end gets no more
- * than held_max bytes of memory. */
+/* With these policies control records wait for the end, too; a traced process that makes them
+ * without end gets no more than held_max bytes of memory. */
 static bool keep_control(struct consumer *c, uint32_t size)
 {
 	if (c->finishing || opt_num(c->options, OPT_BUFPOLICY) == POLICY_SWITCH)

@@ -1,7 +1,9 @@
-/* The consumer: takes records from an engine, puts them in order, does what their actions say through a sink.
+/* The consumer: takes records from an engine, puts them in order, does what their actions say
+ * through a sink.
  *
- * In: an engine that is loaded (struct engine), a sink, options. Out: calls of the sink in output order; the exit status.
- * Order of calls: new, begin, then pass() while running; after detach (and END) finish().
+ * In: an engine that is loaded (struct engine), a sink, options. Out: calls of the sink in output
+ * order; the exit status. Order of calls: new, begin, then pass() while running; after detach (and
+ * END) finish().
  * Always true:
  *	- records of all CPUs and both rings come out in order of time (-x temporal), those of one firing in
  *	  program order; what is younger than a pass is left for the next one;
@@ -20,16 +22,17 @@
 
 struct consumer;
 
-/* The sink's image, stack, options must not be set yet: the consumer sets image and stack; options, symbols, types
- * and progname are the caller's. Borrows all. */
+/* The sink's image, stack, options must not be set yet: the consumer sets image and stack; options,
+ * symbols, types and progname are the caller's. Borrows all. */
 struct consumer *consumer_new(struct engine *e, struct sink *s, struct options *o);
 void consumer_free(struct consumer *c);
 
 struct err *consumer_begin(struct consumer *c);
 /* Drains the rings and does what is due. */
 struct err *consumer_pass(struct consumer *c);
-/* The last pass, after detach and END: everything that is left, then the aggregations that were never printed, drops, the
- * report (`report`: print it), the sink's end. `interrupted`: skip the aggregations (second ^C). */
+/* The last pass, after detach and END: everything that is left, then the aggregations that were
+ * never printed, drops, the report (`report`: print it), the sink's end. `interrupted`: skip the
+ * aggregations (second ^C). */
 struct err *consumer_finish(struct consumer *c, bool report, bool interrupted);
 
 /* exit() was seen; the status of the first one. */

@@ -38,7 +38,8 @@ void batch_take(struct batch *b, int ring);
 uint64_t batch_held(const struct batch *b);
 /* Moves what is left to the front. */
 void batch_compact(struct batch *b, uint64_t now);
-/* Puts the late strings that came for r into it. False: none came yet, or the last came after `before`. */
+/* Puts the late strings that came for r into it. False: none came yet, or the last came after
+ * `before`. */
 bool batch_late(struct batch *b, const struct segment *seg, struct wire_record *r, uint64_t before);
 
 /* The words of -x bufpolicy. */
@@ -68,9 +69,11 @@ struct err *aggs_clear(struct aggs *a, const struct firing *f, uint32_t agg);
 /* remaining: how many of the largest (negative: of the smallest) stay; 0: none. */
 struct err *aggs_trunc(struct aggs *a, const struct firing *f, uint32_t agg, int64_t remaining);
 void aggs_normalize(struct aggs *a, uint32_t agg, int64_t factor);
-/* Looks at the processes that the engine has met; false: it cannot tell, or what they map later would not be known. */
+/* Looks at the processes that the engine has met; false: it cannot tell, or what they map later
+ * would not be known. */
 bool aggs_meet(struct aggs *a);
-/* Looks at the processes in the keys, so that their addresses can be named when they have gone. met: not for stacks. */
+/* Looks at the processes in the keys, so that their addresses can be named when they have gone.
+ * met: not for stacks. */
 struct err *aggs_remember(struct aggs *a, bool met);
 /* All of them as they are now; none counts as printed by it. */
 struct err *aggs_show(struct aggs *a, struct sink *s);

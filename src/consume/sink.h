@@ -1,4 +1,5 @@
-/* What the consumer gives to a renderer: actions in order, with their data. Text and JSON are two sinks.
+/* What the consumer gives to a renderer: actions in order, with their data. Text and JSON are two
+ * sinks.
  *
  * Always true: calls come in output order; data is valid during the call only.
  */
@@ -50,17 +51,20 @@ struct sink_ops {
 	/* Once before the first output (column header), and after the last (flush). */
 	struct err *(*begin)(struct sink *s);
 	struct err *(*end)(struct sink *s);
-	/* A record's line opens (CPU ID FUNCTION:NAME unless quiet) ... its actions ... closes. `prints` false: control only. */
+	/* A record's line opens (CPU ID FUNCTION:NAME unless quiet) ... its actions ... closes.
+	 * `prints` false: control only. */
 	struct err *(*record_begin)(struct sink *s, const struct record_view *r);
 	/* trace tracemem printf print stack sym: everything that prints from the record alone. */
 	struct err *(*action)(struct sink *s, const struct record_view *r, const struct action *a);
-	/* printa(): the aggregations, already merged, sorted (unless any_order); format NULL: default layout. r and a NULL:
-	 * printed at the end of the run. n > 1: the views have the same rows, row i of each has the same key; a row an
-	 * aggregation does not have is zeroes. */
+	/* printa(): the aggregations, already merged, sorted (unless any_order); format NULL:
+	 * default layout. r and a NULL: printed at the end of the run. n > 1: the views have the
+	 * same rows, row i of each has the same key; a row an aggregation does not have is
+	 * zeroes. */
 	struct err *(*printa)(struct sink *s, const struct record_view *r, const struct action *a,
 			      struct agg_view *const *aggs, uint32_t n);
 	struct err *(*record_end)(struct sink *s, const struct record_view *r);
-	/* The records are over; the aggregations that were never printed follow. NULL: nothing to do. */
+	/* The records are over; the aggregations that were never printed follow. NULL: nothing to
+	 * do. */
 	struct err *(*final)(struct sink *s);
 	/* A D fault. */
 	struct err *(*fault)(struct sink *s, const struct image *img, const struct wire_fault *f);
@@ -73,8 +77,8 @@ struct sink_ops {
 	/* The text of a formatted action that is not printed (freopen, system), malloc()ed. */
 	char *(*format)(struct sink *s, const struct record_view *r, const struct action *a);
 	void (*report)(struct sink *s, const struct run_report *r);
-	/* Shall the aggregations be shown as they are now (printa with r and a NULL)? Asked after each pass, and once more with
-	 * `shown` when that has been done. NULL: never. */
+	/* Shall the aggregations be shown as they are now (printa with r and a NULL)? Asked after
+	 * each pass, and once more with `shown` when that has been done. NULL: never. */
 	bool (*due)(struct sink *s, bool shown);
 	void (*free)(struct sink *s);
 };

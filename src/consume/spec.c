@@ -1,5 +1,6 @@
-/* Speculations: records kept until commit() or discard(). The program that commits gives the id free at once; records of
- * its next user are younger than the commit, so they come after it here too. */
+/* Speculations: records kept until commit() or discard(). The program that commits gives the id
+ * free at once; records of its next user are younger than the commit, so they come after it here
+ * too. */
 #include "consume/internal.h"
 
 bool spec_add(struct consumer *c, const struct wire_record *r, uint32_t size)

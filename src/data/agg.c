@@ -1,4 +1,5 @@
-/* The arithmetic of aggregations: bucket numbers and the number an entry is sorted and printed by. */
+/* The arithmetic of aggregations: bucket numbers and the number an entry is sorted and printed
+ * by. */
 #include "data/aggview.h"
 
 #include <limits.h>
@@ -40,10 +41,11 @@ int64_t agg_quantize_value(uint32_t bucket)
 	return -((int64_t)1 << (62 - bucket));
 }
 
-/* llquantize: each order of magnitude [factor^m, factor^(m+1)) for m in low..high is cut into equal steps. `steps`
- * cut [0, factor^(m+1)); the part below factor^m (steps/factor of them) belongs to the order below. Where an
- * order ends below `steps`, a step is one integer. Ranks number them: 0 is below factor^low, the last at or above
- * factor^(high+1). Buckets are the ranks of magnitudes, on both sides of the one in the middle:
+/* llquantize: each order of magnitude [factor^m, factor^(m+1)) for m in low..high is cut into equal
+ * steps. `steps` cut [0, factor^(m+1)); the part below factor^m (steps/factor of them) belongs to
+ * the order below. Where an order ends below `steps`, a step is one integer. Ranks number them: 0
+ * is below factor^low, the last at or above factor^(high+1). Buckets are the ranks of magnitudes,
+ * on both sides of the one in the middle:
  *
  *	bucket    0             ...  mid - 1           mid                  mid + 1          ...   2 * mid
  *	     <= -factor^(high+1)     rank 1 below 0    abs() < factor^low   rank 1 ...             >= factor^(high+1)
@@ -193,7 +195,8 @@ static uint64_t isqrt(unsigned __int128 v)
 	return (uint64_t)r;
 }
 
-/* sqrt(avg(x^2) - avg(x)^2), in integers as DTrace computes it; a normalised x divides the squares twice. */
+/* sqrt(avg(x^2) - avg(x)^2), in integers as DTrace computes it; a normalised x divides the squares
+ * twice. */
 static int64_t stddev(const int64_t *w, int64_t normal)
 {
 	unsigned __int128 squares = (unsigned __int128)(uint64_t)w[3] << 64 | (uint64_t)w[2];

@@ -23,15 +23,17 @@ const uint8_t *agg_slot_key(const struct agg *a, uint32_t slot);
 /* The slot of a key; a->nslots: it has none. */
 uint32_t agg_key_slot(const struct agg *a, const void *key);
 
-/* The key as text for sorting and comparing: two keys that print alike (STRIDs of equal text) are equal. */
+/* The key as text for sorting and comparing: two keys that print alike (STRIDs of equal text) are
+ * equal. */
 
-/* The single number an aggregation sorts by and %@d prints (count, sum, avg, min, max, stddev; for distributions the
- * total count weighted as DTrace does). Normalised. */
+/* The single number an aggregation sorts by and %@d prints (count, sum, avg, min, max, stddev; for
+ * distributions the total count weighted as DTrace does). Normalised. */
 int64_t agg_row_value(const struct agg_view *v, const struct agg_row *r);
 
-/* llquantize (Bryan Cantrill's log-linear quantisation, both sides of zero): number of bucket words, the one in the
- * middle, the bucket of a value, the least value of a bucket (INT64_MIN for the first), and the number DTrace prints
- * for it: the bound nearest to zero, 0 in the middle. Same arithmetic of magnitudes in bpf/agg.bpf.h:
+/* llquantize (Bryan Cantrill's log-linear quantisation, both sides of zero): number of bucket
+ * words, the one in the middle, the bucket of a value, the least value of a bucket (INT64_MIN for
+ * the first), and the number DTrace prints for it: the bound nearest to zero, 0 in the middle. Same
+ * arithmetic of magnitudes in bpf/agg.bpf.h:
  *	lower = factor^low; base = 1; if magnitude < lower: rank 0
  *	for each order low..high:  upper = lower * factor; cut = min(upper, steps); skip = cut / factor; step = upper / cut
  *		if magnitude < upper:  rank base + min(magnitude / step - skip, cut - skip - 1)

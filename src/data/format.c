@@ -1,4 +1,5 @@
-/* Parses printf() formats into conversions. What a conversion may be applied to is the binder's business. */
+/* Parses printf() formats into conversions. What a conversion may be applied to is the binder's
+ * business. */
 #include "data/format.h"
 
 #include <ctype.h>

@@ -1,4 +1,5 @@
-/* printf()/printa() formats (D-LANGUAGE 1.8), parsed once; the binder checks arguments against it, render obeys it. */
+/* printf()/printa() formats (D-LANGUAGE 1.8), parsed once; the binder checks arguments against it,
+ * render obeys it. */
 #ifndef DESCRY_DATA_FORMAT_H
 #define DESCRY_DATA_FORMAT_H
 
@@ -59,7 +60,8 @@ struct format {
 /* On failure *ret_error is a message, *ret_pos where in text. Allocated in a. */
 bool format_parse(struct arena *a, const char *text, struct format **ret, const char **ret_error,
 		  uint32_t *ret_pos);
-/* How many arguments it takes: conversions that consume one, dynamic widths and precisions; %@ not counted. */
+/* How many arguments it takes: conversions that consume one, dynamic widths and precisions; %@ not
+ * counted. */
 uint32_t format_nargs(const struct format *f);
 
 #endif

@@ -1,6 +1,7 @@
 /* A stack frame as a value.
  *
- * Symbol look-ups and readers of profiles make frames; stack trees hold them; only writers turn a frame into text with marks.
+ * Symbol look-ups and readers of profiles make frames; stack trees hold them; only writers turn a
+ * frame into text with marks.
  */
 #ifndef DESCRY_DATA_FRAME_H
 #define DESCRY_DATA_FRAME_H
@@ -32,7 +33,8 @@ struct frame {
 
 /* "native", "kernel", "inlined", "jit", "waker", "end" */
 const char *frame_kind_name(enum frame_kind kind);
-/* The mark that folded text has behind a name of this kind, as FlameGraph's stackcollapse programs write it; "" for none. */
+/* The mark that folded text has behind a name of this kind, as FlameGraph's stackcollapse programs
+ * write it; "" for none. */
 const char *frame_mark(enum frame_kind kind);
 /* The kind that a mark at the end of text stands for. *len becomes shorter by the mark. */
 enum frame_kind frame_kind_of_text(const char *text, size_t *len);

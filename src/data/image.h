@@ -71,18 +71,20 @@ struct image_prog {
 	uint32_t nrelocs;
 	uint32_t *funcs; /* start instruction of each function in it, [0] = 0 */
 	uint32_t nfuncs;
-	/* Which probes it serves; the program learns which one fired from the attach cookie (= index in image.probes),
-	 * except ATTACH_SYSCALL_* (dispatch table), ATTACH_SELF and programs with one probe (constant). Where a kernel has no
-	 * cookies for this attach kind the loader loads one copy per probe, patching the LD_IMM64 at insn
-	 * cookie_insn (its immediate is the probe index; UINT32_MAX: none). */
+	/* Which probes it serves; the program learns which one fired from the attach cookie (=
+	 * index in image.probes), except ATTACH_SYSCALL_* (dispatch table), ATTACH_SELF and
+	 * programs with one probe (constant). Where a kernel has no cookies for this attach kind
+	 * the loader loads one copy per probe, patching the LD_IMM64 at insn cookie_insn (its
+	 * immediate is the probe index; UINT32_MAX: none). */
 	uint32_t *probes;
 	uint32_t nprobes;
 	uint32_t cookie_insn;
 	bool uses_cookie;
-	/* KPROBE, KRETPROBE: index of the program that is the same for BPF trampolines and serves those of its probes that can be
-	 * fired so; the loader gives it what it can. 0 none. */
+	/* KPROBE, KRETPROBE: index of the program that is the same for BPF trampolines and serves
+	 * those of its probes that can be fired so; the loader gives it what it can. 0 none. */
 	uint32_t fentry;
-	/* Helpers of the run, not of a D probe: sched_switch for vtimestamp, sys_exit for late strings. nprobes is 0. */
+	/* Helpers of the run, not of a D probe: sched_switch for vtimestamp, sys_exit for late
+	 * strings. nprobes is 0. */
 	const char *tracepoint; /* their raw tracepoint */
 };
 
@@ -109,8 +111,8 @@ struct image_clause {
 	uint32_t nvars;
 };
 
-/* Kernel structure offsets that bpf/ routines need: name "task_struct.fs" -> value; filled by the compiler from BTF into
- * MAP_RODATA where the routine finds them (wire/offsets.h). */
+/* Kernel structure offsets that bpf/ routines need: name "task_struct.fs" -> value; filled by the
+ * compiler from BTF into MAP_RODATA where the routine finds them (wire/offsets.h). */
 
 struct image {
 	struct arena arena;
@@ -133,23 +135,26 @@ struct image {
 	uint32_t nstrings;
 	bool destructive; /* uses actions that need -w */
 	bool uses_error;  /* has ERROR clauses: faults are not printed by default */
-	/* Children of the traced processes are traced from inside; probes of named processes are for these alone unless -x follow
-	 * is on. */
+	/* Children of the traced processes are traced from inside; probes of named processes are
+	 * for these alone unless -x follow is on. */
 	bool family;
 	bool has_begin, has_end;
 	uint32_t begin_prog, end_prog; /* index into progs, when has_* */
 };
 
 void image_print(FILE *out, const struct image *img);
-/* The same as DTrace lists it: for each program the clauses it serves, its instructions, their variables. */
+/* The same as DTrace lists it: for each program the clauses it serves, its instructions, their
+ * variables. */
 void image_list(FILE *out, const struct image *img); /* -d ebpf: maps, programs, schemas; stable */
 void image_free(struct image *img);
-/* Are user addresses (ustack(), usym(), %A...) printed as names? Then mappings must be seen while they last. */
+/* Are user addresses (ustack(), usym(), %A...) printed as names? Then mappings must be seen while
+ * they last. */
 bool image_prints_user_addresses(const struct image *img);
 /* Do indices of probes, strings, segments and aggregations mean the same in both? */
 bool image_is_alike(const struct image *a, const struct image *b);
-/* Leaves only what the probes do for which keep[] holds (by index in probes): programs of others go, with BEGIN and END when
- * they are among those. All indices but those of programs stay what they are. */
+/* Leaves only what the probes do for which keep[] holds (by index in probes): programs of others
+ * go, with BEGIN and END when they are among those. All indices but those of programs stay what
+ * they are. */
 void image_keep(struct image *img, const bool *keep);
 int image_find_map(const struct image *img, enum map_role role); /* index or -1 */
 

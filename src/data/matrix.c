@@ -11,7 +11,8 @@ struct matrix_slot {
 	uint32_t row, party;
 };
 
-/* Counts of the column that events come from: most events are near the one before, and these stay in the cache. */
+/* Counts of the column that events come from: most events are near the one before, and these stay
+ * in the cache. */
 enum { NEAR_ROWS = 1024, NEAR_PARTIES = 32, NEAR = NEAR_ROWS * NEAR_PARTIES };
 struct matrix_near {
 	uint32_t counts[NEAR];  /* of party * NEAR_ROWS + row */
@@ -20,8 +21,9 @@ struct matrix_near {
 };
 
 /* --- rows ---
- * A row's number: DECADES: 0 below zero, 1 zero, 2 + i from decade_at[i]. LINEAR: 0 below zero, 1 + i from i * grain. FIXED: 0 below base,
- * 1 + i from base + i * step, the last from limit. BUCKETS: index into m->buckets. */
+ * A row's number: DECADES: 0 below zero, 1 zero, 2 + i from decade_at[i]. LINEAR: 0 below zero, 1 +
+ * i from i * grain. FIXED: 0 below base, 1 + i from base + i * step, the last from limit. BUCKETS:
+ * index into m->buckets. */
 
 static uint64_t decade_at[DECADE_ROWS + 2]; /* and UINT64_MAX behind them */
 static uint32_t ndecades;
@@ -50,7 +52,8 @@ static inline uint32_t magnitude(uint64_t v)
 	return bit * 4 + (uint32_t)((v << (63 - bit)) >> 61 & 3);
 }
 
-/* Numbers of one magnitude lie in at most three rows. No branch that depends on the value: it could not be foreseen. */
+/* Numbers of one magnitude lie in at most three rows. No branch that depends on the value: it could
+ * not be foreseen. */
 static inline uint32_t decade_row(const struct matrix *m, int64_t value)
 {
 	uint32_t i;
@@ -421,8 +424,8 @@ static bool is_power_of_two(struct matrix_row r)
 	return r.min > 0 && (uint64_t)r.min == width_of(r) && !(r.min & (r.min - 1));
 }
 
-/* The row behind `below` in a distribution that has `next` further up: lquantize() has equal widths, quantize() doubles them,
- * llquantize() makes them ten times as wide at powers of ten. */
+/* The row behind `below` in a distribution that has `next` further up: lquantize() has equal
+ * widths, quantize() doubles them, llquantize() makes them ten times as wide at powers of ten. */
 static struct matrix_row row_behind(struct matrix_row below, struct matrix_row next)
 {
 	int64_t at = below.max + 1, ten = 1;
@@ -481,7 +484,8 @@ static struct err *bucket_rows(struct making *k)
 	qsort(sorted.v, sorted.n, sizeof(*sorted.v), compare_bounds);
 	low = sorted.v[0];
 	high = *vec_last(&sorted);
-	/* The matrix also knows buckets that were empty; those in between keep the rows in their true widths. */
+	/* The matrix also knows buckets that were empty; those in between keep the rows in their
+	 * true widths. */
 	for (uint32_t i = 0; i < m->buckets.n; i++) {
 		struct matrix_row b = m->buckets.v[i];
 

@@ -1,10 +1,13 @@
-/* The view "time x value matrix": how often a value was in a row's range during a column's time, and whose it was.
+/* The view "time x value matrix": how often a value was in a row's range during a column's time,
+ * and whose it was.
  *
- * In: events (time, value) or buckets of distributions (time, min, max, count), each with a party: the series it belongs
- * to and, within it, who. Out: matrix_view_make(): rows and columns without gaps, cells with what is not zero, each with its parties.
- * Always true: memory grows with the cells, not with the events; a column is a whole number of steps since time 0, so an event
- * is in exactly one, however late it is read; rows do not overlap; every count of a cell is the sum of its entries, and
- * `total` that of all cells. Names are any bytes.
+ * In: events (time, value) or buckets of distributions (time, min, max, count), each with a party:
+ * the series it belongs to and, within it, who. Out: matrix_view_make(): rows and columns without
+ * gaps, cells with what is not zero, each with its parties.
+ * Always true: memory grows with the cells, not with the events; a column is a whole number of
+ * steps since time 0, so an event is in exactly one, however late it is read; rows do not overlap;
+ * every count of a cell is the sum of its entries, and `total` that of all cells. Names are any
+ * bytes.
  */
 #ifndef DESCRY_DATA_MATRIX_H
 #define DESCRY_DATA_MATRIX_H
@@ -90,8 +93,8 @@ void matrix_event(struct matrix *m, uint64_t time, int64_t value, uint32_t party
 void matrix_bucket(struct matrix *m, uint64_t time, int64_t min, int64_t max, uint32_t party,
 		   uint64_t count);
 
-/* Adds `value` once for each party and each column, from the first to the last, in which it has none. Nothing when the columns
- * are too many. */
+/* Adds `value` once for each party and each column, from the first to the last, in which it has
+ * none. Nothing when the columns are too many. */
 void matrix_fill(struct matrix *m, int64_t value);
 
 struct matrix_entry {
@@ -126,14 +129,15 @@ struct matrix_filter {
 	uint64_t from, to; /* nanoseconds: columns that overlap [from, to); to 0: open */
 };
 
-/* Of what was added so far; more may be added, and another view made. ret_view need not be initialised and is made empty on
- * failure. Fails when the times are too far apart or buckets overlap. f may be NULL. */
+/* Of what was added so far; more may be added, and another view made. ret_view need not be
+ * initialised and is made empty on failure. Fails when the times are too far apart or buckets
+ * overlap. f may be NULL. */
 struct err *matrix_view_make(struct matrix *m, const struct matrix_filter *f,
 			     struct matrix_view *ret_view);
 void matrix_view_fini(struct matrix_view *v);
 
-/* Cells of `columns` by `rows` neighbours become one: for small screens. The lowest of the new rows has only `low` (1 to rows) of
- * the old. */
+/* Cells of `columns` by `rows` neighbours become one: for small screens. The lowest of the new rows
+ * has only `low` (1 to rows) of the old. */
 void matrix_view_shrink(const struct matrix_view *v, uint32_t columns, uint32_t rows, uint32_t low,
 			struct matrix_view *ret);
 

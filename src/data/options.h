@@ -1,6 +1,7 @@
 /* D's options (D-LANGUAGE 1.10): -x, #pragma D option, DESCRY_OPT_NAME / DTRACE_OPT_NAME, setopt().
  *
- * One table (options.def: X(id, "name", kind, default, when, "what it does")) feeds the parser of values, --help and the manual.
+ * One table (options.def: X(id, "name", kind, default, when, "what it does")) feeds the parser of
+ * values, --help and the manual.
  */
 #ifndef DESCRY_DATA_OPTIONS_H
 #define DESCRY_DATA_OPTIONS_H
@@ -39,8 +40,9 @@ struct options {
 
 void options_init(struct options *o); /* defaults */
 void options_fini(struct options *o);
-/* value NULL: as for "-x name". False with a message in *ret_error (static or valid until the next call): unknown name, bad value, or not
- * allowed `when`. An unknown name gets the nearest one in the message. */
+/* value NULL: as for "-x name". False with a message in *ret_error (static or valid until the next
+ * call): unknown name, bad value, or not allowed `when`. An unknown name gets the nearest one in
+ * the message. */
 bool options_set(struct options *o, const char *name, const char *value, enum option_when when,
 		 const char **ret_error);
 /* "name=value" or "name". */

@@ -40,8 +40,8 @@ static inline uint32_t read_u32(const uint8_t *p)
 /* The text of a FIELD_STRID value; "" for an id the image does not have. */
 const char *image_strid(const struct image *img, uint32_t id);
 
-/* Text of FIELD_STRING, FIELD_STRID and FIELD_BYTES (up to the first NUL; not NUL-terminated when it fills the field).
- * False for every other kind. */
+/* Text of FIELD_STRING, FIELD_STRID and FIELD_BYTES (up to the first NUL; not NUL-terminated when
+ * it fills the field). False for every other kind. */
 bool field_text(const struct image *img, const struct field *f, const uint8_t *data,
 		const char **ret, uint32_t *ret_n);
 

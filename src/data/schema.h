@@ -1,5 +1,5 @@
-/* What a record or an aggregation key holds, and what to do with it: written by the compiler, obeyed by every engine,
- * read by the consumer.
+/* What a record or an aggregation key holds, and what to do with it: written by the compiler,
+ * obeyed by every engine, read by the consumer.
  */
 #ifndef DESCRY_DATA_SCHEMA_H
 #define DESCRY_DATA_SCHEMA_H
@@ -37,7 +37,8 @@ struct field {
 	uint32_t strsize; /* FIELD_USTACK: string table size asked for, unused otherwise */
 };
 
-/* Actions of a segment, in program order. Field and aggregation lists are indices into the segment's arrays. */
+/* Actions of a segment, in program order. Field and aggregation lists are indices into the
+ * segment's arrays. */
 enum action_kind {
 	ACT_TRACE,
 	ACT_TRACEMEM,
@@ -74,7 +75,8 @@ struct action {
 	const char *text2;
 };
 
-/* A straight run of statements in a clause: what one record carries. Its data-recording actions print on one line. */
+/* A straight run of statements in a clause: what one record carries. Its data-recording actions
+ * print on one line. */
 struct segment {
 	uint32_t clause; /* index in program order */
 	uint32_t size;   /* of the record, header included */
@@ -108,7 +110,8 @@ enum agg_func {
  *	quantize:   n, bucket[127]             (bucket 63 is value 0; 64 + k: [2^k, 2^(k+1)); 62 - k: (-2^(k+1), -2^k])
  *	lquantize:  n, bucket[levels + 2]      (first: below base; last: at or above limit)
  *	llquantize: n, bucket[...]             (see agg_ll_* in data/agg.h)
- * Merging is adding word by word except min/max; an entry with n == 0 on every CPU exists but is empty. */
+ * Merging is adding word by word except min/max; an entry with n == 0 on every CPU exists but is
+ * empty. */
 struct agg {
 	const char *name; /* "" for @ */
 	uint32_t id;      /* in order of first use */
@@ -121,8 +124,9 @@ struct agg {
 	uint32_t nkeys;
 	uint32_t key_size; /* 0: no keys (array of one) */
 	uint32_t nwords;   /* value words */
-	/* 0: entries are found by key. Else every key there can be is known: the map is an array, which has the value of the key
-	 * slot_keys[s * key_size] at index s. A slot never counted in (n == 0) is no entry. */
+	/* 0: entries are found by key. Else every key there can be is known: the map is an array,
+	 * which has the value of the key slot_keys[s * key_size] at index s. A slot never counted
+	 * in (n == 0) is no entry. */
 	uint32_t nslots;
 	const uint8_t *slot_keys; /* owned by the image */
 	uint32_t map;             /* index into image.maps */

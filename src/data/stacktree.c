@@ -5,9 +5,9 @@
 
 #include "base/hash.h"
 
-/* Three tables of open addressing, filled to a half at most: text -> frame, (parent, frame) -> node, ids -> stack.
- * A table is looked into for every frame of the input, so a slot is small and holds what decides nearly every
- * comparison.
+/* Three tables of open addressing, filled to a half at most: text -> frame, (parent, frame) ->
+ * node, ids -> stack. A table is looked into for every frame of the input, so a slot is small and
+ * holds what decides nearly every comparison.
  */
 struct stacktree_slot {
 	uint64_t key;
@@ -160,8 +160,9 @@ static void child_register(struct stacktree *t, uint32_t node)
 	t->nchild_slots++;
 }
 
-/* Nearly all frames have few children, the newest of which is the one wanted: a short look along the list spares most of the
- * misses of the cache that the table costs. A frame with FEW children or more has all of them in the table.
+/* Nearly all frames have few children, the newest of which is the one wanted: a short look along
+ * the list spares most of the misses of the cache that the table costs. A frame with FEW children
+ * or more has all of them in the table.
  */
 static uint32_t child(struct stacktree *t, uint32_t parent, uint32_t frame)
 {
@@ -347,8 +348,8 @@ int stacktree_compare(const struct stacktree_frame *x, int a, const struct stack
 	return ca - cb;
 }
 
-/* As the lines of the folded text are sorted: behind a frame comes the space before its count, or the ';' before its first
- * child. */
+/* As the lines of the folded text are sorted: behind a frame comes the space before its count, or
+ * the ';' before its first child. */
 static int node_compare(const void *a, const void *b, void *arg)
 {
 	const struct stacktree *t = arg;

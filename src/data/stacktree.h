@@ -1,11 +1,11 @@
 /* The view "stack tree": call stacks merged from the root, with what was counted in each frame.
  *
- * In: stacks, as frames or as text "a;b;c", with a count. Out: after stacktree_finish(), nodes with their own
- * count and the total of their subtree, siblings in the order of the folded text.
- * Always true: node 0 is the root and its frame has no text; a parent stands before its children; no frame's text holds a ';'
- * (the text a;b;c of a path is the path), so two stacks are one exactly when their folded texts are equal. The text is any bytes
- * but ';'.
- * Nothing here recurses: a stack may be a million frames deep.
+ * In: stacks, as frames or as text "a;b;c", with a count. Out: after stacktree_finish(), nodes with
+ * their own count and the total of their subtree, siblings in the order of the folded text.
+ * Always true: node 0 is the root and its frame has no text; a parent stands before its children;
+ * no frame's text holds a ';' (the text a;b;c of a path is the path), so two stacks are one exactly
+ * when their folded texts are equal. The text is any bytes but ';'. Nothing here recurses: a stack
+ * may be a million frames deep.
  */
 #ifndef DESCRY_DATA_STACKTREE_H
 #define DESCRY_DATA_STACKTREE_H
@@ -82,7 +82,8 @@ uint32_t stacktree_frame(struct stacktree *t, enum frame_kind kind, const char *
 uint32_t stacktree_marked(struct stacktree *t, const char *text, size_t len);
 /* A stack of frame ids, LEAF FIRST, as tracers print them. */
 void stacktree_add(struct stacktree *t, const uint32_t *ids, uint32_t n, uint64_t count);
-/* A stack as "root;...;leaf", whose frames may have marks. Quick when it begins as the one before. */
+/* A stack as "root;...;leaf", whose frames may have marks. Quick when it begins as the one
+ * before. */
 void stacktree_add_text(struct stacktree *t, const char *text, size_t len, uint64_t count);
 /* The same with a count before and one after. */
 void stacktree_add_change(struct stacktree *t, const char *text, size_t len, uint64_t before,
@@ -93,8 +94,8 @@ void stacktree_finish(struct stacktree *t);
 
 /* Into `to`, which is empty: each stack from its leaf to its root. */
 void stacktree_reverse(const struct stacktree *from, struct stacktree *to);
-/* Into `to`, which is empty: what two trees counted, as before and after. scale: the counts before are multiplied so that both
- * totals are equal. */
+/* Into `to`, which is empty: what two trees counted, as before and after. scale: the counts before
+ * are multiplied so that both totals are equal. */
 void stacktree_diff(const struct stacktree *before, const struct stacktree *after, bool scale,
 		    struct stacktree *to);
 
@@ -110,8 +111,8 @@ static inline const struct stacktree_frame *stacktree_frame_of(const struct stac
 /* Is it of the kernel by its module, as DTrace on Linux, macOS, FreeBSD and Solaris calls it? */
 bool stacktree_in_kernel(const struct stacktree_frame *f);
 
-/* How the lines of two siblings are sorted by their bytes, marks included; a and b: what stands behind the frame, as a byte, or
- * -1 for the end of the line. */
+/* How the lines of two siblings are sorted by their bytes, marks included; a and b: what stands
+ * behind the frame, as a byte, or -1 for the end of the line. */
 int stacktree_compare(const struct stacktree_frame *x, int a, const struct stacktree_frame *y,
 		      int b);
 

@@ -204,7 +204,8 @@ void ebpf_text(char *buf, size_t size, const struct bpf_insn *ins, const struct 
 	text_any(buf, size, ins, next, target, NULL);
 }
 
-/* The instruction that i refers to by a relative number, n when it refers to none or is out of range. */
+/* The instruction that i refers to by a relative number, n when it refers to none or is out of
+ * range. */
 static uint32_t reference(const struct bpf_insn *insns, uint32_t n, uint32_t i)
 {
 	const struct bpf_insn *ins = &insns[i];

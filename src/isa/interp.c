@@ -157,7 +157,8 @@ static uint64_t byte_swap(uint64_t v, int bits)
 	}
 }
 
-/* Division is total, as the kernel has it: x / 0 is 0, x % 0 is x, the lowest number / -1 is itself. */
+/* Division is total, as the kernel has it: x / 0 is 0, x % 0 is x, the lowest number / -1 is
+ * itself. */
 static uint64_t divide(uint64_t a, uint64_t b, bool mod, bool is_signed, bool wide)
 {
 	int64_t x, y;
@@ -411,8 +412,9 @@ static bool call(struct interp *in, const struct bpf_insn *ins, uint64_t *r, uin
 	return true;
 }
 
-/* One function, from its first instruction to its exit. in->pc is the running instruction throughout, for
- * messages. set: which registers have a value, of arguments at first; *ret_set has R0 when r0 has one at the end. */
+/* One function, from its first instruction to its exit. in->pc is the running instruction
+ * throughout, for messages. set: which registers have a value, of arguments at first; *ret_set has
+ * R0 when r0 has one at the end. */
 static bool function(struct interp *in, uint32_t start, const uint64_t args[5], uint32_t set,
 		     uint64_t *ret_r0, uint32_t *ret_set)
 {

@@ -1,8 +1,9 @@
 /* x86-64 machine code, written byte by byte into a growing buffer.
  *
- * In: registers, sizes and opcodes by their number in the manual. Out: the shortest usual encoding of each.
- * Always true: nothing here decides what to emit; no vector instructions, and nothing that depends on the direction
- * flag.
+ * In: registers, sizes and opcodes by their number in the manual. Out: the shortest usual encoding
+ * of each.
+ * Always true: nothing here decides what to emit; no vector instructions, and nothing that depends
+ * on the direction flag.
  */
 #ifndef DESCRY_ISA_X86_H
 #define DESCRY_ISA_X86_H

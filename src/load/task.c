@@ -15,7 +15,8 @@ struct maker {
 	bool full; /* an object had no room */
 };
 
-/* A kernel structure in our memory; type T_VOID when BTF does not have it: nothing can be put into it then. */
+/* A kernel structure in our memory; type T_VOID when BTF does not have it: nothing can be put into
+ * it then. */
 struct object {
 	uint8_t *p;
 	const char *tag;
@@ -82,8 +83,8 @@ static int64_t member_offset(const struct maker *mk, const struct object *o, con
 	return off;
 }
 
-/* Writes the member, and the first bytes of it when it is itself a struct or an array; `index`: of an array of n-byte
- * elements. */
+/* Writes the member, and the first bytes of it when it is itself a struct or an array; `index`: of
+ * an array of n-byte elements. */
 static void put_at(const struct maker *mk, const struct object *o, const char *member,
 		   uint32_t index, const void *value, uint32_t n)
 {

@@ -1,6 +1,6 @@
-/* A stand-in for a process's struct task_struct, for programs that do not run in the kernel: a readable copy with what the
- * D libraries ask of one: ids, names, parent, credentials, where the arguments are; all else is 0, and all of it where
- * there is no BTF.
+/* A stand-in for a process's struct task_struct, for programs that do not run in the kernel: a
+ * readable copy with what the D libraries ask of one: ids, names, parent, credentials, where the
+ * arguments are; all else is 0, and all of it where there is no BTF.
  */
 #ifndef DESCRY_LOAD_TASK_H
 #define DESCRY_LOAD_TASK_H
@@ -21,7 +21,8 @@ struct task_layout {
 };
 
 struct task_memory {
-	/* size bytes of zeroed memory that programs may read; they stay until the engine ends. NULL: there is no room */
+	/* size bytes of zeroed memory that programs may read; they stay until the engine ends.
+	 * NULL: there is no room */
 	uint8_t *(*alloc)(void *arg, uint64_t size);
 	void *arg;
 	struct task_layout *layout; /* kept from one task to the next; NULL: nothing is kept */
@@ -40,8 +41,9 @@ struct task_facts {
 
 /* pid: any thread's. False when there is no such thread (any more): *ret is then as it was. */
 bool task_facts_read(pid_t pid, struct task_facts *ret);
-/* Address of the task_struct; 0: there was no room for it. parent: address of the parent's stand-in; 0: the task is its own parent, as
- * the kernel's first one is. Allocates the same objects in the same order each time. */
+/* Address of the task_struct; 0: there was no room for it. parent: address of the parent's
+ * stand-in; 0: the task is its own parent, as the kernel's first one is. Allocates the same objects
+ * in the same order each time. */
 uint64_t task_from_facts(struct type_graph *types, const struct task_facts *self, uint64_t parent,
 			 const struct task_memory *mem);
 /* Of a process that others descend from: ids, name and parent only. */
@@ -50,7 +52,8 @@ uint64_t task_ancestor(struct type_graph *types, const struct task_facts *f, uin
 /* Gives a task made with this layout another parent. */
 void task_set_parent(struct type_graph *types, uint64_t task, uint64_t parent,
 		     struct task_layout *layout);
-/* Of a process that has gone: what can still be known. types may be NULL. The address of the task_struct. */
+/* Of a process that has gone: what can still be known. types may be NULL. The address of the
+ * task_struct. */
 uint64_t task_stand_in(struct type_graph *types, pid_t pid, const struct task_memory *mem);
 
 #endif

@@ -2,8 +2,8 @@
  *
  *	MODE = "user" | "kernel" | "all"
  *
- * The events are those that perf_event_open(2) counts everywhere; of the processor's own, the six it gives a name. Any count
- * exists as soon as it is named; those below are listed.
+ * The events are those that perf_event_open(2) counts everywhere; of the processor's own, the six
+ * it gives a name. Any count exists as soon as it is named; those below are listed.
  */
 #include <errno.h>
 #include <linux/perf_event.h>

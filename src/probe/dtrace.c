@@ -22,7 +22,8 @@ static struct err *dtrace_match(const struct provider *pv, struct probe_set *ps,
 	return NULL;
 }
 
-/* ERROR: arg1 enabled probe id, arg2 clause, arg3 place in the program, arg4 fault, arg5 its value. */
+/* ERROR: arg1 enabled probe id, arg2 clause, arg3 place in the program, arg4 fault, arg5 its
+ * value. */
 static struct err *dtrace_args(struct probe_set *ps, const struct probe *p, struct probe_args *ret)
 {
 	if (!strcmp(p->name, "ERROR")) {

@@ -1,8 +1,9 @@
-/* Probes that are made from a tracepoint or system call by a table: sched, proc, io, vminfo, sysinfo, ip,
- * tcp, udp, mib, lockstat. Private to src/probe/.
+/* Probes that are made from a tracepoint or system call by a table: sched, proc, io, vminfo,
+ * sysinfo, ip, tcp, udp, mib, lockstat. Private to src/probe/.
  *
- * A name may stand in several rows, best mechanism first: the first row whose mechanism this kernel has is the probe.
- * When none has, the probe is listed with the reason of the last row. Ids follow the order of names.
+ * A name may stand in several rows, best mechanism first: the first row whose mechanism this kernel
+ * has is the probe. When none has, the probe is listed with the reason of the last row. Ids follow
+ * the order of names.
  */
 #ifndef DESCRY_PROBE_EVENT_H
 #define DESCRY_PROBE_EVENT_H
@@ -32,7 +33,8 @@ struct event {
 	const char *note;
 	const char *why; /* tracepoint NULL: reason it cannot be */
 	bool never; /* with why: Linux does not do it, so that the probe may be enabled and never fires */
-	/* Makes the filter when it depends on the running kernel; NULL with *ret_why when it cannot. */
+	/* Makes the filter when it depends on the running kernel; NULL with *ret_why when it
+	 * cannot. */
 	const char *(*make_filter)(struct probe_set *ps, const char **ret_why);
 };
 

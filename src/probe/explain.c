@@ -1,5 +1,5 @@
-/* Why a probe description matches nothing: the reason its provider gives, else the field that spoils it, and the nearest
- * name there is.
+/* Why a probe description matches nothing: the reason its provider gives, else the field that
+ * spoils it, and the nearest name there is.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -88,8 +88,8 @@ static char *explain_provider(const struct probe_desc *pd)
 			 pd->prov);
 }
 
-/* Without one field the description matches: that field is the culprit. The last one written is tried first, since the
- * earlier ones are what the user narrowed it with. */
+/* Without one field the description matches: that field is the culprit. The last one written is
+ * tried first, since the earlier ones are what the user narrowed it with. */
 static struct err *find_culprit(struct probe_set *ps, const struct probe_desc *pd, int *ret_field,
 				struct candidate *ret)
 {
@@ -119,7 +119,8 @@ static struct err *find_culprit(struct probe_set *ps, const struct probe_desc *p
 	return NULL;
 }
 
-/* "syscall::read": a provider in another place, for fields count from the right. NULL: it is not that. */
+/* "syscall::read": a provider in another place, for fields count from the right. NULL: it is not
+ * that. */
 static char *explain_shift(const struct probe_desc *pd)
 {
 	if (*pd->prov || (!*pd->mod && !*pd->func))

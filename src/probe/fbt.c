@@ -1,8 +1,9 @@
 /* Provider fbt: entry and return of the kernel's functions.
  *
- * A function is there when the kernel's symbols name it and ftrace says it can be traced (where ftrace does not tell: when
- * BTF describes it). Functions of one name in one module, static ones of several files, are one probe with several places.
- * All are described as kprobes; for which of them a BPF trampoline will do says fentry.c.
+ * A function is there when the kernel's symbols name it and ftrace says it can be traced (where
+ * ftrace does not tell: when BTF describes it). Functions of one name in one module, static ones of
+ * several files, are one probe with several places. All are described as kprobes; for which of them
+ * a BPF trampoline will do says fentry.c.
  */
 #define _GNU_SOURCE
 #include "probe/fbt.h"
@@ -25,7 +26,8 @@ struct fbt {
 	bool listed;           /* they were read; else BTF decides */
 };
 
-/* Integer and pointer arguments, in order; the others lie on the stack, behind the return address. */
+/* Integer and pointer arguments, in order; the others lie on the stack, behind the return
+ * address. */
 static const uint8_t arg_regs[NREGS] = { UREG_RDI, UREG_RSI, UREG_RDX, UREG_RCX, UREG_R8, UREG_R9 };
 
 /* A whole file of tracefs or debugfs; NULL when it cannot be read. */
@@ -43,7 +45,8 @@ static char *read_all(const char *fs, const char *mounted_at, const char *path)
 	return e ? NULL : text;
 }
 
-/* What kprobes must not touch, as "0xffffffff81000000-0xffffffff81000010\tname"; ftrace would let it be traced. */
+/* What kprobes must not touch, as "0xffffffff81000000-0xffffffff81000010\tname"; ftrace would let
+ * it be traced. */
 static void leave_out_blacklist(struct fbt *f)
 {
 	cleanup_free char *text = read_all("debugfs", "/sys/kernel/debug", "kprobes/blacklist");
@@ -255,7 +258,8 @@ static void return_args(struct probe_set *ps, type_id func, bool known, struct p
 	provider_set_arg(ps, ret, 1, &value);
 }
 
-/* A structure that is passed by value takes the registers or stack words of its size: args[] has its first word. */
+/* A structure that is passed by value takes the registers or stack words of its size: args[] has
+ * its first word. */
 static struct err *fbt_args(struct probe_set *ps, const struct probe *p, struct probe_args *ret)
 {
 	uint32_t nparams = 0, reg = 0, word = 0;

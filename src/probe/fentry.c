@@ -2,7 +2,8 @@
 
 #include <string.h>
 
-/* Their trampoline would wait for them for ever. Kernels from 6.16 on have such a list themselves. */
+/* Their trampoline would wait for them for ever. Kernels from 6.16 on have such a list
+ * themselves. */
 static bool never_returns(const char *func)
 {
 	static const char *const names[] = {
@@ -27,9 +28,10 @@ static bool never_returns(const char *func)
 	return false;
 }
 
-/* What programs call themselves: maps, locks, reading memory, stacks. A kprobe there is skipped while any program runs; a program on
- * a trampoline would run inside another and, in a function that unlocks, with the other's lock still held: of a ring buffer it
- * would wait for it for ever.
+/* What programs call themselves: maps, locks, reading memory, stacks. A kprobe there is skipped
+ * while any program runs; a program on a trampoline would run inside another and, in a function
+ * that unlocks, with the other's lock still held: of a ring buffer it would wait for it for
+ * ever.
  */
 static bool serves_programs(const char *func)
 {

@@ -15,8 +15,9 @@ struct fentry_target {
 	uint32_t nargs;
 };
 
-/* NULL and where the function of a kprobe stands, else the reason why no trampoline takes it. What only the kernel knows (its lists
- * of functions that trampolines themselves need) it says when a program is loaded. */
+/* NULL and where the function of a kprobe stands, else the reason why no trampoline takes it. What
+ * only the kernel knows (its lists of functions that trampolines themselves need) it says when a
+ * program is loaded. */
 const char *fentry_refusal(struct type_graph *g, const struct probe *p, struct fentry_target *ret);
 
 #endif

@@ -1,6 +1,7 @@
 /* Names of other systems in probe descriptions: illumos, FreeBSD, macOS. Private to src/probe/.
  *
- * Only names that Linux does not have are changed, and only whole ones: a pattern means what Linux calls so.
+ * Only names that Linux does not have are changed, and only whole ones: a pattern means what Linux
+ * calls so.
  */
 #ifndef DESCRY_PROBE_FOREIGN_H
 #define DESCRY_PROBE_FOREIGN_H

@@ -1,7 +1,9 @@
-/* Provider fsinfo: operations on open files, by the system calls that ask for them. args[0] is the file, args[1] the bytes.
+/* Provider fsinfo: operations on open files, by the system calls that ask for them. args[0] is the
+ * file, args[1] the bytes.
  *
- * The system call's registers say which descriptor it is: sys_enter(regs, number), sys_exit(regs, result). What the kernel reads
- * or writes without a call that names the file (page faults, exec, write-back, sendfile) is not seen.
+ * The system call's registers say which descriptor it is: sys_enter(regs, number), sys_exit(regs,
+ * result). What the kernel reads or writes without a call that names the file (page faults, exec,
+ * write-back, sendfile) is not seen.
  */
 #include "probe/event.h"
 #include "probe/provider.h"

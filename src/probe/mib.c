@@ -1,4 +1,5 @@
-/* Provider mib: counters of the network protocols, one probe for each count. arg0 is how much is counted. */
+/* Provider mib: counters of the network protocols, one probe for each count. arg0 is how much is
+ * counted. */
 #include "probe/event.h"
 #include "probe/net.h"
 #include "probe/provider.h"
@@ -8,7 +9,8 @@
 #define AMOUNT(expr_) { { .type = "uint64_t", .expr = expr_ } }
 #define IS_TCP "((struct sock *)arg0)->sk_protocol == 6"
 
-/* A segment on its way to the device. What the socket has not sent before begins where snd_nxt stands until it is sent. */
+/* A segment on its way to the device. What the socket has not sent before begins where snd_nxt
+ * stands until it is sent. */
 #define OUT_SEGMENT IS_SENT("6") " && " IS_OURS
 #define OUT_FLAGS "((uint8_t *)" SENT_BEHIND ")[13]"
 /* The packet may have its device's header in front already. */
@@ -19,7 +21,8 @@
 	"((struct tcp_sock *)" SKB "->sk)->snd_nxt) >= 0"
 #define OUT_DATA OUT_SEGMENT " && (" OUT_FLAGS " & 6) == 0 && " OUT_BYTES " > 0 && " OUT_NEW
 
-/* tcp_probe(sk, skb): a segment of an established connection, before it is looked at; skb->data is at its header. */
+/* tcp_probe(sk, skb): a segment of an established connection, before it is looked at; skb->data is
+ * at its header. */
 #define IN_SKB "((struct sk_buff *)arg1)"
 #define IN_TH "((struct tcphdr *)" IN_SKB "->data)"
 #define IN_BYTES "(" IN_SKB "->len - ((((uint8_t *)" IN_SKB "->data)[12] >> 4) * 4))"
@@ -29,8 +32,8 @@
 #define IN_PART IN_DATA(IN_BEHIND " < 0 && " IN_BEHIND " + (int)" IN_BYTES " > 0")
 #define IN_NOTE "segments of established connections, as the kernel has joined them"
 
-/* sock_send_length(sk, result, flags), sock_recv_length: what programs send and read, in their threads; 2 MSG_PEEK,
- * 0x8000 MSG_MORE; families 2 and 10, SOCK_DGRAM. */
+/* sock_send_length(sk, result, flags), sock_recv_length: what programs send and read, in their
+ * threads; 2 MSG_PEEK, 0x8000 MSG_MORE; families 2 and 10, SOCK_DGRAM. */
 #define IS_UDP \
 	"((struct sock *)arg0)->sk_protocol == 17 && ((struct sock *)arg0)->sk_type == 2 && " \
 	"(((struct sock *)arg0)->__sk_common.skc_family == 2 || ((struct sock *)arg0)->__sk_common.skc_family == 10)"
@@ -60,8 +63,8 @@
 #define IN_OCTETS "(uint64_t)" SKB "->len"
 // clang-format on
 
-/* inet_sock_set_state(sk, oldstate, newstate): 1 established, 2 SYN sent, 3 SYN received, 7 closed, 8 peer has closed,
- * 10 listening. */
+/* inet_sock_set_state(sk, oldstate, newstate): 1 established, 2 SYN sent, 3 SYN received, 7 closed,
+ * 8 peer has closed, 10 listening. */
 static const struct event events[] = {
 	{ .name = "tcpActiveOpens",
 	  .kind = ATTACH_RAW_TP,

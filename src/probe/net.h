@@ -1,8 +1,10 @@
-/* D texts that the providers ip, tcp and udp share: where the headers of a packet lie. Private to src/probe/.
+/* D texts that the providers ip, tcp and udp share: where the headers of a packet lie. Private to
+ * src/probe/.
  *
- * net_dev_queue(skb) has the packet as it goes to the device, headers at the offsets noted in it. netif_receive_skb(skb) has
- * it as it comes from the device, skb->data at the IP header, offsets not noted yet. In IPv6 a header behind extension
- * headers is not looked for, but for the jumbo option that Linux puts in front of segments above 64 KB (BIG TCP) itself.
+ * net_dev_queue(skb) has the packet as it goes to the device, headers at the offsets noted in it.
+ * netif_receive_skb(skb) has it as it comes from the device, skb->data at the IP header, offsets
+ * not noted yet. In IPv6 a header behind extension headers is not looked for, but for the jumbo
+ * option that Linux puts in front of segments above 64 KB (BIG TCP) itself.
  */
 #ifndef DESCRY_PROBE_NET_H
 #define DESCRY_PROBE_NET_H
@@ -38,7 +40,8 @@
 
 #define PACKET { .type = "struct sk_buff *", .xlate = "pktinfo_t *" }
 #define SOCKET(sk) { .type = "struct sock *", .xlate = "csinfo_t *", .expr = sk }
-/* A packet whose headers lie where it says is a struct sk_buff *, one come from the device a number: dlib/ip.d. */
+/* A packet whose headers lie where it says is a struct sk_buff *, one come from the device a
+ * number: dlib/ip.d. */
 #define SENT_IP { .type = "struct sk_buff *", .xlate = "ipinfo_t *" }
 #define RECEIVED_IP { .type = "uint64_t", .xlate = "ipinfo_t *" }
 

@@ -1,12 +1,14 @@
-/* pid: functions and instructions of a process, `pid123:OBJECT:FUNCTION:entry|return|<hex offset>`, by kernel uprobes.
+/* pid: functions and instructions of a process, by kernel uprobes:
+ * `pid123:OBJECT:FUNCTION:entry|return|<hex offset>`.
  *
  *	pid123:a.out:main:entry       the main program's main
  *	pid123:libc:malloc:return     by exact name, or the name up to ".so"
  *	pid123:a.out:main:1f          the instruction at main+0x1f
  *	pid123:a.out:-:401136         the instruction at an address: the process's, else the file's
  *
- * What a uprobe would break is never offered: instructions the kernel refuses, and return probes (which overwrite the
- * return address) where the word on top of the stack is no return address or is kept for later.
+ * What a uprobe would break is never offered: instructions the kernel refuses, and return probes
+ * (which overwrite the return address) where the word on top of the stack is no return address or
+ * is kept for later.
  */
 #include <errno.h>
 #include <string.h>
@@ -91,8 +93,8 @@ static struct probe *add(struct match *m, const struct process_object *po, const
 	return p;
 }
 
-/* A probe that cannot be: listed with the reason when the function was named, left out with a note when a pattern
- * happened to match it. */
+/* A probe that cannot be: listed with the reason when the function was named, left out with a note
+ * when a pattern happened to match it. */
 static void refuse(struct match *m, const struct process_object *po, const char *func,
 		   const char *name, enum attach_kind kind, uint64_t addr, uint64_t offset,
 		   const char *reason)
@@ -111,8 +113,9 @@ static bool is_cold_part(const struct object_symbol *f)
 	return s && (!s[5] || s[5] == '.');
 }
 
-/* Functions whose entry does not find a return address on top of the stack, or which keep it and come back to it by
- * another way than ret: a kernel return probe would corrupt or kill the process. */
+/* Functions whose entry does not find a return address on top of the stack, or which keep it and
+ * come back to it by another way than ret: a kernel return probe would corrupt or kill the
+ * process. */
 static const char *return_hazard(const struct process_object *po, const struct object_symbol *f)
 {
 	static const char *const keeps[] = {
@@ -157,8 +160,8 @@ static const char *return_hazard(const struct process_object *po, const struct o
 	return NULL;
 }
 
-/* Does a branch within the function lead to addr, or may one (a jump through a register or a table)? Then a probe there
- * would fire for each turn of a loop. */
+/* Does a branch within the function lead to addr, or may one (a jump through a register or a
+ * table)? Then a probe there would fire for each turn of a loop. */
 static bool may_branch_to(const struct process_object *po, const struct object_symbol *f,
 			  uint64_t addr)
 {
@@ -202,9 +205,9 @@ static bool may_branch_to(const struct process_object *po, const struct object_s
 	return false;
 }
 
-/* Where to put an entry probe. An endbr64 is single-stepped by the kernel; behind it the stack pointer and all argument
- * registers are the same, so that is as good a place when the next instruction is cheaper, unless something else
- * comes by there: a branch, or another symbol. */
+/* Where to put an entry probe. An endbr64 is single-stepped by the kernel; behind it the stack
+ * pointer and all argument registers are the same, so that is as good a place when the next
+ * instruction is cheaper, unless something else comes by there: a branch, or another symbol. */
 static uint32_t entry_skip(const struct process_object *po, const struct object_symbol *f,
 			   const uint8_t *code, uint32_t n, enum uprobe_class *ret_class)
 {
@@ -344,7 +347,8 @@ static void match_object(struct match *m, const struct process_object *po)
 		if (!f->is_func || (m->func_exact ? strcmp(m->in.pd->func, f->name)
 						  : !glob_match(m->in.pd->func, f->name)))
 			continue;
-		/* Of the aliases at one address the first is the best name; when it is named, any will do. */
+		/* Of the aliases at one address the first is the best name; when it is named, any
+		 * will do. */
 		if (f->addr == last)
 			continue;
 		last = f->addr;
@@ -401,8 +405,8 @@ static void add_address(struct match *m, const struct process_object *po, uint64
 	    reason ? NULL : process_price(class, ATTACH_UPROBE));
 }
 
-/* The address is one of the process when text is mapped there, else one of the file (of the main program when no object
- * is named). */
+/* The address is one of the process when text is mapped there, else one of the file (of the main
+ * program when no object is named). */
 static struct err *match_address(struct match *m, const struct process_objects *objects)
 {
 	const struct mapping *at;
@@ -553,7 +557,8 @@ static struct probe_arg in_register(struct probe_set *ps, enum user_reg reg, typ
 	return a;
 }
 
-/* How the psABI passes a value: in so many integer and SSE registers, in the order of its eightbytes, or in memory. */
+/* How the psABI passes a value: in so many integer and SSE registers, in the order of its
+ * eightbytes, or in memory. */
 struct passing {
 	uint32_t nint, nsse;
 	bool memory;
@@ -607,15 +612,15 @@ static struct passing passing(struct type_graph *g, type_id t)
 	return p;
 }
 
-/* Is the type passed in a way that its size and members do not tell? A C++ class with a copy constructor goes by
- * reference. */
+/* Is the type passed in a way that its size and members do not tell? A C++ class with a copy
+ * constructor goes by reference. */
 static bool is_opaque(struct probe_set *ps, const struct probe *p, type_id t)
 {
 	return type_is_sou(ps->types, t) && !strncmp(p->func, "_Z", 2);
 }
 
-/* args[] of a function: a floating-point one is 0, for programs cannot read SSE registers; of a structure passed by value
- * it is the first word. */
+/* args[] of a function: a floating-point one is 0, for programs cannot read SSE registers; of a
+ * structure passed by value it is the first word. */
 static void entry_types(struct probe_set *ps, const struct probe *p, type_id func,
 			struct probe_args *ret)
 {
@@ -673,9 +678,9 @@ static void return_types(struct probe_set *ps, type_id func, struct probe_args *
 	ret->ntyped = 2;
 }
 
-/* Entry: the psABI's integer arguments, in registers and then on the stack, and args[] where debug information has the
- * function's. Return: arg0 is the offset of the return instruction in DTrace, which a kernel return probe does not know;
- * arg1 the value. */
+/* Entry: the psABI's integer arguments, in registers and then on the stack, and args[] where debug
+ * information has the function's. Return: arg0 is the offset of the return instruction in DTrace,
+ * which a kernel return probe does not know; arg1 the value. */
 static struct err *pid_args(struct probe_set *ps, const struct probe *p, struct probe_args *ret)
 {
 	/* foo.isra.0 has other parameters than foo. */

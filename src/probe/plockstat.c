@@ -1,11 +1,13 @@
-/* Provider plockstat: pthread locks of a process, `plockstat123:libc.so.6:pthread_mutex_lock:mutex-acquire`.
+/* Provider plockstat: pthread locks of a process,
+ * `plockstat123:libc.so.6:pthread_mutex_lock:mutex-acquire`.
  *
  *	entry of a lock function    its lock is kept in a variable of the thread
  *	futex(FUTEX_WAIT) within    mutex-block, rw-block: the first wait of that call
  *	return                      mutex-blocked, rw-blocked when it had waited; then -acquire or -error
  *
- * What an entry knows is kept by clauses that run before the program's own; they are enabled in every process named with -p
- * or -c. Solaris's spin probes have no place to be: libc spins without calling anything.
+ * What an entry knows is kept by clauses that run before the program's own; they are enabled in
+ * every process named with -p or -c. Solaris's spin probes have no place to be: libc spins without
+ * calling anything.
  */
 #include <string.h>
 
@@ -31,8 +33,8 @@ static const char before[] =
 	"	self->__pl_waits++;\n"
 	"}\n";
 
-/* Of several programs at one place the kernel says no order: this may run before the probes of the return, which use the
- * rest. */
+/* Of several programs at one place the kernel says no order: this may run before the probes of the
+ * return, which use the rest. */
 static const char after[] =
 	"pid*::pthread_mutex_[lct]*ock:return, pid*::pthread_rwlock_*rdlock:return, "
 	"pid*::pthread_rwlock_*wrlock:return {\n"
@@ -54,8 +56,8 @@ struct row {
 	const char *note;
 };
 
-/* Words of struct pt_regs: uregs[10] is rax, [14] rdi. The second word of a mutex of glibc counts how often its owner has
- * it. */
+/* Words of struct pt_regs: uregs[10] is rax, [14] rdi. The second word of a mutex of glibc counts
+ * how often its owner has it. */
 #define LOCKED "self->__pl_lock != 0 && (int)uregs[10] == 0"
 #define FAILED "self->__pl_lock != 0 && (int)uregs[10] != 0"
 #define WAITED "self->__pl_lock != 0 && self->__pl_waits != 0"
@@ -111,7 +113,8 @@ static bool plockstat_claims(const struct provider *pv, const char *pattern)
 	       !pattern[sizeof(prefix) - 1 + n];
 }
 
-/* The thread is one of this process, and in a lock function of that kind: __pl_writer is 2 in those of mutexes. */
+/* The thread is one of this process, and in a lock function of that kind: __pl_writer is 2 in those
+ * of mutexes. */
 static void add_futex(struct process_match *m, const struct process_object *po,
 		      const struct row *row)
 {

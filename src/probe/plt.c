@@ -1,10 +1,12 @@
-/* plt: calls from one object into another, as the caller makes them: `plt123:CALLER:FUNCTION:entry|return`.
+/* plt: calls from one object into another, as the caller makes them:
+ * `plt123:CALLER:FUNCTION:entry|return`.
  *
  *	plt123:a.out:malloc:entry     the main program calls malloc; what libraries allocate is not counted
  *	plt123:libfoo:*:entry         everything that libfoo calls in others
  *
- * A probe lies in the caller's slot of its procedure linkage table, so probemod is the caller and nothing of the callee needs
- * to be known. What is compiled with -fno-plt calls through the GOT and has no slots.
+ * A probe lies in the caller's slot of its procedure linkage table, so probemod is the caller and
+ * nothing of the callee needs to be known. What is compiled with -fno-plt calls through the GOT and
+ * has no slots.
  */
 #include <elf.h>
 #include <errno.h>
@@ -100,7 +102,8 @@ static void imports_close(struct imports *im)
 	free(im->names.p);
 }
 
-/* endbr64? bnd? jmp *disp(%rip): where in the slot the jmp is, and which word of the GOT it goes by. */
+/* endbr64? bnd? jmp *disp(%rip): where in the slot the jmp is, and which word of the GOT it goes
+ * by. */
 static bool decode_slot(const uint8_t *b, uint32_t n, uint64_t addr, uint32_t *ret_jmp,
 			uint64_t *ret_got)
 {
@@ -146,8 +149,8 @@ static void add(struct match *m, const struct imports *im, const char *func, con
 	m->in.found(m->in.arg, p);
 }
 
-/* Called again and again, or kept by the callee: the kernel's return probe, which replaces the return address, would break
- * the caller. */
+/* Called again and again, or kept by the callee: the kernel's return probe, which replaces the
+ * return address, would break the caller. */
 static const char *return_hazard(const struct process_object *po, const char *func)
 {
 	static const char *const keeps[] = {

@@ -1,8 +1,9 @@
 /* Probes: what exists, what its arguments are, where to attach.
  *
- * In: probe descriptions. Out: probes with argument descriptions and attach plans, the same for every engine.
- * Always true: providers describe and never emit code, load or attach. A probe that is listed can fire, or carries
- * the reason why not in `unavailable`.
+ * In: probe descriptions. Out: probes with argument descriptions and attach plans, the same for
+ * every engine.
+ * Always true: providers describe and never emit code, load or attach. A probe that is listed can
+ * fire, or carries the reason why not in `unavailable`.
  */
 #ifndef DESCRY_PROBE_PROBE_H
 #define DESCRY_PROBE_PROBE_H
@@ -77,7 +78,8 @@ enum user_reg { /* pt_regs order of x86-64 <asm/ptrace.h> */
 		UREG_COUNT
 };
 
-/* "-4@-12(%rbp)" decoded: value = *(size *)(reg(base) + index * scale + disp), or the register, or the constant. */
+/* "-4@-12(%rbp)" decoded: value = *(size *)(reg(base) + index * scale + disp), or the register, or
+ * the constant. */
 struct usdt_operand {
 	int8_t size; /* 1 2 4 8, negative: signed */
 	enum { USDT_CONST, USDT_REG, USDT_MEM } mode;
@@ -91,12 +93,13 @@ struct probe_arg {
 	enum arg_source source;
 	int64_t value;
 	type_id type; /* of args[i]; T_INT64 when not known */
-	/* args[i] only: a translated argument. `xlate`: name of the D type it is translated to ("psinfo_t *"), whose
-	 * translator takes the native value of type `type` (or of native_type); NULL: args[i] is the value itself. */
+	/* args[i] only: a translated argument. `xlate`: name of the D type it is translated to
+	 * ("psinfo_t *"), whose translator takes the native value of type `type` (or of
+	 * native_type); NULL: args[i] is the value itself. */
 	const char *xlate;
-	/* D expression for the native value when it is not simply the source, over arg0..arg9 of the *native*
-	 * context `native[]`, e.g. "((struct request *)arg0)->bio". NULL: none. Parsed and bound by compile/bind; arg0.. in it mean
-	 * the context words ARG_CTX 0..9. */
+	/* D expression for the native value when it is not simply the source, over arg0..arg9 of
+	 * the *native* context `native[]`, e.g. "((struct request *)arg0)->bio". NULL: none. Parsed
+	 * and bound by compile/bind; arg0.. in it mean the context words ARG_CTX 0..9. */
 	const char *expr;
 	struct usdt_operand usdt;
 };
@@ -143,15 +146,15 @@ struct probe {
 	uint32_t freq_hz;       /* profile/tick given in hz: exact rate; 0: use period_ns */
 	struct probe_perf perf; /* cpc: .period_ns is how many of them */
 	int32_t number;         /* system call number */
-	/* The instruction is a 5-byte nop and the function keeps data below the stack pointer there: a kernel that makes
-	 * the nop a call (6.18) would overwrite it. */
+	/* The instruction is a 5-byte nop and the function keeps data below the stack pointer
+	 * there: a kernel that makes the nop a call (6.18) would overwrite it. */
 	bool red_zone;
 	pid_t pid; /* only this process, 0 all; uprobes of pid provider */
-	/* Whose thread the built-ins (pid, tid, execname, curthread, self->) describe: -1 current; n: tracepoint argument n,
-	 * a task_struct * (sched:::on-cpu: next). */
+	/* Whose thread the built-ins (pid, tid, execname, curthread, self->) describe: -1 current;
+	 * n: tracepoint argument n, a task_struct * (sched:::on-cpu: next). */
 	int8_t thread_arg;
-	/* A D condition over arg0..arg9 (context words) that must hold for the probe to fire, e.g. sched:::preempt from
-	 * sched_switch; NULL always. */
+	/* A D condition over arg0..arg9 (context words) that must hold for the probe to fire, e.g.
+	 * sched:::preempt from sched_switch; NULL always. */
 	const char *filter;
 	const void *priv; /* provider's own */
 };
@@ -180,7 +183,8 @@ struct probe_set {
 	VEC(char *) notes;                /* remarks for the user: skipped functions and why */
 	struct tracepoints *tracepoints;  /* private to tracepoint.c; NULL until somebody asks */
 	struct fbt *fbt;                  /* private to fbt.c, likewise */
-	/* Why no program can be put on the kernel's functions by BPF trampolines (NULL: one can); unset, none can. */
+	/* Why no program can be put on the kernel's functions by BPF trampolines (NULL: one can);
+	 * unset, none can. */
 	const char *(*fentry_refusal)(struct type_graph *types);
 	uint32_t nprofile; /* rates named so far: ids of profile.c */
 	uint32_t ncpc;     /* counts named so far: ids of cpc.c */
@@ -190,19 +194,19 @@ struct probe_set {
 struct provider {
 	const char *name; /* "syscall"; "pid" claims pid123 */
 	const char *doc;  /* one line for -l -v and the manual */
-	/* Ids of its probes, both included. A number printed by one run means the same in the next. 0: ids are given in the order
-	 * in which probes are found, from PROBE_ID_DYNAMIC on. */
+	/* Ids of its probes, both included. A number printed by one run means the same in the next.
+	 * 0: ids are given in the order in which probes are found, from PROBE_ID_DYNAMIC on. */
 	uint32_t first_id, last_id;
 	struct provider_stability stability;
 	const struct event *events; /* of events_match(): probes made of tracepoints; NULL none */
 	uint32_t nevents;
-	/* D declarations and clauses that filters and arguments rely on: bound before and behind the program's own
-	 * clauses when one of them uses a probe of this provider. NULL none. */
+	/* D declarations and clauses that filters and arguments rely on: bound before and behind
+	 * the program's own clauses when one of them uses a probe of this provider. NULL none. */
 	const char *before, *after;
 	/* May a provider pattern select probes of this provider? */
 	bool (*claims)(const struct provider *pv, const char *prov_pattern);
-	/* Adds every probe that matches to ps (probe_add) and calls `found` for each. An error only when the world failed;
-	 * no match is no error. */
+	/* Adds every probe that matches to ps (probe_add) and calls `found` for each. An error only
+	 * when the world failed; no match is no error. */
 	struct err *(*match)(const struct provider *pv, struct probe_set *ps,
 			     const struct probe_desc *pd, void (*found)(void *arg, struct probe *p),
 			     void *arg);
@@ -218,8 +222,8 @@ struct err *probe_match(struct probe_set *ps, const struct probe_desc *pd,
 struct err *probe_by_id(struct probe_set *ps, uint32_t id,
 			struct probe **ret); /* *ret NULL: no such id */
 struct err *probe_args(struct probe_set *ps, const struct probe *p, struct probe_args *ret);
-/* The existing probe of that name, or a new one (zeroed but for names and thread_arg -1; *ret_new). Names are copied.
- * id 0: the next free one from PROBE_ID_DYNAMIC. */
+/* The existing probe of that name, or a new one (zeroed but for names and thread_arg -1; *ret_new).
+ * Names are copied. id 0: the next free one from PROBE_ID_DYNAMIC. */
 struct probe *probe_add(struct probe_set *ps, const struct provider *pv, uint32_t id,
 			const char *prov, const char *mod, const char *func, const char *name,
 			bool *ret_new);
@@ -227,9 +231,11 @@ bool probe_desc_matches(const struct probe_desc *pd, const char *prov, const cha
 			const char *func, const char *name);
 /* For a description that matches nothing: the nearest name or the reason, malloc()ed, NULL none. */
 char *probe_explain(struct probe_set *ps, const struct probe_desc *pd);
-/* Why probes that other systems have cannot be had here, and what tells the same; NULL: nothing is known of such. */
+/* Why probes that other systems have cannot be had here, and what tells the same; NULL: nothing is
+ * known of such. */
 const char *probe_missing(const struct probe_desc *pd);
-/* A system call that other systems have and Linux does not: as nobody makes it, its probe is one that never fires. */
+/* A system call that other systems have and Linux does not: as nobody makes it, its probe is one
+ * that never fires. */
 bool probe_never_fires(const struct probe_desc *pd);
 const char *attach_kind_name(enum attach_kind k);
 

@@ -15,8 +15,8 @@ enum { SYS_rt_sigtimedwait_ = 128 };
 #define NEXT "((struct task_struct *)arg2)"
 #define REGS "((struct pt_regs *)arg0)"
 
-/* sys_enter(struct pt_regs *regs, long number), sys_exit(struct pt_regs *regs, long result); execve is 59, execveat 322.
- * A 32-bit call (TS_COMPAT) has other numbers. */
+/* sys_enter(struct pt_regs *regs, long number), sys_exit(struct pt_regs *regs, long result); execve
+ * is 59, execveat 322. A 32-bit call (TS_COMPAT) has other numbers. */
 #define NATIVE "(curthread->thread_info.status & 2) == 0"
 #define ENTERS_EXEC "(arg1 == 59 || arg1 == 322) && " NATIVE
 #define FAILED_EXEC "arg1 < 0 && (" REGS "->orig_ax == 59 || " REGS "->orig_ax == 322) && " NATIVE

@@ -83,8 +83,9 @@ static struct err *add_mapped(struct collect *c)
 	return NULL;
 }
 
-/* Runs `interp --list program` and gives what it prints, malloc()ed; NULL when it cannot. It maps the program's
- * libraries by the rules that will apply (RUNPATH, LD_LIBRARY_PATH, ld.so.cache, preloads) and runs none of them. */
+/* Runs `interp --list program` and gives what it prints, malloc()ed; NULL when it cannot. It maps
+ * the program's libraries by the rules that will apply (RUNPATH, LD_LIBRARY_PATH, ld.so.cache,
+ * preloads) and runs none of them. */
 static char *list_libraries(const char *interp, const char *program)
 {
 	char *argv[] = { (char *)interp, "--list", (char *)program, NULL };
@@ -129,7 +130,8 @@ static char *list_libraries(const char *interp, const char *program)
 	return out.v;
 }
 
-/* \tlibc.so.6 => /lib/x86_64-linux-gnu/libc.so.6 (0x00007f...) | \t/lib64/ld-linux-x86-64.so.2 (0x...) */
+/* \tlibc.so.6 => /lib/x86_64-linux-gnu/libc.so.6 (0x00007f...) | \t/lib64/ld-linux-x86-64.so.2
+ * (0x...) */
 static void add_listed(struct collect *c, char *text)
 {
 	for (char *line = text, *next; line && *line; line = next) {
@@ -268,7 +270,8 @@ bool process_object_matches(const struct process_object *po, const char *pattern
 
 /* --- libraries that are loaded later --- */
 
-/* The file as it is opened from here: through the process's root when that is another. malloc()ed, NULL: there is none. */
+/* The file as it is opened from here: through the process's root when that is another. malloc()ed,
+ * NULL: there is none. */
 static char *path_in(pid_t pid, const char *path)
 {
 	char *there = xasprintf("/proc/%d/root%s", (int)pid, path);
@@ -321,7 +324,8 @@ static bool take_file(struct library_search *s, const char *path)
 	return !s->all;
 }
 
-/* The file of that name in a directory, else one that the pattern is the stem of: libz is libz.so.1. */
+/* The file of that name in a directory, else one that the pattern is the stem of: libz is
+ * libz.so.1. */
 static bool search_dir(struct library_search *s, const char *dir, size_t len)
 {
 	cleanup_free char *exact = xasprintf("%.*s/%s", (int)len, dir, s->pattern), *there = NULL;
@@ -400,7 +404,8 @@ static void search(struct library_search *s, const struct process_objects *objec
 	(void)search_list(s, usual);
 }
 
-/* Where a program's own plugins lie: LD_LIBRARY_PATH, the program's directory, the one it runs in. */
+/* Where a program's own plugins lie: LD_LIBRARY_PATH, the program's directory, the one it runs
+ * in. */
 static void search_near(struct library_search *s, const struct process_objects *objects)
 {
 	cleanup_free char *link = xasprintf("/proc/%d/cwd", (int)s->pid);

@@ -1,7 +1,8 @@
-/* The object files of a process that is to be traced: for the pid and usdt providers. Private to src/probe/.
+/* The object files of a process that is to be traced: for the pid and usdt providers. Private to
+ * src/probe/.
  *
- * In: a pid. Out: every executable object it maps; for a command that has only just been started, also the libraries
- * its dynamic linker is going to load.
+ * In: a pid. Out: every executable object it maps; for a command that has only just been started,
+ * also the libraries its dynamic linker is going to load.
  * Always true: objects belong to the probe set's symbols, paths and lists to its arena.
  */
 #ifndef DESCRY_PROBE_PROCESS_H
@@ -27,24 +28,26 @@ struct process_objects {
 
 struct err *process_objects(struct probe_set *ps, pid_t pid, const struct process_objects **ret);
 
-/* Does a module pattern mean this object? "a.out" is the main program; "libc" and "libc.so" mean libc.so.6; a link beside the file, or
- * the one by which the process was started, means it; an absolute path, which may be a pattern too, is looked up as the process
- * would do it. */
+/* Does a module pattern mean this object? "a.out" is the main program; "libc" and "libc.so" mean
+ * libc.so.6; a link beside the file, or the one by which the process was started, means it; an
+ * absolute path, which may be a pattern too, is looked up as the process would do it. */
 bool process_object_matches(const struct process_object *po, const char *pattern);
 
-/* Libraries that the process has not loaded, by path or by the name they would be found by: LD_LIBRARY_PATH, the
- * directories of the objects it has, the usual ones. The first that a name means; each file that a pattern matches. A uprobe on the file
- * fires as soon as it is mapped. */
+/* Libraries that the process has not loaded, by path or by the name they would be found by:
+ * LD_LIBRARY_PATH, the directories of the objects it has, the usual ones. The first that a name
+ * means; each file that a pattern matches. A uprobe on the file fires as soon as it is mapped. */
 void process_libraries(struct probe_set *ps, pid_t pid, const struct process_objects *objects,
 		       const char *pattern,
 		       void (*found)(void *arg, const struct process_object *po), void *arg);
 
-/* All libraries in LD_LIBRARY_PATH, beside the program and in the directory it runs in, loaded or not. */
+/* All libraries in LD_LIBRARY_PATH, beside the program and in the directory it runs in, loaded or
+ * not. */
 void process_libraries_near(struct probe_set *ps, pid_t pid, const struct process_objects *objects,
 			    void (*found)(void *arg, const struct process_object *po), void *arg);
 
-/* As probe_add with the next dynamic id, but several places may bear one name (static functions of the same name, a
- * USDT probe expanded twice in a function): each is a probe of its own. Sets object, offset and pid. */
+/* As probe_add with the next dynamic id, but several places may bear one name (static functions of
+ * the same name, a USDT probe expanded twice in a function): each is a probe of its own. Sets
+ * object, offset and pid. */
 struct probe *process_add_probe(struct probe_set *ps, const struct provider *pv, pid_t pid,
 				const struct process_object *po, const char *prov, const char *func,
 				const char *name, enum attach_kind kind, uint64_t offset,
@@ -61,8 +64,8 @@ struct process_match {
 	pid_t pid;
 	char prov[32]; /* the provider's name there: "pid123" */
 };
-/* Calls one() for the process whose number stands behind the provider's three letters, which need not be a target; for the
- * targets that a pattern means otherwise. The first error ends it. */
+/* Calls one() for the process whose number stands behind the provider's three letters, which need
+ * not be a target; for the targets that a pattern means otherwise. The first error ends it. */
 struct err *process_match_each(struct process_match *m,
 			       struct err *(*one)(struct process_match *m));
 

@@ -1,5 +1,5 @@
-/* Provider profile: profile-RATE on every CPU, tick-RATE on one. Any rate exists as soon as it is named; the rates below
- * are listed.
+/* Provider profile: profile-RATE on every CPU, tick-RATE on one. Any rate exists as soon as it is
+ * named; the rates below are listed.
  *
  *	rate = number [ "hz" | "ns" | "us" | "ms" | "s" | "m" | "h" | "d" or a longer spelling ]      no unit: hz
  */

@@ -36,7 +36,8 @@ static const char *tick_filter(struct probe_set *ps, const char **ret_why)
 	return NULL;
 }
 
-/* sched_switch(bool preempt, prev, next[, unsigned int prev_state]) runs as prev. prev_state 0: still runnable. */
+/* sched_switch(bool preempt, prev, next[, unsigned int prev_state]) runs as prev. prev_state 0:
+ * still runnable. */
 static const struct event events[] = {
 	{ .name = "on-cpu", .kind = ATTACH_TP_BTF, .tracepoint = "sched_switch", .by_next = true },
 	{ .name = "off-cpu",

@@ -1,5 +1,5 @@
-/* Providers sdt and rawtp: every tracepoint of the kernel, with its own typed parameters. One mechanism under the two names
- * that scripts use.
+/* Providers sdt and rawtp: every tracepoint of the kernel, with its own typed parameters. One
+ * mechanism under the two names that scripts use.
  */
 #include <string.h>
 
@@ -7,7 +7,8 @@
 #include "probe/provider.h"
 #include "probe/tracepoint.h"
 
-/* BEGIN, on-cpu or tick-1s cannot be tracepoints: they need not read the kernel's BTF to be looked up. */
+/* BEGIN, on-cpu or tick-1s cannot be tracepoints: they need not read the kernel's BTF to be looked
+ * up. */
 static bool may_be_tracepoint(const char *pattern)
 {
 	return !strchr(pattern, '-') && strcmp(pattern, "BEGIN") && strcmp(pattern, "END") &&

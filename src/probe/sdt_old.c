@@ -1,4 +1,5 @@
-/* Provider sdt, by the names other systems' kernels have: interrupts and timers, from tracepoints. */
+/* Provider sdt, by the names other systems' kernels have: interrupts and timers, from
+ * tracepoints. */
 #include "probe/event.h"
 #include "probe/provider.h"
 
@@ -7,7 +8,8 @@
 #define TIMER { { .type = "struct timer_list *", .word = 0 } }
 // clang-format on
 
-/* irq_handler_entry(irq, action), irq_handler_exit(irq, action, ret); timer_expire_entry(timer, base clock) */
+/* irq_handler_entry(irq, action), irq_handler_exit(irq, action, ret); timer_expire_entry(timer,
+ * base clock) */
 static const struct event events[] = {
 	{ .name = "interrupt-start",
 	  .kind = ATTACH_RAW_TP,

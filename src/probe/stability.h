@@ -1,4 +1,5 @@
-/* How stable names and what they stand for are, in the words of DTrace's guide: as dtrace -l -v and dtrace -v print it. */
+/* How stable names and what they stand for are, in the words of DTrace's guide: as dtrace -l -v and
+ * dtrace -v print it. */
 #ifndef DESCRY_PROBE_STABILITY_H
 #define DESCRY_PROBE_STABILITY_H
 

@@ -1,4 +1,5 @@
-/* Provider syscall: entry and return of every system call, all through the raw tracepoints sys_enter and sys_exit. */
+/* Provider syscall: entry and return of every system call, all through the raw tracepoints
+ * sys_enter and sys_exit. */
 #include <string.h>
 
 #include "base/glob.h"

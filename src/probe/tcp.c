@@ -13,13 +13,14 @@
 #define IS_TCP SOCK "->sk_protocol == " TCP
 
 // clang-format off
-/* What a translator needs of a socket in one word: its address with the state in the upper four bits, which are ones in
- * any address of the kernel. dlib/tcp.d takes it apart. */
+/* What a translator needs of a socket in one word: its address with the state in the upper four
+ * bits, which are ones in any address of the kernel. dlib/tcp.d takes it apart. */
 #define WITH_STATE(state) "(((uint64_t)arg0 & 0x0fffffffffffffff) | ((uint64_t)(" state ") << 60))"
 #define TCP_SOCKET(state) { .type = "uint64_t", .xlate = "tcpsinfo_t *", .expr = WITH_STATE(state) }
 
-/* inet_sock_set_state(sk, oldstate, newstate): fires before sk has the new state. There is no packet: what can be said of
- * the one received comes from the socket, which the translators know by its type, struct inet_sock. */
+/* inet_sock_set_state(sk, oldstate, newstate): fires before sk has the new state. There is no
+ * packet: what can be said of the one received comes from the socket, which the translators know by
+ * its type, struct inet_sock. */
 #define NO_POINTER { .type = "void *", .expr = "0" }
 #define FROM_SOCKET(state) \
 	{ .type = "struct sk_buff *", .xlate = "pktinfo_t *", .expr = "(struct sk_buff *)0" }, SOCKET(SOCK), \
@@ -42,7 +43,8 @@
 	"runs in an interrupt, in whatever thread it meets; the packet is not known: args[2] and args[4] have its " \
 	"addresses and ports only"
 
-/* Flags of a segment: 2 SYN, 4 RST, 0x10 ACK. Who refuses a SYN answers with RST and ACK and a sequence number of 0. */
+/* Flags of a segment: 2 SYN, 4 RST, 0x10 ACK. Who refuses a SYN answers with RST and ACK and a
+ * sequence number of 0. */
 static const struct event events[] = {
 	{ .name = "state-change",
 	  .kind = ATTACH_RAW_TP,

@@ -1,10 +1,12 @@
-/* usdt: probes a program carries itself (<sys/sdt.h>, or DOF of another DTrace), `PROVIDERpid:OBJECT:FUNCTION:NAME`, by kernel uprobes.
+/* usdt: probes a program carries itself (<sys/sdt.h>, or DOF of another DTrace),
+ * `PROVIDERpid:OBJECT:FUNCTION:NAME`, by kernel uprobes.
  *
  *	python123:::function-entry    of process 123; "__" in a name is written "-", either is understood
  *	python*:::                    of the processes named with -p and -c
  *	:python3.11::                 of those, too: no provider is any of theirs
  *
- * A probe with a semaphore costs nothing while nobody watches: the kernel counts the semaphore up when it attaches.
+ * A probe with a semaphore costs nothing while nobody watches: the kernel counts the semaphore up
+ * when it attaches.
  */
 #include <errno.h>
 #include <limits.h>
@@ -89,7 +91,8 @@ static const char *arguments_note(struct probe_set *ps, const struct process_obj
 		      : note;
 }
 
-/* Wherever in its file the program asks whether the probe is enabled; functions that ask need not be those that have it. */
+/* Wherever in its file the program asks whether the probe is enabled; functions that ask need not
+ * be those that have it. */
 static void add_asks(struct probe_set *ps, struct probe *p, struct object *o,
 		     const struct object_usdt *u)
 {
@@ -180,7 +183,8 @@ static void match_later(void *arg, const struct process_object *later)
 	m->any |= before;
 }
 
-/* The probes of one process whose provider matches prov_pattern, which includes the pid's digits. */
+/* The probes of one process whose provider matches prov_pattern, which includes the pid's
+ * digits. */
 static struct err *match_process(struct match *m, pid_t pid)
 {
 	const struct process_objects *objects;
@@ -209,7 +213,8 @@ static bool is_target(const struct probe_set *ps, pid_t pid)
 	return false;
 }
 
-/* The digits of "foo2345" may be of pid 2345, 345, 45 or 5: provider names may end in digits too. */
+/* The digits of "foo2345" may be of pid 2345, 345, 45 or 5: provider names may end in digits
+ * too. */
 static struct err *match_named(struct match *m)
 {
 	size_t digits = trailing_digits(m->pd->prov), len = strlen(m->pd->prov);
@@ -271,7 +276,8 @@ static type_id type_of_size(int size)
 	}
 }
 
-/* The next of the types DOF names, when it is known and as wide as the operand; else by the operand's size. */
+/* The next of the types DOF names, when it is known and as wide as the operand; else by the
+ * operand's size. */
 static type_id next_type(struct probe_set *ps, const char **types, const struct probe_arg *a)
 {
 	type_id by_size = type_of_size(a->usdt.size), t;

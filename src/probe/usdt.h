@@ -4,8 +4,9 @@
 
 #include "probe/probe.h"
 
-/* Decodes one operand of n bytes. addr is the probe's link-time address in o, for operands relative to the instruction
- * pointer and for symbols (o NULL: these are refused). False: *ret_reason says why it cannot be read. */
+/* Decodes one operand of n bytes. addr is the probe's link-time address in o, for operands relative
+ * to the instruction pointer and for symbols (o NULL: these are refused). False: *ret_reason says
+ * why it cannot be read. */
 bool usdt_parse_operand(const char *text, size_t n, struct object *o, uint64_t addr,
 			struct usdt_operand *ret, const char **ret_reason);
 /* The next operand of an argument text; false at its end. Moves *text behind it. */

@@ -118,7 +118,8 @@ static bool is_symbol_char(char ch)
 	return isalnum((unsigned char)ch) || ch == '_' || ch == '.' || ch == '$' || ch == '@';
 }
 
-/* A sum of numbers and symbols. *ret_symbols: how many symbols were in it; *ret is then an address. */
+/* A sum of numbers and symbols. *ret_symbols: how many symbols were in it; *ret is then an
+ * address. */
 static bool parse_sum(struct cursor *c, uint64_t *ret, uint32_t *ret_symbols)
 {
 	uint64_t sum = 0;

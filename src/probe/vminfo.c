@@ -1,4 +1,5 @@
-/* Provider vminfo: the counters of virtual memory, one probe for each count. arg0 is how much is counted. */
+/* Provider vminfo: the counters of virtual memory, one probe for each count. arg0 is how much is
+ * counted. */
 #include <linux/perf_event.h>
 
 #include "probe/event.h"

@@ -1,8 +1,8 @@
 /* printa() and the aggregations at the end of a run. */
 #include "render/render.h"
 
-/* agghist draws the values of a scalar aggregation as bars; aggpack puts each distribution on a line;
- * aggtable has the last key across. */
+/* agghist draws the values of a scalar aggregation as bars; aggpack puts each distribution on a
+ * line; aggtable has the last key across. */
 enum layout { LAYOUT_PLAIN, LAYOUT_HIST, LAYOUT_PACK, LAYOUT_TABLE };
 
 static enum layout layout_of(const struct sink *s, const struct agg *a)

@@ -1,5 +1,5 @@
-/* -x aggtable: the last key of an aggregation goes across. A scalar makes one table; of a distribution each group of equal
- * other keys makes one, a line for each bucket.
+/* -x aggtable: the last key of an aggregation goes across. A scalar makes one table; of a
+ * distribution each group of equal other keys makes one, a line for each bucket.
  *
  *	                     read            write
  *	 bash                  12                3

@@ -156,7 +156,8 @@ double flame_max_change(const struct stacktree *t)
 	return max;
 }
 
-/* White where nothing changed, then red for more and blue for less; the eye tells these two apart whatever its kind. */
+/* White where nothing changed, then red for more and blue for less; the eye tells these two apart
+ * whatever its kind. */
 static uint32_t change_color(double change, double max, bool negate)
 {
 	double pale = 112 + 98 * (1 - fabs(change) / max); /* black text is legible on all of it */

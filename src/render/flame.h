@@ -1,8 +1,9 @@
 /* Flame graphs of a stack tree, as SVG and as HTML.
  *
  * In: a finished tree. Out: one document that needs nothing else: no network, no other file.
- * Always true: a name reaches the document only through flame_shown(), whatever bytes it has; the width of a frame is its
- * part of the root's total, and frames too narrow to be seen are left out and counted, never silently.
+ * Always true: a name reaches the document only through flame_shown(), whatever bytes it has; the
+ * width of a frame is its part of the root's total, and frames too narrow to be seen are left out
+ * and counted, never silently.
  */
 #ifndef DESCRY_RENDER_FLAME_H
 #define DESCRY_RENDER_FLAME_H
@@ -53,8 +54,8 @@ uint32_t flame_color(const struct stacktree *t, uint32_t node, const struct flam
 
 enum { FLAME_NAME_MAX = 4096 }; /* bytes of a name that pictures hold */
 
-/* Any bytes as text that can be shown: valid UTF-8 without control characters; other bytes as \xNN. At most
- * FLAME_NAME_MAX bytes of it, then "..". */
+/* Any bytes as text that can be shown: valid UTF-8 without control characters; other bytes as \xNN.
+ * At most FLAME_NAME_MAX bytes of it, then "..". */
 void flame_shown(struct out *o, const char *text, size_t len);
 /* Text with & < > " escaped, for XML and HTML. */
 void flame_xml(struct out *o, const char *s, size_t n);

@@ -3,7 +3,8 @@
 
 #include "render/json.h"
 
-/* What of a node is written: its own line, or the lines below it. They need not stand together: "a" < "a-b" < "a;c". */
+/* What of a node is written: its own line, or the lines below it. They need not stand together: "a"
+ * < "a-b" < "a;c". */
 struct part {
 	uint32_t node;
 	bool below;
@@ -112,7 +113,8 @@ void folded_write(const struct stacktree *t, struct out *o)
 
 /* --- JSON --- */
 
-/* Frames above one another in a part: the whole nests to about twice as many levels, and readers that stop at 100 take it. */
+/* Frames above one another in a part: the whole nests to about twice as many levels, and readers
+ * that stop at 100 take it. */
 enum { PART_DEPTH = 40 };
 
 struct json_parts {
@@ -148,7 +150,8 @@ static void put_node(struct json_parts *j, uint32_t i)
 	}
 }
 
-/* Behind put_node(): where the children are. How many levels it leaves open: 1 for a list of them, else 0. */
+/* Behind put_node(): where the children are. How many levels it leaves open: 1 for a list of them,
+ * else 0. */
 static uint32_t put_children(struct json_parts *j, uint32_t i, bool apart)
 {
 	bool some = j->t->nodes.v[i].first != STACKTREE_NONE;
@@ -166,7 +169,8 @@ static uint32_t put_children(struct json_parts *j, uint32_t i, bool apart)
 	return 0;
 }
 
-/* As stacktree_next(), but only below `root`, and no further up than that: a stack of n frames has n / PART_DEPTH parts. */
+/* As stacktree_next(), but only below `root`, and no further up than that: a stack of n frames has
+ * n / PART_DEPTH parts. */
 static uint32_t next_below(const struct stacktree *t, uint32_t root, uint32_t i, bool skip)
 {
 	if (!skip && t->nodes.v[i].first != STACKTREE_NONE)

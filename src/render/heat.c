@@ -59,8 +59,8 @@ uint8_t *heat_levels(const struct matrix_view *v, enum heat_scale scale)
 	return levels;
 }
 
-/* From few to many: each darker than the one before, so that the depth is seen without seeing the hue. The hues are Okabe
- * and Ito's, which colour-blind people can tell apart. */
+/* From few to many: each darker than the one before, so that the depth is seen without seeing the
+ * hue. The hues are Okabe and Ito's, which colour-blind people can tell apart. */
 enum { STOPS = 4 };
 static const uint32_t one_series[STOPS] = { 0xfdeeb8, 0xf9a84a, 0xd5441f, 0x6a0f1c };
 static const uint32_t ramps[HEAT_HUES + 1][STOPS] = {
@@ -260,7 +260,8 @@ static uint64_t row_width(const struct matrix_view *v)
 	return width ? width : 1;
 }
 
-/* Every how many-th of rows that are `width` wide has a label: so that the labels are 1, 2 or 5 apart, when that can be. */
+/* Every how many-th of rows that are `width` wide has a label: so that the labels are 1, 2 or 5
+ * apart, when that can be. */
 static uint32_t label_every(uint64_t width, double row_height, double label_height)
 {
 	uint32_t least = heat_every(row_height, label_height);

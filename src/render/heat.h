@@ -1,9 +1,10 @@
 /* Heat maps of a time x value matrix: SVG, HTML, the terminal, JSON, text.
  *
  * In: a view of a matrix. Out: one document that needs nothing else: no network, no other file.
- * Always true: a name reaches a document only as text that can be shown (flame_shown()), escaped for where it stands; each cell has the
- * count that the view has, and its colour is that of the series with the largest part in it, the deeper the more is in
- * it. heat.js computes colours, labels and ranks of its own in the same way: a test compares the two.
+ * Always true: a name reaches a document only as text that can be shown (flame_shown()), escaped
+ * for where it stands; each cell has the count that the view has, and its colour is that of the
+ * series with the largest part in it, the deeper the more is in it. heat.js computes colours,
+ * labels and ranks of its own in the same way: a test compares the two.
  */
 #ifndef DESCRY_RENDER_HEAT_H
 #define DESCRY_RENDER_HEAT_H
@@ -54,10 +55,12 @@ uint32_t heat_color(uint32_t series, uint32_t nseries, uint32_t level);
 void heat_value(struct out *o, int64_t v, const char *unit);
 /* "1ms to 1.5ms", "below 0", "1s and more" */
 void heat_range(struct out *o, const struct matrix_row *r, const char *unit);
-/* Times after 1973 are taken for those of the wall: "12:34:56"; others count from the first column: "12.5s". */
+/* Times after 1973 are taken for those of the wall: "12:34:56"; others count from the first column:
+ * "12.5s". */
 bool heat_is_wall(const struct matrix_view *v);
 void heat_time(struct out *o, const struct matrix_view *v, uint32_t column);
-/* Of every how many-th column or row (those with a number that divides by it) there is room for a label. */
+/* Of every how many-th column or row (those with a number that divides by it) there is room for a
+ * label. */
 uint32_t heat_every(double cell, double label);
 /* How much a number deserves to be written beside an axis: powers of ten and of 1024 most. */
 int heat_roundness(int64_t value);

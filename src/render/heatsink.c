@@ -138,7 +138,8 @@ static struct heatin_party party(const struct heatsink *k, const struct agg *agg
 	return keys_party(&k->key, name, strlen(name));
 }
 
-/* Of a map of offsets or percents all of lquantize()'s rows are shown: what is empty is an answer, too. */
+/* Of a map of offsets or percents all of lquantize()'s rows are shown: what is empty is an answer,
+ * too. */
 static void take_axis(struct heatsink *k, const struct agg *agg, const struct heatin_party *p)
 {
 	int64_t min, max;

@@ -1,5 +1,5 @@
-/* A heat map for a terminal: a character for each cell, in 256 colours or as one of " .:-=+*#%@". Neighbours become one cell
- * where there is not enough room. */
+/* A heat map for a terminal: a character for each cell, in 256 colours or as one of " .:-=+*#%@".
+ * Neighbours become one cell where there is not enough room. */
 #include "render/flame.h"
 #include "render/heat.h"
 
@@ -141,7 +141,8 @@ static void draw(const struct matrix_view *v, const struct heat_options *opt, st
 	out_fini(&text);
 }
 
-/* Rows that get wider are merged so that many of the new ones begin at a round number; equal ones from the first on. */
+/* Rows that get wider are merged so that many of the new ones begin at a round number; equal ones
+ * from the first on. */
 static uint32_t lowest_group(const struct matrix_view *v, uint32_t rows)
 {
 	const struct matrix_row *r = v->rows.v;

@@ -1,4 +1,5 @@
-/* Distributions as pictures: quantize, lquantize, llquantize in DTrace's layout, agghist and aggpack rows.
+/* Distributions as pictures: quantize, lquantize, llquantize in DTrace's layout, agghist and
+ * aggpack rows.
  *
  *	           value  ------------- Distribution ------------- count
  *	            1024 |                                         0
@@ -34,7 +35,8 @@ void hist_header(struct out *o, int width)
 		   "------------- Distribution -------------", "count");
 }
 
-/* Positive values grow to the right of the line, negative ones to the left; with both each side has half the room. */
+/* Positive values grow to the right of the line, negative ones to the left; with both each side has
+ * half the room. */
 void hist_bar(struct out *o, const struct hist_scale *sc, int64_t value, int64_t normal)
 {
 	uint32_t room = sc->positives && sc->negatives ? BAR / 2 : BAR;

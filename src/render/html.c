@@ -1,5 +1,6 @@
-/* A flame graph as an HTML page that draws on a canvas: for trees too large for the elements of an SVG. The page holds the
- * whole tree, in preorder as arrays; what is too narrow is left out when it is drawn, so zooming brings it back.
+/* A flame graph as an HTML page that draws on a canvas: for trees too large for the elements of an
+ * SVG. The page holds the whole tree, in preorder as arrays; what is too narrow is left out when it
+ * is drawn, so zooming brings it back.
  */
 #include "render/flame.h"
 

@@ -1,7 +1,8 @@
-/* The JSON sink: one object a line for each action, aggregation row, fault, drop, and for the report.
+/* The JSON sink: one object a line for each action, aggregation row, fault, drop, and for the
+ * report.
  *
- * Always true: every line is a complete JSON value in valid UTF-8. Bytes of the traced program that are not UTF-8 become
- * the text \xNN (a backslash in the string, so \\xNN in the JSON).
+ * Always true: every line is a complete JSON value in valid UTF-8. Bytes of the traced program that
+ * are not UTF-8 become the text \xNN (a backslash in the string, so \\xNN in the JSON).
  */
 #include "render/json.h"
 

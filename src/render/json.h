@@ -8,8 +8,8 @@
 void json_string(struct out *o, const char *s, size_t n);
 /* A character as \u0041, in two halves above U+FFFF. */
 void json_character(struct out *o, uint32_t c);
-/* A field by its kind and type: number, string, true/false; pointers as "0x.."; stacks as arrays of frames
- * {"address":"0x..","module":"..","function":"..","offset":n}; memory as hex digits. */
+/* A field by its kind and type: number, string, true/false; pointers as "0x.."; stacks as arrays of
+ * frames {"address":"0x..","module":"..","function":"..","offset":n}; memory as hex digits. */
 void json_field(struct sink *s, struct out *o, const struct field *f, uint32_t traits,
 		const uint8_t *data);
 /* print(): what value_json() makes of it. */

@@ -92,7 +92,8 @@ struct frames_writer {
 	bool more;
 };
 
-/* A frame is {"address", "module", "function", "offset"}; a stack that is not complete ends with {"end": why}. */
+/* A frame is {"address", "module", "function", "offset"}; a stack that is not complete ends with
+ * {"end": why}. */
 static void frame(void *arg, const struct frame *f)
 {
 	struct frames_writer *w = arg;

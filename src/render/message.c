@@ -57,9 +57,9 @@ static uint32_t instruction_of(const struct image *img, uint32_t probe, loc_t lo
 	return 0;
 }
 
-/* error on enabled probe ID 3 (ID 177: syscall:vmlinux:read:entry): invalid address (0x10) in action #1 at BPF pc 0
- * [x.d:3:9]
- * Under the name dtrace: error in dt_clause_2 for probe ID 177 (syscall:vmlinux:read:entry): invalid address (0x10) at BPF pc 169 */
+/* error on enabled probe ID 3 (ID 177: syscall:vmlinux:read:entry): invalid address (0x10) in
+ * action #1 at BPF pc 0 [x.d:3:9] Under the name dtrace: error in dt_clause_2 for probe ID 177
+ * (syscall:vmlinux:read:entry): invalid address (0x10) at BPF pc 169 */
 void fault_message(struct sink *s, struct out *o, const struct image *img,
 		   const struct wire_fault *f)
 {

@@ -26,8 +26,8 @@ static void fail(struct out *o)
 		o->error = errno ? errno : EIO;
 }
 
-/* Past stdio where there is a descriptor: a signal (the command's end) may interrupt a write to a full pipe, after which
- * stdio no longer knows what was written. */
+/* Past stdio where there is a descriptor: a signal (the command's end) may interrupt a write to a
+ * full pipe, after which stdio no longer knows what was written. */
 static void put(struct out *o, const char *p, size_t n)
 {
 	int fd = fileno(o->file);
@@ -64,7 +64,8 @@ static bool is_pipe(FILE *f)
 	return fileno(f) >= 0 && !fstat(fileno(f), &st) && S_ISFIFO(st.st_mode);
 }
 
-/* The traced command may write to the same pipe: whole lines, in pieces that the kernel keeps together (PIPE_BUF). */
+/* The traced command may write to the same pipe: whole lines, in pieces that the kernel keeps
+ * together (PIPE_BUF). */
 static void drain(struct out *o)
 {
 	size_t at = 0;

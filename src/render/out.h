@@ -1,6 +1,8 @@
-/* Text being built: a growing buffer that is written to a file when it is large or when it is asked to.
+/* Text being built: a growing buffer that is written to a file when it is large or when it is asked
+ * to.
  *
- * In: bytes, numbers. Out: the same on `file`, in order; with file NULL the text stays in the buffer.
+ * In: bytes, numbers. Out: the same on `file`, in order; with file NULL the text stays in the
+ * buffer.
  * Always true: a failed write is kept in `error` (errno value) until out_flush() reports it.
  */
 #ifndef DESCRY_RENDER_OUT_H
@@ -67,7 +69,8 @@ void out_literal(struct out *o, const char *s, size_t n);
 /* C escapes: \n \t \" \\ ... and \ooo for what is not printable ASCII, as %S and %C print. */
 void out_escaped(struct out *o, const char *s, size_t n);
 
-/* Number to text at the end of buf (20 bytes suffice for decimal, 16 for hex); the first byte of it. */
+/* Number to text at the end of buf (20 bytes suffice for decimal, 16 for hex); the first byte of
+ * it. */
 char *dec_text(char *end, uint64_t v);
 char *hex_text(char *end, uint64_t v, bool upper);
 

@@ -1,4 +1,5 @@
-/* pcap(): packets, into a file of libpcap's format when freopen() named one, else as one line and a dump. */
+/* pcap(): packets, into a file of libpcap's format when freopen() named one, else as one line and a
+ * dump. */
 #include "render/render.h"
 
 #include <sys/stat.h>

@@ -1,5 +1,5 @@
-/* A stack tree as pprof's profile.proto, gzipped: one sample type, a sample for each node with a count of its own, one
- * location and one function for each frame.
+/* A stack tree as pprof's profile.proto, gzipped: one sample type, a sample for each node with a
+ * count of its own, one location and one function for each frame.
  *
  *	tag = field << 3 | wire type (0: varint, 2: length and bytes)
  */
@@ -98,7 +98,8 @@ static uint32_t string_of(struct pprof *p, const char *text, size_t len)
 	return intern_strn(&p->strings, p->text.v, p->text.n);
 }
 
-/* Location and function of a frame; their ids are its index in the tree, as index 0 is the root's. */
+/* Location and function of a frame; their ids are its index in the tree, as index 0 is the
+ * root's. */
 static void put_frame(struct pprof *p, const struct stacktree_frame *f, uint32_t id)
 {
 	uint32_t skip = f->module ? f->module + 1 : 0, file = 0, function;

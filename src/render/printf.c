@@ -1,4 +1,5 @@
-/* Formats applied to the fields of a record or the keys and values of an aggregation (D-LANGUAGE 1.8). */
+/* Formats applied to the fields of a record or the keys and values of an aggregation (D-LANGUAGE
+ * 1.8). */
 #include "render/render.h"
 
 #include <arpa/inet.h>
@@ -256,7 +257,8 @@ static long double float_value(const struct field *f, const uint8_t *data, uint3
 	}
 }
 
-/* Numbers of 1 to 8 bytes; an explicit h or hh narrows, l and ll never widen an unsigned value's sign. */
+/* Numbers of 1 to 8 bytes; an explicit h or hh narrows, l and ll never widen an unsigned value's
+ * sign. */
 static void print_number(struct cursor *c, const struct spec *sp, const struct field *f,
 			 uint32_t traits)
 {

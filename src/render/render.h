@@ -1,6 +1,7 @@
 /* What the renderers share: pieces of text made from fields, stacks, histograms and formats.
  *
- * In: a sink (options, symbols, image) and fields with the bytes they lie in. Out: text appended to a struct out.
+ * In: a sink (options, symbols, image) and fields with the bytes they lie in. Out: text appended to
+ * a struct out.
  * Always true: options are looked at on every call, because setopt() changes them while running.
  */
 #ifndef DESCRY_RENDER_RENDER_H
@@ -43,22 +44,24 @@ enum { STACK_MAX = 512 };
 /* Frames of a stack field, machinery of the tracer left out; user stacks end at the first 0. */
 uint32_t stack_frames(struct sink *s, const struct field *f, const uint8_t *data, uint64_t *ret,
 		      uint32_t max, uint32_t *ret_pid);
-/* Calls fn for each frame of a stack, innermost first, with the functions inlined into each in front of it when they are
- * asked for (-x srcline); at last, when the walk did not come to the root, for a FRAME_END. */
+/* Calls fn for each frame of a stack, innermost first, with the functions inlined into each in
+ * front of it when they are asked for (-x srcline); at last, when the walk did not come to the
+ * root, for a FRAME_END. */
 void stack_each(struct sink *s, const struct field *f, const uint8_t *data,
 		void (*fn)(void *arg, const struct frame *f), void *arg);
-/* The same in parts, for a caller that keeps what came of a frame. called: pc is a return address; true: so is the next one. last: the
- * outermost pc of a user stack. */
+/* The same in parts, for a caller that keeps what came of a frame. called: pc is a return address;
+ * true: so is the next one. last: the outermost pc of a user stack. */
 bool stack_is_user(const struct field *f);
 bool stack_frame(struct sink *s, bool user, uint32_t pid, uint64_t pc, bool called,
 		 void (*fn)(void *arg, const struct frame *f), void *arg);
 void stack_finish(struct sink *s, const struct field *f, const uint8_t *data, uint32_t pid,
 		  uint64_t last, void (*fn)(void *arg, const struct frame *f), void *arg);
-/* "\n", then each line of the stack on its own; width: as of printf's %s. indent < 0: the stackindent option. */
+/* "\n", then each line of the stack on its own; width: as of printf's %s. indent < 0: the
+ * stackindent option. */
 void stack_print(struct sink *s, struct out *o, const struct field *f, const uint8_t *data,
 		 int indent, int width);
-/* A user stack that was walked here, as stack_print() has them, its pcs in front of the names when they are asked for. end: 1 + enum
- * wire_unwind_end. */
+/* A user stack that was walked here, as stack_print() has them, its pcs in front of the names when
+ * they are asked for. end: 1 + enum wire_unwind_end. */
 void stack_print_walk(struct sink *s, struct out *o, uint32_t pid, const uint64_t *pcs, uint32_t n,
 		      uint32_t end, bool addresses);
 /* Address as text, pid 0: kernel. with_offset false: as usym() prints; module_only: as mod(). */
@@ -83,7 +86,8 @@ void print_action(struct sink *s, struct out *o, const struct record_view *r,
 		  const struct action *a);
 
 /* --- histogram.c --- */
-/* The buckets DTrace shows of a row: [*ret_first, *ret_last], indices into the buckets (words + 1). */
+/* The buckets DTrace shows of a row: [*ret_first, *ret_last], indices into the buckets (words +
+ * 1). */
 void hist_range(const struct agg *agg, const int64_t *buckets, uint32_t *ret_first,
 		uint32_t *ret_last);
 /* The label's bounds: [*ret_min, *ret_max]; INT64_MIN and INT64_MAX where open. */
@@ -143,7 +147,8 @@ static inline const char *profile_file(enum frame_kind kind)
 {
 	return kind == FRAME_KERNEL ? "[kernel.kallsyms]" : kind == FRAME_JIT ? "[jit]" : NULL;
 }
-/* pprof's profile.proto, gzipped. Names as MODULE`FUNCTION become a mapping and a function; marks such as _[k] go. */
+/* pprof's profile.proto, gzipped. Names as MODULE`FUNCTION become a mapping and a function; marks
+ * such as _[k] go. */
 void render_pprof(struct out *o, const struct stacktree *t, const struct profile_about *a);
 /* A JSON file of speedscope's schema, one profile of kind "sampled". */
 void render_speedscope(struct out *o, const struct stacktree *t, const struct profile_about *a);

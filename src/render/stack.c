@@ -82,8 +82,8 @@ static bool is_machinery(const char *function)
 	return false;
 }
 
-/* How many leading frames are machinery. Programs may have no symbol, so frames without a name count with the
- * machinery below them. */
+/* How many leading frames are machinery. Programs may have no symbol, so frames without a name
+ * count with the machinery below them. */
 static uint32_t machinery(struct sink *s, const uint64_t *pcs, uint32_t n)
 {
 	uint32_t trim = 0;
@@ -138,7 +138,8 @@ static uint32_t stack_end(struct sink *s, const struct field *f, const uint8_t *
 	return st.id >= 0 && s->stack_end ? s->stack_end(s->stack_arg, st.id) : st.end;
 }
 
-/* Why the walk gave up behind `pc`; false for a stack that is complete, or as deep as was asked for. */
+/* Why the walk gave up behind `pc`; false for a stack that is complete, or as deep as was asked
+ * for. */
 static bool end_text(struct sink *s, uint32_t end, uint32_t pid, uint64_t pc, char *buf, uint32_t n)
 {
 	const char *path;
@@ -163,7 +164,8 @@ static bool end_text(struct sink *s, uint32_t end, uint32_t pid, uint64_t pc, ch
 	return false;
 }
 
-/* The signal trampoline: what it returns to was interrupted, not called. C libraries' and Go's, which differs by version. */
+/* The signal trampoline: what it returns to was interrupted, not called. C libraries' and Go's,
+ * which differs by version. */
 static bool is_signal_frame(const struct place *p)
 {
 	static const char *const names[] = { "__restore_rt", "__restore", "runtime.sigreturn",
@@ -185,9 +187,10 @@ static bool is_context_start(const struct place *p)
 	return p->function && !p->offset && !strcmp(p->function, "__start_context");
 }
 
-/* Where a return address leads. A call may be the last instruction of a function: the place is the call's. A handler has not been
- * called: it returns to the first byte of the trampoline, at a multiple of 16 or, in musl, behind a byte that is no function's; so do
- * coroutines to where makecontext() sends them. */
+/* Where a return address leads. A call may be the last instruction of a function: the place is the
+ * call's. A handler has not been called: it returns to the first byte of the trampoline, at a
+ * multiple of 16 or, in musl, behind a byte that is no function's; so do coroutines to where
+ * makecontext() sends them. */
 static bool return_place(struct sink *s, uint32_t pid, uint64_t pc, struct place *ret)
 {
 	struct place at;

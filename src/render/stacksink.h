@@ -1,8 +1,10 @@
 /* A sink that gathers aggregations keyed by stacks into one stack tree (descry profile).
  *
- * In: the aggregations of a run, at its end: keys of which a string is the command, numbers are the process and the thread, and
- * the rest are a user and a kernel stack, in any order; the value is a count.
- * Out: a tree (not finished): command; why an incomplete stack ends; user frames; kernel frames. And what the run cost and lost.
+ * In: the aggregations of a run, at its end: keys of which a string is the command, numbers are the
+ * process and the thread, and the rest are a user and a kernel stack, in any order; the value is a
+ * count.
+ * Out: a tree (not finished): command; why an incomplete stack ends; user frames; kernel frames.
+ * And what the run cost and lost.
  */
 #ifndef DESCRY_RENDER_STACKSINK_H
 #define DESCRY_RENDER_STACKSINK_H
@@ -34,9 +36,9 @@ struct stacksink_result {
 struct sink *stacksink_new(const struct stacksink_options *o, struct stacktree *t,
 			   struct stacksink_result *ret);
 
-/* tree.c: a finished tree as indented text, heaviest first: total and own count of each frame, in percent. Frames under
- * min_percent are left out and counted. Frames that are one of several below their caller begin with a dash; others stay in
- * its column. */
+/* tree.c: a finished tree as indented text, heaviest first: total and own count of each frame, in
+ * percent. Frames under min_percent are left out and counted. Frames that are one of several below
+ * their caller begin with a dash; others stay in its column. */
 void tree_write(const struct stacktree *t, double min_percent, struct out *o);
 
 #endif

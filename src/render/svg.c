@@ -61,7 +61,8 @@ static void find_depth(struct svg *s, uint32_t node, uint64_t start)
 	s->depth = depth > s->depth ? depth : s->depth;
 }
 
-/* v in tenths or hundredths, rounded as printf("%.1f") and ("%.2f") do, which is asked only where it could matter. */
+/* v in tenths or hundredths, rounded as printf("%.1f") and ("%.2f") do, which is asked only where
+ * it could matter. */
 static int64_t fixed(double v, int decimals)
 {
 	double scaled = v * (decimals == 1 ? 10 : 100), down = floor(scaled);

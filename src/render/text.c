@@ -68,7 +68,8 @@ static bool is_kind(const char *name, const char *kind)
 	return n >= k && !strcmp(name + n - k, kind) && (n == k || name[n - k - 1] == '-');
 }
 
-/* The first record of a firing indents, the last one unindents; those between belong to the inside. */
+/* The first record of a firing indents, the last one unindents; those between belong to the
+ * inside. */
 static enum flow flow_of(const struct text_sink *t, const struct record_view *r)
 {
 	if (is_kind(r->probe->name, "entry")) {

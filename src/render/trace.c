@@ -115,7 +115,8 @@ void key_print(struct sink *s, struct out *o, const struct field *f, const uint8
 	case FIELD_INT:
 		width = f->size == 8 ? 16 : f->size == 4 ? 8 : f->size == 2 ? 5 : 3;
 		out_char(o, ' ');
-		/* DTrace takes keys of 8 and 4 bytes as signed, shorter ones as unsigned, whatever their type. */
+		/* DTrace takes keys of 8 and 4 bytes as signed, shorter ones as unsigned, whatever
+		 * their type. */
 		is_signed = sink_dtrace(s) ? f->size >= 4 : (traits & TRAIT_SIGNED) || !s->types;
 		if (is_signed)
 			return out_signed(o, field_int(f, key, true), width);

@@ -1,4 +1,5 @@
-/* Everything the type graph answers about a type, for fuzz targets; and a value of it, made of the input's bytes, is printed. */
+/* Everything the type graph answers about a type, for fuzz targets; and a value of it, made of the
+ * input's bytes, is printed. */
 #ifndef DESCRY_TEST_FUZZ_ASK_TYPE_H
 #define DESCRY_TEST_FUZZ_ASK_TYPE_H
 

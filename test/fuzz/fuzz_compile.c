@@ -1,6 +1,7 @@
-/* The whole compiler on any D text: parse, bind, IR, eBPF. No kernel types, so that a corpus means the same everywhere.
- * Checks: no crash, no leak; errors are diagnostics; an image's programs are sound eBPF (isa/ebpf.h) and its
- * segments' fields lie within their records.
+/* The whole compiler on any D text: parse, bind, IR, eBPF. No kernel types, so that a corpus means
+ * the same everywhere.
+ * Checks: no crash, no leak; errors are diagnostics; an image's programs are sound eBPF
+ * (isa/ebpf.h) and its segments' fields lie within their records.
  */
 #include <assert.h>
 #include <unistd.h>

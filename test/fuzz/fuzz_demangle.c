@@ -1,4 +1,5 @@
-/* Mangled names out of hostile symbol tables: demangling ends soon, and what comes out can be shown. */
+/* Mangled names out of hostile symbol tables: demangling ends soon, and what comes out can be
+ * shown. */
 #include <assert.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
-/* Go's table of functions: any bytes as the section of an ELF file. What is read lies in the text, in order; what is made of it is a
- * valid unwind image.
+/* Go's table of functions: any bytes as the section of an ELF file. What is read lies in the text,
+ * in order; what is made of it is a valid unwind image.
  *
- * Layout: one byte of flags, the section. Flag 1: with a relocation for the text's start; 2: position independent; 4: linked by
- * the system's linker. */
+ * Layout: one byte of flags, the section. Flag 1: with a relocation for the text's start; 2:
+ * position independent; 4: linked by the system's linker. */
 #include <stdlib.h>
 
 #include "go_make.h"

@@ -1,14 +1,15 @@
-/* Plays a hostile traced process against its tracer: the bytes say what the process writes into the memory that both share, and
- * what the tracer does in between. The engine is the real one (src/load/inproc), without a process: area_create() lays the
- * memory out, and the writes go through another mapping of the same file, as a process's do. Then the tracer's readers run over it:
- * rings, aggregations, stacks, counters, bells, the list of processes, the consumer with the text and the JSON sink, and the
- * programs that the tracer itself runs (BEGIN, END, tick).
+/* Plays a hostile traced process against its tracer: the bytes say what the process writes into the
+ * memory that both share, and what the tracer does in between. The engine is the real one
+ * (src/load/inproc), without a process: area_create() lays the memory out, and the writes go
+ * through another mapping of the same file, as a process's do. Then the tracer's readers run over
+ * it: rings, aggregations, stacks, counters, bells, the list of processes, the consumer with the
+ * text and the JSON sink, and the programs that the tracer itself runs (BEGIN, END, tick).
  *
  *	input: number of the D program, flags (WITH_*), then steps: u8 kind of step, its arguments
  *	or: UNDO, then the undo log of a process that made it up, for `descry heal`
  *
- * Checks beside the sanitizers: memory of the tracer's whose address the process knows is neither changed nor read for it; no ring
- * gives more records than it has room for in a pass.
+ * Checks beside the sanitizers: memory of the tracer's whose address the process knows is neither
+ * changed nor read for it; no ring gives more records than it has room for in a pass.
  */
 #define _GNU_SOURCE
 #include <assert.h>
@@ -150,7 +151,8 @@ struct world {
 	pthread_t racer;
 };
 
-/* Memory of the tracer's that the process knows the address of, and must never change or see: numbers that are not in any input. */
+/* Memory of the tracer's that the process knows the address of, and must never change or see:
+ * numbers that are not in any input. */
 static uint64_t witness[WITNESS / 8] __attribute__((aligned(4096))), secret;
 
 static ssize_t discard(void *arg, const char *text, size_t n)
@@ -275,7 +277,8 @@ static void world_fini(struct world *w)
 
 /* --- writing as the process does --- */
 
-/* All of the shared file: descriptors and code lie in others, and the tracer's own slot is private memory there. */
+/* All of the shared file: descriptors and code lie in others, and the tracer's own slot is private
+ * memory there. */
 static bool may_write(const struct world *w, uint64_t off, uint64_t n)
 {
 	return off <= w->e->shared_size && n <= w->e->shared_size - off;

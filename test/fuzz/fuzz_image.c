@@ -1,5 +1,6 @@
-/* Bytes -> one program of an image with a map of each type -> linker -> interpreting engine. References to maps are made
- * from the LD_IMM64s, calls of routines from calls between functions. */
+/* Bytes -> one program of an image with a map of each type -> linker -> interpreting engine.
+ * References to maps are made from the LD_IMM64s, calls of routines from calls between
+ * functions. */
 #include "base/mem.h"
 #include "isa/ebpf.h"
 #include "load/interp/interp_engine.h"
@@ -39,7 +40,8 @@ static void on_row(void *arg, const void *key, const uint64_t *values, uint32_t 
 	*sum += k + values[0] + values[1];
 }
 
-/* Relocations, as the compiler would have made them. False: an instruction that must not run here. */
+/* Relocations, as the compiler would have made them. False: an instruction that must not run
+ * here. */
 static bool prepare(struct bpf_insn *insns, uint32_t n, struct image_prog *p)
 {
 #define X(name, nargs, doc) #name,

@@ -1,4 +1,5 @@
-/* Bytes -> instructions -> ebpf_check -> printer and interpreter. The first byte seeds the context. */
+/* Bytes -> instructions -> ebpf_check -> printer and interpreter. The first byte seeds the
+ * context. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,6 @@
-/* First byte even: choices for a random valid program, which interpreter and compiler must agree on. Odd: the bytes are
- * instructions; what the compiler accepts of them runs, and must leave everything but its own memory alone. */
+/* First byte even: choices for a random valid program, which interpreter and compiler must agree
+ * on. Odd: the bytes are instructions; what the compiler accepts of them runs, and must leave
+ * everything but its own memory alone. */
 #include "unit/jit_diff.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,5 +1,6 @@
-/* Text of /proc: the first byte says of which file. 0: kallsyms; otherwise maps, whose lines are then taken as what a process
- * maps one after the other: its list stays in order, no two overlap, and what gave way is remembered within bounds. */
+/* Text of /proc: the first byte says of which file. 0: kallsyms; otherwise maps, whose lines are
+ * then taken as what a process maps one after the other: its list stays in order, no two overlap,
+ * and what gave way is remembered within bounds. */
 #include <assert.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* The D parser on any bytes. The first byte chooses how the source is read, the rest is its text.
- * Checks: every node has a place within the source and a bounded height; a copy prints as its original does.
+ * Checks: every node has a place within the source and a bounded height; a copy prints as its
+ * original does.
  */
 #define _GNU_SOURCE
 #include <assert.h>

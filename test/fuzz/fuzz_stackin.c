@@ -1,4 +1,5 @@
-/* The readers of stacks: whatever the bytes, in one piece and in many, as each format. No file that the input names is opened. */
+/* The readers of stacks: whatever the bytes, in one piece and in many, as each format. No file that
+ * the input names is opened. */
 #include <stdint.h>
 #include <stdlib.h>
 

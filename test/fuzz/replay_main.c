@@ -1,4 +1,5 @@
-/* Replays a fuzz corpus as an ordinary test: every file given, or every file of a folder given, once. */
+/* Replays a fuzz corpus as an ordinary test: every file given, or every file of a folder given,
+ * once. */
 #include <dirent.h>
 #include <stdint.h>
 #include <stdio.h>

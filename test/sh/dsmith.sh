@@ -1,7 +1,7 @@
-# Random D programs that know what they print (test/fuzz/dsmith), both engines; twenty seconds of a fixed set of seeds.
+# Random D programs that know what they print (test/fuzz/dsmith.py), both engines; twenty seconds of a fixed set of seeds.
 PYTHONDONTWRITEBYTECODE=1
 export PYTHONDONTWRITEBYTECODE
-dsmith="python3 test/fuzz/dsmith --descry $DESCRY"
+dsmith="python3 test/fuzz/dsmith.py --descry $DESCRY"
 $dsmith --seed 1 --count 150 --engines interp --seconds 8 || exit 1
 why=$("$DESCRY" -x engine=kernel -q -n 'BEGIN { exit(0); }' 2>&1) || {
 	echo "the interpreter only: the kernel does not run programs here: $(printf '%s' "$why" | tail -n 1)" >&2

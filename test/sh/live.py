@@ -1,5 +1,5 @@
-"""What the live tests share: running descry on the machine's kernel, and taking its answers apart. A test is test/sh/live_X.sh,
-a few lines of sh around Python that imports this; its checks go on after a failure, and the exit code tells."""
+"""What the live tests share: running descry on the machine's kernel, and taking its answers apart. A test is test/sh/X.py, which
+imports this; its checks go on after a failure, and the exit code says whether all were good."""
 import atexit
 import json
 import os

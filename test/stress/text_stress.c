@@ -3,10 +3,11 @@
  *	text_stress --table FILE...          what share of functions and returns can be patched, per file
  *	text_stress [-e] [-s] [-m SEED] [-v] -- CMD ARG...  runs CMD with all of them patched; exit code of CMD
  *
- * Runs CMD and all its descendants under ptrace; whenever one of them has executed a program and reached the program's
- * own entry (all libraries mapped, nothing initialised but the dynamic linker) each module is patched: a stub for every
- * site, whose thunk checks struct wire_stub and counts. The thunks spoil what a stub kind allows: flags, and the red zone.
- * Standard output is the program's; a line of totals goes to standard error with -v. -e: entries only. -m: an offset of
+ * Runs CMD and all its descendants under ptrace; whenever one of them has executed a program and
+ * reached the program's own entry (all libraries mapped, nothing initialised but the dynamic
+ * linker) each module is patched: a stub for every site, whose thunk checks struct wire_stub and
+ * counts. The thunks spoil what a stub kind allows: flags, and the red zone. Standard output is the
+ * program's; a line of totals goes to standard error with -v. -e: entries only. -m: an offset of
  * each function too, chosen by SEED. -s: system calls too, before and after.
  */
 #include <elf.h>
@@ -544,7 +545,8 @@ static void patch_process(pid_t pid)
 	int mem, status;
 	long text;
 
-	/* also when it is there already: the kernel has yet to write execve's result into the registers */
+	/* also when it is there already: the kernel has yet to write execve's result into the
+	 * registers */
 	text = ptrace(PTRACE_PEEKTEXT, pid, entry, 0);
 	ptrace(PTRACE_POKETEXT, pid, entry, (text & ~0xffL) | 0xcc);
 	ptrace(PTRACE_CONT, pid, 0, 0);

@@ -1,8 +1,10 @@
-/* Probes as an illumos-like dtrace -G leaves them in a program: DOF in .SUNW_dof, the call of a probe made a nop.
+/* Probes as an illumos-like dtrace -G leaves them in a program: DOF in .SUNW_dof, the call of a
+ * probe made a nop.
  *
  *	provider shop { probe sale(int n, char *what); probe closed(); };
  *
- * sale stands in two places, one of them in a static function; its DOF has (char *what, int n) as the probe's arguments.
+ * sale stands in two places, one of them in a static function; its DOF has (char *what, int n) as
+ * the probe's arguments.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,10 +1,11 @@
-/* A program that asks whether its probes are enabled, as a dtrace -G leaves it: DOF with places of questions, whose calls were made
- * an instruction that answers no.
+/* A program that asks whether its probes are enabled, as a dtrace -G leaves it: DOF with places of
+ * questions, whose calls were made an instruction that answers no.
  *
  *	provider desk { probe hello(int n); probe bye(int n); probe idle(); };
  *
- * hello is asked about by the value of the question; bye through a pointer, as since Oracle's DTrace 2; idle in a function of its own,
- * which returns the question's value. Prints how often each was said to be enabled.
+ * hello is asked about by the value of the question; bye through a pointer, as since Oracle's
+ * DTrace 2; idle in a function of its own, which returns the question's value. Prints how often
+ * each was said to be enabled.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -101,7 +102,8 @@ __asm__(".section .SUNW_dof, \"aw\"\n"
 	"dof_end:\n"
 	".text\n");
 
-/* ROUNDS [TIMES]: so many rounds; and again for each line of standard input, until it has been TIMES */
+/* ROUNDS [TIMES]: so many rounds; and again for each line of standard input, until it has been
+ * TIMES */
 int main(int argc, char **argv)
 {
 	int rounds = argc > 1 ? atoi(argv[1]) : 3, times = argc > 2 ? atoi(argv[2]) : 1;

@@ -1,5 +1,5 @@
-/* Processes and threads that begin, end, signal and execute, for provider proc: `events MODE [N]`; each mode prints what must come
- * out whether traced or not. */
+/* Processes and threads that begin, end, signal and execute, for provider proc: `events MODE [N]`;
+ * each mode prints what must come out whether traced or not. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>

@@ -1,4 +1,5 @@
-/* Programs that execute programs: `execs MODE [N]`, each ends as `execs end` and prints what must come out.
+/* Programs that execute programs: `execs MODE [N]`, each ends as `execs end` and prints what must
+ * come out.
  *	chain N   executes itself N times
  *	thread N  likewise, from a thread that is not the first, beside others that run
  *	race N    likewise, from eight threads at once

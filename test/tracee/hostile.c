@@ -1,10 +1,12 @@
-/* A traced process that attacks its tracer (test/sh/inproc_hostile.sh): `hostile ATTACK`. It prints "ready", and "attached" when
- * it finds the tracer's memory in itself. Then it reads a line, "WITNESS VICTIM": an address of the tracer's (hexadecimal), and
- * a process of another user. It attacks until its standard input ends, says "rounds N" when N is 10, 100, 1000... and at last
- * what it came to, as "word number". "execs" waits for a line before it is attached: its FILE is executed then, in its place.
+/* A traced process that attacks its tracer (test/sh/inproc_hostile.py): `hostile ATTACK`. It prints
+ * "ready", and "attached" when it finds the tracer's memory in itself. Then it reads a line,
+ * "WITNESS VICTIM": an address of the tracer's (hexadecimal), and a process of another user. It
+ * attacks until its standard input ends, says "rounds N" when N is 10, 100, 1000... and at last
+ * what it came to, as "word number". "execs" waits for a line before it is attached: its FILE is
+ * executed then, in its place.
  *
- * Its first thread fires the probe when asked to; another one attacks, and never fires. What it breaks in its own process does
- * not end it: a fault goes back into the loop.
+ * Its first thread fires the probe when asked to; another one attacks, and never fires. What it
+ * breaks in its own process does not end it: a fault goes back into the loop.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -182,8 +184,8 @@ static void rewrite_code(int fd)
 		code_written += pwrite(fd, page, sizeof(page), at) == sizeof(page);
 }
 
-/* Descriptors of the tracer's files, which are open here for a moment while it attaches. This process shares the table of
- * descriptors with the traced one, and is not stopped with it. */
+/* Descriptors of the tracer's files, which are open here for a moment while it attaches. This
+ * process shares the table of descriptors with the traced one, and is not stopped with it. */
 static int grabber(void *arg)
 {
 	int have[16], nhave = 0;
@@ -385,7 +387,8 @@ static void attack_records(void)
 	}
 }
 
-/* The words that code in the tracer's island goes by, in its shared memory: the first is that of the bell (bell.c). */
+/* The words that code in the tracer's island goes by, in its shared memory: the first is that of
+ * the bell (bell.c). */
 static uint64_t find_bell(void)
 {
 	struct mapping m;
@@ -401,8 +404,8 @@ static uint64_t find_bell(void)
 	return 0;
 }
 
-/* A process of another user, by whatever number the tracer may believe: as a child, as a thread that executes a program or wants
- * a task_struct, as one of the processes that are traced. */
+/* A process of another user, by whatever number the tracer may believe: as a child, as a thread
+ * that executes a program or wants a task_struct, as one of the processes that are traced. */
 static void attack_stranger(void)
 {
 	const struct wire_process *list = (const struct wire_process *)area->processes;
@@ -437,7 +440,8 @@ static void attack_stranger(void)
 	}
 }
 
-/* Records as the tracer's own clauses write them: of any segment and probe, in all rings of the slot. */
+/* Records as the tracer's own clauses write them: of any segment and probe, in all rings of the
+ * slot. */
 static void attack_claim(void)
 {
 	enum { SIZE = 128, RECORD = WIRE_RING_HEAD + SIZE };
@@ -468,7 +472,8 @@ static void attack_claim(void)
 	}
 }
 
-/* D's struct of three numbers: it begins with this one, then an address, then what D has read there, or is to write. */
+/* D's struct of three numbers: it begins with this one, then an address, then what D has read
+ * there, or is to write. */
 static const uint64_t MARK = 0x4d41524b00007ea1;
 static uint64_t variables;
 
@@ -480,7 +485,8 @@ static void find_variables(void)
 			variables = at;
 }
 
-/* What a D program of the tracer's reads at an address that it believes: the tracer's file, its slot, its probe stack. */
+/* What a D program of the tracer's reads at an address that it believes: the tracer's file, its
+ * slot, its probe stack. */
 static void attack_peek(void)
 {
 	const uint64_t private = area->base + WIRE_PRIVATE;
@@ -506,8 +512,8 @@ static void attack_peek(void)
 		seen[nseen++] = v;
 }
 
-/* Memory as a tracer leaves it, without one: for `descry heal`. Its log has as many records of one place as there is room for, no
- * two of which say the same, and names of a stranger. */
+/* Memory as a tracer leaves it, without one: for `descry heal`. Its log has as many records of one
+ * place as there is room for, no two of which say the same, and names of a stranger. */
 enum { FORGED = 150000, FORGED_BEFORE = 5 };
 
 static int forge_file(const char *name, uint64_t addr, uint64_t size)
@@ -594,7 +600,8 @@ static void execute_owned(void)
 	exit(1);
 }
 
-/* A child keeps the shared memory; this process executes FILE, which has capabilities of its own. */
+/* A child keeps the shared memory; this process executes FILE, which has capabilities of its
+ * own. */
 static void change_caps(void)
 {
 	pid_t parent = getpid();
@@ -665,7 +672,8 @@ static void steer_parent(uint64_t slot, uint64_t addr)
 				*(volatile uint64_t *)(slot + off) = addr;
 }
 
-/* A process with privileges has a child that gives them up, and has its slots in its memory: how many words of it are written? */
+/* A process with privileges has a child that gives them up, and has its slots in its memory: how
+ * many words of it are written? */
 static void be_steered(void)
 {
 	enum { SIZE = 1 << 20 };
@@ -688,7 +696,8 @@ static void be_steered(void)
 	printf("spoiled %lu\nend 0\n", spoiled);
 }
 
-/* Fires, waits for a line, changes, and says so. After another line it fires again, and at the end of its input it is done. */
+/* Fires, waits for a line, changes, and says so. After another line it fires again, and at the end
+ * of its input it is done. */
 static void change(void (*fn)(void), bool fires)
 {
 	work(1);

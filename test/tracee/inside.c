@@ -1,5 +1,6 @@
-/* A program for the in-process engine to trace: `inside MODE [N]`. Functions that cannot be inlined or cloned, with known
- * numbers of calls; each mode prints what must come out whether traced or not. */
+/* A program for the in-process engine to trace: `inside MODE [N]`. Functions that cannot be inlined
+ * or cloned, with known numbers of calls; each mode prints what must come out whether traced or
+ * not. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>

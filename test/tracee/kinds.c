@@ -1,5 +1,6 @@
-/* Programs of odd kinds, one for each word; `kinds WORD ROUNDS [MORE]` prints "WORD CHECKSUM" at its end. Rounds of some ms,
- * so that a tracer can come in the middle. What is traced are work() and text(). */
+/* Programs of odd kinds, one for each word; `kinds WORD ROUNDS [MORE]` prints "WORD CHECKSUM" at
+ * its end. Rounds of some ms, so that a tracer can come in the middle. What is traced are work()
+ * and text(). */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -144,7 +145,8 @@ static uint64_t run_coroutines(int rounds, char **more)
 
 /* --- limits and filters --- */
 
-/* MORE: the number of a system call, and with a third word the protection (mmap's third argument) that is refused. */
+/* MORE: the number of a system call, and with a third word the protection (mmap's third argument)
+ * that is refused. */
 static uint64_t run_filter(int rounds, char **more)
 {
 	uint32_t nr = (uint32_t)atoi(more[0]), prot = more[1] ? (uint32_t)atoi(more[1]) : 0;
@@ -330,8 +332,8 @@ static uint64_t calls_of(uint64_t (*fn)(uint64_t), int n)
 	return sum;
 }
 
-/* MORE: as for reload. A child goes on with the library where it was; its parent has dropped it meanwhile, and loaded it
- * again elsewhere. Every other child has called it before. */
+/* MORE: as for reload. A child goes on with the library where it was; its parent has dropped it
+ * meanwhile, and loaded it again elsewhere. Every other child has called it before. */
 static uint64_t run_heirs(int rounds, char **more)
 {
 	uint64_t sum = 1;

@@ -1,4 +1,5 @@
-/* A program that counts what it does, so that a tracer's answer can be compared: `live MODE [N]`. Each mode prints its counts. */
+/* A program that counts what it does, so that a tracer's answer can be compared: `live MODE [N]`.
+ * Each mode prints its counts. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
-/* Runs a program where ptrace(2), process_vm_readv(2), process_vm_writev(2) and pidfd_getfd(2) are refused, as some containers
- * refuse them: `noptrace COMMAND...`. */
+/* Runs a program where ptrace(2), process_vm_readv(2), process_vm_writev(2) and pidfd_getfd(2) are
+ * refused, as some containers refuse them: `noptrace COMMAND...`. */
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>

@@ -1,5 +1,5 @@
-/* A leaf function that keeps its argument below the stack pointer while it passes a 5-byte nop; exits 1 when it
- * comes back changed. */
+/* A leaf function that keeps its argument below the stack pointer while it passes a 5-byte nop;
+ * exits 1 when it comes back changed. */
 #include <stdint.h>
 #include <stdio.h>
 

@@ -57,7 +57,8 @@ static uint64_t work_on(uint64_t x, long n)
 
 /* --- filters --- */
 
-/* What is permitted; calls made by the C library for threads and children, where WHEN needs them. */
+/* What is permitted; calls made by the C library for threads and children, where WHEN needs
+ * them. */
 static const uint16_t few[] = { SYS_write, SYS_exit_group, SYS_exit, SYS_futex };
 static const uint16_t more[] = {
 	SYS_clone,           SYS_clone3,    SYS_wait4,        SYS_rt_sigprocmask,

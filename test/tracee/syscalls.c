@@ -1,5 +1,5 @@
-/* System calls for the in-process engine to trace: `syscalls MODE [N]`; each mode prints what must come out whether traced
- * or not. */
+/* System calls for the in-process engine to trace: `syscalls MODE [N]`; each mode prints what must
+ * come out whether traced or not. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <execinfo.h>
@@ -19,7 +19,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* In a function of our own: the number is known, and what stands around the instruction is the compiler's. */
+/* In a function of our own: the number is known, and what stands around the instruction is the
+ * compiler's. */
 __attribute__((noipa)) static long own_getppid(void)
 {
 	long r;
@@ -103,7 +104,8 @@ static void on_alarm(int sig, siginfo_t *info, void *uc)
 		_exit(9);
 }
 
-/* nanosleep through syscall(2): its number is known only as it runs, and the handler makes such calls too. */
+/* nanosleep through syscall(2): its number is known only as it runs, and the handler makes such
+ * calls too. */
 static int do_signals(uint64_t n)
 {
 	struct sigaction sa = { .sa_sigaction = on_alarm, .sa_flags = SA_SIGINFO };

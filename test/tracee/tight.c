@@ -1,5 +1,5 @@
-/* Functions whose places can be patched, and some whose cannot: tight_N ends in a ret that is a branch's target, with the next
- * function right behind it. usage: tight ROUNDS [PAUSE-ms] */
+/* Functions whose places can be patched, and some whose cannot: tight_N ends in a ret that is a
+ * branch's target, with the next function right behind it. usage: tight ROUNDS [PAUSE-ms] */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>

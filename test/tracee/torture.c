@@ -1,7 +1,8 @@
-/* A program that notices when it is harmed: threads that compute, wait, take signals, load libraries, fork and unwind,
- * each checking itself. `torture [SECONDS]` works until SIGTERM or so long, then prints what it counted and
- * "checksum HEX errors N interrupted N"; exit code 0 when there were no errors. The functions work_0 ... work_7 begin with
- * endbr64; push %rbp; mov %rsp,%rbp; lea -32(%rsp),%rsp; displacing the last three is safe. */
+/* A program that notices when it is harmed: threads that compute, wait, take signals, load
+ * libraries, fork and unwind, each checking itself. `torture [SECONDS]` works until SIGTERM or so
+ * long, then prints what it counted and "checksum HEX errors N interrupted N"; exit code 0 when
+ * there were no errors. The functions work_0 ... work_7 begin with endbr64; push %rbp; mov
+ * %rsp,%rbp; lea -32(%rsp),%rsp; displacing the last three is safe. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -419,7 +420,8 @@ int main(int argc, char **argv)
 	sigaddset(&set, SIGUSR1);
 	sigdelset(&set, SIGTERM);
 	pthread_create(&s, NULL, signals, fds);
-	/* the process's timer signals go to the threads that take them: two that compute, and the one that reads */
+	/* the process's timer signals go to the threads that take them: two that compute, and the
+	 * one that reads */
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
 	sigemptyset(&set);
 	sigaddset(&set, SIGTERM);

@@ -1,4 +1,5 @@
-/* USDT probes of every operand form the compiler likes to make. `usdt N` fires each N times, N by default 1. */
+/* USDT probes of every operand form the compiler likes to make. `usdt N` fires each N times, N by
+ * default 1. */
 #include <stdio.h>
 #include <stdlib.h>
 

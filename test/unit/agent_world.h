@@ -1,4 +1,5 @@
-/* A process as the in-process engine lays it out, with the agent's blob in it, for tests and bench/agent. */
+/* A process as the in-process engine lays it out, with the agent's blob in it, for tests and
+ * bench/agent. */
 #ifndef DESCRY_TEST_AGENT_WORLD_H
 #define DESCRY_TEST_AGENT_WORLD_H
 

@@ -21,7 +21,8 @@ struct bind_run {
 	struct bound *bound;
 };
 
-/* The result is in r->bound, errors in r->diags. `name` is the source's; btf: NULL the kernel's, "" none. */
+/* The result is in r->bound, errors in r->diags. `name` is the source's; btf: NULL the kernel's, ""
+ * none. */
 void bind_run_init(struct bind_run *r, const char *name, const char *text, const char *btf);
 /* The same in two steps, to change something between them. */
 void bind_run_open(struct bind_run *r, const char *btf);

@@ -1,4 +1,5 @@
-/* ELF images made by tests: a 64-bit shared object with text, symbols, a build-id and USDT notes. */
+/* ELF images made by tests: a 64-bit shared object with text, symbols, a build-id and USDT
+ * notes. */
 #ifndef DESCRY_TEST_ELF_MAKE_H
 #define DESCRY_TEST_ELF_MAKE_H
 
@@ -14,7 +15,8 @@ struct elf_symbol {
 	uint8_t info;
 };
 
-/* Layout of the image: headers at 0, text at file 0x200 / address 0x1200, data at 0x400 / 0x3400, the rest behind. */
+/* Layout of the image: headers at 0, text at file 0x200 / address 0x1200, data at 0x400 / 0x3400,
+ * the rest behind. */
 enum {
 	ELF_TEXT_OFF = 0x200,
 	ELF_TEXT_SIZE = 0x100,

@@ -37,7 +37,8 @@ static inline void go_put_number(struct go_making *m, uint64_t v, size_t n)
 	go_put(m, &v, n);
 }
 
-/* Functions of the text one after the other. `text`: what the head says is its start. malloc()ed, at most 16 KB. */
+/* Functions of the text one after the other. `text`: what the head says is its start. malloc()ed,
+ * at most 16 KB. */
 static inline struct go_making go_make_table(uint32_t magic, uint64_t text,
 					     const struct go_make_function *f, uint32_t n)
 {
@@ -101,11 +102,13 @@ static inline struct go_making go_make_table(uint32_t magic, uint64_t text,
 	return m;
 }
 
-/* Who has linked it: Go, at fixed addresses or position independent; the system's linker, which puts it among other things. */
+/* Who has linked it: Go, at fixed addresses or position independent; the system's linker, which
+ * puts it among other things. */
 enum go_make_kind { GO_FIXED, GO_PIE, GO_SYSTEM };
 enum { GO_BEFORE = 64 /* bytes before the table */ };
 
-/* With such a table. relocated: what the word where the head has the text's start will be; 0: there is no relocation for it. malloc()ed. */
+/* With such a table. relocated: what the word where the head has the text's start will be; 0: there
+ * is no relocation for it. malloc()ed. */
 static inline struct go_making go_make_elf(const uint8_t *table, size_t n, enum go_make_kind kind,
 					   uint64_t relocated)
 {

@@ -1,5 +1,6 @@
-/* A process for compiled programs to run in, inside the test: the engine's memory at addresses that the kernel picks, an
- * agent whose entries jump to C functions, one thread, maps, hand-made stubs. */
+/* A process for compiled programs to run in, inside the test: the engine's memory at addresses that
+ * the kernel picks, an agent whose entries jump to C functions, one thread, maps, hand-made
+ * stubs. */
 #ifndef DESCRY_TEST_JIT_MOCK_H
 #define DESCRY_TEST_JIT_MOCK_H
 
@@ -214,8 +215,9 @@ static void *mock_value(uint32_t map, uint32_t key)
 	return (void *)(uintptr_t)(m->kind == WIRE_MAP_ARRAY ? at : (uintptr_t)mock.thread + at);
 }
 
-/* Code stands where other code did, perhaps run by another CPU a moment ago: without this a processor may go on with what it
- * had decoded there (seen: a fault at an instruction that touches no memory). */
+/* Code stands where other code did, perhaps run by another CPU a moment ago: without this a
+ * processor may go on with what it had decoded there (seen: a fault at an instruction that touches
+ * no memory). */
 static void mock_sync(void)
 {
 	static int registered;
@@ -260,8 +262,8 @@ __attribute__((unused)) static uint64_t mock_host(void *ctx, uint64_t cookie)
 	ST(DW, 10, -8, 0), LD64(1, BPF_PSEUDO_MAP_FD, map), ALU64_REG(MOV, 2, 10), \
 		ALU64_IMM(ADD, 2, -8), CALL(BPF_FUNC_map_lookup_elem)
 
-/* What stands in a stub between struct wire_stub and the moved instructions: calls the thunk of its kind. *slot, within
- * reach, is made its address. The end. */
+/* What stands in a stub between struct wire_stub and the moved instructions: calls the thunk of its
+ * kind. *slot, within reach, is made its address. The end. */
 __attribute__((unused)) static uint8_t *mock_put_call(uint8_t *p, enum wire_stub_kind kind,
 						      uint64_t *slot)
 {

@@ -1,8 +1,9 @@
-/* Random eBPF programs that are valid and whose results do not depend on where memory lies: every register and stack word
- * has a value before it is read, addresses never become data. Choices come from bytes (a fuzzer's), then from a generator
- * seeded by them.
+/* Random eBPF programs that are valid and whose results do not depend on where memory lies: every
+ * register and stack word has a value before it is read, addresses never become data. Choices come
+ * from bytes (a fuzzer's), then from a generator seeded by them.
  *
- * Registers: r0-r6 data, r7 loop counter, r8 = 64 bytes of an array, r9 = 64 bytes of a per-thread array.
+ * Registers: r0-r6 data, r7 loop counter, r8 = 64 bytes of an array, r9 = 64 bytes of a per-thread
+ * array.
  * Stack: -8 .. -64 data, -72 key, -80 r7 over calls.
  */
 #ifndef DESCRY_TEST_JIT_RANDOM_H

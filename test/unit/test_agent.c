@@ -168,7 +168,8 @@ TEST(test_thread_reclaim)
 		CHECK(!pthread_join(th, &p));
 		CHECK(p);
 		mine = p;
-		/* pthread_join() returns when the kernel has cleared the thread's id; it may be there a bit longer */
+		/* pthread_join() returns when the kernel has cleared the thread's id; it may be
+		 * there a bit longer */
 		for (int k = 0; k < 1000 && !syscall(SYS_tgkill, getpid(), mine->tid, 0); k++)
 			usleep(100);
 		*(uint64_t *)((uint8_t *)mine + w.maps[WORLD_SCRATCH].base + 512) = 1;
@@ -188,7 +189,8 @@ TEST(test_thread_reclaim)
 	      !(*(uint32_t *)((uint8_t *)(r + 1) + r->tail % 4096) & WIRE_RING_BUSY));
 }
 
-/* Threads that come and go do not use up what is there, as long as the tracer takes their records. */
+/* Threads that come and go do not use up what is there, as long as the tracer takes their
+ * records. */
 TEST(test_thread_churn)
 {
 	uint32_t used = 0;
@@ -216,7 +218,8 @@ static void *die_in_probe(void *arg)
 	memset((uint8_t *)t + w.maps[WORLD_TASK].base, 0xaa, 64);
 	return t;
 }
-/* A thread that ended in the middle of a firing, and one that comes with the same key: it is not silent for ever. */
+/* A thread that ended in the middle of a firing, and one that comes with the same key: it is not
+ * silent for ever. */
 TEST(test_thread_renewed)
 {
 	struct wire_thread *t;
@@ -601,7 +604,8 @@ TEST(test_stack_range)
 	CHECK(!pthread_create(&th, &attr, stack_of, NULL) && !pthread_join(th, NULL));
 }
 
-/* A firing in a handler on the signal stack: the frame of a fault would be written over that handler. */
+/* A firing in a handler on the signal stack: the frame of a fault would be written over that
+ * handler. */
 static uint8_t *gone;
 static void on_alt(int sig)
 {
@@ -922,8 +926,8 @@ TEST(test_guard_off)
 	CHECK(now.sa_handler == SIG_DFL);
 }
 
-/* A system call's site: a stub whose slot has sigaction_site. rax is the result, what a system call keeps is kept, the
- * red zone too. */
+/* A system call's site: a stub whose slot has sigaction_site. rax is the result, what a system call
+ * keeps is kept, the red zone too. */
 static int64_t through_site(const uint8_t *site, uint64_t nr, uint64_t a, uint64_t b, uint64_t c,
 			    uint64_t d, bool *ret_kept)
 {
@@ -954,7 +958,8 @@ static int64_t through_site(const uint8_t *site, uint64_t nr, uint64_t a, uint64
 }
 TEST(test_sigaction_site)
 {
-	/* lea -128(%rsp), %rsp; call *17(%rip); lea 128(%rsp), %rsp; syscall; jmp *%r13; int3; slot */
+	/* lea -128(%rsp), %rsp; call *17(%rip); lea 128(%rsp), %rsp; syscall; jmp *%r13; int3;
+	 * slot */
 	static const uint8_t stub[] = { 0x48, 0x8d, 0x64, 0x24, 0x80, 0xff, 0x15, 0x11, 0, 0,
 					0,    0x48, 0x8d, 0xa4, 0x24, 0x80, 0,    0,    0, 0x0f,
 					0x05, 0x41, 0xff, 0xe5, 0xcc, 0xcc, 0xcc, 0xcc };
@@ -1127,8 +1132,8 @@ TEST(test_fork_heal_sandboxed)
 	}
 	CHECK(waitpid(pid, &status, 0) == pid && !status);
 }
-/* The tracer runs D programs too, on slot 0. An address that it is given is a traced process's to choose: its own memory is
- * neither read nor written by it. */
+/* The tracer runs D programs too, on slot 0. An address that it is given is a traced process's to
+ * choose: its own memory is neither read nor written by it. */
 TEST(test_read_in_tracer)
 {
 	uint8_t *dst = w.room, *p = pages(1);

@@ -273,7 +273,8 @@ static void test_threads(void **state)
 	hash_done(m);
 }
 
-/* A thread that died while it held a key's home: others are told "busy" in bounded time, and go on once it is freed. */
+/* A thread that died while it held a key's home: others are told "busy" in bounded time, and go on
+ * once it is freed. */
 static void test_dead_holder(void **state)
 {
 	struct wire_map *m = hash_make(16, 32);

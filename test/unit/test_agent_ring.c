@@ -1,4 +1,5 @@
-/* The rings of agent/ring.h: alone, between two processes, with a producer that is killed, with a hostile one. */
+/* The rings of agent/ring.h: alone, between two processes, with a producer that is killed, with a
+ * hostile one. */
 #define _GNU_SOURCE
 #include "unit.h"
 

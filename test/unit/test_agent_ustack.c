@@ -1,5 +1,5 @@
-/* agent_ustack on stacks of this process: beside d_ustack's bytecode in the interpreter, which must give the same words, and
- * libdw's walk of a forked copy that stands at the same place. */
+/* agent_ustack on stacks of this process: beside d_ustack's bytecode in the interpreter, which must
+ * give the same words, and libdw's walk of a forked copy that stands at the same place. */
 #define _GNU_SOURCE
 #include "unit.h"
 
@@ -311,7 +311,8 @@ static void as_libdw(uint32_t max)
 	seen.libdw++;
 }
 
-/* The stack as it is in the caller: with nothing known of it, plainly read, with what was remembered, with tables that are new. */
+/* The stack as it is in the caller: with nothing known of it, plainly read, with what was
+ * remembered, with tables that are new. */
 static __attribute__((noinline)) void look(const ucontext_t *u, bool libdw)
 {
 	static const uint32_t counts[] = { WIRE_STACK_FRAMES, 1, 2, 3, 16, 63 };

@@ -1,5 +1,5 @@
-/* Files that are cut short, or written to, while they are mapped. The mmap() of this program, which libelf uses too, cuts the file
- * named by `victim` right after it has mapped it. */
+/* Files that are cut short, or written to, while they are mapped. The mmap() of this program, which
+ * libelf uses too, cuts the file named by `victim` right after it has mapped it. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -114,7 +114,8 @@ static void test_written(void **state)
 	drop_file(path);
 }
 
-/* What is not guarded ends the process as it would have: memory that is shared, and a signal that somebody sends. */
+/* What is not guarded ends the process as it would have: memory that is shared, and a signal that
+ * somebody sends. */
 static void test_others(void **state)
 {
 	for (int sent = 0; sent < 2; sent++) {
@@ -209,7 +210,8 @@ static void test_debug_file(void **state)
 	drop_file(path);
 }
 
-/* Symbols, which are read with pread(): of a file that was cut short, or written to, after it was opened there are none. */
+/* Symbols, which are read with pread(): of a file that was cut short, or written to, after it was
+ * opened there are none. */
 static void test_symbols(void **state)
 {
 	cleanup_free char *bytes = NULL;

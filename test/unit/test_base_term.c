@@ -87,7 +87,8 @@ static void test_stream(void **state)
 	expect_read(master, "\\033[1m\n");
 	term_raw(f, "\033[1m", 4);
 	expect_read(master, "\033[1m");
-	/* a character in two writes is one; half of one is told when something else follows, or at the end */
+	/* a character in two writes is one; half of one is told when something else follows, or at
+	 * the end */
 	fputs("\303", f);
 	fflush(f);
 	fputs("\251\342\202", f);

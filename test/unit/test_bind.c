@@ -1,4 +1,5 @@
-/* Right programs: the types of variables, folded constants, instances of clauses, and what must not be left in a tree. */
+/* Right programs: the types of variables, folded constants, instances of clauses, and what must not
+ * be left in a tree. */
 #include "unit.h"
 
 #include "bind_run.h"
@@ -403,7 +404,8 @@ static void test_kernel(void **state)
 		"BEGIN { this->p = (struct task_struct *)curthread; trace(this->p->mm->mmap_base); }",
 		"BEGIN { @[execname, stack()] = count(); @t = sum(((struct task_struct *)curthread)->pid); }",
 		"syscall::openat:entry { printf(\"%s %x\", copyinstr(arg1), args[2]); }",
-		/* a struct of the program's own, of the name of one that the translator of args[0] reads */
+		/* a struct of the program's own, of the name of one that the translator of args[0]
+		 * reads */
 		"struct request { int mine; }; struct request r[int]; BEGIN { r[1].mine = 2; } "
 		"io:::start { trace(args[0]->b_blkno); r[0].mine = 1; }",
 	};

@@ -1,5 +1,6 @@
-/* Programs for BPF trampolines (fentry, fexit): that they are made beside those for kprobes and for how many, and that both compute the
- * same from their contexts - a struct pt_regs there, the arguments and the result as words here.
+/* Programs for BPF trampolines (fentry, fexit): that they are made beside those for kprobes and for
+ * how many, and that both compute the same from their contexts - a struct pt_regs there, the
+ * arguments and the result as words here.
  */
 #include "unit.h"
 
@@ -182,7 +183,8 @@ static bool no_load(struct interp *in, uint64_t addr, uint32_t size, uint64_t *r
 	return false;
 }
 
-/* Fires it once for a function that is called with args, on the stack from the seventh on, and gives result. */
+/* Fires it once for a function that is called with args, on the stack from the seventh on, and
+ * gives result. */
 static void fire(const struct compiled *c, const struct image_prog *prog, const uint64_t *args,
 		 uint64_t result, uint64_t globals[NGLOBALS])
 {

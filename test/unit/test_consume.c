@@ -1,4 +1,5 @@
-/* The consumer over a fake engine: order, late strings, speculations, aggregation actions, drops. */
+/* The consumer over a fake engine: order, late strings, speculations, aggregation actions,
+ * drops. */
 #include "unit.h"
 
 #include <time.h>
@@ -101,7 +102,8 @@ static void test_order(void **state)
 	assert_string_equal(make_text(&m), "3 ");
 }
 
-/* Records of one firing in both rings: program order, not ring order; a fault after its clause's records. */
+/* Records of one firing in both rings: program order, not ring order; a fault after its clause's
+ * records. */
 static void test_firing_order(void **state)
 {
 	struct segment *a = printing(0, "a%d "), *b = printing(1, "b%d "), *d = printing(2, "c%d ");

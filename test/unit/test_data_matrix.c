@@ -1,4 +1,5 @@
-/* The time x value matrix: every event is in one cell, the one whose bounds hold it, in whatever order they come. */
+/* The time x value matrix: every event is in one cell, the one whose bounds hold it, in whatever
+ * order they come. */
 #include "unit.h"
 
 #include "data/matrix.h"
@@ -173,7 +174,8 @@ static void test_fixed(void **state)
 	end();
 }
 
-/* The order of events changes nothing, and an event belongs to one second, however late it comes. */
+/* The order of events changes nothing, and an event belongs to one second, however late it
+ * comes. */
 static void test_order(void **state)
 {
 	uint64_t seed = 3;

@@ -119,8 +119,8 @@ static void test_adds_up(void **state)
 	}
 }
 
-/* New keys for ever, as a process may make them, do not take all memory; what found no room is counted, and keys that are there
- * go on; one that is deleted makes room. */
+/* New keys for ever, as a process may make them, do not take all memory; what found no room is
+ * counted, and keys that are there go on; one that is deleted makes room. */
 static void test_store_is_bounded(void **state)
 {
 	uint64_t key = 0, kept, deleted = 0, last[2];
@@ -153,7 +153,8 @@ static uint64_t resident(void)
 	return (uint64_t)st.st_blocks * 512;
 }
 
-/* Slots that nobody uses say that their tables are full: what no process has written takes no memory when it is read. */
+/* Slots that nobody uses say that their tables are full: what no process has written takes no
+ * memory when it is read. */
 static void test_holes_stay(void **state)
 {
 	enum { FIRST = 4, SLOTS = 16 };
@@ -199,7 +200,8 @@ static void take_away(void *arg, const void *key, const uint64_t *value)
 				 0);
 }
 
-/* A process that takes pages away between the tracer's look and its reading does not have them put back for it. */
+/* A process that takes pages away between the tracer's look and its reading does not have them put
+ * back for it. */
 static void test_taken_away(void **state)
 {
 	enum { SLOT = 5 };
@@ -250,7 +252,8 @@ static void test_array_with_holes(void **state)
 	const struct shared_file f = { e.files.shared.fd, (const uint8_t *)e.common };
 	const struct wire_map m = { .value_size = 56, .stride = 56, .max_entries = ELEMENTS };
 	uint8_t *array = (uint8_t *)area_thread(&e, 5);
-	/* The second lies across the end of the first page, and the page with its last words is not touched. */
+	/* The second lies across the end of the first page, and the page with its last words is not
+	 * touched. */
 	const uint32_t at[] = { 2, 73, 2000, ELEMENTS - 1 };
 	struct taken t = { 0 };
 	uint64_t before = resident();

@@ -1,5 +1,5 @@
-/* Memory files as traced processes get them (src/load/inproc/files.h): nobody writes to what is sealed, the descriptor's holder
- * included, whatever way is tried. */
+/* Memory files as traced processes get them (src/load/inproc/files.h): nobody writes to what is
+ * sealed, the descriptor's holder included, whatever way is tried. */
 #define _GNU_SOURCE
 #include "unit.h"
 

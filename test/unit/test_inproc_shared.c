@@ -1,4 +1,5 @@
-/* The tracer's readers of memory that a traced process writes (src/load/inproc/shared.h), with such a process at work. */
+/* The tracer's readers of memory that a traced process writes (src/load/inproc/shared.h), with such
+ * a process at work. */
 #include "unit.h"
 
 #include "agent/ring.h"
@@ -104,7 +105,8 @@ static void test_forged_heads(void **state)
 	shared_copy_fini(&c);
 }
 
-/* A key of 12 bytes, a value of two words; wherever counts and places lead, the tracer stays in the table. */
+/* A key of 12 bytes, a value of two words; wherever counts and places lead, the tracer stays in the
+ * table. */
 static const struct wire_map keyed = { .kind = WIRE_MAP_AGG_HASH,
 				       .key_size = 12,
 				       .value_size = 16,

@@ -1,5 +1,6 @@
-/* serial: a program under torture (tracee/torture.c) is patched by tracers that are killed at random instants, and by ones
- * that attach and detach in a loop; it notices nothing. DESCRY_TORTURE=N: so many kills, 60 if not given. */
+/* serial: a program under torture (tracee/torture.c) is patched by tracers that are killed at
+ * random instants, and by ones that attach and detach in a loop; it notices nothing.
+ * DESCRY_TORTURE=N: so many kills, 60 if not given. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -400,7 +401,8 @@ static void heal(const struct tracee *t)
 	struct control *c;
 	struct err *e;
 
-	/* on a busy machine the watchdog of the round before may hold it longer than control_open() waits */
+	/* on a busy machine the watchdog of the round before may hold it longer than control_open()
+	 * waits */
 	for (int i = 0; (e = control_open(t->pid, &c)) && e->code == EBUSY && i < 10; i++)
 		err_free(e);
 	if (e)
@@ -446,7 +448,8 @@ static void test_killed_at_random(void **state)
 	}
 	print_message("%d kills, %d while something was mapped\n", i, attached);
 	assert_true(n < 10 || attached > n / 10);
-	/* a tracer killed between a stop and what it does about EINTR: as after SIGSTOP and SIGCONT */
+	/* a tracer killed between a stop and what it does about EINTR: as after SIGSTOP and
+	 * SIGCONT */
 	assert_true(end_tracee(&t, i) == reference());
 }
 
@@ -485,8 +488,9 @@ static void overwrite(const struct tracee *tracee, struct tracer *t, int i, cons
 		must(err_new(0, "not overwritten"));
 }
 
-/* Makes record i of SITES more: of the same place, jumping elsewhere; of an attach before that was taken back, or of the
- * one that holds. The log is sorted, so which of the two is read first must not matter: both are tried. */
+/* Makes record i of SITES more: of the same place, jumping elsewhere; of an attach before that was
+ * taken back, or of the one that holds. The log is sorted, so which of the two is read first must
+ * not matter: both are tried. */
 static void two_records(const struct tracee *tracee, bool stale_first)
 {
 	struct wire_undo *u;
@@ -535,8 +539,8 @@ static void test_two_records_of_a_place(void **state)
 	assert_true(end_tracee(&t, 0) == reference());
 }
 
-/* Where a library was before, the places of its records overlap those of what is there now: by a few bytes to either side,
- * or beginning together. Only what the bytes say is undone. */
+/* Where a library was before, the places of its records overlap those of what is there now: by a
+ * few bytes to either side, or beginning together. Only what the bytes say is undone. */
 static void overlapping(const struct tracee *tracee)
 {
 	static const int8_t shift[] = { -3, 0, 2, 8 };
@@ -593,7 +597,8 @@ static void same_base(const struct tracee *tracee)
 	must(undo_log_read(t.c, t.base, &log));
 	if (!undo_is(&log, shared.st_ino, code.st_ino))
 		must(err_new(0, "the first one's is not its own"));
-	/* the second one's files; one that has mapped nothing yet; one that has mapped its code only */
+	/* the second one's files; one that has mapped nothing yet; one that has mapped its code
+	 * only */
 	if (undo_is(&log, shared.st_ino + 1, code.st_ino + 1) ||
 	    undo_is(&log, shared.st_ino + 1, code.st_ino))
 		must(err_new(0, "the first one's is taken for the second one's"));
@@ -617,8 +622,8 @@ static void test_same_base(void **state)
 	assert_true(end_tracee(&t, 0) == reference());
 }
 
-/* Somebody else's patch at a place of ours, that goes on to our stub: text is not ours to restore, and what it jumps to
- * stays, until it is gone. */
+/* Somebody else's patch at a place of ours, that goes on to our stub: text is not ours to restore,
+ * and what it jumps to stays, until it is gone. */
 static void foreign_jump(const struct tracee *tracee)
 {
 	uint8_t ours[9], theirs[9];
@@ -643,8 +648,8 @@ static void foreign_jump(const struct tracee *tracee)
 			     r.restored, r.clean, r.foreign, r.unmapped, r.busy));
 }
 
-/* A second tracer chose the same stretch for its island, wrote its records, and found it taken: what its records say was
- * patched is the first one's. */
+/* A second tracer chose the same stretch for its island, wrote its records, and found it taken:
+ * what its records say was patched is the first one's. */
 static void records_without_island(const struct tracee *tracee)
 {
 	struct tracer t, second = { .watchdog = -1 };

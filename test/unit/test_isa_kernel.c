@@ -1,4 +1,5 @@
-/* The interpreter against the kernel: random programs must give the same r0. Skipped (77) where bpf(2) is refused. */
+/* The interpreter against the kernel: random programs must give the same r0. Skipped (77) where
+ * bpf(2) is refused. */
 #include "unit.h"
 
 #include <errno.h>

@@ -118,7 +118,8 @@ static void test_plain_access_is_proven(void **state)
 	assert_int_equal(((int64_t *)mock_value(m, 0))[1], -5);
 }
 
-/* An address that is only known when the program runs: good and bad ones, every size, loads and stores. */
+/* An address that is only known when the program runs: good and bad ones, every size, loads and
+ * stores. */
 static void test_checked_access(void **state)
 {
 	static const uint8_t sizes[] = { BPF_B, BPF_H, BPF_W, BPF_DW };
@@ -211,7 +212,8 @@ static void test_checked_stack(void **state)
 	assert_int_equal(violations(), 2);
 }
 
-/* A frame's address that went through memory is still good in the callee, and the context through the stack. */
+/* A frame's address that went through memory is still good in the callee, and the context through
+ * the stack. */
 static void test_frames(void **state)
 {
 	uint64_t ctx[21] = { [14] = 1000 };
@@ -660,7 +662,8 @@ struct cpu {
 static struct cpu cpu_in __attribute__((used)), cpu_out __attribute__((used));
 static void *cpu_stub __attribute__((used));
 
-/* Loads every register and the flags, calls the stub, stores them. The red zone below is filled and compared. */
+/* Loads every register and the flags, calls the stub, stores them. The red zone below is filled and
+ * compared. */
 extern void cpu_run(void);
 __asm__(".text\n"
 	"cpu_run:\n"
@@ -946,7 +949,8 @@ static void test_thunk_body(void **state)
 	}
 }
 
-/* Operands in memory, and what must not become one: the value is needed again, or a jump comes between. */
+/* Operands in memory, and what must not become one: the value is needed again, or a jump comes
+ * between. */
 static void test_operands(void **state)
 {
 	uint32_t m = mock_add_map(WIRE_MAP_ARRAY, 64, 1), t = mock_add_map(WIRE_MAP_TASK, 16, 1);
@@ -1153,7 +1157,8 @@ static void test_thunk_arguments(void **state)
 	}
 }
 
-/* What the agent made of the registers is the program's context; 0: nothing runs. Every register is as it was. */
+/* What the agent made of the registers is the program's context; 0: nothing runs. Every register is
+ * as it was. */
 static uint64_t event_context[8], event_gives;
 static struct wire_stub event_stub;
 static uint64_t make_event(uint32_t entry, const uint64_t args[6])
@@ -1218,7 +1223,8 @@ static void test_thunk_event(void **state)
 		assert_int_equal(mock.out.thunk[kind], 0);
 }
 
-/* Around a system call: the number at both ends, as far as it is known; a vfork() child's calls are not seen. */
+/* Around a system call: the number at both ends, as far as it is known; a vfork() child's calls are
+ * not seen. */
 static void test_thunk_syscall(void **state)
 {
 	uint32_t m = mock_add_map(WIRE_MAP_THREAD_ARRAY, 24, 1);
@@ -1269,7 +1275,8 @@ static void test_thunk_syscall(void **state)
 	fire_with(WIRE_STUB_SYSRET, FLAGS, 0);
 	assert_int_equal(v[0], 7);
 
-	/* others are under way: the one at this stack pointer is found; when there is no room one is lost, and counted */
+	/* others are under way: the one at this stack pointer is found; when there is no room one
+	 * is lost, and counted */
 	for (uint32_t i = 0; i < WIRE_CALLS; i++)
 		t->calls[i] = (struct wire_call){ 100 + i, i };
 	t->calls[5].rsp = 0;

@@ -1,4 +1,5 @@
-/* Random programs through the interpreter, the compiler and, where bpf(2) is permitted, the kernel. */
+/* Random programs through the interpreter, the compiler and, where bpf(2) is permitted, the
+ * kernel. */
 #include "unit.h"
 
 #include <time.h>

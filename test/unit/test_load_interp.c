@@ -32,7 +32,8 @@ static struct agg aggs[] = {
 	{ .name = "b", .key_size = 0, .nwords = 1, .map = M_ONE },
 };
 
-/* One program with the relocations that stand in its LD_IMM64s: src_reg as linked, imm = map, second imm = addend. */
+/* One program with the relocations that stand in its LD_IMM64s: src_reg as linked, imm = map,
+ * second imm = addend. */
 struct maker {
 	struct image img;
 	struct image_prog prog;

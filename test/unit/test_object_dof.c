@@ -1,4 +1,5 @@
-/* DOF in an ELF file: read whole, and with every byte of it broken. The file is the fuzz corpus's, made from test/tracee/dof.c. */
+/* DOF in an ELF file: read whole, and with every byte of it broken. The file is the fuzz corpus's,
+ * made from test/tracee/dof.c. */
 #include <elf.h>
 #include <limits.h>
 #include <string.h>
@@ -67,7 +68,8 @@ static void test_probes(void **state)
 	object_free(o);
 }
 
-/* Two of them one after the other, as a linker that joins sections leaves them: here the second is cut off, or no DOF at all. */
+/* Two of them one after the other, as a linker that joins sections leaves them: here the second is
+ * cut off, or no DOF at all. */
 static void test_several(void **state)
 {
 	char *copy = xmemdup(file, size);
@@ -121,7 +123,7 @@ static void test_broken(void **state)
 		}
 }
 
-/* The program of sh/usdt_tutorial.sh that asks: which probe, and how the answer is given. */
+/* The program of sh/usdt_tutorial.py that asks: which probe, and how the answer is given. */
 static void test_questions(void **state)
 {
 	static const uint8_t by_value[] = { 0x83, 0xc8, 0x01 }, by_pointer[] = { 0x80, 0x0f, 0x01 };

@@ -1,4 +1,5 @@
-/* What libdw reads ends where it can see it: sections of a mapped file as they are, others with bytes behind them. */
+/* What libdw reads ends where it can see it: sections of a mapped file as they are, others with
+ * bytes behind them. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <gelf.h>
@@ -64,7 +65,8 @@ static void test_mapped(void **state)
 	dwarf_copies_free(&c);
 }
 
-/* Its .debug_line_str, which libelf takes for a hash table, is a copy whose last string has no NUL. */
+/* Its .debug_line_str, which libelf takes for a hash table, is a copy whose last string has no
+ * NUL. */
 static void test_no_nul(void **state)
 {
 	struct dwarf_copies c = { 0 };

@@ -1,5 +1,5 @@
-/* ELF reading: images made here, whole, cut off at every length and with bytes flipped; the system's own files, whose
- * symbols nm must agree with. */
+/* ELF reading: images made here, whole, cut off at every length and with bytes flipped; the
+ * system's own files, whose symbols nm must agree with. */
 #define _GNU_SOURCE
 #include <sys/mman.h>
 #include <unistd.h>
@@ -373,7 +373,8 @@ static void test_many_segments(void **state)
 
 enum { TEXT = 1 << 24 };
 
-/* A file of one segment of text with these symbols, whose names are in str; sections follow the tables. */
+/* A file of one segment of text with these symbols, whose names are in str; sections follow the
+ * tables. */
 static struct object *open_symbols(const Elf64_Sym *syms, uint32_t n, const char *str, size_t nstr)
 {
 	size_t at = sizeof(Elf64_Ehdr) + sizeof(Elf64_Phdr), bytes = n * sizeof(*syms);
@@ -440,7 +441,8 @@ static void test_long_names(void **state)
 	}
 }
 
-/* One function over all the text, and millions in it: an address that is in none of those is not looked for for ever. */
+/* One function over all the text, and millions in it: an address that is in none of those is not
+ * looked for for ever. */
 static void test_nested(void **state)
 {
 	enum { N = 2000000 };

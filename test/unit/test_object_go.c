@@ -4,7 +4,8 @@
 #include "program/object/go.h"
 #include "program/unwind/unwind.h"
 
-/* sub $24,%rsp after 4 bytes, add after 32; a leaf; what goes to another stack, with a frame and without. */
+/* sub $24,%rsp after 4 bytes, add after 32; a leaf; what goes to another stack, with a frame and
+ * without. */
 static const struct go_make_function functions[] = {
 	{ "main.main", 64, 0, "\2\4\x30\x20\x2f\x1c" },
 	{ "main.(*T).Leaf", 32, 0, "\2\x20" },

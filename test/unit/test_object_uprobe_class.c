@@ -1,5 +1,6 @@
-/* uprobe_classify() against known instructions, and against the running kernel: every instruction form is placed in
- * a file, mapped executable, and a uprobe is opened on it. Skips the kernel part without privilege. */
+/* uprobe_classify() against known instructions, and against the running kernel: every instruction
+ * form is placed in a file, mapped executable, and a uprobe is opened on it. Skips the kernel part
+ * without privilege. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/perf_event.h>
@@ -41,7 +42,8 @@ static const struct known known[] = {
 	{ "\xcc", 1, UPROBE_REFUSED, 1 },
 	{ "\xf4", 1, UPROBE_REFUSED, 1 },
 	{ "\xcd\x80", 2, UPROBE_REFUSED, 2 },
-	/* what the kernel takes and then executes as something else: vpbroadcastb as jp, vzeroupper as ja, vcmpps as ret */
+	/* what the kernel takes and then executes as something else: vpbroadcastb as jp, vzeroupper
+	 * as ja, vcmpps as ret */
 	{ "\x62\xe2\x7d\x28\x7a\xce", 6, UPROBE_REFUSED, 6 },
 	{ "\xc5\xf8\x77", 3, UPROBE_REFUSED, 3 },
 	{ "\xc5\xf8\xc2\xc1\x00", 5, UPROBE_REFUSED, 5 },
@@ -206,7 +208,8 @@ static void test_kernel(void **state)
 		{ "\xc4\xe2\x79", 3 },
 		{ "\x62\xf1\x7c\x48", 4 },
 	};
-	/* Closing a perf uprobe waits 90 ms for the kernel, so only these refusals are checked one by one. */
+	/* Closing a perf uprobe waits 90 ms for the kernel, so only these refusals are checked one
+	 * by one. */
 	static const uint32_t lone[] = { 0x006, 0x0cc, 0x0f4, 0x4ff, 0x48f,
 					 0x501, 0x0fa, 0xc6f, 0x0cd, 0x1e9 };
 	char path[] = "/tmp/test_uprobe_class.XXXXXX";

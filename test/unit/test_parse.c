@@ -1,5 +1,5 @@
-/* The parser: what golden files do not show. Options of the command line, macros, types that only the caller knows,
- * places, copies, recovery, hostile input. */
+/* The parser: what golden files do not show. Options of the command line, macros, types that only
+ * the caller knows, places, copies, recovery, hostile input. */
 #define _GNU_SOURCE
 #include "unit.h"
 
@@ -146,7 +146,8 @@ static void test_command_line_forms(void **state)
 	assert_non_null(n->next);
 	assert_tags(f, "");
 
-	/* what is no number is a name to -i, and one empty field in front is one too many that says nothing */
+	/* what is no number is a name to -i, and one empty field in front is one too many that says
+	 * nothing */
 	n = parse_as(f, SOURCE_ARG, PDESC_ID, "read");
 	assert_pdesc(n->clause.pdescs, "", "", "", "read");
 	n = parse_as(f, SOURCE_ARG, PDESC_FUNC, ":a:b:c");
@@ -277,7 +278,8 @@ static void test_casts(void **state)
 	assert_int_equal(expr(f, "(a * b)")->kind, N_BINARY);
 	assert_int_equal(expr(f, "(int)x")->kind, N_CAST);
 	assert_int_equal(f->asked, 0);
-	/* A variable of the program hides a type of the kernel; a typedef of the program is known in later sources. */
+	/* A variable of the program hides a type of the kernel; a typedef of the program is known
+	 * in later sources. */
 	n = parse(f, "int foo_t; typedef int mine; BEGIN { x = (foo_t)-1; }");
 	assert_int_equal(n->next->next->clause.body->block.body->e.b->kind, N_BINARY);
 	assert_int_equal(expr(f, "(mine)-1")->kind, N_CAST);

@@ -1,5 +1,5 @@
-/* What providers and dlib/ promise, bound against the running kernel: each member of each translator, each argument of
- * each probe, each constant.
+/* What providers and dlib/ promise, bound against the running kernel: each member of each
+ * translator, each argument of each probe, each constant.
  */
 #include "unit.h"
 

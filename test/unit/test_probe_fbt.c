@@ -1,4 +1,5 @@
-/* Provider fbt: arguments from BTF prototypes anywhere; matching where this kernel lets functions be traced, else the reason. */
+/* Provider fbt: arguments from BTF prototypes anywhere; matching where this kernel lets functions
+ * be traced, else the reason. */
 #include "unit.h"
 
 #include <string.h>
@@ -257,7 +258,8 @@ static const char *allow(struct type_graph *types)
 	return NULL;
 }
 
-/* A kernel without kprobes has fbt when it allows trampolines, else their refusal is part of the reason. */
+/* A kernel without kprobes has fbt when it allows trampolines, else their refusal is part of the
+ * reason. */
 static void test_without_kprobes(void **state)
 {
 	struct world *w = world(state);

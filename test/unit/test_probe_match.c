@@ -1,4 +1,5 @@
-/* Probe descriptions: matching, ids, rates, explanations. The kernel's BTF is needed where a test says so. */
+/* Probe descriptions: matching, ids, rates, explanations. The kernel's BTF is needed where a test
+ * says so. */
 #include "unit.h"
 
 #include <unistd.h>

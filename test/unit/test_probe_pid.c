@@ -1,5 +1,5 @@
-/* The pid and usdt providers against live processes: a fork of this test, bash stopped at its exec, the tracee of
- * test/tracee/usdt.c in its own words (the same probes are in this test). */
+/* The pid and usdt providers against live processes: a fork of this test, bash stopped at its exec,
+ * the tracee of test/tracee/usdt.c in its own words (the same probes are in this test). */
 #include <errno.h>
 #include <signal.h>
 #include <sys/prctl.h>

@@ -1,4 +1,5 @@
-/* The D texts that stand in tables and library files parse: filters and argument expressions of providers, dlib/. */
+/* The D texts that stand in tables and library files parse: filters and argument expressions of
+ * providers, dlib/. */
 #include "unit.h"
 
 #include <unistd.h>

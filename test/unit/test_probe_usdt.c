@@ -1,4 +1,5 @@
-/* stapsdt operands, and USDT probes of the program test/tracee/usdt.c when it is built beside this test. */
+/* stapsdt operands, and USDT probes of the program test/tracee/usdt.c when it is built beside this
+ * test. */
 #include "base/mem.h"
 #include "probe/usdt.h"
 #include "unit.h"

@@ -1,4 +1,5 @@
-/* Profiles of other tools that are read as a whole: perf.data, pprof, speedscope; what is written can be read again. */
+/* Profiles of other tools that are read as a whole: perf.data, pprof, speedscope; what is written
+ * can be read again. */
 #include "unit.h"
 
 #include <zlib.h>

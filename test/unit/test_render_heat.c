@@ -135,7 +135,8 @@ static void test_pieces(void **state)
 	}
 }
 
-/* More than is looked at to see the format, so that the text goes through in blocks; and numbers at the end of one. */
+/* More than is looked at to see the format, so that the text goes through in blocks; and numbers at
+ * the end of one. */
 static void test_blocks(void **state)
 {
 	struct heatin_options o = { 0 };

@@ -1,4 +1,5 @@
-/* Who may ask the live page's server: origins of requests, and the limits on connections, on sockets of this process. */
+/* Who may ask the live page's server: origins of requests, and the limits on connections, on
+ * sockets of this process. */
 #include "unit.h"
 
 #include <netinet/in.h>

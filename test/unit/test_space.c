@@ -1,4 +1,5 @@
-/* Address spaces: a made-up one, this process's own, and cores that tests make. Cores of real programs: sh/stack_core. */
+/* Address spaces: a made-up one, this process's own, and cores that tests make. Cores of real
+ * programs: sh/stack_core. */
 #define _GNU_SOURCE
 #include "unit.h"
 
@@ -262,7 +263,8 @@ static bool has_remark(struct space *s, const char *text)
 
 enum { PID = 77, STACK = 0x7ffc0000, ANON = 0x10000, FILES = 0x400000 };
 
-/* A process of two threads with a library of `library`'s bytes, of which only the first page is in the core. */
+/* A process of two threads with a library of `library`'s bytes, of which only the first page is in
+ * the core. */
 static uint8_t *make_core(const char *path, const uint8_t *library, size_t *ret_n)
 {
 	static uint8_t stack[2 * PAGE], anon[PAGE];
@@ -414,7 +416,8 @@ static void test_cut_short(void **state)
 	uint32_t count;
 	char buf[8];
 
-	/* within the stack, which is the first segment: its begin is there, and so are the registers */
+	/* within the stack, which is the first segment: its begin is there, and so are the
+	 * registers */
 	s = open_core(core, n - 3 * PAGE + 100 - PAGE / 2);
 	assert_true(has_remark(s, "it is cut short: "));
 	assert_null(space_threads(s, &t, &count));

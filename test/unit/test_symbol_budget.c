@@ -1,5 +1,6 @@
-/* What is kept of all processes and files together is bounded: descriptors, symbols, perf maps, source lines, processes that are gone
- * and their mappings. What goes is read again, or counted when it cannot be. */
+/* What is kept of all processes and files together is bounded: descriptors, symbols, perf maps,
+ * source lines, processes that are gone and their mappings. What goes is read again, or counted
+ * when it cannot be. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <fcntl.h>
@@ -97,7 +98,8 @@ static uint64_t limited(const struct symbols *s)
 	return l.limited;
 }
 
-/* Files that are still there are opened again, of those that are deleted the symbols are read before they are closed. */
+/* Files that are still there are opened again, of those that are deleted the symbols are read
+ * before they are closed. */
 static void test_descriptors(void **state)
 {
 	struct symbols *s = symbols_new();
@@ -365,7 +367,8 @@ static void test_forks(void **state)
 	remove_library(0);
 }
 
-/* Libraries with names of their own, one after the other at one address of a process that lives on. */
+/* Libraries with names of their own, one after the other at one address of a process that lives
+ * on. */
 static void test_paths(void **state)
 {
 	enum { PATHS = 40000 };

@@ -1,5 +1,5 @@
-/* What processes had mapped when: libraries that come and go at one address, files replaced, fork(), exec(), news that comes late.
- * The processes are made up; the files are real. */
+/* What processes had mapped when: libraries that come and go at one address, files replaced,
+ * fork(), exec(), news that comes late. The processes are made up; the files are real. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -58,7 +58,8 @@ static void map(struct symbols *s, pid_t pid, const char *path, uint64_t start, 
 	process_map(s, pid, &m);
 }
 
-/* The function at a mapping's text at a time; "" none, though something is mapped; NULL nothing is. */
+/* The function at a mapping's text at a time; "" none, though something is mapped; NULL nothing
+ * is. */
 static const char *name_at(struct symbols *s, pid_t pid, uint64_t start, uint64_t time)
 {
 	struct place p;
@@ -127,7 +128,8 @@ static void test_overlaps(void **state)
 	unlink(green);
 }
 
-/* Text from the middle of a file: it is not known what lies in front of it, other files' text may. */
+/* Text from the middle of a file: it is not known what lies in front of it, other files' text
+ * may. */
 static void test_offset(void **state)
 {
 	cleanup_free char *red = library("red.so", "red"), *green = library("green.so", "green");
@@ -160,7 +162,8 @@ static void test_offset(void **state)
 	unlink(green);
 }
 
-/* Of a file that another one took the place of only what was opened before is named: never by the other's symbols. */
+/* Of a file that another one took the place of only what was opened before is named: never by the
+ * other's symbols. */
 static void test_replaced(void **state)
 {
 	cleanup_free char *red = library("lib.so", "red"), *away = xasprintf("%s/away", folder),
@@ -302,7 +305,8 @@ static void test_late_news(void **state)
 	assert_string_equal(name_at(s, PID, HERE, 150), "red");
 	assert_string_equal(name_at(s, PID, HERE, 250), "green");
 	assert_string_equal(name_at(s, PID, HERE, 0), "green");
-	/* Mappings that came before an exec() which was told of later are gone with it, those behind it stay. */
+	/* Mappings that came before an exec() which was told of later are gone with it, those
+	 * behind it stay. */
 	map(s, PID, red, THERE, 500);
 	process_exec(s, PID, 400);
 	assert_null(name_at(s, PID, HERE, 450));
@@ -334,8 +338,8 @@ static void test_many(void **state)
 	unlink(green);
 }
 
-/* A live process: its list is read once, and what it maps afterwards is told of. The text it maps lies in a file that is deleted
- * then, in the place of another one. */
+/* A live process: its list is read once, and what it maps afterwards is told of. The text it maps
+ * lies in a file that is deleted then, in the place of another one. */
 static void test_live(void **state)
 {
 	cleanup_free char *red = library("red.so", "red"), *green = library("green.so", "green");

@@ -134,7 +134,8 @@ static void compare(struct both *b, uint64_t addr)
 	if (symbols_kernel(b->by_kallsyms, addr, &l) && !strcmp(k.module, l.module) &&
 	    !strcmp(k.function, l.function) && k.offset == l.offset)
 		return;
-	/* Where a mark such as __sched_text_start is in front of a function's padding, kallsyms.c takes the mark. */
+	/* Where a mark such as __sched_text_start is in front of a function's padding, kallsyms.c
+	 * takes the mark. */
 	if (!strncmp(k.function, "__pfx_", 6) || !strncmp(k.function, "__cfi_", 6)) {
 		b->padding++;
 		return;
@@ -146,7 +147,8 @@ static void compare(struct both *b, uint64_t addr)
 			      l.function ? l.function : "", (unsigned long long)l.offset);
 }
 
-/* The start, the second byte, the middle and the last byte of every 7th function, and of all that are not the kernel image's. */
+/* The start, the second byte, the middle and the last byte of every 7th function, and of all that
+ * are not the kernel image's. */
 static void each(void *arg, const char *module, const char *name, uint64_t addr)
 {
 	struct both *b = arg;

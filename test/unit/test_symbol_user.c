@@ -190,7 +190,8 @@ static void test_jit(void **state)
 	symbols_free(s);
 }
 
-/* A child that makes code at map, and says so in a perf map, which is still there when it is gone. */
+/* A child that makes code at map, and says so in a perf map, which is still there when it is
+ * gone. */
 static pid_t end_jit_child(struct symbols *s, uint64_t code, const char *text, char **ret_path)
 {
 	pid_t pid = start_child();
@@ -215,7 +216,8 @@ static void *jit_memory(void)
 	return map;
 }
 
-/* One file a case, each of a process that is gone: its owner and its time tell whether it is the process's. */
+/* One file a case, each of a process that is gone: its owner and its time tell whether it is the
+ * process's. */
 static void test_jit_gone(void **state)
 {
 	static const char text[] = "%llx 40 gone_spin\n";
@@ -272,7 +274,8 @@ static pid_t start_child_in(const char *root)
 	return -1;
 }
 
-/* Looks become rarer while nothing changes; a map that begins then is read before the process ends all the same. */
+/* Looks become rarer while nothing changes; a map that begins then is read before the process ends
+ * all the same. */
 static void test_jit_elsewhere(void **state)
 {
 	const struct timespec pass = { .tv_nsec = 60 * 1000 * 1000 };

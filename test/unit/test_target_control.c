@@ -377,8 +377,8 @@ static void put_restorer(void)
 	memcpy((uint8_t *)at + (FORGED_RESTORER & 4095), code, sizeof(code));
 }
 
-/* The process's stack pointer is at words of which every second is a frame's first, with this return address or, 0, one that
- * is never the same. */
+/* The process's stack pointer is at words of which every second is a frame's first, with this
+ * return address or, 0, one that is never the same. */
 static void on_forged_stack(void *arg)
 {
 	uint64_t to = *(uint64_t *)arg, *w;
@@ -569,7 +569,8 @@ static void test_start(void **state)
 	err_free(e);
 }
 
-/* Killed while it holds a program that it started: the program goes too, and does not stay stopped. */
+/* Killed while it holds a program that it started: the program goes too, and does not stay
+ * stopped. */
 static void test_start_killed(void **state)
 {
 	pid_t *shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -644,7 +645,8 @@ static bool glanced(void *arg, struct user_regs_struct *regs)
 	return true;
 }
 
-/* A thread that computes is seen, runs on untouched, or goes where it is sent; one in a system call is left alone. */
+/* A thread that computes is seen, runs on untouched, or goes where it is sent; one in a system call
+ * is left alone. */
 static void test_glance(void **state)
 {
 	pid_t asleep, busy;
@@ -746,8 +748,8 @@ static void until_status(pid_t pid, pid_t tid, const char *key, const char *begi
 	}
 }
 
-/* A process whose thread is in the middle of execve(2): that waits until somebody waits for the other thread, which this
- * process traces. */
+/* A process whose thread is in the middle of execve(2): that waits until somebody waits for the
+ * other thread, which this process traces. */
 static pid_t in_execve(struct two_threads *t)
 {
 	pid_t pid = child_of(two_threads, t);
@@ -762,7 +764,8 @@ static pid_t in_execve(struct two_threads *t)
 	return pid;
 }
 
-/* It is left in the middle of the call, and gets its process's number then: the new program runs, and nobody traces it. */
+/* It is left in the middle of the call, and gets its process's number then: the new program runs,
+ * and nobody traces it. */
 static void test_exec_left_half_way(void **state)
 {
 	struct two_threads *t =

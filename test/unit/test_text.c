@@ -1,5 +1,5 @@
-/* Machine code written by hand: which bytes may be displaced, and that the stubs do what the code did. Each function here
- * once was, or would have been, a crash. */
+/* Machine code written by hand: which bytes may be displaced, and that the stubs do what the code
+ * did. Each function here once was, or would have been, a crash. */
 #include "unit.h"
 
 #include <sys/mman.h>
@@ -404,7 +404,8 @@ static void test_offset(void **state)
 
 static void test_offset_backwards(void **state)
 {
-	/* mov %eax,%ecx; mov %ecx,%edx; inc %eax; L: inc %ecx; jne L; ret: only the bytes before it are free */
+	/* mov %eax,%ecx; mov %ecx,%edx; inc %eax; L: inc %ecx; jne L; ret: only the bytes before it
+	 * are free */
 	struct made m = make(CODE("\x89\xc1\x89\xca\xff\xc0\xff\xc1\x75\xfc\xc3"), NULL, 0,
 			     SYMBOLS(FUNC("f", 0, 11)));
 
@@ -418,8 +419,8 @@ static void test_offset_backwards(void **state)
 
 static void test_returns(void **state)
 {
-	/* test %edi,%edi; je 1f; pop %rbx; pop %r12; pop %r13; ret; 1: xor %eax,%eax; pop %rbx; ret $8; 2 bytes of
-	 * padding */
+	/* test %edi,%edi; je 1f; pop %rbx; pop %r12; pop %r13; ret; 1: xor %eax,%eax; pop %rbx; ret
+	 * $8; 2 bytes of padding */
 	struct made m = make(CODE("\x85\xff\x74\x06\x5b\x41\x5c\x41\x5d\xc3\x31\xc0\x5b\xc2\x08\0"),
 			     NULL, 0, SYMBOLS(FUNC("f", 0, 16)));
 
@@ -560,7 +561,8 @@ static void put32(uint8_t *p, uint32_t v)
 
 static void test_landing_pad(void **state)
 {
-	/* call g; mov %eax,%ecx; 7: inc %eax; 9: inc %ecx; ret; g: ret. The exception table leads from the call to 9 */
+	/* call g; mov %eax,%ecx; 7: inc %eax; 9: inc %ecx; ret; g: ret. The exception table leads
+	 * from the call to 9 */
 	static const uint8_t cie[] = { 1, 'z',  'L',  'R',  0, 1, 0x78, 16,
 				       2, 0x1b, 0x1b, 0x0c, 7, 8, 0x90, 1 };
 	static const uint8_t lsda[] = { 0xff, 0xff, 1, 4, 0, 5, 9, 0 };
@@ -601,7 +603,8 @@ static void test_landing_pad(void **state)
 
 static void test_lock_skip(void **state)
 {
-	/* test %eax,%eax; je behind the lock; lock cmpxchg %ecx,(%rdi); ret, g behind: the C library's, when alone */
+	/* test %eax,%eax; je behind the lock; lock cmpxchg %ecx,(%rdi); ret, g behind: the C
+	 * library's, when alone */
 	struct made m = make(CODE("\x85\xc0\x74\x01\xf0\x0f\xb1\x0f\xc3\xc3"), NULL, 0,
 			     SYMBOLS(FUNC("f", 0, 9), FUNC("g", 9, 1)));
 	struct text_stats st;
@@ -617,8 +620,8 @@ static void test_lock_skip(void **state)
 
 /* --- indirect jumps --- */
 
-/* cmp $3,%edi; ja 9f; lea table(%rip),%rdx; mov %edi,%edi; movslq (%rdx,%rdi,4),%rax; add %rdx,%rax; notrack jmp *%rax
- * 24: mov %eax,%ecx; 26: inc %eax; 28: ret; 29: inc %eax; 9: ret */
+/* cmp $3,%edi; ja 9f; lea table(%rip),%rdx; mov %edi,%edi; movslq (%rdx,%rdi,4),%rax; add
+ * %rdx,%rax; notrack jmp *%rax 24: mov %eax,%ecx; 26: inc %eax; 28: ret; 29: inc %eax; 9: ret */
 static const char switch_code[] =
 	"\x83\xff\x03\x77\x1a\x48\x8d\x15\xf4\x21\0\0\x89\xff\x48\x63\x04\xba"
 	"\x48\x01\xd0\x3e\xff\xe0\x89\xc1\xff\xc0\xc3\xff\xc0\xc3\xc3";
@@ -670,7 +673,8 @@ static void test_unresolved(void **state)
 
 static void test_absolute_table(void **state)
 {
-	/* not PIE: jmp *table(,%rdi,8); 7: inc %eax; mov %eax,%ecx; 11: inc; ret; the entries are words of the data */
+	/* not PIE: jmp *table(,%rdi,8); 7: inc %eax; mov %eax,%ecx; 11: inc; ret; the entries are
+	 * words of the data */
 	uint64_t data[] = { T + 7, T + 11 };
 	struct made m = make(CODE("\xff\x24\xfd\0\x34\0\0\xff\xc0\x89\xc1\xff\xc0\xc3\xc3"), data,
 			     sizeof(data), SYMBOLS(FUNC("f", 0, 14), FUNC("g", 14, 1)));
@@ -715,8 +719,8 @@ static void test_syscalls(void **state)
 	/* 3 bytes with the ret: the mov before it comes along */
 	expect_site(v[1].site, TEXT_PATCH, 16, 3, 5, 5);
 	assert_int_equal(v[2].number, -1);
-	/* with the instruction left in place: the mov of the number, the comparison; of g both movs, no room behind; of h
-	 * too little before */
+	/* with the instruction left in place: the mov of the number, the comparison; of g both
+	 * movs, no room behind; of h too little before */
 	expect_site(v[0].before, TEXT_PATCH, 0, 5, 5, 5);
 	expect_site(v[0].behind, TEXT_PATCH, 7, 0, 6, 6);
 	expect_site(v[1].before, TEXT_PATCH, 14, 5, 5, 5);
@@ -730,7 +734,8 @@ static void test_syscalls(void **state)
 	end(&m);
 }
 
-/* A branch that leads to the call past what lies before it, and one that leads behind it: neither place will do. */
+/* A branch that leads to the call past what lies before it, and one that leads behind it: neither
+ * place will do. */
 static void test_syscall_branched(void **state)
 {
 	/* f: jmp 1f; mov $39,%eax; 1: syscall; 2: cmp $-4096,%rax; ja 2b; ret; padding */
@@ -749,10 +754,12 @@ static void test_syscall_branched(void **state)
 	end(&m);
 }
 
-/* A number put together from halves, as in musl's __clone(): al replaces the lowest byte of what was there. */
+/* A number put together from halves, as in musl's __clone(): al replaces the lowest byte of what
+ * was there. */
 static void test_syscall_al(void **state)
 {
-	/* xor %eax,%eax; mov $56,%al; mov %rdi,%r11; syscall; mov $257,%eax; mov $2,%al; syscall; mov $3,%al; syscall; ret */
+	/* xor %eax,%eax; mov $56,%al; mov %rdi,%r11; syscall; mov $257,%eax; mov $2,%al; syscall;
+	 * mov $3,%al; syscall; ret */
 	struct made m = make(CODE("\x31\xc0\xb0\x38\x49\x89\xfb\x0f\x05\xb8\x01\x01\0\0\xb0\x02"
 				  "\x0f\x05\xb0\x03\x0f\x05\xc3"),
 			     NULL, 0, SYMBOLS(FUNC("f", 0, 23)));
@@ -824,8 +831,9 @@ void text_test_record(const void *stub, const uint64_t *regs)
 	fired[nfired++] = (struct fired){ s.site, s.probe, s.kind, regs[0], regs[9] };
 }
 
-/* regs: rdi rsi rdx rcx r8 r9 r10 r11 rax flags. struct wire_stub is 22 (27) bytes before the return address. The direction
- * flag aside, all flags are spoiled where they are free, and the red zone of what is below always. */
+/* regs: rdi rsi rdx rcx r8 r9 r10 r11 rax flags. struct wire_stub is 22 (27) bytes before the
+ * return address. The direction flag aside, all flags are spoiled where they are free, and the red
+ * zone of what is below always. */
 void text_test_thunk(void);
 void text_test_thunk_mid(void);
 #define SAVE \
@@ -965,7 +973,8 @@ static void test_run_branches(void **state)
 		     /* 16: mov %rdi,%rcx; jrcxz 1f; mov $2,%eax; ret; 1: mov $3,%eax; ret */
 		     "\x48\x89\xf9\xe3\x06\xb8\x02\0\0\0\xc3\xb8\x03\0\0\0\xc3\x90\x90\x90"
 		     "\x90\x90\x90\x90\x90\x90\x90\x90\x90\x90\x90\x90"
-		     /* 48: mov %rdi,%rcx; xor %eax,%eax; 53: inc %rax; jmp 1f; nop; 1: loop 53b; ret */
+		     /* 48: mov %rdi,%rcx; xor %eax,%eax; 53: inc %rax; jmp 1f; nop; 1: loop 53b;
+		      * ret */
 		     "\x48\x89\xf9\x31\xc0\x48\xff\xc0\xeb\x01\x90\xe2\xf8\xc3"),
 		NULL, 0, SYMBOLS(FUNC("f", 0, 14), FUNC("g", 16, 17), FUNC("h", 48, 14)));
 
@@ -994,8 +1003,8 @@ static void test_run_branches(void **state)
 
 static void test_run_mid(void **state)
 {
-	/* mov %rdi,-8(%rsp); cmp %rsi,%rdi; [probe] nop5; sete %al; movzbl %al,%eax; add -8(%rsp),%rax; ret: flags and
-	 * the red zone are in use at the probe */
+	/* mov %rdi,-8(%rsp); cmp %rsi,%rdi; [probe] nop5; sete %al; movzbl %al,%eax; add
+	 * -8(%rsp),%rax; ret: flags and the red zone are in use at the probe */
 	struct made m =
 		make(CODE("\x48\x89\x7c\x24\xf8\x48\x39\xf7\x0f\x1f\x44\0\0\x0f\x94\xc0\x0f\xb6\xc0"
 			  "\x48\x03\x44\x24\xf8\xc3"),
@@ -1103,7 +1112,8 @@ static void test_run_syscall(void **state)
 	p[0] = point(0, WIRE_STUB_MID, 1);
 	p[1] = point(2, WIRE_STUB_MID, 2);
 	place(&v[0].site, p, 2);
-	/* who is inside the call goes on with the probe behind it; restarting it means 2 bytes back */
+	/* who is inside the call goes on with the probe behind it; restarting it means 2 bytes
+	 * back */
 	assert_memory_equal(run + stub_at - ((stub_size + 15) & ~15u) + stub_moved[2] - 2,
 			    "\x0f\x05", 2);
 	assert_int_equal(call(0, 0, 0), getpid());

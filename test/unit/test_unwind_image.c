@@ -1,5 +1,5 @@
-/* Call frame information written by hand -> rows; images of real files: check, cache, and the same answers from the
- * chunks the kernel searches. */
+/* Call frame information written by hand -> rows; images of real files: check, cache, and the same
+ * answers from the chunks the kernel searches. */
 #define _GNU_SOURCE
 #include "unit.h"
 
@@ -36,7 +36,8 @@ static void put32(struct writer *w, uint32_t v)
 	put(w, &v, 4);
 }
 
-/* A CIE as compilers write it: "zR", code 1, data -8, RA 16, pcrel sdata4, CFA rsp+8, RA at CFA-8. */
+/* A CIE as compilers write it: "zR", code 1, data -8, RA 16, pcrel sdata4, CFA rsp+8, RA at
+ * CFA-8. */
 static void put_cie(struct writer *w)
 {
 	static const uint8_t body[] = { 1,    'z',  'R', 0, 1,    0x78, 16, 1,
@@ -474,7 +475,8 @@ static uint32_t chunk_rule(const struct memory *m, uint64_t addr)
 	return 0;
 }
 
-/* By identity, as the walk does for a process it knows nothing of: the same tables, at the same addresses. */
+/* By identity, as the walk does for a process it knows nothing of: the same tables, at the same
+ * addresses. */
 static void find_files(const struct memory *m, struct unwind_store *s)
 {
 	const struct wire_unwind_files *t = (const void *)m->chunks.v[1];
@@ -539,7 +541,8 @@ static void find_conflicts(const struct unwind_store *s, const struct unwind_pro
 					    true));
 }
 
-/* What the kernel calls a file's device and stat() may differ, where that is no disk's: the kernel's counts. */
+/* What the kernel calls a file's device and stat() may differ, where that is no disk's: the
+ * kernel's counts. */
 static void find_inode(const struct memory *m, struct unwind_store *s)
 {
 	enum { DEV = 77 << 20 | 5 };
@@ -638,7 +641,8 @@ static void test_space(void **state)
 	assert_int_equal(room_take(&s, 3, 1), 0);
 	assert_int_equal(room_take(&s, 2, 1), 0x2001e);
 	assert_int_equal(s.free.n, 0);
-	/* Nothing goes over the end of a chunk; what is in front of an aligned address stays free. */
+	/* Nothing goes over the end of a chunk; what is in front of an aligned address stays
+	 * free. */
 	room_give(&s, 0x2fff3, 13, 300);
 	room_give(&s, 0x30000, 16, 300);
 	room_settle(&s, 300);
@@ -650,7 +654,8 @@ static void test_space(void **state)
 	room_fini(&s);
 }
 
-/* Is the i-th copy of a small library in chunk 1, with tables? map: after it was met as a process maps it. */
+/* Is the i-th copy of a small library in chunk 1, with tables? map: after it was met as a process
+ * maps it. */
 static bool meet_copy(const struct memory *m, struct unwind_store *s, const char *folder, int i,
 		      bool map)
 {
@@ -674,7 +679,8 @@ static bool meet_copy(const struct memory *m, struct unwind_store *s, const char
 	return false;
 }
 
-/* Files that come and go: the tables of those on no list are let go, their room is used again; lists keep theirs. */
+/* Files that come and go: the tables of those on no list are let go, their room is used again;
+ * lists keep theirs. */
 static void test_churn(void **state)
 {
 	enum { COPIES = 300 };

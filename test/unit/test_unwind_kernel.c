@@ -1,5 +1,6 @@
-/* User stacks walked in the kernel, from a real uprobe on malloc: every frame's caller against libdw, who looks at the
- * same stopped thread. Prints rates and the cost of a frame. UNWIND_STOPS=n: stops per program (default 15). */
+/* User stacks walked in the kernel, from a real uprobe on malloc: every frame's caller against
+ * libdw, who looks at the same stopped thread. Prints rates and the cost of a frame.
+ * UNWIND_STOPS=n: stops per program (default 15). */
 #define _GNU_SOURCE
 #include "kernel_test.h"
 
@@ -56,7 +57,8 @@ static void area_open(void)
 
 #define AT(field) ((int)offsetof(struct area, field))
 
-/* Takes the stack when the countdown ends, and stops the thread; `always`: each time, without stopping. */
+/* Takes the stack when the countdown ends, and stops the thread; `always`: each time, without
+ * stopping. */
 static int load(enum bpf_prog_type type)
 {
 	struct bpf_insn ins[64];
@@ -301,7 +303,8 @@ static void run_program(const char *name, char *const *argv, struct rate *total)
 			break;
 		libdw_stack(pid, &libdw);
 		unwind_tables_refresh(tables);
-		/* Stopped in the page where the kernel steps the probed instruction: libdw is lost. */
+		/* Stopped in the page where the kernel steps the probed instruction: libdw is
+		 * lost. */
 		if (libdw.error && libdw.n <= 2) {
 			ptrace(PTRACE_CONT, pid, NULL, 0);
 			continue;

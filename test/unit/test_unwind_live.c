@@ -1,8 +1,9 @@
-/* Stacks of running programs, stopped at random points: our walk against libdw's, frame by frame. Prints the rate of
- * each program and every case that differs.
+/* Stacks of running programs, stopped at random points: our walk against libdw's, frame by frame.
+ * Prints the rate of each program and every case that differs.
  *	UNWIND_STOPS=n	stops per program (default 75, or what four seconds are enough for)
  *	UNWIND_ONLY=w	programs whose name holds w
- * Where a JIT's code is met, what is compared are the frames above it: neither side has tables for the rest. */
+ * Where a JIT's code is met, what is compared are the frames above it: neither side has tables for
+ * the rest. */
 #define _GNU_SOURCE
 #include "unit.h"
 

@@ -116,7 +116,8 @@ static void bind_print(struct bind_cx *cx, struct node *n)
 			   type_text(cx, to));
 }
 
-/* FreeBSD's printm(most, memref(addr, n)) is tracemem(addr, most, n). The reference may also be a variable that holds one. */
+/* FreeBSD's printm(most, memref(addr, n)) is tracemem(addr, most, n). The reference may also be a
+ * variable that holds one. */
 static bool bind_printm(struct bind_cx *cx, struct node *n)
 {
 	struct node *most = n->call.args, *ref = most->next, *addr, *len, *type;
@@ -166,7 +167,8 @@ static bool bind_printm(struct bind_cx *cx, struct node *n)
 	return !is_poison(n);
 }
 
-/* FreeBSD's printt(most, typeref(addr, count, "T", sizeof (T))) is print(*(T *)addr, most), of an array when there are more. */
+/* FreeBSD's printt(most, typeref(addr, count, "T", sizeof (T))) is print(*(T *)addr, most), of an
+ * array when there are more. */
 static bool bind_printt(struct bind_cx *cx, struct node *n)
 {
 	struct node *most = n->call.args, *ref = most->next, *addr, *count, *name, *value;

@@ -12,8 +12,8 @@ static const char *var_text(struct bind_cx *cx, const struct node *n)
 			    n->ident.name);
 }
 
-/* The type a variable gets from its first value: no qualifiers, char arrays as strings, other arrays as pointers.
- * T_VOID when it cannot be kept in one. */
+/* The type a variable gets from its first value: no qualifiers, char arrays as strings, other
+ * arrays as pointers. T_VOID when it cannot be kept in one. */
 static type_id value_type(struct bind_cx *cx, struct node *v)
 {
 	type_id t = v->type;
@@ -30,7 +30,8 @@ static type_id value_type(struct bind_cx *cx, struct node *v)
 	return type_is_scalar(cx->types, t) || type_is_string(cx->types, t) ? t : T_VOID;
 }
 
-/* An associative array's key from its first use: integers as 64 bits, so that every later one fits. */
+/* An associative array's key from its first use: integers as 64 bits, so that every later one
+ * fits. */
 static type_id key_type(struct bind_cx *cx, struct node *k)
 {
 	type_id t = value_type(cx, k);
@@ -305,7 +306,8 @@ enum {
 	USE_WIDE = 2,    /* x = timestamp: 64 bits are wanted */
 };
 
-/* The word of bind_state.uses for the variable, or for that of an element; NULL: it is no variable, or (make false) unused. */
+/* The word of bind_state.uses for the variable, or for that of an element; NULL: it is no variable,
+ * or (make false) unused. */
 static uint64_t *use_of(struct bind_cx *cx, const struct node *l, bool make)
 {
 	cleanup_free char *key = NULL;
@@ -370,7 +372,8 @@ static bool create_for(struct bind_cx *cx, struct node *n)
 
 	if (n->op != OP_NONE && type_is_integer(cx->types, t))
 		t = T_INT64;
-	/* x = 0 before x = timestamp: DTrace's variables hold 64 bits whatever their first value was. */
+	/* x = 0 before x = timestamp: DTrace's variables hold 64 bits whatever their first value
+	 * was. */
 	if (t == T_INT && is_const(r) && program_uses(cx, l, USE_WIDE))
 		t = T_INT64;
 	create(cx, l, t == T_VOID ? T_INT : t, is_poison(r) || t == T_VOID);
@@ -390,7 +393,8 @@ static bool create_for(struct bind_cx *cx, struct node *n)
 	return false;
 }
 
-/* n, `l = r` with r a translated struct, becomes an assignment of each member that the translator gives a value. */
+/* n, `l = r` with r a translated struct, becomes an assignment of each member that the translator
+ * gives a value. */
 static void assign_translated(struct bind_cx *cx, struct node *n)
 {
 	struct node *l = n->e.a, *r = n->e.b, *all = NULL;
@@ -524,7 +528,8 @@ bool bind_builtin_index(struct bind_cx *cx, struct node *n, const char *name)
 /* uregs[R_RAX]: the register's number is the single key. */
 static void bind_uregs(struct bind_cx *cx, struct node *n)
 {
-	/* behind struct pt_regs: R_DS, R_ES, R_FS, R_GS, R_TRAPNO, which the kernel keeps for each thread */
+	/* behind struct pt_regs: R_DS, R_ES, R_FS, R_GS, R_TRAPNO, which the kernel keeps for each
+	 * thread */
 	enum { FIRST_IN_THREAD = 21 };
 	static const char *const in_thread[] = { "curthread->thread.ds", "curthread->thread.es",
 						 "curthread->thread.fsbase",

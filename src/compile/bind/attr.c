@@ -1,5 +1,5 @@
-/* -x amin: the least stability that names may have, as name/data/class. Only what DTrace rates below Stable/Stable/Common
- * is told apart: what belongs to the kernel's inside. */
+/* -x amin: the least stability that names may have, as name/data/class. Only what DTrace rates
+ * below Stable/Stable/Common is told apart: what belongs to the kernel's inside. */
 #include "compile/bind/state.h"
 #include "probe/stability.h"
 

@@ -226,7 +226,8 @@ static bool provider_exists(const char *name)
 	return false;
 }
 
-/* #pragma D attributes a/b/c name, #pragma D binding "1.5" name: read, checked for their form, and without effect. */
+/* #pragma D attributes a/b/c name, #pragma D binding "1.5" name: read, checked for their form, and
+ * without effect. */
 static void pragma_words(struct bind_cx *cx, const struct node *n, const char *what, const char *p)
 {
 	char word[128];
@@ -318,7 +319,8 @@ static void bind_pragma(struct bind_cx *cx, const struct node *n)
 		return;
 	}
 	if (strcmp(word, "D")) {
-		/* As C: pragmas of other tools are not ours to judge, "ident" and "line" among them. */
+		/* As C: pragmas of other tools are not ours to judge, "ident" and "line" among
+		 * them. */
 		return;
 	}
 	if (!next_word(&p, what, sizeof(what)))

@@ -1,17 +1,20 @@
 /* Tree -> meaning: every name resolved, every expression typed, every probe description matched.
  *
  * In: top-level nodes of all sources in order; the probe set; the type graph; options.
- * Out: struct bound: variables, aggregations, and clause instances in program order. An instance is one clause for all
- * probes that share an argument signature (attach kind, thread, filter, and the sources/types of the arguments the
- * clause uses); its tree is its own copy, fully typed.
- * Always true after a bind without errors:
- *  - every expression has a type other than T_VOID except calls of actions; constants are folded into N_INT;
- *  - no N_XLATE, N_MACRO, N_SIZEOF*, N_OFFSETOF, inline or translated member is left: they are expanded in place;
- *  - arithmetic operands are converted: both operands of a binary operator have its common type where C says so, by
- *    inserted N_CAST nodes; assigned values are cast to the target's type; struct values only appear as operands of
- *    & . -> print() trace() sizeof and as arguments of actions;
- *  - string operands of relational operators, assignments, keys and subroutines have type T_STRING: char arrays and
- *    pointers are wrapped in N_STRINGOF;
+ * Out: struct bound: variables, aggregations, and clause instances in program order. An instance is
+ * one clause for all probes that share an argument signature (attach kind, thread, filter, and the
+ * sources/types of the arguments the clause uses); its tree is its own copy, fully typed. Always
+ * true after a bind without errors:
+ *  - every expression has a type other than T_VOID except calls of actions; constants are folded
+ *    into N_INT;
+ *  - no N_XLATE, N_MACRO, N_SIZEOF*, N_OFFSETOF, inline or translated member is left: they are
+ *    expanded in place;
+ *  - arithmetic operands are converted: both operands of a binary operator have its common type
+ *    where C says so, by inserted N_CAST nodes; assigned values are cast to the target's type;
+ *    struct values only appear as operands of & . -> print() trace() sizeof and as arguments of
+ *    actions;
+ *  - string operands of relational operators, assignments, keys and subroutines have type T_STRING:
+ *    char arrays and pointers are wrapped in N_STRINGOF;
  *  - N_INDEX with id is an associative array element; without id a C array or pointer element.
  */
 #ifndef DESCRY_COMPILE_BIND_BIND_H
@@ -157,20 +160,24 @@ struct bind_cx {
 
 void bind_init(struct bind_cx *cx);
 void bind_fini(struct bind_cx *cx);
-/* The parser's question, answered from program, library index and kernel types: pass as parse_cx.is_type with arg = bind_cx. */
+/* The parser's question, answered from program, library index and kernel types: pass as
+ * parse_cx.is_type with arg = bind_cx. */
 bool bind_is_type(void *arg, const char *module, const char *name);
-/* Binds top-level nodes of one source: declarations take effect, #pragma D option are set, clauses are kept. */
+/* Binds top-level nodes of one source: declarations take effect, #pragma D option are set, clauses
+ * are kept. */
 void bind_add(struct bind_cx *cx, struct node *top);
-/* Matches probes and binds all clauses. Errors are in diags; the result is usable only when there are none, and until
- * bind_fini. */
+/* Matches probes and binds all clauses. Errors are in diags; the result is usable only when there
+ * are none, and until bind_fini. */
 struct bound *bind_finish(struct bind_cx *cx);
-/* The types of a probe that a source of bind_add() defines, in the words of -G. Texts live as long as cx. */
+/* The types of a probe that a source of bind_add() defines, in the words of -G. Texts live as long
+ * as cx. */
 struct probe_definition;
 void bind_probe_definition(struct bind_cx *cx, const char *provider, const struct provider_probe *p,
 			   struct probe_definition *ret);
 /* How stable the least stable name in the clause's statements is. */
 struct stability bound_clause_stability(const struct bound_clause *c);
-/* Can the functions that it probes, by name, be divided among two engines that share no variables? */
+/* Can the functions that it probes, by name, be divided among two engines that share no
+ * variables? */
 bool bound_is_separable(const struct bound *b);
 /* After parse, before probes: used by tests and -d bind. */
 void bound_print(FILE *out, const struct bound *b, struct type_graph *types);

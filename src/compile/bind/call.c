@@ -1,9 +1,10 @@
-/* Subroutines, and the actions that are values: stack(), sym()... Any other action in an expression has type void, which each
- * operator refuses in its own words. */
+/* Subroutines, and the actions that are values: stack(), sym()... Any other action in an expression
+ * has type void, which each operator refuses in its own words. */
 #include "compile/bind/foreign.h"
 #include "compile/bind/state.h"
 
-/* What the arguments of a subroutine or action must be, a letter for each; arguments behind them may be anything:
+/* What the arguments of a subroutine or action must be, a letter for each; arguments behind them
+ * may be anything:
  *	s string     S string or 0      i integer, as 64 bits   w integer, 32 bits   h integer, 16 bits
  *	p pointer    b pointer or string: bytes    a address: pointer or integer    m struct mutex *
  *	f struct path *    6 struct in6_addr *    @ anything, bound by the action itself */

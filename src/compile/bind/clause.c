@@ -1,4 +1,5 @@
-/* Clauses: the probes they match, and one bound instance for all probes that hand over their arguments in one way. */
+/* Clauses: the probes they match, and one bound instance for all probes that hand over their
+ * arguments in one way. */
 #include "compile/bind/foreign.h"
 #include "compile/bind/state.h"
 
@@ -10,7 +11,8 @@
 
 /* --- what a clause uses --- */
 
-/* Inlines and functions are looked into once each, however often they are named: they may name each other. */
+/* Inlines and functions are looked into once each, however often they are named: they may name each
+ * other. */
 struct scan {
 	struct bind_cx *cx;
 	struct arg_use *use;
@@ -405,8 +407,8 @@ static void bind_if(struct bind_cx *cx, struct node *n)
 	f->record |= then.record;
 }
 
-/* A second time round, what stands at the end comes before what stands at the beginning; that is left to pass, as each
- * round makes records of its own. */
+/* A second time round, what stands at the end comes before what stands at the beginning; that is
+ * left to pass, as each round makes records of its own. */
 static void bind_loop(struct bind_cx *cx, struct node *n)
 {
 	if (n->loop.cond && !n->loop.tail)
@@ -540,7 +542,8 @@ static struct bound_clause *new_instance(struct bind_cx *cx, const struct node *
 	return c;
 }
 
-/* Pairs of a clause and a probe that a program may have: each costs memory and time here, however few clauses are compiled. */
+/* Pairs of a clause and a probe that a program may have: each costs memory and time here, however
+ * few clauses are compiled. */
 enum { ENABLED_MAX = 16 << 20 };
 
 void bind_clause(struct bind_cx *cx, const struct node *n, uint32_t index)

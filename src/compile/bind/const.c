@@ -30,8 +30,8 @@ void set_int(struct bind_cx *cx, struct node *n, uint64_t value, type_id t)
 	n->aux = NULL;
 }
 
-/* The value of an operation: C's for unsigned ints, whose sums are modulo 2^32; of int and what is smaller all 64 bits, until
- * it is kept somewhere. */
+/* The value of an operation: C's for unsigned ints, whose sums are modulo 2^32; of int and what is
+ * smaller all 64 bits, until it is kept somewhere. */
 static void set_result(struct bind_cx *cx, struct node *n, uint64_t value, type_id t)
 {
 	set_int(cx, n, value, t);
@@ -39,8 +39,8 @@ static void set_result(struct bind_cx *cx, struct node *n, uint64_t value, type_
 		n->i.value = value;
 }
 
-/* The first of int, unsigned, long, unsigned long that holds the value and the suffixes allow; up to 8 characters are one of
- * them, too. */
+/* The first of int, unsigned, long, unsigned long that holds the value and the suffixes allow; up
+ * to 8 characters are one of them, too. */
 void bind_int(struct bind_cx *cx, struct node *n)
 {
 	uint64_t v = n->i.value;

@@ -106,8 +106,8 @@ static bool calculated_as_int(struct bind_cx *cx, const struct node *n, type_id 
 	}
 }
 
-/* Only where the value would change: between types of one size and sign nothing is to be done, and to be an operand cuts
- * nothing off (gen_expr() does, by the type it has then). */
+/* Only where the value would change: between types of one size and sign nothing is to be done, and
+ * to be an operand cuts nothing off (gen_expr() does, by the type it has then). */
 void cast_value(struct bind_cx *cx, struct node *n, type_id t)
 {
 	struct type_graph *g = cx->types;
@@ -186,8 +186,9 @@ type_id common_type(struct bind_cx *cx, type_id a, type_id b)
 	return type_is_signed(g, pa) ? pb : pa;
 }
 
-/* The type of what two numbers make, by D's ranks: char, short, int, long, and above each its unsigned. Two of the small ones
- * are calculated with as ints, as in C, but their sum is of one of their types again. */
+/* The type of what two numbers make, by D's ranks: char, short, int, long, and above each its
+ * unsigned. Two of the small ones are calculated with as ints, as in C, but their sum is of one of
+ * their types again. */
 static type_id result_type(struct bind_cx *cx, type_id a, type_id b)
 {
 	struct type_graph *g = cx->types;
@@ -234,7 +235,8 @@ bool convert_kept(struct bind_cx *cx, struct node *n, type_id t)
 	return true;
 }
 
-/* 0 and NULL as a string: what a variable that holds none reads as. "x = 0" for a string frees it, "x == NULL" asks. */
+/* 0 and NULL as a string: what a variable that holds none reads as. "x = 0" for a string frees it,
+ * "x == NULL" asks. */
 static bool zero_to_string(struct bind_cx *cx, struct node *n)
 {
 	if (!is_const(n) || n->i.value || is_poison(n))
@@ -758,7 +760,8 @@ static void bind_cast(struct bind_cx *cx, struct node *n)
 		return;
 	}
 	decay(cx, a);
-	/* Names and arguments of processes are char arrays elsewhere and strings here: scripts keep their address. */
+	/* Names and arguments of processes are char arrays elsewhere and strings here: scripts keep
+	 * their address. */
 	if (is_string(cx, a) && type_is_char_pointer(cx->types, t)) {
 		replace_node(n, a);
 		return;

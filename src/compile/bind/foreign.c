@@ -89,7 +89,8 @@ const char *foreign_word(const char *name)
 	return find(words, ARRAY_SIZE(words), name);
 }
 
-/* D's fields count from the right, so that the other tracer's first word is the leftmost field that is not empty. */
+/* D's fields count from the right, so that the other tracer's first word is the leftmost field that
+ * is not empty. */
 const char *foreign_probe(const struct probe_desc *pd)
 {
 	const char *first = *pd->prov   ? pd->prov

@@ -1,5 +1,6 @@
-/* Functions of the program, and variables of blocks. A function is put in where it is called. Parameters and result are clause-local variables, fresh ones for
- * each call, so that a function's code is the same as if it had been written there. */
+/* Functions of the program, and variables of blocks. A function is put in where it is called.
+ * Parameters and result are clause-local variables, fresh ones for each call, so that a function's
+ * code is the same as if it had been written there. */
 #include "compile/bind/state.h"
 
 struct func_def *func_find(struct bind_cx *cx, const char *name)
@@ -296,7 +297,8 @@ static bool acts(const struct node *list)
 	return false;
 }
 
-/* Takes the functions that act out of n, whose results are left, as statements at *tail; what may not be evaluated stays. */
+/* Takes the functions that act out of n, whose results are left, as statements at *tail; what may
+ * not be evaluated stays. */
 static void take_out(struct bind_cx *cx, struct node *n, struct node ***tail)
 {
 	struct node *st;

@@ -176,7 +176,8 @@ void ident_undefined(struct bind_cx *cx, struct node *n)
 
 /* --- the probe's arguments --- */
 
-/* Positions of nodes that come from a library or a provider say nothing to the user: where they are used counts. */
+/* Positions of nodes that come from a library or a provider say nothing to the user: where they are
+ * used counts. */
 static void relocate(struct node *n, const struct node *at)
 {
 	for (; n; n = n->next) {

@@ -9,8 +9,8 @@
 #include "base/io.h"
 #include "compile/dlib.h"
 
-/* Reads the words and punctuation of D text, well enough to see what a file defines; comments, strings and lines of the
- * preprocessor are skipped. */
+/* Reads the words and punctuation of D text, well enough to see what a file defines; comments,
+ * strings and lines of the preprocessor are skipped. */
 struct scan {
 	const char *p, *end;
 	const char *word; /* of a word */
@@ -56,7 +56,8 @@ static bool word_is(const struct scan *s, const char *w)
 	return s->len == strlen(w) && !memcmp(s->word, w, s->len);
 }
 
-/* The first file that defines a name keeps it; for translators, files are chained by a counter: "x1 name", "x2 name". */
+/* The first file that defines a name keeps it; for translators, files are chained by a counter: "x1
+ * name", "x2 name". */
 static void define(struct bind_state *st, char kind, const char *name, size_t len, uint32_t file)
 {
 	char key[160];
@@ -168,7 +169,8 @@ static void add_directory(struct bind_cx *cx, const char *dir)
 		qsort(st->libs.v + first, st->libs.n - first, sizeof(*st->libs.v), by_name);
 }
 
-/* Variables of other systems' kernels that are the same as long as the machine runs; dlib/foreign.d has the others. */
+/* Variables of other systems' kernels that are the same as long as the machine runs; dlib/foreign.d
+ * has the others. */
 static void add_machine(struct bind_cx *cx)
 {
 	long pages = sysconf(_SC_PHYS_PAGES), cpus = sysconf(_SC_NPROCESSORS_ONLN),

@@ -1,4 +1,5 @@
-/* provider p { probe name(T, T) : (X, X); }: types for the arguments of probes that have none of their own. */
+/* provider p { probe name(T, T) : (X, X); }: types for the arguments of probes that have none of
+ * their own. */
 #include "compile/bind/state.h"
 
 #include <ctype.h>
@@ -45,7 +46,8 @@ static const struct provider_probe *find(struct bind_cx *cx, const struct probe 
 	return NULL;
 }
 
-/* The native argument that a translated one is made of: the one of its name, else the one at its place. */
+/* The native argument that a translated one is made of: the one of its name, else the one at its
+ * place. */
 static uint32_t native_index(const struct provider_probe *d, const struct decl *x, uint32_t place)
 {
 	uint32_t i = 0;

@@ -1,8 +1,10 @@
-/* Can the functions that a program probes be divided among two engines, each with variables of its own?
+/* Can the functions that a program probes be divided among two engines, each with variables of its
+ * own?
  *
- * They can when no value that one function's probes leave behind is met by another's: there are no variables but the clause's own,
- * or each that outlives a firing is an array with probefunc among its keys wherever it is used (`self->ts[probefunc]`), and all
- * functions of one name go to one engine. Aggregations are put together when they are read.
+ * They can when no value that one function's probes leave behind is met by another's: there are no
+ * variables but the clause's own, or each that outlives a firing is an array with probefunc among
+ * its keys wherever it is used (`self->ts[probefunc]`), and all functions of one name go to one
+ * engine. Aggregations are put together when they are read.
  */
 #include "compile/bind/bind.h"
 

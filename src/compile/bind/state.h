@@ -1,10 +1,13 @@
 /* The binder's own state and the functions its files share. Only src/compile/bind includes it.
  *
- * Binding a node rewrites it in place, children first, once: what a name stands for (an inline, a translator's
- * input) is put in as a clone of a tree already bound. Two kinds of node exist only while their parents are being bound:
- *  - a poisoned node: N_INT of type int that stands where an error was reported; nobody reports it again;
- *  - a translated value: N_XLATE with the native value in t.a and its translator in aux, of the translator's output type
- *    or a pointer to it. Member access replaces it by the translator's expression for the member.
+ * Binding a node rewrites it in place, children first, once: what a name stands for (an inline, a
+ * translator's input) is put in as a clone of a tree already bound. Two kinds of node exist only
+ * while their parents are being bound:
+ *  - a poisoned node: N_INT of type int that stands where an error was reported; nobody reports it
+ *    again;
+ *  - a translated value: N_XLATE with the native value in t.a and its translator in aux, of the
+ *    translator's output type or a pointer to it. Member access replaces it by the translator's
+ *    expression for the member.
  */
 #ifndef DESCRY_COMPILE_BIND_STATE_H
 #define DESCRY_COMPILE_BIND_STATE_H
@@ -30,7 +33,8 @@ struct inline_def {
 	bool bad;  /* its errors are reported */
 };
 
-/* T f(T a) { ... }: put in where it is called, with parameters and result in variables of its own. */
+/* T f(T a) { ... }: put in where it is called, with parameters and result in variables of its
+ * own. */
 struct func_def {
 	const char *name;
 	const struct node *node;
@@ -145,7 +149,8 @@ static inline bool is_action(const struct node *n)
 {
 	return calls_kind(n, SUBR_KIND_ACTION);
 }
-/* A bound call of count() and the like outside of an assignment to an aggregation: T_DYN, an error wherever it is used. */
+/* A bound call of count() and the like outside of an assignment to an aggregation: T_DYN, an error
+ * wherever it is used. */
 static inline bool is_aggregating(const struct node *n)
 {
 	return calls_kind(n, SUBR_KIND_AGG);
@@ -173,7 +178,8 @@ type_id bind_decl_type(struct bind_cx *cx, const struct decl *d);
 const char *type_suggestion(struct bind_cx *cx, enum type_kind kind, const char *name);
 /* The same for an incomplete struct, union or enum. */
 const char *tag_suggestion(struct bind_cx *cx, type_id t);
-/* t, or the kernel's type when t is, or points to, a struct of the program that has the name of one of the kernel's. */
+/* t, or the kernel's type when t is, or points to, a struct of the program that has the name of one
+ * of the kernel's. */
 type_id kernel_type(struct bind_cx *cx, type_id t);
 void bind_declaration(struct bind_cx *cx, const struct node *n);
 void bind_inline(struct bind_cx *cx, const struct node *n);
@@ -185,7 +191,8 @@ struct variable *var_new(struct bind_cx *cx, enum var_scope scope, const char *n
 			 loc_t loc);
 bool env_has(struct bind_cx *cx, const char *name);
 struct inline_def *inline_find(struct bind_cx *cx, const char *name);
-/* A kernel variable of another system that something here can answer: inline T __symbol__NAME. NULL: it is not known. */
+/* A kernel variable of another system that something here can answer: inline T __symbol__NAME.
+ * NULL: it is not known. */
 struct inline_def *library_symbol(struct bind_cx *cx, const char *symbol);
 /* Is it a variable, an inline or a function of D? */
 bool is_defined_name(struct bind_cx *cx, const char *name);
@@ -207,7 +214,8 @@ void expand_inline(struct bind_cx *cx, struct node *n, struct inline_def *def, s
 void try_inline(struct bind_cx *cx, struct inline_def *def);
 /* A node of type t that stands for any value, in trees that are thrown away. */
 struct node *placeholder(struct bind_cx *cx, const struct node *at, type_id t);
-/* A copy of a definition's tree for use at `at`, which its positions become when it comes from a library. */
+/* A copy of a definition's tree for use at `at`, which its positions become when it comes from a
+ * library. */
 struct node *clone_at(struct bind_cx *cx, const struct node *n, const struct node *at);
 bool is_lib_node(struct bind_cx *cx, const struct node *n);
 /* Is it in a library file? */
@@ -216,7 +224,8 @@ bool is_lib_loc(struct bind_cx *cx, loc_t loc);
 struct node *bind_context_text(struct bind_cx *cx, const char *text, const struct node *at);
 
 /* --- lib.c --- */
-/* Reads the library file that defines the name of that kind ('t' 's' 'i' 'e' 'x'). True when one was read now. */
+/* Reads the library file that defines the name of that kind ('t' 's' 'i' 'e' 'x'). True when one
+ * was read now. */
 bool lib_load(struct bind_cx *cx, char kind, const char *name);
 /* Was the library of this file name read? */
 bool lib_loaded(struct bind_cx *cx, const char *name);
@@ -229,34 +238,40 @@ void lib_fini(struct bind_cx *cx);
 /* --- expr.c --- */
 /* Binds n. Translated values and struct values may result. */
 void bind_expr(struct bind_cx *cx, struct node *n);
-/* Binds n, an N_TERNARY. When its condition is a constant, n becomes the operand that the constant chooses and is bound by
- * bind_chosen, as DTrace does it: the other operand may be anything. */
+/* Binds n, an N_TERNARY. When its condition is a constant, n becomes the operand that the constant
+ * chooses and is bound by bind_chosen, as DTrace does it: the other operand may be anything. */
 void bind_ternary(struct bind_cx *cx, struct node *n,
 		  void (*bind_chosen)(struct bind_cx *cx, struct node *n));
 /* False, with an error: more than MAX_NODES or MAX_ALL nodes. */
 bool bind_has_room(struct bind_cx *cx, const struct node *n);
 /* Binds n, which must be a value: no translated value, no action, not void. */
 void bind_value(struct bind_cx *cx, struct node *n);
-/* n, bound, becomes a value of type t as if by assignment; false when it cannot, nothing is reported. */
+/* n, bound, becomes a value of type t as if by assignment; false when it cannot, nothing is
+ * reported. */
 bool convert(struct bind_cx *cx, struct node *n, type_id t);
-/* The same where no assignment follows that cuts the value to its type: of inlines, their parameters, translated members. */
+/* The same where no assignment follows that cuts the value to its type: of inlines, their
+ * parameters, translated members. */
 bool convert_kept(struct bind_cx *cx, struct node *n, type_id t);
-/* n as an operand of type t, or as what will be kept in one: a cast only where the value would change. */
+/* n as an operand of type t, or as what will be kept in one: a cast only where the value would
+ * change. */
 void cast_value(struct bind_cx *cx, struct node *n, type_id t);
 /* Inserts a cast (or folds it) whatever the types. */
 void cast_to(struct bind_cx *cx, struct node *n, type_id t);
-/* Wraps n in N_STRINGOF unless it is a string. False when it is neither char array nor char pointer. */
+/* Wraps n in N_STRINGOF unless it is a string. False when it is neither char array nor char
+ * pointer. */
 bool to_string(struct bind_cx *cx, struct node *n);
 bool is_string_like(struct bind_cx *cx, const struct node *n);
 bool is_scalar(struct bind_cx *cx, const struct node *n);
 bool is_integer(struct bind_cx *cx, const struct node *n);
 /* Arrays become pointers to their first element. */
 void decay(struct bind_cx *cx, struct node *n);
-/* The number that a pointer to a translated value is made of (curcpu: a CPU's), which is its value; n for anything else. */
+/* The number that a pointer to a translated value is made of (curcpu: a CPU's), which is its value;
+ * n for anything else. */
 struct node *untranslated(struct bind_cx *cx, struct node *n);
 /* NULL, which compares with integers and can be assigned to them. */
 bool is_null(struct bind_cx *cx, const struct node *n);
-/* The type an operand has in an expression: a bit-field whose values an int holds is an int, as in C. */
+/* The type an operand has in an expression: a bit-field whose values an int holds is an int, as in
+ * C. */
 type_id operand_type(struct bind_cx *cx, const struct node *n);
 type_id common_type(struct bind_cx *cx, type_id a, type_id b);
 type_id promote(struct bind_cx *cx, type_id t);
@@ -265,7 +280,8 @@ struct node *int_node(struct bind_cx *cx, const struct node *at, uint64_t value,
 
 /* Poisons n when its operand a is. */
 bool bad_operand(struct node *n, const struct node *a);
-/* The type of a for a message; "aggregation", "dynamic" and "translated T" for what has none of C's. */
+/* The type of a for a message; "aggregation", "dynamic" and "translated T" for what has none of
+ * C's. */
 const char *value_text(struct bind_cx *cx, const struct node *a);
 bool is_pointer(struct bind_cx *cx, const struct node *n);
 /* What pointers of type t point to, and t's kind; without typedefs and qualifiers. */
@@ -306,7 +322,8 @@ void bind_xlate(struct bind_cx *cx, struct node *n);
 void xlate_member(struct bind_cx *cx, struct node *n);
 /* Of n, a translated value: how many members its translator gives values. */
 uint32_t xlate_count(const struct node *n);
-/* Makes `set`, an N_ASSIGN to an N_MEMBER, the assignment of the i-th of them. False with an error. */
+/* Makes `set`, an N_ASSIGN to an N_MEMBER, the assignment of the i-th of them. False with an
+ * error. */
 bool xlate_value(struct bind_cx *cx, const struct node *n, uint32_t i, struct node *set);
 
 /* --- call.c --- */
@@ -324,7 +341,8 @@ bool positive_const(struct bind_cx *cx, const struct node *a);
 void bind_dyn(struct bind_cx *cx, struct node *n, enum subr_id id);
 
 /* --- action.c --- */
-/* One after the other: speculate, then data; or data; or commits and no data. False with an error. */
+/* One after the other: speculate, then data; or data; or commits and no data. False with an
+ * error. */
 bool check_flow(struct bind_cx *cx, struct node *n, enum subr_id id);
 /* An expression that is a statement. */
 void bind_statement(struct bind_cx *cx, struct node *n);
@@ -360,15 +378,16 @@ struct func_def *func_find(struct bind_cx *cx, const char *name);
 /* Puts the function that n calls in its place. */
 void expand_function(struct bind_cx *cx, struct node *n, struct func_def *def);
 void bind_return(struct bind_cx *cx, struct node *n);
-/* n, bound, is a statement: what functions in its arguments print comes before what it prints itself. Statements are put in
- * front; the last of them, which is n's own. */
+/* n, bound, is a statement: what functions in its arguments print comes before what it prints
+ * itself. Statements are put in front; the last of them, which is n's own. */
 struct node *functions_first(struct bind_cx *cx, struct node *n);
 /* T x = e; in a block, whose names so far are those of state.env down to `outside`. */
 void bind_local(struct bind_cx *cx, struct node *n, const struct env *outside);
 
 /* --- version.c --- */
 void version_check_option(struct bind_cx *cx);
-/* The version of D that brought the name, when the program was written for an older one; else NULL. */
+/* The version of D that brought the name, when the program was written for an older one; else
+ * NULL. */
 const char *version_hides(const struct bind_cx *cx, const char *name);
 
 /* --- attr.c --- */

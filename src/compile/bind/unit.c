@@ -1,4 +1,5 @@
-/* Units of time: `@ = quantize((timestamp - self->t) / 1000)` counts microseconds, which a picture can say. */
+/* Units of time: `@ = quantize((timestamp - self->t) / 1000)` counts microseconds, which a picture
+ * can say. */
 #include "compile/bind/state.h"
 
 enum {

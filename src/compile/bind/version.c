@@ -1,5 +1,5 @@
-/* -x version: which D a program was written for. Names that came later are not there for it, so that its own may be called so;
- * a version that no D ever had is an error. */
+/* -x version: which D a program was written for. Names that came later are not there for it, so
+ * that its own may be called so; a version that no D ever had is an error. */
 #include "compile/bind/state.h"
 
 #include <ctype.h>

@@ -19,7 +19,8 @@ static bool same_loose(struct type_graph *g, type_id a, type_id b)
 	}
 }
 
-/* What translators are looked up by. Types that are the same have the same key; keys may be equal when types are not. */
+/* What translators are looked up by. Types that are the same have the same key; keys may be equal
+ * when types are not. */
 struct xlator_key {
 	uint64_t out,
 		in; /* hashes of the names; `in` is the type behind all pointers, 0 when it has none */
@@ -108,7 +109,8 @@ static const struct node *find_conversion(const struct xlator *x, const char *na
 	return NULL;
 }
 
-/* What translator x makes of `native` for its member m, which is of type t, for use at `at`. NULL, reported, when it cannot. */
+/* What translator x makes of `native` for its member m, which is of type t, for use at `at`. NULL,
+ * reported, when it cannot. */
 static struct node *convert_member(struct bind_cx *cx, const struct xlator *x, const struct node *m,
 				   const struct node *native, type_id t, const struct node *at)
 {
@@ -138,7 +140,8 @@ static struct node *convert_member(struct bind_cx *cx, const struct xlator *x, c
 	return NULL;
 }
 
-/* Binds each member over a value that nobody has: errors are reported where the translator stands, used or not. */
+/* Binds each member over a value that nobody has: errors are reported where the translator stands,
+ * used or not. */
 static void try_translator(struct bind_cx *cx, const struct xlator *x)
 {
 	struct node *native = placeholder(cx, x->node, x->in);

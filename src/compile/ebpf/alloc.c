@@ -1,5 +1,6 @@
-/* Registers and the frame: linear scan (Poletto & Sarkar, 1999). Control flow only goes forward, so [first definition,
- * last use] in text order is a register's true life; one that lives into a loop from before lives to its end.
+/* Registers and the frame: linear scan (Poletto & Sarkar, 1999). Control flow only goes forward, so
+ * [first definition, last use] in text order is a register's true life; one that lives into a loop
+ * from before lives to its end.
  */
 #include "compile/ebpf/ebpf.h"
 
@@ -23,7 +24,8 @@ static bool is_call(const struct ir_ins *ins)
 	return ins->op == IR_CALL || ins->op == IR_ROUTINE || ins->op == IR_CALL_FN;
 }
 
-/* What is defined in front of a loop and used in it is needed again the next time round. Outer loops end last. */
+/* What is defined in front of a loop and used in it is needed again the next time round. Outer
+ * loops end last. */
 static void extend_over_loops(const struct ir_fn *f, struct life *lives)
 {
 	uint32_t *label = xcalloc(f->nlabels + 1, sizeof(*label));

@@ -2,8 +2,8 @@
  *
  * In: functions of one program (ir_fn), the first is entered by the kernel with the context in r1.
  * Out: instructions with a source position each, and relocations.
- * Always true: r0 and r5 are never allocated (scratch of the emitter); r1-r4 hold registers that no call crosses,
- * r6-r9 the others, the stack the rest; the frame is at most EBPF_FRAME_MAX bytes.
+ * Always true: r0 and r5 are never allocated (scratch of the emitter); r1-r4 hold registers that no
+ * call crosses, r6-r9 the others, the stack the rest; the frame is at most EBPF_FRAME_MAX bytes.
  */
 #ifndef DESCRY_COMPILE_EBPF_EBPF_H
 #define DESCRY_COMPILE_EBPF_EBPF_H
@@ -32,15 +32,16 @@ struct ebpf_place {
 struct ebpf_frame {
 	struct ebpf_place *regs; /* nregs + 1 */
 	int16_t *objects;        /* offset from r10 */
-	uint32_t *late; /* by register: 1 + the instruction that makes it, where it is only an argument of one
-				       * call and made of nothing but constants: made in the argument's register */
+	/* By register: 1 + the instruction that makes it. Only where the register is an argument of
+	 * one call and made of nothing but constants: it is made in the argument's register. */
+	uint32_t *late;
 	uint32_t size;
 };
 
 void ebpf_code_init(struct ebpf_code *c);
 void ebpf_code_fini(struct ebpf_code *c);
-/* Appends function f. IR_CALL_FN's index is a function number of c in order of being added. False when the frame or a jump is
- * too large: *ret_why says so (static). */
+/* Appends function f. IR_CALL_FN's index is a function number of c in order of being added. False
+ * when the frame or a jump is too large: *ret_why says so (static). */
 bool ebpf_emit(struct ebpf_code *c, const struct ir_fn *f, const char **ret_why);
 
 /* alloc.c */

@@ -151,7 +151,8 @@ static void emit_bin(struct emitter *e, const struct ir_ins *ins)
 	int d = dest(e, ins->d), code = BPF_ALU64 | alu_codes[ins->sub];
 
 	if (ins->b.kind == IR_IMM && fits(ins->b.imm)) {
-		/* by a register the machine takes the count modulo 64; as a constant it may be no larger */
+		/* by a register the machine takes the count modulo 64; as a constant it may be no
+		 * larger */
 		int32_t imm = (int32_t)(is_shift(ins->sub) ? ins->b.imm & 63 : ins->b.imm);
 
 		to_reg(e, ins->a, d);
@@ -219,7 +220,8 @@ static void emit_add_mem(struct emitter *e, const struct ir_ins *ins)
 		put(e, BPF_STX | BPF_ATOMIC | size_code(ins->size), base,
 		    in_reg(e, ins->b, SCRATCH), ins->off, BPF_ADD);
 	} else {
-		/* R0 may hold the base: the sum is made in SCRATCH, a constant is added directly. */
+		/* R0 may hold the base: the sum is made in SCRATCH, a constant is added
+		 * directly. */
 		put(e, BPF_LDX | BPF_MEM | size_code(ins->size), SCRATCH, base, ins->off, 0);
 		if (ins->b.kind == IR_IMM && fits(ins->b.imm)) {
 			put(e, BPF_ALU64 | BPF_ADD | BPF_K, SCRATCH, 0, 0, (int32_t)ins->b.imm);
@@ -258,7 +260,8 @@ static bool is_source(const int *src, int n, int t)
 	return false;
 }
 
-/* Arguments to r1...: registers first, as a parallel move whose cycles are opened through r0, then the rest. */
+/* Arguments to r1...: registers first, as a parallel move whose cycles are opened through r0, then
+ * the rest. */
 static void emit_args(struct emitter *e, const struct ir_ins *ins)
 {
 	int n = ins->nargs, src[6], blocked;
@@ -328,8 +331,9 @@ static void emit_if(struct emitter *e, const struct ir_ins *ins)
 	}
 }
 
-/* A jump reaches 32767 instructions. Before the oldest that leads to a label further on gets there, an island is put in, which
- * the text jumps over: for each such label one jump, where all that lead to it land.
+/* A jump reaches 32767 instructions. Before the oldest that leads to a label further on gets there,
+ * an island is put in, which the text jumps over: for each such label one jump, where all that lead
+ * to it land.
  *
  *	     if r1 == 0 goto L9          if r1 == 0 goto I9
  *	     ...                         ...

@@ -35,7 +35,8 @@ static uint32_t power_of_two(uint64_t n)
 	return p;
 }
 
-/* With bufpolicy=fill and =ring the consumer keeps bufsize bytes, and this is the way to it only. */
+/* With bufpolicy=fill and =ring the consumer keeps bufsize bytes, and this is the way to it
+ * only. */
 static uint64_t data_size(const struct options *o)
 {
 	enum { WAY = 4 << 20 };
@@ -333,8 +334,8 @@ static void check_active(struct gen *g)
 		ir_if(g->f, ir_call(g->f, HELPER_CPU, 0), IF_NE, IR_I(cpu), g->out);
 }
 
-/* -x follow: the kernel enables the probe for every process that maps the file; only the targets and what they have
- * started shall pass. */
+/* -x follow: the kernel enables the probe for every process that maps the file; only the targets
+ * and what they have started shall pass. */
 static void check_family(struct gen *g, const struct group *grp)
 {
 	uint32_t pass = ir_new_label(g->f);
@@ -352,7 +353,8 @@ static void check_family(struct gen *g, const struct group *grp)
 	ir_place(g->f, pass);
 }
 
-/* Children are traced for the sake of other probes: these are for the named processes, as the kernel's are. */
+/* Children are traced for the sake of other probes: these are for the named processes, as the
+ * kernel's are. */
 static void check_named(struct gen *g, const struct group *grp)
 {
 	struct ir_val pid = ir_bin(g->f, ALU_SHR, gen_lazy(g, LAZY_PIDTGID), IR_I(32));
@@ -535,8 +537,9 @@ static void compile_group(struct gen *g, const struct group *grp, enum attach_ki
 	ir_fn_fini(&f);
 }
 
-/* Two probes may sit on one system call (syscall::sched_yield:entry, sched:::surrender), and a table has one entry for it: the
- * second gets rank 1 and a program of its own. Ranks by probe number; the number of ranks. */
+/* Two probes may sit on one system call (syscall::sched_yield:entry, sched:::surrender), and a
+ * table has one entry for it: the second gets rank 1 and a program of its own. Ranks by probe
+ * number; the number of ranks. */
 static uint32_t rank_syscalls(struct gen *g, enum attach_kind attach, uint8_t *ranks)
 {
 	uint8_t count[WIRE_SYSCALL_MAX] = { 0 };
@@ -600,7 +603,8 @@ static void compile_syscall_group(struct gen *g, const clause_list *list, uint32
 	hash_fini(&seen);
 }
 
-/* System calls: one program for all probes of one direction, 64 clauses at a time; a probe's mask says which apply. */
+/* System calls: one program for all probes of one direction, 64 clauses at a time; a probe's mask
+ * says which apply. */
 static void compile_syscalls(struct gen *g, enum attach_kind attach)
 {
 	uint8_t *ranks = xcalloc(g->probes.n + 1, 1);
@@ -670,7 +674,8 @@ static void compile_others(struct gen *g)
 		if (!l->n ||
 		    (l->v[0]->attach == ATTACH_SELF && !strcmp(g->probes.v[probe].name, "ERROR")))
 			continue;
-		/* tp_btf programs are typed by their tracepoint, BEGIN and END run by name: one each. */
+		/* tp_btf programs are typed by their tracepoint, BEGIN and END run by name: one
+		 * each. */
 		if (l->v[0]->attach == ATTACH_TP_BTF || l->v[0]->attach == ATTACH_SELF)
 			vec_push(l, (const struct bound_clause *)(uintptr_t)(probe + 1));
 		at = hash_put(&groups, l->v, l->n * sizeof(*l->v), NULL);
@@ -804,7 +809,8 @@ static void list_clauses(struct gen *g)
 		if (cl->attach == ATTACH_SELF && cl->nprobes &&
 		    !strcmp(cl->probes[0]->name, "ERROR"))
 			g->errors[g->nerrors++] = cl;
-		/* All probes get their numbers before code is made: FIELD_STRID depends on how many there are. */
+		/* All probes get their numbers before code is made: FIELD_STRID depends on how many
+		 * there are. */
 		for (uint32_t k = 0; k < cl->nprobes; k++)
 			(void)gen_probe_number(g, cl->probes[k]);
 	}

@@ -1,6 +1,7 @@
 /* Bound clauses -> image: the middle of the compiler.
  *
- * In: struct bound (compile/bind). Out: a complete struct image: programs (IR lowered by compile/ebpf), maps, schemas.
+ * In: struct bound (compile/bind). Out: a complete struct image: programs (IR lowered by
+ * compile/ebpf), maps, schemas.
  *
  * A program serves all probes that have the same clauses:
  *
@@ -9,8 +10,8 @@
  *	    fault: write a fault record, or run the ERROR clauses in place
  *	release scratch, return                     epilogue
  *
- * Always true: a clause that faults or finds a buffer full leaves nothing behind (record discarded) and the next clause
- * runs; scratch memory is released on every path.
+ * Always true: a clause that faults or finds a buffer full leaves nothing behind (record discarded)
+ * and the next clause runs; scratch memory is released on every path.
  */
 #ifndef DESCRY_COMPILE_IR_GEN_H
 #define DESCRY_COMPILE_IR_GEN_H
@@ -26,8 +27,8 @@ struct compile_target {
 	/* Fill the tables below; called when a program first asks. NULL: not known. */
 	void (*find_cpus)(struct compile_target *t);
 	void (*find_clocks)(struct compile_target *t);
-	/* In the traced process: a system call's context is its struct pt_regs, as a uprobe's is; what is not resident is
-	 * faulted in; threads ask for their own CPU time. */
+	/* In the traced process: a system call's context is its struct pt_regs, as a uprobe's is;
+	 * what is not resident is faulted in; threads ask for their own CPU time. */
 	bool inside;
 	uint32_t maps_max; /* most maps a program may use, 0: any number */
 	/* inside: as struct image has it. */
@@ -36,15 +37,16 @@ struct compile_target {
 	const int32_t *cpu_chip, *cpu_node; /* by CPU number */
 	const int32_t *cpu_mhz;             /* 0: not known */
 	uint32_t ncpus;
-	/* Up to how many probes of kernel functions have a program each for BPF trampolines, beside the one of all for kprobes; asked when
-	 * there are some. NULL: none. */
+	/* Up to how many probes of kernel functions have a program each for BPF trampolines, beside
+	 * the one of all for kprobes; asked when there are some. NULL: none. */
 	uint32_t (*fentry_max)(struct type_graph *types, const struct options *options);
-	/* Can a uprobe's program wait for memory to be brought in? Asked when one would; NULL: yes. */
+	/* Can a uprobe's program wait for memory to be brought in? Asked when one would; NULL:
+	 * yes. */
 	bool (*sleeps)(void);
 };
 
-/* `ir_out`: where each function's IR is printed (-d ir), NULL nowhere. NULL with diagnostics when a clause cannot be
- * expressed (too long, too much stack). */
+/* `ir_out`: where each function's IR is printed (-d ir), NULL nowhere. NULL with diagnostics when a
+ * clause cannot be expressed (too long, too much stack). */
 struct image *compile_image(const struct bound *b, struct type_graph *types, struct diags *diags,
 			    struct options *options, struct compile_target *target, FILE *ir_out);
 
@@ -81,7 +83,8 @@ struct agg_slots {
 	uint32_t parts; /* keys that are probefunc and the like, as written */
 };
 
-/* A value made when first needed in a firing: register holds 0 until then. `known`: made on every path to here. */
+/* A value made when first needed in a firing: register holds 0 until then. `known`: made on every
+ * path to here. */
 struct lazy_made {
 	int id;
 	uint32_t start, end;
@@ -208,7 +211,8 @@ void gen_store_place(struct gen *g, struct lval p, struct ir_val v, loc_t loc);
 bool gen_is_own(struct gen *g, const struct node *n);
 /* A fault unless addr + off and `size` bytes from there are such memory of this clause. */
 void gen_check_own(struct gen *g, struct ir_val addr, int64_t off, struct ir_val size, loc_t loc);
-/* A pointer of D's own (alloca(), copyin()), checked: what the verifier knows; the bytes are at SCRATCH_DYN behind it. */
+/* A pointer of D's own (alloca(), copyin()), checked: what the verifier knows; the bytes are at
+ * SCRATCH_DYN behind it. */
 struct ir_val gen_own_memory(struct gen *g, struct ir_val addr, int64_t off, uint32_t size,
 			     loc_t loc);
 /* Where the bytes of a struct are read from; those of an element that does not exist are zeros. */
@@ -239,8 +243,8 @@ bool gen_current_thread(const struct gen *g);
 /* gen_trampoline.c: fentry and fexit */
 bool gen_on_trampoline(const struct gen *g);
 bool gen_trampolines(struct gen *g); /* are kprobes' programs made for trampolines, too? */
-/* The argument or result that is in this register, or at this distance of the stack pointer, when the function is called or
- * returns. */
+/* The argument or result that is in this register, or at this distance of the stack pointer, when
+ * the function is called or returns. */
 struct ir_val gen_trampoline_reg(struct gen *g, enum user_reg reg);
 struct ir_val gen_trampoline_stack(struct gen *g, int64_t disp);
 uint32_t gen_skipped_frames(const struct gen *g); /* machinery on top of the kernel's stack */
@@ -268,7 +272,8 @@ bool gen_is_string_place(
 	const struct node *n); /* a string that lies somewhere: a variable, an element, a member */
 void gen_str_into(struct gen *g, const struct node *n, struct ir_val dst, int32_t off,
 		  uint32_t size);
-/* Address readable by bpf_probe_read_kernel; *ret_known: bytes the verifier lets programs load directly (0: none). */
+/* Address readable by bpf_probe_read_kernel; *ret_known: bytes the verifier lets programs load
+ * directly (0: none). */
 struct ir_val gen_str_addr(struct gen *g, const struct node *n, uint32_t *ret_known);
 /* As a plain integer, for routines. */
 struct ir_val gen_str_plain(struct gen *g, const struct node *n);
@@ -296,8 +301,8 @@ enum field_kind gen_dyn_kind(const struct node *n, bool key);
 void gen_stack_id(struct gen *g, const struct field *fl, struct ir_val dst, uint32_t frames);
 void gen_stack_frames(struct gen *g, const struct field *fl, struct ir_val dst);
 uint32_t gen_frames(struct gen *g, const struct node *n); /* of stack(n), ustack(n) */
-/* size bytes, or text, from where a pointer leads: in a function of a process its arguments lead to its own memory, curthread to
- * the kernel's. The helper's result. */
+/* size bytes, or text, from where a pointer leads: in a function of a process its arguments lead to
+ * its own memory, curthread to the kernel's. The helper's result. */
 struct ir_val gen_pointed_copy(struct gen *g, struct ir_val dst, struct ir_val size,
 			       struct ir_val at, bool text);
 /* The user stack into scratch memory, at *ret_pc: its bytes, or -errno. */
@@ -341,7 +346,8 @@ void gen_lazy_save(const struct gen *g, bool *known);
 void gen_lazy_restore(struct gen *g, const bool *known);
 void gen_lazy_settle(struct gen *g, uint32_t from, const struct lazy *before);
 uint32_t gen_rodata(struct gen *g, const void *p, uint32_t n, uint32_t align);
-/* Has the clause this-> variables in scratch memory, or strtok()'s state? Then it is kept from clause to clause. */
+/* Has the clause this-> variables in scratch memory, or strtok()'s state? Then it is kept from
+ * clause to clause. */
 bool gen_keeps_scratch(struct gen *g, const struct bound_clause *cl);
 void gen_list_clauses(
 	struct gen *g); /* listing.c: what -S says of clauses; variables have their places */

@@ -43,7 +43,8 @@ static struct ir_val log_linear_bucket(struct gen *g, const struct agg *a, struc
 	return ir_bin(f, ALU_ADD, rank, IR_I(middle));
 }
 
-/* Values are int64_t to aggregations, whatever they were: as the consumer compares when it merges CPUs. */
+/* Values are int64_t to aggregations, whatever they were: as the consumer compares when it merges
+ * CPUs. */
 static void extreme(struct gen *g, const struct agg *a, struct ir_val entry, struct ir_val v)
 {
 	struct ir_fn *f = g->f;

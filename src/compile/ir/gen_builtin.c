@@ -1,4 +1,5 @@
-/* Built-in variables, probe arguments, and the values of a firing that are made when first needed. */
+/* Built-in variables, probe arguments, and the values of a firing that are made when first
+ * needed. */
 #include "compile/ir/gen.h"
 
 #include "wire/record.h"
@@ -71,7 +72,8 @@ static struct ir_val make(struct gen *g, enum lazy_id id)
 	}
 }
 
-/* The thread's storage, made if it has none; NULL still when there is no memory. Shares LAZY_TLS's register. */
+/* The thread's storage, made if it has none; NULL still when there is no memory. Shares LAZY_TLS's
+ * register. */
 static struct ir_val writable_tls(struct gen *g)
 {
 	struct lazy *l = &g->lazy[LAZY_TLS];
@@ -142,8 +144,9 @@ static uint32_t times_made(const struct gen *g, enum lazy_id id, uint32_t from)
 }
 
 /* needs: a clause generated, its body from instruction `from`; before: what was known there.
- * gives: in a large body, what would be made in several places made once, in front. To the verifier, what may or may not have
- * been made is two states, n such things 2^n, and it walks all that follows in each of them. */
+ * gives: in a large body, what would be made in several places made once, in front. To the
+ * verifier, what may or may not have been made is two states, n such things 2^n, and it walks all
+ * that follows in each of them. */
 void gen_lazy_settle(struct gen *g, uint32_t from, const struct lazy *before)
 {
 	enum { LARGE = 250 };
@@ -449,10 +452,12 @@ static struct ir_val stack_frames(struct gen *g, bool user, int which)
 	return v;
 }
 
-/* Frames of the tracing machinery below the function that holds the tracepoint: bpf program, bpf_trace_runN, iterator. */
+/* Frames of the tracing machinery below the function that holds the tracepoint: bpf program,
+ * bpf_trace_runN, iterator. */
 enum { TRACE_FRAMES = 3 };
 
-/* At a function's entry the return address is on top of the stack; an instruction or a marker within is not that. */
+/* At a function's entry the return address is on top of the stack; an instruction or a marker
+ * within is not that. */
 static bool at_entry(const struct gen *g)
 {
 	for (uint32_t i = 0; i < g->cl->nprobes; i++)
@@ -470,8 +475,8 @@ static struct ir_val user_caller(struct gen *g, loc_t loc)
 	return stack_frames(g, true, 1);
 }
 
-/* -errno of a system call's return, as a positive number; in user code that of the thread's last one; 0 when it succeeded or
- * elsewhere. */
+/* -errno of a system call's return, as a positive number; in user code that of the thread's last
+ * one; 0 when it succeeded or elsewhere. */
 static struct ir_val error_number(struct gen *g)
 {
 	struct ir_val ret, v;
@@ -501,8 +506,9 @@ static struct ir_val error_number(struct gen *g)
 	return v;
 }
 
-/* Time on CPU: what sched_switch has summed up, and since when the thread runs (0: first question, or off CPU now). The first
- * answer is the kernel's own sum, so that it is never 0: scripts use it as a condition. */
+/* Time on CPU: what sched_switch has summed up, and since when the thread runs (0: first question,
+ * or off CPU now). The first answer is the kernel's own sum, so that it is never 0: scripts use it
+ * as a condition. */
 static struct ir_val vtimestamp(struct gen *g)
 {
 	struct ir_fn *f = g->f;
@@ -605,7 +611,8 @@ struct ir_val gen_builtin(struct gen *g, const struct node *n)
 	case BUILTIN_UID: return credential(g, false, n->loc);
 	case BUILTIN_GID: return credential(g, true, n->loc);
 	case BUILTIN_IPL:
-		/* Timers interrupt; whether a tracepoint fired in an interrupt no program can ask before 6.18. */
+		/* Timers interrupt; whether a tracepoint fired in an interrupt no program can ask
+		 * before 6.18. */
 		return IR_I(g->attach == ATTACH_PROFILE || g->attach == ATTACH_TICK ? 2 : 0);
 	default: return IR_I(0);
 	}

@@ -24,7 +24,8 @@ static struct ir_val checked(struct gen *g, struct ir_val r, struct ir_val addr,
 
 /* --- memory --- */
 
-/* Copies user memory; where the program may sleep (uprobes), pages that are not resident are brought in. */
+/* Copies user memory; where the program may sleep (uprobes), pages that are not resident are
+ * brought in. */
 static void read_user(struct gen *g, struct ir_val dst, struct ir_val size, struct ir_val from,
 		      loc_t loc)
 {
@@ -39,8 +40,9 @@ static void read_user(struct gen *g, struct ir_val dst, struct ir_val size, stru
 	ir_place(f, ok);
 }
 
-/* n bytes of the firing's dynamic scratch memory: the offset from SCRATCH_DYN. The area behind is as large again, so that
- * offset + size stays inside for the verifier, which knows both only to be at most dynsize. */
+/* n bytes of the firing's dynamic scratch memory: the offset from SCRATCH_DYN. The area behind is
+ * as large again, so that offset + size stays inside for the verifier, which knows both only to be
+ * at most dynsize. */
 static struct ir_val allocate(struct gen *g, struct ir_val n, loc_t loc)
 {
 	struct ir_fn *f = g->f;
@@ -86,7 +88,8 @@ static struct ir_val memref(struct gen *g, const struct node *n)
 	return ir_bin(f, ALU_ADD, ir_bin(f, ALU_ADD, base, at), IR_I(SCRATCH_DYN));
 }
 
-/* copyinto(from, n, to), bcopy(from, to, n): `to` must be D's own memory, and as much of it as is copied. */
+/* copyinto(from, n, to), bcopy(from, to, n): `to` must be D's own memory, and as much of it as is
+ * copied. */
 static void copy_to(struct gen *g, const struct node *n, bool user)
 {
 	struct ir_fn *f = g->f;
@@ -156,7 +159,8 @@ static void copy_text_out(struct gen *g, const struct node *n)
 	ir_place(f, none);
 }
 
-/* The string is not resident: leave its place in the record empty and have it read when the system call returns. */
+/* The string is not resident: leave its place in the record empty and have it read when the system
+ * call returns. */
 static void read_later(struct gen *g, struct ir_val addr, int32_t off, uint32_t size, loc_t loc)
 {
 	struct ir_fn *f = g->f;
@@ -319,7 +323,8 @@ static struct ir_val cpu_table(struct gen *g, struct ir_val cpu, const int32_t *
 	return v;
 }
 
-/* A number of the state page's array at `offset`; `count`, a power of 2, numbers of 1 << shift bytes. */
+/* A number of the state page's array at `offset`; `count`, a power of 2, numbers of 1 << shift
+ * bytes. */
 static struct ir_val state_number(struct gen *g, struct ir_val which, size_t offset, uint32_t count,
 				  uint32_t shift)
 {
@@ -413,7 +418,8 @@ struct ir_val gen_subr(struct gen *g, const struct node *n)
 	case SUBR_MUTEX_OWNED: v = mutex_owner(g, n); return is(g, v, IF_EQ, gen_thread(g));
 	case SUBR_MUTEX_TYPE_ADAPTIVE: (void)num(g, n, 0); return IR_I(1);
 	case SUBR_MUTEX_TYPE_SPIN: (void)num(g, n, 0); return IR_I(0);
-	/* Bit 0 of rw_semaphore.count: a writer; from bit 8 on: readers (kernel/locking/rwsem.c). */
+	/* Bit 0 of rw_semaphore.count: a writer; from bit 8 on: readers
+	 * (kernel/locking/rwsem.c). */
 	case SUBR_RW_READ_HELD:
 		v = lock_word(g, n, "rw_semaphore", "count");
 		return is(g, ir_bin(f, ALU_SAR, v, IR_I(8)), IF_SGT, IR_I(0));

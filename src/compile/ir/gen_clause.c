@@ -1,4 +1,5 @@
-/* A clause: predicate, straight runs of statements with one record each (segments), branches, faults. */
+/* A clause: predicate, straight runs of statements with one record each (segments), branches,
+ * faults. */
 #include <assert.h>
 
 #include "compile/ir/gen.h"
@@ -124,7 +125,8 @@ static const struct node *take_agg(struct action *a, const struct node *args)
 	return args ? args->next : NULL;
 }
 
-/* print(): a pointer to a struct, and the address of anything, shows what it points to; anything else itself. */
+/* print(): a pointer to a struct, and the address of anything, shows what it points to; anything
+ * else itself. */
 static void print_fields(struct schema *s, struct action *a, const struct node *arg)
 {
 	struct gen *g = s->g;
@@ -483,7 +485,8 @@ static void gen_segment(struct gen *g, const struct node *from, const struct nod
 	segment = finish_schema(g, &s);
 	g->segments.v[segment].speculative = speculative;
 	size = IR_I(g->segments.v[segment].size);
-	/* What can be made before the reservation is: a firing that bails out then has nothing to discard. */
+	/* What can be made before the reservation is: a firing that bails out then has nothing to
+	 * discard. */
 	(void)gen_lazy(g, LAZY_TIME);
 	reserved = ir_new_label(f);
 	done = ir_new_label(f);
@@ -569,8 +572,8 @@ static const struct node *inside(const struct node *n)
 	return n && n->kind == S_BLOCK ? n->block.body : n;
 }
 
-/* Rounds, when -x looplimit does not say: the verifier walks each, with all routines called in it, and gives up after a
- * million instructions. */
+/* Rounds, when -x looplimit does not say: the verifier walks each, with all routines called in it,
+ * and gives up after a million instructions. */
 enum { ROUNDS_PLAIN = 100, ROUNDS_ROUTINES = 32 };
 
 /* Loops in one program: functions put in again and again could make thousands. */
@@ -589,9 +592,9 @@ static void choose_limit(struct ir_fn *f, uint32_t check)
 	f->ins.v[check + 2].a.imm = limit;
 }
 
-/* What is known to be made before a loop is what is known anywhere in it, and a test is needed for all else: it may have
- * been made the time before. Each round is counted, so that the verifier sees an end; a loop in a loop counts on, since the
- * verifier walks every round. */
+/* What is known to be made before a loop is what is known anywhere in it, and a test is needed for
+ * all else: it may have been made the time before. Each round is counted, so that the verifier sees
+ * an end; a loop in a loop counts on, since the verifier walks every round. */
 static void gen_loop(struct gen *g, const struct node *n)
 {
 	struct ir_fn *f = g->f;
@@ -778,8 +781,9 @@ static void run_errors(struct gen *g)
 	g->attach = attach;
 }
 
-/* What the clause may or may not have made is forgotten, so that all its paths meet in one state: the verifier would follow
- * each on through the clauses behind. The time stays, it is one for a firing; scratch memory is given back. */
+/* What the clause may or may not have made is forgotten, so that all its paths meet in one state:
+ * the verifier would follow each on through the clauses behind. The time stays, it is one for a
+ * firing; scratch memory is given back. */
 static void forget(struct gen *g, const bool *known)
 {
 	struct ir_fn *f = g->f;

@@ -41,8 +41,9 @@ static struct ir_val normal(struct gen *g, struct ir_val v, type_id t)
 	return ir_ext(g->f, v, size_of(g, t), type_is_signed(g->types, t));
 }
 
-/* The value of an operation on numbers of type t: 32 bits are C's where they are unsigned. What is smaller, and int, is calculated
- * with in 64 bits: nothing overflows before it is kept somewhere, in a variable or a record. */
+/* The value of an operation on numbers of type t: 32 bits are C's where they are unsigned. What is
+ * smaller, and int, is calculated with in 64 bits: nothing overflows before it is kept somewhere,
+ * in a variable or a record. */
 static struct ir_val result(struct gen *g, struct ir_val v, type_id t)
 {
 	return type_is_integer(g->types, t) && !type_is_signed(g->types, t) && size_of(g, t) == 4
@@ -146,7 +147,8 @@ static struct lval made_element(struct gen *g, struct lval p, loc_t loc)
 	return p;
 }
 
-/* p, the place of a whole array or string, moved to the element at `index`, which is below its end. */
+/* p, the place of a whole array or string, moved to the element at `index`, which is below its
+ * end. */
 static struct lval element_of(struct gen *g, struct lval p, struct ir_val index, uint64_t size,
 			      loc_t loc)
 {
@@ -166,7 +168,8 @@ static struct lval element_of(struct gen *g, struct lval p, struct ir_val index,
 	return p;
 }
 
-/* The whole string that n is a character of: a variable's where it lies, of any other string where its text is made. */
+/* The whole string that n is a character of: a variable's where it lies, of any other string where
+ * its text is made. */
 static struct lval text_of(struct gen *g, const struct node *n)
 {
 	const struct node *base = n->e.a;
@@ -187,7 +190,8 @@ static void check_character(struct gen *g, const struct node *n, struct ir_val i
 	gen_fault_if(g, index, IF_UGE, IR_I(bound), WIRE_FAULT_BADINDEX, index, n->loc);
 }
 
-/* Behind the end of no text at all is a fault: in DTrace a string without a value is a null pointer. */
+/* Behind the end of no text at all is a fault: in DTrace a string without a value is a null
+ * pointer. */
 static struct ir_val load_character(struct gen *g, const struct node *n)
 {
 	struct ir_fn *f = g->f;
@@ -286,13 +290,15 @@ struct lval gen_place(struct gen *g, const struct node *n)
 		break;
 	case N_CAST:
 	case N_COMMA:
-		/* A cast between struct types of the same layout, or the value of the last of several. */
+		/* A cast between struct types of the same layout, or the value of the last of
+		 * several. */
 		if (n->kind == N_COMMA)
 			gen_effect(g, n->e.a);
 		return gen_place(g, n->kind == N_COMMA ? n->e.b : n->t.a);
 	default: break;
 	}
-	/* A value without a place: its address is what it evaluates to (pointers to arrays and structs). */
+	/* A value without a place: its address is what it evaluates to (pointers to arrays and
+	 * structs). */
 	return (struct lval){ .kind = PLACE_KERNEL, .v = gen_expr(g, n), .type = n->type };
 }
 
@@ -330,7 +336,8 @@ struct ir_val gen_pointed_copy(struct gen *g, struct ir_val dst, struct ir_val s
 	r = ir_new_reg(f);
 	ir_if(f, at, IF_SLT, IR_I(0), kernel);
 	ir_set(f, r, ir_call(f, user_helper, 3, dst, size, at));
-	/* Pages that are not in memory are brought in: of text the first, and the one behind it should it go on there. */
+	/* Pages that are not in memory are brought in: of text the first, and the one behind it
+	 * should it go on there. */
 	for (int i = 0; i < 2 && g->sleepable && text; i++) {
 		uint32_t byte = ir_new_object(f, 8, "byte");
 
@@ -425,7 +432,8 @@ bool gen_is_own(struct gen *g, const struct node *n)
 	}
 }
 
-/* The offset of `size` bytes at addr + off within what the clause has of the firing's own memory; a fault beyond its ends. */
+/* The offset of `size` bytes at addr + off within what the clause has of the firing's own memory; a
+ * fault beyond its ends. */
 static struct ir_val own_offset(struct gen *g, struct ir_val addr, int64_t off, struct ir_val size,
 				loc_t loc)
 {
@@ -551,7 +559,8 @@ struct ir_val gen_place_addr(struct gen *g, struct lval p)
 		break;
 	default: at = p.v;
 	}
-	/* Through memory: the verifier forgets that it is a pointer, so that D may calculate with it. */
+	/* Through memory: the verifier forgets that it is a pointer, so that D may calculate with
+	 * it. */
 	scratch = gen_lazy(g, LAZY_SCRATCH);
 	ir_store(f, scratch, SCRATCH_WORD, 8, ir_bin(f, ALU_ADD, at, IR_I(p.off)));
 	return ir_load(f, scratch, SCRATCH_WORD, 8, false);
@@ -574,7 +583,8 @@ static struct ir_val divide(struct gen *g, bool mod, bool sign, struct ir_val a,
 		return ir_bin(f, mod ? ALU_MOD : ALU_DIV, a, b);
 	if (b.kind == IR_IMM && a.kind == IR_IMM && b.imm && b.imm != -1)
 		return IR_I(mod ? a.imm % b.imm : a.imm / b.imm);
-	/* |a| op |b|, then the sign: of the quotient both operands' product, of the remainder the dividend's. */
+	/* |a| op |b|, then the sign: the quotient has that of both operands' product, the
+	 * remainder that of the dividend. */
 	sa = ir_bin(f, ALU_SAR, a, IR_I(63));
 	sb = ir_bin(f, ALU_SAR, b, IR_I(63));
 	q = ir_bin(f, mod ? ALU_MOD : ALU_DIV, ir_bin(f, ALU_SUB, ir_bin(f, ALU_XOR, a, sa), sa),
@@ -633,7 +643,8 @@ void gen_cond(struct gen *g, const struct node *n, bool want, uint32_t label)
 	if (n->kind == N_UNARY && n->op == OP_LNOT) {
 		gen_cond(g, n->e.a, !want, label);
 	} else if (n->kind == N_BINARY && (n->op == OP_LAND || n->op == OP_LOR)) {
-		/* `want` reached by one side alone: jump from either; by both only: the first skips the second. */
+		/* `want` reached by one side alone: jump from either; by both only: the first skips
+		 * the second. */
 		bool either = (n->op == OP_LOR) == want;
 		uint32_t skip = ir_new_label(f);
 
@@ -761,7 +772,8 @@ static struct ir_val assign_bytes(struct gen *g, const struct node *n)
 	return from;
 }
 
-/* A struct = 0: an element of an array is gone, a thread's is all zeros, as it was before its first use. */
+/* A struct = 0: an element of an array is gone, a thread's is all zeros, as it was before its first
+ * use. */
 static struct ir_val free_struct(struct gen *g, const struct node *n)
 {
 	struct ir_fn *f = g->f;
@@ -797,7 +809,8 @@ static struct ir_val assign(struct gen *g, const struct node *n)
 		v = operand(g, n->e.b);
 		p = gen_place(g, n->e.a);
 	} else {
-		/* e.c, put there by the binder, has the type to calculate in when it is not the target's. */
+		/* e.c, put there by the binder, has the type to calculate in when it is not the
+		 * target's. */
 		type_id t = n->e.c ? n->e.c->type : n->e.a->type;
 
 		p = gen_place(g, n->e.a);

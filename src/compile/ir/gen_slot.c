@@ -2,11 +2,12 @@
  *
  *	@[probefunc] = count();  @["reads", probename] = sum(arg0);  @[1] = max(arg1);
  *
- * When every update of an aggregation has such a key, each different key gets a number, its slot, and the aggregation is an array
- * by slot: no firing looks a key up. The image keeps the key of each slot (struct agg), and engines hand out keys.
+ * When every update of an aggregation has such a key, each different key gets a number, its slot,
+ * and the aggregation is an array by slot: no firing looks a key up. The image keeps the key of
+ * each slot (struct agg), and engines hand out keys.
  *
- * A program learns the slot from the probe that fired. It is one number for all of the program's probes, or the probe's number plus
- * a constant, or it stands in a table in the read-only data.
+ * A program learns the slot from the probe that fired. It is one number for all of the program's
+ * probes, or the probe's number plus a constant, or it stands in a table in the read-only data.
  */
 #include "compile/ir/gen.h"
 
@@ -91,7 +92,8 @@ void gen_slots_look(struct gen *g, const struct node *n)
 	if (n->kind != N_CALL || n->id->kind != IDENT_SUBR ||
 	    (n->id->subr != SUBR_CLEAR && n->id->subr != SUBR_TRUNC))
 		return;
-	/* An extreme starts again by removing its key, which an array cannot do without losing updates meanwhile. */
+	/* An extreme starts again by removing its key, which an array cannot do without losing
+	 * updates meanwhile. */
 	a = n->call.args;
 	if (a && a->kind == N_AGG && a->id) {
 		const struct agg *agg = g->b->aggs.v[a->id->agg];
@@ -139,7 +141,8 @@ void gen_slots_number(struct gen *g)
 
 bool gen_slots_take(struct gen *g, uint32_t agg, uint32_t max)
 {
-	/* Bytes of an array. The kernel allocates one for each CPU at the start; of a thread's, only pages that are used are there. */
+	/* Bytes of an array. The kernel allocates one for each CPU at the start; of a thread's,
+	 * only pages that are used are there. */
 	enum { CPU_MAX = 1 << 20, THREAD_MAX = 1 << 23 };
 	struct agg_slots *s = &g->slots[agg];
 	struct agg *a = g->b->aggs.v[agg];

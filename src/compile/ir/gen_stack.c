@@ -1,7 +1,8 @@
 /* stack() and ustack(): frames into a record, or an id into a key.
  *
- * A probe that fires in another thread's stead (sched:::on-cpu: the switch still runs on the old thread's stack) takes the
- * stacks its thread had when it last left a CPU: the program gen_save_stacks() makes puts their ids into thread storage.
+ * A probe that fires in another thread's stead (sched:::on-cpu: the switch still runs on the old
+ * thread's stack) takes the stacks its thread had when it last left a CPU: the program
+ * gen_save_stacks() makes puts their ids into thread storage.
  */
 #include "compile/ir/gen.h"
 
@@ -71,8 +72,8 @@ static struct ir_val unwind_offsets(struct gen *g)
 	return ir_map_value(g->f, gen_fixed_map(g, MAP_RODATA), g->unwind_offsets_at - 1);
 }
 
-/* The user stack by unwind tables to s (struct wire_walk): bytes of frames, or -errno. How the walk ended is counted, and
- * the result in *ret_end when that is asked for. */
+/* The user stack by unwind tables to s (struct wire_walk): bytes of frames, or -errno. How the walk
+ * ended is counted, and the result in *ret_end when that is asked for. */
 static struct ir_val walk(struct gen *g, struct ir_val s, uint32_t frames, struct ir_val *ret_end)
 {
 	struct ir_fn *f = g->f;
@@ -88,7 +89,8 @@ static struct ir_val walk(struct gen *g, struct ir_val s, uint32_t frames, struc
 	return n;
 }
 
-/* What interrupts a thread and its registers: most samples are of user mode, where there is no kernel stack. */
+/* What interrupts a thread and its registers: most samples are of user mode, where there is no
+ * kernel stack. */
 static bool is_sample(const struct gen *g)
 {
 	return (g->attach == ATTACH_PROFILE || g->attach == ATTACH_TICK) && !g->target->inside;

@@ -122,7 +122,8 @@ static struct ir_val probe_text_id(struct gen *g, int part)
 	uint32_t done = ir_new_label(f);
 
 	ir_set(f, v, IR_I(0));
-	/* A short-lived copy: Linux 6.1 does not know that what is loaded from the stack again has the bounds just tested. */
+	/* A short-lived copy: Linux 6.1 does not know that what is loaded from the stack again has
+	 * the bounds just tested. */
 	ir_set(f, probe, g->probe);
 	ir_if(f, probe, IF_UGE, IR_I(g->probes.n), done);
 	base = ir_bin(f, ALU_ADD, ir_map_value(f, gen_fixed_map(g, MAP_RODATA), g->probe_texts),
@@ -132,7 +133,8 @@ static struct ir_val probe_text_id(struct gen *g, int part)
 	return v;
 }
 
-/* canonical: equal text <=> equal id. Otherwise a probe's part stays "probe * 4 + part", literals follow behind. */
+/* canonical: equal text <=> equal id. Otherwise a probe's part stays "probe * 4 + part", literals
+ * follow behind. */
 struct ir_val gen_str_id(struct gen *g, const struct node *n, bool canonical)
 {
 	struct ir_fn *f = g->f;
@@ -191,7 +193,8 @@ uint32_t gen_rodata_text(struct gen *g, const char *text)
 	return (uint32_t)*at - 1;
 }
 
-/* Address of a probe's part when it is known only at run time: id -> offset -> text, both in read-only data. */
+/* Address of a probe's part when it is known only at run time: id -> offset -> text, both in
+ * read-only data. */
 static struct ir_val probe_text_addr(struct gen *g, int part)
 {
 	struct ir_fn *f = g->f;

@@ -1,7 +1,9 @@
-/* What a program on a BPF trampoline (fentry, fexit) is given: words, the function's arguments in their order, and its result.
+/* What a program on a BPF trampoline (fentry, fexit) is given: words, the function's arguments in
+ * their order, and its result.
  *
- * Helpers read them, which the verifier replaces by loads: loaded straight from the context, a word that the prototype calls a
- * pointer would be one that the verifier tracks, and D computes with it as with a number.
+ * Helpers read them, which the verifier replaces by loads: loaded straight from the context, a word
+ * that the prototype calls a pointer would be one that the verifier tracks, and D computes with it
+ * as with a number.
  */
 #include "compile/ir/gen.h"
 
@@ -55,7 +57,8 @@ struct ir_val gen_trampoline_stack(struct gen *g, int64_t disp)
 	return argument(g, REG_ARGS + (uint32_t)(disp / 8) - 1);
 }
 
-/* The program and the trampoline lie on top of the function; of one that has returned, its own frame, too. */
+/* The program and the trampoline lie on top of the function; of one that has returned, its own
+ * frame, too. */
 uint32_t gen_skipped_frames(const struct gen *g)
 {
 	return g->attach == ATTACH_FENTRY ? 2 : g->attach == ATTACH_FEXIT ? 3 : 0;

@@ -55,7 +55,8 @@ void gen_layout_tuple(struct gen *g, struct tuple_layout *l, const type_id *type
 	}
 }
 
-/* Looks at one use: strings become text when this use has text, and as long as the longest use needs. */
+/* Looks at one use: strings become text when this use has text, and as long as the longest use
+ * needs. */
 void gen_widen_tuple(struct gen *g, struct tuple_layout *l, const struct node *keys, bool is_agg)
 {
 	uint32_t i = 0;
@@ -68,7 +69,8 @@ void gen_widen_tuple(struct gen *g, struct tuple_layout *l, const struct node *k
 
 			if (s.cls == STR_TEXT)
 				fl->kind = FIELD_STRING;
-			/* Sizes of ids are kept too, for the case that another use is text; packed below. */
+			/* Sizes of ids are kept too, for the case that another use is text; packed
+			 * below. */
 			if (fl->strsize < s.bound)
 				fl->strsize = s.bound;
 		} else if (type_kind(g->types, fl->type) == TYPE_DYN) {
@@ -183,8 +185,8 @@ static struct ir_val thread_key(struct gen *g)
 	return tid;
 }
 
-/* Does a routine of bpf/ write this text? They store words at offsets that the verifier takes on the stack only when it
- * knows them to be aligned. */
+/* Does a routine of bpf/ write this text? They store words at offsets that the verifier takes on
+ * the stack only when it knows them to be aligned. */
 static bool by_routine(const struct node *n)
 {
 	switch (n->kind) {

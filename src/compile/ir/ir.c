@@ -112,7 +112,8 @@ struct ir_val ir_bin(struct ir_fn *f, enum ir_alu op, struct ir_val a, struct ir
 		return a;
 	if (b.kind == IR_IMM && b.imm == 1 && (op == ALU_MUL || op == ALU_DIV))
 		return a;
-	/* Constants go right where the operator commutes: the instruction set has them there only. */
+	/* Constants go right where the operator commutes: the instruction set has them there
+	 * only. */
 	if (a.kind == IR_IMM &&
 	    (op == ALU_ADD || op == ALU_MUL || op == ALU_AND || op == ALU_OR || op == ALU_XOR)) {
 		struct ir_val t = a;

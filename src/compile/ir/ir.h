@@ -1,8 +1,9 @@
 /* The intermediate representation: three-address code on 64-bit virtual registers.
  *
  * In: bound clauses (gen.h). Out: struct ir_fn, from which compile/ebpf makes instructions.
- * Always true (ir_verify): branches go forward only, but for IR_LOOP, which goes back to a label; a register lives from
- * its first definition to its last use in text order, or to the end of a loop it lives into; every register is defined before it is used in text order; labels are placed once.
+ * Always true (ir_verify): branches go forward only, but for IR_LOOP, which goes back to a label; a
+ * register lives from its first definition to its last use in text order, or to the end of a loop
+ * it lives into; every register is defined before it is used in text order; labels are placed once.
  *
  *	v3 = call get_current_pid_tgid()
  *	v4 = v3 >> 32

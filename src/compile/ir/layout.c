@@ -1,4 +1,5 @@
-/* Before code is made: where variables lie, what keys look like, which tables and maps the program needs-> */
+/* Before code is made: where variables lie, what keys look like, which tables and maps the program
+ * needs-> */
 #include "compile/ir/gen.h"
 
 #include "wire/record.h"
@@ -47,14 +48,15 @@ static void look(void *arg, const struct node *n)
 	} else if (n->kind == N_INDEX && n->id->kind == IDENT_VAR && n->id->var->assoc) {
 		gen_widen_tuple(g, &g->vars[n->id->var->index].key, n->e.b, false);
 	}
-	/* Only system calls cannot interrupt one another on a CPU: anything else adds atomically. */
+	/* Only system calls cannot interrupt one another on a CPU: anything else adds
+	 * atomically. */
 	if (n->kind == N_AGG && n->id->kind == IDENT_AGG && cl->attach != ATTACH_SYSCALL_ENTRY &&
 	    cl->attach != ATTACH_SYSCALL_RETURN)
 		g->agg_atomic[n->id->agg] = true;
 }
 
-/* What the variables of a scope may take together, and a value of an associative array alone: an engine keeps offsets in 32 bits,
- * and as many zeros beside the variables to clear them with. */
+/* What the variables of a scope may take together, and a value of an associative array alone: an
+ * engine keeps offsets in 32 bits, and as many zeros beside the variables to clear them with. */
 enum { VARIABLES_MAX = 256 << 20 };
 
 /* Of a variable's value, in whole words; VARIABLES_MAX + 8 for one that is larger. */
@@ -207,7 +209,8 @@ static void make_arrays(struct gen *g, bool share)
 		share_arrays(g);
 }
 
-/* Words of an aggregation's value; needs low and high magnitudes etc. bound. Mirrors data/schema.h. */
+/* Words of an aggregation's value; needs low and high magnitudes etc. bound. Mirrors
+ * data/schema.h. */
 static uint32_t agg_words(const struct agg *a)
 {
 	switch (a->func) {
@@ -225,8 +228,8 @@ static uint32_t agg_words(const struct agg *a)
 	return 1;
 }
 
-/* Keys that are one probe name or literal: there are no more than that, so the elements can be there from the start. Making
- * one in a probe with interrupts off fails now and then (sdt:::). */
+/* Keys that are one probe name or literal: there are no more than that, so the elements can be
+ * there from the start. Making one in a probe with interrupts off fails now and then (sdt:::). */
 enum { FEW_KEYS = 64, SMALL_PROBES = 8192 };
 
 static bool is_small(const struct gen *g, const struct tuple_layout *l)
@@ -234,8 +237,9 @@ static bool is_small(const struct gen *g, const struct tuple_layout *l)
 	return l->n == 1 && l->fields[0].kind == FIELD_STRID && g->probes.n <= SMALL_PROBES;
 }
 
-/* Keys with stacks are new again and again. Since 6.8 the kernel asks for an interrupt nearly each time that it makes an element with
- * a value of each CPU, 8 us in a virtual machine: so they are there from the start, as far as aggsize makes them not too many. */
+/* Keys with stacks are new again and again. Since 6.8 the kernel asks for an interrupt nearly each
+ * time that it makes an element with a value of each CPU, 8 us in a virtual machine: so they are
+ * there from the start, as far as aggsize makes them not too many. */
 enum { STACK_KEYS_MAX = 1 << 16 };
 
 static bool has_stack(const struct tuple_layout *l)
@@ -283,7 +287,8 @@ static void make_agg_map(struct gen *g, uint32_t i)
 				 0);
 }
 
-/* One map for all aggregations with as many words as the first: its keys are as long as the longest. */
+/* One map for all aggregations with as many words as the first: its keys are as long as the
+ * longest. */
 static void share_aggs(struct gen *g, uint32_t first)
 {
 	uint32_t nwords = g->b->aggs.v[first]->nwords, key = 0, map;
@@ -335,7 +340,8 @@ static void make_aggs(struct gen *g, bool share)
 	}
 }
 
-/* More aggregations and arrays than maps that the kernel lets a program use, beside those it needs otherwise. */
+/* More aggregations and arrays than maps that the kernel lets a program use, beside those it needs
+ * otherwise. */
 static bool has_too_many(const struct gen *g)
 {
 	enum { OTHER_MAPS = 16 };

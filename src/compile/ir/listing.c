@@ -1,9 +1,11 @@
-/* What a listing (-S) says of each clause: its description, and the variables that it uses and how. */
+/* What a listing (-S) says of each clause: its description, and the variables that it uses and
+ * how. */
 #include "compile/ir/gen.h"
 
 #include "wire/record.h"
 
-/* How often a clause names a variable, and how often as the target of a plain assignment, which does not read it. */
+/* How often a clause names a variable, and how often as the target of a plain assignment, which
+ * does not read it. */
 struct use {
 	uint32_t named, assigned;
 	bool written;
@@ -16,7 +18,8 @@ struct uses {
 	VEC(uint32_t) touched; /* numbers of those that are not zero */
 };
 
-/* The place of what n names in these tables: the program's variables, then the built-in ones. -1: no variable. */
+/* The place of what n names in these tables: the program's variables, then the built-in ones. -1:
+ * no variable. */
 static int number(const struct gen *g, const struct node *n)
 {
 	if ((n->kind != N_IDENT && n->kind != N_INDEX) || !n->id)
@@ -74,9 +77,10 @@ static uint32_t alignment_of(struct gen *g, type_id t)
 	return type_is_scalar(g->types, s) ? (uint32_t)type_size(g->types, s) : 8;
 }
 
-/* As in DTrace's listing, the distance from the first variable of its scope when all lie one behind the other in the order of
- * declaration, each aligned as its type is; a thread's variables are each at offset 0 of their own storage. Where they really lie
- * is what the instructions of the listing show: clause-local scalars are in registers, strings have room for a word more. */
+/* As in DTrace's listing, the distance from the first variable of its scope when all lie one behind
+ * the other in the order of declaration, each aligned as its type is; a thread's variables are each
+ * at offset 0 of their own storage. Where they really lie is what the instructions of the listing
+ * show: clause-local scalars are in registers, strings have room for a word more. */
 static uint32_t *list_offsets(struct gen *g)
 {
 	uint32_t *ret = xcalloc(g->b->vars.n + 1, sizeof(*ret)), end[SCOPE_THIS + 1] = { 0 };

@@ -41,7 +41,8 @@ static void count_use(uint32_t *uses, struct ir_val v)
 		uses[v.reg]++;
 }
 
-/* What stands below may be used above, the next time round: nothing that has any use is dropped then. */
+/* What stands below may be used above, the next time round: nothing that has any use is dropped
+ * then. */
 static void count_all(const struct ir_fn *f, uint32_t *uses)
 {
 	for (uint32_t i = 0; i < f->ins.n; i++) {

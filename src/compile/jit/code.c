@@ -1,8 +1,9 @@
-/* Machine code of eBPF functions. Each instruction is written by itself; what the verifier proved decides how much of it.
+/* Machine code of eBPF functions. Each instruction is written by itself; what the verifier proved
+ * decides how much of it.
  *
- * Native stack of a function: return address, the callee-saved registers it writes, padding to 16. eBPF stacks lie in one
- * block at `frame`, above: no pointer of a program reaches a return address. r10 (rbp) goes down by the caller's stack at
- * each call.
+ * Native stack of a function: return address, the callee-saved registers it writes, padding to 16.
+ * eBPF stacks lie in one block at `frame`, above: no pointer of a program reaches a return address.
+ * r10 (rbp) goes down by the caller's stack at each call.
  */
 #include <assert.h>
 #include <errno.h>
@@ -534,7 +535,8 @@ static void load_imm64(struct jit *j, uint32_t i, const struct bpf_insn *ins)
 
 /* --- calls --- */
 
-/* reg = where the running generation begins. One byte of the word: who else writes the slot is not to choose an address. */
+/* reg = where the running generation begins. One byte of the word: who else writes the slot is not
+ * to choose an address. */
 static void load_gen(struct jit *j, unsigned reg, const struct wire_map *m)
 {
 	assert(m->gen_stride <= INT32_MAX);
@@ -779,7 +781,8 @@ static void clock_now(struct jit *j)
 	x86_rr(b, 8, x86_alu_op(X86_ADD), X86_RDX, X86_RAX);
 }
 
-/* rax = d_quantize_bucket(v): 63 is 0; 64 + k: [2^k, 2^(k+1)); 62 - k: (-2^(k+1), -2^k]; -2^63: 0. */
+/* rax = d_quantize_bucket(v): 63 is 0; 64 + k: [2^k, 2^(k+1)); 62 - k: (-2^(k+1), -2^k]; -2^63:
+ * 0. */
 static void quantize_bucket(struct jit *j, uint32_t i)
 {
 	unsigned v = jit_reg[j->facts.insn[i].arg];
@@ -838,7 +841,8 @@ static void scratch_get(struct jit *j, const struct wire_map *m)
 	x86_land(b, end);
 }
 
-/* A record's room, where all is well: the ring's one writer is this thread. Else the agent is asked. */
+/* A record's room, where all is well: the ring's one writer is this thread. Else the agent is
+ * asked. */
 static void ring_reserve(struct jit *j, uint32_t i)
 {
 	/* AHEAD: a line that the tracer has read comes back by the time it is written again */
@@ -1089,7 +1093,8 @@ static bool is_result(const struct jit *j, uint32_t i)
 	       ins[1].code == (BPF_JMP | BPF_EXIT);
 }
 
-/* A load just for the comparison with a constant behind it, which then reads memory: index of that, or 0. */
+/* A load just for the comparison with a constant behind it, which then reads memory: index of that,
+ * or 0. */
 static uint32_t compared(const struct jit *j, uint32_t i, const struct jit_fn *fn)
 {
 	const struct bpf_insn *ins = &j->insns[i], *jump;

@@ -1,5 +1,6 @@
-/* Shorter operands, per function and along straight code: a register that is a copy is read where it was copied from, one
- * that holds a constant is that constant. What then nobody reads, live.c takes out.
+/* Shorter operands, per function and along straight code: a register that is a copy is read where
+ * it was copied from, one that holds a constant is that constant. What then nobody reads, live.c
+ * takes out.
  *
  * No instruction moves, and none changes what it does: facts hold as they are.
  */

@@ -1,6 +1,7 @@
 #include "compile/jit/jit_int.h"
 
-/* What the agent does for programs (wire/inproc.h says which entry), with what their arguments are. */
+/* What the agent does for programs (wire/inproc.h says which entry), with what their arguments
+ * are. */
 static const struct jit_helper helpers[] = {
 	{ BPF_FUNC_map_lookup_elem, WIRE_AGENT_map_lookup, false, 'v', "mk" },
 	{ BPF_FUNC_map_update_elem, WIRE_AGENT_map_update, false, '.', "mkv." },

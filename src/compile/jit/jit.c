@@ -42,7 +42,8 @@ static bool uses_r10(const struct jit *j)
 	return j->data != 0;
 }
 
-/* May the first function be written out in a thunk? A violation would not find its return address. */
+/* May the first function be written out in a thunk? A violation would not find its return
+ * address. */
 static bool short_main(const struct jit *j)
 {
 	const struct jit_fn *fn = &j->facts.fns[0];
@@ -59,7 +60,8 @@ struct marks {
 	uint32_t clobbered;
 };
 
-/* Programs of system calls and of events need no thunks but those, and both what keeps books of calls. */
+/* Programs of system calls and of events need no thunks but those, and both what keeps books of
+ * calls. */
 static bool has_thunk(const struct jit_env *env, int k)
 {
 	if (k >= WIRE_STUB_EVENTS)

@@ -1,14 +1,16 @@
 /* eBPF -> x86-64 machine code for the in-process engine: bytes to bytes, no system calls.
  *
- * In: a linked program (every function of it, routines included), what its maps are, where the agent's helpers are.
+ * In: a linked program (every function of it, routines included), what its maps are, where the
+ * agent's helpers are.
  * Out: machine code for one fixed address, with its thunks.
- * Always true: nothing is compiled that the verifier did not accept: it ends (forward branches, counted loops, an
- * instruction budget on every backward branch), calls only known helpers, and touches no byte outside its own stack,
- * the firing's registers and the engine's area: an access that is not proven is checked when it runs, and a stray one
- * ends the firing (agent entry `violation`). Results equal the interpreter's.
+ * Always true: nothing is compiled that the verifier did not accept: it ends (forward branches,
+ * counted loops, an instruction budget on every backward branch), calls only known helpers, and
+ * touches no byte outside its own stack, the firing's registers and the engine's area: an access
+ * that is not proven is checked when it runs, and a stray one ends the firing (agent entry
+ * `violation`). Results equal the interpreter's.
  *
- * Registers: r0 rax, r1 rdi, r2 rsi, r3 rdx, r4 rcx, r5 r8, r6 rbx, r7 r13, r8 r14, r9 r15, r10 rbp;
- * r12 = struct wire_thread; r9, r10, r11 of x86 are temporaries.
+ * Registers: r0 rax, r1 rdi, r2 rsi, r3 rdx, r4 rcx, r5 r8, r6 rbx, r7 r13, r8 r14, r9 r15, r10
+ * rbp; r12 = struct wire_thread; r9, r10, r11 of x86 are temporaries.
  */
 #ifndef DESCRY_COMPILE_JIT_JIT_H
 #define DESCRY_COMPILE_JIT_JIT_H
@@ -66,13 +68,15 @@ struct err *jit_compile(const struct bpf_insn *insns, uint32_t ninsns, const str
 			struct jit_code *ret);
 void jit_code_fini(struct jit_code *c);
 
-/* Some routines of bpf/ are machine code already, in the agent, or are written out. A call of one becomes a call of a
- * helper that no kernel has (src_reg 0, imm what this gives; 0: there is none). */
+/* Some routines of bpf/ are machine code already, in the agent, or are written out. A call of one
+ * becomes a call of a helper that no kernel has (src_reg 0, imm what this gives; 0: there is
+ * none). */
 uint32_t jit_native(const char *routine);
 
 struct ebpf_names;
-/* Machine code beside each eBPF instruction, then the thunks. Addresses show as what they are (a map, an agent's entry, an
- * offset in the code), so that the text depends on nothing but the program. names: as ebpf_print() has it, may be NULL. */
+/* Machine code beside each eBPF instruction, then the thunks. Addresses show as what they are (a
+ * map, an agent's entry, an offset in the code), so that the text depends on nothing but the
+ * program. names: as ebpf_print() has it, may be NULL. */
 void jit_print(FILE *out, const struct jit_code *c, const struct bpf_insn *insns,
 	       const struct jit_env *env, const struct ebpf_names *names);
 

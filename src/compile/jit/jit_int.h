@@ -1,5 +1,5 @@
-/* The compiler's parts, between its files: verify.c finds facts, copy.c shorter operands, live.c what nobody needs, code.c
- * writes functions, thunk.c the ways in. */
+/* The compiler's parts, between its files: verify.c finds facts, copy.c shorter operands, live.c
+ * what nobody needs, code.c writes functions, thunk.c the ways in. */
 #ifndef DESCRY_COMPILE_JIT_INT_H
 #define DESCRY_COMPILE_JIT_INT_H
 
@@ -106,10 +106,12 @@ struct err *jit_verify(struct bpf_insn *insns, uint32_t n, const struct jit_env 
 		       struct jit_facts *ret);
 void jit_facts_fini(struct jit_facts *f);
 
-/* Reads what a register was copied from in place of the copy, and constants in place of registers. */
+/* Reads what a register was copied from in place of the copy, and constants in place of
+ * registers. */
 void jit_copies(struct bpf_insn *insns, struct jit_facts *f);
 
-/* Atomics that give nothing back: the source register is not needed, its constant value is written out. */
+/* Atomics that give nothing back: the source register is not needed, its constant value is written
+ * out. */
 bool jit_constant_atomic(const struct bpf_insn *ins, const struct jit_fact *f);
 
 /* Marks instructions whose results nobody reads, and settles the size of stacks. */
@@ -117,7 +119,8 @@ void jit_dead(const struct bpf_insn *insns, uint32_t n, const struct jit_env *en
 	      struct jit_facts *f);
 /* Is the helper written out (no call of the agent)? jit_inline_lookup(): is it a lookup that is? */
 bool jit_inline(const struct jit_env *env, const struct bpf_insn *ins, const struct jit_fact *f);
-/* Is it written out for what happens nearly always? The agent is then asked by a piece that keeps all registers. */
+/* Is it written out for what happens nearly always? The agent is then asked by a piece that keeps
+ * all registers. */
 bool jit_mostly_inline(const struct jit_env *env, const struct bpf_insn *ins,
 		       const struct jit_fact *f);
 bool jit_inline_lookup(const struct jit_env *env, const struct bpf_insn *ins,
@@ -125,7 +128,8 @@ bool jit_inline_lookup(const struct jit_env *env, const struct bpf_insn *ins,
 
 /* May the helper be given the map? */
 bool jit_map_usable(const struct jit_env *env, uint32_t m, uint32_t helper);
-/* Of the helper's map; of the largest it may be when that is not known (-1; map_lookup_elem: inner maps have keys of 4). */
+/* Of the helper's map; of the largest it may be when that is not known (-1; map_lookup_elem: inner
+ * maps have keys of 4). */
 uint32_t jit_key_size(const struct jit_env *env, int32_t map, uint32_t helper);
 uint32_t jit_value_size(const struct jit_env *env, int32_t map, uint32_t helper);
 

@@ -1,4 +1,5 @@
-/* What is never read need not be computed: the registers (backward, per function) and the bytes of stacks. */
+/* What is never read need not be computed: the registers (backward, per function) and the bytes of
+ * stacks. */
 #include "compile/jit/jit_int.h"
 
 enum { ARGS = 0x3e, ALL_CALLER = 0x3f };

@@ -125,7 +125,8 @@ static void end(struct jit *j)
 	x86_store_imm(&j->b, 8, THREAD, THREAD_OFF(rsp), 0);
 }
 
-/* Fills the struct pt_regs at rsp + data. T1: rsp of the traced program's side; up: from there to the return address. */
+/* Fills the struct pt_regs at rsp + data. T1: rsp of the traced program's side; up: from there to
+ * the return address. */
 static void fill_regs(struct jit *j, enum wire_stub_kind kind, uint32_t keep, int32_t up)
 {
 	struct x86 *b = &j->b;
@@ -191,8 +192,9 @@ static void fill_regs(struct jit *j, enum wire_stub_kind kind, uint32_t keep, in
 		x86_store_imm(b, 8, X86_RSP, regs + REGS_SS, USER_SS);
 }
 
-/* T1: rsp. rsp = the probe stack; in a handler on the thread's signal stack, that one, if it has room. Off it, the kernel would
- * take it for free, and put the next signal's frame over the handler's. */
+/* T1: rsp. rsp = the probe stack; in a handler on the thread's signal stack, that one, if it has
+ * room. Off it, the kernel would take it for free, and put the next signal's frame over the
+ * handler's. */
 static void choose_stack(struct jit *j)
 {
 	int32_t room = (int32_t)(j->data + JIT_CTX + j->facts.fns[0].depth * JIT_NATIVE_FRAME) +
@@ -234,7 +236,8 @@ static int32_t call_at(int32_t k)
 	return THREAD_OFF(calls) + k * (int32_t)sizeof(struct wire_call);
 }
 
-/* thread->number of the call that returns. The result: a wide jump, taken when nothing is known of it. Clobbers T0, T1. */
+/* thread->number of the call that returns. The result: a wide jump, taken when nothing is known of
+ * it. Clobbers T0, T1. */
 static uint32_t find_number(struct jit *j, int32_t up, int32_t site, int32_t behind)
 {
 	struct x86 *b = &j->b;
@@ -271,7 +274,8 @@ static uint32_t find_number(struct jit *j, int32_t up, int32_t site, int32_t beh
 	return lost;
 }
 
-/* The place is taken before it is filled: a signal handler's own calls then take another, and give it back. */
+/* The place is taken before it is filled: a signal handler's own calls then take another, and give
+ * it back. */
 static void note_number(struct jit *j, int32_t site)
 {
 	struct x86 *b = &j->b;
@@ -295,8 +299,8 @@ static void note_number(struct jit *j, int32_t site)
 	x86_rm(b, 8, X86_OP_STORE, T1, T0, offsetof(struct wire_call, number));
 }
 
-/* A child that runs on our thread's memory has another process's number; the thread itself waits for it meanwhile. Where the
- * agent makes no system calls it is taken for the thread. */
+/* A child that runs on our thread's memory has another process's number; the thread itself waits
+ * for it meanwhile. Where the agent makes no system calls it is taken for the thread. */
 static void look_for_child(struct jit *j)
 {
 	const uint64_t quiet = j->env->private + WIRE_KEPT + offsetof(struct wire_kept, quiet);
@@ -321,8 +325,8 @@ static void look_for_child(struct jit *j)
 	x86_land(b, parent);
 }
 
-/* rdi = the context that the agent makes of the registers at rdi. The result: a wide jump, taken when there is no such
- * event. T1 as in fill_regs(). */
+/* rdi = the context that the agent makes of the registers at rdi. The result: a wide jump, taken
+ * when there is no such event. T1 as in fill_regs(). */
 static uint32_t make_context(struct jit *j, int32_t up, int32_t behind)
 {
 	struct x86 *b = &j->b;
@@ -393,7 +397,8 @@ void jit_thunk(struct jit *j, enum wire_stub_kind kind)
 		x86_jcc(b, X86_NE, b->n, true);
 		child = b->n;
 	}
-	/* a signal that comes between the look and the store has done with its own firing by then */
+	/* a signal that comes between the look and the store has done with its own firing by
+	 * then */
 	x86_alu_mem_imm(b, 8, X86_CMP, THREAD, THREAD_OFF(rsp), 0);
 	x86_jcc(b, X86_NE, b->n, true);
 	nested = b->n;
@@ -498,8 +503,8 @@ out:
 	jit_cold_paths(j, first_cold);
 }
 
-/* Calls the agent where only T0 and `result` may be clobbered. rdi = the thread or what stands for it, rsi = arg1 if
- * that is a register; ring_reserve: the arguments as they are. */
+/* Calls the agent where only T0 and `result` may be clobbered. rdi = the thread or what stands for
+ * it, rsi = arg1 if that is a register; ring_reserve: the arguments as they are. */
 static void ask(struct jit *j, enum wire_agent_entry entry, int arg1, unsigned result)
 {
 	static const uint8_t all[] = { X86_RAX, X86_RCX, X86_RDX, X86_RSI, X86_RDI,
@@ -553,7 +558,8 @@ void jit_thunk_pieces(struct jit *j)
 		x86_byte(&j->b, 0);
 }
 
-/* On the slot's probe stack: what the program may write, and the addresses it may see, are not of the tracer's own stack. */
+/* On the slot's probe stack: what the program may write, and the addresses it may see, are not of
+ * the tracer's own stack. */
 void jit_host(struct jit *j)
 {
 	static const uint8_t kept[] = { X86_RBX, X86_RBP, X86_R12, X86_R13, X86_R14, X86_R15 };

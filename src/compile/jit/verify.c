@@ -1,9 +1,11 @@
 #define _GNU_SOURCE
-/* Abstract interpretation of a linked program: what each register and stack word holds, at the start of every basic
- * block, joined over all ways there. Calls join their arguments into the callee's entry and the callee's result into
- * what follows, so each function is walked once for all its callers.
+/* Abstract interpretation of a linked program: what each register and stack word holds, at the
+ * start of every basic block, joined over all ways there. Calls join their arguments into the
+ * callee's entry and the callee's result into what follows, so each function is walked once for all
+ * its callers.
  *
- * A value only ever grows (NONE, constant, range, any), a range that grows too often becomes any: the walk ends.
+ * A value only ever grows (NONE, constant, range, any), a range that grows too often becomes any:
+ * the walk ends.
  */
 #include <assert.h>
 #include <errno.h>
@@ -120,7 +122,8 @@ static void stack_low(struct v *v, uint32_t fn, int64_t at)
 		v->f->fns[fn].low = (int32_t)at;
 }
 
-/* An address is about to be held where it is not followed: whoever it points to must expect every read. */
+/* An address is about to be held where it is not followed: whoever it points to must expect every
+ * read. */
 static void lose(struct v *v, const struct val *a)
 {
 	if (!v->record)
@@ -795,7 +798,8 @@ static void new_link(struct v *v, uint32_t link)
 			v->s.slot[i].link = 0;
 }
 
-/* A call's or loop's function: its entry learns the arguments, its caller what it may have written. */
+/* A call's or loop's function: its entry learns the arguments, its caller what it may have
+ * written. */
 static void enter(struct v *v, uint32_t callee, const struct val args[5])
 {
 	struct state *s = xcalloc(1, sizeof(*s));
@@ -948,7 +952,8 @@ static void helper_args(struct v *v, const struct jit_helper *h, int32_t map)
 		case 'm':
 			if (m)
 				break;
-			/* an inner map, or one whose address came by way of memory: looked at when it runs */
+			/* an inner map, or one whose address came by way of memory: looked at when
+			 * it runs */
 			if (h->id == BPF_FUNC_map_lookup_elem) {
 				helper_memory(v, i + 1, sizeof(struct wire_map), false);
 			} else if (v->record) {
@@ -1513,7 +1518,8 @@ static void find_blocks(struct v *v)
 	}
 }
 
-/* Stack and depth of a function with all it calls; refuses recursion. state: 1 being measured, 2 done. */
+/* Stack and depth of a function with all it calls; refuses recursion. state: 1 being measured, 2
+ * done. */
 static struct err *measure(const struct bpf_insn *insns, struct jit_facts *f, uint32_t fn,
 			   uint8_t *state)
 {
@@ -1554,7 +1560,8 @@ static struct err *measure(const struct bpf_insn *insns, struct jit_facts *f, ui
 	return NULL;
 }
 
-/* Addresses that were stored on a stack whose bytes are read in a way that does not follow them are lost, too. */
+/* Addresses that were stored on a stack whose bytes are read in a way that does not follow them are
+ * lost, too. */
 static void lose_stored(struct jit_facts *f)
 {
 	bool all = false, was;

@@ -143,7 +143,8 @@ static struct node *clone_list(struct arena *a, const struct node *n)
 	return list;
 }
 
-/* The copy's `next` is NULL. What bind wrote (type, id, selected, aux) is copied as it is, not what it points to. */
+/* The copy's `next` is NULL. What bind wrote (type, id, selected, aux) is copied as it is, not what
+ * it points to. */
 struct node *node_clone(struct arena *a, const struct node *n)
 {
 	struct node *c;

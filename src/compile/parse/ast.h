@@ -1,9 +1,9 @@
 /* The syntax tree of D.
  *
  * In: nothing. Out: nodes, allocated in the compilation's arena, freed with it.
- * The parser fills the parts above "-- bind --" in each node; the binder fills the rest and may replace nodes by
- * rewriting them in place (inlines, translators, macro values are expanded by cloning: after binding no
- * N_IDENT that names an inline, no N_XLATE and no N_MACRO is left).
+ * The parser fills the parts above "-- bind --" in each node; the binder fills the rest and may
+ * replace nodes by rewriting them in place (inlines, translators, macro values are expanded by
+ * cloning: after binding no N_IDENT that names an inline, no N_XLATE and no N_MACRO is left).
  */
 #ifndef DESCRY_COMPILE_PARSE_AST_H
 #define DESCRY_COMPILE_PARSE_AST_H
@@ -184,7 +184,8 @@ struct node {
 
 	// clang-format off
 	union {
-		/* N_INT. longs: 0, 1, 2; based: written in octal or hexadecimal, so C may type it unsigned */
+		/* N_INT. longs: 0, 1, 2; based: written in octal or hexadecimal, so C may type it
+		 * unsigned */
 		struct { uint64_t value; bool is_unsigned, is_char; uint8_t longs; bool based; } i;
 		struct { const char *text; uint32_t len; } s;                        /* N_STR: escapes resolved; N_MACRO: name */
 		struct { const char *name, *module; enum var_scope scope; } ident;   /* N_IDENT, N_EXTERN */
@@ -233,8 +234,8 @@ struct provider_probe {
 	loc_t loc;
 };
 
-/* Prints the tree as indented text, one node a line: `-d parse` (before bind) and `-d bind` (types != NULL adds
- * ": type" to each expression). */
+/* Prints the tree as indented text, one node a line: `-d parse` (before bind) and `-d bind` (types
+ * != NULL adds ": type" to each expression). */
 void ast_print(FILE *out, const struct node *n, struct type_graph *types);
 const char *node_kind_name(enum node_kind k);
 const char *op_name(enum op op);

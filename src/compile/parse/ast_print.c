@@ -1,4 +1,5 @@
-/* The tree as indented text: one node a line, two spaces a level. Golden files depend on every byte of it. */
+/* The tree as indented text: one node a line, two spaces a level. Golden files depend on every byte
+ * of it. */
 #define _GNU_SOURCE
 #include <inttypes.h>
 
@@ -87,7 +88,8 @@ static void print_spec(FILE *out, const struct spec *s)
 		fputs("(anonymous)", out);
 }
 
-/* An expression on one line, for dimensions and the like: constants and names as they are, the rest in parentheses. */
+/* An expression on one line, for dimensions and the like: constants and names as they are, the rest
+ * in parentheses. */
 static void print_inline_expr(FILE *out, const struct node *n)
 {
 	switch (n->kind) {
@@ -146,7 +148,8 @@ static void print_decl_text(FILE *out, const struct decl *d)
 	}
 }
 
-/* One line for the declaration, then one for each member of a body. `with_body`: not for the b of "struct {..} a, b;". */
+/* One line for the declaration, then one for each member of a body. `with_body`: not for the b of
+ * "struct {..} a, b;". */
 static void print_decl(struct printer *p, const struct decl *d, int depth, const char *role,
 		       bool with_body)
 {

@@ -115,8 +115,8 @@ static void block_comment(struct lexer *lx)
 		    "end-of-file encountered before matching */%s", "");
 }
 
-/* The end of the control line [s, e) without trailing blanks and comment; a comment begins after a blank, outside
- * quotes. */
+/* The end of the control line [s, e) without trailing blanks and comment; a comment begins after a
+ * blank, outside quotes. */
 static uint32_t control_end(const struct lexer *lx, uint32_t s, uint32_t e)
 {
 	bool quoted = false;
@@ -142,7 +142,8 @@ static bool word_is(const char *text, const char *word)
 	return !strncmp(text, word, n) && !is_ident_char(text[n]);
 }
 
-/* Options that change how the rest of the source is read: `#pragma D option defaultargs`, pspec, empty. */
+/* Options that change how the rest of the source is read: `#pragma D option defaultargs`, pspec,
+ * empty. */
 static void reading_option(struct parse_cx *cx, const char *text)
 {
 	const char *value = text + strcspn(text, "= \t");
@@ -223,7 +224,8 @@ static bool d_pragma(struct lexer *lx, const char *text, uint32_t from, uint32_t
 }
 
 /* #pragma D option quiet | #! interpreter | # 12 "file" | #line 12 | #ident "..." | #error text
- * pos is at the `#`, the first character of its line that is not blank. Markers are understood by source_pos. */
+ * pos is at the `#`, the first character of its line that is not blank. Markers are understood by
+ * source_pos. */
 static void control_line(struct lexer *lx)
 {
 	uint32_t start = lx->pos, eol = start, word, end;
@@ -409,7 +411,8 @@ void lex_next(struct lexer *lx, struct token *t)
 }
 
 /* Characters of a probe description. DTrace knows  - $ : letters . ? * \ [ ] !  and after the first digits and `;
- * the others are here for the names of C++, Go, Rust and versioned symbols, and mean nothing else at top level. */
+ * the others are here for the names of C++, Go, Rust and versioned symbols, and mean nothing else
+ * at top level. */
 static bool is_pspec_char(int c, bool first)
 {
 	if (is_ident_start(c) || (c && strchr("-$:.?*\\[]!~@+%=<>^&|", c)))
@@ -417,7 +420,8 @@ static bool is_pspec_char(int c, bool first)
 	return !first && (is_digit(c) || c == '`');
 }
 
-/* The length of "(...)" at pos when it closes on the same line without brace or semicolon, else 0. */
+/* The length of "(...)" at pos when it closes on the same line without brace or semicolon, else
+ * 0. */
 static uint32_t paren_len(const struct lexer *lx, uint32_t pos)
 {
 	uint32_t depth = 0;
@@ -435,8 +439,9 @@ static uint32_t paren_len(const struct lexer *lx, uint32_t pos)
 	return 0;
 }
 
-/* The length of an absolute path that is the module of a description, "/usr/lib/libz.so.1" before the ":" of its function; 0: a "/"
- * here begins a predicate. A path with other characters than these can be had by a pattern: "?" for the character. */
+/* The length of an absolute path that is the module of a description, "/usr/lib/libz.so.1" before
+ * the ":" of its function; 0: a "/" here begins a predicate. A path with other characters than
+ * these can be had by a pattern: "?" for the character. */
 static uint32_t path_len(const struct lexer *lx, uint32_t pos)
 {
 	uint32_t i = pos;
@@ -449,7 +454,8 @@ static uint32_t path_len(const struct lexer *lx, uint32_t pos)
 	return at(lx, i) == ':' ? i - pos : 0;
 }
 
-/* pspec: any of the characters above, `\` and the character after it, balanced parentheses, whose contents may be
+/* pspec: any of the characters above, `\` and the character after it, balanced parentheses, whose
+ * contents may be
  * anything, and a path in the place of the module: pid$target::main.(*T).f:entry  pid1::f(int, char):entry
  * pid1::operator\ new:entry  pid$target:/usr/lib/libz.so.1::entry */
 static uint32_t pspec_len(const struct lexer *lx, uint32_t start)
@@ -516,8 +522,9 @@ void lex_top(struct lexer *lx, struct token *t)
 	}
 }
 
-/* A declaration reaches a `;` before any `{` or `/`; a clause never does. DTrace asks whether the word is a type, and so
- * takes "int* {" for a type, and needs the kernel's types to read any program. */
+/* A declaration reaches a `;` before any `{` or `/`; a clause never does. DTrace asks whether the
+ * word is a type, and so takes "int* {" for a type, and needs the kernel's types to read any
+ * program. */
 bool lex_is_decl(struct lexer *lx)
 {
 	struct lexer ahead = *lx;

@@ -1,9 +1,11 @@
 /* The tokens of D.
  *
- * In: one source text. Out: tokens, one at a time, in one of two modes: `lex_next` reads the tokens of expressions and
- * declarations, `lex_top` reads what may stand where a probe description is expected ("tick-1s", "pid$1:::").
- * Always true: each call moves forward or returns TOK_EOF; a malformed token is reported once, however often it is read
- * again after lex_seek; `#` lines are taken out of the stream and collected in `pragmas`.
+ * In: one source text. Out: tokens, one at a time, in one of two modes: `lex_next` reads the tokens
+ * of expressions and declarations, `lex_top` reads what may stand where a probe description is
+ * expected ("tick-1s", "pid$1:::").
+ * Always true: each call moves forward or returns TOK_EOF; a malformed token is reported once,
+ * however often it is read again after lex_seek; `#` lines are taken out of the stream and
+ * collected in `pragmas`.
  */
 #ifndef DESCRY_COMPILE_PARSE_LEX_H
 #define DESCRY_COMPILE_PARSE_LEX_H
@@ -11,8 +13,9 @@
 #include "parse.h"
 
 // clang-format off
-/* Keywords: token, text, class. K_TYPE begins a type, K_QUAL qualifies one, K_CLASS is a storage class,
- * K_TOP begins a definition at top level, K_OP is an operator, K_RESERVED has no meaning in D. */
+/* Keywords: token, text, class. K_TYPE begins a type, K_QUAL qualifies one, K_CLASS is a storage
+ * class, K_TOP begins a definition at top level, K_OP is an operator, K_RESERVED has no meaning in
+ * D. */
 #define KEYWORDS(X) \
 	X(TOK_AUTO, "auto", K_CLASS) X(TOK_BREAK, "break", K_RESERVED) X(TOK_CASE, "case", K_RESERVED) \
 	X(TOK_CHAR, "char", K_TYPE) X(TOK_CONST, "const", K_QUAL) X(TOK_CONTINUE, "continue", K_RESERVED) \
@@ -113,7 +116,8 @@ enum token_kind keyword_find(const char *s, size_t n);
 const char *token_kind_text(enum token_kind k);
 
 /* --- lex_value.c: the values of constants and macros --- */
-/* Resolves C escapes of s[0..n) into out (at least n bytes); returns the number of bytes written. */
+/* Resolves C escapes of s[0..n) into out (at least n bytes); returns the number of bytes
+ * written. */
 size_t unescape(const char *s, size_t n, char *out);
 /* `$1`, `$$1`, `$target`, `$$name` in an expression; lx->pos at the first `$`. */
 void lex_macro(struct lexer *lx, struct token *t);
@@ -121,8 +125,8 @@ void lex_macro(struct lexer *lx, struct token *t);
 void lex_number(struct lexer *lx, struct token *t);
 void lex_string(struct lexer *lx, struct token *t);
 void lex_char(struct lexer *lx, struct token *t);
-/* The text of macro `name` (without dollars), NULL when it is not known. *ret_unset: it is $target and there is no
- * target. Marks arguments as used. In the arena or of the command line. */
+/* The text of macro `name` (without dollars), NULL when it is not known. *ret_unset: it is $target
+ * and there is no target. Marks arguments as used. In the arena or of the command line. */
 const char *macro_text(struct parse_cx *cx, const char *name, bool string, bool *ret_unset);
 /* Reports at the token [pos, end) unless it was reported before, and makes it TOK_ERROR. */
 void lex_error(struct lexer *lx, struct token *t, const char *tag, const char *fmt, ...)

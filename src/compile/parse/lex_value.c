@@ -60,15 +60,16 @@ size_t unescape(const char *s, size_t n, char *out)
 			break;
 		case '"':
 		case '\\': out[o++] = s[i]; break;
-		/* Anything else is no escape sequence, \' and \? neither, in every DTrace: both characters stay. */
+		/* Anything else is no escape sequence, \' and \? neither, in every DTrace: both
+		 * characters stay. */
 		default: out[o++] = '\\'; out[o++] = s[i];
 		}
 	}
 	return o;
 }
 
-/* [0-9]+ | 0x[0-9a-f]+, then [uU] and up to two [lL] in either order. Sets value, based and the suffix; *ret_end is the
- * first character that does not belong to it. False on overflow. */
+/* [0-9]+ | 0x[0-9a-f]+, then [uU] and up to two [lL] in either order. Sets value, based and the
+ * suffix; *ret_end is the first character that does not belong to it. False on overflow. */
 static bool parse_integer(const char *s, const char *stop, struct token *t, const char **ret_end,
 			  int *ret_bad)
 {
@@ -109,7 +110,8 @@ static bool parse_integer(const char *s, const char *stop, struct token *t, cons
 	return fits;
 }
 
-/* The length of a floating-point constant at s, 0 when it is none: digits with a dot or an exponent. */
+/* The length of a floating-point constant at s, 0 when it is none: digits with a dot or an
+ * exponent. */
 static uint32_t float_len(const struct lexer *lx)
 {
 	uint32_t i = lx->pos, j;
@@ -165,7 +167,8 @@ void lex_number(struct lexer *lx, struct token *t)
 	t->kind = TOK_INT; /* its value is wrong, its place in the expression is not */
 }
 
-/* The end of the quoted text that begins at pos: the quote, or the newline or NUL or end that came before it. */
+/* The end of the quoted text that begins at pos: the quote, or the newline or NUL or end that came
+ * before it. */
 static uint32_t quoted_end(const struct lexer *lx, char quote)
 {
 	uint32_t i = lx->pos + 1;
@@ -278,7 +281,8 @@ static bool is_name(const char *v)
 	return !*v && v[-1] != '`';
 }
 
-/* Makes the token that the macro's text has the form of: integer, identifier, else a string, without its quotes. */
+/* Makes the token that the macro's text has the form of: integer, identifier, else a string,
+ * without its quotes. */
 static void value_token(struct lexer *lx, struct token *t, const char *v)
 {
 	const char *digits = v + (*v == '-' || *v == '+'), *stop = v + strlen(v), *end;
@@ -351,7 +355,8 @@ void lex_macro(struct lexer *lx, struct token *t)
 	name = arena_strndup(lx->cx->arena, lx->text + start, end - start);
 	v = macro_text(lx->cx, name, string, &unset);
 	if (!v && unset) {
-		/* Scripts name it in a condition that is false without a process. Idle CPUs run number 0, as in DTrace. */
+		/* Scripts name it in a condition that is false without a process. Idle CPUs run
+		 * number 0, as in DTrace. */
 		diag_warn(
 			lx->cx->diags, t->loc, t->end, "D_MACRO_UNDEF",
 			"macro variable $target is not set and taken as 0: -p and -c give a process");

@@ -475,7 +475,8 @@ static void parse_suffixes(struct parser *p, struct declr_list *l)
 }
 
 /* declarator:  { "*" {qualifier} } (name | "(" declarator ")" | nothing) suffixes
- * The list runs from the name outwards: inside the parentheses, then the suffixes, then the stars from the last. */
+ * The list runs from the name outwards: inside the parentheses, then the suffixes, then the stars
+ * from the last. */
 static void parse_declr(struct parser *p, enum declr_mode mode, bool member, struct decl *ret,
 			struct declr_list *l)
 {

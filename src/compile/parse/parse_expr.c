@@ -237,8 +237,8 @@ static enum op unary_op(enum token_kind k)
 	}
 }
 
-/* "(" is at 0. Does a type name follow? Only where both readings are possible is anyone asked whether the name is a
- * type: "(a) - b", "(a)(b)", "(a * (b". */
+/* "(" is at 0. Does a type name follow? Only where both readings are possible is anyone asked
+ * whether the name is a type: "(a) - b", "(a)(b)", "(a * (b". */
 static bool parens_hold_type(struct parser *p)
 {
 	uint32_t k = 2;

@@ -1,8 +1,9 @@
 /* Probe descriptions: macros, then the four fields. */
 #include "parser.h"
 
-/* "pid$target", "$1:::", "$$1": macros are replaced where they stand and joined with what is around them.
- * \$ is a dollar; other backslashes stay for the glob. NULL with an error when a macro has no value. */
+/* "pid$target", "$1:::", "$$1": macros are replaced where they stand and joined with what is around
+ * them. \$ is a dollar; other backslashes stay for the glob. NULL with an error when a macro has no
+ * value. */
 static const char *expand(struct parse_cx *cx, const struct token *t)
 {
 	cleanup_free char *buf = NULL;

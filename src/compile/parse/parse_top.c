@@ -254,8 +254,9 @@ static struct node *parse_block(struct parser *p)
 	return finish(p, n);
 }
 
-/* Is the name at loc, where a statement may stand, the beginning of the next clause, because a brace is missing? Only
- * asked at the start of a line: "tick-1s {", "syscall::read:entry /", "a:b:c:d,". */
+/* Is the name at loc, where a statement may stand, the beginning of the next clause, because a
+ * brace is missing? Only asked at the start of a line: "tick-1s {", "syscall::read:entry /",
+ * "a:b:c:d,". */
 static bool begins_clause(struct parser *p, loc_t loc)
 {
 	struct lexer lx = p->lx;

@@ -1,7 +1,8 @@
 /* The parser's own state and the functions its files share. Only src/compile/parse includes it.
  *
- * After a syntax error `panic` is set and every look at the input gives TOK_STOP until a recovery point (statement,
- * member, top-level item) clears it: so each error is reported once and no loop needs to know about errors.
+ * After a syntax error `panic` is set and every look at the input gives TOK_STOP until a recovery
+ * point (statement, member, top-level item) clears it: so each error is reported once and no loop
+ * needs to know about errors.
  */
 #ifndef DESCRY_COMPILE_PARSE_PARSER_H
 #define DESCRY_COMPILE_PARSE_PARSER_H
@@ -62,7 +63,8 @@ static inline void leave(struct parser *p)
 {
 	p->depth--;
 }
-/* Clears panic and goes on where `level` braces are open: after the next `;` or `{...}`, or before a `}`. */
+/* Clears panic and goes on where `level` braces are open: after the next `;` or `{...}`, or before
+ * a `}`. */
 void recover(struct parser *p, uint32_t level);
 /* Forgets tokens read ahead, so that the lexer can read on in its other mode. */
 void unread(struct parser *p);
@@ -84,8 +86,8 @@ struct node *parse_constant(struct parser *p);
 struct decl *parse_type_name(struct parser *p);
 /* A type with a name, for inlines (implicit int allowed) and translator inputs. NULL on error. */
 struct decl *parse_named(struct parser *p, bool implicit_int);
-/* What stands between parentheses or brackets. formal: a probe's native parameters, to which the names of its
- * translated ones refer; NULL: names are declared here. */
+/* What stands between parentheses or brackets. formal: a probe's native parameters, to which the
+ * names of its translated ones refer; NULL: names are declared here. */
 struct decl *parse_params(struct parser *p, enum token_kind close, const struct decl *formal,
 			  bool *ret_varargs);
 struct node *parse_declaration(struct parser *p);

@@ -1,11 +1,12 @@
-/* Aggregations: each thread adds to its own table of the generation that is on; the tracer turns to the other one, waits
- * until no thread is still in the old, sums the old up and clears it. Nothing is locked, nothing is lost:
+/* Aggregations: each thread adds to its own table of the generation that is on; the tracer turns to
+ * the other one, waits until no thread is still in the old, sums the old up and clears it. Nothing
+ * is locked, nothing is lost:
  *
  *	thread    rsp = ...; gen = area.gen; ... add ...; rsp = 0
  *	tracer    area.gen ^= 1; membarrier; for each thread: rsp and gen is the old one? wait
  *
- * A thread that was stopped or killed in a probe keeps its old table until it has moved on, or is gone; it is looked at
- * again before the next turn.
+ * A thread that was stopped or killed in a probe keeps its old table until it has moved on, or is
+ * gone; it is looked at again before the next turn.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -158,8 +159,8 @@ static bool owner_gone(const struct inproc_engine *e, const struct wire_thread *
 	return kill((pid_t)e->list[owner - 1].pid, 0) && errno == ESRCH;
 }
 
-/* Has the thread left generation gen for good? A firing that has taken the number, but not yet written it down, shows that
- * of the firing before: it is over when another has begun. */
+/* Has the thread left generation gen for good? A firing that has taken the number, but not yet
+ * written it down, shows that of the firing before: it is over when another has begun. */
 static bool has_left(const struct inproc_engine *e, const struct wire_thread *t, uint32_t gen,
 		     int tries)
 {
@@ -198,8 +199,8 @@ void aggs_flip(struct inproc_engine *e)
 	}
 	e->gen = new;
 	__atomic_store_n(&e->area->gen, new, __ATOMIC_SEQ_CST);
-	/* Every thread of the machine passes a barrier: a probe that began before is seen, one that begins now sees the
-	 * new generation. */
+	/* Every thread of the machine passes a barrier: a probe that began before is seen, one that
+	 * begins now sees the new generation. */
 	if (e->slow_barrier || syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0))
 		syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
 	for (uint32_t i = 0; i < INPROC_THREADS; i++) {

@@ -16,7 +16,8 @@
 
 enum { PAGE = 4096, LINE = 64, HASH_ENTRIES = 1 << 20, AGG_ENTRIES = 1 << 16 };
 
-/* A tracer that shows no sign of life for so long (stopped, or dead with its watchdog) is not waited for. */
+/* A tracer that shows no sign of life for so long (stopped, or dead with its watchdog) is not
+ * waited for. */
 static const uint64_t HEARTBEAT_MAX = 30ull * 1000 * 1000 * 1000;
 
 static uint64_t round_up(uint64_t n, uint64_t unit)
@@ -92,7 +93,8 @@ static struct err *map_here(struct inproc_engine *e)
 	err = files_create(&e->files, WIRE_CODE_SIZE, WIRE_FACTS_SIZE, WIRE_SHARED_MAX);
 	if (err)
 		return err;
-	/* first for writing: so `descry heal` tells a tracer from a traced process at any instant */
+	/* first for writing: so `descry heal` tells a tracer from a traced process at any
+	 * instant */
 	p = mmap(NULL, WIRE_CODE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, e->files.code.fd, 0);
 	if (p == MAP_FAILED)
 		return err_errno(errno, "mapping code");
@@ -295,7 +297,8 @@ static uint64_t tsc(void)
 	return __builtin_ia32_rdtsc();
 }
 
-/* The kernel's own factor, as a fraction of 2^64 (a counter slower than 1 GHz has none), from the page that perf_event_open(2) describes (cap_user_time). */
+/* The kernel's own factor, as a fraction of 2^64 (a counter slower than 1 GHz has none), from the
+ * page that perf_event_open(2) describes (cap_user_time). */
 static uint64_t kernel_factor(void)
 {
 	struct perf_event_attr a = { .type = PERF_TYPE_SOFTWARE,
@@ -382,8 +385,8 @@ static void init_thread(struct inproc_engine *e, uint32_t slot)
 	t->slot = slot;
 }
 
-/* This process takes slot 0 for BEGIN, END and timers. In shared memory it is only seen to be taken: here, private memory lies over
- * it. */
+/* This process takes slot 0 for BEGIN, END and timers. In shared memory it is only seen to be
+ * taken: here, private memory lies over it. */
 static struct err *claim_self(struct inproc_engine *e)
 {
 	struct wire_thread *t = area_thread(e, 0);

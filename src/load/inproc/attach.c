@@ -1,5 +1,6 @@
-/* A process: our mappings put into it, its text patched. One short stop; all that can be done before it is. Order: stubs,
- * then program counters that stand in displaced bytes, then text. The undo log is written before the text. */
+/* A process: our mappings put into it, its text patched. One short stop; all that can be done
+ * before it is. Order: stubs, then program counters that stand in displaced bytes, then text. The
+ * undo log is written before the text. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -177,8 +178,8 @@ static struct err *not_together(const struct owner *a, const struct owner *b)
 		a->uids[1], b->uids[1]);
 }
 
-/* May two that are not alike share memory? What a traced process has started in another mount or pid name space had the memory of
- * its parent already. */
+/* May two that are not alike share memory? What a traced process has started in another mount or
+ * pid name space had the memory of its parent already. */
 static bool may_share(const struct inproc_process *p, struct owner a, const struct owner *b)
 {
 	if (p->root != p->pid || p->execs) {
@@ -205,7 +206,8 @@ static struct err *check_others(const struct inproc_engine *e, const struct inpr
 	return NULL;
 }
 
-/* All that are traced share memory: whoever can write it has a say in what is done to the others. */
+/* All that are traced share memory: whoever can write it has a say in what is done to the
+ * others. */
 static struct err *check_user(struct inproc_engine *e, const struct inproc_process *p)
 {
 	const struct owner u = owner_of(p->pid);
@@ -262,7 +264,8 @@ static struct err *plan(struct inproc_engine *e, struct inproc_process *p)
 	return sites_plan(e, p);
 }
 
-/* While it is stopped: it may have become another user's since the first look, or executed a program with privileges. */
+/* While it is stopped: it may have become another user's since the first look, or executed a
+ * program with privileges. */
 static struct err *check_same(struct inproc_engine *e, const struct inproc_process *p)
 {
 	const struct inproc_program now = program_of(p->pid);
@@ -303,8 +306,8 @@ struct err *process_attach(struct inproc_engine *e, pid_t pid)
 	return process_enter(e, e->processes.n - 1);
 }
 
-/* Takes our area out of a process; what is at its base may be another tracer's, which came first, or after somebody had undone
- * ours. */
+/* Takes our area out of a process; what is at its base may be another tracer's, which came first,
+ * or after somebody had undone ours. */
 static struct err *take_out(struct inproc_engine *e, struct control *c, struct undo_report *r)
 {
 	struct undo_log log = { 0 };
@@ -316,8 +319,9 @@ static struct err *take_out(struct inproc_engine *e, struct control *c, struct u
 	return err;
 }
 
-/* An attach that failed half way leaves nothing, and no record of it either: the next one may patch the same places with
- * other jumps. False: something had to stay, with its records, for the watchdog to take out. */
+/* An attach that failed half way leaves nothing, and no record of it either: the next one may patch
+ * the same places with other jumps. False: something had to stay, with its records, for the
+ * watchdog to take out. */
 static bool take_back(struct inproc_engine *e, struct inproc_process *p, struct control *c)
 {
 	struct wire_process *w = &e->list[p->index];
@@ -337,7 +341,8 @@ static bool take_back(struct inproc_engine *e, struct inproc_process *p, struct 
 	return true;
 }
 
-/* One tracer in a process at a time; one that has been killed is given time to be taken out. The last look is in the stop. */
+/* One tracer in a process at a time; one that has been killed is given time to be taken out. The
+ * last look is in the stop. */
 static struct err *check_alone(struct control *c, int timeout_ms)
 {
 	uint64_t bases[WIRE_BASES], end = now_ns() + (uint64_t)timeout_ms * 1000000;
@@ -460,8 +465,8 @@ static bool begin_anew(struct inproc_engine *e, struct inproc_process *p)
 	return true;
 }
 
-/* A gap that was free when the stubs were written may be taken by when the process is stopped (threads get their stacks
- * beside libraries): then another one. */
+/* A gap that was free when the stubs were written may be taken by when the process is stopped
+ * (threads get their stacks beside libraries): then another one. */
 struct err *process_enter(struct inproc_engine *e, uint32_t i)
 {
 	enum { TRIES = 8, PROGRAMS = 3 };

@@ -1,8 +1,10 @@
-/* How a traced process calls its tracer: a probe of ours, in a place that tells of something the tracer has to do before the
- * thread goes on (libraries that come, loads.c; a program about to be executed, execs.c), writes down what it is, adds one to
- * a word in shared memory, which wakes the tracer, and waits until that has been answered: for BELL_MS at most (a tracer on a busy
- * machine may need them), and not at all when the tracer does not look (it says so with every look: one that is stopped is waited
- * for once). One that has ended is not waited for: its watchdog answers.
+/* How a traced process calls its tracer: a probe of ours, in a place that tells of something the
+ * tracer has to do before the thread goes on (libraries that come, loads.c; a program about to be
+ * executed, execs.c), writes down what it is, adds one to a word in shared memory, which wakes the
+ * tracer, and waits until that has been answered: for BELL_MS at most (a tracer on a busy machine
+ * may need them), and not at all when the tracer does not look (it says so with every look: one
+ * that is stopped is waited for once). One that has ended is not waited for: its watchdog
+ * answers.
  */
 #define _GNU_SOURCE
 #include <assert.h>
@@ -19,8 +21,8 @@
 
 /* --- in the process --- */
 
-/* Called by a stub of kind ENTRY; keeps every register. The words at its end are filled in for each place. Vector registers
- * are not touched by system calls. */
+/* Called by a stub of kind ENTRY; keeps every register. The words at its end are filled in for each
+ * place. Vector registers are not touched by system calls. */
 extern const uint8_t bell_blob[], bell_blob_words[], bell_blob_end[];
 /* clang-format off */
 __asm__(".pushsection .rodata\n"
@@ -168,7 +170,8 @@ void bell_wait(struct inproc_engine *e, int timeout_ms)
 		0);
 }
 
-/* What thread number `n` asks. One that was stopped, or killed, before it wrote it down is not waited for long. */
+/* What thread number `n` asks. One that was stopped, or killed, before it wrote it down is not
+ * waited for long. */
 static uint32_t read_ask(struct inproc_bell *b, uint32_t n, uint64_t *ret_arg)
 {
 	struct inproc_ask *a = &b->asks[n % BELL_ASKS];

@@ -1,6 +1,7 @@
-/* A uprobe where another descry has put its jump: the kernel copies the file's first instruction, writes an int3 over the
- * jump's first byte, and lets the program go on behind that instruction, in the middle of the jump. So such uprobes are not
- * attached. (The other way round nothing happens: a place that holds a uprobe's int3 is not patched.) */
+/* A uprobe where another descry has put its jump: the kernel copies the file's first instruction,
+ * writes an int3 over the jump's first byte, and lets the program go on behind that instruction, in
+ * the middle of the jump. So such uprobes are not attached. (The other way round nothing happens: a
+ * place that holds a uprobe's int3 is not patched.) */
 #include <errno.h>
 #include <sys/stat.h>
 

@@ -54,8 +54,8 @@ static struct err *check_all(const struct image *img)
 	return NULL;
 }
 
-/* What cannot be placed, of what a pattern has matched, is left out with a note, as the kernel engine leaves out what the kernel
- * cannot probe. */
+/* What cannot be placed, of what a pattern has matched, is left out with a note, as the kernel
+ * engine leaves out what the kernel cannot probe. */
 static struct err *check_left_out(const struct inproc_engine *e)
 {
 	uint32_t allowed = e->scope == INPROC_EVERY_ONE ? 0 : e->base.image->nprobes / 20;
@@ -222,8 +222,9 @@ struct draining {
 	bool own; /* the ring is the tracer's */
 };
 
-/* May a traced process have written it? What BEGIN, END and ticks write, the tracer does: nobody else is to have their actions
- * done, exit() or system() among them. ERROR is run by who made the fault. */
+/* May a traced process have written it? What BEGIN, END and ticks write, the tracer does: nobody
+ * else is to have their actions done, exit() or system() among them. ERROR is run by who made the
+ * fault. */
 static bool may_say(const struct image *img, const struct wire_record *r)
 {
 	const struct image_probe *ip = r->probe < img->nprobes ? &img->probes[r->probe] : NULL;
@@ -433,7 +434,8 @@ static struct err *inproc_detach(struct engine *en)
 	bell_stop(e);
 	execs_stop(e);
 	events_stop(e);
-	/* Children that were not looked at yet are restored too, and those that come while their parents still run. */
+	/* Children that were not looked at yet are restored too, and those that come while their
+	 * parents still run. */
 	do {
 		for (uint32_t i = 0; i < e->processes.n; i++) {
 			one = process_detach(e, &e->processes.v[i]);

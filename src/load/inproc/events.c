@@ -1,9 +1,10 @@
 /* Provider proc: programs made for the kernel's tracepoints, fired by what the traced processes do.
  *
- * What a thread does by a system call fires in the thread, at the call: the agent makes the tracepoint's arguments up
- * (agent/event.c), from stand-ins of task_structs. What a thread does not live to tell fires here, in the tracer, for it: that a
- * process has executed another program, and the ends of threads that were killed, or that went with their process. For that a
- * thread's `self->` variables, which nobody writes any more, are copied into the tracer's slot.
+ * What a thread does by a system call fires in the thread, at the call: the agent makes the
+ * tracepoint's arguments up (agent/event.c), from stand-ins of task_structs. What a thread does not
+ * live to tell fires here, in the tracer, for it: that a process has executed another program, and
+ * the ends of threads that were killed, or that went with their process. For that a thread's
+ * `self->` variables, which nobody writes any more, are copied into the tracer's slot.
  */
 #define _GNU_SOURCE
 #include <assert.h>
@@ -270,10 +271,12 @@ static uint64_t look_up(struct inproc_engine *e, uint32_t tid)
 	struct inproc_events *ev = e->events;
 	struct task_facts f = { 0 };
 
-	/* The slot of the asker is not believed: a process in a container could claim another's, and reads every answer. */
+	/* The slot of the asker is not believed: a process in a container could claim another's,
+	 * and reads every answer. */
 	if (e->contained || !task_facts_read((pid_t)tid, &f))
 		return 0;
-	/* What /proc/PID/stat shows of others' memory only to root is not for this user's processes. */
+	/* What /proc/PID/stat shows of others' memory only to root is not for this user's
+	 * processes. */
 	if ((uint32_t)f.uid != e->user.uids[0] || (uint32_t)f.euid != e->user.uids[1])
 		f.start_stack = f.arg_start = f.arg_end = 0;
 	use_room(ev, ev->next_room++ % ROOMS);
@@ -352,7 +355,8 @@ static void copy_self(struct inproc_engine *e, const struct wire_thread *from)
 	}
 }
 
-/* Runs every program for the tracepoint, as if the thread did. only: for probes of that name; NULL: for all. */
+/* Runs every program for the tracepoint, as if the thread did. only: for probes of that name; NULL:
+ * for all. */
 static void fire(struct inproc_engine *e, const char *tracepoint, const char *only,
 		 const struct task_facts *f, const struct wire_thread *from,
 		 const uint64_t words[2])
@@ -388,7 +392,8 @@ static void fire(struct inproc_engine *e, const char *tracepoint, const char *on
 	copy_self(e, NULL);
 }
 
-/* Its command line, where the stand-in's says it is. The kernel says so a moment after the program has begun. */
+/* Its command line, where the stand-in's says it is. The kernel says so a moment after the program
+ * has begun. */
 static void read_args(struct inproc_events *ev, struct task_facts *f)
 {
 	cleanup_free char *path = xasprintf("/proc/%d/cmdline", f->tgid), *text = NULL;
@@ -547,7 +552,8 @@ static void end_thread(struct inproc_engine *e, struct inproc_process *p, const 
 	fire(e, EXIT, only, &f, t, context);
 }
 
-/* Those that did not live to tell of their end: of a process that has ended, its first thread as the last. */
+/* Those that did not live to tell of their end: of a process that has ended, its first thread as
+ * the last. */
 static void end_threads(struct inproc_engine *e, struct inproc_process *p, bool exec, int code)
 {
 	struct inproc_watch *w = p->watch;

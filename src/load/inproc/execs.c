@@ -1,10 +1,11 @@
 /* Programs that a traced process executes, from their beginning.
  *
- * execve(2) leaves nothing of ours in a process. So a bell (bell.c) hangs in the C library's execve(): the thread that comes
- * there waits until the tracer follows it by ptrace(2), and the program that it executes is held where its libraries are mapped
- * and nothing of it has run. Children of vfork(2) and posix_spawn(3) come there in their parent's memory: with `-x follow` they
- * are followed too. What is missed here (a call made otherwise, a tracer that is slow) is seen by processes_look() a moment
- * later.
+ * execve(2) leaves nothing of ours in a process. So a bell (bell.c) hangs in the C library's
+ * execve(): the thread that comes there waits until the tracer follows it by ptrace(2), and the
+ * program that it executes is held where its libraries are mapped and nothing of it has run.
+ * Children of vfork(2) and posix_spawn(3) come there in their parent's memory: with `-x follow`
+ * they are followed too. What is missed here (a call made otherwise, a tracer that is slow) is seen
+ * by processes_look() a moment later.
  */
 #define _GNU_SOURCE
 #include <elf.h>
@@ -63,7 +64,8 @@ struct err *execs_plan(struct inproc_engine *e, struct inproc_process *p, struct
 
 /* --- who asks --- */
 
-/* Does the thread call itself so? What stands in shared memory is only believed of one that has that memory. */
+/* Does the thread call itself so? What stands in shared memory is only believed of one that has
+ * that memory. */
 static bool is_asker(const struct inproc_engine *e, pid_t tid, pid_t own)
 {
 	return process_status(tid, "NSpid:", PROCESS_STATUS_LAST) == (uint32_t)own &&
@@ -108,8 +110,8 @@ static const struct inproc_process *find_process(const struct inproc_engine *e, 
 
 /* --- what it executes --- */
 
-/* Programs with privileges of their own do not get them when an ordinary user's tracer follows them there (execve(2)): such,
- * and what cannot be looked at, are let go. */
+/* Programs with privileges of their own do not get them when an ordinary user's tracer follows them
+ * there (execve(2)): such, and what cannot be looked at, are let go. */
 static bool gives_nothing(int fd)
 {
 	struct stat st;
@@ -178,7 +180,8 @@ static bool may_follow(pid_t tid, uint64_t path)
 	return false;
 }
 
-/* A thread that is followed has failed to execute, and tries another file: execvp(3) in one folder after the other. */
+/* A thread that is followed has failed to execute, and tries another file: execvp(3) in one folder
+ * after the other. */
 static void again(struct inproc_engine *e, uint32_t i, uint64_t path)
 {
 	struct inproc_exec *x = &e->execs.v[i];
@@ -191,8 +194,8 @@ static void again(struct inproc_engine *e, uint32_t i, uint64_t path)
 	*x = e->execs.v[--e->execs.n];
 }
 
-/* One that is not found any more may be a child of vfork(2) that was not waited for, and has executed. Its parent's number and
- * its own say so, not what stands in shared memory. */
+/* One that is not found any more may be a child of vfork(2) that was not waited for, and has
+ * executed. Its parent's number and its own say so, not what stands in shared memory. */
 static void asked_late(struct inproc_engine *e, pid_t pid)
 {
 	if (e->area->follow && process_status(pid, "Tgid:", 0) == (uint32_t)pid &&

@@ -18,7 +18,8 @@ struct islands {
 	VEC(uint32_t) placed; /* modules */
 };
 
-/* The module is elsewhere than where its stubs are for. They stay as they are, in the memory file and in forked children. */
+/* The module is elsewhere than where its stubs are for. They stay as they are, in the memory file
+ * and in forked children. */
 static void leave_place(struct inproc_process *p, struct inproc_module *m)
 {
 	if (m->island_mem) {
@@ -60,7 +61,8 @@ static struct err *extend_islands(struct inproc_engine *e, struct inproc_process
 	return err ?: file_seal(&ret->fd, &e->files.unsealed);
 }
 
-/* While it is stopped. The code's file goes along because it tells a watchdog that the other is ours. */
+/* While it is stopped. The code's file goes along because it tells a watchdog that the other is
+ * ours. */
 static struct err *map_islands(struct inproc_engine *e, struct inproc_process *p, struct control *c,
 			       const struct islands *is, uint32_t *ret_mapped)
 {

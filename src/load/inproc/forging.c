@@ -1,6 +1,7 @@
-/* Actions that descry does outside of a traced process, for its records: system() and freopen(). A process can forge the records of
- * the clauses that it runs, and the variables that the tracer's clauses take arguments from. So whether such actions are done for
- * it is decided when the program is loaded; where descry has no privileges, processes that give up rights are watched, too.
+/* Actions that descry does outside of a traced process, for its records: system() and freopen(). A
+ * process can forge the records of the clauses that it runs, and the variables that the tracer's
+ * clauses take arguments from. So whether such actions are done for it is decided when the program
+ * is loaded; where descry has no privileges, processes that give up rights are watched, too.
  */
 #include <errno.h>
 
@@ -16,8 +17,8 @@ static bool is_forgeable(const struct segment *s)
 	return any;
 }
 
-/* With privileges no process is asked for: it may give up its own while it is traced, and write records and be gone before that is
- * seen; so may a child of its that descry does not know. */
+/* With privileges no process is asked for: it may give up its own while it is traced, and write
+ * records and be gone before that is seen; so may a child of its that descry does not know. */
 struct err *forging_check(struct inproc_engine *e)
 {
 	const struct image *img = e->base.image;

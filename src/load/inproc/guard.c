@@ -1,6 +1,7 @@
-/* Fault handlers in a traced process. A program's read of a bad address then costs a signal, and of a good one nothing; without
- * them every read is a system call. The kernel knows our handler with the program's own flags and mask; the program's action
- * stands in the private memory, where the agent finds it (agent/signal.c). */
+/* Fault handlers in a traced process. A program's read of a bad address then costs a signal, and of
+ * a good one nothing; without them every read is a system call. The kernel knows our handler with
+ * the program's own flags and mask; the program's action stands in the private memory, where the
+ * agent finds it (agent/signal.c). */
 #include <signal.h>
 #include <sys/syscall.h>
 
@@ -62,8 +63,8 @@ static struct err *install(struct inproc_engine *e, struct control *c, uint64_t 
 	return err;
 }
 
-/* What the program's own actions are is written down before the kernel knows ours. What the calls want lies in our own memory
- * there, so that a tracer killed in between leaves nothing. */
+/* What the program's own actions are is written down before the kernel knows ours. What the calls
+ * want lies in our own memory there, so that a tracer killed in between leaves nothing. */
 struct err *guard_install(struct inproc_engine *e, const struct inproc_process *p,
 			  struct control *c)
 {

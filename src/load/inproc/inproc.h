@@ -1,4 +1,5 @@
-/* The in-process engine, inside: what its files share. Its front door is load/engine.h, engine_inproc_new().
+/* The in-process engine, inside: what its files share. Its front door is load/engine.h,
+ * engine_inproc_new().
  *
  *	files.c   memory files, sealed
  *	area.c    memory: the mappings of wire/inproc.h in this process, maps and thread slots laid out
@@ -101,8 +102,8 @@ struct inproc_site {
 	uint16_t moved[TEXT_SITE_MAX];
 };
 
-/* Where a module has been: what its stubs there are, and the records of its sites, is never changed again. A forked child may
- * have the module there still, and its jumps into those stubs. */
+/* Where a module has been: what its stubs there are, and the records of its sites, is never changed
+ * again. A forked child may have the module there still, and its jumps into those stubs. */
 struct inproc_place {
 	uint64_t bias, island;
 	uint32_t first_undo;
@@ -126,7 +127,8 @@ struct inproc_module {
 	uint64_t loads_state; /* run-time address of struct r_debug.r_state, 0: not the dynamic linker, or not asked for */
 	bool execs; /* its execve() is seen */
 };
-/* Of a USDT probe that looks whether it is wanted: a count in the target's memory, or an instruction that answers. */
+/* Of a USDT probe that looks whether it is wanted: a count in the target's memory, or an
+ * instruction that answers. */
 struct inproc_semaphore {
 	uint64_t addr;                          /* link-time */
 	const struct object_question *question; /* NULL: a count */
@@ -274,8 +276,8 @@ struct inproc_engine {
 /* area.c */
 struct err *area_create(struct inproc_engine *e, const struct image *img);
 void area_free(struct inproc_engine *e);
-/* A free stretch of the facts, or of the shared mapping, zero, 64-byte aligned; its address (the same in every process). 0: there
- * is none. */
+/* A free stretch of the facts, or of the shared mapping, zero, 64-byte aligned; its address (the
+ * same in every process). 0: there is none. */
 uint64_t area_alloc(struct inproc_engine *e, uint64_t size);
 uint64_t area_alloc_shared(struct inproc_engine *e, uint64_t size);
 /* A piece of each thread's slot: its offset. While the area is laid out. */
@@ -302,12 +304,14 @@ void identity_find(struct inproc_engine *e);
 bool identity_is_musl(struct object *o);
 /* Does a program that was executed later tell its threads apart that way too? */
 struct err *identity_check(struct inproc_engine *e, pid_t pid);
-/* Can this thread be told yet? Before the dynamic linker has set up its word, a probe would end the program. */
+/* Can this thread be told yet? Before the dynamic linker has set up its word, a probe would end the
+ * program. */
 bool identity_is_set(const struct inproc_engine *e, const struct user_regs_struct *regs);
 
 /* task.c: a stand-in for the process's struct task_struct; 0 where there is no room for one. */
 uint64_t area_task(struct inproc_engine *e, pid_t pid);
-/* The one that stands for a parent, with its own parents behind it: a traced process's own. 0: there is no room. */
+/* The one that stands for a parent, with its own parents behind it: a traced process's own. 0:
+ * there is no room. */
 uint64_t area_parent(struct inproc_engine *e, pid_t pid);
 
 /* prog.c */
@@ -335,7 +339,8 @@ struct err *guard_install(struct inproc_engine *e, const struct inproc_process *
 			  struct control *c);
 
 /* seccomp.c */
-/* Can a process be traced without system calls of the agent, if it must be? Fills p->filtered and p->quiet. */
+/* Can a process be traced without system calls of the agent, if it must be? Fills p->filtered and
+ * p->quiet. */
 struct err *seccomp_check(const struct inproc_engine *e, struct inproc_process *p);
 /* The same of a stopped process that may have put a filter in since. */
 struct err *seccomp_check_again(const struct inproc_engine *e, struct inproc_process *p);
@@ -343,24 +348,30 @@ struct err *seccomp_check_again(const struct inproc_engine *e, struct inproc_pro
 struct err *seccomp_plan(const struct inproc_engine *e, struct inproc_process *p);
 /* What the agent keeps in the process, at first. */
 struct wire_kept seccomp_kept(const struct inproc_process *p);
-/* For sites_plan(): places where a filter may be put in. In a C library's functions; at a system call of a program without one. */
+/* For sites_plan(): places where a filter may be put in. In a C library's functions; at a system
+ * call of a program without one. */
 struct err *seccomp_functions(struct inproc_process *p, struct plan *pl, uint32_t module);
 void seccomp_site(struct plan *pl, uint32_t module, const struct text_syscall *s);
-/* Looks whether it filters, and tells its threads what they cannot ask; call it now and then. attached: processes that are. */
+/* Looks whether it filters, and tells its threads what they cannot ask; call it now and then.
+ * attached: processes that are. */
 void seccomp_look(struct inproc_engine *e, struct inproc_process *p, uint32_t attached);
 /* Are there processes that wait for the tracer to tell them something? */
 bool seccomp_any(const struct inproc_engine *e);
 
 /* life.c: children and executed programs; call it now and then. */
 void processes_look(struct inproc_engine *e);
-/* Are our code and our memory in the process now? Not once it has executed another program, or somebody has undone what we
- * did; then nothing in it may be made to lead there. Holds on only while a thread of it is stopped. */
+/* Are our code and our memory in the process now? Not once it has executed another program, or
+ * somebody has undone what we did; then nothing in it may be made to lead there. Holds on only
+ * while a thread of it is stopped. */
 bool process_holds(const struct inproc_engine *e, pid_t pid);
-/* The process, which may not be known yet, is stopped in a program that it has just executed: traced from there. */
+/* The process, which may not be known yet, is stopped in a program that it has just executed:
+ * traced from there. */
 void process_executed(struct inproc_engine *e, pid_t pid, struct control *c);
-/* It has executed a program whose libraries are not there yet, and runs: it is attached to when they are. */
+/* It has executed a program whose libraries are not there yet, and runs: it is attached to when
+ * they are. */
 void process_slow(struct inproc_engine *e, pid_t pid);
-/* What it has mapped stays known when it has ended, if the program prints names of its addresses. */
+/* What it has mapped stays known when it has ended, if the program prints names of its
+ * addresses. */
 void process_remember(struct inproc_engine *e, pid_t pid);
 /* Opens p->mem: it is attached, or about to go on as such. */
 void process_open(struct inproc_process *p);
@@ -368,7 +379,8 @@ void process_open(struct inproc_process *p);
 bool process_has_area(const struct inproc_engine *e, pid_t pid);
 /* Is our private memory still in it? False: it has executed another program. */
 bool process_is_ours(const struct inproc_engine *e, pid_t pid);
-/* Children on the list that are new; how many, those that were not looked for in this round included. */
+/* Children on the list that are new; how many, those that were not looked for in this round
+ * included. */
 uint32_t processes_adopt(struct inproc_engine *e);
 /* What processes say of themselves is looked for so often, until this is called again. */
 void processes_round(struct inproc_engine *e);
@@ -380,8 +392,8 @@ bool samples_can(const struct probe *p);
 void samples_plan(struct inproc_engine *e, struct inproc_process *p, const struct mappings *maps);
 /* The timer of a profile probe: threads that are due fire. */
 void samples_take(struct inproc_engine *e, uint32_t prog, uint32_t probe, uint64_t period);
-/* Is no thread of the stopped process on its way through a sample, with an address of the program that is not in its
- * registers? */
+/* Is no thread of the stopped process on its way through a sample, with an address of the program
+ * that is not in its registers? */
 bool samples_quiet(const struct inproc_engine *e, struct control *c);
 void samples_stop(struct inproc_engine *e);
 
@@ -402,8 +414,9 @@ struct inproc_bell {
 };
 /* False: there is no room for it. */
 bool bell_hang(struct inproc_engine *e);
-/* Code that a stub of INPROC_LOADS or INPROC_EXECS calls: written at `mem`, to run anywhere; at most BELL_ROOM bytes. It rings
- * while the uint64_t at armed is not 0 and the uint32_t at quiet is 0. what: as in struct inproc_ask, 0: the thread's id. */
+/* Code that a stub of INPROC_LOADS or INPROC_EXECS calls: written at `mem`, to run anywhere; at
+ * most BELL_ROOM bytes. It rings while the uint64_t at armed is not 0 and the uint32_t at quiet is
+ * 0. what: as in struct inproc_ask, 0: the thread's id. */
 enum { BELL_ROOM = 384, BELL_MS = 1500 };
 void bell_code(const struct inproc_engine *e, uint64_t armed, uint64_t quiet, uint32_t what,
 	       uint8_t *mem);
@@ -424,7 +437,8 @@ struct err *loads_plan(struct inproc_engine *e, struct inproc_process *p, struct
 		       const struct mappings *maps);
 /* Can this object not go away while the program runs? */
 bool loads_stays(struct object *o);
-/* Probes put into libraries that have come, forgotten in those that have gone; call it now and then. */
+/* Probes put into libraries that have come, forgotten in those that have gone; call it now and
+ * then. */
 void loads_look(struct inproc_engine *e);
 
 /* execs.c: threads that are about to execute another program, and are followed into it. */
@@ -433,7 +447,8 @@ struct err *execs_plan(struct inproc_engine *e, struct inproc_process *p, struct
 		       const struct mappings *maps);
 /* A thread (its number in its own name space) has come there, with this path. */
 void execs_asked(struct inproc_engine *e, pid_t own_tid, uint64_t path);
-/* Those that have executed it are traced again; stays with the others for some milliseconds. Call it often. */
+/* Those that have executed it are traced again; stays with the others for some milliseconds. Call
+ * it often. */
 void execs_look(struct inproc_engine *e);
 /* Is a thread of the process followed? Then it cannot be stopped otherwise. */
 bool execs_pending(const struct inproc_engine *e, pid_t pid);
@@ -444,7 +459,8 @@ bool events_can(const struct probe *p);
 /* The nth kind of stubs that the probe needs, and at which system calls. False: no more. */
 bool events_calls(const struct probe *p, uint32_t n, enum wire_stub_kind *ret_kind,
 		  uint64_t ret_bits[WIRE_SYSCALL_MAX / 64]);
-/* Is it the program that keeps what `errno` is in user code? It runs behind every system call, and has no probes. */
+/* Is it the program that keeps what `errno` is in user code? It runs behind every system call, and
+ * has no probes. */
 bool events_is_errno(const struct image_prog *p);
 /* Bits: kinds of stubs (from WIRE_STUB_EVENTS) that the program is for. */
 uint32_t events_of(const struct image *img, uint32_t prog);
@@ -453,7 +469,8 @@ struct err *events_lay_out(struct inproc_engine *e, const struct image *img);
 void events_free(struct inproc_engine *e);
 /* Threads that wait for an answer get it. */
 void events_answer(struct inproc_engine *e);
-/* A futex that is woken when one does, and its value as seen last; from now on they may wait. NULL: none will. */
+/* A futex that is woken when one does, and its value as seen last; from now on they may wait. NULL:
+ * none will. */
 uint32_t *events_bell(struct inproc_engine *e, uint32_t *ret_seen);
 void events_stop(struct inproc_engine *e);
 /* Stays, for some milliseconds, with processes that are about to execute another program. */
@@ -467,7 +484,8 @@ void events_begin(struct inproc_engine *e, struct inproc_process *p);
 /* Now and then: threads that are there, or the ends of those that were. */
 void events_watch(struct inproc_engine *e, struct inproc_process *p);
 void events_forget(struct inproc_process *p);
-/* A child that was to be followed, number `index` in the list, has ended before it was looked at, if it has. */
+/* A child that was to be followed, number `index` in the list, has ended before it was looked at,
+ * if it has. */
 void events_lost(struct inproc_engine *e, uint32_t index, pid_t pid);
 
 /* forging.c */
@@ -509,7 +527,8 @@ struct err *syscalls_plan(struct inproc_engine *e, struct inproc_process *p, str
 void sites_free(struct inproc_process *p);
 
 /* attach.c */
-/* Whose undo records: a child of the program before has those of that one, at addresses that may be the same. */
+/* Whose undo records: a child of the program before has those of that one, at addresses that may be
+ * the same. */
 static inline pid_t inproc_undo_id(const struct inproc_process *p)
 {
 	return (pid_t)((uint32_t)p->pid | (p->execs & 0x1ff)
@@ -517,13 +536,15 @@ static inline pid_t inproc_undo_id(const struct inproc_process *p)
 }
 /* Probes put into modules of a process that is attached: those that are there and not enabled. */
 struct err *process_extend(struct inproc_engine *e, struct inproc_process *p);
-/* The module's text is gone, or it has not been patched after all. Records that a forked child may need stay. */
+/* The module's text is gone, or it has not been patched after all. Records that a forked child may
+ * need stay. */
 void process_forget(struct inproc_engine *e, struct inproc_process *p, uint32_t module);
 /* Fills its entry in the area, number p->index. */
 void process_describe(struct inproc_engine *e, const struct inproc_process *p);
 /* Reads what of it can be read, for the agent. */
 struct err *process_ranges(struct inproc_engine *e, struct inproc_process *p);
-/* The nth number (0: the first; the last when there are fewer) behind `field` in /proc/PID/status; 0 when there is none. */
+/* The nth number (0: the first; the last when there are fewer) behind `field` in /proc/PID/status;
+ * 0 when there is none. */
 enum { PROCESS_STATUS_LAST = 63 };
 uint32_t process_status(pid_t pid, const char *field, int nth);
 /* Plans only: may it be traced, and where are the probes. */

@@ -18,8 +18,8 @@ enum {
 	STUB_PROBE = 48,    /* each probe of a stub */
 	REACH = 0x70000000, /* less than 2 GB, to the middle of which island and text lie */
 };
-/* Stubs call it. An indirect call in each stub would do without, but then each needs a prediction of its own: where hundreds of
- * functions are probed, that cost two thirds of a firing. */
+/* Stubs call it. An indirect call in each stub would do without, but then each needs a prediction
+ * of its own: where hundreds of functions are probed, that cost two thirds of a firing. */
 struct gate {
 	uint8_t jump[8]; /* jmp *target(%rip) */
 	uint64_t target;
@@ -53,7 +53,8 @@ struct err *ranges_read(pid_t pid, struct ranges *ret)
 	return e;
 }
 
-/* The free stretch of `size` bytes nearest to [lo, hi) from which all of it is in reach; 0: none. */
+/* The free stretch of `size` bytes nearest to [lo, hi) from which all of it is in reach; 0:
+ * none. */
 static uint64_t find_gap(const struct ranges *r, uint64_t lo, uint64_t hi, uint64_t size)
 {
 	uint64_t best = 0, best_far = REACH, from = 0x10000;
@@ -106,7 +107,8 @@ uint64_t island_room(const struct inproc_engine *e, const struct inproc_process 
 	return round_up(n, PAGE);
 }
 
-/* Points fire in the order of their addresses; of one address, of their probes, behind what keeps books of system calls. */
+/* Points fire in the order of their addresses; of one address, of their probes, behind what keeps
+ * books of system calls. */
 static int by_point(const void *a, const void *b)
 {
 	const struct inproc_point *x = a, *y = b;
@@ -122,7 +124,8 @@ static int by_point(const void *a, const void *b)
 	return x->probe < y->probe ? -1 : x->probe > y->probe;
 }
 
-/* An island begins with gates: of each program one for each kind of stub, then to the agent, then to bells, which follow. */
+/* An island begins with gates: of each program one for each kind of stub, then to the agent, then
+ * to bells, which follow. */
 static uint64_t gate_of(const struct inproc_module *m, const struct inproc_point *p,
 			uint32_t nprogs)
 {
@@ -256,7 +259,8 @@ static void take(struct ranges *r, uint64_t lo, uint64_t hi)
 	}
 }
 
-/* Where the stubs of a module were when it was where it is now: they and their records are the same again. */
+/* Where the stubs of a module were when it was where it is now: they and their records are the same
+ * again. */
 static const struct inproc_place *find_place(const struct inproc_module *m, const struct ranges *r)
 {
 	for (uint32_t i = 0; i < m->places.n; i++) {

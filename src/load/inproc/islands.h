@@ -20,8 +20,9 @@ int island_file(const struct inproc_engine *e, uint64_t size);
 /* Bytes that a module's stubs need at most. */
 uint64_t island_room(const struct inproc_engine *e, const struct inproc_process *p,
 		     const struct inproc_module *m);
-/* A place for a module's stubs, which becomes part of *r; they come from *at on in the file. A module that is where it was
- * before gets what it had there, with its records. One that has just been unmapped gets none: it is `gone`. */
+/* A place for a module's stubs, which becomes part of *r; they come from *at on in the file. A
+ * module that is where it was before gets what it had there, with its records. One that has just
+ * been unmapped gets none: it is `gone`. */
 struct err *island_place(struct inproc_engine *e, struct inproc_process *p, struct inproc_module *m,
 			 struct ranges *r, int fd, uint64_t *at);
 struct err *island_write_stubs(struct inproc_engine *e, struct inproc_process *p,

@@ -1,5 +1,5 @@
-/* Processes that begin and change while they are traced: forked children that are followed, and a process that executes
- * another program, which leaves nothing of ours in it. */
+/* Processes that begin and change while they are traced: forked children that are followed, and a
+ * process that executes another program, which leaves nothing of ours in it. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -38,9 +38,10 @@ static bool is_known(const struct inproc_engine *e, pid_t pid)
 	return false;
 }
 
-/* Is it one that we do not know yet, and that calls itself `own`? What a process says in shared memory is only believed of one
- * that has our memory, which it has from its parents. A process that shares descriptors with a traced one can copy those of an
- * attach and map the memory, too: it is taken for a child. */
+/* Is it one that we do not know yet, and that calls itself `own`? What a process says in shared
+ * memory is only believed of one that has our memory, which it has from its parents. A process that
+ * shares descriptors with a traced one can copy those of an attach and map the memory, too: it is
+ * taken for a child. */
 static bool is_child(const struct inproc_engine *e, pid_t pid, uint32_t own)
 {
 	return own_number(pid) == own && !is_known(e, pid) && process_has_area(e, pid);
@@ -61,8 +62,8 @@ static pid_t find_child(struct inproc_engine *e, uint32_t own)
 	return 0;
 }
 
-/* The named process that this one descends from, by those between that are left; one whose parents have all ended is the first
- * one's. */
+/* The named process that this one descends from, by those between that are left; one whose parents
+ * have all ended is the first one's. */
 static pid_t root_of(const struct inproc_engine *e, pid_t pid)
 {
 	for (int n = 0; n < ANCESTORS && pid > 1; n++) {
@@ -126,8 +127,8 @@ static void adopt(struct inproc_engine *e, uint32_t i, pid_t pid)
 		leave_child(e, p);
 }
 
-/* The child that has taken number i says so. It has ended, or executes another program, when no process is found that calls
- * itself so and has our memory. False: there is none. */
+/* The child that has taken number i says so. It has ended, or executes another program, when no
+ * process is found that calls itself so and has our memory. False: there is none. */
 static bool look_for(struct inproc_engine *e, uint32_t i, uint32_t own)
 {
 	struct wire_process *w = &e->list[i];
@@ -162,7 +163,8 @@ uint32_t processes_adopt(struct inproc_engine *e)
 	return adopted;
 }
 
-/* What tells our memory from that of another tracer at the same addresses: whose it is, and when that last lived. */
+/* What tells our memory from that of another tracer at the same addresses: whose it is, and when
+ * that last lived. */
 struct whose {
 	uint32_t tracer_pid, watchdog_pid;
 	uint64_t heartbeat;
@@ -194,7 +196,8 @@ bool process_holds(const struct inproc_engine *e, pid_t pid)
 	return read_whose(e, pid, &w) && is_ours(e, &w);
 }
 
-/* Does the program that was attached still run, without our memory? Of one that has executed another, nothing is left. */
+/* Does the program that was attached still run, without our memory? Of one that has executed
+ * another, nothing is left. */
 static bool was_undone(const struct inproc_engine *e, const struct inproc_process *p)
 {
 	struct whose w;

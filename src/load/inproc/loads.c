@@ -1,8 +1,9 @@
 /* Libraries that a process loads and drops while it is traced.
  *
- * The dynamic linker calls an empty function, _dl_debug_state(), whenever mappings have come or are to go, for debuggers. A
- * bell of ours (bell.c) hangs there, so that the first calls into a library are seen too. Where there is no such function (no
- * dynamic linker, or one that cannot be patched) the mappings are looked at a few times a second.
+ * The dynamic linker calls an empty function, _dl_debug_state(), whenever mappings have come or are
+ * to go, for debuggers. A bell of ours (bell.c) hangs there, so that the first calls into a library
+ * are seen too. Where there is no such function (no dynamic linker, or one that cannot be patched)
+ * the mappings are looked at a few times a second.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -152,7 +153,8 @@ static const struct mapped *find_mapped(const struct look *l, const struct inpro
 	return NULL;
 }
 
-/* Modules that are gone; and those that are there again, perhaps elsewhere. True: there is something to be put in. */
+/* Modules that are gone; and those that are there again, perhaps elsewhere. True: there is
+ * something to be put in. */
 static bool look_at_modules(struct look *l)
 {
 	struct inproc_process *p = l->p;
@@ -186,7 +188,8 @@ static bool look_at_modules(struct look *l)
 	return todo;
 }
 
-/* Is a file mapped that probes wait for? Many probes are of one file, mostly one after the other. */
+/* Is a file mapped that probes wait for? Many probes are of one file, mostly one after the
+ * other. */
 static bool look_for_files(const struct look *l)
 {
 	const struct image *img = l->e->base.image;

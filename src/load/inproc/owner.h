@@ -1,4 +1,5 @@
-/* Whose a process is. Processes that share memory must be one user's; a stranger's may be hostile. */
+/* Whose a process is. Processes that share memory must be one user's; a stranger's may be
+ * hostile. */
 #ifndef DESCRY_LOAD_INPROC_OWNER_H
 #define DESCRY_LOAD_INPROC_OWNER_H
 
@@ -26,23 +27,25 @@ struct owner {
 
 /* All zero when it cannot be read. */
 struct owner owner_of(pid_t pid);
-/* The same ids, capabilities, name spaces and dumpability: each may trace the other as ptrace(2) has it. */
+/* The same ids, capabilities, name spaces and dumpability: each may trace the other as ptrace(2)
+ * has it. */
 bool owner_is_like(const struct owner *a, const struct owner *b);
-/* May the process b have memory that a can write? It must be like a, and have no more rights: as many seccomp filters, at least,
- * no_new_privs if a has, the same security label. */
+/* May the process b have memory that a can write? It must be like a, and have no more rights: as
+ * many seccomp filters, at least, no_new_privs if a has, the same security label. */
 bool owner_may_share(const struct owner *a, const struct owner *b);
-/* Is descry root, or has it capabilities? Then a process of nobody else's may do all that descry may. */
+/* Is descry root, or has it capabilities? Then a process of nobody else's may do all that descry
+ * may. */
 bool owner_is_privileged(void);
-/* Does the process have this one's ids, capabilities and name spaces (user, mount, pid), and no more limits? Then it gains nothing
- * from us. */
+/* Does the process have this one's ids, capabilities and name spaces (user, mount, pid), and no
+ * more limits? Then it gains nothing from us. */
 bool owner_is_us(pid_t pid);
-/* Was owner_is_us() true of the process that began at that time (procdir_start()), and is not any more? False for one that has been
- * reaped. */
+/* Was owner_is_us() true of the process that began at that time (procdir_start()), and is not any
+ * more? False for one that has been reaped. */
 bool owner_has_left(pid_t pid, uint64_t started);
 /* Is it in another pid name space? False for a process that has ended. */
 bool owner_is_contained(pid_t pid);
-/* Could this one trace it, and is it another user's, or in a container? The program may be hostile: it is to be traced from inside
- * only when that is asked for. */
+/* Could this one trace it, and is it another user's, or in a container? The program may be hostile:
+ * it is to be traced from inside only when that is asked for. */
 bool owner_is_stranger(pid_t pid);
 
 #endif

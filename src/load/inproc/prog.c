@@ -1,4 +1,5 @@
-/* Programs: linked, compiled, written into the code mapping. BEGIN, END and timers run in this process. */
+/* Programs: linked, compiled, written into the code mapping. BEGIN, END and timers run in this
+ * process. */
 #include <cpuid.h>
 #include <errno.h>
 #include <sys/timerfd.h>

@@ -1,5 +1,5 @@
-/* A process's undo records: they are written before its text, and what they say of a place is not changed once that was
- * patched. */
+/* A process's undo records: they are written before its text, and what they say of a place is not
+ * changed once that was patched. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <sys/uio.h>
@@ -13,7 +13,8 @@ static int by_text(const void *a, const void *b)
 	return x->site < y->site ? -1 : x->site > y->site;
 }
 
-/* A semaphore is raised as text is patched, and lowered as text is restored, if nobody else has changed it meanwhile. */
+/* A semaphore is raised as text is patched, and lowered as text is restored, if nobody else has
+ * changed it meanwhile. */
 static bool record_semaphore(const struct inproc_process *p, uint64_t addr, struct wire_undo *u)
 {
 	uint16_t before = 0, after;

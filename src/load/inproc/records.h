@@ -5,8 +5,9 @@
 #include "load/inproc/inproc.h"
 #include "load/inproc/undo.h"
 
-/* The undo records, in the area and, sorted, in *log: long before the process is stopped. A site that holds what it held
- * is none to anyone who reads them. Of the modules that are there and not enabled. */
+/* The undo records, in the area and, sorted, in *log: long before the process is stopped. A site
+ * that holds what it held is none to anyone who reads them. Of the modules that are there and not
+ * enabled. */
 struct err *records_write(struct inproc_engine *e, struct inproc_process *p, struct undo_log *log);
 /* What is there is patched, or about to be: from now on its records stay. */
 void records_enabled(struct inproc_process *p);

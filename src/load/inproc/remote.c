@@ -119,8 +119,9 @@ static struct err *receive(struct control *c, uint64_t page, const struct undo_m
 	return NULL;
 }
 
-/* Is it the UNIX datagram socket that the process's link in /proc names? The numbers of the pair stand in the process's memory,
- * and another process that shares this memory or its descriptors may have put something else there. */
+/* Is it the UNIX datagram socket that the process's link in /proc names? The numbers of the pair
+ * stand in the process's memory, and another process that shares this memory or its descriptors may
+ * have put something else there. */
 static bool is_socket(int fd, uint64_t inode)
 {
 	int domain = 0, type = 0;

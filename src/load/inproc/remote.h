@@ -6,9 +6,10 @@
 
 enum { REMOTE_FILES = 4 };
 
-/* Makes our descriptors fds[n] (at most REMOTE_FILES) open in the stopped process too: a socket pair is made there, one
- * end is taken over by pidfd_getfd(2), and the descriptors sent through it; works across users and name spaces. `mail` is
- * the address of a free page there: it is mapped as long as the sockets are open, and tells undo_strays() which they are. */
+/* Makes our descriptors fds[n] (at most REMOTE_FILES) open in the stopped process too: a socket
+ * pair is made there, one end is taken over by pidfd_getfd(2), and the descriptors sent through it;
+ * works across users and name spaces. `mail` is the address of a free page there: it is mapped as
+ * long as the sockets are open, and tells undo_strays() which they are. */
 struct err *remote_send_files(struct control *c, uint64_t mail, const int *fds, uint32_t n,
 			      int *ret_fds);
 /* mmap(2) at exactly addr; EEXIST when something is there. fd -1: anonymous, private. */

@@ -1,8 +1,9 @@
 /* profile-N of the traced processes: a thread that has run for a period is made to fire.
  *
- * No timer and no signal of ours is in the process. The tracer reads what CPU time each thread has got; one that is running, and
- * due, is stopped alone for some ten microseconds (control_glance()), and when it stands in its program's own code goes on at an
- * entry of ours, which runs the probe as one in the middle of a function does, and comes back:
+ * No timer and no signal of ours is in the process. The tracer reads what CPU time each thread has
+ * got; one that is running, and due, is stopped alone for some ten microseconds (control_glance()),
+ * and when it stands in its program's own code goes on at an entry of ours, which runs the probe as
+ * one in the middle of a function does, and comes back:
  *
  *	struct wire_stub                     site: where it stood
  *	lea -128(%rsp),%rsp                  the red zone
@@ -12,8 +13,9 @@
  *	ret $128
  *	slot, orig
  *
- * A tracer killed at any instant leaves a thread that comes back by itself. Left alone are threads in system calls, in our own
- * code, in restartable sequences (the kernel must not miss that they were interrupted), and those that have not come back.
+ * A tracer killed at any instant leaves a thread that comes back by itself. Left alone are threads
+ * in system calls, in our own code, in restartable sequences (the kernel must not miss that they
+ * were interrupted), and those that have not come back.
  */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -1,7 +1,8 @@
-/* Processes that filter their system calls (seccomp(2)). What their filter does not expect may end them, so the agent makes no
- * system calls there (wire_kept.quiet), and is told by the tracer what it would have asked the kernel. Filters come at any
- * time: those that the C library's prctl(2) and seccomp(2) put in are announced by the agent (agent/seccomp.c), others are
- * found here, a moment later.
+/* Processes that filter their system calls (seccomp(2)). What their filter does not expect may end
+ * them, so the agent makes no system calls there (wire_kept.quiet), and is told by the tracer what
+ * it would have asked the kernel. Filters come at any time: those that the C library's prctl(2) and
+ * seccomp(2) put in are announced by the agent (agent/seccomp.c), others are found here, a moment
+ * later.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -24,7 +25,8 @@ enum {
 
 /* --- what needs system calls --- */
 
-/* Helpers that cannot do without: bpf_probe_write_user(), bpf_send_signal(), bpf_send_signal_thread(). */
+/* Helpers that cannot do without: bpf_probe_write_user(), bpf_send_signal(),
+ * bpf_send_signal_thread(). */
 enum { PROBE_WRITE = 36, SEND_SIGNAL = 109, SEND_SIGNAL_THREAD = 117 };
 
 static const char *needs_calls(const struct inproc_engine *e)
@@ -176,7 +178,8 @@ static bool read_facts(pid_t pid, pid_t tid, struct facts *ret)
 	return true;
 }
 
-/* Tells the threads' slots what is known of them. Slots are looked at first: a thread that is new to both is not missed. */
+/* Tells the threads' slots what is known of them. Slots are looked at first: a thread that is new
+ * to both is not missed. */
 static void publish(struct inproc_engine *e, const struct inproc_process *p)
 {
 	cleanup_free char *path = xasprintf("/proc/%d/task", (int)p->pid);

@@ -35,8 +35,8 @@ struct extent {
 	const uint8_t *lo, *hi;
 };
 
-/* The next page of the file at or behind p that is there (SEEK_DATA), or is not (SEEK_HOLE). All is there where the kernel
- * cannot tell. */
+/* The next page of the file at or behind p that is there (SEEK_DATA), or is not (SEEK_HOLE). All is
+ * there where the kernel cannot tell. */
 static const uint8_t *seek(const struct shared_file *f, const uint8_t *p, int whence)
 {
 	const uint8_t *last = (const uint8_t *)UINTPTR_MAX;
@@ -62,7 +62,8 @@ static bool is_there(const struct shared_file *f, struct extent *x, const void *
 	return true;
 }
 
-/* Zeroes; pages that are not there stay so, but for a few bytes, where a system call would cost more. */
+/* Zeroes; pages that are not there stay so, but for a few bytes, where a system call would cost
+ * more. */
 static void wipe(const struct shared_file *f, void *p, uint64_t n)
 {
 	if (!f || n <= PAGE ||
@@ -110,7 +111,8 @@ static bool clear_index(const struct wire_map *m, const struct shared_file *f, s
 	return m->buckets <= NEAR;
 }
 
-/* Entries that the table says it has, as far as they have pages: a thread makes them one behind the other. */
+/* Entries that the table says it has, as far as they have pages: a thread makes them one behind the
+ * other. */
 static uint32_t count(const struct wire_map *m, const struct shared_file *f,
 		      struct wire_agg_table *t)
 {
@@ -130,8 +132,9 @@ static uint32_t count(const struct wire_map *m, const struct shared_file *f,
 		       : n;
 }
 
-/* A copy of n bytes. A page that a process has taken out of the file since is_there() looked is read as zeroes by pread(2), and
- * stays out; a load would put a new one in, of the tracer's own memory. */
+/* A copy of n bytes. A page that a process has taken out of the file since is_there() looked is
+ * read as zeroes by pread(2), and stays out; a load would put a new one in, of the tracer's own
+ * memory. */
 static const uint8_t *read_copy(const struct shared_file *f, const uint8_t *from, uint32_t n,
 				struct shared_copy *c)
 {

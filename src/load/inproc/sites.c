@@ -96,7 +96,8 @@ static void refuse(struct plan *pl, uint32_t probe, const char *reason)
 	r->n++;
 }
 
-/* One note for each reason: the probe's whole name when it is one, else how many, and the first of them. */
+/* One note for each reason: the probe's whole name when it is one, else how many, and the first of
+ * them. */
 static void note_refusals(struct plan *pl)
 {
 	const struct image_probe *all = pl->e->base.image->probes;
@@ -289,8 +290,8 @@ static void add_semaphore(struct plan *pl, uint32_t module, const struct probe *
 	}
 }
 
-/* A file that is not loaded yet, in which nothing could be placed then: the kernel's engine can. Probes of one file come one
- * after the other. */
+/* A file that is not loaded yet, in which nothing could be placed then: the kernel's engine can.
+ * Probes of one file come one after the other. */
 static bool is_go(struct plan *pl, const char *path)
 {
 	struct object *o;
@@ -370,8 +371,9 @@ static bool makes_calls(struct object *o)
 		      : object_is_executable(o) && !object_interp(o);
 }
 
-/* Every place where a C library (or a program without one) may call rt_sigaction(2), so that what it asks for can be put
- * behind our fault handlers (one that cannot be patched: no handlers), or put a seccomp filter in. */
+/* Every place where a C library (or a program without one) may call rt_sigaction(2), so that what
+ * it asks for can be put behind our fault handlers (one that cannot be patched: no handlers), or
+ * put a seccomp filter in. */
 static struct err *plan_books(struct plan *pl)
 {
 	const bool guard = guard_wanted(pl->e);
@@ -419,7 +421,8 @@ static int by_address(const void *a, const void *b)
 	return (int)x->text.at - (int)y->text.at;
 }
 
-/* A probe of which one place is left out does not fire at its others either: a return probe that sees some returns. */
+/* A probe of which one place is left out does not fire at its others either: a return probe that
+ * sees some returns. */
 static void drop_left_out(struct plan *pl)
 {
 	struct inproc_process *p = pl->p;
@@ -449,7 +452,8 @@ static void drop_left_out(struct plan *pl)
 	p->sites.n = kept;
 }
 
-/* Sites whose displaced bytes overlap become one; where that cannot be, the later one is left out. */
+/* Sites whose displaced bytes overlap become one; where that cannot be, the later one is left
+ * out. */
 static void join_overlaps(struct plan *pl)
 {
 	struct inproc_process *p = pl->p;

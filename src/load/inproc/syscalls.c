@@ -1,5 +1,5 @@
-/* System calls of a process: every instruction that makes one, as far as it can be patched, when a program asks for the call
- * that it makes, or when what it makes is known only as it runs. */
+/* System calls of a process: every instruction that makes one, as far as it can be patched, when a
+ * program asks for the call that it makes, or when what it makes is known only as it runs. */
 #include <sys/syscall.h>
 
 #include "load/inproc/inproc.h"
@@ -107,7 +107,8 @@ static void unseen(struct calls *c, const struct object *o, const struct text_sy
 	c->path = object_path(o);
 }
 
-/* The instruction stays where it is if that can be: a thread that waits in the kernel then stands in its own function. */
+/* The instruction stays where it is if that can be: a thread that waits in the kernel then stands
+ * in its own function. */
 static const struct text_site *place_of_entry(const struct text_syscall *s)
 {
 	return usable(&s->before) ? &s->before : &s->site;

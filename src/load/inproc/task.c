@@ -1,5 +1,5 @@
-/* Stand-ins for the task_structs of traced processes, in memory that they all have: real_parent leads from each to its parent's, and
- * on to the first process's, as in the kernel. */
+/* Stand-ins for the task_structs of traced processes, in memory that they all have: real_parent
+ * leads from each to its parent's, and on to the first process's, as in the kernel. */
 #include <unistd.h>
 
 #include "base/io.h"
@@ -14,8 +14,8 @@ static uint8_t *alloc(void *arg, uint64_t size)
 	return (uint8_t *)area_alloc(arg, size);
 }
 
-/* The tracer's own: its command line is copied, for neither may its addresses stand in memory that traced processes read, nor is its
- * memory read for a D program. */
+/* The tracer's own: its command line is copied, for neither may its addresses stand in memory that
+ * traced processes read, nor is its memory read for a D program. */
 static void hide_addresses(struct inproc_engine *e, struct task_facts *f)
 {
 	cleanup_free char *text = NULL;

@@ -81,7 +81,8 @@ static struct err *find_ours(struct control *c, const struct undo_log *log, stru
 	if (e)
 		return e;
 	m = mappings_find(maps, private);
-	/* exactly what was mapped: the program may have memory of its own behind it, even in one mapping */
+	/* exactly what was mapped: the program may have memory of its own behind it, even in one
+	 * mapping */
 	if (log->private_size && m && !m->inode && m->start == private)
 		vec_push(&ret->v, (struct control_range){ private, private + log->private_size });
 	/* of an attach cut short, and of libraries that are gone, too */
@@ -112,8 +113,8 @@ static struct err *unmap(struct control *c, const struct ours *m, struct undo_re
 
 /* --- all of it --- */
 
-/* What needs system calls in the process is left undone where none can be made: the code that stays is reached by nothing but
- * signals, and works without anybody. */
+/* What needs system calls in the process is left undone where none can be made: the code that stays
+ * is reached by nothing but signals, and works without anybody. */
 static struct err *or_filtered(struct err *e, struct undo_report *r)
 {
 	if (!e || e->code != EPERM)
@@ -138,7 +139,8 @@ static bool is_there(struct control *c, const struct undo_log *log)
 	return facts == log->inode && code == log->code_inode;
 }
 
-/* One stop: text, program counters; and signal actions and the mappings when no thread can come back to those. */
+/* One stop: text, program counters; and signal actions and the mappings when no thread can come
+ * back to those. */
 static struct err *restore_once(struct control *c, struct undo_log *log, int timeout_ms,
 				bool *again, struct undo_report *r)
 {
@@ -157,8 +159,9 @@ static struct err *restore_once(struct control *c, struct undo_log *log, int tim
 	}
 	e = e ?: undo_move_out(c, log, &r->moved);
 	e = e ?: find_ours(c, log, &ours);
-	/* A return address into a stub is on the stack only while the thread is in the thunk that the stub called, or in a
-	 * handler that interrupted it there: the program counters tell. Shared memory and facts are data. */
+	/* A return address into a stub is on the stack only while the thread is in the thunk that
+	 * the stub called, or in a handler that interrupted it there: the program counters tell.
+	 * Shared memory and facts are data. */
 	e = e ?: control_refers(c, ours.v.v, ours.code, false, &r->busy);
 	if (!e && !r->busy && r->foreign && undo_jumped_to(c, log, ours.v.v, ours.v.n))
 		r->busy = control_pid(c);

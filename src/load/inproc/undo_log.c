@@ -172,7 +172,8 @@ static void take_records(const struct wire_undo *u, uint32_t n, pid_t pid, struc
 			vec_push(&log->sites, u[i]);
 }
 
-/* Takes the records of `pid`, or of any process when it is 0. own: they are read here, not in the process. */
+/* Takes the records of `pid`, or of any process when it is 0. own: they are read here, not in the
+ * process. */
 static struct err *read_records(struct control *c, const struct wire_area *a, bool own, pid_t pid,
 				struct undo_log *log)
 {
@@ -196,8 +197,9 @@ static struct err *read_records(struct control *c, const struct wire_area *a, bo
 	return NULL;
 }
 
-/* Sorted. Of one place there may be several, with different patches (an attach that failed, and the next), and where a library
- * was another one may be now, whose places overlap: what is in memory tells which of them was done. */
+/* Sorted. Of one place there may be several, with different patches (an attach that failed, and the
+ * next), and where a library was another one may be now, whose places overlap: what is in memory
+ * tells which of them was done. */
 static void sort_records(struct undo_log *log)
 {
 	uint32_t n = 0;
@@ -218,7 +220,8 @@ static void sort_records(struct undo_log *log)
 	log->sites.n = n;
 }
 
-/* Whose records are a process's: its own, or, of a forked child, those of the process it is a copy of. 0: not known. */
+/* Whose records are a process's: its own, or, of a forked child, those of the process it is a copy
+ * of. 0: not known. */
 static pid_t patched_as(struct control *c, uint64_t base)
 {
 	uint32_t pid = 0;
@@ -232,8 +235,9 @@ static pid_t patched_as(struct control *c, uint64_t base)
 	return (pid_t)pid;
 }
 
-/* Without its island a place was not patched: a tracer that found the stretch taken, by another's island, had its records
- * written already. Those are not to be believed: the other's jumps may look as its own would. */
+/* Without its island a place was not patched: a tracer that found the stretch taken, by another's
+ * island, had its records written already. Those are not to be believed: the other's jumps may look
+ * as its own would. */
 static void drop_unmapped(struct undo_log *log, const struct mappings *maps)
 {
 	VEC(struct control_range) islands = { 0 };

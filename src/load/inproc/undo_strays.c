@@ -37,8 +37,8 @@ static uint64_t inode_of(pid_t pid, int fd)
 	return stat(path, &st) ? 0 : st.st_ino;
 }
 
-/* Files of ours that are open there. The code's is the last that is closed: as long as it is there, the others are the same
- * tracer's. */
+/* Files of ours that are open there. The code's is the last that is closed: as long as it is there,
+ * the others are the same tracer's. */
 static void find_files(pid_t pid, uint64_t code_inode, struct strays *s)
 {
 	cleanup_free char *path = xasprintf("/proc/%d/fd", pid);

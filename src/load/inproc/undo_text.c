@@ -160,7 +160,8 @@ struct err *undo_patch(struct control *c, struct undo_log *log, uint32_t *ret_sk
 	return e ?: control_patch_text(c, log->patches, log->sites.n, ret_skipped);
 }
 
-/* Is `have` a site that a tracer was killed in the middle of writing? Each side of a page boundary has its own state. */
+/* Is `have` a site that a tracer was killed in the middle of writing? Each side of a page boundary
+ * has its own state. */
 static bool is_torn(const struct wire_undo *u, const uint8_t *have)
 {
 	static const uint8_t hold[] = { WIRE_UNDO_HOLD };
@@ -296,7 +297,8 @@ static int by_address(const void *a, const void *b)
 	return x->lo < y->lo ? -1 : x->lo > y->lo;
 }
 
-/* Does code that is not as it was still jump to what would be unmapped? Then that stays, and the process runs on. */
+/* Does code that is not as it was still jump to what would be unmapped? Then that stays, and the
+ * process runs on. */
 bool undo_jumped_to(struct control *c, const struct undo_log *log,
 		    const struct control_range *ranges, uint32_t n)
 {

@@ -1,4 +1,5 @@
-/* Unwind tables for d_ustack: the same words as in the kernel's maps, in the pool of the shared memory. */
+/* Unwind tables for d_ustack: the same words as in the kernel's maps, in the pool of the shared
+ * memory. */
 #include <errno.h>
 
 #include "agent/map.h"

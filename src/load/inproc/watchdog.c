@@ -24,7 +24,8 @@ static int pidfd_of(pid_t pid)
 	return (int)syscall(SYS_pidfd_open, pid, 0);
 }
 
-/* Its own session, no terminal, no descriptors but `keep`, which becomes 3. Returns the priority that it had before. */
+/* Its own session, no terminal, no descriptors but `keep`, which becomes 3. Returns the priority
+ * that it had before. */
 static int settle_down(int keep)
 {
 	int null, nice;
@@ -69,8 +70,8 @@ struct watched {
 	bool *done; /* of said[]: looked at, and clean */
 };
 
-/* The area out of one process; false: not now. What its mappings say counts, not what was said on the way. Mappings that a
- * seccomp filter keeps there are left: its text is as it was. */
+/* The area out of one process; false: not now. What its mappings say counts, not what was said on
+ * the way. Mappings that a seccomp filter keeps there are left: its text is as it was. */
 static bool undo_process(const struct watched *w, pid_t pid)
 {
 	struct undo_report r = { 0 };
@@ -111,8 +112,9 @@ static bool undo_traced(const struct watched *w, struct wire_process *p)
 	return true;
 }
 
-/* A child that the tracer did not come to adopt. What it says is only believed when the process of that number has our memory;
- * one in another name space of numbers is not found. True: it is clean. */
+/* A child that the tracer did not come to adopt. What it says is only believed when the process of
+ * that number has our memory; one in another name space of numbers is not found. True: it is
+ * clean. */
 static bool undo_child(const struct watched *w, uint32_t i)
 {
 	const pid_t pid = (pid_t)__atomic_load_n(&w->said[i].own_pid, __ATOMIC_ACQUIRE);
@@ -133,8 +135,9 @@ static bool undo_round(const struct watched *w)
 	return all;
 }
 
-/* As long as it takes: a process may be held by a debugger, stopped inside a probe, or wait for a child of vfork(). After a minute
- * the watchdog goes back to the priority `nice`: a process can make it wait for ever. */
+/* As long as it takes: a process may be held by a debugger, stopped inside a probe, or wait for a
+ * child of vfork(). After a minute the watchdog goes back to the priority `nice`: a process can
+ * make it wait for ever. */
 static void undo_processes(const struct watched *w, int nice)
 {
 	const uint64_t hurry = now_ns() + (uint64_t)HURRY_MS * 1000000;

@@ -181,8 +181,8 @@ static struct err *ask(struct connector *c, enum proc_cn_mcast_op op)
 	return NULL;
 }
 
-/* Makes a message on each CPU, by giving this thread the name it has: what is missing before it is known then, however quiet
- * that CPU is. */
+/* Makes a message on each CPU, by giving this thread the name it has: what is missing before it is
+ * known then, however quiet that CPU is. */
 static void knock(struct connector *c)
 {
 	size_t size = CPU_ALLOC_SIZE(CPUS_MAX);
@@ -312,14 +312,16 @@ static void forked(struct connector *c, const struct proc_event *ev, struct conn
 {
 	const struct fork_proc_event *f = &ev->event_data.fork;
 	bool process = f->child_pid == f->child_tgid;
-	/* Of a new thread the kernel names the process's parent, not who made it: its leader stands for that one. */
+	/* Of a new thread the kernel names the process's parent, not who made it: its leader stands
+	 * for that one. */
 	struct connector_thread *parent = process ? get(c, f->parent_pid, f->parent_tgid)
 						  : get(c, f->child_tgid, f->child_tgid);
 	struct task_facts child;
 
 	ret->kind = CONNECTOR_FORK;
 	ret->thread = parent;
-	/* A child begins as its parent is: its memory, its name; /proc may already show what it became. */
+	/* A child begins as its parent is: its memory, its name; /proc may already show what it
+	 * became. */
 	child = parent->facts;
 	child.pid = f->child_pid;
 	child.tgid = f->child_tgid;
@@ -343,7 +345,8 @@ static void execed(struct connector *c, const struct proc_event *ev, struct conn
 
 	ret->kind = CONNECTOR_EXEC;
 	ret->thread = t;
-	/* The old name is wrong now; /proc has the new one as long as the process, or its zombie, is there. */
+	/* The old name is wrong now; /proc has the new one as long as the process, or its zombie,
+	 * is there. */
 	if (!task_facts_read(t->facts.pid, &t->facts))
 		snprintf(t->facts.comm, sizeof(t->facts.comm), "<gone>");
 	t->facts.threads = t->facts.live = 1;

@@ -1,8 +1,10 @@
-/* The kernel's process connector (netlink): who forks, execs and ends, told to whoever listens, without BPF.
+/* The kernel's process connector (netlink): who forks, execs and ends, told to whoever listens,
+ * without BPF.
  *
- * In: netlink messages. Out: events in the order of arrival, with what is known of the threads they speak of.
- * Always true: what a thread was called, and whose it was, is known of one that has gone, too, when it was there at the start or
- * its fork was seen; events that the kernel dropped are counted.
+ * In: netlink messages. Out: events in the order of arrival, with what is known of the threads they
+ * speak of.
+ * Always true: what a thread was called, and whose it was, is known of one that has gone, too, when
+ * it was there at the start or its fork was seen; events that the kernel dropped are counted.
  */
 #ifndef DESCRY_LOAD_INTERP_CONNECTOR_H
 #define DESCRY_LOAD_INTERP_CONNECTOR_H
@@ -30,15 +32,17 @@ struct connector_event {
 
 struct connector;
 
-/* buffer: bytes of events the kernel may hold for us. An error: this kernel, or this namespace of processes, has none. */
+/* buffer: bytes of events the kernel may hold for us. An error: this kernel, or this namespace of
+ * processes, has none. */
 struct err *connector_open(uint32_t buffer, struct connector **ret);
 void connector_free(struct connector *c, void (*drop)(void *arg, void *owner), void *arg);
 int connector_fd(const struct connector *c);
-/* The next event that has arrived, valid until the next call, which forgets a thread that ended; false: none is there. */
+/* The next event that has arrived, valid until the next call, which forgets a thread that ended;
+ * false: none is there. */
 bool connector_next(struct connector *c, void (*drop)(void *arg, void *owner), void *arg,
 		    struct connector_event *ret);
-/* Whose child the thread's process is now: its parent may have ended, and nobody tells which process took its place. NULL: nobody's.
- * Valid until the next event. */
+/* Whose child the thread's process is now: its parent may have ended, and nobody tells which
+ * process took its place. NULL: nobody's. Valid until the next event. */
 struct connector_thread *connector_parent(struct connector *c, struct connector_thread *t);
 /* Events the kernel had no room for in the socket's buffer. */
 uint64_t connector_lost(const struct connector *c);

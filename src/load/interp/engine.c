@@ -9,7 +9,8 @@
 #include "data/aggview.h"
 #include "load/interp/interp_engine.h"
 
-/* Instructions of one firing. The kernel has no such limit; a program that got past the verifier stays far below it. */
+/* Instructions of one firing. The kernel has no such limit; a program that got past the verifier
+ * stays far below it. */
 static const uint64_t BUDGET = 50 * 1000 * 1000;
 
 static int32_t map_number(void *arg, uint32_t index)
@@ -124,7 +125,8 @@ static struct err *arm(struct interp_engine *e)
 	return NULL;
 }
 
-/* What is due: events that have come, then timers. A deadline missed by more than a period is not made up for. */
+/* What is due: events that have come, then timers. A deadline missed by more than a period is not
+ * made up for. */
 static void run_due(struct interp_engine *e)
 {
 	uint64_t now = now_ns();

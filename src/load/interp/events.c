@@ -1,5 +1,5 @@
-/* Probes fired by the process connector: the programs made for the kernel's tracepoints, run with contexts as the tracepoint
- * would have them. */
+/* Probes fired by the process connector: the programs made for the kernel's tracepoints, run with
+ * contexts as the tracepoint would have them. */
 #include "base/clock.h"
 #include "load/interp/interp_engine.h"
 
@@ -51,8 +51,8 @@ struct err *interp_events_open(struct interp_engine *e)
 	return err ? err_wrap(err, "proc probes of the interpreter") : NULL;
 }
 
-/* The tracepoint's arguments: sched_process_fork(parent, child), sched_process_exec(task, old_pid, bprm),
- * sched_process_exit(task, group_dead), sched_switch(preempt, prev, next). */
+/* The tracepoint's arguments: sched_process_fork(parent, child), sched_process_exec(task, old_pid,
+ * bprm), sched_process_exit(task, group_dead), sched_switch(preempt, prev, next). */
 static void set_context(struct interp_engine *e, const struct connector_event *ev,
 			const struct interp_listener *l)
 {
@@ -103,7 +103,8 @@ void interp_events_run(struct interp_engine *e)
 		e->events_until = 0;
 }
 
-/* Those that nobody will see any more: had they been seen in time, they would have fired, unless exit() came first. */
+/* Those that nobody will see any more: had they been seen in time, they would have fired, unless
+ * exit() came first. */
 static uint64_t left_over(struct interp_engine *e)
 {
 	struct connector_event ev;

@@ -1,5 +1,5 @@
-/* The kernel's helpers, for programs that run in this process: "kernel" memory is its own, and so is "user" memory unless an
- * event of the process connector says whose. */
+/* The kernel's helpers, for programs that run in this process: "kernel" memory is its own, and so
+ * is "user" memory unless an event of the process connector says whose. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <sys/prctl.h>
@@ -76,8 +76,8 @@ static uint64_t write_user(struct interp *in, uint64_t dst, uint64_t src, uint64
 		       : (uint64_t)-EFAULT;
 }
 
-/* Text up to its NUL, page by page, since what is behind it need not be there. The length with the NUL. As in the kernel,
- * what stands behind the NUL in dst stays: keys are compared whole. */
+/* Text up to its NUL, page by page, since what is behind it need not be there. The length with the
+ * NUL. As in the kernel, what stands behind the NUL in dst stays: keys are compared whole. */
 static uint64_t probe_read_str(struct interp *in, pid_t pid, uint64_t dst, uint64_t n, uint64_t src)
 {
 	uint8_t *p, *nul, page[PAGE];

@@ -54,8 +54,9 @@ struct interp_engine {
 /* helpers.c */
 extern const struct interp_ops interp_engine_ops;
 
-/* task.c: what bpf_get_current_task() gives: a readable task_struct with what the D libraries ask of one: ids, names, parent,
- * credentials, where the arguments are; all else is 0, and all of it where there is no BTF. */
+/* task.c: what bpf_get_current_task() gives: a readable task_struct with what the D libraries ask
+ * of one: ids, names, parent, credentials, where the arguments are; all else is 0, and all of it
+ * where there is no BTF. */
 uint64_t interp_task(struct interp_engine *e);
 /* The same of a thread the connector knows; at one address as long as it lives. */
 uint64_t interp_task_of(struct interp_engine *e, struct connector_thread *t);

@@ -124,7 +124,8 @@ static uint8_t *new_value(struct interp_map *m, struct interp_mem *mem, uint32_t
 	return value_at(m, *ret_number);
 }
 
-/* An LRU map makes room by forgetting some entry; which one is not promised by the kernel's either. */
+/* An LRU map makes room by forgetting some entry; which one is not promised by the kernel's
+ * either. */
 static void evict(struct interp_map *m)
 {
 	uint32_t pos = 0;

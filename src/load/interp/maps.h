@@ -1,8 +1,9 @@
 /* BPF maps in this process' memory, as the interpreter's helpers see them: one CPU, no concurrency.
  *
- * In: struct image_map. Out: values with the addresses and the errors (-errno) the kernel's maps would give.
- * Always true: every value is a permitted region of `mem` for as long as the map is there; the address of an entry stays
- * until it is deleted.
+ * In: struct image_map. Out: values with the addresses and the errors (-errno) the kernel's maps
+ * would give.
+ * Always true: every value is a permitted region of `mem` for as long as the map is there; the
+ * address of an entry stays until it is deleted.
  */
 #ifndef DESCRY_LOAD_INTERP_MAPS_H
 #define DESCRY_LOAD_INTERP_MAPS_H

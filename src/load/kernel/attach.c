@@ -158,7 +158,8 @@ static struct err *attach_instance(struct kernel_engine *k, struct instance *in)
 	return e;
 }
 
-/* Helpers of the run first: what they keep must be there when a probe fires. Then trampolines: kprobes serve what is left. */
+/* Helpers of the run first: what they keep must be there when a probe fires. Then trampolines:
+ * kprobes serve what is left. */
 enum turn { TURN_HELPERS, TURN_TRAMPOLINES, TURN_OTHERS };
 
 static enum turn turn_of(const struct image_prog *p)

@@ -1,4 +1,5 @@
-/* Kernel functions: one kprobe_multi link where the kernel has it, else a perf event for each place. */
+/* Kernel functions: one kprobe_multi link where the kernel has it, else a perf event for each
+ * place. */
 #define _GNU_SOURCE
 #include "load/kernel/kernel.h"
 
@@ -77,7 +78,8 @@ static void refuse(struct places *p, uint32_t i, int error)
 			    ip->name, why_refused(error));
 }
 
-/* [from, to) in one link; when the kernel refuses, each half in its own, down to the one it refuses. */
+/* [from, to) in one link; when the kernel refuses, each half in its own, down to the one it
+ * refuses. */
 static void attach_range(struct places *p, uint32_t from, uint32_t to)
 {
 	struct kprobe_multi m = {

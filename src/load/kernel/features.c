@@ -100,8 +100,8 @@ static bool own_offset(uintptr_t addr, uint64_t *ret)
 	return m;
 }
 
-/* Linux 6.18 turns a probed 5-byte nop into a call, whose return address goes where a leaf function may keep data
- * (linux-trace-kernel, May 2026). Tried on a function of our own. */
+/* Linux 6.18 turns a probed 5-byte nop into a call, whose return address goes where a leaf function
+ * may keep data (linux-trace-kernel, May 2026). Tried on a function of our own. */
 static bool try_nop5(void)
 {
 	enum { CALLS = 64 };

@@ -1,5 +1,5 @@
-/* Kernel functions by BPF trampolines. Each function has a program of its own, which is why this is for few; what the kernel
- * does not take so, the kprobes of fbt.c serve.
+/* Kernel functions by BPF trampolines. Each function has a program of its own, which is why this is
+ * for few; what the kernel does not take so, the kprobes of fbt.c serve.
  */
 #define _GNU_SOURCE
 #include "load/kernel/kernel.h"
@@ -12,12 +12,14 @@
 
 enum { FBT_AUTO, FBT_FENTRY, FBT_KPROBE }; /* words of -x fbt */
 
-/* To leave a function the kernel waits about 0.1 s, for one after the other: doc/decisions/0014-few-trampolines.md. */
+/* To leave a function the kernel waits about 0.1 s, for one after the other:
+ * doc/decisions/0014-few-trampolines.md. */
 enum { MAX_PROBES = 4 };
 
 enum { HELPER_FUNC_ARG_CNT = 185, NOTES_MAX = 5 };
 
-/* What a program is loaded for. False: the module is gone. *ret_btf: to be closed when the program is loaded, -1 none. */
+/* What a program is loaded for. False: the module is gone. *ret_btf: to be closed when the program
+ * is loaded, -1 none. */
 static bool aim(union bpf_attr *a, const struct fentry_target *t, bool ret, int *ret_btf)
 {
 	a->expected_attach_type = ret ? BPF_TRACE_FEXIT : BPF_TRACE_FENTRY;
@@ -30,8 +32,8 @@ static bool aim(union bpf_attr *a, const struct fentry_target *t, bool ret, int 
 	return true;
 }
 
-/* A program that does nothing at the function; the descriptor, or -1. It asks how many arguments there are because kernels that
- * cannot tell (before 5.17) cannot give them as numbers either. */
+/* A program that does nothing at the function; the descriptor, or -1. It asks how many arguments
+ * there are because kernels that cannot tell (before 5.17) cannot give them as numbers either. */
 static int load_nothing(const struct fentry_target *t, bool ret)
 {
 	const struct bpf_insn insns[] = {

@@ -86,7 +86,8 @@ struct instance {
 	uint32_t first_link, end_link; /* its part of links */
 };
 
-/* Stacks that were read last: a key is asked about several times, and most kernel stacks stand in many keys. */
+/* Stacks that were read last: a key is asked about several times, and most kernel stacks stand in
+ * many keys. */
 enum { KNOWN_STACKS = 64 };
 struct known_stack {
 	int64_t id;
@@ -138,8 +139,8 @@ void ring_drain(struct ring *r,
 
 /* prog.c */
 struct err *progs_load(struct kernel_engine *k);
-/* One copy of program `prog`, for probe (UINT32_MAX: for all, by cookie) and, when typed, for a tracepoint. tell: a rejection
- * is a diagnostic, too. */
+/* One copy of program `prog`, for probe (UINT32_MAX: for all, by cookie) and, when typed, for a
+ * tracepoint. tell: a rejection is a diagnostic, too. */
 struct err *prog_load_copy(struct kernel_engine *k, uint32_t prog, uint32_t probe,
 			   const char *tracepoint, bool tell);
 /* Can one copy not serve all the program's probes, since it is not told which one fired? */

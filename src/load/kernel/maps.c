@@ -260,8 +260,9 @@ static bool is_unwind(enum map_role role)
 	return role == MAP_UNWIND || role == MAP_UNWIND_PROCESSES || role == MAP_UNWIND_WANTED;
 }
 
-/* Elements made on demand come from a cache of each CPU that begins with one; it fills up when it is first used, but only
- * after that: the second new stack of a firing would be lost. So it is used here first. */
+/* Elements made on demand come from a cache of each CPU that begins with one; it fills up when it
+ * is first used, but only after that: the second new stack of a firing would be lost. So it is used
+ * here first. */
 static void warm_up(struct kernel_engine *k, const struct kmap *m)
 {
 	cleanup_free void *key = xcalloc(1, m->key_size),

@@ -81,7 +81,8 @@ static bool has_loop(const struct linked *l)
 	return false;
 }
 
-/* What the kernel does not allow here, rather than what is wrong with the program; NULL: the latter. */
+/* What the kernel does not allow here, rather than what is wrong with the program; NULL: the
+ * latter. */
 static const char *not_permitted(const char *message, const char **ret_tag)
 {
 	*ret_tag = "D_UNKNOWN";

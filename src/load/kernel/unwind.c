@@ -274,8 +274,8 @@ struct err *unwind_tables_add(struct unwind_tables *t, pid_t pid)
 	struct wire_unwind_process p;
 	struct err *e;
 
-	/* Looked at before its mappings are: should it run another program by then, the walk sees that the list is not
-	 * of the address space it is in. */
+	/* Looked at before its mappings are: should it run another program by then, the walk sees
+	 * that the list is not of the address space it is in. */
 	t->mm = t->asked = 0;
 	if (lookup(t, key, &p)) {
 		t->mm = p.mm;
@@ -313,7 +313,8 @@ void unwind_tables_add_running(struct unwind_tables *t)
 	vec_fini(&pids);
 }
 
-/* Its mappings are to be read: now, though not again and again, or when it has lived for a while. */
+/* Its mappings are to be read: now, though not again and again, or when it has lived for a
+ * while. */
 static void want(struct unwind_tables *t, uint32_t pid, bool soon, uint64_t now)
 {
 	uint64_t *last = hash_get(&t->read_ns, &pid, sizeof(pid));
@@ -502,7 +503,8 @@ void unwind_tables_refresh(struct unwind_tables *t)
 	if (t->later.n)
 		tidy_later(t);
 	for (uint32_t i = 0; i < t->later.n; i++) {
-		/* A process that has gone, or whose tables do not fit, is walked by frame pointer: no error. */
+		/* A process that has gone, or whose tables do not fit, is walked by frame pointer:
+		 * no error. */
 		if (t->later.v[i].at_ns <= now)
 			err_free(unwind_tables_add(t, (pid_t)t->later.v[i].pid));
 		else

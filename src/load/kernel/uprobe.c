@@ -52,8 +52,9 @@ static void note_red_zone(struct kernel_engine *k, uint32_t probe)
 		    ip->prov, ip->mod, ip->func, ip->name);
 }
 
-/* A program on a uprobe may not write registers (Linux 6.18 still), and text that is changed has to be restored by somebody
- * whatever becomes of us: what the in-process engine has, and this one has not. */
+/* A program on a uprobe may not write registers (Linux 6.18 still), and text that is changed has to
+ * be restored by somebody whatever becomes of us: what the in-process engine has, and this one has
+ * not. */
 static void note_asks(struct kernel_engine *k, uint32_t probe)
 {
 	const struct image_probe *ip = &k->e.image->probes[probe];

@@ -1,7 +1,9 @@
-/* One run, two engines: what can be patched is traced from inside, the rest by the kernel's uprobes.
+/* One run, two engines: what can be patched is traced from inside, the rest by the kernel's
+ * uprobes.
  *
- * Each runs its own image of the same program, with the probes of the other one taken out; records, keys and counters mean the same
- * in both. Its CPUs are those of the one and then those of the other. BEGIN, END and timers are the inner one's. */
+ * Each runs its own image of the same program, with the probes of the other one taken out; records,
+ * keys and counters mean the same in both. Its CPUs are those of the one and then those of the
+ * other. BEGIN, END and timers are the inner one's. */
 #include <errno.h>
 
 #include "load/engine.h"
@@ -90,7 +92,8 @@ static void split_poll(struct engine *en, int timeout_ms)
 {
 	struct split *s = split_of(en);
 
-	/* The inner one looks again after 20 ms at most, so the other one need not be waited for. */
+	/* The inner one looks again after 20 ms at most, so the other one need not be waited
+	 * for. */
 	s->part[INSIDE]->ops->poll(s->part[INSIDE], timeout_ms);
 	s->part[KERNEL]->ops->poll(s->part[KERNEL], 0);
 	if (engine_exiting(en))

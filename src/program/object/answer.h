@@ -1,4 +1,5 @@
-/* Inside program/object/: how the code around a question "is the probe enabled?" takes its answer. */
+/* Inside program/object/: how the code around a question "is the probe enabled?" takes its
+ * answer. */
 #ifndef DESCRY_PROGRAM_OBJECT_ANSWER_H
 #define DESCRY_PROGRAM_OBJECT_ANSWER_H
 
@@ -11,9 +12,11 @@ struct code {
 	const void *arg;
 };
 
-/* Is rax read from addr on, before it is written? Jumps that always go are followed, others end it. */
+/* Is rax read from addr on, before it is written? Jumps that always go are followed, others end
+ * it. */
 bool code_reads_rax(const struct code *c, uint64_t addr);
-/* Is rdi written in the instructions from start, a function's first, up to addr, and no branch or call between? */
+/* Is rdi written in the instructions from start, a function's first, up to addr, and no branch or
+ * call between? */
 bool code_sets_rdi(const struct code *c, uint64_t start, uint64_t addr);
 
 #endif

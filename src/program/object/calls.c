@@ -1,4 +1,5 @@
-/* Relocatable objects: finding the calls of DTrace's probe functions by their relocations, and changing them in place.
+/* Relocatable objects: finding the calls of DTrace's probe functions by their relocations, and
+ * changing them in place.
  *
  *	e8 rel32     call f             0f 1f 44 00 00      nop                      the probe is at its first byte
  *	e9 rel32     jmp f              90 90 90 90 c3      nops, then ret           a tail call
@@ -350,8 +351,8 @@ static void patch(struct calls *c, const struct found *f, const uint8_t *code, b
 	c->changed = true;
 }
 
-/* One of several copies of the same function, of which the linker keeps the first: its objects must call it the same, as long as
- * their code is the same. */
+/* One of several copies of the same function, of which the linker keeps the first: its objects must
+ * call it the same, as long as their code is the same. */
 static bool is_copy(struct calls *c, uint32_t section)
 {
 	return c->sections.v[section].sh_flags & SHF_GROUP;
@@ -431,8 +432,8 @@ static uint32_t read_text(const void *arg, uint64_t at, uint8_t *buf, uint32_t n
 	return n;
 }
 
-/* Is the answer of this question read from where the first argument points to? An object asks all of a probe's questions the
- * same way; one that uses the value decides. */
+/* Is the answer of this question read from where the first argument points to? An object asks all
+ * of a probe's questions the same way; one that uses the value decides. */
 static bool asked_by_pointer(struct calls *c, uint32_t symbol)
 {
 	bool pointer = false;
@@ -483,7 +484,8 @@ static void add_site(struct calls *c, const struct found *f, enum calls_form for
 	patch(c, f, f->asks ? s->no : s->probe, f->asks && form == CALLS_NOTES);
 }
 
-/* Objects refer to what -G makes by names of ours: one that was forgotten is still told by the linker. */
+/* Objects refer to what -G makes by names of ours: one that was forgotten is still told by the
+ * linker. */
 static void rename_functions(struct calls *c)
 {
 	for (uint32_t i = 0; i < c->found.n; i++) {

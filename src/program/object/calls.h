@@ -1,9 +1,11 @@
-/* Relocatable objects compiled against DTrace's <sys/sdt.h> or the headers of its -h: a probe is a call of __dtrace_PROVIDER___PROBE, and
- * the question whether it is enabled one of __dtraceenabled_PROVIDER___PROBE. Both functions exist nowhere.
+/* Relocatable objects compiled against DTrace's <sys/sdt.h> or the headers of its -h: a probe is a
+ * call of __dtrace_PROVIDER___PROBE, and the question whether it is enabled one of
+ * __dtraceenabled_PROVIDER___PROBE. Both functions exist nowhere.
  *
  * In: a .o file. Out: the same file with the calls made nops, and a list of where they were.
- * Always true: an object is as long as before but for two tables at its end, and stays valid for another run: a relocation that was
- * taken out of use keeps its place and symbol (R_X86_64_NONE), and its addend says which instruction stood there.
+ * Always true: an object is as long as before but for two tables at its end, and stays valid for
+ * another run: a relocation that was taken out of use keeps its place and symbol (R_X86_64_NONE),
+ * and its addend says which instruction stood there.
  */
 #ifndef DESCRY_PROGRAM_OBJECT_CALLS_H
 #define DESCRY_PROGRAM_OBJECT_CALLS_H
@@ -17,8 +19,9 @@
 /* Prefixes of symbol names; "PROVIDER___PROBE" follows. */
 #define CALLS_PROBE "__dtrace_"
 #define CALLS_ASKS "__dtraceenabled_"
-/* What such symbols of an object are renamed to. ASKS_BY_POINTER: the answer is stored where the first argument points to, as since
- * Oracle's DTrace 2. Objects refer to the first, so that a linker takes the object that defines it from an archive. */
+/* What such symbols of an object are renamed to. ASKS_BY_POINTER: the answer is stored where the
+ * first argument points to, as since Oracle's DTrace 2. Objects refer to the first, so that a
+ * linker takes the object that defines it from an archive. */
 #define CALLS_PROBE_DONE "__descry_probe_"
 #define CALLS_ASKS_BY_POINTER "__descry_enabled_"
 
@@ -32,7 +35,8 @@ struct call_site {
 	bool asks;                   /* the question; by_pointer: how the answer is wanted */
 	bool by_pointer;
 	bool tail; /* was a jump: arguments on the stack are one word further */
-	/* A global, hidden symbol of the section; undefined when the linker drops the section as a duplicate. */
+	/* A global, hidden symbol of the section; undefined when the linker drops the section as a
+	 * duplicate. */
 	const char *anchor;
 	int64_t place; /* from anchor: the probe's nop; of a question, the end of the instruction that answers */
 	int64_t func_place; /* from anchor: the function's first byte */
@@ -41,7 +45,8 @@ struct call_site {
 
 struct calls;
 
-/* Reads and changes an object in memory. An error names the path and, for a call that cannot be changed, the function. */
+/* Reads and changes an object in memory. An error names the path and, for a call that cannot be
+ * changed, the function. */
 struct err *calls_open(const char *path, enum calls_form form, struct calls **ret);
 void calls_free(struct calls *c);
 /* Valid until calls_free(). */
@@ -68,8 +73,8 @@ struct probe_definition {
 	const char *native[32]; /* C text of the call's argument types */
 };
 
-/* Writes assembler text that defines what the changed objects lack, as statements of a C file: __asm__("..."). sites: of all
- * objects, those of other definitions are passed over. */
+/* Writes assembler text that defines what the changed objects lack, as statements of a C file:
+ * __asm__("..."). sites: of all objects, those of other definitions are passed over. */
 void calls_put_notes(FILE *out, const struct probe_definition *d,
 		     const struct call_site *const *sites, uint32_t n);
 /* As DOF, for the definitions of one provider. */

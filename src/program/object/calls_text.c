@@ -1,7 +1,8 @@
-/* What -G makes for changed objects, as assembler text: notes of <sys/sdt.h>, or DOF, and the functions that answer questions.
+/* What -G makes for changed objects, as assembler text: notes of <sys/sdt.h>, or DOF, and the
+ * functions that answer questions.
  *
- * Places are written as anchor + distance. Anchors are weak: in a section the linker dropped, because another object had the same
- * function, a place comes out near 0 and is no probe.
+ * Places are written as anchor + distance. Anchors are weak: in a section the linker dropped,
+ * because another object had the same function, a place comes out near 0 and is no probe.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -10,7 +11,8 @@
 #include "program/object/calls.h"
 #include "program/object/image.h"
 
-/* Markers are in it too: a linker that drops what nobody refers to keeps it for the objects' sake. */
+/* Markers are in it too: a linker that drops what nobody refers to keeps it for the objects'
+ * sake. */
 #define DOF_SECTION CALLS_DOF_SECTION
 
 __attribute__((format(printf, 2, 3))) static void put(FILE *out, const char *fmt, ...)
@@ -44,7 +46,8 @@ static void put_anchor(FILE *out, const struct call_site *s)
 	put(out, ".weak %s\\n.hidden %s", s->anchor, s->anchor);
 }
 
-/* A symbol that objects refer to, and nobody reads. No absolute one: linkers refuse these in position-independent programs. */
+/* A symbol that objects refer to, and nobody reads. No absolute one: linkers refuse these in
+ * position-independent programs. */
 static void put_marker(FILE *out, const char *section, const char *prefix,
 		       const struct probe_definition *d)
 {
@@ -128,7 +131,8 @@ void calls_put_notes(FILE *out, const struct probe_definition *d,
 			 ".4byte 8, 992f-991f, 3\\n.asciz \\\"stapsdt\\\"");
 		put(out, "991: .8byte %s+%lld\\n.8byte _.stapsdt.base", s->anchor,
 		    (long long)s->place);
-		/* The macros of -h read the flag themselves, and calls that ask tell nothing of them. */
+		/* The macros of -h read the flag themselves, and calls that ask tell nothing of
+		 * them. */
 		put(out, ".8byte %s_%s_semaphore", d->provider, d->name);
 		put(out, ".asciz \\\"%s\\\"\\n.asciz \\\"%s\\\"\\n.asciz \\\"%s\\\"", d->provider,
 		    d->name, args);

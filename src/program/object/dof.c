@@ -5,19 +5,20 @@
  *	provider strtab probes prargs proffs name | 5 attributes | prenoffs                   numbers of sections
  *	probe    addr | func name nargv xargv argidx offidx | nargc xargc noffs enoffidx nenoffs
  *
- * A probe has a function's address and places, 4-byte distances from it: section proffs from offidx on. There a call was made a nop,
- * so the arguments stand where a call has them. nargv is where the types of the native arguments follow one another in strtab, xargv
- * those of the probe's; prargs from argidx on says which native argument each of those is. A linked file may hold several, one after
- * the other.
+ * A probe has a function's address and places, 4-byte distances from it: section proffs from offidx
+ * on. There a call was made a nop, so the arguments stand where a call has them. nargv is where the
+ * types of the native arguments follow one another in strtab, xargv those of the probe's; prargs
+ * from argidx on says which native argument each of those is. A linked file may hold several, one
+ * after the other.
  *
- * Where the program asks whether the probe is enabled (prenoffs from enoffidx on) the call was made an instruction that says no,
- * and the place is that of what follows it:
+ * Where the program asks whether the probe is enabled (prenoffs from enoffidx on) the call was made
+ * an instruction that says no, and the place is that of what follows it:
  *
  *	48 33 c0 | 90 90    xor %rax,%rax; nop; nop      the answer is the call's value
  *	48 33 c0 | c3 90    ...           ret; nop       and so the caller's
  *
- * Since Oracle's DTrace 2 the answer is no value, but is stored where the first argument points to, as 32 bits that were 0; the bytes
- * are the same.
+ * Since Oracle's DTrace 2 the answer is no value, but is stored where the first argument points to,
+ * as 32 bits that were 0; the bytes are the same.
  */
 #include <elf.h>
 
@@ -184,7 +185,8 @@ static const char *arguments(struct dof *d, const struct bytes *strtab, struct b
 	return *vec_last(&d->o->notes);
 }
 
-/* The types of args[], one string each and an empty one behind; owned by the object. NULL: not known. */
+/* The types of args[], one string each and an empty one behind; owned by the object. NULL: not
+ * known. */
 static const char *types(struct dof *d, const struct bytes *strtab, uint32_t at, uint32_t n)
 {
 	VEC(char) out = { 0 };

@@ -24,7 +24,8 @@ const Dwfl_Callbacks dwarf_callbacks = {
 	.debuginfo_path = &dwarf_debug_path,
 };
 
-/* What a section of debugging information will take when libelf has inflated it, 0: it is not compressed. */
+/* What a section of debugging information will take when libelf has inflated it, 0: it is not
+ * compressed. */
 static uint64_t inflated_size(Elf_Scn *s, const GElf_Shdr *h, const char *name)
 {
 	uint64_t size = 0;
@@ -115,7 +116,8 @@ static int find_beside(Dwfl_Module *m, const char *file, const char *link, const
 	return fd;
 }
 
-/* libdwfl asks for the file a .gnu_debugaltlink names, too: that may lie anywhere, and is then left to dwarf_getalt(). */
+/* libdwfl asks for the file a .gnu_debugaltlink names, too: that may lie anywhere, and is then left
+ * to dwarf_getalt(). */
 int dwarf_find_debuginfo(Dwfl_Module *m, void **userdata, const char *name, Dwarf_Addr base,
 			 const char *file, const char *link, GElf_Word crc, char **ret_path)
 {
@@ -188,7 +190,8 @@ static int kind_of(Elf_Scn *s, size_t strings, Elf *elf)
 	return -1;
 }
 
-/* Where it lies in the mapped file, what is behind it can be read, and mostly a NUL is near: headers, or other sections. */
+/* Where it lies in the mapped file, what is behind it can be read, and mostly a NUL is near:
+ * headers, or other sections. */
 static bool is_followed(const Elf_Data *d, const char *file, size_t n)
 {
 	const char *begin = d->d_buf;
@@ -223,7 +226,8 @@ static bool put_end(Elf_Data *d, struct dwarf_copies *c)
 	return true;
 }
 
-/* False: no section of a program's debugging information; those of objects (LTO, .dwo) are not looked at here. */
+/* False: no section of a program's debugging information; those of objects (LTO, .dwo) are not
+ * looked at here. */
 static bool put_ends(Elf *elf, struct dwarf_copies *c)
 {
 	bool seen[ARRAY_SIZE(names)] = { false }, any = false;
@@ -249,7 +253,8 @@ static bool put_ends(Elf *elf, struct dwarf_copies *c)
 	return any;
 }
 
-/* The folder of a file as libdw finds it: by way of a descriptor, for the path may lead through another's root. */
+/* The folder of a file as libdw finds it: by way of a descriptor, for the path may lead through
+ * another's root. */
 static char *folder_of(const char *path)
 {
 	int fd = open(path, O_PATH | O_CLOEXEC);
@@ -266,8 +271,8 @@ static char *folder_of(const char *path)
 	return real;
 }
 
-/* Would dwarf_getalt() wait for ever, opening what .gnu_debugaltlink names? (Who puts a FIFO there between this and that still has
- * it wait.) */
+/* Would dwarf_getalt() wait for ever, opening what .gnu_debugaltlink names? (Who puts a FIFO there
+ * between this and that still has it wait.) */
 static bool is_alt_safe(Dwfl_Module *m, Dwarf *d)
 {
 	const char *name = NULL, *main = NULL, *debug = NULL;

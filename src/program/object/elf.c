@@ -545,7 +545,8 @@ bool object_addr_to_offset(const struct object *o, uint64_t addr, uint64_t *ret_
 	return false;
 }
 
-/* Segments may share a file page, and a byte then has two addresses: the executable one is meant. */
+/* Segments may share a file page, and a byte then has two addresses: the executable one is
+ * meant. */
 bool object_text_segment(const struct object *o, uint32_t i, uint64_t *ret_off, uint64_t *ret_n,
 			 uint64_t *ret_addr)
 {
@@ -679,7 +680,8 @@ uint8_t *object_section(const struct object *o, const char *name, uint64_t *ret_
 	return p;
 }
 
-/* PT_GNU_EH_FRAME holds: version 1, encodings of pointer, count and table, the pointer to .eh_frame. */
+/* PT_GNU_EH_FRAME holds: version 1, encodings of pointer, count and table, the pointer to
+ * .eh_frame. */
 static bool eh_frame_address(const struct object *o, uint64_t *ret)
 {
 	for (uint32_t i = 0; i < o->segments.n; i++) {

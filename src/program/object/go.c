@@ -40,7 +40,8 @@ struct reader {
 	uint32_t ndepths; /* looked at so far */
 };
 
-/* The system's linker may leave 0 in a position-independent file, and what it will be in the relocation for the word's address. */
+/* The system's linker may leave 0 in a position-independent file, and what it will be in the
+ * relocation for the word's address. */
 static uint64_t relocated(const struct object *o, uint64_t addr)
 {
 	uint64_t table;
@@ -59,8 +60,8 @@ static uint64_t relocated(const struct object *o, uint64_t addr)
 	return 0;
 }
 
-/* Go 1.26 leaves the word 0. Then it is .text's start, unless the system's linker has put C before it (Go's own makes no .eh_frame).
- * 0: not known. */
+/* Go 1.26 leaves the word 0. Then it is .text's start, unless the system's linker has put C before
+ * it (Go's own makes no .eh_frame). 0: not known. */
 static uint64_t text_start(const struct object *o, uint64_t named, uint64_t named_at)
 {
 	const struct section *text = image_find(o, ".eh_frame") ? NULL : image_find(o, ".text");
@@ -259,7 +260,8 @@ static bool search_table(const struct object *o, struct go_table *t, size_t size
 
 bool go_table_read(const struct object *o, struct go_table *ret)
 {
-	/* where Go's linker puts it; the same, position independent; the system's linker, likewise */
+	/* where Go's linker puts it; the same, position independent; the system's linker,
+	 * likewise */
 	static const char *const names[] = { ".gopclntab", ".data.rel.ro.gopclntab",
 					     ".data.rel.ro" };
 
@@ -301,8 +303,8 @@ static uint32_t read_varint(struct bytes *b)
 	return 0;
 }
 
-/* Pairs of numbers of 7 bits a byte: the change of the depth, its sign last, and how many bytes of text it holds for. The depth
- * begins at -1; a change of 0 ends them. */
+/* Pairs of numbers of 7 bits a byte: the change of the depth, its sign last, and how many bytes of
+ * text it holds for. The depth begins at -1; a change of 0 ends them. */
 bool go_depth_next(const struct go_table *t, const struct go_function *f, struct go_depth *d)
 {
 	struct bytes b = bytes_of(t->head, t->n, "");

@@ -1,7 +1,10 @@
-/* .gopclntab: the functions that Go's compiler has made, which strip(1) leaves in the file, for the runtime unwinds by them.
+/* .gopclntab: the functions that Go's compiler has made, which strip(1) leaves in the file, for the
+ * runtime unwinds by them.
  *
- * Formats of Go 1.2, 1.16, 1.18 and 1.20, which later ones kept but for one word (Go's runtime/symtab.go: pcHeader, _func, step).
- * In: an object, any bytes. Out: functions in order of address that do not overlap; each begins and ends in loaded text.
+ * Formats of Go 1.2, 1.16, 1.18 and 1.20, which later ones kept but for one word (Go's
+ * runtime/symtab.go: pcHeader, _func, step).
+ * In: an object, any bytes. Out: functions in order of address that do not overlap; each begins and
+ * ends in loaded text.
  */
 #ifndef DESCRY_PROGRAM_OBJECT_GO_H
 #define DESCRY_PROGRAM_OBJECT_GO_H
@@ -30,7 +33,8 @@ struct go_table {
 bool go_table_read(const struct object *o, struct go_table *ret);
 void go_table_fini(struct go_table *t);
 
-/* How far rsp is below its place at the entry (where it points to the return address), from one instruction on. */
+/* How far rsp is below its place at the entry (where it points to the return address), from one
+ * instruction on. */
 struct go_depth {
 	uint64_t addr, end;
 	int64_t bytes;

@@ -1,8 +1,10 @@
-/* Inside program/object/: the parsed headers of one ELF file, shared by elf.c, symtab.c, usdt.c and dof.c.
+/* Inside program/object/: the parsed headers of one ELF file, shared by elf.c, symtab.c, usdt.c and
+ * dof.c.
  *
- * Always true: sections and segments hold the numbers of the file unchecked; every read of contents goes through
- * image_read() or image_section(), which refuse what the file does not hold. Contents are read with pread(), not
- * mapped: a file truncated under us must be a short read, not a SIGBUS.
+ * Always true: sections and segments hold the numbers of the file unchecked; every read of contents
+ * goes through image_read() or image_section(), which refuse what the file does not hold. Contents
+ * are read with pread(), not mapped: a file truncated under us must be a short read, not a
+ * SIGBUS.
  */
 #ifndef DESCRY_PROGRAM_OBJECT_IMAGE_H
 #define DESCRY_PROGRAM_OBJECT_IMAGE_H
@@ -60,18 +62,21 @@ struct object {
 bool image_read(const struct object *o, uint64_t off, uint64_t n, void *buf);
 /* The first section of that name, NULL none. */
 const struct section *image_find(const struct object *o, const char *name);
-/* A section's contents, malloc()ed with a NUL behind them; NULL when the file does not hold them (or NOBITS). */
+/* A section's contents, malloc()ed with a NUL behind them; NULL when the file does not hold them
+ * (or NOBITS). */
 uint8_t *image_section(const struct object *o, const struct section *s, size_t *ret_n);
-/* Is it the debug file of one with that build-id, or, where either has none, that checksum? crc may be NULL. */
+/* Is it the debug file of one with that build-id, or, where either has none, that checksum? crc may
+ * be NULL. */
 bool image_is_debug_of(const struct object *debug, const uint8_t *id, uint32_t id_len,
 		       const uint32_t *crc);
 /* Frees what symtab.c and usdt.c made. */
 void image_symbols_fini(struct object *o);
 void image_usdts_fini(struct object *o);
-/* dof.c: appends the probes of a section that holds DOF; data, its contents, must stay as long as the object. */
+/* dof.c: appends the probes of a section that holds DOF; data, its contents, must stay as long as
+ * the object. */
 void image_read_dof(struct object *o, const struct section *s, const uint8_t *data, size_t n);
-/* "-4@%edi": argument arg of a call, of a size negative when it is signed, as stapsdt writes it where the call stands. stack: bytes
- * from rsp to the first argument that no register holds. */
+/* "-4@%edi": argument arg of a call, of a size negative when it is signed, as stapsdt writes it
+ * where the call stands. stack: bytes from rsp to the first argument that no register holds. */
 void image_put_operand(char *out, size_t n, uint32_t arg, int size, uint32_t stack);
 
 #endif

@@ -1,8 +1,10 @@
 /* ELF object files: symbols, notes, where a file offset and an address meet.
  *
  * In: a path (any bytes; hostile files end in an error, never in a crash).
- * Out: function symbols sorted by address, USDT probes (.note.stapsdt, DOF), build-id, address <-> file offset.
- * Always true: an object is immutable after object_open() and may be shared; symbols are read on first use.
+ * Out: function symbols sorted by address, USDT probes (.note.stapsdt, DOF), build-id, address <->
+ * file offset.
+ * Always true: an object is immutable after object_open() and may be shared; symbols are read on
+ * first use.
  */
 #ifndef DESCRY_PROGRAM_OBJECT_OBJECT_H
 #define DESCRY_PROGRAM_OBJECT_OBJECT_H
@@ -33,8 +35,8 @@ struct object_usdt {
 		types; /* DOF: types of args[], each with its NUL, then an empty one; NULL not known */
 };
 
-/* DOF: where the program asks whether a probe is enabled. Three bytes, one instruction, that answer no; what answers yes in their
- * place is one, too. */
+/* DOF: where the program asks whether a probe is enabled. Three bytes, one instruction, that answer
+ * no; what answers yes in their place is one, too. */
 struct object_question {
 	const char *provider, *name;
 	uint64_t addr; /* link-time virtual address */
@@ -45,19 +47,21 @@ struct err *object_open(const char *path, struct object **ret);
 /* An image in memory (the vdso, tests); the bytes are copied. name is what messages call it. */
 struct err *object_open_memory(const char *name, const void *p, size_t n, struct object **ret);
 void object_free(struct object *o);
-/* Closes the descriptor: headers, and what was asked before, still answer; later reads find nothing. object_reopen() opens its file
- * another time, which is true when it is still there and was not changed. */
+/* Closes the descriptor: headers, and what was asked before, still answer; later reads find
+ * nothing. object_reopen() opens its file another time, which is true when it is still there and
+ * was not changed. */
 void object_close_file(struct object *o);
 bool object_reopen(struct object *o);
 bool object_is_open(const struct object *o);
-/* Has the open file been written to or cut short since? What was read of it may be of any version. */
+/* Has the open file been written to or cut short since? What was read of it may be of any
+ * version. */
 bool object_was_written(const struct object *o);
 /* Does its path lead to the file as it was when it was opened? */
 bool object_is_at_path(const struct object *o);
 /* Have the symbols been read? Then they need the file no more. */
 bool object_has_symbols(const struct object *o);
-/* The file, it or its debug file, that was changed while symbols were read from it: there are none then, for they might be of any
- * version. NULL: none was. */
+/* The file, it or its debug file, that was changed while symbols were read from it: there are none
+ * then, for they might be of any version. NULL: none was. */
 const char *object_changed(const struct object *o);
 /* Bytes of memory that it takes, about. */
 size_t object_memory(const struct object *o);
@@ -73,10 +77,11 @@ bool object_is_go(
 	const struct object *o); /* built by Go: its stacks move, return addresses must stay */
 const char *object_interp(const struct object *o); /* the dynamic linker it asks for, NULL none */
 const char *object_soname(const struct object *o); /* DT_SONAME, NULL none */
-/* All function symbols of .symtab, else .dynsym, with those of the debug file, or else .gnu_debugdata and Go's table, added; by
- * address, aliases kept. */
+/* All function symbols of .symtab, else .dynsym, with those of the debug file, or else
+ * .gnu_debugdata and Go's table, added; by address, aliases kept. */
 const struct object_symbol *object_symbols(struct object *o, uint32_t *ret_n);
-/* The function covering a link-time address; of aliases a global one with the fewest leading underscores. NULL: none. */
+/* The function covering a link-time address; of aliases a global one with the fewest leading
+ * underscores. NULL: none. */
 const struct object_symbol *object_find_addr(struct object *o, uint64_t addr);
 const struct object_symbol *object_find_name(struct object *o, const char *name);
 /* The address of any symbol of the file, data included. False: no such symbol. */
@@ -99,16 +104,18 @@ bool object_is_text(const struct object *o, uint64_t addr);
 bool object_text_segment(const struct object *o, uint32_t i, uint64_t *ret_off, uint64_t *ret_n,
 			 uint64_t *ret_addr);
 bool object_offset_to_addr(const struct object *o, uint64_t off, uint64_t *ret_addr);
-/* The link-time address of the first byte of an executable mapping from a whole page of the file on. The segment may begin inside
- * that page, and lld lets several segments share one: object_offset_to_addr() may then find another. */
+/* The link-time address of the first byte of an executable mapping from a whole page of the file
+ * on. The segment may begin inside that page, and lld lets several segments share one:
+ * object_offset_to_addr() may then find another. */
 bool object_text_mapping_addr(const struct object *o, uint64_t off, uint64_t *ret_addr);
 /* Up to n bytes of text at a link-time address (for decoding); the count read. */
 uint32_t object_read(const struct object *o, uint64_t addr, void *buf, uint32_t n);
-/* A section's contents, malloc()ed, and its link-time address; NULL when the file has none. Compressed
- * ones are unpacked. */
+/* A section's contents, malloc()ed, and its link-time address; NULL when the file has none.
+ * Compressed ones are unpacked. */
 uint8_t *object_section(const struct object *o, const char *name, uint64_t *ret_addr,
 			size_t *ret_n);
-/* .eh_frame the same way; without section headers found by PT_GNU_EH_FRAME (it then runs to its segment's end). */
+/* .eh_frame the same way; without section headers found by PT_GNU_EH_FRAME (it then runs to its
+ * segment's end). */
 uint8_t *object_eh_frame(const struct object *o, uint64_t *ret_addr, size_t *ret_n);
 const uint8_t *object_build_id(const struct object *o, uint32_t *ret_n);
 
@@ -122,8 +129,8 @@ enum uprobe_class {
 /* code: bytes at the probe point. *ret_len: the instruction's length. */
 enum uprobe_class uprobe_classify(const uint8_t *code, uint32_t n, uint32_t *ret_len,
 				  const char **ret_reason);
-/* Does the function at addr read or write below its stack pointer (the red zone of the psABI)? True when it cannot be
- * decoded. */
+/* Does the function at addr read or write below its stack pointer (the red zone of the psABI)? True
+ * when it cannot be decoded. */
 bool object_uses_red_zone(struct object *o, uint64_t addr);
 
 #endif

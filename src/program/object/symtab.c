@@ -1,5 +1,6 @@
-/* Function symbols: collected from .symtab, or from .dynsym with what the separate debug file (by build-id,
- * debuglink, debuginfod), .gnu_debugdata or Go's own table add; sorted by address; asked by address and by name. */
+/* Function symbols: collected from .symtab, or from .dynsym with what the separate debug file (by
+ * build-id, debuglink, debuginfod), .gnu_debugdata or Go's own table add; sorted by address; asked
+ * by address and by name. */
 #include <elf.h>
 #include <lzma.h>
 #include <zlib.h>
@@ -12,7 +13,8 @@
 enum {
 	MAX_DEBUGDATA = 256 << 20, /* bytes of .gnu_debugdata unpacked at most */
 	LZMA_MEMORY = 128 << 20,
-	/* Names may be one another's ends in a hostile file: comparing them takes more time than the file has bytes. */
+	/* Names may be one another's ends in a hostile file: comparing them takes more time than
+	 * the file has bytes. */
 	LONGEST_NAME = 64 << 10,
 	NAMES_MAX = 512 << 20, /* of all names of an object */
 	BACK_MAX =
@@ -22,8 +24,8 @@ enum {
 typedef void symbol_fn(void *arg, char *name, uint8_t info, uint16_t shndx, uint64_t value,
 		       uint64_t size);
 
-/* Calls fn for every symbol of the table. Gives the string table, which the names point into; the caller frees it.
- * NULL: the table cannot be read. */
+/* Calls fn for every symbol of the table. Gives the string table, which the names point into; the
+ * caller frees it. NULL: the table cannot be read. */
 static char *each_symbol(const struct object *o, const struct section *table, symbol_fn *fn,
 			 void *arg, size_t *ret_n)
 {
@@ -97,7 +99,8 @@ static void add_symbol(void *arg, char *name, uint8_t info, uint16_t shndx, uint
 
 	if (shndx == SHN_UNDEF || shndx == SHN_ABS || !name[0])
 		return;
-	/* STT_NOTYPE: labels of hand-written assembly; "$x" and ".L" mark data and branches, not places. */
+	/* STT_NOTYPE: labels of hand-written assembly; "$x" and ".L" mark data and branches, not
+	 * places. */
 	if (type != STT_FUNC && type != STT_GNU_IFUNC &&
 	    (type != STT_NOTYPE || name[0] == '$' || !strncmp(name, ".L", 2)))
 		return;
@@ -171,7 +174,8 @@ bool image_is_debug_of(const struct object *debug, const uint8_t *id, uint32_t i
 	return crc && has_crc(debug, *crc);
 }
 
-/* Symbols of a separate debug file, when it is this object's: by build-id, or by the checksum its debuglink gives. */
+/* Symbols of a separate debug file, when it is this object's: by build-id, or by the checksum its
+ * debuglink gives. */
 static bool collect_debug_path(struct collect *c, const char *path, const uint32_t *crc)
 {
 	struct object *o = c->o, *debug;
@@ -204,8 +208,8 @@ static bool collect_build_id(struct collect *c)
 	return collect_debug_path(c, path, NULL);
 }
 
-/* .gnu_debuglink: the name of the debug file, NUL, padding to 4 bytes, its checksum. It lies beside the file, in .debug
- * there, or in the same folder below /usr/lib/debug. */
+/* .gnu_debuglink: the name of the debug file, NUL, padding to 4 bytes, its checksum. It lies beside
+ * the file, in .debug there, or in the same folder below /usr/lib/debug. */
 static bool collect_debuglink(struct collect *c)
 {
 	const struct section *s = image_find(c->o, ".gnu_debuglink");
@@ -487,8 +491,9 @@ const struct object_symbol *object_find_addr(struct object *o, uint64_t addr)
 	const struct object_symbol *s = object_symbols(o, &n);
 
 	lo = partition_point(n, i, s[i].addr <= addr);
-	/* s[lo - 1] is the last that starts at or before addr. Functions nest (cold parts, assembly): the innermost
-	 * that covers addr wins, of its aliases the first by rank, and a function over a label. */
+	/* s[lo - 1] is the last that starts at or before addr. Functions nest (cold parts,
+	 * assembly): the innermost that covers addr wins, of its aliases the first by rank, and a
+	 * function over a label. */
 	for (uint32_t i = lo; i-- && lo - i <= BACK_MAX && o->max_end[i] > addr;) {
 		if (addr - s[i].addr >= s[i].size)
 			continue;

@@ -1,12 +1,14 @@
-/* What the kernel does with a uprobe at an instruction, as arch/x86/kernel/uprobes.c of Linux 5.15 to 6.18 decides it
- * for 64-bit code: refuse (ENOTSUPP), emulate, or single-step a copy.
+/* What the kernel does with a uprobe at an instruction, as arch/x86/kernel/uprobes.c of Linux 5.15
+ * to 6.18 decides it for 64-bit code: refuse (ENOTSUPP), emulate, or single-step a copy.
  *
- * The kernel looks at the first opcode byte behind prefixes (behind VEX too, so that a VEX instruction is judged by
- * the meaning its opcode byte has without VEX: vmovdqu is refused for being "outs"). Two-byte opcodes all pass, since
- * the escape 0x0f is itself in the table of good ones. test_object_uprobe_class.c compares with the running kernel.
+ * The kernel looks at the first opcode byte behind prefixes (behind VEX too, so that a VEX
+ * instruction is judged by the meaning its opcode byte has without VEX: vmovdqu is refused for
+ * being "outs"). Two-byte opcodes all pass, since the escape 0x0f is itself in the table of good
+ * ones. test_object_uprobe_class.c compares with the running kernel.
  *
- * Worse than a refusal is a vector instruction taken for a branch, a nop or a return: the kernel "emulates" vpbroadcastb
- * (62 .. 7a) as jp and vzeroupper (c5 f8 77) as ja, and the traced program goes wrong. We refuse those ourselves.
+ * Worse than a refusal is a vector instruction taken for a branch, a nop or a return: the kernel
+ * "emulates" vpbroadcastb (62 .. 7a) as jp and vzeroupper (c5 f8 77) as ja, and the traced program
+ * goes wrong. We refuse those ourselves.
  */
 #include <Zydis/Zydis.h>
 
@@ -48,8 +50,9 @@ static bool is_nop(const uint8_t *code, uint32_t len)
 	return len && len <= ARRAY_SIZE(nops) && !memcmp(code, nops[len - 1], len);
 }
 
-/* Opcode bytes behind VEX or EVEX that the kernel takes, and handles as what they mean without: short and near branches and
- * nop emulated, ret left with the address of the copy, popf with the trap flag on. */
+/* Opcode bytes behind VEX or EVEX that the kernel takes, and handles as what they mean without:
+ * short and near branches and nop emulated, ret left with the address of the copy, popf with the
+ * trap flag on. */
 static bool is_mistaken(uint8_t op)
 {
 	switch (op) {

@@ -1,8 +1,10 @@
-/* USDT probes as systemtap's <sys/sdt.h> writes them: notes of type 3, owner "stapsdt", in .note.stapsdt.
+/* USDT probes as systemtap's <sys/sdt.h> writes them: notes of type 3, owner "stapsdt", in
+ * .note.stapsdt.
  *
  *	u64 pc | u64 base | u64 semaphore | provider\0 name\0 arguments\0
  *
- * base is where .stapsdt.base was when the note was written: a prelinked file has moved everything by the difference.
+ * base is where .stapsdt.base was when the note was written: a prelinked file has moved everything
+ * by the difference.
  */
 #include <elf.h>
 

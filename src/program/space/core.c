@@ -1,15 +1,15 @@
 /* The address space of a process that has ended, from its core file.
  *
- * An ELF file of type ET_CORE: PT_NOTE holds what the kernel knew of the process, PT_LOAD its memory, a segment for each
- * mapping, of which p_filesz bytes were written.
+ * An ELF file of type ET_CORE: PT_NOTE holds what the kernel knew of the process, PT_LOAD its
+ * memory, a segment for each mapping, of which p_filesz bytes were written.
  *
  *	NT_PRSTATUS   registers and thread id, one a thread; the thread that got the signal is the first
  *	NT_PRPSINFO   the process id
  *	NT_AUXV       the auxiliary vector
  *	NT_FILE       mapped files: count, page size, {start, end, offset in pages}..., then their paths
  *
- * Pages of files that nobody wrote to are left out of most cores: the files themselves have them. (elf.h; Linux
- * fs/binfmt_elf.c)
+ * Pages of files that nobody wrote to are left out of most cores: the files themselves have them.
+ * (elf.h; Linux fs/binfmt_elf.c)
  */
 #include <elf.h>
 #include <errno.h>
@@ -271,8 +271,8 @@ static struct err *read_headers(struct core *c, struct reading *r)
 
 /* --- the list of mappings --- */
 
-/* Sorts n elements of `size` bytes, which begin with their start and end, and leaves out those that lie over another: how many
- * stay. */
+/* Sorts n elements of `size` bytes, which begin with their start and end, and leaves out those that
+ * lie over another: how many stay. */
 static uint32_t sort_apart(void *v, uint32_t n, size_t size)
 {
 	uint32_t kept = 0;
@@ -297,7 +297,8 @@ static void add_mapping(struct core *c, struct mapping m, const struct mapped_fi
 	vec_push(&c->mappings, m);
 }
 
-/* Parts of a mapped file for which there is no segment; whether they were executable is not known. */
+/* Parts of a mapped file for which there is no segment; whether they were executable is not
+ * known. */
 static void add_uncovered(struct core *c, const struct reading *r, const struct mapped_file *f)
 {
 	uint32_t i = partition_point(r->loads.n, k, r->loads.v[k].end <= f->start);
@@ -382,7 +383,8 @@ static bool is_older(const struct core *c, const struct stat *st)
 	return st->st_mtim.tv_sec <= c->written;
 }
 
-/* Is the file at its path the one that was mapped? An ELF file's first page is in the core, with the build id. */
+/* Is the file at its path the one that was mapped? An ELF file's first page is in the core, with
+ * the build id. */
 static bool is_same(struct core *c, const struct core_file *f, const struct stat *st)
 {
 	struct object *was = NULL, *is = NULL;

@@ -11,7 +11,8 @@
 #include "base/procdir.h"
 #include "base/sorted.h"
 
-/* Ends the path [p, end) with a NUL. A newline in it is written as \012; nothing else is escaped. */
+/* Ends the path [p, end) with a NUL. A newline in it is written as \012; nothing else is
+ * escaped. */
 static void unescape(char *p, char *end)
 {
 	char *out = p;
@@ -187,8 +188,8 @@ bool mapping_is_memfd(const struct mapping *m, const char *name)
 	       (!m->path[7 + n] || m->path[7 + n] == ' ');
 }
 
-/* Is the file at path the mapped one? Some filesystems (btrfs, overlayfs) give stat() another device than maps shows, one that
- * is no disk's: `loose` lets those pass. */
+/* Is the file at path the mapped one? Some filesystems (btrfs, overlayfs) give stat() another
+ * device than maps shows, one that is no disk's: `loose` lets those pass. */
 static bool is_mapped_file(const char *path, const struct mapping *m, bool loose)
 {
 	struct stat st;

@@ -1,6 +1,7 @@
 /* What a process has mapped where: the lines of /proc/PID/maps as a value.
  *
- * Always true: start < end. The list of a process is in the order of the addresses, and none lies over another.
+ * Always true: start < end. The list of a process is in the order of the addresses, and none lies
+ * over another.
  */
 #ifndef DESCRY_PROGRAM_SPACE_MAPPING_H
 #define DESCRY_PROGRAM_SPACE_MAPPING_H
@@ -30,9 +31,11 @@ struct mappings {
 	char *text; /* malloc()ed; holds the paths. NULL: they are the owner's */
 };
 
-/* The mappings of a process, read from /proc. A process of which all threads have ended has none. */
+/* The mappings of a process, read from /proc. A process of which all threads have ended has
+ * none. */
 struct err *mappings_read(pid_t pid, struct mappings *ret);
-/* The lines of a /proc/PID/maps: len bytes, malloc()ed, with a NUL behind them. Takes the text. Leaves out lines that are none. */
+/* The lines of a /proc/PID/maps: len bytes, malloc()ed, with a NUL behind them. Takes the text.
+ * Leaves out lines that are none. */
 void mappings_parse(char *text, size_t len, struct mappings *ret);
 void mappings_free(struct mappings *m);
 /* Puts m in the place of all that it overlaps, of which the parts beside it stay. */
@@ -47,8 +50,8 @@ bool mappings_any(pid_t pid, const char *front);
 /* Is it of the memory file (memfd_create(2)) of this name? */
 bool mapping_is_memfd(const struct mapping *m, const char *name);
 
-/* A path that opens the mapped file from here: /proc/PID/map_files/..., /proc/PID/root/..., whichever works. malloc()ed; NULL: there
- * is none. */
+/* A path that opens the mapped file from here: /proc/PID/map_files/..., /proc/PID/root/...,
+ * whichever works. malloc()ed; NULL: there is none. */
 char *mapping_open_path(pid_t pid, const struct mapping *m);
 /* The same of what is mapped no more: another file may be at its addresses. */
 char *mapping_open_path_gone(pid_t pid, const struct mapping *m);

@@ -32,7 +32,8 @@ bool kallsyms_shows(const char *text, size_t len)
 	return false;
 }
 
-/* The kernel names addresses to whom kallsyms would not show them, too; what an administrator hides stays hidden. */
+/* The kernel names addresses to whom kallsyms would not show them, too; what an administrator hides
+ * stays hidden. */
 static bool is_shown(void)
 {
 	cleanup_close int fd = open("/proc/kallsyms", O_RDONLY | O_CLOEXEC);

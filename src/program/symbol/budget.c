@@ -1,7 +1,9 @@
-/* How much is kept: descriptors and symbols of object files, perf maps. What was not asked for longest goes first.
+/* How much is kept: descriptors and symbols of object files, perf maps. What was not asked for
+ * longest goes first.
  *
- * A descriptor is closed when the file can be opened again by its path, or when its symbols have been read: those of a file
- * that is deleted are read before. An object that goes is opened again by the next question, if the file is still there.
+ * A descriptor is closed when the file can be opened again by its path, or when its symbols have
+ * been read: those of a file that is deleted are read before. An object that goes is opened again
+ * by the next question, if the file is still there.
  */
 #include "program/symbol/cache.h"
 

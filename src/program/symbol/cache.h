@@ -42,7 +42,8 @@ struct jit_symbol {
 	uint32_t order; /* line: of two covering an address the later one is meant */
 };
 
-/* Where a process's perf map is, and what tells it from another's: noted while the process lives, for when it is gone. */
+/* Where a process's perf map is, and what tells it from another's: noted while the process lives,
+ * for when it is gone. */
 struct jit_home {
 	uint64_t noted_ns;   /* CLOCK_MONOTONIC of the last look */
 	uint64_t wait_ns;    /* until the next one: twice as long when nothing has changed */
@@ -146,7 +147,8 @@ void source_fini(struct symbols *s);
 void source_drop(struct symbols *s, const struct object *o);
 uint32_t object_source(struct symbols *s, const struct object *o, uint64_t link_addr,
 		       const struct source_place **ret);
-/* The lines of a perf map (text is taken) in place of those p had; the symbol that covers an address, NULL none. */
+/* The lines of a perf map (text is taken) in place of those p had; the symbol that covers an
+ * address, NULL none. */
 void jit_parse(struct symbols *s, struct process *p, char *text, size_t len);
 const struct jit_symbol *jit_search(const struct process *p, uint64_t addr);
 /* Room for a map of so many bytes is made: those not asked for longest go. */
@@ -157,7 +159,8 @@ void jit_drop(struct symbols *s, struct process *p);
 /* The object behind a process's address, and its link-time address there; NULL: none. */
 struct object *process_object(struct symbols *s, pid_t pid, uint64_t time, uint64_t addr,
 			      uint64_t *ret);
-/* An object by the identity of a mapping. space: whose it is, NULL: pid's, which has it no more when it is past. */
+/* An object by the identity of a mapping. space: whose it is, NULL: pid's, which has it no more
+ * when it is past. */
 struct known_object *mapping_object(struct symbols *s, struct space *space, pid_t pid,
 				    const struct mapping *m, bool past);
 /* The vdso of an address space that is a record. */
@@ -166,11 +169,14 @@ struct known_object *vdso_object(struct symbols *s);
 /* --- budget.c: how much is kept, and what goes first --- */
 /* A new object; takes key. */
 struct known_object *known_add(struct symbols *s, struct object *o, char *key);
-/* It is given out, and stays. path opens it when its file is closed and cannot be opened again; NULL: there is none. */
+/* It is given out, and stays. path opens it when its file is closed and cannot be opened again;
+ * NULL: there is none. */
 struct object *known_pin(struct symbols *s, struct known_object *k, const char *path);
-/* It is asked for: its file is opened again when it was closed and is needed. False: that cannot be done, and there are no symbols. */
+/* It is asked for: its file is opened again when it was closed and is needed. False: that cannot be
+ * done, and there are no symbols. */
 bool known_use(struct symbols *s, struct known_object *k);
-/* Its symbols may have been read: counts them, and has others go when these are too many. k stays. */
+/* Its symbols may have been read: counts them, and has others go when these are too many. k
+ * stays. */
 void known_grown(struct symbols *s, struct known_object *k);
 /* Frees all. */
 void known_fini(struct symbols *s);
@@ -180,13 +186,14 @@ struct process *process_of(struct symbols *s, pid_t pid, bool *ret_new);
 /* The one that is asked for now; it stays until the next one is. */
 struct process *process_asked(struct symbols *s, pid_t pid);
 void process_drop(struct symbols *s, struct process *p);
-/* Processes that are gone leave when there are more than symbols.limits allows: first those never asked for, then those not asked
- * for longest. Paths that no mapping has any more go as well. */
+/* Processes that are gone leave when there are more than symbols.limits allows: first those never
+ * asked for, then those not asked for longest. Paths that no mapping has any more go as well. */
 void process_tidy(struct symbols *s);
 /* Was pid dropped by that, and nothing heard of it since? */
 bool process_was_dropped(const struct symbols *s, pid_t pid);
-/* What is mapped at an address (time 0), or was at that time: the mapping, its file's object and where that begins in
- * memory. False: nothing, as far as is known; /proc is read again when that may help. */
+/* What is mapped at an address (time 0), or was at that time: the mapping, its file's object and
+ * where that begins in memory. False: nothing, as far as is known; /proc is read again when that
+ * may help. */
 struct process_at {
 	const struct mapping *m;
 	uint64_t base;

@@ -1,8 +1,9 @@
 /* libiberty's demanglers, alone in a file: its header declares an xmemdup() unlike ours.
  *
- * A mangled name may refer to its own parts, so a hostile one of 300 characters stands for terabytes: they write through a
- * callback, and none comes back from one that does not fit. They hold no memory while they write (dlang_demangle() does:
- * its names may refer back a few times only).
+ * A mangled name may refer to its own parts, so a hostile one of 300 characters stands for
+ * terabytes: they write through a callback, and none comes back from one that does not fit. They
+ * hold no memory while they write (dlang_demangle() does: its names may refer back a few times
+ * only).
  */
 #include <libiberty/demangle.h>
 #include <setjmp.h>
@@ -44,7 +45,8 @@ static char *demangle_d(const char *name)
 	return dlang_demangle(name, DMGL_PARAMS);
 }
 
-/* The demangled name, malloc()ed; NULL when it is not mangled, or longer than anybody wants to read. */
+/* The demangled name, malloc()ed; NULL when it is not mangled, or longer than anybody wants to
+ * read. */
 char *symbol_demangle(const char *name)
 {
 	const int options = DMGL_PARAMS | DMGL_ANSI;

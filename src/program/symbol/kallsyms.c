@@ -22,7 +22,8 @@ static uint16_t module_index(struct kallsyms *k, const char *name, size_t len)
 	return (uint16_t)(k->modules.n - 1);
 }
 
-/* Packs the names at the front of the text, NUL-terminated: it only ever gets shorter. False: not such a line. */
+/* Packs the names at the front of the text, NUL-terminated: it only ever gets shorter. False: not
+ * such a line. */
 static bool parse_line(struct kallsyms *k, const char *line, const char *end, char **out)
 {
 	struct kernel_symbol *s = &k->symbols[k->n];
@@ -174,7 +175,8 @@ bool symbols_kernel_module(struct symbols *s, uint64_t addr, struct place *ret)
 			plain = is_plain(k->text + c->name);
 		}
 	}
-	/* The kernel's text is contiguous per module, so a name megabytes away is not the function's. */
+	/* The kernel's text is contiguous per module, so a name megabytes away is not the
+	 * function's. */
 	if (addr - found->addr > 1 << 20)
 		return false;
 	ret->module = k->modules.v[found->module];

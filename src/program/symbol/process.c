@@ -1,7 +1,9 @@
-/* What each process has mapped, and had: lists read from /proc and kept by what the kernel tells of mmap(), fork() and exec().
+/* What each process has mapped, and had: lists read from /proc and kept by what the kernel tells of
+ * mmap(), fork() and exec().
  *
- * Text that gives way to another file's, or that exec() takes away, is remembered with the time until which it was there. A
- * munmap() is not told of: a mapping stays until something takes its place.
+ * Text that gives way to another file's, or that exec() takes away, is remembered with the time
+ * until which it was there. A munmap() is not told of: a mapping stays until something takes its
+ * place.
  */
 #include <errno.h>
 #include <signal.h>
@@ -138,8 +140,8 @@ static bool outlives(struct process *p, const struct live_mapping *old, struct l
 	return !overlapped;
 }
 
-/* Takes the mappings of a /proc/PID/maps. Text of the same program that was unmapped since (dlclose) stays known as long as
- * nothing took its place. */
+/* Takes the mappings of a /proc/PID/maps. Text of the same program that was unmapped since
+ * (dlclose) stays known as long as nothing took its place. */
 static void take_read(struct symbols *s, struct process *p, const struct mappings *maps)
 {
 	const uint32_t n = maps->n;
@@ -252,7 +254,8 @@ static bool is_told(const struct symbols *s, const struct process *p)
 
 /* --- their files --- */
 
-/* Of what was there, the file can be opened by its name alone: at its addresses in /proc is another one. */
+/* Of what was there, the file can be opened by its name alone: at its addresses in /proc is another
+ * one. */
 static struct known_object *find_file(struct symbols *s, struct process *p, struct live_mapping *l,
 				      bool past)
 {
@@ -328,8 +331,8 @@ static struct live_mapping *find_past(struct process *p, uint64_t addr, uint64_t
 	return NULL;
 }
 
-/* Where the file begins in memory, by the lowest of its mappings that adjoin i: only text is told of, what of the file lies in front
- * of it may not be known. */
+/* Where the file begins in memory, by the lowest of its mappings that adjoin i: only text is told
+ * of, what of the file lies in front of it may not be known. */
 static uint64_t load_address(const struct process *p, uint32_t i)
 {
 	const struct live_mapping *v = p->maps.v;
@@ -345,7 +348,8 @@ static uint64_t load_address(const struct process *p, uint32_t i)
 								      : first->start;
 }
 
-/* Only text is told of; where a module begins, which stands for it in keys, is in front of that: the file's first page. */
+/* Only text is told of; where a module begins, which stands for it in keys, is in front of that:
+ * the file's first page. */
 static bool is_beginning(const struct mapping *m, uint64_t addr)
 {
 	return m->path[0] == '/' && m->start >= m->offset && addr < m->start &&
@@ -494,7 +498,8 @@ void process_exec(struct symbols *s, pid_t pid, uint64_t time)
 
 	told(s, pid);
 	p = watched(s, pid);
-	/* A list read since then is of the new program, but for what the old one is known to have had. */
+	/* A list read since then is of the new program, but for what the old one is known to have
+	 * had. */
 	for (uint32_t i = 0; i < p->maps.n; i++) {
 		const struct live_mapping *l = &p->maps.v[i];
 

@@ -1,5 +1,6 @@
-/* Source lines and inlined functions, from DWARF by libdw: of the file itself, of its separate debug file (by build-id or
- * debuglink), or from a debuginfod server when DEBUGINFOD_URLS is set. */
+/* Source lines and inlined functions, from DWARF by libdw: of the file itself, of its separate
+ * debug file (by build-id or debuglink), or from a debuginfod server when DEBUGINFOD_URLS is
+ * set. */
 #include <dwarf.h>
 
 #include "base/changed.h"
@@ -171,8 +172,8 @@ struct scopes {
 	uint32_t n, seen;
 };
 
-/* The functions below `die` that addr is in. dwarf_getscopes() will not do: from an inlined function it goes on to where that
- * was written, not to where it was put. */
+/* The functions below `die` that addr is in. dwarf_getscopes() will not do: from an inlined
+ * function it goes on to where that was written, not to where it was put. */
 static bool find_scopes(Dwarf_Die *die, uint64_t addr, struct scopes *sc, uint32_t depth)
 {
 	Dwarf_Die child;
@@ -214,7 +215,8 @@ enum {
 	BACK_MAX = 64, /* ranges that lie within another */
 };
 
-/* libdw opens the other half of split units (.dwo) by a path the file gives; the skeleton's lines are here. */
+/* libdw opens the other half of split units (.dwo) by a path the file gives; the skeleton's lines
+ * are here. */
 static bool is_whole(Dwarf_Die *cu)
 {
 	uint8_t kind;
@@ -232,8 +234,8 @@ static int compare_start(const void *pa, const void *pb)
 	return (a->end > b->end) - (a->end < b->end);
 }
 
-/* The units' own ranges, for .debug_aranges need not be there (clang), or not of all units. Functions the linker has left out keep
- * theirs, from 0 on: those are not in the text. */
+/* The units' own ranges, for .debug_aranges need not be there (clang), or not of all units.
+ * Functions the linker has left out keep theirs, from 0 on: those are not in the text. */
 static void read_ranges(struct debug_info *d, const struct object *o)
 {
 	uint32_t seen = 0;

@@ -1,4 +1,5 @@
-/* Addresses of processes: mapping -> object -> function; JIT code by /tmp/perf-PID.map; the vdso from our own copy. */
+/* Addresses of processes: mapping -> object -> function; JIT code by /tmp/perf-PID.map; the vdso
+ * from our own copy. */
 #define _GNU_SOURCE
 #include <ctype.h>
 #include <errno.h>
@@ -89,7 +90,8 @@ static struct known_object *find_object(struct symbols *s, const char *key)
 	return slot ? (struct known_object *)(uintptr_t)*slot : NULL;
 }
 
-/* It is new: opened by a path, or NULL. Not remembered when it cannot be: another process may give a way to it. */
+/* It is new: opened by a path, or NULL. Not remembered when it cannot be: another process may give
+ * a way to it. */
 static struct known_object *open_object(struct symbols *s, const char *key, const char *path)
 {
 	struct object *o = NULL;
@@ -360,9 +362,10 @@ static int open_tmp(const struct process *p)
 	return -1;
 }
 
-/* The perf map, under the pid that the process has in its namespace. Untrusted: it must belong to the process's user or to root,
- * or anyone could name another's code; one that was last written before the process began is that of another with its pid.
- * What is no file is not opened at all: a device may do something then. */
+/* The perf map, under the pid that the process has in its namespace. Untrusted: it must belong to
+ * the process's user or to root, or anyone could name another's code; one that was last written
+ * before the process began is that of another with its pid. What is no file is not opened at all: a
+ * device may do something then. */
 static int open_jit(const struct process *p, struct stat *ret)
 {
 	cleanup_close int dir = p->home.inode ? open_tmp(p) : -1, at = -1;
@@ -410,7 +413,8 @@ static void take_jit(struct symbols *s, struct process *p)
 	if (fd < 0 || (file_time(&st) == p->jit_mtime_ns && st.st_size == p->jit_size))
 		return;
 	size = st.st_size < JIT_SIZE_MAX ? (size_t)st.st_size : JIT_SIZE_MAX;
-	/* The old one is of no use any more; lines are at least as long as half of what is kept of each. */
+	/* The old one is of no use any more; lines are at least as long as half of what is kept of
+	 * each. */
 	jit_drop(s, p);
 	jit_make_room(s, p, size + size / 2);
 	text = read_front(fd, size, &len);
@@ -444,8 +448,9 @@ static bool has_new_jit(const struct process *p)
 	       (file_time(&st) != p->jit_mtime_ns || st.st_size != p->jit_size);
 }
 
-/* Asked on each pass: where its map will be, and who may write it, changes seldom but with an exec(), which is told of. A map in
- * a /tmp that nobody leads to afterwards is read while there is a way. */
+/* Asked on each pass: where its map will be, and who may write it, changes seldom but with an
+ * exec(), which is told of. A map in a /tmp that nobody leads to afterwards is read while there is
+ * a way. */
 void jit_remember(struct symbols *s, struct process *p)
 {
 	if (!p->home.noted_ns || now_ns() - p->home.noted_ns >= p->home.wait_ns)
@@ -458,7 +463,8 @@ const struct jit_symbol *jit_search(const struct process *p, uint64_t addr)
 {
 	uint32_t lo = partition_point(p->jit.n, i, p->jit.v[i].start <= addr);
 
-	/* Code is recompiled into freed space, so stale entries lie about: a few steps back find the cover. */
+	/* Code is recompiled into freed space, so stale entries lie about: a few steps back find
+	 * the cover. */
 	for (uint32_t steps = 0; lo-- && steps < 16; steps++)
 		if (addr - p->jit.v[lo].start < p->jit.v[lo].size)
 			return &p->jit.v[lo];
@@ -471,7 +477,8 @@ static bool name_jit(struct symbols *s, struct process *p, uint64_t addr, struct
 	const struct jit_symbol *j = jit_search(p, addr);
 
 	p->jit_used_ns = now_ns();
-	/* Where a process was recorded its map may be another one's by now, which has got its number. */
+	/* Where a process was recorded its map may be another one's by now, which has got its
+	 * number. */
 	if (!j && !p->space) {
 		read_jit(s, p);
 		j = jit_search(p, addr);

@@ -1,8 +1,9 @@
-/* Mappings as they are made, from the kernel's perf events: a process that lives for a millisecond leaves addresses behind
- * that can be named only by what it had mapped.
+/* Mappings as they are made, from the kernel's perf events: a process that lives for a millisecond
+ * leaves addresses behind that can be named only by what it had mapped.
  *
- * One event and one ring a CPU, for every process, or for one of the user's own and what it forks. The former needs CAP_PERFMON;
- * without it names are looked up in /proc alone. A full ring loses records: then those addresses stay numbers.
+ * One event and one ring a CPU, for every process, or for one of the user's own and what it forks.
+ * The former needs CAP_PERFMON; without it names are looked up in /proc alone. A full ring loses
+ * records: then those addresses stay numbers.
  */
 #include <errno.h>
 #include <linux/perf_event.h>

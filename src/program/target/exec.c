@@ -1,6 +1,7 @@
-/* A thread that executes another program, and that program's first steps. PTRACE_O_TRACEEXEC stops it where nothing of the
- * program has run; from there it goes on from one system call to the next until its dynamic linker has done its work. Whoever
- * does this may be killed at any time: the thread runs on as if nothing had been. */
+/* A thread that executes another program, and that program's first steps. PTRACE_O_TRACEEXEC stops
+ * it where nothing of the program has run; from there it goes on from one system call to the next
+ * until its dynamic linker has done its work. Whoever does this may be killed at any time: the
+ * thread runs on as if nothing had been. */
 #define _GNU_SOURCE
 #include <elf.h>
 #include <errno.h>
@@ -85,8 +86,8 @@ void control_exec_forget(pid_t tid)
 	(void)control_waitpid(tid, &status);
 }
 
-/* Runs on to the end of a system call. 1: it has come to one; 0: the deadline has passed and it runs still, however many stops
- * and signals come; -1: it has ended. */
+/* Runs on to the end of a system call. 1: it has come to one; 0: the deadline has passed and it
+ * runs still, however many stops and signals come; -1: it has ended. */
 static int next_call(pid_t pid, bool *inside, uint64_t deadline)
 {
 	if (ptrace(PTRACE_SYSCALL, pid, 0, 0) < 0)

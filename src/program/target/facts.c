@@ -80,7 +80,8 @@ char *control_comm(pid_t pid)
 	return text;
 }
 
-/* How long a process's tracer is waited for: another descry and its watchdog let go within milliseconds. */
+/* How long a process's tracer is waited for: another descry and its watchdog let go within
+ * milliseconds. */
 uint64_t control_patience(const char *comm)
 {
 	return strncmp(comm, "descry", 6) ? 50000000 : 2000000000;

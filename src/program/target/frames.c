@@ -23,8 +23,9 @@ enum {
 	CHUNK = 256 << 10,
 };
 
-/* What one scan may cost, since a process may write frames that no kernel made: so many frames in all, so many words that look
- * like a frame's return address and are none; and so much time, all scans of one stop together. */
+/* What one scan may cost, since a process may write frames that no kernel made: so many frames in
+ * all, so many words that look like a frame's return address and are none; and so much time, all
+ * scans of one stop together. */
 enum { FRAMES_MAX = 256, FRAMES_PER_THREAD = 16, READS_MAX = 1 << 14 };
 static const uint64_t SCAN_NS = 5ull * 1000 * 1000 * 1000;
 

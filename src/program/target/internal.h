@@ -61,12 +61,14 @@ struct err *control_filter_refuses(pid_t pid, const char *name);
 
 /* served.c: where control_start() finds that ptrace(2) is forbidden. */
 struct err *control_start_served(char *const argv[], struct control **ret);
-/* A system call of a process that serves itself; its program begins; it is let go of as it is, which ends it. */
+/* A system call of a process that serves itself; its program begins; it is let go of as it is,
+ * which ends it. */
 struct err *control_serve(struct control *c, long nr, const uint64_t args[6], int64_t *ret_value);
 void control_serve_go(struct control *c);
 void control_serve_end(struct control *c);
 
-/* start.c: from a trap, or a stop at a system call, of the only thread to a stop like all others. */
+/* start.c: from a trap, or a stop at a system call, of the only thread to a stop like all
+ * others. */
 struct err *control_hold(struct control *c);
 
 /* stop.c */
@@ -79,8 +81,9 @@ struct err *control_stop_more(struct control *c, int timeout_ms);
 void control_adopt(pid_t pid);
 /* waitpid(2), WNOHANG, of any thread. */
 pid_t control_waitpid(pid_t tid, int *ret_status);
-/* PTRACE_SEIZE; and PTRACE_INTERRUPT. c: whose other threads are held, NULL none. False: errno. Between rescue_begin() and
- * rescue_end() (they use SIGALRM and ITIMER_REAL) it does not wait for ever when the process executes another program. */
+/* PTRACE_SEIZE; and PTRACE_INTERRUPT. c: whose other threads are held, NULL none. False: errno.
+ * Between rescue_begin() and rescue_end() (they use SIGALRM and ITIMER_REAL) it does not wait for
+ * ever when the process executes another program. */
 bool control_seize_running(const struct control *c, pid_t tid, int options);
 bool control_seize(const struct control *c, pid_t tid, int options);
 void control_rescue_begin(void);
@@ -89,27 +92,30 @@ void control_rescue_end(void);
 bool control_is_ours(pid_t tid);
 /* Of a stopped thread. One that was killed meanwhile is waited for. */
 void control_detach(pid_t tid);
-/* By control_settle(): of one that has not stopped. When it executes a program before it does, it gets the number of its process
- * `pid`, and is let go of under that. */
+/* By control_settle(): of one that has not stopped. When it executes a program before it does, it
+ * gets the number of its process `pid`, and is let go of under that. */
 void control_let_go_later(pid_t tid, pid_t pid);
-/* A thread that may end before it has executed a program: its end is waited for while another thread is seized.
- * control_followed_ended() says that this was so; waitpid(2) does not know it any more then. */
+/* A thread that may end before it has executed a program: its end is waited for while another
+ * thread is seized. control_followed_ended() says that this was so; waitpid(2) does not know it any
+ * more then. */
 void control_follow(pid_t tid, pid_t pid);
 void control_unfollow(pid_t tid);
 bool control_followed_ended(pid_t tid);
 /* What a wait that began then (ns) does between two looks. */
 void control_wait_a_bit(uint64_t begun);
-/* Waits for a stop of tid; signals that want to be delivered are delivered, up to the next stop by PTRACE_INTERRUPT. */
+/* Waits for a stop of tid; signals that want to be delivered are delivered, up to the next stop by
+ * PTRACE_INTERRUPT. */
 bool control_wait(pid_t tid, int *ret_status, uint64_t deadline);
 bool control_wait_interrupt(pid_t tid, int status, uint64_t deadline);
-/* syscall.c: the program counter and registers with which the thread will go on, once the kernel has set up a restart. */
+/* syscall.c: the program counter and registers with which the thread will go on, once the kernel
+ * has set up a restart. */
 void control_restarted(const struct control_thread *t, struct user_regs_struct *ret);
 
 /* patch.c: writes to text, whatever the protection. */
 struct err *control_write_text(struct control *c, uint64_t addr, const void *buf, uint32_t n);
 
-/* syscall.c: a thread that a dead tracer left in front of a system call (at the stub's first instruction) does not make it:
- * gives it back its own registers. */
+/* syscall.c: a thread that a dead tracer left in front of a system call (at the stub's first
+ * instruction) does not make it: gives it back its own registers. */
 bool control_cancel_call(struct control *c, struct control_thread *t);
 /* syscall.c: takes the stub out of the text again. */
 void control_unstub(struct control *c);

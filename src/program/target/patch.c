@@ -1,9 +1,10 @@
 /* Text: read in runs of pages, verified, written in runs of pages.
  *
- * The kernel copies page by page and gives up between two pages when the writer is killed. So within a page a patch is
- * whole or not there; one across a page boundary is written in three steps, of which each leaves code that can be run:
- * a jump to itself in front of the boundary, what lies behind it, what lies in front. A tracer killed in between leaves
- * threads turning there until the undo log is applied.
+ * The kernel copies page by page and gives up between two pages when the writer is killed. So
+ * within a page a patch is whole or not there; one across a page boundary is written in three
+ * steps, of which each leaves code that can be run: a jump to itself in front of the boundary, what
+ * lies behind it, what lies in front. A tracer killed in between leaves threads turning there until
+ * the undo log is applied.
  */
 #define _GNU_SOURCE
 #include <assert.h>
@@ -19,7 +20,8 @@ static uint64_t page_of(uint64_t addr)
 	return addr & ~(uint64_t)(CONTROL_PAGE - 1);
 }
 
-/* PTRACE_POKETEXT, for kernels where /proc/PID/mem obeys the protection (proc_mem.force_override=never). */
+/* PTRACE_POKETEXT, for kernels where /proc/PID/mem obeys the protection
+ * (proc_mem.force_override=never). */
 static struct err *poke(struct control *c, uint64_t addr, const uint8_t *p, uint32_t n)
 {
 	pid_t tid = c->pid;
@@ -75,7 +77,8 @@ static struct err *write_parts(struct control *c, const struct control_patch *p,
 	return e ?: control_write_text(c, p->addr, p->put, first);
 }
 
-/* Where a patch is cut: the page boundary; without /proc/PID/mem, every word. 0: it is written at once. */
+/* Where a patch is cut: the page boundary; without /proc/PID/mem, every word. 0: it is written at
+ * once. */
 static uint32_t cut_of(const struct control *c, const struct control_patch *p)
 {
 	uint64_t next = page_of(p->addr) + CONTROL_PAGE;

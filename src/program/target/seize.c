@@ -1,9 +1,10 @@
 /* Single threads: seized, waited for, let go.
  *
- * PTRACE_SEIZE waits as long as a thread of the process executes another program (cred_guard_mutex), which waits until the
- * process's other threads have ended; and one that ends while it is traced has not ended before its tracer has waited for
- * it. So whoever holds one thread and seizes the next may wait for itself, and the program with it. A timer interrupts such
- * a wait, and those that have ended are waited for there.
+ * PTRACE_SEIZE waits as long as a thread of the process executes another program
+ * (cred_guard_mutex), which waits until the process's other threads have ended; and one that ends
+ * while it is traced has not ended before its tracer has waited for it. So whoever holds one thread
+ * and seizes the next may wait for itself, and the program with it. A timer interrupts such a wait,
+ * and those that have ended are waited for there.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -92,7 +93,8 @@ static int status_of(const siginfo_t *info)
 	return info->si_status | (info->si_code == CLD_DUMPED ? 0x80 : 0);
 }
 
-/* Waits for the end of a thread, if it has ended: true. Stops of traced threads are told whatever was asked for: they stay. */
+/* Waits for the end of a thread, if it has ended: true. Stops of traced threads are told whatever
+ * was asked for: they stay. */
 static bool reap(pid_t tid)
 {
 	const int look = WEXITED | WNOHANG | __WALL;
@@ -129,8 +131,9 @@ pid_t control_waitpid(pid_t tid, int *ret_status)
 
 /* --- waiting --- */
 
-/* What a wait does between two looks. A running thread stops within microseconds, so it yields at first; on a busy machine a
- * yield is a whole round of everybody else, while a sleeper is among the next. */
+/* What a wait does between two looks. A running thread stops within microseconds, so it yields at
+ * first; on a busy machine a yield is a whole round of everybody else, while a sleeper is among the
+ * next. */
 void control_wait_a_bit(uint64_t begun)
 {
 	uint64_t waited = now_ns() - begun;
@@ -167,8 +170,9 @@ static bool is_interrupt_stop(int status)
 	return WIFSTOPPED(status) && status >> 16 == PTRACE_EVENT_STOP;
 }
 
-/* From some stop on to one where nothing is on its way: a signal about to be delivered is delivered, which sets up its
- * handler's frame, and the thread stops again in front of the handler's first instruction. False: gone or too late. */
+/* From some stop on to one where nothing is on its way: a signal about to be delivered is
+ * delivered, which sets up its handler's frame, and the thread stops again in front of the
+ * handler's first instruction. False: gone or too late. */
 bool control_wait_interrupt(pid_t tid, int status, uint64_t deadline)
 {
 	for (;;) {
@@ -292,7 +296,8 @@ static enum gone let_go_of(pid_t tid)
 	return control_is_ours(tid) ? NOT_STOPPED : NOT_FOUND;
 }
 
-/* A thread that may not have stopped yet, or may have executed a program meanwhile: true when it is let go. */
+/* A thread that may not have stopped yet, or may have executed a program meanwhile: true when it is
+ * let go. */
 static bool let_go(struct held *h)
 {
 	enum gone g = h->ended ? LET_GO : let_go_of(h->tid);
@@ -318,7 +323,8 @@ bool control_settle(void)
 
 /* --- one thread --- */
 
-/* The kernel aborts a restartable sequence when its thread is interrupted there; at another address it would not. */
+/* The kernel aborts a restartable sequence when its thread is interrupted there; at another address
+ * it would not. */
 static bool in_sequence(pid_t pid, pid_t tid)
 {
 	enum { GET_RSEQ_CONFIGURATION = 0x420f, CS = 8 /* struct rseq.rseq_cs */ };
@@ -336,7 +342,8 @@ static bool in_sequence(pid_t pid, pid_t tid)
 	return process_vm_readv(pid, &to, 1, &from, 1, 0) != sizeof(cs) || cs;
 }
 
-/* Seized, and stopped where nothing is on its way; false: it is not held any more, or will be let go of later. */
+/* Seized, and stopped where nothing is on its way; false: it is not held any more, or will be let
+ * go of later. */
 static bool hold(pid_t pid, pid_t tid, uint64_t deadline)
 {
 	bool others = !control_settle() || followed.n, held;

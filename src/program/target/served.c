@@ -1,6 +1,7 @@
-/* A command started where ptrace(2) is forbidden: it serves itself. The dynamic linker loads agent/preload.c into it (LD_PRELOAD),
- * whose constructor makes the system calls that it is told by a socket, and hands over /proc/self/mem; so all that is done to
- * a stopped process before its program begins can be done to it. Afterwards nobody can stop it again.
+/* A command started where ptrace(2) is forbidden: it serves itself. The dynamic linker loads
+ * agent/preload.c into it (LD_PRELOAD), whose constructor makes the system calls that it is told by
+ * a socket, and hands over /proc/self/mem; so all that is done to a stopped process before its
+ * program begins can be done to it. Afterwards nobody can stop it again.
  */
 #define _GNU_SOURCE
 #include <elf.h>

@@ -1,4 +1,5 @@
-/* A program started under control: seized before it execs, held right after, or at its entry point. */
+/* A program started under control: seized before it execs, held right after, or at its entry
+ * point. */
 #define _GNU_SOURCE
 #include <elf.h>
 #include <errno.h>
@@ -13,7 +14,8 @@
 
 enum { START_OPTIONS = PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL | PTRACE_O_TRACESYSGOOD };
 
-/* Waits to be seized, then execs; a failure's errno goes through the pipe, which a successful exec closes. */
+/* Waits to be seized, then execs; a failure's errno goes through the pipe, which a successful exec
+ * closes. */
 static void child(char *const argv[], int go, int report)
 {
 	char byte;

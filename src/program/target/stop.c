@@ -1,4 +1,5 @@
-/* Stopping and resuming: PTRACE_SEIZE and PTRACE_INTERRUPT, until /proc/PID/task holds nothing new. */
+/* Stopping and resuming: PTRACE_SEIZE and PTRACE_INTERRUPT, until /proc/PID/task holds nothing
+ * new. */
 #define _GNU_SOURCE
 #include <assert.h>
 #include <errno.h>
@@ -31,8 +32,8 @@ static void forget(struct control *c, pid_t tid)
 		*t = c->threads.v[--c->threads.n];
 }
 
-/* Does `tid` wait in vfork() for a child of the same memory? Then it cannot stop, and need not: it runs no instruction
- * before the child is gone from the memory. */
+/* Does `tid` wait in vfork() for a child of the same memory? Then it cannot stop, and need not: it
+ * runs no instruction before the child is gone from the memory. */
 static pid_t vfork_child(struct control *c, pid_t tid, uint64_t *ret_pc, uint64_t *ret_sp)
 {
 	cleanup_free char *text = control_task_file(c->pid, tid, "syscall");
@@ -58,8 +59,9 @@ static pid_t vfork_child(struct control *c, pid_t tid, uint64_t *ret_pc, uint64_
 	return 0;
 }
 
-/* System calls that fail with EINTR after any stop, even when no handler runs (signal(7)): turned into a restart. The
- * kernel still makes it EINTR when a handler does run. A timeout begins anew. */
+/* System calls that fail with EINTR after any stop, even when no handler runs (signal(7)): turned
+ * into a restart. The kernel still makes it EINTR when a handler does run. A timeout begins
+ * anew. */
 static const uint16_t eintr_calls[] = {
 	SYS_epoll_wait,
 	SYS_epoll_pwait,
@@ -118,7 +120,8 @@ static bool seize(struct control *c, pid_t tid, bool guest)
 	return true;
 }
 
-/* A thread that waits for its vfork child. The child is stopped in its place; false when it was gone too soon. */
+/* A thread that waits for its vfork child. The child is stopped in its place; false when it was
+ * gone too soon. */
 static bool add_blocked(struct control *c, pid_t tid, pid_t child, uint64_t pc, uint64_t sp)
 {
 	struct control_thread *t;
@@ -134,7 +137,8 @@ static bool add_blocked(struct control *c, pid_t tid, pid_t child, uint64_t pc, 
 	return true;
 }
 
-/* Why could this living thread not be seized? NULL: it is about to end. EAGAIN: another tracer has it, or has just let go. */
+/* Why could this living thread not be seized? NULL: it is about to end. EAGAIN: another tracer has
+ * it, or has just let go. */
 static struct err *not_seized(struct control *c, pid_t tid, int code)
 {
 	cleanup_free char *status = control_task_file(c->pid, tid, "status");
@@ -188,7 +192,8 @@ static struct err *seize_new(struct control *c, bool *ret_more)
 	return e;
 }
 
-/* Thread i got past its stop and into vfork() before it was seized: its child stops in its place. */
+/* Thread i got past its stop and into vfork() before it was seized: its child stops in its
+ * place. */
 static bool turn_blocked(struct control *c, uint32_t i)
 {
 	uint64_t pc, sp;
@@ -206,7 +211,8 @@ static bool turn_blocked(struct control *c, uint32_t i)
 	return true;
 }
 
-/* It did not stop in time, or it has executed a program and has its process's number now, which is no other thread's here. */
+/* It did not stop in time, or it has executed a program and has its process's number now, which is
+ * no other thread's here. */
 static void forget_living(struct control *c, pid_t tid, pid_t pid)
 {
 	forget(c, tid);
@@ -232,8 +238,8 @@ static void stopped_thread(struct control *c, uint32_t i, int status, uint64_t d
 	forget_living(c, tid, pid);
 }
 
-/* Waits until all that were seized have stopped, and looks at each as soon as it has: a call that a stop makes fail is to be
- * set right at once. */
+/* Waits until all that were seized have stopped, and looks at each as soon as it has: a call that a
+ * stop makes fail is to be set right at once. */
 static struct err *wait_threads(struct control *c, uint64_t deadline)
 {
 	uint64_t begun = now_ns(), idle = begun;
@@ -294,8 +300,8 @@ struct err *control_stop_more(struct control *c, int timeout_ms)
 	return e ?: control_put_regs(c);
 }
 
-/* Two tracers that come at once must not each hold a part of the threads: who meets another's lets go of all and tries
- * again. The main thread is seized first, so that one of them wins. */
+/* Two tracers that come at once must not each hold a part of the threads: who meets another's lets
+ * go of all and tries again. The main thread is seized first, so that one of them wins. */
 struct err *control_stop(struct control *c, int timeout_ms)
 {
 	struct err *e = NULL;

@@ -2,12 +2,14 @@
  *
  *	stub:  syscall; pop r15 ... rdi; popf; ret 128
  *
- * runs with the stack pointer at a frame below the thread's red zone that holds its own registers in this order, and
- * where it goes on. Left to itself at any instant, the thread makes the call, takes its registers back and goes on. The
- * tracer, when it lives, sees the result at the end of the system call and sets the registers itself, so that the kernel
- * handles the system call that was interrupted as it would have.
+ * runs with the stack pointer at a frame below the thread's red zone that holds its own registers
+ * in this order, and where it goes on. Left to itself at any instant, the thread makes the call,
+ * takes its registers back and goes on. The tracer, when it lives, sees the result at the end of
+ * the system call and sets the registers itself, so that the kernel handles the system call that
+ * was interrupted as it would have.
  *
- * The stub lies in the unused end of an executable page: behind the segment's last byte, where the page holds zeros.
+ * The stub lies in the unused end of an executable page: behind the segment's last byte, where the
+ * page holds zeros.
  */
 #define _GNU_SOURCE
 #include <assert.h>
@@ -49,8 +51,8 @@ struct frame { /* in the order of the pops */
 
 /* --- where the stub lies --- */
 
-/* Is [addr, m->end) behind the last byte of the segment that m maps? The headers are read where the file's first page is
- * mapped. */
+/* Is [addr, m->end) behind the last byte of the segment that m maps? The headers are read where the
+ * file's first page is mapped. */
 static bool is_unused_end(struct control *c, const struct mapping *m, uint64_t addr)
 {
 	Elf64_Ehdr h;
@@ -111,7 +113,8 @@ static bool find_unused_end(struct control *c)
 	return false;
 }
 
-/* The code that ran first, in the dynamic linker or the program, and never runs again: unless a thread is there still. */
+/* The code that ran first, in the dynamic linker or the program, and never runs again: unless a
+ * thread is there still. */
 static bool find_start(struct control *c)
 {
 	uint64_t base = control_auxv(c, AT_BASE), at = 0;
@@ -265,7 +268,8 @@ enum outcome { DONE, AGAIN, LATE, FAILED };
 static const uint64_t CALL_NS =
 	10ull * 1000 * 1000 * 1000; /* for a call, however often it is begun anew */
 
-/* From the stop where the call's registers are set to one where the thread's own are back. AGAIN, LATE: the call was not made. */
+/* From the stop where the call's registers are set to one where the thread's own are back. AGAIN,
+ * LATE: the call was not made. */
 static enum outcome run_call(struct control *c, struct control_thread *t, uint64_t deadline,
 			     int64_t *ret_value, int *ret_sig)
 {
@@ -287,7 +291,8 @@ static enum outcome run_call(struct control *c, struct control_thread *t, uint64
 				return FAILED;
 			return LATE;
 		}
-		/* A signal came before the call: the thread handles it as if nothing had been, then all anew. */
+		/* A signal came before the call: the thread handles it as if nothing had been, then
+		 * all anew. */
 		*ret_sig = WSTOPSIG(status);
 		if (ptrace(PTRACE_SETREGS, t->tid, 0, &t->regs) < 0)
 			return FAILED;

@@ -1,10 +1,12 @@
-/* One function decoded: its instructions, which of them can be reached, and where its indirect jumps lead.
+/* One function decoded: its instructions, which of them can be reached, and where its indirect
+ * jumps lead.
  *
- * An indirect jump through a pointer can only lead where an address was taken (MARK_TAKEN covers the module). Through an
- * address that was computed it can lead anywhere: these are followed back to `lea table(%rip)` and
- * `movslq (table,index,4)` on every path, and the table's entries become marks; else the function is unresolved. A table
- * is read further than it is long rather than trusting a bounds check; entries that lead out of the function mean nothing
- * (compilers point unreachable cases anywhere).
+ * An indirect jump through a pointer can only lead where an address was taken (MARK_TAKEN covers
+ * the module). Through an address that was computed it can lead anywhere: these are followed back
+ * to `lea table(%rip)` and `movslq (table,index,4)` on every path, and the table's entries become
+ * marks; else the function is unresolved. A table is read further than it is long rather than
+ * trusting a bounds check; entries that lead out of the function mean nothing (compilers point
+ * unreachable cases anywhere).
  */
 #include "base/sorted.h"
 #include "program/text/inside.h"
@@ -666,7 +668,8 @@ static void resolve_all(struct text *t, struct text_code *c)
 			qsort(edges.v, edges.n, sizeof(*edges.v), by_to);
 		tr.edges = edges.v;
 		tr.nedges = edges.n;
-		/* First to find the tables, then to see that nothing but them leads to the labels on the way. */
+		/* First to find the tables, then to see that nothing but them leads to the labels
+		 * on the way. */
 		for (int round = 0; round < 3; round++) {
 			tr.strict = round == 2;
 			for (uint32_t j = 0; j < c->jumps.n; j++)

@@ -1,7 +1,7 @@
 /* Inside program/text/: the loaded module, its marks, decoded functions.
  *
- * module.c loads the object and marks what may be branched to; function.c decodes one function and finds out where its
- * indirect jumps go; site.c chooses displaced bytes; stub.c writes stubs.
+ * module.c loads the object and marks what may be branched to; function.c decodes one function and
+ * finds out where its indirect jumps go; site.c chooses displaced bytes; stub.c writes stubs.
  */
 #ifndef DESCRY_PROGRAM_TEXT_INSIDE_H
 #define DESCRY_PROGRAM_TEXT_INSIDE_H
@@ -140,7 +140,8 @@ static inline void cleanup_code_(struct text_code **c)
 uint32_t text_insn_at(const struct text_code *c, uint64_t off);
 /* Does every short branch that could reach [lo, hi) have its mark? Decodes neighbours. */
 void text_mark_around(struct text *t, uint64_t lo, uint64_t hi);
-/* Is the function at addr, reached from c by a jump, a part of c rather than a function of its own? */
+/* Is the function at addr, reached from c by a jump, a part of c rather than a function of its
+ * own? */
 bool text_is_part(struct text *t, const struct text_code *c, uint64_t addr);
 void text_classify(const ZydisDecodedInstruction *z, uint64_t addr, struct insn *ret);
 

@@ -1,8 +1,10 @@
-/* The module as a whole: its segments in memory, function ranges, and every byte that something may branch to.
+/* The module as a whole: its segments in memory, function ranges, and every byte that something may
+ * branch to.
  *
- * Long branches are found without decoding: each byte of the text that could be the opcode of a call, jmp or jcc with a
- * 32-bit displacement counts as one (1 ns a byte, against 120 for decoding, and no stretch of data or hand-written
- * assembly can hide one). Short branches reach 128 bytes only: function.c finds them where they matter.
+ * Long branches are found without decoding: each byte of the text that could be the opcode of a
+ * call, jmp or jcc with a 32-bit displacement counts as one (1 ns a byte, against 120 for decoding,
+ * and no stretch of data or hand-written assembly can hide one). Short branches reach 128 bytes
+ * only: function.c finds them where they matter.
  */
 #include <elf.h>
 #include <errno.h>
@@ -487,8 +489,8 @@ static void make_ranges(struct text *t)
 		t->ranges.v[out++] = r;
 	}
 	t->ranges.n = out;
-	/* the C library's FDE of a signal's return begins a byte early, in the middle of a nop: for unwinders,
-	 * which look up the call before a return address */
+	/* the C library's FDE of a signal's return begins a byte early, in the middle of a nop: for
+	 * unwinders, which look up the call before a return address */
 	for (uint32_t i = 0; i < t->ranges.n; i++) {
 		struct text_range *r = &t->ranges.v[i];
 
@@ -505,7 +507,8 @@ static void make_ranges(struct text *t)
 		}
 	}
 	out = t->ranges.n;
-	/* the C library's clone ends its FDE in front of the system call, from which the child returns without a caller */
+	/* the C library's clone ends its FDE in front of the system call, from which the child
+	 * returns without a caller */
 	for (uint32_t i = 0; i + 1 < out; i++) {
 		struct text_range *r = &t->ranges.v[i];
 		uint8_t b[2];

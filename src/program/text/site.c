@@ -103,9 +103,10 @@ struct span {
 	bool padding;  /* may be used */
 };
 
-/* Can anything arrive in the displaced bytes [addr, end) but at the first? In a function that decodes as one sequence
- * only what arrives at an instruction counts: marks in the middle of one come from bytes that look like an address. (And
- * behind a lock prefix, which the C library jumps over.) */
+/* Can anything arrive in the displaced bytes [addr, end) but at the first? In a function that
+ * decodes as one sequence only what arrives at an instruction counts: marks in the middle of one
+ * come from bytes that look like an address. (And behind a lock prefix, which the C library jumps
+ * over.) */
 static bool is_branched(const struct text *t, const struct text_code *c, uint32_t a, uint64_t addr,
 			uint64_t end)
 {
@@ -410,7 +411,8 @@ struct err *text_returns(struct text *t, uint64_t func, struct text_site **ret, 
 
 /* --- system calls --- */
 
-/* The number in eax, when a mov on the straight way before instruction i sets it, or a mov of al behind one of eax. */
+/* The number in eax, when a mov on the straight way before instruction i sets it, or a mov of al
+ * behind one of eax. */
 static int32_t syscall_number(const struct text *t, const struct text_code *c, uint32_t i)
 {
 	int32_t al = -1;
@@ -442,8 +444,9 @@ static int32_t syscall_number(const struct text *t, const struct text_code *c, u
 			al = al < 0 ? b[1] : al;
 			continue;
 		}
-		/* other ways to write eax: a register operand 0 where the destination may be. Arguments
-		 * are what is moved here; anything that could touch eax ends the search. */
+		/* other ways to write eax: a register operand 0 where the destination may be.
+		 * Arguments are what is moved here; anything that could touch eax ends the
+		 * search. */
 		if (c->insns.v[i].kind == INSN_PLAIN) {
 			ZydisDecodedInstruction z;
 			ZydisDecodedOperand ops[ZYDIS_MAX_OPERAND_COUNT];

@@ -1,4 +1,5 @@
-/* Stubs: probes, the displaced instructions moved to another address, the jump back; and the patch that leads there. */
+/* Stubs: probes, the displaced instructions moved to another address, the jump back; and the patch
+ * that leads there. */
 #include <errno.h>
 
 #include "program/text/inside.h"
@@ -21,7 +22,8 @@ static void put(struct out *o, const void *p, uint32_t n)
 	o->n += n;
 }
 
-/* A displacement to target, seen from the end of the instruction, which is `behind` bytes after it. */
+/* A displacement to target, seen from the end of the instruction, which is `behind` bytes after
+ * it. */
 static void put_rel32(struct out *o, uint64_t target, uint32_t behind)
 {
 	int64_t rel = (int64_t)(target - (o->base + o->n + 4 + behind));
@@ -63,8 +65,8 @@ struct moving {
 	int64_t bias;
 };
 
-/* Where a direct branch of the displaced bytes leads, at run time. A branch to the first byte meets the patch again, as
- * it would meet a breakpoint. */
+/* Where a direct branch of the displaced bytes leads, at run time. A branch to the first byte meets
+ * the patch again, as it would meet a breakpoint. */
 static uint64_t branch_target(struct moving *m, const struct insn *n)
 {
 	if (m->s->mode == TEXT_PATCH && n->target > m->s->addr &&
@@ -259,7 +261,8 @@ struct err *text_stub_points(const struct text_site *s, uint64_t bias, uint64_t 
 			moved[s->moved] = (uint16_t)(begun ? begun : code);
 		put_jmp(&o, m.site + s->moved);
 	}
-	/* nops before the first block were dropped: threads there begin with it, not with its data */
+	/* nops before the first block were dropped: threads there begin with it, not with its
+	 * data */
 	for (uint32_t i = 0; i < s->moved && code; i++)
 		if (!moved[i])
 			moved[i] = (uint16_t)code;

@@ -623,7 +623,8 @@ void type_add_enumerator(struct type_graph *g, type_id en, const char *name, int
 	graph_name(g, 'C', name, g->constants.n);
 	vec_push(&g->constants, (struct constant){ en, value });
 
-	/* The first negative one changes what the others need; else only the new one is looked at. */
+	/* The first negative one changes what the others need; else only the new one is looked
+	 * at. */
 	first = value < 0 && !(n->flags & TYPE_SIGNED) ? 0 : n->nparts - 1;
 	if (value < 0)
 		n->flags |= TYPE_SIGNED;

@@ -1,9 +1,10 @@
 /* The type graph: what is known about types, from three sources in one table of 32-bit ids.
  *
- * In: kernel BTF (read lazily, member by member), C declarations in D programs, DWARF of a process (as lazily).
+ * In: kernel BTF (read lazily, member by member), C declarations in D programs, DWARF of a process
+ * (as lazily).
  * Out: kinds, sizes, members, names, printable C.
- * Always true: ids are stable for the graph's life; id 0 is void; a BTF type is turned into a node only when it is
- * asked for, so a graph nobody asks costs microseconds.
+ * Always true: ids are stable for the graph's life; id 0 is void; a BTF type is turned into a node
+ * only when it is asked for, so a graph nobody asks costs microseconds.
  */
 #ifndef DESCRY_PROGRAM_TYPE_TYPE_H
 #define DESCRY_PROGRAM_TYPE_TYPE_H
@@ -107,40 +108,48 @@ struct type_graph;
 struct type_graph *type_graph_new(void);
 void type_graph_free(struct type_graph *g);
 
-/* Tells where kernel BTF is (NULL: /sys/kernel/btf/vmlinux). Nothing is read until the first look-up that the
- * graph's own types cannot answer. Without BTF every later kernel look-up answers "not found" and
- * type_kernel_err() says why. Module BTF (/sys/kernel/btf/<module>) is searched after vmlinux. */
+/* Tells where kernel BTF is (NULL: /sys/kernel/btf/vmlinux). Nothing is read until the first
+ * look-up that the graph's own types cannot answer. Without BTF every later kernel look-up answers
+ * "not found" and type_kernel_err() says why. Module BTF (/sys/kernel/btf/<module>) is searched
+ * after vmlinux. */
 void type_use_kernel(struct type_graph *g, const char *btf_path);
-/* Types that neither the program nor the kernel has are then looked for in the DWARF of this process's program and
- * libraries; with "user`" before their name, or the file's name ("libfoo`"), there only. */
+/* Types that neither the program nor the kernel has are then looked for in the DWARF of this
+ * process's program and libraries; with "user`" before their name, or the file's name ("libfoo`"),
+ * there only. */
 void type_use_process(struct type_graph *g, pid_t pid);
-/* The function at a link-time address of a file, by its DWARF or its debug file's -> TYPE_FUNC. False: nothing is known. */
+/* The function at a link-time address of a file, by its DWARF or its debug file's -> TYPE_FUNC.
+ * False: nothing is known. */
 bool type_user_func(struct type_graph *g, const char *path, uint64_t addr, type_id *ret);
 const char *type_kernel_err(struct type_graph *g); /* NULL when BTF was read or not needed yet */
 
-/* --- looking up: C declarations of the program first, then kernel, then process. module NULL or "": any; "D": the program's own; --- */
-/* kind is TYPE_STRUCT, TYPE_UNION, TYPE_ENUM (tags) or TYPE_TYPEDEF (typedef names and base type names such as
- * "unsigned int", "int64_t"). False when there is none. */
+/* --- looking up: C declarations of the program first, then kernel, then process. module NULL or
+ * "": any; "D": the program's own; --- */
+/* kind is TYPE_STRUCT, TYPE_UNION, TYPE_ENUM (tags) or TYPE_TYPEDEF (typedef names and base type
+ * names such as "unsigned int", "int64_t"). False when there is none. */
 bool type_lookup(struct type_graph *g, const char *module, enum type_kind kind, const char *name,
 		 type_id *ret);
-/* Offers the names of the kernel's and the process's types of that kind, for "did you mean ...?"; those of modules are left out. */
+/* Offers the names of the kernel's and the process's types of that kind, for "did you mean ...?";
+ * those of modules are left out. */
 struct nearest;
 void type_nearest(struct type_graph *g, enum type_kind kind, struct nearest *n);
-/* A C type in text, as in "struct task_struct *", "unsigned long", "u64", "char *const *", "string". */
+/* A C type in text, as in "struct task_struct *", "unsigned long", "u64", "char *const *",
+ * "string". */
 bool type_parse_name(struct type_graph *g, const char *text, type_id *ret);
-/* An enumeration constant by name, in any enum of the graph (kernel enums: an index is built at first use). */
+/* An enumeration constant by name, in any enum of the graph (kernel enums: an index is built at
+ * first use). */
 bool type_enumerator(struct type_graph *g, const char *name, int64_t *ret_value, type_id *ret_enum);
-/* Kernel function prototype by name ("vfs_read") -> TYPE_FUNC; kernel variable by name -> its type (percpu too). */
+/* Kernel function prototype by name ("vfs_read") -> TYPE_FUNC; kernel variable by name -> its type
+ * (percpu too). */
 bool type_kernel_func(struct type_graph *g, const char *name, type_id *ret);
 /* The same in one module ("vmlinux": the kernel proper), with its BTF id there. */
 bool type_module_func(struct type_graph *g, const char *module, const char *name, type_id *ret,
 		      uint32_t *ret_btf_id);
 bool type_kernel_var(struct type_graph *g, const char *name, type_id *ret);
-/* The BTF id within vmlinux of a kernel type/func/typedef of that kind and name: for attach_btf_id and kfunc calls.
- * btf_kind is BTF_KIND_*. False when absent. */
+/* The BTF id within vmlinux of a kernel type/func/typedef of that kind and name: for attach_btf_id
+ * and kfunc calls. btf_kind is BTF_KIND_*. False when absent. */
 bool type_kernel_btf_id(struct type_graph *g, uint32_t btf_kind, const char *name, uint32_t *ret);
-/* Every vmlinux typedef "btf_trace_NAME": calls fn(arg, NAME, func type) in BTF order. The func's params are those of the
- * tracepoint, without the leading void *__data. */
+/* Every vmlinux typedef "btf_trace_NAME": calls fn(arg, NAME, func type) in BTF order. The func's
+ * params are those of the tracepoint, without the leading void *__data. */
 void type_kernel_tracepoints(struct type_graph *g,
 			     void (*fn)(void *arg, const char *name, type_id func), void *arg);
 /* One of them by name; faster than the walk. */
@@ -156,14 +165,16 @@ uint32_t type_align(struct type_graph *g, type_id t);
 uint32_t type_int_flags(struct type_graph *g,
 			type_id t); /* of TYPE_INT and TYPE_ENUM, after stripping */
 uint32_t type_nelems(struct type_graph *g, type_id t);
-/* Without typedefs and qualifiers; a forward declaration becomes the full type when there is one by now. */
+/* Without typedefs and qualifiers; a forward declaration becomes the full type when there is one by
+ * now. */
 type_id type_strip(struct type_graph *g, type_id t);
 /* Members in order; *ret_n. Valid for the graph's life. */
 const struct type_member *type_members(struct type_graph *g, type_id t, uint32_t *ret_n);
 const struct type_enumerator *type_enumerators(struct type_graph *g, type_id t, uint32_t *ret_n);
 const struct type_param *type_params(struct type_graph *g, type_id t, uint32_t *ret_n,
 				     bool *ret_varargs);
-/* A member by name, through anonymous members too; offset is from t's start. Forward declarations are completed. */
+/* A member by name, through anonymous members too; offset is from t's start. Forward declarations
+ * are completed. */
 bool type_find_member(struct type_graph *g, type_id t, const char *name, struct type_member *ret);
 
 bool type_is_integer(struct type_graph *g, type_id t); /* int or enum after stripping */
@@ -175,11 +186,12 @@ bool type_is_sou(struct type_graph *g, type_id t);    /* struct or union (forwar
 /* char array, or pointer to char: what stringof() and %s take by address */
 bool type_is_char_array(struct type_graph *g, type_id t);
 bool type_is_char_pointer(struct type_graph *g, type_id t);
-/* Same type after stripping, structurally for pointers/arrays, by name for struct/union/enum of different sources. */
+/* Same type after stripping, structurally for pointers/arrays, by name for struct/union/enum of
+ * different sources. */
 bool type_same(struct type_graph *g, type_id a, type_id b);
 
-/* C text of a declaration: type_name(g, t, "x") -> "int (*x)[4]"; name NULL or "" for the abstract type.
- * Arena-allocated in a. */
+/* C text of a declaration: type_name(g, t, "x") -> "int (*x)[4]"; name NULL or "" for the abstract
+ * type. Arena-allocated in a. */
 const char *type_name(struct type_graph *g, struct arena *a, type_id t, const char *name);
 
 /* --- making (C declarations of the D program, derived types) --- */
@@ -189,8 +201,9 @@ type_id type_new_qualified(struct type_graph *g, enum type_kind kind, type_id re
 type_id type_new_typedef(struct type_graph *g, const char *name, type_id ref);
 type_id type_new_func(struct type_graph *g, type_id result, const struct type_param *params,
 		      uint32_t n, bool varargs);
-/* A tag without members yet; adding members completes it. Offsets are laid out by the x86-64 psABI as members are added
- * (bit_size 0: ordinary member). name "" for anonymous; a member "" of integer type is `int : bit_size`, also with 0. */
+/* A tag without members yet; adding members completes it. Offsets are laid out by the x86-64 psABI
+ * as members are added (bit_size 0: ordinary member). name "" for anonymous; a member "" of integer
+ * type is `int : bit_size`, also with 0. */
 type_id type_new_sou(struct type_graph *g, enum type_kind struct_or_union, const char *tag);
 void type_add_member(struct type_graph *g, type_id sou, const char *name, type_id type,
 		     uint32_t bit_size);

@@ -1,5 +1,6 @@
-/* Types of a traced process, from the DWARF of its program and libraries: a DIE becomes a node when it is asked for, a
- * struct's members when they are. Names are indexed at the first look-up that nothing else could answer. */
+/* Types of a traced process, from the DWARF of its program and libraries: a DIE becomes a node when
+ * it is asked for, a struct's members when they are. Names are indexed at the first look-up that
+ * nothing else could answer. */
 #include <dwarf.h>
 #include <string.h>
 
@@ -351,7 +352,8 @@ static bool member_place(struct type_graph *g, Dwarf_Die *m, struct type_member 
 			return false;
 		ret->bit_offset = at * 8;
 		if (bits && attr_number(m, DW_AT_bit_offset, &v)) {
-			/* DWARF 3: counted from the most significant bit of the unit that holds it. */
+			/* DWARF 3: counted from the most significant bit of the unit that holds
+			 * it. */
 			if (!attr_number(m, DW_AT_byte_size, &unit))
 				unit = type_size(g, ret->type);
 			ret->bit_offset += unit * 8 - v - bits;

@@ -1,5 +1,5 @@
-/* Unwind images on disk, by build-id and size: $XDG_CACHE_HOME/descry/unwindVERSION-BUILDID-SIZE, for root
- * /var/cache/descry. */
+/* Unwind images on disk, by build-id and size: $XDG_CACHE_HOME/descry/unwindVERSION-BUILDID-SIZE,
+ * for root /var/cache/descry. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
@@ -35,7 +35,8 @@ static bool is_trusted(const struct stat *st)
 	return (st->st_uid == geteuid() || !st->st_uid) && !(st->st_mode & (S_IWGRP | S_IWOTH));
 }
 
-/* Somebody else's tables would steer our walks: only a folder and files of our own (or root's) count. */
+/* Somebody else's tables would steer our walks: only a folder and files of our own (or root's)
+ * count. */
 static bool is_ours(const char *path)
 {
 	struct stat st;
@@ -43,7 +44,8 @@ static bool is_ours(const char *path)
 	return !lstat(path, &st) && !S_ISLNK(st.st_mode) && is_trusted(&st);
 }
 
-/* NULL: not to be kept. A build-id is what a file says of itself: only of files that nobody else can write is it believed. */
+/* NULL: not to be kept. A build-id is what a file says of itself: only of files that nobody else
+ * can write is it believed. */
 static char *cache_path(const char *dir, const struct object *o)
 {
 	uint32_t n;
@@ -168,7 +170,8 @@ struct err *unwind_image_open(struct object *o, struct unwind_image **ret)
 	return e;
 }
 
-/* --- files with tables that runs have met: $CACHE/recent, one path a line, the last ones first --- */
+/* --- files with tables that runs have met: $CACHE/recent, one path a line, the last ones first
+ * --- */
 
 enum { RECENT_MAX = 128 };
 

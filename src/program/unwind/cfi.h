@@ -1,4 +1,5 @@
-/* Inside program/unwind/: what eh_frame.c makes of the call frame information, before it is paged. */
+/* Inside program/unwind/: what eh_frame.c makes of the call frame information, before it is
+ * paged. */
 #ifndef DESCRY_PROGRAM_UNWIND_CFI_H
 #define DESCRY_PROGRAM_UNWIND_CFI_H
 

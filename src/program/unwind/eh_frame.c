@@ -1,8 +1,8 @@
 /* Call frame information (.eh_frame, .debug_frame) executed to rows of rules.
  *
- * Only what finds the caller is followed: the CFA, the saved rbp and the return address. Expressions are recognised by
- * their bytes, since compilers and assemblers write a handful of them; a rule that has no form in wire/unwind.h says
- * NONE and is counted.
+ * Only what finds the caller is followed: the CFA, the saved rbp and the return address.
+ * Expressions are recognised by their bytes, since compilers and assemblers write a handful of
+ * them; a rule that has no form in wire/unwind.h says NONE and is counted.
  */
 #include <dwarf.h>
 
@@ -130,7 +130,8 @@ static bool rbp_field(const struct where *rbp, int *ret)
 	return true;
 }
 
-/* What expressions say: the PLT, realigned frames, signal frames, frames whose rsp was saved on the stack. */
+/* What expressions say: the PLT, realigned frames, signal frames, frames whose rsp was saved on the
+ * stack. */
 static uint32_t expression_rule(const struct state *s)
 {
 	const uint8_t *rest, *more;
@@ -157,7 +158,8 @@ static uint32_t expression_rule(const struct state *s)
 			return WIRE_UNWIND_RULE(WIRE_UNWIND_RSP_DEREF, rbp, off / 8);
 		if (is_bytes(rest, n, "\x06\x23\x08", 3))
 			return WIRE_UNWIND_RULE(WIRE_UNWIND_RSP_DEREF8, rbp, off / 8);
-		/* breg7 off; bregN 0; lit8; mul; plus; deref; plus_uconst 8: OpenSSL's multiplications */
+		/* breg7 off; bregN 0; lit8; mul; plus; deref; plus_uconst 8: OpenSSL's
+		 * multiplications */
 		skip = index_register(rest, n, &reg);
 		if (skip && is_bytes(rest + skip, n - skip, "\x38\x1e\x22\x06\x23\x08", 6) &&
 		    is_words(off, -2048, 2047))
@@ -261,7 +263,8 @@ static int64_t scaled(uint64_t n, int64_t align)
 	return (int64_t)(n * (uint64_t)align);
 }
 
-/* Runs a CFA program. start..end: the function, for FDEs (c non-NULL); CIE programs do not advance. */
+/* Runs a CFA program. start..end: the function, for FDEs (c non-NULL); CIE programs do not
+ * advance. */
 static bool run(struct reader *r, struct cie *cie, struct bytes b, struct state *s, uint64_t start,
 		uint64_t end, uint32_t first, bool is_fde, uint64_t here)
 {
@@ -427,8 +430,8 @@ static bool parse_cie(struct reader *r, struct bytes b, uint64_t here, struct ci
 	return bytes_ok(&b) && run(r, cie, b, &cie->initial, 0, 0, 0, false, here);
 }
 
-/* The entry at off is a CIE, b what follows its id. A CIE stands before its FDEs, and is read once: what referred to the middle of
- * others could have the same bytes read again and again. */
+/* The entry at off is a CIE, b what follows its id. A CIE stands before its FDEs, and is read once:
+ * what referred to the middle of others could have the same bytes read again and again. */
 static void add_cie(struct reader *r, uint64_t off, struct bytes b)
 {
 	struct cie cie = { 0 };

@@ -1,5 +1,6 @@
-/* Go's table of functions to rows of rules. It says how deep the stack is at each instruction, so the CFA is known; the compiler (from
- * Go 1.7 on) saves rbp right below the return address of each function that has a frame, assembly only where its code says so. */
+/* Go's table of functions to rows of rules. It says how deep the stack is at each instruction, so
+ * the CFA is known; the compiler (from Go 1.7 on) saves rbp right below the return address of each
+ * function that has a frame, assembly only where its code says so. */
 #include "program/object/go.h"
 #include "program/unwind/cfi.h"
 
@@ -34,7 +35,8 @@ static bool has_bytes(const struct code *c, uint32_t max, const char *bytes, siz
 	return false;
 }
 
-/* Does assembly save rbp where the compiler would? What pushes other things keeps it elsewhere, or not at all. */
+/* Does assembly save rbp where the compiler would? What pushes other things keeps it elsewhere, or
+ * not at all. */
 static bool saves_rbp(const struct object *o, const struct go_function *f)
 {
 	struct code c;
@@ -65,9 +67,10 @@ static uint32_t depth_rule(int64_t bytes, bool saves)
 	return WIRE_UNWIND_RULE(WIRE_UNWIND_RSP, bytes && saves ? -2 : WIRE_UNWIND_SAME, words);
 }
 
-/* Of a function that goes to another stack. rbp is its own frame's when it has one. Those without go on from their caller's (the other
- * stack does not say where it came from), so their caller is left out, but the goroutine's stack is not lost. Those that leave a
- * goroutine, which may run elsewhere before they return, have nobody above them; nor has morestack where it goes on with the
+/* Of a function that goes to another stack. rbp is its own frame's when it has one. Those without
+ * go on from their caller's (the other stack does not say where it came from), so their caller is
+ * left out, but the goroutine's stack is not lost. Those that leave a goroutine, which may run
+ * elsewhere before they return, have nobody above them; nor has morestack where it goes on with the
  * scheduler's rbp (Go 1.23). */
 static uint32_t other_stack_rule(const struct object *o, const struct go_table *t,
 				 const struct go_function *f, bool framed)
@@ -142,8 +145,8 @@ static void add_function(struct cfi *c, const struct object *o, const struct go_
 	struct cfi_func made = { .start = f->start, .end = f->end, .first = c->rows.n };
 
 	if (is_signal_return(f)) {
-		/* A signal handler returns to its first byte, and callers are looked up by the byte before, which is padding or is
-		 * taken from the function there. */
+		/* A signal handler returns to its first byte, and callers are looked up by the byte
+		 * before, which is padding or is taken from the function there. */
 		if (object_is_text(o, f->start - 1))
 			made.start--;
 		if (before && before->end > made.start && before->start < made.start)

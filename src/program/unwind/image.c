@@ -1,4 +1,5 @@
-/* Unwind images: rows of functions -> pages, a dictionary of rules, one block of bytes; and its check. */
+/* Unwind images: rows of functions -> pages, a dictionary of rules, one block of bytes; and its
+ * check. */
 #include <errno.h>
 
 #include "base/bytes.h"
@@ -137,8 +138,9 @@ static void find_saved(struct cfi *c, const struct object *o)
 	hash_fini(&savers);
 }
 
-/* Where makecontext() lets coroutines return to, glibc's __start_context: nobody has called it, but its FDE does not say so. It is known by
- * its code: mov %rbx,%rsp; mov (%rsp),%rdi; test %rdi,%rdi. */
+/* Where makecontext() lets coroutines return to, glibc's __start_context: nobody has called it, but
+ * its FDE does not say so. It is known by its code: mov %rbx,%rsp; mov (%rsp),%rdi; test
+ * %rdi,%rdi. */
 static bool is_context_start(const struct object *o, const struct cfi_func *f)
 {
 	static const char code[] = "\xf3\x0f\x1e\xfa" /* endbr64, or none */
@@ -162,15 +164,16 @@ static void mark_context_start(struct cfi *c, const struct object *o)
 				WIRE_UNWIND_RULE(WIRE_UNWIND_STOP, 0, 0);
 }
 
-/* Nobody has called it, yet its address may stand where return addresses do: the byte before it, by which those are looked up, is
- * its own then. */
+/* Nobody has called it, yet its address may stand where return addresses do: the byte before it, by
+ * which those are looked up, is its own then. */
 static bool is_returned_to(const struct cfi *c, const struct cfi_func *f)
 {
 	return f->n && WIRE_UNWIND_RULE_KIND(c->rows.v[f->first].rule) == WIRE_UNWIND_STOP &&
 	       c->rows.v[f->first].addr == f->start;
 }
 
-/* The last instruction of what returns from signals is the system call: where it is at work, pc is the byte behind the function. */
+/* The last instruction of what returns from signals is the system call: where it is at work, pc is
+ * the byte behind the function. */
 static bool ends_in_call(const struct cfi *c, uint32_t i)
 {
 	const struct cfi_func *f = &c->funcs.v[i];
@@ -181,8 +184,8 @@ static bool ends_in_call(const struct cfi *c, uint32_t i)
 	       (i + 1 == c->funcs.n || c->funcs.v[i + 1].start > f->end);
 }
 
-/* Rows of all functions in order of address, with NONE between them. Of two that overlap the one that starts earlier
- * keeps what both claim. */
+/* Rows of all functions in order of address, with NONE between them. Of two that overlap the one
+ * that starts earlier keeps what both claim. */
 static void put_funcs(struct making *m, struct cfi *c, const struct object *o)
 {
 	uint64_t end = 0;
@@ -273,7 +276,8 @@ struct err *unwind_image_build(struct object *o, struct unwind_image **ret)
 	if (frames)
 		cfi_read(&c, object_path(o), frames, n, addr, true);
 	free(frames);
-	/* Functions that have entries in both come from the first. Go's .debug_frame says less than its own table does. */
+	/* Functions that have entries in both come from the first. Go's .debug_frame says less than
+	 * its own table does. */
 	frames = cfi_add_go(&c, o) ? NULL : object_section(o, ".debug_frame", &addr, &n);
 	if (frames)
 		cfi_add(&c, object_path(o), frames, n, addr, false);

@@ -71,7 +71,8 @@ static struct err *open_vdso(uint64_t size, struct object **ret)
 	return object_open_memory("[vdso]", p, size, ret);
 }
 
-/* What is added to a file offset of its text to get the link-time address; false when its parts differ in that. */
+/* What is added to a file offset of its text to get the link-time address; false when its parts
+ * differ in that. */
 static bool find_delta(const struct object *o, int64_t *ret)
 {
 	uint64_t off, n, addr;
@@ -95,7 +96,8 @@ static bool is_passing(const struct err *e)
 		     e->code == EINTR || e->code == EAGAIN);
 }
 
-/* What identifies a mapping's file: its device and inode, as stat() may give others (overlayfs), unless they are not known. */
+/* What identifies a mapping's file: its device and inode, as stat() may give others (overlayfs),
+ * unless they are not known. */
 static bool file_key(const struct mapping *m, const char *path, struct file_key *ret)
 {
 	uint32_t dev = m->dev_major << 20 | m->dev_minor;
@@ -110,8 +112,8 @@ static bool file_key(const struct mapping *m, const char *path, struct file_key 
 	return true;
 }
 
-/* The file of a mapping by its identity, opened when it is new; NULL: not now, ask again. path opens it from here. vdso: the
- * vdso's image, which is taken; NULL: ours, when it is one. */
+/* The file of a mapping by its identity, opened when it is new; NULL: not now, ask again. path
+ * opens it from here. vdso: the vdso's image, which is taken; NULL: ours, when it is one. */
 static struct unwind_file *find_file(struct unwind_images *s, const struct mapping *m,
 				     const char *path, struct object *vdso)
 {
@@ -214,7 +216,8 @@ bool unwind_images_add_inode(struct unwind_images *s, pid_t pid, const char *pat
 	cleanup_free char *open_path = NULL;
 	struct unwind_file *f;
 
-	/* Whether it was changed since, the key of its contents tells; who maps it still sees to that. */
+	/* Whether it was changed since, the key of its contents tells; who maps it still sees to
+	 * that. */
 	if (known) {
 		((struct unwind_file *)(uintptr_t)*known)->used = ++s->uses;
 		return true;

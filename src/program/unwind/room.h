@@ -1,7 +1,9 @@
 /* Room in the chunks that is free again.
  *
- * In: what is given back, with the time. Out: addresses (chunk << 16 | index) of so many words in one chunk.
- * Always true: nothing is given out before it was settled, for walks may read what was given back a moment ago; the ranges do not overlap.
+ * In: what is given back, with the time. Out: addresses (chunk << 16 | index) of so many words in
+ * one chunk.
+ * Always true: nothing is given out before it was settled, for walks may read what was given back a
+ * moment ago; the ranges do not overlap.
  */
 #ifndef DESCRY_PROGRAM_UNWIND_ROOM_H
 #define DESCRY_PROGRAM_UNWIND_ROOM_H

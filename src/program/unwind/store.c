@@ -165,8 +165,8 @@ static uint32_t place_image(struct unwind_store *s, struct unwind_file *f)
 	return pages;
 }
 
-/* A file with a key into the table of chunk 1. When all its places are taken the last gives way: its processes are asked
- * about then. */
+/* A file with a key into the table of chunk 1. When all its places are taken the last gives way:
+ * its processes are asked about then. */
 static void place_file(struct unwind_store *s, struct unwind_file *f)
 {
 	struct wire_unwind_files *t = (struct wire_unwind_files *)s->chunks.v[1].words;
@@ -304,8 +304,9 @@ struct err *unwind_store_add(struct unwind_store *s, pid_t pid)
 		}
 	}
 	unwind_process_free(p);
-	/* The tables first, then the process that refers to them; its old list last: a walk that has begun may still
-	 * read it, so it is not written before the next change of some process. */
+	/* The tables first, then the process that refers to them; its old list last: a walk that
+	 * has begun may still read it, so it is not written before the next change of some
+	 * process. */
 	e = flush(s);
 	struct wire_unwind_process wp = { .mappings = new.address,
 					  .n = n,

@@ -1,9 +1,10 @@
 /* Stacks without frame pointers: .eh_frame turned into tables, and walks over them.
  *
- * In: an object file (any bytes); registers and a way to read memory. Out: an unwind image (wire/unwind.h) of each file,
- * the mappings of a process with their images, return addresses from the innermost frame out.
- * Always true: an image that passed unwind_image_parse() can be searched without further checks; a walk ends after at
- * most the number of frames asked for and says why it ended.
+ * In: an object file (any bytes); registers and a way to read memory. Out: an unwind image
+ * (wire/unwind.h) of each file, the mappings of a process with their images, return addresses from
+ * the innermost frame out.
+ * Always true: an image that passed unwind_image_parse() can be searched without further checks; a
+ * walk ends after at most the number of frames asked for and says why it ended.
  */
 #ifndef DESCRY_PROGRAM_UNWIND_UNWIND_H
 #define DESCRY_PROGRAM_UNWIND_UNWIND_H
@@ -26,22 +27,26 @@ struct unwind_image {
 	const uint32_t *pages, *rules, *rows;
 };
 
-/* From the file's .eh_frame, else .debug_frame. A file without either gives an image without pages. */
+/* From the file's .eh_frame, else .debug_frame. A file without either gives an image without
+ * pages. */
 struct err *unwind_image_build(struct object *o, struct unwind_image **ret);
-/* The same from the cache on disk, where it is put when it was not there. ESTALE: the file was changed meanwhile. */
+/* The same from the cache on disk, where it is put when it was not there. ESTALE: the file was
+ * changed meanwhile. */
 struct err *unwind_image_open(struct object *o, struct unwind_image **ret);
 /* Checks every promise of wire/unwind.h; copies the bytes. */
 struct err *unwind_image_parse(const char *name, const void *p, size_t n,
 			       struct unwind_image **ret);
-/* Takes images of other versions and what a killed run has left unfinished out of the cache's folder, when they are old. Done before
- * an image is put there. */
+/* Takes images of other versions and what a killed run has left unfinished out of the cache's
+ * folder, when they are old. Done before an image is put there. */
 void unwind_cache_sweep(const char *dir, time_t now);
-/* Files with tables that earlier runs have met, the last ones first: malloc()ed, and their count. */
+/* Files with tables that earlier runs have met, the last ones first: malloc()ed, and their
+ * count. */
 uint32_t unwind_recent_read(char ***ret);
 /* Puts those that this run has met in front. */
 void unwind_recent_write(const char *const *met, uint32_t n);
 void unwind_image_free(struct unwind_image *u);
-/* Gives back the memory of pages, rules and rows, which are not to be asked any more; the head stays. */
+/* Gives back the memory of pages, rules and rows, which are not to be asked any more; the head
+ * stays. */
 void unwind_image_trim(struct unwind_image *u);
 /* The rule at a link-time address; 0 nothing known. */
 uint32_t unwind_image_rule(const struct unwind_image *u, uint64_t addr);
@@ -85,7 +90,8 @@ struct unwind_file {
 void unwind_images_guess(struct unwind_images *s, bool guess);
 /* No more are made. */
 bool unwind_images_full(const struct unwind_images *s);
-/* Opens the file at a path, so that its tables are there before anybody maps it. False: it has none. */
+/* Opens the file at a path, so that its tables are there before anybody maps it. False: it has
+ * none. */
 bool unwind_images_add_path(struct unwind_images *s, const char *path);
 /* The same by the inode that pid has mapped: stat() may give another one (overlayfs). */
 bool unwind_images_add_inode(struct unwind_images *s, pid_t pid, const char *path, uint32_t dev,
@@ -97,7 +103,8 @@ uint32_t unwind_images_count(const struct unwind_images *s);
 void unwind_images_remove(struct unwind_images *s, struct unwind_file *f);
 /* Its tables are in use elsewhere: gives back what they take here. */
 void unwind_images_trim(struct unwind_images *s, struct unwind_file *f);
-/* The executable mappings of an address space (time as in space_mappings()), and the images behind them, which live as long as s. */
+/* The executable mappings of an address space (time as in space_mappings()), and the images behind
+ * them, which live as long as s. */
 struct err *unwind_process_read(struct unwind_images *s, struct space *space, uint64_t time,
 				struct unwind_process **ret);
 /* The same of a running process. */
@@ -140,19 +147,21 @@ struct err *unwind_store_add(struct unwind_store *s, pid_t pid);
 void unwind_store_del(struct unwind_store *s, pid_t pid);
 /* Puts the tables of files nobody may have mapped yet; those that have none are left out. */
 struct err *unwind_store_add_files(struct unwind_store *s, const char *const *paths, uint32_t n);
-/* The same of a file that pid has mapped, whose inode the kernel gives: dev is major << 20 | minor. In the maps after
- * unwind_store_flush(). */
+/* The same of a file that pid has mapped, whose inode the kernel gives: dev is major << 20 | minor.
+ * In the maps after unwind_store_flush(). */
 void unwind_store_met_file(struct unwind_store *s, pid_t pid, const char *path, uint32_t dev,
 			   uint64_t inode);
 struct err *unwind_store_flush(struct unwind_store *s);
-/* Tables of files that are on no list, beyond so many words or files, go: those not met for longest. Their room is used again not
- * before the next call a second later, for walks may be at them. To be called every few seconds; 0: as usual. */
+/* Tables of files that are on no list, beyond so many words or files, go: those not met for
+ * longest. Their room is used again not before the next call a second later, for walks may be at
+ * them. To be called every few seconds; 0: as usual. */
 struct unwind_store_limits {
 	uint32_t idle_words, idle_files;
 };
 struct err *unwind_store_tidy(struct unwind_store *s, const struct unwind_store_limits *l,
 			      uint64_t now_ns);
-/* Does a new mapping lie where pid's list has another one? Memory without a file does not matter where the list has no tables. */
+/* Does a new mapping lie where pid's list has another one? Memory without a file does not matter
+ * where the list has no tables. */
 bool unwind_store_conflicts(const struct unwind_store *s, pid_t pid, uint64_t start, uint64_t end,
 			    bool file);
 /* What is added from now on is added in advance: nobody has met it. */

@@ -1,4 +1,5 @@
-/* Walking a stack by the tables. Its twin in the kernel is bpf/unwind.bpf.h: the same steps in the same order. */
+/* Walking a stack by the tables. Its twin in the kernel is bpf/unwind.bpf.h: the same steps in the
+ * same order. */
 #include "program/unwind/unwind.h"
 
 struct walk {

@@ -1,4 +1,5 @@
-/* The text of DTrace and of descry: distributions of aggregations that have the time among their keys.
+/* The text of DTrace and of descry: distributions of aggregations that have the time among their
+ * keys.
  *
  *	              928  sh                                                    11269           keys
  *	           value  ------------- Distribution ------------- count
@@ -7,7 +8,8 @@
  *	            1024 |                                         0
  *
  * and, of utilization, numbers: "  928  0   500000000". A row reaches to the label of the next; "< 0" and ">= 1000" are
- * open. Below zero a label of quantize() is the bound nearest to zero: labels that double are taken for its.
+ * open. Below zero a label of quantize() is the bound nearest to zero: labels that double are taken
+ * for its.
  */
 #define _GNU_SOURCE
 #include "render/heatin/reader.h"

@@ -1,10 +1,12 @@
 /* Heat maps' input: events and distributions over time, read into a matrix.
  *
- * In: the bytes of a file or pipe, in pieces of any size: event lines, the text or JSON that descry and DTrace print for
- * aggregations keyed by time, or the JSON of a heat map; which of them is seen from the first bytes. Or a call for each
- * event or bucket, from a run of our own. Out: `matrix`, and what could not be read, counted.
- * Always true: memory grows with the cells and names, not with the input (but for the JSON of a heat map); what is no
- * event is skipped and counted, never an error; names are taken as they are, whatever their bytes.
+ * In: the bytes of a file or pipe, in pieces of any size: event lines, the text or JSON that descry
+ * and DTrace print for aggregations keyed by time, or the JSON of a heat map; which of them is seen
+ * from the first bytes. Or a call for each event or bucket, from a run of our own. Out: `matrix`,
+ * and what could not be read, counted.
+ * Always true: memory grows with the cells and names, not with the input (but for the JSON of a
+ * heat map); what is no event is skipped and counted, never an error; names are taken as they are,
+ * whatever their bytes.
  */
 #ifndef DESCRY_RENDER_HEATIN_H
 #define DESCRY_RENDER_HEATIN_H
@@ -89,7 +91,8 @@ struct heatin_party {
 	size_t series_len, who_len;
 	bool padded; /* eight bytes can be read at series, however long it is */
 };
-/* An event. The value is multiplied by options.factor and, for utilization, made a percentage by whoever calls. */
+/* An event. The value is multiplied by options.factor and, for utilization, made a percentage by
+ * whoever calls. */
 void heatin_event(struct heatin *in, uint64_t time, int64_t value, const struct heatin_party *p);
 void heatin_bucket(struct heatin *in, uint64_t time, int64_t min, int64_t max, uint64_t count,
 		   const struct heatin_party *p);

@@ -1,5 +1,5 @@
-/* JSON: the lines that descry --json prints (aggregations, and printf() as event lines), and the document that descry heat --json
- * writes, whole. */
+/* JSON: the lines that descry --json prints (aggregations, and printf() as event lines), and the
+ * document that descry heat --json writes, whole. */
 #define _GNU_SOURCE
 #include "render/heatin/reader.h"
 

@@ -44,8 +44,9 @@ static inline bool is_blank(char c)
 	return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-/* Decimal digits at p: where they end; NULL when there is none or they are more than 19. Reads on to `limit`, where the bytes end:
- * eight at a time, of which those behind the first that is no digit are shifted out. */
+/* Decimal digits at p: where they end; NULL when there is none or they are more than 19. Reads on
+ * to `limit`, where the bytes end: eight at a time, of which those behind the first that is no
+ * digit are shifted out. */
 static inline const char *scan_digits(const char *p, const char *limit, uint64_t *ret)
 {
 	static const uint32_t tens[] = { 1,      10,      100,      1000,     10000,

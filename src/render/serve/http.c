@@ -181,8 +181,9 @@ static void wake(void *arg)
 	pthread_mutex_unlock(&h->lock);
 }
 
-/* The server does not look at a suspended connection, so its end is found here: a page that was closed, a machine that is
- * gone (it does not answer the beat). One that takes nothing is ended. The lock is held.
+/* The server does not look at a suspended connection, so its end is found here: a page that was
+ * closed, a machine that is gone (it does not answer the beat). One that takes nothing is ended.
+ * The lock is held.
  */
 static void look_after(struct client *c, uint64_t now)
 {

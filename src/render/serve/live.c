@@ -213,7 +213,8 @@ static void put_lines(struct live *l, struct out *o)
 	l->lines_dropped = 0;
 }
 
-/* ,"drops":[[1234,"aggregation drops","raise -x aggsize, ..."],...]: what was lost since the run began. */
+/* ,"drops":[[1234,"aggregation drops","raise -x aggsize, ..."],...]: what was lost since the run
+ * began. */
 static void put_drops(const struct live *l, struct out *o)
 {
 	const char *sep = ",\"drops\":[[";

@@ -1,10 +1,13 @@
-/* A run that is watched while it goes on: the views of a D program, second by second, as the page of descry serve takes them.
+/* A run that is watched while it goes on: the views of a D program, second by second, as the page
+ * of descry serve takes them.
  *
- * In: what a consumer gives its sink (printed text, aggregations as they are now), on the thread that traces. Out: a JSON text
- * for each tick (one line), kept for as long as `history` says, and one that begins: names, stacks, rows known so far.
- * Always true: a tick holds what was counted since the one before, so any range of ticks can be added up; a stack, a name, a
- * row has one number as long as the run lasts; text is valid UTF-8 whatever the traced program is called; what is thrown
- * away (stacks, rows, lines beyond a limit) is counted in the tick. All calls may come from any thread.
+ * In: what a consumer gives its sink (printed text, aggregations as they are now), on the thread
+ * that traces. Out: a JSON text for each tick (one line), kept for as long as `history` says, and
+ * one that begins: names, stacks, rows known so far.
+ * Always true: a tick holds what was counted since the one before, so any range of ticks can be
+ * added up; a stack, a name, a row has one number as long as the run lasts; text is valid UTF-8
+ * whatever the traced program is called; what is thrown away (stacks, rows, lines beyond a limit)
+ * is counted in the tick. All calls may come from any thread.
  */
 #ifndef DESCRY_RENDER_SERVE_LIVE_H
 #define DESCRY_RENDER_SERVE_LIVE_H

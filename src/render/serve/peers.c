@@ -95,7 +95,8 @@ struct peer *peers_open(struct peers *p, const struct sockaddr *a, int fd)
 	peer->address = address_of(a);
 	peer->fd = fd;
 	peer->since = now_ns();
-	/* A machine that is switched off sends no end: unanswered bytes do. Without the option TCP needs a quarter of an hour. */
+	/* A machine that is switched off sends no end: unanswered bytes do. Without the option TCP
+	 * needs a quarter of an hour. */
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &vanished, sizeof(vanished));
 	pthread_mutex_lock(&p->lock);
 	if (count(p, PEER_STRANGER, &peer->address, &oldest) >= PEERS_STRANGERS_OF_ADDRESS ||

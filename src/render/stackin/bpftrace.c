@@ -1,7 +1,7 @@
-/* The maps that bpftrace prints: stacks and other keys between brackets, then a number. Of two stacks the kernel's is
- * expected first, as in @[kstack, ustack].
+/* The maps that bpftrace prints: stacks and other keys between brackets, then a number. Of two
+ * stacks the kernel's is expected first, as in @[kstack, ustack].
  *
- *	@counts[bash, 
+ *	@counts[bash,
  *	    vfs_read+16
  *	    ksys_read+96
  *	, 123]: 12

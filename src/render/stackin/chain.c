@@ -1,4 +1,5 @@
-/* Who waits, and who wakes them: events printed by a D program (examples/chain.d), each a line and the stacks behind it.
+/* Who waits, and who wakes them: events printed by a D program (examples/chain.d), each a line and
+ * the stacks behind it.
  *
  *	wakeup TID COMM             the waker's command, its stacks; TID: who is woken
  *	              vmlinux`try_to_wake_up+0x10
@@ -7,9 +8,10 @@
  *
  *	offcpu TID MICROSECONDS COMM    who waited, its stacks
  *
- * A wait becomes one stack: its command, its frames, "--", and above it the frames of its last waker (FRAME_WAKER), upside down:
- * from the waking function to the waker's command, as chain graphs are drawn. A wait without a waker (a preemption, a timer that
- * was not seen) has no upper half.
+ * A wait becomes one stack: its command, its frames, "--", and above it the frames of its last
+ * waker (FRAME_WAKER), upside down: from the waking function to the waker's command, as chain
+ * graphs are drawn. A wait without a waker (a preemption, a timer that was not seen) has no upper
+ * half.
  */
 #define _GNU_SOURCE
 #include "base/hash.h"

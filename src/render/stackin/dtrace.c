@@ -1,4 +1,5 @@
-/* The text of DTrace and of descry: aggregations with stacks among their keys, and stack() and ustack() as actions.
+/* The text of DTrace and of descry: aggregations with stacks among their keys, and stack() and
+ * ustack() as actions.
  *
  *	  bash                                              keys, narrower than frames are indented
  *	              vmlinux`vfs_read+0x10                 frames, leaf first; an empty line between two stacks
@@ -66,7 +67,8 @@ static bool is_end(struct line l)
 	return l.n > sizeof(mark) - 1 && !memcmp(l.s, mark, sizeof(mark) - 1);
 }
 
-/* Indented as stacks are by themselves; or at the margin, as a format's %k prints them, and then with the name of a module. */
+/* Indented as stacks are by themselves; or at the margin, as a format's %k prints them, and then
+ * with the name of a module. */
 static bool looks_like_frame(struct line l)
 {
 	if (!l.indent && l.n && l.s[0] != '`')

@@ -1,4 +1,5 @@
-/* Folded text: a stack on each line, "root;...;leaf COUNT". Two counts, as difffolded.pl writes them, are before and after.
+/* Folded text: a stack on each line, "root;...;leaf COUNT". Two counts, as difffolded.pl writes
+ * them, are before and after.
  */
 #include <math.h>
 

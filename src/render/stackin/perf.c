@@ -4,14 +4,16 @@
  *		ffffffff821e2e1a vsnprintf+0x23a ([kernel.kallsyms])
  *		          101829 syscall+0x19 (/usr/lib/x86_64-linux-gnu/libc.so.6)
  *
- * What becomes of a line is what stackcollapse-perf.pl makes of it, to the byte, with two mends: a command's name of one
- * letter is a name, and a last sample without an empty line behind it counts.
+ * What becomes of a line is what stackcollapse-perf.pl makes of it, to the byte, with two mends: a
+ * command's name of one letter is a name, and a last sample without an empty line behind it
+ * counts.
  */
 #define _GNU_SOURCE
 #include "base/hash.h"
 #include "render/stackin/reader.h"
 
-/* Most lines have been seen before: a table from the text behind the address to the frames it stands for. */
+/* Most lines have been seen before: a table from the text behind the address to the frames it
+ * stands for. */
 struct line_slot {
 	uint64_t hash;
 	const char *text; /* NULL = free */
@@ -36,7 +38,8 @@ struct perf {
 	bool in_sample;
 };
 
-/* The frames of a line, split where inlined functions stand behind "->"; leaf first behind `many`'s end. */
+/* The frames of a line, split where inlined functions stand behind "->"; leaf first behind `many`'s
+ * end. */
 static uint32_t frames_of(struct stackin *in, struct text raw, struct text pc, struct text mod)
 {
 	struct perf *p = in->state;
@@ -101,8 +104,8 @@ static bool split_module(const char *s, const char *end, const char **ret_open,
 	return false;
 }
 
-/* A line that the table does not know, or that has no place in it. What perl's "(\w+)\s*(.+) \((.*)\)" finds; `key` is the
- * first byte behind the address and the space. */
+/* A line that the table does not know, or that has no place in it. What perl's "(\w+)\s*(.+)
+ * \((.*)\)" finds; `key` is the first byte behind the address and the space. */
 static bool parse_frame(struct stackin *in, const char *word, const char *key, const char *end,
 			bool *ret_cache, uint32_t *ret_n)
 {

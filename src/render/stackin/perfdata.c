@@ -1,11 +1,13 @@
-/* perf.data, as perf record writes it to a file or (with -o -) to a pipe: samples with call chains become stacks.
+/* perf.data, as perf record writes it to a file or (with -o -) to a pipe: samples with call chains
+ * become stacks.
  *
  *	"PERFILE2" | size of the header | attrs | data: records | features (names of events, build ids)
  *	"PERFILE2" | 16                 | records, some of which hold attrs and features       (pipe)
  *	record: u32 type, u16 misc, u16 size, ...
  *
- * Records come from a buffer of each CPU in turn, so they are not in the order of time. After each round perf writes
- * FINISHED_ROUND: what is older than the newest record of the round before can be delivered in order.
+ * Records come from a buffer of each CPU in turn, so they are not in the order of time. After each
+ * round perf writes FINISHED_ROUND: what is older than the newest record of the round before can be
+ * delivered in order.
  */
 #define _GNU_SOURCE
 #include <zstd.h>
@@ -73,7 +75,8 @@ enum {
 	PIPE_HEADER = 16
 };
 
-/* Values of a call chain that say in whose memory the following addresses lie: from (u64)-4095 on. */
+/* Values of a call chain that say in whose memory the following addresses lie: from (u64)-4095
+ * on. */
 static const uint64_t CONTEXT_FIRST = (uint64_t)-4095, CONTEXT_KERNEL = (uint64_t)-128,
 		      CONTEXT_USER = (uint64_t)-512;
 
@@ -224,7 +227,8 @@ static struct err *read_feature(struct perfdata *d, uint64_t feature, struct byt
 	return NULL;
 }
 
-/* Where the id stands in a sample of the first event: all events have it at one place, or have SAMPLE_IDENTIFIER. */
+/* Where the id stands in a sample of the first event: all events have it at one place, or have
+ * SAMPLE_IDENTIFIER. */
 static const struct event *event_of(struct perfdata *d, const struct bytes *record, bool sample)
 {
 	const struct event *first = d->events.v;
@@ -343,7 +347,8 @@ static void skip_raw(struct bytes *b, const struct event *e)
 	}
 }
 
-/* The frames of a user stack that was copied, behind those of the kernel. chained: frames of it are there already. */
+/* The frames of a user stack that was copied, behind those of the kernel. chained: frames of it are
+ * there already. */
 static void take_copied(struct perfdata *d, struct bytes *b, const struct event *e, uint32_t pid,
 			uint32_t chained)
 {

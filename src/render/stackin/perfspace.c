@@ -39,7 +39,8 @@ struct dso {
 	uint64_t unnamed; /* addresses without a name */
 };
 
-/* A process: its mappings, whose files are dsos, and the unwind tables of those in a state of it. */
+/* A process: its mappings, whose files are dsos, and the unwind tables of those in a state of
+ * it. */
 struct recorded {
 	struct space *space;
 	struct unwind_process *unwind; /* NULL not made yet */

@@ -1,8 +1,9 @@
 /* Address spaces of the processes in a perf.data file, and names of the code in them.
  *
- * In: what the kernel told of commands, mappings and forks, in the order of time. Out: the name (in the tree) of an address.
- * Always true: a file is asked for names only when it is the one that ran (its build id, where that is known); each address
- * of a file is looked up once.
+ * In: what the kernel told of commands, mappings and forks, in the order of time. Out: the name (in
+ * the tree) of an address.
+ * Always true: a file is asked for names only when it is the one that ran (its build id, where that
+ * is known); each address of a file is looked up once.
  */
 #ifndef DESCRY_RENDER_STACKIN_PERFSPACE_H
 #define DESCRY_RENDER_STACKIN_PERFSPACE_H
@@ -35,7 +36,8 @@ const uint32_t *perfspace_thread(struct perfspace *s, uint32_t pid, uint32_t tid
 /* Of the thread named last. */
 uint32_t perfspace_kernel(struct perfspace *s, uint64_t ip);
 uint32_t perfspace_user(struct perfspace *s, uint32_t pid, uint64_t ip);
-/* The mappings in force with the unwind tables of their files, valid until the next change of them. */
+/* The mappings in force with the unwind tables of their files, valid until the next change of
+ * them. */
 const struct unwind_process *perfspace_unwind(struct perfspace *s, uint32_t pid);
 /* What had no names, as remarks. */
 void perfspace_notes(struct perfspace *s);

@@ -3,7 +3,8 @@
  *	registers: u64 abi | u64 each, by perf's numbers, those of the event's mask     (no more than abi when that is 0)
  *	stack:     u64 size | size bytes from the stack pointer on | u64 of them copied (no more than size when that is 0)
  *
- * In: these bytes, and the mappings of the process at that time. Out: the addresses of the frames, leaf first.
+ * In: these bytes, and the mappings of the process at that time. Out: the addresses of the frames,
+ * leaf first.
  * Always true: a stack whose end was not reached is counted, with the reason.
  */
 #ifndef DESCRY_RENDER_STACKIN_PERFUNWIND_H
@@ -34,7 +35,8 @@ struct perfunwind_copy {
 /* What the fields in `type` hold; false when they are cut off. */
 bool perfunwind_read(struct bytes *b, bool has_regs, uint64_t mask, bool has_stack,
 		     struct perfunwind_copy *ret);
-/* To u->pcs: the first one is where the program was, the others are return addresses. Their count; 0 nothing to unwind. */
+/* To u->pcs: the first one is where the program was, the others are return addresses. Their count;
+ * 0 nothing to unwind. */
 uint32_t perfunwind_walk(struct perfunwind *u, const struct perfunwind_copy *c,
 			 const struct unwind_process *p);
 void perfunwind_notes(const struct perfunwind *u, struct stackin *in);

@@ -1,6 +1,7 @@
-/* pprof's profile.proto (gzipped or not). Samples name locations, locations functions, functions strings by number, and any of
- * them may stand behind its use: the tables are read first. Of several sample types the one asked for is taken, otherwise the
- * default that the file names, otherwise the last, as pprof does.
+/* pprof's profile.proto (gzipped or not). Samples name locations, locations functions, functions
+ * strings by number, and any of them may stand behind its use: the tables are read first. Of
+ * several sample types the one asked for is taken, otherwise the default that the file names,
+ * otherwise the last, as pprof does.
  */
 #define _GNU_SOURCE
 #include "base/bytes.h"
@@ -180,7 +181,8 @@ static void sort(void *v, uint32_t n, size_t size)
 		qsort(v, n, size, by_id);
 }
 
-/* The element of an array of things that begin with their id, sorted by it. Ids are nearly always 1, 2, 3... */
+/* The element of an array of things that begin with their id, sorted by it. Ids are nearly always
+ * 1, 2, 3... */
 static const void *find(const void *v, uint32_t n, size_t size, uint64_t id)
 {
 	const char *first = v;
@@ -347,7 +349,8 @@ static struct err *document(struct stackin *in, const uint8_t *data, size_t n)
 	return e;
 }
 
-/* It begins with a sample type: field 1, a short message that begins with a varint of field 1 or 2. */
+/* It begins with a sample type: field 1, a short message that begins with a varint of field 1 or
+ * 2. */
 static bool begins(const uint8_t *p, size_t n)
 {
 	return n >= 4 && p[0] == 0x0a && p[1] && p[1] <= 12 && (p[2] == 0x08 || p[2] == 0x10);

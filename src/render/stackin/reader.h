@@ -67,8 +67,8 @@ static inline bool is_word(char c)
 /* tidy.c */
 /* The length without a "+0x12" at the end (decimal too, when asked for). */
 size_t tidy_offset(const char *s, size_t n, bool decimal);
-/* Into ret (room for n): ';' becomes ':', arguments from the first '(' on go (but those of a Go method and of
- * "(anonymous namespace)" stay), quotes go. The new length. */
+/* Into ret (room for n): ';' becomes ':', arguments from the first '(' on go (but those of a Go
+ * method and of "(anonymous namespace)" stay), quotes go. The new length. */
 size_t tidy_function(const char *s, size_t n, char *ret);
 /* A whole unsigned number: all of s. */
 bool number_of(const char *s, size_t n, uint64_t *ret);

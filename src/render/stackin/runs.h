@@ -1,7 +1,9 @@
-/* Sorting what is nearly sorted: elements that begin with a u64, by it, those of one value in the order they came.
+/* Sorting what is nearly sorted: elements that begin with a u64, by it, those of one value in the
+ * order they came.
  *
- * perf.data holds a rising run for each processor, kallsyms one for the kernel and one for each module: merging these
- * neighbour by neighbour is a fraction of a sort's work. Inline, so that the size is known where elements are moved.
+ * perf.data holds a rising run for each processor, kallsyms one for the kernel and one for each
+ * module: merging these neighbour by neighbour is a fraction of a sort's work. Inline, so that the
+ * size is known where elements are moved.
  */
 #ifndef DESCRY_RENDER_STACKIN_RUNS_H
 #define DESCRY_RENDER_STACKIN_RUNS_H

@@ -1,5 +1,6 @@
-/* speedscope's JSON: frames by index, profiles of kind "sampled" (stacks and weights) or "evented" (frames opened and closed at
- * times). Several profiles, mostly one of each thread, are added up, each below a frame of its name.
+/* speedscope's JSON: frames by index, profiles of kind "sampled" (stacks and weights) or "evented"
+ * (frames opened and closed at times). Several profiles, mostly one of each thread, are added up,
+ * each below a frame of its name.
  */
 #define _GNU_SOURCE
 #include <jansson.h>

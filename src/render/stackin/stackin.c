@@ -309,7 +309,8 @@ struct err *stackin_end(struct stackin *in)
 	return NULL;
 }
 
-/* A file that is a document is mapped, not copied: perf.data may be large. *ret_done: it was one. */
+/* A file that is a document is mapped, not copied: perf.data may be large. *ret_done: it was
+ * one. */
 static struct err *read_document(struct stackin *in, int fd, const char *path, bool *ret_done)
 {
 	uint8_t head[MAGIC_MAX];

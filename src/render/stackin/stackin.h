@@ -1,11 +1,12 @@
 /* Stacks that tracers and profilers write, read into a stack tree.
  *
- * In: the bytes of a file or pipe, in pieces of any size, gzipped or not. Texts: folded, perf script, bpftrace, SystemTap,
- * DTrace or our own. Documents: perf.data, pprof, speedscope. Which of them is seen from the first bytes and lines.
+ * In: the bytes of a file or pipe, in pieces of any size, gzipped or not. Texts: folded, perf
+ * script, bpftrace, SystemTap, DTrace or our own. Documents: perf.data, pprof, speedscope. Which of
+ * them is seen from the first bytes and lines.
  * Out: stacks with counts in `tree`, and what could not be read, counted.
- * Always true: of a text, memory grows with the distinct frames and stacks, not with the input, and lines that are no stack
- * are skipped and counted, never an error; a document that does not hold together is an error. Control bytes and invalid
- * UTF-8 pass into the names as they are.
+ * Always true: of a text, memory grows with the distinct frames and stacks, not with the input, and
+ * lines that are no stack are skipped and counted, never an error; a document that does not hold
+ * together is an error. Control bytes and invalid UTF-8 pass into the names as they are.
  */
 #ifndef DESCRY_RENDER_STACKIN_H
 #define DESCRY_RENDER_STACKIN_H

@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+# Programs far beyond what anyone writes: they run, or are refused with a message; never a crash, never minutes.
+# serial
+from live import *
+
+
+def script(text):
+    path = TMP + "/huge.d"
+    open(path, "w").write(text)
+    return path
+
+
+def sane(r, secs, *what):
+    """Ran, or was refused in words."""
+    check(r.rc == 0 or r.rc == 1 and r.err.strip(), *what, "runs or says why not", r)
+    check(r.secs < secs, *what, "took %.1f s" % r.secs)
+    print("note: %s: exit %s in %.2f s%s" % (what[0], r.rc, r.secs, ": " + r.err.strip().splitlines()[0][:160] if r.rc == 1 else ""))
+    return r.rc == 0
+
+
+# clauses: each adds to one global
+n = 2000
+r = finish(start("-q", "-s", script("int x;\n" + "BEGIN { x += 1; }\n" * n + 'BEGIN { printf("%d\\n", x); exit(0); }\n')), 60)
+if sane(r, 30, "%d clauses of one probe" % n):
+    check(r.out.strip() == str(n), "every clause ran", r)
+r = finish(start("-q", "-s", script("\n".join("tick-%dms { @[%d] = count(); }" % (i + 100, i) for i in range(300)) +
+                                    "\ntick-1s { exit(0); }\n")), 60)
+if sane(r, 40, "300 timers"):
+    n = len(re.findall(r"^ +\d+ +\d+$", r.out, re.M))
+    check(n == 300, "every timer fired", n)
+
+# one printf with 500 arguments
+text = 'BEGIN { printf("%s\\n", %s); exit(0); }' % (" ".join(["%d"] * 500), ", ".join("pid - pid + %d" % i for i in range(500)))
+r = finish(start("-q", "-s", script(text)), 60)
+if sane(r, 20, "a printf of 500 arguments"):
+    check(r.out.split() == [str(i) for i in range(500)], "all of them right", r)
+
+# strings: more than fit into scratch memory or not
+r = finish(start("-q", "-x", "strsize=4096", "-n", "BEGIN { printf(\"%s %s %s\\n\", strjoin(execname, \"x\"), "
+                 "strjoin(execname, \"y\"), strjoin(execname, \"z\")); exit(0); }"), 60)
+if sane(r, 20, "strings of 4096"):
+    check(len(r.out.split()) == 3, "strings", r)
+
+# an expression 2,000 levels deep; 20,000 terms
+for what, text in (("parentheses", "(" * 2000 + "1" + ")" * 2000), ("terms", "+".join(["pid"] * 20000)),
+                   ("minus signs", "- " * 5000 + "1"), ("ternaries", "1 ? 2 : " * 3000 + "3")):
+    r = finish(start("-q", "-s", script("BEGIN { x = %s; exit(0); }" % text)), 60)
+    sane(r, 30, what)
+
+# many variables and aggregations
+r = finish(start("-q", "-s", script("BEGIN { %s exit(0); }" % " ".join("v%d = %d;" % (i, i) for i in range(2000)))), 60)
+sane(r, 30, "2,000 globals")
+r = finish(start("-q", "-x", "aggsize=64k", "-s", script("BEGIN { %s exit(0); }" % " ".join("@a%d = count();" % i for i in range(500)))), 60)
+sane(r, 30, "500 aggregations")
+
+# 10,000 probes and more: every function of every library of a program
+if shutil.which("python3"):
+    tracee = subprocess.Popen([sys.executable, "-c", "import ssl, sqlite3, time; print(1, flush=True); time.sleep(60)"],
+                              stdout=subprocess.PIPE)
+    tracee.stdout.readline()
+    s = start("-p", str(tracee.pid), "-n", "pid$target:::entry { @[probemod] = count(); } BEGIN { ok = 1; } tick-2s { exit(0); }")
+    r = finish(s, 100)
+    n = int((re.findall(r"matched (\d+) probe", r.err) or [0])[0])
+    if sane(r, 60, "%d functions" % n):
+        check(n > 10000, "this many probes", n)
+    tracee.kill()
+    tracee.communicate()
+r = finish(start("-q", "-n", "sdt:::, rawtp:::, syscall::: { @ = count(); } tick-500ms { exit(0); }"), 100)
+sane(r, 60, "every tracepoint and system call")
+done()

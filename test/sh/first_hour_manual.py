@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+# The commands of README.md and of the manual pages: each runs and answers. Where the page shows an output, its lines come: those without
+# a number and error messages as they stand, others by their shape. A command that an ordinary user may not run says what it lacks.
+# serial
+# timeout: 600
+import concurrent.futures
+import glob
+import pages
+from live import *
+
+# What the pages' commands name, and what stands here for it. Long runs are cut short.
+FILES = {"before.folded": "a;b 10\na;c 5\n", "after.folded": "a;b 5\na;c 9\n", "Makefile": "all:\n\tcat Makefile >/dev/null\n",
+         "access.log": "".join("%d.5 - - - - - GET - %d\n" % (t, t % 40 + 1) for t in range(1, 200)), "x.d": "BEGIN { trace(foo(1)); }\n"}
+SHORTER = [("-t 10 ", "-t 1 "), ("-t 30 ", "-t 1 "), ("-t 5", "-t 1"), ("tick-10s", "tick-1s"), ("tick-5s", "tick-1s"), ("sleep 10", "sleep 1"),
+           ("perf record ", "perf record -o perf.data "), ("ssh other ", ""), ("-c program", "-c 'sh -c \"sleep 0.3; true\"'")]
+knobs = sorted(glob.glob("/sys/block/*/queue/read_ahead_kb"))
+
+
+def prepared(c, busy):
+    text = c.text.replace("1234", str(busy.pid)).replace("4711", str(busy.pid))
+    for old, new in SHORTER:
+        text = text.replace(old, new)
+    if "--apply" in text and knobs:  # the value it has: nothing of the machine changes
+        value = open(knobs[0]).read().strip()
+        text = re.sub(r"block\.\w+\.read_ahead_kb=\d+", "block.%s.read_ahead_kb=%s --journal tuned" % (knobs[0].split("/")[3], value), text)
+        c.shown = []
+    if "heal" in text:
+        c.shown = []  # nothing is to be healed here: test/sh/inproc_alone.py does that
+    written = re.search(r"(?:>|-o) ?(\w+\.(?:svg|html))$|-o (\w+\.(?:svg|html)) ", text)
+    if written:
+        text += " && wc -c " + (written[1] or written[2])
+    c.text = text
+    return c
+
+
+def judge(c, r, who):
+    wrong = not c.error and pages.failed(r)
+    if who != "root" and wrong:
+        return check(pages.told(r), "%s is told what is missing: %s" % (who, c), r.returncode, r.stderr[-800:])
+    answer = r.stdout + (r.stderr if c.error or re.match("time |perf ", c.text) else "")  # both write their own answer there
+    check(not wrong and answer.strip(), "%s: %s" % (who, c), r.returncode, r.stderr[-800:], r.stdout[-500:])
+    if who == "root" or c.prompt == "$":
+        other = pages.differences(c, answer, c.error)
+        check(not other, "%s shows other lines: %s" % (who, c), other, answer[-2000:])
+    return None
+
+
+def table(readme):
+    """The claims: each has a way to check it, and each way is there."""
+    names = [f[len("test/"):].replace("/test_", "/") for f in glob.glob("test/**/*", recursive=True)]
+    rows = re.findall(r"^\|([^|]*)\|([^|]*(?:`[^`]*`[^|]*)*)\|$", readme[readme.index("| claim |"):], re.M)[2:]
+    check(len(rows) > 15 and len(names) > 500, "claims and tests", len(rows), len(names))
+    for claim, ways in rows:
+        for way in re.findall(r"`([^`]+)`", ways):
+            word = way.split()[0]
+            if word == "make":
+                pattern = re.search(r"T=(\S+)", way)
+                check(re.search(r"^%s:" % way.split()[1], open("Makefile").read(), re.M), "no such target", way)
+                check(not pattern or any(pattern[1] in name for name in names), "no test of that name", way)
+            elif "/" in word:
+                check(os.access(word, os.X_OK), "no such program", way)
+    return [pages.Command("README.md", "", way) for _, ways in rows for way in re.findall(r"`((?:time )?descry [^`]+|ldd [^`]+|strip [^`]+)`", ways)]
+
+
+readme = open("README.md").read()
+found, programs = pages.commands("README.md"), []
+check(len(found) >= 10 and all(c.prompt for c in found), "README: commands, each with its prompt", len(found))
+found += table(readme)
+for page in sorted(glob.glob("man/*.[17]")):
+    more, displays = pages.manual(page)
+    found += more
+    programs += [(page, d) for d in displays]
+check(len(found) > 35, "commands of the manual pages", len(found))
+
+with pages.Player(DESCRY) as player, subprocess.Popen(pages.NOBODY + ["sh", "-c", "while :; do :; done"]) as busy:
+    try:
+        for name, text in FILES.items():
+            with open(os.path.join(player.dir, name), "w") as f:
+                f.write(text)
+        core = "%s/core.%d" % (player.dir, busy.pid)
+        made = sh("gdb -q -batch -p %d -ex 'generate-core-file %s'" % (busy.pid, core))
+        if check(os.path.exists(core), "gdb writes no core file (tools/install-deps --test)", made.stderr):
+            os.chmod(core, 0o644)
+        os.mkdir(player.dir + "/build")
+        os.symlink(player.dir + "/bin", player.dir + "/build/cmd")
+        os.chmod(player.dir, 0o777)
+        for c in found:
+            c.error = any("error:" in line for line in c.shown)
+        if not shutil.which("perf"):
+            check(False, "perf is not installed (tools/install-deps --test)")
+        every = [prepared(c, busy) for c in found]
+        for who, before in ("root", ()), ("an ordinary user", pages.NOBODY):
+            for old in glob.glob(player.dir + "/*.svg") + glob.glob(player.dir + "/*.html") + glob.glob(player.dir + "/perf.data*"):
+                os.unlink(old)
+            rest = [c for c in every if who == "root" or c.prompt != "#"]
+            first = [c for c in rest if c.text.startswith("perf ")]  # others read what it writes
+            for c in first:
+                r = player.play(c, before)
+                judge(c, r, who)
+                rest = [c for c in rest if c not in first and not (pages.failed(r) and "perf.data" in c.text)]
+            with concurrent.futures.ThreadPoolExecutor(4) as pool:
+                for c, r in zip(rest, pool.map(lambda c: player.play(c, before), rest)):
+                    judge(c, r, who)
+    finally:
+        busy.kill()
+    for page, text in programs:
+        if text.startswith("x.d:"):
+            r = player.play(pages.Command(page, "", "descry -s x.d"))
+            check(" ".join(text.split()) in " ".join(r.stderr.split()), "the error is as it is shown", page, r.stderr)
+        elif re.search(r":entry", text):
+            with open(player.dir + "/y.d", "w") as f:
+                f.write(text)
+            check(not pages.failed(player.play(pages.Command(page, "", "descry -e -s y.d"))), "a program that is right", page, text)
+done()

@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+# Chromium's renderer, which has seccomp filters of its own, traced from inside while it runs a page's script: the page is what it is
+# untraced, and the renderer's calls are counted.
+# serial
+from live import *
+
+if not shutil.which("chromium"):
+    skip("chromium is not installed")
+if os.geteuid() == 0 and not shutil.which("setpriv"):
+    skip("setpriv is not there: chromium has no sandbox as root")
+if os.geteuid():
+    skip("only root suspends a filter that is there before the attach")
+r = descry("-q", "-x", "engine=inproc", "-n", "BEGIN { exit(0); }")
+if r.rc:
+    skip("no in-process engine: " + r.err.strip())
+os.chmod(TMP, 0o777)
+with open(TMP + "/page.html", "w") as f:
+    f.write("<html><body><script>let sum = 0, end = performance.now() + 8000;\nwhile (performance.now() < end);\n"
+            "for (let i = 0; i < 300000; i++) if (performance.now() > 0) sum += i % 7;\ndocument.body.innerText = 'sum ' + sum</script></body></html>\n")
+WANT = "sum %d" % sum(i % 7 for i in range(300000))
+USER = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
+
+
+def browse(name):
+    return subprocess.Popen(USER + ["chromium", "--headless", "--disable-gpu", "--user-data-dir=%s/%s" % (TMP, name), "--dump-dom", "--timeout=60000",
+                                    "file://%s/page.html" % TMP],
+                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=dict(os.environ, HOME=TMP), start_new_session=True)
+
+
+def end(p):
+    try:
+        os.killpg(p.pid, signal.SIGKILL)
+    except OSError:
+        pass
+
+
+def descendants(pid):
+    try:
+        kids = [int(p) for t in os.listdir("/proc/%d/task" % pid) for p in open("/proc/%d/task/%s/children" % (pid, t)).read().split()]
+    except OSError:
+        return []
+    return [q for p in kids for q in [p] + descendants(p)]
+
+
+def cpu(pid):
+    return sum(int(x) for x in open("/proc/%d/stat" % pid).read().rsplit(")", 1)[1].split()[11:13])
+
+
+def renderers(top):
+    """Those of it that are filtered and run the page: the busiest last."""
+    found = []
+    for pid in descendants(top):
+        try:
+            if b"--type=renderer" in open("/proc/%d/cmdline" % pid, "rb").read() and re.search(r"^Seccomp:\s+2", open("/proc/%d/status" % pid).read(), re.M):
+                found.append((cpu(pid), pid))
+        except OSError:
+            pass
+    return sorted(found)
+
+
+def busy_renderer(p):
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline and p.poll() is None:
+        found = renderers(p.pid)
+        if found and found[-1][0] > 50: # half a second
+            return found[-1][1]
+        time.sleep(0.05)
+    return None
+
+
+p = browse("untraced")
+atexit.register(end, p)
+pid = busy_renderer(p)
+o, e = p.communicate(timeout=120)
+if p.returncode or WANT not in o:
+    skip("chromium shows no page here, untraced: %s" % (e.strip().splitlines() or ["nothing is said"])[-1])
+if not pid:
+    skip("chromium's renderer is not found, or has no seccomp filter here")
+WHOLE = o
+
+D = "pid$target:libc.so.6:pthread_*:entry { @ = count(); @n[execname] = count(); @u[ustack(4)] = count(); @t[tid] = max(timestamp); }"
+for options in (["-x", "engine=inproc"], []):
+    p = browse("traced%d" % len(options))
+    atexit.register(end, p)
+    pid = busy_renderer(p)
+    if not check(pid, "the renderer", p.poll()):
+        continue
+    out = TMP + "/out%d" % len(options)
+    s = start("-q", "--json", "-x", "report", "-o", out, *options, "-n", D, "-p", str(pid))
+    o, e = p.communicate(timeout=120)
+    r = finish(s, 60)
+    r.out = open(out).read() if os.path.exists(out) else ""
+    check((p.returncode, o) == (0, WHOLE), "the page", p.returncode, o[:1000], e[-1000:], r)
+    check(r.rc == 0 and r.aggs().get((), 0) >= 200, "its threads' calls", r)
+    check(sum(r.aggs("u").values()) == r.aggs().get(()) and all(len(json.loads(k)) > 1 for k in r.aggs("u")), "stacks", r)
+    check(sum(r.aggs("n").values()) == r.aggs().get(()), "by name", r)
+    if options:
+        check('"engine":"inproc"' in r.out, "from inside", r)
+done()

@@ -1,0 +1,236 @@
+#!/usr/bin/env python3
+# -G for objects compiled against DTrace's own headers, which call a function for each probe: notes and DOF, several objects, static,
+# inline and tail calls, three linkers, repeated runs, libraries loaded later, fork and exec, both engines.
+# serial
+# covers: -G linktype
+import random
+
+from live import *
+
+import live
+
+D = live.DESCRY = os.path.abspath(DESCRY)
+FILES = {"shop.d": """
+typedef int price_t;
+provider shop {
+	probe sale(string what, int n);
+	probe closed(void);
+	probe wide(int a, long b, char *c, unsigned short d, price_t e, uint64_t f, int g, long h);
+	probe turned(int a, char *b) : (char *b, int a);
+};
+provider bank { probe paid__back(int n); };
+""", "shop.h": """
+#ifdef __cplusplus
+extern "C" {
+#endif
+extern void __dtrace_shop___sale(const char *, int);
+extern void __dtrace_shop___closed(void);
+extern void __dtrace_shop___wide(int, long, const char *, unsigned short, int, unsigned long, int, long);
+extern void __dtrace_shop___turned(int, const char *);
+extern void __dtrace_bank___paid__back(int);
+#ifdef BY_POINTER
+extern void __dtraceenabled_shop___sale(unsigned *);
+#define SHOP_SALE_ENABLED() ({ unsigned enabled = 0; __dtraceenabled_shop___sale(&enabled); enabled; })
+#elif defined(BY_FLAG) /* as the headers of -h */
+extern volatile unsigned short shop_sale_semaphore;
+#define SHOP_SALE_ENABLED() shop_sale_semaphore
+#else
+extern int __dtraceenabled_shop___sale(void);
+#define SHOP_SALE_ENABLED() __dtraceenabled_shop___sale()
+#endif
+#ifdef __cplusplus
+}
+#endif
+""", "a.c": """
+#include <stdio.h>
+#include "shop.h"
+void last(int n);
+void cond(int n);
+int is_sold(void);
+static __attribute__((noinline)) void inner(const char *w, int n) { __dtrace_shop___sale(w, n); }
+int main(int argc, char **argv)
+{
+	int asked = 0;
+
+	for (int i = 0; i < 3; i++) {
+		if (SHOP_SALE_ENABLED()) {
+			asked++;
+			__dtrace_shop___sale("bread", i);
+		}
+		inner("milk", 10 + i);
+		cond(i);
+	}
+	__dtrace_shop___wide(-1, 2, "three", 4, -5, 6, -7, 8);
+	__dtrace_shop___turned(7, "b");
+	last(argc);
+	printf("asked %d sold %d\\n", asked, is_sold());
+	return 0;
+}
+""", "b.c": """
+#include "shop.h"
+void last(int n) { if (n < 5) __dtrace_shop___closed(); }
+int is_sold(void) { return SHOP_SALE_ENABLED() != 0; }
+/* what compilers make of "if (n) probe(n);" at a function's end */
+__asm__(".text\\n.globl cond\\n.type cond, @function\\ncond: test %edi, %edi\\n"
+	"jne __dtrace_bank___paid__back\\nret\\n.size cond, . - cond\\n");
+""", "lib.c": """
+#include "shop.h"
+void sell(int n) { if (SHOP_SALE_ENABLED()) __dtrace_shop___sale("lib", n); }
+""", "host.c": """
+#include <dlfcn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+	for (int i = 0; i < 3; i++) {
+		void *h = dlopen("./libshop.so", RTLD_NOW);
+		void (*sell)(int) = (void (*)(int))dlsym(h, "sell");
+
+		sell(i);
+		if (argc > 1 && i == 1) {
+			pid_t child = fork();
+
+			if (!child) {
+				sell(100);
+				_exit(0);
+			}
+			waitpid(child, 0, 0);
+		}
+		dlclose(h);
+	}
+	return 0;
+}
+""", "both.h": """
+#include "shop.h"
+inline __attribute__((noinline)) void both(int n) { if (SHOP_SALE_ENABLED()) __dtrace_shop___sale("both", n); }
+""", "one.cc": """
+#include "both.h"
+void two(int);
+int main() { both(1); two(2); return 0; }
+""", "two.cc": """
+#include "both.h"
+void two(int n) { both(n); }
+""", "address.c": """
+#include "shop.h"
+void (*taken)(void) = __dtrace_shop___closed;
+""", "unknown.c": """
+extern void __dtrace_shop___lost(void);
+void f(void) { __dtrace_shop___lost(); }
+"""}
+os.chdir(TMP)
+for name, text in FILES.items():
+    open(name, "w").write(text)
+LINKERS = [ld for ld in ("bfd", "gold", "lld") if shutil.which("ld." + ld)]
+print("linkers:", *LINKERS)
+WATCH = """shop$target:::sale { @s[copyinstr(arg0), probefunc] = sum(arg1); } shop$target:::closed { @c[probefunc, probename] = count(); }
+bank$target:::paid-back { @b[probefunc, probename] = sum((int)arg0); }
+shop$target:::wide { printf("wide %d %d %s %d %d %d %d %d\\n", (int)arg0, arg1, copyinstr(arg2), arg3, (int)arg4, arg5, (int)arg6, arg7); }
+shop$target:::turned { printf("turned %s %d\\n", copyinstr(arg0), (int)arg1); }"""
+
+
+def run(command, rc=0):
+    r = sh(command)
+    check(r.returncode == rc, "%s: exit %d\n%s%s" % (command, r.returncode, r.stdout, r.stderr))
+    return r
+
+
+def trace(engine, command, program=WATCH, *more):
+    return descry("-q", "-x", "engine=" + engine, *more, "-n", program, c=command, cwd=TMP)
+
+
+
+
+def look(what, engine, told):
+    r = trace(engine, "./shop")
+    rows = {tuple(line.split()) for line in r.out.splitlines()}
+    want = {("wide", "-1", "2", "three", "4", "-5", "6", "-7", "8"), ("turned", "b", "7"), ("last", "closed", "1"), ("cond", "paid-back", "3")}
+    check(want <= rows and any(x[0] == "milk" and x[1].startswith("inner") and x[2] == "33" for x in rows if len(x) == 3), what, engine, r)
+    check((("bread", "main", "3") in rows) == told and ("asked %d" % (3 if told else 0)) in r.out and ("sold %d" % told) in r.out, what, engine, "asks", r)
+
+
+def build(cc, flags, linktype, ld, more=""):
+    run("rm -f *.o; %s %s -c a.c b.c && %s -G -x linktype=%s -s shop.d a.o b.o && %s -fuse-ld=%s %s -o shop a.o b.o shop.o"
+        % (cc, flags, D, linktype, cc, ld, more))
+    check(sh("./shop").stdout == "asked 0 sold 0\n", "nobody looks")
+
+
+compilers = [cc for cc in ("gcc", "clang") if shutil.which(cc)]
+ways = [("gcc", "-O2", "elf", ld, "") for ld in LINKERS] + [("gcc", "-O2", "elfdof", ld, "-Wl,--gc-sections") for ld in LINKERS]
+ways += [(cc, flags, linktype, "bfd", "") for cc in compilers for flags, linktype in
+         (("-O0", "elf"), ("-O2 -DBY_FLAG", "elf"), ("-O2 -DBY_POINTER", "elf"), ("-O0 -DBY_POINTER", "elf"), ("-O2 -DBY_POINTER", "elfdof"))]
+ways += [("gcc", "-Os -fno-plt -ffunction-sections", "elf", "bfd", "-Wl,--gc-sections"), ("gcc", "-O2 -fno-plt", "elfdof", "gold", "")]
+for way in ways:
+    if way[3] not in LINKERS:
+        continue
+    build(*way)
+    look(way, "inproc", True)
+    # lld maps the page of the flags twice, and nobody tells a program by DOF from outside: both are said
+    if way[2] == "elf" and way[3] != "lld":
+        look(way, "kernel", True)
+r = finish(start("-x", "engine=kernel", "-n", WATCH, c="./shop", cwd=TMP))
+check("cannot tell it yes" in r.err, "a question the kernel engine cannot answer", r)
+
+# DOF alone: no object, and the objects are changed as for any other
+run("rm -f *.o; gcc -O2 -c a.c b.c && %s -G -x linktype=dof -s shop.d a.o b.o" % D)
+check(open("shop.o", "rb").read(4) == b"\x7fDOF", "DOF alone")
+# again: nothing changes; merged; notes to DOF and back
+build("gcc", "-O2", "elf", "bfd")
+r = run(D + " -l -m shop -c ./shop")
+check(sh(D + " -l -n 'p*d$target:shop:main:entry' -c ./shop").stdout.count("entry") == 1, "pid by a pattern", r)
+check("entry" not in sh(D + " -l -n 'p*d1:shop:main:entry' -c ./shop").stdout, "a pattern of another process", r)
+check(r.stdout.count(" shop ") == 6, "no provider: those of the target", r)
+before = open("a.o", "rb").read(), os.stat("a.o").st_mtime_ns
+run(D + " -G -s shop.d a.o b.o")
+check((open("a.o", "rb").read(), os.stat("a.o").st_mtime_ns) == before, "the second run leaves the object alone")
+run("ld -r -o all.o a.o b.o && %s -G -s shop.d all.o && gcc -o shop all.o shop.o" % D)
+look("merged", "kernel", True)
+run("%s -G -x linktype=elfdof -s shop.d all.o && gcc -o shop all.o shop.o" % D)
+check("stapsdt" not in run("readelf -n shop").stdout, "DOF instead of notes")
+look("DOF after notes", "inproc", True)
+run("%s -G -s shop.d all.o && gcc -o shop all.o shop.o" % D)
+look("notes after DOF", "kernel", True)
+# from an archive
+run("rm -f *.o *.a; gcc -O2 -c a.c b.c && %s -G -s shop.d a.o b.o && ar rcs libb.a b.o shop.o && gcc -o shop a.o libb.a" % D)
+look("archive", "kernel", True)
+# an inline function in two objects
+for ld in LINKERS:
+    for linktype in "elf", "elfdof":
+        run("rm -f *.o; g++ -O2 -c one.cc two.cc && %s -G -x linktype=%s -s shop.d one.o two.o && g++ -fuse-ld=%s -o both one.o two.o shop.o" % (D, linktype, ld))
+        r = trace("inproc", "./both", "shop$target:::sale { @[copyinstr(arg0), probefunc] = sum(arg1); }")
+        check(r.table() == [(("both", "_Z4bothi"), 3)], "inline", ld, linktype, r)
+        check(len(descry("-l", "-P", "shop*", c="./both", cwd=TMP).lines()) == 2, "one place, listed once")
+
+# a library that comes later and goes again, and a child; another program executed
+for linktype in "elf", "elfdof":
+    run("rm -f *.o; gcc -O2 -fPIC -c lib.c && %s -G -x linktype=%s -s shop.d lib.o && gcc -shared -o libshop.so lib.o shop.o && gcc -o host host.c" % (D, linktype))
+    for engine in ["inproc"] + ["kernel"] * (linktype == "elf"):
+        for provider in "shop$target:::sale", "shop*:libshop.so::sale":
+            r = trace(engine, "./host", provider + " { @[copyinstr(arg0), probefunc] = sum(arg1); }")
+            check(r.table() == [(("lib", "sell"), 3)], "loaded later", linktype, engine, provider, r)
+        r = trace(engine, "./host child", "shop$target:::sale { @[copyinstr(arg0)] = sum(arg1); }", "-x", "follow")
+        check(r.table() == [(("lib",), 103)], "a child", linktype, engine, r)
+build("gcc", "-O2", "elf", "bfd")
+for engine in "kernel", "inproc":
+    r = trace(engine, "sh -c 'exec ./shop'", "shop$target:%s/shop::sale { @[copyinstr(arg0)] = sum(arg1); }" % TMP)
+    check(r.table() == [(("bread",), 3), (("milk",), 33)], "executed", engine, r)
+
+# what cannot be done is said, and the objects stay as they were
+run("gcc -O2 -c a.c address.c unknown.c")
+for bad, word in ("address.o", "its address must not be taken"), ("unknown.o", "probe lost of provider shop is not defined"), ("shop.d", "is no ELF file"), ("shop", "is linked already"), ("none.o", "No such file"):
+    before = open("a.o", "rb").read()
+    r = run("%s -G -s shop.d a.o %s" % (D, bad), 1)
+    check(word in r.stderr and r.stderr.count("\n") == 1 and open("a.o", "rb").read() == before, bad, r.stderr)
+r = run("gcc -o shop a.o", 1)
+check("__dtrace_shop___sale" in r.stderr, "an object that was forgotten is told by the linker")
+
+# damaged objects end in a message or in an object, never in a crash
+whole = open("a.o", "rb").read()
+random.seed(17)
+for i in range(150):
+    data = bytearray(whole[:random.randrange(len(whole))] if i % 3 == 0 else whole)
+    for k in range(random.randrange(1, 9)):
+        data[random.randrange(len(data)) if i % 3 else random.randrange(min(64, len(data)))] = random.randrange(256)
+    open("bad.o", "wb").write(data)
+    r = sh("%s -G -s shop.d bad.o" % D)
+    check(r.returncode in (0, 1) and "Sanitizer" not in r.stderr, "damaged", i, r.returncode, r.stderr[-500:])
+done()
