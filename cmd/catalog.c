@@ -86,9 +86,9 @@ static void print_args(struct listing *l, struct probe *p)
 
 static void show_text(struct listing *l, struct probe *p)
 {
-	cleanup_free char *remark = NULL;
-	cleanup_free char *mechanism = listing_mechanism(l, p, &remark);
-	cleanup_free char *inside = listing_inside(l, p);
+	cleanup_free char *remark = NULL, *none = NULL;
+	cleanup_free char *mechanism = engine_kernel.how(&l->scene, p, &remark);
+	cleanup_free char *inside = engine_inproc.how(&l->scene, p, &none);
 	struct stability names, data;
 
 	probe_stability(p, &names, &data);
@@ -151,9 +151,9 @@ static void json_end(struct out *o)
 
 static void show_json(struct listing *l, struct probe *p)
 {
-	cleanup_free char *remark = NULL;
-	cleanup_free char *mechanism = listing_mechanism(l, p, &remark);
-	cleanup_free char *inside = listing_inside(l, p);
+	cleanup_free char *remark = NULL, *none = NULL;
+	cleanup_free char *mechanism = engine_kernel.how(&l->scene, p, &remark);
+	cleanup_free char *inside = engine_inproc.how(&l->scene, p, &none);
 	struct price price = price_of(p, inside);
 	struct stability names, data;
 	struct out o;
@@ -310,7 +310,12 @@ static void show_once(struct listing *l, struct probe *p)
 
 int catalog(struct cmdline *c, struct bind_cx *cx)
 {
-	struct listing l = { .c = c, .cx = cx, .show = show_once };
+	struct listing l = { .c = c,
+			     .cx = cx,
+			     .show = show_once,
+			     .scene = { .types = cx->types,
+					.options = cx->options,
+					.targets = cx->probes->targets.n > 0 } };
 	int status = 0;
 
 	if (!c->programs.n && !c->words.n)
@@ -318,7 +323,7 @@ int catalog(struct cmdline *c, struct bind_cx *cx)
 	status = listing_programs(&l);
 	for (uint32_t i = 0; i < c->words.n; i++)
 		status |= list_word(&l, c->words.v[i]);
-	listing_fini(&l);
+	engine_scene_fini(&l.scene);
 	return status;
 }
 

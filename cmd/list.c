@@ -5,80 +5,14 @@
 
 #include "base/mem.h"
 #include "compile/bind/bind.h"
-#include "load/engine.h"
-#include "probe/fentry.h"
 #include "stability.h"
-#include "program/object/object.h"
-#include "program/text/text.h"
 #include "render/json.h"
-
-void listing_fini(struct listing *l)
-{
-	text_free(l->text);
-	object_free(l->object);
-	free(l->path);
-	l->text = NULL;
-	l->object = NULL;
-	l->path = NULL;
-}
-
-char *listing_inside(struct listing *l, const struct probe *p)
-{
-	const char *why;
-
-	if ((p->kind != ATTACH_UPROBE && p->kind != ATTACH_URETPROBE) ||
-	    !l->cx->probes->targets.n || !p->object || p->unavailable)
-		return NULL;
-	if (!l->path || strcmp(l->path, p->object)) {
-		listing_fini(l);
-		l->path = xstrdup(p->object);
-		err_free(object_open(p->object, &l->object));
-		if (l->object)
-			err_free(text_open(l->object, &l->text));
-	}
-	if (!l->text)
-		return NULL;
-	why = engine_inproc_refusal(l->object, l->text, p);
-	return why ? xasprintf("refused: %s", why) : xstrdup("patched jump");
-}
-
-/* Few kernel functions are traced by BPF trampolines, where these can take it. */
-char *listing_mechanism(struct listing *l, const struct probe *p, char **ret_note)
-{
-	const char *kind = attach_kind_name(p->kind);
-	struct fentry_target t = { 0 };
-	struct out o;
-	char *why, *text;
-	uint32_t max;
-
-	*ret_note = NULL;
-	if (p->kind != ATTACH_KPROBE && p->kind != ATTACH_KRETPROBE)
-		return xasprintf("%s%s%s", kind, p->object && *p->object ? " " : "",
-				 p->object ? p->object : "");
-	max = engine_kernel_fentry_max(l->cx->types, l->cx->options);
-	why = engine_kernel_no_fentry(l->cx->types, p, &t);
-	if (why || !max) {
-		*ret_note = why ? xasprintf("No BPF trampoline: %s", why) : NULL;
-		free(why);
-		return xstrdup(kind);
-	}
-	out_init(&o, NULL);
-	out_str(&o, p->kind == ATTACH_KPROBE ? "fentry" : "fexit");
-	if (max != UINT32_MAX)
-		out_printf(&o, "; %s of more than %u functions at once", kind, max);
-	if (t.nargs > FENTRY_REG_ARGS)
-		out_printf(&o, "; %s where trampolines pass no %u arguments", kind, t.nargs);
-	out_char(&o, '\0');
-	text = xstrdup(o.v);
-	out_fini(&o);
-	return text;
-}
 
 static void list_how(struct listing *l, const struct probe *p)
 {
-	cleanup_free char *note = NULL;
-	cleanup_free char *mechanism = listing_mechanism(l, p, &note);
-	cleanup_free char *inside = listing_inside(l, p);
+	cleanup_free char *note = NULL, *none = NULL;
+	cleanup_free char *mechanism = engine_kernel.how(&l->scene, p, &note);
+	cleanup_free char *inside = engine_inproc.how(&l->scene, p, &none);
 
 	printf("\n\tMechanism: %s\n", mechanism);
 	if (note)
@@ -242,7 +176,12 @@ int listing_programs(struct listing *l)
 
 int cmd_list(struct cmdline *c, struct bind_cx *cx)
 {
-	struct listing l = { .c = c, .cx = cx, .show = show };
+	struct listing l = { .c = c,
+			     .cx = cx,
+			     .show = show,
+			     .scene = { .types = cx->types,
+					.options = cx->options,
+					.targets = cx->probes->targets.n > 0 } };
 	struct probe_desc all = { "", "", "", "" };
 	int status;
 
@@ -251,6 +190,6 @@ int cmd_list(struct cmdline *c, struct bind_cx *cx)
 	if (!c->json)
 		printf("%5s %10s %17s %33s %s\n", "ID", "PROVIDER", "MODULE", "FUNCTION", "NAME");
 	status = c->programs.n ? listing_programs(&l) : list_one(&l, &all);
-	listing_fini(&l);
+	engine_scene_fini(&l.scene);
 	return status;
 }

@@ -78,6 +78,7 @@ static int set_options(struct run *r)
 
 static int find_targets(struct run *r)
 {
+	const struct engine_type *engine = plan_engine_named(&r->options);
 	struct target t;
 	struct err *e;
 
@@ -99,8 +100,7 @@ static int find_targets(struct run *r)
 		vec_push(&r->targets, t);
 		if (opt_num(&r->options, OPT_EVALTIME) > 1)
 			e = target_to_main(vec_last(&r->targets));
-		else if (opt_num(&r->options, OPT_ENGINE) == ENGINE_INPROC ||
-			 opt_num(&r->options, OPT_EVALTIME))
+		else if ((engine && engine->target.inside) || opt_num(&r->options, OPT_EVALTIME))
 			e = target_to_entry(vec_last(&r->targets));
 		if (e)
 			return run_failed(r, e);
@@ -127,7 +127,7 @@ static void init(struct run *r, struct cmdline *c)
 	r->kernel_names = kernel_names_new();
 	symbols_ask_kernel(r->symbols, kernel_names_ask, r->kernel_names);
 	probe_set_init(&r->probes, r->types, r->symbols);
-	r->probes.fentry_refusal = engine_kernel_fentry_refusal;
+	plan_advise(&r->probes);
 	r->macros = (struct macro_args){
 		.argv = c->args.v,
 		.argc = c->args.n,
@@ -178,10 +178,7 @@ static void fini(struct run *r)
 	consumer_free(r->consumer);
 	if (r->sink)
 		r->sink->ops->free(r->sink);
-	if (r->engine)
-		r->engine->ops->free(r->engine);
-	image_free(r->image);
-	free(r->outside);
+	plan_fini(&r->plan);
 	for (uint32_t i = 0; i < r->targets.n; i++)
 		target_drop(&r->targets.v[i], true);
 	vec_fini(&r->targets);

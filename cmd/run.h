@@ -6,13 +6,11 @@
 #ifndef DESCRY_CMD_RUN_H
 #define DESCRY_CMD_RUN_H
 
-#include "choice.h"
 #include "cmdline.h"
 #include "compile/bind/bind.h"
 #include "compile/ir/gen.h"
 #include "consume/consume.h"
-#include "load/engine.h"
-#include "target.h"
+#include "load/plan.h"
 
 /* Everything that lives as long as the run. */
 struct run {
@@ -30,13 +28,10 @@ struct run {
 	struct bind_cx bind;
 	VEC(struct node *) tops; /* of each source */
 	VEC(struct target) targets;
-	struct image *image;
-	struct engine *engine;
-	struct engine *inside; /* it, or the part of it that traces from inside; NULL */
+	struct engine_plan plan;
 	struct sink *sink;
 	struct consumer *consumer;
 	FILE *out;
-	bool *outside; /* by probe: cannot be placed from inside */
 	double budget; /* share of the machine, 0 any */
 	bool names_user; /* user addresses are printed as names: mappings must be seen while they last */
 };

@@ -137,10 +137,10 @@ static pid_t only_command(const struct run *r)
 {
 	const pid_t pid = r->targets.n == 1 && r->targets.v[0].command ? r->targets.v[0].pid : 0;
 
-	if (r->engine == r->inside)
+	if (r->plan.inside_only)
 		return pid;
-	for (uint32_t i = 0; i < r->image->nprobes; i++) {
-		const struct probe *p = r->image->probes[i].probe;
+	for (uint32_t i = 0; i < r->plan.image->nprobes; i++) {
+		const struct probe *p = r->plan.image->probes[i].probe;
 
 		if (p && p->pid != pid && p->kind != ATTACH_SELF && p->kind != ATTACH_TICK)
 			return 0;
@@ -160,7 +160,7 @@ static void watch_mappings(struct run *r)
 /* What happened before the targets ended is seen before tracing does. */
 static struct err *catch_up(struct run *r, uint64_t until)
 {
-	struct engine *e = r->engine;
+	struct engine *e = r->plan.engine;
 	struct err *err = NULL;
 
 	while (!err && e->ops->behind && !interrupted) {
@@ -195,7 +195,7 @@ static void wait_for_switch(struct run *r, uint64_t began)
 static struct err *loop(struct run *r, int *ret_status)
 {
 	uint64_t began = clock_ns(CLOCK_MONOTONIC);
-	struct engine *e = r->engine;
+	struct engine *e = r->plan.engine;
 	struct err *err = NULL;
 	struct budget budget;
 
@@ -234,7 +234,7 @@ static void say_probe_notes(struct run *r)
  * -q one line tells of processes that are not seen, or not all of them. */
 static void say_notes(struct run *r, uint32_t from)
 {
-	const struct engine *e = r->engine;
+	const struct engine *e = r->plan.engine;
 	bool quiet = opt_on(&r->options, OPT_QUIET);
 	const char *first = NULL;
 	uint32_t blind = 0;
@@ -265,7 +265,7 @@ static struct err *fire(struct run *r, uint32_t prog)
 		CPU_SET((size_t)cpu, &one);
 		moved = !sched_setaffinity(0, sizeof(one), &one);
 	}
-	err = r->engine->ops->fire(r->engine, prog);
+	err = r->plan.engine->ops->fire(r->plan.engine, prog);
 	if (moved)
 		(void)sched_setaffinity(0, sizeof(before), &before);
 	return err;
@@ -290,7 +290,7 @@ static void say_unnamed(struct run *r)
 
 static struct err *trace(struct run *r, int *ret_status)
 {
-	struct engine *e = r->engine;
+	struct engine *e = r->plan.engine;
 	struct err *err, *err2;
 	struct wire_state who = {
 		.self_pid = (uint32_t)getpid(),
@@ -314,8 +314,8 @@ static struct err *trace(struct run *r, int *ret_status)
 		e->ops->add_process(e, r->targets.v[i].pid, r->targets.v[i].command);
 	if (!r->targets.n && e->ops->add_process)
 		e->ops->add_process(e, 0, false);
-	if (!err && r->image->has_begin)
-		err = fire(r, r->image->begin_prog);
+	if (!err && r->plan.image->has_begin)
+		err = fire(r, r->plan.image->begin_prog);
 	engine_start(e);
 	for (uint32_t i = 0; i < r->targets.n; i++)
 		target_release(&r->targets.v[i]);
@@ -323,8 +323,8 @@ static struct err *trace(struct run *r, int *ret_status)
 		err = loop(r, ret_status);
 	engine_stop(e);
 	err2 = e->ops->detach(e);
-	if (!err && r->image->has_end)
-		err = fire(r, r->image->end_prog);
+	if (!err && r->plan.image->has_end)
+		err = fire(r, r->plan.image->end_prog);
 	caught = interrupted;
 	at_end = true;
 	if (!err)
@@ -352,8 +352,8 @@ int run_trace(struct run *r, const struct bound *b)
 	r->sink->options = &r->options;
 	r->sink->symbols = r->symbols;
 	r->sink->types = r->types;
-	r->names_user = image_prints_user_addresses(r->image);
-	r->consumer = consumer_new(r->engine, r->sink, &r->options);
+	r->names_user = image_prints_user_addresses(r->plan.image);
+	r->consumer = consumer_new(r->plan.engine, r->sink, &r->options);
 	catch_signals();
 	run_say_matched(r, b);
 	e = trace(r, &status);

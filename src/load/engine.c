@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "program/object/object.h"
+#include "program/text/text.h"
 
 /* Each state page there is: the engine's, and that of the one beside it. */
 static struct wire_state *state_of(const struct engine *e, int i)
@@ -132,4 +134,14 @@ void engine_exit(struct engine *e)
 	for (int i = 0; i < STATES && (s = state_of(e, i)); i++)
 		__atomic_store_n(&s->exiting, 1, __ATOMIC_SEQ_CST);
 	engine_stop(e);
+}
+
+void engine_scene_fini(struct engine_scene *s)
+{
+	text_free(s->text);
+	object_free(s->object);
+	free(s->path);
+	s->text = NULL;
+	s->object = NULL;
+	s->path = NULL;
 }

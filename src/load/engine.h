@@ -9,14 +9,17 @@
 #define DESCRY_LOAD_ENGINE_H
 
 #include "base/err.h"
+#include "compile/target.h"
 #include "data/image.h"
 #include "wire/record.h"
 
 struct control;
-struct fentry_target;
 struct object;
 struct text;
 struct probe;
+struct probe_set;
+struct probe_target;
+struct symbols;
 
 struct engine_counters {
 	uint32_t ncpus;
@@ -53,10 +56,18 @@ struct engine {
 
 struct engine_ops {
 	const char *name; /* "kernel", "interp" */
+	/* Before load(): an error when it would be in vain, or do harm. NULL: never. */
+	struct err *(*ready)(struct engine *e, const struct image *img);
+	/* Before load(): c holds one of the named processes, until it is let go after attach().
+	 * NULL: the engine does not care. */
+	void (*hold)(struct engine *e, struct control *c);
 	/* Creates maps, links, loads. A program that the kernel refuses is a diagnostic at its D
 	 * source (caret, tag D_VERIFIER, kernel's last line), added to image->diags, and an error.
 	 * measure: count run time (-x report). */
 	struct err *(*load)(struct engine *e, const struct image *img, bool measure);
+	/* After a load(), also one that failed: which probes (index in image.probes) could fire but
+	 * cannot be placed? False: none. NULL: the engine does not know. */
+	bool (*left_out)(const struct engine *e, bool *ret);
 	struct err *(*attach)(struct engine *e);
 	/* pid will be traced: its first user stack shall be right. 0: any process may be. command:
 	 * it has hardly begun, and will map its libraries yet. NULL: the engine needs no
@@ -127,52 +138,49 @@ void engine_stop(struct engine *e);
 void engine_exit(struct engine *e);
 bool engine_exiting(const struct engine *e);
 
-struct engine *engine_kernel_new(void);
-/* May this process load programs into the kernel? */
-bool engine_kernel_permitted(void);
-/* Can programs of uprobes sleep (Linux 6.0)? True too where nothing may be loaded. */
-bool engine_kernel_sleeps(void);
-/* Why this kernel lets nobody trace functions by BPF trampolines (fentry), NULL: it does. Tried
- * once; valid for ever. */
-const char *engine_kernel_fentry_refusal(struct type_graph *types);
-/* The same of one function, that of a kprobe; malloc()ed. */
-char *engine_kernel_no_fentry(struct type_graph *types, const struct probe *p,
-			      struct fentry_target *ret);
-/* Up to how many probes of kernel functions are to be fired by trampolines. */
-uint32_t engine_kernel_fentry_max(struct type_graph *types, const struct options *options);
-struct engine *engine_interp_new(void);
-/* Can the interpreter fire this probe truly: in this process, or told of by the process
- * connector? */
-bool engine_interp_can(const struct probe *p);
-/* Before attach: an error when it has probes that the process connector tells of, and there is none
- * to be listened to. */
-struct err *engine_interp_hears(const struct image *img);
-/* When the in-process engine's load() fails though something could be traced: never; when the
- * program asks for what only the kernel has, or more than one probe in twenty cannot be placed (so
- * many the kernel leaves out itself); or when one cannot. */
-enum inproc_scope { INPROC_WHAT_CAN_BE, INPROC_NEARLY_ALL, INPROC_EVERY_ONE };
-/* Traces these processes from inside. targets and symbols are borrowed. */
-struct engine *engine_inproc_new(const struct probe_target *targets, uint32_t ntargets,
-				 struct symbols *symbols, enum inproc_scope scope);
-/* After its load(), also one that failed: which probes (index in image.probes) could fire but
- * cannot be placed? False: none. */
-bool engine_inproc_left_out(const struct engine *e, bool *ret);
-/* The probes for which outside[] holds, and all other probes of functions of these names, are fired
- * by kernel, the rest by inside; their images, which are alike (image_is_alike), are cut
- * accordingly. Takes inside, kernel and outer; load() is to be given inner. */
-struct engine *engine_split_new(struct engine *inside, struct engine *kernel, struct image *inner,
-				struct image *outer, const bool *outside);
-/* Is it a probe of a kind that the in-process engine can fire? */
-bool engine_inproc_can(const struct probe *p);
-/* Why the in-process engine cannot patch a pid or USDT probe's places in object o, of which t is
- * the code; NULL: it can. */
-const char *engine_inproc_refusal(struct object *o, struct text *t, const struct probe *p);
-/* The machine code that it makes of the image, as text: the same on every machine. */
-struct err *engine_inproc_print(FILE *out, const struct image *img);
-/* A target that is held already, by c, until it is let go after attach(). */
-void engine_inproc_hold(struct engine *e, struct control *c);
-/* EBUSY when a uprobe of the image is where a process that is traced from inside has been patched.
- * Before the kernel engine's. */
-struct err *engine_inproc_conflict(const struct image *img);
+/* How much of a program an engine that traces from inside must be able to place, or its load()
+ * fails: nothing; what is left out of nineteen probes in twenty, and all that only the kernel has
+ * (so many the kernel leaves out itself); or every one. */
+enum engine_scope { ENGINE_WHAT_CAN_BE, ENGINE_NEARLY_ALL, ENGINE_EVERY_ONE };
+
+/* What an engine is made for; zeroes: for an image by itself. Borrowed. */
+struct engine_setting {
+	const struct probe_target *targets; /* the processes that are named */
+	uint32_t ntargets;
+	struct symbols *symbols;
+	enum engine_scope scope;
+};
+
+/* What is looked at to say how probes would fire: filled by how(), freed by engine_scene_fini(). */
+struct engine_scene {
+	struct type_graph *types;
+	const struct options *options;
+	bool targets; /* processes are named */
+	char *path;   /* the file whose code was looked at last */
+	struct object *object;
+	struct text *text;
+};
+void engine_scene_fini(struct engine_scene *s);
+
+/* A kind of engine. What a function does that is NULL: nothing. */
+struct engine_type {
+	const char *name; /* as -x engine=NAME */
+	/* What is compiled for it. */
+	struct compile_target target;
+	struct engine *(*new)(const struct engine_setting *s);
+	/* Can it fire this probe truly? NULL: any that it can attach. */
+	bool (*can)(const struct probe *p);
+	/* May this process use it? NULL: any may. */
+	bool (*permitted)(void);
+	/* How it would fire a probe, or why it refuses; may be followed by *ret_note, a remark.
+	 * Both malloc()ed, NULL nothing to say. */
+	char *(*how)(struct engine_scene *s, const struct probe *p, char **ret_note);
+	/* Before probes are looked for: lets the providers know what it would refuse. */
+	void (*advise)(struct probe_set *set);
+	/* The machine code that it makes of the image, as text: the same on every machine. */
+	struct err *(*print)(FILE *out, const struct image *img);
+};
+
+extern const struct engine_type engine_kernel, engine_interp, engine_inproc;
 
 #endif

@@ -167,7 +167,8 @@ static FILE *nowhere(void)
 
 static struct inproc_engine *new_engine(const struct program *p)
 {
-	struct engine *en = engine_inproc_new(NULL, 0, NULL, INPROC_EVERY_ONE);
+	struct engine *en =
+		engine_inproc.new(&(struct engine_setting){ .scope = ENGINE_EVERY_ONE });
 
 	en->image = p->img;
 	return (struct inproc_engine *)en;

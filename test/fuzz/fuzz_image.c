@@ -103,7 +103,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	err = prepare(p.insns, n, &p) ? ebpf_check(p.insns, n, EBPF_UNLINKED)
 				      : err_new(0, "not here");
 	if (!err) {
-		e = engine_interp_new();
+		e = engine_interp.new(&(struct engine_setting){ 0 });
 		((struct interp_engine *)e)->budget = 20000;
 		err = e->ops->load(e, &img, false);
 		if (!err)

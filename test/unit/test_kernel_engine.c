@@ -188,7 +188,7 @@ static void test_syscalls(void **state)
 	f.img.probes = &probe;
 	f.img.nprobes = 1;
 
-	struct engine *e = engine_kernel_new();
+	struct engine *e = engine_kernel.new(&(struct engine_setting){ 0 });
 	uint64_t n[2] = { 0 };
 
 	assert_ok(e->ops->load(e, &f.img, true));
@@ -312,7 +312,7 @@ static void test_records(void **state)
 	f.img.progs = &prog;
 	f.img.nprogs = 1;
 
-	struct engine *e = engine_kernel_new();
+	struct engine *e = engine_kernel.new(&(struct engine_setting){ 0 });
 	struct seen s = { 0 };
 	struct engine_counters c;
 	uint64_t drops = 0;
@@ -402,7 +402,7 @@ static void test_keys(void **state)
 	f.img.probes = &probe;
 	f.img.nprobes = 1;
 
-	struct engine *e = engine_kernel_new();
+	struct engine *e = engine_kernel.new(&(struct engine_setting){ 0 });
 	uint64_t n = 0, key = 77, none = 999999;
 
 	assert_ok(e->ops->load(e, &f.img, false));
@@ -498,7 +498,7 @@ static void run_cookies(enum attach_kind kind, struct probe *descs, uint32_t n, 
 	type_use_kernel(types, NULL);
 	f.img.types = types;
 
-	struct engine *e = engine_kernel_new();
+	struct engine *e = engine_kernel.new(&(struct engine_setting){ 0 });
 
 	assert_ok(e->ops->load(e, &f.img, false));
 	assert_ok(e->ops->attach(e));
@@ -659,7 +659,7 @@ static void test_rejection(void **state)
 	f.img.progs = &prog;
 	f.img.nprogs = 1;
 
-	struct engine *e = engine_kernel_new();
+	struct engine *e = engine_kernel.new(&(struct engine_setting){ 0 });
 	struct err *err = e->ops->load(e, &f.img, false);
 
 	assert_non_null(err);

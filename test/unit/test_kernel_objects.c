@@ -77,7 +77,7 @@ static void run_open(struct run *r, uint32_t nprogs)
 		r->progs[i].locs = locs;
 		r->progs[i].cookie_insn = UINT32_MAX;
 	}
-	r->e = engine_kernel_new();
+	r->e = engine_kernel.new(&(struct engine_setting){ 0 });
 	assert_ok(r->e->ops->load(r->e, &r->img, false));
 	struct kernel_engine *k = (struct kernel_engine *)r->e;
 	for (uint32_t i = 0; i < k->instances.n; i++) {

@@ -92,7 +92,7 @@ static void make(struct maker *m, enum attach_kind attach, struct bpf_insn *insn
 				 .nprobes = 1,
 				 .aggs = aggs,
 				 .naggs = 2 };
-	m->e = engine_interp_new();
+	m->e = engine_interp.new(&(struct engine_setting){ 0 });
 }
 
 static void load(struct maker *m)

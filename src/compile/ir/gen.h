@@ -18,40 +18,15 @@
 
 #include "compile/bind/bind.h"
 #include "compile/ir/ir.h"
+#include "compile/target.h"
 #include "data/aggview.h"
 #include "data/image.h"
 #include "wire/inproc.h"
-
-struct compile_target {
-	bool task_btf; /* the engine lets programs read task_struct through a BTF pointer (kernel) */
-	/* Fill the tables below; called when a program first asks. NULL: not known. */
-	void (*find_cpus)(struct compile_target *t);
-	void (*find_clocks)(struct compile_target *t);
-	/* In the traced process: a system call's context is its struct pt_regs, as a uprobe's is;
-	 * what is not resident is faulted in; threads ask for their own CPU time. */
-	bool inside;
-	uint32_t maps_max; /* most maps a program may use, 0: any number */
-	/* inside: as struct image has it. */
-	bool family;
-	bool unwind; /* the engine keeps unwind tables: ustack() walks by them, not by frame pointers */
-	const int32_t *cpu_chip, *cpu_node; /* by CPU number */
-	const int32_t *cpu_mhz;             /* 0: not known */
-	uint32_t ncpus;
-	/* Up to how many probes of kernel functions have a program each for BPF trampolines, beside
-	 * the one of all for kprobes; asked when there are some. NULL: none. */
-	uint32_t (*fentry_max)(struct type_graph *types, const struct options *options);
-	/* Can a uprobe's program wait for memory to be brought in? Asked when one would; NULL:
-	 * yes. */
-	bool (*sleeps)(void);
-};
 
 /* `ir_out`: where each function's IR is printed (-d ir), NULL nowhere. NULL with diagnostics when a
  * clause cannot be expressed (too long, too much stack). */
 struct image *compile_image(const struct bound *b, struct type_graph *types, struct diags *diags,
 			    struct options *options, struct compile_target *target, FILE *ir_out);
-
-/* MAX_USED_MAPS of kernel/bpf/verifier.c. */
-enum { PROG_MAPS_MAX = 64 };
 
 /* --- private to compile/ir --- */
 

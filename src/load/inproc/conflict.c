@@ -7,6 +7,7 @@
 
 #include "base/procdir.h"
 #include "base/sorted.h"
+#include "load/inproc/conflict.h"
 #include "load/inproc/inproc.h"
 #include "load/inproc/undo.h"
 
@@ -93,7 +94,7 @@ static struct err *look_into(pid_t pid, const struct image *img)
 	return found;
 }
 
-struct err *engine_inproc_conflict(const struct image *img)
+struct err *inproc_conflict(const struct image *img)
 {
 	bool any = false;
 	struct err *e = NULL;

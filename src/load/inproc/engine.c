@@ -58,7 +58,7 @@ static struct err *check_all(const struct image *img)
  * engine leaves out what the kernel cannot probe. */
 static struct err *check_left_out(const struct inproc_engine *e)
 {
-	uint32_t allowed = e->scope == INPROC_EVERY_ONE ? 0 : e->base.image->nprobes / 20;
+	uint32_t allowed = e->scope == ENGINE_EVERY_ONE ? 0 : e->base.image->nprobes / 20;
 
 	return e->nrefused > allowed ? err_new(ENOTSUP, "%u probes", e->nrefused) : NULL;
 }
@@ -76,7 +76,7 @@ static struct err *inproc_load(struct engine *en, const struct image *img, bool 
 	e->refused = xcalloc(img->nprobes + 1, sizeof(*e->refused));
 	e->left_out = xcalloc(img->nprobes + 1, sizeof(*e->left_out));
 	err = forging_check(e);
-	if (!err && e->scope != INPROC_WHAT_CAN_BE)
+	if (!err && e->scope != ENGINE_WHAT_CAN_BE)
 		err = check_all(img);
 	if (!err)
 		err = area_create(e, img);
@@ -86,12 +86,12 @@ static struct err *inproc_load(struct engine *en, const struct image *img, bool 
 		err = progs_compile(e);
 	if (!err)
 		err = samples_start(e);
-	for (uint32_t i = 0; i < e->ntargets && e->scope != INPROC_WHAT_CAN_BE && !err; i++)
+	for (uint32_t i = 0; i < e->ntargets && e->scope != ENGINE_WHAT_CAN_BE && !err; i++)
 		err = process_plan(e, e->targets[i].pid);
-	return err || e->scope == INPROC_WHAT_CAN_BE ? err : check_left_out(e);
+	return err || e->scope == ENGINE_WHAT_CAN_BE ? err : check_left_out(e);
 }
 
-bool engine_inproc_can(const struct probe *p)
+static bool inproc_can(const struct probe *p)
 {
 	switch (p->kind) {
 	case ATTACH_SELF:
@@ -158,7 +158,7 @@ static struct err *inproc_attach(struct engine *en)
 				p->tracepoint ? p->tracepoint : "tracepoint", p->name);
 			continue;
 		}
-		if (p->attach == ATTACH_SELF || (ip->probe && engine_inproc_can(ip->probe)))
+		if (p->attach == ATTACH_SELF || (ip->probe && inproc_can(ip->probe)))
 			continue;
 		/* among others of proc it is left out */
 		if (e->events && !strcmp(ip->prov, "proc"))
@@ -492,8 +492,25 @@ static void inproc_free(struct engine *en)
 	free(e);
 }
 
+static bool inproc_left_out(const struct engine *en, bool *ret)
+{
+	const struct inproc_engine *e = (const struct inproc_engine *)en;
+	bool any = false;
+
+	for (uint32_t i = 0; e->left_out && i < en->image->nprobes; i++)
+		any |= ret[i] = e->left_out[i];
+	return any;
+}
+
+static void inproc_hold(struct engine *en, struct control *c)
+{
+	vec_push(&inproc(en)->held, c);
+}
+
 static const struct engine_ops engine_inproc_ops = {
 	.name = "inproc",
+	.hold = inproc_hold,
+	.left_out = inproc_left_out,
 	.load = inproc_load,
 	.attach = inproc_attach,
 	.fire = inproc_fire,
@@ -512,23 +529,7 @@ static const struct engine_ops engine_inproc_ops = {
 	.free = inproc_free,
 };
 
-bool engine_inproc_left_out(const struct engine *en, bool *ret)
-{
-	const struct inproc_engine *e = (const struct inproc_engine *)en;
-	bool any = false;
-
-	for (uint32_t i = 0; e->left_out && i < en->image->nprobes; i++)
-		any |= ret[i] = e->left_out[i];
-	return any;
-}
-
-void engine_inproc_hold(struct engine *en, struct control *c)
-{
-	vec_push(&inproc(en)->held, c);
-}
-
-struct engine *engine_inproc_new(const struct probe_target *targets, uint32_t ntargets,
-				 struct symbols *symbols, enum inproc_scope scope)
+static struct engine *inproc_new(const struct engine_setting *setting)
 {
 	struct inproc_engine *e = xcalloc(1, sizeof(*e));
 
@@ -537,9 +538,18 @@ struct engine *engine_inproc_new(const struct probe_target *targets, uint32_t nt
 	e->timer_fd = e->watchdog = -1;
 	e->nap_ms = NAP_MIN_MS;
 	e->store_max = STORE_MAX;
-	e->targets = targets;
-	e->ntargets = ntargets;
-	e->symbols = symbols;
-	e->scope = scope;
+	e->targets = setting->targets;
+	e->ntargets = setting->ntargets;
+	e->symbols = setting->symbols;
+	e->scope = setting->scope;
 	return &e->base;
 }
+
+const struct engine_type engine_inproc = {
+	.name = "inproc",
+	.target = { .unwind = true, .inside = true },
+	.new = inproc_new,
+	.can = inproc_can,
+	.how = sites_how,
+	.print = progs_print,
+};

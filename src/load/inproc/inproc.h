@@ -1,5 +1,5 @@
 /* The in-process engine, inside: what its files share. Its front door is load/engine.h,
- * engine_inproc_new().
+ * engine_inproc.
  *
  *	files.c   memory files, sealed
  *	area.c    memory: the mappings of wire/inproc.h in this process, maps and thread slots laid out
@@ -235,7 +235,7 @@ struct inproc_engine {
 	uint64_t unstored; /* updates of keys for which there was no room */
 	VEC(struct inproc_process) processes;
 	VEC(struct inproc_text) texts;
-	enum inproc_scope scope;
+	enum engine_scope scope;
 	const struct probe_target *targets;
 	uint32_t ntargets;
 	VEC(struct control *) held; /* targets under the caller's control until attach() is done */
@@ -316,6 +316,7 @@ uint64_t area_parent(struct inproc_engine *e, pid_t pid);
 
 /* prog.c */
 struct err *progs_compile(struct inproc_engine *e);
+struct err *progs_print(FILE *out, const struct image *img); /* engine_type.print */
 void progs_free(struct inproc_engine *e);
 struct err *prog_run(struct inproc_engine *e, uint32_t prog, uint64_t cookie);
 enum { INPROC_CONTEXT = 21 }; /* words: as struct pt_regs has */
@@ -510,6 +511,8 @@ void aggs_store_free(struct inproc_engine *e);
 
 /* sites.c: fills p->modules and p->sites; probes that cannot be placed become notes. */
 struct err *sites_plan(struct inproc_engine *e, struct inproc_process *p);
+char *sites_how(struct engine_scene *s, const struct probe *p,
+		char **ret_note); /* engine_type.how */
 struct err *sites_text(struct inproc_engine *e, struct object *o, struct text **ret);
 /* Is a file that the probes are in mapped in the process? */
 bool sites_any(struct inproc_engine *e, pid_t pid);

@@ -179,9 +179,9 @@ struct err *progs_compile(struct inproc_engine *e)
 	return compile_all(e, NULL);
 }
 
-struct err *engine_inproc_print(FILE *out, const struct image *img)
+struct err *progs_print(FILE *out, const struct image *img)
 {
-	struct engine *en = engine_inproc_new(NULL, 0, NULL, false);
+	struct engine *en = engine_inproc.new(&(struct engine_setting){ 0 });
 	struct inproc_engine *e = (struct inproc_engine *)en;
 	struct err *err;
 

@@ -90,7 +90,7 @@ struct err *seccomp_plan(const struct inproc_engine *e, struct inproc_process *p
 {
 	struct err *err = seccomp_check(e, p);
 
-	if (!err && p->quiet && e->scope != INPROC_WHAT_CAN_BE)
+	if (!err && p->quiet && e->scope != ENGINE_WHAT_CAN_BE)
 		err = err_new(EPERM, "process %d filters its system calls (seccomp)", (int)p->pid);
 	return err;
 }

@@ -652,7 +652,9 @@ void sites_free(struct inproc_process *p)
 	vec_fini(&p->modules);
 }
 
-const char *engine_inproc_refusal(struct object *o, struct text *t, const struct probe *p)
+/* Why a pid or USDT probe's places in object o, of which t is the code, cannot be patched; NULL:
+ * they can. */
+static const char *refusal(struct object *o, struct text *t, const struct probe *p)
 {
 	struct text_site one = { 0 }, *sites = NULL;
 	const char *reason = NULL;
@@ -682,4 +684,25 @@ const char *engine_inproc_refusal(struct object *o, struct text *t, const struct
 		reason = "its code cannot be read";
 	err_free(err);
 	return reason;
+}
+
+char *sites_how(struct engine_scene *s, const struct probe *p, char **ret_note)
+{
+	const char *why;
+
+	*ret_note = NULL;
+	if ((p->kind != ATTACH_UPROBE && p->kind != ATTACH_URETPROBE) || !s->targets ||
+	    !p->object || p->unavailable)
+		return NULL;
+	if (!s->path || strcmp(s->path, p->object)) {
+		engine_scene_fini(s);
+		s->path = xstrdup(p->object);
+		err_free(object_open(p->object, &s->object));
+		if (s->object)
+			err_free(text_open(s->object, &s->text));
+	}
+	if (!s->text)
+		return NULL;
+	why = refusal(s->object, s->text, p);
+	return why ? xasprintf("refused: %s", why) : xstrdup("patched jump");
 }

@@ -158,7 +158,7 @@ static bool is_timer(const struct probe *p)
 	       !p->perf.event;
 }
 
-bool engine_interp_can(const struct probe *p)
+static bool interp_can(const struct probe *p)
 {
 	enum connector_kind kind;
 
@@ -481,6 +481,7 @@ static void engine_free(struct engine *eng)
 
 static const struct engine_ops engine_interp_ops = {
 	.name = "interp",
+	.ready = interp_ready,
 	.load = engine_load,
 	.attach = engine_attach,
 	.fire = engine_fire,
@@ -497,12 +498,19 @@ static const struct engine_ops engine_interp_ops = {
 	.free = engine_free,
 };
 
-struct engine *engine_interp_new(void)
+static struct engine *interp_new(const struct engine_setting *setting)
 {
 	struct interp_engine *e = xcalloc(1, sizeof(*e));
 
 	e->base.ops = &engine_interp_ops;
 	e->timer_fd = e->epoll_fd = -1;
 	e->budget = BUDGET;
+	e->named = setting->ntargets > 0;
 	return &e->base;
 }
+
+const struct engine_type engine_interp = {
+	.name = "interp",
+	.new = interp_new,
+	.can = interp_can,
+};

@@ -25,7 +25,7 @@ bool interp_listens(const struct probe *p, enum connector_kind *ret_kind)
 	return true;
 }
 
-struct err *engine_interp_hears(const struct image *img)
+struct err *interp_ready(struct engine *en, const struct image *img)
 {
 	struct connector *c = NULL;
 	enum connector_kind kind;
@@ -34,7 +34,7 @@ struct err *engine_interp_hears(const struct image *img)
 
 	for (uint32_t i = 0; i < img->nprobes; i++)
 		any |= img->probes[i].probe && interp_listens(img->probes[i].probe, &kind);
-	err = any ? connector_open(0, &c) : NULL;
+	err = any && ((struct interp_engine *)en)->named ? connector_open(0, &c) : NULL;
 	connector_free(c, NULL, NULL);
 	return err;
 }

@@ -29,6 +29,7 @@ struct interp_listener {
 struct interp_engine {
 	struct engine base;
 	bool measure;
+	bool named;      /* processes are named: other engines could do */
 	uint64_t budget; /* instructions of one firing */
 	struct interp_mem mem;
 	struct interp_map *maps;   /* as image.maps */
@@ -65,6 +66,9 @@ void interp_task_free(void *engine, void *task);
 
 /* events.c */
 bool interp_listens(const struct probe *p, enum connector_kind *ret_kind);
+/* engine_ops.ready: an error when it has probes that the process connector tells of, there is none
+ * to be listened to, and other engines could do. */
+struct err *interp_ready(struct engine *e, const struct image *img);
 struct err *interp_events_open(struct interp_engine *e);
 void interp_events_run(struct interp_engine *e);
 void interp_events_close(struct interp_engine *e);

@@ -6,6 +6,7 @@
 #include <sys/epoll.h>
 
 #include "base/io.h"
+#include "load/inproc/conflict.h"
 
 static struct kernel_engine *kernel(struct engine *e)
 {
@@ -53,13 +54,18 @@ static struct err *watch(struct kernel_engine *k, int fd)
 	return NULL;
 }
 
-bool engine_kernel_permitted(void)
+static bool kernel_permitted(void)
 {
 	struct err *e = feature_check_privilege();
 	bool may = !e;
 
 	err_free(e);
 	return may;
+}
+
+static struct err *kernel_ready(struct engine *en, const struct image *img)
+{
+	return inproc_conflict(img);
 }
 
 static struct err *kernel_load(struct engine *en, const struct image *img, bool measure)
@@ -299,6 +305,7 @@ static void kernel_free(struct engine *en)
 
 static const struct engine_ops kernel_ops = {
 	.name = "kernel",
+	.ready = kernel_ready,
 	.load = kernel_load,
 	.attach = kernel_attach,
 	.add_process = kernel_add_process,
@@ -320,7 +327,7 @@ static const struct engine_ops kernel_ops = {
 	.free = kernel_free,
 };
 
-struct engine *engine_kernel_new(void)
+static struct engine *kernel_new(const struct engine_setting *setting)
 {
 	struct kernel_engine *k = xcalloc(1, sizeof(*k));
 
@@ -328,3 +335,16 @@ struct engine *engine_kernel_new(void)
 	k->stats_fd = k->epoll_fd = -1;
 	return &k->e;
 }
+
+const struct engine_type engine_kernel = {
+	.name = "kernel",
+	.target = { .task_btf = true,
+		    .unwind = true,
+		    .maps_max = PROG_MAPS_MAX,
+		    .fentry_max = fentry_max,
+		    .sleeps = feature_sleeps },
+	.new = kernel_new,
+	.permitted = kernel_permitted,
+	.how = fentry_how,
+	.advise = fentry_advise,
+};

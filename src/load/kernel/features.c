@@ -176,7 +176,7 @@ bool feature(enum feature f)
 	return known[f] > 0;
 }
 
-bool engine_kernel_sleeps(void)
+bool feature_sleeps(void)
 {
 	return feature(FEATURE_SLEEPING);
 }

@@ -75,7 +75,9 @@ static char *try_fentry(struct type_graph *types)
 	return xasprintf("its BPF trampolines (fentry) cannot be used: %s", strerror(error));
 }
 
-const char *engine_kernel_fentry_refusal(struct type_graph *types)
+/* Why this kernel lets nobody trace functions by BPF trampolines (fentry), NULL: it does. Tried
+ * once; valid for ever. */
+static const char *general_refusal(struct type_graph *types)
 {
 	static char *why;
 	static bool tried;
@@ -86,10 +88,10 @@ const char *engine_kernel_fentry_refusal(struct type_graph *types)
 	return why;
 }
 
-char *engine_kernel_no_fentry(struct type_graph *types, const struct probe *p,
-			      struct fentry_target *ret)
+/* The same of one function, that of a kprobe; malloc()ed. */
+static char *no_fentry(struct type_graph *types, const struct probe *p, struct fentry_target *ret)
 {
-	const char *why = engine_kernel_fentry_refusal(types);
+	const char *why = general_refusal(types);
 
 	if (!why)
 		why = fentry_refusal(types, p, ret);
@@ -102,13 +104,44 @@ char *engine_kernel_no_fentry(struct type_graph *types, const struct probe *p,
 	return xasprintf("the kernel refuses it: %s", strerror(errno));
 }
 
-uint32_t engine_kernel_fentry_max(struct type_graph *types, const struct options *options)
+uint32_t fentry_max(struct type_graph *types, const struct options *options)
 {
 	switch (opt_num(options, OPT_FBT)) {
 	case FBT_KPROBE: return 0;
 	case FBT_FENTRY: return UINT32_MAX;
-	default: return engine_kernel_fentry_refusal(types) ? 0 : MAX_PROBES;
+	default: return general_refusal(types) ? 0 : MAX_PROBES;
 	}
+}
+
+void fentry_advise(struct probe_set *set)
+{
+	set->fentry_refusal = general_refusal;
+}
+
+/* Few kernel functions are traced by BPF trampolines, where these can take it. */
+char *fentry_how(struct engine_scene *s, const struct probe *p, char **ret_note)
+{
+	const char *kind = attach_kind_name(p->kind);
+	cleanup_free char *limit = NULL, *args = NULL, *why = NULL;
+	struct fentry_target t = { 0 };
+	uint32_t max;
+
+	*ret_note = NULL;
+	if (p->kind != ATTACH_KPROBE && p->kind != ATTACH_KRETPROBE)
+		return xasprintf("%s%s%s", kind, p->object && *p->object ? " " : "",
+				 p->object ? p->object : "");
+	max = fentry_max(s->types, s->options);
+	why = no_fentry(s->types, p, &t);
+	if (why)
+		*ret_note = xasprintf("No BPF trampoline: %s", why);
+	if (why || !max)
+		return xstrdup(kind);
+	if (max != UINT32_MAX)
+		limit = xasprintf("; %s of more than %u functions at once", kind, max);
+	if (t.nargs > FENTRY_REG_ARGS)
+		args = xasprintf("; %s where trampolines pass no %u arguments", kind, t.nargs);
+	return xasprintf("%s%s%s", p->kind == ATTACH_KPROBE ? "fentry" : "fexit",
+			 limit ? limit : "", args ? args : "");
 }
 
 bool is_trampoline(enum attach_kind kind)
@@ -147,8 +180,7 @@ static void note(struct kernel_engine *k, uint32_t probe, const char *why)
 static bool would_take_another(struct kernel_engine *k, uint32_t probe)
 {
 	struct fentry_target t;
-	cleanup_free char *why =
-		engine_kernel_no_fentry(k->e.image->types, k->e.image->probes[probe].probe, &t);
+	cleanup_free char *why = no_fentry(k->e.image->types, k->e.image->probes[probe].probe, &t);
 
 	return !why;
 }
@@ -173,7 +205,7 @@ struct err *fentry_load(struct kernel_engine *k, uint32_t prog)
 
 struct err *fentry_left(struct kernel_engine *k)
 {
-	const char *general = engine_kernel_fentry_refusal(k->e.image->types);
+	const char *general = general_refusal(k->e.image->types);
 	struct fentry_target t;
 	uint32_t left = 0, taken = 0;
 
@@ -188,7 +220,7 @@ struct err *fentry_left(struct kernel_engine *k)
 		taken += k->trampoline[i];
 		if (k->trampoline[i] || left++ >= NOTES_MAX)
 			continue;
-		why = engine_kernel_no_fentry(k->e.image->types, p, &t);
+		why = no_fentry(k->e.image->types, p, &t);
 		note(k, i, why ? why : "the kernel refuses the program");
 	}
 	if (left > NOTES_MAX)

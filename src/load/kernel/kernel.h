@@ -1,5 +1,5 @@
 /* The kernel engine, inside: what its files share. Its front door is load/engine.h,
- * engine_kernel_new(). */
+ * engine_kernel. */
 #ifndef DESCRY_LOAD_KERNEL_H
 #define DESCRY_LOAD_KERNEL_H
 
@@ -57,6 +57,8 @@ enum feature {
 bool feature(enum feature f);
 /* May this process trace at all? NULL, or one line that says what is missing. */
 struct err *feature_check_privilege(void);
+/* Can programs of uprobes sleep (Linux 6.0)? True too where nothing may be loaded. */
+bool feature_sleeps(void);
 
 /* --- the engine --- */
 struct kmap {
@@ -171,6 +173,10 @@ void fentry_attach(struct kernel_engine *k, struct instance *in);
 struct err *fentry_place(struct kernel_engine *k, uint32_t probe, bool ret, union bpf_attr *a,
 			 int *ret_btf);
 bool is_trampoline(enum attach_kind kind);
+/* Up to how many probes of kernel functions are to be fired by trampolines. */
+uint32_t fentry_max(struct type_graph *types, const struct options *options);
+void fentry_advise(struct probe_set *set);
+char *fentry_how(struct engine_scene *s, const struct probe *p, char **ret_note);
 bool fentry_only(const struct kernel_engine *k); /* -x fbt=fentry: no kprobes instead */
 
 void engine_note(struct kernel_engine *k, const char *fmt, ...)

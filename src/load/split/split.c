@@ -6,7 +6,7 @@
  * other. BEGIN, END and timers are the inner one's. */
 #include <errno.h>
 
-#include "load/engine.h"
+#include "load/split/split.h"
 
 enum { INSIDE, KERNEL, PARTS };
 
@@ -35,13 +35,26 @@ static void take_notes(struct split *s)
 	}
 }
 
+static struct err *split_ready(struct engine *en, const struct image *img)
+{
+	struct engine *k = split_of(en)->part[KERNEL];
+
+	return k->ops->ready(k, split_of(en)->outer);
+}
+
+static void split_hold(struct engine *en, struct control *c)
+{
+	struct engine *inside = split_of(en)->part[INSIDE];
+
+	inside->ops->hold(inside, c);
+}
+
 static struct err *split_load(struct engine *en, const struct image *img, bool measure)
 {
 	struct split *s = split_of(en);
-	struct err *e;
+	struct err *e = NULL;
 
 	en->image = img;
-	e = engine_inproc_conflict(s->outer);
 	for (int i = 0; i < PARTS && !e; i++) {
 		e = s->part[i]->ops->load(s->part[i], i == INSIDE ? img : s->outer, measure);
 		en->ncpus += s->part[i]->ncpus;
@@ -337,6 +350,8 @@ static void split_free(struct engine *en)
 
 static const struct engine_ops engine_split_ops = {
 	.name = "inproc+kernel",
+	.ready = split_ready,
+	.hold = split_hold,
 	.load = split_load,
 	.attach = split_attach,
 	.add_process = split_add_process,

@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "target.h"
+#include "program/target/named.h"
 
 #include <elf.h>
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* What the compiler may ask of this machine. */
-#ifndef DESCRY_CMD_HOST_H
-#define DESCRY_CMD_HOST_H
+#ifndef DESCRY_LOAD_HOST_H
+#define DESCRY_LOAD_HOST_H
 
-#include "compile/ir/gen.h"
+#include "compile/target.h"
 
 /* Which socket and memory node each CPU is on (curcpu->cpu_chip, lgrp): fills t's tables. They live
  * as long as the program. */

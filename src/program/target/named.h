@@ -1,6 +1,6 @@
 /* Processes named by -c and -p: started or found, watched, let go. */
-#ifndef DESCRY_CMD_TARGET_H
-#define DESCRY_CMD_TARGET_H
+#ifndef DESCRY_PROGRAM_TARGET_NAMED_H
+#define DESCRY_PROGRAM_TARGET_NAMED_H
 
 #include <stdbool.h>
 #include <sys/types.h>

@@ -1,10 +1,11 @@
-#include "host.h"
+#include "load/host.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/io.h"
+#include "base/mem.h"
 
 /* A small number out of sysfs, -1 when it is not there. */
 static int32_t read_number(const char *path)
