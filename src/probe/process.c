@@ -536,7 +536,10 @@ struct err *process_match_each(struct process_match *m, struct err *(*one)(struc
 {
 	enum { LETTERS = 3 };
 	const char *pattern = m->pd->prov;
-	const char *number = strlen(pattern) > LETTERS ? pattern + LETTERS : "";
+	const char *digits = pattern + strcspn(pattern, "0123456789");
+	const char *number = glob_is_pattern(pattern)    ? digits
+			     : strlen(pattern) > LETTERS ? pattern + LETTERS
+							 : "";
 	struct err *e = NULL;
 
 	if (*number && !number[strspn(number, "0123456789")]) {
@@ -545,7 +548,7 @@ struct err *process_match_each(struct process_match *m, struct err *(*one)(struc
 		if (pid == 0 || pid > INT32_MAX)
 			return err_new(ESRCH, "no process %s", number);
 		m->pid = (pid_t)pid;
-		snprintf(m->prov, sizeof(m->prov), "%.*s%d", LETTERS, pattern, (int)pid);
+		snprintf(m->prov, sizeof(m->prov), "%.*s%d", LETTERS, m->pv->name, (int)pid);
 		return one(m);
 	}
 	for (uint32_t i = 0; i < m->ps->targets.n && !e; i++) {

@@ -192,6 +192,13 @@ look("notes after DOF", "kernel", True)
 # from an archive
 run("rm -f *.o *.a; gcc -O2 -c a.c b.c && %s -G -s shop.d a.o b.o && ar rcs libb.a b.o shop.o && gcc -o shop a.o libb.a" % D)
 look("archive", "kernel", True)
+# pid probes on every instruction, those of the USDT probes among them: the kernel has one flag for each place
+run("rm -f *.o; gcc -O2 -DBY_FLAG -c a.c b.c && %s -G -s shop.d a.o b.o && gcc -o shop a.o b.o shop.o" % D)
+for first, second in ("pid$target:shop:inner*:", "shop$target:::sale"), ("shop$target:::sale", "p*d$target:shop:inner*:"):
+    r = trace("kernel", "./shop", "%s { @[probeprov] = count(); } %s { @[probeprov] = count(); }" % (first, second))
+    rows = {k[0].rstrip("0123456789"): v for k, v in r.table()}
+    check("asked 3 sold 1" in r.out and rows.get("shop") == 6 and rows.get("pid", 0) > 6 and len(rows) == 2, "the place of a USDT probe", first, r)
+
 # an inline function in two objects
 for ld in LINKERS:
     for linktype in "elf", "elfdof":

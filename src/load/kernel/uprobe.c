@@ -195,12 +195,38 @@ static struct err *attach_group(struct kernel_engine *k, const struct instance *
 	return err_wrap(sys_err(o.error, "attaching uprobes"), "%s", g->path);
 }
 
+/* The kernel keeps one counter for each place of a file, and refuses (EINVAL) a second program
+ * there that names another one or none. So a pid probe on the instruction of a USDT probe takes the
+ * flag of that one. */
+static uint64_t semaphore_at(const struct image *img, const struct probe *q)
+{
+	if (q->semaphore)
+		return q->semaphore;
+	for (uint32_t i = 0; i < img->nprobes; i++) {
+		const struct probe *o = img->probes[i].probe;
+
+		if (o && o->semaphore && o->offset == q->offset && o->object &&
+		    !strcmp(o->object, q->object))
+			return o->semaphore;
+	}
+	return 0;
+}
+
+static bool has_flags(const struct image *img)
+{
+	for (uint32_t i = 0; i < img->nprobes; i++)
+		if (img->probes[i].probe && img->probes[i].probe->semaphore)
+			return true;
+	return false;
+}
+
 struct err *attach_uprobes(struct kernel_engine *k, struct instance *in)
 {
 	const struct image *img = k->e.image;
 	const struct image_prog *p = &img->progs[in->prog];
 	cleanup_free bool *done = xcalloc(p->nprobes, sizeof(*done));
 	bool follow = img->options && opt_on(img->options, OPT_FOLLOW);
+	bool flags = has_flags(img);
 	struct err *e = NULL;
 
 	for (uint32_t i = 0; i < p->nprobes && !e; i++) {
@@ -229,9 +255,9 @@ struct err *attach_uprobes(struct kernel_engine *k, struct instance *in)
 			if (q->semaphore_shares_page)
 				note_shared_page(k, p->probes[j]);
 			vec_push(&g.offsets, q->offset);
-			vec_push(&g.semaphores, q->semaphore);
+			vec_push(&g.semaphores, flags ? semaphore_at(img, q) : 0);
 			vec_push(&g.cookies, p->probes[j]);
-			g.has_semaphores |= q->semaphore != 0;
+			g.has_semaphores |= g.semaphores.v[g.semaphores.n - 1] != 0;
 		}
 		e = g.offsets.n ? attach_group(k, in, &g) : NULL;
 		group_fini(&g);
