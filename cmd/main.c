@@ -71,7 +71,10 @@ int main(int argc, char **argv)
 		switch (c.mode) {
 		case CMD_HELP: print_help(&c); break;
 		case CMD_VERSION:
-			printf("%s: descry %s, D 2.0\n", c.progname, DESCRY_VERSION);
+			if (c.dtrace_name) /* scripts look for the name and version of the dialect */
+				printf("dtrace: Oracle D 2.0\n");
+			else
+				printf("descry: descry %s, D 2.0\n", DESCRY_VERSION);
 			break;
 		default: status = cmd_run(&c);
 		}

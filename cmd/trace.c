@@ -356,6 +356,9 @@ int run_trace(struct run *r, const struct bound *b)
 	r->consumer = consumer_new(r->plan.engine, r->sink, &r->options);
 	catch_signals();
 	run_say_matched(r, b);
+	if (r->c->dtrace_name && !r->c->json && opt_on(&r->options, OPT_DESTRUCTIVE) &&
+	    !opt_on(&r->options, OPT_QUIET))
+		fprintf(stderr, "dtrace: allowing destructive actions\n");
 	e = trace(r, &status);
 	if (e)
 		return run_failed(r, e);

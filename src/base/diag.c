@@ -432,6 +432,12 @@ static void print_more(uint32_t n, const char *what, const struct diag_style *st
 			style->progname ? style->progname : "descry", n, what, n == 1 ? "" : "s");
 }
 
+/* dtrace(1) takes $target without a process as 0 and says nothing: scripts compare pid with it. */
+static bool is_own_remark(const struct diag *g)
+{
+	return g->level == DIAG_WARNING && g->tag && !strcmp(g->tag, "D_MACRO_UNDEF");
+}
+
 void diags_print(const struct diags *d, const struct diag_style *style, FILE *out)
 {
 	uint32_t shown[DIAG_NOTE + 1] = { 0 };
@@ -439,7 +445,9 @@ void diags_print(const struct diags *d, const struct diag_style *style, FILE *ou
 	for (uint32_t i = 0; i < d->n; i++) {
 		if (style->dtrace && shown[DIAG_ERROR])
 			return; /* DTrace ends with the first */
-		if (style->dtrace)
+		if (style->dtrace && is_own_remark(&d->list[i]))
+			;
+		else if (style->dtrace)
 			print_dtrace(d, &d->list[i], style, out);
 		else
 			print_own(d, &d->list[i], style, out);

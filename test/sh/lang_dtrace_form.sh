@@ -40,7 +40,11 @@ check 1 'invalid probe identifier 0: Unknown probe identifier$' -i 0
 check 1 'probe description :::i23 does not match any probes$' -i i23
 check 1 'BEGIN { $1; }: macro argument $1 constant 0x12345678123456781 results in integer overflow$' -n 'BEGIN { $1; }' 0x12345678123456781
 check 1 'Insufficient tuple registers to generate code$' -x tregs=1 -n 'BEGIN { @[1, 2] = count(); }'
-check 0 ' D 2\.0$' -V
+check 0 '^dtrace: Oracle D 2\.0$' -V
+# $target is 0 without a process, and nothing is said of it
+"$T/dtrace" -qn 'BEGIN /pid == $target/ { trace(1); } BEGIN { exit(0); }' >"$T/out" 2>&1 && ! grep -q warning "$T/out" || { echo '$target'; cat "$T/out"; fail=1; }
+check 0 '^dtrace: allowing destructive actions$' -wn 'BEGIN { exit(0); }'
+"$T/dtrace" -qwn 'BEGIN { exit(0); }' 2>&1 | grep -q allowing && { echo 'allowing, with -q'; fail=1; }
 # what a description is called, and how stable the program is
 check 0 "^dtrace: description 'BEGIN' matched 1 probe\$" -n 'BEGIN{ exit(0); }'
 check 0 "^dtrace: description 'BEGIN ' matched 1 probe\$" -n 'BEGIN /1/ { exit(0); }'
