@@ -17,12 +17,18 @@
 
 enum { LINKTYPE_ELF, LINKTYPE_DOF, LINKTYPE_ELFDOF }; /* of option linktype */
 
+struct text {
+	char *bytes;
+	size_t len;
+};
+
 struct build {
 	struct cmdline *c;
 	struct bind_cx *bind;
 	struct node *const *tops;
 	uint32_t ntops;
 	VEC(struct calls *) objects;
+	VEC(struct text) texts; /* the objects as they were, to look for names in */
 	VEC(const struct call_site *) sites;
 	VEC(struct probe_definition *) definitions; /* those of one provider follow one another */
 };
@@ -65,6 +71,7 @@ static int open_objects(struct build *b)
 	for (uint32_t i = 1; i < b->c->args.n; i++) { /* $0 is the source */
 		const struct call_site *s;
 		struct calls *calls;
+		struct text t;
 		uint32_t n;
 		struct err *e =
 			calls_open(b->c->args.v[i], wants_dof(b) ? CALLS_DOF : CALLS_NOTES, &calls);
@@ -72,6 +79,10 @@ static int open_objects(struct build *b)
 		if (e)
 			return say(b, e);
 		vec_push(&b->objects, calls);
+		e = io_read_file(b->c->args.v[i], &t.bytes, &t.len);
+		if (e)
+			return say(b, e);
+		vec_push(&b->texts, t);
 		s = calls_sites(calls, &n);
 		for (uint32_t k = 0; k < n; k++)
 			if (!is_known(b, &s[k]))
@@ -125,6 +136,39 @@ static int check_sites(const struct build *b)
 						*s[k].func ? ": " : "", s[k].name, s[k].provider));
 	}
 	return 0;
+}
+
+static bool is_in_objects(const struct build *b, const char *name, size_t n)
+{
+	for (uint32_t i = 0; i < b->texts.n; i++)
+		if (memmem(b->texts.v[i].bytes, b->texts.v[i].len, name, n))
+			return true;
+	return false;
+}
+
+/* Programs may read the flag of a probe (_ENABLED() of -h) that none of the objects fires. */
+static void put_unreached(const struct build *b, FILE *out)
+{
+	for (uint32_t i = 0; i < b->ntops; i++)
+		for (const struct node *t = b->tops[i]; t; t = t->next)
+			for (const struct provider_probe *p =
+				     t->kind == D_PROVIDER ? t->provider.probes : NULL;
+			     p; p = p->next) {
+				const char *prov = t->provider.name;
+				cleanup_free char *flag =
+					xasprintf("%s_%s_semaphore", prov, p->name);
+				cleanup_free char *note = xasprintf("%s%c%s", prov, 0, p->name);
+				cleanup_free char *call =
+					xasprintf(CALLS_PROBE "%s___%s", prov, p->name);
+				cleanup_free char *done =
+					xasprintf(CALLS_PROBE_DONE "%s___%s", prov, p->name);
+
+				if (is_in_objects(b, flag, strlen(flag) + 1) &&
+				    !is_in_objects(b, note, strlen(prov) + strlen(p->name) + 2) &&
+				    !is_in_objects(b, call, strlen(call) + 1) &&
+				    !is_in_objects(b, done, strlen(done) + 1))
+					calls_put_unreached(out, prov, p->name);
+			}
 }
 
 static void put_places(const struct build *b, FILE *out)
@@ -190,6 +234,8 @@ static int make_object(const struct build *b)
 		return header_failed(b->c, "cannot run", cc ? cc : "cc");
 	header_each_probe(b->tops, b->ntops, out, define_flag);
 	put_places(b, out);
+	if (!wants_dof(b))
+		put_unreached(b, out);
 	if (pclose(out)) {
 		fprintf(stderr, "%s: the C compiler failed on %s\n", b->c->progname, name);
 		return 1;
@@ -231,6 +277,9 @@ int cmd_object(struct cmdline *c, struct bind_cx *bind, struct node *const *tops
 
 	for (uint32_t i = 0; i < b.objects.n; i++)
 		calls_free(b.objects.v[i]);
+	for (uint32_t i = 0; i < b.texts.n; i++)
+		free(b.texts.v[i].bytes);
+	vec_fini(&b.texts);
 	vec_fini(&b.objects);
 	vec_fini(&b.sites);
 	vec_fini(&b.definitions);

@@ -199,6 +199,20 @@ for first, second in ("pid$target:shop:inner*:", "shop$target:::sale"), ("shop$t
     rows = {k[0].rstrip("0123456789"): v for k, v in r.table()}
     check("asked 3 sold 1" in r.out and rows.get("shop") == 6 and rows.get("pid", 0) > 6 and len(rows) == 2, "the place of a USDT probe", first, r)
 
+# a program that asks for a probe and never fires it
+open("asks.c", "w").write("""
+#include <stdio.h>
+#include "asks.h"
+int main() { printf("it %s\\n", SHOP_CLOSED_ENABLED() ? "is" : "is not"); return 0; }
+""")
+run("%s -h -o asks.h -s shop.d && gcc -O2 -c asks.c && %s -G -s shop.d -o shop.o asks.o && gcc -o asks asks.o shop.o" % (D, D))
+check(sh("./asks").stdout == "it is not\n", "nobody looks")
+r = run(D + " -l -m asks -c ./asks")
+check(r.stdout.count(" closed") == 1 and " sale" not in r.stdout, "what is asked for is listed", r.stdout)
+for engine in "kernel", "inproc":
+    r = trace(engine, "./asks", "shop$target:::closed { trace(1); }")
+    check(r.out.strip() == "it is", "asked, never fired", engine, r)
+
 # an inline function in two objects
 for ld in LINKERS:
     for linktype in "elf", "elfdof":

@@ -77,6 +77,9 @@ struct probe_definition {
  * __asm__("..."). sites: of all objects, those of other definitions are passed over. */
 void calls_put_notes(FILE *out, const struct probe_definition *d,
 		     const struct call_site *const *sites, uint32_t n);
+/* A place for a probe that a program only asks for, which nothing ever reaches: there a tracer can
+ * enable it. */
+void calls_put_unreached(FILE *out, const char *provider, const char *name);
 /* As DOF, for the definitions of one provider. */
 void calls_put_dof(FILE *out, const struct probe_definition *const *defs, uint32_t ndefs,
 		   const struct call_site *const *sites, uint32_t n);

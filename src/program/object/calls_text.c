@@ -140,6 +140,21 @@ void calls_put_notes(FILE *out, const struct probe_definition *d,
 	}
 }
 
+void calls_put_unreached(FILE *out, const char *provider, const char *name)
+{
+	put_base(out);
+	put(out, ".pushsection .text\\n.type __descry_unreached_%s___%s, @function\\n", provider,
+	    name);
+	put(out, "__descry_unreached_%s___%s: .byte 0x0f, 0x1f, 0x44, 0, 0\\nret", provider, name);
+	put(out, ".size __descry_unreached_%s___%s, 6\\n.popsection", provider, name);
+	put(out, ".pushsection .note.stapsdt,\\\"\\\",\\\"note\\\"\\n.balign 4\\n"
+		 ".4byte 8, 992f-991f, 3\\n.asciz \\\"stapsdt\\\"");
+	put(out, "991: .8byte __descry_unreached_%s___%s\\n.8byte _.stapsdt.base", provider, name);
+	put(out, ".8byte %s_%s_semaphore", provider, name);
+	put(out, ".asciz \\\"%s\\\"\\n.asciz \\\"%s\\\"\\n.asciz \\\"\\\"", provider, name);
+	put(out, "992: .balign 4\\n.popsection");
+}
+
 /* --- DOF: dof.c draws it --- */
 
 /* Sites of one probe in one function become one probe of DOF. */
