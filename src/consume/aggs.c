@@ -67,6 +67,8 @@ void aggs_free(struct aggs *a)
 	}
 	free(a->states);
 	free(a->canonical_id);
+	hash_fini(&a->name_index);
+	vec_fini(&a->named);
 	free(a);
 }
 
@@ -93,19 +95,41 @@ static uint32_t canonical_id(struct aggs *a, uint32_t id)
 	return id < n ? a->canonical_id[id] : id;
 }
 
+/* Functions and modules of the same name in several processes are one: of the process seen
+ * first. */
+static uint64_t first_of_name(struct aggs *a, const char *module, const char *function,
+			      uint32_t *pid, uint64_t addr)
+{
+	cleanup_free char *name =
+		xasprintf("%s`%s", module ? module : "", function ? function : "");
+	uint64_t *at = hash_put(&a->name_index, name, strlen(name), NULL);
+
+	if (!*at) {
+		vec_push(&a->named, (struct named_address){ *pid, addr });
+		*at = a->named.n;
+	}
+	*pid = a->named.v[*at - 1].pid;
+	return a->named.v[*at - 1].addr;
+}
+
 /* The start of what an address prints as: its function's, or its module's. Of what is there, or was
  * there last. */
-static uint64_t canonical_address(struct aggs *a, enum field_kind kind, uint32_t pid, uint64_t addr)
+static uint64_t canonical_address(struct aggs *a, enum field_kind kind, uint32_t *pid,
+				  uint64_t addr)
 {
 	bool user = kind == FIELD_USYM || kind == FIELD_UMOD;
 	struct place p;
 
-	if (!a->symbols || (user && !pid))
+	if (!a->symbols || (user && !*pid))
 		return addr;
-	if (!(user                ? symbols_user(a->symbols, (pid_t)pid, 0, addr, &p)
+	if (!(user                ? symbols_user(a->symbols, (pid_t)*pid, 0, addr, &p)
 	      : kind == FIELD_MOD ? symbols_kernel_module(a->symbols, addr, &p)
 				  : symbols_kernel(a->symbols, addr, &p)))
 		return addr;
+	if (kind == FIELD_UMOD && p.module)
+		return first_of_name(a, p.module, NULL, pid, p.module_base);
+	if (kind == FIELD_USYM && p.function)
+		return first_of_name(a, p.module, p.function, pid, addr - p.offset);
 	if (kind == FIELD_MOD || kind == FIELD_UMOD)
 		return p.module ? p.module_base : addr;
 	return p.function ? addr - p.offset : addr;
@@ -135,10 +159,13 @@ static uint8_t *canonical_key(struct aggs *a, const struct agg *agg, const uint8
 		case FIELD_USYM:
 		case FIELD_UMOD:
 			field_address(f, key, &addr, &pid);
-			addr = canonical_address(a, f->kind, pid, addr);
-			memcpy(key + f->offset +
-				       (f->kind == FIELD_SYM || f->kind == FIELD_MOD ? 0 : 8),
-			       &addr, 8);
+			addr = canonical_address(a, f->kind, &pid, addr);
+			if (f->kind == FIELD_USYM || f->kind == FIELD_UMOD) {
+				memcpy(key + f->offset, &pid, sizeof(pid));
+				memcpy(key + f->offset + 8, &addr, sizeof(addr));
+			} else {
+				memcpy(key + f->offset, &addr, sizeof(addr));
+			}
 			break;
 		case FIELD_USTACKID:
 			/* so that the addresses can be named after the process has gone */

@@ -34,12 +34,20 @@ struct state {
 	uint32_t nrows;
 };
 
+/* Where a process has what a name stands for. */
+struct named_address {
+	uint32_t pid;
+	uint64_t addr;
+};
+
 struct aggs {
 	struct engine *engine;
 	const struct image *image;
 	struct options *options;
 	struct symbols *symbols;
 	uint32_t *canonical_id; /* of each FIELD_STRID value; NULL until needed */
+	struct hash name_index; /* "module`function" to index in named + 1 */
+	VEC(struct named_address) named;
 	struct state *states;
 	bool dtrace; /* its order of keys */
 };

@@ -37,6 +37,10 @@ check 0 'vmlinux`do_syscall_64 *vmlinux *$' d -c "$ppid" -n 'syscall::getppid:en
 check 0 'tracee_types`main' d -c "$types" -n 'pid$target:a.out:look_at:entry { jstack(4); exit(0); }'
 check 0 'tracee_types:0x' d -c "$types" -x noresolve -n 'pid$target:a.out:look_at:entry { ustack(2); exit(0); }'
 check 0 '^  vmlinux`\([a-z_0-9]*\) *vmlinux *vmlinux`\1 *[1-9]' d -c "$ppid" -qn 'syscall::getppid:entry /pid == $target/ { @[sym(caller), mod(caller), func(caller)] = count(); }'
+# one name in several processes is one row
+printf 'for i in 1 2 3; do %s; done\n' "$ppid" >"$T/thrice"
+check 0 '^ *libc[^ ]* *[0-9]*$' d -c "sh $T/thrice" -qn 'syscall::getppid:entry /progenyof($target)/ { @[umod(uregs[R_RIP])] = count(); }'
+[ "$(grep -c libc "$T/out")" = 1 ] || { echo "umod of several processes"; cat "$T/out"; fail=1; }
 # signals, commands, files
 cat >"$T/usr.py" <<'P'
 import os, signal
