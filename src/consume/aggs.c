@@ -130,6 +130,11 @@ static uint64_t canonical_address(struct aggs *a, enum field_kind kind, uint32_t
 		return first_of_name(a, p.module, NULL, pid, p.module_base);
 	if (kind == FIELD_USYM && p.function)
 		return first_of_name(a, p.module, p.function, pid, addr - p.offset);
+	if (kind == FIELD_USYM && p.module) { /* "sh+0x1c0" */
+		cleanup_free char *place = xasprintf("+%llx", (unsigned long long)p.offset);
+
+		return first_of_name(a, p.module, place, pid, addr);
+	}
 	if (kind == FIELD_MOD || kind == FIELD_UMOD)
 		return p.module ? p.module_base : addr;
 	return p.function ? addr - p.offset : addr;

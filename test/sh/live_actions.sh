@@ -41,6 +41,9 @@ check 0 '^  vmlinux`\([a-z_0-9]*\) *vmlinux *vmlinux`\1 *[1-9]' d -c "$ppid" -qn
 printf 'for i in 1 2 3; do %s; done\n' "$ppid" >"$T/thrice"
 check 0 '^ *libc[^ ]* *[0-9]*$' d -c "sh $T/thrice" -qn 'syscall::getppid:entry /progenyof($target)/ { @[umod(uregs[R_RIP])] = count(); }'
 [ "$(grep -c libc "$T/out")" = 1 ] || { echo "umod of several processes"; cat "$T/out"; fail=1; }
+# also where no function has the address: behind _init
+check 0 '^ *python3[^ ]*+0x[0-9a-f]* *[0-9]*$' d -c "sh $T/thrice" -qn 'syscall::getppid:entry /progenyof($target) && execname == "python3"/ { @[usym(curthread->mm->start_code + 64)] = count(); }'
+[ "$(grep -c python3 "$T/out")" = 1 ] || { echo "usym of several processes"; cat "$T/out"; fail=1; }
 # signals, commands, files
 cat >"$T/usr.py" <<'P'
 import os, signal
