@@ -8,6 +8,7 @@
 #include "listing.h"
 #include "probe/stability.h"
 #include "render/json.h"
+#include "run.h"
 #include "tool.h"
 
 enum { LIST_JSON = 256 };

@@ -150,7 +150,7 @@ static void add_setting(struct cmdline *c, const char *text)
 	if (!strncmp(text, "cppargs=", 8))
 		add_cpp_args(c, text + 8);
 	if (!strcmp(text, "cpphdrs"))
-		c->cpp_headers = true;
+		vec_push(&c->cpp_args, "-H");
 	if (!strcmp(text, "verbose"))
 		c->dump = "ebpf";
 	set(c, text);
@@ -167,51 +167,69 @@ static int add_pid(struct cmdline *c, const char *text)
 	return 0;
 }
 
-static int take_option(struct cmdline *c, int o)
+int cmdline_take(struct cmdline *c, int o, const char *arg)
 {
 	switch (o) {
-	case 1: vec_push(&c->args, optarg); return 0;
+	case 1: vec_push(&c->args, (char *)arg); return 0;
 	case '3':
 	case '2':
 	case '6':
 	case '4': return 0; /* -32 -64: data model, always the target's own */
-	case 'b': set(c, xasprintf("bufsize=%s", optarg)); return 0;
-	case 'c': vec_push(&c->commands, optarg); return 0;
-	case 'C': c->use_cpp = true; return 0;
+	case 'b': set(c, xasprintf("bufsize=%s", arg)); return 0;
+	case 'c': vec_push(&c->commands, arg); return 0;
+	case 'C': set(c, "cpp"); return 0;
 	case 'd':
-		c->dump = optarg;
+		c->dump = arg;
 		c->dump_only = true;
 		return 0;
 	case 'D':
 	case 'U':
-	case 'I': cpp_option(c, (char)o, optarg); return 0;
+	case 'I': cpp_option(c, (char)o, arg); return 0;
 	case 'e': c->mode = CMD_COMPILE; return 0;
-	case 'f': add_program(c, PDESC_FUNC, false, optarg); return 0;
+	case 'f': add_program(c, PDESC_FUNC, false, arg); return 0;
 	case 'F': set(c, "flowindent"); return 0;
 	case 'h': c->mode = CMD_HEADER; return 0;
 	case 'G': c->mode = CMD_OBJECT; return 0;
-	case 'H': c->cpp_headers = true; return 0;
-	case 'i': add_program(c, PDESC_ID, false, optarg); return 0;
+	case 'H': vec_push(&c->cpp_args, "-H"); return 0;
+	case 'i': add_program(c, PDESC_ID, false, arg); return 0;
 	case 'l': c->mode = CMD_LIST; return 0;
-	case 'L': vec_push(&c->libdirs, optarg); return 0;
-	case 'm': add_program(c, PDESC_MOD, false, optarg); return 0;
-	case 'n': add_program(c, PDESC_NAME, false, optarg); return 0;
-	case 'o': c->output = optarg; return 0;
-	case 'p': return add_pid(c, optarg);
-	case 'P': add_program(c, PDESC_PROV, false, optarg); return 0;
+	case 'L': vec_push(&c->libdirs, arg); return 0;
+	case 'm': add_program(c, PDESC_MOD, false, arg); return 0;
+	case 'n': add_program(c, PDESC_NAME, false, arg); return 0;
+	case 'o': c->output = arg; return 0;
+	case 'p': return add_pid(c, arg);
+	case 'P': add_program(c, PDESC_PROV, false, arg); return 0;
 	case 'q': set(c, "quiet"); return 0;
-	case 's': add_program(c, PDESC_NAME, true, optarg); return 0;
+	case 's': add_program(c, PDESC_NAME, true, arg); return 0;
 	case 'S': c->dump = "ebpf"; return 0;
 	case 'v': c->verbose = true; return 0;
 	case 'V': c->mode = CMD_VERSION; return 0;
 	case 'w': set(c, "destructive"); return 0;
-	case 'x': add_setting(c, optarg); return 0;
-	case 'X': return set_dialect(c, optarg);
+	case 'x': add_setting(c, arg); return 0;
+	case 'X': return set_dialect(c, arg);
 	case 'Z': set(c, "zdefs"); return 0;
 	case LONG_JSON: c->json = true; return 0;
 	case LONG_HELP: c->mode = CMD_HELP; return 0;
 	default: return -1;
 	}
+}
+
+void cmdline_init(struct cmdline *c, char *name)
+{
+	memset(c, 0, sizeof(*c));
+	c->progname = name;
+	vec_push(&c->args, name);
+	if (getenv("DTRACE_OPT_CPPARGS"))
+		add_cpp_args(c, getenv("DTRACE_OPT_CPPARGS"));
+	if (getenv("DESCRY_OPT_CPPARGS"))
+		add_cpp_args(c, getenv("DESCRY_OPT_CPPARGS"));
+}
+
+void cmdline_name_script(struct cmdline *c)
+{
+	for (uint32_t i = 0; i < c->programs.n; i++)
+		if (c->programs.v[i].file)
+			c->args.v[0] = (char *)c->programs.v[i].text;
 }
 
 /* Wrong usage; without any argument, the commands. */
@@ -246,15 +264,10 @@ int cmdline_parse(struct cmdline *c, int argc, char **argv)
 	const char *base = strrchr(argv[0] ? argv[0] : "descry", '/');
 	int o, status;
 
-	memset(c, 0, sizeof(*c));
+	cmdline_init(c, argv[0]);
 	base = base ? base + 1 : argv[0] ? argv[0] : "descry";
 	c->dtrace_name = !strcmp(base, "dtrace");
 	c->progname = c->dtrace_name ? "dtrace" : "descry";
-	vec_push(&c->args, argv[0]);
-	if (getenv("DTRACE_OPT_CPPARGS"))
-		add_cpp_args(c, getenv("DTRACE_OPT_CPPARGS"));
-	if (getenv("DESCRY_OPT_CPPARGS"))
-		add_cpp_args(c, getenv("DESCRY_OPT_CPPARGS"));
 	opterr = 0;
 	opt_getopt_init(&g, "-:", trace_opts);
 	/* "-": words between the options come in their place, as macro arguments. */
@@ -276,16 +289,13 @@ int cmdline_parse(struct cmdline *c, int argc, char **argv)
 					argv[optind - 1]);
 			return usage(c);
 		}
-		status = take_option(c, o);
+		status = cmdline_take(c, o, optarg);
 		if (status)
 			return status;
 	}
 	while (optind < argc)
 		vec_push(&c->args, argv[optind++]);
-	/* $0 is the script's name when there is one. */
-	for (uint32_t i = 0; i < c->programs.n; i++)
-		if (c->programs.v[i].file)
-			c->args.v[0] = (char *)c->programs.v[i].text;
+	cmdline_name_script(c);
 	if (!c->dtrace_name && !c->programs.n && c->mode == CMD_HEADER)
 		c->mode = CMD_HELP; /* -h alone */
 	/* dtrace -e alone checks options and libraries. */

@@ -10,8 +10,6 @@
 #include "compile/parse/parse.h"
 #include "data/options.h"
 
-struct sink;
-
 /* One -s, -n, -P, -m, -f or -i, in order. */
 struct cmd_program {
 	enum pdesc_form form;
@@ -52,11 +50,15 @@ struct cmdline {
 		not_destructive; /* why the programs may not set the option `destructive`; NULL: they may */
 	bool catalog;            /* of CMD_LIST: as descry list prints it, `words` too */
 	VEC(const char *) words; /* each a part of a probe's name */
-	bool verbose, json, use_cpp, cpp_headers;
-	const volatile bool *stop; /* set by someone: the run ends; NULL: nobody does */
-	struct sink *sink;         /* a command's own, taken over; NULL: text or JSON */
+	bool verbose, json;
 };
 
+/* Nothing yet; name is $0 and begins messages. */
+void cmdline_init(struct cmdline *c, char *name);
+/* One option of trace_opts; -1: it is none, else 0 or the exit status after a message. */
+int cmdline_take(struct cmdline *c, int o, const char *arg);
+/* All options are taken: $0 is the script's name when there is one. */
+void cmdline_name_script(struct cmdline *c);
 /* 0, or the exit status after a message: 2 for wrong usage. */
 int cmdline_parse(struct cmdline *c, int argc, char **argv);
 void cmdline_fini(struct cmdline *c);
@@ -64,10 +66,6 @@ void cmdline_fini(struct cmdline *c);
 void cmdline_help(const char *progname, FILE *out);
 void cmdline_help_settings(FILE *out);
 
-/* run.c: compiles, and traces when mode says so. The exit status. */
-int cmd_run(struct cmdline *c);
-/* A signal asked for the end. */
-bool cmd_interrupted(void);
 /* list.c */
 struct bind_cx;
 int cmd_list(struct cmdline *c, struct bind_cx *cx);
@@ -77,9 +75,5 @@ int cmd_list(struct cmdline *c, struct bind_cx *cx);
 int cmd_header(struct cmdline *c, struct node *const *tops, uint32_t n);
 /* object.c: -G. The exit status; wrong D is in bind's diagnostics, not yet printed. */
 int cmd_object(struct cmdline *c, struct bind_cx *bind, struct node *const *tops, uint32_t n);
-
-/* cpp.c: text of a program after cpp(1). */
-struct err *cmd_preprocess(const struct cmdline *c, const struct options *o, const char *name,
-			   const char *text, size_t len, char **ret_text, size_t *ret_len);
 
 #endif

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <sys/mman.h>
 
-#include "cmdline.h"
+#include "run.h"
 #include "commands.h"
 #include "tool.h"
 

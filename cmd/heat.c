@@ -6,7 +6,7 @@
 #include <math.h>
 #include <sys/ioctl.h>
 
-#include "cmdline.h"
+#include "run.h"
 #include "commands.h"
 #include "tool.h"
 #include "render/heat.h"
@@ -97,8 +97,8 @@ const struct opt heat_opts[] = {
 };
 // clang-format on
 
-/* Those of descry itself, handed on. */
-static const char programs[] = "nsPmfi", handed_on[] = "nsPmficpxDUILbCZw";
+/* Those of descry itself. */
+static const char of_program[] = "nsPmficpxDUILbCZw";
 
 static const char help[] =
 	"usage: descry heat [options] [file...]\n"
@@ -117,9 +117,9 @@ struct heat {
 	VEC(const char *) only;
 	VEC(const char *) without;
 	const char *path;
-	bool quiet, linear, plain, has_colors, has_min, has_max, traces;
+	bool quiet, linear, plain, has_colors, has_min, has_max, has_program_options;
 	double min, max, step, rows, seconds;
-	VEC(char *) argv; /* of descry */
+	struct cmdline program; /* one to run; none when it has no programs */
 };
 
 /* "100ms", "ns" (one), "2.5" (seconds) */
@@ -175,14 +175,6 @@ static int small(const char *option, const char *text, uint32_t *ret)
 	return status;
 }
 
-static void hand_on(struct heat *h, int o, const char *arg)
-{
-	vec_push(&h->argv, xasprintf("-%c", o));
-	if (arg)
-		vec_push(&h->argv, xstrdup(arg));
-	h->traces |= strchr(programs, o) != NULL;
-}
-
 static int mode(struct heat *h, enum heat_mode m)
 {
 	if (h->in.mode && h->in.mode != m)
@@ -197,9 +189,9 @@ static int take(struct heat *h, int o, const char *arg)
 	double v = 0;
 	int status;
 
-	if (o < 256 && o > 0 && strchr(handed_on, o)) {
-		hand_on(h, o, arg);
-		return 0;
+	if (o < 256 && o > 0 && strchr(of_program, o)) {
+		h->has_program_options = true;
+		return cmdline_take(&h->program, o, arg);
 	}
 	switch (o) {
 	case OPT_SVG: h->output = OUTPUT_SVG; return 0;
@@ -402,31 +394,23 @@ static void turn_back(int was)
 
 static int trace(struct heat *h, char **args, int n, struct heatin *in)
 {
-	struct cmdline c;
+	cleanup_free char *tick = xasprintf("tick-%llums { exit(0); }",
+					    (unsigned long long)(h->seconds * 1000 + 0.5));
+	struct run r = { .c = &h->program };
 	int status, out;
 
-	vec_push(&h->argv, xstrdup("-q"));
-	if (h->seconds > 0) {
-		vec_push(&h->argv, xstrdup("-n"));
-		vec_push(&h->argv, xasprintf("tick-%llums { exit(0); }",
-					     (unsigned long long)(h->seconds * 1000 + 0.5)));
-	}
+	if (h->seconds > 0)
+		vec_push(&h->program.programs, (struct cmd_program){ PDESC_NAME, false, tick });
 	for (int i = 0; i < n; i++)
-		vec_push(&h->argv, xstrdup(args[i]));
-	vec_push(&h->argv, NULL);
-	optind = 0; /* another command line */
+		vec_push(&h->program.args, args[i]);
+	cmdline_name_script(&h->program);
 	in->options.format = HEATIN_EVENTS;
-	status = cmdline_parse(&c, (int)h->argv.n - 1, h->argv.v);
-	if (!status) {
-		c.sink = heatsink_new(in);
-		out = turn_output();
-		status = cmd_run(&c);
-		turn_back(out);
-		if (c.sink) /* the program did not compile: nobody took it */
-			c.sink->ops->free(c.sink);
-	}
+	run_init(&r);
+	out = turn_output();
+	options_put(&r.session.options, OPT_QUIET, true);
+	status = run_all(&r, heatsink_new(in));
+	turn_back(out);
 	heatin_end(in);
-	cmdline_fini(&c);
 	if (!status)
 		remark(h, in, "what printf() printed");
 	return status;
@@ -527,7 +511,7 @@ static int run(struct heat *h, char **args, int n)
 	if (e)
 		return tool_failed(e);
 	heatin_init(&in, &h->in);
-	if (h->traces)
+	if (h->program.programs.n)
 		status = trace(h, args, n, &in);
 	else
 		e = read_all(h, args, n, &in);
@@ -546,12 +530,13 @@ static int run(struct heat *h, char **args, int n)
 
 int cmd_heat(int argc, char **argv)
 {
+	static char name[] = "descry";
 	struct heat h = { 0 };
 	struct opt_getopt g;
 	int o, status = 0;
 
 	opt_getopt_init(&g, "", heat_opts);
-	vec_push(&h.argv, xstrdup("descry"));
+	cmdline_init(&h.program, name);
 	while (!status && (o = getopt_long(argc, argv, g.shorts, g.longs, NULL)) != -1) {
 		if (o == 'h') {
 			fputs(help, stdout);
@@ -562,16 +547,14 @@ int cmd_heat(int argc, char **argv)
 	}
 	if (!status)
 		status = set_axis(&h);
-	if (!status && !h.traces && h.argv.n > 1)
+	if (!status && !h.program.programs.n && h.has_program_options)
 		status = tool_wrong("a program is missing: -n or -s");
-	if (!status && !h.traces && optind == argc && isatty(STDIN_FILENO))
+	if (!status && !h.program.programs.n && optind == argc && isatty(STDIN_FILENO))
 		status = tool_wrong(
 			"no file, and standard input is a terminal; try descry heat --help");
 	if (!status)
 		status = run(&h, argv + optind, argc - optind);
-	for (uint32_t i = 0; i < h.argv.n; i++)
-		free(h.argv.v[i]);
-	vec_fini(&h.argv);
+	cmdline_fini(&h.program);
 	vec_fini(&h.only);
 	vec_fini(&h.without);
 	return status;

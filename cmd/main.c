@@ -10,6 +10,7 @@
 #include "heal.h"
 #include "heat.h"
 #include "profile.h"
+#include "run.h"
 #include "serve.h"
 #include "stack.h"
 #include "tool.h"

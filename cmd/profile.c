@@ -6,7 +6,7 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#include "cmdline.h"
+#include "run.h"
 #include "commands.h"
 #include "tool.h"
 #include "render/flame.h"
@@ -352,22 +352,23 @@ static int run(struct profile *p, struct cmdline *c)
 	cleanup_free char *text = make_program(p, c);
 	cleanup_err struct err *e = NULL;
 	struct stacktree reversed;
+	struct run r = { .c = c };
 	int status;
 
 	e = tool_can_write(p->path);
 	if (e)
 		return tool_failed(e);
 	vec_push(&c->programs, (struct cmd_program){ PDESC_NAME, false, text });
-	/* Nothing is printed before the end: who wakes up less costs less. In front of what -x
-	 * says. */
-	vec_push(&c->sets, (struct cmd_set){ NULL });
-	memmove(c->sets.v + 1, c->sets.v, (c->sets.n - 1) * sizeof(*c->sets.v));
-	c->sets.v[0] = (struct cmd_set){ "switchrate=10hz" };
-	c->sink = stacksink_new(&p->sink, &p->tree, &p->result);
+	run_init(&r);
+	options_put(&r.session.options, OPT_QUIET, true);
+	options_put(&r.session.options, OPT_REPORT, true);
+	options_put(&r.session.options, OPT_AGGSIZE, 32 << 20);
+	if (p->sink.lines)
+		options_put(&r.session.options, OPT_SRCLINE, true);
+	/* Nothing is printed before the end: who wakes up less costs less. */
+	options_put(&r.session.options, OPT_SWITCHRATE, 100000000);
 	clock_gettime(CLOCK_REALTIME, &p->began);
-	status = cmd_run(c);
-	if (c->sink) /* it did not come so far */
-		c->sink->ops->free(c->sink);
+	status = run_all(&r, stacksink_new(&p->sink, &p->tree, &p->result));
 	if (status)
 		return status;
 	if (!p->result.complete) {
@@ -398,11 +399,6 @@ int cmd_profile(int argc, char **argv)
 	int o, status = 0;
 
 	opt_getopt_init(&g, "", profile_opts);
-	/* The program's own options first: -x of the command line comes later and wins. */
-	vec_push(&c.sets, (struct cmd_set){ "quiet" });
-	vec_push(&c.sets, (struct cmd_set){ "report" });
-	vec_push(&c.sets, (struct cmd_set){ "aggsize=32m" });
-	vec_push(&c.sets, (struct cmd_set){ "switchrate=10hz" });
 	vec_push(&c.args, argv[0]);
 	while (!status && (o = getopt_long(argc, argv, g.shorts, g.longs, NULL)) != -1) {
 		if (o == 'h') {
@@ -429,10 +425,8 @@ int cmd_profile(int argc, char **argv)
 	    p.picture.palette == FLAME_MODULE)
 		p.sink.module = true;
 	p.sink.kernel = p.sink.jit = p.marks;
-	p.sink.progress = !p.quiet && isatty(STDERR_FILENO);
+	p.sink.progress = !p.quiet && isatty(STDERR_FILENO) ? stderr : NULL;
 	p.sink.seconds = (double)p.ms / 1000;
-	if (p.sink.lines)
-		vec_push(&c.sets, (struct cmd_set){ "srcline" });
 	stacktree_init(&p.tree);
 	status = run(&p, &c);
 	stacktree_fini(&p.tree);

@@ -1,41 +1,153 @@
-/* One run: sources -> image -> engine -> consumer. The order of the calls is the way of a probe
- * (DESIGN section 2): prepare.c has image and engine, trace.c the rest. */
+/* The way of a probe (DESIGN section 2) as a command walks it: options, targets, sources, and then
+ * what the mode says. */
+#define _GNU_SOURCE
+#include "run.h"
+
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <time.h>
 
-#include "base/io.h"
+#include "base/clock.h"
 #include "base/nofile.h"
 #include "base/term.h"
-#include "load/kernel/names.h"
-#include "run.h"
+#include "stability.h"
 #include "tool.h"
 
-int run_failed(struct run *r, struct err *e)
+static volatile sig_atomic_t interrupted;
+static struct session *volatile traced; /* by this thread, now */
+
+/* The second ^C leaves out what is printed at the end. One that comes with the first is not a
+ * second one: timeout(1) sends its signal to us and to our process group. */
+static void on_signal(int sig)
 {
-	if (!tool_reader_gone(e))
-		fprintf(stderr, "%s: %s\n", r->c->progname, e->text);
-	err_free(e);
-	return 1;
+	enum { APART_NS = 200000000 };
+	static uint64_t last;
+	uint64_t now;
+	int before = errno;
+
+	if (sig == SIGCHLD)
+		return;
+	now = clock_ns(CLOCK_MONOTONIC);
+	if (!interrupted || now - last >= APART_NS) {
+		/* Nothing is traced any more; naming what was gathered may take long, and ends like
+		 * any other program. */
+		if (traced && traced->finishing) {
+			signal(sig, SIG_DFL);
+			raise(sig);
+		}
+		interrupted++;
+	}
+	last = now;
+	errno = before;
 }
 
-int run_print_diags(struct run *r)
+bool cmd_interrupted(void)
 {
-	struct diag_style style = {
-		.color = !r->c->dtrace_name && term_is(stderr) && !getenv("NO_COLOR"),
-		.dtrace = r->c->dtrace_name,
-		.errtags = opt_on(&r->options, OPT_ERRTAGS),
-		.progname = r->c->progname,
-	};
+	return interrupted != 0;
+}
 
-	diags_print(&r->diags, &style, stderr);
-	return r->diags.errors ? 1 : 0;
+static void catch_signals(void)
+{
+	struct sigaction sa = { .sa_handler = on_signal }; /* no SA_RESTART: waiting ends */
+
+	sigaction(SIGINT, &sa, NULL);
+	sigaction(SIGTERM, &sa, NULL);
+	sigaction(SIGHUP, &sa, NULL);
+	sigaction(SIGCHLD, &sa, NULL);
+	tool_ignore(SIGPIPE);
+}
+
+const char *run_source_kind(const struct source *s)
+{
+	return s->kind == SOURCE_FILE ? "script" : "description";
+}
+
+/* Under DTrace's name a description is shown as far as its predicate or body. */
+size_t run_source_shown(const struct run *r, const struct source *s)
+{
+	size_t shown = (size_t)diag_shown(s->name);
+
+	return r->c->dtrace_name && s->kind != SOURCE_FILE && strcspn(s->name, "{/;") < shown
+		       ? strcspn(s->name, "{/;")
+		       : shown;
+}
+
+static void say_matched(const struct run *r, const struct source *s)
+{
+	const struct bound *b = r->session.bound;
+	size_t shown = run_source_shown(r, s);
+	uint32_t n = 0;
+
+	for (uint32_t k = 0; k < b->clauses.n; k++)
+		if (b->clauses.v[k]->loc >= s->base && b->clauses.v[k]->loc <= s->base + s->len)
+			n += b->clauses.v[k]->nprobes;
+	session_say(&r->session, "%s '%.*s%s' matched %u probe%s", run_source_kind(s), (int)shown,
+		    s->name, shown == (size_t)diag_shown(s->name) ? DIAG_CUT(s->name) : "", n,
+		    n == 1 ? "" : "s");
+}
+
+/* "description 'X' matched N probes", for each program as DTrace says it. */
+static void say_all_matched(struct run *r)
+{
+	bool dtrace = r->c->dtrace_name, traces = r->c->mode != CMD_COMPILE;
+	const struct diags *d = &r->session.diags;
+
+	if (r->c->json)
+		return;
+	for (uint32_t i = 0, src = 0; i < d->nsources && src < r->c->programs.n; i++) {
+		const struct source *s = &d->sources[i];
+
+		if (s->kind == SOURCE_LIB)
+			continue;
+		if (!opt_on(&r->session.options, OPT_QUIET) && (traces || !dtrace))
+			say_matched(r, s);
+		if (dtrace && r->c->verbose)
+			run_say_stability(r, r->session.bound, s);
+		src++;
+	}
+	if (dtrace && opt_on(&r->session.options, OPT_DESTRUCTIVE) &&
+	    !opt_on(&r->session.options, OPT_QUIET))
+		session_say(&r->session, "allowing destructive actions");
+}
+
+static int asked(void *arg)
+{
+	const struct run *r = arg;
+
+	return interrupted ? interrupted : r->stop && *r->stop;
+}
+
+static void message(void *arg, const char *text, size_t n)
+{
+	const struct run *r = arg;
+
+	if (r->message) {
+		r->message(r->arg, text, n);
+		return;
+	}
+	fwrite(text, 1, n, stderr);
+	fflush(stderr);
+}
+
+/* Says what e says and frees it; of wrong D all is said. 1, the exit status; 2 for a value that is
+ * none. */
+static int run_failed(struct run *r, struct err *e)
+{
+	int status = e->code == EDOM ? 2 : 1;
+
+	if (!r->session.diags.errors && !tool_reader_gone(e))
+		session_say(&r->session, "%s", e->text);
+	err_free(e);
+	return status;
 }
 
 /* DTRACE_OPT_NAME and DESCRY_OPT_NAME in the environment, then -x in order. */
-static int set_options(struct run *r)
+static int set_by_environment(struct run *r)
 {
+	struct options *o = &r->session.options;
 	const char *why;
 
 	for (int id = 0; id < OPT_COUNT; id++) {
@@ -50,165 +162,64 @@ static int set_options(struct run *r)
 				if (*s >= 'a' && *s <= 'z')
 					*s = (char)(*s - 'a' + 'A');
 			value = getenv(name);
-			if (value && !options_set(&r->options, option_name((enum option_id)id),
-						  *value ? value : NULL,
-						  WHEN_COMPILE | WHEN_RUN | WHEN_DYNAMIC, &why)) {
-				fprintf(stderr, "%s: %s=%s: %s\n", r->c->progname, name, value,
-					why);
+			if (value &&
+			    !options_set(o, option_name((enum option_id)id), *value ? value : NULL,
+					 WHEN_COMPILE | WHEN_RUN | WHEN_DYNAMIC, &why)) {
+				session_say(&r->session, "%s=%s: %s", name, value, why);
 				return 2;
 			}
 		}
 	}
+	return 0;
+}
+
+static int set_options(struct run *r)
+{
+	struct options *o = &r->session.options;
+	const char *why;
+
 	for (uint32_t i = 0; i < r->c->sets.n; i++)
-		if (!options_set_text(&r->options, r->c->sets.v[i].text,
+		if (!options_set_text(o, r->c->sets.v[i].text,
 				      WHEN_COMPILE | WHEN_RUN | WHEN_DYNAMIC, &why)) {
 			const char *text = r->c->sets.v[i].text;
 			bool brief = r->c->dtrace_name; /* DTrace names the option only */
 
-			fprintf(stderr, "%s: failed to set -x %.*s: %.*s\n", r->c->progname,
-				(int)(brief ? strcspn(text, "=") : strlen(text)), text,
-				(int)(brief ? strcspn(why, ":") : strlen(why)), why);
+			session_say(&r->session, "failed to set -x %.*s: %.*s",
+				    (int)(brief ? strcspn(text, "=") : strlen(text)), text,
+				    (int)(brief ? strcspn(why, ":") : strlen(why)), why);
 			return 1;
 		}
 	if (r->c->json)
-		(void)options_set(&r->options, "report", NULL, WHEN_RUN, &why);
-	options_lock(&r->options, OPT_DESTRUCTIVE, r->c->not_destructive);
+		(void)options_set(o, "report", NULL, WHEN_RUN, &why);
 	return 0;
 }
 
 static int find_targets(struct run *r)
 {
-	const struct engine_type *engine = plan_engine_named(&r->options);
-	struct target t;
-	struct err *e;
+	struct err *e = NULL;
 
-	for (uint32_t i = 0; i < r->c->pids.n; i++) {
-		e = target_grab(r->c->pids.v[i], &t);
+	for (uint32_t i = 0; i < r->c->pids.n && !e; i++) {
+		e = session_grab(&r->session, r->c->pids.v[i]);
 		if (e && e->code == ESRCH && r->c->dtrace_name) {
 			err_free(e);
-			return run_failed(r, err_new(ESRCH, "%s", strerror(ESRCH)));
+			e = err_new(ESRCH, "%s", strerror(ESRCH));
 		}
-		if (e)
-			return run_failed(r, err_wrap(e, "failed to grab process %d",
-						      (int)r->c->pids.v[i]));
-		vec_push(&r->targets, t);
 	}
-	for (uint32_t i = 0; i < r->c->commands.n; i++) {
-		e = target_start(r->c->commands.v[i], &t);
-		if (e)
-			return run_failed(r, e);
-		vec_push(&r->targets, t);
-		if (opt_num(&r->options, OPT_EVALTIME) > 1)
-			e = target_to_main(vec_last(&r->targets));
-		else if ((engine && engine->target.inside) || opt_num(&r->options, OPT_EVALTIME))
-			e = target_to_entry(vec_last(&r->targets));
-		if (e)
-			return run_failed(r, e);
-	}
-	for (uint32_t i = 0; i < r->targets.n; i++) {
-		vec_push(&r->probes.targets,
-			 (struct probe_target){ r->targets.v[i].pid, r->targets.v[i].command });
-		r->macros.target = r->targets.v[i].pid;
-		type_use_process(r->types, r->targets.v[i].pid);
-	}
-	return 0;
-}
-
-static void init(struct run *r, struct cmdline *c)
-{
-	memset(r, 0, sizeof(*r));
-	r->c = c;
-	arena_init(&r->arena);
-	diags_init(&r->diags);
-	options_init(&r->options);
-	r->types = type_graph_new();
-	type_use_kernel(r->types, NULL);
-	r->symbols = symbols_new();
-	r->kernel_names = kernel_names_new();
-	symbols_ask_kernel(r->symbols, kernel_names_ask, r->kernel_names);
-	probe_set_init(&r->probes, r->types, r->symbols);
-	plan_advise(&r->probes);
-	r->macros = (struct macro_args){
-		.argv = c->args.v,
-		.argc = c->args.n,
-		.used = xcalloc(c->args.n + 1, sizeof(bool)),
-		.target = -1,
-		.pid = getpid(),
-		.ppid = getppid(),
-		.pgid = getpgid(0),
-		.sid = getsid(0),
-		.uid = getuid(),
-		.euid = geteuid(),
-		.gid = getgid(),
-		.egid = getegid(),
-	};
-	r->out = stdout;
-}
-
-static void init_compiler(struct run *r)
-{
-	r->macros.defaultargs = opt_on(&r->options, OPT_DEFAULTARGS);
-	r->parse = (struct parse_cx){
-		.arena = &r->arena,
-		.diags = &r->diags,
-		.macros = &r->macros,
-		.is_type = bind_is_type,
-		.is_type_arg = &r->bind,
-		.pspec = opt_on(&r->options, OPT_PSPEC),
-		.typedefs = &r->typedefs,
-	};
-	r->bind = (struct bind_cx){
-		.arena = &r->arena,
-		.diags = &r->diags,
-		.types = r->types,
-		.probes = &r->probes,
-		.options = &r->options,
-		.macros = &r->macros,
-		.parse = &r->parse,
-	};
-	type_set_strsize(r->types, opt_num(&r->options, OPT_STRSIZE));
-	for (uint32_t i = 0; i < r->c->libdirs.n; i++)
-		vec_push(&r->bind.libdirs, r->c->libdirs.v[i]);
-	bind_init(&r->bind);
-}
-
-/* End in reverse order of birth: what is running first. */
-static void fini(struct run *r)
-{
-	consumer_free(r->consumer);
-	if (r->sink)
-		r->sink->ops->free(r->sink);
-	plan_fini(&r->plan);
-	for (uint32_t i = 0; i < r->targets.n; i++)
-		target_drop(&r->targets.v[i], true);
-	vec_fini(&r->targets);
-	vec_fini(&r->tops);
-	if (r->bind.state)
-		bind_fini(&r->bind);
-	vec_fini(&r->bind.libdirs);
-	probe_set_fini(&r->probes);
-	symbols_free(r->symbols);
-	kernel_names_free(r->kernel_names);
-	type_graph_free(r->types);
-	hash_fini(&r->typedefs);
-	free(r->macros.used);
-	options_fini(&r->options);
-	diags_fini(&r->diags);
-	arena_fini(&r->arena);
+	for (uint32_t i = 0; i < r->c->commands.n && !e; i++)
+		e = session_command(&r->session, r->c->commands.v[i]);
+	return e ? run_failed(r, e) : 0;
 }
 
 /* Some file systems tell that a file could not be written only when it is closed. */
 static int close_output(struct run *r, int status)
 {
-	FILE *f = r->out;
-
-	r->out = NULL;
-	if (f == stdout || !fclose(f))
+	if (r->out == stdout || !fclose(r->out))
 		return status;
 	return run_failed(r, err_errno(errno, "%s: close", r->c->output));
 }
 
-bool run_dumps(const struct run *r, const char *stage)
+/* Was -d, or -S, asked for `stage`? */
+static bool run_dumps(const struct run *r, const char *stage)
 {
 	const char *at = r->c->dump ? strstr(r->c->dump, stage) : NULL;
 	size_t n = strlen(stage);
@@ -233,118 +244,108 @@ static bool makes_files(const struct cmdline *c)
 	return c->mode == CMD_HEADER || c->mode == CMD_OBJECT;
 }
 
-/* Reads and parses one -n, -s...; its top-level nodes go to the binder. */
-static int add_source(struct run *r, const struct cmd_program *p)
-{
-	char *text = NULL;
-	size_t len = 0;
-	struct node *top;
-	struct err *e;
-	uint32_t errors;
-
-	if (p->file) {
-		e = io_read_file(p->text, &text, &len);
-		if (e) {
-			fprintf(stderr, "%s: failed to open %s: %s\n", r->c->progname, p->text,
-				e->code ? strerror(e->code) : e->text);
-			err_free(e);
-			return 1;
-		}
-	} else {
-		text = xstrdup(p->text);
-		len = strlen(text);
-	}
-	if (r->c->use_cpp || opt_on(&r->options, OPT_CPP)) {
-		char *after;
-
-		e = cmd_preprocess(r->c, &r->options, p->file ? p->text : "<command line>", text,
-				   len, &after, &len);
-		free(text);
-		if (e)
-			return run_failed(r, e);
-		text = after;
-	}
-	source_add(&r->diags, p->file ? SOURCE_FILE : SOURCE_ARG, p->text, text, len);
-	free(text);
-	errors = r->diags.errors;
-	top = parse_source(&r->parse, r->diags.nsources - 1, p->form);
-	if (run_dumps(r, "parse"))
-		for (const struct node *n = top; n; n = n->next)
-			ast_print(r->out, n, NULL);
-	vec_push(&r->tops, top);
-	if (r->diags.errors == errors && !ends_with(r, "parse") && !makes_files(r->c))
-		bind_add(&r->bind, top);
-	return 0;
-}
-
 static int make_files(struct run *r)
 {
+	struct session *s = &r->session;
 	int status;
 
-	if (r->diags.errors)
-		return run_print_diags(r);
+	if (s->diags.errors)
+		return session_diagnose(s);
 	if (r->c->mode == CMD_HEADER)
-		return cmd_header(r->c, r->tops.v, r->tops.n);
-	status = cmd_object(r->c, &r->bind, r->tops.v, r->tops.n);
-	return run_print_diags(r) || status;
+		return cmd_header(r->c, s->tops.v, s->tops.n);
+	status = cmd_object(r->c, &s->bind, s->tops.v, s->tops.n);
+	return session_diagnose(s) || status;
 }
 
-/* Each argument has a use: sources are read whole before probes are looked for. */
-static void check_arguments(struct run *r)
+/* Between compiling and loading: -d, -S, -o. */
+static struct err *print_code(struct run *r)
 {
-	for (uint32_t i = 1; i < r->macros.argc && !opt_on(&r->options, OPT_ARGREF); i++)
-		if (!r->macros.used[i] && !r->diags.errors)
-			diag_error(&r->diags, 0, 0, "D_MACRO_UNUSED",
-				   "extraneous argument '%s' ($%u is not referenced)",
-				   r->macros.argv[i], i);
+	const struct image *img = r->session.plan.image;
+
+	if (run_dumps(r, "ebpf"))
+		(r->c->dtrace_name ? image_list : image_print)(r->out, img);
+	return run_dumps(r, "jit") ? engine_inproc.print(r->out, img) : NULL;
 }
 
-/* Nothing would ever happen. */
-static bool enables_nothing(const struct run *r, const struct bound *b)
+static struct err *open_output(struct run *r)
 {
-	for (uint32_t i = 0; i < b->clauses.n; i++)
-		if (b->clauses.v[i]->nprobes)
-			return false;
-	return !opt_on(&r->options, OPT_ZDEFS);
+	FILE *f = r->c->output ? term_fopen(r->c->output, "ae") : r->out;
+
+	if (!f)
+		return err_errno(errno, "cannot open %s", r->c->output);
+	r->out = f;
+	return NULL;
 }
 
-static int compile_and_run(struct run *r)
+static int trace(struct run *r, struct sink **sink)
 {
-	struct bound *b;
-	int status;
+	struct sink *taken = *sink ? *sink : r->c->json ? sink_json_new() : sink_text_new();
+	struct session *s = &r->session;
+	struct err *e;
 
+	*sink = NULL;
+	taken->out = r->out;
+	catch_signals();
+	say_all_matched(r);
+	e = session_start(s, taken);
+	traced = s;
+	if (!e) {
+		while (session_poll(s, -1, &e))
+			;
+		e = session_stop(s, e);
+	}
+	traced = NULL;
+	return e ? run_failed(r, e) : s->status;
+}
+
+static int compile_and_run(struct run *r, struct sink **sink)
+{
+	struct session *s = &r->session;
+	struct err *e = NULL;
+
+	session_ready(s);
 	for (uint32_t i = 0; i < r->c->programs.n; i++) {
-		status = add_source(r, &r->c->programs.v[i]);
-		if (status)
-			return status;
+		const struct cmd_program *p = &r->c->programs.v[i];
+
+		e = session_source(s, p->form, p->file, p->text);
+		if (e)
+			return run_failed(r, e);
+		for (const struct node *n = s->tops.v[s->tops.n - 1]; n && run_dumps(r, "parse");
+		     n = n->next)
+			ast_print(r->out, n, NULL);
 	}
 	if (makes_files(r->c))
 		return make_files(r);
 	if (r->c->mode == CMD_LIST)
-		return r->diags.errors ? run_print_diags(r) : cmd_list(r->c, &r->bind);
+		return s->diags.errors ? session_diagnose(s) : cmd_list(r->c, &s->bind);
 	if (ends_with(r, "parse"))
-		return run_print_diags(r);
-	check_arguments(r);
-	b = r->diags.errors ? NULL : bind_finish(&r->bind);
-	if (!b || r->diags.errors)
-		return run_print_diags(r), 1;
-	if (r->c->mode == CMD_TRACE && !r->c->dump_only && enables_nothing(r, b)) {
-		fprintf(stderr, "%s: no probes %s\n", r->c->progname,
-			r->c->programs.n ? "matched" : "specified");
+		return session_diagnose(s);
+	e = session_bind(s);
+	if (e)
+		return run_failed(r, e);
+	if (r->c->mode == CMD_TRACE && !r->c->dump_only && !session_enables(s)) {
+		session_say(s, "no probes %s", r->c->programs.n ? "matched" : "specified");
 		return 1;
 	}
 	if (run_dumps(r, "bind"))
-		bound_print(r->out, b, r->types);
+		bound_print(r->out, s->bound, s->types);
 	if (ends_with(r, "bind"))
-		return run_print_diags(r);
-	status = run_prepare(r, b);
-	if (status || r->c->dump_only)
-		return status;
-	if (r->c->mode == CMD_COMPILE) {
-		run_say_matched(r, b);
+		return session_diagnose(s);
+	e = session_compile(s);
+	if (!e)
+		e = print_code(r);
+	if (e)
+		return run_failed(r, e);
+	if (r->c->mode == CMD_COMPILE && !r->c->dump_only)
+		say_all_matched(r);
+	if (r->c->mode == CMD_COMPILE || r->c->dump_only)
 		return 0;
-	}
-	return run_trace(r, b);
+	e = session_allowed(s);
+	if (!e)
+		e = open_output(r);
+	if (!e)
+		e = session_load(s);
+	return e ? run_failed(r, e) : trace(r, sink);
 }
 
 /* -x core */
@@ -358,25 +359,63 @@ static void dump_core(void)
 	abort();
 }
 
-int cmd_run(struct cmdline *c)
+void run_init(struct run *r)
 {
-	struct run r;
-	int status;
+	struct cmdline *c = r->c;
+	const struct session_setting o = {
+		.progname = c->progname,
+		.dtrace = c->dtrace_name,
+		.color = !c->dtrace_name && term_is(stderr) && !getenv("NO_COLOR"),
+		.message = message,
+		.stop = asked,
+		.arg = r,
+		.args = c->args.v,
+		.nargs = c->args.n,
+		.libdirs = c->libdirs.v,
+		.nlibdirs = c->libdirs.n,
+		.cpp_args = c->cpp_args.v,
+		.ncpp_args = c->cpp_args.n,
+		.not_destructive = c->not_destructive,
+		.silent_ends = c->json,
+		.brief = c->mode == CMD_COMPILE,
+	};
+
+	r->out = stdout;
+	nofile_raise();
+	session_init(&r->session, &o);
+	/* What -d and -S show when no engine is named; otherwise the engine is chosen. */
+	if (c->dump)
+		r->session.o.engine = run_dumps(r, "jit") ? &engine_inproc : &engine_kernel;
+	r->session.o.ir_out = run_dumps(r, "ir") ? r->out : NULL;
+	r->session.o.parse_only = makes_files(c) || ends_with(r, "parse");
+	r->status = set_by_environment(r);
+}
+
+int run_all(struct run *r, struct sink *sink)
+{
+	int status = r->status;
 	bool dump;
 
-	nofile_raise();
-	init(&r, c);
-	status = set_options(&r);
 	if (!status)
-		status = find_targets(&r);
-	if (!status) {
-		init_compiler(&r);
-		status = compile_and_run(&r);
-	}
-	status = close_output(&r, status);
-	dump = opt_on(&r.options, OPT_CORE);
-	fini(&r);
+		status = set_options(r);
+	if (!status)
+		status = find_targets(r);
+	if (!status)
+		status = compile_and_run(r, &sink);
+	status = close_output(r, status);
+	dump = opt_on(&r->session.options, OPT_CORE);
+	if (sink) /* the run did not come so far */
+		sink->ops->free(sink);
+	session_fini(&r->session);
 	if (dump)
 		dump_core();
 	return status;
+}
+
+int cmd_run(struct cmdline *c)
+{
+	struct run r = { .c = c };
+
+	run_init(&r);
+	return run_all(&r, NULL);
 }

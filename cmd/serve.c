@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "base/io.h"
-#include "cmdline.h"
+#include "run.h"
 #include "commands.h"
 #include "tool.h"
 #include "render/serve/http.h"
@@ -51,8 +51,6 @@ struct serve {
 	pthread_cond_t changed;
 	char *program;      /* to run next; NULL none */
 	volatile bool stop; /* the run that goes on is to end */
-
-	FILE *real_err;
 };
 
 /* One of our own options that have a value; the exit status when it is wrong, else 0. */
@@ -132,20 +130,19 @@ static void take_program(void *arg, const char *program)
 }
 
 /* What is said on standard error is said on the page, too. */
-static ssize_t take_message(void *cookie, const char *buf, size_t n)
+static void take_message(void *arg, const char *text, size_t n)
 {
-	struct serve *s = cookie;
+	struct serve *s = arg;
 
-	fwrite(buf, 1, n, s->real_err);
-	fflush(s->real_err);
+	fwrite(text, 1, n, stderr);
+	fflush(stderr);
 	for (size_t at = 0; at < n;) {
-		const char *nl = memchr(buf + at, '\n', n - at);
-		size_t len = nl ? (size_t)(nl - buf) - at : n - at;
+		const char *nl = memchr(text + at, '\n', n - at);
+		size_t len = nl ? (size_t)(nl - text) - at : n - at;
 
-		live_line(s->live, buf + at, len, true);
+		live_line(s->live, text + at, len, true);
 		at += len + 1;
 	}
-	return (ssize_t)n;
 }
 
 /* What the page shows as the program: -n texts, contents of -s files. */
@@ -179,17 +176,14 @@ static char *program_text(const struct cmdline *c)
 static int run_once(struct serve *s)
 {
 	cleanup_free char *text = program_text(&s->c);
+	struct run r = { .c = &s->c, .message = take_message, .arg = s, .stop = &s->stop };
 	int status;
 
 	s->stop = false;
 	live_begin(s->live, text);
-	s->c.sink = live_sink(s->live);
-	s->c.stop = &s->stop;
-	status = cmd_run(&s->c);
-	fflush(stderr);
-	if (s->c.sink) /* the run did not come so far */
-		s->c.sink->ops->free(s->c.sink);
-	s->c.sink = NULL;
+	run_init(&r);
+	options_put(&r.session.options, OPT_SWITCHRATE, 50000000);
+	status = run_all(&r, live_sink(s->live));
 	live_end(s->live, status);
 	return status;
 }
@@ -246,7 +240,6 @@ static int serve(struct serve *s)
 	struct http *h = NULL;
 	char *owned = NULL;
 	int status = 0;
-	FILE *page_err;
 
 	s->live_options.err = stderr;
 	s->live = live_new(&s->live_options);
@@ -257,12 +250,6 @@ static int serve(struct serve *s)
 	}
 	printf("%s\n", http_url(h));
 	fflush(stdout);
-	s->real_err = stderr;
-	page_err = fopencookie(s, "w", (cookie_io_functions_t){ .write = take_message });
-	if (page_err) {
-		setvbuf(page_err, NULL, _IOLBF, 4096);
-		stderr = page_err; /* which the C library of GNU permits */
-	}
 	if (s->c.programs.n) {
 		status = run_once(s);
 	} else {
@@ -273,9 +260,6 @@ static int serve(struct serve *s)
 		use_program(s, &owned);
 		status = run_once(s);
 	}
-	stderr = s->real_err;
-	if (page_err)
-		fclose(page_err);
 	http_stop(h);
 	live_free(s->live);
 	free(owned);
@@ -309,14 +293,6 @@ int cmd_serve(int argc, char **argv)
 	if (s.c.mode != CMD_TRACE || s.c.json || s.c.output || s.c.dump) {
 		status = tool_wrong("only tracing can be watched: no -l, -e, -d, -o, --json...");
 		goto out;
-	}
-	/* The program's own options come first: those given win. */
-	vec_push(&s.c.sets, (struct cmd_set){ "switchrate=20hz" });
-	for (uint32_t i = s.c.sets.n - 1; i; i--) {
-		struct cmd_set t = s.c.sets.v[i];
-
-		s.c.sets.v[i] = s.c.sets.v[i - 1];
-		s.c.sets.v[i - 1] = t;
 	}
 	gethostname(host, sizeof(host) - 1);
 	s.live_options.host = host;

@@ -13,8 +13,8 @@ struct compile_target {
 	/* Fill the tables below; called when a program first asks. NULL: not known. */
 	void (*find_cpus)(struct compile_target *t);
 	void (*find_clocks)(struct compile_target *t);
-	/* In the traced process: a system call's context is its struct pt_regs, as a uprobe's is; what is not resident is
-	 * faulted in; threads ask for their own CPU time. */
+	/* In the traced process: a system call's context is its struct pt_regs, as a uprobe's is;
+	 * what is not resident is faulted in; threads ask for their own CPU time. */
 	bool inside;
 	uint32_t maps_max; /* most maps a program may use, 0: any number */
 	/* inside: as struct image has it. */
@@ -23,10 +23,11 @@ struct compile_target {
 	const int32_t *cpu_chip, *cpu_node; /* by CPU number */
 	const int32_t *cpu_mhz;             /* 0: not known */
 	uint32_t ncpus;
-	/* Up to how many probes of kernel functions have a program each for BPF trampolines, beside the one of all for kprobes; asked when
-	 * there are some. NULL: none. */
+	/* Up to how many probes of kernel functions have a program each for BPF trampolines, beside
+	 * the one of all for kprobes; asked when there are some. NULL: none. */
 	uint32_t (*fentry_max)(struct type_graph *types, const struct options *options);
-	/* Can a uprobe's program wait for memory to be brought in? Asked when one would; NULL: yes. */
+	/* Can a uprobe's program wait for memory to be brought in? Asked when one would; NULL:
+	 * yes. */
 	bool (*sleeps)(void);
 };
 

@@ -276,3 +276,9 @@ const char *option_name(enum option_id id)
 {
 	return option_table[id].name;
 }
+
+void options_put(struct options *o, enum option_id id, int64_t num)
+{
+	o->v[id].set = true;
+	o->v[id].num = num;
+}

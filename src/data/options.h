@@ -48,6 +48,8 @@ bool options_set(struct options *o, const char *name, const char *value, enum op
 /* "name=value" or "name". */
 bool options_set_text(struct options *o, const char *text, enum option_when when,
 		      const char **ret_error);
+/* The same as a number, as the kind has it (nanoseconds, bytes, 0 or 1). */
+void options_put(struct options *o, enum option_id id, int64_t num);
 /* Its value stays as it is now; setting another fails with `why`, which is borrowed. */
 void options_lock(struct options *o, enum option_id id, const char *why);
 const char *option_name(enum option_id id);

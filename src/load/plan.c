@@ -95,14 +95,15 @@ static bool may_be_inside(const struct probe *p)
 	return is_proc(p) || engine_inproc.can(p);
 }
 
-/* Can the interpreter do it truly, for want of the kernel? Of proc it may leave out what nobody tells it of. */
+/* Can the interpreter do it truly, for want of the kernel? Of proc it may leave out what nobody
+ * tells it of. */
 static bool without_kernel(const struct bound *b)
 {
 	return every(b, may_be_told) && some(b, is_told);
 }
 
-/* Can it be had from inside the named processes, for want of the kernel? System calls and samples are then theirs alone; of proc
- * some may be left out. */
+/* Can it be had from inside the named processes, for want of the kernel? System calls and samples
+ * are then theirs alone; of proc some may be left out. */
 static bool from_inside(const struct bound *b)
 {
 	return every(b, may_be_inside) && some(b, is_seen_inside);
@@ -114,8 +115,8 @@ static bool is_anybodys(const struct probe *p)
 	       is_seen_inside(p);
 }
 
-/* Are there probes that the kernel's engine fires for other processes than those that are named, and that can be had from inside? Then
- * what a command starts is traced too. */
+/* Are there probes that the kernel's engine fires for other processes than those that are named,
+ * and that can be had from inside? Then what a command starts is traced too. */
 static bool reaches_children(const struct bound *b)
 {
 	return some(b, is_anybodys);
@@ -131,8 +132,8 @@ static bool sees_syscalls(const struct bound *b)
 	return some(b, is_syscall);
 }
 
-/* Is one of them another user's, or does it have privileges that we have not? Such are not traced from inside unasked: the program
- * shares memory with descry. */
+/* Is one of them another user's, or does it have privileges that we have not? Such are not traced
+ * from inside unasked: the program shares memory with descry. */
 static bool are_strange(const struct target *targets, uint32_t ntargets)
 {
 	bool strange = false;
@@ -142,7 +143,8 @@ static bool are_strange(const struct target *targets, uint32_t ntargets)
 	return strange;
 }
 
-/* From inside when that does all of it, else the kernel's, else from inside what can be, or what descry itself can be told of. */
+/* From inside when that does all of it, else the kernel's, else from inside what can be, or what
+ * descry itself can be told of. */
 static void choose(struct engine_plan *p)
 {
 	const struct bound *b = p->bound;
@@ -189,8 +191,8 @@ static bool any_target(const struct engine_plan *p, bool command)
 	return false;
 }
 
-/* Are children of the named processes traced from inside? With -x follow; and those of a command where this engine stands in for the
- * kernel's, which sees everybody. */
+/* Are children of the named processes traced from inside? With -x follow; and those of a command
+ * where this engine stands in for the kernel's, which sees everybody. */
 static bool is_family(const struct engine_plan *p, const struct attempt *t)
 {
 	return opt_on(p->options, OPT_FOLLOW) ||
@@ -208,7 +210,8 @@ static struct image *make_image(struct engine_plan *p, const struct engine_type 
 	return compile_image(p->bound, p->types, p->diags, p->options, &target, p->ir_out);
 }
 
-/* Puts another image beside the first, for the places that cannot be patched. False: diagnostics say why not. */
+/* Puts another image beside the first, for the places that cannot be patched. False: diagnostics
+ * say why not. */
 static bool split(struct engine_plan *p, const struct engine_setting *setting)
 {
 	struct image *outer = make_image(p, &engine_kernel);
@@ -261,7 +264,8 @@ static bool is_for_another(const struct err *e, const struct attempt *t)
 	       e->code == ENOSYS;
 }
 
-/* The kernel's engine would have seen more: said with -q, too, for an answer that lacks something does not show it. */
+/* The kernel's engine would have seen more: said with -q, too, for an answer that lacks something
+ * does not show it. */
 static char *say_instead(const struct engine_plan *p, const struct err *why,
 			 const struct attempt *t)
 {

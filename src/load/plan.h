@@ -1,7 +1,9 @@
-/* A bound program -> one that is loaded: which engine runs it, the image compiled for that engine, and the next engine when this one
- * may not run here. Why in this order: doc/decisions/0012-inside-first.md.
+/* A bound program -> one that is loaded: which engine runs it, the image compiled for that engine,
+ * and the next engine when this one may not run here. Why in this order:
+ * doc/decisions/0012-inside-first.md.
  *
- * Order of calls: the given fields set, plan_begin(); plan_compile(), plan_load(), as long as plan_next(); plan_fini().
+ * Order of calls: the given fields set, plan_begin(); plan_compile(), plan_load(), as long as
+ * plan_next(); plan_fini().
  */
 #ifndef DESCRY_LOAD_PLAN_H
 #define DESCRY_LOAD_PLAN_H
@@ -43,14 +45,16 @@ struct engine_plan {
 void plan_advise(struct probe_set *set);
 /* The engine that -x engine names; NULL: it is to be chosen. */
 const struct engine_type *plan_engine_named(const struct options *o);
-/* Chooses the engines to be tried: the one that -x engine names, else `only` when it is not NULL. */
+/* Chooses the engines to be tried: the one that -x engine names, else `only` when it is not
+ * NULL. */
 void plan_begin(struct engine_plan *p, const struct engine_type *only);
 /* Makes engine and image. False: diagnostics say why not. */
 bool plan_compile(struct engine_plan *p);
 /* measure: counts run time. */
 struct err *plan_load(struct engine_plan *p, bool measure);
-/* After a plan_load() that failed with *e: true when there is another engine to compile for; *e is gone then, and *ret_said, when it is
- * not NULL, is what the user is to know of it (malloc()ed). False: *e says why nothing runs. */
+/* After a plan_load() that failed with *e: true when there is another engine to compile for; *e is
+ * gone then, and *ret_said, when it is not NULL, is what the user is to know of it (malloc()ed).
+ * False: *e says why nothing runs. */
 bool plan_next(struct engine_plan *p, struct err **e, char **ret_said);
 /* Frees engine and image. */
 void plan_fini(struct engine_plan *p);

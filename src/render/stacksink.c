@@ -65,7 +65,8 @@ static void __attribute__((format(printf, 2, 3))) say(struct stacksink *k, const
 	n = vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	if (n > 0)
-		term_raw(k->s.err, text, (size_t)n < sizeof(text) ? (size_t)n : sizeof(text) - 1);
+		term_raw(k->o->progress, text,
+			 (size_t)n < sizeof(text) ? (size_t)n : sizeof(text) - 1);
 }
 
 static void clear_line(struct stacksink *k)

@@ -20,7 +20,7 @@ struct stacksink_options {
 		jit; /* frames are of these kinds; otherwise all but the inlined ones are native */
 	bool addrs;  /* the address where there is no name; otherwise [MODULE] or [unknown] */
 	bool lines;  /* FUNCTION:FILE:LINE */
-	bool progress;  /* say on standard error how far it is */
+	FILE *progress; /* a terminal that shows how far it is; NULL: none */
 	double seconds; /* how long it will take, 0 not known; for progress */
 };
 

@@ -1,11 +1,12 @@
-#include "base/clock.h"
-#include "budget.h"
+#include "session/budget.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "base/clock.h"
 
 enum { PERIOD_NS = 500000000, PROGS_MAX = 4096 };
 
@@ -58,9 +59,9 @@ static uint64_t own_ns(void)
 	       (uint64_t)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) * 1000u;
 }
 
-void budget_init(struct budget *b, double share, const char *progname, bool tags)
+void budget_init(struct budget *b, double share, const char *progname, bool tags, FILE *err)
 {
-	*b = (struct budget){ .share = share, .progname = progname, .tags = tags };
+	*b = (struct budget){ .share = share, .progname = progname, .tags = tags, .err = err };
 	b->wall = now_ns();
 	b->own = own_ns();
 }
@@ -83,13 +84,13 @@ static void say_stopped(const struct budget *b, const struct engine *e,
 	const struct image_prog *p = &e->image->progs[r->prog];
 	const struct image_probe *ip = &e->image->probes[p->probes[0]];
 
-	fprintf(stderr,
+	fprintf(b->err,
 		"%s: %stracing takes %.1f%% of the machine, %.3g%% is allowed: stopped %s:%s:%s:%s",
 		b->progname, b->tags ? tag : "", used * 100, b->share * 100, ip->prov, ip->mod,
 		ip->func, ip->name);
 	if (p->nprobes > 1)
-		fprintf(stderr, " and %u more of the same kind", p->nprobes - 1);
-	fprintf(stderr, " (%.1f%%)\n", mine * 100);
+		fprintf(b->err, " and %u more of the same kind", p->nprobes - 1);
+	fprintf(b->err, " (%.1f%%)\n", mine * 100);
 }
 
 bool budget_holds(struct budget *b, struct engine *e)
@@ -130,7 +131,7 @@ bool budget_holds(struct budget *b, struct engine *e)
 		say_stopped(b, e, &b->now.v[dearest], (double)spent / whole, (double)most / whole);
 		return true;
 	}
-	fprintf(stderr, "%s: %stracing takes %.1f%% of the machine, %.3g%% is allowed: it ends\n",
+	fprintf(b->err, "%s: %stracing takes %.1f%% of the machine, %.3g%% is allowed: it ends\n",
 		b->progname, b->tags ? tag : "", (double)spent / whole * 100, b->share * 100);
 	return false;
 }

@@ -2,10 +2,10 @@
  *
  * In: what the engine says of its programs' runs, this process's CPU time. Out: programs detached,
  * the dearest first.
- * Always true: whatever is stopped is said on standard error, and nothing is started again.
+ * Always true: whatever is stopped is said to err, and nothing is started again.
  */
-#ifndef DESCRY_CMD_BUDGET_H
-#define DESCRY_CMD_BUDGET_H
+#ifndef DESCRY_SESSION_BUDGET_H
+#define DESCRY_SESSION_BUDGET_H
 
 #include "load/engine.h"
 
@@ -13,6 +13,7 @@ struct budget {
 	double share; /* 0: none */
 	const char *progname;
 	bool tags;
+	FILE *err;
 	uint64_t wall, own; /* ns, when it was last looked at */
 	VEC(uint64_t) last; /* cost of each program until then, ns */
 	VEC(struct engine_prog_report) now;
@@ -21,7 +22,7 @@ struct budget {
 
 /* "5%" or "0.5": a share of the machine. False with the reason. "" is none. */
 bool budget_parse(const char *text, double *ret_share, const char **ret_why);
-void budget_init(struct budget *b, double share, const char *progname, bool tags);
+void budget_init(struct budget *b, double share, const char *progname, bool tags, FILE *err);
 void budget_fini(struct budget *b);
 /* Looks, when half a second has passed, at what tracing has cost since. False: it still costs too
  * much, and nothing is left to be stopped. */

@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 
 #include "base/io.h"
-#include "cmdline.h"
+#include "session/session.h"
 
 static struct err *write_all(int fd, const char *path, const char *text, size_t len)
 {
@@ -65,9 +65,10 @@ static struct err *collect(int fd, char **ret_text, size_t *ret_len)
 	return NULL;
 }
 
-struct err *cmd_preprocess(const struct cmdline *c, const struct options *o, const char *name,
-			   const char *text, size_t len, char **ret_text, size_t *ret_len)
+struct err *session_preprocess(const struct session *s, const char *name, const char *text,
+			       size_t len, char **ret_text, size_t *ret_len)
 {
+	const struct options *o = &s->options;
 	const char *cpp = o->v[OPT_CPPPATH].text && *o->v[OPT_CPPPATH].text ? o->v[OPT_CPPPATH].text
 									    : "cpp";
 	/* stdc=a|c|s|t; predefined macros of strict ISO C have no names of the user's (unix,
@@ -99,10 +100,8 @@ struct err *cmd_preprocess(const struct cmdline *c, const struct options *o, con
 	vec_push(&argv, "-D__DESCRY__=1");
 	for (uint32_t i = 0; i < ARRAY_SIZE(dialects[0]) && dialects[dialect][i]; i++)
 		vec_push(&argv, dialects[dialect][i]);
-	for (uint32_t i = 0; i < c->cpp_args.n; i++)
-		vec_push(&argv, c->cpp_args.v[i]);
-	if (c->cpp_headers)
-		vec_push(&argv, "-H");
+	for (uint32_t i = 0; i < s->o.ncpp_args; i++)
+		vec_push(&argv, s->o.cpp_args[i]);
 	/* "file.h" is beside the script, or where we are. */
 	if (strrchr(dir, '/')) {
 		strrchr(dir, '/')[1] = 0;
@@ -137,7 +136,7 @@ struct err *cmd_preprocess(const struct cmdline *c, const struct options *o, con
 		e = WIFEXITED(status) && WEXITSTATUS(status) == 127
 			    ? err_new(ENOENT,
 				      "cannot run %s, which -C needs: install the package cpp", cpp)
-		    : c->dtrace_name
+		    : s->o.dtrace
 			    ? err_new(EINVAL,
 				      "failed to compile script %s: Preprocessor failed to process input program",
 				      name)

@@ -1,0 +1,258 @@
+/* Tracing: from the moment all is loaded to the last record printed. */
+#define _GNU_SOURCE
+#include "session/session.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+/* Has somebody asked for the end? 2: twice. */
+static int asked(const struct session *s)
+{
+	return s->o.stop ? s->o.stop(s->o.arg) : 0;
+}
+
+/* Targets may end before their addresses are printed. */
+static void remember_targets(struct session *s)
+{
+	for (uint32_t i = 0; s->names_user && i < s->targets.n; i++)
+		symbols_remember(s->symbols, s->targets.v[i].pid);
+}
+
+/* "pid 123 exited with status 2", as DTrace says it. */
+static void say_end(struct session *s, const struct target *t)
+{
+	cleanup_free char *how = target_end(t);
+
+	if (!opt_on(&s->options, OPT_QUIET) && !s->o.silent_ends)
+		session_say(s, "pid %d %s", (int)t->pid, how);
+}
+
+static bool targets_gone(struct session *s)
+{
+	uint32_t gone = 0;
+
+	for (uint32_t i = 0; i < s->targets.n; i++) {
+		bool before = s->targets.v[i].gone;
+
+		gone += target_gone(&s->targets.v[i]);
+		if (s->targets.v[i].gone && !before)
+			say_end(s, &s->targets.v[i]);
+	}
+	return s->targets.n && gone == s->targets.n;
+}
+
+/* The command, when only it, and what it forks, can be met; 0: anybody can. */
+static pid_t only_command(const struct session *s)
+{
+	const pid_t pid = s->targets.n == 1 && s->targets.v[0].command ? s->targets.v[0].pid : 0;
+
+	if (s->plan.inside_only)
+		return pid;
+	for (uint32_t i = 0; i < s->plan.image->nprobes; i++) {
+		const struct probe *p = s->plan.image->probes[i].probe;
+
+		if (p && p->pid != pid && p->kind != ATTACH_SELF && p->kind != ATTACH_TICK)
+			return 0;
+	}
+	return pid;
+}
+
+/* Programs that print user addresses need the mappings of processes that are gone by then. */
+static void watch_mappings(struct session *s)
+{
+	if (!s->names_user)
+		return;
+	symbols_watch(s->symbols, only_command(s));
+	remember_targets(s);
+}
+
+/* What happened before the targets ended is seen before tracing does. */
+static struct err *catch_up(struct session *s, uint64_t until)
+{
+	struct engine *e = s->plan.engine;
+	struct err *err = NULL;
+
+	while (!err && e->ops->behind && !asked(s)) {
+		e->ops->poll(e, 0);
+		err = consumer_pass(s->consumer);
+		if (!e->ops->behind(e, until) || engine_exiting(e))
+			break;
+	}
+	return err;
+}
+
+/* Who asked for buffers to be taken every so often gets the end of tracing at one of these times,
+ * too, as in DTrace. */
+static void wait_for_switch(const struct session *s)
+{
+	int64_t rate = opt_num(&s->options, OPT_SWITCHRATE);
+	uint64_t every = (uint64_t)rate, now = clock_ns(CLOCK_MONOTONIC), rest;
+
+	if (!s->options.v[OPT_SWITCHRATE].set || rate <= 0)
+		return;
+	for (uint64_t end = s->began + (now - s->began + every - 1) / every * every;
+	     now < end && !asked(s); now = clock_ns(CLOCK_MONOTONIC)) {
+		struct timespec ts;
+
+		rest = end - now;
+		ts.tv_sec = (time_t)(rest / 1000000000);
+		ts.tv_nsec = (long)(rest % 1000000000);
+		nanosleep(&ts, NULL);
+	}
+}
+
+static void say_probe_notes(struct session *s)
+{
+	for (uint32_t i = 0; i < s->probes.notes.n && !opt_on(&s->options, OPT_QUIET); i++)
+		session_say(s, "%s", s->probes.notes.v[i]);
+}
+
+/* Remarks of the engine since the last call: probes that are left out, buffers made smaller. With
+ * -q one line tells of processes that are not seen, or not all of them. */
+static void say_notes(struct session *s)
+{
+	const struct engine *e = s->plan.engine;
+	bool quiet = opt_on(&s->options, OPT_QUIET);
+	const char *first = NULL;
+	uint32_t blind = 0;
+
+	for (uint32_t i = s->remarks; i < e->nnotes; i++) {
+		if (!quiet)
+			session_say(s, "%s", e->notes[i].text);
+		else if (e->notes[i].blind && !blind++)
+			first = e->notes[i].text;
+	}
+	s->remarks = e->nnotes;
+	if (blind > 1)
+		session_say(s, "%s (and %u more such remarks, shown without -q)", first, blind - 1);
+	else if (blind)
+		session_say(s, "%s", first);
+}
+
+/* BEGIN or END: with -x cpu on that CPU, as everything else that is traced. */
+static struct err *fire(struct session *s, uint32_t prog)
+{
+	int64_t cpu = opt_num(&s->options, OPT_CPU);
+	cpu_set_t before, one;
+	bool moved = false;
+	struct err *err;
+
+	if (cpu >= 0 && cpu < CPU_SETSIZE && !sched_getaffinity(0, sizeof(before), &before)) {
+		CPU_ZERO(&one);
+		CPU_SET((size_t)cpu, &one);
+		moved = !sched_setaffinity(0, sizeof(one), &one);
+	}
+	err = s->plan.engine->ops->fire(s->plan.engine, prog);
+	if (moved)
+		(void)sched_setaffinity(0, sizeof(before), &before);
+	return err;
+}
+
+/* Tells the user, with -q too, that the output has addresses because this user may not look names
+ * up. */
+static void say_unnamed(struct session *s)
+{
+	struct symbols_losses l;
+
+	symbols_losses(s->symbols, &l);
+	if (l.kernel)
+		session_say(s, "addresses of the kernel have no names: %s", l.kernel);
+	if (l.denied)
+		session_say(
+			s,
+			"addresses of %llu process%s have no names: reading /proc/PID/maps of others needs "
+			"CAP_SYS_PTRACE, or to be their user",
+			(unsigned long long)l.denied, l.denied == 1 ? "" : "es");
+}
+
+struct err *session_start(struct session *s, struct sink *sink)
+{
+	struct engine *e = s->plan.engine;
+	struct wire_state who = {
+		.self_pid = (uint32_t)getpid(),
+		.boot_offset = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC),
+		.target_pid = s->targets.n ? (uint32_t)vec_last(&s->targets)->pid : 0,
+	};
+	struct err *err;
+
+	s->sink = sink;
+	sink->err = s->err;
+	sink->progname = s->o.progname;
+	sink->options = &s->options;
+	sink->symbols = s->symbols;
+	sink->types = s->types;
+	s->names_user = image_prints_user_addresses(s->plan.image);
+	s->consumer = consumer_new(e, sink, &s->options);
+	watch_mappings(s);
+	err = e->ops->attach(e);
+	if (err)
+		return err;
+	say_probe_notes(s);
+	say_notes(s);
+	err = consumer_begin(s->consumer);
+	engine_introduce(e, &who);
+	engine_tell_machine(e);
+	for (uint32_t i = 0; i < s->targets.n && e->ops->add_process; i++)
+		e->ops->add_process(e, s->targets.v[i].pid, s->targets.v[i].command);
+	if (!s->targets.n && e->ops->add_process)
+		e->ops->add_process(e, 0, false);
+	if (!err && s->plan.image->has_begin)
+		err = fire(s, s->plan.image->begin_prog);
+	engine_start(e);
+	for (uint32_t i = 0; i < s->targets.n; i++)
+		target_release(&s->targets.v[i]);
+	budget_init(&s->budget, s->share, s->o.progname, opt_on(&s->options, OPT_DROPTAGS), s->err);
+	s->began = clock_ns(CLOCK_MONOTONIC);
+	return err;
+}
+
+bool session_poll(struct session *s, int timeout_ms, struct err **ret_err)
+{
+	struct engine *e = s->plan.engine;
+
+	if (asked(s) || consumer_exited(s->consumer, &s->status))
+		return false;
+	remember_targets(s);
+	if (targets_gone(s)) {
+		*ret_err = catch_up(s, clock_ns(CLOCK_MONOTONIC));
+		return false;
+	}
+	e->ops->poll(e,
+		     timeout_ms < 0 ? (int)(consumer_interval(s->consumer) / 1000000) : timeout_ms);
+	engine_tell_machine(e);
+	*ret_err = consumer_pass(s->consumer);
+	symbols_watch_drain(s->symbols);
+	/* exit() was called: the last pass does what this one left for older records to come
+	 * first. */
+	return budget_holds(&s->budget, e) && !engine_exiting(e) && !*ret_err;
+}
+
+struct err *session_stop(struct session *s, struct err *e)
+{
+	struct engine *engine = s->plan.engine;
+	struct err *detached;
+	int caught;
+
+	if (!e && (engine_exiting(engine) || consumer_exited(s->consumer, &s->status)))
+		wait_for_switch(s);
+	engine_stop(engine);
+	detached = engine->ops->detach(engine);
+	if (!e && s->plan.image->has_end)
+		e = fire(s, s->plan.image->end_prog);
+	caught = asked(s);
+	s->finishing = true;
+	if (!e)
+		e = consumer_finish(s->consumer, opt_on(&s->options, OPT_REPORT), caught > 1);
+	s->finishing = false;
+	(void)consumer_exited(s->consumer, &s->status);
+	say_notes(s);
+	say_unnamed(s);
+	if (!e)
+		return detached;
+	err_free(detached);
+	return e;
+}
