@@ -9,19 +9,9 @@
 #include "tool.h"
 
 #include "render/flame.h"
-#include "render/folded.h"
 #include "render/render.h"
 #include "render/stackin/stackin.h"
-
-enum flame_output {
-	OUTPUT_BY_NAME,
-	OUTPUT_SVG,
-	OUTPUT_FOLDED,
-	OUTPUT_HTML,
-	OUTPUT_JSON,
-	OUTPUT_PPROF,
-	OUTPUT_SPEEDSCOPE
-};
+#include "render/writers.h"
 
 enum flame_option {
 	OPT_FOLDED = 256,
@@ -119,7 +109,7 @@ static const char help[] =
 	"\n";
 
 struct flame {
-	enum flame_output output;
+	const struct stack_writer *writer; /* NULL: the name of the file decides */
 	struct stackin_options in;
 	struct flame_options picture;
 	const char *path;
@@ -138,28 +128,11 @@ static int minwidth(struct flame *f, const char *text)
 		       : tool_number("--minwidth", text, 0, 1e6, &f->picture.min_width);
 }
 
-static enum flame_output output_of(const struct flame *f)
+static const struct stack_writer *writer_of(const struct flame *f)
 {
-	static const struct {
-		const char *tail;
-		enum flame_output output;
-	} tails[] = {
-		{ ".html", OUTPUT_HTML },     { ".htm", OUTPUT_HTML },
-		{ ".folded", OUTPUT_FOLDED }, { ".speedscope.json", OUTPUT_SPEEDSCOPE },
-		{ ".json", OUTPUT_JSON },     { ".pb.gz", OUTPUT_PPROF },
-		{ ".pprof", OUTPUT_PPROF },
-	};
-	size_t n = f->path ? strlen(f->path) : 0;
+	const struct stack_writer *w = f->writer ? f->writer : stack_writer_of(f->path);
 
-	if (f->output != OUTPUT_BY_NAME)
-		return f->output;
-	for (size_t i = 0; i < ARRAY_SIZE(tails); i++) {
-		size_t m = strlen(tails[i].tail);
-
-		if (n >= m && !strcmp(f->path + n - m, tails[i].tail))
-			return tails[i].output;
-	}
-	return OUTPUT_SVG;
+	return w ? w : stack_writer_named("svg");
 }
 
 /* What such graphs look like; options given by name win. */
@@ -182,12 +155,9 @@ static int take(struct flame *f, int o, const char *arg)
 	int status;
 
 	switch (o) {
-	case OPT_FOLDED: f->output = OUTPUT_FOLDED; return 0;
-	case OPT_SVG: f->output = OUTPUT_SVG; return 0;
-	case OPT_HTML: f->output = OUTPUT_HTML; return 0;
-	case OPT_JSON: f->output = OUTPUT_JSON; return 0;
-	case OPT_PPROF: f->output = OUTPUT_PPROF; return 0;
-	case OPT_SPEEDSCOPE: f->output = OUTPUT_SPEEDSCOPE; return 0;
+	case OPT_FOLDED ... OPT_SPEEDSCOPE:
+		f->writer = stack_writer_named(opt_long_name(flame_opts, o));
+		return 0;
 	case OPT_OFFCPU: return present(f, "Off-CPU Time Flame Graph", FLAME_IO);
 	case OPT_WAKEUP: return present(f, "Wakeup Time Flame Graph", FLAME_WAKEUP);
 	case OPT_CHAIN: return present(f, "Off-CPU Chain Graph", FLAME_CHAIN);
@@ -355,7 +325,7 @@ static struct err *write_out(const struct flame *f, const struct stacktree *t)
 							    : NULL,
 	};
 	struct flame_options picture = f->picture;
-	struct flame_result result = { 0 };
+	struct stack_output w = { .tree = t, .picture = &picture, .about = &about };
 	struct out o;
 	FILE *file;
 	struct err *e = tool_out_begin(&o, f->path, &file);
@@ -363,14 +333,7 @@ static struct err *write_out(const struct flame *f, const struct stacktree *t)
 	if (e)
 		return e;
 	picture.count_name = unit;
-	switch (output_of(f)) {
-	case OUTPUT_FOLDED: folded_write(t, &o); break;
-	case OUTPUT_HTML: html_write(t, &picture, &o, &result); break;
-	case OUTPUT_JSON: stacktree_json(t, &o); break;
-	case OUTPUT_PPROF: render_pprof(&o, t, &about); break;
-	case OUTPUT_SPEEDSCOPE: render_speedscope(&o, t, &about); break;
-	default: svg_write(t, &picture, &o, &result);
-	}
+	writer_of(f)->write(&w, &o);
 	return tool_out_end(&o, f->path, file);
 }
 
@@ -418,11 +381,9 @@ static int draw(struct flame *f, int argc, char **argv)
 	if (!f->diff && !n && !f->program.programs.n && isatty(STDIN_FILENO))
 		return tool_wrong(
 			"no file, and standard input is a terminal; try descry flame --help");
-	if (output_of(f) != OUTPUT_FOLDED) /* pictures strip the marks and show them as colours */
+	if (!writer_of(f)->lines) /* pictures strip the marks and show them as colours */
 		f->in.kernel = f->in.jit = true;
-	if (f->picture.palette == FLAME_MODULE || output_of(f) == OUTPUT_PPROF ||
-	    output_of(f) == OUTPUT_SPEEDSCOPE)
-		f->in.module = true;
+	f->in.module |= writer_of(f)->module || f->picture.palette == FLAME_MODULE;
 	e = tool_can_write(f->path);
 	if (!e)
 		e = run(f, argv + optind, n, &empty, &status);

@@ -87,3 +87,11 @@ bool opt_takes_word(const struct opt *o)
 {
 	return o->arg && *o->arg != '[';
 }
+
+const char *opt_long_name(const struct opt *table, int id)
+{
+	for (const struct opt *o = table; !is_end(o); o++)
+		if (o->id == id && o->name)
+			return o->name;
+	return NULL;
+}

@@ -63,6 +63,8 @@ void opt_getopt_init(struct opt_getopt *g, const char *prefix, const struct opt 
 void opt_print(const struct opt *table, FILE *f);
 /* The option called that, as it is typed: "-o" or "--output"; NULL: none is. */
 const struct opt *opt_find(const struct opt *table, const char *typed);
+/* The long name of the option with this id; NULL: it has none. */
+const char *opt_long_name(const struct opt *table, int id);
 /* Does it want an argument as the next word? */
 bool opt_takes_word(const struct opt *o);
 

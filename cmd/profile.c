@@ -15,17 +15,7 @@
 #include "render/render.h"
 #include "program/unwind/unwind.h"
 #include "render/stacksink.h"
-
-enum profile_output {
-	PROFILE_BY_NAME,
-	PROFILE_TEXT,
-	PROFILE_FOLDED,
-	PROFILE_JSON,
-	PROFILE_SVG,
-	PROFILE_HTML,
-	PROFILE_PPROF,
-	PROFILE_SPEEDSCOPE
-};
+#include "render/writers.h"
 
 enum profile_option {
 	LONG_TEXT = 256,
@@ -96,7 +86,7 @@ static const char help[] =
 	"\n";
 
 struct profile {
-	enum profile_output output;
+	const struct stack_writer *writer; /* NULL: the name of the file decides */
 	const char *path;
 	bool all, reverse, quiet, user, kernel, marks;
 	uint64_t hz, ms;
@@ -110,35 +100,11 @@ struct profile {
 	uint64_t duration_ns;
 };
 
-static bool ends(const char *s, const char *tail)
+static const struct stack_writer *writer_of(const struct profile *p)
 {
-	size_t n = strlen(s), m = strlen(tail);
+	const struct stack_writer *w = p->writer ? p->writer : stack_writer_of(p->path);
 
-	return n >= m && !strcmp(s + n - m, tail);
-}
-
-static enum profile_output output_of(const struct profile *p)
-{
-	static const struct {
-		const char *tail;
-		enum profile_output output;
-	} names[] = {
-		{ ".speedscope.json", PROFILE_SPEEDSCOPE },
-		{ ".json", PROFILE_JSON },
-		{ ".svg", PROFILE_SVG },
-		{ ".html", PROFILE_HTML },
-		{ ".htm", PROFILE_HTML },
-		{ ".folded", PROFILE_FOLDED },
-		{ ".pb.gz", PROFILE_PPROF },
-		{ ".pprof", PROFILE_PPROF },
-	};
-
-	if (p->output != PROFILE_BY_NAME)
-		return p->output;
-	for (size_t i = 0; p->path && i < ARRAY_SIZE(names); i++)
-		if (ends(p->path, names[i].tail))
-			return names[i].output;
-	return PROFILE_TEXT;
+	return w ? w : stack_writer_named("text");
 }
 
 static int add_pid(struct cmdline *c, const char *text)
@@ -172,13 +138,9 @@ static int take(struct profile *p, struct cmdline *c, int o, const char *arg)
 	case 'x': vec_push(&c->sets, (struct cmd_set){ arg }); return 0;
 	case 'o': p->path = arg; return 0;
 	case 'q': p->quiet = true; return 0;
-	case LONG_TEXT: p->output = PROFILE_TEXT; return 0;
-	case LONG_FOLDED: p->output = PROFILE_FOLDED; return 0;
-	case LONG_JSON: p->output = PROFILE_JSON; return 0;
-	case LONG_SVG: p->output = PROFILE_SVG; return 0;
-	case LONG_HTML: p->output = PROFILE_HTML; return 0;
-	case LONG_PPROF: p->output = PROFILE_PPROF; return 0;
-	case LONG_SPEEDSCOPE: p->output = PROFILE_SPEEDSCOPE; return 0;
+	case LONG_TEXT ... LONG_SPEEDSCOPE:
+		p->writer = stack_writer_named(opt_long_name(profile_opts, o));
+		return 0;
 	case LONG_PID: p->sink.pid = true; return 0;
 	case LONG_TID: p->sink.tid = true; return 0;
 	case LONG_COMM: p->comm = arg; return 0;
@@ -268,8 +230,9 @@ static uint64_t peak_memory(void)
 	return getrusage(RUSAGE_SELF, &u) ? 0 : (uint64_t)u.ru_maxrss * 1024;
 }
 
-static void write_json(const struct profile *p, const struct stacktree *t, struct out *o)
+static void write_json(const void *arg, const struct stacktree *t, struct out *o)
 {
+	const struct profile *p = arg;
 	const struct run_report *r = &p->result.report;
 
 	out_printf(o, "{\"type\":\"profile\",\"hz\":%llu,\"duration_ns\":%llu,\"samples\":%llu,",
@@ -298,22 +261,21 @@ static struct err *write_out(const struct profile *p, const struct stacktree *t)
 		.period_unit = "nanoseconds",
 		.period = 1000000000 / p->hz,
 	};
-	struct flame_result result = { 0 };
+	struct stack_output w = {
+		.tree = t,
+		.picture = &p->picture,
+		.about = &about,
+		.min = p->min,
+		.json = write_json,
+		.arg = p,
+	};
 	struct out o;
 	FILE *file;
 	struct err *e = tool_out_begin(&o, p->path, &file);
 
 	if (e)
 		return e;
-	switch (output_of(p)) {
-	case PROFILE_FOLDED: folded_write(t, &o); break;
-	case PROFILE_JSON: write_json(p, t, &o); break;
-	case PROFILE_SVG: svg_write(t, &p->picture, &o, &result); break;
-	case PROFILE_HTML: html_write(t, &p->picture, &o, &result); break;
-	case PROFILE_PPROF: render_pprof(&o, t, &about); break;
-	case PROFILE_SPEEDSCOPE: render_speedscope(&o, t, &about); break;
-	default: tree_write(t, p->min, &o);
-	}
+	writer_of(p)->write(&w, &o);
 	return tool_out_end(&o, p->path, file);
 }
 
@@ -414,16 +376,8 @@ int cmd_profile(int argc, char **argv)
 		status = check(&p, &c);
 	if (status)
 		goto out;
-	switch (output_of(&p)) {
-	case PROFILE_SVG:
-	case PROFILE_HTML:
-	case PROFILE_PPROF:
-	case PROFILE_SPEEDSCOPE: p.marks = true; break; /* shown as colours */
-	default: break;
-	}
-	if (output_of(&p) == PROFILE_PPROF || output_of(&p) == PROFILE_SPEEDSCOPE ||
-	    p.picture.palette == FLAME_MODULE)
-		p.sink.module = true;
+	p.marks |= writer_of(&p)->colored;
+	p.sink.module |= writer_of(&p)->module || p.picture.palette == FLAME_MODULE;
 	p.sink.kernel = p.sink.jit = p.marks;
 	p.sink.progress = !p.quiet && isatty(STDERR_FILENO) ? stderr : NULL;
 	p.sink.seconds = (double)p.ms / 1000;
