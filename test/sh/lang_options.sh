@@ -21,7 +21,7 @@ d() { "$DESCRY" -x engine=interp "$@"; }
 
 # those without effect are taken, with a value and without
 for o in $(sed -n 's/^# covers: //p' "$0"); do
-	check 0 done d -x "$o" -x "$o=1" -qn 'BEGIN { printf("done\n"); exit(0); }'
+	check 0 'done' d -x "$o" -x "$o=1" -qn 'BEGIN { printf("done\n"); exit(0); }'
 done
 
 # aggregations

@@ -163,8 +163,8 @@ static void instruction(struct copies *c, struct bpf_insn *ins, struct jit_fact 
 	switch (BPF_OP(ins->code)) {
 	case BPF_CALL:
 		f->arg = same_as(c, BPF_REG_1);
-		for (uint8_t r = BPF_REG_0; r <= BPF_REG_5; r++)
-			written(c, r);
+		for (int r = BPF_REG_0; r <= BPF_REG_5; r++)
+			written(c, (uint8_t)r);
 		return;
 	case BPF_EXIT:
 	case BPF_JA: return;
