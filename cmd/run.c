@@ -365,6 +365,8 @@ void run_init(struct run *r)
 	const struct session_setting o = {
 		.progname = c->progname,
 		.dtrace = c->dtrace_name,
+		/* a terminal gets colours past its guard: term_raw() */
+		.diagnostics = r->message ? NULL : stderr,
 		.color = !c->dtrace_name && term_is(stderr) && !getenv("NO_COLOR"),
 		.message = message,
 		.stop = asked,

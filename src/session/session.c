@@ -40,9 +40,10 @@ bool session_diagnose(struct session *s)
 		.errtags = opt_on(&s->options, OPT_ERRTAGS),
 		.progname = s->o.progname,
 	};
+	FILE *out = s->o.diagnostics ? s->o.diagnostics : s->err;
 
-	diags_print(&s->diags, &style, s->err);
-	fflush(s->err);
+	diags_print(&s->diags, &style, out);
+	fflush(out);
 	return s->diags.errors > 0;
 }
 

@@ -23,6 +23,7 @@ struct kernel_names;
 struct session_setting {
 	const char *progname; /* messages begin with it; NULL: "descry" */
 	bool dtrace;          /* messages and listings as DTrace has them */
+	FILE *diagnostics;    /* takes diagnostics; NULL: they are messages */
 	bool color;           /* diagnostics have colours */
 	/* Takes text for a person: whole lines as a rule. NULL: nobody reads it. */
 	void (*message)(void *arg, const char *text, size_t n);
