@@ -80,10 +80,16 @@ static inline struct wire_said *said(uint32_t i)
 {
 	return (struct wire_said *)area()->said + (i < WIRE_PROCESSES_MAX ? i : 0);
 }
-/* A child that the tracer has not looked at yet knows itself. */
-static inline uint32_t own_pid(uint32_t i)
+/* This process's number in those lists. */
+static inline uint32_t self(void)
 {
-	return process(i)->own_pid ?: said(i)->own_pid;
+	return private()->process;
+}
+/* What this process calls itself; 0 not known. A forked child knows it: what the tracer has of it is
+ * from shared memory. */
+static inline uint32_t own_pid(void)
+{
+	return private()->pid ?: process(self())->own_pid;
 }
 static inline struct wire_thread *slot(uint32_t i)
 {
@@ -94,10 +100,15 @@ static inline struct wire_own *own_words(const struct wire_thread *t)
 {
 	return (struct wire_own *)(((uintptr_t)t >> area()->stack_shift) + area()->stacks);
 }
-/* Above its probe stack. */
-static inline uint64_t stack_top(const struct wire_thread *t)
+/* The stack pointer of the running firing's thunk. */
+static inline uint64_t fired_at(const struct wire_own *o)
 {
-	return (uintptr_t)own_words(t);
+	return ((const struct wire_thread_entry *)o->entry)->rsp;
+}
+/* The slot's number. wire_thread.slot has it, too, but others write there. */
+static inline uint32_t slot_number(const struct wire_thread *t)
+{
+	return (uint32_t)(((uintptr_t)t - area()->threads) / area()->thread_stride);
 }
 
 #define LIKELY(x) __builtin_expect(!!(x), 1)
@@ -129,22 +140,25 @@ extern const struct fixup fixups[] __attribute__((visibility("hidden"))),
 static inline bool is_own(const struct wire_thread *t, uint64_t p, uint64_t n)
 {
 	const struct wire_area *a = area();
-	uint64_t off = p - (uintptr_t)a;
+	uint64_t off = p - (uintptr_t)a, rsp;
+	const struct wire_own *o;
 
 	if (LIKELY(off < a->span))
 		return n <= a->span - off;
-	off = p - (stack_top(t) - WIRE_PROBE_STACK);
+	o = own_words(t); /* above its probe stack */
+	off = p - ((uintptr_t)o - WIRE_PROBE_STACK);
 	if (LIKELY(off < WIRE_PROBE_STACK))
 		return n <= WIRE_PROBE_STACK - off;
 	off = p - (uintptr_t)__builtin_frame_address(0);
-	return t->rsp > (uintptr_t)__builtin_frame_address(0) &&
-	       off < t->rsp - (uintptr_t)__builtin_frame_address(0) && n <= t->rsp - p;
+	rsp = fired_at(o);
+	return rsp > (uintptr_t)__builtin_frame_address(0) &&
+	       off < rsp - (uintptr_t)__builtin_frame_address(0) && n <= rsp - p;
 }
 /* Does the tracer run, and no traced process? Slot 0 is its own. Addresses that D programs follow
  * there may come from anybody: they read facts and shared memory, and nothing else. */
 static inline bool is_tracer(const struct wire_thread *t)
 {
-	return t->slot == 0;
+	return (uintptr_t)t == area()->threads;
 }
 /* A helper was given an address that is not. */
 static inline int64_t refuse(struct wire_thread *t)
@@ -159,6 +173,8 @@ void *map_value(const struct wire_map *m, struct wire_thread *t,
 uint64_t now_ns(void);            /* call.c: CLOCK_MONOTONIC */
 void check_heartbeat(void);       /* thread.c */
 bool slot_is_dead(uint32_t i);    /* thread.c: the thread that has it is no more */
+/* thread.c: has the tracer seen that it blocks SIGSEGV or SIGBUS? */
+bool is_masked(const struct wire_thread *t);
 void look_around(struct wire_thread *t, uint64_t rsp); /* thread.c: where its stacks are */
 bool faults_are_survived(
 	const struct wire_thread *t); /* signal.c: our handlers are the ones, and not blocked */

@@ -113,19 +113,21 @@ ENTRY uint64_t agent_current_task(uint64_t r1, uint64_t r2, uint64_t r3, uint64_
 ENTRY uint64_t agent_task_pt_regs(uint64_t r1, uint64_t r2, uint64_t r3, uint64_t r4, uint64_t r5,
 				  struct wire_thread *t)
 {
-	return t->regs;
+	return own_words(t)->regs;
 }
 
 ENTRY int64_t agent_send_signal(uint64_t sig, uint64_t r2, uint64_t r3, uint64_t r4, uint64_t r5,
 				struct wire_thread *t)
 {
-	return try2(SYS_KILL, t->pid, (uint32_t)sig);
+	return try2(SYS_KILL, own_words(t)->pid, (uint32_t)sig);
 }
 
 ENTRY int64_t agent_send_signal_thread(uint64_t sig, uint64_t r2, uint64_t r3, uint64_t r4,
 				       uint64_t r5, struct wire_thread *t)
 {
-	return try4(SYS_TGKILL, t->pid, t->tid, (uint32_t)sig, 0);
+	const struct wire_own *o = own_words(t);
+
+	return try4(SYS_TGKILL, o->pid, o->holder, (uint32_t)sig, 0);
 }
 
 ENTRY int64_t agent_violation(uint64_t insn, uint64_t r2, uint64_t r3, uint64_t r4, uint64_t r5,

@@ -89,9 +89,9 @@ static uint64_t parents_task(uint32_t pid)
  * tracer has looked at it: its parent's, then. */
 void own_task(struct wire_thread *t)
 {
-	const struct wire_process *p = process(t->owner - 1);
+	const struct wire_process *p = process(self());
 	uint64_t from = *(volatile const uint64_t *)&p->task; /* it may come at any time */
-	uint32_t ppid = p->own_pid ? p->ppid : said(t->owner - 1)->ppid;
+	uint32_t ppid = p->own_pid ? p->ppid : said(self())->ppid;
 	bool known = from;
 	uint64_t own; /* as computed: the slot may be written by others */
 
@@ -231,7 +231,7 @@ static bool sends(struct wire_thread *t, struct wire_event *ev, const uint64_t *
 /* Is the process at its end? Who tells of it first does. */
 static bool is_last(struct wire_thread *t, uint32_t nr, uint32_t nthreads)
 {
-	uint32_t *tid = &said(t->owner - 1)->exit_tid, none = 0;
+	uint32_t *tid = &said(self())->exit_tid, none = 0;
 
 	if (nr != SYS_EXIT_GROUP && nthreads != 1)
 		return false;
@@ -274,7 +274,7 @@ ENTRY uint64_t agent_event(const uint64_t *regs, const struct wire_stub *stub,
 	case WIRE_STUB_STAYS:
 		if (nr != SYS_EXECVE && nr != SYS_EXECVEAT)
 			return 0;
-		__atomic_fetch_add(&said(t->owner - 1)->execs, kind == WIRE_STUB_EXECS ? 1 : ~0u,
+		__atomic_fetch_add(&said(self())->execs, kind == WIRE_STUB_EXECS ? 1 : ~0u,
 				   __ATOMIC_SEQ_CST);
 		if (kind == WIRE_STUB_EXECS)
 			ask(ev, ~0u); /* so that it looks when it happens */

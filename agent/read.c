@@ -62,12 +62,12 @@ static inline bool is_nowhere(uint64_t addr)
 
 /* The kernel would put the frame of a fault at the top of the signal stack, since we stand on a
  * stack of our own: over what a handler has there. */
-static inline bool on_signal_stack(const struct wire_thread *t)
+static inline bool on_signal_stack(const struct wire_own *o)
 {
-	const struct wire_own *o = own_words(t);
+	const uint64_t rsp = fired_at(o);
 
-	return t->rsp - o->alt_lo < o->alt_hi - o->alt_lo &&
-	       (o->alt_hi != WIRE_ALT_UNKNOWN || t->rsp - t->stack_lo >= t->stack_hi - t->stack_lo);
+	return rsp - o->alt_lo < o->alt_hi - o->alt_lo &&
+	       (o->alt_hi != WIRE_ALT_UNKNOWN || rsp - o->stack_lo >= o->stack_hi - o->stack_lo);
 }
 
 /* In a list that may be written at this moment: as it is then. */
@@ -88,9 +88,9 @@ static bool find_listed(const struct wire_process *p, uint64_t addr, struct wire
 }
 
 /* The tracer looks at the mappings anew. One that it does not list then is not there. */
-static bool wait_for_list(const struct wire_thread *t, uint64_t addr, struct wire_range *ret)
+static bool wait_for_list(uint64_t addr, struct wire_range *ret)
 {
-	const struct wire_process *p = process(t->owner - 1);
+	const struct wire_process *p = process(self());
 	uint64_t listed = __atomic_load_n(&p->ranges_time, __ATOMIC_ACQUIRE), begun = now_ns();
 	uint32_t vain =
 		__atomic_load_n(&kept()->list_vain, __ATOMIC_RELAXED) % (LIST_DOUBLINGS + 1);
@@ -98,7 +98,7 @@ static bool wait_for_list(const struct wire_thread *t, uint64_t addr, struct wir
 
 	if (found || (int64_t)(begun - listed) < (int64_t)LIST_AGE_NS << vain)
 		return found;
-	__atomic_store_n(&said(t->owner - 1)->ranges_wanted, 1, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&said(self())->ranges_wanted, 1, __ATOMIC_SEQ_CST);
 	while (__atomic_load_n(&p->ranges_time, __ATOMIC_ACQUIRE) == listed &&
 	       now_ns() - begun < LIST_WAIT_NS)
 		__asm__ volatile("pause");
@@ -113,8 +113,9 @@ static bool wait_for_list(const struct wire_thread *t, uint64_t addr, struct wir
 static NOINLINE uint64_t plain_to(struct wire_thread *t, uint64_t addr)
 {
 	const struct wire_area *a = area();
-	const struct wire_own *o = own_words(t);
-	const struct wire_process *p = process(t->owner - 1);
+	struct wire_own *o = own_words(t);
+	const struct wire_process *p = process(self());
+	const uint64_t rsp = fired_at(o);
 	uint32_t version = __atomic_load_n(&p->version, __ATOMIC_ACQUIRE);
 	uint64_t off = addr - (uintptr_t)a;
 	struct wire_range r;
@@ -123,49 +124,52 @@ static NOINLINE uint64_t plain_to(struct wire_thread *t, uint64_t addr)
 		return (uintptr_t)a + a->span;
 	if (UNLIKELY(is_tracer(t)))
 		return 0;
-	if (addr - (stack_top(t) - WIRE_PROBE_STACK) < WIRE_PROBE_STACK)
-		return stack_top(t);
-	if (t->rsp && t->rsp - t->stack_lo >= t->stack_hi - t->stack_lo)
-		look_around(t, t->rsp);
+	if (addr - ((uintptr_t)o - WIRE_PROBE_STACK) < WIRE_PROBE_STACK)
+		return (uintptr_t)o;
+	if (rsp - o->stack_lo >= o->stack_hi - o->stack_lo)
+		look_around(t, rsp);
 	/* What lies above the stack pointer is there, whatever happens elsewhere. */
-	if (t->rsp - t->stack_lo < t->stack_hi - t->stack_lo && addr >= t->rsp - 128 &&
-	    addr < t->stack_hi)
-		return t->stack_hi;
+	if (rsp - o->stack_lo < o->stack_hi - o->stack_lo && addr >= rsp - 128 &&
+	    addr < o->stack_hi)
+		return o->stack_hi;
 	if (!a->reads_guarded)
 		return 0;
-	if (!t->checks) {
-		look_around(t, t->rsp);
-		t->unsafe = (o->alt_hi && o->alt_hi - o->alt_lo < ALT_MIN) ||
+	if (!o->checks) {
+		look_around(t, rsp);
+		o->unsafe = (o->alt_hi && o->alt_hi - o->alt_lo < ALT_MIN) ||
 			    !faults_are_survived(t);
-		t->checks = t->unsafe ? CHECK_UNSAFE : CHECK_EVERY;
+		o->checks = o->unsafe ? CHECK_UNSAFE : CHECK_EVERY;
 	}
-	t->checks--;
-	if (t->unsafe || on_signal_stack(t))
+	o->checks--;
+	if (o->unsafe || on_signal_stack(o))
 		return 0;
-	if (addr - t->range_lo < t->range_hi - t->range_lo && t->range_version == version)
-		return t->range_hi;
-	if (!find_range(p, addr, &r) && (!quiet() || !wait_for_list(t, addr, &r))) {
-		said(t->owner - 1)->ranges_wanted = 1;
+	if (addr - o->range_lo < o->range_hi - o->range_lo && o->range_version == version)
+		return o->range_hi;
+	if (!find_range(p, addr, &r) && (!quiet() || !wait_for_list(addr, &r))) {
+		said(self())->ranges_wanted = 1;
 		return 0;
 	}
-	t->range_lo = r.lo;
-	t->range_hi = r.hi;
-	t->range_version = version;
+	o->range_lo = r.lo;
+	o->range_hi = r.hi;
+	o->range_version = version;
 	return r.hi;
 }
 
 static inline uint64_t plain_end(struct wire_thread *t, uint64_t addr)
 {
-	if (LIKELY(addr - t->stack_lo < t->stack_hi - t->stack_lo && addr >= t->rsp &&
-		   t->rsp > t->stack_lo))
-		return t->stack_hi;
-	if (LIKELY(addr - t->range_lo < t->range_hi - t->range_lo && t->checks && !t->unsafe &&
-		   area()->reads_guarded && !on_signal_stack(t) &&
-		   t->rsp - t->stack_lo < t->stack_hi - t->stack_lo &&
-		   __atomic_load_n(&process(t->owner - 1)->version, __ATOMIC_ACQUIRE) ==
-			   t->range_version)) {
-		t->checks--;
-		return t->range_hi;
+	struct wire_own *o = own_words(t);
+	const uint64_t rsp = fired_at(o);
+
+	if (LIKELY(addr - o->stack_lo < o->stack_hi - o->stack_lo && addr >= rsp &&
+		   rsp > o->stack_lo))
+		return o->stack_hi;
+	if (LIKELY(addr - o->range_lo < o->range_hi - o->range_lo && o->checks && !o->unsafe &&
+		   area()->reads_guarded && !on_signal_stack(o) &&
+		   rsp - o->stack_lo < o->stack_hi - o->stack_lo &&
+		   __atomic_load_n(&process(self())->version, __ATOMIC_ACQUIRE) ==
+			   o->range_version)) {
+		o->checks--;
+		return o->range_hi;
 	}
 	return plain_to(t, addr);
 }
@@ -202,7 +206,8 @@ static NOINLINE bool read_exact(struct wire_thread *t, any8 *d, uint64_t s, uint
 	if (UNLIKELY(is_tracer(t)) || quiet())
 		return false;
 	if (!kept()->no_vm_read) {
-		r = sys6(SYS_PROCESS_VM_READV, t->pid, (uintptr_t)&to, 1, (uintptr_t)&from, 1, 0);
+		r = sys6(SYS_PROCESS_VM_READV, own_words(t)->pid, (uintptr_t)&to, 1,
+			 (uintptr_t)&from, 1, 0);
 		if (r >= 0 || r == E_FAULT)
 			return r == (int64_t)n;
 		if (r != E_PERM && r != E_NOSYS && r != E_SRCH)
@@ -238,7 +243,7 @@ static inline bool read_any(struct wire_thread *t, any8 *d, uint64_t s, uint64_t
 			if (step > end - s)
 				step = end - s;
 			if (!load_bytes(d, s, step)) {
-				said(t->owner - 1)->ranges_wanted = 1;
+				said(self())->ranges_wanted = 1;
 				return false;
 			}
 		} else if (!read_exact(t, d, s, step)) {
@@ -347,7 +352,7 @@ ENTRY int64_t agent_probe_read_str(uint64_t dst, uint64_t size, uint64_t src, ui
 			step = step < end - src ? step : end - src;
 			got = load_text(d + done, src, step, &nul);
 			if (UNLIKELY(got < 0))
-				said(t->owner - 1)->ranges_wanted = 1;
+				said(self())->ranges_wanted = 1;
 		} else {
 			got = text_exact(t, d + done, src, step, &nul);
 		}
@@ -370,7 +375,7 @@ bad:
 ENTRY int64_t agent_get_stack(uint64_t ctx, uint64_t dst, uint64_t size, uint64_t flags,
 			      uint64_t r5, struct wire_thread *t)
 {
-	const uint64_t *regs = (const uint64_t *)t->regs;
+	const uint64_t *regs = (const uint64_t *)own_words(t)->regs;
 	uint64_t fp, frame[2], n = 0, skip = flags & STACK_SKIP, max;
 	const struct wire_area *a = area();
 	any64 *out = (any64 *)dst;
@@ -420,6 +425,7 @@ ENTRY int64_t agent_probe_write(uint64_t dst, uint64_t src, uint64_t size, uint6
 	if (dst - base() < WIRE_BASE_STEP || dst + from.n - base() < WIRE_BASE_STEP ||
 	    is_tracer(t)) /* ours, not the program's */
 		return E_FAULT;
-	r = try6(SYS_PROCESS_VM_WRITEV, t->pid, (uintptr_t)&from, 1, (uintptr_t)&to, 1, 0);
+	r = try6(SYS_PROCESS_VM_WRITEV, own_words(t)->pid, (uintptr_t)&from, 1, (uintptr_t)&to, 1,
+		 0);
 	return r == (int64_t)from.n ? 0 : r < 0 && r != E_FAULT ? r : E_FAULT;
 }

@@ -32,8 +32,8 @@ static inline void *ring_reserve(struct wire_ring *r, uint64_t size, uint64_t n)
 	if (n > size - WIRE_RING_HEAD)
 		return NULL;
 	need = ring_room(n);
-	at = head & (size - 1);
-	end = size - at; /* > 0, a multiple of 8 */
+	at = head & (size - 8); /* others may have written it */
+	end = size - at;        /* > 0, a multiple of 8 */
 	if (need > end) {
 		if (head - tail > size || size - (head - tail) < end + need)
 			return NULL;

@@ -10,7 +10,7 @@
 	((u64)NATIVE(w->chunks)->thread->pid << 32 | NATIVE(w->chunks)->thread->tid)
 #define bpf_get_current_task() NATIVE(w->chunks)->thread->task
 #define bpf_get_current_task_btf() NATIVE(w->chunks)->thread
-#define bpf_task_pt_regs(thread) ((thread)->regs)
+#define bpf_task_pt_regs(thread) (own_words(thread)->regs)
 
 INLINE u32 *native_chunk(const struct native_map *n, u64 address)
 {
@@ -25,14 +25,23 @@ INLINE u32 *native_chunk(const struct native_map *n, u64 address)
 }
 #define unwind_chunk(chunks, address) native_chunk(chunks, address)
 
+/* What lies above the firing's place on the thread's stack. */
+INLINE void look_at_stack(struct native_map *n)
+{
+	const struct wire_own *o = own_words(n->thread);
+	const u64 rsp = fired_at(o);
+
+	n->stack_lo = rsp;
+	n->stack_room = rsp > o->stack_lo && rsp < o->stack_hi ? o->stack_hi - rsp : 0;
+}
+
 static NOINLINE long native_far(struct native_map *n, void *dst, u64 size, u64 addr)
 {
 	struct wire_thread *t = n->thread;
 	long r = agent_probe_read((uintptr_t)dst, size, addr, 0, 0, t);
 
 	/* the read may have looked where the stack is */
-	n->stack_lo = t->rsp;
-	n->stack_room = t->rsp > t->stack_lo && t->rsp < t->stack_hi ? t->stack_hi - t->rsp : 0;
+	look_at_stack(n);
 	return r;
 }
 
@@ -110,10 +119,7 @@ ENTRY int64_t agent_ustack(u64 chunks, u64 processes, u64 wanted, u64 dst, u64 o
 	if (UNLIKELY(!is_own(t, dst, sizeof(struct wire_walk))))
 		return refuse(t);
 	native_forget();
-	if (LIKELY(t->rsp > t->stack_lo && t->rsp < t->stack_hi)) {
-		c.stack_lo = t->rsp;
-		c.stack_room = t->stack_hi - t->rsp;
-	}
+	look_at_stack(&c);
 	return d_ustack(&c, &p, &w, (struct wire_stack *)dst,
 			(const struct wire_unwind_offsets *)offsets);
 }

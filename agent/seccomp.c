@@ -86,18 +86,22 @@ static uint64_t own_key(void)
 	}
 }
 
+static bool in_firing(const struct wire_own *o)
+{
+	return __atomic_load_n(&o->holder, __ATOMIC_ACQUIRE) && o->entry &&
+	       (int64_t)__atomic_load_n(&((const struct wire_thread_entry *)o->entry)->rsp,
+					__ATOMIC_ACQUIRE) > 0;
+}
 /* What other threads have begun is done, when they are to be under the filter, too. One that was
  * left by longjmp() in a firing is not waited for without end. */
-static void wait_for_others(const struct wire_thread *self)
+static void wait_for_others(const struct wire_thread *caller)
 {
-	const uint32_t own = private()->process + 1;
 	uint64_t end = now_ns() + WAIT_NS;
 
 	for (uint32_t i = 0; i < area()->nthreads; i++) {
 		const struct wire_thread *t = slot(i);
 
-		while (t != self && __atomic_load_n(&t->owner, __ATOMIC_ACQUIRE) == own &&
-		       __atomic_load_n(&t->rsp, __ATOMIC_ACQUIRE) && now_ns() < end)
+		while (t != caller && in_firing(own_words(t)) && now_ns() < end)
 			sys2(SYS_SCHED_YIELD, 0, 0);
 	}
 	while ((int32_t)__atomic_load_n(&kept()->busy, __ATOMIC_ACQUIRE) > 0 && now_ns() < end)

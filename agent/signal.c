@@ -233,7 +233,7 @@ bool faults_are_survived(const struct wire_thread *t)
 	uint64_t mask;
 
 	if (quiet()) /* as the tracer has seen */
-		return !t->masked && (signals() & GUARDS) == GUARDS;
+		return !is_masked(t) && (signals() & GUARDS) == GUARDS;
 	if (sys4(SYS_RT_SIGPROCMASK, SIG_BLOCK, 0, (uintptr_t)&mask, 8) || mask & bits)
 		return false;
 	return !kernel_action(SIGSEGV, NULL, &a) && a.handler == (uintptr_t)agent_segv &&

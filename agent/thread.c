@@ -4,7 +4,7 @@
 
 #define KEY_BUSY ~0ull /* an entry being written */
 #define KEY_DELETED (~0ull - 1)
-#define CLAIMING (1u << 31) /* in wire_thread.owner: changes hands within its process */
+#define CLAIMING (1u << 31) /* in wire_thread.owner and wire_own.holder: changes hands */
 
 enum {
 	NO_SLOT_NS = 1000000, /* after none was free: this long none is looked for */
@@ -85,12 +85,39 @@ static uint32_t own_tid(uint64_t key)
 	return quiet() ? quiet_tid(key) : (uint32_t)sys2(SYS_GETTID, 0, 0);
 }
 
-/* Of a thread of this process: the tracer tells where no system calls are made. */
-static bool is_dead(const struct wire_thread *t)
+/* What the tracer says of a thread of this process that has the slot; NULL: nothing. */
+static const struct wire_told *told_of(const struct wire_thread *t, uint32_t tid)
 {
-	if (quiet())
-		return __atomic_load_n(&t->gone, __ATOMIC_RELAXED) == t->tid;
-	return sys4(SYS_TGKILL, t->pid, t->tid, 0, 0) == E_SRCH;
+	const struct wire_told *w = (const struct wire_told *)area()->told + slot_number(t);
+
+	return tid && __atomic_load_n(&w->tid, __ATOMIC_ACQUIRE) == tid && w->process == self() + 1
+		       ? w
+		       : NULL;
+}
+
+bool is_masked(const struct wire_thread *t)
+{
+	const struct wire_told *w = told_of(t, own_words(t)->holder);
+
+	return w && w->masked;
+}
+
+/* Is that thread of this process, which has the slot, no more? The tracer tells where no system
+ * calls are made. */
+static bool is_dead(const struct wire_thread *t, uint32_t tid)
+{
+	const struct wire_told *w;
+
+	if (!quiet())
+		return sys4(SYS_TGKILL, own_pid(), tid, 0, 0) == E_SRCH;
+	w = told_of(t, tid);
+	return w && w->gone;
+}
+
+/* Is a process with that word of a slot's owner gone? */
+static bool is_gone(uint32_t owner)
+{
+	return owner <= WIRE_PROCESSES_MAX && process(owner - 1)->state == WIRE_PROCESS_GONE;
 }
 
 /* No sign of life from the tracer for too long: programs stop running. */
@@ -107,13 +134,15 @@ void check_heartbeat(void)
 bool slot_is_dead(uint32_t i)
 {
 	const struct wire_thread *t = slot(i);
-	uint32_t owner = i < area()->nthreads ? __atomic_load_n(&t->owner, __ATOMIC_ACQUIRE) : 0;
+	uint32_t owner = i < area()->nthreads ? __atomic_load_n(&t->owner, __ATOMIC_ACQUIRE) : 0,
+		 tid;
 
 	if (!owner)
 		return true;
-	if (owner - 1 == private()->process)
-		return is_dead(t);
-	return owner <= WIRE_PROCESSES_MAX && process(owner - 1)->state == WIRE_PROCESS_GONE;
+	if (owner - 1 != self())
+		return is_gone(owner);
+	tid = __atomic_load_n(&own_words(t)->holder, __ATOMIC_ACQUIRE);
+	return !(tid & CLAIMING) && (!tid || is_dead(t, tid));
 }
 
 /* --- the process's table --- */
@@ -146,7 +175,9 @@ static bool enter(uint64_t key, struct wire_thread *t)
 		    __atomic_compare_exchange_n(&e[at].key, &k, KEY_BUSY, false, __ATOMIC_ACQUIRE,
 						__ATOMIC_RELAXED)) {
 			e[at].thread = (uintptr_t)t;
+			own_words(t)->entry = (uintptr_t)&e[at];
 			__atomic_store_n(&e[at].key, key, __ATOMIC_RELEASE);
+			__atomic_store_n(&e[at].rsp, WIRE_IDLE, __ATOMIC_RELEASE);
 			return true;
 		}
 	}
@@ -154,28 +185,22 @@ static bool enter(uint64_t key, struct wire_thread *t)
 }
 
 /* The dead thread's entry: its key may come back as another thread's. */
-static void forget(const struct wire_thread *t)
+static void forget(struct wire_own *o)
 {
-	struct wire_thread_entry *e = private()->threads;
-	uint32_t at = wire_thread_hash(t->key, area()->identity);
+	struct wire_thread_entry *e = (struct wire_thread_entry *)o->entry;
 
-	for (uint32_t i = 0; i < WIRE_THREAD_HASH; i++, at = (at + 1) % WIRE_THREAD_HASH) {
-		uint64_t k = __atomic_load_n(&e[at].key, __ATOMIC_ACQUIRE);
-
-		if (k == t->key && e[at].thread == (uintptr_t)t) {
-			__atomic_store_n(&e[at].key, KEY_DELETED, __ATOMIC_RELEASE);
-			return;
-		}
-		if (!k)
-			return;
-	}
+	if (!e)
+		return;
+	o->entry = 0;
+	__atomic_store_n(&e->rsp, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&e->key, KEY_DELETED, __ATOMIC_RELEASE);
 }
 
 /* --- slots --- */
 
 bool in_vfork(uint32_t pid)
 {
-	uint32_t own = private()->ready ? own_pid(private()->process) : 0;
+	uint32_t own = private()->ready ? own_pid() : 0;
 
 	return own && own != pid;
 }
@@ -187,34 +212,43 @@ static bool is_vfork_child(void)
 }
 
 /* The slot is this thread's: from now on it is not taken for that of a dead one. */
-static void own_slot(struct wire_thread *t, uint64_t key, uint32_t own, uint32_t tid)
+static void own_slot(struct wire_thread *t, uint64_t key, uint32_t tid)
 {
-	t->key = key;
-	t->gone = 0;
+	struct wire_own *o = own_words(t);
+
+	o->key = key;
+	o->pid = own_pid() ?: (uint32_t)try2(SYS_GETPID, 0, 0);
 	t->tid = tid;
-	t->pid = own_pid(own) ?: (uint32_t)try2(SYS_GETPID, 0, 0);
-	__atomic_store_n(&t->owner, own + 1, __ATOMIC_RELEASE);
+	t->pid = o->pid;
+	__atomic_store_n(&o->holder, tid, __ATOMIC_RELEASE);
+	__atomic_store_n(&t->owner, self() + 1, __ATOMIC_RELEASE);
 }
 
-/* From a thread of this process that is dead, or from a process that is gone. */
-static bool take_over(struct wire_thread *t, uint64_t key, uint32_t own, uint32_t tid)
+/* A free one, or from a thread of this process that is dead, or from a process that is gone. Two
+ * threads of a process never get the same one, whatever others write into it: wire_own.holder
+ * decides. */
+static bool take(struct wire_thread *t, uint64_t key, uint32_t tid)
 {
-	uint32_t owner = __atomic_load_n(&t->owner, __ATOMIC_ACQUIRE);
-	bool mine = owner == own + 1;
+	struct wire_own *o = own_words(t);
+	uint32_t owner = __atomic_load_n(&t->owner, __ATOMIC_ACQUIRE),
+		 holder = __atomic_load_n(&o->holder, __ATOMIC_ACQUIRE), was = holder;
 
 	/* Another living process's threads have entries in its table, which only it can reach. */
-	if (owner & CLAIMING || !slot_is_dead(t->slot) ||
-	    !__atomic_compare_exchange_n(&t->owner, &owner, (own + 1) | CLAIMING, false,
-					 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+	if (is_tracer(t) || (owner && owner != self() + 1 && !is_gone(owner)) ||
+	    holder & CLAIMING || (holder && !is_dead(t, holder)) ||
+	    !__atomic_compare_exchange_n(&o->holder, &was, tid | CLAIMING, false, __ATOMIC_ACQUIRE,
+					 __ATOMIC_RELAXED))
 		return false;
-	/* by now another may have taken it, and perhaps died too: its owner is as before */
-	if (mine && !is_dead(t)) {
-		__atomic_store_n(&t->owner, owner, __ATOMIC_RELEASE);
+	/* by now one with the same number may have taken it: its holder is as before */
+	if ((holder && !is_dead(t, holder)) ||
+	    !__atomic_compare_exchange_n(&t->owner, &owner, (self() + 1) | CLAIMING, false,
+					 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+		__atomic_store_n(&o->holder, holder, __ATOMIC_RELEASE);
 		return false;
 	}
-	if (mine)
-		forget(t);
-	own_slot(t, key, own, tid);
+	if (holder)
+		forget(o);
+	own_slot(t, key, tid);
 	return true;
 }
 
@@ -234,7 +268,7 @@ static bool rings_are_empty(const struct wire_thread *t)
 
 /* One that a thread of this process has left, if a short look finds it: so that threads that come
  * and go leave slots to other processes. Else a free one, else any whose thread is dead. */
-static struct wire_thread *take_slot(uint64_t key, uint32_t own, uint32_t tid)
+static struct wire_thread *take_slot(uint64_t key, uint32_t tid)
 {
 	uint32_t n = area()->nthreads;
 
@@ -242,23 +276,18 @@ static struct wire_thread *take_slot(uint64_t key, uint32_t own, uint32_t tid)
 		uint32_t at = __atomic_fetch_add(&private()->next_slot, 1, __ATOMIC_RELAXED) % n;
 		struct wire_thread *t = slot(at);
 
-		if (__atomic_load_n(&t->owner, __ATOMIC_RELAXED) == own + 1 && rings_are_empty(t) &&
-		    take_over(t, key, own, tid))
+		if (__atomic_load_n(&t->owner, __ATOMIC_RELAXED) == self() + 1 &&
+		    rings_are_empty(t) && take(t, key, tid))
 			return t;
 	}
 	for (uint32_t i = 0; i < n; i++) {
 		struct wire_thread *t = slot((tid + i) % n);
-		uint32_t none = 0;
 
-		if (!__atomic_load_n(&t->owner, __ATOMIC_RELAXED) &&
-		    __atomic_compare_exchange_n(&t->owner, &none, (own + 1) | CLAIMING, false,
-						__ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
-			own_slot(t, key, own, tid);
+		if (!__atomic_load_n(&t->owner, __ATOMIC_RELAXED) && take(t, key, tid))
 			return t;
-		}
 	}
 	for (uint32_t i = 0; i < n; i++)
-		if (take_over(slot(i), key, own, tid))
+		if (take(slot(i), key, tid))
 			return slot(i);
 	return NULL;
 }
@@ -282,33 +311,31 @@ static void clean_up(struct wire_thread *t)
 
 /* Nothing of the thread that had the slot before is this one's. Its records, aggregations and
  * counters stay: they are the tracer's to take. */
-static void set_up(struct wire_thread *t, uint32_t own, uint32_t tid, uint64_t rsp)
+static void set_up(struct wire_thread *t, uint32_t tid, uint64_t rsp)
 {
 	const struct wire_map *m = (const struct wire_map *)area()->maps;
-	const struct wire_process *p = process(own);
-	const struct wire_said *s = said(own);
+	const struct wire_process *p = process(self());
+	const struct wire_said *s = said(self());
+	struct wire_own *o = own_words(t);
 	uint32_t lo, hi;
 
 	clean_up(t);
 	for (uint32_t i = 0; i < area()->nmaps; i++)
 		if (m[i].kind == WIRE_MAP_TASK)
 			mem_zero((uint8_t *)t + m[i].base, m[i].value_size);
-	t->self = (uintptr_t)t;
-	t->area = (uintptr_t)area();
 	t->uid = p->own_pid ? p->uid : s->uid;
 	t->gid = p->own_pid ? p->gid : s->gid;
-	t->nested = 0;
-	t->rsp = t->regs = 0;
-	t->range_lo = t->range_hi = 0;
-	t->checks = t->unsafe = 0;
+	t->gen = 0;
+	o->regs = 0;
+	o->range_lo = o->range_hi = 0;
+	o->checks = o->unsafe = o->nested = 0;
 	t->vforked = t->ended = 0;
 	mem_zero(t->calls, sizeof(t->calls));
 	__asm__ volatile("rdtsc" : "=a"(lo), "=d"(hi));
 	t->random = (((uint64_t)hi << 32 | lo) ^ (uint64_t)tid * WIRE_THREAD_MIX) | 1;
-	t->masked = 0;
 	if (quiet()) { /* whether it has a signal stack is not known */
-		own_words(t)->alt_lo = 0;
-		own_words(t)->alt_hi = WIRE_ALT_UNKNOWN;
+		o->alt_lo = 0;
+		o->alt_hi = WIRE_ALT_UNKNOWN;
 	}
 	ask_name(t);
 	own_task(t);
@@ -356,12 +383,12 @@ uint64_t thread_pointer(void)
 /* Where the thread's stacks are. On its signal stack it has none that we know. */
 void look_around(struct wire_thread *t, uint64_t rsp)
 {
-	const struct wire_process *p = process(t->owner - 1);
+	const struct wire_process *p = process(self());
 	struct wire_own *o = own_words(t);
 	struct wire_range r;
 	uint64_t fs;
 
-	t->stack_lo = t->stack_hi = 0;
+	o->stack_lo = o->stack_hi = 0;
 	if (!rsp)
 		o->alt_lo = o->alt_hi = 0;
 	else
@@ -370,7 +397,7 @@ void look_around(struct wire_thread *t, uint64_t rsp)
 	    (o->alt_hi != WIRE_ALT_UNKNOWN && rsp - o->alt_lo < o->alt_hi - o->alt_lo))
 		return;
 	if (!find_range(p, rsp, &r)) {
-		said(t->owner - 1)->ranges_wanted = 1;
+		said(self())->ranges_wanted = 1;
 		r.lo = rsp & ~(uint64_t)(PAGE - 1);
 		r.hi = r.lo + PAGE;
 	}
@@ -379,8 +406,8 @@ void look_around(struct wire_thread *t, uint64_t rsp)
 	fs = thread_pointer();
 	if (fs > rsp && fs < r.hi)
 		r.hi = fs;
-	t->stack_lo = r.lo;
-	t->stack_hi = r.hi;
+	o->stack_lo = r.lo;
+	o->stack_hi = r.hi;
 }
 
 static NOINLINE struct wire_thread *claim(uint64_t key, uint64_t rsp)
@@ -407,12 +434,13 @@ static NOINLINE struct wire_thread *claim(uint64_t key, uint64_t rsp)
 	keep_actions();
 	t = find(key);
 	if (!t) {
-		t = take_slot(key, p->process, tid);
+		t = take_slot(key, tid);
 		if (t) {
-			set_up(t, p->process, tid, rsp);
+			set_up(t, tid, rsp);
 			t->vforked = child;
 			if (!enter(key, t)) {
 				__atomic_store_n(&t->owner, 0, __ATOMIC_RELEASE);
+				__atomic_store_n(&own_words(t)->holder, 0, __ATOMIC_RELEASE);
 				t = NULL;
 			}
 		} else {
@@ -436,7 +464,7 @@ static uint32_t describe_quiet(struct wire_said *s, uint64_t key)
 
 	s->uid = process(parent)->pid ? process(parent)->uid : said(parent)->uid;
 	s->gid = process(parent)->pid ? process(parent)->gid : said(parent)->gid;
-	s->ppid = own_pid(parent);
+	s->ppid = process(parent)->own_pid ?: said(parent)->own_pid;
 	s->quiet = 1;
 	return quiet_tid(key); /* of its only thread */
 }
@@ -462,6 +490,7 @@ static bool enlist(uint64_t key)
 	own = quiet() ? describe_quiet(s, key) : describe(s);
 	s->ranges_wanted = 1;
 	private()->process = kept()->process = i;
+	private()->pid = own;
 	__atomic_store_n(&s->own_pid, own, __ATOMIC_RELEASE);
 	return true;
 }
@@ -503,25 +532,34 @@ NOINLINE bool forked(uint64_t key)
 	return on;
 }
 
+static void end_firing(struct wire_own *o)
+{
+	__atomic_store_n(&((struct wire_thread_entry *)o->entry)->rsp, WIRE_IDLE, __ATOMIC_RELEASE);
+}
+
 /* The key was another thread's, which has died, and has come back with this one: pthread_create()
  * uses the memory of threads that are gone. */
 static NOINLINE bool renew(struct wire_thread *t, uint64_t rsp)
 {
-	uint32_t tid = own_tid(t->key), owner = __atomic_load_n(&t->owner, __ATOMIC_ACQUIRE);
+	struct wire_own *o = own_words(t);
+	uint32_t holder = __atomic_load_n(&o->holder, __ATOMIC_ACQUIRE);
+	const uint64_t key = o->key;
+	uint32_t tid = own_tid(key);
 	struct hold h;
 	bool got;
 
 	/* a vfork() child has its parent's, who lives */
-	if (!tid || tid == t->tid || owner & CLAIMING || !slot_is_dead(t->slot) || is_vfork_child())
+	if (!tid || tid == holder || holder & CLAIMING || !is_dead(t, holder) || is_vfork_child())
 		return false;
-	if (!begin_alone(&h, t->key))
+	if (!begin_alone(&h, key))
 		return false;
 	/* a thread without a slot may want it too */
-	got = __atomic_compare_exchange_n(&t->owner, &owner, owner | CLAIMING, false,
+	got = __atomic_compare_exchange_n(&o->holder, &holder, holder | CLAIMING, false,
 					  __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 	if (got) {
-		own_slot(t, t->key, owner - 1, tid);
-		set_up(t, owner - 1, tid, rsp);
+		own_slot(t, key, tid);
+		set_up(t, tid, rsp);
+		end_firing(o);
 	}
 	end_alone(&h);
 	return got;
@@ -548,7 +586,8 @@ ENTRY struct wire_thread *agent_thread(uint64_t key)
 	if (UNLIKELY(area()->identity != WIRE_ID_FS32)) { /* that word is the thread's id */
 		renew(t, (uintptr_t)__builtin_frame_address(0));
 		/* a dead thread's, which another has taken meanwhile */
-		if (t->key != key || __atomic_load_n(&t->owner, __ATOMIC_ACQUIRE) & CLAIMING)
+		if (own_words(t)->key != key ||
+		    __atomic_load_n(&own_words(t)->holder, __ATOMIC_ACQUIRE) & CLAIMING)
 			return claim(key, (uintptr_t)__builtin_frame_address(0));
 	}
 	return t;
@@ -560,20 +599,23 @@ ENTRY struct wire_thread *agent_thread(uint64_t key)
  * back where the running firing began, or above, has left it by longjmp(). */
 ENTRY uint64_t agent_nested(struct wire_thread *t, uint64_t rsp)
 {
-	bool known = rsp - t->stack_lo < t->stack_hi - t->stack_lo &&
-		     t->rsp - t->stack_lo < t->stack_hi - t->stack_lo;
-	const struct wire_own *o = own_words(t);
+	struct wire_own *o = own_words(t);
+	const uint64_t running = fired_at(o);
+	bool known = rsp - o->stack_lo < o->stack_hi - o->stack_lo &&
+		     running - o->stack_lo < o->stack_hi - o->stack_lo;
 	bool alt = o->alt_hi != WIRE_ALT_UNKNOWN && rsp - o->alt_lo < o->alt_hi - o->alt_lo;
 
-	if (!known || alt || rsp < t->rsp) {
+	if (!known || alt || rsp < running) {
 		/* its thread may be dead */
-		if (++t->nested % RENEW_EVERY || !renew(t, rsp)) {
+		if (++o->nested % RENEW_EVERY || !renew(t, rsp)) {
 			t->skipped_nested++;
 			return 0;
 		}
 	}
 	clean_up(t);
-	t->nested = 0;
-	t->rsp = t->regs = 0;
+	t->gen = 0;
+	o->nested = 0;
+	o->regs = 0;
+	end_firing(o);
 	return 1;
 }

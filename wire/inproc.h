@@ -7,13 +7,17 @@
  *	base + WIRE_FACTS    facts    memfd, R-- (the tracer: RW-): struct wire_area, map descriptors, constants, processes,
  *	                              undo log, unwind tables, stand-ins of task_structs
  *	base + WIRE_SHARED   shared   memfd, RW-: struct wire_common, map memory, thread slots
- *	base + WIRE_PRIVATE  private  anonymous, RW-, wiped on fork: struct wire_private, then probe stacks
+ *	base + WIRE_PRIVATE  private  anonymous, RW-, wiped on fork: struct wire_private, then, for each slot, a probe
+ *	                              stack and a struct wire_own
  *
  * Trust: only the tracer writes code, facts and islands. Their files are sealed
  * (F_SEAL_FUTURE_WRITE and the others) before a process gets a descriptor, which is read-only. What
  * lies in `shared` and `private` of a process may hold anything: the tracer reads each word once,
  * checks it, and never follows an address from there. Slot 0 is the tracer's: in the tracer its
- * pages are private memory. doc/inproc.md has the table of who writes and reads what.
+ * pages are private memory. A child of fork() has its parent's `shared`, too, and may have given up
+ * the parent's rights: what the agent and the programs go by (addresses, numbers of processes,
+ * guards) lies in `private`, and what lies in `shared` is data to them. doc/inproc.md has the table
+ * of who writes and reads what.
  *
  * and, within 2 GB of each patched module, an island: part of a memfd, R-X, with the stubs.
  *
@@ -52,7 +56,7 @@ enum { WIRE_BASES = 16 };
 #define WIRE_PRIVATE 0x8000000000ull /* from base */
 
 #define WIRE_AREA_MAGIC 0x6172656164736372ull
-enum { WIRE_AREA_VERSION = 3 };
+enum { WIRE_AREA_VERSION = 4 };
 
 enum {
 	WIRE_THREADS_MAX = 1024, /* slots; the tracer may use fewer */
@@ -188,32 +192,22 @@ struct wire_call {
 };
 enum { WIRE_CALLS = 8 };
 
-/* A thread slot: everything a firing needs. */
+/* A thread slot: what a firing tells, and data of its programs. */
 struct wire_thread {
-	uint64_t self;         /* this struct's address: programs' check */
-	uint64_t area;         /* address of struct wire_area */
-	uint64_t key;          /* identity word, 0 free */
-	uint32_t tid, pid;     /* as its own pid namespace sees them */
-	uint32_t nested, pad0; /* firings skipped since `rsp` was set */
-	uint64_t rsp; /* the program's own stack pointer while a probe fires (nested firings keep it); 0: none does */
-	uint64_t cookie;             /* index in image.probes of the firing */
-	uint64_t gen;                /* aggregation generation of this firing, 0 or 1 */
-	uint64_t regs;               /* address of struct pt_regs of the firing, 0 none */
-	uint64_t stack_lo, stack_hi; /* readable range around rsp, looked up on the slow path */
-	uint64_t range_lo, range_hi; /* the last other readable range met */
-	uint32_t owner;              /* atomic: index + 1 in wire_area.processes, 0 free */
-	uint32_t slot;               /* own number */
-	uint64_t firings;            /* firings that ran, of programs with aggregations */
-	uint64_t random;             /* state of get_prandom_u32 */
-	uint64_t task;               /* address of its stand-in for struct task_struct, 0 none */
+	uint32_t tid, pid; /* as its own pid namespace sees them; shown, see struct wire_own */
+	uint64_t cookie;   /* index in image.probes of the firing */
+	/* While a program with aggregations runs: WIRE_GEN_RUNS | generation, or WIRE_GEN_BEGINS;
+	 * else 0. */
+	uint64_t gen;
+	uint32_t owner;  /* atomic: index + 1 in wire_area.processes, 0 free */
+	uint32_t slot;   /* own number */
+	uint64_t random; /* state of get_prandom_u32 */
+	uint64_t task;   /* address of its stand-in for struct task_struct, 0 none */
 	char comm[16];
 	uint64_t skipped_nested; /* firings skipped because one was running */
 	uint64_t budget;         /* compiled code's own: backward branches left */
-	uint64_t comm_time;      /* ns: when comm was read */
-	uint32_t range_version;  /* wire_process.version when range_lo, range_hi were found */
-	uint32_t checks; /* reads left until the agent looks again whether a fault would be survived */
-	uint32_t unsafe; /* it would not: reads are system calls */
-	uint32_t ended;  /* it has told of its own end: its tid */
+	uint64_t comm_time; /* ns: when comm was read; of threads in wire_kept.quiet the tracer writes comm */
+	uint32_t ended, pad0; /* it has told of its own end: its tid */
 	uint64_t violations,
 		violation; /* how many; the last one's instruction, ~0 a helper's argument */
 	uint32_t number;   /* compiled code's own: of the system call that returns */
@@ -221,32 +215,62 @@ struct wire_thread {
 	uint32_t uid, gid;
 	struct wire_call calls
 		[WIRE_CALLS]; /* those under way: one, and one more for each signal handler upon it */
-	/* from WIRE_THREAD_SPACE: map memory of this thread */
-	/* Of a thread that makes no system calls for us (wire_kept.quiet), the tracer writes these
-	 * two and `comm`. */
-	uint32_t gone;   /* atomic: tid of the thread that had the slot, when it has ended */
-	uint32_t masked; /* it has SIGSEGV or SIGBUS blocked */
+			      /* from WIRE_THREAD_SPACE: map memory of this thread */
 };
 enum { WIRE_THREAD_SPACE = 512 };
-/* What a thread's stack pointer goes by, of each slot, in private memory on top of its probe stack:
- * a process that shares the slots writes it in its own memory only. Slots are WIRE_STACK_STRIDE <<
- * stack_shift apart, so its address is (that of the slot >> wire_area.stack_shift) +
- * wire_area.stacks. */
+/* BEGINS: it may go on with either generation. A thread shows this before it reads wire_area.gen:
+ * so one that shows 0, or the new generation, after the tracer has written that and every thread
+ * has passed a barrier, has done with the old one. */
+enum { WIRE_GEN_RUNS = 2, WIRE_GEN_BEGINS = 4 };
+
+/* What this process's agent and programs go by, of each slot, in private memory on top of its probe
+ * stack: a process that shares the slots (a child of fork(), which may have fewer rights) writes it
+ * in its own memory only. Slots are WIRE_STACK_STRIDE << stack_shift apart, so its address is (that
+ * of the slot >> wire_area.stack_shift) + wire_area.stacks. */
 struct wire_own {
 	uint64_t alt_lo,
 		alt_hi; /* the thread's signal stack, as last seen; alt_hi WIRE_ALT_UNKNOWN: it may have one */
 	uint64_t frame; /* compiled code's own: lowest byte of the running program's stack */
-	uint64_t pad[5];
+	uint64_t entry; /* address of the struct wire_thread_entry that leads to the slot; valid while holder != 0 */
+	uint64_t regs;               /* address of struct pt_regs of the firing, 0 none */
+	uint64_t stack_lo, stack_hi; /* readable range around rsp, looked up on the slow path */
+	uint64_t range_lo, range_hi; /* the last other readable range met */
+	uint32_t range_version;      /* wire_process.version when range_lo, range_hi were found */
+	uint32_t checks; /* reads left until the agent looks again whether a fault would be survived */
+	uint32_t unsafe; /* it would not: reads are system calls */
+	uint32_t nested; /* firings skipped since the running one began */
+	uint64_t key;    /* identity word */
+	uint32_t holder; /* atomic: tid of the thread of this process that has the slot, 0 none has */
+	uint32_t pid;    /* as its own pid namespace sees it */
+	uint64_t pad[3];
 };
 /* Programs then stay on the stack that the thread is on. */
 #define WIRE_ALT_UNKNOWN (~0ull >> 1)
 
 /* Where thunks look for a thread: one entry, no probing. Other threads read it while it is written:
  * `thread` before `key`, and an entry whose thread lives is never given to another (the second of
- * two that collide takes the slow path). */
+ * two that collide takes the slow path). A thunk goes on only where `rsp` is negative, which a free
+ * entry's is not. */
 struct wire_thread_entry {
 	uint64_t key;
 	uint64_t thread; /* address of struct wire_thread */
+	/* While a probe fires, the stack pointer of its thunk, at most WIRE_THUNK_BELOW bytes under
+	 * the program's own (nested firings keep it); WIRE_IDLE: none does; 0: the thread is not
+	 * known. */
+	uint64_t rsp;
+	uint64_t pad;
+};
+#define WIRE_IDLE (~0ull)
+/* Red zone, return address, rax, flags, r12, r11, r10. A signal's frame is larger. */
+enum { WIRE_THUNK_BELOW = 128 + 6 * 8, WIRE_ENTRY_SHIFT = 5 };
+
+/* What the tracer knows of the thread in a slot: in the facts, for processes whose agent makes no
+ * system calls (wire_kept.quiet). It counts when process and tid are those that the agent knows. */
+struct wire_told {
+	uint32_t process; /* index + 1 in wire_area.processes, 0 nothing is known */
+	uint32_t tid;     /* written last, cleared first */
+	uint32_t gone;    /* it has ended */
+	uint32_t masked;  /* it has SIGSEGV or SIGBUS blocked */
 };
 #define WIRE_THREAD_MIX 0x9e3779b97f4a7c15ull
 
@@ -322,8 +346,10 @@ struct wire_private {
 	uint64_t rules_version;  /* wire_area.unwind_version that rules[] is of */
 	uint64_t claims
 		[WIRE_CLAIMS]; /* agent: keys of threads that look for a slot without blocking signals, 0 free */
-	uint64_t spare[38];
+	uint32_t pid, pad1; /* agent: of a forked child, what it calls itself */
+	uint64_t spare[37];
 	struct wire_thread_entry threads[WIRE_THREAD_HASH];
+	struct wire_thread_entry self; /* the tracer's: of slot 0, which nobody looks for */
 	uint64_t rules
 		[WIRE_RULES]; /* stacks met an address before: address << 16 | number of its unwind rule; 0 free */
 };
@@ -414,7 +440,7 @@ struct wire_area {
 	uint32_t tracer_pid, watchdog_pid;
 	uint64_t heartbeat; /* CLOCK_MONOTONIC ns of the tracer's last sign of life; looked at on slow paths */
 	uint64_t heartbeat_max; /* ns without one after which programs stop running; 0 never */
-	uint32_t gen, pad;      /* aggregation generation, 0 or 1 */
+	uint32_t gen, pad;      /* WIRE_GEN_RUNS | aggregation generation, 0 or 1 */
 	struct wire_clock clock;
 	uint64_t state; /* address of struct wire_state */
 	uint64_t maps;  /* address of struct wire_map[nmaps] */
@@ -422,6 +448,7 @@ struct wire_area {
 	uint64_t threads;       /* address of slot 0 */
 	uint64_t thread_stride; /* a power of two */
 	uint64_t stacks;        /* of struct wire_own */
+	uint64_t told;          /* address of struct wire_told[nthreads] */
 	uint32_t stack_shift, pad1;
 	uint32_t nthreads;
 	uint32_t process_count;   /* of those the tracer has numbered */
@@ -522,7 +549,8 @@ _Static_assert(sizeof(struct wire_stub) == 16, "stub");
 _Static_assert(sizeof(struct wire_map) == 72, "map");
 _Static_assert(sizeof(struct wire_ring) == 128, "ring");
 _Static_assert(sizeof(struct wire_thread) <= WIRE_THREAD_SPACE, "thread");
-_Static_assert(sizeof(struct wire_own) == 64, "above a probe stack");
+_Static_assert(sizeof(struct wire_own) == 128, "above a probe stack");
+_Static_assert(sizeof(struct wire_thread_entry) == 1 << WIRE_ENTRY_SHIFT, "found by a shift");
 _Static_assert(sizeof(struct wire_undo) == 288, "undo");
 _Static_assert(sizeof(struct wire_process) == 64, "process");
 _Static_assert(sizeof(struct wire_said) == 32, "what a process says");

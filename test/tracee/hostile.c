@@ -281,14 +281,10 @@ static void attack_maps(void)
 static void attack_words(void)
 {
 	static const size_t words[] = {
-		offsetof(struct wire_thread, self),     offsetof(struct wire_thread, area),
-		offsetof(struct wire_thread, rsp),      offsetof(struct wire_thread, budget),
-		offsetof(struct wire_thread, cookie),   offsetof(struct wire_thread, gen),
-		offsetof(struct wire_thread, regs),     offsetof(struct wire_thread, stack_lo),
-		offsetof(struct wire_thread, range_lo), offsetof(struct wire_thread, range_hi),
-		offsetof(struct wire_thread, random),   offsetof(struct wire_thread, owner),
-		offsetof(struct wire_thread, task),     offsetof(struct wire_thread, number),
-		offsetof(struct wire_thread, budget),   offsetof(struct wire_thread, firings),
+		offsetof(struct wire_thread, cookie), offsetof(struct wire_thread, gen),
+		offsetof(struct wire_thread, random), offsetof(struct wire_thread, owner),
+		offsetof(struct wire_thread, task),   offsetof(struct wire_thread, number),
+		offsetof(struct wire_thread, budget), offsetof(struct wire_thread, tid),
 	};
 
 	facts_written +=
@@ -311,8 +307,8 @@ static void attack_stuck(void)
 		force32(area->threads + i * area->thread_stride +
 				offsetof(struct wire_thread, owner),
 			2);
-		force64(area->threads + i * area->thread_stride + offsetof(struct wire_thread, rsp),
-			1);
+		force64(area->threads + i * area->thread_stride + offsetof(struct wire_thread, gen),
+			WIRE_GEN_BEGINS);
 	}
 }
 
@@ -648,11 +644,7 @@ static uint64_t own_slot(void)
 /* What tells whose slot it is, and that no firing is under way. */
 static bool is_kept(size_t off)
 {
-	return off == offsetof(struct wire_thread, key) ||
-	       off == offsetof(struct wire_thread, tid) ||
-	       off == offsetof(struct wire_thread, nested) ||
-	       off == offsetof(struct wire_thread, rsp) ||
-	       off == offsetof(struct wire_thread, owner) ||
+	return off == offsetof(struct wire_thread, owner) ||
 	       off == offsetof(struct wire_thread, number); /* and vforked */
 }
 

@@ -219,6 +219,8 @@ void world_make(struct world *w)
 	w->process->ranges = world_facts(w, sizeof(struct wire_range) * WIRE_RANGES_MAX);
 	a->undo = world_facts(w, sizeof(struct wire_undo) * WORLD_UNDO);
 	a->nundo = WORLD_UNDO;
+	a->told = world_facts(w, sizeof(struct wire_told) * WORLD_THREADS);
+	a->gen = WIRE_GEN_RUNS;
 	used = align(used, PAGE);
 	a->thread_stride = WIRE_STACK_STRIDE;
 	for (; a->thread_stride < slot; a->stack_shift++)
@@ -235,6 +237,8 @@ void world_make(struct world *w)
 		t->slot = i;
 	}
 	((struct wire_thread *)a->threads)->owner = 1; /* the tracer's */
+	w->private->self = (struct wire_thread_entry){ .thread = a->threads, .rsp = WIRE_IDLE };
+	world_own(w, (struct wire_thread *)a->threads)->entry = (uintptr_t)&w->private->self;
 	((struct wire_process *)a->processes)->state = WIRE_PROCESS_TRACED;
 	((struct wire_state *)a->state)->active = WIRE_ON;
 	*w->process = (struct wire_process){ .state = WIRE_PROCESS_TRACED,
@@ -251,6 +255,11 @@ void world_make(struct world *w)
 struct wire_own *world_own(const struct world *w, const struct wire_thread *t)
 {
 	return (struct wire_own *)(((uintptr_t)t >> w->area->stack_shift) + w->area->stacks);
+}
+
+struct wire_thread_entry *world_entry(const struct world *w, const struct wire_thread *t)
+{
+	return (struct wire_thread_entry *)world_own(w, t)->entry;
 }
 
 void world_ranges(struct world *w)
@@ -286,7 +295,7 @@ struct wire_thread *world_thread(struct world *w, uint64_t key)
 {
 	w->t = (struct wire_thread *)world_call(w, WIRE_AGENT_thread, key, 0, 0, 0);
 	if (w->t)
-		w->t->rsp = (uintptr_t)__builtin_frame_address(0);
+		world_entry(w, w->t)->rsp = (uintptr_t)__builtin_frame_address(0);
 	return w->t;
 }
 

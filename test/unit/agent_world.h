@@ -48,6 +48,8 @@ uint64_t world_call(const struct world *w, enum wire_agent_entry entry, uint64_t
 		    uint64_t r3, uint64_t r4);
 /* The words of a slot that only its process writes. */
 struct wire_own *world_own(const struct world *w, const struct wire_thread *t);
+/* What leads to a slot that has been found. */
+struct wire_thread_entry *world_entry(const struct world *w, const struct wire_thread *t);
 /* The calling thread's slot, as a thunk that fires at the caller would have it. */
 struct wire_thread *world_thread(struct world *w, uint64_t key);
 uint64_t world_map(const struct world *w, enum world_map map); /* address of its descriptor */

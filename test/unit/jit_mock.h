@@ -27,7 +27,8 @@ struct mock {
 	uint8_t *stack; /* the probe stack's lowest byte */
 	struct wire_area *head;
 	struct wire_thread *thread;
-	struct wire_own *own; /* above the stack */
+	struct wire_own *own;            /* above the stack */
+	struct wire_thread_entry *entry; /* what leads to the thread */
 	struct wire_map *maps;
 	uint64_t addrs[MOCK_MAPS];
 	struct jit_env env;
@@ -141,9 +142,11 @@ static void mock_init(void)
 	mock.thread = (void *)(mock.area + 8192);
 	mock.maps = (void *)(mock.area + 4096);
 	mock.used = 32768;
-	mock.thread->self = (uintptr_t)mock.thread;
-	mock.thread->area = (uintptr_t)mock.area;
 	mock.own = (void *)(mock.stack + WIRE_PROBE_STACK);
+	mock.entry = &mock.private->self;
+	*mock.entry =
+		(struct wire_thread_entry){ .thread = (uintptr_t)mock.thread, .rsp = WIRE_IDLE };
+	mock.own->entry = (uintptr_t)mock.entry;
 	mock.give = mock.thread;
 	mock.env = (struct jit_env){
 		.maps = mock.maps,
@@ -170,6 +173,16 @@ __attribute__((unused)) static void mock_fini(void)
 	munmap(mock.stack, WIRE_PROBE_STACK + 4096);
 }
 
+/* Nobody knows the thread: the agent finds it. */
+__attribute__((unused)) static void mock_forget_thread(void)
+{
+	memset(mock.private, 0, sizeof(*mock.private));
+	mock.entry = &mock.private->self;
+	*mock.entry =
+		(struct wire_thread_entry){ .thread = (uintptr_t)mock.thread, .rsp = WIRE_IDLE };
+	mock.own->entry = (uintptr_t)mock.entry;
+}
+
 /* This thread is found by its identity word. */
 __attribute__((unused)) static void mock_know_thread(void)
 {
@@ -178,9 +191,9 @@ __attribute__((unused)) static void mock_know_thread(void)
 	__asm__("mov %%fs:0, %0" : "=r"(key));
 	if (mock.env.identity == WIRE_ID_FS32)
 		key = (uint32_t)key;
-	mock.thread->key = key;
-	mock.private->threads[wire_thread_hash(key, mock.env.identity)] =
-		(struct wire_thread_entry){ key, (uintptr_t)mock.thread };
+	mock.entry = &mock.private->threads[wire_thread_hash(key, mock.env.identity)];
+	*mock.entry = (struct wire_thread_entry){ key, (uintptr_t)mock.thread, WIRE_IDLE, 0 };
+	mock.own->entry = (uintptr_t)mock.entry;
 }
 
 /* Index of a new map; arrays get their memory, per thread in the slot at 1024 + 4096 * index. */

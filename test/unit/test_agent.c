@@ -109,9 +109,9 @@ TEST(test_thread)
 	struct wire_thread *t = world_thread(&w, 4711), *u;
 
 	prctl(PR_SET_NAME, "fred");
-	CHECK(t && t->key == 4711 && t->owner == 2 && t->self == (uintptr_t)t);
-	CHECK(t->area == (uintptr_t)w.area && t->tid == (uint32_t)gettid() &&
-	      t->pid == (uint32_t)getpid());
+	CHECK(t && t->owner == 2 && t->tid == (uint32_t)gettid() && t->pid == (uint32_t)getpid());
+	CHECK(world_own(&w, t)->key == 4711 && world_own(&w, t)->holder == t->tid &&
+	      world_own(&w, t)->pid == t->pid);
 	CHECK(t->slot != 0); /* the tracer's */
 	CHECK(world_thread(&w, 4711) == t);
 	CHECK(w.private->threads[wire_thread_hash(4711, w.area->identity)].key == 4711);
@@ -138,7 +138,7 @@ TEST(test_thread_collisions)
 		CHECK(t[i]);
 	}
 	for (int i = 0; i < n; i++)
-		CHECK(world_thread(&w, keys[i]) == t[i] && t[i]->key == keys[i]);
+		CHECK(world_thread(&w, keys[i]) == t[i] && world_own(&w, t[i])->key == keys[i]);
 	CHECK(!world_thread(&w, 99999999)); /* all are taken, by this live thread */
 	CHECK(w.common->no_thread == 1);
 }
@@ -214,7 +214,7 @@ static void *die_in_probe(void *arg)
 	struct wire_thread *t =
 		(struct wire_thread *)world_call(&w, WIRE_AGENT_thread, 4711, 0, 0, 0);
 
-	t->rsp = (uintptr_t)__builtin_frame_address(0);
+	world_entry(&w, t)->rsp = (uintptr_t)__builtin_frame_address(0);
 	memset((uint8_t *)t + w.maps[WORLD_TASK].base, 0xaa, 64);
 	return t;
 }
@@ -223,6 +223,7 @@ static void *die_in_probe(void *arg)
 TEST(test_thread_renewed)
 {
 	struct wire_thread *t;
+	uint32_t *holder;
 	pthread_t th;
 	void *p;
 	int n = 0;
@@ -236,9 +237,10 @@ TEST(test_thread_renewed)
 	CHECK(n < 100 && t->tid == (uint32_t)gettid() && !((uint8_t *)t)[w.maps[WORLD_TASK].base]);
 	/* without a thread id for a key it is seen when it comes by */
 	w.area->identity = WIRE_ID_FS64;
-	t->tid = ((struct wire_thread *)p)->tid + 1;
-	while (!syscall(SYS_tgkill, getpid(), t->tid, 0))
-		t->tid++;
+	holder = &world_own(&w, t)->holder;
+	(*holder)++;
+	while (!syscall(SYS_tgkill, getpid(), *holder, 0))
+		(*holder)++;
 	CHECK(world_thread(&w, 4711) == t && t->tid == (uint32_t)gettid());
 }
 
@@ -276,20 +278,23 @@ TEST(test_nested)
 	guarded();
 	t = world_thread(&w, 1);
 	busy = (uint64_t *)((uint8_t *)t + w.maps[WORLD_SCRATCH].base);
-	t->stack_lo = t->rsp - 65536;
-	t->stack_hi = t->rsp + 65536;
+	world_own(&w, t)->stack_lo = world_entry(&w, t)->rsp - 65536;
+	world_own(&w, t)->stack_hi = world_entry(&w, t)->rsp + 65536;
 	*busy = 1;
 	p = (void *)CALL(ring_reserve, world_map(&w, WORLD_RING), 16, 0);
 	CHECK(p);
-	CHECK(CALL(nested, (uintptr_t)t, t->rsp - 512) == 0); /* a handler above it */
+	CHECK(CALL(nested, (uintptr_t)t, world_entry(&w, t)->rsp - 512) ==
+	      0); /* a handler above it */
 	CHECK(CALL(nested, (uintptr_t)t, (uintptr_t)world_own(&w, t) - 512) ==
 	      0); /* ... on the probe stack */
-	CHECK(t->skipped_nested == 2 && t->nested == 2 && *busy == 1);
-	world_own(&w, t)->alt_lo = t->rsp + 1024;
-	world_own(&w, t)->alt_hi = t->rsp + 2048;
-	CHECK(CALL(nested, (uintptr_t)t, t->rsp + 1536) == 0); /* ... on a signal stack */
-	CHECK(CALL(nested, (uintptr_t)t, t->rsp + 64) == 1);   /* longjmp() has gone there */
-	CHECK(t->skipped_nested == 3 && t->nested == 0 && *busy == 0);
+	CHECK(t->skipped_nested == 2 && world_own(&w, t)->nested == 2 && *busy == 1);
+	world_own(&w, t)->alt_lo = world_entry(&w, t)->rsp + 1024;
+	world_own(&w, t)->alt_hi = world_entry(&w, t)->rsp + 2048;
+	CHECK(CALL(nested, (uintptr_t)t, world_entry(&w, t)->rsp + 1536) ==
+	      0); /* ... on a signal stack */
+	CHECK(CALL(nested, (uintptr_t)t, world_entry(&w, t)->rsp + 64) ==
+	      1); /* longjmp() has gone there */
+	CHECK(t->skipped_nested == 3 && world_own(&w, t)->nested == 0 && *busy == 0);
 	CHECK(((uint32_t *)p)[-2] & WIRE_RING_DISCARD);
 }
 
@@ -416,7 +421,7 @@ TEST(test_small_helpers)
 	CHECK(!CALL(comm, s, 4) && !strcmp(s, "wil"));
 	CHECK((int64_t)CALL(comm, &w, 16) == -EFAULT);
 	t->task = 0x1234;
-	t->regs = 0x5678;
+	world_own(&w, t)->regs = 0x5678;
 	CHECK(CALL(current_task) == 0x1234 && CALL(task_pt_regs) == 0x5678);
 	strcpy(s, "abc");
 	strcpy(s + 16, "abd");
@@ -499,7 +504,7 @@ static void read_all(void)
 	CHECK((int64_t)CALL(probe_read, p, 8, p) == -EFAULT && w.t->violations == 1 && p[0] == 'x');
 	CHECK((int64_t)CALL(probe_read_str, p, 8, p) == -EFAULT && w.t->violations == 2);
 	CHECK((int64_t)CALL(probe_read, (uint8_t *)w.area + w.area->span - 4, 8, p) == -EFAULT);
-	CHECK((int64_t)CALL(probe_read, w.t->rsp, 8, p) == -EFAULT);
+	CHECK((int64_t)CALL(probe_read, world_entry(&w, w.t)->rsp, 8, p) == -EFAULT);
 	CHECK(!CALL(probe_read, (uintptr_t)world_own(&w, w.t) - 64, 8, p)); /* the probe stack */
 	CHECK(!CALL(probe_write, p, dst, 4));
 	CHECK((int64_t)CALL(probe_write, 8, dst, 4) == -EFAULT);
@@ -540,7 +545,7 @@ TEST(test_read_stale)
 	guarded();
 	CHECK(world_thread(&w, 1));
 	CHECK(!CALL(probe_read, dst, 8, p) && !CALL(probe_read, dst, 8, m));
-	CHECK(!w.said->ranges_wanted && w.t->range_hi);
+	CHECK(!w.said->ranges_wanted && world_own(&w, w.t)->range_hi);
 	munmap(p + PAGE, PAGE);
 	CHECK((int64_t)CALL(probe_read, dst, 8, p + PAGE) == -EFAULT);
 	CHECK((int64_t)CALL(probe_read, dst, 16, p + PAGE - 8) == -EFAULT && !dst[0]);
@@ -567,15 +572,15 @@ TEST(test_read_blocked)
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	munmap(p, PAGE);
 	CHECK((int64_t)CALL(probe_read, dst, 8, p) == -EFAULT);
-	CHECK(w.t->unsafe);
+	CHECK(world_own(&w, w.t)->unsafe);
 	sigprocmask(SIG_UNBLOCK, &set, NULL);
 	for (int i = 0; i < 20; i++)
 		CHECK((int64_t)CALL(probe_read, dst, 8, p) == -EFAULT);
-	CHECK(!w.t->unsafe);
+	CHECK(!world_own(&w, w.t)->unsafe);
 	signal(SIGSEGV, SIG_DFL); /* behind our back */
-	w.t->checks = 0;
+	world_own(&w, w.t)->checks = 0;
 	CHECK((int64_t)CALL(probe_read, dst, 8, p) == -EFAULT);
-	CHECK(w.t->unsafe);
+	CHECK(world_own(&w, w.t)->unsafe);
 }
 
 static void *stack_of(void *arg)
@@ -585,7 +590,9 @@ static void *stack_of(void *arg)
 	uint64_t fs;
 
 	__asm__("mov %%fs:0x10, %0" : "=r"(fs));
-	CHECK(t && t->stack_lo < t->rsp && t->stack_hi > t->rsp && t->stack_hi <= fs);
+	CHECK(t && world_own(&w, t)->stack_lo < world_entry(&w, t)->rsp &&
+	      world_own(&w, t)->stack_hi > world_entry(&w, t)->rsp &&
+	      world_own(&w, t)->stack_hi <= fs);
 	CHECK(!world_call(&own, WIRE_AGENT_probe_read, (uintptr_t)w.room, 8, fs - 64, 0));
 	return NULL;
 }
@@ -612,12 +619,14 @@ static void on_alt(int sig)
 	uint8_t here[4096];
 
 	memset(here, 0x5a, sizeof(here));
-	w.t->rsp = (uintptr_t)here - 1024;
-	w.t->checks = 0;
-	w.t->unsafe = 0;
-	w.t->range_lo = w.t->range_hi = 0;
-	caught = (int64_t)CALL(probe_read, w.room, 8, gone) == -EFAULT && w.t->range_hi == 0 ? 1
-											     : 2;
+	world_entry(&w, w.t)->rsp = (uintptr_t)here - 1024;
+	world_own(&w, w.t)->checks = 0;
+	world_own(&w, w.t)->unsafe = 0;
+	world_own(&w, w.t)->range_lo = world_own(&w, w.t)->range_hi = 0;
+	caught = (int64_t)CALL(probe_read, w.room, 8, gone) == -EFAULT &&
+				 world_own(&w, w.t)->range_hi == 0
+			 ? 1
+			 : 2;
 	for (unsigned i = 0; i < sizeof(here); i++)
 		if (here[i] != 0x5a)
 			caught = 3;
@@ -653,7 +662,7 @@ TEST(test_get_stack)
 	chain[5] = 0x1003;
 	CHECK((int64_t)CALL(get_stack, 0, frames, 64, BPF_F_USER_STACK) ==
 	      -EFAULT); /* no registers */
-	w.t->regs = (uintptr_t)regs;
+	world_own(&w, w.t)->regs = (uintptr_t)regs;
 	regs[16] = 0x1000;
 	regs[4] = (uintptr_t)chain;
 	for (modes = 0; modes < 2; modes++) {
@@ -673,7 +682,7 @@ TEST(test_get_stack)
 		CHECK(CALL(get_stack, 0, frames, 64, BPF_F_USER_STACK) == 32);
 		chain[4] = 8;
 		w.area->reads_guarded = 0;
-		w.t->stack_lo = w.t->stack_hi = 0;
+		world_own(&w, w.t)->stack_lo = world_own(&w, w.t)->stack_hi = 0;
 	}
 }
 
@@ -1145,7 +1154,7 @@ TEST(test_read_in_tracer)
 	CHECK(world_thread(&w, 1));
 	memcpy(p, "secret", 7);
 	CHECK(!CALL(probe_read, dst, 8, p) && CALL(probe_read_str, dst, 8, p) == 7);
-	t->rsp = (uintptr_t)world_own(&w, t);
+	world_entry(&w, t)->rsp = (uintptr_t)world_own(&w, t);
 	w.t = t;
 	CHECK((int64_t)CALL(probe_read, dst, 8, p) == -EFAULT && !dst[0]);
 	CHECK((int64_t)CALL(probe_read, dst, 8, &secret) == -EFAULT);
@@ -1192,7 +1201,7 @@ TEST(test_fork_follow)
 		CHECK(p->ppid == (uint32_t)getppid() && t->owner == w.private->process + 1);
 		CHECK(is_text(100, "abcde", 5) && w.private->signals == 7);
 		w.t = t;
-		t->rsp = (uintptr_t)__builtin_frame_address(0);
+		world_entry(&w, t)->rsp = (uintptr_t)__builtin_frame_address(0);
 		CHECK(!CALL(probe_read, w.room, 8, &status));
 		CHECK((int64_t)CALL(probe_read, w.room, 8, 8) == -EFAULT);
 		_exit(0);
@@ -1237,11 +1246,12 @@ static void fire(void)
 	struct wire_thread *t = storm.t;
 	uint64_t *room, *key, r, n;
 
-	if (t->rsp && !CALL(nested, (uintptr_t)t, (uintptr_t)__builtin_frame_address(0))) {
+	if (world_entry(&w, t)->rsp != WIRE_IDLE &&
+	    !CALL(nested, (uintptr_t)t, (uintptr_t)__builtin_frame_address(0))) {
 		__atomic_fetch_add(&storm.skipped, 1, __ATOMIC_RELAXED);
 		return;
 	}
-	t->rsp = (uintptr_t)__builtin_frame_address(0);
+	world_entry(&w, t)->rsp = (uintptr_t)__builtin_frame_address(0);
 	n = 8 + CALL(prandom) % 200;
 	room = (uint64_t *)CALL(ring_reserve, world_map(&w, WORLD_RING), n, 0);
 	key = (uint64_t *)(w.room + 1024);
@@ -1263,7 +1273,7 @@ static void fire(void)
 		storm.dropped++;
 	}
 	storm.fired++;
-	t->rsp = 0;
+	world_entry(&w, t)->rsp = WIRE_IDLE;
 }
 static void storm_signal(int sig)
 {
@@ -1334,7 +1344,7 @@ TEST(test_storm)
 	guarded();
 	CHECK(!program_action(SIGSEGV, &a, NULL) && !sigaction(SIGUSR1, &sa, NULL));
 	storm.t = world_thread(&w, 1);
-	storm.t->rsp = 0;
+	world_entry(&w, storm.t)->rsp = WIRE_IDLE;
 	CHECK(!pthread_create(&consumer, NULL, storm_consumer, NULL));
 	CHECK(!pthread_create(&sender, NULL, storm_sender, &tid));
 	clock_gettime(CLOCK_MONOTONIC, &start);
@@ -1370,7 +1380,7 @@ static void *worker(void *arg)
 	for (int i = 0; i < 20000; i++) {
 		int64_t r;
 
-		own.t->rsp = (uintptr_t)__builtin_frame_address(0);
+		world_entry(&own, own.t)->rsp = (uintptr_t)__builtin_frame_address(0);
 		r = (int64_t)world_call(&own, WIRE_AGENT_probe_read, (uintptr_t)dst, 64,
 					(uintptr_t)shaky + 32, 0);
 		CHECK(r == 0 || r == -EFAULT);

@@ -50,6 +50,24 @@ static void test_order_and_full(void **state)
 	assert_null(ring_reserve(r, 128, 0));
 }
 
+/* Others have written where the ring goes on: what lies behind it stays. */
+static void test_forged_head(void **state)
+{
+	struct wire_ring *r = ring_make(4096 - sizeof(struct wire_ring)); /* the page's end */
+	const uint64_t size = 2048;
+
+	for (uint64_t head = 0; head < 2 * size; head++) {
+		uint8_t *end = ring_data(r) + size;
+
+		memset(end, 0x5a, 16);
+		r->head = r->tail = head;
+		for (uint64_t n = 0; n <= 16; n++)
+			ring_reserve(r, size, n);
+		for (int i = 0; i < 16; i++)
+			assert_int_equal(end[i], 0x5a);
+	}
+}
+
 /* A record does not wrap: the end is padded, and counts as used. */
 static void test_no_wrap(void **state)
 {
@@ -255,11 +273,9 @@ static void test_hostile(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_order_and_full),
-		cmocka_unit_test(test_no_wrap),
-		cmocka_unit_test(test_open),
-		cmocka_unit_test(test_two_processes),
-		cmocka_unit_test(test_killed_producer),
+		cmocka_unit_test(test_order_and_full), cmocka_unit_test(test_no_wrap),
+		cmocka_unit_test(test_forged_head),    cmocka_unit_test(test_open),
+		cmocka_unit_test(test_two_processes),  cmocka_unit_test(test_killed_producer),
 		cmocka_unit_test(test_hostile),
 	};
 

@@ -263,8 +263,8 @@ static int64_t by_agent(struct wire_walk *walk, uint32_t max)
 	memcpy(&fn, &at, sizeof(fn));
 	memset(walk, 0, sizeof(*walk));
 	walk->stack.n = max;
-	w.t->regs = (uintptr_t)regs;
-	w.t->rsp = fired_at;
+	world_own(&w, w.t)->regs = (uintptr_t)regs;
+	world_entry(&w, w.t)->rsp = fired_at;
 	return fn(world_map(&w, WORLD_UNWIND), world_map(&w, WORLD_UNWIND_PROCESSES),
 		  world_map(&w, WORLD_UNWIND_WANTED), (uintptr_t)walk, (uintptr_t)&none, w.t);
 }
@@ -318,11 +318,11 @@ static __attribute__((noinline)) void look(const ucontext_t *u, bool libdw)
 	static const uint32_t counts[] = { WIRE_STACK_FRAMES, 1, 2, 3, 16, 63 };
 
 	fill_regs(u);
-	w.t->stack_lo = w.t->stack_hi = 0;
+	world_own(&w, w.t)->stack_lo = world_own(&w, w.t)->stack_hi = 0;
 	for (size_t i = 0; i < ARRAY_SIZE(counts); i++)
 		same(counts[i]);
-	w.t->stack_lo = regs[19] & ~4095ull;
-	w.t->stack_hi = (regs[19] | 4095) + 1;
+	world_own(&w, w.t)->stack_lo = regs[19] & ~4095ull;
+	world_own(&w, w.t)->stack_hi = (regs[19] | 4095) + 1;
 	same(WIRE_STACK_FRAMES);
 	w.area->unwind_version += 2;
 	same(WIRE_STACK_FRAMES);
@@ -450,7 +450,7 @@ static void test_wrong_registers(void **state)
 	getcontext(&u);
 	fill_regs(&u);
 	memcpy(good, regs, sizeof(good));
-	w.t->stack_lo = w.t->stack_hi = 0;
+	world_own(&w, w.t)->stack_lo = world_own(&w, w.t)->stack_hi = 0;
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 		for (int which = 0; which < 3; which++) {
 			memcpy(regs, good, sizeof(regs));

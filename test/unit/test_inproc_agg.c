@@ -84,14 +84,16 @@ static void add(uint32_t slot, uint64_t key, uint64_t value)
 	struct wire_thread *t = area_thread(&e, slot);
 	uint64_t words[2] = { 1, value }, *v = map_agg_lookup(&map, t, &key);
 
-	t->gen = e.gen;
+	t->gen = WIRE_GEN_RUNS | e.gen;
 	v = map_agg_lookup(&map, t, &key);
 	if (!v) {
 		assert_int_equal(map_agg_update(&map, t, &key, words, MAP_ANY), 0);
+		t->gen = 0;
 		return;
 	}
 	v[0]++;
 	v[1] += value;
+	t->gen = 0;
 }
 
 static void row(void *arg, const void *key, const uint64_t *values, uint32_t ncpus)

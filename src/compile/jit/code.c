@@ -18,7 +18,8 @@ const uint8_t jit_reg[11] = { X86_RAX, X86_RDI, X86_RSI, X86_RDX, X86_RCX, X86_R
 enum { T0 = X86_R11, T1 = X86_R10, T2 = X86_R9, THREAD = X86_R12 };
 enum {
 	OFF_BUDGET = offsetof(struct wire_thread, budget),
-	OFF_REGS = offsetof(struct wire_thread, regs),
+	OFF_REGS = offsetof(struct wire_own, regs),
+	OFF_FRAME = offsetof(struct wire_own, frame),
 	OFF_COOKIE = offsetof(struct wire_thread, cookie),
 	OFF_GEN = offsetof(struct wire_thread, gen)
 };
@@ -535,12 +536,13 @@ static void load_imm64(struct jit *j, uint32_t i, const struct bpf_insn *ins)
 
 /* --- calls --- */
 
-/* reg = where the running generation begins. One byte of the word: who else writes the slot is not
+/* reg = where the running generation begins. One bit of the word: who else writes the slot is not
  * to choose an address. */
 static void load_gen(struct jit *j, unsigned reg, const struct wire_map *m)
 {
 	assert(m->gen_stride <= INT32_MAX);
-	x86_rm(&j->b, 4, X86_OP_MOVZX8, reg, THREAD, OFF_GEN);
+	x86_rm(&j->b, 4, X86_OP_LOAD, reg, THREAD, OFF_GEN);
+	x86_alu_imm(&j->b, 4, X86_AND, reg, 1);
 	x86_imul_imm(&j->b, 8, reg, reg, (int32_t)m->gen_stride);
 }
 
@@ -940,7 +942,8 @@ static bool short_helper(struct jit *j, uint32_t i, const struct jit_helper *h)
 		x86_rm(b, 8, X86_OP_LOAD, X86_RAX, THREAD, offsetof(struct wire_thread, tid));
 		return true;
 	case BPF_FUNC_task_pt_regs:
-		x86_rm(b, 8, X86_OP_LOAD, X86_RAX, THREAD, OFF_REGS);
+		jit_own(j, X86_RAX);
+		x86_rm(b, 8, X86_OP_LOAD, X86_RAX, X86_RAX, OFF_REGS);
 		return true;
 	case BPF_FUNC_task_storage_get:
 		if (!jit_inline(j->env, &j->insns[i], &j->facts.insn[i]))
@@ -1299,13 +1302,13 @@ void jit_own(struct jit *j, unsigned reg)
 	x86_rip(b, 8, 0x03, reg, const_at(j, CONST_STACKS));
 }
 
-/* to = T0 less the lowest byte of the program's stack. */
-static void from_frame(struct jit *j, unsigned to)
+/* to = T0 less a word of the struct wire_own. */
+static void from_own(struct jit *j, unsigned to, int32_t off)
 {
 	struct x86 *b = &j->b;
 
 	jit_own(j, to);
-	x86_rm(b, 8, X86_OP_LOAD, to, to, offsetof(struct wire_own, frame));
+	x86_rm(b, 8, X86_OP_LOAD, to, to, off);
 	x86_rr(b, 8, X86_OP_GROUP3, X86_NEG, to);
 	x86_rr(b, 8, x86_alu_op(X86_ADD), T0, to);
 }
@@ -1329,7 +1332,7 @@ static void range_piece(struct jit *j)
 	good = x86_jcc_over(b, X86_BE);
 	x86_land(b, out);
 	x86_land(b, over);
-	from_frame(j, T2);
+	from_own(j, T2, OFF_FRAME);
 	x86_alu_imm(b, 8, X86_CMP, T2, (int32_t)j->data);
 	bad1 = x86_jcc_over(b, X86_A);
 	x86_rr(b, 8, x86_alu_op(X86_ADD), T1, T2);
@@ -1382,13 +1385,12 @@ static void cold_path(struct jit *j, const struct jit_cold *c)
 		return;
 	}
 	if (!c->fail && j->data >= c->size) {
-		from_frame(j, T1);
+		from_own(j, T1, OFF_FRAME);
 		x86_alu_imm(b, 8, X86_CMP, T1, (int32_t)(j->data - c->size));
 		x86_jcc(b, X86_BE, c->back, true);
 	}
 	if (!c->fail && c->load && j->facts.ctx_used) {
-		x86_mov_rr(b, T1, T0);
-		x86_rm(b, 8, 0x2b, T1, THREAD, OFF_REGS);
+		from_own(j, T1, OFF_REGS);
 		x86_alu_imm(b, 8, X86_CMP, T1, JIT_CTX - c->size);
 		x86_jcc(b, X86_BE, c->back, true);
 	}

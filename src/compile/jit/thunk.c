@@ -4,6 +4,7 @@
  *	[site's rsp - 128, MID]  return address into the stub
  *	                         rax, flags (MID: lahf, seto)
  *	                         r12, r11, r10 (not where the program does without it)
+ *	                         the address of its struct wire_thread_entry
  * Then, on the same stack or from its struct wire_own down:
  *	[probe stack] the traced program's rsp
  *	struct pt_regs, which also keeps what the program clobbers; or just that, pushed
@@ -27,6 +28,7 @@ enum { SIGNAL_ROOM = 8192 }; /* for the agent, and for what signals come while i
 
 #define OWN_OFF(field) ((int32_t)offsetof(struct wire_own, field))
 #define THREAD_OFF(field) ((int32_t)offsetof(struct wire_thread, field))
+#define ENTRY_OFF(field) ((int32_t)offsetof(struct wire_thread_entry, field))
 
 /* struct pt_regs, by x86 register. */
 static const uint8_t in_regs[16] = {
@@ -85,8 +87,15 @@ static void entry_address(struct jit *j)
 		x86_rr(b, 8, X86_OP_IMUL, T0, THREAD);
 		x86_shift_imm(b, 8, X86_SHR, T0, 52);
 	}
-	x86_shift_imm(b, 4, X86_SHL, T0, 4);
+	x86_shift_imm(b, 4, X86_SHL, T0, WIRE_ENTRY_SHIFT);
 	x86_rip(b, 8, 0x03, T0, jit_threads(j));
+}
+
+/* T0 = the entry that leads to the running thread. */
+static void own_entry(struct jit *j)
+{
+	jit_own(j, T0);
+	x86_rm(&j->b, 8, X86_OP_LOAD, T0, T0, OWN_OFF(entry));
 }
 
 /* What every firing leaves in the thread. */
@@ -95,21 +104,22 @@ static void begin(struct jit *j)
 	struct x86 *b = &j->b;
 
 	if (j->facts.gen_used) {
-		x86_alu_mem_imm(b, 8, X86_ADD, THREAD, THREAD_OFF(firings), 1);
+		x86_store_imm(b, 8, THREAD, THREAD_OFF(gen), WIRE_GEN_BEGINS);
 		jit_at(j, 4, X86_OP_LOAD, T0, j->env->area + offsetof(struct wire_area, gen), T0);
 		x86_rm(b, 8, X86_OP_STORE, T0, THREAD, THREAD_OFF(gen));
 	}
 }
 
-/* in_place: the program is written out here. */
-static void run(struct jit *j, bool in_place)
+/* in_place: the program is written out here. own: T0 has the struct wire_own. */
+static void run(struct jit *j, bool in_place, bool own)
 {
 	struct x86 *b = &j->b;
 
 	if (j->uses_r10)
 		x86_rm(b, 8, X86_OP_LEA, X86_RBP, X86_RSP, (int32_t)j->data);
 	if (j->probe_stack) {
-		jit_own(j, T0);
+		if (!own)
+			jit_own(j, T0);
 		x86_rm(b, 8, X86_OP_STORE, X86_RSP, T0, OWN_OFF(frame));
 	}
 	if (j->facts.budget_used)
@@ -120,9 +130,12 @@ static void run(struct jit *j, bool in_place)
 		x86_call(b, j->fn_at[0]);
 }
 
+/* T0: the entry. */
 static void end(struct jit *j)
 {
-	x86_store_imm(&j->b, 8, THREAD, THREAD_OFF(rsp), 0);
+	if (j->facts.gen_used)
+		x86_store_imm(&j->b, 8, THREAD, THREAD_OFF(gen), 0);
+	x86_store_imm(&j->b, 8, T0, ENTRY_OFF(rsp), (int32_t)WIRE_IDLE);
 }
 
 /* Fills the struct pt_regs at rsp + data. T1: rsp of the traced program's side; up: from there to
@@ -153,10 +166,10 @@ static void fill_regs(struct jit *j, enum wire_stub_kind kind, uint32_t keep, in
 			if (!show)
 				continue;
 			x86_rm(b, 8, X86_OP_LOAD, T0, T1,
-			       r == X86_R10   ? 0
-			       : r == X86_R11 ? 8
-			       : r == X86_R12 ? 16
-					      : 32);
+			       r == X86_R10   ? 8
+			       : r == X86_R11 ? 16
+			       : r == X86_R12 ? 24
+					      : 40);
 		} else {
 			if (show || keep >> r & 1)
 				x86_rm(b, 8, X86_OP_STORE, r, X86_RSP, to);
@@ -175,7 +188,7 @@ static void fill_regs(struct jit *j, enum wire_stub_kind kind, uint32_t keep, in
 	}
 	if (words >> REGS_ORIG_RAX / 8 & 1) {
 		if (enters(kind)) {
-			x86_rm(b, 4, X86_OP_LOAD, T0, T1, 32); /* the kernel takes the lower half */
+			x86_rm(b, 4, X86_OP_LOAD, T0, T1, 40); /* the kernel takes the lower half */
 			x86_rm(b, 8, X86_OP_STORE, T0, X86_RSP, regs + REGS_ORIG_RAX);
 		} else if (wire_stub_is_behind(kind)) {
 			x86_rm(b, 4, X86_OP_LOAD, T0, THREAD, THREAD_OFF(number));
@@ -350,11 +363,12 @@ void jit_thunk(struct jit *j, enum wire_stub_kind kind)
 	uint32_t keep = (j->clobbered | (j->uses_r10 ? 1u << X86_RBP : 0)) &
 			~(uint32_t)ALWAYS_SAVED;
 	bool lean = !mid && !regs && !j->probe_stack && !(j->clobbered >> T1 & 1); /* without T1 */
-	int32_t up = (lean ? 16 : 24) + (mid ? 16 : 0); /* from rsp to the return address */
+	/* from rsp to the return address; site: to the program's own stack pointer */
+	int32_t up = (runs ? 8 : 0) + (lean ? 16 : 24) + (mid ? 16 : 0);
 	int32_t site = up + 8 + (mid ? 128 : 0);
 	int32_t behind = sizeof(struct wire_stub) + WIRE_STUB_CALL + (mid ? WIRE_STUB_LEA : 0);
-	uint32_t first_cold = j->ncold, found, go = 0, zero, miss, nested = 0, skip1, used, pad,
-		 lost = 0, child = 0, none = 0;
+	uint32_t first_cold = j->ncold, found, go = 0, zero = 0, miss, nested = 0, skip1, used, pad,
+		 lost = 0, child = 0, none = 0, free;
 	int64_t skip_at;
 
 	if (regs)
@@ -375,15 +389,17 @@ void jit_thunk(struct jit *j, enum wire_stub_kind kind)
 	if (!lean)
 		x86_push(b, X86_R10);
 	identity(j);
-	/* 0 would be found in any free entry */
-	x86_rr(b, 8, X86_OP_TEST, THREAD, THREAD);
-	x86_jcc(b, X86_E, b->n, true);
-	zero = b->n;
+	/* 0 would be found in any free entry, whose `rsp` does not let it go on */
+	if (!runs) {
+		x86_rr(b, 8, X86_OP_TEST, THREAD, THREAD);
+		x86_jcc(b, X86_E, b->n, true);
+		zero = b->n;
+	}
 	entry_address(j);
 	x86_rm(b, 8, 0x3b, THREAD, T0, 0);
 	x86_jcc(b, X86_NE, b->n, true);
 	miss = b->n;
-	x86_rm(b, 8, X86_OP_LOAD, THREAD, T0, offsetof(struct wire_thread_entry, thread));
+	x86_rm(b, 8, X86_OP_LOAD, THREAD, T0, ENTRY_OFF(thread));
 	found = b->n;
 	if (!runs) {
 		if (kind == WIRE_STUB_SYSNOTE)
@@ -392,19 +408,19 @@ void jit_thunk(struct jit *j, enum wire_stub_kind kind)
 			look_for_child(j);
 		goto out;
 	}
+	/* a signal that comes between the look and the store has done with its own firing by
+	 * then */
+	x86_alu_mem_imm(b, 8, X86_CMP, T0, ENTRY_OFF(rsp), 0);
+	x86_jcc(b, X86_NS, b->n, true);
+	nested = b->n;
+	go = b->n;
 	if (call) {
 		x86_alu_mem_imm(b, 4, X86_CMP, THREAD, THREAD_OFF(vforked), 0);
 		x86_jcc(b, X86_NE, b->n, true);
 		child = b->n;
 	}
-	/* a signal that comes between the look and the store has done with its own firing by
-	 * then */
-	x86_alu_mem_imm(b, 8, X86_CMP, THREAD, THREAD_OFF(rsp), 0);
-	x86_jcc(b, X86_NE, b->n, true);
-	nested = b->n;
-	go = b->n;
-	x86_rm(b, 8, X86_OP_LEA, T0, X86_RSP, site);
-	x86_rm(b, 8, X86_OP_STORE, T0, THREAD, THREAD_OFF(rsp));
+	x86_rm(b, 8, X86_OP_STORE, X86_RSP, T0, ENTRY_OFF(rsp));
+	x86_push(b, T0);
 	if (wire_stub_is_behind(kind))
 		lost = find_number(j, up, site, behind);
 	begin(j);
@@ -441,13 +457,18 @@ void jit_thunk(struct jit *j, enum wire_stub_kind kind)
 	if (regs) {
 		fill_regs(j, kind, keep, up);
 		x86_rm(b, 8, X86_OP_LEA, X86_RDI, X86_RSP, (int32_t)j->data);
-		x86_rm(b, 8, X86_OP_STORE, X86_RDI, THREAD, THREAD_OFF(regs));
-		if (is_event(kind))
-			none = make_context(j, up, behind);
-	} else if (j->facts.calls) {
-		x86_store_imm(b, 8, THREAD, THREAD_OFF(regs), 0);
 	}
-	run(j, j->short_main && (kind == WIRE_STUB_ENTRY || kind == WIRE_STUB_RETURN));
+	if (j->probe_stack || j->facts.regs_used) {
+		jit_own(j, T0);
+		if (regs)
+			x86_rm(b, 8, X86_OP_STORE, X86_RDI, T0, OWN_OFF(regs));
+		else
+			x86_store_imm(b, 8, T0, OWN_OFF(regs), 0);
+	}
+	if (is_event(kind))
+		none = make_context(j, up, behind);
+	run(j, j->short_main && (kind == WIRE_STUB_ENTRY || kind == WIRE_STUB_RETURN),
+	    !is_event(kind));
 	if (none)
 		land(b, none);
 	if (regs) {
@@ -467,6 +488,7 @@ void jit_thunk(struct jit *j, enum wire_stub_kind kind)
 		x86_pop(b, X86_RSP);
 	if (lost)
 		land(b, lost);
+	x86_pop(b, T0);
 	end(j);
 	if (child)
 		land(b, child);
@@ -485,7 +507,9 @@ out:
 	}
 	x86_ret(b);
 
-	land(b, zero);
+	free = b->n;
+	if (zero)
+		land(b, zero);
 	land(b, miss);
 	x86_call(b, j->find);
 	x86_rr(b, 8, X86_OP_TEST, THREAD, THREAD);
@@ -495,16 +519,19 @@ out:
 	if (!runs)
 		return;
 	land(b, nested);
-	x86_rm(b, 8, X86_OP_LEA, T0, X86_RSP, site);
+	x86_rr(b, 8, X86_OP_TEST, THREAD, THREAD); /* of a free entry, and the key 0 */
+	x86_jcc(b, X86_E, free, false);
+	x86_rm(b, 8, X86_OP_LEA, T0, X86_RSP, site - 8);
 	x86_call(b, j->nested);
-	x86_rr(b, 4, X86_OP_TEST, T0, T0);
+	x86_rr(b, 8, X86_OP_TEST, T0, T0);
 	x86_jcc(b, X86_NE, go, false);
 	x86_jmp(b, skip1, false);
 	jit_cold_paths(j, first_cold);
 }
 
 /* Calls the agent where only T0 and `result` may be clobbered. rdi = the thread or what stands for
- * it, rsi = arg1 if that is a register; ring_reserve: the arguments as they are. */
+ * it, rsi = arg1 if that is a register; ring_reserve: the arguments as they are. thread, nested: T0
+ * = the thread's entry, unless it says no. */
 static void ask(struct jit *j, enum wire_agent_entry entry, int arg1, unsigned result)
 {
 	static const uint8_t all[] = { X86_RAX, X86_RCX, X86_RDX, X86_RSI, X86_RDI,
@@ -513,6 +540,7 @@ static void ask(struct jit *j, enum wire_agent_entry entry, int arg1, unsigned r
 	const uint8_t *kept = all + (result == X86_RAX);
 	uint32_t n = ARRAY_SIZE(all) - (result == X86_RAX);
 	struct x86 *b = &j->b;
+	uint32_t none;
 
 	for (uint32_t i = 0; i < n; i++)
 		x86_push(b, kept[i]);
@@ -533,6 +561,12 @@ static void ask(struct jit *j, enum wire_agent_entry entry, int arg1, unsigned r
 	x86_mov_rr(b, result, X86_RAX);
 	for (uint32_t i = n; i--;)
 		x86_pop(b, kept[i]);
+	if (entry == WIRE_AGENT_thread || entry == WIRE_AGENT_nested) {
+		x86_rr(b, 8, X86_OP_TEST, result, result);
+		none = x86_jcc_over(b, X86_E);
+		own_entry(j);
+		x86_land(b, none);
+	}
 	x86_ret(b);
 }
 
@@ -575,7 +609,8 @@ void jit_host(struct jit *j)
 	x86_alu_imm(b, 8, X86_SUB, X86_RSP, HOST_BELOW);
 	x86_push(b, T0);
 	x86_alu_imm(b, 8, X86_SUB, X86_RSP, (int32_t)j->data + 8);
-	x86_rm(b, 8, X86_OP_STORE, X86_RSP, THREAD, THREAD_OFF(rsp));
+	own_entry(j);
+	x86_rm(b, 8, X86_OP_STORE, X86_RSP, T0, ENTRY_OFF(rsp));
 	begin(j);
 	x86_rm(b, 8, X86_OP_STORE, X86_RDX, THREAD, THREAD_OFF(cookie));
 	if (j->facts.ctx_used) {
@@ -584,9 +619,11 @@ void jit_host(struct jit *j)
 		x86_rip(b, 8, X86_OP_LEA, X86_RSI, j->zeros);
 		x86_land(b, given);
 	}
-	x86_rm(b, 8, X86_OP_STORE, X86_RSI, THREAD, THREAD_OFF(regs));
+	jit_own(j, T0);
+	x86_rm(b, 8, X86_OP_STORE, X86_RSI, T0, OWN_OFF(regs));
 	x86_mov_rr(b, X86_RDI, X86_RSI);
-	run(j, false);
+	run(j, false, true);
+	own_entry(j);
 	end(j);
 	x86_alu_imm(b, 8, X86_ADD, X86_RSP, (int32_t)j->data + 8);
 	x86_pop(b, X86_RSP);

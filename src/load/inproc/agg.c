@@ -159,18 +159,16 @@ static bool owner_gone(const struct inproc_engine *e, const struct wire_thread *
 	return kill((pid_t)e->list[owner - 1].pid, 0) && errno == ESRCH;
 }
 
-/* Has the thread left generation gen for good? A firing that has taken the number, but not yet
- * written it down, shows that of the firing before: it is over when another has begun. */
+/* Has the thread left generation gen for good? See WIRE_GEN_BEGINS. */
 static bool has_left(const struct inproc_engine *e, const struct wire_thread *t, uint32_t gen,
 		     int tries)
 {
 	const struct timespec nap = { .tv_nsec = WAIT_NS };
-	uint64_t first = __atomic_load_n(&t->firings, __ATOMIC_ACQUIRE);
 
 	for (int i = 0; i < tries; i++) {
-		if (!__atomic_load_n(&t->rsp, __ATOMIC_ACQUIRE) || t == e->self ||
-		    (__atomic_load_n(&t->firings, __ATOMIC_ACQUIRE) != first &&
-		     __atomic_load_n(&t->gen, __ATOMIC_ACQUIRE) != gen))
+		const uint64_t now = __atomic_load_n(&t->gen, __ATOMIC_ACQUIRE);
+
+		if (!now || now == (WIRE_GEN_RUNS | (gen ^ 1)) || t == e->self)
 			return true;
 		if (i == GONE_TRY && owner_gone(e, t))
 			return true;
@@ -198,7 +196,7 @@ void aggs_flip(struct inproc_engine *e)
 		}
 	}
 	e->gen = new;
-	__atomic_store_n(&e->area->gen, new, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&e->area->gen, WIRE_GEN_RUNS | new, __ATOMIC_SEQ_CST);
 	/* Every thread of the machine passes a barrier: a probe that began before is seen, one that
 	 * begins now sees the new generation. */
 	if (e->slow_barrier || syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0))

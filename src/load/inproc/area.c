@@ -380,8 +380,6 @@ static void init_thread(struct inproc_engine *e, uint32_t slot)
 {
 	struct wire_thread *t = area_thread(e, slot);
 
-	t->self = (uintptr_t)t;
-	t->area = (uintptr_t)e->area;
 	t->slot = slot;
 }
 
@@ -391,6 +389,7 @@ static struct err *claim_self(struct inproc_engine *e)
 {
 	struct wire_thread *t = area_thread(e, 0);
 	struct wire_process *p = e->list;
+	struct wire_own *o;
 
 	t->owner = 1;
 	if (mmap(t, e->thread_stride, PROT_READ | PROT_WRITE,
@@ -404,6 +403,12 @@ static struct err *claim_self(struct inproc_engine *e)
 	p->gid = getgid();
 	p->task = area_task(e, getpid());
 	e->private->ready = 1;
+	e->private->self = (struct wire_thread_entry){ .thread = (uintptr_t)t, .rsp = WIRE_IDLE };
+	o = (struct wire_own *)((e->threads >> e->area->stack_shift) + e->area->stacks);
+	o->entry = (uintptr_t)&e->private->self;
+	o->holder = (uint32_t)gettid();
+	o->pid = (uint32_t)getpid();
+	e->own = o;
 	t->owner = 1;
 	t->tid = (uint32_t)gettid();
 	t->pid = (uint32_t)getpid();
@@ -428,6 +433,7 @@ static void describe(struct inproc_engine *e, const struct image *img)
 	a->tracer_pid = (uint32_t)getpid();
 	a->heartbeat = now_ns();
 	a->heartbeat_max = HEARTBEAT_MAX;
+	a->gen = WIRE_GEN_RUNS;
 	a->nprobes = img->nprobes;
 	a->follow = img->family;
 	a->nthreads = INPROC_THREADS;
@@ -446,7 +452,8 @@ static struct err *lay_out_lists(struct inproc_engine *e)
 	a->processes = area_alloc(e, sizeof(struct wire_process) * WIRE_PROCESSES_MAX);
 	a->said = area_alloc_shared(e, sizeof(struct wire_said) * WIRE_PROCESSES_MAX);
 	a->undo = area_alloc(e, sizeof(struct wire_undo) * (uint64_t)INPROC_UNDO_MAX);
-	if (!a->processes || !a->said || !ranges || !a->undo)
+	a->told = area_alloc(e, sizeof(struct wire_told) * INPROC_THREADS);
+	if (!a->processes || !a->said || !ranges || !a->undo || !a->told)
 		return err_new(ENOMEM, "the program's maps leave no room in shared memory");
 	e->list = (struct wire_process *)a->processes;
 	e->said = (struct wire_said *)a->said;

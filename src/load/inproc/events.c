@@ -366,8 +366,8 @@ static void fire(struct inproc_engine *e, const char *tracepoint, const char *on
 	struct wire_thread *t = e->self, before = *t;
 
 	copy_self(e, from);
-	t->pid = (uint32_t)f->tgid;
-	t->tid = (uint32_t)f->pid;
+	t->pid = e->own->pid = (uint32_t)f->tgid;
+	t->tid = e->own->holder = (uint32_t)f->pid;
 	t->task = context[0];
 	t->comm_time = INT64_MAX; /* it is not looked at again */
 	memcpy(t->comm, f->comm, sizeof(t->comm));
@@ -382,8 +382,8 @@ static void fire(struct inproc_engine *e, const char *tracepoint, const char *on
 			    (!only || !strcmp(only, img->probes[probe].name)))
 				prog_run_with(e, i, probe, context);
 		}
-	t->pid = before.pid;
-	t->tid = before.tid;
+	t->pid = e->own->pid = before.pid;
+	t->tid = e->own->holder = before.tid;
 	t->task = before.task;
 	t->comm_time = before.comm_time;
 	memcpy(t->comm, before.comm, sizeof(t->comm));

@@ -223,6 +223,7 @@ struct inproc_engine {
 	struct owner user;
 	bool slow_barrier;        /* membarrier(2)'s fast one does not reach every process */
 	struct wire_thread *self; /* the tracer's thread slot */
+	struct wire_own *own;     /* ... and its private words */
 	struct inproc_room facts, shared; /* what is left of each */
 	uint64_t thread_used;             /* bytes of a slot laid out so far */
 	struct inproc_prog *progs;        /* as image.progs */

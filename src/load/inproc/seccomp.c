@@ -178,6 +178,23 @@ static bool read_facts(pid_t pid, pid_t tid, struct facts *ret)
 	return true;
 }
 
+/* constant: what it blocks is as it was. */
+static void tell(struct inproc_engine *e, uint32_t slot, uint32_t process,
+		 const struct wire_told *w, bool constant)
+{
+	struct wire_told *to = (struct wire_told *)e->area->told + slot;
+
+	if (to->tid != w->tid || to->process != process) {
+		__atomic_store_n(&to->tid, 0, __ATOMIC_SEQ_CST);
+		to->process = process;
+		to->masked = 0;
+	}
+	to->gone = w->gone;
+	if (!constant)
+		to->masked = w->masked;
+	__atomic_store_n(&to->tid, w->tid, __ATOMIC_RELEASE);
+}
+
 /* Tells the threads' slots what is known of them. Slots are looked at first: a thread that is new
  * to both is not missed. */
 static void publish(struct inproc_engine *e, const struct inproc_process *p)
@@ -206,10 +223,12 @@ static void publish(struct inproc_engine *e, const struct inproc_process *p)
 			of = facts.v[k].tid == tids[i] ? &facts.v[k] : NULL;
 		if (of) {
 			memcpy(t->comm, of->comm, sizeof(t->comm));
-			if (!of->constant)
-				t->masked = of->masked;
+			tell(e, i, p->index + 1,
+			     &(struct wire_told){ .tid = tids[i], .masked = of->masked },
+			     of->constant);
 		} else if (tids[i]) {
-			__atomic_store_n(&t->gone, tids[i], __ATOMIC_RELAXED);
+			tell(e, i, p->index + 1, &(struct wire_told){ .tid = tids[i], .gone = 1 },
+			     true);
 		}
 	}
 	vec_fini(&facts);
