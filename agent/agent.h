@@ -85,8 +85,8 @@ static inline uint32_t self(void)
 {
 	return private()->process;
 }
-/* What this process calls itself; 0 not known. A forked child knows it: what the tracer has of it is
- * from shared memory. */
+/* What this process calls itself; 0 not known. A forked child knows it: what the tracer has of it
+ * is from shared memory. */
 static inline uint32_t own_pid(void)
 {
 	return private()->pid ?: process(self())->own_pid;

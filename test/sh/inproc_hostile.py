@@ -9,7 +9,7 @@ import struct
 import threading
 from live import *
 
-HOSTILE = os.path.join(BUILD, "test", "tracee_hostile")
+HOSTILE, HEIR = (os.path.join(BUILD, "test", "tracee_" + name) for name in ("hostile", "heir"))
 TARGET_UID, VICTIM_UID = 60001, 60002
 OUTPUT_MAX, KEPT = 64 << 20, 4 << 20 # bytes
 SECS = 20
@@ -58,11 +58,11 @@ targets = []
 class Target:
     """A hostile process, and the tracer that root has put on it."""
 
-    def __init__(self, attack, d=None, *options, owned="/nonexistent/file", uid=TARGET_UID):
+    def __init__(self, attack, d=None, *options, owned="/nonexistent/file", uid=TARGET_UID, program=HOSTILE):
         targets.append(self)
         self.text, self.tracer, self.out, self.written = "", None, b"", 0
-        self.proc = (as_user(uid, HOSTILE, attack, owned, stdin=subprocess.PIPE, stdout=subprocess.PIPE) if uid else
-                     subprocess.Popen([HOSTILE, attack, owned], stdin=subprocess.PIPE, stdout=subprocess.PIPE))
+        self.proc = (as_user(uid, program, attack, owned, stdin=subprocess.PIPE, stdout=subprocess.PIPE) if uid else
+                     subprocess.Popen([program, attack, owned], stdin=subprocess.PIPE, stdout=subprocess.PIPE))
         self.wait("ready")
         if d:
             self.err = tempfile.TemporaryFile(dir=TMP)
@@ -418,19 +418,52 @@ else:
     alone("unmap", changes, "unmap", False)
 
 
-def steer():
-    """A daemon of root's has a child that is another user's by now. It has the memory of its parent's threads, and is to choose none of
-    the addresses that they write to."""
-    t = Target("steer", 'pid$target:a.out:work:entry { @[arg0 & 63, pid] = count(); @q = quantize(arg0); @c = count(); @m[arg0 & 7] = max(arg0); } ' + TICK, uid=0)
-    say(t, b"0 0\n")
+# --- a child of root's daemon, which is another user's by now: it has the memory of its parent's threads (tracee/heir.c) ---
+def heir(attack, d, *options, line=b"0 0\n"):
+    """(how descry ended, what the parent says, the tracer's output)"""
+    t = Target(attack, d, *options, uid=0, program=HEIR)
+    say(t, line)
     t.wait("steering")
     t.ticks(t.written + 2000)
     rc = t.end_tracer()
     said = t.end()
-    check(rc == 0 and said.get("spoiled") == 0, "a child chose what its parent writes to: exit %s" % rc, said, t.proc.returncode, t.errors())
+    check(rc == 0 and t.proc.returncode == 0, "%s: the parent ended with %s, descry with %s" % (attack, t.proc.returncode, rc), said, t.errors())
+    return said, t.out.decode(errors="replace")
+
+
+def steer():
+    """It chooses none of the addresses that its parent writes to."""
+    said, _ = heir("steer", 'pid$target:a.out:work:entry { @[arg0 & 63, pid] = count(); @q = quantize(arg0); @c = count(); '
+                   '@m[arg0 & 7] = max(arg0); } ' + TICK)
+    check(said.get("spoiled") == 0, "a child chose what its parent writes to", said)
+
+
+def interrupt():
+    """It takes the mark away that a probe is firing, and signals come: no second one runs over the first."""
+    said, _ = heir("interrupt", 'pid$target:a.out:work:entry { @[ustack(8), arg0 & 7] = count(); @s[strjoin(execname, "x")] = count(); } ' + TICK)
+    check(said.get("signals", 0) > 100, "the parent was not interrupted", said)
+
+
+def aim():
+    """It puts a stranger's number in place of its parent's: the stranger gets no signal, and its memory is not read."""
+    stranger = subprocess.Popen(["sleep", "1000"])
+    try:
+        check(until(lambda: any(name == "[heap]" for *_, name in maps(stranger.pid))), "the stranger does not begin")
+        at = next(lo for lo, *_, name in maps(stranger.pid) if name == "[heap]")
+        said, out = heir("aim", 'pid$target:a.out:work:entry { @ = count(); raise(SIGUSR1); } '
+                         'pid$target:a.out:work:entry { printf("read %d\\n", *(uint64_t *)copyin(arg0, 8)); } ERROR { } ' + TICK, "-w",
+                         line=b"%x %d\n" % (at, stranger.pid))
+        check(stranger.poll() is None, "a stranger was sent a signal: %s" % stranger.poll(), said)
+        check("read" not in out, "a stranger's memory was read", said)
+        check(said.get("signals", 0) > 100, "raise() does not reach the process itself", said)
+    finally:
+        stranger.kill()
+        stranger.wait()
 
 
 alone("steer", steer)
+alone("interrupt", interrupt)
+alone("aim", aim)
 
 
 def execs():

@@ -575,7 +575,6 @@ static const struct attack {
 	{ "caps", NULL, NULL },
 	{ "limit", NULL, NULL },
 	{ "unmap", NULL, NULL },
-	{ "steer", NULL, NULL },
 	{ "execs", NULL, NULL },
 };
 
@@ -624,68 +623,6 @@ static void give_up(void)
 static void give_back(void)
 {
 	munmap((void *)(area->base + WIRE_PRIVATE), area->private_size);
-}
-
-/* The slot of the thread that calls. */
-static uint64_t own_slot(void)
-{
-	const uint32_t tid = (uint32_t)syscall(SYS_gettid);
-
-	for (uint32_t i = 1; i < area->nthreads; i++) {
-		const struct wire_thread *t =
-			(const struct wire_thread *)(area->threads + i * area->thread_stride);
-
-		if (t->owner && t->tid == tid)
-			return (uintptr_t)t;
-	}
-	exit(1);
-}
-
-/* What tells whose slot it is, and that no firing is under way. */
-static bool is_kept(size_t off)
-{
-	return off == offsetof(struct wire_thread, owner) ||
-	       off == offsetof(struct wire_thread, number); /* and vforked */
-}
-
-/* Writes an address of its parent's into all other words of its parent's slot, for ever. */
-static void steer_parent(uint64_t slot, uint64_t addr)
-{
-	enum { USER = 60001 };
-
-	if (setresgid(USER, USER, USER) || setresuid(USER, USER, USER))
-		_exit(1);
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	printf("steering\n");
-	fflush(stdout);
-	for (;;)
-		for (size_t off = 0; off < sizeof(struct wire_thread); off += 8)
-			if (!is_kept(off))
-				*(volatile uint64_t *)(slot + off) = addr;
-}
-
-/* A process with privileges has a child that gives them up, and has its slots in its memory: how
- * many words of it are written? */
-static void be_steered(void)
-{
-	enum { SIZE = 1 << 20 };
-	uint64_t *mine =
-		mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	struct pollfd in = { .fd = 0, .events = POLLIN };
-	uint64_t slot, spoiled = 0, i = 0;
-	pid_t child;
-
-	work(0);
-	slot = own_slot();
-	child = fork();
-	if (!child)
-		steer_parent(slot, (uintptr_t)mine + SIZE / 2);
-	while (i++ % 1024 || !poll(&in, 1, 0))
-		work(i);
-	kill(child, SIGKILL);
-	for (i = 0; i < SIZE / sizeof(*mine); i++)
-		spoiled += mine[i] != 0;
-	printf("spoiled %lu\nend 0\n", spoiled);
 }
 
 /* Fires, waits for a line, changes, and says so. After another line it fires again, and at the end
@@ -808,10 +745,6 @@ int main(int argc, char **argv)
 		sched_yield();
 	if (!strcmp(a->name, "caps"))
 		change_caps();
-	if (!strcmp(a->name, "steer")) {
-		be_steered();
-		return 0;
-	}
 	if (!strcmp(a->name, "limit"))
 		change(give_up, true);
 	if (!strcmp(a->name, "unmap"))
