@@ -238,6 +238,14 @@ static int64_t bucket_weight(const struct agg *agg, uint32_t i)
 	}
 }
 
+const char *agg_func_name(enum agg_func f)
+{
+	static const char *const names[] = { "count",  "sum",      "avg",       "min",       "max",
+					     "stddev", "quantize", "lquantize", "llquantize" };
+
+	return names[f];
+}
+
 int64_t agg_row_value(const struct agg_view *v, const struct agg_row *r)
 {
 	const struct agg *agg = v->agg;

@@ -26,6 +26,9 @@ uint32_t agg_key_slot(const struct agg *a, const void *key);
 /* The key as text for sorting and comparing: two keys that print alike (STRIDs of equal text) are
  * equal. */
 
+/* "count", "sum"... as in D. */
+const char *agg_func_name(enum agg_func f);
+
 /* The single number an aggregation sorts by and %@d prints (count, sum, avg, min, max, stddev; for
  * distributions the total count weighted as DTrace does). Normalised. */
 int64_t agg_row_value(const struct agg_view *v, const struct agg_row *r);

@@ -133,14 +133,6 @@ static struct err *json_action(struct sink *s, const struct record_view *r, cons
 	return NULL;
 }
 
-static const char *func_name(enum agg_func f)
-{
-	static const char *const names[] = { "count",  "sum",      "avg",       "min",       "max",
-					     "stddev", "quantize", "lquantize", "llquantize" };
-
-	return names[f];
-}
-
 static void bound(struct out *o, const char *name, int64_t v, int64_t open_end)
 {
 	out_char(o, '"');
@@ -192,7 +184,7 @@ static void agg_object(struct sink *s, struct out *o, const struct record_view *
 	if (r)
 		record_head(o, r);
 	key_string(o, "name", v->agg->name);
-	key_string(o, "func", func_name(v->agg->func));
+	key_string(o, "func", agg_func_name(v->agg->func));
 	key(o, "keys");
 	out_char(o, '[');
 	for (uint32_t i = 0; i < v->agg->nkeys; i++) {

@@ -544,14 +544,6 @@ static char *row_text(struct live *l, struct sink *s, const struct agg *agg, con
 	return text;
 }
 
-static const char *func_name(enum agg_func f)
-{
-	static const char *const names[] = { "count",  "sum",      "avg",       "min",       "max",
-					     "stddev", "quantize", "lquantize", "llquantize" };
-
-	return f < ARRAY_SIZE(names) ? names[f] : "?";
-}
-
 static struct live_agg *agg_of(struct live *l, const struct agg *agg)
 {
 	struct live_agg *a;
@@ -571,7 +563,7 @@ static struct live_agg *agg_of(struct live *l, const struct agg *agg)
 		out_printf(&o, "\"id\":%u,\"name\":", agg->id);
 		json_string(&o, agg->name, strlen(agg->name));
 		out_printf(&o, ",\"func\":\"%s\",\"unit\":\"%s\",\"stacks\":%s",
-			   func_name(agg->func), agg->unit ? agg->unit : "",
+			   agg_func_name(agg->func), agg->unit ? agg->unit : "",
 			   stacks ? "true" : "false");
 		a->head = text_of_out(&o);
 		out_fini(&o);
