@@ -464,6 +464,13 @@ struct err *consumer_pass(struct consumer *c)
 	return e;
 }
 
+struct err *consumer_show(struct consumer *c)
+{
+	struct err *e = aggs_show(c->aggs, c->sink);
+
+	return e ? e : c->sink->ops->flush(c->sink);
+}
+
 struct err *consumer_finish(struct consumer *c, bool report, bool interrupted)
 {
 	struct err *e = pass(c, true);

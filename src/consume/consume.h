@@ -30,6 +30,8 @@ void consumer_free(struct consumer *c);
 struct err *consumer_begin(struct consumer *c);
 /* Drains the rings and does what is due. */
 struct err *consumer_pass(struct consumer *c);
+/* Gives the sink the aggregations as they are now. */
+struct err *consumer_show(struct consumer *c);
 /* The last pass, after detach and END: everything that is left, then the aggregations that were
  * never printed, drops, the report (`report`: print it), the sink's end. `interrupted`: skip the
  * aggregations (second ^C). */

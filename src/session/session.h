@@ -104,6 +104,8 @@ struct err *session_start(struct session *s, struct sink *sink);
 /* Waits for records, at most timeout_ms (-1: as long as the option switchrate says), and does what
  * the program says of them. False: tracing is to end, or *ret_err says what failed. */
 bool session_poll(struct session *s, int timeout_ms, struct err **ret_err);
+/* The sink gets the aggregations as they are now (printa of it, r and a NULL). */
+struct err *session_show(struct session *s);
 /* Ends tracing, and gives the sink the rest. e: the error of session_poll(), or NULL; taken. */
 struct err *session_stop(struct session *s, struct err *e);
 

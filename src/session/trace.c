@@ -231,6 +231,11 @@ bool session_poll(struct session *s, int timeout_ms, struct err **ret_err)
 	return budget_holds(&s->budget, e) && !engine_exiting(e) && !*ret_err;
 }
 
+struct err *session_show(struct session *s)
+{
+	return consumer_show(s->consumer);
+}
+
 struct err *session_stop(struct session *s, struct err *e)
 {
 	struct engine *engine = s->plan.engine;

@@ -24,7 +24,7 @@ run install PREFIX="$dir/two"
 [ "$(files "$dir/two")" = "$(files "$dir/one")" ] || complain "the second PREFIX holds something else: $(files "$dir/two")"
 run install PREFIX=/opt/descry DESTDIR="$dir/dest"
 [ "$(files "$dir/dest/opt/descry")" = "$(files "$dir/one")" ] || complain "DESTDIR holds something else"
-for page in descry.1 descry-check.1 descry-d.7; do
+for page in descry.1 descry-check.1 descry-d.7 descry.3 descry.h libdescry.a descry.pc; do
 	files "$dir/one" | grep -q "/$page$" || complain "$page is not installed"
 done
 

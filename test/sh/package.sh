@@ -26,6 +26,11 @@ for file in usr/bin/descry usr/share/man/man1/descry.1.gz usr/share/man/man1/des
 	grep -q " \./$file$" "$dir/files" || complain "the package lacks $file"
 done
 
+for file in usr/include/descry.h usr/lib/x86_64-linux-gnu/libdescry.a usr/share/man/man3/descry.3.gz; do
+	grep -q " \./$file$" "$dir/files" && complain "the package has $file, which is libdescry-dev's"
+	dpkg-deb -c "$BUILD/libdescry-dev_$version"_*.deb | grep -q " \./$file$" || complain "libdescry-dev lacks $file"
+done
+
 # A base that tools/bare-machine has made before serves; otherwise one is made, and goes again.
 base=/var/tmp/descry-bare
 [ -e $base/base/.complete ] || base=$dir/bare
