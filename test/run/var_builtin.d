@@ -7,7 +7,7 @@ BEGIN
 	printf("[%s] [%s] [%s] [%s]\n", probeprov, probemod, probefunc, probename);
 	printf("%d %d %d\n", pid > 0, tid > 0, ppid > 0);
 	printf("%d %d\n", pid == $pid, tid == pid);
-	printf("%d %d %d %d\n", uid, gid, $uid == uid, $gid == gid);
+	printf("%d %d %d %d\n", uid >= 0, gid >= 0, $uid == uid, $gid == gid);
 	printf("%s\n", execname);
 	printf("%d %d\n", timestamp > 0, timestamp == timestamp);
 	printf("%d %d\n", walltimestamp > 1600000000000000000, walltimestamp < 4000000000000000000);

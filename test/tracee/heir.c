@@ -1,5 +1,5 @@
-/* A traced process with privileges, and its child, which gives them up and has the threads' slots of
- * its parent in its memory: `heir ATTACK`. It prints "ready", and "attached" when it finds the
+/* A traced process with privileges, and its child, which gives them up and has the threads' slots
+ * of its parent in its memory: `heir ATTACK`. It prints "ready", and "attached" when it finds the
  * tracer's memory in itself. Then it reads a line, "WITNESS VICTIM": an address (hexadecimal) and
  * the number of another process. The child attacks its parent's slot, for ever:
  *

@@ -45,6 +45,7 @@ static inline void need_kernel(void)
 
 	if (e) {
 		fprintf(stderr, "SKIP: %s\n", e->text);
+		err_free(e);
 		exit(SKIP);
 	}
 }

@@ -314,8 +314,11 @@ static void test_jit_elsewhere(void **state)
 	rmdir(root);
 	munmap(map, 4096);
 	symbols_free(s);
-	if (pid < 0)
+	if (pid < 0) {
+		free(tmp); /* skip() jumps past what frees it */
+		free(path);
 		skip();
+	}
 }
 
 /* What is in the place of a perf map may be meant to do harm. */

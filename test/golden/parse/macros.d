@@ -1,3 +1,4 @@
+//@ root
 //@ cmd: -d parse -p 1 -s %s -- 42 -7 name 0x10 tick
 profile:::$5-1s,
 pid$1:::entry,
