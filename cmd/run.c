@@ -239,6 +239,12 @@ static bool ends_with(const struct run *r, const char *stage)
 	return r->c->dump_only && last;
 }
 
+/* -x tree: is the listing after that pass asked for? */
+static bool lists_tree(const struct session *s, int pass)
+{
+	return s->options.v[OPT_TREE].num >> (pass - 1) & 1;
+}
+
 static bool makes_files(const struct cmdline *c)
 {
 	return c->mode == CMD_HEADER || c->mode == CMD_OBJECT;
@@ -313,6 +319,8 @@ static int compile_and_run(struct run *r, struct sink **sink)
 		for (const struct node *n = s->tops.v[s->tops.n - 1]; n && run_dumps(r, "parse");
 		     n = n->next)
 			ast_print(r->out, n, NULL);
+		if (lists_tree(s, 1))
+			tree_list_parsed(stderr, s->tops.v[s->tops.n - 1]);
 	}
 	if (makes_files(r->c))
 		return make_files(r);
@@ -329,6 +337,8 @@ static int compile_and_run(struct run *r, struct sink **sink)
 	}
 	if (run_dumps(r, "bind"))
 		bound_print(r->out, s->bound, s->types);
+	if (lists_tree(s, 2))
+		tree_list_bound(stderr, s->bound, s->types, 2);
 	if (ends_with(r, "bind"))
 		return session_diagnose(s);
 	e = session_compile(s);
@@ -336,6 +346,8 @@ static int compile_and_run(struct run *r, struct sink **sink)
 		e = print_code(r);
 	if (e)
 		return run_failed(r, e);
+	if (lists_tree(s, 3))
+		tree_list_bound(stderr, s->bound, s->types, 3);
 	if (r->c->mode == CMD_COMPILE && !r->c->dump_only)
 		say_all_matched(r);
 	if (r->c->mode == CMD_COMPILE || r->c->dump_only)

@@ -1,5 +1,5 @@
 # Options of the language and the command line, each seen to do what it says.
-# covers: bpflogsize cpphdrs ctfpath ctypes debugassert disasm dofstashpath dtypes grabanon jstackframes jstackstrsize kdefs late lazyload ldpath linkmode linknommap lockmem modpath nusdtprobes pgmax preallocate procfspath strip syslibdir sysslice tree udefs unodefs useruid 
+# covers: bpflogsize cpphdrs ctfpath ctypes debugassert disasm dofstashpath dtypes grabanon jstackframes jstackstrsize kdefs late lazyload ldpath linkmode linknommap lockmem modpath nusdtprobes pgmax preallocate procfspath strip syslibdir sysslice udefs unodefs useruid 
 set -u
 fail=0
 T=$(mktemp -d)
@@ -27,6 +27,23 @@ done
 # aggregations
 check 0 '^    \[CPU 0\] *1$' d -x aggpercpu -qn 'BEGIN { @ = count(); exit(0); }'
 check 0 '^ *1 |@\{38\}   1' d -x aggzoom -qn 'BEGIN { @ = quantize(1); @ = quantize(8); exit(0); }'
+# the tree, as DTrace lists it: parsed, bound, compiled
+tree() { "$DESCRY" -x engine=interp -x tree="$1" -e -n 'BEGIN { p = alloca(8); q = p; x = (int)1 + 2; @[x, "k"] = sum(x); trace(x); }' 2>&1; }
+check 0 '^    ACTION$' tree 1
+check 0 '^        OP2 = (type=<-1> attr=\[s/s/c\] flags=0)$' tree 1
+check 0 '^    CTXATTR \[i/i/u\]$' tree 1
+check 0 '^            INT 0x8 (type=<int> attr=\[s/s/c\] flags=SIGN,COOK)$' tree 1
+check 0 '^  CLAUSE attr=' tree 2
+check 0 '^  CTXATTR \[u/u/c\]$' tree 2
+check 0 '^    D PRODUCER attr=' tree 2
+check 0 '^          INT 0x7 (type=<int>' d -x tree=2 -x strsize=7 -e -n 'BEGIN { s = copyinstr(1); }'
+check 0 'VARIABLE (normally-assigned) x (type=<int> .*LVAL,WRITE)$' tree 4
+check 0 'VARIABLE (alloca-assigned) q .*ALLOCA)$' tree 4
+check 0 '^        STRING "k" (type=<string> attr=\[s/s/c\] flags=COOK,REF,DPTR)$' tree 2
+check 0 '^Parse tree (Pass 1):$' tree 5
+check 0 '^Parse tree (Pass 3):$' tree 5
+check 1 '^0$' sh -c '"$DESCRY" -x tree=5 -e -n BEGIN 2>&1 | grep -c "Pass 2"'
+check 0 '^Parse tree: end$' tree 2
 # sizes and limits
 check 0 'fault 5' d -x scratchsize=64 -qn 'BEGIN { n = 100; p = alloca(n); } ERROR { printf("fault %d\n", arg4); exit(0); }'
 check 0 '1 speculative drop' d -x specsize=64 -n 'BEGIN { s = speculation(); } BEGIN { speculate(s); tracemem(alloca(100), 100); } BEGIN { commit(s); } BEGIN { exit(0); }'

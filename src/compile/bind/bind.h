@@ -181,5 +181,9 @@ struct stability bound_clause_stability(const struct bound_clause *c);
 bool bound_is_separable(const struct bound *b);
 /* After parse, before probes: used by tests and -d bind. */
 void bound_print(FILE *out, const struct bound *b, struct type_graph *types);
+/* -x tree: the same trees in the form of DTrace's listings, pass 1 as parsed; pass 2 (bound) clause
+ * by clause, or 3 (compiled) as one program. */
+void tree_list_parsed(FILE *out, const struct node *top);
+void tree_list_bound(FILE *out, const struct bound *b, struct type_graph *types, int pass);
 
 #endif
