@@ -2,15 +2,19 @@
  * `PROVIDERpid:OBJECT:FUNCTION:NAME`, by kernel uprobes.
  *
  *	python123:::function-entry    of process 123; "__" in a name is written "-", either is understood
- *	python*:::                    of the processes named with -p and -c
+ *	python*:::                    of the processes named with -p and -c; of every process that has it now
+ *	                              when none is named and no other provider has such a name
  *	:python3.11::                 of those, too: no provider is any of theirs
  *
  * A probe with a semaphore costs nothing while nobody watches: the kernel counts the semaphore up
  * when it attaches.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/glob.h"
 #include "probe/process.h"
@@ -183,19 +187,27 @@ static void match_later(void *arg, const struct process_object *later)
 	m->any |= before;
 }
 
+/* The probes of the objects that the process has loaded, or is about to. */
+static struct err *match_loaded(struct match *m, pid_t pid, const struct process_objects **ret)
+{
+	struct err *e = process_objects(m->ps, pid, ret);
+
+	m->any = false;
+	for (uint32_t i = 0; !e && i < (*ret)->n; i++)
+		if (process_object_matches(&(*ret)->v[i], m->pd->mod))
+			match_object(m, pid, &(*ret)->v[i]);
+	return e;
+}
+
 /* The probes of one process whose provider matches prov_pattern, which includes the pid's
  * digits. */
 static struct err *match_process(struct match *m, pid_t pid)
 {
 	const struct process_objects *objects;
-	struct err *e = process_objects(m->ps, pid, &objects);
+	struct err *e = match_loaded(m, pid, &objects);
 
 	if (e)
 		return e;
-	m->any = false;
-	for (uint32_t i = 0; i < objects->n; i++)
-		if (process_object_matches(&objects->v[i], m->pd->mod))
-			match_object(m, pid, &objects->v[i]);
 	if (m->any || !m->pd->prov[0])
 		return NULL;
 	if (m->pd->mod[0])
@@ -244,6 +256,35 @@ static struct err *match_named(struct match *m)
 	return first;
 }
 
+/* Can the pattern only mean providers of programs? One that begins with a wildcard, and one that
+ * has providers of its own, as "sys*" has, is not worth reading the files of all processes. */
+static bool means_programs(const struct provider *usdt, const char *pattern)
+{
+	if (strchr("*?[", pattern[0]))
+		return false;
+	for (const struct provider *const *pv = providers; *pv; pv++)
+		if (*pv != usdt && glob_match(pattern, (*pv)->name))
+			return false;
+	return true;
+}
+
+/* Every process that may be looked into, but this one. Processes come and go meanwhile: that one
+ * of them cannot be read is no error. */
+static void match_every(struct match *m)
+{
+	DIR *dir = opendir("/proc");
+
+	for (const struct dirent *d; dir && (d = readdir(dir));) {
+		const struct process_objects *objects;
+		unsigned long pid = strtoul(d->d_name, NULL, 10);
+
+		if (pid && pid <= INT_MAX && (pid_t)pid != getpid())
+			err_free(match_loaded(m, (pid_t)pid, &objects));
+	}
+	if (dir)
+		closedir(dir);
+}
+
 static struct err *usdt_match(const struct provider *pv, struct probe_set *ps,
 			      const struct probe_desc *pd,
 			      void (*found)(void *arg, struct probe *p), void *arg)
@@ -253,6 +294,8 @@ static struct err *usdt_match(const struct provider *pv, struct probe_set *ps,
 
 	if (pd->prov[0] && !glob_is_pattern(pd->prov))
 		return match_named(&m);
+	if (!ps->targets.n && pd->prov[0] && means_programs(pv, pd->prov))
+		match_every(&m);
 	for (uint32_t i = 0; i < ps->targets.n && !e; i++)
 		e = match_process(&m, ps->targets.v[i].pid);
 	if (e && !pd->prov[0]) { /* nobody asked for probes of processes */
