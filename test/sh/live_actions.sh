@@ -57,6 +57,9 @@ print("went on", flush=True)
 P
 check 0 '^caught$' d -wqn 'syscall::fsync:entry /pid == $target/ { raise(SIGUSR1); }' -c "python3 $T/usr.py"
 check 0 '^went on$' d -wqn 'syscall::fsync:entry /pid == $target/ { raise(10); }' -c "python3 $T/usr.py"
+# nothing is recorded with the signal: the probe's name, as in DTrace
+check 0 ' fsync:entry $' d -wn 'syscall::fsync:entry /pid == $target/ { raise(SIGUSR1); }' -c "python3 $T/usr.py"
+check 0 ' fsync:entry only once$' d -wn 'syscall::fsync:entry /pid == $target/ { raise(SIGUSR1); printf("only once"); }' -c "python3 $T/usr.py"
 check 1 'Destructive actions not allowed' d -qn 'syscall::fsync:entry { raise(10); }'
 d -wqn 'syscall::fsync:entry /pid == $target/ { stop(); system("sleep 0.3; grep State: /proc/%d/status; kill -CONT %d", pid, pid); }' -c "python3 $T/usr.py" >"$T/stop" 2>&1
 check 0 '^State:.T (stopped)$' cat "$T/stop"

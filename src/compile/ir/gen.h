@@ -324,6 +324,12 @@ uint32_t gen_rodata(struct gen *g, const void *p, uint32_t n, uint32_t align);
 /* Has the clause this-> variables in scratch memory, or strtok()'s state? Then it is kept from
  * clause to clause. */
 bool gen_keeps_scratch(struct gen *g, const struct bound_clause *cl);
+/* gen_spec.c. What follows goes to a speculation: without one, and when there can be none of that
+ * number, the clause ends here. */
+void gen_speculate(struct gen *g, const struct node *call);
+/* A fault when no speculation can have that number: there are -x nspec. */
+void gen_check_speculation(struct gen *g, struct ir_val id, loc_t loc);
+void gen_free_speculation(struct gen *g, struct ir_val id);
 void gen_list_clauses(
 	struct gen *g); /* listing.c: what -S says of clauses; variables have their places */
 bool gen_copies_in(const struct bound_clause *cl); /* layout.c: may it read the process's memory? */

@@ -316,43 +316,6 @@ static void stop_tracing(struct gen *g, const struct field *fl)
 	ir_store(f, state, offsetof(struct wire_state, active), 4, IR_I(WIRE_OFF));
 }
 
-/* No speculation has that number: there are -x nspec. */
-static void check_speculation(struct gen *g, struct ir_val id, loc_t loc)
-{
-	gen_fault_if(g, id, IF_UGT, IR_I(opt_num(g->options, OPT_NSPEC)), WIRE_FAULT_ILLOP, id,
-		     loc);
-}
-
-static void speculate(struct gen *g, const struct node *call)
-{
-	struct ir_fn *f = g->f;
-	uint32_t ok = ir_new_label(f), none = ir_new_label(f);
-
-	/* the clause ends here without a speculation, and when there can be none of that number */
-	ir_set(f, g->spec, gen_expr(g, call->call.args));
-	ir_if(f, g->spec, IF_UGT, IR_I(opt_num(g->options, OPT_NSPEC)), none);
-	ir_if(f, g->spec, IF_NE, IR_I(0), ok);
-	ir_place(f, none);
-	gen_bail(g);
-	ir_place(f, ok);
-	if (g->rec_live)
-		ir_store(f, g->rec, offsetof(struct wire_record, spec), 4, g->spec);
-}
-
-static void free_speculation(struct gen *g, struct ir_val id)
-{
-	struct ir_fn *f = g->f;
-	uint32_t done = ir_new_label(f);
-	struct ir_val i = ir_bin(f, ALU_SUB, id, IR_I(1)), at;
-
-	ir_if(f, i, IF_UGE, IR_I(64), done);
-	at = ir_bin(f, ALU_ADD,
-		    ir_map_value(f, gen_fixed_map(g, MAP_STATE), offsetof(struct wire_state, spec)),
-		    ir_bin(f, ALU_SHL, i, IR_I(2)));
-	ir_store(f, at, 0, 4, IR_I(0));
-	ir_place(f, done);
-}
-
 static void run_action(struct gen *g, const struct node *call, const struct action *a,
 		       const struct schema *s)
 {
@@ -360,7 +323,7 @@ static void run_action(struct gen *g, const struct node *call, const struct acti
 
 	f->loc = call->loc;
 	switch (call->id->subr) {
-	case SUBR_SPECULATE: speculate(g, call); return;
+	case SUBR_SPECULATE: gen_speculate(g, call); return;
 	case SUBR_RAISE:
 		(void)ir_call(f, HELPER_SEND_SIGNAL, 1, gen_expr(g, call->call.args));
 		return;
@@ -386,7 +349,7 @@ static void run_action(struct gen *g, const struct node *call, const struct acti
 	if (a && a->kind == ACT_EXIT)
 		stop_tracing(g, &s->fields.v[a->fields[0]]);
 	if (a && (a->kind == ACT_COMMIT || a->kind == ACT_DISCARD))
-		check_speculation(
+		gen_check_speculation(
 			g, ir_load(f, g->rec, (int32_t)s->fields.v[a->fields[0]].offset, 4, false),
 			call->loc);
 }
@@ -458,6 +421,13 @@ static uint32_t finish_schema(struct gen *g, struct schema *s)
 	return g->segments.n - 1;
 }
 
+static bool sends_signal(const struct node *st)
+{
+	const enum subr_id id = st->block.body->id->subr;
+
+	return id == SUBR_RAISE || id == SUBR_STOP;
+}
+
 /* Statements [from, to) with the record that their actions need. */
 static void gen_segment(struct gen *g, const struct node *from, const struct node *to,
 			bool default_action)
@@ -466,12 +436,14 @@ static void gen_segment(struct gen *g, const struct node *from, const struct nod
 	struct schema s = { .g = g, .size = sizeof(struct wire_record) };
 	uint32_t outer_fault = g->fault, outer_bail = g->bail, done, reserved, segment;
 	bool outer_fault_used = g->fault_used, outer_bail_used = g->bail_used, speculative = false;
+	bool signals = false;
 	struct ir_val size;
 
 	for (const struct node *st = from; st != to; st = st->next)
 		if (action_of(st)) {
 			describe(&s, st->block.body);
 			speculative |= st->block.body->id->subr == SUBR_SPECULATE;
+			signals |= sends_signal(st);
 		}
 	/* a speculation that nothing is put into shows when it is committed that its probe fired */
 	if (default_action || (speculative && !s.actions.n)) {
@@ -480,6 +452,10 @@ static void gen_segment(struct gen *g, const struct node *from, const struct nod
 	}
 	if (!s.actions.n) {
 		run_statements(g, from, to, &s);
+		/* A signal that nothing is recorded with shows by its probe's name. It is sent
+		 * first: a full ring does not keep it back. */
+		if (signals)
+			gen_segment(g, to, to, true);
 		goto out;
 	}
 	segment = finish_schema(g, &s);
@@ -518,7 +494,7 @@ static void gen_segment(struct gen *g, const struct node *from, const struct nod
 	run_statements(g, from, to, &s);
 	for (uint32_t i = 0; i < s.actions.n; i++)
 		if (s.actions.v[i].kind == ACT_COMMIT || s.actions.v[i].kind == ACT_DISCARD)
-			free_speculation(
+			gen_free_speculation(
 				g, ir_load(f, g->rec,
 					   (int32_t)s.fields.v[s.actions.v[i].fields[0]].offset, 4,
 					   false));
