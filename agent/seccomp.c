@@ -92,8 +92,8 @@ static bool in_firing(const struct wire_own *o)
 	       (int64_t)__atomic_load_n(&((const struct wire_thread_entry *)o->entry)->rsp,
 					__ATOMIC_ACQUIRE) > 0;
 }
-/* What other threads have begun is done, when they are to be under the filter, too. One that was
- * left by longjmp() in a firing is not waited for without end. */
+/* Waits until no other thread is in a firing, because the filter will hold for those threads as
+ * well. Gives up after WAIT_NS: longjmp() may have left a firing open. */
 static void wait_for_others(const struct wire_thread *caller)
 {
 	uint64_t end = now_ns() + WAIT_NS;

@@ -289,8 +289,8 @@ static uint64_t chain(int i, const struct siginfo *info, const struct ucontext *
 
 /* --- ours --- */
 
-/* The strict mode of seccomp(2) takes the time stamp counter from a thread, too. Instead of it: the
- * count that stands for the tracer's last sign of life. */
+/* The strict mode of seccomp(2) forbids a thread the time stamp counter as well. Gives it the count
+ * of the tracer's last sign of life instead. */
 static void count_for(struct ucontext *uc)
 {
 	const struct wire_clock *c = &area()->clock;

@@ -55,7 +55,8 @@ struct cmdline {
 
 /* Nothing yet; name is $0 and begins messages. */
 void cmdline_init(struct cmdline *c, char *name);
-/* One option of trace_opts; -1: it is none, else 0 or the exit status after a message. */
+/* Takes one option of trace_opts. 0; -1 when o is no option of that table; else the exit status,
+ * and a message was printed. */
 int cmdline_take(struct cmdline *c, int o, const char *arg);
 /* All options are taken: $0 is the script's name when there is one. */
 void cmdline_name_script(struct cmdline *c);

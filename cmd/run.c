@@ -132,8 +132,8 @@ static void message(void *arg, const char *text, size_t n)
 	fflush(stderr);
 }
 
-/* Says what e says and frees it; of wrong D all is said. 1, the exit status; 2 for a value that is
- * none. */
+/* Prints the message of e, or all diagnostics of wrong D, and frees e. Returns the exit status: 2
+ * for an option's value that is wrong, else 1. */
 static int run_failed(struct run *r, struct err *e)
 {
 	int status = e->code == EDOM ? 2 : 1;

@@ -30,8 +30,8 @@ struct err *tool_can_write(const char *path);
 struct err *tool_out_begin(struct out *o, const char *path, FILE **ret);
 struct err *tool_out_end(struct out *o, const char *path, FILE *file);
 
-/* Is it that nobody reads our output any more (`| head`)? Then nothing is said, and tool_end() ends
- * as SIGPIPE ends others. */
+/* Has the reader of our output gone (`| head`)? Then the caller prints no message, and tool_end()
+ * ends the program as SIGPIPE would. */
 bool tool_reader_gone(const struct err *e);
 /* Before anything is opened or written: a standard descriptor that is closed is not given to a
  * file, what goes to a terminal is escaped (base/term.h), and a file that has reached the size

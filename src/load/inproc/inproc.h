@@ -2,9 +2,9 @@
  * engine_inproc.
  *
  *	files.c   memory files, sealed
- *	area.c    memory: the mappings of wire/inproc.h in this process, maps and thread slots laid out
+ *	area.c    memory: the mappings of wire/inproc.h here, maps and thread slots laid out
  *	identity.c  how threads are told from others
- *	prog.c    programs: linked, compiled, written into the code mapping; BEGIN, END and timers run here
+ *	prog.c    programs: linked, compiled, written to the code mapping; runs BEGIN, END, timers
  *	conflict.c  the kernel's uprobes where it has patched
  *	syscalls.c  where the process makes system calls
  *	sites.c   which instruction of which module each probe is, and how it can be patched
