@@ -164,9 +164,9 @@ static void say_unnamed(struct session *s)
 	if (l.denied)
 		session_say(
 			s,
-			"addresses of %llu process%s have no names: reading /proc/PID/maps of others needs "
-			"CAP_SYS_PTRACE, or to be their user",
-			(unsigned long long)l.denied, l.denied == 1 ? "" : "es");
+			"addresses of %llu process%s have no names (the first is process %d): reading "
+			"/proc/PID/maps of others needs CAP_SYS_PTRACE, or to be their user",
+			(unsigned long long)l.denied, l.denied == 1 ? "" : "es", (int)l.denied_pid);
 }
 
 struct err *session_start(struct session *s, struct sink *sink)

@@ -97,7 +97,7 @@ def descendants(pid):
     return found
 
 
-def finish(started, timeout=40):
+def finish(started, timeout=120):
     argv, proc, begun = started
     try:
         out, err = proc.communicate(timeout=timeout)

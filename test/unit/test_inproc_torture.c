@@ -297,6 +297,19 @@ static void attach(struct tracer *t, const struct tracee *tracee, bool watchdog)
 		must(err_new(0, "%u sites are not as expected", skipped));
 }
 
+/* What the tracer itself has mapped and open. */
+static void free_area(struct tracer *t)
+{
+	watchdog_stop(t->area, t->watchdog);
+	control_free(t->c);
+	munmap(t->island_mem, ISLAND_SIZE);
+	munmap(t->area, FACTS_SIZE);
+	munmap(t->code, CODE_SIZE);
+	close(t->facts_fd);
+	close(t->code_fd);
+	close(t->island_fd);
+}
+
 static void detach(struct tracer *t)
 {
 	struct undo_report r = { 0 };
@@ -308,14 +321,7 @@ static void detach(struct tracer *t)
 		must(err_new(0, "restored %u clean %u foreign %u signals %u unmapped %u busy %d",
 			     r.restored, r.clean, r.foreign, r.signals, r.unmapped, r.busy));
 	undo_log_fini(&log);
-	watchdog_stop(t->area, t->watchdog);
-	control_free(t->c);
-	munmap(t->island_mem, ISLAND_SIZE);
-	munmap(t->area, FACTS_SIZE);
-	munmap(t->code, CODE_SIZE);
-	close(t->facts_fd);
-	close(t->code_fd);
-	close(t->island_fd);
+	free_area(t);
 }
 
 static unsigned long fired(const struct tracer *t)
@@ -519,6 +525,40 @@ static void two_records(const struct tracee *tracee, bool stale_first)
 			must(err_new(0, "site %d is not what it was", i));
 }
 
+/* A tracer that lives patches more between the reading of its log and the stop. */
+static void patched_meanwhile(const struct tracee *tracee)
+{
+	const uint64_t magic = WIRE_AREA_MAGIC;
+	struct undo_report r = { 0 };
+	struct undo_log log;
+	struct tracer t;
+
+	for (int laid_out = 0; laid_out < 2; laid_out++) {
+		attach(&t, tracee, false);
+		t.area->magic = laid_out ? magic : 0;
+		t.area->nundo = SITES - 1;
+		must(undo_log_read(t.c, t.base, &log));
+		t.area->magic = magic;
+		t.area->nundo = SITES;
+		r = (struct undo_report){ 0 };
+		must(undo_restore(t.c, &log, 10000, &r));
+		undo_log_fini(&log);
+		if (r.restored != SITES || r.busy || r.clean || r.foreign || r.unmapped < 4)
+			must(err_new(0, "restored %u clean %u foreign %u unmapped %u busy %d",
+				     r.restored, r.clean, r.foreign, r.unmapped, r.busy));
+		free_area(&t);
+	}
+}
+
+static void test_patched_since_the_log_was_read(void **state)
+{
+	struct tracee t;
+
+	start_tracee(&t, NULL);
+	as_tracer(&t, patched_meanwhile);
+	assert_true(end_tracee(&t, 0) == reference());
+}
+
 static void first_record(const struct tracee *t)
 {
 	two_records(t, 0);
@@ -703,6 +743,7 @@ static void test_foreign_jump_into_ours(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_patched_since_the_log_was_read),
 		cmocka_unit_test(test_two_records_of_a_place),
 		cmocka_unit_test(test_foreign_jump_into_ours),
 		cmocka_unit_test(test_records_without_island),

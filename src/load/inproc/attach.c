@@ -25,6 +25,7 @@
 enum {
 	PAGE = 4096,
 	STOP_MS = 2000,
+	LEAVE_MS = 10000,
 	WIPEONFORK = 18, /* MADV_ */
 	DONTDUMP = 16,
 };
@@ -486,10 +487,29 @@ struct err *process_enter(struct inproc_engine *e, uint32_t i)
 	return err;
 }
 
+/* Another tracer may hold the process, or the machine be too busy to stop it: both pass. */
+static struct err *take_out_at_last(struct inproc_engine *e, pid_t pid, struct undo_report *ret)
+{
+	const uint64_t end = now_ns() + (uint64_t)LEAVE_MS * 1000000;
+	struct err *err = NULL;
+
+	do {
+		struct control *c = NULL;
+
+		err_free(err);
+		*ret = (struct undo_report){ 0 };
+		err = control_open(pid, &c) ?: take_out(e, c, ret);
+		control_free(c);
+		if (!err || (err->code != EBUSY && err->code != ETIMEDOUT))
+			break;
+		nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);
+	} while (now_ns() < end);
+	return err;
+}
+
 struct err *process_detach(struct inproc_engine *e, struct inproc_process *p)
 {
 	struct undo_report report = { 0 };
-	struct control *c = NULL;
 	uint64_t started;
 	struct err *err;
 
@@ -507,10 +527,7 @@ struct err *process_detach(struct inproc_engine *e, struct inproc_process *p)
 				(int)p->pid);
 		return NULL;
 	}
-	err = control_open(p->pid, &c);
-	if (!err)
-		err = take_out(e, c, &report);
-	control_free(c);
+	err = take_out_at_last(e, p->pid, &report);
 	if (!err && report.filtered && !report.busy)
 		err = err_new(
 			EPERM,

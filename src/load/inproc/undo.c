@@ -139,6 +139,39 @@ static bool is_there(struct control *c, const struct undo_log *log)
 	return facts == log->inode && code == log->code_inode;
 }
 
+/* Before a stop the tracer may map the rest of its area, or patch the text of a library that was
+ * loaded: what the log says in the stop counts. */
+static struct err *read_again(struct control *c, struct undo_log *log)
+{
+	struct undo_log now = { 0 };
+	struct err *e = log->own ? NULL : undo_log_read(c, log->base, &now);
+
+	if (e || log->own)
+		return e;
+	undo_log_fini(log);
+	*log = now;
+	return NULL;
+}
+
+/* Text is restored once, but for what a living tracer has patched since: that adds to what was
+ * restored, and the rest of the report was counted in the first stop. */
+static struct err *restore_text(struct control *c, struct undo_log *log, bool again,
+				struct undo_report *r)
+{
+	const struct undo_report first = *r;
+	struct err *e;
+
+	if (again && log->own)
+		return NULL;
+	e = undo_restore_text(c, log, r);
+	if (again) {
+		r->clean = first.clean;
+		r->foreign = first.foreign;
+		r->gone = first.gone;
+	}
+	return e;
+}
+
 /* One stop: text, program counters; and signal actions and the mappings when no thread can come
  * back to those. */
 static struct err *restore_once(struct control *c, struct undo_log *log, int timeout_ms,
@@ -151,12 +184,11 @@ static struct err *restore_once(struct control *c, struct undo_log *log, int tim
 	r->filtered = false;
 	if (e)
 		return e;
-	if (!is_there(c, log)) /* someone else has undone it, and perhaps begun anew */
+	e = read_again(c, log);
+	if (!e && !is_there(c, log)) /* someone else has undone it, and perhaps begun anew */
 		return control_resume(c);
-	if (!*again) {
-		e = undo_restore_text(c, log, r);
-		*again = !e;
-	}
+	e = e ?: restore_text(c, log, *again, r);
+	*again |= !e;
 	e = e ?: undo_move_out(c, log, &r->moved);
 	e = e ?: find_ours(c, log, &ours);
 	/* A return address into a stub is on the stack only while the thread is in the thunk that

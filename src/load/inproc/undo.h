@@ -23,6 +23,7 @@ void undo_record(struct wire_undo *u, pid_t pid, uint64_t site, uint8_t len, con
 /* The records of one process, sorted by site; a copy. */
 struct undo_log {
 	uint64_t base;         /* wire_area.base */
+	bool own;              /* by undo_log_own(): nobody else writes records */
 	uint64_t private_size; /* 0: there is no area, only mappings of an attach that was cut short */
 	uint64_t inode,
 		code_inode; /* of the facts' file and of the code's, 0 none: an attach maps code, facts, shared memory */
@@ -84,7 +85,8 @@ struct undo_report {
 };
 /* Takes everything of the log out of a process that is not stopped (undo stops it, several times
  * when threads are in probe code, for at most timeout_ms in all). In *log, sites that hold somebody
- * else's bytes lose their stub: a thread that is in it leaves it by itself. */
+ * else's bytes lose their stub: a thread that is in it leaves it by itself. A log of
+ * undo_log_read() is read again in each stop, because its tracer may live and patch more. */
 struct err *undo_restore(struct control *c, struct undo_log *log, int timeout_ms,
 			 struct undo_report *ret);
 

@@ -281,7 +281,7 @@ static struct err *check_area(struct control *c, const struct wire_area *a, uint
 static struct err *read_log(struct control *c, uint64_t base, const struct wire_area *own,
 			    struct undo_log *ret)
 {
-	struct undo_log log = { .base = base };
+	struct undo_log log = { .base = base, .own = own };
 	const struct mappings *maps;
 	struct wire_area a = { 0 };
 	uint64_t end = 0;

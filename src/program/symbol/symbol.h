@@ -92,6 +92,7 @@ struct symbols_losses {
 	uint64_t limited; /* addresses without a name because of these limits */
 	uint64_t changed; /* because a file was changed while it was read: see base/changed.h */
 	uint64_t denied;  /* processes whose mappings may not be read (/proc/PID/maps) */
+	pid_t denied_pid; /* the first of them */
 	const char *
 		kernel; /* why addresses of the kernel that were asked for have no names; NULL: they have */
 };

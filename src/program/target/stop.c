@@ -156,7 +156,8 @@ static struct err *not_seized(struct control *c, pid_t tid, int code)
 			       "thread %d of process %d (%s) is being traced by process %ld (%s)",
 			       tid, c->pid, c->name, tracer, who);
 	}
-	if (code == EPERM && now_ns() - c->stop_begun < control_patience(""))
+	/* control_open() found it permitted: a tracer had it when it was seized */
+	if (code == EPERM && now_ns() - c->stop_begun < control_patience("descry"))
 		return err_new(EAGAIN, "thread %d", tid);
 	return err_errno(code, "cannot stop thread %d of process %d (%s)", tid, c->pid, c->name);
 }
@@ -238,11 +239,42 @@ static void stopped_thread(struct control *c, uint32_t i, int status, uint64_t d
 	forget_living(c, tid, pid);
 }
 
+/* CPU time of a thread in ns, 0 when the kernel does not tell. */
+static uint64_t run_time(pid_t pid, pid_t tid)
+{
+	cleanup_free char *text = control_task_file(pid, tid, "schedstat");
+	unsigned long long ns = 0;
+
+	return text && sscanf(text, "%llu", &ns) == 1 ? ns : 0;
+}
+
+/* A thread that gets no CPU cannot stop: on a busy machine that can last for seconds. One that runs
+ * and does not stop is busy inside the kernel. */
+struct late {
+	pid_t tid; /* the one that was late at the last look */
+	uint64_t ran;
+};
+
+static bool is_starved(const struct control *c, pid_t tid, uint64_t deadline, uint64_t timeout,
+		       struct late *late)
+{
+	enum { LONGEST = 10 /* timeouts */, SHARE = 4 /* of a timeout, when it ran so long */ };
+	uint64_t ran = run_time(c->pid, tid);
+
+	if (!ran || control_thread_state(c->pid, tid) != 'R' ||
+	    now_ns() > deadline + LONGEST * timeout)
+		return false;
+	if (late->tid != tid)
+		*late = (struct late){ tid, ran };
+	return ran - late->ran < timeout / SHARE;
+}
+
 /* Waits until all that were seized have stopped, and looks at each as soon as it has: a call that a
  * stop makes fail is to be set right at once. */
-static struct err *wait_threads(struct control *c, uint64_t deadline)
+static struct err *wait_threads(struct control *c, uint64_t deadline, uint64_t timeout)
 {
 	uint64_t begun = now_ns(), idle = begun;
+	struct late late = { 0 };
 
 	for (;;) {
 		uint32_t pending = 0;
@@ -267,7 +299,7 @@ static struct err *wait_threads(struct control *c, uint64_t deadline)
 		}
 		if (!pending)
 			return NULL;
-		if (now_ns() > deadline)
+		if (now_ns() > deadline && !is_starved(c, tid, deadline, timeout, &late))
 			return err_new(
 				ETIMEDOUT,
 				"thread %d of process %d (%s) does not stop: it is in state %c",
@@ -278,15 +310,16 @@ static struct err *wait_threads(struct control *c, uint64_t deadline)
 
 struct err *control_stop_more(struct control *c, int timeout_ms)
 {
-	uint64_t deadline = now_ns() + (uint64_t)timeout_ms * 1000000;
+	enum { ROUNDS = 50 };
+	const uint64_t timeout = (uint64_t)timeout_ms * 1000000, deadline = now_ns() + timeout;
 	struct err *e = NULL;
 	bool more = true;
 
-	while (!e && more) {
+	for (int round = 0; !e && more; round++) {
 		more = false;
 		e = seize_new(c, &more);
-		e = e ?: wait_threads(c, deadline);
-		if (!e && more && now_ns() > deadline)
+		e = e ?: wait_threads(c, deadline, timeout);
+		if (!e && more && round > ROUNDS && now_ns() > deadline)
 			e = err_new(
 				ETIMEDOUT,
 				"process %d (%s) starts threads faster than they can be stopped",
