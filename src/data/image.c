@@ -1,5 +1,6 @@
 #include "data/image.h"
 
+#include "data/aggview.h"
 #include "isa/ebpf.h"
 
 static const char *const role_names[] = {
@@ -66,18 +67,6 @@ static const char *const action_names[] = {
 	[ACT_SYSTEM] = "system",
 	[ACT_SETOPT] = "setopt",
 	[ACT_DEFAULT] = "default",
-};
-
-static const char *const agg_names[] = {
-	[AGG_COUNT] = "count",
-	[AGG_SUM] = "sum",
-	[AGG_AVG] = "avg",
-	[AGG_MIN] = "min",
-	[AGG_MAX] = "max",
-	[AGG_STDDEV] = "stddev",
-	[AGG_QUANTIZE] = "quantize",
-	[AGG_LQUANTIZE] = "lquantize",
-	[AGG_LLQUANTIZE] = "llquantize",
 };
 
 struct operands {
@@ -217,7 +206,7 @@ void image_print(FILE *out, const struct image *img)
 		const struct agg *a = &img->aggs[i];
 
 		fprintf(out, "aggregation %u: @%s = %s, key %u bytes, %u words, map %u", i, a->name,
-			agg_names[a->func], a->key_size, a->nwords, a->map);
+			agg_func_name(a->func), a->key_size, a->nwords, a->map);
 		if (a->nslots)
 			fprintf(out, ", %u slots", a->nslots);
 		fputc('\n', out);

@@ -9,7 +9,6 @@
  * A probe with a semaphore costs nothing while nobody watches: the kernel counts the semaphore up
  * when it attaches.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -17,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/glob.h"
+#include "base/procdir.h"
 #include "probe/process.h"
 #include "probe/usdt.h"
 
@@ -272,17 +272,12 @@ static bool means_programs(const struct provider *usdt, const char *pattern)
  * of them cannot be read is no error. */
 static void match_every(struct match *m)
 {
-	DIR *dir = opendir("/proc");
+	cleanup_dir DIR *dir = opendir("/proc");
+	const struct process_objects *objects;
 
-	for (const struct dirent *d; dir && (d = readdir(dir));) {
-		const struct process_objects *objects;
-		unsigned long pid = strtoul(d->d_name, NULL, 10);
-
-		if (pid && pid <= INT_MAX && (pid_t)pid != getpid())
-			err_free(match_loaded(m, (pid_t)pid, &objects));
-	}
-	if (dir)
-		closedir(dir);
+	for (pid_t pid; procdir_next(dir, &pid);)
+		if (pid != getpid())
+			err_free(match_loaded(m, pid, &objects));
 }
 
 static struct err *usdt_match(const struct provider *pv, struct probe_set *ps,

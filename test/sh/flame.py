@@ -4,19 +4,12 @@ import json
 import os
 import re
 import subprocess
-import sys
 import tempfile
 import xml.dom.minidom
 
+from checks import *
+
 DESCRY = os.environ["DESCRY"]
-failed = 0
-
-
-def check(ok, what, *more):
-    global failed
-    if not ok:
-        failed = 1
-        print("FAILED:", what, *more)
 
 
 def flame(*args, text="", rc=0):
@@ -154,4 +147,4 @@ check(len(document.getElementsByTagName("title")) == len(hostile) + 2, "every na
 json.loads(flame("--json", text=text).stdout.decode("utf-8"))
 out = flame("--folded", text=text).stdout
 check(sorted(out.splitlines()) == sorted(text.splitlines()), "folded text keeps the bytes of names")
-sys.exit(failed)
+done()

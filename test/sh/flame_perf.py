@@ -4,16 +4,15 @@
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 
+from checks import *
+
 if not shutil.which("perf"):
-    print("perf is not installed")
-    sys.exit(77)
+    skip("perf is not installed")
 
 DESCRY = os.environ["DESCRY"]
 TMP = tempfile.TemporaryDirectory()
-failed = 0
 
 # Names that no other symbol has, and frame pointers: what perf and we find is one name for each address.
 SOURCE = """
@@ -25,13 +24,6 @@ __attribute__((noinline)) void work_heavy(void) { spin(60000); sink++; }
 __attribute__((noinline)) long work_deep(long n) { if (n) work_deep(n - 1); else work_heavy(); return sink++; }
 int main(void) { for (;;) { work_light(); work_deep(20); getppid(); } }
 """
-
-
-def check(ok, what, *more):
-    global failed
-    if not ok:
-        failed = 1
-        print("FAILED:", what, *more)
 
 
 def run(*argv, rc=0, **more):
@@ -55,8 +47,7 @@ def record(name, *options):
     r = subprocess.run(["perf", "record", "-q", "-g", "-o", path, *options, "--", "timeout", "2", program],
                        stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     if not os.path.exists(path) or not os.path.getsize(path):
-        print("perf cannot record here: " + r.stderr.decode().strip().replace("\n", " "))
-        sys.exit(77)
+        skip("perf cannot record here: " + r.stderr.decode().strip().replace("\n", " "))
     return path
 
 
@@ -140,4 +131,4 @@ data = open(os.path.join(TMP.name, "plain"), "rb").read()
 for n in (9, 50, 104, 200, 500, len(data) // 2):
     r = subprocess.run([DESCRY, "flame", "--folded"], input=data[:n], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     check(r.returncode in (0, 1) and r.stderr, "cut at", n, r.returncode)
-sys.exit(failed)
+done()

@@ -5,22 +5,15 @@ import os
 import random
 import re
 import subprocess
-import sys
 import tempfile
 import xml.dom.minidom
 from collections import Counter
 
+from checks import *
+
 DESCRY = os.environ["DESCRY"]
 os.environ.update(LINES="400", COLUMNS="80", TERM="xterm")
 os.environ.pop("NO_COLOR", None)
-failed = 0
-
-
-def check(ok, what, *more):
-    global failed
-    if not ok:
-        failed = 1
-        print("FAILED:", what, *more)
 
 
 def heat(*args, text="", rc=0):
@@ -243,4 +236,4 @@ for wrong in (["--nosuch"], ["--colors", "x"], ["--format", "x"], ["--width", "x
               ["--min", "3"], ["--min", "3", "--max", "3"], ["--subsecond", "--utilization"], ["-c", "true"], ["--key", "0"]):
     heat(*wrong, text="1 1\n", rc=2)
 check(b"usage" in heat("--help").stdout and b"--exclude" in heat("--help").stdout, "--help")
-sys.exit(failed)
+done()

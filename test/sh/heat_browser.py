@@ -8,28 +8,19 @@ import random
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 import xml.dom.minidom
 
 from browser import CHROMIUM
+from checks import *
 
 if not shutil.which("chromium"):
-    print("chromium is not installed")
-    sys.exit(77)
+    skip("chromium is not installed")
 
 DESCRY = os.environ["DESCRY"]
 TMP = tempfile.TemporaryDirectory()
-failed = 0
 # Two series; in second 102, row 5, three of cp and one of dd; 60 is dd's alone.
 TEXT = "100.1 5 cp\n101.5 60 dd\n102.1 5 cp\n102.2 5 dd\n102.3 5 cp\n102.9 5 cp\n104.5 1000 <script>document.title='owned'</script>\n"
-
-
-def check(ok, what, *more):
-    global failed
-    if not ok:
-        failed = 1
-        print("FAILED:", what, *more)
 
 
 def heat(*args, text=TEXT):
@@ -63,11 +54,9 @@ def browse(script, *args, text=TEXT, fragment="", clock=["--virtual-time-budget=
     try:
         dom = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=90).stdout.decode()
     except subprocess.TimeoutExpired:
-        print("chromium does not answer on this machine")
-        sys.exit(77)
+        skip("chromium does not answer on this machine")
     if "details" not in dom:
-        print("chromium shows nothing on this machine")
-        sys.exit(77)
+        skip("chromium shows nothing on this machine")
     check(re.search(r'data-title="([^"]*)"', dom) and re.search(r'data-title="([^"]*)"', dom).group(1) == "Heat map", "no name ran, the script did")
     return json.loads(html.unescape(re.search(r'data-out="([^"]*)"', dom).group(1)))
 
@@ -171,4 +160,4 @@ got = browse("var t = []; for (var i = 0; i < 30; i++) t.push(H.refresh()); out.
              "--linear=1", "--max", "100", text=cells, clock=[])
 check(got["cells"] == 60000, "all cells", got)
 print("600 x 100 cells redrawn in %.1f ms" % got["ms"])
-sys.exit(failed)
+done()

@@ -1,5 +1,6 @@
 /* What the binder made, as text: -d bind and golden files. */
 #include "compile/bind/state.h"
+#include "data/aggview.h"
 
 static const char *const scopes[] = { "", "self->", "this->" };
 
@@ -17,11 +18,6 @@ static void print_variables(FILE *out, const struct bound *b, struct type_graph 
 
 static void print_aggs(FILE *out, const struct bound *b, struct type_graph *g, struct arena *a)
 {
-	static const char *const names[] = {
-		"count",  "sum",      "avg",       "min",        "max",
-		"stddev", "quantize", "lquantize", "llquantize",
-	};
-
 	for (uint32_t i = 0; i < b->aggs.n; i++) {
 		const struct agg *x = b->aggs.v[i];
 
@@ -31,7 +27,7 @@ static void print_aggs(FILE *out, const struct bound *b, struct type_graph *g, s
 				b->agg_key_types.v[i][k] == T_DYN
 					? "dyn"
 					: type_name(g, a, b->agg_key_types.v[i][k], NULL));
-		fprintf(out, "%s: %s(%s", x->nkeys ? "]" : "", names[x->func],
+		fprintf(out, "%s: %s(%s", x->nkeys ? "]" : "", agg_func_name(x->func),
 			x->func == AGG_COUNT ? "" : type_name(g, a, x->type, NULL));
 		if (x->func == AGG_LQUANTIZE)
 			fprintf(out, ", %lld, %lld, %lld", (long long)x->base, (long long)x->limit,
