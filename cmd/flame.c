@@ -48,6 +48,13 @@ enum flame_option {
 	OPT_EVENT,
 };
 
+#define INPUT "the input, one of:"
+#define FORMAT(id, reader, name) " " name
+static const char formats[] = INPUT
+#include "render/stackin/formats.def"
+	;
+#undef FORMAT
+
 #define PALETTES "kind safe module hot mem io wakeup chain grey"
 
 // clang-format off
@@ -59,8 +66,7 @@ const struct opt flame_opts[] = {
 	{ OPT_PPROF, "pprof", NULL, NULL, "... a profile for pprof" },
 	{ OPT_SPEEDSCOPE, "speedscope", NULL, NULL, "... a profile for speedscope" },
 	{ 'o', "output", "FILE", OPT_FILE, "where to; otherwise standard output" },
-	{ OPT_FORMAT, "format", "NAME", "folded perf bpftrace dtrace systemtap perf.data pprof speedscope chain",
-	  "the input: folded, perf, bpftrace, dtrace, systemtap, perf.data, pprof,\nspeedscope, chain" },
+	{ OPT_FORMAT, "format", "NAME", formats + sizeof(INPUT), formats },
 	{ OPT_TITLE, "title", "TEXT", NULL, "above the picture" },
 	{ OPT_SUBTITLE, "subtitle", "TEXT", NULL, "below the title" },
 	{ OPT_COUNTNAME, "countname", "TEXT", NULL, "what is counted (samples)" },

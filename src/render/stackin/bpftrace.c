@@ -114,7 +114,6 @@ static void fini(struct stackin *in)
 }
 
 const struct stackin_reader stackin_bpftrace = {
-	.name = "bpftrace",
 	.state_size = sizeof(struct bpftrace),
 	.recognise = recognise,
 	.lines = lines,

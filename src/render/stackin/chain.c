@@ -205,7 +205,6 @@ static void fini(struct stackin *in)
 }
 
 const struct stackin_reader stackin_chain = {
-	.name = "chain",
 	.state_size = sizeof(struct chain),
 	.recognise = recognise,
 	.lines = lines,

@@ -276,7 +276,6 @@ static void fini(struct stackin *in)
 }
 
 const struct stackin_reader stackin_dtrace = {
-	.name = "dtrace",
 	.state_size = sizeof(struct dtrace),
 	.recognise = recognise,
 	.lines = lines,

@@ -92,7 +92,6 @@ static void lines(struct stackin *in, const char *text, size_t len)
 }
 
 const struct stackin_reader stackin_folded = {
-	.name = "folded",
 	.state_size = sizeof(struct folded),
 	.recognise = recognise,
 	.lines = lines,

@@ -399,7 +399,6 @@ static void fini(struct stackin *in)
 }
 
 const struct stackin_reader stackin_perf = {
-	.name = "perf",
 	.state_size = sizeof(struct perf),
 	.recognise = recognise,
 	.lines = lines,

@@ -783,7 +783,6 @@ static bool begins(const uint8_t *p, size_t n)
 }
 
 const struct stackin_reader stackin_perfdata = {
-	.name = "perf.data",
 	.begins = begins,
 	.document = document,
 };

@@ -357,7 +357,6 @@ static bool begins(const uint8_t *p, size_t n)
 }
 
 const struct stackin_reader stackin_pprof = {
-	.name = "pprof",
 	.begins = begins,
 	.document = document,
 };

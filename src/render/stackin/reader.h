@@ -7,7 +7,6 @@
 #include "render/stackin/stackin.h"
 
 struct stackin_reader {
-	const char *name;
 	size_t state_size;
 	/* How many of the lines of the text are of this format and no other. */
 	uint32_t (*recognise)(const char *text, size_t len);
@@ -21,8 +20,9 @@ struct stackin_reader {
 	struct err *(*document)(struct stackin *in, const uint8_t *p, size_t n);
 };
 
-extern const struct stackin_reader stackin_folded, stackin_perf, stackin_bpftrace, stackin_dtrace,
-	stackin_systemtap, stackin_chain, stackin_perfdata, stackin_pprof, stackin_speedscope;
+#define FORMAT(id, reader, name) extern const struct stackin_reader stackin_##reader;
+#include "render/stackin/formats.def"
+#undef FORMAT
 
 /* A remark for the user. */
 void stackin_note(struct stackin *in, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -194,7 +194,6 @@ static bool begins(const uint8_t *p, size_t n)
 }
 
 const struct stackin_reader stackin_speedscope = {
-	.name = "speedscope",
 	.begins = begins,
 	.document = document,
 };

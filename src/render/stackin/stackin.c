@@ -26,22 +26,26 @@ struct stackin_gzip {
 };
 
 static const struct stackin_reader *const readers[STACKIN_NFORMATS] = {
-	[STACKIN_FOLDED] = &stackin_folded,         [STACKIN_PERF] = &stackin_perf,
-	[STACKIN_BPFTRACE] = &stackin_bpftrace,     [STACKIN_DTRACE] = &stackin_dtrace,
-	[STACKIN_SYSTEMTAP] = &stackin_systemtap,   [STACKIN_CHAIN] = &stackin_chain,
-	[STACKIN_PERFDATA] = &stackin_perfdata,     [STACKIN_PPROF] = &stackin_pprof,
-	[STACKIN_SPEEDSCOPE] = &stackin_speedscope,
+#define FORMAT(id, reader, name) [STACKIN_##id] = &stackin_##reader,
+#include "render/stackin/formats.def"
+#undef FORMAT
+};
+
+static const char *const names[STACKIN_NFORMATS] = {
+#define FORMAT(id, reader, name) [STACKIN_##id] = name,
+#include "render/stackin/formats.def"
+#undef FORMAT
 };
 
 const char *stackin_format_name(enum stackin_format f)
 {
-	return f > STACKIN_AUTO && f < STACKIN_NFORMATS ? readers[f]->name : NULL;
+	return f < STACKIN_NFORMATS ? names[f] : NULL;
 }
 
 enum stackin_format stackin_format_named(const char *name)
 {
 	for (int f = STACKIN_AUTO + 1; f < STACKIN_NFORMATS; f++)
-		if (!strcmp(readers[f]->name, name))
+		if (!strcmp(names[f], name))
 			return (enum stackin_format)f;
 	return STACKIN_AUTO;
 }

@@ -21,15 +21,9 @@
 
 enum stackin_format {
 	STACKIN_AUTO,
-	STACKIN_FOLDED,
-	STACKIN_PERF,
-	STACKIN_BPFTRACE,
-	STACKIN_DTRACE,
-	STACKIN_SYSTEMTAP,
-	STACKIN_CHAIN,
-	STACKIN_PERFDATA,
-	STACKIN_PPROF,
-	STACKIN_SPEEDSCOPE,
+#define FORMAT(id, reader, name) STACKIN_##id,
+#include "render/stackin/formats.def"
+#undef FORMAT
 	STACKIN_NFORMATS
 };
 /* NULL and AUTO when there is no such format. */

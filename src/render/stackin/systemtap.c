@@ -85,7 +85,6 @@ static void fini(struct stackin *in)
 }
 
 const struct stackin_reader stackin_systemtap = {
-	.name = "systemtap",
 	.state_size = sizeof(struct systemtap),
 	.recognise = recognise,
 	.lines = lines,
