@@ -196,8 +196,7 @@ enum { WIRE_CALLS = 8 };
 struct wire_thread {
 	uint32_t tid, pid; /* as its own pid namespace sees them; shown, see struct wire_own */
 	uint64_t cookie;   /* index in image.probes of the firing */
-	/* While a program with aggregations runs: WIRE_GEN_RUNS | generation, or WIRE_GEN_BEGINS;
-	 * else 0. */
+	/* While a program with aggregations runs: WIRE_GEN_RUNS | generation; else 0. */
 	uint64_t gen;
 	uint32_t owner;  /* atomic: index + 1 in wire_area.processes, 0 free */
 	uint32_t slot;   /* own number */
@@ -218,10 +217,11 @@ struct wire_thread {
 			      /* from WIRE_THREAD_SPACE: map memory of this thread */
 };
 enum { WIRE_THREAD_SPACE = 512 };
-/* BEGINS: it may go on with either generation. A thread shows this before it reads wire_area.gen:
- * so one that shows 0, or the new generation, after the tracer has written that and every thread
- * has passed a barrier, has done with the old one. */
-enum { WIRE_GEN_RUNS = 2, WIRE_GEN_BEGINS = 4 };
+/* A thread shows what it has read of wire_area.gen, reads that again, and starts over when it is
+ * another: so one that shows 0, or the new generation, after the tracer has written that and every
+ * thread has passed a barrier, has done with the old one. It may still show the old one for a
+ * moment, but does not use it. */
+enum { WIRE_GEN_RUNS = 2 };
 
 /* What this process's agent and programs go by, of each slot, in private memory on top of its probe
  * stack: a process that shares the slots (a child of fork(), which may have fewer rights) writes it

@@ -308,7 +308,7 @@ static void attack_stuck(void)
 				offsetof(struct wire_thread, owner),
 			2);
 		force64(area->threads + i * area->thread_stride + offsetof(struct wire_thread, gen),
-			WIRE_GEN_BEGINS);
+			~0ull);
 	}
 }
 

@@ -47,6 +47,7 @@ void jit_at(struct jit *j, unsigned size, unsigned op, unsigned reg, uint64_t ad
 	if (jit_near(j, addr)) {
 		x86_rip(&j->b, size, op, reg, (int64_t)(addr - j->env->code));
 	} else {
+		wrote(j, tmp);
 		x86_mov_imm(&j->b, tmp, addr);
 		x86_rm(&j->b, size, op, reg, tmp, 0);
 	}
@@ -99,6 +100,7 @@ static void check_access(struct jit *j, uint32_t insn, unsigned base, int32_t of
 	struct x86 *b = &j->b;
 	struct jit_cold *c;
 
+	wrote(j, T0);
 	wrote(j, T1);
 	x86_rm(b, 8, X86_OP_LEA, T0, base, off);
 	x86_mov_rr(b, T1, T0);
@@ -123,6 +125,7 @@ static struct jit_operand memory(struct jit *j, uint32_t i, unsigned reg, int32_
 		if (jit_near(j, f->place))
 			return (struct jit_operand){ .rip = true,
 						     .at = (int64_t)(f->place - j->env->code) };
+		wrote(j, T0);
 		x86_mov_imm(&j->b, T0, f->place);
 		return (struct jit_operand){ .base = T0 };
 	}
@@ -217,6 +220,7 @@ static void divide(struct jit *j, const struct bpf_insn *ins, unsigned size)
 			x86_rr(b, 4, X86_OP_STORE, d, d);
 		return;
 	}
+	wrote(j, T0);
 	wrote(j, T1);
 	wrote(j, T2);
 	if (imm)
@@ -420,6 +424,7 @@ static void fetch(struct jit *j, const struct bpf_insn *ins, unsigned base, int3
 	uint32_t top;
 
 	wrote(j, s);
+	wrote(j, T0);
 	wrote(j, T1);
 	wrote(j, T2);
 	if (alone) { /* of this thread only, which nothing interrupts: no lock, and no xchg (it locks by itself) */
@@ -478,6 +483,7 @@ static void atomic(struct jit *j, uint32_t i, const struct bpf_insn *ins)
 			x86_rr(b, 4, X86_OP_STORE, X86_RAX, X86_RAX);
 	} else if (ins->imm & BPF_FETCH) {
 		if (p.rip) {
+			wrote(j, T0);
 			x86_rip(b, 8, X86_OP_LEA, T0, p.at);
 			p = (struct jit_operand){ .base = T0 };
 		}
@@ -551,6 +557,7 @@ static void value_address(struct jit *j, const struct wire_map *m)
 {
 	struct x86 *b = &j->b;
 
+	wrote(j, T0);
 	if (m->kind == WIRE_MAP_ARRAY) {
 		load_address(j, T0, m->base);
 		x86_rr(b, 8, x86_alu_op(X86_ADD), T0, X86_RAX);
@@ -727,6 +734,7 @@ static void check_args(struct jit *j, uint32_t i, const struct jit_helper *h)
 	const struct jit_fact *f = &j->facts.insn[i];
 	struct x86 *b = &j->b;
 
+	wrote(j, T0);
 	for (uint32_t a = 0; h->args[a]; a++) {
 		unsigned reg = jit_reg[a + 1];
 		uint32_t null = 0;
@@ -770,6 +778,7 @@ static void clock_now(struct jit *j)
 	struct x86 *b = &j->b;
 
 	if (!j->env->tsc) {
+		wrote(j, T0);
 		x86_call(b, j->clock);
 		return;
 	}
@@ -799,6 +808,7 @@ static void quantize_bucket(struct jit *j, uint32_t i)
 		x86_rr(b, 8, X86_OP_BSR, X86_RAX, v);     /* lzcnt */
 		x86_alu_imm(b, 4, X86_XOR, X86_RAX, 127); /* 127 - n */
 	} else {
+		wrote(j, T0);
 		x86_rr(b, 8, X86_OP_BSR, X86_RAX, v);
 		x86_mov_imm(b, T0, UINT32_MAX);
 		x86_rr(b, 8, X86_OP_CMOVE, X86_RAX, T0); /* of 0 */
@@ -811,15 +821,16 @@ static void quantize_bucket(struct jit *j, uint32_t i)
 static void negative_bucket(struct jit *j, uint32_t i)
 {
 	struct x86 *b = &j->b;
+	uint32_t more;
 
 	x86_mov_rr(b, X86_RAX, jit_reg[j->facts.insn[i].arg]);
 	x86_rr(b, 8, X86_OP_GROUP3, X86_NEG, X86_RAX);
 	x86_rr(b, 8, X86_OP_BSR, X86_RAX, X86_RAX);
 	x86_alu_imm(b, 4, X86_SUB, X86_RAX, 62);
 	x86_rr(b, 4, X86_OP_GROUP3, X86_NEG, X86_RAX);
-	x86_mov_rr(b, T0, X86_RAX); /* -1 becomes 0 */
-	x86_shift_imm(b, 4, X86_SHR, T0, 31);
-	x86_rr(b, 4, x86_alu_op(X86_ADD), T0, X86_RAX);
+	more = x86_jcc_over(b, X86_NS);
+	x86_rr(b, 4, x86_alu_op(X86_XOR), X86_RAX, X86_RAX); /* of -1 */
+	x86_land(b, more);
 }
 
 /* d_scratch_get of bpf/: the first slot of this thread that is not in use; 0: none is. */
@@ -860,6 +871,7 @@ static void ring_reserve(struct jit *j, uint32_t i)
 	uint32_t first = j->ncold;
 
 	wrote(j, X86_R8);
+	wrote(j, T0);
 	x86_rm(b, 8, X86_OP_LOAD, X86_RAX, THREAD, ring + HEAD);
 	x86_rm(b, 8, X86_OP_LEA, X86_R8, X86_RAX, need);
 	x86_mov_rr(b, T0, X86_R8);
@@ -911,6 +923,7 @@ static void cpu_number(struct jit *j)
 		x86_alu_imm(b, 4, X86_AND, X86_RAX, 0xfff);
 		return;
 	}
+	wrote(j, T0);
 	x86_mov_imm(b, X86_RAX, SELECTOR);
 	x86_rr(b, 4, X86_OP_LSL, X86_RAX, X86_RAX);
 	good = x86_jcc_over(b, X86_E);

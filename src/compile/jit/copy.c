@@ -172,6 +172,20 @@ static void instruction(struct copies *c, struct bpf_insn *ins, struct jit_fact 
 	}
 }
 
+/* A jump that is always taken, over nothing that is reached: what comes behind it is all that can
+ * run next. */
+static bool goes_on(const struct bpf_insn *insns, const struct jit_facts *f, uint32_t k)
+{
+	int64_t to = (int64_t)k + 1 + ebpf_jump_offset(&insns[k]);
+
+	if (BPF_OP(insns[k].code) != BPF_JA && f->insn[k].branch != JIT_ALWAYS)
+		return false;
+	for (int64_t i = k + 1; i < to; i++)
+		if (f->insn[i].reached)
+			return false;
+	return to > k;
+}
+
 void jit_copies(struct bpf_insn *insns, struct jit_facts *f)
 {
 	for (uint32_t i = 0; i < f->nfns; i++) {
@@ -182,7 +196,7 @@ void jit_copies(struct bpf_insn *insns, struct jit_facts *f)
 			continue;
 		for (uint32_t k = fn->start; k < fn->end; k++) {
 			if (f->insn[k].reached && ebpf_is_jump(&insns[k]) &&
-			    f->insn[k].branch != JIT_NEVER)
+			    f->insn[k].branch != JIT_NEVER && !goes_on(insns, f, k))
 				f->insn[(int64_t)k + 1 + ebpf_jump_offset(&insns[k])].target = true;
 			k += ebpf_is_ld_imm64(&insns[k]);
 		}

@@ -4,7 +4,8 @@
  *	[site's rsp - 128, MID]  return address into the stub
  *	                         rax, flags (MID: lahf, seto)
  *	                         r12, r11, r10 (not where the program does without it)
- *	                         the address of its struct wire_thread_entry
+ *	                         the address of its struct wire_thread_entry (not where the
+ *	                         program leaves r11 alone, which then holds it)
  * Then, on the same stack or from its struct wire_own down:
  *	[probe stack] the traced program's rsp
  *	struct pt_regs, which also keeps what the program clobbers; or just that, pushed
@@ -98,30 +99,45 @@ static void own_entry(struct jit *j)
 	x86_rm(&j->b, 8, X86_OP_LOAD, T0, T0, OWN_OFF(entry));
 }
 
-/* What every firing leaves in the thread. */
-static void begin(struct jit *j)
+/* Shows the generation, and looks whether it is still the one. See WIRE_GEN_RUNS. tmp is lost. */
+static void begin(struct jit *j, unsigned tmp)
+{
+	const uint64_t gen = j->env->area + offsetof(struct wire_area, gen);
+	struct x86 *b = &j->b;
+	uint32_t again = b->n;
+
+	if (!j->facts.gen_used)
+		return;
+	jit_at(j, 4, X86_OP_LOAD, tmp, gen, tmp);
+	x86_rm(b, 8, X86_OP_STORE, tmp, THREAD, THREAD_OFF(gen));
+	if (jit_near(j, gen)) {
+		jit_at(j, 4, 0x3b, tmp, gen, tmp);
+	} else {
+		jit_at(j, 4, X86_OP_LOAD, tmp, gen, tmp);
+		x86_rm(b, 4, 0x3b, tmp, THREAD, THREAD_OFF(gen));
+	}
+	x86_jcc(b, X86_NE, again, false);
+}
+
+/* thread->cookie = the probe; up: from rsp to the return address. tmp is lost. */
+static void note_cookie(struct jit *j, unsigned tmp, int32_t up, int32_t behind)
 {
 	struct x86 *b = &j->b;
 
-	if (j->facts.gen_used) {
-		x86_store_imm(b, 8, THREAD, THREAD_OFF(gen), WIRE_GEN_BEGINS);
-		jit_at(j, 4, X86_OP_LOAD, T0, j->env->area + offsetof(struct wire_area, gen), T0);
-		x86_rm(b, 8, X86_OP_STORE, T0, THREAD, THREAD_OFF(gen));
-	}
+	if (!j->facts.cookie_used)
+		return;
+	x86_rm(b, 8, X86_OP_LOAD, tmp, X86_RSP, up);
+	x86_rm(b, 4, X86_OP_LOAD, tmp, tmp, (int32_t)offsetof(struct wire_stub, probe) - behind);
+	x86_rm(b, 8, X86_OP_STORE, tmp, THREAD, THREAD_OFF(cookie));
 }
 
-/* in_place: the program is written out here. own: T0 has the struct wire_own. */
-static void run(struct jit *j, bool in_place, bool own)
+/* in_place: the program is written out here. */
+static void run(struct jit *j, bool in_place)
 {
 	struct x86 *b = &j->b;
 
 	if (j->uses_r10)
 		x86_rm(b, 8, X86_OP_LEA, X86_RBP, X86_RSP, (int32_t)j->data);
-	if (j->probe_stack) {
-		if (!own)
-			jit_own(j, T0);
-		x86_rm(b, 8, X86_OP_STORE, X86_RSP, T0, OWN_OFF(frame));
-	}
 	if (j->facts.budget_used)
 		x86_store_imm(b, 8, THREAD, THREAD_OFF(budget), JIT_BUDGET);
 	if (in_place)
@@ -138,8 +154,8 @@ static void end(struct jit *j)
 	x86_store_imm(&j->b, 8, T0, ENTRY_OFF(rsp), (int32_t)WIRE_IDLE);
 }
 
-/* Fills the struct pt_regs at rsp + data. T1: rsp of the traced program's side; up: from there to
- * the return address. */
+/* Fills the struct pt_regs at rsp + data, where rdi is already. T1: rsp of the traced program's
+ * side; up: from there to the return address. */
 static void fill_regs(struct jit *j, enum wire_stub_kind kind, uint32_t keep, int32_t up)
 {
 	struct x86 *b = &j->b;
@@ -171,7 +187,7 @@ static void fill_regs(struct jit *j, enum wire_stub_kind kind, uint32_t keep, in
 			       : r == X86_R12 ? 24
 					      : 40);
 		} else {
-			if (show || keep >> r & 1)
+			if (r != X86_RDI && (show || keep >> r & 1))
 				x86_rm(b, 8, X86_OP_STORE, r, X86_RSP, to);
 			continue;
 		}
@@ -205,9 +221,9 @@ static void fill_regs(struct jit *j, enum wire_stub_kind kind, uint32_t keep, in
 		x86_store_imm(b, 8, X86_RSP, regs + REGS_SS, USER_SS);
 }
 
-/* T1: rsp. rsp = the probe stack; in a handler on the thread's signal stack, that one, if it has
- * room. Off it, the kernel would take it for free, and put the next signal's frame over the
- * handler's. */
+/* T1: rsp. T0 = the struct wire_own, rsp = the probe stack; in a handler on the thread's signal
+ * stack, that one, if it has room. Off it, the kernel would take it for free, and put the next
+ * signal's frame over the handler's. */
 static void choose_stack(struct jit *j)
 {
 	int32_t room = (int32_t)(j->data + JIT_CTX + j->facts.fns[0].depth * JIT_NATIVE_FRAME) +
@@ -362,9 +378,14 @@ void jit_thunk(struct jit *j, enum wire_stub_kind kind)
 	bool runs = kind != WIRE_STUB_SYSNOTE && kind != WIRE_STUB_SYSFORK;
 	uint32_t keep = (j->clobbered | (j->uses_r10 ? 1u << X86_RBP : 0)) &
 			~(uint32_t)ALWAYS_SAVED;
-	bool lean = !mid && !regs && !j->probe_stack && !(j->clobbered >> T1 & 1); /* without T1 */
+	bool bare = !regs && !j->probe_stack;
+	bool lean = !mid && bare && !(j->clobbered >> T1 & 1); /* without T1 */
+	/* T0 holds the entry from beginning to end, rax is free once it is saved */
+	bool held = bare && !j->facts.regs_used && !wire_stub_is_behind(kind) &&
+		    !(j->clobbered >> T0 & 1) && j->clobbered >> X86_RAX & 1;
+	int32_t entry = runs && !held ? 8 : 0; /* bytes of the entry's address on the stack */
 	/* from rsp to the return address; site: to the program's own stack pointer */
-	int32_t up = (runs ? 8 : 0) + (lean ? 16 : 24) + (mid ? 16 : 0);
+	int32_t up = entry + (lean ? 16 : 24) + (mid ? 16 : 0);
 	int32_t site = up + 8 + (mid ? 128 : 0);
 	int32_t behind = sizeof(struct wire_stub) + WIRE_STUB_CALL + (mid ? WIRE_STUB_LEA : 0);
 	uint32_t first_cold = j->ncold, found, go = 0, zero = 0, miss, nested = 0, skip1, used, pad,
@@ -420,15 +441,13 @@ void jit_thunk(struct jit *j, enum wire_stub_kind kind)
 		child = b->n;
 	}
 	x86_rm(b, 8, X86_OP_STORE, X86_RSP, T0, ENTRY_OFF(rsp));
-	x86_push(b, T0);
+	if (!held)
+		x86_push(b, T0);
 	if (wire_stub_is_behind(kind))
 		lost = find_number(j, up, site, behind);
-	begin(j);
-	if (j->facts.cookie_used) {
-		x86_rm(b, 8, X86_OP_LOAD, T0, X86_RSP, up);
-		x86_rm(b, 4, X86_OP_LOAD, T0, T0,
-		       (int32_t)offsetof(struct wire_stub, probe) - behind);
-		x86_rm(b, 8, X86_OP_STORE, T0, THREAD, THREAD_OFF(cookie));
+	if (!held) {
+		begin(j, T0);
+		note_cookie(j, T0, up, behind);
 	}
 	used = 0;
 	if (regs || j->probe_stack)
@@ -454,21 +473,29 @@ void jit_thunk(struct jit *j, enum wire_stub_kind kind)
 			    (int32_t)(j->data + (regs ? JIT_CTX : 0) + pad));
 	if (used + pad + j->data > j->native)
 		j->native = used + pad + j->data;
+	if (held) {
+		note_cookie(j, X86_RAX, up + (int32_t)(used + pad + j->data), behind);
+		begin(j, X86_RAX);
+	}
+	if (j->facts.regs_used && !j->probe_stack)
+		jit_own(j, T0);
 	if (regs) {
-		fill_regs(j, kind, keep, up);
+		x86_rm(b, 8, X86_OP_STORE, X86_RDI, X86_RSP, (int32_t)j->data + in_regs[X86_RDI]);
 		x86_rm(b, 8, X86_OP_LEA, X86_RDI, X86_RSP, (int32_t)j->data);
 	}
 	if (j->probe_stack || j->facts.regs_used) {
-		jit_own(j, T0);
 		if (regs)
 			x86_rm(b, 8, X86_OP_STORE, X86_RDI, T0, OWN_OFF(regs));
 		else
 			x86_store_imm(b, 8, T0, OWN_OFF(regs), 0);
 	}
+	if (j->probe_stack)
+		x86_rm(b, 8, X86_OP_STORE, X86_RSP, T0, OWN_OFF(frame));
+	if (regs)
+		fill_regs(j, kind, keep, up);
 	if (is_event(kind))
 		none = make_context(j, up, behind);
-	run(j, j->short_main && (kind == WIRE_STUB_ENTRY || kind == WIRE_STUB_RETURN),
-	    !is_event(kind));
+	run(j, j->short_main && (kind == WIRE_STUB_ENTRY || kind == WIRE_STUB_RETURN));
 	if (none)
 		land(b, none);
 	if (regs) {
@@ -488,7 +515,8 @@ void jit_thunk(struct jit *j, enum wire_stub_kind kind)
 		x86_pop(b, X86_RSP);
 	if (lost)
 		land(b, lost);
-	x86_pop(b, T0);
+	if (!held)
+		x86_pop(b, T0);
 	end(j);
 	if (child)
 		land(b, child);
@@ -521,7 +549,7 @@ out:
 	land(b, nested);
 	x86_rr(b, 8, X86_OP_TEST, THREAD, THREAD); /* of a free entry, and the key 0 */
 	x86_jcc(b, X86_E, free, false);
-	x86_rm(b, 8, X86_OP_LEA, T0, X86_RSP, site - 8);
+	x86_rm(b, 8, X86_OP_LEA, T0, X86_RSP, site - entry);
 	x86_call(b, j->nested);
 	x86_rr(b, 8, X86_OP_TEST, T0, T0);
 	x86_jcc(b, X86_NE, go, false);
@@ -611,7 +639,7 @@ void jit_host(struct jit *j)
 	x86_alu_imm(b, 8, X86_SUB, X86_RSP, (int32_t)j->data + 8);
 	own_entry(j);
 	x86_rm(b, 8, X86_OP_STORE, X86_RSP, T0, ENTRY_OFF(rsp));
-	begin(j);
+	begin(j, T0);
 	x86_rm(b, 8, X86_OP_STORE, X86_RDX, THREAD, THREAD_OFF(cookie));
 	if (j->facts.ctx_used) {
 		x86_rr(b, 8, X86_OP_TEST, X86_RSI, X86_RSI);
@@ -621,8 +649,9 @@ void jit_host(struct jit *j)
 	}
 	jit_own(j, T0);
 	x86_rm(b, 8, X86_OP_STORE, X86_RSI, T0, OWN_OFF(regs));
+	x86_rm(b, 8, X86_OP_STORE, X86_RSP, T0, OWN_OFF(frame));
 	x86_mov_rr(b, X86_RDI, X86_RSI);
-	run(j, false, true);
+	run(j, false);
 	own_entry(j);
 	end(j);
 	x86_alu_imm(b, 8, X86_ADD, X86_RSP, (int32_t)j->data + 8);

@@ -2,8 +2,8 @@
  * the other one, waits until no thread is still in the old, sums the old up and clears it. Nothing
  * is locked, nothing is lost:
  *
- *	thread    rsp = ...; gen = area.gen; ... add ...; rsp = 0
- *	tracer    area.gen ^= 1; membarrier; for each thread: rsp and gen is the old one? wait
+ *	thread    do gen = area.gen; while (gen != area.gen); ... add ...; gen = 0
+ *	tracer    area.gen ^= 1; membarrier; for each thread: gen is the old one? wait
  *
  * A thread that was stopped or killed in a probe keeps its old table until it has moved on, or is
  * gone; it is looked at again before the next turn.
@@ -159,7 +159,7 @@ static bool owner_gone(const struct inproc_engine *e, const struct wire_thread *
 	return kill((pid_t)e->list[owner - 1].pid, 0) && errno == ESRCH;
 }
 
-/* Has the thread left generation gen for good? See WIRE_GEN_BEGINS. */
+/* Has the thread left generation gen for good? See WIRE_GEN_RUNS. */
 static bool has_left(const struct inproc_engine *e, const struct wire_thread *t, uint32_t gen,
 		     int tries)
 {
