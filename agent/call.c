@@ -116,10 +116,20 @@ ENTRY uint64_t agent_task_pt_regs(uint64_t r1, uint64_t r2, uint64_t r3, uint64_
 	return own_words(t)->regs;
 }
 
+/* To the process of an event that the tracer fires. */
+static int64_t signal_other(const struct wire_own *o, uint64_t sig)
+{
+	return o->pidfd < 0 ? E_SRCH : sys4(SYS_PIDFD_SEND_SIGNAL, o->pidfd, (uint32_t)sig, 0, 0);
+}
+
 ENTRY int64_t agent_send_signal(uint64_t sig, uint64_t r2, uint64_t r3, uint64_t r4, uint64_t r5,
 				struct wire_thread *t)
 {
-	return try2(SYS_KILL, own_words(t)->pid, (uint32_t)sig);
+	const struct wire_own *o = own_words(t);
+
+	if (is_tracer(t) && o->other)
+		return signal_other(o, sig);
+	return try2(SYS_KILL, o->pid, (uint32_t)sig);
 }
 
 ENTRY int64_t agent_send_signal_thread(uint64_t sig, uint64_t r2, uint64_t r3, uint64_t r4,
@@ -127,6 +137,8 @@ ENTRY int64_t agent_send_signal_thread(uint64_t sig, uint64_t r2, uint64_t r3, u
 {
 	const struct wire_own *o = own_words(t);
 
+	if (is_tracer(t) && o->other)
+		return signal_other(o, sig);
 	return try4(SYS_TGKILL, o->pid, o->holder, (uint32_t)sig, 0);
 }
 

@@ -242,7 +242,11 @@ struct wire_own {
 	uint64_t key;    /* identity word */
 	uint32_t holder; /* atomic: tid of the thread of this process that has the slot, 0 none has */
 	uint32_t pid;    /* as its own pid namespace sees it */
-	uint64_t pad[3];
+	/* The tracer's, of slot 0: it fires an event of process `pid`, whose signals go to `pidfd`
+	 * (-1: to nobody), because that number may be another process's by now. */
+	uint32_t other;
+	int32_t pidfd;
+	uint64_t pad[2];
 };
 /* Programs then stay on the stack that the thread is on. */
 #define WIRE_ALT_UNKNOWN (~0ull >> 1)

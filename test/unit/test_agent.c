@@ -444,6 +444,37 @@ TEST(test_send_signal)
 	CHECK(!CALL(send_signal_thread, SIGUSR1) && caught == SIGUSR1);
 	CHECK((int64_t)CALL(send_signal, 1000) == -EINVAL);
 }
+/* In the tracer, which fires an event of a process whose number is another's by now: ours. */
+TEST(test_send_signal_other)
+{
+	struct wire_thread *t = (struct wire_thread *)w.area->threads;
+	struct wire_own *o = world_own(&w, t);
+	pid_t child = fork();
+	int status, fd;
+
+	if (!child)
+		for (;;)
+			pause();
+	fd = (int)syscall(SYS_pidfd_open, child, 0);
+	CHECK(child > 0 && fd >= 0);
+	signal(SIGUSR1, catch);
+	caught = 0;
+	w.t = t;
+	o->pid = (uint32_t)getpid();
+	o->holder = (uint32_t)gettid();
+	o->other = 1;
+	o->pidfd = -1;
+	CHECK((int64_t)CALL(send_signal, SIGUSR1) == -ESRCH && !caught);
+	CHECK((int64_t)CALL(send_signal_thread, SIGUSR1) == -ESRCH && !caught);
+	o->pidfd = fd;
+	CHECK(!CALL(send_signal_thread, SIGCONT) && !CALL(send_signal, SIGTERM) && !caught);
+	CHECK(waitpid(child, &status, 0) == child && WIFSIGNALED(status) &&
+	      WTERMSIG(status) == SIGTERM);
+	CHECK((int64_t)CALL(send_signal, SIGUSR1) == -ESRCH && !caught);
+	o->other = 0;
+	CHECK(!CALL(send_signal, SIGUSR1) && caught == SIGUSR1);
+	close(fd);
+}
 
 /* --- reads --- */
 
@@ -1428,6 +1459,7 @@ int main(void)
 		cmocka_unit_test(test_ring_entries),
 		cmocka_unit_test(test_small_helpers),
 		cmocka_unit_test(test_send_signal),
+		cmocka_unit_test(test_send_signal_other),
 		cmocka_unit_test(test_read_exact),
 		cmocka_unit_test(test_read_asking),
 		cmocka_unit_test(test_read_guarded),

@@ -60,6 +60,7 @@ struct inproc_watch {
 	uint32_t next; /* whose name is looked at again */
 	bool traced;   /* it is patched: threads that begin have slots */
 	int pidfd;
+	bool sure; /* it is the pidfd of the process that was attached to */
 };
 
 /* --- which probes --- */
@@ -356,9 +357,9 @@ static void copy_self(struct inproc_engine *e, const struct wire_thread *from)
 }
 
 /* Runs every program for the tracepoint, as if the thread did. only: for probes of that name; NULL:
- * for all. */
+ * for all. pidfd: gets the signals of raise() and stop(); -1: nobody does. */
 static void fire(struct inproc_engine *e, const char *tracepoint, const char *only,
-		 const struct task_facts *f, const struct wire_thread *from,
+		 const struct task_facts *f, int pidfd, const struct wire_thread *from,
 		 const uint64_t words[2])
 {
 	const uint64_t context[INPROC_CONTEXT] = { words[0], words[1] };
@@ -368,6 +369,8 @@ static void fire(struct inproc_engine *e, const char *tracepoint, const char *on
 	copy_self(e, from);
 	t->pid = e->own->pid = (uint32_t)f->tgid;
 	t->tid = e->own->holder = (uint32_t)f->pid;
+	e->own->other = true;
+	e->own->pidfd = pidfd;
 	t->task = context[0];
 	t->comm_time = INT64_MAX; /* it is not looked at again */
 	memcpy(t->comm, f->comm, sizeof(t->comm));
@@ -384,6 +387,7 @@ static void fire(struct inproc_engine *e, const char *tracepoint, const char *on
 		}
 	t->pid = e->own->pid = before.pid;
 	t->tid = e->own->holder = before.tid;
+	e->own->other = false;
 	t->task = before.task;
 	t->comm_time = before.comm_time;
 	memcpy(t->comm, before.comm, sizeof(t->comm));
@@ -418,14 +422,20 @@ static void read_args(struct inproc_events *ev, struct task_facts *f)
 
 static void end_threads(struct inproc_engine *e, struct inproc_process *p, bool exec, int code);
 
-static void fire_exec(struct inproc_engine *e, struct task_facts *f, const struct wire_thread *from)
+static int sure_pidfd(const struct inproc_process *p)
+{
+	return p->watch && p->watch->sure ? p->watch->pidfd : -1;
+}
+
+static void fire_exec(struct inproc_engine *e, struct task_facts *f, int pidfd,
+		      const struct wire_thread *from)
 {
 	uint64_t context[2] = { 0 };
 
 	read_args(e->events, f);
 	context[0] = stand_in(e, f);
 	context[1] = (uint32_t)f->pid;
-	fire(e, EXEC, NULL, f, from, context);
+	fire(e, EXEC, NULL, f, pidfd, from, context);
 }
 
 void events_exec(struct inproc_engine *e, struct inproc_process *p)
@@ -440,17 +450,18 @@ void events_exec(struct inproc_engine *e, struct inproc_process *p)
 		f = p->watch->facts;
 		snprintf(f.comm, sizeof(f.comm), "<gone>");
 	}
-	fire_exec(e, &f, slot_of(e, p, e->list[p->index].own_pid));
+	fire_exec(e, &f, sure_pidfd(p), slot_of(e, p, e->list[p->index].own_pid));
 }
 
 void events_exec_first(struct inproc_engine *e, pid_t pid)
 {
+	cleanup_close int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	struct task_facts f = { 0 };
 
 	if (!e->events || !e->events->execs || !task_facts_read(pid, &f))
 		return;
 	use_room(e->events, ROOMS);
-	fire_exec(e, &f, NULL);
+	fire_exec(e, &f, pidfd, NULL);
 }
 
 /* --- threads that end --- */
@@ -459,6 +470,17 @@ static void watch(struct inproc_process *p)
 {
 	p->watch = xcalloc(1, sizeof(*p->watch));
 	p->watch->pidfd = (int)syscall(SYS_pidfd_open, p->pid, 0);
+}
+
+/* A process keeps its number until it has been waited for: so the pidfd is of the one that began
+ * when ours did, if it still takes a signal after that was looked at. */
+static void make_sure(const struct inproc_engine *e, struct inproc_process *p)
+{
+	const uint64_t started = e->list[p->index].started;
+	struct inproc_watch *w = p->watch;
+
+	if (!w->sure && w->pidfd >= 0 && started && procdir_start(p->pid) == started)
+		w->sure = !syscall(SYS_pidfd_send_signal, w->pidfd, 0, NULL, 0);
 }
 
 void events_forget(struct inproc_process *p)
@@ -549,7 +571,7 @@ static void end_thread(struct inproc_engine *e, struct inproc_process *p, const 
 	use_room(e->events, ROOMS);
 	context[0] = stand_in(e, &f);
 	context[1] = last;
-	fire(e, EXIT, only, &f, t, context);
+	fire(e, EXIT, only, &f, sure_pidfd(p), t, context);
 }
 
 /* Those that did not live to tell of their end: of a process that has ended, its first thread as
@@ -625,6 +647,7 @@ static int zombie_code(pid_t pid)
 
 static void look(struct inproc_engine *e, struct inproc_process *p)
 {
+	make_sure(e, p);
 	(void)task_facts_read(p->pid, &p->watch->facts);
 	if (e->events->ends)
 		look_at_threads(e, p);
