@@ -108,7 +108,8 @@ static inline uint64_t fired_at(const struct wire_own *o)
 /* The slot's number. wire_thread.slot has it, too, but others write there. */
 static inline uint32_t slot_number(const struct wire_thread *t)
 {
-	return (uint32_t)(((uintptr_t)t - area()->threads) / area()->thread_stride);
+	return (uint32_t)(((uintptr_t)t - area()->threads) >>
+			  __builtin_ctzll(area()->thread_stride));
 }
 
 #define LIKELY(x) __builtin_expect(!!(x), 1)

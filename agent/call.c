@@ -220,9 +220,9 @@ ENTRY int64_t agent_map_update(uint64_t map, uint64_t key, uint64_t value, uint6
 
 	if (UNLIKELY(!m || !is_own(t, key, m->key_size) || !is_own(t, value, m->value_size)))
 		return refuse(t);
-	r = map_update(m, t, (void *)key, (void *)value, flags);
+	r = map_update(m, t, slot_number(t), (void *)key, (void *)value, flags);
 	if (UNLIKELY(r == E_BUSY) && break_dead_lock(m, key))
-		r = map_update(m, t, (void *)key, (void *)value, flags);
+		r = map_update(m, t, slot_number(t), (void *)key, (void *)value, flags);
 	return r;
 }
 
@@ -234,9 +234,9 @@ ENTRY int64_t agent_map_delete(uint64_t map, uint64_t key, uint64_t r3, uint64_t
 
 	if (UNLIKELY(!m || !is_own(t, key, m->key_size)))
 		return refuse(t);
-	r = map_delete(m, t, (void *)key);
+	r = map_delete(m, slot_number(t), (void *)key);
 	if (UNLIKELY(r == E_BUSY) && break_dead_lock(m, key))
-		r = map_delete(m, t, (void *)key);
+		r = map_delete(m, slot_number(t), (void *)key);
 	return r;
 }
 

@@ -305,8 +305,10 @@ static inline void *map_lookup(const struct wire_map *m, struct wire_thread *t, 
 	return NULL;
 }
 
-static inline int64_t map_update(const struct wire_map *m, struct wire_thread *t, const void *key,
-				 const void *value, uint64_t flags)
+/* slot: t's number, needed for WIRE_MAP_HASH only. wire_thread.slot has it, too, but others write
+ * there. */
+static inline int64_t map_update(const struct wire_map *m, struct wire_thread *t, uint32_t slot,
+				 const void *key, const void *value, uint64_t flags)
 {
 	void *v;
 
@@ -314,7 +316,7 @@ static inline int64_t map_update(const struct wire_map *m, struct wire_thread *t
 		return MAP_E_INVAL;
 	switch (m->kind) {
 	case WIRE_MAP_AGG_HASH: return map_agg_update(m, t, key, value, flags);
-	case WIRE_MAP_HASH: return map_hash_update(m, t->slot, key, value, flags);
+	case WIRE_MAP_HASH: return map_hash_update(m, slot, key, value, flags);
 	case WIRE_MAP_ARRAY:
 	case WIRE_MAP_THREAD_ARRAY:
 	case WIRE_MAP_AGG_ARRAY:
@@ -329,9 +331,9 @@ static inline int64_t map_update(const struct wire_map *m, struct wire_thread *t
 	return MAP_E_INVAL;
 }
 
-static inline int64_t map_delete(const struct wire_map *m, struct wire_thread *t, const void *key)
+static inline int64_t map_delete(const struct wire_map *m, uint32_t slot, const void *key)
 {
-	return m->kind == WIRE_MAP_HASH ? map_hash_delete(m, t->slot, key) : MAP_E_INVAL;
+	return m->kind == WIRE_MAP_HASH ? map_hash_delete(m, slot, key) : MAP_E_INVAL;
 }
 
 #endif

@@ -369,6 +369,22 @@ TEST(test_map_dead_holder)
 	CHECK(!CALL(map_delete, world_map(&w, WORLD_HASH), key));
 }
 
+/* A slot's number where others can write it: it would become a key's reach. */
+TEST(test_map_forged_slot)
+{
+	uint64_t *key = (uint64_t *)w.room, *value = key + 8;
+
+	CHECK(world_thread(&w, 1));
+	w.t->slot = 0x12345678;
+	CHECK(!CALL(map_update, world_map(&w, WORLD_HASH), key, value, BPF_ANY));
+	for (uint32_t i = 0; i < w.maps[WORLD_HASH].buckets; i++)
+		CHECK(((struct wire_hash_entry *)(w.maps[WORLD_HASH].base +
+						  i * w.maps[WORLD_HASH].stride))
+			      ->owner >>
+		      16 <= 1);
+	CHECK(!CALL(map_delete, world_map(&w, WORLD_HASH), key));
+}
+
 TEST(test_ring_entries)
 {
 	uint64_t map = world_map(&w, WORLD_RING);
@@ -1456,6 +1472,7 @@ int main(void)
 		cmocka_unit_test(test_nested),
 		cmocka_unit_test(test_map_entries),
 		cmocka_unit_test(test_map_dead_holder),
+		cmocka_unit_test(test_map_forged_slot),
 		cmocka_unit_test(test_ring_entries),
 		cmocka_unit_test(test_small_helpers),
 		cmocka_unit_test(test_send_signal),

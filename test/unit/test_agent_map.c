@@ -54,15 +54,15 @@ static void test_arrays(void **state)
 	uint32_t k = 3;
 
 	assert_ptr_equal(map_lookup(&m, t, &k), &cells[3]);
-	assert_int_equal(map_update(&m, t, &k, &v, MAP_ANY), 0);
+	assert_int_equal(map_update(&m, t, t->slot, &k, &v, MAP_ANY), 0);
 	assert_int_equal(cells[3], 7);
-	assert_int_equal(map_update(&m, t, &k, &v, MAP_NOEXIST), MAP_E_EXIST);
-	assert_int_equal(map_update(&m, t, &k, &v, MAP_EXIST), 0);
-	assert_int_equal(map_update(&m, t, &k, &v, 3), MAP_E_INVAL);
-	assert_int_equal(map_delete(&m, t, &k), MAP_E_INVAL);
+	assert_int_equal(map_update(&m, t, t->slot, &k, &v, MAP_NOEXIST), MAP_E_EXIST);
+	assert_int_equal(map_update(&m, t, t->slot, &k, &v, MAP_EXIST), 0);
+	assert_int_equal(map_update(&m, t, t->slot, &k, &v, 3), MAP_E_INVAL);
+	assert_int_equal(map_delete(&m, t->slot, &k), MAP_E_INVAL);
 	k = 4;
 	assert_null(map_lookup(&m, t, &k));
-	assert_int_equal(map_update(&m, t, &k, &v, MAP_ANY), MAP_E_2BIG);
+	assert_int_equal(map_update(&m, t, t->slot, &k, &v, MAP_ANY), MAP_E_2BIG);
 
 	m.kind = WIRE_MAP_THREAD_ARRAY;
 	m.base = WIRE_THREAD_SPACE;
@@ -108,9 +108,9 @@ static void agg_with(uint32_t key_size)
 		memcpy(key + key_size - 4, &i, 4);
 		value[0] = i;
 		assert_null(map_lookup(&m, t, key));
-		assert_int_equal(map_update(&m, t, key, value, MAP_EXIST), MAP_E_NOENT);
-		assert_int_equal(map_update(&m, t, key, value, MAP_NOEXIST), 0);
-		assert_int_equal(map_update(&m, t, key, value, MAP_NOEXIST), MAP_E_EXIST);
+		assert_int_equal(map_update(&m, t, t->slot, key, value, MAP_EXIST), MAP_E_NOENT);
+		assert_int_equal(map_update(&m, t, t->slot, key, value, MAP_NOEXIST), 0);
+		assert_int_equal(map_update(&m, t, t->slot, key, value, MAP_NOEXIST), MAP_E_EXIST);
 		v = map_lookup(&m, t, key);
 		v[1] = i * 2;
 	}
@@ -122,14 +122,14 @@ static void agg_with(uint32_t key_size)
 		assert_int_equal(v[1], i * 2);
 	}
 	memset(key, 0xee, sizeof(key));
-	assert_int_equal(map_update(&m, t, key, value, MAP_ANY), MAP_E_2BIG);
+	assert_int_equal(map_update(&m, t, t->slot, key, value, MAP_ANY), MAP_E_2BIG);
 	assert_int_equal(map_agg_table(&m, t, 0)->full, 1);
 	assert_int_equal(map_agg_table(&m, t, 0)->n, MAX);
 	t->gen = 1; /* the other generation is empty */
 	assert_null(map_lookup(&m, t, key));
-	assert_int_equal(map_update(&m, t, key, value, MAP_ANY), 0);
+	assert_int_equal(map_update(&m, t, t->slot, key, value, MAP_ANY), 0);
 	assert_int_equal(map_agg_table(&m, t, 1)->n, 1);
-	assert_int_equal(map_delete(&m, t, key), MAP_E_INVAL);
+	assert_int_equal(map_delete(&m, t->slot, key), MAP_E_INVAL);
 	free(t);
 }
 static void test_agg_hash(void **state)
@@ -152,12 +152,13 @@ static void test_hash(void **state)
 	for (uint64_t i = 0; i < MAX; i++) {
 		struct key k = { i, i * i, 9 };
 
-		assert_int_equal(map_update(m, t, &k, &i, MAP_EXIST), MAP_E_NOENT);
-		assert_int_equal(map_update(m, t, &k, &i, MAP_NOEXIST), 0);
-		assert_int_equal(map_update(m, t, &k, &i, MAP_NOEXIST), MAP_E_EXIST);
+		assert_int_equal(map_update(m, t, t->slot, &k, &i, MAP_EXIST), MAP_E_NOENT);
+		assert_int_equal(map_update(m, t, t->slot, &k, &i, MAP_NOEXIST), 0);
+		assert_int_equal(map_update(m, t, t->slot, &k, &i, MAP_NOEXIST), MAP_E_EXIST);
 	}
 	assert_int_equal(*map_used(m), MAX);
-	assert_int_equal(map_update(m, t, &(struct key){ 1, 2, 3 }, &v, MAP_ANY), MAP_E_2BIG);
+	assert_int_equal(map_update(m, t, t->slot, &(struct key){ 1, 2, 3 }, &v, MAP_ANY),
+			 MAP_E_2BIG);
 	assert_int_equal(*map_used(m), MAX);
 	for (uint64_t i = 0; i < MAX; i++) {
 		struct key k = { i, i * i, 9 };
@@ -171,10 +172,10 @@ static void test_hash(void **state)
 	for (uint64_t i = 0; i < 200000; i++) {
 		struct key old = { i, i * i, 9 }, new = { i + MAX, (i + MAX) * (i + MAX), 9 };
 
-		assert_int_equal(map_delete(m, t, &old), 0);
-		assert_int_equal(map_delete(m, t, &old), MAP_E_NOENT);
+		assert_int_equal(map_delete(m, t->slot, &old), 0);
+		assert_int_equal(map_delete(m, t->slot, &old), MAP_E_NOENT);
 		assert_null(map_lookup(m, t, &old));
-		assert_int_equal(map_update(m, t, &new, &i, MAP_ANY), 0);
+		assert_int_equal(map_update(m, t, t->slot, &new, &i, MAP_ANY), 0);
 	}
 	assert_int_equal(*map_used(m), MAX);
 	for (uint64_t i = 200000; i < 200000 + MAX; i++)
@@ -213,16 +214,16 @@ static void *work(void *arg)
 		k = (struct key){ n % KEYS + 1, 5, 6 };
 		switch (n / KEYS % 4) {
 		case 3:
-			r = map_update(w->m, t, &k, &k.a, MAP_EXIST);
+			r = map_update(w->m, t, w->slot, &k, &k.a, MAP_EXIST);
 			w->busy += r == MAP_E_BUSY;
 			break;
 		case 0:
-			r = map_update(w->m, t, &k, &k.a, MAP_NOEXIST);
+			r = map_update(w->m, t, w->slot, &k, &k.a, MAP_NOEXIST);
 			w->balance[k.a - 1] += r == 0;
 			w->busy += r == MAP_E_BUSY;
 			break;
 		case 1:
-			r = map_delete(w->m, t, &k);
+			r = map_delete(w->m, w->slot, &k);
 			w->balance[k.a - 1] -= r == 0;
 			w->busy += r == MAP_E_BUSY;
 			break;
@@ -284,13 +285,13 @@ static void test_dead_holder(void **state)
 	uint64_t v = 1;
 
 	assert_true(map_hash_lock(home, 7));
-	assert_int_equal(map_update(m, t, &k, &v, MAP_ANY), MAP_E_BUSY);
+	assert_int_equal(map_update(m, t, t->slot, &k, &v, MAP_ANY), MAP_E_BUSY);
 	map_hash_break(home, 6); /* not its */
-	assert_int_equal(map_update(m, t, &k, &v, MAP_ANY), MAP_E_BUSY);
+	assert_int_equal(map_update(m, t, t->slot, &k, &v, MAP_ANY), MAP_E_BUSY);
 	map_hash_break(home, 7);
-	assert_int_equal(map_update(m, t, &k, &v, MAP_ANY), 0);
+	assert_int_equal(map_update(m, t, t->slot, &k, &v, MAP_ANY), 0);
 	assert_true(map_hash_lock(home, t->slot)); /* left by itself, by longjmp() */
-	assert_int_equal(map_delete(m, t, &k), 0);
+	assert_int_equal(map_delete(m, t->slot, &k), 0);
 	hash_done(m);
 	free(t);
 }

@@ -95,7 +95,7 @@ static struct err *put_process(void *arg, uint32_t pid, const struct wire_unwind
 
 	own = *p;
 	w.area->unwind_version += 2;
-	assert_int_equal(map_update(&w.maps[WORLD_UNWIND_PROCESSES], w.t, &key, p, MAP_ANY), 0);
+	assert_int_equal(map_update(&w.maps[WORLD_UNWIND_PROCESSES], w.t, 0, &key, p, MAP_ANY), 0);
 	return NULL;
 }
 
@@ -473,7 +473,7 @@ static void test_no_tables(void **state)
 	uint64_t key = (uint64_t)(uint32_t)getpid();
 	struct wire_unwind_process kept = own;
 
-	assert_int_equal(map_delete(&w.maps[WORLD_UNWIND_PROCESSES], w.t, &key), 0);
+	assert_int_equal(map_delete(&w.maps[WORLD_UNWIND_PROCESSES], 0, &key), 0);
 	memset(&own, 0, sizeof(own));
 	w.area->unwind_version += 2;
 	recurse(3, false);

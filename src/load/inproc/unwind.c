@@ -65,7 +65,7 @@ static struct err *put_process(void *arg, uint32_t pid, const struct wire_unwind
 	int64_t r;
 
 	change(u->e);
-	r = map_update(u->processes, u->e->self, &key, p, MAP_ANY);
+	r = map_update(u->processes, u->e->self, 0, &key, p, MAP_ANY);
 	change(u->e);
 	return r ? err_errno((int)-r, "adding process %u to the unwind tables", pid) : NULL;
 }
@@ -75,7 +75,7 @@ static void del_process(void *arg, uint32_t pid)
 	struct inproc_unwind *u = arg;
 	uint64_t key = pid;
 
-	(void)map_delete(u->processes, u->e->self, &key);
+	(void)map_delete(u->processes, 0, &key);
 }
 
 static const struct unwind_store_ops ops = { put_chunk, put_process, del_process };
