@@ -132,7 +132,16 @@ struct waitv {
 };
 enum { SYS_futex_waitv_ = 449, FUTEX_32_BITS = 2 };
 
-void bell_wait(struct inproc_engine *e, int timeout_ms)
+static void sleep_until(uint64_t ns)
+{
+	const struct timespec t = { .tv_sec = (time_t)(ns / 1000000000),
+				    .tv_nsec = (long)(ns % 1000000000) };
+
+	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
+}
+
+/* Until a bell rings, but not before `pause` ns, or a timer is due. Has one rung? */
+static bool wait_for_bell(struct inproc_engine *e, int timeout_ms, uint64_t pause)
 {
 	struct pollfd p = { .fd = e->timer_fd, .events = POLLIN };
 	struct waitv words[2];
@@ -142,7 +151,7 @@ void bell_wait(struct inproc_engine *e, int timeout_ms)
 
 	if (!e->bell && !asks) {
 		poll(&p, e->timer_fd >= 0, timeout_ms);
-		return;
+		return false;
 	}
 	if (asks)
 		words[n++] = (struct waitv){ seen, (uintptr_t)asks, FUTEX_32_BITS, 0 };
@@ -157,17 +166,33 @@ void bell_wait(struct inproc_engine *e, int timeout_ms)
 		if (e->timers.v[i].next < until)
 			until = e->timers.v[i].next;
 	if (until <= now)
-		return;
+		return bell_rings(e);
+	if (pause) {
+		sleep_until(now + pause < until ? now + pause : until);
+		now = now_ns();
+		if (until <= now)
+			return bell_rings(e);
+	}
 	t = (struct timespec){ .tv_sec = (time_t)(until / 1000000000),
 			       .tv_nsec = (long)(until % 1000000000) };
 	if (n == 2 &&
 	    (syscall(SYS_futex_waitv_, words, n, 0, &t, CLOCK_MONOTONIC) >= 0 || errno != ENOSYS))
-		return;
+		goto out;
 	/* an older kernel waits for one: the other is answered when the time is over */
 	t = (struct timespec){ .tv_sec = (time_t)((until - now) / 1000000000),
 			       .tv_nsec = (long)((until - now) % 1000000000) };
 	syscall(SYS_futex, words[n - 1].address, FUTEX_WAIT, (uint32_t)words[n - 1].value, &t, NULL,
 		0);
+out:
+	return bell_rings(e) || (asks && __atomic_load_n(asks, __ATOMIC_ACQUIRE) != seen);
+}
+
+void bell_wait(struct inproc_engine *e, int timeout_ms)
+{
+	const uint64_t pause = pace_end(&e->pace, now_ns());
+	const bool rung = wait_for_bell(e, timeout_ms, pause);
+
+	pace_begin(&e->pace, now_ns(), rung);
 }
 
 /* What thread number `n` asks. One that was stopped, or killed, before it wrote it down is not

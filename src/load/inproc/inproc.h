@@ -34,6 +34,7 @@
 #include "base/mem.h"
 #include "compile/jit/jit.h"
 #include "load/engine.h"
+#include "load/inproc/pace.h"
 #include "load/inproc/files.h"
 #include "load/inproc/shared.h"
 #include "load/inproc/owner.h"
@@ -253,6 +254,7 @@ struct inproc_engine {
 	struct inproc_samples *samples; /* NULL: no profile probes */
 	struct inproc_bell *bell;       /* in shared memory; NULL: none */
 	uint32_t bell_seen;
+	struct pace pace; /* of rounds that bells begin */
 	uint32_t searches; /* of /proc, for numbers that processes have given: so many are left in this round */
 	bool loads_asked;    /* libraries have come or gone somewhere */
 	uint64_t loads_next; /* CLOCK_MONOTONIC ns: when mappings are looked at unasked */
