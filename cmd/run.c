@@ -245,6 +245,13 @@ static bool lists_tree(const struct session *s, int pass)
 	return s->options.v[OPT_TREE].num >> (pass - 1) & 1;
 }
 
+static bool debugs(void)
+{
+	const char *own = getenv("DESCRY_DEBUG"), *dtrace = getenv("DTRACE_DEBUG");
+
+	return (own && *own) || (dtrace && *dtrace);
+}
+
 static bool makes_files(const struct cmdline *c)
 {
 	return c->mode == CMD_HEADER || c->mode == CMD_OBJECT;
@@ -329,6 +336,8 @@ static int compile_and_run(struct run *r, struct sink **sink)
 	if (ends_with(r, "parse"))
 		return session_diagnose(s);
 	e = session_bind(s);
+	if (debugs())
+		libraries_print(stderr, &s->bind);
 	if (e)
 		return run_failed(r, e);
 	if (r->c->mode == CMD_TRACE && !r->c->dump_only && !session_enables(s)) {

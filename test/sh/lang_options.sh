@@ -44,6 +44,16 @@ check 0 '^Parse tree (Pass 1):$' tree 5
 check 0 '^Parse tree (Pass 3):$' tree 5
 check 1 '^0$' sh -c '"$DESCRY" -x tree=5 -e -n BEGIN 2>&1 | grep -c "Pass 2"'
 check 0 '^Parse tree: end$' tree 2
+# the libraries of -L, each before those it depends on
+mkdir "$T/lib"
+printf '#pragma D depends_on library middle.d\ninline int top = middle + 1;\n' >"$T/lib/atop.d"
+printf '#pragma D depends_on library zbottom.d\ninline int middle = bottom + 1;\n' >"$T/lib/middle.d"
+printf 'inline int bottom = 40;\n' >"$T/lib/zbottom.d"
+for variable in DESCRY_DEBUG DTRACE_DEBUG; do
+	check 0 '^atop middle zbottom $' sh -c '"$@" 2>&1 | sed -n "s|.*/lib/\([a-z]*\)\.d (.*|\1|p" | tr "\n" " "; echo' - \
+		env "$variable=1" "$DESCRY" -e -L "$T/lib" -n 'BEGIN { trace(top); }'
+done
+check 1 '^0$' sh -c '"$@" 2>&1 | grep -c DEBUG' - env DESCRY_DEBUG= "$DESCRY" -e -L "$T/lib" -n 'BEGIN { trace(top); }'
 # sizes and limits
 check 0 'fault 5' d -x scratchsize=64 -qn 'BEGIN { n = 100; p = alloca(n); } ERROR { printf("fault %d\n", arg4); exit(0); }'
 check 0 '1 speculative drop' d -x specsize=64 -n 'BEGIN { s = speculation(); } BEGIN { speculate(s); tracemem(alloca(100), 100); } BEGIN { commit(s); } BEGIN { exit(0); }'

@@ -181,6 +181,8 @@ struct stability bound_clause_stability(const struct bound_clause *c);
 bool bound_is_separable(const struct bound *b);
 /* After parse, before probes: used by tests and -d bind. */
 void bound_print(FILE *out, const struct bound *b, struct type_graph *types);
+/* The library files that were read, one a line, each before those it depends on. */
+void libraries_print(FILE *out, const struct bind_cx *cx);
 /* -x tree: the same trees in the form of DTrace's listings, pass 1 as parsed; pass 2 (bound) clause
  * by clause, or 3 (compiled) as one program. */
 void tree_list_parsed(FILE *out, const struct node *top);

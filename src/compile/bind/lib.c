@@ -233,6 +233,7 @@ static void load_file(struct bind_cx *cx, uint32_t i)
 	st->in_context = context;
 	cx->parse->pspec = pspec;
 	st->libs.v[i].busy = false;
+	st->libs.v[i].turn = ++st->nlibs_read;
 }
 
 /* Whoever names a directory of libraries wants to know what is wrong with them, used or not. */
@@ -307,6 +308,17 @@ bool lib_loaded(struct bind_cx *cx, const char *name)
 		if (st->libs.v[i].loaded && !strcmp(base_name(st->libs.v[i].name), name))
 			return true;
 	return false;
+}
+
+void libraries_print(FILE *out, const struct bind_cx *cx)
+{
+	const struct bind_state *st = cx->state;
+
+	for (uint32_t turn = st->nlibs_read; turn; turn--)
+		for (uint32_t i = 0; i < st->libs.n; i++)
+			if (st->libs.v[i].turn == turn)
+				fprintf(out, "descry DEBUG: library %s (%u/%u)\n",
+					st->libs.v[i].name, turn, st->nlibs_read);
 }
 
 void lib_fini(struct bind_cx *cx)

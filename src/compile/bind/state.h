@@ -62,8 +62,9 @@ struct lib_file {
 	const char *name, *text;
 	size_t len;
 	bool loaded;
-	bool busy; /* being loaded */
-	bool own;  /* of a -L directory */
+	bool busy;     /* being loaded */
+	bool own;      /* of a -L directory */
+	uint32_t turn; /* its number, from 1, among the files read to their end */
 };
 
 /* What a clause uses of the probe: bit n for argn and args[n]. */
@@ -106,6 +107,7 @@ struct bind_state {
 	struct hash
 		lib_names; /* "k name", k one of t(ype) s(truct) i(nline) e(numerator) x(lator): file + 1 */
 	bool libs_indexed;
+	uint32_t nlibs_read;
 	struct bound *out;
 	uint32_t ndescs;            /* of the clauses bound so far */
 	uint32_t nodes, all, depth; /* bound so far, of the clause, of those before; being bound */
