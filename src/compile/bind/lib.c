@@ -310,6 +310,16 @@ bool lib_loaded(struct bind_cx *cx, const char *name)
 	return false;
 }
 
+bool lib_stands_in(const struct bind_cx *cx, const char *type_name)
+{
+	char key[160];
+	int n = snprintf(key, sizeof(key), "t0 %.128s", type_name);
+	const uint64_t *slot = hash_get(&cx->state->lib_names, key, (size_t)n);
+	const struct lib_file *f = slot ? &cx->state->libs.v[*slot - 1] : NULL;
+
+	return f && f->loaded && !f->own && !strcmp(f->name, "foreign.d");
+}
+
 void libraries_print(FILE *out, const struct bind_cx *cx)
 {
 	const struct bind_state *st = cx->state;

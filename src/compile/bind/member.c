@@ -131,6 +131,13 @@ void bind_sizeof(struct bind_cx *cx, struct node *n)
 	set_int(cx, n, type_size(cx->types, t), T_ULONG);
 }
 
+static bool stands_in(const struct bind_cx *cx, const struct decl *d)
+{
+	const struct spec *s = d->spec;
+
+	return s->base == BASE_NAME && !s->module && lib_stands_in(cx, s->name);
+}
+
 void bind_offsetof(struct bind_cx *cx, struct node *n)
 {
 	type_id t = type_strip(cx->types, bind_decl_type(cx, n->t.type));
@@ -143,6 +150,12 @@ void bind_offsetof(struct bind_cx *cx, struct node *n)
 	else if (!type_is_complete(cx->types, t))
 		bind_error(cx, n, "D_OFFSETOF_TYPE", "offsetof: no %s definition is available%s",
 			   type_text(cx, t), tag_suggestion(cx, t));
+	else if (!type_find_member(cx->types, t, n->t.member, &m) && stands_in(cx, n->t.type))
+		bind_error(
+			cx, n, "D_SYNTAX",
+			"syntax error: offsetof: this kernel has no type %s; %s, which stands for "
+			"it, has no member %s",
+			n->t.type->spec->name, type_text(cx, t), n->t.member);
 	else if (!type_find_member(cx->types, t, n->t.member, &m))
 		bind_error(cx, n, "D_UNKNOWN", "offsetof: %s is not a member of %s", n->t.member,
 			   type_text(cx, t));

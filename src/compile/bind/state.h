@@ -233,6 +233,8 @@ bool lib_load(struct bind_cx *cx, char kind, const char *name);
 bool lib_loaded(struct bind_cx *cx, const char *name);
 /* Is the file of that name being loaded? */
 bool lib_busy(struct bind_cx *cx, const char *name);
+/* Is that a name another system's kernel has, for which dlib/foreign.d puts a type of this one? */
+bool lib_stands_in(const struct bind_cx *cx, const char *type_name);
 /* Loads every file of the -L directories. */
 void lib_load_own(struct bind_cx *cx);
 void lib_fini(struct bind_cx *cx);
