@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 
 #include "base/io.h"
+#include "cmd/version.h"
 #include "compile/bind/bind.h"
 #include "header.h"
 #include "program/object/calls.h"
@@ -175,12 +176,13 @@ static void put_places(const struct build *b, FILE *out)
 {
 	const struct probe_definition *const *defs =
 		(const struct probe_definition *const *)b->definitions.v;
+	const char *comment = opt_on(b->bind->options, OPT_STRIP) ? NULL : "descry " DESCRY_VERSION;
 
 	for (uint32_t i = 0, n; i < b->definitions.n; i += n) {
 		for (n = 1; i + n < b->definitions.n && defs[i + n]->provider == defs[i]->provider;)
 			n++;
 		if (wants_dof(b))
-			calls_put_dof(out, defs + i, n, b->sites.v, b->sites.n);
+			calls_put_dof(out, defs + i, n, b->sites.v, b->sites.n, comment);
 		for (uint32_t k = 0; k < n && !wants_dof(b); k++)
 			calls_put_notes(out, defs[i + k], b->sites.v, b->sites.n);
 	}

@@ -1,5 +1,5 @@
 # Options of the language and the command line, each seen to do what it says.
-# covers: bpflogsize cpphdrs ctfpath ctypes debugassert disasm dofstashpath dtypes grabanon jstackframes jstackstrsize kdefs late lazyload ldpath linkmode linknommap lockmem modpath nusdtprobes pgmax preallocate procfspath strip syslibdir sysslice udefs unodefs useruid 
+# covers: bpflogsize cpphdrs ctfpath ctypes debugassert disasm dofstashpath dtypes grabanon jstackframes jstackstrsize kdefs late lazyload ldpath linkmode linknommap lockmem modpath nusdtprobes pgmax preallocate procfspath syslibdir sysslice udefs unodefs useruid 
 set -u
 fail=0
 T=$(mktemp -d)

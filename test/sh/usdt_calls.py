@@ -173,6 +173,16 @@ check("cannot tell it yes" in r.err, "a question the kernel engine cannot answer
 # DOF alone: no object, and the objects are changed as for any other
 run("rm -f *.o; gcc -O2 -c a.c b.c && %s -G -x linktype=dof -s shop.d a.o b.o" % D)
 check(open("shop.o", "rb").read(4) == b"\x7fDOF", "DOF alone")
+# the remark in it: without it the file is shorter, and says the same
+whole_dof = open("shop.o", "rb").read()
+run("rm -f *.o; gcc -O2 -c a.c b.c && %s -G -x linktype=dof -x strip -s shop.d a.o b.o" % D)
+bare_dof = open("shop.o", "rb").read()
+check(b"descry" in whole_dof and b"descry" not in bare_dof and len(bare_dof) < len(whole_dof), "a remark in DOF, but with -x strip")
+listed = []
+for strip in "", "-x strip":
+    run("rm -f *.o; gcc -O2 -c a.c b.c && %s -G -x linktype=elfdof %s -s shop.d a.o b.o && gcc -o shop a.o b.o shop.o" % (D, strip))
+    listed.append([l.split()[2:] for l in run(D + " -l -m shop -c ./shop").stdout.splitlines()])
+check(listed[0] == listed[1] and len(listed[0]) > 6, "the same probes with a remark and without", listed)
 # again: nothing changes; merged; notes to DOF and back
 build("gcc", "-O2", "elf", "bfd")
 r = run(D + " -l -m shop -c ./shop")

@@ -80,8 +80,8 @@ void calls_put_notes(FILE *out, const struct probe_definition *d,
 /* A place for a probe that a program only asks for, which nothing ever reaches: there a tracer can
  * enable it. */
 void calls_put_unreached(FILE *out, const char *provider, const char *name);
-/* As DOF, for the definitions of one provider. */
+/* As DOF, for the definitions of one provider. comment: a remark kept in it, NULL none. */
 void calls_put_dof(FILE *out, const struct probe_definition *const *defs, uint32_t ndefs,
-		   const struct call_site *const *sites, uint32_t n);
+		   const struct call_site *const *sites, uint32_t n, const char *comment);
 
 #endif

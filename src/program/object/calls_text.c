@@ -182,6 +182,7 @@ struct dof_text {
 	uint32_t ndefs;
 	const struct call_site *const *sites;
 	uint32_t n;
+	const char *comment; /* NULL: none */
 };
 
 /* Calls fn for every probe of DOF: a definition and the first of its sites in a function. */
@@ -263,24 +264,27 @@ static void put_asks(const struct dof_text *t, uint32_t def, uint32_t lead)
 	put_distances(t, def, lead, true);
 }
 
-/* type align flags entsize offset size; the flag says that it is loaded */
+/* type align flags entsize offset size; the flag says that it is loaded, which comments are not */
 static void put_section(FILE *out, uint32_t type, uint32_t align, uint32_t entry, const char *from,
 			const char *to)
 {
-	put(out, ".4byte %u, %u, 1, %u\\n.8byte .Ldof_%s-.Ldof, .Ldof_%s-.Ldof_%s", type, align,
-	    entry, from, to, from);
+	put(out, ".4byte %u, %u, %u, %u\\n.8byte .Ldof_%s-.Ldof, .Ldof_%s-.Ldof_%s", type, align,
+	    type != 1, entry, from, to, from);
 }
 
-static void put_headers(FILE *out)
+static void put_headers(FILE *out, bool comment)
 {
 	put(out, ".Ldof: .byte 0x7f, 'D', 'O', 'F', 2, 1, 2, 2, 8, 8, 0, 0, 0, 0, 0, 0");
-	put(out, ".4byte 0, 64, 32, 6\\n.8byte 64, .Ldof_end-.Ldof, .Ldof_end-.Ldof, 0");
+	put(out, ".4byte 0, 64, 32, %u\\n.8byte 64, .Ldof_end-.Ldof, .Ldof_file-.Ldof, 0",
+	    comment ? 7 : 6);
 	put_section(out, 8, 1, 0, "strings", "provider");
 	put_section(out, 15, 4, 0, "provider", "probes");
 	put_section(out, 16, 8, 48, "probes", "args");
 	put_section(out, 17, 1, 1, "args", "offs");
 	put_section(out, 18, 4, 4, "offs", "asks");
 	put_section(out, 26, 4, 4, "asks", "end");
+	if (comment)
+		put_section(out, 1, 1, 0, "end", "comment");
 }
 
 /* Writes text with the provider's name in its labels, so that one file can hold several DOFs. */
@@ -300,7 +304,7 @@ static void put_dof(const struct dof_text *t)
 		"0x04040000, 0x04040000, 0x04040000, 0x04040000, 0x04040000";
 
 	put(t->out, ".pushsection " DOF_SECTION ",\\\"aw\\\",\\\"progbits\\\"\\n.balign 8");
-	put_headers(t->out);
+	put_headers(t->out, t->comment);
 	put_strings(t);
 	put(t->out, ".balign 4\\n.Ldof_provider: .4byte 0, 2, 3, 4, .Ldof_p-.Ldof_strings, %s, 5",
 	    attributes);
@@ -316,13 +320,18 @@ static void put_dof(const struct dof_text *t)
 	each_probe(t, put_places);
 	put(t->out, ".Ldof_asks:");
 	each_probe(t, put_asks);
-	put(t->out, ".Ldof_end:\\n.popsection");
+	put(t->out, ".Ldof_end:");
+	if (t->comment)
+		put(t->out, ".asciz \\\"%s\\\"\\n.Ldof_comment: .balign 8", t->comment);
+	put(t->out, ".Ldof_file:\\n.popsection");
 }
 
 void calls_put_dof(FILE *out, const struct probe_definition *const *defs, uint32_t ndefs,
-		   const struct call_site *const *sites, uint32_t n)
+		   const struct call_site *const *sites, uint32_t n, const char *comment)
 {
-	struct dof_text t = { .defs = defs, .ndefs = ndefs, .sites = sites, .n = n };
+	struct dof_text t = {
+		.defs = defs, .ndefs = ndefs, .sites = sites, .n = n, .comment = comment
+	};
 	cleanup_free char *text = NULL;
 	bool found = false;
 	size_t len;
