@@ -4,6 +4,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/membarrier.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -342,15 +343,31 @@ static bool take_back(struct inproc_engine *e, struct inproc_process *p, struct 
 	return true;
 }
 
-/* One tracer in a process at a time; one that has been killed is given time to be taken out. The
- * last look is in the stop. */
+/* Has the tracer of the area at `base` ended? Then its watchdog is at work. */
+static bool tracer_ended(struct control *c, uint64_t base)
+{
+	uint32_t pid = 0;
+	struct err *err = control_read(
+		c, base + WIRE_FACTS + offsetof(struct wire_area, tracer_pid), &pid, sizeof(pid));
+	bool ended = !err && pid && pid <= INT_MAX && kill((pid_t)pid, 0) && errno == ESRCH;
+
+	err_free(err);
+	return ended;
+}
+
+/* One tracer in a process at a time; one that has been killed is given time to be taken out, which
+ * takes its watchdog longer on a busy machine. The last look is in the stop. */
 static struct err *check_alone(struct control *c, int timeout_ms)
 {
-	uint64_t bases[WIRE_BASES], end = now_ns() + (uint64_t)timeout_ms * 1000000;
+	enum { ENDED = 6 /* times as long */ };
+	const uint64_t ns = (uint64_t)timeout_ms * 1000000, begun = now_ns();
+	uint64_t bases[WIRE_BASES];
 	struct err *err;
 	uint32_t n = 0;
 
-	while (!(err = undo_areas(c, bases, &n)) && n && now_ns() < end)
+	while (!(err = undo_areas(c, bases, &n)) && n &&
+	       (now_ns() - begun < ns ||
+		(now_ns() - begun < ENDED * ns && tracer_ended(c, bases[0]))))
 		nanosleep(&(struct timespec){ .tv_nsec = 5000000 }, NULL);
 	return err ?: n ? err_new(EBUSY, "another descry traces it from inside") : NULL;
 }
