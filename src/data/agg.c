@@ -5,6 +5,8 @@
 #include <limits.h>
 #include <string.h>
 
+#include "base/sorted.h"
+
 const uint8_t *agg_slot_key(const struct agg *a, uint32_t slot)
 {
 	return a->slot_keys + (size_t)slot * a->key_size;
@@ -12,11 +14,12 @@ const uint8_t *agg_slot_key(const struct agg *a, uint32_t slot)
 
 uint32_t agg_key_slot(const struct agg *a, const void *key)
 {
-	uint32_t s = 0;
+	uint32_t at = partition_point(
+		a->nslots, i, memcmp(agg_slot_key(a, a->slot_order[i]), key, a->key_size) < 0);
 
-	while (s < a->nslots && memcmp(agg_slot_key(a, s), key, a->key_size))
-		s++;
-	return s;
+	if (at == a->nslots || memcmp(agg_slot_key(a, a->slot_order[at]), key, a->key_size) != 0)
+		return a->nslots;
+	return a->slot_order[at];
 }
 
 uint32_t agg_quantize_bucket(int64_t value)

@@ -128,8 +128,9 @@ struct agg {
 	 * which has the value of the key slot_keys[s * key_size] at index s. A slot never counted
 	 * in (n == 0) is no entry. */
 	uint32_t nslots;
-	const uint8_t *slot_keys; /* owned by the image */
-	uint32_t map;             /* index into image.maps */
+	const uint8_t *slot_keys;   /* owned by the image */
+	const uint32_t *slot_order; /* the slots by the bytes of their keys; owned likewise */
+	uint32_t map;               /* index into image.maps */
 	uint32_t tag; /* not 0: the map is shared, the keys in it begin with this as a 64-bit word and are as long as the
 			    * map's; key_size is without it */
 	loc_t loc;

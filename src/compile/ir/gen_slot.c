@@ -9,6 +9,7 @@
  * A program learns the slot from the probe that fired. It is one number for all of the program's
  * probes, or the probe's number plus a constant, or it stands in a table in the read-only data.
  */
+#define _GNU_SOURCE /* qsort_r */
 #include "compile/ir/gen.h"
 
 /* A table's entry of a probe that the clause does not run for. */
@@ -139,6 +140,20 @@ void gen_slots_number(struct gen *g)
 	}
 }
 
+/* arg: of all slots. */
+struct slot_keys {
+	const uint8_t *v;
+	uint32_t size; /* of one */
+};
+
+static int by_key(const void *x, const void *y, void *arg)
+{
+	const struct slot_keys *k = arg;
+
+	return memcmp(k->v + (size_t) * (const uint32_t *)x * k->size,
+		      k->v + (size_t) * (const uint32_t *)y * k->size, k->size);
+}
+
 bool gen_slots_take(struct gen *g, uint32_t agg, uint32_t max)
 {
 	/* Bytes of an array. The kernel allocates one for each CPU at the start; of a thread's,
@@ -146,10 +161,12 @@ bool gen_slots_take(struct gen *g, uint32_t agg, uint32_t max)
 	enum { CPU_MAX = 1 << 20, THREAD_MAX = 1 << 23 };
 	struct agg_slots *s = &g->slots[agg];
 	struct agg *a = g->b->aggs.v[agg];
+	uint32_t *order;
 	uint8_t *keys;
 
 	a->nslots = 0;
 	a->slot_keys = NULL;
+	a->slot_order = NULL;
 	s->refused |= !s->n || s->n > max ||
 		      (uint64_t)s->n * a->nwords * 8 > (g->target->inside ? THREAD_MAX : CPU_MAX);
 	if (s->refused)
@@ -158,6 +175,12 @@ bool gen_slots_take(struct gen *g, uint32_t agg, uint32_t max)
 	memcpy(keys, s->keys.v, s->keys.n);
 	a->nslots = s->n;
 	a->slot_keys = keys;
+	order = arena_alloc(g->arena, s->n * sizeof(*order));
+	for (uint32_t i = 0; i < s->n; i++)
+		order[i] = i;
+	qsort_r(order, s->n, sizeof(*order), by_key,
+		&(struct slot_keys){ keys, g->agg_keys[agg].size });
+	a->slot_order = order;
 	return true;
 }
 
