@@ -48,6 +48,7 @@ struct cmdline {
 	bool dump_only;
 	const char *
 		not_destructive; /* why the programs may not set the option `destructive`; NULL: they may */
+	const char *not_engine;  /* likewise of `engine` */
 	bool catalog;            /* of CMD_LIST: as descry list prints it, `words` too */
 	VEC(const char *) words; /* each a part of a probe's name */
 	bool verbose, json;

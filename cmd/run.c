@@ -399,6 +399,7 @@ void run_init(struct run *r)
 		.cpp_args = c->cpp_args.v,
 		.ncpp_args = c->cpp_args.n,
 		.not_destructive = c->not_destructive,
+		.not_engine = c->not_engine,
 		.silent_ends = c->json,
 		.brief = c->mode == CMD_COMPILE,
 	};

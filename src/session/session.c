@@ -169,6 +169,7 @@ void session_ready(struct session *s)
 	for (uint32_t i = 0; i < s->o.nlibdirs; i++)
 		vec_push(&s->bind.libdirs, s->o.libdirs[i]);
 	options_lock(&s->options, OPT_DESTRUCTIVE, s->o.not_destructive);
+	options_lock(&s->options, OPT_ENGINE, s->o.not_engine);
 	bind_init(&s->bind);
 }
 

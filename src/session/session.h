@@ -38,6 +38,7 @@ struct session_setting {
 	const char *const *cpp_args; /* of the preprocessor */
 	uint32_t ncpp_args;
 	const char *not_destructive;      /* why programs may not set the option; NULL: they may */
+	const char *not_engine;           /* likewise of `engine` */
 	const struct engine_type *engine; /* where -x engine does not name one; NULL: it is chosen */
 	FILE *ir_out;                     /* where IR is printed; NULL: nowhere */
 	bool parse_only;                  /* sources are not bound */

@@ -187,6 +187,13 @@ for argv, allowed in (([], False), (["-w"], True), (["-x", "destructive"], True)
             os.unlink(made)
     s.end()
 
+# The engine is the server's to choose.
+s = Served("--allow-d", *ENGINE)
+for name in "inproc", "kernel":
+    said = run_on_page(s, "#pragma D option engine=%s\nBEGIN { exit(0); }" % name)
+    check(("D_PRAGMA_OPTSET" in said) == (name not in ENGINE[-1]), "the page chooses the engine", name, ENGINE, said)
+s.end()
+
 # Bound to every address, it answers to addresses and to this machine's name, to no other.
 s = Served("--bind", "0.0.0.0", *ENGINE, "-n", "BEGIN { exit(0); }")
 port = s.host.split(":")[1]
