@@ -510,7 +510,7 @@ static void attack_peek(void)
 
 /* Memory as a tracer leaves it, without one: for `descry heal`. Its log has as many records of one
  * place as there is room for, no two of which say the same, and names of a stranger. */
-enum { FORGED = 150000, FORGED_BEFORE = 5 };
+enum { FORGED = 600000, FORGED_BEFORE = 5 };
 
 static int forge_file(const char *name, uint64_t addr, uint64_t size)
 {
@@ -552,6 +552,10 @@ static void forge(void)
 		memcpy(u[i].after, &i, sizeof(i));
 		memset(u[i].moved, 0xff, sizeof(u[i].moved));
 	}
+	/* a process that may write there is taken for a tracer */
+	if (mprotect((void *)WIRE_BASE, 1 << 20, PROT_READ | PROT_EXEC) ||
+	    mprotect((void *)facts, size, PROT_READ))
+		exit(1);
 }
 
 static const struct attack {

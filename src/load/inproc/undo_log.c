@@ -9,8 +9,9 @@ enum {
 	UNDO_MAX = 1 << 20,
 	STUB_MAX = 1 << 16,
 	PRIVATE_MAX = 1 << 30,
-	RECORDS = 4096, /* read at once */
-	SAME_SITE = 16, /* records of one place that are looked at: an honest log has a few */
+	RECORDS = 4096,     /* read at once */
+	NO_STUBS = 1 << 16, /* records without one that a log may have: traps, semaphores */
+	SAME_SITE = 16,     /* records of one place that are looked at: an honest log has a few */
 };
 
 void undo_record(struct wire_undo *u, pid_t pid, uint64_t site, uint8_t len, const uint8_t *before,
@@ -172,10 +173,24 @@ static void take_records(const struct wire_undo *u, uint32_t n, pid_t pid, struc
 			vec_push(&log->sites, u[i]);
 }
 
+/* How many records there can be: each has a stub in an island, but for traps and semaphores. */
+static uint32_t most_records(const struct mappings *maps, uint64_t base)
+{
+	uint64_t bytes = 0;
+	char name[UNDO_NAME];
+
+	undo_island_name(base, name);
+	for (uint32_t i = 0; i < maps->n; i++)
+		if (mapping_is_memfd(&maps->v[i], name))
+			bytes += maps->v[i].end - maps->v[i].start;
+	bytes /= sizeof(struct wire_stub);
+	return NO_STUBS + (uint32_t)(bytes < UNDO_MAX ? bytes : UNDO_MAX);
+}
+
 /* Takes the records of `pid`, or of any process when it is 0. own: they are read here, not in the
- * process. */
+ * process; else `most` of them at most. */
 static struct err *read_records(struct control *c, const struct wire_area *a, bool own, pid_t pid,
-				struct undo_log *log)
+				uint32_t most, struct undo_log *log)
 {
 	cleanup_free struct wire_undo *buf = NULL;
 
@@ -184,7 +199,7 @@ static struct err *read_records(struct control *c, const struct wire_area *a, bo
 		return NULL;
 	}
 	buf = xmalloc(sizeof(*buf) * RECORDS);
-	for (uint32_t at = 0; at < a->nundo;) {
+	for (uint32_t at = 0; at < a->nundo && log->sites.n < most;) {
 		uint32_t part = a->nundo - at < RECORDS ? a->nundo - at : RECORDS;
 		struct err *e = control_read(c, a->undo + (uint64_t)at * sizeof(*buf), buf,
 					     part * (uint32_t)sizeof(*buf));
@@ -285,6 +300,7 @@ static struct err *read_log(struct control *c, uint64_t base, const struct wire_
 	const struct mappings *maps;
 	struct wire_area a = { 0 };
 	uint64_t end = 0;
+	uint32_t most = 0;
 	pid_t id;
 	struct err *e = control_maps(c, &maps);
 
@@ -308,9 +324,10 @@ static struct err *read_log(struct control *c, uint64_t base, const struct wire_
 	log.tracer_pid = a.tracer_pid;
 	log.watchdog_pid = a.watchdog_pid;
 	id = patched_as(c, base);
-	e = read_records(c, &a, own, id ? id : control_pid(c), &log);
+	most = most_records(maps, base);
+	e = read_records(c, &a, own, id ? id : control_pid(c), most, &log);
 	if (!e && !log.sites.n && !id)
-		e = read_records(c, &a, own, 0, &log);
+		e = read_records(c, &a, own, 0, most, &log);
 	drop_unmapped(&log, maps);
 	sort_records(&log);
 	undo_sort_stubs(&log);
