@@ -16,7 +16,7 @@ os.chdir(TMP)
 
 
 def untraced(argv):
-    p = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60)
+    p = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=200)
     return p.returncode, p.stdout.decode()
 
 
@@ -40,12 +40,12 @@ def in_the_middle(argv, d=PROGRAM, least=100, refused=None, prefix=[], pid_of=No
     """Traced a while and let go, or refused: with nothing left in it, and the end it has untraced. A slow machine: longer."""
     for more in 1, 4, 16:
         run = argv[:2] + [str(int(argv[2]) * more)] + argv[3:]
-        r = once_in_the_middle(run, d, least, refused, prefix, pid_of, by, env, more == 16)
+        r = once_in_the_middle(run, d, least, refused, prefix, pid_of, by, env, more)
         if r:
             return r
 
 
-def once_in_the_middle(argv, d, least, refused, prefix, pid_of, by, env, last):
+def once_in_the_middle(argv, d, least, refused, prefix, pid_of, by, env, more):
     command = argv
     want = untraced(by + argv)
     t = subprocess.Popen(by + prefix + argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -55,7 +55,7 @@ def once_in_the_middle(argv, d, least, refused, prefix, pid_of, by, env, last):
     out = os.path.join(TMP, "out")
     if os.path.exists(out):
         os.unlink(out)
-    argv = ["-q", "-x", "engine=inproc", "-o", out, "-n", d + " tick-150ms { exit(0); }", "-p", str(pid)]
+    argv = ["-q", "-x", "engine=inproc", "-o", out, "-n", d + " tick-%dms { exit(0); }" % (150 * more), "-p", str(pid)]
     if by:
         begun = time.monotonic()
         p = subprocess.run(by + [os.path.join(TMP, os.path.basename(DESCRY))] + argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60)
@@ -70,11 +70,11 @@ def once_in_the_middle(argv, d, least, refused, prefix, pid_of, by, env, last):
         pass
     check(not left, "left in it", argv, left, r)
     ended = t.poll() is not None
-    o, e = t.communicate(timeout=60)
+    o, e = t.communicate(timeout=200)
     argv = command
     check((t.returncode, o.decode()) == want, "in the middle", argv, want, t.returncode, o, e, r)
     text = open(out).read() if os.path.exists(out) else ""
-    if ended and not last and (r.rc or fires(text) < least):
+    if more < 16 and not refused and (r.rc and ended or not r.rc and fires(text) < least):
         return None
     if refused:
         check(r.rc == 1 and refused in r.err, "refused, and why", argv, r)
