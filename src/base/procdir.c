@@ -1,3 +1,4 @@
+#define _GNU_SOURCE
 #include "base/procdir.h"
 
 #include <limits.h>
@@ -45,4 +46,35 @@ uint64_t procdir_start(pid_t pid)
 	if (p)
 		t = strtoull(p + 1, NULL, 10);
 	return t;
+}
+
+/* A line: number, parent, device, root, place, options, ..., " - ", type, source, options. What is
+ * mounted last on a place is seen. */
+bool procdir_hides_in(const char *mountinfo)
+{
+	bool hides = false;
+
+	for (const char *line = mountinfo; *line;) {
+		const char *end = strchrnul(line, '\n');
+		cleanup_free char *text = xstrndup(line, (size_t)(end - line));
+		char *dash = strstr(text, " - "), *how;
+		char place[16] = "";
+
+		line = end + (*end == '\n');
+		if (!dash || sscanf(text, "%*s %*s %*s %*s %15s", place) != 1 ||
+		    strcmp(place, "/proc"))
+			continue;
+		how = strstr(dash, "hidepid=");
+		hides = how && strncmp(how + 8, "0", 1) && strncmp(how + 8, "off", 3);
+	}
+	return hides;
+}
+
+bool procdir_hides(void)
+{
+	cleanup_free char *text = NULL;
+	size_t n;
+
+	err_free(io_read_file("/proc/self/mountinfo", &text, &n));
+	return text && procdir_hides_in(text);
 }

@@ -20,6 +20,11 @@ bool procdir_next(DIR *d, int *ret);
  * of that number. 0: there is none. */
 uint64_t procdir_start(pid_t pid);
 
+/* Does /proc hide processes from users whose they are not (proc(5), `hidepid`)? */
+bool procdir_hides(void);
+/* The same of the text of a /proc/PID/mountinfo. */
+bool procdir_hides_in(const char *mountinfo);
+
 static inline void cleanup_dir_(DIR **d)
 {
 	if (*d)

@@ -11,6 +11,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -508,6 +509,26 @@ static void attack_peek(void)
 		seen[nseen++] = v;
 }
 
+/* Whose number `victim` is, asked in another thread's name. Seen: that the tracer answers. */
+static void attack_ask(void)
+{
+	struct wire_event *ev =
+		(struct wire_event *)(area->threads + 300 * area->thread_stride + area->event);
+
+	__atomic_store_n(&ev->answer, 0, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&ev->want, (uint32_t)victim, __ATOMIC_SEQ_CST);
+	__atomic_fetch_add(&common->ask.asked, 1, __ATOMIC_SEQ_CST);
+	syscall(SYS_futex, &common->ask.asked, FUTEX_WAKE, 1, NULL, NULL, 0);
+	for (int i = 0; i < 5000 && __atomic_load_n(&ev->want, __ATOMIC_SEQ_CST); i++)
+		usleep(1000);
+	if (__atomic_load_n(&ev->want, __ATOMIC_SEQ_CST))
+		exit(1);
+	if (ev->answer) {
+		seen[0] = 1;
+		nseen = 1;
+	}
+}
+
 /* Memory as a tracer leaves it, without one: for `descry heal`. Its log has as many records of one
  * place as there is room for, no two of which say the same, and names of a stranger. */
 enum { FORGED = 600000, FORGED_BEFORE = 5 };
@@ -574,6 +595,7 @@ static const struct attack {
 	{ "claim", find_rings, attack_claim },
 	{ "stranger", NULL, attack_stranger },
 	{ "peek", NULL, attack_peek },
+	{ "ask", NULL, attack_ask },
 	{ "forge", NULL, NULL },
 	{ "none", NULL, NULL },
 	{ "caps", NULL, NULL },

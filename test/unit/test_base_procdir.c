@@ -57,9 +57,41 @@ static void test_what_cannot_be_opened(void **state)
 	assert_int_equal(n, 5);
 }
 
+static void test_hides(void **state)
+{
+	const char *proc = "22 27 0:20 / /proc rw,nosuid shared:5 - proc proc rw",
+		   *other = "23 27 0:21 / /jail/proc rw - proc proc rw,hidepid=2\n";
+	const struct {
+		const char *how;
+		bool hides;
+	} cases[] = {
+		{ "", false },
+		{ ",hidepid=0", false },
+		{ ",hidepid=off", false },
+		{ ",gid=7", false },
+		{ ",hidepid=1", true },
+		{ ",hidepid=2", true },
+		{ ",gid=7,hidepid=invisible", true },
+		{ ",hidepid=ptraceable,subset=pid", true },
+	};
+
+	assert_false(procdir_hides_in(""));
+	assert_false(procdir_hides_in(other));
+	for (uint32_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char text[512];
+
+		snprintf(text, sizeof(text), "%s%s%s\n", other, proc, cases[i].how);
+		assert_int_equal(procdir_hides_in(text), cases[i].hides);
+		/* another one over it */
+		snprintf(text, sizeof(text), "%s,hidepid=2\n%s%s", proc, proc, cases[i].how);
+		assert_int_equal(procdir_hides_in(text), cases[i].hides);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_hides),
 		cmocka_unit_test(test_numbers),
 		cmocka_unit_test(test_own_thread),
 		cmocka_unit_test(test_what_cannot_be_opened),

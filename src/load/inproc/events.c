@@ -43,6 +43,7 @@ struct inproc_events {
 	struct task_layout layout;
 	uint32_t seen; /* wire_ask.asked */
 	bool ends, execs, asks;
+	bool hides; /* /proc hides other users' processes */
 	uint64_t hurry_until; /* CLOCK_MONOTONIC ns: a thread has asked not long ago, to execute another program */
 };
 
@@ -229,6 +230,7 @@ struct err *events_lay_out(struct inproc_engine *e, const struct image *img)
 	ev->ends = any_tracepoint(img, EXIT);
 	ev->execs = any_tracepoint(img, EXEC);
 	ev->asks = ev->execs || any_tracepoint(img, "signal_generate");
+	ev->hides = procdir_hides();
 	e->common->ask.on = ev->asks; /* we shall look soon */
 	ev->room_size = l->task_size + OBJECTS * OBJECT_MAX + ARGS_MAX;
 	ev->rooms = area_alloc(e, (uint64_t)ev->room_size * (ROOMS + 1));
@@ -275,6 +277,9 @@ static uint64_t look_up(struct inproc_engine *e, uint32_t tid)
 	/* The slot of the asker is not believed: a process in a container could claim another's,
 	 * and reads every answer. */
 	if (e->contained || !task_facts_read((pid_t)tid, &f))
+		return 0;
+	/* Nor are others' processes at all where /proc hides them. */
+	if (ev->hides && e->user.uids[0] && (uint32_t)f.uid != e->user.uids[0])
 		return 0;
 	/* What /proc/PID/stat shows of others' memory only to root is not for this user's
 	 * processes. */
