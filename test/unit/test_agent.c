@@ -21,52 +21,11 @@
 #include <unistd.h>
 
 #include "agent/ring.h"
-#include "agent_world.h"
+#include "agent_child.h"
 
 enum { PAGE = 4096 };
 
-static struct world w;
-
-#define CALL(entry, ...) CALL_(entry, ##__VA_ARGS__, 0, 0, 0, 0)
-#define CALL_(entry, a, b, c, d, ...) \
-	world_call(&w, WIRE_AGENT_##entry, (uint64_t)(a), (uint64_t)(b), (uint64_t)(c), \
-		   (uint64_t)(d))
-
-/* Each test in a process of its own: handlers, slots and mappings are a process's. */
-static void in_child(void (*fn)(void), int *ret_status)
-{
-	pid_t pid = fork();
-
-	if (!pid) {
-		world_make(&w);
-		fn();
-		_exit(0);
-	}
-	assert_int_equal(waitpid(pid, ret_status, 0), pid);
-}
-static void run(void (*fn)(void))
-{
-	int status;
-
-	in_child(fn, &status);
-	if (status)
-		fail_msg("status 0x%x", status);
-}
-/* In the child: cmocka's own longjmp() would go on in the parent's place. */
-#define CHECK(x) \
-	do { \
-		if (!(x)) { \
-			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #x); \
-			_exit(1); \
-		} \
-	} while (0)
-#define TEST(name) \
-	static void name##_child(void); \
-	static void name(void **state) \
-	{ \
-		run(name##_child); \
-	} \
-	static void name##_child(void)
+static volatile sig_atomic_t caught;
 
 static void guarded(void)
 {
@@ -369,22 +328,6 @@ TEST(test_map_dead_holder)
 	CHECK(!CALL(map_delete, world_map(&w, WORLD_HASH), key));
 }
 
-/* A slot's number where others can write it: it would become a key's reach. */
-TEST(test_map_forged_slot)
-{
-	uint64_t *key = (uint64_t *)w.room, *value = key + 8;
-
-	CHECK(world_thread(&w, 1));
-	w.t->slot = 0x12345678;
-	CHECK(!CALL(map_update, world_map(&w, WORLD_HASH), key, value, BPF_ANY));
-	for (uint32_t i = 0; i < w.maps[WORLD_HASH].buckets; i++)
-		CHECK(((struct wire_hash_entry *)(w.maps[WORLD_HASH].base +
-						  i * w.maps[WORLD_HASH].stride))
-			      ->owner >>
-		      16 <= 1);
-	CHECK(!CALL(map_delete, world_map(&w, WORLD_HASH), key));
-}
-
 TEST(test_ring_entries)
 {
 	uint64_t map = world_map(&w, WORLD_RING);
@@ -444,52 +387,6 @@ TEST(test_small_helpers)
 	CHECK((int64_t)CALL(strncmp, s, 16, s + 16) == -1 && CALL(strncmp, s, 2, s + 16) == 0);
 	CHECK((int64_t)CALL(strncmp, s + 16, 16, s) == 1);
 	CHECK(CALL(strncmp, s, 16, s) == 0);
-}
-
-static volatile sig_atomic_t caught;
-static void catch (int sig)
-{
-	caught = sig;
-}
-TEST(test_send_signal)
-{
-	CHECK(world_thread(&w, 1));
-	signal(SIGUSR1, catch);
-	CHECK(!CALL(send_signal, SIGUSR1) && caught == SIGUSR1);
-	caught = 0;
-	CHECK(!CALL(send_signal_thread, SIGUSR1) && caught == SIGUSR1);
-	CHECK((int64_t)CALL(send_signal, 1000) == -EINVAL);
-}
-/* In the tracer, which fires an event of a process whose number is another's by now: ours. */
-TEST(test_send_signal_other)
-{
-	struct wire_thread *t = (struct wire_thread *)w.area->threads;
-	struct wire_own *o = world_own(&w, t);
-	pid_t child = fork();
-	int status, fd;
-
-	if (!child)
-		for (;;)
-			pause();
-	fd = (int)syscall(SYS_pidfd_open, child, 0);
-	CHECK(child > 0 && fd >= 0);
-	signal(SIGUSR1, catch);
-	caught = 0;
-	w.t = t;
-	o->pid = (uint32_t)getpid();
-	o->holder = (uint32_t)gettid();
-	o->other = 1;
-	o->pidfd = -1;
-	CHECK((int64_t)CALL(send_signal, SIGUSR1) == -ESRCH && !caught);
-	CHECK((int64_t)CALL(send_signal_thread, SIGUSR1) == -ESRCH && !caught);
-	o->pidfd = fd;
-	CHECK(!CALL(send_signal_thread, SIGCONT) && !CALL(send_signal, SIGTERM) && !caught);
-	CHECK(waitpid(child, &status, 0) == child && WIFSIGNALED(status) &&
-	      WTERMSIG(status) == SIGTERM);
-	CHECK((int64_t)CALL(send_signal, SIGUSR1) == -ESRCH && !caught);
-	o->other = 0;
-	CHECK(!CALL(send_signal, SIGUSR1) && caught == SIGUSR1);
-	close(fd);
 }
 
 /* --- reads --- */
@@ -1472,11 +1369,8 @@ int main(void)
 		cmocka_unit_test(test_nested),
 		cmocka_unit_test(test_map_entries),
 		cmocka_unit_test(test_map_dead_holder),
-		cmocka_unit_test(test_map_forged_slot),
 		cmocka_unit_test(test_ring_entries),
 		cmocka_unit_test(test_small_helpers),
-		cmocka_unit_test(test_send_signal),
-		cmocka_unit_test(test_send_signal_other),
 		cmocka_unit_test(test_read_exact),
 		cmocka_unit_test(test_read_asking),
 		cmocka_unit_test(test_read_guarded),

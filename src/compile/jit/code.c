@@ -42,17 +42,6 @@ bool jit_near(const struct jit *j, uint64_t addr)
 	return rel > INT32_MIN / 2 && rel < INT32_MAX / 2;
 }
 
-void jit_at(struct jit *j, unsigned size, unsigned op, unsigned reg, uint64_t addr, unsigned tmp)
-{
-	if (jit_near(j, addr)) {
-		x86_rip(&j->b, size, op, reg, (int64_t)(addr - j->env->code));
-	} else {
-		wrote(j, tmp);
-		x86_mov_imm(&j->b, tmp, addr);
-		x86_rm(&j->b, size, op, reg, tmp, 0);
-	}
-}
-
 int64_t jit_agent(const struct jit *j, enum wire_agent_entry e)
 {
 	return (int64_t)(j->env->agent + j->env->head->entry[e] - j->env->code);
@@ -324,9 +313,6 @@ static void move(struct jit *j, const struct bpf_insn *ins, unsigned size)
 			x86_rr(b, 4, X86_OP_STORE, s, d);
 	}
 }
-
-static void mem(struct jit *j, unsigned size, unsigned op, unsigned reg,
-		const struct jit_operand *p);
 
 static void alu(struct jit *j, uint32_t i, const struct bpf_insn *ins)
 {
