@@ -1,5 +1,5 @@
-/* The compiler's parts, between its files: verify.c finds facts, copy.c shorter operands, live.c
- * what nobody needs, code.c writes functions, thunk.c the ways in. */
+/* The compiler's parts, between its files: verify*.c find facts, copy.c shorter operands, live.c
+ * what nobody needs, code*.c write functions, thunk.c the ways in. */
 #ifndef DESCRY_COMPILE_JIT_INT_H
 #define DESCRY_COMPILE_JIT_INT_H
 

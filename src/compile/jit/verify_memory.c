@@ -1,0 +1,352 @@
+/* Loads, stores and a helper's memory in the verifier: proves that an access is in bounds, follows
+ * the words of the stack, and notes where an address is kept that nothing follows. */
+#include "compile/jit/verify_private.h"
+
+/* The function's stack reaches down to there. */
+static void stack_low(struct v *v, uint32_t fn, int64_t at)
+{
+	if (at < -EBPF_STACK_SIZE)
+		at = -EBPF_STACK_SIZE;
+	if (v->record && at < v->f->fns[fn].low)
+		v->f->fns[fn].low = (int32_t)at;
+}
+
+/* An address is about to be held where it is not followed: whoever it points to must expect every
+ * read. */
+void verify_lose(struct v *v, const struct val *a)
+{
+	if (!v->record)
+		return;
+	if (a->kind == CTX)
+		v->f->ctx_lost = true;
+	if (a->kind == STACK) {
+		v->f->fns[a->id].leaked = true;
+		stack_low(v, a->id, (int64_t)a->lo);
+	}
+}
+
+/* ... and arithmetic or an access beyond its frame made it point anywhere. */
+void verify_lose_bounds(struct v *v, const struct val *a)
+{
+	verify_lose(v, a);
+	if (!v->record || a->kind != STACK)
+		return;
+	for (uint32_t i = 0; i < v->f->nfns; i++)
+		v->f->fns[i].leaked = true;
+	stack_low(v, a->id, -EBPF_STACK_SIZE);
+}
+
+static uint32_t insn_size(const struct bpf_insn *ins)
+{
+	static const uint8_t size[] = { 4, 2, 1, 8 };
+
+	return size[BPF_SIZE(ins->code) >> 3];
+}
+
+bool verify_in_bounds(struct v *v, const struct val *p, int64_t off, uint64_t size)
+{
+	int64_t lo = (int64_t)p->lo + off, hi = (int64_t)p->hi + off;
+
+	if (p->null || size > OFF_MAX)
+		return false;
+	switch (p->kind) {
+	case STACK: return lo >= -EBPF_STACK_SIZE && hi + (int64_t)size <= 0;
+	case CTX: return lo >= 0 && hi + (int64_t)size <= JIT_CTX;
+	case VALUE: return lo >= 0 && hi + (int64_t)size <= v->env->maps[p->id].value_size;
+	case RECORD: return lo >= 0 && hi + (int64_t)size <= p->id;
+	}
+	return false;
+}
+
+/* Bytes [lo, hi) of function fn's stack, relative to its r10, may be read. */
+static void reads_stack(struct v *v, uint32_t fn, int64_t lo, int64_t hi)
+{
+	for (int64_t i = lo; i < hi; i++)
+		v->f->fns[fn].read[(i + 512) / 64] |= 1ull << (i + 512) % 64;
+}
+
+static uint64_t slot_mask(int64_t lo, int64_t hi) /* slots that bytes [lo, hi) below r10 touch */
+{
+	uint64_t m = 0;
+
+	for (int64_t i = (-hi) / 8; i < SLOTS && -8 * (i + 1) < hi; i++)
+		if (i >= 0 && -8 * i > lo)
+			m |= 1ull << i;
+	return m;
+}
+
+static void proven_read(struct v *v, const struct val *p, int64_t off, uint64_t size)
+{
+	int64_t lo = (int64_t)p->lo + off, hi = (int64_t)p->hi + off + (int64_t)size;
+
+	if (!v->record)
+		return;
+	if (p->kind == STACK) {
+		reads_stack(v, p->id, lo, hi);
+		v->f->fns[p->id].blind |= slot_mask(lo, hi);
+	}
+	if (p->kind == CTX) {
+		v->f->ctx_used = true;
+		for (int64_t i = lo / 8; i * 8 < hi; i++)
+			v->f->ctx_words |= 1u << i;
+	}
+}
+
+/* gone: what stood there is overwritten for sure. */
+static void forget_slots(struct v *v, uint64_t mask, bool gone)
+{
+	for (int i = 0; i < SLOTS; i++) {
+		if (!(mask >> i & 1))
+			continue;
+		if (!gone)
+			verify_lose(v, &v->s.slot[i]);
+		v->s.slot[i] = (struct val){ 0 };
+	}
+}
+
+/* Everything that calls function fn learns that it writes more. */
+void verify_callers_again(struct v *v, uint32_t fn)
+{
+	for (uint32_t i = 0; i < v->n; i++) {
+		const struct bpf_insn *ins = &v->insns[i];
+		bool ref = (ins->code == (BPF_JMP | BPF_CALL) && ins->src_reg == BPF_PSEUDO_CALL) ||
+			   (ebpf_is_ld_imm64(ins) && ins->src_reg == EBPF_PSEUDO_FUNC);
+
+		if (ref && (uint32_t)((int64_t)i + 1 + ins->imm) == v->f->fns[fn].start) {
+			uint32_t f = v->blocks[v->block_of[i]].fn;
+
+			/* a callback's loop may stand in another block than its address */
+			for (uint32_t b = 0; b < v->nblocks; b++)
+				if (v->blocks[b].fn == f && v->blocks[b].in)
+					v->blocks[b].dirty = true;
+		}
+		if (ebpf_is_ld_imm64(ins))
+			i++;
+	}
+}
+
+void verify_writes_any(struct v *v)
+{
+	forget_slots(v, UINT64_MAX, false);
+	if (!v->fns[v->fn].wild) {
+		v->fns[v->fn].wild = true;
+		verify_callers_again(v, v->fn);
+	}
+}
+
+void verify_writes_frame(struct v *v, uint32_t fn, uint64_t mask, bool gone)
+{
+	if (fn == v->fn) {
+		forget_slots(v, mask, gone);
+	} else if (mask & ~v->fns[v->fn].writes[fn]) {
+		v->fns[v->fn].writes[fn] |= mask;
+		verify_callers_again(v, v->fn);
+	}
+}
+
+static void writes(struct v *v, const struct val *p, int64_t off, uint64_t size, bool proven)
+{
+	int64_t lo = (int64_t)p->lo + off, hi = (int64_t)p->hi + off + (int64_t)size;
+
+	if (!proven) {
+		verify_writes_any(v);
+	} else if (p->kind == STACK) {
+		verify_writes_frame(v, p->id, slot_mask(lo, hi), p->lo == p->hi);
+		if (p->id != v->fn || p->lo != p->hi)
+			stack_low(v, p->id, lo);
+	}
+}
+
+static struct val load_slot(struct v *v, const struct val *p, int64_t off, uint32_t size)
+{
+	int64_t at = (int64_t)p->lo + off;
+	const struct val *s;
+	struct val r;
+
+	if (p->kind != STACK || p->id != v->fn || p->lo != p->hi || at & 7 || at < -512 || at >= 0)
+		return any;
+	s = &v->s.slot[-at / 8 - 1];
+	if (s->kind == NONE)
+		return any;
+	if (size == 8)
+		return s->size ? any : *s;
+	if (size == 4 && is_const(s)) {
+		r = number((uint32_t)s->lo, (uint32_t)s->lo);
+		return r;
+	}
+	return any;
+}
+
+static void note_access(struct v *v, bool proven)
+{
+	if (!v->record)
+		return;
+	v->f->insn[v->pc].proven = proven;
+	if (proven) {
+		v->f->nproven++;
+	} else {
+		v->f->nchecked++;
+		v->f->checks = true;
+	}
+}
+
+/* A proven access whose place does not depend on the generation. */
+static void note_place(struct v *v, const struct val *p, int64_t off)
+{
+	const struct wire_map *m = p->kind == VALUE ? &v->env->maps[p->id] : NULL;
+	struct jit_fact *f = &v->f->insn[v->pc];
+	uint64_t place;
+
+	if (!v->record || !m || !p->element || p->lo != p->hi)
+		return;
+	place = m->base + (uint64_t)(p->element - 1) * m->stride + p->lo + (uint64_t)off;
+	if (m->kind == WIRE_MAP_ARRAY)
+		f->where = JIT_AT;
+	else if ((m->kind == WIRE_MAP_THREAD_ARRAY || m->kind == WIRE_MAP_TASK) &&
+		 place < INT32_MAX - 8)
+		f->where = JIT_IN_THREAD;
+	f->place = place;
+}
+
+void verify_load(struct v *v, const struct bpf_insn *ins)
+{
+	const struct val *p = &v->s.r[ins->src_reg];
+	uint32_t size = insn_size(ins);
+	bool ok = verify_in_bounds(v, p, ins->off, size), sign = BPF_MODE(ins->code) == EBPF_MEMSX;
+	struct val r = any;
+
+	verify_check_reg(v, ins->src_reg);
+	if (v->record && p->kind == CTX && !ok)
+		verify_refuse(v, "reads outside the context");
+	note_access(v, ok);
+	if (!ok)
+		verify_lose_bounds(v, p);
+	if (ok) {
+		uint64_t blind = p->kind == STACK ? v->f->fns[p->id].blind : 0;
+
+		note_place(v, p, ins->off);
+		proven_read(v, p, ins->off, size);
+		if (!sign)
+			r = load_slot(v, p, ins->off, size);
+		if (is_pointer(&r)) /* it was followed */
+			v->f->fns[p->id].blind = blind;
+	}
+	if (!sign)
+		r = zero_extended(r, size);
+	v->s.r[ins->dst_reg] = r;
+}
+
+static bool of_thread(const struct v *v, const struct val *p)
+{
+	if (p->kind == STACK)
+		return true;
+	if (p->kind != VALUE)
+		return false;
+	switch (v->env->maps[p->id].kind) {
+	case WIRE_MAP_THREAD_ARRAY:
+	case WIRE_MAP_AGG_ARRAY:
+	case WIRE_MAP_AGG_HASH:
+	case WIRE_MAP_TASK: return true;
+	}
+	return false;
+}
+
+void verify_store(struct v *v, const struct bpf_insn *ins)
+{
+	struct val p = v->s.r[ins->dst_reg], x;
+	bool atomic = BPF_CLASS(ins->code) == BPF_STX && BPF_MODE(ins->code) == BPF_ATOMIC;
+	uint32_t size = insn_size(ins);
+	bool ok = verify_in_bounds(v, &p, ins->off, size) && p.kind != CTX;
+	int64_t at = (int64_t)p.lo + ins->off;
+	struct jit_fact *f = &v->f->insn[v->pc];
+
+	verify_check_reg(v, ins->dst_reg);
+	if (BPF_CLASS(ins->code) == BPF_STX)
+		verify_check_reg(v, ins->src_reg);
+	if (v->record && p.kind == CTX)
+		verify_refuse(v, "writes to the context");
+	note_access(v, ok);
+	if (ok)
+		note_place(v, &p, ins->off);
+	else
+		verify_lose_bounds(v, &p);
+	x = BPF_CLASS(ins->code) == BPF_STX
+		    ? v->s.r[ins->src_reg]
+		    : number((uint64_t)(int64_t)ins->imm, (uint64_t)(int64_t)ins->imm);
+	writes(v, &p, ins->off, size, ok);
+	if (atomic) {
+		if (v->record) {
+			f->alone = ok && of_thread(v, &p);
+			if (ok)
+				proven_read(v, &p, ins->off, size);
+			verify_lose(v, &x);
+		}
+		if (ins->imm != BPF_ADD && ins->imm != BPF_OR && ins->imm != BPF_AND &&
+		    ins->imm != BPF_XOR) {
+			struct val old = zero_extended(any, size);
+
+			if (ins->imm == BPF_CMPXCHG) {
+				verify_check_reg(v, 0);
+				v->s.r[0] = old;
+			} else {
+				v->s.r[ins->src_reg] = old;
+			}
+		}
+		return;
+	}
+	if (ok && p.kind == STACK && p.id == v->fn && p.lo == p.hi) {
+		if (v->record) {
+			f->own = true;
+			f->at = (int16_t)at;
+			f->size = (uint8_t)size;
+		}
+		if (!(at & 7) && (size == 8 || (size == 4 && is_const(&x)))) {
+			x.size = size == 8 ? 0 : 4;
+			if (size == 4)
+				x.lo = x.hi = (uint32_t)x.lo;
+			if (x.kind != NONE)
+				v->s.slot[-at / 8 - 1] = x;
+			if (v->record && x.kind == CTX)
+				v->f->fns[v->fn].ctx_at |= slot_mask(at, at + 8);
+			if (v->record && x.kind == STACK)
+				v->f->fns[v->fn].stack_at |= slot_mask(at, at + 8);
+			return;
+		}
+	}
+	verify_lose(v, &x);
+}
+
+/* A helper's memory argument: proven, or a check when it runs. */
+void verify_helper_memory(struct v *v, uint32_t reg, uint64_t size, bool write)
+{
+	struct val *p = &v->s.r[reg];
+	bool ok = verify_in_bounds(v, p, 0, size) && (!write || p->kind != CTX);
+
+	if (write)
+		writes(v, p, 0, size, ok);
+	else if (ok)
+		proven_read(v, p, 0, size);
+	if (!v->record)
+		return;
+	if (ok) {
+		v->f->nproven++;
+		return;
+	}
+	verify_lose_bounds(v, p);
+	v->f->insn[v->pc].check |= (uint8_t)(1 << reg);
+	v->f->nchecked++;
+	v->f->checks = true;
+}
+
+/* The constant in the 4 bytes that r2 points to. */
+bool verify_known_key(struct v *v, uint32_t *ret)
+{
+	const struct val *p = &v->s.r[2];
+	struct val k;
+
+	if (!verify_in_bounds(v, p, 0, 4))
+		return false;
+	k = load_slot(v, p, 0, 4);
+	*ret = (uint32_t)k.lo;
+	return is_const(&k);
+}
