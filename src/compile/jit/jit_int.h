@@ -32,7 +32,7 @@ enum {
  * Result: v value of the map or 0, g ring record or 0, b 0..126, . number */
 struct jit_helper {
 	uint32_t id;
-	int16_t agent; /* enum wire_agent_entry; -1: no call, see code.c */
+	int16_t agent; /* enum wire_agent_entry; -1: no call, see code_call.c */
 	bool regs;     /* wants thread->regs */
 	char result;
 	char args[6];
@@ -40,6 +40,14 @@ struct jit_helper {
 const struct jit_helper *jit_helper(uint32_t id);
 /* Routines that count as helpers. */
 enum { JIT_QUANTIZE_BUCKET = 1 << 16, JIT_USTACK, JIT_STACK_ID, JIT_SCRATCH_GET };
+
+/* Bytes that a load or store moves. */
+static inline uint32_t jit_access_size(const struct bpf_insn *ins)
+{
+	static const uint8_t size[] = { 4, 2, 1, 8 };
+
+	return size[BPF_SIZE(ins->code) >> 3];
+}
 
 /* --- what the verifier finds --- */
 

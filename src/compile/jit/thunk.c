@@ -59,17 +59,6 @@ static bool is_mid(enum wire_stub_kind kind)
 	return kind >= WIRE_STUB_MID;
 }
 
-void jit_at(struct jit *j, unsigned size, unsigned op, unsigned reg, uint64_t addr, unsigned tmp)
-{
-	if (jit_near(j, addr)) {
-		x86_rip(&j->b, size, op, reg, (int64_t)(addr - j->env->code));
-	} else {
-		j->clobbered |= 1u << tmp;
-		x86_mov_imm(&j->b, tmp, addr);
-		x86_rm(&j->b, size, op, reg, tmp, 0);
-	}
-}
-
 static void identity(struct jit *j)
 {
 	struct x86 *b = &j->b;

@@ -36,13 +36,6 @@ void verify_lose_bounds(struct v *v, const struct val *a)
 	stack_low(v, a->id, -EBPF_STACK_SIZE);
 }
 
-static uint32_t insn_size(const struct bpf_insn *ins)
-{
-	static const uint8_t size[] = { 4, 2, 1, 8 };
-
-	return size[BPF_SIZE(ins->code) >> 3];
-}
-
 bool verify_in_bounds(struct v *v, const struct val *p, int64_t off, uint64_t size)
 {
 	int64_t lo = (int64_t)p->lo + off, hi = (int64_t)p->hi + off;
@@ -211,7 +204,7 @@ static void note_place(struct v *v, const struct val *p, int64_t off)
 void verify_load(struct v *v, const struct bpf_insn *ins)
 {
 	const struct val *p = &v->s.r[ins->src_reg];
-	uint32_t size = insn_size(ins);
+	uint32_t size = jit_access_size(ins);
 	bool ok = verify_in_bounds(v, p, ins->off, size), sign = BPF_MODE(ins->code) == EBPF_MEMSX;
 	struct val r = any;
 
@@ -255,7 +248,7 @@ void verify_store(struct v *v, const struct bpf_insn *ins)
 {
 	struct val p = v->s.r[ins->dst_reg], x;
 	bool atomic = BPF_CLASS(ins->code) == BPF_STX && BPF_MODE(ins->code) == BPF_ATOMIC;
-	uint32_t size = insn_size(ins);
+	uint32_t size = jit_access_size(ins);
 	bool ok = verify_in_bounds(v, &p, ins->off, size) && p.kind != CTX;
 	int64_t at = (int64_t)p.lo + ins->off;
 	struct jit_fact *f = &v->f->insn[v->pc];
