@@ -1,5 +1,5 @@
-/* Arithmetic and branches in the verifier: which numbers and addresses an instruction can leave in a
- * register, and what a comparison tells about them. */
+/* Arithmetic and branches in the verifier: which numbers and addresses an instruction can leave in
+ * a register, and what a comparison tells about them. */
 #include "compile/jit/verify_private.h"
 
 /* --- arithmetic --- */

@@ -1,5 +1,5 @@
-/* Calls in the verifier: functions of the program, bpf_loop(), and helpers with their arguments, maps
- * and results. */
+/* Calls in the verifier: functions of the program, bpf_loop(), and helpers with their arguments,
+ * maps and results. */
 #include "compile/jit/verify_private.h"
 #include "data/image.h"
 
