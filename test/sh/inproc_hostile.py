@@ -570,12 +570,35 @@ def stranger(how):
     for p in watchdogs:
         if not check(not os.path.exists("/proc/%d" % p), "the watchdog goes on for ever"):
             os.kill(p, signal.SIGKILL)
+    left = [name for *_, name in maps(t.proc.pid) if is_shared(name)]
+    check(not left, "stranger: left in it", how.name, left)
     t.end()
     unharmed("stranger, " + how.name, watch)
 
 
 for how in signal.SIGINT, signal.SIGKILL:
     alone("stranger", stranger, how)
+
+
+def adopted():
+    """The tracer and its watchdog, named as children that the process has forked, are not taken for any: the watchdog keeps its memory,
+    and heals the process when the tracer is killed."""
+    watch = Watch(victim.pid)
+    t = Target("adopt", "pid$target:a.out:work:entry { @ = count(); } " + TICK)
+    watchdogs = children(t.tracer.pid)
+    t.attack(victim=victim.pid, rounds=100)
+    t.ticks(400)
+    check(len(watchdogs) == 1 and any(is_shared(name) for *_, name in maps(watchdogs[0])), "adopted: the watchdog's memory was taken out", watchdogs)
+    t.end_tracer(signal.SIGKILL)
+    end = time.monotonic() + SECS
+    while inside(t) and time.monotonic() < end:
+        time.sleep(0.01)
+    check(not inside(t), "adopted: nobody heals the process")
+    t.end()
+    unharmed("adopted", watch)
+
+
+alone("adopted", adopted)
 
 
 def heal():

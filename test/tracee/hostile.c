@@ -437,6 +437,18 @@ static void attack_stranger(void)
 	}
 }
 
+/* The watchdog and the tracer, which have the memory mapped too, as children that made no system
+ * calls. */
+static void attack_adopt(void)
+{
+	struct wire_said *last = (struct wire_said *)area->said + WIRE_PROCESSES_MAX - 1;
+
+	force32((uintptr_t)&last[0].quiet, 1);
+	force32((uintptr_t)&last[0].own_pid, area->watchdog_pid);
+	force32((uintptr_t)&last[-1].own_pid, area->tracer_pid);
+	force32((uintptr_t)&common->child_count, 2);
+}
+
 /* Records as the tracer's own clauses write them: of any segment and probe, in all rings of the
  * slot. */
 static void attack_claim(void)
@@ -594,6 +606,7 @@ static const struct attack {
 	{ "records", find_rings, attack_records },
 	{ "claim", find_rings, attack_claim },
 	{ "stranger", NULL, attack_stranger },
+	{ "adopt", NULL, attack_adopt },
 	{ "peek", NULL, attack_peek },
 	{ "ask", NULL, attack_ask },
 	{ "forge", NULL, NULL },

@@ -198,7 +198,10 @@ static void again(struct inproc_engine *e, uint32_t i, uint64_t path)
  * executed. Its parent's number and its own say so, not what stands in shared memory. */
 static void asked_late(struct inproc_engine *e, pid_t pid)
 {
-	if (e->area->follow && process_status(pid, "Tgid:", 0) == (uint32_t)pid &&
+	const struct owner u = owner_of(pid);
+
+	if (e->area->follow && !u.ended && owner_is_like(&e->user, &u) &&
+	    process_status(pid, "Tgid:", 0) == (uint32_t)pid &&
 	    process_status(pid, "NSpid:", PROCESS_STATUS_LAST) == (uint32_t)pid &&
 	    find_process(e, (pid_t)process_status(pid, "PPid:", 0)))
 		process_slow(e, pid);

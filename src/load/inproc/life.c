@@ -18,10 +18,13 @@ enum {
 	SEARCHES = 32,
 };
 
-/* Does the process have our memory? */
+/* Does the process have our memory, as a traced one has it? The tracer and its watchdog do not,
+ * whose numbers a process may give for those of its children. */
 bool process_has_area(const struct inproc_engine *e, pid_t pid)
 {
-	return undo_left(pid, e->addr, e->files.facts.inode, 0);
+	return pid != getpid() && (uint32_t)pid != e->area->watchdog_pid &&
+	       undo_left(pid, e->addr, e->files.facts.inode, 0) &&
+	       !undo_writes(pid, e->files.facts.inode, e->files.code.inode);
 }
 
 /* Its number in its own name space, the last of the line. */

@@ -7,7 +7,7 @@
 #include "load/inproc/inproc.h"
 #include "load/task.h"
 
-enum { ANCESTORS = 64 };
+enum { ANCESTORS = 64 /* of one */, ANCESTORS_MAX = 2048 };
 
 static uint8_t *alloc(void *arg, uint64_t size)
 {
@@ -60,6 +60,9 @@ static uint64_t ancestor(struct inproc_engine *e, pid_t pid, int left)
 			task = e->ancestors.v[i].task;
 	if (task)
 		return task;
+	/* a process may ask for thread after thread */
+	if (pid && e->ancestors.n >= ANCESTORS_MAX)
+		return ancestor(e, 0, 0);
 	if (pid)
 		(void)task_facts_read(pid, &f);
 	task = task_ancestor(e->base.image->types, &f,

@@ -63,7 +63,8 @@ struct err *undo_is_tracer(struct control *c, bool *ret);
 struct err *undo_log_read(struct control *c, uint64_t base, struct undo_log *ret);
 
 /* The same, where this process has the area mapped, whose facts nobody else writes: nothing is
- * taken from the process's memory but which process's records are its own. */
+ * taken from the process's memory but which process's records are its own. There are none for a
+ * process that does not say it. */
 struct err *undo_log_own(struct control *c, const struct wire_area *own, struct undo_log *ret);
 
 /* Puts the patches of a log into a stopped process: moves program counters into the stubs, then
@@ -114,6 +115,10 @@ bool undo_left(pid_t pid, uint64_t base, uint64_t inode, uint64_t code_inode);
 /* Makes sure that nothing of a dead tracer is still to come: a thread let go in front of a system
  * call of its does not make it. Before looking for areas. */
 struct err *undo_quiet(struct control *c, int timeout_ms);
+/* Has the process the facts or the code of these inodes mapped for writing? The files are sealed:
+ * only a tracer has that, its watchdog, and whatever else was forked from a tracer. What cannot be
+ * read is none. */
+bool undo_writes(pid_t pid, uint64_t inode, uint64_t code_inode);
 /* undo_restore() for every area of a process; *ret adds up. */
 struct err *undo_all(struct control *c, int timeout_ms, struct undo_report *ret);
 

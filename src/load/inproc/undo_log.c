@@ -139,6 +139,23 @@ bool undo_left(pid_t pid, uint64_t base, uint64_t inode, uint64_t code_inode)
 	return (facts && facts == inode) || (code && code == code_inode);
 }
 
+bool undo_writes(pid_t pid, uint64_t inode, uint64_t code_inode)
+{
+	struct mappings maps = { 0 };
+	bool writes = false;
+
+	err_free(mappings_read(pid, &maps));
+	for (uint32_t i = 0; i < maps.n; i++) {
+		const struct mapping *m = &maps.v[i];
+
+		writes |= m->write &&
+			  ((m->inode == inode && mapping_is_memfd(m, WIRE_MEMFD_FACTS)) ||
+			   (m->inode == code_inode && mapping_is_memfd(m, WIRE_MEMFD_CODE)));
+	}
+	mappings_free(&maps);
+	return writes;
+}
+
 bool undo_in_ranges(const struct control_range *r, uint32_t n, uint64_t addr)
 {
 	uint32_t i = partition_point(n, k, r[k].hi <= addr);
@@ -326,7 +343,7 @@ static struct err *read_log(struct control *c, uint64_t base, const struct wire_
 	id = patched_as(c, base);
 	most = most_records(maps, base);
 	e = read_records(c, &a, own, id ? id : control_pid(c), most, &log);
-	if (!e && !log.sites.n && !id)
+	if (!e && !log.sites.n && !id && !own)
 		e = read_records(c, &a, own, 0, most, &log);
 	drop_unmapped(&log, maps);
 	sort_records(&log);

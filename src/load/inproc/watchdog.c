@@ -121,7 +121,8 @@ static bool undo_child(const struct watched *w, uint32_t i)
 
 	if (w->done[i] || w->processes[i].pid || !is_other(w, pid))
 		return true;
-	w->done[i] = !undo_left(pid, w->base, w->inode, w->code_inode) || undo_process(w, pid);
+	w->done[i] = !undo_left(pid, w->base, w->inode, w->code_inode) ||
+		     undo_writes(pid, w->inode, w->code_inode) || undo_process(w, pid);
 	return w->done[i];
 }
 

@@ -258,7 +258,7 @@ struct late {
 static bool is_starved(const struct control *c, pid_t tid, uint64_t deadline, uint64_t timeout,
 		       struct late *late)
 {
-	enum { LONGEST = 10 /* timeouts */, SHARE = 4 /* of a timeout, when it ran so long */ };
+	enum { LONGEST = 5 /* timeouts */, SHARE = 4 /* of a timeout, when it ran so long */ };
 	uint64_t ran = run_time(c->pid, tid);
 
 	if (!ran || control_thread_state(c->pid, tid) != 'R' ||
