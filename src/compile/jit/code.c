@@ -94,16 +94,6 @@ static uint32_t saved(const struct jit *j, const struct jit_fn *fn)
 	return mask;
 }
 
-/* Only the result, which nobody wants from a thunk. */
-static bool is_result(const struct jit *j, uint32_t i)
-{
-	const struct bpf_insn *ins = &j->insns[i];
-
-	return j->in_thunk && ins->dst_reg == BPF_REG_0 &&
-	       (BPF_CLASS(ins->code) == BPF_ALU || BPF_CLASS(ins->code) == BPF_ALU64) &&
-	       ins[1].code == (BPF_JMP | BPF_EXIT);
-}
-
 /* A load just for the comparison with a constant behind it, which then reads memory: index of that,
  * or 0. */
 static uint32_t compared(const struct jit *j, uint32_t i, const struct jit_fn *fn)
@@ -174,10 +164,7 @@ static void instruction(struct jit *j, uint32_t i, const struct jit_fn *fn)
 	}
 	switch (BPF_CLASS(ins->code)) {
 	case BPF_ALU:
-	case BPF_ALU64:
-		if (!is_result(j, i))
-			code_alu(j, i, ins);
-		return;
+	case BPF_ALU64: code_alu(j, i, ins); return;
 	case BPF_LDX: code_load(j, i, ins); return;
 	case BPF_ST: code_store(j, i, ins); return;
 	case BPF_STX:

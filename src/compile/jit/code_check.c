@@ -241,6 +241,7 @@ static void stop_piece(struct jit *j)
 	x86_rr(b, 4, x86_alu_op(X86_XOR), X86_RAX, X86_RAX);
 	x86_ret(b);
 	j->clobbered |= HELPER_CLOBBERS;
+	j->rax_used = true;
 }
 
 static void cold_path(struct jit *j, const struct jit_cold *c)

@@ -228,6 +228,12 @@ static void move(struct jit *j, const struct bpf_insn *ins, unsigned size)
 	}
 }
 
+/* Only the result, which nobody wants from a thunk. */
+static bool is_result(const struct bpf_insn *ins)
+{
+	return ins->dst_reg == BPF_REG_0 && ins[1].code == (BPF_JMP | BPF_EXIT);
+}
+
 void code_alu(struct jit *j, uint32_t i, const struct bpf_insn *ins)
 {
 	struct x86 *b = &j->b;
@@ -236,7 +242,11 @@ void code_alu(struct jit *j, uint32_t i, const struct bpf_insn *ins)
 	bool imm = BPF_SRC(ins->code) == BPF_K;
 	enum x86_alu op;
 
-	wrote(j, d);
+	if (!is_result(ins))
+		wrote(j, d);
+	else if (j->in_thunk)
+		return;
+	j->clobbered |= 1u << d;
 	switch (BPF_OP(ins->code)) {
 	case BPF_MOV: move(j, ins, size); return;
 	case BPF_END: swap(j, ins); return;

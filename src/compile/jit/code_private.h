@@ -23,6 +23,7 @@ enum {
 static inline void wrote(struct jit *j, unsigned reg)
 {
 	j->clobbered |= 1u << reg;
+	j->rax_used |= reg == X86_RAX;
 }
 
 struct jit_operand code_memory(struct jit *j, uint32_t i, unsigned reg, int32_t off, uint32_t size,

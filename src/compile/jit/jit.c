@@ -77,6 +77,7 @@ static void pass(struct jit *j, struct marks *m)
 	j->b.n = 0;
 	j->ncold = 0;
 	j->clobbered = 0;
+	j->rax_used = false;
 	j->loaded_for = UINT32_MAX;
 	jit_functions(j);
 	jit_pieces(j);

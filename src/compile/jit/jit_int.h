@@ -181,9 +181,10 @@ struct jit {
 	uint32_t ncold, capcold;
 	uint32_t *exits, nexits, capexits; /* of a body: ends of the jumps to its end */
 	uint32_t clobbered;                /* bits: x86 registers written by compiled code */
-	uint32_t data;                     /* eBPF stack of the whole program, 16-byte multiple */
-	uint32_t native;                   /* native stack below `frame`, agent not included */
-	bool probe_stack;                  /* runs on the thread's probe stack */
+	bool rax_used; /* rax is, by more than the result, which a body in a thunk does not give */
+	uint32_t data; /* eBPF stack of the whole program, 16-byte multiple */
+	uint32_t native;  /* native stack below `frame`, agent not included */
+	bool probe_stack; /* runs on the thread's probe stack */
 	bool uses_r10;
 };
 

@@ -376,6 +376,7 @@ void jit_thunk(struct jit *j, enum wire_stub_kind kind)
 	bool mid = is_mid(kind), call = kind >= WIRE_STUB_KINDS;
 	bool regs = j->facts.ctx_used || is_event(kind);
 	bool runs = kind != WIRE_STUB_SYSNOTE && kind != WIRE_STUB_SYSFORK;
+	bool in_place = j->short_main && (kind == WIRE_STUB_ENTRY || kind == WIRE_STUB_RETURN);
 	uint32_t keep = (j->clobbered | (j->uses_r10 ? 1u << X86_RBP : 0)) &
 			~(uint32_t)ALWAYS_SAVED;
 	bool bare = !regs && !j->probe_stack;
@@ -383,6 +384,7 @@ void jit_thunk(struct jit *j, enum wire_stub_kind kind)
 	/* T0 holds the entry from beginning to end, rax is free once it is saved */
 	bool held = bare && !j->facts.regs_used && !wire_stub_is_behind(kind) &&
 		    !(j->clobbered >> T0 & 1) && j->clobbered >> X86_RAX & 1;
+	bool marks = j->facts.gen_used || j->facts.cookie_used;
 	int32_t entry = runs && !held ? 8 : 0; /* bytes of the entry's address on the stack */
 	/* from rsp to the return address; site: to the program's own stack pointer */
 	int32_t up = entry + (lean ? 16 : 24) + (mid ? 16 : 0);
@@ -392,6 +394,8 @@ void jit_thunk(struct jit *j, enum wire_stub_kind kind)
 		 lost = 0, child = 0, none = 0, free;
 	int64_t skip_at;
 
+	if (in_place && !j->rax_used && !(held && marks))
+		keep &= ~(1u << X86_RAX);
 	if (regs)
 		keep |= 1u << X86_RDI;
 	if (is_event(kind))
@@ -495,7 +499,7 @@ void jit_thunk(struct jit *j, enum wire_stub_kind kind)
 		fill_regs(j, kind, keep, up);
 	if (is_event(kind))
 		none = make_context(j, up, behind);
-	run(j, j->short_main && (kind == WIRE_STUB_ENTRY || kind == WIRE_STUB_RETURN));
+	run(j, in_place);
 	if (none)
 		land(b, none);
 	if (regs) {
