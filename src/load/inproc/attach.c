@@ -413,8 +413,8 @@ static struct err *try_enter(struct inproc_engine *e, uint32_t i)
 	if (!err && !held && !caught)
 		err = control_open(p->pid, &c);
 	if (!err)
-		err = check_alone(c, p->execs ? 0
-					      : 5000); /* one that was executed waits for nothing */
+		/* a process that executes programs could make the tracer wait again and again */
+		err = check_alone(c, p->execs ? 0 : 5000);
 	stopped = now_ns();
 	if (!err && !held && !caught)
 		err = control_stop_to_call(c, STOP_MS);
@@ -505,7 +505,8 @@ struct err *process_enter(struct inproc_engine *e, uint32_t i)
 	return err;
 }
 
-/* Another tracer may hold the process, or the machine be too busy to stop it: both pass. */
+/* Tries again while another tracer holds the process, or while the machine is too busy to stop
+ * it. */
 static struct err *take_out_at_last(struct inproc_engine *e, pid_t pid, struct undo_report *ret)
 {
 	const uint64_t end = now_ns() + (uint64_t)LEAVE_MS * 1000000;

@@ -18,8 +18,8 @@ enum {
 	SEARCHES = 32,
 };
 
-/* Does the process have our memory, as a traced one has it? The tracer and its watchdog do not,
- * whose numbers a process may give for those of its children. */
+/* Does the process have our memory as a traced one has it? False for the tracer and its watchdog:
+ * a traced process may name their numbers as those of its children. */
 bool process_has_area(const struct inproc_engine *e, pid_t pid)
 {
 	return pid != getpid() && (uint32_t)pid != e->area->watchdog_pid &&

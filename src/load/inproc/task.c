@@ -60,7 +60,7 @@ static uint64_t ancestor(struct inproc_engine *e, pid_t pid, int left)
 			task = e->ancestors.v[i].task;
 	if (task)
 		return task;
-	/* a process may ask for thread after thread */
+	/* bounded, because a traced process chooses how many threads it asks for */
 	if (pid && e->ancestors.n >= ANCESTORS_MAX)
 		return ancestor(e, 0, 0);
 	if (pid)

@@ -139,8 +139,8 @@ static bool is_there(struct control *c, const struct undo_log *log)
 	return facts == log->inode && code == log->code_inode;
 }
 
-/* Before a stop the tracer may map the rest of its area, or patch the text of a library that was
- * loaded: what the log says in the stop counts. */
+/* Reads the log in the stop: since the first reading, a living tracer may have mapped the rest of
+ * its area, or patched the text of a library. */
 static struct err *read_again(struct control *c, struct undo_log *log)
 {
 	struct undo_log now = { 0 };
@@ -153,8 +153,8 @@ static struct err *read_again(struct control *c, struct undo_log *log)
 	return NULL;
 }
 
-/* Text is restored once, but for what a living tracer has patched since: that adds to what was
- * restored, and the rest of the report was counted in the first stop. */
+/* Restores text: of a log of our own in the first stop only, and of another tracer's in each stop,
+ * because that tracer may patch more. The report's other counts stay those of the first stop. */
 static struct err *restore_text(struct control *c, struct undo_log *log, bool again,
 				struct undo_report *r)
 {

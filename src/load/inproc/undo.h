@@ -115,9 +115,9 @@ bool undo_left(pid_t pid, uint64_t base, uint64_t inode, uint64_t code_inode);
 /* Makes sure that nothing of a dead tracer is still to come: a thread let go in front of a system
  * call of its does not make it. Before looking for areas. */
 struct err *undo_quiet(struct control *c, int timeout_ms);
-/* Has the process the facts or the code of these inodes mapped for writing? The files are sealed:
- * only a tracer has that, its watchdog, and whatever else was forked from a tracer. What cannot be
- * read is none. */
+/* Has the process the facts or the code of these inodes mapped for writing? The files are sealed.
+ * So only a tracer, its watchdog, and other processes that a tracer has forked have them so. False
+ * when the mappings cannot be read. */
 bool undo_writes(pid_t pid, uint64_t inode, uint64_t code_inode);
 /* undo_restore() for every area of a process; *ret adds up. */
 struct err *undo_all(struct control *c, int timeout_ms, struct undo_report *ret);

@@ -156,7 +156,7 @@ static struct err *not_seized(struct control *c, pid_t tid, int code)
 			       "thread %d of process %d (%s) is being traced by process %ld (%s)",
 			       tid, c->pid, c->name, tracer, who);
 	}
-	/* control_open() found it permitted: a tracer had it when it was seized */
+	/* control_open() found that it may be traced: another tracer had it a moment ago */
 	if (code == EPERM && now_ns() - c->stop_begun < control_patience("descry"))
 		return err_new(EAGAIN, "thread %d", tid);
 	return err_errno(code, "cannot stop thread %d of process %d (%s)", tid, c->pid, c->name);
@@ -248,8 +248,8 @@ static uint64_t run_time(pid_t pid, pid_t tid)
 	return text && sscanf(text, "%llu", &ns) == 1 ? ns : 0;
 }
 
-/* A thread that gets no CPU cannot stop: on a busy machine that can last for seconds. One that runs
- * and does not stop is busy inside the kernel. */
+/* A thread that gets no CPU cannot stop. On a busy machine that can last for seconds. A thread that
+ * runs and does not stop is busy inside the kernel. */
 struct late {
 	pid_t tid; /* the one that was late at the last look */
 	uint64_t ran;
