@@ -63,7 +63,7 @@ static void take_lines(struct lines *l, const char *text, size_t n)
 	}
 }
 
-/* All that was said so far is given, a line without an end, too. */
+/* Gives the message callback all text so far, and a last line that has not ended yet. */
 static void finish_lines(struct lines *l)
 {
 	if (l->held.n)

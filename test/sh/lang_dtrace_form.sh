@@ -2,23 +2,7 @@
 # covers: tregs
 # Under the name dtrace, messages and listings have the form that scripts around DTrace look for.
 set -u
-fail=0
-T=$(mktemp -d)
-trap 'rm -rf "$T"' EXIT
-ln -s "$(realpath "$DESCRY")" "$T/dtrace"
-
-# check STATUS PATTERN ARGUMENT...: exit status, and a line of the output (both streams) that matches
-check() {
-	want=$1 pattern=$2
-	shift 2
-	"$T/dtrace" "$@" >"$T/out" 2>&1
-	got=$?
-	if [ "$got" != "$want" ] || ! grep -qe "$pattern" "$T/out"; then
-		echo "dtrace $*: exit $got (expected $want), expected a line like: $pattern"
-		cat "$T/out"
-		fail=1
-	fi
-}
+. "$(dirname "$0")/as_dtrace.inc"
 
 check 1 "^dtrace: invalid probe specifier BEGIN: extraneous argument '10'" -n BEGIN -n END 10
 "$T/dtrace" -b 1k -b 2g -e >"$T/out" 2>&1 && [ ! -s "$T/out" ] || { echo "-e alone"; cat "$T/out"; fail=1; }

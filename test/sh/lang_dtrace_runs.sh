@@ -3,23 +3,7 @@
 # Under the name dtrace, what a program's run prints has the form that scripts around DTrace look for. The kernel runs all of these.
 set -u
 "$DESCRY" -x engine=kernel -qn 'BEGIN { exit(0); }' 2>/dev/null || { echo "no program runs in the kernel here"; exit 77; }
-fail=0
-T=$(mktemp -d)
-trap 'rm -rf "$T"' EXIT
-ln -s "$(realpath "$DESCRY")" "$T/dtrace"
-
-# check STATUS PATTERN ARGUMENT...: exit status, and a line of the output (both streams) that matches
-check() {
-	want=$1 pattern=$2
-	shift 2
-	"$T/dtrace" "$@" >"$T/out" 2>&1
-	got=$?
-	if [ "$got" != "$want" ] || ! grep -qe "$pattern" "$T/out"; then
-		echo "dtrace $*: exit $got (expected $want), expected a line like: $pattern"
-		cat "$T/out"
-		fail=1
-	fi
-}
+. "$(dirname "$0")/as_dtrace.inc"
 
 check 0 '^dtrace: error in dt_clause_1 for probe ID 1 (dtrace:::BEGIN): divide-by-zero at BPF pc [1-9]' -n 'BEGIN { x = 0; } BEGIN { trace(1 / x); } BEGIN { exit(0); }'
 # a clause of two descriptions counts as two

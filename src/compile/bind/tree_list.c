@@ -85,7 +85,7 @@ static void find_scratch(void *arg, const struct node *n)
 		scratch[v->index] = true;
 }
 
-/* Before bind, too: no name of a subroutine may be another thing. */
+/* Knows calls of subroutines before bind as well, because D has no other use for their names. */
 static bool calls(const struct node *n, enum subr_kind kind)
 {
 	for (int i = 0; n->kind == N_CALL && i < SUBR_ID_COUNT; i++)

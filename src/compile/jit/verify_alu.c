@@ -172,7 +172,7 @@ void verify_alu(struct v *v, const struct bpf_insn *ins)
 		return;
 	}
 	if (is_pointer(d) || is_pointer(&x)) {
-		/* the difference of two addresses is none */
+		/* the difference of two addresses is a number */
 		if (op != BPF_SUB || !is_pointer(d) || !is_pointer(&x)) {
 			verify_lose_bounds(v, d);
 			verify_lose_bounds(v, &x);

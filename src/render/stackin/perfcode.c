@@ -48,7 +48,8 @@ static uint64_t take_hex(char **s)
 	return v;
 }
 
-/* The next line of [*text, end), cut off; *ret_end: its end. NULL: there is none. */
+/* Cuts the next line off [*text, end) and returns it; *ret_end becomes its end. NULL: no line is
+ * left. */
 static char *next_line(char **text, char *end, char **ret_end)
 {
 	char *line = *text, *nl;
