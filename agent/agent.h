@@ -16,6 +16,8 @@
  *	thread.c  thread slots: found, claimed, given back; nesting; forked children
  *	signal.c  SIGSEGV, SIGBUS and SIGTRAP, the process's own handlers behind ours
  *	heal.c    a forked child gets its text back
+ *	own.c     reads that lead to our own memory only
+ *	fork.c    a forked child without shared memory
  *	seccomp.c filters of system calls, before they are put in
  *	event.c   what the process does, as the kernel's tracepoints tell it
  */
@@ -105,6 +107,13 @@ static inline uint64_t fired_at(const struct wire_own *o)
 {
 	return ((const struct wire_thread_entry *)o->entry)->rsp;
 }
+/* The tracepoint that the thread fires, and stand-ins of task_structs: the thread's own, and
+ * another's. */
+static inline struct wire_event *event_of(const struct wire_thread *t)
+{
+	return (struct wire_event *)(area()->together ? (uintptr_t)own_words(t) - WIRE_EVENT_BELOW
+						      : (uintptr_t)t + area()->event_at);
+}
 /* The slot's number. wire_thread.slot has it, too, but others write there. */
 static inline uint32_t slot_number(const struct wire_thread *t)
 {
@@ -179,7 +188,9 @@ bool is_masked(const struct wire_thread *t);
 void look_around(struct wire_thread *t, uint64_t rsp); /* thread.c: where its stacks are */
 bool faults_are_survived(
 	const struct wire_thread *t); /* signal.c: our handlers are the ones, and not blocked */
-void restore_handlers(void);    /* signal.c: in a forked child, when its text is its own again */
+void restore_handlers(void); /* signal.c: in a forked child, when its text is its own again */
+/* fork.c: is that where a forked child has lost the shared memory, and has it got its own there? */
+bool give_memory(uint64_t addr);
 bool probe_word(uint64_t addr); /* read.c: are 8 bytes there? By a system call */
 bool find_range(const struct wire_process *p, uint64_t addr, struct wire_range *ret); /* read.c */
 /* thread.c: is that not the process whose memory this is, but a vfork() child in it? */
@@ -189,7 +200,9 @@ uint64_t agent_heal(void);
 int64_t agent_guard(uint64_t on);
 int64_t agent_probe_read(uint64_t dst, uint64_t size, uint64_t src, uint64_t r4, uint64_t r5,
 			 struct wire_thread *t);
-void own_task(struct wire_thread *t); /* event.c: wire_thread.task */
+int64_t agent_probe_read_str(uint64_t dst, uint64_t size, uint64_t src, uint64_t r4, uint64_t r5,
+			     struct wire_thread *t);
+void own_task(struct wire_thread *t); /* event.c: wire_own.task */
 /* thread.c: of a process that makes no system calls, and is new: 0 when its number cannot be
  * known. */
 uint32_t quiet_tid(uint64_t key);

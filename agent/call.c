@@ -107,7 +107,7 @@ ENTRY int64_t agent_comm(uint64_t dst, uint64_t size, uint64_t r3, uint64_t r4, 
 ENTRY uint64_t agent_current_task(uint64_t r1, uint64_t r2, uint64_t r3, uint64_t r4, uint64_t r5,
 				  struct wire_thread *t)
 {
-	return t->task;
+	return own_words(t)->task;
 }
 
 ENTRY uint64_t agent_task_pt_regs(uint64_t r1, uint64_t r2, uint64_t r3, uint64_t r4, uint64_t r5,

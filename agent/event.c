@@ -18,11 +18,6 @@ enum {
 	ANCESTORS = 16,
 };
 
-static inline struct wire_event *event_of(const struct wire_thread *t)
-{
-	return (struct wire_event *)((uintptr_t)t + area()->event);
-}
-
 static inline void put32(uint64_t at, uint32_t off, uint32_t v)
 {
 	*(any32 *)(at + off) = v;
@@ -32,7 +27,7 @@ static inline any64 *word_at(uint64_t at, uint32_t off)
 	return (any64 *)(at + off);
 }
 
-/* The thread's own task_struct, or another's, in its slot. */
+/* The thread's own task_struct, or another's. */
 static uint64_t room(const struct wire_thread *t, bool other)
 {
 	const struct wire_task_layout *l = &area()->task;
@@ -41,8 +36,7 @@ static uint64_t room(const struct wire_thread *t, bool other)
 	       (other ? l->task_size + l->signal_size + l->mm_size : 0);
 }
 
-/* The signal_struct of a stand-in: one in the slot has its own behind it, whatever a process that
- * shares the slot has written there. */
+/* The signal_struct of a stand-in: the thread's have their own behind them. */
 static uint64_t signal_of(const struct wire_thread *t, uint64_t task)
 {
 	const struct wire_task_layout *l = &area()->task;
@@ -92,20 +86,20 @@ void own_task(struct wire_thread *t)
 	const struct wire_process *p = process(self());
 	uint64_t from = *(volatile const uint64_t *)&p->task; /* it may come at any time */
 	uint32_t ppid = p->own_pid ? p->ppid : said(self())->ppid;
+	struct wire_own *o = own_words(t);
 	bool known = from;
-	uint64_t own; /* as computed: the slot may be written by others */
 
-	t->task = from;
+	t->task = o->task = from;
 	if (!area()->task.task_size)
 		return;
 	if (!from)
 		from = parents_task(ppid);
 	if (!from)
 		return;
-	own = t->task = copy(t, false, from, t->tid, t->pid);
+	t->task = o->task = copy(t, false, from, t->tid, t->pid);
 	if (!known)
-		*word_at(own, area()->task.real_parent) = from;
-	mem_copy((void *)(own + area()->task.comm), t->comm, COMM_SIZE);
+		*word_at(o->task, area()->task.real_parent) = from;
+	mem_copy((void *)(o->task + area()->task.comm), t->comm, COMM_SIZE);
 }
 
 /* Under a seccomp filter the agent makes no system call that the program does not make itself. */
@@ -173,17 +167,27 @@ static uint64_t child(struct wire_thread *t, const uint64_t *regs, uint32_t nr, 
 	return c;
 }
 
-/* The tracer looks a thread up. 0: it does not answer, or there is none. */
-static uint64_t ask(struct wire_event *ev, uint32_t tid)
+/* Others write there: an answer is one of the stand-ins that the tracer makes to answer with. */
+static uint64_t answer_of(const struct wire_wanted *w)
 {
+	const uint64_t task = __atomic_load_n(&w->answer, __ATOMIC_RELAXED),
+		       off = task - area()->rooms, size = area()->room_size;
+
+	return size && off % size == 0 && off / size < area()->nrooms ? task : 0;
+}
+
+/* The tracer looks a thread up. 0: it does not answer, or there is none. */
+static uint64_t ask(const struct wire_thread *t, uint32_t tid)
+{
+	struct wire_wanted *w = (struct wire_wanted *)((uintptr_t)t + area()->wanted);
 	struct wire_ask *a = &common()->ask;
 	const uint64_t time[2] = { 0, ASK_NS };
 	uint32_t mine, have;
 
-	if (quiet())
+	if (quiet() || !area()->wanted)
 		return 0;
-	ev->answer = 0;
-	__atomic_store_n(&ev->want, tid, __ATOMIC_RELEASE);
+	w->answer = 0;
+	__atomic_store_n(&w->tid, tid, __ATOMIC_RELEASE);
 	mine = __atomic_add_fetch(&a->asked, 1, __ATOMIC_SEQ_CST);
 	if (!__atomic_load_n(&a->on, __ATOMIC_SEQ_CST))
 		return 0;
@@ -193,7 +197,7 @@ static uint64_t ask(struct wire_event *ev, uint32_t tid)
 			return 0;
 		have = __atomic_load_n(&a->answered, __ATOMIC_ACQUIRE);
 		if ((int32_t)(have - mine) >= 0)
-			return ev->answer;
+			return answer_of(w);
 		try4(SYS_FUTEX, (uintptr_t)&a->answered, FUTEX_WAIT, have, (uintptr_t)time);
 	}
 	__atomic_store_n(&a->on, 0, __ATOMIC_RELAXED);
@@ -212,8 +216,8 @@ static bool sends(struct wire_thread *t, struct wire_event *ev, const uint64_t *
 	if ((uint32_t)sig - 1 >= SIGNALS || (may_ask() && try4(nr, regs[RDI], last ? 0 : regs[RSI],
 							       last ? regs[RDX] : 0, regs[R10])))
 		return false;
-	if ((uint32_t)tid != t->tid) {
-		task = (int32_t)tid > 0 ? ask(ev, (uint32_t)tid) : 0;
+	if ((uint32_t)tid != t->own_tid) {
+		task = (int32_t)tid > 0 ? ask(t, (uint32_t)tid) : 0;
 		if (!task) {
 			task = room(t, true);
 			mem_zero((void *)task, area()->task.task_size);
@@ -235,9 +239,9 @@ static bool is_last(struct wire_thread *t, uint32_t nr, uint32_t nthreads)
 
 	if (nr != SYS_EXIT_GROUP && nthreads != 1)
 		return false;
-	return __atomic_compare_exchange_n(tid, &none, t->tid, false, __ATOMIC_RELAXED,
+	return __atomic_compare_exchange_n(tid, &none, t->own_tid, false, __ATOMIC_RELAXED,
 					   __ATOMIC_RELAXED) ||
-	       none == t->tid;
+	       none == t->own_tid;
 }
 
 ENTRY uint64_t agent_event(const uint64_t *regs, const struct wire_stub *stub,
@@ -253,9 +257,9 @@ ENTRY uint64_t agent_event(const uint64_t *regs, const struct wire_stub *stub,
 	ev->word[1] = regs[RAX];
 	if (kind == WIRE_STUB_LEAVES)
 		return (uintptr_t)ev;
-	if (!t->task)
+	if (!own_words(t)->task)
 		own_task(t);
-	if (!t->task)
+	if (!own_words(t)->task)
 		return 0;
 	task = room(t, false); /* where own_task() has put it */
 	try2(SYS_PRCTL, PR_GET_NAME, (uintptr_t)t->comm);
@@ -277,7 +281,7 @@ ENTRY uint64_t agent_event(const uint64_t *regs, const struct wire_stub *stub,
 		__atomic_fetch_add(&said(self())->execs, kind == WIRE_STUB_EXECS ? 1 : ~0u,
 				   __ATOMIC_SEQ_CST);
 		if (kind == WIRE_STUB_EXECS)
-			ask(ev, ~0u); /* so that it looks when it happens */
+			ask(t, ~0u); /* so that it looks when it happens */
 		return 0;
 	case WIRE_STUB_FORKS:
 		if (!forks || (int32_t)result <= 0)
@@ -296,7 +300,7 @@ ENTRY uint64_t agent_event(const uint64_t *regs, const struct wire_stub *stub,
 		put32(task, area()->task.exit_code, (uint32_t)(regs[RDI] & 0xff) << 8);
 		if (n)
 			put_threads(t, task, n, last ? 0 : n);
-		t->ended = t->tid;
+		t->ended = t->own_tid;
 		ev->word[1] = last;
 		break;
 	default: return sends(t, ev, regs, nr) ? (uintptr_t)ev : 0;

@@ -126,6 +126,8 @@ static NOINLINE uint64_t plain_to(struct wire_thread *t, uint64_t addr)
 		return 0;
 	if (addr - ((uintptr_t)o - WIRE_PROBE_STACK) < WIRE_PROBE_STACK)
 		return (uintptr_t)o;
+	if (addr - (uintptr_t)event_of(t) < a->event)
+		return (uintptr_t)event_of(t) + a->event;
 	if (rsp - o->stack_lo >= o->stack_hi - o->stack_lo)
 		look_around(t, rsp);
 	/* What lies above the stack pointer is there, whatever happens elsewhere. */

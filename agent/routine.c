@@ -3,12 +3,13 @@
 #define DESCRY_AGENT 1
 #pragma GCC diagnostic ignored "-Wunknown-pragmas"
 #include "agent/native.h"
+#include "wire/unwind.h"
 
 /* --- what bpf/unwind.bpf.h reads through --- */
 
 #define bpf_get_current_pid_tgid() \
 	((u64)NATIVE(w->chunks)->thread->pid << 32 | NATIVE(w->chunks)->thread->tid)
-#define bpf_get_current_task() NATIVE(w->chunks)->thread->task
+#define bpf_get_current_task() (own_words(NATIVE(w->chunks)->thread)->task)
 #define bpf_get_current_task_btf() NATIVE(w->chunks)->thread
 #define bpf_task_pt_regs(thread) (own_words(thread)->regs)
 
@@ -99,6 +100,24 @@ static inline void native_forget(void)
 	if (!(version & 1))
 		__atomic_store_n(&private()->rules_version, version, __ATOMIC_RELEASE);
 }
+/* Copies this process's entry of wire_area.unwinds, which only the tracer writes. Requests go to
+ * wire_said.unwind_asked, in shared memory. */
+#define UNWIND_PROCESS(processes, s) native_process(&(s)->new)
+#define UNWIND_ASKED(p, what) ((p)->asked |= (what), said(self())->unwind_asked |= (what))
+
+INLINE struct wire_unwind_process *native_process(struct wire_unwind_process *copy)
+{
+	const struct wire_unwind_process *list =
+		(const struct wire_unwind_process *)area()->unwinds;
+	const u32 i = self();
+
+	if (!list || i >= WIRE_PROCESSES_MAX)
+		return NULL;
+	*copy = list[i];
+	copy->asked = said(i)->unwind_asked;
+	return copy;
+}
+
 #define UNWIND_KNOWN(w, at) native_known((w)->rules, at)
 #define UNWIND_RULE(w, at, number) native_rule((w)->rules, at, number)
 

@@ -17,6 +17,7 @@ enum {
 	SIG_BLOCK = 0,
 	SIG_SETMASK = 2,
 	MADV_KEEPONFORK = 19,
+	MAPERR = 1, /* SEGV_: nothing is mapped there */
 	TRAP = 0xcc,
 	RDTSC = 0x310f, /* its bytes */
 	RDTSC_SIZE = 2,
@@ -38,7 +39,8 @@ enum {
 	 SA_RESTART | SA_NODEFER | SA_RESETHAND)
 
 struct siginfo {
-	int32_t signo, error, code;
+	int32_t signo, error, code, pad;
+	uint64_t addr; /* of a fault */
 };
 /* The kernel's struct ucontext, as far as it matters. */
 struct ucontext {
@@ -321,6 +323,8 @@ ENTRY uint64_t on_segv(uint64_t sig, const struct siginfo *info, struct ucontext
 				return 0;
 			}
 		}
+		if (i == WIRE_SIGNAL_SEGV && info->code == MAPERR && give_memory(info->addr))
+			return 0;
 	}
 	return chain(i, info, uc);
 }

@@ -211,6 +211,20 @@ static bool is_vfork_child(void)
 	return !quiet() && in_vfork((uint32_t)sys2(SYS_GETPID, 0, 0));
 }
 
+/* Writes the numbers that the tracer has for the thread. Comes after the store of `owner`, because
+ * number_threads() of follow/life.c writes wire_process.pid first and then looks for owners. */
+static void show_numbers(struct wire_thread *t, const struct wire_own *o, uint32_t tid)
+{
+	const uint32_t pid = __atomic_load_n(&process(self())->pid, __ATOMIC_SEQ_CST);
+
+	if (!pid && kept()->apart) {
+		t->pid = t->tid = 0;
+		return;
+	}
+	t->pid = pid ?: o->pid;
+	t->tid = tid == o->pid ? t->pid : tid;
+}
+
 /* The slot is this thread's: from now on it is not taken for that of a dead one. */
 static void own_slot(struct wire_thread *t, uint64_t key, uint32_t tid)
 {
@@ -218,10 +232,10 @@ static void own_slot(struct wire_thread *t, uint64_t key, uint32_t tid)
 
 	o->key = key;
 	o->pid = own_pid() ?: (uint32_t)try2(SYS_GETPID, 0, 0);
-	t->tid = tid;
-	t->pid = o->pid;
+	t->own_tid = tid;
 	__atomic_store_n(&o->holder, tid, __ATOMIC_RELEASE);
-	__atomic_store_n(&t->owner, self() + 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&t->owner, self() + 1, __ATOMIC_SEQ_CST);
+	show_numbers(t, o, tid);
 }
 
 /* A free one, or from a thread of this process that is dead, or from a process that is gone. Two
@@ -476,6 +490,12 @@ static uint32_t describe(struct wire_said *s)
 	return (uint32_t)sys2(SYS_GETPID, 0, 0);
 }
 
+/* Is the process, which the tracer knows, of another pid namespace? */
+static bool is_apart(uint32_t i)
+{
+	return process(i)->pid && process(i)->pid != process(i)->own_pid;
+}
+
 /* A place in the list of processes. own_pid is written last: until then the tracer looks away. */
 static bool enlist(uint64_t key)
 {
@@ -488,6 +508,8 @@ static bool enlist(uint64_t key)
 		return false;
 	}
 	own = quiet() ? describe_quiet(s, key) : describe(s);
+	/* the first process of a namespace is number 1; a parent of another namespace is 0 */
+	kept()->apart |= own == 1 || !s->ppid || is_apart(kept()->process);
 	s->ranges_wanted = 1;
 	private()->process = kept()->process = i;
 	private()->pid = own;
@@ -495,14 +517,11 @@ static bool enlist(uint64_t key)
 	return true;
 }
 
-/* One that is not traced. Where no system calls are made the tracer takes the probes out, for which
- * it must know of it. */
-static void leave_child(uint64_t key)
+/* One that is not traced. Where no system calls are made its probes stay, and run nothing: the
+ * tracer takes them out when it ends. A child that was not to be followed has no shared memory. */
+static void leave_child(void)
 {
-	if (quiet()) {
-		if (!area()->follow)
-			enlist(key);
-	} else {
+	if (!quiet()) {
 		agent_heal();
 		restore_handlers();
 	}
@@ -524,7 +543,7 @@ NOINLINE bool forked(uint64_t key)
 		mem_copy(p->action, kept()->action, sizeof(p->action));
 		p->signals = kept()->signals;
 		if (!area()->follow || !enlist(key))
-			leave_child(key);
+			leave_child();
 		__atomic_store_n(&p->ready, 1, __ATOMIC_RELEASE);
 	}
 	on = !p->off;
@@ -570,11 +589,7 @@ ENTRY struct wire_thread *agent_thread(uint64_t key)
 	struct wire_private *p = private();
 	struct wire_thread *t;
 
-	if (UNLIKELY(!p->ready) && !forked(key)) {
-		__atomic_fetch_add(&common()->forked, 1, __ATOMIC_RELAXED);
-		return NULL;
-	}
-	if (UNLIKELY(p->off))
+	if ((UNLIKELY(!p->ready) && !forked(key)) || UNLIKELY(p->off))
 		return NULL;
 	if (!key || key >= KEY_DELETED) {
 		__atomic_fetch_add(&common()->no_thread, 1, __ATOMIC_RELAXED);

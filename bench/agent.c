@@ -42,12 +42,12 @@ static helper *entry(enum wire_agent_entry e)
 	return fn;
 }
 
-/* One call of what is measured, number i. */
+/* Makes call number i of the measured function. */
 typedef void step(uint32_t i);
 
-static double system_call; /* what one costs here, ns: the unit of targets */
+static double system_call; /* the cost of a system call, ns: the unit of targets */
 
-/* target: how many system calls it may cost, 0 any. The result: its median, ns. */
+/* Measures fn. target: its highest cost in system calls, 0: any. Returns the median, ns. */
 static double measure(const char *what, double target, uint32_t calls, step *fn)
 {
 	double ns[RUNS];
@@ -120,7 +120,7 @@ static void stacks(uint64_t *regs)
 	}
 	regs[4] = (uintptr_t)chain;
 	w.t->regs = (uintptr_t)regs;
-	w.t->rsp = (uintptr_t)chain - 1024; /* where the probe fired: below */
+	w.t->rsp = (uintptr_t)chain - 1024; /* the probe fired below the stack */
 	go("get_stack, 16 frames by frame pointers", WIRE_AGENT_get_stack, 4, CALLS, 0,
 	   (uintptr_t)w.room, 128, BPF_F_USER_STACK);
 }

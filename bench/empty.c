@@ -1,11 +1,11 @@
-/* Measures what the kernel takes to run an empty BPF program, on a raw tracepoint or at a
- * function's entry.
+/* Runs an empty BPF program on a raw tracepoint or at a function's entry, so that bench/run can
+ * measure the kernel's own cost.
  *
  *	empty raw_tp TRACEPOINT
  *	empty uprobe FILE FUNCTION
  *
- * Prints "go" when it is attached, and stays until it is interrupted. Needs no library, so that
- * nothing but the kernel is measured. */
+ * Prints "go" when it is attached, and runs until it is interrupted. Uses no library of descry, so
+ * that only the kernel is measured. */
 #define _GNU_SOURCE
 #include <elf.h>
 #include <fcntl.h>
@@ -57,7 +57,7 @@ static const Elf64_Shdr *section(const uint8_t *file, uint32_t type)
 	return NULL;
 }
 
-/* Where the function lies in a file that the compiler has just made. */
+/* Finds the function's offset in a file that the compiler has just made. */
 static uint64_t offset_of(const char *path, const char *function)
 {
 	struct stat st;

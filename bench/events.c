@@ -1,5 +1,5 @@
-/* events RATE SECONDS THREADS: getppid() at a steady rate, in steps of a millisecond; prints how
- * many it did, in all and the most it was late, in ms. Waits for a line on standard input first. */
+/* events RATE SECONDS THREADS: calls getppid() at a steady rate, in steps of a millisecond. Prints
+ * the number of calls and the longest delay in ms. Waits for a line on standard input first. */
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* The program that bench/inproc traces: `inproc MODE CALLS REPS [THREADS]` prints for each
- * repetition the CPU time of a call in nanoseconds. MODE burst: a pause before each repetition.
- * With -pg or -fpatchable-function-entry it serves uftrace, with -DLTTNG LTTng-UST: hot() then has
- * a tracepoint. */
+ * repetition the CPU time of a call in nanoseconds. MODE burst pauses before each repetition.
+ * uftrace needs it compiled with -pg or -fpatchable-function-entry, LTTng-UST with -DLTTNG, which
+ * gives hot() a tracepoint. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdint.h>
@@ -22,7 +22,7 @@
 
 #define CALLED __attribute__((noipa))
 
-/* Six instructions; entry and return are 5 bytes and more from any branch. */
+/* Has six instructions; entry and return are at least 5 bytes away from any branch. */
 CALLED uint64_t hot(uint64_t a, uint64_t b)
 {
 	TRACEPOINT(a, b);
@@ -36,7 +36,7 @@ CALLED const char *name(const char *s, uint64_t n)
 	return n ? s : NULL;
 }
 
-/* A stack of 16 frames with main() and what is above it. */
+/* Makes a stack of 16 frames, with main() and its callers. */
 CALLED uint64_t deep(uint64_t n, uint64_t calls)
 {
 	uint64_t r = 0;

@@ -1,7 +1,7 @@
-/* What a firing costs in compiled code alone: thunk and program, without kernel, agent and tracer.
- * A function of a few nanoseconds is called in a loop, bare and with a jump to a stub over its
- * first instructions, in turns; printed are the nanoseconds added, the lowest and the median of the
- * rounds, in CPU time of the thread. */
+/* Measures the cost of a firing in compiled code: thunk and program, without kernel, agent and
+ * tracer. Calls a function of a few nanoseconds in a loop, in turns without and with a jump to a
+ * stub over its first instructions. Prints the added nanoseconds of CPU time, the lowest and the
+ * median of the rounds. */
 #include <time.h>
 
 #include "insn.h"
@@ -19,8 +19,8 @@ static double cpu_ns(void)
 
 typedef uint64_t work(uint64_t, uint64_t);
 
-/* lea 1(%rdi,%rsi),%rax; imul %rax,%rax; xor %rdi,%rax; ret -- the first five bytes are what a
- * probe displaces. */
+/* lea 1(%rdi,%rsi),%rax; imul %rax,%rax; xor %rdi,%rax; ret -- a probe displaces the first five
+ * bytes. */
 static const uint8_t body[] = { 0x48, 0x8d, 0x44, 0x37, 0x01, 0x48, 0x0f,
 				0xaf, 0xc0, 0x48, 0x31, 0xf8, 0xc3 };
 
@@ -109,7 +109,7 @@ int main(void)
 					 EXIT() };
 	const struct bpf_insn regs[] = { CALL(BPF_FUNC_task_pt_regs), ALU64_IMM(MOV, 0, 0),
 					 EXIT() };
-	/* an address nobody knows: the check */
+	/* an unknown address: the code checks it */
 	const struct bpf_insn checked[] = {
 		LD64(2, EBPF_PSEUDO_MAP_VALUE, agg - 1),
 		ALU64_IMM(XOR, 2, 1),

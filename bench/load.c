@@ -1,13 +1,13 @@
-/* The traced program of the benchmarks: does what a line on standard input says and prints what it
- * took.
+/* The traced program of the benchmarks: reads commands from standard input, runs each and prints
+ * its time.
  *
  *	getppid|malloc|spin BURSTS CALLS    one line for each burst: ns of the slower gauge, ns of the burst
  *	gaps WINDOWS                        one line for each window of 10 ms: ns lost in gaps, ns of the window
  *
- * The gauge is a loop that fills the processor's execution units, run right before and after each
- * burst: it takes half as long again while somebody works on the other thread of the same core, and
- * so would the burst. Bursts are done until BURSTS of them had the core to themselves, or too many
- * were tried; the reader leaves out the others.
+ * The gauge is a loop that fills the processor's execution units. It runs right before and after
+ * each burst. It takes half as long again while another program runs on the other thread of the
+ * same core, and so does the burst. load tries until BURSTS bursts had the core to themselves, or
+ * it has tried too many; the reader leaves out the disturbed bursts.
  */
 #define _GNU_SOURCE
 #include <sched.h>
@@ -29,7 +29,7 @@ static uint64_t now(void)
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-static uint64_t best = UINT64_MAX; /* gauge of a core at full speed, undisturbed */
+static uint64_t best = UINT64_MAX; /* the gauge's time on an undisturbed core at full speed */
 
 static uint64_t gauge(void)
 {
@@ -78,7 +78,7 @@ static void bursts(char kind, long n, long calls)
 	}
 }
 
-/* Windows of 10 ms: what interrupts took of each. */
+/* Measures the time that interrupts take of windows of 10 ms. */
 static void gaps(long windows)
 {
 	for (; windows > 0; windows--) {

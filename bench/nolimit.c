@@ -1,5 +1,5 @@
-/* Preloaded into bpftrace 0.17: it insists on raising RLIMIT_MEMLOCK, which needs CAP_SYS_RESOURCE
- * and which kernels since 5.11 do not ask for. */
+/* Preloaded into bpftrace 0.17, which insists on raising RLIMIT_MEMLOCK. This needs
+ * CAP_SYS_RESOURCE, but kernels since 5.11 do not need it. */
 #define _GNU_SOURCE
 #include <sys/resource.h>
 

@@ -1,5 +1,5 @@
-/* How long it takes to have the unwind tables of a process: unwind PID CACHE-FOLDER (empty: all are
- * made). */
+/* Measures the time to get the unwind tables of a process: unwind PID CACHE-FOLDER (empty folder:
+ * it makes all tables). */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Arithmetic of the aggregating functions; the host's twin is src/data/agg.c. */
+/* Arithmetic of the aggregating functions; src/data/agg.c does the same on the host. */
 
-/* floor(log2(v)) + 1, 0 for 0, without branches: the verifier would follow each combination to
- * the end of the program. */
+/* floor(log2(v)) + 1, 0 for 0. Has no branches, because the verifier would follow each combination
+ * of them to the end of the program. */
 INLINE u64 bit_length(u64 v)
 {
 	v |= v >> 1;
@@ -17,7 +17,8 @@ INLINE u64 bit_length(u64 v)
 	return (v * 0x0101010101010101ull) >> 56;
 }
 
-/* 63 is 0; 64 + k: [2^k, 2^(k+1)); 62 - k: (-2^(k+1), -2^k]. -2^63 has no bucket of its own: 0. */
+/* The bucket of a value. 63 is 0; 64 + k: [2^k, 2^(k+1)); 62 - k: (-2^(k+1), -2^k]. -2^63 has no
+ * bucket of its own and gets bucket 0. */
 ROUTINE u64 d_quantize_bucket(s64 value)
 {
 	u64 sign = (u64)(value >> 63); /* 0 or ~0 */
@@ -53,7 +54,8 @@ CALLBACK ll_power(u32 i, struct ll_loop *l)
 	return 0;
 }
 
-/* One order of magnitude: the value's bucket when it lies in it (1), else the next order. */
+/* Looks at one order of magnitude: returns 1 with the value's bucket when the value lies in it,
+ * else goes on to the next order. */
 CALLBACK ll_order(u32 i, struct ll_loop *l)
 {
 	u64 upper = times(l->lower, l->factor), cut = upper > l->steps ? l->steps : upper;
@@ -71,9 +73,9 @@ CALLBACK ll_order(u32 i, struct ll_loop *l)
 	return 0;
 }
 
-/* The rank of a magnitude, log-linear: 0 is below factor^low; each order of magnitude up to `high`
- * is cut into `steps` linear buckets (into as many as it has integers where it has fewer); the last
- * rank is at or above factor^(high + 1). */
+/* The log-linear rank of a magnitude. Rank 0 is below factor^low. Each order of magnitude up to
+ * `high` has `steps` linear buckets (fewer where it has fewer integers). The last rank is at or
+ * above factor^(high + 1). */
 ROUTINE u64 d_llquantize_rank(u64 magnitude, u64 factor, u64 low, u64 high, u64 steps)
 {
 	struct ll_loop l = { .value = magnitude,
@@ -102,7 +104,7 @@ ROUTINE long d_stddev_add(u64 *words, s64 value)
 	u64 part = cross << 33;
 
 	low += part;
-	/* a < b as arithmetic: carry out of a = x + y, b = x */
+	/* a < b as arithmetic: the carry of a = x + y, where b = x */
 	high += low < part;
 	words[0]++;
 	words[1] += (u64)value;

@@ -3,7 +3,7 @@
 #define DESCRY_BPF_BASE_H
 
 #ifdef DESCRY_AGENT
-#include "agent/native.h" /* some routines are compiled for the in-process engine, too */
+#include "agent/native.h" /* some routines are compiled for the in-process engine too */
 #else
 #define DESCRY_BPF 1
 #include <stdbool.h>
@@ -19,6 +19,7 @@ typedef __u8 u8;
 typedef __u16 u16;
 typedef __u32 u32;
 typedef __u64 u64;
+typedef __s32 s32;
 typedef __s64 s64;
 
 /* A global symbol, so that clang keeps it and its signature. */
@@ -32,15 +33,15 @@ enum { E_FAULT = -14, NOT_FOUND = 1 };
 enum { MAX_WORDS = WIRE_STRING_MAX / 8 };
 
 #define KERNEL(addr) ((const void *)(addr))
-/* Stops clang from merging a bounds check with an earlier one and using another register after
- * it. */
+/* Stops clang from merging a bounds check with an earlier check, after which it would use another
+ * register. */
 #define OPAQUE(x) asm volatile("" : "+r"(x))
 
-/* v, but the verifier takes it for any number. What a bpf_loop() callback changes must start
- * like this, each variable with its own call. Since 6.7 the verifier walks a callback again
- * until its state is covered by an earlier one, and numbers it knows (0, then 1, ...) never are.
- * Before, it walks it once, from the first state, and removes as dead the branches that state
- * does not take. */
+/* Returns v as a number that the verifier does not know. Each variable that a bpf_loop() callback
+ * changes must start with a call of its own. Since 6.7 the verifier walks a callback again until an
+ * earlier state covers its state, and known numbers (0, then 1, ...) never do so. Older verifiers
+ * walk the callback once from its first state, and remove the branches that this state does not
+ * take. */
 #ifndef DESCRY_AGENT
 INLINE u64 hidden(u64 v)
 {
@@ -51,9 +52,9 @@ INLINE u64 hidden(u64 v)
 }
 #endif
 
-/* Ends a routine with a result the verifier takes for any number. Before 6.4 it keeps every way
- * through a routine apart by the numbers it knows, so that what follows a call is looked at once
- * for each of them, and a clause with several calls is too large for it. */
+/* Ends a routine with a result that the verifier does not know. Verifiers before 6.4 keep every
+ * path through a routine apart by its known numbers. They would walk the code behind a call once
+ * for each path, and a clause with several calls would be too large. */
 #define RESULT(v) return (long)hidden((u64)(v))
 
 INLINE void count(void *counters, u32 slot)

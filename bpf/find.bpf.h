@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Looking for something in text: characters, words, delimiters. */
+/* Searches text for characters, words and delimiters. */
 
 struct find_char {
 	u64 src, size, pattern; /* the character in every byte */
@@ -17,8 +17,8 @@ CALLBACK find_char_word(u32 index, struct find_char *f)
 	f->error = text_word(f->src, i, f->size, &w, &mask);
 	if (f->error)
 		return 1;
-	/* Exact: a 1 in bit 7 of each byte that is equal, none above a borrow. Bytes after the
-	 * text do not count. */
+	/* Exact: bit 7 of each equal byte becomes 1, and no borrow disturbs the bytes above. Bytes
+	 * after the text do not count. */
 	w ^= f->pattern;
 	hits = ~(((w & ~(ONES << 7)) + ~(ONES << 7)) | w) & (ONES << 7) & mask;
 	if (hits) {
@@ -34,8 +34,8 @@ CALLBACK find_char_word(u32 index, struct find_char *f)
 	return mask != ~0ull;
 }
 
-/* Offset of a character: *ret -1 when the text does not have it. The NUL at the end can be
- * looked for, too. */
+/* Finds the offset of a character; *ret is -1 when the text lacks it. c may be the NUL at the
+ * end. */
 INLINE long find_char(u64 src, u64 size, u64 c, bool last, s64 *ret)
 {
 	struct find_char f = { .src = src,
@@ -54,7 +54,7 @@ INLINE long find_char(u64 src, u64 size, u64 c, bool last, s64 *ret)
 	return f.error;
 }
 
-/* The text from offset `at`; at < 0: not found. */
+/* Copies the text from offset `at`; at < 0: not found. */
 INLINE long copy_from(char *dst, u64 size, u64 src, long error, s64 at)
 {
 	u64 offset = (u64)at;
@@ -90,12 +90,12 @@ struct find_text {
 	u64 src, needle, size;
 	u64 head, head_mask; /* the needle's first word */
 	s64 needle_len;
-	u64 now, next; /* the words of src at and after the position looked at */
+	u64 now, next; /* the words of src at and after the present position */
 	s64 from, to;  /* positions that count */
 	s64 found;
-	u64 pos;   /* looked at now */
-	u64 check; /* bytes of the needle known to be there; 0: none yet */
-	u64 ended; /* no word of src is left */
+	u64 pos;   /* the present position */
+	u64 check; /* number of the needle's bytes that matched; 0: none yet */
+	u64 ended; /* src has no further word */
 	u64 last, error;
 };
 
@@ -114,7 +114,7 @@ INLINE long next_word(struct find_text *f, u64 i)
 	return 0;
 }
 
-/* Do eight more bytes of the needle follow at the position? *ret_whole: they were the last. */
+/* Do the needle's next eight bytes match at the position? *ret_whole: they were the last. */
 INLINE bool needle_goes_on(struct find_text *f, bool *ret_whole)
 {
 	u64 check = f->check & (WIRE_STRING_MAX - 1), at = f->pos & (WIRE_STRING_MAX - 1), a, b;
@@ -129,7 +129,7 @@ INLINE bool needle_goes_on(struct find_text *f, bool *ret_whole)
 	return !((a ^ b) & text_mask(b));
 }
 
-/* One step: compares the needle's first word at a position, or its next word at the same
+/* Does one step: compares the needle's first word at a position, or its next word at the same
  * position. */
 CALLBACK find_step(u32 index, struct find_text *f)
 {
@@ -163,7 +163,8 @@ CALLBACK find_step(u32 index, struct find_text *f)
 	return f->last == 0;
 }
 
-/* Looks for the needle at the positions from..to (both in 0..len); *ret: the first, or the last. */
+/* Searches the positions from..to (both in 0..len) for the needle; *ret: the first or the last
+ * match. */
 INLINE long find_text(u64 src, u64 needle, u64 size, s64 len, s64 needle_len, s64 from, s64 to,
 		      bool last, s64 *ret)
 {
@@ -191,7 +192,7 @@ INLINE long find_text(u64 src, u64 needle, u64 size, s64 len, s64 needle_len, s6
 	f.now = hidden(0);
 	f.next = hidden(f.next);
 	f.ended = hidden(f.ended);
-	/* Enough for every word of the needle at every position. */
+	/* The number of steps is enough for every word of the needle at every position. */
 	bpf_loop((u32)(size * (size >> 3)), find_step, &f, 0);
 	*ret = f.found;
 	return f.error ? E_FAULT : 0;
@@ -209,8 +210,8 @@ ROUTINE long d_strstr(char *dst, u64 size, u64 src, u64 needle)
 	RESULT(copy_from(dst, size, src, error, at));
 }
 
-/* The position is clamped as in Perl, whose index() these are: an empty needle is found
- * everywhere, at the end at last. */
+/* Clamps the position as Perl's index() does. An empty needle matches everywhere, at last at the
+ * end. */
 ROUTINE long d_index(u64 src, u64 needle, s64 start, u64 size)
 {
 	s64 len = text_length(src, size), needle_len = text_length(needle, size), at;
@@ -305,8 +306,8 @@ CALLBACK token_char(u32 index, struct token *t)
 	if (!c)
 		return 1;
 	if (in_set(t, c)) {
-		/* The delimiter behind a token is left for the next call, whose delimiters may be
-		 * others. */
+		/* Leaves the delimiter behind a token for the next call, which may have other
+		 * delimiters. */
 		t->pos = pos + !n;
 		return n > 0;
 	}

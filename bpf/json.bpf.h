@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* json(text, "a.b[2].c"): one walk over the text, character by character, entering the containers
- * the path names. */
+/* json(text, "a.b[2].c"): walks over the text once, character by character, and enters the
+ * containers that the path names. */
 
 enum {
 	JSON_IN_STRING = 1,
 	JSON_ESCAPED = 2,
-	JSON_KEY = 4,  /* the string is a key of the container looked into */
-	JSON_SAME = 8, /* ... and so far what the path wants */
+	JSON_KEY = 4,  /* the string is a key of the present container */
+	JSON_SAME = 8, /* ... and equals the path's part so far */
 	JSON_KEY_NEXT = 16,
-	JSON_WANTED = 32, /* the value that comes is on the path */
-	JSON_ARRAY = 64,  /* the container looked into is one */
-	JSON_TAKE = 128,  /* at `from` the answer begins: number or word */
+	JSON_WANTED = 32, /* the next value is on the path */
+	JSON_ARRAY = 64,  /* the present container is an array */
+	JSON_TAKE = 128,  /* the answer, a number or a word, begins at `from` */
 	JSON_TAKE_TEXT = 256,
 	JSON_TAKE_ALL = 512, /* object or array, to the bracket at depth `level` */
 };
 
 struct json {
 	u64 src, path, size;
-	u64 part, at; /* offsets in path: the part wanted now, the character compared next */
+	u64 part, at; /* offsets in path: the wanted part, the next character to compare */
 	u64 depth, level;
-	u64 index, want; /* elements of the array: this one, that one */
+	u64 index, want; /* elements of the array: the present one, the wanted one */
 	u64 from, end;   /* end 0: not found yet */
 	u64 state;
 };
@@ -38,7 +38,7 @@ INLINE bool json_ends_part(u64 c)
 	return c == 0 || c == '.' || c == '[';
 }
 
-/* Begins to look into a container. False when the path wants another kind of one. */
+/* Enters a container. Returns false when the path requires another kind of container. */
 INLINE bool json_enter(struct json *j, u8 c)
 {
 	u64 first = json_path_char(j, j->part), digits, n = 0, len = 0;
@@ -102,7 +102,7 @@ INLINE long json_in_string(struct json *j, u64 i, u8 c)
 	return 0;
 }
 
-/* A value begins. */
+/* Handles the beginning of a value. */
 INLINE long json_value(struct json *j, u64 i, u8 c)
 {
 	bool whole = json_path_char(j, j->part) == 0, container = c == '{' || c == '[';

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Kernel objects: paths, arguments of a process, files, parents, time on CPU. */
+/* Reads kernel objects: paths, arguments of a process, files, parents, time on CPU. */
 
-/* A pointer member of a kernel structure. No checks on the way: a read that fails (as those near
- * address 0 do) leaves 0. */
+/* Reads a pointer member of a kernel structure. Needs no checks, because a read that fails (as
+ * reads near address 0 do) leaves 0. */
 INLINE u64 pointer(u64 object, u32 offset)
 {
 	u64 v;
@@ -26,13 +26,13 @@ struct walk {
 	char *dst; /* NULL in the first pass, which only measures */
 	u64 size;
 	u64 dentry, vfsmount;
-	u64 end; /* second pass: where the name looked at ends */
+	u64 end; /* second pass: the end of the present name */
 	u64 len; /* first pass: bytes of the whole path */
 };
 
 enum { PATH_DEPTH = 256 };
 
-/* The name of w->dentry: its length, and where it is. */
+/* Returns the length of w->dentry's name, and its address in *ret_name. */
 INLINE u64 dentry_name(struct walk *w, u64 *ret_name)
 {
 	const struct wire_offsets *o = w->o;
@@ -41,8 +41,8 @@ INLINE u64 dentry_name(struct walk *w, u64 *ret_name)
 	return member32(w->dentry, o->dentry_d_name + o->qstr_len);
 }
 
-/* To the parent: 1 at the root. Stepping over the root of a mount leaves the name as it is,
- * *ret_named false. */
+/* Steps to the parent. Returns 1 at the root. At the root of a mount, steps to the mount point
+ * without a name and sets *ret_named to false. */
 INLINE long step_up(struct walk *w, u64 *ret_parent)
 {
 	const struct wire_offsets *o = w->o;
@@ -80,8 +80,8 @@ struct name_copy {
 	u64 size, at, name, len;
 };
 
-/* Eight bytes of a name. What stands behind the name is there already and stays: the word is
- * merged. */
+/* Copies eight bytes of a name. Merges the word with the bytes behind the name, which are there
+ * already and stay. */
 CALLBACK copy_name_word(u32 index, struct name_copy *c)
 {
 	u64 done = (u64)index * 8, at = c->at + done, left = c->len - done, mask = ~0ull, shift = 0,
@@ -131,15 +131,16 @@ CALLBACK write_step(u32 index, struct walk *w)
 	return 0;
 }
 
-/* First bytes of file system names, as numbers. */
+/* The first bytes of file systems' names, as numbers. */
 #define NAME_SOCKFS 0x73666b636f73ull       /* "sockfs" */
 #define NAME_SOCKET 0x74656b636f73ull       /* "socket" */
 #define NAME_ANON 0x6e6f6e61u               /* "anon" of anon_inodefs */
 #define NAME_ANON_INO 0x6f6e695f6e6f6e61ull /* "anon_ino" */
 #define NAME_DE 0x3a6564u                   /* "de:" */
 
-/* Pipes, sockets, anonymous inodes have no path: "pipe:[123]", "anon_inode:[eventfd]" as in
- * /proc/PID/fd; a file without a directory (memfd, deleted tmpfs file): "/name". */
+/* Writes the name of a pipe, a socket or an anonymous inode, which have no path: "pipe:[123]",
+ * "anon_inode:[eventfd]" as in /proc/PID/fd. A file without a directory (memfd, deleted tmpfs file)
+ * gives "/name". */
 INLINE long pseudo_path(char *dst, u64 size, u64 dentry, const struct wire_offsets *o)
 {
 	u64 type = pointer(pointer(dentry, o->dentry_d_sb), o->super_block_s_type);
@@ -186,8 +187,8 @@ INLINE long pseudo_path(char *dst, u64 size, u64 dentry, const struct wire_offse
 	return 0;
 }
 
-/* The names from dentry up to the root of its mount, and on in the mounts below it (vfsmount 0:
- * its file system only). */
+/* Writes the names from dentry up to the root of its mount, and on through the mounts below
+ * (vfsmount 0: within its file system only). */
 INLINE long write_path(char *dst, u64 size, u64 dentry, u64 vfsmount, const struct wire_offsets *o)
 {
 	struct walk w = { .o = o, .dst = dst, .size = size, .len = hidden(0) };
@@ -219,7 +220,7 @@ ROUTINE long d_path(char *dst, u64 size, u64 path, const struct wire_offsets *o)
 		return E_FAULT;
 	if (!dentry || !vfsmount)
 		return NOT_FOUND;
-	/* Its own parent, but not the root of its mount: nothing leads to it. */
+	/* The dentry is its own parent but not the root of its mount, so no path leads to it. */
 	if (pointer(dentry, o->dentry_d_parent) == dentry &&
 	    pointer(vfsmount, o->vfsmount_mnt_root) != dentry)
 		return pseudo_path(dst, size, dentry, o);
@@ -249,7 +250,7 @@ struct spaces {
 	u64 size, len;
 };
 
-/* NUL to space in the first len bytes; what follows becomes NUL. */
+/* Changes NULs in the first len bytes to spaces, and clears the bytes behind. */
 CALLBACK space_word(u32 index, struct spaces *s)
 {
 	u64 at = (u64)index * 8, w, zeros;
@@ -280,7 +281,7 @@ ROUTINE long d_psargs(char *dst, u64 size, u64 task, const struct wire_offsets *
 		if (n > 0 && n < size && !bpf_probe_read_user(dst, (u32)n, KERNEL(start))) {
 			u64 last = n - 1;
 
-			/* The NUL that ends the last argument is the end, not a space. */
+			/* The NUL of the last argument ends the text and becomes no space. */
 			OPAQUE(last);
 			s.len = last < size && !dst[last] ? last : n;
 			bpf_loop((u32)(size >> 3), space_word, &s, 0);
@@ -288,7 +289,8 @@ ROUTINE long d_psargs(char *dst, u64 size, u64 task, const struct wire_offsets *
 			return 0;
 		}
 	}
-	/* Another's memory cannot be read from here; a kernel thread has none. */
+	/* The program can read only the current process's arguments, and a kernel thread has
+	 * none. */
 	if (o->task_comm == WIRE_NO_OFFSET ||
 	    bpf_probe_read_kernel_str(dst, 16, KERNEL(task + o->task_comm)) < 0) {
 		dst[0] = 0;
@@ -340,9 +342,8 @@ ROUTINE u64 d_progenyof(u64 pid, const struct wire_offsets *o)
 /* --- vtimestamp: the first two words of a thread's storage: on CPU since, time accumulated
  * before --- */
 
-/* Threads that have no storage have not asked for their time: nothing is kept for them. */
-/* The thread's errno for probes behind the system call. A uretprobe is a system call of its own
- * (335, 336), which sets orig_ax to -1; so does sigreturn. */
+/* Returns the thread's errno, for probes behind the system call. A uretprobe is a system call of
+ * its own (335, 336) and sets orig_ax to -1; sigreturn does so too. */
 ROUTINE long d_sys_error(void *tls, u64 regs, u64 ret)
 {
 	struct wire_tls *t;

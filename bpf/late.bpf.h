@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Strings of system call arguments whose page was not resident: read when the call returns,
- * since the kernel has then faulted the page in to read them itself. */
+/* Strings of system call arguments whose page was not resident. Reads them when the call returns,
+ * because the kernel has read them by then and faulted the page in. */
 
 ROUTINE u64 d_late_number(struct wire_state *state)
 {
@@ -16,7 +16,7 @@ ROUTINE long d_late_add(void *late, void *counters, struct wire_state *state, u6
 	struct wire_late_wait *w = bpf_map_lookup_elem(late, &tid);
 
 	if (!w) {
-		/* Any bytes will do for the items; the state page is at hand and the stack is
+		/* The new element's bytes do not matter. Uses the state page, because the stack is
 		 * short. */
 		bpf_map_update_elem(late, &tid, state, BPF_ANY);
 		w = bpf_map_lookup_elem(late, &tid);
@@ -42,7 +42,7 @@ struct late_return {
 	struct wire_late_wait *wait;
 	void *ring, *counters;
 	u64 tid;
-	bool gone; /* the address space of the arguments: execve succeeded */
+	bool gone; /* execve succeeded, so the address space of the arguments is gone */
 };
 
 CALLBACK late_item(u32 index, struct late_return *l)
@@ -81,7 +81,8 @@ CALLBACK late_item(u32 index, struct late_return *l)
 	return 0;
 }
 
-/* The orig_ax of execve and execveat: a successful one returns 0 into another address space. */
+/* Has execve or execveat succeeded? orig_ax has the number, and the call returns 0 in another
+ * address space. */
 INLINE bool was_exec(u64 regs)
 {
 	u64 number = 0, result = 1;

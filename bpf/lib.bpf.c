@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The routines of wire/routines.h: what is too long to generate, written once in C. One
- * translation unit: code and BTF only, no data sections, no maps (maps come as arguments). Every
- * loop of unknown length is a bpf_loop(), so a call site costs the verifier hundreds of
- * instructions, not thousands: the linker makes these functions static and the verifier walks
- * them again for each call. */
+/* The routines of wire/routines.h: code too long to generate. One translation unit has code and
+ * BTF only, no data sections and no maps (maps come as arguments). Every loop of unknown length is
+ * a bpf_loop(). A call site then costs the verifier hundreds of instructions and not thousands:
+ * the linker makes these functions static, and the verifier walks them again for each call. */
 #include "base.bpf.h"
 #include "memory.bpf.h"
 #include "agg.bpf.h"
@@ -16,3 +15,4 @@
 #include "stack.bpf.h"
 #include "late.bpf.h"
 #include "unwind.bpf.h"
+#include "language.bpf.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Numbers and addresses as text, and back. */
+/* Converts numbers and addresses to text, and back. */
 
 struct digits {
 	char *dst;
@@ -25,7 +25,8 @@ CALLBACK put_digit(u32 index, struct digits *d)
 	return !d->value;
 }
 
-/* Base 10 is signed; 8 gets a leading 0, 16 a leading 0x. */
+/* Writes value in the base: signed in base 10, with a leading 0 in base 8, with a leading 0x in
+ * base 16. */
 ROUTINE long d_lltostr(char *dst, u64 size, s64 value, u64 base)
 {
 	bool minus = base == 10 && value < 0;
@@ -60,7 +61,7 @@ struct number {
 	u64 minus;
 };
 
-/* The value of a digit, 255 for what is none. */
+/* Returns the value of the digit c, or 255 when c is no digit. */
 INLINE u64 digit_of(u64 c)
 {
 	if (c >= '0' && c <= '9')
@@ -95,7 +96,7 @@ CALLBACK number_char(u32 index, struct number *n)
 			return 0;
 		}
 	}
-	/* "0x" before a hexadecimal digit. */
+	/* Skips "0x" before a hexadecimal digit. */
 	if (n->base == 16 && i == n->first + 1 && (c | 0x20) == 'x' && !n->value &&
 	    char_at(n->src + i - 1) == '0' && digit_of(char_at(n->src + i + 1)) < 16)
 		return 0;
@@ -236,10 +237,10 @@ CALLBACK put_group(u32 index, struct ipv6 *a)
 	return 0;
 }
 
-/* How an IPv4 address in the last 32 bits is shown: as the rest, in dots, alone. */
+/* How to print an IPv4 address in the last 32 bits: in groups like the rest, in dots, or alone. */
 enum ipv4_in_ipv6 { IN_GROUPS, IN_DOTS, ALONE };
 
-/* RFC 5952: lower case, the longest run of zero groups as "::". */
+/* Writes an address as RFC 5952 says: lower case, the longest run of zero groups as "::". */
 INLINE long put_ipv6(char *dst, u64 size, u64 addr, enum ipv4_in_ipv6 how)
 {
 	struct ipv6 a = { .out = { dst, size, hidden(0) },
@@ -278,7 +279,7 @@ INLINE long put_ipv6(char *dst, u64 size, u64 addr, enum ipv4_in_ipv6 how)
 	return 0;
 }
 
-/* strict: the whole IPv6 address whatever it holds. */
+/* strict: always prints the whole IPv6 address. */
 ROUTINE long d_inet_ntoa6(char *dst, u64 size, u64 addr, u64 strict)
 {
 	return put_ipv6(dst, size, addr, strict ? IN_DOTS : ALONE);
@@ -318,7 +319,7 @@ CALLBACK put_link_byte(u32 index, struct link_address *l)
 	return 0;
 }
 
-/* ARPHRD_ETHER and ARPHRD_IEEE802 have 6 bytes, ARPHRD_INFINIBAND has 20. */
+/* Prints a link address: 6 bytes for ARPHRD_ETHER and ARPHRD_IEEE802, 20 for ARPHRD_INFINIBAND. */
 ROUTINE long d_link_ntop(char *dst, u64 size, u64 type, u64 addr)
 {
 	struct link_address l = { .out = { dst, size, hidden(0) }, .addr = addr };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* basename, dirname, cleanpath: path names as text. */
 
-/* Where the last component of a path lies: [start, end), and the end of the one before. */
+/* The last component of a path, [start, end), and the end of the component before. */
 struct parts {
 	u64 src, size;
 	u64 start, end, before;
@@ -94,19 +94,19 @@ ROUTINE long d_dirname(char *dst, u64 size, u64 src)
 /* --- cleanpath --- */
 
 struct clean {
-	char *dst; /* holds the path; what is written never overtakes what is read */
+	char *dst; /* holds the path; the write position never overtakes the read position */
 	u64 size, out;
-	u64 root, keep; /* 1 for "/..."; what stays at the beginning: that slash, or "../../" */
+	u64 root, keep; /* root: 1 for "/..."; keep: length of the fixed beginning */
 	u64 state;      /* the component so far: 0 empty, 1 ".", 2 "..", 3 a name */
 };
 
-/* `out` goes back to the last slash before it, or to 0. */
+/* Moves `out` back to the last slash before it, or to 0. */
 CALLBACK back_up(u32 index, struct clean *c)
 {
 	u64 out = c->out - 1;
 
 	OPAQUE(out);
-	if (out >= c->size) /* it was 0 */
+	if (out >= c->size) /* out was 0 */
 		return 1;
 	c->out = out;
 	return c->dst[out] == '/';
@@ -169,8 +169,8 @@ CALLBACK clean_char(u32 index, struct clean *c)
 	return !ch;
 }
 
-/* "//" and "/./" become "/", "/x/../" becomes "/", a slash at the end goes. Nothing is looked
- * up. */
+/* Turns "//" and "/./" into "/", and "/x/../" into "/"; removes a slash at the end. Reads no file
+ * system. */
 ROUTINE long d_cleanpath(char *dst, u64 size, u64 src)
 {
 	struct clean c = { .dst = dst,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Stacks of keys: stored once, referred to by a 64-bit hash. bpf_get_stackid() has buckets that
- * two stacks may fight for, and one depth for all; here a collision needs two equal hashes among
- * the stacks of one run. */
+/* Stacks of keys: stores each stack once, under a 64-bit hash. bpf_get_stackid() has buckets for
+ * which two stacks may compete, and one depth for all. Here a collision needs two equal hashes
+ * among the stacks of one run. */
 
 struct stack_hash {
 	const struct wire_stack *s;
@@ -21,10 +21,11 @@ CALLBACK hash_frame(u32 i, struct stack_hash *c)
 	return 0;
 }
 
-/* s->pc holds `bytes` of frames (or bytes is -errno). The stack's id, or -errno. */
+/* Stores s, whose pc has `bytes` of frames (or bytes is -errno). Returns the stack's id, or
+ * -errno. */
 ROUTINE s64 d_stack_id(void *stacks, void *counters, struct wire_stack *s, s64 bytes)
 {
-	/* Two stacks of the same frames that ended differently are two. */
+	/* Two stacks of the same frames are different when their walks ended differently. */
 	struct stack_hash c = { .s = s, .h = hidden(bytes + ((u64)s->end << 32)) };
 	s64 id, r;
 
@@ -37,13 +38,13 @@ ROUTINE s64 d_stack_id(void *stacks, void *counters, struct wire_stack *s, s64 b
 	if (bpf_map_lookup_elem(stacks, &id))
 		return id;
 	r = bpf_map_update_elem(stacks, &id, s, BPF_NOEXIST);
-	if (!r || r == -17 /* EEXIST: another CPU was first */)
+	if (!r || r == -17 /* EEXIST: another CPU stored it first */)
 		return id;
 	count(counters, WIRE_DROP_STACK);
 	return r;
 }
 
-/* Frames of a stored stack to dst; their length in bytes, or -errno. */
+/* Copies the frames of a stored stack to dst. Returns their length in bytes, or -errno. */
 ROUTINE s64 d_stack_copy(void *stacks, s64 id, u64 *dst, u64 size)
 {
 	const struct wire_stack *s;

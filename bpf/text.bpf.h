@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Text in words of eight bytes: reading, copying, comparing, joining. */
+/* Reads, copies, compares and joins text in words of eight bytes. */
 
 #define ONES 0x0101010101010101ull
 
@@ -11,7 +11,7 @@ INLINE u64 text_mask(u64 w)
 	return ((zeros & -zeros) >> 7) - 1;
 }
 
-/* How many bytes a text_mask() covers: 0..8. */
+/* Returns the number of bytes that a text_mask() covers: 0..8. */
 INLINE u64 mask_bytes(u64 mask)
 {
 	return ((mask & ONES) * ONES) >> 56;
@@ -22,7 +22,8 @@ INLINE u64 swap_bytes(u64 v)
 	return __builtin_bswap64(v);
 }
 
-/* Eight bytes at addr; when they lie across the end of what is mapped, as many as the text has. */
+/* Reads eight bytes at addr. When they cross the end of a mapping, reads as many as the text
+ * has. */
 INLINE long read_word(u64 addr, u64 *ret)
 {
 	u64 w[2];
@@ -34,8 +35,9 @@ INLINE long read_word(u64 addr, u64 *ret)
 	return 0;
 }
 
-/* Word i of the text at src: what follows the NUL is zero, and the text ends after size - 1
- * bytes. Below MAX_WORDS, so that src may be a pointer the verifier knows. *ret_mask: text_mask. */
+/* Reads word i of the text at src, with zeroes behind the NUL; the text ends after size - 1
+ * bytes. i is below MAX_WORDS, so that src may be a pointer that the verifier knows. *ret_mask:
+ * text_mask. */
 INLINE long text_word(u64 src, u64 i, u64 size, u64 *ret, u64 *ret_mask)
 {
 	u64 w, mask;
@@ -50,7 +52,7 @@ INLINE long text_word(u64 src, u64 i, u64 size, u64 *ret, u64 *ret_mask)
 	return 0;
 }
 
-/* Writes w at dst + pos, pos <= size; what does not fit is cut. */
+/* Writes w at dst + pos, pos <= size; cuts bytes that do not fit. */
 INLINE void put_word(char *dst, u64 size, u64 pos, u64 w)
 {
 	if (pos <= size - 8) {
@@ -115,7 +117,7 @@ CALLBACK scan_length(u32 index, struct scan *s)
 	return mask != ~0ull;
 }
 
-/* Length of the text at src in at most size - 1 bytes. */
+/* Returns the length of the text at src, at most size - 1 bytes. */
 INLINE long text_length(u64 src, u64 size)
 {
 	struct scan s = { .src = src, .size = size };
@@ -163,8 +165,7 @@ ROUTINE long d_strcmp(u64 a, u64 b, u64 size)
 
 struct append {
 	char *dst;
-	u64 size, src, pos,
-		add; /* add: toupper, tolower: 'a' or 'A', first letter of those that change */
+	u64 size, src, pos, add; /* toupper, tolower: 'a' or 'A', the first letter of the range */
 	long error;
 };
 
@@ -199,7 +200,7 @@ ROUTINE long d_strjoin(char *dst, u64 size, u64 first, u64 second)
 	return a.error;
 }
 
-/* Bit 5 of every byte that is a letter of the range first .. first + 25. */
+/* Returns bit 5 of every byte that is a letter of the range first .. first + 25. */
 INLINE u64 case_bits(u64 w, u64 first)
 {
 	u64 low = w & ~(ONES << 7);
@@ -246,7 +247,7 @@ ROUTINE long d_tolower(char *dst, u64 size, u64 src)
 
 /* --- memstr --- */
 
-/* Ones for the bytes of w that are NUL. */
+/* Returns ones for the bytes of w that are NUL. */
 INLINE u64 nul_bytes(u64 w)
 {
 	u64 low = ~(ONES << 7);
@@ -264,7 +265,7 @@ CALLBACK memory_word(u32 index, struct append *a)
 		left = 8;
 	OPAQUE(left);
 	if (left > 8)
-		return 1; /* for the verifier */
+		return 1; /* the verifier needs it */
 	a->error = bpf_probe_read_kernel(&w, left, KERNEL(a->src + i * 8));
 	if (a->error)
 		return 1;
@@ -273,7 +274,7 @@ CALLBACK memory_word(u32 index, struct append *a)
 	return 0;
 }
 
-/* n bytes of memory as text, the last of them for its NUL; those that are NUL become c. */
+/* Copies n bytes of memory as text, the last of them for the NUL; NULs become c. */
 ROUTINE long d_memstr(char *dst, u64 size, u64 src, u64 c, u64 n)
 {
 	struct append a = { .dst = dst, .size = size, .src = src, .add = c & 0xff };
@@ -293,8 +294,8 @@ ROUTINE long d_memstr(char *dst, u64 size, u64 src, u64 c, u64 n)
 
 /* --- substr --- */
 
-/* A negative index counts from the end; a negative length leaves that many off the end. What
- * lies before the text is cut from the length. */
+/* A negative index counts from the end. A negative length leaves that many characters off the end.
+ * The part of the range before the text shortens the length. */
 ROUTINE long d_substr(char *dst, u64 size, u64 src, s64 index, s64 length)
 {
 	s64 len = text_length(src, size), max = (s64)size;

@@ -1,38 +1,38 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* User stacks by unwind tables (wire/unwind.h). Its twin on the host is
- * src/program/unwind/walk.c: the same steps in the same order. */
+/* User stacks by unwind tables (wire/unwind.h): finds the tables. wire/step.h has the steps. */
 #include "wire/offsets.h"
 #include "wire/unwind.h"
 
 /* Byte offsets in struct pt_regs of x86-64. */
-enum { REGS_BP = 32, REGS_IP = 128, REG_RDI = 5 };
-/* Offset / 8 of each register of DWARF's numbers, four bits each (rsp, 7: not needed). */
+enum { REGS_BP = 32, REGS_IP = 128 };
+/* Offset / 8 of each register of DWARF's numbers, four bits each (rsp, 7, is not used). */
 #define REGS_OFFSETS 0x0123678904ED5BCAull
 
-/* What changes from frame to frame. In BPF it lies behind the stack that is taken: 512 bytes of
- * stack are little for all calls, and of what is loaded from there the verifier knows nothing, so
- * it walks the callback once. */
+/* The state that changes from frame to frame. In BPF it lies behind the stack that is taken, for
+ * two reasons: the 512 bytes of BPF stack are too few for all calls, and the verifier knows nothing
+ * of data loaded from there, so that it walks the callback once. */
 struct unwind_state {
-	u64 mappings, nmappings; /* the process's list; 0: tables not loaded */
+	u64 mappings, nmappings; /* the process's list; 0: its tables are not loaded */
 	u64 pc, sp, bp;
-	u64 start, size; /* the mapping found last */
+	u64 start, size; /* the mapping that was found last */
 	u64 bias;
 	u64 pages, first_page, npages;
 	u64 n, end;
-	u64 call;          /* 1: pc is a return address, the call lies before it */
+	u64 call;          /* 1: pc is a return address, so the call lies before it */
 	u64 guess;         /* pc was found by frame pointer */
-	u64 missed;        /* an address in no mapping */
-	u64 fresh;         /* the file at an address is not among the tables (yet) */
+	u64 missed;        /* an address lies in no mapping */
+	u64 fresh;         /* the tables lack the file at an address (so far) */
 	u64 regs;          /* struct pt_regs of the innermost frame */
-	u64 mm;            /* the kernel's own tree of mappings; 0: it is not to be looked at */
-	u64 word, pair[2]; /* read last */
-	u64 tag, hash;     /* of the list; of the address whose rule is looked for */
-	u64 listed; /* the mapping found last is of the list, not the kernel's: when it goes, the list does */
-	/* Stays 0. Added to what a search narrows, it hides its bounds: the verifier would follow
-	 * each combination of steps on its own. */
+	u64 mm;            /* the kernel's own tree of mappings; 0: the walk does not use it */
+	u64 word, pair[2]; /* the words that were read last */
+	u64 tag, hash;     /* tag of the list; hash of the address whose rule is searched */
+	u64 listed;        /* the last mapping came from the list and not from the kernel's tree */
+	/* Always 0. Added to the bounds of a search, it hides them from the verifier, which would
+	 * otherwise follow each combination of steps separately. */
 	u64 zero;
 	struct wire_unwind_process new;
-	u32 tgid, ask; /* a struct wire_unwind_ask */
+	u32 tgid, ask; /* a struct wire_unwind_ask, with code */
+	u64 code, id;
 };
 _Static_assert(sizeof(struct unwind_state) <= WIRE_UNWIND_STATE * 8, "room behind a stack");
 
@@ -45,17 +45,20 @@ struct unwind_walk {
 	struct unwind_state s[1];
 #else
 	struct unwind_state *s;
-	u64 *known; /* rules found before, NULL: not of this process */
+	u64 *known; /* remembered rules; NULL: none for this process */
 #endif
 };
 
-/* Of a mapping that is still being looked for. */
+/* Members of a mapping that is still being searched. */
 #define UNWIND_NODE bias     /* in the tree, then the vm_area_struct */
-#define UNWIND_AT first_page /* the address searched for */
+#define UNWIND_AT first_page /* the address that is searched */
 
-/* In the agent, agent/routine.c has what reads. */
+#define UNWIND_FRAMES(w) WIRE_STACK_FRAMES
+#define UNWIND_REGISTER(w, reg) UNWIND_READ(w, (w)->s->regs + (REGS_OFFSETS >> ((reg)*4) & 15) * 8)
+
+/* agent/routine.c has the agent's reading functions. */
 #ifndef DESCRY_AGENT
-/* The chunk an address lies in. */
+/* Returns the chunk in which an address lies. */
 INLINE u32 *unwind_chunk(void *chunks, u64 address)
 {
 	u32 index = (u32)address >> 16, zero = 0;
@@ -71,15 +74,19 @@ INLINE u64 *unwind_known_chunk(void *chunks)
 	return (u64 *)unwind_chunk(chunks, (WIRE_UNWIND_CHUNKS - 1 - cpu) << 16);
 }
 
+/* The entry of the process, NULL when it has none; notes there what has been requested. */
+#define UNWIND_PROCESS(processes, s) bpf_map_lookup_elem(processes, &(s)->tgid)
+#define UNWIND_ASKED(p, what) ((p)->asked |= (what))
+
 #define UNWIND_USER(w, dst, size, addr) bpf_probe_read_user(dst, size, (const void *)(addr))
 #define UNWIND_READ(w, addr) bpf_probe_read_kernel(&(w)->s->word, 8, KERNEL(addr))
-/* The rule of an address, if it is remembered, else 0; the rule of that number, which is
- * remembered.
+/* unwind_known(): returns an address's rule if it is remembered, else 0. unwind_remember():
+ * remembers a rule's number for the address and returns the rule.
  *
- * Searching the tables costs a dozen misses of caches and TLBs, in a probe that fires a thousand
- * times a second nearly all of what a frame costs; this is one. A word is the upper 48 bits of a
- * hash of list and address, and the rule's number: read and written at once, since several CPUs
- * may.
+ * A search in the tables costs a dozen misses of caches and TLBs. In a probe that fires a thousand
+ * times a second, that is nearly the whole cost of a frame; this costs one miss. A word has the
+ * upper 48 bits of a hash of list and address, and the rule's number. Several CPUs may use a word,
+ * so it is read and written at once.
  */
 #define UNWIND_KNOWN(w, at) unwind_known(w, at)
 #define UNWIND_RULE(w, at, number) unwind_remember(w, number)
@@ -104,12 +111,8 @@ INLINE u32 unwind_remember(struct unwind_walk *w, u32 number)
 }
 #endif
 
-INLINE bool unwind_user(struct unwind_walk *w, u64 *dst, u64 addr)
-{
-	return !UNWIND_USER(w, dst, 8, addr);
-}
-
-/* The last of the process's mappings that starts at or before `at`; is it in there? */
+/* Finds the last of the process's mappings that starts at or before `at`. Returns true when it
+ * contains `at`. */
 INLINE bool unwind_find_mapping(struct unwind_walk *w, u64 at)
 {
 	const u32 *words = unwind_chunk(w->chunks, w->s->mappings);
@@ -141,16 +144,18 @@ INLINE bool unwind_find_mapping(struct unwind_walk *w, u64 at)
 }
 
 #ifdef DESCRY_AGENT
+/* A stand-in's mm_struct has no tree of mappings. */
 INLINE long unwind_find_vma(struct unwind_walk *w)
 {
+	w->s->mm = 0; /* not used again */
 	return 0;
 }
 #else
-/* One level down the maple tree to the mapping that holds the address: 1 when w->s->UNWIND_NODE is
- * that, or nothing.
+/* Goes one level down the maple tree to the mapping that contains the address. Returns 1 when the
+ * search is over. Then w->s->UNWIND_NODE is the mapping, or 0 when no mapping contains it.
  *
- *	node | type << 3	leaf 1, range 2: slots of 16; arange 3: of 10 (include/linux/maple_tree.h)
- *	slot[i] holds (pivot[i - 1], pivot[i]]; pivots not in use are 0
+ *	node | type << 3  leaf 1, range 2: slots of 16; arange 3: of 10 (include/linux/maple_tree.h)
+ *	slot[i] holds (pivot[i - 1], pivot[i]]; unused pivots are 0
  */
 CALLBACK unwind_level(u32 i, struct unwind_walk *w)
 {
@@ -164,7 +169,7 @@ CALLBACK unwind_level(u32 i, struct unwind_walk *w)
 	w->s->UNWIND_NODE = 0;
 	if (type < 1 || type > 3)
 		return 1;
-		/* The first pivot at or above. */
+		/* Finds the first pivot at or above the address. */
 #pragma unroll
 	for (int k = 0; k < 4; k++) {
 		u64 mid = (lo + hi) >> 1;
@@ -184,7 +189,7 @@ CALLBACK unwind_level(u32 i, struct unwind_walk *w)
 	return type == 1;
 }
 
-/* What the table of files says of the file behind a mapping. */
+/* Takes the facts of a mapping's file from the table of files. */
 INLINE void unwind_use_file(struct unwind_walk *w, u64 key, u64 pgoff)
 {
 	const struct wire_unwind_file *f;
@@ -210,8 +215,8 @@ INLINE void unwind_use_file(struct unwind_walk *w, u64 key, u64 pgoff)
 	w->s->missed = 1;
 }
 
-/* The inode that /proc/PID/maps names: an overlayfs's, not that of the file which it has mapped in
- * its place. 0: cannot be read. */
+/* Returns the inode that /proc/PID/maps shows: an overlayfs's own, not the inode of the file that
+ * overlayfs maps. 0: cannot be read. */
 INLINE u64 unwind_inode(struct unwind_walk *w, u64 file)
 {
 	const struct wire_unwind_offsets *o = w->o;
@@ -229,8 +234,8 @@ INLINE u64 unwind_inode(struct unwind_walk *w, u64 file)
 	return UNWIND_READ(w, at) ? 0 : w->s->word;
 }
 
-/* The mapping of the current process that holds `at`, from the kernel's own tree; no lock is held:
- * what is read while it changes is refused, or at worst not found. */
+/* Finds the mapping of the current process that contains `at` in the kernel's own tree. Holds no
+ * lock: data that changes meanwhile is refused, or in the worst case not found. */
 INLINE long unwind_find_vma(struct unwind_walk *w)
 {
 	const struct wire_unwind_files *files = (const void *)unwind_chunk(w->chunks, 1 << 16);
@@ -238,7 +243,7 @@ INLINE long unwind_find_vma(struct unwind_walk *w)
 	u64 vma, pgoff, file, inode, ino, sec, nsec, sb;
 
 	if (!files || !files->enabled) {
-		w->s->mm = 0; /* not asked again */
+		w->s->mm = 0; /* not used again */
 		return 0;
 	}
 	if (UNWIND_READ(w, w->s->mm + o->mm_mt + o->tree_root))
@@ -264,7 +269,7 @@ INLINE long unwind_find_vma(struct unwind_walk *w)
 	w->s->pages = 0;
 	if (!file) {
 		if (UNWIND_READ(w, w->s->mm + o->mm_vdso) || w->s->word != w->s->start)
-			return 1; /* a JIT's */
+			return 1; /* code of a JIT */
 		unwind_use_file(w, WIRE_UNWIND_KEY_VDSO, 0);
 		return 1;
 	}
@@ -291,7 +296,7 @@ INLINE long unwind_find_vma(struct unwind_walk *w)
 
 #endif
 
-/* The mapping that holds `at`: among those that were told of, or the kernel's. */
+/* Finds the mapping that contains `at` in the process's list or in the kernel's tree. */
 INLINE bool unwind_mapping(struct unwind_walk *w, u64 at)
 {
 	w->s->listed = 1;
@@ -342,183 +347,24 @@ INLINE u32 unwind_find_rule(struct unwind_walk *w, u64 at)
 	return UNWIND_RULE(w, at, words[lo & 0xffff] >> 16);
 }
 
-/* To the caller; 1 when the walk ends here, with its reason. */
-INLINE long unwind_frame_pointer(struct unwind_walk *w, u32 i)
-{
-	u64 bp = w->s->bp;
+#include "wire/step.h"
 
-	if (!bp || bp < w->s->sp || (bp & 7)) {
-		w->s->end = !bp && i ? WIRE_UNWIND_END_ROOT : WIRE_UNWIND_END_NO_TABLE;
-		return 1;
-	}
-	if (UNWIND_USER(w, w->s->pair, 16, bp)) {
-		w->s->end = WIRE_UNWIND_END_UNREADABLE;
-		return 1;
-	}
-	w->s->bp = w->s->pair[0];
-	w->s->pc = w->s->pair[1];
-	w->s->sp = bp + 16;
-	w->s->guess = 1;
-	w->s->call = 1;
-	return 0;
-}
-
-INLINE long unwind_signal(struct unwind_walk *w)
-{
-	u64 uc = w->s->sp;
-
-	/* rsp and rip are neighbours */
-	if (UNWIND_USER(w, w->s->pair, 16, uc + WIRE_UNWIND_UC_RSP) ||
-	    !unwind_user(w, &w->s->word, uc + WIRE_UNWIND_UC_RBP)) {
-		w->s->end = WIRE_UNWIND_END_UNREADABLE;
-		return 1;
-	}
-	w->s->bp = w->s->word;
-	w->s->sp = w->s->pair[0];
-	w->s->pc = w->s->pair[1];
-	w->s->call = 0;
-	return 0;
-}
-
-INLINE long unwind_step(struct unwind_walk *w, u32 rule, u32 i)
-{
-	u32 kind = WIRE_UNWIND_RULE_KIND(rule);
-	s64 off = (s64)WIRE_UNWIND_RULE_OFF(rule) * 8, rbp = (s64)WIRE_UNWIND_RULE_RBP(rule) * 8;
-	u64 cfa, from;
-	bool by_rbp = kind == WIRE_UNWIND_RBP_DEREF, other_stack = kind == WIRE_UNWIND_STACK;
-
-	w->s->end = WIRE_UNWIND_END_BAD;
-	if (kind == WIRE_UNWIND_REG || kind == WIRE_UNWIND_INDEX || kind == WIRE_UNWIND_RA_RDI) {
-		bool index = kind == WIRE_UNWIND_INDEX;
-		u32 reg = kind == WIRE_UNWIND_RA_RDI ? REG_RDI : WIRE_UNWIND_RULE_REG(rule);
-
-		w->s->end = WIRE_UNWIND_END_NO_TABLE;
-		if (i) {
-			/* rbx is where the function that was called from here has put it. */
-			if (kind != WIRE_UNWIND_REG || reg != WIRE_UNWIND_REG_RBX ||
-			    rbp == (s64)WIRE_UNWIND_SAME * 8 ||
-			    !unwind_user(w, &w->s->word, w->s->sp + rbp))
-				return 1;
-		} else if (UNWIND_READ(w, w->s->regs + (REGS_OFFSETS >> (reg * 4) & 15) * 8)) {
-			return 1;
-		}
-		if (kind == WIRE_UNWIND_REG && reg == WIRE_UNWIND_REG_RBX)
-			rbp = (s64)WIRE_UNWIND_SAME * 8;
-		cfa = w->s->word + (s64)WIRE_UNWIND_RULE_WORDS(rule) * 8;
-		if (kind == WIRE_UNWIND_RA_RDI)
-			cfa = w->s->sp + off;
-		if (index) {
-			w->s->end = WIRE_UNWIND_END_UNREADABLE;
-			if (!unwind_user(w, w->s->pair, cfa + w->s->sp + w->s->word * 7))
-				return 1;
-			cfa = w->s->pair[0] + 8;
-		}
-		w->s->end = WIRE_UNWIND_END_BAD;
-	} else if (kind == WIRE_UNWIND_PLT) {
-		cfa = w->s->sp + 8 + ((s64)(w->s->pc & 15) * 8 >= off ? 8 : 0);
-	} else {
-		cfa = (kind == WIRE_UNWIND_RBP || other_stack || by_rbp ? w->s->bp : w->s->sp) +
-		      off;
-		if (kind == WIRE_UNWIND_RSP_DEREF || kind == WIRE_UNWIND_RSP_DEREF8 || by_rbp) {
-			w->s->end = WIRE_UNWIND_END_UNREADABLE;
-			if (!unwind_user(w, w->s->pair, cfa))
-				return 1;
-			cfa = w->s->pair[0];
-			w->s->end = WIRE_UNWIND_END_BAD;
-			if (kind == WIRE_UNWIND_RSP_DEREF8)
-				cfa += 8;
-		}
-	}
-	if (kind == WIRE_UNWIND_RA_RDI) {
-		w->s->pc = w->s->word;
-		w->s->call = 1;
-	} else {
-		/* OCaml's caml_c_call pops its return address: it is still where it was. */
-		if (cfa < w->s->sp + w->s->call && !other_stack)
-			return 1;
-		w->s->call = 1;
-		w->s->end = WIRE_UNWIND_END_UNREADABLE;
-		/* The saved rbp mostly lies below the return address: one read for both. */
-		if (rbp == -16 && !by_rbp) {
-			if (UNWIND_USER(w, w->s->pair, 16, cfa - 16))
-				return 1;
-			w->s->bp = w->s->pair[0];
-			w->s->pc = w->s->pair[1];
-			w->s->sp = cfa;
-			return 0;
-		}
-		if (!unwind_user(w, w->s->pair, cfa - 8))
-			return 1;
-		w->s->pc = w->s->pair[0];
-	}
-	if (rbp != (s64)WIRE_UNWIND_SAME * 8) {
-		w->s->end = WIRE_UNWIND_END_UNREADABLE;
-		from = (by_rbp ? w->s->bp : cfa) + rbp;
-		if (!unwind_user(w, w->s->pair, from))
-			return 1;
-		w->s->bp = w->s->pair[0];
-	}
-	w->s->sp = cfa;
-	return 0;
-}
-
-CALLBACK unwind_frame(u32 i, struct unwind_walk *w)
-{
-	u64 at = w->s->pc - w->s->call;
-	u32 rule;
-	long stop;
-
-	if (i >= WIRE_STACK_FRAMES)
-		return 1;
-	rule = at || w->s->call ? UNWIND_KNOWN(w, at) : WIRE_UNWIND_CALLED;
-	stop = !rule && at - w->s->start >= w->s->size && !unwind_mapping(w, at);
-	if (stop) {
-		w->s->end = WIRE_UNWIND_END_NO_TABLE;
-		/* A frame pointer that led out of the program's text was none. */
-		if (w->s->guess)
-			return 1;
-	}
-	w->dst->pc[i] = w->s->pc;
-	w->s->n = i + 1;
-	if (stop)
-		return 1;
-	if (w->s->fresh) {
-		w->s->end = WIRE_UNWIND_END_NOT_LOADED;
-		return 1;
-	}
-	if (!rule)
-		rule = unwind_find_rule(w, at);
-	w->s->guess = 0;
-	switch (WIRE_UNWIND_RULE_KIND(rule)) {
-	case WIRE_UNWIND_STOP: w->s->end = WIRE_UNWIND_END_ROOT; return 1;
-	case WIRE_UNWIND_NONE: stop = unwind_frame_pointer(w, i); break;
-	case WIRE_UNWIND_SIGRETURN: stop = unwind_signal(w); break;
-	default: stop = unwind_step(w, rule, i);
-	}
-	if (stop)
-		return 1;
-	/* Who begins a stack by hand lets it return to 0: fibers. */
-	stop = !w->s->pc && w->s->call && !w->s->guess;
-	w->s->end = stop ? WIRE_UNWIND_END_ROOT : WIRE_UNWIND_END_DEEP;
-	return stop;
-}
-
-/* The number the address space goes by; w->s->mm when its tree of mappings can be read. */
+/* Returns the number of the address space; sets w->s->mm when its tree of mappings can be read. */
 INLINE u32 unwind_open_mm(struct unwind_walk *w)
 {
 	const struct wire_unwind_offsets *o = w->o;
 
 	if (UNWIND_READ(w, (u64)bpf_get_current_task() + o->task_mm) || !w->s->word)
-		return 0; /* it is exiting */
+		return 0; /* the process is exiting */
 	if (o->mm_mt != WIRE_NO_OFFSET && o->range_slot != WIRE_NO_OFFSET &&
 	    o->inode_mtime_sec != WIRE_NO_OFFSET)
 		w->s->mm = w->s->word;
 	return (u32)(w->s->word >> 6) | 1;
 }
 
-/* The registers, and the list of the process's mappings: 0, or 1 when there is nothing to walk, or
- * -errno. (Functions of their own, so that their variables are not on the stack while frames are
- * walked.) */
+/* Sets the registers and the list of the process's mappings. Returns 0, 1 when there is nothing to
+ * walk, or -errno. (A function of its own, so that its variables are not on the stack during the
+ * walk.) */
 ROUTINE s64 d_ustack_start(struct unwind_walk *w, void *processes)
 {
 	struct unwind_state *s = w->s;
@@ -527,7 +373,7 @@ ROUTINE s64 d_ustack_start(struct unwind_walk *w, void *processes)
 	u32 space;
 
 	regs = (const char *)bpf_task_pt_regs(bpf_get_current_task_btf());
-	/* The words for the mapping serve as the buffer: ip, cs, flags, sp. */
+	/* Reads ip, cs, flags and sp into the words that later hold the mapping. */
 	if (bpf_probe_read_kernel(&s->start, 32, regs + REGS_IP) || (s->size & 3) != 3)
 		return 1;
 	s->pc = s->start;
@@ -543,13 +389,13 @@ ROUTINE s64 d_ustack_start(struct unwind_walk *w, void *processes)
 	s->n = 0;
 	s->end = WIRE_UNWIND_END_DEEP;
 	s->call = s->guess = s->missed = s->fresh = s->listed = 0;
-	s->word = s->mm = s->zero = s->ask = 0;
+	s->word = s->mm = s->zero = s->code = s->id = s->ask = 0;
 #ifndef DESCRY_AGENT
 	w->known = NULL;
 #endif
 	s->tgid = bpf_get_current_pid_tgid() >> 32;
 	space = unwind_open_mm(w);
-	p = bpf_map_lookup_elem(processes, &s->tgid);
+	p = UNWIND_PROCESS(processes, s);
 	if (p) {
 		if (!p->mm)
 			p->mm = space;
@@ -562,14 +408,15 @@ ROUTINE s64 d_ustack_start(struct unwind_walk *w, void *processes)
 				w->known = unwind_known_chunk(w->chunks);
 #endif
 		} else {
-			/* It runs another program now: the list is the old one's. */
+			/* The process runs another program now, and the list belongs to the old
+			 * program. */
 			p->n = 0;
 			p->mm = space;
 			p->asked = WIRE_UNWIND_ASK_MET;
 			s->missed = 1;
 		}
 		if (!(p->asked & WIRE_UNWIND_ASK_MET)) {
-			p->asked |= WIRE_UNWIND_ASK_MET;
+			UNWIND_ASKED(p, WIRE_UNWIND_ASK_MET);
 			s->ask = WIRE_UNWIND_ASK_MET;
 		}
 	} else {
@@ -582,7 +429,7 @@ ROUTINE s64 d_ustack_start(struct unwind_walk *w, void *processes)
 	return 0;
 }
 
-/* What the walk found missing is asked for, once. */
+/* Requests the data that the walk missed, once. */
 ROUTINE s64 d_ustack_ask(struct unwind_state *s, void *processes, void *wanted)
 {
 	struct wire_unwind_process *p;
@@ -593,13 +440,13 @@ ROUTINE s64 d_ustack_ask(struct unwind_state *s, void *processes, void *wanted)
 		u32 what = s->fresh || !s->mm ? WIRE_UNWIND_ASK_LIST | WIRE_UNWIND_ASK_NOW
 					      : WIRE_UNWIND_ASK_LIST;
 
-		p = bpf_map_lookup_elem(processes, &s->tgid);
+		p = UNWIND_PROCESS(processes, s);
 		if (p && (p->asked & what) != what) {
-			p->asked |= what;
+			UNWIND_ASKED(p, what);
 			s->ask |= what;
 		}
 	}
-	/* What can wait is taken when the tracer wakes up anyway. */
+	/* Requests that can wait do not wake the tracer. */
 	if (s->ask)
 		bpf_ringbuf_output(wanted, &s->tgid, sizeof(struct wire_unwind_ask),
 				   s->ask & WIRE_UNWIND_ASK_NOW ? BPF_RB_FORCE_WAKEUP
@@ -607,10 +454,11 @@ ROUTINE s64 d_ustack_ask(struct unwind_state *s, void *processes, void *wanted)
 	return 0;
 }
 
-/* The current thread's user stack to dst->pc, at most dst->n frames, and how it ended to dst->end
- * (enum wire_unwind_end + 1); dst is that of a struct wire_walk. The bytes of frames, 0 for a
- * kernel thread, or -errno. A process whose mappings are not loaded is walked by the kernel's, or
- * else by frame pointer, and asked for through `wanted`, as is one whose mappings have changed. */
+/* Writes the current thread's user stack to dst->pc, at most dst->n frames, and how it ended to
+ * dst->end (enum wire_unwind_end + 1); dst is part of a struct wire_walk. Returns the bytes of
+ * frames, 0 for a kernel thread, or -errno. When a process's mappings are not loaded or have
+ * changed, the walk uses the kernel's tree or else frame pointers, and requests the mappings
+ * through `wanted`. */
 ROUTINE s64 d_ustack(void *chunks, void *processes, void *wanted, struct wire_stack *dst,
 		     const struct wire_unwind_offsets *o)
 {
@@ -636,7 +484,7 @@ ROUTINE s64 d_ustack(void *chunks, void *processes, void *wanted, struct wire_st
 	return (s64)(w.s->n * 8);
 }
 
-/* Counts how the walk that made s ended: each reason has a slot. */
+/* Counts how the walk that made s ended; each reason has a slot. */
 ROUTINE s64 d_ustack_end(void *counters, const struct wire_stack *s)
 {
 	u32 end = s->end;

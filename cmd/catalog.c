@@ -1,5 +1,5 @@
-/* descry list: the providers, or the probes of a description or a word, with what a person wants to
- * know before using one. */
+/* descry list: the providers, or the probes of a description or a word, with their price, arguments
+ * and limits. */
 #include <string.h>
 
 #include "base/glob.h"
@@ -15,7 +15,7 @@ enum { LIST_JSON = 256 };
 
 // clang-format off
 const struct opt list_opts[] = {
-	{ 'p', NULL, "PID", OPT_PROCESS, "lists the probes of this process, too; $target stands for it" },
+	{ 'p', NULL, "PID", OPT_PROCESS, "also this process: its probes ($target stands for it), its interpreter" },
 	{ 'c', NULL, "COMMAND", OPT_COMMAND, "... in this command, which is started, not run, and ended" },
 	{ 'x', NULL, "NAME[=VALUE]", OPT_SETTING, "sets an option; descry help options lists them" },
 	{ LIST_JSON, "json", NULL, NULL, "one JSON object a line" },
@@ -32,10 +32,10 @@ static const char help[] =
 	"Another one is a provider, or a part of a probe's name: open, tcp, malloc.\n"
 	"\n";
 
-/* What one firing costs before the program's own actions. Medians of bench/ on a machine of 3 GHz:
+/* The cost of one firing, without the program's own actions: medians of bench/ at 3 GHz. They show
  * the order of magnitude. */
 static const struct price {
-	uint32_t ns; /* 0: no such figure */
+	uint32_t ns; /* 0: not known */
 	const char *text;
 } prices[ATTACH_KIND_COUNT] = {
 	[ATTACH_SELF] = { 0, "nothing: descry runs it itself, once" },
@@ -45,6 +45,7 @@ static const struct price {
 				    "about 30 ns, and a part of that for every other system call" },
 	[ATTACH_RAW_TP] = { 30, "about 30 ns" },
 	[ATTACH_TP_BTF] = { 35, "about 35 ns" },
+	[ATTACH_TRACEPOINT] = { 0, "about 100 ns: the kernel writes the event's text form first" },
 	[ATTACH_PROFILE] = { 0, "an interrupt, at the rate that its name says" },
 	[ATTACH_TICK] = { 0, "one interrupt, at the rate that its name says" },
 	[ATTACH_UPROBE] = { 550, "0.25 to 4 us by the kernel" },
@@ -70,8 +71,10 @@ static void print_args(struct listing *l, struct probe *p)
 {
 	struct probe_args args = { 0 };
 	struct arena a;
-	struct err *e = probe_args(l->cx->probes, p, &args);
+	struct err *e;
 
+	probe_use_fields(l->cx->probes, p);
+	e = probe_args(l->cx->probes, p, &args);
 	printf("    arguments    ");
 	if (e)
 		printf("not known: %s", e->text);
@@ -122,8 +125,10 @@ static void json_args(struct listing *l, struct probe *p, struct out *o)
 {
 	struct probe_args args = { 0 };
 	struct arena a;
-	struct err *e = probe_args(l->cx->probes, p, &args);
+	struct err *e;
 
+	probe_use_fields(l->cx->probes, p);
+	e = probe_args(l->cx->probes, p, &args);
 	arena_init(&a);
 	out_str(o, ",\"arguments\":");
 	if (e)
@@ -203,7 +208,7 @@ static bool is_of_process(const struct provider *pv)
 	       pv == &provider_usdt;
 }
 
-/* The provider pattern that names its probes in the traced process; "" without one. */
+/* Returns the provider pattern of its probes in the traced process; "" without a process. */
 static char *process_pattern(const struct listing *l, const struct provider *pv)
 {
 	const struct probe_set *ps = l->cx->probes;
@@ -249,7 +254,7 @@ static int list_providers(struct listing *l)
 		cleanup_free char *why = NULL;
 		uint32_t all = 0;
 
-		/* Every function of every library is no number to wait for. */
+		/* Counting every function of every library would take too long. */
 		if (*pattern && *pv != &provider_pid)
 			e = probe_match(l->cx->probes, &pd, count_probe, &n, &all);
 		if (!e && *pattern && !all && *pv != &provider_pid)
@@ -257,6 +262,7 @@ static int list_providers(struct listing *l)
 		n.why = e ? e->text : n.why ? n.why : why;
 		show_provider(l, *pv, &n);
 	}
+	runtimes_list(l);
 	if (!l->c->json)
 		printf("\ndescry list PROVIDER lists its probes; -p PID adds those of a process; descry help providers "
 		       "tells more.\n");
@@ -265,15 +271,15 @@ static int list_providers(struct listing *l)
 
 /* --- a word --- */
 
-/* Every probe once that has it in one of the four fields; those fields' descriptions are tried one
- * by one. */
+/* Shows each probe that has the word in one of its four fields. Tries a description for each
+ * field. */
 static int list_word(struct listing *l, const char *word)
 {
 	cleanup_free char *part = glob_is_pattern(word) ? xstrdup(word) : xasprintf("*%s*", word);
 	cleanup_free char *pid = process_pattern(l, &provider_pid);
 	cleanup_free char *of_process = process_pattern(l, &provider_usdt);
 	const struct probe_desc names[] = {
-		{ word, "", "", "" }, /* a provider; the rest only when none is called so */
+		{ word, "", "", "" }, /* a provider; else the other fields */
 		{ part, "", "", "" },       { "", "", part, "" },
 		{ "", "", "", part },       { of_process, "", "", part },
 		{ pid, "", part, "entry" }, { pid, "", part, "return" },
@@ -295,7 +301,7 @@ static int list_word(struct listing *l, const char *word)
 	return status;
 }
 
-/* A probe is shown once, however many patterns name it. */
+/* Shows a probe once, however many patterns match it. */
 static void show_once(struct listing *l, struct probe *p)
 {
 	bool is_new;
@@ -346,7 +352,7 @@ static int take(struct cmdline *c, int o, const char *arg)
 	}
 }
 
-int cmd_list_command(int argc, char **argv)
+int cmd_list(int argc, char **argv)
 {
 	struct cmdline c = { .progname = "descry list", .mode = CMD_LIST, .catalog = true };
 	struct opt_getopt g;

@@ -1,3 +1,4 @@
+/* descry check: trials, costs, facts of this machine, and its tunables. */
 #define _GNU_SOURCE
 #include "check.h"
 
@@ -77,7 +78,7 @@ static void output(const struct check *c, const struct check_table *tables, uint
 		check_print(stdout, tables, n, term_is(stdout) && !getenv("NO_COLOR"));
 }
 
-/* Sets knobs, or puts them back. The exit status. */
+/* Changes tunables, or restores them. Returns the exit status. */
 static int change(const struct check *c)
 {
 	struct tunables t;
@@ -142,7 +143,7 @@ static int report(const struct check *c)
 	return 0;
 }
 
-/* Wrong together: the exit status. */
+/* Checks for options that exclude each other. Returns the exit status, 0 when there are none. */
 static int contradiction(const struct check *c)
 {
 	bool sections = c->trials || c->cost || c->machine || c->tunables;
@@ -151,9 +152,9 @@ static int contradiction(const struct check *c)
 	if (c->undo && c->changes.n)
 		return tool_wrong("--apply and --undo exclude each other");
 	if (changes && (sections || c->hardware || c->json))
-		return tool_wrong("--apply and --undo go with --journal alone");
+		return tool_wrong("--apply and --undo can be combined with --journal only");
 	if (c->hardware && sections)
-		return tool_wrong("--hardware is a list of its own");
+		return tool_wrong("--hardware cannot be combined with other lists");
 	if ((c->compare || *c->root) && !c->hardware)
 		return tool_wrong("%s goes with --hardware", c->compare ? "--compare" : "--root");
 	return 0;

@@ -1,3 +1,4 @@
+/* descry check --cost: measures the cost of a firing. */
 #define _GNU_SOURCE
 #include <math.h>
 
@@ -5,13 +6,13 @@
 #include "check.h"
 #include "probe/process.h"
 
-/* What a firing costs: the loop alone, then the loop traced, turn by turn, and the medians of
- * both. */
+/* The turns of a measurement. Each turn runs the loop alone, then traced; the cost is the
+ * difference of the medians. */
 enum { TURNS = 5 };
 
 static const struct cost {
 	const char *name, *loop;
-	const char *engine, *program; /* NULL: nothing is traced, the loop is what is measured */
+	const char *engine, *program; /* NULL: nothing is traced, and the loop itself is measured */
 	const char *what;
 } costs[] = {
 	{ "a system call", "syscall", NULL, NULL,
@@ -39,7 +40,7 @@ static int by_size(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Runs the loop once; NAN and a reason when it gives no number. */
+/* Runs the loop once. Returns NAN and sets *ret_reason when the loop prints no number. */
 static double turn(const struct cost *c, bool traced, char **ret_reason)
 {
 	cleanup_free char *command = xasprintf("%s check --loop %s", check_self(), c->loop);
@@ -78,10 +79,10 @@ static void measure(const struct cost *c, struct check_table *t)
 		qsort(with, TURNS, sizeof(*with), by_size);
 		after = xasprintf("%.1f", with[TURNS / 2]);
 		added = xasprintf("%.1f", with[TURNS / 2] - alone[TURNS / 2]);
-		/* Other work, and other tracers, came between. */
+		/* Other work or other tracers have disturbed the turns. */
 		if (fabs(with[TURNS / 2] - alone[TURNS / 2]) < alone[TURNS - 1] - alone[0])
 			spread = xasprintf(
-				"the turns alone differ by more than what was added: %.1f to %.1f ns",
+				"single rounds differ by more than the probe adds: %.1f to %.1f ns",
 				alone[0], alone[TURNS - 1]);
 		ratio = xasprintf("%.2f", with[TURNS / 2] / alone[TURNS / 2]);
 	}
@@ -104,7 +105,7 @@ void check_costs(struct check_table *ret)
 	check_table_init(ret, "costs", "What tracing costs here", columns, ARRAY_SIZE(columns));
 	for (size_t i = 0; i < ARRAY_SIZE(costs); i++)
 		measure(&costs[i], ret);
-	/* The kernel's price depends on the instruction under the uprobe. */
+	/* The kernel's cost depends on the instruction under the uprobe. */
 	check_note(ret, "the function is libc's rand_r(); typical of its first instruction: %s",
 		   process_price(uprobe_classify((const uint8_t *)rand_r, 16, &len, &reason),
 				 ATTACH_UPROBE));

@@ -1,3 +1,4 @@
+/* descry check --loop: the loops and the work that trials and costs trace. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -17,7 +18,7 @@ enum { BATCHES = 21 };
 
 static volatile unsigned seed = 1;
 
-/* Called through a pointer, so that the compiler neither inlines nor leaves out a call. */
+/* A pointer, so that the compiler neither inlines nor removes the calls. */
 static int (*volatile call_rand_r)(unsigned *) = rand_r;
 
 static void do_syscall(unsigned n)
@@ -68,7 +69,7 @@ static void *echo(void *arg)
 
 static int ping[2], pong[2];
 
-/* Two switches of the CPU's thread: there and back. */
+/* Switches the CPU between two threads twice: there and back. */
 static void do_switch(unsigned n)
 {
 	char c = 0;
@@ -85,8 +86,8 @@ static int by_size(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The median of batches of about 2 ms each: of CPU time, so that waiting for the CPU is not
- * counted, or of real time. */
+/* Returns the median of batches of about 2 ms each. CPU time leaves out the time of waiting for the
+ * CPU; the other clock is real time. */
 static double measure(void (*fn)(unsigned n), clockid_t clock)
 {
 	double ns[BATCHES];
@@ -116,7 +117,8 @@ static int measure_switch(void)
 
 	if (pipe2(ping, O_CLOEXEC) < 0 || pipe2(pong, O_CLOEXEC) < 0)
 		return tool_wrong("cannot make a pipe");
-	/* Both on one CPU, or the time would be that of waking another one. */
+	/* Keeps both threads on one CPU, because else the time of waking another CPU would be
+	 * measured. */
 	CPU_ZERO(&one);
 	CPU_SET((size_t)sched_getcpu(), &one);
 	sched_setaffinity(0, sizeof(one), &one);
@@ -144,7 +146,7 @@ static void *contend(void *arg)
 	return NULL;
 }
 
-/* A connection to ourselves over the loopback interface, TCP or UDP. */
+/* Connects to this process over the loopback interface, by TCP or UDP. */
 static void talk(int type)
 {
 	struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
@@ -166,7 +168,7 @@ static void talk(int type)
 		return;
 }
 
-/* A file that is on the disk before it goes. */
+/* Writes a file to the disk and removes it. */
 static void use_disk(void)
 {
 	char path[] = "/var/tmp/descry-check-XXXXXX", block[4096] = "descry check";
@@ -208,8 +210,8 @@ static int work(void)
 	}
 	do_fault(64);
 	DTRACE_PROBE1(descry, check, getpid());
-	/* Runs long enough for samples. The time counts from here, because the work above is slow
-	 * on a busy machine. */
+	/* Runs long enough for samples. The time starts here, because the work above is slow on a
+	 * busy machine. */
 	end = now_ns() + 60000000;
 	do
 		do_function(10000);
@@ -217,7 +219,7 @@ static int work(void)
 	return 0;
 }
 
-/* Until its parent ends it, at most a minute. */
+/* Waits until the parent process ends this one, at most a minute. */
 static int idle(void)
 {
 	uint64_t end = now_ns() + UINT64_C(60000000000);

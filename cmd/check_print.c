@@ -1,15 +1,16 @@
+/* Prints the tables of descry check as text or as JSON. */
 #define _GNU_SOURCE
 #include "base/term.h"
 #include "check.h"
+#include "base/out.h"
 #include "render/json.h"
-#include "render/out.h"
 
 #define BOLD "\033[1m"
 #define GREEN "\033[32m"
 #define RED "\033[31m"
 #define PLAIN "\033[0m"
 
-/* Keys have spaces as text, and underlines in JSON. */
+/* Writes a key for JSON: underlines replace its spaces. */
 static void json_key(struct out *o, const char *key)
 {
 	out_char(o, '"');
@@ -85,7 +86,7 @@ static size_t width_of(const struct check_table *t, uint32_t column)
 	return w;
 }
 
-/* The last column that stands beside others needs no padding. */
+/* Finds the last column of the rows, which needs no padding. */
 static uint32_t last_column(const struct check_table *t)
 {
 	uint32_t last = 0;
@@ -96,7 +97,8 @@ static uint32_t last_column(const struct check_table *t)
 	return last;
 }
 
-/* Escapes go past the filter that keeps others' off a terminal (base/term.h). */
+/* Writes an escape sequence past the filter that keeps other escapes off a terminal
+ * (base/term.h). */
 static void escape(FILE *out, bool color, const char *sequence)
 {
 	if (color)
@@ -133,7 +135,7 @@ static void text_row(FILE *out, const struct check_table *t, uint32_t r, const s
 			escape(out, color, PLAIN);
 	}
 	fputc('\n', out);
-	/* What holds for several rows in succession stands once, below the last of them. */
+	/* A text that several rows share is printed once, below the last of these rows. */
 	if (r + 1 < check_rows(t) && same_below(t, r, r + 1))
 		return;
 	for (uint32_t c = 0; c < t->ncolumns; c++)

@@ -1,3 +1,4 @@
+/* Runs descry itself, for the trials and costs of descry check. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +21,8 @@ const char *check_self(void)
 		return path;
 	n = readlink("/proc/self/exe", path, sizeof(path) - 1);
 	path[n > 0 ? n : 0] = '\0';
-	/* -c splits its words at spaces and quotes: a path with others goes by another name. */
+	/* -c splits its words at spaces and quotes, so a path with other characters needs another
+	 * name. */
 	if (n <= 0 ||
 	    path[strspn(path,
 			"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+")])
@@ -37,7 +39,8 @@ static void child(const char *const *args, int out, int errors)
 	for (; *args; args++)
 		vec_push(&argv, (char *)*args);
 	vec_push(&argv, NULL);
-	/* In a group of its own it does not see the terminal's ^C, so it ends with us instead. */
+	/* The child has its own process group and does not get the terminal's ^C, so it ends when
+	 * this process ends. */
 	setpgid(0, 0);
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	dup2(null, 0);
@@ -50,7 +53,7 @@ static void child(const char *const *args, int out, int errors)
 	_exit(127);
 }
 
-/* Reads both until they end or time is up. */
+/* Reads both pipes until they end or time is up. */
 static void gather(int fds[2], char **texts[2], uint64_t end)
 {
 	size_t n[2] = { 0 };
@@ -108,7 +111,8 @@ void check_run(const char *const *args, unsigned seconds, struct check_run *ret)
 	fds[1] = errors[0];
 	gather(fds, (char **[2]){ &ret->out, &ret->errors }, end);
 	if (fds[0] >= 0 || fds[1] >= 0) {
-		/* Time is up. Asked first, for a tracer takes back what it did. */
+		/* Time is up. SIGTERM comes before SIGKILL, because a tracer then removes its
+		 * changes. */
 		kill(pid, SIGTERM);
 		free(ret->out);
 		free(ret->errors);
@@ -138,7 +142,7 @@ void check_run_fini(struct check_run *r)
 	free(r->errors);
 }
 
-/* "descry: why", "<command line>:1:1: note: why", or the text itself. */
+/* Returns the message in "descry: why" or "<command line>:1:1: note: why", or the whole text. */
 static const char *without_place(const char *line)
 {
 	const char *p = strstr(line, ": error: ");
@@ -156,7 +160,8 @@ char *check_reason(const struct check_run *r)
 	const char *text = r->errors ? r->errors : "", *note = strstr(text, ": note: "), *why;
 	size_t n;
 
-	/* A note says why nothing matched; the message before it only that nothing did. */
+	/* A note has the reason why nothing matched; the message before it only says that nothing
+	 * did. */
 	if (note)
 		while (note > text && note[-1] != '\n')
 			note--;

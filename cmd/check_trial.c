@@ -1,3 +1,4 @@
+/* descry check --trials: tries engines, providers, stacks and names by small D programs. */
 #define _GNU_SOURCE
 #include <regex.h>
 #include <signal.h>
@@ -7,7 +8,7 @@
 #include "base/mem.h"
 #include "check.h"
 
-/* What a trial needs, for those that fail. */
+/* The privilege or file that a trial needs, for advice when it fails. */
 enum need {
 	NEED_BPF,
 	NEED_FUNCTIONS,
@@ -21,7 +22,8 @@ enum need {
 
 static const struct {
 	const char *user,
-		*root; /* for an ordinary user; for root, when the right is not what is missing */
+		*root; /* advice for an ordinary user; root: for root, who has the privilege
+		        * already */
 } remedies[] = {
 	[NEED_BPF] = { "root, or CAP_BPF and CAP_PERFMON (setcap cap_bpf,cap_perfmon,cap_syslog+ep on descry)",
 		       "a kernel with CONFIG_BPF_SYSCALL, and CAP_BPF and CAP_PERFMON of the machine itself, which a container must be given" },
@@ -43,13 +45,13 @@ static const struct {
 
 enum trial_subject { ENGINES, PROVIDERS, STACKS, NAMES };
 
-/* A D program that prints something when the thing works. */
+/* A D program that prints something when the feature works. */
 struct trial {
 	enum trial_subject subject;
 	const char *name, *engine, *program;
 	enum need need;
-	const char *expect; /* what it prints when it works; NULL: anything */
-	bool live;          /* traces a process that runs already (-p) */
+	const char *expect; /* its output when the feature works; NULL: any */
+	bool live;          /* traces a running process (-p) */
 };
 
 #define COUNT(probe) probe " { @ = count(); } END { printa(\"fired %@d times\\n\", @); }"
@@ -109,7 +111,8 @@ static const struct trial trials[] = {
 };
 // clang-format on
 
-/* What a trial failed for may be a thing that many need, and not the one it is about. */
+/* Returns the advice for a failed trial. The reason may be a general one, and not the trial's own
+ * need. */
 static const char *remedy_of(enum need need, const char *reason)
 {
 	if (strstr(reason, "/sys/kernel/btf/"))
@@ -125,7 +128,8 @@ static const struct check_column columns[] = { { "name", CHECK_COLUMN },
 					       { "because", CHECK_BELOW },
 					       { "would be enabled by", CHECK_BELOW } };
 
-/* The first line of what matched, without the spaces around it; NULL: nothing did. free() it. */
+/* Returns the first match up to the end of its line, without leading spaces; NULL: none. free()
+ * it. */
 static char *evidence(const char *text, const char *expect)
 {
 	regmatch_t at = { 0 };
@@ -145,7 +149,7 @@ static char *evidence(const char *text, const char *expect)
 	return *text ? xstrndup(text, strcspn(text, "\n")) : NULL;
 }
 
-/* A process of ours that sleeps a thousand times a second; 0 none. */
+/* Starts a process that sleeps a thousand times a second; 0: none. */
 static pid_t start_idle(void)
 {
 	pid_t parent = getpid(), pid = fork();

@@ -1,3 +1,4 @@
+/* Parses the command line of dtrace(1). */
 #include "cmdline.h"
 
 #include <stdlib.h>
@@ -44,7 +45,7 @@ const struct opt trace_opts[] = {
 	{ 'G', NULL, NULL, NULL, "with -s f.d: makes f.o to link with (is-enabled flags)" },
 	{ 'V', "version", NULL, NULL, "prints the version" },
 	{ LONG_HELP, "help", NULL, NULL, "prints the commands" },
-	{ '3', NULL, NULL, NULL, NULL }, /* -32 and -64: the data model, which is the target's own */
+	{ '3', NULL, NULL, NULL, NULL }, /* -32 and -64: ignored, the target's counts */
 	{ '2', NULL, NULL, NULL, NULL },
 	{ '6', NULL, NULL, NULL, NULL },
 	{ '4', NULL, NULL, NULL, NULL },
@@ -118,7 +119,7 @@ static void cpp_option(struct cmdline *c, char option, const char *arg)
 	vec_push(&c->cpp_args, xasprintf("-%c%s", option, arg));
 }
 
-/* Arguments of the preprocessor, divided by blanks. */
+/* Adds arguments of the preprocessor, separated by blanks. */
 static void add_cpp_args(struct cmdline *c, const char *text)
 {
 	while (*(text += strspn(text, " \t"))) {
@@ -129,8 +130,8 @@ static void add_cpp_args(struct cmdline *c, const char *text)
 	}
 }
 
-/* -x name=value: those that add to a list (-D -U -I -H -L by another name) are kept here, the last
- * of others counts. */
+/* Takes -x name=value. Options that add to a list (other names of -D -U -I -H -L) are stored here;
+ * of the others the last value counts. */
 static void add_setting(struct cmdline *c, const char *text)
 {
 	static const struct {
@@ -160,7 +161,7 @@ static int add_pid(struct cmdline *c, const char *text)
 {
 	int64_t pid;
 
-	/* Scripts that put a command line together hand over "-p 123" as one word. */
+	/* Scripts that build a command line pass "-p 123" as one word. */
 	if (!number_parse(text + strspn(text, " "), 1, INT32_MAX, &pid))
 		return bad(c, "-p wants a process id, not", text);
 	vec_push(&c->pids, (pid_t)pid);
@@ -174,7 +175,7 @@ int cmdline_take(struct cmdline *c, int o, const char *arg)
 	case '3':
 	case '2':
 	case '6':
-	case '4': return 0; /* -32 -64: data model, always the target's own */
+	case '4': return 0; /* -32 -64: ignored, because the target determines the data model */
 	case 'b': set(c, xasprintf("bufsize=%s", arg)); return 0;
 	case 'c': vec_push(&c->commands, arg); return 0;
 	case 'C': set(c, "cpp"); return 0;
@@ -232,7 +233,7 @@ void cmdline_name_script(struct cmdline *c)
 			c->args.v[0] = (char *)c->programs.v[i].text;
 }
 
-/* Wrong usage; without any argument, the commands. */
+/* Reports wrong usage; without any argument, prints the commands. */
 static int no_program(const struct cmdline *c, int argc, char **argv)
 {
 	struct nearest near = { .word = argc > 1 ? argv[1] : "" };

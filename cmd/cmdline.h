@@ -46,36 +46,36 @@ struct cmdline {
 	const char *
 		dump; /* -d parse,bind,ir,ebpf: printed, and the run ends with the last; -S is ebpf and goes on */
 	bool dump_only;
-	const char *
-		not_destructive; /* why the programs may not set the option `destructive`; NULL: they may */
-	const char *not_engine;  /* likewise of `engine` */
-	bool catalog;            /* of CMD_LIST: as descry list prints it, `words` too */
+	const char *not_destructive; /* reason against -x destructive; NULL: none */
+	const char *not_engine;  /* why programs may not set the option engine; NULL: they may */
+	bool catalog;            /* CMD_LIST prints as descry list does, `words` too */
 	VEC(const char *) words; /* each a part of a probe's name */
 	bool verbose, json;
 };
 
-/* Nothing yet; name is $0 and begins messages. */
+/* Makes an empty command line. name is $0 and begins messages. */
 void cmdline_init(struct cmdline *c, char *name);
-/* Takes one option of trace_opts. 0; -1 when o is no option of that table; else the exit status,
- * and a message was printed. */
+/* Takes one option of trace_opts. Returns 0; -1 when the table has no option o; else the exit
+ * status, after a message. */
 int cmdline_take(struct cmdline *c, int o, const char *arg);
-/* All options are taken: $0 is the script's name when there is one. */
+/* Called after the last option: makes $0 the script's name if there is a script. */
 void cmdline_name_script(struct cmdline *c);
-/* 0, or the exit status after a message: 2 for wrong usage. */
+/* Parses the command line. Returns 0, or the exit status after a message: 2 for wrong usage. */
 int cmdline_parse(struct cmdline *c, int argc, char **argv);
 void cmdline_fini(struct cmdline *c);
-/* The options of tracing; the options of -x. */
+/* Print the options of tracing, and the options of -x. */
 void cmdline_help(const char *progname, FILE *out);
 void cmdline_help_settings(FILE *out);
 
 /* list.c */
 struct bind_cx;
-int cmd_list(struct cmdline *c, struct bind_cx *cx);
+int cmdline_list(struct cmdline *c, struct bind_cx *cx);
 
-/* header.c: what a program with probes of its own (USDT) is built with, from the provider
- * definitions in the sources. */
+/* header.c: writes the header for building a program with probes of its own (USDT), from the
+ * provider definitions in the sources. */
 int cmd_header(struct cmdline *c, struct node *const *tops, uint32_t n);
-/* object.c: -G. The exit status; wrong D is in bind's diagnostics, not yet printed. */
+/* object.c: -G. Returns the exit status. Wrong D is in bind's diagnostics, which are not printed
+ * yet. */
 int cmd_object(struct cmdline *c, struct bind_cx *bind, struct node *const *tops, uint32_t n);
 
 #endif

@@ -1,4 +1,8 @@
-/* The commands: `descry NAME ...`. The table is in main.c. */
+/* The commands: `descry NAME ...`, one file each and a row of commands.def.
+ *
+ * cmd_NAME(): argv[0] is the command's name. Returns the exit status. NAME_opts[]: its options, of
+ * which help and completion are made.
+ */
 #ifndef DESCRY_CMD_COMMANDS_H
 #define DESCRY_CMD_COMMANDS_H
 
@@ -6,31 +10,29 @@
 
 #include "opts.h"
 
+#define COMMAND(name, doc) \
+	int cmd_##name(int argc, char **argv); \
+	extern const struct opt name##_opts[];
+#include "commands.def"
+#undef COMMAND
+
 struct command {
 	const char *name;
-	const char *doc; /* one line for `descry help` */
+	const char *doc; /* one line for `descry help`; NULL: hidden */
 	int (*run)(int argc, char **argv);
-	const struct opt *opts; /* NULL: takes none */
+	const struct opt *opts;
 };
 
-extern const struct command commands[]; /* ended by a name that is NULL */
-/* The command called `name`; NULL: none is. */
+extern const struct command commands[]; /* ends at a NULL name */
+/* Returns the command of this name; NULL: none. */
 const struct command *command_find(const char *name);
 
-/* help.c: `descry help [TOPIC]`, and what `descry` alone prints. */
-int cmd_help(int argc, char **argv);
+/* help.c: the output of `descry` without arguments. */
 void help_overview(FILE *f);
-/* For completion: the topics, one call each. */
+/* For completion: calls each() for every topic. */
 void help_topics(void (*each)(void *arg, const char *name, const char *doc), void *arg);
 
-/* list.c */
-int cmd_list_command(int argc, char **argv);
-/* complete.c: `descry complete N WORD...`, which the completion of the shells calls. */
-int cmd_complete(int argc, char **argv);
-
-/* The options of descry itself, without a command: cmdline.c. */
+/* cmdline.c: the options of descry without a command. */
 extern const struct opt trace_opts[];
-extern const struct opt check_opts[], flame_opts[], heal_opts[], heat_opts[], profile_opts[],
-	serve_opts[], list_opts[], stack_opts[];
 
 #endif

@@ -1,7 +1,7 @@
-/* descry complete N WORD...: how the word number N of a command line of descry's can go on, a line
- * each: WORD, TAB, what it is. A line ":file", ":directory" or ":command" asks the shell for its
- * own. tools/completion/ calls it, so that the shells offer what the option tables hold and the
- * probes that there are. */
+/* descry complete N WORD...: prints the candidates for word N of a descry command line, a line
+ * each: WORD, TAB, description. A line ":file", ":directory" or ":command" requests the shell's own
+ * completion. tools/completion/ calls it, so that the shells offer the options of the tables and
+ * the existing probes. */
 #define _GNU_SOURCE /* strchrnul */
 #include <string.h>
 #include <unistd.h>
@@ -20,9 +20,9 @@ enum { CANDIDATES_MAX = 20000, FIELDS = 4 };
 
 struct completion {
 	char **words; /* words[0] is descry */
-	uint32_t n;   /* up to the one that is completed */
+	uint32_t n;   /* the number of words, up to the word that is completed */
 	const char *word;
-	const char *lead; /* what comes in front of each candidate: fields of a probe */
+	const char *lead; /* text before each candidate: fields of a probe */
 	const char *tail;
 	struct hash seen;
 };
@@ -138,7 +138,7 @@ static void offer_field(void *arg, struct probe *p)
 		candidate(f->c, fields[f->field], NULL);
 }
 
-/* The process of -p on the command line; 0 none. */
+/* Returns the process of -p on the command line; 0: none. */
 static pid_t target_of(const struct completion *c)
 {
 	int64_t pid = 0;
@@ -149,7 +149,7 @@ static pid_t target_of(const struct completion *c)
 	return 0;
 }
 
-/* "syscall::op": the fields that are there, and the probes that go on so. */
+/* Completes "syscall::op": keeps its fields, and finds the probes that continue it. */
 static void candidate_fields(struct completion *c)
 {
 	struct type_graph *types = type_graph_new();
@@ -193,7 +193,7 @@ static void candidate_fields(struct completion *c)
 static void candidate_probes(struct completion *c)
 {
 	if (strpbrk(c->word, " /{"))
-		return; /* beyond the description */
+		return; /* the word is past the probe description */
 	if (strchr(c->word, ':')) {
 		candidate_fields(c);
 		return;
@@ -237,7 +237,7 @@ static void candidate_commands(struct completion *c)
 			candidate(c, k->name, k->doc);
 }
 
-/* Words that are no options: what the command takes. */
+/* Completes a word that is not an option, as an argument of the command. */
 static void candidate_arguments(struct completion *c, const struct command *k)
 {
 	if (!k)
@@ -278,6 +278,8 @@ static void complete(struct completion *c)
 		candidate_arguments(c, k);
 	}
 }
+
+const struct opt complete_opts[] = { { 0 } };
 
 int cmd_complete(int argc, char **argv)
 {

@@ -1,16 +1,15 @@
+/* descry flame: reads stacks from files, standard input or a D program, and writes pictures of
+ * them. */
 #define _GNU_SOURCE
-#include "flame.h"
-
-#include <errno.h>
-#include <sys/mman.h>
+#include "commands.h"
 
 #include "run.h"
-#include "commands.h"
 #include "tool.h"
 
+#include "input/stackin/stackin.h"
 #include "render/flame.h"
+#include "render/flamesink.h"
 #include "render/render.h"
-#include "render/stackin/stackin.h"
 #include "render/writers.h"
 
 enum flame_option {
@@ -51,7 +50,7 @@ enum flame_option {
 #define INPUT "the input, one of:"
 #define FORMAT(id, reader, name) " " name
 static const char formats[] = INPUT
-#include "render/stackin/formats.def"
+#include "input/stackin/formats.def"
 	;
 #undef FORMAT
 
@@ -115,14 +114,13 @@ static const char help[] =
 	"\n";
 
 struct flame {
-	const struct stack_writer *writer; /* NULL: the name of the file decides */
+	const struct stack_writer *writer; /* NULL: chosen by the name of the file */
 	struct stackin_options in;
 	struct flame_options picture;
 	const char *path;
 	bool reverse, diff, normalize, quiet;
-	char *unit; /* of the input; owned */
-	struct cmdline
-		program; /* one to run, which counts the stacks; none when it has no programs */
+	char *unit;             /* of the input; owned */
+	struct cmdline program; /* a D program to run, if program.programs is not empty */
 };
 
 static int minwidth(struct flame *f, const char *text)
@@ -141,7 +139,7 @@ static const struct stack_writer *writer_of(const struct flame *f)
 	return w ? w : stack_writer_named("svg");
 }
 
-/* What such graphs look like; options given by name win. */
+/* Sets the title and colours of a kind of graph; options on the command line win. */
 static int present(struct flame *f, const char *title, enum flame_palette palette)
 {
 	if (!f->picture.title)
@@ -153,7 +151,7 @@ static int present(struct flame *f, const char *title, enum flame_palette palett
 	return 0;
 }
 
-/* One option; the exit status when it is wrong, 0 otherwise. */
+/* Takes one option. Returns the exit status of a wrong option, else 0. */
 static int take(struct flame *f, int o, const char *arg)
 {
 	double v = 0;
@@ -219,13 +217,14 @@ static int take(struct flame *f, int o, const char *arg)
 	}
 }
 
-/* A line above the first stack, as many programs print it: "microseconds off CPU". */
+/* Did the reader skip one line above the first stack? Many programs print a heading there:
+ * "microseconds off CPU". */
 static bool is_heading(const struct stackin *in)
 {
 	return in->skipped == 1 && in->skipped_above && !stackin_is_document(in->format);
 }
 
-/* What was not read is said. */
+/* Reports the lines that were skipped. */
 static void remark(const struct flame *f, const struct stackin *in, const char *path)
 {
 	if (f->quiet)
@@ -238,7 +237,7 @@ static void remark(const struct flame *f, const struct stackin *in, const char *
 			(unsigned long long)in->lines,
 			stackin_is_document(in->format)
 				? "samples are not understood, the first is number"
-				: "lines are no stacks, the first is line",
+				: "lines are not stacks, the first is line",
 			(unsigned long long)in->first_skipped);
 	for (uint32_t i = 0; i < in->notes.n; i++)
 		fprintf(stderr, "descry flame: %s: %s\n", path, in->notes.v[i]);
@@ -266,23 +265,19 @@ static struct err *read_into(struct flame *f, const char *path, struct stacktree
 	return e;
 }
 
-/* Runs the program; what it prints goes to a file in memory, which is then read. */
-static struct err *read_program(struct flame *f, struct stacktree *t, int *ret_status)
+static struct err *run_program(struct flame *f, struct stacktree *t, int *ret_status)
 {
-	cleanup_close int fd = memfd_create("descry-flame", MFD_CLOEXEC);
-	cleanup_free char *path = xasprintf("/proc/self/fd/%d", fd);
+	struct run r = { .c = &f->program };
+	struct err *e = NULL;
 	struct stackin in;
-	struct err *e;
 
-	if (fd < 0)
-		return err_errno(errno, "memfd_create");
-	f->program.output = path;
-	*ret_status = cmd_run(&f->program);
-	if (*ret_status)
-		return NULL;
 	stackin_init(&in, t, &f->in);
-	e = stackin_read(&in, path);
-	if (!e)
+	run_init(&r);
+	options_put(&r.session.options, OPT_QUIET, true);
+	*ret_status = run_all(&r, flamesink_new(&in));
+	if (!*ret_status)
+		e = stackin_end(&in);
+	if (!e && !*ret_status)
 		remark(f, &in, "the program's output");
 	stackin_fini(&in);
 	return e;
@@ -351,7 +346,7 @@ static struct err *run(struct flame *f, char **files, int n, bool *ret_empty, in
 	stacktree_init(&t);
 	stacktree_init(&reversed);
 	if (f->program.programs.n)
-		e = read_program(f, &t, ret_status);
+		e = run_program(f, &t, ret_status);
 	else
 		e = f->diff ? read_both(f, files, &t) : read_all(f, files, n, &t);
 	if (!e && !*ret_status) {
@@ -387,7 +382,8 @@ static int draw(struct flame *f, int argc, char **argv)
 	if (!f->diff && !n && !f->program.programs.n && isatty(STDIN_FILENO))
 		return tool_wrong(
 			"no file, and standard input is a terminal; try descry flame --help");
-	if (!writer_of(f)->lines) /* pictures strip the marks and show them as colours */
+	/* Pictures strip the marks and show them as colours. */
+	if (writer_of(f)->colored || (!writer_of(f)->lines && !f->program.programs.n))
 		f->in.kernel = f->in.jit = true;
 	f->in.module |= writer_of(f)->module || f->picture.palette == FLAME_MODULE;
 	e = tool_can_write(f->path);
@@ -409,7 +405,6 @@ int cmd_flame(int argc, char **argv)
 	int o, status = 0;
 
 	opt_getopt_init(&g, "", flame_opts);
-	vec_push(&f.program.sets, (struct cmd_set){ "quiet" });
 	vec_push(&f.program.args, argv[0]);
 	while (!status && (o = getopt_long(argc, argv, g.shorts, g.longs, NULL)) != -1) {
 		if (o == 'h') {

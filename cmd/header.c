@@ -2,17 +2,18 @@
  *
  *	provider p { probe query__start(int, char *); };
  *
- * -h gives P_QUERY_START(arg0, arg1) and P_QUERY_START_ENABLED(). A probe is a nop and 4 bytes
- * more: the in-process engine needs 5, and the kernel of Linux 6.18 makes a call of a nop that has
- * 5 itself, which overwrites what leaf functions keep below the stack. The latter reads a flag
- * (.probes section, a semaphore) that a tracer counts up; -G makes the object that holds it.
+ * -h gives P_QUERY_START(arg0, arg1) and P_QUERY_START_ENABLED(). A probe is a nop and 4 more
+ * bytes. The in-process engine needs 5 bytes in all. A single nop of 5 bytes would not do, because
+ * Linux 6.18 turns such a nop into a call, which overwrites the data that leaf functions keep below
+ * the stack. P_QUERY_START_ENABLED() reads a flag (.probes section, a semaphore) that a tracer
+ * counts up; -G makes the object with this flag.
  */
 #include "header.h"
 
 #include <ctype.h>
 #include <errno.h>
 
-/* P_QUERY_START: upper case, "__" is a hyphen and becomes one underscore. */
+/* Writes P_QUERY_START: upper case, and one underscore for "__" (a hyphen in D). */
 static void put_macro(FILE *out, const char *provider, const char *probe)
 {
 	for (const char *s = provider; *s; s++)
@@ -25,37 +26,59 @@ static void put_macro(FILE *out, const char *provider, const char *probe)
 	}
 }
 
-static uint32_t count_args(const struct provider_probe *p)
+static bool is_void(const struct decl *d)
+{
+	return d->spec && d->spec->base == BASE_VOID && !d->declr;
+}
+
+static uint32_t count_args(const struct decl *d)
 {
 	uint32_t n = 0;
 
-	for (const struct decl *d = p->native; d; d = d->next)
-		if (!(d->spec && d->spec->base == BASE_VOID && !d->declr))
+	for (; d; d = d->next)
+		if (!is_void(d))
 			n++;
 	return n;
 }
 
-static void put_args(FILE *out, uint32_t n, bool leading_comma)
+/* Writes the probe itself, with the arguments that a tracer sees, in their order. */
+static void put_probe(FILE *out, const char *provider, const struct provider_probe *p,
+		      const char *arg)
 {
-	for (uint32_t i = 0; i < n; i++)
-		fprintf(out, "%sarg%u", i || leading_comma ? ", " : "", i);
+	uint32_t n = count_args(provider_args(p)), place = 0;
+
+	if (n)
+		fprintf(out, "DTRACE_PROBE%u(%s, %s", n, provider, p->name);
+	else
+		fprintf(out, "DTRACE_PROBE(%s, %s", provider, p->name);
+	for (const struct decl *d = provider_args(p); d; d = d->next, place++)
+		if (!is_void(d))
+			fprintf(out, ", %s%u", arg, provider_native(p, d, place));
+	fputc(')', out);
 }
 
 static void header_probe(FILE *out, const char *provider, const struct provider_probe *p)
 {
-	uint32_t n = count_args(p);
+	uint32_t n = count_args(p->native);
 
 	fprintf(out, "\n#define ");
 	put_macro(out, provider, p->name);
 	fputc('(', out);
-	put_args(out, n, false);
-	if (n)
-		fprintf(out, ") DTRACE_PROBE%u(%s, %s", n, provider, p->name);
-	else
-		fprintf(out, ") DTRACE_PROBE(%s, %s", provider, p->name);
-	put_args(out, n, true);
+	for (uint32_t i = 0; i < n; i++)
+		fprintf(out, "%sarg%u", i ? ", " : "", i);
+	fprintf(out, ") ");
+	if (p->is_translated) { /* an argument may come twice or not at all: it is evaluated once */
+		fprintf(out, "do { ");
+		for (uint32_t i = 0; i < n; i++)
+			fprintf(out, "DESCRY_AUTO descry_arg%u = (arg%u); (void)descry_arg%u; ", i,
+				i, i);
+		put_probe(out, provider, p, "descry_arg");
+		fprintf(out, "; } while (0)");
+	} else {
+		put_probe(out, provider, p, "arg");
+	}
 	fprintf(out,
-		")\nextern volatile unsigned short %s_%s_semaphore __attribute__((section(\".probes\")));\n#define ",
+		"\nextern volatile unsigned short %s_%s_semaphore __attribute__((section(\".probes\")));\n#define ",
 		provider, p->name);
 	put_macro(out, provider, p->name);
 	fprintf(out, "_ENABLED() __builtin_expect(%s_%s_semaphore, 0)\n", provider, p->name);
@@ -78,7 +101,7 @@ uint32_t header_each_probe(struct node *const *tops, uint32_t n, FILE *out,
 	return found;
 }
 
-/* "dir/prov.d" -> "prov.h", where we are, as dtrace(1) does. */
+/* Returns "prov.h" for "dir/prov.d", in the working directory, as dtrace(1) does. */
 char *header_output_name(const struct cmdline *c, const char *suffix)
 {
 	const char *path = "probes", *base, *dot;
@@ -137,7 +160,9 @@ static int make_header(const struct cmdline *c, struct node *const *tops, uint32
 		"/* Made by %s -h. */\n#pragma once\n\n#include <inttypes.h>\n#include <unistd.h>\n\n"
 		"#define _SDT_HAS_SEMAPHORES 1\n#include <sys/sdt.h>\n\n"
 		"/* Room for a jump, so that a probe can be traced from inside the process wherever it stands. */\n"
-		"#ifdef __x86_64__\n#undef _SDT_NOP\n#define _SDT_NOP nop; .nops 4\n#endif\n",
+		"#ifdef __x86_64__\n#undef _SDT_NOP\n#define _SDT_NOP nop; .nops 4\n#endif\n\n"
+		"#ifndef DESCRY_AUTO\n#ifdef __cplusplus\n#define DESCRY_AUTO auto\n#else\n"
+		"#define DESCRY_AUTO __auto_type\n#endif\n#endif\n",
 		c->progname);
 	header_each_probe(tops, n, out, header_probe);
 	fclose(out);

@@ -1,13 +1,13 @@
+/* descry heal: removes the memory and patches of a killed tracer from processes. */
 #define _GNU_SOURCE
-#include "heal.h"
+#include "commands.h"
 
 #include <errno.h>
 #include <signal.h>
 
 #include "base/procdir.h"
-#include "load/inproc/undo.h"
+#include "load/inproc/undo/undo.h"
 #include "program/space/mapping.h"
-#include "commands.h"
 #include "tool.h"
 
 enum { OPT_ALL = 256, OPT_FORCE };
@@ -44,7 +44,7 @@ static void complain(struct heal *h, struct err *e)
 	h->failed++;
 }
 
-/* Does the living process `pid` have this memfd mapped? What cannot be read may. */
+/* Has the living process `pid` mapped this memory file? True when its mappings cannot be read. */
 static bool has_mapped(uint32_t pid, uint64_t inode)
 {
 	struct mappings maps = { 0 };
@@ -53,7 +53,7 @@ static bool has_mapped(uint32_t pid, uint64_t inode)
 
 	if (!pid || (kill((pid_t)pid, 0) < 0 && errno == ESRCH))
 		return false;
-	e = mappings_read((pid_t)pid, &maps);
+	e = mappings_read_whole((pid_t)pid, &maps);
 	if (e)
 		is = e->code == EACCES || e->code == EPERM;
 	err_free(e);
@@ -63,7 +63,7 @@ static bool has_mapped(uint32_t pid, uint64_t inode)
 	return is;
 }
 
-/* The tracer of one of the process's areas, if it lives: 0 none. *ret_self: the process is the
+/* Finds the living tracer of one of the process's areas; 0: none. *ret_self: the process is the
  * tracer or its watchdog. */
 static struct err *living_tracer(struct control *c, uint32_t *ret_tracer, bool *ret_self,
 				 uint32_t *ret_areas)
@@ -126,7 +126,7 @@ static void heal_process(struct heal *h, pid_t pid)
 			h->failed++;
 		}
 	} else if (!areas) {
-		/* what an attach leaves that was cut short before it mapped anything */
+		/* Undoes an attach that ended before it mapped anything. */
 		e = undo_all(c, h->timeout_ms, &r);
 		if (e) {
 			complain(h, e);
@@ -167,7 +167,7 @@ static void heal_process(struct heal *h, pid_t pid)
 	control_free(c);
 }
 
-/* Every process with a mapping of ours, as far as this user may look. */
+/* Heals every process with a mapping of descry that this user may read. */
 static void heal_all(struct heal *h)
 {
 	cleanup_dir DIR *d = opendir("/proc");
@@ -208,10 +208,10 @@ int cmd_heal(int argc, char **argv)
 	}
 	if (h.all == (optind < argc))
 		return tool_wrong("%s", h.all ? "--all and process ids exclude each other"
-					      : "which process? descry heal PID, or --all");
+					      : "no process is named: give a PID, or --all");
 	if (h.all)
 		heal_all(&h);
-	/* All of them are looked at before the first is touched. */
+	/* Checks all arguments before it changes the first process. */
 	for (int i = optind; i < argc; i++)
 		if (tool_pid("descry heal", argv[i], &pid))
 			return 2;

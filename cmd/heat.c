@@ -1,16 +1,15 @@
+/* descry heat: reads values from a D program, files or standard input, and writes heat maps. */
 #define _GNU_SOURCE
-#include "heat.h"
+#include "commands.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <sys/ioctl.h>
 
 #include "run.h"
-#include "commands.h"
 #include "tool.h"
+#include "input/heatin/heatin.h"
 #include "render/heat.h"
-#include "render/heatin/heatin.h"
 #include "render/heatsink.h"
 
 enum output { OUTPUT_BY_NAME, OUTPUT_SVG, OUTPUT_HTML, OUTPUT_JSON, OUTPUT_TEXT, OUTPUT_TERMINAL };
@@ -48,6 +47,17 @@ enum heat_option {
 	OPT_EXCLUDE,
 };
 
+#define FORMAT(id, reader, name, of) ", " name of
+static const char formats_help[] =
+#include "input/heatin/formats.def"
+	;
+#undef FORMAT
+#define FORMAT(id, reader, name, of) " " name
+static const char formats[] =
+#include "input/heatin/formats.def"
+	;
+#undef FORMAT
+
 // clang-format off
 const struct opt heat_opts[] = {
 	{ OPT_SVG, "svg", NULL, NULL, "writes a picture (otherwise the name of -o decides, then a terminal shows it, then SVG)" },
@@ -81,8 +91,7 @@ const struct opt heat_opts[] = {
 	{ OPT_MAX, "max", "N", NULL, "highest value of equal rows" },
 	{ OPT_ROWS, "rows", "N", NULL, "how many equal rows at most (50)" },
 	{ 0, NULL, NULL, NULL, "the input:" },
-	{ OPT_FORMAT, "format", "NAME", "events dtrace json heatmap",
-	  "events, dtrace, json (of descry --json), heatmap (of descry heat --json)" },
+	{ OPT_FORMAT, "format", "NAME", formats + 1, formats_help + 2 },
 	{ OPT_FIELDS, "fields", "LIST", "time,value,series time,value,series,who time,series",
 	  "columns of an event line: time,value,series,who or - for none of them" },
 	{ OPT_TIME, "time", "DURATION", "ns us ms s", "what one of the input's time is: ns, us, ms, s, 100ms..." },
@@ -97,7 +106,7 @@ const struct opt heat_opts[] = {
 };
 // clang-format on
 
-/* Those of descry itself. */
+/* Options of descry itself. */
 static const char of_program[] = "nsPmficpxDUILbCZw";
 
 static const char help[] =
@@ -119,10 +128,10 @@ struct heat {
 	const char *path;
 	bool quiet, linear, plain, has_colors, has_min, has_max, has_program_options;
 	double min, max, step, rows, seconds;
-	struct cmdline program; /* one to run; none when it has no programs */
+	struct cmdline program; /* a D program to run; none when program.programs is empty */
 };
 
-/* "100ms", "ns" (one), "2.5" (seconds) */
+/* Parses "100ms", "ns" (one nanosecond) or "2.5" (seconds). */
 static int duration(const char *option, const char *text, uint64_t *ret)
 {
 	static const struct {
@@ -183,7 +192,7 @@ static int mode(struct heat *h, enum heat_mode m)
 	return 0;
 }
 
-/* One option; the exit status when it is wrong, 0 otherwise. */
+/* Takes one option. Returns the exit status of a wrong option, else 0. */
 static int take(struct heat *h, int o, const char *arg)
 {
 	double v = 0;
@@ -248,7 +257,7 @@ static int take(struct heat *h, int o, const char *arg)
 	}
 }
 
-/* The smallest of 1 2 5 10 20 ... that is not below v. */
+/* Returns the smallest of 1 2 5 10 20 ... that is not below v. */
 static int64_t nice_step(double v)
 {
 	static const uint8_t parts[] = { 1, 2, 5 };
@@ -319,13 +328,13 @@ static enum output output_of(const struct heat *h)
 	return !h->path && isatty(STDOUT_FILENO) ? OUTPUT_TERMINAL : OUTPUT_SVG;
 }
 
-/* What was not read is said. */
+/* Reports the lines that were skipped. */
 static void remark(const struct heat *h, const struct heatin *in, const char *path)
 {
 	if (h->quiet || !in->skipped)
 		return;
 	fprintf(stderr,
-		"descry heat: %s, read as %s: %llu of %llu lines are no events, the first is line %llu\n",
+		"descry heat: %s, read as %s: %llu of %llu lines are not events, the first is line %llu\n",
 		!strcmp(path, "-") ? "standard input" : path, heatin_format_name(in->format),
 		(unsigned long long)in->skipped, (unsigned long long)in->lines,
 		(unsigned long long)in->first_skipped);
@@ -337,7 +346,7 @@ static void remark_all(const struct heat *h, const struct heatin *in, const stru
 		return;
 	if (in->untimed)
 		tool_wrong(
-			"%llu rows of aggregations have no time as key %u: make the first key timestamp / 1000000000, or say --key",
+			"%llu rows of aggregations have no time as key %u: make the first key timestamp / 1000000000, or give --key",
 			(unsigned long long)in->untimed,
 			in->options.time_key ? in->options.time_key : 1);
 	if (in->others)
@@ -348,7 +357,7 @@ static void remark_all(const struct heat *h, const struct heatin *in, const stru
 			"%llu events or buckets are left out: one map holds distributions or events, not both",
 			(unsigned long long)in->mixed);
 	if (in->drops)
-		tool_wrong("the tracer says that it has lost %llu", (unsigned long long)in->drops);
+		tool_wrong("the tracer reports that it lost %llu", (unsigned long long)in->drops);
 	if (v->left_out && v->total)
 		tool_wrong("%llu of %llu are left out by --isolate, --exclude, --from or --to",
 			   (unsigned long long)v->left_out,
@@ -372,32 +381,13 @@ static struct err *read_all(const struct heat *h, char **files, int n, struct he
 	return e;
 }
 
-/* What a command of -c prints must not come into the picture: it goes to standard error. */
-static int turn_output(void)
-{
-	int was = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
-
-	fflush(stdout);
-	if (was >= 0)
-		dup2(STDERR_FILENO, STDOUT_FILENO);
-	return was;
-}
-
-static void turn_back(int was)
-{
-	fflush(stdout);
-	if (was >= 0) {
-		dup2(was, STDOUT_FILENO);
-		close(was);
-	}
-}
-
 static int trace(struct heat *h, char **args, int n, struct heatin *in)
 {
 	cleanup_free char *tick = xasprintf("tick-%llums { exit(0); }",
 					    (unsigned long long)(h->seconds * 1000 + 0.5));
-	struct run r = { .c = &h->program };
-	int status, out;
+	/* The output of a -c command must not get into the picture. */
+	struct run r = { .c = &h->program, .output = STDERR_FILENO };
+	int status;
 
 	if (h->seconds > 0)
 		vec_push(&h->program.programs, (struct cmd_program){ PDESC_NAME, false, tick });
@@ -406,10 +396,8 @@ static int trace(struct heat *h, char **args, int n, struct heatin *in)
 	cmdline_name_script(&h->program);
 	in->options.format = HEATIN_EVENTS;
 	run_init(&r);
-	out = turn_output();
 	options_put(&r.session.options, OPT_QUIET, true);
 	status = run_all(&r, heatsink_new(in));
-	turn_back(out);
 	heatin_end(in);
 	if (!status)
 		remark(h, in, "what printf() printed");
@@ -447,7 +435,7 @@ static struct err *write_out(struct heat *h, const struct matrix_view *v)
 	case OUTPUT_TERMINAL:
 		terminal_size(p);
 		p->color = !h->plain && !getenv("NO_COLOR") && !(term && !strcmp(term, "dumb"));
-		o.raw = true; /* names come through flame_shown() */
+		o.raw = true; /* flame_shown() has escaped the names */
 		heat_terminal(v, p, &o);
 		break;
 	default: heat_svg(v, p, &o);
@@ -455,7 +443,7 @@ static struct err *write_out(struct heat *h, const struct matrix_view *v)
 	return tool_out_end(&o, h->path, file);
 }
 
-/* What the options did not say. */
+/* Sets values for the options that the command line does not have. */
 static void complete(struct heat *h, const struct heatin *in)
 {
 	static const char *const titles[HEAT_NMODES] = { "Heat map", "Utilization",
@@ -466,7 +454,7 @@ static void complete(struct heat *h, const struct heatin *in)
 	p->title = p->title ? p->title : in->title ? in->title : titles[in->mode];
 	p->lost = in->drops;
 	if (!h->has_colors &&
-	    in->mode == HEAT_UTILIZATION) /* most cells have one: all would be of one rank */
+	    in->mode == HEAT_UTILIZATION) /* most cells have one, so all would have the same rank */
 		p->scale = HEAT_LINEAR;
 	if (!p->unit)
 		p->unit = in->unit                                             ? in->unit

@@ -1,5 +1,5 @@
-/* descry help: the commands, and pages. The pages are doc/ and man/ themselves, put into the
- * program by tools/embed-pages. */
+/* descry help: prints the list of commands, and pages of doc/ and man/. tools/embed-pages puts the
+ * pages into the program. */
 #include <string.h>
 
 #include "base/nearest.h"
@@ -14,7 +14,7 @@ static const char head[] =
 	"\n"
 	"descry answers questions about a running system, asked in D.\n";
 
-/* Pages that belong to no command. `page` NULL: `print` makes it. */
+/* A page that belongs to no command. `page` NULL: `print` writes it. */
 struct topic {
 	const char *name, *page;
 	void (*print)(FILE *f);
@@ -77,7 +77,7 @@ static void offer(void *near, const char *name, const char *doc)
 
 static int print_topic(const char *name)
 {
-	/* descry-flame(1) is the page of the command flame. */
+	/* The command flame has the page descry-flame(1). */
 	const char *plain = !strncmp(name, "descry-", 7) ? name + 7 : name, *text;
 	cleanup_free char *manual = xasprintf("descry-%s", plain);
 	struct nearest near = { .word = plain };
@@ -101,6 +101,8 @@ static int print_topic(const char *name)
 			  near.name ? " (did you mean " : "", near.name ? near.name : "",
 			  near.name ? "?)" : "");
 }
+
+const struct opt help_opts[] = { { 0 } };
 
 int cmd_help(int argc, char **argv)
 {

@@ -1,4 +1,4 @@
-/* -l: the probes that exist, a line each; -v adds how they fire, what that costs, and their
+/* -l: prints the existing probes, a line each. -v adds how they fire, their cost and their
  * arguments. */
 #include "listing.h"
 #include "tool.h"
@@ -25,8 +25,10 @@ static void list_args(struct listing *l, struct probe *p)
 {
 	struct probe_args args = { 0 };
 	struct arena a;
-	struct err *e = probe_args(l->cx->probes, p, &args);
+	struct err *e;
 
+	probe_use_fields(l->cx->probes, p);
+	e = probe_args(l->cx->probes, p, &args);
 	if (e) {
 		printf("\t%s\n", e->text);
 		err_free(e);
@@ -157,7 +159,7 @@ int listing_programs(struct listing *l)
 	int status = 0;
 
 	for (uint32_t i = 0; i < l->c->programs.n; i++) {
-		/* The sources were read in order: parse their descriptions again, bare of
+		/* The sources were read in order. Parses their descriptions again, without
 		 * predicates and bodies. */
 		struct parse_cx parse = *l->cx->parse;
 		struct node *top = parse_source(&parse, i, l->c->programs.v[i].form);
@@ -174,7 +176,7 @@ int listing_programs(struct listing *l)
 	return status;
 }
 
-int cmd_list(struct cmdline *c, struct bind_cx *cx)
+int cmdline_list(struct cmdline *c, struct bind_cx *cx)
 {
 	struct listing l = { .c = c,
 			     .cx = cx,
@@ -185,6 +187,7 @@ int cmd_list(struct cmdline *c, struct bind_cx *cx)
 	struct probe_desc all = { "", "", "", "" };
 	int status;
 
+	cx->probes->loaded_only = !cx->probes->targets.n;
 	if (c->catalog)
 		return catalog(c, cx);
 	if (!c->json)

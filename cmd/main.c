@@ -1,35 +1,19 @@
+/* The entry of descry: finds the command, or parses the command line of dtrace(1). */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
-#include "check.h"
 #include "cmd/version.h"
 #include "cmdline.h"
 #include "commands.h"
-#include "flame.h"
-#include "heal.h"
-#include "heat.h"
-#include "profile.h"
 #include "run.h"
-#include "serve.h"
-#include "stack.h"
 #include "tool.h"
 
-/* `descry NAME ...`; everything else is the command line of dtrace(1). In the order of help. */
+/* Any other command line is one of dtrace(1). */
 const struct command commands[] = {
-	{ "list", "what can be traced: probes, their arguments and price", cmd_list_command,
-	  list_opts },
-	{ "profile", "where the CPU time goes: samples of stacks", cmd_profile, profile_opts },
-	{ "flame", "flame graphs of stacks, of any tracer", cmd_flame, flame_opts },
-	{ "heat", "heat maps: how values spread over time", cmd_heat, heat_opts },
-	{ "serve", "a D program's answer on a page that goes on", cmd_serve, serve_opts },
-	{ "stack", "the stacks of all threads of a process, or of a core file", cmd_stack,
-	  stack_opts },
-	{ "check", "what this machine allows, what tracing costs here, what may be tuned",
-	  cmd_check, check_opts },
-	{ "heal", "take what a killed descry left in a process out of it", cmd_heal, heal_opts },
-	{ "help", "a page about a command or a subject", cmd_help, NULL },
-	{ "complete", NULL, cmd_complete, NULL }, /* called by the completion of shells */
+#define COMMAND(name, doc) { #name, doc, cmd_##name, name##_opts },
+#include "commands.def"
+#undef COMMAND
 	{ 0 },
 };
 
@@ -72,7 +56,7 @@ int main(int argc, char **argv)
 		switch (c.mode) {
 		case CMD_HELP: print_help(&c); break;
 		case CMD_VERSION:
-			if (c.dtrace_name) /* scripts look for the name and version of the dialect */
+			if (c.dtrace_name) /* scripts expect the name and version of the dialect */
 				printf("dtrace: Oracle D 2.0\n");
 			else
 				printf("descry: descry %s, D 2.0\n", DESCRY_VERSION);

@@ -1,9 +1,10 @@
-/* -G: the object that a program with probes of its own is linked with.
+/* -G: makes the object with which a program with probes of its own is linked.
  *
- * It holds the flags that _ENABLED() macros read (.probes section, semaphores). Objects compiled
- * against DTrace's own <sys/sdt.h> call a function for each probe; these calls become nops, in the
- * object files named behind, and what says where they are, notes or DOF, is put into the object
- * made.
+ * The object has the flags that _ENABLED() macros read (.probes section, semaphores). Programs
+ * compiled against DTrace's own <sys/sdt.h> call a function for each probe. -G turns these calls
+ * into nops in the object files that the command line names. It puts the places of the probes into
+ * the new object, as notes and DOF. Only notes have the flags, and only DOF has the types of
+ * args[].
  */
 #define _GNU_SOURCE /* memfd_create */
 #include <errno.h>
@@ -16,7 +17,7 @@
 #include "header.h"
 #include "program/object/calls.h"
 
-enum { LINKTYPE_ELF, LINKTYPE_DOF, LINKTYPE_ELFDOF }; /* of option linktype */
+enum { LINKTYPE_ELF, LINKTYPE_DOF, LINKTYPE_ELFDOF }; /* values of the option linktype */
 
 struct text {
 	char *bytes;
@@ -29,9 +30,10 @@ struct build {
 	struct node *const *tops;
 	uint32_t ntops;
 	VEC(struct calls *) objects;
-	VEC(struct text) texts; /* the objects as they were, to look for names in */
+	VEC(struct text) texts; /* the original objects, for searching names */
 	VEC(const struct call_site *) sites;
-	VEC(struct probe_definition *) definitions; /* those of one provider follow one another */
+	VEC(const struct call_site *) fired;        /* the sites of probes */
+	VEC(struct probe_definition *) definitions; /* grouped by provider */
 };
 
 static int say(const struct build *b, struct err *e)
@@ -48,12 +50,13 @@ static void define_flag(FILE *out, const char *provider, const struct provider_p
 		provider, p->name);
 }
 
-static bool wants_dof(const struct build *b)
+static bool wants_notes(const struct build *b)
 {
-	return opt_num(b->bind->options, OPT_LINKTYPE) != LINKTYPE_ELF;
+	return opt_num(b->bind->options, OPT_LINKTYPE) == LINKTYPE_ELF;
 }
 
-/* Of copies of a function the linker keeps one: the others' sites are the same. */
+/* Is the site in a copy of a known function? The linker keeps one copy, and the sites of all copies
+ * are equal. */
 static bool is_known(const struct build *b, const struct call_site *s)
 {
 	for (uint32_t i = 0; i < b->sites.n && s->anchor; i++) {
@@ -74,8 +77,8 @@ static int open_objects(struct build *b)
 		struct calls *calls;
 		struct text t;
 		uint32_t n;
-		struct err *e =
-			calls_open(b->c->args.v[i], wants_dof(b) ? CALLS_DOF : CALLS_NOTES, &calls);
+		struct err *e = calls_open(b->c->args.v[i],
+					   wants_notes(b) ? CALLS_NOTES : CALLS_DOF, &calls);
 
 		if (e)
 			return say(b, e);
@@ -86,14 +89,17 @@ static int open_objects(struct build *b)
 		vec_push(&b->texts, t);
 		s = calls_sites(calls, &n);
 		for (uint32_t k = 0; k < n; k++)
-			if (!is_known(b, &s[k]))
+			if (!is_known(b, &s[k])) {
 				vec_push(&b->sites, &s[k]);
+				if (!s[k].asks)
+					vec_push(&b->fired, &s[k]);
+			}
 	}
 	return 0;
 }
 
-/* Types are looked at only now: for programs built with macros of -h a definition may name types
- * nobody declared. */
+/* Binds the types of the definitions. This happens only for -G, because definitions for programs
+ * with -h's macros may name undeclared types. */
 static void bind_definitions(struct build *b)
 {
 	for (uint32_t i = 0; i < b->ntops; i++)
@@ -147,7 +153,8 @@ static bool is_in_objects(const struct build *b, const char *name, size_t n)
 	return false;
 }
 
-/* Programs may read the flag of a probe (_ENABLED() of -h) that none of the objects fires. */
+/* Writes the flags of probes that no object fires. Programs may read such a flag by _ENABLED() of
+ * -h. */
 static void put_unreached(const struct build *b, FILE *out)
 {
 	for (uint32_t i = 0; i < b->ntops; i++)
@@ -172,24 +179,36 @@ static void put_unreached(const struct build *b, FILE *out)
 			}
 }
 
+/* Writes a provider's notes with the functions that answer questions. DOF beside notes has the
+ * probes only. */
+static void put_provider(const struct build *b, FILE *out, const struct probe_definition **defs,
+			 uint32_t n)
+{
+	const char *comment = opt_on(b->bind->options, OPT_STRIP) ? NULL : "descry " DESCRY_VERSION;
+
+	for (uint32_t k = 0; k < n; k++)
+		if (wants_notes(b))
+			calls_put_notes(out, defs[k], b->sites.v, b->sites.n);
+		else
+			calls_put_markers(out, defs[k], b->sites.v, b->sites.n);
+	if (wants_notes(b))
+		calls_put_dof(out, defs, n, b->fired.v, b->fired.n, comment);
+	else
+		calls_put_dof(out, defs, n, b->sites.v, b->sites.n, comment);
+}
+
 static void put_places(const struct build *b, FILE *out)
 {
-	const struct probe_definition *const *defs =
-		(const struct probe_definition *const *)b->definitions.v;
-	const char *comment = opt_on(b->bind->options, OPT_STRIP) ? NULL : "descry " DESCRY_VERSION;
+	const struct probe_definition **defs = (const struct probe_definition **)b->definitions.v;
 
 	for (uint32_t i = 0, n; i < b->definitions.n; i += n) {
 		for (n = 1; i + n < b->definitions.n && defs[i + n]->provider == defs[i]->provider;)
 			n++;
-		if (wants_dof(b))
-			calls_put_dof(out, defs + i, n, b->sites.v, b->sites.n, comment);
-		for (uint32_t k = 0; k < n && !wants_dof(b); k++)
-			calls_put_notes(out, defs[i + k], b->sites.v, b->sites.n);
+		put_provider(b, out, defs + i, n);
 	}
 }
 
-/* Writes the DOF of the object alone. Addresses in it are those of an object that is not linked
- * yet. */
+/* Writes the DOF of one object. Its addresses are those of an object that is not linked yet. */
 static int write_dof(const struct build *b, const char *name, char *object, size_t len)
 {
 	Elf *elf = elf_version(EV_CURRENT) == EV_NONE ? NULL : elf_memory(object, len);
@@ -215,7 +234,8 @@ static int write_dof(const struct build *b, const char *name, char *object, size
 	return status;
 }
 
-/* The compiler writes to memory: what goes wrong with the file is ours to say. */
+/* Writes the object to a file. The compiler writes to memory, so that this function reports all
+ * errors of the file. */
 static int make_object(const struct build *b)
 {
 	cleanup_free char *name = header_output_name(b->c, ".o");
@@ -236,7 +256,7 @@ static int make_object(const struct build *b)
 		return header_failed(b->c, "cannot run", cc ? cc : "cc");
 	header_each_probe(b->tops, b->ntops, out, define_flag);
 	put_places(b, out);
-	if (!wants_dof(b))
+	if (wants_notes(b))
 		put_unreached(b, out);
 	if (pclose(out)) {
 		fprintf(stderr, "%s: the C compiler failed on %s\n", b->c->progname, name);
@@ -250,7 +270,7 @@ static int make_object(const struct build *b)
 	return header_write_file(b->c, name, object, len);
 }
 
-/* Objects are changed last: a run that fails leaves them as they were. */
+/* Builds the object. Changes the object files last, so that a failed run leaves them unchanged. */
 static int build(struct build *b)
 {
 	int status = open_objects(b);
@@ -284,6 +304,7 @@ int cmd_object(struct cmdline *c, struct bind_cx *bind, struct node *const *tops
 	vec_fini(&b.texts);
 	vec_fini(&b.objects);
 	vec_fini(&b.sites);
+	vec_fini(&b.fired);
 	vec_fini(&b.definitions);
 	return status;
 }

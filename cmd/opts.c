@@ -1,3 +1,4 @@
+/* Makes the help and the argument of getopt_long(3) from a table of options. */
 #include "opts.h"
 
 #include <assert.h>

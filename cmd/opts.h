@@ -1,4 +1,4 @@
-/* The options of a command, in one table: getopt(3), --help and the completion of shells are made
+/* The options of a command, in one table. getopt(3), --help and the shells' completion are made
  * from it.
  *
  * In: an array of struct opt, ended by a zeroed one. Lifetime: static.
@@ -11,11 +11,11 @@
 #include <stdio.h>
 
 struct opt {
-	int id; /* of a short option its letter, else from 256; 0: a heading, doc is its text */
-	const char *name;   /* the long name, NULL none */
-	const char *arg;    /* the argument in the help, NULL none; "[=N]": may be left out */
+	int id;             /* a short option's letter, else from 256; 0: doc is a heading */
+	const char *name;   /* the long name, NULL: none */
+	const char *arg;    /* its argument in the help, NULL: none; "[=N]": optional */
 	const char *values; /* for completion: words, or one of the OPT_* below; NULL: anything */
-	const char *doc; /* one line, or several; NULL: accepted and not shown (another spelling) */
+	const char *doc;    /* one line or more; NULL: accepted but not shown (another spelling) */
 };
 
 /* Kinds of values. */
@@ -25,10 +25,10 @@ struct opt {
 #define OPT_COMMAND "@command" /* a command line */
 #define OPT_SETTING "@setting" /* NAME or NAME=VALUE of options.def */
 #define OPT_PROVIDER "@provider"
-#define OPT_PROBE "@probe" /* a D program, which begins with a probe description */
+#define OPT_PROBE "@probe" /* a D program that begins with a probe description */
 
-/* Which programs are run and what they trace, as descry itself takes it; heat and serve hand these
- * on. */
+/* Options for the programs to run and the processes to trace, as descry itself has them; heat and
+ * serve pass them on. */
 // clang-format off
 #define OPTS_PROGRAM \
 	{ 'n', NULL, "PROGRAM", OPT_PROBE, "a D program: 'probe /predicate/ { actions }'" }, \
@@ -52,20 +52,20 @@ struct opt {
 #define OPT_HELP { 'h', "help", NULL, NULL, "prints this" }
 // clang-format on
 
-/* What getopt_long(3) wants. */
+/* Arguments for getopt_long(3). */
 struct opt_getopt {
 	char shorts[128];
 	struct option longs[80];
 };
 void opt_getopt_init(struct opt_getopt *g, const char *prefix, const struct opt *table);
 
-/* The table as the help prints it: a line or more for each option, headings between them. */
+/* Prints the table as help: one or more lines for each option, and the headings. */
 void opt_print(const struct opt *table, FILE *f);
-/* The option called that, as it is typed: "-o" or "--output"; NULL: none is. */
+/* Returns the option typed as "-o" or "--output"; NULL: none. */
 const struct opt *opt_find(const struct opt *table, const char *typed);
-/* The long name of the option with this id; NULL: it has none. */
+/* Returns the long name of the option with this id; NULL: none. */
 const char *opt_long_name(const struct opt *table, int id);
-/* Does it want an argument as the next word? */
+/* Does the option take the next word as its argument? */
 bool opt_takes_word(const struct opt *o);
 
 #endif

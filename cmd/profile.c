@@ -1,13 +1,12 @@
-/* descry profile: the stacks that run, sampled. A D program counts them in the kernel, a sink makes
- * a tree of them, a renderer writes it. */
-#include "profile.h"
+/* descry profile: samples running stacks. A D program counts the stacks in the kernel, a sink makes
+ * a tree of them, a renderer writes the tree. */
+#include "commands.h"
 
 #include <errno.h>
 #include <sys/resource.h>
 #include <time.h>
 
 #include "run.h"
-#include "commands.h"
 #include "tool.h"
 #include "render/flame.h"
 #include "render/folded.h"
@@ -86,7 +85,7 @@ static const char help[] =
 	"\n";
 
 struct profile {
-	const struct stack_writer *writer; /* NULL: the name of the file decides */
+	const struct stack_writer *writer; /* NULL: chosen by the name of the file */
 	const char *path;
 	bool all, reverse, quiet, user, kernel, marks;
 	uint64_t hz, ms;
@@ -117,7 +116,7 @@ static int add_pid(struct cmdline *c, const char *text)
 	return status;
 }
 
-/* One option; the exit status when it is wrong, 0 otherwise. */
+/* Takes one option. Returns the exit status of a wrong option, else 0. */
 static int take(struct profile *p, struct cmdline *c, int o, const char *arg)
 {
 	double v = 0;
@@ -163,21 +162,22 @@ static int take(struct profile *p, struct cmdline *c, int o, const char *arg)
 	}
 }
 
-/* What is wrong with the options together; 0: nothing. */
+/* Checks for options that exclude each other. Returns the exit status, 0 when there are none. */
 static int check(struct profile *p, const struct cmdline *c)
 {
 	int targets = (c->pids.n > 0) + (c->commands.n > 0) + p->all;
 
 	if (!targets)
-		return tool_wrong("whom? -p PID, -c COMMAND or -a; try descry profile --help");
+		return tool_wrong(
+			"no process is named: give -p PID, -c COMMAND or -a; try descry profile --help");
 	if (targets > 1 || c->commands.n > 1)
-		return tool_wrong("one of -p, -c and -a, and one command at a time");
+		return tool_wrong("give only one of -p, -c and -a, and only one command");
 	if (p->comm && (strlen(p->comm) > 15 || strpbrk(p->comm, "\"\\\n")))
 		return tool_wrong("--comm wants the name of a thread, at most 15 characters");
 	return 0;
 }
 
-/* The D program: samples counted by command, process, thread and stacks. */
+/* Makes the D program: it counts samples by command, process, thread and stacks. */
 static char *make_program(const struct profile *p, const struct cmdline *c)
 {
 	struct out o;
@@ -194,7 +194,7 @@ static char *make_program(const struct profile *p, const struct cmdline *c)
 			out_printf(&o, "%spid == %d", i ? " || " : "", (int)c->pids.v[i]);
 		out_char(&o, ')');
 	} else {
-		out_str(&o, "pid"); /* not the idle thread */
+		out_str(&o, "pid"); /* leaves the idle thread out */
 	}
 	if (p->comm)
 		out_printf(&o, " && execname == \"%s\"", p->comm);
@@ -222,7 +222,7 @@ static void put_ends(struct out *o, const struct run_report *r)
 	out_char(o, '}');
 }
 
-/* The most that this process has had at once. */
+/* Returns the peak memory of this process. */
 static uint64_t peak_memory(void)
 {
 	struct rusage u;
@@ -279,7 +279,7 @@ static struct err *write_out(const struct profile *p, const struct stacktree *t)
 	return tool_out_end(&o, p->path, file);
 }
 
-/* "4985 samples in 5.0 s, 312 stacks; 12 user stacks not complete (...); 0 lost" */
+/* Prints "4985 samples in 5.0 s, 312 stacks; 12 user stacks not complete (...); 0 lost". */
 static void summary(const struct profile *p)
 {
 	const struct run_report *r = &p->result.report;
@@ -327,7 +327,7 @@ static int run(struct profile *p, struct cmdline *c)
 	options_put(&r.session.options, OPT_AGGSIZE, 32 << 20);
 	if (p->sink.lines)
 		options_put(&r.session.options, OPT_SRCLINE, true);
-	/* Nothing is printed before the end: who wakes up less costs less. */
+	/* Nothing is printed before the end, so fewer wake-ups save CPU time. */
 	options_put(&r.session.options, OPT_SWITCHRATE, 100000000);
 	clock_gettime(CLOCK_REALTIME, &p->began);
 	status = run_all(&r, stacksink_new(&p->sink, &p->tree, &p->result));
@@ -371,7 +371,9 @@ int cmd_profile(int argc, char **argv)
 		status = take(&p, &c, o, optarg);
 	}
 	if (!status && optind < argc)
-		status = tool_wrong("what is %s? -c takes a command in one word", argv[optind]);
+		status = tool_wrong(
+			"unexpected argument %s: -c takes the whole command as one argument",
+			argv[optind]);
 	if (!status)
 		status = check(&p, &c);
 	if (status)

@@ -1,5 +1,5 @@
-/* The way of a probe (DESIGN section 2) as a command walks it: options, targets, sources, and then
- * what the mode says. */
+/* A run of descry (doc/overview.md, step 0): options, targets, sources, and then the work of the
+ * mode. */
 #define _GNU_SOURCE
 #include "run.h"
 
@@ -17,10 +17,10 @@
 #include "tool.h"
 
 static volatile sig_atomic_t interrupted;
-static struct session *volatile traced; /* by this thread, now */
+static struct session *volatile traced; /* the session that this thread traces now */
 
-/* The second ^C leaves out what is printed at the end. One that comes with the first is not a
- * second one: timeout(1) sends its signal to us and to our process group. */
+/* The second ^C skips the output at the end. Ignores a signal that comes with the first, because
+ * timeout(1) signals both this process and its process group. */
 static void on_signal(int sig)
 {
 	enum { APART_NS = 200000000 };
@@ -32,8 +32,8 @@ static void on_signal(int sig)
 		return;
 	now = clock_ns(CLOCK_MONOTONIC);
 	if (!interrupted || now - last >= APART_NS) {
-		/* Nothing is traced any more; naming what was gathered may take long, and ends like
-		 * any other program. */
+		/* Tracing has ended. Naming the collected addresses may take long, so the signal
+		 * ends descry as any other program. */
 		if (traced && traced->finishing) {
 			signal(sig, SIG_DFL);
 			raise(sig);
@@ -51,7 +51,7 @@ bool cmd_interrupted(void)
 
 static void catch_signals(void)
 {
-	struct sigaction sa = { .sa_handler = on_signal }; /* no SA_RESTART: waiting ends */
+	struct sigaction sa = { .sa_handler = on_signal }; /* no SA_RESTART: signals end waits */
 
 	sigaction(SIGINT, &sa, NULL);
 	sigaction(SIGTERM, &sa, NULL);
@@ -65,7 +65,7 @@ const char *run_source_kind(const struct source *s)
 	return s->kind == SOURCE_FILE ? "script" : "description";
 }
 
-/* Under DTrace's name a description is shown as far as its predicate or body. */
+/* Under DTrace's name, messages show a description up to its predicate or body. */
 size_t run_source_shown(const struct run *r, const struct source *s)
 {
 	size_t shown = (size_t)diag_shown(s->name);
@@ -89,7 +89,7 @@ static void say_matched(const struct run *r, const struct source *s)
 		    n == 1 ? "" : "s");
 }
 
-/* "description 'X' matched N probes", for each program as DTrace says it. */
+/* Prints "description 'X' matched N probes" for each program, as DTrace does. */
 static void say_all_matched(struct run *r)
 {
 	bool dtrace = r->c->dtrace_name, traces = r->c->mode != CMD_COMPILE;
@@ -133,18 +133,28 @@ static void message(void *arg, const char *text, size_t n)
 }
 
 /* Prints the message of e, or all diagnostics of wrong D, and frees e. Returns the exit status: 2
- * for an option's value that is wrong, else 1. */
+ * for an option's wrong value, else 1. */
 static int run_failed(struct run *r, struct err *e)
 {
-	int status = e->code == EDOM ? 2 : 1;
+	int status = r->session.failure == SESSION_WRONG_OPTION ? 2 : 1;
 
-	if (!r->session.diags.errors && !tool_reader_gone(e))
+	if (r->session.failure != SESSION_WRONG_D && !tool_reader_gone(e))
 		session_say(&r->session, "%s", e->text);
 	err_free(e);
 	return status;
 }
 
-/* DTRACE_OPT_NAME and DESCRY_OPT_NAME in the environment, then -x in order. */
+/* Of a program that could not be put to work. A process may end while it is looked at: then it has
+ * ended before anything happened in it. */
+static int run_not_begun(struct run *r, struct err *e)
+{
+	if (!session_outlived(&r->session))
+		return run_failed(r, e);
+	err_free(e);
+	return 0;
+}
+
+/* Sets options by DTRACE_OPT_NAME and DESCRY_OPT_NAME of the environment, then by -x in order. */
 static int set_by_environment(struct run *r)
 {
 	struct options *o = &r->session.options;
@@ -182,7 +192,7 @@ static int set_options(struct run *r)
 		if (!options_set_text(o, r->c->sets.v[i].text,
 				      WHEN_COMPILE | WHEN_RUN | WHEN_DYNAMIC, &why)) {
 			const char *text = r->c->sets.v[i].text;
-			bool brief = r->c->dtrace_name; /* DTrace names the option only */
+			bool brief = r->c->dtrace_name; /* DTrace prints the option's name only */
 
 			session_say(&r->session, "failed to set -x %.*s: %.*s",
 				    (int)(brief ? strcspn(text, "=") : strlen(text)), text,
@@ -210,15 +220,15 @@ static int find_targets(struct run *r)
 	return e ? run_failed(r, e) : 0;
 }
 
-/* Some file systems tell that a file could not be written only when it is closed. */
+/* Closes the output. Some file systems report a failed write only at close. */
 static int close_output(struct run *r, int status)
 {
-	if (r->out == stdout || !fclose(r->out))
+	if (r->out == stdout || r->out == r->to || !fclose(r->out))
 		return status;
 	return run_failed(r, err_errno(errno, "%s: close", r->c->output));
 }
 
-/* Was -d, or -S, asked for `stage`? */
+/* Does -d or -S request `stage`? */
 static bool run_dumps(const struct run *r, const char *stage)
 {
 	const char *at = r->c->dump ? strstr(r->c->dump, stage) : NULL;
@@ -227,7 +237,7 @@ static bool run_dumps(const struct run *r, const char *stage)
 	return at && (at == r->c->dump || at[-1] == ',') && (at[n] == ',' || !at[n]);
 }
 
-/* -d: is `stage` the last one asked for? */
+/* -d: is `stage` the last one requested? */
 static bool ends_with(const struct run *r, const char *stage)
 {
 	static const char *const stages[] = { "parse", "bind", "ir", "ebpf", "jit" };
@@ -239,7 +249,7 @@ static bool ends_with(const struct run *r, const char *stage)
 	return r->c->dump_only && last;
 }
 
-/* -x tree: is the listing after that pass asked for? */
+/* -x tree: does it request the listing after that pass? */
 static bool lists_tree(const struct session *s, int pass)
 {
 	return s->options.v[OPT_TREE].num >> (pass - 1) & 1;
@@ -270,7 +280,7 @@ static int make_files(struct run *r)
 	return session_diagnose(s) || status;
 }
 
-/* Between compiling and loading: -d, -S, -o. */
+/* Runs between compiling and loading: prints for -d, -S, -o. */
 static struct err *print_code(struct run *r)
 {
 	const struct image *img = r->session.plan.image;
@@ -301,12 +311,12 @@ static int trace(struct run *r, struct sink **sink)
 	catch_signals();
 	say_all_matched(r);
 	e = session_start(s, taken);
+	if (e)
+		return run_not_begun(r, e);
 	traced = s;
-	if (!e) {
-		while (session_poll(s, -1, &e))
-			;
-		e = session_stop(s, e);
-	}
+	while (session_poll(s, -1, &e))
+		;
+	e = session_stop(s, e);
 	traced = NULL;
 	return e ? run_failed(r, e) : s->status;
 }
@@ -332,7 +342,7 @@ static int compile_and_run(struct run *r, struct sink **sink)
 	if (makes_files(r->c))
 		return make_files(r);
 	if (r->c->mode == CMD_LIST)
-		return s->diags.errors ? session_diagnose(s) : cmd_list(r->c, &s->bind);
+		return s->diags.errors ? session_diagnose(s) : cmdline_list(r->c, &s->bind);
 	if (ends_with(r, "parse"))
 		return session_diagnose(s);
 	e = session_bind(s);
@@ -366,17 +376,17 @@ static int compile_and_run(struct run *r, struct sink **sink)
 		e = open_output(r);
 	if (!e)
 		e = session_load(s);
-	return e ? run_failed(r, e) : trace(r, sink);
+	return e ? run_not_begun(r, e) : trace(r, sink);
 }
 
-/* -x core */
+/* -x core: writes a core file. */
 static void dump_core(void)
 {
 	struct rlimit all = { RLIM_INFINITY, RLIM_INFINITY };
 
 	fflush(NULL);
 	if (setrlimit(RLIMIT_CORE, &all))
-		perror("descry: -x core: the limit of core files stays");
+		perror("descry: -x core: cannot raise the limit of core files");
 	abort();
 }
 
@@ -386,12 +396,13 @@ void run_init(struct run *r)
 	const struct session_setting o = {
 		.progname = c->progname,
 		.dtrace = c->dtrace_name,
-		/* a terminal gets colours past its guard: term_raw() */
+		/* term_raw() lets colours pass the terminal's guard */
 		.diagnostics = r->message ? NULL : stderr,
 		.color = !c->dtrace_name && term_is(stderr) && !getenv("NO_COLOR"),
 		.message = message,
 		.stop = asked,
 		.arg = r,
+		.output = r->output,
 		.args = c->args.v,
 		.nargs = c->args.n,
 		.libdirs = c->libdirs.v,
@@ -404,10 +415,11 @@ void run_init(struct run *r)
 		.brief = c->mode == CMD_COMPILE,
 	};
 
-	r->out = stdout;
+	r->out = r->to ? r->to : stdout;
+	r->command_status = -1;
 	nofile_raise();
 	session_init(&r->session, &o);
-	/* What -d and -S show when no engine is named; otherwise the engine is chosen. */
+	/* -d and -S without -x engine use this engine; otherwise plan.c chooses. */
 	if (c->dump)
 		r->session.o.engine = run_dumps(r, "jit") ? &engine_inproc : &engine_kernel;
 	r->session.o.ir_out = run_dumps(r, "ir") ? r->out : NULL;
@@ -415,20 +427,38 @@ void run_init(struct run *r)
 	r->status = set_by_environment(r);
 }
 
+static int prepare_programs(struct run *r, bool *ret_end)
+{
+	struct err *e = r->prepare ? r->prepare(r, ret_end) : NULL;
+
+	return e ? run_failed(r, e) : 0;
+}
+
+static void keep_command_status(struct run *r)
+{
+	const struct session *s = &r->session;
+
+	if (s->targets.n == 1 && s->targets.v[0].command && s->targets.v[0].gone)
+		r->command_status = s->targets.v[0].status;
+}
+
 int run_all(struct run *r, struct sink *sink)
 {
 	int status = r->status;
-	bool dump;
+	bool dump, end = false;
 
 	if (!status)
 		status = set_options(r);
 	if (!status)
 		status = find_targets(r);
 	if (!status)
+		status = prepare_programs(r, &end);
+	if (!status && !end)
 		status = compile_and_run(r, &sink);
+	keep_command_status(r);
 	status = close_output(r, status);
 	dump = opt_on(&r->session.options, OPT_CORE);
-	if (sink) /* the run did not come so far */
+	if (sink) /* the run failed before it used the sink */
 		sink->ops->free(sink);
 	session_fini(&r->session);
 	if (dump)

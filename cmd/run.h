@@ -1,8 +1,8 @@
-/* One run of D programs for a command: a session, its settings by the command line, its end by
- * signals.
+/* One run of D programs for a command: a session with settings from the command line, which signals
+ * end.
  *
  * Order of calls: run_init(), the command's own options (options_put() on session.options),
- * run_all(). In: a command line. Out: an exit status; messages on standard error, where they arise.
+ * run_all(). In: a command line. Out: an exit status; messages on standard error, in order.
  */
 #ifndef DESCRY_CMD_RUN_H
 #define DESCRY_CMD_RUN_H
@@ -11,27 +11,35 @@
 #include "session/session.h"
 
 struct run {
-	/* Given; the rest is zeroes. */
+	/* Set by the caller; the rest is zeroes. */
 	struct cmdline *c;
 	void (*message)(void *arg, const char *text, size_t n); /* NULL: standard error */
 	void *arg;
 	const volatile bool *stop; /* true: the run ends; NULL: never */
-	/* run.c's. */
+	int output;                /* descriptor of started programs' standard output; 0: its own */
+	FILE *to;                  /* takes the results; NULL: standard output, or the file of -o */
+	/* Called when the targets are there; adds programs to c. Sets *ret_end when nothing is to
+	 * be run. NULL: none. */
+	struct err *(*prepare)(struct run *r, bool *ret_end);
+	/* Set by run_all(): status from waitpid(2) of the command, if it has ended; else -1. */
+	int command_status;
+	/* Private to run.c. */
 	struct session session;
 	FILE *out;
 	int status; /* of run_init() */
 };
 
 void run_init(struct run *r);
-/* All that the command line asks for, with the sink (taken; NULL: text or JSON). Frees the run. The
- * exit status. */
+/* Runs all that the command line requests, with the sink (takes ownership; NULL: text or JSON).
+ * Frees the run. Returns the exit status. */
 int run_all(struct run *r, struct sink *sink);
-/* The same of `descry` itself: without options or a sink of a command's own. */
+/* Does the same for `descry` itself: without a command's options or sink. */
 int cmd_run(struct cmdline *c);
-/* A signal asked for the end. */
+/* Did a signal request the end? */
 bool cmd_interrupted(void);
 
-/* "script" or "description", and the bytes of its name that are shown. */
+/* Returns "script" or "description"; run_source_shown(): the number of its name's bytes that
+ * messages show. */
 const char *run_source_kind(const struct source *s);
 size_t run_source_shown(const struct run *r, const struct source *s);
 

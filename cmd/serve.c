@@ -1,5 +1,6 @@
+/* descry serve: runs a D program and shows its views on a live page. */
 #define _GNU_SOURCE
-#include "serve.h"
+#include "commands.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -8,9 +9,8 @@
 
 #include "base/io.h"
 #include "run.h"
-#include "commands.h"
 #include "tool.h"
-#include "render/serve/http.h"
+#include "serve/http.h"
 
 static const char help[] =
 	"usage: descry serve [--port N] [--bind ADDRESS] [--history SECONDS] [--allow-d] OPTIONS OF DESCRY\n"
@@ -46,14 +46,15 @@ struct serve {
 	struct cmdline c;
 	bool allow_d, once;
 
-	/* Between the server's thread and ours. */
+	/* Shared by the server's thread and the main thread. */
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	char *program;      /* to run next; NULL none */
-	volatile bool stop; /* the run that goes on is to end */
+	char *program;      /* the next program to run; NULL: none */
+	volatile bool stop; /* the present run must end */
 };
 
-/* One of our own options that have a value; the exit status when it is wrong, else 0. */
+/* Takes one of serve's own options with a value. Returns the exit status of a wrong value, else
+ * 0. */
 static int own_value(struct serve *s, int id, const char *option, const char *value)
 {
 	int64_t number = 0;
@@ -76,7 +77,8 @@ static int own_value(struct serve *s, int id, const char *option, const char *va
 	return status;
 }
 
-/* Takes our own options out of argv; the rest is descry's. The exit status, -1 to go on. */
+/* Takes serve's own options out of argv; descry takes the others. Returns the exit status, -1 to go
+ * on. */
 static int own_options(struct serve *s, int *argc, char **argv)
 {
 	int n = 1;
@@ -114,7 +116,7 @@ static int own_options(struct serve *s, int *argc, char **argv)
 	return -1;
 }
 
-/* On the server's thread. */
+/* Called by the server's thread. */
 static void take_program(void *arg, const char *program)
 {
 	struct serve *s = arg;
@@ -129,7 +131,7 @@ static void take_program(void *arg, const char *program)
 	pthread_mutex_unlock(&s->lock);
 }
 
-/* What is said on standard error is said on the page, too. */
+/* Prints messages on standard error and on the page. */
 static void take_message(void *arg, const char *text, size_t n)
 {
 	struct serve *s = arg;
@@ -145,7 +147,7 @@ static void take_message(void *arg, const char *text, size_t n)
 	}
 }
 
-/* What the page shows as the program: -n texts, contents of -s files. */
+/* Returns the program's text for the page: texts of -n, contents of -s files. */
 static char *program_text(const struct cmdline *c)
 {
 	struct out o = { 0 };
@@ -195,7 +197,7 @@ static void on_end(int sig)
 	ended = 1;
 }
 
-/* Until the page sends a program or a signal says that it is enough. False: the end. */
+/* Waits until the page sends a program. Returns false when a signal has requested the end. */
 static bool wait_for_program(struct serve *s)
 {
 	struct sigaction sa = { .sa_handler = on_end };
@@ -209,7 +211,7 @@ static bool wait_for_program(struct serve *s)
 	while (!s->program && !ended) {
 		struct timespec t;
 
-		/* a signal does not end the wait: look every now and then */
+		/* a signal does not end this wait, so it looks every 100 ms */
 		clock_gettime(CLOCK_REALTIME, &t);
 		t.tv_nsec += 100000000;
 		t.tv_sec += t.tv_nsec / 1000000000;
@@ -221,7 +223,7 @@ static bool wait_for_program(struct serve *s)
 	return some;
 }
 
-/* The program that the page sent takes the place of those of the command line. */
+/* Replaces the programs of the command line by the page's program. */
 static void use_program(struct serve *s, char **owned)
 {
 	pthread_mutex_lock(&s->lock);
@@ -235,6 +237,11 @@ static void use_program(struct serve *s, char **owned)
 	pthread_mutex_unlock(&s->lock);
 }
 
+static void say_drops(void *arg, const char *text, size_t n)
+{
+	fwrite(text, 1, n, stderr);
+}
+
 static int serve(struct serve *s)
 {
 	cleanup_err struct err *e = NULL;
@@ -242,7 +249,7 @@ static int serve(struct serve *s)
 	char *owned = NULL;
 	int status = 0;
 
-	s->live_options.err = stderr;
+	s->live_options.drops = say_drops;
 	s->live = live_new(&s->live_options);
 	e = http_start(s->live, &s->http, &h);
 	if (e) {
@@ -278,7 +285,7 @@ int cmd_serve(int argc, char **argv)
 
 	if (status >= 0)
 		return status;
-	/* With --allow-d a program may come later: an empty one stands for it, as the last. */
+	/* With --allow-d a program may come later; an empty one at the end stands for it. */
 	args = xcalloc((size_t)argc + 3, sizeof(*args));
 	memcpy(args, argv, (size_t)argc * sizeof(*args));
 	args[0] = name;

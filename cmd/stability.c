@@ -1,4 +1,4 @@
-/* dtrace -v: how stable the names that a program uses are. */
+/* dtrace -v: prints the stability of the names that a program uses. */
 #include "stability.h"
 
 #include "base/glob.h"
@@ -12,7 +12,8 @@ void print_stability(FILE *out, const char *what, struct stability s)
 		stability_classes[s.dependency]);
 }
 
-/* The first probe of the clause that the description matches; NULL: none, or it is a number. */
+/* Returns the clause's first probe that the description matches; NULL: none, or the description is
+ * a number. */
 static const struct probe *first_probe(const struct bound_clause *c, const struct pdesc *d)
 {
 	for (uint32_t i = 0; i < c->nprobes && !d->by_id; i++)

@@ -1,9 +1,11 @@
-#include "stack.h"
+/* descry stack: prints the stacks of all threads of a process or a core file. */
+#include "commands.h"
 
 #include <string.h>
 
-#include "commands.h"
+#include "base/clock.h"
 #include "consume/sink.h"
+#include "program/runtime/runtime.h"
 #include "program/symbol/symbol.h"
 #include "program/target/target.h"
 #include "program/unwind/unwind.h"
@@ -14,24 +16,36 @@
 const struct opt stack_opts[] = {
 	{ 'p', NULL, "PID", OPT_PROCESS, "of this process, which is stopped for a moment" },
 	{ 'a', "addresses", NULL, NULL, "the address of each frame in front of its name" },
+	{ 'n', "native", NULL, NULL, "also the frames of an interpreter's own loop, and of the code that Java and Node.js make" },
 	OPT_HELP,
 	{ 0 },
 };
 // clang-format on
 
 static const char help[] =
-	"usage: descry stack [-a] CORE...\n"
-	"       descry stack [-a] -p PID\n"
+	"usage: descry stack [-an] CORE...\n"
+	"       descry stack [-an] -p PID\n"
 	"\n"
 	"Prints the stacks of all threads of a process, or of one that has ended and left a core file, in which the thread that\n"
-	"got the signal stands first.\n"
+	"got the signal stands first. In the place of the loop of a Python or Ruby interpreter stand the functions that it\n"
+	"executes; the functions of Java and of Node.js's JavaScript are shown by their names and lines.\n"
 	"\n";
 
-enum { FRAMES_MAX = 1 << 20, /* more than fit into 8 MB of stack */ STOP_MS = 2000 };
+/* The process may be hostile: its threads may share an endless stack, and its lists may be endless.
+ * So all threads share these budgets. */
+enum {
+	FRAMES_MAX = 1 << 20,  /* of all threads; more than fit into 8 MB of stack */
+	FRAMES_LEAST = 64,     /* of a thread, whatever the others have */
+	READS_MAX = 100 << 20, /* of the process's memory */
+	WALK_MS = 5000,        /* as long may a process be stopped for the walk */
+	CORE_WALK_MS = 60000,
+	STOP_MS = 2000,
+};
 
 struct walked {
 	pid_t tid;
-	uint32_t signal, first, n; /* of stacks.pcs */
+	uint32_t signal, first, n;    /* of stacks.pcs and stacks.sps */
+	uint32_t language, nlanguage; /* of stacks.frames */
 	enum wire_unwind_end end;
 };
 
@@ -40,28 +54,87 @@ struct stacks {
 	struct unwind_images *images;
 	VEC(struct walked) threads;
 	VEC(uint64_t) pcs;
-	bool addresses;
+	VEC(uint64_t) sps;
+	struct runtime *runtime; /* of the walked space; NULL: none */
+	runtime_frame_vec frames;
+	bool addresses, native;
+	bool spent; /* the walk reached READS_MAX or its time */
 };
 
 static struct err *walk(struct stacks *st, struct space *space)
 {
+	const uint64_t most = space->record ? CORE_WALK_MS : WALK_MS;
 	const struct space_thread *t = NULL;
 	struct unwind_process *p = NULL;
 	uint32_t n = 0;
 	struct err *e = space_threads(space, &t, &n);
 
 	e = e ?: unwind_process_read(st->images, space, 0, &p);
-	st->threads.n = st->pcs.n = 0;
+	st->threads.n = st->pcs.n = st->sps.n = st->frames.n = 0;
+	space_limit(space, READS_MAX, now_ns() + most * 1000000);
 	for (uint32_t i = 0; !e && i < n; i++) {
-		struct walked w = { .tid = t[i].tid, .signal = t[i].signal, .first = st->pcs.n };
+		struct walked w = { .tid = t[i].tid,
+				    .signal = t[i].signal,
+				    .first = st->pcs.n,
+				    .language = st->frames.n };
+		uint32_t left = st->pcs.n < FRAMES_MAX ? FRAMES_MAX - st->pcs.n : 0;
+		uint32_t room = left > FRAMES_LEAST ? left : FRAMES_LEAST;
+		bool full = st->frames.n >= FRAMES_MAX;
+		struct runtime_walk code = { .runtime = st->runtime,
+					     .thread = &t[i],
+					     .ret = &st->frames };
 
-		vec_reserve(&st->pcs, FRAMES_MAX);
-		w.n = unwind_thread(p, space, &t[i], st->pcs.v + w.first, FRAMES_MAX, &w.end);
+		p->code = full ? (struct unwind_code){ 0 } : runtime_code(&code);
+		vec_reserve(&st->pcs, room);
+		vec_reserve(&st->sps, room);
+		w.n = unwind_thread(p, space, &t[i], st->pcs.v + w.first, st->sps.v + w.first, room,
+				    &w.end);
 		st->pcs.n += w.n;
+		st->sps.n += w.n;
+		if (st->runtime && !full)
+			runtime_frames(st->runtime, &t[i], &st->frames);
+		w.nlanguage = st->frames.n - w.language;
 		vec_push(&st->threads, w);
 	}
+	st->spent = space_is_spent(space);
+	space_limit(space, UINT64_MAX, UINT64_MAX); /* names may be read as before */
 	unwind_process_free(p);
 	return e;
+}
+
+/* Reports that stacks are not complete because of the budgets. */
+static void tell_limits(const struct stacks *st, const struct space *space)
+{
+	if (st->spent)
+		tool_wrong("%s: its stacks are not complete: reading them takes too long, its "
+			   "lists or stacks may be endless",
+			   space->name);
+	if (st->pcs.n >= FRAMES_MAX || st->frames.n >= FRAMES_MAX)
+		tool_wrong("%s: its stacks are not complete: its threads have more than %u frames "
+			   "together",
+			   space->name, FRAMES_MAX);
+}
+
+static void print_thread(struct stacks *st, struct sink *sink, struct out *o, pid_t pid,
+			 const struct walked *w)
+{
+	runtime_merged_vec merged = { 0 };
+	const struct runtime_stack stack = {
+		.pcs = st->pcs.v + w->first,
+		.sps = st->sps.v + w->first,
+		.n = w->n,
+		.frames = st->frames.v + w->language,
+		.nframes = w->nlanguage,
+		.language = st->runtime ? st->runtime->type->name : NULL,
+		.is_loop = runtime_is_loop,
+		.is_part = runtime_is_part,
+		.arg = st->runtime,
+	};
+
+	if (st->runtime)
+		runtime_merge(&stack, st->native, &merged);
+	stack_print_walk(sink, o, (uint32_t)pid, &stack, &merged, w->end + 1, st->addresses);
+	vec_fini(&merged);
 }
 
 static struct err *print(struct stacks *st, const struct space *space)
@@ -80,16 +153,32 @@ static struct err *print(struct stacks *st, const struct space *space)
 		if (w->signal)
 			out_printf(&o, ", signal %u (%s)", w->signal, strsignal((int)w->signal));
 		out_char(&o, '\n');
-		stack_print_walk(&sink, &o, (uint32_t)space->pid, st->pcs.v + w->first, w->n,
-				 w->end + 1, st->addresses);
+		print_thread(st, &sink, &o, space->pid, w);
 	}
 	e = out_flush(&o);
 	out_fini(&o);
 	return e;
 }
 
-/* It is stopped only while its stacks are walked: tables are made before, and names found
- * afterwards. */
+/* Finds the interpreter of the space. When it cannot be read, its language's functions have no
+ * names. */
+static void find_runtime(struct stacks *st, struct space *space)
+{
+	struct err *e = runtime_find(space, &st->runtime);
+
+	if (e)
+		tool_wrong("%s: %s", space->name, e->text);
+	err_free(e);
+}
+
+static void drop_runtime(struct stacks *st)
+{
+	runtime_free(st->runtime);
+	st->runtime = NULL;
+}
+
+/* Prints the stacks of a process. Makes the tables before and finds the names afterwards, so that
+ * the process is stopped only during the walks. */
 static struct err *print_process(struct stacks *st, pid_t pid)
 {
 	struct unwind_process *tables = NULL;
@@ -100,6 +189,8 @@ static struct err *print_process(struct stacks *st, pid_t pid)
 	e = e ?: control_space(c, &space);
 	e = e ?: unwind_process_read(st->images, space, 0, &tables);
 	unwind_process_free(tables);
+	if (!e)
+		find_runtime(st, space);
 	e = e ?: control_stop(c, STOP_MS);
 	e = e ?: walk(st, space);
 	if (!e) {
@@ -107,6 +198,9 @@ static struct err *print_process(struct stacks *st, pid_t pid)
 		e = control_resume(c);
 	}
 	e = e ?: print(st, space);
+	if (!e)
+		tell_limits(st, space);
+	drop_runtime(st);
 	space_free(space);
 	control_free(c);
 	return e;
@@ -121,9 +215,13 @@ static struct err *print_core(struct stacks *st, const char *path)
 	if (e)
 		return e;
 	symbols_space(st->symbols, space);
+	find_runtime(st, space);
 	e = walk(st, space) ?: print(st, space);
+	if (!e)
+		tell_limits(st, space);
 	for (uint32_t i = 0; (remark = space_core_remark(space, i)); i++)
 		tool_wrong("%s: %s", space->name, remark);
+	drop_runtime(st);
 	symbols_space_gone(st->symbols, space);
 	space_free(space);
 	return e;
@@ -145,6 +243,7 @@ int cmd_stack(int argc, char **argv)
 			opt_print(stack_opts, stdout);
 			return 0;
 		case 'a': st.addresses = true; break;
+		case 'n': st.native = true; break;
 		case 'p':
 			if (tool_pid("-p", optarg, &pid))
 				return 2;
@@ -153,7 +252,7 @@ int cmd_stack(int argc, char **argv)
 		}
 	if (!pid == (optind == argc))
 		return tool_wrong("%s", pid ? "-p and core files exclude each other"
-					    : "of what? descry stack CORE, or -p PID");
+					    : "no process is named: give -p PID, or a core file");
 	st.symbols = symbols_new();
 	st.images = unwind_images_new();
 	do {
@@ -166,5 +265,7 @@ int cmd_stack(int argc, char **argv)
 	unwind_images_free(st.images);
 	vec_fini(&st.threads);
 	vec_fini(&st.pcs);
+	vec_fini(&st.sps);
+	vec_fini(&st.frames);
 	return failed;
 }

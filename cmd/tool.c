@@ -1,3 +1,4 @@
+/* Functions that several commands share: messages, numbers, output files, signals. */
 #define _GNU_SOURCE
 #include "tool.h"
 
@@ -121,17 +122,16 @@ static void ignore(int sig)
 
 void tool_ignore(int sig)
 {
-	/* A handler, which exec(2) takes away, and not SIG_IGN, which it leaves to the program that
-	 * is started. */
+	/* Sets a handler and not SIG_IGN, because exec(2) removes a handler but passes SIG_IGN on
+	 * to the started program. */
 	struct sigaction sa = { .sa_handler = ignore, .sa_flags = SA_RESTART };
 
 	sigaction(sig, &sa, NULL);
 }
 
-/* A standard descriptor that is closed would be given to the next file that is opened, a map or a
- * ring, and what is printed would be written there. It is taken by one that can be neither written
- * (0) nor read (1, 2): those that use it see EBADF, as they would have. Programs that we start have
- * it closed. */
+/* Opens closed standard descriptors. Otherwise the next opened file, map or ring would get such a
+ * descriptor, and output would be written there. The replacement cannot be written (0) or read (1,
+ * 2), so users of the descriptor still get EBADF. Started programs find it closed. */
 static void hold_closed(void)
 {
 	for (int fd = 0; fd <= STDERR_FILENO; fd++)
@@ -153,7 +153,8 @@ void tool_check_output(void)
 		output_error = errno;
 }
 
-/* Files that are no input: what is wrong for it is missing, and counted. */
+/* Reports files that changed while they were read. Their data is missing from the output, and
+ * counted. */
 static void say_changed(void)
 {
 	for (uint32_t i = 0; changed_path(i); i++)

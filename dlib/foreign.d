@@ -1,7 +1,7 @@
 /* Names of other systems' kernels that have a meaning here.
  *
- * inline T __TAG__MEMBER[struct TAG *P]: P->MEMBER, which the kernel's own structure does not have; `.MEMBER` of what stands for a
- * structure within another is written the same. inline T __symbol__NAME: the kernel variable `NAME.
+ * inline T __TAG__MEMBER[struct TAG *P] defines P->MEMBER, which the kernel's own structure lacks. The same form defines `.MEMBER` of
+ * a stand-in for a structure within another. inline T __symbol__NAME defines the kernel variable `NAME.
  */
 #pragma D depends_on library types.d
 #pragma D depends_on library procfs.d
@@ -34,7 +34,7 @@ inline struct rq *__task_struct__t_cpu[struct task_struct *T] = T->se.cfs_rq->rq
 /* cpu_t and disp_t: the run queue of a CPU */
 inline int __rq__cpu_id[struct rq *Q] = Q->cpu;
 inline struct rq *__rq__cpu_disp[struct rq *Q] = Q;
-/* without the thread that runs */
+/* without the running thread */
 inline int __rq__disp_nrunnable[struct rq *Q] = Q->nr_running > 0 ? (int)Q->nr_running - 1 : 0;
 
 /* proc_t and user_t */
@@ -60,8 +60,8 @@ inline string __task_struct__u_psargs[struct task_struct *T] = __psargs(T);
 inline struct fs_struct *__task_struct__u_cdir[struct task_struct *T] = T->fs;
 inline string __fs_struct__v_path[struct fs_struct *F] = d_path(&F->pwd);
 
-/* uf_info_t, file_t, vnode_t: the table of open files is an array of pointers to struct file. One of these has the path, so it
- * stands for its vnode, too. */
+/* uf_info_t, file_t, vnode_t: the table of open files is an array of pointers to struct file. A struct file has the path, so it
+ * also stands for its vnode. */
 typedef struct uf_entry {
 	struct file *uf_file;
 } uf_entry_t;
@@ -73,16 +73,16 @@ inline struct file *__file__f_vnode[struct file *F] = F;
 inline string __file__v_path[struct file *F] = d_path(&F->f_path);
 inline int64_t __file__f_offset[struct file *F] = F->f_pos;
 
-/* variables; those that never change on a machine are made by src/compile/bind/lib.c */
+/* variables; src/compile/bind/lib.c makes those that never change on a machine */
 inline uint64_t __symbol__hp_avenrun[int I] = __load(I);
-/* as Linux's own, in 1/2048 */
+/* in 1/2048, as in Linux */
 inline uint64_t __symbol__avenrun[int I] = __load(I) >> 5;
 /* memory, in pages */
 inline uint64_t __symbol__freemem = __memory(0);
 inline uint64_t __symbol__availrmem = __memory(1);
 inline uint64_t __symbol__pages_locked = __memory(4);
 inline uint64_t __symbol__physinstalled = `physmem;
-/* swap space, in pages: Linux reserves none for memory that is not written there, and keeps none back */
+/* swap space, in pages: Linux reserves none for unwritten memory, and keeps none back */
 typedef struct k_anoninfo {
 	uint64_t ani_max, ani_free, ani_phys_resv, ani_mem_resv, ani_locked_swap;
 } k_anoninfo_t;
@@ -100,7 +100,7 @@ inline uint64_t __symbol__swapfs_reserve = 0;
 inline int __symbol__nswapped = 0;
 inline string __symbol__architecture = "x86_64";
 inline string __symbol__platform = "Linux";
-/* the last process number given */
+/* the last process number */
 inline pid_t __symbol__mpid = curthread->nsproxy->pid_ns_for_children->idr.idr_next - 1;
 inline int64_t __symbol__lbolt = (int64_t)(timestamp / 10000000);
 inline int64_t __symbol__time = (int64_t)(walltimestamp / 1000000000);

@@ -10,7 +10,7 @@ typedef struct bufinfo {
 	size_t b_resid;
 	size_t b_bufsize;
 	caddr_t b_iodone;
-	int b_error;		/* errno of a request that failed; 0: it did not, or has not ended */
+	int b_error;		/* errno of a failed request; 0: it succeeded or has not ended */
 	dev_t b_edev;		/* the whole device, not the partition */
 } bufinfo_t;
 
@@ -23,7 +23,7 @@ inline int B_READ = 0x000040;
 inline int B_WRITE = 0x000100;
 inline int B_ASYNC = 0x000400;
 
-/* <linux/blk_types.h>: bit 0 of the operation says that data goes to the device, bit 11 that somebody waits. */
+/* <linux/blk_types.h>: bit 0 of the operation means that data goes to the device, bit 11 that a thread waits. */
 inline int __b_flags[uint32_t op] = (op & 1) == 0 ? B_READ : (op & 0x800) != 0 ? B_WRITE : B_WRITE | B_ASYNC;
 
 inline dev_t __request_dev[struct request *R] =
@@ -47,8 +47,8 @@ inline int __blk_errno[uint8_t s] =
 	s == 0 ? 0 : s == 1 ? 95 : s == 2 ? 110 : s == 3 ? 28 : s == 4 ? 67 : s == 5 ? 121 : s == 6 ? 52 : s == 7 ? 61 :
 	s == 8 ? 84 : s == 9 ? 12 : 5;
 
-/* A request that has ended: its address, with the errno in the upper eight bits, which are ones in any address of the kernel
- * (src/probe/io.c). */
+/* Takes an ended request apart: its address, with the errno in the upper eight bits, which are ones in any address of the kernel
+ * (src/probe/io.c packs them). */
 inline struct request *__done_request[uint64_t W] = (struct request *)(W | 0xff00000000000000);
 
 translator bufinfo_t < uint64_t W > {
@@ -132,16 +132,16 @@ translator fileinfo_t < struct file *F > {
 inline struct page *__page_head[struct page *P] =
 	(P->compound_head & 1) != 0 ? (struct page *)(P->compound_head - 1) : P;
 
-/* mapping has low bits set for memory that is no file's (direct I/O from a buffer). */
+/* Low bits of mapping are set for memory that belongs to no file (direct I/O from a buffer). */
 inline struct inode *__page_inode[struct page *P] =
 	P->mapping != 0 && ((uintptr_t)P->mapping & 3) == 0 ? P->mapping->host : (struct inode *)0;
 
-/* The file a bio reads or writes through the page cache; 0 for anything else. */
+/* The file that a bio reads or writes through the page cache; 0 for other I/O. */
 inline struct inode *__bio_inode[struct bio *B] =
 	B != 0 && (B->bi_opf & 0xfe) == 0 && B->bi_iter.bi_size != 0 && B->bi_io_vec != 0 ?
 	__page_inode[__page_head[B->bi_io_vec[B->bi_iter.bi_idx].bv_page]] : (struct inode *)0;
 
-/* What it goes to: 1 a file, 2 a file that is being executed, which nobody may open for writing; 0 anything else. */
+/* The kind of a bio's file: 1 a file; 2 a file that is being executed, which no process may open for writing; 0 other I/O. */
 inline int __inode_kind[struct inode *I] =
 	I == 0 || (I->i_mode & 0xf000) != 0x8000 ? 0 : I->i_writecount.counter < 0 ? 2 : 1;
 inline int __bio_file[struct bio *B] = __inode_kind[__bio_inode[B]];
@@ -160,7 +160,7 @@ inline string __dentry_name[struct dentry *D] = D != 0 ? stringof(D->d_name.name
 inline string __dentry_pathname[struct dentry *D] = D != 0 ? __dentry_path(D) : "<unknown>";
 inline string __inode_fs[struct inode *I] = I != 0 ? stringof(I->i_sb->s_type->name) : "<unknown>";
 
-/* Of a request only the first bio's file; its path is within the file system, for no mount is known. */
+/* The file of a request's first bio. Its path is within the file system, because the mount is not known. */
 translator fileinfo_t < struct bio *B > {
 	fi_name = __dentry_name[__inode_dentry[__bio_inode[B]]];
 	fi_dirname = dirname(__dentry_pathname[__inode_dentry[__bio_inode[B]]]);

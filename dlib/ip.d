@@ -1,5 +1,5 @@
-/* Packets of IP: the arguments of the providers ip, tcp and udp. A struct iphdr * here may be a header of IPv6 as well: its
- * first four bits say it.
+/* Packets of IP: the arguments of the providers ip, tcp and udp. A struct iphdr * here may also be a header of IPv6. Its
+ * first four bits are the version.
  */
 #pragma D depends_on library types.d
 
@@ -62,7 +62,7 @@ inline string __ip_source[struct iphdr *H] = __ip_version[H] == 4 ? inet_ntoa(&H
 inline string __ip_dest[struct iphdr *H] = __ip_version[H] == 4 ? inet_ntoa(&H->daddr) :
 	inet_ntoa6(&((struct ipv6hdr *)H)->daddr);
 
-/* An IPv6 socket that speaks IPv4 has an address ::ffff:a.b.c.d. */
+/* An IPv6 socket that uses IPv4 has an address ::ffff:a.b.c.d. */
 inline int __sock_ip_version[struct sock *K] =
 	K->__sk_common.skc_family == 10 && (K->__sk_common.skc_v6_daddr.in6_u.u6_addr32[0] != 0 ||
 	K->__sk_common.skc_v6_daddr.in6_u.u6_addr32[1] != 0 ||
@@ -83,8 +83,8 @@ translator pktinfo_t < struct sk_buff *S > {
 typedef struct csinfo {
 	uintptr_t cs_addr;	/* of the struct sock, 0: not known */
 	uint64_t cs_cid;	/* the same for all packets of a connection on this machine's side */
-	pid_t cs_pid;		/* -1: Linux does not note which process made a socket */
-	zoneid_t cs_zoneid;	/* 0, the global zone: there are no others */
+	pid_t cs_pid;		/* -1: Linux does not record the process that made a socket */
+	zoneid_t cs_zoneid;	/* 0, the global zone, the only one */
 } csinfo_t;
 
 translator csinfo_t < struct sock *K > {
@@ -96,13 +96,13 @@ translator csinfo_t < struct sock *K > {
 
 typedef struct ipinfo {
 	uint8_t ip_ver;		/* 4 or 6 */
-	uint32_t ip_plength;	/* bytes behind the header (of IPv6: extension headers included) */
+	uint32_t ip_plength;	/* bytes behind the header (IPv6: with extension headers) */
 	string ip_saddr;
 	string ip_daddr;
 } ipinfo_t;
 
-/* Bytes of the packet behind its IP header, by what it holds: the header's own length is 0 in segments above 64 KB, and
- * not kept up when the kernel joins segments. In front of large segments of IPv6 there is a jumbo option of 8 bytes then,
+/* Bytes of the packet behind its IP header, from the size of the buffer. The header's own length is 0 in segments above
+ * 64 KB, and not updated when the kernel joins segments. Large segments of IPv6 begin with a jumbo option of 8 bytes,
  * which never leaves the machine. */
 inline struct iphdr *__skb_ip[struct sk_buff *S] = (struct iphdr *)((uintptr_t)S->head + S->network_header);
 inline uint32_t __skb_ip_bytes[struct sk_buff *S] =
@@ -117,7 +117,7 @@ translator ipinfo_t < struct sk_buff *S > {
 	ip_daddr = __ip_dest[__skb_ip[S]];
 };
 
-/* The address of a struct sk_buff as the device gives it: data at the IP header, perhaps with padding behind. */
+/* The address of a struct sk_buff from the device: its data begins at the IP header and may end in padding. */
 inline uint32_t __raw_len[uint64_t W] = ((struct sk_buff *)W)->len;
 inline struct iphdr *__raw_ip[uint64_t W] = (struct iphdr *)((struct sk_buff *)W)->data;
 inline struct ipv6hdr *__raw_ip6[uint64_t W] = (struct ipv6hdr *)((struct sk_buff *)W)->data;
@@ -132,7 +132,7 @@ translator ipinfo_t < uint64_t W > {
 	ip_daddr = __ip_dest[__raw_ip[W]];
 };
 
-/* A packet received that only its socket is left of. */
+/* A received packet of which only the socket is known. */
 translator ipinfo_t < struct inet_sock *K > {
 	ip_ver = __sock_ip_version[(struct sock *)K];
 	ip_plength = 0;
@@ -155,7 +155,7 @@ translator ifinfo_t < struct net_device *D > {
 };
 
 typedef struct ipv4info {
-	uint8_t ipv4_ver;	/* 4; 0: the packet is none of IPv4, and so are all members */
+	uint8_t ipv4_ver;	/* 4; 0: the packet is not IPv4, and all members are 0 */
 	uint8_t ipv4_ihl;	/* length of the header, bytes */
 	uint8_t ipv4_tos;
 	uint16_t ipv4_length;	/* header and payload, bytes */
@@ -193,7 +193,7 @@ translator ipv4info_t < struct iphdr *H > {
 };
 
 typedef struct ipv6info {
-	uint8_t ipv6_ver;	/* 6; 0: the packet is none of IPv6, and so are all members */
+	uint8_t ipv6_ver;	/* 6; 0: the packet is not IPv6, and all members are 0 */
 	uint8_t ipv6_tclass;
 	uint32_t ipv6_flow;
 	uint16_t ipv6_plen;	/* bytes behind the header */

@@ -1,6 +1,6 @@
-/* Processes and threads as proc(5) of Solaris shows them, from the kernel's struct task_struct.
+/* Processes and threads in the form of Solaris's proc(5), from the kernel's struct task_struct.
  *
- * D cannot say these things itself; the compiler has subroutines for them, not meant for programs:
+ * D cannot express these values. The compiler has subroutines for them, which programs should not use:
  *
  *	string __psargs(struct task_struct *t)        the argument area of t's process, joined by spaces; comm
  *	                                              for a kernel thread or when it cannot be read
@@ -64,7 +64,7 @@ typedef struct psinfo {
 	string pr_fname;
 	string pr_psargs;
 	int pr_wstat;
-	int pr_argc;		/* these three: of the current process only */
+	int pr_argc;		/* these three members: of the current process only */
 	uintptr_t pr_argv;
 	uintptr_t pr_envp;
 	char pr_dmodel;
@@ -136,7 +136,7 @@ translator lwpsinfo_t < struct task_struct *T > {
 	pr_flag = (T->__state & 0x0c) != 0 ? PR_STOPPED : T->pid == 0 ? PR_IDLE : 0;
 	pr_lwpid = T->pid;
 	pr_addr = (uintptr_t)T;
-	pr_wchan = 0;		/* Linux keeps no address that a thread waits for */
+	pr_wchan = 0;		/* Linux does not keep the address for which a thread waits */
 	pr_stype = 0;
 	pr_state = __lwp_state[T];
 	pr_sname = __lwp_state[T] == SZOMB ? 'Z' : __lwp_state[T] == SSTOP ? 'T' :
@@ -155,9 +155,9 @@ translator lwpsinfo_t < struct task_struct *T > {
 
 inline psinfo_t *curpsinfo = xlate <psinfo_t *> (curthread);
 inline lwpsinfo_t *curlwpsinfo = xlate <lwpsinfo_t *> (curthread);
-/* Linux has one zone only, as it were: the global one, whose pr_zoneid is 0. */
+/* For these scripts Linux has one zone, the global one, whose pr_zoneid is 0. */
 inline string zonename = "global";
-/* as illumos and FreeBSD have it, with the arguments joined by blanks */
+/* as in illumos and FreeBSD: the arguments joined by blanks */
 inline string execargs = curpsinfo->pr_psargs;
 inline string cwd = d_path(&curthread->fs->pwd);
 inline string root = d_path(&curthread->fs->root);

@@ -1,7 +1,7 @@
 /* CPUs: curcpu, and the third argument of sched:::enqueue and dequeue. Linux has no processor sets. */
 #pragma D depends_on library types.d
 
-/* as <sys/processor.h> of Solaris has it */
+/* as in <sys/processor.h> of Solaris */
 typedef struct processor_info {
 	int pi_state;		/* P_* */
 	string pi_processor_type;
@@ -12,7 +12,7 @@ typedef struct processor_info {
 inline int P_OFFLINE = 1;
 inline int P_ONLINE = 2;
 
-/* A CPU that a probe speaks of runs. */
+/* A CPU in a probe's arguments is always online. */
 translator processor_info_t < int C > {
 	pi_state = P_ONLINE;
 	pi_processor_type = __cpu_type;

@@ -1,4 +1,4 @@
-/* Signal numbers of x86-64, and why a process ended: args[0] of proc:::exit. */
+/* Signal numbers of x86-64, and the reasons for the end of a process: args[0] of proc:::exit. */
 inline int SIGHUP = 1;
 inline int SIGINT = 2;
 inline int SIGQUIT = 3;

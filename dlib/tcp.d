@@ -1,4 +1,4 @@
-/* Connections and segments: the arguments of the provider tcp that ip.d does not have. */
+/* Connections and segments: the arguments of the provider tcp that ip.d lacks. */
 #pragma D depends_on library types.d
 #pragma D depends_on library ip.d
 
@@ -13,7 +13,7 @@ inline int TH_URG = 0x20;
 inline int TH_ECE = 0x40;
 inline int TH_CWR = 0x80;
 
-/* <net/tcp_states.h>; Linux has no IDLE, and BOUND only for a port held by another name. */
+/* <net/tcp_states.h>; Linux has no IDLE, and another name for BOUND, which is only for a held port. */
 inline int32_t TCP_STATE_CLOSED = 7;
 inline int32_t TCP_STATE_IDLE = -2;
 inline int32_t TCP_STATE_BOUND = 13;
@@ -68,7 +68,7 @@ translator tcpinfo_t < struct tcphdr *T > {
 	tcp_hdr = T;
 };
 
-/* A segment received that only its socket is left of. */
+/* A received segment of which only the socket is known. */
 translator tcpinfo_t < struct inet_sock *K > {
 	tcp_sport = ntohs(K->sk.__sk_common.skc_dport);
 	tcp_dport = ntohs(K->inet_sport);
@@ -90,10 +90,10 @@ typedef struct tcpsinfo {
 	string tcps_laddr;
 	string tcps_raddr;
 	int32_t tcps_state;	/* TCP_STATE_* */
-	uint32_t tcps_iss;	/* first sequence number sent; on the accepting side the one behind it */
+	uint32_t tcps_iss;	/* first sequence number sent; on the accepting side the next one */
 	uint32_t tcps_suna;	/* first one not acknowledged */
 	uint32_t tcps_snxt;	/* next one to be sent */
-	uint32_t tcps_rack;	/* last one that we have acknowledged */
+	uint32_t tcps_rack;	/* last one that this machine has acknowledged */
 	uint32_t tcps_rnxt;	/* next one expected */
 	uint32_t tcps_swnd;	/* send window, bytes */
 	int32_t tcps_snd_ws;	/* its scale, bits */
@@ -131,8 +131,8 @@ inline int __sock_is_local[struct sock *K] =
 	K->__sk_common.skc_v6_daddr.in6_u.u6_addr32[2] == K->__sk_common.skc_v6_rcv_saddr.in6_u.u6_addr32[2] &&
 	K->__sk_common.skc_v6_daddr.in6_u.u6_addr32[3] == K->__sk_common.skc_v6_rcv_saddr.in6_u.u6_addr32[3];
 
-/* A request that is not a socket yet, what is left of one in TIME_WAIT, and the kernel's own one that sends resets have no
- * state of a connection: they are other objects, 12 and 6, or no stream. 0 then. */
+/* Returns 0 for sockets without the state of a connection: a request that is not a socket yet (state 12), the rest of a socket in
+ * TIME_WAIT (6), and the kernel's own socket for resets, which is not a stream. */
 inline struct tcp_sock *__full_tcp[struct sock *K] =
 	K != 0 && K->__sk_common.skc_state != 12 && K->__sk_common.skc_state != 6 && K->sk_type == 1 ?
 	(struct tcp_sock *)K : (struct tcp_sock *)0;
@@ -174,7 +174,7 @@ translator tcpsinfo_t < uint64_t W > {
 
 inline struct tcphdr *__sent_tcp[struct sk_buff *S] = (struct tcphdr *)((uintptr_t)S->head + S->transport_header);
 
-/* A segment being sent. snd_nxt moves on only when new data has been sent. */
+/* A segment being sent. snd_nxt grows only after new data was sent. */
 translator tcpsinfo_t < struct sk_buff *S > {
 	tcps_addr = (uintptr_t)__full_tcp[S->sk];
 	tcps_local = S->dev != 0 && (S->dev->flags & 8) != 0;

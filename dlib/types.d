@@ -1,4 +1,4 @@
-/* Names of types that D scripts expect and Linux does not have. */
+/* Names of types that D scripts expect and Linux lacks. */
 typedef long long hrtime_t;
 typedef char *caddr_t;
 typedef id_t processorid_t;

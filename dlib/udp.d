@@ -1,4 +1,4 @@
-/* Datagrams: the arguments of the provider udp that ip.d does not have. */
+/* Datagrams: the arguments of the provider udp that ip.d lacks. */
 #pragma D depends_on library types.d
 #pragma D depends_on library ip.d
 
@@ -7,7 +7,7 @@ typedef struct udphdr udpha_t;
 typedef struct udpinfo {
 	uint16_t udp_sport;
 	uint16_t udp_dport;
-	uint16_t udp_length;	/* header and data, bytes; 0: more than 65535, or segments not cut yet */
+	uint16_t udp_length;	/* header and data, bytes; 0: more than 65535, or not split into segments yet */
 	uint16_t udp_checksum;
 	udpha_t *udp_hdr;
 } udpinfo_t;

@@ -1,5 +1,5 @@
 #!/usr/bin/env -S descry -s
-/* How long disk requests take, reads and writes apart. ^C prints.
+/* Counts how long disk requests take, for reads and for writes. ^C prints.
  *
  *	  write, microseconds
  *	           value  ------------- Distribution ------------- count

@@ -1,5 +1,5 @@
 #!/usr/bin/env -S descry -s
-/* Sizes of disk requests, by the program that was running when they were made. ^C prints.
+/* Counts sizes of disk requests, by the program that ran when they were made. ^C prints.
  *
  *	  2979 dd
  *

@@ -1,5 +1,5 @@
 #!/usr/bin/env -S descry -s
-/* The page cache, every second: pages that came in and went out, and file reads for each page that came in.
+/* Prints every second the pages that the page cache has read and written, and file reads for each page read.
  *
  *	                             IN        OUT      READS
  *	2026 Nov 23 06:11:45       3138        892       7497

@@ -1,5 +1,5 @@
 #!/usr/bin/env -S descry -s
-/* Who waits, and who woke it: each wait with its stacks, each wake-up with the waker's.
+/* Prints each wait with the waiting thread's stacks, and each wake-up with the waking thread's stacks.
  * usage: descry -s chain.d -c 'program' | descry flame --chain > chain.svg
  *
  *	offcpu 13790 300104 sleep

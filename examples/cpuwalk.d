@@ -1,5 +1,5 @@
 #!/usr/bin/env -S descry -s
-/* On which CPUs each program runs: does it spread, or stay on one? ^C prints.
+/* Counts the CPUs on which each program runs: does it use several CPUs, or stay on one? ^C prints.
  *
  *	  4023 spin
  *
@@ -16,7 +16,7 @@ BEGIN
 	printf("sampling; ^C ends\n");
 }
 
-/* Thread 0 is a CPU that has nothing to do. */
+/* Thread 0 runs on a CPU that is idle. */
 profile-999
 /tid/
 {

@@ -1,5 +1,5 @@
 #!/usr/bin/env -S descry -s
-/* A program's functions: calls, and time from call to return, what they call included. usage: descry -s dappprof.d -c 'program' (or -p PID)
+/* Counts calls of a program's functions and their time, with the functions that they call. usage: descry -s dappprof.d -c 'program' (or -p PID)
  *
  *	FUNCTION                                                CALLS             NS
  *	main                                                        1          32242

@@ -1,5 +1,5 @@
 #!/usr/bin/env -S descry -s
-/* The functions of a program as it calls them. usage: descry -s dapptrace.d -c 'program' (or -p PID)
+/* Prints each function that a program calls. usage: descry -s dapptrace.d -c 'program' (or -p PID)
  *
  *	  0    -> main                                (0x1, 0x7fffdce8fb18, 0x7fffdce8fb28)
  *	  0      -> quote                             (0x1, 0x7fffdce8fb18, 0x7fffdce8fb28)

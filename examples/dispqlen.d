@@ -1,5 +1,5 @@
 #!/usr/bin/env -S descry -s
-/* How many threads stand in the queue of each CPU, the running one included: 0 idle, 1 busy, more saturated. ^C prints.
+/* Samples the length of each CPU's queue, with the running thread: 0 is idle, 1 busy, more is saturated. ^C prints.
  *
  *	sampling; ^C ends
  *	  CPU 0

@@ -1,5 +1,5 @@
 #!/usr/bin/env -S descry -s
-/* System calls of a program with their arguments, result, errno and microseconds, as they end.
+/* Prints each system call of a program when it ends: arguments, result, errno and microseconds.
  * usage: descry -s dtruss.d -c 'program' (or -p PID)
  *
  *	     PID/THRD        USECS CALL
@@ -24,7 +24,7 @@ syscall:::entry
 	self->a2 = arg2;
 }
 
-/* Which of them is a path, to be read when the call has ended: then it is in memory for certain. */
+/* The argument that is a path. The script reads it when the call has ended, because it is in memory then. */
 syscall::open:entry, syscall::stat:entry, syscall::lstat:entry, syscall::access:entry, syscall::unlink:entry,
 syscall::readlink:entry, syscall::chdir:entry, syscall::mkdir:entry, syscall::rmdir:entry
 /pid == $target/

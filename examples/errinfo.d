@@ -1,5 +1,5 @@
 #!/usr/bin/env -S descry -s
-/* System calls that fail, as they fail: who, which call, which errno.
+/* Prints each system call that fails: the process, the call, its errno.
  * usage: descry -s errinfo.d ['program']; without a name, every program but descry
  *
  *	     PID COMMAND          CALL             ERR WHAT

@@ -1,5 +1,5 @@
 #!/usr/bin/env -S descry -s
-/* Programs as they start, with their arguments.
+/* Prints each program that starts, with its arguments.
  *
  *	TIME                 PID     PPID    ARGUMENTS
  *	2026 Nov 23 06:15:01 14915   14833   sh -c ls -l /tmp/demo >/dev/null; cat /tmp/demo/text >/dev/null

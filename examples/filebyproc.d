@@ -1,5 +1,5 @@
 #!/usr/bin/env -S descry -s
-/* Which files each program opens, and how often. ^C prints.
+/* Counts the files that each program opens. ^C prints.
  *
  *	COMMAND             COUNT FILE
  *	cat                     2 /tmp/demo/text
@@ -18,7 +18,7 @@ syscall::openat:entry, syscall::openat2:entry
 	self->path = arg1;
 }
 
-/* The kernel has read the path by now: it cannot lie in a page that is not there. */
+/* The kernel has read the path by now, so that its page is in memory. */
 syscall::open:return, syscall::openat:return, syscall::openat2:return
 /self->path/
 {

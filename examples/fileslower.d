@@ -1,5 +1,5 @@
 #!/usr/bin/env -S descry -s
-/* Reads and writes of files that take longer than so many milliseconds. usage: descry -s fileslower.d 10
+/* Prints reads and writes of files that take longer than a number of milliseconds. usage: descry -s fileslower.d 10
  *
  *	    PID COMMAND                BYTES        MS FILE
  *	  20599 cat              R         1       197 /tmp/demo/fifo

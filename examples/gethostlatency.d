@@ -1,5 +1,5 @@
 #!/usr/bin/env -S descry -s
-/* How long a program waits for names of hosts. usage: descry -s gethostlatency.d -c 'program' (or -p PID)
+/* Prints how long a program waits for each host name. usage: descry -s gethostlatency.d -c 'program' (or -p PID)
  *
  *	    PID COMMAND                 MS NAME
  *	  20701 python3              1.584 localhost

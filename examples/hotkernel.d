@@ -1,5 +1,5 @@
 #!/usr/bin/env -S descry -s
-/* Where the kernel spends its CPU time, by function. ^C prints.
+/* Counts the functions on which the kernel spends its CPU time. ^C prints.
  *
  *	vmlinux`__d_lookup_rcu                                      5
  *	vmlinux`_raw_spin_unlock_irqrestore                         5

@@ -1,5 +1,5 @@
 #!/usr/bin/env -S descry -s
-/* Where a program spends its CPU time, by function. usage: descry -s hotuser.d -c 'program' (or -p PID)
+/* Counts the functions on which a program spends its CPU time. usage: descry -s hotuser.d -c 'program' (or -p PID)
  *
  *	FUNCTION                                                      SAMPLES
  *	spin`main                                                           2

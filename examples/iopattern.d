@@ -1,5 +1,5 @@
 #!/usr/bin/env -S descry -s
-/* The pattern of disk requests every second: how many begin where another ended, how large they are, reads and writes.
+/* Prints the pattern of disk requests every second: the share that begins where another ended, sizes, reads, writes.
  * usage: descry -s iopattern.d
  *
  *	DEVICE         %RAN   %SEQ   COUNT        MIN        MAX        AVG    KB READ KB WRITTEN

@@ -1,5 +1,5 @@
 #!/usr/bin/env -S descry -s
-/* Disk requests as they complete: size, place, and how long the device took.
+/* Prints each disk request when it completes: its size, its place, and its time in the device.
  *
  *	COMMAND                 BLOCK    BYTES     USECS
  *	dd               W  388247752    65536       230

@@ -1,6 +1,6 @@
 #!/usr/bin/env -S descry -s
-/* Bytes read from and written to disks by process, every second: the ten largest. Writes that the page cache does later are the
- * kernel's, kworker's.
+/* Prints every second the ten processes that read and write most bytes on disks. Later writes of the page cache count for the
+ * kernel's thread, kworker.
  *
  *	2026 Nov 23 06:12:34
  *	  COMMAND              PID DEVICE            BYTES

@@ -1,5 +1,5 @@
 #!/usr/bin/env -S descry -s
-/* kill(2), tkill(2) and tgkill(2): who sends which signal to whom, and whether it was sent: error 0.
+/* Prints each kill(2), tkill(2) and tgkill(2): sender, signal, receiver, errno. Error 0: the signal was sent.
  *
  *	    PID COMMAND           SIG       TO ERRNO
  *	  22481 sh                 10    22482     0

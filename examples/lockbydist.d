@@ -1,5 +1,5 @@
 #!/usr/bin/env -S descry -s
-/* How long threads waited for the kernel's locks, by program and kind of lock. ^C prints.
+/* Counts how long threads wait for the kernel's locks, by program and kind of lock. ^C prints.
  *
  *	  python3 spin-spin, nanoseconds
  *

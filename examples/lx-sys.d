@@ -1,5 +1,5 @@
 #!/usr/bin/env -S descry -s
-/* CPU time of a program by system call, and its time on CPU in all. usage: descry -s lx-sys.d top
+/* Prints a program's CPU time by system call, and its whole time on CPU. usage: descry -s lx-sys.d top
  *
  *	  close                                                         17796
  *	  mmap                                                          61081

@@ -1,5 +1,5 @@
 #!/usr/bin/env -S descry -s
-/* Sizes given to malloc(), apart by whether the kernel had to map memory. usage: descry -s malloc2.d -c 'program'
+/* Counts sizes given to malloc(), separately for calls in which the kernel had to map memory. usage: descry -s malloc2.d -c 'program'
  *
  *	  no map
  *	           value  ------------- Distribution ------------- count

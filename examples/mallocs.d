@@ -1,5 +1,5 @@
 #!/usr/bin/env -S descry -s
-/* Who asks for memory, and what is not given back: bytes of malloc() by stack, and those still held at the end.
+/* Prints the bytes that malloc() has allocated, by stack, and the bytes that are still held at the end.
  * usage: descry -s mallocs.d -c 'program' (or -p PID)
  *
  *	bytes asked for

@@ -1,6 +1,6 @@
 #!/usr/bin/env -S descry -s
-/* Memory that a program asked for and has not given back, by the place that asked: the ten largest, every ten seconds and at
- * the end; 0 is a place whose memory was all given back. A wrapper of malloc() stands for all who call it: mallocs.d has whole
+/* Prints the ten places in a program that hold most memory, every ten seconds and at the end. A place is the caller of
+ * malloc(). 0 is a place whose memory was all freed. A wrapper of malloc() counts for all its callers; mallocs.d has whole
  * stacks.
  * usage: descry -s memleak.d -c 'program' (or -p PID)
  *
@@ -10,7 +10,7 @@
  */
 #pragma D option quiet
 
-/* of each block that is held, by its address */
+/* the place of each held block, by the block's address */
 uint64_t from[uint64_t];
 int64_t size[uint64_t];
 

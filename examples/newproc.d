@@ -1,5 +1,5 @@
 #!/usr/bin/env -S descry -s
-/* New programs with the time they took from exec to exit, and how they ended, when they end.
+/* Prints each new program when it ends: its time from exec to exit, and how it ended.
  *
  *	     PID     PPID     MSECS EXIT COMMAND
  *	   24848    24846       201    0 sleep 0.2

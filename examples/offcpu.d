@@ -1,5 +1,5 @@
 #!/usr/bin/env -S descry -s
-/* Where a program waits: time off CPU by user stack. usage: descry -s offcpu.d -c 'program' (or -p PID)
+/* Sums the time that a program waits off the CPU, by user stack. usage: descry -s offcpu.d -c 'program' (or -p PID)
  *
  *	microseconds off CPU
  *	libc.so.6`clock_nanosleep+0x23

@@ -1,6 +1,6 @@
 #!/usr/bin/env -S descry -s
-/* Where programs wait: time off CPU by program, kernel stack and user stack, the ten longest. ^C prints. A name chooses
- * one program. Threads that never come back to a CPU meanwhile are not in it. usage: descry -s offcputime.d [name]
+/* Sums the time off CPU by program, kernel stack and user stack, and prints the ten longest. ^C prints. A name chooses
+ * one program. Threads that do not come back to a CPU meanwhile do not count. usage: descry -s offcputime.d [name]
  *
  *	microseconds off CPU
  *	sleep

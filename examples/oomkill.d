@@ -1,5 +1,5 @@
 #!/usr/bin/env -S descry -s
-/* Processes that the kernel kills because memory is short: whose, and the load of the machine.
+/* Prints each process that the kernel kills because memory is short, and the load of the machine.
  *
  *	waiting for memory to run short...
  *	2026 Nov 23 06:12:53 killed 26429 python3 (76 MB), while python3 (26429) asked for memory; load 21.02

@@ -1,5 +1,5 @@
 #!/usr/bin/env -S descry -s
-/* Files as they are opened: who, what came of it, which path. A negative result is the errno.
+/* Prints each file that is opened: the process, the result, the path. A negative result is the errno.
  *
  *	PID     COMMAND            FD PATH
  *	15420   cat                 3 /tmp/demo/text

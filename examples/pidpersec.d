@@ -1,5 +1,5 @@
 #!/usr/bin/env -S descry -s
-/* New processes every second, and the last process number given.
+/* Prints the number of new processes every second, and the last process number.
  *
  *	TIME                  LASTPID  PID/s
  *	2026 Nov 23 06:12:57    27593    246

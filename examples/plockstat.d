@@ -1,6 +1,6 @@
 #!/usr/bin/env -S descry -s
-/* Contention on a program's own locks: how often and how long its threads waited for each mutex and read-write lock, and
- * from where. usage: descry -s plockstat.d -c 'program' (or -p PID)
+/* Prints how often and how long a program's threads waited for each of its mutexes and read-write locks, and the waiting
+ * functions. usage: descry -s plockstat.d -c 'program' (or -p PID)
  *
  *	waits for locks
  *	   COUNT   AVERAGE us   LOCK           CALLER

@@ -1,5 +1,5 @@
 #!/usr/bin/env -S descry -s
-/* A process's system calls: how many, time taken, CPU time. usage: descry -s procsystime.d -c 'program' (or -p PID)
+/* Prints the number, the time and the CPU time of a process's system calls. usage: descry -s procsystime.d -c 'program' (or -p PID)
  *
  *	SYSCALL                   CALLS       ELAPSED ns           CPU ns
  *	pread64                       2              460              460

@@ -1,7 +1,7 @@
 #!/usr/bin/env -S descry -s
-/* Memory that a Python program does not give back: bytes that malloc(), calloc() and realloc() gave it and that it still holds at the
- * end, by the line of Python that ran then. ^C prints. The program runs several times slower meanwhile, because Python reports every
- * line. Objects of up to 512 bytes lie in Python's own pools and are not seen, unless PYTHONMALLOC=malloc is set. usage: descry -s
+/* Sums the bytes of malloc(), calloc() and realloc() that a Python program still holds at the end, by the line of Python that allocated
+ * them. ^C prints. The program runs several times slower meanwhile, because Python reports every line. Objects of up to 512 bytes lie in
+ * Python's own pools and do not count, unless PYTHONMALLOC=malloc is set. usage: descry -s
  * pyheld.d -p PID (or -c 'python3 FILE')
  *
  *	LINE                                                   BYTES HELD
@@ -49,7 +49,7 @@ pid$target:libc:free:entry
 	line[arg0] = 0;
 }
 
-/* A block that realloc() could not enlarge is still held where it was asked for. */
+/* A block that realloc() could not enlarge still counts for the line that allocated it. */
 pid$target:libc:realloc:return
 /arg1 && bytes[self->old]/
 {

@@ -1,5 +1,5 @@
 #!/usr/bin/env -S descry -s
-/* Why a Python program starts slowly: the modules it imports and how long each took, without the modules that it imports itself.
+/* Prints the modules that a Python program imports, and the time of each, without the modules that it imports in turn.
  * usage: descry -s pyimports.d -c 'python3 FILE'
  *
  *	MODULE                                     MICROSECONDS

@@ -1,5 +1,5 @@
 #!/usr/bin/env -S descry -s
-/* How long a thread that has been woken waits for a CPU.
+/* Counts how long a woken thread waits for a CPU.
  *
  *	  microseconds from wakeup to CPU
  *	           value  ------------- Distribution ------------- count

@@ -1,5 +1,5 @@
 #!/usr/bin/env -S descry -s
-/* Reads and writes as they end: who, how many bytes, of which file. A negative result is the errno.
+/* Prints each read and write when it ends: the process, the bytes, the file. A negative result is the errno.
  * usage: descry -s rwsnoop.d ['program']; without a name, every program but descry
  *
  *	    PID COMMAND          D    BYTES FILE

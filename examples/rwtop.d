@@ -1,5 +1,5 @@
 #!/usr/bin/env -S descry -s
-/* Bytes read and written by process, every second: the ten largest.
+/* Prints every second the ten processes that read and write most bytes.
  *
  *	2026 Nov 23 06:13:22
  *	  COMMAND              PID        BYTES

@@ -1,5 +1,5 @@
 #!/usr/bin/env -S descry -s
-/* How far the disk has to seek between requests, in sectors, by the program that asked: 0 is sequential. ^C prints.
+/* Counts how far the disk seeks between requests, in sectors, by the requesting program; 0 is sequential. ^C prints.
  *
  *	  2064 dd
  *

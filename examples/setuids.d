@@ -1,5 +1,5 @@
 #!/usr/bin/env -S descry -s
-/* Who becomes another user: setuid and its kin, when they succeed.
+/* Prints each process that becomes another user, by a successful setuid(2) or similar call.
  *
  *	    UID    SUID     PPID      PID COMMAND          CALL
  *	      0   65534     2463     2464 python3          setuid

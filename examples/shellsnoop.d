@@ -1,5 +1,5 @@
 #!/usr/bin/env -S descry -s
-/* What shells read and what they and the commands they start write: the first 255 bytes of each.
+/* Prints the text that shells read, and that shells and their commands write: the first 255 bytes of each call.
  *
  *	    PID COMMAND        TEXT
  *	   2701 sh           W echo hello from a shell

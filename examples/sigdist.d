@@ -1,5 +1,5 @@
 #!/usr/bin/env -S descry -s
-/* Signals by sender, receiver and number. ^C prints.
+/* Counts signals by sender, receiver and number. ^C prints.
  *
  *	SENDER           RECEIVER          SIG    COUNT
  *	timeout          sleep              10        2

@@ -1,5 +1,5 @@
 #!/usr/bin/env -S descry -s
-/* How many system calls each program makes. ^C prints.
+/* Counts the system calls of each program. ^C prints.
  *
  *	  dd                              165
  *	  ls                             5457

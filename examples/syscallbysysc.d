@@ -1,5 +1,5 @@
 #!/usr/bin/env -S descry -s
-/* How often each system call is made, on the whole machine. ^C prints.
+/* Counts the calls of each system call on the whole machine. ^C prints.
  *
  *	  read                           6234
  *	  openat                         6245

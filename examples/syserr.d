@@ -1,5 +1,5 @@
 #!/usr/bin/env -S descry -s
-/* System calls that fail, by program, call and errno.
+/* Counts system calls that fail, by program, call and errno.
  *
  *	COMMAND          SYSCALL              ERRNO    COUNT
  *	cat              access                   2        1

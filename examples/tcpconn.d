@@ -1,5 +1,5 @@
 #!/usr/bin/env -S descry -s
-/* Connections of TCP as they begin: made (out), taken (in) and refused; at the end how many of each.
+/* Prints each TCP connection that begins: made (out), accepted (in) or refused; at the end the number of each.
  *
  *	TIME                 WAY     LOCAL                  REMOTE
  *	2026 Nov 23 06:13:39 out     127.0.0.1:57754  127.0.0.1:8080

@@ -1,6 +1,6 @@
 #!/usr/bin/env -S descry -s
-/* Segments of TCP as they are sent and received, with the addresses, the payload's bytes and the flags. The process is the
- * one that was running: of a segment received that is chance.
+/* Prints each TCP segment that is sent or received: addresses, payload bytes, flags. The process is the one that ran; for a
+ * received segment this may be any process.
  *
  *	  TIME us       PID COMMAND          LADDR           LPORT    RADDR           RPORT  BYTES FLAGS
  *	   308000      4935 python3          127.0.0.1       57770 -> 127.0.0.1        8080      0 SYN|

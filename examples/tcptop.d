@@ -1,5 +1,5 @@
 #!/usr/bin/env -S descry -s
-/* Payload of TCP by connection, every second: the ten largest. Headers are left out.
+/* Prints every second the ten TCP connections with most payload. Headers do not count.
  *
  *	2026 Nov 23 06:13:44
  *	   LADDR                 LPORT RADDR                 RPORT      BYTES

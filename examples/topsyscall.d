@@ -1,5 +1,5 @@
 #!/usr/bin/env -S descry -s
-/* The ten most frequent system calls, every second.
+/* Prints the ten most frequent system calls, every second.
  *
  *	2026 Nov 23 06:13:46
  *	  SYSCALL                   COUNT

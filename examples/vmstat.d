@@ -1,5 +1,5 @@
 #!/usr/bin/env -S descry -s
-/* What the machine's memory and CPUs do, every second: page faults of programs and of the kernel, copies of shared
+/* Prints the activity of memory and CPUs every second: page faults of programs and of the kernel, copies of shared
  * pages, KB in and out of disks, reclaim, system calls, switches, new processes.
  *
  *	 FAULTS    COW KERNEL   KB IN  KB OUT   SCAN SYSCALLS SWITCHES   FORKS
@@ -24,7 +24,7 @@ syscall:::entry { @calls = sum(1); }
 sched:::on-cpu { @switches = sum(1); }
 proc:::create { @forks = sum(1); }
 
-/* So that an aggregation nothing happened to is printed, too. */
+/* Makes descry print an aggregation without events too. */
 BEGIN, tick-1s
 {
 	@faults = sum(0);

@@ -1,5 +1,5 @@
 #!/usr/bin/env -S descry -s
-/* Who ends the waits of a program: time off CPU by the stacks of those that woke it.
+/* Sums the time that a program waits off the CPU, by the stacks of the threads that woke it.
  * usage: descry -s wakeup.d -c 'program' | descry flame --wakeup > wakeup.svg
  *
  *	  sh

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Names of the library's own functions: there they are hidden. */
 void arena_init(void)
@@ -111,6 +112,31 @@ static void values(void)
 	descry_close(d);
 }
 
+static void record(void *arg, const struct descry_record *r)
+{
+	printf("%s %s:%s:%s:%s", r->action, r->provider, r->module, r->function, r->name);
+	for (size_t i = 0; i < r->nvalues; i++) {
+		const struct descry_value *v = &r->values[i];
+
+		printf(v->is_number ? " %zu:%s=%" PRId64 : " %zu:%s", v->size, v->text, v->number);
+	}
+	printf(" %d\n", r->time && r->tid == getpid());
+}
+
+static void records(void)
+{
+	const struct descry_callbacks c = { .line = line,
+					    .record = record,
+					    .arg = (void *)"records" };
+	struct descry *d = descry_open(&c);
+
+	descry_set(d, "engine", "interp");
+	run(d,
+	    "BEGIN { printf(\"<%s %d %c>\\n\", \"a b\", -3, 65); trace(7); printf(\"no values\\n\"); }"
+	    " END, BEGIN { x = 1; } BEGIN { exit(0); }");
+	descry_close(d);
+}
+
 static void plain(void)
 {
 	struct descry *d = descry_open(NULL);
@@ -162,6 +188,7 @@ int main(void)
 	printf("version %d\n", !strcmp(descry_version(), DESCRY_VERSION));
 	mistakes();
 	values();
+	records();
 	plain();
 	commands();
 	printf("done\n");

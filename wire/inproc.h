@@ -14,10 +14,12 @@
  * (F_SEAL_FUTURE_WRITE and the others) before a process gets a descriptor, which is read-only. What
  * lies in `shared` and `private` of a process may hold anything: the tracer reads each word once,
  * checks it, and never follows an address from there. Slot 0 is the tracer's: in the tracer its
- * pages are private memory. A child of fork() has its parent's `shared`, too, and may have given up
- * the parent's rights: what the agent and the programs go by (addresses, numbers of processes,
- * guards) lies in `private`, and what lies in `shared` is data to them. doc/inproc.md has the table
- * of who writes and reads what.
+ * pages are private memory. A child of fork() has no `shared` unless children are followed: the
+ * kernel does not copy that mapping (MADV_DONTFORK). One that is followed has its parent's `shared`
+ * and may have given up the parent's rights; processes that are named together (-p A -p B) have the
+ * same `shared`, too. What the agent and the programs go by (addresses, numbers of processes,
+ * guards) lies in `private`, and what lies in `shared` is data to them.
+ * doc/inproc.md has the table of who writes and reads what.
  *
  * and, within 2 GB of each patched module, an island: part of a memfd, R-X, with the stubs.
  *
@@ -194,19 +196,23 @@ enum { WIRE_CALLS = 8 };
 
 /* A thread slot: what a firing tells, and data of its programs. */
 struct wire_thread {
-	uint32_t tid, pid; /* as its own pid namespace sees them; shown, see struct wire_own */
-	uint64_t cookie;   /* index in image.probes of the firing */
+	/* As the tracer's pid namespace sees them; shown, see struct wire_own. Of a process of
+	 * another namespace: 0 until the tracer has looked at it, and `tid` of threads that are
+	 * not the first is own_tid. The tracer writes them too, of such a process. */
+	uint32_t tid, pid;
+	uint64_t cookie; /* index in image.probes of the firing */
 	/* While a program with aggregations runs: WIRE_GEN_RUNS | generation; else 0. */
 	uint64_t gen;
 	uint32_t owner;  /* atomic: index + 1 in wire_area.processes, 0 free */
 	uint32_t slot;   /* own number */
 	uint64_t random; /* state of get_prandom_u32 */
-	uint64_t task;   /* address of its stand-in for struct task_struct, 0 none */
+	uint64_t task; /* as wire_own.task, where programs go by this one: no other process has the slots */
 	char comm[16];
 	uint64_t skipped_nested; /* firings skipped because one was running */
 	uint64_t budget;         /* compiled code's own: backward branches left */
 	uint64_t comm_time; /* ns: when comm was read; of threads in wire_kept.quiet the tracer writes comm */
-	uint32_t ended, pad0; /* it has told of its own end: its tid */
+	uint32_t ended;   /* it has told of its own end: own_tid */
+	uint32_t own_tid; /* as its own pid namespace sees it */
 	uint64_t violations,
 		violation; /* how many; the last one's instruction, ~0 a helper's argument */
 	uint32_t number;   /* compiled code's own: of the system call that returns */
@@ -246,7 +252,8 @@ struct wire_own {
 	 * (-1: to nobody), because that number may be another process's by now. */
 	uint32_t other;
 	int32_t pidfd;
-	uint64_t pad[2];
+	uint64_t task; /* address of the thread's stand-in for struct task_struct, 0 none */
+	uint64_t pad;
 };
 /* Programs then stay on the stack that the thread is on. */
 #define WIRE_ALT_UNKNOWN (~0ull >> 1)
@@ -304,6 +311,8 @@ struct wire_said {
 	uint32_t exit_tid;      /* atomic: the thread that told of the process's end, 0 none did */
 	uint32_t execs;         /* atomic: calls of execve that have not returned */
 	uint32_t quiet;         /* its wire_kept.quiet is set */
+	uint32_t unwind_asked;  /* WIRE_UNWIND_ASK_*: requested since its list was written */
+	uint32_t pad;
 };
 
 /* Where members of the kernel's structures lie that the agent writes; bytes. */
@@ -313,13 +322,23 @@ struct wire_task_layout {
 	uint32_t pid, tgid, comm, mm, signal, real_parent, exit_code; /* in struct task_struct */
 	uint32_t nr_threads, live;                                    /* in struct signal_struct */
 };
-/* In each thread's slot at wire_area.event; then, twice (the thread's own, another's), a
- * task_struct, a signal_struct and an mm_struct. */
+/* What programs take addresses from. In each thread's slot at wire_area.event_at; where other
+ * processes have the slots too (wire_area.together), in private memory, WIRE_EVENT_BELOW bytes
+ * under each struct wire_own. Then, twice (the thread's own, another's), a task_struct, a
+ * signal_struct and an mm_struct. */
 enum { WIRE_EVENT_WORDS = 8 };
 struct wire_event {
 	uint64_t word[WIRE_EVENT_WORDS]; /* the tracepoint's arguments */
-	uint64_t answer; /* the tracer's: address of the task_struct asked for, 0 not known */
-	uint32_t want;   /* atomic: tid whose task_struct is asked for, ~0 none; 0: answered */
+};
+/* Above the page that WIRE_KEPT takes of slot 0's. */
+enum {
+	WIRE_EVENT_BELOW = WIRE_STACK_STRIDE - 4096 - 128 /* sizeof(struct wire_own) */,
+	WIRE_EVENT_MAX = WIRE_EVENT_BELOW - WIRE_PROBE_STACK - 4096,
+};
+/* In each thread's slot at wire_area.wanted. */
+struct wire_wanted {
+	uint64_t answer; /* the tracer's: address of the task_struct asked for, one of wire_area.rooms; 0 not known */
+	uint32_t tid; /* atomic: whose task_struct is asked for, ~0 nobody's; 0: answered */
 	uint32_t pad;
 };
 /* Who asks adds one to `asked`, wakes the tracer and waits until `answered` has got there: a fifth
@@ -340,9 +359,9 @@ struct wire_sigaction {
 
 /* Process-private memory, all zero in a forked child. */
 struct wire_private {
-	uint64_t ready;   /* 0: not set up (a forked child): slow path */
-	uint32_t process; /* index in wire_area.processes */
-	uint32_t off;     /* this process is not traced: programs do not run */
+	uint64_t ready; /* 0: not set up (a forked child): slow path */
+	uint32_t process; /* index in wire_area.processes; 0 in a child that is not traced: it has no shared memory */
+	uint32_t off; /* this process is not traced: programs do not run */
 	uint64_t signals; /* bit n: our handler of WIRE_SIGNAL_n is installed, action[n] is the program's own */
 	struct wire_sigaction action[WIRE_SIGNALS];
 	uint64_t no_slot;        /* agent: ns until which no slot is looked for */
@@ -382,8 +401,10 @@ struct wire_kept {
 	uint32_t busy;     /* atomic: threads that make system calls of ours outside of a firing */
 	uint32_t process;  /* as wire_private.process */
 	uint32_t fsgsbase; /* rdfsbase may be used */
-	uint32_t list_vain,
-		pad1; /* agent: how often wire_process.ranges was waited for in vain, one after the other */
+	/* agent: how often wire_process.ranges was waited for in vain, one after the other */
+	uint32_t list_vain;
+	/* agent: this child, or its parent, is of another pid namespace than the tracer */
+	uint32_t apart;
 	char comm[16]; /* a thread's name where it cannot be asked for: that of the one that set `quiet` */
 };
 /* A page that is mapped while an attach opens its files: from base. */
@@ -444,16 +465,17 @@ struct wire_area {
 	uint32_t tracer_pid, watchdog_pid;
 	uint64_t heartbeat; /* CLOCK_MONOTONIC ns of the tracer's last sign of life; looked at on slow paths */
 	uint64_t heartbeat_max; /* ns without one after which programs stop running; 0 never */
-	uint32_t gen, pad;      /* WIRE_GEN_RUNS | aggregation generation, 0 or 1 */
+	uint32_t gen;           /* WIRE_GEN_RUNS | aggregation generation, 0 or 1 */
+	uint32_t filtered; /* a traced process has filtered its system calls: so may children that are not traced */
 	struct wire_clock clock;
 	uint64_t state; /* address of struct wire_state */
 	uint64_t maps;  /* address of struct wire_map[nmaps] */
 	uint32_t nmaps, nprobes;
-	uint64_t threads;       /* address of slot 0 */
-	uint64_t thread_stride; /* a power of two */
-	uint64_t stacks;        /* of struct wire_own */
-	uint64_t told;          /* address of struct wire_told[nthreads] */
-	uint32_t stack_shift, pad1;
+	uint64_t threads;           /* address of slot 0 */
+	uint64_t thread_stride;     /* a power of two */
+	uint64_t stacks;            /* of struct wire_own */
+	uint64_t told;              /* address of struct wire_told[nthreads] */
+	uint32_t stack_shift, zero; /* zero: stays 0 */
 	uint32_t nthreads;
 	uint32_t process_count;   /* of those the tracer has numbered */
 	uint64_t processes;       /* address of struct wire_process[WIRE_PROCESSES_MAX] */
@@ -465,17 +487,24 @@ struct wire_area {
 	uint64_t counters_base; /* offset in a thread slot of the uint64_t counters (wire_counter, then per probe) */
 	uint64_t reads_guarded; /* the agent's SIGSEGV/SIGBUS handler is in place: plain loads are safe */
 	uint64_t unwind_version; /* of the unwind tables; odd: being written */
-	uint64_t event;          /* offset in a thread slot of its struct wire_event, 0 none */
+	uint64_t event;          /* bytes from a struct wire_event on, 0: there are none */
+	uint64_t event_at; /* offset in a thread slot of its struct wire_event, if it is there */
+	uint64_t wanted;   /* offset in a thread slot of its struct wire_wanted, 0 none */
+	uint64_t rooms;    /* address of the first of the stand-ins that the tracer answers with */
+	uint32_t room_size, nrooms;
 	struct wire_task_layout task;
 	uint64_t bell; /* address of what threads that wait for the tracer look at, 0 none: its watchdog's */
+	/* Processes may have each other's slots: children are followed, or several processes are
+	 * named. One of them may come to have fewer rights than another. */
+	uint64_t together;
+	uint64_t unwinds; /* address of struct wire_unwind_process[WIRE_PROCESSES_MAX], 0 none */
 };
 
 /* At the start of the shared mapping. */
 struct wire_common {
 	uint64_t no_thread;   /* firings skipped: no slot free (atomic) */
-	uint64_t forked;      /* firings skipped in forked children (atomic) */
 	uint32_t child_count; /* forked children that have numbered themselves (atomic) */
-	uint32_t pad[11];
+	uint32_t pad[13];
 	struct wire_ask ask;
 };
 
@@ -495,6 +524,8 @@ enum { WIRE_HELPER_THREAD_TIME = 60000 };
 	X(map_delete, "helper 3") \
 	X(probe_read, "helpers 112, 113, 148 and 4: dst, size, src") \
 	X(probe_read_str, "helpers 114, 115: dst, size, src") \
+	X(read_own, "helper 113 where it reads nothing of the program's: see jit_env.own_reads") \
+	X(read_own_str, "helper 115, likewise") \
 	X(ktime, "helper 5") \
 	X(prandom, "helper 7") \
 	X(cpu, "helper 8") \
@@ -531,6 +562,8 @@ enum { WIRE_HELPER_THREAD_TIME = 60000 };
 	  "likewise: before seccomp or prctl puts in a filter, wire_kept.quiet is set") \
 	X(prctl_entry, "the same at the entry of the C library's prctl") \
 	X(syscall_entry, "the same at the entry of its syscall") \
+	X(fork_site, \
+	  "likewise, behind one that may make a process: a child without shared memory gets its own") \
 	X(ustack, "d_ustack of bpf/") \
 	X(stack_id, "d_stack_id of bpf/") \
 	X(thread_time, "helper WIRE_HELPER_THREAD_TIME") \
@@ -554,10 +587,12 @@ _Static_assert(sizeof(struct wire_map) == 72, "map");
 _Static_assert(sizeof(struct wire_ring) == 128, "ring");
 _Static_assert(sizeof(struct wire_thread) <= WIRE_THREAD_SPACE, "thread");
 _Static_assert(sizeof(struct wire_own) == 128, "above a probe stack");
+_Static_assert(WIRE_EVENT_BELOW + sizeof(struct wire_own) + 4096 == WIRE_STACK_STRIDE,
+	       "below a probe stack");
 _Static_assert(sizeof(struct wire_thread_entry) == 1 << WIRE_ENTRY_SHIFT, "found by a shift");
 _Static_assert(sizeof(struct wire_undo) == 288, "undo");
 _Static_assert(sizeof(struct wire_process) == 64, "process");
-_Static_assert(sizeof(struct wire_said) == 32, "what a process says");
+_Static_assert(sizeof(struct wire_said) == 40, "what a process says");
 _Static_assert(offsetof(struct wire_common, ask) == 64, "cache lines");
 _Static_assert(offsetof(struct wire_private, threads) == 512, "private");
 _Static_assert(sizeof(struct wire_sigaction) == 32, "the kernel's struct sigaction");

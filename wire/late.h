@@ -1,5 +1,5 @@
-/* Strings whose page was not resident when the probe fired: they wait, by thread, for the return
- * of the system call. */
+/* Strings whose page was not resident when the probe fired. They wait, by thread, for the return of
+ * the system call. */
 #ifndef DESCRY_WIRE_LATE_H
 #define DESCRY_WIRE_LATE_H
 
@@ -15,7 +15,7 @@ struct wire_late_item {
 	uint32_t size; /* of the field; at most 256 are read */
 };
 
-/* Value of MAP_LATE (BPF_MAP_TYPE_HASH, key: uint32_t tid). */
+/* The value of MAP_LATE (BPF_MAP_TYPE_HASH, key: uint32_t tid). */
 struct wire_late_wait {
 	uint32_t n;
 	uint32_t pad;

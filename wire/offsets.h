@@ -1,6 +1,7 @@
-/* Offsets of kernel structures that bpf/ routines walk: filled from BTF by the compiler, placed
- * in MAP_RODATA. X(field, "struct", "member"): field = byte offset of struct.member;
- * WIRE_NO_OFFSET when BTF does not have it (the routine then gives its "not there" answer). */
+/* Offsets in the kernel structures that bpf/ routines read. The compiler takes them from BTF and
+ * puts them into MAP_RODATA. X(field, "struct", "member"): field is the byte offset of
+ * struct.member. It is WIRE_NO_OFFSET when BTF lacks the member; a routine then returns its result
+ * for a missing object. */
 #ifndef DESCRY_WIRE_OFFSETS_H
 #define DESCRY_WIRE_OFFSETS_H
 

@@ -1,10 +1,10 @@
-/* Between the tracer and agent/preload.c, over a SOCK_SEQPACKET socket: a hello with the descriptor
- * of /proc/self/mem, then requests (struct preload_request), each answered by an int64_t, what the
- * system call returned.
+/* The protocol of the tracer and agent/preload.c, over a SOCK_SEQPACKET socket: a hello with the
+ * descriptor of /proc/self/mem, then requests (struct preload_request). The answer to a request is
+ * an int64_t, the system call's result.
  *
- * The command gets three descriptors, by the variable PRELOAD_ENV: "service,files,self,pid", of the
- * socket, of another one over which it is sent files, and of the shared object itself; pid is the
- * command's: who inherits the variable is not meant.
+ * The command gets three descriptors by the variable PRELOAD_ENV: "service,files,self,pid". They
+ * are the socket, a second socket over which the tracer sends files, and the shared object itself.
+ * pid is the command's, because a child that inherits the variable must ignore it.
  */
 #ifndef DESCRY_WIRE_PRELOAD_H
 #define DESCRY_WIRE_PRELOAD_H
@@ -19,13 +19,13 @@ struct preload_numbers {
 struct preload_hello {
 	uint64_t fs_base, stack;
 };
-enum { PRELOAD_GO = -1 }; /* the program begins; not answered */
+enum { PRELOAD_GO = -1 }; /* the program begins; has no answer */
 struct preload_request {
-	int64_t nr; /* of the system call */
+	int64_t nr; /* number of the system call */
 	uint64_t arg[6];
 };
 
-/* struct iovec, struct msghdr and a struct cmsghdr with one descriptor, as the kernel has them
+/* struct iovec, struct msghdr and a struct cmsghdr with one descriptor, in the kernel's layout
  * (sendmsg(2), cmsg(3)). */
 struct preload_iov {
 	uint64_t base, size;

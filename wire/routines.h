@@ -3,16 +3,15 @@
  * Calling: r1-r5 arguments, r0 result, r1-r5 clobbered (a BPF-to-BPF call). The linker makes them
  * static, so the verifier checks each body with the argument states of the call site. All arguments
  * are 64 bits wide.
- *   dst        address the verifier knows: map value, ring memory; at least `size` bytes. Must not overlap a source.
+ *   dst        address that the verifier knows: map value, ring memory; at least `size` bytes. Must not overlap a source.
  *   size       a constant of the call site: strsize, a multiple of 8, 16..WIRE_STRING_MAX.
- *   other text any kernel address as a number (a map value's address is fine too); read with
- *   bpf_probe_read_kernel, so a
- *              bad one gives -EFAULT, never an oops. Text ends at its NUL or after size - 1 bytes.
- * A routine that fills dst leaves NUL-terminated text in it and returns 0 (or what is said), 1 for
- * "not found: D's NULL" (dst is "" then), -EFAULT (-14) when a source cannot be read (dst is "").
- * Bytes after the NUL are unspecified unless said; d_strcpy_pad is for keys.
- * Stack: WIRE_ROUTINE_STACK bytes at most, callees and callbacks included; the verifier allows 512
- * for the whole call chain.
+ *   other text any kernel address as a number (a map value's address too); read with bpf_probe_read_kernel, so a
+ *              bad address gives -EFAULT, never an oops. Text ends at its NUL or after size - 1 bytes.
+ * A routine that fills dst leaves NUL-terminated text in it. It returns 0 (or the result named
+ * below); 1 for D's NULL, "not found" (dst is "" then); -EFAULT (-14) when a source cannot be read
+ * (dst is "" then). Bytes after the NUL are unspecified, except where the table says otherwise;
+ * keys need d_strcpy_pad. Stack: WIRE_ROUTINE_STACK bytes at most, with callees and callbacks,
+ * because the verifier allows 512 bytes for the whole call chain.
  */
 #ifndef DESCRY_WIRE_ROUTINES_H
 #define DESCRY_WIRE_ROUTINES_H
@@ -26,13 +25,13 @@ enum {
 	WIRE_START_ABSENT = 0x7fffffff, /* d_rindex without a start; d_substr without a length */
 };
 
-/* State of strtok(): 8 + size bytes the verifier knows. Not begun while pos is 0. */
+/* State of strtok(): 8 + size bytes that the verifier knows. pos 0: strtok() has not begun. */
 struct wire_strtok {
-	uint64_t pos; /* 1 + offset in text of what is left; 0: nothing */
+	uint64_t pos; /* 1 + offset in text of the rest; 0: no text */
 	char text[];
 };
 
-/* What d_fault needs of the firing; 24 bytes the verifier knows (stack, scratch). */
+/* The facts of a firing that d_fault needs; 24 bytes that the verifier knows (stack, scratch). */
 struct wire_firing {
 	uint64_t time;
 	uint32_t probe;
@@ -110,6 +109,8 @@ struct wire_firing {
 	/* user stacks by unwind tables (wire/unwind.h) */ \
 	X(d_ustack, 5, \
 	  "unwind map, processes map, wanted ring, struct wire_walk * the verifier knows, stack.n: max frames; struct wire_unwind_offsets * -> bytes") \
+	X(d_language, 5, \
+	  "as d_ustack, after it: adds the frames of an interpreted language (wire/language.h) -> bytes") \
 	X(d_ustack_end, 2, \
 	  "counters map, struct wire_stack *: counts how the walk ended -> 1 + that") \
 	/* strings read at the system call's return (wire/late.h) */ \

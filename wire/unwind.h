@@ -1,4 +1,4 @@
-/* Unwind tables: how to get from a frame to its caller, without DWARF at run time.
+/* Unwind tables: the way from a frame to its caller, without DWARF at run time.
  *
  * One file's tables (the unwind image, position independent, cached on disk by build-id):
  *
@@ -8,11 +8,11 @@
  *	uint32_t rows[nrows]           WIRE_UNWIND_ROW(pc, rule): sorted in each page, its first row has pc 0
  *
  * A row holds from its pc up to the next row's. In the kernel all tables lie in chunks of 65,536
- * words (MAP_UNWIND, an array of one-element arrays); a word's address is chunk << 16 | index and
- * nothing that is searched crosses a chunk:
+ * words (MAP_UNWIND, an array of one-element arrays). A word's address is chunk << 16 | index. No
+ * table that is searched crosses a chunk:
  *
  *	chunk 0    uint32_t rules[65536]                 of all files, by number
- *	chunk 1    struct wire_unwind_files              files by identity: for processes whose mappings are not here
+ *	chunk 1    struct wire_unwind_files              files by identity: for processes without a list of mappings
  *	anywhere   struct wire_unwind_mapping [n]        of a process, by start
  *	anywhere   struct wire_unwind_page [npages]      of a file
  *	anywhere   uint32_t rows[n]                      of a page
@@ -22,8 +22,8 @@
 
 #include "wire/record.h"
 
-/* X(name, what): CFA is the stack pointer in the caller; the return address lies at CFA - 8 unless
- * said. */
+/* X(name, what): CFA is the stack pointer in the caller. The return address lies at CFA - 8, except
+ * where `what` says otherwise. */
 #define WIRE_UNWIND_KINDS(X) \
 	X(NONE, "nothing known: step by frame pointer") \
 	X(RSP, "CFA = rsp + off") \
@@ -46,8 +46,8 @@ enum wire_unwind_kind {
 		WIRE_UNWIND_KIND_COUNT
 };
 
-/* A rule: kind (4 bits), where the caller's rbp is saved (12 bits, signed, in words from CFA;
- * WIRE_UNWIND_SAME: it is unchanged), off (16 bits, signed, in words; PLT: in bytes). */
+/* A rule: kind (4 bits); the place of the caller's saved rbp (12 bits, signed, in words from CFA;
+ * WIRE_UNWIND_SAME: rbp is unchanged); off (16 bits, signed, in words; PLT: in bytes). */
 enum { WIRE_UNWIND_SAME = -2048 };
 #define WIRE_UNWIND_RULE(kind, rbp, off) \
 	((uint32_t)(kind) | ((uint32_t)(rbp)&0xfff) << 4 | (uint32_t)(off) << 16)
@@ -55,16 +55,16 @@ enum { WIRE_UNWIND_SAME = -2048 };
 #define WIRE_UNWIND_RULE_RBP(r) ((int32_t)((r) << 16) >> 20)
 #define WIRE_UNWIND_RULE_OFF(r) ((int32_t)(r) >> 16)
 
-/* Of the address 0, which is called by mistake: the return address has been pushed, nothing
- * else. */
+/* The rule of address 0, which a program calls by mistake. Only the return address has been
+ * pushed. */
 #define WIRE_UNWIND_CALLED WIRE_UNWIND_RULE(WIRE_UNWIND_RSP, WIRE_UNWIND_SAME, 1)
 
-/* REG with rbx, which a function that changes it saves: rbp is unchanged, and its field is where
- * the function called from there saves rbx, in words from that one's CFA, which is rsp here; SAME:
- * not known. So it works further up, too (lazy binding: _dl_runtime_resolve). */
+/* REG with rbx, which every function that changes it saves. rbp is unchanged. The rbp field is the
+ * place where the called function saves rbx, in words from that function's CFA, which is rsp here;
+ * SAME: not known. So the rule works in outer frames too (lazy binding: _dl_runtime_resolve). */
 enum { WIRE_UNWIND_REG_RBX = 3 };
-/* REG and INDEX: the register (DWARF's number) in the low four bits of off, 12 bits of words above
- * it. */
+/* REG and INDEX: the low four bits of off are the register (DWARF's number), the 12 bits above are
+ * words. */
 #define WIRE_UNWIND_REG_OFF(reg, words) ((uint32_t)(reg) | ((uint32_t)(words)&0xfff) << 4)
 #define WIRE_UNWIND_RULE_REG(r) ((r) >> 16 & 15)
 #define WIRE_UNWIND_RULE_WORDS(r) ((int32_t)(r) >> 20)
@@ -83,9 +83,11 @@ enum {
 	WIRE_UNWIND_CHUNK_WORDS = 65536,
 	WIRE_UNWIND_CHUNKS = 1024,
 	WIRE_UNWIND_KNOWN_CHUNKS =
-		16, /* the last ones: rules found before, shared by the CPUs whose number ends alike */
-	WIRE_UNWIND_KNOWN = 8192,      /* words of 8 bytes in each that are used */
-	WIRE_UNWIND_PAGES_MAX = 16384, /* of one file: 1 GB of text */
+		16, /* the last chunks: remembered rules, by the CPU's low bits */
+	WIRE_UNWIND_CODES = WIRE_UNWIND_CHUNKS - WIRE_UNWIND_KNOWN_CHUNKS -
+			    1, /* this chunk has hashes of the code objects that were asked for */
+	WIRE_UNWIND_KNOWN = 8192,      /* words of 8 bytes that each chunk uses */
+	WIRE_UNWIND_PAGES_MAX = 16384, /* pages of one file: 1 GB of text */
 	WIRE_UNWIND_MAPPINGS_MAX = 4096,
 	WIRE_UNWIND_PROCESSES = 8192,
 };
@@ -97,30 +99,34 @@ struct wire_unwind_image {
 	uint8_t build_id[32];
 	uint32_t first_page; /* link-time address >> 16 */
 	uint32_t npages, nrules, nrows;
-	uint32_t skipped; /* rows whose rule could not be expressed */
+	uint32_t skipped; /* rows whose rule has no form here */
 	uint32_t pad;
 };
 
 /* Value of MAP_UNWIND_PROCESSES (hash, key: uint32_t tgid). A routine that meets an unknown process
- * adds it with mappings 0; who keeps the tables looks for those. */
+ * adds it with mappings 0. The tracer then looks for such entries. */
 struct wire_unwind_process {
 	uint32_t mappings; /* address of its struct wire_unwind_mapping[n]; 0: not loaded yet */
 	uint32_t n;
-	uint32_t asked; /* WIRE_UNWIND_ASK_*, of what has been asked for since the list was put */
-	uint32_t mm; /* which address space the list is of, as the kernel tells them apart; 0: not known yet */
-	uint32_t version, pad; /* of the list: no other has the same */
+	uint32_t asked;    /* WIRE_UNWIND_ASK_* requested since the list was written */
+	uint32_t mm;       /* number of the list's address space; 0: not known yet */
+	uint32_t version;  /* version of the list; no two lists have the same */
+	uint32_t language; /* address of its struct wire_language; 0: it runs none that is known */
 };
 
-/* What a routine sends to MAP_UNWIND_WANTED. */
+/* The requests that a routine sends to MAP_UNWIND_WANTED. */
 enum {
-	WIRE_UNWIND_ASK_MET = 1, /* a stack of the process is taken: the first one of all */
+	WIRE_UNWIND_ASK_MET = 1, /* the first stack of the process was taken */
 	WIRE_UNWIND_ASK_LIST =
-		2, /* its mappings are not those of the list; walks find their way without, only slower */
-	WIRE_UNWIND_ASK_NOW =
-		4, /* ... and this one did not: it met a file without tables, or the kernel's tree cannot be read */
+		2, /* the list lacks some of its mappings; walks work without them, but slower */
+	WIRE_UNWIND_ASK_NOW = 4,  /* ... and the walk failed: no tables, or no kernel tree */
+	WIRE_UNWIND_ASK_CODE = 8, /* an interpreter's frame has a code object of which nobody has
+				   * read the name yet */
 };
 struct wire_unwind_ask {
 	uint32_t pid, what;
+	uint64_t code,
+		id; /* WIRE_UNWIND_ASK_CODE: the code object's address, and wire_language_id() */
 };
 
 struct wire_unwind_mapping {
@@ -136,8 +142,8 @@ struct wire_unwind_page {
 	uint32_t n;
 };
 
-/* A file by what the kernel knows of the one behind a mapping. The key comes last: who sees it sees
- * the rest. */
+/* A file, with the kernel's facts of a mapping's file. The key is written last, so that a reader of
+ * the key sees the rest. */
 struct wire_unwind_file {
 	int64_t delta; /* link-time address - file offset, of its text */
 	uint32_t pages, first_page,
@@ -146,10 +152,10 @@ struct wire_unwind_file {
 	uint64_t key; /* wire_unwind_file_key(); 0: free */
 };
 
-/* Open addressing: a file stands in one of the WIRE_UNWIND_PROBES places from its key on. */
+/* Open addressing: a file is in one of the WIRE_UNWIND_PROBES places from its key on. */
 enum { WIRE_UNWIND_FILES = 4096, WIRE_UNWIND_PROBES = 16, WIRE_UNWIND_KEY_VDSO = 1 };
 struct wire_unwind_files {
-	uint32_t enabled; /* mappings may be looked for in the kernel's own tree of them */
+	uint32_t enabled; /* walks may search the kernel's own tree of mappings */
 	uint32_t pad[7];
 	struct wire_unwind_file files[WIRE_UNWIND_FILES];
 };
@@ -162,8 +168,8 @@ static inline uint64_t wire_unwind_mix(uint64_t x)
 	return x ^ (x >> 31);
 }
 
-/* dev: major << 20 | minor. The time is that of the last change of the contents: an inode number
- * may be used again. */
+/* Returns the key of a file. dev: major << 20 | minor. mtime is the last change of the contents,
+ * because inode numbers are used again. */
 static inline uint64_t wire_unwind_file_key(uint32_t dev, uint64_t inode, uint64_t mtime_sec,
 					    uint32_t mtime_nsec)
 {
@@ -173,10 +179,12 @@ static inline uint64_t wire_unwind_file_key(uint32_t dev, uint64_t inode, uint64
 	return h > WIRE_UNWIND_KEY_VDSO ? h : h + 2;
 }
 
-/* Where the kernel keeps a process's mappings (a maple tree, from 6.1 on): filled from BTF by the
- * compiler as wire_offsets is; WIRE_NO_OFFSET where BTF does not have it. */
+/* The kernel's places of a process's mappings (a maple tree, from 6.1 on). The compiler takes them
+ * from BTF as it does wire_offsets; WIRE_NO_OFFSET where BTF lacks the member. */
 #define WIRE_UNWIND_OFFSETS(X) \
 	X(task_mm, "task_struct", "mm") \
+	X(task_thread, "task_struct", "thread") \
+	X(thread_fsbase, "thread_struct", "fsbase") \
 	X(mm_mt, "mm_struct", "mm_mt") \
 	X(tree_root, "maple_tree", "ma_root") \
 	X(range_pivot, "maple_range_64", "pivot") \
@@ -207,15 +215,15 @@ struct wire_unwind_offsets {
 	uint32_t mm_vdso; /* mm_struct.context.vdso */
 };
 
-/* What d_ustack is given: the stack is its result, behind it is room for its state. */
-enum { WIRE_UNWIND_STATE = 30 };
+/* The argument of d_ustack: the stack is its result, and its state lies behind. */
+enum { WIRE_UNWIND_STATE = 32 };
 struct wire_walk {
 	struct wire_stack stack;
 	uint64_t state[WIRE_UNWIND_STATE];
 };
 
-/* f_mode of a file that stands behind an overlayfs's (struct backing_file, 6.5 on): who maps it
- * sees the other one. */
+/* The f_mode of a file behind an overlayfs's file (struct backing_file, 6.5 on). A process that
+ * maps it sees the overlayfs's file. */
 enum { WIRE_UNWIND_BACKING = 1 << 25 };
 
 /* How a walk ended: wire_stack.end. */

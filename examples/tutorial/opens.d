@@ -1,5 +1,5 @@
 #!/usr/bin/env -S descry -s
-/* Files that each program opens, and which of them were not there. Step 3 of doc/tutorial.md. */
+/* Counts the files that each program opens, also missing files. Step 3 of doc/tutorial.md. */
 #pragma D option quiet
 
 syscall::openat:entry

@@ -1,5 +1,5 @@
 #!/usr/bin/env -S descry -s
-/* How long read() takes, by program: a distribution in microseconds. Step 4 of doc/tutorial.md. */
+/* Counts how long read() takes, by program, in microseconds. Step 4 of doc/tutorial.md. */
 syscall::read:entry
 {
 	self->began = timestamp;

@@ -1,5 +1,5 @@
 #!/usr/bin/env -S descry -s
-/* Where a program waits: milliseconds off the CPU by its own stack. Step 6 of doc/tutorial.md.
+/* Sums the milliseconds that a program waits off the CPU, by its own stack. Step 6 of doc/tutorial.md.
  * usage: descry -s waits.d -c 'program' (or -p PID) */
 #pragma D option quiet
 

@@ -1,3 +1,4 @@
+/* Reads numbers and strings from untrusted bytes within bounds. */
 #include "base/bytes.h"
 
 #include <endian.h>
@@ -50,7 +51,7 @@ const void *bytes_take(struct bytes *b, size_t n)
 	return p;
 }
 
-/* n <= 8 bytes, little-endian. Inline: where n is known, it is a load. */
+/* Reads n <= 8 bytes, little-endian. Inline, because it becomes a load where n is constant. */
 static inline uint64_t read_le(struct bytes *b, size_t n)
 {
 	const uint8_t *p = bytes_take(b, n);
@@ -81,7 +82,7 @@ uint64_t bytes_u64(struct bytes *b)
 	return read_le(b, 8);
 }
 
-/* The groups of seven bits of a LEB128 number; bits beyond 64 are dropped. */
+/* Reads the groups of seven bits of a LEB128 number. Drops bits beyond 64. */
 static uint64_t leb(struct bytes *b, unsigned *ret_shift, uint8_t *ret_last)
 {
 	const uint8_t *p;

@@ -1,6 +1,6 @@
-/* Untrusted bytes, read within bounds. A read past the end yields 0 and makes the error sticky:
- * read a whole record, then ask once. Little-endian readers; `name` appears in the error.
- */
+/* Untrusted bytes, read within bounds. A read past the end returns 0 and makes the error sticky:
+ * the caller reads a whole record and then calls bytes_err() once. Numbers are little-endian.
+ * `name` appears in the error. */
 #ifndef DESCRY_BASE_BYTES_H
 #define DESCRY_BASE_BYTES_H
 
@@ -17,7 +17,7 @@ struct bytes {
 };
 
 struct bytes bytes_of(const void *p, size_t n, const char *name);
-/* A window [off, off + n) of b; empty and bad when it does not fit. Does not move b. */
+/* Returns a window [off, off + n) of b, empty and bad when it does not fit. Does not move b. */
 struct bytes bytes_slice(struct bytes *b, size_t off, size_t n);
 static inline bool bytes_ok(const struct bytes *b)
 {
@@ -35,15 +35,16 @@ uint64_t bytes_uleb(struct bytes *b);
 int64_t bytes_sleb(struct bytes *b);
 bool bytes_skip(struct bytes *b, size_t n);
 bool bytes_seek(struct bytes *b, size_t off);
-/* n bytes at the cursor, NULL (and bad) when fewer are left. */
+/* Returns n bytes at the cursor and moves past them. Returns NULL (and b is bad) when fewer are
+ * left. */
 const void *bytes_take(struct bytes *b, size_t n);
-/* A NUL-terminated string at the cursor, NULL (and bad) when it does not end. Moves past the
- * NUL. */
+/* Returns the NUL-terminated string at the cursor and moves past it. Returns NULL (and b is bad)
+ * when it does not end. */
 const char *bytes_cstr(struct bytes *b);
-/* A NUL-terminated string at offset off, NULL when it does not end within max bytes; the cursor
- * stays, never sticky. */
+/* Returns the NUL-terminated string at offset off, or NULL when it does not end within max bytes.
+ * Does not move the cursor or make b bad. */
 const char *bytes_cstr_at(const struct bytes *b, size_t off, size_t max);
-/* The sticky error as an object: "NAME: truncated at byte N". NULL when all reads were good. */
+/* Returns the sticky error as "NAME: truncated at byte N", or NULL when all reads were good. */
 struct err *bytes_err(const struct bytes *b);
 
 #endif

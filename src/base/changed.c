@@ -1,9 +1,10 @@
+/* Keeps the list of files that changed while they were read. */
 #include "base/changed.h"
 
 #include <string.h>
 #include <sys/stat.h>
 
-/* A path is written once, by the thread that took its place, and shown when it is complete. */
+/* One thread takes an entry and writes its path. Readers see the entry when it is complete. */
 static struct changed {
 	char path[CHANGED_PATH];
 	bool complete, told;

@@ -1,3 +1,4 @@
+/* Reads clocks as one number. */
 #include "base/clock.h"
 
 uint64_t clock_ns(clockid_t id)

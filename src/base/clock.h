@@ -1,13 +1,13 @@
-/* Clocks of clock_gettime(2) as one number. */
+/* Clocks of clock_gettime(2), as one number. */
 #ifndef DESCRY_BASE_CLOCK_H
 #define DESCRY_BASE_CLOCK_H
 
 #include <stdint.h>
 #include <time.h>
 
-/* Nanoseconds. May be called in signal handlers. */
+/* Returns the clock's time in nanoseconds. Signal handlers may call it. */
 uint64_t clock_ns(clockid_t id);
-/* CLOCK_MONOTONIC: the clock of records, probes and time-outs. */
+/* Returns the time of CLOCK_MONOTONIC, the clock of records, probes and time-outs. */
 static inline uint64_t now_ns(void)
 {
 	return clock_ns(CLOCK_MONOTONIC);

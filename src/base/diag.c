@@ -1,3 +1,4 @@
+/* Collects diagnostics with their sources and prints them. */
 #define _GNU_SOURCE
 #include "base/diag.h"
 
@@ -10,7 +11,7 @@
 
 enum { DIAG_LIMIT = 20, QUOTE_BEFORE = 100, QUOTE_MAX = 200 /* bytes of a line */ };
 
-/* A line marker of cpp: the text from `off` on is line `line` of `name`. */
+/* A line marker of cpp. The text from `off` on is line `line` of `name`. */
 struct source_mark {
 	uint32_t off, line;
 	char *name;
@@ -39,7 +40,7 @@ void diags_fini(struct diags *d)
 	memset(d, 0, sizeof(*d));
 }
 
-/* Reads `# 12 "file"` or `#line 12 "file"` at p; the file name may be missing. */
+/* Parses `# 12 "file"` or `#line 12 "file"` at p. The file name may be missing. */
 static bool parse_mark(const char *p, uint32_t *ret_line, const char **ret_name, size_t *ret_len)
 {
 	const char *q;
@@ -103,7 +104,7 @@ struct source *source_add(struct diags *d, enum source_kind kind, const char *na
 
 	if (d->nsources) {
 		s = &d->sources[d->nsources - 1];
-		base = s->base + s->len + 1; /* the end of a text has a loc of its own */
+		base = s->base + s->len + 1; /* the end of a text has a loc too */
 	}
 	d->sources = xrealloc(d->sources, (d->nsources + 1) * sizeof(*d->sources));
 	s = &d->sources[d->nsources++];
@@ -177,7 +178,7 @@ int diag_shown(const char *text)
 	if (n <= DIAG_TEXT_MAX)
 		return (int)n;
 	n = DIAG_TEXT_MAX;
-	while (n && ((unsigned char)text[n] & 0xc0) == 0x80) /* not through a character */
+	while (n && ((unsigned char)text[n] & 0xc0) == 0x80) /* do not cut inside a character */
 		n--;
 	return (int)n;
 }
@@ -236,7 +237,7 @@ void diag_warn(struct diags *d, loc_t loc, loc_t end, const char *tag, const cha
 	va_end(ap);
 }
 
-/* Bytes of the character at text[i]; *ret_shown: as it is. Others stand as one '?'. */
+/* Returns the bytes of the character at text[i]. *ret_shown: it is printed as it is, not as '?'. */
 static uint32_t character(const struct source *s, uint32_t i, uint32_t end, bool *ret_shown)
 {
 	uint32_t c, n = utf8_decode(s->text + i, end - i, &c);
@@ -245,7 +246,8 @@ static uint32_t character(const struct source *s, uint32_t i, uint32_t end, bool
 	return n ? n : 1;
 }
 
-/* Text that is as wide as the characters of [i, end): tabs, and `fill` for all others. */
+/* Prints text as wide as the characters of [i, end): a tab for each tab, and `fill` for all
+ * others. */
 static void put_width(const struct source *s, uint32_t i, uint32_t end, char fill, FILE *out)
 {
 	bool shown;
@@ -254,8 +256,7 @@ static void put_width(const struct source *s, uint32_t i, uint32_t end, char fil
 		putc(s->text[i] == '\t' && fill == ' ' ? '\t' : fill, out);
 }
 
-/* Part of a long line: where the quoted bytes of [*from, *to) begin and end so that `off` is among
- * them. */
+/* Narrows [*from, *to), a long line, to the bytes that are quoted. `off` stays among them. */
 static void quote_window(const struct source *s, uint32_t off, uint32_t *from, uint32_t *to)
 {
 	if (*to - *from <= QUOTE_MAX)
@@ -278,8 +279,8 @@ static void paint(const char *sequence, bool color, FILE *out)
 		term_raw(out, sequence, strlen(sequence));
 }
 
-/* The source line of g, or the part of it around the caret, with the bytes [loc, end) underlined;
- * the caret line repeats tabs and takes one column per character. */
+/* Prints the source line of g, or the part around the caret, with the bytes [loc, end) underlined.
+ * The caret line repeats tabs and has one column for each character. */
 static void print_caret(const struct source *s, const struct diag *g, uint32_t line, bool color,
 			FILE *out)
 {
@@ -319,8 +320,7 @@ static void print_own(const struct diags *d, const struct diag *g, const struct 
 	uint32_t line = 0, col = 0;
 
 	if (source_pos(d, g->loc, &name, &line, &col)) {
-		/* The name of a -n source is its text: of no use in front of a line that shows
-		 * it. */
+		/* The name of a -n source is its text, which the quoted line shows already. */
 		if (s->kind == SOURCE_ARG && name == s->name)
 			name = "<command line>";
 		paint("\033[1m", st->color, out);
@@ -340,8 +340,8 @@ static void print_own(const struct diags *d, const struct diag *g, const struct 
 		print_caret(s, g, line, st->color, out);
 }
 
-/* The part of a clause that off lies in, as DTrace calls it, by braces and slashes alone. NULL: its
- * descriptions. */
+/* Returns DTrace's name for the part of a clause that holds off, by braces and slashes alone.
+ * Returns NULL in the descriptions. */
 static const char *clause_region(const struct source *s, uint32_t off)
 {
 	int depth = 0;
@@ -368,14 +368,13 @@ static const char *clause_region(const struct source *s, uint32_t off)
 		} else if (c == '}' && depth) {
 			depth--;
 		} else if (c == '/' && !depth) {
-			pred = true; /* division does not end it: only '{' does */
+			pred = true; /* a division does not end it, only '{' does */
 		}
 	}
 	return depth ? "action list" : pred ? "predicate" : NULL;
 }
 
-/* Errors that DTrace finds before it knows, or after it has forgotten, which part of a clause they
- * are in. */
+/* Returns false for errors that DTrace reports without the part of the clause that they are in. */
 static bool has_region(const char *tag)
 {
 	static const char *const without[] = { "D_SYNTAX", "D_MACRO_OFLOW", "D_MACRO_UNDEF",
@@ -387,7 +386,7 @@ static bool has_region(const char *tag)
 	return tag;
 }
 
-/* DTrace's one line. Notes have no place in it. */
+/* Prints DTrace's one-line form. It has no notes. */
 static void print_dtrace(const struct diags *d, const struct diag *g, const struct diag_style *st,
 			 FILE *out)
 {
@@ -397,7 +396,8 @@ static void print_dtrace(const struct diags *d, const struct diag *g, const stru
 
 	if (g->level == DIAG_NOTE)
 		return;
-	/* what has no place is said of the first program, which DTrace would have compiled first */
+	/* An error without a position is reported for the first program, because DTrace compiles it
+	 * first. */
 	for (uint32_t i = 0; i < d->nsources && !s; i++)
 		if (d->sources[i].kind != SOURCE_LIB)
 			s = &d->sources[i];
@@ -432,7 +432,8 @@ static void print_more(uint32_t n, const char *what, const struct diag_style *st
 			style->progname ? style->progname : "descry", n, what, n == 1 ? "" : "s");
 }
 
-/* dtrace(1) takes $target without a process as 0 and says nothing: scripts compare pid with it. */
+/* Returns true for a warning that dtrace(1) does not have. It takes $target without a process as 0,
+ * silently, because scripts compare pid with it. */
 static bool is_own_remark(const struct diag *g)
 {
 	return g->level == DIAG_WARNING && g->tag && !strcmp(g->tag, "D_MACRO_UNDEF");
@@ -444,7 +445,7 @@ void diags_print(const struct diags *d, const struct diag_style *style, FILE *ou
 
 	for (uint32_t i = 0; i < d->n; i++) {
 		if (style->dtrace && shown[DIAG_ERROR])
-			return; /* DTrace ends with the first */
+			return; /* DTrace stops at the first error */
 		if (style->dtrace && is_own_remark(&d->list[i]))
 			;
 		else if (style->dtrace)

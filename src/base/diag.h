@@ -1,7 +1,7 @@
-/* Source texts, positions and the diagnostics of wrong D (STYLE: errors, kind 1).
+/* Source texts, positions and the diagnostics of wrong D.
  *
- * A `loc` is a 32-bit offset into all sources read, in reading order: token, AST node, IR and each
- * eBPF instruction carry one. Loc 0 means "nowhere".
+ * A `loc` is a 32-bit offset into all sources read, in reading order. Every token, AST node, IR and
+ * eBPF instruction has one. Loc 0 means "nowhere".
  *
  *	hot.d:12:9: error: unknown aggregation @x [D_AGG_NULL]
  *	   12 |   printa(@x);
@@ -17,12 +17,12 @@
 
 typedef uint32_t loc_t;
 
-/* A message is cut after so many bytes, and so is a program's text where it stands for its name. */
+/* Limit of a message's bytes, and of a program's text that is printed as its name. */
 enum { DIAG_TEXT_MAX = 1000 };
 
 enum source_kind {
 	SOURCE_FILE, /* -s file: a bare probe description is an error */
-	SOURCE_ARG, /* -n, -P, -m, -f, -i argument: name is e.g. "-n" argument's own text in DTrace's messages */
+	SOURCE_ARG, /* -n, -P, -m, -f, -i argument; its name is its own text in DTrace's messages */
 	SOURCE_LIB, /* dlib/ */
 };
 
@@ -41,7 +41,7 @@ enum diag_level { DIAG_ERROR, DIAG_WARNING, DIAG_NOTE };
 struct diag {
 	enum diag_level level;
 	const char *tag; /* "D_SYNTAX", static; NULL for notes */
-	loc_t loc, end;  /* end: one past the last byte to underline; 0 = one caret */
+	loc_t loc, end;  /* end: offset behind the last byte to underline; 0: a single caret */
 	char *text;
 };
 
@@ -50,25 +50,26 @@ struct diags {
 	uint32_t nsources;
 	struct diag *list;
 	uint32_t n, cap, errors, warnings;
-	uint32_t limit; /* further errors, and further warnings, are dropped and counted; 0 = 20 */
-	bool dropping;  /* the last error or warning was: its notes go with it */
+	uint32_t limit; /* errors and warnings above this are dropped and counted; 0: 20 */
+	bool dropping;  /* the last error or warning was dropped: drop its notes too */
 };
 
 void diags_init(struct diags *d);
 void diags_fini(struct diags *d);
-/* Copies text. The returned pointer is valid until the next source_add; the index (nsources - 1)
- * stays. */
+/* Adds a source and copies its text. The returned pointer is valid until the next source_add; the
+ * index (nsources - 1) stays valid. */
 struct source *source_add(struct diags *d, enum source_kind kind, const char *name,
 			  const char *text, size_t len);
 const struct source *source_of(const struct diags *d, loc_t loc);
-/* 1-based line and column (bytes). False for loc 0 or a loc no source holds. A `# 12 "file"` line
- * marker written by cpp (-C) renumbers: ret_name is the marked name. */
+/* Returns the 1-based line and column (bytes) of a position, and false for loc 0 or a loc that no
+ * source holds. A `# 12 "file"` line marker written by cpp (-C) renumbers lines, and ret_name is
+ * its name. */
 bool source_pos(const struct diags *d, loc_t loc, const char **ret_name, uint32_t *ret_line,
 		uint32_t *ret_col);
 
-/* Are there as many errors as are shown? Whoever searches for a hint may save the effort. */
+/* Returns true when further errors are not shown. A caller need not search for a hint then. */
 bool diags_full(const struct diags *d);
-/* The bytes of text that are shown of it, for printf's "%.*s%s" with DIAG_CUT() behind. */
+/* Returns how many bytes of text are shown, for printf's "%.*s%s" with DIAG_CUT() behind. */
 int diag_shown(const char *text);
 #define DIAG_CUT(text) ((text)[diag_shown(text)] ? "..." : "")
 
@@ -85,7 +86,7 @@ struct diag_style {
 	bool errtags;         /* with dtrace: "[D_TAG] line N: msg" */
 	const char *progname; /* "descry" or "dtrace" */
 };
-/* Prints all diagnostics in order. Of a long line only the part around the caret is shown. */
+/* Prints all diagnostics in order. Prints only the part of a long line around the caret. */
 void diags_print(const struct diags *d, const struct diag_style *style, FILE *out);
 
 #endif

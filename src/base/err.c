@@ -1,3 +1,4 @@
+/* Makes, wraps and frees errors of the world. */
 #define _GNU_SOURCE
 #include "base/err.h"
 

@@ -1,19 +1,18 @@
-/* Errors of the world (a file, a system call, a process that is gone). NULL is success.
- * An error owns its text; context grows in front: err_wrap(e, "reading symbols of %s", path) makes
- * "reading symbols of /bin/x: open: No such file or directory".
- */
+/* Errors of the world (a file, a system call, a process that has exited). NULL is success. An error
+ * owns its text. Context is added in front: err_wrap(e, "reading symbols of %s", path) makes
+ * "reading symbols of /bin/x: open: No such file or directory". */
 #ifndef DESCRY_BASE_ERR_H
 #define DESCRY_BASE_ERR_H
 
 struct err {
-	int code;   /* errno value, 0 when none applies */
+	int code;   /* errno value, 0 when there is none */
 	char *text; /* one line, no newline */
 };
 
 struct err *err_new(int code, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* As err_new, with ": strerror(errno_value)" at the end. */
+/* Makes an error like err_new(), with ": strerror(errno_value)" at the end. */
 struct err *err_errno(int errno_value, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* Puts context in front of e's text; returns e. e must not be NULL. */
+/* Puts context in front of e's text. Returns e, which must not be NULL. */
 struct err *err_wrap(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void err_free(struct err *e);
 

@@ -1,9 +1,10 @@
+/* Matches texts against glob patterns. */
 #include "base/glob.h"
 
 #include <stddef.h>
 
-/* Matches c against the class after '['. *pp is left behind the ']'; a class that does not end
- * matches nothing and leaves *pp NULL. A ']' or '-' in first place stands for itself. */
+/* Matches c against the class after '['. Leaves *pp behind the ']'. A class that does not end
+ * matches nothing and leaves *pp NULL. A ']' or '-' in first place means itself. */
 static bool match_class(const char **pp, unsigned char c)
 {
 	const char *p = *pp;
@@ -31,8 +32,8 @@ static bool match_class(const char **pp, unsigned char c)
 	return *p && hit != negate;
 }
 
-/* Whether the one-character element at *pp matches c; *pp moves behind the element, or is NULL when
- * the pattern is malformed. */
+/* Returns whether the element at *pp, which matches one character, matches c. Moves *pp behind the
+ * element, or sets it to NULL when the pattern is malformed. */
 static bool match_one(const char **pp, unsigned char c)
 {
 	const char *p = *pp;
@@ -49,8 +50,8 @@ static bool match_one(const char **pp, unsigned char c)
 	return (unsigned char)*p == c;
 }
 
-/* One star is enough to back up to: what an earlier star could still try, the last one tries
- * too. */
+/* Backing up to the last star is enough, because the last star can try everything that an earlier
+ * star could. */
 bool glob_match(const char *pattern, const char *text)
 {
 	const char *p = pattern, *s = text, *next;

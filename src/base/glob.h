@@ -1,4 +1,4 @@
-/* D's probe-name patterns (D-LANGUAGE 1.2): * ? [abc] [a-z] [!x] \x. The empty pattern matches
+/* D's probe-name patterns: * ? [abc] [a-z] [!x] \x. The empty pattern matches
  * everything. */
 #ifndef DESCRY_BASE_GLOB_H
 #define DESCRY_BASE_GLOB_H

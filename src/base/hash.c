@@ -1,12 +1,12 @@
+/* Implements hash tables and interned strings. */
 #include "base/hash.h"
 
 #include <string.h>
 
 #include "base/mem.h"
 
-/* Open addressing with linear probing; a deletion shifts the followers back, so there are no
- * tombstones. Keys of up to 16 bytes live in the slot.
- */
+/* Open addressing with linear probing. A deletion shifts the followers back, so there are no
+ * tombstones. Keys of up to 16 bytes are stored in the slot. */
 enum { KEY_INLINE = 16, CAP_MIN = 16 };
 
 struct hash_slot {
@@ -61,7 +61,7 @@ static uint64_t key_hash(const void *key, size_t len)
 	return h ? h : 1;
 }
 
-/* The slot holding key, or the free slot where it belongs. */
+/* Returns the slot that holds key, or the free slot where it belongs. */
 static struct hash_slot *slot_find(const struct hash *h, uint64_t hash, const void *key, size_t len)
 {
 	uint32_t mask = h->cap - 1, i = (uint32_t)hash & mask;
@@ -153,7 +153,7 @@ bool hash_del(struct hash *h, const void *key, size_t len)
 	for (i = (hole + 1) & mask; h->slots[i].hash; i = (i + 1) & mask) {
 		home = (uint32_t)h->slots[i].hash & mask;
 		if (((i - home) & mask) < ((i - hole) & mask))
-			continue; /* it would move in front of its home */
+			continue; /* it would move in front of its first slot */
 		h->slots[hole] = h->slots[i];
 		memset(&h->slots[i], 0, sizeof(h->slots[i]));
 		hole = i;

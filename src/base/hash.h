@@ -14,19 +14,20 @@ struct hash {
 	uint32_t cap, n;
 };
 void hash_fini(struct hash *h);
-/* The value's address, NULL when absent. Valid until the next hash_put/hash_del. */
+/* Returns the value's address, or NULL when the key is absent. Valid until the next
+ * hash_put/hash_del. */
 uint64_t *hash_get(const struct hash *h, const void *key, size_t len);
-/* The value's address, made with value 0 when absent; *ret_new (may be NULL) says whether it
- * was. */
+/* Returns the value's address. Adds the key with value 0 when absent. Sets *ret_new, which may be
+ * NULL, to whether it was added. */
 uint64_t *hash_put(struct hash *h, const void *key, size_t len, bool *ret_new);
 bool hash_del(struct hash *h, const void *key, size_t len);
-/* Walks in unspecified order: start with *pos = 0; false at the end. No put or del during the
- * walk. */
+/* Walks in unspecified order. Start with *pos = 0. Returns false at the end. The caller may not put
+ * or delete during the walk. */
 bool hash_next(const struct hash *h, uint32_t *pos, const void **ret_key, size_t *ret_len,
 	       uint64_t **ret_val);
 
-/* Interned strings: equal text <=> equal id. Id 0 is "". Text is NUL-terminated and lives as long
- * as the table. */
+/* Interned strings: equal texts have equal ids. Id 0 is "". A text is NUL-terminated and lives as
+ * long as the table. */
 struct intern {
 	struct hash ids;
 	char **text;

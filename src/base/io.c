@@ -1,3 +1,4 @@
+/* Reads whole files and flushes streams. */
 #define _GNU_SOURCE
 #include "base/io.h"
 

@@ -1,4 +1,4 @@
-/* Files, whole. */
+/* Whole files. */
 #ifndef DESCRY_BASE_IO_H
 #define DESCRY_BASE_IO_H
 
@@ -8,11 +8,11 @@
 
 #include "err.h"
 
-/* Reads all of path ("-" is standard input); works on /proc files whose size is unknown.
- * *ret_text is NUL-terminated, free() it. */
+/* Reads all of path ("-" is standard input). Works on /proc files, whose size is unknown. *ret_text
+ * is NUL-terminated. The caller frees it. */
 struct err *io_read_file(const char *path, char **ret_text, size_t *ret_len);
 struct err *io_read_at(int dirfd, const char *path, char **ret_text, size_t *ret_len);
-/* fflush and check: a full disk is an error, not silence. */
+/* Flushes and checks f, so that a full disk is an error. */
 struct err *io_flush(FILE *f, const char *name);
 
 #endif

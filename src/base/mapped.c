@@ -1,3 +1,4 @@
+/* Maps files for reading, and guards mappings against truncation. */
 #define _GNU_SOURCE
 #include "base/mapped.h"
 
@@ -19,8 +20,8 @@ enum { LINE_BYTES = 4096 + 128 };
 struct range {
 	uint64_t start, end;
 	bool exec, write, shared, file;
-	char id[32];      /* device and inode, as they stand there */
-	const char *path; /* into the line */
+	char id[32];      /* device and inode, as text */
+	const char *path; /* points into the line */
 };
 
 static const char *take_hex(const char *p, uint64_t *ret)
@@ -44,7 +45,7 @@ static const char *skip_word(const char *p)
 	return p;
 }
 
-/* 7f12a000-7f12c000 r--p 00001000 fe:01 1234      /usr/lib/libx.so */
+/* Parses 7f12a000-7f12c000 r--p 00001000 fe:01 1234      /usr/lib/libx.so */
 static bool parse_range(const char *line, struct range *ret)
 {
 	const char *p = take_hex(line, &ret->start), *id, *rights;
@@ -59,7 +60,7 @@ static bool parse_range(const char *line, struct range *ret)
 	ret->write = rights[1] == 'w';
 	ret->exec = rights[2] == 'x';
 	ret->shared = rights[3] == 's';
-	id = skip_word(skip_word(rights)); /* behind the offset */
+	id = skip_word(skip_word(rights)); /* skips the offset */
 	p = skip_word(id);
 	ret->file = *p && *p != '0';
 	p = skip_word(p);
@@ -76,12 +77,12 @@ static bool parse_range(const char *line, struct range *ret)
 
 struct maps {
 	int fd;
-	size_t n, at; /* bytes in buf, and how many of them were given */
+	size_t n, at; /* bytes in buf; bytes of them that were returned */
 	char buf[2 * LINE_BYTES];
 };
 
-/* The next line without its newline, in m->buf; NULL: no more. What is longer than LINE_BYTES is
- * cut. */
+/* Returns the next line without its newline, in m->buf, or NULL at the end. Cuts a line longer than
+ * LINE_BYTES. */
 static char *next_line(struct maps *m)
 {
 	for (;;) {
@@ -97,7 +98,7 @@ static char *next_line(struct maps *m)
 		m->n -= m->at;
 		m->at = 0;
 		if (m->n == sizeof(m->buf))
-			m->n = LINE_BYTES; /* the rest of a line that is too long */
+			m->n = LINE_BYTES; /* drop the rest of a long line */
 		got = read(m->fd, m->buf + m->n, sizeof(m->buf) - m->n);
 		if (got < 0 && errno == EINTR)
 			continue;
@@ -107,7 +108,7 @@ static char *next_line(struct maps *m)
 	}
 }
 
-/* The range that addr lies in; its path is copied to path. */
+/* Finds the range that holds addr. Copies its path to path. */
 static bool find_range(uint64_t addr, struct range *ret, char path[CHANGED_PATH])
 {
 	struct maps m = { .fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC) };
@@ -127,7 +128,8 @@ static bool find_range(uint64_t addr, struct range *ret, char path[CHANGED_PATH]
 	return found;
 }
 
-/* Does this process execute the file? Zeros in its own data would be worse than an end. */
+/* Returns true when this process executes the file. Zeros in its own data would be worse than the
+ * end of the process. */
 static bool is_executed(const char *id)
 {
 	struct maps m = { .fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC) };
@@ -146,7 +148,8 @@ static bool is_executed(const char *id)
 
 static struct sigaction before;
 
-/* False: it is none of ours. */
+/* Replaces the pages from addr to the end of the mapping by zeros. Returns false when the guard
+ * does not cover this mapping. */
 static bool put_zeros(uint64_t addr)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), from = addr & ~(page - 1);
@@ -156,7 +159,7 @@ static bool put_zeros(uint64_t addr)
 	if (!find_range(addr, &r, path) || r.shared || r.exec)
 		return false;
 	if (!r.file)
-		return true; /* another thread was faster */
+		return true; /* another thread has replaced it */
 	if (is_executed(r.id) ||
 	    mmap((void *)from, r.end - from, PROT_READ | (r.write ? PROT_WRITE : 0),
 		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0) == MAP_FAILED)
@@ -170,8 +173,8 @@ static void on_bus(int sig, siginfo_t *info, void *context)
 	int error = errno;
 
 	(void)context;
-	/* Sent by somebody, or a fault of another kind: what would have happened happens when this
-	 * returns. */
+	/* A process sent the signal, or it is another kind of fault. Restore the old handler, so
+	 * that the old effect happens when this returns. */
 	if (info->si_code != BUS_ADRERR || !put_zeros((uintptr_t)info->si_addr)) {
 		sigaction(sig, &before, NULL);
 		if (info->si_code <= 0)
@@ -194,7 +197,7 @@ void mapped_guard(void)
 	pthread_mutex_unlock(&lock);
 }
 
-/* --- files of our own --- */
+/* --- files mapped by descry --- */
 
 struct err *mapped_open(const char *path, struct mapped *ret)
 {

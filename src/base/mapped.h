@@ -1,10 +1,9 @@
-/* Files mapped for reading, which others may cut short at the same time.
+/* Files mapped for reading, which others may truncate at the same time.
  *
- * To read a mapped page that lies behind the file's end raises SIGBUS. The guard puts zeros in
- * place of such pages, up to the end of their mapping, and adds the file to the list of
- * base/changed.h: the reader goes on, and asks afterwards whether what it has read can be believed.
- * That holds for libelf's mappings, too, of which there is no list.
- */
+ * A read of a mapped page behind the file's end raises SIGBUS. The guard puts zeros in place of
+ * such pages, up to the end of their mapping, and adds the file to the list of base/changed.h. The
+ * reader continues, and checks afterwards whether the file changed. The guard also covers the
+ * mappings that libelf makes. */
 #ifndef DESCRY_BASE_MAPPED_H
 #define DESCRY_BASE_MAPPED_H
 
@@ -13,8 +12,8 @@
 #include "base/changed.h"
 #include "base/err.h"
 
-/* From now on, as long as nobody puts another handler in its place. Private mappings of files that
- * this process does not execute are guarded; any other SIGBUS ends the process as before. Call it
+/* Installs the guard until some code installs another handler. The guard covers private mappings of
+ * files that this process does not execute. Any other SIGBUS ends the process as before. Call it
  * before a library maps files. */
 void mapped_guard(void);
 
@@ -24,10 +23,10 @@ struct mapped {
 	int fd;
 	struct file_state state;
 };
-/* Maps path, guarded. ret is untouched on failure. */
+/* Maps path, guarded. Leaves ret untouched on failure. */
 struct err *mapped_open(const char *path, struct mapped *ret);
-/* An error that names the file when it was changed since mapped_open(); its bytes are not what was
- * in it at any time then. */
+/* Returns an error that names the file when it has changed since mapped_open(). The bytes read may
+ * then never have been in the file at one time. */
 struct err *mapped_check(const struct mapped *m, const char *path);
 void mapped_close(struct mapped *m);
 

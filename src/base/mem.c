@@ -1,7 +1,8 @@
+/* Allocates memory, and ends the program when there is none. */
 #define _GNU_SOURCE
 #include "base/mem.h"
 
-/* The one place where a host tool gives up for lack of memory. */
+/* The only place where a host tool ends for lack of memory. */
 __attribute__((noreturn)) static void out_of_memory(size_t n)
 {
 	fprintf(stderr, "descry: out of memory (asked for %zu bytes)\n", n);
@@ -39,7 +40,7 @@ char *xstrdup(const char *s)
 	return xmemdup(s, strlen(s) + 1);
 }
 
-/* At most n bytes of s, ending at its NUL if that comes first. */
+/* Copies at most n bytes of s, up to its NUL if that comes first. */
 char *xstrndup(const char *s, size_t n)
 {
 	size_t len = strnlen(s, n);
@@ -50,14 +51,22 @@ char *xstrndup(const char *s, size_t n)
 	return p;
 }
 
+char *xvasprintf(const char *fmt, va_list ap)
+{
+	char *p;
+
+	if (vasprintf(&p, fmt, ap) < 0)
+		out_of_memory(0);
+	return p;
+}
+
 char *xasprintf(const char *fmt, ...)
 {
 	char *p;
 	va_list ap;
 
 	va_start(ap, fmt);
-	if (vasprintf(&p, fmt, ap) < 0)
-		out_of_memory(0);
+	p = xvasprintf(fmt, ap);
 	va_end(ap);
 	return p;
 }
@@ -95,7 +104,8 @@ void arena_fini(struct arena *a)
 	a->head = NULL;
 }
 
-/* A block of its own for a large object goes behind the head, whose rest stays in use. */
+/* Makes a new block. A block for one large object goes behind the head, so that the head's rest
+ * stays in use. */
 static struct arena_block *arena_block_new(struct arena *a, size_t n)
 {
 	size_t size = n > ARENA_BLOCK / 4 ? n : ARENA_BLOCK;
@@ -153,13 +163,13 @@ char *arena_printf(struct arena *a, const char *fmt, ...)
 	return arena_strdup(a, text);
 }
 
-void vec_grow_(void **v, uint32_t *cap, uint32_t need, size_t elem)
+void vec_grow_(void **v, uint32_t *cap, uint64_t need, size_t elem)
 {
 	uint64_t want = *cap ? (uint64_t)*cap * 2 : 8;
 
 	if (want < need)
 		want = need;
-	if (want > UINT32_MAX || need < *cap) /* need < cap: n + more wrapped */
+	if (want > UINT32_MAX || need < *cap) /* need < cap: the sum wrapped */
 		out_of_memory(want * elem);
 	*v = xrealloc(*v, want * elem);
 	*cap = (uint32_t)want;

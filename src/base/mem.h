@@ -1,6 +1,5 @@
 /* Memory of the host tools: allocation that ends the program when there is none (STYLE: errors,
- * kind 4), arenas, growing vectors and the guards that free on scope exit.
- */
+ * kind 4), arenas, growing vectors, and guards that free at the end of a scope. */
 #ifndef DESCRY_BASE_MEM_H
 #define DESCRY_BASE_MEM_H
 
@@ -12,17 +11,18 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Never return NULL: on exhaustion print one line and exit(1). All memory from malloc(3): free()
- * it. */
+/* Never return NULL. On exhaustion they print one line and call exit(1). All memory comes from
+ * malloc(3): free() it. */
 void *xmalloc(size_t n);
 void *xcalloc(size_t n, size_t size);
 void *xrealloc(void *p, size_t n);
 char *xstrdup(const char *s);
 char *xstrndup(const char *s, size_t n);
 char *xasprintf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+char *xvasprintf(const char *fmt, va_list ap) __attribute__((format(printf, 1, 0)));
 void *xmemdup(const void *p, size_t n);
 
-/* An arena: allocations live until arena_fini() frees all of them at once. Memory is zeroed,
+/* An arena. Its allocations live until arena_fini() frees all of them at once. Memory is zeroed and
  * 16-byte aligned. */
 struct arena {
 	struct arena_block *head;
@@ -43,19 +43,21 @@ char *arena_printf(struct arena *a, const char *fmt, ...) __attribute__((format(
 		T *v; \
 		uint32_t n, cap; \
 	}
-void vec_grow_(void **v, uint32_t *cap, uint32_t need, size_t elem);
+/* Ends the process where more than UINT32_MAX elements are needed. */
+void vec_grow_(void **v, uint32_t *cap, uint64_t need, size_t elem);
 #define vec_reserve(vec, more) \
 	do { \
-		if ((vec)->n + (uint32_t)(more) > (vec)->cap) \
-			vec_grow_((void **)&(vec)->v, &(vec)->cap, (vec)->n + (uint32_t)(more), \
-				  sizeof(*(vec)->v)); \
+		uint64_t vec_need_ = (uint64_t)(vec)->n + (more); \
+\
+		if (vec_need_ > (vec)->cap) \
+			vec_grow_((void **)&(vec)->v, &(vec)->cap, vec_need_, sizeof(*(vec)->v)); \
 	} while (0)
 #define vec_push(vec, ...) \
 	do { \
 		vec_reserve(vec, 1); \
 		(vec)->v[(vec)->n++] = (__VA_ARGS__); \
 	} while (0)
-/* Adds one zeroed element and gives its address. */
+/* Adds a zeroed element and returns its address. */
 #define vec_add(vec) \
 	({ \
 		vec_reserve(vec, 1); \
@@ -71,6 +73,12 @@ void vec_grow_(void **v, uint32_t *cap, uint32_t need, size_t elem);
 #define vec_last(vec) (&(vec)->v[(vec)->n - 1])
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+
+/* Returns the least multiple of unit that is n or more. */
+static inline uint64_t round_up(uint64_t n, uint64_t unit)
+{
+	return (n + unit - 1) / unit * unit;
+}
 
 static inline void cleanup_free_(void *p)
 {

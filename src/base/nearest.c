@@ -1,3 +1,4 @@
+/* Computes edit distances, for "did you mean ...?". */
 #include "base/nearest.h"
 
 #include <string.h>
@@ -11,7 +12,7 @@ static uint32_t min2(uint32_t a, uint32_t b)
 
 uint32_t edit_distance(const char *a, const char *b, uint32_t limit)
 {
-	/* Three rows of the usual table: a swap looks two rows back. */
+	/* Three rows of the usual table, because a swap needs the row before the last. */
 	uint32_t rows[3][WORD_MAX_LEN + 1], *before = rows[0], *prev = rows[1], *cur = rows[2], *t;
 	size_t na = strnlen(a, WORD_MAX_LEN + 1), nb = strnlen(b, WORD_MAX_LEN + 1);
 
@@ -47,10 +48,10 @@ void nearest_offer(struct nearest *n, const char *candidate)
 	uint32_t limit = len < 6 ? 1 : (uint32_t)len / 3, d;
 
 	if (len < 3 || len > WORD_MAX_LEN)
-		return; /* everything is near; nothing is */
+		return; /* every word would be near */
 	d = edit_distance(n->word, candidate, limit);
-	/* Of two that are as near, one of the same length: swapped letters are likelier than lost
-	 * ones. */
+	/* At equal distance prefer a word of the same length: swapped letters are likelier than
+	 * lost letters. */
 	if (d > 0 && d <= limit &&
 	    (!n->name || d < n->distance ||
 	     (d == n->distance && strlen(candidate) == strlen(n->word) &&

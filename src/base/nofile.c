@@ -1,3 +1,4 @@
+/* Raises and restores the limit of open files. */
 #include <sys/resource.h>
 
 #include "base/nofile.h"
@@ -15,8 +16,9 @@ void nofile_raise(void)
 	(void)setrlimit(RLIMIT_NOFILE, &most);
 }
 
-void nofile_restore(void)
+bool nofile_restore(void)
 {
 	if (given.rlim_cur)
 		(void)setrlimit(RLIMIT_NOFILE, &given);
+	return given.rlim_cur != 0;
 }

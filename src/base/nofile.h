@@ -1,13 +1,15 @@
-/* How many files this process may have open (RLIMIT_NOFILE): as many as it is allowed, for a whole
- * system has many thousand; what it starts gets the limit that it was given, since select(2) cannot
- * do more than 1024.
- */
+/* The limit of open files (RLIMIT_NOFILE). descry raises its own, because tracing a whole system
+ * takes many thousand files. Programs that it starts get the original limit back, because select(2)
+ * handles at most 1024. */
 #ifndef DESCRY_BASE_NOFILE_H
 #define DESCRY_BASE_NOFILE_H
 
-/* To the hard limit. */
+#include <stdbool.h>
+
+/* Raises the limit to the hard limit. */
 void nofile_raise(void);
-/* Back to what it was; async-signal-safe. Files that are open stay so. */
-void nofile_restore(void);
+/* Restores the original limit. Async-signal-safe. Open files stay open. Returns false, and changes
+ * nothing, when nofile_raise() was never called: a program embeds descry. */
+bool nofile_restore(void);
 
 #endif

@@ -1,3 +1,4 @@
+/* Parses numbers that people write. */
 #include "base/number.h"
 
 #include <ctype.h>
@@ -9,7 +10,7 @@ bool number_parse(const char *text, int64_t min, int64_t max, int64_t *ret)
 	char *end;
 	long long v;
 
-	if (!isdigit((unsigned char)text[*text == '-'])) /* strtoll() takes blanks and '+', too */
+	if (!isdigit((unsigned char)text[*text == '-'])) /* strtoll() accepts blanks and '+' too */
 		return false;
 	errno = 0;
 	v = strtoll(text, &end, 10);

@@ -5,12 +5,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* text as a decimal number from min to max: digits and maybe a '-' in front, nothing else. False
- * leaves *ret. */
+/* Parses text as a decimal number from min to max: digits, with an optional '-' in front. Returns
+ * false and leaves *ret untouched for any other text. */
 bool number_parse(const char *text, int64_t min, int64_t max, int64_t *ret);
 
-/* A hexadecimal number at *p, moved behind it; false: there is none. What is larger than 64 bits
- * loses its front. */
+/* Parses the hexadecimal number at *p and moves *p behind it. Returns false when there is none.
+ * Drops the upper digits of a number above 64 bits. */
 static inline bool number_take_hex(const char **p, const char *end, uint64_t *ret)
 {
 	const char *from = *p;

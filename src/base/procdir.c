@@ -1,3 +1,4 @@
+/* Lists numbered entries of /proc and reads facts about processes there. */
 #define _GNU_SOURCE
 #include "base/procdir.h"
 
@@ -40,7 +41,7 @@ uint64_t procdir_start(pid_t pid)
 		err_free(e);
 		return 0;
 	}
-	p = strrchr(text, ')'); /* the name may hold anything */
+	p = strrchr(text, ')'); /* the name may contain any character */
 	for (int field = 2; p && field < 22; field++)
 		p = strchr(p + 1, ' ');
 	if (p)
@@ -48,8 +49,8 @@ uint64_t procdir_start(pid_t pid)
 	return t;
 }
 
-/* A line: number, parent, device, root, place, options, ..., " - ", type, source, options. What is
- * mounted last on a place is seen. */
+/* A line is: number, parent, device, root, place, options, ..., " - ", type, source, options. Of
+ * several mounts on one place, the last is visible. */
 bool procdir_hides_in(const char *mountinfo)
 {
 	bool hides = false;

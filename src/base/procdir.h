@@ -1,4 +1,4 @@
-/* What has a number in a folder of /proc: processes (/proc), threads (/proc/PID/task), descriptors
+/* Numbered entries in a folder of /proc: processes (/proc), threads (/proc/PID/task), descriptors
  * (/proc/PID/fd).
  *
  *	cleanup_dir DIR *d = opendir("/proc");
@@ -12,17 +12,17 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* The next number. False: there is none left, or d is NULL: what cannot be opened has nothing in
- * it. */
+/* Returns the next number. Returns false at the end, or when d is NULL, so a folder that cannot be
+ * opened counts as empty. */
 bool procdir_next(DIR *d, int *ret);
 
-/* When a process began, in ticks since the machine did (/proc/PID/stat): tells it from a later one
- * of that number. 0: there is none. */
+/* Returns the time when a process started, in ticks since boot (/proc/PID/stat), or 0 when there is
+ * no such process. It distinguishes the process from a later one with the same number. */
 uint64_t procdir_start(pid_t pid);
 
-/* Does /proc hide processes from users whose they are not (proc(5), `hidepid`)? */
+/* Returns true when /proc hides processes of other users (proc(5), `hidepid`). */
 bool procdir_hides(void);
-/* The same of the text of a /proc/PID/mountinfo. */
+/* Returns the same for the text of a /proc/PID/mountinfo. */
 bool procdir_hides_in(const char *mountinfo);
 
 static inline void cleanup_dir_(DIR **d)

@@ -2,8 +2,8 @@
 #ifndef DESCRY_BASE_SORTED_H
 #define DESCRY_BASE_SORTED_H
 
-/* How many of n elements, from the first one on, have a property that all others behind them lack:
- * the index of the first one without it. `has` is an expression of the element's index i:
+/* Returns the index of the first of n elements without a property. The property must hold for all
+ * elements before that and for none from there on. `has` is an expression of the element's index i:
  * partition_point(n, i, v[i].end <= addr). */
 #define partition_point(n, i, has) \
 	({ \

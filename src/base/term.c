@@ -1,3 +1,4 @@
+/* Escapes output to terminals: streams with a filter behind them. */
 #define _GNU_SOURCE
 #include "base/term.h"
 
@@ -13,9 +14,9 @@ struct filter {
 	struct filter *next;
 	FILE *stream;
 	int fd;
-	bool owned; /* fd is closed with the stream */
+	bool owned; /* close fd with the stream */
 	bool raw;
-	/* Up to three bytes of a character that a write ended in. */
+	/* Up to three bytes of an incomplete character at the end of a write. */
 	char rest[CHARACTER];
 	size_t nrest;
 };
@@ -36,7 +37,7 @@ static size_t put_octal(char *to, uint8_t c)
 	return ESCAPED;
 }
 
-/* Escapes n bytes into `to`, which has room for ESCAPED times as many; the bytes written. */
+/* Escapes n bytes into `to`, which has room for ESCAPED times n. Returns the bytes written. */
 static size_t escape(const char *p, size_t n, char *to)
 {
 	size_t len = 0;
@@ -79,7 +80,7 @@ static bool write_escaped(struct filter *f, const char *p, size_t n)
 	return write_all(f->fd, to, escape(p, n, to));
 }
 
-/* What is kept of a character that never became whole. */
+/* Writes the kept bytes of a character that was never completed. */
 static bool write_rest(struct filter *f)
 {
 	size_t n = f->nrest;
@@ -88,7 +89,7 @@ static bool write_rest(struct filter *f)
 	return write_escaped(f, f->rest, n);
 }
 
-/* Length of the whole characters at the front of n bytes. */
+/* Returns the length of the whole characters at the front of n bytes. */
 static size_t whole(const char *p, size_t n)
 {
 	for (size_t back = 1; back < CHARACTER && back <= n; back++)
@@ -152,7 +153,7 @@ static FILE *filter_new(int fd, bool owned, int buffering)
 	return f->stream;
 }
 
-/* The C library flushes streams at exit, but does not close them. */
+/* Ends all filters at exit, because the C library flushes streams then but does not close them. */
 static void end(void)
 {
 	for (struct filter *f = filters; f; f = f->next) {
@@ -166,7 +167,7 @@ void term_begin(void)
 	FILE *f;
 
 	if (isatty(STDOUT_FILENO) && (f = filter_new(STDOUT_FILENO, false, _IOLBF)))
-		stdout = f; /* which the C library of GNU permits */
+		stdout = f; /* GNU's C library permits this */
 	if (isatty(STDERR_FILENO) && (f = filter_new(STDERR_FILENO, false, _IONBF)))
 		stderr = f;
 	if (filters)

@@ -1,3 +1,4 @@
+/* Decodes UTF-8 and classifies characters. */
 #include "base/utf8.h"
 
 static uint32_t length_by_lead(uint8_t lead)

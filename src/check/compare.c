@@ -1,3 +1,4 @@
+/* Compares the devices of two machines. */
 #define _GNU_SOURCE
 #include "check/hardware.h"
 
@@ -14,8 +15,8 @@ static const char *text_of(const json_t *device, const char *key)
 	return json_string_value(json_object_get(device, key));
 }
 
-/* A device there that is the same kind as ours, and not yet taken; addresses differ between
- * machines, so the first is. */
+/* Returns the first device of theirs that is of our device's kind and not taken yet. Addresses
+ * differ between machines, so they are not compared. */
 static json_t *counterpart(json_t *theirs, bool *taken, const char *modalias)
 {
 	for (size_t i = 0; i < json_array_size(theirs); i++) {
@@ -80,8 +81,7 @@ struct err *hardware_compare(const struct check_table *mine, const char *path,
 	if (!all)
 		e = err_new(EINVAL, "%s: %s", path, wrong.text);
 	else if (!json_is_array(theirs))
-		e = err_new(EINVAL, "%s is no list that descry check --hardware --json printed",
-			    path);
+		e = err_new(EINVAL, "%s is not the output of descry check --hardware --json", path);
 	else
 		compare(mine, theirs, ret);
 	if (!e && !check_rows(ret))

@@ -1,3 +1,4 @@
+/* Reads and sets an interface's knobs through SIOCETHTOOL. */
 #define _GNU_SOURCE
 #include "check/ethtool.h"
 
@@ -51,7 +52,7 @@ static struct err *ask(const char *interface, void *data, const char *what)
 	return NULL;
 }
 
-/* Where a knob's word is in the structure its commands share. */
+/* The place of a knob's word in the structure of its commands. */
 struct place {
 	uint32_t get, set;
 	size_t size, offset;
@@ -108,7 +109,7 @@ struct err *ethtool_set(const char *interface, enum ethtool_knob k, uint32_t val
 {
 	struct place p = place_of(k);
 	union request r = { .cmd = p.get };
-	/* The other words of the structure stay as they are. */
+	/* Read the structure first, to keep its other words. */
 	struct err *e = ask(interface, &r, ethtool_docs[k].name);
 
 	if (e)

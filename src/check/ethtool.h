@@ -1,5 +1,5 @@
-/* What ethtool(8) sets: offloads and interrupt coalescing of an interface, through the SIOCETHTOOL
- * ioctl. */
+/* The settings of ethtool(8), offloads and interrupt coalescing of an interface, through the
+ * SIOCETHTOOL ioctl. */
 #ifndef DESCRY_CHECK_ETHTOOL_H
 #define DESCRY_CHECK_ETHTOOL_H
 
@@ -22,7 +22,7 @@ struct ethtool_doc {
 };
 extern const struct ethtool_doc ethtool_docs[ETHTOOL_KNOB_COUNT];
 
-/* EOPNOTSUPP where the driver has no such knob. */
+/* Reads a knob. Fails with EOPNOTSUPP when the driver does not have it. */
 struct err *ethtool_get(const char *interface, enum ethtool_knob k, uint32_t *ret);
 struct err *ethtool_set(const char *interface, enum ethtool_knob k, uint32_t value);
 

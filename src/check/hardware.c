@@ -1,3 +1,4 @@
+/* Lists devices with their drivers and missing firmware. */
 #define _GNU_SOURCE
 #include "check/hardware.h"
 
@@ -36,7 +37,8 @@ static char *pci_name(const struct hardware *h, const char *dir)
 	return xasprintf("%s%s%s [%04x:%04x]", sort ? sort : "", sort ? ": " : "", name, v, d);
 }
 
-/* The device, or, for an interface of one, its device: the numbers are there. */
+/* Returns the name of a USB device. For an interface, uses the device above, which has the
+ * numbers. */
 static char *usb_name(const struct hardware *h, const char *dir)
 {
 	const char *up = "";
@@ -67,7 +69,8 @@ static char *name_of(const struct hardware *h, const char *bus, const char *dir,
 	return xstrdup(modalias);
 }
 
-/* Firmware that is missing for the driver it has, or else for those it could have. */
+/* Returns the missing firmware of the device's driver, or, if it has none, of its possible
+ * drivers. */
 static char *missing(const struct hardware *h, const char *module, const char *possible)
 {
 	cleanup_free char *list = module ? xstrdup(module) : possible ? xstrdup(possible) : NULL;
@@ -95,11 +98,11 @@ static void add_device(struct hardware *h, const char *bus, const char *address)
 	cleanup_free char *module = small_link("%s/driver/module", dir);
 	cleanup_free char *possible = NULL, *name = NULL, *firmware = NULL;
 
-	/* A device without one asks for no driver: the hub's ports, for one. */
+	/* A device without a modalias needs no driver: the hub's ports, for example. */
 	if (!modalias || !*modalias)
 		return;
 	possible = modules_for(&h->modules, modalias);
-	/* Half of what the firmware's tables list is a name without any driver in any kernel. */
+	/* Half of the firmware's tables are names for which no kernel has a driver. */
 	if (!strcmp(bus, "acpi") || (!strcmp(bus, "platform") && !driver && !possible))
 		return;
 	name = name_of(h, bus, dir, modalias);

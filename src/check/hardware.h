@@ -1,11 +1,10 @@
-/* The compatibility list: devices, the driver each has, those it could have, firmware that they
- * miss.
+/* The compatibility list: devices, their drivers, their possible drivers, and their missing
+ * firmware.
  *
- * In: a root directory ("" is this machine's) with /sys and /lib/modules. Out: one row a device.
- * Formats: modules.alias and modules.builtin.modinfo as depmod(8) and the kernel's build write them
- * ("alias PATTERN MODULE", and "MODULE.FIELD=VALUE" with a NUL behind each), pci.ids and usb.ids as
- * pciutils and usbutils have them.
- */
+ * In: a root directory ("" is this machine's) with /sys and /lib/modules. Out: a row for each
+ * device. Formats: modules.alias and modules.builtin.modinfo of depmod(8) and the kernel's build
+ * ("alias PATTERN MODULE", and "MODULE.FIELD=VALUE" with a NUL behind each), pci.ids and usb.ids of
+ * pciutils and usbutils. */
 #ifndef DESCRY_CHECK_HARDWARE_H
 #define DESCRY_CHECK_HARDWARE_H
 
@@ -27,7 +26,8 @@ enum hardware_column {
 
 void hardware_list(const char *root, struct check_table *ret);
 /* Compares this list with another machine's, the JSON text that `descry check --hardware --json`
- * printed there: rows of what only one has, or what has another driver. */
+ * printed there. Returns rows of devices that only one machine has or that have different
+ * drivers. */
 struct err *hardware_compare(const struct check_table *mine, const char *path,
 			     struct check_table *ret);
 
@@ -38,14 +38,15 @@ struct modules {
 	char *builtin;        /* modules.builtin.modinfo */
 	size_t builtin_size;
 };
-/* Those of the running kernel, or, when root is not "", of the only kernel that is installed
+/* Opens the modules of the running kernel, or, when root is not "", of the only kernel installed
  * there. */
 void modules_open(struct modules *m, const char *root);
 void modules_close(struct modules *m);
-/* Names, with spaces between, of modules with an alias that matches; NULL none. free() it. */
+/* Returns the names, separated by spaces, of modules with an alias that matches, or NULL. The
+ * caller frees them. */
 char *modules_for(const struct modules *m, const char *modalias);
-/* Names, with spaces between, of firmware that the module asks for and that is not installed; NULL
- * none. free() it. */
+/* Returns the names, separated by spaces, of firmware that the module needs and that is not
+ * installed, or NULL. The caller frees them. */
 char *modules_missing_firmware(const struct modules *m, const char *module);
 
 /* --- ids.c --- */
@@ -54,9 +55,11 @@ struct ids {
 };
 void ids_open(struct ids *ids, const char *root);
 void ids_close(struct ids *ids);
-/* "Vendor Device" of a PCI or USB device; NULL not known. free() it. */
+/* Returns "Vendor Device" of a PCI or USB device, or NULL when it is not known. The caller frees
+ * it. */
 char *ids_name(const char *text, unsigned vendor, unsigned device);
-/* A PCI class: "VGA compatible controller"; NULL not known. free() it. */
+/* Returns a PCI class: "VGA compatible controller", or NULL when it is not known. The caller frees
+ * it. */
 char *ids_class(const char *text, unsigned class, unsigned sub);
 
 #endif

@@ -1,9 +1,10 @@
+/* Looks up names of PCI and USB devices. */
 #define _GNU_SOURCE
 #include "check/hardware.h"
 
 #include "check/small.h"
 
-/* Where distributions install pci.ids and usb.ids. */
+/* Reads pci.ids or usb.ids from where distributions install it. */
 static char *read_ids(const char *root, const char *name)
 {
 	static const char *const dirs[] = { "/usr/share/misc", "/usr/share/hwdata",
@@ -27,8 +28,8 @@ void ids_close(struct ids *ids)
 	free(ids->usb);
 }
 
-/* The line that begins with `start`, from p on, before a line that begins otherwise than with
- * stop's tab or '#'. */
+/* Returns the text behind `start` in the first line, from p on, that begins with it. within: stops
+ * at a line that begins with neither a tab nor '#'. */
 static const char *line_of(const char *p, const char *start, bool within)
 {
 	size_t n = strlen(start);

@@ -1,3 +1,4 @@
+/* Keeps the journal of changed settings, and undoes them. */
 #define _GNU_SOURCE
 #include "check/journal.h"
 
@@ -11,7 +12,7 @@
 #include "check/small.h"
 
 struct change {
-	char *line; /* as it stands in the file; the others point into a copy */
+	char *line; /* as it is in the file; the others point into a copy */
 	char *copy, *boot, *name, *before, *after;
 	bool undone;
 };
@@ -35,7 +36,7 @@ static struct err *parse(struct journal *j, const char *path, char *text)
 		c.after = strsep(&rest, "\t");
 		vec_push(&j->v, c);
 		if (!c.after || rest)
-			return err_new(EINVAL, "%s: line %u is no change: \"%s\"", path, j->v.n,
+			return err_new(EINVAL, "%s: line %u is not a change: \"%s\"", path, j->v.n,
 				       line);
 	}
 	return NULL;
@@ -100,7 +101,7 @@ struct err *journal_apply(const char *path, const struct tunables *t, const char
 	if (k->fixed)
 		return tunable_write(k, value);
 	if (strpbrk(value, "\t\n"))
-		return err_new(EINVAL, "%s: a value has no tabs and no line feeds", name);
+		return err_new(EINVAL, "%s: a value must not contain tabs or line feeds", name);
 	e = tunable_read(k, &was);
 	if (e)
 		return e;
@@ -119,9 +120,9 @@ struct err *journal_apply(const char *path, const struct tunables *t, const char
 				fprintf(out, "%s: %s -> %s; descry check --undo puts it back\n",
 					name, was, value);
 		}
-		/* Nothing was changed: the line goes again. */
+		/* The value was not changed: remove the line. */
 		if (e && ftruncate(j.fd, end) < 0)
-			e = err_wrap(e, "%s keeps a change that was not made", path);
+			e = err_wrap(e, "%s records a change that was not made", path);
 	}
 	journal_close(&j);
 	return e;
@@ -161,7 +162,7 @@ static struct err *undo(const struct tunables *t, const struct change *c, const 
 	return e;
 }
 
-/* Replaces the journal by what is left, at once; nothing left: removes it. */
+/* Replaces the journal atomically by the changes that are left. Removes it when none is left. */
 static struct err *keep(struct journal *j, const char *path)
 {
 	cleanup_free char *new = xasprintf("%s.new", path);

@@ -1,3 +1,4 @@
+/* Reports the machine's identity, its limits and its switches. */
 #define _GNU_SOURCE
 #include "check/machine.h"
 
@@ -20,7 +21,7 @@ static void here(struct check_table *t, const char *name, const char *value)
 	check_row(t, (const char *const[]){ name, value });
 }
 
-/* A line "Name:\tvalue" of /proc/self/status. */
+/* Returns the value of a line "Name:\tvalue" of /proc/self/status. */
 static char *status_line(const char *name)
 {
 	cleanup_free char *text = small_read("/proc/self/status");
@@ -37,7 +38,7 @@ static char *status_line(const char *name)
 	return NULL;
 }
 
-/* Those that tracing asks for. */
+/* Returns the names of the capabilities that tracing needs and this process has. */
 static char *capabilities(void)
 {
 	static const struct {
@@ -63,7 +64,7 @@ static char *capabilities(void)
 	return text;
 }
 
-/* What says that this is a container: files that their runtimes leave, or a process 1 of another
+/* Returns evidence that this is a container: files of container runtimes, or a process 1 of another
  * name space. */
 static char *container(void)
 {
@@ -99,7 +100,7 @@ static void setting(struct check_table *t, const char *name, const char *path)
 	here(t, name, chosen ? chosen : "not there");
 }
 
-/* What the control group of this process may use; a group of the root has no limits. */
+/* Adds the limits of this process's control group. The root group has none. */
 static void limits(struct check_table *t)
 {
 	cleanup_free char *group = small_read("/proc/self/cgroup"), *cpu = NULL, *memory = NULL,
@@ -193,7 +194,7 @@ static void mitigations(struct check_table *t)
 		    "descry check --cost");
 }
 
-/* The coarse clock moves once a tick of the kernel: its resolution is the tick. */
+/* Adds HZ. The coarse clock advances once a tick of the kernel, so its resolution is the tick. */
 static void tick(struct check_table *t)
 {
 	cleanup_free char *value = NULL;
@@ -216,7 +217,7 @@ static void file_row(struct check_table *t, const char *name, const char *path, 
 	row(t, name, !chosen ? "not there" : *chosen ? chosen : empty, what, program);
 }
 
-/* Asks the kernel's audit whether it is on; its answer is a struct audit_status. */
+/* Queries the kernel's audit state. The answer is a struct audit_status. */
 static char *audit_state(void)
 {
 	cleanup_close int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_AUDIT);
@@ -248,8 +249,8 @@ static char *audit_state(void)
 	return xstrdup(got.status.enabled ? "on" : "off");
 }
 
-/* Since the machine began: time that the hypervisor gave to others while a CPU here wanted to
- * run. */
+/* Adds the steal time since boot: time that the hypervisor gave to other machines while a CPU here
+ * wanted to run. */
 static void steal(struct check_table *t)
 {
 	cleanup_free char *text = small_read("/proc/stat");

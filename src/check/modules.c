@@ -1,3 +1,4 @@
+/* Finds the modules for a device, and the firmware of a module. */
 #define _GNU_SOURCE
 #include "check/hardware.h"
 
@@ -10,8 +11,8 @@
 #include "base/io.h"
 #include "check/small.h"
 
-/* The release whose modules are looked at; NULL: none, or several and no kernel running from
- * them. */
+/* Returns the kernel release whose modules are used. With a root directory, returns NULL unless it
+ * has exactly one. */
 static char *release_of(const char *root)
 {
 	cleanup_free char *dir = xasprintf("%s/lib/modules", root);
@@ -53,7 +54,7 @@ void modules_close(struct modules *m)
 	free(m->builtin);
 }
 
-/* Adds a word to a list with spaces between, once. */
+/* Adds a word to a list separated by spaces, once. */
 static void add_word(char **list, const char *word, size_t n)
 {
 	for (const char *p = *list; p; p = strchr(p, ' ')) {
@@ -77,7 +78,7 @@ static bool alias_matches(const char *pattern, size_t n, const char *modalias)
 	return !fnmatch(p, modalias, 0);
 }
 
-/* "alias pci:v00008086d*... e1000" */
+/* Adds modules of lines like "alias pci:v00008086d*... e1000". */
 static void match_aliases(const struct modules *m, const char *modalias, char **ret)
 {
 	for (const char *line = m->aliases; line && *line;
@@ -93,7 +94,7 @@ static void match_aliases(const struct modules *m, const char *modalias, char **
 	}
 }
 
-/* "e1000.alias=pci:v00008086d*...\0" */
+/* Adds modules of entries like "e1000.alias=pci:v00008086d*...\0". */
 static void match_builtin(const struct modules *m, const char *modalias, char **ret)
 {
 	const char *end = m->builtin + m->builtin_size;
@@ -139,7 +140,7 @@ static void want(const struct modules *m, const char *firmware, char **ret)
 		add_word(ret, firmware, strlen(firmware));
 }
 
-/* The .modinfo section of a module's file: "firmware=NAME\0". */
+/* Adds the firmware of the .modinfo section of a module's file: "firmware=NAME\0". */
 static void scan_modinfo(const struct modules *m, const char *path, char **ret)
 {
 	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -168,7 +169,8 @@ static void scan_modinfo(const struct modules *m, const char *path, char **ret)
 	elf_end(elf);
 }
 
-/* The file of a module, as modules.dep names it: "kernel/drivers/net/x.ko: ...". free() it. */
+/* Returns the file of a module from modules.dep: "kernel/drivers/net/x.ko: ...". The caller frees
+ * it. */
 static char *file_of(const struct modules *m, const char *module)
 {
 	cleanup_free char *text = small_read("%s/lib/modules/%s/modules.dep", m->root, m->release);

@@ -1,3 +1,4 @@
+/* Reads and writes small files of /proc and /sys. */
 #define _GNU_SOURCE
 #include "check/small.h"
 

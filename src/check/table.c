@@ -1,3 +1,4 @@
+/* Builds tables of the results of `descry check`. */
 #define _GNU_SOURCE
 #include "check/table.h"
 

@@ -1,10 +1,9 @@
-/* What `descry check` finds out, as tables: rows of named cells, printed as text or JSON by the
- * command.
+/* The results of `descry check` as tables: rows of named cells, which the command prints as text or
+ * JSON.
  *
  * In: rows from the files beside this one and from cmd/. Out: cells in the order they were added.
- * Ownership: a table owns its cells; columns, subject and title are constants of whoever made
- * it.
- */
+ * Ownership: a table owns its cells. Columns, subject and title are constants of the table's
+ * maker. */
 #ifndef DESCRY_CHECK_TABLE_H
 #define DESCRY_CHECK_TABLE_H
 
@@ -13,8 +12,8 @@
 #include "base/mem.h"
 
 enum check_place {
-	CHECK_COLUMN, /* beside the others, as wide as its widest cell */
-	CHECK_BELOW,  /* on a line of its own, below them, behind its key */
+	CHECK_COLUMN, /* beside the other columns, as wide as its widest cell */
+	CHECK_BELOW,  /* on its own line, below the columns, behind its key */
 	CHECK_JSON,   /* in JSON only */
 };
 
@@ -28,7 +27,7 @@ struct check_table {
 	const char *title;   /* its heading as text */
 	const struct check_column *columns;
 	uint32_t ncolumns;
-	VEC(char *) cells; /* row after row; NULL: nothing to say there */
+	VEC(char *) cells; /* row after row; NULL: empty */
 	VEC(char *) notes; /* remarks on the whole table */
 };
 

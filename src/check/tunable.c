@@ -1,3 +1,4 @@
+/* Finds, reads and writes the tunable settings of this machine. */
 #define _GNU_SOURCE
 #include "check/tunable.h"
 
@@ -10,7 +11,7 @@
 #include "check/ethtool.h"
 #include "check/small.h"
 
-/* Programs that several knobs are measured by. */
+/* D programs that measure the effect of several knobs. */
 #define DISK_TIMES \
 	"descry -n 'io:::start { t[arg0] = timestamp; } io:::done /t[arg0]/ " \
 	"{ @[args[1]->dev_statname] = quantize(timestamp - t[arg0]); t[arg0] = 0; } tick-10s { exit(0); }'"
@@ -34,8 +35,7 @@
 #define OPEN_ERRORS \
 	"descry -n 'syscall:::return /errno == 24 || errno == 23/ { @[execname, probefunc] = count(); } tick-10s { exit(0); }'"
 
-/* A file, '*' in its path for what there may be several of; the name holds what it stands for,
- * too. */
+/* A knob in a file. A '*' in its path and name stands for any of several devices. */
 static const struct knob {
 	const char *name, *path, *what, *program;
 } knobs[] = {
@@ -139,7 +139,7 @@ static const struct knob {
 	  "descry -n 'proc:::lwp-create { @[execname] = count(); } tick-10s { exit(0); }'" },
 };
 
-/* Reads through a knob's path; a scheduler's and the like give the chosen word. */
+/* Returns the value of the chosen word in a file with several, such as a disk's scheduler. */
 struct err *tunable_read(const struct tunable *t, char **ret)
 {
 	cleanup_free char *text = NULL;
@@ -171,7 +171,7 @@ static void add(struct tunables *t, const struct knob *k, char *name, char *path
 	struct err *e = tunable_read(&v, &v.value);
 
 	if (e && e->code != EACCES && e->code != EPERM) {
-		/* a file that is there and gives nothing: a knob this device lacks */
+		/* The file exists but cannot be read, because the device lacks this knob. */
 		free(name);
 		free(path);
 	} else {
@@ -180,13 +180,14 @@ static void add(struct tunables *t, const struct knob *k, char *name, char *path
 	err_free(e);
 }
 
-/* Replaces the first star. */
+/* Returns text with the first star replaced. */
 static char *with_star(const char *text, const char *star, const char *by)
 {
 	return xasprintf("%.*s%s%s", (int)(star - text), text, by, star + 1);
 }
 
-/* Every file that path's stars lead to; name's stars become the same. Owns both. */
+/* Adds a knob for every file that path's stars match. Replaces name's stars by the same words.
+ * Frees or keeps name and path. */
 static void expand(struct tunables *t, const struct knob *k, char *name, char *path)
 {
 	char *star = strchr(path, '*'), *in_name = strchr(name, '*');
@@ -235,7 +236,7 @@ static void add_ethtool(struct tunables *t)
 	small_names_free(names, n);
 }
 
-/* The limit of this process, which it has from its parent: nothing that could be set from here. */
+/* Adds the limit of open files. It comes from the parent process, so it cannot be set from here. */
 static void add_nofile(struct tunables *t)
 {
 	struct rlimit l;
@@ -293,8 +294,8 @@ struct err *tunables_get(const struct tunables *t, const char *name, struct tuna
 		name);
 }
 
-/* One space between words; a mask of CPUs, "00000000,00000003", without the zeros in front. free()
- * it. */
+/* Returns the value in a form to compare: one space between words, and a mask of CPUs,
+ * "00000000,00000003", without leading zeros. The caller frees it. */
 static char *canonical(const char *text)
 {
 	char *ret = xmalloc(strlen(text) + 1), *to = ret;

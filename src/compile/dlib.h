@@ -1,17 +1,10 @@
-/* The D files of dlib/, as they stand in the binary (made by tools/embed-dlib at build time),
- * ordered by name. Which one must be read before which is said by their own `#pragma D depends_on
- * library`.
- */
+/* The D files of dlib/. `#pragma D depends_on library` in a file names the files that must be read
+ * before it. */
 #ifndef DESCRY_COMPILE_DLIB_H
 #define DESCRY_COMPILE_DLIB_H
 
-struct dlib_file {
-	const char *name; /* "io.d" */
-	const char *text; /* NUL-terminated */
-	unsigned len;
-};
+#include "base/embedded.h"
 
-extern const struct dlib_file dlib_files[];
-extern const unsigned dlib_nfiles;
+extern const struct embedded_file dlib_files[];
 
 #endif

@@ -1,4 +1,4 @@
-/* What an engine lets programs do: how the compiler's product differs from engine to engine. */
+/* The differences between engines that the compiler must know. */
 #ifndef DESCRY_COMPILE_TARGET_H
 #define DESCRY_COMPILE_TARGET_H
 
@@ -9,25 +9,27 @@ struct options;
 struct type_graph;
 
 struct compile_target {
-	bool task_btf; /* the engine lets programs read task_struct through a BTF pointer (kernel) */
-	/* Fill the tables below; called when a program first asks. NULL: not known. */
+	bool task_btf; /* programs may read task_struct through a BTF pointer (kernel) */
+	/* Fill the tables below. The compiler calls them when a program first needs the table.
+	 * NULL: the engine cannot know. */
 	void (*find_cpus)(struct compile_target *t);
 	void (*find_clocks)(struct compile_target *t);
-	/* In the traced process: a system call's context is its struct pt_regs, as a uprobe's is;
-	 * what is not resident is faulted in; threads ask for their own CPU time. */
+	/* Programs run in the traced process. The context of a system call is its struct pt_regs,
+	 * as for a uprobe. A page that is not resident is faulted in. Threads query their own CPU
+	 * time. */
 	bool inside;
 	uint32_t maps_max; /* most maps a program may use, 0: any number */
-	/* inside: as struct image has it. */
+	/* Only with inside. See struct image. */
 	bool family;
 	bool unwind; /* the engine keeps unwind tables: ustack() walks by them, not by frame pointers */
-	const int32_t *cpu_chip, *cpu_node; /* by CPU number */
+	const int32_t *cpu_chip, *cpu_node; /* index: CPU number */
 	const int32_t *cpu_mhz;             /* 0: not known */
 	uint32_t ncpus;
-	/* Up to how many probes of kernel functions have a program each for BPF trampolines, beside
-	 * the one of all for kprobes; asked when there are some. NULL: none. */
+	/* Returns how many probes of kernel functions may have a program each for BPF trampolines,
+	 * beside the program that all kprobes share. Called when there are such probes. NULL: 0. */
 	uint32_t (*fentry_max)(struct type_graph *types, const struct options *options);
-	/* Can a uprobe's program wait for memory to be brought in? Asked when one would; NULL:
-	 * yes. */
+	/* Returns true when a uprobe's program can wait until memory is brought in. Called when a
+	 * program would wait. NULL: true. */
 	bool (*sleeps)(void);
 };
 

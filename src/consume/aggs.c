@@ -1,8 +1,8 @@
-/* Aggregations: snapshots of the maps, what clear() and trunc() took away, rows in order.
+/* Aggregations: snapshots of the maps, the effects of clear() and trunc(), rows in order.
  *
- * The maps are never reset to clear an aggregation: what they held is remembered for each key and
- * CPU and subtracted (`base`). Where a key is removed, what was added between the snapshot and the
- * removal stays as a negative base.
+ * The maps are never reset to clear an aggregation. aggs.c keeps the cleared values of each key and
+ * CPU (`base`) and subtracts them. When trunc() removes a key, the values that were added between
+ * the snapshot and the removal stay as a negative base.
  *
  *	value shown = map - base
  */
@@ -22,7 +22,7 @@ struct aggs *aggs_new(struct engine *e, const struct image *img, struct options 
 	a->image = img;
 	a->options = o;
 	a->symbols = s->symbols;
-	a->dtrace = !strcmp(s->progname, "dtrace");
+	a->dtrace = s->dtrace;
 	a->states = xcalloc(img->naggs + 1, sizeof(*a->states));
 	for (uint32_t i = 0; i < img->naggs; i++) {
 		struct state *st = &a->states[i];
@@ -95,8 +95,8 @@ static uint32_t canonical_id(struct aggs *a, uint32_t id)
 	return id < n ? a->canonical_id[id] : id;
 }
 
-/* Functions and modules of the same name in several processes are one: of the process seen
- * first. */
+/* Gives functions and modules of the same name in several processes one address: their address in
+ * the process that was seen first. */
 static uint64_t first_of_name(struct aggs *a, const char *module, const char *function,
 			      uint32_t *pid, uint64_t addr)
 {
@@ -112,8 +112,8 @@ static uint64_t first_of_name(struct aggs *a, const char *module, const char *fu
 	return a->named.v[*at - 1].addr;
 }
 
-/* The start of what an address prints as: its function's, or its module's. Of what is there, or was
- * there last. */
+/* Returns the start of the function or module that the address prints as, from the present mappings
+ * or the last known ones. */
 static uint64_t canonical_address(struct aggs *a, enum field_kind kind, uint32_t *pid,
 				  uint64_t addr)
 {
@@ -155,7 +155,7 @@ static uint8_t *canonical_key(struct aggs *a, const struct agg *agg, const uint8
 			id = canonical_id(a, read_u32(key + f->offset));
 			memcpy(key + f->offset, &id, sizeof(id));
 			break;
-		case FIELD_STRING: /* what follows the NUL is no part of it */
+		case FIELD_STRING: /* bytes behind the NUL are not part of the string */
 			n = strnlen((char *)key + f->offset, f->size);
 			memset(key + f->offset + n, 0, f->size - n);
 			break;
@@ -173,7 +173,7 @@ static uint8_t *canonical_key(struct aggs *a, const struct agg *agg, const uint8
 			}
 			break;
 		case FIELD_USTACKID:
-			/* so that the addresses can be named after the process has gone */
+			/* the addresses can then be named after the process has ended */
 			if (a->symbols && read_u32(key + f->offset))
 				symbols_remember(a->symbols, (pid_t)read_u32(key + f->offset));
 			break;
@@ -214,7 +214,7 @@ static void read_key(void *arg, const void *key, const uint64_t *values, uint32_
 	memcpy(en->now, values, bytes);
 }
 
-/* One CPU's value of an entry, base taken off. False: nothing was counted there. */
+/* Computes one CPU's value of an entry, less base. Returns false when nothing was counted there. */
 static bool entry_cpu(const struct state *st, const struct entry *en, uint32_t cpu, int64_t *ret)
 {
 	const struct agg *agg = st->agg;
@@ -225,8 +225,7 @@ static bool entry_cpu(const struct state *st, const struct entry *en, uint32_t c
 	if (!is_extreme(agg)) {
 		for (uint32_t w = 0; w < agg->nwords; w++)
 			ret[w] = (now ? now[w] : 0);
-		if (agg->func == AGG_STDDEV &&
-		    base) { /* words 2 and 3 are one number of 128 bits */
+		if (agg->func == AGG_STDDEV && base) { /* words 2 and 3 are one 128-bit number */
 			unsigned __int128 sq = (unsigned __int128)(uint64_t)ret[3] << 64 |
 					       (uint64_t)ret[2];
 
@@ -241,8 +240,8 @@ static bool entry_cpu(const struct state *st, const struct entry *en, uint32_t c
 		}
 		return ret[0] != 0;
 	}
-	/* min, max: base[0] > 0: as many updates are of before; < 0: as many are kept, with their
-	 * value in base[1] */
+	/* min, max: base[0] > 0 is the number of old updates, which do not count. base[0] < 0 is
+	 * minus the number of updates that are kept; base[1] is their value. */
 	ret[0] = ret[1] = 0;
 	if (now && now[0] > (base && base[0] > 0 ? base[0] : 0)) {
 		ret[0] = now[0] - (base && base[0] > 0 ? base[0] : 0);
@@ -281,8 +280,9 @@ static void merge(const struct agg *agg, int64_t *to, const int64_t *from)
 		to[w] = (int64_t)((uint64_t)to[w] + (uint64_t)from[w]);
 }
 
-/* Does the entry make a row? Cleared ones do, with zeroes; those of trunc(), of an array never
- * counted in and of a cleared min or max do when something was counted since. */
+/* Does the entry make a row? A cleared entry does, with zeroes. An entry that trunc() removed, an
+ * array element in which nothing was ever counted, and a cleared min or max do so only after a new
+ * count. */
 static bool entry_shows(const struct state *st, const struct entry *en, int64_t *scratch)
 {
 	bool counted = false;
@@ -347,7 +347,7 @@ static bool same_firing(const struct firing *a, const struct firing *b)
 	return a->time == b->time && a->cpu == b->cpu && a->probe == b->probe;
 }
 
-/* Forgets the keys that trunc() removed and nothing came back for, when they are many. */
+/* Frees the keys that trunc() removed and that have no new counts, when there are many. */
 static void drop_dead(struct state *st)
 {
 	uint32_t dead = 0, n = 0;
@@ -401,7 +401,7 @@ static size_t entry_words(const struct state *st)
 	return (size_t)st->ncpus * st->agg->nwords;
 }
 
-/* Whatever the snapshot shows of the entry is of the past. */
+/* Makes all values of the snapshot part of the base. */
 static void forget(struct state *st, struct entry *en)
 {
 	size_t bytes = entry_words(st) * sizeof(int64_t);
@@ -416,7 +416,7 @@ static void forget(struct state *st, struct entry *en)
 	}
 }
 
-/* last becomes the base that leaves what was counted after `now`: now - last, at most 0. */
+/* Turns last into the base that leaves only the counts made after `now`: now - last, at most 0. */
 static void keep_additive(const struct agg *agg, int64_t *last, const int64_t *now)
 {
 	bool grown = last[0] > now[0];
@@ -432,7 +432,7 @@ static void keep_additive(const struct agg *agg, int64_t *last, const int64_t *n
 		last[w] = grown ? (int64_t)((uint64_t)now[w] - (uint64_t)last[w]) : 0;
 }
 
-/* Removes the entry's key from the map; what was counted since the snapshot is kept as a negative
+/* Removes the entry's key from the map. Keeps the counts made since the snapshot as a negative
  * base. */
 static struct err *remove_key(struct aggs *a, struct state *st, struct entry *en)
 {
@@ -479,7 +479,7 @@ struct err *aggs_clear(struct aggs *a, const struct firing *f, uint32_t agg)
 	struct err *e = aggs_snapshot(a, st, f);
 
 	for (uint32_t i = 0; i < st->entries.n && !e; i++) {
-		/* A minimum cannot be subtracted: the key starts again. */
+		/* A minimum cannot be subtracted, so the key starts again. */
 		if (is_extreme(st->agg) && st->entries.v[i].now)
 			e = remove_key(a, st, &st->entries.v[i]);
 		else if (!is_extreme(st->agg))
@@ -512,7 +512,7 @@ struct err *aggs_trunc(struct aggs *a, const struct firing *f, uint32_t agg, int
 		if (hash_get(&keep, en->canonical ? en->canonical : (const uint8_t *)"",
 			     st->agg->key_size))
 			continue;
-		/* An array, of an aggregation without keys or with slots, cannot lose an element
+		/* An array (an aggregation without keys or with slots) cannot lose an element
 		 * without losing counts. */
 		if (st->agg->key_size && !st->agg->nslots && en->now)
 			e = remove_key(a, st, en);
@@ -546,7 +546,7 @@ bool aggs_meet(struct aggs *a)
 	return true;
 }
 
-/* Reading all keys for that is dear: ten thousand stacks each second are one percent of a CPU. */
+/* Reads all keys, which is expensive: ten thousand stacks each second take one percent of a CPU. */
 struct err *aggs_remember(struct aggs *a, bool met)
 {
 	struct err *e = NULL;

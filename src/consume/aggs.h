@@ -1,15 +1,15 @@
-/* Inside aggs.c and aggs_print.c: what is known of each aggregation. */
+/* Shared by aggs.c and aggs_print.c: the state of each aggregation. */
 #ifndef DESCRY_CONSUME_AGGS_H
 #define DESCRY_CONSUME_AGGS_H
 
-#include "consume/internal.h"
+#include "consume/consume_private.h"
 
 struct entry { /* a key of the map, as the programs wrote it */
 	uint8_t *key;
 	uint8_t *canonical; /* equal for keys that print alike */
 	int64_t *now;       /* [ncpus][nwords] of the last snapshot; NULL: not in it */
-	int64_t *base;      /* likewise; NULL: zeroes */
-	bool gone;          /* trunc(): not a row until something is counted again */
+	int64_t *base;      /* [ncpus][nwords]; NULL: zeroes */
+	bool gone;          /* removed by trunc(): not a row until something is counted again */
 };
 
 struct row {
@@ -34,7 +34,7 @@ struct state {
 	uint32_t nrows;
 };
 
-/* Where a process has what a name stands for. */
+/* The place of a name in the process that was seen first. */
 struct named_address {
 	uint32_t pid;
 	uint64_t addr;
@@ -49,10 +49,11 @@ struct aggs {
 	struct hash name_index; /* "module`function" to index in named + 1 */
 	VEC(struct named_address) named;
 	struct state *states;
-	bool dtrace; /* its order of keys */
+	bool dtrace; /* keys are ordered as DTrace orders them */
 };
 
-/* The snapshot of this firing: the maps are read once for all of its actions. f NULL: anew. */
+/* Takes a snapshot for this firing, unless there is one: all actions of a firing use one snapshot.
+ * f NULL: always takes a new snapshot. */
 struct err *aggs_snapshot(struct aggs *a, struct state *st, const struct firing *f);
 struct agg_order aggs_order(const struct aggs *a, const struct state *st);
 void aggs_sort_rows(struct state *st, const struct agg_order *order);

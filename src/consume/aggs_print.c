@@ -1,5 +1,5 @@
-/* Rows of aggregations in order, to the sink: printa() of one or several, and what is left at the
- * end. */
+/* Gives the sink rows of aggregations in order: for printa() of one or several aggregations, and at
+ * the end for the aggregations that were never printed. */
 #define _GNU_SOURCE
 #include "consume/aggs.h"
 
@@ -62,7 +62,7 @@ static struct err *print_one(struct aggs *a, struct sink *s, const struct record
 	struct agg_order order = aggs_order(a, st);
 	struct agg_view view, *views[1] = { &view };
 
-	if (r || !s->ops->any_order) /* thousands of keys compare for long */
+	if (r || !s->ops->any_order) /* comparing thousands of keys takes long */
 		aggs_sort_rows(st, &order);
 	make_view(st, &st->arena, st->rows, st->nrows, &view);
 	if (r && st->nrows)
@@ -70,14 +70,14 @@ static struct err *print_one(struct aggs *a, struct sink *s, const struct record
 	return s->ops->printa(s, r, act, views, 1);
 }
 
-/* printa() of several: one row for each key any of them has. */
+/* printa() of several aggregations: one row for each key of any of them. */
 struct bundle {
 	const uint8_t *key;      /* laid out as the keys of `fields` */
-	const struct row **rows; /* one for each aggregation, NULL: it has none */
+	const struct row **rows; /* one for each aggregation; NULL: it lacks the key */
 };
 
-/* Keys of different layouts (a string of 16 bytes here, of 256 there) are brought to one: text to
- * strings, numbers to 8 bytes. */
+/* Makes one layout for keys of different layouts (a string of 16 bytes in one aggregation, of 256
+ * in another): text becomes a string, a number takes 8 bytes. */
 static struct agg *common_layout(struct aggs *a, struct arena *arena, struct state **st, uint32_t n)
 {
 	struct agg *c = arena_new(arena, struct agg);

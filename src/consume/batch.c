@@ -1,8 +1,8 @@
-/* Records taken from the rings, copied, in order of time. */
-#include "consume/internal.h"
+/* Copies records from the rings and puts them in order of time. */
+#include "consume/consume_private.h"
 
 enum {
-	LATE_KEPT = 1000000000, /* a late string nobody waits for is forgotten after 1 s */
+	LATE_KEPT = 1000000000, /* ns; a late string that no record uses is dropped after 1 s */
 	LATE_MAX = 1 << 16,
 };
 
@@ -67,7 +67,7 @@ static int compare(const void *a, const void *b)
 
 	if (x->time != y->time)
 		return x->time < y->time ? -1 : 1;
-	return x->offset < y->offset ? -1 : x->offset > y->offset; /* as drained */
+	return x->offset < y->offset ? -1 : x->offset > y->offset; /* in the order of draining */
 }
 
 void batch_sort(struct batch *b)
@@ -86,8 +86,8 @@ static struct wire_record *record_at(const struct batch *b, const struct item *i
 	return (struct wire_record *)(b->bytes + (size_t)it->offset * 8);
 }
 
-/* Where a record stands within its firing: segments are numbered in program order; a fault ends its
- * clause. */
+/* Returns a record's position within its firing. Segments are numbered in program order. A fault
+ * comes behind the last segment of its clause. */
 static uint64_t position(const struct image *img, const struct wire_record *r)
 {
 	uint32_t n = 0;
@@ -141,8 +141,8 @@ uint64_t batch_held(const struct batch *b)
 	return held;
 }
 
-/* Drops strings that were used, or that came long ago. The times that they carry do not count: a
- * traced process may have written them. */
+/* Drops late strings that were used or that came long ago. Measures their age by `now`, because a
+ * traced process may have forged the times in them. */
 static void compact_late(struct batch *b, uint64_t now)
 {
 	uint32_t n = 0;
@@ -188,7 +188,7 @@ void batch_compact(struct batch *b, uint64_t now)
 		b->n = 0;
 		return;
 	}
-	if (b->n < 1 << 16) /* small: the hole costs less than the copy */
+	if (b->n < 1 << 16) /* the unused bytes cost less than a copy */
 		return;
 	bytes = xmalloc(b->cap);
 	for (int i = 0; i < 2; i++) {

@@ -1,7 +1,7 @@
-/* The driver: rings to records in order, records to actions. */
+/* Drives the consumer: drains the rings, orders the records, runs their actions. */
 #include "base/clock.h"
 #include "base/nofile.h"
-#include "consume/internal.h"
+#include "consume/consume_private.h"
 
 #include <errno.h>
 #include <sys/resource.h>
@@ -9,12 +9,10 @@
 #include <time.h>
 
 enum {
-	HOLD_NS =
-		100 * 1000, /* a record this young may have an older one behind it on another CPU */
-	LATE_NS = 100 * 1000 * 1000, /* how long a record waits for its strings */
+	HOLD_NS = 100 * 1000,        /* ns; a CPU's older record may come this late */
+	LATE_NS = 100 * 1000 * 1000, /* how long a record waits for its late strings, ns */
 	HELD_MAX =
-		1
-		<< 28, /* bytes of records that wait, for others before them, or for their time to come */
+		1 << 28, /* bytes of records that may wait for older records or for their own time */
 };
 
 uint64_t cpu_now(void)
@@ -40,8 +38,9 @@ static uint32_t resolve_end(void *arg, int64_t id)
 	return c->engine->ops->stack_end ? c->engine->ops->stack_end(c->engine, id) : 0;
 }
 
-/* DTrace prints a line for every clause with a data-recording action: exit(), clear() and the other
- * actions the consumer does are such, commit() and discard() are not. */
+/* Does the segment open a line? DTrace prints a line for every clause with a data-recording action.
+ * exit(), clear() and the other actions of the consumer are such actions; commit() and discard()
+ * are not. */
 static bool opens_line(const struct segment *seg)
 {
 	for (uint32_t i = 0; i < seg->nactions; i++)
@@ -68,7 +67,7 @@ struct consumer *consumer_new(struct engine *e, struct sink *s, struct options *
 	for (uint32_t i = 0; i < c->image->nsegments; i++)
 		c->opens_line[i] = opens_line(&c->image->segments[i]);
 	c->held_max = HELD_MAX;
-	c->dtrace = !strcmp(s->progname, "dtrace");
+	c->dtrace = s->dtrace;
 	c->start = now_ns();
 	c->start_cpu = cpu_now();
 	return c;
@@ -128,7 +127,7 @@ static const uint8_t *traits_of(struct consumer *c, uint32_t segment)
 	return c->traits[segment];
 }
 
-/* The action's first field as a number. */
+/* Returns the action's first field as a number; `without` when there is no field. */
 static int64_t number_arg(const struct record_view *r, const struct action *a, int64_t without)
 {
 	const struct field *f;
@@ -139,24 +138,30 @@ static int64_t number_arg(const struct record_view *r, const struct action *a, i
 	return field_int(f, r->data, (r->traits[a->fields[0]] & TRAIT_SIGNED) || f->size < 8);
 }
 
-static bool is_dtrace(const struct consumer *c)
-{
-	return !strcmp(c->sink->progname, "dtrace");
-}
-
 static struct err *say(struct consumer *c, const struct record_view *r, const char *what)
 {
 	struct err *e = c->sink->ops->flush(c->sink);
 	uint32_t clause = r->segment->clause;
-	bool dtrace = is_dtrace(c);
+	bool dtrace = c->sink->dtrace;
+	cleanup_free char *text = NULL;
 
 	if (dtrace && clause < c->image->nclauses)
 		clause = c->image->clauses[clause].number;
-	fprintf(c->sink->err, "%s: error %s%u %s%u%s%s:%s:%s:%s): %s\n", c->sink->progname,
-		dtrace ? "in dt_clause_" : "on enabled probe ID ", dtrace ? clause : clause + 1,
-		dtrace ? "for probe ID " : "(ID ", r->probe->id, dtrace ? " (" : ": ",
-		r->probe->prov, r->probe->mod, r->probe->func, r->probe->name, what);
+	text = xasprintf("%s: error %s%u %s%u%s%s:%s:%s:%s): %s\n", c->sink->progname,
+			 dtrace ? "in dt_clause_" : "on enabled probe ID ",
+			 dtrace ? clause : clause + 1, dtrace ? "for probe ID " : "(ID ",
+			 r->probe->id, dtrace ? " (" : ": ", r->probe->prov, r->probe->mod,
+			 r->probe->func, r->probe->name, what);
+	sink_message(c->sink, text, strlen(text));
 	return e;
+}
+
+/* system(3), with a standard output of its own when it is not 0. */
+static int run_shell(const char *command, int output)
+{
+	cleanup_free char *turned = output ? xasprintf("exec >&%d; %s", output, command) : NULL;
+
+	return system(turned ? turned : command);
 }
 
 static struct err *do_system(struct consumer *c, const struct record_view *r,
@@ -164,14 +169,16 @@ static struct err *do_system(struct consumer *c, const struct record_view *r,
 {
 	struct err *e = c->sink->ops->flush(c->sink);
 	char *command;
+	bool raised;
 
 	if (e)
 		return e;
 	command = c->sink->ops->format(c->sink, r, a);
-	nofile_restore();
-	if (system(command) == -1)
+	raised = nofile_restore();
+	if (run_shell(command, c->sink->output) == -1)
 		e = say(c, r, "system(): cannot run /bin/sh");
-	nofile_raise();
+	if (raised)
+		nofile_raise();
 	free(command);
 	return e;
 }
@@ -183,7 +190,7 @@ static struct err *do_freopen(struct consumer *c, const struct record_view *r,
 	struct err *e = c->sink->ops->reopen(c->sink, path), *e2 = NULL;
 
 	free(path);
-	if (e) /* the output stays where it is */
+	if (e) /* the output stays unchanged */
 		e2 = say(c, r, e->text);
 	err_free(e);
 	return e2;
@@ -201,23 +208,25 @@ static struct err *do_setopt(struct consumer *c, const struct record_view *r,
 		value = xstrndup(text, n);
 	if (options_set(c->options, a->text, value, WHEN_DYNAMIC, &why))
 		return NULL;
-	/* DTrace's reasons end where ours go on */
-	what = xasprintf("couldn't set option \"%s\" to \"%s\": %.*s", a->text, value ? value : "1",
-			 (int)(is_dtrace(c) ? strcspn(why, ":(") - (strchr(why, '(') != NULL)
-					    : strlen(why)),
-			 why);
+	/* DTrace's reasons end before the colon or parenthesis of descry's, with an empty line */
+	what = xasprintf("couldn't set option \"%s\" to \"%s\": %.*s%s", a->text,
+			 value ? value : "1",
+			 (int)(c->sink->dtrace ? strcspn(why, ":(") - (strchr(why, '(') != NULL)
+					       : strlen(why)),
+			 why, c->sink->dtrace ? "\n" : "");
 	return say(c, r, what);
 }
 
 static struct err *do_exit(struct consumer *c, const struct record_view *r, const struct action *a)
 {
-	/* the last one counts: END may have another opinion */
+	/* the last exit() sets the status, because END may call exit() too */
 	c->exited = true;
 	c->exit_status = (int)number_arg(r, a, 0);
 	return NULL;
 }
 
-/* Keys are older than the record that prints them: named by what is there, or was there last. */
+/* Prints with time 0, because the keys are older than the record: addresses get the names of the
+ * present mappings or the last known ones. */
 static struct err *do_printa(struct consumer *c, const struct record_view *r,
 			     const struct action *a)
 {
@@ -297,8 +306,8 @@ struct err *record_run(struct consumer *c, const struct wire_record *r, uint32_t
 
 /* --- passes --- */
 
-/* Not what the image says, but an engine's mistake, or what a traced process has forged: left out
- * and counted as a drop. */
+/* Does the record match the image? A record that does not is an engine's mistake or a forgery of a
+ * traced process. The caller drops and counts it. */
 static bool is_good(const struct consumer *c, const struct wire_record *r, uint32_t size)
 {
 	if (r->segment == WIRE_SEG_FAULT)
@@ -307,7 +316,8 @@ static bool is_good(const struct consumer *c, const struct wire_record *r, uint3
 	       r->spec <= ARRAY_SIZE(c->specs) && size >= c->image->segments[r->segment].size;
 }
 
-/* bufpolicy=fill keeps the first bufsize bytes of records, and tracing ends when there are more. */
+/* May a data record be kept? bufpolicy=fill keeps the first bufsize bytes of records; tracing ends
+ * at the first record beyond. */
 static bool keep(struct consumer *c, uint32_t size)
 {
 	if (c->finishing || opt_num(c->options, OPT_BUFPOLICY) == POLICY_SWITCH)
@@ -321,8 +331,8 @@ static bool keep(struct consumer *c, uint32_t size)
 	return true;
 }
 
-/* With these policies control records wait for the end, too; a traced process that makes them
- * without end gets no more than held_max bytes of memory. */
+/* May a control record be kept? With fill and ring these records wait for the end too. The limit
+ * held_max stops a traced process that makes them without end. */
 static bool keep_control(struct consumer *c, uint32_t size)
 {
 	if (c->finishing || opt_num(c->options, OPT_BUFPOLICY) == POLICY_SWITCH)
@@ -335,7 +345,7 @@ static bool keep_control(struct consumer *c, uint32_t size)
 	return true;
 }
 
-/* bufpolicy=ring: of more than bufsize bytes the oldest go. */
+/* bufpolicy=ring: drops the oldest records beyond bufsize bytes. */
 static void forget_oldest(struct consumer *c)
 {
 	struct batch *b = &c->batch;
@@ -366,7 +376,8 @@ static bool same_firing(const struct wire_record *a, const struct wire_record *b
 	return a->time == b->time && a->cpu == b->cpu && a->probe == b->probe;
 }
 
-/* Does every record older than `before`, in order; stops at one that still waits for a string. */
+/* Runs every record older than `before`, in order. Stops at a record that still waits for a
+ * string. */
 static struct err *run_batch(struct consumer *c, uint64_t before, uint64_t now)
 {
 	struct batch *b = &c->batch;
@@ -391,7 +402,7 @@ static struct err *run_batch(struct consumer *c, uint64_t before, uint64_t now)
 		}
 		batch_take(b, ring);
 		if (r->segment == WIRE_SEG_FAULT) {
-			/* DTrace itself says it also when the program has an ERROR clause. */
+			/* DTrace prints the fault even when the program has an ERROR clause. */
 			if (!c->image->uses_error || c->dtrace)
 				e = c->sink->ops->fault(c->sink, c->image,
 							(const struct wire_fault *)r);

@@ -1,15 +1,14 @@
-/* The consumer: takes records from an engine, puts them in order, does what their actions say
- * through a sink.
+/* The consumer: takes records from an engine, orders them, and runs their actions on a sink.
  *
- * In: an engine that is loaded (struct engine), a sink, options. Out: calls of the sink in output
- * order; the exit status. Order of calls: new, begin, then pass() while running; after detach (and
- * END) finish().
+ * In: a loaded engine (struct engine), a sink, options. Out: calls of the sink in output order; the
+ * exit status. Order of calls: new, begin, then pass() while running; after detach (and END)
+ * finish().
  * Always true:
- *	- records of all CPUs and both rings come out in order of time (-x temporal), those of one firing in
- *	  program order; what is younger than a pass is left for the next one;
- *	- aggregation actions of one firing work on one snapshot, so what is counted between printa() and clear() or
- *	  trunc() is not lost;
- *	- nothing is dropped without being counted.
+ *	- records of all CPUs and both rings come out in order of time (-x temporal), records of one firing in
+ *    program order; a pass leaves records younger than itself to the next pass;
+ *	- aggregation actions of one firing work on one snapshot, so that counts made between printa() and clear()
+ *    or trunc() are not lost;
+ *	- every dropped record is counted.
  *
  *	rings -> batch (copied, merged by time) -> speculations -> actions -> sink
  *	                                                            |-> aggs (snapshots of the maps)
@@ -22,26 +21,26 @@
 
 struct consumer;
 
-/* The sink's image, stack, options must not be set yet: the consumer sets image and stack; options,
- * symbols, types and progname are the caller's. Borrows all. */
+/* Makes a consumer. Borrows all arguments. Sets the sink's image and stack; the caller sets its
+ * options, symbols, types and progname. */
 struct consumer *consumer_new(struct engine *e, struct sink *s, struct options *o);
 void consumer_free(struct consumer *c);
 
 struct err *consumer_begin(struct consumer *c);
-/* Drains the rings and does what is due. */
+/* Drains the rings and runs the records whose time has come. */
 struct err *consumer_pass(struct consumer *c);
-/* Gives the sink the aggregations as they are now. */
+/* Gives the sink the present aggregations. */
 struct err *consumer_show(struct consumer *c);
-/* The last pass, after detach and END: everything that is left, then the aggregations that were
- * never printed, drops, the report (`report`: print it), the sink's end. `interrupted`: skip the
- * aggregations (second ^C). */
+/* Runs the last pass, after detach and END: the remaining records, the aggregations that were never
+ * printed, drops, the report (if `report`), the sink's end. `interrupted` (second ^C): skips the
+ * aggregations. */
 struct err *consumer_finish(struct consumer *c, bool report, bool interrupted);
 
-/* exit() was seen; the status of the first one. */
+/* Has exit() run? *ret_status is the status of the last exit(). */
 bool consumer_exited(const struct consumer *c, int *ret_status);
-/* Nanoseconds until the next pass is due, as switchrate and statusrate say. */
+/* Returns the nanoseconds until the next pass is due, from switchrate and statusrate. */
 uint64_t consumer_interval(const struct consumer *c);
-/* What the run cost and lost so far; arrays live as long as the consumer. */
+/* Fills in the costs and losses so far. Its arrays live as long as the consumer. */
 void consumer_report(struct consumer *c, struct run_report *ret);
 
 #endif

@@ -1,5 +1,5 @@
-/* What was lost: the engine's counters and the consumer's own, told when they grow. */
-#include "consume/internal.h"
+/* Reports losses to the sink when the engine's counters or the consumer's own have grown. */
+#include "consume/consume_private.h"
 
 static const struct {
 	enum wire_counter counter;
@@ -36,9 +36,10 @@ static struct err *poll_kind(struct consumer *c, const struct engine_counters *n
 		size_t at = (size_t)cpu * WIRE_FIXED_COUNTERS + table[i].counter;
 		uint64_t last = c->drops.last[at], grown = now->fixed[at];
 
-		/* one that goes back was set by a traced process */
+		/* only a traced process can have set a counter back */
 		grown = grown > last ? grown - last : 0;
-		/* bufpolicy=fill: more came at once than is kept, so it is full. */
+		/* bufpolicy=fill: a ring had no room for a record, so the kept buffer counts as
+		 * full. */
 		if (table[i].kind == DROP_DATA && grown &&
 		    opt_num(c->options, OPT_BUFPOLICY) == POLICY_FILL)
 			c->full = true;

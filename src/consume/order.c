@@ -1,5 +1,5 @@
-/* How rows of aggregations compare: DTrace's rules for values, keys by what they mean. */
-#include "consume/internal.h"
+/* Compares rows of aggregations: values by DTrace's rules, keys by their types. */
+#include "consume/consume_private.h"
 
 static int compare_int(int64_t a, int64_t b)
 {
@@ -49,7 +49,7 @@ static int compare_field(const struct agg_order *o, uint32_t i, const uint8_t *a
 	}
 }
 
-/* From the key at key_pos on, then those before it. */
+/* Compares the keys from key_pos on, then the keys before it. */
 int order_keys(const struct agg_order *o, const uint8_t *a, const uint8_t *b)
 {
 	uint32_t n = o->agg->nkeys, pos = o->key_pos < n ? o->key_pos : 0;
@@ -77,7 +77,7 @@ static int64_t bucket_value(const struct agg *a, uint32_t i)
 	}
 }
 
-/* Distributions: by the sum of what they counted; equal sums by what was counted at zero. */
+/* Compares distributions by the sum of the counted values; for equal sums, by the count at zero. */
 static int compare_distributions(const struct agg *a, const int64_t *x, const int64_t *y)
 {
 	long double sum_x = 0, sum_y = 0;

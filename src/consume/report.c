@@ -1,6 +1,6 @@
-/* What the run cost and lost. */
+/* Collects the costs and losses of a run. */
 #include "base/clock.h"
-#include "consume/internal.h"
+#include "consume/consume_private.h"
 
 enum { MAX_PROGS = 256 };
 

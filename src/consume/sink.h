@@ -1,5 +1,5 @@
-/* What the consumer gives to a renderer: actions in order, with their data. Text and JSON are two
- * sinks.
+/* The interface from the consumer to a renderer: actions in order, with their data. Text and JSON
+ * are two sinks.
  *
  * Always true: calls come in output order; data is valid during the call only.
  */
@@ -7,8 +7,8 @@
 #define DESCRY_CONSUME_SINK_H
 
 #include "data/image.h"
-#include "data/aggview.h"
 #include "program/symbol/symbol.h"
+#include "view/rows.h"
 #include "wire/record.h"
 #include "wire/unwind.h"
 
@@ -20,11 +20,12 @@ struct record_view {
 	const struct segment *segment;
 	const struct image_probe *probe;
 	const struct wire_record *head;
-	const uint8_t *data; /* the record from its header on; fields' offsets count from here */
+	const uint8_t *data; /* the record from its header on; base of fields' offsets */
 	uint32_t size;
-	const uint8_t *
-		traits; /* of segment->fields[]: enum field_trait (data/record.h); NULL not looked up */
-	bool more;      /* the next record is of the same firing of the same probe */
+	const uint8_t
+		*traits; /* of segment->fields[]: enum field_trait (data/record.h); NULL: not looked
+			 * up */
+	bool more;       /* the next record is of the same firing of the same probe */
 };
 
 enum drop_kind {
@@ -38,52 +39,52 @@ enum drop_kind {
 	DROP_STACK,
 	DROP_ERROR,
 	DROP_LATE,
-	DROP_MISSED,  /* firings the kernel left out */
+	DROP_MISSED,  /* firings that the kernel left out */
 	DROP_EVENTS,  /* events of the process connector */
-	DROP_NAMES,   /* addresses that what is kept of symbols had no room for */
-	DROP_CHANGED, /* addresses whose file was changed while it was read */
+	DROP_NAMES,   /* addresses without a name, because the kept symbols had no room */
+	DROP_CHANGED, /* addresses whose file was changed during reading */
 	DROP_KIND_COUNT
 };
 
 struct sink_ops {
 	const char *name;
-	bool any_order; /* printa() without a record takes rows as they come */
-	/* Once before the first output (column header), and after the last (flush). */
+	bool any_order; /* rows of a printa() without a record may come in any order */
+	/* begin: once before the first output (column header). end: once after the last (flush). */
 	struct err *(*begin)(struct sink *s);
 	struct err *(*end)(struct sink *s);
-	/* A record's line opens (CPU ID FUNCTION:NAME unless quiet) ... its actions ... closes.
-	 * `prints` false: control only. */
+	/* Opens a record's line (CPU ID FUNCTION:NAME unless quiet); its actions follow, then
+	 * record_end. `prints` false: the record has control actions only. */
 	struct err *(*record_begin)(struct sink *s, const struct record_view *r);
-	/* trace tracemem printf print stack sym: everything that prints from the record alone. */
+	/* trace tracemem printf print stack sym: every action that prints from the record alone. */
 	struct err *(*action)(struct sink *s, const struct record_view *r, const struct action *a);
-	/* printa(): the aggregations, already merged, sorted (unless any_order); format NULL:
-	 * default layout. r and a NULL: printed at the end of the run. n > 1: the views have the
-	 * same rows, row i of each has the same key; a row an aggregation does not have is
-	 * zeroes. */
+	/* printa(): the aggregations, merged and sorted (unless any_order). format NULL: default
+	 * layout. r and a NULL: printed at the end of the run. n > 1: all views have the same rows,
+	 * row i of each has the same key; zeroes stand for a row that an aggregation lacks. */
 	struct err *(*printa)(struct sink *s, const struct record_view *r, const struct action *a,
 			      struct agg_view *const *aggs, uint32_t n);
 	struct err *(*record_end)(struct sink *s, const struct record_view *r);
-	/* The records are over; the aggregations that were never printed follow. NULL: nothing to
-	 * do. */
+	/* Called after the last record and before the aggregations that were never printed. May be
+	 * NULL. */
 	struct err *(*final)(struct sink *s);
 	/* A D fault. */
 	struct err *(*fault)(struct sink *s, const struct image *img, const struct wire_fault *f);
-	/* New drops since the last call. cpu -1: not by CPU. */
+	/* New drops since the last call. cpu -1: counted for all CPUs together. */
 	struct err *(*drop)(struct sink *s, enum drop_kind kind, int cpu, uint64_t count);
-	/* freopen: path "" returns to the first output. ftruncate. */
+	/* reopen: freopen(); path "" returns to the first output. truncate: ftruncate(). */
 	struct err *(*reopen)(struct sink *s, const char *path);
 	struct err *(*truncate)(struct sink *s);
 	struct err *(*flush)(struct sink *s);
-	/* The text of a formatted action that is not printed (freopen, system), malloc()ed. */
+	/* Returns the text of a formatted action that is not printed (freopen, system),
+	 * malloc()ed. */
 	char *(*format)(struct sink *s, const struct record_view *r, const struct action *a);
 	void (*report)(struct sink *s, const struct run_report *r);
-	/* Shall the aggregations be shown as they are now (printa with r and a NULL)? Asked after
-	 * each pass, and once more with `shown` when that has been done. NULL: never. */
+	/* Should the consumer show the present aggregations (printa with r and a NULL)? Called
+	 * after each pass, and with `shown` after it has shown them. NULL: never. */
 	bool (*due)(struct sink *s, bool shown);
 	void (*free)(struct sink *s);
 };
 
-/* The statement at the end of a run (-x report, JSON always). */
+/* The summary at the end of a run (-x report, JSON always). */
 struct report_probe {
 	const struct image_probe *probe;
 	const char *mode;
@@ -95,16 +96,16 @@ struct report_prog {
 	uint32_t ninsns;
 };
 struct run_report {
-	const char *engine; /* its name; NULL not known */
+	const char *engine; /* its name; NULL: not known */
 	uint64_t elapsed_ns;
-	uint64_t records, bytes; /* taken from the rings */
+	uint64_t records, bytes; /* number and size of the records taken from the rings */
 	uint64_t drops[DROP_KIND_COUNT];
 	uint64_t faults;
-	uint64_t ustacks[WIRE_UNWIND_END_COUNT]; /* user stacks walked, by how they ended */
-	uint64_t consumer_cpu_ns;                /* this process, user + system, since attach */
-	uint64_t probe_cpu_ns; /* measured run time of the programs, 0 not measured */
+	uint64_t ustacks[WIRE_UNWIND_END_COUNT]; /* walked user stacks, by how they ended */
+	uint64_t consumer_cpu_ns;                /* this process's, since attach */
+	uint64_t probe_cpu_ns; /* measured run time of the programs, 0: not measured */
 	uint64_t table_bytes;  /* unwind tables in the kernel */
-	uint64_t map_bytes;    /* all other maps there, stacks above all */
+	uint64_t map_bytes;    /* all other maps in the kernel, mostly stacks */
 	bool measured;
 	struct report_probe *probes;
 	uint32_t nprobes;
@@ -115,22 +116,35 @@ struct run_report {
 
 struct sink {
 	const struct sink_ops *ops;
-	FILE *out;            /* results */
-	FILE *err;            /* messages: drops, faults */
-	const char *progname; /* "descry" or "dtrace": message prefix */
-	struct options *
-		options; /* quiet, flowindent, rawbytes, stackindent, aggsort*, ... looked at on every call */
+	FILE *out; /* results */
+	/* Takes text for a person: drops, faults; whole lines. NULL: such text is dropped. */
+	void (*message)(void *arg, const char *text, size_t n);
+	void *message_arg;
+	int output;           /* descriptor of system()'s standard output; 0: its own */
+	const char *progname; /* messages begin with it */
+	bool dtrace;          /* output has the form of the name dtrace */
+	struct options
+		*options; /* quiet, flowindent, rawbytes, stackindent, aggsort*, ...; read on every
+			  * call */
 	struct symbols *symbols;
-	uint64_t time; /* CLOCK_MONOTONIC ns: addresses mean what was mapped then; 0: what is now */
+	struct languages *languages; /* names of interpreted languages' frames; NULL: none */
+	uint64_t time; /* CLOCK_MONOTONIC ns: addresses get names of then; 0: of now */
 	struct type_graph *types;
 	const struct image *image;
-	int target_pid; /* whose addresses %A of a plain integer means; 0 none */
-	/* Resolves a stack id of a key: set by the consumer. */
+	int target_pid; /* the process in which %A looks a plain integer up; 0: none */
+	/* Resolves a stack id of a key. The consumer sets it. */
 	uint32_t (*stack)(void *arg, int64_t id, uint64_t *frames, uint32_t max);
-	/* ... and how its walk ended (1 + enum wire_unwind_end, 0 not known); NULL: never known. */
+	/* Returns how the walk of the stack ended (1 + enum wire_unwind_end, 0: not known). NULL:
+	 * never known. */
 	uint32_t (*stack_end)(void *arg, int64_t id);
 	void *stack_arg;
 };
+
+static inline void sink_message(const struct sink *s, const char *text, size_t n)
+{
+	if (s->message)
+		s->message(s->message_arg, text, n);
+}
 
 struct sink *sink_text_new(void); /* render/text.c */
 struct sink *sink_json_new(void); /* render/json.c */

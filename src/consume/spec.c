@@ -1,7 +1,7 @@
-/* Speculations: records kept until commit() or discard(). The program that commits gives the id
- * free at once; records of its next user are younger than the commit, so they come after it here
+/* Speculations: keeps records until commit() or discard(). A program that commits frees the id
+ * at once. The next user's records are younger than the commit, and therefore come after it here
  * too. */
-#include "consume/internal.h"
+#include "consume/consume_private.h"
 
 bool spec_add(struct consumer *c, const struct wire_record *r, uint32_t size)
 {
@@ -32,7 +32,7 @@ struct err *spec_end(struct consumer *c, uint64_t id, bool commit)
 	struct speculation s;
 	struct err *e = NULL;
 
-	if (!id || id > ARRAY_SIZE(c->specs)) /* commit(0): the speculation() that failed */
+	if (!id || id > ARRAY_SIZE(c->specs)) /* commit(0): speculation() failed before */
 		return NULL;
 	s = c->specs[id - 1];
 	c->specs[id - 1] = (struct speculation){ 0 };

@@ -1,8 +1,6 @@
-/* The arithmetic of aggregations: bucket numbers and the number an entry is sorted and printed
- * by. */
-#include "data/aggview.h"
+/* Computes aggregations: slots of keys known at compile time, and the bucket of a value. */
+#include "data/agg.h"
 
-#include <limits.h>
 #include <string.h>
 
 #include "base/sorted.h"
@@ -45,10 +43,10 @@ int64_t agg_quantize_value(uint32_t bucket)
 }
 
 /* llquantize: each order of magnitude [factor^m, factor^(m+1)) for m in low..high is cut into equal
- * steps. `steps` cut [0, factor^(m+1)); the part below factor^m (steps/factor of them) belongs to
- * the order below. Where an order ends below `steps`, a step is one integer. Ranks number them: 0
- * is below factor^low, the last at or above factor^(high+1). Buckets are the ranks of magnitudes,
- * on both sides of the one in the middle:
+ * steps. `steps` cut [0, factor^(m+1)), and the part below factor^m (steps/factor of them) belongs
+ * to the order below. Where an order ends below `steps`, a step is one integer. Ranks number the
+ * steps: 0 is below factor^low, the last at or above factor^(high+1). Buckets are the ranks of
+ * magnitudes, on both sides of the bucket in the middle:
  *
  *	bucket    0             ...  mid - 1           mid                  mid + 1          ...   2 * mid
  *	     <= -factor^(high+1)     rank 1 below 0    abs() < factor^low   rank 1 ...             >= factor^(high+1)
@@ -127,7 +125,7 @@ static uint32_t rank_of(uint32_t factor, uint32_t low, uint32_t high, uint32_t s
 	return base;
 }
 
-/* The least magnitude of rank 1 and above. */
+/* Returns the least magnitude of a rank from 1 on. */
 static int64_t rank_lower(uint32_t factor, uint32_t low, uint32_t high, uint32_t steps,
 			  uint32_t rank)
 {
@@ -179,94 +177,10 @@ int64_t agg_ll_label(const struct agg *a, uint32_t bucket)
 	return agg_ll_lower(a->factor, a->low_mag, a->high_mag, a->steps, bucket + 1) - 1;
 }
 
-/* --- values --- */
-
-static uint64_t isqrt(unsigned __int128 v)
-{
-	unsigned __int128 r = 0, bit = (unsigned __int128)1 << 126;
-
-	while (bit > v)
-		bit >>= 2;
-	for (; bit; bit >>= 2) {
-		if (v >= r + bit) {
-			v -= r + bit;
-			r = (r >> 1) + bit;
-		} else {
-			r >>= 1;
-		}
-	}
-	return (uint64_t)r;
-}
-
-/* sqrt(avg(x^2) - avg(x)^2), in integers as DTrace computes it; a normalised x divides the squares
- * twice. */
-static int64_t stddev(const int64_t *w, int64_t normal)
-{
-	unsigned __int128 squares = (unsigned __int128)(uint64_t)w[3] << 64 | (uint64_t)w[2];
-	uint64_t div = (uint64_t)(normal < 0 ? -normal : normal);
-	int64_t avg;
-	unsigned __int128 square;
-
-	if (w[0] <= 0)
-		return 0;
-	squares = squares / div / div / (uint64_t)w[0];
-	avg = w[1] / normal / w[0];
-	square = (unsigned __int128)((__int128)avg * avg);
-	return squares > square ? (int64_t)isqrt(squares - square) : 0;
-}
-
-static int64_t clamp(long double v)
-{
-	if (v >= (long double)INT64_MAX)
-		return INT64_MAX;
-	if (v <= (long double)INT64_MIN)
-		return INT64_MIN;
-	return (int64_t)v;
-}
-
-/* The value DTrace gives a bucket when it weighs a distribution. */
-static int64_t bucket_weight(const struct agg *agg, uint32_t i)
-{
-	uint32_t last = agg->nwords - 2;
-
-	switch (agg->func) {
-	case AGG_QUANTIZE: return agg_quantize_value(i);
-	case AGG_LQUANTIZE:
-		if (i == 0)
-			return agg->base - 1;
-		if (i == last)
-			return agg->base + (int64_t)(last - 1) * agg->step + 1;
-		return agg->base + (int64_t)(i - 1) * agg->step;
-	default: return agg_ll_label(agg, i);
-	}
-}
-
 const char *agg_func_name(enum agg_func f)
 {
 	static const char *const names[] = { "count",  "sum",      "avg",       "min",       "max",
 					     "stddev", "quantize", "lquantize", "llquantize" };
 
 	return names[f];
-}
-
-int64_t agg_row_value(const struct agg_view *v, const struct agg_row *r)
-{
-	const struct agg *agg = v->agg;
-	int64_t normal = v->normal ? v->normal : 1;
-	const int64_t *w = r->words;
-	long double total = 0;
-
-	switch (agg->func) {
-	case AGG_COUNT: return w[0] / normal;
-	case AGG_SUM:
-	case AGG_MIN:
-	case AGG_MAX: return w[1] / normal;
-	case AGG_AVG: return w[0] ? w[1] / normal / w[0] : 0;
-	case AGG_STDDEV: return stddev(w, normal);
-	default:
-		for (uint32_t i = 0; i + 1 < agg->nwords; i++)
-			if (w[i + 1])
-				total += (long double)w[i + 1] * (long double)bucket_weight(agg, i);
-		return clamp(total / (long double)normal);
-	}
 }

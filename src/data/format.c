@@ -1,10 +1,10 @@
-/* Parses printf() formats into conversions. What a conversion may be applied to is the binder's
- * business. */
+/* Parses printf() formats into conversions. The binder checks to which types a conversion
+ * applies. */
 #include "data/format.h"
 
 #include <ctype.h>
 
-/* Conversion letters, with the size prefixes each takes. */
+/* Conversion letters, with the size prefixes of each. */
 static const struct letter {
 	char c;
 	enum conv_kind kind;
@@ -57,7 +57,7 @@ static void add_literal(struct parse *p, const char *text, uint32_t len, uint32_
 
 	if (!len)
 		return;
-	if (last && last->kind == CONV_LITERAL) { /* a literal, then %%: one piece */
+	if (last && last->kind == CONV_LITERAL) { /* %% after a literal: one piece */
 		char *both = arena_alloc(p->arena, last->len + len + 1);
 
 		memcpy(both, last->text, last->len);
@@ -72,7 +72,7 @@ static void add_literal(struct parse *p, const char *text, uint32_t len, uint32_
 					   .pos = pos });
 }
 
-/* number: digits. *ret at most INT32_MAX. */
+/* number: digits. *ret is at most INT32_MAX. */
 static const char *number(const char *s, int32_t *ret)
 {
 	int64_t n = 0;
@@ -159,7 +159,8 @@ static bool prefix_ok(const struct letter *l, const char *prefix)
 	}
 }
 
-/* conversion: "%" modifiers prefix letter. Returns what follows it, NULL with the error set. */
+/* conversion: "%" modifiers prefix letter. Returns the text behind it, or NULL with the error
+ * set. */
 static const char *conversion(struct parse *p, const char *text, const char *s, uint32_t nth)
 {
 	struct conv c = { .pos = (uint32_t)(s - text) };
@@ -171,7 +172,7 @@ static const char *conversion(struct parse *p, const char *text, const char *s, 
 	if (!s)
 		return NULL;
 	while (*s && strchr("hlLwjztq", *s) && n < sizeof(prefix) - 1) {
-		/* %j and %L end a conversion when no letter follows */
+		/* %j and %L are whole conversions when no letter follows. */
 		if ((*s == 'j' || *s == 'L') && !isalpha((unsigned char)s[1]))
 			break;
 		prefix[n++] = *s++;

@@ -1,5 +1,5 @@
-/* printf()/printa() formats (D-LANGUAGE 1.8), parsed once; the binder checks arguments against it,
- * render obeys it. */
+/* printf()/printa() formats, parsed once. The binder checks the arguments against them, and render
+ * prints by them. */
 #ifndef DESCRY_DATA_FORMAT_H
 #define DESCRY_DATA_FORMAT_H
 
@@ -45,7 +45,7 @@ struct conv {
 	uint32_t flags;
 	int32_t width, prec;
 	char spec;        /* the conversion letter, 'd' */
-	uint8_t size;     /* from h l ll: 2, 8, 8; hh: 1; 0: by the argument's own size */
+	uint8_t size;     /* from h l ll: 2, 8, 8; hh: 1; 0: the argument's own size */
 	const char *text; /* literal text with %% resolved, NUL-terminated, length in len */
 	uint32_t len;
 	uint32_t pos; /* offset of '%' in the format, for carets */
@@ -57,11 +57,12 @@ struct format {
 	uint32_t n;
 };
 
-/* On failure *ret_error is a message, *ret_pos where in text. Allocated in a. */
+/* Parses text into *ret, allocated in a. On failure sets *ret_error to a message and *ret_pos to
+ * its place in text. */
 bool format_parse(struct arena *a, const char *text, struct format **ret, const char **ret_error,
 		  uint32_t *ret_pos);
-/* How many arguments it takes: conversions that consume one, dynamic widths and precisions; %@ not
- * counted. */
+/* Returns the number of arguments that the format takes: conversions that consume one, dynamic
+ * widths and precisions. Does not count %@. */
 uint32_t format_nargs(const struct format *f);
 
 #endif

@@ -1,6 +1,7 @@
+/* Prints, lists and frees images. */
 #include "data/image.h"
 
-#include "data/aggview.h"
+#include "data/agg.h"
 #include "isa/ebpf.h"
 
 static const char *const role_names[] = {
@@ -69,6 +70,11 @@ static const char *const action_names[] = {
 	[ACT_DEFAULT] = "default",
 };
 
+const char *action_name(enum action_kind kind)
+{
+	return action_names[kind];
+}
+
 struct operands {
 	const struct image *img;
 	const struct image_prog *prog;
@@ -92,7 +98,6 @@ static const char *operand(void *arg, uint32_t insn)
 			snprintf(o->text, sizeof(o->text), "&%s + %lld",
 				 o->img->maps[r->target].name, (long long)r->addend);
 			break;
-		case RELOC_FUNC: snprintf(o->text, sizeof(o->text), "func%u", r->target); break;
 		default: snprintf(o->text, sizeof(o->text), "%s", r->name);
 		}
 		return o->text;
@@ -115,7 +120,7 @@ static void print_segment(FILE *out, const struct segment *s, uint32_t i)
 	for (uint32_t k = 0; k < s->nactions; k++) {
 		const struct action *a = &s->actions[k];
 
-		fprintf(out, "\t%s", action_names[a->kind]);
+		fprintf(out, "\t%s", action_name(a->kind));
 		if (a->format)
 			fprintf(out, " \"%s\"", a->format->text);
 		for (uint32_t j = 0; j < a->naggs; j++)
@@ -161,7 +166,7 @@ static void list_variables(FILE *out, const struct image_clause *c)
 	fputc('\n', out);
 }
 
-/* Is code of the clause in the program? */
+/* Returns true when the program contains code of the clause. */
 static bool serves(const struct image_prog *p, const struct image_clause *c)
 {
 	for (uint32_t i = 0; i < p->ninsns; i++)

@@ -1,4 +1,5 @@
-/* Two images of one program, made for two engines, of which each runs a part of the probes. */
+/* Compares and reduces two images of one program, made for two engines. Each engine runs a part of
+ * the probes. */
 #include "data/image.h"
 
 static bool same_fields(const struct field *a, uint32_t na, const struct field *b, uint32_t nb)

@@ -1,3 +1,4 @@
+/* Parses, sets and locks options. */
 #include "data/options.h"
 
 #include <assert.h>
@@ -29,7 +30,7 @@ struct unit {
 	int64_t factor;
 };
 
-/* Units of time in nanoseconds; hz is handled apart. */
+/* Units of time in nanoseconds. hz is handled separately. */
 static const struct unit time_units[] = {
 	{ "ns", 1 },
 	{ "nsec", 1 },
@@ -56,7 +57,7 @@ static const struct {
 	{ "no", 0 },      { "disable", 0 }, { "disabled", 0 }, { "false", 0 },
 };
 
-/* The longest message is made of names of the table and a bounded piece of what the user wrote. */
+/* Holds the longest message: names of the table and a bounded piece of the user's text. */
 static char error_text[256];
 
 static bool parse_int(const char *s, int64_t *ret, const char **ret_end)
@@ -142,7 +143,7 @@ static bool parse_word(const char *words, const char *s, int64_t *ret)
 	return false;
 }
 
-/* What code is generated from: not to be had with fewer, and there are no more. */
+/* The registers that the compiler uses. It needs all of them and has no more. */
 enum { IREGS = 8 };
 
 static bool parse_value(const struct option_info *info, const char *s, int64_t *ret)
@@ -156,7 +157,7 @@ static bool parse_value(const struct option_info *info, const char *s, int64_t *
 		       (info != &option_table[OPT_IREGS] || *ret <= IREGS) &&
 		       (info != &option_table[OPT_NSPEC] || *ret >= 0);
 	case OPTION_SIZE:
-		/* a string has room for a character at least */
+		/* A string has room for at least one character. */
 		return parse_size(s, ret) && (info != &option_table[OPT_STRSIZE] || *ret > 1);
 	case OPTION_RATE: return parse_rate(s, ret);
 	case OPTION_ENUM: return parse_word(info->def, s, ret);
@@ -215,7 +216,7 @@ bool options_set(struct options *o, const char *name, const char *value, enum op
 	if (!info)
 		return unknown_option(name, ret_error);
 	id--;
-	/* Whatever can be set at all can be set before the run, by -x or #pragma alike. */
+	/* Any option that can be set at all can be set before the run, by -x and by #pragma. */
 	if (when == WHEN_DYNAMIC && !(info->when & WHEN_DYNAMIC)) {
 		snprintf(error_text, sizeof(error_text),
 			 "Operation illegal when tracing is active: option %s", info->name);

@@ -1,4 +1,4 @@
-/* Fields of records and keys, decoded. */
+/* Decodes fields of records and keys. */
 #include "data/record.h"
 
 #include <errno.h>

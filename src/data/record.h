@@ -1,8 +1,7 @@
 /* Fields of records and keys, decoded: numbers, text, stacks.
  *
- * In: a field and the bytes it lies in (a record from its header on, or a key). Out: values.
- * Always true: nothing outside the field's own bytes is read, whatever they hold.
- */
+ * In: a field and the bytes that hold it (a record from its header on, or a key). Out: values.
+ * Always true: nothing outside the field's own bytes is read, whatever they contain. */
 #ifndef DESCRY_DATA_RECORD_H
 #define DESCRY_DATA_RECORD_H
 
@@ -15,12 +14,12 @@ enum field_trait {
 	TRAIT_POINTER = 8,
 	TRAIT_BOOL = 16,
 };
-/* What a field's type says about printing it. g NULL: nothing is known. */
+/* Returns the traits of a field's type that matter for printing. g NULL: no types are known. */
 uint32_t field_traits(struct type_graph *g, const struct field *f);
 
-/* 1, 2, 4 or 8 bytes at the field, zero-extended. */
+/* Returns the 1, 2, 4 or 8 bytes at the field, zero-extended. */
 uint64_t field_uint(const struct field *f, const uint8_t *data);
-/* The same as the number it means; extended by sign when `is_signed`. */
+/* Returns them as a signed number. Extends the sign when `is_signed`. */
 int64_t field_int(const struct field *f, const uint8_t *data, bool is_signed);
 static inline uint64_t read_u64(const uint8_t *p)
 {
@@ -37,31 +36,32 @@ static inline uint32_t read_u32(const uint8_t *p)
 	return v;
 }
 
-/* The text of a FIELD_STRID value; "" for an id the image does not have. */
+/* Returns the text of a FIELD_STRID value, or "" for an id that the image does not have. */
 const char *image_strid(const struct image *img, uint32_t id);
 
-/* Text of FIELD_STRING, FIELD_STRID and FIELD_BYTES (up to the first NUL; not NUL-terminated when
- * it fills the field). False for every other kind. */
+/* Returns the text of a FIELD_STRING, FIELD_STRID or FIELD_BYTES, up to the first NUL. The text is
+ * not NUL-terminated when it fills the field. Returns false for every other kind. */
 bool field_text(const struct image *img, const struct field *f, const uint8_t *data,
 		const char **ret, uint32_t *ret_n);
 
 struct field_stack {
 	bool user;
-	uint32_t pid; /* user only */
-	int64_t id;   /* ...STACKID: of the stack map; -1 otherwise */
-	uint32_t end; /* how its walk ended: 1 + enum wire_unwind_end; 0 not known, or an id */
-	int error;    /* errno value, 0 none */
+	uint32_t pid;       /* user only */
+	int64_t id;         /* ...STACKID: id in the stack map; -1 otherwise */
+	uint32_t end;       /* end of its walk: 1 + enum wire_unwind_end; 0: not known, or an id */
+	int error;          /* errno value, 0 none */
 	const uint8_t *pcs; /* uint64_t each, unaligned; NULL for ids */
 	uint32_t n;
 };
-/* FIELD_KSTACK, USTACK, KSTACKID, USTACKID; false for other kinds. */
+/* Decodes a FIELD_KSTACK, USTACK, KSTACKID or USTACKID. Returns false for other kinds. */
 bool field_stack(const struct field *f, const uint8_t *data, struct field_stack *ret);
 
-/* FIELD_SYM, MOD, USYM, UMOD, UADDR: the address, and the process of the user kinds (0: kernel). */
+/* Decodes the address of a FIELD_SYM, MOD, USYM, UMOD or UADDR, and the process of the user kinds
+ * (0: kernel). */
 bool field_address(const struct field *f, const uint8_t *data, uint64_t *ret_addr,
 		   uint32_t *ret_pid);
 
-/* FIELD_MEM: the bytes and how many of them to show. */
+/* Returns the bytes of a FIELD_MEM, and in *ret_n how many of them to show. */
 const uint8_t *field_mem(const struct field *f, const uint8_t *data, uint32_t *ret_n);
 
 #endif

@@ -1,6 +1,5 @@
-/* What a record or an aggregation key holds, and what to do with it: written by the compiler,
- * obeyed by every engine, read by the consumer.
- */
+/* Layouts of records and aggregation keys, and the actions on them. The compiler writes them, every
+ * engine follows them, and the consumer reads by them. */
 #ifndef DESCRY_DATA_SCHEMA_H
 #define DESCRY_DATA_SCHEMA_H
 
@@ -14,9 +13,10 @@
 enum field_kind {
 	FIELD_INT,    /* size 1 2 4 8, little-endian; signed by type */
 	FIELD_STRING, /* NUL-terminated text in `size` bytes */
-	FIELD_STRID, /* uint32_t: below image.nprobes * 4: string `id % 4` (prov mod func name) of probe id / 4; else text
-			   * id - nprobes * 4 of image.strings */
-	FIELD_BYTES, /* `size` raw bytes of type `type` (struct, union, array) */
+	/* uint32_t id. Below image.nprobes * 4: string `id % 4` (prov mod func name) of probe
+	 * id / 4; else text id - nprobes * 4 of image.strings. */
+	FIELD_STRID,
+	FIELD_BYTES,    /* `size` raw bytes of type `type` (struct, union, array) */
 	FIELD_KSTACK,   /* int64_t length in bytes or -errno, then up to (size - 8) / 8 pcs */
 	FIELD_USTACK,   /* uint32_t tgid, uint32_t 0, int64_t length or -errno, then pcs */
 	FIELD_KSTACKID, /* int64_t id in the stack map, or -errno (keys) */
@@ -31,14 +31,14 @@ enum field_kind {
 
 struct field {
 	enum field_kind kind;
-	uint32_t offset; /* from the record's start (header included), or from the key's start */
+	uint32_t offset; /* from the start of the record (header included) or of the key */
 	uint32_t size;   /* bytes, all parts */
 	type_id type;
-	uint32_t strsize; /* FIELD_USTACK: string table size asked for, unused otherwise */
+	uint32_t strsize; /* FIELD_USTACK: size of the string table requested, unused otherwise */
 };
 
-/* Actions of a segment, in program order. Field and aggregation lists are indices into the
- * segment's arrays. */
+/* Actions of a segment, in program order. Their lists of fields and aggregations are indices into
+ * the segment's and the image's arrays. */
 enum action_kind {
 	ACT_TRACE,
 	ACT_TRACEMEM,
@@ -75,15 +75,15 @@ struct action {
 	const char *text2;
 };
 
-/* A straight run of statements in a clause: what one record carries. Its data-recording actions
- * print on one line. */
+/* A straight run of statements in a clause, for which one record is written. All its data-recording
+ * actions print on one line. */
 struct segment {
 	uint32_t clause; /* index in program order */
-	uint32_t size;   /* of the record, header included */
+	uint32_t size;   /* bytes of the record, header included */
 	bool control;    /* travels in the control ring */
-	bool prints; /* holds an action that prints (else only aggregations/variables: no line) */
+	bool prints;     /* has an action that prints (without one, no line is printed) */
 	bool speculative;
-	bool own; /* of BEGIN, END or tick-N, or ERROR in one of them: the in-process engine runs these itself, and no process writes such */
+	bool own; /* of BEGIN, END, tick-N, or their ERROR: the in-process engine runs it itself */
 	struct field *fields;
 	uint32_t nfields;
 	struct action *actions;
@@ -110,29 +110,29 @@ enum agg_func {
  *	quantize:   n, bucket[127]             (bucket 63 is value 0; 64 + k: [2^k, 2^(k+1)); 62 - k: (-2^(k+1), -2^k])
  *	lquantize:  n, bucket[levels + 2]      (first: below base; last: at or above limit)
  *	llquantize: n, bucket[...]             (see agg_ll_* in data/agg.h)
- * Merging is adding word by word except min/max; an entry with n == 0 on every CPU exists but is
- * empty. */
+ * Values are merged by adding word by word, except min/max. An entry with n == 0 on every CPU
+ * exists but is empty. */
 struct agg {
 	const char *name; /* "" for @ */
 	uint32_t id;      /* in order of first use */
 	enum agg_func func;
-	type_id type;     /* of the argument: signedness; T_UINT64 for count */
-	const char *unit; /* of the argument, where it is known to be a time: ns us ms s; else NULL */
-	int64_t base, limit, step;                 /* lquantize */
+	type_id type;              /* of the argument, for its sign; T_UINT64 for count */
+	const char *unit;          /* unit of an argument that is a time: ns us ms s; else NULL */
+	int64_t base, limit, step; /* lquantize */
 	uint32_t factor, low_mag, high_mag, steps; /* llquantize */
 	struct field *keys;
 	uint32_t nkeys;
 	uint32_t key_size; /* 0: no keys (array of one) */
 	uint32_t nwords;   /* value words */
-	/* 0: entries are found by key. Else every key there can be is known: the map is an array,
-	 * which has the value of the key slot_keys[s * key_size] at index s. A slot never counted
-	 * in (n == 0) is no entry. */
+	/* 0: entries are found by key. Otherwise all possible keys are known, and the map is an
+	 * array. The value of the key slot_keys[s * key_size] is at index s. A slot with n == 0 was
+	 * never counted and is no entry. */
 	uint32_t nslots;
 	const uint8_t *slot_keys;   /* owned by the image */
-	const uint32_t *slot_order; /* the slots by the bytes of their keys; owned likewise */
+	const uint32_t *slot_order; /* the slots sorted by their keys; owned by the image */
 	uint32_t map;               /* index into image.maps */
-	uint32_t tag; /* not 0: the map is shared, the keys in it begin with this as a 64-bit word and are as long as the
-			    * map's; key_size is without it */
+	/* Not 0: the map is shared, and its keys begin with this 64-bit word, not in key_size. */
+	uint32_t tag;
 	loc_t loc;
 };
 

@@ -1,8 +1,9 @@
+/* Prints eBPF instructions and checks their structure. */
 #include "isa/ebpf.h"
 
 #include "base/mem.h"
 
-/* One text for each ALU and jump operation, by its code's upper four bits. */
+/* The text of each ALU and jump operation, by the upper four bits of its code. */
 static const char *const alu_op[16] = {
 	"+=", "-=", "*=", "/=", "|=", "&=", "<<=", ">>=", NULL, "%=", "^=", "=", "s>>=",
 };
@@ -32,7 +33,7 @@ bool ebpf_is_jump(const struct bpf_insn *ins)
 
 int32_t ebpf_jump_offset(const struct bpf_insn *ins)
 {
-	/* JMP32 | JA is v4's long jump */
+	/* JMP32 | JA is the long jump of ISA version 4. */
 	return ins->code == (BPF_JMP32 | BPF_JA) ? ins->imm : ins->off;
 }
 
@@ -115,7 +116,7 @@ static void text_mem(char *buf, size_t size, const struct bpf_insn *ins)
 			 ins->imm);
 }
 
-/* operand: the caller's name of it, or NULL. */
+/* operand: the caller's name of the operand, or NULL. */
 static void text_ld_imm64(char *buf, size_t size, const struct bpf_insn *ins,
 			  const struct bpf_insn *next, const char *operand)
 {
@@ -170,7 +171,7 @@ static void text_jmp(char *buf, size_t size, const struct bpf_insn *ins, const c
 		snprintf(buf, size, "(%02x)", ins->code);
 }
 
-/* target: a jump's, as text; operand: as struct ebpf_names has it. */
+/* target: a jump's target as text. operand: see struct ebpf_names. */
 static void text_any(char *buf, size_t size, const struct bpf_insn *ins,
 		     const struct bpf_insn *next, const char *target, const char *operand)
 {
@@ -204,8 +205,8 @@ void ebpf_text(char *buf, size_t size, const struct bpf_insn *ins, const struct 
 	text_any(buf, size, ins, next, target, NULL);
 }
 
-/* The instruction that i refers to by a relative number, n when it refers to none or is out of
- * range. */
+/* Returns the index of the instruction that i refers to by a relative number. Returns n when i
+ * refers to none or the number is out of range. */
 static uint32_t reference(const struct bpf_insn *insns, uint32_t n, uint32_t i)
 {
 	const struct bpf_insn *ins = &insns[i];
@@ -226,7 +227,7 @@ void ebpf_print(FILE *out, const struct bpf_insn *insns, uint32_t n, const struc
 	cleanup_free uint32_t *label = xcalloc(n + 1, sizeof(*label));
 	uint32_t nlabels = 0;
 
-	/* Mark first, number afterwards: labels go up with the addresses. */
+	/* Mark targets first and number them afterwards, so that labels rise with the addresses. */
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t to = reference(insns, n, i);
 		bool named = to < n && !ebpf_is_jump(&insns[i]) && names && names->operand &&

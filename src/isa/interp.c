@@ -1,3 +1,4 @@
+/* Interprets eBPF instructions. */
 #define _GNU_SOURCE
 #include "isa/interp.h"
 
@@ -6,7 +7,7 @@
 #include "base/mem.h"
 #include "base/sorted.h"
 
-/* What registers without a value hold: never read by a program, seen only in a debugger. */
+/* The contents of registers without a value. No program reads them; a debugger shows them. */
 static const uint64_t POISON = 0xbadbadbadbadbad0;
 
 void interp_mem_fini(struct interp_mem *m)
@@ -15,7 +16,7 @@ void interp_mem_fini(struct interp_mem *m)
 	memset(m, 0, sizeof(*m));
 }
 
-/* Index of the first region that ends behind addr. */
+/* Returns the index of the first region that ends behind addr. */
 static uint32_t region_after(const struct interp_mem *m, uint64_t addr)
 {
 	return partition_point(m->n, i, m->regions[i].start + m->regions[i].len <= addr);
@@ -63,7 +64,8 @@ static bool permitted(struct interp_mem *m, uint64_t addr, uint64_t len, bool wr
 	return !write || m->regions[m->last].writable;
 }
 
-/* The stack grows down through one block: what the running functions have is its upper end. */
+/* The stack grows down through one block. The upper end of the block belongs to the running
+ * functions. */
 static bool on_stack(const struct interp *in, uint64_t addr, uint64_t len)
 {
 	uint64_t end = (uintptr_t)in->stack + INTERP_FRAMES * EBPF_STACK_SIZE;
@@ -80,7 +82,7 @@ void interp_fail(struct interp *in, const char *fmt, ...)
 	va_list ap;
 
 	if (in->err)
-		return; /* the first failure is the cause */
+		return; /* keep the first failure, which is the cause */
 	in->failed_at = in->pc;
 	va_start(ap, fmt);
 	if (vasprintf(&why, fmt, ap) < 0)
@@ -143,76 +145,14 @@ static uint64_t load(const void *p, uint32_t size)
 	return v;
 }
 
-static int64_t sign_extend(uint64_t v, uint32_t bits)
-{
-	return (int64_t)(v << (64 - bits)) >> (64 - bits);
-}
-
-static uint64_t byte_swap(uint64_t v, int bits)
-{
-	switch (bits) {
-	case 16: return __builtin_bswap16((uint16_t)v);
-	case 32: return __builtin_bswap32((uint32_t)v);
-	default: return __builtin_bswap64(v);
-	}
-}
-
-/* Division is total, as the kernel has it: x / 0 is 0, x % 0 is x, the lowest number / -1 is
- * itself. */
-static uint64_t divide(uint64_t a, uint64_t b, bool mod, bool is_signed, bool wide)
-{
-	int64_t x, y;
-
-	if (!b)
-		return mod ? a : 0;
-	if (!is_signed)
-		return mod ? a % b : a / b;
-	x = wide ? (int64_t)a : (int32_t)a;
-	y = wide ? (int64_t)b : (int32_t)b;
-	if (y == -1)
-		return mod ? 0 : -(uint64_t)x;
-	return (uint64_t)(mod ? x % y : x / y);
-}
-
 static bool alu(struct interp *in, const struct bpf_insn *ins, uint64_t *r)
 {
-	bool wide = BPF_CLASS(ins->code) == BPF_ALU64, reg = BPF_SRC(ins->code) == BPF_X;
-	uint64_t a = r[ins->dst_reg], b = reg ? r[ins->src_reg] : (uint64_t)(int64_t)ins->imm;
-	uint32_t count;
+	uint64_t b = BPF_SRC(ins->code) == BPF_X ? r[ins->src_reg] : (uint64_t)(int64_t)ins->imm;
 
-	if (BPF_OP(ins->code) == BPF_END) {
-		if (wide || reg) /* bswap, or to big-endian on a little-endian host */
-			a = byte_swap(a, ins->imm);
-		else if (ins->imm < 64)
-			a &= ((uint64_t)1 << ins->imm) - 1;
-		r[ins->dst_reg] = a;
+	if (ebpf_alu(ins, r[ins->dst_reg], b, &r[ins->dst_reg]))
 		return true;
-	}
-	if (!wide) {
-		a = (uint32_t)a;
-		b = (uint32_t)b;
-	}
-	count = b & (wide ? 63 : 31);
-	switch (BPF_OP(ins->code)) {
-	case BPF_ADD: a += b; break;
-	case BPF_SUB: a -= b; break;
-	case BPF_MUL: a *= b; break;
-	case BPF_OR: a |= b; break;
-	case BPF_AND: a &= b; break;
-	case BPF_XOR: a ^= b; break;
-	case BPF_NEG: a = -a; break;
-	case BPF_LSH: a <<= count; break;
-	case BPF_RSH: a >>= count; break;
-	case BPF_ARSH:
-		a = wide ? (uint64_t)((int64_t)a >> count) : (uint64_t)((int32_t)a >> count);
-		break;
-	case BPF_DIV:
-	case BPF_MOD: a = divide(a, b, BPF_OP(ins->code) == BPF_MOD, ins->off == 1, wide); break;
-	case BPF_MOV: a = reg && ins->off ? (uint64_t)sign_extend(b, (uint32_t)ins->off) : b; break;
-	default: interp_fail(in, "unknown opcode"); return false;
-	}
-	r[ins->dst_reg] = wide ? a : (uint32_t)a;
-	return true;
+	interp_fail(in, "unknown opcode");
+	return false;
 }
 
 static bool load_store(struct interp *in, const struct bpf_insn *ins, uint64_t *r)
@@ -232,7 +172,7 @@ static bool load_store(struct interp *in, const struct bpf_insn *ins, uint64_t *
 			return false;
 		}
 		if (BPF_MODE(ins->code) == EBPF_MEMSX)
-			v = (uint64_t)sign_extend(v, size * 8);
+			v = ebpf_sign_extend(v, size * 8);
 		r[ins->dst_reg] = v;
 		return true;
 	}
@@ -244,7 +184,7 @@ static bool load_store(struct interp *in, const struct bpf_insn *ins, uint64_t *
 	return true;
 }
 
-/* Atomic against other programs means nothing here: programs run one after the other. */
+/* Runs an atomic operation. It need not be atomic, because programs run one after the other. */
 static bool atomic(struct interp *in, const struct bpf_insn *ins, uint64_t *r)
 {
 	uint32_t size = size_of(ins->code);
@@ -334,13 +274,14 @@ static bool load_imm64(struct interp *in, const struct bpf_insn *ins, uint64_t *
 	return !in->err;
 }
 
-/* Registers as bits. */
+/* Sets of registers as bits. */
 enum { ARGS = 0x3e, R0 = 1, R10 = 1 << 10 };
 
 static bool function(struct interp *in, uint32_t start, const uint64_t args[5], uint32_t set,
 		     uint64_t *ret_r0, uint32_t *ret_set);
 
-/* The registers an instruction reads; of a helper's arguments only the caller knows. */
+/* Returns the registers that an instruction reads. Excludes a helper's arguments, which only the
+ * caller knows. */
 static uint32_t reads(const struct bpf_insn *ins)
 {
 	uint32_t d = 1u << ins->dst_reg, s = 1u << ins->src_reg;
@@ -368,7 +309,8 @@ static uint32_t reads(const struct bpf_insn *ins)
 	return d | x;
 }
 
-/* The registers it writes; a call's effects are call()'s. */
+/* Returns the registers that an instruction writes. Excludes a call's effects, for which see
+ * call(). */
 static uint32_t writes(const struct bpf_insn *ins)
 {
 	switch (BPF_CLASS(ins->code)) {
@@ -412,13 +354,13 @@ static bool call(struct interp *in, const struct bpf_insn *ins, uint64_t *r, uin
 	return true;
 }
 
-/* One function, from its first instruction to its exit. in->pc is the running instruction
- * throughout, for messages. set: which registers have a value, of arguments at first; *ret_set has
- * R0 when r0 has one at the end. */
+/* Runs one function from its first instruction to its exit. in->pc is always the running
+ * instruction, for messages. set: the registers that have a value, at first the arguments. *ret_set
+ * has R0 when r0 has a value at the end. */
 static bool function(struct interp *in, uint32_t start, const uint64_t args[5], uint32_t set,
 		     uint64_t *ret_r0, uint32_t *ret_set)
 {
-	uint64_t r[16]; /* 11 are there; register fields have 4 bits */
+	uint64_t r[16]; /* 11 registers exist, but register fields have 4 bits */
 	const struct bpf_insn *ins;
 	bool ok = true, known;
 

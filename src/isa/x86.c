@@ -1,3 +1,4 @@
+/* Encodes x86-64 instructions. */
 #include "isa/x86.h"
 
 #include <assert.h>
@@ -35,7 +36,8 @@ void x86_align(struct x86 *b, unsigned to, uint8_t fill)
 		x86_byte(b, fill);
 }
 
-/* Prefixes and opcode. bytes: ModRM.reg and .rm hold byte registers, of which 4..7 want a REX. */
+/* Emits prefixes and opcode. byte_reg, byte_rm: ModRM.reg or .rm is a byte register, and numbers
+ * 4..7 need a REX. */
 static void opcode(struct x86 *b, unsigned size, unsigned op, unsigned reg, unsigned index,
 		   unsigned rm, bool byte_reg, bool byte_rm)
 {
@@ -61,10 +63,10 @@ void x86_rr(struct x86 *b, unsigned size, unsigned op, unsigned reg, unsigned rm
 	x86_byte(b, 0xc0 | (reg & 7) << 3 | (rm & 7));
 }
 
-/* disp behind a ModRM byte whose rm is `rm`, with an optional SIB byte. */
+/* Emits a ModRM byte whose rm is `rm`, an optional SIB byte, and disp. */
 static void address(struct x86 *b, unsigned reg, unsigned rm, int sib, unsigned base, int32_t disp)
 {
-	/* rbp and r13 have no form without displacement */
+	/* rbp and r13 have no form without displacement. */
 	unsigned mod = !disp && (base & 7) != 5 ? 0 : disp >= -128 && disp <= 127 ? 1 : 2;
 
 	x86_byte(b, mod << 6 | (reg & 7) << 3 | rm);
@@ -90,7 +92,7 @@ void x86_rx(struct x86 *b, unsigned size, unsigned op, unsigned reg, unsigned ba
 	address(b, reg, 4, (int)((index & 7) << 3 | (base & 7)), base, disp);
 }
 
-/* behind: bytes of the immediate that follows */
+/* behind: bytes of the immediate that follows. */
 static void rip(struct x86 *b, unsigned size, unsigned op, unsigned reg, int64_t target,
 		unsigned behind)
 {
@@ -143,7 +145,7 @@ static bool is_small(int32_t imm)
 	return imm >= -128 && imm <= 127;
 }
 
-/* of a group 1 opcode: 0x83, or 0x81 */
+/* Emits the immediate of a group 1 opcode: 0x83, or 0x81. */
 static void alu_immediate(struct x86 *b, int32_t imm)
 {
 	if (is_small(imm))

@@ -1,10 +1,9 @@
 /* x86-64 machine code, written byte by byte into a growing buffer.
  *
- * In: registers, sizes and opcodes by their number in the manual. Out: the shortest usual encoding
+ * In: registers, sizes, and opcodes by their number in the manual. Out: the shortest usual encoding
  * of each.
- * Always true: nothing here decides what to emit; no vector instructions, and nothing that depends
- * on the direction flag.
- */
+ * Always true: the caller chooses every instruction; no vector instructions, and nothing that
+ * depends on the direction flag. */
 #ifndef DESCRY_ISA_X86_H
 #define DESCRY_ISA_X86_H
 
@@ -30,7 +29,7 @@ enum x86_reg {
 	X86_R15,
 };
 
-/* Condition codes, as Jcc and SETcc have them. */
+/* Condition codes of Jcc and SETcc. */
 enum x86_cc {
 	X86_O = 0,
 	X86_B = 2,
@@ -82,7 +81,7 @@ static inline unsigned x86_alu_op(enum x86_alu op) /* rm op= reg */
 	return (unsigned)op << 3 | 1;
 }
 
-/* n: bytes so far; the buffer is p[cap], malloc()ed. All zero is empty. */
+/* n: bytes so far. The buffer is p[cap], from malloc(). All zero is an empty buffer. */
 struct x86 {
 	uint8_t *p;
 	uint32_t n, cap;
@@ -94,7 +93,8 @@ void x86_u32(struct x86 *b, uint32_t v);
 void x86_u64(struct x86 *b, uint64_t v);
 void x86_align(struct x86 *b, unsigned to, uint8_t fill);
 
-/* size: 1, 2, 4 or 8 bytes. Opcodes are those of the 32-bit form; size 1 takes the one below. */
+/* size: 1, 2, 4 or 8 bytes. Opcodes are those of the 32-bit form. For size 1 the functions use the
+ * opcode below. */
 void x86_rr(struct x86 *b, unsigned size, unsigned op, unsigned reg, unsigned rm);
 void x86_rm(struct x86 *b, unsigned size, unsigned op, unsigned reg, unsigned base, int32_t disp);
 /* [base + index * 1]; index is not rsp. */
@@ -107,7 +107,7 @@ void x86_rip_store_imm(struct x86 *b, unsigned size, int64_t target, int32_t imm
 /* %fs:disp */
 void x86_fs(struct x86 *b, unsigned size, unsigned op, unsigned reg, int32_t disp);
 
-void x86_mov_rr(struct x86 *b, unsigned dst, unsigned src); /* 64 bits; nothing when they are one */
+void x86_mov_rr(struct x86 *b, unsigned dst, unsigned src); /* 64 bits; nothing if dst is src */
 void x86_mov_imm(struct x86 *b, unsigned dst, uint64_t v);  /* keeps flags */
 void x86_alu_imm(struct x86 *b, unsigned size, enum x86_alu op, unsigned reg, int32_t imm);
 void x86_alu_mem_imm(struct x86 *b, unsigned size, enum x86_alu op, unsigned base, int32_t disp,
@@ -121,11 +121,13 @@ void x86_push(struct x86 *b, unsigned reg);
 void x86_pop(struct x86 *b, unsigned reg);
 void x86_ret(struct x86 *b);
 
-/* To `target`, counted as in x86_rip(); short where it reaches unless `wide`. */
+/* Jump or call to `target`, counted as in x86_rip(). A jump is short if it reaches, unless
+ * `wide`. */
 void x86_jmp(struct x86 *b, int64_t target, bool wide);
 void x86_jcc(struct x86 *b, enum x86_cc cc, int64_t target, bool wide);
 void x86_call(struct x86 *b, int64_t target);
-/* Short forward jumps: the value goes to x86_land() at the place they jump to. */
+/* Emit short forward jumps. The caller passes the returned value to x86_land() at the jump's
+ * target. */
 uint32_t x86_jmp_over(struct x86 *b);
 uint32_t x86_jcc_over(struct x86 *b, enum x86_cc cc);
 void x86_land(struct x86 *b, uint32_t jump);

@@ -1,3 +1,4 @@
+/* Functions that all engines share: the state page, remarks, the machine's load and memory. */
 #define _DEFAULT_SOURCE
 #include "load/engine.h"
 
@@ -10,7 +11,8 @@
 #include "program/object/object.h"
 #include "program/text/text.h"
 
-/* Each state page there is: the engine's, and that of the one beside it. */
+/* Returns the i-th state page: the engine's own, then the page of the engine beside it. NULL:
+ * none. */
 static struct wire_state *state_of(const struct engine *e, int i)
 {
 	return !i ? e->state : e->beside ? e->beside->state : NULL;
@@ -29,7 +31,7 @@ void engine_introduce(struct engine *e, const struct wire_state *who)
 	}
 }
 
-/* A word of /proc/meminfo, which counts in KB, as pages; 0 when it is not there. */
+/* Returns a word of /proc/meminfo in pages (the file counts in KB); 0 when the word is missing. */
 static uint64_t pages_of(const char *text, const char *word)
 {
 	const char *at = strstr(text, word);
@@ -88,7 +90,7 @@ bool engine_exiting(const struct engine *e)
 void engine_remark(struct engine *e, char *text, bool blind)
 {
 	for (uint32_t i = 0; i < e->nnotes; i++)
-		if (!strcmp(e->notes[i].text, text)) { /* of each program that a process executes */
+		if (!strcmp(e->notes[i].text, text)) { /* repeats for each exec */
 			free(text);
 			return;
 		}

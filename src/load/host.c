@@ -1,3 +1,4 @@
+/* Reads facts of this machine for the compiler: each CPU's socket, memory node and clock. */
 #include "load/host.h"
 
 #include <stdlib.h>
@@ -7,7 +8,7 @@
 #include "base/io.h"
 #include "base/mem.h"
 
-/* A small number out of sysfs, -1 when it is not there. */
+/* Reads a small number from sysfs; -1 when it is missing. */
 static int32_t read_number(const char *path)
 {
 	char *text;

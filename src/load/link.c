@@ -1,3 +1,4 @@
+/* Links a program with the routines of bpf/ that it calls, and makes BTF for the result. */
 #define _GNU_SOURCE
 #include "load/link.h"
 
@@ -9,8 +10,8 @@
 
 #include "base/mem.h"
 
-/* The object of bpf/, embedded at build time. It holds code in .text and BTF and nothing else:
- * no data sections, so no maps. */
+/* The object of bpf/, embedded at build time. It has code in .text and BTF, but no data sections
+ * and therefore no maps. */
 extern const uint8_t descry_bpf_lib[], descry_bpf_lib_end[];
 
 enum { NO_FUNC = 0xffffffffu };
@@ -24,17 +25,17 @@ struct lib_func {
 struct lib {
 	const struct bpf_insn *insns;
 	uint32_t ninsns;
-	uint32_t *target; /* [ninsns]: the function a call or callback address names, NO_FUNC */
+	uint32_t *target; /* [ninsns]: the function of a call or callback address, else NO_FUNC */
 	struct lib_func *funcs;
 	uint32_t nfuncs;
 	const uint8_t *btf; /* linkage of functions already static */
 	uint32_t btf_size;
 	uint32_t btf_ntypes; /* ids 1 .. btf_ntypes */
-	uint32_t btf_int;    /* id of some integer type: result of the program's functions */
+	uint32_t btf_int;    /* id of an integer type, the result of own functions */
 };
 
 static struct lib lib;
-static const char *lib_error; /* why there is no lib; set once */
+static const char *lib_error; /* why the library cannot be used; set once */
 
 static bool is_ld_imm64(const struct bpf_insn *i)
 {
@@ -130,8 +131,8 @@ static const char *read_btf(const uint8_t *data, uint32_t size)
 }
 
 /* Resolves every call and callback address to a function. A relocation's symbol is the function
- * or the section; the instruction's imm then holds the rest: for a call target - 1 in
- * instructions, for an address bytes. */
+ * or the section. The instruction's imm holds the rest: for a call target - 1 in instructions, for
+ * an address bytes. */
 static const char *read_calls(const Elf64_Rel *rel, uint32_t nrel, const Elf64_Sym *sym)
 {
 	for (uint32_t i = 0; i < lib.ninsns; i++) {
@@ -243,11 +244,11 @@ struct linking {
 	VEC(struct bpf_insn) insns;
 	VEC(uint32_t) added;     /* library functions in order of address in the result */
 	uint32_t *at;            /* [lib.nfuncs]: start in the result, NO_FUNC */
-	VEC(uint32_t) todo_insn; /* instructions of the result whose imm is to become relative ... */
+	VEC(uint32_t) todo_insn; /* instructions of the result whose imm must become relative ... */
 	VEC(uint32_t) todo_func; /* ... to this library function */
 };
 
-/* Appends library function f and what it needs; its place is in k->at[f]. */
+/* Appends library function f and the functions that it calls; k->at[f] is its start. */
 static void add_func(struct linking *k, uint32_t f)
 {
 	if (k->at[f] != NO_FUNC)
@@ -285,7 +286,6 @@ static struct err *apply(struct linking *k, const struct image_prog *p, const st
 {
 	assert(r->insn < p->ninsns);
 	struct bpf_insn *ins = &k->insns.v[r->insn];
-	uint64_t addr;
 	uint32_t f;
 
 	switch (r->kind) {
@@ -300,17 +300,6 @@ static struct err *apply(struct linking *k, const struct image_prog *p, const st
 		set_imm64(ins, (uint32_t)h->map(h->arg, r->target) | (uint64_t)(uint32_t)r->addend
 									     << 32);
 		return NULL;
-	case RELOC_KSYM:
-		assert(is_ld_imm64(ins));
-		if (!h->ksym || !h->ksym(h->arg, r->name, &addr))
-			return err_new(ENOENT, "kernel symbol %s has no known address", r->name);
-		ins->src_reg = 0;
-		set_imm64(ins, addr + (uint64_t)r->addend);
-		return NULL;
-	case RELOC_FUNC:
-		ins->src_reg = is_call(ins) ? BPF_PSEUDO_CALL : BPF_PSEUDO_FUNC;
-		ins->imm = (int32_t)(r->target - r->insn - 1);
-		return NULL;
 	case RELOC_ROUTINE:
 		f = lib_func_named(r->name);
 		if (f == NO_FUNC)
@@ -324,46 +313,14 @@ static struct err *apply(struct linking *k, const struct image_prog *p, const st
 	return err_new(0, "unknown relocation %d", r->kind);
 }
 
-/* A function of the program itself is one for the kernel only when something refers to it. */
-static bool own_func_used(const struct linked *l, uint32_t start)
-{
-	if (!start)
-		return true;
-	for (uint32_t i = 0; i < l->nown; i++) {
-		const struct bpf_insn *ins = &l->insns[i];
-
-		if (((is_call(ins) && ins->src_reg == BPF_PSEUDO_CALL) ||
-		     (is_ld_imm64(ins) && ins->src_reg == BPF_PSEUDO_FUNC)) &&
-		    i + (uint32_t)ins->imm + 1 == start)
-			return true;
-		if (is_ld_imm64(ins))
-			i++;
-	}
-	return false;
-}
-
-static uint32_t put_string(uint8_t *strings, uint32_t *n, const char *s)
-{
-	uint32_t at = *n;
-
-	memcpy(strings + at, s, strlen(s) + 1);
-	*n += (uint32_t)strlen(s) + 1;
-	return at;
-}
-
-/* BTF of the result: the library's, one prototype `int (void)` and a function of that type for
- * each own function. */
-static void make_btf(struct linked *l, uint32_t nown_funcs)
+/* Makes the BTF of the result: the library's BTF, and the program as a function `int (void)`. */
+static void make_btf(struct linked *l)
 {
 	const struct btf_header *lh = (const void *)lib.btf;
-	uint32_t names = 0, proto = lib.btf_ntypes + 1;
+	uint32_t name_len = (uint32_t)strlen(l->name) + 1, proto = lib.btf_ntypes + 1;
+	uint32_t type_len = lh->type_len + 2 * (uint32_t)sizeof(struct btf_type);
 
-	for (uint32_t i = 0; i < nown_funcs; i++)
-		names += (uint32_t)strlen(l->funcs[i].name) + 1;
-	uint32_t ntypes = 1 + nown_funcs;
-	uint32_t type_len = lh->type_len + ntypes * (uint32_t)sizeof(struct btf_type);
-
-	l->btf_size = (uint32_t)sizeof(struct btf_header) + type_len + lh->str_len + names;
+	l->btf_size = (uint32_t)sizeof(struct btf_header) + type_len + lh->str_len + name_len;
 	l->btf = xcalloc(1, l->btf_size);
 	struct btf_header *h = l->btf;
 	*h = (struct btf_header){
@@ -373,43 +330,34 @@ static void make_btf(struct linked *l, uint32_t nown_funcs)
 		.type_off = 0,
 		.type_len = type_len,
 		.str_off = type_len,
-		.str_len = lh->str_len + names,
+		.str_len = lh->str_len + name_len,
 	};
 	uint8_t *types = (uint8_t *)(h + 1), *strings = types + type_len;
-	uint32_t nstr = lh->str_len;
 
 	memcpy(types, lib.btf + lh->hdr_len + lh->type_off, lh->type_len);
 	memcpy(strings, lib.btf + lh->hdr_len + lh->str_off, lh->str_len);
+	memcpy(strings + lh->str_len, l->name, name_len);
 	struct btf_type *t = (struct btf_type *)(types + lh->type_len);
 
-	*t++ = (struct btf_type){ .info = BTF_KIND_FUNC_PROTO << 24, .type = lib.btf_int };
-	for (uint32_t i = 0; i < nown_funcs; i++) {
-		l->funcs[i].btf_id = proto + 1 + i;
-		*t++ = (struct btf_type){
-			.name_off = put_string(strings, &nstr, l->funcs[i].name),
-			.info = BTF_KIND_FUNC << 24 | BTF_FUNC_STATIC,
-			.type = proto,
-		};
-	}
+	t[0] = (struct btf_type){ .info = BTF_KIND_FUNC_PROTO << 24, .type = lib.btf_int };
+	t[1] = (struct btf_type){
+		.name_off = lh->str_len,
+		.info = BTF_KIND_FUNC << 24 | BTF_FUNC_STATIC,
+		.type = proto,
+	};
+	l->funcs[0].btf_id = proto + 1;
 }
 
-static void name_own(struct linked *l, const struct image_prog *p, uint32_t n)
+static char *name_of(const struct image_prog *p)
 {
-	size_t len = strlen(p->name) + 16;
-	char *s = l->names = xcalloc(n, len);
+	char *s = xstrdup(*p->name ? p->name : "prog");
 
-	for (uint32_t i = 0; i < n; i++, s += len) {
-		if (i)
-			snprintf(s, len, "%s_func%u", p->name, i);
-		else
-			snprintf(s, len, "%s", *p->name ? p->name : "prog");
-		for (char *c = s; *c; c++)
-			if (!isalnum((unsigned char)*c) && *c != '_')
-				*c = '_';
-		if (isdigit((unsigned char)*s))
-			*s = '_';
-		l->funcs[i].name = s;
-	}
+	for (char *c = s; *c; c++)
+		if (!isalnum((unsigned char)*c) && *c != '_')
+			*c = '_';
+	if (isdigit((unsigned char)*s))
+		*s = '_';
+	return s;
 }
 
 struct err *link_prog(const struct image_prog *p, const struct link_hooks *hooks,
@@ -442,24 +390,16 @@ struct err *link_prog(const struct image_prog *p, const struct link_hooks *hooks
 	l.insns = k.insns.v;
 	l.ninsns = k.insns.n;
 
-	uint32_t nfuncs = p->nfuncs ? p->nfuncs : 1, nown = 0;
-
-	l.funcs = xcalloc(nfuncs + k.added.n, sizeof(*l.funcs));
-	for (uint32_t i = 0; i < nfuncs; i++) {
-		uint32_t start = p->nfuncs ? p->funcs[i] : 0;
-
-		if (own_func_used(&l, start))
-			l.funcs[nown++].start = start;
-	}
-	l.nfuncs = nown;
-	name_own(&l, p, nown);
+	l.name = name_of(p);
+	l.funcs = xcalloc(1 + k.added.n, sizeof(*l.funcs));
+	l.funcs[l.nfuncs++].name = l.name;
 	for (uint32_t i = 0; i < k.added.n; i++) {
 		uint32_t f = k.added.v[i];
 
 		l.funcs[l.nfuncs++] =
 			(struct linked_func){ k.at[f], lib.funcs[f].btf_id, lib.funcs[f].name };
 	}
-	make_btf(&l, nown);
+	make_btf(&l);
 	l.func_info = xcalloc(l.nfuncs, sizeof(*l.func_info));
 	for (uint32_t i = 0; i < l.nfuncs; i++)
 		l.func_info[i] = (struct bpf_func_info){ l.funcs[i].start, l.funcs[i].btf_id };
@@ -478,6 +418,6 @@ void linked_free(struct linked *l)
 	free(l->funcs);
 	free(l->func_info);
 	free(l->btf);
-	free(l->names);
+	free(l->name);
 	*l = (struct linked){ 0 };
 }

@@ -1,5 +1,5 @@
-/* The linker: one program of an image + the routines of bpf/ it needs -> instructions ready for
- * bpf(2) or the interpreter.
+/* The linker: joins one program of an image with the routines of bpf/ that it needs. The result is
+ * ready for bpf(2) or the interpreter.
  *
  * In: struct image_prog with relocations. Out: instructions without relocations, BTF and func_info
  * that cover every function.
@@ -26,17 +26,15 @@
 
 struct link_hooks {
 	void *arg;
-	/* What stands in imm for map `index` of the image: a file descriptor for the kernel, any
+	/* Returns the imm for map `index` of the image: a file descriptor for the kernel, any
 	 * number for an interpreter. */
 	int32_t (*map)(void *arg, uint32_t index);
-	/* Address of a kernel symbol; NULL, or false: an error that names the symbol. */
-	bool (*ksym)(void *arg, const char *name, uint64_t *ret);
 };
 
 struct linked_func {
 	uint32_t start;   /* first instruction; functions end where the next starts */
 	uint32_t btf_id;  /* its BTF_KIND_FUNC in btf */
-	const char *name; /* the program's own: "prog" or "prog_funcN"; routines: theirs */
+	const char *name; /* of the image's program, or of the routine */
 };
 
 struct linked {
@@ -44,12 +42,12 @@ struct linked {
 	uint32_t ninsns;
 	uint32_t nown;             /* instructions of the image's program */
 	loc_t *locs;               /* [nown]; borrowed from the image */
-	struct linked_func *funcs; /* in order of start; funcs[0].start == 0 */
+	struct linked_func *funcs; /* in order of start; [0] is the image's program */
 	uint32_t nfuncs;
 	struct bpf_func_info *func_info; /* [nfuncs], as bpf(2) wants it */
 	void *btf;                       /* BTF blob for BPF_BTF_LOAD */
 	uint32_t btf_size;
-	char *names; /* storage of the own functions' names */
+	char *name; /* of the image's program, with letters, digits and '_' only */
 };
 
 struct err *link_prog(const struct image_prog *p, const struct link_hooks *hooks,

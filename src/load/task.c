@@ -1,3 +1,4 @@
+/* Makes stand-ins for struct task_struct from /proc and from the kernel's BTF. */
 #include "load/task.h"
 
 #include <stdio.h>
@@ -12,11 +13,11 @@ enum { OBJECT_MIN = 4096, COMM_SIZE = 16, NORMAL_PRIO = 120, ANCESTORS = 64 };
 struct maker {
 	struct type_graph *types;
 	const struct task_memory *mem;
-	bool full; /* an object had no room */
+	bool full; /* there was no memory for an object */
 };
 
-/* A kernel structure in our memory; type T_VOID when BTF does not have it: nothing can be put into
- * it then. */
+/* A kernel structure in descry's memory. type T_VOID: BTF lacks it, and no member can be
+ * written. */
 struct object {
 	uint8_t *p;
 	const char *tag;
@@ -24,7 +25,7 @@ struct object {
 	type_id type;
 };
 
-/* The layout's entry, when there is a layout that has it. */
+/* Finds a member in the layout. False: there is no layout, or it lacks the member. */
 static bool remembered(const struct maker *m, const char *tag, const char *member,
 		       type_id *ret_type, int64_t *ret)
 {
@@ -83,8 +84,8 @@ static int64_t member_offset(const struct maker *mk, const struct object *o, con
 	return off;
 }
 
-/* Writes the member, and the first bytes of it when it is itself a struct or an array; `index`: of
- * an array of n-byte elements. */
+/* Writes a member. For a struct or an array, writes its first bytes. `index`: the element of an
+ * array of n-byte elements. */
 static void put_at(const struct maker *mk, const struct object *o, const char *member,
 		   uint32_t index, const void *value, uint32_t n)
 {
@@ -108,7 +109,7 @@ static void put_int(const struct maker *m, const struct object *o, const char *m
 	put_at(m, o, member, 0, &value, sizeof(value));
 }
 
-/* proc(5): /proc/PID/stat; behind the name's ')' comes field 3. */
+/* Reads /proc/PID/stat, proc(5). Field 3 follows the name's ')'. */
 static bool read_stat(pid_t pid, struct task_facts *f)
 {
 	cleanup_free char *path = xasprintf("/proc/%d/stat", (int)pid), *text = NULL;
@@ -155,7 +156,7 @@ bool task_facts_read(pid_t pid, struct task_facts *ret)
 {
 	struct task_facts f = { .pid = pid, .tgid = pid };
 
-	/* it may go between the two */
+	/* the thread may end between the two reads */
 	if (!read_stat(pid, &f) || !read_status(pid, &f))
 		return false;
 	*ret = f;
@@ -182,7 +183,7 @@ static void put_pid(struct maker *m, const struct object *signal, uint32_t index
 	put_at(m, signal, "pids", index, &pid.p, 8);
 }
 
-/* parent: address of its stand-in; 0: it stands for its own. */
+/* Makes a task. parent: the address of its parent's stand-in; 0: the task is its own parent. */
 static struct object task_new(struct maker *m, const struct task_facts *f, uint64_t parent)
 {
 	struct object task = object_new(m, "task_struct");
@@ -249,7 +250,7 @@ void task_set_parent(struct type_graph *types, uint64_t task, uint64_t parent,
 	}
 }
 
-/* Of the process and of those it descends from; pid 0 is everybody's ancestor. */
+/* Makes stand-ins of the process and its ancestors. pid 0 is the ancestor of every process. */
 static uint64_t ancestors(struct type_graph *types, pid_t pid, const struct task_memory *mem,
 			  int left)
 {

@@ -2,8 +2,9 @@
  *
  *	MODE = "user" | "kernel" | "all"
  *
- * The events are those that perf_event_open(2) counts everywhere; of the processor's own, the six
- * it gives a name. Any count exists as soon as it is named; those below are listed.
+ * EVENT is a software event, or a hardware event for which perf_event_open(2) has a generic number,
+ * or "pmc0" to "pmc5". The provider makes a probe of any COUNT when a program names it. The table
+ * below has the probes that -l lists.
  */
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -14,7 +15,7 @@
 #include "probe/profile.h"
 #include "probe/provider.h"
 
-static const uint64_t MIN_CLOCK = 200000; /* 5000 a second, as of the provider profile */
+static const uint64_t MIN_CLOCK = 200000; /* 5000 a second, the limit of the provider profile */
 
 static const struct counter {
 	const char *name;
@@ -63,7 +64,7 @@ static bool is_word(const char *s, size_t n, const char *word)
 	return strlen(word) == n && !memcmp(s, word, n);
 }
 
-/* False with *ret_why set (static text) when the name is not one. */
+/* Parses name. Returns false and sets *ret_why (static text) when name is not EVENT-MODE-COUNT. */
 static bool parse_overflow(const char *name, struct overflow *ret, const char **ret_why)
 {
 	const char *mode = strchr(name, '-'), *count = mode ? strchr(mode + 1, '-') : NULL;

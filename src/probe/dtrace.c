@@ -22,8 +22,8 @@ static struct err *dtrace_match(const struct provider *pv, struct probe_set *ps,
 	return NULL;
 }
 
-/* ERROR: arg1 enabled probe id, arg2 clause, arg3 place in the program, arg4 fault, arg5 its
- * value. */
+/* Describes ERROR's arguments: arg1 is the id of the probe that fired, arg2 the clause, arg3 the
+ * place in the program, arg4 the fault, arg5 the fault's value. */
 static struct err *dtrace_args(struct probe_set *ps, const struct probe *p, struct probe_args *ret)
 {
 	if (!strcmp(p->name, "ERROR")) {

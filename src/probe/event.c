@@ -1,3 +1,5 @@
+/* Makes the probes of a table of struct event: chooses the mechanism of each probe that this kernel
+ * has, and describes its arguments. */
 #include "probe/event.h"
 
 #include <string.h>
@@ -6,7 +8,8 @@
 #include "probe/provider.h"
 #include "probe/tracepoint.h"
 
-/* Fills p from the row when this kernel has its mechanism; else false and *ret_why. */
+/* Fills p from the row. Returns false and sets *ret_why when this kernel lacks the row's
+ * mechanism. */
 static bool plan(struct probe_set *ps, const struct event *ev, struct probe *p,
 		 const char **ret_why)
 {
@@ -92,7 +95,7 @@ struct err *events_match(const struct provider *pv, struct probe_set *ps,
 	return NULL;
 }
 
-/* A number needs no parsing. */
+/* Reads an argument's expression that is a plain number, which the binder need not parse. */
 static bool is_number(const char *expr, int64_t *ret)
 {
 	char *end;

@@ -1,9 +1,9 @@
-/* Probes that are made from a tracepoint or system call by a table: sched, proc, io, vminfo,
- * sysinfo, ip, tcp, udp, mib, lockstat. Private to src/probe/.
+/* Rows that describe probes made from a tracepoint or a system call. The providers sched, proc, io,
+ * vminfo, sysinfo, ip, tcp, udp, mib and lockstat have such tables. Private to src/probe/.
  *
- * A name may stand in several rows, best mechanism first: the first row whose mechanism this kernel
- * has is the probe. When none has, the probe is listed with the reason of the last row. Ids follow
- * the order of names.
+ * A name may have several rows, the best mechanism first. The probe is made from the first row
+ * whose mechanism this kernel has. When the kernel has none of them, the probe is listed with the
+ * reason of the last row. Ids follow the order of names.
  */
 #ifndef DESCRY_PROBE_EVENT_H
 #define DESCRY_PROBE_EVENT_H
@@ -12,33 +12,33 @@
 
 struct event_arg {
 	const char *type;  /* C type of the native value */
-	const char *xlate; /* D type of args[i], NULL: the native value itself */
-	const char *expr;  /* D over the context words arg0..; NULL: context word .word */
+	const char *xlate; /* D type of args[i]; NULL: args[i] has the native type */
+	const char *expr;  /* D text over the context words arg0..; NULL: the context word .word */
 	uint8_t word;
-	const char *raw; /* D for arg<n> when args[n] is no number (a string); NULL: the same value */
+	const char *raw; /* D text for arg<n> when args[n] is a string; NULL: the same */
 };
 
 struct event {
 	const char *name;
 	enum attach_kind kind;
-	const char *tracepoint; /* NULL: no mechanism, see why; of ATTACH_PROFILE not looked at */
-	int16_t number;         /* of ATTACH_SYSCALL_* */
-	uint8_t min_params;     /* the tracepoint must have at least so many parameters */
+	const char *tracepoint; /* NULL: no mechanism, see why; ignored for ATTACH_PROFILE */
+	int16_t number;         /* system call number, for ATTACH_SYSCALL_* */
+	uint8_t min_params;     /* the least number of parameters that the tracepoint must have */
 	bool by_next;           /* thread_arg is the tracepoint's argument 2, sched_switch's next */
-	uint8_t software;       /* of ATTACH_PROFILE: PERF_COUNT_SW_*, each one of it */
-	const char *enumerator; /* the kernel must have it; NULL: none is asked for */
+	uint8_t software;       /* PERF_COUNT_SW_* for ATTACH_PROFILE */
+	const char *enumerator; /* an enumerator that the kernel must have; NULL: none */
 	const char *filter;
 	uint8_t nargs;
 	struct event_arg args[6];
 	const char *note;
-	const char *why; /* tracepoint NULL: reason it cannot be */
-	bool never; /* with why: Linux does not do it, so that the probe may be enabled and never fires */
-	/* Makes the filter when it depends on the running kernel; NULL with *ret_why when it
-	 * cannot. */
+	const char *why; /* the reason why the probe cannot fire, when tracepoint is NULL */
+	bool never;      /* with why: Linux never does it; a program may enable it */
+	/* Makes the filter when the filter depends on the running kernel. Returns NULL and sets
+	 * *ret_why when it cannot. */
 	const char *(*make_filter)(struct probe_set *ps, const char **ret_why);
 };
 
-/* provider.match and .args of a provider with events. */
+/* The functions match and args of a provider that has a table of events. */
 struct err *events_match(const struct provider *pv, struct probe_set *ps,
 			 const struct probe_desc *pd, void (*found)(void *arg, struct probe *p),
 			 void *arg);

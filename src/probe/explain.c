@@ -1,6 +1,5 @@
-/* Why a probe description matches nothing: the reason its provider gives, else the field that
- * spoils it, and the nearest name there is.
- */
+/* Explains why a probe description matches nothing: gives the provider's own reason, or else names
+ * the field that matches nothing and the nearest existing name. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +16,7 @@ enum { FIELD_PROV, FIELD_MOD, FIELD_FUNC, FIELD_NAME, FIELD_COUNT };
 
 static const char *const field_names[FIELD_COUNT] = { "provider", "module", "function", "name" };
 
-/* The best so far for one field, and a probe that has it. */
+/* The best name found so far for one field, and a probe that has this name. */
 struct candidate {
 	struct nearest nearest;
 	int field;
@@ -31,7 +30,8 @@ static const char *field_of(const struct probe *p, int field)
 	return fields[field];
 }
 
-/* "libfoo" for libfoo.so.6: the name without its version may be what was misspelt. */
+/* Offers "libfoo" for libfoo.so.6, because the user may have misspelt a name without its
+ * version. */
 static void offer_stem(struct candidate *c, struct probe *p)
 {
 	const char *end = strstr(p->mod, ".so");
@@ -88,8 +88,9 @@ static char *explain_provider(const struct probe_desc *pd)
 			 pd->prov);
 }
 
-/* Without one field the description matches: that field is the culprit. The last one written is
- * tried first, since the earlier ones are what the user narrowed it with. */
+/* Finds the field without which the description would match. Tries the last fields first, because
+ * users write the earlier fields to narrow the search. Sets *ret_field to -1 when no single field
+ * is the cause. */
 static struct err *find_culprit(struct probe_set *ps, const struct probe_desc *pd, int *ret_field,
 				struct candidate *ret)
 {
@@ -119,8 +120,8 @@ static struct err *find_culprit(struct probe_set *ps, const struct probe_desc *p
 	return NULL;
 }
 
-/* "syscall::read": a provider in another place, for fields count from the right. NULL: it is not
- * that. */
+/* Explains "syscall::read", where a provider's name stands in another field because fields count
+ * from the right. Returns NULL when no field holds a provider's name. */
 static char *explain_shift(const struct probe_desc *pd)
 {
 	if (*pd->prov || (!*pd->mod && !*pd->func))
@@ -138,7 +139,8 @@ static char *explain_shift(const struct probe_desc *pd)
 	return NULL;
 }
 
-/* Of a process: those that there are. NULL: it is no process's, or there are none. */
+/* Lists the modules of the process that the description names. Returns NULL when it names no
+ * process, or the process has no modules. */
 static char *explain_module(struct probe_set *ps, const struct probe_desc *pd)
 {
 	enum { NAMED = 12 };
@@ -198,7 +200,7 @@ char *probe_explain(struct probe_set *ps, const struct probe_desc *pd)
 	kernel_err = type_kernel_err(ps->types);
 	if (kernel_err && (!strcmp(pd->prov, "sdt") || !strcmp(pd->prov, "rawtp") || !*pd->prov))
 		return xasprintf("the kernel's tracepoints are unknown here: %s", kernel_err);
-	/* Nor with other functions: the object is not there. */
+	/* The object is not there: no other function of it matches either. */
 	if ((field < 0 || field == FIELD_MOD) && !strncmp(pd->prov, "pid", 3) &&
 	    strstr(pd->mod, ".so") && !glob_is_pattern(pd->mod))
 		return xasprintf(

@@ -1,9 +1,10 @@
 /* Provider fbt: entry and return of the kernel's functions.
  *
- * A function is there when the kernel's symbols name it and ftrace says it can be traced (where
- * ftrace does not tell: when BTF describes it). Functions of one name in one module, static ones of
- * several files, are one probe with several places. All are described as kprobes; for which of them
- * a BPF trampoline will do says fentry.c.
+ * A function has probes when the kernel's symbols name it and ftrace lists it as traceable. Where
+ * ftrace's list cannot be read, BTF must describe the function. Functions of one name in one
+ * module, such as static functions of several files, are one probe with several addresses. This
+ * file describes every probe as a kprobe; fentry.c decides which of them a BPF trampoline can
+ * serve.
  */
 #define _GNU_SOURCE
 #include "probe/fbt.h"
@@ -23,14 +24,14 @@ enum { NREGS = 6 };
 
 struct fbt {
 	struct hash traceable; /* lines of available_filter_functions: "name", "name [module]" */
-	bool listed;           /* they were read; else BTF decides */
+	bool listed;           /* the lines were read; else BTF decides */
 };
 
-/* Integer and pointer arguments, in order; the others lie on the stack, behind the return
- * address. */
+/* The registers of integer and pointer arguments, in order. Further arguments lie on the stack,
+ * above the return address. */
 static const uint8_t arg_regs[NREGS] = { UREG_RDI, UREG_RSI, UREG_RDX, UREG_RCX, UREG_R8, UREG_R9 };
 
-/* A whole file of tracefs or debugfs; NULL when it cannot be read. */
+/* Reads a whole file of tracefs or debugfs. Returns NULL when it cannot be read. */
 static char *read_all(const char *fs, const char *mounted_at, const char *path)
 {
 	cleanup_close int fd = kernel_fs_open(fs, mounted_at, path);
@@ -45,8 +46,8 @@ static char *read_all(const char *fs, const char *mounted_at, const char *path)
 	return e ? NULL : text;
 }
 
-/* What kprobes must not touch, as "0xffffffff81000000-0xffffffff81000010\tname"; ftrace would let
- * it be traced. */
+/* Removes the functions that kprobes must not touch from the traceable ones, because ftrace lists
+ * them too. A line of the list is "0xffffffff81000000-0xffffffff81000010\tname". */
 static void leave_out_blacklist(struct fbt *f)
 {
 	cleanup_free char *text = read_all("debugfs", "/sys/kernel/debug", "kprobes/blacklist");
@@ -60,7 +61,8 @@ static void leave_out_blacklist(struct fbt *f)
 	}
 }
 
-/* BTF is asked where there is any: the kernel takes 30 ms to write /proc/kallsyms. */
+/* Looks the function up in BTF when the kernel has BTF, because the kernel takes 30 ms to write
+ * /proc/kallsyms. */
 static bool has_fprobes(struct probe_set *ps)
 {
 	uint64_t addr;
@@ -72,7 +74,7 @@ static bool has_fprobes(struct probe_set *ps)
 	       symbols_kernel_addr(ps->symbols, NULL, "register_fprobe_ips", &addr);
 }
 
-/* NULL when functions can be probed, else the reason why not. */
+/* Returns NULL when functions can be probed, else the reason why not. */
 static const char *unavailable(struct probe_set *ps)
 {
 	const char *why;
@@ -141,7 +143,7 @@ struct matching {
 	struct probe_set *ps;
 	const struct probe_desc *pd;
 	bool entry, ret;
-	uint32_t index; /* of the symbol */
+	uint32_t index; /* the symbol's index */
 	struct hash seen;
 	VEC(struct probe *) probes;
 };
@@ -210,7 +212,8 @@ static struct err *fbt_match(const struct provider *pv, struct probe_set *ps,
 
 /* --- arguments --- */
 
-/* Of a register or stack word a narrow integer fills only the low part. */
+/* Returns the operand size that reads the type. A narrow integer fills only the low part of its
+ * register or stack word. */
 static int8_t operand_size(struct probe_set *ps, type_id type)
 {
 	uint64_t size = type_size(ps->types, type);
@@ -250,7 +253,7 @@ static void return_args(struct probe_set *ps, type_id func, bool known, struct p
 	struct probe_arg offset = { .source = ARG_CONST, .type = T_INT64 }, value;
 	type_id type = known ? type_ref(ps->types, func) : T_INT64;
 
-	/* Where in the function it returned the kernel does not tell. */
+	/* The kernel does not report from which place in the function it returned. */
 	provider_set_arg(ps, ret, 0, &offset);
 	if (type_kind(ps->types, type_strip(ps->types, type)) == TYPE_VOID)
 		return;
@@ -258,8 +261,8 @@ static void return_args(struct probe_set *ps, type_id func, bool known, struct p
 	provider_set_arg(ps, ret, 1, &value);
 }
 
-/* A structure that is passed by value takes the registers or stack words of its size: args[] has
- * its first word. */
+/* Describes the arguments. A structure passed by value takes as many registers or stack words as
+ * its size needs, and args[] has its first word. */
 static struct err *fbt_args(struct probe_set *ps, const struct probe *p, struct probe_args *ret)
 {
 	uint32_t nparams = 0, reg = 0, word = 0;
@@ -268,7 +271,7 @@ static struct err *fbt_args(struct probe_set *ps, const struct probe *p, struct 
 	type_id func = T_VOID;
 	uint32_t id;
 
-	/* foo.isra.0 has other parameters than foo. */
+	/* The compiler gave foo.isra.0 other parameters than foo has. */
 	known = !strchr(p->func, '.') && type_module_func(ps->types, p->mod, p->func, &func, &id);
 	ret->known = known;
 	if (p->kind == ATTACH_KRETPROBE) {
@@ -292,7 +295,7 @@ static struct err *fbt_args(struct probe_set *ps, const struct probe *p, struct 
 		}
 		provider_set_arg(ps, ret, i, &a);
 	}
-	/* Without a prototype there are only words. */
+	/* Without a prototype the arguments are plain words. */
 	for (uint32_t i = known ? ARRAY_SIZE(ret->arg) : 0; i < ARRAY_SIZE(ret->arg); i++)
 		ret->arg[i] = i < NREGS ? in_register(ps, arg_regs[i], T_INT64)
 					: on_stack(ps, i - NREGS, T_INT64);
@@ -305,7 +308,7 @@ struct search {
 	struct probe_set *ps;
 	const struct probe_desc *pd;
 	struct nearest nearest;
-	const char *module; /* of the function that is there but cannot be traced */
+	const char *module; /* the module whose function exists but cannot be traced */
 };
 
 static void search(void *arg, const char *module, const char *name, uint64_t addr)

@@ -3,7 +3,7 @@
 
 #include "probe/probe.h"
 
-/* Why a description of fbt matches nothing; malloc()ed, NULL when pd is not of fbt. */
+/* Explains why a description of fbt matches nothing. malloc()ed; NULL when pd is not of fbt. */
 char *fbt_explain(struct probe_set *ps, const struct probe_desc *pd);
 void fbt_free(struct fbt *f);
 

@@ -1,9 +1,10 @@
+/* Decides which kernel functions a BPF trampoline can serve. */
 #include "probe/fentry.h"
 
 #include <string.h>
 
-/* Their trampoline would wait for them for ever. Kernels from 6.16 on have such a list
- * themselves. */
+/* Does the function never return? An exit trampoline would wait for its return for ever. Kernels
+ * from 6.16 on have such a list themselves. */
 static bool never_returns(const char *func)
 {
 	static const char *const names[] = {
@@ -28,11 +29,10 @@ static bool never_returns(const char *func)
 	return false;
 }
 
-/* What programs call themselves: maps, locks, reading memory, stacks. A kprobe there is skipped
- * while any program runs; a program on a trampoline would run inside another and, in a function
- * that unlocks, with the other's lock still held: of a ring buffer it would wait for it for
- * ever.
- */
+/* Do BPF programs call this function themselves, for maps, locks, reading memory or stacks? The
+ * kernel skips a kprobe there while any program runs. A trampoline's program would run inside
+ * another program. In a function that unlocks, the other program would still hold its lock, and
+ * when this is a ring buffer's lock the inner program would wait for it for ever. */
 static bool serves_programs(const char *func)
 {
 	static const char *const heads[] = {
@@ -68,7 +68,7 @@ static bool serves_programs(const char *func)
 	return false;
 }
 
-/* In one register of the general ones. */
+/* Does one general register hold a value of the type? */
 static bool is_word(struct type_graph *g, type_id t)
 {
 	return type_is_scalar(g, t) && type_size(g, t) <= 8;
@@ -82,7 +82,7 @@ const char *fentry_refusal(struct type_graph *g, const struct probe *p, struct f
 	uint32_t n, id;
 
 	if (p->kind != ATTACH_KPROBE && p->kind != ATTACH_KRETPROBE)
-		return "it is no function of the kernel";
+		return "it is not a function of the kernel";
 	if (p->naddrs > 1)
 		return "several functions have this name";
 	if (strchr(p->func, '.'))

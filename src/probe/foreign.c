@@ -1,4 +1,4 @@
-/* Names of other systems in probe descriptions. */
+/* Translates names of other systems in probe descriptions, and explains probes that Linux lacks. */
 #include "probe/foreign.h"
 
 #include <ctype.h>
@@ -14,7 +14,8 @@ static const struct {
 #undef FOREIGN
 };
 
-/* Functions that the probes of other systems lie in. Ours lie in none. */
+/* Functions in which other systems have the probes of these providers. Linux's probes have no
+ * function. */
 static const struct {
 	const char *prov, *func;
 } functions[] = {
@@ -26,7 +27,8 @@ static const struct {
 	{ "io", "buf_biodone" },     { "sysinfo", "idle_enter" },
 };
 
-/* Counters of mib by the names they had before they were counted per interface or in 64 bits. */
+/* Counters of mib under the names that older systems gave them, before these counters became 64
+ * bits wide or were kept per interface. */
 static const struct {
 	const char *there, *here;
 } counters[] = {
@@ -41,7 +43,8 @@ static const struct {
 	{ "tcpHCOutSegs", "tcpOutSegs" },
 };
 
-/* What Linux has no event for that D can reach, and what tells the same. */
+/* Probes of other systems for which Linux has no event that D can reach, and the probe to use
+ * instead. */
 static const struct {
 	const char *prov, *mod, *func, *name; /* patterns, as in a description */
 	const char *why;
@@ -57,7 +60,8 @@ static const struct {
 	  "the JVM must be built with probes (--enable-dtrace) and run with -XX:+ExtendedDTraceProbes" },
 };
 
-/* System calls that Linux does not have and nobody can make here. */
+/* System calls that Linux does not have. Their probes never fire, because no program here makes the
+ * calls. */
 static const char *const never[] = {
 	"xstat",       "lxstat",       "fxstat",      "xmknod",      "resolvepath",
 	"stime",       "llseek",       "lwp_create",  "lwp_park",    "lwp_sigmask",
@@ -103,14 +107,14 @@ const char *foreign_names_of(struct probe_set *ps, const char *syscall)
 	const char *text = NULL;
 
 	for (size_t i = 0; i < ARRAY_SIZE(syscalls); i++)
-		if (!strcmp(syscalls[i].here, syscall))
+		if (*syscalls[i].here == *syscall && !strcmp(syscalls[i].here, syscall))
 			text = arena_printf(&ps->arena, "%s%s%s (%s)", text ? text : "elsewhere ",
 					    text ? ", " : "", syscalls[i].there,
 					    syscalls[i].system);
 	return text;
 }
 
-/* pid123 and names of USDT providers: their modules are files. */
+/* Is prov pid123 or a name of a USDT provider? The modules of these providers are files. */
 static bool is_of_process(const char *prov)
 {
 	size_t n = strlen(prov);

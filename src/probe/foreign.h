@@ -1,19 +1,19 @@
-/* Names of other systems in probe descriptions: illumos, FreeBSD, macOS. Private to src/probe/.
+/* Names of illumos, FreeBSD and macOS in probe descriptions. Private to src/probe/.
  *
- * Only names that Linux does not have are changed, and only whole ones: a pattern means what Linux
- * calls so.
+ * Only whole names that Linux does not have are translated. A pattern matches Linux's names only.
  */
 #ifndef DESCRY_PROBE_FOREIGN_H
 #define DESCRY_PROBE_FOREIGN_H
 
 #include "probe/probe.h"
 
-/* "genunix", "mach_kernel": the kernel there. */
+/* Is module a name of the kernel on another system, such as "genunix" or "mach_kernel"? */
 bool foreign_is_kernel(const char *module);
-/* "exece" -> "execve"; NULL: no other system's name. */
+/* Returns Linux's name of another system's call: "execve" for "exece". NULL: no other system has
+ * it. */
 const char *foreign_syscall(const char *name);
-/* "exece (illumos)", for -l -v; several are joined. NULL: none. */
+/* Returns "exece (illumos)" for -l -v; joins several names. NULL: the call has no other names. */
 const char *foreign_names_of(struct probe_set *ps, const char *syscall);
-/* The same description in our words. */
+/* Returns the same description with Linux's names. */
 struct probe_desc foreign_translate(const struct probe_desc *pd);
 #endif

@@ -1,9 +1,9 @@
-/* Provider fsinfo: operations on open files, by the system calls that ask for them. args[0] is the
- * file, args[1] the bytes.
+/* Provider fsinfo: operations on open files, taken from system calls. args[0] is the file, args[1]
+ * the number of bytes.
  *
- * The system call's registers say which descriptor it is: sys_enter(regs, number), sys_exit(regs,
- * result). What the kernel reads or writes without a call that names the file (page faults, exec,
- * write-back, sendfile) is not seen.
+ * The system call's registers give the descriptor: sys_enter(regs, number), sys_exit(regs, result).
+ * The provider misses bytes that the kernel reads or writes without a call that names the file:
+ * page faults, exec, write-back, sendfile.
  */
 #include "probe/event.h"
 #include "probe/provider.h"
@@ -26,7 +26,7 @@
 #define PATH(name_, calls) { .name = name_, .why = "the call names a path and no open file: " calls }
 #define NONE(name_) { .name = name_, .why = "no system call stands for it: fbt:::entry of the file system, where functions can be probed" }
 
-/* Numbers of system calls: see syscalls.def. */
+/* syscalls.def has the numbers of the system calls. */
 static const struct event events[] = {
 	ON_EXIT("open", "(" CALL " == 2 || " CALL " == 257 || " CALL " == 437 || " CALL " == 85)", "arg1", "0",
 		"open(2), openat(2), openat2(2), creat(2)"),
@@ -43,7 +43,7 @@ static const struct event events[] = {
 	ON_FD("getattr", "(" CALL " == 5 || (" CALL " == 262 && (" REGS "->r10 & 0x1000) != 0))",
 	      "of an open file; stat(2) and others that name a path are syscall::*stat*:"),
 	ON_FD("setattr", "(" CALL " == 91 || " CALL " == 93)", "fchmod(2), fchown(2); those that name a path are syscall::*ch*:"),
-	/* 0x20: MAP_ANONYMOUS; addresses are above 0 as numbers with a sign */
+	/* 0x20 is MAP_ANONYMOUS. As signed numbers, user addresses are above 0. */
 	ON_EXIT("map", CALL " == 9 && (" REGS "->r10 & 0x20) == 0", REGS "->r8", "(int)" REGS "->si", "mmap(2) of a file; args[1] is its length"),
 	PATH("access", "syscall::*access*:"), PATH("create", "syscall::open*:, syscall::creat:"), PATH("link", "syscall::link*:"),
 	PATH("lookup", "syscall::open*:, syscall::*stat*:"), PATH("mkdir", "syscall::mkdir*:"), PATH("readlink", "syscall::readlink*:"),

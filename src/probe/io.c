@@ -8,8 +8,8 @@
 	{ .type = REQUEST, .xlate = "bufinfo_t *" }, \
 	{ .type = REQUEST, .xlate = "devinfo_t *" }, \
 	{ .type = REQUEST, .xlate = "fileinfo_t *" }
-/* block_rq_complete(request, error, bytes): error is a blk_status_t, on older kernels an errno
- * below 0. dlib/io.d takes it apart. */
+/* block_rq_complete(request, error, bytes): error is a blk_status_t; on older kernels a negative
+ * errno. dlib/io.d takes the packed word apart. */
 #define WITH_ERRNO \
 	"((uint64_t)arg0 & 0x00ffffffffffffff) | (uint64_t)((int)arg1 < 0 ? -(int)arg1 & 0xff : __blk_errno[(uint8_t)arg1]) << 56"
 // clang-format on
@@ -18,9 +18,9 @@
 #define BIO_NOTE \
 	"devices that take no requests (zram, brd, pmem, md) are seen at the device below them, if there is one"
 
-/* start is accounted in the thread that asked (block_io_start), where the kernel can say so. done
- * is taken at the request's last completion: block_io_done comes later, when the size has become
- * 0. */
+/* start fires in the thread that made the request (block_io_start) where the kernel has that
+ * tracepoint. done uses the request's last block_rq_complete, because the size is already 0 at
+ * block_io_done. */
 static const struct event events[] = {
 	{ .name = "start",
 	  .kind = ATTACH_RAW_TP,

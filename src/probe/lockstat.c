@@ -1,15 +1,16 @@
-/* Provider lockstat: locks of the kernel that had to be waited for.
+/* Provider lockstat: waits for locks of the kernel.
  *
  * contention_begin(lock, flags) and contention_end(lock, result) surround a wait. A probe fires at
- * the end; what the beginning knew is kept by a clause that runs before, in variables of the
- * thread: one set for waits of the thread itself, one for spin locks, which interrupts take, too. A
- * spin interrupted by another spin is not seen.
+ * the end. A clause that runs at the beginning keeps the lock, the flags and the time in variables
+ * of the thread: one set for waits of the thread itself, and one for spin locks, because interrupts
+ * take spin locks too. The provider misses a spin that happens in an interrupt during another spin.
  */
 #include "probe/event.h"
 #include "probe/provider.h"
 
-/* flags of <trace/events/lock.h>: 1 spin, 2 read, 4 write, 8 RT mutex, 0x10 per CPU, 0x20 mutex. A
- * mutex begins by spinning, and begins again when it goes to sleep. */
+/* The flags of <trace/events/lock.h>: 1 spin, 2 read, 4 write, 8 RT mutex, 0x10 per CPU, 0x20
+ * mutex. A waiter for a mutex spins first, and contention_begin fires again when it goes to
+ * sleep. */
 static const char before[] =
 	"self uint64_t __spin_lock, __spin_flags, __spin_began;\n"
 	"self uint64_t __wait_lock, __wait_flags, __wait_began, __wait_blocked;\n"

@@ -1,5 +1,5 @@
-/* Provider mib: counters of the network protocols, one probe for each count. arg0 is how much is
- * counted. */
+/* Provider mib: counters of the network protocols, one probe for each counter. arg0 is the amount
+ * that is added. */
 #include "probe/event.h"
 #include "probe/net.h"
 #include "probe/provider.h"
@@ -9,11 +9,11 @@
 #define AMOUNT(expr_) { { .type = "uint64_t", .expr = expr_ } }
 #define IS_TCP "((struct sock *)arg0)->sk_protocol == 6"
 
-/* A segment on its way to the device. What the socket has not sent before begins where snd_nxt
- * stands until it is sent. */
+/* A segment on its way to the device. Data that the socket sends for the first time begins at
+ * snd_nxt, because snd_nxt grows only after the segment was sent. */
 #define OUT_SEGMENT IS_SENT("6") " && " IS_OURS
 #define OUT_FLAGS "((uint8_t *)" SENT_BEHIND ")[13]"
-/* The packet may have its device's header in front already. */
+/* The packet may already begin with its device's header. */
 #define OUT_FROM(header) "((uint64_t)" SKB "->len - (" header " - (uint64_t)" SKB "->data))"
 #define OUT_BYTES "(" OUT_FROM(SENT_BEHIND) " - (((uint8_t *)" SENT_BEHIND ")[12] >> 4) * 4)"
 #define OUT_NEW \
@@ -21,8 +21,8 @@
 	"((struct tcp_sock *)" SKB "->sk)->snd_nxt) >= 0"
 #define OUT_DATA OUT_SEGMENT " && (" OUT_FLAGS " & 6) == 0 && " OUT_BYTES " > 0 && " OUT_NEW
 
-/* tcp_probe(sk, skb): a segment of an established connection, before it is looked at; skb->data is
- * at its header. */
+/* tcp_probe(sk, skb): a segment of an established connection, before TCP processes it. skb->data is
+ * at the TCP header. */
 #define IN_SKB "((struct sk_buff *)arg1)"
 #define IN_TH "((struct tcphdr *)" IN_SKB "->data)"
 #define IN_BYTES "(" IN_SKB "->len - ((((uint8_t *)" IN_SKB "->data)[12] >> 4) * 4))"
@@ -32,14 +32,15 @@
 #define IN_PART IN_DATA(IN_BEHIND " < 0 && " IN_BEHIND " + (int)" IN_BYTES " > 0")
 #define IN_NOTE "segments of established connections, as the kernel has joined them"
 
-/* sock_send_length(sk, result, flags), sock_recv_length: what programs send and read, in their
- * threads; 2 MSG_PEEK, 0x8000 MSG_MORE; families 2 and 10, SOCK_DGRAM. */
+/* sock_send_length(sk, result, flags) and sock_recv_length: data that programs send and read, in
+ * their own threads. 2 is MSG_PEEK, 0x8000 MSG_MORE, families 2 and 10 are IPv4 and IPv6, type 2 is
+ * SOCK_DGRAM. */
 #define IS_UDP \
 	"((struct sock *)arg0)->sk_protocol == 17 && ((struct sock *)arg0)->sk_type == 2 && " \
 	"(((struct sock *)arg0)->__sk_common.skc_family == 2 || ((struct sock *)arg0)->__sk_common.skc_family == 10)"
 #define RESULT "(int)arg1"
 
-/* kfree_skb(skb, location, reason): dropped behind its IP header. */
+/* kfree_skb(skb, location, reason): the kernel drops the packet after it has read the IP header. */
 #define DROPPED(protocol, why) "arg2 == " why " && " IS_SENT(protocol)
 #define DROP(name_, protocol, why_) \
 	{ .name = name_, .kind = ATTACH_RAW_TP, .tracepoint = "kfree_skb", .min_params = 3, .enumerator = why_, \
@@ -50,7 +51,7 @@
 #define BYTES(name_, tracepoint_, filter_, amount, note_) \
 	{ .name = name_, .kind = ATTACH_RAW_TP, .tracepoint = tracepoint_, .filter = filter_, .nargs = 1, .args = AMOUNT(amount), .note = note_ }
 
-/* Messages of ICMP for IPv4, by the first byte behind the IP header. */
+/* ICMP messages of IPv4, by the first byte behind the IP header. */
 #define ICMP_HEADER(at) "((uint8_t *)(" at " + 4 * (*(uint8_t *)" at " & 15)))"
 #define ICMP_IN IS_IPV4_OF(RECEIVED_AT, "1") " && " IS_TO_US
 #define ICMP_OUT IS_IPV4_OF(SENT_AT, "1") " && " IS_OURS
@@ -59,7 +60,7 @@
 #define ICMP_OUT_OF(what, type) \
 	SEGMENTS("icmpOut" what, "net_dev_queue", ICMP_OUT " && " ICMP_HEADER(SENT_AT) "[0] == " type, NULL)
 
-/* With its IP header, which does not say the length of a packet above 64 KB. */
+/* The bytes with the IP header. The header's own length field does not count above 64 KB. */
 #define IN_OCTETS "(uint64_t)" SKB "->len"
 // clang-format on
 

@@ -6,9 +6,9 @@
  *	pid123:a.out:main:1f          the instruction at main+0x1f
  *	pid123:a.out:-:401136         the instruction at an address: the process's, else the file's
  *
- * What a uprobe would break is never offered: instructions the kernel refuses, and return probes
- * (which overwrite the return address) where the word on top of the stack is no return address or
- * is kept for later.
+ * The provider never offers a uprobe that would break the process: on an instruction that the
+ * kernel refuses, or a return probe (which overwrites the return address) where the word on top of
+ * the stack is not a return address or where the function keeps this address for later.
  */
 #include <errno.h>
 #include <string.h>
@@ -17,19 +17,19 @@
 #include "probe/process.h"
 
 enum {
-	MAX_FOUND = 250000, /* probes one description may add, as DTrace's fasttrap-max-probes */
-	MAX_FUNCTION = 1 << 20, /* bytes of a function decoded for offsets */
-	MAX_NAMED = 4,          /* functions a note names before "and N more" */
+	MAX_FOUND = 250000,     /* of one description, as DTrace's fasttrap-max-probes */
+	MAX_FUNCTION = 1 << 20, /* the most bytes of a function that are decoded for offsets */
+	MAX_NAMED = 4,          /* the most functions that a note names before "and N more" */
 };
 
-/* One description being matched in one process. */
+/* The state of matching one description in one process. */
 struct match {
 	struct process_match in;
 	uint32_t nfound;
 	bool func_exact, wants_entry, wants_return, wants_offsets, offset_exact;
-	uint64_t offset; /* of offset_exact */
+	uint64_t offset; /* for offset_exact */
 
-	/* of the object at hand: functions left out, for the note */
+	/* the functions of the object that were left out, for the note */
 	uint32_t nskipped;
 	VEC(char) skipped;
 };
@@ -93,8 +93,8 @@ static struct probe *add(struct match *m, const struct process_object *po, const
 	return p;
 }
 
-/* A probe that cannot be: listed with the reason when the function was named, left out with a note
- * when a pattern happened to match it. */
+/* Refuses a probe that would break the process. When the description names the function, adds the
+ * probe with the reason. When a pattern matched the function, leaves the probe out and notes it. */
 static void refuse(struct match *m, const struct process_object *po, const char *func,
 		   const char *name, enum attach_kind kind, uint64_t addr, uint64_t offset,
 		   const char *reason)
@@ -105,7 +105,7 @@ static void refuse(struct match *m, const struct process_object *po, const char 
 		skip(m, func, name, reason);
 }
 
-/* gcc's f.cold, f.cold.1: no function but code of f out of the way. */
+/* Is f "g.cold" or "g.cold.1" of gcc? It is not a function, but a part of g that gcc moved away. */
 static bool is_cold_part(const struct object_symbol *f)
 {
 	const char *s = strstr(f->name, ".cold");
@@ -113,9 +113,9 @@ static bool is_cold_part(const struct object_symbol *f)
 	return s && (!s[5] || s[5] == '.');
 }
 
-/* Functions whose entry does not find a return address on top of the stack, or which keep it and
- * come back to it by another way than ret: a kernel return probe would corrupt or kill the
- * process. */
+/* Returns why a kernel return probe would corrupt or kill the process: no return address is on top
+ * of the stack at f's entry, or f keeps this address and returns to it by another way than ret.
+ * NULL: there is no hazard. */
 static const char *return_hazard(const struct process_object *po, const struct object_symbol *f)
 {
 	static const char *const keeps[] = {
@@ -150,18 +150,18 @@ static const char *return_hazard(const struct process_object *po, const struct o
 		const char *name = no_return_address[i];
 		size_t n = strlen(name);
 
-		/* _dl_runtime_resolve_xsavec, ..._fxsave too */
+		/* _dl_runtime_resolve_xsavec and ..._fxsave match as well */
 		if (!strncmp(f->name, name, n) &&
 		    (!f->name[n] || (!strncmp(name, "_dl_runtime", 11) && f->name[n] == '_')))
-			return "it is not called: there is no return address to probe";
+			return "no call leads to it: there is no return address to probe";
 	}
 	if (object_is_go(po->object))
 		return "Go moves its stacks: a return probe would crash the process";
 	return NULL;
 }
 
-/* Does a branch within the function lead to addr, or may one (a jump through a register or a
- * table)? Then a probe there would fire for each turn of a loop. */
+/* Does a branch within the function lead to addr, or may a jump through a register or a table lead
+ * there? Then a probe at addr would fire for each turn of a loop. */
 static bool may_branch_to(const struct process_object *po, const struct object_symbol *f,
 			  uint64_t addr)
 {
@@ -179,7 +179,7 @@ static bool may_branch_to(const struct process_object *po, const struct object_s
 
 		uprobe_classify(c, n - at, &len, &reason);
 		if (!len)
-			return true; /* data in between: nothing is certain */
+			return true; /* data in between: branches unknown */
 		next = f->addr + at + len;
 		while (op < c + len - 1 &&
 		       (*op == 0xf2 || *op == 0x3e || *op == 0x66 || *op == 0x2e))
@@ -192,7 +192,8 @@ static bool may_branch_to(const struct process_object *po, const struct object_s
 			   (op[0] == 0xe9 || (op[0] == 0x0f && (op[1] & 0xf0) == 0x80))) {
 			memcpy(&disp, c + len - 4, 4);
 		} else if (op[0] == 0xff && (op[1] & 0x38) == 0x20) {
-			/* jmp *x(%rip) leaves through the GOT; others may stay inside */
+			/* jmp *x(%rip) leaves through the GOT; other indirect jumps may stay
+			 * inside */
 			if ((op[1] & 0xc7) != 0x05)
 				return true;
 			continue;
@@ -205,9 +206,10 @@ static bool may_branch_to(const struct process_object *po, const struct object_s
 	return false;
 }
 
-/* Where to put an entry probe. An endbr64 is single-stepped by the kernel; behind it the stack
- * pointer and all argument registers are the same, so that is as good a place when the next
- * instruction is cheaper, unless something else comes by there: a branch, or another symbol. */
+/* Returns how many bytes behind f's entry the entry probe goes: 4 for a cheaper instruction behind
+ * an endbr64, else 0. The kernel single-steps an endbr64. The stack pointer and all argument
+ * registers are the same behind it. The probe stays at the entry when a branch leads to the next
+ * instruction, or when another symbol is there. */
 static uint32_t entry_skip(const struct process_object *po, const struct object_symbol *f,
 			   const uint8_t *code, uint32_t n, enum uprobe_class *ret_class)
 {
@@ -289,7 +291,7 @@ static void match_entry_return(struct match *m, const struct process_object *po,
 	}
 }
 
-/* Every instruction of the function whose hex offset matches. */
+/* Adds a probe on every instruction of the function whose hex offset matches. */
 static void match_offsets(struct match *m, const struct process_object *po,
 			  const struct object_symbol *f)
 {
@@ -347,8 +349,8 @@ static void match_object(struct match *m, const struct process_object *po)
 		if (!f->is_func || (m->func_exact ? strcmp(m->in.pd->func, f->name)
 						  : !glob_match(m->in.pd->func, f->name)))
 			continue;
-		/* Of the aliases at one address the first is the best name; when it is named, any
-		 * will do. */
+		/* Takes the first symbol of several at one address, because the table has the best
+		 * name first. When the description names the function, every alias will do. */
 		if (f->addr == last)
 			continue;
 		last = f->addr;
@@ -371,7 +373,7 @@ static bool is_instruction(const struct process_object *po, uint64_t addr)
 	uint32_t len;
 
 	if (!f || !f->is_func)
-		return true; /* nothing says otherwise */
+		return true; /* nothing contradicts it */
 	for (at = f->addr; at < addr; at += len) {
 		uint8_t code[16];
 		const char *reason;
@@ -405,8 +407,17 @@ static void add_address(struct match *m, const struct process_object *po, uint64
 	    reason ? NULL : process_price(class, ATTACH_UPROBE));
 }
 
-/* The address is one of the process when text is mapped there, else one of the file (of the main
- * program when no object is named). */
+static void match_later_address(void *arg, const struct process_object *later)
+{
+	struct match *m = arg;
+
+	if (object_is_x86_64(later->object))
+		add_address(m, later, m->offset, m->offset);
+}
+
+/* Adds a probe at an address of the process when text is mapped there. Else adds a probe at this
+ * address of the file: of the named object, which may not be loaded yet, or of the main program
+ * when no object is named. */
 static struct err *match_address(struct match *m, const struct process_objects *objects)
 {
 	const struct mapping *at;
@@ -433,12 +444,18 @@ static struct err *match_address(struct match *m, const struct process_objects *
 		if (m->in.pd->mod[0] ? process_object_matches(&objects->v[k], m->in.pd->mod)
 				     : objects->v[k].is_main)
 			add_address(m, &objects->v[k], m->offset, m->offset);
+	for (uint32_t k = 0; k < objects->n; k++)
+		if (process_object_matches(&objects->v[k], m->in.pd->mod))
+			return NULL;
+	if (m->in.pd->mod[0])
+		process_libraries(m->in.ps, m->in.pid, objects, m->in.pd->mod, match_later_address,
+				  m);
 	return NULL;
 }
 
 /* --- one process --- */
 
-/* A whole hex number, "1f" or "0x1f". */
+/* Parses s, which must be a whole hex number: "1f" or "0x1f". */
 static bool parse_hex(const char *s, uint64_t *ret)
 {
 	uint64_t v = 0;
@@ -464,7 +481,8 @@ static struct err *too_many(const struct match *m)
 		       m->in.pd->func, m->in.pd->name, MAX_FOUND);
 }
 
-/* A library that is not loaded: its file is there to be probed. */
+/* Matches a library that is not loaded yet. A uprobe on its file fires when the library is
+ * loaded. */
 static void match_later(void *arg, const struct process_object *later)
 {
 	struct match *m = arg;
@@ -543,7 +561,7 @@ static struct probe_arg on_stack(uint32_t word, type_id type)
 					     .scale = 1 } };
 }
 
-/* The value of a register, of which a narrow integer fills only the low part. */
+/* Describes the value of a register. A narrow integer fills only the low part of it. */
 static struct probe_arg in_register(struct probe_set *ps, enum user_reg reg, type_id type)
 {
 	struct probe_arg a = { .source = ARG_REG, .value = reg, .type = type };
@@ -557,15 +575,16 @@ static struct probe_arg in_register(struct probe_set *ps, enum user_reg reg, typ
 	return a;
 }
 
-/* How the psABI passes a value: in so many integer and SSE registers, in the order of its
- * eightbytes, or in memory. */
+/* The psABI's way to pass a value: in integer and SSE registers, in the order of its eightbytes, or
+ * in memory. */
 struct passing {
 	uint32_t nint, nsse;
 	bool memory;
-	bool is_int[2]; /* of each eightbyte: not SSE */
+	bool is_int[2]; /* for each eightbyte: it goes into an integer register */
 };
 
-/* Marks the eightbytes of t, at byte `at` of the value, that hold anything but floating point. */
+/* Marks the eightbytes of t, at byte `at` of the value, that hold anything except floating
+ * point. */
 static void mark_integers(struct type_graph *g, type_id t, uint64_t at, struct passing *p,
 			  uint32_t depth)
 {
@@ -612,15 +631,15 @@ static struct passing passing(struct type_graph *g, type_id t)
 	return p;
 }
 
-/* Is the type passed in a way that its size and members do not tell? A C++ class with a copy
- * constructor goes by reference. */
+/* Can the type's size and members not tell how it is passed? A C++ class with a copy constructor is
+ * passed by reference. */
 static bool is_opaque(struct probe_set *ps, const struct probe *p, type_id t)
 {
 	return type_is_sou(ps->types, t) && !strncmp(p->func, "_Z", 2);
 }
 
-/* args[] of a function: a floating-point one is 0, for programs cannot read SSE registers; of a
- * structure passed by value it is the first word. */
+/* Describes args[] of a function. A floating-point argument is 0, because programs cannot read SSE
+ * registers. A structure passed by value gives its first word. */
 static void entry_types(struct probe_set *ps, const struct probe *p, type_id func,
 			struct probe_args *ret)
 {
@@ -632,7 +651,7 @@ static void entry_types(struct probe_set *ps, const struct probe *p, type_id fun
 	if (is_opaque(ps, p, result))
 		return;
 	if (type_is_sou(ps->types, result) && passing(ps->types, result).memory)
-		reg = 1; /* where to put it */
+		reg = 1; /* the register that holds the address of the result */
 	for (uint32_t i = 0; i < nparams && i < ARRAY_SIZE(ret->typed); i++) {
 		struct passing how = passing(ps->types, params[i].type);
 		bool scalar = type_is_scalar(ps->types, params[i].type);
@@ -662,7 +681,7 @@ static void entry_types(struct probe_set *ps, const struct probe *p, type_id fun
 	ret->known = true;
 }
 
-/* args[1], the value as its type says; args[0] is what arg0 is. */
+/* Describes args[1], the returned value in its type, and args[0], which equals arg0. */
 static void return_types(struct probe_set *ps, type_id func, struct probe_args *ret)
 {
 	type_id type = type_ref(ps->types, func);
@@ -678,12 +697,12 @@ static void return_types(struct probe_set *ps, type_id func, struct probe_args *
 	ret->ntyped = 2;
 }
 
-/* Entry: the psABI's integer arguments, in registers and then on the stack, and args[] where debug
- * information has the function's. Return: arg0 is the offset of the return instruction in DTrace,
- * which a kernel return probe does not know; arg1 the value. */
+/* Describes the arguments. Entry: the psABI's integer arguments, in registers and then on the
+ * stack, and args[] when debug information has the function. Return: arg1 is the value. arg0 is the
+ * offset of the return instruction in DTrace, but a kernel return probe does not know it. */
 static struct err *pid_args(struct probe_set *ps, const struct probe *p, struct probe_args *ret)
 {
-	/* foo.isra.0 has other parameters than foo. */
+	/* The compiler gave foo.isra.0 other parameters than foo has. */
 	bool entry = !strcmp(p->name, "entry"), whole = ps->types && !strchr(p->func, '.');
 	type_id func;
 

@@ -5,9 +5,9 @@
  *	futex(FUTEX_WAIT) within    mutex-block, rw-block: the first wait of that call
  *	return                      mutex-blocked, rw-blocked when it had waited; then -acquire or -error
  *
- * What an entry knows is kept by clauses that run before the program's own; they are enabled in
- * every process named with -p or -c. Solaris's spin probes have no place to be: libc spins without
- * calling anything.
+ * Clauses that run before the program's own keep the values of the entry. They are enabled in every
+ * process named with -p or -c. Solaris's spin probes do not exist here, because libc spins without
+ * a call that could have a probe.
  */
 #include <string.h>
 
@@ -27,14 +27,14 @@ static const char before[] =
 	"pid*::pthread_mutex_[lct]*ock:entry { self->__pl_writer = 2; }\n"
 	"pid*::pthread_rwlock_*rdlock:entry { self->__pl_writer = 0; }\n"
 	"pid*::pthread_rwlock_*wrlock:entry { self->__pl_writer = 1; }\n"
-	/* FUTEX_WAIT, FUTEX_LOCK_PI, FUTEX_WAIT_BITSET, FUTEX_LOCK_PI2 */
+	/* the commands FUTEX_WAIT, FUTEX_LOCK_PI, FUTEX_WAIT_BITSET, FUTEX_LOCK_PI2 */
 	"syscall::futex:entry /self->__pl_inside != 0 && ((arg1 & 0x7f) == 0 || (arg1 & 0x7f) == 6 || "
 	"(arg1 & 0x7f) == 9 || (arg1 & 0x7f) == 13)/ {\n"
 	"	self->__pl_waits++;\n"
 	"}\n";
 
-/* Of several programs at one place the kernel says no order: this may run before the probes of the
- * return, which use the rest. */
+/* The kernel runs several programs at one place in no fixed order. This clause may therefore run
+ * before the return probes, which use the remaining variables. */
 static const char after[] =
 	"pid*::pthread_mutex_[lct]*ock:return, pid*::pthread_rwlock_*rdlock:return, "
 	"pid*::pthread_rwlock_*wrlock:return {\n"
@@ -56,8 +56,8 @@ struct row {
 	const char *note;
 };
 
-/* Words of struct pt_regs: uregs[10] is rax, [14] rdi. The second word of a mutex of glibc counts
- * how often its owner has it. */
+/* Words of struct pt_regs: uregs[10] is rax, uregs[14] rdi. The second word of glibc's mutex counts
+ * how often its owner holds it. */
 #define LOCKED "self->__pl_lock != 0 && (int)uregs[10] == 0"
 #define FAILED "self->__pl_lock != 0 && (int)uregs[10] != 0"
 #define WAITED "self->__pl_lock != 0 && self->__pl_waits != 0"
@@ -113,8 +113,8 @@ static bool plockstat_claims(const struct provider *pv, const char *pattern)
 	       !pattern[sizeof(prefix) - 1 + n];
 }
 
-/* The thread is one of this process, and in a lock function of that kind: __pl_writer is 2 in those
- * of mutexes. */
+/* Adds the probe on futex(2) whose filter selects a thread of this process inside a lock function
+ * of the row's kind. __pl_writer is 2 in the functions of mutexes. */
 static void add_futex(struct process_match *m, const struct process_object *po,
 		      const struct row *row)
 {

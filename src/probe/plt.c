@@ -1,12 +1,11 @@
-/* plt: calls from one object into another, as the caller makes them:
- * `plt123:CALLER:FUNCTION:entry|return`.
+/* plt: calls from one object into another, at the caller: `plt123:CALLER:FUNCTION:entry|return`.
  *
- *	plt123:a.out:malloc:entry     the main program calls malloc; what libraries allocate is not counted
- *	plt123:libfoo:*:entry         everything that libfoo calls in others
+ *	plt123:a.out:malloc:entry     the main program calls malloc; calls by libraries do not count
+ *	plt123:libfoo:*:entry         every call of libfoo into other objects
  *
- * A probe lies in the caller's slot of its procedure linkage table, so probemod is the caller and
- * nothing of the callee needs to be known. What is compiled with -fno-plt calls through the GOT and
- * has no slots.
+ * A probe lies in the caller's slot of its procedure linkage table (PLT). Therefore probemod is the
+ * caller, and the provider needs to know nothing of the callee. Code compiled with -fno-plt calls
+ * through the global offset table (GOT) and has no slots.
  */
 #include <elf.h>
 #include <errno.h>
@@ -24,7 +23,7 @@ struct table {
 	size_t n;
 };
 
-/* An object's imports. */
+/* The functions that an object imports. */
 struct imports {
 	const struct process_object *po;
 	struct table rela[2]; /* .rela.plt, .rela.dyn */
@@ -55,7 +54,7 @@ static struct table section(const struct object *o, const char *name)
 	return b;
 }
 
-/* A symbol's name; NULL where the file's numbers lead out of its tables. */
+/* Returns a symbol's name; NULL where the file's numbers point outside its tables. */
 static const char *symbol_name(const struct imports *im, uint64_t number)
 {
 	Elf64_Sym s;
@@ -102,8 +101,8 @@ static void imports_close(struct imports *im)
 	free(im->names.p);
 }
 
-/* endbr64? bnd? jmp *disp(%rip): where in the slot the jmp is, and which word of the GOT it goes
- * by. */
+/* Decodes a slot: endbr64? bnd? jmp *disp(%rip). Finds the jmp's offset in the slot, and the word
+ * of the GOT that it reads. */
 static bool decode_slot(const uint8_t *b, uint32_t n, uint64_t addr, uint32_t *ret_jmp,
 			uint64_t *ret_got)
 {
@@ -134,7 +133,8 @@ static void add(struct match *m, const struct imports *im, const char *func, con
 	if (!reason && !object_addr_to_offset(im->po->object, addr, &offset))
 		reason = "its slot is not in the file";
 	if (!reason) {
-		/* the jmp is as good a place as the endbr64, which the kernel would single-step */
+		/* Puts the probe on the jmp instead of the endbr64, because the kernel would
+		 * single-step the endbr64. */
 		uint32_t n = object_read(im->po->object, addr + jmp, code, sizeof(code));
 
 		class = uprobe_classify(code, n, &len, &reason);
@@ -149,8 +149,8 @@ static void add(struct match *m, const struct imports *im, const char *func, con
 	m->in.found(m->in.arg, p);
 }
 
-/* Called again and again, or kept by the callee: the kernel's return probe, which replaces the
- * return address, would break the caller. */
+/* Returns why a return probe would break the caller: the callee returns more than once, or keeps
+ * the return address that the probe replaces. NULL: there is no hazard. */
 static const char *return_hazard(const struct process_object *po, const char *func)
 {
 	static const char *const keeps[] = {
@@ -219,7 +219,7 @@ static void match_slots(struct match *m, struct imports *im, const char *name)
 	free(s.p);
 }
 
-/* A function that was named is imported, but by no slot. */
+/* Lists a named function that the object imports without a slot, with the reason. */
 static void say_no_slot(struct match *m, const struct imports *im)
 {
 	for (size_t i = 0; i < im->rela[1].n / sizeof(Elf64_Rela); i++) {
@@ -283,7 +283,8 @@ static struct err *plt_match(const struct provider *pv, struct probe_set *ps,
 	return process_match_each(&m.in, match_process);
 }
 
-/* As pid's: the psABI's integer arguments at the entry, arg1 the value at the return. */
+/* Describes the arguments as the provider pid does: the psABI's integer arguments at the entry,
+ * arg1 the value at the return. */
 static struct err *plt_args(struct probe_set *ps, const struct probe *p, struct probe_args *ret)
 {
 	static const enum user_reg regs[NREGS] = { UREG_RDI, UREG_RSI, UREG_RDX,

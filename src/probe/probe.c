@@ -1,3 +1,4 @@
+/* Matches probe descriptions against all providers, and keeps the set of probes found. */
 #include "probe/probe.h"
 
 #include <assert.h>
@@ -165,6 +166,7 @@ const char *attach_kind_name(enum attach_kind k)
 		[ATTACH_SYSCALL_RETURN] = "syscall-return",
 		[ATTACH_RAW_TP] = "raw-tracepoint",
 		[ATTACH_TP_BTF] = "typed-tracepoint",
+		[ATTACH_TRACEPOINT] = "tracepoint",
 		[ATTACH_PROFILE] = "profile",
 		[ATTACH_TICK] = "tick",
 		[ATTACH_UPROBE] = "uprobe",

@@ -1,9 +1,9 @@
-/* Probes: what exists, what its arguments are, where to attach.
+/* Probes: their names, their arguments, and where to attach.
  *
  * In: probe descriptions. Out: probes with argument descriptions and attach plans, the same for
  * every engine.
- * Always true: providers describe and never emit code, load or attach. A probe that is listed can
- * fire, or carries the reason why not in `unavailable`.
+ * Always true: providers describe and never emit code, load or attach. A listed probe can fire, or
+ * `unavailable` has the reason why it cannot.
  */
 #ifndef DESCRY_PROBE_PROBE_H
 #define DESCRY_PROBE_PROBE_H
@@ -21,36 +21,40 @@
 #include "program/type/type.h"
 
 enum attach_kind {
-	ATTACH_SELF,           /* BEGIN, END, ERROR: run by descry itself */
+	ATTACH_SELF,           /* BEGIN, END, ERROR: descry itself runs them */
 	ATTACH_SYSCALL_ENTRY,  /* raw tracepoint sys_enter, dispatched on .number */
-	ATTACH_SYSCALL_RETURN, /* raw tracepoint sys_exit, likewise */
+	ATTACH_SYSCALL_RETURN, /* raw tracepoint sys_exit, dispatched on .number */
 	ATTACH_RAW_TP,         /* raw tracepoint .object; context is u64 args[] */
-	ATTACH_TP_BTF, /* as RAW_TP but loaded as tp_btf: when .thread is an argument (trusted task pointer) */
+	ATTACH_TP_BTF,         /* as RAW_TP, but loaded as tp_btf: trusted .thread argument */
+	ATTACH_TRACEPOINT, /* event .object of subsystem .mod; context is the record of its text form */
 	ATTACH_PROFILE, /* timer on every CPU, .period_ns */
 	ATTACH_TICK,    /* timer on one CPU, .period_ns */
 	ATTACH_UPROBE,  /* .object at file .offset */
 	ATTACH_URETPROBE,
 	ATTACH_KPROBE, /* kernel function: every address of .addrs; context is its struct pt_regs */
 	ATTACH_KRETPROBE,
-	ATTACH_FENTRY, /* of a program: kprobes' probes by BPF trampolines; context is u64 args[], then the result */
+	ATTACH_FENTRY, /* BPF trampoline instead of kprobe; context is u64 args[], result */
 	ATTACH_FEXIT,
 	ATTACH_KIND_COUNT
 };
 
-/* Where an argument's 64-bit value comes from. */
+/* The source of an argument's 64-bit value. */
 enum arg_source {
 	ARG_NONE,  /* always 0 */
 	ARG_CONST, /* .value */
 	ARG_CTX, /* u64 at byte .value of the context (raw tracepoint args; sys_exit's return value) */
-	ARG_SYSCALL, /* system call argument .value (0..5) from the saved registers */
-	ARG_REG,     /* register number .value (enum user_reg) of the context: pid and fbt entry */
-	ARG_RETURN,  /* user return value register */
-	ARG_IP_OFFSET, /* user ip - .value */
-	ARG_KERNEL_PC, /* profile: pc when it hit the kernel, else 0 */
-	ARG_USER_PC,   /* profile: pc when it hit user code, else 0 */
-	ARG_EXPR,      /* .expr: D text over arg names native[0..] - see .expr */
-	ARG_USDT,      /* stapsdt operand, or a narrow register or stack word of fbt: .usdt */
-	ARG_FAULT,     /* ERROR's arg .value (1..5) */
+	ARG_SYSCALL,    /* system call argument .value (0..5) from the saved registers */
+	ARG_REG,        /* register .value (enum user_reg) of the context: entry of pid and fbt */
+	ARG_RETURN,     /* user return value register */
+	ARG_IP_OFFSET,  /* user ip - .value */
+	ARG_KERNEL_PC,  /* profile: pc if the timer hit the kernel, else 0 */
+	ARG_USER_PC,    /* profile: pc if the timer hit user code, else 0 */
+	ARG_EXPR,       /* .expr: D text over arg names native[0..] - see .expr */
+	ARG_USDT,       /* stapsdt operand, or a narrow register or stack word of fbt: .usdt */
+	ARG_FIELD,      /* ATTACH_TRACEPOINT: .size bytes at byte .value of the record */
+	ARG_FIELD_ADDR, /* the address of an array or structure there */
+	ARG_FIELD_LOC,  /* the address whose distance is the low half of the 32 bits there */
+	ARG_FAULT,      /* ERROR's arg .value (1..5) */
 };
 
 enum user_reg { /* pt_regs order of x86-64 <asm/ptrace.h> */
@@ -78,8 +82,8 @@ enum user_reg { /* pt_regs order of x86-64 <asm/ptrace.h> */
 		UREG_COUNT
 };
 
-/* "-4@-12(%rbp)" decoded: value = *(size *)(reg(base) + index * scale + disp), or the register, or
- * the constant. */
+/* A decoded operand such as "-4@-12(%rbp)": the value is *(size *)(reg(base) + index * scale +
+ * disp), or the register, or the constant. */
 struct usdt_operand {
 	int8_t size; /* 1 2 4 8, negative: signed */
 	enum { USDT_CONST, USDT_REG, USDT_MEM } mode;
@@ -92,14 +96,17 @@ struct usdt_operand {
 struct probe_arg {
 	enum arg_source source;
 	int64_t value;
+	/* ARG_FIELD: 1 2 4 8, negative: signed. ARG_FIELD_LOC: 0 for a distance from the record's
+	 * start, 4 from the end of those 32 bits. */
+	int8_t size;
 	type_id type; /* of args[i]; T_INT64 when not known */
-	/* args[i] only: a translated argument. `xlate`: name of the D type it is translated to
-	 * ("psinfo_t *"), whose translator takes the native value of type `type` (or of
-	 * native_type); NULL: args[i] is the value itself. */
+	/* For args[i] that is translated: the name of the D type that a translator makes ("psinfo_t
+	 * *") from the native value of type `type` (or of native_type). NULL: args[i] is the native
+	 * value itself. */
 	const char *xlate;
-	/* D expression for the native value when it is not simply the source, over arg0..arg9 of
-	 * the *native* context `native[]`, e.g. "((struct request *)arg0)->bio". NULL: none. Parsed
-	 * and bound by compile/bind; arg0.. in it mean the context words ARG_CTX 0..9. */
+	/* D text of the native value when the value is not simply the source; compile/bind parses
+	 * and binds it. arg0..arg9 in it are the context words ARG_CTX 0..9. Example: "((struct
+	 * request *)arg0)->bio". NULL: none. */
 	const char *expr;
 	struct usdt_operand usdt;
 };
@@ -108,14 +115,14 @@ struct probe_args {
 	struct probe_arg arg[10]; /* arg0..arg9: integers */
 	uint32_t ntyped;          /* args[0..ntyped-1] */
 	struct probe_arg typed[16];
-	bool known; /* false: args[] has no types, use arg0.. */
+	bool known; /* false: args[] has no types, so that programs use arg0.. */
 };
 
-enum { PROBE_ID_DYNAMIC = 100000 }; /* pid and usdt probes: numbered as they are found */
+enum { PROBE_ID_DYNAMIC = 100000 }; /* first id of pid and usdt probes */
 
 struct provider;
 
-/* What an ATTACH_PROFILE probe counts; zero: the clock, in nanoseconds. */
+/* The event that an ATTACH_PROFILE probe counts. Zero: the clock, in nanoseconds. */
 struct probe_perf {
 	bool hardware; /* event is PERF_COUNT_HW_*, else PERF_COUNT_SW_* */
 	uint8_t event;
@@ -123,40 +130,41 @@ struct probe_perf {
 };
 
 struct probe {
-	uint32_t id; /* as printed by -l; stable between runs on one boot */
+	uint32_t id; /* the number that -l prints; the same in all runs on one boot */
 	const char *prov, *mod, *func, *name; /* interned in the probe_set */
 	const struct provider *provider;
 	const char *unavailable; /* reason, NULL: can fire */
-	bool never; /* unavailable because Linux does not do such a thing: enabling it is no error */
-	const char *note; /* for -l -v: class, price, approximation; NULL none */
+	bool never; /* unavailable because Linux never does this: a program may enable the probe */
+	const char *note; /* for -l -v: class, price, approximation; NULL: none */
 
 	/* attach plan */
 	enum attach_kind kind;
-	const char *object; /* tracepoint name, or file path to attach to */
-	uint64_t offset;    /* file offset */
-	uint64_t semaphore; /* file offset, 0 none */
-	bool semaphore_shares_page; /* two mappings of a process hold its byte, and the kernel may count in the wrong one */
+	const char *object;         /* tracepoint name, or file path to attach to */
+	uint64_t offset;            /* file offset */
+	uint64_t semaphore;         /* file offset, 0 none */
+	bool semaphore_shares_page; /* mapped twice: the kernel may count in the wrong copy */
 	const struct object_question *const
-		*asks; /* DOF: answered with yes while it is enabled, where that can be done */
+		*asks; /* DOF: questions answered with yes while the probe is enabled, where
+		        * possible */
 	uint32_t nasks;
 	uint64_t addr;         /* link-time address of the function (offset arguments) */
 	const uint64_t *addrs; /* kprobes: kernel addresses of every function of that name */
 	uint32_t naddrs;
 	uint64_t period_ns;
 	uint32_t freq_hz;       /* profile/tick given in hz: exact rate; 0: use period_ns */
-	struct probe_perf perf; /* cpc: .period_ns is how many of them */
-	int32_t number;         /* system call number */
-	/* The instruction is a 5-byte nop and the function keeps data below the stack pointer
-	 * there: a kernel that makes the nop a call (6.18) would overwrite it. */
+	struct probe_perf perf; /* cpc: .period_ns is the count of events */
+	int32_t number;         /* of the system call; of the event, ATTACH_TRACEPOINT */
+	/* The instruction is a 5-byte nop, and the function keeps data below the stack pointer at
+	 * this place. A kernel that turns the nop into a call (6.18) would overwrite this data. */
 	bool red_zone;
-	pid_t pid; /* only this process, 0 all; uprobes of pid provider */
-	/* Whose thread the built-ins (pid, tid, execname, curthread, self->) describe: -1 current;
-	 * n: tracepoint argument n, a task_struct * (sched:::on-cpu: next). */
+	pid_t pid; /* only this process, 0: all; for uprobes of the pid provider */
+	/* The thread that the built-ins (pid, tid, execname, curthread, self->) describe. -1: the
+	 * current thread; n: the task_struct * in tracepoint argument n (sched:::on-cpu: next). */
 	int8_t thread_arg;
-	/* A D condition over arg0..arg9 (context words) that must hold for the probe to fire, e.g.
-	 * sched:::preempt from sched_switch; NULL always. */
+	/* A D condition over arg0..arg9 (context words) under which the probe fires, e.g. for
+	 * sched:::preempt from sched_switch. NULL: always. */
 	const char *filter;
-	const void *priv; /* provider's own */
+	const void *priv; /* the provider's own data */
 };
 
 struct probe_desc {
@@ -168,10 +176,10 @@ struct event; /* event.h */
 struct probe_target {
 	pid_t pid;
 	bool is_command;
-	struct process_objects *objects; /* private to process.c; NULL until somebody asks */
+	struct process_objects *objects; /* private to process.c; NULL until used */
 };
 
-/* All probes known so far, and what providers need to find more. */
+/* All probes found so far, and the data that providers need to find more. */
 struct probe_set {
 	struct arena arena;
 	struct intern names;
@@ -181,14 +189,16 @@ struct probe_set {
 	struct symbols *symbols;
 	VEC(struct probe_target) targets; /* -p and -c, in order */
 	VEC(char *) notes;                /* remarks for the user: skipped functions and why */
-	struct tracepoints *tracepoints;  /* private to tracepoint.c; NULL until somebody asks */
+	struct tracepoints *tracepoints;  /* private to tracepoint.c; NULL until first used */
 	struct fbt *fbt;                  /* private to fbt.c, likewise */
-	/* Why no program can be put on the kernel's functions by BPF trampolines (NULL: one can);
-	 * unset, none can. */
+	/* Returns why BPF trampolines cannot run programs on the kernel's functions (NULL: they
+	 * can). A NULL pointer means that they cannot. */
 	const char *(*fentry_refusal)(struct type_graph *types);
+	bool loaded_only;  /* a listing: libraries are not looked for before they are loaded */
+	bool sdt_fields;   /* args[] of sdt are the fields of the event's text form */
 	uint32_t nprofile; /* rates named so far: ids of profile.c */
 	uint32_t ncpc;     /* counts named so far: ids of cpc.c */
-	uint32_t ndynamic; /* ids given by probe_add itself */
+	uint32_t ndynamic; /* ids that probe_add() has given */
 };
 
 struct provider {
@@ -200,13 +210,14 @@ struct provider {
 	struct provider_stability stability;
 	const struct event *events; /* of events_match(): probes made of tracepoints; NULL none */
 	uint32_t nevents;
-	/* D declarations and clauses that filters and arguments rely on: bound before and behind
-	 * the program's own clauses when one of them uses a probe of this provider. NULL none. */
+	/* D declarations and clauses that filters and arguments need. The binder puts them before
+	 * and behind the program's own clauses when the program uses a probe of this provider.
+	 * NULL: none. */
 	const char *before, *after;
 	/* May a provider pattern select probes of this provider? */
 	bool (*claims)(const struct provider *pv, const char *prov_pattern);
-	/* Adds every probe that matches to ps (probe_add) and calls `found` for each. An error only
-	 * when the world failed; no match is no error. */
+	/* Adds every probe that matches to ps (probe_add) and calls `found` for each. Returns an
+	 * error only when a read failed; no match is no error. */
 	struct err *(*match)(const struct provider *pv, struct probe_set *ps,
 			     const struct probe_desc *pd, void (*found)(void *arg, struct probe *p),
 			     void *arg);
@@ -216,32 +227,38 @@ struct provider {
 void probe_set_init(struct probe_set *ps, struct type_graph *types, struct symbols *symbols);
 void probe_set_fini(struct probe_set *ps);
 
-/* Calls found for every probe that matches, in id order per provider; *ret_n is how many. */
+/* Calls found for every probe that matches, in id order for each provider. *ret_n is the number of
+ * matches. */
 struct err *probe_match(struct probe_set *ps, const struct probe_desc *pd,
 			void (*found)(void *arg, struct probe *p), void *arg, uint32_t *ret_n);
 struct err *probe_by_id(struct probe_set *ps, uint32_t id,
 			struct probe **ret); /* *ret NULL: no such id */
 struct err *probe_args(struct probe_set *ps, const struct probe *p, struct probe_args *ret);
-/* The existing probe of that name, or a new one (zeroed but for names and thread_arg -1; *ret_new).
- * Names are copied. id 0: the next free one from PROBE_ID_DYNAMIC. */
+/* Returns the existing probe of that name, or adds one (zeroed except for names and thread_arg -1)
+ * and sets *ret_new. Copies the names. id 0: takes the next free id from PROBE_ID_DYNAMIC. */
 struct probe *probe_add(struct probe_set *ps, const struct provider *pv, uint32_t id,
 			const char *prov, const char *mod, const char *func, const char *name,
 			bool *ret_new);
+/* Called before a program uses the arguments of an sdt probe. With sdt_fields, the arguments become
+ * those of the event's text form, if it has one. */
+void probe_use_fields(struct probe_set *ps, struct probe *p);
 bool probe_desc_matches(const struct probe_desc *pd, const char *prov, const char *mod,
 			const char *func, const char *name);
-/* For a description that matches nothing: the nearest name or the reason, malloc()ed, NULL none. */
+/* Explains a description that matches nothing: the nearest name or the reason. malloc()ed; NULL:
+ * none. */
 char *probe_explain(struct probe_set *ps, const struct probe_desc *pd);
-/* Why probes that other systems have cannot be had here, and what tells the same; NULL: nothing is
- * known of such. */
+/* Returns why Linux cannot have these probes of other systems, and the probe to use instead. NULL:
+ * the description names no such probe. */
 const char *probe_missing(const struct probe_desc *pd);
-/* A system call that other systems have and Linux does not: as nobody makes it, its probe is one
- * that never fires. */
+/* Does pd name a system call that other systems have and Linux lacks? Its probe never fires,
+ * because no program here makes the call. */
 bool probe_never_fires(const struct probe_desc *pd);
 const char *attach_kind_name(enum attach_kind k);
 
 void probe_stability(const struct probe *p, struct stability *ret_probe,
 		     struct stability *ret_args);
-/* Of a description: that of its fields that name something. p: a probe that it matches. */
+/* Returns the stability of a description, from the fields that it gives. p is a probe that matches
+ * it. */
 struct stability probe_desc_stability(const struct probe_desc *pd, const struct probe *p);
 
 /* Every provider, in the order of providers.def; NULL ends it. */

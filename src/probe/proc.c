@@ -1,4 +1,4 @@
-/* Provider proc: processes and threads made, started, ended; exec; signals. */
+/* Provider proc: processes and threads that begin or end, exec, signals. */
 #include "probe/event.h"
 #include "probe/provider.h"
 
@@ -15,22 +15,22 @@ enum { SYS_rt_sigtimedwait_ = 128 };
 #define NEXT "((struct task_struct *)arg2)"
 #define REGS "((struct pt_regs *)arg0)"
 
-/* sys_enter(struct pt_regs *regs, long number), sys_exit(struct pt_regs *regs, long result); execve
- * is 59, execveat 322. A 32-bit call (TS_COMPAT) has other numbers. */
+/* sys_enter(struct pt_regs *regs, long number), sys_exit(struct pt_regs *regs, long result). execve
+ * is 59, execveat 322. 32-bit calls (TS_COMPAT) have other numbers. */
 #define NATIVE "(curthread->thread_info.status & 2) == 0"
 #define ENTERS_EXEC "(arg1 == 59 || arg1 == 322) && " NATIVE
 #define FAILED_EXEC "arg1 < 0 && (" REGS "->orig_ax == 59 || " REGS "->orig_ax == 322) && " NATIVE
 #define EXEC_PATH "arg1 == 59 ? " REGS "->di : " REGS "->si"
 
-/* CLD_EXITED 1, CLD_KILLED 2, CLD_DUMPED 3, as D's scripts expect them */
+/* the values of D's scripts: CLD_EXITED 1, CLD_KILLED 2, CLD_DUMPED 3 */
 #define EXIT_REASON \
 	"(int)((" EXITING "->exit_code & 0x7f) == 0 ? 1 : (" EXITING \
 	"->exit_code & 0x80) != 0 ? 3 : 2)"
 
-/* A thread that has never been switched off is about to run for the first time. */
+/* A thread that the kernel has never switched off is about to run for the first time. */
 #define FIRST_RUN NEXT "->nvcsw == 0 && " NEXT "->nivcsw == 0 && " NEXT "->pid != 0"
 
-/* signal_generate(sig, info, task, group, result): 1 ignored, 3 could not be queued */
+/* signal_generate(sig, info, task, group, result): result 1 ignored, 3 could not be queued */
 static const struct event events[] = {
 	{ .name = "create",
 	  .kind = ATTACH_RAW_TP,

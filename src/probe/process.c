@@ -1,3 +1,5 @@
+/* Finds the object files of a traced process: the loaded ones, and libraries that it may load
+ * later. */
 #include "probe/process.h"
 
 #include <dirent.h>
@@ -10,6 +12,8 @@
 
 #include "base/glob.h"
 #include "base/io.h"
+#include "base/path.h"
+#include "base/procmem.h"
 
 extern char **environ;
 
@@ -21,7 +25,8 @@ struct collect {
 	VEC(struct process_object) list;
 };
 
-/* Adds the file at path unless it is there already, as /lib and /usr/lib are often one. */
+/* Adds the file at path unless the list has it already, because /lib and /usr/lib are often the
+ * same. */
 static void add_object(struct collect *c, const char *path, const char *seen, const char *base,
 		       struct object *o)
 {
@@ -42,13 +47,6 @@ static void add_object(struct collect *c, const char *path, const char *seen, co
 	po.is_main = c->main_known ? st.st_dev == c->main_dev && st.st_ino == c->main_inode
 				   : object_is_executable(o);
 	vec_push(&c->list, po);
-}
-
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
 }
 
 static struct err *add_mapped(struct collect *c)
@@ -77,15 +75,15 @@ static struct err *add_mapped(struct collect *c)
 		    !strcmp(seen + len - (sizeof(deleted) - 1), deleted))
 			seen[len - (sizeof(deleted) - 1)] = 0;
 		if (path)
-			add_object(c, path, seen, base_name(seen), o);
+			add_object(c, path, seen, path_base(seen), o);
 	}
 	mappings_free(&maps);
 	return NULL;
 }
 
-/* Runs `interp --list program` and gives what it prints, malloc()ed; NULL when it cannot. It maps
- * the program's libraries by the rules that will apply (RUNPATH, LD_LIBRARY_PATH, ld.so.cache,
- * preloads) and runs none of them. */
+/* Runs `interp --list program` and returns its output, malloc()ed; NULL on failure. The dynamic
+ * linker maps the program's libraries by the rules that will apply (RUNPATH, LD_LIBRARY_PATH,
+ * ld.so.cache, preloads) and runs none of their code. */
 static char *list_libraries(const char *interp, const char *program)
 {
 	char *argv[] = { (char *)interp, "--list", (char *)program, NULL };
@@ -130,8 +128,9 @@ static char *list_libraries(const char *interp, const char *program)
 	return out.v;
 }
 
-/* \tlibc.so.6 => /lib/x86_64-linux-gnu/libc.so.6 (0x00007f...) | \t/lib64/ld-linux-x86-64.so.2
- * (0x...) */
+/* Adds the objects of the list, whose lines are
+ * \tlibc.so.6 => /lib/x86_64-linux-gnu/libc.so.6 (0x00007f...)
+ * \t/lib64/ld-linux-x86-64.so.2 (0x...) */
 static void add_listed(struct collect *c, char *text)
 {
 	for (char *line = text, *next; line && *line; line = next) {
@@ -149,7 +148,7 @@ static void add_listed(struct collect *c, char *text)
 		*end = 0;
 		o = symbols_object_at(c->ps->symbols, path);
 		if (o)
-			add_object(c, path, path, base_name(path), o);
+			add_object(c, path, path, path_base(path), o);
 	}
 }
 
@@ -160,8 +159,8 @@ static void add_future(struct collect *c)
 		const char *interp = po->is_main ? object_interp(po->object) : NULL;
 		cleanup_free char *text = NULL;
 
-		/* Only what looks like a dynamic linker understands --list. */
-		if (!interp || strncmp(base_name(interp), "ld", 2))
+		/* Only dynamic linkers, whose names begin with "ld", understand --list. */
+		if (!interp || strncmp(path_base(interp), "ld", 2))
 			continue;
 		text = list_libraries(interp, po->path);
 		if (text)
@@ -210,7 +209,7 @@ struct err *process_objects(struct probe_set *ps, pid_t pid, const struct proces
 	return NULL;
 }
 
-/* Is pattern the name up to ".so", or up to a part of the version behind it? */
+/* Is pattern the name up to ".so", or up to a part of the version behind ".so"? */
 static bool is_stem(const char *name, const char *pattern)
 {
 	size_t n = strlen(pattern);
@@ -220,7 +219,7 @@ static bool is_stem(const char *name, const char *pattern)
 	return !strncmp(name + n, ".so", 3) || (strstr(pattern, ".so") && name[n] == '.');
 }
 
-/* The path, as the process would open it, is this file's: by another name, or through links. */
+/* Does the process reach this file by path, which may be another name of it or a link? */
 static bool is_same_file(const struct process_object *po, const char *path)
 {
 	cleanup_free char *there =
@@ -230,7 +229,7 @@ static bool is_same_file(const struct process_object *po, const char *path)
 	return !stat(there, &st) && st.st_dev == po->dev && st.st_ino == po->inode;
 }
 
-/* Is it a link's name: of one beside the file, or of the one by which the process was started? */
+/* Is name a link to this file: beside the file, or the link by which the process was started? */
 static bool is_link_to(const struct process_object *po, const char *name)
 {
 	const char *slash = strrchr(po->seen, '/');
@@ -243,8 +242,8 @@ static bool is_link_to(const struct process_object *po, const char *name)
 	if (!po->is_main)
 		return false;
 	path = xasprintf("/proc/%d/cmdline", (int)po->pid);
-	err_free(io_read_file(path, &words, NULL));
-	return words && strchr(words, '/') && !strcmp(base_name(words), name) &&
+	err_free(procmem_file(po->pid, path, &words, NULL));
+	return words && strchr(words, '/') && !strcmp(path_base(words), name) &&
 	       is_same_file(po, words);
 }
 
@@ -270,8 +269,8 @@ bool process_object_matches(const struct process_object *po, const char *pattern
 
 /* --- libraries that are loaded later --- */
 
-/* The file as it is opened from here: through the process's root when that is another. malloc()ed,
- * NULL: there is none. */
+/* Returns the path by which descry opens the process's file: through the process's root when this
+ * root is another. malloc()ed; NULL: there is no such file. */
 static char *path_in(pid_t pid, const char *path)
 {
 	char *there = xasprintf("/proc/%d/root%s", (int)pid, path);
@@ -288,19 +287,19 @@ static char *path_in(pid_t pid, const char *path)
 	return there;
 }
 
-/* More files than that are not meant by one pattern. */
+/* The most files that one pattern takes. */
 enum { LIBRARIES_MAX = 256 };
 
 struct library_search {
 	struct probe_set *ps;
 	pid_t pid;
 	const char *pattern;
-	bool all; /* it is a pattern: go on after the first */
+	bool all; /* pattern has wildcards, so the search continues after the first file */
 	struct process_object found[LIBRARIES_MAX];
 	uint32_t n;
 };
 
-/* True: the search is over. */
+/* Adds the file at path, if it is an object. Returns true when the search is over. */
 static bool take_file(struct library_search *s, const char *path)
 {
 	cleanup_free char *open_path = s->n < LIBRARIES_MAX ? path_in(s->pid, path) : NULL;
@@ -314,7 +313,7 @@ static bool take_file(struct library_search *s, const char *path)
 			return false;
 	s->found[s->n++] = (struct process_object){
 		.path = arena_strdup(&s->ps->arena, open_path),
-		.name = arena_strdup(&s->ps->arena, base_name(path)),
+		.name = arena_strdup(&s->ps->arena, path_base(path)),
 		.seen = arena_strdup(&s->ps->arena, path),
 		.pid = s->pid,
 		.object = o,
@@ -324,8 +323,8 @@ static bool take_file(struct library_search *s, const char *path)
 	return !s->all;
 }
 
-/* The file of that name in a directory, else one that the pattern is the stem of: libz is
- * libz.so.1. */
+/* Takes the file of that name in a directory, else a file whose stem is the pattern: libz.so.1 for
+ * libz. */
 static bool search_dir(struct library_search *s, const char *dir, size_t len)
 {
 	cleanup_free char *exact = xasprintf("%.*s/%s", (int)len, dir, s->pattern), *there = NULL;
@@ -362,7 +361,7 @@ static bool search_list(struct library_search *s, const char *dirs)
 	return false;
 }
 
-/* LD_LIBRARY_PATH of the process; its environment is NUL-separated. */
+/* Searches the process's LD_LIBRARY_PATH. The environment's entries end in NUL. */
 static bool search_environment(struct library_search *s)
 {
 	static const char name[] = "LD_LIBRARY_PATH=";
@@ -373,7 +372,7 @@ static bool search_environment(struct library_search *s)
 	struct err *e;
 
 	snprintf(file, sizeof(file), "/proc/%d/environ", (int)s->pid);
-	e = io_read_file(file, &text, &n);
+	e = procmem_file(s->pid, file, &text, &n);
 	if (e) {
 		err_free(e);
 		return false;
@@ -394,7 +393,8 @@ static void search(struct library_search *s, const struct process_objects *objec
 	if (search_environment(s) ||
 	    (getenv("LD_LIBRARY_PATH") && search_list(s, getenv("LD_LIBRARY_PATH"))))
 		return;
-	/* Where its other libraries come from; plugins often lie beside them or the program. */
+	/* Searches the directories of its loaded objects, because plugins often lie beside
+	 * libraries or the program. */
 	for (uint32_t i = 0; i < objects->n; i++) {
 		const char *path = objects->v[i].seen, *slash = strrchr(path, '/');
 
@@ -404,8 +404,8 @@ static void search(struct library_search *s, const struct process_objects *objec
 	(void)search_list(s, usual);
 }
 
-/* Where a program's own plugins lie: LD_LIBRARY_PATH, the program's directory, the one it runs
- * in. */
+/* Searches the places of a program's own plugins: LD_LIBRARY_PATH, the program's directory, and its
+ * working directory. */
 static void search_near(struct library_search *s, const struct process_objects *objects)
 {
 	cleanup_free char *link = xasprintf("/proc/%d/cwd", (int)s->pid);

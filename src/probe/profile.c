@@ -1,5 +1,5 @@
-/* Provider profile: profile-RATE on every CPU, tick-RATE on one. Any rate exists as soon as it is
- * named; the rates below are listed.
+/* Provider profile: profile-RATE on every CPU, tick-RATE on one CPU. The provider makes a probe of
+ * any rate when a program names it. The table below has the rates that -l lists.
  *
  *	rate = number [ "hz" | "ns" | "us" | "ms" | "s" | "m" | "h" | "d" or a longer spelling ]      no unit: hz
  */
@@ -23,13 +23,13 @@ static const char *const listed[] = {
 
 struct rate {
 	bool tick;
-	uint32_t hz; /* 0: given as a period */
+	uint32_t hz; /* 0: a period was given */
 	uint64_t period;
 };
 
 static const struct unit {
 	const char *name;
-	uint64_t ns; /* 0: hz */
+	uint64_t ns; /* 0: hz was given */
 } units[] = {
 	{ "", 0 },
 	{ "hz", 0 },
@@ -58,14 +58,14 @@ static const struct unit *find_unit(const char *name)
 	return NULL;
 }
 
-/* The text after "profile-" or "tick-"; NULL when name is no such thing. */
+/* Returns the text after "profile-" or "tick-"; NULL when name begins with neither. */
 static const char *rate_text(const char *name, bool *ret_tick)
 {
 	*ret_tick = !strncmp(name, "tick-", 5);
 	return *ret_tick ? name + 5 : strncmp(name, "profile-", 8) ? NULL : name + 8;
 }
 
-/* False with *ret_why set (static text) when the rate is not one. */
+/* Parses name. Returns false and sets *ret_why (static text) when it is not a rate. */
 static bool parse_rate(const char *name, struct rate *ret, const char **ret_why)
 {
 	const char *text = rate_text(name, &ret->tick);
@@ -151,7 +151,8 @@ static struct err *profile_match(const struct provider *pv, struct probe_set *ps
 	return NULL;
 }
 
-/* arg0: the kernel's pc, arg1: the user's; the one that was not running is 0. */
+/* Describes arg0, the kernel's pc, and arg1, the user's pc. The pc of the part that did not run is
+ * 0. */
 struct err *profile_args(struct probe_set *ps, const struct probe *p, struct probe_args *ret)
 {
 	ret->arg[0] = (struct probe_arg){ .source = ARG_KERNEL_PC, .type = T_UINT64 };

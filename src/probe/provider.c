@@ -1,3 +1,4 @@
+/* Functions that several providers share. */
 #include "probe/provider.h"
 
 #include <string.h>

@@ -6,7 +6,7 @@ enum { SYS_sched_yield_ = 24 };
 
 #define TASK "struct task_struct *"
 #define PREV "((struct task_struct *)arg1)"
-/* The two arguments that say which thread: lwpsinfo_t and psinfo_t of a task. */
+/* The two arguments that describe the thread: lwpsinfo_t and psinfo_t, made from a task. */
 // clang-format off
 #define THREAD_WORD(w) \
 	{ .type = TASK, .xlate = "lwpsinfo_t *", .word = w }, \
@@ -18,7 +18,8 @@ enum { SYS_sched_yield_ = 24 };
 #define CPU_OF(task) { .type = "int", .xlate = "cpuinfo_t *", .expr = "(int)" task "->thread_info.cpu" }
 // clang-format on
 
-/* The scheduler's tick is one hrtimer per CPU, recognised by its function. */
+/* Makes the filter of the scheduler's tick, which is one hrtimer of each CPU with a known
+ * function. */
 static const char *tick_filter(struct probe_set *ps, const char **ret_why)
 {
 	static const char *const functions[] = { "tick_nohz_handler", "tick_sched_timer" };
@@ -36,8 +37,8 @@ static const char *tick_filter(struct probe_set *ps, const char **ret_why)
 	return NULL;
 }
 
-/* sched_switch(bool preempt, prev, next[, unsigned int prev_state]) runs as prev. prev_state 0:
- * still runnable. */
+/* sched_switch(bool preempt, prev, next[, unsigned int prev_state]) runs in thread prev. prev_state
+ * 0: prev is still runnable. */
 static const struct event events[] = {
 	{ .name = "on-cpu", .kind = ATTACH_TP_BTF, .tracepoint = "sched_switch", .by_next = true },
 	{ .name = "off-cpu",

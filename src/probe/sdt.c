@@ -1,14 +1,14 @@
-/* Providers sdt and rawtp: every tracepoint of the kernel, with its own typed parameters. One
- * mechanism under the two names that scripts use.
- */
+/* Providers sdt and rawtp: every tracepoint of the kernel, with its own typed parameters. With
+ * sdt_fields, sdt has the fields of the event's text form, as in Oracle's DTrace. */
 #include <string.h>
 
 #include "base/glob.h"
+#include "probe/fields.h"
 #include "probe/provider.h"
 #include "probe/tracepoint.h"
 
-/* BEGIN, on-cpu or tick-1s cannot be tracepoints: they need not read the kernel's BTF to be looked
- * up. */
+/* Can pattern match a tracepoint? For BEGIN, on-cpu or tick-1s, the provider need not read the
+ * kernel's BTF. */
 static bool may_be_tracepoint(const char *pattern)
 {
 	return !strchr(pattern, '-') && strcmp(pattern, "BEGIN") && strcmp(pattern, "END") &&
@@ -36,11 +36,21 @@ static struct err *sdt_match(const struct provider *pv, struct probe_set *ps,
 		if (!glob_match(pd->mod, system))
 			continue;
 		p = probe_add(ps, pv, pv->first_id + i, pv->name, system, "", tps[i].name, NULL);
-		p->kind = ATTACH_RAW_TP;
 		p->object = p->name;
+		if (p->kind != ATTACH_TRACEPOINT)
+			p->kind = ATTACH_RAW_TP;
 		found(arg, p);
 	}
 	return NULL;
+}
+
+/* Changes the probe to the event's text form when its arguments are used. Other probes stay raw
+ * tracepoints, which are cheaper and detach together. */
+void probe_use_fields(struct probe_set *ps, struct probe *p)
+{
+	if (ps->sdt_fields && p->provider == &provider_sdt &&
+	    fields_event_number(ps, p, &p->number))
+		p->kind = ATTACH_TRACEPOINT;
 }
 
 static struct err *sdt_args(struct probe_set *ps, const struct probe *p, struct probe_args *ret)
@@ -50,6 +60,8 @@ static struct err *sdt_args(struct probe_set *ps, const struct probe *p, struct 
 	uint32_t n;
 	type_id func;
 
+	if (p->kind == ATTACH_TRACEPOINT)
+		return fields_args(ps, p, ret);
 	if (!type_kernel_tracepoint(ps->types, p->object, &func))
 		return err_new(0, "tracepoint %s has gone from the kernel's BTF", p->object);
 	params = type_params(ps->types, func, &n, &varargs);

@@ -1,5 +1,5 @@
-/* Provider sdt, by the names other systems' kernels have: interrupts and timers, from
- * tracepoints. */
+/* Provider sdt, probes with the names that other systems' kernels use: interrupts and timers, made
+ * from tracepoints. */
 #include "probe/event.h"
 #include "probe/provider.h"
 

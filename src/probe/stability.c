@@ -1,4 +1,4 @@
-/* How stable probes and descriptions of probes are. */
+/* Computes how stable probes and descriptions of probes are. */
 #include "base/glob.h"
 #include "probe/probe.h"
 

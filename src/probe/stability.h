@@ -1,9 +1,9 @@
-/* How stable names and what they stand for are, in the words of DTrace's guide: as dtrace -l -v and
- * dtrace -v print it. */
+/* The stability of names and of the things they name, in the words of DTrace's guide, as dtrace -l
+ * -v and dtrace -v print it. */
 #ifndef DESCRY_PROBE_STABILITY_H
 #define DESCRY_PROBE_STABILITY_H
 
-/* Each list from the least to the most. */
+/* Each list goes from the least to the most stable. */
 enum stability_level {
 	LEVEL_INTERNAL,
 	LEVEL_PRIVATE,
@@ -32,7 +32,7 @@ struct stability {
 };
 struct stability stability_min(struct stability a, struct stability b);
 
-/* Of a provider's probes: of each field of their descriptions, and of their arguments. */
+/* The stability of a provider's probes: of each field of a description, and of the arguments. */
 struct provider_stability {
 	struct stability prov, mod, func, name, args;
 };

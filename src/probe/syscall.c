@@ -1,5 +1,5 @@
-/* Provider syscall: entry and return of every system call, all through the raw tracepoints
- * sys_enter and sys_exit. */
+/* Provider syscall: entry and return of every system call, by the raw tracepoints sys_enter and
+ * sys_exit. */
 #include <string.h>
 
 #include "base/glob.h"
@@ -8,7 +8,7 @@
 
 static const struct syscall {
 	int16_t number;
-	const char *name, *kernel_name; /* kernel_name "": the same */
+	const char *name, *kernel_name; /* kernel_name "": the same as name */
 	const char *types;              /* separated by commas */
 } syscalls[] = {
 #define SYSCALL(number, name, kernel_name, types) { number, #name, kernel_name, types },
@@ -18,15 +18,14 @@ static const struct syscall {
 
 static const char *const sides[] = { "entry", "return" };
 
-static bool matches(const struct probe_desc *pd, const struct syscall *sc)
+/* elsewhere: our name of the call that the description names as another system does, or NULL. */
+static bool matches(const struct probe_desc *pd, const char *elsewhere, const struct syscall *sc)
 {
-	const char *elsewhere = foreign_syscall(pd->func);
-
 	if (glob_match(pd->func, sc->name))
 		return true;
 	if (elsewhere && !strcmp(elsewhere, sc->name))
 		return true;
-	/* By pattern only one name, or stat and newstat would both answer to *stat. */
+	/* A pattern matches only name, because else *stat would match both stat and newstat. */
 	return *sc->kernel_name && !glob_is_pattern(pd->func) && !strcmp(pd->func, sc->kernel_name);
 }
 
@@ -35,26 +34,28 @@ static struct err *syscall_match(const struct provider *pv, struct probe_set *ps
 				 void (*found)(void *arg, struct probe *p), void *arg)
 {
 	bool side[2] = { glob_match(pd->name, sides[0]), glob_match(pd->name, sides[1]) };
+	const char *elsewhere = foreign_syscall(pd->func);
 
 	if (!glob_match(pd->mod, "vmlinux") || !(side[0] || side[1]))
 		return NULL;
 	for (size_t i = 0; i < ARRAY_SIZE(syscalls); i++) {
 		const struct syscall *sc = &syscalls[i];
 
-		if (!matches(pd, sc))
+		if (!matches(pd, elsewhere, sc))
 			continue;
 		for (int ret = 0; ret < 2; ret++) {
 			struct probe *p;
+			bool is_new;
 
 			if (!side[ret])
 				continue;
 			p = probe_add(ps, pv, pv->first_id + 2 * sc->number + ret, pv->name,
-				      "vmlinux", sc->name, sides[ret], NULL);
+				      "vmlinux", sc->name, sides[ret], &is_new);
 			p->kind = ret ? ATTACH_SYSCALL_RETURN : ATTACH_SYSCALL_ENTRY;
 			p->object = ret ? "sys_exit" : "sys_enter";
 			p->number = sc->number;
 			p->priv = sc;
-			if (!p->note)
+			if (is_new)
 				p->note = foreign_names_of(ps, sc->name);
 			found(arg, p);
 		}
@@ -69,7 +70,8 @@ static struct err *syscall_args(struct probe_set *ps, const struct probe *p, str
 
 	ret->known = true;
 	if (p->kind == ATTACH_SYSCALL_RETURN) {
-		/* sys_exit(struct pt_regs *regs, long ret): both arg0 and arg1, as DTrace has it */
+		/* sys_exit(struct pt_regs *regs, long ret): arg0 and arg1 are both ret, as in
+		 * DTrace */
 		ret->arg[0] = ret->arg[1] = ret->typed[0] =
 			(struct probe_arg){ .source = ARG_CTX, .value = 8, .type = T_LONG };
 		ret->typed[1] = ret->typed[0];

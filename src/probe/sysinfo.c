@@ -1,5 +1,5 @@
-/* Provider sysinfo: the counters of kstat's sys, one probe for each. arg0 is how much is
- * counted. */
+/* Provider sysinfo: the counters of kstat's "sys", one probe for each counter. arg0 is the amount
+ * that is added. */
 #include "probe/event.h"
 #include "probe/provider.h"
 
@@ -10,8 +10,8 @@
 #define BIO_OP(op) "(" BIO "->bi_opf & 0xff) == " op " && " BIO "->bi_iter.bi_size != 0"
 #define NEXT "((struct task_struct *)arg2)"
 #define PREV "((struct task_struct *)arg1)"
-/* sys_enter(regs, number), sys_exit(regs, result): read, pread64, readv, preadv, preadv2; write
- * likewise */
+/* sys_enter(regs, number), sys_exit(regs, result). The numbers are those of read, pread64, readv,
+ * preadv and preadv2, and of the same calls for writing. */
 #define CALL "((struct pt_regs *)arg0)->orig_ax"
 #define READS(n) "(" n " == 0 || " n " == 17 || " n " == 19 || " n " == 295 || " n " == 327)"
 #define WRITES(n) "(" n " == 1 || " n " == 18 || " n " == 20 || " n " == 296 || " n " == 328)"

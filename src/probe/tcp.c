@@ -1,4 +1,4 @@
-/* Provider tcp: connections made, refused and changing state; segments. */
+/* Provider tcp: connections made and refused, their changes of state, and segments. */
 #include "probe/event.h"
 #include "probe/net.h"
 #include "probe/provider.h"
@@ -13,13 +13,13 @@
 #define IS_TCP SOCK "->sk_protocol == " TCP
 
 // clang-format off
-/* What a translator needs of a socket in one word: its address with the state in the upper four
- * bits, which are ones in any address of the kernel. dlib/tcp.d takes it apart. */
+/* Packs a socket for its translator into one word: the address, with the state in the upper four
+ * bits, which are ones in any address of the kernel. dlib/tcp.d takes the word apart. */
 #define WITH_STATE(state) "(((uint64_t)arg0 & 0x0fffffffffffffff) | ((uint64_t)(" state ") << 60))"
 #define TCP_SOCKET(state) { .type = "uint64_t", .xlate = "tcpsinfo_t *", .expr = WITH_STATE(state) }
 
-/* inet_sock_set_state(sk, oldstate, newstate): fires before sk has the new state. There is no
- * packet: what can be said of the one received comes from the socket, which the translators know by
+/* inet_sock_set_state(sk, oldstate, newstate) fires before sk has the new state. It has no packet.
+ * The translators make the description of the received packet from the socket, which they know by
  * its type, struct inet_sock. */
 #define NO_POINTER { .type = "void *", .expr = "0" }
 #define FROM_SOCKET(state) \
@@ -43,8 +43,8 @@
 	"runs in an interrupt, in whatever thread it meets; the packet is not known: args[2] and args[4] have its " \
 	"addresses and ports only"
 
-/* Flags of a segment: 2 SYN, 4 RST, 0x10 ACK. Who refuses a SYN answers with RST and ACK and a
- * sequence number of 0. */
+/* Flags of a segment: 2 SYN, 4 RST, 0x10 ACK. A machine that refuses a SYN answers with RST, ACK
+ * and a sequence number of 0. */
 static const struct event events[] = {
 	{ .name = "state-change",
 	  .kind = ATTACH_RAW_TP,

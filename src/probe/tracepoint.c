@@ -1,18 +1,22 @@
+/* Reads the kernel's tracepoints from BTF, and their subsystems from tracefs. */
 #include "probe/tracepoint.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/glob.h"
+#include "base/io.h"
 
 struct tracepoints {
 	VEC(struct tracepoint) all;
 	struct hash systems; /* tracepoint name -> interned system name */
 	struct intern names;
 	bool systems_read;
+	int events; /* the directory in tracefs, -1: none */
 };
 
 static void add_tracepoint(void *arg, const char *name, type_id func)
@@ -30,6 +34,7 @@ static struct tracepoints *get(struct probe_set *ps)
 		return t;
 	t = ps->tracepoints = xcalloc(1, sizeof(*t));
 	intern_init(&t->names);
+	t->events = -1;
 	type_kernel_tracepoints(ps->types, add_tracepoint, t);
 	return t;
 }
@@ -49,6 +54,8 @@ void tracepoints_free(struct tracepoints *t)
 	vec_fini(&t->all);
 	hash_fini(&t->systems);
 	intern_fini(&t->names);
+	if (t->events >= 0)
+		close(t->events);
 	free(t);
 }
 
@@ -89,14 +96,18 @@ static void read_system(struct tracepoints *t, int events, const char *system)
 	closedir(dir);
 }
 
-/* events/SYSTEM/NAME/. The 720 of syscalls/ are perf's own events, not tracepoints. */
+/* Reads the directories events/SYSTEM/NAME/. Skips the 720 of syscalls/, because they are events of
+ * perf and not tracepoints. */
 static void read_systems(struct tracepoints *t)
 {
-	int fd = kernel_fs_open("tracefs", "/sys/kernel/tracing", "events");
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	int fd;
+	DIR *dir;
 	struct dirent *entry;
 
 	t->systems_read = true;
+	t->events = kernel_fs_open("tracefs", "/sys/kernel/tracing", "events");
+	fd = t->events < 0 ? -1 : fcntl(t->events, F_DUPFD_CLOEXEC, 0);
+	dir = fd < 0 ? NULL : fdopendir(fd);
 	if (!dir) {
 		if (fd >= 0)
 			close(fd);
@@ -122,6 +133,19 @@ const char *tracepoint_system(struct probe_set *ps, struct tracepoint *tp)
 	id = hash_get(&t->systems, tp->name, strlen(tp->name));
 	tp->system = id ? intern_text(&t->names, *id) : "vmlinux";
 	return tp->system;
+}
+
+struct err *tracepoint_format(struct probe_set *ps, const char *system, const char *name,
+			      char **ret)
+{
+	cleanup_free char *path = xasprintf("%s/%s/format", system, name);
+	struct tracepoints *t = get(ps);
+
+	if (!t->systems_read)
+		read_systems(t);
+	if (t->events < 0)
+		return err_new(ENOENT, "tracefs cannot be read");
+	return io_read_at(t->events, path, ret, NULL);
 }
 
 char *tracepoints_explain(struct probe_set *ps, const struct probe_desc *pd)

@@ -1,8 +1,8 @@
-/* The kernel's tracepoints: what BTF says of them, and which subsystem each belongs to. Private to
+/* The kernel's tracepoints: their description in BTF and the subsystem of each. Private to
  * src/probe/.
  *
- * Always true: existence and parameters come from BTF alone, which anyone may read; the subsystem
- * comes from tracefs and is "vmlinux" where tracefs cannot be read.
+ * Always true: existence and parameters come from BTF alone, which every user may read. The
+ * subsystem comes from tracefs; it is "vmlinux" where tracefs cannot be read.
  */
 #ifndef DESCRY_PROBE_TRACEPOINT_H
 #define DESCRY_PROBE_TRACEPOINT_H
@@ -15,24 +15,27 @@
 struct tracepoint {
 	const char *name;
 	type_id func;       /* TYPE_FUNC with the tracepoint's parameters */
-	const char *system; /* "sched", "vmlinux" unknown; set by tracepoint_system() */
+	const char *system; /* "sched"; "vmlinux" when unknown; set by tracepoint_system() */
 };
 
 struct tracepoints;
 
-/* All of them, in BTF order; *ret_n. Valid until probe_set_fini(). */
+/* Returns all tracepoints in BTF order; *ret_n is their number. Valid until probe_set_fini(). */
 struct tracepoint *tracepoints_all(struct probe_set *ps, uint32_t *ret_n);
 void tracepoints_free(struct tracepoints *t);
 const char *tracepoint_system(struct probe_set *ps, struct tracepoint *tp);
-/* Why a description with a subsystem matches none: it cannot be known here. NULL: it is not that.
- * malloc()ed. */
+/* Returns the text of events/SYSTEM/NAME/format in tracefs, malloc()ed. */
+struct err *tracepoint_format(struct probe_set *ps, const char *system, const char *name,
+			      char **ret);
+/* Explains why a description with a subsystem matches nothing when tracefs cannot be read here.
+ * NULL: another cause. malloc()ed. */
 char *tracepoints_explain(struct probe_set *ps, const struct probe_desc *pd);
-/* Whether this kernel has it; *ret_nparams may be NULL. */
+/* Does this kernel have the tracepoint? ret_nparams may be NULL. */
 bool tracepoint_exists(struct probe_set *ps, const char *name, uint32_t *ret_nparams);
 
-/* A file of one of the kernel's own file systems; where it is not mounted, of a mount that is
- * attached nowhere, so that none is left behind. -1 when there is none to be had. */
+/* Opens a file of a kernel file system such as tracefs. Where the file system is not mounted,
+ * opens it in a mount that is attached nowhere, so that no mount is left behind. Returns -1 on
+ * failure. */
 int kernel_fs_open(const char *fs, const char *mounted_at, const char *path);
-int tracefs_open(const char *path);
 
 #endif

@@ -1,13 +1,13 @@
-/* usdt: probes a program carries itself (<sys/sdt.h>, or DOF of another DTrace),
+/* usdt: probes that a program carries itself (<sys/sdt.h>, or DOF of another DTrace),
  * `PROVIDERpid:OBJECT:FUNCTION:NAME`, by kernel uprobes.
  *
  *	python123:::function-entry    of process 123; "__" in a name is written "-", either is understood
  *	python*:::                    of the processes named with -p and -c; of every process that has it now
  *	                              when none is named and no other provider has such a name
- *	:python3.11::                 of those, too: no provider is any of theirs
+ *	:python3.11::                 of the named processes too, because an empty provider matches theirs
  *
- * A probe with a semaphore costs nothing while nobody watches: the kernel counts the semaphore up
- * when it attaches.
+ * A probe with a semaphore costs nothing until a tracer attaches. The kernel then counts the
+ * semaphore up.
  */
 #include <errno.h>
 #include <limits.h>
@@ -20,7 +20,7 @@
 #include "probe/process.h"
 #include "probe/usdt.h"
 
-/* What usdt_args() needs to know of a probe. */
+/* The data of a probe that usdt_args() needs. */
 struct usdt_place {
 	struct object *object;
 	uint64_t addr;
@@ -34,7 +34,7 @@ struct match {
 	const struct probe_desc *pd;
 	void (*found)(void *arg, struct probe *p);
 	void *arg;
-	bool any; /* found in the process at hand */
+	bool any; /* the process at hand has such a probe */
 };
 
 static size_t trailing_digits(const char *s)
@@ -52,12 +52,12 @@ static bool usdt_claims(const struct provider *pv, const char *pattern)
 
 	if (!*pattern || glob_is_pattern(pattern))
 		return true;
-	/* pid123 is the pid provider's */
+	/* pid123 belongs to the pid provider */
 	return digits && digits < strlen(pattern) &&
 	       !(digits == strlen(pattern) - 3 && !strncmp(pattern, "pid", 3));
 }
 
-/* "function__entry" -> "function-entry", as DTrace names probes. */
+/* Returns DTrace's form of a probe name: "function-entry" for "function__entry". */
 static const char *dtrace_name(struct probe_set *ps, const char *name)
 {
 	char *out = arena_strdup(&ps->arena, name), *to = out;
@@ -74,7 +74,7 @@ static const char *dtrace_name(struct probe_set *ps, const char *name)
 	return out;
 }
 
-/* Remarks on arguments that will read as 0. */
+/* Adds a remark to note when some arguments will read as 0. */
 static const char *arguments_note(struct probe_set *ps, const struct process_object *po,
 				  const struct object_usdt *u, const char *note)
 {
@@ -95,8 +95,8 @@ static const char *arguments_note(struct probe_set *ps, const struct process_obj
 		      : note;
 }
 
-/* Wherever in its file the program asks whether the probe is enabled; functions that ask need not
- * be those that have it. */
+/* Lists all places of the file where the program asks whether the probe is enabled. A function that
+ * asks need not be the function that has the probe. */
 static void add_asks(struct probe_set *ps, struct probe *p, struct object *o,
 		     const struct object_usdt *u)
 {
@@ -173,7 +173,8 @@ static void match_object(struct match *m, pid_t pid, const struct process_object
 	}
 }
 
-/* A library that is not loaded: its file is there to be probed. */
+/* Matches a library that is not loaded yet. A uprobe on its file fires when the library is
+ * loaded. */
 static void match_later(void *arg, const struct process_object *later)
 {
 	struct match *m = arg;
@@ -187,7 +188,7 @@ static void match_later(void *arg, const struct process_object *later)
 	m->any |= before;
 }
 
-/* The probes of the objects that the process has loaded, or is about to. */
+/* Matches the probes of the objects that the process has loaded or is about to load. */
 static struct err *match_loaded(struct match *m, pid_t pid, const struct process_objects **ret)
 {
 	struct err *e = process_objects(m->ps, pid, ret);
@@ -199,8 +200,8 @@ static struct err *match_loaded(struct match *m, pid_t pid, const struct process
 	return e;
 }
 
-/* The probes of one process whose provider matches prov_pattern, which includes the pid's
- * digits. */
+/* Matches the probes of one process whose provider matches prov_pattern. The pattern includes the
+ * pid's digits. */
 static struct err *match_process(struct match *m, pid_t pid)
 {
 	const struct process_objects *objects;
@@ -212,7 +213,7 @@ static struct err *match_process(struct match *m, pid_t pid)
 		return NULL;
 	if (m->pd->mod[0])
 		process_libraries(m->ps, pid, objects, m->pd->mod, match_later, m);
-	else if (m->pd->prov[0] != '*')
+	else if (m->pd->prov[0] != '*' && !m->ps->loaded_only)
 		process_libraries_near(m->ps, pid, objects, match_later, m);
 	return NULL;
 }
@@ -225,8 +226,8 @@ static bool is_target(const struct probe_set *ps, pid_t pid)
 	return false;
 }
 
-/* The digits of "foo2345" may be of pid 2345, 345, 45 or 5: provider names may end in digits
- * too. */
+/* Matches in the process that the pattern names. The digits of "foo2345" may mean pid 2345, 345, 45
+ * or 5, because provider names may also end in digits. */
 static struct err *match_named(struct match *m)
 {
 	size_t digits = trailing_digits(m->pd->prov), len = strlen(m->pd->prov);
@@ -256,8 +257,8 @@ static struct err *match_named(struct match *m)
 	return first;
 }
 
-/* Can the pattern only mean providers of programs? One that begins with a wildcard, and one that
- * has providers of its own, as "sys*" has, is not worth reading the files of all processes. */
+/* Can the pattern only mean providers of programs? For a pattern that begins with a wildcard, or
+ * that matches another provider as "sys*" does, usdt does not read the files of all processes. */
 static bool means_programs(const struct provider *usdt, const char *pattern)
 {
 	if (strchr("*?[", pattern[0]))
@@ -268,8 +269,8 @@ static bool means_programs(const struct provider *usdt, const char *pattern)
 	return true;
 }
 
-/* Every process that may be looked into, but this one. Processes come and go meanwhile: that one
- * of them cannot be read is no error. */
+/* Matches in every process that descry may read, except descry itself. Ignores a process that
+ * cannot be read, because processes begin and end meanwhile. */
 static void match_every(struct match *m)
 {
 	cleanup_dir DIR *dir = opendir("/proc");
@@ -293,7 +294,7 @@ static struct err *usdt_match(const struct provider *pv, struct probe_set *ps,
 		match_every(&m);
 	for (uint32_t i = 0; i < ps->targets.n && !e; i++)
 		e = match_process(&m, ps->targets.v[i].pid);
-	if (e && !pd->prov[0]) { /* nobody asked for probes of processes */
+	if (e && !pd->prov[0]) { /* the description does not name a provider of processes */
 		err_free(e);
 		e = NULL;
 	}
@@ -314,8 +315,8 @@ static type_id type_of_size(int size)
 	}
 }
 
-/* The next of the types DOF names, when it is known and as wide as the operand; else by the
- * operand's size. */
+/* Returns the next type of DOF's list when the type is known and as wide as the operand; else a
+ * type of the operand's size. */
 static type_id next_type(struct probe_set *ps, const char **types, const struct probe_arg *a)
 {
 	type_id by_size = type_of_size(a->usdt.size), t;

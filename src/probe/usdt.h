@@ -5,11 +5,12 @@
 #include "probe/probe.h"
 
 /* Decodes one operand of n bytes. addr is the probe's link-time address in o, for operands relative
- * to the instruction pointer and for symbols (o NULL: these are refused). False: *ret_reason says
- * why it cannot be read. */
+ * to the instruction pointer and for symbols (refused when o is NULL). On false, *ret_reason is the
+ * reason. */
 bool usdt_parse_operand(const char *text, size_t n, struct object *o, uint64_t addr,
 			struct usdt_operand *ret, const char **ret_reason);
-/* The next operand of an argument text; false at its end. Moves *text behind it. */
+/* Finds the next operand of an argument text and moves *text behind it. Returns false at the
+ * end. */
 bool usdt_next_operand(const char **text, const char **ret_start, size_t *ret_n);
 
 #endif

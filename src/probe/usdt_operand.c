@@ -75,7 +75,7 @@ static bool parse_register(struct cursor *c, const struct register_name **ret)
 	size_t n = 0;
 
 	if (!eat(c, '%'))
-		return give_up(c, "it is no register");
+		return give_up(c, "it is not a register");
 	while (c->p + n < c->end && isalnum((unsigned char)c->p[n]))
 		n++;
 	for (size_t i = 0; i < ARRAY_SIZE(registers); i++) {
@@ -118,8 +118,8 @@ static bool is_symbol_char(char ch)
 	return isalnum((unsigned char)ch) || ch == '_' || ch == '.' || ch == '$' || ch == '@';
 }
 
-/* A sum of numbers and symbols. *ret_symbols: how many symbols were in it; *ret is then an
- * address. */
+/* Parses a sum of numbers and symbols. *ret_symbols is the number of symbols; with symbols, *ret is
+ * an address. */
 static bool parse_sum(struct cursor *c, uint64_t *ret, uint32_t *ret_symbols)
 {
 	uint64_t sum = 0;
@@ -184,7 +184,7 @@ static bool parse_memory(struct cursor *c, struct usdt_operand *op)
 			return give_up(
 				c,
 				"it is relative to an instruction pointer that the note does not tell");
-		disp -= c->addr; /* the instruction pointer is the probe's when it fires */
+		disp -= c->addr; /* the instruction pointer is at the probe when it fires */
 	} else if (symbols && (!base || base->reg != UREG_RIP)) {
 		if (!c->object || !object_is_fixed(c->object))
 			return give_up(
@@ -199,7 +199,7 @@ static bool parse_memory(struct cursor *c, struct usdt_operand *op)
 	return true;
 }
 
-/* The value as an object of that size holds it. */
+/* Truncates v to the given size. */
 static int64_t fit(int64_t v, int size)
 {
 	switch (size) {
@@ -228,7 +228,7 @@ static bool parse_size(struct cursor *c, int *ret)
 		v = v * 10 + (uint64_t)(*p - '0');
 	is_float = p < at && *p == 'f';
 	if (p + is_float != at)
-		return true; /* an '@' further on: part of a symbol */
+		return true; /* the '@' is part of a symbol */
 	if (is_float)
 		return give_up(c, "it is a floating-point value");
 	if (v != 1 && v != 2 && v != 4 && v != 8)

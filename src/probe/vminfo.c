@@ -1,5 +1,5 @@
-/* Provider vminfo: the counters of virtual memory, one probe for each count. arg0 is how much is
- * counted. */
+/* Provider vminfo: the counters of virtual memory, one probe for each counter. arg0 is the amount
+ * that is added. */
 #include <linux/perf_event.h>
 
 #include "probe/event.h"
@@ -17,13 +17,13 @@
 #define NO_RECLAIM "Linux takes no page back from its free ones"
 #define NO_SWAPPING \
 	"Linux writes single pages to swap space, and no whole process: anonpgin, anonpgout"
-/* dlib/io.d */
+/* __bio_file is in dlib/io.d */
 #define OF_FILE(op, kind) BIO_OP(op) " && __bio_file[" BIO "] == " kind
 #define EXEC_NOTE \
 	"pages of a file that is being executed, from the device; those of its libraries are fspgin and fspgout"
 #define FS_NOTE "pages of files that go through the page cache, at the device"
 
-/* page_fault_user(address, regs, error_code): bit 0 the page was there, bit 1 a write.
+/* page_fault_user(address, regs, error_code): bit 0 means that the page was present, bit 1 a write.
  * mm_vmscan_lru_shrink_inactive(node, scanned, reclaimed, ...) */
 static const struct event events[] = {
 	{ .name = "as_fault",

@@ -101,6 +101,8 @@ static enum kind kind_of(const struct stacktree_frame *n)
 	case FRAME_INLINED: return KIND_INLINED;
 	default: break;
 	}
+	if (frame_is_language(n->kind))
+		return KIND_SCRIPT;
 	if (stacktree_in_kernel(n))
 		return KIND_KERNEL;
 	for (size_t i = 0; i < ARRAY_SIZE(scripts); i++)

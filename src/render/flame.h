@@ -8,8 +8,8 @@
 #ifndef DESCRY_RENDER_FLAME_H
 #define DESCRY_RENDER_FLAME_H
 
-#include "data/stacktree.h"
-#include "render/out.h"
+#include "base/out.h"
+#include "view/stacktree.h"
 
 enum flame_palette {
 	FLAME_KIND,   /* kernel, compiled at run time, inlined, C++/Rust, Go, scripts, the rest */

@@ -7,8 +7,8 @@
 #ifndef DESCRY_RENDER_FOLDED_H
 #define DESCRY_RENDER_FOLDED_H
 
-#include "data/stacktree.h"
-#include "render/out.h"
+#include "base/out.h"
+#include "view/stacktree.h"
 
 /* A frame with the mark of its kind behind it. */
 void folded_frame(const struct stacktree_frame *f, struct out *o);

@@ -9,8 +9,8 @@
 #ifndef DESCRY_RENDER_HEAT_H
 #define DESCRY_RENDER_HEAT_H
 
-#include "data/matrix.h"
-#include "render/out.h"
+#include "base/out.h"
+#include "view/matrix.h"
 
 /* How counts become depth of colour. */
 enum heat_scale {

@@ -1,6 +1,6 @@
 #include "render/heatsink.h"
 
-#include "render/heatin/reader.h"
+#include "input/heatin/heatin_reader.h"
 #include "render/render.h"
 
 /* A row that holds one number, or what was last seen of a distribution. */
@@ -239,7 +239,7 @@ static struct err *action(struct sink *s, const struct record_view *r, const str
 	k->text.n = 0;
 	action_format(s, &k->text, r, a);
 	if (k->distributions)
-		fwrite(k->text.v, 1, k->text.n, s->err);
+		sink_message(s, k->text.v, k->text.n);
 	else
 		heatin_feed(k->in, k->text.v, k->text.n);
 	return NULL;
@@ -247,7 +247,7 @@ static struct err *action(struct sink *s, const struct record_view *r, const str
 
 static struct err *message(struct heatsink *k)
 {
-	fwrite(k->text.v, 1, k->text.n, k->s.err);
+	sink_message(&k->s, k->text.v, k->text.n);
 	return NULL;
 }
 

@@ -9,7 +9,7 @@
 #define DESCRY_RENDER_HEATSINK_H
 
 #include "consume/sink.h"
-#include "render/heatin/heatin.h"
+#include "input/heatin/heatin.h"
 
 /* in is borrowed; it is complete when the run is over. */
 struct sink *heatsink_new(struct heatin *in);

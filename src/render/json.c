@@ -395,7 +395,6 @@ struct sink *sink_json_new(void)
 
 	j->s.ops = &json_ops;
 	j->s.out = stdout;
-	j->s.err = stderr;
 	j->s.progname = "descry";
 	out_init(&j->scratch, NULL);
 	return &j->s;

@@ -118,6 +118,8 @@ static void frame(void *arg, const struct frame *f)
 	}
 	if (f->kind == FRAME_INLINED)
 		out_str(o, ",\"inlined\":true");
+	if (frame_is_language(f->kind))
+		name(o, "language", frame_kind_name(f->kind));
 	if (f->file) {
 		name(o, "file", f->file);
 		out_str(o, ",\"line\":");

@@ -69,7 +69,7 @@ void fault_message(struct sink *s, struct out *o, const struct image *img,
 	const char *file;
 	uint32_t line, col;
 
-	if (sink_dtrace(s)) {
+	if (s->dtrace) {
 		out_printf(o, "%s: error in dt_clause_%u for probe ID %u (%s:%s:%s:%s): %s",
 			   s->progname,
 			   f->clause < img->nclauses ? img->clauses[f->clause].number : f->clause,

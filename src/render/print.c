@@ -14,7 +14,7 @@ static bool symbol(void *arg, uint64_t addr, char *buf, size_t n)
 
 static struct value_style style_of(struct sink *s)
 {
-	bool dtrace = sink_dtrace(s);
+	bool dtrace = s->dtrace;
 
 	return (struct value_style){
 		.dtrace = dtrace, .indent = dtrace ? 44 : 0, .symbol = symbol, .symbol_arg = s

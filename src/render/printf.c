@@ -1,5 +1,4 @@
-/* Formats applied to the fields of a record or the keys and values of an aggregation (D-LANGUAGE
- * 1.8). */
+/* Formats applied to the fields of a record or the keys and values of an aggregation. */
 #include "render/render.h"
 
 #include <arpa/inet.h>

@@ -7,19 +7,15 @@
 #ifndef DESCRY_RENDER_RENDER_H
 #define DESCRY_RENDER_RENDER_H
 
+#include "base/out.h"
+#include "program/runtime/runtime.h"
 #include "consume/sink.h"
 #include "data/record.h"
-#include "data/stacktree.h"
-#include "render/out.h"
+#include "view/stacktree.h"
 
 static inline bool sink_quiet(const struct sink *s)
 {
 	return s->options && opt_on(s->options, OPT_QUIET);
-}
-/* Under the name dtrace its oddities are kept, too. */
-static inline bool sink_dtrace(const struct sink *s)
-{
-	return !strcmp(s->progname, "dtrace");
 }
 
 /* --- printf.c --- */
@@ -56,14 +52,17 @@ bool stack_frame(struct sink *s, bool user, uint32_t pid, uint64_t pc, bool call
 		 void (*fn)(void *arg, const struct frame *f), void *arg);
 void stack_finish(struct sink *s, const struct field *f, const uint8_t *data, uint32_t pid,
 		  uint64_t last, void (*fn)(void *arg, const struct frame *f), void *arg);
+/* What a frame is called: "MODULE`FUNCTION", or an address. Not for FRAME_END. */
+void frame_text(struct sink *s, const struct frame *f, char *buf, uint32_t n);
 /* "\n", then each line of the stack on its own; width: as of printf's %s. indent < 0: the
  * stackindent option. */
 void stack_print(struct sink *s, struct out *o, const struct field *f, const uint8_t *data,
 		 int indent, int width);
-/* A user stack that was walked here, as stack_print() has them, its pcs in front of the names when
- * they are asked for. end: 1 + enum wire_unwind_end. */
-void stack_print_walk(struct sink *s, struct out *o, uint32_t pid, const uint64_t *pcs, uint32_t n,
-		      uint32_t end, bool addresses);
+/* Prints a user stack that was walked here as stack_print() does; merged: it and an interpreted
+ * language's frames in their order, empty: there are none. end: 1 + enum wire_unwind_end. With
+ * `addresses`, the address of each frame stands in front of its name. */
+void stack_print_walk(struct sink *s, struct out *o, uint32_t pid, const struct runtime_stack *st,
+		      const runtime_merged_vec *merged, uint32_t end, bool addresses);
 /* Address as text, pid 0: kernel. with_offset false: as usym() prints; module_only: as mod(). */
 enum address_form { ADDRESS_OFFSET, ADDRESS_SYMBOL, ADDRESS_MODULE };
 bool address_place(struct sink *s, uint32_t pid, uint64_t addr, struct place *ret);
@@ -93,10 +92,6 @@ void hist_range(const struct agg *agg, const int64_t *buckets, uint32_t *ret_fir
 /* The label's bounds: [*ret_min, *ret_max]; INT64_MIN and INT64_MAX where open. */
 void hist_bounds(const struct agg *agg, uint32_t bucket, int64_t *ret_min, int64_t *ret_max);
 void hist_print(struct sink *s, struct out *o, const struct agg_view *v, const int64_t *words);
-static inline bool agg_is_distribution(const struct agg *a)
-{
-	return a->func >= AGG_QUANTIZE;
-}
 /* A bar as of a histogram, and the count: "|@@@    3\n". */
 struct hist_scale {
 	long double total;

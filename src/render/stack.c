@@ -1,6 +1,8 @@
 /* Stacks and addresses as text. */
 #include <stdarg.h>
 
+#include "base/path.h"
+#include "program/runtime/languages.h"
 #include "program/unwind/unwind.h"
 #include "render/render.h"
 
@@ -100,6 +102,52 @@ static uint32_t machinery(struct sink *s, const uint64_t *pcs, uint32_t n)
 	return trim;
 }
 
+static bool is_language(uint64_t word)
+{
+	return word & WIRE_LANGUAGE_FRAME;
+}
+
+struct loops {
+	const struct languages *languages;
+	pid_t pid;
+};
+
+static bool is_loop(const void *arg, uint64_t addr)
+{
+	const struct loops *l = arg;
+
+	return languages_is_loop(l->languages, l->pid, addr);
+}
+
+/* Moves the words of an interpreted language's frames from behind the native ones to the places
+ * of the interpreter's loop. Returns the number of frames. */
+static uint32_t place_language(struct sink *s, uint32_t pid, uint64_t *pcs, uint32_t n)
+{
+	struct loops loops = { s->languages, (pid_t)pid };
+	struct runtime_stack st = { .pcs = pcs, .is_loop = is_loop, .arg = &loops };
+	struct runtime_frame frames[STACK_MAX];
+	runtime_merged_vec merged = { 0 };
+	uint64_t words[STACK_MAX];
+
+	while (st.n < n && !is_language(pcs[st.n]))
+		st.n++;
+	if (st.n == n)
+		return n;
+	if (!s->languages)
+		return st.n;
+	for (uint32_t i = st.n; i < n; i++)
+		frames[st.nframes++] =
+			(struct runtime_frame){ .entry = pcs[i] & WIRE_LANGUAGE_ENTRY };
+	st.frames = frames;
+	runtime_merge(&st, false, &merged);
+	for (uint32_t i = 0; i < merged.n; i++)
+		words[i] = pcs[merged.v[i].index + (merged.v[i].language ? st.n : 0)];
+	n = merged.n;
+	memcpy(pcs, words, n * sizeof(*pcs));
+	vec_fini(&merged);
+	return n;
+}
+
 uint32_t stack_frames(struct sink *s, const struct field *f, const uint8_t *data, uint64_t *ret,
 		      uint32_t max, uint32_t *ret_pid)
 {
@@ -122,7 +170,7 @@ uint32_t stack_frames(struct sink *s, const struct field *f, const uint8_t *data
 	while (n && !ret[n - 1])
 		n--;
 	if (st.user)
-		return n;
+		return place_language(s, st.pid, ret, n);
 	trim = machinery(s, ret, n);
 	memmove(ret, ret + trim, (n - trim) * sizeof(*ret));
 	return n - trim;
@@ -232,13 +280,43 @@ static bool is_jit(const struct place *p)
 	return p->module && !strcmp(p->module, "[jit]");
 }
 
+/* The name of a language's file as it is shown. Files inside Node.js (node:internal/url) have none
+ * in a folder: it is whole. */
+static const char *language_file(const char *file)
+{
+	return file && strncmp(file, "node:", 5) != 0 ? path_base(file) : file;
+}
+
+/* The frame of a function of an interpreted language. */
+static struct frame language_frame(const char *language, const struct runtime_frame *f)
+{
+	const char *file = language_file(f->file);
+
+	return (struct frame){ .kind = frame_kind_of_language(language),
+			       .address = f->code,
+			       .place = { .module = file, .function = f->function },
+			       .file = file,
+			       .line = f->line };
+}
+
 bool stack_frame(struct sink *s, bool user, uint32_t pid, uint64_t pc, bool called,
 		 void (*fn)(void *arg, const struct frame *f), void *arg)
 {
 	struct frame f = { .address = pc };
 
+	if (user && is_language(pc)) {
+		struct runtime_frame l = { 0 };
+
+		(void)(s->languages && languages_frame(s->languages, (pid_t)pid, pc, &l));
+		f = language_frame("python", &l);
+		fn(arg, &f);
+		return true;
+	}
+
 	if (!user || pid)
 		(void)(called ? return_place : address_place)(s, pid, pc, &f.place);
+	else if (s->symbols) /* counted among the losses */
+		(void)symbols_user(s->symbols, 0, s->time, pc, &f.place);
 	f.kind = !user ? FRAME_KERNEL : is_jit(&f.place) ? FRAME_JIT : FRAME_NATIVE;
 	put_frame(s, &f, pid, called && !is_signal_frame(&f.place), fn, arg);
 	return !is_signal_frame(&f.place);
@@ -277,6 +355,15 @@ void stack_each(struct sink *s, const struct field *f, const uint8_t *data,
 		stack_finish(s, f, data, pid, pcs[n - 1], fn, arg);
 }
 
+void frame_text(struct sink *s, const struct frame *f, char *buf, uint32_t n)
+{
+	if (frame_is_language(f->kind) && !f->place.function)
+		snprintf(buf, n, "[%s]", frame_kind_name(f->kind));
+	else
+		place_text(s, f->kind != FRAME_KERNEL, &f->place, f->address, ADDRESS_SYMBOL, buf,
+			   n);
+}
+
 struct stack_printer {
 	struct sink *sink;
 	struct out *out;
@@ -296,6 +383,16 @@ static void append(char *buf, size_t size, const char *fmt, ...)
 	va_end(ap);
 }
 
+static void language_text(const struct frame *f, char *buf, uint32_t n)
+{
+	if (f->place.function && f->line)
+		snprintf(buf, n, "%s`%s:%u", f->place.module ?: "?", f->place.function, f->line);
+	else if (f->place.function)
+		snprintf(buf, n, "%s`%s", f->place.module ?: "?", f->place.function);
+	else
+		snprintf(buf, n, "[%s]", frame_kind_name(f->kind));
+}
+
 static void print_frame(void *arg, const struct frame *f)
 {
 	struct stack_printer *p = arg;
@@ -308,12 +405,14 @@ static void print_frame(void *arg, const struct frame *f)
 		out_printf(p->out, "0x%012llx ", (unsigned long long)f->address);
 	if (f->kind == FRAME_END)
 		snprintf(buf, sizeof(buf), "[stack ends: %s]", f->end);
+	else if (frame_is_language(f->kind))
+		language_text(f, buf, sizeof(buf));
 	else
 		place_text(s, f->kind != FRAME_KERNEL, &f->place, f->address,
 			   inlined ? ADDRESS_SYMBOL : ADDRESS_OFFSET, buf, sizeof(buf));
 	if (inlined)
 		append(buf, sizeof(buf), " [inlined]");
-	if (f->file)
+	if (f->file && !frame_is_language(f->kind))
 		append(buf, sizeof(buf), " %s:%u", f->file, f->line);
 	out_padded(p->out, buf, strlen(buf), p->width);
 	out_char(p->out, '\n');
@@ -333,14 +432,26 @@ void stack_print(struct sink *s, struct out *o, const struct field *f, const uin
 	stack_each(s, f, data, print_frame, &p);
 }
 
-void stack_print_walk(struct sink *s, struct out *o, uint32_t pid, const uint64_t *pcs, uint32_t n,
-		      uint32_t end, bool addresses)
+void stack_print_walk(struct sink *s, struct out *o, uint32_t pid, const struct runtime_stack *st,
+		      const runtime_merged_vec *merged, uint32_t end, bool addresses)
 {
 	struct stack_printer p = { .sink = s, .out = o, .indent = 14, .addresses = addresses };
+	uint32_t n = merged->n ? merged->n : st->n;
 	bool called = false;
 
-	for (uint32_t i = 0; i < n; i++)
-		called = stack_frame(s, true, pid, pcs[i], called, print_frame, &p);
-	if (n)
-		put_end(s, end, pid, pcs[n - 1], print_frame, &p);
+	for (uint32_t i = 0; i < n; i++) {
+		const struct runtime_merged m = merged->n ? merged->v[i]
+							  : (struct runtime_merged){ false, i };
+
+		if (m.language) {
+			const struct frame f = language_frame(st->language, &st->frames[m.index]);
+
+			print_frame(&p, &f);
+		} else {
+			called = stack_frame(s, true, pid, st->pcs[m.index], called, print_frame,
+					     &p);
+		}
+	}
+	if (st->n)
+		put_end(s, end, pid, st->pcs[st->n - 1], print_frame, &p);
 }

@@ -3,32 +3,15 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "base/hash.h"
 #include "base/term.h"
-#include "render/render.h"
-
-/* A program counter, which stands in many stacks. */
-struct frame_key {
-	uint64_t pc;
-	uint32_t pid;
-	uint8_t user, called, pad[2];
-};
-
-struct known_frame {
-	uint32_t first, n; /* in frame_ids */
-	bool calls;        /* what stack_frame() said */
-};
+#include "render/stackrows.h"
 
 struct stacksink {
 	struct sink s;
 	const struct stacksink_options *o;
 	struct stacktree *tree;
 	struct stacksink_result *ret;
-	VEC(uint32_t) ids; /* of the stack that is being made, leaf first */
-	struct hash
-		known; /* struct frame_key -> index in frames + 1; while one aggregation is taken */
-	VEC(struct known_frame) frames;
-	VEC(uint32_t) frame_ids;
+	struct stackrows rows;
 	struct out text;
 	uint64_t begin_ns, said_ns;
 	bool said;
@@ -76,28 +59,15 @@ static void clear_line(struct stacksink *k)
 	k->said = false;
 }
 
-/* A ';' would split the frame, a line feed the line. */
 static void push(struct stacksink *k, enum frame_kind kind)
 {
-	struct out *t = &k->text;
+	const struct stacksink_options *o = k->o;
 
-	for (size_t i = 0; i < t->n; i++)
-		if (t->v[i] == ';')
-			t->v[i] = ':';
-		else if ((uint8_t)t->v[i] < ' ')
-			t->v[i] = '?';
-	vec_push(&k->ids, stacktree_frame(k->tree, kind, t->v, t->n));
+	vec_push(&k->rows.ids,
+		 stackrows_frame(k->tree, stackrows_kind(kind, o->kernel, o->jit), &k->text));
 }
 
-/* The kind that the options let show. */
-static enum frame_kind kind_shown(const struct stacksink_options *o, enum frame_kind kind)
-{
-	bool hidden = (kind == FRAME_KERNEL && !o->kernel) || (kind == FRAME_JIT && !o->jit);
-
-	return hidden ? FRAME_NATIVE : kind;
-}
-
-static void take_frame(void *arg, const struct frame *f)
+static void name_frame(void *arg, const struct frame *f)
 {
 	struct stacksink *k = arg;
 	const struct stacksink_options *o = k->o;
@@ -122,54 +92,7 @@ static void take_frame(void *arg, const struct frame *f)
 		out_printf(t, *p->module == '[' ? "%s" : "[%s]", p->module);
 	if (o->lines && f->file)
 		out_printf(t, ":%s:%u", f->file, f->line);
-	push(k, kind_shown(o, f->kind));
-}
-
-static bool is_stack(const struct field *f, bool user)
-{
-	return user ? stack_is_user(f) : f->kind == FIELD_KSTACKID || f->kind == FIELD_KSTACK;
-}
-
-static bool push_frame(struct stacksink *k, bool user, uint32_t pid, uint64_t pc, bool called)
-{
-	struct frame_key key = { .pc = pc, .pid = pid, .user = user, .called = called };
-	uint64_t *at = hash_put(&k->known, &key, sizeof(key), NULL);
-	struct known_frame *f;
-	uint32_t from = k->ids.n;
-
-	if (*at) {
-		f = &k->frames.v[*at - 1];
-		for (uint32_t i = 0; i < f->n; i++)
-			vec_push(&k->ids, k->frame_ids.v[f->first + i]);
-		return f->calls;
-	}
-	f = vec_add(&k->frames);
-	*at = k->frames.n;
-	f->calls = stack_frame(&k->s, user, pid, pc, called, take_frame, k);
-	f->first = k->frame_ids.n;
-	f->n = k->ids.n - from;
-	for (uint32_t i = from; i < k->ids.n; i++)
-		vec_push(&k->frame_ids, k->ids.v[i]);
-	return f->calls;
-}
-
-static void push_stack(struct stacksink *k, const struct field *f, const uint8_t *key)
-{
-	uint64_t pcs[STACK_MAX];
-	uint32_t pid, n = stack_frames(&k->s, f, key, pcs, STACK_MAX, &pid);
-	bool user = stack_is_user(f), called = false;
-
-	for (uint32_t i = 0; i < n; i++)
-		called = push_frame(k, user, pid, pcs[i], called);
-	if (user && n)
-		stack_finish(&k->s, f, key, pid, pcs[n - 1], take_frame, k);
-}
-
-static void forget_frames(struct stacksink *k)
-{
-	hash_fini(&k->known);
-	k->frames.n = 0;
-	k->frame_ids.n = 0;
+	push(k, f->kind);
 }
 
 static void push_process(struct stacksink *k, const struct agg *agg, const uint8_t *key)
@@ -202,13 +125,10 @@ static void push_process(struct stacksink *k, const struct agg *agg, const uint8
 
 static void take_row(struct stacksink *k, const struct agg *agg, const uint8_t *key, uint64_t n)
 {
-	k->ids.n = 0;
-	for (int user = 0; user < 2; user++)
-		for (uint32_t i = 0; i < agg->nkeys; i++)
-			if (is_stack(&agg->keys[i], user))
-				push_stack(k, &agg->keys[i], key);
+	k->rows.ids.n = 0;
+	stackrows_take(&k->rows, agg, key);
 	push_process(k, agg, key);
-	stacktree_add(k->tree, k->ids.v, k->ids.n, n);
+	stacktree_add(k->tree, k->rows.ids.v, k->rows.ids.n, n);
 	k->ret->samples += n;
 	k->ret->stacks++;
 }
@@ -231,7 +151,7 @@ static struct err *take_aggs(struct sink *s, const struct record_view *r, const 
 		}
 	}
 	clear_line(k);
-	forget_frames(k);
+	stackrows_forget(&k->rows);
 	return NULL;
 }
 
@@ -278,31 +198,29 @@ static struct err *no_action(struct sink *s, const struct record_view *r, const 
 	return NULL;
 }
 
+static struct err *message(struct sink *s, struct out *text)
+{
+	clear_line(of(s));
+	sink_message(s, text->v, text->n);
+	out_fini(text);
+	return NULL;
+}
+
 static struct err *fault(struct sink *s, const struct image *img, const struct wire_fault *f)
 {
-	struct out o;
-	struct err *e;
+	struct out o = { 0 };
 
-	clear_line(of(s));
-	out_init(&o, s->err);
 	fault_message(s, &o, img, f);
-	e = out_flush(&o);
-	out_fini(&o);
-	return e;
+	return message(s, &o);
 }
 
 static struct err *drop(struct sink *s, enum drop_kind kind, int cpu, uint64_t count)
 {
-	struct out o;
-	struct err *e;
+	struct out o = { 0 };
 
-	clear_line(of(s));
 	of(s)->ret->lost += count;
-	out_init(&o, s->err);
 	drop_message(s, &o, kind, cpu, count);
-	e = out_flush(&o);
-	out_fini(&o);
-	return e;
+	return message(s, &o);
 }
 
 static void report(struct sink *s, const struct run_report *r)
@@ -329,10 +247,7 @@ static void free_sink(struct sink *s)
 {
 	struct stacksink *k = of(s);
 
-	forget_frames(k);
-	vec_fini(&k->frames);
-	vec_fini(&k->frame_ids);
-	vec_fini(&k->ids);
+	stackrows_fini(&k->rows);
 	out_fini(&k->text);
 	free(k);
 }
@@ -364,10 +279,10 @@ struct sink *stacksink_new(const struct stacksink_options *o, struct stacktree *
 
 	k->s.ops = &ops;
 	k->s.out = stdout;
-	k->s.err = stderr;
 	k->s.progname = "descry";
 	k->o = o;
 	k->tree = t;
+	k->rows = (struct stackrows){ .sink = &k->s, .name = name_frame, .arg = k };
 	k->ret = ret;
 	out_init(&k->text, NULL);
 	return &k->s;

@@ -9,9 +9,9 @@
 #ifndef DESCRY_RENDER_STACKSINK_H
 #define DESCRY_RENDER_STACKSINK_H
 
+#include "base/out.h"
 #include "consume/sink.h"
-#include "data/stacktree.h"
-#include "render/out.h"
+#include "view/stacktree.h"
 
 struct stacksink_options {
 	bool pid, tid; /* numbers behind the command's name: NAME-PID, NAME-PID/TID */

@@ -212,8 +212,7 @@ static struct err *say(struct sink *s, struct out *message)
 {
 	struct err *e = out_flush(out_of(s));
 
-	fwrite(message->v, 1, message->n, s->err);
-	fflush(s->err);
+	sink_message(s, message->v, message->n);
 	out_fini(message);
 	return e;
 }
@@ -304,7 +303,6 @@ struct sink *sink_text_new(void)
 
 	t->s.ops = &text_ops;
 	t->s.out = stdout;
-	t->s.err = stderr;
 	t->s.progname = "descry";
 	t->last_probe = t->last_segment = UINT32_MAX;
 	return &t->s;

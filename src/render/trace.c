@@ -77,7 +77,7 @@ void trace_print(struct sink *s, struct out *o, const struct field *f, uint32_t 
 		return out_unsigned(o, field_uint(f, data), quiet ? 0 : width);
 	case FIELD_STRING:
 	case FIELD_BYTES:
-		if (f->kind == FIELD_BYTES && (raw || sink_dtrace(s) || !(traits & TRAIT_TEXT)))
+		if (f->kind == FIELD_BYTES && (raw || s->dtrace || !(traits & TRAIT_TEXT)))
 			return bytes_dump(o, data + f->offset, f->size);
 		/* fallthrough */
 	case FIELD_STRID:
@@ -117,7 +117,7 @@ void key_print(struct sink *s, struct out *o, const struct field *f, const uint8
 		out_char(o, ' ');
 		/* DTrace takes keys of 8 and 4 bytes as signed, shorter ones as unsigned, whatever
 		 * their type. */
-		is_signed = sink_dtrace(s) ? f->size >= 4 : (traits & TRAIT_SIGNED) || !s->types;
+		is_signed = s->dtrace ? f->size >= 4 : (traits & TRAIT_SIGNED) || !s->types;
 		if (is_signed)
 			return out_signed(o, field_int(f, key, true), width);
 		return out_unsigned(o, field_uint(f, key), width);

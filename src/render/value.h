@@ -29,8 +29,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/out.h"
 #include "program/type/type.h"
-#include "render/out.h"
 
 struct value_style {
 	uint64_t addr; /* where the bytes were, when has_addr: the value of the pointer printed */

@@ -1,3 +1,4 @@
+/* Measures the cost of tracing and detaches the most expensive programs above -x budget. */
 #include "session/budget.h"
 
 #include <stdio.h>
@@ -12,9 +13,9 @@ enum { PERIOD_NS = 500000000, PROGS_MAX = 4096 };
 
 static const char tag[] = "[DRT_BUDGET] ";
 
-/* What the kernel spends around a run of a program, ns, measured (doc/providers.md); the run itself
- * is counted by the kernel. Of uprobes the price of those that are emulated: which are
- * single-stepped the engine does not know here. */
+/* Returns the kernel's measured cost around a run of a program, ns (doc/providers.md). The kernel
+ * itself counts the run. A uprobe has the price of an emulated instruction, because the engine does
+ * not know here which uprobes are single-stepped. */
 static uint64_t price_around(enum attach_kind k)
 {
 	switch (k) {
@@ -59,9 +60,10 @@ static uint64_t own_ns(void)
 	       (uint64_t)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) * 1000u;
 }
 
-void budget_init(struct budget *b, double share, const char *progname, bool tags, FILE *err)
+void budget_init(struct budget *b, double share, bool tags,
+		 void (*say)(void *arg, const char *text), void *arg)
 {
-	*b = (struct budget){ .share = share, .progname = progname, .tags = tags, .err = err };
+	*b = (struct budget){ .share = share, .tags = tags, .say = say, .arg = arg };
 	b->wall = now_ns();
 	b->own = own_ns();
 }
@@ -83,14 +85,23 @@ static void say_stopped(const struct budget *b, const struct engine *e,
 {
 	const struct image_prog *p = &e->image->progs[r->prog];
 	const struct image_probe *ip = &e->image->probes[p->probes[0]];
+	cleanup_free char *more =
+		p->nprobes > 1 ? xasprintf(" and %u more of the same kind", p->nprobes - 1) : NULL;
+	cleanup_free char *text = xasprintf(
+		"%stracing takes %.1f%% of the machine, %.3g%% is allowed: stopped %s:%s:%s:%s%s (%.1f%%)",
+		b->tags ? tag : "", used * 100, b->share * 100, ip->prov, ip->mod, ip->func,
+		ip->name, more ? more : "", mine * 100);
 
-	fprintf(b->err,
-		"%s: %stracing takes %.1f%% of the machine, %.3g%% is allowed: stopped %s:%s:%s:%s",
-		b->progname, b->tags ? tag : "", used * 100, b->share * 100, ip->prov, ip->mod,
-		ip->func, ip->name);
-	if (p->nprobes > 1)
-		fprintf(b->err, " and %u more of the same kind", p->nprobes - 1);
-	fprintf(b->err, " (%.1f%%)\n", mine * 100);
+	b->say(b->arg, text);
+}
+
+static void say_end(const struct budget *b, double used)
+{
+	cleanup_free char *text =
+		xasprintf("%stracing takes %.1f%% of the machine, %.3g%% is allowed: it ends",
+			  b->tags ? tag : "", used * 100, b->share * 100);
+
+	b->say(b->arg, text);
 }
 
 bool budget_holds(struct budget *b, struct engine *e)
@@ -131,7 +142,6 @@ bool budget_holds(struct budget *b, struct engine *e)
 		say_stopped(b, e, &b->now.v[dearest], (double)spent / whole, (double)most / whole);
 		return true;
 	}
-	fprintf(b->err, "%s: %stracing takes %.1f%% of the machine, %.3g%% is allowed: it ends\n",
-		b->progname, b->tags ? tag : "", (double)spent / whole * 100, b->share * 100);
+	say_end(b, (double)spent / whole);
 	return false;
 }

@@ -1,4 +1,4 @@
-/* -C: the C preprocessor, run as the user's cpp(1). */
+/* -C: runs the C preprocessor, the user's cpp(1). */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -21,8 +21,8 @@ static struct err *write_all(int fd, const char *path, const char *text, size_t 
 	return NULL;
 }
 
-/* The program in a file of its own, which says that its lines are the script's, without what a #!
- * line says. */
+/* Writes the program to a file of its own, without a #! line. The file's first line gives the
+ * script's name for messages. */
 static struct err *temporary(const char *name, const char *text, size_t len, char *path)
 {
 	cleanup_close int fd = mkstemp(path);
@@ -71,13 +71,13 @@ struct err *session_preprocess(const struct session *s, const char *name, const 
 	const struct options *o = &s->options;
 	const char *cpp = o->v[OPT_CPPPATH].text && *o->v[OPT_CPPPATH].text ? o->v[OPT_CPPPATH].text
 									    : "cpp";
-	/* stdc=a|c|s|t; predefined macros of strict ISO C have no names of the user's (unix,
-	 * linux) */
+	/* stdc=a|c|s|t. The preprocessor of strict ISO C predefines no names in the user's name
+	 * space, such as unix or linux. It warns of __STDC__ however that is defined. */
 	static const char *const dialects[4][2] = {
 		{ NULL },
 		{ "-std=c17" },
 		{ "-traditional-cpp" },
-		{ "-Wno-builtin-macro-redefined", "-D__STDC__=0" },
+		{ "-w", "-D__STDC__=0" },
 	};
 	int64_t dialect = opt_num(o, OPT_STDC);
 	char path[] = "/tmp/descry-cpp-XXXXXX";
@@ -90,7 +90,7 @@ struct err *session_preprocess(const struct session *s, const char *name, const 
 	if (e)
 		return e;
 	vec_push(&argv, cpp);
-	/* what every DTrace defines, and GNU's extensions of C are not D */
+	/* Every DTrace defines these macros. GNU's extensions of C are not D. */
 	vec_push(&argv, "-D__linux");
 	vec_push(&argv, "-D__unix");
 	vec_push(&argv, "-D__SVR4");
@@ -102,7 +102,7 @@ struct err *session_preprocess(const struct session *s, const char *name, const 
 		vec_push(&argv, dialects[dialect][i]);
 	for (uint32_t i = 0; i < s->o.ncpp_args; i++)
 		vec_push(&argv, s->o.cpp_args[i]);
-	/* "file.h" is beside the script, or where we are. */
+	/* "file.h" is searched beside the script, or in the working directory. */
 	if (strrchr(dir, '/')) {
 		strrchr(dir, '/')[1] = 0;
 		vec_push(&argv, "-iquote");

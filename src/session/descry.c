@@ -1,5 +1,5 @@
-/* The public library: descry.h over struct session. A text sink prints what the program prints;
- * aggregations at the end become rows. */
+/* The public library: descry.h over struct session. A text sink prints the program's output; at the
+ * end, aggregations become rows. */
 #define _GNU_SOURCE
 #include "descry.h"
 
@@ -13,12 +13,12 @@
 #include "render/render.h"
 #include "session/session.h"
 
-/* Text that comes in pieces and is given by whole lines. */
+/* Collects text that comes in pieces and passes it on by whole lines. */
 struct lines {
-	struct out held; /* a line that has no end yet */
+	struct out held; /* the line whose end has not come yet */
 	void (*take)(void *arg, const char *text, size_t size);
 	void *arg;
-	FILE *other; /* where take is NULL */
+	FILE *other; /* takes the text when take is NULL */
 };
 
 struct descry {
@@ -26,10 +26,10 @@ struct descry {
 	struct descry_callbacks callbacks;
 	enum { STATE_OPEN, STATE_COMPILED, STATE_RUNS, STATE_OVER, STATE_DONE } state;
 	struct lines lines, messages;
-	FILE *out;                    /* calls lines */
-	struct sink_ops ops;          /* of the text sink, but for aggregations */
+	FILE *out;                    /* writes to lines */
+	struct sink_ops ops;          /* of the text sink, except for aggregations */
 	const struct sink_ops *plain; /* the text sink's own */
-	struct err *error;            /* of session_poll() */
+	struct err *error;            /* returned by session_poll() */
 	volatile sig_atomic_t interrupted;
 	char *args[1]; /* $0 */
 	char name[sizeof("descry")];
@@ -63,7 +63,7 @@ static void take_lines(struct lines *l, const char *text, size_t n)
 	}
 }
 
-/* Gives the message callback all text so far, and a last line that has not ended yet. */
+/* Gives the message callback all collected text, and a last line that has no end. */
 static void finish_lines(struct lines *l)
 {
 	if (l->held.n)
@@ -94,7 +94,12 @@ static int asked(void *arg)
 	return d->interrupted;
 }
 
-/* --- rows --- */
+static struct descry *descry_of(struct sink *s)
+{
+	return (struct descry *)((char *)(uintptr_t)s->ops - offsetof(struct descry, ops));
+}
+
+/* --- records --- */
 
 static void key_text(struct sink *s, struct out *o, const struct field *f, const uint8_t *key)
 {
@@ -112,7 +117,7 @@ static void key_text(struct sink *s, struct out *o, const struct field *f, const
 		out_str(o, buf);
 		return;
 	}
-	/* As in a table, without the blanks around. */
+	/* As in a table, without the surrounding blanks. */
 	out_init(&padded, NULL);
 	if (f->kind == FIELD_KSTACK || f->kind == FIELD_USTACK || f->kind == FIELD_KSTACKID ||
 	    f->kind == FIELD_USTACKID)
@@ -127,25 +132,71 @@ static void key_text(struct sink *s, struct out *o, const struct field *f, const
 	out_fini(&padded);
 }
 
-/* Their texts are in `text`, which does not move any more afterwards. */
+/* Appends the key's text and a NUL to `text`. The caller sets the key's pointer, because `text` may
+ * still move. */
+static struct descry_key read_key(struct sink *s, const struct field *f, const uint8_t *data,
+				  struct out *text)
+{
+	uint32_t traits = field_traits(s->types, f);
+	struct descry_key k = { .is_number = f->kind == FIELD_INT && !(traits & TRAIT_FLOAT) };
+	size_t before = text->n;
+
+	if (k.is_number)
+		k.number = field_int(f, data, traits & TRAIT_SIGNED);
+	key_text(s, text, f, data);
+	k.size = text->n - before;
+	out_char(text, 0);
+	return k;
+}
+
+static struct err *give_record(struct sink *s, const struct record_view *r, const struct action *a)
+{
+	struct descry *d = descry_of(s);
+	const struct image_probe *p = r->probe;
+	cleanup_free struct descry_value *values = xcalloc(a->nfields + 1, sizeof(*values));
+	struct descry_record record = {
+		.provider = p->prov,
+		.module = p->mod,
+		.function = p->func,
+		.name = p->name,
+		.time = r->head->time,
+		.cpu = r->head->cpu,
+		.tid = (int)r->head->tid,
+		.action = action_name(a->kind),
+		.values = values,
+		.nvalues = a->nfields,
+	};
+	struct out text = { 0 };
+	const char *at;
+
+	if (a->kind == ACT_DEFAULT) /* it has no value, and prints nothing here */
+		return d->plain->action(s, r, a);
+	for (uint32_t i = 0; i < a->nfields; i++) {
+		const struct field *f = &r->segment->fields[a->fields[i]];
+		struct descry_key k = read_key(s, f, r->data, &text);
+
+		values[i] = (struct descry_value){ .size = k.size,
+						   .number = k.number,
+						   .is_number = k.is_number };
+	}
+	at = text.v;
+	for (uint32_t i = 0; i < a->nfields; at += values[i++].size + 1)
+		values[i].text = at;
+	d->callbacks.record(d->callbacks.arg, &record);
+	out_fini(&text);
+	return d->plain->action(s, r, a);
+}
+
+/* --- rows --- */
+
+/* Fills in the keys of a row. Their texts are in `text`, which must not move afterwards. */
 static void read_keys(struct sink *s, const struct agg *a, const uint8_t *key, struct out *text,
 		      struct descry_key *ret)
 {
 	const char *at;
 
-	for (uint32_t i = 0; i < a->nkeys; i++) {
-		const struct field *f = &a->keys[i];
-		uint32_t traits = field_traits(s->types, f);
-		size_t before = text->n;
-
-		ret[i] = (struct descry_key){ .is_number = f->kind == FIELD_INT &&
-							   !(traits & TRAIT_FLOAT) };
-		if (ret[i].is_number)
-			ret[i].number = field_int(f, key, traits & TRAIT_SIGNED);
-		key_text(s, text, f, key);
-		ret[i].size = text->n - before;
-		out_char(text, 0);
-	}
+	for (uint32_t i = 0; i < a->nkeys; i++)
+		ret[i] = read_key(s, &a->keys[i], key, text);
 	at = text->v;
 	for (uint32_t i = 0; i < a->nkeys; i++) {
 		ret[i].text = at;
@@ -153,7 +204,7 @@ static void read_keys(struct sink *s, const struct agg *a, const uint8_t *key, s
 	}
 }
 
-/* The buckets that hold something; the sum of their counts in *ret_sum. */
+/* Reads the buckets that are not empty. *ret_sum is the sum of their counts. */
 static size_t read_buckets(const struct agg_view *v, const struct agg_row *r,
 			   struct descry_bucket *ret, int64_t *ret_sum)
 {
@@ -176,8 +227,7 @@ static size_t read_buckets(const struct agg_view *v, const struct agg_row *r,
 static struct err *give_rows(struct sink *s, const struct record_view *r, const struct action *a,
 			     struct agg_view *const *aggs, uint32_t n)
 {
-	struct descry *d =
-		(struct descry *)((char *)(uintptr_t)s->ops - offsetof(struct descry, ops));
+	struct descry *d = descry_of(s);
 	const struct agg_view *v = aggs[0];
 	cleanup_free struct descry_key *keys = NULL;
 	cleanup_free struct descry_bucket *buckets = NULL;
@@ -186,7 +236,7 @@ static struct err *give_rows(struct sink *s, const struct record_view *r, const 
 
 	if (r)
 		return d->plain->printa(s, r, a, aggs, n);
-	e = d->plain->flush(s); /* lines that came before */
+	e = d->plain->flush(s); /* prints the lines that came before */
 	if (e)
 		return e;
 	out_init(&text, NULL);
@@ -220,9 +270,11 @@ static struct sink *make_sink(struct descry *d)
 
 	d->plain = s->ops;
 	d->ops = *s->ops;
-	d->ops.final = NULL; /* the blank line in front of a table */
+	d->ops.final = NULL; /* final would print the blank line in front of a table */
 	if (d->callbacks.row)
 		d->ops.printa = give_rows;
+	if (d->callbacks.record)
+		d->ops.action = give_record;
 	s->ops = &d->ops;
 	s->out = d->out;
 	return s;
@@ -232,17 +284,16 @@ static struct sink *make_sink(struct descry *d)
 
 static int end_call(struct descry *d, int result)
 {
-	fflush(d->session.err);
 	finish_lines(&d->messages);
 	if (!d->lines.take)
 		fflush(d->lines.other);
 	return result;
 }
 
-/* Gives e as a message, and frees it; of wrong D all was said. */
+/* Gives e as a message, unless diagnostics have reported wrong D already. Frees e. */
 static int failed(struct descry *d, struct err *e)
 {
-	if (!d->session.diags.errors)
+	if (d->session.failure != SESSION_WRONG_D)
 		session_say(&d->session, "%s", e->text);
 	err_free(e);
 	d->state = STATE_DONE;
@@ -411,8 +462,8 @@ void descry_interrupt(struct descry *d)
 	d->interrupted = 1;
 }
 
-/* A command that was sent SIGTERM is no zombie of the program afterwards, unless it goes on for
- * long. */
+/* Reaps a command that was sent SIGTERM, so that it does not stay as a zombie of the calling
+ * program. Gives up after a second. */
 static void reap(pid_t pid)
 {
 	enum { TRIES = 100, PAUSE_NS = 10000000 }; /* a second */

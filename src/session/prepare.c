@@ -1,5 +1,5 @@
-/* Image and engine of a session: which engine, compiled for it, loaded; and for the next one when
- * it may not run here. */
+/* Image and engine of a session: compiles for an engine and loads, then tries the next engine when
+ * the first may not run here. */
 #include "session/session.h"
 
 #include <errno.h>
@@ -7,7 +7,9 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Can each buffer and array hold one record, one element? */
+#include "base/out.h"
+
+/* Can each buffer hold one record, and each array one element? */
 static bool buffers_suffice(const struct session *s)
 {
 	enum { LEAST = 64 }; /* bytes of any record, with its header in the buffer */
@@ -40,8 +42,9 @@ struct err *session_allowed(const struct session *s)
 	return NULL;
 }
 
-/* Values that are taken for others, and those that cannot be: said, for a string that is cut later
- * says nothing. Behind this every value fits into 32 bits where the engines keep it in 32. */
+/* Checks the limits of options. Reports each value that is replaced by another and each invalid
+ * value, because a string that is cut later gives no message. Afterwards every value fits into 32
+ * bits where the engines store 32. */
 static struct err *check_limits(struct session *s)
 {
 	static const struct {
@@ -74,7 +77,7 @@ static struct err *check_limits(struct session *s)
 		if (v->num <= limits[i].most)
 			continue;
 		if (!s->o.brief)
-			session_say(s, "%s=%lld: %lld is the most there can be, and used", name,
+			session_say(s, "%s=%lld: %lld is the maximum, which is used", name,
 				    (long long)v->num, (long long)limits[i].most);
 		v->num = limits[i].most;
 	}
@@ -84,24 +87,28 @@ static struct err *check_limits(struct session *s)
 		       (long long)cpu, sysconf(_SC_NPROCESSORS_CONF) - 1);
 }
 
-/* -x debug: what the run is made of. */
-static void say_debug(const struct session *s)
+/* -x debug: prints the parts of the run. */
+static void say_debug(struct session *s)
 {
+	struct out o = { 0 };
 	long long now = (long long)time(NULL);
 
 	for (uint32_t i = 0; i < s->diags.nsources; i++)
 		if (s->diags.sources[i].kind == SOURCE_LIB)
-			fprintf(s->err, "descry DEBUG %lld: library %s read\n", now,
-				s->diags.sources[i].name);
-	fprintf(s->err, "descry DEBUG %lld: engine %s: %u programs, %u maps, %u probes\n", now,
-		s->plan.engine->ops->name, s->plan.image->nprogs, s->plan.image->nmaps,
-		s->plan.image->nprobes);
+			out_printf(&o, "descry DEBUG %lld: library %s read\n", now,
+				   s->diags.sources[i].name);
+	out_printf(&o, "descry DEBUG %lld: engine %s: %u programs, %u maps, %u probes\n", now,
+		   s->plan.engine->ops->name, s->plan.image->nprogs, s->plan.image->nmaps,
+		   s->plan.image->nprobes);
+	session_message(s, o.v, o.n);
+	out_fini(&o);
 }
 
 static struct err *wrong(struct session *s, struct err *e)
 {
 	err_free(e);
 	session_diagnose(s);
+	s->failure = SESSION_WRONG_D;
 	return err_new(EINVAL, "the program is wrong");
 }
 
@@ -110,8 +117,10 @@ struct err *session_compile(struct session *s)
 	const char *budget = s->options.v[OPT_BUDGET].text, *why;
 	struct err *e;
 
-	if (!budget_parse(budget ? budget : "", &s->share, &why))
-		return err_new(EDOM, "failed to set budget=%s: %s", budget, why);
+	if (!budget_parse(budget ? budget : "", &s->share, &why)) {
+		s->failure = SESSION_WRONG_OPTION;
+		return err_new(EINVAL, "failed to set budget=%s: %s", budget, why);
+	}
 	e = check_limits(s);
 	if (e)
 		return e;
@@ -119,6 +128,7 @@ struct err *session_compile(struct session *s)
 		.bound = s->bound,
 		.types = s->types,
 		.symbols = s->symbols,
+		.languages = s->languages,
 		.diags = &s->diags,
 		.options = &s->options,
 		.named = s->probes.targets.v,

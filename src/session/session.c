@@ -1,4 +1,4 @@
-/* A session from its options to a bound program. */
+/* Takes a session from its options to a bound program. */
 #define _GNU_SOURCE
 #include "session/session.h"
 
@@ -11,25 +11,26 @@
 
 #include "base/io.h"
 #include "load/kernel/names.h"
+#include "program/runtime/languages.h"
 
-static ssize_t take_message(void *cookie, const char *text, size_t n)
+void session_message(void *session, const char *text, size_t n)
 {
-	struct session *s = cookie;
+	const struct session *s = session;
 
-	if (s->o.message)
+	if (s->o.message && n)
 		s->o.message(s->o.arg, text, n);
-	return (ssize_t)n;
 }
 
 void session_say(const struct session *s, const char *fmt, ...)
 {
+	cleanup_free char *what = NULL, *line = NULL;
 	va_list ap;
 
-	fprintf(s->err, "%s: ", s->o.progname);
 	va_start(ap, fmt);
-	vfprintf(s->err, fmt, ap);
+	what = xvasprintf(fmt, ap);
 	va_end(ap);
-	fputc('\n', s->err);
+	line = xasprintf("%s: %s\n", s->o.progname, what);
+	session_message((void *)s, line, strlen(line));
 }
 
 bool session_diagnose(struct session *s)
@@ -40,10 +41,17 @@ bool session_diagnose(struct session *s)
 		.errtags = opt_on(&s->options, OPT_ERRTAGS),
 		.progname = s->o.progname,
 	};
-	FILE *out = s->o.diagnostics ? s->o.diagnostics : s->err;
+	cleanup_free char *text = NULL;
+	size_t n = 0;
+	FILE *out = s->o.diagnostics ? s->o.diagnostics : open_memstream(&text, &n);
 
+	assert(out);
 	diags_print(&s->diags, &style, out);
 	fflush(out);
+	if (out != s->o.diagnostics) {
+		fclose(out);
+		session_message(s, text, n);
+	}
 	return s->diags.errors > 0;
 }
 
@@ -52,15 +60,13 @@ void session_init(struct session *s, const struct session_setting *o)
 	memset(s, 0, sizeof(*s));
 	s->o = *o;
 	s->o.progname = o->progname ? o->progname : "descry";
-	s->err = fopencookie(s, "w", (cookie_io_functions_t){ .write = take_message });
-	assert(s->err);
-	setvbuf(s->err, NULL, _IOLBF, BUFSIZ);
 	arena_init(&s->arena);
 	diags_init(&s->diags);
 	options_init(&s->options);
 	s->types = type_graph_new();
 	type_use_kernel(s->types, NULL);
 	s->symbols = symbols_new();
+	s->languages = languages_new();
 	s->kernel_names = kernel_names_new();
 	symbols_ask_kernel(s->symbols, kernel_names_ask, s->kernel_names);
 	probe_set_init(&s->probes, s->types, s->symbols);
@@ -81,7 +87,7 @@ void session_init(struct session *s, const struct session_setting *o)
 	};
 }
 
-/* End in reverse order of birth: what is running first. */
+/* Frees the parts in reverse order of creation, so that the running parts go first. */
 void session_fini(struct session *s)
 {
 	budget_fini(&s->budget);
@@ -98,6 +104,7 @@ void session_fini(struct session *s)
 	vec_fini(&s->bind.libdirs);
 	probe_set_fini(&s->probes);
 	symbols_free(s->symbols);
+	languages_free(s->languages);
 	kernel_names_free(s->kernel_names);
 	type_graph_free(s->types);
 	hash_fini(&s->typedefs);
@@ -105,7 +112,6 @@ void session_fini(struct session *s)
 	options_fini(&s->options);
 	diags_fini(&s->diags);
 	arena_fini(&s->arena);
-	fclose(s->err);
 }
 
 static void add_target(struct session *s, const struct target *t)
@@ -126,20 +132,39 @@ struct err *session_grab(struct session *s, pid_t pid)
 	return e ? err_wrap(e, "failed to grab process %d", (int)pid) : NULL;
 }
 
+/* DTrace's default is preinit: what the dynamic linker does is not traced. */
+static int64_t evaltime(const struct session *s)
+{
+	enum { EXEC, PREINIT };
+
+	if (s->options.v[OPT_EVALTIME].set)
+		return opt_num(&s->options, OPT_EVALTIME);
+	return !strcmp(s->o.progname, "dtrace") ? PREINIT : EXEC;
+}
+
 struct err *session_command(struct session *s, const char *command)
 {
 	const struct engine_type *engine = plan_engine_named(&s->options);
 	struct target t;
-	struct err *e = target_start(command, &t);
+	struct err *e = target_start(command, s->o.output, &t);
 
 	if (e)
 		return e;
-	if (opt_num(&s->options, OPT_EVALTIME) > 1)
+	if (evaltime(s) > 1)
 		e = target_to_main(&t);
-	else if ((engine && engine->target.inside) || opt_num(&s->options, OPT_EVALTIME))
+	else if ((engine && engine->target.inside) || evaltime(s))
 		e = target_to_entry(&t);
 	add_target(s, &t);
 	return e;
+}
+
+static void choose_sdt_args(struct session *s)
+{
+	enum { AUTO, KERNEL, FIELDS };
+	int64_t choice = opt_num(&s->options, OPT_SDTARGS);
+
+	s->probes.sdt_fields = choice == FIELDS ||
+			       (choice == AUTO && !strcmp(s->o.progname, "dtrace"));
 }
 
 void session_ready(struct session *s)
@@ -166,6 +191,7 @@ void session_ready(struct session *s)
 		.parse = &s->parse,
 	};
 	type_set_strsize(s->types, opt_num(&s->options, OPT_STRSIZE));
+	choose_sdt_args(s);
 	for (uint32_t i = 0; i < s->o.nlibdirs; i++)
 		vec_push(&s->bind.libdirs, s->o.libdirs[i]);
 	options_lock(&s->options, OPT_DESTRUCTIVE, s->o.not_destructive);
@@ -173,7 +199,7 @@ void session_ready(struct session *s)
 	bind_init(&s->bind);
 }
 
-/* The text of a source, after the preprocessor if it is wanted. */
+/* Reads the text of a source, and preprocesses it with -C. */
 static struct err *read_source(const struct session *s, bool file, const char *name, char **ret,
 			       size_t *ret_len)
 {
@@ -222,24 +248,29 @@ struct err *session_source(struct session *s, enum pdesc_form form, bool file, c
 	return NULL;
 }
 
-/* Each argument has a use: sources are read whole before probes are looked for. */
+/* Reports the last argument when no source uses it, as DTrace does, so that a script may leave out
+ * an argument before it. All sources have been read by now, before any probe is matched. */
 static void check_arguments(struct session *s)
 {
-	for (uint32_t i = 1; i < s->macros.argc && !opt_on(&s->options, OPT_ARGREF); i++)
-		if (!s->macros.used[i] && !s->diags.errors)
-			diag_error(&s->diags, 0, 0, "D_MACRO_UNUSED",
-				   "extraneous argument '%s' ($%u is not referenced)",
-				   s->macros.argv[i], i);
+	uint32_t last = s->macros.argc - 1;
+
+	if (s->macros.argc < 2 || opt_on(&s->options, OPT_ARGREF) || s->macros.used[last] ||
+	    s->diags.errors)
+		return;
+	diag_error(&s->diags, 0, 0, "D_MACRO_UNUSED",
+		   "extraneous argument '%s' ($%u is not referenced)", s->macros.argv[last], last);
 }
 
 struct err *session_bind(struct session *s)
 {
 	session_ready(s);
+	choose_sdt_args(s);
 	check_arguments(s);
 	s->bound = s->diags.errors ? NULL : bind_finish(&s->bind);
 	if (s->bound && !s->diags.errors)
 		return NULL;
 	session_diagnose(s);
+	s->failure = SESSION_WRONG_D;
 	return err_new(EINVAL, "the program is wrong");
 }
 

@@ -1,11 +1,11 @@
-/* Tracing as a library: D programs and processes in, what a sink makes of them out.
+/* Tracing as a library: takes D programs and processes, and gives their output to a sink.
  *
  * In: options, processes, sources, a sink. Out: calls of the sink; messages for a person, by a
  * callback. Order of calls: session_init(), the options (session.options), session_grab() and
  * session_command(), session_source(), session_bind(), session_compile(), session_load(),
  * session_start(), session_poll() as long as it is true, session_stop(); session_fini() at any
- * time. Always true: nothing is printed but by the sink, nothing is global; several sessions may be
- * open, each used by one thread at a time.
+ * time. Always true: only the sink prints, and nothing is global. Several sessions may be open, and
+ * one thread at a time uses each.
  */
 #ifndef DESCRY_SESSION_H
 #define DESCRY_SESSION_H
@@ -14,47 +14,56 @@
 
 #include "compile/bind/bind.h"
 #include "consume/consume.h"
-#include "load/plan.h"
+#include "load/plan/plan.h"
 #include "session/budget.h"
 
 struct kernel_names;
 
-/* What a session is made for; zeroes are the default. Borrowed as long as it lives. */
+/* The settings of a session; zeroes are the default. Borrowed for the session's life. */
 struct session_setting {
 	const char *progname; /* messages begin with it; NULL: "descry" */
-	bool dtrace;          /* messages and listings as DTrace has them */
-	FILE *diagnostics;    /* takes diagnostics; NULL: they are messages */
+	bool dtrace;          /* messages and listings have DTrace's form */
+	FILE *diagnostics;    /* takes diagnostics; NULL: message() takes them */
 	bool color;           /* diagnostics have colours */
-	/* Takes text for a person: whole lines as a rule. NULL: nobody reads it. */
+	/* Takes text for a person, as a rule by whole lines. NULL: such text is dropped. */
 	void (*message)(void *arg, const char *text, size_t n);
-	/* Has somebody asked for the end? 2: and for no output at the end. NULL: nobody ever
+	/* Has the user requested the end? 2: also no output at the end. NULL: the user never
 	 * does. */
 	int (*stop)(void *arg);
 	void *arg;
+	int output;  /* descriptor of started programs' standard output; 0: its own */
 	char **args; /* $0, $1... */
 	uint32_t nargs;
 	const char *const *libdirs; /* further directories of D libraries */
 	uint32_t nlibdirs;
-	const char *const *cpp_args; /* of the preprocessor */
+	const char *const *cpp_args; /* for the preprocessor */
 	uint32_t ncpp_args;
-	const char *not_destructive;      /* why programs may not set the option; NULL: they may */
-	const char *not_engine;           /* likewise of `engine` */
-	const struct engine_type *engine; /* where -x engine does not name one; NULL: it is chosen */
+	const char *not_destructive;      /* reason against -x destructive; NULL: none */
+	const char *not_engine;           /* reason against -x engine; NULL: none */
+	const struct engine_type *engine; /* without -x engine; NULL: plan.c chooses */
 	FILE *ir_out;                     /* where IR is printed; NULL: nowhere */
 	bool parse_only;                  /* sources are not bound */
 	bool silent_ends;                 /* no message when a target ends */
-	bool brief; /* no message of a value that is taken for another one: nothing will run */
+	bool brief;                       /* nothing will run: no message about replaced values */
+};
+
+/* The subject of an error. The caller gives the error's text as a message, except for wrong D. */
+enum session_failure {
+	SESSION_WORLD,        /* a file, a process, a privilege */
+	SESSION_WRONG_D,      /* messages have its diagnostics already */
+	SESSION_WRONG_OPTION, /* an option has an invalid value */
 };
 
 struct session {
 	struct session_setting o;
-	FILE *err; /* calls o.message */
+	enum session_failure failure; /* of the last error */
 	struct arena arena;
 	struct diags diags;
 	struct options options;
 	struct type_graph *types;
 	struct symbols *symbols;
-	struct kernel_names *kernel_names; /* which symbols asks */
+	struct languages *languages;       /* interpreters of traced processes */
+	struct kernel_names *kernel_names; /* names of the kernel, for symbols */
 	struct probe_set probes;
 	struct macro_args macros;
 	struct hash typedefs;
@@ -67,56 +76,64 @@ struct session {
 	struct sink *sink;
 	struct consumer *consumer;
 	struct budget budget;
-	double share;     /* of the machine that tracing may take, 0 any */
-	bool names_user;  /* user addresses become names: mappings must be seen while they last */
-	uint64_t began;   /* CLOCK_MONOTONIC ns */
-	uint32_t remarks; /* of the engine, that were said */
-	int status;       /* of exit() */
-	volatile sig_atomic_t
-		finishing; /* what was gathered is printed; nothing is traced any more */
+	double share;                    /* of the machine that tracing may use, 0: no limit */
+	bool names_user;                 /* reads mappings early, to name user addresses */
+	uint64_t began;                  /* CLOCK_MONOTONIC ns */
+	uint32_t remarks;                /* number of the engine's remarks that were reported */
+	int status;                      /* given to exit() */
+	volatile sig_atomic_t finishing; /* tracing has ended, and the collected data is printed */
 };
 
 void session_init(struct session *s, const struct session_setting *o);
 void session_fini(struct session *s);
 
-/* The next process to be traced, which runs already; $target is the last one. */
+/* Adds a running process to the targets; $target is the last target. */
 struct err *session_grab(struct session *s, pid_t pid);
-/* ... a command line, which is started and held. Looks at the options engine and evaltime. */
+/* Adds a command line to the targets: starts it and holds it. Uses the options engine and
+ * evaltime. */
 struct err *session_command(struct session *s, const char *command);
 
-/* The options are settled: gets the compiler ready. Called by session_source(), if need be. */
+/* Prepares the compiler when the options are final. session_source() calls it if necessary. */
 void session_ready(struct session *s);
-/* A program: its text, or of a file the path. Diagnostics are kept for later. */
+/* Parses a program: a text, or the file at the path `text`. Keeps the diagnostics for later. */
 struct err *session_source(struct session *s, enum pdesc_form form, bool file, const char *text);
-/* All sources are there: s->bound. Wrong D is an error here and in the next two, after its
- * diagnostics have been given as messages: s->diags.errors is not 0 then. */
+/* Binds all sources: sets s->bound. For wrong D, this function, session_compile() and
+ * session_load() give the diagnostics as messages and fail with SESSION_WRONG_D. */
 struct err *session_bind(struct session *s);
-/* Would something ever happen? */
+/* Does the program have any probe that could fire? */
 bool session_enables(const struct session *s);
-/* s->plan.image, for the first engine that may run here. EDOM: an option's value is none. */
+/* Compiles s->plan.image for the first engine that may run here. Fails with SESSION_WRONG_OPTION
+ * when an option has an invalid value. */
 struct err *session_compile(struct session *s);
-/* May what was compiled be run? */
+/* Do the options permit running the compiled program? */
 struct err *session_allowed(const struct session *s);
-/* Loads it; compiles for another engine when this one is refused. */
+/* Loads the image. When an engine is refused, compiles for the next one and loads that. */
 struct err *session_load(struct session *s);
 
-/* Probes fire from now on. Takes sink, of which the caller has set `out` at most, in any case. */
+/* Starts tracing. Takes ownership of sink even on failure; of its fields the caller may set only
+ * `out`. */
 struct err *session_start(struct session *s, struct sink *sink);
-/* Waits for records, at most timeout_ms (-1: as long as the option switchrate says), and does what
- * the program says of them. False: tracing is to end, or *ret_err says what failed. */
+/* Waits for records, at most timeout_ms (-1: as long as the option switchrate says), and runs their
+ * actions. Returns false when tracing must end; *ret_err is the error, if any. */
 bool session_poll(struct session *s, int timeout_ms, struct err **ret_err);
-/* The sink gets the aggregations as they are now (printa of it, r and a NULL). */
+/* Gives the sink the present aggregations (printa with r and a NULL). */
 struct err *session_show(struct session *s);
-/* Ends tracing, and gives the sink the rest. e: the error of session_poll(), or NULL; taken. */
+/* After session_load() or session_start() has failed: is it that all processes of -p have ended
+ * meanwhile? Says so, as of processes that end while they are traced. */
+bool session_outlived(struct session *s);
+/* Ends tracing, and gives the sink the remaining data. e: the error of session_poll(), or NULL;
+ * takes ownership of it. */
 struct err *session_stop(struct session *s, struct err *e);
 
-/* A message, with the program's name before it and a line feed behind. */
+/* Gives text as a message: whole lines. */
+void session_message(void *session, const char *text, size_t n);
+/* Gives a message, with the program's name in front and a line feed at the end. */
 void session_say(const struct session *s, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
-/* Gives what the compiler has said so far as messages. Were there errors? */
+/* Gives the compiler's diagnostics so far as messages. Returns true when there are errors. */
 bool session_diagnose(struct session *s);
 
-/* cpp.c: text of a program after cpp(1). */
+/* cpp.c: preprocesses the text of a program with cpp(1). */
 struct err *session_preprocess(const struct session *s, const char *name, const char *text,
 			       size_t len, char **ret_text, size_t *ret_len);
 

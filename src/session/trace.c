@@ -1,4 +1,4 @@
-/* Tracing: from the moment all is loaded to the last record printed. */
+/* Tracing: from a loaded engine to the last printed record. */
 #define _GNU_SOURCE
 #include "session/session.h"
 
@@ -9,20 +9,20 @@
 
 #include "base/clock.h"
 
-/* Has somebody asked for the end? 2: twice. */
+/* Has the user requested the end? 2: twice. */
 static int asked(const struct session *s)
 {
 	return s->o.stop ? s->o.stop(s->o.arg) : 0;
 }
 
-/* Targets may end before their addresses are printed. */
+/* Reads the targets' mappings now, because targets may end before their addresses are printed. */
 static void remember_targets(struct session *s)
 {
 	for (uint32_t i = 0; s->names_user && i < s->targets.n; i++)
 		symbols_remember(s->symbols, s->targets.v[i].pid);
 }
 
-/* "pid 123 exited with status 2", as DTrace says it. */
+/* Reports "pid 123 exited with status 2" in DTrace's words. */
 static void say_end(struct session *s, const struct target *t)
 {
 	cleanup_free char *how = target_end(t);
@@ -45,7 +45,16 @@ static bool targets_gone(struct session *s)
 	return s->targets.n && gone == s->targets.n;
 }
 
-/* The command, when only it, and what it forks, can be met; 0: anybody can. */
+bool session_outlived(struct session *s)
+{
+	for (uint32_t i = 0; i < s->targets.n; i++)
+		if (s->targets.v[i].command)
+			return false;
+	return targets_gone(s);
+}
+
+/* Returns the command's pid when only the command and its children can reach the probes; 0: any
+ * process can. */
 static pid_t only_command(const struct session *s)
 {
 	const pid_t pid = s->targets.n == 1 && s->targets.v[0].command ? s->targets.v[0].pid : 0;
@@ -61,7 +70,8 @@ static pid_t only_command(const struct session *s)
 	return pid;
 }
 
-/* Programs that print user addresses need the mappings of processes that are gone by then. */
+/* Watches mappings for programs that print user addresses, because processes may have ended by
+ * then. */
 static void watch_mappings(struct session *s)
 {
 	if (!s->names_user)
@@ -70,7 +80,7 @@ static void watch_mappings(struct session *s)
 	remember_targets(s);
 }
 
-/* What happened before the targets ended is seen before tracing does. */
+/* Handles the events that happened before the targets ended, before tracing ends. */
 static struct err *catch_up(struct session *s, uint64_t until)
 {
 	struct engine *e = s->plan.engine;
@@ -85,8 +95,8 @@ static struct err *catch_up(struct session *s, uint64_t until)
 	return err;
 }
 
-/* Who asked for buffers to be taken every so often gets the end of tracing at one of these times,
- * too, as in DTrace. */
+/* Waits until the next multiple of the switch rate, when the user has set -x switchrate. DTrace
+ * ends tracing at such a time too. */
 static void wait_for_switch(const struct session *s)
 {
 	int64_t rate = opt_num(&s->options, OPT_SWITCHRATE);
@@ -111,8 +121,8 @@ static void say_probe_notes(struct session *s)
 		session_say(s, "%s", s->probes.notes.v[i]);
 }
 
-/* Remarks of the engine since the last call: probes that are left out, buffers made smaller. With
- * -q one line tells of processes that are not seen, or not all of them. */
+/* Prints the engine's new remarks: probes left out, buffers made smaller. With -q prints only one
+ * line, about processes that are not traced or not completely. */
 static void say_notes(struct session *s)
 {
 	const struct engine *e = s->plan.engine;
@@ -133,7 +143,8 @@ static void say_notes(struct session *s)
 		session_say(s, "%s", first);
 }
 
-/* BEGIN or END: with -x cpu on that CPU, as everything else that is traced. */
+/* Runs BEGIN or END. With -x cpu, moves this process to that CPU, because all tracing happens
+ * there. */
 static struct err *fire(struct session *s, uint32_t prog)
 {
 	int64_t cpu = opt_num(&s->options, OPT_CPU);
@@ -152,8 +163,7 @@ static struct err *fire(struct session *s, uint32_t prog)
 	return err;
 }
 
-/* Tells the user, with -q too, that the output has addresses because this user may not look names
- * up. */
+/* Reports, even with -q, that addresses have no names because this user may not look them up. */
 static void say_unnamed(struct session *s)
 {
 	struct symbols_losses l;
@@ -167,6 +177,17 @@ static void say_unnamed(struct session *s)
 			"addresses of %llu process%s have no names (the first is process %d): reading "
 			"/proc/PID/maps of others needs CAP_SYS_PTRACE, or to be their user",
 			(unsigned long long)l.denied, l.denied == 1 ? "" : "es", (int)l.denied_pid);
+	if (l.numberless)
+		session_say(
+			s,
+			"%llu user address%s no names: their processes are of another pid namespace, and descry had not "
+			"looked up their pids yet",
+			(unsigned long long)l.numberless, l.numberless == 1 ? " has" : "es have");
+}
+
+static void say_budget(void *arg, const char *text)
+{
+	session_say(arg, "%s", text);
 }
 
 struct err *session_start(struct session *s, struct sink *sink)
@@ -180,10 +201,14 @@ struct err *session_start(struct session *s, struct sink *sink)
 	struct err *err;
 
 	s->sink = sink;
-	sink->err = s->err;
+	sink->message = session_message;
+	sink->message_arg = s;
+	sink->output = s->o.output;
 	sink->progname = s->o.progname;
+	sink->dtrace = s->o.dtrace;
 	sink->options = &s->options;
 	sink->symbols = s->symbols;
+	sink->languages = s->languages;
 	sink->types = s->types;
 	s->names_user = image_prints_user_addresses(s->plan.image);
 	s->consumer = consumer_new(e, sink, &s->options);
@@ -205,7 +230,7 @@ struct err *session_start(struct session *s, struct sink *sink)
 	engine_start(e);
 	for (uint32_t i = 0; i < s->targets.n; i++)
 		target_release(&s->targets.v[i]);
-	budget_init(&s->budget, s->share, s->o.progname, opt_on(&s->options, OPT_DROPTAGS), s->err);
+	budget_init(&s->budget, s->share, opt_on(&s->options, OPT_DROPTAGS), say_budget, s);
 	s->began = clock_ns(CLOCK_MONOTONIC);
 	return err;
 }
@@ -226,8 +251,8 @@ bool session_poll(struct session *s, int timeout_ms, struct err **ret_err)
 	engine_tell_machine(e);
 	*ret_err = consumer_pass(s->consumer);
 	symbols_watch_drain(s->symbols);
-	/* exit() was called: the last pass does what this one left for older records to come
-	 * first. */
+	/* After exit(), the last pass handles the records that this pass kept back to wait for
+	 * older ones. */
 	return budget_holds(&s->budget, e) && !engine_exiting(e) && !*ret_err;
 }
 

@@ -34,7 +34,7 @@ for option, most in (("strsize=4294967297", 4096), ("bufsize=1t", 1 << 30), ("sc
                      ("stackframes=4294967297", 127), ("ustackframes=128", 127), ("maxframes=128", 127), ("pcapsize=1t", 1 << 20),
                      ("printsize=5g", 1 << 20)):
     r = run(*I, "-x", option, "-qn", END)
-    check(r.returncode == 0 and "%d is the most there can be, and used" % most in r.stderr and len(r.stderr.splitlines()) == 1, option, r)
+    check(r.returncode == 0 and "%d is the maximum, which is used" % most in r.stderr and len(r.stderr.splitlines()) == 1, option, r)
 for option in "stackframes=-1", "maxframes=-1", "looplimit=-1":
     refused(1, "0 is the least", *I, "-x", option, "-qn", END)
 refused(1, "Invalid value for specified option: nspec=-1", *I, "-x", "nspec=-1", "-qn", END)

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "compile/bind/bind.h"
-#include "compile/ir/gen.h"
+#include "compile/gen/gen.h"
 #include "isa/ebpf.h"
 
 static void check_image(const struct image *img)

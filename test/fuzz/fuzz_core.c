@@ -25,7 +25,7 @@ static void walk(struct space *s)
 	err_free(space_threads(s, &t, &n));
 	assert(!unwind_process_read(images, s, 0, &p));
 	for (uint32_t i = 0; i < n && i < THREADS_MAX; i++)
-		assert(unwind_thread(p, s, &t[i], pcs, FRAMES_MAX, &end) <= FRAMES_MAX);
+		assert(unwind_thread(p, s, &t[i], pcs, NULL, FRAMES_MAX, &end) <= FRAMES_MAX);
 	unwind_process_free(p);
 	unwind_images_free(images);
 }

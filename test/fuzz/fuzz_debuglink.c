@@ -18,7 +18,7 @@
 #include <zlib.h>
 
 #include "base/mem.h"
-#include "program/symbol/cache.h"
+#include "program/symbol/symbol_private.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "program/symbol/cache.h"
+#include "program/symbol/symbol_private.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 #include "input_file.h"
-#include "program/symbol/cache.h"
+#include "program/symbol/symbol_private.h"
 
 static volatile size_t sink;
 

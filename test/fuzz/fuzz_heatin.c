@@ -3,8 +3,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "input/heatin/heatin.h"
 #include "render/heat.h"
-#include "render/heatin/heatin.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -24,10 +24,14 @@
 
 #include "agent/map.h"
 #include "agent/ring.h"
-#include "compile/ir/gen.h"
-#include "consume/internal.h"
-#include "load/inproc/inproc.h"
-#include "load/inproc/undo.h"
+#include "compile/gen/gen.h"
+#include "consume/consume_private.h"
+#include "load/inproc/events/proc_events.h"
+#include "load/inproc/follow/inproc_follow.h"
+#include "load/inproc/inproc_private.h"
+#include "load/inproc/patch/bell.h"
+#include "load/inproc/patch/inproc_patch.h"
+#include "load/inproc/undo/undo.h"
 #include "unit/bind_run.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
@@ -139,6 +143,7 @@ struct world {
 	struct inproc_engine *e;
 	uint8_t *target; /* the process's mapping of the shared file */
 	struct sink *sink;
+	FILE *messages;
 	struct consumer *consumer;
 	struct bytes_in in;
 	uint32_t passes;
@@ -192,8 +197,8 @@ static void prepare(struct program *p, const char *text)
 	if (err)
 		give_up(err);
 	p->progs = e->progs;
-	p->code = xmemdup(e->code, e->code_used);
-	p->code_used = e->code_used;
+	p->code = xmemdup(e->code, e->room.code_used);
+	p->code_used = e->room.code_used;
 	p->addr = e->addr;
 	e->progs = NULL;
 	e->base.ops->free(&e->base);
@@ -206,10 +211,10 @@ static struct err *load(struct inproc_engine *e, const struct program *p)
 	struct err *err;
 
 	e->base.ncpus = 1;
-	e->stores = xcalloc(img->naggs + 1, sizeof(*e->stores));
-	e->placed = xcalloc(img->nprobes + 1, sizeof(*e->placed));
-	e->refused = xcalloc(img->nprobes + 1, sizeof(*e->refused));
-	e->left_out = xcalloc(img->nprobes + 1, sizeof(*e->left_out));
+	e->aggs.stores = xcalloc(img->naggs + 1, sizeof(*e->aggs.stores));
+	e->placement.placed = xcalloc(img->nprobes + 1, sizeof(*e->placement.placed));
+	e->placement.refused = xcalloc(img->nprobes + 1, sizeof(*e->placement.refused));
+	e->placement.left_out = xcalloc(img->nprobes + 1, sizeof(*e->placement.left_out));
 	err = area_create(e, img);
 	if (!err)
 		err = unwind_start(e);
@@ -217,7 +222,7 @@ static struct err *load(struct inproc_engine *e, const struct program *p)
 		return err;
 	assert(e->addr == p->addr);
 	memcpy(e->code, p->code, p->code_used);
-	e->code_used = p->code_used;
+	e->room.code_used = p->code_used;
 	e->progs = p->progs;
 	return samples_start(e);
 }
@@ -238,6 +243,11 @@ static void *race(void *arg)
 	return NULL;
 }
 
+static void take_message(void *arg, const char *text, size_t n)
+{
+	fwrite(text, 1, n, arg);
+}
+
 static bool world_init(struct world *w, struct program *p, uint32_t flags)
 {
 	struct err *err;
@@ -248,13 +258,16 @@ static bool world_init(struct world *w, struct program *p, uint32_t flags)
 	if (err)
 		give_up(err);
 	(void)bell_hang(w->e);
-	w->target = mmap(NULL, w->e->shared_size, PROT_READ | PROT_WRITE,
+	w->target = mmap(NULL, w->e->room.shared_size, PROT_READ | PROT_WRITE,
 			 MAP_SHARED | MAP_NORESERVE, w->e->files.shared.fd, 0);
 	assert(w->target != MAP_FAILED);
 	w->sink = flags & WITH_JSON ? sink_json_new() : sink_text_new();
 	w->sink->out = nowhere();
-	w->sink->err = nowhere();
-	w->sink->progname = flags & AS_DTRACE ? "dtrace" : "descry";
+	w->messages = nowhere();
+	w->sink->message = take_message;
+	w->sink->message_arg = w->messages;
+	w->sink->dtrace = flags & AS_DTRACE;
+	w->sink->progname = w->sink->dtrace ? "dtrace" : "descry";
 	w->sink->options = &p->run.options;
 	w->sink->types = p->run.types;
 	w->consumer = consumer_new(&w->e->base, w->sink, &p->run.options);
@@ -265,13 +278,13 @@ static bool world_init(struct world *w, struct program *p, uint32_t flags)
 
 static void world_fini(struct world *w)
 {
-	FILE *out = w->sink->out, *err = w->sink->err;
+	FILE *out = w->sink->out;
 
-	munmap(w->target, w->e->shared_size);
+	munmap(w->target, w->e->room.shared_size);
 	consumer_free(w->consumer);
 	w->sink->ops->free(w->sink);
 	fclose(out);
-	fclose(err);
+	fclose(w->messages);
 	w->e->progs = NULL; /* the program's */
 	w->e->base.ops->free(&w->e->base);
 }
@@ -282,7 +295,7 @@ static void world_fini(struct world *w)
  * memory there. */
 static bool may_write(const struct world *w, uint64_t off, uint64_t n)
 {
-	return off <= w->e->shared_size && n <= w->e->shared_size - off;
+	return off <= w->e->room.shared_size && n <= w->e->room.shared_size - off;
 }
 
 static void put(struct world *w, uint64_t off, const void *bytes, uint64_t n)
@@ -320,7 +333,7 @@ static uint64_t get_u64(const struct world *w, uint64_t off)
 
 static uint64_t slot_at(const struct world *w, uint32_t slot)
 {
-	return w->e->threads + (1 + slot % SLOTS) * w->e->thread_stride -
+	return w->e->room.threads + (1 + slot % SLOTS) * w->e->room.thread_stride -
 	       (w->e->addr + WIRE_SHARED);
 }
 
@@ -349,7 +362,7 @@ static uint64_t take_word(struct world *w)
 	case 1: return (uintptr_t)witness + by % WITNESS;
 	case 2: return shared + by * 8;
 	case 3: return (uintptr_t)w->e->self + by;
-	case 4: return w->e->threads + by * 64;
+	case 4: return w->e->room.threads + by * 64;
 	case 5: return w->e->addr + by;
 	case 6: return (uintptr_t)w->e + by % sizeof(*w->e);
 	case 7: return (uintptr_t)&here + by;
@@ -386,13 +399,13 @@ static uint64_t take_place(struct world *w)
 	case 10:
 		return (uintptr_t)(e->said + WIRE_PROCESSES_MAX) - shared - 1 -
 		       by % (sizeof(*e->said) * 8);
-	case 11: return (uintptr_t)e->bell - shared + by % sizeof(*e->bell);
+	case 11: return (uintptr_t)e->bells.bell - shared + by % sizeof(*e->bells.bell);
 	case 12: return (uintptr_t)e->base.state - shared + by % sizeof(*e->base.state);
 	case 13:
-		return slot_at(w, SLOTS - 1) - SLOTS * e->thread_stride +
-		       by % e->thread_stride; /* the tracer's own */
-	case 14: return e->event_at ? slot + e->event_at + by % sizeof(struct wire_event) : 0;
-	default: return by * 4096 % e->shared_size;
+		return slot_at(w, SLOTS - 1) - SLOTS * e->room.thread_stride +
+		       by % e->room.thread_stride; /* the tracer's own */
+	case 14: return e->wanted_at ? slot + e->wanted_at + by % sizeof(struct wire_wanted) : 0;
+	default: return by * 4096 % e->room.shared_size;
 	}
 	return m ? m->base - shared + by : 0;
 }

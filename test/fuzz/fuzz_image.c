@@ -3,7 +3,7 @@
  * functions. */
 #include "base/mem.h"
 #include "isa/ebpf.h"
-#include "load/interp/interp_engine.h"
+#include "load/interp/interp_private.h"
 #include "wire/routines.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -77,13 +77,8 @@ static bool prepare(struct bpf_insn *insns, uint32_t n, struct image_prog *p)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	uint32_t n = (uint32_t)(size / sizeof(struct bpf_insn)), start = 0;
-	struct image_prog p = { .name = "fuzz",
-				.attach = ATTACH_SELF,
-				.ninsns = n,
-				.funcs = &start,
-				.nfuncs = 1,
-				.cookie_insn = UINT32_MAX };
+	uint32_t n = (uint32_t)(size / sizeof(struct bpf_insn));
+	struct image_prog p = { .name = "fuzz", .attach = ATTACH_SELF, .ninsns = n };
 	struct image img = { .maps = maps,
 			     .nmaps = ARRAY_SIZE(maps),
 			     .progs = &p,

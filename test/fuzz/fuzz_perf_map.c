@@ -4,7 +4,7 @@
 #include <stdint.h>
 
 #include "base/mem.h"
-#include "program/symbol/cache.h"
+#include "program/symbol/symbol_private.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

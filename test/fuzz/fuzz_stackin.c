@@ -3,8 +3,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "input/stackin/stackin.h"
 #include "render/folded.h"
-#include "render/stackin/stackin.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

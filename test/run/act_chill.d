@@ -1,7 +1,7 @@
 //@ engine: interp,kernel,inproc
 //@ cmd: -w
 //@ covers: chill
-/* chill() lets time pass. */
+/* chill() spends time. */
 #pragma D option quiet
 inline int MS = 1000000;
 

@@ -1,7 +1,7 @@
 //@ engine: interp
 //@ cmd: -w
 //@ covers: copyout copyoutstr
-/* Memory of the process, which is descry itself here. Kernels refuse it under lockdown, which act_copyout.sh looks at. */
+/* copyout() writes memory of the process, here descry itself. Kernels refuse this under lockdown; act_copyout.sh tests that. */
 #pragma D option quiet
 
 BEGIN

@@ -1,5 +1,5 @@
 //@ engine: interp,kernel,inproc
-/* clear() keeps the keys, trunc() does not; normalize() only changes what is printed. */
+/* clear() keeps the keys, trunc() does not; normalize() changes only the printed values. */
 #pragma D option quiet
 
 BEGIN

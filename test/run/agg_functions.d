@@ -1,5 +1,5 @@
 //@ engine: interp,kernel,inproc
-/* Every aggregating function with a key and without, negative values included. */
+/* Every aggregating function with a key and without, also with negative values. */
 #pragma D option quiet
 int v[5];
 

@@ -1,5 +1,5 @@
 //@ engine: interp,kernel,inproc
-/* What was printed is not printed again at the end; what came after is. */
+/* The end prints only aggregations that changed after they were printed. */
 #pragma D option quiet
 
 BEGIN { @shown = count(); @left["k"] = count(); @typed[1, 2] = sum(3); printa("%@d\n", @shown); exit(0); }

@@ -1,6 +1,6 @@
 //@ engine: interp,kernel,inproc
 //@ covers: llquantize
-/* Both sides of zero, as DTrace 2 has it. */
+/* Both sides of zero, as in DTrace 2. */
 #pragma D option quiet
 
 BEGIN

@@ -1,6 +1,6 @@
 //@ engine: interp,kernel,inproc
-/* Aggregations whose keys are known for each probe: equal texts are one row however they are written, what never fired is no
- * row, and clear(), trunc(), normalize() do what they do with other keys. */
+/* Aggregations whose keys depend on the probe only. Equal texts are one row in any spelling. A probe that never fired has no
+ * row. clear(), trunc() and normalize() work as with other keys. */
 #pragma D option quiet
 
 BEGIN

@@ -1,6 +1,6 @@
 //@ engine: interp,kernel,inproc
 //@ covers: aggtable
-/* The last key across: scalars, and distributions side by side. */
+/* Prints the last key across: scalars, and distributions side by side. */
 #pragma D option quiet
 #pragma D option aggtable
 

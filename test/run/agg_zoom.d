@@ -1,7 +1,7 @@
 //@ engine: interp,kernel,inproc
 //@ cmd: -q -x aggzoom -s %s
 //@ covers: aggzoom
-/* The largest bucket has the whole width, whatever its share. */
+/* The largest bucket has the whole width, with any share. */
 BEGIN
 {
 	@q = quantize(1);

@@ -1,5 +1,5 @@
 //@ engine: interp,kernel,inproc
-/* min() and max() compare as int64_t, also what was unsigned. */
+/* min() and max() compare as int64_t, also unsigned values. */
 #pragma D option quiet
 
 BEGIN

@@ -1,5 +1,5 @@
 //@ engine: interp,kernel,inproc
-/* The value of an assignment to a bit-field is what the field holds then. */
+/* The value of an assignment to a bit-field is the field's new value. */
 #pragma D option quiet
 struct bits { unsigned a : 3; int c : 5; };
 struct bits g;

@@ -1,5 +1,5 @@
 //@ engine: interp,kernel,inproc
-/* A _Bool holds 0 or 1, whatever is converted to it (dsmith seeds 45, 116). */
+/* A _Bool is 0 or 1 after every conversion (dsmith seeds 45, 116). */
 #pragma D option quiet
 _Bool b;
 this _Bool t;

@@ -1,5 +1,5 @@
 //@ engine: interp,kernel,inproc
-/* What may or may not have been made (scratch memory, thread storage) multiplied the states the verifier had to follow. */
+/* Lazy values that some paths make (scratch memory, thread storage) multiplied the states that the verifier had to follow. */
 #pragma D option quiet
 long m[int];
 self long v;

@@ -1,5 +1,5 @@
 //@ engine: interp,kernel,inproc
-/* An aggregation with too many keys drops what is new and keeps what it has. */
+/* An aggregation with too many keys drops new keys and keeps its old keys. */
 //@ err
 //@ sub: /^descry: script .*\n//
 //@ sub: /^descry: \d+ aggregation drops? on CPU \d+/descry: N aggregation drops on CPU C/

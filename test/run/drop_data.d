@@ -1,5 +1,5 @@
 //@ engine: interp,kernel,inproc
-/* A record that finds no room is counted, per CPU. */
+/* A record without room in the buffer is counted, per CPU. */
 //@ err
 //@ sub: /^descry: script .*\n//
 //@ sub: /^descry: \d+ drops? on CPU \d+/descry: N drops on CPU C/

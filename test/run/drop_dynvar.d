@@ -1,5 +1,5 @@
 //@ engine: interp,kernel,inproc
-/* Elements that find no room are not made, and counted. */
+/* Elements without room are not made, and are counted. */
 //@ err
 //@ sub: /^descry: script .*\n//
 //@ sub: /^descry: \d+ dynamic/descry: N dynamic/

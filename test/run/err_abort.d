@@ -1,5 +1,5 @@
 //@ engine: interp,kernel,inproc
-/* A fault ends its clause only: what it had recorded is gone, what it had assigned stays. */
+/* A fault ends its clause only. The clause's data is dropped, and its assignments stay. */
 #pragma D option quiet
 int zero, n;
 

@@ -1,6 +1,6 @@
 //@ engine: interp,kernel,inproc
 //@ cmd: -q
-/* What ERROR is told: the probe's id, the clause in program order, the fault and its value. */
+/* The arguments of ERROR: the probe's id, the clause in program order, the fault and its value. */
 int me;
 ERROR { printf("%d %d %d %d\n", arg1 == me, arg2, arg4, arg5); }
 BEGIN { me = id; }

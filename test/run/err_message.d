@@ -1,5 +1,5 @@
 //@ engine: interp,kernel,inproc
-/* What a fault says on standard error: probe, reason, where. */
+/* The message of a fault on standard error: probe, reason, place. */
 //@ err
 //@ sub: /^descry: script .*\n//
 //@ sub: / at BPF pc \d+//

@@ -1,6 +1,6 @@
 //@ engine: interp,kernel,inproc
 //@ covers: function
-/* What a function prints in an argument comes before what it is an argument of. */
+/* The output of a function in an argument comes before the output of the action that has the argument. */
 #pragma D option quiet
 
 int f(int a) { printf("in f(%d)\n", a); return a + 1; }

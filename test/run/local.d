@@ -1,6 +1,6 @@
 //@ engine: interp,kernel,inproc
 //@ covers: local-variable
-/* Variables of a block: loops, functions, inner blocks; each with its own. */
+/* Variables of a block: loops, functions and inner blocks each have their own. */
 #pragma D option quiet
 
 int fact(int n)

@@ -1,6 +1,6 @@
 //@ engine: interp,kernel,inproc
 //@ covers: for while do break continue looplimit
-/* Loops, alone and in each other; the one that does not end faults. */
+/* Loops, alone and inside each other; an endless loop faults. */
 #pragma D option quiet
 
 BEGIN

@@ -1,6 +1,6 @@
 //@ engine: interp,kernel,inproc
 //@ cmd: -q
-/* More aggregations and arrays in one firing than the kernel lets a program have maps: they share some. */
+/* One firing uses more aggregations and arrays than the kernel allows maps in a program, so several share a map. */
 BEGIN
 {
 	k = 3;

@@ -1,5 +1,5 @@
 //@ engine: interp,kernel,inproc
-/* What is kept wraps at the width of its type. Before that ints have 64 bits, and unsigned ints C's 32. */
+/* A stored value wraps at the width of its type. Before the store, ints have 64 bits, and unsigned ints C's 32. */
 #pragma D option quiet
 int a;
 unsigned int ua;
@@ -52,7 +52,7 @@ BEGIN
 	printf("%d %d %d\n", c - uc < 0, c < uc, (uc - us) / 2 == -1);
 	@ = sum(a * 4);
 	printa("%@d\n", @);
-	/* An operand is not cut, neither on its way to int nor behind "," "?:" or "+". Inlines are, as what is assigned. */
+	/* An operand is not truncated, neither in a conversion to int nor behind "," "?:" or "+". Inlines and assigned values are. */
 	s = 32767; a = 2147483647; i32 = 2147483647; c = 0;
 	printf("%d %d\n", s * s * s * s / s / s / s, (short)-1 * s * s * s / s / s);
 	printf("%d %d %d %d\n", (c, a * 4) / 4, (c ? 1 : a * 4) / 4, +(a * 4) / 4, i32 * 4 / 4);
@@ -62,7 +62,7 @@ BEGIN
 	i32 = 7; us = 2;
 	i32 /= (c, us);
 	printf("%d %d\n", i32, 10 % (c, 3));
-	/* the same of constants and of variables, and of what is aggregated */
+	/* the same for constants, variables and aggregated values */
 	uc = 200; us = 5;
 	printf("%d %d\n", us - uc, (unsigned short)5 - (unsigned char)200);
 	printf("%d %d %d\n", 1 << 65, (c + 1) << 65, -1 >> 127);

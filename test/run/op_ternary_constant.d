@@ -1,7 +1,7 @@
 //@ engine: interp,kernel,inproc
 //@ cmd: -qs %s 1 0
 //@ covers: ?:
-/* A constant condition chooses its operand before the other is looked at. */
+/* A constant condition chooses its operand before the compiler checks the other. */
 inline int QUIET = 0;
 inline int LOUD = !QUIET;
 inline string NAME = "n";

@@ -1,6 +1,6 @@
 //@ engine: interp,kernel,inproc
 //@ covers: print(&x)
-/* The address of a variable shows where it lies and what it holds. */
+/* The address of a variable prints its place and its value. */
 //@ sub: /0x[0-9a-f]+/ADDR/
 #pragma D option quiet
 struct in { int a; long b; };

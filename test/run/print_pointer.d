@@ -1,5 +1,5 @@
 //@ engine: interp,kernel,inproc
-/* A pointer to a struct shows where and what. */
+/* A pointer to a struct prints the address and the struct. */
 //@ sub: /0x[0-9a-f]+/ADDR/
 #pragma D option quiet
 struct in { int a; int b; };

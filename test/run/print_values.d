@@ -1,5 +1,5 @@
 //@ engine: interp,kernel,inproc
-/* print(): scalars, strings, enums, pointers, structs, unions, arrays; members that are 0 are left out. */
+/* print(): scalars, strings, enums, pointers, structs, unions, arrays; members that are 0 are omitted. */
 #pragma D option quiet
 enum colour { RED, GREEN };
 struct in { int a; unsigned char b; };

@@ -1,5 +1,5 @@
 //@ engine: interp,kernel,inproc
-/* Floating-point values come from memory: D has no constants and no arithmetic of theirs. */
+/* Floating-point values come from memory, because D has no floating-point constants or arithmetic. */
 #pragma D option quiet
 
 BEGIN

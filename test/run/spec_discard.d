@@ -1,5 +1,5 @@
 //@ engine: interp,kernel,inproc
-/* Discarded data is never seen, committed data comes where it was committed; without one there is nothing. */
+/* Discarded data is never printed. Committed data is printed at the commit. Without a speculation there is no data. */
 #pragma D option quiet
 #pragma D option nspec=2
 

@@ -1,7 +1,7 @@
 //@ engine: interp,kernel,inproc
 //@ as: dtrace
 //@ env: _DTRACE_TESTING=1
-/* A speculation that nothing was put into shows, once committed, that its probe fired; one of no number does not. */
+/* A speculation without data shows after commit() that its probe fired; speculation 0 does not. */
 BEGIN { self->s = speculation(); }
 BEGIN /self->s/ { speculate(self->s); }
 BEGIN { speculate(77); }

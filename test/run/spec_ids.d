@@ -1,6 +1,6 @@
 //@ engine: interp,kernel,inproc
 //@ cmd: -q -x nspec=3
-/* Several speculations are committed and discarded by one clause; numbers that are none are faults, but to speculate() no more than 0. */
+/* One clause commits and discards several speculations. Invalid numbers are faults; for speculate() they are like 0. */
 BEGIN { a = speculation(); b = speculation(); c = speculation(); printf("%d %d %d\n", a, b, c); }
 BEGIN { speculate(a); printf("first\n"); }
 BEGIN { speculate(b); printf("second\n"); }

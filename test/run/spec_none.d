@@ -1,5 +1,5 @@
 //@ engine: interp,kernel,inproc
-/* nspec is 1: the second speculation() finds none free, and this is counted. */
+/* nspec is 1: the second speculation() finds no free one, and the failure is counted. */
 //@ err
 //@ sub: /^descry: script .*\n//
 #pragma D option quiet

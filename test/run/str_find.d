@@ -11,7 +11,7 @@ BEGIN
 	printf("[%s] %d\n", strstr(s, ""), strstr("", "a") == NULL);
 }
 
-/* What is not found is no key, whatever the element is wanted for. */
+/* A string that was not found is not a key, for any use of the element. */
 ERROR { printf("fault %d\n", arg4); }
 BEGIN { s = of[strchr("abc", 'x')]; printf("not reached\n"); }
 BEGIN { printf("[%s]\n", s); exit(0); }

@@ -1,5 +1,5 @@
 //@ engine: interp,kernel,inproc
-/* index() and rindex(): Perl's rules, the empty string's included. */
+/* index() and rindex(): Perl's rules, also for the empty string. */
 #pragma D option quiet
 string s, e;
 

@@ -1,6 +1,6 @@
 //@ engine: interp,kernel,inproc
 //@ covers: json
-/* json(): members, elements, nested; what is not there is "". */
+/* json(): members, elements, nested ones; a missing one is "". */
 #pragma D option quiet
 
 BEGIN

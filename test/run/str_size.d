@@ -1,6 +1,6 @@
 //@ engine: interp,kernel,inproc
 //@ cmd: -q -x strsize=5 -x rawbytes
-/* Every string has at most strsize characters, however it is made; rawbytes shows all it may have. */
+/* Every string, from any source, has at most strsize characters; rawbytes prints all of them. */
 BEGIN
 {
 	g = "abcdefgh"; trace(g); trace("literal"); trace(probeprov);

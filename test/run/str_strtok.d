@@ -17,14 +17,14 @@ BEGIN
 	this->c = strtok(NULL, "");
 	printf("[%s] [%s] [%s]\n", this->a, this->b, this->c);
 	this->a = strtok("k:v;w", ":");
-	this->b = strtok(NULL, ";"); /* the delimiter behind a token is not part of the search that found it */
+	this->b = strtok(NULL, ";"); /* the search that found a token does not consume the delimiter behind it */
 	printf("[%s] [%s] [%s]\n", this->a, this->b, strtok(NULL, "w"));
 	printf("[%s] %d\n", strtok("no delimiter", "|"), strtok(NULL, "|") == NULL);
 	printf("%d %d\n", strtok("", " ") == NULL, strtok(";;;", ";") == NULL);
 	printf("%s\n", s);
 }
 
-/* What is not found is NULL: it can be compared and kept, but has no text. */
+/* Without a token the result is NULL, which can be compared and stored, but has no text. */
 BEGIN { this->n = strchr("abc", 'x'); printf("%d %d\n", this->n == NULL, strrchr("abc", 'x') == "a"); strtok(NULL, "x"); }
 BEGIN { printf("%s\n", strtok(NULL, " ")); }
 BEGIN { trace(strstr("abc", "x")); }

@@ -2,7 +2,7 @@
 //@ c: %t/tracee_types
 //@ covers: types-of-the-traced-program
 //@ sub: /0x[0-9a-f]+/ADDR/
-/* Types by the names the traced program gives them, from its DWARF. */
+/* Types of the traced program by their names in its DWARF. */
 #pragma D option quiet
 
 pid$target:a.out:look_at:entry
@@ -13,7 +13,7 @@ pid$target:a.out:look_at:entry
 	    this->s->high, this->s->as_bytes[2]);
 	this->t = (shape_t *)copyin((uintptr_t)this->s->next, sizeof (shape_t));
 	printf("%s %d %s\n", stringof(this->t->name), this->t->n, copyinstr((uintptr_t)this->s->text));
-	/* args[] lead to the process's memory, and so does what they point to; curthread to the kernel's */
+	/* pointers in args[], and pointers read through them, point to the process's memory; curthread to the kernel's */
 	print(args[0]->in);
 	print(args[0]->name);
 	printf("%s %s %d %s %d\n", stringof(args[0]->name), stringof(args[0]->text), args[0]->next->n,

@@ -1,7 +1,7 @@
 //@ cmd: -q  -x tregs=12
 //@ engine: kernel
 //@ covers: ucaller ustackdepth
-/* A user stack taken by a program that has much of the 512 bytes of stack for itself, before every verifier. */
+/* A program that uses much of the 512 bytes of stack reads a user stack; every verifier must accept it. */
 syscall::getpid:entry
 {
 	this->a = arg0 + timestamp;

@@ -1,6 +1,6 @@
 //@ cmd: -q
 //@ engine: kernel
-/* User stacks as keys, as actions, and of another program's probes, before every verifier. */
+/* User stacks as keys, as actions, and of another program's probes; every verifier must accept them. */
 syscall::getpid:entry { @a[execname, pid, ustack(), stack()] = count(); }
 BEGIN { @b[ustack(20)] = count(); }
 tick-10ms { @c[ustack()] = count(); n++; }

@@ -1,5 +1,5 @@
 //@ engine: interp,kernel,inproc
-/* What the built-in variables must be in BEGIN, whatever the machine. */
+/* The values of built-in variables in BEGIN that are the same on every machine. */
 #pragma D option quiet
 
 BEGIN

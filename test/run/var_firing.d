@@ -1,5 +1,5 @@
 //@ engine: interp,kernel,inproc
-/* timestamp does not move within a firing; it does from BEGIN to END. */
+/* timestamp does not change within a firing; it grows from BEGIN to END. */
 #pragma D option quiet
 
 BEGIN { this->t = timestamp; start = timestamp; this->w = walltimestamp; }

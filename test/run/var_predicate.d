@@ -1,7 +1,7 @@
 //@ engine: interp,kernel,inproc
 //@ cmd: -q
 //@ covers: predicate
-/* The body of a clause defines what its predicate reads. */
+/* The body of a clause defines a variable that its predicate reads. */
 BEGIN
 /self->last == 0 && !seen[pid] && this->text == ""/
 {

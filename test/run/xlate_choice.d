@@ -1,6 +1,6 @@
 //@ engine: interp,kernel,inproc
-/* Which of several translators to one type is taken: the exact one, whatever typedefs and qualifiers say; else the first of an
- * integer for an integer, of a pointer for a void *. */
+/* Chooses one of several translators to a type: the exact one, through typedefs and qualifiers; else the first one for an
+ * integer from an integer, and for a void * from a pointer. */
 #pragma D option quiet
 struct one { int a; };
 struct two { int b; };

@@ -10,7 +10,7 @@ import tempfile
 import time
 
 
-# Headless, and without a word to anybody but what a test opens.
+# Headless, and without any network traffic except for the pages that a test opens.
 CHROMIUM = ["chromium", "--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
             "--disable-component-update", "--disable-sync", "--disable-default-apps"]
 

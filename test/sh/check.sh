@@ -1,4 +1,4 @@
-# descry check: each answer is one of three with its reason, the same as JSON, for root and for an ordinary user.
+# descry check: each answer is one of three with its reason, and the same as JSON, for root and for an ordinary user.
 # serial
 status=0
 complain() { echo "FAILED: $*"; status=1; }
@@ -6,7 +6,7 @@ dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 chmod 755 "$dir"
 
-# judge FILE: structure and sense of what --trials --cost --machine --json printed
+# judge FILE: checks structure and content of the output of --trials --cost --machine --json
 judge()
 {
 	python3 - "$1" <<'END'
@@ -46,7 +46,7 @@ END
 "$DESCRY" check --trials --cost --machine --json >"$dir/root.json" || complain "exit $?"
 judge "$dir/root.json" || complain "as it runs here"
 
-# What the kernel engine says when it is asked directly is what check says.
+# The kernel engine's own error is the same as in check.
 if "$DESCRY" -q -x engine=kernel -n 'BEGIN { exit(0); }' 2>/dev/null; then want=yes; else want=no; fi
 python3 -c "
 import json, sys
@@ -64,7 +64,7 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
 		"$dir/user.json" || complain "an ordinary user is not told what the kernel engine needs"
 fi
 
-# No colours in a file; each option of the help is one.
+# No colours in a file. Each option of the help is accepted.
 "$DESCRY" check --machine >"$dir/text" || complain "--machine: exit $?"
 grep -q "$(printf '\033')" "$dir/text" && complain "escapes in a file"
 grep -q '^  HZ  *[0-9]' "$dir/text" || complain "no HZ"
@@ -76,7 +76,7 @@ refuse() { # TEXT ARG...: exit status 2 and a message with TEXT
 	grep -q -- "$text" "$dir/err" || complain "$*: $(cat "$dir/err")"
 }
 refuse 'takes options only' nonsense
-refuse 'go with --journal alone' --undo --cost
+refuse 'combined with --journal only' --undo --cost
 refuse 'exclude each other' --undo --apply a=b
 refuse 'wants NAME=VALUE' --apply vm.swappiness
 refuse 'goes with --hardware' --root /mnt

@@ -67,9 +67,9 @@ grep -q '^  only there .*AC97.* no driver$' "$dir/out" || complain "only there: 
 
 echo '[]' >"$dir/other"
 "$DESCRY" check --hardware --compare "$dir/other" 2>"$dir/err" && complain "another file is taken for a list"
-grep -q 'is no list' "$dir/err" || complain "other file: $(cat "$dir/err")"
+grep -q 'is not the output of' "$dir/err" || complain "other file: $(cat "$dir/err")"
 
-# Without /sys and without modules it says so, and still ends well.
+# Without /sys and without modules it reports this, and still succeeds.
 mkdir "$dir/empty"
 "$DESCRY" check --hardware --root "$dir/empty" >"$dir/out" || complain "an empty tree: exit $?"
 grep -q 'is not mounted: no device is seen' "$dir/out" || complain "nothing about /sys: $(cat "$dir/out")"

@@ -1,5 +1,5 @@
-# descry check --apply and --undo: on a sysctl of a network name space of our own and on a loop device of our own.
-# Every D program that a knob is measured by compiles.
+# descry check --apply and --undo: on a sysctl of the test's own network name space and on its own loop device. Every
+# D program that measures a knob compiles.
 # serial
 [ "$(id -u)" = 0 ] || { echo "only root may change a knob"; exit 77; }
 status=0
@@ -15,7 +15,7 @@ trap finish EXIT
 journal=$dir/sub/tuned
 tune() { "$DESCRY" check --journal "$journal" "$@"; }
 
-# A knob there is none of, and a value the kernel refuses, leave nothing in the journal.
+# An unknown knob, and a value that the kernel refuses, leave nothing in the journal.
 tune --apply vm.swapiness=60 2>"$dir/err" && complain "an unknown knob is set"
 grep -q 'did you mean vm.swappiness' "$dir/err" || complain "no suggestion: $(cat "$dir/err")"
 tune --apply limit.nofile=1 2>"$dir/err" && complain "a limit is set"
@@ -32,13 +32,13 @@ tune --apply net.core.somaxconn=1001 || echo "FAILED: --apply"
 [ "$(cat $knob)" = 1001 ] || echo "FAILED: applied: $(cat $knob)"
 tune --apply net.core.somaxconn=1002 >/dev/null || echo "FAILED: --apply again"
 [ "$(wc -l <"$journal")" = 2 ] || echo "FAILED: journal: $(cat "$journal")"
-# What the kernel refuses changes nothing, and is not in the journal.
+# A value that the kernel refuses changes nothing and is not in the journal.
 tune --apply net.core.somaxconn=-5 2>/dev/null && echo "FAILED: -5 was taken"
 [ "$(cat $knob) $(wc -l <"$journal")" = "1002 2" ] || echo "FAILED: after a refusal: $(cat $knob) $(cat "$journal")"
 tune --undo || echo "FAILED: --undo"
 [ "$(cat $knob)" = 1000 ] || echo "FAILED: undone: $(cat $knob)"
 [ ! -e "$journal" ] || echo "FAILED: the journal is still there"
-# Somebody else's change is left alone, said, and stays in the journal.
+# A later change by another program is kept and reported, and stays in the journal.
 tune --apply net.core.somaxconn=1003 >/dev/null
 echo 77 >$knob
 tune --undo 2>"$journal.err" && echo "FAILED: undo over somebody else's change"
@@ -69,11 +69,11 @@ else
 	echo "no loop device can be had: read-ahead was not tried"
 fi
 
-# A line that is no change is refused before anything is undone.
+# A malformed line is refused before anything is undone.
 mkdir -p "$dir/sub"
 echo nonsense >"$journal"
 tune --undo 2>"$dir/err" && complain "a broken journal is taken"
-grep -q 'line 1 is no change' "$dir/err" || complain "broken journal: $(cat "$dir/err")"
+grep -q 'line 1 is not a change' "$dir/err" || complain "broken journal: $(cat "$dir/err")"
 
 "$DESCRY" check --tunables --machine --json >"$dir/all.json" || complain "--tunables: exit $?"
 python3 - "$dir/all.json" >"$dir/programs" <<'END'

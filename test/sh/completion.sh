@@ -1,18 +1,18 @@
-# Completion offers what the option tables and the probes hold. bash is asked through its script; zsh and fish, whose scripts hand
-# the same question on, are asked where they are installed.
+# Completion offers the words of the option tables and the probes. The test runs bash's script, and those of zsh and
+# fish, which pass the words on in the same way, where these shells are installed.
 command -v bash >/dev/null || { echo "bash is not installed"; exit 77; }
 status=0
 complain() { echo "FAILED: $*"; status=1; }
 export DESCRY
 
-# offered WORD... CURRENT: what bash offers for the last word
+# offered WORD... CURRENT: prints bash's offers for the last word
 offered()
 {
 	bash -c '. tools/completion/descry.bash; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); compopt() { :; }; _descry; printf "%s\n" "${COMPREPLY[@]}"' bash "$@"
 }
 
 # Every option of --help is offered, and no other.
-for command in list profile flame heat serve stack check heal; do
+for command in list calls profile flame heat serve stack check heal; do
 	listed=$("$DESCRY" $command --help | grep -oE '^  (-[a-zA-Z])?(, )?(--[a-z-]+)?' | tr -s ', ' '\n' | grep . | sort)
 	all=$(offered descry $command - | sort)
 	[ "$listed" ] && [ "$listed" = "$all" ] || complain "$command: --help lists $listed, completion offers $all"

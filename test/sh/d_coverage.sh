@@ -1,2 +1,2 @@
-# doc/d-coverage.md is what the tests say now, and no construct of D is without one.
+# doc/d-coverage.md agrees with the tests, and every construct of D has a test.
 exec tools/d-coverage --check

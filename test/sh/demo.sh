@@ -9,7 +9,7 @@ cp "$DESCRY" tools/demo "$dir/"
 mkdir "$dir/upper" "$dir/work"
 mkdir -m 777 "$dir/tmp"
 
-# In a mount namespace, a view of /etc without what packages outside the base put there.
+# In a mount namespace, a view of /etc without the files of packages outside the base.
 # shellcheck disable=SC2016
 as='mount -t overlay overlay -o "lowerdir=/etc,upperdir=$1/upper,workdir=$1/work" /etc || exit 77
 	rm -f /etc/services /etc/protocols; cd /; TMPDIR=$1/tmp; export TMPDIR; dir=$1; shift; exec "$@" "$dir/demo" "$dir/descry"'

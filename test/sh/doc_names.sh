@@ -1,5 +1,5 @@
 #!/bin/sh
-# What the pages of doc/ name is there: files and functions of overview.md, options, providers and their probes.
+# The names in the pages of doc/ exist: files and functions of overview.md, options, providers and their probes.
 status=0
 
 complain()

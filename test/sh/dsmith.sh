@@ -1,4 +1,4 @@
-# Random D programs that know what they print (test/fuzz/dsmith.py), both engines; twenty seconds of a fixed set of seeds.
+# Random D programs with known output (test/fuzz/dsmith.py), on both engines; twenty seconds of a fixed set of seeds.
 PYTHONDONTWRITEBYTECODE=1
 export PYTHONDONTWRITEBYTECODE
 dsmith="python3 test/fuzz/dsmith.py --descry $DESCRY"

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-# The installed library: examples/embed.c and test/embed.c are built with nothing of this tree but what `meson install` puts down, and
-# trace real programs.
+# The installed library: examples/embed.c and test/embed.c are built with nothing of this tree except the files that
+# `meson install` installs, and trace real programs.
 # serial
 from live import *
 
@@ -73,6 +73,10 @@ values run 0
 values status 3
 values again -1
 values message 1 'descry: descry_stop() is out of order here'
+printf dtrace:::BEGIN 3:a b 2:-3=-3 2:65=65 1
+records line 10 '<a b -3 A>'
+trace dtrace:::BEGIN 1:7=7 1
+printf dtrace:::BEGIN 1
 plain text
 over 0
 stop 0

@@ -1,5 +1,5 @@
-# The scripts of examples/ as commands: doc/examples.md is what their heads say, their manual pages are correct mdoc, and each
-# starts by its own first line.
+# The scripts of examples/ as commands: doc/examples.md agrees with the heads of the scripts, their manual pages are
+# correct mdoc, and each script starts by its own first line.
 command -v mandoc >/dev/null || { echo "mandoc is not installed"; exit 77; }
 status=0
 complain() { echo "FAILED: $*"; status=1; }
@@ -16,7 +16,7 @@ for script in examples/*.d; do
 	out=$(mandoc -Tlint -W warning "$dir/descry-$name.1" 2>&1 | grep -v 'referenced manual not found')
 	[ -z "$out" ] || complain "$out"
 	mandoc -Tascii "$dir/descry-$name.1" | sed 's/.\x08//g' | grep -q "descry-$name" || complain "$script: its page does not name it"
-	# As an installed command: the parser takes it, with one argument for those that want one.
+	# As an installed command: the parser accepts it, with an argument for scripts that need one.
 	install -m 755 "$script" "$dir/descry-$name"
 	ln -sf "$DESCRY" "$dir/descry"
 	PATH=$dir:$PATH "$dir/descry-$name" -d parse -x defaultargs -p $$ >/dev/null 2>"$dir/err" </dev/null || complain "$script: $(cat "$dir/err")"

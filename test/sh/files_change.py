@@ -37,7 +37,7 @@ def cut(victim, *args, **more):
     return r
 
 
-# The input: nothing else is left to say.
+# The input: no other error may be reported.
 data = TMP + "/perf.data"
 with open(data, "wb") as f:
     f.write(b"PERFILE2" + (104).to_bytes(8, "little") + bytes(100000))
@@ -45,7 +45,7 @@ r = cut(data, "flame", data, rc=1)
 check(r.rc == 1 and data in r.err and NAMED in r.err and not r.out, "perf.data", r)
 check(r.err.count(NAMED) == 1, "said once", r)
 
-# A debug file: the run goes on, lines are missing, and counted.
+# A debug file: the run continues. Lines are missing, and this is counted.
 subprocess.run(["cc", "-O1", "-g", "-fno-optimize-sibling-calls", "-x", "c", "-o", TMP + "/spins", "-"], input=PROGRAM.encode(), check=True)
 subprocess.run("objcopy --only-keep-debug spins spins.debug && objcopy --strip-debug --add-gnu-debuglink=spins.debug spins", shell=True, cwd=TMP, check=True)
 whole = descry("profile", "--lines", "--folded", "-F", "499", c=TMP + "/spins")

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-# Every command of the tutorial, of the one-liners and of the page for those who come from other tracers: it ends well, or by ^C, and
-# answers; as root all of them, as an ordinary user those that trace a program of the user's own. The others say what an ordinary user lacks.
+# Every command of the tutorial, of the one-liners and of the page for users of other tracers ends well, or by ^C, and
+# gives an answer. Root runs all of them. An ordinary user runs the commands that trace the user's own programs; the
+# others name the missing privilege.
 # serial
 import concurrent.futures
 import socket
@@ -9,7 +10,8 @@ import pages
 from live import *
 
 PAGES = ["doc/tutorial.md", "doc/one-liners.md", "doc/coming-from.md"]
-# Nobody may wait for these locks meanwhile; as an ordinary user the system calls of `ls` are seen from its entry point on.
+# Perhaps no thread waits for these locks meanwhile. For an ordinary user the system calls of `ls` are traced from its
+# entry point on.
 MAY_BE_SILENT = ["lockstat:::"]
 
 
@@ -59,7 +61,7 @@ with pages.Player(DESCRY) as player:
                 judge(c, r, "root")
         if os.path.exists(player.dir + "/tmp/du.svg"):
             os.unlink(player.dir + "/tmp/du.svg")
-        # As the pages say: what has -c needs no root, but for the tutorial's look at the scheduler.
+        # As in the pages: commands with -c need no root, except for the tutorial's look at the scheduler.
         own = [c for c in every if re.search(r"descry (help|list)| -c ", c.text) and "waits.d" not in c.text]
         check(len(own) > 20, "commands for an ordinary user", [c.text for c in own])
         with concurrent.futures.ThreadPoolExecutor(4) as pool:

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-# The commands of README.md and of the manual pages: each runs and answers. Where the page shows an output, its lines come: those without
-# a number and error messages as they stand, others by their shape. A command that an ordinary user may not run says what it lacks.
+# The commands of README.md and of the manual pages run and give an answer. Where the page shows an output, its lines
+# appear: lines without a number and error messages literally, others by their shape. A command that an ordinary user
+# may not run reports the missing privilege.
 # serial
 # timeout: 600
 import concurrent.futures
@@ -8,7 +9,7 @@ import glob
 import pages
 from live import *
 
-# What the pages' commands name, and what stands here for it. Long runs are cut short.
+# Names in the pages' commands, and the test's files for them. Long runs are shortened.
 FILES = {"before.folded": "a;b 10\na;c 5\n", "after.folded": "a;b 5\na;c 9\n", "Makefile": "all:\n\tcat Makefile >/dev/null\n",
          "access.log": "".join("%d.5 - - - - - GET - %d\n" % (t, t % 40 + 1) for t in range(1, 200)), "x.d": "BEGIN { trace(foo(1)); }\n"}
 SHORTER = [("-t 10 ", "-t 1 "), ("-t 30 ", "-t 1 "), ("-t 5", "-t 1"), ("tick-10s", "tick-1s"), ("tick-5s", "tick-1s"), ("sleep 10", "sleep 1"),
@@ -37,7 +38,7 @@ def judge(c, r, who):
     wrong = not c.error and pages.failed(r)
     if who != "root" and wrong:
         return check(pages.told(r), "%s is told what is missing: %s" % (who, c), r.returncode, r.stderr[-800:])
-    answer = r.stdout + (r.stderr if c.error or re.match("time |perf ", c.text) else "")  # both write their own answer there
+    answer = r.stdout + (r.stderr if c.error or re.match("time |perf |descry calls ", c.text) else "")  # these write their answer there
     check(not wrong and answer.strip(), "%s: %s" % (who, c), r.returncode, r.stderr[-800:], r.stdout[-500:])
     if who == "root" or c.prompt == "$":
         other = pages.differences(c, answer, c.error)

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-# descry flame: the command line, every output from every input, and what it says when it cannot.
+# descry flame: the command line, every output from every input, and the error messages.
+import gzip
 import json
 import os
 import re
@@ -127,6 +128,7 @@ with tempfile.TemporaryDirectory() as d:
     scope = json.load(open(os.path.join(d, "x.speedscope.json")))
     check(sum(scope["profiles"][0]["weights"]) == 20000 == scope["profiles"][0]["endValue"], "speedscope's total")
     check("cut off" in flame(text=open(os.path.join(d, "x.pb.gz"), "rb").read()[:-9], rc=1).err, "a cut profile")
+
     check("line 1" in flame("--format", "speedscope", text="{]", rc=1).err, "no JSON")
 
 # The looks of time.
@@ -137,7 +139,7 @@ check("Chain Graph" in svg and "k`wake (7 ms" in svg and "<title>-- (7 ms" in sv
 check("not both" in flame("-n", "BEGIN", "x", rc=2).err, "a program and a file")
 check("want a program" in flame("-p", "1", rc=2).err, "-p alone")
 
-# What nobody would call a name.
+# Hostile names.
 hostile = [b"<script>alert(1)</script>", b"\"'&]]>", bytes(range(1, 10)) + b"\x0b\x7f", b"\xff\xfe\xc0", b"x" * 65536,
            "\u202eexe.\u4f60".encode()]
 text = b"".join(b"base;" + h + b" 10\n" for h in hostile)
@@ -147,4 +149,35 @@ check(len(document.getElementsByTagName("title")) == len(hostile) + 2, "every na
 json.loads(flame("--json", text=text).stdout.decode("utf-8"))
 out = flame("--folded", text=text).stdout
 check(sorted(out.splitlines()) == sorted(text.splitlines()), "folded text keeps the bytes of names")
+
+
+# pprof: small files that would become large ones
+def varint(n):
+    out = b""
+    while n > 127:
+        out, n = out + bytes([n & 127 | 128]), n >> 7
+    return out + bytes([n])
+
+
+def message(field, data):
+    return varint(field << 3 | 2) + varint(len(data)) + data
+
+
+def number(field, n):
+    return varint(field << 3) + varint(n)
+
+
+def pprof(inlined, frames):
+    """One sample of so many frames, each a location with so many inlined functions."""
+    return (message(1, number(1, 1) + number(2, 2)) + message(4, number(1, 1) + message(4, number(1, 1)) * inlined) +
+            message(5, number(1, 1) + number(2, 3)) + message(2, message(1, b"\1" * frames) + message(2, b"\1")) +
+            b"".join(message(6, s) for s in (b"", b"cpu", b"count", b"f")))
+
+
+out = flame("--folded", text=pprof(3, 40)).stdout
+check(out.endswith(b" 1\n") and [f.split(b"_[")[0] for f in out[:-3].split(b";")] == [b"f"] * 120, "pprof with inlined functions", out)
+check("more frames than its size allows" in flame(text=gzip.compress(pprof(20000, 20000)), rc=1).err, "a pprof profile of 400 million frames")
+bomb = gzip.compress(pprof(1, 1) + message(6, b"x" * (200 << 20)), 9)
+check(len(bomb) < 1 << 20 and "100 times larger" in flame(text=bomb, rc=1).err, "a gzip bomb")
+
 done()

@@ -92,7 +92,7 @@ check("<title>Icicle Graph</title>" in dom, "no name ran")
 dom = browse("search.html", [], "", "#s=%5Ehot")
 check(inner(dom, "matched") == "Matched: 75.0%", "search on the canvas", inner(dom, "matched"))
 
-# A fragment that is no text, or names what every object has, is no state, and the rest of it counts.
+# A fragment that is no text, or that names a property of every object, is no state. The rest of it counts.
 for fragment in ("#i=%E0%A4%A&s=%5Eh.t%24", "#constructor=1&__proto__=2&s=%5Eh.t%24", "#s=%&s=%5Eh.t%24"):
     for name in "odd.svg", "odd.html":
         dom = browse(name, [], "", fragment)

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-# perf.data read directly: the same as folding what perf script prints of it, whether written to a file, to a pipe or compressed.
+# perf.data read directly: the result equals folding the output of perf script, for data written to a file, to a pipe
+# or compressed.
 # serial
 import os
 import shutil
+import struct
 import subprocess
 import tempfile
 
@@ -14,7 +16,7 @@ if not shutil.which("perf"):
 DESCRY = os.environ["DESCRY"]
 TMP = tempfile.TemporaryDirectory()
 
-# Names that no other symbol has, and frame pointers: what perf and we find is one name for each address.
+# Names that no other symbol has, and frame pointers: perf and descry find one name for each address.
 SOURCE = """
 #include <unistd.h>
 static volatile long sink;
@@ -68,7 +70,7 @@ for name, options in (("plain", ["-F", "997", "-a"]), ("zstd", ["-F", "997", "-z
             by[comm] = by.get(comm, 0) + n
     check(comms[0] == comms[1], name, "each command's total")
     mine = [{k: n for k, n in f.items() if k.startswith(b"spinner;") and b";main;" in k and b"getppid" not in k} for f in (ours, theirs)]
-    # libc has several names for what calls main(); the frames from main on are compared
+    # libc has several names for the function that calls main(); the frames from main on are compared
     cut = [{}, {}]
     for folded, by in zip(mine, cut):
         for k, n in folded.items():
@@ -80,7 +82,7 @@ for name, options in (("plain", ["-F", "997", "-a"]), ("zstd", ["-F", "997", "-z
     bare, _ = fold("--no-symbols", path)
     check(sum(bare.values()) == sum(ours.values()) and any(b"[spinner]" in k for k in bare), name, "--no-symbols")
 
-# To a pipe; a program that is gone has no names, and that is said.
+# To a pipe. An ended program has no names, and this is reported.
 pipe = os.path.join(TMP.name, "pipe")
 with open(pipe, "wb") as f:
     subprocess.run(["perf", "record", "-q", "-F", "997", "-g", "-o", "-", "--", "timeout", "1", program], stdout=f,
@@ -126,9 +128,15 @@ for name, size in (("dwarf", "16384"), ("cut", "1024")):
         r = subprocess.run([DESCRY, "flame", "--folded"], input=data[:n], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         check(r.returncode in (0, 1) and r.stderr, "copied stacks cut at", n, r.returncode)
 
-# What is no whole recording.
+# Incomplete recordings.
 data = open(os.path.join(TMP.name, "plain"), "rb").read()
-for n in (9, 50, 104, 200, 500, len(data) // 2):
+data_at, data_size = struct.unpack_from("<QQ", data, 40)
+behind = data_at + data_size  # where the tables of features begin
+for n in (9, 50, 104, 200, 500, len(data) // 2, behind - 3, behind, behind + 20, (behind + len(data)) // 2, len(data) - 1):
     r = subprocess.run([DESCRY, "flame", "--folded"], input=data[:n], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     check(r.returncode in (0, 1) and r.stderr, "cut at", n, r.returncode)
+data = open(pipe, "rb").read()
+for n in (len(data) // 2 | 1, len(data) - 1):  # records begin at multiples of 8
+    r = subprocess.run([DESCRY, "flame", "--folded"], input=data[:n], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    check(r.returncode in (0, 1) and r.stderr, "a pipe cut at", n, r.returncode)
 done()

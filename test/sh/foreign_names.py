@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-# Names of other systems: modules and functions, system calls, members and variables of their kernels; what cannot be had is said, and
-# with -Z left out.
+# Names of other systems: modules and functions, system calls, members and variables of their kernels. Names without
+# an equivalent are reported, and left out with -Z.
 # serial
 # covers: zdefs -Z
 from live import *
@@ -40,7 +40,7 @@ check(r.out.strip() == "11", "run queue", r)
 r = descry("-q", "-n", "sdt:::callout-start { self->t = timestamp; } sdt:::callout-end /self->t/ { @ = count(); self->t = 0; } sdt:::interrupt-start, sdt:::interrupt-complete { @i[stringof(args[0]->name)] = count(); } tick-1s { exit(0); }")
 check(any(n > 0 for n in map(int, re.findall(r"(?m)^ +(\d+)$", r.out))), "timers fire", r)
 
-# what cannot be had
+# names without an equivalent
 r = descry("-n", "vfs:::read { }", rc=1)
 check("provider vfs is FreeBSD's" in r.err, "vfs", r)
 r = descry("-n", "fsinfo:::remove { }", rc=1)
@@ -49,7 +49,7 @@ r = descry("-n", "vminfo:::zfod { @ = count(); } BEGIN { exit(0); }", rc=1)
 check("cannot be enabled: the kernel counts this without a tracepoint" in r.err, "unavailable", r)
 r = descry("-q", "-Z", "-n", "vfs:::read, io:nfs::start { @ = count(); } vminfo:::zfod { @ = count(); } BEGIN { printf(\"lives\\n\"); exit(0); }")
 check(r.out.split()[0] == "lives" and r.err.count("warning: ") == 3 and "vminfo:vmlinux::zfod is left out: " in r.err and "vfs:::read is left out: " in r.err, "with -Z", r)
-# what Linux does not do at all: the probe is one that never fires
+# events that Linux does not have: the probe never fires
 r = descry("-q", "-n", "vminfo:::pgrec, sysinfo:::ufsiget { @ = count(); } BEGIN { printf(\"lives\\n\"); exit(0); }")
 check(r.out.split()[0] == "lives" and r.err.count("warning: ") == 2 and "vminfo:vmlinux::pgrec never fires: Linux takes no page back" in r.err, "never", r)
 

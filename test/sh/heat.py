@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-# descry heat: the command line, every output from every input with the same numbers, hostile names, and what it says when it cannot.
+# descry heat: the command line, every output from every input with the same numbers, hostile names, and the error
+# messages.
 import json
 import os
 import random
@@ -53,7 +54,7 @@ def text_cells(out):
     return found
 
 
-# Every event is in the row that holds it and in its second, in whatever order they come.
+# Every event is in the row that holds it and in its second, in any order of events.
 rng = random.Random(5)
 events = [(100 * 10**9 + rng.randrange(30 * 10**9), int(rng.lognormvariate(10, 3)), rng.choice(["cp", "dd", "a b"])) for _ in range(20000)]
 TEXT = "".join("%d.%09d %d %s\n" % (t // 10**9, t % 10**9, v, s) for t, v, s in events)
@@ -144,7 +145,7 @@ check(without["total"] + without["left_out"] == doc["total"] and "dd" not in [s[
 part = document("--from", "105", "--to", "110", "-q", text=TEXT)
 check(sum(cells(part).values()) == sum(n for k, n in WANT.items() if 105 <= k[0] < 110), "--from, --to")
 
-# Subsecond offset: an event is in one column and at its offset. Utilization: who says nothing is idle.
+# Subsecond offset: an event is in one column and at its offset. Utilization: a program without events is idle.
 sub = cells(document("--subsecond", "--fields", "time,-,series", text=TEXT))
 expected = Counter((t // 10**9, t % 10**9 // (2 * 10**7) * 2 * 10**7, s) for t, v, s in events)
 check(Counter({(int(k[0]), k[1], k[3]): n for k, n in sub.items()}) == expected, "--subsecond")
@@ -154,7 +155,7 @@ check(cells(use) == {(10, 50, 54, "all", "cpu0"): 1, (10, 100, None, "all", "cpu
 check(len(use["value"]["rows"]) == 21 and use["value"]["unit"] == "%", "all of 0 to 100%")
 check(cells(document("--utilization", "--full", "2000", text="10 1000 a\n")) == {(10, 50, 54, "all", "a"): 1}, "--full")
 
-# What descry and DTrace print, as text and as JSON.
+# The output of descry and DTrace, as text and as JSON.
 HIST = """
               928  sh                                                    11269
            value  ------------- Distribution ------------- count
@@ -203,7 +204,7 @@ numbers = "  928    0    500000000\n  928    1    20\n"
 check(cells(document("--format", "dtrace", "--utilization", "--full", "1000000000", text=numbers)) ==
       {(928, 50, 54, "all", "0"): 1, (928, 0, 4, "all", "1"): 1}, "numbers of an aggregation")
 
-# What nobody would call a name: shown as text, and given back by JSON.
+# Hostile names: shown as text, and unchanged in JSON.
 hostile = [b"<script>alert(1)</script>", b"\"'&]]>", bytes(range(1, 9)) + b"\x7f", b"\xff\xfe\xc0", b"x" * 65536, "\u202eexe.\u4f60".encode(),
            b"</script><script>document.title='owned'</script>", b"\\u003c"]
 text = b"".join(b"100.5 10 " + h + b"\n" for h in hostile)
@@ -224,7 +225,7 @@ out = heat("--text", text=text).stdout
 check(len(out.splitlines()) == len(hostile) + 1 and b"\x01" not in out and b"\\x01" in out, "one line each")
 check(b"\x01" not in heat("--terminal", text=text).stdout, "none reaches the terminal")
 
-# What cannot be read is counted; what is wrong is said.
+# Unreadable lines are counted. Errors are reported.
 check("line 2" in heat("--json", text="1 2\nwhat?\n3 4\n").err, "skipped lines are said")
 check("no events" in heat(text="", rc=1).err, "empty input")
 check(b"There are no events" in heat("-q", text="", rc=1).stdout, "and drawn")

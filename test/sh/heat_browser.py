@@ -19,7 +19,7 @@ if not shutil.which("chromium"):
 
 DESCRY = os.environ["DESCRY"]
 TMP = tempfile.TemporaryDirectory()
-# Two series; in second 102, row 5, three of cp and one of dd; 60 is dd's alone.
+# Two series. In second 102, row 5 has three of cp and one of dd; 60 is dd's alone.
 TEXT = "100.1 5 cp\n101.5 60 dd\n102.1 5 cp\n102.2 5 dd\n102.3 5 cp\n102.9 5 cp\n104.5 1000 <script>document.title='owned'</script>\n"
 
 
@@ -61,7 +61,7 @@ def browse(script, *args, text=TEXT, fragment="", clock=["--virtual-time-budget=
     return json.loads(html.unescape(re.search(r'data-out="([^"]*)"', dom).group(1)))
 
 
-# Hover, click for details, the top list; what is outside is nothing.
+# Hover, click for details, the top list. A place outside has no cell.
 got = browse("""
 fire('mousemove', 2, row(5)); out.hover = text('details');
 fire('mousemove', 3, row(5)); out.empty = text('details');
@@ -136,7 +136,7 @@ out.wrong = wrong; out.ms = s.ms;
     check(same, "SVG and canvas agree", args, [x for x in zip(want, got["cells"]) if x[0] != x[1]][:3], len(want), len(got["cells"]))
 check(labels, "labels")
 
-# Columns that are appended give the map that the whole would have given; old ones fall off; rows may grow.
+# Appended columns give the same map as the whole at once. Old columns are dropped. Rows may grow.
 got = browse("""
 var doc = H.matrix(), whole = JSON.parse(JSON.stringify(doc)), part = JSON.parse(JSON.stringify(doc));
 part.columns = part.columns.filter(function (c) { return c.column < 20; }); part.time.columns = 20;

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-# One tracer in a process: a second one, which chose the same addresses before the first was there, leaves that one's work alone.
-# And what a tracer believes to be in a process may be gone: undone by others, by exec; or be in use by a forked child.
+# One tracer in a process. A second tracer, which chose the same addresses before the first was there, leaves the
+# first one's work alone. The tracer's data in a process may be gone, undone by another program or by exec, or be in
+# use by a forked child.
 # serial
 import random
 
@@ -46,7 +47,7 @@ def inside(pid, program, *more):
     return start("-x", "engine=inproc", *more, "-p", str(pid), "-n", program)
 
 
-# The second one has its memory laid out, and is stopped; the first comes in, at the same addresses.
+# The second tracer has its memory laid out, and is stopped. The first attaches at the same addresses.
 for program, word in (CRC, "island"), ("profile-499 { @ = count(); }", "shared"):
     t = torture()
     second = inside(t.pid, CRC + " tick-1s { exit(0); }")
@@ -73,7 +74,7 @@ for program, word in (CRC, "island"), ("profile-499 { @ = count(); }", "shared")
     check(not areas(t.pid), "nothing is left", areas(t.pid))
     unharmed(t, program)
 
-# Undone behind the tracer's back: it says so, and puts nothing more in.
+# Another program undoes the patches: the tracer reports it, and patches nothing more.
 for program in CRC, "profile-1999 { @ = count(); }", "pid$target:libc.so.6::entry { @ = count(); }":
     t = torture()
     s = inside(t.pid, program + " tick-3s { exit(0); }")
@@ -89,7 +90,7 @@ for program in CRC, "profile-1999 { @ = count(); }", "pid$target:libc.so.6::entr
     check(r.rc == 0 and "not traced any more" in r.err + r.out and "another program" not in r.err, "the tracer noticed", r)
     unharmed(t, program)
 
-# Held by somebody else when the tracer wants to leave: the watchdog restores it as soon as it is let go.
+# Another tracer holds the process when the tracer detaches: the watchdog restores it as soon as it is released.
 HOLD = """import ctypes, os, sys
 ptrace = ctypes.CDLL(None, use_errno=True).ptrace
 ptrace.argtypes = [ctypes.c_long] * 4
@@ -110,7 +111,8 @@ h.communicate()
 check(wait(lambda: not areas(t.pid)), "the watchdog has done it", areas(t.pid))
 unharmed(t, "held")
 
-# A program that executes others, while it is sampled: between that and the next look there is nothing of ours in it.
+# A program that executes others, while it is sampled: between the exec and the next sample, nothing of descry is in
+# it.
 want = sh(shlex.join([KINDS, "exec", "25"])).stdout
 for program in "profile-1999 { @ = count(); }", "profile-1999, pid$target:a.out:work:entry { @ = count(); }":
     for i in range(3):

@@ -126,9 +126,14 @@ for options in (["-x", "engine=inproc"], []):
     r.out = open(out).read() if os.path.exists(out) else ""
     check((p.returncode, o) == (0, WHOLE), "the page", p.returncode, o[:1000], e[-1000:], r)
     check(r.rc == 0 and r.aggs().get((), 0) >= 200, "its threads' calls", r)
+    # Chromium kills its renderer: each thread may end between two statements of a clause, and a statement that it did not come to
+    # is one less
+    calls, threads = r.aggs().get((), 0), len(r.aggs("t")) + 1
     short = {k: n for k, n in r.aggs("u").items() if len(json.loads(k)) < 2}
-    check(sum(r.aggs("u").values()) == r.aggs().get(()) and not short, "stacks", short, sum(r.aggs("u").values()), r.aggs().get(()), r.err)
-    check(sum(r.aggs("n").values()) == r.aggs().get(()), "by name", r)
+    by_stack, by_name = sum(r.aggs("u").values()), sum(r.aggs("n").values())
+    check(calls - threads <= by_stack <= calls and not short, "stacks", short, by_stack, calls, r.err)
+    check(calls - threads <= by_name <= calls, "by name", by_name, calls, r)
+    check("no names" not in r.err, "its names are known", r.err)
     if options:
         check('"engine":"inproc"' in r.out, "from inside", r)
 done()

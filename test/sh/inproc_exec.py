@@ -62,7 +62,7 @@ for args in "spawn 12", "vfork 12":
         r = descry("-q", "-x", "engine=inproc", *follow, "-n", MARK, c="%s %s" % (EXECS, args))
         check("12 good" in r.out and sum(counts(r.out).values()) == n, args, follow, r)
 
-# shells and what they run, as the kernel engine sees them
+# shells and their commands, as the kernel engine traces them
 script = os.path.join(TMP, "script")
 with open(script, "w") as f:
     f.write("""for i in 1 2 3 4 5; do /bin/echo $i; done | cat
@@ -74,7 +74,7 @@ for follow in ["-x", "follow"], []:
     out = {e: descry("-q", "-x", "engine=" + e, *follow, "-n", d, c="bash " + script) for e in ("kernel", "inproc")}
     check(out["kernel"].lines() == out["inproc"].lines() and "echo" in out["inproc"].out, "engines differ", follow, out["kernel"], out["inproc"])
 
-# system calls of what is executed
+# system calls of executed programs
 d = "syscall::write:entry /pid == $target/ { @[execname] = count(); }"
 r = descry("-q", "-x", "engine=inproc", "-n", d, c="env env env echo x")
 check(re.search(r"^ +echo +1$", r.out, re.M), "system calls", r)
@@ -128,12 +128,13 @@ if shutil.which("cc") and sh("cc -O1 -fPIC -shared -o %s %s/reload.c" % (lib, TM
         check("called" in r.out and m and 100 < int(m[1]) <= 200, "a library that came meanwhile", r)
     del os.environ["LD_LIBRARY_PATH"]
 
-# what calls itself by a thread's number in another name space is not taken for it
+# a process that claims a thread's number in another name space is not taken for the thread
 r = descry("-q", "-x", "engine=inproc", "-x", "follow", "-n", "pid$target:libc.so.6:write:entry { @[execname] = count(); }", c="unshare --pid --fork --kill-child sh -c 'sh -c \"echo a; true\"; /bin/echo b; true'")
 if "unshare" not in r.err:
     check(re.search(r"^ +sh +1$", r.out, re.M) and re.search(r"^ +echo +1$", r.out, re.M), "another pid name space", r)
 
-# another C library, and none: they run on, untraced, and that is said; probes of their own are seen where threads can be told
+# another C library, and none: they run on, untraced, and this is reported; their own probes fire where threads can be
+# identified
 for cc in ["cc", "-static"], ["musl-gcc"]:
     prog = os.path.join(TMP, "execs-" + cc[0])
     if not shutil.which(cc[0]) or sh("%s -O1 -pthread -o %s test/tracee/execs.c" % (" ".join(cc), prog)).returncode:
@@ -160,7 +161,7 @@ for i in range(40):
     want = "0\n" * 20 + "20 good\n" if i % 5 > 2 else "0\n"
     check(p.returncode == 0 and sorted(out.split()) == sorted(want.split()), "it lives", args, out, p.returncode)
 
-# An ordinary user's tracer takes no privilege from what is executed.
+# An ordinary user's tracer takes no privilege from executed programs.
 if shutil.which("setpriv"):
     os.chmod(TMP, 0o755)
     for f in DESCRY, EXECS:

@@ -65,12 +65,14 @@ class Target:
                      subprocess.Popen([program, attack, owned], stdin=subprocess.PIPE, stdout=subprocess.PIPE))
         self.wait("ready")
         if d:
-            self.err = tempfile.TemporaryFile(dir=TMP)
-            self.tracer = subprocess.Popen([DESCRY, "-q", "-x", "engine=inproc", *options, "-n", d, "-p", str(self.proc.pid)],
-                                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=self.err)
-            self.reader = threading.Thread(target=self.read, daemon=True)
-            self.reader.start()
-            self.wait("attached")
+            self.trace(["-q", "-x", "engine=inproc", *options, "-n", d, "-p", str(self.proc.pid)])
+
+    def trace(self, options):
+        self.err = tempfile.TemporaryFile(dir=TMP)
+        self.tracer = subprocess.Popen([DESCRY, *options], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=self.err)
+        self.reader = threading.Thread(target=self.read, daemon=True)
+        self.reader.start()
+        self.wait("attached")
 
     def read(self):
         """What the tracer prints: its beginning, and how much it is."""
@@ -135,6 +137,11 @@ class Target:
         except subprocess.TimeoutExpired:
             self.proc.kill()
             self.proc.wait()
+        while select.select([self.proc.stdout], [], [], 0)[0]: # what it said when it was gone already
+            more = os.read(self.proc.stdout.fileno(), 65536).decode()
+            self.text += more
+            if not more:
+                break
         return numbers(self.text)
 
 
@@ -163,8 +170,6 @@ def slack(pid):
                 return end - 512
     return 0
 
-
-TICK = 'tick-1ms { printf("t\\n"); }'
 
 TICK = 'tick-1ms { printf("t\\n"); }'
 
@@ -405,7 +410,7 @@ def changes(attack, mine):
     first.ticks(first.written + 400)
     rc = first.end_tracer()
     check(rc == 0 and "2" not in text_of(told), "system() was done for a process that had changed: exit %s" % rc, text_of(told), first.errors())
-    check("not done any more" in first.errors(), "what is not done any more is not said", first.errors())
+    check("no longer runs system() and freopen()" in first.errors(), "what is not done any more is not said", first.errors())
     for t in ts:
         t.proc.stdin.close()
 
@@ -418,7 +423,11 @@ else:
     alone("unmap", changes, "unmap", False)
 
 
-# --- a child of root's daemon, which is another user's by now: it has the memory of its parent's threads (tracee/heir.c) ---
+# --- a child of root's daemon, which is another user's by now (tracee/heir.c). It has none of its parent's memory, unless children are
+# followed: then that of its parent's threads ---
+FOLLOW = "-x", "follow"
+
+
 def heir(attack, d, *options, line=b"0 0\n"):
     """(how descry ended, what the parent says, the tracer's output)"""
     t = Target(attack, d, *options, uid=0, program=HEIR)
@@ -428,30 +437,106 @@ def heir(attack, d, *options, line=b"0 0\n"):
     rc = t.end_tracer()
     said = t.end()
     check(rc == 0 and t.proc.returncode == 0, "%s: the parent ended with %s, descry with %s" % (attack, t.proc.returncode, rc), said, t.errors())
+    check(said.get("shares") == ("follow" in options), "%s: does a child have its parent's memory?" % attack, said, options)
     return said, t.out.decode(errors="replace")
 
 
-def steer():
+ADDRESSES = (
+    ("a variable", "uint64_t p; ", "/!p/ { p = arg0; }", "copyinstr(p)"),
+    ("an associative array", "uint64_t a[int]; ", "/!a[1]/ { a[1] = arg0; }", "copyinstr(a[1])"),
+    ("a thread's variable", "self uint64_t p; ", "/!self->p/ { self->p = arg0; }", "copyinstr(self->p)"),
+    ("curpsinfo", "", "{ }", "curpsinfo->pr_psargs"),
+    ("curthread", "", "{ }", "stringof(copyinstr((uint64_t)curthread->mm->arg_start))"),
+)
+
+
+def choose(what, types, first, read):
+    """It chooses no address at which its parent's memory is read."""
+    _, out = heir("choose", types + "pid$target:a.out:work:entry %s pid$target:a.out:work:return { printf(\"read %%s\\n\", %s); } ERROR { } " % (first, read) + TICK)
+    check("read secret" not in out, "%s: a child chose what descry reads of its parent" % what)
+    check(re.search("read (harmless|.*heir)", out), "%s: nothing is read" % what, out[:500])
+
+
+def overwrite():
+    """Nor one at which it is written."""
+    said, _ = heir("choose", 'uint64_t p; pid$target:a.out:work:entry /!p/ { p = arg0; } pid$target:a.out:work:return /p/ { this->b = (char *)alloca(8); '
+                   'bcopy("harmles", this->b, 8); copyout(this->b, p, 8); } ERROR { } ' + TICK, "-w")
+    check(said.get("spoiled") == 0, "a child chose what descry writes to its parent", said)
+
+
+def follow_choose(what, types, first, read):
+    """Where children are followed they have variables in common: no address is taken from those. Stand-ins are each process's own."""
+    d = types + "pid$target:a.out:work:entry %s pid$target:a.out:work:return { printf(\"read %%s\\n\", %s); } ERROR { } " % (first, read) + TICK
+    if first == "{ }":
+        _, out = heir("choose", d, *FOLLOW)
+        check("read secret" not in out, "%s, followed: a child chose what descry reads of its parent" % what)
+        return check(re.search("read .*heir", out), "%s: nothing is read" % what, out[:500])
+    t = Target("choose", uid=0, program=HEIR)
+    r = descry("-q", "-x", "engine=inproc", *FOLLOW, "-n", d, "-p", str(t.proc.pid), rc=1)
+    check("could choose addresses" in r.err and not inside(t), "%s: it is followed" % what, r)
+    return None
+
+
+def aside():
+    """What reads the kernel's memory reads nothing of the process, where it could be led."""
+    said, out = heir("choose", "pid$target:a.out:work:entry { printf(\"read %s\\n\", stringof((char *)arg0)); } ERROR { printf(\"no\\n\"); } " + TICK, *FOLLOW)
+    check("no\n" in out and "read" not in out, "bpf_probe_read_kernel() reads the process's memory", out[:300], said)
+
+
+def together_choose(what, types, first, read):
+    """Nor from variables that processes have in common because they are named together: one of them may give up rights. Their
+    stand-ins are each process's own."""
+    d = types + "pid%d:a.out:work:entry %s pid%d:a.out:work:return { printf(\"read %%s\\n\", %s); } pid%d:a.out:work:entry { } ERROR { } " + TICK
+    giver, taker = Target("give", uid=0, program=HEIR), Target("take", uid=0, program=HEIR)
+    d = d % (giver.proc.pid, first, giver.proc.pid, read, taker.proc.pid)
+    argv = ["-q", "-x", "engine=inproc", "-n", d, "-p", str(giver.proc.pid), "-p", str(taker.proc.pid)]
+    if first != "{ }":
+        r = descry(*argv, rc=1)
+        return check("could choose addresses" in r.err and not inside(giver), "%s: they are traced together" % what, r)
+    giver.trace(argv)
+    taker.wait("attached")
+    say(giver, b"0 0\n")
+    said = giver.wait("at .*\n")
+    say(taker, (said.group(0) if said else "at 0\n").encode())
+    taker.wait("steering")
+    giver.ticks(giver.written + 2000)
+    rc = giver.end_tracer()
+    giver.end()
+    check(rc == 0 and "shares 1" in taker.text, "%s: the processes are not traced together: %s" % (what, rc), taker.text, giver.errors())
+    out = giver.out.decode(errors="replace")
+    check("read secret" not in out, "%s: a process named together with another chose what descry reads of that one" % what)
+    check(re.search("read .*heir", out), "%s: nothing is read" % what, out[:500])
+
+
+for row in ADDRESSES:
+    alone("choose", choose, *row)
+    alone("choose, followed", follow_choose, *row)
+    alone("choose, together", together_choose, *row)
+alone("overwrite", overwrite)
+alone("aside", aside)
+
+
+def steer(*options):
     """It chooses none of the addresses that its parent writes to."""
     said, _ = heir("steer", 'pid$target:a.out:work:entry { @[arg0 & 63, pid] = count(); @q = quantize(arg0); @c = count(); '
-                   '@m[arg0 & 7] = max(arg0); } ' + TICK)
+                   '@m[arg0 & 7] = max(arg0); } ' + TICK, *options)
     check(said.get("spoiled") == 0, "a child chose what its parent writes to", said)
 
 
-def interrupt():
+def interrupt(*options):
     """It takes the mark away that a probe is firing, and signals come: no second one runs over the first."""
-    said, _ = heir("interrupt", 'pid$target:a.out:work:entry { @[ustack(8), arg0 & 7] = count(); @s[strjoin(execname, "x")] = count(); } ' + TICK)
+    said, _ = heir("interrupt", 'pid$target:a.out:work:entry { @[ustack(8), arg0 & 7] = count(); @s[strjoin(execname, "x")] = count(); } ' + TICK, *options)
     check(said.get("signals", 0) > 100, "the parent was not interrupted", said)
 
 
-def aim():
+def aim(*options):
     """It puts a stranger's number in place of its parent's: the stranger gets no signal, and its memory is not read."""
     stranger = subprocess.Popen(["sleep", "1000"])
     try:
         check(until(lambda: any(name == "[heap]" for *_, name in maps(stranger.pid))), "the stranger does not begin")
         at = next(lo for lo, *_, name in maps(stranger.pid) if name == "[heap]")
         said, out = heir("aim", 'pid$target:a.out:work:entry { @ = count(); raise(SIGUSR1); } '
-                         'pid$target:a.out:work:entry { printf("read %d\\n", *(uint64_t *)copyin(arg0, 8)); } ERROR { } ' + TICK, "-w",
+                         'pid$target:a.out:work:entry { printf("read %d\\n", *(uint64_t *)copyin(arg0, 8)); } ERROR { } ' + TICK, "-w", *options,
                          line=b"%x %d\n" % (at, stranger.pid))
         check(stranger.poll() is None, "a stranger was sent a signal: %s" % stranger.poll(), said)
         check("read" not in out, "a stranger's memory was read", said)
@@ -461,9 +546,10 @@ def aim():
         stranger.wait()
 
 
-alone("steer", steer)
-alone("interrupt", interrupt)
-alone("aim", aim)
+for follow in (), FOLLOW:
+    alone("steer", steer, *follow)
+    alone("interrupt", interrupt, *follow)
+    alone("aim", aim, *follow)
 
 
 def execs():

@@ -110,11 +110,11 @@ in_the_middle([KINDS, "coroutines", "500"])
 # suspends them while it attaches; the programs of D live with them.
 for args in ("310", "9 4", "53", "47", "13", "14", "324", "28"):
     in_the_middle([KINDS, "filter", "400"] + args.split(), refused=None if os.geteuid() == 0 else "seccomp")
-# limits: none of our files fits, the first does, all do
+# limits: none of descry's files fits, the first does, all do
 for mb, why in (("8", "cannot map"), ("300", "cannot map"), ("40000", None)):
     in_the_middle([KINDS, "limit", "500", mb], refused=why)
 
-# threads: more than there are slots; what the others fire is counted
+# threads: more than there are slots; firings of the others are counted
 want = 20 * 20 * 600 * 3
 n, r = from_start([KINDS, "many", "20", "600"])
 m = re.search(r"(\d+) firings skipped", r.err)
@@ -134,7 +134,7 @@ from_start([KINDS, "exec", "6"])
 n, r = from_start([KINDS, "jit", "100"], least=5000)
 in_the_middle([KINDS, "jit", "500"])
 
-# a library that is unloaded and loaded again: its program is as it was; what is said when its probes are off
+# a library that is unloaded and loaded again: its program is unchanged; the report when its probes are off
 open("reload.c", "w").write("unsigned long reload(unsigned long x) { return (x ^ x >> 7) * 31 + 5; }\nunsigned long more(unsigned long x) { return reload(x) + x; }\n")
 if shutil.which("cc") and sh("cc -O1 -g -fPIC -shared -o libreload.so reload.c").returncode == 0:
     in_the_middle([KINDS, "reload", "400", TMP + "/libreload.so"])
@@ -164,7 +164,7 @@ if os.geteuid() == 0 and shutil.which("setpriv"):
     check(p.returncode == 1 and p.stderr, "setuid is refused", p)
     check(t.communicate()[0].decode() == untraced([su, "plain", "300"])[1], "and untouched")
 
-# two tracers at a time: the second one finds other bytes, or another place, and both go away
+# two tracers at a time: the second finds other bytes, or another place, and both detach
 t = subprocess.Popen([KINDS, "plain", "900"], stdout=subprocess.PIPE)
 time.sleep(0.1)
 a = start("-q", "-x", "engine=inproc", "-n", "pid$target:a.out:work:entry { @ = count(); } tick-900ms { exit(0); }", "-p", str(t.pid))
@@ -176,7 +176,7 @@ check(b.rc in (0, 1) and (b.rc == 0 or b.err), "the second of two", b)
 check("/memfd:descry" not in open("/proc/%d/maps" % t.pid).read(), "both are gone")
 check(t.communicate(timeout=60)[0].decode() == untraced([KINDS, "plain", "900"])[1] and t.returncode == 0, "traced twice")
 
-# killed at every moment of an attach: an error that says so, or an end; never a wait
+# killed at every moment of an attach: an error that reports it, or an end; never a wait
 for i in range(12):
     t = subprocess.Popen([KINDS, "many", "1000000", "20"], stdout=subprocess.DEVNULL)
     s = start("-q", "-x", "engine=inproc", "-n", PROGRAM, "-p", str(t.pid))

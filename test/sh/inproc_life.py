@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-# What happens to a process that is traced from inside: it forks, executes, starts threads, catches signals, dies; its output is
-# its own in every case, and nothing is left in it.
+# A process that is traced from inside forks, executes, starts threads, catches signals and dies. Its output is
+# unchanged in every case, and nothing is left in it.
 # serial
 from live import *
 
@@ -37,7 +37,7 @@ p = sh("%s die 1" % INSIDE)
 r = inproc("pid$target:a.out:text:entry { trace(copyinstr(arg0)); } ERROR { trace(\"bad\"); }", "die 1")
 check(p.returncode in (-11, 139) and "bad" in r.out, "it dies of SIGSEGV", p, r)
 
-# how the command has ended is said; with -q it is not
+# the command's end is reported; with -q it is not
 permitted = descry("-q", "-x", "engine=kernel", "-n", "BEGIN { exit(0); }").rc == 0
 for engine in ["inproc"] + ["kernel"] * permitted:
     for command, how in ("sh -c 'exit 3'", "exited with status 3"), ("true", "has exited"), ("sh -c 'kill -SEGV $$'", "terminated by SIGSEGV"):
@@ -46,7 +46,7 @@ for engine in ["inproc"] + ["kernel"] * permitted:
         r = descry("-q", "-x", "engine=" + engine, "-n", "pid$target:libc.so.6:getpid:entry { @ = count(); }", c=command)
         check(how not in r.err, "not with -q", r)
 
-# the kernel does not see that a place (behind endbr64) holds a jump of ours: its uprobe there would be the end of the program
+# the kernel does not notice that a place (behind endbr64) holds descry's jump: its uprobe there would end the program
 if permitted:
     proc = subprocess.Popen([INSIDE, "threads", "6000000"], stdout=subprocess.PIPE)
     time.sleep(0.1)

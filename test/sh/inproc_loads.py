@@ -79,7 +79,8 @@ for rounds in 400, 3000:
         break
 check(n > 1000, "calls seen in the middle", n)
 
-# where the dynamic linker tells nobody, mappings are looked at now and then: the first calls are missed. (musl keeps what it has.)
+# where the dynamic linker does not report libraries, mappings are polled: the first calls are missed. (musl keeps its
+# libraries.)
 if shutil.which("musl-gcc") and sh("musl-gcc -w -O2 -pthread -o musl %s && musl-gcc -O1 -fPIC -shared -o libmusl.so reload.c" % SOURCE).returncode == 0:
     command = shlex.join([TMP + "/musl", "reload", "300", TMP + "/libmusl.so"])
     r = inside("pid$target:libmusl.so:reload:entry { @[probefunc, probename] = count(); }", c=command)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-# Where ptrace(2) is forbidden, as in some containers: commands are traced from inside all the same, with the same results; the
-# program sees nothing of it; what cannot be is said.
+# Where ptrace(2) is forbidden, as in some containers, commands are still traced from inside, with the same results.
+# The program does not notice. Whatever is impossible is reported.
 # serial
 import random
 from live import *
@@ -85,7 +85,7 @@ if check(sh("cd %s && cc -O1 -shared -fPIC -pthread -o libearly.so early.c && cc
 r = without("-q", "-x", "engine=inproc", "-x", "follow", "-n", "proc:::start,proc:::exit /pid != $target/ { @[probename] = count(); }", "-c", EVENTS + " children 3")
 check(r.rc == 0 and re.search(r"^ +start +3$", r.out, re.M), "children", r)
 
-# what cannot be is said
+# impossible cases are reported
 r = without("-x", "engine=inproc", "-n", "pid$target:libc.so.6:write:entry { @ = count(); }", "-c", "sh -c 'echo a; true'")
 check(r.rc == 0 and "executed" not in r.err, "no other program", r)
 r = without("-x", "engine=inproc", "-n", "pid$target:libc.so.6:write:entry { @ = count(); }", "-c", "/nowhere/at/all")
@@ -108,7 +108,7 @@ check(r.rc == 0 and re.search(r"^ +1$", r.out, re.M) and "executed another progr
 r = without("-x", "engine=inproc", "-n", "profile-97 { @ = count(); } tick-300ms { exit(0); }", "-c", "sleep 5")
 check(r.rc == 0 and "is not sampled" in r.err, "samples", r)
 
-# an end before the program's: it is ended, or goes on
+# an end before the program's: it is ended, or continues
 r = without("-q", "-x", "engine=inproc", "-n", "pid$target:libc.so.6:write:entry { @ = count(); } tick-300ms { exit(0); }", "-c", "sh -c 'while :; do echo x; done'")
 check(r.rc == 0 and r.secs < 10, "exit()", r.rc, r.err)
 random.seed(5)

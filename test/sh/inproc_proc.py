@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-# Provider proc from inside a process: what the kernel engine prints for the same program restricted to the process, the patched
-# process prints; the program's own output is what it is untraced; killed tracers leave nothing.
+# Provider proc from inside a process: the patched process prints the same as the kernel engine for the same program
+# restricted to the process. The program's own output is unchanged. Killed tracers leave nothing.
 # serial
 import random
 from live import *
@@ -42,12 +42,13 @@ for args, d in same:
 r = descry("-q", "-x", "engine=inproc", "-n", "proc:::lwp-create { @[ustack()] = count(); } proc:::lwp-exit /tid != pid/ { @e[ustack()] = count(); }", c=EVENTS + " threads 300")
 check("`clone" in r.out and re.search(r"`start_thread\+0x\w+\n +\S+`clone", r.out), "stacks", r) # clone3() has no table where it makes the call
 
-# What fires first is a child on its parent's memory, that waits for it: the slot is the parent's, in its own name.
+# The first firing is in a child on its parent's memory, and the parent waits for it: the slot is the parent's, under
+# its name.
 d = "pid$target:libc.so.6:execve:entry { @c[\"execve\"] = count(); } pid$target:libc.so.6:posix_spawn:return { @[tid == $target, pid == $target] = count(); }"
 r = descry("-q", "-x", "engine=inproc", "-n", d, c=EVENTS + " spawn 20")
 check(re.search(r"^ +execve +20$", r.out, re.M) and re.search(r"^ +1 +1 +20$", r.out, re.M), "a vfork child before its parent", r)
 
-# children that are followed tell of themselves
+# followed children report themselves
 d = "proc:::start,proc:::lwp-start,proc:::exit,proc:::lwp-exit /pid != $target/ { @[probename, tid == pid, ppid == $target, execname, curpsinfo->pr_ppid == $target] = count(); }"
 r = descry("-q", "-x", "engine=inproc", "-x", "follow", "-n", d, c=EVENTS + " children 6")
 for name in "start", "lwp-start", "exit", "lwp-exit":
@@ -55,7 +56,7 @@ for name in "start", "lwp-start", "exit", "lwp-exit":
 r = descry("-q", "-x", "engine=inproc", "-x", "follow", "-n", "proc:::exit /pid != $target/ { @[args[0], curpsinfo->pr_wstat] = count(); }", c=EVENTS + " kill 3")
 check(re.search(r"^ +2 +9 +3$", r.out, re.M), "killed children", r)
 
-# what is not seen from inside is left out, or refused when nothing else is asked for
+# events that are not visible from inside are left out, or refused when no others are traced
 r = descry("-x", "engine=inproc", "-n", "proc::: { @[probename] = count(); }", c=EVENTS + " threads 2")
 check("signal-handle not enabled" in r.err and re.search(r"^ +lwp-start +2$", r.out, re.M), "all of proc", r)
 r = descry("-x", "engine=inproc", "-n", "proc:::signal-handle { @ = count(); }", c=EVENTS + " threads 2", rc=1)
@@ -85,7 +86,7 @@ check("0 wrong, 400 caught" in r.out, "its output", r)
 for name, n in ("create", 100), ("lwp-start", 1602), ("lwp-exit", 1603), ("signal-send", 400), ("exit", 1):
     check(re.search(r"^ +%s +%d$" % (name, n), r.out, re.M), name, n, r)
 
-# without glibc's way to tell threads apart: static, and another C library
+# without glibc's way to identify threads: static, and another C library
 for cc in ["cc", "-static"], ["musl-gcc"]:
     prog = os.path.join(TMP, "events-" + cc[0])
     if not shutil.which(cc[0]) or sh("%s -O1 -pthread -o %s test/tracee/events.c" % (" ".join(cc), prog)).returncode:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-# Programs that know nothing of us, with all functions of their own or of a library probed, entry and return, from their start
-# or in the middle: what they print and how they end is what it is untraced, and probes fire. DESCRY_PROGRAMS=all: more of them.
+# Real programs, with all functions of their own or of a library probed, entry and return, from their start or in the
+# middle. Their output and exit code are unchanged, and probes fire. DESCRY_PROGRAMS=all: more of them.
 # serial
 from live import *
 

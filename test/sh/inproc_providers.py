@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# Providers beside pid from inside a process: usdt with its semaphores, plt, vtimestamp; and what there is not says so.
+# Providers beside pid from inside a process: usdt with its semaphores, plt, vtimestamp. Missing ones are reported.
 # serial
 import signal
 import struct
@@ -89,7 +89,7 @@ else:
     p.kill()
     p.wait()
 
-# --- plt: who calls ---
+# --- plt: callers ---
 both(START + "plt$target:a.out::entry /on/ { @[probemod, probefunc, probename] = count(); }", CALLS + " ids 30")
 both(START + "plt$target:a.out:open*:entry /on/ { printf(\"%s %x\\n\", copyinstr(arg0), arg1); }", CALLS + " files 9")
 both("plt$target:a.out:mmap*:entry { printf(\"%d %d %d %x %d %d\\n\", arg0, arg1, arg2, arg3, (int)arg4, arg5); }", CALLS + " six 5")
@@ -98,7 +98,7 @@ check("6" in r.out.split(), "calls of the main program", r)
 r = descry("-q", "-x", "engine=kernel", "-n", "plt$target:a.out:getppid:return { @[arg1 == ppid] = count(); }", c=CALLS + " ids 5")
 check(re.search(r"^ +1 +6$", r.out, re.M), "returns, in the kernel engine", r)
 r = descry("-x", "engine=inproc", "-n", "plt$target:a.out:getppid:return { @ = count(); }", c=CALLS + " ids 5", rc=1)
-check("cannot be enabled in-process: the slot jumps" in r.err, "returns are refused in-process", r)
+check("cannot be enabled in-process: the PLT slot jumps" in r.err, "returns are refused in-process", r)
 got = os.path.join(TMP, "got")
 with open(got + ".c", "w") as f:
     f.write("#include <unistd.h>\nint main(void) { return getppid() == 0; }\n")
@@ -116,7 +116,7 @@ r = descry("-q", "-x", "engine=inproc", "-n", "pid$target:libc.so.6:usleep:entry
 m = re.search(r"^(\d+) (\d+)$", r.out, re.M)
 check(m and int(m.group(1)) < int(m.group(2)) / 4, "asleep", r)
 
-# --- what there is not ---
+# --- missing providers ---
 for d in "proc:::signal-handle { @ = count(); }", "sched:::on-cpu { @ = count(); }":
     r = descry("-q", "-x", "engine=inproc", "-n", d, c=INSIDE + " work 1", rc=1)
     check("in-process" in r.err and "engine=kernel" in r.err, "says so", d, r)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-# What the in-process engine says about itself, and what it leaves: modes and reasons of probes, the engine's name; long sites;
-# children that were followed are restored too; counts are exact however often they are looked at.
+# The in-process engine's report, and the state that it leaves: modes and reasons of probes, the engine's name; long
+# sites; followed children are restored too; counts are exact however often they are read.
 # serial
 from live import *
 
@@ -9,7 +9,7 @@ r = descry("-q", "-x", "engine=inproc", "-n", "BEGIN { exit(0); }")
 if r.rc:
     skip("no in-process engine: " + r.err.strip())
 
-# -l -v and the report say the same
+# -l -v and the report agree
 PROBES = "pid$target:a.out:branches:entry,pid$target:a.out:branches:return,pid$target:a.out:text:return"
 r = descry("-l", "-v", "-n", PROBES, c=INSIDE + " work 1")
 said = re.findall(r"In-process: (.*)", r.out)
@@ -23,7 +23,7 @@ r = descry("--json", "-x", "engine=inproc", "-n", PROBES + " { @ = count(); }", 
 report = [x for x in r.json() if x["type"] == "report"][0]
 check(report["engine"] == "inproc" and [p["mode"] for p in report["probes"]] == said, "the same in JSON", r)
 
-# what was asked for and is not given; the defaults go without saying
+# requested but not available; the defaults are not mentioned
 D = "BEGIN { @a[pid] = count(); exit(0); }"
 r = descry("-x", "engine=inproc", "-x", "bufsize=8m", "-x", "aggsize=64m", "-n", D)
 check("buffer data reduced to 1048576 bytes for each thread" in r.err and
@@ -47,7 +47,7 @@ r = descry("-q", "-x", "engine=inproc", "-n", "pid$target:a.out:thread:entry { s
            c=INSIDE + " threads 20000")
 check("0 wrong" in r.out and re.search(r"last (\d+)", r.out).group(1) == str(20 * 4 * 20000), "an exact count", r)
 
-# a program that executes itself at the same addresses: what is taken out is the patch of the second
+# a program that executes itself at the same addresses: the patch of the second run is removed
 if shutil.which("setarch"):
     want = sh(INSIDE + " late 1000").stdout
     proc = subprocess.Popen(["setarch", "-R", INSIDE, "exec", "300000000"], stdout=subprocess.PIPE)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-# One D program, two engines: what the kernel's uprobes print, the patched process prints, to the byte; and the program's own
-# output is what it is untraced.
+# One D program, two engines: the patched process prints the same as the kernel's uprobes, to the byte, and the
+# program's own output is unchanged.
 # serial
 from live import *
 
@@ -28,7 +28,7 @@ for args, d in programs:
     out = {}
     rc = 7 if "exit(7)" in d else 0
     for engine in "kernel", "inproc":
-        # a file of its own, or the program's line comes in the middle of ours
+        # a separate file, because the program's line may come in the middle of descry's
         to = os.path.join(TMP, "out-" + engine)
         for _ in range(9):
             if os.path.exists(to):

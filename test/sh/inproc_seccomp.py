@@ -170,7 +170,7 @@ for how in ("kill", "trap", "errno", "strict", "service"):
 # a call that the filter permits is counted as before
 r = descry("-q", "--json", "-x", "engine=inproc", "-n", "syscall::write:entry,syscall::write:return { @[probename] = count(); }", c="%s after kill 10" % T)
 check(r.aggs() == {"entry": 1, "return": 1}, "system calls under a filter", r)
-# what cannot be had is said
+# impossible cases are reported
 r = descry("-x", "engine=inproc", "-n", "pid$target:a.out:work:entry { @ = max(vtimestamp); }", c="%s after kill 100000" % T)
 check("vtimestamp" in r.err and "seccomp" in r.err, "vtimestamp under a filter", r)
 
@@ -213,7 +213,7 @@ if ROOT and shutil.which("setpriv"):
     user = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "--inh-caps=-all", "--bounding-set=-all"]
     for how in ("kill", "errno", "strict"):
         refused(Running("before", how, user, theirs), mine, "-q", "-x", "engine=inproc", "-n", ALL, prefix=user)
-    # a filter that comes later: text is restored, what is left is said, and root removes it
+    # a filter that comes later: text is restored, the rest is reported, and root removes it
     run = Running("after", "kill", user, theirs)
     s = subprocess.Popen(user + [mine, "-q", "-x", "engine=inproc", "-o", output(), "-n", ALL, "-p", str(run.pid)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd="/")
     run.traced((None, s), os.path.join(TMP, "out"))
@@ -230,7 +230,7 @@ if ROOT and shutil.which("setpriv"):
     run.open(2)
     run.end()
 
-# without a C library's copy of the thread's id: one thread works, a process that is filtered already is refused
+# without a C library's copy of the thread's id: one thread works, a process with a filter is refused
 SOURCE = "test/tracee/seccomp.c"
 if sh("cc -w -O2 -static -pthread -o %s/tracee_seccomp_static %s" % (TMP, os.path.join(HERE, SOURCE))).returncode == 0:
     T = TMP + "/tracee_seccomp_static"

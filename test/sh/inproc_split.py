@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-# One run, two engines: places that cannot be patched are the kernel's uprobes, all others jumps; what is printed is what the kernel
-# alone prints. Programs whose functions share variables are not divided.
+# One run, two engines: places that cannot be patched are the kernel's uprobes, all others jumps. The output equals
+# that of the kernel engine alone. Programs whose functions share variables are not divided.
 # serial
 from live import *
 
@@ -51,13 +51,13 @@ for d in whole:
     r, ours, report = run("auto", d)
     check("engine kernel," in report and alone == ours, "not divided", d, report[-900:])
 
-# From inside alone: what is left out is said, and nothing at all is an error.
+# From inside alone: omissions are reported, and an empty selection is an error.
 r = descry("-x", "engine=inproc", "-n", A + "tight_b:return," + A + "roomy:return { @ = count(); }", c=TIGHT + " 50")
 check(re.search(r"^ +50$", r.out, re.M) and "tight_b:return not enabled in-process" in r.err, "left out", r)
 r = descry("-q", "-x", "engine=inproc", "-n", A + "tight_a:return," + A + "tight_b:return { @ = count(); }", c=TIGHT + " 50", rc=1)
 check("none of 2 probes can be enabled in-process" in r.err, "none", r)
 
-# Attached in the middle, interrupted; and killed: the program goes on as if nothing had been.
+# Attached in the middle, interrupted, and killed: the program runs on undisturbed.
 d = A + "tight_*:return," + A + "outer:return { @[probefunc] = count(); }"
 p = subprocess.Popen([TIGHT, "8000", "1"], stdout=subprocess.PIPE)
 time.sleep(0.2)

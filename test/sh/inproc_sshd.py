@@ -152,7 +152,7 @@ def traced_outside(*options):
     return r
 
 
-# it may open no files, so nothing of ours is let in
+# it may open no files, so nothing of descry can be put into it
 r = traced_outside("-x", "engine=inproc")
 check(r and r.rc == 1 and "Too many open files" in r.err, "from inside it is refused, with the reason", r)
 if finish(start("-q", "-x", "engine=kernel", "-n", "BEGIN { exit(0); }")).rc == 0:

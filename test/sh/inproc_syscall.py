@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-# System calls from inside the process: what the kernel engine prints for the same program restricted to the process, the patched
-# process prints, to the byte; and the program's own output is what it is untraced.
+# System calls from inside the process: the patched process prints the same as the kernel engine for the same program
+# restricted to the process, to the byte. The program's own output is unchanged.
 # serial
 from live import *
 

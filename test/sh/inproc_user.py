@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-# The in-process engine as an ordinary user: no capability, no new privileges; the kernel engine's refusal says what works.
+# The in-process engine as an ordinary user: no capability, no new privileges. The kernel engine's refusal names what
+# works.
 # serial
 from live import *
 
@@ -20,7 +21,7 @@ r = run("-q", "-n", "syscall:::entry { @ = count(); } tick-1s { exit(0); }")
 check(r.returncode == 1 and b"CAP_BPF" in r.stderr and b"of your own processes (-p, -c) work" in r.stderr, "kernel refused", r)
 r = run("-q", "-n", "io:::start { @ = count(); }", "-c", inside + " mix 300")
 check(r.returncode == 1 and b"CAP_BPF" in r.stderr, "only the kernel has these", r)
-# what can be had from inside is, when the kernel refuses, and it is said
+# when the kernel refuses, the probes available from inside are used, and this is reported
 r = run("-n", "syscall::write:entry { @ = sum(arg2); }", "-c", "dd if=/dev/zero of=/dev/null bs=100 count=70 status=none")
 check(r.returncode == 0 and re.search(rb"^ +7000$", r.stdout, re.M) and b"others are not seen" in r.stderr, "system calls from inside", r)
 r = run("-q", "-n", "profile-997 { @[ufunc(arg1)] = count(); }", "-c", inside + " mix 20000000")
@@ -32,7 +33,7 @@ r = run("-q", "-n", "pid$target:a.out:work:entry { @ = count(); }", "-p", str(ot
 check(r.returncode == 1 and b"denied" in r.stderr, "somebody else's process", r)
 other.wait()
 
-# The other way round: root and a process of that user, which shares memory with descry only when asked for.
+# The other way round: root and a process of that user, which shares memory with descry only on request.
 program = 'pid$target:a.out:work:entry { @ = count(); } tick-100ms { exit(0); }'
 theirs = subprocess.Popen(NOBODY + [inside, "mix", "2000000000"], stdout=subprocess.DEVNULL, env=env, cwd="/")
 while not open(f"/proc/{theirs.pid}/comm").read().startswith("tracee_inside"):

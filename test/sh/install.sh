@@ -13,7 +13,7 @@ trap restore EXIT
 files() { (cd "$1" 2>/dev/null && find . ! -type d | sort); }
 run() { make --no-print-directory BUILD="$BUILD" "$@" >"$dir/log" 2>&1 || complain "make $*: $(tail -5 "$dir/log")"; }
 
-# Before anything is written: the prefix is really the one asked for.
+# Before anything is written: the prefix is the requested one.
 run prefix PREFIX="$dir/one"
 [ "$(sed -n 's/^prefix = //p' "$BUILD/meson-private/cmd_line.txt")" = "$dir/one" ] || { complain "make prefix has no effect"; exit 1; }
 run install PREFIX="$dir/one"
@@ -28,7 +28,7 @@ for page in descry.1 descry-check.1 descry-d.7 descry.3 descry.h libdescry.a des
 	files "$dir/one" | grep -q "/$page$" || complain "$page is not installed"
 done
 
-# What others put beside it stays.
+# Other files in the folder stay.
 touch "$dir/two/bin/other"
 run uninstall PREFIX="$dir/two"
 [ "$(files "$dir/two")" = ./bin/other ] || complain "left after uninstall: $(files "$dir/two")"

@@ -1,8 +1,8 @@
-# Macro arguments: what is missing, unused, or of the wrong form.
+# Macro arguments that are missing, unused, or of the wrong form.
 set -u
 fail=0
 
-# expect STATUS PATTERN COMMAND...: exit status, and an extended regular expression in what it says
+# expect STATUS PATTERN COMMAND...: checks the exit status, and an extended regular expression against the output
 expect() {
 	want=$1 pattern=$2
 	shift 2

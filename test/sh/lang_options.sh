@@ -68,7 +68,7 @@ check 0 '^2 3 4$' d -x dynvarsize=48 -qn 'BEGIN { a[1] = 1; a[2] = 2; a[3] = 3; 
 check 1 'D_TUPLE_REGS' d -x tregs=3 -x errtags -n 'BEGIN { @[1, 2, 3, 4] = count(); }'
 check 0 '^ *1 *2 *3 *4 *1$' d -x tregs=4 -qn 'BEGIN { @[1, 2, 3, 4] = count(); exit(0); }'
 check 0 '^5$' d -x strsize=5 -qn 'BEGIN { printf("%d\n", strlen("abcdefgh")); exit(0); }'
-# what is kept
+# kept data
 check 0 '^ 298 299 end$' sh -c '"$DESCRY" -x engine=interp -q -x bufpolicy=ring -x bufsize=4k -n "tick-2000hz { printf(\" %d\", i++); } tick-2000hz /i == 300/ { exit(0); } END { printf(\" end\\n\"); }" | grep -o " 298 299 end"'
 check 0 '^ 0 1 2 3$' sh -c '"$DESCRY" -x engine=interp -q -x bufpolicy=fill -x bufsize=4k -n "tick-2000hz { printf(\" %d\", i++); } END { printf(\"\\n\"); }" | grep -o "^ 0 1 2 3"'
 check 0 'done' d -x bufresize=manual -x cleanrate=50hz -x statusrate=100ms -x quietresize -x temporal=0 -x maxframes=20 -x stackframes=3 -x switchrate=10ms -qn 'BEGIN { printf("done\n"); exit(0); }'
@@ -89,6 +89,7 @@ fi
 rmdir "$group" 2>/dev/null
 # the language of another time
 check 0 '^mine' d -x version=1.10 -qn 'inline string strtoll = "mine"; BEGIN { printf("%s\n", strtoll); exit(0); }'
+check 0 '^1$' d -x version=1.0 -qn 'int freopen; BEGIN { freopen = 1; printf("%d\n", freopen); exit(0); }'
 check 1 'D_FUNC_UNDEF' d -x errtags -x version=1.10 -n 'BEGIN { trace(json("{}", "a")); }'
 check 1 'D_IDENT_UNDEF' d -x errtags -x version=1.10 -n 'BEGIN { trace(execargs); }'
 check 0 '^5$' d -x version=1.10 -qn 'BEGIN { execargs = 5; printf("%d\n", execargs); exit(0); }'
@@ -101,13 +102,13 @@ check 0 '^1$' d -x amin=Evolving/Evolving/Common -qn 'BEGIN { printf("%d\n", pid
 check 1 'D_ATTR_MIN.*: .*curthread (Stable/Private/Common)\|curthread (Stable/Private/Common).*D_ATTR_MIN' d -x errtags -x amin=Evolving/Evolving/Common -n 'BEGIN { trace(curthread); }'
 check 1 'D_ARGS_XLATOR' d -x errtags -x nolibs -n 'io:::start { trace(args[0]->b_bcount); }'
 check 0 'fault 1' d -x knodefs -qn 'BEGIN { trace(`no_such_symbol_at_all); } ERROR { printf("fault %d\n", arg4); exit(0); }'
-mkdir "$T/lib"
+mkdir -p "$T/lib"
 echo 'inline int LIBRARY_SAYS = 42;' >"$T/lib/one.d"
 printf '#pragma D depends_on library one.d\ninline int SECOND_SAYS = LIBRARY_SAYS + 1;\n' >"$T/lib/two.d"
 printf '#pragma D depends_on library none.d\ninline int THIRD_SAYS = 1;\n' >"$T/three.d"
 check 0 '^43$' d -L "$T/lib" -qn 'BEGIN { printf("%d\n", SECOND_SAYS); exit(0); }'
 check 0 '^42$' d -x "libdir=$T/lib" -qn 'BEGIN { printf("%d\n", LIBRARY_SAYS); exit(0); }'
-# the files of such a directory are read whether they are used or not; one of them may not need itself
+# all files of such a directory are read, even unused ones; a file may not depend on itself
 mkdir "$T/lib3" "$T/lib4" "$T/lib5"
 mv "$T/three.d" "$T/lib3"
 check 1 'D_PRAGMA_DEPEND' d -x errtags -L "$T/lib3" -qn 'BEGIN { exit(0); }'
@@ -127,6 +128,15 @@ check 0 '^7$' d -C -I "$T" -q -s "$T/inc.d"
 check 0 '^7$' d -x cpp -x "incdir=$T" -q -s "$T/inc.d"
 check 0 '^8$' d -C -x cppargs=-DEIGHT=8 -qn 'BEGIN { printf("%d\n", EIGHT); exit(0); }'
 check 0 '^9$' d -C -D N=9 -U M -qn 'BEGIN { printf("%d\n", N); exit(0); }'
+# headers of C: their inline functions, words of GNU C, and types that the D library has with another sign
+printf '#include <sys/socket.h>\n#include <netinet/in.h>\n#include <sys/resource.h>\n#include <linux/types.h>\n' >"$T/c.d"
+printf 'BEGIN { s = (__s8)255; printf("%%d %%d %%d %%d\\n", AF_INET6, sizeof (struct sockaddr_in), sizeof (id_t), s); exit(0); }\n' >>"$T/c.d"
+check 0 '^10 16 4 -1$' d -C -q -s "$T/c.d"
+printf 'typedef unsigned int id_t;\ntypedef long projid_t;\ntypedef int mine_t;\nBEGIN { exit(sizeof (projid_t) == 8 ? 0 : 1); }\n' >"$T/types.d"
+check 0 '' d -q -s "$T/types.d"
+echo 'typedef unsigned int mine_t;' >>"$T/types.d"
+check 1 'types.d:5:[0-9]*: error: identifier redeclared: mine_t' d -q -s "$T/types.d"
+check 1 'identifier redeclared: id_t' d -qn 'typedef long id_t; BEGIN { exit(0); }'
 printf '#!/usr/sbin/dtrace -Cs\n#include "seven.h"\nBEGIN { printf("%%d\\n", SEVEN); exit(0); }\nBEGIN { exit(nosuch); }\n' >"$T/script.d"
 check 1 "script.d:4:14: error" d -C -q -s "$T/script.d"
 sed -i '/nosuch/d' "$T/script.d"
@@ -172,7 +182,7 @@ check 0 '^ *0: 61 62 63 00' d -x rawbytes -qn 'BEGIN { this->p = (char *)alloca(
 check 0 '^1 1 1$' d -qn 'BEGIN { printf("%d %d %d\n", $pgid > 0, $sid >= 0, $ppid > 0); exit(0); }'
 # names of the types
 check 0 '^8 8 1 2 4 8 8$' d -qn 'intptr_t a; ptrdiff_t b; uchar_t c; ushort_t d; uint_t e; ulong_t f; longlong_t g; BEGIN { printf("%d %d %d %d %d %d %d\n", sizeof(a), sizeof(b), sizeof(c), sizeof(d), sizeof(e), sizeof(f), sizeof(g)); exit(0); }'
-# arguments a probe does not have are 0; a stack is one wherever
+# arguments that a probe does not have are 0; a stack works everywhere
 check 0 '^0 0 0 1$' d -qn 'BEGIN { printf("%d %d %d %d\n", arg6, arg8, arg9, ucaller == ucaller); exit(0); }'
 check 0 'fault 11' d -qn 'int a[4]; BEGIN { i = 9; a[i] = 1; } ERROR { printf("fault %d\n", arg4); exit(0); }' # index out of bounds
 check 0 'out of scratch space' d -n 'BEGIN { n = 1000000; this->p = alloca(n); } BEGIN { exit(0); }'
@@ -180,13 +190,13 @@ check 0 'fault 10' d -qn 'BEGIN { n = 1000000; bcopy(alloca(8), alloca(8), n); }
 # conversions of networks
 check 0 '^::1 02:00:00:00:00:ff$' d -qn 'BEGIN { this->a = (unsigned char *)alloca(16); this->a[15] = 1; this->m = (unsigned char *)alloca(6); this->m[0] = 2; this->m[5] = 0xff; printf("%s %s\n", inet_ntoa6((struct in6_addr *)this->a), link_ntop(1, this->m)); exit(0); }'
 check 0 '^100007f 80$' d -qn 'BEGIN { printf("%H %j\n", 0x0100007f, 80); exit(0); }'
-# what is lost, with its tag
+# losses, with their tags
 check 0 '\[DTRACEDROP_AGGREGATION\] [0-9]* aggregation drops on CPU' d -x droptags -x aggsize=256 -qn 'BEGIN { for (int i = 0; i < 90; i++) @a[i] = count(); trunc(@a); exit(0); }'
 check 0 '\[DTRACEDROP_DYNAMIC\] [0-9]* dynamic variable drops' d -x droptags -x dynvarsize=1k -qn 'BEGIN { for (int i = 0; i < 90; i++) a[i] = 1; exit(0); }'
 check 0 '\[DTRACEDROP_PRINCIPAL\] [0-9]* drops* on CPU' d -x droptags -b 4k -qn 'BEGIN { for (int i = 0; i < 90; i++) printf("%200s\n", execname); } tick-300ms { exit(0); }'
 check 0 '\[DTRACEDROP_DBLERROR\] 1 error in ERROR probe enabling' d -x droptags -qn 'BEGIN { x = *(int *)8; } ERROR { y = *(int *)16; } BEGIN { exit(0); }'
 check 0 '\[DTRACEDROP_SPEC\] 1 speculative drop' d -x droptags -x specsize=64 -n 'BEGIN { s = speculation(); } BEGIN { speculate(s); tracemem(alloca(100), 100); } BEGIN { commit(s); } BEGIN { exit(0); }'
-# under DTrace's name: what it prints, and no more
+# under DTrace's name: its messages, and no others
 ln -s "$(command -v "$DESCRY")" "$T/dtrace"
 check 0 '^	*Identifier Names: Stable$' "$T/dtrace" -lvn BEGIN
 check 0 '^	Argument Attributes$' "$T/dtrace" -lvn BEGIN
@@ -207,26 +217,26 @@ check 1 'did you mean syscall::read:?' d -n 'syscall::read { }'
 check 1 'the kernel counts this without a tracepoint' d -n 'sysinfo:::namei { }'
 check 2 'anonymous tracing' d -A -n BEGIN
 # values that are too large
-check 0 'strsize=102400: 4096 is the most' d -x strsize=100k -qn 'BEGIN { exit(0); }'
-check 0 'nspec=1000: 64 is the most' d -x nspec=1000 -qn 'BEGIN { exit(0); }'
+check 0 'strsize=102400: 4096 is the maximum' d -x strsize=100k -qn 'BEGIN { exit(0); }'
+check 0 'nspec=1000: 64 is the maximum' d -x nspec=1000 -qn 'BEGIN { exit(0); }'
 check 1 'failed to set cpu=100000: this machine has CPUs 0 to' d -x cpu=100000 -qn 'BEGIN { exit(0); }'
-# what no program may do
+# things that no program may do
 check 1 'breakpoint( ) is not available' d -wn 'BEGIN { breakpoint(); }'
 check 1 'pcap.*D_PROTO_ARG' d -x errtags -n 'BEGIN { pcap("x", 1); }'
 check 1 'pcap.*D_PCAP_PROTO' d -x errtags -n 'BEGIN { x = 1; pcap(0, x); }'
 # many aggregations share a map, where a program may not use that many
 "$DESCRY" -x engine=kernel -qn 'BEGIN { exit(0); }' 2>/dev/null &&
 	check 0 '^1 1$' "$DESCRY" -qn "BEGIN { $(i=0; while [ $i -lt 70 ]; do echo "@a$i = count();"; i=$((i + 1)); done) printa(\"%@d %@d\n\", @a0, @a69); exit(0); }"
-# what takes buffers now and then sees exit() then, too
+# the loop that empties buffers notices exit() too
 check 0 '^later$' d -x switchrate=1s -qn 'BEGIN { t = timestamp; exit(0); } END { printf("%s\n", timestamp - t > 500000000 ? "later" : "at once"); }'
 # a name that cannot be opened is an error of the moment, and the output stays
 check 0 '^on$' d -w -qn 'BEGIN { freopen(".."); printf("on\n"); exit(0); }'
-# registers: those that there are
+# registers: the existing ones
 check 0 '^done$' d -x iregs=8 -qn 'BEGIN { printf("done\n"); exit(0); }'
 check 1 'Insufficient registers' d -x iregs=7 -qn 'BEGIN { exit(0); }'
 check 1 'Invalid value' d -x iregs=9 -qn 'BEGIN { exit(0); }'
 check 1 'Invalid value' d -x nspec=-1 -qn 'BEGIN { exit(0); }'
-# verbose prints what is generated
+# verbose prints the generated code
 check 0 'ringbuf_submit' d -x verbose -n 'BEGIN { exit(0); }'
 # core: the end of descry
 mkdir "$T/core"

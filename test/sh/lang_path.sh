@@ -1,4 +1,4 @@
-# basename() and dirname() give what basename(1) and dirname(1) print, for paths of all shapes.
+# basename() and dirname() return the same as basename(1) and dirname(1), for paths of all shapes.
 set -u
 fail=0
 

@@ -1,4 +1,4 @@
-# walltimestamp is the clock date(1) reads; timestamp goes on between firings; %Y prints local time.
+# walltimestamp is the clock of date(1), timestamp advances between firings, and %Y prints local time.
 set -u
 
 before=$(date +%s)

@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import sys
 from checks import *
 
 DESCRY = os.environ["DESCRY"]
@@ -49,6 +50,14 @@ with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as cat:
     check(p and p[0]["provider"] == "pid" + pid and p[0]["inside"] == "patched jump" and p[0]["price_ns"] < 100, "malloc", p)
     check(any(o["function"] == "malloc" for o in objects("-p", pid, "malloc")), "a word in a process")
     cat.stdin.close()
+
+# the interpreter of a process: this one is of Python
+runtimes = [o for o in objects("-p", str(os.getpid())) if o["type"] == "runtime"]
+version = "%d.%d.%d" % sys.version_info[:3]
+known = sys.version_info < (3, 14) and sys.implementation.name == "cpython"
+check(not known or [(o["pid"], o["language"], o["version"]) for o in runtimes] == [(os.getpid(), "python", version)], "a runtime", runtimes)
+text = run("list", "-p", str(os.getpid())).stdout
+check(not known or "process %d runs python (%s):" % (os.getpid(), version) in text, "a runtime as text", text)
 
 for args, status, message in ((["nosuchthing"], 1, "no probe has nosuchthing"), (["syscall::nosuch:entry"], 1, "does not match"),
                               (["-p", "0"], 2, "-p wants a process id"), (["--nosuch"], 2, "descry list --help")):

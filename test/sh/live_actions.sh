@@ -120,7 +120,7 @@ if head != (0xa1b23c4d, 2, 4, 0, 0, 2048, 1) or at != len(b) or len(packets) != 
     sys.exit(1)
 P
 check 0 'packet of 52 bytes, link type 1' d -q -c "python3 $T/send.py" -n 'sdt:::net_dev_queue /pid == $target/ { pcap(args[0], PCAP_ETHERNET); exit(0); }'
-# user memory can be written, or the kernel's refusal is told as such
+# user memory can be written, or the kernel's refusal is reported
 timeout 60 "$DESCRY" -x engine=kernel -qwc "$types" -n 'BEGIN { done = 0; } pid$target:a.out:look_at:entry /!done/ { done = 1; copyoutstr("written", arg0, 8); } pid$target:a.out:look_at:entry { printf("%s\n", copyinstr(arg0)); }' >"$T/out" 2>&1
 if ! grep -q '^written$' "$T/out" && ! grep -q 'not permitted: this kernel does not let programs write user memory' "$T/out"; then
 	echo "copyoutstr:"

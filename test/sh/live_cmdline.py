@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-# The command line on a live kernel: exit codes, ^C, output files, listing, --json, and what is missing said in one line.
+# The command line on a live kernel: exit codes, ^C, output files, listing, --json, and one-line errors for missing
+# things.
 # serial
 from live import *
 
@@ -43,14 +44,14 @@ for _ in range(3):
     r = finish(s)
     check(r.rc == 0 and len(r.table()) > 0, "two signals at once", r)
 
-# nobody reads any more: as other programs end then, without a word
+# the reader has closed the pipe: end like other programs then, silently
 for argv in ["-q", "-n", "syscall:::entry { trace(execname); }"], ["profile", "-q", "--folded", "-c", "python3 -c 'sum(range(10**7))'"]:
     p = subprocess.Popen([DESCRY] + argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     p.stdout.close()
     err = p.stderr.read()
     check(p.wait() == -signal.SIGPIPE and not err, "closed pipe", argv, p.returncode, err)
 
-# a file that cannot be written is told before anything is traced
+# a file that cannot be written is reported before anything is traced
 for command in ["flame", "-n", "tick-30s { exit(0); }"], ["heat", "-t", "30", "-n", "BEGIN { }"], ["profile", "-a", "-t", "30"]:
     begun = time.monotonic()
     r = sh(shlex.join([DESCRY] + command + ["-o", TMP + "/none/x.svg"]))
@@ -95,7 +96,7 @@ check("bufinfo_t" in r.out and "fileinfo_t" in r.out, "translated arguments", r)
 r = descry("-l")
 check(len(r.out.splitlines()) > 3000, "everything", len(r.out.splitlines()))
 
-# what is listed and cannot fire says why, and is an error when enabled
+# a listed probe that cannot fire has a reason, and is an error when enabled
 r = descry("-l", "-v", "-n", "io:::wait-start")
 check("unavailable" in r.out or "not" in r.out, "unavailable: the reason is listed", r)
 r = descry("-n", "io:::wait-start { @ = count(); }", rc=1)
@@ -131,7 +132,7 @@ if sh("unshare -m true").returncode == 0:
            "\"syscall::getppid:entry,sched:::on-cpu,sdt:::sched_switch { @[probename] = count(); }\"'" % (DESCRY, LIVE))
     check(r.returncode == 0 and '"keys":["entry"],"value":10' in r.stdout and "sched_switch" in r.stdout, "without tracefs", r.stdout, r.stderr)
 
-# size and time: said, not judged here (bench/ does)
+# size and time: printed, not judged here (bench/ does)
 r = descry("-q", "-n", "BEGIN { exit(0); }")
 rss = sh("/usr/bin/time -f %%M %s -q -n 'BEGIN { exit(0); }' 2>&1 | tail -1" % DESCRY).stdout.strip()
 print("note: BEGIN { exit(0); } took %d ms, resident %s KB" % (r.secs * 1000, rss or "?"))

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# Each script of examples/ on a live kernel, its answer compared with what the traced program says of itself.
+# Each script of examples/ on a live kernel, its answer compared with the traced program's own numbers.
 # serial
 from live import *
 

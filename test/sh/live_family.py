@@ -75,7 +75,7 @@ def held(started):
 child = script("child.sh", "cat /etc/passwd >/dev/null\n:\n")
 waits = script("waits.sh", "cat %s /etc/passwd >/dev/null\n:\n" % FIFO)
 parent = script("parent.sh", "sh %s\n:\n" % waits)
-burn = script("burn.sh", "i=0\nwhile [ $i -lt 60000 ]; do i=$((i+1)); done\n:\n")
+burn = script("burn.sh", "i=0\nwhile [ $i -lt 400000 ]; do i=$((i+1)); done\n:\n")
 burns = script("burns.sh", "sh %s\nsh -c 'sh %s; :'\n:\n" % (burn, burn))
 for who, name in USERS:
     opens = 'syscall::openat:entry /progenyof($target) && copyinstr(arg1) == "/etc/passwd"/ { @[execname] = count(); }'
@@ -101,7 +101,7 @@ for who, name in USERS:
         check(rows.get(("own",)) == 1 and rows.get(("others",)) == 3, name + ": whose system calls", r)
         check(rows.get(("self",)) == 1 and rows.get(("child",)) == (3 if follow else None), name + ": whose functions", follow, r)
 
-    # A process that runs already: its children only when asked for, and that is said.
+    # A process that runs already: its children only on request, and this is reported.
     loop = subprocess.Popen(["sh", "-c", "while :; do sh %s; done" % child], preexec_fn=who)
     more = ' tick-%s { exit(0); }'
     r = finish(start("-qn", opens + more % "500ms", "-p", str(loop.pid), preexec_fn=who))
@@ -111,7 +111,7 @@ for who, name in USERS:
     loop.kill()
     loop.wait()
 
-# The interpreter is told of every process, after the event: both wait until it has asked for their names.
+# The interpreter gets events of processes late: both processes wait until it has read their names.
 go = script("go.sh", "head -c 1 %s.1 >/dev/null\nsh %s\n:\n" % (FIFO, script("cats.sh", "cat %s.2 >/dev/null\n:\n" % FIFO)))
 for n in "12":
     os.mkfifo(FIFO + "." + n)

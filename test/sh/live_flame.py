@@ -32,6 +32,13 @@ r = subprocess.run([DESCRY, "flame", "--folded", "-n", PROBE + "{ @[execname, us
 lines = r.stdout.decode().splitlines()
 check(r.returncode == 0 and lines and all(l.startswith("sh;") for l in lines), "flame -n", r)
 check(sum(int(l.rsplit(" ", 1)[1]) for l in lines) > 5, "flame -n counts", lines)
+# The tree takes rows of aggregations as values: text in keys, or in lines beside the rows, is no frame and no count.
+r = subprocess.run([DESCRY, "flame", "--folded", "-c", "sleep 0.1", "-n",
+                    'syscall::clock_nanosleep:entry /pid == $target/ { @["a;b  c", stack()] = sum(7); printa("%s %k in 5\\n", @); printf("two\\nlines 12\\n"); @q[stack()] = quantize(5); exit(0); }'],
+                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+lines = r.stdout.decode().splitlines()
+check(len(lines) == 2 and lines[0].startswith("a:b  c;") and lines[0].endswith(" 7") and lines[1].endswith(" 1") and
+      lines[1][:-2] == lines[0][len("a:b  c;"):-2], "rows of aggregations", r)
 r = subprocess.run([DESCRY, "flame", "-n", "BEGIN { x = ; }"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 check(r.returncode == 1 and b"^" in r.stderr and not r.stdout, "flame -n: a wrong program", r)
 r = subprocess.run([DESCRY, "flame", "--chain", "--folded", "-s", "examples/chain.d", "-c", "sh -c 'sleep 0.2; exit 3'"],

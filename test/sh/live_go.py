@@ -38,7 +38,7 @@ if shutil.which("fzf"):
 else:
     print("no fzf here: no stock Go program tried")
 
-# known ones
+# known stacks
 os.environ.update(GOCACHE=os.path.join(TMP, "go"), GO111MODULE="off")
 CHAIN = "main.first;main.second;main.(*worker).third;main.spin"
 BACK = ";crosscall2;runtime.cgocallback;runtime.cgocallbackg;runtime.cgocallbackg1;_cgoexp_back;main.spin"

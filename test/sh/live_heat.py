@@ -28,6 +28,8 @@ for how in ("quantize(timestamp - self->t)", "llquantize(timestamp - self->t, 10
     check(doc["total"] == 2000 and [s["name"] for s in doc["series"]] == ["dd"], "every write", how, doc["total"], err)
     check("records in" in err or "2000" in err, "the command's output", err)
     check(len({who for _, _, _, who, _ in cells(doc)}) == 1, "who", doc["parties"])
+doc, err = heat("-w", "-c", "echo of the command", "-n", "BEGIN { system(\"echo of system\"); printf(\"%d 5 x\\n\", timestamp / 1000000000); }")
+check(doc["total"] == 1 and "of the command\n" in err and "of system\n" in err, "what is started prints beside the picture", doc["total"], err)
 doc, err = heat("-c", "sh -c '%s; sleep 1.2'" % DD, "-n", WRITE % "quantize(timestamp - self->t)" + " tick-200ms { printa(@); }")
 check(doc["total"] == 2000, "printed again and again, counted once", doc["total"], err)
 doc, err = heat("-c", "sh -c '%s; sleep 1'" % DD, "-n", WRITE % "quantize(timestamp - self->t)" + " tick-200ms { printa(@); trunc(@); }")

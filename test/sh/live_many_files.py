@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-# More files than the limit that descry was given: they have names and tables all the same, and what it starts has that limit.
+# More files than descry's limit: they have names and tables all the same, and programs started by descry have that
+# limit.
 from live import *
 import resource
 import shutil
@@ -67,6 +68,6 @@ most = len(os.listdir("/proc/%d/fd" % t[1].pid))
 t[1].send_signal(signal.SIGINT)
 r = finish(t)
 check(most < MOST, "descriptors", most)
-# Those that were gone before they were looked at have none; all files are there.
+# Programs that ended before they were examined have none. All files are there.
 check(r.out.count("ends`") > 0 and "name drop" not in r.err, "none had to go without its name", r)
 done()

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-# Firings that the kernel leaves out because the same program is running on that CPU: told, with a tag, and in the report.
+# Firings that the kernel omits because the same program is running on that CPU are reported, with a tag, and in the
+# report.
 # serial
 from live import *
 
-# Every tracepoint there is: what the program itself does (maps, stacks, the ring) meets some of them.
+# Every tracepoint: the program's own work (maps, stacks, the ring) meets some of them.
 prog = "sdt::: { @[stack(5), probename] = count(); self->x++; } tick-2s { exit(0); }"
 r = descry("-x", "droptags", "-x", "aggsize=64k", "-n", prog, "-o", "/dev/null")
 missed = [int(n) for n in re.findall(r"\[DTRACEDROP_MISSED\] (\d+) firings? missed \(in the middle of another on the same CPU\)", r.err)]

@@ -48,7 +48,7 @@ def names(out, of=("red", "green", "blue")):
     return {n for n in of if "lib%s.so`%s_spin" % (n, n) in out}
 
 
-# Three libraries, one after the other at one address; as actions each record has its time.
+# Three libraries, one after the other at one address. In actions, each record has its time.
 EVENTS = "profile-199 /pid == $target/ { ustack(); }"
 r = descry("-q", "-n", EVENTS, c=" ".join([exe, "0.5", a, b, c]))
 at = set(re.findall(r"^0x\w+$", r.out, re.M))
@@ -60,11 +60,11 @@ check(order == sorted(order, key=["red", "green", "blue"].index), "each when it 
 wrong = re.findall(r"lib(\w+)\.so`(?!\1_|work)\w+", r.out)
 check(not wrong, "no name of another library", wrong[:5])
 
-# As keys: equal addresses are one key, and it has the name of what is there last.
+# As keys: equal addresses are one key, with the name of the last mapping there.
 r = descry("-q", "-n", "profile-199 /pid == $target/ { @[ustack()] = count(); }", c=" ".join([exe, "0.5", a, b, c]))
 check(len(names(r.out)) >= 1, "keys name one of those that were there", r.out[:900])
 
-# Printed by printa() after an exec(): its record is younger than what the keys were.
+# Printed by printa() after an exec(): its record is younger than the keys.
 EXECS = "#include <time.h>\n#include <unistd.h>\nstatic volatile int s;\n" \
         "__attribute__((noinline)) int before_exec(int n) { for (int i = 0; i < n; i++) s += i; return s; }\n" \
         "int main(int argc, char **argv) { for (clock_t end = clock() + CLOCKS_PER_SEC / 2; clock() < end;) { before_exec(20000); s++; }\n" \
@@ -80,7 +80,7 @@ gone = library(TMP + "/libgone.so", "gone")
 r = descry("-q", "-n", "profile-199 /pid == $target/ { @[ustack()] = count(); }", c=" ".join([exe, "0.7", "-" + gone]))
 check("libgone.so`gone_spin" in r.out and "libgone.so`work" in r.out and "host`main" in r.out, "a deleted library", r.out[:900])
 
-# A library that another mount namespace has in the place of ours.
+# A library that another mount namespace has in place of this one.
 os.mkdir(TMP + "/mnt")
 os.mkdir(TMP + "/inner")
 library(TMP + "/mnt/libns.so", "outside")

@@ -56,7 +56,7 @@ check("hidden_worker" not in stacks(linked), "nothing to find without the debug 
 subprocess.run(["cc", "-x", "c", "-", "-o", TMP + "/linked.debug"], input=b"void hidden_worker(void) { } int main(void) { return 0; }", check=True)
 check("hidden_worker" not in stacks(linked), "a debug file of something else is not taken")
 
-# stripped, asked from a server
+# stripped, from a server
 if not re.search("libdebuginfod", sh("ldconfig -p").stdout):
     print("no libdebuginfod here: debuginfod not tested")
 else:
@@ -113,7 +113,7 @@ r = descry("-q", "-p", str(p.pid), "-n", "profile-499 /pid == $target/ { @[ustac
 check("replaced`hidden_worker+" in r.out and "another" not in r.out, "a replaced file", r.out[:600])
 p.kill()
 
-# made at run time, told of in a perf map, and the process gone when its stacks are printed
+# made at run time, named in a perf map, and the process has ended when its stacks are printed
 JIT = r"""
 #include <stdint.h>
 #include <stdio.h>

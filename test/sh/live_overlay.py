@@ -47,7 +47,8 @@ for when in "first", "again":
     check(total > 40 and named > 0.6 * total, "samples are named", when, total, named)
     check(right + cut > 0.97 * named, "stacks are right, or are said to be cut short", when, named, right, cut)
 
-# One that lives for a second or more, from a file in the lower layer; then from one in the upper, with another inode below it.
+# A program that lives for a second or more, from a file in the lower layer; then from a file in the upper, with
+# another inode below it.
 LONG = merged + "/overlaid long"
 for when in "lower", "upper":
     total, named, right, cut = shares(LONG)

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-# descry profile: samples of a command, of a process and of everything, in every format; where stacks end, and who is counted.
+# descry profile: samples of a command, of a process and of everything, in every format; the ends of stacks, and the
+# processes that are counted.
 # serial
 from live import *
 import gzip
@@ -81,19 +82,19 @@ for name in "a.txt", "a.folded", "a.json", "a.svg", "a.html", "a.pb.gz", "a.spee
     if name == "a.txt":
         check(re.search(rb"^ +[\d.]+% +[\d.]* *%? +\d+ +- right$", data, re.M), "text tree", data[:2000])
 
-# a stack that is too deep says so; the program's own depth is beyond what is kept
+# a stack that is too deep is marked; the program's own depth exceeds the limit
 r = profile("-F", "499", "-t", "0.5", "--folded", "-c", exe + " x deep")
 check("deeper than 127 frames" in r.err, "too deep is said", r.err)
 check(any(k.count(";deep") > 100 for k in folded(r.out)), "deep stacks are there")
 
-# ^C prints what there is
+# ^C prints the samples so far
 t = subprocess.Popen([DESCRY, "profile", "-c", exe, "--folded"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 time.sleep(1.5)
 t.send_signal(signal.SIGINT)
 out, err = t.communicate(timeout=10)
 check(t.returncode == 0 and "leaf" in out, "^C prints the results", t.returncode, err)
 
-# ^C twice while it is not let run in between: nothing is written in place of what was there, and that is said
+# ^C twice while it does not get to run in between: nothing is written over the old file, and this is reported
 before = TMP + "/before.folded"
 open(before, "w").write("kept 1\n")
 t = subprocess.Popen([DESCRY, "profile", "-c", exe, "--folded", "-o", before], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

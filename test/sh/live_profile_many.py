@@ -4,7 +4,7 @@
 # serial
 from live import *
 
-# 2^14 ways down, taken one after the other.
+# 2^14 paths down, taken one after the other.
 C = "static volatile unsigned long s;\n#define N __attribute__((noinline)) static void\n" \
     "N leaf(void) { for (int i = 0; i < 300; i++) s += i; }\n"
 for i in range(14):

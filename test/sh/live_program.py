@@ -23,7 +23,7 @@ check(a.get("handle_request") == 50 and a.get("parse_request") == 50 and a.get("
 a = descry("--json", "-n", "pid$target:a.out:*_request:entry { @[probefunc] = count(); }", c=LIVE + " calls 50").aggs()
 check(a == {"handle_request": 50, "parse_request": 50}, "glob in a.out", a)
 
-# 26 every function of libc, and the program does what it does without us
+# 26 every function of libc, and the program's output is unchanged
 plain = sh("ls -l /usr/lib").stdout
 r = descry("-q", "-o", TMP + "/libc", "-n", "pid$target:libc.so.6::entry { @[probefunc] = count(); }", c="ls -l /usr/lib")
 check(r.out == plain, "ls under 3,000 probes prints what it prints", r)
@@ -90,7 +90,7 @@ a = r.aggs()
 offsets = [k for k in a if re.match(r"^[0-9a-f]+$", k)]
 check("0" in offsets and len(offsets) >= 2 and set(a.values()) == {1} and a.get("entry") == 1 and a.get("return") == 1, "offsets", a)
 
-# -p: a process that runs, and goes on unharmed
+# -p: a process that runs, and continues unharmed
 tracee = subprocess.Popen([LIVE, "wait"], stdout=subprocess.PIPE, text=True)
 pid = numbers(tracee.stdout.readline())["pid"]
 r = descry("--json", "-p", str(pid), "-n", "pid$target::work_step:entry { @ = count(); @last = max(arg0); } tick-500ms { exit(0); }")
@@ -102,7 +102,7 @@ s[1].send_signal(signal.SIGKILL)
 finish(s)
 time.sleep(0.1)
 check(tracee.poll() is None, "kill -9 of descry leaves the tracee alone")
-# the traced process vanishes: the run ends, with what was counted
+# the traced process vanishes: the run ends with the counts so far
 s = tracing("--json", "-p", str(pid), "-n", "pid$target::work_step:entry { @ = count(); }")
 time.sleep(0.5)
 tracee.terminate()

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-# What an answer lacks is said: names that may not be looked up, modules and subsystems that are not known, standard descriptors that are
-# closed. As root and as an ordinary user.
+# Gaps in an answer are reported: names that may not be looked up, unknown modules and subsystems, closed standard
+# descriptors. As root and as an ordinary user.
 # serial
 from live import *
 
@@ -20,7 +20,7 @@ def run(who, *args, c=None, **more):
 
 live_descry = os.path.join(TMP, os.path.basename(DESCRY))
 
-# --- a stripped position independent program: where it is loaded changes, what is printed does not
+# --- a stripped position independent program: its load address changes, the output does not
 with open(os.path.join(TMP, "place.c"), "w") as f:
     f.write("#include <unistd.h>\nstatic int here(int x) { return x * 3; }\nint (*volatile fn)(int) = here;\n"
             "int main(void) { for (int i = 0; i < 5; i++) (void)!write(-1, (void *)fn, 4242); return 0; }\n")
@@ -32,7 +32,7 @@ for who, name in USERS:
         r = run(who, "-qn", "syscall::write:entry /progenyof($target) && arg2 == 4242/ { @[ufunc(arg1), usym(arg1)] = count(); }", c=TMP + "/place")
         check(r.rc == 0 and r.table() == [(("place+0x%x" % where,) * 2, 5)], "module and offset, " + name, r)
 
-# --- modules by the name of a link, and those that there are
+# --- modules by the name of a link, and existing ones
 os.symlink("full", os.path.join(TMP, "beside"))
 os.mkdir(os.path.join(TMP, "links"))
 os.symlink("../full", os.path.join(TMP, "links", "elsewhere"))
@@ -61,7 +61,7 @@ if "not permitted" not in r.err and "permission denied" not in r.err:
 r = run([], "-qn", "sdt:::sched_switch { @[stack(3)] = count(); } tick-200ms { exit(0); }")
 check(r.rc == 0 and "CAP_SYSLOG" not in r.err, "and not where they are shown", r)
 
-# --- closed standard descriptors: no file of ours gets their numbers, a command has them as they were given
+# --- closed standard descriptors: no file of descry gets their numbers, and a command gets them unchanged
 for who, name in USERS:
     for fd in range(3):
         def close(fd=fd):

@@ -64,7 +64,7 @@ check(b.until("+document.body.dataset.total > %d" % before), "the flame graph mo
 check(b.until("document.querySelectorAll('#table tr').length >= 2 * %d" % (2 + len(HOSTILE))), "the table has all names")
 check(b.until("document.querySelectorAll('#events div').length > 20"), "the events move")
 
-# Names are text, whatever they say.
+# Names are text, whatever they contain.
 check(b.eval("window.owned === undefined && !document.querySelector('img')"), "no name ran")
 texts = b.eval("Array.from(document.querySelectorAll('#table .key')).map(e => e.textContent)")
 for name in ("/nowhere/" + HOSTILE[0], "/nowhere/" + HOSTILE[1], "/nowhere/" + HOSTILE[2]):
@@ -73,7 +73,7 @@ check(any("\\xff\\xfe" in t for t in texts), "bytes that are no UTF-8", texts)
 check(any("x" * 100 in t for t in texts), "a long name")
 check("/nowhere/\\u202egnp.exe" in texts and "/nowhere/\\x01\\x02\\x7f" in texts, "what cannot be seen is shown", texts)
 
-# Pause: what is shown stays while more comes in; scroll back: less of it.
+# Pause: the shown data stays while more comes in. Scroll back: less of it.
 b.eval("document.getElementById('pause').click()")
 paused = b.until("descry.V.paused && +document.body.dataset.total")
 n = b.eval("descry.S.ticks.length")
@@ -169,7 +169,7 @@ b.eval("document.getElementById('stop').click()")
 check(b.until("!descry.S.running"), "stopped")
 s.end()
 check(s.process.returncode == 0, "it ends with 0", s.process.returncode)
-for argv, why in ((["--port", "x", "-n", "BEGIN"], "a whole number"), (["--bind", "nowhere", "-n", "BEGIN"], "no address"),
+for argv, why in ((["--port", "x", "-n", "BEGIN"], "a whole number"), (["--bind", "nowhere", "-n", "BEGIN"], "is not an address"),
                   (["--json", "-n", "BEGIN"], "only tracing"), ([], "usage")):
     r = subprocess.run([DESCRY, "serve", *argv], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     check(r.returncode in (1, 2) and why in r.stderr.decode(), "wrong usage", argv, r)

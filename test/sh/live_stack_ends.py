@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-# Why a stack is not complete: said behind its last frame, in JSON, and counted; and not said where nothing is missing.
+# The reason why a stack is not complete is printed behind its last frame and in JSON, and counted. A complete stack
+# has none.
 # serial
 from live import *
 
@@ -107,7 +108,7 @@ whole("null", r"ends`on_fault\+0x\w+\n +libc\.so\.6`__restore_rt\+0x\w+\n +0x0\n
 whole("signal", r"`__restore_rt\+0x\w+\n(.*\n)+? +ends`main\+0x\w+\n.*\n.*\n +ends`_start\+0x\w+\n +\d+\n", "rt_sigreturn()",
       program="syscall::rt_sigreturn:entry /pid == $target/ { @[ustack()] = count(); } tick-600ms { exit(0); }")
 
-# what is complete, or as deep as asked for, has no such line
+# a stack that is complete, or as deep as requested, has no such line
 r = run("plain", "-q", "-x", "report")
 check(re.search(r"ends`main\+0x\w+\n.*\n.*\n +ends`_start\+0x\w+\n +\d+\n", r.out), "complete: nothing behind _start", r.out[:900])
 r = run("plain", "-q", program=PROGRAM.replace("ustack()", "ustack(2)"))

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-# The one-liners about the whole system, as a performance engineer types them, each beside what is known from elsewhere.
+# The one-liners about the whole system, in a performance engineer's form, each beside independent numbers.
 # serial
 from live import *
 
-# programs under names that nobody else on the machine uses
+# programs under names that no other process on the machine uses
 for name in "sh", "ls", "cat", "dd", "sleep":
     shutil.copy(shutil.which(name), TMP + "/live" + name)
 os.environ["PATH"] = TMP + ":" + os.environ["PATH"]
@@ -85,7 +85,7 @@ if sh("mount -t tmpfs -o size=256k none %s" % mounted).returncode == 0:
         print("note: no loop devices: b_error not tested")
     sh("umount " + mounted)
 
-# paging of files and of programs: what goes through the page cache, in the program that asks
+# paging of files and of programs: pages through the page cache, in the program that reads them
 if open("/proc/self/mounts").read().find(" / ext4 ") >= 0:
     sh("cp %s %s/program" % (shutil.which("true"), BUILD))
     size = (os.path.getsize(BUILD + "/program") + 4095) // 4096
@@ -110,7 +110,7 @@ hits = sum(v for k, v in r.aggs().items())
 spin = sum(v for k, v in r.aggs().items() if "do_spin" in str(k) or "main" in str(k))
 check(hits > 200 and spin > hits * 0.8, "user stacks name the function", hits, spin, str(r)[:2000])
 
-# 13 who is on CPU
+# 13 threads on CPU
 r = descry("--json", "-n", "profile-997 { @[execname, pid] = count(); }", c=LIVE + " spin 500")
 got = sum(v for k, v in r.aggs().items() if k[0] == "tracee_live")
 near(got, 997 * 0.5, 0.15, "samples on CPU")
@@ -147,7 +147,7 @@ r = descry("--json", "-n", "vminfo:::as_fault { @[execname] = count(); }", c=LIV
 got, want = r.aggs().get("tracee_live", 0), numbers(r.out)["faults"]
 check(want <= got <= want + 300, "page faults", got, want)
 
-# bytes and calls of one program, as it counts them itself; forks and execs of a shell
+# bytes and calls of one program, by its own count; forks and execs of a shell
 d = "dd if=/dev/zero of=/dev/null bs=4096 count=500"
 r = descry("--json", "-n", 'sysinfo:::sysread,sysinfo:::syswrite,sysinfo:::readch,sysinfo:::writech /pid == $target/ { @[probename] = sum(arg0); }', c=d)
 a = r.aggs()

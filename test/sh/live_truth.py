@@ -35,7 +35,8 @@ near(r.aggs("t").get((), 0), n["wall"], 0.1, "timestamp against CLOCK_MONOTONIC"
 check(r.aggs("cpu").get(()) == n["cpu"], "the argument is the argument")
 check(n["wall"] > n["cpu"] * 1.3, "the CPU was shared", n)
 
-# profile-997 ticks 997 times a second on each CPU; they are kept busy, since some virtual machines have no timers on idle ones
+# profile-997 ticks 997 times a second on each CPU; CPUs are kept busy, because some virtual machines have no timers
+# on idle ones
 busy = [subprocess.Popen([LIVE, "spin", "2500"], preexec_fn=lambda: os.sched_setaffinity(0, {n}), stdout=subprocess.DEVNULL)
         for n in os.sched_getaffinity(0)]
 r = descry("--json", "-n", "profile-997 { @[cpu] = count(); } profile-97 { @low = count(); } tick-100ms { @tick = count(); } "
@@ -64,7 +65,7 @@ a = descry("--json", "-n", "syscall::getppid:entry /pid == $target/ { @[tid] = c
 check(sorted(a.aggs().values()) == [20000] * 4 and a.aggs("s")[()] == 80000 and a.aggs("a")[()] == 5, "threads count", a.aggs())
 check(a.aggs("m")[()] == max(a.aggs()), "max")
 
-# associative arrays and thread variables hold what they are given
+# associative arrays and thread variables hold the assigned values
 r = descry("--json", "-n", "syscall::getppid:entry /pid == $target/ { x[tid]++; self->n++; @[tid] = max(x[tid] == self->n ? x[tid] : -1); }",
            c=LIVE + " threads 3000")
 check(sorted(r.aggs().values()) == [3000] * 4, "x[tid] and self->n", r.aggs())

@@ -1,5 +1,5 @@
 #!/bin/sh
-# A clause of more instructions than a jump reaches runs, and every engine says the same of it.
+# A clause of more instructions than a jump reaches runs, and every engine gives the same output.
 set -eu
 "$DESCRY" -x engine=kernel -qn 'BEGIN { exit(0); }' 2>/dev/null || {
 	echo "no program runs in the kernel here"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# ip, tcp, udp, mib, lockstat and cpc beside what the programs traced and the kernel's own counters say.
+# ip, tcp, udp, mib, lockstat and cpc beside the traced programs' own numbers and the kernel's counters.
 # serial
 from live import *
 import socket
@@ -107,7 +107,7 @@ for family in HOST:
     check(theirs == [("listen", "syn-received"), ("syn-received", "established"), ("established", "close-wait"),
                      ("close-wait", "last-ack"), ("last-ack", "closed")], "server's states", theirs)
 
-    # bytes sent and received: what the program sent, but for what was sent again
+    # bytes sent and received: those that the program sent, except for retransmissions
     r, (s, c) = traced('tcp:::send /args[3]->tcps_retransmit == 0/ { @s[args[4]->tcp_sport, args[4]->tcp_dport] = sum(args[2]->ip_plength - args[4]->tcp_offset); } '
                        'tcp:::send /args[3]->tcps_retransmit != 0/ { @x[args[4]->tcp_sport, args[4]->tcp_dport] = sum(args[2]->ip_plength - args[4]->tcp_offset); } '
                        'tcp:::receive { @r[args[4]->tcp_sport, args[4]->tcp_dport] = sum(args[2]->ip_plength - args[4]->tcp_offset); } '
@@ -121,7 +121,7 @@ for family in HOST:
     check(BYTES < r.aggs("i").get((host, "lo"), 0) < BYTES * 1.1 + again, "ip:::send", r.aggs("i"))
     check(BYTES < r.aggs("j").get((host, "lo"), 0) < BYTES * 1.1 + again, "ip:::receive", r.aggs("j"))
 
-    # sequence numbers and what the socket knows
+    # sequence numbers and the socket's data
     r, (s, c) = traced('tcp:::send { printf("%d %d %d %d %d %d %d %d %d %d %d %s|\\n", args[4]->tcp_sport, args[4]->tcp_dport, '
                        'args[2]->ip_plength - args[4]->tcp_offset, args[4]->tcp_seq - args[3]->tcps_iss, args[3]->tcps_snxt - args[4]->tcp_seq, '
                        'args[3]->tcps_mss, args[3]->tcps_rto, args[3]->tcps_cwnd / (args[3]->tcps_mss + (args[3]->tcps_mss == 0)), '
@@ -154,7 +154,7 @@ r, _ = traced('ip:::send /args[4]->ipv4_protocol == IPPROTO_UDP/ { printf("%d %d
 check("4 20 61 64 UDP 127.0.0.1 127.0.0.1 4 0 0 0|" in r.lines(), "IPv4 header", r)
 check("6 52 64 UDP ::1 ::1 0 0|" in r.lines(), "IPv6 header", r)
 
-# the one-liners, as people write them
+# the one-liners, in their usual form
 r, (s, c) = traced("tcp:::connect-established { @[args[3]->tcps_raddr, args[3]->tcps_rport] = count(); }",
                    lambda: transfer(socket.AF_INET, "127.0.0.1", 10), "--json")
 check(r.aggs().get(("127.0.0.1", s)) == 1, "connections by address and port", r)
@@ -202,13 +202,13 @@ def chat():
             u.sendto(b"x" * 100, u.getsockname())
             u.recv(100, socket.MSG_PEEK)
             u.recv(100)
-    # an echo request with a wrong checksum, and one that is answered
+    # an echo request with a wrong checksum, and an echo request that is answered
     with socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP) as p:
         p.sendto(struct.pack("!BBHHH", 8, 0, 1, 1, 1), ("127.0.0.1", 0))
         p.sendto(struct.pack("!BBHHH", 8, 0, 0xf7fd, 1, 1), ("127.0.0.1", 0))
 
 
-# other programs of this machine move the counters as well: one of five runs must find them still
+# other programs of this machine move the counters too: one of five runs must have equal counts
 SAME = {"tcpActiveOpens": "tcpActiveOpens", "tcpPassiveOpens": "tcpPassiveOpens", "tcpAttemptFails": "tcpAttemptFails", "tcpEstabResets": "tcpEstabResets",
         "tcpOutRsts": "tcpOutRsts", "udpInOverflows": "udpRcvbufErrors", "tcpInSegs": "tcpInSegs", "tcpOutSegs": "tcpOutSegs", "udpHCInDatagrams": "udpInDatagrams", "udpHCOutDatagrams": "udpOutDatagrams",
         "udpNoPorts": "udpNoPorts", "icmpInMsgs": "icmpInMsgs", "icmpInDestUnreachs": "icmpInDestUnreachs", "icmpInEchoReps": "icmpInEchoReps",
@@ -267,13 +267,14 @@ if shutil.which("ip"):
     while not mounted and is_mounted() and sh("umount /run/netns").returncode == 0:
         pass
 
-# locks: three writers want the mutex of one pipe; the time of a wait is less than that of the run
+# locks: three writers compete for the mutex of one pipe; the time of a wait is less than that of the run
 with open(TMP + "/locks.sh", "w") as f:
     f.write("(cat /dev/zero & cat /dev/zero & cat /dev/zero & wait) | head -c 300000000 >/dev/null\n")
 r = descry("--json", "-n", 'lockstat:::*-block,lockstat:::*-spin { @[probename] = count(); @min = min(arg1); @max = max(arg1); } '
            'sdt:::contention_end { @ends = count(); }', c="sh " + TMP + "/locks.sh")
 ends = r.aggs("ends").get((), 0)
-check(ends * 0.9 <= sum(r.aggs().values()) <= ends, "every wait that ends is one firing", r)
+missed = sum(int(n) for n in re.findall(r'"kind":"missed","count":(\d+)', r.out))
+check(ends * 0.9 <= sum(r.aggs().values()) <= ends + missed, "every wait that ends is one firing", r)
 if r.aggs():
     check(0 < r.aggs("min")[()] <= r.aggs("max")[()] < r.secs * 1e9, "times of waits", r)
 

@@ -1,5 +1,5 @@
-# make deb: the package is clean for lintian, installs in a bare Debian, runs there, and is removed without a trace. What it pulls in
-# beyond Debian's base is counted, and is less than 10 MB.
+# make deb: the package is clean for lintian, installs in a bare Debian, runs there, and is removed without a trace.
+# Its dependencies beyond Debian's base are counted, and are less than 10 MB.
 # serial
 # timeout: 1800
 [ "$(id -u)" = 0 ] || { echo "only root can install a package in a bare root directory"; exit 77; }
@@ -31,12 +31,12 @@ for file in usr/include/descry.h usr/lib/x86_64-linux-gnu/libdescry.a usr/share/
 	dpkg-deb -c "$BUILD/libdescry-dev_$version"_*.deb | grep -q " \./$file$" || complain "libdescry-dev lacks $file"
 done
 
-# A base that tools/bare-machine has made before serves; otherwise one is made, and goes again.
+# Uses a base that tools/bare-machine has made before, or makes one and removes it again.
 base=/var/tmp/descry-bare
 [ -e $base/base/.complete ] || base=$dir/bare
 cat >"$dir/in" <<'END'
 export DEBIAN_FRONTEND=noninteractive
-# Of the base: what debootstrap's minbase has, without git and make, which bare-machine puts in.
+# The base: the packages of debootstrap's minbase, without git and make, which bare-machine adds.
 apt-get purge -qq -y git make >/dev/null 2>&1
 apt-get autoremove -qq -y --purge >/dev/null 2>&1
 apt-get update -qq

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-# Probes of proc where BPF is not permitted: bpf(2) refused by a filter of system calls, and as an ordinary user. They come from the
-# kernel's process connector, are compared with what was done, and what is lost is counted.
+# Probes of proc where BPF is not permitted: bpf(2) refused by a filter of system calls, and as an ordinary user. They
+# come from the kernel's process connector and are compared with the real events. Losses are counted.
 # serial
 import ctypes
 import struct
@@ -30,7 +30,7 @@ if probe.rc and "process connector" in probe.err:
     skip(probe.err.strip())
 check(probe.rc == 0, "without bpf(2)", probe)
 
-# what the messages say
+# the contents of the messages
 r = finish(start("-n", "proc::: { @ = count(); } tick-50ms { exit(0); }", preexec_fn=no_bpf))
 check(r.rc == 0 and "probes of proc come from the process connector" in r.err, "it is said", r)
 check("proc:vmlinux::signal-send not enabled" in r.err and "proc:vmlinux::exec-failure not enabled" in r.err, "what cannot be", r)
@@ -55,7 +55,8 @@ for who, name in (no_bpf, "root"), (nobody, "an ordinary user"):
     single = [int(x) for x in re.findall(r"(?m)^ +(\d+)$", r.out)]
     check(r.rc == 0, name, r)
     check((("sh",), 11) in r.table() and (("sh",), 1) in r.table(), name + ": created, and the end of the command itself", r)
-    # On a busy machine one may be gone before it is looked at. Then it has no name, never a wrong one; how it ended is always known.
+    # On a busy machine a process may have ended before it is examined. Then it has no name, never a wrong one. The
+    # way it ended is always known.
     execed = {k[0]: v for k, v in rows.items() if len(k) == 2}
     gone = execed.get("<gone>", 0)
     check(sum(execed.values()) == 11 and all(k[1] == "1" for k in rows if len(k) == 2), name + ": execed, each with what it began with", r)
@@ -73,7 +74,7 @@ r = finish(start("-qn", 'proc:::exec-success /execname == "sleep"/ { printf("[%s
                  c="sh -c 'sleep 0.4; sleep 1.201; sleep 1.202'", preexec_fn=no_bpf))
 check("[sleep 1.201] 1 1\n[sleep 1.202] 1 1\n" in r.out, "pr_psargs", r)
 
-# threads: a process ends with its last one, whoever that is
+# threads: a process ends with its last thread, whichever it is
 with open(os.path.join(TMP, "threads.py"), "w") as f:
     f.write("import threading, time\ntime.sleep(0.4)\nt = [threading.Thread(target=time.sleep, args=(0.05,)) for i in range(20)]\n[x.start() for x in t]\n[x.join() for x in t]\n")
 r = finish(start("-qn", "proc:::lwp-create /pid == $target/ { @c = count(); } proc:::lwp-exit /pid == $target/ { @l = count(); } proc:::exit /pid == $target/ { @e = count(); } "

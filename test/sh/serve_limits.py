@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-# descry serve on a loopback address: connections that are half open, slow, idle or left alone, streams that were closed, too many of
-# an address, requests that are too large: nobody is locked out. Requests of other sites' pages are refused. What a page may not do.
+# descry serve on a loopback address: connections that are half open, slow, idle or abandoned, streams that were
+# closed, too many from one address, requests that are too large: no other client is locked out. Requests of other
+# sites' pages are refused. Things that a page may not do.
 # serial
 from served import *
 import shutil
@@ -45,7 +46,7 @@ def until(fn, seconds=60):
 s = Served(*ENGINE, "-n", "BEGIN { @done = count(); exit(0); }")
 check(s.ask("/%s/" % s.token)[0].status == 200, "the page")
 
-# Connections that say nothing, half a request, or one without the token and then nothing.
+# Connections that send nothing, half a request, or a request without the token and then nothing.
 for what, text in (("silent", b""), ("half", s.head("")[:40]), ("idle", b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"),
                    ("idle with the token", s.head("none"))):
     held = []
@@ -126,7 +127,7 @@ page_comes(s, "after all that")
 s.end()
 check(s.process.returncode == 0, "it ends with 0", s.process.returncode)
 
-# Other sites' pages: what a browser says of them, and names that somebody else resolves to this machine.
+# Other sites' pages: a browser's headers about them, and names that another server resolves to this machine.
 s = Served("--allow-d", *ENGINE)
 port = s.host.split(":")[1]
 run, events = "/%s/run" % s.token, "/%s/events" % s.token
@@ -145,7 +146,7 @@ r, text = s.ask(run, "POST", "/*" + "x" * (1 << 20) + "*/ BEGIN { exit(0); }", X
 check(r.status == 413, "a program that is too long", r.status, text)
 s.end()
 
-# What changes this machine needs -w of the person who started the server; a pragma of the page is no substitute.
+# Changing this machine needs -w of the person who started the server. A pragma of the page is no substitute.
 made = os.path.join(tempfile.mkdtemp(prefix="descry-serve-"), "made")
 atexit.register(shutil.rmtree, os.path.dirname(made), True)
 SYSTEM = 'BEGIN { system("touch %s"); exit(0); }' % made

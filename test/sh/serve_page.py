@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-# The page of descry serve in headless Chromium, without privileges: what it says before the first second, names that objects of
-# JavaScript have of their own, a table for each aggregation, times, drops.
+# The page of descry serve in headless Chromium, without privileges: its text before the first second, names that are
+# properties of JavaScript objects, a table for each aggregation, times, drops.
 # serial
 from served import *
 from browser import Browser
@@ -9,7 +9,7 @@ ENGINE = ["-q", "-x", "engine=interp"]
 NAMES = ["constructor", "__proto__", "hasOwnProperty", "toString", "valueOf"]
 b = Browser()
 atexit.register(b.close)
-# What is drawn as text on a canvas.
+# Text drawn on a canvas.
 b.call("Page.addScriptToEvaluateOnNewDocument", source="""
 window.drawn = new Set();
 (function (was) {
@@ -53,7 +53,7 @@ for rows in t.values():
     check(sorted(rows) == [["30", n] for n in sorted(NAMES)], "their rows", rows)
 b.eval("(descry.filter('__proto__', false), descry.draw())")
 check(all(rows == [["30", "__proto__"]] for rows in tables().values()), "isolated", tables())
-# Frames of these names have colours like others: not the one drawn before.
+# Frames with these names get colours like others, not the colour drawn before.
 b.eval("(function () { descry.all(); descry.take({type: 'hello', ms: 1000, history: 600, program: 'x', host: 'x', running: true, status: 0});"
        " descry.take({type: 'tick', tick: 0, time: 0, running: true, status: 0, frames: [0, %s], stacks: [0, [[0], [1], [2], [3], [4]]], aggs: [{id: 0, name: '',"
        " func: 'count', unit: '', stacks: true, rows: [0, [0, 1, 2, 3, 4].map(i => ({k: [], s: i}))], d: [0, 9, 1, 9, 2, 9, 3, 9, 4, 9]}]}); descry.draw(); })()" % json.dumps(NAMES))
@@ -64,7 +64,7 @@ check(sorted(colors) == sorted(NAMES), "the frames", colors)
 check(all(r > g > blue for r, g, blue, a in colors.values()), "their colours", colors)
 s.end()
 
-# A table for each aggregation; times as people say them, where the compiler knows that it is a time.
+# A table for each aggregation. Times in people's units, where the compiler knows that a value is a time.
 s = Served("--tick", "100", *ENGINE, "-n", """BEGIN
 {
 	this->t = timestamp;
@@ -90,7 +90,7 @@ if shot:
     b.screenshot(shot)
 s.end()
 
-# What was lost: each kind once, however often it is said, with the option that helps.
+# Losses: each kind once, however often it is reported, with the option that helps.
 s = Served("--tick", "100", *ENGINE, "-x", "nspec=1", "-x", "statusrate=50ms", "-n",
            "BEGIN { self->s = speculation(); } tick-20ms { n++; self->s = speculation(); } tick-20ms /n >= 40/ { exit(0); }")
 b.open(s.url)

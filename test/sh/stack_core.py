@@ -106,7 +106,7 @@ def cut_short(path, size):
 p = cut_short(made, os.path.getsize(made) // 2)
 check("it is cut short" in p.stderr and "it holds no thread's registers" in p.stderr, "gdb's core cut short", p.stdout, p.stderr)
 
-# the kernel's own, which leaves out what files have
+# the kernel's own core, which leaves out the contents of files
 pattern = open("/proc/sys/kernel/core_pattern").read().strip()
 traced.stdin.close()
 traced.wait()
@@ -117,7 +117,7 @@ else:
     p = stack("-a", made[0])
     theirs = stacks(gdb("-c", made[0], PROGRAM, "-x", script))
     compare(stacks(p.stdout), theirs, "the kernel's core:")
-    # the kernel writes the registers first: cut short, they are there, and so is what the files have
+    # the kernel writes the registers first: a truncated core has them, and the contents of files
     cut = cut_short(made[0], os.path.getsize(made[0]) // 8)
     check("it is cut short" in cut.stderr and set(stacks(cut.stdout)) == set(theirs), "cut short", cut.stdout, cut.stderr)
     for tid, frames in stacks(cut.stdout).items():
@@ -135,12 +135,12 @@ else:
     shutil.copy(os.path.join(os.environ["BUILD"], "test", "tracee_inside"), PROGRAM)
     made = glob.glob(os.path.join(TMP, "core*"))
     p = stack(made[0])
-    check("what was mapped of %s is missing: another file is there now" % PROGRAM in p.stderr, "a file that was replaced", p.stderr)
+    check("the mapped part of %s is missing: another file is there now" % PROGRAM in p.stderr, "a file that was replaced", p.stderr)
     check("threads_overflow" not in p.stdout, "has no names", p.stdout[:1000])
 
 for args, say in ((("/dev/null",), "not a core file"), ((PROGRAM,), "not a core file"), (("/nonexistent",), "No such file")):
     p = stack(*args, rc=1)
     check(say in p.stderr and p.stderr.count("\n") == 1, args, p.stderr)
-check("of what?" in stack(rc=2).stderr, "no argument")
+check("no process is named" in stack(rc=2).stderr, "no argument")
 check("exclude" in stack("-p", "1", "x", rc=2).stderr, "both")
 done()

@@ -164,16 +164,16 @@ for way in ways:
         continue
     build(*way)
     look(way, "inproc", True)
-    # lld maps the page of the flags twice, and nobody tells a program by DOF from outside: both are said
+    # lld maps the page of the flags twice, and a tracer outside the process cannot set a DOF flag: both are reported
     if way[2] == "elf" and way[3] != "lld":
         look(way, "kernel", True)
 r = finish(start("-x", "engine=kernel", "-n", WATCH, c="./shop", cwd=TMP))
-check("cannot tell it yes" in r.err, "a question the kernel engine cannot answer", r)
+check("cannot answer yes" in r.err, "a question the kernel engine cannot answer", r)
 
 # DOF alone: no object, and the objects are changed as for any other
 run("rm -f *.o; gcc -O2 -c a.c b.c && %s -G -x linktype=dof -s shop.d a.o b.o" % D)
 check(open("shop.o", "rb").read(4) == b"\x7fDOF", "DOF alone")
-# the remark in it: without it the file is shorter, and says the same
+# the remark in it: without it the file is shorter, with the same contents
 whole_dof = open("shop.o", "rb").read()
 run("rm -f *.o; gcc -O2 -c a.c b.c && %s -G -x linktype=dof -x strip -s shop.d a.o b.o" % D)
 bare_dof = open("shop.o", "rb").read()
@@ -183,6 +183,20 @@ for strip in "", "-x strip":
     run("rm -f *.o; gcc -O2 -c a.c b.c && %s -G -x linktype=elfdof %s -s shop.d a.o b.o && gcc -o shop a.o b.o shop.o" % (D, strip))
     listed.append([l.split()[2:] for l in run(D + " -l -m shop -c ./shop").stdout.splitlines()])
 check(listed[0] == listed[1] and len(listed[0]) > 6, "the same probes with a remark and without", listed)
+# notes and DOF for the same places: each probe once, with the types of DOF, and of a stripped program its functions too
+sizes = []
+for strip in "-x strip", "":
+    run("rm -f *.o; gcc -O2 -c a.c b.c && %s -G %s -s shop.d a.o b.o && gcc -o shop a.o b.o shop.o" % (D, strip))
+    check("stapsdt" in run("readelf -n shop").stdout and ".SUNW_dof" in run("readelf -SW shop.o").stdout, "both")
+    sizes.append(os.path.getsize("shop.o"))
+    check([l.split()[2:] for l in run(D + " -l -m shop -c ./shop").stdout.splitlines()] == listed[0], "as DOF alone", strip)
+check(sizes[0] < sizes[1], "a remark in plain -G, but with -x strip", sizes)
+r = run(D + " -l -v -n 'shop$target:::wide' -c ./shop")
+check("args[2]: char *" in r.stdout and "args[3]: unsigned short" in r.stdout, "types of args[]", r.stdout)
+run("strip shop")
+check([l.split()[2:] for l in run(D + " -l -m shop -c ./shop").stdout.splitlines()] == listed[0], "functions of a stripped program")
+r = trace("inproc", "./shop")
+check(["bread", "main", "3"] in [line.split() for line in r.out.splitlines()], "stripped", r)
 # again: nothing changes; merged; notes to DOF and back
 build("gcc", "-O2", "elf", "bfd")
 r = run(D + " -l -m shop -c ./shop")
@@ -195,21 +209,21 @@ check((open("a.o", "rb").read(), os.stat("a.o").st_mtime_ns) == before, "the sec
 run("ld -r -o all.o a.o b.o && %s -G -s shop.d all.o && gcc -o shop all.o shop.o" % D)
 look("merged", "kernel", True)
 run("%s -G -x linktype=elfdof -s shop.d all.o && gcc -o shop all.o shop.o" % D)
-check("stapsdt" not in run("readelf -n shop").stdout, "DOF instead of notes")
+check("stapsdt" not in run("readelf -n shop").stdout, "DOF and no notes")
 look("DOF after notes", "inproc", True)
 run("%s -G -s shop.d all.o && gcc -o shop all.o shop.o" % D)
 look("notes after DOF", "kernel", True)
 # from an archive
 run("rm -f *.o *.a; gcc -O2 -c a.c b.c && %s -G -s shop.d a.o b.o && ar rcs libb.a b.o shop.o && gcc -o shop a.o libb.a" % D)
 look("archive", "kernel", True)
-# pid probes on every instruction, those of the USDT probes among them: the kernel has one flag for each place
+# pid probes on every instruction, with those of the USDT probes: the kernel has one flag for each place
 run("rm -f *.o; gcc -O2 -DBY_FLAG -c a.c b.c && %s -G -s shop.d a.o b.o && gcc -o shop a.o b.o shop.o" % D)
 for first, second in ("pid$target:shop:inner*:", "shop$target:::sale"), ("shop$target:::sale", "p*d$target:shop:inner*:"):
     r = trace("kernel", "./shop", "%s { @[probeprov] = count(); } %s { @[probeprov] = count(); }" % (first, second))
     rows = {k[0].rstrip("0123456789"): v for k, v in r.table()}
     check("asked 3 sold 1" in r.out and rows.get("shop") == 6 and rows.get("pid", 0) > 6 and len(rows) == 2, "the place of a USDT probe", first, r)
 
-# a program that asks for a probe and never fires it
+# a program that asks about a probe and never fires it
 open("asks.c", "w").write("""
 #include <stdio.h>
 #include "asks.h"
@@ -231,7 +245,7 @@ for ld in LINKERS:
         check(r.table() == [(("both", "_Z4bothi"), 3)], "inline", ld, linktype, r)
         check(len(descry("-l", "-P", "shop*", c="./both", cwd=TMP).lines()) == 2, "one place, listed once")
 
-# a library that comes later and goes again, and a child; another program executed
+# a library that is loaded later and unloaded, and a child; another program executed
 for linktype in "elf", "elfdof":
     run("rm -f *.o; gcc -O2 -fPIC -c lib.c && %s -G -x linktype=%s -s shop.d lib.o && gcc -shared -o libshop.so lib.o shop.o && gcc -o host host.c" % (D, linktype))
     for engine in ["inproc"] + ["kernel"] * (linktype == "elf"):
@@ -240,14 +254,19 @@ for linktype in "elf", "elfdof":
             check(r.table() == [(("lib", "sell"), 3)], "loaded later", linktype, engine, provider, r)
         r = trace(engine, "./host child", "shop$target:::sale { @[copyinstr(arg0)] = sum(arg1); }", "-x", "follow")
         check(r.table() == [(("lib",), 103)], "a child", linktype, engine, r)
+# a listing of a process has what is loaded, and no more
+waits = subprocess.Popen(["sh", "-c", "read line; exec ./host"], stdin=subprocess.PIPE, cwd=TMP)
+r = sh("%s -l -P shop%d" % (D, waits.pid))
+check("sale" not in r.stdout and os.path.exists("libshop.so"), "not loaded, not listed", r.stdout)
+waits.communicate(b"go\n")
 build("gcc", "-O2", "elf", "bfd")
 for engine in "kernel", "inproc":
     r = trace(engine, "sh -c 'exec ./shop'", "shop$target:%s/shop::sale { @[copyinstr(arg0)] = sum(arg1); }" % TMP)
     check(r.table() == [(("bread",), 3), (("milk",), 33)], "executed", engine, r)
 
-# what cannot be done is said, and the objects stay as they were
+# impossible cases are reported, and the objects stay unchanged
 run("gcc -O2 -c a.c address.c unknown.c")
-for bad, word in ("address.o", "its address must not be taken"), ("unknown.o", "probe lost of provider shop is not defined"), ("shop.d", "is no ELF file"), ("shop", "is linked already"), ("none.o", "No such file"):
+for bad, word in ("address.o", "its address must not be taken"), ("unknown.o", "probe lost of provider shop is not defined"), ("shop.d", "is not an ELF file"), ("shop", "is linked already"), ("none.o", "No such file"):
     before = open("a.o", "rb").read()
     r = run("%s -G -s shop.d a.o %s" % (D, bad), 1)
     check(word in r.stderr and r.stderr.count("\n") == 1 and open("a.o", "rb").read() == before, bad, r.stderr)

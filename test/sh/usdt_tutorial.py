@@ -47,7 +47,7 @@ step("g++ -c plus.cc && descry -G -s myserv.d plus.o && g++ -o plus plus.o myser
 for engine in "kernel", "inproc":
     out = step("descry -x engine=%s -qn 'my*$target:::query-receive { @r = count(); } myserv*:::query-respond { @s = sum(arg0); } END { printa(\"%%@d \", @r); printa(\"%%@d\", @s); }' -c ./plus" % engine)
     check("4 6" in out, "C++ with engine=" + engine, out)
-# nobody looks: what is guarded does not run
+# untraced: guarded code does not run
 check("quiet" in step("./myserv quiet"), "untraced")
 # the provider of one process is not another's
 out = step("descry -l -P 'nosuch*' ", 1)
@@ -62,7 +62,7 @@ for engine in "kernel", "inproc":
     # each sale is seen twice, the second time with one more
     check({("closed", "in", "close_shop"), ("bread", "21"), ("milk", "42"), ("bread", "10", "1"), ("milk", "21", "1")} <= got, "DOF with engine=" + engine, out)
 
-# A program that asks first: told yes as long as somebody looks, from inside.
+# A program that asks first: the answer is yes as long as a tracer is attached, from inside.
 ASKS = os.path.join(BUILD, "test", "tracee_dof_asks")
 d = "desk$target:::hello, desk$target:::bye { @[probename] = sum(arg0); } desk$target:::idle { @[probename] = sum(1); }"
 check("told yes: hello 0 bye 0 idle 0" in step(ASKS + " 3"), "nobody looks")
@@ -72,7 +72,7 @@ check({("hello", "30"), ("bye", "300"), ("idle", "3")} <= {tuple(line.split()) f
 out = step("descry -x engine=inproc -qn 'desk$target::bye: { @ = count(); }' -c '%s 3'" % ASKS)
 check("told yes: hello 0 bye 3 idle 0" in out, "one of them", out)
 out = step("descry -x engine=kernel -n '%s' -c '%s 3'" % (d, ASKS))
-check("told yes: hello 0 bye 0 idle 0" in out and "cannot tell it yes" in out, "the kernel engine says so", out)
+check("told yes: hello 0 bye 0 idle 0" in out and "cannot answer yes" in out, "the kernel engine says so", out)
 check("told yes in-process only" in step("descry -l -v -n 'desk$target:::' -c " + ASKS), "-l -v says so")
 t = subprocess.Popen([ASKS, "5", "3"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 

@@ -417,11 +417,11 @@ static void attack_stranger(void)
 		facts_written += force32((uintptr_t)&list[i].state, WIRE_PROCESS_TRACED);
 		force32((uintptr_t)&said[WIRE_PROCESSES_MAX - i].own_pid, (uint32_t)victim);
 	}
-	for (uint32_t i = 1; i < 16 && area->event; i++) {
+	for (uint32_t i = 1; i < 16 && area->wanted; i++) {
 		uint64_t slot = area->threads + i * area->thread_stride;
 
 		force32(slot + offsetof(struct wire_thread, owner), 2);
-		force32(slot + area->event + offsetof(struct wire_event, want), (uint32_t)victim);
+		force32(slot + area->wanted + offsetof(struct wire_wanted, tid), (uint32_t)victim);
 	}
 	force32((uintptr_t)&common->ask.asked, (uint32_t)next_random());
 	syscall(SYS_futex, &common->ask.asked, 1 /* FUTEX_WAKE */, 1, NULL, NULL, 0);
@@ -524,18 +524,18 @@ static void attack_peek(void)
 /* Whose number `victim` is, asked in another thread's name. Seen: that the tracer answers. */
 static void attack_ask(void)
 {
-	struct wire_event *ev =
-		(struct wire_event *)(area->threads + 300 * area->thread_stride + area->event);
+	struct wire_wanted *w =
+		(struct wire_wanted *)(area->threads + 300 * area->thread_stride + area->wanted);
 
-	__atomic_store_n(&ev->answer, 0, __ATOMIC_SEQ_CST);
-	__atomic_store_n(&ev->want, (uint32_t)victim, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&w->answer, 0, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&w->tid, (uint32_t)victim, __ATOMIC_SEQ_CST);
 	__atomic_fetch_add(&common->ask.asked, 1, __ATOMIC_SEQ_CST);
 	syscall(SYS_futex, &common->ask.asked, FUTEX_WAKE, 1, NULL, NULL, 0);
-	for (int i = 0; i < 5000 && __atomic_load_n(&ev->want, __ATOMIC_SEQ_CST); i++)
+	for (int i = 0; i < 5000 && __atomic_load_n(&w->tid, __ATOMIC_SEQ_CST); i++)
 		usleep(1000);
-	if (__atomic_load_n(&ev->want, __ATOMIC_SEQ_CST))
+	if (__atomic_load_n(&w->tid, __ATOMIC_SEQ_CST))
 		exit(1);
-	if (ev->answer) {
+	if (w->answer) {
 		seen[0] = 1;
 		nseen = 1;
 	}

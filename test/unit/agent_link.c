@@ -10,14 +10,11 @@ static int32_t map_number(void *arg, uint32_t index)
 void world_link(struct bpf_insn *insns, uint32_t ninsns, struct reloc *relocs, uint32_t nrelocs,
 		struct linked *ret)
 {
-	uint32_t start = 0;
 	struct image_prog prog = { .name = "routine",
 				   .insns = insns,
 				   .ninsns = ninsns,
 				   .relocs = relocs,
-				   .nrelocs = nrelocs,
-				   .funcs = &start,
-				   .nfuncs = 1 };
+				   .nrelocs = nrelocs };
 	const struct link_hooks hooks = { .map = map_number };
 
 	assert_null(link_prog(&prog, &hooks, ret));

@@ -188,7 +188,7 @@ void world_make(struct world *w)
 		map_at(w->base + WIRE_SHARED, SHARED, PROT_READ | PROT_WRITE, MAP_SHARED, shared);
 	w->private = map_at(w->base + WIRE_PRIVATE, psize, PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS, -1);
-	madvise(w->private, psize, MADV_WIPEONFORK);
+	madvise(w->private, WIRE_KEPT, MADV_WIPEONFORK);
 	w->kept = (struct wire_kept *)((uintptr_t)w->private + WIRE_KEPT);
 	close(code);
 	close(facts);
@@ -214,6 +214,7 @@ void world_make(struct world *w)
 	a->processes = world_facts(w, sizeof(struct wire_process) * WIRE_PROCESSES_MAX);
 	a->said = (uintptr_t)w->common + used;
 	used += sizeof(struct wire_said) * WIRE_PROCESSES_MAX;
+	a->unwinds = world_facts(w, sizeof(struct wire_unwind_process) * WIRE_PROCESSES_MAX);
 	w->process = (struct wire_process *)a->processes + 1;
 	w->said = (struct wire_said *)a->said + 1;
 	w->process->ranges = world_facts(w, sizeof(struct wire_range) * WIRE_RANGES_MAX);
@@ -250,6 +251,11 @@ void world_make(struct world *w)
 	w->kept->pid = (uint32_t)getpid();
 	w->private->process = 1;
 	w->private->ready = 1;
+}
+
+void world_share_nothing(const struct world *w)
+{
+	assert(!madvise(w->common, SHARED, MADV_DONTFORK));
 }
 
 struct wire_own *world_own(const struct world *w, const struct wire_thread *t)

@@ -42,16 +42,18 @@ struct world {
 void world_make(struct world *w);
 /* A piece of the facts; its address. */
 uint64_t world_facts(struct world *w, uint64_t size);
-/* What of this process can be read now: wire_process.ranges. */
+/* Publishes the ranges of this process that can be read now (wire_process.ranges). */
 void world_ranges(struct world *w);
 uint64_t world_call(const struct world *w, enum wire_agent_entry entry, uint64_t r1, uint64_t r2,
 		    uint64_t r3, uint64_t r4);
 /* The words of a slot that only its process writes. */
 struct wire_own *world_own(const struct world *w, const struct wire_thread *t);
-/* What leads to a slot that has been found. */
+/* Returns the entry that leads to a thread's slot. */
 struct wire_thread_entry *world_entry(const struct world *w, const struct wire_thread *t);
 /* The calling thread's slot, as a thunk that fires at the caller would have it. */
 struct wire_thread *world_thread(struct world *w, uint64_t key);
+/* Children have no shared memory: wire_area.follow is 0. */
+void world_share_nothing(const struct world *w);
 uint64_t world_map(const struct world *w, enum world_map map); /* address of its descriptor */
 
 #endif

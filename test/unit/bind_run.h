@@ -1,4 +1,4 @@
-/* Binds a D program for a test: with the kernel's types when asked for, without privileges. */
+/* Binds a D program for a test: optionally with the kernel's types, without privileges. */
 #ifndef DESCRY_TEST_BIND_RUN_H
 #define DESCRY_TEST_BIND_RUN_H
 

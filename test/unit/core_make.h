@@ -88,7 +88,7 @@ static inline void core_segment(struct core_make *c, struct core_segment s)
 	c->segments[c->nsegments++] = s;
 }
 
-/* The whole file, malloc()ed; the notes are freed. */
+/* Returns the whole file, malloc()ed. Frees the notes. */
 static inline uint8_t *core_done(struct core_make *c, size_t *ret_n)
 {
 	const uint64_t headers = sizeof(Elf64_Ehdr) + (c->nsegments + 1) * sizeof(Elf64_Phdr);

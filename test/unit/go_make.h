@@ -37,8 +37,8 @@ static inline void go_put_number(struct go_making *m, uint64_t v, size_t n)
 	go_put(m, &v, n);
 }
 
-/* Functions of the text one after the other. `text`: what the head says is its start. malloc()ed,
- * at most 16 KB. */
+/* Makes a table of functions that follow each other in the text. `text`: the text's start in the
+ * head. malloc()ed, at most 16 KB. */
 static inline struct go_making go_make_table(uint32_t magic, uint64_t text,
 					     const struct go_make_function *f, uint32_t n)
 {
@@ -102,13 +102,13 @@ static inline struct go_making go_make_table(uint32_t magic, uint64_t text,
 	return m;
 }
 
-/* Who has linked it: Go, at fixed addresses or position independent; the system's linker, which
- * puts it among other things. */
+/* The linker of the file: Go's, at fixed addresses or position independent; the system's, which
+ * puts the table among other data. */
 enum go_make_kind { GO_FIXED, GO_PIE, GO_SYSTEM };
 enum { GO_BEFORE = 64 /* bytes before the table */ };
 
-/* With such a table. relocated: what the word where the head has the text's start will be; 0: there
- * is no relocation for it. malloc()ed. */
+/* Makes an ELF file with this table. relocated: the relocation for the word of the text's start in
+ * the head; 0: there is none. malloc()ed. */
 static inline struct go_making go_make_elf(const uint8_t *table, size_t n, enum go_make_kind kind,
 					   uint64_t relocated)
 {

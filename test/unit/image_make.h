@@ -1,4 +1,4 @@
-/* Images, records and an engine made by hand, for tests of what comes after the engine. */
+/* Images, records and an engine made by hand, for tests of the code behind the engine. */
 #ifndef DESCRY_TEST_IMAGE_MAKE_H
 #define DESCRY_TEST_IMAGE_MAKE_H
 
@@ -17,9 +17,15 @@ struct make {
 	struct agg aggs[MAKE_MAX];
 	const char *strings[MAKE_MAX];
 	struct sink *sink;
+	FILE *messages;
 	char *out, *err;
 	size_t out_n, err_n, out_seen, err_seen;
 };
+
+static inline void make_take_message(void *arg, const char *text, size_t n)
+{
+	fwrite(text, 1, n, ((struct make *)arg)->messages);
+}
 
 static inline void make_init(struct make *m, struct sink *sink)
 {
@@ -35,8 +41,11 @@ static inline void make_init(struct make *m, struct sink *sink)
 	m->img.options = &m->options;
 	m->sink = sink;
 	sink->out = open_memstream(&m->out, &m->out_n);
-	sink->err = open_memstream(&m->err, &m->err_n);
+	m->messages = open_memstream(&m->err, &m->err_n);
+	sink->message = make_take_message;
+	sink->message_arg = m;
 	sink->progname = "dtrace";
+	sink->dtrace = true;
 	sink->options = &m->options;
 	sink->types = m->types;
 	sink->image = &m->img;
@@ -46,7 +55,7 @@ static inline void make_fini(struct make *m)
 {
 	m->sink->ops->flush(m->sink);
 	fclose(m->sink->out);
-	fclose(m->sink->err);
+	fclose(m->messages);
 	m->sink->ops->free(m->sink);
 	free(m->out);
 	free(m->err);
@@ -55,7 +64,7 @@ static inline void make_fini(struct make *m)
 	arena_fini(&m->a);
 }
 
-/* What was printed since the last call; valid until the next one. */
+/* Returns the output since the last call. Valid until the next call. */
 static inline const char *make_since(FILE *f, char **text, size_t *n, size_t *seen)
 {
 	static char *last;
@@ -75,7 +84,7 @@ static inline const char *make_text(struct make *m)
 
 static inline const char *make_errors(struct make *m)
 {
-	return make_since(m->sink->err, &m->err, &m->err_n, &m->err_seen);
+	return make_since(m->messages, &m->err, &m->err_n, &m->err_seen);
 }
 
 static inline uint32_t make_probe(struct make *m, uint32_t id, const char *prov, const char *mod,

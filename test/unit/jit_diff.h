@@ -55,7 +55,7 @@ static void diff_reset(uint64_t seed)
 			diff_memory[m][i] = (uint8_t)((seed >> i % 57) + i);
 }
 
-/* What differs, NULL nothing. */
+/* Describes the difference, or returns NULL. */
 static char *diff_run(const struct random_program *r, uint64_t seed, uint64_t *ret_r0)
 {
 	static const struct interp_ops ops = { .helper = diff_helper, .resolve = diff_resolve };

@@ -34,7 +34,7 @@ struct mock {
 	struct jit_env env;
 	struct jit_code out;
 	uint32_t used; /* bytes of the area given out */
-	/* what the agent saw */
+	/* the agent's record */
 	uint32_t calls[WIRE_AGENT_ENTRY_COUNT];
 	uint64_t args[6];                                           /* of the last helper */
 	uint32_t insn;                                              /* of the last violation */
@@ -59,7 +59,7 @@ static uint64_t mock_entry(uint32_t entry, const uint64_t args[6])
 	return mock.helper ? mock.helper(entry, args) : mock.result;
 }
 
-/* The C ABI of an entry: what it may clobber is clobbered, so that nothing relies on it. */
+/* An entry in the C ABI. It clobbers all registers that it may, so that no code relies on them. */
 __asm__(".text\n"
 	"mock_common:\n" /* eax: entry */
 	"	push %rbp\n"
@@ -173,7 +173,7 @@ __attribute__((unused)) static void mock_fini(void)
 	munmap(mock.stack, WIRE_PROBE_STACK + 4096);
 }
 
-/* Nobody knows the thread: the agent finds it. */
+/* The thread is not known: the agent finds it. */
 __attribute__((unused)) static void mock_forget_thread(void)
 {
 	memset(mock.private, 0, sizeof(*mock.private));
@@ -228,9 +228,9 @@ static void *mock_value(uint32_t map, uint32_t key)
 	return (void *)(uintptr_t)(m->kind == WIRE_MAP_ARRAY ? at : (uintptr_t)mock.thread + at);
 }
 
-/* Code stands where other code did, perhaps run by another CPU a moment ago: without this a
- * processor may go on with what it had decoded there (seen: a fault at an instruction that touches
- * no memory). */
+/* Code replaces other code, which another CPU may have run a moment ago. Without this, a processor
+ * may continue with its decoded old code (seen: a fault at an instruction that touches no
+ * memory). */
 static void mock_sync(void)
 {
 	static int registered;
@@ -275,8 +275,9 @@ __attribute__((unused)) static uint64_t mock_host(void *ctx, uint64_t cookie)
 	ST(DW, 10, -8, 0), LD64(1, BPF_PSEUDO_MAP_FD, map), ALU64_REG(MOV, 2, 10), \
 		ALU64_IMM(ADD, 2, -8), CALL(BPF_FUNC_map_lookup_elem)
 
-/* What stands in a stub between struct wire_stub and the moved instructions: calls the thunk of its
- * kind. *slot, within reach, is made its address. The end. */
+/* Writes the code between struct wire_stub and the moved instructions of a stub: a call of the
+ * thunk of this kind. Sets *slot, which must be within reach, to the thunk's address. Returns the
+ * end. */
 __attribute__((unused)) static uint8_t *mock_put_call(uint8_t *p, enum wire_stub_kind kind,
 						      uint64_t *slot)
 {

@@ -1,5 +1,5 @@
-/* What the tests of load/ share: instructions as macros, images built by hand, and leaving with
- * 77 where bpf(2) is not permitted. */
+/* Shared by the tests of load/: instructions as macros, images built by hand, and exit code 77
+ * where bpf(2) is not permitted. */
 #ifndef DESCRY_TEST_KERNEL_TEST_H
 #define DESCRY_TEST_KERNEL_TEST_H
 
@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <cmocka.h>
 
-#include "load/kernel/kernel.h"
+#include "load/kernel/kernel_private.h"
 #include "wire/routines.h"
 
 #define I(c, d, s, o, i) \

@@ -1,4 +1,4 @@
-/* What libdw says of a stopped thread's stack. */
+/* libdw's walk of a stopped thread's stack. */
 #ifndef DESCRY_TEST_LIBDW_STACK_H
 #define DESCRY_TEST_LIBDW_STACK_H
 

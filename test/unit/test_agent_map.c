@@ -196,7 +196,7 @@ struct worker {
 	uint64_t busy, torn;
 };
 
-/* Every value is its key's first word, whoever wrote it. */
+/* Writes values. Every value is its key's first word, whichever thread wrote it. */
 static void *work(void *arg)
 {
 	struct worker *w = arg;
@@ -274,8 +274,8 @@ static void test_threads(void **state)
 	hash_done(m);
 }
 
-/* A thread that died while it held a key's home: others are told "busy" in bounded time, and go on
- * once it is freed. */
+/* A thread died while it held a key's home. Others get "busy" in bounded time, and continue once
+ * the home is freed. */
 static void test_dead_holder(void **state)
 {
 	struct wire_map *m = hash_make(16, 32);

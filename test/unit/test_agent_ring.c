@@ -50,7 +50,7 @@ static void test_order_and_full(void **state)
 	assert_null(ring_reserve(r, 128, 0));
 }
 
-/* Others have written where the ring goes on: what lies behind it stays. */
+/* Other threads have written behind the ring's end: their bytes stay. */
 static void test_forged_head(void **state)
 {
 	struct wire_ring *r = ring_make(4096 - sizeof(struct wire_ring)); /* the page's end */
@@ -94,7 +94,7 @@ static void test_no_wrap(void **state)
 	assert_int_equal(tail, r->head);
 }
 
-/* What is open holds up the consumer, until the thread is gone, or has given it up. */
+/* An open record holds up the consumer, until its thread has ended or has given the record up. */
 static void test_open(void **state)
 {
 	struct wire_ring *r = ring_make(4096);
@@ -192,7 +192,8 @@ static void test_two_processes(void **state)
 	assert_int_equal(status, 0);
 }
 
-/* Killed anywhere: what was complete is there, in order and whole, and the ring comes to an end. */
+/* Killed at any place: all complete records are there, in order and whole, and the ring can be
+ * drained. */
 static void test_killed_producer(void **state)
 {
 	enum { SIZE = 8192, ROUNDS = 60 };

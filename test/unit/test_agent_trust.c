@@ -1,5 +1,5 @@
-/* The agent's blob: what it goes by when others write to the shared memory, and when numbers of
- * processes are others' by now. */
+/* The agent's trust: which data it uses when others write to the shared memory, and when another
+ * process has a recorded pid. */
 #define _GNU_SOURCE
 #include "unit.h"
 
@@ -42,7 +42,8 @@ TEST(test_send_signal)
 	CHECK(!CALL(send_signal_thread, SIGUSR1) && caught == SIGUSR1);
 	CHECK((int64_t)CALL(send_signal, 1000) == -EINVAL);
 }
-/* In the tracer, which fires an event of a process whose number is another's by now: ours. */
+/* The tracer fires an event of a process whose number now belongs to another process, here this
+ * process. */
 TEST(test_send_signal_other)
 {
 	struct wire_thread *t = (struct wire_thread *)w.area->threads;

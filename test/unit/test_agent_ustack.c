@@ -91,11 +91,10 @@ static struct err *put_chunk(void *arg, uint32_t chunk, const uint32_t *words)
 
 static struct err *put_process(void *arg, uint32_t pid, const struct wire_unwind_process *p)
 {
-	uint64_t key = pid;
-
+	assert_int_equal(pid, getpid());
 	own = *p;
 	w.area->unwind_version += 2;
-	assert_int_equal(map_update(&w.maps[WORLD_UNWIND_PROCESSES], w.t, 0, &key, p, MAP_ANY), 0);
+	((struct wire_unwind_process *)w.area->unwinds)[1] = *p;
 	return NULL;
 }
 
@@ -290,7 +289,7 @@ static void same(uint32_t max)
 		seen.deepest = (uint32_t)got / 8;
 }
 
-/* From the caller of the function whose registers those are. */
+/* Compares with libdw, from the caller of the function that has these registers. */
 static void as_libdw(uint32_t max)
 {
 	const struct wire_walk *walk = (const struct wire_walk *)w.room;
@@ -311,8 +310,8 @@ static void as_libdw(uint32_t max)
 	seen.libdw++;
 }
 
-/* The stack as it is in the caller: with nothing known of it, plainly read, with what was
- * remembered, with tables that are new. */
+/* Walks the caller's stack: with an empty cache, without the cache, with a filled cache, and with
+ * new tables. */
 static __attribute__((noinline)) void look(const ucontext_t *u, bool libdw)
 {
 	static const uint32_t counts[] = { WIRE_STACK_FRAMES, 1, 2, 3, 16, 63 };
@@ -352,7 +351,7 @@ static __attribute__((noipa)) int recurse(int n, bool libdw)
 	return n;
 }
 
-/* A frame whose size is known only as it runs: found by its frame pointer. */
+/* A frame whose size is only known at run time. The walk finds it by its frame pointer. */
 static __attribute__((noipa)) int variable(int n, int size)
 {
 	volatile char *p = alloca((size_t)size);
@@ -470,15 +469,51 @@ static void test_wrong_registers(void **state)
 /* A process without tables is walked by frame pointer. */
 static void test_no_tables(void **state)
 {
-	uint64_t key = (uint64_t)(uint32_t)getpid();
 	struct wire_unwind_process kept = own;
 
-	assert_int_equal(map_delete(&w.maps[WORLD_UNWIND_PROCESSES], 0, &key), 0);
-	memset(&own, 0, sizeof(own));
-	w.area->unwind_version += 2;
+	no_error(put_process(NULL, (uint32_t)getpid(), &(struct wire_unwind_process){ 0 }));
 	recurse(3, false);
-	no_error(put_process(NULL, (uint32_t)key, &kept));
+	no_error(put_process(NULL, (uint32_t)getpid(), &kept));
 	recurse(3, true);
+}
+
+/* A process that the tables do not have yet, whose stand-in for struct task_struct has an
+ * mm_struct. */
+static void test_too_new(void **state)
+{
+	uint64_t mm[64] = { 0 }, task = (uintptr_t)mm;
+	struct wire_walk *walk = (struct wire_walk *)w.room;
+	struct wire_unwind_process kept = own;
+	const struct wire_unwind_offsets before = none;
+	ucontext_t u;
+
+	no_error(put_process(NULL, (uint32_t)getpid(), &(struct wire_unwind_process){ 0 }));
+	memset(&none, 0, sizeof(none));
+	world_own(&w, w.t)->task = (uintptr_t)&task;
+	getcontext(&u);
+	fill_regs(&u);
+	for (int i = 0; i < 3; i++) {
+		assert_true(by_agent(walk, WIRE_STACK_FRAMES) >= 8);
+		assert_int_equal(walk->stack.end, WIRE_UNWIND_END_NOT_LOADED + 1);
+	}
+	world_own(&w, w.t)->task = 0;
+	none = before;
+	no_error(put_process(NULL, (uint32_t)getpid(), &kept));
+	recurse(3, true);
+}
+
+/* Nothing that another process may write says which tables are this one's. */
+static void test_others_write(void **state)
+{
+	const uint32_t pid = w.t->pid;
+
+	w.t->pid = pid + 1;
+	memset((void *)w.maps[WORLD_UNWIND_PROCESSES].base, 0xff,
+	       w.maps[WORLD_UNWIND_PROCESSES].buckets * w.maps[WORLD_UNWIND_PROCESSES].stride);
+	recurse(3, true);
+	w.t->pid = pid;
+	memset((void *)w.maps[WORLD_UNWIND_PROCESSES].base, 0,
+	       w.maps[WORLD_UNWIND_PROCESSES].buckets * w.maps[WORLD_UNWIND_PROCESSES].stride);
 }
 
 static int set_up(void **state)
@@ -513,6 +548,7 @@ int main(void)
 		cmocka_unit_test(test_calls),           cmocka_unit_test(test_library),
 		cmocka_unit_test(test_signals),         cmocka_unit_test(test_threads),
 		cmocka_unit_test(test_wrong_registers), cmocka_unit_test(test_no_tables),
+		cmocka_unit_test(test_too_new),         cmocka_unit_test(test_others_write),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -44,7 +44,7 @@ static void test_caret(void **state)
 	diags_fini(&d);
 }
 
-/* DTrace ends with its first error: one here is all that is said, whatever follows. */
+/* DTrace stops at its first error: print one error, whatever follows. */
 static void expect_arg(uint32_t at, const char *tag, const char *text, const char *want)
 {
 	const char *program = "BEGIN /x/ { y = 1 }";

@@ -43,7 +43,7 @@ static void test_read(void **state)
 	mapped_close(&map);
 	unlink(path);
 
-	/* /proc files say size 0 */
+	/* the size of /proc files is 0 */
 	assert_null(io_read_file("/proc/self/maps", &proc, &len));
 	assert_true(len > 100);
 	assert_int_equal(strlen(proc), len);

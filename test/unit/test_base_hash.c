@@ -33,7 +33,7 @@ static void test_put_get_del(void **state)
 	assert_int_equal(h.n, 0);
 }
 
-/* Keys of every length, also those that do not fit a slot, some a prefix of another. */
+/* Keys of every length, also longer than a slot, some of them prefixes of others. */
 static void test_key_lengths(void **state)
 {
 	struct hash h = { 0 };

@@ -13,8 +13,8 @@
 #include "base/io.h"
 #include "base/mapped.h"
 #include "base/mem.h"
-#include "program/symbol/cache.h"
-#include "render/stackin/stackin.h"
+#include "input/stackin/stackin.h"
+#include "program/symbol/symbol_private.h"
 #include "unit.h"
 
 enum { PAGE = 4096 };
@@ -114,8 +114,8 @@ static void test_written(void **state)
 	drop_file(path);
 }
 
-/* What is not guarded ends the process as it would have: memory that is shared, and a signal that
- * somebody sends. */
+/* Faults that are not guarded end the process as usual: in shared memory, and by a signal from a
+ * process. */
 static void test_others(void **state)
 {
 	for (int sent = 0; sent < 2; sent++) {

@@ -1,5 +1,8 @@
 #include "unit.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "base/mem.h"
 #include "base/sorted.h"
 
@@ -65,6 +68,24 @@ static void test_vec(void **state)
 	assert_int_equal(v.cap, 0);
 }
 
+/* More elements than 32 bits count are no fewer: the process ends, as for lack of memory. */
+static void test_vec_too_many(void **state)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (!pid) {
+		VEC(char) v = { 0 };
+
+		close(STDERR_FILENO);
+		vec_push(&v, 1);
+		vec_reserve(&v, (uint64_t)UINT32_MAX + 9);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 1);
+}
+
 static void test_partition_point(void **state)
 {
 	static const int v[] = { 1, 3, 3, 5, 8 };
@@ -85,6 +106,7 @@ int main(void)
 		cmocka_unit_test(test_strings),
 		cmocka_unit_test(test_arena),
 		cmocka_unit_test(test_vec),
+		cmocka_unit_test(test_vec_too_many),
 		cmocka_unit_test(test_partition_point),
 	};
 

@@ -31,10 +31,10 @@ static void test_escapes(void **state)
 	/* right-to-left override, isolate, Arabic letter mark, line separator, byte order mark */
 	EXPECT("\342\200\256\342\201\246\330\234\342\200\250\357\273\277",
 	       "\\342\\200\\256\\342\\201\\246\\330\\234\\342\\200\\250\\357\\273\\277");
-	/* what is text stays: accents, box drawing, CJK, emoji */
+	/* text stays: accents, box drawing, CJK, emoji */
 	EXPECT("\303\251\342\224\202\346\274\242\360\237\230\200",
 	       "\303\251\342\224\202\346\274\242\360\237\230\200");
-	/* overlong, surrogate, past U+10FFFF, cut off, a lone byte that goes on */
+	/* overlong, surrogate, past U+10FFFF, truncated, a lone continuation byte */
 	EXPECT("\300\257\355\240\200\364\220\200\200\342\202",
 	       "\\300\\257\\355\\240\\200\\364\\220\\200\\200\\342\\202");
 	EXPECT("\200", "\\200");
@@ -87,8 +87,8 @@ static void test_stream(void **state)
 	expect_read(master, "\\033[1m\n");
 	term_raw(f, "\033[1m", 4);
 	expect_read(master, "\033[1m");
-	/* a character in two writes is one; half of one is told when something else follows, or at
-	 * the end */
+	/* a character split between two writes stays whole; half a character is escaped when
+	 * another follows, or at the end */
 	fputs("\303", f);
 	fflush(f);
 	fputs("\251\342\202", f);

@@ -1,5 +1,5 @@
-/* Right programs: the types of variables, folded constants, instances of clauses, and what must not
- * be left in a tree. */
+/* Right programs: types of variables, folded constants, instances of clauses, and nodes that must
+ * not be left in a tree. */
 #include "unit.h"
 
 #include "bind_run.h"
@@ -20,7 +20,7 @@ static const struct node *list_nth(const struct node *n, int i)
 	return n;
 }
 
-/* Every expression typed, nothing of what bind expands left. */
+/* Checks that every expression has a type and that no node is left that bind expands. */
 static void check_tree(struct bind_run *r, const struct node *n, bool statement)
 {
 	for (; n; n = n->next) {
@@ -404,7 +404,7 @@ static void test_kernel(void **state)
 		"BEGIN { this->p = (struct task_struct *)curthread; trace(this->p->mm->mmap_base); }",
 		"BEGIN { @[execname, stack()] = count(); @t = sum(((struct task_struct *)curthread)->pid); }",
 		"syscall::openat:entry { printf(\"%s %x\", copyinstr(arg1), args[2]); }",
-		/* a struct of the program's own, of the name of one that the translator of args[0]
+		/* the program's own struct has the name of a struct that the translator of args[0]
 		 * reads */
 		"struct request { int mine; }; struct request r[int]; BEGIN { r[1].mine = 2; } "
 		"io:::start { trace(args[0]->b_blkno); r[0].mine = 1; }",

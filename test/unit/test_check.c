@@ -49,7 +49,7 @@ static void names_of_ids(void **state)
 	free(class);
 }
 
-/* Aliases of files and of what is built in; files cut short. */
+/* Aliases of module files and of built-in modules; truncated files. */
 static void drivers(void **state)
 {
 	char aliases[] =

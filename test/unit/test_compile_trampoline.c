@@ -5,7 +5,7 @@
 #include "unit.h"
 
 #include "bind_run.h"
-#include "compile/ir/gen.h"
+#include "compile/gen/gen.h"
 #include "isa/interp.h"
 #include "wire/record.h"
 
@@ -19,7 +19,7 @@ static uint32_t fentry_max(struct type_graph *types, const struct options *optio
 	return limit;
 }
 
-/* As on a kernel that has no kprobes and allows trampolines: then fbt is there on every machine. */
+/* Simulates a kernel without kprobes that allows trampolines. fbt then works on every machine. */
 static const char *no_refusal(struct type_graph *types)
 {
 	return NULL;
@@ -86,7 +86,7 @@ static void test_beside_kprobes(void **state)
 	compiled_fini(&c);
 }
 
-/* Of the functions of one program, those that trampolines can take. */
+/* Of the functions of one program, trampolines get those that can have one. */
 static void test_some(void **state)
 {
 	const struct image_prog *k, *f;
@@ -206,7 +206,7 @@ static void fire(const struct compiled *c, const struct image_prog *prog, const 
 	regs[UREG_RSP] = (uintptr_t)stack;
 	regs[UREG_RAX] = result;
 	m.state.active = WIRE_ON;
-	/* The words are not for plain loads: what they hold here must not come out. */
+	/* The words must be read by helpers: their own contents must not be in the result. */
 	interp_mem_add(&mem, by_kprobe ? (void *)regs : (void *)words,
 		       by_kprobe ? sizeof(regs) : sizeof(words), false);
 	interp_mem_add(&mem, stack, sizeof(stack), false);

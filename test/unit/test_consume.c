@@ -4,7 +4,7 @@
 
 #include <time.h>
 
-#include "consume/internal.h"
+#include "consume/consume_private.h"
 #include "image_make.h"
 
 static struct make m;
@@ -198,7 +198,7 @@ static void test_late(void **state)
 	pass();
 	assert_string_equal(make_text(&m), "one 1234567\n");
 
-	/* never: after 100 ms with what is there, and counted */
+	/* it never comes: after 100 ms the record is printed with the data there, and counted */
 	r = make_record(&m, s, now() - 90000000, 0, probe);
 	r->late = 9;
 	fake_queue(&f, r, false);
@@ -366,7 +366,7 @@ static void test_trunc(void **state)
 	fake_queue(&f, make_record(&m, p, 4, 0, probe), true);
 	pass();
 	assert_string_equal(make_text(&m), "vi 7\nsh 10\nvi 7\n");
-	/* what is counted between the snapshot and the removal stays */
+	/* values counted between the snapshot and the removal stay */
 	f.meanwhile = count_one;
 	fake_queue(&f, make_record(&m, all, 5, 0, probe), true);
 	fake_queue(&f, make_record(&m, p, 6, 0, probe), true);
@@ -532,7 +532,7 @@ static void test_faults(void **state)
 		"divide-by-zero at BPF pc 0\n");
 	m.img.uses_error = true;
 	consumer_free(c);
-	m.sink->progname = "descry";
+	m.sink->dtrace = false;
 	start();
 	fake_queue(&f, &fault->head, false);
 	pass();
@@ -650,7 +650,7 @@ static void test_late_from_the_future(void **state)
 	batch_fini(&b);
 }
 
-/* What bufpolicy=fill keeps until the end has a limit for control records, too. */
+/* The data that bufpolicy=fill keeps until the end has a limit for control records too. */
 static void test_control_is_bounded(void **state)
 {
 	struct segment *s = printing(0, "%d ");
@@ -670,7 +670,7 @@ static void test_control_is_bounded(void **state)
 	assert_non_null(strstr(make_errors(&m), " drops"));
 }
 
-/* A counter that goes back is a process's doing. */
+/* Only a traced process can make a counter go back. */
 static void test_counters_that_shrink(void **state)
 {
 	start();

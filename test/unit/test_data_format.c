@@ -1,8 +1,8 @@
 /* Formats parsed, and the arithmetic of aggregations. */
 #include "unit.h"
 
-#include "data/aggview.h"
 #include "data/format.h"
+#include "view/rows.h"
 
 static struct arena a;
 

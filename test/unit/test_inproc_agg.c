@@ -1,4 +1,4 @@
-/* Aggregations of the in-process engine, over the slots of threads that write what they like. */
+/* Aggregations of the in-process engine, with threads that write anything into their slots. */
 #define _GNU_SOURCE
 #include "unit.h"
 
@@ -7,7 +7,8 @@
 #include <sys/stat.h>
 
 #include "agent/map.h"
-#include "load/inproc/inproc.h"
+#include "load/inproc/inproc_private.h"
+#include "load/inproc/state/area.h"
 
 enum { KEYS = 64, MANY_KEYS = 1 << 16, PAGE = 4096 };
 
@@ -34,23 +35,24 @@ static int setup_keys(uint32_t keys)
 				 .base = WIRE_THREAD_SPACE };
 	map.gen_stride =
 		map_pad8(sizeof(struct wire_agg_table) + map.buckets * 4 + keys * map.stride);
-	e = (struct inproc_engine){ .area = &area,
-				    .maps = &map,
-				    .list = list,
-				    .thread_stride = (map.base + 2 * map.gen_stride + PAGE - 1) /
-						     PAGE * PAGE,
-				    .store_max = 1 << 20 };
+	e = (struct inproc_engine){
+		.area = &area,
+		.maps = &map,
+		.list = list,
+		.room.thread_stride = (map.base + 2 * map.gen_stride + PAGE - 1) / PAGE * PAGE,
+		.aggs.bytes_max = 1 << 20
+	};
 	e.base.image = &image;
-	e.stores = xcalloc(1, sizeof(*e.stores));
-	size = INPROC_THREADS * e.thread_stride;
+	e.aggs.stores = xcalloc(1, sizeof(*e.aggs.stores));
+	size = INPROC_THREADS * e.room.thread_stride;
 	e.files.shared.fd = file_new("shared", size);
 	assert_true(e.files.shared.fd >= 0);
 	e.common = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
 			e.files.shared.fd, 0);
 	assert_true(e.common != MAP_FAILED);
-	e.threads = (uintptr_t)e.common;
+	e.room.threads = (uintptr_t)e.common;
 	/* the tracer's own slot is not in the file */
-	assert_true(mmap(e.common, e.thread_stride, PROT_READ | PROT_WRITE,
+	assert_true(mmap(e.common, e.room.thread_stride, PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
 			 0) == e.common);
 	e.self = area_thread(&e, 0);
@@ -73,8 +75,8 @@ static int setup_many(void **state)
 static int teardown(void **state)
 {
 	aggs_store_free(&e);
-	shared_copy_fini(&e.copy);
-	munmap(e.common, INPROC_THREADS * e.thread_stride);
+	shared_copy_fini(&e.aggs.copy);
+	munmap(e.common, INPROC_THREADS * e.room.thread_stride);
 	close(e.files.shared.fd);
 	return 0;
 }
@@ -84,7 +86,7 @@ static void add(uint32_t slot, uint64_t key, uint64_t value)
 	struct wire_thread *t = area_thread(&e, slot);
 	uint64_t words[2] = { 1, value }, *v = map_agg_lookup(&map, t, &key);
 
-	t->gen = WIRE_GEN_RUNS | e.gen;
+	t->gen = WIRE_GEN_RUNS | e.aggs.gen;
 	v = map_agg_lookup(&map, t, &key);
 	if (!v) {
 		assert_int_equal(map_agg_update(&map, t, &key, words, MAP_ANY), 0);
@@ -121,8 +123,8 @@ static void test_adds_up(void **state)
 	}
 }
 
-/* New keys for ever, as a process may make them, do not take all memory; what found no room is
- * counted, and keys that are there go on; one that is deleted makes room. */
+/* A process may make new keys without end. They do not take all memory. Keys without room are
+ * counted, known keys still count, and a deleted key makes room. */
 static void test_store_is_bounded(void **state)
 {
 	uint64_t key = 0, kept, deleted = 0, last[2];
@@ -133,9 +135,9 @@ static void test_store_is_bounded(void **state)
 		read_all();
 	}
 	kept = rows;
-	assert_true(e.store_bytes <= e.store_max);
+	assert_true(e.aggs.bytes <= e.aggs.bytes_max);
 	assert_in_range(kept, 1000, key - 1);
-	assert_int_equal(kept + e.unstored, key);
+	assert_int_equal(kept + e.aggs.unstored, key);
 	add(1, 0, 1);
 	read_all();
 	assert_int_equal(sum, kept + 1);
@@ -144,7 +146,7 @@ static void test_store_is_bounded(void **state)
 	add(1, key, 1);
 	read_all();
 	assert_int_equal(rows, kept);
-	assert_int_equal(kept + e.unstored, key);
+	assert_int_equal(kept + e.aggs.unstored, key);
 }
 
 static uint64_t resident(void)
@@ -155,8 +157,8 @@ static uint64_t resident(void)
 	return (uint64_t)st.st_blocks * 512;
 }
 
-/* Slots that nobody uses say that their tables are full: what no process has written takes no
- * memory when it is read. */
+/* Unused slots claim that their tables are full. Memory that no process has written takes no memory
+ * when it is read. */
 static void test_holes_stay(void **state)
 {
 	enum { FIRST = 4, SLOTS = 16 };
@@ -213,13 +215,13 @@ static void test_taken_away(void **state)
 	for (uint64_t key = 0; key < 20000; key++)
 		add(SLOT, key, key);
 	assert_true(resident() > without + 20000ull * map.stride);
-	t.table = (uint8_t *)map_agg_table(&map, area_thread(&e, SLOT), e.gen);
-	shared_agg_take(&map, &t.file, t.table, &e.copy, take_away, &t);
+	t.table = (uint8_t *)map_agg_table(&map, area_thread(&e, SLOT), e.aggs.gen);
+	shared_agg_take(&map, &t.file, t.table, &e.aggs.copy, take_away, &t);
 	assert_true(t.entries);
 	assert_in_range(resident(), without, without + 8 * PAGE);
 }
 
-/* Tables with pages that were never touched between those that were. */
+/* Tables with untouched pages between touched ones. */
 static void test_sparse_adds_up(void **state)
 {
 	for (uint64_t n = 0; n < 6; n++) {
@@ -260,7 +262,7 @@ static void test_array_with_holes(void **state)
 	struct taken t = { 0 };
 	uint64_t before = resident();
 
-	shared_array_take(&m, &f, array, &e.copy, take_words, &t);
+	shared_array_take(&m, &f, array, &e.aggs.copy, take_words, &t);
 	assert_int_equal(t.n, 0);
 	assert_int_equal(resident(), before);
 	for (uint32_t i = 0; i < 4; i++) {
@@ -271,7 +273,7 @@ static void test_array_with_holes(void **state)
 			words[6] = 10 * i;
 	}
 	before = resident();
-	shared_array_take(&m, &f, array, &e.copy, take_words, &t);
+	shared_array_take(&m, &f, array, &e.aggs.copy, take_words, &t);
 	assert_true(resident() <= before);
 	assert_int_equal(t.n, 4);
 	for (uint32_t i = 0; i < 4; i++) {
@@ -280,7 +282,7 @@ static void test_array_with_holes(void **state)
 		assert_int_equal(t.words[i][6], i == 1 ? 0 : 10 * i);
 	}
 	t.n = 0;
-	shared_array_take(&m, &f, array, &e.copy, take_words, &t);
+	shared_array_take(&m, &f, array, &e.aggs.copy, take_words, &t);
 	assert_int_equal(t.n, 0);
 }
 
@@ -295,10 +297,10 @@ static void test_words_with_a_hole(void **state)
 	words[0] = 1;
 	words[1024] = 2;
 	before = resident();
-	shared_array_take(&m, &f, words, &e.copy, take_words, &t);
+	shared_array_take(&m, &f, words, &e.aggs.copy, take_words, &t);
 	assert_int_equal(t.n, 1);
 	for (int i = 0; i < 2048; i++)
-		assert_int_equal(e.copy.words.v[i], i == 0 ? 1 : i == 1024 ? 2 : 0);
+		assert_int_equal(e.aggs.copy.words.v[i], i == 0 ? 1 : i == 1024 ? 2 : 0);
 	assert_true(resident() <= before);
 	assert_int_equal(words[0] + words[1024], 0);
 }

@@ -1,5 +1,5 @@
-/* Memory files as traced processes get them (src/load/inproc/files.h): nobody writes to what is
- * sealed, the descriptor's holder included, whatever way is tried. */
+/* Memory files in the form that traced processes get (src/load/inproc/memory/inproc_files.h):
+ * no process can write to a sealed file in any way, not even the holder of its descriptor. */
 #define _GNU_SOURCE
 #include "unit.h"
 
@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "load/inproc/files.h"
+#include "load/inproc/memory/inproc_files.h"
 
 enum { SIZE = 1 << 16, SHARED = 3 << 12, NOBODY = 65534 };
 
@@ -106,7 +106,7 @@ static void test_sealed(void **state)
 		assert_true(code[i] == 'c' && facts[i] == 'f');
 }
 
-/* What the tracer writes later is seen. */
+/* Later writes of the tracer are visible. */
 static void test_tracer_writes(void **state)
 {
 	const uint8_t *view = mmap(NULL, SIZE, PROT_READ, MAP_SHARED, f.facts.fd, 0);
@@ -117,7 +117,7 @@ static void test_tracer_writes(void **state)
 	munmap((void *)view, SIZE);
 }
 
-/* Shared memory is written by all, but stays as large as it is, and is nobody's to open. */
+/* All processes write to shared memory, but its size is fixed, and no process can open it. */
 static void test_shared(void **state)
 {
 	struct stat st;

@@ -1,13 +1,15 @@
-/* Whose a process is (src/load/inproc/owner.h): children of this one, as they change and end. */
+/* The owner of a process (src/load/inproc/memory/owner.h): children of this process, as they
+ * change and end. */
 #include "unit.h"
 
+#include <grp.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/procdir.h"
-#include "load/inproc/owner.h"
+#include "load/inproc/memory/owner.h"
 
 struct child {
 	pid_t pid;
@@ -15,7 +17,7 @@ struct child {
 	int ready, go;
 };
 
-/* Runs, without new privileges if that is said, until child_end(). */
+/* Starts a child that runs until child_end(). limited: without new privileges. */
 static struct child child_new(bool limited)
 {
 	struct child c = { 0 };
@@ -61,7 +63,7 @@ static void child_reap(struct child *c)
 	assert_int_equal(status, 0);
 }
 
-/* Its end makes a stranger of nobody, whether somebody has waited for it or not. */
+/* An ended child stays this process's own, reaped or not. */
 static void test_end(void **state)
 {
 	struct child c = child_new(false);
@@ -93,7 +95,7 @@ static void test_limits(void **state)
 	assert_false(owner_has_left(c.pid, c.started));
 }
 
-/* What has fewer rights may have the memory of what has more, not the other way round. */
+/* A process with fewer rights may get the memory of one with more rights, but not the reverse. */
 static void test_sharing(void **state)
 {
 	const struct owner own = owner_of(getpid());
@@ -119,12 +121,50 @@ static void test_sharing(void **state)
 	assert_false(owner_may_share(&own, &other));
 }
 
+/* A process without a supplementary group, or with a smaller bounding set, is not like one with
+ * it. */
+static void gives_up(int what)
+{
+	const struct owner own = owner_of(getpid());
+	struct owner its;
+	int status;
+	pid_t pid = fork();
+
+	if (!pid) {
+		gid_t groups[] = { 4, 6 };
+		struct owner now;
+
+		if (what ? prctl(PR_CAPBSET_DROP, 0, 0, 0, 0) : setgroups(2, groups))
+			_exit(77);
+		now = owner_of(getpid());
+		_exit(owner_is_us(getppid()) || owner_may_share(&own, &now) ||
+		      owner_may_share(&now, &own) || !owner_may_share(&now, &now));
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	its = owner_of(getpid());
+	assert_true(owner_may_share(&own, &its));
+	assert_true(WIFEXITED(status));
+	if (WEXITSTATUS(status) == 77)
+		skip(); /* not root */
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static void test_groups(void **state)
+{
+	gives_up(0);
+}
+
+static void test_bounding_set(void **state)
+{
+	gives_up(1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_end),
-		cmocka_unit_test(test_limits),
-		cmocka_unit_test(test_sharing),
+		cmocka_unit_test(test_end),          cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_sharing),      cmocka_unit_test(test_groups),
+		cmocka_unit_test(test_bounding_set),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

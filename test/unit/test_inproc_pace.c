@@ -1,12 +1,12 @@
-/* How long bells wait (src/load/inproc/pace.h), in a time of its own. */
+/* How long bells wait (src/load/inproc/memory/pace.h), in a time of its own. */
 #include "unit.h"
 
-#include "load/inproc/pace.h"
+#include "load/inproc/memory/pace.h"
 
 enum { MS = 1000000, SECOND = 1000 * MS };
 
-/* Rounds of `work` ns, each `gap` ns after the one before if no bell has to wait longer, for 10
- * seconds. The result: ns that bells waited beyond that; *ret_busy: ns in rounds. */
+/* Runs rounds of `work` ns for 10 seconds, each `gap` ns after the one before, or earlier for a
+ * waiting bell. Returns the ns that bells waited beyond their limit; *ret_busy: ns in rounds. */
 static uint64_t run(struct pace *p, uint64_t work, uint64_t gap, bool rung, uint64_t *ret_busy)
 {
 	uint64_t now = SECOND, end = now + 10ull * SECOND, waited = 0, pause;
@@ -38,7 +38,7 @@ static void test_on_and_on(void **state)
 	}
 }
 
-/* Rounds longer than a bell may wait: there is some time between them. */
+/* Rounds longer than a bell may wait still leave some time between them. */
 static void test_long_rounds(void **state)
 {
 	struct pace p = { 0 };
@@ -56,7 +56,7 @@ static void test_now_and_then(void **state)
 	assert_int_equal(run(&p, 60 * MS, 0, false, &busy), 0); /* no bell began them */
 }
 
-/* A burst of what the bucket holds, and again when it has run out. */
+/* A burst as large as the bucket, and another when it is empty. */
 static void test_burst(void **state)
 {
 	struct pace p = { 0 };

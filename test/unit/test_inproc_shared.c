@@ -1,9 +1,9 @@
-/* The tracer's readers of memory that a traced process writes (src/load/inproc/shared.h), with such
- * a process at work. */
+/* The tracer's readers of memory that a traced process writes
+ * (src/load/inproc/memory/inproc_shared.h), while such a process writes. */
 #include "unit.h"
 
 #include "agent/ring.h"
-#include "load/inproc/shared.h"
+#include "load/inproc/memory/inproc_shared.h"
 
 enum { SIZE = 4096, KEYS = 16 };
 
@@ -143,7 +143,7 @@ static void test_forged_table(void **state)
 	shared_copy_fini(&c);
 }
 
-/* Keys that are said to reach further than the table does. */
+/* Keys whose length claims to reach beyond the table. */
 static void test_forged_reach(void **state)
 {
 	enum { BUCKETS = 32, STRIDE = 8 + 8 + 8 };

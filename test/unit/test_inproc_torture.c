@@ -1,6 +1,6 @@
 /* serial: a program under torture (tracee/torture.c) is patched by tracers that are killed at
- * random instants, and by ones that attach and detach in a loop; it notices nothing.
- * DESCRY_TORTURE=N: so many kills, 60 if not given. */
+ * random instants, and by tracers that attach and detach in a loop. It must not notice.
+ * DESCRY_TORTURE=N: number of kills, 60 by default. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -14,8 +14,8 @@
 
 #include "base/io.h"
 #include "base/procdir.h"
-#include "load/inproc/undo.h"
-#include "load/inproc/watchdog.h"
+#include "load/inproc/attach/watchdog.h"
+#include "load/inproc/undo/undo.h"
 #include "unit.h"
 
 enum {
@@ -134,7 +134,7 @@ static int64_t call(struct tracer *t, long nr, uint64_t a, uint64_t b, uint64_t 
 	return got;
 }
 
-/* Maps our fd into the target at addr. */
+/* Maps this process's fd into the target at addr. */
 static void map_there(struct tracer *t, int fd, uint64_t addr, uint64_t size, int prot)
 {
 	uint32_t n;
@@ -218,7 +218,7 @@ static uint64_t find_room(struct tracer *t, uint64_t text)
 	return best;
 }
 
-/* Counts, runs push, mov and lea, and goes back behind them. */
+/* Counts, runs push, mov and lea, and jumps back behind them. */
 static void make_stub(struct tracer *t, int i, uint64_t site)
 {
 	static const uint8_t displaced[] = { 0x55, 0x48, 0x89, 0xe5, 0x48, 0x8d, 0x64, 0x24, 0xe0 };
@@ -250,7 +250,7 @@ static void make_stub(struct tracer *t, int i, uint64_t site)
 		    sizeof(displaced), displaced, after, stub, 28, moved);
 }
 
-/* A handler of ours for SIGSEGV, and the program's own action kept. */
+/* Installs a handler for SIGSEGV that keeps the program's own action. */
 static void take_signal(struct tracer *t)
 {
 	uint64_t at = t->base + WIRE_PRIVATE + offsetof(struct wire_private, action);
@@ -297,7 +297,7 @@ static void attach(struct tracer *t, const struct tracee *tracee, bool watchdog)
 		must(err_new(0, "%u sites are not as expected", skipped));
 }
 
-/* What the tracer itself has mapped and open. */
+/* Returns the tracer's own mappings and open files. */
 static void free_area(struct tracer *t)
 {
 	watchdog_stop(t->area, t->watchdog);
@@ -429,7 +429,7 @@ static void test_killed_at_random(void **state)
 
 	start_tracee(&t, NULL);
 	srand((unsigned)time(NULL));
-	/* more than asked for, where few find anything mapped */
+	/* more rounds when few find anything mapped */
 	for (i = 0; i < n || (attached <= n / 10 && i < 20 * n); i++) {
 		pid_t pid = fork();
 		int status;
@@ -454,7 +454,7 @@ static void test_killed_at_random(void **state)
 	}
 	print_message("%d kills, %d while something was mapped\n", i, attached);
 	assert_true(n < 10 || attached > n / 10);
-	/* a tracer killed between a stop and what it does about EINTR: as after SIGSTOP and
+	/* a tracer is killed between a stop and its repair of EINTR: as after SIGSTOP and
 	 * SIGCONT */
 	assert_true(end_tracee(&t, i) == reference());
 }
@@ -478,7 +478,7 @@ static void text_of(const struct tracee *tracee, struct tracer *t, uint8_t (*ret
 		must(control_read(t->c, tracee->work[i] + 4, ret[i], 9));
 }
 
-/* Writes n bytes at site i, by whoever else patches programs. */
+/* Writes n bytes at site i, as another patching program would. */
 static void overwrite(const struct tracee *tracee, struct tracer *t, int i, const void *p,
 		      uint8_t n)
 {
@@ -494,9 +494,9 @@ static void overwrite(const struct tracee *tracee, struct tracer *t, int i, cons
 		must(err_new(0, "not overwritten"));
 }
 
-/* Makes record i of SITES more: of the same place, jumping elsewhere; of an attach before that was
- * taken back, or of the one that holds. The log is sorted, so which of the two is read first must
- * not matter: both are tried. */
+/* Adds a second record i of SITES: of the same place with another jump, either of an earlier attach
+ * that was undone or of the present one. The log is sorted, so the order in which the two are read
+ * must not matter. Tries both. */
 static void two_records(const struct tracee *tracee, bool stale_first)
 {
 	struct wire_undo *u;
@@ -579,8 +579,8 @@ static void test_two_records_of_a_place(void **state)
 	assert_true(end_tracee(&t, 0) == reference());
 }
 
-/* Where a library was before, the places of its records overlap those of what is there now: by a
- * few bytes to either side, or beginning together. Only what the bytes say is undone. */
+/* A library was here before. The places of its records overlap those of the present library, by a
+ * few bytes or from the same start. Only records that match the bytes are undone. */
 static void overlapping(const struct tracee *tracee)
 {
 	static const int8_t shift[] = { -3, 0, 2, 8 };
@@ -624,7 +624,7 @@ static void test_overlapping_records(void **state)
 	assert_true(end_tracee(&t, 0) == reference());
 }
 
-/* Two tracers chose the same base. The log that is read there is the first one's, and says so. */
+/* Two tracers chose the same base. The log read there identifies itself as the first tracer's. */
 static void same_base(const struct tracee *tracee)
 {
 	struct undo_log log;
@@ -637,8 +637,8 @@ static void same_base(const struct tracee *tracee)
 	must(undo_log_read(t.c, t.base, &log));
 	if (!undo_is(&log, shared.st_ino, code.st_ino))
 		must(err_new(0, "the first one's is not its own"));
-	/* the second one's files; one that has mapped nothing yet; one that has mapped its code
-	 * only */
+	/* the second tracer's files; a tracer without mappings; a tracer that has mapped only its
+	 * code */
 	if (undo_is(&log, shared.st_ino + 1, code.st_ino + 1) ||
 	    undo_is(&log, shared.st_ino + 1, code.st_ino))
 		must(err_new(0, "the first one's is taken for the second one's"));
@@ -662,8 +662,8 @@ static void test_same_base(void **state)
 	assert_true(end_tracee(&t, 0) == reference());
 }
 
-/* Somebody else's patch at a place of ours, that goes on to our stub: text is not ours to restore,
- * and what it jumps to stays, until it is gone. */
+/* Another program's patch at a patched place jumps to descry's stub. descry must not restore this
+ * text, and the stub stays until the patch is gone. */
 static void foreign_jump(const struct tracee *tracee)
 {
 	uint8_t ours[9], theirs[9];
@@ -688,8 +688,8 @@ static void foreign_jump(const struct tracee *tracee)
 			     r.restored, r.clean, r.foreign, r.unmapped, r.busy));
 }
 
-/* A second tracer chose the same stretch for its island, wrote its records, and found it taken:
- * what its records say was patched is the first one's. */
+/* A second tracer chose the same range for its island, wrote its records, and then found the range
+ * taken. The patches in its records are the first tracer's. */
 static void records_without_island(const struct tracee *tracee)
 {
 	struct tracer t, second = { .watchdog = -1 };

@@ -118,6 +118,49 @@ static void test_check(void **state)
 	}
 }
 
+/* Division has a result for all operands; 32-bit operations leave the upper half zero. */
+static void test_alu(void **state)
+{
+	const uint64_t low = 0x8000000000000000;
+	const struct {
+		struct bpf_insn ins;
+		uint64_t a, b, want;
+	} t[] = {
+		{ ALU64_REG(DIV, 1, 2), 7, 0, 0 },
+		{ ALU64_REG(MOD, 1, 2), 7, 0, 7 },
+		{ ALU32_REG(MOD, 1, 2), 0x500000007, 0, 7 },
+		{ ALU64_REG(DIV, 1, 2), (uint64_t)-7, 2, 0x7ffffffffffffffc },
+		{ INSN(BPF_ALU64 | BPF_DIV | BPF_X, 1, 2, 1, 0), (uint64_t)-7, 2, (uint64_t)-3 },
+		{ INSN(BPF_ALU64 | BPF_MOD | BPF_X, 1, 2, 1, 0), (uint64_t)-7, 2, (uint64_t)-1 },
+		{ INSN(BPF_ALU64 | BPF_DIV | BPF_X, 1, 2, 1, 0), low, (uint64_t)-1, low },
+		{ INSN(BPF_ALU64 | BPF_MOD | BPF_X, 1, 2, 1, 0), low, (uint64_t)-1, 0 },
+		{ INSN(BPF_ALU | BPF_DIV | BPF_X, 1, 2, 1, 0), 0xfffffff9, 2, 0xfffffffd },
+		{ INSN(BPF_ALU | BPF_DIV | BPF_X, 1, 2, 1, 0), 0x80000000, ~0u, 0x80000000 },
+		{ INSN(BPF_ALU | BPF_END | BPF_X, 1, 0, 0, 16), 0x1234567, 0, 0x6745 },
+		{ INSN(BPF_ALU | BPF_END | BPF_X, 1, 0, 0, 32), 0x1234567, 0, 0x67452301 },
+		{ INSN(BPF_ALU64 | BPF_END, 1, 0, 0, 64), 0x1234567, 0, 0x6745230100000000 },
+		{ INSN(BPF_ALU | BPF_END, 1, 0, 0, 16), 0x1234567, 0, 0x4567 },
+		{ INSN(BPF_ALU | BPF_END, 1, 0, 0, 64), low, 0, low },
+		{ INSN(BPF_ALU64 | BPF_MOV | BPF_X, 1, 2, 8, 0), 0, 0x80, (uint64_t)-128 },
+		{ INSN(BPF_ALU64 | BPF_MOV | BPF_X, 1, 2, 32, 0), 0, 0x17fffffff, 0x7fffffff },
+		{ INSN(BPF_ALU | BPF_MOV | BPF_X, 1, 2, 16, 0), 0, 0x8000, 0xffff8000 },
+		{ ALU64_REG(MOV, 1, 2), 1, low, low },
+		{ ALU64_REG(LSH, 1, 2), 1, 65, 2 },
+		{ ALU32_REG(ARSH, 1, 2), 0x80000000, 33, 0xc0000000 },
+		{ ALU64_REG(ARSH, 1, 2), low, 63, (uint64_t)-1 },
+		{ ALU32_REG(SUB, 1, 2), 0, 1, 0xffffffff },
+	};
+	uint64_t v = 5;
+
+	for (size_t i = 0; i < ARRAY_SIZE(t); i++) {
+		assert_true(ebpf_alu(&t[i].ins, t[i].a, t[i].b, &v));
+		if (v != t[i].want)
+			fail_msg("%zu: %#llx", i, (unsigned long long)v);
+	}
+	assert_false(ebpf_alu(&INSN(BPF_ALU64 | 0xe0, 1, 2, 0, 0), 1, 1, &v));
+	assert_int_equal(ebpf_sign_extend(0x80, 8), (uint64_t)-128);
+}
+
 static void test_helper_names(void **state)
 {
 	assert_string_equal(ebpf_helper_name(BPF_FUNC_ringbuf_reserve), "ringbuf_reserve");
@@ -130,6 +173,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_print),
 		cmocka_unit_test(test_check),
+		cmocka_unit_test(test_alu),
 		cmocka_unit_test(test_helper_names),
 	};
 

@@ -193,7 +193,7 @@ static void test_jumps(void **state)
 	IS(TAKEN(JMP_REG(JSLE, 2, 2, 1)), 1);
 	IS(TAKEN(JMP_IMM(JSET, 3, 4, 1)), 0);
 	IS(TAKEN(JMP_IMM(JSET, 3, 2, 1)), 1);
-	/* an immediate is sign-extended for 64-bit compares, cut for 32-bit ones */
+	/* an immediate is sign-extended for 64-bit compares, and truncated for 32-bit compares */
 	IS(TAKEN(JMP_IMM(JGE, 2, -1, 1)), 0);
 	IS(TAKEN(JMP32_IMM(JEQ, 2, -10, 1)), 1);
 	IS(VALUE(LD64(4, 0, 0xffffffff00000003), ALU64_IMM(MOV, 0, 1), JMP32_REG(JEQ, 4, 3, 1),

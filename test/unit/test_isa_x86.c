@@ -1,4 +1,4 @@
-/* What the encoder writes, read back by a decoder that is not ours. */
+/* Decodes the encoder's output with an independent decoder. */
 #include "unit.h"
 
 #include <inttypes.h>
@@ -25,7 +25,7 @@ static const char *reg(unsigned size, unsigned r)
 	return names[__builtin_ctz(size)][r];
 }
 
-/* The one instruction in b; b is empty afterwards. */
+/* Returns the one instruction in b. Empties b. */
 static void expect(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 static void expect(const char *fmt, ...)
 {

@@ -176,8 +176,7 @@ static void test_syscalls(void **state)
 				   .relocs = count_relocs,
 				   .nrelocs = ARRAY_SIZE(count_relocs),
 				   .probes = probes,
-				   .nprobes = 1,
-				   .cookie_insn = UINT32_MAX };
+				   .nprobes = 1 };
 
 	fixture_init(&f);
 	count_insns[17].imm = getpid();
@@ -305,8 +304,7 @@ static void test_records(void **state)
 				   .ninsns = ARRAY_SIZE(record_insns),
 				   .locs = locs,
 				   .relocs = record_relocs,
-				   .nrelocs = ARRAY_SIZE(record_relocs),
-				   .cookie_insn = UINT32_MAX };
+				   .nrelocs = ARRAY_SIZE(record_relocs) };
 
 	fixture_init(&f);
 	f.img.progs = &prog;
@@ -391,8 +389,7 @@ static void test_keys(void **state)
 				   .relocs = keyed_relocs,
 				   .nrelocs = 1,
 				   .probes = probes,
-				   .nprobes = 1,
-				   .cookie_insn = UINT32_MAX };
+				   .nprobes = 1 };
 
 	fixture_init(&f);
 	keyed_insns[3].imm = getpid();
@@ -463,7 +460,6 @@ static struct image_prog cookie_prog(enum attach_kind kind, uint32_t *probes, ui
 				    .nrelocs = 1,
 				    .probes = probes,
 				    .nprobes = n,
-				    .cookie_insn = UINT32_MAX,
 				    .uses_cookie = true };
 }
 
@@ -646,12 +642,9 @@ static void test_rejection(void **state)
 	struct bpf_insn insns[] = { MOVI(R1, 0), LDX(R0, R1, 8), EXIT };
 	loc_t at[3];
 	struct fixture f;
-	struct image_prog prog = { .name = "bad",
-				   .attach = ATTACH_SELF,
-				   .insns = insns,
-				   .ninsns = 3,
-				   .locs = at,
-				   .cookie_insn = UINT32_MAX };
+	struct image_prog prog = {
+		.name = "bad", .attach = ATTACH_SELF, .insns = insns, .ninsns = 3, .locs = at
+	};
 
 	fixture_init(&f);
 	at[0] = at[2] = f.diags.sources[0].base;

@@ -1,6 +1,6 @@
 /* Routines that walk kernel objects or write records: paths, arguments, files, parents, time on
- * CPU, faults, late strings. Programs are attached through the engine or run in this process,
- * and the answers compared with what /proc and libc say. */
+ * CPU, faults, late strings. The engine attaches programs, or they run in this process. The results
+ * are compared with /proc and libc. */
 #include "kernel_test.h"
 
 #include <errno.h>
@@ -73,10 +73,8 @@ static void run_open(struct run *r, uint32_t nprogs)
 	r->img.progs = r->progs;
 	r->img.nprogs = nprogs;
 	r->img.types = types;
-	for (uint32_t i = 0; i < nprogs; i++) {
+	for (uint32_t i = 0; i < nprogs; i++)
 		r->progs[i].locs = locs;
-		r->progs[i].cookie_insn = UINT32_MAX;
-	}
 	r->e = engine_kernel.new(&(struct engine_setting){ 0 });
 	assert_ok(r->e->ops->load(r->e, &r->img, false));
 	struct kernel_engine *k = (struct kernel_engine *)r->e;
@@ -544,7 +542,7 @@ static void test_late(void **state)
 	assert_int_equal(s.late.head.late, r.area->item.number);
 	assert_int_equal(s.late.head.tid, getpid());
 	assert_int_equal(r.e->state->late_pending, 0);
-	/* An address that is none stays unread, and says so. */
+	/* An invalid address is not read, and this is recorded. */
 	assert_int_equal(syscall(SYS_openat, AT_FDCWD, 16L, O_RDONLY), -1);
 	r.e->ops->drain(r.e, see, &s);
 	assert_int_equal(s.n, 2);

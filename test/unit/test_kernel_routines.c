@@ -9,11 +9,11 @@
 #include <libgen.h>
 #include <sys/mman.h>
 
-#include "data/aggview.h"
+#include "data/agg.h"
 
 enum { SIZE = 64, MAP_SIZE = 4096 };
 
-/* The one map: what routines read and write. */
+/* The only map, for the routines' input and output. */
 struct area {
 	uint64_t result;
 	uint64_t number[7];
@@ -108,14 +108,9 @@ static int load(const char *routine, uint32_t size, const enum arg_how *how)
 	ins[n++] = MOVI(R0, 0);
 	ins[n++] = EXIT;
 
-	uint32_t start = 0;
-	struct image_prog p = { .name = routine,
-				.insns = ins,
-				.ninsns = n,
-				.relocs = relocs,
-				.nrelocs = nr,
-				.funcs = &start,
-				.nfuncs = 1 };
+	struct image_prog p = {
+		.name = routine, .insns = ins, .ninsns = n, .relocs = relocs, .nrelocs = nr
+	};
 	struct link_hooks hooks = { .map = hook_map };
 	struct linked l;
 	static char log[1 << 20];
@@ -219,7 +214,7 @@ static void make_text(char *s, uint32_t max, const char *alphabet)
 	s[255] = '\0';
 }
 
-/* What D sees of a text: at most SIZE - 1 characters. */
+/* The part of a text that D sees: at most SIZE - 1 characters. */
 static const char *cut(const char *s)
 {
 	static char buf[4][256];
@@ -688,7 +683,7 @@ static void test_sizes(void **state)
 		if (!link_has_routine(missing_none[i]))
 			fail_msg("bpf/ has no %s", missing_none[i]);
 	assert_false(link_has_routine("d_no_such"));
-	/* The area is 256 bytes a text: 256 is what D uses; 16 the least. */
+	/* The area is 256 bytes a text: D uses 256, and 16 is the least. */
 	static const uint32_t sizes[] = { 16, 256 };
 	for (int s = 0; s < 2; s++) {
 		close(LOAD("d_strcmp", sizes[s], TEXT_A, TEXT_B, CONST_SIZE));

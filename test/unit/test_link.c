@@ -1,4 +1,4 @@
-/* The linker: what a linked program must look like, without loading it. */
+/* The linker: properties of a linked program, without loading it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,15 +24,7 @@ static int32_t hook_map(void *arg, uint32_t index)
 	return 100 + (int32_t)index;
 }
 
-static bool hook_ksym(void *arg, const char *name, uint64_t *ret)
-{
-	if (strcmp(name, "init_task"))
-		return false;
-	*ret = 0xffffffff82345678;
-	return true;
-}
-
-static const struct link_hooks hooks = { .map = hook_map, .ksym = hook_ksym };
+static const struct link_hooks hooks = { .map = hook_map };
 
 #define assert_ok(expr) \
 	do { \
@@ -138,21 +130,16 @@ static void test_plain(void **state)
 
 static void test_relocations(void **state)
 {
-	struct bpf_insn insns[] = { LD64(1), LD64(2), LD64(3), CALL_SOMETHING, RET0, RET0 };
-	uint32_t funcs[] = { 0, 9 };
+	struct bpf_insn insns[] = { LD64(1), LD64(2), RET0 };
 	struct reloc relocs[] = {
 		{ .insn = 0, .kind = RELOC_MAP, .target = 3 },
 		{ .insn = 2, .kind = RELOC_MAP_VALUE, .target = 5, .addend = 48 },
-		{ .insn = 4, .kind = RELOC_KSYM, .name = "init_task", .addend = 8 },
-		{ .insn = 6, .kind = RELOC_FUNC, .target = 9 },
 	};
 	struct image_prog p = { .name = "p",
 				.insns = insns,
 				.ninsns = ARRAY_SIZE(insns),
 				.relocs = relocs,
-				.nrelocs = 4,
-				.funcs = funcs,
-				.nfuncs = 2 };
+				.nrelocs = ARRAY_SIZE(relocs) };
 	struct linked l;
 
 	assert_ok(link_prog(&p, &hooks, &l));
@@ -163,11 +150,6 @@ static void test_relocations(void **state)
 	assert_int_equal(l.insns[2].src_reg, BPF_PSEUDO_MAP_VALUE);
 	assert_int_equal(l.insns[2].imm, 105);
 	assert_int_equal(l.insns[3].imm, 48);
-	assert_int_equal((uint32_t)l.insns[4].imm, 0x82345680);
-	assert_int_equal((uint32_t)l.insns[5].imm, 0xffffffff);
-	assert_int_equal(l.insns[6].imm, 2);
-	assert_int_equal(l.nfuncs, 2);
-	assert_string_equal(l.funcs[1].name, "p_func1");
 	/* The image is as it was. */
 	assert_int_equal(insns[0].imm, 0);
 	linked_free(&l);
@@ -228,7 +210,6 @@ static void test_errors(void **state)
 {
 	struct bpf_insn insns[] = { LD64(1), CALL_SOMETHING, RET0 };
 	struct reloc unknown_routine = { .insn = 2, .kind = RELOC_ROUTINE, .name = "d_no_such" };
-	struct reloc unknown_symbol = { .insn = 0, .kind = RELOC_KSYM, .name = "no_such" };
 	struct image_prog p = { .name = "p",
 				.insns = insns,
 				.ninsns = ARRAY_SIZE(insns),
@@ -239,11 +220,6 @@ static void test_errors(void **state)
 
 	assert_non_null(e);
 	assert_non_null(strstr(e->text, "d_no_such"));
-	err_free(e);
-	p.relocs = &unknown_symbol;
-	e = link_prog(&p, &hooks, &l);
-	assert_non_null(e);
-	assert_non_null(strstr(e->text, "no_such"));
 	err_free(e);
 }
 

@@ -58,10 +58,7 @@ static void make(struct maker *m, enum attach_kind attach, struct bpf_insn *insn
 				       .ninsns = n,
 				       .relocs = m->relocs,
 				       .probes = m->probes,
-				       .nprobes = 1,
-				       .cookie_insn = UINT32_MAX };
-	m->prog.funcs = xcalloc(1, sizeof(uint32_t));
-	m->prog.nfuncs = 1;
+				       .nprobes = 1 };
 	m->prog.locs = xcalloc(n, sizeof(loc_t));
 	for (uint32_t i = 0; i < n; i++) {
 		struct reloc *r = &m->relocs[m->prog.nrelocs];
@@ -106,7 +103,6 @@ static void load(struct maker *m)
 static void unmake(struct maker *m)
 {
 	m->e->ops->free(m->e);
-	free(m->prog.funcs);
 	free(m->prog.locs);
 }
 

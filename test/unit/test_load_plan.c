@@ -6,7 +6,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "load/plan.h"
+#include "load/plan/plan.h"
 
 static const struct engine_type *named(const char *word)
 {
@@ -31,7 +31,7 @@ static void words_of_the_option(void **state)
 	assert_null(named("auto"));
 }
 
-/* What -x engine says counts before what the caller has in mind. */
+/* -x engine has precedence over the caller's choice. */
 static void one_engine(void **state)
 {
 	struct engine_plan p = { 0 };
@@ -51,7 +51,7 @@ static void one_engine(void **state)
 	options_fini(&o);
 }
 
-/* An engine that was named is the only one; what it lacks is said as it is. */
+/* An engine that was named is the only choice. Its error is reported unchanged. */
 static void named_engine_fails(void **state)
 {
 	struct engine_plan p = { 0 };
@@ -72,7 +72,7 @@ static void named_engine_fails(void **state)
 	options_fini(&o);
 }
 
-/* Nobody's processes: the kernel's engine alone, whose failure ends in what would work without
+/* No process named: only the kernel engine. Its error is followed by a hint at what works without
  * it. */
 static void nothing_named(void **state)
 {

@@ -1,4 +1,4 @@
-/* DOF in an ELF file: read whole, and with every byte of it broken. The file is the fuzz corpus's,
+/* DOF in an ELF file: read whole, and with every byte of it broken. The fuzz corpus has the file,
  * made from test/tracee/dof.c. */
 #include <elf.h>
 #include <limits.h>
@@ -55,7 +55,7 @@ static void test_probes(void **state)
 		assert_string_equal(u[i].provider, "shop");
 		assert_string_equal(u[i].name, "sale");
 		assert_string_equal(u[i].func, "sell");
-		/* the probe's arguments are the native ones the other way round */
+		/* the probe's arguments are the native ones in reverse */
 		assert_string_equal(u[i].args, "8@%rsi -4@%edi");
 		assert_memory_equal(u[i].types, "char *\0int\0", 12);
 		assert_int_equal(u[i].semaphore, 0);
@@ -76,7 +76,7 @@ static void test_several(void **state)
 	struct object *o;
 	uint32_t n;
 
-	/* The first says it is as long as its header, so the rest of the section is padding. */
+	/* The first DOF's length is that of its header, so the rest of the section is padding. */
 	memset(copy + DOF_AT + 48, 0, 8);
 	copy[DOF_AT + 48] = 64;
 	o = open_bytes(copy, size);
@@ -87,7 +87,7 @@ static void test_several(void **state)
 	free(copy);
 }
 
-/* Not one byte, whatever it becomes, does harm, and none makes more probes of it than can be. */
+/* No value of any byte does harm, or gives more probes than are possible. */
 static void test_broken(void **state)
 {
 	static const uint8_t with[] = { 0xff, 0x80, 0x01 };
@@ -123,7 +123,7 @@ static void test_broken(void **state)
 		}
 }
 
-/* The program of sh/usdt_tutorial.py that asks: which probe, and how the answer is given. */
+/* The program with questions in sh/usdt_tutorial.py: their probes, and how they are answered. */
 static void test_questions(void **state)
 {
 	static const uint8_t by_value[] = { 0x83, 0xc8, 0x01 }, by_pointer[] = { 0x80, 0x0f, 0x01 };

@@ -1,4 +1,4 @@
-/* What libdw reads ends where it can see it: sections of a mapped file as they are, others with
+/* libdw finds the end of all it reads: sections in a mapped file are left as they are, others get
  * bytes behind them. */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "program/object/dwarf.h"
+#include "program/object/object.h"
 #include "unit.h"
 
 static Dwarf *open_file(Dwfl *d, const char *path, struct dwarf_copies *c)
@@ -51,7 +52,7 @@ static const Elf_Data *section(Dwarf *d, const char *name)
 	return NULL;
 }
 
-/* This program, whose sections lie in the mapped file. */
+/* This program, with its sections in the mapped file. */
 static void test_mapped(void **state)
 {
 	struct dwarf_copies c = { 0 };
@@ -65,7 +66,7 @@ static void test_mapped(void **state)
 	dwarf_copies_free(&c);
 }
 
-/* Its .debug_line_str, which libelf takes for a hash table, is a copy whose last string has no
+/* libelf takes its .debug_line_str for a hash table, so it is a copy, whose last string has no
  * NUL. */
 static void test_no_nul(void **state)
 {
@@ -117,7 +118,7 @@ static bool has_dwarf(const char *name)
 	return found;
 }
 
-/* A FIFO where a debug file may be is not waited for; one that is a debug file is found. */
+/* A FIFO at the place of a debug file does not block. A real debug file is found. */
 static void test_fifo(void **state)
 {
 	Dwfl *d = dwfl_begin(&dwarf_callbacks);
@@ -144,16 +145,69 @@ static void test_fifo(void **state)
 
 	assert_null(dwarf_report(d, "", fifo));
 	dwfl_end(d);
-	/* what .gnu_debugaltlink names */
-	run("(printf '../%s/fifo\\0abcdefghijklmnopqrst' \"${PWD##*/}\") >alt && "
-	    "objcopy --add-section=.gnu_debugaltlink=alt \"$SELF\" dwz");
-	assert_false(has_dwarf("dwz"));
-	run("rm fifo");
-	assert_true(has_dwarf("dwz"));
 	alarm(0);
 }
 
-/* Sections that say they are 3 GB. */
+/* Opens the file dwz, whose .gnu_debugaltlink names the file alt. Returns true when libdw has alt,
+ * also when it asks later. */
+static bool has_alt(const char *change_meanwhile)
+{
+	cleanup_free char *path = xasprintf("%s/dwz", folder);
+	struct dwarf_copies c = { 0 };
+	Dwfl *d = dwfl_begin(&dwarf_callbacks);
+	Dwarf *dw = open_file(d, path, &c);
+	bool found;
+
+	assert_non_null(dw);
+	run(change_meanwhile);
+	found = dwarf_getalt(dw);
+	dwfl_end(d);
+	dwarf_copies_free(&c);
+	return found;
+}
+
+/* Makes the contents of .gnu_debugaltlink: a path and this program's build id. */
+static void make_link(void)
+{
+	cleanup_free char *path = xasprintf("%s/link", folder);
+	FILE *f = fopen(path, "we");
+	struct object *self;
+	const uint8_t *id;
+	uint32_t n;
+
+	assert_non_null(f);
+	assert_null(object_open("/proc/self/exe", &self));
+	id = object_build_id(self, &n);
+	assert_non_null(id);
+	fprintf(f, "../%s/alt", strrchr(folder, '/') + 1);
+	fputc('\0', f);
+	assert_int_equal(fwrite(id, 1, n, f), n);
+	assert_int_equal(fclose(f), 0);
+	object_free(self);
+}
+
+/* The file named in .gnu_debugaltlink, a part of debugging information that files share. */
+static void test_alt(void **state)
+{
+	alarm(60);
+	make_link();
+	run("objcopy --add-section=.gnu_debugaltlink=link \"$SELF\" dwz");
+	assert_false(has_alt("true"));
+	/* what libdw would open later is no longer what was tested */
+	assert_false(has_alt("mkfifo alt"));
+	assert_false(has_alt("true"));
+	assert_true(has_dwarf("dwz"));
+	run("rm alt && ln -s /dev/zero alt");
+	assert_false(has_alt("true"));
+	run("rm alt && cp \"$SELF\" alt");
+	assert_true(has_alt("rm alt && mkfifo alt"));
+	/* another file */
+	run("rm alt && objcopy --remove-section=.note.gnu.build-id \"$SELF\" alt");
+	assert_false(has_alt("true"));
+	alarm(0);
+}
+
+/* Sections with a claimed size of 3 GB. */
 static void test_inflated(void **state)
 {
 	const uint64_t size = 3ULL << 30;
@@ -182,6 +236,37 @@ static void test_inflated(void **state)
 	assert_int_equal(pwrite(fd, &size, 8, (off_t)at + 8), 8);
 	close(fd);
 	assert_false(has_dwarf("zipped"));
+}
+
+/* A section of 64 MB of zeros, which needs 64 KB in the file. */
+static void test_inflated_much(void **state)
+{
+	run("head -c 64M /dev/zero >zeros && objcopy --add-section=.debug_macro=zeros "
+	    "--set-section-flags=.debug_macro=debug,readonly,contents \"$SELF\" large && "
+	    "objcopy --compress-debug-sections large bomb && rm zeros");
+	assert_true(has_dwarf("large"));
+	assert_false(has_dwarf("bomb"));
+}
+
+/* Files that are open together share one budget. */
+static void test_inflated_together(void **state)
+{
+	cleanup_free char *path = xasprintf("%s/zipped", folder);
+	struct dwarf_copies a = { 0 }, b = { 0 };
+	Dwfl *da = dwfl_begin(&dwarf_callbacks), *db = dwfl_begin(&dwarf_callbacks);
+
+	run("objcopy --compress-debug-sections \"$SELF\" zipped");
+	assert_non_null(open_file(da, path, &a));
+	assert_int_not_equal(a.bytes, 0);
+	dwarf_limit(a.bytes + a.bytes / 2);
+	assert_null(open_file(db, path, &b));
+	assert_int_equal(b.bytes, 0);
+	dwfl_end(da);
+	dwarf_copies_free(&a);
+	dwfl_end(db);
+	dwarf_copies_free(&b);
+	dwarf_limit(0);
+	assert_true(has_dwarf("zipped"));
 }
 
 /* A section of 3 GB at the end of the file, where it would be copied. */
@@ -236,8 +321,13 @@ static int remove_folder(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_mapped), cmocka_unit_test(test_no_nul),
-		cmocka_unit_test(test_fifo),   cmocka_unit_test(test_inflated),
+		cmocka_unit_test(test_mapped),
+		cmocka_unit_test(test_no_nul),
+		cmocka_unit_test(test_fifo),
+		cmocka_unit_test(test_inflated),
+		cmocka_unit_test(test_alt),
+		cmocka_unit_test(test_inflated_much),
+		cmocka_unit_test(test_inflated_together),
 		cmocka_unit_test(test_sparse),
 	};
 

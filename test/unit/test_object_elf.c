@@ -1,5 +1,5 @@
-/* ELF reading: images made here, whole, cut off at every length and with bytes flipped; the
- * system's own files, whose symbols nm must agree with. */
+/* ELF reading: images made here, whole, truncated at every length and with bytes flipped; the
+ * system's own files, with the symbols of nm. */
 #define _GNU_SOURCE
 #include <sys/mman.h>
 #include <unistd.h>
@@ -130,7 +130,7 @@ static void test_usdt_notes(void **state)
 	}
 }
 
-/* Asks everything; any answer will do. */
+/* Queries everything. Any result is good. */
 static void exercise(const uint8_t *p, size_t n)
 {
 	struct object *o;
@@ -307,7 +307,7 @@ static void test_real_files(void **state)
 	object_free(o);
 }
 
-/* In a file of 100 TB there is room for a section that no memory has. */
+/* A file of 100 TB has room for a section larger than any memory. */
 static void test_sparse(void **state)
 {
 	struct elf_make e = elf_make(symbols, ARRAY_SIZE(symbols), 0);
@@ -373,7 +373,7 @@ static void test_many_segments(void **state)
 
 enum { TEXT = 1 << 24 };
 
-/* A file of one segment of text with these symbols, whose names are in str; sections follow the
+/* Makes a file of one segment of text with these symbols. str has their names. Sections follow the
  * tables. */
 static struct object *open_symbols(const Elf64_Sym *syms, uint32_t n, const char *str, size_t nstr)
 {

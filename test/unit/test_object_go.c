@@ -4,8 +4,8 @@
 #include "program/object/go.h"
 #include "program/unwind/unwind.h"
 
-/* sub $24,%rsp after 4 bytes, add after 32; a leaf; what goes to another stack, with a frame and
- * without. */
+/* sub $24,%rsp after 4 bytes, add after 32; a leaf; functions that switch stacks, with and without
+ * a frame. */
 static const struct go_make_function functions[] = {
 	{ "main.main", 64, 0, "\2\4\x30\x20\x2f\x1c" },
 	{ "main.(*T).Leaf", 32, 0, "\2\x20" },
@@ -179,7 +179,7 @@ static void test_hostile(void **state)
 	free(t.p);
 }
 
-/* Any beginning of a table, and what does not lie in the text. */
+/* Every prefix of a table, and functions outside the text. */
 static void test_truncated(void **state)
 {
 	static const uint32_t magics[] = { GO_1_2, GO_1_16, GO_1_20 };

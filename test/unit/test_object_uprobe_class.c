@@ -42,7 +42,7 @@ static const struct known known[] = {
 	{ "\xcc", 1, UPROBE_REFUSED, 1 },
 	{ "\xf4", 1, UPROBE_REFUSED, 1 },
 	{ "\xcd\x80", 2, UPROBE_REFUSED, 2 },
-	/* what the kernel takes and then executes as something else: vpbroadcastb as jp, vzeroupper
+	/* instructions that the kernel accepts and runs as others: vpbroadcastb as jp, vzeroupper
 	 * as ja, vcmpps as ret */
 	{ "\x62\xe2\x7d\x28\x7a\xce", 6, UPROBE_REFUSED, 6 },
 	{ "\xc5\xf8\x77", 3, UPROBE_REFUSED, 3 },

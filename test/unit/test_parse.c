@@ -1,5 +1,5 @@
-/* The parser: what golden files do not show. Options of the command line, macros, types that only
- * the caller knows, places, copies, recovery, hostile input. */
+/* The parser, beyond the golden files: options of the command line, macros, types that only the
+ * caller knows, places, copies, recovery, hostile input. */
 #define _GNU_SOURCE
 #include "unit.h"
 
@@ -146,8 +146,8 @@ static void test_command_line_forms(void **state)
 	assert_non_null(n->next);
 	assert_tags(f, "");
 
-	/* what is no number is a name to -i, and one empty field in front is one too many that says
-	 * nothing */
+	/* to -i, text that is no number is a name; one empty field too many in front has no
+	 * effect */
 	n = parse_as(f, SOURCE_ARG, PDESC_ID, "read");
 	assert_pdesc(n->clause.pdescs, "", "", "", "read");
 	n = parse_as(f, SOURCE_ARG, PDESC_FUNC, ":a:b:c");
@@ -269,7 +269,8 @@ static void test_casts(void **state)
 	assert_int_equal(expr(f, "(foo_t)*x")->kind, N_CAST);
 	assert_int_equal(expr(f, "(bar_t)-1")->kind, N_BINARY);
 	assert_int_equal(f->asked, 4);
-	/* Where the form alone decides, nobody is asked: the kernel's types need not be read. */
+	/* Where the form alone decides, is_type() is not called, so the kernel's types need not be
+	 * read. */
 	f->asked = 0;
 	assert_int_equal(expr(f, "(bar_t *)x")->kind, N_CAST);
 	assert_int_equal(expr(f, "(bar_t)x")->kind, N_CAST);
@@ -369,7 +370,7 @@ static void test_clone(void **state)
 	assert_null(node_clone(&f->arena, NULL));
 }
 
-/* One error for each cause, and what is right around it is still read. */
+/* One error for each cause. Correct text around it is still parsed. */
 static void test_recovery(void **state)
 {
 	struct fix *f = *state;

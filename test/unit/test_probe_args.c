@@ -52,7 +52,7 @@ static void keep_last(void *arg, struct probe *p)
 	*(struct probe **)arg = p;
 }
 
-/* The one probe of that name; its arguments in *ret. */
+/* Returns the only probe of this name, and its arguments in *ret. */
 static struct probe *get(struct world *w, const char *prov, const char *func, const char *name,
 			 struct probe_args *ret)
 {
@@ -245,7 +245,7 @@ static void test_vminfo(void **state)
 	assert_int_equal(a.arg[0].source, ARG_EXPR);
 }
 
-/* What is listed as available attaches to a tracepoint that exists. */
+/* Every tracepoint of a probe listed as available exists. */
 static void check_available(void *arg, struct probe *p)
 {
 	struct world *w = arg;

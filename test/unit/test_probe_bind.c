@@ -1,6 +1,5 @@
-/* What providers and dlib/ promise, bound against the running kernel: each member of each
- * translator, each argument of each probe, each constant.
- */
+/* The definitions of providers and dlib/, bound against the running kernel: each member of each
+ * translator, each argument of each probe, each constant. */
 #include "unit.h"
 
 #include <unistd.h>
@@ -161,7 +160,7 @@ static void test_net(void **state)
 		"BEGIN { trace(tcp_state_string[TCP_STATE_LISTEN]); trace(TH_SYN + IPPROTO_TCP + IPH_DF); }");
 }
 
-/* What a wait began with is kept by a clause that the program has not written. */
+/* The provider's own clause keeps the start of a wait. */
 static void test_lockstat(void **state)
 {
 	need_btf();

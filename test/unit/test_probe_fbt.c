@@ -182,7 +182,8 @@ static void test_trampolines(void **state)
 			    "it has any number of parameters");
 	assert_string_equal(refusal(w, "vmlinux", "copy_from_kernel_nofault", false, 1, &t),
 			    "programs call it themselves");
-	assert_string_equal(fentry_refusal(w->types, &sdt, &t), "it is no function of the kernel");
+	assert_string_equal(fentry_refusal(w->types, &sdt, &t),
+			    "it is not a function of the kernel");
 }
 
 struct seen {

@@ -1,5 +1,5 @@
-/* Probe descriptions: matching, ids, rates, explanations. The kernel's BTF is needed where a test
- * says so. */
+/* Probe descriptions: matching, ids, rates, explanations. Tests that need the kernel's BTF name
+ * it. */
 #include "unit.h"
 
 #include <unistd.h>

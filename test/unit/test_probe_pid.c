@@ -217,7 +217,7 @@ static void test_addresses(void **state)
 
 	match(f, f->pid_prov, "a.out", "pid_test_known", "return");
 	off = f->seen.p[0]->offset;
-	/* of the process: a fork has our addresses */
+	/* of the process, because a fork has the same addresses */
 	snprintf(name, sizeof(name), "%llx", (unsigned long long)(uintptr_t)pid_test_known);
 	assert_int_equal(match(f, f->pid_prov, "", "-", name), 1);
 	assert_int_equal(f->seen.p[0]->offset, off);
@@ -250,7 +250,7 @@ static void test_modules(void **state)
 	assert_int_equal(match(f, f->pid_prov, "libm", "fopencookie", "entry"), 0);
 	assert_int_equal(match(f, f->pid_prov, "libc", "no_such_function", "entry"), 0);
 	assert_true(match(f, f->pid_prov, "libc", "str*", "entry") > 50);
-	/* what a return probe would break */
+	/* functions that a return probe would break */
 	assert_int_equal(match(f, f->pid_prov, "libc", "setjmp", "return"), 1);
 	assert_non_null(f->seen.p[0]->unavailable);
 	assert_int_equal(match(f, f->pid_prov, "libc", "setjmp", "entry"), 1);
@@ -344,7 +344,7 @@ static void test_usdt(void **state)
 	assert_int_equal(args.typed[0].type, T_INT32);
 	assert_int_equal(args.arg[1].source, ARG_USDT);
 	assert_int_equal(args.arg[3].source, ARG_NONE);
-	/* one name at two places: two probes, the same two when asked again */
+	/* one name at two places: two probes, and the same two at the second query */
 	assert_int_equal(match(f, prov, "", "", "twice"), 2);
 	struct probe *a = f->seen.p[0], *b = f->seen.p[1];
 
@@ -358,7 +358,7 @@ static void test_usdt(void **state)
 	fixture_free(f);
 }
 
-/* Everything offered must be taken by the kernel, since one refusal fails a whole multi link. */
+/* The kernel must accept every probe offered, because one refusal fails a whole multi link. */
 static void test_kernel_takes_all(void **state)
 {
 	static const uint64_t insns[] = { 0xb7, 0x95 };

@@ -115,9 +115,9 @@ static void test_provider_texts(void **state)
 
 static void parse_library(struct world *w, const char *name)
 {
-	for (unsigned i = 0; i < dlib_nfiles; i++) {
-		if (!strcmp(dlib_files[i].name, name)) {
-			assert_parses(w, SOURCE_LIB, name, dlib_files[i].text);
+	for (const struct embedded_file *f = dlib_files; f->name; f++) {
+		if (!strcmp(f->name, name)) {
+			assert_parses(w, SOURCE_LIB, name, f->text);
 			return;
 		}
 	}

@@ -1,15 +1,15 @@
-/* Profiles of other tools that are read as a whole: perf.data, pprof, speedscope; what is written
+/* Profiles of other tools that are read as a whole: perf.data, pprof, speedscope. Written profiles
  * can be read again. */
 #include "unit.h"
 
 #include <zlib.h>
 #include <zstd.h>
 
+#include "input/stackin/stackin.h"
 #include "render/folded.h"
 #include "render/render.h"
-#include "render/stackin/stackin.h"
 
-/* What was read, as folded text; NULL and the error's text. */
+/* Returns the result as folded text, or NULL and the error's text. */
 static char *read_folded(const void *p, size_t n, size_t piece, const struct stackin_options *o,
 			 enum stackin_format *ret_format, char **ret_why)
 {
@@ -110,7 +110,7 @@ static void test_hostile_names(void **state)
 
 	make_tree(&t, text);
 	render_speedscope(&doc, &t, NULL);
-	/* the quote of a function goes, as the readers have it */
+	/* the readers drop a function's quote */
 	expect(STACKIN_SPEEDSCOPE, &doc, NULL, "ab\\;<script>\\x01\\xff\\xc0;\xe4\xbd\xa0 5\n");
 	doc.n = 0;
 	render_pprof(&doc, &t, NULL);

@@ -1,4 +1,4 @@
-/* Flame graphs: geometry, and that no name whatever leaves its place in the document. */
+/* Flame graphs: geometry, and names that cannot leave their place in the document. */
 #include "unit.h"
 
 #include "render/flame.h"

@@ -1,8 +1,8 @@
 /* Heat maps: ranks, colours, labels, and readers fed in pieces of any size. */
 #include "unit.h"
 
+#include "input/heatin/heatin.h"
 #include "render/heat.h"
-#include "render/heatin/heatin.h"
 
 static const uint64_t SECOND = 1000000000;
 
@@ -52,7 +52,7 @@ static double luminance(uint32_t c)
 	return 0.2126 * (c >> 16 & 255) + 0.7152 * (c >> 8 & 255) + 0.0722 * (c & 255);
 }
 
-/* More is darker in each hue, so that the depth is seen whatever the eye. */
+/* A larger count is darker in each hue, so that everybody can see the depth. */
 static void test_colors(void **state)
 {
 	for (uint32_t series = 0; series <= HEAT_HUES; series++)
@@ -135,7 +135,7 @@ static void test_pieces(void **state)
 	}
 }
 
-/* More than is looked at to see the format, so that the text goes through in blocks; and numbers at
+/* More text than recognising the format reads, so that the text passes in blocks, with numbers at
  * the end of one. */
 static void test_blocks(void **state)
 {

@@ -1,4 +1,4 @@
-/* The JSON sink: objects to the letter, and valid UTF-8 whatever the bytes. */
+/* The JSON sink: exact objects, and valid UTF-8 from any bytes. */
 #include "unit.h"
 
 #include "image_make.h"

@@ -1,4 +1,4 @@
-/* A stack tree as indented text: order, columns, what is left out. */
+/* A stack tree as indented text: order, columns, omissions. */
 #include "unit.h"
 
 #include "render/stacksink.h"

@@ -221,7 +221,7 @@ static void test_struct_text(void **state)
 			    "    }\n");
 }
 
-/* Oracle's own expected output for such a struct, zeroed but for two members. */
+/* Oracle's own expected output for a struct of zeros with two members set. */
 static void test_dtrace_form(void **state)
 {
 	type_id t = make_struct();

@@ -102,7 +102,7 @@ static void wrong_d(void **state)
 	session_fini(&s);
 }
 
-/* What is refused is an error that the caller shows as it likes, and no message. */
+/* A refusal is an error for the caller to show, and no message. */
 static void not_allowed(void **state)
 {
 	struct session s;

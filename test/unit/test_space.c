@@ -7,8 +7,12 @@
 #include <fcntl.h>
 #include <link.h>
 #include <stdio.h>
+#include <signal.h>
 #include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/io.h"
@@ -68,6 +72,26 @@ static void test_layers(void **state)
 	assert_non_null(e);
 	err_free(e);
 	assert_int_equal(space_auxv(&s, AT_PHDR), 0);
+}
+
+/* A limit makes reads fail, until it is lifted. */
+static void test_limit(void **state)
+{
+	static const struct space_ops ops = { .memory = { { "the lower", read_lower } } };
+	struct space s = { .ops = &ops, .name = "a made-up space" };
+	char buf[8];
+
+	space_limit(&s, 2, UINT64_MAX);
+	assert_int_equal(space_read_some(&s, 0, buf, 8), 8);
+	assert_int_equal(space_read_some(&s, 8, buf, 8), 8);
+	assert_false(space_is_spent(&s));
+	assert_int_equal(space_read_some(&s, 0, buf, 8), 0);
+	assert_true(space_is_spent(&s));
+	space_limit(&s, 2, 1); /* a time that is over */
+	assert_int_equal(space_read_some(&s, 0, buf, 8), 0);
+	space_limit(&s, UINT64_MAX, UINT64_MAX);
+	assert_int_equal(space_read_some(&s, 0, buf, 8), 8);
+	assert_false(space_is_spent(&s));
 }
 
 /* --- a live one: our own --- */
@@ -347,7 +371,7 @@ static void test_core(void **state)
 	assert_memory_equal(buf, "ssssssss", 8);
 	assert_null(space_read(s, FILES, buf, 2 * PAGE));
 	assert_memory_equal(buf, library, 2 * PAGE);
-	/* what was not written is nowhere */
+	/* pages that were not written are nowhere */
 	e = space_read(s, ANON, buf, 2 * PAGE);
 	assert_non_null(e);
 	assert_non_null(
@@ -386,6 +410,92 @@ static void test_other_file(void **state)
 	space_free(s);
 }
 
+/* Opens a core of a library at path, of which the core has first_page. Reads the page behind it,
+ * which is in the file alone. owner: of the core. Returns false when it is missing with this
+ * remark. */
+static bool has_file_of(const char *path, const uint8_t *first_page, uid_t owner,
+			const char *remark_text)
+{
+	size_t n;
+	cleanup_free uint8_t *core = make_core(path, first_page, &n);
+	cleanup_free char *core_path = write_file("core", core, n);
+	struct space *s;
+	char buf[8];
+	bool found;
+
+	assert_int_equal(chown(core_path, owner, (gid_t)-1), 0);
+	assert_null(space_core(core_path, &s));
+	found = space_read_some(s, FILES + PAGE, buf, 8) == 8;
+	assert_true(found || has_remark(s, remark_text));
+	space_free(s);
+	assert_int_equal(unlink(core_path), 0);
+	return found;
+}
+
+/* An ELF file without a build id is known by its first page, whoever may read it. */
+static void test_file_by_first_page(void **state)
+{
+	cleanup_free uint8_t *library = make_library(1);
+
+	library[0x200 + 8]++; /* the note has another type */
+	cleanup_free char *path = write_file("lib.so", library, 2 * PAGE);
+
+	assert_int_equal(chmod(path, 0600), 0);
+	assert_true(has_file_of(path, library, geteuid(), ""));
+	library[PAGE - 1] = 1;
+	assert_false(has_file_of(path, library, geteuid(), "another file is there now"));
+	assert_int_equal(unlink(path), 0);
+}
+
+/* A core may name any path. Only regular files of a disk are opened. */
+static void test_file_of_other_kind(void **state)
+{
+	static uint8_t page[PAGE];
+	cleanup_free char *fifo = path_of("fifo"), *link = path_of("link");
+	const char *const paths[] = { fifo,        link, "/proc/version", "/sys/kernel/notes",
+				      "/dev/zero", "/",  "relative" };
+
+	assert_int_equal(mkfifo(fifo, 0600), 0);
+	assert_int_equal(symlink("/proc/version", link), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(paths); i++)
+		assert_false(has_file_of(paths[i], page, geteuid(), "it cannot be opened"));
+	assert_int_equal(unlink(fifo), 0);
+	assert_int_equal(unlink(link), 0);
+}
+
+/* A file that the core does not prove to have been mapped is read when the core's owner may read
+ * it: or a forged core shows what its maker must not see. */
+static void test_file_of_other_user(void **state)
+{
+	enum { USER = 1, OTHER = 2 };
+	static const char refused[] = "may not read it";
+	static uint8_t data[2 * PAGE];
+	cleanup_free char *path = write_file("data", data, sizeof(data));
+	struct stat st;
+
+	if (geteuid()) {
+		assert_int_equal(unlink(path), 0);
+		skip(); /* only root may give files away */
+	}
+	assert_int_equal(chmod(path, 0600), 0);
+	assert_false(has_file_of(path, data, 0, refused)); /* root may have got the core */
+	assert_false(has_file_of(path, data, USER, refused));
+	assert_int_equal(chmod(path, 0644), 0);
+	assert_true(has_file_of(path, data, 0, ""));
+	/* in a folder that only its owner may search */
+	assert_int_equal(stat(dir, &st), 0);
+	assert_int_equal(chmod(dir, 0700), 0);
+	assert_false(has_file_of(path, data, USER, refused));
+	assert_int_equal(chmod(dir, 0711), 0);
+	assert_true(has_file_of(path, data, USER, ""));
+	assert_int_equal(chmod(dir, st.st_mode & 07777), 0);
+	assert_int_equal(chmod(path, 0600), 0);
+	assert_int_equal(chown(path, USER, (gid_t)-1), 0);
+	assert_true(has_file_of(path, data, USER, ""));
+	assert_false(has_file_of(path, data, OTHER, refused));
+	assert_int_equal(unlink(path), 0);
+}
+
 /* A file that is no ELF file is known by its age alone. */
 static void test_file_by_age(void **state)
 {
@@ -416,7 +526,7 @@ static void test_cut_short(void **state)
 	uint32_t count;
 	char buf[8];
 
-	/* within the stack, which is the first segment: its begin is there, and so are the
+	/* cut within the stack, the first segment: its beginning is there, and so are the
 	 * registers */
 	s = open_core(core, n - 3 * PAGE + 100 - PAGE / 2);
 	assert_true(has_remark(s, "it is cut short: "));
@@ -426,7 +536,7 @@ static void test_cut_short(void **state)
 	assert_int_equal(space_read_some(s, STACK + 2 * PAGE - 8, buf, 8), 0);
 	assert_int_equal(space_read_some(s, ANON, buf, 8), 0);
 	space_free(s);
-	/* Every length: an error, or a space of which everything can be asked. */
+	/* Every length gives an error, or a space that answers all queries. */
 	for (size_t i = 0; i < n; i += i < 2 * PAGE ? 7 : 509) {
 		cleanup_free char *core_path = write_file("core", core, i);
 		struct err *e = space_core(core_path, &s);
@@ -474,14 +584,127 @@ static int remove_dir(void **state)
 	return rmdir(dir);
 }
 
+/* --- a list that is too long --- */
+
+enum { MAPPED = 9500, DEPTH = 15, NAME = 250, LIST_AT = 0x20000000 };
+
+/* Maps a file MAPPED times whose path has DEPTH * NAME letters, and memory files at both ends.
+ * Leaves no file behind. */
+static void maps_much(int ready)
+{
+	char name[NAME + 1] = "";
+	int fd, first = memfd_create("first", 0), last = memfd_create("last", 0);
+	const size_t far = LIST_AT + (MAPPED + 1) * 0x2000ul;
+
+	memset(name, 'd', NAME);
+	if (chdir(dir))
+		_exit(1);
+	for (int i = 0; i < DEPTH; i++)
+		if (mkdir(name, 0700) || chdir(name))
+			_exit(2);
+	fd = open("f", O_RDWR | O_CREAT, 0600);
+	if (fd < 0 || ftruncate(fd, 4096) || ftruncate(first, 4096) || ftruncate(last, 4096))
+		_exit(3);
+	for (size_t i = 0; i < MAPPED; i++)
+		if (mmap((void *)(LIST_AT + (i + 1) * 0x2000), 4096, PROT_READ,
+			 MAP_PRIVATE | MAP_FIXED_NOREPLACE, fd, 0) == MAP_FAILED)
+			_exit(4);
+	if (mmap((void *)LIST_AT, 4096, PROT_READ, MAP_SHARED | MAP_FIXED_NOREPLACE, first, 0) ==
+		    MAP_FAILED ||
+	    mmap((void *)far, 4096, PROT_READ, MAP_SHARED | MAP_FIXED_NOREPLACE, last, 0) ==
+		    MAP_FAILED)
+		_exit(5);
+	unlink("f");
+	for (int i = 0; i < DEPTH; i++)
+		if (chdir("..") || rmdir(name))
+			_exit(6);
+	if (write(ready, "", 1) != 1)
+		_exit(7);
+	for (;;)
+		pause();
+}
+
+static const char *path_at(const struct mappings *m, uint64_t addr)
+{
+	const struct mapping *at = mappings_find(m, addr);
+
+	assert_non_null(at);
+	return at->path;
+}
+
+/* The list is refused, or read in little memory, with what undoing needs of it. */
+static void test_long_list(void **state)
+{
+	struct mappings m = { 0 };
+	struct err *e;
+	int fds[2];
+	char byte;
+	pid_t pid;
+
+	assert_int_equal(pipe(fds), 0);
+	pid = fork();
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		maps_much(fds[1]);
+	}
+	close(fds[1]);
+	assert_int_equal(read(fds[0], &byte, 1), 1);
+	close(fds[0]);
+	e = mappings_read(pid, &m);
+	assert_non_null(e);
+	assert_int_equal(e->code, E2BIG);
+	assert_non_null(strstr(e->text, "too many mappings to be traced"));
+	err_free(e);
+	assert_int_equal(m.n, 0);
+	assert_null(mappings_read_whole(pid, &m));
+	assert_true(m.n > MAPPED);
+	assert_true(mapping_is_memfd(mappings_find(&m, LIST_AT), "first"));
+	assert_true(mapping_is_memfd(mappings_find(&m, LIST_AT + (MAPPED + 1) * 0x2000ul), "last"));
+	assert_true(strlen(path_at(&m, LIST_AT + 0x2000)) > DEPTH * NAME);
+	assert_ptr_equal(path_at(&m, LIST_AT + 0x2000), path_at(&m, LIST_AT + MAPPED * 0x2000));
+	mappings_free(&m);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	/* of an ordinary process both are the same */
+	struct mappings short_list = { 0 };
+
+	pid = fork();
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			pause();
+	}
+	assert_null(mappings_read(pid, &short_list));
+	assert_null(mappings_read_whole(pid, &m));
+	assert_int_equal(m.n, short_list.n);
+	for (uint32_t i = 0; i < m.n; i++) {
+		assert_int_equal(m.v[i].start, short_list.v[i].start);
+		assert_string_equal(m.v[i].path, short_list.v[i].path);
+	}
+	mappings_free(&m);
+	mappings_free(&short_list);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_layers),       cmocka_unit_test(test_live),
-		cmocka_unit_test(test_mapping_list), cmocka_unit_test(test_put),
-		cmocka_unit_test(test_record),       cmocka_unit_test(test_core),
-		cmocka_unit_test(test_other_file),   cmocka_unit_test(test_file_by_age),
-		cmocka_unit_test(test_cut_short),    cmocka_unit_test(test_no_core),
+		cmocka_unit_test(test_layers),
+		cmocka_unit_test(test_limit),
+		cmocka_unit_test(test_live),
+		cmocka_unit_test(test_mapping_list),
+		cmocka_unit_test(test_put),
+		cmocka_unit_test(test_record),
+		cmocka_unit_test(test_core),
+		cmocka_unit_test(test_other_file),
+		cmocka_unit_test(test_file_by_age),
+		cmocka_unit_test(test_file_by_first_page),
+		cmocka_unit_test(test_file_of_other_kind),
+		cmocka_unit_test(test_file_of_other_user),
+		cmocka_unit_test(test_cut_short),
+		cmocka_unit_test(test_no_core),
+		cmocka_unit_test(test_long_list),
 	};
 
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);

@@ -1,6 +1,5 @@
-/* What is kept of all processes and files together is bounded: descriptors, symbols, perf maps,
- * source lines, processes that are gone and their mappings. What goes is read again, or counted
- * when it cannot be. */
+/* The limits for all processes and files together: descriptors, symbols, perf maps, source lines,
+ * ended processes and their mappings. Dropped data is read again, or counted when it cannot be. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <fcntl.h>
@@ -12,10 +11,10 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "elf_make.h"
-#include "program/symbol/cache.h"
+#include "program/symbol/symbol_private.h"
 #include "unit.h"
 
-/* No processes: such numbers are below no kernel's limit by default, or not in use yet. */
+/* Numbers of no process: above the default limit of pids, or not in use yet. */
 enum { GONE = 4100000, PAGE = 4096, LIBRARIES = 40 };
 #define HERE 0x7f0000000000ull
 
@@ -98,8 +97,8 @@ static uint64_t limited(const struct symbols *s)
 	return l.limited;
 }
 
-/* Files that are still there are opened again, of those that are deleted the symbols are read
- * before they are closed. */
+/* Existing files are opened again. Symbols of deleted files are read before the files are
+ * closed. */
 static void test_descriptors(void **state)
 {
 	struct symbols *s = symbols_new();
@@ -126,7 +125,7 @@ static void test_descriptors(void **state)
 		remove_library(i);
 }
 
-/* What is given out is not closed, nor freed. */
+/* An object that was returned is not closed or freed. */
 static void test_pinned(void **state)
 {
 	struct symbols *s = symbols_new();
@@ -170,7 +169,7 @@ static void test_symbols(void **state)
 			assert_true(s->known.n <= 11);
 		}
 	assert_int_equal(limited(s), 0);
-	/* The last ones stay; those that went cannot be had again. */
+	/* The last objects stay. Dropped objects cannot be read again. */
 	for (int i = 0; i < LIBRARIES; i++)
 		remove_library(i);
 	assert_true(is_named(s, GONE, LIBRARIES - 1));
@@ -205,6 +204,36 @@ static void map_memory(struct symbols *s, pid_t pid)
 	process_map(s, pid, &m);
 }
 
+/* Names that were given out stay for ever, so a process gets a quarter of the budget for them. */
+static void test_perf_map_names(void **state)
+{
+	enum { LINES = 100, NAME = sizeof("made_0") - 1 };
+	struct symbols *s = symbols_new();
+	cleanup_free char *text = perf_map(HERE, LINES);
+	struct process *p;
+	struct place place;
+	uint32_t named = 0;
+
+	symbols_limit(s, &(struct symbols_limits){ .jit_names = 4 * 5 * NAME });
+	for (int i = 0; i < 3; i++) {
+		map_memory(s, GONE + i);
+		p = process_of(s, GONE + i, NULL);
+		jit_parse(s, p, xstrdup(text), strlen(text));
+	}
+	for (uint64_t i = 0; i < 10; i++)
+		named += symbols_user(s, GONE, 0, HERE + 16 * i + 5, &place);
+	assert_int_equal(named, 5);
+	assert_int_equal(limited(s), 5);
+	/* names that are known need no room */
+	assert_true(symbols_user(s, GONE + 1, 0, HERE + 5, &place));
+	assert_string_equal(place.function, "made_0");
+	/* other processes have their own share */
+	assert_true(symbols_user(s, GONE + 1, 0, HERE + 16 * 6 + 5, &place));
+	assert_string_equal(place.function, "made_6");
+	assert_int_equal(limited(s), 5);
+	symbols_free(s);
+}
+
 static void test_perf_maps(void **state)
 {
 	enum { LINES = 1000, PROCESSES = 20 };
@@ -237,10 +266,10 @@ static void test_perf_maps(void **state)
 	assert_int_equal(limited(s), 0);
 	assert_true(symbols_user(s, GONE + PROCESSES - 1, 0, HERE + 21, &p));
 	assert_string_equal(p.function, "made_1");
-	/* Of a process that is gone there is no file to read again. */
+	/* An ended process has no file to read again. */
 	assert_false(symbols_user(s, GONE, 0, HERE + 5, &p));
 	assert_int_equal(limited(s), 1);
-	/* Ours is there. */
+	/* This process has one. */
 	process_of(s, getpid(), NULL)->jit_next_ns = 0;
 	assert_true(symbols_user(s, getpid(), 0, HERE + 5, &p));
 	assert_string_equal(p.function, "made_0");
@@ -296,7 +325,7 @@ static void test_sources(void **state)
 
 /* --- processes --- */
 
-/* Time goes by. */
+/* Lets time pass. */
 static void age(struct symbols *s)
 {
 	uint32_t pos = 0;
@@ -315,7 +344,7 @@ static void test_processes(void **state)
 	symbols_limit(s, &(struct symbols_limits){ .processes = KEPT });
 	for (int i = 0; i < PROCESSES; i++) {
 		map_library(s, GONE + i, 0);
-		/* Some are asked for: these stay longer than all others. */
+		/* Half of them are queried: these stay longer than all others. */
 		if (i < KEPT / 2)
 			assert_true(is_named(s, GONE + i, 0));
 		age(s);
@@ -335,7 +364,7 @@ static void test_processes(void **state)
 	assert_false(process_was_dropped(s, GONE + KEPT));
 	assert_true(is_named(s, GONE + KEPT, 0));
 	assert_int_equal(limited(s), 1);
-	/* One that lives is not touched. */
+	/* A living process is kept. */
 	process_of(s, getpid(), NULL);
 	symbols_limit(s, &(struct symbols_limits){ .processes = 1 });
 	s->asked = NULL;
@@ -347,7 +376,7 @@ static void test_processes(void **state)
 	remove_library(0);
 }
 
-/* Of an event's handler neither process goes, whatever the limits. */
+/* An event keeps both its processes, whatever the limits. */
 static void test_forks(void **state)
 {
 	enum { PROCESSES = 2000 };
@@ -386,10 +415,11 @@ static void test_paths(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_descriptors), cmocka_unit_test(test_pinned),
-		cmocka_unit_test(test_symbols),     cmocka_unit_test(test_perf_maps),
-		cmocka_unit_test(test_sources),     cmocka_unit_test(test_processes),
-		cmocka_unit_test(test_forks),       cmocka_unit_test(test_paths),
+		cmocka_unit_test(test_descriptors),    cmocka_unit_test(test_pinned),
+		cmocka_unit_test(test_symbols),        cmocka_unit_test(test_perf_maps),
+		cmocka_unit_test(test_perf_map_names), cmocka_unit_test(test_sources),
+		cmocka_unit_test(test_processes),      cmocka_unit_test(test_forks),
+		cmocka_unit_test(test_paths),
 	};
 	int status;
 

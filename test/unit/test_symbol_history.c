@@ -1,5 +1,5 @@
-/* What processes had mapped when: libraries that come and go at one address, files replaced,
- * fork(), exec(), news that comes late. The processes are made up; the files are real. */
+/* Mappings of processes over time: libraries that come and go at one address, files replaced,
+ * fork(), exec(), late events. The processes are made up; the files are real. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "elf_make.h"
-#include "program/symbol/cache.h"
+#include "program/symbol/symbol_private.h"
 #include "unit.h"
 
 enum { PID = 0x7ffffff0, CHILD = 0x7ffffff1, PAGE = 4096 };
@@ -128,8 +128,8 @@ static void test_overlaps(void **state)
 	unlink(green);
 }
 
-/* Text from the middle of a file: it is not known what lies in front of it, other files' text
- * may. */
+/* Text from the middle of a file: the part in front of it is not known, and may be other files'
+ * text. */
 static void test_offset(void **state)
 {
 	cleanup_free char *red = library("red.so", "red"), *green = library("green.so", "green");
@@ -146,7 +146,7 @@ static void test_offset(void **state)
 	assert_string_equal(name_at(s, PID, HERE, 0), "red");
 	assert_string_equal(name_at(s, PID, THERE - PAGE, 0), "red");
 	assert_string_equal(symbols_user_path(s, PID, 0, THERE), green);
-	/* What has no name is counted from where the file would begin. */
+	/* An address without a name is counted from where the file would begin. */
 	m = mapping_of(green, HERE + 16 * PAGE);
 	m.offset = 4 * PAGE;
 	process_map(s, PID, &m);
@@ -162,8 +162,8 @@ static void test_offset(void **state)
 	unlink(green);
 }
 
-/* Of a file that another one took the place of only what was opened before is named: never by the
- * other's symbols. */
+/* Of a file that another has replaced, only functions of an object opened before get names, and
+ * never those of the other file. */
 static void test_replaced(void **state)
 {
 	cleanup_free char *red = library("lib.so", "red"), *away = xasprintf("%s/away", folder),
@@ -197,7 +197,7 @@ static void test_fork_and_exec(void **state)
 	map(s, PID, red, HERE, 100);
 	process_forked(s, PID, CHILD);
 	assert_string_equal(name_at(s, CHILD, HERE, 150), "red");
-	/* What one of them does from then on is its own. */
+	/* Later changes of one process do not affect the other. */
 	map(s, PID, green, HERE, 200);
 	assert_string_equal(name_at(s, CHILD, HERE, 250), "red");
 	assert_string_equal(name_at(s, PID, HERE, 250), "green");
@@ -206,7 +206,7 @@ static void test_fork_and_exec(void **state)
 	assert_string_equal(name_at(s, CHILD, HERE, 250), "red");
 	assert_null(name_at(s, CHILD, HERE, 350));
 	assert_string_equal(name_at(s, CHILD, THERE, 350), "green");
-	/* Without a time: what was there last. */
+	/* Without a time, the last mapping counts. */
 	assert_string_equal(name_at(s, CHILD, HERE, 0), "red");
 	assert_string_equal(name_at(s, PID, HERE, 0), "green");
 	/* The number is used again, by a process of another parent. */
@@ -219,7 +219,7 @@ static void test_fork_and_exec(void **state)
 	unlink(green);
 }
 
-/* Memory without a file, where code was made that a perf map tells of. */
+/* Memory without a file, with code that a perf map names. */
 static struct process *made(struct symbols *s, pid_t pid)
 {
 	struct process *p = process_of(s, pid, NULL);
@@ -252,7 +252,7 @@ static void test_number_again(void **state)
 	assert_false(symbols_user(s, CHILD, 0, HERE + 8, &place));
 	assert_int_equal(p->home.inode, 0);
 
-	/* We are told of no fork; /proc tells. */
+	/* No event reports this fork. /proc has the mappings. */
 	p = made(s, getpid());
 	map(s, getpid(), red, THERE, 100);
 	map(s, getpid(), green, THERE, 200);
@@ -305,8 +305,7 @@ static void test_late_news(void **state)
 	assert_string_equal(name_at(s, PID, HERE, 150), "red");
 	assert_string_equal(name_at(s, PID, HERE, 250), "green");
 	assert_string_equal(name_at(s, PID, HERE, 0), "green");
-	/* Mappings that came before an exec() which was told of later are gone with it, those
-	 * behind it stay. */
+	/* An exec() reported later removes mappings made before it. Mappings made after it stay. */
 	map(s, PID, red, THERE, 500);
 	process_exec(s, PID, 400);
 	assert_null(name_at(s, PID, HERE, 450));
@@ -316,7 +315,7 @@ static void test_late_news(void **state)
 	unlink(green);
 }
 
-/* However long it goes on: bounded, and the last ones are known. */
+/* Endless changes: the list is bounded, and keeps the last mappings. */
 static void test_many(void **state)
 {
 	enum { TIMES = 3000 };
@@ -338,8 +337,8 @@ static void test_many(void **state)
 	unlink(green);
 }
 
-/* A live process: its list is read once, and what it maps afterwards is told of. The text it maps
- * lies in a file that is deleted then, in the place of another one. */
+/* A live process. Its list is read once, and events report its later mappings. The text that it
+ * maps is in a file that is then deleted, in place of another file. */
 static void test_live(void **state)
 {
 	cleanup_free char *red = library("red.so", "red"), *green = library("green.so", "green");

@@ -1,8 +1,8 @@
-/* Names that the kernel itself gives: what it prints, and that they are those of kallsyms. */
+/* Names from the kernel's own answers: their parsing, and that they equal those of kallsyms. */
 #include "kernel_test.h"
 
 #include "load/kernel/names.h"
-#include "program/symbol/cache.h"
+#include "program/symbol/symbol_private.h"
 
 static void test_parse(void **state)
 {
@@ -134,8 +134,8 @@ static void compare(struct both *b, uint64_t addr)
 	if (symbols_kernel(b->by_kallsyms, addr, &l) && !strcmp(k.module, l.module) &&
 	    !strcmp(k.function, l.function) && k.offset == l.offset)
 		return;
-	/* Where a mark such as __sched_text_start is in front of a function's padding, kallsyms.c
-	 * takes the mark. */
+	/* Where a mark such as __sched_text_start precedes a function's padding, kallsyms.c uses
+	 * the mark. */
 	if (!strncmp(k.function, "__pfx_", 6) || !strncmp(k.function, "__cfi_", 6)) {
 		b->padding++;
 		return;

@@ -1,4 +1,4 @@
-/* Addresses of processes: our own, a child that has gone, deleted files, JIT code, the vdso. */
+/* Addresses of processes: this process, an ended child, deleted files, JIT code, the vdso. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -190,8 +190,8 @@ static void test_jit(void **state)
 	symbols_free(s);
 }
 
-/* A child that makes code at map, and says so in a perf map, which is still there when it is
- * gone. */
+/* Starts a child with code at `code` and a perf map for it. The map still exists after the child's
+ * end. */
 static pid_t end_jit_child(struct symbols *s, uint64_t code, const char *text, char **ret_path)
 {
 	pid_t pid = start_child();
@@ -216,7 +216,7 @@ static void *jit_memory(void)
 	return map;
 }
 
-/* One file a case, each of a process that is gone: its owner and its time tell whether it is the
+/* One file for each case, each of an ended process. Its owner and time show whether it is the
  * process's. */
 static void test_jit_gone(void **state)
 {
@@ -249,7 +249,8 @@ static void test_jit_gone(void **state)
 	symbols_free(s);
 }
 
-/* A child whose /tmp is a folder that nobody leads to afterwards; -1: that is not permitted. */
+/* Starts a child whose /tmp is a folder out of reach after its end. Returns -1 when this is not
+ * permitted. */
 static pid_t start_child_in(const char *root)
 {
 	int done[2];
@@ -321,7 +322,7 @@ static void test_jit_elsewhere(void **state)
 	}
 }
 
-/* What is in the place of a perf map may be meant to do harm. */
+/* The file at the place of a perf map may be hostile. */
 static void test_jit_hostile(void **state)
 {
 	cleanup_free char *path = xasprintf("/tmp/perf-%d.map", (int)getpid()),
@@ -351,7 +352,8 @@ static void test_jit_hostile(void **state)
 	(void)ftruncate(fileno(f), 1ll << 42);
 	fclose(f);
 	assert_true(symbols_user(s, getpid(), 0, code + 4, &p));
-	assert_int_equal(strlen(p.function), 4096);
+	assert_int_equal(strlen(p.function), 512);
+	assert_string_equal(p.function + 508, "x...");
 	unlink(path);
 	munmap(map, 4096);
 	symbols_free(s);
@@ -360,6 +362,7 @@ static void test_jit_hostile(void **state)
 static void test_demangle(void **state)
 {
 	struct symbols *s = symbols_new();
+	char name[10000] = "";
 
 	assert_string_equal(symbols_demangle(s, "_ZNSt6vectorIiSaIiEE9push_backERKi"),
 			    "std::vector<int, std::allocator<int> >::push_back(int const&)");
@@ -370,6 +373,11 @@ static void test_demangle(void **state)
 	assert_string_equal(symbols_demangle(s, "_Z"), "_Z");
 	assert_string_equal(symbols_demangle(s, "_ZZZZ"), "_ZZZZ");
 	assert_true(symbols_demangle(s, "_Z3foov") == symbols_demangle(s, "_Z3foov"));
+	memset(name, 'x', sizeof(name) - 1);
+	assert_int_equal(strlen(symbols_demangle(s, name)), 4096);
+	assert_string_equal(symbols_demangle(s, name) + 4092, "x...");
+	name[4096] = '\0';
+	assert_string_equal(symbols_demangle(s, name), name);
 	symbols_free(s);
 }
 
@@ -417,7 +425,7 @@ static void test_kernel(void **state)
 	symbols_free(s);
 }
 
-/* A process of another user, asked for twice: its mappings may not be read, and it counts once. */
+/* A process of another user, queried twice: its mappings may not be read, and it counts once. */
 static void test_denied(void **state)
 {
 	struct symbols *s;

@@ -1,69 +1,22 @@
-/* serial: processes under control: stopped, changed, let go, and what is refused. */
+/* serial: processes under control: stopped, changed, resumed, and refused. */
 #define _GNU_SOURCE
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 
 #include "base/mem.h"
-#include "program/target/target.h"
-#include "unit.h"
-
-static pid_t child_of(void (*run)(void *), void *arg)
-{
-	pid_t pid = fork();
-
-	if (pid == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		run(arg);
-		_exit(0);
-	}
-	assert_true(pid > 0);
-	return pid;
-}
-
-static void sleeps(void *arg)
-{
-	for (;;)
-		pause();
-}
-
-static void end(pid_t pid)
-{
-	kill(pid, SIGKILL);
-	assert_int_equal(waitpid(pid, NULL, 0), pid);
-}
-
-static void ok(struct err *e)
-{
-	if (e)
-		print_error("%s\n", e->text);
-	assert_null(e);
-}
-
-static struct control *stopped(pid_t pid)
-{
-	struct control *c;
-
-	ok(control_open(pid, &c));
-	ok(control_stop(c, 5000));
-	return c;
-}
-
-static int64_t call(struct control *c, long nr, uint64_t a, uint64_t b, uint64_t d, uint64_t f)
-{
-	int64_t got = -1;
-
-	ok(control_syscall(c, nr, (uint64_t[6]){ a, b, d, f, (uint64_t)-1, 0 }, &got));
-	return got;
-}
+#include "target_child.h"
 
 /* --- what is refused, in one line each --- */
 
@@ -122,7 +75,7 @@ static void test_refused(void **state)
 	pid_t pid = child_of(sleeps, NULL), other;
 	int status;
 
-	refused(0, "is no process");
+	refused(0, "is not a process");
 	refused(getpid(), "control itself");
 	refused(2147483000, "there is no process 2147483000");
 	if (access("/proc/2/status", R_OK) == 0)
@@ -140,6 +93,73 @@ static void test_refused(void **state)
 	}
 	end(pid);
 	refused(pid, "there is no process");
+}
+
+/* Ends with so many descriptors that closing them takes some time. A process releases its memory
+ * before it closes its descriptors. */
+static void ends_slowly(void *arg)
+{
+	enum { MANY = 100000 };
+	struct rlimit r;
+	int fd = eventfd(0, 0);
+
+	getrlimit(RLIMIT_NOFILE, &r);
+	r.rlim_cur = r.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &r);
+	for (int i = 0; i < MANY && fcntl(fd, F_DUPFD, 0) >= 0; i++)
+		;
+	(void)!write(*(int *)arg, "", 1);
+	usleep(2000);
+}
+
+/* An ordinary user's process that ends "has ended" at every moment, or can be stopped. */
+static void stops_ending(void *arg)
+{
+	int fds[2], bad = 0;
+	char byte;
+
+	if (geteuid() == 0 && (setgid(65534) || setuid(65534)))
+		_exit(1);
+	prctl(PR_SET_DUMPABLE, 1);
+	for (int round = 0; round < 10; round++) {
+		struct control *c;
+		struct err *e;
+		pid_t pid;
+
+		if (pipe(fds))
+			_exit(2);
+		pid = child_of(ends_slowly, &fds[1]);
+		if (read(fds[0], &byte, 1) != 1)
+			_exit(3);
+		for (bool gone = false; !gone; err_free(e)) {
+			e = control_open(pid, &c);
+			if (!e) {
+				e = control_stop(c, 5000);
+				if (!e)
+					e = control_resume(c);
+				control_free(c);
+			}
+			gone = e && e->code == ESRCH;
+			if (e && !gone && !strstr(e->text, "one tracer at a time")) {
+				print_error("%s\n", e->text);
+				bad = 4;
+				gone = true;
+			}
+		}
+		waitpid(pid, NULL, 0);
+		close(fds[0]);
+		close(fds[1]);
+	}
+	_exit(bad);
+}
+
+static void test_ends_meanwhile(void **state)
+{
+	pid_t pid = child_of(stops_ending, NULL);
+	int status;
+
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
 }
 
 /* --- system calls and memory --- */
@@ -223,7 +243,7 @@ static void test_group_stop_stays(void **state)
 	assert_int_equal(call(c, SYS_getpid, 0, 0, 0, 0), pid);
 	ok(control_resume(c));
 	usleep(20000);
-	/* still stopped, and nothing was told to its parent */
+	/* still stopped, without a signal to its parent */
 	cleanup_free char *path = xasprintf("/proc/%d/stat", pid);
 	FILE *f = fopen(path, "r");
 	char state_now = 0;
@@ -237,226 +257,6 @@ static void test_group_stop_stays(void **state)
 	assert_int_equal(info.si_code, CLD_CONTINUED);
 	control_free(c);
 	end(pid);
-}
-
-/* --- signals that come while it is stopped --- */
-
-static volatile sig_atomic_t *taken;
-static void take(int sig, siginfo_t *info, void *ctx)
-{
-	taken[0]++;
-	taken[1] = info->si_value.sival_int;
-}
-static void takes(void *arg)
-{
-	struct sigaction sa = { .sa_sigaction = take, .sa_flags = SA_SIGINFO };
-
-	sigaction(SIGUSR1, &sa, NULL);
-	sigaction(SIGRTMIN, &sa, NULL);
-	taken[2] = 1;
-	for (;;)
-		if (pause() < 0 && errno == EINTR)
-			taken[3]++;
-}
-
-static void test_signals_arrive(void **state)
-{
-	struct control *c;
-	pid_t pid;
-
-	taken = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	pid = child_of(takes, NULL);
-	while (!taken[2])
-		usleep(100);
-	usleep(2000);
-	for (int i = 1; i <= 20; i++) {
-		c = stopped(pid);
-		assert_int_equal(sigqueue(pid, SIGRTMIN, (union sigval){ .sival_int = i }), 0);
-		assert_int_equal(call(c, SYS_getpid, 0, 0, 0, 0), pid);
-		control_free(c);
-		for (int k = 0; k < 1000 && taken[3] < i; k++)
-			usleep(1000);
-		assert_int_equal(taken[0], i);
-		assert_int_equal(taken[1], i);
-		assert_int_equal(taken[3], i); /* pause() came back */
-		usleep(500);
-	}
-	end(pid);
-	munmap((void *)taken, 4096);
-}
-
-/* --- signal frames --- */
-
-static uint64_t *seen;
-static void spin_in_handler(int sig)
-{
-	seen[1] = 1;
-	while (!seen[2])
-		;
-	seen[3] = 1;
-}
-static void spins(void *arg)
-{
-	char *stack = malloc(65536);
-	stack_t ss = { .ss_sp = stack, .ss_size = 65536 };
-
-	if (arg)
-		sigaltstack(&ss, NULL);
-	sigaction(SIGUSR1,
-		  &(struct sigaction){ .sa_handler = spin_in_handler,
-				       .sa_flags = arg ? SA_ONSTACK : 0 },
-		  NULL);
-	seen[0] = 1;
-	/* nop x 16, twice: the frame's pc is moved from the first loop to the second */
-	__asm__ volatile("lea 1f(%%rip), %%rax; mov %%rax, 40(%0)\n\t"
-			 "lea 2f(%%rip), %%rax; mov %%rax, 48(%0)\n\t"
-			 "1: jmp 1b\n\t"
-			 "2: movq $1, 56(%0)"
-			 :
-			 : "r"(seen)
-			 : "rax", "memory");
-	sleeps(NULL);
-}
-static void move_pc(void *arg, uint64_t *pc)
-{
-	if (*pc == seen[5]) {
-		*pc = seen[6];
-		++*(int *)arg;
-	}
-}
-
-static void test_signal_frames(void **state)
-{
-	for (int alt = 0; alt < 2; alt++) {
-		struct control *c;
-		int moved = 0;
-		pid_t pid, tid = -1;
-
-		seen = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-		pid = child_of(spins, alt ? "alt" : NULL);
-		while (!*(volatile uint64_t *)&seen[6])
-			usleep(100);
-		usleep(5000);
-		kill(pid, SIGUSR1);
-		while (!*(volatile uint64_t *)&seen[1])
-			usleep(100);
-		c = stopped(pid);
-		struct control_range r = { seen[5], seen[5] + 1 };
-
-		ok(control_refers(c, &r, 1, false, &tid));
-		assert_int_equal(tid, pid);
-		ok(control_signal_frames(c, move_pc, &moved));
-		assert_int_equal(moved, 1);
-		ok(control_refers(c, &r, 1, false, &tid));
-		assert_int_equal(tid, 0);
-		control_free(c);
-		seen[2] = 1;
-		for (int k = 0; k < 1000 && !*(volatile uint64_t *)&seen[7]; k++)
-			usleep(1000);
-		assert_int_equal(seen[3], 1);
-		assert_int_equal(seen[7], 1);
-		end(pid);
-		munmap(seen, 4096);
-	}
-}
-
-/* --- stacks that hold frames which no kernel made --- */
-
-/* mov $15, %rax; syscall, at an address that reads as the segment register of a frame. */
-enum { FORGED_RESTORER = 0x7e530033, FORGED_STACK = 4 << 20 };
-
-static void put_restorer(void)
-{
-	static const uint8_t code[] = { 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05 };
-	void *at = (void *)(uintptr_t)(FORGED_RESTORER & ~4095);
-
-	at = mmap(at, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
-		  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-	if (at == MAP_FAILED)
-		_exit(1);
-	memcpy((uint8_t *)at + (FORGED_RESTORER & 4095), code, sizeof(code));
-}
-
-/* The process's stack pointer is at words of which every second is a frame's first, with this
- * return address or, 0, one that is never the same. */
-static void on_forged_stack(void *arg)
-{
-	uint64_t to = *(uint64_t *)arg, *w;
-
-	put_restorer();
-	w = mmap(NULL, FORGED_STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	for (size_t i = 1; i + 1 < FORGED_STACK / 8; i += 2) {
-		w[i] = to ? to : (uint64_t)i << 32 | 0x33;
-		w[i + 1] = 0;
-	}
-	seen[0] = 1;
-	__asm__ volatile("mov %0, %%rsp\n\t"
-			 "1: mov $34, %%eax\n\t" /* pause(2) */
-			 "syscall\n\t"
-			 "jmp 1b"
-			 :
-			 : "r"(w)
-			 : "memory");
-}
-
-static void count_frame(void *arg, uint64_t *pc)
-{
-	++*(uint64_t *)arg;
-}
-
-/* Calls of read(2) and the like that this process has made. */
-static uint64_t reads_made(void)
-{
-	FILE *f = fopen("/proc/self/io", "re");
-	unsigned long long n = 0;
-	char line[64];
-
-	while (f && fgets(line, sizeof(line), f))
-		if (sscanf(line, "syscr: %llu", &n) == 1)
-			break;
-	if (f)
-		fclose(f);
-	return n;
-}
-
-static void busy(struct err *e)
-{
-	assert_non_null(e);
-	assert_int_equal(e->code, EBUSY);
-	assert_non_null(strstr(e->text, "more signal frames on its stacks"));
-	err_free(e);
-}
-
-/* However many there are, few are looked at, and the process is refused. */
-static void test_forged_frames(void **state)
-{
-	for (int real = 0; real < 2; real++) {
-		uint64_t to = real ? FORGED_RESTORER : 0, frames = 0, before;
-		struct control_range r = { 16, 17 };
-		struct control_thread *t;
-		pid_t pid, tid = -1;
-		struct control *c;
-		uint32_t n;
-
-		seen = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-		pid = child_of(on_forged_stack, &to);
-		while (!*(volatile uint64_t *)seen)
-			usleep(100);
-		for (t = NULL, c = NULL; !t || (t->regs.rsp & 4095);) {
-			control_free(c);
-			c = stopped(pid);
-			t = control_threads(c, &n);
-		}
-		before = reads_made();
-		busy(control_signal_frames(c, count_frame, &frames));
-		assert_true(frames <= 1024);
-		busy(control_refers(c, &r, 1, false, &tid));
-		assert_int_equal(tid, -1);
-		assert_true(reads_made() - before <= 2 * 20000);
-		control_free(c);
-		end(pid);
-		munmap(seen, 4096);
-	}
 }
 
 /* --- text --- */
@@ -544,7 +344,7 @@ static void test_start(void **state)
 		int status;
 		pid_t pid;
 
-		ok(control_start((char *[]){ "/bin/sh", "-c", "exit 7", NULL }, at_entry, &c));
+		ok(control_start((char *[]){ "/bin/sh", "-c", "exit 7", NULL }, at_entry, 0, &c));
 		pid = control_pid(c);
 		t = control_threads(c, &n);
 		assert_int_equal(n, 1);
@@ -561,7 +361,7 @@ static void test_start(void **state)
 		control_free(c);
 	}
 	struct control *c;
-	struct err *e = control_start((char *[]){ "/nonexistent/program", NULL }, true, &c);
+	struct err *e = control_start((char *[]){ "/nonexistent/program", NULL }, true, 0, &c);
 
 	assert_non_null(e);
 	assert_int_equal(e->code, ENOENT);
@@ -569,8 +369,8 @@ static void test_start(void **state)
 	err_free(e);
 }
 
-/* Killed while it holds a program that it started: the program goes too, and does not stay
- * stopped. */
+/* The tracer is killed while it holds a program that it started. The program ends too, and does not
+ * stay stopped. */
 static void test_start_killed(void **state)
 {
 	pid_t *shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -579,7 +379,7 @@ static void test_start_killed(void **state)
 	if (tracer == 0) {
 		struct control *c;
 
-		if (control_start((char *[]){ "/bin/sleep", "1000", NULL }, true, &c))
+		if (control_start((char *[]){ "/bin/sleep", "1000", NULL }, true, 0, &c))
 			_exit(1);
 		*shared = control_pid(c);
 		sleeps(NULL);
@@ -617,7 +417,7 @@ static void turns(void *arg)
 	}
 }
 
-/* What the thread is made to do: as after a call from where it was. */
+/* Runs in the thread, as after a call from its place. */
 static void went_there(void)
 {
 	*turning = 2;
@@ -645,8 +445,8 @@ static bool glanced(void *arg, struct user_regs_struct *regs)
 	return true;
 }
 
-/* A thread that computes is seen, runs on untouched, or goes where it is sent; one in a system call
- * is left alone. */
+/* A computing thread is shown to fn, and runs on unchanged or where fn sends it. A thread in a
+ * system call is left alone. */
 static void test_glance(void **state)
 {
 	pid_t asleep, busy;
@@ -722,7 +522,7 @@ static void two_threads(void *arg)
 	sleeps(NULL);
 }
 
-/* The value of a line of /proc/PID/task/TID/status, "" when there is none. */
+/* Returns the value of a line of /proc/PID/task/TID/status, or "". */
 static const char *status_line(pid_t pid, pid_t tid, const char *key)
 {
 	cleanup_free char *path = xasprintf("/proc/%d/task/%d/status", pid, tid);
@@ -748,8 +548,8 @@ static void until_status(pid_t pid, pid_t tid, const char *key, const char *begi
 	}
 }
 
-/* A process whose thread is in the middle of execve(2): that waits until somebody waits for the
- * other thread, which this process traces. */
+/* A thread of a process is in the middle of execve(2). It waits until the other thread, which this
+ * process traces, is reaped. */
 static pid_t in_execve(struct two_threads *t)
 {
 	pid_t pid = child_of(two_threads, t);
@@ -764,8 +564,8 @@ static pid_t in_execve(struct two_threads *t)
 	return pid;
 }
 
-/* It is left in the middle of the call, and gets its process's number then: the new program runs,
- * and nobody traces it. */
+/* The thread is left in the middle of the call, and then gets its process's number. The new program
+ * runs untraced. */
 static void test_exec_left_half_way(void **state)
 {
 	struct two_threads *t =
@@ -808,22 +608,125 @@ static void test_exec_followed(void **state)
 	munmap(t, 4096);
 }
 
+/* --- a vfork child that executes a program while it is seized --- */
+
+struct vfork_child { /* shared; numbers of the child's threads */
+	volatile pid_t executes, other;
+	volatile bool go, held;
+};
+
+static void nap(void)
+{
+	syscall(SYS_nanosleep, &(struct timespec){ .tv_nsec = 1000000 }, NULL);
+}
+
+/* Runs in the parent's memory, with its thread pointer: makes system calls only. */
+static int second_thread(void *arg)
+{
+	((struct vfork_child *)arg)->other = (pid_t)syscall(SYS_gettid);
+	for (;;)
+		nap();
+	return 0;
+}
+
+static void vforks(void *arg)
+{
+	enum { STACK = 65536 };
+	static uint8_t stack[STACK] __attribute__((aligned(16)));
+	static char *const argv[] = { "sleep", "1000", NULL };
+	struct vfork_child *s = arg;
+
+	if (vfork() == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		clone(second_thread, stack + STACK,
+		      CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD |
+			      CLONE_SYSVSEM,
+		      arg);
+		s->executes = (pid_t)syscall(SYS_getpid);
+		while (!s->go)
+			nap();
+		execv("/bin/sleep", argv);
+		_exit(1);
+	}
+	sleeps(NULL);
+}
+
+struct reaper {
+	struct vfork_child *s;
+	pid_t tracer;
+};
+
+/* Traces the child's second thread, so that execve(2) waits for its end to be reaped. Reaps it when
+ * the tracer waits in PTRACE_SEIZE of the child. */
+static void reaps(void *arg)
+{
+	const struct reaper *r = arg;
+	cleanup_free char *path = xasprintf("/proc/%d/syscall", r->tracer),
+			  *begin = xasprintf("101 0x4206 0x%x ", r->s->executes);
+	char line[128] = "";
+
+	if (ptrace(PTRACE_SEIZE, r->s->other, 0, 0))
+		_exit(1);
+	r->s->held = true;
+	while (strncmp(line, begin, strlen(begin))) {
+		FILE *f = fopen(path, "r");
+
+		if (!f || !fgets(line, sizeof(line), f))
+			_exit(2);
+		fclose(f);
+		usleep(200);
+	}
+	if (waitpid(r->s->other, NULL, __WALL) != r->s->other)
+		_exit(3);
+}
+
+/* PTRACE_SEIZE waits until the program is there, and then holds that program, which may be setuid.
+ * It is let go at once, is no thread of the process, and nothing of it changes. */
+static void test_guest_executes(void **state)
+{
+	struct vfork_child *s =
+		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	pid_t pid = child_of(vforks, s), reaper;
+	struct control_thread *t;
+	struct control *c;
+	uint32_t n = 0;
+	int status;
+
+	for (int i = 0; (!s->executes || !s->other) && i < 10000; i++)
+		usleep(1000);
+	assert_true(s->executes && s->other);
+	reaper = child_of(reaps, &(struct reaper){ s, getpid() });
+	for (int i = 0; !s->held && i < 10000; i++)
+		usleep(1000);
+	assert_true(s->held);
+	s->go = true;
+	until_status(s->executes, s->other, "State:", "Z");
+	c = stopped(pid);
+	assert_int_equal(waitpid(reaper, &status, 0), reaper);
+	assert_int_equal(status, 0);
+	t = control_threads(c, &n);
+	assert_int_equal(n, 1);
+	assert_int_equal(t->tid, pid);
+	assert_false(t->blocked);
+	until_status(s->executes, s->executes, "Name:", "sleep");
+	assert_string_equal(status_line(s->executes, s->executes, "TracerPid:"), "0");
+	assert_int_equal(call(c, SYS_getpid, 0, 0, 0, 0), pid);
+	until_status(s->executes, s->executes, "State:", "S");
+	control_free(c);
+	kill(s->executes, SIGKILL);
+	end(pid);
+	munmap(s, 4096);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_glance),
-		cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_syscall_and_memory),
-		cmocka_unit_test(test_nothing_stays),
-		cmocka_unit_test(test_group_stop_stays),
-		cmocka_unit_test(test_signals_arrive),
-		cmocka_unit_test(test_signal_frames),
-		cmocka_unit_test(test_forged_frames),
-		cmocka_unit_test(test_patch_text),
-		cmocka_unit_test(test_start),
-		cmocka_unit_test(test_start_killed),
-		cmocka_unit_test(test_exec_left_half_way),
-		cmocka_unit_test(test_exec_followed),
+		cmocka_unit_test(test_glance),         cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_ends_meanwhile), cmocka_unit_test(test_syscall_and_memory),
+		cmocka_unit_test(test_nothing_stays),  cmocka_unit_test(test_group_stop_stays),
+		cmocka_unit_test(test_patch_text),     cmocka_unit_test(test_start),
+		cmocka_unit_test(test_start_killed),   cmocka_unit_test(test_exec_left_half_way),
+		cmocka_unit_test(test_exec_followed),  cmocka_unit_test(test_guest_executes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-/* BTF: made files, split files, damaged and malicious ones, and the running kernel's. */
+/* BTF: made files, split files, damaged and malicious files, and the running kernel's. */
 #include "unit.h"
 
 #include <sys/stat.h>
@@ -342,7 +342,7 @@ static void test_tracepoints(void **state)
 	assert_false(type_kernel_tracepoint(g, "three", &t));
 }
 
-/* Asks everything about every name the made files below use. */
+/* Queries every name that the made files below use. */
 static void ask_all(const char *name)
 {
 	static const enum type_kind kinds[] = { TYPE_STRUCT, TYPE_UNION, TYPE_ENUM, TYPE_TYPEDEF };
@@ -401,7 +401,7 @@ static void test_cycles(void **state)
 	btf_make_member(&b, NULL, s, 0);
 	btf_make_member(&b, NULL, s, 64);
 	btf_make_member(&b, "leaf", 0, 64);
-	/* two types that name each other, and one that names nothing */
+	/* two types that name each other, and a type that names nothing */
 	self = b.n + b.first;
 	btf_make_type(&b, BTF_KIND_TYPEDEF, "ping", 0, false, self + 1);
 	btf_make_type(&b, BTF_KIND_TYPEDEF, "pong", 0, false, self);
@@ -413,7 +413,7 @@ static void test_cycles(void **state)
 		ask_all(names[i]);
 }
 
-/* Arrays whose size does not fit 64 bits have none. */
+/* Arrays with a size above 64 bits have none. */
 static void test_huge_array(void **state)
 {
 	uint32_t t = btf_make_int(&b, "int", 4, BTF_INT_SIGNED);
@@ -477,8 +477,7 @@ static void test_damaged(void **state)
 	}
 }
 
-/* What stands before a record that cannot be read stays usable, and the error says what is missing.
- */
+/* The records before an unreadable one stay usable, and the error names the missing part. */
 static void test_unknown_kind(void **state)
 {
 	uint32_t i = btf_make_int(&b, "int", 4, BTF_INT_SIGNED);

@@ -88,7 +88,7 @@ static void test_builtins(void **state)
 	assert_int_equal(type_size(g, type_new_array(g, T_STRING, 2)), 2000);
 }
 
-/* Every id is answered, also those that name nothing. */
+/* Every id has an answer, even an id that names nothing. */
 static void test_wild_ids(void **state)
 {
 	uint32_t n;
@@ -385,7 +385,7 @@ static void test_forward(void **state)
 	assert_false(type_lookup(g, NULL, TYPE_UNION, "later", &s));
 }
 
-/* What is read comes out again. */
+/* A type that is parsed prints as the same text. */
 static void test_names(void **state)
 {
 	static const char *const texts[][2] = {

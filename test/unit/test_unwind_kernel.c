@@ -1,5 +1,5 @@
-/* User stacks walked in the kernel, from a real uprobe on malloc: every frame's caller against
- * libdw, who looks at the same stopped thread. Prints rates and the cost of a frame.
+/* User stacks walked in the kernel, from a real uprobe on malloc: every frame's caller is compared
+ * with libdw's walk of the same stopped thread. Prints rates and the cost of a frame.
  * UNWIND_STOPS=n: stops per program (default 15). */
 #define _GNU_SOURCE
 #include "kernel_test.h"
@@ -12,7 +12,7 @@
 #include <time.h>
 
 #include "libdw_stack.h"
-#include "load/kernel/unwind.h"
+#include "load/kernel/unwind_tables.h"
 #include "program/object/object.h"
 #include "program/symbol/symbol.h"
 #include "wire/unwind.h"
@@ -63,7 +63,7 @@ static int load(enum bpf_prog_type type)
 {
 	struct bpf_insn ins[64];
 	struct reloc relocs[8];
-	uint32_t n = 0, nr = 0, jump[4], nj = 0, start = 0;
+	uint32_t n = 0, nr = 0, jump[4], nj = 0;
 	static char log[1 << 20];
 
 	relocs[nr++] = (struct reloc){ .insn = n, .kind = RELOC_MAP_VALUE };
@@ -108,13 +108,9 @@ static int load(enum bpf_prog_type type)
 	ins[n++] = MOVI(R0, 0);
 	ins[n++] = EXIT;
 
-	struct image_prog p = { .name = "unwind",
-				.insns = ins,
-				.ninsns = n,
-				.relocs = relocs,
-				.nrelocs = nr,
-				.funcs = &start,
-				.nfuncs = 1 };
+	struct image_prog p = {
+		.name = "unwind", .insns = ins, .ninsns = n, .relocs = relocs, .nrelocs = nr
+	};
 	struct link_hooks hooks = { .map = hook_map };
 	struct linked l;
 
@@ -191,7 +187,7 @@ static double clock_s(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* Waits for the stop the program asked for. */
+/* Waits for the stop that the program requested. */
 static bool wait_stop(pid_t pid)
 {
 	int status;
@@ -386,7 +382,7 @@ int main(void)
 	};
 
 	need_kernel();
-	struct err *e = unwind_tables_new(&tables);
+	struct err *e = unwind_tables_new(NULL, &tables);
 
 	if (e) {
 		fprintf(stderr, "SKIP: %s\n", e->text);

@@ -103,7 +103,7 @@ static void print_case(struct unwind_process *p, const struct frames *a, const s
 	symbols_free(s);
 }
 
-/* As the kernel walks (perf_callchain_user), and whoever prints its stacks. */
+/* Walks like the kernel (perf_callchain_user) and all tools that print its stacks. */
 static void by_frame_pointers(const struct user_regs_struct *u, struct frames *f)
 {
 	uint64_t bp = u->rbp, pair[2];
@@ -158,7 +158,7 @@ static void compare(struct unwind_process *p, pid_t pid, Dwfl *d, struct rate *r
 	if (!theirs.n)
 		return;
 	reading = pid;
-	ours.n = unwind_walk(p, &regs, read_word, NULL, ours.pc, MAX_FRAMES, &end);
+	ours.n = unwind_walk(p, &regs, read_word, NULL, ours.pc, NULL, MAX_FRAMES, &end);
 	by_frame_pointers(&u, &plain);
 	r->stops++;
 	r->frames += ours.n;
@@ -230,13 +230,14 @@ static uint32_t stops_wanted(void)
 	return n ? (uint32_t)atoi(n) : 75;
 }
 
-/* When the number is not asked for, a slow machine does less. */
+/* Returns true when it is time to end early. Without UNWIND_STOPS, a slow machine makes fewer
+ * stops. */
 static bool late(time_t began)
 {
 	return !getenv("UNWIND_STOPS") && time(NULL) - began > 4;
 }
 
-/* What is mapped now, to see that it is the same as before. malloc()ed. */
+/* Returns the present mappings, to see whether they have changed. malloc()ed. */
 static char *maps_text(pid_t pid)
 {
 	cleanup_free char *path = xasprintf("/proc/%d/maps", (int)pid);
@@ -248,7 +249,7 @@ static char *maps_text(pid_t pid)
 	return e ? NULL : text;
 }
 
-/* A process and what both sides know of it; made again when its mappings change. */
+/* A process and both sides' data about it. Made again when its mappings change. */
 struct looked_at {
 	pid_t pid;
 	char *maps;

@@ -1,4 +1,4 @@
-/* What every unit test includes: cmocka and the headers it wants in front of it. */
+/* Included by every unit test: cmocka and the headers that it needs in front of it. */
 #ifndef DESCRY_TEST_UNIT_H
 #define DESCRY_TEST_UNIT_H
 

@@ -1,5 +1,5 @@
-/* Statements: actions and the order they may stand in. */
-#include "compile/bind/state.h"
+/* Binds statements: actions, and the order in which they may stand. */
+#include "compile/bind/bind_private.h"
 
 static void flow_error(struct bind_cx *cx, struct node *n, const char *tag, const char *what,
 		       const char *after)
@@ -116,8 +116,8 @@ static void bind_print(struct bind_cx *cx, struct node *n)
 			   type_text(cx, to));
 }
 
-/* FreeBSD's printm(most, memref(addr, n)) is tracemem(addr, most, n). The reference may also be a
- * variable that holds one. */
+/* Rewrites FreeBSD's printm(most, memref(addr, n)) as tracemem(addr, most, n). A variable may hold
+ * the memref() too. */
 static bool bind_printm(struct bind_cx *cx, struct node *n)
 {
 	struct node *most = n->call.args, *ref = most->next, *addr, *len, *type;
@@ -167,8 +167,8 @@ static bool bind_printm(struct bind_cx *cx, struct node *n)
 	return !is_poison(n);
 }
 
-/* FreeBSD's printt(most, typeref(addr, count, "T", sizeof (T))) is print(*(T *)addr, most), of an
- * array when there are more. */
+/* Rewrites FreeBSD's printt(most, typeref(addr, count, "T", sizeof (T))) as print(*(T *)addr,
+ * most). When count is above 1, the type is an array of T. */
 static bool bind_printt(struct bind_cx *cx, struct node *n)
 {
 	struct node *most = n->call.args, *ref = most->next, *addr, *count, *name, *value;
@@ -218,7 +218,7 @@ static bool bind_printt(struct bind_cx *cx, struct node *n)
 	return true;
 }
 
-/* pcap(struct sk_buff *, link type) */
+/* Binds pcap(struct sk_buff *, link type). */
 static void bind_pcap(struct bind_cx *cx, struct node *n)
 {
 	struct node *skb = n->call.args, *proto = skb->next;
@@ -238,7 +238,7 @@ static void bind_pcap(struct bind_cx *cx, struct node *n)
 	}
 }
 
-/* normalize(@, f), trunc(@, n) */
+/* Binds normalize(@, f) and trunc(@, n). */
 static void bind_agg_number(struct bind_cx *cx, struct node *n, enum subr_id id)
 {
 	if (bind_call_args(cx, n, id))
@@ -338,7 +338,7 @@ void bind_statement(struct bind_cx *cx, struct node *n)
 			return;
 		bind_expr(cx, n);
 		if (is_xlated(n))
-			replace_node(n, n->t.a); /* the translation has no effect of its own */
+			replace_node(n, n->t.a); /* the cast has no effect of its own */
 		if (is_aggregating(n))
 			bind_error(
 				cx, n, "D_CG_EXPR",

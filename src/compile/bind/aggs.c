@@ -1,6 +1,7 @@
-/* Aggregations: functions and their parameters, keys, and the actions that take one. */
-#include "compile/bind/state.h"
-#include "data/aggview.h"
+/* Binds aggregations: functions and their parameters, keys, and the actions that take an
+ * aggregation. */
+#include "compile/bind/bind_private.h"
+#include "data/agg.h"
 
 static enum agg_func func_of(enum subr_id id)
 {
@@ -34,7 +35,8 @@ static const char *func_name(enum agg_func f)
 	return subr_table[ids[f]].name;
 }
 
-/* The aggregation of that name; made, undefined yet, when there is none. */
+/* Returns the index of the aggregation with n's name. Adds an undefined aggregation when there is
+ * none. */
 static uint32_t agg_named(struct bind_cx *cx, const struct node *n)
 {
 	struct bind_state *s = cx->state;
@@ -47,6 +49,7 @@ static uint32_t agg_named(struct bind_cx *cx, const struct node *n)
 		a->name = n->agg.name;
 		a->id = s->out->aggs.n;
 		a->loc = n->loc;
+		a->nwords = 1; /* as for count(), while no statement gives its function */
 		vec_push(&s->out->aggs, a);
 		vec_push(&s->out->agg_key_types, NULL);
 		vec_push(&s->agg_info, arena_new(cx->arena, struct agg_info));
@@ -65,7 +68,7 @@ static void set_agg(struct bind_cx *cx, struct node *n, uint32_t agg)
 
 /* --- keys --- */
 
-/* Binds a key; its type, T_VOID (reported) when it cannot be one. */
+/* Binds a key. Returns its type, or T_VOID, after an error, when its type cannot be a key's. */
 static type_id bind_key(struct bind_cx *cx, struct node *k, uint32_t i)
 {
 	type_id t;
@@ -95,7 +98,7 @@ static type_id bind_key(struct bind_cx *cx, struct node *k, uint32_t i)
 	return t;
 }
 
-/* Binds the keys of n, as the aggregation's first use has them. */
+/* Binds the keys of n. The first use sets the types of the aggregation's keys. */
 static bool bind_agg_keys(struct bind_cx *cx, struct node *n, uint32_t agg, bool first)
 {
 	struct bind_state *s = cx->state;
@@ -160,7 +163,7 @@ static bool is_int_const(struct bind_cx *cx, const struct node *a)
 	return is_const(a) && is_integer(cx, a);
 }
 
-/* lquantize(value, base, limit, [step], [increment]) */
+/* Binds lquantize(value, base, limit, [step], [increment]). */
 static bool bind_lquantize(struct bind_cx *cx, struct node *n, struct node *arg, struct agg *a)
 {
 	struct node *base = arg->next, *limit = base->next, *step = limit->next;
@@ -204,12 +207,12 @@ static bool bind_lquantize(struct bind_cx *cx, struct node *n, struct node *arg,
 		return bad_arg(cx, n, "D_LQUANT_STEPSMALL", f,
 			       "step (argument #4) too small: number of quantization levels must "
 			       "be a 16-bit quantity");
-	/* a limit that is no whole number of steps from the base is cut */
+	/* The limit is rounded down to a whole number of steps from the base. */
 	a->limit = a->base + levels * a->step;
 	return true;
 }
 
-/* llquantize(value, factor, low magnitude, high magnitude, steps, [increment]) */
+/* Binds llquantize(value, factor, low magnitude, high magnitude, steps, [increment]). */
 static bool bind_llquantize(struct bind_cx *cx, struct node *n, struct node *arg, struct agg *a)
 {
 	static const struct {
@@ -307,6 +310,7 @@ static bool same_parameters(struct bind_cx *cx, struct node *n, const struct agg
 	return true;
 }
 
+/* Returns the words of an aggregation's value: those of data/schema.h. */
 static uint32_t value_words(const struct agg *a)
 {
 	switch (a->func) {
@@ -324,19 +328,19 @@ static uint32_t value_words(const struct agg *a)
 	return 0;
 }
 
-/* Which argument of a distribution is the increment, from 0. */
+/* Returns the index, from 0, of the argument that is a distribution's increment. */
 static uint32_t increment_index(enum subr_id id)
 {
 	return id == SUBR_QUANTIZE ? 1 : id == SUBR_LQUANTIZE ? 4 : 5;
 }
 
-/* The last argument that says how a distribution looks, from 1. */
+/* Returns the number, from 1, of the last argument that describes a distribution's buckets. */
 static uint32_t constants_of(enum subr_id id)
 {
 	return id == SUBR_LQUANTIZE ? 3 : id == SUBR_LLQUANTIZE ? 5 : 1;
 }
 
-/* Binds the call's arguments and fills `a` from the constant ones. */
+/* Binds the call's arguments and fills `a` from its constant arguments. */
 static bool bind_function(struct bind_cx *cx, struct node *n, struct node *call, enum subr_id id,
 			  struct agg *a)
 {
@@ -413,7 +417,7 @@ void bind_agg_assign(struct bind_cx *cx, struct node *n)
 	info = s->agg_info.v[agg];
 	if (n->op != OP_NONE || id < 0 || subr_table[id].kind != SUBR_KIND_AGG) {
 		if (call->kind == N_CALL && id < 0)
-			bind_expr(cx, call); /* says that there is no such function */
+			bind_expr(cx, call); /* reports that there is no function of this name */
 		else
 			bind_error(cx, n, "D_AGG_FUNC",
 				   "@%s must be assigned the result of an aggregating function",
@@ -439,7 +443,7 @@ void bind_agg_assign(struct bind_cx *cx, struct node *n)
 	if (!first) {
 		if (!same_parameters(cx, n, a, &now))
 			return;
-		/* signed once, signed for all: the value kept is the same 64 bits */
+		/* Signed once, signed for all uses: the 64 bits of the value are the same. */
 		if (now.type == T_INT64)
 			a->type = T_INT64;
 	} else {
@@ -494,7 +498,7 @@ static const char *undefined_tag(const char *f)
 				      : "D_NORMALIZE_AGGBAD";
 }
 
-/* Aggregations printed together share their keys. */
+/* Reports aggregations of one printa() whose keys differ. */
 static bool check_together(struct bind_cx *cx, struct node *call, uint32_t a, uint32_t b)
 {
 	struct bound *out = cx->state->out;
@@ -532,7 +536,7 @@ void aggs_check(struct bind_cx *cx)
 		uint32_t agg;
 
 		if (call->kind != N_CALL)
-			continue; /* poisoned since */
+			continue; /* was poisoned after this use was recorded */
 		agg = n->id->agg;
 		if (s->agg_info.v[agg]->bad)
 			continue;

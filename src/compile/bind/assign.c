@@ -1,5 +1,5 @@
-/* Assignments, which create variables; ++ and --; indexing. */
-#include "compile/bind/state.h"
+/* Binds assignments, which create variables, ++ and --, and indexing. */
+#include "compile/bind/bind_private.h"
 
 #include <ctype.h>
 
@@ -12,8 +12,8 @@ static const char *var_text(struct bind_cx *cx, const struct node *n)
 			    n->ident.name);
 }
 
-/* The type a variable gets from its first value: no qualifiers, char arrays as strings, other
- * arrays as pointers. T_VOID when it cannot be kept in one. */
+/* Returns the type that a variable gets from its first value. Removes qualifiers. A char array
+ * becomes a string, another array a pointer. Returns T_VOID when no variable can hold the value. */
 static type_id value_type(struct bind_cx *cx, struct node *v)
 {
 	type_id t = v->type;
@@ -30,8 +30,8 @@ static type_id value_type(struct bind_cx *cx, struct node *v)
 	return type_is_scalar(cx->types, t) || type_is_string(cx->types, t) ? t : T_VOID;
 }
 
-/* An associative array's key from its first use: integers as 64 bits, so that every later one
- * fits. */
+/* Returns the type that an associative array's key gets from its first use. An integer gets 64
+ * bits, so that every later key fits. */
 static type_id key_type(struct bind_cx *cx, struct node *k)
 {
 	type_id t = value_type(cx, k);
@@ -42,7 +42,7 @@ static type_id key_type(struct bind_cx *cx, struct node *k)
 	return t;
 }
 
-/* n, an index expression whose keys are bound, names an element of v. */
+/* Binds n, an index expression whose keys are bound, to an element of v. */
 static void bind_assoc(struct bind_cx *cx, struct node *n, struct variable *v)
 {
 	uint32_t have = list_length(n->e.b), i = 0;
@@ -81,7 +81,7 @@ bool check_key_count(struct bind_cx *cx, struct node *n, const struct node *keys
 	return false;
 }
 
-/* A new associative array, whose elements are of type t. */
+/* Creates an associative array with elements of type t. */
 static struct variable *new_assoc(struct bind_cx *cx, struct node *n, type_id t)
 {
 	struct node *base = n->e.a;
@@ -128,13 +128,13 @@ static bool bind_key_list(struct bind_cx *cx, struct node *keys)
 	return good;
 }
 
-/* The left side of an assignment that creates a variable: x, or x[keys]. */
+/* Returns true when assigning to l creates a variable: x, or x[keys]. */
 static bool is_creation(struct bind_cx *cx, const struct node *l)
 {
 	return ident_is_new(cx, l) || (l->kind == N_INDEX && ident_is_new(cx, l->e.a));
 }
 
-/* Creates what l names, with values of type t, and binds l. */
+/* Creates the variable that l names, with values of type t, and binds l. */
 static void create(struct bind_cx *cx, struct node *l, type_id t, bool bad)
 {
 	struct variable *v;
@@ -154,7 +154,7 @@ static void create(struct bind_cx *cx, struct node *l, type_id t, bool bad)
 		bind_assoc(cx, l, v);
 }
 
-/* Can l be assigned to? Reports at n. */
+/* Returns whether l may be assigned to. Reports an error at n if not. */
 static bool check_lvalue(struct bind_cx *cx, struct node *n, const struct node *l)
 {
 	const char *op = n->kind == N_UNARY
@@ -186,7 +186,7 @@ static void mismatch(struct bind_cx *cx, struct node *n, const struct node *l, c
 		   value_text(cx, r));
 }
 
-/* What a pointer of type t steps by, 0 when that is not known. */
+/* Returns the bytes by which a pointer of type t steps, 0 when the size is not known. */
 static uint64_t step_size(struct bind_cx *cx, type_id t)
 {
 	type_id ref = pointee(cx, t);
@@ -194,7 +194,7 @@ static uint64_t step_size(struct bind_cx *cx, type_id t)
 	return ref == T_VOID || kind_of(cx, ref) == TYPE_FUNC ? 0 : type_size(cx->types, ref);
 }
 
-/* p += i and p -= i, of a pointer p. */
+/* Binds p += i and p -= i for a pointer p. */
 static void bind_pointer_step(struct bind_cx *cx, struct node *n)
 {
 	struct node *l = n->e.a, *r = n->e.b, *mul;
@@ -258,7 +258,7 @@ static void bind_compound(struct bind_cx *cx, struct node *n)
 		t = common_type(cx, operand_type(cx, l), operand_type(cx, r));
 		if (type_size(g, t) != type_size(g, l->type) ||
 		    type_is_signed(g, t) != type_is_signed(g, l->type)) {
-			/* C computes in a wider type than a's: e.c tells which */
+			/* C computes in a wider type than a's. e.c carries this type. */
 			cast_value(cx, r, t);
 			n->e.c = int_node(cx, n, 0, t);
 			return;
@@ -267,7 +267,7 @@ static void bind_compound(struct bind_cx *cx, struct node *n)
 		break;
 	case OP_SHL:
 	case OP_SHR: cast_value(cx, r, promote(cx, r->type)); break;
-	default: /* the low bits of the result depend on the low bits of the operands only */
+	default: /* only the low bits of the operands affect the low bits of the result */
 		if (type_int_flags(g, l->type) & TYPE_BOOL) {
 			t = common_type(cx, operand_type(cx, l), operand_type(cx, r));
 			cast_value(cx, r, t);
@@ -279,7 +279,7 @@ static void bind_compound(struct bind_cx *cx, struct node *n)
 	}
 }
 
-/* Reports when nothing can be assigned to what has the type of l. */
+/* Reports an error when l has a type that cannot be assigned to. */
 static bool check_assignable(struct bind_cx *cx, struct node *n, const struct node *l)
 {
 	enum type_kind k = kind_of(cx, l->type);
@@ -292,7 +292,8 @@ static bool check_assignable(struct bind_cx *cx, struct node *n, const struct no
 	return false;
 }
 
-/* Is `l = r` an element or a thread's struct that 0 frees? */
+/* Returns true when `l = r` assigns 0 to a struct that is an array element or a self-> variable.
+ * This frees it. */
 static bool frees_struct(struct bind_cx *cx, const struct node *l, const struct node *r)
 {
 	return type_is_sou(cx->types, l->type) && l->id && l->id->kind == IDENT_VAR &&
@@ -300,14 +301,14 @@ static bool frees_struct(struct bind_cx *cx, const struct node *l, const struct 
 	       is_integer(cx, r) && !r->i.value;
 }
 
-/* What a program does with a variable, or with the elements of an array. */
+/* How a program uses a variable, or the elements of an array. */
 enum {
 	USE_COUNTED = 1, /* x[k]++ */
-	USE_WIDE = 2,    /* x = timestamp: 64 bits are wanted */
+	USE_WIDE = 2,    /* x = timestamp: the variable needs 64 bits */
 };
 
-/* The word of bind_state.uses for the variable, or for that of an element; NULL: it is no variable,
- * or (make false) unused. */
+/* Returns the word in bind_state.uses of the variable, or of the array of an element. Returns NULL
+ * when l is no variable, or, with make false, when it has no word. */
 static uint64_t *use_of(struct bind_cx *cx, const struct node *l, bool make)
 {
 	cleanup_free char *key = NULL;
@@ -351,7 +352,8 @@ static void look_for_use(void *arg, const struct node *n)
 		*use |= USE_WIDE;
 }
 
-/* All clauses are looked at once: a program may have as many variables as clauses. */
+/* Returns true when some clause uses the variable in this way. Walks all clauses at the first call,
+ * because a program may have as many variables as clauses. */
 static bool program_uses(struct bind_cx *cx, const struct node *ident, uint64_t what)
 {
 	struct bind_state *s = cx->state;
@@ -363,7 +365,7 @@ static bool program_uses(struct bind_cx *cx, const struct node *ident, uint64_t 
 	return use && *use & what;
 }
 
-/* The variable that `l = r` creates; false with an error when r cannot be kept in one. */
+/* Creates the variable of `l = r`. Returns false, with an error, when no variable can hold r. */
 static bool create_for(struct bind_cx *cx, struct node *n)
 {
 	struct node *l = n->e.a, *r = n->e.b;
@@ -372,14 +374,17 @@ static bool create_for(struct bind_cx *cx, struct node *n)
 
 	if (n->op != OP_NONE && type_is_integer(cx->types, t))
 		t = T_INT64;
-	/* x = 0 before x = timestamp: DTrace's variables hold 64 bits whatever their first value
-	 * was. */
+	/* x = 0 may come before x = timestamp. DTrace's variables hold 64 bits whatever their first
+	 * value is. */
 	if (t == T_INT && is_const(r) && program_uses(cx, l, USE_WIDE))
 		t = T_INT64;
 	create(cx, l, t == T_VOID ? T_INT : t, is_poison(r) || t == T_VOID);
 	if (t != T_VOID)
 		return true;
-	if (r->type == T_DYN && is_action(r))
+	if (n->op != OP_NONE && !value && l->kind == N_IDENT)
+		bind_error(cx, l, "D_VAR_UNDEF", "%s has not yet been declared or assigned",
+			   l->ident.name);
+	else if (r->type == T_DYN && is_action(r))
 		bind_error(cx, n, "D_OP_DYN", "a value of dynamic type cannot be assigned");
 	else if (!value)
 		bind_error(cx, n, "D_OP_INCOMPAT", "a value of type %s cannot be assigned",
@@ -393,7 +398,7 @@ static bool create_for(struct bind_cx *cx, struct node *n)
 	return false;
 }
 
-/* n, `l = r` with r a translated struct, becomes an assignment of each member that the translator
+/* Rewrites n, `l = r` with r a translated struct, as assignments to the members that the translator
  * gives a value. */
 static void assign_translated(struct bind_cx *cx, struct node *n)
 {
@@ -525,11 +530,11 @@ bool bind_builtin_index(struct bind_cx *cx, struct node *n, const char *name)
 	return !is_poison(n);
 }
 
-/* uregs[R_RAX]: the register's number is the single key. */
+/* Binds uregs[R_RAX]. The register's number is the only key. */
 static void bind_uregs(struct bind_cx *cx, struct node *n)
 {
-	/* behind struct pt_regs: R_DS, R_ES, R_FS, R_GS, R_TRAPNO, which the kernel keeps for each
-	 * thread */
+	/* R_DS, R_ES, R_FS, R_GS and R_TRAPNO are not in struct pt_regs: the kernel keeps them for
+	 * each thread. */
 	enum { FIRST_IN_THREAD = 21 };
 	static const char *const in_thread[] = { "curthread->thread.ds", "curthread->thread.es",
 						 "curthread->thread.fsbase",

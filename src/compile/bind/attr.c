@@ -1,6 +1,6 @@
-/* -x amin: the least stability that names may have, as name/data/class. Only what DTrace rates
- * below Stable/Stable/Common is told apart: what belongs to the kernel's inside. */
-#include "compile/bind/state.h"
+/* Checks -x amin: the least stability that names may have, as name/data/class. Distinguishes only
+ * the names that DTrace rates below Stable/Stable/Common. They belong to the kernel's internals. */
+#include "compile/bind/bind_private.h"
 #include "probe/stability.h"
 
 #include <strings.h>
@@ -13,7 +13,7 @@ static int word(const char *const *words, size_t n, const char *text, size_t len
 	return -1;
 }
 
-/* "Evolving/Evolving/Common"; what is left out is not asked for. */
+/* Parses "Evolving/Evolving/Common". A missing part has no minimum. */
 static bool parse(const char *text, struct stability *ret)
 {
 	int parts[3] = { 0 };

@@ -1,10 +1,11 @@
-/* The driver: sources go in one by one, clauses are bound when all are there. */
+/* Drives the binder. bind_add() takes the sources; bind_finish() binds the clauses when all sources
+ * are there. */
 #define _GNU_SOURCE
 #include "compile/bind/bind.h"
 
 #include <stdarg.h>
 
-#include "compile/bind/state.h"
+#include "compile/bind/bind_private.h"
 
 const char bind_poison_mark;
 
@@ -156,7 +157,7 @@ bool bind_is_type(void *arg, const char *module, const char *name)
 	return type_lookup(cx->types, module, TYPE_TYPEDEF, name, &t);
 }
 
-/* The next word of *p, in buf; false at the end. */
+/* Copies the next word of *p to buf. Returns false at the end. */
 static bool next_word(const char **p, char *buf, size_t size)
 {
 	size_t n = 0;
@@ -172,7 +173,7 @@ static bool next_word(const char **p, char *buf, size_t size)
 	return n > 0;
 }
 
-/* Options that matter before a program is read. */
+/* Returns true for options that have an effect only before a program is read. */
 static bool for_command_line(const char *text)
 {
 	static const char *const names[] = { "cppargs", "cpphdrs",    "cpppath", "ctfpath",
@@ -186,13 +187,13 @@ static bool for_command_line(const char *text)
 	return false;
 }
 
-/* #pragma D option name[=value]: may hold blanks around "=". */
+/* Sets the option of `#pragma D option name[=value]`. Blanks may stand around "=". */
 static void pragma_option(struct bind_cx *cx, const struct node *n, const char *text)
 {
 	char *copy = arena_strdup(cx->arena, text), *to = copy;
 	const char *error = NULL;
 
-	bool apart = false; /* words that no "=" joins */
+	bool apart = false; /* there are words that no "=" joins */
 
 	for (const char *p = text; *p; p++) {
 		bool blank = strchr(" \t\r\n", *p);
@@ -226,8 +227,8 @@ static bool provider_exists(const char *name)
 	return false;
 }
 
-/* #pragma D attributes a/b/c name, #pragma D binding "1.5" name: read, checked for their form, and
- * without effect. */
+/* Checks the form of `#pragma D attributes a/b/c name` and `#pragma D binding "1.5" name`. These
+ * pragmas have no effect. */
 static void pragma_words(struct bind_cx *cx, const struct node *n, const char *what, const char *p)
 {
 	char word[128];
@@ -251,7 +252,7 @@ static void pragma_words(struct bind_cx *cx, const struct node *n, const char *w
 		vec_push(&cx->state->attributes, n);
 }
 
-/* Attributes are of a name that the program defines, before or behind. */
+/* Reports attributes of a name that the program defines nowhere. */
 static void check_attributes(struct bind_cx *cx)
 {
 	for (uint32_t i = 0; i < cx->state->attributes.n; i++) {
@@ -319,8 +320,7 @@ static void bind_pragma(struct bind_cx *cx, const struct node *n)
 		return;
 	}
 	if (strcmp(word, "D")) {
-		/* As C: pragmas of other tools are not ours to judge, "ident" and "line" among
-		 * them. */
+		/* As in C: other tools own the other pragmas, "ident" and "line" among them. */
 		return;
 	}
 	if (!next_word(&p, what, sizeof(what)))
@@ -397,7 +397,7 @@ static void number_clause(struct bind_cx *cx, const struct node *clause, uint32_
 		cx->state->ndescs++;
 }
 
-/* Clauses of the providers themselves; they do not count as the program's. */
+/* Binds the clauses that providers themselves bring. Their probes do not count as the program's. */
 static void bind_provider_clauses(struct bind_cx *cx, bool after)
 {
 	struct bind_state *s = cx->state;
@@ -429,6 +429,7 @@ struct bound *bind_finish(struct bind_cx *cx)
 	lib_load_own(cx);
 	s->out->nclauses = s->clauses.n;
 	version_check_option(cx);
+	bind_choose_events(cx);
 	bind_provider_clauses(cx, false);
 	for (uint32_t i = 0; i < s->clauses.n; i++)
 		number_clause(cx, s->clauses.v[i], i);

@@ -2,19 +2,19 @@
  *
  * In: top-level nodes of all sources in order; the probe set; the type graph; options.
  * Out: struct bound: variables, aggregations, and clause instances in program order. An instance is
- * one clause for all probes that share an argument signature (attach kind, thread, filter, and the
- * sources/types of the arguments the clause uses); its tree is its own copy, fully typed. Always
+ * a clause for all probes that share an argument signature (attach kind, thread, filter, and the
+ * sources/types of the arguments the clause uses). Its tree is its own copy, fully typed. Always
  * true after a bind without errors:
- *  - every expression has a type other than T_VOID except calls of actions; constants are folded
+ *  - every expression has a type other than T_VOID, except calls of actions; constants are folded
  *    into N_INT;
- *  - no N_XLATE, N_MACRO, N_SIZEOF*, N_OFFSETOF, inline or translated member is left: they are
- *    expanded in place;
- *  - arithmetic operands are converted: both operands of a binary operator have its common type
- *    where C says so, by inserted N_CAST nodes; assigned values are cast to the target's type;
- *    struct values only appear as operands of & . -> print() trace() sizeof and as arguments of
- *    actions;
+ *  - no N_XLATE, N_MACRO, N_SIZEOF*, N_OFFSETOF, inline or translated member is left, because the
+ *    binder expands them in place;
+ *  - arithmetic operands are converted: the binder inserts N_CAST nodes, so that both operands of a
+ *    binary operator have their common type where C requires it, and assigned values have the
+ *    target's type; struct values only appear as operands of & . -> print() trace() sizeof and as
+ *    arguments of actions;
  *  - string operands of relational operators, assignments, keys and subroutines have type T_STRING:
- *    char arrays and pointers are wrapped in N_STRINGOF;
+ *    N_STRINGOF wraps char arrays and pointers;
  *  - N_INDEX with id is an associative array element; without id a C array or pointer element.
  */
 #ifndef DESCRY_COMPILE_BIND_BIND_H
@@ -48,7 +48,7 @@ enum subr_flag {
 	SUBR_RECORDS = 2 /* puts data into the record */,
 	SUBR_CONTROL = 4 /* control ring */,
 	SUBR_INTERNAL = 8 /* __names used by dlib only */,
-	SUBR_UNSUPPORTED = 16 /* known, refused with D_UNKNOWN */,
+	SUBR_UNSUPPORTED = 16 /* known, but refused with D_UNKNOWN */,
 };
 struct subr_info {
 	const char *name;
@@ -76,8 +76,8 @@ struct variable {
 	type_id *keys; /* assoc: key types; T_STRING for strings */
 	uint32_t nkeys;
 	loc_t loc;
-	bool local; /* a function's or block's own: assigned before every use */
-	bool bad;   /* its first value was an error, which is reported */
+	bool local; /* of a function or block: assigned before every use */
+	bool bad;   /* its first value was an error, which has been reported */
 };
 
 struct bind_ident {
@@ -117,9 +117,9 @@ struct bind_member {
 struct stability;
 
 struct bound_clause {
-	struct node *pred;   /* NULL: always. The probe's filter, if any, is && in front */
+	struct node *pred;   /* NULL: always. && joins the probe's filter, if any, in front */
 	struct node *body;   /* statement list; actions are S_EXPR of N_CALL */
-	bool default_action; /* empty body: only the probe's name is printed */
+	bool default_action; /* empty body: prints only the probe's name */
 	loc_t loc, end;
 	uint32_t index;   /* of the source clause, in program order */
 	uint32_t number;  /* of its first description, among those of all clauses */
@@ -160,31 +160,31 @@ struct bind_cx {
 
 void bind_init(struct bind_cx *cx);
 void bind_fini(struct bind_cx *cx);
-/* The parser's question, answered from program, library index and kernel types: pass as
- * parse_cx.is_type with arg = bind_cx. */
+/* The callback parse_cx.is_type, with arg = bind_cx. Searches the program, the library index and
+ * the kernel's types. */
 bool bind_is_type(void *arg, const char *module, const char *name);
-/* Binds top-level nodes of one source: declarations take effect, #pragma D option are set, clauses
- * are kept. */
+/* Takes the top-level nodes of one source: binds declarations, sets the options of #pragma D
+ * option, and keeps the clauses for bind_finish(). */
 void bind_add(struct bind_cx *cx, struct node *top);
-/* Matches probes and binds all clauses. Errors are in diags; the result is usable only when there
- * are none, and until bind_fini. */
+/* Matches probes and binds all clauses. Errors go to diags. The result is usable only without
+ * errors, and until bind_fini. */
 struct bound *bind_finish(struct bind_cx *cx);
-/* The types of a probe that a source of bind_add() defines, in the words of -G. Texts live as long
- * as cx. */
+/* Returns the argument types of a probe that a source of bind_add() defines, in the words of -G.
+ * The texts live as long as cx. */
 struct probe_definition;
 void bind_probe_definition(struct bind_cx *cx, const char *provider, const struct provider_probe *p,
 			   struct probe_definition *ret);
-/* How stable the least stable name in the clause's statements is. */
+/* Returns the stability of the least stable name in the clause's statements. */
 struct stability bound_clause_stability(const struct bound_clause *c);
-/* Can the functions that it probes, by name, be divided among two engines that share no
- * variables? */
+/* Returns true when the probed functions can be divided by name among two engines that share no
+ * variables. */
 bool bound_is_separable(const struct bound *b);
-/* After parse, before probes: used by tests and -d bind. */
+/* Prints the result of the binder: for tests and -d bind. */
 void bound_print(FILE *out, const struct bound *b, struct type_graph *types);
-/* The library files that were read, one a line, each before those it depends on. */
+/* Prints the library files that were read, one a line, each before the files that depend on it. */
 void libraries_print(FILE *out, const struct bind_cx *cx);
-/* -x tree: the same trees in the form of DTrace's listings, pass 1 as parsed; pass 2 (bound) clause
- * by clause, or 3 (compiled) as one program. */
+/* Print the trees in the form of DTrace's listings, for -x tree: pass 1 as parsed, pass 2 (bound)
+ * clause by clause, pass 3 (compiled) as one program. */
 void tree_list_parsed(FILE *out, const struct node *top);
 void tree_list_bound(FILE *out, const struct bound *b, struct type_graph *types, int pass);
 

@@ -1,13 +1,14 @@
-/* Subroutines, and the actions that are values: stack(), sym()... Any other action in an expression
- * has type void, which each operator refuses in its own words. */
+/* Binds subroutines, and the actions that are values: stack(), sym()... Any other action in an
+ * expression has type void, which each operator refuses with its own message. */
 #include "compile/bind/foreign.h"
-#include "compile/bind/state.h"
+#include "compile/bind/bind_private.h"
 
-/* What the arguments of a subroutine or action must be, a letter for each; arguments behind them
- * may be anything:
+/* The types of the arguments of each subroutine or action, a letter for each. Arguments behind them
+ * may have any type:
  *	s string     S string or 0      i integer, as 64 bits   w integer, 32 bits   h integer, 16 bits
  *	p pointer    b pointer or string: bytes    a address: pointer or integer    m struct mutex *
- *	f struct path *    6 struct in6_addr *    @ anything, bound by the action itself */
+ *	f struct path *    6 struct in6_addr *    @ any, bound by the action itself
+ */
 static const char *const protos[SUBR_ID_COUNT] = {
 	[SUBR_ALLOCA] = "i",
 	[SUBR_BASENAME] = "s",
@@ -116,7 +117,7 @@ static const struct {
 	{ '6', "struct in6_addr *" },
 };
 
-/* Functions of other DTraces that this one refuses, and why. */
+/* Functions of other DTraces that descry refuses, with the reason. */
 static const struct {
 	const char *name, *reason;
 } unsupported[] = {
@@ -144,7 +145,7 @@ bool check_count(struct bind_cx *cx, struct node *n, enum subr_id id)
 	return false;
 }
 
-/* Is a a pointer as `letter` asks for? 0 is every pointer. */
+/* Returns true when a is a pointer to the type of `letter`. 0 is any pointer. */
 static bool is_pointer_to(struct bind_cx *cx, struct node *a, char letter)
 {
 	const char *tag = letter == 'm'   ? "mutex"
@@ -164,7 +165,7 @@ static bool is_pointer_to(struct bind_cx *cx, struct node *a, char letter)
 	       (type_is_sou(cx->types, to) && !strcmp(type_tag(cx->types, to), tag));
 }
 
-/* a becomes an argument as `letter` says; false when it cannot. */
+/* Converts a to the type of `letter`. Returns false when this is not possible. */
 static bool convert_arg(struct bind_cx *cx, struct node *a, char letter)
 {
 	struct type_graph *g = cx->types;
@@ -172,7 +173,7 @@ static bool convert_arg(struct bind_cx *cx, struct node *a, char letter)
 	if (is_xlated(a) || a->type == T_DYN || a->type == T_VOID)
 		return false;
 	if (letter == 's') {
-		if (is_const(a) && !a->i.value) /* NULL, a fault when it is read */
+		if (is_const(a) && !a->i.value) /* NULL: a fault at run time */
 			cast_to(cx, a, type_new_pointer(g, T_CHAR));
 		return to_string(cx, a);
 	}
@@ -221,7 +222,7 @@ static const char *letter_text(char letter)
 	return "";
 }
 
-/* A constant size that can never be had. */
+/* Reports a constant size that exceeds the scratch memory. */
 static void check_scratch(struct bind_cx *cx, struct node *n, const struct node *size)
 {
 	int64_t most = opt_num(cx->options, OPT_SCRATCHSIZE);

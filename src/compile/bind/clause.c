@@ -1,7 +1,7 @@
-/* Clauses: the probes they match, and one bound instance for all probes that hand over their
- * arguments in one way. */
+/* Binds clauses: matches their probes, and makes one bound instance for all probes that pass their
+ * arguments in the same way. */
 #include "compile/bind/foreign.h"
-#include "compile/bind/state.h"
+#include "compile/bind/bind_private.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -9,15 +9,15 @@
 
 #include "base/glob.h"
 
-/* --- what a clause uses --- */
+/* --- the probe arguments of a clause --- */
 
-/* Inlines and functions are looked into once each, however often they are named: they may name each
- * other. */
+/* Collects the probe arguments that a clause uses. Visits each inline and function once, because
+ * they may name each other. */
 struct scan {
 	struct bind_cx *cx;
 	struct arg_use *use;
-	struct hash seen;              /* their nodes */
-	VEC(const struct node *) todo; /* lists */
+	struct hash seen;              /* nodes of definitions visited */
+	VEC(const struct node *) todo; /* lists to visit */
 };
 
 static void scan_later(struct scan *s, const struct node *def)
@@ -61,52 +61,19 @@ static void scan_index(struct scan *s, const struct node *n)
 
 static void scan_node(struct scan *s, const struct node *n)
 {
-	const struct func_def *def;
+	const struct func_def *def = n->kind == N_CALL ? func_find(s->cx, n->call.func) : NULL;
+	struct node_lists below = node_lists(n);
 
-	switch (n->kind) {
-	case N_IDENT:
-		if (n->ident.scope == SCOPE_NONE)
-			scan_name(s, n->ident.name);
-		break;
-	case N_INDEX: scan_index(s, n); break;
-	case N_UNARY:
-	case N_BINARY:
-	case N_ASSIGN:
-	case N_TERNARY:
-	case N_COMMA:
-	case N_SIZEOF:
-	case N_STRINGOF:
-		scan_list(s, n->e.a);
-		scan_list(s, n->e.b);
-		scan_list(s, n->e.c);
-		break;
-	case N_CALL:
-		scan_list(s, n->call.args);
-		def = func_find(s->cx, n->call.func);
-		if (def)
-			scan_later(s, def->node);
-		break;
-	case N_AGG: scan_list(s, n->agg.keys); break;
-	case N_MEMBER:
-	case N_PMEMBER: scan_list(s, n->member.a); break;
-	case N_CAST:
-	case N_XLATE: scan_list(s, n->t.a); break;
-	case S_EXPR:
-	case S_RETURN:
-	case S_BLOCK: scan_list(s, n->block.body); break;
-	case S_LOCAL: scan_list(s, n->local.value); break;
-	case S_LOOP:
-		scan_list(s, n->loop.cond);
-		scan_list(s, n->loop.step);
-		scan_list(s, n->loop.body);
-		break;
-	case S_IF:
-		scan_list(s, n->cond.cond);
-		scan_list(s, n->cond.then);
-		scan_list(s, n->cond.els);
-		break;
-	default: break;
+	if (n->kind == N_INDEX) {
+		scan_index(s, n);
+		return;
 	}
+	if (n->kind == N_IDENT && n->ident.scope == SCOPE_NONE)
+		scan_name(s, n->ident.name);
+	for (uint32_t i = 0; i < ARRAY_SIZE(below.list); i++)
+		scan_list(s, below.list[i]);
+	if (def)
+		scan_later(s, def->node);
 }
 
 static void scan_list(struct scan *s, const struct node *n)
@@ -130,7 +97,7 @@ static void scan_clause(struct bind_cx *cx, const struct node *clause, struct ar
 /* --- probes --- */
 
 struct matching {
-	struct hash seen; /* probe -> nothing: a probe two descriptions match fires once */
+	struct hash seen; /* set of probes: a probe that two descriptions match fires once */
 	VEC(struct probe *) probes;
 	struct probe *unavailable; /* the first of this description */
 	uint32_t available;        /* of this description */
@@ -152,7 +119,7 @@ static void found(void *arg, struct probe *p)
 		vec_push(&m->probes, p);
 }
 
-/* Of pid123: the process can be looked at. */
+/* Returns true for pid123, the provider of a process that can be examined. */
 static bool is_pid(const char *prov)
 {
 	return !strncmp(prov, "pid", 3) && isdigit((unsigned char)prov[3]) &&
@@ -171,10 +138,11 @@ static bool is_offset(const char *name)
 	return *name && !name[strspn(name, "0123456789abcdefABCDEF")];
 }
 
-/* The tag of a description that matches nothing: the pid provider's say what it was. */
+/* Returns the tag of the error for a description that matches nothing. For the pid provider, the
+ * tag names the part that is wrong. */
 static const char *pid_tag(const struct probe_desc *d)
 {
-	bool whole = !strcmp(d->func, "-"); /* offsets in an object, of no function */
+	bool whole = !strcmp(d->func, "-"); /* offsets in an object, not in a function */
 
 	if (!strncmp(d->prov, "pid", 3) && isdigit((unsigned char)d->prov[3]) &&
 	    (!is_pid(d->prov) || !strtol(d->prov + 3, NULL, 10)))
@@ -299,6 +267,7 @@ static void put_arg(bytes_t *to, const struct probe_arg *a, bool typed)
 	};
 
 	put(to, words, a->source == ARG_USDT ? sizeof(words) : 2 * sizeof(words[0]));
+	put(to, &a->size, sizeof(a->size));
 	put_text(to, a->expr);
 	if (!typed)
 		return;
@@ -306,7 +275,7 @@ static void put_arg(bytes_t *to, const struct probe_arg *a, bool typed)
 	put_text(to, a->xlate);
 }
 
-/* Everything of the probe that the clause's code depends on. */
+/* Appends to `to` everything of the probe that the clause's code depends on. */
 static void signature(const struct probe *p, const struct probe_args *args,
 		      const struct arg_use *use, bytes_t *to)
 {
@@ -327,6 +296,36 @@ static void signature(const struct probe *p, const struct probe_args *args,
 	for (uint32_t i = 0; i < args->ntyped; i++) {
 		if (use->typed & 1u << i)
 			put_arg(to, &args->typed[i], true);
+	}
+}
+
+static void use_fields(void *arg, struct probe *p)
+{
+	probe_use_fields(arg, p);
+}
+
+/* Runs before any clause is bound, because all clauses of a probe share one way to attach it. */
+void bind_choose_events(struct bind_cx *cx)
+{
+	struct bind_state *s = cx->state;
+
+	for (uint32_t i = 0; i < s->clauses.n && cx->probes->sdt_fields; i++) {
+		struct arg_use use = { 0 };
+
+		scan_clause(cx, s->clauses.v[i], &use);
+		for (const struct pdesc *d = s->clauses.v[i]->clause.pdescs;
+		     d && (use.plain || use.typed); d = d->next) {
+			struct probe_desc pd = { d->prov, d->mod, d->func, d->name };
+			struct probe *p = NULL;
+
+			if (d->by_id)
+				err_free(probe_by_id(cx->probes, d->id, &p));
+			else if (provider_sdt.claims(&provider_sdt, d->prov))
+				err_free(provider_sdt.match(&provider_sdt, cx->probes, &pd,
+							    use_fields, cx->probes));
+			if (p)
+				probe_use_fields(cx->probes, p);
+		}
 	}
 }
 
@@ -383,7 +382,7 @@ static bool group_probes(struct bind_cx *cx, const struct node *n, const struct 
 static void bind_condition(struct bind_cx *cx, struct node *n, const char *what)
 {
 	bind_expr(cx, n);
-	/* an array is no pointer here: its address would always be true */
+	/* An array does not decay to a pointer here, because its address would always be true. */
 	if (!is_poison(n) && kind_of(cx, n->type) == TYPE_FUNC)
 		decay(cx, n);
 	if (!is_poison(n) && !is_scalar(cx, n))
@@ -391,7 +390,8 @@ static void bind_condition(struct bind_cx *cx, struct node *n, const char *what)
 			   value_text(cx, n));
 }
 
-/* Each branch follows what stands before the if; both come before what stands behind it. */
+/* Binds an if. The order rules of actions apply to each branch together with the statements before
+ * the if, and to the statements behind it together with both branches. */
 static void bind_if(struct bind_cx *cx, struct node *n)
 {
 	struct flow *f = &cx->state->flow, before, then;
@@ -407,8 +407,8 @@ static void bind_if(struct bind_cx *cx, struct node *n)
 	f->record |= then.record;
 }
 
-/* A second time round, what stands at the end comes before what stands at the beginning; that is
- * left to pass, as each round makes records of its own. */
+/* Binds a loop. In a second round, the end of the body comes before its beginning. The order rules
+ * of actions ignore this, because each round makes its own records. */
 static void bind_loop(struct bind_cx *cx, struct node *n)
 {
 	if (n->loop.cond && !n->loop.tail)
@@ -420,7 +420,7 @@ static void bind_loop(struct bind_cx *cx, struct node *n)
 		bind_statements(cx, n->loop.step);
 }
 
-/* Names of a block end with it. */
+/* Binds the statements of a block. Names declared in the block end with it. */
 void bind_statements(struct bind_cx *cx, struct node *list)
 {
 	const struct env *outside = cx->state->env;
@@ -490,7 +490,7 @@ static void look_for_definition(void *arg, const struct node *n)
 		d->found |= ident_is_new(d->cx, l->kind == N_INDEX ? l->e.a : l);
 }
 
-/* Does the expression, not bound yet, create a variable? */
+/* Returns true when the expression, which is not bound yet, creates a variable. */
 static bool defines(struct bind_cx *cx, const struct node *n)
 {
 	struct definitions d = { .cx = cx };
@@ -513,7 +513,8 @@ static void bind_instance(struct bind_cx *cx, const struct node *n, struct bound
 		c->pred = node_clone(cx->arena, n->clause.pred);
 	c->body = clone_list(cx, n->clause.body);
 	c->default_action = !c->body;
-	/* The predicate may read variables that the body defines, or define what the body reads. */
+	/* The predicate may read variables that the body defines, or define variables that the body
+	 * reads. */
 	first = c->pred && defines(cx, c->pred);
 	if (first)
 		bind_condition(cx, c->pred, "predicate result");
@@ -542,8 +543,8 @@ static struct bound_clause *new_instance(struct bind_cx *cx, const struct node *
 	return c;
 }
 
-/* Pairs of a clause and a probe that a program may have: each costs memory and time here, however
- * few clauses are compiled. */
+/* Limit of the pairs of a clause and a probe in a program. Each costs memory and time in the
+ * binder, however few clauses are compiled. */
 enum { ENABLED_MAX = 16 << 20 };
 
 void bind_clause(struct bind_cx *cx, const struct node *n, uint32_t index)
@@ -553,7 +554,7 @@ void bind_clause(struct bind_cx *cx, const struct node *n, uint32_t index)
 	groups_t groups = { 0 };
 	uint32_t errors;
 
-	if (s->out->matched > ENABLED_MAX) /* said */
+	if (s->out->matched > ENABLED_MAX) /* reported already */
 		return;
 	for (const struct pdesc *d = n->clause.pdescs; d && s->out->matched <= ENABLED_MAX;
 	     d = d->next)
@@ -568,7 +569,7 @@ void bind_clause(struct bind_cx *cx, const struct node *n, uint32_t index)
 	scan_clause(cx, n, &s->known_use);
 	group_probes(cx, n, &m, &groups);
 	if (!groups.n) {
-		/* for the errors in it and for the variables that other clauses may use */
+		/* Bind it for the errors in it and for the variables that other clauses may use. */
 		s->dry = true;
 		bind_instance(cx, n, new_instance(cx, n, index));
 		s->dry = false;
@@ -585,7 +586,7 @@ void bind_clause(struct bind_cx *cx, const struct node *n, uint32_t index)
 		c->args = g->args;
 		c->attach = c->probes[0]->kind;
 		c->thread_arg = c->probes[0]->thread_arg;
-		/* An error in one instance is an error in most: once is enough. */
+		/* An error in one instance is an error in most of them: report it once. */
 		if (cx->diags->errors != errors)
 			continue;
 		bind_instance(cx, n, c);

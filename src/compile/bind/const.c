@@ -1,5 +1,5 @@
-/* Integer constants and folding, as compile/ir/gen_expr.c has the program calculate. */
-#include "compile/bind/state.h"
+/* Types integer constants and folds expressions in the arithmetic of compile/gen/gen_expr.c. */
+#include "compile/bind/bind_private.h"
 
 uint64_t int_truncate(struct bind_cx *cx, uint64_t v, type_id t)
 {
@@ -30,8 +30,8 @@ void set_int(struct bind_cx *cx, struct node *n, uint64_t value, type_id t)
 	n->aux = NULL;
 }
 
-/* The value of an operation: C's for unsigned ints, whose sums are modulo 2^32; of int and what is
- * smaller all 64 bits, until it is kept somewhere. */
+/* Sets the value of an operation. unsigned int is modulo 2^32, as in C. A signed or small type
+ * keeps all 64 bits until the value is stored. */
 static void set_result(struct bind_cx *cx, struct node *n, uint64_t value, type_id t)
 {
 	set_int(cx, n, value, t);
@@ -39,8 +39,8 @@ static void set_result(struct bind_cx *cx, struct node *n, uint64_t value, type_
 		n->i.value = value;
 }
 
-/* The first of int, unsigned, long, unsigned long that holds the value and the suffixes allow; up
- * to 8 characters are one of them, too. */
+/* Types a constant: the first of int, unsigned, long, unsigned long that holds the value and that
+ * the suffixes allow. A character constant of up to 8 characters gets int or long. */
 void bind_int(struct bind_cx *cx, struct node *n)
 {
 	uint64_t v = n->i.value;

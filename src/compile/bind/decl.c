@@ -1,5 +1,5 @@
-/* Declarations of the program -> the type graph, variables and inlines. */
-#include "compile/bind/state.h"
+/* Binds declarations of the program: adds to the type graph, the variables and the inlines. */
+#include "compile/bind/bind_private.h"
 
 static void decl_error(struct bind_cx *cx, loc_t loc, loc_t end, const char *tag, const char *fmt,
 		       const char *arg)
@@ -27,7 +27,7 @@ static enum type_kind tag_kind(enum spec_base b)
 	return b == BASE_STRUCT ? TYPE_STRUCT : b == BASE_UNION ? TYPE_UNION : TYPE_ENUM;
 }
 
-/* Of the program, else of the library, else of the kernel. */
+/* Looks a type up in the program, then in the library, then in the kernel. */
 static bool lookup(struct bind_cx *cx, const char *module, enum type_kind kind, const char *name,
 		   type_id *ret)
 {
@@ -118,7 +118,7 @@ static void add_enumerators(struct bind_cx *cx, const struct spec *s, type_id t)
 	}
 }
 
-/* names: of the members before it. */
+/* names: the names of the members before it. */
 static void add_member(struct bind_cx *cx, type_id sou, const struct decl *d, struct hash *names)
 {
 	type_id t = bind_decl_type(cx, d);
@@ -261,7 +261,8 @@ static type_id function_type(struct bind_cx *cx, const struct declarator *r, typ
 	return t;
 }
 
-/* r is applied after everything further from the name. */
+/* Applies the declarators to base. Applies the rest of the list, which stands further from the
+ * name, before r. */
 static type_id apply(struct bind_cx *cx, const struct declarator *r, type_id base,
 		     const struct decl *d)
 {
@@ -356,7 +357,7 @@ static void declare_variable(struct bind_cx *cx, const struct decl *d)
 	}
 	k = type_kind(cx->types, type_strip(cx->types, want.type));
 	if (k == TYPE_FUNC)
-		return; /* a prototype of C, from a header: nothing to call */
+		return; /* a prototype from a C header: there is nothing to call */
 	if (k == TYPE_VOID) {
 		decl_error(cx, d->loc, d->end, "D_DECL_VOIDOBJ", "cannot have void object: %s",
 			   d->name);
@@ -371,7 +372,7 @@ static void declare_variable(struct bind_cx *cx, const struct decl *d)
 	}
 	if (k == TYPE_ARRAY && !type_nelems(cx->types, type_strip(cx->types, want.type))) {
 		if (st == STORAGE_EXTERN)
-			return; /* of a size that is known elsewhere: C's declaration, which makes nothing */
+			return; /* C's declaration of an array without a size makes nothing */
 		decl_error(cx, d->loc, d->end, "D_DECL_ARRNULL",
 			   "array declaration requires array dimension or tuple "
 			   "signature: %s",
@@ -395,6 +396,17 @@ static void declare_variable(struct bind_cx *cx, const struct decl *d)
 	old->nkeys = want.nkeys;
 }
 
+/* May the program name the type t again, as `again`? A C header may: its integer has the library's
+ * size and not always its sign (id_t). */
+static bool same_typedef(struct bind_cx *cx, const struct decl *d, type_id t, type_id again)
+{
+	if (type_same(cx->types, t, again))
+		return true;
+	return (t < T_BUILTIN_COUNT || lib_has_type(cx, d->name)) &&
+	       type_is_integer(cx->types, t) && type_is_integer(cx->types, again) &&
+	       type_size(cx->types, t) == type_size(cx->types, again);
+}
+
 static void declare_typedef(struct bind_cx *cx, const struct decl *d)
 {
 	type_id t = bind_decl_type(cx, d), old;
@@ -405,7 +417,7 @@ static void declare_typedef(struct bind_cx *cx, const struct decl *d)
 		return;
 	}
 	if (type_lookup(cx->types, "D", TYPE_TYPEDEF, d->name, &old)) {
-		if (!type_same(cx->types, t, old))
+		if (!same_typedef(cx, d, old, t))
 			decl_error(cx, d->loc, d->end, "D_DECL_IDRED", "identifier redeclared: %s",
 				   d->name);
 		return;
@@ -445,7 +457,7 @@ void bind_inline(struct bind_cx *cx, const struct node *n)
 	}
 	slot = hash_put(&s->inlines, name, strlen(name), &fresh);
 	if (!fresh) {
-		/* A program's definition made first wins over the library's. */
+		/* A definition that the program makes first wins over the library's. */
 		const struct source *src = source_of(cx->diags, n->loc);
 
 		if (!src || src->kind != SOURCE_LIB)

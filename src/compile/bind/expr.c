@@ -1,283 +1,5 @@
-/* Types of expressions and the conversions C and D ask for. */
-#include "compile/bind/state.h"
-
-/* --- conversions --- */
-
-bool is_integer(struct bind_cx *cx, const struct node *n)
-{
-	return !is_xlated(n) && type_is_integer(cx->types, n->type);
-}
-
-bool is_scalar(struct bind_cx *cx, const struct node *n)
-{
-	return !is_xlated(n) && type_is_scalar(cx->types, n->type);
-}
-
-static bool is_string(struct bind_cx *cx, const struct node *n)
-{
-	return type_is_string(cx->types, n->type);
-}
-
-bool is_pointer(struct bind_cx *cx, const struct node *n)
-{
-	return !is_xlated(n) && type_is_pointer(cx->types, n->type);
-}
-
-enum type_kind kind_of(struct bind_cx *cx, type_id t)
-{
-	return type_kind(cx->types, type_strip(cx->types, t));
-}
-
-bool is_string_like(struct bind_cx *cx, const struct node *n)
-{
-	return !is_xlated(n) && (is_string(cx, n) || type_is_char_array(cx->types, n->type) ||
-				 type_is_char_pointer(cx->types, n->type));
-}
-
-bool to_string(struct bind_cx *cx, struct node *n)
-{
-	struct node *inner;
-
-	if (is_poison(n) || is_string(cx, n))
-		return true;
-	if (!is_string_like(cx, n))
-		return false;
-	inner = make_node(cx, N_STRINGOF, n);
-	replace_node(inner, n);
-	inner->next = NULL;
-	n->kind = N_STRINGOF;
-	n->op = OP_NONE;
-	n->e.a = inner;
-	n->e.b = n->e.c = NULL;
-	n->type = T_STRING;
-	n->lvalue = n->constant = false;
-	n->id = NULL;
-	n->selected = NULL;
-	n->aux = NULL;
-	return true;
-}
-
-static void insert_cast(struct bind_cx *cx, struct node *n, type_id t)
-{
-	struct node *inner;
-
-	if (is_const(n) && type_is_scalar(cx->types, t)) {
-		set_int(cx, n, n->i.value, t);
-		return;
-	}
-	inner = make_node(cx, N_CAST, n);
-	replace_node(inner, n);
-	inner->next = NULL;
-	n->kind = N_CAST;
-	n->op = OP_NONE;
-	n->t.type = NULL;
-	n->t.member = NULL;
-	n->t.a = inner;
-	n->type = t;
-	n->lvalue = n->constant = false;
-	n->id = NULL;
-	n->selected = NULL;
-	n->aux = NULL;
-}
-
-void cast_to(struct bind_cx *cx, struct node *n, type_id t)
-{
-	if (!is_poison(n) && n->type != t)
-		insert_cast(cx, n, t);
-}
-
-/* Is n calculated, of int or less, and t an int? Then all its 64 bits are an operand of t, too. */
-static bool calculated_as_int(struct bind_cx *cx, const struct node *n, type_id t)
-{
-	struct type_graph *g = cx->types;
-	uint64_t size = is_integer(cx, n) ? type_size(g, n->type) : 0;
-
-	if (!size || size > 4 || (size == 4 && !type_is_signed(g, n->type)) ||
-	    (type_int_flags(g, n->type) & TYPE_BOOL) || !type_is_integer(g, t) ||
-	    type_size(g, t) != 4 || !type_is_signed(g, t))
-		return false;
-	switch (n->kind) {
-	case N_UNARY: return n->op == OP_NEG || n->op == OP_PLUS || n->op == OP_BNOT;
-	case N_INT:
-	case N_BINARY:
-	case N_TERNARY:
-	case N_COMMA: return true;
-	default: return false;
-	}
-}
-
-/* Only where the value would change: between types of one size and sign nothing is to be done, and
- * to be an operand cuts nothing off (gen_expr() does, by the type it has then). */
-void cast_value(struct bind_cx *cx, struct node *n, type_id t)
-{
-	struct type_graph *g = cx->types;
-
-	if (!is_poison(n) && calculated_as_int(cx, n, t)) {
-		n->type = t;
-		if (n->kind == N_INT)
-			n->i.is_unsigned = false;
-		return;
-	}
-	if (!is_poison(n) && n->type != t && type_strip(g, n->type) == type_strip(g, t)) {
-		if (is_const(n))
-			n->type = t;
-		return;
-	}
-	cast_to(cx, n, t);
-}
-
-void decay(struct bind_cx *cx, struct node *n)
-{
-	type_id t = type_strip(cx->types, n->type);
-
-	if (!is_xlated(n) && type_kind(cx->types, t) == TYPE_ARRAY)
-		cast_to(cx, n, type_new_pointer(cx->types, type_ref(cx->types, t)));
-	else if (!is_xlated(n) && type_kind(cx->types, t) == TYPE_FUNC)
-		cast_to(cx, n, type_new_pointer(cx->types, t));
-}
-
-struct node *int_node(struct bind_cx *cx, const struct node *at, uint64_t value, type_id t)
-{
-	struct node *n = make_node(cx, N_INT, at);
-
-	set_int(cx, n, value, t);
-	return n;
-}
-
-type_id promote(struct bind_cx *cx, type_id t)
-{
-	type_id s = type_strip(cx->types, t);
-
-	if (type_kind(cx->types, s) == TYPE_ENUM)
-		return type_size(cx->types, s) > 4    ? T_LONG
-		       : type_is_signed(cx->types, s) ? T_INT
-						      : T_UINT;
-	return type_size(cx->types, s) < 4 ? T_INT : s;
-}
-
-type_id operand_type(struct bind_cx *cx, const struct node *n)
-{
-	uint32_t width;
-
-	if ((n->kind != N_MEMBER && n->kind != N_PMEMBER) || is_poison(n) || !n->selected ||
-	    !is_integer(cx, n))
-		return n->type;
-	width = n->selected->bit_size;
-	if (!width || width > 32)
-		return n->type;
-	return width < 32 || type_is_signed(cx->types, n->type) ? T_INT : T_UINT;
-}
-
-static void promote_bits(struct bind_cx *cx, struct node *n)
-{
-	cast_to(cx, n, operand_type(cx, n));
-}
-
-type_id common_type(struct bind_cx *cx, type_id a, type_id b)
-{
-	struct type_graph *g = cx->types;
-	type_id pa = promote(cx, a), pb = promote(cx, b);
-	uint64_t sa = type_size(g, pa), sb = type_size(g, pb);
-
-	if (pa == pb)
-		return pa;
-	if (sa != sb)
-		return sa > sb ? pa : pb;
-	return type_is_signed(g, pa) ? pb : pa;
-}
-
-/* The type of what two numbers make, by D's ranks: char, short, int, long, and above each its
- * unsigned. Two of the small ones are calculated with as ints, as in C, but their sum is of one of
- * their types again. */
-static type_id result_type(struct bind_cx *cx, type_id a, type_id b)
-{
-	struct type_graph *g = cx->types;
-	type_id common = common_type(cx, a, b), t[2] = { type_strip(g, a), type_strip(g, b) };
-	uint64_t rank[2];
-
-	for (int i = 0; i < 2; i++) {
-		if (type_kind(g, t[i]) == TYPE_ENUM || type_size(g, t[i]) >= 4 ||
-		    (type_int_flags(g, t[i]) & TYPE_BOOL))
-			return common;
-		rank[i] = 2 * type_size(g, t[i]) + !type_is_signed(g, t[i]);
-	}
-	return rank[0] < rank[1] ? t[1] : t[0];
-}
-
-type_id pointee(struct bind_cx *cx, type_id t)
-{
-	return type_strip(cx->types, type_ref(cx->types, type_strip(cx->types, t)));
-}
-
-/* Pointers to the same thing, to void, or the constant 0. */
-bool pointers_compatible(struct bind_cx *cx, const struct node *a, const struct node *b)
-{
-	bool pa = is_pointer(cx, a), pb = is_pointer(cx, b);
-	type_id ra, rb;
-
-	if (!pa && !pb)
-		return false;
-	if (!pa)
-		return is_integer(cx, a) && is_const(a) && !a->i.value;
-	if (!pb)
-		return is_integer(cx, b) && is_const(b) && !b->i.value;
-	ra = pointee(cx, a->type);
-	rb = pointee(cx, b->type);
-	return ra == T_VOID || rb == T_VOID || type_same(cx->types, ra, rb);
-}
-
-bool convert_kept(struct bind_cx *cx, struct node *n, type_id t)
-{
-	if (!convert(cx, n, t))
-		return false;
-	if (!is_poison(n) && calculated_as_int(cx, n, T_INT))
-		insert_cast(cx, n, t);
-	return true;
-}
-
-/* 0 and NULL as a string: what a variable that holds none reads as. "x = 0" for a string frees it,
- * "x == NULL" asks. */
-static bool zero_to_string(struct bind_cx *cx, struct node *n)
-{
-	if (!is_const(n) || n->i.value || is_poison(n))
-		return false;
-	n->kind = N_STR;
-	n->s.text = "";
-	n->s.len = 0;
-	n->type = T_STRING;
-	n->constant = false;
-	return true;
-}
-
-bool is_null(struct bind_cx *cx, const struct node *n)
-{
-	return is_const(n) && !n->i.value && n->type == T_VOIDPTR;
-}
-
-bool convert(struct bind_cx *cx, struct node *n, type_id t)
-{
-	struct type_graph *g = cx->types;
-	struct node as_target = { .kind = N_CAST, .type = t };
-
-	if (is_poison(n))
-		return true;
-	if (is_xlated(n) || n->type == T_DYN || n->type == T_VOID)
-		return false;
-	if (type_is_string(g, t))
-		return zero_to_string(cx, n) || to_string(cx, n);
-	decay(cx, n);
-	if (type_is_integer(g, t) && (is_integer(cx, n) || is_null(cx, n))) {
-		cast_value(cx, n, t);
-		return true;
-	}
-	if (type_is_pointer(g, t) && pointers_compatible(cx, n, &as_target)) {
-		cast_value(cx, n, t);
-		return true;
-	}
-	return kind_of(cx, t) != TYPE_VOID && !type_is_scalar(g, t) && type_same(g, n->type, t);
-}
-
-/* --- errors that several operators share --- */
+/* Types expressions, operator by operator. */
+#include "compile/bind/bind_private.h"
 
 static const char *op_text(enum op op)
 {
@@ -311,9 +33,7 @@ static void incompatible(struct bind_cx *cx, struct node *n, const char *op, con
 		   value_text(cx, a), op, value_text(cx, b));
 }
 
-/* --- operators --- */
-
-/* A clause-local scalar is a register. */
+/* Returns whether n has an address. A clause-local scalar is a register and has none. */
 static bool has_address(struct bind_cx *cx, const struct node *n)
 {
 	return n->id->kind == IDENT_VAR &&
@@ -431,7 +151,7 @@ static void bind_unary(struct bind_cx *cx, struct node *n)
 	fold(cx, n);
 }
 
-/* i * size as a 64-bit integer. */
+/* Returns i * size as a 64-bit integer. */
 static struct node *scaled(struct bind_cx *cx, struct node *i, uint64_t size)
 {
 	struct node *n;
@@ -498,7 +218,7 @@ static void bind_pointer_arith(struct bind_cx *cx, struct node *n)
 	n->type = a->type;
 }
 
-/* s + i, i + s: the string from there on. */
+/* Binds s + i and i + s: the string from its i-th byte. */
 static void bind_string_add(struct bind_cx *cx, struct node *n)
 {
 	struct node *a = n->e.a, *b = n->e.b;
@@ -548,7 +268,7 @@ static void bind_relational(struct bind_cx *cx, struct node *n)
 		cast_value(cx, a, t);
 		cast_value(cx, b, t);
 	} else if (pointers_compatible(cx, a, b)) {
-		/* as addresses: unsigned */
+		/* Addresses compare as unsigned numbers. */
 		if (!is_pointer(cx, a))
 			cast_to(cx, a, b->type);
 		if (!is_pointer(cx, b))
@@ -642,7 +362,7 @@ static void bind_binary(struct bind_cx *cx, struct node *n)
 	fold(cx, n);
 }
 
-/* An operand of , or of ?: that is no value. */
+/* Reports an operand of , or ?: that is no value. */
 static bool bad_choice(struct bind_cx *cx, struct node *n, const struct node *a)
 {
 	const char *op = n->kind == N_COMMA ? "," : "?:";
@@ -760,13 +480,14 @@ static void bind_cast(struct bind_cx *cx, struct node *n)
 		return;
 	}
 	decay(cx, a);
-	/* Names and arguments of processes are char arrays elsewhere and strings here: scripts keep
-	 * their address. */
+	/* Names and arguments of processes are char arrays in other DTraces and strings here.
+	 * Scripts take their address. */
 	if (is_string(cx, a) && type_is_char_pointer(cx->types, t)) {
 		replace_node(n, a);
 		return;
 	}
-	/* Where they ask for it as a number, an empty string is one that was never set. */
+	/* When a script casts such a string to a number, it tests whether the string was set: 0 is
+	 * the empty string. */
 	if (is_string(cx, a) && type_is_integer(cx->types, t)) {
 		struct node *b = arena_new(cx->arena, struct node);
 
@@ -780,7 +501,7 @@ static void bind_cast(struct bind_cx *cx, struct node *n)
 		n->type = T_INT;
 		return;
 	}
-	/* A string's address is not a thing D shows, but (int)"" is no more absurd in DTrace. */
+	/* D shows no address of a string, but DTrace allows (int)"" too. */
 	if ((k != TYPE_VOID && !type_is_scalar(cx->types, t)) ||
 	    (k != TYPE_VOID && !is_scalar(cx, a))) {
 		bind_error(cx, n, "D_CAST_INVAL",
@@ -789,7 +510,7 @@ static void bind_cast(struct bind_cx *cx, struct node *n)
 		return;
 	}
 	if (k == TYPE_VOID) {
-		replace_node(n, a); /* (void)x: x is not used anyway */
+		replace_node(n, a); /* (void)x: nothing uses x */
 		return;
 	}
 	n->type = t;
@@ -842,7 +563,7 @@ bool bind_has_room(struct bind_cx *cx, const struct node *n)
 			   "expression is too large once its inlines and "
 			   "translators are expanded");
 	s->full = true;
-	s->nodes = MAX_NODES + 1; /* the rest of the clause is not bound either */
+	s->nodes = MAX_NODES + 1; /* stop binding the rest of the clause */
 	return false;
 }
 

@@ -1,3 +1,4 @@
+/* Holds the hints for words of other tracers. See foreign.h. */
 #include "compile/bind/foreign.h"
 
 #include <string.h>
@@ -89,8 +90,8 @@ const char *foreign_word(const char *name)
 	return find(words, ARRAY_SIZE(words), name);
 }
 
-/* D's fields count from the right, so that the other tracer's first word is the leftmost field that
- * is not empty. */
+/* D counts fields from the right. So the other tracer's first word is the leftmost field that is
+ * not empty. */
 const char *foreign_probe(const struct probe_desc *pd)
 {
 	const char *first = *pd->prov   ? pd->prov

@@ -1,5 +1,5 @@
-/* printf() and printa(): arguments against the format. */
-#include "compile/bind/state.h"
+/* Checks the arguments of printf() and printa() against the format. */
+#include "compile/bind/bind_private.h"
 
 bool bind_format(struct bind_cx *cx, struct node *n, const struct node *text)
 {
@@ -8,7 +8,7 @@ bool bind_format(struct bind_cx *cx, struct node *n, const struct node *text)
 	uint32_t pos;
 
 	if (!format_parse(cx->arena, text->s.text, &f, &error, &pos)) {
-		/* +1: the quote; escapes in front of it move the caret, which is then only near. */
+		/* +1 for the quote. Escapes before pos shift the caret a little. */
 		loc_t loc = text->loc + 1 + pos < text->end ? text->loc + 1 + pos : text->loc;
 
 		diag_error(cx->diags, loc, 0, "D_SYNTAX", "%s( ) format: %s", n->call.func, error);
@@ -19,7 +19,7 @@ bool bind_format(struct bind_cx *cx, struct node *n, const struct node *text)
 	return true;
 }
 
-/* What a conversion takes, for messages. */
+/* Returns the kind of argument that a conversion takes, for messages. */
 static const char *conv_takes(enum conv_kind k)
 {
 	switch (k) {
@@ -41,7 +41,7 @@ static bool is_stack_call(const struct node *a)
 		a->id->subr == SUBR_JSTACK);
 }
 
-/* wchar_t[]: an array of 32-bit integers, which %ws and %ls print. */
+/* Returns true for a wchar_t[], an array of 32-bit integers, with %ws or %ls. */
 static bool is_wide(struct bind_cx *cx, const struct node *a, const struct conv *c)
 {
 	type_id t = type_strip(cx->types, a->type);
@@ -51,7 +51,7 @@ static bool is_wide(struct bind_cx *cx, const struct node *a, const struct conv 
 	       type_size(cx->types, type_ref(cx->types, t)) == 4;
 }
 
-/* Converts argument a for the conversion; false when it does not fit. */
+/* Converts argument a for the conversion. Returns false when it does not fit. */
 static bool convert_printf_arg(struct bind_cx *cx, struct node *a, const struct conv *c)
 {
 	if (is_xlated(a) || a->type == T_VOID)
@@ -194,7 +194,7 @@ void bind_printf(struct bind_cx *cx, struct node *n, enum subr_id id)
 			   n->call.func, argn - 2, argn == 3 ? "" : "s");
 }
 
-/* Does a key of that type suit the conversion? */
+/* Returns true when a key of type t fits the conversion. */
 static bool key_suits(struct bind_cx *cx, type_id t, enum subr_id subr, const struct conv *c)
 {
 	bool stack = subr == SUBR_STACK || subr == SUBR_USTACK || subr == SUBR_JSTACK;

@@ -1,7 +1,7 @@
-/* Functions of the program, and variables of blocks. A function is put in where it is called.
- * Parameters and result are clause-local variables, fresh ones for each call, so that a function's
- * code is the same as if it had been written there. */
-#include "compile/bind/state.h"
+/* Binds functions of the program and variables of blocks. A call is replaced by the function's
+ * body. Parameters and result are clause-local variables, new ones for each call. So the code is
+ * the same as if the body stood in place of the call. */
+#include "compile/bind/bind_private.h"
 
 struct func_def *func_find(struct bind_cx *cx, const char *name)
 {
@@ -52,7 +52,8 @@ void bind_func(struct bind_cx *cx, const struct node *n)
 	}
 }
 
-/* owner: the function, or "local" */
+/* Creates a variable that no name of the program can reach. owner: the function's name, or
+ * "local". */
 static struct variable *hidden(struct bind_cx *cx, const char *owner, const char *name, type_id t,
 			       loc_t loc)
 {
@@ -87,7 +88,7 @@ static struct node *assignment(struct bind_cx *cx, struct variable *v, struct no
 	return n;
 }
 
-/* What the result is when no return says. */
+/* Returns the result of a function that ends without a return. */
 static struct node *zero_of(struct bind_cx *cx, type_id t, const struct node *at)
 {
 	struct node *n;
@@ -100,7 +101,7 @@ static struct node *zero_of(struct bind_cx *cx, type_id t, const struct node *at
 	return n;
 }
 
-/* The arguments of n as assignments to parameters of this call; false with an error. */
+/* Makes the arguments of n assignments to the parameters of this call. Returns false on error. */
 static bool pass_arguments(struct bind_cx *cx, struct node *n, struct func_def *def,
 			   struct node **tail, struct env **ret_env)
 {
@@ -297,8 +298,8 @@ static bool acts(const struct node *list)
 	return false;
 }
 
-/* Takes the functions that act out of n, whose results are left, as statements at *tail; what may
- * not be evaluated stays. */
+/* Moves the calls of functions with actions out of n to statements at *tail. Their results stay in
+ * n. A call that may not be evaluated (behind && || ?:) stays too. */
 static void take_out(struct bind_cx *cx, struct node *n, struct node ***tail)
 {
 	struct node *st;
@@ -352,7 +353,7 @@ struct node *functions_first(struct bind_cx *cx, struct node *n)
 	take_out(cx, call, &tail);
 	if (!list)
 		return n;
-	/* n becomes the first of them, and a copy of it the last. */
+	/* n becomes the first of these statements, and a copy of n the last. */
 	last = make_node(cx, S_EXPR, n);
 	last->block.body = call;
 	last->next = n->next;

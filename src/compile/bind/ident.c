@@ -1,6 +1,6 @@
-/* Names: variables, built-ins, inlines, constants, kernel symbols, the probe's arguments. */
+/* Binds names: variables, built-ins, inlines, constants, kernel symbols, the probe's arguments. */
 #include "compile/bind/foreign.h"
-#include "compile/bind/state.h"
+#include "compile/bind/bind_private.h"
 
 static uint64_t *var_slot(struct bind_cx *cx, enum var_scope scope, const char *name, bool make)
 {
@@ -118,7 +118,7 @@ static const char *scope_text(enum var_scope scope)
 	return scope == SCOPE_SELF ? "self->" : scope == SCOPE_THIS ? "this->" : "";
 }
 
-/* Variables of other systems' DTrace. */
+/* Variables of other systems' DTrace, with the reason why descry has none. */
 static const struct {
 	const char *name, *reason;
 } unsupported[] = {
@@ -138,7 +138,7 @@ void ident_undefined(struct bind_cx *cx, struct node *n)
 	uint32_t pos = 0;
 	uint64_t *val;
 
-	if (diags_full(cx->diags)) { /* counted only: no search for a hint */
+	if (diags_full(cx->diags)) { /* this error is only counted: search no hint */
 		bind_error(cx, n, "D_IDENT_UNDEF", "%s", name);
 		return;
 	}
@@ -160,7 +160,7 @@ void ident_undefined(struct bind_cx *cx, struct node *n)
 			nearest_offer(&near, ((struct inline_def *)(uintptr_t)*val)->name);
 		if (foreign)
 			near.name = NULL;
-		/* DTrace says less here; the tag and the beginning are its own. */
+		/* The tag and the beginning are DTrace's; the hint is not. */
 		bind_error(cx, n, "D_IDENT_UNDEF",
 			   "failed to resolve %s: Unknown variable name%s%s%s", name,
 			   near.name ? " (did you mean " : "", near.name ? near.name : "",
@@ -176,34 +176,18 @@ void ident_undefined(struct bind_cx *cx, struct node *n)
 
 /* --- the probe's arguments --- */
 
-/* Positions of nodes that come from a library or a provider say nothing to the user: where they are
- * used counts. */
+/* Gives nodes of a library or a provider the position of their use, because their own position
+ * means nothing to the user. */
 static void relocate(struct node *n, const struct node *at)
 {
+	struct node_lists below;
+
 	for (; n; n = n->next) {
 		n->loc = at->loc;
 		n->end = at->end;
-		switch (n->kind) {
-		case N_CALL: relocate(n->call.args, at); break;
-		case N_AGG: relocate(n->agg.keys, at); break;
-		case N_MEMBER:
-		case N_PMEMBER: relocate(n->member.a, at); break;
-		case N_CAST:
-		case N_XLATE: relocate(n->t.a, at); break;
-		case N_INDEX:
-		case N_UNARY:
-		case N_BINARY:
-		case N_ASSIGN:
-		case N_TERNARY:
-		case N_COMMA:
-		case N_SIZEOF:
-		case N_STRINGOF:
-			relocate(n->e.a, at);
-			relocate(n->e.b, at);
-			relocate(n->e.c, at);
-			break;
-		default: break;
-		}
+		below = node_lists(n);
+		for (uint32_t i = 0; i < ARRAY_SIZE(below.list); i++)
+			relocate(below.list[i], at);
 	}
 }
 
@@ -230,7 +214,7 @@ bool is_lib_node(struct bind_cx *cx, const struct node *n)
 	return is_lib_loc(cx, n->loc);
 }
 
-/* The text is read as the value of an inline, once. */
+/* Parses the text as the value of an inline. Parses each text once. */
 static const struct node *context_node(struct bind_cx *cx, const char *text)
 {
 	struct bind_state *s = cx->state;
@@ -268,7 +252,7 @@ struct node *bind_context_text(struct bind_cx *cx, const char *text, const struc
 	return n;
 }
 
-/* n becomes the value of arg, of type t; its id says which array of the probe it is in. */
+/* Makes n the value of arg, with type t. n's id names the probe's array that arg is in. */
 static void set_arg(struct bind_cx *cx, struct node *n, enum builtin_id id,
 		    const struct probe_arg *arg, type_id t)
 {
@@ -319,7 +303,7 @@ static void bind_argn(struct bind_cx *cx, struct node *n, unsigned i)
 		bind_error(cx, n, "D_IDENT_BADREF", "arg%u cannot be used in a translator", i);
 		return;
 	}
-	/* the 64 bits as they are, whatever the probe says of its type */
+	/* argN has all 64 bits, whatever type the probe gives. */
 	set_arg(cx, n, BUILTIN_ARG0 + i, &s->clause->args.arg[i], T_INT64);
 }
 
@@ -373,7 +357,7 @@ void bind_args_index(struct bind_cx *cx, struct node *n)
 
 		replace_node(native, n);
 		native->next = NULL;
-		/* the library that holds the translator holds the type */
+		/* The library that holds the translator also holds the type. */
 		if (!type_parse_name(cx->types, arg->xlate, &out)) {
 			char word[64];
 
@@ -535,7 +519,7 @@ static void count(void *arg, const struct node *n)
 	++*(uint32_t *)arg;
 }
 
-/* What a parameter stands for, which is bound: it counts as if it had been bound here. */
+/* Replaces n by a parameter's bound value. Counts the value's nodes as bound here. */
 static void put_in(struct bind_cx *cx, struct node *n, const struct node *value)
 {
 	struct node *c;
@@ -627,7 +611,7 @@ struct inline_def *library_symbol(struct bind_cx *cx, const char *symbol)
 	return inline_find(cx, name);
 }
 
-/* The address of a structure stands for it. */
+/* Binds a library symbol. A structure's symbol holds its address, so it is dereferenced. */
 static void bind_library_symbol(struct bind_cx *cx, struct node *n, struct inline_def *def)
 {
 	struct node *p;
@@ -659,7 +643,7 @@ void bind_extern(struct bind_cx *cx, struct node *n)
 	type_id t;
 
 	if (!strcmp(module ? module : "", "D")) {
-		/* the program's own */
+		/* D`x is a variable of the program. */
 		n->kind = N_IDENT;
 		n->ident.module = NULL;
 		bind_ident(cx, n);

@@ -1,23 +1,25 @@
-/* Library files: found by the names they define, read when one is asked for. */
+/* Finds library files by the names that they define, and reads a file when the program uses such a
+ * name. */
 #define _GNU_SOURCE
-#include "compile/bind/state.h"
+#include "compile/bind/bind_private.h"
 
 #include <ctype.h>
 #include <dirent.h>
 #include <sys/utsname.h>
 
 #include "base/io.h"
+#include "base/path.h"
 #include "compile/dlib.h"
 
-/* Reads the words and punctuation of D text, well enough to see what a file defines; comments,
- * strings and lines of the preprocessor are skipped. */
+/* Scans words and punctuation of D text, to find the names that a file defines. Skips comments,
+ * strings and lines of the preprocessor. */
 struct scan {
 	const char *p, *end;
-	const char *word; /* of a word */
+	const char *word; /* text of a word */
 	size_t len;
 };
 
-/* 0 at the end, 'w' for a word, else the character. */
+/* Returns 0 at the end, 'w' for a word, else the character. */
 static int scan_next(struct scan *s)
 {
 	for (; s->p < s->end; s->p++) {
@@ -56,8 +58,8 @@ static bool word_is(const struct scan *s, const char *w)
 	return s->len == strlen(w) && !memcmp(s->word, w, s->len);
 }
 
-/* The first file that defines a name keeps it; for translators, files are chained by a counter: "x1
- * name", "x2 name". */
+/* Records that the file defines the name. The first file with a name keeps it. Several files may
+ * have translators of one name. A counter in the key tells them apart: "x1 name", "x2 name". */
 static void define(struct bind_state *st, char kind, const char *name, size_t len, uint32_t file)
 {
 	char key[160];
@@ -81,7 +83,7 @@ static void scan_file(struct bind_state *st, uint32_t file)
 	struct scan s = { .p = st->libs.v[file].text,
 			  .end = st->libs.v[file].text + st->libs.v[file].len };
 	struct scan last = { 0 }, tag = { 0 };
-	char kind = 0; /* of the definition under way */
+	char kind = 0; /* of the definition being scanned */
 	bool tagged = false, enumerating = false, value = false;
 	int depth = 0, t, enum_depth = 0;
 
@@ -169,8 +171,8 @@ static void add_directory(struct bind_cx *cx, const char *dir)
 		qsort(st->libs.v + first, st->libs.n - first, sizeof(*st->libs.v), by_name);
 }
 
-/* Variables of other systems' kernels that are the same as long as the machine runs; dlib/foreign.d
- * has the others. */
+/* Adds the variables of other systems' kernels that are constant while the machine runs.
+ * dlib/foreign.d has the others. */
 static void add_machine(struct bind_cx *cx)
 {
 	long pages = sysconf(_SC_PHYS_PAGES), cpus = sysconf(_SC_NPROCESSORS_ONLN),
@@ -205,10 +207,9 @@ static void index_libs(struct bind_cx *cx)
 		return;
 	for (uint32_t i = 0; i < cx->libdirs.n; i++)
 		add_directory(cx, cx->libdirs.v[i]);
-	for (unsigned i = 0; i < dlib_nfiles; i++)
-		vec_push(&st->libs, (struct lib_file){ .name = dlib_files[i].name,
-						       .text = dlib_files[i].text,
-						       .len = dlib_files[i].len });
+	for (const struct embedded_file *f = dlib_files; f->name; f++)
+		vec_push(&st->libs,
+			 (struct lib_file){ .name = f->name, .text = f->text, .len = f->len });
 	add_machine(cx);
 	for (uint32_t i = 0; i < st->libs.n; i++)
 		scan_file(st, i);
@@ -236,7 +237,8 @@ static void load_file(struct bind_cx *cx, uint32_t i)
 	st->libs.v[i].turn = ++st->nlibs_read;
 }
 
-/* Whoever names a directory of libraries wants to know what is wrong with them, used or not. */
+/* Loads every file of the -L directories. The user of -L wants to see the errors in them, even in
+ * unused files. */
 void lib_load_own(struct bind_cx *cx)
 {
 	if (!cx->libdirs.n)
@@ -246,13 +248,6 @@ void lib_load_own(struct bind_cx *cx)
 	for (uint32_t i = 0; i < cx->state->libs.n; i++)
 		if (cx->state->libs.v[i].own && !cx->state->libs.v[i].loaded)
 			load_file(cx, i);
-}
-
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
 }
 
 bool lib_load(struct bind_cx *cx, char kind, const char *name)
@@ -265,7 +260,7 @@ bool lib_load(struct bind_cx *cx, char kind, const char *name)
 		index_libs(cx);
 	if (kind == 'f') {
 		for (uint32_t i = 0; i < st->libs.n; i++) {
-			if (!strcmp(base_name(st->libs.v[i].name), name) && !st->libs.v[i].loaded) {
+			if (!strcmp(path_base(st->libs.v[i].name), name) && !st->libs.v[i].loaded) {
 				load_file(cx, i);
 				return true;
 			}
@@ -295,7 +290,7 @@ bool lib_busy(struct bind_cx *cx, const char *name)
 	const struct bind_state *st = cx->state;
 
 	for (uint32_t i = 0; i < st->libs.n; i++)
-		if (st->libs.v[i].busy && !strcmp(base_name(st->libs.v[i].name), name))
+		if (st->libs.v[i].busy && !strcmp(path_base(st->libs.v[i].name), name))
 			return true;
 	return false;
 }
@@ -305,17 +300,30 @@ bool lib_loaded(struct bind_cx *cx, const char *name)
 	const struct bind_state *st = cx->state;
 
 	for (uint32_t i = 0; i < st->libs.n; i++)
-		if (st->libs.v[i].loaded && !strcmp(base_name(st->libs.v[i].name), name))
+		if (st->libs.v[i].loaded && !strcmp(path_base(st->libs.v[i].name), name))
 			return true;
 	return false;
 }
 
-bool lib_stands_in(const struct bind_cx *cx, const char *type_name)
+static const struct lib_file *file_with_type(const struct bind_cx *cx, const char *type_name)
 {
 	char key[160];
 	int n = snprintf(key, sizeof(key), "t0 %.128s", type_name);
 	const uint64_t *slot = hash_get(&cx->state->lib_names, key, (size_t)n);
-	const struct lib_file *f = slot ? &cx->state->libs.v[*slot - 1] : NULL;
+
+	return slot ? &cx->state->libs.v[*slot - 1] : NULL;
+}
+
+bool lib_has_type(const struct bind_cx *cx, const char *type_name)
+{
+	const struct lib_file *f = file_with_type(cx, type_name);
+
+	return f && f->loaded;
+}
+
+bool lib_stands_in(const struct bind_cx *cx, const char *type_name)
+{
+	const struct lib_file *f = file_with_type(cx, type_name);
 
 	return f && f->loaded && !f->own && !strcmp(f->name, "foreign.d");
 }

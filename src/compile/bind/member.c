@@ -1,8 +1,8 @@
-/* Members, sizes and offsets. */
-#include "compile/bind/state.h"
+/* Binds members, sizes and offsets. */
+#include "compile/bind/bind_private.h"
 
-/* A member that the kernel's structure does not have, of the library: inline T __TAG__MEMBER[struct
- * TAG *P], as in dlib/foreign.d. */
+/* Binds a member that the kernel's structure does not have but a library defines: inline T
+ * __TAG__MEMBER[struct TAG *P], as in dlib/foreign.d. */
 static bool library_member(struct bind_cx *cx, struct node *n, type_id sou)
 {
 	struct node *a = n->member.a;

@@ -1,12 +1,13 @@
-/* provider p { probe name(T, T) : (X, X); }: types for the arguments of probes that have none of
- * their own. */
-#include "compile/bind/state.h"
+/* Binds provider p { probe name(T, T) : (X, X); }: types for the arguments of probes that give
+ * none. */
+#include "compile/bind/bind_private.h"
 
 #include <ctype.h>
 
 #include "program/object/calls.h"
 
-/* "app" names the probes of app123 too. */
+/* Returns true when prov is the name, or the name and a process id: "app" also names the probes of
+ * app123. */
 static bool is_provider(const char *name, const char *prov)
 {
 	size_t n = strlen(name);
@@ -18,7 +19,7 @@ static bool is_provider(const char *name, const char *prov)
 	return !*prov;
 }
 
-/* In a definition, "__" stands for "-". */
+/* Compares names. In a definition, "__" stands for "-". */
 static bool is_probe(const char *name, const char *probe)
 {
 	for (; *name && *probe; name++, probe++) {
@@ -46,22 +47,9 @@ static const struct provider_probe *find(struct bind_cx *cx, const struct probe 
 	return NULL;
 }
 
-/* The native argument that a translated one is made of: the one of its name, else the one at its
- * place. */
-static uint32_t native_index(const struct provider_probe *d, const struct decl *x, uint32_t place)
-{
-	uint32_t i = 0;
-
-	for (const struct decl *n = d->native; n && x->name; n = n->next, i++) {
-		if (n->name && !strcmp(n->name, x->name))
-			return i;
-	}
-	return place;
-}
-
 enum { PROVIDER_NAME_MAX = 63, PROBE_ARGS_MAX = 32 };
 
-/* Keeps a provider's definition. */
+/* Checks and keeps a provider's definition. */
 void bind_provider(struct bind_cx *cx, const struct node *n)
 {
 	const char *name = n->provider.name;
@@ -102,9 +90,9 @@ void provider_types(struct bind_cx *cx, const struct probe *p, struct probe_args
 		return;
 	for (const struct decl *a = d->native; a && n < ARRAY_SIZE(native); a = a->next)
 		native[n++] = bind_decl_type(cx, a);
-	for (const struct decl *a = d->translated ? d->translated : d->native;
-	     a && count < ARRAY_SIZE(args->typed); a = a->next) {
-		uint32_t i = d->translated ? native_index(d, a, count) : count;
+	for (const struct decl *a = provider_args(d); a && count < ARRAY_SIZE(args->typed);
+	     a = a->next) {
+		uint32_t i = provider_native(d, a, count);
 		type_id t = bind_decl_type(cx, a);
 
 		if (i >= n)
@@ -120,7 +108,7 @@ void provider_types(struct bind_cx *cx, const struct probe *p, struct probe_args
 	args->ntyped = count;
 }
 
-/* (void) is no argument. */
+/* A parameter list (void) has no argument. */
 static bool is_void(const struct decl *d)
 {
 	return d->spec && d->spec->base == BASE_VOID && !d->declr;
@@ -151,9 +139,9 @@ void bind_probe_definition(struct bind_cx *cx, const char *provider, const struc
 		sizes[d.nnative] = size_of(cx, t);
 		d.native[d.nnative++] = type_name(cx->types, cx->arena, t, NULL);
 	}
-	for (const struct decl *a = p->translated ? p->translated : p->native;
-	     a && d.nargs < ARRAY_SIZE(d.args); a = a->next, place++) {
-		uint32_t i = p->translated ? native_index(p, a, place) : place;
+	for (const struct decl *a = provider_args(p); a && d.nargs < ARRAY_SIZE(d.args);
+	     a = a->next, place++) {
+		uint32_t i = provider_native(p, a, place);
 
 		if (is_void(a) || i >= d.nnative)
 			continue;

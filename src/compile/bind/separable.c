@@ -1,11 +1,10 @@
-/* Can the functions that a program probes be divided among two engines, each with variables of its
- * own?
+/* Decides whether the functions that a program probes can be divided among two engines, each with
+ * its own variables.
  *
- * They can when no value that one function's probes leave behind is met by another's: there are no
- * variables but the clause's own, or each that outlives a firing is an array with probefunc among
- * its keys wherever it is used (`self->ts[probefunc]`), and all functions of one name go to one
- * engine. Aggregations are put together when they are read.
- */
+ * They can when no probe of one function reads a value that a probe of another function left. This
+ * holds when all variables are clause-local, or when each other variable is an array that has
+ * probefunc among its keys in every use (`self->ts[probefunc]`). All functions of one name go to
+ * the same engine. The consumer adds up the engines' aggregations when it reads them. */
 #include "compile/bind/bind.h"
 
 static bool is_probefunc(const struct node *n)

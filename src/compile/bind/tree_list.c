@@ -1,5 +1,5 @@
-/* -x tree: the syntax tree in the form of DTrace's listings, for those who compare a D program's
- * meaning there and here. -d parse and -d bind print ours as it is.
+/* Prints the syntax tree in the form of DTrace's listings (-x tree), so that a D program's meaning
+ * can be compared there and here. -d parse and -d bind print descry's own form.
  *
  *     Parse tree (Pass 2):
  *       CLAUSE attr=[s/s/c]
@@ -9,19 +9,19 @@
  *         D EXPRESSION attr=[s/s/c]
  *           OP2 = (type=<int> attr=[s/s/c] flags=SIGN,COOK,WRITE)
  *
- * What D has here and DTrace's has not (loops, if, functions) is printed under the name that -d
- * gives it, in capitals. */
+ * Nodes that DTrace does not have (loops, if, functions) are printed under the name that -d gives
+ * them, in capitals. */
 #include <ctype.h>
 #include <inttypes.h>
 
-#include "compile/bind/state.h"
+#include "compile/bind/bind_private.h"
 #include "probe/stability.h"
 
 struct tree {
 	FILE *out;
-	struct type_graph *types; /* NULL: before bind */
-	const bool *scratch; /* by index of variables: it holds an address of alloca() or copyin() */
-	struct arena arena;  /* type names */
+	struct type_graph *types; /* NULL: the tree is not bound */
+	const bool *scratch;      /* variable i holds an address of alloca() or copyin() */
+	struct arena arena;       /* holds names of types */
 };
 
 static const struct stability common = S_COMMON,
@@ -34,14 +34,15 @@ static void label(struct tree *t, int depth, const char *text)
 	fprintf(t->out, "%*s%s\n", depth * 2, "", text);
 }
 
-/* "[s/s/c]" */
+/* Prints "[s/s/c]". */
 static void print_attr(struct tree *t, struct stability s)
 {
 	fprintf(t->out, "[%c/%c/%c]", "ipoxuesS"[s.names], "ipoxuesS"[s.data],
 		"uCpgIc"[s.dependency]);
 }
 
-/* Casts that were put in lie where their operand lies; DTrace's tree has none of them. */
+/* Skips the casts that the binder inserted. They have the position of their operand. DTrace's tree
+ * does not have them. */
 static const struct node *as_written(const struct node *n)
 {
 	while (n->kind == N_CAST && !n->t.type && n->loc == n->t.a->loc)
@@ -56,7 +57,7 @@ static const struct variable *variable_of(const struct node *n)
 	return n->id && n->id->kind == IDENT_VAR ? n->id->var : NULL;
 }
 
-/* Does the expression, which is bound, give an address in memory of alloca() or copyin()? */
+/* Returns true when the bound expression gives an address in memory of alloca() or copyin(). */
 static bool gives_scratch(const bool *scratch, const struct node *n)
 {
 	switch (n->kind) {
@@ -85,7 +86,8 @@ static void find_scratch(void *arg, const struct node *n)
 		scratch[v->index] = true;
 }
 
-/* Knows calls of subroutines before bind as well, because D has no other use for their names. */
+/* Returns true for calls of subroutines, even before binding, because D has no other use for their
+ * names. */
 static bool calls(const struct node *n, enum subr_kind kind)
 {
 	for (int i = 0; n->kind == N_CALL && i < SUBR_ID_COUNT; i++)
@@ -109,7 +111,7 @@ static void put_flag(struct tree *t, bool set, const char *name, bool *any)
 	*any = true;
 }
 
-/* What is known of a node before bind: only constants have a type. */
+/* Prints the information that a node has before binding: only constants have a type. */
 static void print_parsed_info(struct tree *t, const struct node *n)
 {
 	const char *type = NULL, *flags = "0";
@@ -160,7 +162,7 @@ static void print_info(struct tree *t, const struct node *n)
 	fputc(')', t->out);
 }
 
-/* "NAME text (type=<...> ...)" */
+/* Prints "NAME text (type=<...> ...)". */
 static void head(struct tree *t, const struct node *n, int depth, const char *name,
 		 const char *text)
 {
@@ -175,7 +177,7 @@ static void print_list(struct tree *t, const struct node *list, int depth)
 		print_node(t, n, depth);
 }
 
-/* Arguments and keys, with a line that holds a comma between two of them. */
+/* Prints arguments and keys. A line with a comma stands between two of them. */
 static void print_args(struct tree *t, const struct node *args, int depth)
 {
 	for (const struct node *n = args; n; n = n->next) {
@@ -229,7 +231,8 @@ static void print_ident(struct tree *t, const struct node *n, const struct node 
 	label(t, depth, "]");
 }
 
-/* Before bind, as an operator: DTrace's listing then has the first key only. */
+/* Prints an aggregation before binding, as an operator. DTrace's listing then has the first key
+ * only. */
 static void print_parsed_agg(struct tree *t, const struct node *n, int depth)
 {
 	int below = n->agg.keys ? depth + 1 : depth;
@@ -262,7 +265,7 @@ static void print_call(struct tree *t, const struct node *n, int depth)
 
 	head(t, n, depth, "FUNC", n->call.func);
 	print_args(t, args, depth);
-	/* The length that copyinstr() takes when none is written: DTrace's tree holds it. */
+	/* DTrace's tree holds the length that copyinstr() takes when the call gives none. */
 	if (t->types && n->id && n->id->kind == IDENT_SUBR && n->id->subr == SUBR_COPYINSTR &&
 	    args && !args->next) {
 		struct node length = { .kind = N_INT, .type = T_INT };
@@ -273,7 +276,7 @@ static void print_call(struct tree *t, const struct node *n, int depth)
 	}
 }
 
-/* The type that a cast, sizeof or xlate names. */
+/* Prints the type that a cast, sizeof or xlate names. */
 static void print_type(struct tree *t, const struct node *n, int depth)
 {
 	const struct spec *s = n->t.type ? n->t.type->spec : NULL;
@@ -320,7 +323,7 @@ static void print_statement(struct tree *t, const struct node *n, int depth)
 	print_node(t, e, depth + 1);
 }
 
-/* "OP2 =", "OP2 +=". An aggregation's is under its keys. */
+/* Prints "OP2 =" or "OP2 +=". An aggregation's stands under its keys. */
 static void print_assign(struct tree *t, const struct node *n, int depth)
 {
 	char op[8];
@@ -348,7 +351,7 @@ static void print_unary(struct tree *t, const struct node *n, int depth)
 	print_op(t, n, depth, "OP1", text);
 }
 
-/* A description has its number only when it was written as a number. */
+/* Prints descriptions. A description has a number only when the source gives one. */
 static void print_pdescs(struct tree *t, const struct pdesc *d, int depth)
 {
 	for (; d; d = d->next)
@@ -399,7 +402,8 @@ static void print_declaration(struct tree *t, const struct node *n, int depth)
 	}
 }
 
-/* What only D of here has: its name in capitals, its parts in the order they were written. */
+/* Prints a node that DTrace does not have: its name in capitals, its parts in the order of the
+ * source. */
 static void print_own(struct tree *t, const struct node *n, int depth)
 {
 	const struct node *const parts[] = {
@@ -509,7 +513,8 @@ void tree_list_parsed(FILE *out, const struct node *top)
 	arena_fini(&t.arena);
 }
 
-/* The names in a description with a pattern or nothing for its provider are less stable. */
+/* Returns the stability of the clause's probe. It is lower when the description's provider is a
+ * pattern or empty. */
 static struct stability context_of(const struct bound_clause *c)
 {
 	const struct probe_desc prov = { c->descs ? c->descs->prov : "", "", "", "" };
@@ -527,8 +532,8 @@ void tree_list_bound(FILE *out, const struct bound *b, struct type_graph *types,
 
 	arena_init(&t.arena);
 	t.scratch = scratch = arena_array(&t.arena, bool, b->vars.n + 1);
-	/* In the order of the program, as DTrace does: a value that a later clause gives is not
-	 * seen by an earlier one. */
+	/* Walk the clauses in the order of the program, as DTrace does: a value that a later clause
+	 * gives does not affect an earlier clause. */
 	for (uint32_t i = 0; i < b->clauses.n; i++)
 		node_walk(b->clauses.v[i]->body, find_scratch, scratch);
 	if (pass == 3) {

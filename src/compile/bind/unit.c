@@ -1,21 +1,21 @@
-/* Units of time: `@ = quantize((timestamp - self->t) / 1000)` counts microseconds, which a picture
- * can say. */
-#include "compile/bind/state.h"
+/* Finds units of time: `@ = quantize((timestamp - self->t) / 1000)` counts microseconds. Pictures
+ * show the unit. */
+#include "compile/bind/bind_private.h"
 
 enum {
 	ROUNDS = 8
-}; /* variables assigned from one another in a chain longer than this have no unit */
+}; /* variables assigned from each other in a chain longer than this get no unit */
 
-/* Of a value: a point in time (timestamp) or a span between two. ns 0: not known. */
+/* The unit of a value: a point in time (timestamp) or a span between two. ns 0: not known. */
 struct unit {
-	int64_t ns; /* that 1 stands for */
+	int64_t ns; /* nanoseconds of the value 1 */
 	bool span;
 	bool mixed; /* assigned values of several units */
 };
 
 struct units {
 	struct bound *b;
-	struct unit *vars; /* by variable */
+	struct unit *vars; /* index: variable */
 	struct unit *aggs;
 	bool changed;
 };

@@ -1,6 +1,6 @@
-/* -x version: which D a program was written for. Names that came later are not there for it, so
- * that its own may be called so; a version that no D ever had is an error. */
-#include "compile/bind/state.h"
+/* Applies -x version, the version of D that a program was written for. Hides names that came later,
+ * so that the program may use them for its own. Reports a version that D never had. */
+#include "compile/bind/bind_private.h"
 
 #include <ctype.h>
 
@@ -10,7 +10,7 @@ static const char *const versions[] = {
 	"1.10",  "1.11",  "1.12",  "1.12.1", "1.13",  "2.0",   "2.0.1", "2.0.2",
 };
 
-/* Names with the version that brought them; all others were there from the start. */
+/* Names with the version that introduced them. All other names were in the first version. */
 static const struct {
 	const char *name, *since;
 } later[] = {
@@ -26,9 +26,10 @@ static const struct {
 	{ "toupper", "1.8" },    { "tolower", "1.8" },   { "print", "1.9" },
 	{ "json", "1.11" },      { "strtoll", "1.11" },  { "execargs", "1.13" },
 	{ "link_ntop", "2.0" },  { "pcap", "2.0" },      { "getf", "1.10" },
+	{ "freopen", "1.1" },
 };
 
-/* "1.6.2" as one number to compare; false: it is none. */
+/* Parses "1.6.2" into a number that can be compared. Returns false when s is no version. */
 static bool parse(const char *s, uint32_t *ret)
 {
 	uint32_t v = 0;

@@ -1,12 +1,13 @@
-/* Translators: kernel structures seen as the structures of DTrace's documentation. */
-#include "compile/bind/state.h"
+/* Binds translators, which present kernel structures as the structures of DTrace's
+ * documentation. */
+#include "compile/bind/bind_private.h"
 
 static bool is_qualifier(enum type_kind k)
 {
 	return k == TYPE_CONST || k == TYPE_VOLATILE || k == TYPE_RESTRICT;
 }
 
-/* Same type whatever typedefs and qualifiers say, behind pointers too. */
+/* Returns true for the same type, ignoring typedefs and qualifiers, behind pointers too. */
 static bool same_loose(struct type_graph *g, type_id a, type_id b)
 {
 	for (;;) {
@@ -19,11 +20,11 @@ static bool same_loose(struct type_graph *g, type_id a, type_id b)
 	}
 }
 
-/* What translators are looked up by. Types that are the same have the same key; keys may be equal
- * when types are not. */
+/* The key under which translators are stored. Equal types have equal keys. Different types may have
+ * equal keys too. */
 struct xlator_key {
 	uint64_t out,
-		in; /* hashes of the names; `in` is the type behind all pointers, 0 when it has none */
+		in;   /* hashes of names; `in` is the type behind all pointers, 0 without a name */
 	uint8_t kind; /* enum type_kind of `in` */
 	bool near;    /* instead of `in`: any integer (TYPE_INT), any pointer (TYPE_POINTER) */
 	uint8_t pad[6];
@@ -62,7 +63,7 @@ static struct xlator *xlators_of(struct bind_state *s, const struct xlator_key *
 	return slot ? (struct xlator *)(uintptr_t)*slot : NULL;
 }
 
-/* Exact, whatever typedefs and qualifiers say. */
+/* Returns the translator of exactly these types, ignoring typedefs and qualifiers. */
 static struct xlator *find_exact(struct bind_cx *cx, type_id out, type_id in)
 {
 	struct xlator_key k = key_exact(cx->types, out, in);
@@ -99,7 +100,7 @@ static void remember(struct bind_cx *cx, struct xlator *x)
 		*slot = (uint64_t)(uintptr_t)x;
 }
 
-/* The first of them, when there are several. */
+/* Returns the first conversion to the member `name`, or NULL. */
 static const struct node *find_conversion(const struct xlator *x, const char *name)
 {
 	for (const struct node *m = x->node->xlator.members; m; m = m->next) {
@@ -109,8 +110,8 @@ static const struct node *find_conversion(const struct xlator *x, const char *na
 	return NULL;
 }
 
-/* What translator x makes of `native` for its member m, which is of type t, for use at `at`. NULL,
- * reported, when it cannot. */
+/* Returns translator x's expression for its member m of type t, over the value `native`, for use at
+ * `at`. Returns NULL, with an error, when the types do not fit. */
 static struct node *convert_member(struct bind_cx *cx, const struct xlator *x, const struct node *m,
 				   const struct node *native, type_id t, const struct node *at)
 {
@@ -127,7 +128,7 @@ static struct node *convert_member(struct bind_cx *cx, const struct xlator *x, c
 	s->in_lib = lib;
 	if (is_poison(value))
 		return NULL;
-	/* A char array of the output type is as good as a string. */
+	/* A string may be assigned to a char array of the output type. */
 	if (type_is_char_array(cx->types, t) && is_string_like(cx, value)) {
 		to_string(cx, value);
 		return value;
@@ -140,8 +141,8 @@ static struct node *convert_member(struct bind_cx *cx, const struct xlator *x, c
 	return NULL;
 }
 
-/* Binds each member over a value that nobody has: errors are reported where the translator stands,
- * used or not. */
+/* Binds each member over a placeholder value. So errors are reported at the translator, even when
+ * it is not used. */
 static void try_translator(struct bind_cx *cx, const struct xlator *x)
 {
 	struct node *native = placeholder(cx, x->node, x->in);
@@ -196,7 +197,8 @@ void bind_translator(struct bind_cx *cx, const struct node *n)
 		try_translator(cx, x);
 }
 
-/* Exact first; then any integer for an integer, and a pointer for a void pointer. */
+/* Returns the exact translator. If there is none: any integer's for an integer, any pointer's for a
+ * void pointer. */
 static struct xlator *find(struct bind_cx *cx, type_id out, type_id in)
 {
 	struct type_graph *g = cx->types;
@@ -335,7 +337,7 @@ bool xlate_value(struct bind_cx *cx, const struct node *n, uint32_t i, struct no
 	while (i--)
 		m = m->next;
 	if (!type_find_member(cx->types, x->out, m->e.a->ident.name, &tm))
-		return false; /* reported with the translator */
+		return false; /* reported at the translator */
 	l->member.name = m->e.a->ident.name;
 	l->selected = arena_new(cx->arena, struct bind_member);
 	l->selected->bit_offset = tm.bit_offset;

@@ -1,13 +1,12 @@
-/* Registers and the frame: linear scan (Poletto & Sarkar, 1999). Control flow only goes forward, so
- * [first definition, last use] in text order is a register's true life; one that lives into a loop
- * from before lives to its end.
- */
+/* Allocates registers and the frame by linear scan (Poletto & Sarkar, 1999). Control flow only goes
+ * forward. So a register's life is [first definition, last use] in the order of the text. A
+ * register that is defined before a loop and used in it lives to the end of the loop. */
 #include "compile/ebpf/ebpf.h"
 
 struct life {
 	uint32_t reg, start, end, uses;
-	bool crosses; /* a call lies inside */
-	bool used;    /* read at all: a result nobody reads gets no place (and may be unreadable) */
+	bool crosses; /* a call lies inside the life */
+	bool used;    /* is read at all: a result that is never read gets no place */
 };
 
 static void use(struct life *lives, struct ir_val v, uint32_t i)
@@ -21,11 +20,12 @@ static void use(struct life *lives, struct ir_val v, uint32_t i)
 
 static bool is_call(const struct ir_ins *ins)
 {
-	return ins->op == IR_CALL || ins->op == IR_ROUTINE || ins->op == IR_CALL_FN;
+	return ins->op == IR_CALL || ins->op == IR_ROUTINE;
 }
 
-/* What is defined in front of a loop and used in it is needed again the next time round. Outer
- * loops end last. */
+/* Extends the life of each register that is defined before a loop and used in it, because the next
+ * round needs the value again. Loops come in the order of their ends, so outer loops are extended
+ * last. */
 static void extend_over_loops(const struct ir_fn *f, struct life *lives)
 {
 	uint32_t *label = xcalloc(f->nlabels + 1, sizeof(*label));
@@ -47,7 +47,7 @@ static void extend_over_loops(const struct ir_fn *f, struct life *lives)
 
 static void find_lives(const struct ir_fn *f, struct life *lives)
 {
-	uint32_t *calls = xcalloc(f->ins.n + 1, sizeof(*calls)); /* calls before instruction i */
+	uint32_t *calls = xcalloc(f->ins.n + 1, sizeof(*calls)); /* calls before i */
 
 	for (uint32_t i = 0; i < f->ins.n; i++) {
 		const struct ir_ins *ins = &f->ins.v[i];
@@ -67,11 +67,12 @@ static void find_lives(const struct ir_fn *f, struct life *lives)
 			l->end = i;
 			l->uses++;
 			if (ins->op == IR_ARG)
-				l->crosses = true; /* r1-r5 hold the other arguments */
+				l->crosses = true; /* the call's other arguments are in r1-r5 */
 		}
 	}
 	extend_over_loops(f, lives);
-	/* A call at `start` defines it, one at `end` takes it as argument: neither lies inside. */
+	/* A call at `start` defines the register and a call at `end` reads it. Neither lies inside
+	 * its life. */
 	for (uint32_t r = 1; r <= f->nregs; r++)
 		if (lives[r].reg && lives[r].end > lives[r].start &&
 		    calls[lives[r].end] > calls[lives[r].start + 1])
@@ -84,7 +85,7 @@ static bool is_constant(const struct ir_ins *ins)
 	return ins->op == IR_STACK || ins->op == IR_MAP || ins->op == IR_MAP_VALUE;
 }
 
-/* Constants with one definition whose only use is a call's argument. */
+/* Finds constants with one definition that only one call's argument uses. */
 static void find_late(const struct ir_fn *f, const struct life *lives, uint32_t *ret)
 {
 	for (uint32_t i = 0; i < f->ins.n; i++) {
@@ -110,7 +111,8 @@ static int by_start(const void *a, const void *b)
 	return x->start != y->start ? (x->start < y->start ? -1 : 1) : (x->reg < y->reg ? -1 : 1);
 }
 
-/* Uses per instruction of life: the denser stays in a register. */
+/* Returns true when a has more uses per instruction of its life than b. The denser life keeps its
+ * register. */
 static bool denser(const struct life *a, const struct life *b)
 {
 	return (uint64_t)a->uses * (b->end - b->start + 1) >
@@ -128,7 +130,7 @@ static int first_free(struct life *const *held, uint32_t start, bool crosses)
 	return 0;
 }
 
-/* A register in use whose holder is sparser than l, 0 none. */
+/* Returns the machine register of the sparsest life if it is sparser than l, else 0. */
 static int victim(struct life *const *held, const struct life *l)
 {
 	int best = 0;
@@ -139,7 +141,7 @@ static int victim(struct life *const *held, const struct life *l)
 	return best;
 }
 
-/* Slots: bytes below r10 that are free again after `end`. */
+/* The words of the frame below r10. A word is free again after instruction `end`. */
 struct slots {
 	VEC(uint32_t) end;
 };
@@ -157,7 +159,7 @@ static int16_t take_slot(struct slots *s, uint32_t start, uint32_t end, uint32_t
 			s->end.v[i + k] = end;
 		return (int16_t)(-8 * (int)(i + words));
 	}
-	/* New words at the deep end; a free tail is used too. */
+	/* Add words at the deep end. Use the free words at the end of the list too. */
 	uint32_t n = s->end.n;
 
 	while (n > 0 && s->end.v[n - 1] < start && s->end.n - n + 1 < words)
@@ -182,7 +184,8 @@ static int object_by_start(const void *a, const void *b)
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
-/* An object lives from its first mention to the last mention of it or of an address taken of it. */
+/* Gives each stack object a place. An object lives from its first mention to its last, or to the
+ * last use of its address. */
 static void place_objects(const struct ir_fn *f, const struct life *lives, struct slots *slots,
 			  int16_t *ret)
 {

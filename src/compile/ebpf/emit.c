@@ -1,4 +1,4 @@
-/* One IR function to instructions. */
+/* Emits the eBPF instructions of one IR function. */
 #include "compile/ebpf/ebpf.h"
 
 struct jump {
@@ -10,9 +10,9 @@ struct emitter {
 	const struct ir_fn *f;
 	struct ebpf_frame frame;
 	uint32_t start;
-	uint32_t *label_pos;    /* UINT32_MAX: not placed */
-	VEC(struct jump) jumps; /* label 0: its offset is written */
-	uint32_t first; /* the first of them that may lead to a label that is not placed yet */
+	uint32_t *label_pos;    /* UINT32_MAX: the label has no position yet */
+	VEC(struct jump) jumps; /* label 0: the offset is final */
+	uint32_t first;         /* the first jump that may lead to a label without a position */
 	loc_t loc;
 };
 
@@ -21,7 +21,6 @@ enum { R0 = BPF_REG_0, SCRATCH = BPF_REG_5, FP = BPF_REG_10 };
 void ebpf_code_init(struct ebpf_code *c)
 {
 	memset(c, 0, sizeof(*c));
-	c->cookie_insn = UINT32_MAX;
 }
 
 void ebpf_code_fini(struct ebpf_code *c)
@@ -29,7 +28,6 @@ void ebpf_code_fini(struct ebpf_code *c)
 	vec_fini(&c->insns);
 	vec_fini(&c->locs);
 	vec_fini(&c->relocs);
-	vec_fini(&c->funcs);
 }
 
 static void put(struct emitter *e, int code, int dst, int src, int off, int32_t imm)
@@ -78,7 +76,7 @@ static void mov(struct emitter *e, int dst, int src)
 		put(e, BPF_ALU64 | BPF_MOV | BPF_X, dst, src, 0, 0);
 }
 
-/* v in some register: its own, or tmp loaded with it. */
+/* Returns a register that holds v: its own, or tmp after loading v into it. */
 static int in_reg(struct emitter *e, struct ir_val v, int tmp)
 {
 	const struct ebpf_place *p;
@@ -109,7 +107,7 @@ static void make_constant(struct emitter *e, const struct ir_ins *ins, int reg)
 	}
 }
 
-/* v into exactly reg. */
+/* Moves v into reg. */
 static void to_reg(struct emitter *e, struct ir_val v, int reg)
 {
 	int r = in_reg(e, v, reg);
@@ -117,7 +115,7 @@ static void to_reg(struct emitter *e, struct ir_val v, int reg)
 	mov(e, reg, r);
 }
 
-/* The register to compute d in; done() stores it where d lives. */
+/* Returns the register to compute d in. done() stores it at d's place. */
 static int dest(struct emitter *e, uint32_t d)
 {
 	return d && e->frame.regs[d].reg ? e->frame.regs[d].reg : R0;
@@ -151,8 +149,7 @@ static void emit_bin(struct emitter *e, const struct ir_ins *ins)
 	int d = dest(e, ins->d), code = BPF_ALU64 | alu_codes[ins->sub];
 
 	if (ins->b.kind == IR_IMM && fits(ins->b.imm)) {
-		/* by a register the machine takes the count modulo 64; as a constant it may be no
-		 * larger */
+		/* A count in a register is taken modulo 64. A constant count must be below 64. */
 		int32_t imm = (int32_t)(is_shift(ins->sub) ? ins->b.imm & 63 : ins->b.imm);
 
 		to_reg(e, ins->a, d);
@@ -220,8 +217,7 @@ static void emit_add_mem(struct emitter *e, const struct ir_ins *ins)
 		put(e, BPF_STX | BPF_ATOMIC | size_code(ins->size), base,
 		    in_reg(e, ins->b, SCRATCH), ins->off, BPF_ADD);
 	} else {
-		/* R0 may hold the base: the sum is made in SCRATCH, a constant is added
-		 * directly. */
+		/* R0 may hold the base: compute the sum in SCRATCH, and add a constant directly. */
 		put(e, BPF_LDX | BPF_MEM | size_code(ins->size), SCRATCH, base, ins->off, 0);
 		if (ins->b.kind == IR_IMM && fits(ins->b.imm)) {
 			put(e, BPF_ALU64 | BPF_ADD | BPF_K, SCRATCH, 0, 0, (int32_t)ins->b.imm);
@@ -242,16 +238,16 @@ static void emit_add_mem(struct emitter *e, const struct ir_ins *ins)
 	}
 }
 
-static void emit_fetch(struct emitter *e, const struct ir_ins *ins, int32_t op)
+static void emit_xchg(struct emitter *e, const struct ir_ins *ins)
 {
 	int base = in_reg(e, ins->a, R0);
 
 	to_reg(e, ins->b, SCRATCH);
-	put(e, BPF_STX | BPF_ATOMIC | size_code(ins->size), base, SCRATCH, ins->off, op);
+	put(e, BPF_STX | BPF_ATOMIC | size_code(ins->size), base, SCRATCH, ins->off, BPF_XCHG);
 	done(e, ins->d, SCRATCH);
 }
 
-/* Does another argument than t still come from register t? */
+/* Returns true when an argument other than t still comes from register t. */
 static bool is_source(const int *src, int n, int t)
 {
 	for (int u = 1; u <= n; u++)
@@ -260,8 +256,8 @@ static bool is_source(const int *src, int n, int t)
 	return false;
 }
 
-/* Arguments to r1...: registers first, as a parallel move whose cycles are opened through r0, then
- * the rest. */
+/* Moves the arguments to r1 and on. Registers come first, as a parallel move that breaks cycles
+ * through r0. The other values follow. */
 static void emit_args(struct emitter *e, const struct ir_ins *ins)
 {
 	int n = ins->nargs, src[6], blocked;
@@ -331,9 +327,9 @@ static void emit_if(struct emitter *e, const struct ir_ins *ins)
 	}
 }
 
-/* A jump reaches 32767 instructions. Before the oldest that leads to a label further on gets there,
- * an island is put in, which the text jumps over: for each such label one jump, where all that lead
- * to it land.
+/* Inserts an island of jumps. A jump reaches 32767 instructions. An island comes before the oldest
+ * jump to a label further on exceeds that reach. It holds one jump for each such label, and all
+ * jumps to the label go to the island. The text jumps over the island.
  *
  *	     if r1 == 0 goto L9          if r1 == 0 goto I9
  *	     ...                         ...
@@ -422,8 +418,7 @@ static void emit_ins(struct emitter *e, uint32_t i)
 		emit_store(e, r, ins->off, ins->size, ins->b);
 		break;
 	case IR_ADD_MEM: emit_add_mem(e, ins); break;
-	case IR_XCHG: emit_fetch(e, ins, BPF_XCHG); break;
-	case IR_FETCH_ADD: emit_fetch(e, ins, BPF_ADD | BPF_FETCH); break;
+	case IR_XCHG: emit_xchg(e, ins); break;
 	case IR_STACK:
 	case IR_MAP:
 	case IR_MAP_VALUE:
@@ -439,12 +434,6 @@ static void emit_ins(struct emitter *e, uint32_t i)
 	case IR_STORE_STACK:
 		emit_store(e, FP, e->frame.objects[ins->index] + ins->off, ins->size, ins->b);
 		break;
-	case IR_PROBE:
-		if (e->c->cookie_insn == UINT32_MAX)
-			e->c->cookie_insn = e->c->insns.n;
-		put_imm64(e, d, 0, (uint64_t)ins->a.imm);
-		done(e, ins->d, d);
-		break;
 	case IR_CALL:
 		emit_args(e, ins);
 		put(e, BPF_JMP | BPF_CALL, 0, 0, 0, (int32_t)ins->index);
@@ -453,12 +442,6 @@ static void emit_ins(struct emitter *e, uint32_t i)
 	case IR_ROUTINE:
 		emit_args(e, ins);
 		reloc(e, RELOC_ROUTINE, 0, 0, ins->name);
-		put(e, BPF_JMP | BPF_CALL, 0, BPF_PSEUDO_CALL, 0, -1);
-		done(e, ins->d, R0);
-		break;
-	case IR_CALL_FN:
-		emit_args(e, ins);
-		reloc(e, RELOC_FUNC, ins->index, 0, NULL);
 		put(e, BPF_JMP | BPF_CALL, 0, BPF_PSEUDO_CALL, 0, -1);
 		done(e, ins->d, R0);
 		break;
@@ -488,7 +471,6 @@ bool ebpf_emit(struct ebpf_code *c, const struct ir_fn *f, const char **ret_why)
 	bool ok = true;
 
 	ebpf_allocate(f, &e.frame);
-	vec_push(&c->funcs, c->insns.n);
 	e.label_pos = xcalloc(f->nlabels + 1, sizeof(*e.label_pos));
 	memset(e.label_pos, 0xff, (f->nlabels + 1) * sizeof(*e.label_pos));
 	for (uint32_t i = 0; i < f->ins.n; i++) {

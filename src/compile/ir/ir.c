@@ -1,3 +1,4 @@
+/* Builds IR: registers, labels, and an instruction for each operation, with constants folded. */
 #include "compile/ir/ir.h"
 
 #include <stdarg.h>
@@ -112,8 +113,8 @@ struct ir_val ir_bin(struct ir_fn *f, enum ir_alu op, struct ir_val a, struct ir
 		return a;
 	if (b.kind == IR_IMM && b.imm == 1 && (op == ALU_MUL || op == ALU_DIV))
 		return a;
-	/* Constants go right where the operator commutes: the instruction set has them there
-	 * only. */
+	/* A constant is the right operand where the operator commutes, because the instruction set
+	 * has constants only there. */
 	if (a.kind == IR_IMM &&
 	    (op == ALU_ADD || op == ALU_MUL || op == ALU_AND || op == ALU_OR || op == ALU_XOR)) {
 		struct ir_val t = a;
@@ -217,18 +218,6 @@ struct ir_val ir_xchg(struct ir_fn *f, struct ir_val a, int32_t off, uint32_t si
 	return def(f, ins);
 }
 
-struct ir_val ir_fetch_add(struct ir_fn *f, struct ir_val a, int32_t off, uint32_t size,
-			   struct ir_val b)
-{
-	struct ir_ins *ins = add(f, IR_FETCH_ADD);
-
-	ins->a = a;
-	ins->b = b;
-	ins->off = off;
-	ins->size = (uint8_t)size;
-	return def(f, ins);
-}
-
 struct ir_val ir_stack(struct ir_fn *f, uint32_t object, int32_t off)
 {
 	struct ir_ins *ins = add(f, IR_STACK);
@@ -276,14 +265,6 @@ struct ir_val ir_map_value(struct ir_fn *f, uint32_t map, int64_t offset)
 	return def(f, ins);
 }
 
-struct ir_val ir_probe(struct ir_fn *f, uint32_t index)
-{
-	struct ir_ins *ins = add(f, IR_PROBE);
-
-	ins->a = IR_I(index);
-	return def(f, ins);
-}
-
 struct ir_val ir_arg(struct ir_fn *f, uint32_t n)
 {
 	struct ir_ins *ins = add(f, IR_ARG);
@@ -325,17 +306,6 @@ struct ir_val ir_routine(struct ir_fn *f, const char *name, uint32_t nargs, ...)
 
 	va_start(ap, nargs);
 	v = call(f, IR_ROUTINE, 0, name, nargs, ap);
-	va_end(ap);
-	return v;
-}
-
-struct ir_val ir_call_fn(struct ir_fn *f, uint32_t fn, uint32_t nargs, ...)
-{
-	struct ir_val v;
-	va_list ap;
-
-	va_start(ap, nargs);
-	v = call(f, IR_CALL_FN, fn, NULL, nargs, ap);
 	va_end(ap);
 	return v;
 }

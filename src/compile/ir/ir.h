@@ -1,9 +1,10 @@
 /* The intermediate representation: three-address code on 64-bit virtual registers.
  *
- * In: bound clauses (gen.h). Out: struct ir_fn, from which compile/ebpf makes instructions.
- * Always true (ir_verify): branches go forward only, but for IR_LOOP, which goes back to a label; a
+ * In: bound clauses (gen/gen.h). Out: struct ir_fn, from which compile/ebpf makes instructions.
+ * Always true (ir_verify): branches go forward only, except IR_LOOP, which goes back to a label. A
  * register lives from its first definition to its last use in text order, or to the end of a loop
- * it lives into; every register is defined before it is used in text order; labels are placed once.
+ * that it lives into. Every register is defined before its use in text order. Each label is placed
+ * once.
  *
  *	v3 = call get_current_pid_tgid()
  *	v4 = v3 >> 32
@@ -40,18 +41,14 @@ struct ir_val {
 	X(IR_STORE, "store") /* *(size *)(a + off) = b */ \
 	X(IR_ADD_MEM, "addmem")     /* *(size *)(a + off) += b, atomically when `sign` */ \
 	X(IR_XCHG, "xchg")          /* d = exchange(*(size *)(a + off), b) */ \
-	X(IR_FETCH_ADD, "fetchadd") /* d = *(size *)(a + off), then += b */ \
 	X(IR_STACK, "stack")        /* d = address of stack object `index` + off */ \
 	X(IR_LOAD_STACK, "loads")   /* d = *(size *)(object `index` + off) */ \
 	X(IR_STORE_STACK, "stores") /* *(size *)(object `index` + off) = b */ \
 	X(IR_MAP, "map")            /* d = map `index` */ \
 	X(IR_MAP_VALUE, "mapval")   /* d = address of map `index`'s first value + imm in a */ \
-	X(IR_PROBE, \
-	  "probe")         /* d = probe index: a constant the loader may patch (a = its value) */ \
-	X(IR_CALL, "call") /* d = helper `index`(args) */ \
-	X(IR_ROUTINE, "routine") /* d = bpf/ routine `name`(args) */ \
-	X(IR_CALL_FN, "callfn")  /* d = function `index` of this program (args) */ \
-	X(IR_IF, "if")           /* if a cond b goto label `index` */ \
+	X(IR_CALL, "call")          /* d = helper `index`(args) */ \
+	X(IR_ROUTINE, "routine")    /* d = bpf/ routine `name`(args) */ \
+	X(IR_IF, "if")              /* if a cond b goto label `index` */ \
 	X(IR_GOTO, "goto") \
 	X(IR_LOOP, "loop") /* goto label `index`, which stands above */ \
 	X(IR_LABEL, "label") \
@@ -118,18 +115,19 @@ struct ir_fn {
 	uint32_t nregs;                /* registers are 1..nregs */
 	uint32_t nlabels;              /* labels are 1..nlabels */
 	uint32_t nargs;
-	loc_t loc; /* of what is being generated */
+	loc_t loc; /* position of the D being generated */
 };
 
 void ir_fn_init(struct ir_fn *f, struct arena *arena, const char *name);
 void ir_fn_fini(struct ir_fn *f);
 
-/* --- building: each appends an instruction and returns its value; constants are folded --- */
+/* --- building: each function appends an instruction and returns its value, and folds constants
+ * --- */
 struct ir_val ir_new_reg(struct ir_fn *f);
 uint32_t ir_new_label(struct ir_fn *f);
 uint32_t ir_new_object(struct ir_fn *f, uint32_t size, const char *what);
 void ir_place(struct ir_fn *f, uint32_t label);
-struct ir_val ir_mov(struct ir_fn *f, struct ir_val a);         /* always a fresh register */
+struct ir_val ir_mov(struct ir_fn *f, struct ir_val a);         /* always a new register */
 void ir_set(struct ir_fn *f, struct ir_val d, struct ir_val a); /* existing register d = a */
 struct ir_val ir_bin(struct ir_fn *f, enum ir_alu op, struct ir_val a, struct ir_val b);
 struct ir_val ir_neg(struct ir_fn *f, struct ir_val a);
@@ -141,30 +139,27 @@ void ir_add_mem(struct ir_fn *f, struct ir_val a, int32_t off, uint32_t size, st
 		bool atomic);
 struct ir_val ir_xchg(struct ir_fn *f, struct ir_val a, int32_t off, uint32_t size,
 		      struct ir_val b);
-struct ir_val ir_fetch_add(struct ir_fn *f, struct ir_val a, int32_t off, uint32_t size,
-			   struct ir_val b);
 struct ir_val ir_stack(struct ir_fn *f, uint32_t object, int32_t off);
 struct ir_val ir_load_stack(struct ir_fn *f, uint32_t object, int32_t off, uint32_t size,
 			    bool sign);
 void ir_store_stack(struct ir_fn *f, uint32_t object, int32_t off, uint32_t size, struct ir_val b);
 struct ir_val ir_map(struct ir_fn *f, uint32_t map);
 struct ir_val ir_map_value(struct ir_fn *f, uint32_t map, int64_t offset);
-struct ir_val ir_probe(struct ir_fn *f, uint32_t index);
 struct ir_val ir_arg(struct ir_fn *f, uint32_t n);
 struct ir_val ir_call(struct ir_fn *f, uint32_t helper, uint32_t nargs,
 		      ...); /* struct ir_val each */
 struct ir_val ir_routine(struct ir_fn *f, const char *name, uint32_t nargs, ...);
-struct ir_val ir_call_fn(struct ir_fn *f, uint32_t fn, uint32_t nargs, ...);
 void ir_if(struct ir_fn *f, struct ir_val a, enum ir_cond c, struct ir_val b, uint32_t label);
 void ir_goto(struct ir_fn *f, uint32_t label);
 void ir_loop(struct ir_fn *f, uint32_t label);
-enum ir_cond ir_inverse(enum ir_cond c); /* all but IF_SET, which has none */
+enum ir_cond ir_inverse(enum ir_cond c); /* not for IF_SET, which has no inverse */
 void ir_ret(struct ir_fn *f, struct ir_val a);
 
 /* --- passes --- */
-/* Drops instructions whose result nobody uses. keeps: everything with an effect. */
+/* Drops instructions whose result has no use. keeps: everything with an effect. */
 void ir_remove_dead(struct ir_fn *f);
-/* True when the promises at the top hold; else false and *ret_why (static). */
+/* Returns true when the conditions at the top of this file hold; else false with *ret_why
+ * (static). */
 bool ir_verify(const struct ir_fn *f, const char **ret_why);
 void ir_print(FILE *out, const struct ir_fn *f);
 

@@ -29,8 +29,7 @@ static bool is_pure(const struct ir_ins *ins)
 	case IR_STACK:
 	case IR_LOAD_STACK:
 	case IR_MAP:
-	case IR_MAP_VALUE:
-	case IR_PROBE: return true;
+	case IR_MAP_VALUE: return true;
 	default: return false;
 	}
 }
@@ -41,8 +40,8 @@ static void count_use(uint32_t *uses, struct ir_val v)
 		uses[v.reg]++;
 }
 
-/* What stands below may be used above, the next time round: nothing that has any use is dropped
- * then. */
+/* Counts all uses. In a loop, an instruction below may be used above in the next round. Then only
+ * instructions without any use are dropped. */
 static void count_all(const struct ir_fn *f, uint32_t *uses)
 {
 	for (uint32_t i = 0; i < f->ins.n; i++) {
@@ -193,7 +192,6 @@ static void print_ins(FILE *out, const struct ir_fn *f, const struct ir_ins *ins
 	case IR_STORE:
 	case IR_ADD_MEM:
 	case IR_XCHG:
-	case IR_FETCH_ADD:
 		fprintf(out, "%s ", op_names[ins->op]);
 		print_mem(out, ins);
 		fputs(", ", out);
@@ -213,11 +211,9 @@ static void print_ins(FILE *out, const struct ir_fn *f, const struct ir_ins *ins
 		break;
 	case IR_MAP: fprintf(out, "map %u", ins->index); break;
 	case IR_MAP_VALUE: fprintf(out, "&map %u + %lld", ins->index, (long long)ins->a.imm); break;
-	case IR_PROBE:
 	case IR_ARG: fprintf(out, "%s %lld", op_names[ins->op], (long long)ins->a.imm); break;
 	case IR_CALL:
 	case IR_ROUTINE:
-	case IR_CALL_FN:
 		if (ins->op == IR_ROUTINE)
 			fprintf(out, "%s(", ins->name);
 		else

@@ -1,10 +1,9 @@
-/* Machine code of eBPF functions. Each instruction is written by itself; what the verifier proved
- * decides how much of it.
+/* Writes machine code of eBPF functions. Writes each instruction on its own. The verifier's proofs
+ * decide how short its code is.
  *
  * Native stack of a function: return address, the callee-saved registers it writes, padding to 16.
- * eBPF stacks lie in one block at `frame`, above: no pointer of a program reaches a return address.
- * r10 (rbp) goes down by the caller's stack at each call.
- */
+ * eBPF stacks lie in one block at `frame`, above, so no pointer of a program reaches a return
+ * address. r10 (rbp) goes down by the caller's stack at each call. */
 #include "compile/jit/code_private.h"
 
 const uint8_t jit_reg[11] = { X86_RAX, X86_RDI, X86_RSI, X86_RDX, X86_RCX, X86_R8,
@@ -21,7 +20,7 @@ static int64_t target_of(const struct jit *j, uint32_t i, uint32_t to, bool *wid
 		*wide = true;
 		return j->b.n;
 	}
-	/* as far as it was the pass before: code only gets shorter */
+	/* The same distance as in the pass before, because code only gets shorter. */
 	return (int64_t)j->guess[to] - j->guess[i] + j->at[i];
 }
 
@@ -70,7 +69,7 @@ static void jump(struct jit *j, uint32_t i, const struct bpf_insn *ins)
 
 /* --- functions --- */
 
-/* Callee-saved registers the function writes. */
+/* Returns the mask of callee-saved registers that the function writes. */
 static uint32_t saved(const struct jit *j, const struct jit_fn *fn)
 {
 	uint32_t mask = 0;
@@ -94,8 +93,8 @@ static uint32_t saved(const struct jit *j, const struct jit_fn *fn)
 	return mask;
 }
 
-/* A load just for the comparison with a constant behind it, which then reads memory: index of that,
- * or 0. */
+/* Returns the index of the comparison with a constant if it alone uses the value of load i, or 0.
+ * The comparison then reads memory itself. */
 static uint32_t compared(const struct jit *j, uint32_t i, const struct jit_fn *fn)
 {
 	const struct bpf_insn *ins = &j->insns[i], *jump;
@@ -120,7 +119,8 @@ static uint32_t compared(const struct jit *j, uint32_t i, const struct jit_fn *f
 	return 0;
 }
 
-/* A load just for an operation behind it, likewise. */
+/* Returns the index of the operation if it alone uses the value of load i, or 0. The operation then
+ * reads memory itself. */
 static uint32_t operated(const struct jit *j, uint32_t i, const struct jit_fn *fn)
 {
 	const struct bpf_insn *ins = &j->insns[i], *alu;
@@ -183,7 +183,8 @@ static void instruction(struct jit *j, uint32_t i, const struct jit_fn *fn)
 
 static const uint8_t callee_saved[] = { X86_RBX, X86_R13, X86_R14, X86_R15 };
 
-/* The end of a function; in a thunk, a jump to the end of the body, if there is more of it. */
+/* Writes the end of a function. In a thunk, this is a jump to the end of the body, unless it is
+ * there already. */
 static void leave(struct jit *j, uint32_t i, const struct jit_fn *fn, uint32_t save, bool pad)
 {
 	struct x86 *b = &j->b;
@@ -220,7 +221,7 @@ static void instructions(struct jit *j, const struct jit_fn *fn, uint32_t save, 
 		j->at[i] = b->n;
 		if (two)
 			j->at[i + 1] = b->n;
-		/* behind a call that never returns */
+		/* The call before this instruction never returns. End the firing if it does. */
 		if (!f->reached && i > fn->start && f[-1].reached &&
 		    j->insns[i - 1].code == (BPF_JMP | BPF_CALL)) {
 			x86_rr(b, 4, x86_alu_op(X86_CMP), X86_RAX, X86_RAX);

@@ -1,4 +1,5 @@
-/* Machine code of calls: functions, bpf_loop(), and helpers, of which many are written out. */
+/* Writes machine code of calls: functions, bpf_loop(), and helpers. Many helpers are written
+ * out. */
 #include <assert.h>
 #include <errno.h>
 
@@ -6,8 +7,8 @@
 #include "data/image.h"
 #include "wire/routines.h"
 
-/* reg = where the running generation begins. One bit of the word: who else writes the slot is not
- * to choose an address. */
+/* reg = offset of the running generation's values. Uses one bit of the word, so that no other
+ * writer of the slot can choose an address. */
 static void load_gen(struct jit *j, unsigned reg, const struct wire_map *m)
 {
 	assert(m->gen_stride <= INT32_MAX);
@@ -16,7 +17,7 @@ static void load_gen(struct jit *j, unsigned reg, const struct wire_map *m)
 	x86_imul_imm(&j->b, 8, reg, reg, (int32_t)m->gen_stride);
 }
 
-/* rax = address of the value at rax bytes from the map's first. */
+/* rax = address of the value at offset rax from the map's first value. */
 static void value_address(struct jit *j, const struct wire_map *m)
 {
 	struct x86 *b = &j->b;
@@ -77,7 +78,7 @@ static void lookup(struct jit *j, uint32_t i)
 			x86_rr(b, 4, x86_alu_op(X86_XOR), X86_RAX, X86_RAX);
 		return;
 	}
-	/* eBPF's r3, r4 are gone with the call */
+	/* eBPF's r3 and r4 do not survive the call. */
 	wrote(j, X86_RCX);
 	if (scratch)
 		wrote(j, X86_RDX);
@@ -160,7 +161,7 @@ static void loop(struct jit *j, uint32_t i, uint32_t stack)
 	x86_land(b, many);
 }
 
-/* CLOCK_MONOTONIC from the processor's counter, as the agent has it. */
+/* rax = CLOCK_MONOTONIC, computed from the processor's counter in the same way as by the agent. */
 static void clock_now(struct jit *j)
 {
 	const uint64_t clock = j->env->area + offsetof(struct wire_area, clock);
@@ -200,13 +201,14 @@ static void quantize_bucket(struct jit *j, uint32_t i)
 		wrote(j, T0);
 		x86_rr(b, 8, X86_OP_BSR, X86_RAX, v);
 		x86_mov_imm(b, T0, UINT32_MAX);
-		x86_rr(b, 8, X86_OP_CMOVE, X86_RAX, T0); /* of 0 */
+		x86_rr(b, 8, X86_OP_CMOVE, X86_RAX, T0); /* v is 0 */
 		x86_alu_imm(b, 4, X86_ADD, X86_RAX, 64);
 	}
 	j->cold[j->ncold - 1].back = b->n;
 }
 
-/* d_scratch_get of bpf/: the first slot of this thread that is not in use; 0: none is. */
+/* rax = the first scratch slot of this thread that is not in use, or 0, as d_scratch_get of bpf/
+ * returns it. */
 static void scratch_get(struct jit *j, const struct wire_map *m)
 {
 	struct x86 *b = &j->b;
@@ -227,11 +229,12 @@ static void scratch_get(struct jit *j, const struct wire_map *m)
 	x86_land(b, end);
 }
 
-/* A record's room, where all is well: the ring's one writer is this thread. Else the agent is
- * asked. */
+/* rax = the room of a record in the ring, whose one writer is this thread. A cold path calls the
+ * agent when the ring is full or the record does not fit in one piece. */
 static void ring_reserve(struct jit *j, uint32_t i)
 {
-	/* AHEAD: a line that the tracer has read comes back by the time it is written again */
+	/* AHEAD: distance of the prefetch. It brings a line back from the tracer's cache before
+	 * this thread writes it. */
 	enum {
 		HEAD = offsetof(struct wire_ring, head),
 		TAIL = offsetof(struct wire_ring, tail),
@@ -257,7 +260,7 @@ static void ring_reserve(struct jit *j, uint32_t i)
 	x86_rx(b, 8, X86_OP_LEA, X86_RAX, THREAD, X86_RAX,
 	       ring + (int32_t)sizeof(struct wire_ring) + WIRE_RING_HEAD);
 	x86_rm(b, 4, X86_OP_PREFETCH, X86_PREFETCHW, X86_RAX, AHEAD);
-	x86_mov_imm(b, T0, WIRE_RING_BUSY | n); /* the padding: 0 */
+	x86_mov_imm(b, T0, WIRE_RING_BUSY | n); /* the padding is 0 */
 	x86_rm(b, 8, X86_OP_STORE, T0, X86_RAX, -WIRE_RING_HEAD);
 	x86_rm(b, 8, X86_OP_STORE, X86_R8, THREAD, ring + HEAD);
 	for (; first < j->ncold; first++) {
@@ -268,7 +271,7 @@ static void ring_reserve(struct jit *j, uint32_t i)
 
 static void cpu_number(struct jit *j)
 {
-	enum { SELECTOR = 0x7b }; /* its limit: node << 12 | cpu */
+	enum { SELECTOR = 0x7b }; /* a segment whose limit is node << 12 | cpu */
 	struct x86 *b = &j->b;
 	uint32_t good;
 
@@ -289,7 +292,7 @@ static void cpu_number(struct jit *j)
 	x86_alu_imm(b, 4, X86_AND, X86_RAX, 0xfff);
 }
 
-/* Helpers that are a few instructions. */
+/* Writes helpers of a few instructions. Returns false for other helpers. */
 static bool short_helper(struct jit *j, uint32_t i, const struct jit_helper *h)
 {
 	struct x86 *b = &j->b;
@@ -306,9 +309,16 @@ static bool short_helper(struct jit *j, uint32_t i, const struct jit_helper *h)
 	case JIT_SCRATCH_GET: scratch_get(j, &j->env->maps[j->facts.insn[i].map]); return true;
 	case BPF_FUNC_get_current_task:
 	case BPF_FUNC_get_current_task_btf:
-		x86_rm(b, 8, X86_OP_LOAD, X86_RAX, THREAD, offsetof(struct wire_thread, task));
+		if (j->env->family) {
+			jit_own(j, X86_RAX);
+			x86_rm(b, 8, X86_OP_LOAD, X86_RAX, X86_RAX,
+			       offsetof(struct wire_own, task));
+		} else {
+			x86_rm(b, 8, X86_OP_LOAD, X86_RAX, THREAD,
+			       offsetof(struct wire_thread, task));
+		}
 		return true;
-	case BPF_FUNC_get_current_pid_tgid: /* neighbours */
+	case BPF_FUNC_get_current_pid_tgid: /* tid and pid are adjacent */
 		x86_rm(b, 8, X86_OP_LOAD, X86_RAX, THREAD, offsetof(struct wire_thread, tid));
 		return true;
 	case BPF_FUNC_task_pt_regs:
@@ -330,6 +340,15 @@ static bool short_helper(struct jit *j, uint32_t i, const struct jit_helper *h)
 		return true;
 	}
 	return false;
+}
+
+static enum wire_agent_entry entry_of(const struct jit *j, const struct jit_helper *h)
+{
+	if (j->env->own_reads && h->id == BPF_FUNC_probe_read_kernel)
+		return WIRE_AGENT_read_own;
+	if (j->env->own_reads && h->id == BPF_FUNC_probe_read_kernel_str)
+		return WIRE_AGENT_read_own_str;
+	return (enum wire_agent_entry)h->agent;
 }
 
 void code_call(struct jit *j, uint32_t i, const struct bpf_insn *ins, const struct jit_fn *fn)
@@ -369,5 +388,5 @@ void code_call(struct jit *j, uint32_t i, const struct bpf_insn *ins, const stru
 	j->clobbered |= HELPER_CLOBBERS;
 	code_check_args(j, i, h);
 	x86_mov_rr(b, X86_R9, THREAD);
-	x86_call(b, jit_agent(j, (enum wire_agent_entry)h->agent));
+	x86_call(b, jit_agent(j, entry_of(j, h)));
 }

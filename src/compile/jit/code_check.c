@@ -1,8 +1,9 @@
-/* Checks that compiled code makes when it runs: bounds, budget, helper arguments. Also what stands
- * behind the functions: cold paths, shared pieces and constants. */
+/* Writes the checks that compiled code makes at run time: bounds, budget, helper arguments. Also
+ * writes the code behind the functions: cold paths, shared pieces and constants. */
 #include "compile/jit/code_private.h"
 
-/* A jump here is taken when something is wrong at `insn`. */
+/* Emits a jump to a new cold path, taken on condition cc. Returns the path, by default a violation
+ * at `insn`. */
 struct jit_cold *code_cold(struct jit *j, enum x86_cc cc, uint32_t insn)
 {
 	struct jit_cold *c;
@@ -22,7 +23,7 @@ enum {
 	CONST_SHARED,
 	CONST_THREADS,
 	CONST_STACKS,
-	CONST_LIMIT /* of loads: the size less 1, 2, 4, 8 bytes */,
+	CONST_LIMIT /* of loads: the size less 1, 2, 4, 8 */,
 	CONST_STORE_LIMIT = CONST_LIMIT + 4,
 	CONSTS = CONST_STORE_LIMIT + 4
 };
@@ -37,7 +38,7 @@ int64_t jit_threads(const struct jit *j)
 	return const_at(j, CONST_THREADS);
 }
 
-/* T0 = base + off, if `size` bytes there are the program's; T1 is lost. */
+/* T0 = base + off. Ends the firing unless the program may access `size` bytes there. T1 is lost. */
 void code_check_access(struct jit *j, uint32_t insn, unsigned base, int32_t off, uint32_t size,
 		       bool load)
 {
@@ -64,7 +65,8 @@ void code_spend(struct jit *j, uint32_t i)
 	code_cold(j, X86_B, i);
 }
 
-/* A map that is not known yet: is it one of those the helper works on? */
+/* Ends the firing unless rdi is one of the maps that the helper may use. For a map that is not
+ * known at compile time. */
 static void check_map(struct jit *j, uint32_t i, const struct jit_helper *h)
 {
 	struct x86 *b = &j->b;
@@ -73,7 +75,7 @@ static void check_map(struct jit *j, uint32_t i, const struct jit_helper *h)
 	for (uint32_t m = 0; m < j->env->nmaps; m++)
 		if (jit_map_usable(j->env, m, h->id))
 			last = m;
-	if (last == UINT32_MAX) /* there is none: never equal */
+	if (last == UINT32_MAX) /* no map: never equal */
 		x86_mov_imm(b, T1, 0);
 	for (uint32_t m = 0; m <= last && last != UINT32_MAX; m++) {
 		if (!jit_map_usable(j->env, m, h->id))
@@ -90,7 +92,7 @@ static void check_map(struct jit *j, uint32_t i, const struct jit_helper *h)
 		x86_land(b, found[--n]);
 }
 
-/* Arguments that were not proven. T0, T1, T2 are lost. */
+/* Checks arguments that are not proven. T0, T1, T2 are lost. */
 void code_check_args(struct jit *j, uint32_t i, const struct jit_helper *h)
 {
 	const struct jit_fact *f = &j->facts.insn[i];
@@ -122,7 +124,7 @@ void code_check_args(struct jit *j, uint32_t i, const struct jit_helper *h)
 		case 'S': x86_mov_imm(b, T1, sizeof(struct wire_stack)); break;
 		case 'W': x86_mov_imm(b, T1, sizeof(struct wire_walk)); break;
 		case 'O': x86_mov_imm(b, T1, sizeof(struct wire_unwind_offsets)); break;
-		default: /* helpers take 32 bits of it */
+		default: /* helpers use 32 bits of it */
 			x86_rr(b, 4, X86_OP_STORE, jit_reg[a + 2], jit_reg[a + 2]);
 			x86_mov_rr(b, T1, jit_reg[a + 2]);
 		}
@@ -133,7 +135,7 @@ void code_check_args(struct jit *j, uint32_t i, const struct jit_helper *h)
 	}
 }
 
-/* quantize_bucket() of a negative number. */
+/* rax = quantize_bucket() of a negative number. */
 static void negative_bucket(struct jit *j, uint32_t i)
 {
 	struct x86 *b = &j->b;
@@ -145,11 +147,11 @@ static void negative_bucket(struct jit *j, uint32_t i)
 	x86_alu_imm(b, 4, X86_SUB, X86_RAX, 62);
 	x86_rr(b, 4, X86_OP_GROUP3, X86_NEG, X86_RAX);
 	more = x86_jcc_over(b, X86_NS);
-	x86_rr(b, 4, x86_alu_op(X86_XOR), X86_RAX, X86_RAX); /* of -1 */
+	x86_rr(b, 4, x86_alu_op(X86_XOR), X86_RAX, X86_RAX); /* -1 comes from -2^63 */
 	x86_land(b, more);
 }
 
-/* Asks the agent for a record's room: the ring is full, or the record would not stand in one
+/* Calls the agent for a record's room, because the ring is full or the record does not fit in one
  * piece. */
 static void ask_for_room(struct jit *j, uint32_t i)
 {
@@ -176,7 +178,7 @@ void jit_own(struct jit *j, unsigned reg)
 	x86_rip(b, 8, 0x03, reg, const_at(j, CONST_STACKS));
 }
 
-/* to = T0 less a word of the struct wire_own. */
+/* to = T0 minus a word of the struct wire_own. */
 static void from_own(struct jit *j, unsigned to, int32_t off)
 {
 	struct x86 *b = &j->b;
@@ -187,7 +189,7 @@ static void from_own(struct jit *j, unsigned to, int32_t off)
 	x86_rr(b, 8, x86_alu_op(X86_ADD), T0, to);
 }
 
-/* in: T0 address, T1 bytes. Carry: not the program's. T2 is lost. */
+/* in: T0 address, T1 bytes. Sets carry when the range is not the program's. T2 is lost. */
 static void range_piece(struct jit *j)
 {
 	struct x86 *b = &j->b;
@@ -224,7 +226,7 @@ static void range_piece(struct jit *j)
 	x86_ret(b);
 }
 
-/* Ends the firing; edi: the instruction. */
+/* Ends the firing. in: edi = the instruction. */
 static void stop_piece(struct jit *j)
 {
 	struct x86 *b = &j->b;
@@ -267,6 +269,14 @@ static void cold_path(struct jit *j, const struct jit_cold *c)
 	if (!c->fail && c->load && j->facts.ctx_used) {
 		from_own(j, T1, OFF_REGS);
 		x86_alu_imm(b, 8, X86_CMP, T1, JIT_CTX - c->size);
+		x86_jcc(b, X86_BE, c->back, true);
+	}
+	if (!c->fail && c->load && j->env->event >= c->size) {
+		jit_own(j, T1);
+		x86_rm(b, 8, X86_OP_LEA, T1, T1, -WIRE_EVENT_BELOW);
+		x86_rr(b, 8, X86_OP_GROUP3, X86_NEG, T1);
+		x86_rr(b, 8, x86_alu_op(X86_ADD), T0, T1);
+		x86_alu_imm(b, 8, X86_CMP, T1, (int32_t)(j->env->event - c->size));
 		x86_jcc(b, X86_BE, c->back, true);
 	}
 	x86_mov_imm(b, X86_RDI, c->insn);

@@ -1,4 +1,4 @@
-/* Machine code of arithmetic, loads, stores, atomics and addresses. */
+/* Writes machine code of arithmetic, loads, stores, atomics and addresses. */
 #include "compile/jit/code_private.h"
 
 bool jit_near(const struct jit *j, uint64_t addr)
@@ -86,7 +86,7 @@ static void shift(struct jit *j, const struct bpf_insn *ins, unsigned size, enum
 		return;
 	}
 	wrote(j, T1);
-	/* A count of 0 leaves 32-bit destinations as they are, upper half included. */
+	/* A shift by 0 keeps a 32-bit destination, but must clear its upper half. */
 	if (size == 4)
 		x86_rr(b, 4, X86_OP_STORE, d, d);
 	if (s == X86_RCX) {
@@ -228,7 +228,8 @@ static void move(struct jit *j, const struct bpf_insn *ins, unsigned size)
 	}
 }
 
-/* Only the result, which nobody wants from a thunk. */
+/* Returns true for an instruction that only sets the program's result, which a thunk does not
+ * use. */
 static bool is_result(const struct bpf_insn *ins)
 {
 	return ins->dst_reg == BPF_REG_0 && ins[1].code == (BPF_JMP | BPF_EXIT);
@@ -325,7 +326,7 @@ static void lock(struct jit *j, bool alone)
 		x86_byte(&j->b, 0xf0);
 }
 
-/* rm op= src, src = what was there. */
+/* rm op= src, src = the value of rm before. */
 static void fetch(struct jit *j, const struct bpf_insn *ins, unsigned base, int32_t off,
 		  uint32_t size, bool alone)
 {
@@ -337,7 +338,7 @@ static void fetch(struct jit *j, const struct bpf_insn *ins, unsigned base, int3
 	wrote(j, T0);
 	wrote(j, T1);
 	wrote(j, T2);
-	if (alone) { /* of this thread only, which nothing interrupts: no lock, and no xchg (it locks by itself) */
+	if (alone) { /* memory of this thread only: no lock, and no xchg (which locks) */
 		x86_rm(b, size, X86_OP_LOAD, T1, base, off);
 		if (ins->imm == BPF_XCHG) {
 			x86_rm(b, size, X86_OP_STORE, s, base, off);
@@ -358,12 +359,12 @@ static void fetch(struct jit *j, const struct bpf_insn *ins, unsigned base, int3
 		x86_rm(b, size, X86_OP_XADD, s, base, off);
 		return;
 	}
-	/* compare and exchange until nobody came between; rax must hold the old value */
+	/* Compare and exchange until no other write came between. rax must hold the old value. */
 	if (base != T0) {
 		x86_rm(b, 8, X86_OP_LEA, T0, base, off);
 		off = 0;
 	}
-	x86_mov_rr(b, T1, X86_RAX); /* also the operand, where src is r0 */
+	x86_mov_rr(b, T1, X86_RAX); /* also the operand if src is r0 */
 	x86_rm(b, size, X86_OP_LOAD, X86_RAX, T0, off);
 	top = b->n;
 	x86_mov_rr(b, T2, X86_RAX);
@@ -408,7 +409,7 @@ void code_atomic(struct jit *j, uint32_t i, const struct bpf_insn *ins)
 	}
 }
 
-/* reg = the address, by the shortest way there is. */
+/* reg = addr, by the shortest instruction. */
 void code_load_address(struct jit *j, unsigned reg, uint64_t addr)
 {
 	if (addr > UINT32_MAX && jit_near(j, addr))
@@ -446,7 +447,7 @@ void code_load_imm64(struct jit *j, uint32_t i, const struct bpf_insn *ins)
 		else
 			code_thread_address(j, d, m->base + (uint32_t)ins[1].imm);
 		break;
-	default: /* a callback's address: bpf_loop knows it, no one else may */
+	default: /* a callback's address: only bpf_loop may use it */
 		x86_rr(&j->b, 4, x86_alu_op(X86_XOR), d, d);
 	}
 }

@@ -1,9 +1,9 @@
-/* Machine code of functions, between its files: code.c writes a function and its jumps, code_insn.c
- * arithmetic and memory, code_call.c calls, code_check.c checks that run. */
+/* Shared by the files that write machine code: code.c writes a function and its jumps, code_insn.c
+ * arithmetic and memory, code_call.c calls, code_check.c checks at run time. */
 #ifndef DESCRY_COMPILE_JIT_CODE_PRIVATE_H
 #define DESCRY_COMPILE_JIT_CODE_PRIVATE_H
 
-#include "compile/jit/jit_int.h"
+#include "compile/jit/jit_private.h"
 
 enum { T0 = X86_R11, T1 = X86_R10, T2 = X86_R9, THREAD = X86_R12 };
 enum {
@@ -14,7 +14,7 @@ enum {
 	OFF_GEN = offsetof(struct wire_thread, gen)
 };
 
-/* Caller-saved registers: what a helper may clobber. */
+/* Caller-saved registers, which a helper may clobber. */
 enum {
 	HELPER_CLOBBERS = 1 << X86_RAX | 1 << X86_RCX | 1 << X86_RDX | 1 << X86_RSI | 1 << X86_RDI |
 			  1 << X86_R8 | 1 << X86_R9 | 1 << X86_R10 | 1 << X86_R11

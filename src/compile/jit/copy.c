@@ -1,12 +1,12 @@
-/* Shorter operands, per function and along straight code: a register that is a copy is read where
- * it was copied from, one that holds a constant is that constant. What then nobody reads, live.c
- * takes out.
+/* Shortens operands, in each function along straight code. A copied register is replaced by the
+ * register it was copied from, and a register with a constant by the constant. liveness.c then
+ * removes instructions whose results are not read.
  *
- * No instruction moves, and none changes what it does: facts hold as they are.
+ * Instructions keep their places and effects, so the verifier's facts stay true.
  */
-#include "compile/jit/jit_int.h"
+#include "compile/jit/jit_private.h"
 
-/* The register holds what register `of` holds, + delta. */
+/* The register equals register `of` + delta. */
 struct copy {
 	uint8_t of;
 	int32_t delta;
@@ -34,7 +34,7 @@ static uint8_t same_as(const struct copies *c, uint8_t reg)
 	return c->r[reg].delta ? reg : c->r[reg].of;
 }
 
-/* The base of a memory operand. */
+/* Returns the base of a memory operand and adjusts its offset. */
 static uint8_t base(const struct copies *c, uint8_t reg, int16_t *off)
 {
 	int64_t at = (int64_t)*off + c->r[reg].delta;
@@ -49,7 +49,7 @@ static void moved(struct copies *c, uint8_t dst, uint8_t src)
 {
 	struct copy from = c->r[src];
 
-	if (from.of == dst) /* back where it was, perhaps with something added */
+	if (from.of == dst) /* dst is copied back, perhaps with something added */
 		from = (struct copy){ src, 0 };
 	if (dst == src)
 		return;
@@ -67,7 +67,7 @@ static void added(struct copies *c, uint8_t reg, int32_t n)
 		c->r[reg] = (struct copy){ was.of, (int32_t)delta };
 }
 
-/* v as an instruction's immediate, which is sign-extended. */
+/* Returns true when v fits an instruction's immediate, which is sign-extended. */
 static bool fits(uint64_t v)
 {
 	return (int64_t)v == (int32_t)v;
@@ -172,8 +172,8 @@ static void instruction(struct copies *c, struct bpf_insn *ins, struct jit_fact 
 	}
 }
 
-/* A jump that is always taken, over nothing that is reached: what comes behind it is all that can
- * run next. */
+/* Returns true for a jump that is always taken, over code that is never reached. The instruction at
+ * its target can only come from this jump. */
 static bool goes_on(const struct bpf_insn *insns, const struct jit_facts *f, uint32_t k)
 {
 	int64_t to = (int64_t)k + 1 + ebpf_jump_offset(&insns[k]);

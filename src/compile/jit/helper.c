@@ -1,7 +1,7 @@
-#include "compile/jit/jit_int.h"
+/* Lists the helpers that programs may call, and the routines with native code. */
+#include "compile/jit/jit_private.h"
 
-/* What the agent does for programs (wire/inproc.h says which entry), with what their arguments
- * are. */
+/* The helpers, with the agent's entry for each (wire/inproc.h) and the kinds of their arguments. */
 static const struct jit_helper helpers[] = {
 	{ BPF_FUNC_map_lookup_elem, WIRE_AGENT_map_lookup, false, 'v', "mk" },
 	{ BPF_FUNC_map_update_elem, WIRE_AGENT_map_update, false, '.', "mkv." },
@@ -37,7 +37,7 @@ static const struct jit_helper helpers[] = {
 	{ BPF_FUNC_strncmp, WIRE_AGENT_strncmp, false, '.', "r.q" },
 	{ BPF_FUNC_loop, -1, false, '.', "...." },
 	{ BPF_FUNC_get_attach_cookie, -1, false, '.', "c" },
-	/* What a traced process has not got: the values the interpreter gives. */
+	/* These have no meaning in a traced process. They return the interpreter's values. */
 	{ BPF_FUNC_get_func_ip, -1, false, '.', "c" },
 	{ BPF_FUNC_get_stackid, -1, false, '.', "c.." },
 	{ JIT_QUANTIZE_BUCKET, -1, false, 'b', "." },

@@ -1,11 +1,12 @@
-#include "compile/jit/jit_int.h"
+/* Compiles a program: verifies it, then writes code in passes until all offsets are final. */
+#include "compile/jit/jit_private.h"
 
 #include <assert.h>
 
 enum {
-	STAY = 256, /* bytes: programs that call nothing and need no more stay on the traced program's stack */
+	STAY = 256, /* bytes: a program without calls stays on the traced program's stack */
 	PASSES = 64,
-	SHORT = 64, /* instructions: so many are written out in a thunk, without a call */
+	SHORT = 64, /* instructions: a program of so many is written out in a thunk */
 };
 
 static struct err *check_env(const struct jit_env *env)
@@ -42,8 +43,8 @@ static bool uses_r10(const struct jit *j)
 	return j->data != 0;
 }
 
-/* May the first function be written out in a thunk? A violation would not find its return
- * address. */
+/* Returns true when the first function can be written out in a thunk. A function with checks
+ * cannot, because a violation needs its return address. */
 static bool short_main(const struct jit *j)
 {
 	const struct jit_fn *fn = &j->facts.fns[0];
@@ -60,8 +61,8 @@ struct marks {
 	uint32_t clobbered;
 };
 
-/* Programs of system calls and of events need no thunks but those, and both what keeps books of
- * calls. */
+/* Returns whether the program has a thunk for stub kind k. Programs of system calls and of events
+ * only have their own thunks, and both have the thunks that record calls. */
 static bool has_thunk(const struct jit_env *env, int k)
 {
 	if (k >= WIRE_STUB_EVENTS)
@@ -71,7 +72,7 @@ static bool has_thunk(const struct jit_env *env, int k)
 	return env->events ? false : (k >= WIRE_STUB_KINDS) == env->syscalls;
 }
 
-/* One pass; what lies further on is where the pass before had it. */
+/* Writes all code once. Code further on is assumed to be where the pass before had it. */
 static void pass(struct jit *j, struct marks *m)
 {
 	j->b.n = 0;
@@ -137,7 +138,7 @@ struct err *jit_compile(const struct bpf_insn *insns, uint32_t ninsns, const str
 	j.in_guess = xmemdup(j.guess, (ninsns + 1) * sizeof(*j.guess));
 	j.fn_at = xcalloc(j.facts.nfns, sizeof(*j.fn_at));
 	fns = xcalloc(j.facts.nfns, sizeof(*fns));
-	/* Code gets only shorter from pass to pass, until nothing moves. */
+	/* Code only gets shorter from pass to pass. Repeat until nothing moves. */
 	do {
 		memset(&m, 0, sizeof(m));
 		pass(&j, &m);
@@ -165,6 +166,7 @@ struct err *jit_compile(const struct bpf_insn *insns, uint32_t ninsns, const str
 		.insn_at = j.at,
 		.ninsns = ninsns,
 		.nproven = j.facts.nproven,
+		.steered = j.facts.steered,
 		.nchecked = j.facts.nchecked,
 	};
 	memcpy(ret->thunk, m.thunk, sizeof(m.thunk));

@@ -1,10 +1,10 @@
-/* The ways into a program: from a stub in the traced program, and from the tracer.
+/* Writes the ways into a program: from a stub in the traced program, and from the tracer.
  *
- * Traced program's stack in a thunk, once it has begun:
+ * The traced program's stack in a thunk:
  *	[site's rsp - 128, MID]  return address into the stub
  *	                         rax, flags (MID: lahf, seto)
- *	                         r12, r11, r10 (not where the program does without it)
- *	                         the address of its struct wire_thread_entry (not where the
+ *	                         r12, r11, r10 (unless the program leaves it alone)
+ *	                         the address of its struct wire_thread_entry (unless the
  *	                         program leaves r11 alone, which then holds it)
  * Then, on the same stack or from its struct wire_own down:
  *	[probe stack] the traced program's rsp
@@ -12,26 +12,24 @@
  *	eBPF stacks: `frame`, 16-byte aligned on the probe stack, is their lowest byte
  *	return address of the first function
  */
-#include "compile/jit/jit_int.h"
+#include "compile/jit/jit_private.h"
 
 enum { T0 = X86_R11, T1 = X86_R10, THREAD = X86_R12 };
 enum { ALWAYS_SAVED = 1 << X86_R10 | 1 << X86_R11 | 1 << X86_R12 | 1 << X86_RSP };
-/* What a function in C may leave changed. */
+/* Registers that a function in C may change. */
 enum {
 	AGENT_CLOBBERS = 1 << X86_RAX | 1 << X86_RCX | 1 << X86_RDX | 1 << X86_RSI | 1 << X86_RDI |
 			 1 << X86_R8 | 1 << X86_R9
 };
 
-enum {
-	HOST_BELOW = WIRE_PROBE_STACK / 2
-};                           /* the top is for calls of the agent that ask() makes there */
-enum { SIGNAL_ROOM = 8192 }; /* for the agent, and for what signals come while it runs */
+enum { HOST_BELOW = WIRE_PROBE_STACK / 2 }; /* the top is for calls of the agent that ask() makes */
+enum { SIGNAL_ROOM = 8192 }; /* for the agent, and for signals that come while it runs */
 
 #define OWN_OFF(field) ((int32_t)offsetof(struct wire_own, field))
 #define THREAD_OFF(field) ((int32_t)offsetof(struct wire_thread, field))
 #define ENTRY_OFF(field) ((int32_t)offsetof(struct wire_thread_entry, field))
 
-/* struct pt_regs, by x86 register. */
+/* Offsets in struct pt_regs, by x86 register. */
 static const uint8_t in_regs[16] = {
 	[X86_R15] = 0,  [X86_R14] = 8,   [X86_R13] = 16,  [X86_R12] = 24,
 	[X86_RBP] = 32, [X86_RBX] = 40,  [X86_R11] = 48,  [X86_R10] = 56,
@@ -47,13 +45,13 @@ static bool is_event(enum wire_stub_kind kind)
 	return kind >= WIRE_STUB_EVENTS;
 }
 
-/* Before a system call. */
+/* Returns true when the stub is before a system call. */
 static bool enters(enum wire_stub_kind kind)
 {
 	return kind == WIRE_STUB_SYSCALL || (is_event(kind) && !wire_stub_is_behind(kind));
 }
 
-/* Flags, red zone and rax are the traced program's. */
+/* Returns true when flags, red zone and rax belong to the traced program. */
 static bool is_mid(enum wire_stub_kind kind)
 {
 	return kind >= WIRE_STUB_MID;
@@ -75,7 +73,7 @@ static void identity(struct jit *j)
 	}
 }
 
-/* T0 = where the thread of key r12 would be found. */
+/* T0 = the entry at which the thread with key r12 would be. */
 static void entry_address(struct jit *j)
 {
 	struct x86 *b = &j->b;
@@ -92,14 +90,15 @@ static void entry_address(struct jit *j)
 	x86_rip(b, 8, 0x03, T0, jit_threads(j));
 }
 
-/* T0 = the entry that leads to the running thread. */
+/* T0 = the running thread's entry. */
 static void own_entry(struct jit *j)
 {
 	jit_own(j, T0);
 	x86_rm(&j->b, 8, X86_OP_LOAD, T0, T0, OWN_OFF(entry));
 }
 
-/* Shows the generation, and looks whether it is still the one. See WIRE_GEN_RUNS. tmp is lost. */
+/* Publishes the generation that the program uses, and repeats this if it changed meanwhile. See
+ * WIRE_GEN_RUNS. tmp is lost. */
 static void begin(struct jit *j, unsigned tmp)
 {
 	const uint64_t gen = j->env->area + offsetof(struct wire_area, gen);
@@ -119,7 +118,7 @@ static void begin(struct jit *j, unsigned tmp)
 	x86_jcc(b, X86_NE, again, false);
 }
 
-/* thread->cookie = the probe; up: from rsp to the return address. tmp is lost. */
+/* thread->cookie = the probe. up: distance from rsp to the return address. tmp is lost. */
 static void note_cookie(struct jit *j, unsigned tmp, int32_t up, int32_t behind)
 {
 	struct x86 *b = &j->b;
@@ -131,7 +130,7 @@ static void note_cookie(struct jit *j, unsigned tmp, int32_t up, int32_t behind)
 	x86_rm(b, 8, X86_OP_STORE, tmp, THREAD, THREAD_OFF(cookie));
 }
 
-/* in_place: the program is written out here. */
+/* Runs the program. in_place: writes it out here. */
 static void run(struct jit *j, bool in_place)
 {
 	struct x86 *b = &j->b;
@@ -146,7 +145,7 @@ static void run(struct jit *j, bool in_place)
 		x86_call(b, j->fn_at[0]);
 }
 
-/* T0: the entry. */
+/* Marks the firing as ended. in: T0 = the thread's entry. */
 static void end(struct jit *j)
 {
 	if (j->facts.gen_used)
@@ -154,8 +153,8 @@ static void end(struct jit *j)
 	x86_store_imm(&j->b, 8, T0, ENTRY_OFF(rsp), (int32_t)WIRE_IDLE);
 }
 
-/* Fills the struct pt_regs at rsp + data, where rdi is already. T1: rsp of the traced program's
- * side; up: from there to the return address. */
+/* Fills the struct pt_regs at rsp + data, except rdi, which is there already. in: T1 = rsp of the
+ * traced program's side. up: distance from T1 to the return address. */
 static void fill_regs(struct jit *j, enum wire_stub_kind kind, uint32_t keep, int32_t up)
 {
 	struct x86 *b = &j->b;
@@ -204,7 +203,7 @@ static void fill_regs(struct jit *j, enum wire_stub_kind kind, uint32_t keep, in
 	}
 	if (words >> REGS_ORIG_RAX / 8 & 1) {
 		if (enters(kind)) {
-			x86_rm(b, 4, X86_OP_LOAD, T0, T1, 40); /* the kernel takes the lower half */
+			x86_rm(b, 4, X86_OP_LOAD, T0, T1, 40); /* the kernel uses the lower half */
 			x86_rm(b, 8, X86_OP_STORE, T0, X86_RSP, regs + REGS_ORIG_RAX);
 		} else if (wire_stub_is_behind(kind)) {
 			x86_rm(b, 4, X86_OP_LOAD, T0, THREAD, THREAD_OFF(number));
@@ -221,9 +220,9 @@ static void fill_regs(struct jit *j, enum wire_stub_kind kind, uint32_t keep, in
 		x86_store_imm(b, 8, X86_RSP, regs + REGS_SS, USER_SS);
 }
 
-/* T1: rsp. T0 = the struct wire_own, rsp = the probe stack; in a handler on the thread's signal
- * stack, that one, if it has room. Off it, the kernel would take it for free, and put the next
- * signal's frame over the handler's. */
+/* Switches rsp to the thread's probe stack. in: T1 = rsp. out: T0 = the struct wire_own. A handler
+ * on the thread's signal stack stays there if it has room. If it left, the kernel would take the
+ * signal stack for unused, and put the next signal's frame over the handler's. */
 static void choose_stack(struct jit *j)
 {
 	int32_t room = (int32_t)(j->data + JIT_CTX + j->facts.fns[0].depth * JIT_NATIVE_FRAME) +
@@ -236,7 +235,7 @@ static void choose_stack(struct jit *j)
 	above = x86_jcc_over(b, X86_AE);
 	x86_rm(b, 8, X86_OP_LEA, T1, X86_RSP, -room);
 	x86_rm(b, 8, 0x3b, T1, T0, OWN_OFF(alt_lo));
-	x86_mov_rr(b, T1, X86_RSP); /* flags stay */
+	x86_mov_rr(b, T1, X86_RSP); /* keeps the flags */
 	below = x86_jcc_over(b, X86_B);
 	x86_alu_imm(b, 8, X86_AND, X86_RSP, -16);
 	stay = x86_jmp_over(b);
@@ -246,14 +245,14 @@ static void choose_stack(struct jit *j)
 	x86_land(b, stay);
 }
 
-/* The wide jump that ended at `jump` comes here. */
+/* Makes the wide jump that ended at `jump` jump to here. */
 static void land(struct x86 *b, uint32_t jump)
 {
 	for (uint32_t i = 0; i < 4; i++)
 		b->p[jump - 4 + i] = (uint8_t)((b->n - jump) >> 8 * i);
 }
 
-/* The wide jumps of a list come here. */
+/* Makes the wide jumps of a list jump to here. */
 static void land_all(struct x86 *b, const uint32_t *jumps, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
@@ -265,8 +264,8 @@ static int32_t call_at(int32_t k)
 	return THREAD_OFF(calls) + k * (int32_t)sizeof(struct wire_call);
 }
 
-/* thread->number of the call that returns. The result: a wide jump, taken when nothing is known of
- * it. Clobbers T0, T1. */
+/* thread->number = the number of the call that returns. Returns a wide jump, taken when the call is
+ * not known. Clobbers T0, T1. */
 static uint32_t find_number(struct jit *j, int32_t up, int32_t site, int32_t behind)
 {
 	struct x86 *b = &j->b;
@@ -303,8 +302,9 @@ static uint32_t find_number(struct jit *j, int32_t up, int32_t site, int32_t beh
 	return lost;
 }
 
-/* The place is taken before it is filled: a signal handler's own calls then take another, and give
- * it back. */
+/* Records the number of a system call in a free struct wire_call. Writes its rsp, which takes it,
+ * before its number, so that a signal handler's calls in between take another. They free it
+ * again. */
 static void note_number(struct jit *j, int32_t site)
 {
 	struct x86 *b = &j->b;
@@ -320,7 +320,8 @@ static void note_number(struct jit *j, int32_t site)
 		x86_jcc(b, X86_E, b->n, true);
 		hits[2 * k + 1] = b->n;
 	}
-	/* eight handlers deep, or left by longjmp(): the last one's return is lost */
+	/* All are taken, by eight nested handlers or by calls that longjmp() left. The last call's
+	 * return is lost. */
 	x86_alu_mem_imm(b, 8, X86_ADD, THREAD, THREAD_OFF(skipped_nested), 1);
 	land_all(b, hits, 2 * WIRE_CALLS);
 	x86_rm(b, 8, X86_OP_STORE, T1, T0, offsetof(struct wire_call, rsp));
@@ -328,8 +329,9 @@ static void note_number(struct jit *j, int32_t site)
 	x86_rm(b, 8, X86_OP_STORE, T1, T0, offsetof(struct wire_call, number));
 }
 
-/* A child that runs on our thread's memory has another process's number; the thread itself waits
- * for it meanwhile. Where the agent makes no system calls it is taken for the thread. */
+/* thread->vforked = whether this is a child that runs on the thread's memory. Compares process ids;
+ * the thread itself waits meanwhile. If the agent may make no system calls, the child is taken for
+ * the thread. */
 static void look_for_child(struct jit *j)
 {
 	const uint64_t quiet = j->env->private + WIRE_KEPT + offsetof(struct wire_kept, quiet);
@@ -354,8 +356,8 @@ static void look_for_child(struct jit *j)
 	x86_land(b, parent);
 }
 
-/* rdi = the context that the agent makes of the registers at rdi. The result: a wide jump, taken
- * when there is no such event. T1 as in fill_regs(). */
+/* rdi = the context that the agent makes of the registers at rdi. Returns a wide jump, taken when
+ * there is no such event. T1 as in fill_regs(). */
 static uint32_t make_context(struct jit *j, int32_t up, int32_t behind)
 {
 	struct x86 *b = &j->b;
@@ -380,13 +382,14 @@ void jit_thunk(struct jit *j, enum wire_stub_kind kind)
 	uint32_t keep = (j->clobbered | (j->uses_r10 ? 1u << X86_RBP : 0)) &
 			~(uint32_t)ALWAYS_SAVED;
 	bool bare = !regs && !j->probe_stack;
-	bool lean = !mid && bare && !(j->clobbered >> T1 & 1); /* without T1 */
-	/* T0 holds the entry from beginning to end, rax is free once it is saved */
+	bool lean = !mid && bare && !(j->clobbered >> T1 & 1); /* T1 is not used */
+	/* T0 holds the entry throughout, and rax is free once it is saved. */
 	bool held = bare && !j->facts.regs_used && !wire_stub_is_behind(kind) &&
 		    !(j->clobbered >> T0 & 1) && j->clobbered >> X86_RAX & 1;
 	bool marks = j->facts.gen_used || j->facts.cookie_used;
 	int32_t entry = runs && !held ? 8 : 0; /* bytes of the entry's address on the stack */
-	/* from rsp to the return address; site: to the program's own stack pointer */
+	/* up: from rsp to the return address. site: from rsp to the traced program's own stack
+	 * pointer. */
 	int32_t up = entry + (lean ? 16 : 24) + (mid ? 16 : 0);
 	int32_t site = up + 8 + (mid ? 128 : 0);
 	int32_t behind = sizeof(struct wire_stub) + WIRE_STUB_CALL + (mid ? WIRE_STUB_LEA : 0);
@@ -414,7 +417,8 @@ void jit_thunk(struct jit *j, enum wire_stub_kind kind)
 	if (!lean)
 		x86_push(b, X86_R10);
 	identity(j);
-	/* 0 would be found in any free entry, whose `rsp` does not let it go on */
+	/* Key 0 matches any free entry. Thunks that run a program notice this by the entry's
+	 * `rsp`. */
 	if (!runs) {
 		x86_rr(b, 8, X86_OP_TEST, THREAD, THREAD);
 		x86_jcc(b, X86_E, b->n, true);
@@ -433,8 +437,8 @@ void jit_thunk(struct jit *j, enum wire_stub_kind kind)
 			look_for_child(j);
 		goto out;
 	}
-	/* a signal that comes between the look and the store has done with its own firing by
-	 * then */
+	/* A signal that comes between this test and the store below has ended its own firing before
+	 * the store. */
 	x86_alu_mem_imm(b, 8, X86_CMP, T0, ENTRY_OFF(rsp), 0);
 	x86_jcc(b, X86_NS, b->n, true);
 	nested = b->n;
@@ -532,7 +536,7 @@ out:
 	x86_pop(b, X86_R12);
 	if (mid) {
 		x86_pop(b, X86_RAX);
-		x86_byte(b, 0x04); /* add al, 127: overflows when it was 1 */
+		x86_byte(b, 0x04); /* add al, 127: overflows when al is 1 */
 		x86_byte(b, 0x7f);
 		x86_byte(b, 0x9e); /* sahf */
 		x86_pop(b, X86_RAX);
@@ -551,7 +555,7 @@ out:
 	if (!runs)
 		return;
 	land(b, nested);
-	x86_rr(b, 8, X86_OP_TEST, THREAD, THREAD); /* of a free entry, and the key 0 */
+	x86_rr(b, 8, X86_OP_TEST, THREAD, THREAD); /* a free entry matches key 0 */
 	x86_jcc(b, X86_E, free, false);
 	x86_rm(b, 8, X86_OP_LEA, T0, X86_RSP, site - entry);
 	x86_call(b, j->nested);
@@ -561,14 +565,15 @@ out:
 	jit_cold_paths(j, first_cold);
 }
 
-/* Calls the agent where only T0 and `result` may be clobbered. rdi = the thread or what stands for
- * it, rsi = arg1 if that is a register; ring_reserve: the arguments as they are. thread, nested: T0
- * = the thread's entry, unless it says no. */
+/* Writes a call of the agent that clobbers only T0 and `result`. rdi = the thread or the key in its
+ * place, rsi = arg1 if it is a register. ring_reserve: the arguments stay as they are. thread,
+ * nested: T0 = the thread's entry, unless the result is 0. */
 static void ask(struct jit *j, enum wire_agent_entry entry, int arg1, unsigned result)
 {
 	static const uint8_t all[] = { X86_RAX, X86_RCX, X86_RDX, X86_RSI, X86_RDI,
 				       X86_R8,  X86_R9,  X86_R10, X86_RBP };
-	/* a clock that is slow: what the program keeps in registers must not count as clobbered */
+	/* Keep all registers, so that a slow clock does not make the program's registers count as
+	 * clobbered. */
 	const uint8_t *kept = all + (result == X86_RAX);
 	uint32_t n = ARRAY_SIZE(all) - (result == X86_RAX);
 	struct x86 *b = &j->b;
@@ -577,7 +582,7 @@ static void ask(struct jit *j, enum wire_agent_entry entry, int arg1, unsigned r
 	for (uint32_t i = 0; i < n; i++)
 		x86_push(b, kept[i]);
 	x86_mov_rr(b, X86_RBP, X86_RSP);
-	/* what needs more than a few bytes */
+	/* The agent's clock may need more stack than the traced program has. */
 	if (entry == WIRE_AGENT_ktime && !j->probe_stack) {
 		jit_own(j, T0);
 		x86_mov_rr(b, X86_RSP, T0);
@@ -624,8 +629,8 @@ void jit_thunk_pieces(struct jit *j)
 		x86_byte(&j->b, 0);
 }
 
-/* On the slot's probe stack: what the program may write, and the addresses it may see, are not of
- * the tracer's own stack. */
+/* Writes the tracer's way in. The program runs on the slot's probe stack, because it must not write
+ * the tracer's own stack or see its addresses. */
 void jit_host(struct jit *j)
 {
 	static const uint8_t kept[] = { X86_RBX, X86_RBP, X86_R12, X86_R13, X86_R14, X86_R15 };

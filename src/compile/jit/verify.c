@@ -1,12 +1,11 @@
 #define _GNU_SOURCE
-/* Abstract interpretation of a linked program: what each register and stack word holds, at the
- * start of every basic block, joined over all ways there. Calls join their arguments into the
- * callee's entry and the callee's result into what follows, so each function is walked once for all
- * its callers.
+/* Interprets a linked program abstractly: finds the values of each register and stack word at the
+ * start of every basic block, joined over all paths to it. Joins the arguments of all calls in the
+ * callee's entry and joins the callee's result into its callers. So each function is walked once
+ * for all its callers.
  *
- * A value only ever grows (NONE, constant, range, any), a range that grows too often becomes any:
- * the walk ends.
- */
+ * The walk ends, because a value only grows (NONE, constant, range, any), and a range that grows
+ * too often becomes any. */
 #include <assert.h>
 
 #include "compile/jit/verify_private.h"
@@ -31,10 +30,11 @@ void verify_refuse(struct v *v, const char *fmt, ...)
 static bool same(const struct val *a, const struct val *b)
 {
 	return a->kind == b->kind && a->null == b->null && a->size == b->size && a->id == b->id &&
-	       a->element == b->element && a->link == b->link && a->lo == b->lo && a->hi == b->hi;
+	       a->element == b->element && a->link == b->link && a->lo == b->lo && a->hi == b->hi &&
+	       a->shared == b->shared;
 }
 
-static struct val join(const struct val *a, const struct val *b, bool widen)
+static struct val join_values(const struct val *a, const struct val *b, bool widen)
 {
 	struct val r = *a;
 
@@ -73,7 +73,16 @@ static struct val join(const struct val *a, const struct val *b, bool widen)
 	return r;
 }
 
-/* slots: NONE there is "not known", the top; in registers it joins to any. */
+static struct val join(const struct val *a, const struct val *b, bool widen)
+{
+	struct val r = join_values(a, b, widen);
+
+	r.shared = a->shared || b->shared;
+	return r;
+}
+
+/* Joins `from` into `to`. Returns true when `to` changed. In slots NONE means "not known", the top.
+ * In registers a join with NONE gives any. */
 static bool join_state(struct state *to, const struct state *from, bool widen)
 {
 	bool changed = false;
@@ -91,15 +100,13 @@ static bool join_state(struct state *to, const struct state *from, bool widen)
 			j = (struct val){ 0 };
 		else
 			j = join(&to->slot[i], &from->slot[i], widen);
-		if (j.kind == NUMBER && !j.size && j.hi == UINT64_MAX && !j.lo)
-			j = (struct val){ 0 };
 		changed |= !same(&j, &to->slot[i]);
 		to->slot[i] = j;
 	}
 	return changed;
 }
 
-/* What state `from` knew and the place it goes to does not. */
+/* Loses the addresses that `from` knows and `to` does not. */
 static void lose_state(struct v *v, const struct state *to, const struct state *from)
 {
 	for (int i = 0; i < 11; i++)
@@ -156,7 +163,7 @@ static void leave(struct v *v)
 			verify_refuse(v, "returns without a value in r0");
 		r0 = any;
 	}
-	/* a frame is gone with its function */
+	/* The frame ends with its function. */
 	if (r0.kind == STACK && r0.id == v->fn) {
 		verify_lose(v, &r0);
 		r0 = any;
@@ -316,8 +323,8 @@ static void find_blocks(struct v *v)
 	}
 }
 
-/* Stack and depth of a function with all it calls; refuses recursion. state: 1 being measured, 2
- * done. */
+/* Computes stack and depth of a function with all its callees. Refuses recursion. state: 1 being
+ * measured, 2 done. */
 static struct err *measure(const struct bpf_insn *insns, struct jit_facts *f, uint32_t fn,
 			   uint8_t *state)
 {
@@ -358,8 +365,8 @@ static struct err *measure(const struct bpf_insn *insns, struct jit_facts *f, ui
 	return NULL;
 }
 
-/* Addresses that were stored on a stack whose bytes are read in a way that does not follow them are
- * lost, too. */
+/* Loses addresses stored on a stack if the stack's bytes are read in a way that the verifier does
+ * not follow. */
 static void lose_stored(struct jit_facts *f)
 {
 	bool all = false, was;
@@ -378,7 +385,7 @@ static void lose_stored(struct jit_facts *f)
 		f->fns[i].leaked = true;
 }
 
-/* What the code needs as a whole. */
+/* Sets the facts that hold for the code as a whole. */
 static void summarise(const struct bpf_insn *insns, uint32_t n, const struct jit_env *env,
 		      struct jit_facts *f)
 {

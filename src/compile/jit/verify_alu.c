@@ -1,59 +1,24 @@
-/* Arithmetic and branches in the verifier: which numbers and addresses an instruction can leave in
- * a register, and what a comparison tells about them. */
+/* Verifies arithmetic and branches: computes the numbers and addresses that an instruction can
+ * leave in a register, and the ranges that a comparison proves. */
 #include "compile/jit/verify_private.h"
 
 /* --- arithmetic --- */
 
-static uint64_t up_to(uint64_t v) /* all bits below and with the highest */
+static uint64_t up_to(uint64_t v) /* sets all bits below the highest */
 {
 	return v ? UINT64_MAX >> __builtin_clzll(v) : 0;
-}
-
-static struct val const_alu(const struct bpf_insn *ins, uint64_t a, uint64_t b, bool wide, bool *ok)
-{
-	uint32_t count;
-
-	if (!wide) {
-		a = (uint32_t)a;
-		b = (uint32_t)b;
-	}
-	count = b & (wide ? 63 : 31);
-	*ok = true;
-	switch (BPF_OP(ins->code)) {
-	case BPF_ADD: a += b; break;
-	case BPF_SUB: a -= b; break;
-	case BPF_MUL: a *= b; break;
-	case BPF_OR: a |= b; break;
-	case BPF_AND: a &= b; break;
-	case BPF_XOR: a ^= b; break;
-	case BPF_NEG: a = -a; break;
-	case BPF_LSH: a <<= count; break;
-	case BPF_RSH: a >>= count; break;
-	case BPF_ARSH:
-		a = wide ? (uint64_t)((int64_t)a >> count) : (uint32_t)((int32_t)a >> count);
-		break;
-	default: *ok = false;
-	}
-	if (!wide)
-		a = (uint32_t)a;
-	return number(a, a);
 }
 
 static struct val range_alu(const struct bpf_insn *ins, struct val a, struct val b, bool wide)
 {
 	uint64_t max = wide ? UINT64_MAX : UINT32_MAX, lo = 0, hi = max;
-	bool ok;
 
 	if (a.kind != NUMBER || (!wide && a.hi > max))
 		a = number(0, max);
 	if (b.kind != NUMBER || (!wide && b.hi > max))
 		b = number(0, max);
-	if (a.lo == a.hi && b.lo == b.hi) {
-		struct val r = const_alu(ins, a.lo, b.lo, wide, &ok);
-
-		if (ok)
-			return r;
-	}
+	if (a.lo == a.hi && b.lo == b.hi && ebpf_alu(ins, a.lo, b.lo, &lo))
+		return number(lo, lo);
 	switch (BPF_OP(ins->code)) {
 	case BPF_ADD:
 		if (a.hi <= max - b.hi) {
@@ -105,7 +70,7 @@ static struct val range_alu(const struct bpf_insn *ins, struct val a, struct val
 	return number(lo, hi);
 }
 
-/* pointer + number (or - number) when the sum stays near. */
+/* Computes pointer + number (or - number). Returns false when the sum may be far away. */
 static bool pointer_alu(uint8_t op, const struct val *p, const struct val *x, struct val *ret)
 {
 	int64_t lo = (int64_t)x->lo, hi = (int64_t)x->hi;
@@ -128,7 +93,7 @@ static bool pointer_alu(uint8_t op, const struct val *p, const struct val *x, st
 	return (int64_t)ret->lo >= -OFF_MAX && (int64_t)ret->hi <= OFF_MAX;
 }
 
-void verify_alu(struct v *v, const struct bpf_insn *ins)
+static void compute(struct v *v, const struct bpf_insn *ins)
 {
 	bool wide = BPF_CLASS(ins->code) == BPF_ALU64, reg = BPF_SRC(ins->code) == BPF_X;
 	uint8_t op = BPF_OP(ins->code);
@@ -172,7 +137,7 @@ void verify_alu(struct v *v, const struct bpf_insn *ins)
 		return;
 	}
 	if (is_pointer(d) || is_pointer(&x)) {
-		/* the difference of two addresses is a number */
+		/* The difference of two addresses is a number. */
 		if (op != BPF_SUB || !is_pointer(d) || !is_pointer(&x)) {
 			verify_lose_bounds(v, d);
 			verify_lose_bounds(v, &x);
@@ -190,6 +155,17 @@ static uint32_t map_index(struct v *v, const struct bpf_insn *ins)
 	if (v->record)
 		verify_refuse(v, "there is no map %d", ins->imm);
 	return UINT32_MAX;
+}
+
+void verify_alu(struct v *v, const struct bpf_insn *ins)
+{
+	const uint8_t op = BPF_OP(ins->code);
+	const bool reg = BPF_SRC(ins->code) == BPF_X && op != BPF_END && op != BPF_NEG;
+	const bool shared = (op != BPF_MOV && v->s.r[ins->dst_reg].shared) ||
+			    (reg && v->s.r[ins->src_reg].shared);
+
+	compute(v, ins);
+	v->s.r[ins->dst_reg].shared = shared;
 }
 
 void verify_load_imm64(struct v *v, const struct bpf_insn *ins)
@@ -253,7 +229,7 @@ static uint8_t decide(uint8_t op, const struct val *a, const struct val *b)
 	case BPF_JSGE:
 	case BPF_JSLT:
 	case BPF_JSLE:
-		/* as unsigned, where the signs are known to be alike */
+		/* Compare as unsigned if both have the same sign. */
 		if (!(a->hi <= top && b->hi <= top) && !(a->lo > top && b->lo > top)) {
 			if (a->lo > top && b->hi <= top) /* a < 0 <= b */
 				return op == BPF_JSLT || op == BPF_JSLE ? JIT_ALWAYS : JIT_NEVER;
@@ -306,7 +282,7 @@ static uint8_t decide(uint8_t op, const struct val *a, const struct val *b)
 	return JIT_EITHER;
 }
 
-/* The comparison that holds where `op` does not. */
+/* Returns the comparison that holds where `op` does not. */
 static uint8_t opposite(uint8_t op)
 {
 	static const struct {
@@ -343,7 +319,7 @@ static void resolve_null(struct state *s, uint32_t reg, bool is_null)
 	}
 }
 
-/* a (an unsigned range) `op` b holds. */
+/* Narrows a, an unsigned range, to the values for which a `op` b holds. */
 static void narrow(struct val *a, uint8_t op, const struct val *b)
 {
 	uint64_t lo = a->lo, hi = a->hi, top = UINT64_MAX >> 1;
@@ -415,7 +391,7 @@ static uint8_t mirrored(uint8_t op)
 	return op;
 }
 
-/* The state where `op` holds of registers (or register and constant). */
+/* Narrows the state to where `op` holds of registers (or register and constant). */
 static void assume(struct v *v, struct state *s, const struct bpf_insn *ins, uint8_t op, bool wide)
 {
 	bool reg = BPF_SRC(ins->code) == BPF_X;
@@ -426,7 +402,8 @@ static void assume(struct v *v, struct state *s, const struct bpf_insn *ins, uin
 	if (!wide) {
 		if (!reg)
 			b = number((uint32_t)ins->imm, (uint32_t)ins->imm);
-		/* halves say nothing of the whole; signs are those of 32 bits */
+		/* A 32-bit comparison proves nothing about 64 bits unless both are at most
+		 * INT32_MAX. */
 		if (a->kind != NUMBER || b.kind != NUMBER || a->hi > INT32_MAX || b.hi > INT32_MAX)
 			return;
 	}

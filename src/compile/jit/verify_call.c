@@ -1,5 +1,5 @@
-/* Calls in the verifier: functions of the program, bpf_loop(), and helpers with their arguments,
- * maps and results. */
+/* Verifies calls: functions of the program, bpf_loop(), and helpers with their arguments, maps and
+ * results. */
 #include "compile/jit/verify_private.h"
 #include "data/image.h"
 
@@ -19,8 +19,8 @@ static void new_link(struct v *v, uint32_t link)
 			v->s.slot[i].link = 0;
 }
 
-/* A call's or loop's function: its entry learns the arguments, its caller what it may have
- * written. */
+/* Enters the function of a call or loop. Joins the arguments into its entry, and forgets in the
+ * caller the slots that it may write. */
 static void enter(struct v *v, uint32_t callee, const struct val args[5])
 {
 	struct state *s = xcalloc(1, sizeof(*s));
@@ -37,7 +37,7 @@ static void enter(struct v *v, uint32_t callee, const struct val args[5])
 		verify_writes_any(v);
 }
 
-/* False: the function has not returned on any way seen so far. */
+/* Verifies a call. Returns false when the function has not returned on any path seen so far. */
 bool verify_call_function(struct v *v, const struct bpf_insn *ins)
 {
 	uint32_t callee = verify_fn_at(v->f, (uint32_t)((int64_t)v->pc + 1 + ins->imm));
@@ -138,8 +138,8 @@ static void helper_args(struct v *v, const struct jit_helper *h, int32_t map)
 		case 'm':
 			if (m)
 				break;
-			/* an inner map, or one whose address came by way of memory: looked at when
-			 * it runs */
+			/* An inner map, or a map whose address was read from memory, is checked at
+			 * run time. */
 			if (h->id == BPF_FUNC_map_lookup_elem) {
 				verify_helper_memory(v, i + 1, sizeof(struct wire_map), false);
 			} else if (v->record) {
@@ -196,18 +196,55 @@ static void helper_args(struct v *v, const struct jit_helper *h, int32_t map)
 			verify_helper_memory(v, i + 1, 8, true);
 			break;
 		case '.':
-			/* probe_read() may read any of it */
+			/* probe_read() may read any byte of it. */
 			verify_lose(v, p);
 			break;
 		}
 	}
 }
 
+static bool reads_kernel(uint32_t helper)
+{
+	return helper == BPF_FUNC_probe_read_kernel || helper == BPF_FUNC_probe_read_kernel_str;
+}
+
+static bool reads(uint32_t helper)
+{
+	return reads_kernel(helper) || helper == BPF_FUNC_probe_read ||
+	       helper == BPF_FUNC_probe_read_user || helper == BPF_FUNC_copy_from_user ||
+	       helper == BPF_FUNC_probe_read_str || helper == BPF_FUNC_probe_read_user_str;
+}
+
+/* Does it go by an address that another process may have chosen? What reads the kernel's memory
+ * reads nothing of the process, where that matters: jit_env.own_reads. */
+static bool is_steered(const struct v *v, uint32_t helper)
+{
+	const struct val *p = &v->s.r[helper == BPF_FUNC_probe_write_user ? 1 : 3];
+
+	return (helper == BPF_FUNC_probe_write_user || (reads(helper) && !reads_kernel(helper))) &&
+	       p->shared && !(is_pointer(p) && verify_in_bounds(v, p, 0, 1));
+}
+
+/* Follows what comes from memory that other processes may write: to an address that a helper goes
+ * by, and through a buffer on the stack. */
+static void follow_shared(struct v *v, const struct jit_helper *h)
+{
+	const struct val *from = &v->s.r[3];
+
+	if (v->record && is_steered(v, h->id))
+		v->f->steered = true;
+	if (reads(h->id))
+		verify_share(v, &v->s.r[1],
+			     is_pointer(from) ? verify_is_shared(v, from, 0, 1) : from->shared);
+	if (h->id == BPF_FUNC_get_current_comm)
+		verify_share(v, &v->s.r[1], true);
+}
+
 void verify_call_helper(struct v *v, const struct bpf_insn *ins)
 {
 	const struct jit_helper *h = jit_helper((uint32_t)ins->imm);
 	struct jit_fact *f = &v->f->insn[v->pc];
-	/* nothing to begin with: written out, see jit_inline() */
+	/* The storage needs no initial value, so the call is written out. See jit_inline(). */
 	bool is_task = v->s.r[2].kind == TASK && v->s.r[3].kind == NUMBER && !v->s.r[3].hi;
 	struct val r0 = any;
 	int32_t map = -1;
@@ -238,6 +275,7 @@ void verify_call_helper(struct v *v, const struct bpf_insn *ins)
 	if (v->record)
 		f->map = map;
 	helper_args(v, h, map);
+	follow_shared(v, h);
 	if (h->result == 'v' && map >= 0) {
 		const struct wire_map *m = &v->env->maps[map];
 

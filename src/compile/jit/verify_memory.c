@@ -1,8 +1,8 @@
-/* Loads, stores and a helper's memory in the verifier: proves that an access is in bounds, follows
- * the words of the stack, and notes where an address is kept that nothing follows. */
+/* Verifies loads, stores and a helper's memory: proves that an access is in bounds, follows the
+ * words of the stack, and notes addresses that are kept where they are not followed. */
 #include "compile/jit/verify_private.h"
 
-/* The function's stack reaches down to there. */
+/* Notes that the function's stack reaches down to `at`. */
 static void stack_low(struct v *v, uint32_t fn, int64_t at)
 {
 	if (at < -EBPF_STACK_SIZE)
@@ -11,8 +11,8 @@ static void stack_low(struct v *v, uint32_t fn, int64_t at)
 		v->f->fns[fn].low = (int32_t)at;
 }
 
-/* An address is about to be held where it is not followed: whoever it points to must expect every
- * read. */
+/* Notes that an address will be kept where the verifier does not follow it. Any byte of its memory
+ * may then be read. */
 void verify_lose(struct v *v, const struct val *a)
 {
 	if (!v->record)
@@ -25,7 +25,8 @@ void verify_lose(struct v *v, const struct val *a)
 	}
 }
 
-/* ... and arithmetic or an access beyond its frame made it point anywhere. */
+/* Notes the same for an address that arithmetic or an access beyond its frame made point
+ * anywhere. */
 void verify_lose_bounds(struct v *v, const struct val *a)
 {
 	verify_lose(v, a);
@@ -36,7 +37,7 @@ void verify_lose_bounds(struct v *v, const struct val *a)
 	stack_low(v, a->id, -EBPF_STACK_SIZE);
 }
 
-bool verify_in_bounds(struct v *v, const struct val *p, int64_t off, uint64_t size)
+bool verify_in_bounds(const struct v *v, const struct val *p, int64_t off, uint64_t size)
 {
 	int64_t lo = (int64_t)p->lo + off, hi = (int64_t)p->hi + off;
 
@@ -51,7 +52,7 @@ bool verify_in_bounds(struct v *v, const struct val *p, int64_t off, uint64_t si
 	return false;
 }
 
-/* Bytes [lo, hi) of function fn's stack, relative to its r10, may be read. */
+/* Notes that bytes [lo, hi) of function fn's stack, relative to its r10, may be read. */
 static void reads_stack(struct v *v, uint32_t fn, int64_t lo, int64_t hi)
 {
 	for (int64_t i = lo; i < hi; i++)
@@ -85,7 +86,7 @@ static void proven_read(struct v *v, const struct val *p, int64_t off, uint64_t 
 	}
 }
 
-/* gone: what stood there is overwritten for sure. */
+/* Forgets the slots in the mask. gone: a store certainly overwrites their old values. */
 static void forget_slots(struct v *v, uint64_t mask, bool gone)
 {
 	for (int i = 0; i < SLOTS; i++) {
@@ -97,7 +98,7 @@ static void forget_slots(struct v *v, uint64_t mask, bool gone)
 	}
 }
 
-/* Everything that calls function fn learns that it writes more. */
+/* Walks all callers of function fn again, because it writes more than known before. */
 void verify_callers_again(struct v *v, uint32_t fn)
 {
 	for (uint32_t i = 0; i < v->n; i++) {
@@ -108,7 +109,7 @@ void verify_callers_again(struct v *v, uint32_t fn)
 		if (ref && (uint32_t)((int64_t)i + 1 + ins->imm) == v->f->fns[fn].start) {
 			uint32_t f = v->blocks[v->block_of[i]].fn;
 
-			/* a callback's loop may stand in another block than its address */
+			/* The loop of a callback may be in another block than its address. */
 			for (uint32_t b = 0; b < v->nblocks; b++)
 				if (v->blocks[b].fn == f && v->blocks[b].in)
 					v->blocks[b].dirty = true;
@@ -183,7 +184,7 @@ static void note_access(struct v *v, bool proven)
 	}
 }
 
-/* A proven access whose place does not depend on the generation. */
+/* Notes the place of a proven access that does not depend on the generation. */
 static void note_place(struct v *v, const struct val *p, int64_t off)
 {
 	const struct wire_map *m = p->kind == VALUE ? &v->env->maps[p->id] : NULL;
@@ -201,11 +202,44 @@ static void note_place(struct v *v, const struct val *p, int64_t off)
 	f->place = place;
 }
 
+bool verify_is_shared(const struct v *v, const struct val *p, int64_t off, uint32_t size)
+{
+	const int64_t at = (int64_t)p->lo + off;
+	const struct wire_map *m;
+
+	if (p->kind == TASK)
+		return false;
+	if (!verify_in_bounds(v, p, off, size))
+		return true;
+	switch (p->kind) {
+	case CTX: return false;
+	case STACK:
+		if (p->id == v->fn && p->lo == p->hi && at >> 3 == (at + size - 1) >> 3 &&
+		    v->s.slot[(-at - 1) / 8].kind != NONE)
+			return v->s.slot[(-at - 1) / 8].shared;
+		return v->fns[p->id].shared;
+	case VALUE:
+		m = &v->env->maps[p->id];
+		return m->kind != WIRE_MAP_ARRAY || m->base >= v->env->shared;
+	}
+	return true;
+}
+
+void verify_share(struct v *v, const struct val *p, bool shared)
+{
+	if (!shared || p->kind != STACK || v->fns[p->id].shared)
+		return;
+	v->fns[p->id].shared = true;
+	for (uint32_t b = 0; b < v->nblocks; b++)
+		v->blocks[b].dirty |= v->blocks[b].in != NULL;
+}
+
 void verify_load(struct v *v, const struct bpf_insn *ins)
 {
 	const struct val *p = &v->s.r[ins->src_reg];
 	uint32_t size = jit_access_size(ins);
 	bool ok = verify_in_bounds(v, p, ins->off, size), sign = BPF_MODE(ins->code) == EBPF_MEMSX;
+	const bool shared = verify_is_shared(v, p, ins->off, size);
 	struct val r = any;
 
 	verify_check_reg(v, ins->src_reg);
@@ -221,11 +255,12 @@ void verify_load(struct v *v, const struct bpf_insn *ins)
 		proven_read(v, p, ins->off, size);
 		if (!sign)
 			r = load_slot(v, p, ins->off, size);
-		if (is_pointer(&r)) /* it was followed */
+		if (is_pointer(&r)) /* the verifier followed it */
 			v->f->fns[p->id].blind = blind;
 	}
 	if (!sign)
 		r = zero_extended(r, size);
+	r.shared = shared;
 	v->s.r[ins->dst_reg] = r;
 }
 
@@ -252,6 +287,7 @@ void verify_store(struct v *v, const struct bpf_insn *ins)
 	bool ok = verify_in_bounds(v, &p, ins->off, size) && p.kind != CTX;
 	int64_t at = (int64_t)p.lo + ins->off;
 	struct jit_fact *f = &v->f->insn[v->pc];
+	bool old_shared;
 
 	verify_check_reg(v, ins->dst_reg);
 	if (BPF_CLASS(ins->code) == BPF_STX)
@@ -266,7 +302,9 @@ void verify_store(struct v *v, const struct bpf_insn *ins)
 	x = BPF_CLASS(ins->code) == BPF_STX
 		    ? v->s.r[ins->src_reg]
 		    : number((uint64_t)(int64_t)ins->imm, (uint64_t)(int64_t)ins->imm);
+	old_shared = atomic && verify_is_shared(v, &p, ins->off, size);
 	writes(v, &p, ins->off, size, ok);
+	verify_share(v, &p, x.shared);
 	if (atomic) {
 		if (v->record) {
 			f->alone = ok && of_thread(v, &p);
@@ -278,6 +316,7 @@ void verify_store(struct v *v, const struct bpf_insn *ins)
 		    ins->imm != BPF_XOR) {
 			struct val old = zero_extended(any, size);
 
+			old.shared = old_shared;
 			if (ins->imm == BPF_CMPXCHG) {
 				verify_check_reg(v, 0);
 				v->s.r[0] = old;
@@ -309,7 +348,7 @@ void verify_store(struct v *v, const struct bpf_insn *ins)
 	verify_lose(v, &x);
 }
 
-/* A helper's memory argument: proven, or a check when it runs. */
+/* Proves a helper's memory argument, or adds a check at run time. */
 void verify_helper_memory(struct v *v, uint32_t reg, uint64_t size, bool write)
 {
 	struct val *p = &v->s.r[reg];
@@ -331,7 +370,7 @@ void verify_helper_memory(struct v *v, uint32_t reg, uint64_t size, bool write)
 	v->f->checks = true;
 }
 
-/* The constant in the 4 bytes that r2 points to. */
+/* Reads the constant in the 4 bytes that r2 points to. Returns false when it is not constant. */
 bool verify_known_key(struct v *v, uint32_t *ret)
 {
 	const struct val *p = &v->s.r[2];

@@ -1,38 +1,38 @@
-/* The verifier, between its files: verify.c walks a program, verify_memory.c follows what it
- * reads and writes, verify_alu.c what it computes and compares, verify_call.c what it calls. */
+/* Shared by the verifier's files: verify.c walks a program, verify_memory.c follows what it reads
+ * and writes, verify_alu.c what it computes and compares, verify_call.c what it calls. */
 #ifndef DESCRY_COMPILE_JIT_VERIFY_PRIVATE_H
 #define DESCRY_COMPILE_JIT_VERIFY_PRIVATE_H
 
-#include "compile/jit/jit_int.h"
+#include "compile/jit/jit_private.h"
 
 enum { SLOTS = EBPF_STACK_SIZE / 8, WIDEN = 8, OFF_MAX = 1 << 29 };
 
 enum kind {
-	NONE,   /* no value on any way here */
-	NUMBER, /* lo..hi unsigned; also what is not known */
+	NONE,   /* no value on any path to here */
+	NUMBER, /* lo..hi unsigned; also an unknown value */
 	STACK,  /* r10 of function id + lo..hi */
 	CTX,    /* the context + lo..hi */
 	MAP,    /* descriptor of map id */
 	VALUE,  /* in a value of map id, + lo..hi */
 	RECORD, /* in a ring record of id bytes, + lo..hi */
 	FUNC,   /* function id */
-	TASK,   /* the running thread's task_struct, or what stands for it */
+	TASK,   /* the running thread's task_struct, or the value in its place */
 };
 struct val {
 	uint8_t kind;
-	bool null;    /* pointers: or it is 0 */
+	bool null;    /* pointers: it may be 0 */
 	uint8_t size; /* slots: 4: only the lower half is known */
+	bool shared;  /* computed from memory that other processes may write */
 	uint32_t id;
 	uint32_t element; /* VALUE: number of the value in its map + 1; 0 not known */
-	uint32_t link;    /* copies of one result that may be 0 have the same; 0 none */
+	uint32_t link;    /* copies of one result that may be 0 have the same link; 0 none */
 	uint64_t lo, hi;  /* pointers: int64_t */
 };
 static const struct val any = { .kind = NUMBER, .hi = UINT64_MAX };
 
 struct state {
 	struct val r[11];
-	struct val
-		slot[SLOTS]; /* of the own stack: slot[i] is at r10 - 8 * (i + 1); NONE: not known */
+	struct val slot[SLOTS]; /* own stack: slot[i] is at r10 - 8 * (i + 1); NONE: not known */
 };
 
 struct block {
@@ -46,8 +46,9 @@ struct block {
 struct fn {
 	struct val ret;
 	bool returns,
-		wild; /* wild: a store or helper of it (or below it) may write any stack byte */
-	uint64_t *writes; /* [nfns] slots of other functions' frames that it (or what it calls) writes */
+		wild; /* wild: its stores or helpers (or its callees') may write any stack byte */
+	bool shared;  /* a `shared` value may be on its stack */
+	uint64_t *writes; /* [nfns] slots of other functions' frames that it (or a callee) writes */
 };
 
 struct v {
@@ -59,9 +60,9 @@ struct v {
 	uint32_t nblocks;
 	uint32_t *block_of; /* [n] */
 	struct fn *fns;
-	bool record; /* last walk: facts are written down */
+	bool record; /* last walk: write facts down */
 	struct err *err;
-	/* of the walk */
+	/* State of the walk. */
 	struct state s;
 	uint32_t fn, pc;
 };
@@ -84,12 +85,15 @@ static inline bool is_pointer(const struct val *a)
 static inline struct val zero_extended(struct val r, uint32_t size)
 {
 	uint64_t max = size == 8 ? UINT64_MAX : (1ull << size * 8) - 1;
+	const bool shared = r.shared;
 
 	if (r.kind == NUMBER && r.hi <= max)
 		return r;
 	if (size == 8)
 		return r;
-	return number(0, max);
+	r = number(0, max);
+	r.shared = shared;
+	return r;
 }
 
 void verify_refuse(struct v *v, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -99,9 +103,14 @@ uint32_t verify_fn_at(const struct jit_facts *f, uint32_t start);
 void verify_callers_again(struct v *v, uint32_t fn);
 void verify_lose(struct v *v, const struct val *a);
 void verify_lose_bounds(struct v *v, const struct val *a);
-bool verify_in_bounds(struct v *v, const struct val *p, int64_t off, uint64_t size);
+bool verify_in_bounds(const struct v *v, const struct val *p, int64_t off, uint64_t size);
 void verify_writes_any(struct v *v);
 void verify_writes_frame(struct v *v, uint32_t fn, uint64_t mask, bool gone);
+/* Does what lies where p points to come from memory that other processes may write? */
+bool verify_is_shared(const struct v *v, const struct val *p, int64_t off, uint32_t size);
+/* A value is stored where p points to. (What the compiler makes stores through no address of a
+ * stack that is not followed.) */
+void verify_share(struct v *v, const struct val *p, bool shared);
 void verify_load(struct v *v, const struct bpf_insn *ins);
 void verify_store(struct v *v, const struct bpf_insn *ins);
 void verify_helper_memory(struct v *v, uint32_t reg, uint64_t size, bool write);

@@ -1,4 +1,4 @@
-/* Names of nodes and deep copies. */
+/* The names of node kinds and operators, and deep copies of nodes. */
 #include "ast.h"
 
 const char *node_kind_name(enum node_kind k)
@@ -72,7 +72,8 @@ static struct declarator *clone_declarators(struct arena *a, const struct declar
 	return list;
 }
 
-/* Declarations that share their specifiers ("int a, b;") share the copy too. */
+/* Copies a list of declarations. Declarations that share a `struct spec` ("int a, b;") share its
+ * copy too. */
 static struct decl *clone_decls(struct arena *a, const struct decl *d)
 {
 	struct decl *list = NULL, **tail = &list;
@@ -132,6 +133,23 @@ static struct provider_probe *clone_probes(struct arena *a, const struct provide
 	return list;
 }
 
+const struct decl *provider_args(const struct provider_probe *p)
+{
+	return p->is_translated ? p->translated : p->native;
+}
+
+uint32_t provider_native(const struct provider_probe *p, const struct decl *arg, uint32_t place)
+{
+	uint32_t i = 0;
+
+	for (const struct decl *n = p->is_translated ? p->native : NULL; n && arg->name;
+	     n = n->next, i++) {
+		if (n->name && !strcmp(n->name, arg->name))
+			return i;
+	}
+	return place;
+}
+
 static struct node *clone_list(struct arena *a, const struct node *n)
 {
 	struct node *list = NULL, **tail = &list;
@@ -143,8 +161,8 @@ static struct node *clone_list(struct arena *a, const struct node *n)
 	return list;
 }
 
-/* The copy's `next` is NULL. What bind wrote (type, id, selected, aux) is copied as it is, not what
- * it points to. */
+/* Copies n and everything below it. The copy's `next` is NULL. The binder's fields (type, id,
+ * selected, aux) are copied as pointers, not what they point to. */
 struct node *node_clone(struct arena *a, const struct node *n)
 {
 	struct node *c;

@@ -1,10 +1,9 @@
 /* The syntax tree of D.
  *
- * In: nothing. Out: nodes, allocated in the compilation's arena, freed with it.
- * The parser fills the parts above "-- bind --" in each node; the binder fills the rest and may
- * replace nodes by rewriting them in place (inlines, translators, macro values are expanded by
- * cloning: after binding no N_IDENT that names an inline, no N_XLATE and no N_MACRO is left).
- */
+ * In: nothing. Out: nodes, allocated in the compilation's arena and freed with it. The parser fills
+ * the fields of each node above "-- bind --". The binder fills the rest and may rewrite nodes in
+ * place. It expands inlines, translators and macro values by cloning. After binding, no N_XLATE, no
+ * N_MACRO and no N_IDENT that names an inline is left. */
 #ifndef DESCRY_COMPILE_PARSE_AST_H
 #define DESCRY_COMPILE_PARSE_AST_H
 
@@ -40,16 +39,16 @@
 	X(N_OFFSETOF, "offsetof") \
 	X(N_STRINGOF, "stringof") \
 	X(N_XLATE, "xlate")       /* xlate <T>(e) */ \
-	X(N_BODY, "body")         /* what a function does, put in by bind: arguments are assigned, then the body runs */ \
+	X(N_BODY, "body")         /* a call, expanded by bind: assigns the arguments, then runs the body */ \
 	/* statements */ \
 	X(S_EXPR, "expr-stmt") \
 	X(S_IF, "if") \
 	X(S_BLOCK, "block") \
 	X(S_LOOP, "loop")         /* while, do, for without its first part */ \
-	X(S_LOCAL, "local")       /* T x = value; one declarator. S_EXPR, an assignment, after binding */ \
+	X(S_LOCAL, "local")       /* T x = value; one declarator. After binding an S_EXPR */ \
 	X(S_BREAK, "break") \
 	X(S_CONTINUE, "continue") \
-	X(S_RETURN, "return")     /* block.body: the value, NULL none */ \
+	X(S_RETURN, "return")     /* block.body: the value, or NULL */ \
 	/* top level */ \
 	X(D_CLAUSE, "clause") \
 	X(D_DECL, "decl")         /* typedef/struct/variable declaration */ \
@@ -111,7 +110,7 @@ enum spec_flag {
 	SPEC_LONGLONG = 128,
 };
 enum spec_base {
-	BASE_NONE, /* "unsigned x": int */
+	BASE_NONE, /* as in "unsigned x", which means int */
 	BASE_VOID,
 	BASE_CHAR,
 	BASE_INT,
@@ -123,7 +122,7 @@ enum spec_base {
 	BASE_UNION,
 	BASE_ENUM,
 	BASE_NAME,     /* a typedef name, "mod`name" included */
-	BASE_USERLAND, /* reserved */
+	BASE_USERLAND, /* reserved: no code makes this value */
 };
 
 struct spec {
@@ -131,8 +130,9 @@ struct spec {
 	uint32_t flags; /* enum spec_flag */
 	enum spec_base base;
 	const char *name;     /* tag or typedef name, NULL when anonymous */
-	const char *module;   /* before a backquote, or NULL */
+	const char *module;   /* the name before a backquote, or NULL */
 	bool has_body;        /* struct/union/enum { ... } */
+	bool c_inline;        /* C's "static inline", of a header */
 	struct decl *members; /* struct/union body, in order */
 	struct enumerator *enumerators;
 	loc_t loc, end;
@@ -141,14 +141,14 @@ struct spec {
 struct enumerator {
 	struct enumerator *next;
 	const char *name;
-	struct node *value; /* NULL: previous + 1 */
+	struct node *value; /* NULL: previous value + 1 */
 	loc_t loc;
 };
 
 /* A declarator from the name outwards: "int *a[3]" is ARRAY(3) then POINTER. */
 enum declarator_kind { DECLR_POINTER, DECLR_ARRAY, DECLR_ASSOC, DECLR_FUNC };
 struct declarator {
-	struct declarator *next; /* applied next, further from the name */
+	struct declarator *next; /* applied next: it stands further from the name */
 	enum declarator_kind kind;
 	uint32_t quals;      /* pointer: SPEC_CONST... */
 	struct node *size;   /* array: NULL when [] */
@@ -156,7 +156,8 @@ struct declarator {
 	bool varargs;
 };
 
-/* One declared name with its full type: variable, member, parameter or abstract (name NULL). */
+/* A declared name with its full type: variable, member or parameter. The name of an abstract
+ * declaration is NULL. */
 struct decl {
 	struct decl *next;
 	struct spec *spec; /* shared by "int a, b;" */
@@ -166,7 +167,8 @@ struct decl {
 	loc_t loc, end;
 };
 
-/* p:m:f:n as written, after macro expansion; empty fields are "". by_id: a number was given. */
+/* A probe description p:m:f:n after macro expansion. Empty fields are "". by_id: the source gives a
+ * number. */
 struct pdesc {
 	struct pdesc *next;
 	const char *prov, *mod, *func, *name;
@@ -178,14 +180,14 @@ struct pdesc {
 struct node {
 	enum node_kind kind;
 	enum op op;
-	uint16_t height; /* longest way to a leaf, at most AST_MAX_HEIGHT: recursive walks are safe */
-	loc_t loc, end;    /* first byte, one past the last */
+	uint16_t height;   /* longest path to a leaf: at most AST_MAX_HEIGHT, for recursive walks */
+	loc_t loc, end;    /* offset of the first byte, and of the byte behind the last */
 	struct node *next; /* in lists: arguments, keys, statements, top level */
 
 	// clang-format off
 	union {
-		/* N_INT. longs: 0, 1, 2; based: written in octal or hexadecimal, so C may type it
-		 * unsigned */
+		/* N_INT. longs: 0, 1 or 2. based: the constant is octal or hexadecimal, so C may
+		 * give it an unsigned type */
 		struct { uint64_t value; bool is_unsigned, is_char; uint8_t longs; bool based; } i;
 		struct { const char *text; uint32_t len; } s;                        /* N_STR: escapes resolved; N_MACRO: name */
 		struct { const char *name, *module; enum var_scope scope; } ident;   /* N_IDENT, N_EXTERN */
@@ -197,11 +199,11 @@ struct node {
 		struct { struct node *cond, *then, *els; } cond;                     /* S_IF: then/els are S_BLOCK */
 		struct { struct node *body; } block;                                 /* S_BLOCK list; S_EXPR: the expression */
 		struct { struct node *cond, *step, *body; bool tail; } loop;         /* cond, step may be NULL; tail: do ... while */
-		struct { struct decl *decl; struct node *value; } local;             /* S_LOCAL: value NULL: none is given */
+		struct { struct decl *decl; struct node *value; } local;             /* S_LOCAL: value may be NULL */
 		struct { struct node *args, *body; } fn;                             /* N_BODY: list of N_ASSIGN, S_BLOCK */
 		struct {
 			struct pdesc *pdescs;
-			struct node *pred;       /* NULL: always */
+			struct node *pred;       /* NULL: no predicate */
 			struct node *body;       /* statement list */
 			bool has_body;           /* false: bare description (default action) */
 		} clause;
@@ -220,8 +222,9 @@ struct node {
 	type_id type;                 /* every expression */
 	bool lvalue;                  /* may be assigned to or addressed */
 	bool constant;                /* an integer constant: N_INT after folding */
-	struct bind_member *selected; /* N_MEMBER, N_PMEMBER: what was selected */
-	/* What is named by N_IDENT, N_AGG, N_CALL, N_EXTERN, N_INDEX of an associative array. */
+	struct bind_member *selected; /* N_MEMBER, N_PMEMBER: the member that they select */
+	/* The thing that an N_IDENT, N_AGG, N_CALL, N_EXTERN, or an N_INDEX of an associative array
+	 * names. */
 	struct bind_ident *id;
 	void *aux; /* by kind, see bind.h */
 };
@@ -230,18 +233,29 @@ struct node {
 struct provider_probe {
 	struct provider_probe *next;
 	const char *name;
-	struct decl *native, *translated; /* translated NULL: as native */
+	struct decl *native, *translated;
+	bool is_translated; /* has ":", with a list that may be empty */
 	loc_t loc;
 };
+/* Returns the first of the arguments that a tracer sees, and with provider_native() the index of
+ * the native argument that each of them is: the argument with the same name, else the argument at
+ * the same place. */
+const struct decl *provider_args(const struct provider_probe *p);
+uint32_t provider_native(const struct provider_probe *p, const struct decl *arg, uint32_t place);
 
-/* Prints the tree as indented text, one node a line: `-d parse` (before bind) and `-d bind` (types
- * != NULL adds ": type" to each expression). */
+/* Prints the tree as indented text, one node a line: for `-d parse` (before binding) and `-d bind`.
+ * Adds ": type" to each expression when types is not NULL. */
 void ast_print(FILE *out, const struct node *n, struct type_graph *types);
 const char *node_kind_name(enum node_kind k);
 const char *op_name(enum op op);
-/* Calls fn for every node of the list and below, of what is left after binding. */
+/* Returns the lists of nodes below n, in the order of the text. A list may be NULL. */
+struct node_lists {
+	struct node *list[3];
+};
+struct node_lists node_lists(const struct node *n);
+/* Calls fn for every node of the list and for every node below them. */
 void node_walk(const struct node *n, void (*fn)(void *arg, const struct node *n), void *arg);
-/* A deep copy in a. */
+/* Returns a deep copy of n, allocated in arena a. */
 struct node *node_clone(struct arena *a, const struct node *n);
 
 #endif

@@ -1,5 +1,5 @@
-/* The tree as indented text: one node a line, two spaces a level. Golden files depend on every byte
- * of it. */
+/* Prints the tree as indented text: one node a line, two spaces a level. Golden files depend on
+ * every byte of this text. */
 #define _GNU_SOURCE
 #include <inttypes.h>
 
@@ -7,8 +7,8 @@
 
 struct printer {
 	FILE *out;
-	struct type_graph *types; /* NULL: before bind */
-	struct arena arena;       /* type names */
+	struct type_graph *types; /* NULL: the tree is not bound */
+	struct arena arena;       /* holds names of types */
 };
 
 static void print_node(struct printer *p, const struct node *n, int depth, const char *role);
@@ -88,8 +88,8 @@ static void print_spec(FILE *out, const struct spec *s)
 		fputs("(anonymous)", out);
 }
 
-/* An expression on one line, for dimensions and the like: constants and names as they are, the rest
- * in parentheses. */
+/* Prints an expression on one line, for dimensions and enumerators. Prints constants and names as
+ * they are and everything else in parentheses. */
 static void print_inline_expr(FILE *out, const struct node *n)
 {
 	switch (n->kind) {
@@ -111,7 +111,8 @@ static void print_inline_expr(FILE *out, const struct node *n)
 	}
 }
 
-/* "name: array(3) of pointer to int": read from the name outwards, as the tree holds it. */
+/* Prints "name: array(3) of pointer to int". Reads from the name outwards, in the order of the
+ * declarator list. */
 static void print_decl_text(FILE *out, const struct decl *d)
 {
 	if (d->name)
@@ -148,8 +149,8 @@ static void print_decl_text(FILE *out, const struct decl *d)
 	}
 }
 
-/* One line for the declaration, then one for each member of a body. `with_body`: not for the b of
- * "struct {..} a, b;". */
+/* Prints one line for the declaration, then one for each member of a body. `with_body` is false for
+ * the b of "struct {..} a, b;", because a's line is followed by the members already. */
 static void print_decl(struct printer *p, const struct decl *d, int depth, const char *role,
 		       bool with_body)
 {
@@ -204,7 +205,7 @@ static void print_pdesc(struct printer *p, const struct pdesc *d, int depth)
 		fprintf(p->out, "probe %s:%s:%s:%s\n", d->prov, d->mod, d->func, d->name);
 }
 
-/* What stands after the node's name on its line. */
+/* Prints the values that follow the node's name on its line. */
 static void print_head(struct printer *p, const struct node *n)
 {
 	static const char *const scope[] = {
@@ -243,7 +244,7 @@ static void print_head(struct printer *p, const struct node *n)
 	case N_SIZEOF_TYPE:
 	case N_XLATE:
 	case N_OFFSETOF:
-		if (n->t.type) { /* a cast that bind put in has none */
+		if (n->t.type) { /* a cast that the binder inserts has none */
 			fputc(' ', out);
 			print_decl_text(out, n->t.type);
 		}
@@ -261,25 +262,10 @@ static void print_head(struct printer *p, const struct node *n)
 
 static void print_body(struct printer *p, const struct node *n, int depth)
 {
+	struct node_lists below = node_lists(n);
 	const struct spec *body = NULL;
 
 	switch (n->kind) {
-	case N_AGG: print_list(p, n->agg.keys, depth); break;
-	case N_CALL: print_list(p, n->call.args, depth); break;
-	case N_MEMBER:
-	case N_PMEMBER: print_node(p, n->member.a, depth, NULL); break;
-	case N_INDEX:
-	case N_UNARY:
-	case N_BINARY:
-	case N_ASSIGN:
-	case N_TERNARY:
-	case N_COMMA:
-	case N_SIZEOF:
-	case N_STRINGOF:
-		print_list(p, n->e.a, depth);
-		print_list(p, n->e.b, depth);
-		print_list(p, n->e.c, depth);
-		break;
 	case N_CAST:
 	case N_SIZEOF_TYPE:
 	case N_OFFSETOF:
@@ -289,9 +275,6 @@ static void print_body(struct printer *p, const struct node *n, int depth)
 			print_decl(p, m, depth, "member", true);
 		print_list(p, n->t.a, depth);
 		break;
-	case S_EXPR:
-	case S_BLOCK: print_list(p, n->block.body, depth); break;
-	case S_RETURN: print_list(p, n->block.body, depth); break;
 	case S_LOCAL:
 		print_decl(p, n->local.decl, depth, "variable", true);
 		print_list(p, n->local.value, depth);
@@ -302,10 +285,6 @@ static void print_body(struct printer *p, const struct node *n, int depth)
 		if (n->loop.step)
 			print_node(p, n->loop.step, depth, "step");
 		print_node(p, n->loop.body, depth, NULL);
-		break;
-	case N_BODY:
-		print_list(p, n->fn.args, depth);
-		print_node(p, n->fn.body, depth, NULL);
 		break;
 	case S_IF:
 		print_node(p, n->cond.cond, depth, NULL);
@@ -344,7 +323,10 @@ static void print_body(struct printer *p, const struct node *n, int depth)
 			print_decls(p, pr->translated, depth + 1, "translated");
 		}
 		break;
-	default: break;
+	case D_FUNC: break;
+	default:
+		for (uint32_t i = 0; i < ARRAY_SIZE(below.list); i++)
+			print_list(p, below.list[i], depth);
 	}
 }
 

@@ -1,44 +1,45 @@
+/* Finds the nodes below a node, and calls a function for each node of a bound tree. */
 #include "compile/parse/ast.h"
+
+struct node_lists node_lists(const struct node *n)
+{
+	switch (n->kind) {
+	case N_AGG: return (struct node_lists){ { n->agg.keys } };
+	case N_CALL: return (struct node_lists){ { n->call.args } };
+	case N_MEMBER:
+	case N_PMEMBER: return (struct node_lists){ { n->member.a } };
+	case N_CAST:
+	case N_XLATE: return (struct node_lists){ { n->t.a } };
+	case N_INDEX:
+	case N_UNARY:
+	case N_BINARY:
+	case N_ASSIGN:
+	case N_TERNARY:
+	case N_COMMA:
+	case N_SIZEOF:
+	case N_STRINGOF: return (struct node_lists){ { n->e.a, n->e.b, n->e.c } };
+	case N_BODY: return (struct node_lists){ { n->fn.args, n->fn.body } };
+	case S_LOOP: return (struct node_lists){ { n->loop.cond, n->loop.step, n->loop.body } };
+	case S_IF: return (struct node_lists){ { n->cond.cond, n->cond.then, n->cond.els } };
+	case S_BLOCK:
+	case S_RETURN:
+	case S_EXPR: return (struct node_lists){ { n->block.body } };
+	case S_LOCAL: return (struct node_lists){ { n->local.value } };
+	case D_CLAUSE: return (struct node_lists){ { n->clause.pred, n->clause.body } };
+	case D_FUNC:
+	case D_INLINE: return (struct node_lists){ { n->inl.value } };
+	case D_TRANSLATOR: return (struct node_lists){ { n->xlator.members } };
+	default: return (struct node_lists){ 0 };
+	}
+}
 
 void node_walk(const struct node *n, void (*fn)(void *arg, const struct node *n), void *arg)
 {
 	for (; n; n = n->next) {
+		struct node_lists below = node_lists(n);
+
 		fn(arg, n);
-		switch (n->kind) {
-		case N_AGG: node_walk(n->agg.keys, fn, arg); break;
-		case N_CALL: node_walk(n->call.args, fn, arg); break;
-		case N_MEMBER:
-		case N_PMEMBER: node_walk(n->member.a, fn, arg); break;
-		case N_CAST: node_walk(n->t.a, fn, arg); break;
-		case N_INDEX:
-		case N_UNARY:
-		case N_BINARY:
-		case N_ASSIGN:
-		case N_TERNARY:
-		case N_COMMA:
-		case N_STRINGOF:
-			node_walk(n->e.a, fn, arg);
-			node_walk(n->e.b, fn, arg);
-			node_walk(n->e.c, fn, arg);
-			break;
-		case N_BODY:
-			node_walk(n->fn.args, fn, arg);
-			node_walk(n->fn.body, fn, arg);
-			break;
-		case S_LOOP:
-			node_walk(n->loop.cond, fn, arg);
-			node_walk(n->loop.step, fn, arg);
-			node_walk(n->loop.body, fn, arg);
-			break;
-		case S_IF:
-			node_walk(n->cond.cond, fn, arg);
-			node_walk(n->cond.then, fn, arg);
-			node_walk(n->cond.els, fn, arg);
-			break;
-		case S_BLOCK:
-		case S_RETURN:
-		case S_EXPR: node_walk(n->block.body, fn, arg); break;
-		default: break;
-		}
+		for (uint32_t i = 0; i < ARRAY_SIZE(below.list); i++)
+			node_walk(below.list[i], fn, arg);
 	}
 }

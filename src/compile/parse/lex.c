@@ -1,4 +1,4 @@
-/* Blanks, comments, # lines, words and punctuation. See lex.h. */
+/* Reads blanks, comments, # lines, words and punctuation. See lex.h. */
 #define _GNU_SOURCE
 #include <stdarg.h>
 
@@ -86,7 +86,7 @@ static int at(const struct lexer *lx, uint32_t pos)
 	return pos < lx->len ? (unsigned char)lx->text[pos] : 0;
 }
 
-/* Reports something wrong with a blank: a comment or a # line. */
+/* Reports an error in a comment or a # line. */
 static void blank_error(struct lexer *lx, uint32_t from, uint32_t to, const char *tag,
 			const char *msg, const char *arg)
 {
@@ -95,7 +95,7 @@ static void blank_error(struct lexer *lx, uint32_t from, uint32_t to, const char
 	lex_error(lx, &t, tag, msg, arg);
 }
 
-/* Skips the comment at pos; never past the end. */
+/* Skips the comment at pos. Stops at the end of the text at the latest. */
 static void block_comment(struct lexer *lx)
 {
 	uint32_t start = lx->pos;
@@ -115,8 +115,8 @@ static void block_comment(struct lexer *lx)
 		    "end-of-file encountered before matching */%s", "");
 }
 
-/* The end of the control line [s, e) without trailing blanks and comment; a comment begins after a
- * blank, outside quotes. */
+/* Returns the end of the control line [s, e) without trailing blanks and comment. A comment begins
+ * after a blank and outside quotes. */
 static uint32_t control_end(const struct lexer *lx, uint32_t s, uint32_t e)
 {
 	bool quoted = false;
@@ -142,8 +142,8 @@ static bool word_is(const char *text, const char *word)
 	return !strncmp(text, word, n) && !is_ident_char(text[n]);
 }
 
-/* Options that change how the rest of the source is read: `#pragma D option defaultargs`, pspec,
- * empty. */
+/* Applies the options that change how the rest of the source is read: `#pragma D option
+ * defaultargs`, pspec and empty. */
 static void reading_option(struct parse_cx *cx, const char *text)
 {
 	const char *value = text + strcspn(text, "= \t");
@@ -162,7 +162,7 @@ static void reading_option(struct parse_cx *cx, const char *text)
 		cx->empty = on;
 }
 
-/* "Stable/Evolving/Common" */
+/* Returns true when text has the form of "Stable/Evolving/Common". */
 static bool is_attributes(const char *text, size_t len)
 {
 	static const char *const levels = "|Internal|Private|Obsolete|External|Unstable|Evolving|"
@@ -183,7 +183,7 @@ static bool is_attributes(const char *text, size_t len)
 	}
 }
 
-/* a/b/c and a name; fewer words are the binder's to refuse. */
+/* Checks the `a/b/c name` of an attributes pragma. The binder reports missing words. */
 static bool attributes_pragma(struct lexer *lx, const char *text, uint32_t from, uint32_t to)
 {
 	size_t len, rest;
@@ -201,7 +201,8 @@ static bool attributes_pragma(struct lexer *lx, const char *text, uint32_t from,
 	return false;
 }
 
-/* "option quiet" after "#pragma D". False, with an error, when there is no such pragma. */
+/* Checks the text after "#pragma D", such as "option quiet". Returns false, with an error, when D
+ * has no pragma of this name. */
 static bool d_pragma(struct lexer *lx, const char *text, uint32_t from, uint32_t to)
 {
 	static const char *const known[] = { "binding", "depends_on", "ident", "line", "option" };
@@ -223,9 +224,9 @@ static bool d_pragma(struct lexer *lx, const char *text, uint32_t from, uint32_t
 	return false;
 }
 
-/* #pragma D option quiet | #! interpreter | # 12 "file" | #line 12 | #ident "..." | #error text
- * pos is at the `#`, the first character of its line that is not blank. Markers are understood by
- * source_pos. */
+/*   #pragma D option quiet | #! interpreter | # 12 "file" | #line 12 | #ident "..." | #error text
+ * Handles one control line. pos is at the `#`, the first character of its line that is not blank.
+ * source_pos reads the line markers. */
 static void control_line(struct lexer *lx)
 {
 	uint32_t start = lx->pos, eol = start, word, end;
@@ -309,7 +310,7 @@ int lex_blank(struct lexer *lx)
 	return 0;
 }
 
-/* The word at pos, a backquote and a second word included: x  mod`x  `x */
+/* Reads the word at pos, with a backquote and a second word if they follow: x  mod`x  `x */
 static void lex_word(struct lexer *lx, struct token *t)
 {
 	uint32_t start = lx->pos, quote = UINT32_MAX;
@@ -337,7 +338,8 @@ static void lex_word(struct lexer *lx, struct token *t)
 		lex_error(lx, t, "D_IDENT_UNDEF", "a name must follow the scoping operator `");
 }
 
-/* Does the slash before pos end a predicate? Yes when `{`, `;`, `/` or the end follows. */
+/* Returns true when the slash before pos ends a predicate, because `{`, `;`, `/` or the end of the
+ * text follows. */
 static bool ends_predicate(const struct lexer *lx)
 {
 	struct lexer ahead = *lx;
@@ -410,9 +412,9 @@ void lex_next(struct lexer *lx, struct token *t)
 	}
 }
 
-/* Characters of a probe description. DTrace knows  - $ : letters . ? * \ [ ] !  and after the first digits and `;
- * the others are here for the names of C++, Go, Rust and versioned symbols, and mean nothing else
- * at top level. */
+/* Characters of a probe description. DTrace accepts  - $ : letters . ? * \ [ ] !  and, after the
+ * first character, digits and `. The others are for the names of C++, Go, Rust and versioned
+ * symbols, and mean nothing else at top level. */
 static bool is_pspec_char(int c, bool first)
 {
 	if (is_ident_start(c) || (c && strchr("-$:.?*\\[]!~@+%=<>^&|", c)))
@@ -420,8 +422,8 @@ static bool is_pspec_char(int c, bool first)
 	return !first && (is_digit(c) || c == '`');
 }
 
-/* The length of "(...)" at pos when it closes on the same line without brace or semicolon, else
- * 0. */
+/* Returns the length of "(...)" at pos when it closes on the same line and holds no brace or
+ * semicolon, else 0. */
 static uint32_t paren_len(const struct lexer *lx, uint32_t pos)
 {
 	uint32_t depth = 0;
@@ -439,9 +441,10 @@ static uint32_t paren_len(const struct lexer *lx, uint32_t pos)
 	return 0;
 }
 
-/* The length of an absolute path that is the module of a description, "/usr/lib/libz.so.1" before
- * the ":" of its function; 0: a "/" here begins a predicate. A path with other characters than
- * these can be had by a pattern: "?" for the character. */
+/* Returns the length of an absolute path at the module's place in a description, such as
+ * "/usr/lib/libz.so.1" before the ":" of its function. Returns 0 when the "/" begins a predicate. A
+ * path with other characters than path_len() accepts can be written as a pattern, with "?" for the
+ * character. */
 static uint32_t path_len(const struct lexer *lx, uint32_t pos)
 {
 	uint32_t i = pos;
@@ -454,10 +457,12 @@ static uint32_t path_len(const struct lexer *lx, uint32_t pos)
 	return at(lx, i) == ':' ? i - pos : 0;
 }
 
-/* pspec: any of the characters above, `\` and the character after it, balanced parentheses, whose
- * contents may be
- * anything, and a path in the place of the module: pid$target::main.(*T).f:entry  pid1::f(int, char):entry
- * pid1::operator\ new:entry  pid$target:/usr/lib/libz.so.1::entry */
+/* Returns the length of a pspec. A pspec consists of the characters of is_pspec_char(), of `\` with
+ * the character after it, of balanced parentheses with any contents, and of a path at the module's
+ * place:
+ *    pid$target::main.(*T).f:entry     pid1::f(int, char):entry
+ *    pid1::operator\ new:entry         pid$target:/usr/lib/libz.so.1::entry
+ */
 static uint32_t pspec_len(const struct lexer *lx, uint32_t start)
 {
 	uint32_t pos = start, colons = 0;
@@ -522,9 +527,9 @@ void lex_top(struct lexer *lx, struct token *t)
 	}
 }
 
-/* A declaration reaches a `;` before any `{` or `/`; a clause never does. DTrace asks whether the
- * word is a type, and so takes "int* {" for a type, and needs the kernel's types to read any
- * program. */
+/* A declaration reaches a `;` before any `{` or `/`; a clause never does. DTrace looks the word up
+ * as a type instead. It therefore takes "int* {" for a type, and needs the kernel's types to read
+ * any program. */
 bool lex_is_decl(struct lexer *lx)
 {
 	struct lexer ahead = *lx;
@@ -552,6 +557,6 @@ bool lex_is_decl(struct lexer *lx)
 	}
 	lx->decl_from = lx->pos;
 	lx->decl_to = ahead.pos;
-	lx->decl = c == ';' || (c == '{' && last == ')'); /* a function's body */
+	lx->decl = c == ';' || (c == '{' && last == ')'); /* a function has a body */
 	return lx->decl;
 }

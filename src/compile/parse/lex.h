@@ -1,12 +1,11 @@
 /* The tokens of D.
  *
- * In: one source text. Out: tokens, one at a time, in one of two modes: `lex_next` reads the tokens
- * of expressions and declarations, `lex_top` reads what may stand where a probe description is
- * expected ("tick-1s", "pid$1:::").
- * Always true: each call moves forward or returns TOK_EOF; a malformed token is reported once,
- * however often it is read again after lex_seek; `#` lines are taken out of the stream and
- * collected in `pragmas`.
- */
+ * In: one source text. Out: tokens, one at a time, in one of two modes. `lex_next` reads the tokens
+ * of expressions and declarations. `lex_top` reads the tokens that may stand at a probe
+ * description's place ("tick-1s", "pid$1:::").
+ * Always true: each call moves forward or returns TOK_EOF. A malformed token is reported once, even
+ * when lex_seek goes back and it is read again. `#` lines are not part of the stream: they are
+ * collected in `pragmas`. */
 #ifndef DESCRY_COMPILE_PARSE_LEX_H
 #define DESCRY_COMPILE_PARSE_LEX_H
 
@@ -34,7 +33,7 @@
 	X(TOK_VOLATILE, "volatile", K_QUAL) X(TOK_WHILE, "while", K_RESERVED) X(TOK_XLATE, "xlate", K_OP) \
 	X(TOK_BOOL, "_Bool", K_TYPE)
 
-/* Punctuation, longest first among those with a common beginning. */
+/* Punctuation. Of two texts with a common beginning, the longer stands first. */
 #define PUNCTUATION(X) \
 	X(TOK_SHL_EQ, "<<=") X(TOK_SHR_EQ, ">>=") X(TOK_ELLIPSIS, "...") \
 	X(TOK_LAND, "&&") X(TOK_LXOR, "^^") X(TOK_LOR, "||") X(TOK_EQ, "==") X(TOK_NE, "!=") X(TOK_LE, "<=") X(TOK_GE, ">=") \
@@ -50,7 +49,7 @@
 enum token_kind {
 	TOK_EOF,
 	TOK_ERROR, /* malformed, already reported */
-	TOK_STOP,  /* what the parser sees after an error, until it recovers */
+	TOK_STOP,  /* the parser returns this after an error, until it recovers */
 	TOK_INT,   /* value */
 	TOK_STR,   /* text, len: escapes resolved */
 	TOK_IDENT, /* text; scoped: module`text */
@@ -72,11 +71,11 @@ struct token {
 	enum token_kind kind;
 	loc_t loc, end;
 	const char *text;
-	const char *module; /* TOK_IDENT with scoped: before the backquote, NULL for `sym */
+	const char *module; /* TOK_IDENT with scoped: name before the backquote, NULL for `sym */
 	uint32_t len;
 	uint64_t value; /* TOK_INT */
 	bool scoped, is_unsigned, is_char, based;
-	bool negative; /* TOK_INT from a macro with a minus sign: the value is to be negated */
+	bool negative; /* TOK_INT from a macro with a minus sign: the parser negates the value */
 	uint8_t longs;
 };
 
@@ -91,44 +90,47 @@ struct lexer {
 	const char *text;
 	uint32_t len, pos;
 	loc_t base;
-	bool pred;                   /* in a predicate: a slash may end it */
-	bool quiet;                  /* skipping after an error: report nothing */
-	uint32_t reported;           /* offset + 1 of the last malformed token reported */
-	uint32_t controlled;         /* offset + 1 of the last # line handled */
-	uint32_t decl_from, decl_to; /* lex_is_decl's last answer holds for these offsets */
+	bool pred;                   /* the lexer is in a predicate: a slash may end it */
+	bool quiet;                  /* the parser skips after an error: report nothing */
+	uint32_t reported;           /* offset + 1 of the last malformed token that was reported */
+	uint32_t controlled;         /* offset + 1 of the last # line that was handled */
+	uint32_t decl_from, decl_to; /* lex_is_decl's last result holds for these offsets */
 	bool decl;
-	struct lex_pragma *pragmas, **pragmas_tail; /* not yet taken by the parser */
+	struct lex_pragma *pragmas, **pragmas_tail; /* those that the parser has not taken */
 };
 
 void lex_init(struct lexer *lx, struct parse_cx *cx, uint32_t src);
 void lex_next(struct lexer *lx, struct token *ret);
 void lex_top(struct lexer *lx, struct token *ret);
-/* Reading goes on at loc, which must lie in this source. */
+/* Continues reading at loc, which must lie in this source. */
 void lex_seek(struct lexer *lx, loc_t loc);
-/* Skips blanks, comments and # lines; gives the next character, 0 at the end. */
+/* Skips blanks, comments and # lines. Returns the next character, 0 at the end. */
 int lex_blank(struct lexer *lx);
-/* At a word where a probe description may stand: is it the beginning of a declaration? */
+/* Returns true when the word at pos begins a declaration, and false when it begins a probe
+ * description. */
 bool lex_is_decl(struct lexer *lx);
 
 enum keyword_class token_class(enum token_kind k);
-/* TOK_IDENT when the word is no keyword. */
+/* Returns the keyword's token, or TOK_IDENT when the word is no keyword. */
 enum token_kind keyword_find(const char *s, size_t n);
 const char *token_kind_text(enum token_kind k);
 
 /* --- lex_value.c: the values of constants and macros --- */
-/* Resolves C escapes of s[0..n) into out (at least n bytes); returns the number of bytes
- * written. */
+/* Resolves the C escapes of s[0..n) into out, which holds at least n bytes. Returns the number of
+ * bytes written. */
 size_t unescape(const char *s, size_t n, char *out);
-/* `$1`, `$$1`, `$target`, `$$name` in an expression; lx->pos at the first `$`. */
+/* Reads `$1`, `$$1`, `$target` or `$$name` in an expression. lx->pos is at the first `$`. */
 void lex_macro(struct lexer *lx, struct token *t);
-/* A number at lx->pos. */
+/* Reads the number at lx->pos. */
 void lex_number(struct lexer *lx, struct token *t);
 void lex_string(struct lexer *lx, struct token *t);
 void lex_char(struct lexer *lx, struct token *t);
-/* The text of macro `name` (without dollars), NULL when it is not known. *ret_unset: it is $target
- * and there is no target. Marks arguments as used. In the arena or of the command line. */
+/* Returns the text of macro `name` (without dollars), or NULL when the macro is not defined. Sets
+ * *ret_unset when the macro is $target and there is no target. Marks arguments as used. The text
+ * lies in the arena or in the command line. */
 const char *macro_text(struct parse_cx *cx, const char *name, bool string, bool *ret_unset);
-/* Reports at the token [pos, end) unless it was reported before, and makes it TOK_ERROR. */
+/* Reports an error at the token [pos, end) unless it was reported before. Turns the token into
+ * TOK_ERROR. */
 void lex_error(struct lexer *lx, struct token *t, const char *tag, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 

@@ -1,4 +1,4 @@
-/* Constants and macros: the tokens that carry a value. See lex.h. */
+/* Reads constants and macros, the tokens that carry a value. See lex.h. */
 #include <ctype.h>
 #include <errno.h>
 
@@ -60,7 +60,7 @@ size_t unescape(const char *s, size_t n, char *out)
 			break;
 		case '"':
 		case '\\': out[o++] = s[i]; break;
-		/* Anything else is no escape sequence, \' and \? neither, in every DTrace: both
+		/* Other sequences, \' and \? among them, are no escapes in any DTrace: both
 		 * characters stay. */
 		default: out[o++] = '\\'; out[o++] = s[i];
 		}
@@ -68,8 +68,9 @@ size_t unescape(const char *s, size_t n, char *out)
 	return o;
 }
 
-/* [0-9]+ | 0x[0-9a-f]+, then [uU] and up to two [lL] in either order. Sets value, based and the
- * suffix; *ret_end is the first character that does not belong to it. False on overflow. */
+/* Reads [0-9]+ | 0x[0-9a-f]+, then [uU] and up to two [lL] in either order. Sets the value, based
+ * and the suffix. *ret_end is the first character behind the constant. Returns false on
+ * overflow. */
 static bool parse_integer(const char *s, const char *stop, struct token *t, const char **ret_end,
 			  int *ret_bad)
 {
@@ -110,8 +111,8 @@ static bool parse_integer(const char *s, const char *stop, struct token *t, cons
 	return fits;
 }
 
-/* The length of a floating-point constant at s, 0 when it is none: digits with a dot or an
- * exponent. */
+/* Returns the length of the floating-point constant at pos: digits with a dot or an exponent.
+ * Returns 0 when there is none. */
 static uint32_t float_len(const struct lexer *lx)
 {
 	uint32_t i = lx->pos, j;
@@ -164,11 +165,11 @@ void lex_number(struct lexer *lx, struct token *t)
 	else if (!fits)
 		lex_error(lx, t, "D_INT_OFLOW", "constant %.*s results in integer overflow",
 			  (int)(end - s), s);
-	t->kind = TOK_INT; /* its value is wrong, its place in the expression is not */
+	t->kind = TOK_INT; /* only the value is wrong: parsing continues */
 }
 
-/* The end of the quoted text that begins at pos: the quote, or the newline or NUL or end that came
- * before it. */
+/* Returns the end of the quoted text that begins at pos. The end is the quote, or a newline, a NUL
+ * or the end of the text if that comes first. */
 static uint32_t quoted_end(const struct lexer *lx, char quote)
 {
 	uint32_t i = lx->pos + 1;
@@ -204,7 +205,7 @@ void lex_string(struct lexer *lx, struct token *t)
 		text_token(lx, t, lx->text + start, end - start);
 }
 
-/* 'abc': bytes from the most significant to the least. */
+/* Reads 'abc'. The first character is the most significant byte. */
 void lex_char(struct lexer *lx, struct token *t)
 {
 	uint32_t start = lx->pos + 1, end = quoted_end(lx, '\'');
@@ -281,8 +282,8 @@ static bool is_name(const char *v)
 	return !*v && v[-1] != '`';
 }
 
-/* Makes the token that the macro's text has the form of: integer, identifier, else a string,
- * without its quotes. */
+/* Makes a token of the macro's text: an integer or an identifier if the text has that form, else a
+ * string, without its quotes. */
 static void value_token(struct lexer *lx, struct token *t, const char *v)
 {
 	const char *digits = v + (*v == '-' || *v == '+'), *stop = v + strlen(v), *end;
@@ -355,8 +356,8 @@ void lex_macro(struct lexer *lx, struct token *t)
 	name = arena_strndup(lx->cx->arena, lx->text + start, end - start);
 	v = macro_text(lx->cx, name, string, &unset);
 	if (!v && unset) {
-		/* Scripts name it in a condition that is false without a process. Idle CPUs run
-		 * number 0, as in DTrace. */
+		/* Scripts use $target in a condition that is false without a process. Idle CPUs run
+		 * process 0, and DTrace uses 0 too. */
 		diag_warn(
 			lx->cx->diags, t->loc, t->end, "D_MACRO_UNDEF",
 			"macro variable $target is not set and taken as 0: -p and -c give a process");
@@ -369,7 +370,7 @@ void lex_macro(struct lexer *lx, struct token *t)
 		else
 			lex_error(lx, t, "D_MACRO_UNDEF", "macro variable $%s%s is not defined",
 				  string ? "$" : "", name);
-		t->kind = TOK_INT; /* stands for a value: go on */
+		t->kind = TOK_INT; /* an integer may stand here: parsing continues */
 	} else if (string) {
 		text_token(lx, t, v, strlen(v));
 	} else {

@@ -1,8 +1,8 @@
-/* The front door, and what all productions share: tokens, errors, recovery. */
+/* The front door of the parser, and the functions of all productions: tokens, errors, recovery. */
 #define _GNU_SOURCE
 #include <stdarg.h>
 
-#include "parser.h"
+#include "parse_private.h"
 
 const struct token *peek(struct parser *p, uint32_t k)
 {
@@ -132,7 +132,8 @@ void recover(struct parser *p, uint32_t level)
 	p->panic = false;
 	p->lx.quiet = true;
 	for (;;) {
-		/* peek() would stop again at a malformed token: look into the queue itself. */
+		/* peek() would stop again at a malformed token. So this loop reads the queue
+		 * itself. */
 		if (!p->queued)
 			lex_next(&p->lx, &p->queue[(p->head + p->queued++) % QUEUE]);
 
@@ -178,50 +179,16 @@ static uint32_t list_height(const struct node *n)
 	return h;
 }
 
-static uint32_t max3(uint32_t a, uint32_t b, uint32_t c)
-{
-	a = a > b ? a : b;
-	return a > c ? a : c;
-}
-
 struct node *finish(struct parser *p, struct node *n)
 {
+	struct node_lists below = node_lists(n);
 	uint32_t h = 0;
 
 	n->end = p->last_end > n->loc ? p->last_end : n->loc;
-	switch (n->kind) {
-	case N_AGG: h = list_height(n->agg.keys); break;
-	case N_CALL: h = list_height(n->call.args); break;
-	case N_MEMBER:
-	case N_PMEMBER: h = n->member.a->height; break;
-	case N_INDEX:
-	case N_UNARY:
-	case N_BINARY:
-	case N_ASSIGN:
-	case N_TERNARY:
-	case N_COMMA:
-	case N_SIZEOF:
-	case N_STRINGOF:
-		h = max3(list_height(n->e.a), list_height(n->e.b), list_height(n->e.c));
-		break;
-	case N_CAST:
-	case N_XLATE: h = list_height(n->t.a); break;
-	case S_EXPR:
-	case S_RETURN:
-	case S_BLOCK: h = list_height(n->block.body); break;
-	case S_LOCAL: h = list_height(n->local.value); break;
-	case S_LOOP:
-		h = max3(list_height(n->loop.cond), list_height(n->loop.step),
-			 list_height(n->loop.body));
-		break;
-	case S_IF:
-		h = max3(n->cond.cond->height, n->cond.then->height, list_height(n->cond.els));
-		break;
-	case D_CLAUSE: h = max3(list_height(n->clause.pred), list_height(n->clause.body), 0); break;
-	case D_FUNC:
-	case D_INLINE: h = list_height(n->inl.value); break;
-	case D_TRANSLATOR: h = list_height(n->xlator.members); break;
-	default: break;
+	for (uint32_t i = 0; i < ARRAY_SIZE(below.list); i++) {
+		uint32_t height = list_height(below.list[i]);
+
+		h = height > h ? height : h;
 	}
 	if (h >= AST_MAX_HEIGHT) {
 		struct node *poison = new_node(p, N_INT, n->loc);

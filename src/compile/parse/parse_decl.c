@@ -1,21 +1,22 @@
-/* Declarations and type names. */
+/* Parses declarations and type names. */
 #define _GNU_SOURCE
 #include <stdarg.h>
 
-#include "parser.h"
+#include "parse_private.h"
 
 enum base_flags {
 	SPEC_SIZES = SPEC_SIGNED | SPEC_UNSIGNED | SPEC_SHORT | SPEC_LONG | SPEC_LONGLONG
 };
 
-/* Where a declarator stands decides which names it may have. */
+/* The place of a declarator determines whether it has a name. */
 enum declr_mode { DECLR_NAMED, DECLR_ABSTRACT, DECLR_EITHER };
 
 static struct decl *parse_declarator(struct parser *p, struct spec *spec, enum declr_mode mode,
 				     bool member);
 static struct spec *parse_specs(struct parser *p, bool storage, bool must_be_type);
 
-/* An error of meaning, not of form: reading goes on. One for each declaration. */
+/* Reports an error of meaning. Parsing continues, because the form is right. Reports one error a
+ * declaration. */
 __attribute__((format(printf, 5, 6))) static void decl_error(struct parser *p, loc_t loc, loc_t end,
 							     const char *tag, const char *fmt, ...)
 {
@@ -39,7 +40,7 @@ bool starts_type(struct parser *p, uint32_t k)
 	return is_type_token(p, t);
 }
 
-/* attribute:  "__attribute__" "(" ... ")"     What C headers carry; nothing of it matters here. */
+/* attribute:  "__attribute__" "(" ... ")"     C headers carry it. It has no effect here. */
 static void skip_attributes(struct parser *p)
 {
 	for (;;) {
@@ -88,7 +89,7 @@ static void set_size(struct parser *p, struct spec *s, const struct token *t, ui
 	s->flags |= flag;
 }
 
-/* What DTrace refuses, in its words. */
+/* Reports the combinations of specifiers that DTrace refuses, in DTrace's words. */
 static void check_specs(struct parser *p, struct spec *s)
 {
 	uint32_t f = s->flags & SPEC_SIZES;
@@ -112,7 +113,7 @@ static void check_specs(struct parser *p, struct spec *s)
 			   "be used with integer or floating-point type");
 	} else if ((f & SPEC_SIGNED && f & SPEC_UNSIGNED) ||
 		   (f & SPEC_SHORT && f & (SPEC_LONG | SPEC_LONGLONG))) {
-		/* DTrace has no check of its own here and fails to find the type. */
+		/* DTrace does not check this combination and fails to find the type. */
 		decl_error(p, s->loc, s->end, "D_UNKNOWN", "invalid type combination");
 	}
 }
@@ -186,7 +187,7 @@ static struct decl **parse_member(struct parser *p, struct decl **tail)
 	return tail;
 }
 
-/* tag:  [name] "{" body "}"  |  name     The keyword is taken. */
+/* tag:  [name] "{" body "}"  |  name     The caller has taken the keyword. */
 static void parse_tag(struct parser *p, struct spec *s)
 {
 	skip_attributes(p);
@@ -228,6 +229,16 @@ static void parse_tag(struct parser *p, struct spec *s)
 	skip_attributes(p);
 }
 
+/* C's keyword, which stands behind a storage class. D's inline begins a definition. */
+static bool is_c_inline(struct parser *p)
+{
+	const struct token *t = peek(p, 0);
+
+	return t->kind == TOK_INLINE ||
+	       (t->kind == TOK_IDENT && !t->scoped &&
+		(!strcmp(t->text, "__inline") || !strcmp(t->text, "__inline__")));
+}
+
 static enum decl_storage storage_of(enum token_kind k)
 {
 	switch (k) {
@@ -242,7 +253,8 @@ static enum decl_storage storage_of(enum token_kind k)
 	}
 }
 
-/* Is the identifier here the declared name and not a type, as in "self x;" or "inline x = 1;"? */
+/* Returns true when the identifier is the declared name and not a type, as in "self x;" or "inline
+ * x = 1;". */
 static bool is_declared_name(struct parser *p)
 {
 	switch (peek_kind(p, 1)) {
@@ -255,7 +267,8 @@ static bool is_declared_name(struct parser *p)
 }
 
 /* specifiers:  { storage-class | qualifier | void | char | int | ... | struct tag | typedef-name }+
- * storage: classes may stand here. must_be_type: a first identifier is a type, whatever follows. */
+ * storage: storage classes may stand here. must_be_type: the first identifier is a type, whatever
+ * follows. */
 static struct spec *parse_specs(struct parser *p, bool storage, bool must_be_type)
 {
 	struct spec *s = arena_new(p->cx->arena, struct spec);
@@ -263,6 +276,10 @@ static struct spec *parse_specs(struct parser *p, bool storage, bool must_be_typ
 
 	s->loc = peek(p, 0)->loc;
 	for (;; n++) {
+		while (s->storage != STORAGE_NONE && is_c_inline(p)) {
+			s->c_inline = true;
+			take(p);
+		}
 		skip_attributes(p);
 
 		const struct token t = *peek(p, 0);
@@ -272,7 +289,7 @@ static struct spec *parse_specs(struct parser *p, bool storage, bool must_be_typ
 		case TOK_SELF:
 		case TOK_THIS:
 			if (typed && !storage)
-				goto out; /* a member of that name */
+				goto out; /* a member of this name */
 					  /* fallthrough */
 		case TOK_AUTO:
 		case TOK_REGISTER:
@@ -320,6 +337,10 @@ static struct spec *parse_specs(struct parser *p, bool storage, bool must_be_typ
 				return s;
 			continue;
 		case TOK_IDENT:
+			if (!strcmp(t.text, "__signed__") || !strcmp(t.text, "__signed")) {
+				set_size(p, s, &t, SPEC_SIGNED);
+				break;
+			}
 			if (typed || (!must_be_type && is_declared_name(p)))
 				goto out;
 			set_base(p, s, &t, BASE_NAME);
@@ -431,7 +452,8 @@ static struct declarator *new_declarator(struct parser *p, struct declr_list *l,
 	return d;
 }
 
-/* Is "(" here a parameter list, in a place where a nested abstract declarator could stand too? */
+/* Returns true when "(" begins a parameter list, at a place where a nested abstract declarator
+ * could stand too. */
 static bool opens_params(struct parser *p)
 {
 	enum token_kind k = peek_kind(p, 1);
@@ -475,8 +497,8 @@ static void parse_suffixes(struct parser *p, struct declr_list *l)
 }
 
 /* declarator:  { "*" {qualifier} } (name | "(" declarator ")" | nothing) suffixes
- * The list runs from the name outwards: inside the parentheses, then the suffixes, then the stars
- * from the last. */
+ * The list runs from the name outwards: the declarator inside the parentheses, then the suffixes,
+ * then the stars from right to left. */
 static void parse_declr(struct parser *p, enum declr_mode mode, bool member, struct decl *ret,
 			struct declr_list *l)
 {
@@ -598,7 +620,7 @@ struct decl *parse_named(struct parser *p, bool implicit_int)
 	return p->bad_decl || p->panic ? NULL : d;
 }
 
-/* declaration:  specifiers [declarator { "," declarator }] ";"     NULL when it has an error. */
+/* declaration:  specifiers [declarator { "," declarator }] ";"     Returns NULL on error. */
 struct node *parse_declaration(struct parser *p)
 {
 	loc_t loc = peek(p, 0)->loc;
@@ -630,6 +652,10 @@ struct node *parse_declaration(struct parser *p)
 			if (is_at(p, TOK_LBRACE) && !list->next && d->declr &&
 			    d->declr->kind == DECLR_FUNC && spec->storage == STORAGE_NONE)
 				return parse_function(p, d, loc);
+			if (is_at(p, TOK_LBRACE) && spec->c_inline) {
+				recover(p, 0); /* a header's code is C: nothing to run here */
+				return NULL;
+			}
 			if (spec->storage == STORAGE_TYPEDEF)
 				declare_type(p, d->name);
 			else if (spec->storage != STORAGE_SELF && spec->storage != STORAGE_THIS)

@@ -1,5 +1,5 @@
-/* Expressions, by precedence climbing. */
-#include "parser.h"
+/* Parses expressions by precedence climbing. */
+#include "parse_private.h"
 
 static struct node *parse_cast(struct parser *p);
 
@@ -19,7 +19,7 @@ static struct node *new_e(struct parser *p, enum node_kind kind, enum op op, loc
 	return finish(p, n);
 }
 
-/* arguments:  [assignment {"," assignment}] close     The opening token is taken. */
+/* arguments:  [assignment {"," assignment}] close     The caller has taken the opening token. */
 static struct node *parse_list(struct parser *p, enum token_kind close, bool may_be_empty)
 {
 	struct node *list = NULL, **tail = &list;
@@ -34,7 +34,7 @@ static struct node *parse_list(struct parser *p, enum token_kind close, bool may
 	return list;
 }
 
-/* A member's name, where keywords are names too. */
+/* Returns a member's name. A keyword is a valid name here. */
 static const char *member_name(struct parser *p)
 {
 	const struct token *t = peek(p, 0);
@@ -237,8 +237,8 @@ static enum op unary_op(enum token_kind k)
 	}
 }
 
-/* "(" is at 0. Does a type name follow? Only where both readings are possible is anyone asked
- * whether the name is a type: "(a) - b", "(a)(b)", "(a * (b". */
+/* Returns true when a type name follows the "(" at token 0. Calls is_type_token() only where both
+ * readings are possible: "(a) - b", "(a)(b)", "(a * (b". */
 static bool parens_hold_type(struct parser *p)
 {
 	uint32_t k = 2;
@@ -384,7 +384,7 @@ static struct node *parse_cast(struct parser *p)
 	return finish(p, n);
 }
 
-/* How tightly a binary operator binds; 0: not one. */
+/* Returns the precedence of a binary operator; 0: k is no binary operator. */
 static int binary_level(enum token_kind k, enum op *ret_op)
 {
 	static const struct {
@@ -430,7 +430,7 @@ static struct node *parse_binary(struct parser *p, int min)
 }
 
 /* conditional:  binary  |  binary "?" expression ":" conditional
- * A chain a ? b : c ? d : e is read in a loop and then folded from its end. */
+ * Reads a chain a ? b : c ? d : e in a loop and then folds it from its end. */
 static struct node *parse_conditional(struct parser *p)
 {
 	VEC(struct node *) arms = { 0 };
@@ -486,7 +486,7 @@ static bool assign_op(enum token_kind k, enum op *ret)
 	}
 }
 
-/* An assignment to a name makes a variable of it. */
+/* Declares the name that is assigned to as a variable. */
 static void note_variable(struct parser *p, const struct node *n)
 {
 	while (n->kind == N_INDEX)

@@ -1,9 +1,9 @@
-/* Probe descriptions: macros, then the four fields. */
-#include "parser.h"
+/* Parses probe descriptions: expands macros, then splits the text into four fields. */
+#include "parse_private.h"
 
-/* "pid$target", "$1:::", "$$1": macros are replaced where they stand and joined with what is around
- * them. \$ is a dollar; other backslashes stay for the glob. NULL with an error when a macro has no
- * value. */
+/* Replaces macros ("pid$target", "$1:::", "$$1") and joins their values with the text around them.
+ * \$ is a dollar; other backslashes stay for the glob. Returns NULL, with an error, when a macro
+ * has no value. */
 static const char *expand(struct parse_cx *cx, const struct token *t)
 {
 	cleanup_free char *buf = NULL;
@@ -61,7 +61,8 @@ static const char *expand(struct parse_cx *cx, const struct token *t)
 	return result;
 }
 
-/* The fields' separators: colons that are neither escaped nor inside parentheses or brackets. */
+/* Finds the separators of the fields: colons that are not escaped and not inside parentheses or
+ * brackets. */
 static uint32_t find_colons(const char *s, const char **ret, uint32_t max)
 {
 	uint32_t n = 0, depth = 0;
@@ -79,7 +80,7 @@ static uint32_t find_colons(const char *s, const char **ret, uint32_t max)
 	return n;
 }
 
-/* A provider of a process: its functions may be C++ names with colons of their own. */
+/* Returns true for a pid provider. Names of C++ functions in its descriptions may hold colons. */
 static bool is_pid_provider(const char *s, const char *colon)
 {
 	return colon - s >= 3 && !strncmp(s, "pid", 3) &&
@@ -122,7 +123,7 @@ struct pdesc *parse_pdesc(struct parse_cx *cx, enum pdesc_form form, const struc
 		n = 3;
 	}
 	if (n > last && n == last + 1 && colons[0] == s) {
-		/* ":mod:func" of a function: a first field that is empty says nothing */
+		/* ":mod:func" given as a function: drop the empty first field */
 		s++;
 		memmove(colons, colons + 1, n * sizeof(*colons));
 		n--;

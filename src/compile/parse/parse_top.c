@@ -1,9 +1,9 @@
-/* What stands at top level: clauses, inlines, translators, providers, declarations. */
-#include "parser.h"
+/* Parses the items at top level: clauses, inlines, translators, providers, declarations. */
+#include "parse_private.h"
 
 static struct node *parse_statements(struct parser *p);
 
-/* Reserved words that begin a statement of C but not of D: the whole statement is skipped. */
+/* Skips a whole statement of C that D does not have. It begins with a reserved word. */
 static void skip_c_statement(struct parser *p)
 {
 	const struct token t = *peek(p, 0);
@@ -21,7 +21,7 @@ static void skip_c_statement(struct parser *p)
 	}
 	p->panic = false;
 	take(p);
-	/* for (a; b; c): the semicolons are no ends of statements */
+	/* for (a; b; c): these semicolons do not end the statement */
 	if (is_at(p, TOK_LPAREN)) {
 		do {
 			enum token_kind k = cur(p);
@@ -50,11 +50,11 @@ static bool is_c_statement(enum token_kind k)
 	}
 }
 
-/* block:  "{" statements "}"  |  statement     always as S_BLOCK */
+/* block:  "{" statements "}"  |  statement     The result is always an S_BLOCK. */
 static struct node *parse_block(struct parser *p);
 
 /* if:  "if" "(" expression ")" block ["else" (if | block)]
- * An else-if chain is read in a loop and folded from its end. */
+ * Reads an else-if chain in a loop and folds it from its end. */
 static struct node *parse_if(struct parser *p)
 {
 	VEC(struct node *) chain = { 0 };
@@ -90,7 +90,7 @@ static struct node *parse_if(struct parser *p)
 	return n;
 }
 
-/* The expression of a statement's own, as S_EXPR. */
+/* Parses an expression that is a statement, as S_EXPR. */
 static struct node *parse_effect(struct parser *p)
 {
 	struct node *n = new_node(p, S_EXPR, peek(p, 0)->loc);
@@ -99,7 +99,7 @@ static struct node *parse_effect(struct parser *p)
 	return finish(p, n);
 }
 
-/* "T x", "T *x": no expression begins so. */
+/* Returns true at "T x" and "T *x", because no expression begins so. */
 static bool begins_local(struct parser *p)
 {
 	enum keyword_class c = token_class(cur(p));
@@ -134,7 +134,7 @@ static struct node *parse_local(struct parser *p)
 	return list;
 }
 
-/* The body of a loop, in which break and continue may stand. */
+/* Parses the body of a loop. break and continue may stand in it. */
 static void parse_loop_body(struct parser *p, struct node *n)
 {
 	p->loops++;
@@ -143,9 +143,9 @@ static void parse_loop_body(struct parser *p, struct node *n)
 }
 
 /* loop:  "while" "(" expression ")" block
- *     |  "do" block "while" "(" expression ")" ";"
- *     |  "for" "(" [expression | local] ";" [expression] ";" [expression] ")" block
- * A for with a first part is a block of two. */
+ *    |  "do" block "while" "(" expression ")" ";"
+ *    |  "for" "(" [expression | local] ";" [expression] ";" [expression] ")" block
+ * A for with a first part becomes a block of two statements. */
 static struct node *parse_loop(struct parser *p)
 {
 	struct node *n = new_node(p, S_LOOP, peek(p, 0)->loc), *first = NULL, *block;
@@ -206,7 +206,8 @@ static struct node *parse_jump(struct parser *p)
 	return n;
 }
 
-/* statement:  ";"  |  (expression | local) (";" | before "}")  |  if  |  loop  |  jump     NULL when empty; a local is a list. */
+/* statement:  ";"  |  (expression | local) (";" | before "}")  |  if  |  loop  |  jump
+ * Returns NULL for an empty statement, and a list for a local. */
 static struct node *parse_statement(struct parser *p)
 {
 	struct node *n, *e;
@@ -254,9 +255,9 @@ static struct node *parse_block(struct parser *p)
 	return finish(p, n);
 }
 
-/* Is the name at loc, where a statement may stand, the beginning of the next clause, because a
- * brace is missing? Only asked at the start of a line: "tick-1s {", "syscall::read:entry /",
- * "a:b:c:d,". */
+/* Returns true when the name at loc begins the next clause, although a statement may stand here: a
+ * brace is missing. Only a name at the start of a line can do so: "tick-1s {", "syscall::read:entry
+ * /", "a:b:c:d,". */
 static bool begins_clause(struct parser *p, loc_t loc)
 {
 	struct lexer lx = p->lx;
@@ -277,7 +278,7 @@ static bool begins_clause(struct parser *p, loc_t loc)
 	       ((t.kind == TOK_DIV || t.kind == TOK_COMMA) && colon && strchr(colon + 1, ':'));
 }
 
-/* statements:  { statement }     up to "}" or the end; an error costs one statement. */
+/* statements:  { statement }     Reads up to "}" or the end. An error costs one statement. */
 static struct node *parse_statements(struct parser *p)
 {
 	struct node *list = NULL, **tail = &list, *n;
@@ -305,7 +306,8 @@ static struct node *parse_statements(struct parser *p)
 	return list;
 }
 
-/* pdescs:  pdesc { "," pdesc }     *t is the first token, then the one after them. */
+/* pdescs:  pdesc { "," pdesc }     *t is the first token before the call and the token behind
+ * the list after it. */
 static struct pdesc *parse_pdescs(struct parser *p, struct token *t, bool *ret_bad)
 {
 	struct pdesc *list = NULL, **tail = &list;
@@ -342,7 +344,8 @@ static struct pdesc *parse_pdescs(struct parser *p, struct token *t, bool *ret_b
 }
 
 /* clause:  pdescs ["/" expression "/"] ["{" statements "}"]
- * Without body only on the command line, and never after a predicate. NULL on error. */
+ * The body may be missing only on the command line, and never after a predicate. Returns NULL on
+ * error. */
 static struct node *parse_clause(struct parser *p)
 {
 	struct node *n;
@@ -364,7 +367,7 @@ static struct node *parse_clause(struct parser *p)
 					p, n->loc, p->last_end, "D_SYNTAX",
 					"expected predicate and/or actions following probe description");
 			}
-			/* What follows another word is the rest of the same mistake. */
+			/* The text behind the wrong word belongs to the same mistake. */
 			if (t.kind != TOK_EOF)
 				p->panic = true;
 			return NULL;
@@ -443,7 +446,7 @@ static struct node *parse_inline(struct parser *p)
 	return finish(p, n);
 }
 
-/* "}" ";"     Without the semicolon what follows is still read as the next item. */
+/* "}" ";"     When the semicolon is missing, the next item is still read. */
 static void expect_end(struct parser *p)
 {
 	if (!expect(p, TOK_RBRACE) || accept(p, TOK_SEMI) || p->panic)
@@ -491,6 +494,21 @@ static struct node *parse_translator(struct parser *p)
 	return p->panic || bad ? NULL : finish(p, n);
 }
 
+/* What args[] are made of is named. */
+static void check_names(struct parser *p, const struct decl *native, loc_t probe)
+{
+	uint32_t i = 1;
+
+	for (const struct decl *d = native; d; d = d->next, i++)
+		if (!d->name) {
+			loc_t at = d->loc ? d->loc : probe;
+
+			diag_error(p->cx->diags, at, d->end > at ? d->end : at, "D_DECL_PROTO_NAME",
+				   "parameter declaration requires a name: parameter #%u", i);
+			return;
+		}
+}
+
 /* probe:  "probe" name "(" params ")" [":" "(" params ")"] ";" */
 static struct provider_probe *parse_probe(struct parser *p)
 {
@@ -505,7 +523,9 @@ static struct provider_probe *parse_probe(struct parser *p)
 	pr->native = parse_params(p, TOK_RPAREN, NULL, &varargs);
 	if (accept(p, TOK_COLON)) {
 		expect(p, TOK_LPAREN);
+		pr->is_translated = true;
 		pr->translated = parse_params(p, TOK_RPAREN, pr->native, &varargs);
+		check_names(p, pr->native, pr->loc);
 	}
 	expect(p, TOK_SEMI);
 	return pr;
@@ -574,7 +594,7 @@ void parse_items(struct parser *p)
 			if (p->queued && p->queue[p->head].kind == TOK_RBRACE)
 				take(p);
 			unread(p);
-			if (lex_blank(&p->lx) == '{') /* a body that lost its head */
+			if (lex_blank(&p->lx) == '{') /* skip a body whose head had an error */
 				recover(p, 0);
 		}
 		unread(p);
@@ -582,7 +602,7 @@ void parse_items(struct parser *p)
 		p->bad_decl = p->in_function = false;
 		if (n)
 			append_top(p, n);
-		/* A lone closing brace is the only thing recovery stops at without taking it. */
+		/* recover() stops at a lone closing brace without taking it. */
 		if (p->lx.pos == start)
 			p->lx.pos++;
 	}

@@ -1,3 +1,4 @@
+/* Listens to the kernel's process connector and keeps the facts of every thread. */
 #define _GNU_SOURCE
 #include "load/interp/connector.h"
 
@@ -25,13 +26,13 @@ enum { ANSWER_MS = 1000, CPUS_MAX = 8192, ASKED = 0x64657363 };
 struct connector {
 	int fd;
 	struct hash threads; /* tid -> struct connector_thread * */
-	pid_t ended;         /* to be forgotten with the next event, 0 none */
-	/* The kernel numbers its messages on each CPU. */
-	uint32_t *next; /* [CPUS_MAX], of those that have `seen` */
+	pid_t ended;         /* the thread to forget at the next event, 0: none */
+	/* The kernel numbers the messages of each CPU. */
+	uint32_t *next; /* [CPUS_MAX], valid where `seen` */
 	bool *seen;
 	uint64_t lost;
-	bool overrun; /* the kernel said that messages are missing, and none with a gap before it has come since */
-	bool knocked; /* since then */
+	bool overrun; /* the kernel reported a loss whose gap is not found yet */
+	bool knocked; /* knock() was called since then */
 };
 
 /* --- threads --- */
@@ -60,7 +61,8 @@ static struct connector_thread *add(struct connector *c, const struct task_facts
 	return t;
 }
 
-/* The thread, looked up in /proc when it is not known; one that has gone has its number only. */
+/* Returns the thread; reads an unknown thread from /proc. A thread that has ended has only its
+ * number. */
 static struct connector_thread *get(struct connector *c, pid_t tid, pid_t tgid)
 {
 	struct connector_thread *t = find(c, tid);
@@ -89,7 +91,7 @@ static void forget(struct connector *c, pid_t tid, void (*drop)(void *arg, void 
 	free(t);
 }
 
-/* Everybody's names, so that they are known at their end. */
+/* Reads all processes, so that their names are known when they end. */
 static void scan(struct connector *c)
 {
 	cleanup_dir DIR *d = opendir("/proc");
@@ -119,7 +121,7 @@ static void count_gap(struct connector *c, uint32_t cpu, uint32_t seq)
 	c->next[cpu] = seq + 1;
 }
 
-/* nlmsghdr, cn_msg, proc_event. False: it is none of those. */
+/* Parses nlmsghdr, cn_msg, proc_event. Returns false when data is no such message. */
 static bool parse(const void *data, size_t n, struct cn_msg *ret_msg, struct proc_event *ret)
 {
 	struct bytes b = bytes_of(data, n, "process connector");
@@ -128,7 +130,7 @@ static bool parse(const void *data, size_t n, struct cn_msg *ret_msg, struct pro
 
 	bytes_skip(&b, NLMSG_HDRLEN);
 	msg = bytes_take(&b, sizeof(*ret_msg));
-	/* What the kernel sends has grown over time: what is not there is 0. */
+	/* Newer kernels send longer messages; missing bytes are 0. */
 	rest = bytes_left(&b) < sizeof(*ret) ? bytes_left(&b) : sizeof(*ret);
 	event = bytes_take(&b, rest);
 	if (!msg || !event || rest < offsetof(struct proc_event, event_data) + 4)
@@ -139,7 +141,8 @@ static bool parse(const void *data, size_t n, struct cn_msg *ret_msg, struct pro
 	return ret_msg->id.idx == CN_IDX_PROC && ret_msg->id.val == CN_VAL_PROC;
 }
 
-/* 1: *ret_msg and *ret are a message of the kernel; 0: none is there; else -errno. */
+/* Receives a message of the kernel. Returns 1 with *ret_msg and *ret, 0 when there is none, else
+ * -errno. */
 static int receive(struct connector *c, struct cn_msg *ret_msg, struct proc_event *ret)
 {
 	for (;;) {
@@ -158,7 +161,7 @@ static int receive(struct connector *c, struct cn_msg *ret_msg, struct proc_even
 			continue;
 		if (n < 0)
 			return errno == EAGAIN ? 0 : -errno;
-		/* Any process may send to this socket: only what is the kernel's counts. */
+		/* Any process may send to this socket, so only messages of the kernel count. */
 		if (!from.nl_pid && parse(buf, (size_t)n, ret_msg, ret))
 			return 1;
 	}
@@ -181,8 +184,8 @@ static struct err *ask(struct connector *c, enum proc_cn_mcast_op op)
 	return NULL;
 }
 
-/* Makes a message on each CPU, by giving this thread the name it has: what is missing before it is
- * known then, however quiet that CPU is. */
+/* Makes the kernel send a message on each CPU, by giving this thread its own name again. A gap in
+ * the numbers then shows lost messages even on a quiet CPU. */
 static void knock(struct connector *c)
 {
 	size_t size = CPU_ALLOC_SIZE(CPUS_MAX);
@@ -204,7 +207,8 @@ static void knock(struct connector *c)
 	CPU_FREE(one);
 }
 
-/* The kernel answers who may listen; it says nothing in another namespace than the first. */
+/* Waits for the kernel's answer to the request. The kernel answers only in the first namespaces of
+ * processes and users. */
 static struct err *wait_answer(struct connector *c)
 {
 	uint64_t end = now_ns() + (uint64_t)ANSWER_MS * 1000000, now;
@@ -287,7 +291,8 @@ void connector_free(struct connector *c, void (*drop)(void *arg, void *owner), v
 	}
 	hash_fini(&c->threads);
 	if (c->fd >= 0) {
-		/* Kernels before 6.6 count their listeners and do not see one close. */
+		/* Unsubscribes, because kernels before 6.6 count their listeners and do not notice
+		 * a closed one. */
 		err_free(ask(c, PROC_CN_MCAST_IGNORE));
 		close(c->fd);
 	}
@@ -312,16 +317,16 @@ static void forked(struct connector *c, const struct proc_event *ev, struct conn
 {
 	const struct fork_proc_event *f = &ev->event_data.fork;
 	bool process = f->child_pid == f->child_tgid;
-	/* Of a new thread the kernel names the process's parent, not who made it: its leader stands
-	 * for that one. */
+	/* For a new thread the kernel names the process's parent and not the thread that made it.
+	 * The thread's leader takes its place. */
 	struct connector_thread *parent = process ? get(c, f->parent_pid, f->parent_tgid)
 						  : get(c, f->child_tgid, f->child_tgid);
 	struct task_facts child;
 
 	ret->kind = CONNECTOR_FORK;
 	ret->thread = parent;
-	/* A child begins as its parent is: its memory, its name; /proc may already show what it
-	 * became. */
+	/* A child begins with its parent's memory and name. /proc may already show a later
+	 * state. */
 	child = parent->facts;
 	child.pid = f->child_pid;
 	child.tgid = f->child_tgid;
@@ -345,8 +350,8 @@ static void execed(struct connector *c, const struct proc_event *ev, struct conn
 
 	ret->kind = CONNECTOR_EXEC;
 	ret->thread = t;
-	/* The old name is wrong now; /proc has the new one as long as the process, or its zombie,
-	 * is there. */
+	/* The old name is wrong now. /proc has the new name as long as the process or its zombie
+	 * exists. */
 	if (!task_facts_read(t->facts.pid, &t->facts))
 		snprintf(t->facts.comm, sizeof(t->facts.comm), "<gone>");
 	t->facts.threads = t->facts.live = 1;
@@ -371,7 +376,7 @@ static void ended(struct connector *c, const struct proc_event *ev, struct conne
 	t->facts.live = leader->facts.live;
 	t->facts.dead = ret->last;
 	t->version++;
-	/* A leader that ends before its threads is still their process. */
+	/* A leader that ends before its threads still stands for their process. */
 	c->ended = t == leader && !ret->last ? 0 : t->facts.pid;
 }
 
@@ -425,7 +430,7 @@ bool connector_next(struct connector *c, void (*drop)(void *arg, void *owner), v
 	if (c->ended) {
 		struct connector_thread *t = find(c, c->ended), *leader;
 
-		/* The leader that ended before its threads goes with the last of them. */
+		/* A leader that ended before its threads is forgotten with the last of them. */
 		leader = t && t->facts.dead ? find(c, t->facts.tgid) : NULL;
 		if (leader && leader != t)
 			forget(c, leader->facts.pid, drop, arg);

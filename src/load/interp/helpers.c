@@ -1,5 +1,6 @@
-/* The kernel's helpers, for programs that run in this process: "kernel" memory is its own, and so
- * is "user" memory unless an event of the process connector says whose. */
+/* The kernel's helpers, for programs that run in this process. "Kernel" memory is this process's
+ * memory. "User" memory is so too, unless an event of the process connector belongs to another
+ * process. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <sys/prctl.h>
@@ -9,11 +10,12 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "load/interp/interp_engine.h"
+#include "base/procmem.h"
+#include "load/interp/interp_private.h"
 
 enum { LOOP_MAX = 1 << 23, PAGE = 4096 };
 
-/* The map that a register points to: LD_IMM64 gave its address. */
+/* Returns the map that a register points to; LD_IMM64 has loaded its address. */
 static struct interp_map *map_arg(struct interp *in, uint64_t r)
 {
 	struct interp_engine *e = in->arg;
@@ -35,7 +37,8 @@ static const void *key_arg(struct interp *in, const struct interp_map *m, uint64
 	return m ? interp_bytes(in, r, m->def->key_size, false) : NULL;
 }
 
-/* Whose memory is meant: "kernel" memory is always this process's, where its stand-ins are. */
+/* Returns the process whose "user" memory the program reads. "Kernel" memory is always this
+ * process's, because the stand-ins are in it. */
 static pid_t user_pid(const struct interp *in)
 {
 	const struct interp_engine *e = in->arg;
@@ -43,12 +46,11 @@ static pid_t user_pid(const struct interp *in)
 	return e->event ? e->event->thread->facts.tgid : getpid();
 }
 
-/* n bytes at any address; false when they are not all there. A bad address is never a signal. */
+/* Reads n bytes at any address. Returns false when some are not mapped. A bad address never causes
+ * a signal. */
 static bool read_any(pid_t pid, uint64_t addr, void *dst, uint64_t n)
 {
-	struct iovec to = { dst, n }, from = { (void *)(uintptr_t)addr, n };
-
-	return !n || process_vm_readv(pid, &to, 1, &from, 1, 0) == (ssize_t)n;
+	return !n || procmem_read(pid, dst, n, addr) == (ssize_t)n;
 }
 
 static uint64_t probe_read(struct interp *in, pid_t pid, uint64_t dst, uint64_t n, uint64_t src)
@@ -76,8 +78,9 @@ static uint64_t write_user(struct interp *in, uint64_t dst, uint64_t src, uint64
 		       : (uint64_t)-EFAULT;
 }
 
-/* Text up to its NUL, page by page, since what is behind it need not be there. The length with the
- * NUL. As in the kernel, what stands behind the NUL in dst stays: keys are compared whole. */
+/* Reads text up to its NUL, page by page, because the page behind the text may be unmapped. Returns
+ * the length with the NUL. Keeps the bytes behind the NUL in dst as the kernel does, because keys
+ * are compared whole. */
 static uint64_t probe_read_str(struct interp *in, pid_t pid, uint64_t dst, uint64_t n, uint64_t src)
 {
 	uint8_t *p, *nul, page[PAGE];
@@ -225,7 +228,7 @@ static uint64_t helper(struct interp *in, uint32_t id, const uint64_t a[5])
 		m = map_arg(in, a[0]);
 		key = key_arg(in, m, a[1]);
 		if (id == BPF_FUNC_map_lookup_percpu_elem && a[2])
-			return 0; /* there is one CPU */
+			return 0; /* the interpreter has one CPU */
 		return key ? (uintptr_t)interp_map_lookup(m, key) : 0;
 	case BPF_FUNC_map_update_elem: return map_update(in, a);
 	case BPF_FUNC_map_delete_elem:
@@ -257,7 +260,7 @@ static uint64_t helper(struct interp *in, uint32_t id, const uint64_t a[5])
 		return probe_read_str(in, user_pid(in), a[0], a[1], a[2]);
 	case BPF_FUNC_probe_write_user: return write_user(in, a[0], a[1], a[2]);
 	case BPF_FUNC_strncmp:
-		/* the second text is constant, at most as long as the first */
+		/* The second text is constant and at most as long as the first. */
 		p = interp_bytes(in, a[0], (uint32_t)a[1], false);
 		q = interp_bytes(in, a[2], (uint32_t)a[1], false);
 		return p && q ? (uint64_t)(int64_t)strncmp(p, q, (uint32_t)a[1]) : 0;
@@ -292,7 +295,8 @@ static uint64_t helper(struct interp *in, uint32_t id, const uint64_t a[5])
 		return syscall(SYS_tgkill, user_pid(in), who ? who->pid : gettid(), (int)a[0])
 			       ? (uint64_t)-errno
 			       : 0;
-	/* Neither the kernel's stack nor this process' own is the program's. */
+	/* Refuses stacks: neither the kernel's stack nor this process's own belongs to the
+	 * program. */
 	case BPF_FUNC_get_stack:
 	case BPF_FUNC_get_stackid: return (uint64_t)-EFAULT;
 	}
@@ -320,7 +324,7 @@ static bool resolve(struct interp *in, const struct bpf_insn *insn, uint64_t *re
 	return false;
 }
 
-/* Pointers with BTF types are read with faults handled: nothing there reads as 0. */
+/* Loads through a pointer with a BTF type, where an unmapped address reads as 0. */
 static bool load(struct interp *in, uint64_t addr, uint32_t size, uint64_t *ret_value)
 {
 	*ret_value = 0;

@@ -1,5 +1,6 @@
+/* Finds the kernel's features by trying them. */
 #define _GNU_SOURCE
-#include "load/kernel/kernel.h"
+#include "load/kernel/kernel_private.h"
 
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -19,7 +20,8 @@ static int load_tiny(enum bpf_prog_type type, uint32_t attach_type, const struct
 	return sys_prog_load(&a);
 }
 
-/* The multi links ask for their attach type at load; kernels that do not know it do not look. */
+/* Loads a program that returns 0. Multi links require their attach type at load; kernels without
+ * multi links ignore it. */
 static int load_return_0(enum bpf_prog_type type, uint32_t attach_type)
 {
 	const struct bpf_insn insns[] = {
@@ -30,7 +32,7 @@ static int load_return_0(enum bpf_prog_type type, uint32_t attach_type)
 	return load_tiny(type, attach_type, insns, 2);
 }
 
-/* The helper came to raw tracepoints with the cookie itself. */
+/* The cookie's helper came to raw tracepoints together with the cookie. */
 static bool try_raw_tp_cookie(void)
 {
 	const struct bpf_insn insns[] = {
@@ -42,8 +44,8 @@ static bool try_raw_tp_cookie(void)
 	return fd >= 0;
 }
 
-/* A kernel that knows the link type looks at the path: "/" is not a file it can probe. Another
- * says EINVAL. */
+/* Kernels with the link type read the path and refuse "/" because it is not a file. Others return
+ * EINVAL. */
 static bool try_uprobe_multi(void)
 {
 	uint64_t offset = 0;
@@ -57,8 +59,8 @@ static bool try_uprobe_multi(void)
 	return link >= 0 || errno == EBADF;
 }
 
-/* A kernel that has the links looks for the function: ESRCH. Another, or one built without fprobes,
- * says EINVAL or EOPNOTSUPP. */
+/* Kernels with the links search for the function and return ESRCH. Others, and kernels built
+ * without fprobes, return EINVAL or EOPNOTSUPP. */
 static bool try_kprobe_multi(void)
 {
 	const char *sym = "descry:no such function";
@@ -86,7 +88,7 @@ __asm__(".pushsection .text\n"
 	".size feature_red_zone, . - feature_red_zone\n"
 	".popsection\n");
 
-/* Where an address of ours lies in our own file. */
+/* Finds the offset of an address of this program in its own file. */
 static bool own_offset(uintptr_t addr, uint64_t *ret)
 {
 	struct mappings maps = { 0 };
@@ -100,8 +102,9 @@ static bool own_offset(uintptr_t addr, uint64_t *ret)
 	return m;
 }
 
-/* Linux 6.18 turns a probed 5-byte nop into a call, whose return address goes where a leaf function
- * may keep data (linux-trace-kernel, May 2026). Tried on a function of our own. */
+/* Does a uprobe on a 5-byte nop keep data below the stack pointer? Linux 6.18 turns the nop into a
+ * call, whose return address overwrites data of a leaf function (linux-trace-kernel, May 2026).
+ * Tries it on feature_red_zone(). */
 static bool try_nop5(void)
 {
 	enum { CALLS = 64 };

@@ -1,8 +1,7 @@
-/* Kernel functions by BPF trampolines. Each function has a program of its own, which is why this is
- * for few; what the kernel does not take so, the kprobes of fbt.c serve.
- */
+/* Kernel functions by BPF trampolines. Each function needs a program of its own, so only few
+ * functions are traced this way. The kprobes of kprobe.c serve the rest. */
 #define _GNU_SOURCE
-#include "load/kernel/kernel.h"
+#include "load/kernel/kernel_private.h"
 
 #include <errno.h>
 
@@ -12,14 +11,14 @@
 
 enum { FBT_AUTO, FBT_FENTRY, FBT_KPROBE }; /* words of -x fbt */
 
-/* To leave a function the kernel waits about 0.1 s, for one after the other:
+/* Detaching is slow: the kernel waits about 0.1 s for each function, one after the other. See
  * doc/decisions/0014-few-trampolines.md. */
 enum { MAX_PROBES = 4 };
 
 enum { HELPER_FUNC_ARG_CNT = 185, NOTES_MAX = 5 };
 
-/* What a program is loaded for. False: the module is gone. *ret_btf: to be closed when the program
- * is loaded, -1 none. */
+/* Sets the function that a program is loaded for. Returns false when the function's module was
+ * unloaded. *ret_btf: the caller closes it after loading the program; -1: none. */
 static bool aim(union bpf_attr *a, const struct fentry_target *t, bool ret, int *ret_btf)
 {
 	a->expected_attach_type = ret ? BPF_TRACE_FEXIT : BPF_TRACE_FENTRY;
@@ -32,8 +31,9 @@ static bool aim(union bpf_attr *a, const struct fentry_target *t, bool ret, int 
 	return true;
 }
 
-/* A program that does nothing at the function; the descriptor, or -1. It asks how many arguments
- * there are because kernels that cannot tell (before 5.17) cannot give them as numbers either. */
+/* Loads a program that does nothing, for the function. Returns the descriptor, or -1. The program
+ * calls bpf_get_func_arg_cnt(), because kernels that lack this helper (before 5.17) also cannot
+ * give arguments by number. */
 static int load_nothing(const struct fentry_target *t, bool ret)
 {
 	const struct bpf_insn insns[] = {
@@ -50,7 +50,7 @@ static int load_nothing(const struct fentry_target *t, bool ret)
 	return aim(&a, t, ret, &btf) ? sys_prog_load(&a) : -1;
 }
 
-/* Tried on a function that every kernel has. */
+/* Tries a trampoline on a function that every kernel has. */
 static char *try_fentry(struct type_graph *types)
 {
 	struct probe some = { .mod = "vmlinux", .func = "vfs_read", .kind = ATTACH_KPROBE };
@@ -75,8 +75,8 @@ static char *try_fentry(struct type_graph *types)
 	return xasprintf("its BPF trampolines (fentry) cannot be used: %s", strerror(error));
 }
 
-/* Why this kernel lets nobody trace functions by BPF trampolines (fentry), NULL: it does. Tried
- * once; valid for ever. */
+/* Returns why this kernel lets no program trace functions by BPF trampolines (fentry); NULL: it
+ * does. Tries it once; the text stays valid. */
 static const char *general_refusal(struct type_graph *types)
 {
 	static char *why;
@@ -88,7 +88,7 @@ static const char *general_refusal(struct type_graph *types)
 	return why;
 }
 
-/* The same of one function, that of a kprobe; malloc()ed. */
+/* Returns why no trampoline can take the function of the kprobe p; malloc()ed, NULL: one can. */
 static char *no_fentry(struct type_graph *types, const struct probe *p, struct fentry_target *ret)
 {
 	const char *why = general_refusal(types);
@@ -118,7 +118,8 @@ void fentry_advise(struct probe_set *set)
 	set->fentry_refusal = general_refusal;
 }
 
-/* Few kernel functions are traced by BPF trampolines, where these can take it. */
+/* Describes how the probe would fire: by a trampoline when few kernel functions are traced, else by
+ * a kprobe. */
 char *fentry_how(struct engine_scene *s, const struct probe *p, char **ret_note)
 {
 	const char *kind = attach_kind_name(p->kind);
@@ -176,7 +177,7 @@ static void note(struct kernel_engine *k, uint32_t probe, const char *why)
 		    ip->func, ip->name, why);
 }
 
-/* Is it the program that the kernel does not like, or would none do for the function? */
+/* Would the kernel accept another program for the function, so that this program is at fault? */
 static bool would_take_another(struct kernel_engine *k, uint32_t probe)
 {
 	struct fentry_target t;
@@ -234,7 +235,7 @@ static const char *why_not_attached(int error)
 {
 	enum { KERNEL_ENOTSUPP = 524 };
 
-	return error == KERNEL_ENOTSUPP ? "this kernel's pass no more than 6 arguments"
+	return error == KERNEL_ENOTSUPP ? "those of this kernel pass no more than 6 arguments"
 					: strerror(error);
 }
 

@@ -1,11 +1,10 @@
-/* Firings that the kernel left out: a program is not run while it, or for some kinds any program,
- * runs on the same CPU, and a kprobe is not taken inside another. */
-#include "load/kernel/kernel.h"
+/* Counts firings that the kernel left out. The kernel does not run a program while it (or, for some
+ * kinds, any program) runs on the same CPU, and takes no kprobe inside another. */
+#include "load/kernel/kernel_private.h"
 
 #include <string.h>
 
-/* struct bpf_link_info, of which the parts used came with 6.7; a kernel that does not know them
- * leaves 0. */
+/* struct bpf_link_info. The parts used came with 6.7; older kernels leave 0. */
 struct link_info {
 	uint32_t type, id, prog_id, pad;
 	union {

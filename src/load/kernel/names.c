@@ -1,16 +1,17 @@
+/* Asks the kernel for names of its addresses, by a program that runs snprintf() with "%pS". */
 #define _GNU_SOURCE
 #include "load/kernel/names.h"
 
 #include <sys/mman.h>
 
-#include "load/kernel/kernel.h"
+#include "load/kernel/kernel_private.h"
 
 enum {
 	HELPER_SNPRINTF = 165,
 	TEXT_MAX = 1024 - 8, /* KSYM_NAME_LEN is 512; a module's name and two numbers follow */
 };
 
-/* What the program shares with us. */
+/* The memory that the program and descry share. */
 struct question {
 	uint64_t addr;
 	char text[TEXT_MAX];
@@ -18,7 +19,7 @@ struct question {
 
 struct kernel_names {
 	bool tried;
-	int prog;              /* -1: there is none */
+	int prog;              /* -1: not loaded */
 	struct question *area; /* mapped; NULL */
 };
 
@@ -34,7 +35,7 @@ static int array(const char *name, uint32_t value_size, uint32_t flags)
 	return sys_bpf(BPF_MAP_CREATE, &a, sizeof(a));
 }
 
-/* The verifier reads the format, so that it must not change any more. */
+/* Makes the map with the format and freezes it, because the verifier reads the format. */
 static int make_format(void)
 {
 	uint32_t key = 0;
@@ -55,7 +56,7 @@ static int make_format(void)
 	return fd;
 }
 
-/* snprintf(area->text, TEXT_MAX, format, &area->addr, 8) */
+/* Loads the program snprintf(area->text, TEXT_MAX, format, &area->addr, 8). */
 static int load(int area, int format)
 {
 	const struct bpf_insn insns[] = {
@@ -79,7 +80,7 @@ static int load(int area, int format)
 		{ .code = BPF_JMP | BPF_EXIT },
 	};
 	union bpf_attr a = { .prog_type = BPF_PROG_TYPE_SYSCALL,
-			     .prog_flags = BPF_F_SLEEPABLE, /* no other are of that type */
+			     .prog_flags = BPF_F_SLEEPABLE, /* required for this type */
 			     .insns = (uintptr_t)insns,
 			     .insn_cnt = ARRAY_SIZE(insns),
 			     .license = (uintptr_t) "GPL" };
@@ -88,7 +89,7 @@ static int load(int area, int format)
 	return sys_prog_load(&a);
 }
 
-/* The program keeps the maps. */
+/* Makes maps and program. The program keeps the maps. */
 static void make(struct kernel_names *n)
 {
 	cleanup_close int format = make_format();
@@ -135,7 +136,7 @@ const char *kernel_names_ask(void *arg, uint64_t addr)
 		return NULL;
 	n->area->addr = addr;
 	run.test.prog_fd = (uint32_t)n->prog;
-	/* It gives the bytes needed, with the NUL; an error is negative. */
+	/* The program returns the bytes that the text needs, with the NUL; an error is negative. */
 	if (sys_bpf(BPF_PROG_TEST_RUN, &run, sizeof(run)) || !run.test.retval ||
 	    run.test.retval > TEXT_MAX)
 		return NULL;

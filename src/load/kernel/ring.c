@@ -1,11 +1,12 @@
+/* Reads a BPF ring buffer by its mapping. */
 #define _GNU_SOURCE
-#include "load/kernel/kernel.h"
+#include "load/kernel/kernel_private.h"
 
 #include <errno.h>
 #include <sys/mman.h>
 
-/* Layout of a BPF ring buffer's mapping: a page with the consumer's position (ours to write), a
- * page with the producer's, then the data twice in a row, so that a record never wraps. A
+/* Layout of a BPF ring buffer's mapping: a page with the consumer's position (descry writes it), a
+ * page with the producer's position, then the data twice in a row, so that a record never wraps. A
  * record: u32 length and flags, u32 page offset, data. */
 enum { RING_BUSY = 1u << 31, RING_DISCARD = 1u << 30, RING_HEADER = 8 };
 
@@ -59,8 +60,8 @@ void ring_drain(struct ring *r,
 		if (!(head & RING_DISCARD))
 			fn(arg, (const struct wire_record *)(rec + RING_HEADER), len, control);
 		pos += (len + RING_HEADER + 7) & ~7u;
-		/* Room is given back in steps: the producer's line is not fought for on each
-		 * record. */
+		/* Gives room back in steps, so that the producer's cache line is not written for
+		 * each record. */
 		if (pos - given >= r->size / 16) {
 			__atomic_store_n(r->cons, pos, __ATOMIC_RELEASE);
 			given = pos;

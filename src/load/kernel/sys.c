@@ -1,5 +1,6 @@
+/* The system calls of the kernel engine, bpf(2) above all, and their errors. */
 #define _GNU_SOURCE
-#include "load/kernel/kernel.h"
+#include "load/kernel/kernel_private.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -8,8 +9,8 @@
 
 #include "base/io.h"
 
-/* Attribute layouts newer than the Debian 12 headers; the kernel refuses a size it does not know
- * only when the bytes beyond are not zero. */
+/* Attribute layouts newer than the headers of Debian 12. The kernel refuses an unknown size only
+ * when the bytes beyond its own size are not zero. */
 struct attr_raw_tp_open {
 	uint64_t name;
 	uint32_t prog_fd, pad;
@@ -45,7 +46,7 @@ int sys_raw_tp_open(const char *name, int prog_fd, uint64_t cookie)
 				      .prog_fd = (uint32_t)prog_fd,
 				      .cookie = cookie };
 
-	/* Without a cookie, the size every kernel knows. */
+	/* Without a cookie, passes the size that every kernel knows. */
 	return sys_bpf(BPF_RAW_TRACEPOINT_OPEN, &a, cookie ? sizeof(a) : 16);
 }
 
@@ -130,7 +131,7 @@ int sys_btf_of_module(const char *module)
 
 		next = (union bpf_attr){ .start_id = next.next_id };
 		if (fd < 0 && errno == ENOENT)
-			continue; /* gone meanwhile */
+			continue; /* it was unloaded meanwhile */
 		if (fd < 0)
 			return -1;
 		a = (union bpf_attr){ .info = { .bpf_fd = (uint32_t)fd,
@@ -153,16 +154,17 @@ static bool lockdown_forbids(void)
 	return !e && strstr(text, "[confidentiality]");
 }
 
-/* What an answer of bpf(2) or perf_event_open(2) means, where strerror(3) misleads. */
+/* Returns the meaning of an errno of bpf(2) or perf_event_open(2) where strerror(3) misleads. */
 static const char *meaning(int errno_value)
 {
 	enum { NOT_SUPPORTED = 524 /* ENOTSUPP, the kernel's own */ };
 
 	switch (errno_value) {
-	case E2BIG: return "the kernel does not take one as large as this";
-	case EINVAL: return "the kernel does not know or not allow this form of it (EINVAL)";
+	case E2BIG: return "this is larger than the kernel accepts";
+	case EINVAL:
+		return "the kernel does not know this form of it, or does not allow it (EINVAL)";
 	case ENOMEM: return "the kernel has no memory for it";
-	case ENOSPC: return "the kernel has no more room or no more counters for it";
+	case ENOSPC: return "the kernel has no room or no counters left for it";
 	case EMFILE: return "too many files are open (ulimit -n)";
 	case EOPNOTSUPP:
 	case NOT_SUPPORTED: return "this kernel does not support it";

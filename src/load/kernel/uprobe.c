@@ -1,5 +1,6 @@
+/* Attaches uprobes: by uprobe_multi links where the kernel has them, else by perf events. */
 #define _GNU_SOURCE
-#include "load/kernel/kernel.h"
+#include "load/kernel/kernel_private.h"
 
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -7,7 +8,7 @@
 
 #include "base/io.h"
 
-/* One uprobe_multi link's worth of probes: same file, same process filter. */
+/* The probes of one uprobe_multi link: same file, same process filter. */
 struct group {
 	const char *path;
 	pid_t pid;
@@ -20,13 +21,13 @@ struct group {
 
 struct outcome {
 	uint32_t attached, refused;
-	int error; /* of the last refusal */
+	int error; /* the last refusal's errno */
 };
 
 static const char *why_refused(int error)
 {
 	switch (error) {
-	case 524: /* ENOTSUPP, the kernel's own: an instruction it can neither emulate nor step */
+	case 524: /* ENOTSUPP: the kernel can neither emulate nor step it */
 	case EOPNOTSUPP:
 	case ENOEXEC: return "the kernel cannot probe the instruction there";
 	case EINVAL: return "the kernel refuses the place";
@@ -52,17 +53,18 @@ static void note_red_zone(struct kernel_engine *k, uint32_t probe)
 		    ip->prov, ip->mod, ip->func, ip->name);
 }
 
-/* A program on a uprobe may not write registers (Linux 6.18 still), and text that is changed has to
- * be restored by somebody whatever becomes of us: what the in-process engine has, and this one has
- * not. */
+/* Notes that the program's question whether the probe is enabled stays unanswered. A uprobe's
+ * program may not write registers (even in Linux 6.18), and changed text must be restored even when
+ * descry is killed. Only the in-process engine can do that. */
 static void note_asks(struct kernel_engine *k, uint32_t probe)
 {
 	const struct image_probe *ip = &k->e.image->probes[probe];
 
-	engine_note(k,
-		    "%s:%s:%s:%s: the program asks whether it is enabled, and the kernel engine "
-		    "cannot tell it yes: what it does only then is not seen; -x engine=inproc can",
-		    ip->prov, ip->mod, ip->func, ip->name);
+	engine_note(
+		k,
+		"%s:%s:%s:%s: the program asks whether it is enabled, and the kernel engine "
+		"cannot answer yes: descry does not see what the program does only then; -x engine=inproc can answer",
+		ip->prov, ip->mod, ip->func, ip->name);
 }
 
 static void note_shared_page(struct kernel_engine *k, uint32_t probe)
@@ -77,15 +79,15 @@ static void note_shared_page(struct kernel_engine *k, uint32_t probe)
 		ip->prov, ip->mod, ip->func, ip->name);
 }
 
-/* Errors that concern one of the places, so that the others are worth trying without it. */
+/* Does the error concern one of the places, so that the others are worth a second attempt? */
 static bool is_about_a_place(int error)
 {
 	return error == 524 || error == EOPNOTSUPP || error == ENOEXEC || error == EINVAL ||
 	       error == EIO;
 }
 
-/* [from, to) in one link; when the kernel refuses, each half in its own, down to the one it
- * refuses. */
+/* Attaches places [from, to) by one link. When the kernel refuses, attaches each half, down to the
+ * place that it refuses. */
 static void attach_range(struct kernel_engine *k, int prog, const struct group *g, uint32_t from,
 			 uint32_t to, struct outcome *o)
 {
@@ -167,8 +169,6 @@ static struct err *attach_perf(struct kernel_engine *k, int prog, const struct g
 	return NULL;
 }
 
-/* --- */
-
 static void group_fini(struct group *g)
 {
 	vec_fini(&g->offsets);
@@ -195,9 +195,9 @@ static struct err *attach_group(struct kernel_engine *k, const struct instance *
 	return err_wrap(sys_err(o.error, "attaching uprobes"), "%s", g->path);
 }
 
-/* The kernel keeps one counter for each place of a file, and refuses (EINVAL) a second program
- * there that names another one or none. So a pid probe on the instruction of a USDT probe takes the
- * flag of that one. */
+/* Returns the semaphore to name at q's place. The kernel keeps one counter for each place of a
+ * file, and refuses (EINVAL) a second program there with another counter or none. So a pid probe on
+ * the instruction of a USDT probe takes this probe's semaphore. */
 static uint64_t semaphore_at(const struct image *img, const struct probe *q)
 {
 	if (q->semaphore)
@@ -234,7 +234,8 @@ struct err *attach_uprobes(struct kernel_engine *k, struct instance *in)
 			continue;
 		const struct probe *first = img->probes[p->probes[i]].probe;
 		struct group g = { .path = first->object,
-				   /* -x follow: the program looks whose child it is. */
+				   /* -x follow: the program itself checks whose child the process
+				    * is. */
 				   .pid = follow ? 0 : first->pid,
 				   .ret = first->kind == ATTACH_URETPROBE };
 

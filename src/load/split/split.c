@@ -1,9 +1,10 @@
-/* One run, two engines: what can be patched is traced from inside, the rest by the kernel's
- * uprobes.
+/* Runs one program by two engines: the in-process engine fires the probes that can be patched, the
+ * kernel engine's uprobes the rest.
  *
- * Each runs its own image of the same program, with the probes of the other one taken out; records,
- * keys and counters mean the same in both. Its CPUs are those of the one and then those of the
- * other. BEGIN, END and timers are the inner one's. */
+ * Each engine runs its own image of the same program, without the probes of the other. Records,
+ * keys and counters mean the same in both. The CPUs of this engine are those of INSIDE, then those
+ * of KERNEL. BEGIN, END and timers belong to INSIDE.
+ */
 #include <errno.h>
 
 #include "load/split/split.h"
@@ -13,9 +14,9 @@ enum { INSIDE, KERNEL, PARTS };
 struct split {
 	struct engine e;
 	struct engine *part[PARTS];
-	struct image *outer; /* KERNEL's image; INSIDE's is e.image */
-	bool *outside;       /* by probe: it is the kernel's */
-	uint32_t nreports;   /* programs that INSIDE reports */
+	struct image *outer; /* KERNEL's image; e.image is INSIDE's */
+	bool *outside;       /* by probe: the kernel engine fires it */
+	uint32_t nreports;   /* number of programs that INSIDE reports */
 	struct engine_counters counters;
 };
 
@@ -105,8 +106,8 @@ static void split_poll(struct engine *en, int timeout_ms)
 {
 	struct split *s = split_of(en);
 
-	/* The inner one looks again after 20 ms at most, so the other one need not be waited
-	 * for. */
+	/* INSIDE's poll returns after 20 ms at most, so the kernel's ring need not wake this
+	 * process. */
 	s->part[INSIDE]->ops->poll(s->part[INSIDE], timeout_ms);
 	s->part[KERNEL]->ops->poll(s->part[KERNEL], 0);
 	if (engine_exiting(en))
@@ -137,7 +138,7 @@ static void split_drain(struct engine *en,
 	take_notes(s);
 }
 
-/* --- aggregations: a key's values of both side by side --- */
+/* --- aggregations: a key's values of both parts side by side --- */
 
 struct row {
 	void *key;
@@ -206,7 +207,7 @@ static struct err *split_agg_delete(struct engine *en, uint32_t agg, const void 
 	return e;
 }
 
-/* --- stacks: ids are made from the frames, alike in both --- */
+/* --- stacks: both parts make ids from the frames in the same way --- */
 
 static uint32_t split_stack(struct engine *en, int64_t id, uint64_t *frames, uint32_t max)
 {
@@ -229,7 +230,7 @@ static uint32_t split_stack_end(struct engine *en, int64_t id)
 	return end;
 }
 
-/* --- what it cost --- */
+/* --- costs --- */
 
 static void split_counters(struct engine *en, struct engine_counters *ret)
 {
@@ -265,7 +266,7 @@ static void split_counters(struct engine *en, struct engine_counters *ret)
 	*ret = *sum;
 }
 
-/* A program of the kernel's part, as the number that it has among all. */
+/* Returns the number among all programs of a program of the kernel's part. */
 static uint32_t number_of(const struct split *s, uint32_t prog)
 {
 	const struct image *img = s->e.image;
@@ -320,7 +321,7 @@ static struct err *split_detach(struct engine *en)
 	struct split *s = split_of(en);
 	struct err *first = NULL;
 
-	/* The kernel's probes go first: they were put in last. */
+	/* Detaches the kernel's probes first, because they were attached last. */
 	for (int i = PARTS; i--;) {
 		struct err *e = s->part[i]->ops->detach(s->part[i]);
 
@@ -374,7 +375,8 @@ static const struct engine_ops engine_split_ops = {
 	.free = split_free,
 };
 
-/* Of a function of which one probe is the kernel's, all are: their arrays are the kernel's then. */
+/* Gives all probes of a function to the kernel when one of them is the kernel's, so that the kernel
+ * also has the arrays of this function. */
 static void widen(const struct image *img, bool *outside)
 {
 	struct hash names = { 0 };

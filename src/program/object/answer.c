@@ -1,4 +1,4 @@
-/* What the code around a question does with its answer. */
+/* Examines how the code around a question uses its answer. */
 #include "program/object/answer.h"
 
 #include <Zydis/Zydis.h>
@@ -33,7 +33,7 @@ static bool writes(const struct decoded *d, ZydisRegister reg)
 	return false;
 }
 
-/* xor %eax,%eax: it reads what it does not depend on. */
+/* Returns true for xor %eax,%eax, which names the register but does not depend on it. */
 static bool is_zeroing(const struct decoded *d)
 {
 	return (d->ins.mnemonic == ZYDIS_MNEMONIC_XOR || d->ins.mnemonic == ZYDIS_MNEMONIC_SUB) &&

@@ -1,14 +1,13 @@
-/* Relocatable objects: finding the calls of DTrace's probe functions by their relocations, and
- * changing them in place.
+/* Changes relocatable objects: finds the calls of DTrace's probe functions by their relocations,
+ * and replaces them in place.
  *
  *	e8 rel32     call f             0f 1f 44 00 00      nop                      the probe is at its first byte
  *	e9 rel32     jmp f              90 90 90 90 c3      nops, then ret           a tail call
- *	0f 8c rel32  jcc f              7C 04 90 90 90 c3   the condition turned round jumps over nops and a ret
- *	ff 15 rel32  call *f@GOT        0f 1f 44 00 00 90   as -fno-plt makes it
+ *	0f 8c rel32  jcc f              7C 04 90 90 90 c3   the opposite condition jumps over nops and a ret
+ *	ff 15 rel32  call *f@GOT        0f 1f 44 00 00 90   from -fno-plt
  *	ff 25 rel32  jmp *f@GOT         90 90 90 90 c3 90
  *
- * A question becomes xor %rax,%rax in the same places (CALLS_DOF).
- */
+ * A question becomes xor %rax,%rax in the same places (CALLS_DOF). */
 #define _GNU_SOURCE
 #include "program/object/calls.h"
 
@@ -21,20 +20,20 @@
 #include "base/hash.h"
 #include "base/io.h"
 #include "program/object/answer.h"
-#include "program/object/image.h"
+#include "program/object/object_private.h"
 
 #define ANCHOR "__descry_text_"
 
-/* How a call was made; the addend of a relocation taken out of use. */
+/* The form of a call. It is also the addend of its relocation when that is disabled. */
 enum form { FORM_NONE, FORM_CALL, FORM_JMP, FORM_JCC, FORM_CALL_GOT, FORM_JMP_GOT, FORM_COUNT };
 
 static const struct shape {
 	uint8_t before,
 		len; /* bytes of the instruction in front of the relocated ones, and in all */
 	uint8_t opcode[2];
-	uint8_t probe[6];   /* what it becomes */
+	uint8_t probe[6];   /* bytes that replace it */
 	uint8_t no[6];      /* the question answered with no */
-	uint8_t at, no_end; /* where the probe is; where the answer's instruction ends */
+	uint8_t at, no_end; /* offset of the probe; offset behind the answer's instruction */
 	bool tail;
 	uint32_t reloc; /* type of the relocation */
 } shapes[FORM_COUNT] = {
@@ -56,7 +55,7 @@ static const struct shape {
 		       3,
 		       true,
 		       R_X86_64_PLT32 },
-	/* the first bytes are those of the condition: see patch() */
+	/* patch() adds the condition to the first bytes. */
 	[FORM_JCC] = { 2,
 		       6,
 		       { 0x0f, 0x80 },
@@ -88,18 +87,18 @@ static const struct shape {
 
 struct found {
 	enum form form;
-	uint32_t section, symbol; /* of the text; of the function called */
+	uint32_t section, symbol; /* index of the text; index of the function called */
 	uint64_t start;           /* of the instruction, in its section */
 	uint64_t rela;            /* of the relocation, in the file */
-	bool asks, live;          /* live: still a call */
+	bool asks, live;          /* asks: a question; live: it is still a call */
 };
 
 struct calls {
 	char *path;
-	uint8_t *file; /* changed in place; tables that grow are kept apart until calls_write() */
+	uint8_t *file; /* changed in place; tables that grow are separate until calls_write() */
 	size_t size;
 	Elf64_Ehdr eh;
-	uint64_t hash; /* of the file as it was */
+	uint64_t hash; /* of the unchanged file */
 	uint32_t nsections, symtab, strtab;
 	VEC(Elf64_Shdr) sections;
 	VEC(Elf64_Sym) symbols;
@@ -120,7 +119,7 @@ static bool within(const struct calls *c, uint64_t offset, uint64_t n)
 	return offset <= c->size && n <= c->size - offset;
 }
 
-/* The bytes of section i that the file holds. */
+/* Returns the bytes of section i in the file. */
 static uint8_t *contents(struct calls *c, uint32_t i)
 {
 	return c->file + c->sections.v[i].sh_offset;
@@ -129,11 +128,11 @@ static uint8_t *contents(struct calls *c, uint32_t i)
 static struct err *read_sections(struct calls *c)
 {
 	if (c->size < sizeof(c->eh) || memcmp(c->file, ELFMAG, SELFMAG))
-		return bad(c, "is no ELF file: -G takes the object files (.o) of a program");
+		return bad(c, "is not an ELF file: -G takes the object files (.o) of a program");
 	memcpy(&c->eh, c->file, sizeof(c->eh));
 	if (c->eh.e_ident[EI_CLASS] != ELFCLASS64 || c->eh.e_ident[EI_DATA] != ELFDATA2LSB ||
 	    c->eh.e_machine != EM_X86_64)
-		return bad(c, "is no object for x86-64");
+		return bad(c, "is not an object for x86-64");
 	if (c->eh.e_type != ET_REL)
 		return bad(c, "is linked already: -G takes the object files (.o) it was made of");
 	if (c->eh.e_shentsize != sizeof(Elf64_Shdr) ||
@@ -186,7 +185,7 @@ static struct err *read_symbols(struct calls *c)
 	return NULL;
 }
 
-/* "" for one that has none, or a damaged one. */
+/* Returns the name, or "" when it has none or is damaged. */
 static const char *symbol_name(const struct calls *c, uint32_t i)
 {
 	if (i >= c->symbols.n || c->symbols.v[i].st_name >= c->strings.n)
@@ -205,14 +204,14 @@ static void rename_symbol(struct calls *c, uint32_t i, const char *name)
 	c->tables_changed = c->changed = true;
 }
 
-/* Can the name be written as assembler text without quotes? */
+/* Returns true when assembler text can contain the name without quotes. */
 static bool is_plain(const char *name)
 {
 	return !name[strspn(name,
 			    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.$")];
 }
 
-/* "PROVIDER___PROBE" of a symbol that names a probe's function, NULL of any other. */
+/* Returns "PROVIDER___PROBE" of a symbol that is a probe's function, else NULL. */
 static const char *probe_of(const char *symbol, bool *ret_asks)
 {
 	static const struct {
@@ -321,7 +320,7 @@ static struct err *read_relocations(struct calls *c)
 	return NULL;
 }
 
-/* The instruction as it is to be, and its relocation. call: a call again. */
+/* Writes the new instruction and its relocation. call: makes it a call again. */
 static void patch(struct calls *c, const struct found *f, const uint8_t *code, bool call)
 {
 	const struct shape *s = &shapes[f->form];
@@ -351,8 +350,8 @@ static void patch(struct calls *c, const struct found *f, const uint8_t *code, b
 	c->changed = true;
 }
 
-/* One of several copies of the same function, of which the linker keeps the first: its objects must
- * call it the same, as long as their code is the same. */
+/* Returns true for a section of which other objects have copies. The linker keeps the first copy,
+ * so all objects with the same code must use the same name for it. */
 static bool is_copy(struct calls *c, uint32_t section)
 {
 	return c->sections.v[section].sh_flags & SHF_GROUP;
@@ -373,7 +372,7 @@ static void name_anchor(struct calls *c, uint32_t section, char *name, size_t si
 		snprintf(name, size, ANCHOR "%016llx_%u", (unsigned long long)c->hash, section);
 }
 
-/* The symbol that stands for a section to the outside, made when there is none. */
+/* Returns the symbol by which other files refer to a section. Adds it when there is none. */
 static uint32_t anchor_of(struct calls *c, uint32_t section)
 {
 	uint32_t binding = is_copy(c, section) ? STB_WEAK : STB_GLOBAL;
@@ -393,7 +392,7 @@ static uint32_t anchor_of(struct calls *c, uint32_t section)
 	return c->symbols.n - 1;
 }
 
-/* The function around a place of a section; NULL: none is known. */
+/* Returns the function around a place in a section, or NULL. */
 static const Elf64_Sym *function_at(const struct calls *c, uint32_t section, uint64_t at)
 {
 	const Elf64_Sym *best = NULL;
@@ -432,8 +431,9 @@ static uint32_t read_text(const void *arg, uint64_t at, uint8_t *buf, uint32_t n
 	return n;
 }
 
-/* Is the answer of this question read from where the first argument points to? An object asks all
- * of a probe's questions the same way; one that uses the value decides. */
+/* Returns true when the caller reads the answer through the first argument, a pointer. An object
+ * asks all questions of a probe in the same way. A single question that uses the call's value
+ * decides for the value. */
 static bool asked_by_pointer(struct calls *c, uint32_t symbol)
 {
 	bool pointer = false;
@@ -484,8 +484,8 @@ static void add_site(struct calls *c, const struct found *f, enum calls_form for
 	patch(c, f, f->asks ? s->no : s->probe, f->asks && form == CALLS_NOTES);
 }
 
-/* Objects refer to what -G makes by names of ours: one that was forgotten is still told by the
- * linker. */
+/* Renames the functions. Objects then refer to symbols that -G defines. If -G was forgotten, the
+ * linker reports them. */
 static void rename_functions(struct calls *c)
 {
 	for (uint32_t i = 0; i < c->found.n; i++) {
@@ -526,7 +526,7 @@ struct err *calls_open(const char *path, enum calls_form form, struct calls **re
 	c->hash = hash_bytes(c->file, c->size);
 	for (uint32_t i = 0; i < c->found.n; i++) {
 		if (is_copy(c, c->found.v[i].section))
-			(void)anchor_of(c, c->found.v[i].section); /* named by the code as it was */
+			(void)anchor_of(c, c->found.v[i].section); /* while the code is unchanged */
 	}
 	for (uint32_t i = 0; i < c->found.n; i++)
 		add_site(c, &c->found.v[i], form);
@@ -558,7 +558,7 @@ const struct call_site *calls_sites(const struct calls *c, uint32_t *ret_n)
 	return c->sites.v;
 }
 
-/* Puts a table behind everything else and lets its section say so. */
+/* Appends a table to the file and points its section to it. */
 static void append_table(struct calls *c, uint32_t section, const void *p, size_t n)
 {
 	Elf64_Shdr *s = &c->sections.v[section];

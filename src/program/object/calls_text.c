@@ -1,18 +1,18 @@
-/* What -G makes for changed objects, as assembler text: notes of <sys/sdt.h>, or DOF, and the
- * functions that answer questions.
+/* Writes the output of -G for changed objects, as assembler text: notes of <sys/sdt.h> and DOF, and
+ * the functions that answer questions.
  *
- * Places are written as anchor + distance. Anchors are weak: in a section the linker dropped,
- * because another object had the same function, a place comes out near 0 and is no probe.
+ * Places are written as anchor + distance. Anchors are weak. If the linker dropped a section
+ * because another object had the same function, the place is near 0 and is no probe.
  */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "program/object/calls.h"
-#include "program/object/image.h"
+#include "program/object/object_private.h"
 
-/* Markers are in it too: a linker that drops what nobody refers to keeps it for the objects'
- * sake. */
+/* The section also holds the markers. A linker that drops unreferenced sections keeps it, because
+ * the objects refer to the markers. */
 #define DOF_SECTION CALLS_DOF_SECTION
 
 __attribute__((format(printf, 2, 3))) static void put(FILE *out, const char *fmt, ...)
@@ -46,8 +46,8 @@ static void put_anchor(FILE *out, const struct call_site *s)
 	put(out, ".weak %s\\n.hidden %s", s->anchor, s->anchor);
 }
 
-/* A symbol that objects refer to, and nobody reads. No absolute one: linkers refuse these in
- * position-independent programs. */
+/* Writes a symbol that objects refer to and nothing reads. It is not absolute, because linkers
+ * refuse absolute symbols in position-independent programs. */
 static void put_marker(FILE *out, const char *section, const char *prefix,
 		       const struct probe_definition *d)
 {
@@ -131,8 +131,8 @@ void calls_put_notes(FILE *out, const struct probe_definition *d,
 			 ".4byte 8, 992f-991f, 3\\n.asciz \\\"stapsdt\\\"");
 		put(out, "991: .8byte %s+%lld\\n.8byte _.stapsdt.base", s->anchor,
 		    (long long)s->place);
-		/* The macros of -h read the flag themselves, and calls that ask tell nothing of
-		 * them. */
+		/* The macros of -h read the flag themselves. No call in the object shows whether
+		 * they do. */
 		put(out, ".8byte %s_%s_semaphore", d->provider, d->name);
 		put(out, ".asciz \\\"%s\\\"\\n.asciz \\\"%s\\\"\\n.asciz \\\"%s\\\"", d->provider,
 		    d->name, args);
@@ -157,14 +157,14 @@ void calls_put_unreached(FILE *out, const char *provider, const char *name)
 
 /* --- DOF: dof.c draws it --- */
 
-/* Sites of one probe in one function become one probe of DOF. */
+/* Returns true for sites of one probe in one function, which become one probe of DOF. */
 static bool same_function(const struct call_site *a, const struct call_site *b)
 {
 	return !strcmp(a->anchor, b->anchor) && a->func_place == b->func_place &&
 	       !strcmp(a->func, b->func);
 }
 
-/* The first of those that share its probe and function? */
+/* Returns true for the first site of its probe and function. */
 static bool leads(const struct probe_definition *d, const struct call_site *const *sites,
 		  uint32_t at)
 {
@@ -264,7 +264,7 @@ static void put_asks(const struct dof_text *t, uint32_t def, uint32_t lead)
 	put_distances(t, def, lead, true);
 }
 
-/* type align flags entsize offset size; the flag says that it is loaded, which comments are not */
+/* type align flags entsize offset size. The flag means loaded; comments are not. */
 static void put_section(FILE *out, uint32_t type, uint32_t align, uint32_t entry, const char *from,
 			const char *to)
 {
@@ -287,7 +287,7 @@ static void put_headers(FILE *out, bool comment)
 		put_section(out, 1, 1, 0, "end", "comment");
 }
 
-/* Writes text with the provider's name in its labels, so that one file can hold several DOFs. */
+/* Writes text with the provider's name in its labels, so that a file can hold several DOFs. */
 static void put_labelled(FILE *out, const char *text, const char *provider)
 {
 	static const char label[] = ".Ldof";
@@ -299,7 +299,7 @@ static void put_labelled(FILE *out, const char *text, const char *provider)
 
 static void put_dof(const struct dof_text *t)
 {
-	/* five attributes of the provider: unstable, of an unknown class */
+	/* Five attributes of the provider: unstable, of an unknown class. */
 	static const char attributes[] =
 		"0x04040000, 0x04040000, 0x04040000, 0x04040000, 0x04040000";
 
@@ -326,6 +326,17 @@ static void put_dof(const struct dof_text *t)
 	put(t->out, ".Ldof_file:\\n.popsection");
 }
 
+void calls_put_markers(FILE *out, const struct probe_definition *d,
+		       const struct call_site *const *sites, uint32_t n)
+{
+	if (any(d, sites, n, false, false))
+		put_marker(out, DOF_SECTION, CALLS_PROBE_DONE, d);
+	if (any(d, sites, n, true, true))
+		put_marker(out, DOF_SECTION, CALLS_ASKS_BY_POINTER, d);
+	if (any(d, sites, n, true, false))
+		put_marker(out, DOF_SECTION, CALLS_ASKS, d);
+}
+
 void calls_put_dof(FILE *out, const struct probe_definition *const *defs, uint32_t ndefs,
 		   const struct call_site *const *sites, uint32_t n, const char *comment)
 {
@@ -336,19 +347,12 @@ void calls_put_dof(FILE *out, const struct probe_definition *const *defs, uint32
 	bool found = false;
 	size_t len;
 
-	for (uint32_t k = 0; k < ndefs; k++) {
-		if (any(defs[k], sites, n, false, false))
-			put_marker(out, DOF_SECTION, CALLS_PROBE_DONE, defs[k]);
-		if (any(defs[k], sites, n, true, true))
-			put_marker(out, DOF_SECTION, CALLS_ASKS_BY_POINTER, defs[k]);
-		if (any(defs[k], sites, n, true, false))
-			put_marker(out, DOF_SECTION, CALLS_ASKS, defs[k]);
+	for (uint32_t k = 0; k < ndefs; k++)
 		for (uint32_t i = 0; i < n; i++)
 			if (is_of(sites[i], defs[k])) {
 				put_anchor(out, sites[i]);
 				found = true;
 			}
-	}
 	if (!found)
 		return;
 	t.out = open_memstream(&text, &len);

@@ -1,30 +1,29 @@
-/* USDT probes as DTrace's own -G writes them: DOF, "DTrace object format", in .SUNW_dof or .dof.
+/* Reads USDT probes written by DTrace's own -G: DOF, "DTrace object format", in .SUNW_dof or .dof.
  *
  *	header   0x7f 'D' 'O' 'F' model encoding version ... | flags hdrsize secsize secnum | secoff loadsz filesz pad
  *	section  type align flags entsize | offset size                                       secnum of them at secoff
  *	provider strtab probes prargs proffs name | 5 attributes | prenoffs                   numbers of sections
  *	probe    addr | func name nargv xargv argidx offidx | nargc xargc noffs enoffidx nenoffs
  *
- * A probe has a function's address and places, 4-byte distances from it: section proffs from offidx
- * on. There a call was made a nop, so the arguments stand where a call has them. nargv is where the
- * types of the native arguments follow one another in strtab, xargv those of the probe's; prargs
- * from argidx on says which native argument each of those is. A linked file may hold several, one
- * after the other.
+ * A probe has a function's address and places, which are 4-byte distances from that address in
+ * section proffs, from offidx on. The call at a place was made a nop, so the arguments are where a
+ * call has them. The types of the native arguments follow each other in strtab from nargv on, those
+ * of the probe's arguments from xargv on. prargs from argidx on has the native argument of each of
+ * the probe's arguments. A linked file may hold several DOFs, one after the other.
  *
- * Where the program asks whether the probe is enabled (prenoffs from enoffidx on) the call was made
- * an instruction that says no, and the place is that of what follows it:
+ * Where the program asks whether the probe is enabled (prenoffs from enoffidx on), the call was
+ * made an instruction that answers no. The place is that of the next instruction:
  *
  *	48 33 c0 | 90 90    xor %rax,%rax; nop; nop      the answer is the call's value
- *	48 33 c0 | c3 90    ...           ret; nop       and so the caller's
+ *	48 33 c0 | c3 90    ...           ret; nop       and also the caller's
  *
- * Since Oracle's DTrace 2 the answer is no value, but is stored where the first argument points to,
- * as 32 bits that were 0; the bytes are the same.
- */
+ * Since Oracle's DTrace 2 the answer is not a value. The program stores it through the first
+ * argument, as 32 bits that were 0. The bytes are the same. */
 #include <elf.h>
 
 #include "base/hash.h"
 #include "program/object/answer.h"
-#include "program/object/image.h"
+#include "program/object/object_private.h"
 
 enum {
 	DOF_HEADER = 64,
@@ -37,27 +36,27 @@ enum {
 	SECT_PRARGS = 17,
 	SECT_PROFFS = 18,
 	SECT_PRENOFFS = 26,
-	PLACES_MAX = 16384, /* of one section, questions too */
-	PROBES_MAX = 65536, /* of an object */
+	PLACES_MAX = 16384, /* limit of one section, with questions */
+	PROBES_MAX = 65536, /* limit of an object */
 	ARGS_MAX = 16,
-	NAME_CHARS = 64 << 10, /* of a function */
-	TYPE_CHARS = 256,      /* of a type, of a provider's or probe's name */
-	TEXT_MAX = 16 << 20,   /* bytes of types and arguments of an object */
+	NAME_CHARS = 64 << 10, /* limit of a function's name */
+	TYPE_CHARS = 256,      /* limit of a type, of a provider's or probe's name */
+	TEXT_MAX = 16 << 20,   /* limit of an object's types and arguments, in bytes */
 	RELOCS_MAX = 1 << 20,
 };
 
 struct dof {
 	struct object *o;
-	struct bytes b; /* one DOF, header and all */
+	struct bytes b; /* one whole DOF */
 	uint64_t addr;  /* its link-time address */
 	uint32_t hdrsize, secsize, secnum;
 	uint64_t secoff;
-	struct hash relocs; /* address within the section -> what the dynamic linker puts there */
-	/* Providers may share probes in a hostile file, and probes places. */
-	uint32_t places; /* left to be looked at */
+	struct hash relocs; /* address in the section -> value put there by the dynamic linker */
+	/* In a hostile file, providers may share probes, and probes places. */
+	uint32_t places; /* limit of places still to be read */
 };
 
-/* Section i, when it is of that type; empty and bad else. */
+/* Returns section i if it has this type, else empty and bad bytes. */
 static struct bytes section(struct dof *d, uint32_t i, uint32_t type)
 {
 	struct bytes none = bytes_of("", 0, d->b.name), h = d->b;
@@ -76,7 +75,8 @@ static struct bytes section(struct dof *d, uint32_t i, uint32_t type)
 	return bytes_slice(&h, offset, size);
 }
 
-/* A position-independent file may hold nothing where the dynamic linker will put an address. */
+/* Reads relocations, because a position-independent file may hold nothing where the dynamic linker
+ * puts an address. */
 static void read_relocs(struct dof *d, const struct section *dof)
 {
 	const struct section *rela = image_find(d->o, ".rela.dyn");
@@ -104,7 +104,7 @@ static uint64_t relocated(const struct dof *d, uint64_t at, uint64_t value)
 	return known ? *known : value;
 }
 
-/* Bytes of an argument, negative when it is signed, by its type's words. */
+/* Returns the bytes of an argument, negative when it is signed, by the words of its type. */
 static int type_size_of(const char *type)
 {
 	static const struct {
@@ -146,7 +146,8 @@ void image_put_operand(char *out, size_t n, uint32_t arg, int size, uint32_t sta
 		snprintf(out, n, "%d@%u(%%rsp)", size, stack + 8 * (arg - 6));
 }
 
-/* The i-th of strings that follow one another from offset `at` on; NULL: there are not so many. */
+/* Returns the i-th of the strings that follow each other from offset `at` on, or NULL when there
+ * are fewer. */
 static const char *string_at(const struct bytes *strtab, uint64_t at, uint32_t i)
 {
 	const char *s = bytes_cstr_at(strtab, at, TYPE_CHARS);
@@ -158,15 +159,23 @@ static const char *string_at(const struct bytes *strtab, uint64_t at, uint32_t i
 	return s;
 }
 
-/* "-4@%edi 8@%rsi", owned by the object. */
+/* Does the section of native indices have those of xargc arguments? When there are none, the
+ * definition of the probe hides the native arguments: `probe x(int) : ();`. */
+static bool is_mapped(struct bytes prargs, uint32_t argidx, uint32_t xargc)
+{
+	return bytes_seek(&prargs, argidx) && bytes_left(&prargs) >= xargc;
+}
+
+/* Returns "-4@%edi 8@%rsi", owned by the object. */
 static const char *arguments(struct dof *d, const struct bytes *strtab, struct bytes prargs,
 			     uint32_t nargv, uint32_t nargc, uint32_t xargc, uint32_t argidx)
 {
 	char text[ARGS_MAX * 16] = "";
-	bool mapped = xargc && bytes_seek(&prargs, argidx) && bytes_left(&prargs) >= xargc;
+	bool mapped = is_mapped(prargs, argidx, xargc);
 	uint32_t n = mapped ? xargc : nargc;
 	size_t len = 0;
 
+	bytes_seek(&prargs, argidx);
 	for (uint32_t i = 0; i < n && i < ARGS_MAX; i++) {
 		uint32_t arg = mapped ? bytes_u8(&prargs) : i;
 		const char *type = arg < nargc ? string_at(strtab, nargv, arg) : NULL;
@@ -185,8 +194,8 @@ static const char *arguments(struct dof *d, const struct bytes *strtab, struct b
 	return *vec_last(&d->o->notes);
 }
 
-/* The types of args[], one string each and an empty one behind; owned by the object. NULL: not
- * known. */
+/* Returns the types of args[], one string each, then an empty string; owned by the object. Returns
+ * NULL when they are not known. */
 static const char *types(struct dof *d, const struct bytes *strtab, uint32_t at, uint32_t n)
 {
 	VEC(char) out = { 0 };
@@ -208,13 +217,22 @@ static const char *types(struct dof *d, const struct bytes *strtab, uint32_t at,
 	return out.v;
 }
 
+/* Adds one place of a probe. A note of the same place has the flag and the places of the arguments
+ * after a tail call. DOF has the types of args[] and, for a stripped file, the function. */
 static void add_place(struct dof *d, const struct object_usdt *like, uint64_t addr)
 {
-	struct object_usdt u = *like;
+	struct object_usdt u = *like, *note;
 	const struct object_symbol *func;
 
 	u.addr = addr;
 	d->places--;
+	note = image_find_note(d->o, &u);
+	if (note) {
+		note->types = u.types;
+		if (!*note->func)
+			note->func = u.func;
+		return;
+	}
 	if (!object_is_text(d->o, addr) || !object_addr_to_offset(d->o, addr, &u.offset))
 		return;
 	func = object_find_addr(d->o, addr);
@@ -228,7 +246,7 @@ static uint32_t read_code(const void *object, uint64_t addr, uint8_t *buf, uint3
 	return object_read(object, addr, buf, n);
 }
 
-/* after: where the instruction that says no ends. */
+/* Adds a question. after: address behind the instruction that answers no. */
 static void add_question(struct dof *d, const struct object_usdt *u, uint64_t after)
 {
 	static const uint8_t no[3] = { 0x48, 0x33, 0xc0 };  /* xor %rax,%rax */
@@ -269,7 +287,10 @@ static void read_probe(struct dof *d, const struct provider_sections *p, struct 
 	if (!u.func)
 		u.func = "";
 	u.args = arguments(d, &p->strtab, p->prargs, nargv, nargc, xargc, argidx);
-	u.types = types(d, &p->strtab, xargc ? xargv : nargv, xargc ? xargc : nargc);
+	if (is_mapped(p->prargs, argidx, xargc))
+		u.types = types(d, &p->strtab, xargv, xargc);
+	else
+		u.types = types(d, &p->strtab, nargv, nargc);
 	if (!bytes_seek(&offs, (uint64_t)offidx * 4))
 		return;
 	for (uint32_t i = 0; i < noffs && d->places && bytes_left(&offs) >= 4; i++)
@@ -312,7 +333,7 @@ static void read_provider(struct dof *d, uint32_t index)
 	}
 }
 
-/* One DOF at b's cursor. Its length, 0: there is none. */
+/* Reads one DOF at b's cursor. Returns its length, 0 when there is none. */
 static uint64_t read_one(struct dof *d, struct bytes *all)
 {
 	static const uint8_t magic[] = { 0x7f, 'D', 'O', 'F' };
@@ -357,7 +378,7 @@ void image_read_dof(struct object *o, const struct section *s, const uint8_t *da
 
 		d.addr = s->addr + (uint64_t)(all.pos - all.start);
 		size = read_one(&d, &all);
-		/* What lies between two of them is padding. */
+		/* The bytes between two DOFs are padding. */
 		if (!bytes_skip(&all, size ? (size_t)size : 4))
 			break;
 	}

@@ -1,4 +1,5 @@
-/* See dwarf.h. Which sections libdw reads: its dwarf_begin_elf.c. */
+/* Opens debugging information safely. See dwarf.h. libdw's dwarf_begin_elf.c lists the sections
+ * that libdw reads. */
 #define _GNU_SOURCE
 #include <elfutils/libdwelf.h>
 #include <fcntl.h>
@@ -7,13 +8,43 @@
 #include <sys/stat.h>
 
 #include "base/mapped.h"
+#include "base/regular.h"
 #include "program/object/dwarf.h"
-#include "program/object/image.h"
+#include "program/object/object_private.h"
 
-/* Bytes: an entry of .debug_aranges is read 23 too far at most, others less. */
+/* Bytes. libdw reads an entry of .debug_aranges at most 23 too far, and others less. */
 enum { BEHIND = 64 };
 
-#define INFLATED_MAX (2ULL << 30) /* libelf inflates all compressed sections at once */
+/* libelf inflates all compressed sections of a file at once, and put_end() copies them. All files
+ * that are open share a budget, so that many files cost no more than one. */
+#define HELD_MAX (4ULL << 30) /* bytes; room() takes no more than a quarter of the memory */
+#define COPY_MAX (2ULL << 30) /* of one section; a sparse file may hold terabytes */
+enum {
+	RATIO_MAX = 100,        /* of an honest section; zlib can reach 1032 */
+	RATIO_SMALL = 16 << 20, /* sections up to this size may have any ratio */
+};
+static _Atomic uint64_t held, held_max = HELD_MAX;
+
+static uint64_t room(void)
+{
+	uint64_t most = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) / 4;
+	uint64_t now = held, max = held_max;
+
+	if (most > max)
+		most = max;
+	return now < most ? most - now : 0;
+}
+
+void dwarf_limit(uint64_t bytes)
+{
+	held_max = bytes ? bytes : HELD_MAX;
+}
+
+static void hold(struct dwarf_copies *c, uint64_t n)
+{
+	c->bytes += n;
+	held += n;
+}
 
 char *dwarf_debug_path = (char[]){ "/usr/lib/debug" };
 
@@ -24,8 +55,8 @@ const Dwfl_Callbacks dwarf_callbacks = {
 	.debuginfo_path = &dwarf_debug_path,
 };
 
-/* What a section of debugging information will take when libelf has inflated it, 0: it is not
- * compressed. */
+/* Returns the size of a section of debugging information after libelf has inflated it, 0 when it is
+ * not compressed. */
 static uint64_t inflated_size(Elf_Scn *s, const GElf_Shdr *h, const char *name)
 {
 	uint64_t size = 0;
@@ -44,9 +75,11 @@ static uint64_t inflated_size(Elf_Scn *s, const GElf_Shdr *h, const char *name)
 	return size;
 }
 
+/* Returns false when the file's sections, inflated and copied, would not fit into the budget, or
+ * are forged to be much larger than the file. */
 static bool is_bounded(Elf *elf)
 {
-	uint64_t left = INFLATED_MAX;
+	uint64_t left = room() / 2;
 	Elf_Scn *s = NULL;
 	size_t strings;
 
@@ -59,14 +92,14 @@ static bool is_bounded(Elf *elf)
 
 		name = gelf_getshdr(s, &h) ? elf_strptr(elf, strings, h.sh_name) : NULL;
 		n = name ? inflated_size(s, &h, name) : 0;
-		if (n > left)
+		if (n > left || (n > RATIO_SMALL && n / RATIO_MAX > h.sh_size))
 			return false;
 		left -= n;
 	}
 	return true;
 }
 
-/* A descriptor of that file, when it is the module's debug file, -1 else. */
+/* Opens the file if it is the module's debug file. Returns a descriptor, or -1. */
 static int open_debug_file(Dwfl_Module *m, const char *path, const struct stat *main,
 			   const uint32_t *crc)
 {
@@ -93,7 +126,7 @@ static int open_debug_file(Dwfl_Module *m, const char *path, const struct stat *
 	return fd;
 }
 
-/* Beside the file, or in .debug there. link NULL: FILE.debug. */
+/* Opens a debug file beside the file, or in .debug there. link NULL: FILE.debug. */
 static int find_beside(Dwfl_Module *m, const char *file, const char *link, const uint32_t *crc,
 		       char **ret_path)
 {
@@ -116,8 +149,8 @@ static int find_beside(Dwfl_Module *m, const char *file, const char *link, const
 	return fd;
 }
 
-/* libdwfl asks for the file a .gnu_debugaltlink names, too: that may lie anywhere, and is then left
- * to dwarf_getalt(). */
+/* Finds a module's debug file for libdwfl. libdwfl also calls this for the file that a
+ * .gnu_debugaltlink names. It may lie anywhere, so it is left to dwarf_getalt(). */
 int dwarf_find_debuginfo(Dwfl_Module *m, void **userdata, const char *name, Dwarf_Addr base,
 			 const char *file, const char *link, GElf_Word crc, char **ret_path)
 {
@@ -158,6 +191,18 @@ void dwarf_copies_free(struct dwarf_copies *c)
 	for (uint32_t i = 0; i < c->v.n; i++)
 		free(c->v.v[i]);
 	vec_fini(&c->v);
+	for (uint32_t i = 0; i < c->alts.n; i++) {
+		const struct dwarf_alt *a = &c->alts.v[i];
+
+		if (!a->dwarf)
+			continue;
+		dwarf_end(a->dwarf);
+		elf_end(a->elf);
+		close(a->fd);
+	}
+	vec_fini(&c->alts);
+	held -= c->bytes;
+	c->bytes = 0;
 }
 
 static const char *const names[] = {
@@ -165,13 +210,13 @@ static const char *const names[] = {
 	"line_str", "str",   "str_offsets", "ranges", "rnglists",
 };
 
-/* Index in names of a section that libdw would read, -1: it would not. */
+/* Returns the index in names of a section that libdw would read, or -1. */
 static int kind_of(Elf_Scn *s, size_t strings, Elf *elf)
 {
 	GElf_Shdr h;
 	const char *name;
 
-	/* libdw has inflated what it could, and leaves the others. */
+	/* libdw has inflated the sections it could, and ignores the others. */
 	if (!gelf_getshdr(s, &h) || h.sh_type == SHT_NOBITS ||
 	    (h.sh_flags & (SHF_GROUP | SHF_COMPRESSED)))
 		return -1;
@@ -190,7 +235,7 @@ static int kind_of(Elf_Scn *s, size_t strings, Elf *elf)
 	return -1;
 }
 
-/* Where it lies in the mapped file, what is behind it can be read, and mostly a NUL is near:
+/* Returns true when the bytes behind a section in the mapped file can be read, and a NUL is near:
  * headers, or other sections. */
 static bool is_followed(const Elf_Data *d, const char *file, size_t n)
 {
@@ -210,24 +255,26 @@ static bool is_copy(const struct dwarf_copies *c, const void *p)
 	return false;
 }
 
-/* False: it is larger than anybody copies (a sparse file). */
+/* Copies a section and puts bytes behind it. Returns false when it is too large to copy (a sparse
+ * file). */
 static bool put_end(Elf_Data *d, struct dwarf_copies *c)
 {
 	char *copy;
 
-	if (d->d_size > INFLATED_MAX)
+	if (d->d_size > COPY_MAX || d->d_size > room())
 		return false;
+	hold(c, d->d_size);
 	copy = xmalloc(d->d_size + BEHIND);
 	memcpy(copy, d->d_buf, d->d_size);
 	memset(copy + d->d_size, 0, BEHIND);
-	/* libelf frees what it has allocated by another pointer. */
+	/* libelf frees its own memory by another pointer. */
 	d->d_buf = copy;
 	vec_push(&c->v, copy);
 	return true;
 }
 
-/* False: no section of a program's debugging information; those of objects (LTO, .dwo) are not
- * looked at here. */
+/* Puts bytes behind all sections. Returns false when there is no section of a program's debugging
+ * information. Ignores sections of objects (LTO, .dwo). */
 static bool put_ends(Elf *elf, struct dwarf_copies *c)
 {
 	bool seen[ARRAY_SIZE(names)] = { false }, any = false;
@@ -253,8 +300,34 @@ static bool put_ends(Elf *elf, struct dwarf_copies *c)
 	return any;
 }
 
-/* The folder of a file as libdw finds it: by way of a descriptor, for the path may lead through
- * another's root. */
+/* Counts the sections that libelf has inflated: those outside the mapped file. */
+static void hold_inflated(Elf *elf, struct dwarf_copies *c)
+{
+	Elf_Scn *s = NULL;
+	size_t strings, n = 0;
+	const char *file = elf_rawfile(elf, &n);
+
+	if (elf_getshdrstrndx(elf, &strings))
+		return;
+	while ((s = elf_nextscn(elf, s))) {
+		GElf_Shdr h;
+		const char *name = gelf_getshdr(s, &h) && h.sh_type != SHT_NOBITS
+					   ? elf_strptr(elf, strings, h.sh_name)
+					   : NULL;
+		const Elf_Data *d;
+
+		if (!name || (strncmp(name, ".debug_", 7) && strncmp(name, ".zdebug_", 8)))
+			continue;
+		d = elf_getdata(s, NULL);
+		if (d && d->d_buf &&
+		    (!file || (const char *)d->d_buf - file >= (ptrdiff_t)n ||
+		     (const char *)d->d_buf < file))
+			hold(c, d->d_size);
+	}
+}
+
+/* Returns the folder of a file as libdw finds it, by a descriptor, because the path may lead
+ * through another root. */
 static char *folder_of(const char *path)
 {
 	int fd = open(path, O_PATH | O_CLOEXEC);
@@ -271,37 +344,96 @@ static char *folder_of(const char *path)
 	return real;
 }
 
-/* Would dwarf_getalt() wait for ever, opening what .gnu_debugaltlink names? (Who puts a FIFO there
- * between this and that still has it wait.) */
-static bool is_alt_safe(Dwfl_Module *m, Dwarf *d)
+/* Opens the file at path if it is the ELF file with this build id, and fits into the budget. */
+static bool open_alt(const char *path, const uint8_t *id, size_t n_id, struct dwarf_alt *ret)
+{
+	struct dwarf_alt a = { .fd = regular_open(path) };
+	const void *id_now;
+
+	if (a.fd < 0)
+		return false;
+	a.elf = elf_begin(a.fd, ELF_C_READ_MMAP, NULL);
+	if (a.elf && dwelf_elf_gnu_build_id(a.elf, &id_now) == (ssize_t)n_id &&
+	    !memcmp(id_now, id, n_id) && is_bounded(a.elf))
+		a.dwarf = dwarf_begin_elf(a.elf, DWARF_C_READ, NULL);
+	if (a.dwarf) {
+		*ret = a;
+		return true;
+	}
+	elf_end(a.elf);
+	close(a.fd);
+	return false;
+}
+
+/* Returns the path of a file with this build id in the folder of debug files. */
+static char *path_of_id(const uint8_t *id, size_t n)
+{
+	char text[2 * 64 + 1] = "";
+
+	if (n < 2 || n > 64)
+		return NULL;
+	for (size_t i = 0; i < n; i++)
+		snprintf(text + 2 * i, 3, "%02x", id[i]);
+	return xasprintf("%s/.build-id/%.2s/%s.debug", dwarf_debug_path, text, text + 2);
+}
+
+/* Opens the file that .gnu_debugaltlink names (made by dwz), and sets it as d's alternative.
+ * dwarf_getalt() would open the path itself: it would wait for ever for a FIFO, and could put a
+ * device into another state. A test of the path before would be too early. */
+static void find_alt(Dwfl_Module *m, Dwarf *d, struct dwarf_alt *ret)
 {
 	const char *name = NULL, *main = NULL, *debug = NULL;
-	cleanup_free char *folder = NULL, *path = NULL;
+	cleanup_free char *folder = NULL, *path = NULL, *by_id = NULL;
 	const void *id;
-	struct stat st;
+	ssize_t n = dwelf_dwarf_gnu_debugaltlink(d, &name, &id);
 
-	if (dwelf_dwarf_gnu_debugaltlink(d, &name, &id) <= 0 || !name)
-		return true;
+	if (n <= 0 || !name)
+		return;
+	by_id = path_of_id(id, (size_t)n);
+	if (by_id && open_alt(by_id, id, (size_t)n, ret))
+		return;
 	if (name[0] != '/') {
 		dwfl_module_info(m, NULL, NULL, NULL, NULL, NULL, &main, &debug);
 		folder = debug || main ? folder_of(debug ? debug : main) : NULL;
 		if (!folder)
-			return false;
+			return;
 	}
 	path = xasprintf("%s%s", folder ? folder : "", name);
-	return stat(path, &st) || S_ISREG(st.st_mode);
+	(void)open_alt(path, id, (size_t)n, ret);
+}
+
+static bool alt_is_known(const struct dwarf_copies *c, const Dwarf *d)
+{
+	for (uint32_t i = 0; i < c->alts.n; i++)
+		if (c->alts.v[i].of == d)
+			return true;
+	return false;
 }
 
 Dwarf *dwarf_of_module(Dwfl_Module *m, Dwarf_Addr *bias, struct dwarf_copies *c)
 {
 	Elf *elf = dwfl_module_getelf(m, bias);
-	Dwarf *d, *alt;
+	struct dwarf_alt alt = { 0 };
+	Dwarf *d;
 
 	if (elf && !is_bounded(elf))
 		return NULL;
 	d = dwfl_module_getdwarf(m, bias);
-	if (!d || !is_alt_safe(m, d) || !put_ends(dwarf_getelf(d), c))
+	if (!d)
 		return NULL;
-	alt = dwarf_getalt(d);
-	return alt && !put_ends(dwarf_getelf(alt), c) ? NULL : d;
+	if (!alt_is_known(c, d)) {
+		hold_inflated(dwarf_getelf(d), c);
+		find_alt(m, d, &alt);
+		if (alt.dwarf)
+			hold_inflated(alt.elf, c);
+		alt.of = d;
+		vec_push(&c->alts, alt);
+		/* -1 is libdw's own mark of an alternative that it did not find: it searches no
+		 * more. */
+		dwarf_setalt(d, alt.dwarf ?: (Dwarf *)-1);
+	}
+	if (!put_ends(dwarf_getelf(d), c))
+		return NULL;
+	alt.dwarf = dwarf_getalt(d);
+	return alt.dwarf && !put_ends(dwarf_getelf(alt.dwarf), c) ? NULL : d;
 }

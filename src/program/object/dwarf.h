@@ -1,9 +1,8 @@
 /* Debugging information by libdw, in files that may be hostile.
  *
- * libdw (0.188) takes it that a string ends within its section, and reads some numbers before it
- * looks where the section ends. Here each section it reads gets bytes behind it that may be read,
- * and a NUL among them.
- */
+ * libdw (0.188) assumes that a string ends within its section, and reads some numbers before it
+ * checks where the section ends. This module puts readable bytes, and a NUL, behind each section
+ * that libdw reads. */
 #ifndef DESCRY_PROGRAM_OBJECT_DWARF_H
 #define DESCRY_PROGRAM_OBJECT_DWARF_H
 
@@ -12,27 +11,40 @@
 
 #include "base/mem.h"
 
-/* Sections that had to be copied, all 0 at first. Freed by dwarf_copies_free(), after
- * dwfl_end(). */
+/* The alternative file of a Dwarf, made by dwz. */
+struct dwarf_alt {
+	Dwarf *of, *dwarf; /* dwarf: NULL: none */
+	Elf *elf;
+	int fd;
+};
+
+/* Sections that had to be copied, and alternative files. Zero is empty. dwarf_copies_free() frees
+ * them, after dwfl_end(). */
 struct dwarf_copies {
 	VEC(void *) v;
+	VEC(struct dwarf_alt) alts;
+	uint64_t bytes; /* copied and inflated */
 };
 void dwarf_copies_free(struct dwarf_copies *c);
 
-/* Files are opened here, not by libdwfl: it would wait for a FIFO's writer for ever, and is not to
- * be interrupted. What lies in /usr/lib/debug, and a debuginfod server's answers, it looks for
- * itself. */
+/* Callbacks that open files here instead of in libdwfl, which would wait for a FIFO's writer for
+ * ever and cannot be interrupted. libdwfl itself searches /usr/lib/debug and queries debuginfod
+ * servers. */
 extern const Dwfl_Callbacks dwarf_callbacks; /* for dwarf_report() */
-extern char *dwarf_debug_path;               /* with dwarf_find_debuginfo() in others' */
+extern char *dwarf_debug_path;               /* with dwarf_find_debuginfo() in other tables */
 int dwarf_find_debuginfo(Dwfl_Module *m, void **userdata, const char *name, Dwarf_Addr base,
 			 const char *file, const char *link, GElf_Word crc, char **ret_path);
-/* libdwfl maps what it reads; changed_count() (base/changed.h) tells when a file was cut short
- * meanwhile, and what was read of any can no more be believed. */
-/* dwfl_report_offline() of a regular file; NULL: it is none, or no ELF file. */
+/* Sets the most bytes of inflated and copied sections, of all files together; 0: the default. A
+ * file that would need more has no DWARF. */
+void dwarf_limit(uint64_t bytes);
+/* libdwfl maps the files it reads. changed_count() (base/changed.h) shows whether a file was
+ * truncated meanwhile. Nothing read from any file can be trusted then. */
+/* Calls dwfl_report_offline() for a regular file. Returns NULL when it is not regular, or not
+ * ELF. */
 Dwfl_Module *dwarf_report(Dwfl *d, const char *name, const char *path);
 
-/* dwfl_module_getdwarf(), which may be called from then on, too. NULL: there is none, or not
- * whole. */
+/* Calls dwfl_module_getdwarf(), which may also be called later. Returns NULL when there is no
+ * DWARF, or it is not whole. */
 Dwarf *dwarf_of_module(Dwfl_Module *m, Dwarf_Addr *bias, struct dwarf_copies *c);
 
 #endif

@@ -1,4 +1,4 @@
-/* ELF headers: what kind of file, its segments, sections and build-id; address <-> offset. */
+/* Reads ELF headers: the kind of file, its segments, sections and build-id; address <-> offset. */
 #define _GNU_SOURCE
 #include <elf.h>
 #include <errno.h>
@@ -7,13 +7,13 @@
 #include <zlib.h>
 #include <zstd.h>
 
-#include "program/object/image.h"
+#include "program/object/object_private.h"
 
 enum {
-	MAX_HEADERS = 65536, /* sections: more is not a program */
+	MAX_HEADERS = 65536, /* sections: a program does not have more */
 	MAX_SEGMENTS =
-		65536, /* bytes of program headers; the kernel runs nothing with more, and each symbol asks them all */
-	MAX_NOTES = 1 << 20,      /* bytes of PT_NOTE looked at for the build-id */
+		65536, /* bytes of program headers, the kernel's limit; each symbol walks them */
+	MAX_NOTES = 1 << 20,      /* bytes of PT_NOTE searched for the build-id */
 	CONTENTS_MAX = 512 << 20, /* of a section; a sparse file may hold terabytes */
 };
 
@@ -89,7 +89,7 @@ bool object_is_text(const struct object *o, uint64_t addr)
 	return false;
 }
 
-/* An address-sized word of the file's class. */
+/* Reads an address-sized word of the file's class. */
 static uint64_t word(const struct object *o, struct bytes *b)
 {
 	return o->is64 ? bytes_u64(b) : bytes_u32(b);
@@ -127,7 +127,8 @@ static void read_segment(struct object *o, struct bytes *b)
 	word(o, b); /* align */
 }
 
-/* A table of n headers of size bytes each, malloc()ed; NULL when the file does not hold it. */
+/* Reads a table of n headers of size bytes each, malloc()ed. Returns NULL when the file does not
+ * hold it. */
 static uint8_t *read_table(const struct object *o, uint64_t off, uint64_t n, uint64_t size)
 {
 	uint8_t *buf;
@@ -158,7 +159,7 @@ static struct err *read_sections(struct object *o, uint64_t off, uint32_t n, uin
 		return NULL;
 	if (entsize != want)
 		return err_new(ENOEXEC, "%s: section headers of %u bytes", o->path, entsize);
-	/* More than 65,279 sections: the counts stand in section 0. */
+	/* With more than 65,279 sections, section 0 has the counts. */
 	if (!n || names == SHN_XINDEX) {
 		cleanup_free uint8_t *zero = read_table(o, off, 1, want);
 		struct bytes b;
@@ -257,7 +258,7 @@ static uint8_t *read_segment_contents(const struct object *o, const struct segme
 	return buf;
 }
 
-/* DT_SONAME and whether DF_1_PIE is set. */
+/* Reads DT_SONAME and DF_1_PIE. */
 static void read_dynamic(struct object *o, const struct segment *g)
 {
 	cleanup_free uint8_t *dyn = read_segment_contents(o, g, 1 << 16);
@@ -296,7 +297,7 @@ static void read_dynamic(struct object *o, const struct segment *g)
 	}
 }
 
-/* Reads every header; contents that are missing (build-id, soname) are just absent. */
+/* Reads every header. Missing contents (build-id, soname) are no error. */
 static struct err *read_headers(struct object *o)
 {
 	uint8_t eh[sizeof(Elf64_Ehdr)] = { 0 };
@@ -434,7 +435,7 @@ void object_close_file(struct object *o)
 		return;
 	close(o->fd);
 	o->fd = -1;
-	o->size = 0; /* nothing lies within */
+	o->size = 0; /* no byte lies within the file */
 }
 
 bool object_reopen(struct object *o)
@@ -545,8 +546,8 @@ bool object_addr_to_offset(const struct object *o, uint64_t addr, uint64_t *ret_
 	return false;
 }
 
-/* Segments may share a file page, and a byte then has two addresses: the executable one is
- * meant. */
+/* Returns the i-th executable segment. Segments may share a file page, and a byte then has two
+ * addresses: this is the executable one. */
 bool object_text_segment(const struct object *o, uint32_t i, uint64_t *ret_off, uint64_t *ret_n,
 			 uint64_t *ret_addr)
 {
@@ -629,7 +630,7 @@ uint32_t object_read(const struct object *o, uint64_t addr, void *buf, uint32_t 
 	return 0;
 }
 
-/* A compressed section; NULL when it is not what its header says. */
+/* Unpacks a compressed section. Returns NULL when it does not match its header. */
 static uint8_t *unpack(const uint8_t *packed, size_t n, size_t *ret_n)
 {
 	Elf64_Chdr h;
@@ -640,7 +641,7 @@ static uint8_t *unpack(const uint8_t *packed, size_t n, size_t *ret_n)
 	if (n < sizeof(h))
 		return NULL;
 	memcpy(&h, packed, sizeof(h));
-	/* No byte is packed to less than a thousandth: a size that is made up costs no memory. */
+	/* No byte packs to less than a thousandth. So a forged size costs no memory. */
 	if (h.ch_size > CONTENTS_MAX || h.ch_size / 1100 > n)
 		return NULL;
 	out = xmalloc(h.ch_size + 1);
@@ -680,8 +681,8 @@ uint8_t *object_section(const struct object *o, const char *name, uint64_t *ret_
 	return p;
 }
 
-/* PT_GNU_EH_FRAME holds: version 1, encodings of pointer, count and table, the pointer to
- * .eh_frame. */
+/* Finds .eh_frame by PT_GNU_EH_FRAME: version 1, encodings of pointer, count and table, the pointer
+ * to .eh_frame. */
 static bool eh_frame_address(const struct object *o, uint64_t *ret)
 {
 	for (uint32_t i = 0; i < o->segments.n; i++) {
@@ -698,7 +699,7 @@ static bool eh_frame_address(const struct object *o, uint64_t *ret)
 		uint8_t enc = bytes_u8(&b);
 
 		bytes_skip(&b, 2);
-		if (enc == 0x1b) /* pcrel, sdata4: every linker's */
+		if (enc == 0x1b) /* pcrel, sdata4: of every linker */
 			*ret = g->addr + 4 + (uint64_t)(int64_t)(int32_t)bytes_u32(&b);
 		else if ((enc & 0x7f) == 0 || (enc & 0x7f) == 4)
 			*ret = bytes_u64(&b);

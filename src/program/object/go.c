@@ -1,20 +1,21 @@
+/* Reads .gopclntab. See go.h. */
 #include "program/object/go.h"
 
 #include <elf.h>
 
-#include "program/object/image.h"
+#include "program/object/object_private.h"
 
-/* How the numbers at the head of the table and of a function's record lie, by the table's magic. */
+/* The layout of the table's head and of a function's record, by the table's magic. */
 struct layout {
 	uint32_t magic;
-	bool is_short;    /* addresses are 32-bit offsets from the text's start, else words */
-	bool has_offsets; /* the head says where the parts are; else all offsets count from the head */
-	uint8_t flags;    /* of a record's byte of flags; 0: it has none */
+	bool is_short;    /* addresses are 32-bit offsets from the text's start; else words */
+	bool has_offsets; /* the head has the parts' offsets; else all count from the head */
+	uint8_t flags;    /* offset of a record's flags; 0: it has none */
 };
 
 static const struct layout layouts[] = {
 	{ 0xfffffffb, false, false, 0 }, /* Go 1.2 */
-	{ 0xfffffffa, false, true, 41 }, /* 1.16; its flags are from 1.17 on, before they are 0 */
+	{ 0xfffffffa, false, true, 41 }, /* 1.16; has flags from 1.17 on, before they are 0 */
 	{ 0xfffffff0, true, true, 37 },  /* 1.18 */
 	{ 0xfffffff1, true, true, 41 },  /* 1.20 */
 };
@@ -25,28 +26,28 @@ enum {
 	FLAG_ASM = 4,
 	WORD = 8,
 	HEAD = 8,                /* magic, two zeros, smallest instruction, size of a pointer */
-	MAX_FUNCTIONS = 1 << 22, /* more is not a program */
-	MAX_DEPTHS = 64 << 20,   /* of all functions, which may share hostile ones */
+	MAX_FUNCTIONS = 1 << 22, /* a program does not have more */
+	MAX_DEPTHS = 64 << 20,   /* of all functions, which may share depths in a hostile file */
 	MAX_NAME = 4096,
-	MAX_HEADS = 16, /* that look like one, in a section of other things */
+	MAX_HEADS = 16, /* possible heads in a section with other contents */
 };
 
 struct reader {
 	const struct layout *layout;
 	struct bytes b;                    /* the whole section */
-	uint64_t text;                     /* where offsets count from */
+	uint64_t text;                     /* address from which offsets count */
 	uint64_t names, depths, functions; /* offsets of the parts */
 	uint64_t nfunctions;
-	uint32_t ndepths; /* looked at so far */
+	uint32_t ndepths; /* read so far */
 };
 
-/* The system's linker may leave 0 in a position-independent file, and what it will be in the
- * relocation for the word's address. */
+/* Returns a word's value from its relocation, or 0. The system's linker may leave 0 in a
+ * position-independent file. */
 static uint64_t relocated(const struct object *o, uint64_t addr)
 {
 	uint64_t table;
 	size_t n;
-	/* Go's own linker calls it ".rela" */
+	/* Go's own linker names it ".rela". */
 	const char *name = image_find(o, ".rela.dyn") ? ".rela.dyn" : ".rela";
 	cleanup_free uint8_t *p = object_section(o, name, &table, &n);
 	struct bytes b = bytes_of(p, p ? n : 0, o->path);
@@ -60,8 +61,9 @@ static uint64_t relocated(const struct object *o, uint64_t addr)
 	return 0;
 }
 
-/* Go 1.26 leaves the word 0. Then it is .text's start, unless the system's linker has put C before
- * it (Go's own makes no .eh_frame). 0: not known. */
+/* Returns the text's start. Go 1.26 leaves the word 0. It is then .text's start, unless the
+ * system's linker put C before it (Go's own linker makes no .eh_frame). Returns 0 when it is not
+ * known. */
 static uint64_t text_start(const struct object *o, uint64_t named, uint64_t named_at)
 {
 	const struct section *text = image_find(o, ".eh_frame") ? NULL : image_find(o, ".text");
@@ -78,7 +80,7 @@ static bool read_head(const struct object *o, struct reader *r, uint64_t addr)
 	for (size_t i = 0; i < ARRAY_SIZE(layouts) && !r->layout; i++)
 		if (layouts[i].magic == magic)
 			r->layout = &layouts[i];
-	/* x86-64: instructions of any length, pointers of 8 bytes */
+	/* x86-64: instructions of any length, pointers of 8 bytes. */
 	if (!r->layout || bytes_u16(b) || bytes_u8(b) != 1 || bytes_u8(b) != WORD)
 		return false;
 	r->nfunctions = bytes_u64(b);
@@ -110,7 +112,7 @@ static bool is_any(const char *name, const char *const *names, size_t n)
 	return false;
 }
 
-/* Before 1.17 a table does not say it. */
+/* Sets the flags by name, because a table before 1.17 has none. */
 static void name_flags(struct go_function *f)
 {
 	static const char *const tops[] = { "runtime.goexit", "runtime.mstart", "runtime.rt0_go" };
@@ -140,7 +142,7 @@ static void settle_flags(const struct go_table *t, struct go_function *f)
 	if (!t->has_flags)
 		name_flags(f);
 	f->is_top |= !strncmp(f->name, "_rt0_", 5); /* the program's entry point */
-	/* Its caller is the kernel: what has been interrupted comes next. */
+	/* Its caller is the kernel: the interrupted function comes next. */
 	if (!strcmp(f->name, "runtime.sigtramp"))
 		f->is_top = false;
 }
@@ -152,12 +154,13 @@ static const char *read_name(const struct reader *r, uint64_t at)
 	return name && *name ? name : NULL;
 }
 
-/* The record of one function, at `at`. */
+/* Reads the record of one function, at `at`. */
 static bool read_record(const struct reader *r, struct go_table *t, uint64_t at,
 			struct go_function *f)
 {
 	const struct layout *l = r->layout;
-	/* the functions' offsets count from their table; without a head, from the section */
+	/* The functions' offsets count from their table, or, without has_offsets, from the
+	 * section. */
 	uint64_t from = l->has_offsets ? r->functions : 0;
 	struct bytes b = r->b;
 	uint32_t name, depths;
@@ -186,7 +189,7 @@ static bool read_record(const struct reader *r, struct go_table *t, uint64_t at,
 	return true;
 }
 
-/* Where its depths end: the compiler's padding behind it is not its own. */
+/* Returns where its depths end, which leaves out the compiler's padding behind it. */
 static uint64_t code_end(struct reader *r, const struct go_table *t, const struct go_function *f)
 {
 	struct go_depth d = { 0 };
@@ -201,7 +204,8 @@ static uint64_t table_word(const struct reader *r, struct bytes *b)
 	return r->layout->is_short ? bytes_u32(b) : bytes_u64(b);
 }
 
-/* Pairs of a function's address and its record's offset; behind them where the last one ends. */
+/* Reads pairs of a function's address and its record's offset, then the end of the last
+ * function. */
 static void read_functions(const struct object *o, struct reader *r, struct go_table *t)
 {
 	struct bytes b = r->b;
@@ -227,7 +231,7 @@ static void read_functions(const struct object *o, struct reader *r, struct go_t
 	}
 }
 
-/* What begins at t->head. */
+/* Reads the table at t->head. */
 static bool read_table(const struct object *o, struct go_table *t, uint64_t addr)
 {
 	struct reader r = { .b = bytes_of(t->head, t->n, object_path(o)) };
@@ -239,7 +243,8 @@ static bool read_table(const struct object *o, struct go_table *t, uint64_t addr
 	return t->functions.n > 0;
 }
 
-/* The system's linker puts it somewhere into .data.rel.ro. */
+/* Searches a section for the table, because the system's linker puts it somewhere into
+ * .data.rel.ro. */
 static bool search_table(const struct object *o, struct go_table *t, size_t size, uint64_t addr)
 {
 	uint32_t heads = 0;
@@ -260,8 +265,7 @@ static bool search_table(const struct object *o, struct go_table *t, size_t size
 
 bool go_table_read(const struct object *o, struct go_table *ret)
 {
-	/* where Go's linker puts it; the same, position independent; the system's linker,
-	 * likewise */
+	/* Sections of Go's linker; the same, position independent; of the system's linker. */
 	static const char *const names[] = { ".gopclntab", ".data.rel.ro.gopclntab",
 					     ".data.rel.ro" };
 
@@ -287,7 +291,7 @@ void go_table_fini(struct go_table *t)
 	vec_fini(&t->functions);
 }
 
-/* 32 bits, as the format has them: what goes on after five bytes is wrong. */
+/* Reads 32 bits, which is the format's limit. More than five bytes are an error. */
 static uint32_t read_varint(struct bytes *b)
 {
 	uint32_t v = 0;
@@ -303,8 +307,9 @@ static uint32_t read_varint(struct bytes *b)
 	return 0;
 }
 
-/* Pairs of numbers of 7 bits a byte: the change of the depth, its sign last, and how many bytes of
- * text it holds for. The depth begins at -1; a change of 0 ends them. */
+/* Reads pairs of numbers of 7 bits a byte: the change of the depth, with the sign in the lowest
+ * bit, and the bytes of text for which the depth is valid. The depth begins at -1. A change of 0
+ * ends the pairs. */
 bool go_depth_next(const struct go_table *t, const struct go_function *f, struct go_depth *d)
 {
 	struct bytes b = bytes_of(t->head, t->n, "");

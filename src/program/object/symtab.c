@@ -1,6 +1,6 @@
-/* Function symbols: collected from .symtab, or from .dynsym with what the separate debug file (by
- * build-id, debuglink, debuginfod), .gnu_debugdata or Go's own table add; sorted by address; asked
- * by address and by name. */
+/* Reads function symbols: from .symtab, or from .dynsym together with the separate debug file (by
+ * build-id, debuglink, debuginfod), .gnu_debugdata or Go's own table. Sorts them by address, and
+ * looks them up by address and by name. */
 #include <elf.h>
 #include <lzma.h>
 #include <zlib.h>
@@ -8,24 +8,23 @@
 #include "base/sorted.h"
 #include "program/object/dwarf.h"
 #include "program/object/go.h"
-#include "program/object/image.h"
+#include "program/object/object_private.h"
 
 enum {
-	MAX_DEBUGDATA = 256 << 20, /* bytes of .gnu_debugdata unpacked at most */
+	MAX_DEBUGDATA = 256 << 20, /* limit of .gnu_debugdata unpacked, in bytes */
 	LZMA_MEMORY = 128 << 20,
-	/* Names may be one another's ends in a hostile file: comparing them takes more time than
-	 * the file has bytes. */
+	/* In a hostile file names may be ends of each other, so that comparing them takes more time
+	 * than the file has bytes. */
 	LONGEST_NAME = 64 << 10,
 	NAMES_MAX = 512 << 20, /* of all names of an object */
-	BACK_MAX =
-		16384, /* symbols that begin before an address, and are asked whether they cover it */
+	BACK_MAX = 16384,      /* limit of symbols that begin before an address and may cover it */
 };
 
 typedef void symbol_fn(void *arg, char *name, uint8_t info, uint16_t shndx, uint64_t value,
 		       uint64_t size);
 
-/* Calls fn for every symbol of the table. Gives the string table, which the names point into; the
- * caller frees it. NULL: the table cannot be read. */
+/* Calls fn for every symbol of the table. Returns the string table, which holds the names. The
+ * caller frees it. Returns NULL when the table cannot be read. */
 static char *each_symbol(const struct object *o, const struct section *table, symbol_fn *fn,
 			 void *arg, size_t *ret_n)
 {
@@ -72,12 +71,12 @@ static const struct section *find_table(const struct object *o, uint32_t type)
 }
 
 struct collect {
-	struct object *o; /* whose text the symbols must lie in */
+	struct object *o; /* the symbols must lie in its text */
 	size_t names;     /* bytes so far */
 	VEC(struct object_symbol) symbols;
 };
 
-/* A name's length; 0: it is none that is kept. */
+/* Returns a name's length, 0 for a name that is not kept. */
 static size_t name_length(struct collect *c, const char *name)
 {
 	size_t n;
@@ -99,8 +98,8 @@ static void add_symbol(void *arg, char *name, uint8_t info, uint16_t shndx, uint
 
 	if (shndx == SHN_UNDEF || shndx == SHN_ABS || !name[0])
 		return;
-	/* STT_NOTYPE: labels of hand-written assembly; "$x" and ".L" mark data and branches, not
-	 * places. */
+	/* STT_NOTYPE: labels of hand-written assembly. "$x" and ".L" mark data and branches, not
+	 * functions. */
 	if (type != STT_FUNC && type != STT_GNU_IFUNC &&
 	    (type != STT_NOTYPE || name[0] == '$' || !strncmp(name, ".L", 2)))
 		return;
@@ -124,7 +123,7 @@ static void add_symbol(void *arg, char *name, uint8_t info, uint16_t shndx, uint
 			      });
 }
 
-/* A file that was written to, or cut short, has symbols of any of its versions, or of none. */
+/* Notes that src was written to or truncated. Its symbols may then be of any version. */
 static void note_change(struct collect *c, const struct object *src)
 {
 	if (c->o->changed || !object_was_written(src))
@@ -174,8 +173,8 @@ bool image_is_debug_of(const struct object *debug, const uint8_t *id, uint32_t i
 	return crc && has_crc(debug, *crc);
 }
 
-/* Symbols of a separate debug file, when it is this object's: by build-id, or by the checksum its
- * debuglink gives. */
+/* Collects symbols of a separate debug file, if it is this object's by its build-id, or by the
+ * checksum in the debuglink. */
 static bool collect_debug_path(struct collect *c, const char *path, const uint32_t *crc)
 {
 	struct object *o = c->o, *debug;
@@ -192,7 +191,7 @@ static bool collect_debug_path(struct collect *c, const char *path, const uint32
 	return found;
 }
 
-/* /usr/lib/debug/.build-id/ab/cdef....debug */
+/* Collects from /usr/lib/debug/.build-id/ab/cdef....debug. */
 static bool collect_build_id(struct collect *c)
 {
 	const struct object *o = c->o;
@@ -208,8 +207,8 @@ static bool collect_build_id(struct collect *c)
 	return collect_debug_path(c, path, NULL);
 }
 
-/* .gnu_debuglink: the name of the debug file, NUL, padding to 4 bytes, its checksum. It lies beside
- * the file, in .debug there, or in the same folder below /usr/lib/debug. */
+/* Collects by .gnu_debuglink: the name of the debug file, NUL, padding to 4 bytes, its checksum.
+ * The file is beside the object, in .debug there, or in the same folder below /usr/lib/debug. */
 static bool collect_debuglink(struct collect *c)
 {
 	const struct section *s = image_find(c->o, ".gnu_debuglink");
@@ -238,7 +237,8 @@ static bool collect_debuglink(struct collect *c)
 	return false;
 }
 
-/* A debuginfod server, when the user has named one: libdw asks it, and keeps what it sends. */
+/* Collects from a debuginfod server, if the user has set one. libdw queries it, and keeps the
+ * files. */
 static bool collect_debuginfod(struct collect *c)
 {
 	const char *urls = getenv("DEBUGINFOD_URLS"), *path = NULL;
@@ -272,7 +272,7 @@ static bool collect_debug_file(struct collect *c)
 	return collect_build_id(c) || collect_debuglink(c) || collect_debuginfod(c);
 }
 
-/* An xz stream unpacked; NULL when it is none or too large. */
+/* Unpacks an xz stream. Returns NULL when it is invalid or too large. */
 static uint8_t *unpack_xz(const uint8_t *in, size_t n, size_t *ret_n)
 {
 	lzma_stream z = LZMA_STREAM_INIT;
@@ -330,7 +330,7 @@ static void collect_debugdata(struct collect *c)
 	object_free(mini);
 }
 
-/* What Go's runtime knows its functions by is there when the symbols have been taken away. */
+/* Collects from the table of Go's runtime, which remains after strip(1). */
 static void collect_go(struct collect *c)
 {
 	struct go_table t;
@@ -346,7 +346,7 @@ static void collect_go(struct collect *c)
 					 .size = t.functions.v[i].end - t.functions.v[i].start,
 					 .is_func = true,
 				 });
-	vec_push(&c->o->strings, (char *)t.data); /* the names stay */
+	vec_push(&c->o->strings, (char *)t.data); /* keeps the names */
 	note_change(c, c->o);
 	t.data = NULL;
 	go_table_fini(&t);
@@ -357,7 +357,7 @@ static int underscores(const char *s)
 	return (int)strspn(s, "_");
 }
 
-/* Of two names of one address, the one to show comes first. */
+/* Compares two names of one address. The name to show comes first. */
 static int compare_rank(const struct object_symbol *a, const struct object_symbol *b)
 {
 	int d;
@@ -406,11 +406,11 @@ static void texts_init(struct texts *t, const struct object *o)
 		qsort(t->v.v, t->v.n, sizeof(*t->v.v), compare_section);
 }
 
-/* Where the section, or else the segment, that holds addr ends. */
+/* Returns the end of the section, or else the segment, that holds addr. */
 static uint64_t text_end(const struct object *o, const struct texts *t, uint64_t addr)
 {
 	uint32_t lo = partition_point(t->v.n, i, t->v.v[i].addr <= addr);
-	/* They do not overlap. */
+	/* Sections do not overlap. */
 	if (lo && addr - t->v.v[lo - 1].addr < t->v.v[lo - 1].size)
 		return t->v.v[lo - 1].addr + t->v.v[lo - 1].size;
 	for (uint32_t i = 0; i < o->segments.n; i++) {
@@ -423,7 +423,7 @@ static uint64_t text_end(const struct object *o, const struct texts *t, uint64_t
 	return addr;
 }
 
-/* Sorts, drops repeats, gives symbols without a size the room up to the next. */
+/* Sorts, drops duplicates, and extends symbols without a size to the next symbol. */
 static void settle(struct object *o, struct object_symbol *s, uint32_t n)
 {
 	uint32_t m = 0;
@@ -436,7 +436,7 @@ static void settle(struct object *o, struct object_symbol *s, uint32_t n)
 		struct object_symbol *last = m ? &s[m - 1] : NULL;
 
 		if (!s[i].name[0])
-			continue; /* began at the '@' where a longer name was cut */
+			continue; /* it began at the '@' where a longer name was cut */
 		if (last && last->addr == s[i].addr && !strcmp(last->name, s[i].name)) {
 			if (!last->size)
 				last->size = s[i].size;
@@ -492,8 +492,8 @@ const struct object_symbol *object_find_addr(struct object *o, uint64_t addr)
 
 	lo = partition_point(n, i, s[i].addr <= addr);
 	/* s[lo - 1] is the last that starts at or before addr. Functions nest (cold parts,
-	 * assembly): the innermost that covers addr wins, of its aliases the first by rank, and a
-	 * function over a label. */
+	 * assembly). Choose the innermost that covers addr, of its aliases the first by rank, and a
+	 * function before a label. */
 	for (uint32_t i = lo; i-- && lo - i <= BACK_MAX && o->max_end[i] > addr;) {
 		if (addr - s[i].addr >= s[i].size)
 			continue;

@@ -1,21 +1,20 @@
-/* What the kernel does with a uprobe at an instruction, as arch/x86/kernel/uprobes.c of Linux 5.15
- * to 6.18 decides it for 64-bit code: refuse (ENOTSUPP), emulate, or single-step a copy.
+/* Predicts the kernel's handling of a uprobe at an instruction, by arch/x86/kernel/uprobes.c of
+ * Linux 5.15 to 6.18 for 64-bit code: refuse (ENOTSUPP), emulate, or single-step a copy.
  *
- * The kernel looks at the first opcode byte behind prefixes (behind VEX too, so that a VEX
- * instruction is judged by the meaning its opcode byte has without VEX: vmovdqu is refused for
- * being "outs"). Two-byte opcodes all pass, since the escape 0x0f is itself in the table of good
- * ones. test_object_uprobe_class.c compares with the running kernel.
+ * The kernel looks at the first opcode byte behind prefixes. It does so behind VEX too, so it
+ * judges a VEX instruction by the meaning of its opcode byte without VEX: it refuses vmovdqu as
+ * "outs". Two-byte opcodes all pass, because the escape 0x0f is itself in the table of good
+ * opcodes. test_object_uprobe_class.c compares with the running kernel.
  *
- * Worse than a refusal is a vector instruction taken for a branch, a nop or a return: the kernel
- * "emulates" vpbroadcastb (62 .. 7a) as jp and vzeroupper (c5 f8 77) as ja, and the traced program
- * goes wrong. We refuse those ourselves.
- */
+ * Worse than a refusal is a vector instruction that the kernel takes for a branch, a nop or a
+ * return: it "emulates" vpbroadcastb (62 .. 7a) as jp and vzeroupper (c5 f8 77) as ja, and the
+ * traced program goes wrong. descry refuses these itself. */
 #include <Zydis/Zydis.h>
 
 #include "base/mem.h"
 #include "program/object/object.h"
 
-enum { FUNCTION_MAX = 1 << 20 }; /* bytes of a function that is decoded whole */
+enum { FUNCTION_MAX = 1 << 20 }; /* limit of a function that is decoded whole, in bytes */
 
 /* Bit b of refused[a]: opcode 16 * a + b. */
 static const uint16_t refused[16] = {
@@ -32,7 +31,8 @@ static bool has_prefix(const ZydisDecodedInstruction *ins, uint8_t byte)
 	return false;
 }
 
-/* The nops the kernel knows: emulated as a jump to the next instruction. */
+/* Returns true for the nops that the kernel knows and emulates as a jump to the next
+ * instruction. */
 static bool is_nop(const uint8_t *code, uint32_t len)
 {
 	static const char nops[][10] = {
@@ -50,9 +50,9 @@ static bool is_nop(const uint8_t *code, uint32_t len)
 	return len && len <= ARRAY_SIZE(nops) && !memcmp(code, nops[len - 1], len);
 }
 
-/* Opcode bytes behind VEX or EVEX that the kernel takes, and handles as what they mean without:
- * short and near branches and nop emulated, ret left with the address of the copy, popf with the
- * trap flag on. */
+/* Returns true for opcode bytes behind VEX or EVEX that the kernel accepts and handles by their
+ * meaning without it: short and near branches and nop are emulated, ret returns with the address of
+ * the copy, popf runs with the trap flag on. */
 static bool is_mistaken(uint8_t op)
 {
 	switch (op) {
@@ -71,7 +71,7 @@ static bool is_mistaken(uint8_t op)
 	}
 }
 
-/* The reason for refusing, NULL when the kernel takes it. */
+/* Returns the reason for refusing, or NULL when the kernel accepts it. */
 static const char *refusal(const ZydisDecodedInstruction *ins)
 {
 	uint8_t op = ins->opcode;
@@ -141,7 +141,7 @@ enum uprobe_class uprobe_classify(const uint8_t *code, uint32_t n, uint32_t *ret
 	}
 	*ret_len = 0;
 	*ret_reason = NULL;
-	/* Knights Corner's instructions run on nothing else, and the kernel cannot decode them. */
+	/* Only Knights Corner runs its instructions, and the kernel cannot decode them. */
 	if (!ZYAN_SUCCESS(
 		    ZydisDecoderDecodeInstruction(&decoder, NULL, code, n > 15 ? 15 : n, &ins)) ||
 	    ins.meta.isa_ext == ZYDIS_ISA_EXT_KNC || ins.meta.isa_ext == ZYDIS_ISA_EXT_KNCE ||

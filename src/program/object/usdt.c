@@ -1,18 +1,17 @@
-/* USDT probes as systemtap's <sys/sdt.h> writes them: notes of type 3, owner "stapsdt", in
+/* Reads USDT probes written by systemtap's <sys/sdt.h>: notes of type 3, owner "stapsdt", in
  * .note.stapsdt.
  *
  *	u64 pc | u64 base | u64 semaphore | provider\0 name\0 arguments\0
  *
- * base is where .stapsdt.base was when the note was written: a prelinked file has moved everything
- * by the difference.
- */
+ * base is the address of .stapsdt.base when the note was written. Prelinking a file moves
+ * everything by the difference. */
 #include <elf.h>
 
-#include "program/object/image.h"
+#include "program/object/object_private.h"
 
 enum {
 	NOTE_STAPSDT = 3,
-	/* Sections may be the same bytes, in a hostile file. */
+	/* In a hostile file, sections may share bytes. */
 	SECTIONS_MAX = 16,
 	BYTES_MAX = 64 << 20, /* of them all */
 	USDTS_MAX = 1 << 18,
@@ -43,14 +42,14 @@ static void add_usdt(struct object *o, struct bytes *b, uint64_t now_base, bool 
 	if (!object_is_text(o, pc) || !object_addr_to_offset(o, pc, &u.offset))
 		return;
 	if (semaphore && !object_addr_to_offset(o, semaphore, &u.semaphore))
-		return; /* it would never be enabled: nothing to list */
+		return; /* it could never be enabled: do not list it */
 	func = object_find_addr(o, pc);
 	if (func)
 		u.func = func->name;
 	vec_push(&o->usdts, u);
 }
 
-/* Notes are 4-byte aligned here, whatever the section says. */
+/* Notes are 4-byte aligned here, whatever the section's header. */
 static void read_notes(struct object *o, const uint8_t *notes, size_t n)
 {
 	const struct section *base = image_find(o, ".stapsdt.base");
@@ -78,33 +77,75 @@ static void read_notes(struct object *o, const uint8_t *notes, size_t n)
 	}
 }
 
+static bool is_dof(const struct section *s)
+{
+	return !strcmp(s->name, ".SUNW_dof") || !strcmp(s->name, ".dof");
+}
+
+static bool is_notes(const struct section *s)
+{
+	return s->type == SHT_NOTE && !strcmp(s->name, ".note.stapsdt");
+}
+
+struct reading {
+	uint32_t sections;
+	size_t bytes;
+};
+
+static void read_section(struct object *o, const struct section *s, struct reading *r)
+{
+	uint8_t *data;
+	size_t n;
+
+	if (r->sections == SECTIONS_MAX || s->size > BYTES_MAX - r->bytes)
+		return;
+	data = image_section(o, s, &n);
+	if (!data)
+		return;
+	r->sections++;
+	r->bytes += n;
+	vec_push(&o->notes, (char *)data); /* the probes' texts point into it */
+	if (is_dof(s))
+		image_read_dof(o, s, data, n);
+	else
+		read_notes(o, data, n);
+}
+
+struct object_usdt *image_find_note(struct object *o, const struct object_usdt *like)
+{
+	const uint64_t *i = hash_get(&o->note_places, &like->addr, sizeof(like->addr));
+	struct object_usdt *u = i ? &o->usdts.v[*i] : NULL;
+
+	return u && !strcmp(u->provider, like->provider) && !strcmp(u->name, like->name) ? u : NULL;
+}
+
+/* Reads the notes before DOF, because DOF adds to the notes of the same places. */
+static void read_usdts(struct object *o)
+{
+	struct reading r = { 0 };
+	bool dof = false;
+
+	for (uint32_t i = 0; i < o->sections.n; i++) {
+		dof |= is_dof(&o->sections.v[i]);
+		if (is_notes(&o->sections.v[i]))
+			read_section(o, &o->sections.v[i], &r);
+	}
+	for (uint32_t i = 0; i < o->usdts.n && dof; i++) {
+		const uint64_t *addr = &o->usdts.v[i].addr;
+
+		*hash_put(&o->note_places, addr, sizeof(*addr), NULL) = i;
+	}
+	for (uint32_t i = 0; i < o->sections.n && dof; i++)
+		if (is_dof(&o->sections.v[i]))
+			read_section(o, &o->sections.v[i], &r);
+	hash_fini(&o->note_places);
+}
+
 const struct object_usdt *object_usdts(struct object *o, uint32_t *ret_n)
 {
 	if (!o->usdts_read) {
-		uint32_t sections = 0;
-		size_t bytes = 0;
-
 		o->usdts_read = true;
-		for (uint32_t i = 0; i < o->sections.n && sections < SECTIONS_MAX; i++) {
-			const struct section *s = &o->sections.v[i];
-			uint8_t *notes;
-			size_t n;
-
-			bool dof = !strcmp(s->name, ".SUNW_dof") || !strcmp(s->name, ".dof");
-
-			if (!dof && (s->type != SHT_NOTE || strcmp(s->name, ".note.stapsdt")))
-				continue;
-			notes = s->size <= BYTES_MAX - bytes ? image_section(o, s, &n) : NULL;
-			if (!notes)
-				continue;
-			sections++;
-			bytes += n;
-			vec_push(&o->notes, (char *)notes); /* the probes' texts point into it */
-			if (dof)
-				image_read_dof(o, s, notes, n);
-			else
-				read_notes(o, notes, n);
-		}
+		read_usdts(o);
 	}
 	*ret_n = o->usdts.n;
 	return o->usdts.v;

@@ -1,16 +1,15 @@
 /* The address space of a process that has ended, from its core file.
  *
- * An ELF file of type ET_CORE: PT_NOTE holds what the kernel knew of the process, PT_LOAD its
- * memory, a segment for each mapping, of which p_filesz bytes were written.
+ * An ELF file of type ET_CORE: PT_NOTE holds the kernel's facts of the process, PT_LOAD its memory,
+ * a segment for each mapping, with p_filesz bytes in the file.
  *
  *	NT_PRSTATUS   registers and thread id, one a thread; the thread that got the signal is the first
  *	NT_PRPSINFO   the process id
  *	NT_AUXV       the auxiliary vector
  *	NT_FILE       mapped files: count, page size, {start, end, offset in pages}..., then their paths
  *
- * Pages of files that nobody wrote to are left out of most cores: the files themselves have them.
- * (elf.h; Linux fs/binfmt_elf.c)
- */
+ * Most cores leave out unmodified pages of mapped files, because the files have them. (elf.h; Linux
+ * fs/binfmt_elf.c) */
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -19,6 +18,7 @@
 #include "base/bytes.h"
 #include "base/hash.h"
 #include "base/mapped.h"
+#include "base/regular.h"
 #include "base/sorted.h"
 #include "program/object/object.h"
 #include "program/space/space.h"
@@ -29,34 +29,36 @@ enum {
 	PRSTATUS_TID = 32,
 	PRSTATUS_REGS = 112,
 	PRPSINFO_PID = 24,
+	FIRST_PAGE = 4096,
 };
 #define VSYSCALL 0xffffffffff600000ull
 
-/* Bytes of memory that the file holds. */
+/* Bytes of memory in the core. */
 struct part {
-	uint64_t start, end, at; /* at: of start, in the file */
+	uint64_t start, end, at; /* at: offset of start in the core */
 };
 
 /* A file that the process had mapped. */
 struct core_file {
 	const char *path;
-	uint64_t base; /* where its first page was mapped; UINT64_MAX: not known */
+	uint64_t base; /* address of its first page; UINT64_MAX: not known */
 	bool tried;
-	int fd; /* -1: it is not there, or it is another one */
+	int fd; /* -1: it does not exist, or another file has its path */
 };
 
 struct core {
-	struct space space; /* first */
+	struct space space; /* first member */
 	struct mapped file;
 	struct arena text;
 	struct mappings mappings;
 	VEC(struct core_file) files;
-	struct hash paths;      /* -> index in files */
-	VEC(struct part) parts; /* by start, none over another */
+	struct hash paths;      /* path -> index in files */
+	VEC(struct part) parts; /* sorted by start, disjoint */
 	VEC(struct space_thread) threads;
 	VEC(uint64_t) auxv;
 	VEC(const char *) remarks;
 	int64_t written; /* st_mtime of the core, s */
+	uid_t owner;     /* of the core file */
 };
 
 static struct core *core_of(struct space *s)
@@ -72,18 +74,18 @@ static void remark(struct core *c, const char *text)
 /* --- headers --- */
 
 struct load {
-	uint64_t start, end; /* first: sort_apart() */
+	uint64_t start, end; /* first members: sort_apart() */
 	uint64_t at, filesz;
 	uint32_t flags;
 };
 
 struct mapped_file {
-	uint64_t start, end; /* first: sort_apart() */
+	uint64_t start, end; /* first members: sort_apart() */
 	uint64_t offset;
 	uint32_t file; /* index in core.files */
 };
 
-/* What is needed only while the file is read. */
+/* Used only while the core is read. */
 struct reading {
 	VEC(struct load) loads;
 	VEC(struct mapped_file) files;
@@ -191,7 +193,7 @@ static void read_notes(struct core *c, struct reading *r, struct bytes *b)
 	}
 }
 
-/* How many of the n bytes at `at` the file has. */
+/* Returns how many of the n bytes at `at` the file has. */
 static uint64_t file_has(const struct core *c, uint64_t at, uint64_t n)
 {
 	uint64_t left = at < c->file.len ? c->file.len - at : 0;
@@ -232,7 +234,7 @@ static void read_segments(struct core *c, struct reading *r, struct bytes *b, ui
 	}
 }
 
-/* struct bytes says "truncated at": a core of which even the headers are cut is of no use. */
+/* struct bytes reports "truncated at". A core with truncated headers is of no use. */
 static struct err *read_headers(struct core *c, struct reading *r)
 {
 	struct bytes b = file_bytes(c, 0, c->file.len), table;
@@ -253,7 +255,7 @@ static struct err *read_headers(struct core *c, struct reading *r)
 	bytes_skip(&b, 4 + 2); /* flags, ehsize */
 	entsize = bytes_u16(&b);
 	n = bytes_u16(&b);
-	if (n == PN_XNUM) { /* the count stands in section 0 */
+	if (n == PN_XNUM) { /* section 0 has the count */
 		struct bytes section = file_bytes(c, shoff, sizeof(Elf64_Shdr));
 
 		bytes_skip(&section, offsetof(Elf64_Shdr, sh_info));
@@ -271,8 +273,8 @@ static struct err *read_headers(struct core *c, struct reading *r)
 
 /* --- the list of mappings --- */
 
-/* Sorts n elements of `size` bytes, which begin with their start and end, and leaves out those that
- * lie over another: how many stay. */
+/* Sorts n elements of `size` bytes, which begin with their start and end. Removes those that
+ * overlap another. Returns how many are left. */
 static uint32_t sort_apart(void *v, uint32_t n, size_t size)
 {
 	uint32_t kept = 0;
@@ -297,8 +299,7 @@ static void add_mapping(struct core *c, struct mapping m, const struct mapped_fi
 	vec_push(&c->mappings, m);
 }
 
-/* Parts of a mapped file for which there is no segment; whether they were executable is not
- * known. */
+/* Adds the parts of a mapped file without a segment. Whether they were executable is not known. */
 static void add_uncovered(struct core *c, const struct reading *r, const struct mapped_file *f)
 {
 	uint32_t i = partition_point(r->loads.n, k, r->loads.v[k].end <= f->start);
@@ -315,7 +316,7 @@ static void add_uncovered(struct core *c, const struct reading *r, const struct 
 		add_mapping(c, m, f);
 }
 
-/* Names a mapping as /proc/PID/maps would, unless it has a name. */
+/* Names a mapping as /proc/PID/maps does, unless it has a name. */
 static void name_mapping(struct core *c, uint64_t addr, const char *name)
 {
 	uint32_t i = mappings_from(&c->mappings, addr);
@@ -372,62 +373,119 @@ static void make_mappings(struct core *c, struct reading *r)
 	if (!c->threads.n)
 		remark(c, "it holds no thread's registers");
 	if (!c->files.n)
-		remark(c, "it does not tell which files were mapped");
+		remark(c, "it does not record which files were mapped");
 }
 
 /* --- its files --- */
 
-/* Of a file without a build id only this is known: it was not written to since. */
+/* Returns true when the file was not written to after the core. This is the only test for a file
+ * of which the core has no first page. */
 static bool is_older(const struct core *c, const struct stat *st)
 {
 	return st->st_mtim.tv_sec <= c->written;
 }
 
-/* Is the file at its path the one that was mapped? An ELF file's first page is in the core, with
- * the build id. */
-static bool is_same(struct core *c, const struct core_file *f, const struct stat *st)
+/* Returns a path by which a descriptor's file can be opened again. */
+static const char *path_of_fd(int fd, char buf[32])
 {
+	snprintf(buf, 32, "/proc/self/fd/%d", fd);
+	return buf;
+}
+
+enum proof { PROVED, REFUTED, NO_PROOF };
+
+/* Compares an ELF file with the first page that the core has of it: their build ids or, without
+ * one, all bytes of the page. Reads memory, which comes from the core alone: f is not open yet. */
+static enum proof compare_first_page(struct core *c, const struct core_file *f, int fd)
+{
+	uint8_t page[FIRST_PAGE], now[FIRST_PAGE] = { 0 }; /* zeros follow a file's end */
 	struct object *was = NULL, *is = NULL;
-	const uint8_t *id = NULL, *now = NULL;
-	uint32_t n = 0, nnow = 0;
+	const uint8_t *id = NULL, *id_now = NULL;
+	uint32_t n = 0, n_now = 0;
+	char path[32];
 	bool same;
 
-	if (f->base != UINT64_MAX)
-		err_free(space_object(&c->space, f->base, 0, &was));
+	if (f->base == UINT64_MAX ||
+	    space_read_some(&c->space, f->base, page, sizeof(page)) < sizeof(page) ||
+	    memcmp(page, ELFMAG, SELFMAG))
+		return NO_PROOF;
+	err_free(space_object(&c->space, f->base, 0, &was));
 	if (was)
 		id = object_build_id(was, &n);
 	if (id)
-		err_free(object_open(f->path, &is));
+		err_free(object_open(path_of_fd(fd, path), &is));
 	if (is)
-		now = object_build_id(is, &nnow);
-	same = id ? nnow == n && !memcmp(id, now, n) : is_older(c, st);
+		id_now = object_build_id(is, &n_now);
+	same = id ? n_now == n && !memcmp(id, id_now, n)
+		  : pread(fd, now, sizeof(now), 0) > 0 && !memcmp(page, now, sizeof(now));
 	object_free(was);
 	object_free(is);
-	return same;
+	return same ? PROVED : REFUTED;
 }
 
-/* It is opened when its bytes are first asked for. */
+/* Returns true when every user may search all folders above the file. */
+static bool is_reachable(int fd)
+{
+	char link[32];
+	cleanup_free char *real = realpath(path_of_fd(fd, link), NULL);
+	struct stat st;
+
+	if (!real)
+		return false;
+	for (char *slash; (slash = strrchr(real, '/')) && slash != real;) {
+		*slash = '\0';
+		if (stat(real, &st) || !(st.st_mode & S_IXOTH))
+			return false;
+	}
+	return true;
+}
+
+/* Returns true when the core's owner could read the file without the core. root may get a core from
+ * anybody, so a core of root's says nothing about files that are not for all. Only of files of
+ * root's own that all may read does it not matter where they lie: a JVM may be in /root. */
+static bool is_readable_by_owner(const struct core *c, int fd, const struct stat *st)
+{
+	bool own = st->st_uid == c->owner;
+
+	if (own && c->owner)
+		return true;
+	return (st->st_mode & S_IROTH) && (own || is_reachable(fd));
+}
+
+/* Returns why the file is not used, or NULL. The core names the path, and may be forged: the memory
+ * that is shown must not be that of a file which the core's maker could not read. */
+static const char *refusal(struct core *c, const struct core_file *f, int fd)
+{
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st))
+		return "it cannot be opened";
+	switch (compare_first_page(c, f, fd)) {
+	case PROVED: return NULL;
+	case REFUTED: return "another file is there now";
+	case NO_PROOF: break;
+	}
+	if (!is_readable_by_owner(c, fd, &st))
+		return "the core does not prove that this file was mapped, and the core's owner "
+		       "may not read it (if you trust the core, chown it to the file's owner)";
+	return is_older(c, &st) ? NULL : "another file is there now";
+}
+
+/* Opens a file when its bytes are first needed. */
 static void open_file(struct core *c, struct core_file *f)
 {
-	const char *why = NULL;
-	struct stat st;
-	int fd = -1;
+	int fd = *f->path == '/' ? regular_open(f->path) : -1;
+	const char *why;
 
-	f->tried = true; /* is_same() reads memory too: not from this file */
-	/* A device may do something when it is opened. */
-	if (*f->path == '/' && !stat(f->path, &st) && S_ISREG(st.st_mode))
-		fd = open(f->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode))
-		why = "it cannot be opened";
-	else if (!is_same(c, f, &st))
-		why = "another file is there now";
+	f->tried = true; /* compare_first_page() reads memory too, but not from this file */
+	why = refusal(c, f, fd);
 	if (!why) {
 		f->fd = fd;
 		return;
 	}
 	if (fd >= 0)
 		close(fd);
-	remark(c, arena_printf(&c->text, "what was mapped of %s is missing: %s", f->path, why));
+	remark(c, arena_printf(&c->text, "the mapped part of %s is missing: %s", f->path, why));
 }
 
 static struct core_file *file_at(struct core *c, const struct mapping *m)
@@ -440,11 +498,11 @@ static struct core_file *file_at(struct core *c, const struct mapping *m)
 	return f && f->fd >= 0 ? f : NULL;
 }
 
-/* --- what a space does --- */
+/* --- the operations of a space --- */
 
 static struct err *core_mappings(struct space *s, uint64_t time, const struct mappings **ret)
 {
-	(void)time; /* only its end is known */
+	(void)time; /* only the state at the end is known */
 	*ret = &core_of(s)->mappings;
 	return NULL;
 }
@@ -472,7 +530,7 @@ static uint32_t files_read(struct space *s, uint64_t addr, void *buf, uint32_t n
 	const struct core_file *f = m ? file_at(c, m) : NULL;
 	ssize_t got;
 
-	(void)ret_gap; /* it is the lowest layer */
+	(void)ret_gap; /* this is the lowest layer */
 	if (!f)
 		return 0;
 	if (n > m->end - addr)
@@ -545,8 +603,10 @@ struct err *space_core(const char *path, struct space **ret)
 				   .name = xasprintf("core %s", path),
 				   .record = true };
 	arena_init(&c->text);
-	if (!fstat(c->file.fd, &st))
+	if (!fstat(c->file.fd, &st)) {
 		c->written = st.st_mtim.tv_sec;
+		c->owner = st.st_uid;
+	}
 	e = read_headers(c, &r);
 	if (!e) {
 		r.loads.n = sort_apart(r.loads.v, r.loads.n, sizeof(*r.loads.v));

@@ -1,14 +1,14 @@
-/* The address space of a process that runs. */
+/* The address space of a running process. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/uio.h>
 
 #include "base/io.h"
+#include "base/procmem.h"
 #include "program/space/space.h"
 
 struct live {
-	struct space space; /* first */
+	struct space space; /* first member */
 	struct mappings mappings;
 	uint64_t *auxv;
 	uint32_t nauxv;
@@ -24,7 +24,7 @@ static struct err *live_mappings(struct space *s, uint64_t time, const struct ma
 {
 	struct live *l = live_of(s);
 
-	(void)time; /* it is now */
+	(void)time; /* always the present */
 	mappings_free(&l->mappings);
 	*ret = &l->mappings;
 	return mappings_read(s->pid, &l->mappings);
@@ -32,16 +32,14 @@ static struct err *live_mappings(struct space *s, uint64_t time, const struct ma
 
 static uint32_t live_read(struct space *s, uint64_t addr, void *buf, uint32_t n, uint32_t *ret_gap)
 {
-	struct iovec to = { buf, n }, from = { (void *)(uintptr_t)addr, n };
-	ssize_t got = process_vm_readv(s->pid, &to, 1, &from, 1, 0);
+	ssize_t got = procmem_read(s->pid, buf, n, addr);
 
 	(void)ret_gap;
-	/* It reads all of an element or, from where a page is missing on, nothing. */
+	/* process_vm_readv() reads an element up to a missing page, or nothing. */
 	if (got < 0 && errno == EFAULT && n > 1) {
 		uint32_t first = 4096 - addr % 4096;
 
-		from.iov_len = to.iov_len = first < n ? first : n - 1;
-		got = process_vm_readv(s->pid, &to, 1, &from, 1, 0);
+		got = procmem_read(s->pid, buf, first < n ? first : n - 1, addr);
 	}
 	return got > 0 ? (uint32_t)got : 0;
 }
@@ -55,7 +53,7 @@ static struct err *live_auxv(struct space *s, const uint64_t **ret, uint32_t *re
 
 	if (!l->auxv_read) {
 		snprintf(path, sizeof(path), "/proc/%d/auxv", (int)s->pid);
-		e = io_read_file(path, &text, &len);
+		e = procmem_file(s->pid, path, &text, &len);
 		if (e)
 			return e;
 		l->auxv = (uint64_t *)(void *)text;

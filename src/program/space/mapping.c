@@ -1,9 +1,11 @@
-/* /proc/PID/maps, and paths that open the mapped files from here. */
+/* Parses /proc/PID/maps, and finds paths that open the mapped files from this process. */
 #include "program/space/mapping.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
 
 #include "base/io.h"
 #include "base/mem.h"
@@ -11,7 +13,7 @@
 #include "base/procdir.h"
 #include "base/sorted.h"
 
-/* Ends the path [p, end) with a NUL. A newline in it is written as \012; nothing else is
+/* Ends the path [p, end) with a NUL. Unescapes a newline, which is written as \012. Nothing else is
  * escaped. */
 static void unescape(char *p, char *end)
 {
@@ -27,7 +29,7 @@ static void unescape(char *p, char *end)
 	*out = '\0';
 }
 
-/* One character of a line, moved behind it. */
+/* Moves *p behind c if c is there. */
 static bool take_char(const char **p, const char *end, char c)
 {
 	if (*p == end || **p != c)
@@ -36,7 +38,7 @@ static bool take_char(const char **p, const char *end, char c)
 	return true;
 }
 
-/* 7f12a000-7f12c000 r-xp 00001000 fe:01 1234      /usr/lib/libx.so */
+/* Parses 7f12a000-7f12c000 r-xp 00001000 fe:01 1234      /usr/lib/libx.so */
 static bool parse_line(char *line, char *end, struct mapping *ret)
 {
 	const char *p = line;
@@ -72,7 +74,7 @@ void mappings_parse(char *text, size_t len, struct mappings *ret)
 {
 	struct mappings list = { .text = text };
 
-	for (char *line = text, *end = text + len; line < end;) {
+	for (char *line = text, *end = len ? text + len : text; line < end;) {
 		char *nl = memchr(line, '\n', (size_t)(end - line));
 		char *stop = nl ? nl : end;
 		struct mapping m;
@@ -84,37 +86,160 @@ void mappings_parse(char *text, size_t len, struct mappings *ret)
 	*ret = list;
 }
 
-/* What a thread that has ended shows is empty, also of the main one while others run on. */
-static void read_of_other_thread(pid_t pid, char **text, size_t *len)
+/* Reads a whole list. E2BIG: it is longer than MAPPINGS_TEXT_MAX. */
+static struct err *read_text(int fd, const char *path, struct mappings *ret)
+{
+	cleanup_free char *text = NULL;
+	size_t len = 0, cap = 16384;
+	ssize_t n;
+
+	text = xmalloc(cap + 1);
+	while ((n = read(fd, text + len, cap - len)) > 0) {
+		len += (size_t)n;
+		if (len > MAPPINGS_TEXT_MAX)
+			return err_new(E2BIG, "%s is longer than %d MB", path,
+				       MAPPINGS_TEXT_MAX >> 20);
+		if (len == cap)
+			text = xrealloc(text, (cap *= 2) + 1);
+	}
+	if (n < 0)
+		return err_errno(errno, "%s: read", path);
+	text[len] = '\0';
+	mappings_parse(text, len, ret);
+	text = NULL;
+	return NULL;
+}
+
+static const char MEMFD[] = "/memfd:";
+
+/* A list that is read piece by piece. */
+struct long_list {
+	struct mappings list;
+	VEC(size_t) at; /* where each mapping's path is in `text`; 0: none */
+	VEC(char) text;
+};
+
+/* Returns where the path is in l->text. Neighbours of one file share it. */
+static size_t keep_path(struct long_list *l, const struct mapping *m)
+{
+	const uint32_t n = l->list.n;
+	const struct mapping *last = n ? &l->list.v[n - 1] : NULL;
+	const size_t len = strlen(m->path) + 1, at = l->text.n;
+
+	if (len == 1)
+		return 0;
+	if (last && m->inode && last->inode == m->inode && last->dev_major == m->dev_major &&
+	    last->dev_minor == m->dev_minor && !strcmp(l->text.v + l->at.v[n - 1], m->path))
+		return l->at.v[n - 1];
+	if (at + len > MAPPINGS_TEXT_MAX && strncmp(m->path, MEMFD, sizeof(MEMFD) - 1))
+		return 0;
+	vec_reserve(&l->text, len);
+	memcpy(l->text.v + at, m->path, len);
+	l->text.n += (uint32_t)len;
+	return at;
+}
+
+/* Takes the complete lines of [buf, buf + n). Returns how many bytes they have. */
+static size_t take_lines(struct long_list *l, char *buf, size_t n)
+{
+	size_t done = 0;
+
+	for (char *nl; (nl = memchr(buf + done, '\n', n - done)); done = (size_t)(nl + 1 - buf)) {
+		struct mapping m;
+		size_t at;
+
+		if (!parse_line(buf + done, nl, &m))
+			continue;
+		at = keep_path(l, &m);
+		vec_push(&l->at, at);
+		vec_push(&l->list, m);
+	}
+	return done;
+}
+
+static struct err *read_pieces(int fd, const char *path, struct mappings *ret)
+{
+	enum { PIECE = 1 << 18 /* a line has less than 20,000 bytes */ };
+	cleanup_free char *buf = xmalloc(PIECE);
+	struct long_list l = { 0 };
+	size_t have = 0;
+	ssize_t n;
+
+	vec_push(&l.text, '\0');
+	while ((n = read(fd, buf + have, PIECE - have)) > 0) {
+		size_t done;
+
+		have += (size_t)n;
+		done = take_lines(&l, buf, have);
+		have -= done;
+		memmove(buf, buf + done, have);
+	}
+	if (n < 0) {
+		vec_fini(&l.text);
+		mappings_free(&l.list);
+	}
+	for (uint32_t i = 0; i < l.list.n; i++)
+		l.list.v[i].path = l.text.v + l.at.v[i];
+	vec_fini(&l.at);
+	if (n < 0)
+		return err_errno(errno, "%s: read", path);
+	l.list.text = l.text.v;
+	*ret = l.list;
+	return NULL;
+}
+
+static struct err *read_file(const char *path, bool whole, struct mappings *ret)
+{
+	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return err_errno(errno, "%s: open", path);
+	return whole ? read_pieces(fd, path, ret) : read_text(fd, path, ret);
+}
+
+/* Reads maps of another thread, because the file of a thread that has ended is empty. The main
+ * thread may have ended while others run. */
+static void read_of_other_thread(pid_t pid, bool whole, struct mappings *ret)
 {
 	cleanup_free char *tasks = xasprintf("/proc/%d/task", (int)pid);
 	cleanup_dir DIR *d = opendir(tasks);
 
-	for (pid_t tid; !*len && procdir_next(d, &tid);) {
+	for (pid_t tid; !ret->n && procdir_next(d, &tid);) {
 		cleanup_free char *path = xasprintf("%s/%d/maps", tasks, (int)tid);
 
-		free(*text);
-		*text = NULL;
-		err_free(io_read_file(path, text, len));
+		mappings_free(ret);
+		err_free(read_file(path, whole, ret));
 	}
 }
 
-struct err *mappings_read(pid_t pid, struct mappings *ret)
+static struct err *read_process(pid_t pid, bool whole, struct mappings *ret)
 {
-	char path[64], *text = NULL;
-	size_t len = 0;
+	struct mappings list = { 0 };
+	char path[64];
 	struct err *e;
 
 	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
-	e = io_read_file(path, &text, &len);
+	e = read_file(path, whole, &list);
+	if (e && e->code == E2BIG)
+		return err_wrap(e, "process %d has too many mappings to be traced", (int)pid);
 	if (e)
 		return e->code == ENOENT || e->code == ESRCH
 			       ? err_wrap(e, "no process %d", (int)pid)
 			       : e;
-	if (!len)
-		read_of_other_thread(pid, &text, &len);
-	mappings_parse(text, len, ret);
+	if (!list.n)
+		read_of_other_thread(pid, whole, &list);
+	*ret = list;
 	return NULL;
+}
+
+struct err *mappings_read(pid_t pid, struct mappings *ret)
+{
+	return read_process(pid, false, ret);
+}
+
+struct err *mappings_read_whole(pid_t pid, struct mappings *ret)
+{
+	return read_process(pid, true, ret);
 }
 
 void mappings_free(struct mappings *m)
@@ -136,7 +261,7 @@ const struct mapping *mappings_find(const struct mappings *m, uint64_t addr)
 	return i < m->n && addr >= m->v[i].start ? &m->v[i] : NULL;
 }
 
-/* Of the mappings from an index on, n give way to others. */
+/* Replaces n mappings from an index on by others. */
 static void splice(struct mappings *list, uint32_t at, uint32_t n, const struct mapping *new,
 		   uint32_t count)
 {
@@ -172,7 +297,7 @@ bool mappings_any(pid_t pid, const char *front)
 	struct mappings m = { 0 };
 	bool any = false;
 
-	err_free(mappings_read(pid, &m));
+	err_free(mappings_read_whole(pid, &m));
 	for (uint32_t i = 0; i < m.n && !any; i++)
 		any = !strncmp(m.v[i].path, front, strlen(front));
 	mappings_free(&m);
@@ -183,13 +308,13 @@ bool mapping_is_memfd(const struct mapping *m, const char *name)
 {
 	size_t n = strlen(name);
 
-	/* "/memfd:NAME (deleted)" */
+	/* The path is "/memfd:NAME (deleted)". */
 	return !strncmp(m->path, "/memfd:", 7) && !strncmp(m->path + 7, name, n) &&
 	       (!m->path[7 + n] || m->path[7 + n] == ' ');
 }
 
-/* Is the file at path the mapped one? Some filesystems (btrfs, overlayfs) give stat() another
- * device than maps shows, one that is no disk's: `loose` lets those pass. */
+/* Returns true when the file at path is the mapped file. Some filesystems (btrfs, overlayfs) give
+ * stat() another device than maps shows, with major number 0. `loose` accepts those. */
 static bool is_mapped_file(const char *path, const struct mapping *m, bool loose)
 {
 	struct stat st;
@@ -207,7 +332,7 @@ static char *open_path(pid_t pid, const struct mapping *m, bool gone)
 
 	if (m->path[0] != '/')
 		return NULL;
-	/* The plain path outlives the process and reads best. */
+	/* The plain path still works after the process has ended, and is easiest to read. */
 	if (is_mapped_file(m->path, m, false))
 		return xstrdup(m->path);
 	root = xasprintf("/proc/%d/root%s", (int)pid, m->path);

@@ -1,8 +1,7 @@
-/* What a process has mapped where: the lines of /proc/PID/maps as a value.
+/* The mappings of a process: the lines of /proc/PID/maps as a value.
  *
- * Always true: start < end. The list of a process is in the order of the addresses, and none lies
- * over another.
- */
+ * Always true: start < end. The list of a process is in the order of the addresses, without
+ * overlaps. */
 #ifndef DESCRY_PROGRAM_SPACE_MAPPING_H
 #define DESCRY_PROGRAM_SPACE_MAPPING_H
 
@@ -16,44 +15,49 @@
 struct mapping {
 	uint64_t start, end; /* addresses */
 	uint64_t offset;     /* of start, in the file */
-	const char *path;    /* as in /proc/PID/maps; "" none */
+	const char *path;    /* as in /proc/PID/maps; "": none */
 	bool read, write, exec, shared;
 	uint32_t dev_major, dev_minor;
-	uint64_t inode; /* of the file; 0: there is none, or it is not known */
-	uint64_t time; /* CLOCK_MONOTONIC ns when it was made, where the kernel told; 0 not known */
-	uint32_t file; /* a number that whoever keeps the list has given the file; 0 none */
+	uint64_t inode; /* of the file; 0: no file, or not known */
+	uint64_t time;  /* CLOCK_MONOTONIC ns when it was made; 0: not known */
+	uint32_t file;  /* number that the list's owner gave the file; 0: none */
 };
 
-/* Zero is empty; mappings_free() it. A vector of base/mem.h. */
+/* A list. Zero is empty. mappings_free() frees it. A vector of base/mem.h. */
 struct mappings {
 	struct mapping *v;
 	uint32_t n, cap;
-	char *text; /* malloc()ed; holds the paths. NULL: they are the owner's */
+	char *text; /* malloc()ed; holds the paths. NULL: the owner holds them */
 };
 
-/* The mappings of a process, read from /proc. A process of which all threads have ended has
- * none. */
+/* Reads the mappings of a process from /proc. A process all of whose threads have ended has none.
+ * E2BIG: their list is longer than MAPPINGS_TEXT_MAX, as a process can make it. */
+enum { MAPPINGS_TEXT_MAX = 32 << 20 /* bytes */ };
 struct err *mappings_read(pid_t pid, struct mappings *ret);
-/* The lines of a /proc/PID/maps: len bytes, malloc()ed, with a NUL behind them. Takes the text.
- * Leaves out lines that are none. */
+/* Reads them however long the list is, which may take seconds. Paths beyond MAPPINGS_TEXT_MAX
+ * are left out, but for those of memory files. */
+struct err *mappings_read_whole(pid_t pid, struct mappings *ret);
+/* Parses the lines of a /proc/PID/maps: len bytes, malloc()ed, with a NUL behind them. Takes the
+ * text. Skips lines that are malformed. */
 void mappings_parse(char *text, size_t len, struct mappings *ret);
 void mappings_free(struct mappings *m);
-/* Puts m in the place of all that it overlaps, of which the parts beside it stay. */
+/* Adds m. Replaces the parts of other mappings that it overlaps. */
 void mappings_put(struct mappings *list, const struct mapping *m);
-/* The index of the first one that ends behind addr; m->n: none does. */
+/* Returns the index of the first mapping that ends behind addr, or m->n. */
 uint32_t mappings_from(const struct mappings *m, uint64_t addr);
-/* The one that holds addr, NULL none. */
+/* Returns the mapping that holds addr, or NULL. */
 const struct mapping *mappings_find(const struct mappings *m, uint64_t addr);
-/* Does the process have a mapping whose path begins so? What cannot be read has none. */
+/* Returns true when the process has a mapping whose path begins with `front`, and false when its
+ * mappings cannot be read. */
 bool mappings_any(pid_t pid, const char *front);
 
-/* Is it of the memory file (memfd_create(2)) of this name? */
+/* Returns true for a mapping of the memory file (memfd_create(2)) of this name. */
 bool mapping_is_memfd(const struct mapping *m, const char *name);
 
-/* A path that opens the mapped file from here: /proc/PID/map_files/..., /proc/PID/root/...,
- * whichever works. malloc()ed; NULL: there is none. */
+/* Returns a path that opens the mapped file from this process: /proc/PID/map_files/...,
+ * /proc/PID/root/... or the plain path. The caller frees it. NULL: there is none. */
 char *mapping_open_path(pid_t pid, const struct mapping *m);
-/* The same of what is mapped no more: another file may be at its addresses. */
+/* Returns the same for a mapping that no longer exists. Another file may be at its addresses. */
 char *mapping_open_path_gone(pid_t pid, const struct mapping *m);
 
 #endif

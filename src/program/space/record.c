@@ -1,17 +1,16 @@
-/* The address space of a process as a recording tells of it: what it mapped, one after the other.
+/* The address space of a process in a recording: its mappings, one after the other.
  *
- * A forked process has its parent's list, which they share until one of them changes it.
- */
+ * A forked process shares its parent's list until one of the two changes it. */
 #include "program/space/space.h"
 
-/* Mappings, shared. */
+/* Shared mappings. */
 struct list {
-	struct mappings mappings; /* in force after what was told last */
+	struct mappings mappings; /* after the last record read */
 	uint32_t refs, state;
 };
 
 struct record {
-	struct space space; /* first */
+	struct space space; /* first member */
 	struct list *list;
 };
 
@@ -28,7 +27,7 @@ static void list_drop(struct list *l)
 	free(l);
 }
 
-/* The list of this space alone, to be changed. */
+/* Returns a list that only this space has, so that it can be changed. */
 static struct list *own_list(struct record *r)
 {
 	struct list *l = r->list, *copy;
@@ -48,7 +47,7 @@ static struct list *own_list(struct record *r)
 
 static struct err *record_mappings(struct space *s, uint64_t time, const struct mappings **ret)
 {
-	(void)time; /* it is told of in the order of time */
+	(void)time; /* the recording is read in the order of time */
 	*ret = &record_of(s)->list->mappings;
 	return NULL;
 }

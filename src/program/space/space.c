@@ -1,10 +1,12 @@
-/* What all address spaces have in common: memory in layers, objects and lists found in it. */
+/* The common part of all address spaces: reads memory in layers, and finds objects and lists in
+ * it. */
 #include "program/space/space.h"
 
 #include <elf.h>
 #include <errno.h>
 #include <link.h>
 
+#include "base/clock.h"
 #include "program/object/object.h"
 
 enum {
@@ -35,7 +37,8 @@ struct err *space_mappings(struct space *s, uint64_t time, const struct mappings
 struct err *space_threads(struct space *s, const struct space_thread **ret, uint32_t *ret_n)
 {
 	if (!s->ops->threads)
-		return err_new(ENOTSUP, "%s: it runs, and registers are known of stopped threads",
+		return err_new(ENOTSUP,
+			       "%s: it is running, and only stopped threads have known registers",
 			       s->name);
 	return s->ops->threads(s, ret, ret_n);
 }
@@ -60,11 +63,41 @@ char *space_open_path(struct space *s, const struct mapping *m)
 
 /* --- memory --- */
 
+void space_limit(struct space *s, uint64_t reads, uint64_t until_ns)
+{
+	s->limit.is_set = true;
+	s->limit.spent = false;
+	s->limit.reads = reads;
+	s->limit.until_ns = until_ns;
+}
+
+bool space_is_spent(const struct space *s)
+{
+	return s->limit.spent;
+}
+
+/* Takes one read of n bytes from the limit. */
+static bool afford(struct space *s, uint32_t n)
+{
+	uint64_t cost = 1 + n / PAGE;
+
+	if (!s->limit.is_set)
+		return true;
+	if (s->limit.spent || s->limit.reads < cost || now_ns() > s->limit.until_ns) {
+		s->limit.spent = true;
+		return false;
+	}
+	s->limit.reads -= cost;
+	return true;
+}
+
 uint32_t space_read_some(struct space *s, uint64_t addr, void *buf, uint32_t n)
 {
 	const struct space_memory *layers = s->ops->memory;
 	uint32_t done = 0;
 
+	if (!afford(s, n))
+		return 0;
 	while (done < n && addr + done >= addr) {
 		uint32_t want = n - done, got = 0;
 
@@ -73,7 +106,8 @@ uint32_t space_read_some(struct space *s, uint64_t addr, void *buf, uint32_t n)
 			uint32_t gap = want;
 
 			got = layers[i].read(s, addr + done, (uint8_t *)buf + done, want, &gap);
-			/* What lies under it is covered again from there on. */
+			/* The next layer may read only up to the gap, because this layer has the
+			 * bytes behind it. */
 			want = gap;
 		}
 		if (!got)
@@ -105,7 +139,7 @@ char *space_string(struct space *s, uint64_t addr, uint32_t max)
 	VEC(char) text = { 0 };
 
 	while (text.n < max) {
-		/* not across a page, behind which there may be nothing */
+		/* Do not cross a page, because the next may not be mapped. */
 		uint32_t n = PAGE - (addr + text.n) % PAGE, got;
 
 		if (n > max - text.n)
@@ -122,7 +156,7 @@ char *space_string(struct space *s, uint64_t addr, uint32_t max)
 	return NULL;
 }
 
-/* --- what is in it --- */
+/* --- objects and lists in memory --- */
 
 struct err *space_object(struct space *s, uint64_t base, uint32_t n, struct object **ret)
 {
@@ -132,7 +166,7 @@ struct err *space_object(struct space *s, uint64_t base, uint32_t n, struct obje
 	cleanup_free char *name =
 		xasprintf("%s: object at 0x%llx", s->name, (unsigned long long)base);
 
-	/* Section headers stand at the end of the file, which no segment holds. */
+	/* Section headers are at the end of the file, which no segment holds. */
 	if (got >= sizeof(Elf64_Ehdr) && !n) {
 		memset(image + offsetof(Elf64_Ehdr, e_shoff), 0, sizeof(Elf64_Off));
 		memset(image + offsetof(Elf64_Ehdr, e_shnum), 0, sizeof(Elf64_Half));
@@ -140,7 +174,7 @@ struct err *space_object(struct space *s, uint64_t base, uint32_t n, struct obje
 	return object_open_memory(name, image, got, ret);
 }
 
-/* The program's own dynamic section, by the program headers that the kernel told it of. */
+/* Finds the program's own dynamic section, by the program headers in the auxiliary vector. */
 static uint64_t find_dynamic(struct space *s)
 {
 	uint64_t at = space_auxv(s, AT_PHDR), n = space_auxv(s, AT_PHNUM), bias = 0, found = 0;
@@ -178,9 +212,10 @@ struct err *space_modules(struct space *s, space_module_vec *ret)
 	struct link_map l;
 
 	if (!debug || !space_word(s, debug + offsetof(struct r_debug, r_map), &at) || !at)
-		return err_new(ENOENT, "%s: the dynamic linker has left no list of what it loaded",
+		return err_new(ENOENT,
+			       "%s: the dynamic linker's list of loaded libraries is missing",
 			       s->name);
-	/* Only so many: it may have been overwritten, and lead round in a circle. */
+	/* The list is limited, because the process may have overwritten it and made a circle. */
 	for (uint32_t i = 0; at && i < MODULES_MAX; i++, at = (uintptr_t)l.l_next) {
 		char *path;
 

@@ -1,4 +1,4 @@
-/* Kernel symbols as the kernel itself says, an address at a time:
+/* Queries the kernel for its symbols, an address at a time:
  *
  *	vfs_read+0x10/0x2c0
  *	ext4_iget+0x0/0x5a0 [ext4]
@@ -7,10 +7,10 @@
 #include <fcntl.h>
 
 #include "base/number.h"
-#include "program/symbol/cache.h"
+#include "program/symbol/symbol_private.h"
 
 enum {
-	ANSWERS_MAX = 1 << 16, /* then they are forgotten: sym() may be given any value */
+	ANSWERS_MAX = 1 << 16, /* then all are dropped, because sym() may be given any value */
 	HEAD = 4096,
 };
 
@@ -20,7 +20,8 @@ void symbols_ask_kernel(struct symbols *s, const char *(*ask)(void *arg, uint64_
 	s->answers.arg = arg;
 }
 
-/* A first symbol at 0 may be one of a processor's own data: one that is elsewhere is looked for. */
+/* Returns true when any symbol has an address other than 0. The first symbols may be a processor's
+ * own data, whose addresses are offsets from 0. */
 bool kallsyms_shows(const char *text, size_t len)
 {
 	const char *end = text + len, *nl;
@@ -32,8 +33,8 @@ bool kallsyms_shows(const char *text, size_t len)
 	return false;
 }
 
-/* The kernel names addresses to whom kallsyms would not show them, too; what an administrator hides
- * stays hidden. */
+/* Returns true when kallsyms shows addresses to this process. The kernel answers queries even when
+ * it hides kallsyms, but addresses that an administrator hides must stay hidden. */
 static bool is_shown(void)
 {
 	cleanup_close int fd = open("/proc/kallsyms", O_RDONLY | O_CLOEXEC);
@@ -43,7 +44,8 @@ static bool is_shown(void)
 	return n > 0 && kallsyms_shows(head, (size_t)n);
 }
 
-/* What kallsyms has as [bpf] is given without a module: programs, trampolines and struct_ops. */
+/* Returns true for a name that kallsyms lists under [bpf]: programs, trampolines and struct_ops.
+ * The kernel's answer has no module for them. */
 static bool is_bpf(const char *name, size_t len)
 {
 	static const char prog[] = "bpf_prog_", trampoline[] = "bpf_trampoline_", ops[] = "bpf__";
@@ -57,7 +59,7 @@ static bool is_bpf(const char *name, size_t len)
 	return len > sizeof(ops) - 1 && !memcmp(name, ops, sizeof(ops) - 1);
 }
 
-/* NAME "+0x" OFFSET "/0x" SIZE [" [" MODULE "]"] */
+/* Parses NAME "+0x" OFFSET "/0x" SIZE [" [" MODULE "]"]. */
 bool answer_parse(struct symbols *s, const char *text, struct place *ret)
 {
 	const char *end = text + strlen(text), *plus = strrchr(text, '+'), *p, *module;
@@ -94,7 +96,7 @@ bool answer_parse(struct symbols *s, const char *text, struct place *ret)
 	return true;
 }
 
-/* False: the kernel cannot be asked. */
+/* Returns false when the kernel cannot be queried. */
 static bool may_ask(struct kernel_answers *a)
 {
 	if (a->ask && !a->shown) {

@@ -1,11 +1,10 @@
-/* How much is kept: descriptors and symbols of object files, perf maps. What was not asked for
- * longest goes first.
+/* Limits what is kept: descriptors and symbols of object files, perf maps. The entry whose last use
+ * is oldest is dropped first.
  *
  * A descriptor is closed when the file can be opened again by its path, or when its symbols have
- * been read: those of a file that is deleted are read before. An object that goes is opened again
- * by the next question, if the file is still there.
- */
-#include "program/symbol/cache.h"
+ * been read. Symbols of a deleted file are read before. A dropped object is opened again by the
+ * next query, if the file still exists. */
+#include "program/symbol/symbol_private.h"
 
 void symbols_limit(struct symbols *s, const struct symbols_limits *l)
 {
@@ -14,6 +13,7 @@ void symbols_limit(struct symbols *s, const struct symbols_limits *l)
 		.sources = 32,
 		.object_bytes = 64 << 20,
 		.jit_bytes = 64 << 20,
+		.jit_names = 64 << 20,
 		.processes = 8192,
 		.mappings = 192 << 10,
 	};
@@ -23,6 +23,7 @@ void symbols_limit(struct symbols *s, const struct symbols_limits *l)
 		.sources = l->sources ? l->sources : usual.sources,
 		.object_bytes = l->object_bytes ? l->object_bytes : usual.object_bytes,
 		.jit_bytes = l->jit_bytes ? l->jit_bytes : usual.jit_bytes,
+		.jit_names = l->jit_names ? l->jit_names : usual.jit_names,
 		.processes = l->processes ? l->processes : usual.processes,
 		.mappings = l->mappings ? l->mappings : usual.mappings,
 	};
@@ -34,7 +35,7 @@ void symbols_losses(const struct symbols *s, struct symbols_losses *ret)
 	*ret = s->losses;
 }
 
-/* Brings the sums up to date with what k is now. */
+/* Updates the sums to the present state of k. */
 static void count(struct symbols *s, struct known_object *k)
 {
 	bool open = object_is_open(k->o);
@@ -46,7 +47,7 @@ static void count(struct symbols *s, struct known_object *k)
 	k->bytes = bytes;
 }
 
-/* --- what goes --- */
+/* --- dropping --- */
 
 static int oldest_first(const void *pa, const void *pb)
 {
@@ -58,7 +59,8 @@ static int oldest_first(const void *pa, const void *pb)
 
 typedef VEC(struct known_object *) known_vec;
 
-/* Those that may go, the ones not asked for longest in front; free with vec_fini(). */
+/* Returns the objects that may be dropped, the oldest use first. The caller frees the list with
+ * vec_fini(). */
 static known_vec by_age(const struct symbols *s, const struct known_object *keep)
 {
 	known_vec v = { 0 };
@@ -108,7 +110,7 @@ static void drop_from(struct live_mapping *l)
 	l->dropped = true;
 }
 
-/* The marked ones (index UINT32_MAX) are in no mapping any more. */
+/* Removes references to the marked objects (index UINT32_MAX) from all mappings. */
 static void drop_references(struct symbols *s)
 {
 	uint32_t pos = 0;
@@ -152,13 +154,13 @@ static void drop_objects(struct symbols *s, const struct known_object *keep)
 	vec_fini(&v);
 }
 
-/* --- what stays --- */
+/* --- keeping --- */
 
 void known_grown(struct symbols *s, struct known_object *k)
 {
 	if (!k->key)
 		return;
-	/* Names need the file no more. What is given out may be asked for anything. */
+	/* Names no longer need the file. A pinned object may be queried for anything. */
 	if (k->open && !k->pinned && object_has_symbols(k->o))
 		object_close_file(k->o);
 	count(s, k);
@@ -240,7 +242,7 @@ void jit_make_room(struct symbols *s, const struct process *keep, size_t bytes)
 		}
 		if (!oldest)
 			return;
-		/* When it may be read again stays as it was. */
+		/* Keep the time when it may be read again. */
 		uint64_t next = oldest->jit_next_ns;
 
 		jit_drop(s, oldest);

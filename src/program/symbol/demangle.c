@@ -1,10 +1,10 @@
-/* libiberty's demanglers, alone in a file: its header declares an xmemdup() unlike ours.
+/* Calls libiberty's demanglers. In a file of its own, because its header declares an xmemdup()
+ * unlike descry's.
  *
- * A mangled name may refer to its own parts, so a hostile one of 300 characters stands for
- * terabytes: they write through a callback, and none comes back from one that does not fit. They
- * hold no memory while they write (dlang_demangle() does: its names may refer back a few times
- * only).
- */
+ * A mangled name may refer to its own parts, so a hostile name of 300 characters can stand for
+ * terabytes. The demanglers write through a callback. When a name does not fit, the callback does
+ * not return to them. They hold no memory while they write (dlang_demangle() does, but its names
+ * may refer back only a few times). */
 #include <libiberty/demangle.h>
 #include <setjmp.h>
 #include <stdlib.h>
@@ -30,7 +30,7 @@ static void take(const char *s, size_t n, void *arg)
 
 	if (n > TEXT_MAX - t->n)
 		longjmp(t->too_long, 1);
-	if (n) /* they write nothing, too, and then from NULL */
+	if (n) /* they also write nothing, from NULL */
 		memcpy(t->v + t->n, s, n);
 	t->n += n;
 }
@@ -45,8 +45,8 @@ static char *demangle_d(const char *name)
 	return dlang_demangle(name, DMGL_PARAMS);
 }
 
-/* The demangled name, malloc()ed; NULL when it is not mangled, or longer than anybody wants to
- * read. */
+/* Returns the demangled name, malloc()ed, or NULL when the name is not mangled or its text is too
+ * long. */
 char *symbol_demangle(const char *name)
 {
 	const int options = DMGL_PARAMS | DMGL_ANSI;
@@ -55,7 +55,7 @@ char *symbol_demangle(const char *name)
 	t.n = 0;
 	if (strnlen(name, MANGLED_MAX) == MANGLED_MAX || setjmp(t.too_long))
 		return NULL;
-	/* A crate may be called nothing. */
+	/* The name of a crate may be empty. */
 	if (rust_demangle_callback(name, options, take, &t) && t.n)
 		return strndup(t.v, t.n);
 	t.n = 0;

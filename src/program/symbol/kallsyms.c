@@ -1,4 +1,4 @@
-/* Kernel symbols from /proc/kallsyms:
+/* Reads kernel symbols from /proc/kallsyms:
  *
  *	ffffffff81a3b2c0 T vfs_read
  *	ffffffffc0123000 t ext4_iget	[ext4]
@@ -6,12 +6,12 @@
 #include "base/io.h"
 #include "base/number.h"
 #include "base/sorted.h"
-#include "program/symbol/cache.h"
+#include "program/symbol/symbol_private.h"
 
 static uint16_t module_index(struct kallsyms *k, const char *name, size_t len)
 {
 	len = strnlen(name, len);
-	/* Lines of a module stand together: the last one is nearly always it. */
+	/* Lines of a module are adjacent, so it is nearly always the last one. */
 	for (uint32_t i = k->modules.n; i--;)
 		if (!strncmp(k->modules.v[i], name, len) && !k->modules.v[i][len])
 			return (uint16_t)i;
@@ -22,8 +22,8 @@ static uint16_t module_index(struct kallsyms *k, const char *name, size_t len)
 	return (uint16_t)(k->modules.n - 1);
 }
 
-/* Packs the names at the front of the text, NUL-terminated: it only ever gets shorter. False: not
- * such a line. */
+/* Parses a line and packs its name at the front of the text, NUL-terminated. The text only gets
+ * shorter. Returns false for a malformed line. */
 static bool parse_line(struct kallsyms *k, const char *line, const char *end, char **out)
 {
 	struct kernel_symbol *s = &k->symbols[k->n];
@@ -138,7 +138,7 @@ bool is_end_mark(const char *name)
 	return !strcmp(name, "_etext") || !strcmp(name, "_einittext") || !strcmp(name, "_end");
 }
 
-/* Of the symbols at one address, the one people know: not a padding or alias mark. */
+/* Returns true for a symbol that people know, and false for a padding or alias mark. */
 static bool is_plain(const char *name)
 {
 	return strncmp(name, "__pfx_", 6) && strncmp(name, "__cfi_", 6);
@@ -171,11 +171,11 @@ bool symbols_kernel_module(struct symbols *s, uint64_t addr, struct place *ret)
 			if (addr != c->addr)
 				return false;
 		} else if (!plain || is_plain(k->text + c->name)) {
-			found = c; /* the first of the file: sorted lines keep the linker's order */
+			found = c; /* the first in the file: sorting keeps the linker's order */
 			plain = is_plain(k->text + c->name);
 		}
 	}
-	/* The kernel's text is contiguous per module, so a name megabytes away is not the
+	/* The kernel's text is contiguous per module, so a symbol megabytes away is not the
 	 * function's. */
 	if (addr - found->addr > 1 << 20)
 		return false;

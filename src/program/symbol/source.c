@@ -1,16 +1,16 @@
-/* Source lines and inlined functions, from DWARF by libdw: of the file itself, of its separate
- * debug file (by build-id or debuglink), or from a debuginfod server when DEBUGINFOD_URLS is
- * set. */
+/* Finds source lines and inlined functions, from DWARF by libdw: of the file itself, of its
+ * separate debug file (by build-id or debuglink), or from a debuginfod server when DEBUGINFOD_URLS
+ * is set. */
 #include <dwarf.h>
 
 #include "base/changed.h"
 #include "base/sorted.h"
 #include "program/object/dwarf.h"
-#include "program/symbol/cache.h"
+#include "program/symbol/symbol_private.h"
 
 struct debug_info {
 	Dwfl *dwfl;
-	Dwarf *dwarf; /* NULL: there is none */
+	Dwarf *dwarf; /* NULL: it has none */
 	struct dwarf_copies copies;
 	struct hash known; /* link-time address -> index in answers */
 	VEC(struct answer) answers;
@@ -18,10 +18,10 @@ struct debug_info {
 	VEC(struct unit_range) ranges; /* by start; see read_ranges() */
 	bool ranges_read;
 	bool changed;  /* a file was changed while it was read: nothing is known of it */
-	uint64_t used; /* symbols.uses when it was last asked for */
+	uint64_t used; /* symbols.uses at the last query */
 };
 
-/* Addresses of a unit, and where its first DIE is. */
+/* Addresses of a unit, and the offset of its first DIE. */
 struct unit_range {
 	uint64_t start, end, unit;
 };
@@ -36,7 +36,7 @@ static struct debug_info *open_info(const struct object *o)
 	Dwarf_Addr bias;
 	Dwfl_Module *m;
 
-	/* The lines of another file would be wrong ones. */
+	/* The lines of another file would be wrong. */
 	d->dwfl = object_is_at_path(o) ? dwfl_begin(&dwarf_callbacks) : NULL;
 	if (!d->dwfl)
 		return d;
@@ -48,7 +48,7 @@ static struct debug_info *open_info(const struct object *o)
 	return d;
 }
 
-/* What was read; that it was stays known. */
+/* Closes the file. The fact that it was read stays known. */
 static void close_info(struct debug_info *d)
 {
 	if (d->dwfl)
@@ -88,7 +88,7 @@ void source_drop(struct symbols *s, const struct object *o)
 	hash_del(&s->sources, &o, sizeof(o));
 }
 
-/* That of the file not asked for longest. */
+/* Drops the information of the file with the oldest last query. */
 static void drop_oldest(struct symbols *s)
 {
 	const struct object *oldest = NULL;
@@ -124,12 +124,16 @@ static struct debug_info *info_of(struct symbols *s, const struct object *o)
 	return d;
 }
 
+enum { FILE_NAME_MAX = 255 /* bytes, as filesystems have it; #line may give any name */ };
+
 static const char *base_name(struct symbols *s, const char *path)
 {
 	const char *slash = path ? strrchr(path, '/') : NULL;
 
 	path = slash ? slash + 1 : path;
-	return path && *path ? intern_text(&s->names, intern_str(&s->names, path)) : NULL;
+	return path && *path
+		       ? intern_text(&s->names, symbols_name(s, path, strlen(path), FILE_NAME_MAX))
+		       : NULL;
 }
 
 static const char *die_name(struct symbols *s, Dwarf_Die *die)
@@ -146,7 +150,8 @@ static const char *die_name(struct symbols *s, Dwarf_Die *die)
 	return NULL;
 }
 
-/* Where an inlined function was called from: in the file table of its unit. */
+/* Finds the line from which an inlined function was called. The file is an index into its unit's
+ * file table. */
 static void call_site(struct symbols *s, Dwarf_Die *cu, Dwarf_Die *inlined,
 		      struct source_place *ret)
 {
@@ -165,15 +170,15 @@ static void call_site(struct symbols *s, Dwarf_Die *cu, Dwarf_Die *inlined,
 	ret->line = (uint32_t)line;
 }
 
-enum { SCOPES_MAX = 64, DIES_MAX = 4 << 20 /* of a unit; a hostile one must end, too */ };
+enum { SCOPES_MAX = 64, DIES_MAX = 4 << 20 /* of a unit; a limit for hostile files */ };
 
 struct scopes {
 	Dwarf_Die die[SCOPES_MAX]; /* functions, outermost first */
 	uint32_t n, seen;
 };
 
-/* The functions below `die` that addr is in. dwarf_getscopes() will not do: from an inlined
- * function it goes on to where that was written, not to where it was put. */
+/* Finds the functions below `die` that contain addr. dwarf_getscopes() is no help: from an inlined
+ * function it continues at the place where the function was written, not where it was inlined. */
 static bool find_scopes(Dwarf_Die *die, uint64_t addr, struct scopes *sc, uint32_t depth)
 {
 	Dwarf_Die child;
@@ -215,8 +220,8 @@ enum {
 	BACK_MAX = 64, /* ranges that lie within another */
 };
 
-/* libdw opens the other half of split units (.dwo) by a path the file gives; the skeleton's lines
- * are here. */
+/* Returns true unless the other half of a split unit (.dwo) is missing. libdw opens it by a path in
+ * the file. The skeleton's lines are here. */
 static bool is_whole(Dwarf_Die *cu)
 {
 	uint8_t kind;
@@ -234,8 +239,8 @@ static int compare_start(const void *pa, const void *pb)
 	return (a->end > b->end) - (a->end < b->end);
 }
 
-/* The units' own ranges, for .debug_aranges need not be there (clang), or not of all units.
- * Functions the linker has left out keep theirs, from 0 on: those are not in the text. */
+/* Reads the units' own ranges, because .debug_aranges may be missing (clang) or lack units.
+ * Functions dropped by the linker keep their ranges, from 0 on. These are not in the text. */
 static void read_ranges(struct debug_info *d, const struct object *o)
 {
 	uint32_t seen = 0;
@@ -304,7 +309,7 @@ static void find_places(struct symbols *s, struct debug_info *d, const struct ob
 			return;
 		call_site(s, &cu, die, &p);
 	}
-	/* In no function, but in a line: assembly. */
+	/* An address in a line but in no function: assembly. */
 	if (p.file) {
 		p.function = NULL;
 		p.inlined = false;
@@ -348,7 +353,7 @@ uint32_t object_source(struct symbols *s, const struct object *o, uint64_t link_
 		*known = d->answers.n;
 		vec_push(&d->answers, a);
 	}
-	/* Without any answer so far there is no list. */
+	/* Without any answer there is no list. */
 	*ret = d->places.n ? &d->places.v[d->answers.v[*known].first] : NULL;
 	return d->answers.v[*known].n;
 }

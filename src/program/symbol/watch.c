@@ -1,10 +1,9 @@
-/* Mappings as they are made, from the kernel's perf events: a process that lives for a millisecond
- * leaves addresses behind that can be named only by what it had mapped.
+/* Reads mappings as they are made, from the kernel's perf events. A process that lives for a
+ * millisecond leaves addresses that only its mappings can name.
  *
- * One event and one ring a CPU, for every process, or for one of the user's own and what it forks.
- * The former needs CAP_PERFMON; without it names are looked up in /proc alone. A full ring loses
- * records: then those addresses stay numbers.
- */
+ * One event and one ring a CPU, for every process, or for one of the user's own and its
+ * descendants. The former needs CAP_PERFMON. Without it, names come from /proc alone. A full ring
+ * loses records, and those addresses stay numbers. */
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <sys/mman.h>
@@ -12,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "program/symbol/cache.h"
+#include "program/symbol/symbol_private.h"
 
 enum { RING_PAGES = 32 };
 
@@ -40,16 +39,16 @@ static int open_ring(struct map_watch *w, pid_t pid, int cpu, struct watch_ring 
 		.mmap = 1,
 		.mmap2 = 1,
 		.task = 1,
-		.comm = 1, /* of which exec() is one */
+		.comm = 1, /* exec() is a comm event */
 		.comm_exec = 1,
-		/* behind each record: its time, by the clock of probes */
+		/* its time, by the clock of probes, behind each record */
 		.sample_id_all = 1,
 		.sample_type = PERF_SAMPLE_TIME,
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC,
 		.exclude_kernel = 1,
 		.watermark = !w->wake,
-		/* bytes with watermark */
+		/* bytes, with watermark */
 		.wakeup_events = w->wake ? 1 : (uint32_t)(RING_PAGES * w->page / 2),
 	};
 	int fd = (int)syscall(SYS_perf_event_open, &a, pid ? pid : -1, cpu, -1,
@@ -124,7 +123,7 @@ struct fork_record {
 	uint64_t time;
 };
 
-/* A record, copied out of its ring. */
+/* A record, copied from its ring. */
 struct told {
 	uint64_t time;
 	uint32_t at, order;
@@ -157,7 +156,7 @@ static void take_mapping(struct map_watch *w, const struct mmap2_record *r, size
 
 	if (m.end <= m.start)
 		return;
-	/* "//anon", "//toolong": no file */
+	/* "//anon", "//toolong": no file. */
 	if (!strncmp(r->path, "//", max < 2 ? max : 2))
 		path = xstrdup("");
 	else
@@ -218,7 +217,8 @@ static void read_ring(struct map_watch *w, struct watch_ring *r, told_vec *list,
 	__atomic_store_n(&r->head->data_tail, head, __ATOMIC_RELEASE);
 }
 
-/* A process may have mapped one file on one CPU and the next one, in its place, on another. */
+/* Reads all rings and sorts the records by time, because a process may have made a mapping on one
+ * CPU and replaced it on another. */
 void map_watch_drain(struct map_watch *w)
 {
 	told_vec list = { 0 };

@@ -1,4 +1,4 @@
-/* A process: opened, its memory and mappings. */
+/* Opens a process for control, and reads and writes its memory and mappings. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -7,7 +7,8 @@
 
 #include "base/clock.h"
 #include "base/io.h"
-#include "internal.h"
+#include "base/procmem.h"
+#include "target_private.h"
 
 pid_t control_pid(const struct control *c)
 {
@@ -26,6 +27,10 @@ struct err *control_open_mem(struct control *c)
 	cleanup_free char *path = xasprintf("/proc/%d/task/%d/mem", c->pid, c->alive);
 	int fd = open(path, O_RDWR | O_CLOEXEC);
 
+	/* the kernel gives the file to root when the thread has released its memory */
+	if (fd < 0 && (errno == EACCES || errno == EPERM) &&
+	    control_without_memory(c->pid, c->alive))
+		return control_gone(c);
 	if (fd < 0)
 		return err_errno(errno, "cannot open the memory of process %d (%s)", c->pid,
 				 c->name);
@@ -41,14 +46,15 @@ struct err *control_new(pid_t pid, struct control **ret)
 
 	c->pid = pid;
 	c->mem = c->service = c->files = c->their_files = -1;
-	c->options = PTRACE_O_TRACESYSGOOD;
+	c->options = PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEEXEC;
 	c->alive = control_living_thread(pid);
 	c->name = control_comm(pid);
 	*ret = c;
 	return c->alive ? NULL : err_new(ESRCH, "there is no process %d", pid);
 }
 
-/* The status, once another tracer has let go of the process, if it soon does; or we have. */
+/* Reads the process's status. First waits a short time while another tracer, or an earlier control
+ * of this process, detaches. */
 static struct err *read_free_status(struct control *c, char **ret)
 {
 	uint64_t begun = now_ns();
@@ -76,7 +82,7 @@ struct err *control_open(pid_t pid, struct control **ret)
 	struct err *e, *m;
 
 	if (pid <= 0)
-		return err_new(EINVAL, "%d is no process", pid);
+		return err_new(EINVAL, "%d is not a process", pid);
 	if (pid == getpid())
 		return err_new(EINVAL, "descry cannot control itself");
 	e = control_new(pid, &c);
@@ -124,33 +130,61 @@ void control_free(struct control *c)
 
 /* --- memory --- */
 
+/* Process or thread by which its page table can be looked at. 0: one that serves itself, which may
+ * not be traced; it is a command of descry's own. */
+static pid_t looked_at(const struct control *c)
+{
+	return c->service >= 0 ? 0 : c->alive;
+}
+
+ssize_t control_pread(const struct control *c, void *buf, size_t n, uint64_t addr)
+{
+	return procmem_pread(looked_at(c), c->mem, buf, n, addr);
+}
+
+ssize_t control_pwrite(const struct control *c, const void *buf, size_t n, uint64_t addr)
+{
+	return procmem_pwrite(looked_at(c), c->mem, buf, n, addr);
+}
+
+static const char *held_back(ssize_t r)
+{
+	return r < 0 && errno == ETIMEDOUT ? ": it holds the page back (userfaultfd, FUSE)" : "";
+}
+
 struct err *control_read(struct control *c, uint64_t addr, void *buf, uint32_t n)
 {
-	ssize_t r = pread(c->mem, buf, n, (off_t)addr);
+	ssize_t r = control_pread(c, buf, n, addr);
 
 	if (r == (ssize_t)n)
 		return NULL;
-	return err_new(r < 0 ? errno : EFAULT, "process %d (%s): cannot read %u bytes at 0x%llx",
-		       c->pid, c->name, n, (unsigned long long)addr);
+	return err_new(r < 0 ? errno : EFAULT, "process %d (%s): cannot read %u bytes at 0x%llx%s",
+		       c->pid, c->name, n, (unsigned long long)addr, held_back(r));
 }
 
 struct err *control_write(struct control *c, uint64_t addr, const void *buf, uint32_t n)
 {
-	ssize_t r = pwrite(c->mem, buf, n, (off_t)addr);
+	ssize_t r = control_pwrite(c, buf, n, addr);
 
 	if (r == (ssize_t)n)
 		return NULL;
-	return err_new(r < 0 ? errno : EFAULT, "process %d (%s): cannot write %u bytes at 0x%llx",
-		       c->pid, c->name, n, (unsigned long long)addr);
+	return err_new(r < 0 ? errno : EFAULT, "process %d (%s): cannot write %u bytes at 0x%llx%s",
+		       c->pid, c->name, n, (unsigned long long)addr, held_back(r));
 }
 
 struct err *control_maps(struct control *c, const struct mappings **ret)
 {
+	struct err *e;
+
+	*ret = &c->maps;
+	if (c->maps_known && c->stopped)
+		return NULL;
 	if (!c->stopped)
 		c->alive = control_living_thread(c->pid);
 	mappings_free(&c->maps);
-	*ret = &c->maps;
-	return mappings_read(c->pid, &c->maps);
+	e = mappings_read_whole(c->pid, &c->maps);
+	c->maps_known = !e;
+	return e;
 }
 
 uint64_t control_auxv(struct control *c, uint64_t type)

@@ -1,7 +1,7 @@
-/* A thread that executes another program, and that program's first steps. PTRACE_O_TRACEEXEC stops
- * it where nothing of the program has run; from there it goes on from one system call to the next
- * until its dynamic linker has done its work. Whoever does this may be killed at any time: the
- * thread runs on as if nothing had been. */
+/* Follows a thread that executes another program, and the program's first steps. PTRACE_O_TRACEEXEC
+ * stops the thread before the program's first instruction. From there it runs from one system call
+ * to the next until its dynamic linker is finished. If the tracer is killed at any time, the thread
+ * runs on undisturbed. */
 #define _GNU_SOURCE
 #include <elf.h>
 #include <errno.h>
@@ -11,12 +11,12 @@
 #include <sys/wait.h>
 
 #include "base/clock.h"
-#include "internal.h"
+#include "target_private.h"
 
 enum { EXEC_OPTIONS = PTRACE_O_TRACEEXEC | PTRACE_O_TRACESYSGOOD, LET_GO_MS = 100 };
-/* arch_prctl(2), set_tid_address(2), and one that comes when the thread knows its number. */
+/* arch_prctl(2), set_tid_address(2), and a call made after the kernel knows the thread pointer. */
 enum { KNOWN_CALLS = 3 };
-/* How much longer than between two system calls a program is waited for in all. */
+/* Limit of the whole start, in multiples of the limit between two system calls. */
 enum { STARTS_MAX = 6 };
 
 struct err *control_exec_watch(pid_t tid, pid_t pid)
@@ -35,7 +35,8 @@ struct err *control_exec_watch(pid_t tid, pid_t pid)
 	return NULL;
 }
 
-/* A stop that is not the one waited for: signals are delivered, a stopped process stays so. */
+/* Continues from a stop that was not awaited. Delivers signals, and leaves a stopped process
+ * stopped. */
 static void pass_on(pid_t tid, int status, enum __ptrace_request how)
 {
 	bool stays = status >> 16 == PTRACE_EVENT_STOP && WSTOPSIG(status) != SIGTRAP;
@@ -46,7 +47,8 @@ static void pass_on(pid_t tid, int status, enum __ptrace_request how)
 		ptrace(how, tid, 0, status >> 16 ? 0 : WSTOPSIG(status) & 0x7f);
 }
 
-/* It has its own number until it has executed, and then its process's. */
+/* Looks for the thread's stop. The thread has its own number until it has executed the program, and
+ * then its process's. */
 static enum control_exec look(pid_t tid, pid_t pid)
 {
 	int status;
@@ -58,7 +60,7 @@ static enum control_exec look(pid_t tid, pid_t pid)
 		return CONTROL_EXEC_GONE;
 	if (r < 0) {
 		r = control_waitpid(pid, &status);
-		if (r <= 0) /* just now */
+		if (r <= 0) /* it is just executing */
 			return CONTROL_EXEC_NOT_YET;
 	}
 	if (!WIFSTOPPED(status))
@@ -86,8 +88,8 @@ void control_exec_forget(pid_t tid)
 	(void)control_waitpid(tid, &status);
 }
 
-/* Runs on to the end of a system call. 1: it has come to one; 0: the deadline has passed and it
- * runs still, however many stops and signals come; -1: it has ended. */
+/* Runs the thread to the end of a system call. Returns 1 when it is there, 0 when the deadline has
+ * passed and the thread still runs, whatever stops and signals come, and -1 when it has ended. */
 static int next_call(pid_t pid, bool *inside, uint64_t deadline)
 {
 	if (ptrace(PTRACE_SYSCALL, pid, 0, 0) < 0)
@@ -116,8 +118,8 @@ struct err *control_exec_hold(pid_t pid, int timeout_ms, struct control **ret)
 	struct user_regs_struct r = { 0 };
 	struct control *c = NULL;
 	struct err *e = control_new(pid, &c);
-	bool inside = true;      /* of the execve(2) itself */
-	int come = 1, known = 0; /* known: calls that have ended since it had a thread pointer */
+	bool inside = true;      /* inside the execve(2) itself */
+	int come = 1, known = 0; /* known: calls that ended since it had a thread pointer */
 
 	if (!e)
 		e = control_open_mem(c);

@@ -1,4 +1,4 @@
-/* What /proc says of a process, and what of it forbids that it be traced. */
+/* Reads facts about a process from /proc, and checks whether it may be traced. */
 #define _GNU_SOURCE
 #include <elf.h>
 #include <errno.h>
@@ -9,7 +9,7 @@
 
 #include "base/io.h"
 #include "base/procdir.h"
-#include "internal.h"
+#include "target_private.h"
 
 struct err *control_proc(const struct control *c, const char *file, char **ret_text, size_t *ret_n)
 {
@@ -18,7 +18,7 @@ struct err *control_proc(const struct control *c, const char *file, char **ret_t
 	return io_read_file(path, ret_text, ret_n);
 }
 
-/* The value behind "KEY:" of a status file, -1 when there is none. */
+/* Returns the value behind "KEY:" of a status file, or -1 when there is none. */
 long control_status_number(const char *text, const char *key, int base)
 {
 	size_t n = strlen(key);
@@ -31,10 +31,11 @@ long control_status_number(const char *text, const char *key, int base)
 	return -1;
 }
 
-/* Of /proc/PID/task/TID/stat: the letter of its state, 0 when it is gone. */
-char control_thread_state(pid_t pid, pid_t tid)
+/* Reads /proc/PID/task/TID/stat from the state letter on into text. Returns false when the thread
+ * has ended. */
+static bool read_stat(pid_t pid, pid_t tid, char text[512])
 {
-	char path[64], text[512];
+	char path[64];
 	ssize_t n;
 	char *p;
 	int fd;
@@ -42,15 +43,39 @@ char control_thread_state(pid_t pid, pid_t tid)
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", pid, tid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return 0;
-	n = read(fd, text, sizeof(text) - 1);
+		return false;
+	n = read(fd, text, 511);
 	close(fd);
 	text[n > 0 ? n : 0] = '\0';
 	p = strrchr(text, ')');
-	return p && p[1] == ' ' ? p[2] : 0;
+	if (!p || p[1] != ' ')
+		return false;
+	memmove(text, p + 2, strlen(p + 2) + 1);
+	return true;
 }
 
-/* A file of a thread's folder, NULL when it cannot be read. */
+char control_thread_state(pid_t pid, pid_t tid)
+{
+	char text[512];
+
+	return read_stat(pid, tid, text) ? text[0] : 0;
+}
+
+/* Returns true for a thread that has released its memory in exit(2), but is no zombie yet, and for
+ * a kernel thread. proc_pid_stat(5): field 23 is the size of its memory. */
+bool control_without_memory(pid_t pid, pid_t tid)
+{
+	enum { STATE = 3, VSIZE = 23 };
+	char text[512], *p = text;
+
+	if (!read_stat(pid, tid, text))
+		return true;
+	for (int field = STATE; p && field < VSIZE; field++)
+		p = strchr(p + 1, ' ');
+	return !p || strtoull(p, NULL, 10) == 0;
+}
+
+/* Returns a file of a thread's folder, or NULL when it cannot be read. The caller frees it. */
 char *control_task_file(pid_t pid, pid_t tid, const char *file)
 {
 	cleanup_free char *path = xasprintf("/proc/%d/task/%d/%s", pid, tid, file);
@@ -80,8 +105,8 @@ char *control_comm(pid_t pid)
 	return text;
 }
 
-/* How long a process's tracer is waited for: another descry and its watchdog let go within
- * milliseconds. */
+/* Returns how long to wait for a process's tracer of this name to detach. Another descry and its
+ * watchdog detach within milliseconds. */
 uint64_t control_patience(const char *comm)
 {
 	return strncmp(comm, "descry", 6) ? 50000000 : 2000000000;
@@ -100,19 +125,22 @@ struct err *control_read_status(pid_t pid, char **ret)
 	return e;
 }
 
-/* The first thread that is not a zombie; the main one may be, while others run on. */
 pid_t control_living_thread(pid_t pid)
 {
 	cleanup_free char *path = xasprintf("/proc/%d/task", pid);
 	cleanup_dir DIR *d = opendir(path);
+	pid_t ending = 0;
 
 	for (pid_t tid; procdir_next(d, &tid);) {
 		char state = control_thread_state(pid, tid);
 
-		if (state && state != 'Z' && state != 'X')
+		if (!state || state == 'Z' || state == 'X')
+			continue;
+		if (!control_without_memory(pid, tid))
 			return tid;
+		ending = ending ?: tid;
 	}
-	return 0;
+	return ending;
 }
 
 static bool capable(int cap)
@@ -145,7 +173,7 @@ static char *user_name(uid_t uid)
 	return pw ? xstrdup(pw->pw_name) : xasprintf("uid %u", uid);
 }
 
-/* Why may we not ptrace it? */
+/* Returns an error with the reason why ptrace(2) refused the process. */
 struct err *control_refused(const struct control *c, const char *status, int code)
 {
 	cleanup_free char *path = xasprintf("/proc/%d/task/%d/mem", c->pid, c->alive);
@@ -183,7 +211,7 @@ struct err *control_refused(const struct control *c, const char *status, int cod
 	return err_errno(code, "process %d (%s) may not be traced", c->pid, c->name);
 }
 
-/* 32-bit programs have another ABI in everything that is done here. */
+/* Refuses 32-bit programs, because their ABI differs in everything that control does. */
 struct err *control_check_class(struct control *c)
 {
 	cleanup_free char *path = xasprintf("/proc/%d/task/%d/exe", c->pid, c->alive);
@@ -201,7 +229,8 @@ struct err *control_check_class(struct control *c)
 	return NULL;
 }
 
-/* Before Linux 6.12 nothing says so but that kthreadd, process 2, has made it. */
+/* Returns true for a kernel thread. Before Linux 6.12 the only evidence is that kthreadd, process
+ * 2, is its parent. */
 static bool is_kernel_thread(const char *status)
 {
 	enum { KTHREADD = 2 };
@@ -222,7 +251,7 @@ struct err *control_check_status(struct control *c, const char *status)
 
 	if (is_kernel_thread(status))
 		return err_new(EINVAL, "process %d (%s) is a kernel thread", c->pid, c->name);
-	if (control_status_number(status, "VmSize", 10) < 0) /* it is about to be a zombie */
+	if (control_status_number(status, "VmSize", 10) < 0) /* it will be a zombie soon */
 		return control_gone(c);
 	if (tracer > 0) {
 		cleanup_free char *who = control_comm((pid_t)tracer);

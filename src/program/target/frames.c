@@ -1,4 +1,4 @@
-/* Stacks: the signal frames on them, and who refers to a range of code.
+/* Scans stacks for signal frames, and for references to a range of code.
  *
  *	rt_sigframe + 0    return address: the restorer (mov $15, %rax; syscall)
  *	            + 8    uc_flags, uc_link, uc_stack
@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "base/sorted.h"
-#include "internal.h"
+#include "target_private.h"
 
 enum {
 	FRAME_FLAGS = 8,
@@ -19,38 +19,38 @@ enum {
 	FRAME_CS = 192,
 	FRAME_SS = 198,
 	FRAME_SIZE = 200,
-	STACK_MAX = 64 << 20, /* looked at per stack */
+	STACK_MAX = 64 << 20, /* scanned in each stack at most */
 	CHUNK = 256 << 10,
 };
 
-/* What one scan may cost, since a process may write frames that no kernel made: so many frames in
- * all, so many words that look like a frame's return address and are none; and so much time, all
- * scans of one stop together. */
+/* Limits of a scan, because a process may write frames that the kernel did not make: on the number
+ * of frames, on words that look like a frame's return address but are none, and on the time of all
+ * scans in one stop together. */
 enum { FRAMES_MAX = 256, FRAMES_PER_THREAD = 16, READS_MAX = 1 << 14 };
 static const uint64_t SCAN_NS = 5ull * 1000 * 1000 * 1000;
 
 struct scan {
 	struct control *c;
-	VEC(struct control_range) stacks; /* live parts to be looked at */
-	VEC(struct control_range) known; /* live parts seen so far: sorted, apart from each other */
+	VEC(struct control_range) stacks; /* live parts to be scanned */
+	VEC(struct control_range) known;  /* live parts found so far: sorted and disjoint */
 	VEC(uint64_t) restorers;
 	uint8_t *buf;
-	void (*fn)(void *arg, uint64_t *pc); /* NULL: look for references */
+	void (*fn)(void *arg, uint64_t *pc); /* NULL: search for references */
 	void *arg;
 	const struct control_range *ranges;
 	uint32_t nranges;
 	uint32_t frames, frames_max, reads;
 	uint64_t begun, deadline;
-	bool words, found, spent; /* spent: one of the limits above is reached */
+	bool words, found, spent; /* spent: a limit above is reached */
 };
 
-/* The first known part that ends above addr. */
+/* Returns the index of the first known part that ends above addr. */
 static uint32_t known_above(const struct scan *s, uint64_t addr)
 {
 	return partition_point(s->known.n, i, s->known.v[i].hi <= addr);
 }
 
-/* Puts r in the place of the known parts [first, end), which it covers. */
+/* Replaces the known parts [first, end) by r, which covers them. */
 static void replace_known(struct scan *s, uint32_t first, uint32_t end, struct control_range r)
 {
 	uint32_t left = s->known.n - end;
@@ -62,7 +62,7 @@ static void replace_known(struct scan *s, uint32_t first, uint32_t end, struct c
 	s->known.n = first + 1 + left;
 }
 
-/* [sp, end of its mapping) is live: adds what is not known of it. */
+/* Adds the unknown parts of the live stack [sp, end of its mapping). */
 static void add_stack(struct scan *s, uint64_t sp)
 {
 	const struct mapping *m = mappings_find(&s->c->maps, sp);
@@ -95,7 +95,7 @@ static bool in_ranges(const struct scan *s, uint64_t addr)
 	return false;
 }
 
-/* Is addr code that ends a signal handler? mov $15, %rax or %eax; syscall */
+/* Returns true when addr is code that ends a signal handler: mov $15, %rax or %eax; syscall */
 static bool is_restorer(struct scan *s, uint64_t addr)
 {
 	static const uint8_t rax[] = { 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05 },
@@ -106,7 +106,7 @@ static bool is_restorer(struct scan *s, uint64_t addr)
 		if (s->restorers.v[i] == addr)
 			return true;
 	s->spent |= ++s->reads > READS_MAX;
-	if (s->spent || pread(s->c->mem, code, sizeof(code), (off_t)addr) != sizeof(code) ||
+	if (s->spent || control_pread(s->c, code, sizeof(code), addr) != sizeof(code) ||
 	    (memcmp(code, rax, sizeof(rax)) && memcmp(code, eax, sizeof(eax))))
 		return false;
 	vec_push(&s->restorers, addr);
@@ -121,7 +121,8 @@ static uint64_t word_at(const uint8_t *p)
 	return v;
 }
 
-/* The shape first, the restorer's code, which costs a read, last. */
+/* Returns true for a signal frame. Tests its shape first, and the restorer's code last, because
+ * this costs a read. */
 static bool is_frame(struct scan *s, const uint8_t *p, uint64_t addr)
 {
 	return addr % 16 == 8 && word_at(p + FRAME_FLAGS) < 16 && p[FRAME_CS] == 0x33 &&
@@ -152,13 +153,13 @@ static struct err *scan_stack(struct scan *s, uint64_t lo, uint64_t hi)
 
 	while (!e && lo + 8 <= hi && !s->found && !s->spent) {
 		uint64_t n = hi - lo < CHUNK ? hi - lo : CHUNK;
-		ssize_t got = pread(s->c->mem, s->buf, n, (off_t)lo);
+		ssize_t got = control_pread(s->c, s->buf, n, lo);
 		uint64_t end, at;
 
 		s->spent = now_ns() > s->deadline;
 		if (got < 8)
-			return NULL; /* the rest was never touched, or went away */
-		/* frames that the end of the chunk cuts are looked at with the next one */
+			return NULL; /* the rest was never touched, or was unmapped */
+		/* A frame cut by the end of this chunk is scanned with the next chunk. */
 		end = (uint64_t)got == n && lo + n < hi ? n - FRAME_SIZE : (uint64_t)got & ~7ull;
 		for (at = 0; !e && !s->spent && at < end; at += 8) {
 			if (s->words && in_ranges(s, word_at(s->buf + at)))
@@ -197,7 +198,7 @@ static void scan_fini(struct scan *s)
 	free(s->buf);
 }
 
-/* Frames that are found may lead to further stacks. */
+/* Scans the stacks. A frame found in one may lead to another stack. */
 static struct err *scan_stacks(struct scan *s)
 {
 	struct err *e = NULL;

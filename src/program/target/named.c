@@ -1,3 +1,4 @@
+/* Starts, finds, watches and drops the processes of -c and -p. */
 #define _GNU_SOURCE
 #include "program/target/named.h"
 
@@ -14,8 +15,8 @@
 #include "program/object/object.h"
 #include "program/target/target.h"
 
-/* Words of a command line: blanks separate, '...' and "..." keep blanks, a backslash takes the next
- * character as it is. */
+/* Splits a command line into words. Blanks separate words, '...' and "..." keep blanks, and a
+ * backslash keeps the next character as it is. */
 static char **split(const char *s, char **ret_buf)
 {
 	char *out = xmalloc(strlen(s) + 1), *w = out;
@@ -44,7 +45,7 @@ static char **split(const char *s, char **ret_buf)
 	return words.v;
 }
 
-struct err *target_start(const char *command, struct target *ret)
+struct err *target_start(const char *command, int output, struct target *ret)
 {
 	cleanup_free char *buf = NULL;
 	cleanup_free char **words = split(command, &buf);
@@ -53,7 +54,7 @@ struct err *target_start(const char *command, struct target *ret)
 
 	if (!words[0])
 		return err_new(EINVAL, "-c wants a command");
-	e = control_start(words, false, &c);
+	e = control_start(words, false, output, &c);
 	if (e)
 		return e;
 	*ret = (struct target){
@@ -74,14 +75,14 @@ struct err *target_grab(pid_t pid, struct target *ret)
 	return NULL;
 }
 
-/* A stripped program's main(): what the C library's _start hands to __libc_start_main() as its
- * first argument. 0: not seen.
+/* Finds a stripped program's main(), which is the first argument that the C library's _start passes
+ * to __libc_start_main(). Returns 0 when it is not found.
  *
  *	48 8d 3d disp    lea disp(%rip),%rdi        48 c7 c7 addr    mov $addr,%rdi        bf addr    mov $addr,%edi
  */
 static uint64_t main_of_start(const struct object *o, uint64_t start)
 {
-	uint8_t code[96]; /* musl's goes on in a second function */
+	uint8_t code[96]; /* musl continues in a second function */
 	uint32_t n = object_read(o, start, code, sizeof(code));
 
 	for (uint32_t i = 0; i + 7 <= n && code[i] != 0xf4 /* hlt, behind the call */; i++) {
@@ -100,7 +101,7 @@ static uint64_t main_of_start(const struct object *o, uint64_t start)
 	return 0;
 }
 
-/* Where main() lies: its symbol's value, moved as the entry point is. */
+/* Finds main()'s address: its symbol's value, shifted like the entry point. */
 static struct err *main_function(const struct target *t, uint64_t *ret)
 {
 	cleanup_free char *path = xasprintf("/proc/%d/exe", (int)t->pid);
@@ -165,7 +166,7 @@ void target_release(struct target *t)
 {
 	if (!t->stopped)
 		return;
-	/* one that was killed meanwhile is found gone soon enough */
+	/* If it was killed, target_gone() will notice. */
 	err_free(control_resume(t->control));
 	control_free(t->control);
 	t->control = NULL;

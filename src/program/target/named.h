@@ -1,4 +1,4 @@
-/* Processes named by -c and -p: started or found, watched, let go. */
+/* Processes named by -c and -p: started or found, watched, released. */
 #ifndef DESCRY_PROGRAM_TARGET_NAMED_H
 #define DESCRY_PROGRAM_TARGET_NAMED_H
 
@@ -9,30 +9,32 @@
 
 struct target {
 	pid_t pid;
-	bool command; /* ours: stopped at its exec until target_release */
+	bool command; /* of -c: stopped at its exec until target_release */
 	bool stopped, gone;
-	struct control *control; /* of a command that is held */
-	bool at_entry;           /* ... at its program's entry point or main() */
+	struct control *control; /* of a held command */
+	bool at_entry;           /* held at its program's entry point or main() */
 	int pidfd;               /* -p */
-	int status;              /* of a command that is gone: waitpid(2)'s */
+	int status;              /* status from waitpid(2) of a command that has ended */
 };
 
-/* Starts `command` (split at blanks, quotes kept) and holds it at its first instruction. */
-struct err *target_start(const char *command, struct target *ret);
-/* Lets a held command's dynamic linker map its libraries and holds it again at the program's entry
- * point. */
+/* Starts `command` (split at blanks outside quotes) and holds it at its first instruction. output:
+ * the descriptor of its standard output; 0: this process's own. */
+struct err *target_start(const char *command, int output, struct target *ret);
+/* Lets a held command's dynamic linker map its libraries, and holds the command at the program's
+ * entry point. */
 struct err *target_to_entry(struct target *t);
-/* The same, at main(): initialisers have run. */
+/* Runs a held command to main(), behind its initialisers. */
 struct err *target_to_main(struct target *t);
 struct err *target_grab(pid_t pid, struct target *ret);
 /* Lets a held command run. */
 void target_release(struct target *t);
-/* Looks whether it has ended; true when it has. A command is reaped. */
+/* Returns true when the process has ended. Reaps a command. */
 bool target_gone(struct target *t);
-/* How one that is gone has ended: "has exited", "exited with status 2", "terminated by SIGSEGV"; of
- * -p only that it has. malloc()ed. */
+/* Returns how an ended process ended: "has exited", "exited with status 2", "terminated by
+ * SIGSEGV"; of a -p process only that it has. The caller frees it. */
 char *target_end(const struct target *t);
-/* Lets go: a command still held or running is ended (SIGTERM) when `end`, else left alone. */
+/* Drops the process. `end`: ends a command that is held or runs (SIGTERM). Otherwise leaves it
+ * alone. */
 void target_drop(struct target *t, bool end);
 
 #endif

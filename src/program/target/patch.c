@@ -1,17 +1,16 @@
-/* Text: read in runs of pages, verified, written in runs of pages.
+/* Patches text: reads runs of pages, verifies them, and writes runs of pages.
  *
- * The kernel copies page by page and gives up between two pages when the writer is killed. So
- * within a page a patch is whole or not there; one across a page boundary is written in three
- * steps, of which each leaves code that can be run: a jump to itself in front of the boundary, what
- * lies behind it, what lies in front. A tracer killed in between leaves threads turning there until
- * the undo log is applied.
- */
+ * The kernel copies page by page and stops between two pages when the writer is killed. So within a
+ * page a patch is either whole or absent. A patch across a page boundary is written in three steps,
+ * each of which leaves code that can run: first a jump to itself in front of the boundary, then the
+ * bytes behind the boundary, then those in front. If the tracer is killed in between, threads loop
+ * there until the undo log is applied. */
 #define _GNU_SOURCE
 #include <assert.h>
 #include <errno.h>
 #include <sys/ptrace.h>
 
-#include "internal.h"
+#include "target_private.h"
 
 static const uint8_t hold[] = { 0xeb, 0xfe };
 
@@ -20,24 +19,27 @@ static uint64_t page_of(uint64_t addr)
 	return addr & ~(uint64_t)(CONTROL_PAGE - 1);
 }
 
-/* PTRACE_POKETEXT, for kernels where /proc/PID/mem obeys the protection
+/* Writes by PTRACE_POKETEXT, for kernels where /proc/PID/mem obeys the protection
  * (proc_mem.force_override=never). */
 static struct err *poke(struct control *c, uint64_t addr, const uint8_t *p, uint32_t n)
 {
-	pid_t tid = c->pid;
+	pid_t tid = c->threads.n ? 0 : c->pid;
 
 	for (uint32_t i = 0; i < c->threads.n; i++)
-		if (!c->threads.v[i].blocked && !c->threads.v[i].guest)
+		if (c->threads.v[i].proved && !c->threads.v[i].blocked && !c->threads.v[i].guest)
 			tid = c->threads.v[i].tid;
+	if (!tid)
+		return err_new(EBUSY, "process %d (%s): no thread can write to its text now",
+			       c->pid, c->name);
 	while (n) {
 		uint32_t part = n < 8 ? n : 8;
 		uint8_t word[8];
 		uint64_t at = addr;
 
-		/* the last word ends where the bytes end, if that keeps it in the page */
+		/* The last word ends where the bytes end, if this keeps it in the page. */
 		if (part < 8 && page_of(addr + 7) != page_of(addr))
 			at = addr + part - 8;
-		if (pread(c->mem, word, sizeof(word), (off_t)at) != sizeof(word))
+		if (control_pread(c, word, sizeof(word), at) != sizeof(word))
 			return err_errno(errno, "cannot read the text of process %d", c->pid);
 		memcpy(word + (addr - at), p, part);
 		if (ptrace(PTRACE_POKETEXT, tid, at, *(uint64_t *)(void *)word) < 0)
@@ -56,7 +58,7 @@ struct err *control_write_text(struct control *c, uint64_t addr, const void *buf
 
 	if (c->no_mem_write)
 		return poke(c, addr, buf, n);
-	r = pwrite(c->mem, buf, n, (off_t)addr);
+	r = control_pwrite(c, buf, n, addr);
 	if (r == (ssize_t)n)
 		return NULL;
 	if (r > 0)
@@ -67,7 +69,7 @@ struct err *control_write_text(struct control *c, uint64_t addr, const void *buf
 	return poke(c, addr, buf, n);
 }
 
-/* Within a page: `first` bytes of the patch. */
+/* Writes a patch in parts: a jump to itself, the bytes from `first` on, then the `first` bytes. */
 static struct err *write_parts(struct control *c, const struct control_patch *p, uint32_t first)
 {
 	struct err *e = control_write_text(c, p->addr, hold, sizeof(hold));
@@ -77,8 +79,8 @@ static struct err *write_parts(struct control *c, const struct control_patch *p,
 	return e ?: control_write_text(c, p->addr, p->put, first);
 }
 
-/* Where a patch is cut: the page boundary; without /proc/PID/mem, every word. 0: it is written at
- * once. */
+/* Returns where a patch is cut: at the page boundary, or, without /proc/PID/mem, after the first
+ * word. Returns 0 when it is written at once. */
 static uint32_t cut_of(const struct control *c, const struct control_patch *p)
 {
 	uint64_t next = page_of(p->addr) + CONTROL_PAGE;
@@ -98,7 +100,7 @@ struct run {
 	uint32_t first, n; /* patches */
 };
 
-/* Verifies the patches of a run and applies those that lie in one page to buf. */
+/* Verifies the patches of a run, and applies those within one page to buf. */
 static void apply(struct control *c, struct control_patch *p, uint32_t n, uint8_t *buf, uint64_t lo,
 		  bool *ret_dirty)
 {
@@ -122,7 +124,7 @@ static struct err *patch_run(struct control *c, struct control_patch *p, const s
 	struct err *e = control_read(c, r->lo, buf, size);
 	bool dirty = false;
 
-	if (e && r->n > 1) { /* part of it is unmapped (dlclose) */
+	if (e && r->n > 1) { /* a part of the run is unmapped (dlclose) */
 		err_free(e);
 		e = NULL;
 		for (uint32_t i = r->first; !e && i < r->first + r->n; i++)
@@ -154,13 +156,13 @@ static struct err *patch_run(struct control *c, struct control_patch *p, const s
 	return e;
 }
 
-/* Learns whether /proc/PID/mem writes to text, by a byte that is there already. */
+/* Tests whether /proc/PID/mem writes to text, by writing a byte with its own value. */
 static void try_write(struct control *c, uint64_t addr)
 {
 	uint8_t byte;
 
-	if (!c->no_mem_write && pread(c->mem, &byte, 1, (off_t)addr) == 1 &&
-	    pwrite(c->mem, &byte, 1, (off_t)addr) != 1)
+	if (!c->no_mem_write && control_pread(c, &byte, 1, addr) == 1 &&
+	    control_pwrite(c, &byte, 1, addr) != 1)
 		c->no_mem_write = true;
 }
 

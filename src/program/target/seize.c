@@ -1,36 +1,35 @@
-/* Single threads: seized, waited for, let go.
+/* Seizes single threads, waits for them, and detaches from them.
  *
- * PTRACE_SEIZE waits as long as a thread of the process executes another program
- * (cred_guard_mutex), which waits until the process's other threads have ended; and one that ends
- * while it is traced has not ended before its tracer has waited for it. So whoever holds one thread
- * and seizes the next may wait for itself, and the program with it. A timer interrupts such a wait,
- * and those that have ended are waited for there.
- */
+ * PTRACE_SEIZE waits (cred_guard_mutex) while a thread of the process executes another program. The
+ * execve(2) waits until the process's other threads have ended, and a traced thread has not ended
+ * before its tracer has reaped it. A tracer that holds one thread and seizes the next may therefore
+ * wait for itself, and block the program too. A timer interrupts such a wait, and its handler reaps
+ * the threads that have ended. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/ptrace.h>
 #include <sys/time.h>
-#include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
 
 #include "base/clock.h"
-#include "internal.h"
+#include "base/procmem.h"
+#include "target_private.h"
 
 enum { SPIN_NS = 60000, DETACH_NS = 100000000, RESCUE_US = 5000 };
 
-/* A thread, and its process, whose number it gets when it executes a program. */
+/* A thread and its process. The thread gets the process's number when it executes a program. */
 struct held {
 	pid_t tid, pid;
-	volatile sig_atomic_t ended; /* that it has ended is known */
+	volatile sig_atomic_t ended; /* its end is known */
 };
 
-/* Threads seized that did not stop in time. They cannot be detached before they stop. */
+/* Threads that were seized but did not stop in time. They cannot be detached before they stop. */
 static _Thread_local VEC(struct held) late;
 
-/* Threads that are followed into the program they execute. */
+/* Threads that are followed into the program that they will execute. */
 static VEC(struct held) followed;
 
 void control_follow(pid_t tid, pid_t pid)
@@ -65,7 +64,8 @@ static bool any_followed(pid_t pid)
 
 /* --- children of ours --- */
 
-/* Whoever traces its own child and waits for it learns of its end here. */
+/* Children of this process. A tracer of its own child reaps it while waiting, and records its end
+ * here. */
 static VEC(struct ended {
 	pid_t pid;
 	int status;
@@ -93,8 +93,8 @@ static int status_of(const siginfo_t *info)
 	return info->si_status | (info->si_code == CLD_DUMPED ? 0x80 : 0);
 }
 
-/* Waits for the end of a thread, if it has ended: true. Stops of traced threads are told whatever
- * was asked for: they stay. */
+/* Reaps a thread if it has ended, and returns true then. Leaves stops of traced threads in place,
+ * although waitid(2) reports them whatever its flags. */
 static bool reap(pid_t tid)
 {
 	const int look = WEXITED | WNOHANG | __WALL;
@@ -131,9 +131,8 @@ pid_t control_waitpid(pid_t tid, int *ret_status)
 
 /* --- waiting --- */
 
-/* What a wait does between two looks. A running thread stops within microseconds, so it yields at
- * first; on a busy machine a yield is a whole round of everybody else, while a sleeper is among the
- * next. */
+/* Pauses between two polls. A running thread stops within microseconds, so the first polls yield.
+ * On a busy machine a yield takes a turn of every other task, and a sleeper is scheduled sooner. */
 void control_wait_a_bit(uint64_t begun)
 {
 	uint64_t waited = now_ns() - begun;
@@ -145,7 +144,7 @@ void control_wait_a_bit(uint64_t begun)
 			  NULL);
 }
 
-/* A stop or the end of one thread. */
+/* Waits for a stop or the end of one thread. */
 bool control_wait(pid_t tid, int *ret_status, uint64_t deadline)
 {
 	uint64_t begun = now_ns();
@@ -156,7 +155,7 @@ bool control_wait(pid_t tid, int *ret_status, uint64_t deadline)
 		if (r == tid)
 			return true;
 		if (r < 0 && errno != EINTR) {
-			*ret_status = 0; /* gone: an exec took its number, or it was never ours */
+			*ret_status = 0; /* ended by an exec, or not this tracer's */
 			return true;
 		}
 		if (tries > 20 && now_ns() > deadline)
@@ -170,9 +169,9 @@ static bool is_interrupt_stop(int status)
 	return WIFSTOPPED(status) && status >> 16 == PTRACE_EVENT_STOP;
 }
 
-/* From some stop on to one where nothing is on its way: a signal about to be delivered is
- * delivered, which sets up its handler's frame, and the thread stops again in front of the
- * handler's first instruction. False: gone or too late. */
+/* Continues from a stop to one at which no event is pending. Delivers a pending signal, which sets
+ * up its handler's frame, and stops the thread in front of the handler's first instruction. Returns
+ * false when the thread has ended or the deadline has passed. */
 bool control_wait_interrupt(pid_t tid, int status, uint64_t deadline)
 {
 	for (;;) {
@@ -192,7 +191,7 @@ bool control_wait_interrupt(pid_t tid, int status, uint64_t deadline)
 
 /* --- seizing --- */
 
-/* While PTRACE_SEIZE is under way: whose threads are held. */
+/* The process whose threads are held while PTRACE_SEIZE is under way. */
 static _Thread_local const struct control *volatile seizing;
 static _Thread_local volatile sig_atomic_t in_seize;
 static struct sigaction alarm_before;
@@ -259,7 +258,7 @@ void control_detach(pid_t tid)
 {
 	int status = 0;
 
-	/* it has been killed, perhaps by an exec(2) that waits until we know */
+	/* The thread was killed, perhaps by an exec(2) that waits until this process reaps it. */
 	if (ptrace(PTRACE_DETACH, tid, 0, 0) < 0 &&
 	    (!control_wait(tid, &status, now_ns() + DETACH_NS) || WIFSTOPPED(status)))
 		control_let_go_later(tid, tid);
@@ -274,7 +273,7 @@ bool control_is_ours(pid_t tid)
 
 enum gone { LET_GO, NOT_STOPPED, NOT_FOUND };
 
-/* What is traced under this number, which may not have stopped yet. */
+/* Detaches from the thread traced under this number. It may not have stopped yet. */
 static enum gone let_go_of(pid_t tid)
 {
 	struct control_thread t = { .tid = tid };
@@ -287,24 +286,24 @@ static enum gone let_go_of(pid_t tid)
 	if (r < 0)
 		return NOT_FOUND;
 	if (r == 0 || is_interrupt_stop(status))
-		(void)control_get_regs(&t); /* a call that the stop has made fail */
+		(void)control_get_regs(&t); /* restarts a call that the stop made fail */
 	if (r > 0 && status >> 16 == 0 && WSTOPSIG(status) != (SIGTRAP | 0x80))
 		sig = WSTOPSIG(status);
-	/* without a status: its stop was seen before */
+	/* Without a status, an earlier call has seen its stop. */
 	if (ptrace(PTRACE_DETACH, tid, 0, sig) == 0)
 		return LET_GO;
 	return control_is_ours(tid) ? NOT_STOPPED : NOT_FOUND;
 }
 
-/* A thread that may not have stopped yet, or may have executed a program meanwhile: true when it is
- * let go. */
+/* Detaches from a thread that may not have stopped yet, or may have executed a program. Returns
+ * true when it is done. */
 static bool let_go(struct held *h)
 {
 	enum gone g = h->ended ? LET_GO : let_go_of(h->tid);
 
 	if (g != NOT_FOUND || h->tid == h->pid || !control_is_ours(h->pid))
 		return g != NOT_STOPPED;
-	if (any_followed(h->pid)) /* which of the two it is is not known yet */
+	if (any_followed(h->pid)) /* which of its threads executes is not known yet */
 		return false;
 	h->tid = h->pid;
 	ptrace(PTRACE_INTERRUPT, h->tid, 0, 0);
@@ -323,8 +322,8 @@ bool control_settle(void)
 
 /* --- one thread --- */
 
-/* The kernel aborts a restartable sequence when its thread is interrupted there; at another address
- * it would not. */
+/* Returns true when the thread is in a restartable sequence. The kernel aborts the sequence of a
+ * thread that is interrupted inside it, but would not after a change of its address. */
 static bool in_sequence(pid_t pid, pid_t tid)
 {
 	enum { GET_RSEQ_CONFIGURATION = 0x420f, CS = 8 /* struct rseq.rseq_cs */ };
@@ -333,17 +332,15 @@ static bool in_sequence(pid_t pid, pid_t tid)
 		uint32_t size, signature, flags, pad;
 	} conf = { 0 };
 	uint64_t cs = 0;
-	struct iovec to = { &cs, sizeof(cs) }, from;
 
 	if (ptrace((enum __ptrace_request)GET_RSEQ_CONFIGURATION, tid, sizeof(conf), &conf) <= 0 ||
 	    !conf.area)
 		return false;
-	from = (struct iovec){ (void *)(conf.area + CS), sizeof(cs) };
-	return process_vm_readv(pid, &to, 1, &from, 1, 0) != sizeof(cs) || cs;
+	return procmem_read(pid, &cs, sizeof(cs), conf.area + CS) != sizeof(cs) || cs;
 }
 
-/* Seized, and stopped where nothing is on its way; false: it is not held any more, or will be let
- * go of later. */
+/* Seizes a thread and stops it where no event is pending. Returns false when it is not held, or
+ * will be detached later. */
 static bool hold(pid_t pid, pid_t tid, uint64_t deadline)
 {
 	bool others = !control_settle() || followed.n, held;

@@ -1,8 +1,8 @@
-/* A command started where ptrace(2) is forbidden: it serves itself. The dynamic linker loads
- * agent/preload.c into it (LD_PRELOAD), whose constructor makes the system calls that it is told by
- * a socket, and hands over /proc/self/mem; so all that is done to a stopped process before its
- * program begins can be done to it. Afterwards nobody can stop it again.
- */
+/* Starts a command where ptrace(2) is forbidden. The command serves itself: the dynamic linker
+ * loads agent/preload.c into it (LD_PRELOAD), whose constructor passes /proc/self/mem to this
+ * process, and makes the system calls that this process requests over a socket. So this process can
+ * do to it, before its program begins, all that it does to a stopped process. Afterwards the
+ * command cannot be stopped again. */
 #define _GNU_SOURCE
 #include <elf.h>
 #include <errno.h>
@@ -19,14 +19,14 @@
 
 #include "base/clock.h"
 #include "base/nofile.h"
-#include "internal.h"
+#include "target_private.h"
 #include "wire/preload.h"
 
 extern const uint8_t descry_preload[], descry_preload_end[];
 
 enum { HELLO_MS = 10000, DEPTH = 4 };
 
-/* Both ends of what the command is given; -1 closed. */
+/* Both ends of the two sockets for the command; -1: closed. */
 struct channel {
 	int service[2], files[2], self;
 };
@@ -47,7 +47,7 @@ static void close_all(struct channel *ch)
 	close_one(&ch->self);
 }
 
-/* --- will it load us? --- */
+/* --- checks that the command will load the library --- */
 
 static struct err *cannot(const char *path, const char *why)
 {
@@ -62,7 +62,7 @@ static struct err *check_elf(const char *path, int fd)
 	Elf64_Phdr p;
 
 	if (pread(fd, &h, sizeof(h), 0) != sizeof(h) || h.e_ident[EI_CLASS] != ELFCLASS64)
-		return cannot(path, "it is no 64-bit program");
+		return cannot(path, "it is not a 64-bit program");
 	for (uint32_t i = 0; i < h.e_phnum; i++)
 		if (pread(fd, &p, sizeof(p), (off_t)(h.e_phoff + (uint64_t)i * h.e_phentsize)) ==
 			    sizeof(p) &&
@@ -94,7 +94,7 @@ static struct err *check_file(const char *path, int depth)
 	if (n >= SELFMAG && !memcmp(head, ELFMAG, SELFMAG))
 		return check_elf(path, fd);
 	if (head[0] != '#' || head[1] != '!' ||
-	    depth >= DEPTH) /* execvp(3) gives it to the shell */
+	    depth >= DEPTH) /* execvp(3) runs it with the shell */
 		return depth >= DEPTH ? cannot(path, "its interpreters do not end")
 				      : check_file("/bin/sh", DEPTH);
 	name = head + 2 + strspn(head + 2, " \t");
@@ -102,7 +102,7 @@ static struct err *check_file(const char *path, int depth)
 	return check_file(name, depth + 1);
 }
 
-/* As execvp(3) looks for it. */
+/* Checks the command that execvp(3) would find. */
 static struct err *check_command(const char *name)
 {
 	const char *path = getenv("PATH") ?: "/bin:/usr/bin";
@@ -136,7 +136,7 @@ static struct err *open_channel(struct channel *ch)
 	return NULL;
 }
 
-static void child(char *const argv[], const struct channel *ch, int report)
+static void child(char *const argv[], int output, const struct channel *ch, int report)
 {
 	const char *before = getenv("LD_PRELOAD");
 	cleanup_free char *preload = xasprintf("/proc/self/fd/%d%s%s", ch->self, before ? ":" : "",
@@ -147,6 +147,8 @@ static void child(char *const argv[], const struct channel *ch, int report)
 
 	signal(SIGINT, SIG_DFL);
 	nofile_restore();
+	if (output)
+		dup2(output, STDOUT_FILENO);
 	setenv("LD_PRELOAD", preload, 1);
 	setenv(PRELOAD_ENV, numbers, 1);
 	fcntl(ch->service[1], F_SETFD, 0);
@@ -167,7 +169,7 @@ static bool has_threads(const struct control *c)
 	return !status || control_status_number(status, "Threads", 10) != 1;
 }
 
-/* The first message: where it stands, and its memory. */
+/* Receives the first message: the command's stack address and its memory. */
 static struct err *take_hello(struct control *c, const char *name)
 {
 	_Alignas(8) uint8_t control[CMSG_SPACE(sizeof(int))];
@@ -182,10 +184,11 @@ static struct err *take_hello(struct control *c, const char *name)
 	struct cmsghdr *head;
 
 	if (poll(&p, 1, HELLO_MS) <= 0)
-		return err_new(ETIMEDOUT,
-			       "%s did not load what was to hold it at its start (ptrace(2) is "
-			       "forbidden here)",
-			       name);
+		return err_new(
+			ETIMEDOUT,
+			"%s did not load descry's library that holds a program at its start (ptrace(2) is "
+			"forbidden here)",
+			name);
 	if (recvmsg(c->service, &m, MSG_CMSG_CLOEXEC) != sizeof(h) || !(head = CMSG_FIRSTHDR(&m)) ||
 	    head->cmsg_type != SCM_RIGHTS)
 		return err_new(ECHILD, "%s ended before it could be traced", name);
@@ -195,14 +198,14 @@ static struct err *take_hello(struct control *c, const char *name)
 	t = vec_add(&c->threads);
 	t->tid = c->pid;
 	t->regs.rip = t->regs.rsp =
-		h.stack; /* in code that nobody patches: any such address will do */
+		h.stack; /* in code that is never patched: any such address will do */
 	t->regs.fs_base = h.fs_base;
 	t->regs.orig_rax = (uint64_t)-1;
 	c->stopped = true;
 	return NULL;
 }
 
-struct err *control_start_served(char *const argv[], struct control **ret)
+struct err *control_start_served(char *const argv[], int output, struct control **ret)
 {
 	struct err *e = check_command(argv[0]);
 	struct control *c = NULL;
@@ -221,7 +224,7 @@ struct err *control_start_served(char *const argv[], struct control **ret)
 	}
 	pid = fork();
 	if (pid == 0)
-		child(argv, &ch, report[1]);
+		child(argv, output, &ch, report[1]);
 	close(report[1]);
 	if (pid < 0)
 		e = err_errno(errno, "cannot start %s", argv[0]);
@@ -237,7 +240,7 @@ struct err *control_start_served(char *const argv[], struct control **ret)
 		c->their_files = ch.files[1];
 		ch.service[0] = ch.files[0] = -1;
 	}
-	close_all(&ch); /* its ends: so we see its end */
+	close_all(&ch); /* closes the command's ends, so that its end is noticed */
 	if (!e)
 		e = take_hello(c, argv[0]);
 	if (e) {
@@ -265,10 +268,18 @@ bool control_is_served(const struct control *c, int *ret_socket, int *ret_theirs
 struct err *control_serve(struct control *c, long nr, const uint64_t args[6], int64_t *ret_value)
 {
 	struct preload_request r = { .nr = nr };
+	struct pollfd p = { .fd = c->service, .events = POLLIN };
 
 	memcpy(r.arg, args, sizeof(r.arg));
-	if (send(c->service, &r, sizeof(r), MSG_NOSIGNAL) != sizeof(r) ||
-	    recv(c->service, ret_value, sizeof(*ret_value), 0) != sizeof(*ret_value))
+	if (send(c->service, &r, sizeof(r), MSG_NOSIGNAL) != sizeof(r))
+		return control_gone(c);
+	if (poll(&p, 1, HELLO_MS) <= 0) { /* an answer that comes later would be another call's */
+		control_serve_end(c);
+		return err_new(ETIMEDOUT,
+			       "process %d (%s) does not answer: no system call can be made in it",
+			       c->pid, c->name);
+	}
+	if (recv(c->service, ret_value, sizeof(*ret_value), 0) != sizeof(*ret_value))
 		return control_gone(c);
 	return NULL;
 }

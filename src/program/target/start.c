@@ -1,5 +1,5 @@
-/* A program started under control: seized before it execs, held right after, or at its entry
- * point. */
+/* Starts a program under control: seizes it before it execs, and holds it right after, or at its
+ * entry point. */
 #define _GNU_SOURCE
 #include <elf.h>
 #include <errno.h>
@@ -10,19 +10,21 @@
 
 #include "base/clock.h"
 #include "base/nofile.h"
-#include "internal.h"
+#include "target_private.h"
 
 enum { START_OPTIONS = PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL | PTRACE_O_TRACESYSGOOD };
 
-/* Waits to be seized, then execs; a failure's errno goes through the pipe, which a successful exec
- * closes. */
-static void child(char *const argv[], int go, int report)
+/* Waits to be seized, then execs. Writes the errno of a failure to the pipe. A successful exec
+ * closes the pipe. */
+static void child(char *const argv[], int output, int go, int report)
 {
 	char byte;
 	int code;
 
 	signal(SIGINT, SIG_DFL);
 	nofile_restore();
+	if (output)
+		dup2(output, STDOUT_FILENO);
 	if (read(go, &byte, 1) == 1)
 		execvp(argv[0], argv);
 	code = errno;
@@ -31,7 +33,7 @@ static void child(char *const argv[], int go, int report)
 	_exit(127);
 }
 
-/* The next stop; signals that come meanwhile are delivered. */
+/* Waits for the next stop. Delivers signals in between. */
 static bool next_stop(pid_t pid, int *ret_status)
 {
 	for (;;) {
@@ -46,7 +48,7 @@ static bool next_stop(pid_t pid, int *ret_status)
 	}
 }
 
-/* By an int3 there; it stops at the trap. */
+/* Runs the program to `entry`, where it puts an int3. The program stops at this trap. */
 static struct err *run_to(struct control *c, uint64_t entry)
 {
 	struct user_regs_struct r;
@@ -77,8 +79,8 @@ static struct err *run_to(struct control *c, uint64_t entry)
 	return e ?: control_write_text(c, entry, &byte, 1);
 }
 
-/* Both ends of the program's birth; *ret_code: the exec's errno. */
-static struct err *fork_seized(char *const argv[], pid_t *ret_pid, int *ret_code,
+/* Forks a child, seizes it and lets it exec. *ret_code: errno of the exec. */
+static struct err *fork_seized(char *const argv[], int output, pid_t *ret_pid, int *ret_code,
 			       bool *ret_forbidden)
 {
 	int go[2], report[2], status;
@@ -98,7 +100,7 @@ static struct err *fork_seized(char *const argv[], pid_t *ret_pid, int *ret_code
 	pid = fork();
 	if (pid == 0) {
 		close(go[1]);
-		child(argv, go[0], report[1]);
+		child(argv, output, go[0], report[1]);
 	}
 	if (pid < 0)
 		e = err_errno(errno, "cannot start %s", argv[0]);
@@ -126,7 +128,7 @@ static struct err *fork_seized(char *const argv[], pid_t *ret_pid, int *ret_code
 	return e;
 }
 
-/* From a trap to a stop like all others. */
+/* Takes the only thread from a trap to the usual kind of stop. */
 struct err *control_hold(struct control *c)
 {
 	struct control_thread *t;
@@ -150,7 +152,7 @@ struct err *control_run_to(struct control *c, uint64_t addr)
 {
 	struct err *e;
 
-	if (c->service >= 0) /* it is as far as it can be held */
+	if (c->service >= 0) /* it is held as far as possible */
 		return NULL;
 	e = control_put_regs(c);
 	if (!e)
@@ -158,7 +160,7 @@ struct err *control_run_to(struct control *c, uint64_t addr)
 	return e ? e : control_hold(c);
 }
 
-struct err *control_start(char *const argv[], bool at_entry, struct control **ret)
+struct err *control_start(char *const argv[], bool at_entry, int output, struct control **ret)
 {
 	struct control *c = NULL;
 	struct err *e;
@@ -166,10 +168,10 @@ struct err *control_start(char *const argv[], bool at_entry, struct control **re
 	pid_t pid = 0;
 	int code;
 
-	e = fork_seized(argv, &pid, &code, &forbidden);
+	e = fork_seized(argv, output, &pid, &code, &forbidden);
 	if (e && forbidden) {
 		err_free(e);
-		return control_start_served(argv, ret);
+		return control_start_served(argv, output, ret);
 	}
 	if (e)
 		return e;

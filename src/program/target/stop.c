@@ -1,5 +1,5 @@
-/* Stopping and resuming: PTRACE_SEIZE and PTRACE_INTERRUPT, until /proc/PID/task holds nothing
- * new. */
+/* Stops and resumes processes: seizes and interrupts threads until /proc/PID/task lists no new
+ * ones. */
 #define _GNU_SOURCE
 #include <assert.h>
 #include <errno.h>
@@ -9,10 +9,11 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/procdir.h"
-#include "internal.h"
+#include "target_private.h"
 
 static struct control_thread *find_thread(struct control *c, pid_t tid, uint32_t hint)
 {
@@ -32,8 +33,9 @@ static void forget(struct control *c, pid_t tid)
 		*t = c->threads.v[--c->threads.n];
 }
 
-/* Does `tid` wait in vfork() for a child of the same memory? Then it cannot stop, and need not: it
- * runs no instruction before the child is gone from the memory. */
+/* Returns the child that `tid` waits for in vfork(), if it shares the thread's memory, or 0. Such a
+ * thread cannot stop and need not, because it runs no instruction before the child has left the
+ * memory. */
 static pid_t vfork_child(struct control *c, pid_t tid, uint64_t *ret_pc, uint64_t *ret_sp)
 {
 	cleanup_free char *text = control_task_file(c->pid, tid, "syscall");
@@ -59,8 +61,8 @@ static pid_t vfork_child(struct control *c, pid_t tid, uint64_t *ret_pc, uint64_
 	return 0;
 }
 
-/* System calls that fail with EINTR after any stop, even when no handler runs (signal(7)): turned
- * into a restart. The kernel still makes it EINTR when a handler does run. A timeout begins
+/* System calls that fail with EINTR after any stop, even when no handler runs (signal(7)). They are
+ * turned into a restart. The kernel still returns EINTR when a handler does run. A timeout begins
  * anew. */
 static const uint16_t eintr_calls[] = {
 	SYS_epoll_wait,
@@ -120,8 +122,8 @@ static bool seize(struct control *c, pid_t tid, bool guest)
 	return true;
 }
 
-/* A thread that waits for its vfork child. The child is stopped in its place; false when it was
- * gone too soon. */
+/* Adds a thread that waits for its vfork child, and seizes the child in its place. Returns false
+ * when the child had ended. */
 static bool add_blocked(struct control *c, pid_t tid, pid_t child, uint64_t pc, uint64_t sp)
 {
 	struct control_thread *t;
@@ -131,14 +133,15 @@ static bool add_blocked(struct control *c, pid_t tid, pid_t child, uint64_t pc, 
 	t = vec_add(&c->threads);
 	t->tid = tid;
 	t->blocked = true;
+	t->child = child;
 	t->regs.rip = pc;
 	t->regs.rsp = sp;
 	t->regs.orig_rax = (uint64_t)-1;
 	return true;
 }
 
-/* Why could this living thread not be seized? NULL: it is about to end. EAGAIN: another tracer has
- * it, or has just let go. */
+/* Returns the reason why a living thread could not be seized, or NULL when it is about to end.
+ * EAGAIN: another tracer has it, or has just detached. */
 static struct err *not_seized(struct control *c, pid_t tid, int code)
 {
 	cleanup_free char *status = control_task_file(c->pid, tid, "status");
@@ -156,13 +159,13 @@ static struct err *not_seized(struct control *c, pid_t tid, int code)
 			       "thread %d of process %d (%s) is being traced by process %ld (%s)",
 			       tid, c->pid, c->name, tracer, who);
 	}
-	/* control_open() found that it may be traced: another tracer had it a moment ago */
+	/* control_open() found that it may be traced, so another tracer had it a moment ago. */
 	if (code == EPERM && now_ns() - c->stop_begun < control_patience("descry"))
 		return err_new(EAGAIN, "thread %d", tid);
 	return err_errno(code, "cannot stop thread %d of process %d (%s)", tid, c->pid, c->name);
 }
 
-/* Seizes the threads that are new; *ret_more: there were some. */
+/* Seizes the new threads. Sets *ret_more when there were any. */
 static struct err *seize_new(struct control *c, bool *ret_more)
 {
 	cleanup_free char *path = xasprintf("/proc/%d/task", c->pid);
@@ -193,7 +196,7 @@ static struct err *seize_new(struct control *c, bool *ret_more)
 	return e;
 }
 
-/* Thread i got past its stop and into vfork() before it was seized: its child stops in its
+/* Thread i passed its stop and entered vfork() before it was seized. Stops its child in its
  * place. */
 static bool turn_blocked(struct control *c, uint32_t i)
 {
@@ -205,6 +208,7 @@ static bool turn_blocked(struct control *c, uint32_t i)
 		return false;
 	t = &c->threads.v[i];
 	t->blocked = true;
+	t->child = child;
 	t->pending = false;
 	t->regs.rip = pc;
 	t->regs.rsp = sp;
@@ -212,16 +216,36 @@ static bool turn_blocked(struct control *c, uint32_t i)
 	return true;
 }
 
-/* It did not stop in time, or it has executed a program and has its process's number now, which is
- * no other thread's here. */
+/* Forgets a guest, and the thread that waited for it. This thread runs on, and is seized as new; if
+ * it is seized already, it stops before it runs an instruction. */
+static void forget_guest(struct control *c, pid_t guest)
+{
+	forget(c, guest);
+	for (uint32_t i = c->threads.n; i-- > 0;) {
+		struct control_thread *t = &c->threads.v[i];
+
+		if (!t->blocked || t->child != guest)
+			continue;
+		if (!t->seized) {
+			forget(c, t->tid);
+			continue;
+		}
+		t->blocked = false;
+		t->child = 0;
+		t->pending = true;
+	}
+}
+
+/* Forgets a thread that did not stop in time, or that executed a program and now has its process's
+ * number. This number is no other thread's here. control_settle() detaches it later. */
 static void forget_living(struct control *c, pid_t tid, pid_t pid)
 {
-	forget(c, tid);
+	forget_guest(c, tid);
 	if (control_is_ours(tid) || (!find_thread(c, pid, 0) && control_is_ours(pid)))
 		control_let_go_later(tid, pid);
 }
 
-/* Thread i has reported `status`; when it has ended it is forgotten. */
+/* Handles `status` of thread i. Forgets the thread when it has ended. */
 static void stopped_thread(struct control *c, uint32_t i, int status, uint64_t deadline)
 {
 	const pid_t tid = c->threads.v[i].tid, pid = c->threads.v[i].guest ? tid : c->pid;
@@ -230,16 +254,11 @@ static void stopped_thread(struct control *c, uint32_t i, int status, uint64_t d
 		c->threads.v[i].pending = false;
 		if (control_get_regs(&c->threads.v[i]))
 			return;
-	} else if (c->threads.v[i].guest) {
-		/* its parent runs on: to be seen as new */
-		for (uint32_t k = c->threads.n; k-- > 0;)
-			if (c->threads.v[k].blocked && !c->threads.v[k].seized)
-				forget(c, c->threads.v[k].tid);
 	}
 	forget_living(c, tid, pid);
 }
 
-/* CPU time of a thread in ns, 0 when the kernel does not tell. */
+/* Returns the CPU time of a thread in ns, 0 when the kernel does not report it. */
 static uint64_t run_time(pid_t pid, pid_t tid)
 {
 	cleanup_free char *text = control_task_file(pid, tid, "schedstat");
@@ -248,17 +267,17 @@ static uint64_t run_time(pid_t pid, pid_t tid)
 	return text && sscanf(text, "%llu", &ns) == 1 ? ns : 0;
 }
 
-/* A thread that gets no CPU cannot stop. On a busy machine that can last for seconds. A thread that
- * runs and does not stop is busy inside the kernel. */
+/* A thread without a CPU cannot stop, for seconds on a busy machine. A thread that gets CPU time
+ * and does not stop is busy inside the kernel. */
 struct late {
-	pid_t tid; /* the one that was late at the last look */
+	pid_t tid; /* the thread that was late at the last poll */
 	uint64_t ran;
 };
 
 static bool is_starved(const struct control *c, pid_t tid, uint64_t deadline, uint64_t timeout,
 		       struct late *late)
 {
-	enum { LONGEST = 5 /* timeouts */, SHARE = 4 /* of a timeout, when it ran so long */ };
+	enum { LONGEST = 5 /* timeouts */, SHARE = 4 /* of a timeout: it ran this long */ };
 	uint64_t ran = run_time(c->pid, tid);
 
 	if (!ran || control_thread_state(c->pid, tid) != 'R' ||
@@ -269,8 +288,8 @@ static bool is_starved(const struct control *c, pid_t tid, uint64_t deadline, ui
 	return ran - late->ran < timeout / SHARE;
 }
 
-/* Waits until all that were seized have stopped, and looks at each as soon as it has: a call that a
- * stop makes fail is to be set right at once. */
+/* Waits until all seized threads have stopped. Handles each thread as soon as it stops, because a
+ * call that the stop made fail must be repaired at once. */
 static struct err *wait_threads(struct control *c, uint64_t deadline, uint64_t timeout)
 {
 	uint64_t begun = now_ns(), idle = begun;
@@ -308,6 +327,102 @@ static struct err *wait_threads(struct control *c, uint64_t deadline, uint64_t t
 	}
 }
 
+/* --- whose memory the threads are in --- */
+
+/* Returns true when this process holds the thread: it is traced and stopped, and so cannot execute
+ * a program. */
+static bool is_held(pid_t tid)
+{
+	errno = 0;
+	(void)ptrace(PTRACE_PEEKUSER, tid, 0, 0);
+	return errno == 0;
+}
+
+/* Returns true when a held thread is in the memory of `ref`, which cannot leave it. Without kcmp(2)
+ * there are no guests, and the threads of a process have one memory. */
+static bool shares_memory(const struct control *c, const struct control_thread *t, pid_t ref)
+{
+	cleanup_free char *path = NULL;
+	long differs = syscall(SYS_kcmp, ref, t->tid, KCMP_VM, 0, 0);
+
+	if (differs >= 0)
+		return differs == 0;
+	if (errno == ESRCH || t->guest)
+		return false;
+	path = xasprintf("/proc/%d/task/%d", c->pid, t->tid);
+	return access(path, F_OK) == 0;
+}
+
+static bool is_in_place(struct control *c, const struct control_thread *t, pid_t ref)
+{
+	uint64_t pc, sp;
+
+	if (t->blocked)
+		return vfork_child(c, t->tid, &pc, &sp) == t->child;
+	return shares_memory(c, t, ref) && is_held(t->tid);
+}
+
+/* Returns a thread of the process that cannot execute a program: a held one, or one that waits for
+ * a guest that is held. */
+static pid_t fixed_thread(const struct control *c)
+{
+	pid_t blocked = 0;
+
+	for (uint32_t i = 0; i < c->threads.n; i++) {
+		const struct control_thread *t = &c->threads.v[i];
+
+		if (!t->guest && !t->blocked)
+			return t->tid;
+		if (t->blocked)
+			blocked = t->tid;
+	}
+	return blocked;
+}
+
+/* Opens the memory of the process once its threads have stopped, and lets go of each that is in
+ * another: PTRACE_SEIZE waits while a thread executes a program, and then holds it in this program,
+ * which may be setuid. Only what is proved here gets registers that were computed from this memory.
+ * Sets *ret_more when it has let go of a thread. */
+static struct err *prove(struct control *c, bool *ret_more)
+{
+	const pid_t ref = fixed_thread(c);
+	struct err *e;
+
+	c->maps_known = false;
+	if (!ref)
+		return NULL;
+	c->alive = ref;
+	e = control_open_mem(c);
+	if (e && e->code == ENOENT) { /* it was killed */
+		err_free(e);
+		e = NULL;
+		forget_guest(c, ref);
+		*ret_more = true;
+		return NULL;
+	}
+	for (uint32_t i = c->threads.n; !e && i-- > 0;) {
+		struct control_thread *t;
+
+		if (i >= c->threads.n)
+			continue;
+		t = &c->threads.v[i];
+		t->proved = is_in_place(c, t, ref);
+		if (t->proved)
+			continue;
+		*ret_more = true;
+		if (t->blocked && t->seized) { /* it stops, now that it waits no more */
+			t->blocked = false;
+			t->child = 0;
+			t->pending = true;
+			continue;
+		}
+		if (t->seized)
+			control_detach(t->tid);
+		forget_guest(c, t->tid);
+	}
+	return e;
+}
+
 struct err *control_stop_more(struct control *c, int timeout_ms)
 {
 	enum { ROUNDS = 50 };
@@ -319,6 +434,7 @@ struct err *control_stop_more(struct control *c, int timeout_ms)
 		more = false;
 		e = seize_new(c, &more);
 		e = e ?: wait_threads(c, deadline, timeout);
+		e = e ?: prove(c, &more);
 		if (!e && more && round > ROUNDS && now_ns() > deadline)
 			e = err_new(
 				ETIMEDOUT,
@@ -328,13 +444,14 @@ struct err *control_stop_more(struct control *c, int timeout_ms)
 	if (!e && !c->threads.n)
 		e = control_gone(c);
 	for (uint32_t i = 0; !e && i < c->threads.n; i++)
-		if (!c->threads.v[i].blocked)
+		if (!c->threads.v[i].blocked && !c->threads.v[i].guest)
 			control_cancel_call(c, &c->threads.v[i]);
 	return e ?: control_put_regs(c);
 }
 
-/* Two tracers that come at once must not each hold a part of the threads: who meets another's lets
- * go of all and tries again. The main thread is seized first, so that one of them wins. */
+/* Stops the process. Of two tracers that stop it at the same time, a tracer that meets the other's
+ * thread releases all of its threads and tries again, so that they do not each hold a part. The
+ * main thread is seized first, so that one of them wins. */
 struct err *control_stop(struct control *c, int timeout_ms)
 {
 	struct err *e = NULL;
@@ -345,9 +462,10 @@ struct err *control_stop(struct control *c, int timeout_ms)
 	do {
 		err_free(e);
 		c->alive = control_living_thread(c->pid);
-		e = c->alive ? control_open_mem(c) : control_gone(c);
-		if (e)
+		if (!c->alive) {
+			e = control_gone(c);
 			break;
+		}
 		free(c->auxv);
 		c->auxv = NULL;
 		c->stopped = true;
@@ -385,7 +503,7 @@ struct err *control_stop_to_call(struct control *c, int timeout_ms)
 		if (now_ns() > end)
 			return err_new(
 				EBUSY,
-				"process %d (%s) waits for a child of vfork() that goes on: try again later",
+				"process %d (%s) waits for its vfork() child, which is still running: try again later",
 				c->pid, c->name);
 		nanosleep(&(struct timespec){ .tv_nsec = 500000 }, NULL);
 	}
@@ -409,6 +527,8 @@ struct err *control_put_regs(struct control *c)
 		if (t->blocked || t->pending)
 			return err_new(EBUSY, "thread %d of process %d (%s) waits in vfork()",
 				       t->tid, c->pid, c->name);
+		if (!t->proved) /* it has executed another program since it was proved */
+			return control_gone(c);
 		if (ptrace(PTRACE_SETREGS, t->tid, 0, &t->regs) < 0 && errno != ESRCH)
 			return err_errno(errno, "writing registers of thread %d", t->tid);
 		t->changed = false;

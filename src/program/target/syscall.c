@@ -1,16 +1,15 @@
-/* System calls in the target's name.
+/* Makes system calls in the target.
  *
  *	stub:  syscall; pop r15 ... rdi; popf; ret 128
  *
- * runs with the stack pointer at a frame below the thread's red zone that holds its own registers
- * in this order, and where it goes on. Left to itself at any instant, the thread makes the call,
- * takes its registers back and goes on. The tracer, when it lives, sees the result at the end of
- * the system call and sets the registers itself, so that the kernel handles the system call that
- * was interrupted as it would have.
+ * The stub runs with the stack pointer at a frame below the thread's red zone. The frame holds the
+ * thread's registers in this order, and the address at which it continues. If the tracer is killed
+ * at any instant, the thread makes the call, restores its registers and continues. A living tracer
+ * reads the result at the end of the system call and sets the registers itself, so that the kernel
+ * handles the interrupted system call as usual.
  *
- * The stub lies in the unused end of an executable page: behind the segment's last byte, where the
- * page holds zeros.
- */
+ * The stub lies in the unused end of an executable page, behind the segment's last byte, where the
+ * page holds zeros. */
 #define _GNU_SOURCE
 #include <assert.h>
 #include <elf.h>
@@ -21,7 +20,7 @@
 #include <sys/wait.h>
 
 #include "base/clock.h"
-#include "internal.h"
+#include "target_private.h"
 
 static const uint8_t stub_code[CONTROL_STUB_SIZE] = {
 	0x0f, 0x05, /* syscall */
@@ -49,10 +48,10 @@ struct frame { /* in the order of the pops */
 		rip;
 };
 
-/* --- where the stub lies --- */
+/* --- the place of the stub --- */
 
-/* Is [addr, m->end) behind the last byte of the segment that m maps? The headers are read where the
- * file's first page is mapped. */
+/* Returns true when [addr, m->end) is behind the last byte of the segment that m maps. Reads the
+ * headers from the mapping of the file's first page. */
 static bool is_unused_end(struct control *c, const struct mapping *m, uint64_t addr)
 {
 	Elf64_Ehdr h;
@@ -64,15 +63,15 @@ static bool is_unused_end(struct control *c, const struct mapping *m, uint64_t a
 		if (head->inode != m->inode || head->offset || strcmp(head->path, m->path) ||
 		    !head->read)
 			continue;
-		if (pread(c->mem, &h, sizeof(h), (off_t)head->start) != sizeof(h) ||
+		if (control_pread(c, &h, sizeof(h), head->start) != sizeof(h) ||
 		    memcmp(h.e_ident, ELFMAG, SELFMAG) || h.e_phentsize != sizeof(ph) ||
 		    h.e_phoff > head->end - head->start)
 			return false;
 		for (int k = 0; k < h.e_phnum && k < 64; k++) {
 			uint64_t page, end;
 
-			if (pread(c->mem, &ph, sizeof(ph),
-				  (off_t)(head->start + h.e_phoff + (uint64_t)k * sizeof(ph))) !=
+			if (control_pread(c, &ph, sizeof(ph),
+					  head->start + h.e_phoff + (uint64_t)k * sizeof(ph)) !=
 			    sizeof(ph))
 				return false;
 			page = ph.p_offset & ~(uint64_t)(CONTROL_PAGE - 1);
@@ -99,7 +98,7 @@ static bool find_unused_end(struct control *c)
 		if (!m->read || m->write || !m->exec || m->shared || !m->inode ||
 		    !strncmp(m->path, "/memfd:", 7))
 			continue;
-		if (pread(c->mem, have, sizeof(have), (off_t)at) != sizeof(have))
+		if (control_pread(c, have, sizeof(have), at) != sizeof(have))
 			continue;
 		c->stub_left = !memcmp(have, stub_code, sizeof(have));
 		if ((!c->stub_left && memcmp(have, zeros, sizeof(have))) ||
@@ -113,14 +112,14 @@ static bool find_unused_end(struct control *c)
 	return false;
 }
 
-/* The code that ran first, in the dynamic linker or the program, and never runs again: unless a
- * thread is there still. */
+/* Finds the code that ran first, in the dynamic linker or the program. It never runs again. Returns
+ * false when a thread is still there. */
 static bool find_start(struct control *c)
 {
 	uint64_t base = control_auxv(c, AT_BASE), at = 0;
 	Elf64_Ehdr h;
 
-	if (base && pread(c->mem, &h, sizeof(h), (off_t)base) == sizeof(h) &&
+	if (base && control_pread(c, &h, sizeof(h), base) == sizeof(h) &&
 	    !memcmp(h.e_ident, ELFMAG, SELFMAG))
 		at = base + h.e_entry;
 	else if (!base)
@@ -128,8 +127,8 @@ static bool find_start(struct control *c)
 	for (uint32_t i = 0; i < c->threads.n; i++)
 		if (c->threads.v[i].regs.rip + 64 > at && c->threads.v[i].regs.rip < at + 64)
 			return false;
-	if (!at || pread(c->mem, c->stub_before, sizeof(c->stub_before), (off_t)at) !=
-			   sizeof(c->stub_before))
+	if (!at ||
+	    control_pread(c, c->stub_before, sizeof(c->stub_before), at) != sizeof(c->stub_before))
 		return false;
 	c->stub = at;
 	c->stub_left = !memcmp(c->stub_before, stub_code, sizeof(stub_code));
@@ -180,7 +179,7 @@ void control_unstub(struct control *c)
 		e = control_read(c, r.lo, have, sizeof(have));
 	if (!e && !tid && c->stub_known && !memcmp(have, stub_code, sizeof(have)))
 		e = control_write_text(c, r.lo, c->stub_before, sizeof(c->stub_before));
-	err_free(e); /* what stays there is not reached by anyone, and the next stub */
+	err_free(e); /* no thread reaches what remains there, and the next stub replaces it */
 }
 
 /* --- the call --- */
@@ -201,9 +200,10 @@ bool control_cancel_call(struct control *c, struct control_thread *t)
 	uint8_t have[CONTROL_STUB_SIZE];
 	struct frame f;
 
-	if (pread(c->mem, have, sizeof(have), (off_t)at) != sizeof(have) ||
+	/* c->mem is the memory of proved threads */
+	if (!t->proved || control_pread(c, have, sizeof(have), at) != sizeof(have) ||
 	    memcmp(have, stub_code, sizeof(have)) ||
-	    pread(c->mem, &f, sizeof(f), (off_t)t->regs.rsp) != sizeof(f))
+	    control_pread(c, &f, sizeof(f), t->regs.rsp) != sizeof(f))
 		return false;
 	t->regs.rsp += sizeof(f) + CONTROL_RED_ZONE;
 	t->regs.r15 = f.r15;
@@ -229,7 +229,8 @@ bool control_cancel_call(struct control *c, struct control_thread *t)
 	return true;
 }
 
-/* Is there room for a frame below the thread's stack pointer, in memory that it writes itself? */
+/* Returns true when there is room for a frame below the thread's stack pointer, in memory that the
+ * thread can write. */
 static bool stack_is_sane(struct control *c, const struct control_thread *t)
 {
 	uint64_t hi = t->regs.rsp, lo = hi - CONTROL_RED_ZONE - sizeof(struct frame);
@@ -265,11 +266,19 @@ static struct err *write_frame(struct control *c, const struct control_thread *t
 
 enum outcome { DONE, AGAIN, LATE, FAILED };
 
-static const uint64_t CALL_NS =
-	10ull * 1000 * 1000 * 1000; /* for a call, however often it is begun anew */
+static bool has_executed(struct control_thread *t, int status)
+{
+	if (WIFSTOPPED(status) && status >> 16 == PTRACE_EVENT_EXEC)
+		t->proved = false;
+	return !t->proved;
+}
 
-/* From the stop where the call's registers are set to one where the thread's own are back. AGAIN,
- * LATE: the call was not made. */
+static const uint64_t CALL_NS =
+	10ull * 1000 * 1000 * 1000; /* limit of a call, with all its attempts */
+
+/* Runs from the stop at which the call's registers are set to a stop at which the thread's own are
+ * restored. AGAIN, LATE: the call was not made. Another process in the same memory can change the
+ * stub meanwhile: a thread that executes a program there gets no registers any more. */
 static enum outcome run_call(struct control *c, struct control_thread *t, uint64_t deadline,
 			     int64_t *ret_value, int *ret_sig)
 {
@@ -278,7 +287,8 @@ static enum outcome run_call(struct control *c, struct control_thread *t, uint64
 
 	while (stops < 2) {
 		if (ptrace(PTRACE_SYSCALL, t->tid, 0, 0) < 0 ||
-		    !control_wait(t->tid, &status, deadline) || !WIFSTOPPED(status))
+		    !control_wait(t->tid, &status, deadline) || !WIFSTOPPED(status) ||
+		    has_executed(t, status))
 			return FAILED;
 		if (WSTOPSIG(status) == (SIGTRAP | 0x80)) {
 			stops++;
@@ -291,12 +301,12 @@ static enum outcome run_call(struct control *c, struct control_thread *t, uint64
 				return FAILED;
 			return LATE;
 		}
-		/* A signal came before the call: the thread handles it as if nothing had been, then
-		 * all anew. */
+		/* A signal came before the call. The thread handles it as without the call, and
+		 * then the call is tried again. */
 		*ret_sig = WSTOPSIG(status);
 		if (ptrace(PTRACE_SETREGS, t->tid, 0, &t->regs) < 0)
 			return FAILED;
-		if (*ret_sig == SIGSYS) { /* raised by the call itself */
+		if (*ret_sig == SIGSYS) { /* the call itself raised it */
 			ptrace(PTRACE_INTERRUPT, t->tid, 0, 0);
 			ptrace(PTRACE_CONT, t->tid, 0, 0);
 			if (control_wait(t->tid, &status, deadline))
@@ -310,9 +320,10 @@ static enum outcome run_call(struct control *c, struct control_thread *t, uint64
 	if (ptrace(PTRACE_GETREGS, t->tid, 0, &r) < 0)
 		return FAILED;
 	*ret_value = (int64_t)r.rax;
-	/* At the end of a system call; back to the place where signals and restarts are handled. */
+	/* The thread is at the end of a system call. Move it to a stop where signals and restarts
+	 * are handled. */
 	if (ptrace(PTRACE_INTERRUPT, t->tid, 0, 0) < 0 || ptrace(PTRACE_CONT, t->tid, 0, 0) < 0 ||
-	    !control_wait(t->tid, &status, deadline))
+	    !control_wait(t->tid, &status, deadline) || has_executed(t, status))
 		return FAILED;
 	if (ptrace(PTRACE_SETREGS, t->tid, 0, &t->regs) < 0)
 		return FAILED;
@@ -363,7 +374,8 @@ static struct err *call_in(struct control *c, struct control_thread *t, long nr,
 	return o == FAILED ? control_gone(c) : NULL;
 }
 
-/* The filter of one thread is suspended, not that of others. */
+/* Returns true when the thread may make a call. Suspends its seccomp filter, but no other
+ * thread's. */
 static bool may_call(const struct control *c, struct control_thread *t)
 {
 	if (!t->may_call && control_filtered(c->pid, t->tid) &&
@@ -379,6 +391,7 @@ struct err *control_syscall(struct control *c, long nr, const uint64_t args[6], 
 	struct err *e;
 
 	assert(c->stopped);
+	c->maps_known = false;
 	if (c->service >= 0)
 		return control_serve(c, nr, args, ret_value);
 	e = control_put_regs(c);
@@ -390,11 +403,14 @@ struct err *control_syscall(struct control *c, long nr, const uint64_t args[6], 
 		for (uint32_t i = 0; i < c->threads.n; i++) {
 			struct control_thread *t = &c->threads.v[i];
 
-			if (t->blocked || t->guest || (t->tid != c->pid) != others ||
+			if (!t->proved || t->blocked || t->guest || (t->tid != c->pid) != others ||
 			    !stack_is_sane(c, t))
 				continue;
-			if (may_call(c, t))
-				return call_in(c, t, nr, args, ret_value);
+			if (may_call(c, t)) {
+				e = call_in(c, t, nr, args, ret_value);
+				c->maps_known = false;
+				return e;
+			}
 			filtered = true;
 		}
 	if (filtered)

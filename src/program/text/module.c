@@ -1,17 +1,16 @@
-/* The module as a whole: its segments in memory, function ranges, and every byte that something may
- * branch to.
+/* Loads a module: its segments in memory, function ranges, and every byte that may be the target of
+ * a branch.
  *
  * Long branches are found without decoding: each byte of the text that could be the opcode of a
- * call, jmp or jcc with a 32-bit displacement counts as one (1 ns a byte, against 120 for decoding,
- * and no stretch of data or hand-written assembly can hide one). Short branches reach 128 bytes
- * only: function.c finds them where they matter.
- */
+ * call, jmp or jcc with a 32-bit displacement counts as one. This takes 1 ns a byte, against 120
+ * for decoding, and no stretch of data or hand-written assembly can hide a branch. Short branches
+ * only reach 128 bytes, and function.c finds them where needed. */
 #include <elf.h>
 #include <errno.h>
 
 #include "base/bytes.h"
 #include "base/sorted.h"
-#include "program/text/inside.h"
+#include "program/text/text_private.h"
 #include "program/unwind/cfi.h"
 
 enum {
@@ -146,7 +145,7 @@ static uint64_t le64(const uint8_t *p)
 	return v;
 }
 
-/* Everything that looks like a long branch or a code address, at any byte. */
+/* Marks the target of everything that looks like a long branch or a code address, at any byte. */
 static void scan_text(struct text *t, const struct text_segment *g)
 {
 	const uint8_t *b = g->bytes;
@@ -183,7 +182,7 @@ static void scan_text(struct text *t, const struct text_segment *g)
 	}
 	if (!t->fixed)
 		return;
-	/* mov $label, push $label, label in a displacement */
+	/* mov $label, push $label, or a label in a displacement */
 	for (uint64_t i = 0; i + 4 <= g->size; i++) {
 		uint32_t v = le32(b + i);
 
@@ -271,7 +270,7 @@ static void scan_dynamic(struct text *t)
 
 /* --- symbols, FDEs --- */
 
-/* Labels that are not functions count as targets too. */
+/* Marks labels that are not functions as targets. */
 static void mark_symtab(struct text *t, const char *section)
 {
 	uint64_t addr;
@@ -293,13 +292,13 @@ static int by_start(const void *a, const void *b)
 
 	if (x->start != y->start)
 		return x->start < y->start ? -1 : 1;
-	/* FDEs first, then long symbols */
+	/* FDEs first, then long symbols. */
 	if (x->inner != y->inner)
 		return x->inner ? 1 : -1;
 	return x->end > y->end ? -1 : x->end < y->end;
 }
 
-/* DW_EH_PE values of an exception table. */
+/* Reads a DW_EH_PE value of an exception table. */
 static bool lsda_value(struct bytes *b, uint8_t enc, uint64_t here, uint64_t *ret)
 {
 	switch (enc & 0x0f) {
@@ -319,7 +318,7 @@ static bool lsda_value(struct bytes *b, uint8_t enc, uint64_t here, uint64_t *re
 	return bytes_ok(b);
 }
 
-/* Landing pads: the unwinder jumps there. */
+/* Marks landing pads, because the unwinder jumps there. */
 static void mark_landing_pads(struct text *t, uint64_t start, uint64_t lsda)
 {
 	const struct text_segment *g = text_segment_at(t, lsda);
@@ -403,7 +402,7 @@ static void read_fdes(struct text *t)
 	cfi_fini(&c);
 }
 
-/* The linker gives a whole section of PLT slots one FDE. */
+/* Adds a range for each PLT slot, because the linker gives a whole section of slots one FDE. */
 static void add_plt(struct text *t, const char *section)
 {
 	uint64_t addr, step = 16;
@@ -425,7 +424,7 @@ static void add_plt(struct text *t, const char *section)
 	}
 }
 
-/* FDEs are ranges; a symbol is one where no FDE is, and an inner one inside an FDE. */
+/* Makes a range of each FDE, and of each symbol. A symbol inside an FDE becomes an inner range. */
 static void make_ranges(struct text *t)
 {
 	const struct object_symbol *s;
@@ -464,7 +463,7 @@ static void make_ranges(struct text *t)
 			struct text_range *before = &t->ranges.v[out - 1];
 
 			before->cold |= r.cold;
-			/* a symbol without a size */
+			/* A symbol without a size. */
 			if (before->end <= before->start)
 				before->end = r.end;
 			if (!before->inner || r.inner)
@@ -473,11 +472,11 @@ static void make_ranges(struct text *t)
 			out--;
 		}
 		if (r.inner && r.start < covered) {
-			/* stays inner */
+			/* It stays inner. */
 			if (r.end > covered || r.end <= r.start)
 				r.end = covered;
 		} else {
-			/* the last range may reach into this one: its end was wrong */
+			/* The last range may overlap this one, because its end was wrong. */
 			for (uint32_t j = out; j-- && t->ranges.v[j].end > r.start;) {
 				t->ranges.v[j].end = r.start;
 				if (!t->ranges.v[j].inner)
@@ -489,8 +488,8 @@ static void make_ranges(struct text *t)
 		t->ranges.v[out++] = r;
 	}
 	t->ranges.n = out;
-	/* the C library's FDE of a signal's return begins a byte early, in the middle of a nop: for
-	 * unwinders, which look up the call before a return address */
+	/* The C library's FDE of the signal return begins a byte early, in the middle of a nop, for
+	 * unwinders, which look up the call before a return address. */
 	for (uint32_t i = 0; i < t->ranges.n; i++) {
 		struct text_range *r = &t->ranges.v[i];
 
@@ -507,8 +506,8 @@ static void make_ranges(struct text *t)
 		}
 	}
 	out = t->ranges.n;
-	/* the C library's clone ends its FDE in front of the system call, from which the child
-	 * returns without a caller */
+	/* The C library's clone ends its FDE in front of the system call, from which the child
+	 * returns without a caller. */
 	for (uint32_t i = 0; i + 1 < out; i++) {
 		struct text_range *r = &t->ranges.v[i];
 		uint8_t b[2];
@@ -518,7 +517,7 @@ static void make_ranges(struct text *t)
 		    b[1] == 0x05)
 			r->end = r[1].start;
 	}
-	/* symbols whose end is not known reach to the next range */
+	/* Symbols without a known end reach to the next range. */
 	for (uint32_t i = 0; i < out; i++) {
 		struct text_range *r = &t->ranges.v[i];
 

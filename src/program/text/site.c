@@ -1,12 +1,14 @@
-/* Which bytes a jump may displace: entries, returns, tail jumps, offsets, system calls. */
-#include "program/text/inside.h"
+/* Chooses the bytes that a jump may displace: entries, returns, tail jumps, offsets, system
+ * calls. */
+#include "program/text/text_private.h"
 
-enum { MAX_PARTS = 16, MAX_BACK = 8 /* instructions moved before the probed one */ };
+enum { MAX_PARTS = 16, MAX_BACK = 8 /* instructions moved before the probed instruction */ };
 
 const char TEXT_GO[] =
 	"built by Go, whose runtime walks its own stacks and would meet an address it does not know";
 static const char NO_START[] = "no function is known to start there";
 static const char NO_BYTES[] = "its code is not in the file";
+static const char TOO_LARGE[] = "the function is larger than 16 MB";
 static const char BRANCHED[] = "a branch leads into the bytes that a jump would displace";
 static const char CALLS[] = "a call would be displaced, and not as the last instruction";
 static const char TOO_SHORT[] = "fewer than 5 bytes, and no padding behind them";
@@ -30,7 +32,8 @@ static void none(struct text_site *s, uint64_t addr, enum wire_stub_kind kind, c
 	*s = (struct text_site){ .addr = addr, .kind = kind, .mode = TEXT_NONE, .reason = reason };
 }
 
-/* Can the call be made with a pushed return address? Not when its operand is relative to rsp. */
+/* Returns true when the call can be replaced by pushing its return address and jumping. It cannot
+ * when its operand is relative to rsp. */
 static bool can_push(struct text *t, const struct text_code *c, uint32_t i)
 {
 	ZydisDecodedInstruction z;
@@ -45,7 +48,7 @@ static bool can_push(struct text *t, const struct text_code *c, uint32_t i)
 		 ops[0].reg.value == ZYDIS_REGISTER_RSP);
 }
 
-/* int3 at instruction i. */
+/* Makes a site with an int3 at instruction i. */
 static void trap(struct text *t, const struct text_code *c, uint32_t i, enum wire_stub_kind kind,
 		 const char *reason, struct text_site *s)
 {
@@ -66,7 +69,8 @@ static void trap(struct text *t, const struct text_code *c, uint32_t i, enum wir
 	memcpy(s->bytes, c->bytes + n->off, n->len);
 }
 
-/* Are [lo, hi), behind what never falls through, filling that nobody runs? */
+/* Returns true when [lo, hi), which follows an instruction that never falls through, is padding
+ * that never runs. */
 static bool is_padding(struct text *t, const struct text_code *c, uint64_t lo, uint64_t hi)
 {
 	while (lo < hi) {
@@ -98,15 +102,15 @@ static bool is_padding(struct text *t, const struct text_code *c, uint64_t lo, u
 }
 
 struct span {
-	bool one;      /* no second instruction may be displaced */
+	bool one;      /* only one instruction may be displaced */
 	bool syscalls; /* the probed instruction may be a system call */
-	bool padding;  /* may be used */
+	bool padding;  /* padding may be used */
 };
 
-/* Can anything arrive in the displaced bytes [addr, end) but at the first? In a function that
- * decodes as one sequence only what arrives at an instruction counts: marks in the middle of one
- * come from bytes that look like an address. (And behind a lock prefix, which the C library jumps
- * over.) */
+/* Returns true when a branch may lead into the displaced bytes [addr, end), except to the first. In
+ * a function that decodes as one sequence only targets at an instruction count, because marks in
+ * the middle of an instruction come from bytes that look like an address. (A target behind a lock
+ * prefix counts too, because the C library jumps there.) */
 static bool is_branched(const struct text *t, const struct text_code *c, uint32_t a, uint64_t addr,
 			uint64_t end)
 {
@@ -123,7 +127,8 @@ static bool is_branched(const struct text *t, const struct text_code *c, uint32_
 	return end > c->end && text_any_mark(t, c->end, end);
 }
 
-/* The bytes from instruction a on that hold instruction i and room for a jump. NULL: *s is made. */
+/* Tries a site from instruction a on, with instruction i and room for a jump. Returns NULL when it
+ * has made *s, or the reason why it cannot. */
 static const char *try_span(struct text *t, const struct text_code *c, uint32_t a, uint32_t i,
 			    const struct span *how, enum wire_stub_kind kind, struct text_site *s)
 {
@@ -175,7 +180,8 @@ static const char *try_span(struct text *t, const struct text_code *c, uint32_t 
 	return NULL;
 }
 
-/* Instruction i, with those behind it or, failing that, those before it. */
+/* Makes a site for instruction i, with the instructions behind it or, if this fails, with those
+ * before it. */
 static void place(struct text *t, const struct text_code *c, uint32_t i, bool syscalls,
 		  enum wire_stub_kind kind, struct text_site *s)
 {
@@ -198,7 +204,7 @@ static void place(struct text *t, const struct text_code *c, uint32_t i, bool sy
 			first = why;
 		if (how.one)
 			break;
-		/* what is branched to can only come first: no use in going further back */
+		/* A branch target must be first in a site, so going further back is useless. */
 		if (text_any_mark(t, c->start + n->off, c->start + n->off + 1)) {
 			first = first == TOO_SHORT ? BRANCHED : first;
 			break;
@@ -218,10 +224,14 @@ struct err *text_entry(struct text *t, uint64_t func, struct text_site *ret)
 	uint32_t i = 0;
 
 	if (t->go || !r || !(c = text_code(t, r))) {
-		none(ret, func, kind, t->go ? TEXT_GO : !r ? NO_START : NO_BYTES);
+		none(ret, func, kind,
+		     t->go                  ? TEXT_GO
+		     : !r                   ? NO_START
+		     : text_is_too_large(r) ? TOO_LARGE
+					    : NO_BYTES);
 		return NULL;
 	}
-	/* Not called: flags and red zone are those of the code that jumps here. */
+	/* A function that is not called uses the flags and red zone of the code that jumps here. */
 	if (r->cold || (!text_marked(t, func, MARK_CALLED) && !text_marked(t, func, MARK_TAKEN)))
 		kind = WIRE_STUB_MID;
 	if (text_is_sigreturn(t, func)) {
@@ -249,6 +259,7 @@ struct err *text_offset(struct text *t, uint64_t func, uint64_t off, struct text
 		     t->go                      ? TEXT_GO
 		     : !r                       ? NO_START
 		     : off >= r->end - r->start ? "behind the function's end"
+		     : text_is_too_large(r)     ? TOO_LARGE
 						: NO_BYTES);
 		return NULL;
 	}
@@ -293,12 +304,12 @@ static void add_part(struct returns *r, struct text_range *range)
 	}
 	c = text_code(r->t, range);
 	if (!c)
-		r->reason = NO_BYTES;
+		r->reason = text_is_too_large(range) ? TOO_LARGE : NO_BYTES;
 	else
 		r->parts[r->nparts++] = c;
 }
 
-/* A function's start, as jumps see it: behind endbr64 too. */
+/* Returns true for a function's start as the target of a jump, which may be behind endbr64. */
 static bool is_start(struct text *t, uint64_t addr)
 {
 	uint8_t b[4];
@@ -364,7 +375,7 @@ static void find_exits(struct returns *r, const struct text_code *c)
 		}
 		if ((n->kind == INSN_JMP || n->kind == INSN_JCC || n->kind == INSN_LOOP) &&
 		    (!is_start(r->t, n->target) || n->kind == INSN_LOOP)) {
-			/* flags and red zone may be in use */
+			/* Flags and red zone may be in use. */
 			trap(r->t, c, i, kind, SHARED_TAIL, &s);
 		} else {
 			place(r->t, c, i, false, kind, &s);
@@ -411,8 +422,8 @@ struct err *text_returns(struct text *t, uint64_t func, struct text_site **ret, 
 
 /* --- system calls --- */
 
-/* The number in eax, when a mov on the straight way before instruction i sets it, or a mov of al
- * behind one of eax. */
+/* Returns the number in eax if a mov sets it on the straight path before instruction i, possibly
+ * with a mov of al behind it, or -1. */
 static int32_t syscall_number(const struct text *t, const struct text_code *c, uint32_t i)
 {
 	int32_t al = -1;
@@ -427,7 +438,7 @@ static int32_t syscall_number(const struct text *t, const struct text_code *c, u
 		i--;
 		b = c->bytes + c->insns.v[i].off;
 		if (!falls_through(&c->insns.v[i]) || c->insns.v[i].kind == INSN_CALL ||
-		    (b[0] == 0x0f && b[1] == 0x05)) /* what another one gives */
+		    (b[0] == 0x0f && b[1] == 0x05)) /* the result of another system call */
 			return -1;
 		if (b[0] == 0xb8) {
 			memcpy(&v, b + 1, 4);
@@ -444,9 +455,8 @@ static int32_t syscall_number(const struct text *t, const struct text_code *c, u
 			al = al < 0 ? b[1] : al;
 			continue;
 		}
-		/* other ways to write eax: a register operand 0 where the destination may be.
-		 * Arguments are what is moved here; anything that could touch eax ends the
-		 * search. */
+		/* Test for other instructions that write eax. The instructions here usually move
+		 * arguments, so any other write to eax ends the search. */
 		if (c->insns.v[i].kind == INSN_PLAIN) {
 			ZydisDecodedInstruction z;
 			ZydisDecodedOperand ops[ZYDIS_MAX_OPERAND_COUNT];
@@ -466,7 +476,8 @@ static int32_t syscall_number(const struct text *t, const struct text_code *c, u
 	return -1;
 }
 
-/* What lies before instruction i, when the way to it leads through all of that. */
+/* Makes a site of the instructions before instruction i, if the path to i leads through all of
+ * them. */
 static void place_before(struct text *t, const struct text_code *c, uint32_t i, struct text_site *s)
 {
 	const struct span how = { .one = c->unresolved };
@@ -493,7 +504,7 @@ static void place_before(struct text *t, const struct text_code *c, uint32_t i, 
 	none(s, addr, WIRE_STUB_MID, why ? why : TOO_SHORT);
 }
 
-/* Instruction i, when only the one before it leads there. */
+/* Makes a site of instruction i, if only the instruction before it leads there. */
 static void place_behind(struct text *t, const struct text_code *c, uint32_t i, struct text_site *s)
 {
 	const struct span how = { .one = c->unresolved || c->irregular, .padding = !c->irregular };
@@ -574,13 +585,13 @@ bool text_join(const struct text_site *a, const struct text_site *b, struct text
 
 	if (a->mode == TEXT_NONE || b->mode == TEXT_NONE || hi->addr >= lo_end)
 		return false;
-	/* in the padding of the first nothing begins, and nothing is moved from behind it */
+	/* Nothing begins in the padding of the first site, and nothing is moved from behind it. */
 	if (hi->addr >= lo_moved || (lo->moved < lo->len && hi_moved > lo_moved))
 		return false;
-	/* nothing is moved from behind a call */
+	/* Nothing is moved from behind a call. */
 	if ((lo->pushes && lo_moved != moved) || (hi->pushes && hi_moved != moved))
 		return false;
-	/* a trap has a place only in bytes that the other one moves */
+	/* A trap fits only in bytes that the other site moves. */
 	if (lo->mode == TEXT_TRAP &&
 	    (hi->mode != TEXT_TRAP ? hi->addr != lo->addr : hi_end != lo_end))
 		return false;

@@ -1,14 +1,14 @@
-/* Stubs: probes, the displaced instructions moved to another address, the jump back; and the patch
- * that leads there. */
+/* Writes stubs, which hold probes, the displaced instructions and the jump back, and the patch that
+ * leads to a stub. */
 #include <errno.h>
 
-#include "program/text/inside.h"
+#include "program/text/text_private.h"
 
 struct out {
 	uint8_t *p;
 	uint32_t n, max;
-	uint64_t base;     /* where p[0] will run */
-	const char *error; /* the first */
+	uint64_t base;     /* run-time address of p[0] */
+	const char *error; /* the first error */
 };
 
 static void put(struct out *o, const void *p, uint32_t n)
@@ -22,8 +22,8 @@ static void put(struct out *o, const void *p, uint32_t n)
 	o->n += n;
 }
 
-/* A displacement to target, seen from the end of the instruction, which is `behind` bytes after
- * it. */
+/* Writes a displacement to target, relative to the end of the instruction, which is `behind` bytes
+ * behind it. */
 static void put_rel32(struct out *o, uint64_t target, uint32_t behind)
 {
 	int64_t rel = (int64_t)(target - (o->base + o->n + 4 + behind));
@@ -40,7 +40,7 @@ static void put_jmp(struct out *o, uint64_t target)
 	put_rel32(o, target, 0);
 }
 
-/* One probe. The thunk finds struct wire_stub in front of the call (and of the lea). */
+/* Writes one probe. The thunk finds struct wire_stub in front of the call (and of the lea). */
 static void put_block(struct out *o, const struct text_point *p, uint64_t site, bool first)
 {
 	struct wire_stub stub = { .site = p->shown ? p->shown : site,
@@ -52,7 +52,7 @@ static void put_block(struct out *o, const struct text_point *p, uint64_t site, 
 	put(o, &stub, sizeof(stub));
 	if (p->kind >= WIRE_STUB_MID)
 		put(o, "\x48\x8d\x64\x24\x80", WIRE_STUB_LEA);
-	put(o, "\x67\xe8", 2); /* a call of six bytes, as linkers write it */
+	put(o, "\x67\xe8", 2); /* a call of six bytes, in the form that linkers use */
 	put_rel32(o, p->gate, 0);
 	if (p->kind >= WIRE_STUB_MID)
 		put(o, "\x48\x8d\xa4\x24\x80\x00\x00\x00", 8);
@@ -65,8 +65,8 @@ struct moving {
 	int64_t bias;
 };
 
-/* Where a direct branch of the displaced bytes leads, at run time. A branch to the first byte meets
- * the patch again, as it would meet a breakpoint. */
+/* Returns the run-time target of a direct branch in the displaced bytes. A branch to the first byte
+ * meets the patch again, as it would meet a breakpoint. */
 static uint64_t branch_target(struct moving *m, const struct insn *n)
 {
 	if (m->s->mode == TEXT_PATCH && n->target > m->s->addr &&
@@ -75,7 +75,7 @@ static uint64_t branch_target(struct moving *m, const struct insn *n)
 	return n->target + (uint64_t)m->bias;
 }
 
-/* A call that runs elsewhere: the return address it would have pushed, then a jump. */
+/* Writes a call that runs elsewhere: pushes its own return address, then jumps. */
 static void put_call(struct moving *m, const struct insn *n, const ZydisDecodedInstruction *z,
 		     const uint8_t *b)
 {
@@ -98,7 +98,7 @@ static void put_call(struct moving *m, const struct insn *n, const ZydisDecodedI
 	} else {
 		uint8_t copy[16];
 
-		/* the same operand, /4 (jmp) for /2 */
+		/* The same operand, with /4 (jmp) for /2. */
 		memcpy(copy, b, n->len);
 		copy[z->raw.modrm.offset] = (uint8_t)((copy[z->raw.modrm.offset] & 0xc7) | 4 << 3);
 		if (n->target) {
@@ -112,7 +112,7 @@ static void put_call(struct moving *m, const struct insn *n, const ZydisDecodedI
 	}
 }
 
-/* The condition of a jcc: low four bits of its opcode. */
+/* Returns the condition of a jcc: low four bits of its opcode. */
 static uint8_t condition(const ZydisDecodedInstruction *z)
 {
 	return z->opcode & 15;
@@ -170,7 +170,7 @@ static uint32_t put_points(struct moving *m, const struct text_point *points, ui
 	return put_n;
 }
 
-/* Probes of a conditional tail jump: not cc: on; probes; jmp target. */
+/* Writes the probes of a conditional tail jump: jump over them unless cc; probes; jmp target. */
 static void put_tail_jcc(struct moving *m, const struct insn *n, const ZydisDecodedInstruction *z,
 			 const struct text_point *points, uint32_t npoints, uint32_t *ret_done)
 {
@@ -227,7 +227,7 @@ struct err *text_stub_points(const struct text_site *s, uint64_t bias, uint64_t 
 		}
 		text_classify(&z, s->addr + at, &k);
 		if (k.kind == INSN_JCC && has_tail_point(points, n, at)) {
-			/* what is not a tail point there fires always, before */
+			/* All other points there always fire, before the jump. */
 			for (uint32_t i = 0; i < n; i++)
 				if (points[i].at == at && points[i].kind != WIRE_STUB_TAIL) {
 					put_block(&o, &points[i], m.site + at, !o.n);
@@ -240,7 +240,7 @@ struct err *text_stub_points(const struct text_site *s, uint64_t bias, uint64_t 
 		} else {
 			uint32_t blocks = put_points(&m, points, n, at, !o.n, false, &done);
 
-			/* the first block begins with its data */
+			/* The first block begins with its data. */
 			if (blocks && !begun)
 				code = begun + sizeof(struct wire_stub);
 			moved[at] = (uint16_t)(blocks && !begun ? code : begun);
@@ -251,7 +251,7 @@ struct err *text_stub_points(const struct text_site *s, uint64_t bias, uint64_t 
 		at += k.len;
 	}
 	if (falls && !o.error) {
-		/* a nop that was dropped may have left nothing before it */
+		/* A dropped nop may have left nothing before it. */
 		uint32_t begun = o.n,
 			 blocks = put_points(&m, points, n, s->moved, !o.n, false, &done);
 
@@ -261,8 +261,8 @@ struct err *text_stub_points(const struct text_site *s, uint64_t bias, uint64_t 
 			moved[s->moved] = (uint16_t)(begun ? begun : code);
 		put_jmp(&o, m.site + s->moved);
 	}
-	/* nops before the first block were dropped: threads there begin with it, not with its
-	 * data */
+	/* Nops before the first block were dropped. Threads there continue at the block's code, not
+	 * at its data. */
 	for (uint32_t i = 0; i < s->moved && code; i++)
 		if (!moved[i])
 			moved[i] = (uint16_t)code;

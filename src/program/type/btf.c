@@ -1,3 +1,4 @@
+/* Reads BTF files. */
 #define _GNU_SOURCE
 #include "btf.h"
 
@@ -17,7 +18,7 @@ enum {
 	SYMBOL_KINDS = BTF_BIT(BTF_KIND_FUNC) | BTF_BIT(BTF_KIND_VAR),
 	ENUM_KINDS = BTF_BIT(BTF_KIND_ENUM) | BTF_BIT(BTF_KIND_ENUM64),
 	HDR_LEN_MIN = 24,
-	NAME_LIMIT = 1024,   /* names are compared this far; the kernel's own limit is 512 */
+	NAME_LIMIT = 1024,   /* limit of a name's comparison; the kernel's own limit is 512 */
 	BYTES_PER_TYPE = 26, /* vmlinux of 6.18: 3.2 MB for 126k records; only a first guess */
 	PLACES_MAX = 16,
 	SCANS_MAX = 4, /* look-ups before an index is built */
@@ -27,7 +28,7 @@ struct name_places {
 	uint32_t off[PLACES_MAX], n;
 };
 
-/* Bytes of a record: a part fixed for the kind, and one that repeats vlen times. */
+/* Bytes of a record: a part that is fixed for the kind, and a part that repeats vlen times. */
 static const struct {
 	uint8_t known, extra, each;
 } kind_size[] = {
@@ -52,13 +53,14 @@ static const struct {
 	[BTF_KIND_ENUM64] = { 1, 0, sizeof(struct btf_enum64) },
 };
 
-/* Records start on 4-byte boundaries of a section that does too, so they are read in place. */
+/* Returns record i. Records start on 4-byte boundaries of an aligned section, so they are read in
+ * place. */
 static const struct btf_type *record(const struct btf_file *f, uint32_t i)
 {
 	return (const struct btf_type *)(f->types + f->off[i]);
 }
 
-/* One pass over the headers: where each record starts. */
+/* Finds the start of each record in one pass over the headers. */
 static struct err *scan(struct btf_file *f, const char *name)
 {
 	uint32_t cap = f->types_len / BYTES_PER_TYPE + 16, pos = 0;
@@ -152,8 +154,8 @@ struct err *btf_open(struct btf_file *f, const char *path, const struct btf_file
 	size_t n;
 	struct err *e;
 
-	/* Before 6.16 the kernel's file can be read but not mapped; an empty one is told apart by
-	 * reading it. */
+	/* Before 6.16 the kernel's file can be read but not mapped. Reading it also shows whether
+	 * it is empty. */
 	e = mapped_open(path, &map);
 	if (e || !map.len) {
 		if (e)
@@ -177,7 +179,7 @@ struct err *btf_open(struct btf_file *f, const char *path, const struct btf_file
 	}
 	f->mapped = !text;
 	if (f->mapped) {
-		close(map.fd); /* there may be hundreds */
+		close(map.fd); /* there may be hundreds of modules */
 		map.fd = -1;
 	}
 	f->map = map;
@@ -254,7 +256,7 @@ static void index_build(struct btf_file *f, struct btf_index *ix, uint32_t kinds
 		name = btf_str(f, t->name_off);
 		h = name_hash(name);
 		for (k = h & ix->mask; ix->slots[k].id; k = (k + 1) & ix->mask) {
-			/* The first of several with one name stays; the others would only lengthen
+			/* Keep the first of several with one name. The others would only lengthen
 			 * the chain. */
 			if (ix->slots[k].hash != h)
 				continue;
@@ -268,8 +270,8 @@ static void index_build(struct btf_file *f, struct btf_index *ix, uint32_t kinds
 	}
 }
 
-/* Where name stands in a string section, also as the end of a longer one. False: in too many places
- * to be worth it. */
+/* Finds the places of name in a string section, also as the end of a longer string. Returns false
+ * when there are too many. */
 static bool places_in(const struct btf_file *f, const char *name, uint32_t first,
 		      struct name_places *ret)
 {
@@ -285,8 +287,8 @@ static bool places_in(const struct btf_file *f, const char *name, uint32_t first
 	return true;
 }
 
-/* Without an index: the name is sought as bytes, then the records for one that has it. Under a
- * millisecond for vmlinux, where building the index takes 3 (types) to 5 (functions). */
+/* Looks a name up without an index: searches its bytes, then the records for one with the name.
+ * Takes under a millisecond for vmlinux. Building the index takes 3 (types) to 5 (functions). */
 static bool find_by_scan(const struct btf_file *f, uint32_t kinds, const char *name, uint32_t *ret)
 {
 	struct name_places p = { 0 };
@@ -334,7 +336,7 @@ uint32_t btf_find(struct btf_file *f, uint32_t kinds, const char *name)
 	return found;
 }
 
-/* btf_enum and btf_enum64 both begin with the name. */
+/* Returns an enumerator's name. btf_enum and btf_enum64 both begin with the name. */
 static const char *enumerator_name(const struct btf_file *f, const struct btf_type *t, uint32_t nth)
 {
 	size_t each = kind_size[BTF_INFO_KIND(t->info)].each;
@@ -372,7 +374,7 @@ static void enumerators_build(struct btf_file *f)
 	}
 	index_init(&f->by_enumerator, n);
 	f->enumerators = xmalloc((n + 1) * sizeof(*f->enumerators));
-	f->nenumerators = 1; /* entry 0 unused: a slot with id 0 is free */
+	f->nenumerators = 1; /* entry 0 is unused, because a slot with id 0 is free */
 	for (uint32_t i = 0; i < f->n; i++) {
 		const struct btf_type *t = record(f, i);
 

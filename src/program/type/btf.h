@@ -1,12 +1,11 @@
-/* One BTF file: found by id and by name, nothing copied.
+/* One BTF file: look-ups by id and by name. Nothing is copied.
  *
  * In: the bytes of /sys/kernel/btf/vmlinux, or of a module's file, which continues the ids and
  * strings of vmlinux.
  * Out: type records by id, names, ids by (kind, name).
  * Always true: every id below btf_end() names a record whose fixed and variable parts lie within
- * the file, and every name is terminated within it. What ids in a record point at is not checked:
- * they may form cycles or name nothing.
- */
+ * the file, and every name is terminated within it. Ids inside records are not checked: they may
+ * form cycles or name nothing. */
 #ifndef DESCRY_PROGRAM_TYPE_BTF_H
 #define DESCRY_PROGRAM_TYPE_BTF_H
 
@@ -22,11 +21,11 @@ struct btf_slot {
 	uint32_t hash, id; /* id 0: free */
 };
 
-/* Name -> id for some kinds, built when asked for often. */
+/* Name -> id for some kinds. Built after SCANS_MAX look-ups. */
 struct btf_index {
 	struct btf_slot *slots;
 	uint32_t mask;  /* 0: not built */
-	uint32_t scans; /* look-ups made without it */
+	uint32_t scans; /* look-ups without the index so far */
 };
 
 /* An enumeration constant: slot.id is an index into enumerators. */
@@ -35,10 +34,10 @@ struct btf_enumerator {
 };
 
 struct btf_file {
-	const struct btf_file *base; /* split BTF: the file continued; else NULL */
+	const struct btf_file *base; /* split BTF: the file that this continues; else NULL */
 	const uint8_t *data;         /* the whole file */
 	size_t len;
-	bool mapped; /* data is map's; else it is malloc memory */
+	bool mapped; /* data belongs to map; else it is malloc memory */
 	struct mapped map;
 	const uint8_t *types;
 	uint32_t types_len;
@@ -54,29 +53,31 @@ struct btf_file {
 	uint32_t nenumerators;
 };
 
-/* Reads and scans the file. A record that is damaged or of a kind unknown here ends the scan: what
- * stands before it can be used, and *ret_note says so (NULL when all was read). */
+/* Reads and scans the file. A damaged record or one of an unknown kind ends the scan. The records
+ * before it can be used, and *ret_note is a note about this (NULL when all was read). */
 struct err *btf_open(struct btf_file *f, const char *path, const struct btf_file *base,
 		     struct err **ret_note);
-/* As btf_open for bytes in memory, which stay the caller's. */
+/* Does the same for bytes in memory, which the caller owns. */
 struct err *btf_open_bytes(struct btf_file *f, const void *p, size_t n, const char *name,
 			   const struct btf_file *base, struct err **ret_note);
 void btf_close(struct btf_file *f);
 
-/* One past the last id of f. */
+/* Returns the id behind the last id of f. */
 static inline uint32_t btf_end(const struct btf_file *f)
 {
 	return f->first + f->n;
 }
 
-/* NULL for id 0 (void) and ids that name nothing; ids below f->first are looked up in the base. */
+/* Returns the record, or NULL for id 0 (void) and ids that name nothing. Looks up ids below
+ * f->first in the base. */
 const struct btf_type *btf_type(const struct btf_file *f, uint32_t id);
-/* Never NULL; "" for a name that lies outside. */
+/* Returns the string, never NULL. Returns "" for an offset outside the section. */
 const char *btf_str(const struct btf_file *f, uint32_t off);
-/* The lowest id of that name among records of f itself (not its base) whose kind is one of the bits
- * in kinds. 0: none. */
+/* Returns the lowest id of this name among records of f itself (not its base) whose kind is one of
+ * the bits in kinds. Returns 0 when there is none. */
 uint32_t btf_find(struct btf_file *f, uint32_t kinds, const char *name);
-/* The constant `name` in any enum of f itself: the enum's id and the constant's place in it. */
+/* Finds the constant `name` in any enum of f itself. Returns the enum's id and the constant's place
+ * in it. */
 bool btf_find_enumerator(struct btf_file *f, const char *name, uint32_t *ret_type,
 			 uint32_t *ret_nth);
 

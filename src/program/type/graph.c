@@ -1,4 +1,5 @@
-#include "graph.h"
+/* The type graph: nodes, look-ups, queries, and new types. */
+#include "type_private.h"
 
 #include <assert.h>
 #include <limits.h>
@@ -9,7 +10,7 @@
 static const struct builtin {
 	const char *name;
 	uint8_t kind, size, flags;
-	uint8_t ref; /* typedefs and pointers */
+	uint8_t ref; /* kind has ref: typedefs and pointers */
 } builtins[T_BUILTIN_COUNT] = {
 	[T_VOID] = { "void", TYPE_VOID, 0, 0, 0 },
 	[T_CHAR] = { "char", TYPE_INT, 1, TYPE_SIGNED | TYPE_CHAR, 0 },
@@ -84,8 +85,7 @@ char graph_space(enum type_kind kind)
 	}
 }
 
-/* The key of a name: its space, then the name. Names too long for the buffer are not found again.
- */
+/* Writes the key of a name: its space, then the name. A name too long for buf gets no key. */
 static size_t name_key(char *buf, size_t size, char space, const char *name)
 {
 	size_t n = strlen(name);
@@ -199,7 +199,7 @@ bool type_enumerator(struct type_graph *g, const char *name, int64_t *ret_value,
 	return true;
 }
 
-/* --- asking --- */
+/* --- queries --- */
 
 enum type_kind type_kind(struct type_graph *g, type_id t)
 {
@@ -222,7 +222,8 @@ type_id type_ref(struct type_graph *g, type_id t)
 	return n->ref;
 }
 
-/* A struct or union known by tag only: the full one of that tag, when there is one by now. */
+/* Returns the complete struct or union for a forward declaration with the same tag, or t when there
+ * is none. */
 static type_id completed(struct type_graph *g, type_id t)
 {
 	struct tnode *n = tnode(g, t);
@@ -314,7 +315,7 @@ uint32_t type_nelems(struct type_graph *g, type_id t)
 	return tnode(g, type_strip(g, t))->nelems;
 }
 
-/* The node of t when it has one of two kinds, its parts brought in; else NULL. */
+/* Returns the node of t with its members loaded when it has one of two kinds, else NULL. */
 static struct tnode *with_parts(struct type_graph *g, type_id t, enum type_kind a, enum type_kind b)
 {
 	struct tnode *n = tnode(g, type_strip(g, t));
@@ -421,7 +422,7 @@ bool type_is_sou(struct type_graph *g, type_id t)
 	       is_kind(g, t, TYPE_FORWARD);
 }
 
-/* As DTrace has it: unsigned char is a byte, not text. */
+/* Returns true for a text char. As in DTrace, unsigned char is a byte, not text. */
 static bool is_text_char(struct type_graph *g, type_id t)
 {
 	struct tnode *n = tnode(g, type_strip(g, t));
@@ -510,7 +511,7 @@ bool type_is_complete(struct type_graph *g, type_id t)
 	return false;
 }
 
-/* --- making --- */
+/* --- new types --- */
 
 static type_id derived(struct type_graph *g, enum type_kind kind, type_id ref, uint32_t nelems)
 {
@@ -602,8 +603,8 @@ type_id type_new_enum(struct type_graph *g, const char *tag)
 	return t;
 }
 
-/* The type is the smallest of unsigned int, int, unsigned long and long that holds all constants,
- * as gcc has it. */
+/* Adds a constant. The enum's type is the smallest of unsigned int, int, unsigned long and long
+ * that holds all constants, as in gcc. */
 void type_add_enumerator(struct type_graph *g, type_id en, const char *name, int64_t value)
 {
 	struct tnode *n = tnode(g, en);
@@ -623,8 +624,8 @@ void type_add_enumerator(struct type_graph *g, type_id en, const char *name, int
 	graph_name(g, 'C', name, g->constants.n);
 	vec_push(&g->constants, (struct constant){ en, value });
 
-	/* The first negative one changes what the others need; else only the new one is looked
-	 * at. */
+	/* The first negative constant changes the range of all others. Otherwise test only the new
+	 * constant. */
 	first = value < 0 && !(n->flags & TYPE_SIGNED) ? 0 : n->nparts - 1;
 	if (value < 0)
 		n->flags |= TYPE_SIGNED;

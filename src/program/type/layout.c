@@ -1,15 +1,11 @@
-/* Where members lie: the System V x86-64 ABI, section 3.1.2. */
+/* Lays out members by the System V x86-64 ABI, section 3.1.2. */
 #include <assert.h>
 #include <string.h>
 
-#include "graph.h"
+#include "type_private.h"
 
-static uint64_t round_up(uint64_t v, uint64_t to)
-{
-	return (v + to - 1) / to * to;
-}
-
-/* A bit-field must lie within one naturally aligned unit of its declared type. */
+/* Returns a bit-field's offset. It must lie within one naturally aligned unit of its declared
+ * type. */
 static uint64_t bit_field_offset(uint64_t next, uint32_t bits, uint64_t unit_bits)
 {
 	return next / unit_bits != (next + bits - 1) / unit_bits ? round_up(next, unit_bits) : next;
@@ -29,8 +25,8 @@ static void append(struct type_graph *g, struct tnode *n, struct type_member m)
 	n->members[n->nparts++] = m;
 }
 
-/* A nameless integer is `int : n`: it takes room, `int : 0` closes the unit, and neither is a
- * member or aligns the whole. */
+/* Adds a member. A nameless integer is `int : n`: it takes room, `int : 0` closes the unit, and
+ * neither is a member or aligns the whole. */
 void type_add_member(struct type_graph *g, type_id sou, const char *name, type_id type,
 		     uint32_t bit_size)
 {
@@ -76,8 +72,15 @@ void type_complete(struct type_graph *g, type_id sou)
 	n->complete = true;
 }
 
-/* BTF does not say: the strictest member decides, and one that lies off its boundary shows the
- * struct to be packed. */
+uint64_t type_size_of_members(struct type_graph *g, type_id t)
+{
+	uint64_t bits = tnode(g, type_strip(g, t))->bits;
+
+	return bits ? round_up(bits, 8) / 8 : type_size(g, t);
+}
+
+/* Computes the alignment, which BTF does not have: that of the strictest member, or 1 when a member
+ * is off its boundary, because the struct is then packed. */
 uint32_t layout_align(struct type_graph *g, type_id t)
 {
 	struct tnode *n = tnode(g, t);

@@ -1,8 +1,8 @@
-/* C text of a type, and types from C text. */
+/* Prints types as C text, and parses C text into types. */
 #include <ctype.h>
 #include <string.h>
 
-#include "graph.h"
+#include "type_private.h"
 
 /* --- base types by their words, in any order: "long unsigned int" --- */
 
@@ -81,10 +81,9 @@ _Static_assert(T_USHORT == T_SHORT + 1 && T_UINT == T_INT + 1 && T_ULONG == T_LO
 
 /* --- printing ---
  *
- * A declarator is built from the inside out: `inner` is what stands around the name so far, and
- * each step towards the base type adds to it: a pointer a star in front, an array or function
- * something behind.
- */
+ * A declarator is built from the inside out. `inner` is the text around the name so far. Each step
+ * towards the base type adds to it: a pointer puts a star in front, an array or function puts text
+ * behind. */
 
 struct printer {
 	struct type_graph *g;
@@ -240,7 +239,8 @@ static bool accept(struct reader *r, char c)
 	return true;
 }
 
-/* The identifier at the cursor, not taken; its length, 0 when there is none. */
+/* Finds the identifier at the cursor without taking it. Returns its length, 0 when there is
+ * none. */
 static size_t peek_word(struct reader *r)
 {
 	size_t n = 0;
@@ -300,7 +300,7 @@ static type_id apply(struct type_graph *g, type_id t, uint32_t q)
 	return t;
 }
 
-/* name, or module`name */
+/* Takes name, or module`name. */
 static bool take_name(struct reader *r, char *module, char *name)
 {
 	*module = '\0';
@@ -341,7 +341,7 @@ static bool read_specifier(struct reader *r, type_id *ret)
 		*ret = apply(r->g, t, q | read_qualifiers(r));
 		return true;
 	}
-	/* As many base words as there are, qualifiers between them. */
+	/* Take all base words, with qualifiers between them. */
 	if (!*module) {
 		r->s = start;
 		for (;;) {
@@ -402,7 +402,7 @@ static bool read_params(struct reader *r, type_id *t)
 	return true;
 }
 
-/* "[2][3]" is an array of 2 arrays of 3: the last dimension is the innermost. */
+/* Reads dimensions. "[2][3]" is an array of 2 arrays of 3: the last dimension is the innermost. */
 static bool read_arrays(struct reader *r, type_id *t)
 {
 	uint64_t n = 0;
@@ -435,7 +435,8 @@ static bool read_suffix(struct reader *r, type_id *t)
 	return !accept(r, '[') || read_arrays(r, t);
 }
 
-/* "(" opens a nested declarator when one of * ( [ follows, else a parameter list. */
+/* Returns true when "(" opens a nested declarator, because one of * ( [ follows, and false for a
+ * parameter list. */
 static bool nested_follows(struct reader *r)
 {
 	const char *s;
@@ -471,7 +472,7 @@ static bool read_abstract(struct reader *r, type_id *t)
 	while (accept(r, '*'))
 		*t = apply(r->g, type_new_pointer(r->g, *t), read_qualifiers(r));
 	if (nested_follows(r)) {
-		/* What stands behind the parentheses is nearer to the base type than what stands in
+		/* The text behind the parentheses is nearer to the base type than the text in
 		 * them. */
 		const char *inside = r->s + 1, *close = matching_paren(r->s), *after;
 

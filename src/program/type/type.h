@@ -1,11 +1,10 @@
-/* The type graph: what is known about types, from three sources in one table of 32-bit ids.
+/* The type graph: types from three sources in one table of 32-bit ids.
  *
  * In: kernel BTF (read lazily, member by member), C declarations in D programs, DWARF of a process
- * (as lazily).
+ * (also read lazily).
  * Out: kinds, sizes, members, names, printable C.
- * Always true: ids are stable for the graph's life; id 0 is void; a BTF type is turned into a node
- * only when it is asked for, so a graph nobody asks costs microseconds.
- */
+ * Always true: ids are stable for the graph's life. Id 0 is void. A BTF type becomes a node only
+ * when it is queried, so a graph without queries costs microseconds. */
 #ifndef DESCRY_PROGRAM_TYPE_TYPE_H
 #define DESCRY_PROGRAM_TYPE_TYPE_H
 
@@ -34,12 +33,12 @@ enum type_kind {
 	TYPE_FUNC,     /* ref = result, params */
 	TYPE_FORWARD,  /* struct or union without members known */
 	TYPE_STRING,   /* D's string */
-	TYPE_DYN,      /* D's "any": stack(), usym() and friends, result of actions */
+	TYPE_DYN,      /* D's dynamic type: stack(), usym() and the like, results of actions */
 };
 
 enum type_int_flag { TYPE_SIGNED = 1, TYPE_CHAR = 2, TYPE_BOOL = 4 };
 
-/* The types every D program has, at fixed ids. */
+/* The types that every D program has, at fixed ids. */
 enum type_builtin {
 	T_VOID,
 	T_CHAR,
@@ -90,7 +89,7 @@ enum type_builtin {
 struct type_member {
 	const char *name; /* "" for an anonymous struct/union member */
 	type_id type;
-	uint64_t bit_offset; /* from the start of the outermost struct asked about */
+	uint64_t bit_offset; /* from the start of the outermost struct queried */
 	uint32_t bit_size;   /* 0: not a bit-field */
 };
 
@@ -108,73 +107,76 @@ struct type_graph;
 struct type_graph *type_graph_new(void);
 void type_graph_free(struct type_graph *g);
 
-/* Tells where kernel BTF is (NULL: /sys/kernel/btf/vmlinux). Nothing is read until the first
- * look-up that the graph's own types cannot answer. Without BTF every later kernel look-up answers
- * "not found" and type_kernel_err() says why. Module BTF (/sys/kernel/btf/<module>) is searched
- * after vmlinux. */
+/* Sets the path of kernel BTF (NULL: /sys/kernel/btf/vmlinux). Nothing is read until the first
+ * look-up that the graph's own types cannot answer. Without BTF every later kernel look-up returns
+ * "not found", and type_kernel_err() returns the reason. Module BTF (/sys/kernel/btf/<module>) is
+ * searched after vmlinux. */
 void type_use_kernel(struct type_graph *g, const char *btf_path);
-/* Types that neither the program nor the kernel has are then looked for in the DWARF of this
- * process's program and libraries; with "user`" before their name, or the file's name ("libfoo`"),
- * there only. */
+/* Searches types that neither the program nor the kernel has in the DWARF of this process's program
+ * and libraries. With "user`" before their name, or the file's name ("libfoo`"), they are searched
+ * only there. */
 void type_use_process(struct type_graph *g, pid_t pid);
-/* The function at a link-time address of a file, by its DWARF or its debug file's -> TYPE_FUNC.
- * False: nothing is known. */
+/* Finds the TYPE_FUNC of the function at a link-time address of a file, by its DWARF or its debug
+ * file's. Returns false when nothing is known. */
 bool type_user_func(struct type_graph *g, const char *path, uint64_t addr, type_id *ret);
-const char *type_kernel_err(struct type_graph *g); /* NULL when BTF was read or not needed yet */
+const char *type_kernel_err(struct type_graph *g); /* NULL: BTF was read or not needed */
 
-/* --- looking up: C declarations of the program first, then kernel, then process. module NULL or
- * "": any; "D": the program's own; --- */
-/* kind is TYPE_STRUCT, TYPE_UNION, TYPE_ENUM (tags) or TYPE_TYPEDEF (typedef names and base type
- * names such as "unsigned int", "int64_t"). False when there is none. */
+/* --- look-ups: C declarations of the program first, then kernel, then process. module NULL or "":
+ * any; "D": the program's own; --- */
+/* Looks a type up. kind is TYPE_STRUCT, TYPE_UNION, TYPE_ENUM (tags) or TYPE_TYPEDEF (typedef names
+ * and base type names such as "unsigned int", "int64_t"). Returns false when there is none. */
 bool type_lookup(struct type_graph *g, const char *module, enum type_kind kind, const char *name,
 		 type_id *ret);
-/* Offers the names of the kernel's and the process's types of that kind, for "did you mean ...?";
- * those of modules are left out. */
+/* Offers the names of the kernel's and the process's types of this kind, for "did you mean ...?".
+ * Leaves out types of modules. */
 struct nearest;
 void type_nearest(struct type_graph *g, enum type_kind kind, struct nearest *n);
-/* A C type in text, as in "struct task_struct *", "unsigned long", "u64", "char *const *",
+/* Parses a C type in text, such as "struct task_struct *", "unsigned long", "u64", "char *const *",
  * "string". */
 bool type_parse_name(struct type_graph *g, const char *text, type_id *ret);
-/* An enumeration constant by name, in any enum of the graph (kernel enums: an index is built at
- * first use). */
+/* Finds an enumeration constant by name, in any enum of the graph (kernel enums: the first use
+ * builds an index). */
 bool type_enumerator(struct type_graph *g, const char *name, int64_t *ret_value, type_id *ret_enum);
-/* Kernel function prototype by name ("vfs_read") -> TYPE_FUNC; kernel variable by name -> its type
- * (percpu too). */
+/* Find a kernel function's prototype by name ("vfs_read") -> TYPE_FUNC, and a kernel variable's
+ * type by name (percpu too). */
 bool type_kernel_func(struct type_graph *g, const char *name, type_id *ret);
-/* The same in one module ("vmlinux": the kernel proper), with its BTF id there. */
+/* Finds the function in one module ("vmlinux": the kernel proper), with its BTF id there. */
 bool type_module_func(struct type_graph *g, const char *module, const char *name, type_id *ret,
 		      uint32_t *ret_btf_id);
 bool type_kernel_var(struct type_graph *g, const char *name, type_id *ret);
-/* The BTF id within vmlinux of a kernel type/func/typedef of that kind and name: for attach_btf_id
- * and kfunc calls. btf_kind is BTF_KIND_*. False when absent. */
+/* Returns the BTF id within vmlinux of a kernel type/func/typedef of this kind and name, for
+ * attach_btf_id and kfunc calls. btf_kind is BTF_KIND_*. Returns false when absent. */
 bool type_kernel_btf_id(struct type_graph *g, uint32_t btf_kind, const char *name, uint32_t *ret);
-/* Every vmlinux typedef "btf_trace_NAME": calls fn(arg, NAME, func type) in BTF order. The func's
- * params are those of the tracepoint, without the leading void *__data. */
+/* Calls fn(arg, NAME, func type) for every vmlinux typedef "btf_trace_NAME", in BTF order. The
+ * func's params are those of the tracepoint, without the leading void *__data. */
 void type_kernel_tracepoints(struct type_graph *g,
 			     void (*fn)(void *arg, const char *name, type_id func), void *arg);
-/* One of them by name; faster than the walk. */
+/* Finds one tracepoint by name, faster than the walk. */
 bool type_kernel_tracepoint(struct type_graph *g, const char *name, type_id *ret_func);
 
-/* --- asking --- */
+/* --- queries --- */
 enum type_kind type_kind(struct type_graph *g, type_id t);
 const char *type_tag(struct type_graph *g, type_id t); /* name or tag, "" when anonymous */
 type_id type_ref(struct type_graph *g, type_id t);     /* pointee, element, aliased type, result */
 uint64_t type_size(struct type_graph *g,
 		   type_id t); /* bytes; 0 for void, functions, incomplete; string: strsize */
+/* Returns the size without the padding at the end of a struct or union that the D program
+ * declares. */
+uint64_t type_size_of_members(struct type_graph *g, type_id t);
 uint32_t type_align(struct type_graph *g, type_id t);
 uint32_t type_int_flags(struct type_graph *g,
 			type_id t); /* of TYPE_INT and TYPE_ENUM, after stripping */
 uint32_t type_nelems(struct type_graph *g, type_id t);
-/* Without typedefs and qualifiers; a forward declaration becomes the full type when there is one by
- * now. */
+/* Removes typedefs and qualifiers. A forward declaration becomes the complete type when there is
+ * one. */
 type_id type_strip(struct type_graph *g, type_id t);
-/* Members in order; *ret_n. Valid for the graph's life. */
+/* Returns the members in order, and *ret_n. Valid for the graph's life. */
 const struct type_member *type_members(struct type_graph *g, type_id t, uint32_t *ret_n);
 const struct type_enumerator *type_enumerators(struct type_graph *g, type_id t, uint32_t *ret_n);
 const struct type_param *type_params(struct type_graph *g, type_id t, uint32_t *ret_n,
 				     bool *ret_varargs);
-/* A member by name, through anonymous members too; offset is from t's start. Forward declarations
- * are completed. */
+/* Finds a member by name, through anonymous members too. Its offset is from t's start. Forward
+ * declarations are completed. */
 bool type_find_member(struct type_graph *g, type_id t, const char *name, struct type_member *ret);
 
 bool type_is_integer(struct type_graph *g, type_id t); /* int or enum after stripping */
@@ -183,27 +185,27 @@ bool type_is_pointer(struct type_graph *g, type_id t); /* pointer (not array) af
 bool type_is_string(struct type_graph *g, type_id t);
 bool type_is_scalar(struct type_graph *g, type_id t); /* integer or pointer */
 bool type_is_sou(struct type_graph *g, type_id t);    /* struct or union (forward included) */
-/* char array, or pointer to char: what stringof() and %s take by address */
+/* char array, or pointer to char: stringof() and %s take both by address */
 bool type_is_char_array(struct type_graph *g, type_id t);
 bool type_is_char_pointer(struct type_graph *g, type_id t);
-/* Same type after stripping, structurally for pointers/arrays, by name for struct/union/enum of
- * different sources. */
+/* Returns true for the same type after stripping: structurally for pointers/arrays, by name for
+ * struct/union/enum of different sources. */
 bool type_same(struct type_graph *g, type_id a, type_id b);
 
-/* C text of a declaration: type_name(g, t, "x") -> "int (*x)[4]"; name NULL or "" for the abstract
- * type. Arena-allocated in a. */
+/* Returns C text of a declaration: type_name(g, t, "x") -> "int (*x)[4]". name NULL or "": the
+ * abstract type. Allocated in a. */
 const char *type_name(struct type_graph *g, struct arena *a, type_id t, const char *name);
 
-/* --- making (C declarations of the D program, derived types) --- */
+/* --- new types (C declarations of the D program, derived types) --- */
 type_id type_new_pointer(struct type_graph *g, type_id ref); /* the same id for the same ref */
 type_id type_new_array(struct type_graph *g, type_id ref, uint32_t nelems);
 type_id type_new_qualified(struct type_graph *g, enum type_kind kind, type_id ref);
 type_id type_new_typedef(struct type_graph *g, const char *name, type_id ref);
 type_id type_new_func(struct type_graph *g, type_id result, const struct type_param *params,
 		      uint32_t n, bool varargs);
-/* A tag without members yet; adding members completes it. Offsets are laid out by the x86-64 psABI
- * as members are added (bit_size 0: ordinary member). name "" for anonymous; a member "" of integer
- * type is `int : bit_size`, also with 0. */
+/* Makes a tag without members. Adding members completes it, and lays out offsets by the x86-64
+ * psABI (bit_size 0: ordinary member). name "": anonymous. A member "" of integer type is `int :
+ * bit_size`, also with 0. */
 type_id type_new_sou(struct type_graph *g, enum type_kind struct_or_union, const char *tag);
 void type_add_member(struct type_graph *g, type_id sou, const char *name, type_id type,
 		     uint32_t bit_size);
@@ -211,7 +213,7 @@ void type_complete(struct type_graph *g, type_id sou);
 bool type_is_complete(struct type_graph *g, type_id t);
 type_id type_new_enum(struct type_graph *g, const char *tag);
 void type_add_enumerator(struct type_graph *g, type_id en, const char *name, int64_t value);
-/* D's strsize option; 256 at first. More than WIRE_STRING_MAX is taken for that. */
+/* Sets D's strsize option, 256 at first. Reduces more than WIRE_STRING_MAX to that. */
 void type_set_strsize(struct type_graph *g, int64_t bytes);
 
 #endif

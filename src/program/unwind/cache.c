@@ -1,5 +1,5 @@
-/* Unwind images on disk, by build-id and size: $XDG_CACHE_HOME/descry/unwindVERSION-BUILDID-SIZE,
- * for root /var/cache/descry. */
+/* Keeps unwind images on disk, by build-id and size:
+ * $XDG_CACHE_HOME/descry/unwindVERSION-BUILDID-SIZE, for root /var/cache/descry. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
@@ -13,12 +13,12 @@
 #include "program/unwind/unwind.h"
 
 enum {
-	WORTH_KEEPING = 2000, /* rows: fewer are made sooner than read */
-	DAY = 24 * 60 * 60,   /* after which a file goes that was never finished */
-	KEPT = 30 * DAY,      /* after which another version's image goes */
+	WORTH_KEEPING = 2000, /* rows: building fewer is faster than reading them */
+	DAY = 24 * 60 * 60,   /* age at which an unfinished file is removed */
+	KEPT = 30 * DAY,      /* age at which another version's image is removed */
 };
 
-/* malloc()ed; NULL when there is no place for it. */
+/* Returns the folder, malloc()ed, or NULL when there is none. */
 static char *cache_dir(void)
 {
 	const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
@@ -35,8 +35,8 @@ static bool is_trusted(const struct stat *st)
 	return (st->st_uid == geteuid() || !st->st_uid) && !(st->st_mode & (S_IWGRP | S_IWOTH));
 }
 
-/* Somebody else's tables would steer our walks: only a folder and files of our own (or root's)
- * count. */
+/* Returns true for a folder or file of this user or root. Another user's tables could steer the
+ * walks. */
 static bool is_ours(const char *path)
 {
 	struct stat st;
@@ -44,8 +44,8 @@ static bool is_ours(const char *path)
 	return !lstat(path, &st) && !S_ISLNK(st.st_mode) && is_trusted(&st);
 }
 
-/* NULL: not to be kept. A build-id is what a file says of itself: only of files that nobody else
- * can write is it believed. */
+/* Returns the image's path, or NULL when it must not be kept. A file's build-id is only trusted
+ * when no other user can write the file. */
 static char *cache_path(const char *dir, const struct object *o)
 {
 	uint32_t n;
@@ -57,7 +57,7 @@ static char *cache_path(const char *dir, const struct object *o)
 		return NULL;
 	for (uint32_t i = 0; i < n; i++)
 		snprintf(hex + 2 * i, 3, "%02x", id[i]);
-	/* Versions of descry that lay tables out differently keep out of each other's way. */
+	/* Versions of descry with different table layouts use different names. */
 	return xasprintf("%s/unwind%d-%s-%llx", dir, (int)WIRE_UNWIND_VERSION, hex,
 			 (unsigned long long)st.st_size);
 }
@@ -104,7 +104,8 @@ static struct unwind_image *cache_read(const char *path, const struct object *o)
 	return u;
 }
 
-/* A cache that cannot be written is no error: the next run builds again. */
+/* Writes an image. A cache that cannot be written is no error: the next run builds the image
+ * again. */
 static void cache_write(const char *dir, const char *path, const struct unwind_image *u)
 {
 	cleanup_free char *tmp = xasprintf("%s.XXXXXX", path);
@@ -114,7 +115,7 @@ static void cache_write(const char *dir, const char *path, const struct unwind_i
 	int fd;
 
 	if (mkdir(dir, 0755) && errno == ENOENT) {
-		/* $HOME/.cache or $XDG_CACHE_HOME itself */
+		/* $HOME/.cache or $XDG_CACHE_HOME itself. */
 		cleanup_free char *up = xstrndup(dir, (size_t)(strrchr(dir, '/') - dir));
 
 		if (mkdir(up, 0700) || mkdir(dir, 0755))
@@ -170,8 +171,7 @@ struct err *unwind_image_open(struct object *o, struct unwind_image **ret)
 	return e;
 }
 
-/* --- files with tables that runs have met: $CACHE/recent, one path a line, the last ones first
- * --- */
+/* --- files with tables that runs have met: $CACHE/recent, one path a line, the latest first --- */
 
 enum { RECENT_MAX = 128 };
 

@@ -1,9 +1,8 @@
-/* Call frame information (.eh_frame, .debug_frame) executed to rows of rules.
+/* Executes call frame information (.eh_frame, .debug_frame) to rows of rules.
  *
- * Only what finds the caller is followed: the CFA, the saved rbp and the return address.
- * Expressions are recognised by their bytes, since compilers and assemblers write a handful of
- * them; a rule that has no form in wire/unwind.h says NONE and is counted.
- */
+ * Tracks only what finds the caller: the CFA, the saved rbp and the return address. Recognises
+ * expressions by their bytes, because compilers and assemblers write only a handful. A rule that
+ * wire/unwind.h cannot express becomes NONE and is counted. */
 #include <dwarf.h>
 
 #include "base/bytes.h"
@@ -17,11 +16,11 @@ enum {
 	REG_RSP = 7,
 	REG_RA = 16,
 	MAX_DEPTH = 16,      /* of remember_state */
-	MAX_ROWS = 32 << 20, /* a hostile file must end, too */
+	MAX_ROWS = 32 << 20, /* limit for hostile files */
 	MAX_CIES = 1 << 18,
 };
 
-/* Where something lies. */
+/* The place of a saved value. */
 struct where {
 	enum { SAME, AT_CFA, IN_REG, EXPR, UNDEFINED, OTHER } how;
 	int64_t off; /* AT_CFA */
@@ -49,10 +48,9 @@ struct reader {
 	struct bytes b;
 	uint64_t addr; /* of b.start */
 	bool eh, only_ranges;
-	int16_t rbx; /* of the function being read: where it saves rbx, words from its CFA; 0: not seen */
+	int16_t rbx; /* of the function being read: saved rbx, words from its CFA; 0: none */
 	VEC(struct cie) cies;
-	struct hash
-		by_offset; /* where a CIE begins -> index in cies; those met so far that are good */
+	struct hash by_offset; /* offset of a CIE -> index in cies; valid CIEs read so far */
 	uint64_t last_offset;
 	uint32_t last_cie; /* index + 1 */
 };
@@ -62,7 +60,7 @@ static size_t at(const struct bytes *b)
 	return (size_t)(b->pos - b->start);
 }
 
-/* A pointer of DW_EH_PE encoding enc whose first byte has address here. */
+/* Reads a pointer of DW_EH_PE encoding enc. `here`: address of its first byte. */
 static uint64_t read_encoded(struct bytes *b, uint8_t enc, uint64_t here)
 {
 	uint64_t v;
@@ -84,7 +82,7 @@ static uint64_t read_encoded(struct bytes *b, uint8_t enc, uint64_t here)
 
 /* --- rules --- */
 
-/* DW_OP_bregN, its offset, and what follows it. False: another expression. */
+/* Reads DW_OP_bregN, its offset, and the rest behind it. Returns false for another expression. */
 static bool is_breg(const struct where *w, uint8_t reg, int64_t *ret_off, const uint8_t **ret_rest,
 		    size_t *ret_nrest)
 {
@@ -98,7 +96,8 @@ static bool is_breg(const struct where *w, uint8_t reg, int64_t *ret_off, const 
 	return bytes_ok(&b);
 }
 
-/* DW_OP_bregN of any register but rsp, in words; its length, 0: something else. */
+/* Reads DW_OP_bregN of any register but rsp, in words. Returns its length, or 0 for another
+ * expression. */
 static size_t index_register(const uint8_t *p, size_t n, uint32_t *ret)
 {
 	if (n < 2 || p[0] < DW_OP_breg0 || p[0] > DW_OP_breg0 + 15 ||
@@ -118,7 +117,8 @@ static bool is_words(int64_t off, int64_t min, int64_t max)
 	return !(off & 7) && off / 8 >= min && off / 8 <= max;
 }
 
-/* The saved rbp in words from `base`; false when the rule has no form. */
+/* Returns the saved rbp in words from `base`, in *ret. Returns false when the rule cannot be
+ * expressed. */
 static bool rbp_field(const struct where *rbp, int *ret)
 {
 	*ret = WIRE_UNWIND_SAME;
@@ -130,8 +130,8 @@ static bool rbp_field(const struct where *rbp, int *ret)
 	return true;
 }
 
-/* What expressions say: the PLT, realigned frames, signal frames, frames whose rsp was saved on the
- * stack. */
+/* Returns the rule of known expressions: the PLT, realigned frames, signal frames, frames whose rsp
+ * was saved on the stack. */
 static uint32_t expression_rule(const struct state *s)
 {
 	const uint8_t *rest, *more;
@@ -175,7 +175,7 @@ static uint32_t expression_rule(const struct state *s)
 	return 0;
 }
 
-/* 0 when the state has no form. */
+/* Returns the state's rule, or 0 when it cannot be expressed. */
 static uint32_t make_rule(const struct state *s)
 {
 	enum wire_unwind_kind kind;
@@ -195,7 +195,7 @@ static uint32_t make_rule(const struct state *s)
 		if (s->cfa.reg > 15 || !is_words(s->cfa.off, -2048 * 8, 2047 * 8) ||
 		    s->ra.how != AT_CFA || s->ra.off != -8)
 			return 0;
-		/* There the field says something else. */
+		/* The field has another meaning in this rule. */
 		if (s->cfa.reg == REG_RBX && rbp != WIRE_UNWIND_SAME)
 			return 0;
 		return WIRE_UNWIND_RULE(WIRE_UNWIND_REG, rbp,
@@ -257,13 +257,13 @@ static struct where expression(struct bytes *b)
 	return (struct where){ .how = EXPR, .expr = p, .len = p ? n : 0 };
 }
 
-/* Offsets are factored: wrap rather than overflow. */
+/* Multiplies by the alignment factor. Wraps instead of overflowing. */
 static int64_t scaled(uint64_t n, int64_t align)
 {
 	return (int64_t)(n * (uint64_t)align);
 }
 
-/* Runs a CFA program. start..end: the function, for FDEs (c non-NULL); CIE programs do not
+/* Runs a CFA program. start..end: the function, for FDEs (c non-NULL). CIE programs do not
  * advance. */
 static bool run(struct reader *r, struct cie *cie, struct bytes b, struct state *s, uint64_t start,
 		uint64_t end, uint32_t first, bool is_fde, uint64_t here)
@@ -419,7 +419,7 @@ static bool parse_cie(struct reader *r, struct bytes b, uint64_t here, struct ci
 			} else if (*aug == 'S') {
 				cie->is_signal = true;
 			} else if (*aug != 'B') {
-				break; /* unknown: its data has a length */
+				break; /* unknown: skip the augmentation data by its length */
 			}
 		}
 		if (!bytes_seek(&b, end))
@@ -430,8 +430,8 @@ static bool parse_cie(struct reader *r, struct bytes b, uint64_t here, struct ci
 	return bytes_ok(&b) && run(r, cie, b, &cie->initial, 0, 0, 0, false, here);
 }
 
-/* The entry at off is a CIE, b what follows its id. A CIE stands before its FDEs, and is read once:
- * what referred to the middle of others could have the same bytes read again and again. */
+/* Adds the CIE at off; b is behind its id. A CIE comes before its FDEs and is read once. Otherwise
+ * references into the middle of entries could make the same bytes be read again and again. */
 static void add_cie(struct reader *r, uint64_t off, struct bytes b)
 {
 	struct cie cie = { 0 };
@@ -446,7 +446,7 @@ static void add_cie(struct reader *r, uint64_t off, struct bytes b)
 	vec_push(&r->cies, cie);
 }
 
-/* The CIE at section offset off; NULL when it cannot be used. */
+/* Returns the CIE at section offset off, or NULL when it cannot be used. */
 static struct cie *find_cie(struct reader *r, uint64_t off)
 {
 	const uint64_t *known;
@@ -479,7 +479,7 @@ static void parse_fde(struct reader *r, struct cie *cie, struct bytes b, uint64_
 			struct bytes data = bytes_of(b.pos, n, b.name);
 			uint64_t lsda_at = here + at(&b);
 
-			/* 0 is none, whatever it is relative to */
+			/* 0 means none, whatever it is relative to. */
 			lsda = read_encoded(&data, cie->lsda_enc & 0x0f, 0);
 			if (!bytes_ok(&data))
 				lsda = 0;
@@ -488,7 +488,7 @@ static void parse_fde(struct reader *r, struct cie *cie, struct bytes b, uint64_
 		}
 		bytes_skip(&b, n);
 	}
-	/* start 0: the function was dropped by the linker */
+	/* start 0: the linker dropped the function. */
 	if (!bytes_ok(&b) || !size || !start || size > UINT64_MAX - start)
 		return;
 	struct bytes body = bytes_of(b.pos, bytes_left(&b), b.name);

@@ -1,3 +1,4 @@
+/* Keeps the free ranges of chunks. */
 #include "program/unwind/room.h"
 #include "base/sorted.h"
 
@@ -15,7 +16,7 @@ void room_give(struct room *s, uint32_t at, uint32_t n, uint64_t now_ns)
 		vec_push(&s->pending, (struct room_range){ at, n, now_ns });
 }
 
-/* The first range behind an address. */
+/* Returns the index of the first range behind an address. */
 static uint32_t range_behind(const struct room *s, uint32_t at)
 {
 	return partition_point(s->free.n, i, s->free.v[i].at <= at);

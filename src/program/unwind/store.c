@@ -1,5 +1,6 @@
-/* The tables of many processes in chunks of 65,536 words, as wire/unwind.h draws them. */
+/* Lays out the tables of many processes in chunks of 65,536 words, as drawn in wire/unwind.h. */
 #include <errno.h>
+#include <string.h>
 
 #include "base/hash.h"
 #include "base/sorted.h"
@@ -9,12 +10,12 @@
 enum {
 	MAPPING_WORDS = sizeof(struct wire_unwind_mapping) / 4,
 	PAGE_WORDS = sizeof(struct wire_unwind_page) / 4,
-	LIST_MIN = 64,    /* mappings a list has room for at least */
+	LIST_MIN = 64,    /* least room of a list, in mappings */
 	LIST_CLASSES = 7, /* 64, 128 ... 4096 */
 	IDLE_WORDS = 4 << 20,
 	IDLE_FILES = 1024,
 };
-#define REUSED_NS 1000000000ull /* what is free was read by no walk for so long */
+#define REUSED_NS 1000000000ull /* time after which no walk reads a freed range */
 
 struct chunk {
 	uint32_t *words;
@@ -35,7 +36,7 @@ struct unwind_store {
 	struct unwind_images *images;
 	VEC(struct chunk) chunks;
 	uint32_t used; /* words of the last chunk */
-	bool full;     /* something had no room */
+	bool full;     /* something did not fit */
 	uint32_t nrules, version;
 	struct hash rules; /* rule -> number */
 	struct room room;  /* that is free again */
@@ -95,7 +96,7 @@ static uint32_t *words_at(struct unwind_store *s, uint32_t address)
 	return c->words + (address & 0xffff);
 }
 
-/* n words in one chunk, the first a multiple of align; 0: no room left. */
+/* Takes n words in one chunk, the first at a multiple of align. Returns 0 when there is no room. */
 static uint32_t alloc(struct unwind_store *s, uint32_t n, uint32_t align)
 {
 	uint32_t at = room_take(&s->room, n, align);
@@ -104,7 +105,7 @@ static uint32_t alloc(struct unwind_store *s, uint32_t n, uint32_t align)
 		return at;
 	at = (s->used + align - 1) & ~(align - 1);
 	if (at + n > WIRE_UNWIND_CHUNK_WORDS) {
-		if (s->chunks.n == WIRE_UNWIND_CHUNKS - WIRE_UNWIND_KNOWN_CHUNKS) {
+		if (s->chunks.n == WIRE_UNWIND_CODES) {
 			s->full = true;
 			return 0;
 		}
@@ -124,10 +125,11 @@ static uint32_t rule_number(struct unwind_store *s, uint32_t rule)
 		*n = s->nrules++;
 		*words_at(s, (uint32_t)*n) = rule;
 	}
-	return (uint32_t)*n; /* 0, NONE, when there are too many */
+	return (uint32_t)*n; /* 0, NONE, when there are too many rules */
 }
 
-/* Address of the pages of the file's image, 0 when it has none or there is no room. */
+/* Places the file's image. Returns the address of its pages, 0 when it has none or there is no
+ * room. */
 static uint32_t place_image(struct unwind_store *s, struct unwind_file *f)
 {
 	const struct unwind_image *u = f->image;
@@ -150,7 +152,7 @@ static uint32_t place_image(struct unwind_store *s, struct unwind_file *f)
 		uint32_t rows = alloc(s, n, 1), *to;
 
 		if (!rows)
-			break; /* the pages that are not there have no rows: rule 0 of chunk 0 */
+			break; /* pages that are not there have no rows: rule 0 of chunk 0 */
 		to = words_at(s, rows);
 		for (uint32_t k = 0; k < n; k++) {
 			uint32_t row = u->rows[u->pages[i] + k];
@@ -165,8 +167,8 @@ static uint32_t place_image(struct unwind_store *s, struct unwind_file *f)
 	return pages;
 }
 
-/* A file with a key into the table of chunk 1. When all its places are taken the last gives way:
- * its processes are asked about then. */
+/* Puts a file with a key into the table of chunk 1. When all its places are taken, replaces the
+ * last. The engine then reads the mappings of that file's processes. */
 static void place_file(struct unwind_store *s, struct unwind_file *f)
 {
 	struct wire_unwind_files *t = (struct wire_unwind_files *)s->chunks.v[1].words;
@@ -193,7 +195,7 @@ static void place_files(struct unwind_store *s)
 {
 	struct unwind_file *f;
 
-	/* New ones are the last. */
+	/* New files are at the end. */
 	for (uint32_t i = unwind_images_count(s->images); i--;) {
 		f = unwind_images_file(s->images, i);
 		if (f->placed)
@@ -206,7 +208,7 @@ static void place_files(struct unwind_store *s)
 
 static struct err *flush(struct unwind_store *s)
 {
-	/* Chunk 1 refers to all others: it comes last. */
+	/* Chunk 1 refers to all others, so it is written last. */
 	for (uint32_t k = 2; k < s->chunks.n + 2; k++) {
 		uint32_t i = k < s->chunks.n ? k : k - s->chunks.n;
 		struct err *e;
@@ -221,7 +223,7 @@ static struct err *flush(struct unwind_store *s)
 	return NULL;
 }
 
-/* A list with room for n mappings. */
+/* Takes a list with room for n mappings. */
 static bool alloc_list(struct unwind_store *s, uint32_t n, struct list *ret)
 {
 	uint8_t c = 0;
@@ -304,9 +306,9 @@ struct err *unwind_store_add(struct unwind_store *s, pid_t pid)
 		}
 	}
 	unwind_process_free(p);
-	/* The tables first, then the process that refers to them; its old list last: a walk that
-	 * has begun may still read it, so it is not written before the next change of some
-	 * process. */
+	/* Write the tables first, then the process that refers to them. Free its old list last. A
+	 * walk that has begun may still read it, so it is not written before the next change of
+	 * some process. */
 	e = flush(s);
 	struct wire_unwind_process wp = { .mappings = new.address,
 					  .n = n,
@@ -324,6 +326,16 @@ struct err *unwind_store_add(struct unwind_store *s, pid_t pid)
 	*l = new;
 	drop_list(s, &old);
 	return NULL;
+}
+
+uint32_t unwind_store_words_at(struct unwind_store *s, uint32_t at, const void *words, uint32_t n,
+			       uint32_t align)
+{
+	if (!at)
+		at = alloc(s, n, align);
+	if (at)
+		memcpy(words_at(s, at), words, n * 4);
+	return at;
 }
 
 void unwind_store_del(struct unwind_store *s, pid_t pid)
@@ -371,7 +383,7 @@ bool unwind_store_conflicts(const struct unwind_store *s, pid_t pid, uint64_t st
 	if (!l || !l->address)
 		return false;
 	v = (const void *)(s->chunks.v[l->address >> 16].words + (l->address & 0xffff));
-	/* the first that ends behind start */
+	/* The first that ends behind start. */
 	lo = partition_point(l->n, k, v[k].start + ((uint64_t)v[k].size << 12) <= start);
 	for (; lo < l->n && v[lo].start < end; lo++)
 		if (file || v[lo].npages)
@@ -386,7 +398,7 @@ struct err *unwind_store_enable_files(struct unwind_store *s)
 	return flush(s);
 }
 
-/* --- what goes --- */
+/* --- dropping --- */
 
 typedef VEC(struct unwind_file *) file_vec;
 

@@ -1,11 +1,10 @@
-/* Stacks without frame pointers: .eh_frame turned into tables, and walks over them.
+/* Stacks without frame pointers: turns .eh_frame into tables, and walks stacks by them.
  *
  * In: an object file (any bytes); registers and a way to read memory. Out: an unwind image
  * (wire/unwind.h) of each file, the mappings of a process with their images, return addresses from
  * the innermost frame out.
- * Always true: an image that passed unwind_image_parse() can be searched without further checks; a
- * walk ends after at most the number of frames asked for and says why it ended.
- */
+ * Always true: an image accepted by unwind_image_parse() can be searched without further checks. A
+ * walk ends after at most the requested number of frames and reports why it ended. */
 #ifndef DESCRY_PROGRAM_UNWIND_UNWIND_H
 #define DESCRY_PROGRAM_UNWIND_UNWIND_H
 
@@ -20,94 +19,110 @@
 #include "program/space/space.h"
 #include "wire/unwind.h"
 
-/* --- image.c --- */
+/* --- unwind_image.c --- */
 struct unwind_image {
 	const struct wire_unwind_image *head; /* owned, all in one block of size bytes */
 	size_t size;
 	const uint32_t *pages, *rules, *rows;
 };
 
-/* From the file's .eh_frame, else .debug_frame. A file without either gives an image without
- * pages. */
+/* Builds the image of the file's .eh_frame, else .debug_frame. A file without either gets an image
+ * without pages. */
 struct err *unwind_image_build(struct object *o, struct unwind_image **ret);
-/* The same from the cache on disk, where it is put when it was not there. ESTALE: the file was
+/* Reads the image from the cache on disk, or builds it and writes it there. ESTALE: the file was
  * changed meanwhile. */
 struct err *unwind_image_open(struct object *o, struct unwind_image **ret);
-/* Checks every promise of wire/unwind.h; copies the bytes. */
+/* Checks all conditions of wire/unwind.h and copies the bytes. */
 struct err *unwind_image_parse(const char *name, const void *p, size_t n,
 			       struct unwind_image **ret);
-/* Takes images of other versions and what a killed run has left unfinished out of the cache's
- * folder, when they are old. Done before an image is put there. */
+/* Removes old images of other versions, and old unfinished files of killed runs, from the cache's
+ * folder. Called before an image is written there. */
 void unwind_cache_sweep(const char *dir, time_t now);
-/* Files with tables that earlier runs have met, the last ones first: malloc()ed, and their
+/* Returns the files with tables that earlier runs have met, the latest first: malloc()ed, and their
  * count. */
 uint32_t unwind_recent_read(char ***ret);
-/* Puts those that this run has met in front. */
+/* Puts the files that this run has met in front. */
 void unwind_recent_write(const char *const *met, uint32_t n);
 void unwind_image_free(struct unwind_image *u);
-/* Gives back the memory of pages, rules and rows, which are not to be asked any more; the head
- * stays. */
+/* Frees the memory of pages, rules and rows, which must not be queried afterwards. Keeps the
+ * head. */
 void unwind_image_trim(struct unwind_image *u);
-/* The rule at a link-time address; 0 nothing known. */
+/* Returns the rule at a link-time address, 0 when nothing is known. */
 uint32_t unwind_image_rule(const struct unwind_image *u, uint64_t addr);
-/* "CFA = rsp+16, rbp at CFA-16" */
+/* Writes "CFA = rsp+16, rbp at CFA-16". */
 void unwind_rule_format(uint32_t rule, char *buf, size_t n);
 
-/* --- process.c --- */
+/* --- process_images.c --- */
 /* Executable addresses, and the tables of the file mapped there. */
 struct unwind_range {
 	uint64_t start, end, bias;
 	const struct unwind_image *image; /* NULL: no tables */
-	struct unwind_file *file;         /* whose it is; NULL: no tables */
+	struct unwind_file *file;         /* the owner of image; NULL: no tables */
 };
+/* A frame of a walk. */
+struct unwind_cursor {
+	uint64_t pc, sp, bp;
+	bool called;    /* pc is a return address */
+	bool first;     /* no frame of the walk before was in other code */
+	uint32_t index; /* of the frame, from the innermost on */
+};
+/* Code of which no file has tables: what a JIT has made, and code in a file without them. */
+struct unwind_code {
+	/* Goes from a frame to its caller. False: it is not of this code. A frame without a known
+	 * caller stays. */
+	bool (*step)(void *arg, struct unwind_cursor *c);
+	void *arg;
+};
+
 struct unwind_process {
 	pid_t pid;
 	VEC(struct unwind_range) ranges; /* by start */
+	struct unwind_code code;         /* step NULL: none is known */
 };
 
 /* Images by file, shared by all processes. */
 struct unwind_images;
 struct unwind_images *unwind_images_new(void);
 void unwind_images_free(struct unwind_images *s);
-/* A file that was looked at, with tables or without. */
+/* A file that was examined, with tables or without. */
 struct unwind_file {
-	uint64_t key;               /* wire_unwind_file_key(); 0: not to be found by it */
-	int64_t delta;              /* link-time address - file offset, of its text */
-	struct unwind_image *image; /* NULL: no tables, why is not worth telling */
-	struct object *object;      /* headers only: for biases; NULL: cannot be opened */
+	uint64_t key;               /* wire_unwind_file_key(); 0: cannot be found by a key */
+	int64_t delta;              /* link-time address - file offset, for its text */
+	struct unwind_image *image; /* NULL: no tables */
+	struct object *object;      /* headers only, for biases; NULL: cannot be opened */
 	char *path;
-	bool guessed;  /* it was opened in case that somebody maps it, and nobody was met who did */
-	uint64_t used; /* by the clock of its images: the larger the later */
-	/* the store's */
-	bool placed; /* it has been put into chunk 1, and its tables into others if there was room */
-	uint32_t pages, nwords; /* address of its pages, 0 none; words of all its tables */
-	uint32_t refs;          /* lists that it is on */
-	/* process.c's */
+	bool guessed;  /* opened in advance, and no process has been met that maps it */
+	uint64_t used; /* time of the last use, by the clock of its images */
+	/* The store's. */
+	bool placed;            /* it is in chunk 1, and its tables in others if there was room */
+	uint32_t pages, nwords; /* address of its pages, 0: none; words of all its tables */
+	uint32_t refs;          /* number of lists that contain it */
+	/* process_images.c's */
 	uint32_t index;
 	struct unwind_file_keys *keys;
 };
-/* Files opened from now on are guesses. */
+/* Marks files opened from now on as guessed. */
 void unwind_images_guess(struct unwind_images *s, bool guess);
-/* No more are made. */
+/* Returns true when no more images are made. */
 bool unwind_images_full(const struct unwind_images *s);
-/* Opens the file at a path, so that its tables are there before anybody maps it. False: it has
- * none. */
+/* Opens the file at a path, so that its tables exist before a process maps it. Returns false when
+ * it has none. */
 bool unwind_images_add_path(struct unwind_images *s, const char *path);
-/* The same by the inode that pid has mapped: stat() may give another one (overlayfs). */
+/* Does the same by the inode that pid has mapped, because stat() may return another (overlayfs). */
 bool unwind_images_add_inode(struct unwind_images *s, pid_t pid, const char *path, uint32_t dev,
 			     uint64_t inode);
-/* All files looked at so far, from 0 on; NULL: no more. */
+/* Returns the i-th file examined so far, from 0 on, or NULL. */
 struct unwind_file *unwind_images_file(const struct unwind_images *s, uint32_t i);
 uint32_t unwind_images_count(const struct unwind_images *s);
-/* Forgets a file that no process read is on any more; another takes its number. */
+/* Drops a file that is in no process read any more. Another file gets its number. */
 void unwind_images_remove(struct unwind_images *s, struct unwind_file *f);
-/* Its tables are in use elsewhere: gives back what they take here. */
+/* Frees the memory of its tables, which are in use elsewhere. */
 void unwind_images_trim(struct unwind_images *s, struct unwind_file *f);
-/* The executable mappings of an address space (time as in space_mappings()), and the images behind
- * them, which live as long as s. */
+/* Reads the executable mappings of an address space (time as in space_mappings()), and their
+ * images, which live as long as s. */
 struct err *unwind_process_read(struct unwind_images *s, struct space *space, uint64_t time,
 				struct unwind_process **ret);
-/* The same of a running process. */
+/* Does the same for a running process. */
 struct err *unwind_process_live(struct unwind_images *s, pid_t pid, struct unwind_process **ret);
 void unwind_process_free(struct unwind_process *p);
 const struct unwind_range *unwind_process_find(const struct unwind_process *p, uint64_t addr);
@@ -115,64 +130,70 @@ const struct unwind_range *unwind_process_find(const struct unwind_process *p, u
 /* --- walk.c --- */
 struct unwind_regs {
 	uint64_t pc, sp, bp;
-	uint64_t reg[16]; /* by DWARF's numbers: rax rdx rcx rbx rsi rdi rbp rsp r8...; of the innermost frame */
+	/* The innermost frame's, by DWARF's numbers: rax rdx rcx rbx rsi rdi rbp rsp r8... */
+	uint64_t reg[16];
 };
 /* Reads 8 bytes of the process at addr. */
 typedef bool unwind_read_fn(void *arg, uint64_t addr, uint64_t *ret);
-/* pcs: pc itself, then return addresses; their count. */
+/* Walks a stack. pcs: pc itself, then return addresses. sps: the stack pointer of each frame, or
+ * NULL. Returns the number of frames. */
 uint32_t unwind_walk(const struct unwind_process *p, const struct unwind_regs *regs,
-		     unwind_read_fn *read, void *arg, uint64_t *pcs, uint32_t max,
+		     unwind_read_fn *read, void *arg, uint64_t *pcs, uint64_t *sps, uint32_t max,
 		     enum wire_unwind_end *ret_end);
-/* The walk of a stopped thread of an address space, by its memory. */
+/* Walks a stopped thread of an address space, by its memory. */
 uint32_t unwind_thread(const struct unwind_process *p, struct space *space,
-		       const struct space_thread *t, uint64_t *pcs, uint32_t max,
+		       const struct space_thread *t, uint64_t *pcs, uint64_t *sps, uint32_t max,
 		       enum wire_unwind_end *ret_end);
 const char *unwind_end_text(enum wire_unwind_end end);
-/* The same in a word: "root", "no-table"... */
+/* Returns the end of a walk as a word: "root", "no-table"... */
 const char *unwind_end_name(enum wire_unwind_end end);
 
 /* --- store.c --- */
-/* The tables of many processes laid out in chunks, as the kernel's maps take them. */
+/* The tables of many processes in chunks, in the form of the kernel's maps. */
 struct unwind_store;
 struct unwind_store_ops {
-	/* Puts a chunk's words into the map; called for a new chunk and for every change of it. */
+	/* Writes a chunk's words to the map. Called for a new chunk and for every change. */
 	struct err *(*put_chunk)(void *arg, uint32_t chunk, const uint32_t *words);
 	struct err *(*put_process)(void *arg, uint32_t pid, const struct wire_unwind_process *p);
 	void (*del_process)(void *arg, uint32_t pid);
 };
 struct unwind_store *unwind_store_new(const struct unwind_store_ops *ops, void *arg);
 void unwind_store_free(struct unwind_store *s);
-/* Reads pid's mappings (again) and puts what is new. */
+/* Reads pid's mappings (again) and writes the new tables. */
 struct err *unwind_store_add(struct unwind_store *s, pid_t pid);
+/* Puts n words at address `at`, 0: where there is room, at a multiple of align. Returns the
+ * address, or 0 when there is no room. They are in the maps after the next unwind_store_add(). */
+uint32_t unwind_store_words_at(struct unwind_store *s, uint32_t at, const void *words, uint32_t n,
+			       uint32_t align);
 void unwind_store_del(struct unwind_store *s, pid_t pid);
-/* Puts the tables of files nobody may have mapped yet; those that have none are left out. */
+/* Writes the tables of files that no process may have mapped yet. Skips files without tables. */
 struct err *unwind_store_add_files(struct unwind_store *s, const char *const *paths, uint32_t n);
-/* The same of a file that pid has mapped, whose inode the kernel gives: dev is major << 20 | minor.
- * In the maps after unwind_store_flush(). */
+/* Adds a file that pid has mapped, by the inode that the kernel reports: dev is major << 20 |
+ * minor. The maps have it after unwind_store_flush(). */
 void unwind_store_met_file(struct unwind_store *s, pid_t pid, const char *path, uint32_t dev,
 			   uint64_t inode);
 struct err *unwind_store_flush(struct unwind_store *s);
-/* Tables of files that are on no list, beyond so many words or files, go: those not met for
- * longest. Their room is used again not before the next call a second later, for walks may be at
- * them. To be called every few seconds; 0: as usual. */
+/* Drops tables of files in no list, beyond so many words or files, those with the oldest last use
+ * first. Their room is used again in a later call, a second later at the earliest, because walks
+ * may still read it. Call it every few seconds. 0: the default. */
 struct unwind_store_limits {
 	uint32_t idle_words, idle_files;
 };
 struct err *unwind_store_tidy(struct unwind_store *s, const struct unwind_store_limits *l,
 			      uint64_t now_ns);
-/* Does a new mapping lie where pid's list has another one? Memory without a file does not matter
- * where the list has no tables. */
+/* Returns true when a new mapping overlaps a different mapping in pid's list. Memory without a file
+ * does not count where the list has no tables. */
 bool unwind_store_conflicts(const struct unwind_store *s, pid_t pid, uint64_t start, uint64_t end,
 			    bool file);
-/* What is added from now on is added in advance: nobody has met it. */
+/* Marks files added from now on as guessed: no process has been met that maps them. */
 void unwind_store_guess(struct unwind_store *s, bool guess);
-/* Those that were met are the first ones the next run thinks of. */
+/* Records the files that were met, for the next run to add first. */
 void unwind_store_remember(const struct unwind_store *s);
-/* From now on d_ustack may look into the kernel's tree of mappings. */
+/* Allows d_ustack to search the kernel's tree of mappings. */
 struct err *unwind_store_enable_files(struct unwind_store *s);
-/* Some file's tables, or some process's list, had no room. */
+/* Returns true when some file's tables, or some process's list, had no room. */
 bool unwind_store_full(const struct unwind_store *s);
-/* Words taken so far, those that are free again among them. */
+/* Returns the words taken so far, with those that are free again. */
 uint64_t unwind_store_words(const struct unwind_store *s);
 
 #endif

@@ -1,0 +1,43 @@
+/* What the helpers that read the kernel's memory read where a child that is followed could choose
+ * the address: D's own memory, the facts and the stand-ins, and nothing of the program's. */
+#include "agent/agent.h"
+
+/* Where the facts, shared memory, the stand-ins or the program's stack end that addr lies in; 0: in
+ * none. */
+static uint64_t own_end(const struct wire_thread *t, uint64_t addr)
+{
+	const uint64_t facts = (uintptr_t)area(), event = (uintptr_t)event_of(t),
+		       own = (uintptr_t)own_words(t), stack = own - WIRE_PROBE_STACK,
+		       rsp = fired_at(own_words(t)), here = (uintptr_t)__builtin_frame_address(0);
+
+	if (addr - facts < area()->span)
+		return facts + area()->span;
+	if (addr - event < area()->event)
+		return event + area()->event;
+	if (addr - stack < WIRE_PROBE_STACK)
+		return own;
+	if (here - stack < WIRE_PROBE_STACK) /* it does not run on the thread's own stack */
+		return 0;
+	return rsp > here && addr - here < rsp - here ? rsp : 0;
+}
+
+ENTRY int64_t agent_read_own(uint64_t dst, uint64_t size, uint64_t src, uint64_t r4, uint64_t r5,
+			     struct wire_thread *t)
+{
+	const uint64_t end = own_end(t, src);
+
+	if (UNLIKELY(!end || (uint32_t)size > end - src))
+		src = 0; /* nothing is there */
+	return agent_probe_read(dst, size, src, r4, r5, t);
+}
+
+ENTRY int64_t agent_read_own_str(uint64_t dst, uint64_t size, uint64_t src, uint64_t r4,
+				 uint64_t r5, struct wire_thread *t)
+{
+	const uint64_t end = own_end(t, src);
+
+	size = (uint32_t)size;
+	if (end && size > end - src)
+		size = end - src;
+	return agent_probe_read_str(dst, size, end ? src : 0, r4, r5, t);
+}

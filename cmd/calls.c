@@ -1,0 +1,300 @@
+/* descry calls: the library calls of a program. A D program is made from the filters and the
+ * prototypes; a sink writes its records as lines, or its counts as a table. */
+#define _GNU_SOURCE
+#include "commands.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include "base/io.h"
+#include "base/term.h"
+#include "calls/calls.h"
+#include "run.h"
+#include "tool.h"
+
+enum calls_option { LONG_SHOW_D = 256 };
+
+// clang-format off
+const struct opt calls_opts[] = {
+	{ 'p', NULL, "PID", OPT_PROCESS, "this process; may be repeated" },
+	{ 'e', NULL, "FILTER", NULL, "which calls from one object into another: [+-][FUNCTION][@CALLER]...,\npatterns; @MAIN is the program (all its calls)" },
+	{ 'l', NULL, "LIBRARY", NULL, "only calls of functions that these libraries define" },
+	{ 'x', NULL, "FILTER", NULL, "every call of these functions: [+-][FUNCTION][@LIBRARY]...; of libraries\nloaded later too" },
+	{ 'c', NULL, NULL, NULL, "no lines: a table of counts and times at the end" },
+	{ 'f', NULL, NULL, NULL, "traces what the program forks, too" },
+	{ 'F', NULL, "FILE", OPT_FILE, "reads prototypes, in the language of ltrace.conf(5)" },
+	{ 'o', "output", "FILE", OPT_FILE, "where to (standard error)" },
+	OPT_HELP,
+	{ 0, NULL, NULL, NULL, "what a line shows:" },
+	{ 'T', NULL, NULL, NULL, "the time in the call" },
+	{ 'r', NULL, NULL, NULL, "the time since the line before" },
+	{ 'i', NULL, NULL, NULL, "the address to which the call returns" },
+	{ 'C', "demangle", NULL, NULL, "names of C++ and Rust as in the source" },
+	{ 't', NULL, NULL, NULL, "the time of day; -tt microseconds too; -ttt seconds since 1970" },
+	{ 'n', "indent", "N", NULL, "N blanks for each call around it" },
+	{ 's', NULL, "N", NULL, "at most N bytes of a text, 1 to 4000 (32)" },
+	{ 'A', NULL, "N", NULL, "at most N elements of an array (4)" },
+	{ 'a', "align", "COLUMN", NULL, "where results begin (50)" },
+	{ 0, NULL, NULL, NULL, "how it is traced:" },
+	{ 'X', NULL, "NAME[=VALUE]", OPT_SETTING, "an option of descry(1): engine, bufsize..." },
+	{ LONG_SHOW_D, "show-d", NULL, NULL, "prints the D program instead of running it" },
+	{ 0 },
+};
+// clang-format on
+
+static const char help[] = "usage: descry calls [options] COMMAND [ARGUMENT...]\n"
+			   "       descry calls [options] -p PID\n"
+			   "\n"
+			   "Shows the calls that a program makes into its libraries.\n"
+			   "\n";
+
+struct caller {
+	struct calls_options o;
+	struct calls calls;
+	struct prototypes prototypes;
+	struct arena arena;
+	struct run run;
+	struct cmdline c;
+	VEC(const char *) files; /* -F */
+	const char *path;
+	bool show_d;
+	char *program, *command;
+};
+
+static int take_filter(struct caller *k, struct calls_filter *f, char option, const char *arg)
+{
+	return calls_filter_read(&k->arena, f, arg)
+		       ? 0
+		       : tool_wrong("-%c wants [+-][FUNCTION][@LIBRARY]..., not %s", option, arg);
+}
+
+static int take_number(const char *option, const char *arg, int64_t min, int64_t max, uint32_t *ret)
+{
+	int64_t v = 0;
+	int status = tool_integer(option, arg, min, max, &v);
+
+	if (!status)
+		*ret = (uint32_t)v;
+	return status;
+}
+
+/* Takes one option. Returns the exit status of a wrong option, else 0. */
+static int take(struct caller *k, int o, const char *arg)
+{
+	pid_t pid;
+	int status;
+
+	switch (o) {
+	case 'p':
+		status = tool_pid("-p", arg, &pid);
+		if (!status)
+			vec_push(&k->c.pids, pid);
+		return status;
+	case 'e': return take_filter(k, &k->o.plt, 'e', arg);
+	case 'x': return take_filter(k, &k->o.entries, 'x', arg);
+	case 'l': vec_push(&k->o.libraries, arg); return 0;
+	case 'c': k->o.count = true; return 0;
+	case 'f': k->o.threads = true; return 0;
+	case 'i': k->o.addresses = true; return 0;
+	case 'C': k->o.demangled = true; return 0;
+	case 'F': vec_push(&k->files, arg); return 0;
+	case 'o': k->path = arg; return 0;
+	case 'T': k->o.durations = true; return 0;
+	case 'r': k->o.relative = true; return 0;
+	case 't': k->o.clock += k->o.clock < 3; return 0;
+	case 'n': return take_number("-n", arg, 0, 100, &k->o.indent);
+	case 's': return take_number("-s", arg, 1, 4000, &k->o.text_max);
+	case 'A': return take_number("-A", arg, 1, 256, &k->o.elements_max);
+	case 'a': return take_number("-a", arg, 0, 1000, &k->o.align);
+	case 'X': vec_push(&k->c.sets, (struct cmd_set){ arg }); return 0;
+	case LONG_SHOW_D: k->show_d = true; return 0;
+	default: fputs("try descry calls --help\n", stderr); return 2;
+	}
+}
+
+/* Writes the words of a command as one, from which session_command() makes the same words. */
+static char *quote(char *const *words)
+{
+	struct out o;
+	char *text;
+
+	out_init(&o, NULL);
+	for (; *words; words++) {
+		out_char(&o, '\'');
+		for (const char *s = *words; *s; s++)
+			if (*s == '\'')
+				out_str(&o, "'\\''");
+			else
+				out_char(&o, *s);
+		out_str(&o, words[1] ? "' " : "'");
+	}
+	out_char(&o, '\0');
+	text = xstrdup(o.v);
+	out_fini(&o);
+	return text;
+}
+
+/* arg: the number of messages so far. */
+static void say_wrong(void *arg, const char *message)
+{
+	enum { MAX_MESSAGES = 10 };
+	uint32_t *n = arg;
+
+	if ((*n)++ < MAX_MESSAGES)
+		tool_wrong("%s", message);
+}
+
+static int read_prototypes(struct caller *k)
+{
+	for (const struct embedded_file *d = prototype_files; d->name; d++)
+		(void)prototypes_read(&k->prototypes, d->name, d->text, d->len, NULL, NULL);
+	for (uint32_t i = 0; i < k->files.n; i++) {
+		cleanup_free char *text = NULL;
+		cleanup_err struct err *e = NULL;
+		uint32_t said = 0;
+		size_t n;
+
+		e = io_read_file(k->files.v[i], &text, &n);
+		if (e)
+			return tool_failed(e);
+		if (prototypes_read(&k->prototypes, k->files.v[i], text, n, say_wrong, &said))
+			return tool_wrong("%s: %u wrong line%s", k->files.v[i], said,
+					  said == 1 ? "" : "s");
+	}
+	return 0;
+}
+
+/* Called by run_all() when the processes are there. */
+static struct err *prepare(struct run *r, bool *ret_end)
+{
+	struct caller *k = (struct caller *)((char *)r - offsetof(struct caller, run));
+	struct err *e = calls_find(&k->calls, &r->session.probes);
+
+	if (e)
+		return e;
+	if (!k->calls.functions.n)
+		return err_new(ENOENT,
+			       "no function is called that the filters take: -e '*@*' takes the "
+			       "calls of all libraries, -x FUNCTION those of one function");
+	k->program = calls_program(&k->calls);
+	if (k->show_d)
+		fputs(k->program, stdout);
+	*ret_end = k->show_d;
+	vec_push(&k->c.programs, (struct cmd_program){ PDESC_NAME, false, k->program });
+	return NULL;
+}
+
+static char *ended(void *arg)
+{
+	const struct caller *k = arg;
+	const struct session *s = &k->run.session;
+	int status;
+
+	if (s->targets.n != 1 || !s->targets.v[0].command || !s->targets.v[0].gone)
+		return NULL;
+	status = s->targets.v[0].status;
+	if (WIFSIGNALED(status))
+		return xasprintf("killed by SIG%s", sigabbrev_np(WTERMSIG(status)));
+	return xasprintf("exited (status %d)", WEXITSTATUS(status));
+}
+
+/* Sets the options of the run: a long list of small clauses, short texts. */
+static void set_options(struct caller *k)
+{
+	struct options *o = &k->run.session.options;
+
+	options_put(o, OPT_QUIET, true);
+	options_put(o, OPT_ZDEFS, true);
+	options_put(o, OPT_FOLLOW, k->o.threads);
+	options_put(o, OPT_STRSIZE, k->o.text_max + 2);
+	if (!k->o.count) /* lines fill the buffers fast */
+		options_put(o, OPT_SWITCHRATE, 1000000);
+	options_put(o, OPT_EVALTIME, 1); /* preinit: the dynamic linker's own calls are not shown */
+}
+
+/* The status of a shell that ran the command. */
+static int status_of_command(int status)
+{
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+static int run(struct caller *k)
+{
+	FILE *file = NULL;
+	int status = read_prototypes(k);
+
+	if (status)
+		return status;
+	if (k->path) {
+		file = term_fopen(k->path, "we");
+		if (!file)
+			return tool_wrong("cannot open %s: %s", k->path, strerror(errno)) - 1;
+	}
+	k->run.c = &k->c;
+	k->run.to = file ? file : stderr;
+	k->run.prepare = prepare;
+	run_init(&k->run);
+	set_options(k);
+	calls_init(&k->calls, &k->o, &k->prototypes);
+	status = run_all(&k->run,
+			 k->o.count ? calls_summary_new(&k->calls) : calls_lines_new(&k->calls));
+	if (!status && k->run.command_status >= 0)
+		status = status_of_command(k->run.command_status);
+	calls_fini(&k->calls);
+	if (file && fclose(file) && !status)
+		status = tool_wrong("%s: %s", k->path, strerror(errno)) - 1;
+	return status;
+}
+
+static void fini(struct caller *k)
+{
+	prototypes_fini(&k->prototypes);
+	arena_fini(&k->arena);
+	vec_fini(&k->o.plt.rules);
+	vec_fini(&k->o.entries.rules);
+	vec_fini(&k->o.libraries);
+	vec_fini(&k->files);
+	cmdline_fini(&k->c);
+	free(k->program);
+	free(k->command);
+}
+
+int cmd_calls(int argc, char **argv)
+{
+	struct caller k = {
+		.o = { .text_max = 32, .elements_max = 4, .align = 50, .ended = ended },
+		.c = { .progname = "descry calls" },
+	};
+	struct opt_getopt g;
+	int o, status = 0;
+
+	k.o.arg = &k;
+	arena_init(&k.arena);
+	prototypes_init(&k.prototypes);
+	opt_getopt_init(&g, "+", calls_opts);
+	vec_push(&k.c.args, argv[0]);
+	while (!status && (o = getopt_long(argc, argv, g.shorts, g.longs, NULL)) != -1) {
+		if (o == 'h') {
+			fputs(help, stdout);
+			opt_print(calls_opts, stdout);
+			goto out;
+		}
+		status = take(&k, o, optarg);
+	}
+	if (!status && (optind < argc) == (k.c.pids.n > 0))
+		status = tool_wrong("whose? a command or -p PID; try descry calls --help");
+	if (status)
+		goto out;
+	if (optind < argc) {
+		k.command = quote(argv + optind);
+		vec_push(&k.c.commands, k.command);
+	}
+	/* Without -x alone, the calls of the program itself. */
+	if (!k.o.plt.rules.n && !k.o.entries.rules.n)
+		calls_filter_read(&k.arena, &k.o.plt, "@MAIN");
+	status = run(&k);
+out:
+	fini(&k);
+	return status;
+}

@@ -1,0 +1,59 @@
+/* Opens regular files without an effect on others. See regular.h. */
+#define _GNU_SOURCE
+#include "base/regular.h"
+
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+
+#include "base/mem.h"
+
+/* Filesystems whose files the kernel makes when they are read. */
+static const uint32_t made[] = {
+	PROC_SUPER_MAGIC,
+	SYSFS_MAGIC,
+	DEBUGFS_MAGIC,
+	TRACEFS_MAGIC,
+	SECURITYFS_MAGIC,
+	PSTOREFS_MAGIC,
+	EFIVARFS_MAGIC,
+	BPF_FS_MAGIC,
+	BINFMTFS_MAGIC,
+	SELINUX_MAGIC,
+	SMACK_MAGIC,
+	CGROUP_SUPER_MAGIC,
+	CGROUP2_SUPER_MAGIC,
+	NSFS_MAGIC,
+	RDTGROUP_SUPER_MAGIC,
+	XENFS_SUPER_MAGIC,
+	0x62656570 /* configfs */,
+};
+
+static bool is_made(int fd)
+{
+	struct statfs fs;
+
+	if (fstatfs(fd, &fs))
+		return true;
+	for (size_t i = 0; i < ARRAY_SIZE(made); i++)
+		if ((uint32_t)fs.f_type == made[i])
+			return true;
+	return false;
+}
+
+int regular_open(const char *path)
+{
+	/* A descriptor of this kind names the file and does not open it. */
+	cleanup_close int at = open(path, O_PATH | O_CLOEXEC);
+	char link[32];
+	struct stat st;
+
+	if (at < 0 || fstat(at, &st) || !S_ISREG(st.st_mode) || is_made(at))
+		return -1;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", at);
+	/* O_NONBLOCK: another process may hold a lease on the file. */
+	return open(link, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+}

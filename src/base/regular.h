@@ -1,0 +1,11 @@
+/* Opens files at paths that someone else chose: a core file, a program's headers. */
+#ifndef DESCRY_BASE_REGULAR_H
+#define DESCRY_BASE_REGULAR_H
+
+/* Opens a regular file for reading. Returns -1 for anything else, which it does not open: the open
+ * of a FIFO waits for ever, that of a device may have an effect, and a read of /proc/kmsg takes
+ * lines from another reader. So it also refuses the files of /proc, /sys and their like, by their
+ * filesystem: a path or a link to them may look like any other. */
+int regular_open(const char *path);
+
+#endif

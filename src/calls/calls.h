@@ -1,0 +1,112 @@
+/* Library calls of traced processes as one D program, and the text made of its records
+ * (`descry calls`).
+ *
+ * In: processes, filters in ltrace's words, prototypes. Out: a D program, and a sink that takes the
+ * program's records: a line for each call, or a table of all.
+ * Always true: the program counts and prints by itself too; the sink only writes it better. A
+ * return belongs to the call whose return address lies at the same place of the thread's stack.
+ */
+#ifndef DESCRY_CALLS_CALLS_H
+#define DESCRY_CALLS_CALLS_H
+
+#include "base/embedded.h"
+#include "consume/sink.h"
+#include "probe/probe.h"
+#include "program/prototype/prototype.h"
+
+enum { CALLS_REGISTERS = 10, CALLS_MEMORY_MAX = 256, CALLS_UNKNOWN_ARGS = 4 };
+
+/* One rule of a filter: [+-][SYMBOL][@LIBRARY], both patterns. */
+struct calls_rule {
+	bool minus;
+	const char *symbol, *library; /* "": any; library "MAIN": the program itself */
+};
+
+struct calls_filter {
+	VEC(struct calls_rule) rules;
+};
+
+/* filter.c: reads a filter such as "malloc+free-@libc.so*" and adds its rules. Returns false when
+ * the text is no filter. The rules' texts come from the arena. */
+bool calls_filter_read(struct arena *a, struct calls_filter *f, const char *text);
+/* Does the last rule that fits take the symbol of the object? */
+bool calls_filter_takes(const struct calls_filter *f, const char *symbol, const char *object,
+			const char *soname, bool is_main);
+
+struct calls_function {
+	const char *name;
+	const struct prototype *prototype; /* never NULL */
+	VEC(const char *) entries;         /* probe descriptions */
+	VEC(const char *) returns;         /* FUNCTION:return */
+	VEC(const char *) rets;            /* addresses of ret instructions */
+	bool blind;                        /* it returns, but nothing sees it */
+};
+
+/* The meaning of a clause of the program, by its number in the program. */
+struct calls_clause {
+	enum calls_event {
+		CALLS_ENTRY,
+		CALLS_RETURN,
+		CALLS_OTHER, /* has no records */
+	} event;
+	bool whole; /* its record has the texts and memory that pointers point to */
+	const struct calls_function *function;
+};
+
+struct calls_options {
+	struct calls_filter plt;     /* -e: no rules: all calls of the main program */
+	struct calls_filter entries; /* -x */
+	VEC(const char *) libraries; /* -l: patterns of the called libraries; none: any */
+	bool count;                  /* -c */
+	uint32_t text_max;           /* -s */
+	uint32_t elements_max;       /* -A */
+
+	/* of lines */
+	uint32_t align;  /* -a */
+	uint32_t indent; /* -n */
+	bool durations;  /* -T */
+	bool relative;   /* -r */
+	uint32_t clock;  /* -t, -tt, -ttt: 1 to 3; 0: none */
+	bool threads;    /* -f: [pid TID] in front of every line */
+	bool demangled;  /* -C */
+	bool addresses;  /* -i: the return address in front of the call */
+	/* Returns how the traced command ended ("exited (status 3)"), malloc()ed; NULL: it has
+	 * not. */
+	char *(*ended)(void *arg);
+	void *arg;
+};
+
+struct calls {
+	struct arena arena;
+	const struct calls_options *o;
+	struct prototypes *prototypes;
+	VEC(struct calls_function *) functions;
+	struct hash by_name;
+	VEC(struct calls_clause) clauses;
+	uint32_t main_thread; /* the lines of others begin with their number; 0: all do */
+};
+
+void calls_init(struct calls *c, const struct calls_options *o, struct prototypes *prototypes);
+void calls_fini(struct calls *c);
+/* find.c: finds what the filters select in the targets of ps. */
+struct err *calls_find(struct calls *c, struct probe_set *ps);
+/* program.c: returns the D program, malloc()ed, and sets c->clauses. */
+char *calls_program(struct calls *c);
+/* Returns the number of the register argument of a parameter, -1: it comes in none (a
+ * floating-point number). */
+int calls_register(const struct prototype *f, uint32_t param);
+/* Returns the name of a function as it is shown. */
+const char *calls_shown(const struct calls *c, const struct sink *s, const char *name);
+/* Is the parameter's memory part of the record: text, or something behind a pointer? */
+bool calls_reads_text(const struct prototype_type *t);
+bool calls_reads_memory(const struct prototype_type *t);
+
+/* lines.c: a sink that writes a line for each call. The sink's `out` takes them. */
+struct sink *calls_lines_new(const struct calls *c);
+/* summary.c: a sink that writes the table of -c at the end. */
+struct sink *calls_summary_new(const struct calls *c);
+
+/* The shipped prototypes: prototypes/NAME.conf. */
+extern const struct embedded_file prototype_files[];
+
+#endif

@@ -1,0 +1,305 @@
+/* Finds the functions whose calls are traced: slots of procedure linkage tables, entries of
+ * functions, and all the places where these functions return. */
+#include <elf.h>
+#include <string.h>
+
+#include "base/glob.h"
+#include "calls/calls.h"
+#include "calls/returns.h"
+#include "probe/process.h"
+
+/* One process. */
+struct finder {
+	struct calls *c;
+	struct probe_set *ps;
+	pid_t pid;
+	char process[16]; /* "$target", or its number */
+	const struct process_objects *objects;
+	struct returns *returns;
+	VEC(struct probe *) slots;
+};
+
+/* The prototype of a function of which none is known. */
+static const struct prototype *unknown(struct calls *c, const char *name)
+{
+	struct prototype_type *t = arena_new(&c->arena, struct prototype_type);
+	struct prototype *f = arena_new(&c->arena, struct prototype);
+
+	t->kind = PROTOTYPE_INT;
+	t->size = t->align = 8;
+	t->lens = LENS_HEX;
+	f->name = name;
+	f->result = t;
+	f->nparams = CALLS_UNKNOWN_ARGS;
+	f->params = arena_array(&c->arena, struct prototype_param, f->nparams);
+	for (uint32_t i = 0; i < f->nparams; i++)
+		f->params[i].type = t;
+	return f;
+}
+
+/* how: 'p' for calls through the PLT, 'x' for entries. */
+static struct calls_function *function_of(struct calls *c, const char *name, char how)
+{
+	cleanup_free char *key = xasprintf("%c%s", how, name);
+	struct calls_function *f;
+	bool is_new;
+	uint64_t *slot = hash_put(&c->by_name, key, strlen(key), &is_new);
+
+	if (!is_new)
+		return (struct calls_function *)(uintptr_t)*slot;
+	f = arena_new(&c->arena, struct calls_function);
+	*slot = (uintptr_t)f;
+	f->name = arena_strdup(&c->arena, name);
+	f->prototype = prototypes_find(c->prototypes, name);
+	if (!f->prototype)
+		f->prototype = unknown(c, f->name);
+	vec_push(&c->functions, f);
+	return f;
+}
+
+static bool called_library(const struct calls_options *o, const struct process_object *po)
+{
+	const char *soname = object_soname(po->object);
+
+	for (uint32_t i = 0; i < o->libraries.n; i++)
+		if (process_object_matches(po, o->libraries.v[i]) ||
+		    glob_match(o->libraries.v[i], po->name) ||
+		    (soname && glob_match(o->libraries.v[i], soname)))
+			return true;
+	return !o->libraries.n;
+}
+
+static const struct object_symbol *defines(const struct process_object *po, const char *name)
+{
+	const struct object_symbol *s = object_find_name(po->object, name);
+
+	return s && s->is_func && s->is_global ? s : NULL;
+}
+
+static bool is_dynamic_linker(const struct process_object *po)
+{
+	return !strncmp(po->name, "ld-linux", 8) || !strncmp(po->name, "ld-musl", 7) ||
+	       !strncmp(po->name, "ld-2.", 5);
+}
+
+static void take_possible(void *arg, struct probe *p)
+{
+	*(bool *)arg |= !p->unavailable;
+}
+
+/* Adds the places where a function that one object defines returns. loaded: the process maps it. */
+static struct err *add_returns(struct finder *f, struct calls_function *fn,
+			       const struct process_object *po, const struct object_symbol *s,
+			       bool loaded)
+{
+	cleanup_free char *prov = xasprintf("pid%d", (int)f->pid);
+	const char *module = loaded ? po->name : po->seen;
+	const struct probe_desc pd = { prov, module, s->name, "return" };
+	struct arena *a = &f->c->arena;
+	struct return_places places = { 0 };
+	struct err *e = returns_find(f->returns, po, s, &places);
+	bool possible = false;
+	uint32_t n;
+
+	if (!e && places.symbolic)
+		e = probe_match(f->ps, &pd, take_possible, &possible, &n);
+	if (possible)
+		vec_push(&fn->returns,
+			 arena_printf(a, "pid%s:%s:%s:return", f->process, module, s->name));
+	fn->blind |= places.blind || (places.symbolic && !possible);
+	for (uint32_t i = 0; i < places.rets.n; i++)
+		vec_push(&fn->rets, arena_printf(a, "pid%s:%s:-:%llx", f->process, module,
+						 (unsigned long long)places.rets.v[i]));
+	vec_fini(&places.rets);
+	return e;
+}
+
+static void take_slot(void *arg, struct probe *p)
+{
+	struct finder *f = arg;
+
+	if (!p->unavailable)
+		vec_push(&f->slots, p);
+}
+
+/* Adds calls of one object through its PLT. */
+static struct err *add_calls_of(struct finder *f, const struct process_object *caller)
+{
+	cleanup_free char *prov = xasprintf("plt%d", (int)f->pid);
+	const struct probe_desc pd = { prov, caller->is_main ? "a.out" : caller->name, "",
+				       "entry" };
+	struct err *e;
+	uint32_t n;
+
+	f->slots.n = 0;
+	e = probe_match(f->ps, &pd, take_slot, f, &n);
+	for (uint32_t i = 0; i < f->slots.n && !e; i++) {
+		const char *name = f->slots.v[i]->func;
+		struct calls_function *fn = NULL;
+		bool defined = false;
+
+		if (strcmp(f->slots.v[i]->mod, caller->name) ||
+		    !calls_filter_takes(&f->c->o->plt, name, caller->name,
+					object_soname(caller->object), caller->is_main))
+			continue;
+		for (uint32_t k = 0; k < f->objects->n && !e; k++) {
+			const struct process_object *po = &f->objects->v[k];
+			const struct object_symbol *s = is_dynamic_linker(po) ? NULL
+									      : defines(po, name);
+
+			if (!s || !called_library(f->c->o, po))
+				continue;
+			defined = true;
+			if (!fn)
+				fn = function_of(f->c, name, 'p');
+			if (!fn->returns.n && !fn->rets.n)
+				e = add_returns(f, fn, po, s, true);
+		}
+		if (!defined && !f->c->o->libraries.n) {
+			/* The dynamic linker's own, or not there yet. */
+			fn = function_of(f->c, name, 'p');
+			fn->blind = true;
+		}
+		if (fn)
+			vec_push(&fn->entries, arena_printf(&f->c->arena, "plt%s:%s:%s:entry",
+							    f->process, pd.mod, name));
+	}
+	return e;
+}
+
+static struct err *add_entry(struct finder *f, const struct process_object *po,
+			     const struct object_symbol *s, bool loaded)
+{
+	struct calls_function *fn = function_of(f->c, s->name, 'x');
+
+	vec_push(&fn->entries, arena_printf(&f->c->arena, "pid%s:%s:%s:entry", f->process,
+					    loaded ? po->name : po->seen, s->name));
+	return add_returns(f, fn, po, s, loaded);
+}
+
+static struct err *add_entries_of(struct finder *f, const struct process_object *po, bool loaded,
+				  uint32_t *ret_n)
+{
+	const struct object_symbol *s;
+	struct err *e = NULL;
+	uint64_t last = UINT64_MAX;
+	uint32_t n;
+
+	s = object_symbols(po->object, &n);
+	for (uint32_t i = 0; i < n && !e; i++) {
+		if (!s[i].is_func || s[i].is_ifunc || s[i].addr == last ||
+		    !calls_filter_takes(&f->c->o->entries, s[i].name, po->name,
+					object_soname(po->object), po->is_main))
+			continue;
+		last = s[i].addr;
+		e = add_entry(f, po, &s[i], loaded);
+		(*ret_n)++;
+	}
+	return e;
+}
+
+struct later {
+	struct finder *f;
+	struct err *e;
+	uint32_t n;
+	const char *symbol; /* of the rule; of several libraries only one that defines it */
+};
+
+static void take_later(void *arg, const struct process_object *po)
+{
+	struct later *l = arg;
+
+	if (l->e || (l->n && !glob_is_pattern(l->symbol)))
+		return;
+	if (*l->symbol && !glob_is_pattern(l->symbol) && !defines(po, l->symbol))
+		return;
+	l->e = add_entries_of(l->f, po, false, &l->n);
+}
+
+/* A rule that no loaded object fulfils may mean a library that dlopen(3) loads later. */
+static struct err *add_later(struct finder *f, const struct calls_rule *r)
+{
+	struct later l = { .f = f, .symbol = r->symbol };
+
+	for (uint32_t k = 0; k < f->objects->n; k++) {
+		const struct process_object *po = &f->objects->v[k];
+		const struct calls_filter one = { .rules = { (struct calls_rule *)r, 1, 1 } };
+
+		if (*r->symbol && !glob_is_pattern(r->symbol)
+			    ? object_find_name(po->object, r->symbol) &&
+				      calls_filter_takes(&one, r->symbol, po->name,
+							 object_soname(po->object), po->is_main)
+			    : calls_filter_takes(&one, *r->symbol ? r->symbol : "x", po->name,
+						 object_soname(po->object), po->is_main))
+			return NULL;
+	}
+	if (glob_is_pattern(r->symbol) && !*r->library)
+		return NULL; /* a pattern means what is there */
+	process_libraries(f->ps, f->pid, f->objects, *r->library ? r->library : "lib*.so*",
+			  take_later, &l);
+	return l.e;
+}
+
+static struct err *find_in(struct finder *f)
+{
+	struct err *e = process_objects(f->ps, f->pid, &f->objects);
+	uint32_t n = 0;
+
+	if (!e)
+		e = returns_new(f->pid, f->objects, &f->returns);
+	for (uint32_t k = 0; !e && k < f->objects->n; k++)
+		e = add_calls_of(f, &f->objects->v[k]);
+	for (uint32_t k = 0; !e && k < f->objects->n && f->c->o->entries.rules.n; k++)
+		e = add_entries_of(f, &f->objects->v[k], true, &n);
+	for (uint32_t i = 0; !e && i < f->c->o->entries.rules.n; i++)
+		if (!f->c->o->entries.rules.v[i].minus)
+			e = add_later(f, &f->c->o->entries.rules.v[i]);
+	returns_free(f->returns);
+	vec_fini(&f->slots);
+	return e;
+}
+
+void calls_init(struct calls *c, const struct calls_options *o, struct prototypes *prototypes)
+{
+	memset(c, 0, sizeof(*c));
+	arena_init(&c->arena);
+	c->o = o;
+	c->prototypes = prototypes;
+}
+
+void calls_fini(struct calls *c)
+{
+	for (uint32_t i = 0; i < c->functions.n; i++) {
+		vec_fini(&c->functions.v[i]->entries);
+		vec_fini(&c->functions.v[i]->returns);
+		vec_fini(&c->functions.v[i]->rets);
+	}
+	vec_fini(&c->functions);
+	vec_fini(&c->clauses);
+	hash_fini(&c->by_name);
+	arena_fini(&c->arena);
+}
+
+const char *calls_shown(const struct calls *c, const struct sink *s, const char *name)
+{
+	const char *demangled = c->o->demangled ? symbols_demangle(s->symbols, name) : NULL;
+
+	return demangled ? demangled : name;
+}
+
+struct err *calls_find(struct calls *c, struct probe_set *ps)
+{
+	struct err *e = NULL;
+
+	for (uint32_t i = 0; i < ps->targets.n && !e; i++) {
+		struct finder f = { .c = c, .ps = ps, .pid = ps->targets.v[i].pid };
+
+		if (ps->targets.n == 1)
+			strcpy(f.process, "$target");
+		else
+			snprintf(f.process, sizeof(f.process), "%d", (int)f.pid);
+		c->main_thread = ps->targets.n == 1 ? (uint32_t)f.pid : 0;
+		e = find_in(&f);
+	}
+	return e;
+}

@@ -1,0 +1,374 @@
+/* The D program of `descry calls`.
+ *
+ * For a function that is number 3:
+ *
+ *	entry   notes the place of the return address (self->sp3) and prints the arguments
+ *	return  prints the value when the stack pointer is behind that place again
+ *
+ * A call of the function within its own call keeps the outer one's place in self->outer3[], by its
+ * own place, and its return puts it back.
+ *
+ * A clause that reads memory may end early by a fault. this->whole is 1 when it did not; else a
+ * second clause prints the numbers alone.
+ */
+#include <string.h>
+
+#include "calls/calls.h"
+
+struct writer {
+	struct calls *c;
+	struct out o;
+	const struct calls_function *fn;
+	uint32_t number;
+};
+
+bool calls_reads_text(const struct prototype_type *t)
+{
+	return t->kind == PROTOTYPE_POINTER && prototype_is_text(t) &&
+	       t->target->length.count == COUNT_ZERO;
+}
+
+bool calls_reads_memory(const struct prototype_type *t)
+{
+	return t->kind == PROTOTYPE_POINTER && t->lens != LENS_HEX && t->lens != LENS_HIDE &&
+	       t->target->kind != PROTOTYPE_VOID && !calls_reads_text(t);
+}
+
+int calls_register(const struct prototype *f, uint32_t param)
+{
+	int n = 0;
+
+	for (uint32_t i = 0; i < f->nparams; i++) {
+		const struct prototype_type *t = f->params[i].type;
+		int takes = t->kind == PROTOTYPE_FLOAT    ? 0
+			    : t->kind == PROTOTYPE_STRUCT ? (t->size > 16  ? 0
+							     : t->size > 8 ? 2
+									   : 1)
+							  : 1;
+
+		if (i == param)
+			return takes && n < CALLS_REGISTERS ? n : -1;
+		n += takes;
+	}
+	return -1;
+}
+
+/* Returns the number of register arguments that are of interest. */
+static uint32_t nregisters(const struct prototype *f)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < f->nparams; i++) {
+		if (f->params[i].type->lens == LENS_FORMAT)
+			return CALLS_REGISTERS;
+		if (calls_register(f, i) >= 0)
+			n = (uint32_t)calls_register(f, i) + 1;
+	}
+	return n;
+}
+
+static void put_list(struct out *o, const char *const *v, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		out_printf(o, "%s%s", i ? ",\n" : "", v[i]);
+	out_char(o, '\n');
+}
+
+static void clause(struct writer *w, enum calls_event event, bool whole)
+{
+	vec_push(&w->c->clauses, (struct calls_clause){ event, whole, w->fn });
+}
+
+/* An argument register as D: at the entry arg0, at the return what the entry kept of it. */
+static const char *value_of(struct writer *w, int reg, bool at_return)
+{
+	return at_return ? arena_printf(&w->c->arena, "self->a%u_%d", w->number, reg)
+			 : arena_printf(&w->c->arena, "arg%d", reg);
+}
+
+/* Returns how many bytes behind a pointer a record has room for. */
+static uint32_t memory_max(const struct writer *w, const struct prototype_type *t)
+{
+	uint32_t max = CALLS_MEMORY_MAX, size = t->target->size;
+
+	if (prototype_is_text(t) && w->c->o->text_max + 1 < max)
+		max = w->c->o->text_max + 1;
+	return size && size < max ? size : max; /* of an array of unknown length it is 0 */
+}
+
+/* The number of bytes behind a pointer, as D. */
+static const char *length_of(struct writer *w, const struct prototype_type *t, bool at_return,
+			     const char *result)
+{
+	const struct prototype_type *to = t->target;
+	struct arena *a = &w->c->arena;
+	uint32_t max = memory_max(w, t);
+	const char *count = NULL;
+	int reg;
+
+	if (to->kind != PROTOTYPE_ARRAY)
+		return arena_printf(a, "%u", to->size < max ? to->size : max);
+	switch (to->length.count) {
+	case COUNT_NUMBER:
+		count = arena_printf(a, "%llu", (unsigned long long)to->length.value);
+		break;
+	case COUNT_ARG:
+		reg = to->length.value <= w->fn->prototype->nparams
+			      ? calls_register(w->fn->prototype, (uint32_t)to->length.value - 1)
+			      : -1;
+		if (reg >= 0)
+			count = value_of(w, reg, at_return);
+		break;
+	case COUNT_RESULT:
+		if (at_return)
+			count = arena_printf(a, "((int64_t)%s > 0 ? %s : 0)", result, result);
+		break;
+	case COUNT_ZERO: count = arena_printf(a, "%u", max); break;
+	case COUNT_ELEMENT: break;
+	}
+	if (!count)
+		return "0";
+	return arena_printf(a, "((uint64_t)%s < %u ? %s * %u : %u)", count, max / to->target->size,
+			    count, to->target->size, max / to->target->size * to->target->size);
+}
+
+static void put_memory(struct writer *w, const struct prototype_type *t, const char *pointer,
+		       bool at_return, const char *result)
+{
+	const char *n = length_of(w, t, at_return, result);
+
+	/* A pointer of NULL reads nothing, from where something is. */
+	out_printf(&w->o, "\tthis->n = %s ? %s : 0;\n", pointer, n);
+	out_printf(&w->o,
+		   "\ttracemem(copyin(%s ? (uintptr_t)%s : uregs[R_RSP], this->n), %u, this->n);\n",
+		   pointer, pointer, memory_max(w, t));
+}
+
+static void put_text(struct out *o, const char *pointer)
+{
+	out_printf(o, ", %s ? copyinstr(%s) : \"\"", pointer, pointer);
+}
+
+/* Does the function print memory at its entry (out false) or at its return? */
+static bool reads(const struct prototype *f, bool out)
+{
+	for (uint32_t i = 0; i < f->nparams; i++)
+		if (f->params[i].out == out && calls_register(f, i) >= 0 &&
+		    (calls_reads_text(f->params[i].type) || calls_reads_memory(f->params[i].type)))
+			return true;
+	return out && (calls_reads_text(f->result) || calls_reads_memory(f->result));
+}
+
+/* "printf("NAME(%#x, %#x) %S\n", arg0, arg1, ...);" and the memory. */
+static void put_record(struct writer *w, bool at_return, bool whole, const char *result)
+{
+	const struct prototype *f = w->fn->prototype;
+	uint32_t nregs = at_return ? 1 : nregisters(f);
+	struct out texts;
+
+	out_init(&texts, NULL);
+	/* The entry's first number is the stack pointer, with -i the next is the return address. */
+	out_printf(&w->o, "\tprintf(\"%s%s%s", at_return ? "" : "[%x] ",
+		   at_return || !w->c->o->addresses ? "" : "[%x] ", w->fn->name);
+	out_str(&w->o, at_return ? " = " : "(");
+	for (uint32_t i = 0; i < nregs; i++)
+		out_printf(&w->o, "%s%%#x", i ? ", " : "");
+	out_str(&w->o, at_return ? "" : ")");
+	for (uint32_t i = 0; i < f->nparams && whole; i++)
+		if (f->params[i].out == at_return && calls_register(f, i) >= 0 &&
+		    calls_reads_text(f->params[i].type)) {
+			out_str(&w->o, " %S");
+			put_text(&texts, value_of(w, calls_register(f, i), at_return));
+		}
+	if (whole && at_return && calls_reads_text(f->result)) {
+		out_str(&w->o, " %S");
+		put_text(&texts, result);
+	}
+	out_str(&w->o, at_return ? "\\n\"" : "\\n\", uregs[R_RSP]");
+	if (!at_return && w->c->o->addresses)
+		out_str(&w->o, ", *(uint64_t *)copyin(uregs[R_RSP], 8)");
+	for (uint32_t i = 0; i < nregs; i++)
+		out_printf(&w->o, ", %s",
+			   at_return ? result : arena_printf(&w->c->arena, "arg%u", i));
+	out_mem(&w->o, texts.v, texts.n);
+	out_str(&w->o, ");\n");
+	out_fini(&texts);
+	for (uint32_t i = 0; i < f->nparams && whole; i++)
+		if (f->params[i].out == at_return && calls_register(f, i) >= 0 &&
+		    calls_reads_memory(f->params[i].type))
+			put_memory(w, f->params[i].type,
+				   value_of(w, calls_register(f, i), at_return), at_return, result);
+	if (whole && at_return && calls_reads_memory(f->result))
+		put_memory(w, f->result, result, true, result);
+}
+
+/* Names what is kept of a call until its return: its place, and its time (-c) or its argument
+ * registers. */
+static uint32_t kept(const struct writer *w, const char **names)
+{
+	const struct prototype *f = w->fn->prototype;
+	uint32_t n = 0;
+
+	names[n++] = arena_printf(&w->c->arena, "sp%u", w->number);
+	if (w->c->o->count) {
+		names[n++] = arena_printf(&w->c->arena, "t%u", w->number);
+		return n;
+	}
+	for (uint32_t i = 0; reads(f, true) && i < f->nparams; i++)
+		if (calls_register(f, i) >= 0)
+			names[n++] = arena_printf(&w->c->arena, "a%u_%d", w->number,
+						  calls_register(f, i));
+	return n;
+}
+
+/* Keeps at the entry what the return needs. */
+static void put_kept(struct writer *w)
+{
+	const char *names[PROTOTYPE_PARAMS + 1];
+	uint32_t n = kept(w, names);
+
+	out_printf(&w->o, "\tself->sp%u = uregs[R_RSP] + 8;\n", w->number);
+	if (w->c->o->count)
+		out_printf(&w->o, "\tself->t%u = timestamp;\n", w->number);
+	for (uint32_t i = 1; i < n && !w->c->o->count; i++)
+		out_printf(&w->o, "\tself->%s = arg%s;\n", names[i], strchr(names[i], '_') + 1);
+}
+
+static void put_declarations(struct writer *w)
+{
+	const char *names[PROTOTYPE_PARAMS + 1];
+	uint32_t n = kept(w, names);
+
+	for (uint32_t i = 0; i < n; i++)
+		out_printf(&w->o, "self uint64_t %s;\n", names[i]);
+}
+
+/* At the entry of a call within a call of the same function. */
+static void put_outer(struct writer *w)
+{
+	const char *names[PROTOTYPE_PARAMS + 1];
+	uint32_t n = kept(w, names);
+
+	put_list(&w->o, w->fn->entries.v, w->fn->entries.n);
+	out_printf(&w->o, "/self->sp%u > uregs[R_RSP] + 8/\n{\n\tself->depth%u++;\n", w->number,
+		   w->number);
+	for (uint32_t i = 0; i < n; i++)
+		out_printf(&w->o, "\tself->outer_%s[uregs[R_RSP] + 8] = self->%s;\n", names[i],
+			   names[i]);
+	out_str(&w->o, "}\n\n");
+	clause(w, CALLS_OTHER, false);
+}
+
+/* At its return. */
+static void put_back(struct writer *w, const char *const *places, uint32_t nplaces,
+		     const char *behind)
+{
+	const char *names[PROTOTYPE_PARAMS + 1];
+	uint32_t n = kept(w, names);
+
+	put_list(&w->o, places, nplaces);
+	out_printf(&w->o, "/self->depth%u && !self->sp%u && self->outer_sp%u[uregs[R_RSP]%s]/\n{\n",
+		   w->number, w->number, w->number, behind);
+	out_printf(&w->o, "\tself->depth%u--;\n", w->number);
+	for (uint32_t i = 0; i < n; i++)
+		out_printf(&w->o,
+			   "\tself->%s = self->outer_%s[uregs[R_RSP]%s];\n"
+			   "\tself->outer_%s[uregs[R_RSP]%s] = 0;\n",
+			   names[i], names[i], behind, names[i], behind);
+	out_str(&w->o, "}\n\n");
+	clause(w, CALLS_OTHER, false);
+}
+
+static void put_entry(struct writer *w)
+{
+	const struct calls_function *fn = w->fn;
+	bool whole = !w->c->o->count && reads(fn->prototype, false);
+
+	if (fn->returns.n || fn->rets.n) {
+		put_declarations(w);
+		put_outer(w);
+	}
+	put_list(&w->o, fn->entries.v, fn->entries.n);
+	out_str(&w->o, "{\n");
+	if (fn->returns.n || fn->rets.n)
+		put_kept(w);
+	if (w->c->o->count) {
+		out_printf(&w->o, "\t@calls[\"%s\"] = count();\n}\n\n", fn->name);
+		clause(w, CALLS_OTHER, false);
+		return;
+	}
+	if (whole)
+		out_str(&w->o, "\tthis->whole = 0;\n");
+	put_record(w, false, whole, NULL);
+	out_str(&w->o, whole ? "\tthis->whole = 1;\n}\n\n" : "}\n\n");
+	clause(w, CALLS_ENTRY, whole);
+	if (!whole)
+		return;
+	put_list(&w->o, fn->entries.v, fn->entries.n);
+	out_str(&w->o, "/!this->whole/\n{\n");
+	put_record(w, false, false, NULL);
+	out_str(&w->o, "}\n\n");
+	clause(w, CALLS_ENTRY, false);
+}
+
+static void put_counted(struct writer *w)
+{
+	out_printf(&w->o, "\tthis->ns = timestamp - self->t%u;\n", w->number);
+	out_printf(&w->o, "\t@ns[\"%s\"] = sum(this->ns);\n", w->fn->name);
+	out_printf(&w->o, "\t@spread[\"%s\"] = llquantize(this->ns, 10, 1, 10, 20);\n",
+		   w->fn->name);
+	out_printf(&w->o, "\t@most[\"%s\"] = max(this->ns);\n", w->fn->name);
+	out_printf(&w->o, "\tself->sp%u = 0;\n}\n\n", w->number);
+	clause(w, CALLS_OTHER, false);
+}
+
+static void put_places(struct writer *w, const char *const *places, uint32_t n, const char *behind)
+{
+	put_list(&w->o, places, n);
+	out_printf(&w->o, "/self->sp%u == uregs[R_RSP]%s/\n{\n", w->number, behind);
+}
+
+/* places: where it returns. behind: what lies between the stack pointer there and the place behind
+ * the return address. */
+static void put_return(struct writer *w, const char *const *places, uint32_t n, const char *behind,
+		       const char *result)
+{
+	if (!n)
+		return;
+	if (!w->c->o->count && reads(w->fn->prototype, true)) {
+		put_places(w, places, n, behind);
+		put_record(w, true, true, result);
+		out_printf(&w->o, "\tself->sp%u = 0;\n}\n\n", w->number);
+		clause(w, CALLS_RETURN, true);
+		/* self->sp is as it was when the clause before ended early. */
+	}
+	put_places(w, places, n, behind);
+	if (w->c->o->count) {
+		put_counted(w);
+	} else {
+		out_printf(&w->o, "\tself->sp%u = 0;\n", w->number);
+		put_record(w, true, false, result);
+		out_str(&w->o, "}\n\n");
+		clause(w, CALLS_RETURN, false);
+	}
+	put_back(w, places, n, behind);
+}
+
+char *calls_program(struct calls *c)
+{
+	struct writer w = { .c = c };
+	char *text;
+
+	out_init(&w.o, NULL);
+	for (uint32_t i = 0; i < c->functions.n; i++) {
+		w.fn = c->functions.v[i];
+		w.number = i + 1;
+		put_entry(&w);
+		put_return(&w, w.fn->returns.v, w.fn->returns.n, "", "arg1");
+		put_return(&w, w.fn->rets.v, w.fn->rets.n, " + 8", "uregs[R_RAX]");
+	}
+	out_char(&w.o, '\0');
+	text = xstrdup(w.o.v);
+	out_fini(&w.o);
+	return text;
+}

@@ -1,0 +1,278 @@
+/* Reads code: where functions return, through tail jumps and behind indirect functions. */
+#include "calls/returns.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <string.h>
+
+#include "program/space/mapping.h"
+#include "program/text/text.h"
+
+enum { MAX_FUNCTIONS = 64, MAX_RETS = 256 }; /* of one function, through its tail jumps */
+
+struct returns {
+	pid_t pid;
+	const struct process_objects *objects;
+	struct mappings maps;
+	struct {
+		struct object *object;
+		struct text *text;
+	} * texts; /* of each object, opened on first use */
+	uint32_t ntexts;
+};
+
+struct err *returns_new(pid_t pid, const struct process_objects *objects, struct returns **ret)
+{
+	struct returns *r = xcalloc(1, sizeof(*r));
+	struct err *e = mappings_read(pid, &r->maps);
+
+	if (e) {
+		free(r);
+		return e;
+	}
+	r->pid = pid;
+	r->objects = objects;
+	*ret = r;
+	return NULL;
+}
+
+void returns_free(struct returns *r)
+{
+	if (!r)
+		return;
+	for (uint32_t i = 0; i < r->ntexts; i++)
+		text_free(r->texts[i].text);
+	free(r->texts);
+	mappings_free(&r->maps);
+	free(r);
+}
+
+static struct err *text_of(struct returns *r, struct object *o, struct text **ret)
+{
+	struct text *t;
+	struct err *e;
+
+	for (uint32_t i = 0; i < r->ntexts; i++)
+		if (r->texts[i].object == o) {
+			*ret = r->texts[i].text;
+			return NULL;
+		}
+	e = text_open(o, &t);
+	if (e)
+		return e;
+	r->texts = xrealloc(r->texts, (r->ntexts + 1) * sizeof(*r->texts));
+	r->texts[r->ntexts].object = o;
+	r->texts[r->ntexts++].text = t;
+	*ret = t;
+	return NULL;
+}
+
+/* Returns the difference between run-time and link-time addresses of a loaded object. */
+static bool bias_of(const struct returns *r, const struct process_object *po, uint64_t *ret)
+{
+	for (uint32_t i = 0; i < r->maps.n; i++) {
+		const struct mapping *m = &r->maps.v[i];
+		uint64_t addr;
+
+		if (!m->exec || m->inode != po->inode || !po->inode ||
+		    !object_text_mapping_addr(po->object, m->offset, &addr))
+			continue;
+		*ret = m->start - addr;
+		return true;
+	}
+	return false;
+}
+
+static bool read_word(const struct returns *r, uint64_t addr, uint64_t *ret)
+{
+	char path[40];
+	FILE *f;
+	bool good;
+
+	snprintf(path, sizeof(path), "/proc/%d/mem", (int)r->pid);
+	f = fopen(path, "re");
+	if (!f)
+		return false;
+	setvbuf(f, NULL, _IONBF, 0);
+	good = !fseeko(f, (off_t)addr, SEEK_SET) && fread(ret, sizeof(*ret), 1, f) == 1;
+	fclose(f);
+	return good;
+}
+
+/* Is it the relocation of a call of the indirect function s? own: it is one of the object itself,
+ * by the resolver's address. Else it is one of another object, by name. */
+static bool is_for(const Elf64_Rela *r, const struct object_symbol *s, bool own,
+		   const uint8_t *symbols, size_t nsymbols, const uint8_t *names, size_t nnames)
+{
+	uint32_t type = ELF64_R_TYPE(r->r_info);
+	uint64_t number = ELF64_R_SYM(r->r_info);
+	Elf64_Sym sym;
+
+	if (type == R_X86_64_IRELATIVE)
+		return own && (uint64_t)r->r_addend == s->addr;
+	if ((type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT) || !symbols || !names ||
+	    number >= nsymbols / sizeof(sym))
+		return false;
+	memcpy(&sym, symbols + number * sizeof(sym), sizeof(sym));
+	return sym.st_name < nnames && memchr(names + sym.st_name, 0, nnames - sym.st_name) &&
+	       !strcmp((const char *)names + sym.st_name, s->name);
+}
+
+/* Searches one object's relocations for the function that was chosen for s of po. */
+static bool chosen_in(const struct returns *r, const struct process_object *in,
+		      const struct process_object *po, const struct object_symbol *s, uint64_t *ret)
+{
+	static const char *const tables[] = { ".rela.plt", ".rela.dyn" };
+	size_t nsymbols = 0, nnames = 0, n;
+	uint64_t addr, bias, own_bias, word;
+	cleanup_free uint8_t *symbols = object_section(in->object, ".dynsym", &addr, &nsymbols);
+	cleanup_free uint8_t *names = object_section(in->object, ".dynstr", &addr, &nnames);
+
+	if (!bias_of(r, in, &bias) || !bias_of(r, po, &own_bias))
+		return false;
+	for (uint32_t t = 0; t < ARRAY_SIZE(tables); t++) {
+		cleanup_free uint8_t *p = object_section(in->object, tables[t], &addr, &n);
+
+		for (size_t i = 0; p && i < n / sizeof(Elf64_Rela); i++) {
+			Elf64_Rela rela;
+
+			memcpy(&rela, p + i * sizeof(rela), sizeof(rela));
+			/* The word of a call that was never made leads back into the caller. */
+			if (is_for(&rela, s, in == po, symbols, nsymbols, names, nnames) &&
+			    read_word(r, bias + rela.r_offset, &word) && word >= own_bias &&
+			    object_is_text(po->object, word - own_bias)) {
+				*ret = word - own_bias;
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
+/* An indirect function's resolver has run when the dynamic linker has relocated a caller of it.
+ * Finds what it chose. */
+static bool chosen(const struct returns *r, const struct process_object *po,
+		   const struct object_symbol *s, uint64_t *ret)
+{
+	if (chosen_in(r, po, po, s, ret))
+		return true;
+	for (uint32_t k = 0; k < r->objects->n; k++)
+		if (&r->objects->v[k] != po && chosen_in(r, &r->objects->v[k], po, s, ret))
+			return true;
+	return false;
+}
+
+/* Returns the target of a jump with a fixed distance; 0: it has none. */
+static uint64_t jump_target(const struct object *o, uint64_t addr)
+{
+	uint8_t b[16];
+	uint32_t n = object_read(o, addr, b, sizeof(b)), at = 0;
+	int32_t disp;
+
+	while (at < n && (b[at] == 0xf2 || b[at] == 0x3e || b[at] == 0x2e))
+		at++;
+	if (at + 2 <= n && (b[at] == 0xeb || (b[at] & 0xf0) == 0x70))
+		return addr + at + 2 + (uint64_t)(int64_t)(int8_t)b[at + 1];
+	if (at + 1 < n && b[at] == 0x0f && (b[at + 1] & 0xf0) == 0x80)
+		at++;
+	else if (at >= n || b[at] != 0xe9)
+		return 0;
+	if (at + 5 > n)
+		return 0;
+	memcpy(&disp, b + at + 1, 4);
+	return addr + at + 5 + (uint64_t)(int64_t)disp;
+}
+
+/* A slot of the object's own PLT for an indirect function: returns the function that was chosen. */
+static bool through_slot(const struct returns *r, const struct process_object *po, uint64_t slot,
+			 uint64_t *ret)
+{
+	uint8_t b[16];
+	uint32_t n = object_read(po->object, slot, b, sizeof(b));
+	uint32_t at = n >= 4 && !memcmp(b, "\xf3\x0f\x1e\xfa", 4) ? 4 : 0;
+	uint64_t bias, word;
+	int32_t disp;
+
+	if (at < n && b[at] == 0xf2)
+		at++;
+	if (at + 6 > n || b[at] != 0xff || b[at + 1] != 0x25 || !bias_of(r, po, &bias))
+		return false;
+	memcpy(&disp, b + at + 2, 4);
+	if (!read_word(r, bias + slot + at + 6 + (uint64_t)(int64_t)disp, &word) ||
+	    !object_is_text(po->object, word - bias) || word - bias == slot + at + 6)
+		return false;
+	*ret = word - bias;
+	return true;
+}
+
+static bool has(const uint64_t *v, uint32_t n, uint64_t value)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (v[i] == value)
+			return true;
+	return false;
+}
+
+/* Collects the rets of a function and of those that it jumps to. */
+static struct err *collect(struct returns *r, struct text *t, const struct process_object *po,
+			   uint64_t func, struct return_places *places)
+{
+	uint64_t queue[MAX_FUNCTIONS];
+	uint32_t n = 0, nsites;
+
+	queue[n++] = func;
+	for (uint32_t i = 0; i < n; i++) {
+		struct text_site *sites = NULL;
+		const char *reason = NULL;
+		struct err *e = text_returns(t, queue[i], &sites, &nsites, &reason);
+
+		if (e)
+			return e;
+		for (uint32_t k = 0; k < nsites; k++) {
+			uint64_t addr = sites[k].addr + sites[k].at, target, start, end;
+
+			if (sites[k].kind == WIRE_STUB_RETURN) {
+				if (!has(places->rets.v, places->rets.n, addr) &&
+				    places->rets.n < MAX_RETS)
+					vec_push(&places->rets, addr);
+				continue;
+			}
+			target = jump_target(po->object, addr);
+			if (!target)
+				continue;
+			(void)through_slot(r, po, target, &target);
+			/* A jump may lead into the middle of a function. */
+			if (text_function(t, target, &start, &end) && n < MAX_FUNCTIONS &&
+			    !has(queue, n, start))
+				queue[n++] = start;
+		}
+		free(sites);
+	}
+	return NULL;
+}
+
+struct err *returns_find(struct returns *r, const struct process_object *po,
+			 const struct object_symbol *s, struct return_places *places)
+{
+	struct text_site *sites = NULL;
+	const char *reason = NULL;
+	uint64_t start = s->addr;
+	struct text *t;
+	struct err *e = text_of(r, po->object, &t);
+	uint32_t n = 0;
+
+	if (e)
+		return e;
+	if (s->is_ifunc) {
+		places->blind = !chosen(r, po, s, &start);
+		return places->blind ? NULL : collect(r, t, po, start, places);
+	}
+	e = text_returns(t, start, &sites, &n, &reason);
+	if (e)
+		return e;
+	places->symbolic = reason != TEXT_NEVER_RETURNS;
+	for (uint32_t i = 0; i < n; i++)
+		places->symbolic &= sites[i].kind == WIRE_STUB_RETURN;
+	free(sites);
+	return n && !places->symbolic ? collect(r, t, po, start, places) : NULL;
+}

@@ -1,0 +1,27 @@
+/* The places where a function returns, through tail jumps and behind indirect functions.
+ *
+ * In: a function of an object of a process. Out: addresses of ret instructions, or that the probe
+ * FUNCTION:return is enough. */
+#ifndef DESCRY_CALLS_RETURNS_H
+#define DESCRY_CALLS_RETURNS_H
+
+#include "probe/process.h"
+
+struct return_places {
+	bool symbolic;      /* FUNCTION:return sees all of them */
+	VEC(uint64_t) rets; /* else: link-time addresses of ret instructions */
+	bool blind;         /* it returns where nobody knows */
+};
+
+struct returns;
+
+/* objects: borrowed, as long as *ret lives. */
+struct err *returns_new(pid_t pid, const struct process_objects *objects, struct returns **ret);
+void returns_free(struct returns *r);
+/* Finds where the function s of po returns. Finds nothing for a function that never returns. An
+ * indirect function is blind where it is not known what the dynamic linker has chosen. The caller
+ * frees places->rets. */
+struct err *returns_find(struct returns *r, const struct process_object *po,
+			 const struct object_symbol *s, struct return_places *places);
+
+#endif

@@ -1,0 +1,157 @@
+/* Generates @name[keys] = func(args): finds or adds this CPU's entry and updates it in place. */
+#include "compile/gen/gen_private.h"
+
+#include "wire/record.h"
+
+static struct ir_val cell(struct gen *g, struct ir_val entry, struct ir_val bucket,
+			  uint32_t nbuckets, uint32_t full)
+{
+	ir_if(g->f, bucket, IF_UGE, IR_I(nbuckets), full);
+	return ir_bin(g->f, ALU_ADD, ir_bin(g->f, ALU_SHL, bucket, IR_I(3)), entry);
+}
+
+/* Returns lquantize's bucket: (v - base) / step + 1, clamped. Bucket 0 is below the base, the last
+ * at or above the limit. */
+static struct ir_val linear_bucket(struct gen *g, const struct agg *a, struct ir_val v)
+{
+	struct ir_fn *f = g->f;
+	struct ir_val b = ir_new_reg(f), rel;
+	uint32_t done = ir_new_label(f), high = ir_new_label(f);
+
+	ir_set(f, b, IR_I(0));
+	ir_if(f, v, IF_SLT, IR_I(a->base), done);
+	ir_if(f, v, IF_SGE, IR_I(a->limit), high);
+	rel = ir_bin(f, ALU_SUB, v, IR_I(a->base));
+	ir_set(f, b, ir_bin(f, ALU_ADD, ir_bin(f, ALU_DIV, rel, IR_I(a->step)), IR_I(1)));
+	ir_goto(f, done);
+	ir_place(f, high);
+	ir_set(f, b, IR_I(a->nwords - 2));
+	ir_place(f, done);
+	return b;
+}
+
+/* Returns llquantize's bucket: the rank of the magnitude, up or down from the bucket in the
+ * middle. */
+static struct ir_val log_linear_bucket(struct gen *g, const struct agg *a, struct ir_val v)
+{
+	struct ir_fn *f = g->f;
+	struct ir_val sign = ir_bin(f, ALU_SAR, v, IR_I(63)), rank;
+	uint32_t middle = agg_ll_middle(a->factor, a->low_mag, a->high_mag, a->steps);
+
+	rank = ir_routine(f, "d_llquantize_rank", 5,
+			  ir_bin(f, ALU_SUB, ir_bin(f, ALU_XOR, v, sign), sign), IR_I(a->factor),
+			  IR_I(a->low_mag), IR_I(a->high_mag), IR_I(a->steps));
+	rank = ir_bin(f, ALU_SUB, ir_bin(f, ALU_XOR, rank, sign), sign);
+	return ir_bin(f, ALU_ADD, rank, IR_I(middle));
+}
+
+/* Updates min() or max(). Compares values as int64_t, whatever their type, because the consumer
+ * does so when it merges CPUs. */
+static void extreme(struct gen *g, const struct agg *a, struct ir_val entry, struct ir_val v)
+{
+	struct ir_fn *f = g->f;
+	uint32_t set = ir_new_label(f), done = ir_new_label(f);
+	struct ir_val old;
+
+	ir_if(f, ir_load(f, entry, 0, 8, false), IF_EQ, IR_I(0), set);
+	old = ir_load(f, entry, 8, 8, false);
+	if (a->func == AGG_MIN)
+		ir_if(f, v, IF_SGE, old, done);
+	else
+		ir_if(f, v, IF_SLE, old, done);
+	ir_place(f, set);
+	ir_store(f, entry, 8, 8, v);
+	ir_place(f, done);
+}
+
+static struct ir_val increment(struct gen *g, const struct node *arg)
+{
+	return arg ? gen_expr(g, arg) : IR_I(1);
+}
+
+static const struct node *nth(const struct node *n, uint32_t i)
+{
+	while (n && i--)
+		n = n->next;
+	return n;
+}
+
+static void update(struct gen *g, const struct agg *a, const struct node *args, struct ir_val entry,
+		   struct ir_val v, bool atomic, uint32_t done)
+{
+	struct ir_fn *f = g->f;
+	struct ir_val by = IR_I(1), bucket;
+
+	switch (a->func) {
+	case AGG_COUNT: break;
+	case AGG_SUM:
+	case AGG_AVG: ir_add_mem(f, entry, 8, 8, v, atomic); break;
+	case AGG_MIN:
+	case AGG_MAX: extreme(g, a, entry, v); break;
+	case AGG_STDDEV: (void)ir_routine(f, "d_stddev_add", 2, entry, v); return;
+	case AGG_QUANTIZE:
+		by = increment(g, nth(args, 1));
+		bucket = ir_routine(f, "d_quantize_bucket", 1, v);
+		ir_add_mem(f, cell(g, entry, bucket, a->nwords - 1, done), 8, 8, by, atomic);
+		break;
+	case AGG_LQUANTIZE:
+		by = increment(g, nth(args, 4));
+		bucket = linear_bucket(g, a, v);
+		ir_add_mem(f, cell(g, entry, bucket, a->nwords - 1, done), 8, 8, by, atomic);
+		break;
+	case AGG_LLQUANTIZE:
+		by = increment(g, nth(args, 5));
+		bucket = log_linear_bucket(g, a, v);
+		ir_add_mem(f, cell(g, entry, bucket, a->nwords - 1, done), 8, 8, by, atomic);
+		break;
+	}
+	ir_add_mem(f, entry, 0, 8, IR_I(1), atomic);
+}
+
+void gen_aggregate(struct gen *g, const struct node *assign)
+{
+	struct ir_fn *f = g->f;
+	const struct node *name = assign->e.a, *call = assign->e.b;
+	uint32_t index = name->id->agg, found = ir_new_label(f), done = ir_new_label(f),
+		 none = ir_new_label(f);
+	const struct agg *a = g->b->aggs.v[index];
+	const struct tuple_layout *l = &g->agg_keys[index];
+	struct ir_val v = IR_I(0), entry = ir_new_reg(f), key;
+	bool known[LAZY_COUNT];
+
+	if (call->call.args)
+		v = gen_expr(g, call->call.args);
+	if (a->nslots) {
+		uint32_t at = ir_new_object(f, 8, "slot");
+
+		ir_store_stack(f, at, 0, 4, gen_slot(g, index, name->agg.keys, none));
+		key = ir_stack(f, at, 0);
+	} else if (l->n || l->tag) {
+		key = gen_tuple(g, l, name->agg.keys, false);
+	} else {
+		uint32_t zero = ir_new_object(f, 8, "key");
+
+		ir_store_stack(f, zero, 0, 8, IR_I(0));
+		key = ir_stack(f, zero, 0);
+	}
+	ir_set(f, entry, ir_call(f, HELPER_MAP_LOOKUP, 2, ir_map(f, a->map), key));
+	ir_if(f, entry, IF_NE, IR_I(0), found);
+	gen_lazy_save(g, known);
+	if ((l->n || l->tag) && !a->nslots) {
+		(void)ir_call(f, HELPER_MAP_UPDATE, 4, ir_map(f, a->map), key,
+			      ir_map_value(f, gen_fixed_map(g, MAP_RODATA), g->zeros),
+			      IR_I(BPF_NOEXIST));
+		ir_set(f, entry, ir_call(f, HELPER_MAP_LOOKUP, 2, ir_map(f, a->map), key));
+		ir_if(f, entry, IF_EQ, IR_I(0), none);
+	} else {
+		ir_goto(f, none);
+	}
+	gen_lazy_restore(g, known);
+	ir_place(f, found);
+	update(g, a, call->call.args, entry, v, g->agg_atomic[index], done);
+	ir_goto(f, done);
+	ir_place(f, none);
+	gen_count(g, IR_I(WIRE_DROP_AGG));
+	gen_lazy_restore(g, known);
+	ir_place(f, done);
+}

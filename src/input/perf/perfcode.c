@@ -1,0 +1,389 @@
+#define _GNU_SOURCE
+/* Where names of code come from: files by path and build id, lists of compiled code, the kernel's
+ * symbols. */
+#include <sys/auxv.h>
+
+#include "base/bytes.h"
+#include "base/io.h"
+#include "base/sorted.h"
+#include "input/perf/perfspace_private.h"
+#include "input/perf/runs.h"
+
+/* --- lists of code --- */
+
+/* Of several names of one address the last line's is taken, which is what perf does. */
+const struct code *perfspace_code_at(const struct code *v, uint32_t n, uint64_t addr)
+{
+	uint32_t lo = partition_point(n, i, v[i].start <= addr);
+
+	return lo && addr < v[lo - 1].end ? &v[lo - 1] : NULL;
+}
+
+void perfspace_list_fini(struct code_list *l)
+{
+	free(l->text);
+	vec_fini(&l->codes);
+	vec_fini(&l->modules);
+}
+
+static uint32_t list_module(struct code_list *l, const char *name)
+{
+	for (uint32_t i = l->modules.n; i; i--)
+		if (!strcmp(l->modules.v[i - 1], name))
+			return i - 1;
+	vec_push(&l->modules, name);
+	return l->modules.n - 1;
+}
+
+static uint64_t take_hex(char **s)
+{
+	uint64_t v = 0;
+	char *p = *s;
+
+	if (p[0] == '0' && p[1] == 'x')
+		p += 2;
+	for (; is_hex(*p) || (*p >= 'A' && *p <= 'F'); p++)
+		v = v << 4 | (uint64_t)(is_digit(*p) ? *p - '0' : (*p | 0x20) - 'a' + 10);
+	*s = p;
+	return v;
+}
+
+/* Cuts the next line off [*text, end) and returns it; *ret_end becomes its end. NULL: no line is
+ * left. */
+static char *next_line(char **text, char *end, char **ret_end)
+{
+	char *line = *text, *nl;
+
+	if (line == end)
+		return NULL;
+	nl = memchr(line, '\n', (size_t)(end - line));
+	if (nl)
+		*nl = '\0';
+	*ret_end = nl ? nl : end;
+	*text = nl ? nl + 1 : end;
+	return line;
+}
+
+static void list_sort(struct code_list *l)
+{
+	runs_sort(l->codes.v, l->codes.n, sizeof(*l->codes.v));
+}
+
+/* kallsyms: a name holds until the next one begins. */
+static struct err *list_kallsyms(struct code_list *l, const char *path)
+{
+	size_t len = 0;
+	struct err *e = io_read_file(path, &l->text, &len);
+	char *at, *line, *end;
+
+	if (e)
+		return e;
+	vec_push(&l->modules, "[kernel.kallsyms]");
+	for (at = l->text; (line = next_line(&at, l->text + len, &end));) {
+		struct code c = { 0 };
+		char *s = line, *tab;
+		char type;
+
+		c.start = take_hex(&s);
+		if (*s++ != ' ')
+			continue;
+		type = (char)(*s & ~0x20);
+		if ((type != 'T' && type != 'W' && type != 'D' && type != 'B') || s[1] != ' ')
+			continue;
+		c.name = s + 2;
+		tab = end[-1] == ']' ? strchr(s + 2, '\t') : NULL;
+		if (tab) {
+			*tab = '\0';
+			c.module = list_module(l, tab + 1);
+		}
+		vec_push(&l->codes, c);
+	}
+	list_sort(l);
+	for (uint32_t i = 0; i < l->codes.n; i++)
+		l->codes.v[i].end = i + 1 < l->codes.n ? l->codes.v[i + 1].start
+						       : l->codes.v[i].start + 4096;
+	return NULL;
+}
+
+static void list_jit(struct code_list *l, const char *path)
+{
+	size_t len = 0;
+	struct err *e = io_read_file(path, &l->text, &len);
+	char *at, *line, *end;
+
+	if (e) {
+		err_free(e);
+		return;
+	}
+	for (at = l->text; (line = next_line(&at, l->text + len, &end));) {
+		struct code c = { 0 };
+		char *s = line;
+
+		c.start = take_hex(&s);
+		if (*s++ != ' ')
+			continue;
+		c.end = c.start + take_hex(&s);
+		if (*s++ != ' ' || !*s)
+			continue;
+		c.name = s;
+		vec_push(&l->codes, c);
+	}
+	list_sort(l);
+}
+
+/* --- files --- */
+
+uint32_t perfspace_dso_new(struct perfspace *s, const char *path)
+{
+	struct dso *d = vec_add(&s->dsos);
+
+	d->path = arena_strdup(&s->text, path);
+	d->jit = !strncmp(path, "/tmp/perf-", 10);
+	d->anonymous = path[0] != '/';
+	return s->dsos.n - 1;
+}
+
+/* Two files that had one path in turn differ in their build ids. */
+uint32_t perfspace_dso_of(struct perfspace *s, const char *path, const uint8_t *id, uint32_t len)
+{
+	cleanup_free char *key = NULL;
+	size_t n = strlen(path);
+	uint64_t *index;
+	bool fresh;
+
+	if (!len) {
+		uint64_t *known = hash_get(&s->ids, path, n);
+
+		if (known) {
+			id = s->dsos.v[*known - 1].build_id;
+			len = s->dsos.v[*known - 1].build_id_len;
+		}
+	}
+	key = xmalloc(n + 1 + len);
+	memcpy(key, path, n + 1);
+	if (len)
+		memcpy(key + n + 1, id, len);
+	index = hash_put(&s->dso_of, key, n + 1 + len, &fresh);
+	if (fresh) {
+		uint8_t copy[20] = { 0 };
+
+		if (len)
+			memcpy(copy, id, len);
+		*index = perfspace_dso_new(s, path); /* moves the dsos */
+		memcpy(vec_last(&s->dsos)->build_id, copy, sizeof(copy));
+		vec_last(&s->dsos)->build_id_len = len;
+	}
+	return (uint32_t)*index;
+}
+
+void perfspace_build_id(struct perfspace *s, const char *path, const uint8_t *id, uint32_t len)
+{
+	if (len > sizeof(s->dsos.v[0].build_id))
+		len = sizeof(s->dsos.v[0].build_id);
+	if (!strcmp(path, "[kernel.kallsyms]")) {
+		memcpy(s->dsos.v[KERNEL_DSO].build_id, id, len);
+		s->dsos.v[KERNEL_DSO].build_id_len = len;
+		return;
+	}
+	*hash_put(&s->ids, path, strlen(path), NULL) = perfspace_dso_of(s, path, id, len) + 1;
+}
+
+static void hex_of(const uint8_t *id, uint32_t len, char *ret)
+{
+	for (uint32_t i = 0; i < len; i++)
+		sprintf(ret + i * 2, "%02x", id[i]);
+}
+
+static bool is_the_one(const struct dso *d, const struct object *o)
+{
+	uint32_t n;
+	const uint8_t *id = object_build_id(o, &n);
+
+	return !d->build_id_len ||
+	       (n >= d->build_id_len && !memcmp(id, d->build_id, d->build_id_len));
+}
+
+static bool try_open(struct dso *d, const char *path, struct object **ret)
+{
+	struct err *e = object_open(path, ret);
+
+	if (e) {
+		err_free(e);
+		*ret = NULL;
+		return false;
+	}
+	if (is_the_one(d, *ret))
+		return true;
+	object_free(*ret);
+	*ret = NULL;
+	d->other = true;
+	return false;
+}
+
+/* The vdso has no file; ours is the same one on the same kernel. */
+static void open_vdso(struct dso *d)
+{
+	const uint8_t *p = (const uint8_t *)getauxval(AT_SYSINFO_EHDR);
+	struct err *e;
+
+	if (!p)
+		return;
+	e = object_open_memory("[vdso]", p, 8192, &d->object);
+	if (e) {
+		err_free(e);
+		d->object = NULL;
+	} else if (!is_the_one(d, d->object)) {
+		object_free(d->object);
+		d->object = NULL;
+	}
+}
+
+void perfspace_dso_open(struct perfspace *s, struct dso *d)
+{
+	const char *home = getenv("HOME");
+	char hex[48] = "";
+
+	if (d->tried)
+		return;
+	d->tried = true;
+	if (s->in->options.no_symbols)
+		return;
+	if (d->jit) {
+		d->list = xcalloc(1, sizeof(*d->list));
+		list_jit(d->list, d->path);
+		return;
+	}
+	if (!strcmp(d->path, "[vdso]"))
+		open_vdso(d);
+	if (d->anonymous)
+		return;
+	hex_of(d->build_id, d->build_id_len, hex);
+	if (!try_open(d, d->path, &d->object) && d->build_id_len && home) {
+		cleanup_free char *cached =
+			xasprintf("%s/.debug/.build-id/%.2s/%s/elf", home, hex, hex + 2);
+
+		(void)try_open(d, cached, &d->object);
+	}
+	if (d->object && !d->build_id_len) {
+		uint32_t n;
+		const uint8_t *id = object_build_id(d->object, &n);
+
+		hex_of(id, n < 20 ? n : 20, hex);
+	}
+	if (*hex) {
+		cleanup_free char *debug =
+			xasprintf("/usr/lib/debug/.build-id/%.2s/%s.debug", hex, hex + 2);
+		bool other = d->other;
+
+		(void)try_open(d, debug, &d->debug);
+		d->other = other && !d->object;
+	}
+}
+
+/* --- the kernel --- */
+
+/* The build id of the running kernel: a note of /sys/kernel/notes. */
+static bool running_kernel_is(const struct dso *k)
+{
+	enum { NOTE_BUILD_ID = 3 };
+	cleanup_free char *text = NULL;
+	size_t len = 0;
+	struct err *e;
+	struct bytes b;
+
+	if (!k->build_id_len)
+		return true;
+	e = io_read_file("/sys/kernel/notes", &text, &len);
+	if (e) {
+		err_free(e);
+		return true;
+	}
+	b = bytes_of(text, len, "notes");
+	while (bytes_left(&b)) {
+		uint32_t nname = bytes_u32(&b), ndesc = bytes_u32(&b), type = bytes_u32(&b);
+		const char *name = bytes_take(&b, (nname + 3ull) & ~3ull);
+		const uint8_t *desc = bytes_take(&b, (ndesc + 3ull) & ~3ull);
+
+		if (!bytes_ok(&b))
+			return true;
+		if (type == NOTE_BUILD_ID && nname == 4 && !memcmp(name, "GNU", 4))
+			return ndesc >= k->build_id_len &&
+			       !memcmp(desc, k->build_id, k->build_id_len);
+	}
+	return true;
+}
+
+void perfspace_kernel_read(struct perfspace *s)
+{
+	struct dso *k = &s->dsos.v[KERNEL_DSO];
+	const char *home = getenv("HOME");
+	struct err *e;
+
+	s->kernel_read = true;
+	if (s->in->options.no_symbols)
+		return;
+	if (running_kernel_is(k)) {
+		e = list_kallsyms(&s->kernel, "/proc/kallsyms");
+		if (!e && s->kernel.codes.n && vec_last(&s->kernel.codes)->start == 0)
+			e = err_new(0, "/proc/kallsyms shows addresses only to root");
+	} else {
+		char hex[48];
+		cleanup_free char *path = NULL;
+
+		hex_of(k->build_id, k->build_id_len, hex);
+		path = xasprintf("%s/.debug/[kernel.kallsyms]/%s/kallsyms", home ? home : "", hex);
+		e = list_kallsyms(&s->kernel, path);
+		if (e) {
+			err_free(e);
+			e = err_new(
+				0,
+				"it was recorded on another kernel, whose symbols are not in ~/.debug");
+		}
+	}
+	if (e) {
+		s->kernel_why = arena_strdup(&s->text, e->text);
+		err_free(e);
+		s->kernel.codes.n = 0;
+	}
+	for (uint32_t i = 0; s->kernel_text && i < s->kernel.codes.n; i++)
+		if (!strcmp(s->kernel.codes.v[i].name, "_text")) {
+			s->kernel_shift = (int64_t)(s->kernel.codes.v[i].start - s->kernel_text);
+			break;
+		}
+}
+
+void perfspace_kernel_map(struct perfspace *s, const struct perfspace_map *m)
+{
+	static const char front[] = "[kernel.kallsyms]_";
+
+	/* "[kernel.kallsyms]_text", and in pgoff where that symbol was */
+	if (!strncmp(m->path, front, sizeof(front) - 1)) {
+		s->kernel_text = !strcmp(m->path + sizeof(front) - 1, "text") ? m->pgoff : 0;
+		if (m->build_id)
+			perfspace_build_id(s, "[kernel.kallsyms]", m->build_id, m->build_id_len);
+	}
+}
+
+void perfspace_ksymbol(struct perfspace *s, uint64_t addr, uint64_t len, const char *name,
+		       bool gone)
+{
+	struct code c = { .start = addr, .end = addr + len, .module = s->ksymbols_seen++ };
+	uint32_t i = 0, n = 0;
+
+	if (c.end <= c.start)
+		return;
+	s->kernel_state++;
+	/* what was there has gone, told or not */
+	for (; i < s->ksymbols.n; i++)
+		if (s->ksymbols.v[i].end <= addr || s->ksymbols.v[i].start >= c.end)
+			s->ksymbols.v[n++] = s->ksymbols.v[i];
+	s->ksymbols.n = n;
+	if (gone)
+		return;
+	c.name = arena_strdup(&s->text, name);
+	vec_push(&s->ksymbols, c);
+	for (i = s->ksymbols.n - 1; i && s->ksymbols.v[i - 1].start > addr; i--) {
+		s->ksymbols.v[i] = s->ksymbols.v[i - 1];
+		s->ksymbols.v[i - 1] = c;
+	}
+}

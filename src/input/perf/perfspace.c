@@ -1,0 +1,433 @@
+#define _GNU_SOURCE
+/* The processes and threads of a recording: what is mapped where, and the name of each address. */
+#include "input/perf/perfspace_private.h"
+#include "input/perf/runs.h"
+
+static struct text text_of(const char *s)
+{
+	return (struct text){ s, strlen(s) };
+}
+
+/* --- processes --- */
+
+struct perfspace *perfspace_new(struct stackin *in)
+{
+	struct perfspace *s = xcalloc(1, sizeof(*s));
+
+	s->in = in;
+	s->recent = xcalloc(RECENT, sizeof(*s->recent));
+	arena_init(&s->text);
+	perfspace_dso_new(s, "[kernel.kallsyms]");
+	perfspace_dso_new(s, "[unknown]");
+	return s;
+}
+
+static void recorded_free(struct recorded *r)
+{
+	if (!r)
+		return;
+	space_free(r->space);
+	unwind_process_free(r->unwind);
+	free(r);
+}
+
+void perfspace_free(struct perfspace *s)
+{
+	const void *key;
+	uint32_t pos = 0;
+	uint64_t *val;
+	size_t len;
+
+	if (!s)
+		return;
+	while (hash_next(&s->processes, &pos, &key, &len, &val))
+		recorded_free((struct recorded *)(uintptr_t)*val);
+	for (uint32_t i = 0; i < s->dsos.n; i++) {
+		struct dso *d = &s->dsos.v[i];
+
+		object_free(d->object);
+		object_free(d->debug);
+		unwind_image_free(d->tables);
+		if (d->list)
+			perfspace_list_fini(d->list);
+		free(d->list);
+	}
+	perfspace_list_fini(&s->kernel);
+	vec_fini(&s->ksymbols);
+	vec_fini(&s->dsos);
+	vec_fini(&s->threads);
+	vec_fini(&s->thread_names);
+	hash_fini(&s->dso_of);
+	hash_fini(&s->ids);
+	hash_fini(&s->processes);
+	hash_fini(&s->thread_of);
+	free(s->slots);
+	free(s->recent);
+	perf_names_fini(&s->names);
+	arena_fini(&s->text);
+	free(s);
+}
+
+/* What is known of a process; NULL nothing. */
+static struct recorded *recorded_of(struct perfspace *s, uint32_t pid)
+{
+	uint64_t *val;
+
+	if (s->last && s->last_pid == pid)
+		return s->last;
+	val = hash_get(&s->processes, &pid, sizeof(pid));
+	s->last_pid = pid;
+	s->last = val ? (struct recorded *)(uintptr_t)*val : NULL;
+	return s->last;
+}
+
+/* Another space in the place of what a process had. */
+static struct recorded *recorded_put(struct perfspace *s, uint32_t pid, struct space *space)
+{
+	uint64_t *val = hash_put(&s->processes, &pid, sizeof(pid), NULL);
+	struct recorded *r = xcalloc(1, sizeof(*r));
+
+	recorded_free((struct recorded *)(uintptr_t)*val);
+	r->space = space;
+	*val = (uint64_t)(uintptr_t)r;
+	s->last = NULL;
+	return r;
+}
+
+static const struct mappings *mappings_of(const struct recorded *r)
+{
+	const struct mappings *list = NULL;
+
+	err_free(space_mappings(r->space, 0, &list));
+	return list;
+}
+
+void perfspace_map(struct perfspace *s, uint32_t pid, const struct perfspace_map *p)
+{
+	static const char *const jits[] = { "//anon", "/dev/zero", "/anon_hugepage",
+					    "/memfd:", "/SYSV" };
+	struct mapping new = { .start = p->start, .end = p->start + p->len, .offset = p->pgoff };
+	struct recorded *r;
+	bool jit = !strncmp(p->path, "[anon", 5) || !*p->path;
+
+	if (new.end <= new.start)
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(jits); i++)
+		jit |= !strncmp(p->path, jits[i], strlen(jits[i]));
+	if (jit) {
+		char path[40];
+
+		snprintf(path, sizeof(path), "/tmp/perf-%u.map", pid);
+		new.file = perfspace_dso_of(s, path, NULL, 0);
+		new.offset = new.start; /* the list there has addresses */
+	} else {
+		new.file = perfspace_dso_of(s, p->path, p->build_id,
+					    p->build_id ? p->build_id_len : 0);
+	}
+	new.path = s->dsos.v[new.file].path;
+	r = recorded_of(s, pid);
+	if (!r)
+		r = recorded_put(s, pid, space_record((pid_t)pid));
+	space_record_map(r->space, &new, ++s->states);
+}
+
+static struct thread *thread_of(struct perfspace *s, uint32_t pid, uint32_t tid)
+{
+	uint64_t key = (uint64_t)pid << 32 | tid, *index;
+	bool fresh;
+
+	index = hash_put(&s->thread_of, &key, sizeof(key), &fresh);
+	if (fresh) {
+		*index = s->threads.n;
+		(void)vec_add(&s->threads);
+	}
+	return &s->threads.v[*index];
+}
+
+void perfspace_comm(struct perfspace *s, uint32_t pid, uint32_t tid, const char *comm)
+{
+	struct thread *t = thread_of(s, pid, tid);
+
+	t->named = false;
+	t->comm = arena_strdup(&s->text, comm);
+}
+
+void perfspace_fork(struct perfspace *s, uint32_t pid, uint32_t ppid, uint32_t tid, uint32_t ptid)
+{
+	const char *comm = thread_of(s, ppid, ptid)->comm;
+	struct thread *t = thread_of(s, pid, tid);
+	struct recorded *parent;
+
+	t->named = false;
+	t->comm = comm;
+	parent = pid != ppid ? recorded_of(s, ppid) : NULL;
+	if (pid != ppid)
+		recorded_put(s, pid,
+			     parent ? space_record_fork(parent->space, (pid_t)pid)
+				    : space_record((pid_t)pid));
+}
+
+const uint32_t *perfspace_thread(struct perfspace *s, uint32_t pid, uint32_t tid, uint32_t *ret_n)
+{
+	struct thread *t = thread_of(s, pid, tid);
+
+	if (!t->named) {
+		char p[16], n[16], unknown[24];
+
+		if (!t->comm && !tid)
+			t->comm = "swapper";
+		snprintf(p, sizeof(p), "%d", (int)pid);
+		snprintf(n, sizeof(n), "%d", (int)tid);
+		snprintf(unknown, sizeof(unknown), ":%d", (int)tid);
+		perf_comm(s->in, &s->names, text_of(t->comm && *t->comm ? t->comm : unknown),
+			  text_of(p), text_of(n));
+		t->named = true;
+		t->java = s->names.java;
+		t->names = s->thread_names.n;
+		t->nnames = s->names.comm.n;
+		for (uint32_t i = 0; i < s->names.comm.n; i++)
+			vec_push(&s->thread_names, s->names.comm.v[i]);
+	}
+	s->java = s->names.java = t->java;
+	*ret_n = t->nnames;
+	return s->thread_names.v + t->names;
+}
+
+/* --- names --- */
+
+static uint32_t slot_at(const struct perfspace *s, uint64_t offset, uint32_t owner)
+{
+	uint64_t hash = (offset + (uint64_t)owner * 0x100000001b3u) * 0x9e3779b97f4a7c15u;
+
+	return (uint32_t)(hash >> 32) & (s->nslots - 1);
+}
+
+static void slots_grow(struct perfspace *s)
+{
+	struct name_slot *was = s->slots;
+	uint32_t n = s->nslots;
+
+	s->nslots = n ? n * 2 : FIRST_SLOTS;
+	s->slots = xcalloc(s->nslots, sizeof(*s->slots));
+	for (uint32_t i = 0; i < n; i++)
+		if (was[i].name) {
+			uint32_t j = slot_at(s, was[i].offset, was[i].owner);
+
+			while (s->slots[j].name)
+				j = (j + 1) & (s->nslots - 1);
+			s->slots[j] = was[i];
+		}
+	free(was);
+}
+
+/* The place of a name; its name is 0 when it is not known yet. */
+static struct name_slot *slot_of(struct perfspace *s, uint32_t dso, uint64_t offset)
+{
+	uint32_t owner = dso << 1 | s->java, i;
+
+	if (s->nnames * 2 >= s->nslots)
+		slots_grow(s);
+	i = slot_at(s, offset, owner);
+	while (s->slots[i].name && (s->slots[i].offset != offset || s->slots[i].owner != owner))
+		i = (i + 1) & (s->nslots - 1);
+	if (!s->slots[i].name) {
+		s->slots[i].offset = offset;
+		s->slots[i].owner = owner;
+	}
+	return &s->slots[i];
+}
+
+/* Code is hot: most addresses of a stack were met a few samples before, with the same mappings. */
+static struct recent *recent_of(struct perfspace *s, uint64_t ip)
+{
+	return &s->recent[ip * 0x9e3779b97f4a7c15u >> 40 & (RECENT - 1)];
+}
+
+static uint32_t slot_set(struct perfspace *s, struct name_slot *slot, uint32_t name)
+{
+	slot->name = name + 1;
+	s->nnames++;
+	return name;
+}
+
+static uint32_t make_name(struct perfspace *s, struct text func, uint64_t ip, struct text mod)
+{
+	char pc[24];
+	int n = snprintf(pc, sizeof(pc), "%llx", (unsigned long long)ip);
+
+	if (!func.n)
+		func = (struct text){ "[unknown]", 9 };
+	s->names.java = s->java;
+	return perf_function(s->in, &s->names, func, (struct text){ pc, (size_t)n }, mod, false);
+}
+
+static uint32_t kernel_name(struct perfspace *s, uint64_t ip)
+{
+	const struct code *c = perfspace_code_at(s->ksymbols.v, s->ksymbols.n, ip);
+	uint32_t dso = c ? KSYMBOL_DSO + c->module : KERNEL_DSO;
+	struct name_slot *slot = slot_of(s, dso, ip);
+	struct text mod = text_of("[kernel.kallsyms]"), func = { "", 0 };
+
+	if (slot->name)
+		return slot->name - 1;
+	if (!s->kernel_read)
+		perfspace_kernel_read(s);
+	if (!c) {
+		c = perfspace_code_at(s->kernel.codes.v, s->kernel.codes.n,
+				      ip + (uint64_t)s->kernel_shift);
+		if (c)
+			mod = text_of(s->kernel.modules.v[c->module]);
+	}
+	if (c)
+		func = text_of(c->name);
+	else
+		s->kernel_unnamed++;
+	return slot_set(s, slot, make_name(s, func, ip, mod));
+}
+
+uint32_t perfspace_kernel(struct perfspace *s, uint64_t ip)
+{
+	uint32_t owner = s->kernel_state << 2 | 2 | s->java;
+	struct recent *r = recent_of(s, ip);
+
+	if (!r->name || r->ip != ip || r->owner != owner)
+		*r = (struct recent){ ip, owner, kernel_name(s, ip) + 1 };
+	return r->name - 1;
+}
+
+char *perf_demangle(const char *name); /* perfdemangle.c */
+
+static struct text dso_name(struct perfspace *s, struct dso *d, uint64_t offset)
+{
+	const struct object_symbol *sym = NULL;
+	const struct code *c;
+	uint64_t addr;
+
+	perfspace_dso_open(s, d);
+	if (d->list) {
+		c = perfspace_code_at(d->list->codes.v, d->list->codes.n, offset);
+		return c ? text_of(c->name) : (struct text){ "", 0 };
+	}
+	if (d->object && object_offset_to_addr(d->object, offset, &addr)) {
+		if (d->debug)
+			sym = object_find_addr(d->debug, addr);
+		if (!sym)
+			sym = object_find_addr(d->object, addr);
+	}
+	if (!sym)
+		return (struct text){ "", 0 };
+	if (!strncmp(sym->name, "_Z", 2) || !strncmp(sym->name, "_R", 2)) {
+		cleanup_free char *plain = perf_demangle(sym->name);
+
+		if (plain)
+			return text_of(arena_strdup(&s->text, plain));
+	}
+	return text_of(sym->name);
+}
+
+static uint32_t user_name(struct perfspace *s, const struct recorded *r, uint64_t ip)
+{
+	const struct mapping *m = r ? mappings_find(mappings_of(r), ip) : NULL;
+	uint32_t dso = NO_DSO;
+	struct text func = { "", 0 };
+	struct name_slot *slot;
+	uint64_t offset = s->in->options.addrs ? ip : 0;
+
+	if (m) {
+		dso = m->file;
+		offset = ip - m->start + m->offset;
+	}
+	slot = slot_of(s, dso, offset);
+	if (slot->name)
+		return slot->name - 1;
+	if (dso != NO_DSO)
+		func = dso_name(s, &s->dsos.v[dso], offset);
+	if (!func.n)
+		s->dsos.v[dso].unnamed++;
+	return slot_set(s, slot, make_name(s, func, ip, text_of(s->dsos.v[dso].path)));
+}
+
+uint32_t perfspace_user(struct perfspace *s, uint32_t pid, uint64_t ip)
+{
+	const struct recorded *p = recorded_of(s, pid);
+	uint32_t owner = (p ? space_record_state(p->space) : 0) << 2 | s->java;
+	struct recent *r = recent_of(s, ip);
+
+	if (!r->name || r->ip != ip || r->owner != owner)
+		*r = (struct recent){ ip, owner, user_name(s, p, ip) + 1 };
+	return r->name - 1;
+}
+
+/* --- unwind tables --- */
+
+/* How far a mapping lies from the addresses in its file; false when it holds none of its text. */
+static bool bias_of(const struct object *o, const struct mapping *m, uint64_t *ret)
+{
+	uint64_t off, n, addr;
+
+	for (uint32_t i = 0; object_text_segment(o, i, &off, &n, &addr); i++)
+		if (off < m->offset + (m->end - m->start) && off + n > m->offset) {
+			*ret = m->start - m->offset + off - addr;
+			return true;
+		}
+	return false;
+}
+
+const struct unwind_process *perfspace_unwind(struct perfspace *s, uint32_t pid)
+{
+	static const struct unwind_process nothing;
+	struct recorded *r = recorded_of(s, pid);
+	const struct mappings *list;
+
+	if (!r)
+		return &nothing;
+	if (r->unwind && r->unwind_state == space_record_state(r->space))
+		return r->unwind;
+	unwind_process_free(r->unwind);
+	r->unwind = xcalloc(1, sizeof(*r->unwind));
+	r->unwind_state = space_record_state(r->space);
+	list = mappings_of(r);
+	for (uint32_t i = 0; i < list->n; i++) {
+		const struct mapping *m = &list->v[i];
+		struct dso *d = &s->dsos.v[m->file];
+		struct unwind_range range = { m->start, m->end, m->start, NULL };
+
+		perfspace_dso_open(s, d);
+		if (d->object && !d->tables_tried)
+			err_free(unwind_image_open(d->object, &d->tables));
+		d->tables_tried = true;
+		if (d->tables && bias_of(d->object, m, &range.bias))
+			range.image = d->tables;
+		vec_push(&r->unwind->ranges, range);
+	}
+	return r->unwind;
+}
+
+void perfspace_notes(struct perfspace *s)
+{
+	uint32_t gone = 0, changed = 0;
+	const char *example = NULL;
+
+	if (s->kernel_why && s->kernel_unnamed)
+		stackin_note(s->in, "kernel functions have no names: %s", s->kernel_why);
+	if (s->in->options.no_symbols)
+		return;
+	for (uint32_t i = NO_DSO + 1; i < s->dsos.n; i++) {
+		const struct dso *d = &s->dsos.v[i];
+
+		if (d->jit || d->anonymous || d->object || !d->tried || !d->unnamed)
+			continue;
+		if (d->other)
+			changed++;
+		else
+			gone++;
+		example = example ? example : d->path;
+	}
+	if (gone || changed)
+		stackin_note(s->in, "no names from %u file%s that %s (%s)", gone + changed,
+			     gone + changed == 1 ? "" : "s",
+			     !gone      ? "changed since it was recorded"
+			     : !changed ? "cannot be read"
+					: "cannot be read or changed since",
+			     example);
+}

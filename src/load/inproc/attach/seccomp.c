@@ -1,0 +1,275 @@
+/* Processes that filter their system calls (seccomp(2)). What their filter does not expect may end
+ * them, so the agent makes no system calls there (wire_kept.quiet), and is told by the tracer what
+ * it would have asked the kernel. Filters come at any time: those that the C library's prctl(2) and
+ * seccomp(2) put in are announced by the agent (agent/seccomp.c), others are found here, a moment
+ * later.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/auxv.h>
+#include <sys/syscall.h>
+
+#include "base/clock.h"
+#include "base/io.h"
+#include "base/procdir.h"
+#include "base/procmem.h"
+#include "load/inproc/attach/inproc_attach.h"
+#include "load/inproc/state/area.h"
+#include "load/inproc/state/process_state.h"
+
+enum {
+	LOOK_NS = 20000000, /* between two looks at a process's threads */
+	SHARE = 50,         /* a look may take one part in so many of the time */
+	FEW = 8,            /* processes; with more of them each is looked at less often */
+	HWCAP2_RDFSBASE = 1 << 1,
+};
+
+/* --- what needs system calls --- */
+
+/* Helpers that cannot do without: bpf_probe_write_user(), bpf_send_signal(),
+ * bpf_send_signal_thread(). */
+enum { PROBE_WRITE = 36, SEND_SIGNAL = 109, SEND_SIGNAL_THREAD = 117 };
+
+static const char *needs_calls(const struct inproc_engine *e)
+{
+	for (uint32_t i = 0; i < e->base.image->nprogs; i++) {
+		const struct linked *l = &e->progs[i].linked;
+
+		if (e->base.image->progs[i].attach == ATTACH_SELF ||
+		    e->base.image->progs[i].attach == ATTACH_TICK)
+			continue;
+		for (uint32_t k = 0; k < l->ninsns; k++) {
+			if (l->insns[k].code != (BPF_JMP | BPF_CALL) || l->insns[k].src_reg)
+				continue;
+			switch (l->insns[k].imm) {
+			case WIRE_HELPER_THREAD_TIME: return "vtimestamp";
+			case PROBE_WRITE: return "copyout()";
+			case SEND_SIGNAL:
+			case SEND_SIGNAL_THREAD: return "raise()";
+			}
+		}
+	}
+	return NULL;
+}
+
+/* --- attaching --- */
+
+struct err *seccomp_check(const struct inproc_engine *e, struct inproc_process *p)
+{
+	enum { STRICT = 1 };
+	uint32_t mode = process_status(p->pid, "Seccomp:", 0);
+	const char *needs;
+
+	p->filtered = mode != 0;
+	p->strict = mode == STRICT;
+	p->quiet = control_any_filtered(p->pid);
+	if (!p->quiet)
+		return NULL;
+	e->area->filtered = 1;
+	p->hooked = false; /* bells do not ring there: libraries are looked for */
+	needs = needs_calls(e);
+	if (needs)
+		return err_new(
+			EPERM,
+			"process %d filters its system calls (seccomp), and %s needs one: use -x engine=kernel",
+			(int)p->pid, needs);
+	if (e->area->identity != WIRE_ID_FS32)
+		return err_new(
+			EPERM,
+			"process %d filters its system calls (seccomp), and its C library does not tell its threads apart "
+			"without: use -x engine=kernel",
+			(int)p->pid);
+	return control_check_calls(p->pid);
+}
+
+struct err *seccomp_check_again(const struct inproc_engine *e, struct inproc_process *p)
+{
+	/* a look at each of its threads would be a long stop */
+	return !p->quiet && control_filtered(p->pid, p->pid) ? seccomp_check(e, p) : NULL;
+}
+
+struct err *seccomp_plan(const struct inproc_engine *e, struct inproc_process *p)
+{
+	struct err *err = seccomp_check(e, p);
+
+	if (!err && p->quiet && e->named.scope != ENGINE_WHAT_CAN_BE)
+		err = err_new(EPERM, "process %d filters its system calls (seccomp)", (int)p->pid);
+	return err;
+}
+
+struct wire_kept seccomp_kept(const struct inproc_process *p)
+{
+	struct wire_kept kept = { .pid = (uint32_t)inproc_undo_id(p),
+				  .no_vm_read = p->filtered,
+				  .quiet = p->quiet,
+				  .process = p->index,
+				  .fsgsbase = getauxval(AT_HWCAP2) & HWCAP2_RDFSBASE };
+	cleanup_free char *path = xasprintf("/proc/%d/comm", (int)p->pid), *comm = NULL;
+
+	err_free(io_read_file(path, &comm, NULL));
+	if (comm)
+		snprintf(kept.comm, sizeof(kept.comm), "%.*s", (int)strcspn(comm, "\n"), comm);
+	return kept;
+}
+
+/* --- while it is traced --- */
+
+/* Of one thread, by /proc/PID/task/TID/status. */
+struct facts {
+	uint32_t tid; /* in its own name space */
+	bool masked;  /* SIGSEGV or SIGBUS is blocked */
+	bool constant; /* what it blocks does not change: in the strict mode only our own handler does */
+	char comm[16];
+};
+
+static bool read_facts(pid_t pid, pid_t tid, struct facts *ret)
+{
+	cleanup_free char *path = xasprintf("/proc/%d/task/%d/status", (int)pid, (int)tid);
+	const uint64_t faults = 1ull << (SIGSEGV - 1) | 1ull << (SIGBUS - 1);
+	cleanup_free char *text = NULL;
+	const char *at;
+
+	err_free(io_read_file(path, &text, NULL));
+	if (!text)
+		return false;
+	*ret = (struct facts){ .tid = (uint32_t)tid };
+	if (sscanf(text, "Name:\t%15[^\n]", ret->comm) != 1)
+		ret->comm[0] = '\0';
+	at = strstr(text, "\nSigBlk:\t");
+	ret->masked = at && strtoull(at + strlen("\nSigBlk:\t"), NULL, 16) & faults;
+	ret->constant = strstr(text, "\nSeccomp:\t1\n") != NULL;
+	at = strstr(text, "\nNSpid:");
+	for (char *end; at && (at = strpbrk(at, "\t\n")) && *at == '\t'; at = end)
+		ret->tid = (uint32_t)strtoul(at + 1, &end, 10);
+	return true;
+}
+
+/* constant: what it blocks is as it was. */
+static void tell(struct inproc_engine *e, uint32_t slot, uint32_t process,
+		 const struct wire_told *w, bool constant)
+{
+	struct wire_told *to = (struct wire_told *)e->area->told + slot;
+
+	if (to->tid != w->tid || to->process != process) {
+		__atomic_store_n(&to->tid, 0, __ATOMIC_SEQ_CST);
+		to->process = process;
+		to->masked = 0;
+	}
+	to->gone = w->gone;
+	if (!constant)
+		to->masked = w->masked;
+	__atomic_store_n(&to->tid, w->tid, __ATOMIC_RELEASE);
+}
+
+/* Tells the threads' slots what is known of them. Slots are looked at first: a thread that is new
+ * to both is not missed. */
+static void publish(struct inproc_engine *e, const struct inproc_process *p)
+{
+	cleanup_free char *path = xasprintf("/proc/%d/task", (int)p->pid);
+	VEC(struct facts) facts = { 0 };
+	uint32_t tids[INPROC_THREADS] = { 0 };
+	cleanup_dir DIR *d = NULL;
+	struct facts f;
+
+	for (uint32_t i = 1; i < INPROC_THREADS; i++) {
+		const struct wire_thread *t = area_thread(e, i);
+
+		if (__atomic_load_n(&t->owner, __ATOMIC_ACQUIRE) == p->index + 1)
+			tids[i] = __atomic_load_n(&t->own_tid, __ATOMIC_RELAXED);
+	}
+	d = opendir(path);
+	for (pid_t tid; procdir_next(d, &tid);)
+		if (read_facts(p->pid, tid, &f))
+			vec_push(&facts, f);
+	for (uint32_t i = 1; i < INPROC_THREADS && d; i++) {
+		struct wire_thread *t = area_thread(e, i);
+		const struct facts *of = NULL;
+
+		for (uint32_t k = 0; k < facts.n && tids[i] && !of; k++)
+			of = facts.v[k].tid == tids[i] ? &facts.v[k] : NULL;
+		if (of) {
+			memcpy(t->comm, of->comm, sizeof(t->comm));
+			tell(e, i, p->index + 1,
+			     &(struct wire_told){ .tid = tids[i], .masked = of->masked },
+			     of->constant);
+		} else if (tids[i]) {
+			tell(e, i, p->index + 1, &(struct wire_told){ .tid = tids[i], .gone = 1 },
+			     true);
+		}
+	}
+	vec_fini(&facts);
+}
+
+/* Where the agent has not seen it come. */
+static void set_quiet(struct inproc_engine *e, const struct inproc_process *p)
+{
+	cleanup_free char *path = xasprintf("/proc/%d/mem", (int)p->pid);
+	cleanup_close int mem = open(path, O_RDWR | O_CLOEXEC);
+	const uint32_t on = 1;
+	const uint64_t at = e->addr + WIRE_PRIVATE + WIRE_KEPT + offsetof(struct wire_kept, quiet);
+
+	if (mem >= 0 && process_is_ours(e, p->pid) &&
+	    procmem_pwrite(p->pid, mem, &on, sizeof(on), at) != sizeof(on) && errno != ESRCH)
+		inproc_note(e, "process %d: cannot write to its memory: %s", (int)p->pid,
+			    strerror(errno));
+}
+
+static void become_quiet(struct inproc_engine *e, struct inproc_process *p)
+{
+	const char *needs = needs_calls(e);
+
+	p->quiet = true;
+	e->area->filtered = 1;
+	p->hooked = false; /* nobody calls us when libraries come */
+	e->family.loads_next = 0;
+	set_quiet(e, p);
+	if (needs)
+		inproc_note(
+			e,
+			"process %d has begun to filter its system calls (seccomp): %s needs a system call and no longer works there",
+			(int)p->pid, needs);
+}
+
+/* The first thread, and of the others one at a time. */
+static bool is_filtered(struct inproc_process *p)
+{
+	cleanup_free char *path = xasprintf("/proc/%d/task", (int)p->pid);
+	cleanup_dir DIR *d = NULL;
+	uint32_t i = 0;
+
+	if (control_filtered(p->pid, p->pid))
+		return true;
+	d = opendir(path);
+	for (pid_t tid; procdir_next(d, &tid); i++)
+		if (i == p->filter_next) {
+			p->filter_next++;
+			return control_filtered(p->pid, tid);
+		}
+	p->filter_next = 0;
+	return false;
+}
+
+void seccomp_look(struct inproc_engine *e, struct inproc_process *p, uint32_t attached)
+{
+	uint64_t begun = now_ns();
+	bool told = __atomic_load_n(&e->said[p->index].quiet, __ATOMIC_ACQUIRE) && !p->quiet;
+
+	if (!told && begun < p->filter_look)
+		return;
+	if (!p->quiet && (told || is_filtered(p)))
+		become_quiet(e, p);
+	if (p->quiet)
+		publish(e, p);
+	p->filter_look = begun + (LOOK_NS + (now_ns() - begun) * SHARE) * (1 + attached / FEW);
+}
+
+bool seccomp_any(const struct inproc_engine *e)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < e->processes.n; i++)
+		any |= e->processes.v[i].attached && e->processes.v[i].quiet;
+	return any;
+}

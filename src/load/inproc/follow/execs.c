@@ -1,0 +1,275 @@
+/* Programs that a traced process executes, from their beginning.
+ *
+ * execve(2) leaves nothing of ours in a process. So a bell (patch/bell.c) hangs in the C library's
+ * execve(): the thread that comes there waits until the tracer follows it by ptrace(2), and the
+ * program that it executes is held where its libraries are mapped and nothing of it has run.
+ * Children of vfork(2) and posix_spawn(3) come there in their parent's memory: with `-x follow`
+ * they are followed too. What is missed here (a call made otherwise, a tracer that is slow) is seen
+ * by processes_look() a moment later.
+ */
+#define _GNU_SOURCE
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/capability.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/xattr.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/io.h"
+#include "base/procdir.h"
+#include "base/procmem.h"
+#include "load/inproc/follow/inproc_follow.h"
+#include "load/inproc/memory/owner.h"
+#include "load/inproc/patch/bell.h"
+#include "load/inproc/state/process_state.h"
+
+enum {
+	CALL_MS = 200,      /* how long a call of execve(2) may take */
+	CALL_MAX_MS = 1000, /* and on a busy machine, when it is seen that it is under way */
+	START_MS = 500,     /* and the program's dynamic linker, from one system call to the next */
+	STAY_NS = 5000000,
+};
+
+/* --- who asks --- */
+
+/* Does the thread call itself so? What stands in shared memory is only believed of one that has
+ * that memory. */
+static bool is_asker(const struct inproc_engine *e, pid_t tid, pid_t own)
+{
+	return process_status(tid, "NSpid:", PROCESS_STATUS_LAST) == (uint32_t)own &&
+	       process_has_area(e, tid);
+}
+
+static pid_t find_among(const struct inproc_engine *e, const char *folder, pid_t own)
+{
+	cleanup_dir DIR *d = opendir(folder);
+
+	for (pid_t tid; procdir_next(d, &tid);)
+		if (is_asker(e, tid, own))
+			return tid;
+	return 0;
+}
+
+/* The thread's number here; 0: it is not found. */
+static pid_t find_thread(struct inproc_engine *e, pid_t own)
+{
+	pid_t found = is_asker(e, own, own) ? own : 0;
+
+	for (uint32_t i = 0; i < e->processes.n && !found; i++) {
+		const struct inproc_process *p = &e->processes.v[i];
+		cleanup_free char *path = xasprintf("/proc/%d/task", (int)p->pid);
+
+		if (p->attached && e->list[p->index].own_pid != (uint32_t)p->pid)
+			found = find_among(e, path, own);
+	}
+	if (found || !e->family.searches)
+		return found;
+	e->family.searches--;
+	return find_among(e, "/proc", own); /* a child in another name space */
+}
+
+static const struct inproc_process *find_process(const struct inproc_engine *e, pid_t pid)
+{
+	for (uint32_t i = 0; i < e->processes.n; i++)
+		if (e->processes.v[i].pid == pid && e->processes.v[i].attached)
+			return &e->processes.v[i];
+	return NULL;
+}
+
+/* --- what it executes --- */
+
+/* Programs with privileges of their own do not get them when an ordinary user's tracer follows them
+ * there (execve(2)): such, and what cannot be looked at, are let go. */
+static bool gives_nothing(int fd)
+{
+	struct stat st;
+
+	return !fstat(fd, &st) && S_ISREG(st.st_mode) && !(st.st_mode & (S_ISUID | S_ISGID)) &&
+	       fgetxattr(fd, "security.capability", NULL, 0) < 0;
+}
+
+static int open_as(pid_t tid, const char *path)
+{
+	cleanup_free char *at =
+		xasprintf("/proc/%d/%s%s", (int)tid, path[0] == '/' ? "root" : "cwd/", path);
+	cleanup_close int fd = open(at, O_PATH | O_CLOEXEC);
+	cleanup_free char *again = xasprintf("/proc/self/fd/%d", fd);
+	struct stat st;
+
+	/* to open another kind of file may do something, or wait */
+	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode))
+		return -1;
+	return open(again, O_RDONLY | O_CLOEXEC);
+}
+
+/* Itself, and the interpreter that its first line names. */
+static bool is_plain(pid_t tid, const char *path, int depth)
+{
+	cleanup_close int fd = open_as(tid, path);
+	char head[PATH_MAX + 4] = "", *name;
+	ssize_t n = fd < 0 ? -1 : read(fd, head, sizeof(head) - 1);
+
+	if (n < SELFMAG || !gives_nothing(fd))
+		return false;
+	if (head[0] != '#' || head[1] != '!')
+		return !memcmp(head, ELFMAG, SELFMAG);
+	name = head + 2 + strspn(head + 2, " \t");
+	name[strcspn(name, " \t\n")] = '\0';
+	return depth < 4 && is_plain(tid, name, depth + 1);
+}
+
+static bool has_all_privileges(void)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[2] = { 0 };
+
+	return !syscall(SYS_capget, &head, data) && data[0].effective & 1u << CAP_SYS_PTRACE;
+}
+
+static bool may_follow(pid_t tid, uint64_t path)
+{
+	char text[PATH_MAX] = "";
+	size_t n = 0;
+
+	if (has_all_privileges())
+		return true;
+	while (n < sizeof(text) - 1) { /* page by page: the next one need not be there */
+		size_t room = 4096 - (path + n) % 4096, left = sizeof(text) - 1 - n;
+		ssize_t got = procmem_read(tid, text + n, room < left ? room : left, path + n);
+
+		if (got <= 0)
+			return false;
+		if (memchr(text + n, '\0', (size_t)got))
+			return is_plain(tid, text, 0);
+		n += (size_t)got;
+	}
+	return false;
+}
+
+/* A thread that is followed has failed to execute, and tries another file: execvp(3) in one folder
+ * after the other. */
+static void again(struct inproc_engine *e, uint32_t i, uint64_t path)
+{
+	struct inproc_exec *x = &e->family.execs.v[i];
+
+	if (may_follow(x->tid, path)) {
+		x->until = now_ns() + (uint64_t)CALL_MS * 1000000;
+		return;
+	}
+	control_exec_leave(x->tid, x->pid);
+	*x = e->family.execs.v[--e->family.execs.n];
+}
+
+/* One that is not found any more may be a child of vfork(2) that was not waited for, and has
+ * executed. Its parent's number and its own say so, not what stands in shared memory. */
+static void asked_late(struct inproc_engine *e, pid_t pid)
+{
+	const struct owner u = owner_of(pid);
+
+	if (e->area->follow && !u.ended && owner_is_like(&e->trust.user, &u) &&
+	    process_status(pid, "Tgid:", 0) == (uint32_t)pid &&
+	    process_status(pid, "NSpid:", PROCESS_STATUS_LAST) == (uint32_t)pid &&
+	    find_process(e, (pid_t)process_status(pid, "PPid:", 0)))
+		process_slow(e, pid);
+}
+
+void execs_asked(struct inproc_engine *e, pid_t own_tid, uint64_t path)
+{
+	struct inproc_exec x = { 0 };
+	struct err *err;
+
+	(void)processes_adopt(e); /* a child that has only just begun */
+	x.tid = find_thread(e, own_tid);
+	if (!x.tid)
+		asked_late(e, own_tid);
+	x.pid = x.tid ? (pid_t)process_status(x.tid, "Tgid:", 0) : 0;
+	for (uint32_t i = 0; i < e->family.execs.n; i++)
+		if (e->family.execs.v[i].tid == x.tid) {
+			again(e, i, path);
+			return;
+		}
+	if (!x.pid || (!e->area->follow && !find_process(e, x.pid)) || !may_follow(x.tid, path))
+		return;
+	err = control_exec_watch(x.tid, x.pid);
+	x.until = now_ns() + (uint64_t)CALL_MS * 1000000;
+	if (!err)
+		vec_push(&e->family.execs, x);
+	err_free(err);
+}
+
+/* --- following --- */
+
+bool execs_pending(const struct inproc_engine *e, pid_t pid)
+{
+	for (uint32_t i = 0; i < e->family.execs.n; i++)
+		if (e->family.execs.v[i].pid == pid)
+			return true;
+	return false;
+}
+
+static void executed(struct inproc_engine *e, pid_t pid)
+{
+	struct control *c = NULL;
+	struct err *err = control_exec_hold(pid, START_MS, &c);
+
+	if (!err)
+		process_executed(e, pid, c);
+	else if (err->code == ETIMEDOUT)
+		process_slow(e, pid);
+	else if (err->code != ESRCH && !find_process(e, pid))
+		inproc_blind(e, "%s: it is not followed", err->text);
+	err_free(err);
+}
+
+/* Is the thread still to be waited for? */
+static bool has_time(const struct inproc_exec *x)
+{
+	const uint64_t now = now_ns(), more = (uint64_t)(CALL_MAX_MS - CALL_MS) * 1000000;
+
+	return now < x->until || (now < x->until + more && control_exec_comes(x->tid));
+}
+
+static void look_at(struct inproc_engine *e, uint32_t i)
+{
+	const struct inproc_exec x = e->family.execs.v[i];
+	enum control_exec what = control_exec_look(x.tid, x.pid);
+
+	if (what == CONTROL_EXEC_NOT_YET && has_time(&x))
+		return;
+	if (what == CONTROL_EXEC_NOT_YET)
+		control_exec_leave(x.tid, x.pid);
+	e->family.execs.v[i] = e->family.execs.v[--e->family.execs.n];
+	if (what != CONTROL_EXEC_DONE)
+		return;
+	for (uint32_t k = e->family.execs.n; k-- > 0;) /* other threads of it, which are gone */
+		if (e->family.execs.v[k].pid == x.pid) {
+			control_exec_forget(e->family.execs.v[k].tid);
+			e->family.execs.v[k] = e->family.execs.v[--e->family.execs.n];
+		}
+	executed(e, x.pid);
+}
+
+void execs_look(struct inproc_engine *e)
+{
+	uint64_t end = now_ns() + STAY_NS;
+
+	while (e->family.execs.n) {
+		for (uint32_t i = e->family.execs.n; i-- > 0;)
+			if (i < e->family.execs.n)
+				look_at(e, i);
+		if (!e->family.execs.n || now_ns() > end || bell_rings(e))
+			break;
+		nanosleep(&(struct timespec){ .tv_nsec = 20000 }, NULL);
+	}
+}
+
+void execs_stop(struct inproc_engine *e)
+{
+	for (uint32_t i = 0; i < e->family.execs.n; i++)
+		control_exec_leave(e->family.execs.v[i].tid, e->family.execs.v[i].pid);
+	e->family.execs.n = 0;
+}

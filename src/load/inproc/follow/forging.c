@@ -1,0 +1,114 @@
+/* What a process could make of memory that others go by.
+ *
+ * Actions that descry does outside of a traced process, for its records: system() and freopen(). A
+ * process can forge the records of the clauses that it runs, and the variables that the tracer's
+ * clauses take arguments from. So whether such actions are done for it is decided when the program
+ * is loaded; where descry has no privileges, processes that give up rights are watched, too.
+ *
+ * And addresses: children that are followed write the same variables as their parents, and
+ * processes that are named together the same as each other. One that has given up privileges could
+ * choose where descry reads or writes the memory of another, which has them still.
+ */
+#include <errno.h>
+
+#include "load/inproc/follow/inproc_follow.h"
+#include "load/inproc/memory/owner.h"
+
+static bool is_forgeable(const struct segment *s)
+{
+	bool any = false;
+
+	for (uint32_t k = 0; k < s->nactions; k++)
+		any |= (s->actions[k].kind == ACT_SYSTEM || s->actions[k].kind == ACT_FREOPEN) &&
+		       (!s->own || s->actions[k].nfields);
+	return any;
+}
+
+static bool any_privileged(const struct inproc_engine *e)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < e->named.ntargets; i++)
+		any |= owner_has_privileges(e->named.targets[i].pid);
+	return any;
+}
+
+/* With privileges no process is asked for: it may give up its own while it is traced, and write
+ * records and be gone before that is seen; so may a child of its that descry does not know. */
+struct err *forging_check(struct inproc_engine *e)
+{
+	const struct image *img = e->base.image;
+
+	e->trust.privileged = any_privileged(e);
+	for (uint32_t i = 0; i < img->nsegments; i++)
+		e->trust.forgeable |= is_forgeable(&img->segments[i]);
+	if (!e->trust.forgeable || !e->named.ntargets)
+		return NULL;
+	if (owner_is_privileged())
+		return err_new(
+			ENOTSUP,
+			"descry runs as root or with capabilities, and a process that is traced from inside could choose what system() or freopen() does: in-process they are "
+			"for BEGIN, END and tick probes only, and take no arguments; use -x engine=kernel, or run descry without privileges");
+	for (uint32_t i = 0; i < e->named.ntargets; i++)
+		if (!owner_is_us(e->named.targets[i].pid))
+			return err_new(
+				ENOTSUP,
+				"process %d is another user's, or has other privileges, name spaces or limits (seccomp, no_new_privs) than descry, and could choose what "
+				"system() or freopen() does: in-process they are for BEGIN, END and tick probes only, and take no arguments; use -x engine=kernel",
+				(int)e->named.targets[i].pid);
+	return NULL;
+}
+
+struct err *forging_check_addresses(const struct inproc_engine *e)
+{
+	const struct image *img = e->base.image;
+
+	for (uint32_t i = 0; i < img->nprogs && e->area->together && e->trust.privileged; i++) {
+		/* in the tracer no address leads anywhere */
+		if (!e->progs[i].code.steered || img->progs[i].attach == ATTACH_SELF ||
+		    img->progs[i].attach == ATTACH_TICK)
+			continue;
+		if (e->named.ntargets > 1)
+			return err_new(
+				EPERM,
+				"in-process, one of the named processes that gives up root's rights or capabilities could choose addresses that the program takes from "
+				"variables or from what it has copied: such a program is for one process at a time; use -x engine=kernel, a descry for each process, or "
+				"take addresses from arguments and this->");
+		return err_new(
+			ECHILD,
+			"in-process, a child that gives up root's rights or capabilities could choose addresses that the program takes from variables or from what it "
+			"has copied: such a program does not follow children; use -x engine=kernel, or take addresses from arguments and this->");
+	}
+	return NULL;
+}
+
+void forging_left(struct inproc_engine *e, pid_t pid)
+{
+	if (!e->trust.forgeable || e->trust.estranged)
+		return;
+	e->trust.estranged = true;
+	inproc_blind(
+		e,
+		"process %d has taken descry's memory out, or has other privileges, name spaces or limits (seccomp, no_new_privs) by now: "
+		"descry no longer runs system() and freopen()",
+		(int)pid);
+}
+
+/* All processes write to the memory that all records come from. */
+void forging_look(struct inproc_engine *e)
+{
+	for (uint32_t i = 0; e->trust.forgeable && !e->trust.estranged && i < e->processes.n; i++) {
+		const struct inproc_process *p = &e->processes.v[i];
+
+		if (p->attached && owner_has_left(p->pid, e->list[p->index].started))
+			forging_left(e, p->pid);
+	}
+}
+
+bool forging_refuses(const struct inproc_engine *e, const struct wire_record *r)
+{
+	const struct image *img = e->base.image;
+
+	return e->trust.estranged && r->segment < img->nsegments &&
+	       is_forgeable(&img->segments[r->segment]);
+}

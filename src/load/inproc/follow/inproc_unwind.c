@@ -1,0 +1,147 @@
+/* Unwind tables for d_ustack: the same words as in the kernel's maps, in the facts. Which of them
+ * are a process's stands there by its number, too (wire_area.unwinds), and not in the map that the
+ * kernel's engine has: no process writes where another one's stack is walked. */
+#include <errno.h>
+
+#include "base/clock.h"
+#include "load/inproc/follow/inproc_follow.h"
+#include "load/inproc/state/area.h"
+#include "load/inproc/state/process_state.h"
+#include "program/unwind/unwind.h"
+
+struct inproc_unwind {
+	struct unwind_store *store;
+	struct inproc_engine *e;
+	struct wire_map *chunks; /* the tracer's copy */
+	VEC(uint64_t) bases;     /* of each chunk's value, 0 none */
+};
+
+/* Before and after tables are written: what walks remember is of older ones. */
+static void change(struct inproc_engine *e)
+{
+	__atomic_add_fetch(&e->area->unwind_version, 1, __ATOMIC_SEQ_CST);
+}
+
+/* A chunk is a map of its own with one value, as d_ustack sees it. */
+static struct err *put_chunk(void *arg, uint32_t chunk, const uint32_t *words)
+{
+	struct inproc_unwind *u = arg;
+	uint64_t *inner = (uint64_t *)u->chunks->base;
+	uint32_t size = WIRE_UNWIND_CHUNK_WORDS * 4;
+	struct wire_map *m = NULL;
+
+	if (chunk >= u->chunks->max_entries)
+		return err_new(ENOSPC, "unwind tables: %u chunks are too many", chunk + 1);
+	while (u->bases.n <= chunk)
+		vec_push(&u->bases, 0);
+	if (!u->bases.v[chunk]) {
+		uint64_t value = area_alloc(u->e, size);
+
+		m = (struct wire_map *)area_alloc(u->e, sizeof(*m));
+		if (!m || !value)
+			return err_new(ENOSPC, "unwind tables do not fit into shared memory");
+		*m = (struct wire_map){ .kind = WIRE_MAP_ARRAY,
+					.role = MAP_OTHER,
+					.key_size = 4,
+					.value_size = size,
+					.stride = size,
+					.max_entries = 1,
+					.base = value,
+					.index = UINT32_MAX };
+		u->bases.v[chunk] = value;
+	}
+	change(u->e);
+	memcpy((void *)u->bases.v[chunk], words, size);
+	change(u->e);
+	if (m)
+		__atomic_store_n(&inner[chunk], (uintptr_t)m, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+static void walk_all(struct inproc_engine *e, pid_t pid)
+{
+	for (uint32_t i = 0; i < e->processes.n; i++)
+		if (e->processes.v[i].pid == pid && e->processes.v[i].attached)
+			process_walk(e, &e->processes.v[i]);
+}
+
+static struct err *put_process(void *arg, uint32_t pid, const struct wire_unwind_process *p)
+{
+	struct inproc_engine *e = ((struct inproc_unwind *)arg)->e;
+	uint32_t i = 0;
+
+	while (i < e->walks.n && e->walks.v[i].pid != (pid_t)pid)
+		i++;
+	if (i == e->walks.n)
+		vec_push(&e->walks, ((struct inproc_walk){ .pid = (pid_t)pid }));
+	e->walks.v[i].how = *p;
+	change(e);
+	walk_all(e, (pid_t)pid);
+	change(e);
+	return NULL;
+}
+
+static void del_process(void *arg, uint32_t pid)
+{
+	struct inproc_engine *e = ((struct inproc_unwind *)arg)->e;
+
+	for (uint32_t i = 0; i < e->walks.n; i++) {
+		if (e->walks.v[i].pid != (pid_t)pid)
+			continue;
+		e->walks.v[i].how = (struct wire_unwind_process){ 0 };
+		walk_all(e, (pid_t)pid);
+		e->walks.v[i] = e->walks.v[--e->walks.n];
+		return;
+	}
+}
+
+static const struct unwind_store_ops ops = { put_chunk, put_process, del_process };
+
+struct err *unwind_start(struct inproc_engine *e)
+{
+	int chunks = image_find_map(e->base.image, MAP_UNWIND);
+	cleanup_free uint32_t *none = xcalloc(WIRE_UNWIND_CHUNK_WORDS, 4);
+
+	if (chunks < 0)
+		return NULL;
+	e->area->unwinds = area_alloc(e, sizeof(struct wire_unwind_process) * WIRE_PROCESSES_MAX);
+	if (!e->area->unwinds)
+		return err_new(ENOSPC, "unwind tables do not fit into shared memory");
+	e->unwind = xcalloc(1, sizeof(*e->unwind));
+	*e->unwind = (struct inproc_unwind){ .e = e, .chunks = &e->maps[chunks] };
+	e->unwind->store = unwind_store_new(&ops, e->unwind);
+	/* The chunk of rules must be there for any walk. */
+	return put_chunk(e->unwind, 0, none);
+}
+
+void unwind_add(struct inproc_engine *e, pid_t pid)
+{
+	/* One that may not be looked into is walked by frame pointer. */
+	if (e->unwind)
+		err_free(unwind_store_add(e->unwind->store, pid));
+}
+
+/* Processes in which a walk met an address in no mapping it knows: theirs have changed. */
+void unwind_refresh(struct inproc_engine *e)
+{
+	for (uint32_t i = 0; e->unwind && i < e->processes.n; i++) {
+		const struct inproc_process *p = &e->processes.v[i];
+
+		if (p->attached &&
+		    __atomic_load_n(&e->said[p->index].unwind_asked, __ATOMIC_ACQUIRE) &
+			    WIRE_UNWIND_ASK_LIST)
+			err_free(unwind_store_add(e->unwind->store, p->pid));
+	}
+	if (e->unwind)
+		err_free(unwind_store_tidy(e->unwind->store, NULL, now_ns()));
+}
+
+void unwind_stop(struct inproc_engine *e)
+{
+	if (!e->unwind)
+		return;
+	unwind_store_free(e->unwind->store);
+	vec_fini(&e->unwind->bases);
+	free(e->unwind);
+	e->unwind = NULL;
+}

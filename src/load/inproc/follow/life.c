@@ -1,0 +1,385 @@
+/* Processes that begin and change while they are traced: forked children that are followed, and a
+ * process that executes another program, which leaves nothing of ours in it. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/uio.h>
+
+#include "base/procdir.h"
+#include "load/inproc/attach/inproc_attach.h"
+#include "load/inproc/events/proc_events.h"
+#include "load/inproc/follow/inproc_follow.h"
+#include "load/inproc/patch/inproc_patch.h"
+#include "load/inproc/state/area.h"
+#include "load/inproc/state/identity.h"
+#include "load/inproc/state/process_state.h"
+
+enum {
+	EXEC_TRIES =
+		50, /* looks, some milliseconds apart, until the new program's libraries are there */
+	GLANCE_MS = 50,
+	ANCESTORS = 256,
+	SEARCHES = 32,
+};
+
+/* Its number in its own name space, the last of the line. */
+static uint32_t own_number(pid_t pid)
+{
+	return process_status(pid, "NSpid:", PROCESS_STATUS_LAST);
+}
+
+static bool is_known(const struct inproc_engine *e, pid_t pid)
+{
+	for (uint32_t i = 0; i < e->processes.n; i++)
+		if (e->processes.v[i].pid == pid && e->processes.v[i].attached)
+			return true;
+	return false;
+}
+
+/* Is it one that we do not know yet, and that calls itself `own`? What a process says in shared
+ * memory is only believed of one that has our memory, which it has from its parents. A process that
+ * shares descriptors with a traced one can copy those of an attach and map the memory, too: it is
+ * taken for a child. */
+static bool is_child(const struct inproc_engine *e, pid_t pid, uint32_t own)
+{
+	return own_number(pid) == own && !is_known(e, pid) && process_has_area(e, pid);
+}
+
+/* The number here of a child that calls itself `own`. 0: there is none. */
+static pid_t find_child(struct inproc_engine *e, uint32_t own)
+{
+	cleanup_dir DIR *d = NULL;
+
+	if (is_child(e, (pid_t)own, own))
+		return (pid_t)own;
+	e->family.searches -= e->family.searches > 0;
+	d = opendir("/proc");
+	for (pid_t pid; procdir_next(d, &pid);)
+		if (is_child(e, pid, own))
+			return pid;
+	return 0;
+}
+
+/* The named process that this one descends from, by those between that are left; one whose parents
+ * have all ended is the first one's. */
+static pid_t root_of(const struct inproc_engine *e, pid_t pid)
+{
+	for (int n = 0; n < ANCESTORS && pid > 1; n++) {
+		pid = (pid_t)process_status(pid, "PPid:", 0);
+		for (uint32_t i = e->processes.n; i-- > 0;)
+			if (e->processes.v[i].pid == pid && e->processes.v[i].root)
+				return e->processes.v[i].root;
+	}
+	return e->named.ntargets ? e->named.targets[0].pid : 0;
+}
+
+static bool any_served(const struct inproc_engine *e)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < e->processes.n; i++)
+		any |= e->processes.v[i].served;
+	return any;
+}
+
+void process_remember(struct inproc_engine *e, pid_t pid)
+{
+	if (image_prints_user_addresses(e->base.image))
+		symbols_remember(e->symbols, pid);
+}
+
+/* Writes the tracer's numbers into the slots that threads of a child of another pid namespace have
+ * taken before process_describe(). The agent's show_numbers() writes those of later ones. */
+static void number_threads(struct inproc_engine *e, const struct inproc_process *p)
+{
+	const struct wire_process *w = &e->list[p->index];
+
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	for (uint32_t i = 1; w->pid != w->own_pid && i < INPROC_THREADS; i++) {
+		struct wire_thread *t = area_thread(e, i);
+		uint32_t tid = __atomic_load_n(&t->own_tid, __ATOMIC_RELAXED);
+
+		if (__atomic_load_n(&t->owner, __ATOMIC_SEQ_CST) != p->index + 1)
+			continue;
+		t->pid = w->pid;
+		t->tid = tid == w->own_pid ? w->pid : tid;
+	}
+}
+
+/* What is known of a child that is traced with its parents. */
+static void adopt(struct inproc_engine *e, uint32_t i, pid_t pid)
+{
+	struct inproc_process *p = vec_add(&e->processes);
+
+	*p = inproc_process_of(pid);
+	p->root = 0; /* not its own */
+	p->index = i;
+	p->attached = p->child = true;
+	p->root = root_of(e, pid);
+	p->served = any_served(e);
+	p->quiet = e->said[i].quiet;
+	process_open(p);
+	process_describe(e, p);
+	number_threads(e, p);
+	err_free(process_ranges(e, p));
+	unwind_add(e, p->pid);
+	process_remember(e, p->pid);
+}
+
+/* The child that has taken number i says so. It has ended, or executes another program, when no
+ * process is found that calls itself so and has our memory. False: there is none. */
+static bool look_for(struct inproc_engine *e, uint32_t i, uint32_t own)
+{
+	struct wire_process *w = &e->list[i];
+	pid_t pid = own <= INT32_MAX ? find_child(e, own) : 0;
+
+	if (pid) {
+		adopt(e, i, pid);
+		return true;
+	}
+	w->pid = w->own_pid = own;
+	events_lost(e, i, (pid_t)own);
+	__atomic_store_n(&w->state, WIRE_PROCESS_GONE, __ATOMIC_RELEASE);
+	return false;
+}
+
+void processes_round(struct inproc_engine *e)
+{
+	e->family.searches = SEARCHES;
+}
+
+static bool was_traced(const struct inproc_engine *e, pid_t pid)
+{
+	for (uint32_t i = 0; i < e->processes.n; i++)
+		if (e->processes.v[i].pid == pid)
+			return true;
+	return false;
+}
+
+/* Takes the probes out of children that nobody follows, and that make no system calls of ours to do
+ * it themselves. They cannot say that they are there: their memory does. */
+uint32_t processes_sweep(struct inproc_engine *e)
+{
+	cleanup_dir DIR *d = !e->area->follow && processes_filtered(e->area) && !any_served(e)
+				     ? opendir("/proc")
+				     : NULL;
+	uint32_t n = 0;
+
+	for (pid_t pid; procdir_next(d, &pid);) {
+		struct err *err;
+
+		if (was_traced(e, pid) || !process_has_area(e, pid))
+			continue;
+		err = process_restore(e, pid);
+		n += !err;
+		if (err && err->code != ESRCH)
+			inproc_note(e, "%s", err->text);
+		err_free(err);
+	}
+	return n;
+}
+
+/* Children that have numbered themselves; those that have been looked for have a pid. Where they
+ * are not followed none can: they have no shared memory. */
+uint32_t processes_adopt(struct inproc_engine *e)
+{
+	uint32_t n = e->area->follow ? __atomic_load_n(&e->common->child_count, __ATOMIC_ACQUIRE)
+				     : 0,
+		 adopted = 0;
+
+	for (uint32_t i = WIRE_PROCESSES_MAX - 1; n && i >= e->area->process_count; i--, n--) {
+		uint32_t own = __atomic_load_n(&e->said[i].own_pid, __ATOMIC_ACQUIRE);
+
+		if (own && !e->list[i].pid)
+			adopted += !e->family.searches || look_for(e, i, own);
+	}
+	return adopted;
+}
+
+/* Has its dynamic linker come so far that threads can be told apart? */
+static bool has_begun(const struct inproc_engine *e, pid_t pid)
+{
+	struct control *c = NULL;
+	bool begun = true;
+	struct err *err = control_open(pid, &c) ?: control_stop(c, GLANCE_MS);
+	uint32_t n = 0;
+	struct control_thread *t = err ? NULL : control_threads(c, &n);
+
+	for (uint32_t i = 0; i < n; i++)
+		begun &= t[i].blocked || t[i].guest || identity_is_set(e, &t[i].regs);
+	control_free(c);
+	err_free(err); /* process_enter() meets it again */
+	return begun;
+}
+
+/* Nothing of ours is left in it. */
+static void leave_program(struct inproc_engine *e, struct inproc_process *p)
+{
+	if (!p->attached)
+		return;
+	events_exec(e, p);
+	__atomic_store_n(&e->list[p->index].state, WIRE_PROCESS_GONE, __ATOMIC_RELEASE);
+	p->attached = false;
+	p->exec_tries = EXEC_TRIES;
+}
+
+/* The same probes in the new program. */
+static struct err *enter_next(struct inproc_engine *e, uint32_t i)
+{
+	struct inproc_process *p = &e->processes.v[i];
+	struct inproc_process next = inproc_process_of(p->pid);
+
+	next.root = p->root;
+	next.execs = p->execs + 1;
+	next.exec_tries = p->exec_tries;
+	process_free(p);
+	*p = next;
+	unwind_add(e, p->pid);
+	process_remember(e, p->pid);
+	return process_enter(e, i);
+}
+
+/* As soon as one of their files is mapped there. */
+static void follow_exec(struct inproc_engine *e, uint32_t i)
+{
+	struct inproc_process *p = &e->processes.v[i];
+	const uint32_t index = p->index;
+	struct err *err;
+	int tries;
+
+	leave_program(e, p);
+	if (p->served) {
+		inproc_blind(
+			e,
+			"process %d executed another program, which is not traced: ptrace(2) is forbidden here",
+			(int)p->pid);
+		p->exec_tries = 0;
+		return;
+	}
+	if ((!sites_any(e, p->pid) || !has_begun(e, p->pid)) && --p->exec_tries)
+		return;
+	tries = p->exec_tries;
+	inproc_blind(e, "process %d executed another program: probes were off while it started",
+		     (int)p->pid);
+	err = enter_next(e, i);
+	p = &e->processes.v[i];
+	if (err && err->code == ESRCH && tries > 1) { /* it executes one after the other */
+		p->index = index;
+		p->exec_tries = tries - 1;
+	} else {
+		p->exec_tries = 0;
+		if (err)
+			inproc_blind(e, "%s", err->text);
+	}
+	err_free(err);
+}
+
+/* Its number in e->processes, e->processes.n none. */
+static uint32_t find_number(const struct inproc_engine *e, pid_t pid)
+{
+	uint32_t i = 0;
+
+	while (i < e->processes.n &&
+	       (e->processes.v[i].pid != pid ||
+		(!e->processes.v[i].attached && !e->processes.v[i].exec_tries)))
+		i++;
+	return i;
+}
+
+/* One that is known by the program that it has executed. */
+static void add_executed(struct inproc_engine *e, pid_t pid)
+{
+	vec_push(&e->processes, inproc_process_of(pid));
+	vec_last(&e->processes)->root = 0; /* not its own */
+	vec_last(&e->processes)->root = root_of(e, pid);
+	events_exec_first(e, pid);
+}
+
+void process_executed(struct inproc_engine *e, pid_t pid, struct control *c)
+{
+	const uint32_t i = find_number(e, pid);
+	struct inproc_process *p;
+	struct err *err;
+
+	if (e->area->process_count >= WIRE_PROCESSES_MAX) {
+		control_free(c);
+		inproc_blind(
+			e,
+			"more than %d processes and executed programs: the others are not traced",
+			WIRE_PROCESSES_MAX - 1);
+		return;
+	}
+	if (i == e->processes.n)
+		add_executed(e, pid);
+	else
+		leave_program(e, &e->processes.v[i]);
+	e->family.caught = c;
+	err = enter_next(e, i);
+	p = &e->processes.v[i];
+	p->exec_tries = 0;
+	if (err)
+		inproc_blind(e, "%s", err->text);
+	err_free(err);
+}
+
+void process_slow(struct inproc_engine *e, pid_t pid)
+{
+	if (find_number(e, pid) < e->processes.n)
+		return;
+	add_executed(e, pid);
+	vec_last(&e->processes)->exec_tries = EXEC_TRIES;
+}
+
+/* By `descry heal --force`, or by the process itself. It is not traced again. */
+static void leave(struct inproc_engine *e, struct inproc_process *p)
+{
+	__atomic_store_n(&e->list[p->index].state, WIRE_PROCESS_GONE, __ATOMIC_RELEASE);
+	p->attached = false;
+	forging_left(e, p->pid);
+	inproc_blind(e, "process %d is not traced any more: its probes were taken out",
+		     (int)p->pid);
+}
+
+/* What it was is still asked; the rest would add up. */
+static void ended(struct inproc_process *p)
+{
+	struct inproc_process gone = inproc_process_of(p->pid);
+
+	gone.root = p->root;
+	gone.index = p->index;
+	gone.ended = true;
+	gone.waiting = p->waiting; /* what never came is reported */
+	p->waiting = NULL;
+	process_free(p);
+	*p = gone;
+}
+
+void processes_look(struct inproc_engine *e)
+{
+	uint32_t attached = 0;
+
+	(void)processes_adopt(e);
+	for (uint32_t i = 0; i < e->processes.n; i++)
+		attached += e->processes.v[i].attached;
+	for (uint32_t i = 0; i < e->processes.n; i++) {
+		struct inproc_process *p = &e->processes.v[i];
+		struct wire_process *w = &e->list[p->index];
+
+		events_watch(e, p);
+		if (p->attached)
+			seccomp_look(e, p, attached);
+		if ((!p->attached && !p->exec_tries) || execs_pending(e, p->pid))
+			continue;
+		if (kill(p->pid, 0) && errno == ESRCH) { /* its slots are for others */
+			if (p->index)
+				__atomic_store_n(&w->state, WIRE_PROCESS_GONE, __ATOMIC_RELEASE);
+			ended(p);
+		} else if (!process_is_ours(e, p->pid)) {
+			if (p->attached && process_was_undone(e, p))
+				leave(e, p);
+			else
+				follow_exec(e, i);
+		}
+	}
+}

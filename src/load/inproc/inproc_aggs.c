@@ -1,0 +1,262 @@
+/* Aggregations: each thread adds to its own table of the generation that is on; the tracer turns to
+ * the other one, waits until no thread is still in the old, sums the old up and clears it. Nothing
+ * is locked, nothing is lost:
+ *
+ *	thread    do gen = area.gen; while (gen != area.gen); ... add ...; gen = 0
+ *	tracer    area.gen ^= 1; membarrier; for each thread: gen is the old one? wait
+ *
+ * A thread that was stopped or killed in a probe keeps its old table until it has moved on, or is
+ * gone; it is looked at again before the next turn.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <linux/membarrier.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "data/agg.h"
+#include "load/inproc/inproc_private.h"
+#include "load/inproc/memory/inproc_shared.h"
+#include "load/inproc/state/area.h"
+
+enum {
+	WAIT_TRIES = 200,
+	GONE_TRY = 10,
+	WAIT_NS = 50000,
+	FLIP_NS = 100000000,
+	ENTRY_COST = 64 /* bytes, of tables and of malloc(3) */
+};
+
+/* --- the store --- */
+
+static void merge(const struct agg *a, uint64_t *into, const uint64_t *add)
+{
+	unsigned __int128 sq;
+
+	if (!add[0])
+		return;
+	switch (a->func) {
+	case AGG_MIN:
+	case AGG_MAX:
+		if (!into[0] || (a->func == AGG_MIN ? (int64_t)add[1] < (int64_t)into[1]
+						    : (int64_t)add[1] > (int64_t)into[1]))
+			into[1] = add[1];
+		into[0] += add[0];
+		return;
+	case AGG_STDDEV:
+		sq = (unsigned __int128)into[3] << 64 | into[2];
+		sq += (unsigned __int128)add[3] << 64 | add[2];
+		into[0] += add[0];
+		into[1] += add[1];
+		into[2] = (uint64_t)sq;
+		into[3] = (uint64_t)(sq >> 64);
+		return;
+	default:
+		for (uint32_t i = 0; i < a->nwords; i++)
+			into[i] += add[i];
+	}
+}
+
+static uint64_t entry_bytes(const struct agg *a)
+{
+	return a->key_size + (uint64_t)a->nwords * 8 + ENTRY_COST;
+}
+
+/* NULL: a new key that there is no room for. */
+static uint64_t *store_words(struct inproc_engine *e, uint32_t agg, const void *key)
+{
+	const struct agg *a = &e->base.image->aggs[agg];
+	struct inproc_store *s = &e->aggs.stores[agg];
+	uint64_t *at = hash_get(&s->index, key ? key : "", key ? a->key_size : 0);
+	struct inproc_entry *en;
+
+	if (at)
+		return s->entries.v[*at - 1].words;
+	if (key && e->aggs.bytes + entry_bytes(a) > e->aggs.bytes_max)
+		return NULL;
+	e->aggs.bytes += entry_bytes(a);
+	at = hash_put(&s->index, key ? key : "", key ? a->key_size : 0, NULL);
+	if (s->unused.n) {
+		*at = s->unused.v[--s->unused.n] + 1;
+	} else {
+		vec_add(&s->entries);
+		*at = s->entries.n;
+	}
+	en = &s->entries.v[*at - 1];
+	en->words = xcalloc(a->nwords, 8);
+	en->key = key ? xmemdup(key, a->key_size) : NULL;
+	return en->words;
+}
+
+void aggs_store_free(struct inproc_engine *e)
+{
+	for (uint32_t i = 0; e->aggs.stores && i < e->base.image->naggs; i++) {
+		struct inproc_store *s = &e->aggs.stores[i];
+
+		for (uint32_t j = 0; j < s->entries.n; j++) {
+			free(s->entries.v[j].key);
+			free(s->entries.v[j].words);
+		}
+		vec_fini(&s->entries);
+		vec_fini(&s->unused);
+		hash_fini(&s->index);
+	}
+	free(e->aggs.stores);
+	e->aggs.stores = NULL;
+}
+
+/* --- taking a generation --- */
+
+struct taking {
+	struct inproc_engine *e;
+	uint32_t agg;
+};
+
+static void take_entry(void *arg, const void *key, const uint64_t *words)
+{
+	struct taking *t = arg;
+	uint64_t *into = store_words(t->e, t->agg, key);
+
+	if (into)
+		merge(&t->e->base.image->aggs[t->agg], into, words);
+	else
+		t->e->aggs.unstored += words[0];
+}
+
+static void take_element(void *arg, uint32_t index, const uint64_t *words)
+{
+	const struct taking *t = arg;
+	const struct agg *a = &t->e->base.image->aggs[t->agg];
+
+	take_entry(arg, a->nslots ? agg_slot_key(a, index) : NULL, words);
+}
+
+static void take(struct inproc_engine *e, struct wire_thread *t, uint32_t gen)
+{
+	const struct shared_file shared = { e->files.shared.fd, (const uint8_t *)e->common },
+				 *f = t == e->self ? NULL : &shared;
+
+	for (uint32_t i = 0; i < e->base.image->naggs; i++) {
+		const struct wire_map *m = &e->maps[e->base.image->aggs[i].map];
+		struct taking to = { e, i };
+		void *at = (uint8_t *)t + m->base + gen * m->gen_stride;
+
+		if (m->kind == WIRE_MAP_AGG_ARRAY)
+			shared_array_take(m, f, at, &e->aggs.copy, take_element, &to);
+		else
+			shared_agg_take(m, f, at, &e->aggs.copy, take_entry, &to);
+	}
+}
+
+/* Its process has ended, or executes another program. */
+static bool owner_gone(const struct inproc_engine *e, const struct wire_thread *t)
+{
+	uint32_t owner = __atomic_load_n(&t->owner, __ATOMIC_ACQUIRE);
+
+	if (!owner || owner > WIRE_PROCESSES_MAX ||
+	    __atomic_load_n(&e->list[owner - 1].state, __ATOMIC_ACQUIRE) == WIRE_PROCESS_GONE)
+		return true;
+	return kill((pid_t)e->list[owner - 1].pid, 0) && errno == ESRCH;
+}
+
+/* Has the thread left generation gen for good? See WIRE_GEN_RUNS. */
+static bool has_left(const struct inproc_engine *e, const struct wire_thread *t, uint32_t gen,
+		     int tries)
+{
+	const struct timespec nap = { .tv_nsec = WAIT_NS };
+
+	for (int i = 0; i < tries; i++) {
+		const uint64_t now = __atomic_load_n(&t->gen, __ATOMIC_ACQUIRE);
+
+		if (!now || now == (WIRE_GEN_RUNS | (gen ^ 1)) || t == e->self)
+			return true;
+		if (i == GONE_TRY && owner_gone(e, t))
+			return true;
+		if (i)
+			nanosleep(&nap, NULL);
+	}
+	return false;
+}
+
+void aggs_flip(struct inproc_engine *e)
+{
+	const uint64_t end =
+		now_ns() + FLIP_NS; /* however many threads say that they are in a probe */
+	uint32_t old = e->aggs.gen, new = old ^ 1;
+
+	if (!e->base.image->naggs)
+		return;
+	/* What was left behind when `new` was the old one: nobody writes to it any more. */
+	for (uint32_t i = 0; i < INPROC_THREADS; i++) {
+		struct wire_thread *t = area_thread(e, i);
+
+		if (e->aggs.late[i] && has_left(e, t, new, now_ns() < end ? GONE_TRY + 2 : 1)) {
+			take(e, t, new);
+			e->aggs.late[i] = false;
+		}
+	}
+	e->aggs.gen = new;
+	__atomic_store_n(&e->area->gen, WIRE_GEN_RUNS | new, __ATOMIC_SEQ_CST);
+	/* Every thread of the machine passes a barrier: a probe that began before is seen, one that
+	 * begins now sees the new generation. */
+	if (e->aggs.slow_barrier || syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0))
+		syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
+	for (uint32_t i = 0; i < INPROC_THREADS; i++) {
+		struct wire_thread *t = area_thread(e, i);
+
+		if (!t->owner)
+			continue;
+		e->aggs.late[i] = !has_left(e, t, old, now_ns() < end ? WAIT_TRIES : 1);
+		if (!e->aggs.late[i])
+			take(e, t, old);
+	}
+}
+
+/* --- the engine's operations --- */
+
+struct err *
+aggs_read(struct inproc_engine *e, uint32_t agg,
+	  void (*fn)(void *arg, const void *key, const uint64_t *values, uint32_t ncpus), void *arg)
+{
+	const struct agg *a = &e->base.image->aggs[agg];
+	struct inproc_store *s = &e->aggs.stores[agg];
+
+	aggs_flip(e);
+	if (!a->key_size) {
+		fn(arg, NULL, store_words(e, agg, NULL), 1);
+		return NULL;
+	}
+	for (uint32_t i = 0; i < s->entries.n; i++)
+		if (s->entries.v[i].words)
+			fn(arg, s->entries.v[i].key, s->entries.v[i].words, 1);
+	return NULL;
+}
+
+struct err *aggs_delete(struct inproc_engine *e, uint32_t agg, const void *key,
+			uint64_t *ret_values)
+{
+	const struct agg *a = &e->base.image->aggs[agg];
+	struct inproc_store *s = &e->aggs.stores[agg];
+	uint64_t *at = hash_get(&s->index, key ? key : "", key ? a->key_size : 0);
+	struct inproc_entry *en = at ? &s->entries.v[*at - 1] : NULL;
+
+	if (ret_values && en)
+		memcpy(ret_values, en->words, (size_t)a->nwords * 8);
+	else if (ret_values)
+		memset(ret_values, 0, (size_t)a->nwords * 8);
+	if (!en)
+		return NULL;
+	if (!a->key_size) {
+		memset(en->words, 0, (size_t)a->nwords * 8);
+		return NULL;
+	}
+	vec_push(&s->unused, (uint32_t)*at - 1);
+	hash_del(&s->index, key, a->key_size);
+	e->aggs.bytes -= entry_bytes(a);
+	free(en->key);
+	free(en->words);
+	*en = (struct inproc_entry){ 0 };
+	return NULL;
+}

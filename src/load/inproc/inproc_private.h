@@ -1,0 +1,45 @@
+/* The in-process engine's operations, made of its parts. Its front door is load/engine.h,
+ * engine_inproc.
+ *
+ *	inproc_area.c    the shared memory, mapped here, laid out for an image
+ *	inproc_progs.c   programs: linked, compiled, written to the code mapping; timers
+ *	inproc_aggs.c    aggregations: generations flipped, summed over threads
+ *	inproc_bells.c   what the tracer waits for
+ *	inproc_engine.c  the operations
+ */
+#ifndef DESCRY_LOAD_INPROC_PRIVATE_H
+#define DESCRY_LOAD_INPROC_PRIVATE_H
+
+#include <stdio.h>
+
+#include "load/inproc/state/inproc_state.h"
+
+/* inproc_area.c */
+struct err *area_create(struct inproc_engine *e, const struct image *img);
+void area_free(struct inproc_engine *e);
+
+/* inproc_progs.c */
+struct err *progs_compile(struct inproc_engine *e);
+struct err *progs_print(FILE *out, const struct image *img); /* engine_type.print */
+void progs_free(struct inproc_engine *e);
+struct err *timers_arm(struct inproc_engine *e);
+void timers_run(struct inproc_engine *e);
+void timers_stop(struct inproc_engine *e);
+
+/* inproc_aggs.c */
+void aggs_flip(struct inproc_engine *e);
+struct err *aggs_read(struct inproc_engine *e, uint32_t agg,
+		      void (*fn)(void *arg, const void *key, const uint64_t *values,
+				 uint32_t ncpus),
+		      void *arg);
+struct err *aggs_delete(struct inproc_engine *e, uint32_t agg, const void *key,
+			uint64_t *ret_values);
+void aggs_store_free(struct inproc_engine *e);
+
+/* inproc_bells.c */
+/* Waits for what poll() would, or until somebody asks. */
+void bell_wait(struct inproc_engine *e, int timeout_ms);
+/* What was asked goes to loads_look() and execs_asked(); then bell_answer() is due. */
+void bell_take(struct inproc_engine *e);
+
+#endif

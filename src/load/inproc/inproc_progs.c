@@ -1,0 +1,277 @@
+/* Programs: linked, compiled, written into the code mapping. BEGIN, END and timers run in this
+ * process. */
+#include <cpuid.h>
+#include <errno.h>
+#include <sys/timerfd.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "isa/ebpf.h"
+#include "load/inproc/events/proc_events.h"
+#include "load/inproc/inproc_private.h"
+#include "load/inproc/memory/agent_blob.h"
+#include "load/inproc/patch/inproc_patch.h"
+#include "load/inproc/state/prog_run.h"
+
+enum { CODE_ALIGN = 64 };
+static int32_t map_number(void *arg, uint32_t index)
+{
+	return (int32_t)index;
+}
+
+static bool has_rdpid(void)
+{
+	unsigned a, b, c, d;
+
+	return __get_cpuid_count(7, 0, &a, &b, &c, &d) && c & bit_RDPID;
+}
+
+static bool has_lzcnt(void)
+{
+	unsigned a, b, c, d;
+
+	return __get_cpuid(0x80000001, &a, &b, &c, &d) && c & bit_LZCNT;
+}
+
+/* Calls of routines that are there as machine code. */
+static void use_natives(struct linked *l)
+{
+	for (uint32_t f = 1; f < l->nfuncs; f++) {
+		uint32_t id = jit_native(l->funcs[f].name);
+
+		for (uint32_t i = 0; id && i < l->ninsns; i++) {
+			struct bpf_insn *ins = &l->insns[i];
+
+			if (ebpf_is_ld_imm64(ins)) {
+				i++;
+			} else if (ins->code == (BPF_JMP | BPF_CALL) &&
+				   ins->src_reg == BPF_PSEUDO_CALL &&
+				   (int64_t)i + 1 + ins->imm == l->funcs[f].start) {
+				ins->src_reg = 0;
+				ins->imm = (int32_t)id;
+			}
+		}
+	}
+}
+
+/* plain: with nothing that only some processors have. */
+static struct jit_env environment(const struct inproc_engine *e, uint32_t i,
+				  const uint64_t *map_addrs, bool plain)
+{
+	return (struct jit_env){
+		.maps = e->maps,
+		.map_addrs = map_addrs,
+		.nmaps = e->base.image->nmaps,
+		.area = (uintptr_t)e->area,
+		.area_size = e->area->span,
+		.shared = (uintptr_t)e->common,
+		.agent = e->addr,
+		.head = agent_blob(),
+		.private = (uintptr_t)e->private,
+		.stacks = e->area->stacks,
+		.stack_shift = e->area->stack_shift,
+		.identity = (enum wire_identity)e->area->identity,
+		.id_disp = e->area->id_disp,
+		.code = e->addr + e->room.code_used,
+		.rdpid = !plain && has_rdpid(),
+		.lzcnt = !plain && has_lzcnt(),
+		.tsc = plain || e->area->clock.mult,
+		.family = e->area->together,
+		.own_reads = e->area->together && e->trust.privileged,
+		.event = e->area->together ? (uint32_t)e->area->event : 0,
+		.syscalls = inproc_is_syscall(e->base.image->progs[i].attach),
+		.events = events_of(e->base.image, i),
+	};
+}
+
+static struct err *compile(struct inproc_engine *e, uint32_t i, const struct jit_env *env)
+{
+	const struct link_hooks hooks = { .arg = e, .map = map_number };
+	struct inproc_prog *p = &e->progs[i];
+	struct err *err = link_prog(&e->base.image->progs[i], &hooks, &p->linked);
+
+	if (!err)
+		err = ebpf_check(p->linked.insns, p->linked.ninsns, 0);
+	if (!err)
+		use_natives(&p->linked);
+	if (!err)
+		err = jit_compile(p->linked.insns, p->linked.ninsns, env, &p->code);
+	if (!err && e->room.code_used + p->code.size > WIRE_CODE_SIZE)
+		err = err_new(ENOMEM, "%u bytes of machine code do not fit", p->code.size);
+	if (err)
+		return err_wrap(err, "program %s", e->base.image->progs[i].name);
+	p->addr = env->code;
+	memcpy(e->code + e->room.code_used, p->code.bytes, p->code.size);
+	e->room.code_used = (e->room.code_used + p->code.size + CODE_ALIGN - 1) &
+			    ~(uint64_t)(CODE_ALIGN - 1);
+	return NULL;
+}
+
+struct names {
+	const struct image *img;
+	const struct linked *linked;
+	char text[80];
+};
+
+static const char *operand(void *arg, uint32_t insn)
+{
+	struct names *n = arg;
+	const struct bpf_insn *ins = &n->linked->insns[insn];
+	const struct image_map *maps = n->img->maps;
+
+	if (ins->code == (BPF_JMP | BPF_CALL)) {
+		for (uint32_t f = 0; f < n->linked->nfuncs && ins->src_reg; f++)
+			if ((int64_t)insn + 1 + ins->imm == n->linked->funcs[f].start)
+				return n->linked->funcs[f].name;
+		for (uint32_t f = 1; f < n->linked->nfuncs && !ins->src_reg; f++)
+			if (jit_native(n->linked->funcs[f].name) == (uint32_t)ins->imm)
+				return n->linked->funcs[f].name;
+		return NULL;
+	}
+	if (!ebpf_is_ld_imm64(ins))
+		return NULL;
+	switch (ins->src_reg) {
+	case BPF_PSEUDO_MAP_FD:
+		snprintf(n->text, sizeof(n->text), "map %s", maps[ins->imm].name);
+		return n->text;
+	case BPF_PSEUDO_MAP_VALUE:
+		snprintf(n->text, sizeof(n->text), "&%s + %d", maps[ins->imm].name, ins[1].imm);
+		return n->text;
+	}
+	return NULL;
+}
+
+static void print(FILE *out, const struct image *img, uint32_t i, const struct inproc_prog *p,
+		  const struct jit_env *env)
+{
+	struct names n = { .img = img, .linked = &p->linked };
+	const struct ebpf_names names = { .operand = operand, .arg = &n };
+
+	fprintf(out, "program %u: %s, %s\n", i, img->progs[i].name,
+		attach_kind_name(img->progs[i].attach));
+	jit_print(out, &p->code, p->linked.insns, env, &names);
+}
+
+/* out: prints them, too, as they would be without what this processor has. */
+static struct err *compile_all(struct inproc_engine *e, FILE *out)
+{
+	const struct image *img = e->base.image;
+	cleanup_free uint64_t *addrs = xcalloc(img->nmaps + 1, sizeof(*addrs));
+	struct err *err = NULL;
+
+	for (uint32_t i = 0; i < img->nmaps; i++)
+		addrs[i] = (uintptr_t)&e->maps[i];
+	e->progs = xcalloc(img->nprogs + 1, sizeof(*e->progs));
+	for (uint32_t i = 0; i < img->nprogs && !err; i++) {
+		struct jit_env env = environment(e, i, addrs, out != NULL);
+
+		err = compile(e, i, &env);
+		if (out && !err)
+			print(out, img, i, &e->progs[i], &env);
+	}
+	return err;
+}
+
+struct err *progs_compile(struct inproc_engine *e)
+{
+	return compile_all(e, NULL);
+}
+
+struct err *progs_print(FILE *out, const struct image *img)
+{
+	struct engine *en = engine_inproc.new(&(struct engine_setting){ 0 });
+	struct inproc_engine *e = (struct inproc_engine *)en;
+	struct err *err;
+
+	en->image = img;
+	err = area_create(e, img);
+	if (!err)
+		err = compile_all(e, out);
+	en->ops->free(en);
+	return err;
+}
+
+void progs_free(struct inproc_engine *e)
+{
+	for (uint32_t i = 0; e->progs && i < e->base.image->nprogs; i++) {
+		linked_free(&e->progs[i].linked);
+		jit_code_fini(&e->progs[i].code);
+	}
+	free(e->progs);
+	e->progs = NULL;
+}
+
+/* --- timers --- */
+
+static struct err *arm(struct inproc_engine *e)
+{
+	struct itimerspec when = { 0 };
+	uint64_t next = UINT64_MAX;
+
+	if (!e->bells.timers.n)
+		return NULL;
+	if (e->bells.timer_fd < 0)
+		e->bells.timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+	for (uint32_t i = 0; i < e->bells.timers.n; i++)
+		if (e->bells.timers.v[i].next < next)
+			next = e->bells.timers.v[i].next;
+	when.it_value.tv_sec = (time_t)(next / 1000000000);
+	when.it_value.tv_nsec = (long)(next % 1000000000);
+	if (e->bells.timer_fd < 0 ||
+	    timerfd_settime(e->bells.timer_fd, TFD_TIMER_ABSTIME, &when, NULL))
+		return err_errno(errno, "timerfd");
+	return NULL;
+}
+
+struct err *timers_arm(struct inproc_engine *e)
+{
+	const struct image *img = e->base.image;
+	uint64_t now = now_ns();
+
+	for (uint32_t i = 0; i < img->nprogs; i++) {
+		const struct image_prog *p = &img->progs[i];
+
+		for (uint32_t j = 0; j < p->nprobes; j++) {
+			const struct probe *pr = img->probes[p->probes[j]].probe;
+			uint64_t period = pr->freq_hz ? 1000000000 / pr->freq_hz : pr->period_ns;
+
+			if (p->attach != ATTACH_TICK && p->attach != ATTACH_PROFILE)
+				break;
+			if (!period)
+				period = 1;
+			vec_push(&e->bells.timers,
+				 (struct inproc_timer){ i, p->probes[j], now + period, period });
+		}
+	}
+	return arm(e);
+}
+
+/* A deadline missed by more than a period is not made up for. */
+void timers_run(struct inproc_engine *e)
+{
+	uint64_t now = now_ns();
+	bool ran = false;
+
+	for (uint32_t i = 0; e->bells.timer_fd >= 0 && i < e->bells.timers.n; i++) {
+		struct inproc_timer *t = &e->bells.timers.v[i];
+
+		if (t->next > now)
+			continue;
+		ran = true;
+		t->next += t->period * ((now - t->next) / t->period + 1);
+		if (e->base.image->progs[t->prog].attach == ATTACH_PROFILE)
+			samples_take(e, t->prog, t->probe, t->period);
+		else
+			err_free(prog_run(e, t->prog, t->probe));
+	}
+	if (ran)
+		err_free(arm(e)); /* it could be set before */
+}
+
+void timers_stop(struct inproc_engine *e)
+{
+	if (e->bells.timer_fd >= 0)
+		close(e->bells.timer_fd);
+	e->bells.timer_fd = -1;
+	vec_fini(&e->bells.timers);
+}

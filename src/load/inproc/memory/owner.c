@@ -1,0 +1,179 @@
+#include "load/inproc/memory/owner.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/hash.h"
+#include "base/io.h"
+#include "base/mem.h"
+#include "base/procdir.h"
+
+static const char *field(const char *status, const char *name)
+{
+	const char *p = strstr(status, name);
+
+	return p ? p + strlen(name) : "";
+}
+
+static uint64_t hash_line(const char *line)
+{
+	return hash_bytes(line, strcspn(line, "\n"));
+}
+
+static uint64_t name_space(pid_t pid, const char *kind)
+{
+	cleanup_free char *path = xasprintf("/proc/%d/ns/%s", (int)pid, kind);
+	struct stat st;
+
+	return stat(path, &st) ? 0 : st.st_ino;
+}
+
+/* Without the newline that some modules add. */
+static void read_label(pid_t pid, char ret[OWNER_LABEL])
+{
+	cleanup_free char *path = xasprintf("/proc/%d/attr/current", (int)pid), *text = NULL;
+
+	err_free(io_read_file(path, &text, NULL));
+	snprintf(ret, OWNER_LABEL, "%.*s", text ? (int)strcspn(text, "\n") : 0, text ? text : "");
+}
+
+static struct owner_limits limits_of(pid_t pid, const char *status)
+{
+	struct owner_limits l = { 0 };
+
+	read_label(pid, l.label);
+	sscanf(field(status, "\nSeccomp:"), "%u", &l.seccomp);
+	sscanf(field(status, "\nSeccomp_filters:"), "%u", &l.filters);
+	sscanf(field(status, "\nNoNewPrivs:"), "%u", &l.no_new_privs);
+	return l;
+}
+
+struct owner owner_of(pid_t pid)
+{
+	cleanup_free char *path = xasprintf("/proc/%d/status", (int)pid), *text = NULL;
+	struct owner u = { 0 };
+	static const char *const to_gain[] = { "\nCapInh:", "\nCapBnd:", "\nCapAmb:" };
+	unsigned long long caps = 0;
+	char state = 0;
+	struct stat st;
+
+	err_free(io_read_file(path, &text, NULL));
+	if (!text)
+		return u;
+	sscanf(field(text, "\nState:"), " %c", &state);
+	sscanf(field(text, "\nUid:"), "%u %u %u %u", &u.uids[0], &u.uids[1], &u.uids[2],
+	       &u.uids[3]);
+	sscanf(field(text, "\nGid:"), "%u %u %u %u", &u.gids[0], &u.gids[1], &u.gids[2],
+	       &u.gids[3]);
+	sscanf(field(text, "\nCapPrm:"), "%llx", &caps);
+	u.caps = caps;
+	for (int i = 0; i < 3; i++)
+		if (sscanf(field(text, to_gain[i]), "%llx", &caps) == 1)
+			u.caps_to_gain[i] = caps;
+	u.groups = hash_line(field(text, "\nGroups:"));
+	u.known = true;
+	u.ended = state == 'Z' || state == 'X';
+	u.space = name_space(pid, "user");
+	u.mounts = name_space(pid, "mnt");
+	u.pids = name_space(pid, "pid");
+	u.limits = limits_of(pid, text);
+	/* the kernel gives the files of a process that is not dumpable to root: proc(5) */
+	u.hidden = !stat(path, &st) && st.st_uid != u.uids[1];
+	return u;
+}
+
+static bool has_same_ids(const struct owner *a, const struct owner *b)
+{
+	return !memcmp(a->uids, b->uids, sizeof(a->uids)) &&
+	       !memcmp(a->gids, b->gids, sizeof(a->gids));
+}
+
+/* What it may do to files, or get by executing a program. ptrace(2) does not ask for it. */
+static bool may_do_the_same(const struct owner *a, const struct owner *b)
+{
+	return a->groups == b->groups && a->caps == b->caps &&
+	       !memcmp(a->caps_to_gain, b->caps_to_gain, sizeof(a->caps_to_gain));
+}
+
+static bool is_in_same_place(const struct owner *a, const struct owner *b)
+{
+	return a->space == b->space && a->mounts == b->mounts && a->pids == b->pids;
+}
+
+/* A filter, a label or no_new_privs that `own` is without. */
+static bool is_more_limited(const struct owner_limits *own, const struct owner_limits *its)
+{
+	return (its->seccomp && its->seccomp != own->seccomp) || its->filters > own->filters ||
+	       its->no_new_privs > own->no_new_privs || strcmp(its->label, own->label);
+}
+
+bool owner_is_like(const struct owner *a, const struct owner *b)
+{
+	return has_same_ids(a, b) && may_do_the_same(a, b) && is_in_same_place(a, b) &&
+	       a->hidden == b->hidden;
+}
+
+bool owner_may_share(const struct owner *a, const struct owner *b)
+{
+	return owner_is_like(a, b) && !is_more_limited(&b->limits, &a->limits);
+}
+
+bool owner_has_privileges(pid_t pid)
+{
+	const struct owner u = owner_of(pid);
+
+	return !u.known || u.caps || !u.uids[0] || !u.uids[1] || !u.uids[2];
+}
+
+bool owner_is_privileged(void)
+{
+	return owner_has_privileges(getpid());
+}
+
+/* ended: it has no name spaces any more. */
+static bool is_us(const struct owner *own, const struct owner *its)
+{
+	return has_same_ids(own, its) && may_do_the_same(own, its) &&
+	       (its->ended || is_in_same_place(own, its)) &&
+	       !is_more_limited(&own->limits, &its->limits);
+}
+
+bool owner_is_us(pid_t pid)
+{
+	const struct owner own = owner_of(getpid()), its = owner_of(pid);
+
+	return is_us(&own, &its);
+}
+
+/* It may end while its files are read: then the later ones said nothing. */
+bool owner_has_left(pid_t pid, uint64_t started)
+{
+	const struct owner own = owner_of(getpid());
+	bool left = true;
+
+	for (int i = 0; i < 2 && left; i++) {
+		const struct owner its = owner_of(pid);
+
+		left = its.known && !is_us(&own, &its) && procdir_start(pid) == started;
+	}
+	return left;
+}
+
+bool owner_is_contained(pid_t pid)
+{
+	const uint64_t its = name_space(pid, "pid");
+
+	return its && its != name_space(getpid(), "pid");
+}
+
+/* With capabilities of its file's (setcap) descry is its user's all the same. */
+bool owner_is_stranger(pid_t pid)
+{
+	const struct owner own = owner_of(getpid()), its = owner_of(pid);
+	const uint64_t more = own.uids[1] ? its.caps & ~own.caps : its.caps ^ own.caps;
+
+	/* the name space is shown to who may trace */
+	return its.space && (!has_same_ids(&own, &its) || more || !is_in_same_place(&own, &its));
+}

@@ -1,0 +1,364 @@
+/* Islands: a stretch of memory within 2 GB of each patched module, with the stubs of its sites. */
+#define _GNU_SOURCE
+#include "load/inproc/patch/islands.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include "load/inproc/memory/agent_blob.h"
+#include "load/inproc/memory/inproc_files.h"
+#include "load/inproc/patch/bell.h"
+#include "load/inproc/patch/inproc_patch.h"
+#include "load/inproc/undo/undo.h"
+
+/* Behind the gates of the programs' thunks. */
+enum {
+	GATE_SIGACTION,
+	GATE_LOADS,
+	GATE_EXECS,
+	GATE_SECCOMP,
+	GATE_PRCTL,
+	GATE_SYSCALL,
+	GATE_FORK,
+	GATES
+};
+enum {
+	PAGE = 4096,
+	STUB_ALIGN = 16,
+	STUB_ROOM = 128,    /* moved instructions and the jump back, generously */
+	STUB_PROBE = 48,    /* each probe of a stub */
+	REACH = 0x70000000, /* less than 2 GB, to the middle of which island and text lie */
+};
+/* Stubs call it. An indirect call in each stub would do without, but then each needs a prediction
+ * of its own: where hundreds of functions are probed, that cost two thirds of a firing. */
+struct gate {
+	uint8_t jump[8]; /* jmp *target(%rip) */
+	uint64_t target;
+};
+_Static_assert(sizeof(struct gate) == 16, "the jump knows where target is");
+
+/* Reading a device's memory does something, and the kernel's own pages need not be there. */
+static bool has_effects(const struct mapping *m)
+{
+	return (!strncmp(m->path, "/dev/", 5) && strncmp(m->path, "/dev/shm/", 9)) ||
+	       !strncmp(m->path, "[v", 2);
+}
+
+struct err *ranges_read(pid_t pid, struct ranges *ret)
+{
+	struct mappings maps = { 0 };
+	struct err *e = mappings_read(pid, &maps);
+
+	for (uint32_t i = 0; i < maps.n; i++) {
+		const struct mapping *m = &maps.v[i];
+
+		vec_push(&ret->list,
+			 (struct range){ m->start, m->end, m->read && !has_effects(m) });
+	}
+	mappings_free(&maps);
+	return e;
+}
+
+/* The free stretch of `size` bytes nearest to [lo, hi) from which all of it is in reach; 0:
+ * none. */
+static uint64_t find_gap(const struct ranges *r, uint64_t lo, uint64_t hi, uint64_t size)
+{
+	uint64_t best = 0, best_far = REACH, from = 0x10000;
+
+	for (uint32_t i = 0; i <= r->list.n; i++) {
+		uint64_t to = i < r->list.n ? r->list.v[i].lo : 0x7ffffffff000;
+		uint64_t after = round_up(from, PAGE), before = (to - size) / PAGE * PAGE;
+
+		/* a page of distance, so that nothing that grows or that overruns meets us */
+		if (to > from && to - from >= size + 3 * PAGE) {
+			after += PAGE;
+			before -= PAGE;
+			if (after >= hi && after + size - lo < best_far) {
+				best = after;
+				best_far = after + size - lo;
+			}
+			if (before + size <= lo && hi - before < best_far) {
+				best = before;
+				best_far = hi - before;
+			}
+		}
+		if (i < r->list.n && r->list.v[i].hi > from)
+			from = r->list.v[i].hi;
+	}
+	return best;
+}
+
+static uint64_t gates_size(const struct inproc_engine *e)
+{
+	return ((uint64_t)e->base.image->nprogs * WIRE_STUB_ALL + GATES) * sizeof(struct gate);
+}
+
+static void write_gate(struct inproc_module *m, uint64_t i, uint64_t target)
+{
+	const struct gate g = { "\xff\x25\x02\0\0\0\xcc\xcc", target };
+
+	memcpy(m->island_mem + i * sizeof(g), &g, sizeof(g));
+}
+
+uint64_t island_room(const struct inproc_engine *e, const struct inproc_process *p,
+		     const struct inproc_module *m)
+{
+	uint64_t n = gates_size(e) + (m->loads_state ? BELL_ROOM : 0) + (m->execs ? BELL_ROOM : 0);
+
+	for (uint32_t i = 0; i < m->nsites; i++) {
+		const struct inproc_site *s = &p->sites.v[m->first_site + i];
+
+		n += STUB_ROOM + s->text.len * 8u + (uint64_t)s->points.n * STUB_PROBE;
+	}
+	return round_up(n, PAGE);
+}
+
+/* Points fire in the order of their addresses; of one address, of their probes, behind what keeps
+ * books of system calls. */
+static int by_point(const void *a, const void *b)
+{
+	const struct inproc_point *x = a, *y = b;
+	bool xbooks = x->kind == WIRE_STUB_SYSNOTE || x->kind == WIRE_STUB_SYSFORK;
+	bool ybooks = y->kind == WIRE_STUB_SYSNOTE || y->kind == WIRE_STUB_SYSFORK;
+
+	if (x->addr != y->addr)
+		return x->addr < y->addr ? -1 : 1;
+	if (xbooks != ybooks)
+		return xbooks ? -1 : 1;
+	if (x->probe == y->probe)
+		return x->prog < y->prog ? -1 : x->prog > y->prog;
+	return x->probe < y->probe ? -1 : x->probe > y->probe;
+}
+
+/* An island begins with gates: of each program one for each kind of stub, then to the agent, then
+ * to bells, which follow. */
+static uint64_t gate_of(const struct inproc_module *m, const struct inproc_point *p,
+			uint32_t nprogs)
+{
+	const uint64_t own = (uint64_t)nprogs * WIRE_STUB_ALL;
+	uint64_t i = p->probe == INPROC_SIGACTION ? own + GATE_SIGACTION
+		     : p->probe == INPROC_LOADS   ? own + GATE_LOADS
+		     : p->probe == INPROC_EXECS   ? own + GATE_EXECS
+		     : p->probe == INPROC_SECCOMP ? own + GATE_SECCOMP
+		     : p->probe == INPROC_PRCTL   ? own + GATE_PRCTL
+		     : p->probe == INPROC_SYSCALL ? own + GATE_SYSCALL
+		     : p->probe == INPROC_FORK    ? own + GATE_FORK
+						  : (uint64_t)p->prog * WIRE_STUB_ALL + p->kind;
+
+	return m->island + i * sizeof(struct gate);
+}
+
+/* Which system call returns at point k: the last of a place forgets what is looked up. */
+static uint32_t call_of(const struct inproc_point *points, uint32_t n, uint32_t k)
+{
+	if (!wire_stub_is_behind(points[k].kind))
+		return 0;
+	if (points[k].number >= 0)
+		return (uint32_t)points[k].number + 1;
+	for (uint32_t i = k + 1; i < n && points[i].addr == points[k].addr; i++)
+		if (wire_stub_is_behind(points[i].kind))
+			return WIRE_STUB_CALL_KEEP;
+	return 0;
+}
+
+static struct err *write_stub(const struct inproc_module *m, struct inproc_site *s, uint64_t at,
+			      uint32_t nprogs)
+{
+	struct text_point points[TEXT_POINTS_MAX];
+	uint32_t code = 0, n = s->points.n;
+	struct err *err;
+
+	if (n > TEXT_POINTS_MAX)
+		return err_new(E2BIG, "%u probes at one instruction; %d is the most", n,
+			       TEXT_POINTS_MAX);
+	qsort(s->points.v, n, sizeof(*s->points.v), by_point);
+	for (uint32_t k = 0; k < n; k++) {
+		const struct inproc_point *p = &s->points.v[k];
+
+		points[k] = (struct text_point){
+			.at = (uint8_t)(p->addr - s->text.addr),
+			.kind = p->kind,
+			.probe = p->probe,
+			.shown = p->shown ? p->shown + s->bias : 0,
+			.call = call_of(s->points.v, n, k),
+			.gate = gate_of(m, p, nprogs),
+		};
+	}
+	err = text_stub_points(&s->text, s->bias, m->island + at, points, n, m->island_mem + at,
+			       (uint32_t)(m->island_size - at), &s->stub_len, &code, s->moved);
+	s->stub = m->island + at;
+	s->code_at = s->stub + code;
+	return err;
+}
+
+struct err *island_write_stubs(struct inproc_engine *e, struct inproc_process *p,
+			       struct inproc_module *m)
+{
+	const uint32_t *entry = agent_blob()->entry;
+	uint32_t nprogs = e->base.image->nprogs;
+	const uint64_t numbered = e->addr + WIRE_PRIVATE + offsetof(struct wire_private, process);
+	uint64_t own = (uint64_t)nprogs * WIRE_STUB_ALL;
+	uint64_t at = gates_size(e);
+	struct err *err = NULL;
+
+	write_gate(m, own + GATE_SIGACTION, e->addr + entry[WIRE_AGENT_sigaction_site]);
+	write_gate(m, own + GATE_SECCOMP, e->addr + entry[WIRE_AGENT_seccomp_site]);
+	write_gate(m, own + GATE_PRCTL, e->addr + entry[WIRE_AGENT_prctl_entry]);
+	write_gate(m, own + GATE_SYSCALL, e->addr + entry[WIRE_AGENT_syscall_entry]);
+	write_gate(m, own + GATE_FORK, e->addr + entry[WIRE_AGENT_fork_site]);
+	if (m->loads_state) { /* while r_state says "consistent", and not in a forked child */
+		write_gate(m, own + GATE_LOADS, m->island + at);
+		bell_code(e, numbered, m->loads_state, BELL_LOADS, m->island_mem + at);
+		at += BELL_ROOM;
+	}
+	if (m->execs) { /* always, and in children that are followed before they are numbered */
+		write_gate(m, own + GATE_EXECS, m->island + at);
+		bell_code(e, e->area->follow ? (uintptr_t)&e->area->version : numbered,
+			  (uintptr_t)&e->area->zero, 0, m->island_mem + at);
+		at += BELL_ROOM;
+	}
+	for (uint32_t i = 0; i < nprogs; i++)
+		for (uint32_t k = 0; k < WIRE_STUB_ALL; k++)
+			write_gate(m, (uint64_t)i * WIRE_STUB_ALL + k,
+				   e->progs[i].addr + e->progs[i].code.thunk[k]);
+	for (uint32_t i = 0; i < m->nsites && !err; i++) {
+		struct inproc_site *s = &p->sites.v[m->first_site + i];
+
+		at = round_up(at, STUB_ALIGN);
+		err = write_stub(m, s, at, nprogs);
+		at += s->stub_len;
+	}
+	return err;
+}
+
+int island_file(const struct inproc_engine *e, uint64_t size)
+{
+	char name[UNDO_NAME];
+
+	undo_island_name(e->addr, name);
+	return file_new(name, size);
+}
+
+static bool is_mapped(const struct ranges *r, uint64_t addr)
+{
+	for (uint32_t i = 0; i < r->list.n; i++)
+		if (addr >= r->list.v[i].lo && addr < r->list.v[i].hi)
+			return true;
+	return false;
+}
+
+/* Is [lo, hi) free, with a page of distance? */
+static bool is_free(const struct ranges *r, uint64_t lo, uint64_t hi)
+{
+	for (uint32_t i = 0; i < r->list.n; i++)
+		if (r->list.v[i].lo < hi + PAGE && r->list.v[i].hi + PAGE > lo)
+			return false;
+	return true;
+}
+
+static void take(struct ranges *r, uint64_t lo, uint64_t hi)
+{
+	vec_push(&r->list, (struct range){ lo, hi, false });
+	for (uint32_t k = r->list.n - 1; k && r->list.v[k - 1].lo > r->list.v[k].lo; k--) {
+		struct range t = r->list.v[k];
+
+		r->list.v[k] = r->list.v[k - 1];
+		r->list.v[k - 1] = t;
+	}
+}
+
+/* Where the stubs of a module were when it was where it is now: they and their records are the same
+ * again. */
+static const struct inproc_place *find_place(const struct inproc_module *m, const struct ranges *r)
+{
+	for (uint32_t i = 0; i < m->places.n; i++) {
+		const struct inproc_place *x = &m->places.v[i];
+
+		if (x->bias == m->bias && is_free(r, x->island, x->island + m->island_size))
+			return x;
+	}
+	return NULL;
+}
+
+/* No stub is ever where another one was: a forked child may still have that one, and its record. */
+static uint64_t find_new_gap(const struct inproc_process *p, const struct inproc_module *m,
+			     const struct ranges *r)
+{
+	struct ranges used = { 0 };
+	uint64_t gap;
+
+	for (uint32_t i = 0; i < r->list.n; i++)
+		vec_push(&used.list, r->list.v[i]);
+	for (uint32_t i = 0; i < p->modules.n; i++)
+		for (uint32_t k = 0; k < p->modules.v[i].places.n; k++) {
+			uint64_t lo = p->modules.v[i].places.v[k].island;
+
+			take(&used, lo, lo + p->modules.v[i].island_size);
+		}
+	gap = find_gap(&used, m->lo, m->hi, m->island_size);
+	vec_fini(&used.list);
+	return gap;
+}
+
+struct err *island_place(struct inproc_engine *e, struct inproc_process *p, struct inproc_module *m,
+			 struct ranges *r, int fd, uint64_t *at)
+{
+	const struct inproc_place *before;
+	void *mem;
+
+	if (!is_mapped(r, m->lo) && loads_stays(m->object))
+		return err_new(ESRCH, "process %d ends, or executes another program, just now",
+			       (int)p->pid);
+	m->gone = !is_mapped(r, m->lo); /* it may come back */
+	if (m->gone)
+		return NULL;
+	m->island_size = island_room(e, p, m);
+	before = m->fresh ? NULL : find_place(m, r);
+	m->island = before ? before->island : find_new_gap(p, m, r);
+	if (!m->island)
+		return err_new(ENOMEM, "process %d has no %llu free bytes within 2 GB of %s",
+			       (int)p->pid, (unsigned long long)m->island_size,
+			       object_path(m->object));
+	if (before) {
+		m->first_undo = before->first_undo;
+		m->records = true;
+	}
+	take(r, m->island, m->island + m->island_size);
+	m->island_at = *at;
+	*at += m->island_size;
+	mem = mmap(NULL, m->island_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+		   (off_t)m->island_at);
+	if (mem == MAP_FAILED)
+		return err_errno(errno, "mapping stubs");
+	m->island_mem = mem;
+	m->island_bias = m->bias;
+	return NULL;
+}
+
+struct err *islands_prepare(struct inproc_engine *e, struct inproc_process *p)
+{
+	struct ranges r = { 0 };
+	struct err *err = ranges_read(p->pid, &r);
+	uint64_t used = 0;
+
+	if (!err && !r.list.n)
+		err = err_new(ESRCH, "process %d ends, or executes another program, just now",
+			      (int)p->pid);
+	for (uint32_t i = 0; i < p->modules.n; i++)
+		used += island_room(e, p, &p->modules.v[i]);
+	p->island_fd = island_file(e, used);
+	if (!err && p->island_fd < 0)
+		err = err_errno(errno, "memfd_create");
+	for (uint32_t i = 0; i < p->modules.n && !err; i++) {
+		struct inproc_module *m = &p->modules.v[i];
+
+		if (!m->nsites)
+			continue;
+		err = island_place(e, p, m, &r, p->island_fd, &p->island_used);
+		if (!err && m->island_mem)
+			err = island_write_stubs(e, p, m);
+	}
+	vec_fini(&r.list);
+	return err ?: file_seal(&p->island_fd, &e->files.unsealed);
+}

@@ -1,0 +1,157 @@
+/* A process's undo records: they are written before its text, and what they say of a place is not
+ * changed once that was patched. */
+#define _GNU_SOURCE
+#include <errno.h>
+
+#include "base/procmem.h"
+#include "load/inproc/patch/records.h"
+#include "load/inproc/undo/undo.h"
+
+static int by_text(const void *a, const void *b)
+{
+	const struct wire_undo *x = a, *y = b;
+
+	return x->site < y->site ? -1 : x->site > y->site;
+}
+
+/* A semaphore is raised as text is patched, and lowered as text is restored, if nobody else has
+ * changed it meanwhile. */
+static bool record_semaphore(const struct inproc_process *p, uint64_t addr, struct wire_undo *u)
+{
+	uint16_t before = 0, after;
+	uint8_t b[2], a[2];
+
+	if (procmem_read(p->pid, &before, sizeof(before), addr) != sizeof(before))
+		return false;
+	after = (uint16_t)(before + 1);
+	memcpy(b, &before, 2);
+	memcpy(a, &after, 2);
+	u->data = 1;
+	undo_record(u, inproc_undo_id(p), addr, sizeof(before), b, a, 0, 0, NULL);
+	return true;
+}
+
+/* Records for what one module needs. */
+static struct err *reserve_records(struct inproc_engine *e, struct inproc_process *p,
+				   uint32_t module)
+{
+	struct inproc_module *m = &p->modules.v[module];
+	uint32_t n = m->records ? 0 : m->nsites;
+
+	for (uint32_t i = 0; i < p->semaphores.n; i++)
+		n += p->semaphores.v[i].module == module && !p->semaphores.v[i].record;
+	if (n > INPROC_UNDO_MAX - e->nundo)
+		return err_new(E2BIG, "%u places are too many", n);
+	if (!m->records) {
+		m->first_undo = e->nundo;
+		m->records = m->fresh = true;
+		e->nundo += m->nsites;
+	}
+	for (uint32_t i = 0; i < p->semaphores.n; i++) {
+		struct inproc_semaphore *s = &p->semaphores.v[i];
+
+		if (s->module != module || s->record)
+			continue;
+		s->undo = e->nundo++;
+		s->record = true;
+	}
+	return NULL;
+}
+
+static void write_module(struct inproc_engine *e, struct inproc_process *p, uint32_t module,
+			 struct undo_log *log)
+{
+	const struct inproc_module *m = &p->modules.v[module];
+
+	_Static_assert((int)TEXT_SITE_MAX <= (int)WIRE_SITE_MAX &&
+			       (int)TEXT_SITE_MAX <= (int)CONTROL_PATCH_MAX,
+		       "sites");
+	for (uint32_t i = 0; i < m->nsites; i++) {
+		struct inproc_site *s = &p->sites.v[m->first_site + i];
+		uint8_t after[TEXT_SITE_MAX];
+
+		text_patch(&s->text, s->bias, s->code_at, after);
+		if (m->fresh)
+			undo_record(&e->undo[m->first_undo + i], inproc_undo_id(p),
+				    s->text.addr + s->bias, s->text.len, s->text.bytes, after,
+				    s->stub, s->stub_len, s->moved);
+		undo_record(vec_add(&log->sites), inproc_undo_id(p), s->text.addr + s->bias,
+			    s->text.len, s->text.bytes, after, s->stub, s->stub_len, s->moved);
+	}
+	for (uint32_t i = 0; i < p->semaphores.n; i++) {
+		const struct inproc_semaphore *s = &p->semaphores.v[i];
+
+		if (s->module != module)
+			continue;
+		if (s->question)
+			undo_record(&e->undo[s->undo], inproc_undo_id(p), s->addr + m->bias,
+				    sizeof(s->question->no), s->question->no, s->question->yes, 0,
+				    0, NULL);
+		if (s->question || record_semaphore(p, s->addr + m->bias, &e->undo[s->undo]))
+			vec_push(&log->sites, e->undo[s->undo]);
+	}
+}
+
+struct err *records_write(struct inproc_engine *e, struct inproc_process *p, struct undo_log *log)
+{
+	struct err *err = NULL;
+
+	for (uint32_t i = 0; i < p->modules.n && !err; i++) {
+		struct inproc_module *m = &p->modules.v[i];
+
+		if (m->enabled || m->gone)
+			continue;
+		err = reserve_records(e, p, i);
+		if (!err)
+			write_module(e, p, i, log);
+	}
+	log->base = e->addr;
+	__atomic_store_n(&e->area->nundo, e->nundo, __ATOMIC_RELEASE);
+	/* modules come in any order */
+	if (log->sites.n)
+		qsort(log->sites.v, log->sites.n, sizeof(*log->sites.v), by_text);
+	undo_prepare(log);
+	return err;
+}
+
+void process_forget(struct inproc_engine *e, struct inproc_process *p, uint32_t module)
+{
+	struct inproc_module *m = &p->modules.v[module];
+
+	for (uint32_t i = 0; i < m->nsites && m->records && m->fresh; i++)
+		__atomic_store_n(&e->undo[m->first_undo + i].len, 0, __ATOMIC_RELEASE);
+	for (uint32_t i = 0; i < p->semaphores.n; i++)
+		if (p->semaphores.v[i].module == module && p->semaphores.v[i].record)
+			__atomic_store_n(&e->undo[p->semaphores.v[i].undo].len, 0,
+					 __ATOMIC_RELEASE);
+	m->enabled = false;
+}
+
+void records_enabled(struct inproc_process *p)
+{
+	for (uint32_t i = 0; i < p->modules.n; i++) {
+		struct inproc_module *m = &p->modules.v[i];
+
+		m->enabled = !m->gone;
+		if (m->gone || !m->fresh)
+			continue;
+		m->fresh = false;
+		if (m->nsites)
+			vec_push(&m->places,
+				 (struct inproc_place){ m->bias, m->island, m->first_undo });
+	}
+}
+
+struct err *records_patch(struct inproc_engine *e, struct inproc_process *p, struct control *c,
+			  struct undo_log *log)
+{
+	uint32_t skipped = 0;
+	struct err *err = undo_patch(c, log, &skipped);
+
+	if (skipped && !err)
+		inproc_note(
+			e,
+			"process %d: %u places not enabled: they hold other bytes than their files, or cannot be written at once",
+			(int)p->pid, skipped);
+	return err;
+}

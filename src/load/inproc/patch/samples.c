@@ -1,0 +1,315 @@
+/* profile-N of the traced processes: a thread that has run for a period is made to fire.
+ *
+ * No timer and no signal of ours is in the process. The tracer reads what CPU time each thread has
+ * got; one that is running, and due, is stopped alone for some ten microseconds (control_glance()),
+ * and when it stands in its program's own code goes on at an entry of ours, which runs the probe as
+ * one in the middle of a function does, and comes back:
+ *
+ *	struct wire_stub                     site: where it stood
+ *	lea -128(%rsp),%rsp                  the red zone
+ *	call *slot(%rip)                     the thunk
+ *	push orig(%rip)
+ *	push %rax; mov $0,%eax; mov %eax,busy; pop %rax     it may be used again: what is needed stands on the stack
+ *	ret $128
+ *	slot, orig
+ *
+ * A tracer killed at any instant leaves a thread that comes back by itself. Left alone are threads
+ * in system calls, in our own code, in restartable sequences (the kernel must not miss that they
+ * were interrupted), and those that have not come back.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <sys/uio.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/procdir.h"
+#include "load/inproc/patch/inproc_patch.h"
+#include "load/inproc/patch/plan_private.h"
+#include "load/inproc/state/area.h"
+#include "load/inproc/state/identity.h"
+#include "load/inproc/state/process_state.h"
+
+enum {
+	ENTRIES = 4096,
+	LOST_NS =
+		1000000000, /* an entry that is busy for longer was left by longjmp(): it is not used again */
+	CREDIT_MAX = 8, /* samples that a thread may be behind */
+	GLANCE_MS = 50,
+};
+
+struct entry {
+	struct wire_stub stub;
+	uint8_t code[48];
+	uint64_t slot, orig;
+};
+_Static_assert(sizeof(struct entry) == 80, "slot and orig are found from the code");
+
+/* A thread, for one probe. */
+struct thread {
+	pid_t pid, tid;
+	uint32_t probe;
+	uint32_t entry;    /* number + 1; 0: none yet */
+	uint64_t since;    /* ns: when it was sent there */
+	uint64_t ran, due; /* ns of CPU time: as last read; when the next sample is */
+	uint64_t seen;     /* ns */
+};
+struct inproc_samples {
+	struct entry *entries; /* the tracer's view */
+	uint64_t addr;         /* where they run */
+	uint32_t *busy;        /* in shared memory, as entries */
+	uint32_t used;
+	uint64_t now; /* ns */
+	VEC(struct thread) threads;
+};
+
+struct err *samples_start(struct inproc_engine *e)
+{
+	const uint64_t size = sizeof(struct entry) * ENTRIES;
+	struct inproc_samples *s;
+	bool wanted = false;
+
+	for (uint32_t i = 0; i < e->base.image->nprogs; i++)
+		wanted |= e->base.image->progs[i].attach == ATTACH_PROFILE;
+	if (!wanted)
+		return NULL;
+	e->samples = s = xcalloc(1, sizeof(*s));
+	s->busy = (uint32_t *)area_alloc_shared(e, sizeof(*s->busy) * ENTRIES);
+	if (!s->busy || e->room.code_used + size > WIRE_CODE_SIZE)
+		return err_new(ENOMEM, "profile: no room for its code");
+	s->addr = e->addr + e->room.code_used;
+	s->entries = (struct entry *)(void *)(e->code + e->room.code_used);
+	e->room.code_used += size;
+	return NULL;
+}
+
+void samples_stop(struct inproc_engine *e)
+{
+	if (!e->samples)
+		return;
+	vec_fini(&e->samples->threads);
+	free(e->samples);
+	e->samples = NULL;
+}
+
+/* A goroutine's stack may be used up to its last bytes, and where is not known. */
+void samples_plan(struct inproc_engine *e, struct inproc_process *p, const struct mappings *maps)
+{
+	if (p->served && e->samples && !p->unsampled) {
+		p->unsampled = true;
+		inproc_note(e, "process %d is not sampled: ptrace(2) is forbidden here",
+			    (int)p->pid);
+	}
+	for (uint32_t i = 0; i < maps->n && e->samples && !p->unsampled; i++) {
+		const struct mapping *m = &maps->v[i];
+		struct object *o = m->exec ? symbols_object(e->symbols, p->pid, m) : NULL;
+		struct text *text = NULL;
+
+		if (!o || !object_is_executable(o))
+			continue;
+		err_free(sites_text(e, o, &text));
+		p->unsampled = text && text_is_go(text);
+		if (p->unsampled)
+			inproc_note(e, "process %d runs Go's code: it is not sampled", (int)p->pid);
+	}
+}
+
+static void write_entry(const struct inproc_engine *e, uint32_t i, uint32_t prog, uint32_t probe,
+			uint64_t pc)
+{
+	struct inproc_samples *s = e->samples;
+	struct entry *x = &s->entries[i];
+	const struct inproc_prog *p = &e->progs[prog];
+	const uint64_t busy = (uintptr_t)&s->busy[i];
+	const int32_t to_slot =
+		(int32_t)(offsetof(struct entry, slot) - offsetof(struct entry, code) - 11);
+	const int32_t to_orig =
+		(int32_t)(offsetof(struct entry, orig) - offsetof(struct entry, code) - 17);
+
+	x->stub = (struct wire_stub){ .site = pc, .probe = probe, .kind = WIRE_STUB_MID };
+	memcpy(x->code, "\x48\x8d\x64\x24\x80\xff\x15", 7);
+	memcpy(x->code + 7, &to_slot, 4);
+	memcpy(x->code + 11, "\xff\x35", 2);
+	memcpy(x->code + 13, &to_orig, 4);
+	memcpy(x->code + 17, "\x50\xb8\0\0\0\0\xa3", 7);
+	memcpy(x->code + 24, &busy, 8);
+	memcpy(x->code + 32, "\x58\xc2\x80\x00\xcc", 5);
+	x->slot = p->addr + p->code.thunk[WIRE_STUB_MID];
+	x->orig = pc;
+}
+
+/* --- one thread --- */
+
+struct glance {
+	struct inproc_engine *e;
+	const struct inproc_process *p;
+	pid_t tid;
+	uint32_t entry, prog, probe;
+};
+
+/* Is the address code of ours, or in a stub, from where the thread's way back is another? */
+static bool is_ours(const struct glance *g, uint64_t pc)
+{
+	if (pc >= g->e->addr && pc - g->e->addr < WIRE_BASE_STEP)
+		return true;
+	for (uint32_t i = 0; i < g->p->modules.n; i++)
+		if (pc - g->p->modules.v[i].island < g->p->modules.v[i].island_size)
+			return true;
+	return false;
+}
+
+static bool divert(void *arg, struct user_regs_struct *regs)
+{
+	struct glance *g = arg;
+	struct inproc_samples *s = g->e->samples;
+
+	if (is_ours(g, regs->rip) || is_ours(g, regs->rsp) || !identity_is_set(g->e, regs) ||
+	    !process_holds(g->e, g->tid))
+		return false;
+	write_entry(g->e, g->entry, g->prog, g->probe, regs->rip);
+	__atomic_store_n(&s->busy[g->entry], 1, __ATOMIC_SEQ_CST);
+	regs->rip = s->addr + g->entry * sizeof(struct entry) + offsetof(struct entry, code);
+	return true;
+}
+
+/* An entry that the thread is not in. False: it is still in its last one, or there is none. */
+static bool choose_entry(struct inproc_samples *s, struct thread *t, uint64_t now)
+{
+	if (t->entry && __atomic_load_n(&s->busy[t->entry - 1], __ATOMIC_ACQUIRE)) {
+		if (now - t->since < LOST_NS)
+			return false;
+		t->entry = 0;
+	}
+	if (!t->entry && s->used < ENTRIES)
+		t->entry = ++s->used;
+	return t->entry;
+}
+
+static void sample(struct inproc_engine *e, const struct inproc_process *p, struct thread *t,
+		   uint32_t prog, uint32_t probe)
+{
+	struct glance g = { e, p, t->tid, 0, prog, probe };
+	uint64_t now = now_ns();
+
+	if (!choose_entry(e->samples, t, now))
+		return;
+	g.entry = t->entry - 1;
+	if (control_glance(p->pid, t->tid, GLANCE_MS, divert, &g))
+		t->since = now;
+}
+
+/* --- which threads --- */
+
+static struct thread *find_thread(struct inproc_samples *s, pid_t pid, pid_t tid, uint32_t probe)
+{
+	struct thread *free = NULL;
+
+	for (uint32_t i = 0; i < s->threads.n; i++) {
+		struct thread *t = &s->threads.v[i];
+
+		if (t->tid == tid && t->pid == pid && t->probe == probe)
+			return t;
+		/* not seen for long: it has ended */
+		if (!free && s->now - t->seen > LOST_NS)
+			free = t;
+	}
+	if (!free)
+		free = vec_add(&s->threads);
+	/* an entry of one that has ended inside it stays its own */
+	if (free->entry && __atomic_load_n(&s->busy[free->entry - 1], __ATOMIC_ACQUIRE))
+		free->entry = 0;
+	*free = (struct thread){
+		.pid = pid, .tid = tid, .probe = probe, .entry = free->entry, .ran = UINT64_MAX
+	};
+	return free;
+}
+
+static bool read_task(pid_t pid, pid_t tid, const char *file, char *buf, size_t size)
+{
+	char path[96];
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/%s", (int)pid, (int)tid, file);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	n = read(fd, buf, size - 1);
+	close(fd);
+	buf[n > 0 ? n : 0] = '\0';
+	return n > 0;
+}
+
+static bool is_running(pid_t pid, pid_t tid)
+{
+	char text[512], *p;
+
+	p = read_task(pid, tid, "stat", text, sizeof(text)) ? strrchr(text, ')') : NULL;
+	return p && p[1] == ' ' && p[2] == 'R';
+}
+
+/* Threads fire as often as the period goes into the CPU time they get. */
+static void look_at_task(struct inproc_engine *e, const struct inproc_process *p, pid_t tid,
+			 uint32_t prog, uint32_t probe, uint64_t period)
+{
+	struct inproc_samples *s = e->samples;
+	struct thread *t = find_thread(s, p->pid, tid, probe);
+	char text[128];
+
+	t->seen = s->now;
+	if (!read_task(p->pid, tid, "schedstat", text, sizeof(text)))
+		return;
+	if (t->ran == UINT64_MAX)
+		t->due = strtoull(text, NULL, 10) + period;
+	t->ran = strtoull(text, NULL, 10);
+	if (t->ran < t->due || !is_running(p->pid, tid))
+		return;
+	t->due += period;
+	if (t->due + period * CREDIT_MAX < t->ran)
+		t->due = t->ran - period * CREDIT_MAX;
+	sample(e, p, t, prog, probe);
+}
+
+void samples_take(struct inproc_engine *e, uint32_t prog, uint32_t probe, uint64_t period)
+{
+	if (!e->samples)
+		return;
+	e->samples->now = now_ns();
+	for (uint32_t i = 0; i < e->processes.n; i++) {
+		const struct inproc_process *p = &e->processes.v[i];
+		cleanup_free char *path = xasprintf("/proc/%d/task", (int)p->pid);
+		cleanup_dir DIR *d = p->attached && !p->unsampled ? opendir(path) : NULL;
+
+		for (pid_t tid; procdir_next(d, &tid);)
+			look_at_task(e, p, tid, prog, probe, period);
+	}
+	control_settle();
+}
+
+bool samples_quiet(const struct inproc_engine *e, struct control *c)
+{
+	const struct inproc_samples *s = e->samples;
+	struct control_thread *t;
+	uint32_t n;
+
+	if (!s)
+		return true;
+	t = control_threads(c, &n);
+	for (uint32_t i = 0; i < n; i++)
+		if (t[i].regs.rip - s->addr < ENTRIES * sizeof(struct entry))
+			return false;
+	for (uint32_t i = 0; i < s->threads.n; i++)
+		if (s->threads.v[i].pid == control_pid(c) && s->threads.v[i].entry &&
+		    __atomic_load_n(&s->busy[s->threads.v[i].entry - 1], __ATOMIC_ACQUIRE))
+			return false;
+	return true;
+}
+
+/* Does the program count something else than time? */
+bool samples_can(const struct probe *p)
+{
+	return !p->perf.hardware && (!p->perf.event || p->perf.event == PERF_COUNT_SW_CPU_CLOCK) &&
+	       !p->perf.no_user;
+}

@@ -1,0 +1,706 @@
+/* Where the probes of an image are in one process, and how each place can be patched. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include "load/inproc/events/proc_events.h"
+#include "load/inproc/patch/inproc_patch.h"
+#include "load/inproc/patch/plan_private.h"
+#include "load/inproc/state/identity.h"
+
+enum { NAMED = 4 /* probes that a note names before "..." */ };
+
+/* Probes left out for one reason. */
+struct refusal {
+	const char *reason; /* static, or the plan's life long */
+	uint32_t n, probes[NAMED];
+};
+
+/* What is known of the process while its sites are planned. */
+struct plan {
+	struct inproc_engine *e;
+	struct inproc_process *p;
+	struct mappings maps;
+	struct stat *stats;   /* of the files behind maps; st_ino 0: none */
+	struct hash by_place; /* {module, address} -> number of the site + 1 */
+	uint32_t prog;        /* whose probes are placed */
+	const char *later;    /* the last file that was looked at before it is loaded */
+	bool later_is_go;
+	VEC(struct refusal) refusals;
+	VEC(struct inproc_point)
+	left_out;         /* places of probes that are refused after they were placed */
+	uint32_t nunseen; /* points around system calls that found no room */
+};
+
+static void refuse(struct plan *pl, uint32_t probe, const char *reason)
+{
+	struct refusal *r = NULL;
+
+	if (probe == INPROC_SIGACTION) {
+		pl->p->guarded = false;
+		return;
+	}
+	if (probe == INPROC_LOADS) {
+		pl->p->hooked = false;
+		return;
+	}
+	if (probe == INPROC_EXECS || probe == INPROC_SECCOMP || probe == INPROC_PRCTL ||
+	    probe == INPROC_SYSCALL) /* seen a moment later: processes_look() */
+		return;
+	if (probe == INPROC_FORK)
+		return;
+	if (reason != TEXT_NEVER_RETURNS) {
+		pl->e->placement.nrefused++;
+		if (pl->e->placement.left_out)
+			pl->e->placement.left_out[probe] = true;
+	}
+	if (pl->e->placement.refused && !pl->e->placement.refused[probe].mode) {
+		static const char head[] = "refused: ";
+		char *mode = xasprintf("%s%s", head, reason);
+
+		pl->e->placement.refused[probe] =
+			(struct inproc_refusal){ mode + strlen(head), mode };
+	}
+	for (uint32_t i = 0; i < pl->refusals.n && !r; i++)
+		if (!strcmp(pl->refusals.v[i].reason, reason))
+			r = &pl->refusals.v[i];
+	if (!r) {
+		r = vec_add(&pl->refusals);
+		r->reason = reason;
+	}
+	if (r->n < NAMED)
+		r->probes[r->n] = probe;
+	r->n++;
+}
+
+/* One note for each reason: the probe's whole name when it is one, else how many, and the first of
+ * them. */
+static void note_refusals(struct plan *pl)
+{
+	const struct image_probe *all = pl->e->base.image->probes;
+
+	for (uint32_t i = 0; i < pl->refusals.n; i++) {
+		const struct refusal *r = &pl->refusals.v[i];
+		const struct image_probe *ip = &all[r->probes[0]];
+		cleanup_free char *names = NULL;
+
+		if (r->n == 1) {
+			inproc_note(pl->e, "%s:%s:%s:%s not enabled in-process: %s", ip->prov,
+				    ip->mod, ip->func, ip->name, r->reason);
+			continue;
+		}
+		for (uint32_t k = 0; k < r->n && k < NAMED; k++) {
+			char *more;
+
+			ip = &all[r->probes[k]];
+			more = xasprintf("%s%s%s:%s", names ? names : "", names ? ", " : "",
+					 ip->func, ip->name);
+			free(names);
+			names = more;
+		}
+		inproc_note(pl->e, "%s: %u probes not enabled in-process: %s: %s%s",
+			    all[r->probes[0]].prov, r->n, r->reason, names,
+			    r->n > NAMED ? ", ..." : "");
+	}
+}
+
+/* --- modules --- */
+
+/* What is known of a file's code, for all processes. */
+struct err *sites_text(struct inproc_engine *e, struct object *o, struct text **ret)
+{
+	struct err *err;
+
+	for (uint32_t i = 0; i < e->placement.texts.n; i++)
+		if (e->placement.texts.v[i].object == o) {
+			*ret = e->placement.texts.v[i].text;
+			return NULL;
+		}
+	err = text_open(o, ret);
+	if (!err)
+		vec_push(&e->placement.texts, (struct inproc_text){ o, *ret });
+	return err;
+}
+
+struct err *plan_module(struct plan *pl, uint32_t map, uint32_t *ret)
+{
+	const struct mapping *m = &pl->maps.v[map];
+	struct object *o = symbols_object(pl->e->symbols, pl->p->pid, m);
+	struct inproc_module *mod;
+	struct text *text;
+	struct err *err;
+	uint64_t addr;
+
+	if (!o || !object_text_mapping_addr(o, m->offset, &addr))
+		return err_new(0, "%s cannot be read", m->path);
+	for (uint32_t i = 0; i < pl->p->modules.n; i++) {
+		mod = &pl->p->modules.v[i];
+		if (mod->object != o || mod->bias != m->start - addr)
+			continue;
+		mod->lo = m->start < mod->lo ? m->start : mod->lo;
+		mod->hi = m->end > mod->hi ? m->end : mod->hi;
+		*ret = i;
+		return NULL;
+	}
+	err = sites_text(pl->e, o, &text);
+	if (err)
+		return err_wrap(err, "%s", m->path);
+	*ret = pl->p->modules.n;
+	mod = vec_add(&pl->p->modules);
+	*mod = (struct inproc_module){
+		.object = o,
+		.text = text,
+		.bias = m->start - addr,
+		.lo = m->start,
+		.hi = m->end,
+		.dev = pl->stats[map].st_dev,
+		.inode = pl->stats[map].st_ino,
+	};
+	return NULL;
+}
+
+/* The module that has the probe's file mapped where the probe is. UINT32_MAX: none has. */
+static struct err *find_module(struct plan *pl, const struct probe *p, uint32_t *ret)
+{
+	struct stat st;
+
+	*ret = UINT32_MAX;
+	if (stat(p->object, &st))
+		return err_errno(errno, "%s", p->object);
+	for (uint32_t i = 0; i < pl->maps.n; i++) {
+		const struct mapping *m = &pl->maps.v[i];
+
+		if (m->exec && pl->stats[i].st_ino == st.st_ino &&
+		    pl->stats[i].st_dev == st.st_dev && p->offset >= m->offset &&
+		    p->offset < m->offset + (m->end - m->start))
+			return plan_module(pl, i, ret);
+	}
+	return NULL;
+}
+
+/* --- sites --- */
+
+struct site_key {
+	uint64_t addr;
+	uint32_t module, at;
+};
+
+void plan_site(struct plan *pl, uint32_t module, const struct text_site *s,
+	       const struct inproc_point *p)
+{
+	const struct site_key key = { .addr = s->addr, .module = module, .at = s->at };
+	uint64_t *n = hash_put(&pl->by_place, &key, sizeof(key), NULL);
+	struct inproc_site *site;
+
+	if (!*n) {
+		site = vec_add(&pl->p->sites);
+		site->text = *s;
+		site->module = module;
+		site->bias = pl->p->modules.v[module].bias;
+		*n = pl->p->sites.n;
+	}
+	site = &pl->p->sites.v[*n - 1];
+	vec_push(&site->points, *p);
+}
+
+static void add_site(struct plan *pl, uint32_t module, const struct text_site *s, uint32_t probe,
+		     uint64_t shown)
+{
+	const struct inproc_point p = { .addr = s->addr + s->at,
+					.kind = s->kind,
+					.shown = shown,
+					.probe = probe,
+					.prog = pl->prog };
+
+	plan_site(pl, module, s, &p);
+}
+
+static bool usable(const struct text_site *s)
+{
+	return s->mode == TEXT_PATCH;
+}
+
+static struct err *plan_returns(struct plan *pl, uint32_t module, const struct probe *p,
+				uint32_t index)
+{
+	struct text_site *sites = NULL;
+	const char *reason = NULL;
+	uint32_t n = 0;
+	struct err *err = text_returns(pl->p->modules.v[module].text, p->addr, &sites, &n, &reason);
+
+	if (err)
+		return err;
+	for (uint32_t i = 0; i < n && !reason; i++)
+		if (!usable(&sites[i]))
+			reason = sites[i].reason;
+	if (!n && !reason)
+		reason = "the function does not return";
+	if (reason)
+		refuse(pl, index, reason);
+	for (uint32_t i = 0; i < n && !reason; i++)
+		add_site(pl, module, &sites[i], index, 0);
+	free(sites);
+	return NULL;
+}
+
+static void add_wish(struct plan *pl, const struct inproc_semaphore *s)
+{
+	for (uint32_t i = 0; i < pl->p->semaphores.n; i++)
+		if (pl->p->semaphores.v[i].module == s->module &&
+		    pl->p->semaphores.v[i].addr == s->addr)
+			return;
+	vec_push(&pl->p->semaphores, *s);
+}
+
+/* What tells the program that the probe is wanted. */
+static void add_semaphore(struct plan *pl, uint32_t module, const struct probe *p)
+{
+	struct inproc_semaphore s = { .module = module };
+
+	if (p->semaphore &&
+	    object_offset_to_addr(pl->p->modules.v[module].object, p->semaphore, &s.addr))
+		add_wish(pl, &s);
+	for (uint32_t i = 0; i < p->nasks; i++) {
+		s.question = p->asks[i];
+		s.addr = p->asks[i]->addr;
+		add_wish(pl, &s);
+	}
+}
+
+/* A file that is not loaded yet, in which nothing could be placed then: the kernel's engine can.
+ * Probes of one file come one after the other. */
+static bool is_go(struct plan *pl, const char *path)
+{
+	struct object *o;
+	struct err *err;
+
+	if (pl->later && path && !strcmp(pl->later, path))
+		return pl->later_is_go;
+	pl->later = path;
+	pl->later_is_go = false;
+	err = path ? object_open(path, &o) : NULL;
+	if (path && !err) {
+		pl->later_is_go = object_is_go(o);
+		object_free(o);
+	}
+	err_free(err);
+	return pl->later_is_go;
+}
+
+static struct err *plan_probe(struct plan *pl, uint32_t index)
+{
+	const struct probe *p = pl->e->base.image->probes[index].probe;
+	struct text_site s = { 0 };
+	struct inproc_module *m;
+	uint64_t addr, func, end;
+	uint32_t module;
+	struct err *err;
+
+	if (p->pid && p->pid != (inproc_whole_families(pl->e) ? pl->p->root : pl->p->pid))
+		return NULL;
+	err = find_module(pl, p, &module);
+	if (err)
+		return err;
+	if (module == UINT32_MAX && is_go(pl, p->object)) {
+		refuse(pl, index, TEXT_GO);
+		return NULL;
+	}
+	pl->p->waiting[index] = module == UINT32_MAX;
+	if (module == UINT32_MAX) /* it may be loaded later */
+		return NULL;
+	m = &pl->p->modules.v[module];
+	if (p->kind == ATTACH_URETPROBE && p->provider == &provider_plt) {
+		refuse(pl, index,
+		       "the PLT slot jumps to the function, whose return does not pass through the slot");
+		return NULL;
+	}
+	if (p->kind == ATTACH_URETPROBE)
+		return plan_returns(pl, module, p, index);
+	if (!object_offset_to_addr(m->object, p->offset, &addr)) {
+		refuse(pl, index, "no address for its file offset");
+		return NULL;
+	}
+	if (!strcmp(p->name, "entry") && p->provider != &provider_usdt)
+		err = text_entry(m->text, p->addr, &s);
+	else if (text_function(m->text, addr, &func, &end))
+		err = text_offset(m->text, func, addr - func, &s);
+	else
+		s = (struct text_site){ .mode = TEXT_NONE,
+					.reason = "it lies in no known function" };
+	if (err)
+		return err;
+	if (usable(&s)) {
+		add_site(pl, module, &s, index, addr);
+		add_semaphore(pl, module, p);
+	} else {
+		refuse(pl, index, s.reason);
+	}
+	return NULL;
+}
+
+/* Where most system calls are made: a C library, or a program that needs none. */
+static bool makes_calls(struct object *o)
+{
+	const char *soname = object_soname(o);
+
+	return soname ? !strcmp(soname, "libc.so.6") || !strncmp(soname, "libc.musl", 9) ||
+				!strcmp(soname, "libc.so")
+		      : object_is_executable(o) && !object_interp(o);
+}
+
+/* Behind a call that makes a process: see agent/fork.c. */
+static void plan_fork(struct plan *pl, uint32_t module, const struct text_syscall *s)
+{
+	struct inproc_point p = { .addr = s->addr + 2,
+				  .kind = WIRE_STUB_MID,
+				  .probe = INPROC_FORK };
+	struct text_site at = s->behind;
+
+	if (s->number != SYS_clone && s->number != SYS_clone3 && s->number != SYS_fork)
+		return;
+	if (!usable(&at)) {
+		at = s->site;
+		at.at += 2;
+	}
+	if (usable(&at))
+		plan_site(pl, module, &at, &p);
+}
+
+/* Every place where a C library (or a program without one) may call rt_sigaction(2), so that what
+ * it asks for can be put behind our fault handlers (one that cannot be patched: no handlers), put a
+ * seccomp filter in, or make a child that is not followed. */
+static struct err *plan_books(struct plan *pl)
+{
+	const bool guard = guard_wanted(pl->e), forks = !pl->e->area->follow;
+	struct err *err = NULL;
+	bool all = true, any = false;
+
+	for (uint32_t i = 0; i < pl->maps.n && !err; i++) {
+		const struct mapping *m = &pl->maps.v[i];
+		struct object *o = m->exec ? symbols_object(pl->e->symbols, pl->p->pid, m) : NULL;
+		struct text_syscall *calls = NULL;
+		const bool library = o && object_soname(o);
+		uint32_t n = 0, module;
+
+		if (!o || !makes_calls(o))
+			continue;
+		err = plan_module(pl, i, &module);
+		if (!err && library)
+			err = seccomp_functions(pl->p, pl, module);
+		if (!err && (guard || forks || !library))
+			err = text_syscalls(pl->p->modules.v[module].text, 0, &calls, &n);
+		for (uint32_t k = 0; k < n && !err; k++) {
+			if (!library)
+				seccomp_site(pl, module, &calls[k]);
+			if (forks)
+				plan_fork(pl, module, &calls[k]);
+			if (!guard || (calls[k].number >= 0 && calls[k].number != SYS_rt_sigaction))
+				continue;
+			all &= usable(&calls[k].site);
+			any |= calls[k].number == SYS_rt_sigaction;
+			if (usable(&calls[k].site))
+				add_site(pl, module, &calls[k].site, INPROC_SIGACTION, 0);
+		}
+		free(calls);
+	}
+	pl->p->guarded = guard && any && all && !err;
+	return err;
+}
+
+static int by_address(const void *a, const void *b)
+{
+	const struct inproc_site *x = a, *y = b;
+
+	if (x->module != y->module)
+		return x->module < y->module ? -1 : 1;
+	if (x->text.addr != y->text.addr)
+		return x->text.addr < y->text.addr ? -1 : 1;
+	return (int)x->text.at - (int)y->text.at;
+}
+
+/* A probe of which one place is left out does not fire at its others either: a return probe that
+ * sees some returns. */
+static void drop_left_out(struct plan *pl)
+{
+	struct inproc_process *p = pl->p;
+	uint32_t kept = 0;
+
+	if (!pl->left_out.n)
+		return;
+	for (uint32_t i = 0; i < p->sites.n; i++) {
+		struct inproc_site *s = &p->sites.v[i];
+		uint32_t n = 0;
+
+		for (uint32_t k = 0; k < s->points.n; k++) {
+			bool out = false;
+
+			for (uint32_t j = 0; j < pl->left_out.n && !out; j++)
+				out = pl->left_out.v[j].probe == s->points.v[k].probe &&
+				      pl->left_out.v[j].prog == s->points.v[k].prog;
+			if (!out)
+				s->points.v[n++] = s->points.v[k];
+		}
+		s->points.n = n;
+		if (n)
+			p->sites.v[kept++] = *s;
+		else
+			vec_fini(&s->points);
+	}
+	p->sites.n = kept;
+}
+
+/* Sites whose displaced bytes overlap become one; where that cannot be, the later one is left
+ * out. */
+static void join_overlaps(struct plan *pl)
+{
+	struct inproc_process *p = pl->p;
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < p->sites.n; i++) {
+		struct inproc_site *s = &p->sites.v[i], *last = kept ? &p->sites.v[kept - 1] : NULL;
+		struct text_site both;
+
+		if (!last || last->module != s->module ||
+		    last->text.addr + last->text.len <= s->text.addr) {
+			p->sites.v[kept++] = *s;
+			continue;
+		}
+		if (last->points.n + s->points.n <= TEXT_POINTS_MAX &&
+		    text_join(&last->text, &s->text, &both)) {
+			last->text = both;
+			for (uint32_t k = 0; k < s->points.n; k++)
+				vec_push(&last->points, s->points.v[k]);
+		} else {
+			for (uint32_t k = 0; k < s->points.n; k++)
+				if (s->points.v[k].kind >= WIRE_STUB_KINDS) {
+					pl->nunseen++;
+				} else {
+					refuse(pl, s->points.v[k].probe,
+					       "its bytes overlap another probe's");
+					vec_push(&pl->left_out, s->points.v[k]);
+				}
+		}
+		vec_fini(&s->points);
+	}
+	p->sites.n = kept;
+	drop_left_out(pl);
+	kept = p->sites.n;
+	for (uint32_t i = 0; i < kept; i++) {
+		struct inproc_module *m = &p->modules.v[p->sites.v[i].module];
+
+		if (!m->nsites++)
+			m->first_site = i;
+	}
+}
+
+static struct err *plan_open(struct plan *pl)
+{
+	pid_t pid = pl->p->pid;
+	struct err *err = mappings_read(pid, &pl->maps);
+
+	if (err)
+		return err;
+	pl->stats = xcalloc(pl->maps.n + 1, sizeof(*pl->stats));
+	for (uint32_t i = 0; i < pl->maps.n; i++) {
+		const struct mapping *m = &pl->maps.v[i];
+		cleanup_free char *path = m->exec ? mapping_open_path(pid, m) : NULL;
+
+		if (!path || stat(path, &pl->stats[i]))
+			pl->stats[i].st_ino = 0;
+	}
+	return NULL;
+}
+
+static void plan_close(struct plan *pl)
+{
+	note_refusals(pl);
+	vec_fini(&pl->refusals);
+	vec_fini(&pl->left_out);
+	hash_fini(&pl->by_place);
+	free(pl->stats);
+	mappings_free(&pl->maps);
+}
+
+static bool any_calls(const struct image *img)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < img->nprogs; i++)
+		any |= inproc_is_syscall(img->progs[i].attach) || events_of(img, i);
+	return any;
+}
+
+bool sites_any(struct inproc_engine *e, pid_t pid)
+{
+	const struct image *img = e->base.image;
+	struct inproc_process p = inproc_process_of(pid);
+	struct plan pl = { .e = e, .p = &p };
+	bool any = false;
+	struct stat st;
+
+	err_free(plan_open(&pl));
+	for (uint32_t i = 0; i < img->nprobes && !any; i++)
+		for (uint32_t m = 0; img->probes[i].probe->object && m < pl.maps.n && !any; m++)
+			any = pl.stats[m].st_ino && !stat(img->probes[i].probe->object, &st) &&
+			      st.st_ino == pl.stats[m].st_ino && st.st_dev == pl.stats[m].st_dev;
+	for (uint32_t m = 0; m < pl.maps.n && !any && any_calls(img); m++) {
+		struct object *o =
+			pl.maps.v[m].exec ? symbols_object(e->symbols, pid, &pl.maps.v[m]) : NULL;
+
+		any = o && (makes_calls(o) || identity_is_musl(o));
+	}
+	plan_close(&pl);
+	return any;
+}
+
+static struct err *plan_probes(struct plan *pl, const bool *only)
+{
+	const struct image *img = pl->e->base.image;
+	struct err *err = NULL;
+
+	for (uint32_t i = 0; i < img->nprogs && !err; i++) {
+		const struct image_prog *prog = &img->progs[i];
+
+		pl->prog = i;
+		for (uint32_t j = 0; j < prog->nprobes && !err; j++)
+			if ((prog->attach == ATTACH_UPROBE || prog->attach == ATTACH_URETPROBE) &&
+			    (!only || only[prog->probes[j]]))
+				err = plan_probe(pl, prog->probes[j]);
+	}
+	return err;
+}
+
+static void sort_sites(struct plan *pl)
+{
+	struct inproc_engine *e = pl->e;
+	struct inproc_process *p = pl->p;
+
+	if (p->sites.n) {
+		qsort(p->sites.v, p->sites.n, sizeof(*p->sites.v), by_address);
+		join_overlaps(pl);
+	}
+	for (uint32_t i = 0; i < p->sites.n && e->placement.placed; i++)
+		for (uint32_t k = 0; k < p->sites.v[i].points.n; k++)
+			if (p->sites.v[i].points.v[k].probe < e->base.image->nprobes)
+				e->placement.placed[p->sites.v[i].points.v[k].probe] = true;
+}
+
+struct err *sites_plan(struct inproc_engine *e, struct inproc_process *p)
+{
+	struct plan pl = { .e = e, .p = p };
+	struct err *err = plan_open(&pl);
+
+	if (!p->waiting)
+		p->waiting = xcalloc(e->base.image->nprobes + 1, sizeof(*p->waiting));
+	if (!err)
+		err = plan_probes(&pl, NULL);
+	if (!err)
+		err = syscalls_plan(e, p, &pl, &pl.maps);
+	if (!err)
+		err = plan_books(&pl);
+	if (!err)
+		err = loads_plan(e, p, &pl, &pl.maps);
+	if (!err)
+		err = execs_plan(e, p, &pl, &pl.maps);
+	if (!err)
+		samples_plan(e, p, &pl.maps);
+	if (!err)
+		sort_sites(&pl);
+	if (!err)
+		events_begin(e, p);
+	if (pl.nunseen) {
+		e->placement.nrefused++;
+		inproc_note(e, "process %d: %u system call probes have no room beside other probes",
+			    (int)p->pid, pl.nunseen);
+	}
+	plan_close(&pl);
+	return err;
+}
+
+struct err *sites_plan_late(struct inproc_engine *e, struct inproc_process *p,
+			    struct inproc_process *late)
+{
+	struct plan pl = { .e = e, .p = late };
+	struct err *err = plan_open(&pl);
+	uint32_t n = e->base.image->nprobes;
+
+	late->waiting = xcalloc(n + 1, sizeof(*late->waiting));
+	if (!err)
+		err = plan_probes(&pl, p->waiting);
+	if (!err)
+		sort_sites(&pl);
+	plan_close(&pl);
+	if (!err)
+		memcpy(p->waiting, late->waiting, n * sizeof(*late->waiting));
+	return err;
+}
+
+void sites_free(struct inproc_process *p)
+{
+	for (uint32_t i = 0; i < p->sites.n; i++)
+		vec_fini(&p->sites.v[i].points);
+	vec_fini(&p->sites);
+	vec_fini(&p->semaphores);
+	events_forget(p);
+	free(p->waiting);
+	p->waiting = NULL;
+	for (uint32_t i = 0; i < p->modules.n; i++)
+		vec_fini(&p->modules.v[i].places);
+	vec_fini(&p->modules);
+}
+
+/* Why a pid or USDT probe's places in object o, of which t is the code, cannot be patched; NULL:
+ * they can. */
+static const char *refusal(struct object *o, struct text *t, const struct probe *p)
+{
+	struct text_site one = { 0 }, *sites = NULL;
+	const char *reason = NULL;
+	uint64_t addr, func, end;
+	struct err *err = NULL;
+	uint32_t n = 0;
+
+	if (p->kind == ATTACH_URETPROBE) {
+		err = text_returns(t, p->addr, &sites, &n, &reason);
+		for (uint32_t i = 0; i < n && !reason && !err; i++)
+			reason = usable(&sites[i]) ? NULL : sites[i].reason;
+		if (!err && !n && !reason)
+			reason = "the function does not return";
+		free(sites);
+	} else if (!object_offset_to_addr(o, p->offset, &addr)) {
+		reason = "no address for its file offset";
+	} else if (!strcmp(p->name, "entry") && p->provider != &provider_usdt) {
+		err = text_entry(t, p->addr, &one);
+	} else if (text_function(t, addr, &func, &end)) {
+		err = text_offset(t, func, addr - func, &one);
+	} else {
+		reason = "it lies in no known function";
+	}
+	if (!err && !reason && p->kind != ATTACH_URETPROBE && !usable(&one))
+		reason = one.reason;
+	if (err)
+		reason = "its code cannot be read";
+	err_free(err);
+	return reason;
+}
+
+char *sites_how(struct engine_scene *s, const struct probe *p, char **ret_note)
+{
+	const char *why;
+
+	*ret_note = NULL;
+	if ((p->kind != ATTACH_UPROBE && p->kind != ATTACH_URETPROBE) || !s->targets ||
+	    !p->object || p->unavailable)
+		return NULL;
+	if (!s->path || strcmp(s->path, p->object)) {
+		engine_scene_fini(s);
+		s->path = xstrdup(p->object);
+		err_free(object_open(p->object, &s->object));
+		if (s->object)
+			err_free(text_open(s->object, &s->text));
+	}
+	if (!s->text)
+		return NULL;
+	why = refusal(s->object, s->text, p);
+	return why ? xasprintf("refused: %s", why) : xstrdup("patched jump");
+}

@@ -1,0 +1,23 @@
+/* Room in the memory that the tracer and the traced processes share (area_room.c). */
+#ifndef DESCRY_LOAD_INPROC_AREA_H
+#define DESCRY_LOAD_INPROC_AREA_H
+
+#include "load/inproc/state/inproc_state.h"
+
+/* A free stretch of the facts, or of the shared mapping, zero, 64-byte aligned; its address (the
+ * same in every process). 0: there is none. */
+uint64_t area_alloc(struct inproc_engine *e, uint64_t size);
+uint64_t area_alloc_shared(struct inproc_engine *e, uint64_t size);
+/* A piece of each thread's slot: its offset. While the area is laid out. */
+uint64_t area_in_slot(struct inproc_engine *e, uint64_t size);
+struct wire_thread *area_thread(const struct inproc_engine *e, uint32_t slot);
+uint64_t area_private_size(void);
+
+/* inproc_tasks.c: a stand-in for the process's struct task_struct; 0 where there is no room for
+ * one. */
+uint64_t area_task(struct inproc_engine *e, pid_t pid);
+/* The one that stands for a parent, with its own parents behind it: a traced process's own. 0:
+ * there is no room. */
+uint64_t area_parent(struct inproc_engine *e, pid_t pid);
+
+#endif

@@ -1,0 +1,323 @@
+/* What the files of the in-process engine share: the engine, its processes, their modules and
+ * places. */
+#ifndef DESCRY_LOAD_INPROC_STATE_H
+#define DESCRY_LOAD_INPROC_STATE_H
+
+#include "base/hash.h"
+#include "base/mem.h"
+#include "compile/jit/jit.h"
+#include "load/engine.h"
+#include "load/inproc/memory/inproc_files.h"
+#include "load/inproc/memory/inproc_shared.h"
+#include "load/inproc/memory/owner.h"
+#include "load/inproc/memory/pace.h"
+#include "load/link.h"
+#include "program/symbol/symbol.h"
+#include "program/target/target.h"
+#include "program/text/text.h"
+#include "wire/inproc.h"
+#include "wire/syscall.h"
+#include "wire/unwind.h"
+
+enum {
+	INPROC_RING_MAX = 1 << 20, /* bytes of a thread's data ring */
+	INPROC_CONTROL_RING = 1 << 16,
+	INPROC_THREADS = 512,
+	INPROC_UNDO_MAX = 1 << 20, /* patched sites of all processes */
+	INPROC_SIGACTION = 0x7fffffff,
+	INPROC_LOADS = 0x7ffffffe,
+	INPROC_ERRNO = 0x7ffffffd,
+	INPROC_EXECS = 0x7ffffffc,
+	INPROC_SECCOMP = 0x7ffffffb,
+	INPROC_PRCTL = 0x7ffffffa,
+	INPROC_SYSCALL = 0x7ffffff9,
+	INPROC_FORK = 0x7ffffff8,
+	INPROC_LATER = 1 << 17, /* bytes of shared memory for what comes after load */
+};
+
+struct inproc_prog {
+	struct linked linked;
+	struct jit_code code;
+	uint64_t addr; /* where it runs */
+	uint64_t runs; /* counted by the tracer: BEGIN, END, timers */
+};
+
+struct inproc_timer {
+	uint32_t prog, probe;
+	uint64_t next, period; /* CLOCK_MONOTONIC ns */
+};
+
+/* An aggregation's values as far as they were taken out of the threads' tables. */
+struct inproc_entry {
+	void *key; /* NULL: an aggregation without keys */
+	uint64_t *words;
+};
+struct inproc_store {
+	VEC(struct inproc_entry) entries; /* words NULL: deleted */
+	VEC(uint32_t) unused;
+	struct hash index; /* key -> number + 1 */
+};
+
+struct inproc_point {
+	uint64_t addr; /* link-time address of the probed instruction */
+	enum wire_stub_kind kind;
+	uint64_t shown; /* link-time address that programs see: where a uprobe would be */
+	uint32_t probe; /* index in image.probes; INPROC_SIGACTION: the agent's sigaction_site; INPROC_LOADS, INPROC_EXECS:
+				 bell.c's; INPROC_SECCOMP, INPROC_PRCTL, INPROC_SYSCALL: agent/seccomp.c's; INPROC_FORK: agent/fork.c's; INPROC_ERRNO: none, see proc_events.c */
+	uint32_t prog;  /* index in image.progs: one of the probe's */
+	int32_t number; /* WIRE_STUB_SYSRET: of the system call, -1 not known */
+};
+/* Bytes that are displaced in one process, and the probes that fire there. */
+struct inproc_site {
+	struct text_site text;
+	uint64_t bias;
+	uint32_t module; /* index in inproc_process.modules */
+	VEC(struct inproc_point) points;
+	uint64_t stub, code_at; /* addresses in the target */
+	uint32_t stub_len;
+	uint16_t moved[TEXT_SITE_MAX];
+};
+
+/* Where a module has been: what its stubs there are, and the records of its sites, is never changed
+ * again. A forked child may have the module there still, and its jumps into those stubs. */
+struct inproc_place {
+	uint64_t bias, island;
+	uint32_t first_undo;
+};
+struct inproc_module {
+	struct object *object;
+	struct text *text;                       /* of inproc_placement.texts */
+	uint64_t bias, lo, hi;                   /* run-time addresses of its text */
+	uint64_t island, island_size, island_at; /* island_at: offset in the memory file */
+	uint64_t island_bias;                    /* the module's, when the stubs were written */
+	uint8_t *island_mem;                     /* the tracer's view; NULL: none */
+	uint32_t first_site, nsites;
+	uint32_t first_undo; /* of its sites' records in wire_area.undo, if it has `records` */
+	bool records;
+	bool fresh;   /* nothing has been patched by these records yet: they may be written anew */
+	bool enabled; /* patched, and its records say so */
+	bool gone;    /* dlclose() took it out of the process: bias, lo and hi are where it was */
+	uint64_t dev; /* of its file */
+	uint64_t inode;
+	VEC(struct inproc_place) places; /* at which it was enabled */
+	uint64_t loads_state; /* run-time address of struct r_debug.r_state, 0: not the dynamic linker, or not asked for */
+	bool execs; /* its execve() is seen */
+};
+/* Of a USDT probe that looks whether it is wanted: a count in the target's memory, or an
+ * instruction that answers. */
+struct inproc_semaphore {
+	uint64_t addr;                          /* link-time */
+	const struct object_question *question; /* NULL: a count */
+	uint32_t module;
+	uint32_t undo; /* its record in wire_area.undo, if it has one */
+	bool record;
+};
+
+struct inproc_process {
+	pid_t pid;
+	pid_t root;     /* the named process that it is, or descends from */
+	uint32_t index; /* in wire_area.processes */
+	bool planned;   /* modules and sites are filled */
+	struct inproc_program {
+		uint64_t started;            /* procdir_start() */
+		uint64_t exe_dev, exe_inode; /* 0: not known */
+	} program;                           /* that was planned for */
+	bool attached, child;                /* child: forked by a traced process, with its text */
+	bool stays; /* an attach that failed could not be taken back: a part of it is still there */
+	int exec_tries; /* looks left for the libraries of a program it has executed */
+	VEC(struct inproc_module) modules;
+	VEC(struct inproc_site) sites; /* by module, then address */
+	VEC(struct inproc_semaphore) semaphores;
+	bool *waiting;   /* as image.probes: its file is not mapped */
+	bool hooked;     /* the dynamic linker's calls of _dl_debug_state() are seen */
+	bool unsampled;  /* profile probes do not fire */
+	bool complained; /* of libraries that could not be traced */
+	bool looked;     /* its mappings have been looked at since it is attached */
+	int island_fd;
+	uint64_t island_used;
+	VEC(struct control_range) left; /* islands of where modules were, to be unmapped */
+	uint32_t execs;                 /* programs executed before this one */
+	bool filtered; /* a seccomp filter looks at its system calls, if only one that descry has, too */
+	bool quiet; /* one of its own does: the agent makes none */
+	bool strict; /* seccomp's strict mode: a thread has no time stamp counter, what our handler makes up for */
+	uint64_t filter_look; /* CLOCK_MONOTONIC ns: when its threads are looked at for that */
+	uint32_t filter_next;
+	bool served; /* ptrace(2) is forbidden: after its start it cannot be stopped (program/target/served.c) */
+	struct inproc_watch *watch; /* proc_events.c: its threads, as seen last; NULL not yet */
+	bool ended;                 /* and that has fired */
+	bool guarded; /* its rt_sigaction(2) is seen: our handlers can be put in front of its own */
+	int mem; /* /proc/PID/mem, opened when it was attached: the memory of that program, not of one executed later; -1 none */
+};
+
+static inline struct inproc_process inproc_process_of(pid_t pid)
+{
+	return (struct inproc_process){ .pid = pid, .root = pid, .island_fd = -1, .mem = -1 };
+}
+
+struct inproc_text {
+	struct object *object;
+	struct text *text;
+};
+/* A thread that is followed into the program it executes. */
+struct inproc_exec {
+	pid_t tid, pid;
+	uint64_t until; /* CLOCK_MONOTONIC ns: then it has failed */
+};
+
+/* A process that traced ones descend from; its stand-in (inproc_tasks.c). */
+struct inproc_ancestor {
+	pid_t pid;
+	uint64_t started; /* procdir_start() */
+	uint64_t task;
+};
+
+/* How stacks of a process are walked. Its place in wire_area.unwinds is known when it is entered in
+ * the list of processes. */
+struct inproc_walk {
+	pid_t pid;
+	struct wire_unwind_process how;
+};
+
+/* Addresses not given out yet. */
+struct inproc_room {
+	uint64_t at, end;
+};
+
+/* What is left of the area's memory (area_room.c). */
+struct inproc_layout {
+	struct inproc_room facts, shared;
+	uint64_t threads, thread_stride, shared_size;
+	uint64_t thread_used; /* bytes of a slot laid out so far */
+	uint64_t code_used;
+};
+
+/* Values of aggregations, taken out of the threads' tables (inproc_aggs.c). */
+struct inproc_aggs {
+	struct inproc_store *stores; /* as image.aggs */
+	uint64_t bytes,
+		bytes_max; /* what they take, and may take: threads make new keys as long as they like */
+	uint64_t unstored;         /* updates of keys for which there was no room */
+	uint32_t gen;              /* generation: wire_area.gen */
+	bool late[INPROC_THREADS]; /* the slot's thread was still in the generation before */
+	bool slow_barrier;         /* membarrier(2)'s fast one does not reach every process */
+	struct shared_copy copy;
+};
+
+/* Timers, and the bell that a traced process rings (inproc_bells.c, patch/bell.c). */
+struct inproc_bells {
+	VEC(struct inproc_timer) timers;
+	int timer_fd;
+	int nap_ms;               /* how long to wait before looking into the rings again */
+	struct inproc_bell *bell; /* in shared memory; NULL: none */
+	uint32_t seen;
+	struct pace pace; /* of rounds that bells begin */
+};
+
+/* Where probes fire, and why not (patch/sites.c). Arrays are as image.probes. */
+struct inproc_placement {
+	VEC(struct inproc_text) texts;
+	bool *placed; /* it fires somewhere */
+	struct inproc_refusal {
+		const char *reason; /* in mode; NULL: not refused */
+		char *mode;         /* "refused: reason" */
+	} * refused;
+	bool *left_out;    /* refused, though it could fire */
+	uint32_t nrefused; /* probes that could not be placed, though they could fire */
+};
+
+/* The processes that the caller names. */
+struct inproc_named {
+	enum engine_scope scope;
+	const struct probe_target *targets;
+	uint32_t ntargets;
+	VEC(struct control *) held; /* targets under the caller's control until attach() is done */
+};
+
+/* Children and programs that come while tracing (follow/). */
+struct inproc_family {
+	VEC(struct inproc_exec) execs;
+	VEC(struct inproc_ancestor) ancestors; /* that are not traced and have stand-ins */
+	struct control *
+		caught; /* the process that process_enter() is for, stopped, its last stop; NULL: it runs */
+	uint32_t searches; /* of /proc, for numbers that processes have given: so many are left in this round */
+	bool loads_asked;    /* libraries have come or gone somewhere */
+	uint64_t loads_next; /* CLOCK_MONOTONIC ns: when mappings are looked at unasked */
+};
+
+/* What decides which records of traced processes are acted upon (follow/forging.c). */
+struct inproc_trust {
+	bool any_user; /* `user` is that of the process traced last: none before it had fewer rights */
+	struct owner user;
+	bool contained; /* a process of another pid namespace maps our memory, and can read it */
+	bool forgeable; /* the program has actions that a process could have done with arguments of its choice */
+	bool privileged; /* a named process has rights that its children can give up */
+	bool estranged; /* a process that has our memory is not descry's own any more: such actions are not done */
+	uint64_t forged; /* records in rings that no program has written */
+};
+
+struct inproc_engine {
+	struct engine base;
+	bool measure;
+	struct inproc_files files;
+	uint64_t addr;                /* of the mappings: wire_area.base */
+	uint8_t *code;                /* writable view of the code mapping */
+	struct wire_area *area;       /* the facts: what only the tracer writes */
+	struct wire_common *common;   /* shared memory: what every process may write */
+	struct wire_private *private; /* the tracer's own */
+	struct wire_map *maps;        /* facts; as image.maps */
+	struct wire_process *list;    /* facts; WIRE_PROCESSES_MAX */
+	struct wire_said *said;       /* shared; likewise */
+	struct wire_range *ranges;    /* facts; WIRE_RANGES_MAX of each process */
+	struct wire_undo *undo;       /* facts; INPROC_UNDO_MAX */
+	uint32_t nundo;
+	struct wire_thread *self; /* the tracer's thread slot */
+	struct wire_own *own;     /* ... and its private words */
+	uint64_t wanted_at;       /* wire_area.wanted */
+	uint64_t tails
+		[2]
+		[INPROC_THREADS]; /* of rings: how far they were read; of MAP_CONTROL, of MAP_DATA */
+	struct inproc_prog *progs; /* as image.progs */
+	VEC(struct inproc_process) processes;
+	struct symbols *symbols;
+	struct inproc_layout room;
+	struct inproc_aggs aggs;
+	struct inproc_bells bells;
+	struct inproc_placement placement;
+	struct inproc_named named;
+	struct inproc_family family;
+	struct inproc_trust trust;
+	struct engine_counters counters;
+	struct inproc_samples *samples; /* NULL: no profile probes */
+	struct inproc_events *events;   /* NULL: no probes of provider proc */
+	struct inproc_unwind *unwind;   /* NULL: the image takes no user stacks */
+	VEC(struct inproc_walk) walks;
+	int watchdog;    /* its pidfd or -1 */
+	bool unrestored; /* a process could not be restored */
+};
+
+static inline bool inproc_is_syscall(enum attach_kind k)
+{
+	return k == ATTACH_SYSCALL_ENTRY || k == ATTACH_SYSCALL_RETURN;
+}
+
+/* Are probes of a named process also for what it starts? */
+static inline bool inproc_whole_families(const struct inproc_engine *e)
+{
+	return e->base.image->options && opt_on(e->base.image->options, OPT_FOLLOW);
+}
+
+/* Whose undo records: a child of the program before has those of that one, at addresses that may be
+ * the same. */
+static inline pid_t inproc_undo_id(const struct inproc_process *p)
+{
+	return (pid_t)((uint32_t)p->pid | (p->execs & 0x1ff)
+						  << 22); /* Linux: pids are below 1 << 22 */
+}
+
+void inproc_note(struct inproc_engine *e, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+/* The same of a process that is not seen, or not all of it: said even with -q. */
+void inproc_blind(struct inproc_engine *e, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+#endif

@@ -1,0 +1,132 @@
+/* What a process is to us now: what the kernel says of it, and whether our memory is in it. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/procmem.h"
+#include "load/inproc/state/process_state.h"
+#include "load/inproc/undo/undo.h"
+
+uint32_t process_status(pid_t pid, const char *field, int nth)
+{
+	cleanup_free char *path = xasprintf("/proc/%d/status", (int)pid);
+	FILE *f = fopen(path, "re");
+	size_t n = strlen(field);
+	uint32_t value = 0;
+	char line[512];
+
+	while (f && fgets(line, sizeof(line), f)) {
+		char *s = line + n;
+
+		if (strncmp(line, field, n))
+			continue;
+		for (int i = 0; i <= nth && *s; i++) {
+			char *end;
+			unsigned long v = strtoul(s, &end, 10);
+
+			if (end == s)
+				break;
+			value = (uint32_t)v; /* fewer than nth: the last */
+			s = end;
+		}
+	}
+	if (f)
+		fclose(f);
+	return value;
+}
+
+/* --- our memory --- */
+
+/* Does the process have our memory as a traced one has it? False for the tracer and its watchdog:
+ * a traced process may name their numbers as those of its children. */
+bool process_has_area(const struct inproc_engine *e, pid_t pid)
+{
+	return pid != getpid() && (uint32_t)pid != e->area->watchdog_pid &&
+	       undo_left(pid, e->addr, e->files.facts.inode, 0) &&
+	       !undo_writes(pid, e->files.facts.inode, e->files.code.inode);
+}
+
+void process_open(struct inproc_process *p)
+{
+	cleanup_free char *path = xasprintf("/proc/%d/mem", (int)p->pid);
+
+	p->mem = open(path, O_RDONLY | O_CLOEXEC);
+}
+
+void process_walk(struct inproc_engine *e, const struct inproc_process *p)
+{
+	struct wire_unwind_process *list = (struct wire_unwind_process *)e->area->unwinds;
+
+	for (uint32_t i = 0; i < e->walks.n && list && p->index; i++) {
+		if (e->walks.v[i].pid != p->pid)
+			continue;
+		list[p->index] = e->walks.v[i].how;
+		__atomic_store_n(&e->said[p->index].unwind_asked, 0, __ATOMIC_RELEASE);
+	}
+}
+
+/* What tells our memory from that of another tracer at the same addresses: whose it is, and when
+ * that last lived. */
+struct whose {
+	uint32_t tracer_pid, watchdog_pid;
+	uint64_t heartbeat;
+};
+_Static_assert(offsetof(struct wire_area, heartbeat) - offsetof(struct wire_area, tracer_pid) ==
+		       offsetof(struct whose, heartbeat),
+	       "one piece of struct wire_area");
+
+static bool is_ours(const struct inproc_engine *e, const struct whose *w)
+{
+	return !memcmp(w, &e->area->tracer_pid, sizeof(*w));
+}
+
+/* The private mapping is the first to be unmapped, the shared one the last. */
+static bool read_whose(const struct inproc_engine *e, pid_t pid, struct whose *ret)
+{
+	uint8_t byte;
+
+	return procmem_read(pid, &byte, 1, e->addr + WIRE_PRIVATE) == 1 &&
+	       procmem_read(pid, ret, sizeof(*ret), (uintptr_t)&e->area->tracer_pid) ==
+		       sizeof(*ret);
+}
+
+bool process_holds(const struct inproc_engine *e, pid_t pid)
+{
+	struct whose w;
+
+	return read_whose(e, pid, &w) && is_ours(e, &w);
+}
+
+bool process_was_undone(const struct inproc_engine *e, const struct inproc_process *p)
+{
+	struct whose w;
+	uint8_t byte;
+	ssize_t n;
+
+	if (p->mem < 0)
+		return false;
+	n = procmem_pread(p->pid, p->mem, &byte, 1, e->addr + WIRE_PRIVATE);
+	if (n == 1)
+		n = procmem_pread(p->pid, p->mem, &w, sizeof(w), (uintptr_t)&e->area->tracer_pid);
+	return n < 0 ? errno == EIO : n && !is_ours(e, &w);
+}
+
+/* Is our memory gone from it? What cannot be read may be there. */
+static bool is_gone(const struct inproc_engine *e, pid_t pid)
+{
+	struct whose w;
+
+	errno = EFAULT; /* a part of it */
+	if (read_whose(e, pid, &w))
+		return !is_ours(e, &w);
+	if (errno != EPERM)
+		return errno == EFAULT;
+	return !process_has_area(e, pid) && process_status(pid, "VmSize:", 0); /* no zombie */
+}
+
+bool process_is_ours(const struct inproc_engine *e, pid_t pid)
+{
+	return !is_gone(e, pid);
+}

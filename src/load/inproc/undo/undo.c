@@ -1,0 +1,263 @@
+#define _GNU_SOURCE
+#include <errno.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "load/inproc/undo/undo_private.h"
+
+static const int signals[WIRE_SIGNALS] = { SIGSEGV, SIGBUS, SIGTRAP };
+
+/* --- signal actions --- */
+
+/* Gives back the program's own actions where ours stand. */
+static struct err *restore_signals(struct control *c, const struct undo_log *log,
+				   struct undo_report *r)
+{
+	uint64_t at = log->base + WIRE_PRIVATE;
+	struct wire_sigaction now;
+	struct wire_private p;
+	struct err *e = NULL;
+	uint32_t off = 1;
+	int64_t got;
+
+	e = control_read(c, at, &p, offsetof(struct wire_private, threads));
+	if (!e)
+		e = control_write(c, at + offsetof(struct wire_private, off), &off, sizeof(off));
+	if (e) { /* a forked child that unmapped it, or an attach cut short */
+		err_free(e);
+		return NULL;
+	}
+	for (int i = 0; !e && i < WIRE_SIGNALS; i++) {
+		uint64_t scratch = at + offsetof(struct wire_private, spare);
+		uint64_t own = at + offsetof(struct wire_private, action) +
+			       (uint64_t)i * sizeof(struct wire_sigaction);
+
+		if (!(p.signals >> i & 1))
+			continue;
+		e = control_syscall(c, SYS_rt_sigaction,
+				    (uint64_t[6]){ (uint64_t)signals[i], 0, scratch, 8 }, &got);
+		if (!e && got == 0)
+			e = control_read(c, scratch, &now, sizeof(now));
+		if (e || got || now.handler < log->base ||
+		    now.handler >= log->base + WIRE_CODE_SIZE)
+			continue;
+		e = control_syscall(c, SYS_rt_sigaction,
+				    (uint64_t[6]){ (uint64_t)signals[i], own, 0, 8 }, &got);
+		r->signals += !e && got == 0;
+	}
+	return e;
+}
+
+/* --- mappings --- */
+
+/* What is to be unmapped, in this order: private, islands, code, shared, facts. */
+struct ours {
+	VEC(struct control_range) v;
+	uint32_t code; /* so many are not just data */
+};
+
+/* Mappings of the memory files of that name; base 0: of any area. */
+static void add_memfds(struct ours *ret, const struct mappings *maps, const char *name,
+		       uint64_t base)
+{
+	for (uint32_t i = 0; i < maps->n; i++) {
+		const struct mapping *m = &maps->v[i];
+
+		if (mapping_is_memfd(m, name) && (!base || undo_base_of(m->start) == base))
+			vec_push(&ret->v, (struct control_range){ m->start, m->end });
+	}
+}
+
+static struct err *find_ours(struct control *c, const struct undo_log *log, struct ours *ret)
+{
+	const uint64_t private = log->base + WIRE_PRIVATE;
+	const struct mappings *maps;
+	const struct mapping *m;
+	char island[UNDO_NAME];
+	struct err *e = control_maps(c, &maps);
+
+	if (e)
+		return e;
+	m = mappings_find(maps, private);
+	/* exactly what was mapped: the program may have memory of its own behind it, even in one
+	 * mapping */
+	if (log->private_size && m && !m->inode && m->start == private)
+		vec_push(&ret->v, (struct control_range){ private, private + log->private_size });
+	/* of an attach cut short, and of libraries that are gone, too */
+	undo_island_name(log->base, island);
+	add_memfds(ret, maps, island, 0);
+	add_memfds(ret, maps, WIRE_MEMFD_CODE, log->base);
+	ret->code = ret->v.n;
+	add_memfds(ret, maps, WIRE_MEMFD_SHARED, log->base);
+	m = mappings_find(maps, log->base + WIRE_SHARED); /* a forked child's own: agent/fork.c */
+	if (log->private_size && m && !m->inode && m->start == log->base + WIRE_SHARED)
+		vec_push(&ret->v, (struct control_range){ m->start, m->end });
+	add_memfds(ret, maps, WIRE_MEMFD_FACTS, log->base); /* the last: the log is there */
+	return NULL;
+}
+
+static struct err *unmap(struct control *c, const struct ours *m, struct undo_report *r)
+{
+	struct err *e = NULL;
+	int64_t got;
+
+	for (uint32_t i = 0; !e && i < m->v.n; i++) {
+		e = control_syscall(c, SYS_munmap,
+				    (uint64_t[6]){ m->v.v[i].lo, m->v.v[i].hi - m->v.v[i].lo },
+				    &got);
+		if (!e && got)
+			e = err_errno((int)-got, "munmap in process %d", control_pid(c));
+		r->unmapped += !e;
+	}
+	return e;
+}
+
+/* --- all of it --- */
+
+/* What needs system calls in the process is left undone where none can be made: the code that stays
+ * is reached by nothing but signals, and works without anybody. */
+static struct err *or_filtered(struct err *e, struct undo_report *r)
+{
+	if (!e || e->code != EPERM)
+		return e;
+	r->filtered = true;
+	err_free(e);
+	return NULL;
+}
+
+/* Is the area of which the log is still the one at this base? */
+static bool is_there(struct control *c, const struct undo_log *log)
+{
+	const struct mappings *maps;
+	uint64_t facts = 0, code = 0;
+	struct err *e = control_maps(c, &maps);
+
+	if (e) {
+		err_free(e);
+		return false;
+	}
+	undo_find_inodes(maps, log->base, &facts, &code);
+	return facts == log->inode && code == log->code_inode;
+}
+
+/* Reads the log in the stop: since the first reading, a living tracer may have mapped the rest of
+ * its area, or patched the text of a library. */
+static struct err *read_again(struct control *c, struct undo_log *log)
+{
+	struct undo_log now = { 0 };
+	struct err *e = log->own ? NULL : undo_log_read(c, log->base, &now);
+
+	if (e || log->own)
+		return e;
+	undo_log_fini(log);
+	*log = now;
+	return NULL;
+}
+
+/* Restores text: of a log of our own in the first stop only, and of another tracer's in each stop,
+ * because that tracer may patch more. The report's other counts stay those of the first stop. */
+static struct err *restore_text(struct control *c, struct undo_log *log, bool again,
+				struct undo_report *r)
+{
+	const struct undo_report first = *r;
+	struct err *e;
+
+	if (again && log->own)
+		return NULL;
+	e = undo_restore_text(c, log, r);
+	if (again) {
+		r->clean = first.clean;
+		r->foreign = first.foreign;
+		r->gone = first.gone;
+	}
+	return e;
+}
+
+/* One stop: text, program counters; and signal actions and the mappings when no thread can come
+ * back to those. */
+static struct err *restore_once(struct control *c, struct undo_log *log, int timeout_ms,
+				bool *again, struct undo_report *r)
+{
+	struct ours ours = { 0 };
+	struct err *e = control_stop(c, timeout_ms);
+
+	r->busy = 0;
+	r->filtered = false;
+	if (e)
+		return e;
+	e = read_again(c, log);
+	if (!e && !is_there(c, log)) /* someone else has undone it, and perhaps begun anew */
+		return control_resume(c);
+	e = e ?: restore_text(c, log, *again, r);
+	*again |= !e;
+	e = e ?: undo_move_out(c, log, &r->moved);
+	e = e ?: find_ours(c, log, &ours);
+	/* A return address into a stub is on the stack only while the thread is in the thunk that
+	 * the stub called, or in a handler that interrupted it there: the program counters tell.
+	 * Shared memory and facts are data. */
+	e = e ?: control_refers(c, ours.v.v, ours.code, false, &r->busy);
+	if (!e && !r->busy && r->foreign && undo_jumped_to(c, log, ours.v.v, ours.v.n))
+		r->busy = control_pid(c);
+	/* a thread that is in our code may need our handlers to come out of it */
+	if (!e && !r->busy)
+		e = or_filtered(restore_signals(c, log, r) ?: unmap(c, &ours, r), r);
+	vec_fini(&ours.v);
+	if (e && e->code == EBUSY) { /* the only thread waits for its vfork child */
+		err_free(e);
+		e = NULL;
+		r->busy = control_pid(c);
+	}
+	if (e)
+		err_free(control_resume(c));
+	else
+		e = control_resume(c);
+	return e;
+}
+
+struct err *undo_restore(struct control *c, struct undo_log *log, int timeout_ms,
+			 struct undo_report *ret)
+{
+	uint64_t end = now_ns() + (uint64_t)timeout_ms * 1000000;
+	long pause = 200000;
+	bool again = false;
+	struct err *e;
+
+	do {
+		e = restore_once(c, log, timeout_ms, &again, ret);
+		if (e || !ret->busy)
+			return e;
+		nanosleep(&(struct timespec){ .tv_nsec = pause }, NULL);
+		if (pause < 50000000)
+			pause *= 2;
+	} while (now_ns() < end);
+	return NULL;
+}
+
+struct err *undo_quiet(struct control *c, int timeout_ms)
+{
+	return control_stop(c, timeout_ms) ?: control_resume(c);
+}
+
+struct err *undo_all(struct control *c, int timeout_ms, struct undo_report *ret)
+{
+	uint64_t bases[WIRE_BASES];
+	struct err *e;
+	uint32_t n;
+
+	*ret = (struct undo_report){ 0 };
+	e = undo_quiet(c, timeout_ms) ?: undo_strays(c, 0, 0, timeout_ms, ret) ?: undo_areas(c, bases, &n);
+	for (uint32_t i = 0; !e && i < n; i++) {
+		struct undo_log log;
+		pid_t busy = ret->busy;
+
+		e = undo_log_read(c, bases[i], &log);
+		if (e)
+			break;
+		e = undo_restore(c, &log, timeout_ms, ret);
+		ret->busy = ret->busy ?: busy;
+		undo_log_fini(&log);
+	}
+	return e;
+}

@@ -1,0 +1,133 @@
+/* What an attach that was cut short left open, or mapped for a moment. */
+#define _GNU_SOURCE
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include "base/procdir.h"
+#include "load/inproc/undo/undo_private.h"
+
+struct strays {
+	VEC(int) fds;
+	VEC(uint64_t) pages;
+};
+
+/* What a descriptor of the process is; "" when it is not open. */
+static void link_of(pid_t pid, int fd, char *ret, size_t size)
+{
+	cleanup_free char *path = xasprintf("/proc/%d/fd/%d", pid, fd);
+	ssize_t n = readlink(path, ret, size - 1);
+
+	ret[n > 0 ? n : 0] = '\0';
+}
+
+uint64_t undo_socket(pid_t pid, int fd)
+{
+	unsigned long long inode = 0;
+	char text[64];
+
+	link_of(pid, fd, text, sizeof(text));
+	return sscanf(text, "socket:[%llu]", &inode) == 1 ? inode : 0;
+}
+
+static uint64_t inode_of(pid_t pid, int fd)
+{
+	cleanup_free char *path = xasprintf("/proc/%d/fd/%d", pid, fd);
+	struct stat st;
+
+	return stat(path, &st) ? 0 : st.st_ino;
+}
+
+/* Files of ours that are open there. The code's is the last that is closed: as long as it is there,
+ * the others are the same tracer's. */
+static void find_files(pid_t pid, uint64_t code_inode, struct strays *s)
+{
+	cleanup_free char *path = xasprintf("/proc/%d/fd", pid);
+	cleanup_dir DIR *d = opendir(path);
+	bool all = !code_inode;
+	char text[64];
+	int code = -1;
+
+	for (int fd; procdir_next(d, &fd);) {
+		link_of(pid, fd, text, sizeof(text));
+		if (strncmp(text, "/memfd:" WIRE_MEMFD_PREFIX,
+			    sizeof("/memfd:" WIRE_MEMFD_PREFIX) - 1))
+			continue;
+		if (code_inode && inode_of(pid, fd) == code_inode) {
+			code = fd;
+			all = true;
+		} else {
+			vec_push(&s->fds, fd);
+		}
+	}
+	if (!all)
+		s->fds.n = 0;
+	if (code >= 0)
+		vec_push(&s->fds, code);
+}
+
+/* Sockets that are those of which a page tells. */
+static void find_sockets(struct control *c, uint64_t base, struct strays *s)
+{
+	const struct mappings *maps;
+	struct err *e = control_maps(c, &maps);
+
+	for (uint32_t i = 0; !e && i < maps->n; i++) {
+		const struct mapping *m = &maps->v[i];
+		uint64_t at = undo_base_of(m->start);
+		struct undo_mail mail;
+
+		if (!at || m->start != at + WIRE_MAIL || (base && at != base) || m->inode)
+			continue;
+		e = control_read(c, m->start, &mail, sizeof(mail));
+		if (e)
+			break;
+		vec_push(&s->pages, m->start);
+		for (int k = 0; k < 2 && mail.magic == UNDO_MAIL_MAGIC; k++) {
+			uint64_t have =
+				mail.pair[k] < 0 ? 0 : undo_socket(control_pid(c), mail.pair[k]);
+
+			if (have && (!mail.socket[k] || have == mail.socket[k]))
+				vec_push(&s->fds, mail.pair[k]);
+		}
+	}
+	err_free(e);
+}
+
+struct err *undo_strays(struct control *c, uint64_t code_inode, uint64_t base, int timeout_ms,
+			struct undo_report *r)
+{
+	struct strays s = { 0 };
+	struct err *e = NULL;
+	int64_t got;
+
+	find_files(control_pid(c), code_inode, &s);
+	find_sockets(c, base, &s);
+	if (s.fds.n || s.pages.n) {
+		e = control_stop_to_call(c, timeout_ms);
+		if (e) {
+			vec_fini(&s.fds);
+			vec_fini(&s.pages);
+			return e;
+		}
+		s.fds.n = s.pages.n = 0;
+		find_files(control_pid(c), code_inode, &s);
+		find_sockets(c, base, &s);
+		for (uint32_t i = 0; !e && i < s.fds.n; i++) {
+			e = control_syscall(c, SYS_close, (uint64_t[6]){ (uint64_t)s.fds.v[i] },
+					    &got);
+			r->closed += !e && !got;
+		}
+		for (uint32_t i = 0; !e && i < s.pages.n; i++) {
+			e = control_syscall(c, SYS_munmap, (uint64_t[6]){ s.pages.v[i], UNDO_PAGE },
+					    &got);
+			r->unmapped += !e && !got;
+		}
+		if (e)
+			err_free(control_resume(c));
+		else
+			e = control_resume(c);
+	}
+	vec_fini(&s.fds);
+	vec_fini(&s.pages);
+	return e;
+}

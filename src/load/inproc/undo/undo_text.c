@@ -1,0 +1,327 @@
+/* The undo log: program counters and text, as they are to be or were. */
+#include <errno.h>
+
+#include "base/sorted.h"
+#include "load/inproc/undo/undo_private.h"
+
+enum { SAME_STUB = 16 };
+
+/* --- program counters --- */
+
+/* The last site at or below pc, if pc is in it. */
+static const struct wire_undo *site_at(const struct undo_log *log, uint64_t pc)
+{
+	uint32_t lo = partition_point(log->sites.n, i, log->sites.v[i].site <= pc);
+
+	if (!lo || pc - log->sites.v[lo - 1].site >= log->sites.v[lo - 1].len)
+		return NULL;
+	return &log->sites.v[lo - 1];
+}
+
+static uint64_t pc_in(const struct undo_log *log, uint64_t pc)
+{
+	const struct wire_undo *u = site_at(log, pc);
+	uint64_t at = u ? pc - u->site : 0;
+
+	/* at the site itself the jump does it, and the probe fires */
+	return u && at && u->stub && u->moved[at] != 0xffff ? u->stub + u->moved[at] : pc;
+}
+
+/* Where the instruction at offset `off` of a stub came from; 0: from nowhere. */
+static uint64_t came_from(const struct wire_undo *u, uint64_t off)
+{
+	if (off == 0)
+		return u->site;
+	for (uint32_t k = 0; k < u->len; k++)
+		if (u->moved[k] == off)
+			return u->site + k;
+	return 0;
+}
+
+static uint64_t pc_out(const struct undo_log *log, uint64_t pc)
+{
+	uint32_t lo = partition_point(log->sites.n, i, log->by_stub[i].stub <= pc);
+
+	/* stubs do not overlap, but of several records of a place only one may count */
+	for (uint32_t n = 0; lo-- > 0 && n < SAME_STUB; n++) {
+		const struct wire_undo *u = &log->sites.v[log->by_stub[lo].site];
+
+		if (u->stub && pc - u->stub < u->stub_len)
+			return came_from(u, pc - u->stub) ?: pc;
+	}
+	return pc;
+}
+
+uint64_t undo_pc_in(const struct undo_log *log, uint64_t pc, bool in_syscall)
+{
+	uint64_t to;
+
+	if (!in_syscall)
+		return pc_in(log, pc);
+	to = pc_in(log, pc - 2);
+	return to == pc - 2 ? pc : to + 2;
+}
+
+uint64_t undo_pc_out(const struct undo_log *log, uint64_t pc, bool in_syscall)
+{
+	uint64_t to;
+
+	if (!in_syscall)
+		return pc_out(log, pc);
+	to = pc_out(log, pc - 2);
+	return to == pc - 2 ? pc : to + 2;
+}
+
+struct mover {
+	const struct undo_log *log;
+	uint64_t (*move)(const struct undo_log *log, uint64_t pc, bool in_syscall);
+	uint32_t moved;
+};
+
+static void move_saved(void *arg, uint64_t *pc)
+{
+	struct mover *m = arg;
+	uint64_t to = m->move(m->log, *pc, false);
+
+	m->moved += to != *pc;
+	*pc = to;
+}
+
+/* Program counters of all threads and signal frames. */
+static struct err *move_all(struct control *c, struct mover *m)
+{
+	uint32_t n;
+	struct control_thread *t = control_threads(c, &n);
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint64_t to = m->move(m->log, t[i].regs.rip, t[i].in_syscall);
+
+		if (to == t[i].regs.rip)
+			continue;
+		t[i].regs.rip = to;
+		t[i].changed = true;
+		m->moved++;
+	}
+	return control_put_regs(c) ?: control_signal_frames(c, move_saved, m);
+}
+
+static int by_stub(const void *a, const void *b)
+{
+	const struct undo_stub *x = a, *y = b;
+
+	return x->stub != y->stub ? (x->stub < y->stub ? -1 : 1)
+				  : (x->site > y->site) - (x->site < y->site);
+}
+
+void undo_sort_stubs(struct undo_log *log)
+{
+	free(log->by_stub);
+	log->by_stub = xcalloc(log->sites.n + 1, sizeof(*log->by_stub));
+	for (uint32_t i = 0; i < log->sites.n; i++)
+		log->by_stub[i] = (struct undo_stub){ log->sites.v[i].stub, i };
+	qsort(log->by_stub, log->sites.n, sizeof(*log->by_stub), by_stub);
+}
+
+struct err *undo_move_out(struct control *c, const struct undo_log *log, uint32_t *moved)
+{
+	struct mover m = { log, undo_pc_out, 0 };
+	struct err *e = move_all(c, &m);
+
+	*moved += m.moved;
+	return e;
+}
+
+/* --- text --- */
+
+void undo_prepare(struct undo_log *log)
+{
+	struct control_patch *p = xcalloc(log->sites.n + 1, sizeof(*p));
+
+	for (uint32_t i = 0; i < log->sites.n; i++) {
+		const struct wire_undo *u = &log->sites.v[i];
+
+		p[i].addr = u->site;
+		p[i].len = u->len;
+		memcpy(p[i].expect, u->before, u->len);
+		memcpy(p[i].put, u->after, u->len);
+	}
+	free(log->patches);
+	log->patches = p;
+}
+
+struct err *undo_patch(struct control *c, struct undo_log *log, uint32_t *ret_skipped)
+{
+	struct mover m = { log, undo_pc_in, 0 };
+	struct err *e;
+
+	if (!log->patches)
+		undo_prepare(log);
+	e = move_all(c, &m);
+	return e ?: control_patch_text(c, log->patches, log->sites.n, ret_skipped);
+}
+
+/* Is `have` a site that a tracer was killed in the middle of writing? Each side of a page boundary
+ * has its own state. */
+static bool is_torn(const struct wire_undo *u, const uint8_t *have)
+{
+	static const uint8_t hold[] = { WIRE_UNDO_HOLD };
+	uint32_t first = (uint32_t)(UNDO_PAGE - u->site % UNDO_PAGE), rest = u->len - first;
+	uint8_t held[WIRE_SITE_MAX];
+
+	if (first >= u->len || first < sizeof(hold))
+		return false;
+	if (memcmp(have + first, u->before + first, rest) &&
+	    memcmp(have + first, u->after + first, rest))
+		return false;
+	for (int k = 0; k < 2; k++) {
+		const uint8_t *state = k ? u->after : u->before;
+
+		memcpy(held, state, first);
+		if (!memcmp(have, held, first))
+			return true;
+		memcpy(held, hold, sizeof(hold));
+		if (!memcmp(have, held, first))
+			return true;
+	}
+	return false;
+}
+
+/* Text read in runs of pages: sites come in order, and there may be 10,000. */
+struct window {
+	uint64_t lo;
+	uint32_t n;
+	uint8_t bytes[16 * UNDO_PAGE];
+};
+
+/* Bytes of site i. */
+static struct err *read_site(struct control *c, struct window *w, const struct undo_log *log,
+			     uint32_t i, uint8_t *ret)
+{
+	const struct wire_undo *u = &log->sites.v[i];
+	uint64_t end = u->site + u->len;
+	struct err *e;
+
+	if (u->site - w->lo >= w->n || w->n - (u->site - w->lo) < u->len) {
+		w->lo = u->site - u->site % UNDO_PAGE;
+		for (; i < log->sites.n &&
+		       log->sites.v[i].site + WIRE_SITE_MAX <= w->lo + sizeof(w->bytes);
+		     i++)
+			if (log->sites.v[i].site + log->sites.v[i].len > end)
+				end = log->sites.v[i].site + log->sites.v[i].len;
+		w->n = (uint32_t)((end + UNDO_PAGE - 1) / UNDO_PAGE * UNDO_PAGE - w->lo);
+		e = control_read(c, w->lo, w->bytes, w->n);
+		if (e) { /* part of it is unmapped */
+			w->n = 0;
+			err_free(e);
+			return control_read(c, u->site, ret, u->len);
+		}
+	}
+	memcpy(ret, w->bytes + (u->site - w->lo), u->len);
+	return NULL;
+}
+
+/* What a place holds, by one of its records. */
+enum holds { NOTHING /* its text is not mapped */, FOREIGN, BEFORE, AFTER };
+
+static enum holds what_holds(struct control *c, struct window *w, const struct undo_log *log,
+			     uint32_t i, uint8_t *ret)
+{
+	const struct wire_undo *u = &log->sites.v[i];
+	struct err *e = read_site(c, w, log, i, ret);
+
+	if (e) {
+		err_free(e);
+		return NOTHING;
+	}
+	if (!memcmp(ret, u->before, u->len))
+		return BEFORE;
+	return !memcmp(ret, u->after, u->len) || is_torn(u, ret) ? AFTER : FOREIGN;
+}
+
+/* Does another record speak of bytes of record i, and truly? */
+static bool is_settled(const struct undo_log *log, const uint8_t *holds, uint32_t i)
+{
+	const struct wire_undo *v = log->sites.v, *u = &v[i];
+
+	for (uint32_t k = i; k-- > 0 && u->site - v[k].site < WIRE_SITE_MAX;)
+		if (holds[k] >= BEFORE && v[k].site + v[k].len > u->site)
+			return true;
+	for (uint32_t k = i + 1; k < log->sites.n && v[k].site < u->site + u->len; k++)
+		if (holds[k] >= BEFORE)
+			return true;
+	return false;
+}
+
+struct err *undo_restore_text(struct control *c, struct undo_log *log, struct undo_report *r)
+{
+	uint32_t n = log->sites.n, todo = 0, skipped;
+	cleanup_free struct control_patch *p = xcalloc(n + 1, sizeof(*p));
+	cleanup_free struct window *w = xcalloc(1, sizeof(*w));
+	cleanup_free uint8_t *holds = xcalloc(n + 1, 1);
+	uint64_t done = 0; /* up to this address */
+	struct err *e;
+
+	for (uint32_t i = 0; i < n; i++) {
+		const struct wire_undo *u = &log->sites.v[i];
+		struct control_patch *q = &p[todo];
+
+		holds[i] = (uint8_t)what_holds(c, w, log, i, q->expect);
+		if (holds[i] != AFTER || u->site < done)
+			continue;
+		q->addr = u->site;
+		q->len = u->len;
+		memcpy(q->put, u->before, u->len);
+		done = u->site + u->len;
+		todo++;
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		struct wire_undo *u = &log->sites.v[i];
+
+		r->gone += holds[i] == NOTHING;
+		r->clean += holds[i] == BEFORE &&
+			    !(i && holds[i - 1] == BEFORE && u[-1].site == u->site);
+		if (holds[i] != FOREIGN || is_settled(log, holds, i))
+			continue;
+		r->foreign++;
+		u->stub = 0; /* nobody is taken out of it into that text */
+	}
+	e = control_patch_text(c, p, todo, &skipped);
+	r->restored += todo - skipped;
+	return e;
+}
+
+static int by_address(const void *a, const void *b)
+{
+	const struct control_range *x = a, *y = b;
+
+	return x->lo < y->lo ? -1 : x->lo > y->lo;
+}
+
+/* Does code that is not as it was still jump to what would be unmapped? Then that stays, and the
+ * process runs on. */
+bool undo_jumped_to(struct control *c, const struct undo_log *log,
+		    const struct control_range *ranges, uint32_t n)
+{
+	enum { JMP = 0xe9, JMP_LEN = 5 };
+	cleanup_free struct control_range *sorted = xcalloc(n + 1, sizeof(*sorted));
+	uint8_t have[WIRE_SITE_MAX];
+	int32_t rel;
+
+	for (uint32_t i = 0; i < n; i++)
+		sorted[i] = ranges[i];
+	qsort(sorted, n, sizeof(*sorted), by_address);
+	for (uint32_t i = 0; i < log->sites.n; i++) {
+		const struct wire_undo *u = &log->sites.v[i];
+		struct err *e = control_read(c, u->site, have, u->len);
+		uint64_t to = 0;
+
+		if (!e && u->len >= JMP_LEN && have[0] == JMP) {
+			memcpy(&rel, have + 1, sizeof(rel));
+			to = u->site + JMP_LEN + (uint64_t)(int64_t)rel;
+		}
+		err_free(e);
+		if (to && undo_in_ranges(sorted, n, to))
+			return true;
+	}
+	return false;
+}

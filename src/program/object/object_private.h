@@ -1,0 +1,84 @@
+/* Private to program/object/: the parsed headers of an ELF file, shared by elf.c, symtab.c, usdt.c
+ * and dof.c.
+ *
+ * Always true: sections and segments hold the file's numbers unchecked. Every read of contents goes
+ * through image_read() or image_section(), which refuse bytes outside the file. Contents are read
+ * with pread(), not mapped, so that a truncated file gives a short read, not a SIGBUS. */
+#ifndef DESCRY_PROGRAM_OBJECT_OBJECT_PRIVATE_H
+#define DESCRY_PROGRAM_OBJECT_OBJECT_PRIVATE_H
+
+#include "base/bytes.h"
+#include "base/changed.h"
+#include "base/hash.h"
+#include "base/mem.h"
+#include "program/object/object.h"
+
+struct section {
+	const char *name; /* into shstrtab, "" when unnamed */
+	uint32_t type, link;
+	uint64_t flags, addr, offset, size;
+};
+
+struct segment {
+	uint32_t type, flags;
+	uint64_t addr, offset, filesz, memsz;
+};
+
+struct object {
+	char *path;
+	int fd; /* -1: image in memory */
+	uint8_t *mem;
+	uint64_t size;           /* of the file */
+	struct file_state state; /* of the file when it was opened */
+	char *changed;           /* file that changed while symbols were read from it, or NULL */
+	bool is64, is_pie;
+	uint16_t type, machine;
+	char *shstrtab;
+	VEC(struct section) sections;
+	VEC(struct segment) segments;
+	uint8_t build_id[64];
+	uint32_t build_id_len;
+	char *interp, *soname;
+
+	/* symtab.c, on first use. */
+	bool symbols_read;
+	struct object_symbol *symbols;
+	uint32_t nsymbols;
+	uint64_t *max_end; /* max_end[i]: largest addr + size among symbols[0..i] */
+	const struct object_symbol **by_name; /* sorted by name, then rank; made on first use */
+	VEC(char *) strings;                  /* string tables of the symbols */
+	size_t string_bytes;
+
+	/* usdt.c, on first use. */
+	bool usdts_read;
+	VEC(struct object_usdt) usdts;
+	struct hash note_places; /* address -> index into usdts, while DOF is read */
+	VEC(struct object_question) questions;
+	VEC(char *) notes;
+	uint32_t dof_probes; /* read so far */
+	size_t dof_text;     /* bytes of arguments and types */
+};
+
+bool image_read(const struct object *o, uint64_t off, uint64_t n, void *buf);
+/* Returns the first section of this name, or NULL. */
+const struct section *image_find(const struct object *o, const char *name);
+/* Returns a section's contents, malloc()ed with a NUL behind them, or NULL when the file does not
+ * hold them (or NOBITS). */
+uint8_t *image_section(const struct object *o, const struct section *s, size_t *ret_n);
+/* Returns true for the debug file of an object with this build-id, or, if either has none, this
+ * checksum. crc may be NULL. */
+bool image_is_debug_of(const struct object *debug, const uint8_t *id, uint32_t id_len,
+		       const uint32_t *crc);
+/* Frees the data of symtab.c and usdt.c. */
+void image_symbols_fini(struct object *o);
+void image_usdts_fini(struct object *o);
+/* dof.c: appends the probes of a section that holds DOF. data, its contents, must live as long as
+ * the object. */
+void image_read_dof(struct object *o, const struct section *s, const uint8_t *data, size_t n);
+/* Returns the probe of a note with the same address and the same names, or NULL. */
+struct object_usdt *image_find_note(struct object *o, const struct object_usdt *like);
+/* Writes "-4@%edi": argument arg of a call, with its size (negative when signed), in stapsdt's
+ * notation at the call. stack: bytes from rsp to the first argument that is not in a register. */
+void image_put_operand(char *out, size_t n, uint32_t arg, int size, uint32_t stack);
+
+#endif

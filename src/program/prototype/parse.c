@@ -1,0 +1,595 @@
+/* Reads prototype files: ltrace's configuration language.
+ *
+ *	file    = { line }
+ *	line    = [ typedef | function ] [ ( ";" | "#" ) comment ]
+ *	typedef = "typedef" NAME "=" type
+ *	function= type NAME "(" [ param { "," param } ] ")"
+ *	param   = [ "+" ] type
+ *	type    = base { "*" }
+ */
+#include "program/prototype/prototype.h"
+
+#include <ctype.h>
+#include <stdarg.h>
+#include <string.h>
+
+enum { MAX_FIELDS = 256, MAX_STRUCT = 1 << 20 };
+
+struct parser {
+	struct prototypes *set;
+	const char *at, *end; /* of the line */
+	char message[160];    /* what is wrong with the line; "": nothing */
+	uint32_t depth;
+};
+
+static const struct prototype_type *parse_type(struct parser *p);
+
+void prototypes_init(struct prototypes *p)
+{
+	memset(p, 0, sizeof(*p));
+	arena_init(&p->arena);
+}
+
+void prototypes_fini(struct prototypes *p)
+{
+	hash_fini(&p->types);
+	hash_fini(&p->functions);
+	arena_fini(&p->arena);
+}
+
+static void __attribute__((format(printf, 2, 3))) wrong(struct parser *p, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (*p->message)
+		return; /* the first one says it */
+	va_start(ap, fmt);
+	vsnprintf(p->message, sizeof(p->message), fmt, ap);
+	va_end(ap);
+}
+
+static void skip_blanks(struct parser *p)
+{
+	while (p->at < p->end && isspace((unsigned char)*p->at))
+		p->at++;
+}
+
+static bool takes(struct parser *p, char c)
+{
+	skip_blanks(p);
+	if (p->at == p->end || *p->at != c)
+		return false;
+	p->at++;
+	return true;
+}
+
+static bool expect(struct parser *p, char c)
+{
+	if (takes(p, c))
+		return true;
+	if (p->at == p->end)
+		wrong(p, "the line ends where a '%c' is expected", c);
+	else
+		wrong(p, "a '%c' is expected, not '%.*s'", c,
+		      (int)(p->end - p->at > 20 ? 20 : p->end - p->at), p->at);
+	return false;
+}
+
+/* Takes a name: letters, digits, '_', and '.' and '@' within symbol names. NULL: none is there. */
+static const char *take_name(struct parser *p)
+{
+	const char *from;
+
+	skip_blanks(p);
+	from = p->at;
+	while (p->at < p->end && (isalnum((unsigned char)*p->at) || strchr("_.@$", *p->at)))
+		p->at++;
+	return p->at == from ? NULL : arena_strndup(&p->set->arena, from, (size_t)(p->at - from));
+}
+
+static const char *need_name(struct parser *p, const char *what)
+{
+	const char *name = take_name(p);
+
+	if (!name)
+		wrong(p, "%s is expected", what);
+	return name;
+}
+
+/* Takes a whole number: decimal, 0x..., or 0... in octal. */
+static bool take_number(struct parser *p, int64_t *ret)
+{
+	char text[32], *end;
+	size_t n = 0;
+
+	skip_blanks(p);
+	while (p->at + n < p->end && n + 1 < sizeof(text) &&
+	       (isalnum((unsigned char)p->at[n]) || (!n && p->at[n] == '-'))) {
+		text[n] = p->at[n];
+		n++;
+	}
+	text[n] = '\0';
+	*ret = *text == '-' ? strtoll(text, &end, 0) : (int64_t)strtoull(text, &end, 0);
+	if (!n || *end)
+		return false;
+	p->at += n;
+	return true;
+}
+
+static struct prototype_type *new_type(struct parser *p, enum prototype_kind kind, uint32_t size)
+{
+	struct prototype_type *t = arena_new(&p->set->arena, struct prototype_type);
+
+	t->kind = kind;
+	t->size = size;
+	t->align = size ? size : 1;
+	return t;
+}
+
+static const struct prototype_type *pointer_to(struct parser *p,
+					       const struct prototype_type *target)
+{
+	struct prototype_type *t = new_type(p, PROTOTYPE_POINTER, 8);
+
+	t->target = target;
+	return t;
+}
+
+static const struct prototype_type *with_lens(struct parser *p, const struct prototype_type *of,
+					      enum prototype_lens lens)
+{
+	struct prototype_type *t = arena_new(&p->set->arena, struct prototype_type);
+
+	*t = *of;
+	t->lens = lens;
+	return t;
+}
+
+static const struct prototype_type *integer(struct parser *p, uint32_t size, bool is_signed,
+					    enum prototype_lens lens)
+{
+	struct prototype_type *t = new_type(p, PROTOTYPE_INT, size);
+
+	t->is_signed = is_signed;
+	t->lens = lens;
+	return t;
+}
+
+/* "arg2", "elt1": the digits behind the word. */
+static bool numbered(const char *name, const char *word, uint64_t *ret)
+{
+	size_t n = strlen(word);
+	char *end;
+
+	if (strncmp(name, word, n) || !isdigit((unsigned char)name[n]))
+		return false;
+	*ret = strtoull(name + n, &end, 10);
+	return !*end && *ret > 0;
+}
+
+/* length = NUMBER | "argN" | "eltN" | "retval" | "zero" [ "(" length ")" ] */
+static struct prototype_length parse_length(struct parser *p)
+{
+	struct prototype_length l = { 0 };
+	const char *name;
+	int64_t v;
+
+	skip_blanks(p);
+	if (p->at < p->end && (isdigit((unsigned char)*p->at) || *p->at == '-')) {
+		if (!take_number(p, &v) || v < 0)
+			wrong(p, "a length is a number from 0");
+		l.value = (uint64_t)v;
+		return l;
+	}
+	name = need_name(p, "a length (a number, argN, eltN, retval, zero)");
+	if (!name)
+		return l;
+	if (numbered(name, "arg", &l.value)) {
+		l.count = COUNT_ARG;
+	} else if (numbered(name, "elt", &l.value)) {
+		l.count = COUNT_ELEMENT;
+	} else if (!strcmp(name, "retval")) {
+		l.count = COUNT_RESULT;
+	} else if (!strcmp(name, "zero")) {
+		if (takes(p, '(')) {
+			if (++p->depth > PROTOTYPE_DEPTH)
+				wrong(p, "lengths are nested too deep");
+			else
+				l = parse_length(p);
+			p->depth--;
+			expect(p, ')');
+		} else {
+			l.count = COUNT_ZERO;
+		}
+		l.zero = true;
+	} else {
+		wrong(p, "%s is no length: a number, argN, eltN, retval or zero", name);
+	}
+	return l;
+}
+
+static const struct prototype_type *array_of(struct parser *p, const struct prototype_type *target,
+					     struct prototype_length length)
+{
+	struct prototype_type *t = new_type(p, PROTOTYPE_ARRAY, 0);
+
+	if (!target->size)
+		wrong(p, "an array's elements have a size");
+	if (length.count == COUNT_NUMBER && target->size) {
+		if (length.value > MAX_STRUCT / target->size)
+			wrong(p, "an array has at most %d bytes", MAX_STRUCT);
+		else
+			t->size = (uint32_t)length.value * target->size;
+	}
+	t->target = target;
+	t->length = length;
+	t->align = target->align;
+	return t;
+}
+
+/* A pointer to text of that length. */
+static const struct prototype_type *text_of(struct parser *p, struct prototype_length length,
+					    enum prototype_lens lens)
+{
+	const struct prototype_type *t = integer(p, 1, true, LENS_CHAR);
+
+	return with_lens(p, pointer_to(p, array_of(p, t, length)), lens);
+}
+
+static const struct prototype_type *text_zero(struct parser *p, enum prototype_lens lens)
+{
+	return text_of(p, (struct prototype_length){ .count = COUNT_ZERO, .zero = true }, lens);
+}
+
+/* "struct" "(" type { "," type } ")" */
+static const struct prototype_type *parse_struct(struct parser *p)
+{
+	const struct prototype_type *fields[MAX_FIELDS];
+	struct prototype_type *t = new_type(p, PROTOTYPE_STRUCT, 0);
+	uint64_t size = 0;
+
+	if (!expect(p, '('))
+		return t;
+	do {
+		const struct prototype_type *f = parse_type(p);
+
+		if (t->nfields == MAX_FIELDS) {
+			wrong(p, "a structure has at most %d elements", MAX_FIELDS);
+			break;
+		}
+		if (*p->message)
+			break;
+		if (f->kind == PROTOTYPE_VOID)
+			wrong(p, "a structure's element cannot be void");
+		fields[t->nfields++] = f;
+		size = round_up(size, f->align) + f->size;
+		if (f->align > t->align)
+			t->align = f->align;
+	} while (takes(p, ','));
+	expect(p, ')');
+	size = round_up(size, t->align);
+	if (size > MAX_STRUCT)
+		wrong(p, "a structure has at most %d bytes", MAX_STRUCT);
+	t->size = size > MAX_STRUCT ? 0 : (uint32_t)size;
+	t->fields = arena_array(&p->set->arena, const struct prototype_type *, t->nfields + 1);
+	memcpy(t->fields, fields, t->nfields * sizeof(*fields));
+	return t;
+}
+
+/* "enum" [ "[" type "]" ] "(" NAME [ "=" NUMBER ] { "," ... } ")" */
+static const struct prototype_type *parse_enum(struct parser *p)
+{
+	VEC(struct prototype_name) names = { 0 };
+	const struct prototype_type *base = integer(p, 4, true, LENS_DEFAULT);
+	struct prototype_type *t;
+	struct prototype_name *copy;
+	int64_t next = 0;
+
+	if (takes(p, '[')) {
+		base = parse_type(p);
+		if (!*p->message && base->kind != PROTOTYPE_INT)
+			wrong(p, "an enum's type is a whole number's");
+		expect(p, ']');
+	}
+	if (!expect(p, '('))
+		return base;
+	do {
+		const char *name = need_name(p, "a name of the enum");
+
+		if (!name)
+			break;
+		if (takes(p, '=')) {
+			skip_blanks(p);
+			if (p->at < p->end && *p->at == '\'' && p->end - p->at > 2 &&
+			    p->at[2] == '\'') {
+				next = p->at[1];
+				p->at += 3;
+			} else if (!take_number(p, &next)) {
+				wrong(p, "a number is expected behind %s =", name);
+				break;
+			}
+		}
+		vec_push(&names, (struct prototype_name){ name, next });
+		next = (int64_t)((uint64_t)next + 1);
+	} while (takes(p, ','));
+	expect(p, ')');
+	t = (struct prototype_type *)with_lens(p, base, LENS_ENUM);
+	copy = arena_array(&p->set->arena, struct prototype_name, names.n + 1);
+	if (names.n)
+		memcpy(copy, names.v, names.n * sizeof(*copy));
+	t->names = copy;
+	t->nnames = names.n;
+	vec_fini(&names);
+	return t;
+}
+
+/* "array" "(" type "," length ")" */
+static const struct prototype_type *parse_array(struct parser *p)
+{
+	const struct prototype_type *t;
+	struct prototype_length l = { 0 };
+
+	expect(p, '(');
+	t = parse_type(p);
+	if (expect(p, ','))
+		l = parse_length(p);
+	expect(p, ')');
+	return *p->message ? t : array_of(p, t, l);
+}
+
+/* "string" [ "(" type ")" | "[" length "]" | N ]: N is the argument with the length. */
+static const struct prototype_type *parse_string(struct parser *p, const char *name)
+{
+	const struct prototype_type *t;
+	struct prototype_length l = { .count = COUNT_ARG };
+
+	if (numbered(name, "string", &l.value)) {
+		l.zero = true;
+		return text_of(p, l, LENS_STRING);
+	}
+	if (takes(p, '[')) {
+		l = parse_length(p);
+		expect(p, ']');
+		return text_of(p, l, LENS_STRING);
+	}
+	if (!takes(p, '('))
+		return text_zero(p, LENS_STRING);
+	t = parse_type(p);
+	expect(p, ')');
+	if (*p->message)
+		return t;
+	if (t->kind == PROTOTYPE_INT && t->size == 1) /* a char: any number of them */
+		return text_zero(p, LENS_STRING);
+	if (t->kind == PROTOTYPE_POINTER && t->target->kind != PROTOTYPE_ARRAY &&
+	    t->target->size == 1)
+		return text_zero(p, LENS_STRING);
+	return with_lens(p, t, LENS_STRING);
+}
+
+static const struct prototype_type *lens_of(struct parser *p, enum prototype_lens lens)
+{
+	const struct prototype_type *t;
+
+	if (!expect(p, '('))
+		return new_type(p, PROTOTYPE_VOID, 0);
+	t = parse_type(p);
+	expect(p, ')');
+	return *p->message ? t : with_lens(p, t, lens);
+}
+
+static const struct prototype_type *simple_type(struct parser *p, const char *name)
+{
+	static const struct {
+		const char *name;
+		uint8_t size;
+		bool is_signed;
+		enum prototype_lens lens;
+	} integers[] = {
+		{ "int", 4, true, LENS_DEFAULT },   { "uint", 4, false, LENS_DEFAULT },
+		{ "long", 8, true, LENS_DEFAULT },  { "ulong", 8, false, LENS_DEFAULT },
+		{ "short", 2, true, LENS_DEFAULT }, { "ushort", 2, false, LENS_DEFAULT },
+		{ "llong", 8, true, LENS_DEFAULT }, { "ullong", 8, false, LENS_DEFAULT },
+		{ "char", 1, true, LENS_CHAR },     { "uchar", 1, false, LENS_CHAR },
+		{ "octal", 4, false, LENS_OCT },    { "addr", 8, false, LENS_HEX },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(integers); i++)
+		if (!strcmp(name, integers[i].name))
+			return integer(p, integers[i].size, integers[i].is_signed,
+				       integers[i].lens);
+	if (!strcmp(name, "void"))
+		return new_type(p, PROTOTYPE_VOID, 0);
+	if (!strcmp(name, "float"))
+		return new_type(p, PROTOTYPE_FLOAT, 4);
+	if (!strcmp(name, "double"))
+		return new_type(p, PROTOTYPE_FLOAT, 8);
+	if (!strcmp(name, "file"))
+		return with_lens(p, pointer_to(p, new_type(p, PROTOTYPE_VOID, 0)), LENS_HEX);
+	return NULL;
+}
+
+static const struct prototype_type *parse_base(struct parser *p)
+{
+	static const struct {
+		const char *name;
+		enum prototype_lens lens;
+	} lenses[] = {
+		{ "hex", LENS_HEX },       { "oct", LENS_OCT },   { "octal", LENS_OCT },
+		{ "bool", LENS_BOOL },     { "hide", LENS_HIDE }, { "bitvec", LENS_BITVEC },
+		{ "guess", LENS_DEFAULT },
+	};
+	const char *name = need_name(p, "a type");
+	const struct prototype_type *t;
+	const uint64_t *known;
+
+	if (!name)
+		return new_type(p, PROTOTYPE_VOID, 0);
+	if (!strcmp(name, "struct"))
+		return parse_struct(p);
+	if (!strcmp(name, "enum"))
+		return parse_enum(p);
+	if (!strcmp(name, "array"))
+		return parse_array(p);
+	if (!strcmp(name, "format"))
+		return text_zero(p, LENS_FORMAT);
+	if (!strcmp(name, "string") ||
+	    (!strncmp(name, "string", 6) && isdigit((unsigned char)name[6])))
+		return parse_string(p, name);
+	known = hash_get(&p->set->types, name, strlen(name));
+	if (known)
+		return (const struct prototype_type *)(uintptr_t)*known;
+	skip_blanks(p);
+	for (size_t i = 0; i < ARRAY_SIZE(lenses) && p->at < p->end && *p->at == '('; i++)
+		if (!strcmp(name, lenses[i].name))
+			return lens_of(p, lenses[i].lens);
+	t = simple_type(p, name);
+	if (!t) {
+		wrong(p, "there is no type %s", name);
+		t = new_type(p, PROTOTYPE_VOID, 0);
+	}
+	return t;
+}
+
+static const struct prototype_type *parse_type(struct parser *p)
+{
+	const struct prototype_type *t;
+	uint32_t stars = 0;
+
+	if (++p->depth > PROTOTYPE_DEPTH) {
+		wrong(p, "types are nested deeper than %d", PROTOTYPE_DEPTH);
+		t = new_type(p, PROTOTYPE_VOID, 0);
+	} else {
+		t = parse_base(p);
+	}
+	while (!*p->message && takes(p, '*')) {
+		if (++stars > PROTOTYPE_DEPTH)
+			wrong(p, "more than %d stars", PROTOTYPE_DEPTH);
+		t = pointer_to(p, t);
+	}
+	p->depth--;
+	return t;
+}
+
+/* Is the rest of the line a comment? */
+static bool ends(struct parser *p)
+{
+	skip_blanks(p);
+	if (!*p->message && p->at < p->end && *p->at != ';' && *p->at != '#')
+		wrong(p, "what is \"%.*s\"?", (int)(p->end - p->at > 20 ? 20 : p->end - p->at),
+		      p->at);
+	return !*p->message;
+}
+
+static void parse_typedef(struct parser *p)
+{
+	const char *name = need_name(p, "the name of a type");
+	const struct prototype_type *t;
+
+	if (!name || !expect(p, '='))
+		return;
+	t = parse_type(p);
+	if (ends(p))
+		*hash_put(&p->set->types, name, strlen(name), NULL) = (uintptr_t)t;
+}
+
+/* An array is passed by its address. */
+static const struct prototype_type *as_parameter(struct parser *p, const struct prototype_type *t)
+{
+	if (t->kind != PROTOTYPE_ARRAY)
+		return t;
+	return t->lens == LENS_STRING ? with_lens(p, pointer_to(p, t), LENS_STRING)
+				      : pointer_to(p, t);
+}
+
+static void parse_params(struct parser *p, struct prototype *f)
+{
+	if (!expect(p, '(') || takes(p, ')'))
+		return;
+	do {
+		struct prototype_param param = { 0 };
+
+		if (f->nparams == PROTOTYPE_PARAMS) {
+			wrong(p, "a function has at most %d parameters", PROTOTYPE_PARAMS);
+			return;
+		}
+		param.out = takes(p, '+');
+		param.type = as_parameter(p, parse_type(p));
+		if (*p->message)
+			return;
+		if (param.type->kind == PROTOTYPE_VOID && param.type->lens != LENS_HIDE) {
+			if (f->nparams || param.out)
+				wrong(p, "a parameter cannot be void");
+			break; /* "(void)": none */
+		}
+		f->params[f->nparams++] = param;
+	} while (takes(p, ','));
+	expect(p, ')');
+}
+
+static void parse_function(struct parser *p)
+{
+	struct prototype_param params[PROTOTYPE_PARAMS];
+	struct prototype f = { .params = params };
+	struct prototype *kept;
+
+	f.result = as_parameter(p, parse_type(p));
+	if (*p->message)
+		return;
+	f.name = need_name(p, "a function's name");
+	if (!f.name)
+		return;
+	parse_params(p, &f);
+	if (!ends(p))
+		return;
+	kept = arena_new(&p->set->arena, struct prototype);
+	*kept = f;
+	kept->params = arena_array(&p->set->arena, struct prototype_param, f.nparams + 1);
+	memcpy(kept->params, params, f.nparams * sizeof(*params));
+	*hash_put(&p->set->functions, f.name, strlen(f.name), NULL) = (uintptr_t)kept;
+}
+
+static void parse_line(struct parser *p)
+{
+	const char *from;
+
+	skip_blanks(p);
+	if (p->at == p->end || *p->at == ';' || *p->at == '#')
+		return;
+	from = p->at;
+	if (p->end - from > 8 && !strncmp(from, "typedef", 7) && isspace((unsigned char)from[7])) {
+		p->at += 7;
+		parse_typedef(p);
+	} else {
+		parse_function(p);
+	}
+}
+
+uint32_t prototypes_read(struct prototypes *set, const char *name, const char *text, size_t n,
+			 void (*report)(void *arg, const char *message), void *arg)
+{
+	uint32_t line = 0, nwrong = 0;
+
+	for (const char *at = text, *end = text + n; at < end;) {
+		const char *nl = memchr(at, '\n', (size_t)(end - at));
+		struct parser p = { .set = set, .at = at, .end = nl ? nl : end };
+
+		line++;
+		parse_line(&p);
+		if (*p.message) {
+			cleanup_free char *message = xasprintf("%s:%u: %s", name, line, p.message);
+
+			nwrong++;
+			if (report)
+				report(arg, message);
+		}
+		at = nl ? nl + 1 : end;
+	}
+	return nwrong;
+}
+
+const struct prototype *prototypes_find(const struct prototypes *p, const char *function)
+{
+	const uint64_t *v = hash_get(&p->functions, function, strlen(function));
+
+	return v ? (const struct prototype *)(uintptr_t)*v : NULL;
+}

@@ -1,0 +1,130 @@
+/* Prototypes of library functions, in the language of ltrace's configuration files
+ * (ltrace.conf(5)), and values printed by them.
+ *
+ * In: text such as "addr malloc(ulong);". Out: the types of a function's parameters and result, and
+ * text of their values.
+ * Always true: a type lives as long as the set that read it. A wrong line is reported and left out,
+ * the others count. No text makes the parser recurse deeper than PROTOTYPE_DEPTH types.
+ */
+#ifndef DESCRY_PROGRAM_PROTOTYPE_PROTOTYPE_H
+#define DESCRY_PROGRAM_PROTOTYPE_PROTOTYPE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/hash.h"
+#include "base/mem.h"
+#include "base/out.h"
+
+enum { PROTOTYPE_DEPTH = 24, PROTOTYPE_PARAMS = 32 };
+
+enum prototype_kind {
+	PROTOTYPE_VOID,
+	PROTOTYPE_INT, /* .size bytes, .is_signed */
+	PROTOTYPE_FLOAT,
+	PROTOTYPE_POINTER, /* to .target */
+	PROTOTYPE_STRUCT,  /* .fields */
+	PROTOTYPE_ARRAY,   /* of .target, .length elements */
+};
+
+enum prototype_lens {
+	LENS_DEFAULT,
+	LENS_HEX,
+	LENS_OCT,
+	LENS_BOOL,
+	LENS_BITVEC, /* the numbers of the bits that are set */
+	LENS_CHAR,
+	LENS_STRING, /* an array of char, or a pointer to one, as text */
+	LENS_FORMAT, /* likewise, and the further arguments are as the text says */
+	LENS_HIDE,   /* "..." */
+	LENS_ENUM,   /* .names */
+};
+
+/* How many elements an array has. */
+struct prototype_length {
+	enum prototype_count {
+		COUNT_NUMBER,  /* .value */
+		COUNT_ARG,     /* argument .value, from 1 */
+		COUNT_ELEMENT, /* element .value of the structure around it, from 1 */
+		COUNT_RESULT,
+		COUNT_ZERO, /* no bound but a zero element */
+	} count;
+	uint64_t value;
+	bool zero; /* a zero element ends it before */
+};
+
+struct prototype_type {
+	enum prototype_kind kind;
+	enum prototype_lens lens;
+	uint32_t size, align; /* bytes; of an array of unknown length 0 */
+	bool is_signed;
+	const struct prototype_type *target;
+	struct prototype_length length;
+	const struct prototype_type **fields;
+	uint32_t nfields;
+	const struct prototype_name {
+		const char *name;
+		int64_t value;
+	} * names;
+	uint32_t nnames;
+};
+
+struct prototype_param {
+	const struct prototype_type *type;
+	bool out; /* has its value when the function returns */
+};
+
+struct prototype {
+	const char *name;
+	const struct prototype_type *result;
+	struct prototype_param *params;
+	uint32_t nparams;
+};
+
+/* All prototypes and type names that were read. Zero is not a set: prototypes_init(). */
+struct prototypes {
+	struct arena arena;
+	struct hash types, functions; /* name -> pointer */
+};
+
+void prototypes_init(struct prototypes *p);
+void prototypes_fini(struct prototypes *p);
+/* Reads `n` bytes of text. Later prototypes of a function replace earlier ones. Calls `wrong` for
+ * each wrong line with "NAME:LINE: what is wrong"; NULL: drops it. Returns the number of wrong
+ * lines. */
+uint32_t prototypes_read(struct prototypes *p, const char *name, const char *text, size_t n,
+			 void (*wrong)(void *arg, const char *message), void *arg);
+/* Returns the prototype of the function, or NULL when no file has one. */
+const struct prototype *prototypes_find(const struct prototypes *p, const char *function);
+/* Prints a prototype or type in the language that prototypes_read() reads. */
+void prototype_print(struct out *o, const struct prototype *f);
+void prototype_type_print(struct out *o, const struct prototype_type *t);
+
+/* value.c: values as text. */
+
+/* Bytes of the traced process that a pointer points to. bytes NULL: they could not be read. */
+struct prototype_memory {
+	const uint8_t *bytes;
+	uint32_t n;
+	bool cut; /* there is more of it in the process */
+};
+
+/* The values around one that is printed. */
+struct prototype_values {
+	const uint64_t *args; /* the arguments, as they are in registers */
+	uint32_t nargs;
+	uint64_t result;
+	bool returned;         /* is `result` known? */
+	uint32_t max_elements; /* of an array that are printed */
+};
+
+/* Prints a value that came in a register. memory: the bytes that it points to, if it is a
+ * pointer. */
+void prototype_value(struct out *o, const struct prototype_type *t, uint64_t value,
+		     const struct prototype_memory *memory, const struct prototype_values *values);
+/* Is the type text: a string, or a pointer to one? *ret_zero: does a zero byte end it? */
+bool prototype_is_text(const struct prototype_type *t);
+/* Returns the bytes that the pointer type t points to; 0: not known. */
+uint64_t prototype_pointed(const struct prototype_type *t, const struct prototype_values *values);
+
+#endif

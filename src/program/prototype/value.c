@@ -1,0 +1,298 @@
+/* Values as text, by the types of prototypes. */
+#include "program/prototype/prototype.h"
+
+#include <string.h>
+
+enum {
+	MAX_TEXT = 1 << 16, /* bytes of one value's text */
+	MAX_DEPTH = 32,     /* of structures in structures, through names of types too */
+	DEFAULT_ELEMENTS = 16,
+};
+
+struct printer {
+	struct out *o;
+	size_t limit; /* of o->n */
+	const struct prototype_values *values;
+	const struct prototype_memory *memory; /* of the pointer at the top; then NULL */
+	uint32_t depth;
+};
+
+/* The elements of the structure around an array. */
+struct around {
+	const struct prototype_type *type;
+	const uint8_t *bytes;
+	uint32_t n;
+};
+
+static void print_bytes(struct printer *p, const struct prototype_type *t, const uint8_t *bytes,
+			uint32_t n, const struct around *around);
+
+bool prototype_is_text(const struct prototype_type *t)
+{
+	if (t->kind == PROTOTYPE_ARRAY)
+		return t->lens == LENS_STRING && t->target->size == 1;
+	if (t->kind != PROTOTYPE_POINTER || t->target->kind != PROTOTYPE_ARRAY ||
+	    t->target->target->size != 1)
+		return false;
+	return t->lens == LENS_STRING || t->lens == LENS_FORMAT || t->target->lens == LENS_STRING;
+}
+
+static uint64_t integer_at(const uint8_t *bytes, uint32_t size)
+{
+	uint64_t v = 0;
+
+	for (uint32_t i = 0; i < size && i < 8; i++)
+		v |= (uint64_t)bytes[i] << 8 * i;
+	return v;
+}
+
+static int64_t extended(uint64_t v, const struct prototype_type *t)
+{
+	uint32_t shift = t->size && t->size < 8 ? 64 - 8 * t->size : 0;
+
+	return t->is_signed ? (int64_t)(v << shift) >> shift : (int64_t)(v << shift >> shift);
+}
+
+/* Returns an array's bound as a number of elements; UINT64_MAX: only a zero ends it. */
+static uint64_t bound(const struct prototype_length *l, const struct prototype_values *values,
+		      const struct around *around)
+{
+	uint64_t at = 0;
+
+	switch (l->count) {
+	case COUNT_NUMBER: return l->value;
+	case COUNT_ARG: return values && l->value <= values->nargs ? values->args[l->value - 1] : 0;
+	case COUNT_RESULT:
+		return values && values->returned && (int64_t)values->result > 0 ? values->result
+										 : 0;
+	case COUNT_ZERO: return UINT64_MAX;
+	case COUNT_ELEMENT: break;
+	}
+	for (uint32_t i = 0; around && i < around->type->nfields; i++) {
+		const struct prototype_type *f = around->type->fields[i];
+
+		at = round_up(at, f->align);
+		if (i + 1 == l->value && f->kind == PROTOTYPE_INT && at + f->size <= around->n)
+			return (uint64_t)extended(integer_at(around->bytes + at, f->size), f);
+		at += f->size;
+	}
+	return 0;
+}
+
+uint64_t prototype_pointed(const struct prototype_type *t, const struct prototype_values *values)
+{
+	const struct prototype_type *to = t->target;
+	uint64_t n;
+
+	if (t->kind != PROTOTYPE_POINTER)
+		return 0;
+	if (to->kind != PROTOTYPE_ARRAY)
+		return to->size;
+	n = bound(&to->length, values, NULL);
+	return n > UINT32_MAX || !to->target->size ? 0 : n * to->target->size;
+}
+
+static void print_bits(struct out *o, uint64_t v)
+{
+	const char *sep = "";
+
+	out_char(o, '<');
+	for (uint32_t i = 0; i < 64; i++) {
+		uint32_t last = i;
+
+		if (!(v >> i & 1))
+			continue;
+		while (last < 63 && v >> (last + 1) & 1)
+			last++;
+		out_printf(o, last > i ? "%s%u-%u" : "%s%u", sep, i, last);
+		sep = ",";
+		i = last;
+	}
+	out_char(o, '>');
+}
+
+static void print_integer(struct printer *p, const struct prototype_type *t, uint64_t raw)
+{
+	int64_t v = extended(raw, t);
+	uint64_t u = t->size < 8 ? raw & ((UINT64_C(1) << 8 * t->size) - 1) : raw;
+	char c = (char)u;
+
+	switch (t->lens) {
+	case LENS_HEX:
+		if (u)
+			out_str(p->o, "0x");
+		out_hex(p->o, u, false, 0);
+		return;
+	case LENS_OCT: out_printf(p->o, "%#llo", (unsigned long long)u); return;
+	case LENS_BOOL: out_str(p->o, u ? "true" : "false"); return;
+	case LENS_BITVEC: print_bits(p->o, u); return;
+	case LENS_CHAR:
+		out_char(p->o, '\'');
+		out_escaped(p->o, &c, 1);
+		out_char(p->o, '\'');
+		return;
+	case LENS_ENUM:
+		for (uint32_t i = 0; i < t->nnames; i++)
+			if (t->names[i].value == v) {
+				out_str(p->o, t->names[i].name);
+				return;
+			}
+		break;
+	default: break;
+	}
+	if (t->is_signed)
+		out_signed(p->o, v, 0);
+	else
+		out_unsigned(p->o, u, 0);
+}
+
+static void print_float(struct printer *p, const struct prototype_type *t, const uint8_t *bytes)
+{
+	float f;
+	double d;
+
+	if (t->size == 4) {
+		memcpy(&f, bytes, 4);
+		d = (double)f;
+	} else {
+		memcpy(&d, bytes, 8);
+	}
+	out_printf(p->o, "%g", d);
+}
+
+/* n bytes, of which `cut` says that more were not read. */
+static void print_text(struct printer *p, const struct prototype_length *l, const uint8_t *bytes,
+		       uint32_t n, bool cut, const struct around *around)
+{
+	uint64_t max = bound(l, p->values, around);
+	const uint8_t *zero;
+
+	if (max < n || (max == n && cut)) {
+		n = max < n ? (uint32_t)max : n;
+		cut = false;
+	}
+	zero = l->zero && n ? memchr(bytes, 0, n) : NULL;
+	if (zero) {
+		n = (uint32_t)(zero - bytes);
+		cut = false;
+	}
+	out_char(p->o, '"');
+	out_escaped(p->o, (const char *)bytes, n);
+	out_str(p->o, cut ? "\"..." : "\"");
+}
+
+static bool all_zero(const uint8_t *bytes, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (bytes[i])
+			return false;
+	return true;
+}
+
+static void print_array(struct printer *p, const struct prototype_type *t, const uint8_t *bytes,
+			uint32_t n, const struct around *around)
+{
+	uint32_t max = p->values && p->values->max_elements ? p->values->max_elements
+							    : DEFAULT_ELEMENTS;
+	uint64_t count = bound(&t->length, p->values, around);
+	uint32_t size = t->target->size;
+
+	out_str(p->o, "[ ");
+	for (uint64_t i = 0; i < count; i++) {
+		if (!size || (i + 1) * size > n || i == max || p->o->n > p->limit) {
+			out_str(p->o, i ? "..." : "");
+			break;
+		}
+		if (t->length.zero && all_zero(bytes + i * size, size))
+			break;
+		if (i)
+			out_str(p->o, ", ");
+		print_bytes(p, t->target, bytes + i * size, size, NULL);
+	}
+	out_str(p->o, " ]");
+}
+
+static void print_struct(struct printer *p, const struct prototype_type *t, const uint8_t *bytes,
+			 uint32_t n)
+{
+	const struct around around = { t, bytes, n };
+	uint64_t at = 0;
+
+	out_str(p->o, "{ ");
+	for (uint32_t i = 0; i < t->nfields; i++) {
+		const struct prototype_type *f = t->fields[i];
+
+		at = round_up(at, f->align);
+		if (i)
+			out_str(p->o, ", ");
+		if (at + f->size > n || p->o->n > p->limit) {
+			out_str(p->o, "...");
+			break;
+		}
+		print_bytes(p, f, bytes + at, f->size, &around);
+		at += f->size;
+	}
+	out_str(p->o, " }");
+}
+
+static void print_pointer(struct printer *p, const struct prototype_type *t, uint64_t v)
+{
+	const struct prototype_memory *m = p->memory;
+	const struct prototype_type *to = t->target;
+
+	p->memory = NULL;
+	if (!v) {
+		out_str(p->o, "nil");
+	} else if (!m || !m->bytes || to->kind == PROTOTYPE_VOID || t->lens == LENS_HEX) {
+		out_str(p->o, "0x");
+		out_hex(p->o, v, false, 0);
+	} else if (prototype_is_text(t)) {
+		print_text(p, &to->length, m->bytes, m->n, m->cut, NULL);
+	} else {
+		print_bytes(p, to, m->bytes, m->n, NULL);
+	}
+}
+
+static void print_bytes(struct printer *p, const struct prototype_type *t, const uint8_t *bytes,
+			uint32_t n, const struct around *around)
+{
+	if (t->lens == LENS_HIDE || p->depth == MAX_DEPTH || p->o->n > p->limit) {
+		out_str(p->o, "...");
+		return;
+	}
+	p->depth++;
+	switch (t->kind) {
+	case PROTOTYPE_VOID: out_str(p->o, "<void>"); break;
+	case PROTOTYPE_INT:
+		if (t->size <= n)
+			print_integer(p, t, integer_at(bytes, t->size));
+		break;
+	case PROTOTYPE_FLOAT:
+		if (t->size <= n)
+			print_float(p, t, bytes);
+		break;
+	case PROTOTYPE_POINTER:
+		if (n >= 8)
+			print_pointer(p, t, integer_at(bytes, 8));
+		break;
+	case PROTOTYPE_STRUCT: print_struct(p, t, bytes, n); break;
+	case PROTOTYPE_ARRAY:
+		if (prototype_is_text(t))
+			print_text(p, &t->length, bytes, n, false, around);
+		else
+			print_array(p, t, bytes, n, around);
+		break;
+	}
+	p->depth--;
+}
+
+void prototype_value(struct out *o, const struct prototype_type *t, uint64_t value,
+		     const struct prototype_memory *memory, const struct prototype_values *values)
+{
+	struct printer p = { .o = o, .limit = o->n + MAX_TEXT, .values = values, .memory = memory };
+	uint8_t bytes[8];
+
+	memcpy(bytes, &value, sizeof(bytes));
+	/* A structure that is passed by value has its first eight bytes in the register. */
+	print_bytes(&p, t, bytes, sizeof(bytes), NULL);
+}

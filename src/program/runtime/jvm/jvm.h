@@ -1,0 +1,233 @@
+/* HotSpot, the JVM of OpenJDK: finds the code that it has made, and the Java functions in it.
+ *
+ * A Java function has native frames: one that the interpreter runs has a frame of the interpreter's
+ * code, and a compiled one has a frame of its nmethod, in which further functions may be inlined.
+ * The frames hang together as those of C do, so that the walk of the native stack meets them.
+ * libjvm.so publishes where its structures have their members (gHotSpotVMStructs, vmStructs.cpp).
+ */
+#ifndef DESCRY_PROGRAM_RUNTIME_JVM_JVM_H
+#define DESCRY_PROGRAM_RUNTIME_JVM_JVM_H
+
+#include "base/hash.h"
+#include "program/object/object.h"
+#include "program/runtime/runtime.h"
+
+/* X(name, required, type, member, other type, other member): members, and where other versions have
+ * them. */
+#define JVM_MEMBERS(X) \
+	X(method_const, 1, "Method", "_constMethod", "", "") \
+	X(method_access, 1, "Method", "_access_flags", "", "") \
+	X(const_constants, 1, "ConstMethod", "_constants", "", "") \
+	X(const_words, 1, "ConstMethod", "_constMethod_size", "", "") \
+	X(const_flags, 1, "ConstMethod", "_flags", "ConstMethod", "_flags._flags") \
+	X(const_code_size, 1, "ConstMethod", "_code_size", "", "") \
+	X(const_name, 1, "ConstMethod", "_name_index", "", "") \
+	X(constants_class, 1, "ConstantPool", "_pool_holder", "", "") \
+	X(constants_length, 1, "ConstantPool", "_length", "", "") \
+	X(constants_file, 0, "ConstantPool", "_source_file_name_index", "", "") \
+	X(class_constants, 1, "InstanceKlass", "_constants", "", "") \
+	X(class_file, 0, "InstanceKlass", "_source_file_name_index", "", "") \
+	X(class_name, 1, "Klass", "_name", "", "") \
+	X(symbol_length, 1, "Symbol", "_length", "", "") \
+	X(symbol_text, 1, "Symbol", "_body[0]", "Symbol", "_body") \
+	X(array_length, 1, "GrowableArrayBase", "_len", "GenericGrowableArray", "_len") \
+	X(array_data, 1, "GrowableArray<int>", "_data", "", "") \
+	X(heap_memory, 1, "CodeHeap", "_memory", "", "") \
+	X(heap_segments, 1, "CodeHeap", "_segmap", "", "") \
+	X(heap_shift, 1, "CodeHeap", "_log2_segment_size", "", "") \
+	X(memory_low, 1, "VirtualSpace", "_low", "", "") \
+	X(memory_high, 1, "VirtualSpace", "_high", "", "") \
+	X(block_used, 1, "HeapBlock::Header", "_used", "", "") \
+	X(blob_name, 1, "CodeBlob", "_name", "", "") \
+	X(blob_size, 1, "CodeBlob", "_size", "", "") \
+	X(blob_frame_words, 1, "CodeBlob", "_frame_size", "", "") \
+	X(blob_complete, 1, "CodeBlob", "_frame_complete_offset", "", "") \
+	X(blob_code, 0, "CodeBlob", "_code_begin", "", "") \
+	X(blob_code_offset, 0, "CodeBlob", "_code_offset", "", "") \
+	X(blob_mutable, 0, "CodeBlob", "_mutable_data", "", "") \
+	X(blob_relocation_size, 0, "CodeBlob", "_relocation_size", "", "") \
+	X(compiled_method, 1, "nmethod", "_method", "CompiledMethod", "_method") \
+	X(compiled_immutable, 0, "nmethod", "_immutable_data", "", "") \
+	X(compiled_immutable_size, 0, "nmethod", "_immutable_data_size", "", "") \
+	X(compiled_pcs, 1, "nmethod", "_scopes_pcs_offset", "", "") \
+	X(compiled_pcs_end, 0, "nmethod", "_dependencies_offset", "", "") \
+	X(compiled_scopes, 0, "CompiledMethod", "_scopes_data_begin", "", "") \
+	X(compiled_scopes_offset, 0, "nmethod", "_scopes_data_offset", "", "") \
+	X(compiled_metadata, 0, "nmethod", "_metadata_offset", "", "") \
+	X(compiled_entry, 0, "nmethod", "_verified_entry_point", "", "") \
+	X(compiled_entry_offset, 0, "nmethod", "_verified_entry_offset", "", "") \
+	X(compiled_osr_entry, 1, "nmethod", "_osr_entry_point", "", "") \
+	X(compiled_osr_bci, 1, "nmethod", "_entry_bci", "", "") \
+	X(compiled_deopt, 0, "CompiledMethod", "_deopt_handler_begin", "nmethod", \
+	  "_deopt_handler_begin") \
+	X(compiled_deopt_mh, 0, "CompiledMethod", "_deopt_mh_handler_begin", "nmethod", \
+	  "_deopt_mh_handler_begin") \
+	X(compiled_deopt_offset, 0, "nmethod", "_deopt_handler_offset", "nmethod", \
+	  "_deopt_handler_entry_offset") \
+	X(compiled_deopt_mh_offset, 0, "nmethod", "_deopt_mh_handler_offset", "", "") \
+	X(compiled_original_pc, 1, "nmethod", "_orig_pc_offset", "", "") \
+	X(pc_offset, 1, "PcDesc", "_pc_offset", "", "") \
+	X(pc_scope, 1, "PcDesc", "_scope_decode_offset", "", "") \
+	X(threads_length, 1, "ThreadsList", "_length", "", "") \
+	X(threads_first, 1, "ThreadsList", "_threads", "", "") \
+	X(thread_os, 1, "JavaThread", "_osthread", "Thread", "_osthread") \
+	X(thread_anchor, 1, "JavaThread", "_anchor", "", "") \
+	X(anchor_sp, 1, "JavaFrameAnchor", "_last_Java_sp", "", "") \
+	X(os_id, 1, "OSThread", "_thread_id", "", "") \
+	X(flag_name, 0, "JVMFlag", "_name", "", "") \
+	X(flag_value, 0, "JVMFlag", "_addr", "", "")
+
+/* X(name, required, type, member): variables of the JVM. */
+#define JVM_VARIABLES(X) \
+	X(heaps, 1, "CodeCache", "_heaps") \
+	X(threads, 1, "ThreadsSMRSupport", "_java_thread_list") \
+	X(call_stub_return, 1, "StubRoutines", "_call_stub_return_address") \
+	X(major, 1, "Abstract_VM_Version", "_vm_major_version") \
+	X(minor, 1, "Abstract_VM_Version", "_vm_minor_version") \
+	X(security, 1, "Abstract_VM_Version", "_vm_security_version") \
+	X(flags, 0, "JVMFlag", "flags") \
+	X(nflags, 0, "JVMFlag", "numFlags")
+
+/* X(name, required, type): sizes of structures. */
+#define JVM_SIZES(X) \
+	X(const_method, 1, "ConstMethod") \
+	X(constants, 1, "ConstantPool") \
+	X(block, 1, "HeapBlock") \
+	X(pc, 1, "PcDesc") \
+	X(flag, 0, "JVMFlag")
+
+struct jvm_member {
+	uint32_t at;
+	uint8_t width; /* bytes; 0: this version does not have the member */
+};
+
+struct jvm_layout {
+#define X(name, ...) struct jvm_member name;
+	JVM_MEMBERS(X)
+#undef X
+	struct {
+#define X(name, ...) uint64_t name;
+		JVM_VARIABLES(X)
+	} variable; /* addresses */
+	struct {
+		JVM_SIZES(X)
+#undef X
+	} size;
+	/* Numbers in tables are written without bytes of 0 (from JDK 20 on). */
+	uint32_t excluded;
+};
+
+/* A part of the code cache. */
+struct jvm_heap {
+	uint64_t low, high, segments;
+	uint32_t shift;
+};
+
+enum { JVM_HEAPS_MAX = 8 };
+
+struct jvm {
+	struct runtime runtime; /* first */
+	struct object *object;
+	uint64_t bias;
+	struct jvm_layout layout;
+	struct jvm_heap heaps[JVM_HEAPS_MAX];
+	uint32_t nheaps;
+	struct arena names;
+	struct hash methods; /* address of a Method: struct jvm_method * */
+	struct hash texts;   /* address of a CodeBlob's name: const char * */
+	struct hash threads; /* thread id: address of its JavaThread */
+	bool threads_read;
+	bool dense;    /* compiled code has a place for each instruction: DebugNonSafepoints */
+	uint64_t work; /* bytes of tables of lines that may still be searched */
+	size_t budget; /* bytes of names and tables that may still be read */
+};
+
+/* --- tables.c --- */
+/* Takes the layout from the tables of libjvm.so. False: they lack something that is needed. */
+bool jvm_layout_read(struct jvm *j, struct jvm_layout *ret);
+/* Is an option of the JVM, which is a bool, on? */
+bool jvm_option(const struct jvm *j, const char *name);
+
+/* --- memory.c --- */
+bool jvm_word(const struct jvm *j, uint64_t addr, uint64_t *ret);
+/* Reads a member of the structure at addr, signed. False: it cannot be read, or there is none. */
+bool jvm_read(const struct jvm *j, uint64_t addr, struct jvm_member m, int64_t *ret);
+/* Reads a pointer or an unsigned number. 0: it cannot be read. */
+uint64_t jvm_get(const struct jvm *j, uint64_t addr, struct jvm_member m);
+/* Takes n bytes of what may be read in all. */
+bool jvm_afford(struct jvm *j, size_t n);
+/* Up to max bytes of text as they are printed, in the names' arena. NULL: cannot be read. */
+char *jvm_text(struct jvm *j, uint64_t addr, uint32_t n);
+/* A number of a compressed table (UNSIGNED5, compressedStream.hpp). Reads 0 behind the end. */
+uint32_t jvm_number(uint32_t excluded, const uint8_t *p, uint32_t n, uint32_t *i);
+
+/* --- methods.c --- */
+/* A function, as its Method has it. */
+struct jvm_method {
+	uint64_t address;
+	const char *function, *file; /* NULL: cannot be read, or not known */
+	uint64_t code;               /* its bytecodes */
+	uint32_t code_size;
+	const uint8_t *lines; /* the table */
+	uint32_t nlines;
+};
+/* NULL: there is no Method: it does not lead to a class that has its constants. */
+const struct jvm_method *jvm_method(struct jvm *j, uint64_t address);
+/* The line of a bytecode; 0: not known. */
+uint32_t jvm_line(struct jvm *j, const struct jvm_method *m, int64_t bci);
+
+/* --- blobs.c --- */
+enum jvm_kind {
+	JVM_COMPILED,    /* an nmethod, also of a function that is native code */
+	JVM_INTERPRETER, /* all of the interpreter's code */
+	JVM_ROUTINE,     /* has a frame of a known size */
+	JVM_STUBS,       /* has no frame, or one by rbp */
+};
+
+/* A piece of code in the code cache (CodeBlob). */
+struct jvm_blob {
+	enum jvm_kind kind;
+	uint64_t address, code, end;
+	uint64_t frame;    /* bytes of its frame, with the return address; 0: none */
+	uint64_t complete; /* address from which on the frame is built */
+	const char *name;
+};
+/* Does an address lie in the code cache? */
+bool jvm_is_code(struct jvm *j, uint64_t addr);
+/* The piece at an address. False: there is none. */
+bool jvm_blob_find(struct jvm *j, uint64_t addr, struct jvm_blob *ret);
+
+/* --- scopes.c --- */
+/* A function that an instruction of compiled code belongs to. */
+struct jvm_scope {
+	uint64_t method;
+	int32_t bci;
+	bool sure; /* bci is that of the instruction */
+};
+enum { JVM_SCOPES_MAX = 256 };
+/* The functions that an nmethod executes at an address, innermost first; their count. exact: it is
+ * a return address, which the table has. Of other addresses only what the entries before and behind
+ * agree on, unless the JVM keeps an entry for each instruction. */
+uint32_t jvm_scopes(struct jvm *j, const struct jvm_blob *b, uint64_t pc, bool exact,
+		    struct jvm_scope *ret);
+/* The return address of a frame of b, for which the JVM has put another to deoptimize it. */
+uint64_t jvm_original_pc(const struct jvm *j, const struct jvm_blob *b, uint64_t pc, uint64_t sp);
+
+/* --- caller.c --- */
+/* Goes from a frame of compiled code or a stub to its caller. False: it cannot be found. */
+bool jvm_caller(struct jvm *j, const struct jvm_blob *b, struct unwind_cursor *c);
+
+/* --- interpreted.c --- */
+/* Adds the function that a frame of the interpreter runs and goes to its caller. */
+bool jvm_interpreted(struct jvm *j, const struct jvm_blob *b, const struct space_thread *t,
+		     struct unwind_cursor *c, runtime_frame_vec *ret);
+
+/* --- frames.c --- */
+bool jvm_step(struct runtime *r, const struct space_thread *t, struct unwind_cursor *c,
+	      runtime_frame_vec *ret);
+void jvm_add(struct jvm *j, const struct jvm_method *m, int64_t bci, bool sure,
+	     runtime_frame_vec *ret);
+/* The JavaThread of a thread; 0: it has none. */
+uint64_t jvm_thread(struct jvm *j, uint32_t tid);
+
+#endif

@@ -1,0 +1,187 @@
+/* Reads the frames of a thread that runs Python. */
+#include <string.h>
+
+#include "program/runtime/circle.h"
+#include "program/runtime/python/python.h"
+
+enum { INTERPRETERS_MAX = 256, THREADS_MAX = 1 << 16 };
+
+/* A walk along a chain of frames. */
+struct chain {
+	struct python *p;
+	runtime_frame_vec *ret;
+	uint64_t cframe;  /* PYTHON_CFRAMES: the _PyCFrame of the current frame's run of the loop */
+	uint32_t steps;   /* frames read */
+	uint32_t threads; /* states of threads read */
+};
+
+static bool word(const struct python *p, uint64_t addr, uint64_t *ret)
+{
+	return space_word(p->runtime.space, addr, ret);
+}
+
+static bool byte(const struct python *p, uint64_t addr, uint8_t *ret)
+{
+	return space_read_some(p->runtime.space, addr, ret, 1) == 1;
+}
+
+/* Adds a frame. at: the byte of the code; below 0: the function has not begun. */
+static void add(struct chain *c, const struct python_code *code, int64_t at)
+{
+	vec_push(c->ret,
+		 (struct runtime_frame){ .code = code->address,
+					 .function = code->function,
+					 .file = code->file,
+					 .line = at < 0 ? code->first_line
+							: python_line(c->p, code, (uint32_t)at) });
+}
+
+/* Marks the last frame added as the entry of its run: native code called it. */
+static void end_run(struct chain *c, uint32_t first, uint64_t anchor)
+{
+	if (c->ret->n == first)
+		return;
+	vec_last(c->ret)->entry = true;
+	vec_last(c->ret)->anchor = anchor;
+}
+
+/* Adds a frame of a version up to 3.10. Each frame has its own run of the loop. f_lasti is -1
+ * before the first instruction. */
+static bool object_frame(struct chain *c, uint64_t frame)
+{
+	const struct python_layout *l = &c->p->layout;
+	const struct python_code *code;
+	uint64_t object;
+	int32_t at;
+
+	if (!word(c->p, frame + l->frame_code, &object) ||
+	    space_read_some(c->p->runtime.space, frame + l->frame_instruction, &at, 4) != 4)
+		return false;
+	code = python_code(c->p, object);
+	if (!code)
+		return false;
+	add(c, code, (int64_t)at * (l->wordcode ? 2 : 1));
+	end_run(c, c->ret->n - 1, 0);
+	return true;
+}
+
+/* Adds a frame of 3.11 or later. */
+static bool interpreter_frame(struct chain *c, uint64_t frame)
+{
+	const struct python_layout *l = &c->p->layout;
+	const struct python_code *code;
+	uint64_t object, instruction;
+
+	if (!word(c->p, frame + l->frame_code, &object) ||
+	    !word(c->p, frame + l->frame_instruction, &instruction))
+		return false;
+	code = python_code(c->p, object);
+	if (!code)
+		return false;
+	add(c, code, (int64_t)(instruction - object - l->code_instructions));
+	return true;
+}
+
+/* Adds a frame of 3.11. Ends the run of the loop when the frame is the entry of the run. */
+static bool step_cframes(struct chain *c, uint64_t frame, uint32_t *first)
+{
+	const struct python_layout *l = &c->p->layout;
+	uint8_t owner, entry;
+
+	if (!byte(c->p, frame + l->frame_owner, &owner) ||
+	    !byte(c->p, frame + l->frame_is_entry, &entry) || !interpreter_frame(c, frame))
+		return false;
+	if (!entry)
+		return true;
+	end_run(c, *first, c->cframe);
+	*first = c->ret->n;
+	return word(c->p, c->cframe + l->cframe_previous, &c->cframe);
+}
+
+/* Adds a frame of 3.12 or later. A shim ends the run of the frames before it. */
+static bool step_shims(struct chain *c, uint64_t frame, uint32_t *first)
+{
+	uint8_t owner;
+
+	if (!byte(c->p, frame + c->p->layout.frame_owner, &owner))
+		return false;
+	if (owner != c->p->layout.shim)
+		return interpreter_frame(c, frame);
+	end_run(c, *first, frame);
+	*first = c->ret->n;
+	return true;
+}
+
+static void walk(struct chain *c, uint64_t frame)
+{
+	const struct python_layout *l = &c->p->layout;
+	uint32_t first = c->ret->n, before = first;
+	struct circle circle = { 0 };
+
+	while (frame && !circle_closed(&circle, frame) && c->ret->n - before < RUNTIME_FRAMES_MAX &&
+	       c->steps++ < RUNTIME_FRAMES_MAX * 2) {
+		bool ok = l->frames == PYTHON_OBJECTS   ? object_frame(c, frame)
+			  : l->frames == PYTHON_CFRAMES ? step_cframes(c, frame, &first)
+							: step_shims(c, frame, &first);
+
+		if (!ok || !word(c->p, frame + l->frame_previous, &frame))
+			break;
+	}
+	end_run(c, first, 0);
+}
+
+/* Returns the innermost frame of a thread's state, or 0. */
+static uint64_t innermost(struct chain *c, uint64_t thread)
+{
+	const struct python_layout *l = &c->p->layout;
+	uint64_t frame = 0;
+
+	if (!word(c->p, thread + l->thread_frame, &frame) || !frame)
+		return 0;
+	if (!python_by_cframe(l))
+		return frame;
+	c->cframe = frame;
+	return word(c->p, frame + l->cframe_frame, &frame) ? frame : 0;
+}
+
+/* Finds the thread's state by its pthread_t, and walks its frames. On Linux pthread_t is the
+ * address of the thread-local variables (fs_base). */
+static void walk_thread(struct chain *c, uint64_t interpreter, uint64_t id)
+{
+	const struct python_layout *l = &c->p->layout;
+	uint64_t thread, owner, other;
+	struct circle circle = { 0 };
+
+	if (!word(c->p, interpreter + l->interpreter_threads, &thread))
+		return;
+	while (thread && !circle_closed(&circle, thread) && c->threads++ < THREADS_MAX) {
+		if (!word(c->p, thread + l->thread_interpreter, &owner) || owner != interpreter ||
+		    !word(c->p, thread + l->thread_id, &other))
+			return;
+		if (other == id) {
+			walk(c, innermost(c, thread));
+			return;
+		}
+		if (!word(c->p, thread + l->thread_next, &thread))
+			return;
+	}
+}
+
+void python_frames(struct runtime *r, const struct space_thread *t, runtime_frame_vec *ret)
+{
+	struct python *p = (struct python *)r;
+	struct chain c = { .p = p, .ret = ret };
+	uint32_t before = ret->n;
+	struct circle circle = { 0 };
+	uint64_t interpreter;
+
+	if (!word(p, p->interpreters, &interpreter))
+		return;
+	for (uint32_t i = 0; interpreter && !circle_closed(&circle, interpreter) &&
+			     i < INTERPRETERS_MAX && ret->n == before;
+	     i++) {
+		walk_thread(&c, interpreter, t->regs.fs_base);
+		if (!word(p, interpreter + p->layout.interpreter_next, &interpreter))
+			break;
+	}
+}

@@ -1,0 +1,100 @@
+/* CPython 2.7 and 3.6 to 3.13: the members of its structures that the walk of frames reads. */
+#ifndef DESCRY_PROGRAM_RUNTIME_PYTHON_PYTHON_H
+#define DESCRY_PROGRAM_RUNTIME_PYTHON_PYTHON_H
+
+#include "base/hash.h"
+#include "program/object/object.h"
+#include "program/runtime/runtime.h"
+
+/* The format of a code object's table of lines. */
+enum python_lines {
+	PYTHON_LNOTAB_UNSIGNED, /* 2.7: co_lnotab, Objects/lnotab_notes.txt */
+	PYTHON_LNOTAB,          /* 3.6: lines may go back */
+	PYTHON_LINETABLE,       /* 3.10: PEP 626 */
+	PYTHON_LOCATIONS,       /* 3.11: Objects/locations.md */
+};
+
+/* The kinds of frames and of their links. */
+enum python_frames {
+	PYTHON_OBJECTS, /* to 3.10: PyFrameObject, one for each run of the loop */
+	PYTHON_CFRAMES, /* 3.11: _PyInterpreterFrame; a _PyCFrame for each run of the loop */
+	PYTHON_SHIMS,   /* 3.12 on: a _PyInterpreterFrame on the C stack for each run */
+};
+
+/* Byte offsets. A member that the version does not have is 0, and so is a first member. */
+struct python_layout {
+	uint16_t version; /* major << 8 | minor */
+	uint8_t lines, frames;
+	bool wordcode; /* f_lasti counts in units of two bytes */
+	uint8_t shim;  /* frame_owner's value in a shim */
+	uint32_t runtime_interpreters;
+	uint32_t interpreter_next, interpreter_threads;
+	uint32_t thread_next, thread_interpreter, thread_id;
+	uint32_t thread_frame; /* PYTHON_CFRAMES: the pointer to the thread's _PyCFrame */
+	uint32_t cframe_frame, cframe_previous;
+	uint32_t frame_previous, frame_code, frame_instruction, frame_owner, frame_is_entry;
+	uint32_t code_name, code_file, code_first_line, code_lines;
+	uint32_t code_instructions;
+	uint32_t object_type;
+	uint32_t text_length, text_state, text_ascii, text_other; /* str; bytes in 2.7 */
+	uint32_t bytes_length, bytes_data;
+};
+
+struct python {
+	struct runtime runtime; /* first */
+	struct object *object;  /* while it is opened */
+	uint64_t bias;
+	struct python_layout layout;
+	uint64_t interpreters; /* address of the pointer to the first interpreter */
+	uint64_t code_type;    /* address of PyCode_Type */
+	uint64_t loop, loop_size;
+	struct arena names;
+	struct hash codes; /* address of a code object -> struct python_code * */
+	size_t budget;     /* bytes of names and tables left to read */
+};
+
+/* A function, read from its code object. */
+struct python_code {
+	uint64_t address;
+	const char *function, *file; /* NULL: unreadable */
+	uint32_t first_line;
+	const uint8_t *lines; /* the table of lines */
+	uint32_t nlines;
+};
+
+/* --- layout.c --- */
+/* Returns the version's layout, or NULL when it is not known. */
+const struct python_layout *python_layout(uint32_t major, uint32_t minor);
+/* Does the thread's state lead to a frame by a _PyCFrame: 3.11 and 3.12? */
+static inline bool python_by_cframe(const struct python_layout *l)
+{
+	return l->frames != PYTHON_OBJECTS && l->version < 0x030d;
+}
+/* Three neighbouring pointers of a code object that never change: file, name and lines; from 3.11
+ * on name, qualified name and lines. */
+static inline uint32_t python_about(const struct python_layout *l)
+{
+	return l->frames == PYTHON_OBJECTS ? l->code_file : l->code_file + 8;
+}
+/* Replaces the table's offsets by those that the interpreter publishes in _Py_DebugOffsets, at
+ * `runtime`. Versions before 3.13 publish none and keep the table's. Returns false when the
+ * published offsets are missing or not valid. */
+bool python_published(struct space *s, uint64_t runtime, struct python_layout *l);
+
+/* --- code.c --- */
+/* Returns the function of the code object at `address`, or NULL when there is no code object. */
+const struct python_code *python_code(struct python *p, uint64_t address);
+/* Returns the line of the instruction at byte `at` of the code, or 0 when it has none. */
+uint32_t python_line(const struct python *p, const struct python_code *c, uint32_t at);
+
+const void *python_learn(struct runtime *r, uint64_t address, uint64_t id);
+void python_describe(struct runtime *r, const void *code, uint32_t at, struct runtime_frame *ret);
+
+/* --- lines.c --- */
+uint32_t python_lines_find(enum python_lines how, const uint8_t *table, uint32_t n,
+			   uint32_t first_line, uint32_t at);
+
+/* --- frames.c --- */
+void python_frames(struct runtime *r, const struct space_thread *t, runtime_frame_vec *ret);
+
+#endif

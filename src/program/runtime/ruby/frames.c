@@ -1,0 +1,381 @@
+/* The frames of a thread that runs Ruby. */
+#include <string.h>
+
+#include "program/runtime/circle.h"
+#include "program/runtime/ruby/ruby.h"
+
+enum { THREADS_MAX = 1 << 16, SCOPES_MAX = 1 << 18, TAGS_MAX = 1 << 16 };
+enum {
+	/* rb_execution_context_t */
+	CONTEXT_STACK = 0,
+	CONTEXT_STACK_SIZE = 8, /* words */
+	CONTEXT_FRAME = 16,
+	CONTEXT_TAG = 24,
+	STACK_SIZE_MAX = 1 << 28,
+	/* flags of a frame */
+	MAGIC_MASK = 0x7fff0001,
+	MAGIC_C = 0x55550001,
+	FLAG_LOCAL = 0x2,
+	FLAG_FINISH = 0x20, /* the loop returns when this frame does */
+	/* rb_method_entry_t, rb_method_definition_t */
+	METHOD_DEFINITION = 16,
+	METHOD_OWNER = 32,
+	DEFINITION_ISEQ = 8,
+	DEFINITION_ID = 32,
+	DEFINITION_KIND_MASK = 15,
+	KIND_ISEQ = 0,
+	SVAR_METHOD = 8,
+	/* struct rb_vm_tag with the buffer of __builtin_setjmp(), and with that of glibc's */
+	TAG_LABEL = 24,
+	TAG_PREVIOUS = 56,
+	TAG_GLIBC_LABEL = 72,
+	TAG_GLIBC_PREVIOUS = 216,
+	POINTER_GUARD = 0x30, /* behind fs_base */
+	GUARD_ROTATION = 17,
+};
+
+struct control_frame {
+	uint64_t pc, sp, iseq, self, scope;
+};
+
+struct walk {
+	struct ruby *r;
+	const struct space_thread *thread;
+	runtime_frame_vec *ret;
+	uint32_t first;     /* frame of this walk */
+	uint32_t scopes;    /* looked at */
+	uint32_t first_c;   /* of the C functions that have no line yet */
+	VEC(uint32_t) runs; /* frames that were called from native code */
+	VEC(uint64_t) tags; /* of these calls, innermost first */
+};
+
+/* The method entry that a value of a scope has, or that a structure has in its place. */
+static uint64_t method_of(const struct ruby *r, uint64_t value, bool svar)
+{
+	switch (ruby_imemo(r, value)) {
+	case RUBY_IMEMO_METHOD: return value;
+	case RUBY_IMEMO_SVAR:
+		return svar && ruby_word(r, value + SVAR_METHOD, &value)
+			       ? method_of(r, value, false)
+			       : 0;
+	}
+	return 0;
+}
+
+/* The method entry of a frame: its scope has it, or one of those around it. scope[0] are flags,
+ * scope[-1] the scope around it, scope[-2] the entry. 0: none. */
+static uint64_t method_entry(struct walk *w, uint64_t scope)
+{
+	const struct ruby *r = w->r;
+	struct circle circle = { 0 };
+
+	while (scope && !circle_closed(&circle, scope) && w->scopes++ < SCOPES_MAX) {
+		uint64_t v[3], entry;
+		bool local;
+
+		if (space_read_some(r->runtime.space, scope - 16, v, sizeof(v)) != sizeof(v))
+			return 0;
+		local = v[2] & FLAG_LOCAL;
+		entry = method_of(r, v[0], local);
+		if (entry || local)
+			return entry;
+		scope = v[1] & ~3ull;
+	}
+	return 0;
+}
+
+/* "Order#save", "Order.find"; the method's name alone when its class has none. */
+static const char *method_name(struct ruby *r, uint64_t entry, const char *prefix, const char *name)
+{
+	const char *class;
+	uint64_t owner;
+	bool singleton;
+
+	if (!ruby_word(r, entry + METHOD_OWNER, &owner))
+		return name;
+	class = ruby_class_name(r, owner, &singleton);
+	if (!class || !ruby_afford(r, strlen(prefix) + strlen(class) + strlen(name) + 2))
+		return NULL;
+	return arena_printf(&r->names, "%s%s%c%s", prefix, class, singleton ? '.' : '#', name);
+}
+
+/* Is the code a part of the method that an entry has? */
+static bool is_method_of(struct ruby *r, const struct ruby_code *c, uint64_t entry)
+{
+	const struct ruby_code *local = ruby_code(r, c->local);
+	uint64_t definition, kind, iseq;
+
+	return local && local->kind == RUBY_ISEQ_METHOD &&
+	       ruby_word(r, entry + METHOD_DEFINITION, &definition) &&
+	       ruby_word(r, definition, &kind) && (kind & DEFINITION_KIND_MASK) == KIND_ISEQ &&
+	       ruby_word(r, definition + DEFINITION_ISEQ, &iseq) && iseq == c->local;
+}
+
+/* The label with the class in front of the method's name: "block in Order#save". */
+static const char *label(struct ruby *r, const struct ruby_code *c, uint64_t entry)
+{
+	size_t n, base;
+	const char *name;
+	char *prefix;
+
+	if (!c->label || !c->base || !entry || !is_method_of(r, c, entry))
+		return c->label;
+	n = strlen(c->label);
+	base = strlen(c->base);
+	if (n < base || strcmp(c->label + n - base, c->base) || !ruby_afford(r, n - base + 1))
+		return c->label;
+	prefix = arena_strndup(&r->names, c->label, n - base);
+	name = method_name(r, entry, prefix, c->base);
+	return name == c->base || !name ? c->label : name;
+}
+
+/* The name of a function of C that is a method. */
+static const char *c_name(struct ruby *r, uint64_t entry)
+{
+	uint64_t definition, id;
+	const char *name, *full;
+
+	if (!ruby_word(r, entry + METHOD_DEFINITION, &definition) ||
+	    !ruby_word(r, definition + DEFINITION_ID, &id))
+		return NULL;
+	name = ruby_id_name(r, id);
+	full = name ? method_name(r, entry, "", name) : NULL;
+	return full ?: name;
+}
+
+static const char *function(struct ruby *r, const struct ruby_code *c, uint64_t entry)
+{
+	uint64_t key[2] = { c ? c->address : 0, entry }, *known;
+	const char *name;
+	bool new;
+
+	known = hash_put(&r->functions, key, sizeof(key), &new);
+	if (!new)
+		return (const char *)(uintptr_t)*known;
+	name = c ? label(r, c, entry) : c_name(r, entry);
+	*hash_put(&r->functions, key, sizeof(key), NULL) = (uintptr_t)name;
+	return name;
+}
+
+static bool add_ruby(struct walk *w, const struct control_frame *f, bool finish)
+{
+	const struct ruby_code *c = ruby_code(w->r, f->iseq);
+	uint32_t line;
+
+	if (!c)
+		return false;
+	ruby_find_core(w->r, c);
+	line = ruby_line(w->r, c, f->pc);
+	/* A function of C is where it was called, as the language has it. */
+	for (; w->first_c < w->ret->n; w->first_c++) {
+		w->ret->v[w->first_c].file = c->file;
+		w->ret->v[w->first_c].line = line;
+	}
+	if (finish)
+		vec_push(&w->runs, w->ret->n);
+	vec_push(w->ret,
+		 (struct runtime_frame){ .code = c->address,
+					 .function = function(w->r, c, method_entry(w, f->scope)),
+					 .file = c->file,
+					 .line = line,
+					 .entry = finish });
+	w->first_c = w->ret->n;
+	return true;
+}
+
+static void add_c(struct walk *w, const struct control_frame *f)
+{
+	uint64_t entry = method_entry(w, f->scope);
+
+	if (entry)
+		vec_push(w->ret, (struct runtime_frame){ .code = entry,
+							 .function = function(w->r, NULL, entry) });
+}
+
+/* Frames lie one after the other, up to the end of the context's stack. The outermost one is of no
+ * function; nor are those of blocks that are C functions. */
+static void walk_frames(struct walk *w, uint64_t context)
+{
+	const struct ruby *r = w->r;
+	uint64_t stack, size, at;
+	struct control_frame f;
+
+	if (!ruby_word(r, context + CONTEXT_STACK, &stack) ||
+	    !ruby_word(r, context + CONTEXT_STACK_SIZE, &size) ||
+	    !ruby_word(r, context + CONTEXT_FRAME, &at) || size > STACK_SIZE_MAX)
+		return;
+	for (; at >= stack && at - stack + 2 * r->layout.frame_size <= size * 8 &&
+	       w->ret->n - w->first < RUNTIME_FRAMES_MAX;
+	     at += r->layout.frame_size) {
+		uint64_t flags;
+
+		if (space_read_some(r->runtime.space, at, &f, sizeof(f)) != sizeof(f) ||
+		    !ruby_word(r, f.scope, &flags))
+			return;
+		if (f.iseq && f.pc) {
+			if (!add_ruby(w, &f, flags & FLAG_FINISH))
+				return;
+		} else if (!f.iseq && (flags & MAGIC_MASK) == MAGIC_C) {
+			add_c(w, &f);
+		}
+	}
+}
+
+static bool is_text(const struct ruby *r, uint64_t addr)
+{
+	return addr - r->text.start < r->text.size;
+}
+
+/* Where a tag resumes, and the tag before it. glibc hides addresses in its buffers by the thread's
+ * guard word. */
+static bool read_tag(const struct walk *w, uint64_t tag, uint64_t *ret_label,
+		     uint64_t *ret_previous)
+{
+	const struct ruby *r = w->r;
+	uint64_t label, guard;
+
+	if (!ruby_word(r, tag + TAG_LABEL, &label))
+		return false;
+	*ret_label = label;
+	if (is_text(r, label))
+		return ruby_word(r, tag + TAG_PREVIOUS, ret_previous);
+	if (!ruby_word(r, tag + TAG_GLIBC_LABEL, &label) ||
+	    !ruby_word(r, w->thread->regs.fs_base + POINTER_GUARD, &guard))
+		return false;
+	label = (label >> GUARD_ROTATION | label << (64 - GUARD_ROTATION)) ^ guard;
+	*ret_label = label;
+	return is_text(r, label) && ruby_word(r, tag + TAG_GLIBC_PREVIOUS, ret_previous);
+}
+
+/* The tags of the loop. Each is a variable of the function that pushed it. */
+static void walk_tags(struct walk *w, uint64_t context)
+{
+	uint64_t tag, previous, label;
+
+	if (!ruby_word(w->r, context + CONTEXT_TAG, &tag))
+		return;
+	for (uint32_t i = 0; tag && i < TAGS_MAX; i++) {
+		if (!read_tag(w, tag, &label, &previous))
+			return;
+		if (ruby_is_exec(w->r, label))
+			vec_push(&w->tags, tag);
+		if (previous <= tag)
+			return;
+		tag = previous;
+	}
+}
+
+/* Says where in the native stack each run is. The outermost ones belong together. A frame may
+ * stand ready that the loop has not begun to run; a tag may have lost its frame. */
+static void place_runs(struct walk *w)
+{
+	uint32_t runs = w->runs.n, tags = w->tags.n;
+
+	if (!tags || runs > tags + 1)
+		return;
+	for (uint32_t i = 0; i < runs && i < tags; i++)
+		w->ret->v[w->runs.v[runs - 1 - i]].anchor = w->tags.v[tags - 1 - i];
+	if (runs > tags)
+		w->ret->v[w->runs.v[0]].anchor = w->thread->regs.rsp;
+}
+
+static void walk_context(struct ruby *r, uint64_t context, const struct space_thread *t,
+			 runtime_frame_vec *ret)
+{
+	struct walk w = { .r = r, .thread = t, .ret = ret, .first = ret->n, .first_c = ret->n };
+
+	walk_frames(&w, context);
+	walk_tags(&w, context);
+	place_runs(&w);
+	vec_fini(&w.runs);
+	vec_fini(&w.tags);
+}
+
+/* The next node of a list whose head is a node, too; 0: there is none. */
+static uint64_t next_node(const struct ruby *r, uint64_t head, uint64_t node)
+{
+	uint64_t next;
+
+	return ruby_word(r, node, &next) && next != head ? next : 0;
+}
+
+static uint64_t thread_context(const struct ruby *r, uint64_t vm, uint64_t thread)
+{
+	uint64_t context, back;
+
+	if (!ruby_word(r, thread + r->layout.thread_vm, &back) || back != vm ||
+	    !ruby_word(r, thread + r->layout.thread_context, &context) || !context ||
+	    !ruby_word(r, context + r->layout.context_thread, &back) || back != thread)
+		return 0;
+	return context;
+}
+
+static bool thread_id(const struct ruby *r, uint64_t thread, uint64_t *ret)
+{
+	if (r->layout.thread_native &&
+	    (!ruby_word(r, thread + r->layout.thread_native, &thread) || !thread))
+		return false;
+	return ruby_word(r, thread + r->layout.thread_id, ret);
+}
+
+/* The search for a thread by its pthread_t, which on Linux is where its thread-local variables
+ * are. */
+struct search {
+	const struct ruby *r;
+	uint64_t vm, id;
+	uint32_t steps; /* threads looked at */
+};
+
+static uint64_t find_in(struct search *s, uint64_t list)
+{
+	uint64_t thread = list, own;
+	struct circle circle = { 0 };
+
+	while (s->steps++ < THREADS_MAX && (thread = next_node(s->r, list, thread)) &&
+	       !circle_closed(&circle, thread))
+		if (thread_id(s->r, thread, &own) && own == s->id)
+			return thread_context(s->r, s->vm, thread);
+	return 0;
+}
+
+static uint64_t find_context(struct search *s)
+{
+	const struct ruby_layout *l = &s->r->layout;
+	uint64_t list = s->vm + l->vm_ractors, node = list, context = 0;
+	struct circle circle = { 0 };
+
+	if (!l->vm_ractors)
+		return find_in(s, s->vm + l->vm_threads);
+	while (!context && s->steps++ < THREADS_MAX && (node = next_node(s->r, list, node)) &&
+	       !circle_closed(&circle, node))
+		context = find_in(s, node - l->ractor_node + l->ractor_threads);
+	return context;
+}
+
+bool ruby_is_vm(const struct ruby *r, uint64_t vm)
+{
+	const struct ruby_layout *l = &r->layout;
+	uint64_t list = vm + l->vm_threads, node, thread;
+
+	if (l->vm_ractors) {
+		node = next_node(r, vm + l->vm_ractors, vm + l->vm_ractors);
+		if (!node)
+			return false;
+		list = node - l->ractor_node + l->ractor_threads;
+	}
+	thread = next_node(r, list, list);
+	return thread && thread_context(r, vm, thread);
+}
+
+void ruby_frames(struct runtime *runtime, const struct space_thread *t, runtime_frame_vec *ret)
+{
+	struct ruby *r = (struct ruby *)runtime;
+	struct search s = { .r = r, .id = t->regs.fs_base };
+	uint64_t context;
+
+	if (!ruby_word(r, r->vm, &s.vm) || !s.vm)
+		return;
+	context = find_context(&s);
+	if (context)
+		walk_context(r, context, t, ret);
+}

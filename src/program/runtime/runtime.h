@@ -1,0 +1,121 @@
+/* Interpreters in an address space, and the frames of the language that each runs.
+ *
+ * In: a struct space (a stopped process, a core file). Out: for each thread the functions, files
+ * and lines that it executes, innermost first.
+ * Always true: the process is neither changed nor trusted. Loops of pointers, endless names and
+ * invalid structures give fewer frames or an error, within bounded time and memory. A name that
+ * cannot be read is NULL, never a guess.
+ */
+#ifndef DESCRY_PROGRAM_RUNTIME_RUNTIME_H
+#define DESCRY_PROGRAM_RUNTIME_RUNTIME_H
+
+#include "program/space/space.h"
+#include "program/unwind/unwind.h"
+
+struct runtime_frame {
+	uint64_t code; /* address of the function's code object: all its frames have the same */
+	const char *function, *file; /* in the language's terms; live as long as the runtime */
+	uint32_t line;               /* 0 not known */
+	/* Native code called this frame, and so began a run of the interpreter's loop. */
+	bool entry;
+	/* With `entry`: an address in the native stack frame of that run. 0: not known. */
+	uint64_t anchor;
+};
+typedef VEC(struct runtime_frame) runtime_frame_vec;
+
+enum { RUNTIME_FRAMES_MAX = 1 << 16 };
+
+struct runtime;
+struct wire_language;
+
+struct runtime_type {
+	const char *name; /* "python": that of its enum frame_kind */
+	/* Returns true when the file name of a library suggests the interpreter. The program's
+	 * own file is always opened. */
+	bool (*is_library)(const char *name);
+	/* Opens the interpreter in an object that is mapped with this bias. *ret then owns the
+	 * object. Without an interpreter, returns NULL and sets *ret to NULL. */
+	struct err *(*open)(struct space *s, struct object *o, uint64_t bias, struct runtime **ret);
+	/* Adds the frames of a thread, innermost first. NULL: step() adds them. */
+	void (*frames)(struct runtime *r, const struct space_thread *t, runtime_frame_vec *ret);
+	/* Of languages whose functions have native frames, else NULL: goes from a frame in code
+	 * that the runtime has made to its caller, and adds the functions that the frame executes.
+	 * False: the code is not the runtime's. A frame without a known caller stays. */
+	bool (*step)(struct runtime *r, const struct space_thread *t, struct unwind_cursor *c,
+		     runtime_frame_vec *ret);
+	/* Returns true when an address lies in the interpreter's loop. */
+	bool (*is_loop)(const struct runtime *r, uint64_t addr);
+	/* Returns true when it lies in a function that the loop calls once for each run, so that
+	 * its frames belong to the loop's. NULL: there is none. */
+	bool (*is_part)(const struct runtime *r, uint64_t addr);
+	/* How programs in the kernel walk the frames (wire/language.h). NULL: they cannot. */
+	void (*wire)(const struct runtime *r, struct wire_language *ret);
+	/* The code object at an address, read now, if it is still the one with this id
+	 * (wire_language_id()); lives as long as r. NULL: it is not, or cannot be read. */
+	const void *(*learn)(struct runtime *r, uint64_t address, uint64_t id);
+	/* Function, file and line of a byte of its code, or of WIRE_LANGUAGE_BEFORE. */
+	void (*describe)(struct runtime *r, const void *code, uint32_t at,
+			 struct runtime_frame *ret);
+	void (*free)(struct runtime *r);
+};
+
+struct runtime {
+	const struct runtime_type *type;
+	struct space *space; /* borrowed */
+	size_t *budget;   /* bytes of names and tables that may be read; NULL: the runtime's own */
+	char version[32]; /* "3.11.2" */
+};
+
+extern const struct runtime_type runtime_python, runtime_ruby, runtime_jvm, runtime_v8;
+
+/* Finds the first interpreter in an address space. Sets *ret to NULL when there is none. Returns an
+ * error when descry does not know the interpreter's structures, or they are inconsistent. */
+struct err *runtime_find(struct space *s, struct runtime **ret);
+/* The same for a process that is met while tracing: opens only files whose names suggest an
+ * interpreter that programs can walk (`wire`), and takes what it reads from *budget (bytes), which
+ * may be shared. */
+struct err *runtime_find_met(struct space *s, size_t *budget, struct runtime **ret);
+/* Does the path of a file suggest the library of an interpreter that programs can walk? */
+bool runtime_is_library(const char *path);
+void runtime_frames(struct runtime *r, const struct space_thread *t, runtime_frame_vec *ret);
+/* The walk of a thread's native stack, in which the runtime steps through its own code. It adds up
+ * to RUNTIME_FRAMES_MAX frames. */
+struct runtime_walk {
+	struct runtime *runtime;
+	const struct space_thread *thread;
+	runtime_frame_vec *ret;
+	uint32_t end; /* runtime_code() sets it: frames in ret are fewer */
+};
+struct unwind_code runtime_code(struct runtime_walk *w);
+void runtime_free(struct runtime *r);
+
+/* --- merge.c --- */
+/* A frame of the merged stack: the native stack and the language's frames, innermost first. */
+struct runtime_merged {
+	bool language;
+	uint32_t index; /* of the language's frames, else of the native ones */
+};
+typedef VEC(struct runtime_merged) runtime_merged_vec;
+struct runtime_stack {
+	/* pcs[0] is the thread's program counter. The others are return addresses. sps[i] is the
+	 * stack pointer of frame i. */
+	const uint64_t *pcs, *sps; /* sps NULL: not known */
+	uint32_t n;
+	const struct runtime_frame *frames;
+	uint32_t nframes;
+	const char *language; /* of frames: runtime_type's name; NULL: there are none */
+	/* Does the interpreter's loop lie at an address? is_part: a function that the loop calls
+	 * once for each run; may be NULL. */
+	bool (*is_loop)(const void *arg, uint64_t addr);
+	bool (*is_part)(const void *arg, uint64_t addr);
+	const void *arg;
+};
+/* An is_loop and an is_part of which the argument is a struct runtime. */
+bool runtime_is_loop(const void *runtime, uint64_t addr);
+bool runtime_is_part(const void *runtime, uint64_t addr);
+/* Replaces the native frames of the interpreter's loop by the language's frames. With `both`, adds
+ * the language's frames before each native frame of the loop. Frames of the language without a
+ * native frame come last: the walk of the native stack ended early. */
+void runtime_merge(const struct runtime_stack *st, bool both, runtime_merged_vec *ret);
+
+#endif

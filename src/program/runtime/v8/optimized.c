@@ -1,0 +1,219 @@
+/* The functions of optimized code. For each call it has a safepoint, which leads to a translation:
+ * a text from which V8 makes the interpreter's frames again when it gives the code up. */
+#include <string.h>
+
+#include "program/runtime/v8/v8.h"
+
+enum { FRAMES_MAX = 256, SAFEPOINTS_MAX = 1 << 20, OPERANDS_MAX = 9, STEPS_MAX = 1 << 16 };
+
+/* A translation in a table of many. It may repeat opcodes of an earlier one, its basis. */
+struct translation {
+	const struct v8_version *version;
+	const uint8_t *bytes;
+	uint32_t n, i;
+	uint32_t basis;   /* where the next opcode of the basis is */
+	uint32_t behind;  /* opcodes since then */
+	uint32_t repeats; /* opcodes still to be taken from the basis */
+	uint32_t operands[OPERANDS_MAX];
+};
+
+static int32_t to_signed(uint32_t n)
+{
+	return n & 1 ? -(int32_t)(n >> 1) : (int32_t)(n >> 1);
+}
+
+static uint32_t operand_count(const struct v8_version *k, uint32_t opcode)
+{
+	return opcode < strlen(k->operands) ? (uint32_t)(k->operands[opcode] - '0') : 0;
+}
+
+static uint32_t take(struct translation *t, uint32_t *i)
+{
+	uint32_t opcode = t->version->op.is_signed
+				  ? (uint32_t)to_signed(v8_number(t->bytes, t->n, i))
+				  : t->bytes[(*i)++];
+	uint32_t n = operand_count(t->version, opcode);
+
+	for (uint32_t k = 0; k < n; k++)
+		t->operands[k] = v8_number(t->bytes, t->n, i);
+	return opcode;
+}
+
+static uint32_t take_repeated(struct translation *t)
+{
+	t->repeats--;
+	return t->basis < t->n ? take(t, &t->basis) : UINT32_MAX;
+}
+
+/* Reads an opcode and its operands. False: the table ends. */
+static bool next(struct translation *t, uint32_t *ret)
+{
+	const struct v8_version *k = t->version;
+	uint32_t count = (uint32_t)strlen(k->operands), start = t->i;
+
+	if (t->repeats) {
+		*ret = take_repeated(t);
+		return *ret < count;
+	}
+	if (t->i >= t->n)
+		return false;
+	*ret = take(t, &t->i);
+	if (*ret == k->op.begin[0] || *ret == k->op.begin[1]) {
+		bool repeats = !k->op.is_signed && t->operands[0] && t->operands[0] <= start;
+
+		t->basis = repeats ? start - t->operands[0] : t->n;
+		t->behind = 1;
+	} else if (*ret == k->op.match || *ret >= count) {
+		t->repeats = *ret == k->op.match ? t->operands[0] : *ret - count;
+		for (uint32_t i = 0; i < t->behind && t->basis < t->n; i++)
+			take(t, &t->basis);
+		t->behind = 0;
+		if (!t->repeats)
+			return false;
+		*ret = take_repeated(t);
+	} else {
+		t->behind++;
+	}
+	return *ret < count;
+}
+
+struct inlined {
+	uint32_t literal; /* index of its SharedFunctionInfo */
+	int32_t place;
+};
+
+/* Reads the JavaScript frames of a translation, outermost first. Returns their count, or 0 when the
+ * translation is damaged. */
+static uint32_t read_frames(struct translation *t, struct inlined *ret)
+{
+	const struct v8_version *k = t->version;
+	uint32_t opcode, n = 0, want = 0;
+
+	for (uint32_t i = 0; i < STEPS_MAX && next(t, &opcode); i++) {
+		if (opcode == k->op.begin[0] || opcode == k->op.begin[1]) {
+			if (want)
+				return 0;
+			want = (uint32_t)to_signed(t->operands[k->op.begin_frames]);
+			if (!want || want > FRAMES_MAX)
+				return 0;
+			continue;
+		}
+		if (!want)
+			return 0;
+		for (uint32_t f = 0; f < ARRAY_SIZE(k->op.frame); f++)
+			if (opcode == k->op.frame[f]) {
+				ret[n].place = f < k->op.interpreted ? to_signed(t->operands[0])
+								     : -1;
+				ret[n++].literal = (uint32_t)to_signed(t->operands[1]);
+				break;
+			}
+		if (n == want)
+			return n;
+	}
+	return 0;
+}
+
+/* A number of so many bytes, the lowest first. */
+static uint32_t bytes_number(const uint8_t *p, uint32_t width)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < width; i++)
+		n |= (uint32_t)p[i] << 8 * i;
+	return n;
+}
+
+/* A table of safepoints: its length, the widths of its columns, then entries: the return address,
+ * the index of the deoptimization and the address of the code that does it, both with one added,
+ * and more that is not used here. */
+struct safepoints {
+	uint64_t entries;
+	uint32_t n, width, address, index; /* bytes of an entry, and of these columns */
+};
+
+static bool open_safepoints(struct v8 *v, const struct v8_code *c, struct safepoints *ret)
+{
+	uint64_t table = c->end + v->version->safepoints;
+	uint32_t form = v8_u32(v, table + 4), registers = form >> 1 & 7;
+	bool maglev = c->kind == (uint32_t)v->n.code_baseline + 1;
+
+	*ret = (struct safepoints){
+		.entries = table + (maglev ? v->version->maglev : 8),
+		.n = v8_u32(v, table),
+		.address = form >> 4 & 7,
+		.index = form >> 7 & 7,
+	};
+	ret->width = ret->address * 2 + ret->index + registers + maglev;
+	if (!(form & 1) || ret->n > SAFEPOINTS_MAX || !ret->address || ret->address > 4 ||
+	    !ret->index || ret->index > 4 || registers > 4 || v->work < ret->n * ret->width)
+		return false;
+	v->work -= ret->n * ret->width;
+	return true;
+}
+
+/* Finds the index of the deoptimization of a return address. */
+static bool find_safepoint(struct v8 *v, const struct v8_code *c, uint64_t pc, uint32_t *ret)
+{
+	uint32_t offset = (uint32_t)(pc - c->start), index;
+	struct safepoints s;
+	uint8_t entry[32];
+
+	if (!open_safepoints(v, c, &s))
+		return false;
+	for (uint32_t i = 0; i < s.n; i++) {
+		uint64_t at = s.entries + (uint64_t)i * s.width;
+
+		if (space_read_some(v->runtime.space, at, entry, s.width) != s.width)
+			return false;
+		index = bytes_number(entry + s.address, s.index);
+		if (bytes_number(entry, s.address) == offset ||
+		    bytes_number(entry + s.address + s.index, s.address) == offset + 1) {
+			*ret = index - 1;
+			return index;
+		}
+	}
+	return false;
+}
+
+/* An element of an array, without the mark of a weak pointer. */
+static uint64_t element(const struct v8 *v, uint64_t array, uint32_t index)
+{
+	int32_t n;
+
+	if (!v8_small(v8_get(v, array, (uint32_t)v->n.array_length), &n) || n < 0 ||
+	    index >= (uint32_t)n)
+		return 0;
+	return v8_get(v, array, (uint32_t)v->n.array_data + index * 8) & ~2ull;
+}
+
+bool v8_optimized(struct v8 *v, const struct v8_code *c, const struct v8_function *f, uint64_t pc,
+		  runtime_frame_vec *ret)
+{
+	const struct v8_version *k = v->version;
+	const struct v8_function *functions[FRAMES_MAX];
+	uint64_t data = v8_get(v, c->object, k->code_data), literals;
+	struct inlined inlined[FRAMES_MAX];
+	struct translation t = { .version = k };
+	uint32_t deopt, n;
+	int32_t start;
+
+	if (!find_safepoint(v, c, pc, &deopt) || v8_type(v, &data) == V8_NO_TYPE ||
+	    !v8_small(element(v, data, k->deopt_first + 3 * deopt + 1), &start))
+		return false;
+	t.bytes = v8_bytes(v, element(v, data, 0), (uint32_t)v->n.array_data, &t.n);
+	if (!t.bytes || start < 0 || (uint32_t)start >= t.n)
+		return false;
+	t.i = (uint32_t)start;
+	n = read_frames(&t, inlined);
+	literals = element(v, data, k->deopt_literals);
+	for (uint32_t i = 0; i < n; i++) {
+		functions[i] = v8_function(v, element(v, literals, inlined[i].literal));
+		if (!functions[i])
+			return false;
+	}
+	if (!n || functions[0] != f)
+		return false;
+	while (n--)
+		v8_add(functions[n], inlined[n].place, ret);
+	return true;
+}

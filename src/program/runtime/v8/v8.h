@@ -1,0 +1,234 @@
+/* V8, the JavaScript engine of Node.js: finds the frames of its code, and the functions in them.
+ *
+ * A JavaScript function has a native frame: of the interpreter, of the code that a compiler made of
+ * it, or of a built-in function of V8. Frames hang together by rbp. An optimized function can have
+ * others inlined.
+ *
+ *	rbp + 8    return address
+ *	rbp        rbp of the caller
+ *	rbp - 8    the function's context (tagged: a JavaScript frame), else the kind of frame
+ *	rbp - 16   the function
+ *	rbp - 32   its bytecodes, and
+ *	rbp - 40   the place in them: in frames of the interpreter and of baseline code
+ *
+ * The engine publishes numbers of its layout for debuggers (v8dbg_...). What they lack is in
+ * versions.c, for the versions of Node.js that are known.
+ */
+#ifndef DESCRY_PROGRAM_RUNTIME_V8_V8_H
+#define DESCRY_PROGRAM_RUNTIME_V8_V8_H
+
+#include "base/hash.h"
+#include "program/object/object.h"
+#include "program/runtime/runtime.h"
+
+/* X(name, required, symbol, other symbols): published numbers, after v8dbg_. The names of some end
+ * with the member's type, which differs by version. */
+#define V8_NUMBERS(X) \
+	X(tagged_size, 1, "TaggedSize", "", "") \
+	X(smi_shift, 1, "SmiShiftSize", "", "") \
+	X(map_type, 1, "class_Map__instance_type__uint16_t", "", "") \
+	X(type_map, 1, "type_Map__MAP_TYPE", "", "") \
+	X(type_code, 1, "type_Code__CODE_TYPE", "", "") \
+	X(type_stream, 0, "type_InstructionStream__INSTRUCTION_STREAM_TYPE", "", "") \
+	X(type_bytecodes, 1, "type_BytecodeArray__BYTECODE_ARRAY_TYPE", "", "") \
+	X(type_interpreter_data, 1, "type_InterpreterData__INTERPRETER_DATA_TYPE", "", "") \
+	X(type_function, 1, "type_JSFunction__JS_FUNCTION_TYPE", "", "") \
+	X(type_shared, 1, "type_SharedFunctionInfo__SHARED_FUNCTION_INFO_TYPE", "", "") \
+	X(type_scope, 1, "type_ScopeInfo__SCOPE_INFO_TYPE", "", "") \
+	X(type_script, 1, "type_Script__SCRIPT_TYPE", "", "") \
+	X(type_debug_info, 1, "type_DebugInfo__DEBUG_INFO_TYPE", "", "") \
+	X(type_fixed_array, 1, "type_FixedArray__FIXED_ARRAY_TYPE", "", "") \
+	X(type_no_string, 1, "FirstNonstringType", "", "") \
+	X(array_length, 1, "class_FixedArrayBase__length__SMI", "", "") \
+	X(array_data, 1, "class_FixedArray__data__uintptr_t", "", "") \
+	X(function_shared, 1, "class_JSFunction__shared__SharedFunctionInfo", "", "") \
+	X(shared_name, 1, "class_SharedFunctionInfo__name_or_scope_info__Object", \
+	  "class_SharedFunctionInfo__name_or_scope_info__Tagged_Object_", \
+	  "class_SharedFunctionInfo__name_or_scope_info__Tagged_NameOrScopeInfoT_") \
+	X(shared_script, 1, "class_SharedFunctionInfo__script_or_debug_info__HeapObject", \
+	  "class_SharedFunctionInfo__script__Tagged_HeapObject_", "") \
+	X(script_source, 1, "class_Script__source__Object", "", "") \
+	X(script_name, 1, "class_Script__name__Object", "", "") \
+	X(bytecodes_data, 1, "class_BytecodeArray__data__uintptr_t", "", "") \
+	X(string_length, 1, "class_String__length__int32_t", "", "") \
+	X(string_one_byte, 1, "class_SeqOneByteString__chars__char", "", "") \
+	X(string_two_bytes, 1, "class_SeqTwoByteString__chars__char", "", "") \
+	X(string_first, 1, "class_ConsString__first__String", "", "") \
+	X(string_second, 1, "class_ConsString__second__String", "", "") \
+	X(string_parent, 1, "class_SlicedString__parent__String", "", "") \
+	X(string_offset, 1, "class_SlicedString__offset__SMI", "", "") \
+	X(string_actual, 1, "class_ThinString__actual__String", "", "") \
+	X(string_resource, 1, "class_ExternalString__resource__Object", "", "") \
+	X(string_form_mask, 1, "StringRepresentationMask", "", "") \
+	X(string_sequential, 1, "SeqStringTag", "", "") \
+	X(string_cons, 1, "ConsStringTag", "", "") \
+	X(string_external, 1, "ExternalStringTag", "", "") \
+	X(string_sliced, 1, "SlicedStringTag", "", "") \
+	X(string_thin, 1, "ThinStringTag", "", "") \
+	X(string_width_mask, 1, "StringEncodingMask", "", "") \
+	X(string_is_one_byte, 1, "OneByteStringTag", "", "") \
+	X(scope_locals, 1, "scopeinfo_idx_ncontextlocals", "", "") \
+	X(scope_first, 1, "scopeinfo_idx_first_vars", "", "") \
+	X(frame_context, 1, "off_fp_context_or_frame_type", "", "") \
+	X(frame_function, 1, "off_fp_function", "", "") \
+	X(frame_bytecodes, 1, "off_fp_bytecode_array", "", "") \
+	X(frame_place, 1, "off_fp_bytecode_offset", "", "") \
+	X(frame_builtin_exit, 1, "frametype_BuiltinExitFrame", "", "") \
+	X(code_kind_mask, 1, "CodeKindFieldMask", "", "") \
+	X(code_baseline, 1, "CodeKindBaseline", "", "")
+
+struct v8_numbers {
+#define X(name, ...) int32_t name;
+	V8_NUMBERS(X)
+#undef X
+};
+
+/* What a version has that is not published. */
+struct v8_version {
+	int32_t major, minor;
+	const char *node;     /* the versions of Node.js that have it */
+	uint32_t stream_code; /* InstructionStream: its Code; 0: the instructions are in the Code */
+	uint32_t stream_start; /* offset of the instructions in it */
+	uint32_t code_data;    /* Code: deoptimization data; bytecodes of baseline code */
+	uint32_t code_places;  /* baseline: table of the bytecodes' places */
+	uint32_t code_start;   /* address of the instructions; 0: they are in the Code */
+	uint32_t code_flags, code_size;
+	uint32_t bytecodes_positions; /* BytecodeArray: table of positions in the source */
+	uint32_t shared_data;         /* SharedFunctionInfo: bytecodes, or code that has them */
+	uint32_t safepoints;          /* offset of the length in a table of safepoints */
+	uint32_t maglev; /* offset of the entries in a table of safepoints of Maglev's code */
+	uint32_t deopt_literals, deopt_first; /* indexes in the deoptimization data */
+	const char *operands;                 /* of each opcode of translations: a digit */
+	struct {
+		uint8_t begin[2], frame[4], match; /* opcodes; frames of JavaScript */
+		uint8_t interpreted;               /* of these, frames with bytecodes */
+		uint8_t begin_frames;              /* index of the operand: count of such frames */
+		bool is_signed;                    /* opcodes are written as signed numbers */
+	} op;
+	uint32_t opcodes; /* bytecodes: the length of each table of sizes */
+};
+
+/* Code that a compiler has made. */
+struct v8_code {
+	uint64_t start, end; /* instructions */
+	uint64_t object;     /* the Code */
+	uint32_t kind;
+};
+
+/* A script, and the ends of its lines. */
+struct v8_script {
+	const char *file; /* NULL: not known */
+	int32_t line;     /* of its first line, from 0 on */
+	const uint32_t *ends;
+	uint32_t n;
+};
+
+/* A function, as its SharedFunctionInfo has it. */
+struct v8_function {
+	uint64_t address;
+	const char *name;
+	const struct v8_script *script; /* NULL: built into V8 */
+	uint64_t bytecodes;             /* 0: none */
+	const uint8_t *positions;       /* the table; NULL: V8 has not made it */
+	uint32_t npositions;
+};
+
+struct v8_range {
+	uint64_t start, end;
+	bool made; /* by V8, at run time */
+};
+
+struct v8 {
+	struct runtime runtime; /* first */
+	struct object *object;
+	uint64_t bias;
+	struct v8_numbers n;
+	const struct v8_version *version;
+	uint64_t blob, blob_size; /* built-in code: address in the file */
+	uint64_t sizes;           /* address of the sizes of bytecodes; 0: not known */
+	VEC(struct v8_range) ranges;
+	bool ranges_read;
+	struct arena names;
+	struct hash types;     /* address of a Map: instance type + 1 */
+	struct hash functions; /* address of a SharedFunctionInfo: struct v8_function * */
+	struct hash scripts;   /* address of a Script: struct v8_script * */
+	struct hash arrays;    /* address of an array of bytes: what was read */
+	VEC(struct v8_code) codes;
+	size_t budget; /* bytes of names and tables that may still be read */
+	uint64_t work; /* bytes that may still be searched */
+};
+
+/* --- versions.c --- */
+/* NULL: not known. */
+const struct v8_version *v8_version_find(int32_t major, int32_t minor);
+
+/* --- memory.c --- */
+enum { V8_NO_TYPE = -1 };
+bool v8_word(const struct v8 *v, uint64_t addr, uint64_t *ret);
+/* Reads a number of 4 bytes. 0: cannot be read. */
+uint32_t v8_u32(const struct v8 *v, uint64_t addr);
+/* Is a word a pointer to an object? */
+bool v8_is_pointer(uint64_t word);
+bool v8_small(uint64_t word, int32_t *ret);
+/* Reads a member of an object, 0: cannot be read. */
+uint64_t v8_get(const struct v8 *v, uint64_t object, uint32_t at);
+/* The instance type of an object: what its Map says, if that is a Map. An object that the garbage
+ * collector has just moved is replaced by the new one. */
+int32_t v8_type(struct v8 *v, uint64_t *object);
+/* Reads a member that leads to an object of a type. 0: it does not. */
+uint64_t v8_member(struct v8 *v, uint64_t object, uint32_t at, int32_t type);
+bool v8_afford(struct v8 *v, size_t n);
+/* The bytes of an array, which begin at an offset in it; live as long as v. NULL: cannot be
+ * read. */
+const uint8_t *v8_bytes(struct v8 *v, uint64_t array, uint32_t at, uint32_t *ret_n);
+/* A number of seven bits a byte, the lowest first. Reads 0 behind the end. */
+uint32_t v8_number(const uint8_t *p, uint32_t n, uint32_t *i);
+
+/* --- strings.c --- */
+/* The characters of a string, which lie in one piece. */
+struct v8_string {
+	uint64_t address;
+	uint32_t length;
+	bool wide; /* two bytes a character */
+};
+bool v8_string_open(struct v8 *v, uint64_t object, struct v8_string *ret);
+/* Returns the string's text in UTF-8, cut if it is long, or NULL when it cannot be read or is
+ * empty. */
+const char *v8_text(struct v8 *v, uint64_t object);
+
+/* --- scripts.c --- */
+const struct v8_script *v8_script(struct v8 *v, uint64_t address);
+/* The line of a position in the script's source; 0: not known. */
+uint32_t v8_script_line(const struct v8_script *s, uint32_t position);
+
+/* --- functions.c --- */
+/* NULL: there is no SharedFunctionInfo. */
+const struct v8_function *v8_function(struct v8 *v, uint64_t shared);
+/* The one of a JSFunction. */
+const struct v8_function *v8_function_of(struct v8 *v, uint64_t function);
+/* The line of a place in its bytecodes; 0: not known. */
+uint32_t v8_line(const struct v8_function *f, int32_t place);
+/* Adds a frame. place < 0: the line is not known. */
+void v8_add(const struct v8_function *f, int32_t place, runtime_frame_vec *ret);
+
+/* --- code.c --- */
+/* Is an address in V8's code? made: in code that it has made. */
+bool v8_is_code(struct v8 *v, uint64_t addr, bool *ret_made);
+/* Finds the code at an address that V8 has made. */
+bool v8_code_find(struct v8 *v, uint64_t pc, struct v8_code *ret);
+/* The place in the bytecodes that baseline code executes; -1: not known. called: pc is a return
+ * address. */
+int32_t v8_baseline_place(struct v8 *v, const struct v8_code *c, uint64_t bytecodes, uint64_t pc,
+			  bool called);
+
+/* --- optimized.c --- */
+/* Adds the functions that optimized code executes at a return address, innermost first. False: the
+ * code's tables do not have the address, or are not of the function. */
+bool v8_optimized(struct v8 *v, const struct v8_code *c, const struct v8_function *f, uint64_t pc,
+		  runtime_frame_vec *ret);
+
+/* --- frames.c --- */
+bool v8_step(struct runtime *r, const struct space_thread *t, struct unwind_cursor *c,
+	     runtime_frame_vec *ret);
+
+#endif

@@ -1,0 +1,608 @@
+/* Keeps the present and past mappings of each process: lists read from /proc, updated by the
+ * kernel's reports of mmap(), fork() and exec().
+ *
+ * Text that another file replaces, or that exec() removes, is remembered with the time of its end.
+ * The kernel does not report munmap(), so a mapping stays until another replaces it. */
+#include <errno.h>
+#include <signal.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/io.h"
+#include "base/procdir.h"
+#include "base/sorted.h"
+#include "program/symbol/symbol_private.h"
+
+enum {
+	REREAD_NS = 50 * 1000 * 1000, /* a miss reads maps again at most this often */
+	PAST_MAX = 256,
+	FIRST_PAGE = 4096,  /* bytes */
+	TIDY_EVENTS = 4096, /* the kernel's events between two runs of process_tidy() */
+	PID_END = 1 << 22,  /* limit of pids in all kernels */
+	PATHS_FEW = 4096,
+};
+/* Records not read yet may still name a process that ended a moment ago. */
+#define RECENT_NS 10000000000ull
+
+void process_drop(struct symbols *s, struct process *p)
+{
+	vec_fini(&p->maps);
+	vec_fini(&p->past);
+	jit_drop(s, p);
+	free(p);
+}
+
+struct process *process_of(struct symbols *s, pid_t pid, bool *ret_new)
+{
+	uint64_t *slot = hash_put(&s->processes, &pid, sizeof(pid), ret_new);
+
+	if (!*slot) {
+		struct process *p = xcalloc(1, sizeof(*p));
+
+		p->pid = pid;
+		p->jit_size = -1;
+		*slot = (uintptr_t)p;
+	}
+	return (struct process *)(uintptr_t)*slot;
+}
+
+struct process *process_asked(struct symbols *s, pid_t pid)
+{
+	struct process *p = process_of(s, pid, NULL);
+
+	p->asked = true;
+	p->used_ns = now_ns();
+	s->asked = p;
+	if (s->processes.n >= s->tidy_at)
+		process_tidy(s);
+	return p;
+}
+
+/* --- lists --- */
+
+static bool same_mapping(const struct mapping *a, const struct mapping *b)
+{
+	return a->start == b->start && a->offset == b->offset && a->inode == b->inode &&
+	       a->dev_major == b->dev_major && a->dev_minor == b->dev_minor;
+}
+
+/* Returns the index of the first mapping that ends behind addr. */
+static uint32_t lower_bound(const struct process *p, uint64_t addr)
+{
+	return partition_point(p->maps.n, i, p->maps.v[i].m.end <= addr);
+}
+
+static void push_past(struct process *p, const struct live_mapping *l, uint64_t until)
+{
+	if (p->past.n == PAST_MAX) {
+		p->past.n -= PAST_MAX / 2;
+		memmove(p->past.v, p->past.v + PAST_MAX / 2, p->past.n * sizeof(*p->past.v));
+	}
+	vec_push(&p->past, (struct past_mapping){ *l, until });
+}
+
+/* Remembers a mapping that ends, if it is text of a file. */
+static void keep_past(struct process *p, const struct live_mapping *l, uint64_t until)
+{
+	if (l->m.exec && l->m.path[0] == '/')
+		push_past(p, l, until);
+}
+
+/* Adds a mapping and removes all that it overlaps. */
+static void replace(struct process *p, struct live_mapping *new, uint64_t now)
+{
+	uint32_t from = lower_bound(p, new->m.start), to = from;
+
+	for (; to < p->maps.n && p->maps.v[to].m.start < new->m.end; to++) {
+		const struct live_mapping *old = &p->maps.v[to];
+
+		if (!same_mapping(&old->m, &new->m)) {
+			keep_past(p, old, now);
+			continue;
+		}
+		/* The same mapping, reported again because it grew or has other rights. Keep the
+		 * older time. */
+		new->known = old->known;
+		new->tried = old->tried;
+		new->dropped = old->dropped;
+		if (!new->m.time || (old->m.time && old->m.time < new->m.time))
+			new->m.time = old->m.time;
+	}
+	if (from == to)
+		(void)vec_add(&p->maps);
+	else
+		p->maps.n -= to - from - 1;
+	memmove(p->maps.v + from + 1, p->maps.v + to, (p->maps.n - from - 1) * sizeof(*p->maps.v));
+	p->maps.v[from] = *new;
+}
+
+/* Compares an old mapping with a list just read. Returns true when nothing in the list overlaps
+ * it. */
+static bool outlives(struct process *p, const struct live_mapping *old, struct live_mapping *list,
+		     uint32_t n, uint32_t *at)
+{
+	bool overlapped = false, same = false;
+
+	while (*at < n && list[*at].m.end <= old->m.start)
+		++*at;
+	for (uint32_t i = *at; i < n && list[i].m.start < old->m.end; i++) {
+		overlapped = true;
+		if (!same_mapping(&old->m, &list[i].m))
+			continue;
+		same = true;
+		list[i].known = old->known;
+		list[i].tried = old->tried;
+		list[i].dropped = old->dropped;
+		list[i].m.time = old->m.time;
+	}
+	if (overlapped && !same)
+		keep_past(p, old, p->read_ns);
+	return !overlapped;
+}
+
+/* Takes the mappings of a /proc/PID/maps. Keeps text of the same program that was unmapped since
+ * (dlclose), as long as nothing has replaced it. */
+static void take_read(struct symbols *s, struct process *p, const struct mappings *maps)
+{
+	const uint32_t n = maps->n;
+	struct live_mapping *list = xcalloc(n, sizeof(*list)), *all;
+	uint32_t at = 0, next = 0, total = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		list[i].m = maps->v[i];
+		list[i].m.path = intern_text(&s->paths, intern_str(&s->paths, list[i].m.path));
+	}
+	all = xcalloc(n + p->maps.n, sizeof(*all));
+	for (uint32_t i = 0; i < p->maps.n; i++) {
+		const struct live_mapping *old = &p->maps.v[i];
+
+		if (!old->m.exec || !outlives(p, old, list, n, &at))
+			continue;
+		while (next < n && list[next].m.start < old->m.start)
+			all[total++] = list[next++];
+		all[total++] = *old;
+	}
+	while (next < n)
+		all[total++] = list[next++];
+	vec_fini(&p->maps);
+	p->maps.v = total ? xrealloc(all, total * sizeof(*all)) : all;
+	p->maps.n = p->maps.cap = total;
+	free(list);
+}
+
+/* Clears the process, because another process has its number now. */
+static void process_clear(struct symbols *s, struct process *p)
+{
+	p->exists = false;
+	p->told = false;
+	p->start_time = 0;
+	p->read_ns = 0;
+	p->maps.n = 0;
+	p->past.n = 0;
+	p->home = (struct jit_home){ 0 };
+	p->asked = false;
+	p->jit_dropped = false;
+	jit_drop(s, p);
+}
+
+static void set_gone(struct symbols *s, pid_t pid, bool gone)
+{
+	if (pid < 0 || pid >= PID_END || (!s->gone && !gone))
+		return;
+	if (!s->gone)
+		s->gone = xcalloc(PID_END / 8, 1);
+	if (gone)
+		s->gone[pid / 8] |= (uint8_t)(1 << pid % 8);
+	else
+		s->gone[pid / 8] &= (uint8_t) ~(1 << pid % 8);
+}
+
+bool process_was_dropped(const struct symbols *s, pid_t pid)
+{
+	return s->gone && pid >= 0 && pid < PID_END && (s->gone[pid / 8] >> pid % 8 & 1);
+}
+
+static void read_space(struct symbols *s, struct process *p)
+{
+	const struct mappings *maps;
+	struct err *e = space_mappings(p->space, 0, &maps);
+
+	p->read_ns = now_ns();
+	if (!e)
+		take_read(s, p, maps);
+	err_free(e);
+}
+
+static void read_process(struct symbols *s, struct process *p)
+{
+	uint64_t start, read_ns = now_ns();
+	struct mappings maps = { 0 };
+	struct err *e;
+
+	if (p->space) {
+		read_space(s, p);
+		return;
+	}
+	p->read_ns = read_ns;
+	start = procdir_start(p->pid);
+	e = start ? mappings_read(p->pid, &maps) : NULL;
+	p->denied = e && (e->code == EACCES || e->code == EPERM);
+	if (!start || e) {
+		err_free(e);
+		p->exists = false;
+		return;
+	}
+	/* A zombie has no mappings. Keep those it had. */
+	p->exists = maps.n > 0;
+	if (maps.n) {
+		if (p->start_time && p->start_time != start)
+			process_clear(s, p);
+		set_gone(s, p->pid, false);
+		p->read_ns = read_ns;
+		p->exists = true;
+		take_read(s, p, &maps);
+		p->start_time = start;
+	}
+	mappings_free(&maps);
+}
+
+/* Returns true when the kernel has reported all of p's mappings since its start. Reading /proc then
+ * adds nothing. */
+static bool is_told(const struct symbols *s, const struct process *p)
+{
+	return p->told && !map_watch_lost(s->watch);
+}
+
+/* --- their files --- */
+
+/* Returns the object of a mapping. past: opens the file only by its name, because another mapping
+ * is at its addresses in /proc. */
+static struct known_object *find_file(struct symbols *s, struct process *p, struct live_mapping *l,
+				      bool past)
+{
+	if (!l->tried) {
+		l->tried = true;
+		if (!strcmp(l->m.path, "[vdso]"))
+			l->known = p->space ? space_vdso(s, p->space, &l->m) : vdso_object(s);
+		else if (l->m.path[0] == '/')
+			l->known = mapping_object(s, p->space, p->pid, &l->m, past);
+		if (l->known)
+			l->dropped = false;
+	}
+	return l->known;
+}
+
+/* Sets the result of a query from a mapping's file. */
+static void file_at(struct symbols *s, struct process *p, struct live_mapping *l, bool past,
+		    struct process_at *at)
+{
+	at->m = &l->m;
+	at->known = find_file(s, p, l, past);
+	at->o = at->known ? at->known->o : NULL;
+	at->lost = at->known ? !known_use(s, at->known) : l->dropped;
+}
+
+/* Opens the objects too, because their files may be out of reach after the process's end. */
+void symbols_remember(struct symbols *s, pid_t pid)
+{
+	struct process *p = process_asked(s, pid);
+
+	symbols_watch_drain(s);
+	jit_remember(s, p);
+	/* While the kernel reports every mapping, there is nothing new to read. */
+	if (!is_told(s, p) && (!p->read_ns || (!s->watch && now_ns() - p->read_ns >= REREAD_NS)))
+		read_process(s, p);
+	for (uint32_t i = 0; i < p->maps.n; i++)
+		if (p->maps.v[i].m.exec && !p->maps.v[i].dropped)
+			(void)find_file(s, p, &p->maps.v[i], false);
+}
+
+/* --- queries --- */
+
+static bool find_mapping(const struct process *p, uint64_t addr, uint32_t *ret)
+{
+	*ret = lower_bound(p, addr);
+	return *ret < p->maps.n && addr >= p->maps.v[*ret].m.start;
+}
+
+/* Finds the mapping at an address. Reads the list again when there is none. Returns false when
+ * there is still none. */
+static bool ask_mapping(struct symbols *s, struct process *p, uint64_t addr, uint32_t *ret)
+{
+	symbols_watch_drain(s);
+	if (!p->read_ns && !is_told(s, p))
+		read_process(s, p);
+	if (find_mapping(p, addr, ret))
+		return true;
+	if (p->read_ns && (!p->exists || now_ns() - p->read_ns < REREAD_NS))
+		return false;
+	read_process(s, p);
+	return find_mapping(p, addr, ret);
+}
+
+/* Returns the past mapping of an address at this time (0: the last of all), or NULL. */
+static struct live_mapping *find_past(struct process *p, uint64_t addr, uint64_t time)
+{
+	for (uint32_t i = p->past.n; i--;) {
+		struct past_mapping *past = &p->past.v[i];
+
+		if (addr >= past->at.m.start && addr < past->at.m.end &&
+		    (!time || (past->at.m.time <= time && time < past->until)))
+			return &past->at;
+	}
+	return NULL;
+}
+
+/* Returns where the file begins in memory, by the lowest of its mappings adjacent to i. The kernel
+ * reports only text, so the file's mappings in front of it may not be known. */
+static uint64_t load_address(const struct process *p, uint32_t i)
+{
+	const struct live_mapping *v = p->maps.v;
+	const struct mapping *first = &v[i].m;
+
+	for (uint32_t k = i; k--;) {
+		if (v[k].m.path == first->path) /* interned */
+			first = &v[k].m;
+		else if (v[k].m.path[0] == '/')
+			break;
+	}
+	return first->path[0] == '/' && first->start >= first->offset ? first->start - first->offset
+								      : first->start;
+}
+
+/* Returns true for an address in the first page of m's file, in front of m. Keys use this address
+ * for a module, but the kernel reports only text. */
+static bool is_beginning(const struct mapping *m, uint64_t addr)
+{
+	return m->path[0] == '/' && m->start >= m->offset && addr < m->start &&
+	       addr - (m->start - m->offset) < FIRST_PAGE;
+}
+
+static bool find_module(struct symbols *s, struct process *p, uint64_t time, uint64_t addr,
+			struct process_at *ret)
+{
+	struct live_mapping *l = NULL;
+	bool past = false;
+	uint32_t i;
+
+	for (i = lower_bound(p, addr); i < p->maps.n && !l; i++)
+		if (is_beginning(&p->maps.v[i].m, addr))
+			l = &p->maps.v[i];
+	for (i = p->past.n; i-- && !l && !time;) {
+		past = is_beginning(&p->past.v[i].at.m, addr);
+		if (past)
+			l = &p->past.v[i].at;
+	}
+	if (l) {
+		ret->base = l->m.start - l->m.offset;
+		file_at(s, p, l, past, ret);
+	}
+	return l;
+}
+
+bool process_find(struct symbols *s, struct process *p, uint64_t time, uint64_t addr,
+		  struct process_at *ret)
+{
+	struct live_mapping *past = NULL;
+	uint32_t i;
+	bool found = ask_mapping(s, p, addr, &i);
+
+	/* Without a time, use the present mapping, or else the last. */
+	if (time || !found)
+		past = find_past(p, addr, time);
+	if (past) {
+		ret->base = past->m.start - past->m.offset;
+		file_at(s, p, past, true, ret);
+	} else if (found) {
+		ret->base = load_address(p, i);
+		file_at(s, p, &p->maps.v[i], false, ret);
+	}
+	return past || found || find_module(s, p, time, addr, ret);
+}
+
+void symbols_space(struct symbols *s, struct space *space)
+{
+	struct process *p = process_of(s, space->pid, NULL);
+
+	process_clear(s, p);
+	p->space = space;
+}
+
+void symbols_space_gone(struct symbols *s, struct space *space)
+{
+	struct process *p = process_of(s, space->pid, NULL);
+
+	process_clear(s, p);
+	p->space = NULL;
+}
+
+void symbols_refresh(struct symbols *s, pid_t pid)
+{
+	uint64_t *slot = hash_get(&s->processes, &pid, sizeof(pid));
+	struct process *p;
+
+	if (!slot)
+		return;
+	p = (struct process *)(uintptr_t)*slot;
+	p->maps.n = 0;
+	p->past.n = 0;
+	p->told = false;
+	p->read_ns = 0;
+	jit_drop(s, p);
+}
+
+/* --- events from watch.c --- */
+
+static struct process *watched(struct symbols *s, pid_t pid)
+{
+	struct process *p = process_of(s, pid, NULL);
+
+	p->used_ns = now_ns();
+	set_gone(s, pid, false);
+	return p;
+}
+
+/* Runs process_tidy() when it is due. Called before a process is looked up, because process_tidy()
+ * may drop it. */
+static void told(struct symbols *s, pid_t pid)
+{
+	s->told_of = pid;
+	if (++s->ntold % TIDY_EVENTS && s->processes.n < s->tidy_at)
+		return;
+	process_tidy(s);
+}
+
+void process_map(struct symbols *s, pid_t pid, const struct mapping *m)
+{
+	struct live_mapping new = { .m = *m };
+	struct process *p;
+
+	told(s, pid);
+	p = watched(s, pid);
+	new.m.path = intern_text(&s->paths, intern_str(&s->paths, m->path));
+	/* The known mapping is newer, so this one came before it. */
+	for (uint32_t i = lower_bound(p, m->start); i < p->maps.n && p->maps.v[i].m.start < m->end;
+	     i++) {
+		struct mapping *known = &p->maps.v[i].m;
+		uint64_t since = known->time ? known->time : p->read_ns;
+
+		if (since <= m->time)
+			continue;
+		if (same_mapping(m, known))
+			known->time = m->time;
+		else
+			keep_past(p, &new, since);
+		return;
+	}
+	replace(p, &new, m->time);
+}
+
+void process_forked(struct symbols *s, pid_t parent, pid_t child)
+{
+	struct process *p, *c;
+
+	told(s, parent);
+	p = watched(s, parent);
+	c = watched(s, child);
+	if (!p->read_ns && !p->maps.n)
+		read_process(s, p);
+	process_clear(s, c);
+	c->told = s->watch && p->maps.n;
+	vec_reserve(&c->maps, p->maps.n);
+	if (p->maps.n)
+		memcpy(c->maps.v, p->maps.v, p->maps.n * sizeof(*p->maps.v));
+	c->maps.n = p->maps.n;
+}
+
+void process_exec(struct symbols *s, pid_t pid, uint64_t time)
+{
+	struct process *p;
+	uint32_t kept = 0;
+
+	told(s, pid);
+	p = watched(s, pid);
+	/* A list read since the exec is of the new program, except for mappings known to be
+	 * older. */
+	for (uint32_t i = 0; i < p->maps.n; i++) {
+		const struct live_mapping *l = &p->maps.v[i];
+
+		if ((l->m.time ? l->m.time : p->read_ns) > time)
+			p->maps.v[kept++] = *l;
+		else
+			keep_past(p, l, time);
+	}
+	p->maps.n = kept;
+	p->told = s->watch != NULL;
+	if (p->read_ns && p->read_ns <= time)
+		p->read_ns = 0;
+	jit_drop(s, p);
+	p->home.noted_ns = p->home.wait_ns = 0; /* its user may have changed */
+}
+
+/* --- dropping --- */
+
+static bool is_gone(const struct process *p)
+{
+	return !p->space && kill(p->pid, 0) && errno == ESRCH;
+}
+
+struct candidate {
+	struct process *p;
+	bool wanted; /* it was queried, or may be */
+};
+
+static int compare_candidate(const void *pa, const void *pb)
+{
+	const struct candidate *a = pa, *b = pb;
+
+	if (a->wanted != b->wanted)
+		return a->wanted ? 1 : -1;
+	return (a->p->used_ns > b->p->used_ns) - (a->p->used_ns < b->p->used_ns);
+}
+
+static uint32_t mappings_of(const struct process *p)
+{
+	return p->maps.n + p->past.n;
+}
+
+/* Drops the paths that no mapping has. */
+static void tidy_paths(struct symbols *s)
+{
+	struct intern kept;
+	uint32_t pos = 0;
+	const void *key;
+	uint64_t *val;
+	size_t len;
+
+	if (s->paths.n < PATHS_FEW || s->paths.n < 2 * s->npaths)
+		return;
+	intern_init(&kept);
+	while (hash_next(&s->processes, &pos, &key, &len, &val)) {
+		struct process *p = (struct process *)(uintptr_t)*val;
+
+		for (uint32_t i = 0; i < mappings_of(p); i++) {
+			struct mapping *m = i < p->maps.n ? &p->maps.v[i].m
+							  : &p->past.v[i - p->maps.n].at.m;
+
+			m->path = intern_text(&kept, intern_str(&kept, m->path));
+		}
+	}
+	intern_fini(&s->paths);
+	s->paths = kept;
+	s->npaths = kept.n;
+}
+
+void process_tidy(struct symbols *s)
+{
+	VEC(struct candidate) gone = { 0 };
+	uint32_t pos = 0, nmappings = 0, left;
+	uint64_t *val, now = now_ns();
+	const void *key;
+	size_t len;
+
+	while (hash_next(&s->processes, &pos, &key, &len, &val)) {
+		struct process *p = (struct process *)(uintptr_t)*val;
+
+		if (p == s->asked || p->pid == s->told_of || !is_gone(p))
+			continue;
+		nmappings += mappings_of(p);
+		vec_push(&gone, (struct candidate){ p, p->asked || now - p->used_ns < RECENT_NS });
+	}
+	left = gone.n;
+	if (left > s->limits.processes || nmappings > s->limits.mappings) {
+		qsort(gone.v, gone.n, sizeof(*gone.v), compare_candidate);
+		for (uint32_t i = 0;
+		     left > s->limits.processes / 4 * 3 || nmappings > s->limits.mappings / 4 * 3;
+		     i++, left--) {
+			struct process *p = gone.v[i].p;
+
+			nmappings -= mappings_of(p);
+			set_gone(s, p->pid, true);
+			hash_del(&s->processes, &p->pid, sizeof(p->pid));
+			process_drop(s, p);
+		}
+	}
+	s->tidy_at = s->processes.n + s->limits.processes / 4 + 1;
+	vec_fini(&gone);
+	tidy_paths(s);
+}

@@ -1,0 +1,168 @@
+/* Private to program/text/: the loaded module, its marks, decoded functions.
+ *
+ * module.c loads the object and marks the targets of branches. function.c decodes a function.
+ * jumps.c resolves its indirect jumps. site.c chooses the bytes to displace. stub.c writes
+ * stubs. */
+#ifndef DESCRY_PROGRAM_TEXT_TEXT_PRIVATE_H
+#define DESCRY_PROGRAM_TEXT_TEXT_PRIVATE_H
+
+#include <Zydis/Zydis.h>
+
+#include "base/mem.h"
+#include "program/text/text.h"
+#include "program/unwind/unwind.h"
+
+/* The ways in which a byte may be reached. A mark too many costs a site, a mark too few a crash. */
+enum text_mark {
+	MARK_BRANCH, /* target of a direct branch, jump table, landing pad, start of a symbol */
+	MARK_TAKEN,  /* a data word, lea or immediate holds its address */
+	MARK_CALLED, /* a function's start: symbol, or target of a direct call */
+	MARKS
+};
+
+struct text_segment {
+	uint64_t addr, size; /* size: bytes in the file */
+	uint8_t *bytes;
+	bool exec;
+	uint64_t *marks[MARKS]; /* a bit for each byte; exec only */
+};
+
+/* A function. Ranges are sorted by start. Those that are not `inner` do not overlap. */
+struct text_range {
+	uint64_t start, end;
+	uint64_t lsda;
+	bool inner;   /* a symbol inside another range */
+	bool decoded; /* its short branches and jump tables are marked */
+	bool cold;    /* its name contains .cold */
+	bool odd_cfa; /* by .eh_frame the CFA at its start is not rsp+8: it is not called */
+	bool unresolved, irregular;
+};
+
+enum insn_kind {
+	INSN_PLAIN,
+	INSN_NOP,
+	INSN_JMP, /* direct */
+	INSN_JCC,
+	INSN_LOOP, /* loop, loope, loopne, jrcxz, jecxz */
+	INSN_JUMP_INDIRECT,
+	INSN_CALL, /* any */
+	INSN_RET,
+	INSN_SYSCALL,
+	INSN_STUCK, /* must not move: traps, xbegin, far transfers, sysenter... */
+	INSN_END,   /* STUCK that nothing follows: ud2, hlt, int3 */
+	INSN_BAD,   /* does not decode; 1 byte */
+};
+struct insn {
+	uint64_t target; /* JMP, JCC, LOOP; PLAIN with rip-relative memory: its address; 0 else */
+	uint32_t off;    /* from the function's start */
+	uint8_t len, kind;
+	bool reached;      /* branches lead here from the function's start */
+	bool table_target; /* a resolved jump table leads here */
+};
+
+enum jump_kind {
+	JUMP_UNRESOLVED,
+	JUMP_INTRA, /* targets are marked and lie in the function */
+	JUMP_TAIL,
+};
+struct jump {
+	uint32_t insn;
+	enum jump_kind kind;
+};
+
+struct table {
+	uint64_t addr, base;
+};
+
+struct text_code {
+	uint32_t refs;
+	struct text_range *range;
+	uint64_t start, end;
+	const uint8_t *bytes;
+	VEC(struct insn) insns;
+	VEC(struct jump) jumps;   /* indirect ones */
+	VEC(struct table) tables; /* those read already */
+	bool unresolved;          /* some of jumps is unresolved */
+	bool irregular;           /* INSN_BAD reached, or a branch into an instruction */
+	bool falls_off;           /* its last instruction continues behind its end */
+};
+
+enum { CODE_CACHE = 32 };
+struct text {
+	struct object *object;
+	VEC(struct text_segment) segments;
+	uint64_t lo, hi; /* around all executable segments */
+	bool fixed, go;
+	VEC(struct text_range) ranges;
+	VEC(uint32_t) odd; /* indices of ranges, not inner, that are cold or have an odd CFA */
+	struct text_code *cache[CODE_CACHE];
+	uint32_t next;
+	uint32_t decoded, unresolved, irregular;
+	uint64_t text_bytes;
+	ZydisDecoder decoder;
+	struct unwind_image *unwind; /* built when first needed */
+	bool unwind_tried;
+};
+
+/* --- module.c --- */
+const struct text_segment *text_segment_at(const struct text *t, uint64_t addr);
+static inline bool segment_has(const struct text_segment *g, uint64_t addr)
+{
+	return addr >= g->addr && addr - g->addr < g->size;
+}
+void text_mark(struct text *t, uint64_t addr, enum text_mark m);
+bool text_marked(const struct text *t, uint64_t addr, enum text_mark m);
+/* Returns true when a byte of [lo, hi) may be a target. */
+bool text_any_mark(const struct text *t, uint64_t lo, uint64_t hi);
+/* Reads n bytes of the file at addr. Returns false when the file does not have them. */
+bool text_bytes(const struct text *t, uint64_t addr, void *buf, uint32_t n);
+/* Returns true for the code that signal handlers return to. Unwinders recognise it by its bytes, so
+ * it must not change. */
+bool text_is_sigreturn(const struct text *t, uint64_t addr);
+/* Returns the index of the first range with start >= addr. */
+uint32_t text_range_from(const struct text *t, uint64_t addr);
+/* Returns the range that starts at addr, or NULL. */
+struct text_range *text_range_at(struct text *t, uint64_t addr);
+/* Returns true when addr lies in code that is jumped into from elsewhere. */
+bool text_is_odd(const struct text *t, uint64_t addr);
+/* Returns the range, not an inner one, that covers addr. */
+struct text_range *text_range_cover(struct text *t, uint64_t addr);
+
+/* --- function.c --- */
+/* Returns true for a function that is not decoded, because that would take much time and memory: a
+ * symbol may claim gigabytes. */
+bool text_is_too_large(const struct text_range *r);
+/* Decodes range r. The caller releases it with text_code_put(). Returns NULL when the file does not
+ * have its bytes, or the function is too large. */
+struct text_code *text_code(struct text *t, struct text_range *r);
+void text_code_put(struct text_code *c);
+static inline void cleanup_code_(struct text_code **c)
+{
+	text_code_put(*c);
+}
+#define cleanup_code __attribute__((cleanup(cleanup_code_)))
+/* Returns the index of the instruction at off, or UINT32_MAX. */
+uint32_t text_insn_at(const struct text_code *c, uint64_t off);
+/* Decodes the neighbours, so that every short branch that could reach [lo, hi) has its mark. */
+void text_mark_around(struct text *t, uint64_t lo, uint64_t hi);
+/* Returns true when the function at addr, which c jumps to, is a part of c and not a function of
+ * its own. */
+bool text_is_part(struct text *t, const struct text_code *c, uint64_t addr);
+/* May the next instruction run after it? */
+bool text_falls_through(const struct insn *n);
+/* Direct, with a target. */
+bool text_is_branch(const struct insn *n);
+bool text_inside(const struct text_code *c, uint64_t addr);
+/* Returns the index of the instruction at addr, or UINT32_MAX. */
+uint32_t text_insn_of(const struct text_code *c, uint64_t addr);
+/* Returns true for the instruction behind a lock prefix. The C library jumps there. */
+bool text_is_lock_skip(const struct text_code *c, uint64_t target);
+/* Finds what can be reached from the start of the function and from its marks. */
+void text_reach(struct text *t, struct text_code *c);
+void text_classify(const ZydisDecodedInstruction *z, uint64_t addr, struct insn *ret);
+
+/* --- jumps.c --- */
+/* Resolves each indirect jump, and finds what can be reached through it. */
+void text_resolve(struct text *t, struct text_code *c);
+
+#endif

@@ -1,0 +1,33 @@
+/* The web server of descry serve.
+ *
+ * In: a live run; requests on a socket. Out: the page (one document, no other), its events, and,
+ * where that is allowed, D programs that the page sends.
+ * Always true: a request whose path does not begin with the token, or whose Host is not ours (a
+ * name that someone else resolves to this machine), is refused before anything is looked at; the
+ * page may fetch nothing from elsewhere.
+ */
+#ifndef DESCRY_SERVE_HTTP_H
+#define DESCRY_SERVE_HTTP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "serve/live.h"
+
+struct http;
+
+struct http_options {
+	const char *address; /* IPv4 or IPv6; NULL: 127.0.0.1 */
+	uint16_t port;       /* 0: a free one */
+	/* A program that the page sent, or "" to end the run. Called on the server's thread; NULL:
+	 * not allowed. */
+	void (*run)(void *arg, const char *program);
+	void *arg;
+};
+struct err *http_start(struct live *l, const struct http_options *o, struct http **ret);
+void http_stop(struct http *h);
+/* "http://127.0.0.1:4242/TOKEN/", lives as long as h. */
+const char *http_url(const struct http *h);
+
+#endif

@@ -1,0 +1,164 @@
+/* Prototypes in ltrace's language: read, printed, and the values that they describe. */
+#include "unit.h"
+
+#include "program/prototype/prototype.h"
+
+struct heard {
+	char text[400];
+	uint32_t n;
+};
+
+static void hear(void *arg, const char *message)
+{
+	struct heard *h = arg;
+
+	snprintf(h->text, sizeof(h->text), "%s", message);
+	h->n++;
+}
+
+static void check_read(const char *text, const char *want)
+{
+	struct prototypes p;
+	struct heard h = { 0 };
+	struct out o;
+	const struct prototype *f;
+
+	prototypes_init(&p);
+	out_init(&o, NULL);
+	prototypes_read(&p, "t.conf", text, strlen(text), hear, &h);
+	f = prototypes_find(&p, "f");
+	if (f)
+		prototype_print(&o, f);
+	else
+		out_str(&o, h.text);
+	out_char(&o, '\0');
+	assert_string_equal(o.v, want);
+	out_fini(&o);
+	prototypes_fini(&p);
+}
+
+static void test_read(void **state)
+{
+	check_read("int f(int, ulong , char);", "int f(int, ulong, char);");
+	check_read("addr f();", "hex(ulong) f();");
+	check_read("void f(void)", "void f();");
+	check_read("int f(+int*, +string[arg1])", "int f(+int*, +string(array(char, arg1)*));");
+	check_read("; comment\n# and another\n\nint f(int); the end\n", "int f(int);");
+	check_read("string f(string)", "string(array(char, zero)*) f(string(array(char, zero)*));");
+	check_read("int f(string2, char)", "int f(string(array(char, zero(arg2))*), char);");
+	check_read("int f(string(char*))", "int f(string(array(char, zero)*));");
+	check_read("int f(string(array(char, 4)))", "int f(string(string(array(char, 4))*));");
+	check_read("int f(enum(A, B = 4, C), enum[ushort](X=-1))",
+		   "int f(enum[int](A=0, B=4, C=5), enum[ushort](X=-1));");
+	check_read("typedef t = struct(char, int, t2)\ntypedef t2 = long\ntypedef t = struct(char, "
+		   "t2, array(short, 3))\nt f(t*)",
+		   "struct(char, long, array(short, 3)) f(struct(char, long, array(short, 3))*);");
+	check_read("int f(array(int, zero(3)), array(struct(int, addr), arg1)*)",
+		   "int f(array(int, zero(3))*, array(struct(int, hex(ulong)), arg1)*);");
+	check_read("int f(oct(uint), octal, hex(long), bool(int), bitvec(ulong), hide(int))",
+		   "int f(oct(uint), oct(uint), hex(long), bool(int), bitvec(ulong), hide(int));");
+	check_read("int f(file, format)", "int f(hex(void*), format);");
+	check_read("int f(float, double, string[retval])",
+		   "int f(float, double, string(array(char, retval)*));");
+	check_read("int f(struct(int, array(int, elt1)))", "int f(struct(int, array(int, elt1)));");
+}
+
+static void test_wrong(void **state)
+{
+	check_read("int f(nothing)", "t.conf:1: there is no type nothing");
+	check_read("int g()\nint f(int", "t.conf:2: the line ends where a ')' is expected");
+	check_read("int f(int] )", "t.conf:1: a ')' is expected, not '] )'");
+	check_read("int f(int) int", "t.conf:1: what is \"int\"?");
+	check_read("int (int)", "t.conf:1: a function's name is expected");
+	check_read("int f(array(int))", "t.conf:1: a ',' is expected, not '))'");
+	check_read("int f(array(int, many))",
+		   "t.conf:1: many is no length: a number, argN, eltN, retval or zero");
+	check_read("int f(array(void, 3))", "t.conf:1: an array's elements have a size");
+	check_read("int f(int, void)", "t.conf:1: a parameter cannot be void");
+	check_read("typedef f int", "t.conf:1: a '=' is expected, not 'int'");
+	check_read("int f(enum[double](A))", "t.conf:1: an enum's type is a whole number's");
+	check_read("int f(array(int, 99999999))", "t.conf:1: an array has at most 1048576 bytes");
+	check_read("int f(****************************************)",
+		   "t.conf:1: a type is expected");
+	check_read("int f(int******************************)", "t.conf:1: more than 24 stars");
+	check_read("int f(hex(hex(hex(hex(hex(hex(hex(hex(hex(hex(hex(hex(hex(hex(hex(hex(hex(hex("
+		   "hex(hex(hex(hex(hex(hex(hex(hex(int)))))))))))))))))))))))))))",
+		   "t.conf:1: types are nested deeper than 24");
+}
+
+static void check_value(const char *type, uint64_t value, const void *memory, uint32_t n,
+			const char *want)
+{
+	cleanup_free char *text = xasprintf("void f(%s)", type);
+	const struct prototype_memory m = { memory, n, false };
+	const uint64_t args[] = { value, 3, 2 };
+	const struct prototype_values v = { .args = args, .nargs = 3, .max_elements = 4 };
+	struct prototypes p;
+	struct out o;
+
+	prototypes_init(&p);
+	out_init(&o, NULL);
+	assert_int_equal(prototypes_read(&p, "t", text, strlen(text), NULL, NULL), 0);
+	prototype_value(&o, prototypes_find(&p, "f")->params[0].type, value, memory ? &m : NULL,
+			&v);
+	out_char(&o, '\0');
+	assert_string_equal(o.v, want);
+	out_fini(&o);
+	prototypes_fini(&p);
+}
+
+static void test_values(void **state)
+{
+	static const uint8_t timespec[16] = { 1, 0, 0, 0, 0, 0, 0, 0, 0xf4, 1 };
+	static const int32_t ints[] = { 7, -1, 9, 10, 11, 0, 5 };
+	static const struct {
+		int32_t n;
+		int16_t v[2];
+	} counted = { 2, { 5, 6 } };
+
+	check_value("int", UINT64_C(0xffffffff), NULL, 0, "-1");
+	check_value("uint", UINT64_C(0x1ffffffff), NULL, 0, "4294967295");
+	check_value("short", 0xffff, NULL, 0, "-1");
+	check_value("long", UINT64_MAX, NULL, 0, "-1");
+	check_value("ulong", UINT64_MAX, NULL, 0, "18446744073709551615");
+	check_value("addr", 0x1234, NULL, 0, "0x1234");
+	check_value("addr", 0, NULL, 0, "0");
+	check_value("octal", 0644, NULL, 0, "0644");
+	check_value("char", 'x', NULL, 0, "'x'");
+	check_value("char", '\n', NULL, 0, "'\\n'");
+	check_value("bool(int)", 2, NULL, 0, "true");
+	check_value("bitvec(uint)", 0x1e1, NULL, 0, "<0,5-8>");
+	check_value("hide(int)", 5, NULL, 0, "...");
+	check_value("enum(A, B)", 1, NULL, 0, "B");
+	check_value("enum(A, B)", 3, NULL, 0, "3");
+	check_value("enum(A = -1, B)", UINT64_C(0xffffffff), NULL, 0, "A");
+	check_value("int*", 0, NULL, 0, "nil");
+	check_value("int*", 0x10, NULL, 0, "0x10");
+	check_value("int*", 0x10, ints, 4, "7");
+	check_value("string", 0x10, "a\"b\n", 4, "\"a\\\"b\\n\"");
+	check_value("string[arg2]", 0x10, "abcdef", 6, "\"abc\"");
+	check_value("string[zero(arg2)]", 0x10, "a\0cdef", 6, "\"a\"");
+	check_value("struct(long, long)*", 0x10, timespec, 16, "{ 1, 500 }");
+	check_value("struct(char, int, addr)*", 0x10, timespec, 16, "{ '\\001', 0, 0x1f4 }");
+	check_value("struct(long, long, long)*", 0x10, timespec, 16, "{ 1, 500, ... }");
+	check_value("array(int, arg2)*", 0x10, ints, sizeof(ints), "[ 7, -1, 9 ]");
+	check_value("array(int, 6)", 0x10, ints, sizeof(ints), "[ 7, -1, 9, 10... ]");
+	check_value("array(int, zero)", 0x10, ints + 3, 16, "[ 10, 11 ]");
+	check_value("array(int, zero(1))", 0x10, ints, 28, "[ 7 ]");
+	check_value("struct(int, array(short, elt1))*", 0x10, &counted, 8, "{ 2, [  ] }");
+	check_value("struct(int, array(short, 2))*", 0x10, &counted, 8, "{ 2, [ 5, 6 ] }");
+	check_value("struct(int, string(array(char, 4)))*", 0x10, "\1\0\0\0hey", 8,
+		    "{ 1, \"hey\\0\" }");
+	check_value("array(array(int, 2), 2)", 0x10, ints, 28, "[ [ 7, -1 ], [ 9, 10 ] ]");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_read),
+		cmocka_unit_test(test_wrong),
+		cmocka_unit_test(test_values),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

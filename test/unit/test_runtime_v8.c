@@ -1,0 +1,340 @@
+/* Frames of JavaScript in memory that is made up: sound, looping, cut off. Real: sh/stack_node. */
+#include "unit.h"
+
+#include "v8_memory.h"
+
+enum { CONTEXT = V8_SFI + 1, FP = V8_STACK + 0x100, CALLER = 0x400000, OPCODE = 10, TURBOFAN = 12 };
+
+static const char source[] = "one\ntwo\nthree\nfour";
+/* Three bytecodes of two bytes, in a line each. */
+static const uint8_t bytecodes[] = { OPCODE, 0, OPCODE, 0, OPCODE, 0 };
+static const uint8_t positions[] = { 2, 4, 4, 16, 4, 16 };
+static const uint8_t places[] = { 0x10, 8, 8, 8 };
+
+/* Two frames, the inner one inlined; then the same text again, which is only repeated. */
+static const uint8_t translations[] = { 14, 0, 4, 4, 0, 4, 0,  0,  0, 0, 0,     39,
+					1,  1, 0, 2, 0, 0, 14, 18, 4, 4, 45 + 3 };
+
+static void word(struct v8_memory *m, uint64_t addr, uint64_t v)
+{
+	made_memory_put(&m->made, addr, v, 8);
+}
+
+static uint64_t small(int32_t n)
+{
+	return (uint64_t)(uint32_t)n << 32;
+}
+
+static void make_function(struct v8_memory *m, uint64_t shared)
+{
+	v8_memory_object(m, shared, V8_SHARED);
+	word(m, shared + 8, V8_CODES + 1);
+	word(m, shared + 24, V8_NAME + 1);
+	word(m, shared + 40, V8_A_SCRIPT + 1);
+}
+
+static void make_code(struct v8_memory *m, uint32_t kind)
+{
+	v8_memory_object(m, V8_INSTRUCTIONS - 32, V8_STREAM);
+	word(m, V8_INSTRUCTIONS - 24, V8_A_CODE + 1);
+	v8_memory_object(m, V8_A_CODE, V8_CODE);
+	word(m, V8_A_CODE + 8, V8_DEOPT + 1);
+	word(m, V8_A_CODE + 16, V8_PLACES + 1);
+	word(m, V8_A_CODE + 40, V8_INSTRUCTIONS);
+	made_memory_put(&m->made, V8_A_CODE + 52, kind, 4);
+	made_memory_put(&m->made, V8_A_CODE + 56, V8_SIZE, 4);
+}
+
+static void make_optimized(struct v8_memory *m)
+{
+	static const uint8_t table[] = { 9, 0,    0, 0, 2, 0, 0,    0, 0xa1, 4, 0,
+					 0, 0x20, 0, 1, 0, 0, 0x40, 0, 2,    0, 0 };
+	uint64_t data[18] = { V8_TRANSLATIONS + 1, 0, 0, V8_LITERALS + 1 };
+	uint64_t literals[] = { V8_SFI + 1, V8_SFI_INLINED + 3 };
+
+	make_code(m, TURBOFAN);
+	made_memory_bytes(&m->made, V8_INSTRUCTIONS + V8_SIZE, table, sizeof(table));
+	data[13] = small(0);
+	data[16] = small(18);
+	v8_memory_array(m, V8_DEOPT, data, 18, 8);
+	v8_memory_array(m, V8_LITERALS, literals, 2, 8);
+	v8_memory_array(m, V8_TRANSLATIONS, translations, sizeof(translations), 1);
+}
+
+static void make(struct v8_memory *m)
+{
+	v8_memory_init(m);
+	m->made.n = V8_BYTES;
+	for (uint32_t t = V8_MAP; t <= V8_DEBUG; t++) {
+		v8_memory_object(m, V8_MAPS + 0x40ull * t, V8_MAP);
+		made_memory_put(&m->made, V8_MAPS + 0x40ull * t + 12, t, 2);
+	}
+	m->made.bytes[V8_SIZES - V8_BASE + OPCODE] = 2;
+	v8_memory_string(m, V8_NAME, "work");
+	v8_memory_string(m, V8_FILE, "file:///app/x.js");
+	v8_memory_string(m, V8_SOURCE, source);
+	v8_memory_object(m, V8_A_SCRIPT, V8_SCRIPT);
+	word(m, V8_A_SCRIPT + 8, V8_SOURCE + 1);
+	word(m, V8_A_SCRIPT + 16, V8_FILE + 1);
+	v8_memory_object(m, V8_CODES, V8_BYTECODES);
+	word(m, V8_CODES + 8, small(sizeof(bytecodes)));
+	word(m, V8_CODES + 24, V8_POSITIONS + 1);
+	made_memory_bytes(&m->made, V8_CODES + 64, bytecodes, sizeof(bytecodes));
+	v8_memory_array(m, V8_POSITIONS, positions, sizeof(positions), 1);
+	v8_memory_array(m, V8_PLACES, places, sizeof(places), 1);
+	make_function(m, V8_SFI);
+	make_function(m, V8_SFI_INLINED);
+	/* a ScopeInfo without locals: the function's name is behind its five numbers */
+	v8_memory_object(m, V8_SCOPE_INFO, V8_SCOPE);
+	word(m, V8_SCOPE_INFO + 8, 1 << 12);
+	word(m, V8_SCOPE_INFO + 48, V8_NAME + 1);
+	v8_memory_object(m, V8_JS_FUNCTION, V8_FUNCTION);
+	word(m, V8_JS_FUNCTION + 32, V8_SFI + 1);
+	word(m, FP, FP + 0x100);
+	word(m, FP + 8, CALLER);
+	word(m, FP - 8, CONTEXT);
+	word(m, FP - 16, V8_JS_FUNCTION + 1);
+	word(m, FP - 32, V8_CODES + 1);
+	word(m, FP - 40, small(64 - 1 + 2));
+}
+
+static struct unwind_cursor at(uint64_t pc, bool called)
+{
+	return (struct unwind_cursor){
+		.pc = pc, .sp = V8_STACK + 0x80, .bp = FP, .called = called, .first = !called
+	};
+}
+
+/* Steps from a frame, and checks its innermost function and line. */
+static void check_step(struct v8_memory *m, struct unwind_cursor c, const char *function,
+		       uint32_t line, uint32_t n)
+{
+	runtime_frame_vec f = { 0 };
+
+	assert_true(v8_step(&m->v8.runtime, &m->made.thread, &c, &f));
+	assert_int_equal(f.n, n);
+	if (n) {
+		assert_string_equal(f.v[0].function, function);
+		assert_int_equal(f.v[0].line, line);
+		assert_true(f.v[n - 1].entry && f.v[n - 1].anchor == V8_STACK + 0x80);
+	}
+	vec_fini(&f);
+}
+
+static void test_interpreted(void **state)
+{
+	struct unwind_cursor c = at(V8_BUILTINS + 0x10, true);
+	runtime_frame_vec f = { 0 };
+	struct v8_memory m;
+
+	make(&m);
+	assert_true(v8_step(&m.v8.runtime, &m.made.thread, &c, &f));
+	assert_int_equal(f.n, 1);
+	assert_string_equal(f.v[0].function, "work");
+	assert_string_equal(f.v[0].file, "/app/x.js");
+	assert_int_equal(f.v[0].line, 2);
+	assert_true(c.pc == CALLER && c.sp == FP + 16 && c.bp == FP + 0x100);
+	assert_false(v8_step(&m.v8.runtime, &m.made.thread, &c, &f));
+	vec_fini(&f);
+	v8_memory_fini(&m);
+}
+
+/* In the code of a bytecode the registers have its place, if that bytecode has this code. */
+static void test_handler(void **state)
+{
+	const struct unwind_cursor c = at(V8_BUILTINS + 0x110, false);
+	struct v8_memory m;
+
+	make(&m);
+	for (uint32_t i = 0; i < m.v8.version->opcodes; i++)
+		word(&m, V8_TABLE + i * 8ull, V8_BUILTINS + 0x200);
+	word(&m, V8_TABLE + OPCODE * 8, V8_BUILTINS + 0x100);
+	m.made.thread.regs.r12 = V8_CODES + 1;
+	m.made.thread.regs.r9 = 64 - 1 + 4;
+	m.made.thread.regs.r15 = V8_TABLE;
+	check_step(&m, c, "work", 3, 1);
+	word(&m, V8_TABLE + 8, V8_BUILTINS + 0x108);
+	check_step(&m, c, "work", 0, 1);
+	word(&m, V8_TABLE + 8, V8_BUILTINS + 0x200);
+	m.made.thread.regs.r12 = V8_CODES + 9;
+	check_step(&m, c, "work", 0, 1);
+	v8_memory_fini(&m);
+}
+
+static void test_baseline(void **state)
+{
+	struct v8_memory m;
+
+	make(&m);
+	make_code(&m, V8_BASELINE);
+	check_step(&m, at(V8_INSTRUCTIONS + 0x18, true), "work", 1, 1);
+	check_step(&m, at(V8_INSTRUCTIONS + 0x20, true), "work", 2, 1);
+	check_step(&m, at(V8_INSTRUCTIONS + 0x20, false), "work", 3, 1);
+	v8_memory_fini(&m);
+}
+
+static void test_optimized(void **state)
+{
+	struct v8_memory m;
+
+	make(&m);
+	make_optimized(&m);
+	check_step(&m, at(V8_INSTRUCTIONS + 0x20, true), "work", 1, 2);
+	/* the second translation repeats the first one */
+	check_step(&m, at(V8_INSTRUCTIONS + 0x40, true), "work", 1, 2);
+	/* without a safepoint only the function is known */
+	check_step(&m, at(V8_INSTRUCTIONS + 0x30, true), "work", 0, 1);
+	check_step(&m, at(V8_INSTRUCTIONS + 0xb0, false), "work", 0, 1);
+	/* tables of another function are not believed */
+	word(&m, V8_LITERALS + 16, V8_SFI_INLINED + 1);
+	check_step(&m, at(V8_INSTRUCTIONS + 0x20, true), "work", 0, 1);
+	v8_memory_fini(&m);
+}
+
+static void test_names(void **state)
+{
+	static const uint8_t wide[] = {
+		'a', 0, 0xac, 0x20, 0x3d, 0xd8, 0x00, 0xde, 7, 0, 0x3d, 0xd8
+	};
+	struct v8_memory m;
+
+	make(&m);
+	word(&m, V8_SFI + 24, V8_SCOPE_INFO + 1);
+	check_step(&m, at(V8_BUILTINS + 0x10, true), "work", 2, 1);
+	/* a string that is made of others */
+	v8_memory_object(&m, V8_SCOPE_INFO, V8_STRING_CONS);
+	made_memory_put(&m.made, V8_SCOPE_INFO + 12, 4, 4);
+	word(&m, V8_SCOPE_INFO + 16, V8_NAME + 1);
+	word(&m, V8_SCOPE_INFO + 24, V8_DEOPT + 1);
+	assert_string_equal(v8_text(&m.v8, V8_SCOPE_INFO + 1), "work");
+	made_memory_put(&m.made, V8_DEOPT + 12, 1, 4); /* not flat */
+	assert_null(v8_text(&m.v8, V8_SCOPE_INFO + 1));
+	v8_memory_object(&m, V8_SCOPE_INFO, V8_STRING_SLICED);
+	made_memory_put(&m.made, V8_SCOPE_INFO + 12, 2, 4);
+	word(&m, V8_SCOPE_INFO + 24, small(1));
+	assert_string_equal(v8_text(&m.v8, V8_SCOPE_INFO + 1), "or");
+	word(&m, V8_SCOPE_INFO + 24, small(3)); /* goes over the end */
+	assert_null(v8_text(&m.v8, V8_SCOPE_INFO + 1));
+	v8_memory_object(&m, V8_SCOPE_INFO, V8_STRING_THIN);
+	word(&m, V8_SCOPE_INFO + 16, V8_SCOPE_INFO + 1); /* itself */
+	assert_null(v8_text(&m.v8, V8_SCOPE_INFO + 1));
+	/* two bytes a character: a pair, a control character, half of a pair */
+	v8_memory_object(&m, V8_DEOPT, V8_MAP - 1);
+	made_memory_bytes(&m.made, V8_MAPS, m.made.bytes + 0x40, 0x40);
+	made_memory_put(&m.made, V8_MAPS + 12, 0, 2);
+	made_memory_put(&m.made, V8_DEOPT + 12, sizeof(wide) / 2, 4);
+	made_memory_bytes(&m.made, V8_DEOPT + 16, wide, sizeof(wide));
+	assert_string_equal(v8_text(&m.v8, V8_DEOPT + 1), "a\u20ac\U0001f600??");
+	v8_memory_fini(&m);
+}
+
+/* Lines end at \n, \r, \r\n and the two characters of Unicode for it. */
+static void test_lines(void **state)
+{
+	const struct v8_script *s;
+	struct v8_memory m;
+
+	make(&m);
+	v8_memory_string(&m, V8_SOURCE, "a\rb\r\nc\n\nd");
+	word(&m, V8_A_SCRIPT + 24, small(10)); /* its first line's number */
+	s = v8_script(&m.v8, V8_A_SCRIPT + 1);
+	assert_int_equal(v8_script_line(s, 0), 11);
+	assert_int_equal(v8_script_line(s, 2), 12);
+	assert_int_equal(v8_script_line(s, 5), 13);
+	assert_int_equal(v8_script_line(s, 8), 15);
+	assert_int_equal(v8_script_line(s, 9), 15);
+	assert_int_equal(v8_script_line(s, 10), 0);
+	v8_memory_fini(&m);
+}
+
+/* The beginning and the end of a function, at which rbp is its caller's. */
+static void test_partial_frames(void **state)
+{
+	static const uint8_t code[] = { 0x90, 0x55, 0x48, 0x89, 0xe5, 0x56, 0x57 };
+	static const struct {
+		uint32_t at;
+		uint64_t pc, bp;
+	} cases[] = { { 0, 1, FP },
+		      { 1, 1, FP },
+		      { 2, 2, 1 },
+		      { 5, CALLER, FP + 0x100 },
+		      { 6, CALLER, FP + 0x100 },
+		      { 0xa0, 1, FP } };
+	struct v8_memory m;
+
+	make(&m);
+	make_code(&m, TURBOFAN);
+	made_memory_bytes(&m.made, V8_INSTRUCTIONS, code, sizeof(code));
+	made_memory_put(&m.made, V8_INSTRUCTIONS + 0xa0, 0xc3, 1);
+	m.made.thread.regs.rdi = V8_JS_FUNCTION + 1;
+	word(&m, V8_STACK + 0x80, 1);
+	word(&m, V8_STACK + 0x88, 2);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct unwind_cursor c = at(V8_INSTRUCTIONS + cases[i].at, false);
+		runtime_frame_vec f = { 0 };
+
+		assert_true(v8_step(&m.v8.runtime, &m.made.thread, &c, &f));
+		assert_int_equal(c.pc, cases[i].pc);
+		assert_int_equal(c.bp, cases[i].bp);
+		assert_int_equal(f.n, cases[i].at < 7);
+		if (f.n)
+			assert_string_equal(f.v[0].function, "work");
+		vec_fini(&f);
+	}
+	v8_memory_fini(&m);
+}
+
+/* What does not lead to what it should has no name and no line, and loops end. */
+static void test_hostile(void **state)
+{
+	struct unwind_cursor c = at(V8_BUILTINS + 0x10, true);
+	runtime_frame_vec f = { 0 };
+	struct v8_memory m;
+
+	make(&m);
+	word(&m, V8_SFI + 8, V8_DEOPT + 1); /* other bytecodes than the frame's */
+	check_step(&m, c, "work", 0, 1);
+	v8_memory_fini(&m);
+	make(&m);
+	word(&m, V8_MAPS + 0x40 * V8_SHARED, V8_SOURCE + 1); /* a Map that is none */
+	check_step(&m, c, NULL, 0, 0);
+	v8_memory_fini(&m);
+	make(&m);
+	word(&m, V8_JS_FUNCTION, V8_SFI); /* it was moved, to an object of another type */
+	check_step(&m, c, NULL, 0, 0);
+	word(&m, V8_JS_FUNCTION, V8_JS_FUNCTION); /* to itself */
+	check_step(&m, c, NULL, 0, 0);
+	v8_memory_fini(&m);
+	make(&m);
+	make_optimized(&m);
+	m.made.bytes[V8_TRANSLATIONS - V8_BASE + 16 + 19] = 0; /* repeats what it does not have */
+	check_step(&m, at(V8_INSTRUCTIONS + 0x40, true), "work", 0, 1);
+	c.bp = FP + 4;
+	assert_true(v8_step(&m.v8.runtime, &m.made.thread, &c, &f));
+	assert_int_equal(c.sp, V8_STACK + 0x80);
+	c.bp = V8_STACK;
+	assert_true(v8_step(&m.v8.runtime, &m.made.thread, &c, &f));
+	assert_int_equal(c.sp, V8_STACK + 0x80);
+	vec_fini(&f);
+	v8_memory_fini(&m);
+}
+
+static void test_versions(void **state)
+{
+	assert_non_null(v8_version_find(10, 2));
+	assert_null(v8_version_find(10, 3));
+	assert_null(v8_version_find(-1, 2));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_interpreted),    cmocka_unit_test(test_handler),
+		cmocka_unit_test(test_baseline),       cmocka_unit_test(test_optimized),
+		cmocka_unit_test(test_names),          cmocka_unit_test(test_lines),
+		cmocka_unit_test(test_partial_frames), cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_versions),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

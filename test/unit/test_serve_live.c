@@ -1,0 +1,96 @@
+/* The ticks of a live page: the data of a reader from the beginning, of a late one, and after a new
+ * run. */
+#include "unit.h"
+
+#include "serve/live.h"
+
+static char *next(struct live *l, struct live_reader *r)
+{
+	struct out o = { 0 };
+
+	if (!live_next(l, r, &o)) {
+		out_fini(&o);
+		return NULL;
+	}
+	out_char(&o, '\0');
+	return o.v;
+}
+
+static void expect(struct live *l, struct live_reader *r, const char *part)
+{
+	cleanup_free char *s = next(l, r);
+
+	assert_non_null(s);
+	if (!strstr(s, part))
+		fail_msg("no %s in %s", part, s);
+	assert_null(strchr(s, '\n')); /* an event is one line */
+}
+
+static uint32_t told;
+
+static void tell(void *arg)
+{
+	told++;
+}
+
+static void test_ticks(void **state)
+{
+	struct live_options o = { .history = 3, .host = "h\"<script>" };
+	struct live *l = live_new(&o);
+	struct live_reader a = { 0 }, late = { 0 };
+
+	live_on_tick(l, tell, NULL);
+	assert_null(next(l, &a)); /* nothing yet */
+	live_begin(l, "BEGIN\n{ \"\\\" }");
+	assert_int_equal(told, 1);
+	expect(l, &a,
+	       "\"type\":\"hello\",\"ms\":1000,\"history\":3,\"allowD\":false,\"running\":true,\"status\":0,\"program\":\"BEGIN\\n{");
+	assert_null(next(l, &a));
+	live_line(l, "one\ttab", 7, false);
+	live_line(l, "\xff\x01</script>\"", 12, true);
+	live_line(l, "\n", 1, true); /* an empty line is none */
+	live_end(l, 3);
+	assert_int_equal(told, 2);
+	expect(l, &a,
+	       "\"running\":false,\"status\":3,\"lines\":[[0,\"one     tab\"],[1,\"\\\\xff\\\\x01");
+	assert_null(next(l, &a));
+	for (int i = 1; i < 6; i++)
+		live_end(l, i);
+	expect(l, &late, "\"type\":\"hello\"");
+	expect(l, &late, "\"tick\":3"); /* 0 to 2 are forgotten */
+	expect(l, &late, "\"tick\":4");
+	expect(l, &late, "\"tick\":5");
+	assert_null(next(l, &late));
+	expect(l, &a, "\"tick\":3"); /* too slow: what is gone is left out, and the number tells */
+	live_begin(l, "again");
+	expect(l, &a, "\"program\":\"again\"");
+	expect(l, &late, "\"type\":\"hello\"");
+	live_end(l, 0);
+	expect(l, &a, "\"tick\":0");
+	live_free(l);
+}
+
+static void test_limits(void **state)
+{
+	struct live_options o = { 0 };
+	struct live *l = live_new(&o);
+	struct live_reader r = { 0 };
+
+	live_begin(l, "");
+	for (int i = 0; i < 2100; i++)
+		live_line(l, "x", 1, false);
+	live_end(l, 0);
+	expect(l, &r, "hello");
+	expect(l, &r, "\"linesDropped\":100");
+	live_free(l);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_ticks),
+		cmocka_unit_test(test_limits),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
