@@ -173,6 +173,12 @@ static struct err *prepare(struct run *r, bool *ret_end)
 
 	if (e)
 		return e;
+	if (k->calls.nleft_out)
+		session_say(&r->session,
+			    "left out %u function%s or object%s whose names D cannot hold, the "
+			    "first: '%.64s'",
+			    k->calls.nleft_out, &"s"[k->calls.nleft_out == 1],
+			    &"s"[k->calls.nleft_out == 1], k -> calls.left_out);
 	if (!k->calls.functions.n)
 		return err_new(ENOENT,
 			       "no function is called that the filters take: -e '*@*' takes the "

@@ -83,6 +83,8 @@ struct calls {
 	VEC(struct calls_function *) functions;
 	struct hash by_name;
 	VEC(struct calls_clause) clauses;
+	uint32_t nleft_out; /* names that cannot stand in a D program; left_out is the first */
+	const char *left_out;
 	uint32_t main_thread; /* the lines of others begin with their number; 0: all do */
 };
 

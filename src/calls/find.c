@@ -37,6 +37,27 @@ static const struct prototype *unknown(struct calls *c, const char *name)
 	return f;
 }
 
+/* Can the name stand in a D program as it is, in probe descriptions and in strings? The traced
+ * process chooses the names of its functions and libraries: any other character may end the
+ * description or the string, and what follows would be D that descry runs. */
+static bool can_stand(struct calls *c, const char *name)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				    "0123456789_.-+/";
+
+	if (*name && !name[strspn(name, plain)] && !strstr(name, "/*") && !strstr(name, "//"))
+		return true;
+	if (!c->nleft_out++)
+		c->left_out = arena_strdup(&c->arena, name);
+	return false;
+}
+
+/* The module of an object in a probe description. */
+static const char *module_of(const struct process_object *po, bool loaded)
+{
+	return po->is_main ? "a.out" : loaded ? po->name : po->seen;
+}
+
 /* how: 'p' for calls through the PLT, 'x' for entries. */
 static struct calls_function *function_of(struct calls *c, const char *name, char how)
 {
@@ -93,7 +114,7 @@ static struct err *add_returns(struct finder *f, struct calls_function *fn,
 			       bool loaded)
 {
 	cleanup_free char *prov = xasprintf("pid%d", (int)f->pid);
-	const char *module = loaded ? po->name : po->seen;
+	const char *module = module_of(po, loaded);
 	const struct probe_desc pd = { prov, module, s->name, "return" };
 	struct arena *a = &f->c->arena;
 	struct return_places places = { 0 };
@@ -101,6 +122,11 @@ static struct err *add_returns(struct finder *f, struct calls_function *fn,
 	bool possible = false;
 	uint32_t n;
 
+	if (!e && !can_stand(f->c, module)) {
+		vec_fini(&places.rets);
+		fn->blind = true;
+		return NULL;
+	}
 	if (!e && places.symbolic)
 		e = probe_match(f->ps, &pd, take_possible, &possible, &n);
 	if (possible)
@@ -126,12 +152,13 @@ static void take_slot(void *arg, struct probe *p)
 static struct err *add_calls_of(struct finder *f, const struct process_object *caller)
 {
 	cleanup_free char *prov = xasprintf("plt%d", (int)f->pid);
-	const struct probe_desc pd = { prov, caller->is_main ? "a.out" : caller->name, "",
-				       "entry" };
+	const struct probe_desc pd = { prov, module_of(caller, true), "", "entry" };
 	struct err *e;
 	uint32_t n;
 
 	f->slots.n = 0;
+	if (!can_stand(f->c, pd.mod))
+		return NULL;
 	e = probe_match(f->ps, &pd, take_slot, f, &n);
 	for (uint32_t i = 0; i < f->slots.n && !e; i++) {
 		const char *name = f->slots.v[i]->func;
@@ -140,7 +167,8 @@ static struct err *add_calls_of(struct finder *f, const struct process_object *c
 
 		if (strcmp(f->slots.v[i]->mod, caller->name) ||
 		    !calls_filter_takes(&f->c->o->plt, name, caller->name,
-					object_soname(caller->object), caller->is_main))
+					object_soname(caller->object), caller->is_main) ||
+		    !can_stand(f->c, name))
 			continue;
 		for (uint32_t k = 0; k < f->objects->n && !e; k++) {
 			const struct process_object *po = &f->objects->v[k];
@@ -173,7 +201,7 @@ static struct err *add_entry(struct finder *f, const struct process_object *po,
 	struct calls_function *fn = function_of(f->c, s->name, 'x');
 
 	vec_push(&fn->entries, arena_printf(&f->c->arena, "pid%s:%s:%s:entry", f->process,
-					    loaded ? po->name : po->seen, s->name));
+					    module_of(po, loaded), s->name));
 	return add_returns(f, fn, po, s, loaded);
 }
 
@@ -185,11 +213,12 @@ static struct err *add_entries_of(struct finder *f, const struct process_object 
 	uint64_t last = UINT64_MAX;
 	uint32_t n;
 
-	s = object_symbols(po->object, &n);
+	s = can_stand(f->c, module_of(po, loaded)) ? object_symbols(po->object, &n) : (n = 0, NULL);
 	for (uint32_t i = 0; i < n && !e; i++) {
 		if (!s[i].is_func || s[i].is_ifunc || s[i].addr == last ||
 		    !calls_filter_takes(&f->c->o->entries, s[i].name, po->name,
-					object_soname(po->object), po->is_main))
+					object_soname(po->object), po->is_main) ||
+		    !can_stand(f->c, s[i].name))
 			continue;
 		last = s[i].addr;
 		e = add_entry(f, po, &s[i], loaded);

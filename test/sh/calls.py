@@ -255,6 +255,33 @@ for wrong in (["-e", ""], ["-x", "@"], ["-s", "0"], ["-e", "a@b+"], ["-F", "t.c"
 r = calls("/nonexistent", rc=1)
 check("/nonexistent" in r.err, "no program", r)
 
+# D in the names of functions and libraries is not run: the traced process chooses those
+INJECTED = b'puts:entry{}BEGIN{printf("in%s","jected");}plt$target:a.out:puts'
+ATTACK = """
+#include <stdio.h>
+extern int %s(int);
+int main(int argc, char **argv) { if (argc > 5) %s(1); puts("called"); return 0; }
+"""
+stand_in = "P" * len(INJECTED)
+with open("attack.c", "w") as f:
+    f.write(ATTACK % (stand_in, stand_in))
+with open("chosen.c", "w") as f:
+    f.write("int %s(int a) { return a; }" % stand_in)
+check(sh("cc -fPIC -shared -o libchosen.so chosen.c && cc -O1 -o attack attack.c -L. -lchosen -Wl,-z,lazy -Wl,-rpath,%s" % TMP).returncode == 0,
+      "an attack built")
+for name in ("attack", "libchosen.so"):
+    with open(name, "rb") as f:
+        code = f.read()
+    check(stand_in.encode() in code, name, "has the name")
+    with open(name, "wb") as f:
+        f.write(code.replace(stand_in.encode(), INJECTED))
+os.environ["LD_BIND_NOW"] = ""  # the hash of the name is wrong now: it must never be looked up
+for filters in ([], ["-e", "*"], ["-x", "*@libchosen*", "-e", "puts"]):
+    r = calls(*filters, "./attack")
+    check("injected" not in r.err + r.out and 'puts("called"' in r.err, "D in a name", r)
+    check("whose names D cannot hold, the first: 'puts:entry{}" in r.err, "names left out are reported", r)
+del os.environ["LD_BIND_NOW"]
+
 # the D program runs by itself
 r = calls("-F", "made.conf", "--show-d", "-e", "made_sum", "./t", "lines", "0")
 check(r.out and plain.stdout not in r.out, "only printed", r)
