@@ -1,12 +1,12 @@
-/* Aggregations: each thread adds to its own table of the generation that is on; the tracer turns to
- * the other one, waits until no thread is still in the old, sums the old up and clears it. Nothing
- * is locked, nothing is lost:
+/* Aggregations. Each thread adds to its own table of the current generation. The tracer switches to
+ * the other generation, waits until no thread uses the old one, adds up the old tables and clears
+ * them. Nothing is locked and nothing is lost:
  *
  *	thread    do gen = area.gen; while (gen != area.gen); ... add ...; gen = 0
  *	tracer    area.gen ^= 1; membarrier; for each thread: gen is the old one? wait
  *
- * A thread that was stopped or killed in a probe keeps its old table until it has moved on, or is
- * gone; it is looked at again before the next turn.
+ * A thread that was stopped or killed in a probe keeps its old table until it has moved on or is
+ * gone. The tracer looks at it again before the next switch.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -64,7 +64,7 @@ static uint64_t entry_bytes(const struct agg *a)
 	return a->key_size + (uint64_t)a->nwords * 8 + ENTRY_COST;
 }
 
-/* NULL: a new key that there is no room for. */
+/* Returns the values of a key. NULL: the key is new and there is no room for it. */
 static uint64_t *store_words(struct inproc_engine *e, uint32_t agg, const void *key)
 {
 	const struct agg *a = &e->base.image->aggs[agg];
@@ -150,7 +150,7 @@ static void take(struct inproc_engine *e, struct wire_thread *t, uint32_t gen)
 	}
 }
 
-/* Its process has ended, or executes another program. */
+/* Returns true when the thread's process has ended, or executes another program. */
 static bool owner_gone(const struct inproc_engine *e, const struct wire_thread *t)
 {
 	uint32_t owner = __atomic_load_n(&t->owner, __ATOMIC_ACQUIRE);
@@ -161,7 +161,7 @@ static bool owner_gone(const struct inproc_engine *e, const struct wire_thread *
 	return kill((pid_t)e->list[owner - 1].pid, 0) && errno == ESRCH;
 }
 
-/* Has the thread left generation gen for good? See WIRE_GEN_RUNS. */
+/* Returns true when the thread has left generation gen for good (see WIRE_GEN_RUNS). */
 static bool has_left(const struct inproc_engine *e, const struct wire_thread *t, uint32_t gen,
 		     int tries)
 {
@@ -183,12 +183,13 @@ static bool has_left(const struct inproc_engine *e, const struct wire_thread *t,
 void aggs_flip(struct inproc_engine *e)
 {
 	const uint64_t end =
-		now_ns() + FLIP_NS; /* however many threads say that they are in a probe */
+		now_ns() + FLIP_NS; /* limits the waiting for threads that claim to be in a probe */
 	uint32_t old = e->aggs.gen, new = old ^ 1;
 
 	if (!e->base.image->naggs)
 		return;
-	/* What was left behind when `new` was the old one: nobody writes to it any more. */
+	/* Takes the tables of threads that were late when `new` was the old generation. No thread
+	 * writes to them any more. */
 	for (uint32_t i = 0; i < INPROC_THREADS; i++) {
 		struct wire_thread *t = area_thread(e, i);
 
@@ -199,8 +200,8 @@ void aggs_flip(struct inproc_engine *e)
 	}
 	e->aggs.gen = new;
 	__atomic_store_n(&e->area->gen, WIRE_GEN_RUNS | new, __ATOMIC_SEQ_CST);
-	/* Every thread of the machine passes a barrier: a probe that began before is seen, one that
-	 * begins now sees the new generation. */
+	/* Every thread of the machine passes a barrier. So the tracer sees a probe that began
+	 * before it, and a probe that begins now uses the new generation. */
 	if (e->aggs.slow_barrier || syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0))
 		syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
 	for (uint32_t i = 0; i < INPROC_THREADS; i++) {

@@ -1,4 +1,4 @@
-/* The memory that tracer and traced processes share, laid out for one image. */
+/* Lays out the memory that the tracer and the traced processes share, for one image. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -20,8 +20,8 @@
 
 enum { PAGE = 4096, LINE = 64, HASH_ENTRIES = 1 << 20, AGG_ENTRIES = 1 << 16 };
 
-/* A tracer that shows no sign of life for so long (stopped, or dead with its watchdog) is not
- * waited for. */
+/* Threads do not wait for a tracer without a heartbeat for this long: it is stopped, or dead
+ * together with its watchdog. */
 static const uint64_t HEARTBEAT_MAX = 30ull * 1000 * 1000 * 1000;
 
 static uint64_t power_of_two(uint64_t n)
@@ -35,7 +35,7 @@ static uint64_t power_of_two(uint64_t n)
 
 /* --- the mappings --- */
 
-/* Is [addr, addr + size) free in the process? */
+/* Returns true when [addr, addr + size) is free in the process. */
 static bool is_free(pid_t pid, uint64_t addr, uint64_t size)
 {
 	struct mappings maps = { 0 };
@@ -86,8 +86,8 @@ static struct err *map_here(struct inproc_engine *e)
 	err = files_create(&e->files, WIRE_CODE_SIZE, WIRE_FACTS_SIZE, WIRE_SHARED_MAX);
 	if (err)
 		return err;
-	/* first for writing: so `descry heal` tells a tracer from a traced process at any
-	 * instant */
+	/* maps it for writing first, so that `descry heal` distinguishes a tracer from a traced
+	 * process at any instant */
 	p = mmap(NULL, WIRE_CODE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, e->files.code.fd, 0);
 	if (p == MAP_FAILED)
 		return err_errno(errno, "mapping code");
@@ -116,7 +116,7 @@ static struct err *map_here(struct inproc_engine *e)
 
 /* --- maps --- */
 
-/* Was it asked for, and not just the default? */
+/* Returns true when the user has set the option. */
 static bool was_set(const struct inproc_engine *e, enum option_id id)
 {
 	return e->base.image->options && e->base.image->options->v[id].set;
@@ -146,7 +146,8 @@ static void lay_out_tables(struct inproc_engine *e, struct wire_map *w)
 		inner[i] = 0;
 }
 
-/* Programs only read them: no process is to change what others, and the tracer, go by. */
+/* Returns true for maps that programs only read. No process may change them, because other
+ * processes and the tracer rely on them. */
 static bool is_constant(enum map_role role)
 {
 	return role == MAP_RODATA || role == MAP_SYSCALLS;
@@ -260,8 +261,8 @@ static uint64_t tsc(void)
 	return __builtin_ia32_rdtsc();
 }
 
-/* The kernel's own factor, as a fraction of 2^64 (a counter slower than 1 GHz has none), from the
- * page that perf_event_open(2) describes (cap_user_time). */
+/* Returns the kernel's own factor, as a fraction of 2^64, from the page that perf_event_open(2)
+ * describes (cap_user_time). A counter slower than 1 GHz has none. */
 static uint64_t kernel_factor(void)
 {
 	struct perf_event_attr a = { .type = PERF_TYPE_SOFTWARE,
@@ -285,7 +286,8 @@ static uint64_t kernel_factor(void)
 	return mult;
 }
 
-/* Nanoseconds and TSC of one instant: of several tries the one that was interrupted least. */
+/* Reads nanoseconds and TSC at one instant. Of several tries, takes the one with the shortest
+ * interruption. */
 static void instant(uint64_t *ret_tsc, uint64_t *ret_ns)
 {
 	uint64_t best = UINT64_MAX;
@@ -304,7 +306,7 @@ static void instant(uint64_t *ret_tsc, uint64_t *ret_ns)
 
 static void set_clock(struct inproc_engine *e)
 {
-	static uint64_t factor; /* the machine's: asked once */
+	static uint64_t factor; /* the machine's, read once */
 	struct wire_clock *c = &e->area->clock;
 	uint64_t begin_tsc, begin_ns, t, ns;
 	FILE *f = fopen("/sys/devices/system/clocksource/clocksource0/current_clocksource", "re");
@@ -314,7 +316,7 @@ static void set_clock(struct inproc_engine *e)
 		name[0] = '\0';
 	if (f)
 		fclose(f);
-	/* kvm-clock too is the TSC, scaled */
+	/* kvm-clock is the scaled TSC */
 	if (strncmp(name, "tsc", 3) && strncmp(name, "kvm-clock", 9))
 		return;
 	instant(&begin_tsc, &begin_ns);
@@ -341,8 +343,8 @@ static void init_thread(struct inproc_engine *e, uint32_t slot)
 	t->slot = slot;
 }
 
-/* This process takes slot 0 for BEGIN, END and timers. In shared memory it is only seen to be
- * taken: here, private memory lies over it. */
+/* Takes slot 0 for this process, for BEGIN, END and timers. In shared memory only the slot's owner
+ * is set; here, private memory lies over the slot. */
 static struct err *claim_self(struct inproc_engine *e)
 {
 	struct wire_thread *t = area_thread(e, 0);
@@ -401,7 +403,7 @@ static void describe(struct inproc_engine *e, const struct image *img)
 	identity_find(e);
 }
 
-/* Processes and the undo log. */
+/* Lays out the lists of processes and the undo log. */
 static struct err *lay_out_lists(struct inproc_engine *e)
 {
 	const uint64_t ranges_size = sizeof(struct wire_range) * WIRE_RANGES_MAX;
@@ -423,7 +425,8 @@ static struct err *lay_out_lists(struct inproc_engine *e)
 	return NULL;
 }
 
-/* The end of the shared mapping: what follows of its addresses is given back. */
+/* Lays out the thread slots at the end of the shared mapping, and gives the remaining addresses
+ * back. */
 static struct err *lay_out_threads(struct inproc_engine *e)
 {
 	struct wire_area *a = e->area;

@@ -1,4 +1,4 @@
-/* The tracer waits for bells (patch/bell.c), timers and events, and does what threads ask for. */
+/* Waits for bells (patch/bell.c), timers and events, and passes on the threads' requests. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <linux/futex.h>
@@ -28,7 +28,8 @@ static void sleep_until(uint64_t ns)
 	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
 }
 
-/* Until a bell rings, but not before `pause` ns, or a timer is due. Has one rung? */
+/* Waits until a bell rings, but at least `pause` ns, or until a timer is due. Returns true when a
+ * bell has rung. */
 static bool wait_for_bell(struct inproc_engine *e, int timeout_ms, uint64_t pause)
 {
 	struct pollfd p = { .fd = e->bells.timer_fd, .events = POLLIN };
@@ -66,7 +67,8 @@ static bool wait_for_bell(struct inproc_engine *e, int timeout_ms, uint64_t paus
 	if (n == 2 &&
 	    (syscall(SYS_futex_waitv_, words, n, 0, &t, CLOCK_MONOTONIC) >= 0 || errno != ENOSYS))
 		goto out;
-	/* an older kernel waits for one: the other is answered when the time is over */
+	/* an older kernel waits for one futex; requests at the other one are answered after the
+	 * time-out */
 	t = (struct timespec){ .tv_sec = (time_t)((until - now) / 1000000000),
 			       .tv_nsec = (long)((until - now) % 1000000000) };
 	syscall(SYS_futex, words[n - 1].address, FUTEX_WAIT, (uint32_t)words[n - 1].value, &t, NULL,
@@ -83,8 +85,8 @@ void bell_wait(struct inproc_engine *e, int timeout_ms)
 	pace_begin(&e->bells.pace, now_ns(), rung);
 }
 
-/* What thread number `n` asks. One that was stopped, or killed, before it wrote it down is not
- * waited for long. */
+/* Returns request number `n`. Does not wait long for a thread that was stopped or killed before it
+ * wrote the request. */
 static uint32_t read_ask(struct inproc_bell *b, uint32_t n, uint64_t *ret_arg)
 {
 	struct inproc_ask *a = &b->asks[n % BELL_ASKS];
@@ -103,7 +105,8 @@ void bell_take(struct inproc_engine *e)
 
 	if (!e->bells.bell)
 		return;
-	if (asked - e->bells.seen > BELL_ASKS) { /* who asked what is not known any more */
+	if (asked - e->bells.seen > BELL_ASKS) {
+		/* more requests than the list holds: the oldest are not known any more */
 		e->family.loads_asked = true;
 		e->bells.seen = asked - BELL_ASKS;
 	}

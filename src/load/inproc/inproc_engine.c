@@ -17,7 +17,7 @@
 enum {
 	NAP_MIN_MS = 1,
 	NAP_MAX_MS = 20,
-	NAP_QUIET_MS = 4,   /* threads wait for our lists */
+	NAP_QUIET_MS = 4,   /* a short nap, because threads wait for the tracer's lists */
 	STORE_MAX = 1 << 28 /* bytes */
 };
 
@@ -34,7 +34,8 @@ static bool is_kernel_stack(const struct field *f, uint32_t n)
 	return false;
 }
 
-/* What only the kernel has: its symbols, its stacks, its idea of a thread, its thread switches. */
+/* Returns an error when the image needs data that only the kernel has: its symbols, its stacks, its
+ * task_structs, its thread switches. */
 static struct err *check_all(const struct image *img)
 {
 	enum { CURRENT_TASK = 35 };
@@ -59,8 +60,8 @@ static struct err *check_all(const struct image *img)
 	return NULL;
 }
 
-/* What cannot be placed, of what a pattern has matched, is left out with a note, as the kernel
- * engine leaves out what the kernel cannot probe. */
+/* Leaves out the probes matched by a pattern that cannot be placed, with a note. The kernel engine
+ * does the same with probes that the kernel refuses. */
 static struct err *check_left_out(const struct inproc_engine *e)
 {
 	uint32_t allowed = e->named.scope == ENGINE_EVERY_ONE ? 0 : e->base.image->nprobes / 20;
@@ -126,7 +127,8 @@ static bool is_waited_for(const struct inproc_engine *e, uint32_t probe)
 	return waiting;
 }
 
-/* Nothing can come of a run whose probes of user code were all refused. */
+/* Returns an error when all probes of user code were refused, because the run would record
+ * nothing. */
 static struct err *check_any(const struct inproc_engine *e)
 {
 	const struct image *img = e->base.image;
@@ -162,7 +164,9 @@ static struct err *inproc_attach(struct engine *en)
 
 		if (events_is_errno(p))
 			continue;
-		if (!ip) { /* helps the kernel engine: thread switches, returns of system calls */
+		if (!ip) {
+			/* a program that helps the kernel engine: at thread switches, at returns of
+			 * system calls */
 			inproc_note(
 				e,
 				"the in-process engine does not see the kernel's %s: values made from it (%s) are 0 or empty",
@@ -171,7 +175,7 @@ static struct err *inproc_attach(struct engine *en)
 		}
 		if (p->attach == ATTACH_SELF || (ip->probe && inproc_can(ip->probe)))
 			continue;
-		/* among others of proc it is left out */
+		/* left out beside other probes of proc */
 		if (e->events && !strcmp(ip->prov, "proc"))
 			inproc_note(
 				e, "%s:%s:%s:%s not enabled: the in-process engine does not see it",
@@ -201,13 +205,14 @@ static struct err *inproc_fire(struct engine *en, uint32_t prog)
 
 /* --- records --- */
 
-/* What targets that have ended left to be told is told by the next pass. */
+/* Returns false: the next pass handles events of targets that have ended. */
 static bool inproc_behind(struct engine *en, uint64_t time)
 {
 	return false;
 }
 
-/* Nobody wakes us: a thread that records makes no system call. */
+/* No thread wakes the tracer for a record, because a thread that records makes no system call. So
+ * this function sleeps and looks. */
 static void inproc_poll(struct engine *en, int timeout_ms)
 {
 	struct inproc_engine *e = inproc(en);
@@ -234,9 +239,9 @@ struct draining {
 	bool own; /* the ring is the tracer's */
 };
 
-/* May a traced process have written it? What BEGIN, END and ticks write, the tracer does: nobody
- * else is to have their actions done, exit() or system() among them. ERROR is run by who made the
- * fault. */
+/* Returns true when a traced process may have written the record. Only the tracer writes records of
+ * BEGIN, END and ticks, so no process can request their actions, such as exit() or system(). The
+ * process that made the fault runs ERROR. */
 static bool may_say(const struct image *img, const struct wire_record *r)
 {
 	const struct image_probe *ip = r->probe < img->nprobes ? &img->probes[r->probe] : NULL;
@@ -287,7 +292,7 @@ static void inproc_drain(struct engine *en,
 	forging_look(e);
 	settled = control_settle();
 	unwind_refresh(e);
-	/* Control first, as the kernel engine does. */
+	/* The control ring comes first, as in the kernel engine. */
 	for (int k = 0; k < 2; k++) {
 		int map = image_find_map(en->image, order[k]);
 		const struct wire_map *m = map < 0 ? NULL : &e->maps[map];
@@ -308,7 +313,7 @@ static void inproc_drain(struct engine *en,
 		e->bells.nap_ms *= 2;
 }
 
-/* --- what was kept --- */
+/* --- aggregations and stacks --- */
 
 static struct err *inproc_agg_read(struct engine *en, uint32_t agg,
 				   void (*fn)(void *arg, const void *key, const uint64_t *values,
@@ -446,8 +451,8 @@ static struct err *inproc_detach(struct engine *en)
 	bell_stop(e);
 	execs_stop(e);
 	events_stop(e);
-	/* Children that were not looked at yet are restored too, and those that come while their
-	 * parents still run. */
+	/* Also restores children that were not found yet, and those that begin while their parents
+	 * still run. */
 	do {
 		for (uint32_t i = 0; i < e->processes.n; i++) {
 			one = process_detach(e, &e->processes.v[i]);
@@ -458,7 +463,8 @@ static struct err *inproc_detach(struct engine *en)
 		}
 		processes_round(e);
 	} while (e->list && (processes_adopt(e) || processes_sweep(e)));
-	/* One that could not be restored is left to the watchdog; this may be called again. */
+	/* The watchdog restores a process that could not be restored here. This function may be
+	 * called again. */
 	e->unrestored |= err != NULL;
 	if (!e->unrestored && e->watchdog >= 0) {
 		watchdog_stop(e->area, e->watchdog);

@@ -1,11 +1,11 @@
-/* The in-process engine's operations, made of its parts. Its front door is load/engine.h,
- * engine_inproc.
+/* The in-process engine's operations, made of its parts. Its interface is engine_inproc in
+ * load/engine.h.
  *
- *	inproc_area.c    the shared memory, mapped here, laid out for an image
- *	inproc_progs.c   programs: linked, compiled, written to the code mapping; timers
- *	inproc_aggs.c    aggregations: generations flipped, summed over threads
- *	inproc_bells.c   what the tracer waits for
- *	inproc_engine.c  the operations
+ *	inproc_area.c    maps the shared memory here, and lays it out for an image
+ *	inproc_progs.c   links and compiles programs, writes them to the code mapping; runs timers
+ *	inproc_aggs.c    flips the generations of aggregations, and adds up the threads' tables
+ *	inproc_bells.c   waits for bells, timers and events
+ *	inproc_engine.c  has the operations
  */
 #ifndef DESCRY_LOAD_INPROC_PRIVATE_H
 #define DESCRY_LOAD_INPROC_PRIVATE_H
@@ -37,9 +37,10 @@ struct err *aggs_delete(struct inproc_engine *e, uint32_t agg, const void *key,
 void aggs_store_free(struct inproc_engine *e);
 
 /* inproc_bells.c */
-/* Waits for what poll() would, or until somebody asks. */
+/* Waits as poll() would, but also returns when a bell rings. */
 void bell_wait(struct inproc_engine *e, int timeout_ms);
-/* What was asked goes to loads_look() and execs_asked(); then bell_answer() is due. */
+/* Passes the requests of bells to loads_look() and execs_asked(). The caller calls bell_answer()
+ * afterwards. */
 void bell_take(struct inproc_engine *e);
 
 #endif

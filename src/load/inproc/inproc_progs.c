@@ -1,5 +1,5 @@
-/* Programs: linked, compiled, written into the code mapping. BEGIN, END and timers run in this
- * process. */
+/* Programs: links and compiles them, and writes them into the code mapping. BEGIN, END and timers
+ * run in this process. */
 #include <cpuid.h>
 #include <errno.h>
 #include <sys/timerfd.h>
@@ -33,7 +33,7 @@ static bool has_lzcnt(void)
 	return __get_cpuid(0x80000001, &a, &b, &c, &d) && c & bit_LZCNT;
 }
 
-/* Calls of routines that are there as machine code. */
+/* Replaces calls of routines that the agent or the compiler has as machine code. */
 static void use_natives(struct linked *l)
 {
 	for (uint32_t f = 1; f < l->nfuncs; f++) {
@@ -54,7 +54,7 @@ static void use_natives(struct linked *l)
 	}
 }
 
-/* plain: with nothing that only some processors have. */
+/* plain: uses only instructions that every processor has. */
 static struct jit_env environment(const struct inproc_engine *e, uint32_t i,
 				  const uint64_t *map_addrs, bool plain)
 {
@@ -152,7 +152,7 @@ static void print(FILE *out, const struct image *img, uint32_t i, const struct i
 	jit_print(out, &p->code, p->linked.insns, env, &names);
 }
 
-/* out: prints them, too, as they would be without what this processor has. */
+/* out: also prints the programs, as they would be without this processor's special instructions. */
 static struct err *compile_all(struct inproc_engine *e, FILE *out)
 {
 	const struct image *img = e->base.image;
@@ -246,7 +246,7 @@ struct err *timers_arm(struct inproc_engine *e)
 	return arm(e);
 }
 
-/* A deadline missed by more than a period is not made up for. */
+/* Skips deadlines that were missed by more than a period. */
 void timers_run(struct inproc_engine *e)
 {
 	uint64_t now = now_ns();
@@ -265,7 +265,7 @@ void timers_run(struct inproc_engine *e)
 			err_free(prog_run(e, t->prog, t->probe));
 	}
 	if (ran)
-		err_free(arm(e)); /* it could be set before */
+		err_free(arm(e)); /* the timer could be set before, so this does not fail */
 }
 
 void timers_stop(struct inproc_engine *e)

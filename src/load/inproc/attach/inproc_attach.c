@@ -1,6 +1,7 @@
-/* A process: our mappings put into it, its text patched. One short stop; all that can be done
- * before it is. Order: stubs, then program counters that stand in displaced bytes, then text. The
- * undo log is written before the text. */
+/* Attaches to a process: maps the engine's memory into it and patches its text. The process is
+ * stopped once, for a short time, and everything that does not need the stop happens before it.
+ * Order: stubs, then program counters that stand in displaced bytes, then text. The undo log is
+ * written before the text. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -84,9 +85,9 @@ void process_describe(struct inproc_engine *e, const struct inproc_process *p)
 static struct err *enter(struct inproc_engine *e, struct inproc_process *p)
 {
 	p->index = e->area->process_count;
-	/* children have numbered themselves from the other end */
+	/* children number themselves from the other end of the list */
 	if (p->index >= WIRE_PROCESSES_MAX || e->said[p->index].own_pid) {
-		p->index = 0; /* it has none */
+		p->index = 0; /* it has no entry */
 		return err_new(E2BIG, "at most %d processes can be traced in-process",
 			       WIRE_PROCESSES_MAX - 1);
 	}
@@ -122,7 +123,7 @@ static struct err *map_area(struct inproc_engine *e, struct inproc_process *p, s
 	if (!err)
 		err = remote_call(c, "madvise", SYS_madvise, e->addr + WIRE_FACTS,
 				  WIRE_FACTS_SIZE + e->room.shared_size, DONTDUMP, NULL);
-	/* no child that nobody follows may write what this process goes by */
+	/* a child that is not followed must not write memory that this process relies on */
 	if (!err && !e->area->follow)
 		err = remote_call(c, "madvise", SYS_madvise, e->addr + WIRE_SHARED,
 				  e->room.shared_size, DONTFORK, NULL);
@@ -131,11 +132,11 @@ static struct err *map_area(struct inproc_engine *e, struct inproc_process *p, s
 			err = remote_map(c, p->modules.v[i].island, p->modules.v[i].island_size,
 					 PROT_READ | PROT_EXEC, theirs[3],
 					 p->modules.v[i].island_at);
-	for (int i = 4; i-- > 0;) /* the code's last: undo_strays() */
+	for (int i = 4; i-- > 0;) /* closes the code's file last: see undo_strays() */
 		if (theirs[i] >= 0)
 			err_free(remote_call(c, "close", SYS_close, (uint64_t)theirs[i], 0, 0,
 					     NULL));
-	/* so that the tracer's barrier reaches it; without: a slower one does */
+	/* lets the tracer's fast barrier reach the process; a slower one works without this */
 	barrier = remote_call(c, "membarrier", SYS_membarrier,
 			      MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0, NULL);
 	e->aggs.slow_barrier |= barrier != NULL;
@@ -158,8 +159,8 @@ static struct err *not_together(const struct owner *a, const struct owner *b)
 		a->uids[1], b->uids[1]);
 }
 
-/* May two that are not alike share memory? What a traced process has started in another mount or
- * pid name space had the memory of its parent already. */
+/* Returns true when two processes with different rights may share memory. A process that a traced
+ * one started in another mount or pid namespace already had its parent's memory. */
 static bool may_share(const struct inproc_process *p, struct owner a, const struct owner *b)
 {
 	if (p->root != p->pid || p->execs) {
@@ -169,7 +170,8 @@ static bool may_share(const struct inproc_process *p, struct owner a, const stru
 	return owner_may_share(&a, b);
 }
 
-/* Those that are traced may have changed since. Each writes what the other's programs go by. */
+/* Compares with the traced processes, which may have changed their rights since. Each process
+ * writes memory that the other's programs rely on. */
 static struct err *check_others(const struct inproc_engine *e, const struct inproc_process *p,
 				const struct owner *u)
 {
@@ -186,8 +188,8 @@ static struct err *check_others(const struct inproc_engine *e, const struct inpr
 	return NULL;
 }
 
-/* All that are traced share memory: whoever can write it has a say in what is done to the
- * others. */
+/* Compares the rights of a new process with those of the traced ones, because all of them share
+ * memory: each can change what descry does to the others. */
 static struct err *check_user(struct inproc_engine *e, const struct inproc_process *p)
 {
 	const struct owner u = owner_of(p->pid);
@@ -245,8 +247,8 @@ static struct err *plan(struct inproc_engine *e, struct inproc_process *p)
 	return sites_plan(e, p);
 }
 
-/* While it is stopped: it may have become another user's since the first look, or executed a
- * program with privileges. */
+/* Checks again while the process is stopped: since the first check it may have changed its user, or
+ * executed a program with privileges. */
 static struct err *check_same(struct inproc_engine *e, const struct inproc_process *p)
 {
 	const struct inproc_program now = program_of(p->pid);
@@ -258,7 +260,7 @@ static struct err *check_same(struct inproc_engine *e, const struct inproc_proce
 		return err_new(ESRCH, "it executed another program while it was attached to");
 	if (owner_may_share(&u, &e->trust.user))
 		return NULL;
-	e->trust.user = u; /* it has put in a filter of its system calls */
+	e->trust.user = u; /* it has installed a seccomp filter */
 	return check_others(e, p, &u);
 }
 
@@ -287,8 +289,8 @@ struct err *process_attach(struct inproc_engine *e, pid_t pid)
 	return process_enter(e, e->processes.n - 1);
 }
 
-/* Takes our area out of a process; what is at its base may be another tracer's, which came first,
- * or after somebody had undone ours. */
+/* Removes this tracer's area from a process. At its base there may be another tracer's area, which
+ * was mapped first, or after another program had removed this one. */
 static struct err *take_out(struct inproc_engine *e, struct control *c, struct undo_report *r)
 {
 	struct undo_log log = { 0 };
@@ -300,9 +302,9 @@ static struct err *take_out(struct inproc_engine *e, struct control *c, struct u
 	return err;
 }
 
-/* An attach that failed half way leaves nothing, and no record of it either: the next one may patch
- * the same places with other jumps. False: something had to stay, with its records, for the
- * watchdog to take out. */
+/* Undoes an attach that failed half way, and drops its records, because the next attach may patch
+ * the same places with other jumps. Returns false when a part had to stay; its records stay too,
+ * and the watchdog removes the part. */
 static bool take_back(struct inproc_engine *e, struct inproc_process *p, struct control *c)
 {
 	struct wire_process *w = &e->list[p->index];
@@ -322,7 +324,7 @@ static bool take_back(struct inproc_engine *e, struct inproc_process *p, struct 
 	return true;
 }
 
-/* Has the tracer of the area at `base` ended? Then its watchdog is at work. */
+/* Returns true when the tracer of the area at `base` has ended. Its watchdog is then at work. */
 static bool tracer_ended(struct control *c, uint64_t base)
 {
 	uint32_t pid = 0;
@@ -334,11 +336,12 @@ static bool tracer_ended(struct control *c, uint64_t base)
 	return ended;
 }
 
-/* One tracer in a process at a time; one that has been killed is given time to be taken out, which
- * takes its watchdog longer on a busy machine. The last look is in the stop. */
+/* Waits until no other tracer is in the process. The watchdog of a killed tracer needs time to
+ * detach the process, and more time on a busy machine. The last check happens while the process is
+ * stopped. */
 static struct err *check_alone(struct control *c, int timeout_ms)
 {
-	enum { ENDED = 6 /* times as long */ };
+	enum { ENDED = 6 /* factor for the longer wait */ };
 	const uint64_t ns = (uint64_t)timeout_ms * 1000000, begun = now_ns();
 	uint64_t bases[WIRE_BASES];
 	struct err *err;
@@ -351,7 +354,7 @@ static struct err *check_alone(struct control *c, int timeout_ms)
 	return err ?: n ? err_new(EBUSY, "another descry traces it from inside") : NULL;
 }
 
-/* While it is stopped. */
+/* Runs while the process is stopped. */
 static struct err *check_started(struct inproc_engine *e, struct control *c)
 {
 	uint32_t n;
@@ -392,7 +395,8 @@ static struct err *try_enter(struct inproc_engine *e, uint32_t i)
 	if (!err && !held && !caught)
 		err = control_open(p->pid, &c);
 	if (!err)
-		/* a process that executes programs could make the tracer wait again and again */
+		/* otherwise a process that executes programs could make the tracer wait again and
+		 * again */
 		err = check_alone(c, p->execs ? 0 : 5000);
 	stopped = now_ns();
 	if (!err && !held && !caught)
@@ -445,7 +449,8 @@ static void drop_islands(struct inproc_process *p)
 	p->island_used = 0;
 }
 
-/* It may execute another program while its places are sought: then they are others. */
+/* Starts again when the process has executed another program while its places were planned, because
+ * the new program has other places. */
 static bool begin_anew(struct inproc_engine *e, struct inproc_process *p)
 {
 	struct inproc_process again = inproc_process_of(p->pid);
@@ -463,8 +468,8 @@ static bool begin_anew(struct inproc_engine *e, struct inproc_process *p)
 	return true;
 }
 
-/* A gap that was free when the stubs were written may be taken by when the process is stopped
- * (threads get their stacks beside libraries): then another one. */
+/* When the process is stopped, a gap for an island may be taken that was free when the stubs were
+ * written (threads get their stacks beside libraries). Then this function chooses another gap. */
 struct err *process_enter(struct inproc_engine *e, uint32_t i)
 {
 	enum { TRIES = 8, PROGRAMS = 3 };
@@ -484,8 +489,8 @@ struct err *process_enter(struct inproc_engine *e, uint32_t i)
 	return err;
 }
 
-/* Tries again while another tracer holds the process, or while the machine is too busy to stop
- * it. */
+/* Detaches, and tries again while another tracer holds the process, or while the machine is too
+ * busy to stop it. */
 static struct err *take_out_at_last(struct inproc_engine *e, pid_t pid, struct undo_report *ret)
 {
 	const uint64_t end = now_ns() + (uint64_t)LEAVE_MS * 1000000;
@@ -516,7 +521,7 @@ struct err *process_restore(struct inproc_engine *e, pid_t pid)
 			"its text is restored, but its seccomp filter lets nobody unmap descry's memory there: "
 			"descry heal %d as root does",
 			(int)pid);
-	/* what could not be looked at may be there */
+	/* memory that could not be read may still be mapped */
 	if (!err && !report.busy &&
 	    undo_left(pid, e->addr, e->files.facts.inode, e->files.code.inode))
 		err = err_new(EBUSY, "something of it is still mapped; descry heal %d removes it",
@@ -545,7 +550,7 @@ struct err *process_detach(struct inproc_engine *e, struct inproc_process *p)
 	p->attached = p->stays = false;
 	started = procdir_start(p->pid);
 	if (started && started != e->list[p->index].started)
-		return NULL; /* its number is another process's by now */
+		return NULL; /* its number belongs to another process by now */
 	if (p->served) {
 		if (process_status(p->pid, "VmSize:", 0)) /* it has not ended */
 			inproc_note(

@@ -1,38 +1,40 @@
-/* Processes that get the engine's memory and patches, and lose them again. */
+/* Attaches to processes and detaches from them: maps the engine's memory into them and patches
+ * them, and removes both. */
 #ifndef DESCRY_LOAD_INPROC_ATTACH_H
 #define DESCRY_LOAD_INPROC_ATTACH_H
 
 #include "load/inproc/state/inproc_state.h"
 
 /* inproc_attach.c */
-/* Fills its entry in the area, number p->index. */
+/* Fills the process's entry in the area, number p->index. */
 void process_describe(struct inproc_engine *e, const struct inproc_process *p);
-/* Reads what of it can be read, for the agent. */
+/* Lists the process's readable mappings in the facts, for the agent. */
 struct err *process_ranges(struct inproc_engine *e, struct inproc_process *p);
-/* Plans only: may it be traced, and where are the probes. */
+/* Plans only: checks that the process may be traced, and finds its probes. */
 struct err *process_plan(struct inproc_engine *e, pid_t pid);
 struct err *process_attach(struct inproc_engine *e, pid_t pid);
-/* The same for e->processes.v[i], which is new, or is again. Uses up e->family.caught. */
+/* Does the same for e->processes.v[i], which is new or has executed a new program. Uses up
+ * e->family.caught. */
 struct err *process_enter(struct inproc_engine *e, uint32_t i);
 void process_free(struct inproc_process *p);
 struct err *process_detach(struct inproc_engine *e, struct inproc_process *p);
-/* All that is ours out of a process that has it, traced or not. */
+/* Removes all of this tracer's patches and mappings from a process, traced or not. */
 struct err *process_restore(struct inproc_engine *e, pid_t pid);
 
 /* seccomp.c */
-/* Can a process be traced without system calls of the agent, if it must be? Fills p->filtered and
- * p->quiet. */
+/* Checks that the process can be traced without system calls of the agent, if seccomp filters
+ * demand that. Fills p->filtered and p->quiet. */
 struct err *seccomp_check(const struct inproc_engine *e, struct inproc_process *p);
-/* The same of a stopped process that may have put a filter in since. */
+/* Checks the same for a stopped process, which may have installed a filter since. */
 struct err *seccomp_check_again(const struct inproc_engine *e, struct inproc_process *p);
-/* The same, where another engine may be had. */
+/* Checks the same for a plan, where another engine may be available. */
 struct err *seccomp_plan(const struct inproc_engine *e, struct inproc_process *p);
-/* What the agent keeps in the process, at first. */
+/* Returns the first contents of the process's struct wire_kept. */
 struct wire_kept seccomp_kept(const struct inproc_process *p);
-/* Looks whether it filters, and tells its threads what they cannot ask; call it now and then.
- * attached: processes that are. */
+/* Checks whether the process filters its system calls, and writes the facts that its threads cannot
+ * query into the area. Call it now and then. attached: number of attached processes. */
 void seccomp_look(struct inproc_engine *e, struct inproc_process *p, uint32_t attached);
-/* Are there processes that wait for the tracer to tell them something? */
+/* Returns true when processes wait for facts from the tracer. */
 bool seccomp_any(const struct inproc_engine *e);
 
 #endif

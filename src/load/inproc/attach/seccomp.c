@@ -1,8 +1,8 @@
-/* Processes that filter their system calls (seccomp(2)). What their filter does not expect may end
- * them, so the agent makes no system calls there (wire_kept.quiet), and is told by the tracer what
- * it would have asked the kernel. Filters come at any time: those that the C library's prctl(2) and
- * seccomp(2) put in are announced by the agent (agent/seccomp.c), others are found here, a moment
- * later.
+/* Processes that filter their system calls (seccomp(2)). Such a filter may end the process at an
+ * unexpected system call. So the agent makes no system calls there (wire_kept.quiet), and the
+ * tracer writes the facts that the agent needs into the area. A filter may come at any time. The
+ * agent announces filters that the C library's prctl(2) and seccomp(2) install (agent/seccomp.c).
+ * This file finds all others a moment later.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -20,15 +20,15 @@
 #include "load/inproc/state/process_state.h"
 
 enum {
-	LOOK_NS = 20000000, /* between two looks at a process's threads */
-	SHARE = 50,         /* a look may take one part in so many of the time */
-	FEW = 8,            /* processes; with more of them each is looked at less often */
+	LOOK_NS = 20000000, /* between two checks of a process's threads */
+	SHARE = 50,         /* the checks take at most one part in so many of the time */
+	FEW = 8,            /* with more processes than this, each is checked less often */
 	HWCAP2_RDFSBASE = 1 << 1,
 };
 
-/* --- what needs system calls --- */
+/* --- programs that need system calls --- */
 
-/* Helpers that cannot do without: bpf_probe_write_user(), bpf_send_signal(),
+/* Helpers that need a system call: bpf_probe_write_user(), bpf_send_signal(),
  * bpf_send_signal_thread(). */
 enum { PROBE_WRITE = 36, SEND_SIGNAL = 109, SEND_SIGNAL_THREAD = 117 };
 
@@ -68,7 +68,7 @@ struct err *seccomp_check(const struct inproc_engine *e, struct inproc_process *
 	if (!p->quiet)
 		return NULL;
 	e->area->filtered = 1;
-	p->hooked = false; /* bells do not ring there: libraries are looked for */
+	p->hooked = false; /* bells do not ring in it, so loads_look() reads its mappings */
 	needs = needs_calls(e);
 	if (needs)
 		return err_new(
@@ -86,7 +86,7 @@ struct err *seccomp_check(const struct inproc_engine *e, struct inproc_process *
 
 struct err *seccomp_check_again(const struct inproc_engine *e, struct inproc_process *p)
 {
-	/* a look at each of its threads would be a long stop */
+	/* a check of every thread would make the stop long */
 	return !p->quiet && control_filtered(p->pid, p->pid) ? seccomp_check(e, p) : NULL;
 }
 
@@ -116,11 +116,13 @@ struct wire_kept seccomp_kept(const struct inproc_process *p)
 
 /* --- while it is traced --- */
 
-/* Of one thread, by /proc/PID/task/TID/status. */
+/* Facts about one thread, from /proc/PID/task/TID/status. */
 struct facts {
-	uint32_t tid; /* in its own name space */
+	uint32_t tid; /* in its own pid namespace */
 	bool masked;  /* SIGSEGV or SIGBUS is blocked */
-	bool constant; /* what it blocks does not change: in the strict mode only our own handler does */
+	/* its blocked signals do not change: in strict mode only the agent's own handler blocks
+	 * signals */
+	bool constant;
 	char comm[16];
 };
 
@@ -146,7 +148,7 @@ static bool read_facts(pid_t pid, pid_t tid, struct facts *ret)
 	return true;
 }
 
-/* constant: what it blocks is as it was. */
+/* Writes the facts about the thread in a slot. constant: keeps the old value of `masked`. */
 static void tell(struct inproc_engine *e, uint32_t slot, uint32_t process,
 		 const struct wire_told *w, bool constant)
 {
@@ -163,8 +165,8 @@ static void tell(struct inproc_engine *e, uint32_t slot, uint32_t process,
 	__atomic_store_n(&to->tid, w->tid, __ATOMIC_RELEASE);
 }
 
-/* Tells the threads' slots what is known of them. Slots are looked at first: a thread that is new
- * to both is not missed. */
+/* Writes the facts about a process's threads into the area. Reads the slots before /proc, so that a
+ * thread that is new in both is not missed. */
 static void publish(struct inproc_engine *e, const struct inproc_process *p)
 {
 	cleanup_free char *path = xasprintf("/proc/%d/task", (int)p->pid);
@@ -202,7 +204,7 @@ static void publish(struct inproc_engine *e, const struct inproc_process *p)
 	vec_fini(&facts);
 }
 
-/* Where the agent has not seen it come. */
+/* Sets wire_kept.quiet for a filter that the agent has not seen. */
 static void set_quiet(struct inproc_engine *e, const struct inproc_process *p)
 {
 	cleanup_free char *path = xasprintf("/proc/%d/mem", (int)p->pid);
@@ -222,7 +224,7 @@ static void become_quiet(struct inproc_engine *e, struct inproc_process *p)
 
 	p->quiet = true;
 	e->area->filtered = 1;
-	p->hooked = false; /* nobody calls us when libraries come */
+	p->hooked = false; /* no bell reports libraries from now on */
 	e->family.loads_next = 0;
 	set_quiet(e, p);
 	if (needs)
@@ -232,7 +234,7 @@ static void become_quiet(struct inproc_engine *e, struct inproc_process *p)
 			(int)p->pid, needs);
 }
 
-/* The first thread, and of the others one at a time. */
+/* Checks the first thread, and one of the others in each call. */
 static bool is_filtered(struct inproc_process *p)
 {
 	cleanup_free char *path = xasprintf("/proc/%d/task", (int)p->pid);

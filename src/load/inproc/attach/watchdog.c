@@ -25,8 +25,8 @@ static int pidfd_of(pid_t pid)
 	return (int)syscall(SYS_pidfd_open, pid, 0);
 }
 
-/* Its own session, no terminal, no descriptors but `keep`, which becomes 3. Returns the priority
- * that it had before. */
+/* Leaves the tracer's session and terminal, and closes all descriptors but `keep`, which becomes 3.
+ * Returns the previous priority. */
 static int settle_down(int keep)
 {
 	int null, nice;
@@ -38,12 +38,13 @@ static int settle_down(int keep)
 		if (sig != SIGCHLD)
 			signal(sig, SIG_IGN);
 	signal(SIGCHLD, SIG_DFL);
-	/* a fault of its own is not to be ignored for ever */
+	/* an ignored fault of its own would repeat for ever */
 	signal(SIGSEGV, SIG_DFL);
 	signal(SIGBUS, SIG_DFL);
 	signal(SIGABRT, SIG_DFL);
 	prctl(PR_SET_NAME, "descry-watch");
-	/* others' programs wait for it; where that is permitted */
+	/* other programs wait for the watchdog, so it raises its priority where that is
+	 * permitted */
 	nice = getpriority(PRIO_PROCESS, 0);
 	setpriority(PRIO_PROCESS, 0, -10);
 	if (keep != 3) {
@@ -61,18 +62,19 @@ static int settle_down(int keep)
 	return nice;
 }
 
-/* What is watched. */
+/* The area that the watchdog watches. */
 struct watched {
-	struct wire_process *processes; /* which the tracer alone writes */
-	const struct wire_said *said;   /* which any traced process may have written */
+	struct wire_process *processes; /* written by the tracer only */
+	const struct wire_said *said;   /* may have been written by any traced process */
 	const struct wire_area *area;
 	uint64_t base, inode, code_inode;
 	pid_t tracer;
-	bool *done; /* of said[]: looked at, and clean */
+	bool *done; /* of said[]: checked and clean */
 };
 
-/* The area out of one process; false: not now. What its mappings say counts, not what was said on
- * the way. Mappings that a seccomp filter keeps there are left: its text is as it was. */
+/* Removes the area from one process. Returns false when that is not possible now. The mappings
+ * decide the result, not the errors on the way. When a seccomp filter keeps mappings there, the
+ * process counts as done, because its text is restored. */
 static bool undo_process(const struct watched *w, pid_t pid)
 {
 	struct undo_report r = { 0 };
@@ -99,7 +101,8 @@ static bool is_other(const struct watched *w, pid_t pid)
 	return pid > 1 && pid != w->tracer && pid != getpid();
 }
 
-/* A process that the tracer attached to, or adopted. True: it is clean, or has ended. */
+/* Restores a process that the tracer attached to or adopted. Returns true when it is clean or has
+ * ended. */
 static bool undo_traced(const struct watched *w, struct wire_process *p)
 {
 	const pid_t pid = (pid_t)p->pid;
@@ -113,9 +116,9 @@ static bool undo_traced(const struct watched *w, struct wire_process *p)
 	return true;
 }
 
-/* A child that the tracer did not come to adopt. What it says is only believed when the process of
- * that number has our memory; one in another name space of numbers is not found. True: it is
- * clean. */
+/* Restores a child that the tracer did not adopt before it ended. The child's number is used only
+ * when the process with that number has the area mapped. A child in another pid namespace is not
+ * found. Returns true when the child is clean. */
 static bool undo_child(const struct watched *w, uint32_t i)
 {
 	const pid_t pid = (pid_t)__atomic_load_n(&w->said[i].own_pid, __ATOMIC_ACQUIRE);
@@ -127,8 +130,8 @@ static bool undo_child(const struct watched *w, uint32_t i)
 	return w->done[i];
 }
 
-/* Children that nobody followed, and that make no system calls of ours, cannot say that they are
- * there. True: none is left. */
+/* Restores children that were not followed and whose agent makes no system calls, so that they
+ * could not report. Returns true when none is left. */
 static bool undo_unsaid(const struct watched *w)
 {
 	cleanup_dir DIR *d = !w->area->follow && processes_filtered(w->area) ? opendir("/proc")
@@ -142,7 +145,7 @@ static bool undo_unsaid(const struct watched *w)
 	return all;
 }
 
-/* One round over the processes, true when all are clean. */
+/* Makes one round over the processes. Returns true when all are clean. */
 static bool undo_round(const struct watched *w)
 {
 	bool all = true;
@@ -152,9 +155,9 @@ static bool undo_round(const struct watched *w)
 	return all && undo_unsaid(w);
 }
 
-/* As long as it takes: a process may be held by a debugger, stopped inside a probe, or wait for a
- * child of vfork(). After a minute the watchdog goes back to the priority `nice`: a process can
- * make it wait for ever. */
+/* Repeats the rounds until all processes are clean. A debugger may hold a process, or it may be
+ * stopped inside a probe, or wait for a child of vfork(). After a minute the watchdog returns to
+ * the priority `nice`, because a process can make it wait for ever. */
 static void undo_processes(const struct watched *w, int nice)
 {
 	const uint64_t hurry = now_ns() + (uint64_t)HURRY_MS * 1000000;

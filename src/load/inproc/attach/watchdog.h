@@ -1,10 +1,10 @@
-/* A small process that waits for the tracer's end and then takes out of every traced process what
- * the tracer left there.
+/* A small process that waits for the tracer's end, and then removes the tracer's patches and
+ * mappings from every traced process.
  *
- * In: the area, in this process's own mapping. Out: a process named descry-watch, in a session of
- * its own, deaf to the signals that end a session, with no descriptor but a pidfd of the tracer.
- * Always true: it prints nothing, changes nothing while the tracer lives, and ends after the tracer
- * has.
+ * In: the area, in the watchdog's own mapping. Out: a process named descry-watch, in a session of
+ * its own. It ignores the signals that end a session, and has no descriptor but a pidfd of the
+ * tracer. Always true: it prints nothing, changes nothing while the tracer lives, and ends after
+ * the tracer has ended.
  */
 #ifndef DESCRY_LOAD_INPROC_WATCHDOG_H
 #define DESCRY_LOAD_INPROC_WATCHDOG_H
@@ -12,13 +12,13 @@
 #include "program/target/target.h"
 #include "wire/inproc.h"
 
-/* Sets area->watchdog_pid. Call it before there are threads; it copies this process's memory map,
- * so better early. */
+/* Sets area->watchdog_pid. Call it before there are threads, and early, because it copies this
+ * process's memory map. */
 struct err *watchdog_start(struct wire_area *area, int *ret_pidfd);
-/* Ends it: every process has been detached. Closes pidfd; -1 is fine. */
+/* Ends the watchdog. Every process must be detached. Closes pidfd; -1 is fine. */
 void watchdog_stop(struct wire_area *area, int pidfd);
-/* Where ptrace(2) is for ancestors only (kernel.yama.ptrace_scope 1), lets the watchdog control
- * this stopped process. */
+/* Permits the watchdog to control this stopped process where ptrace(2) is for ancestors only
+ * (kernel.yama.ptrace_scope 1). */
 struct err *watchdog_permit(struct control *c, const struct wire_area *area);
 
 #endif

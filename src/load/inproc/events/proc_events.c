@@ -1,10 +1,11 @@
-/* Provider proc: programs made for the kernel's tracepoints, fired by what the traced processes do.
+/* Provider proc: runs programs for the kernel's tracepoints at events of the traced processes.
  *
- * What a thread does by a system call fires in the thread, at the call: the agent makes the
- * tracepoint's arguments up (agent/event.c), from stand-ins of task_structs. What a thread does not
- * live to tell fires here, in the tracer, for it: that a process has executed another program, and
- * the ends of threads that were killed, or that went with their process. For that a thread's
- * `self->` variables, which nobody writes any more, are copied into the tracer's slot.
+ * For an event that is a system call of a thread, the program runs in the thread, at the call. The
+ * agent makes up the tracepoint's arguments (agent/event.c) from stand-ins of task_structs. For
+ * other events the program runs here, in the tracer, because the thread cannot run it: the process
+ * has executed another program, or the thread was killed, or it ended with its process. No thread
+ * writes the `self->` variables of such a thread any more, so they are copied into the tracer's
+ * slot.
  */
 #define _GNU_SOURCE
 #include <assert.h>
@@ -29,7 +30,8 @@
 #include "load/task.h"
 
 enum {
-	ROOMS = 8, /* stand-ins of threads that were asked for, used in turn, and one for what fires here */
+	/* stand-ins of requested threads, used in turn, and one for events that fire here */
+	ROOMS = 8,
 	ARGS_MAX = 4096, /* bytes of a command line */
 	ARGS_TRIES = 20,
 	OBJECTS = 5, /* mm_struct, cred, signal_struct, two struct pid */
@@ -37,39 +39,41 @@ enum {
 	HURRY_NS = 5000000,
 	HURRY_FOR_NS = 100000000,
 	NAMES = 16,
-	LOOKUPS = 64,     /* in one round: a thread more is answered that it is not known */
-	KILLED = SIGKILL, /* exit code of what nobody tells how it ended */
+	LOOKUPS = 64,     /* in one round; for more threads the answer is "not known" */
+	KILLED = SIGKILL, /* exit code of a process whose end is not known */
 };
 
 struct inproc_events {
 	uint64_t rooms;
 	uint32_t room_size, next_room;
-	uint64_t at, end; /* of the room being filled */
+	uint64_t at, end; /* of the room that is being filled */
 	struct task_layout layout;
 	uint32_t seen; /* wire_ask.asked */
 	bool ends, execs, asks;
 	bool hides; /* /proc hides other users' processes */
-	uint64_t hurry_until; /* CLOCK_MONOTONIC ns: a thread has asked not long ago, to execute another program */
+	/* CLOCK_MONOTONIC ns: until then processes that are about to execute another program are
+	 * watched closely */
+	uint64_t hurry_until;
 };
 
-/* A thread as it was seen last. */
+/* A thread at the last look. */
 struct seen {
 	pid_t tid;
 	bool there;
-	bool old;       /* it was there before us, and has not been seen to have a slot */
-	uint64_t named; /* CLOCK_MONOTONIC ns: when it had this name */
+	bool old;       /* it existed before the attach, and has not had a slot so far */
+	uint64_t named; /* CLOCK_MONOTONIC ns when its name was read */
 	char comm[16];
 };
 struct inproc_watch {
 	struct task_facts facts;
 	VEC(struct seen) threads;
-	uint32_t next; /* whose name is looked at again */
-	bool traced;   /* it is patched: threads that begin have slots */
+	uint32_t next; /* index of the thread whose name is read next */
+	bool traced;   /* it is patched, so new threads have slots */
 	int pidfd;
-	bool sure; /* it is the pidfd of the process that was attached to */
+	bool sure; /* the pidfd refers to the process that was attached to */
 };
 
-/* --- which probes --- */
+/* --- rows of probes --- */
 
 #define EXEC "sched_process_exec"
 #define EXIT "sched_process_exit"
@@ -93,7 +97,7 @@ static const struct row {
 	{ EXEC, WIRE_STUB_STAYS, { SYS_execve, SYS_execveat, -1 } },
 };
 
-/* The nth row of the probe; NULL: it has no more. */
+/* Returns the nth row of the probe, NULL: it has no more. */
 static const struct row *row_of(const struct probe *p, uint32_t n)
 {
 	if ((p->kind != ATTACH_RAW_TP && p->kind != ATTACH_TP_BTF) || !p->object ||
@@ -129,7 +133,7 @@ bool events_is_errno(const struct image_prog *p)
 	       !strcmp(p->name, "errno");
 }
 
-/* A program may be for several tracepoints. */
+/* Returns the kinds of all tracepoints of a program, which may have several. */
 uint32_t events_of(const struct image *img, uint32_t prog)
 {
 	const struct image_prog *p = &img->progs[prog];
@@ -153,7 +157,7 @@ static bool any_tracepoint(const struct image *img, const char *tracepoint)
 	return false;
 }
 
-/* Do programs ask for the running thread's task_struct? */
+/* Returns true when programs use the running thread's task_struct. */
 static bool any_task(const struct image *img)
 {
 	enum { CURRENT_TASK = 35, CURRENT_TASK_BTF = 158 };
@@ -243,7 +247,7 @@ struct err *events_lay_out(struct inproc_engine *e, const struct image *img)
 	ev->execs = any_tracepoint(img, EXEC);
 	ev->asks = ev->execs || any_tracepoint(img, "signal_generate");
 	ev->hides = procdir_hides();
-	e->common->ask.on = ev->asks; /* we shall look soon */
+	e->common->ask.on = ev->asks; /* the tracer looks soon */
 	ev->room_size = l->task_size + OBJECTS * OBJECT_MAX + ARGS_MAX;
 	ev->rooms = area_alloc(e, (uint64_t)ev->room_size * (ROOMS + 1));
 	e->area->rooms = ev->rooms;
@@ -282,9 +286,9 @@ static uint64_t stand_in(struct inproc_engine *e, const struct task_facts *f)
 	return task_from_facts(e->base.image->types, f, area_parent(e, f->ppid), &mem);
 }
 
-/* --- threads that ask for others --- */
+/* --- threads that request stand-ins --- */
 
-/* Also of a process that cannot be read. */
+/* Fills in the facts, also for a process that cannot be read. */
 static bool is_undumpable(pid_t pid)
 {
 	const struct owner u = owner_of(pid);
@@ -297,15 +301,15 @@ static uint64_t look_up(struct inproc_engine *e, uint32_t tid)
 	struct inproc_events *ev = e->events;
 	struct task_facts f = { 0 };
 
-	/* The slot of the asker is not believed: a process in a container could claim another's,
-	 * and reads every answer. */
+	/* Does not use the slot of the requesting thread: a process in a container could name
+	 * another's slot, and it can read every answer. */
 	if (e->trust.contained || !task_facts_read((pid_t)tid, &f))
 		return 0;
-	/* Nor are others' processes at all where /proc hides them. */
+	/* Refuses other users' processes where /proc hides them. */
 	if (ev->hides && e->trust.user.uids[0] && (uint32_t)f.uid != e->trust.user.uids[0])
 		return 0;
-	/* What /proc/PID/stat shows only to root, of others' memory and of processes that are not
-	 * dumpable, is not for this user's processes. */
+	/* Leaves out the facts of /proc/PID/stat that the kernel shows only to root, for processes
+	 * of other users and those that are not dumpable. */
 	if ((uint32_t)f.uid != e->trust.user.uids[0] || (uint32_t)f.euid != e->trust.user.uids[1] ||
 	    is_undumpable((pid_t)tid))
 		f.start_stack = f.arg_start = f.arg_end = 0;
@@ -354,9 +358,10 @@ void events_stop(struct inproc_engine *e)
 	events_answer(e);
 }
 
-/* --- what fires here --- */
+/* --- events that fire in the tracer --- */
 
-/* The slot of the thread with that number in its own pid namespace; NULL: it never fired. */
+/* Returns the slot of the thread with that number in its own pid namespace, NULL: it has not
+ * fired. */
 static struct wire_thread *slot_of(const struct inproc_engine *e, const struct inproc_process *p,
 				   uint32_t tid)
 {
@@ -370,7 +375,7 @@ static struct wire_thread *slot_of(const struct inproc_engine *e, const struct i
 	return NULL;
 }
 
-/* from: whose `self->` variables; NULL: there are none. */
+/* Copies the `self->` variables of `from` into the tracer's slot; NULL: sets them to 0. */
 static void copy_self(struct inproc_engine *e, const struct wire_thread *from)
 {
 	for (uint32_t i = 0; i < e->base.image->nmaps; i++) {
@@ -386,8 +391,8 @@ static void copy_self(struct inproc_engine *e, const struct wire_thread *from)
 	}
 }
 
-/* Runs every program for the tracepoint, as if the thread did. only: for probes of that name; NULL:
- * for all. pidfd: gets the signals of raise() and stop(); -1: nobody does. */
+/* Runs every program for the tracepoint, as if the thread ran it. only: runs it for probes of that
+ * name; NULL: for all. pidfd receives the signals of raise() and stop(); -1: no process does. */
 static void fire(struct inproc_engine *e, const char *tracepoint, const char *only,
 		 const struct task_facts *f, int pidfd, const struct wire_thread *from,
 		 const uint64_t words[2])
@@ -402,7 +407,7 @@ static void fire(struct inproc_engine *e, const char *tracepoint, const char *on
 	e->own->other = true;
 	e->own->pidfd = pidfd;
 	t->task = e->own->task = context[0];
-	t->comm_time = INT64_MAX; /* it is not looked at again */
+	t->comm_time = INT64_MAX; /* the agent does not read it again */
 	memcpy(t->comm, f->comm, sizeof(t->comm));
 	t->uid = (uint32_t)f->uid;
 	t->gid = (uint32_t)f->gid;
@@ -426,8 +431,8 @@ static void fire(struct inproc_engine *e, const char *tracepoint, const char *on
 	copy_self(e, NULL);
 }
 
-/* Its command line, where the stand-in's says it is. The kernel says so a moment after the program
- * has begun. */
+/* Reads the process's command line to the place that the stand-in has for it. The kernel knows it
+ * only a moment after the program has begun. */
 static void read_args(struct inproc_events *ev, struct task_facts *f)
 {
 	cleanup_free char *path = xasprintf("/proc/%d/cmdline", f->tgid), *text = NULL;
@@ -502,8 +507,9 @@ static void watch(struct inproc_process *p)
 	p->watch->pidfd = (int)syscall(SYS_pidfd_open, p->pid, 0);
 }
 
-/* A process keeps its number until it has been waited for: so the pidfd is of the one that began
- * when ours did, if it still takes a signal after that was looked at. */
+/* Checks that the pidfd refers to the process that was attached to. A process keeps its number
+ * until it is reaped. So when the process of this number has the known start time, and the pidfd
+ * still accepts a signal afterwards, both are the same process. */
 static void make_sure(const struct inproc_engine *e, struct inproc_process *p)
 {
 	const uint64_t started = e->list[p->index].started;
@@ -550,7 +556,8 @@ static struct seen *see(struct inproc_watch *w, pid_t pid, pid_t tid)
 	return vec_last(&w->threads);
 }
 
-/* Of its end. One whose slot another has by now did: it was dead before its process was. */
+/* Returns true when the end of the thread has fired. A slot that has another owner by now counts as
+ * fired, because the thread had ended before its process did. */
 static bool has_told(const struct inproc_engine *e, const struct inproc_process *p,
 		     const struct seen *s)
 {
@@ -559,7 +566,8 @@ static bool has_told(const struct inproc_engine *e, const struct inproc_process 
 	return t ? t->ended == (uint32_t)s->tid : !s->old;
 }
 
-/* Who has gone and told of it is forgotten. Names change: some are read again each time. */
+/* Drops threads that have ended and whose end has fired. Reads some of the names again, because
+ * names change. */
 static void look_at_threads(const struct inproc_engine *e, struct inproc_process *p)
 {
 	cleanup_free char *path = xasprintf("/proc/%d/task", (int)p->pid);
@@ -574,7 +582,7 @@ static void look_at_threads(const struct inproc_engine *e, struct inproc_process
 	if (!d)
 		return;
 	for (uint32_t i = 0; i < w->threads.n; i++)
-		/* else it ends with the others, who are a moment slower */
+		/* else its end fires together with those of the other threads, a moment later */
 		if (w->threads.v[i].there || !has_told(e, p, &w->threads.v[i]))
 			w->threads.v[kept++] = w->threads.v[i];
 	w->threads.n = kept;
@@ -604,8 +612,8 @@ static void end_thread(struct inproc_engine *e, struct inproc_process *p, const 
 	fire(e, EXIT, only, &f, sure_pidfd(p), t, context);
 }
 
-/* Those that did not live to tell of their end: of a process that has ended, its first thread as
- * the last. */
+/* Fires the ends of threads of a process that has ended, if they have not fired. The process's
+ * first thread is the last. */
 static void end_threads(struct inproc_engine *e, struct inproc_process *p, bool exec, int code)
 {
 	struct inproc_watch *w = p->watch;
@@ -616,7 +624,7 @@ static void end_threads(struct inproc_engine *e, struct inproc_process *p, bool 
 	if (!e->events->ends || !w)
 		return;
 	memcpy(leader.comm, w->facts.comm, sizeof(leader.comm));
-	/* threads that are too new to have been seen */
+	/* adds threads that look_at_threads() has not seen yet */
 	for (uint32_t i = 1; same_space && i < INPROC_THREADS; i++) {
 		const struct wire_thread *t = area_thread(e, i);
 
@@ -637,7 +645,7 @@ static void end_threads(struct inproc_engine *e, struct inproc_process *p, bool 
 		end_thread(e, p, &leader, !told, leader_told ? "exit" : NULL, code);
 }
 
-/* How it has ended: -1 not known. */
+/* Returns the process's exit code, -1: not known. */
 static int exit_code(const struct inproc_process *p)
 {
 	/* <linux/pidfd.h> as of Linux 6.15 */
@@ -654,7 +662,7 @@ static int exit_code(const struct inproc_process *p)
 	return -1;
 }
 
-/* A zombie without threads: its exit code, while it is still there to be read. -1: it is none. */
+/* Returns the exit code of a zombie without threads, if /proc still has it. -1: it is no zombie. */
 static int zombie_code(pid_t pid)
 {
 	cleanup_free char *path = xasprintf("/proc/%d/stat", (int)pid), *text = NULL;
@@ -702,14 +710,14 @@ void events_watch(struct inproc_engine *e, struct inproc_process *p)
 	if (!e->events || (!e->events->ends && !e->events->execs) ||
 	    (!p->attached && !p->exec_tries) || p->ended)
 		return;
-	if (!p->watch) { /* a child: it has a slot */
+	if (!p->watch) { /* a child, whose threads have slots */
 		watch(p);
 		p->watch->traced = true;
 	}
 	gone = kill(p->pid, 0) && errno == ESRCH;
 	code = gone ? exit_code(p) : zombie_code(p->pid);
 	if (gone || code >= 0) {
-		/* it has executed another program, too short for us to see */
+		/* it has executed another program, which ended before the tracer saw it */
 		if (p->attached && __atomic_load_n(execs, __ATOMIC_SEQ_CST))
 			events_exec(e, p);
 		end_threads(e, p, false, code >= 0 ? code : KILLED);
@@ -733,7 +741,7 @@ void events_hurry(struct inproc_engine *e)
 			    !__atomic_load_n(&e->said[p->index].execs, __ATOMIC_SEQ_CST))
 				continue;
 			if (!process_is_ours(e, p->pid) || kill(p->pid, 0))
-				return; /* processes_look() sees it too */
+				return; /* processes_look() finds it too */
 			any = true;
 		}
 		if (any)
@@ -749,7 +757,7 @@ void events_lost(struct inproc_engine *e, uint32_t index, pid_t pid)
 	bool gone = kill(pid, 0) && errno == ESRCH;
 	int code = gone ? -1 : zombie_code(pid);
 
-	/* in another name space its number is not ours */
+	/* in another pid namespace its number differs from this one */
 	if (!e->events || !e->events->ends || !t || (!gone && code < 0) || e->trust.contained)
 		return;
 	watch(&p);

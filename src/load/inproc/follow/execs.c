@@ -1,11 +1,11 @@
-/* Programs that a traced process executes, from their beginning.
+/* Follows traced processes into the programs that they execute, from the first instruction.
  *
- * execve(2) leaves nothing of ours in a process. So a bell (patch/bell.c) hangs in the C library's
- * execve(): the thread that comes there waits until the tracer follows it by ptrace(2), and the
- * program that it executes is held where its libraries are mapped and nothing of it has run.
- * Children of vfork(2) and posix_spawn(3) come there in their parent's memory: with `-x follow`
- * they are followed too. What is missed here (a call made otherwise, a tracer that is slow) is seen
- * by processes_look() a moment later.
+ * execve(2) removes all of descry's mappings. So the C library's execve() has a bell
+ * (patch/bell.c): a thread that reaches it waits until the tracer follows it by ptrace(2). The
+ * tracer holds the new program at the time when its libraries are mapped and none of its code has
+ * run. Children of vfork(2) and posix_spawn(3) reach execve() in their parent's memory, and are
+ * followed with `-x follow`. processes_look() finds the programs that this file misses a moment
+ * later (a call made in another way, a slow tracer).
  */
 #define _GNU_SOURCE
 #include <elf.h>
@@ -28,16 +28,17 @@
 #include "load/inproc/state/process_state.h"
 
 enum {
-	CALL_MS = 200,      /* how long a call of execve(2) may take */
-	CALL_MAX_MS = 1000, /* and on a busy machine, when it is seen that it is under way */
-	START_MS = 500,     /* and the program's dynamic linker, from one system call to the next */
+	CALL_MS = 200,      /* time limit of a call of execve(2) */
+	CALL_MAX_MS = 1000, /* the same when the call is visibly under way on a busy machine */
+	/* time limit of the program's dynamic linker, from one system call to the next */
+	START_MS = 500,
 	STAY_NS = 5000000,
 };
 
-/* --- who asks --- */
+/* --- the thread that rings --- */
 
-/* Does the thread call itself so? What stands in shared memory is only believed of one that has
- * that memory. */
+/* Returns true when thread tid has the number `own` in its own pid namespace, and has the shared
+ * memory mapped. A number in shared memory is used only for such a thread. */
 static bool is_asker(const struct inproc_engine *e, pid_t tid, pid_t own)
 {
 	return process_status(tid, "NSpid:", PROCESS_STATUS_LAST) == (uint32_t)own &&
@@ -54,7 +55,7 @@ static pid_t find_among(const struct inproc_engine *e, const char *folder, pid_t
 	return 0;
 }
 
-/* The thread's number here; 0: it is not found. */
+/* Returns the thread's number in this namespace, 0: it is not found. */
 static pid_t find_thread(struct inproc_engine *e, pid_t own)
 {
 	pid_t found = is_asker(e, own, own) ? own : 0;
@@ -69,7 +70,7 @@ static pid_t find_thread(struct inproc_engine *e, pid_t own)
 	if (found || !e->family.searches)
 		return found;
 	e->family.searches--;
-	return find_among(e, "/proc", own); /* a child in another name space */
+	return find_among(e, "/proc", own); /* a child in another pid namespace */
 }
 
 static const struct inproc_process *find_process(const struct inproc_engine *e, pid_t pid)
@@ -80,10 +81,11 @@ static const struct inproc_process *find_process(const struct inproc_engine *e, 
 	return NULL;
 }
 
-/* --- what it executes --- */
+/* --- the executed program --- */
 
-/* Programs with privileges of their own do not get them when an ordinary user's tracer follows them
- * there (execve(2)): such, and what cannot be looked at, are let go. */
+/* Returns true for a program without privileges of its own. A program with privileges does not get
+ * them while an ordinary user's tracer follows it (execve(2)). So such programs, and files that
+ * cannot be examined, are not followed. */
 static bool gives_nothing(int fd)
 {
 	struct stat st;
@@ -100,13 +102,13 @@ static int open_as(pid_t tid, const char *path)
 	cleanup_free char *again = xasprintf("/proc/self/fd/%d", fd);
 	struct stat st;
 
-	/* to open another kind of file may do something, or wait */
+	/* opening another kind of file may have an effect, or wait */
 	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode))
 		return -1;
 	return open(again, O_RDONLY | O_CLOEXEC);
 }
 
-/* Itself, and the interpreter that its first line names. */
+/* Checks the file itself, and the interpreter in its first line. */
 static bool is_plain(pid_t tid, const char *path, int depth)
 {
 	cleanup_close int fd = open_as(tid, path);
@@ -137,7 +139,8 @@ static bool may_follow(pid_t tid, uint64_t path)
 
 	if (has_all_privileges())
 		return true;
-	while (n < sizeof(text) - 1) { /* page by page: the next one need not be there */
+	while (n < sizeof(text) - 1) {
+		/* page by page, because the next page need not be readable */
 		size_t room = 4096 - (path + n) % 4096, left = sizeof(text) - 1 - n;
 		ssize_t got = procmem_read(tid, text + n, room < left ? room : left, path + n);
 
@@ -150,8 +153,8 @@ static bool may_follow(pid_t tid, uint64_t path)
 	return false;
 }
 
-/* A thread that is followed has failed to execute, and tries another file: execvp(3) in one folder
- * after the other. */
+/* A followed thread has failed to execute one file and tries another, as execvp(3) does in one
+ * folder after the other. */
 static void again(struct inproc_engine *e, uint32_t i, uint64_t path)
 {
 	struct inproc_exec *x = &e->family.execs.v[i];
@@ -164,8 +167,9 @@ static void again(struct inproc_engine *e, uint32_t i, uint64_t path)
 	*x = e->family.execs.v[--e->family.execs.n];
 }
 
-/* One that is not found any more may be a child of vfork(2) that was not waited for, and has
- * executed. Its parent's number and its own say so, not what stands in shared memory. */
+/* Handles a thread that is not found any more. It may be a child of vfork(2) that has executed a
+ * program without waiting. Its parent's number and its own number in /proc decide, not shared
+ * memory. */
 static void asked_late(struct inproc_engine *e, pid_t pid)
 {
 	const struct owner u = owner_of(pid);
@@ -182,7 +186,7 @@ void execs_asked(struct inproc_engine *e, pid_t own_tid, uint64_t path)
 	struct inproc_exec x = { 0 };
 	struct err *err;
 
-	(void)processes_adopt(e); /* a child that has only just begun */
+	(void)processes_adopt(e); /* adds a child that has just begun */
 	x.tid = find_thread(e, own_tid);
 	if (!x.tid)
 		asked_late(e, own_tid);
@@ -225,7 +229,7 @@ static void executed(struct inproc_engine *e, pid_t pid)
 	err_free(err);
 }
 
-/* Is the thread still to be waited for? */
+/* Returns true while the tracer should wait for the thread. */
 static bool has_time(const struct inproc_exec *x)
 {
 	const uint64_t now = now_ns(), more = (uint64_t)(CALL_MAX_MS - CALL_MS) * 1000000;
@@ -245,7 +249,8 @@ static void look_at(struct inproc_engine *e, uint32_t i)
 	e->family.execs.v[i] = e->family.execs.v[--e->family.execs.n];
 	if (what != CONTROL_EXEC_DONE)
 		return;
-	for (uint32_t k = e->family.execs.n; k-- > 0;) /* other threads of it, which are gone */
+	/* drops the process's other threads, which are gone */
+	for (uint32_t k = e->family.execs.n; k-- > 0;)
 		if (e->family.execs.v[k].pid == x.pid) {
 			control_exec_forget(e->family.execs.v[k].tid);
 			e->family.execs.v[k] = e->family.execs.v[--e->family.execs.n];

@@ -1,13 +1,15 @@
-/* What a process could make of memory that others go by.
+/* Limits the effects of forged shared memory.
  *
- * Actions that descry does outside of a traced process, for its records: system() and freopen(). A
- * process can forge the records of the clauses that it runs, and the variables that the tracer's
- * clauses take arguments from. So whether such actions are done for it is decided when the program
- * is loaded; where descry has no privileges, processes that give up rights are watched, too.
+ * Actions: for records of a process, descry carries out system() and freopen() outside of it. A
+ * process can forge the records of the clauses that it runs, and the variables from which the
+ * tracer's clauses take arguments. So forging_check() decides when the program is loaded whether
+ * such actions are permitted. Where descry has no privileges, forging_look() also watches for
+ * processes that give up rights.
  *
- * And addresses: children that are followed write the same variables as their parents, and
- * processes that are named together the same as each other. One that has given up privileges could
- * choose where descry reads or writes the memory of another, which has them still.
+ * Addresses: followed children write the same variables as their parents, and processes that are
+ * named together share theirs. A process that has given up privileges could choose where descry
+ * reads or writes the memory of another one that still has them. forging_check_addresses() refuses
+ * such programs.
  */
 #include <errno.h>
 
@@ -33,8 +35,9 @@ static bool any_privileged(const struct inproc_engine *e)
 	return any;
 }
 
-/* With privileges no process is asked for: it may give up its own while it is traced, and write
- * records and be gone before that is seen; so may a child of its that descry does not know. */
+/* With privileges, descry permits no such action for any process. A process may give up its
+ * privileges while it is traced, write records and end before descry sees that. A child that descry
+ * does not know may do the same. */
 struct err *forging_check(struct inproc_engine *e)
 {
 	const struct image *img = e->base.image;
@@ -64,7 +67,7 @@ struct err *forging_check_addresses(const struct inproc_engine *e)
 	const struct image *img = e->base.image;
 
 	for (uint32_t i = 0; i < img->nprogs && e->area->together && e->trust.privileged; i++) {
-		/* in the tracer no address leads anywhere */
+		/* in the tracer no address leads to other memory */
 		if (!e->progs[i].code.steered || img->progs[i].attach == ATTACH_SELF ||
 		    img->progs[i].attach == ATTACH_TICK)
 			continue;
@@ -94,7 +97,7 @@ void forging_left(struct inproc_engine *e, pid_t pid)
 		(int)pid);
 }
 
-/* All processes write to the memory that all records come from. */
+/* All processes write the memory that contains all records. */
 void forging_look(struct inproc_engine *e)
 {
 	for (uint32_t i = 0; e->trust.forgeable && !e->trust.estranged && i < e->processes.n; i++) {

@@ -1,54 +1,59 @@
-/* What traced processes do next: they load libraries, execute programs, have children, end. */
+/* Follows later events of traced processes: they load libraries, execute programs, have children,
+ * end. */
 #ifndef DESCRY_LOAD_INPROC_FOLLOW_H
 #define DESCRY_LOAD_INPROC_FOLLOW_H
 
 #include "load/inproc/state/inproc_state.h"
 
-/* life.c: children and executed programs; call it now and then. */
+/* life.c: looks for new children, executed programs and ends of processes. Call it now and then. */
 void processes_look(struct inproc_engine *e);
-/* The process, which may not be known yet, is stopped in a program that it has just executed:
- * traced from there. */
+/* Traces a process from the program that it has just executed, in which it is stopped. The process
+ * may be unknown so far. */
 void process_executed(struct inproc_engine *e, pid_t pid, struct control *c);
-/* It has executed a program whose libraries are not there yet, and runs: it is attached to when
- * they are. */
+/* Notes a process that runs a new program whose libraries are not mapped yet. processes_look()
+ * attaches to it when they are. */
 void process_slow(struct inproc_engine *e, pid_t pid);
-/* What it has mapped stays known when it has ended, if the program prints names of its
- * addresses. */
+/* Keeps the process's mappings after its end, if the program prints names of its addresses. */
 void process_remember(struct inproc_engine *e, pid_t pid);
-/* Children on the list that are new; how many, those that were not looked for in this round
- * included. */
+/* Adds new children from the list of processes. Returns their number, including those that this
+ * round had no time to look for. */
 uint32_t processes_adopt(struct inproc_engine *e);
-/* At the end: children that are not followed, and could not take the probes out; how many were
- * restored. */
+/* Call it at the end. Restores children that are not followed and could not restore themselves.
+ * Returns their number. */
 uint32_t processes_sweep(struct inproc_engine *e);
-/* What processes say of themselves is looked for so often, until this is called again. */
+/* Starts a round: permits the number of searches of /proc that one round may make. */
 void processes_round(struct inproc_engine *e);
 
 /* loads.c */
-/* Probes put into libraries that have come, forgotten in those that have gone; call it now and
- * then. */
+/* Adds probes to libraries that have been loaded, and drops those of libraries that have been
+ * unloaded. Call it now and then. */
 void loads_look(struct inproc_engine *e);
 
-/* execs.c: threads that are about to execute another program, and are followed into it. */
-/* A thread (its number in its own name space) has come there, with this path. */
+/* execs.c: follows threads that are about to execute another program into that program. */
+/* Handles the bell of a thread that has reached execve(2) with this path. own_tid: its number in
+ * its own pid namespace. */
 void execs_asked(struct inproc_engine *e, pid_t own_tid, uint64_t path);
-/* Those that have executed it are traced again; stays with the others for some milliseconds. Call
+/* Traces the threads that have executed a program, and waits some milliseconds for the others. Call
  * it often. */
 void execs_look(struct inproc_engine *e);
-/* Is a thread of the process followed? Then it cannot be stopped otherwise. */
+/* Returns true when a thread of the process is followed by ptrace(2). The process cannot be stopped
+ * in another way then. */
 bool execs_pending(const struct inproc_engine *e, pid_t pid);
 void execs_stop(struct inproc_engine *e);
 
 /* forging.c */
-/* While the program is loaded: may its actions be done for the processes that are named? */
+/* Returns an error when the program has actions that a named process could choose. Call it while
+ * the program is loaded. */
 struct err *forging_check(struct inproc_engine *e);
-/* The same of addresses that a child which is followed could choose; when it is compiled. */
+/* Returns an error when the program has addresses that a followed child could choose. Call it while
+ * the program is compiled. */
 struct err *forging_check_addresses(const struct inproc_engine *e);
-/* Before records are taken: has a traced process become a stranger since it was attached to? */
+/* Checks whether a traced process has got other rights than descry's user since the attach. Call it
+ * before records are taken. */
 void forging_look(struct inproc_engine *e);
-/* It is not attached any more, and lives: its memory may still be ours. */
+/* Notes a process that is not attached any more but lives, and may still have the shared memory. */
 void forging_left(struct inproc_engine *e, pid_t pid);
-/* Is it a record whose actions are not done any more? */
+/* Returns true for a record whose actions are refused from now on. */
 bool forging_refuses(const struct inproc_engine *e, const struct wire_record *r);
 
 /* inproc_unwind.c */

@@ -1,6 +1,6 @@
-/* Unwind tables for d_ustack: the same words as in the kernel's maps, in the facts. Which of them
- * are a process's stands there by its number, too (wire_area.unwinds), and not in the map that the
- * kernel's engine has: no process writes where another one's stack is walked. */
+/* Unwind tables for d_ustack, in the facts: the same words as in the kernel's maps. The list of a
+ * process's tables stands at the process's number (wire_area.unwinds), and not in the map that the
+ * kernel engine has. So no process writes the data by which another one's stack is walked. */
 #include <errno.h>
 
 #include "base/clock.h"
@@ -13,16 +13,17 @@ struct inproc_unwind {
 	struct unwind_store *store;
 	struct inproc_engine *e;
 	struct wire_map *chunks; /* the tracer's copy */
-	VEC(uint64_t) bases;     /* of each chunk's value, 0 none */
+	VEC(uint64_t) bases;     /* address of each chunk's value, 0 none */
 };
 
-/* Before and after tables are written: what walks remember is of older ones. */
+/* Changes the version before and after tables are written, so that walks drop the rules that they
+ * remember. */
 static void change(struct inproc_engine *e)
 {
 	__atomic_add_fetch(&e->area->unwind_version, 1, __ATOMIC_SEQ_CST);
 }
 
-/* A chunk is a map of its own with one value, as d_ustack sees it. */
+/* Writes a chunk, which is a map of its own with one value for d_ustack. */
 static struct err *put_chunk(void *arg, uint32_t chunk, const uint32_t *words)
 {
 	struct inproc_unwind *u = arg;
@@ -110,18 +111,19 @@ struct err *unwind_start(struct inproc_engine *e)
 	e->unwind = xcalloc(1, sizeof(*e->unwind));
 	*e->unwind = (struct inproc_unwind){ .e = e, .chunks = &e->maps[chunks] };
 	e->unwind->store = unwind_store_new(&ops, e->unwind);
-	/* The chunk of rules must be there for any walk. */
+	/* Every walk needs the chunk of rules. */
 	return put_chunk(e->unwind, 0, none);
 }
 
 void unwind_add(struct inproc_engine *e, pid_t pid)
 {
-	/* One that may not be looked into is walked by frame pointer. */
+	/* When the process cannot be read, walks of its stacks use frame pointers. */
 	if (e->unwind)
 		err_free(unwind_store_add(e->unwind->store, pid));
 }
 
-/* Processes in which a walk met an address in no mapping it knows: theirs have changed. */
+/* Reads the mappings again of processes in which a walk has met an address outside its known
+ * mappings. */
 void unwind_refresh(struct inproc_engine *e)
 {
 	for (uint32_t i = 0; e->unwind && i < e->processes.n; i++) {

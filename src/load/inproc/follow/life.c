@@ -1,5 +1,5 @@
-/* Processes that begin and change while they are traced: forked children that are followed, and a
- * process that executes another program, which leaves nothing of ours in it. */
+/* Processes that begin or change while they are traced: followed children, and processes that
+ * execute another program, which removes all of descry's mappings. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -16,14 +16,14 @@
 #include "load/inproc/state/process_state.h"
 
 enum {
-	EXEC_TRIES =
-		50, /* looks, some milliseconds apart, until the new program's libraries are there */
+	/* number of looks, some milliseconds apart, until the new program's libraries are mapped */
+	EXEC_TRIES = 50,
 	GLANCE_MS = 50,
 	ANCESTORS = 256,
 	SEARCHES = 32,
 };
 
-/* Its number in its own name space, the last of the line. */
+/* Returns the process's number in its own pid namespace: the last number of the line. */
 static uint32_t own_number(pid_t pid)
 {
 	return process_status(pid, "NSpid:", PROCESS_STATUS_LAST);
@@ -37,16 +37,16 @@ static bool is_known(const struct inproc_engine *e, pid_t pid)
 	return false;
 }
 
-/* Is it one that we do not know yet, and that calls itself `own`? What a process says in shared
- * memory is only believed of one that has our memory, which it has from its parents. A process that
- * shares descriptors with a traced one can copy those of an attach and map the memory, too: it is
- * taken for a child. */
+/* Returns true when the process is not known yet, has the number `own` in its own namespace, and
+ * has the shared memory mapped. Only such a process can be the child that wrote `own`, because
+ * children get this memory from their parents. (A process that shares descriptors with a traced one
+ * can copy those of an attach and map the memory; it is then treated as a child.) */
 static bool is_child(const struct inproc_engine *e, pid_t pid, uint32_t own)
 {
 	return own_number(pid) == own && !is_known(e, pid) && process_has_area(e, pid);
 }
 
-/* The number here of a child that calls itself `own`. 0: there is none. */
+/* Returns the child's number in this namespace. own: its number in its own. 0: there is none. */
 static pid_t find_child(struct inproc_engine *e, uint32_t own)
 {
 	cleanup_dir DIR *d = NULL;
@@ -61,8 +61,8 @@ static pid_t find_child(struct inproc_engine *e, uint32_t own)
 	return 0;
 }
 
-/* The named process that this one descends from, by those between that are left; one whose parents
- * have all ended is the first one's. */
+/* Returns the named process that this one descends from, by the ancestors that still exist. When
+ * all of them have ended, returns the first named process. */
 static pid_t root_of(const struct inproc_engine *e, pid_t pid)
 {
 	for (int n = 0; n < ANCESTORS && pid > 1; n++) {
@@ -89,8 +89,9 @@ void process_remember(struct inproc_engine *e, pid_t pid)
 		symbols_remember(e->symbols, pid);
 }
 
-/* Writes the tracer's numbers into the slots that threads of a child of another pid namespace have
- * taken before process_describe(). The agent's show_numbers() writes those of later ones. */
+/* Writes the numbers in the tracer's namespace into the slots that threads of a child of another
+ * pid namespace took before process_describe(). For later threads the agent's show_numbers() does
+ * this. */
 static void number_threads(struct inproc_engine *e, const struct inproc_process *p)
 {
 	const struct wire_process *w = &e->list[p->index];
@@ -107,13 +108,13 @@ static void number_threads(struct inproc_engine *e, const struct inproc_process 
 	}
 }
 
-/* What is known of a child that is traced with its parents. */
+/* Adds a child that is traced together with its parents. */
 static void adopt(struct inproc_engine *e, uint32_t i, pid_t pid)
 {
 	struct inproc_process *p = vec_add(&e->processes);
 
 	*p = inproc_process_of(pid);
-	p->root = 0; /* not its own */
+	p->root = 0; /* 0 meanwhile, so that root_of() does not find this entry */
 	p->index = i;
 	p->attached = p->child = true;
 	p->root = root_of(e, pid);
@@ -127,8 +128,8 @@ static void adopt(struct inproc_engine *e, uint32_t i, pid_t pid)
 	process_remember(e, p->pid);
 }
 
-/* The child that has taken number i says so. It has ended, or executes another program, when no
- * process is found that calls itself so and has our memory. False: there is none. */
+/* Looks for the child that has taken number i. When no process has the number `own` and the shared
+ * memory, the child has ended or executes another program. Returns false then. */
 static bool look_for(struct inproc_engine *e, uint32_t i, uint32_t own)
 {
 	struct wire_process *w = &e->list[i];
@@ -157,8 +158,8 @@ static bool was_traced(const struct inproc_engine *e, pid_t pid)
 	return false;
 }
 
-/* Takes the probes out of children that nobody follows, and that make no system calls of ours to do
- * it themselves. They cannot say that they are there: their memory does. */
+/* Restores children that are not followed, and whose agent makes no system calls and so cannot
+ * restore them. They cannot report to the tracer; it finds them by their mappings. */
 uint32_t processes_sweep(struct inproc_engine *e)
 {
 	cleanup_dir DIR *d = !e->area->follow && processes_filtered(e->area) && !any_served(e)
@@ -180,8 +181,8 @@ uint32_t processes_sweep(struct inproc_engine *e)
 	return n;
 }
 
-/* Children that have numbered themselves; those that have been looked for have a pid. Where they
- * are not followed none can: they have no shared memory. */
+/* Looks for children that have numbered themselves. Those already handled have a pid. Children that
+ * are not followed have no shared memory, so they have no number. */
 uint32_t processes_adopt(struct inproc_engine *e)
 {
 	uint32_t n = e->area->follow ? __atomic_load_n(&e->common->child_count, __ATOMIC_ACQUIRE)
@@ -197,7 +198,8 @@ uint32_t processes_adopt(struct inproc_engine *e)
 	return adopted;
 }
 
-/* Has its dynamic linker come so far that threads can be told apart? */
+/* Returns true when the new program's dynamic linker has set up the identity words of its
+ * threads. */
 static bool has_begun(const struct inproc_engine *e, pid_t pid)
 {
 	struct control *c = NULL;
@@ -209,11 +211,11 @@ static bool has_begun(const struct inproc_engine *e, pid_t pid)
 	for (uint32_t i = 0; i < n; i++)
 		begun &= t[i].blocked || t[i].guest || identity_is_set(e, &t[i].regs);
 	control_free(c);
-	err_free(err); /* process_enter() meets it again */
+	err_free(err); /* process_enter() gets the same error again */
 	return begun;
 }
 
-/* Nothing of ours is left in it. */
+/* Notes that the process has left its program, which removes everything of descry's. */
 static void leave_program(struct inproc_engine *e, struct inproc_process *p)
 {
 	if (!p->attached)
@@ -224,7 +226,7 @@ static void leave_program(struct inproc_engine *e, struct inproc_process *p)
 	p->exec_tries = EXEC_TRIES;
 }
 
-/* The same probes in the new program. */
+/* Enables the same probes in the new program. */
 static struct err *enter_next(struct inproc_engine *e, uint32_t i)
 {
 	struct inproc_process *p = &e->processes.v[i];
@@ -240,7 +242,7 @@ static struct err *enter_next(struct inproc_engine *e, uint32_t i)
 	return process_enter(e, i);
 }
 
-/* As soon as one of their files is mapped there. */
+/* Attaches to the new program when one of the files with probes is mapped. */
 static void follow_exec(struct inproc_engine *e, uint32_t i)
 {
 	struct inproc_process *p = &e->processes.v[i];
@@ -264,7 +266,8 @@ static void follow_exec(struct inproc_engine *e, uint32_t i)
 		     (int)p->pid);
 	err = enter_next(e, i);
 	p = &e->processes.v[i];
-	if (err && err->code == ESRCH && tries > 1) { /* it executes one after the other */
+	if (err && err->code == ESRCH && tries > 1) {
+		/* the process executes one program after the other */
 		p->index = index;
 		p->exec_tries = tries - 1;
 	} else {
@@ -275,7 +278,7 @@ static void follow_exec(struct inproc_engine *e, uint32_t i)
 	err_free(err);
 }
 
-/* Its number in e->processes, e->processes.n none. */
+/* Returns the process's index in e->processes, or e->processes.n when it is not there. */
 static uint32_t find_number(const struct inproc_engine *e, pid_t pid)
 {
 	uint32_t i = 0;
@@ -287,11 +290,12 @@ static uint32_t find_number(const struct inproc_engine *e, pid_t pid)
 	return i;
 }
 
-/* One that is known by the program that it has executed. */
+/* Adds a process that becomes known by executing a program. */
 static void add_executed(struct inproc_engine *e, pid_t pid)
 {
 	vec_push(&e->processes, inproc_process_of(pid));
-	vec_last(&e->processes)->root = 0; /* not its own */
+	/* 0 meanwhile, so that root_of() does not find this entry */
+	vec_last(&e->processes)->root = 0;
 	vec_last(&e->processes)->root = root_of(e, pid);
 	events_exec_first(e, pid);
 }
@@ -331,7 +335,8 @@ void process_slow(struct inproc_engine *e, pid_t pid)
 	vec_last(&e->processes)->exec_tries = EXEC_TRIES;
 }
 
-/* By `descry heal --force`, or by the process itself. It is not traced again. */
+/* Drops a process from which `descry heal --force`, or the process itself, has removed the probes.
+ * It is not traced again. */
 static void leave(struct inproc_engine *e, struct inproc_process *p)
 {
 	__atomic_store_n(&e->list[p->index].state, WIRE_PROCESS_GONE, __ATOMIC_RELEASE);
@@ -341,7 +346,8 @@ static void leave(struct inproc_engine *e, struct inproc_process *p)
 		     (int)p->pid);
 }
 
-/* What it was is still asked; the rest would add up. */
+/* Frees the data of a process that has ended, because the data of many would add up. Keeps the
+ * facts that are still needed. */
 static void ended(struct inproc_process *p)
 {
 	struct inproc_process gone = inproc_process_of(p->pid);
@@ -349,7 +355,7 @@ static void ended(struct inproc_process *p)
 	gone.root = p->root;
 	gone.index = p->index;
 	gone.ended = true;
-	gone.waiting = p->waiting; /* what never came is reported */
+	gone.waiting = p->waiting; /* kept, so that files that were never mapped are reported */
 	p->waiting = NULL;
 	process_free(p);
 	*p = gone;
@@ -371,7 +377,7 @@ void processes_look(struct inproc_engine *e)
 			seccomp_look(e, p, attached);
 		if ((!p->attached && !p->exec_tries) || execs_pending(e, p->pid))
 			continue;
-		if (kill(p->pid, 0) && errno == ESRCH) { /* its slots are for others */
+		if (kill(p->pid, 0) && errno == ESRCH) { /* frees its slots for other processes */
 			if (p->index)
 				__atomic_store_n(&w->state, WIRE_PROCESS_GONE, __ATOMIC_RELEASE);
 			ended(p);

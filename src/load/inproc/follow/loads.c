@@ -1,9 +1,9 @@
-/* Libraries that a process loads and drops while it is traced.
+/* Libraries that a process loads and unloads while it is traced.
  *
- * The dynamic linker calls an empty function, _dl_debug_state(), whenever mappings have come or are
- * to go, for debuggers. A bell of ours (patch/bell.c) hangs there, so that the first calls into a
- * library are seen too. Where there is no such function (no dynamic linker, or one that cannot be
- * patched) the mappings are looked at a few times a second.
+ * The dynamic linker calls an empty function, _dl_debug_state(), for debuggers: after it has mapped
+ * libraries, and before it unmaps some. This function has a bell (patch/bell.c), so that the first
+ * calls into a library are seen too. Where there is no such function (no dynamic linker, or one
+ * that cannot be patched), loads_look() reads the mappings a few times a second.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -24,7 +24,7 @@ struct mapped {
 struct look {
 	struct inproc_engine *e;
 	struct inproc_process *p;
-	VEC(struct mapped) maps; /* executable ones of files */
+	VEC(struct mapped) maps; /* executable mappings of files */
 };
 
 static struct err *read_maps(struct look *l)
@@ -44,7 +44,7 @@ static struct err *read_maps(struct look *l)
 	return err;
 }
 
-/* Does a place hold our jump, or what its file has there? */
+/* Returns true when a place holds descry's jump (ours), or the file's own bytes. */
 static bool holds(const struct inproc_process *p, const struct inproc_site *s, bool ours)
 {
 	uint64_t at = s->text.addr + s->bias;
@@ -56,7 +56,8 @@ static bool holds(const struct inproc_process *p, const struct inproc_site *s, b
 	return !memcmp(have, ours ? after : s->text.bytes, s->text.len);
 }
 
-/* One of its places is enough: then it is not gone, whatever the mappings seem to say. */
+/* Returns true when at least one of the module's places holds these bytes. The module is then
+ * mapped, even if the list of mappings does not show it. */
 static bool any_holds(const struct inproc_process *p, const struct inproc_module *m, bool ours)
 {
 	for (uint32_t i = 0; i < m->nsites; i++)
@@ -65,7 +66,8 @@ static bool any_holds(const struct inproc_process *p, const struct inproc_module
 	return false;
 }
 
-/* Another tracer's patch may be where ours should be. */
+/* Returns true when the bell in the dynamic linker is this tracer's. Another tracer's patch may be
+ * there instead. */
 static bool is_hooked(const struct inproc_process *p)
 {
 	for (uint32_t i = 0; i < p->sites.n; i++)
@@ -88,8 +90,8 @@ static const struct mapped *find_mapped(const struct look *l, const struct inpro
 	return NULL;
 }
 
-/* Modules that are gone; and those that are there again, perhaps elsewhere. True: there is
- * something to be put in. */
+/* Finds modules that are gone, and modules that are mapped again, perhaps elsewhere. Returns true
+ * when some must be patched. */
 static bool look_at_modules(struct look *l)
 {
 	struct inproc_process *p = l->p;
@@ -105,7 +107,7 @@ static bool look_at_modules(struct look *l)
 		x = find_mapped(l, m);
 		if (x && !object_text_mapping_addr(m->object, x->offset, &addr))
 			x = NULL;
-		/* neither ours nor its own: somebody else's */
+		/* neither descry's bytes nor the file's: another tool's */
 		if (x && m->enabled && x->lo - addr == m->bias && !any_holds(p, m, false))
 			continue;
 		process_forget(l->e, p, i);
@@ -123,8 +125,8 @@ static bool look_at_modules(struct look *l)
 	return todo;
 }
 
-/* Is a file mapped that probes wait for? Many probes are of one file, mostly one after the
- * other. */
+/* Returns true when a file is mapped that probes wait for. Probes of one file mostly follow one
+ * another, so each file is looked up once. */
 static bool look_for_files(const struct look *l)
 {
 	const struct image *img = l->e->base.image;
@@ -147,7 +149,7 @@ static bool look_for_files(const struct look *l)
 	return false;
 }
 
-/* What was planned for new modules becomes part of the process. */
+/* Adds the plan for new modules to the process. Returns true when it has sites. */
 static bool take_over(struct inproc_process *p, struct inproc_process *late)
 {
 	uint32_t modules = p->modules.n, sites = p->sites.n;
@@ -179,7 +181,7 @@ static struct err *look_at(struct inproc_engine *e, struct inproc_process *p)
 	bool todo = false;
 
 	late.root = p->root;
-	if (!err && l.maps.n) { /* none: it ends, or executes another program */
+	if (!err && l.maps.n) { /* no mappings: the process ends, or executes another program */
 		todo = look_at_modules(&l);
 		if (look_for_files(&l)) {
 			err = sites_plan_late(e, p, &late);
@@ -209,7 +211,7 @@ void loads_look(struct inproc_engine *e)
 		if (!p->attached || p->child || !p->waiting || !loads_may_change(e, p) ||
 		    (!e->family.loads_asked && p->hooked && p->looked))
 			continue;
-		if (execs_pending(e, p->pid)) { /* when that has failed, soon */
+		if (execs_pending(e, p->pid)) { /* soon after, when the execve(2) has failed */
 			p->looked = false;
 			unasked = true;
 			continue;

@@ -31,7 +31,8 @@ int file_new(const char *name, uint64_t size)
 	return -1;
 }
 
-/* Who cannot write may not give the file a mode by which he could. */
+/* Adds the seals and removes the permission bits, so that a process with a read-only descriptor
+ * cannot give the file a mode that permits writing. */
 static struct err *seal(int fd, int seals)
 {
 	if (fcntl(fd, F_ADD_SEALS, seals) || fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL) || fchmod(fd, 0))

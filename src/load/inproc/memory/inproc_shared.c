@@ -10,8 +10,8 @@
 #include "agent/ring.h"
 
 enum {
-	NEAR = 64,       /* places of an index */
-	FEW = 16,        /* entries whose places are cleared one by one */
+	NEAR = 64, /* slots of an index */
+	FEW = 16,  /* with fewer entries than this, their index slots are cleared one by one */
 	CHUNK = 1 << 16, /* bytes of entries, read at once */
 	PAGE = 4096
 };
@@ -30,13 +30,13 @@ static void *copy(struct shared_copy *c, const void *from, uint32_t n)
 
 /* --- holes --- */
 
-/* Addresses [lo, hi) that have pages, as far as it was asked. */
+/* Addresses [lo, hi) that are known to have pages. */
 struct extent {
 	const uint8_t *lo, *hi;
 };
 
-/* The next page of the file at or behind p that is there (SEEK_DATA), or is not (SEEK_HOLE). All is
- * there where the kernel cannot tell. */
+/* Returns the next page of the file at or behind p that exists (SEEK_DATA) or does not (SEEK_HOLE).
+ * Where the kernel cannot say, all pages count as existing. */
 static const uint8_t *seek(const struct shared_file *f, const uint8_t *p, int whence)
 {
 	const uint8_t *last = (const uint8_t *)UINTPTR_MAX;
@@ -62,8 +62,8 @@ static bool is_there(const struct shared_file *f, struct extent *x, const void *
 	return true;
 }
 
-/* Zeroes; pages that are not there stay so, but for a few bytes, where a system call would cost
- * more. */
+/* Writes zeros. Leaves out pages that do not exist, unless only a few bytes are to be cleared, for
+ * which a system call would cost more. */
 static void wipe(const struct shared_file *f, void *p, uint64_t n)
 {
 	if (!f || n <= PAGE ||
@@ -81,11 +81,11 @@ void shared_ring_take(struct wire_ring *r, uint32_t size, uint64_t *tail, struct
 	const void *data;
 	uint32_t n;
 
-	/* a producer that goes on writing is not followed for ever */
+	/* bounded, because a producer may go on writing */
 	while (*tail - begin < size && ring_next(r, size, tail, false, &data, &n) == RING_RECORD) {
 		const void *record = copy(c, data, n);
 
-		/* a head that is set forward finds nothing again */
+		/* a head that a process set forward wrongly finds nothing again */
 		memset((uint8_t *)data - WIRE_RING_HEAD, 0, ring_room(n));
 		ring_consume(r, tail, n);
 		fn(arg, record, n);
@@ -94,7 +94,8 @@ void shared_ring_take(struct wire_ring *r, uint32_t size, uint64_t *tail, struct
 
 /* --- aggregations --- */
 
-/* Entry number i is not found any more. False: it is not near where it is looked for first. */
+/* Clears the index slot of entry number i. Returns false when the slot is not near the first place
+ * of its hash. */
 static bool clear_index(const struct wire_map *m, const struct shared_file *f, struct extent *x,
 			uint32_t *index, uint32_t hash, uint32_t i)
 {
@@ -111,8 +112,8 @@ static bool clear_index(const struct wire_map *m, const struct shared_file *f, s
 	return m->buckets <= NEAR;
 }
 
-/* Entries that the table says it has, as far as they have pages: a thread makes them one behind the
- * other. */
+/* Returns the number of entries in the table, as far as their pages exist. A thread makes entries
+ * one after the other. */
 static uint32_t count(const struct wire_map *m, const struct shared_file *f,
 		      struct wire_agg_table *t)
 {
@@ -132,9 +133,9 @@ static uint32_t count(const struct wire_map *m, const struct shared_file *f,
 		       : n;
 }
 
-/* A copy of n bytes. A page that a process has taken out of the file since is_there() looked is
- * read as zeroes by pread(2), and stays out; a load would put a new one in, of the tracer's own
- * memory. */
+/* Copies n bytes by pread(2). A process may have removed a page from the file since is_there()
+ * looked. pread(2) reads zeros for it and does not allocate it again; a load would allocate a page
+ * at the tracer's cost. */
 static const uint8_t *read_copy(const struct shared_file *f, const uint8_t *from, uint32_t n,
 				struct shared_copy *c)
 {

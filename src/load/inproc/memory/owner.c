@@ -30,7 +30,7 @@ static uint64_t name_space(pid_t pid, const char *kind)
 	return stat(path, &st) ? 0 : st.st_ino;
 }
 
-/* Without the newline that some modules add. */
+/* Reads the label without the newline that some modules add. */
 static void read_label(pid_t pid, char ret[OWNER_LABEL])
 {
 	cleanup_free char *path = xasprintf("/proc/%d/attr/current", (int)pid), *text = NULL;
@@ -79,7 +79,7 @@ struct owner owner_of(pid_t pid)
 	u.mounts = name_space(pid, "mnt");
 	u.pids = name_space(pid, "pid");
 	u.limits = limits_of(pid, text);
-	/* the kernel gives the files of a process that is not dumpable to root: proc(5) */
+	/* the kernel gives the files of a process that is not dumpable to root (proc(5)) */
 	u.hidden = !stat(path, &st) && st.st_uid != u.uids[1];
 	return u;
 }
@@ -90,7 +90,8 @@ static bool has_same_ids(const struct owner *a, const struct owner *b)
 	       !memcmp(a->gids, b->gids, sizeof(a->gids));
 }
 
-/* What it may do to files, or get by executing a program. ptrace(2) does not ask for it. */
+/* Compares the rights on files and those gained by executing a program, which ptrace(2) does not
+ * check. */
 static bool may_do_the_same(const struct owner *a, const struct owner *b)
 {
 	return a->groups == b->groups && a->caps == b->caps &&
@@ -102,7 +103,7 @@ static bool is_in_same_place(const struct owner *a, const struct owner *b)
 	return a->space == b->space && a->mounts == b->mounts && a->pids == b->pids;
 }
 
-/* A filter, a label or no_new_privs that `own` is without. */
+/* Returns true when the process has a filter, a label or no_new_privs that `own` does not have. */
 static bool is_more_limited(const struct owner_limits *own, const struct owner_limits *its)
 {
 	return (its->seccomp && its->seccomp != own->seccomp) || its->filters > own->filters ||
@@ -132,7 +133,7 @@ bool owner_is_privileged(void)
 	return owner_has_privileges(getpid());
 }
 
-/* ended: it has no name spaces any more. */
+/* ended: a zombie has no namespaces any more. */
 static bool is_us(const struct owner *own, const struct owner *its)
 {
 	return has_same_ids(own, its) && may_do_the_same(own, its) &&
@@ -147,7 +148,7 @@ bool owner_is_us(pid_t pid)
 	return is_us(&own, &its);
 }
 
-/* It may end while its files are read: then the later ones said nothing. */
+/* The process may end while its files are read. Then the files read later contained nothing. */
 bool owner_has_left(pid_t pid, uint64_t started)
 {
 	const struct owner own = owner_of(getpid());
@@ -168,12 +169,12 @@ bool owner_is_contained(pid_t pid)
 	return its && its != name_space(getpid(), "pid");
 }
 
-/* With capabilities of its file's (setcap) descry is its user's all the same. */
+/* descry belongs to its user also when its file gives it capabilities (setcap). */
 bool owner_is_stranger(pid_t pid)
 {
 	const struct owner own = owner_of(getpid()), its = owner_of(pid);
 	const uint64_t more = own.uids[1] ? its.caps & ~own.caps : its.caps ^ own.caps;
 
-	/* the name space is shown to who may trace */
+	/* the kernel shows the namespace only to processes that may trace it */
 	return its.space && (!has_same_ids(&own, &its) || more || !is_in_same_place(&own, &its));
 }

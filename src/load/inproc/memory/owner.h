@@ -1,5 +1,5 @@
-/* Whose a process is. Processes that share memory must be one user's; a stranger's may be
- * hostile. */
+/* The rights of a process. Processes that share memory must have equal rights, because another
+ * user's process may be hostile. */
 #ifndef DESCRY_LOAD_INPROC_OWNER_H
 #define DESCRY_LOAD_INPROC_OWNER_H
 
@@ -9,7 +9,7 @@
 
 enum { OWNER_LABEL = 256 };
 
-/* What decides what a process may do to others. */
+/* The facts that decide what a process may do to others. */
 struct owner {
 	uint32_t uids[4], gids[4]; /* real, effective, saved, of the file system */
 	uint64_t caps;             /* permitted; the effective ones are among these */
@@ -20,36 +20,40 @@ struct owner {
 	bool hidden;               /* not dumpable: its own user may not trace it */
 	bool known;                /* its status could be read */
 	bool ended;                /* a zombie */
-	struct owner_limits { /* what it has taken on itself, or was given, beyond its user's rights */
+	struct owner_limits {
+		/* limits that the process has put on itself, or that were put on it, beyond its
+		 * user's rights */
 		uint32_t seccomp, filters; /* mode; number of filters, 0 before Linux 5.9 */
 		uint32_t no_new_privs;
 		char label[OWNER_LABEL]; /* of its security module: attr/current of proc(5), "" none */
 	} limits;
 };
 
-/* All zero when it cannot be read. */
+/* Returns the owner of a process, all zero when it cannot be read. */
 struct owner owner_of(pid_t pid);
-/* The same ids, groups, capabilities, name spaces and dumpability: each may trace the other, and do
- * no more than the other. */
+/* Returns true for the same ids, groups, capabilities, namespaces and dumpability. Each of the two
+ * processes may then trace the other, and has no other rights. */
 bool owner_is_like(const struct owner *a, const struct owner *b);
-/* May the process b have memory that a can write? It must be like a, and have no more rights: as
- * many seccomp filters, at least, no_new_privs if a has, the same security label. */
+/* Returns true when process b may have memory that a can write. It must be like a and have no more
+ * rights: at least as many seccomp filters, no_new_privs if a has it, and the same security
+ * label. */
 bool owner_may_share(const struct owner *a, const struct owner *b);
-/* Is the process root, or has it capabilities? */
+/* Returns true when the process is root or has capabilities. */
 bool owner_has_privileges(pid_t pid);
-/* Is descry root, or has it capabilities? Then a process of nobody else's may do all that descry
- * may. */
+/* Returns true when descry is root or has capabilities. A process with the same rights may then do
+ * everything that descry may. */
 bool owner_is_privileged(void);
-/* Does the process have this one's ids, groups, capabilities and name spaces (user, mount, pid),
- * and no more limits? Then it gains nothing from us. */
+/* Returns true when the process has descry's ids, groups, capabilities and namespaces (user, mount,
+ * pid), and no more limits. It then gains nothing from descry. */
 bool owner_is_us(pid_t pid);
-/* Was owner_is_us() true of the process that began at that time (procdir_start()), and is not any
- * more? False for one that has been reaped. */
+/* Returns true when owner_is_us() held for the process that began at that time (procdir_start()),
+ * and does not hold any more. Returns false for a process that has been reaped. */
 bool owner_has_left(pid_t pid, uint64_t started);
-/* Is it in another pid name space? False for a process that has ended. */
+/* Returns true when the process is in another pid namespace, and false when it has ended. */
 bool owner_is_contained(pid_t pid);
-/* Could this one trace it, and is it another user's, or in a container? The program may be hostile:
- * it is to be traced from inside only when that is asked for. */
+/* Returns true when the process could trace this one, and belongs to another user or is in a
+ * container. Its program may be hostile, so descry traces it from inside only by an explicit
+ * option. */
 bool owner_is_stranger(pid_t pid);
 
 #endif

@@ -1,7 +1,7 @@
-/* How much of the tracer's time the bells of traced processes get: a leaky bucket. The time of a
- * round that a bell began runs into the bucket. Half of the time that passes runs out. A bell waits
- * while the bucket is full: a process that rings on and on gets half of a processor, and a process
- * that rings now and then gets its answer at once. */
+/* Limits the share of the tracer's time that bells of traced processes take: a leaky bucket. The
+ * time of a round that a bell began runs into the bucket. Half of the passing time runs out. A bell
+ * waits while the bucket is full. So a process that rings all the time gets half of a processor,
+ * and a process that rings now and then gets its answer at once. */
 #ifndef DESCRY_LOAD_INPROC_PACE_H
 #define DESCRY_LOAD_INPROC_PACE_H
 
@@ -9,17 +9,18 @@
 #include <stdint.h>
 
 enum {
-	PACE_ROOM = 100000000, /* ns of work that no bell waits for */
-	PACE_MAX = 20000000,   /* ns that a bell waits at most: a thread waits for the answer */
+	PACE_ROOM = 100000000, /* ns of work that delay no bell */
+	/* longest wait of a bell in ns, because a thread waits for the answer */
+	PACE_MAX = 20000000,
 };
 
 struct pace {
 	uint64_t level; /* ns of work in the bucket */
-	uint64_t since; /* CLOCK_MONOTONIC ns: when the round began, 0 there was none */
-	bool rung;      /* by a bell */
+	uint64_t since; /* CLOCK_MONOTONIC ns at the start of the round; 0: there was none */
+	bool rung;      /* a bell began it */
 };
 
-/* A round begins. */
+/* Begins a round. */
 static inline void pace_begin(struct pace *p, uint64_t now, bool rung)
 {
 	const uint64_t out = p->since ? (now - p->since) / 2 : 0;
@@ -29,7 +30,7 @@ static inline void pace_begin(struct pace *p, uint64_t now, bool rung)
 	p->rung = rung;
 }
 
-/* It is over. The result: ns until a bell is to begin the next one. */
+/* Ends the round. Returns the ns for which a bell must wait before it begins the next one. */
 static inline uint64_t pace_end(struct pace *p, uint64_t now)
 {
 	const uint64_t most = PACE_ROOM + PACE_MAX / 2;

@@ -15,7 +15,8 @@
 
 enum { PAGE = 4096 };
 
-/* In the target's memory, one page: what system calls want, and what undo_strays() does. */
+/* One page in the target's memory: the arguments of system calls, and the data that undo_strays()
+ * needs. */
 struct mail {
 	struct undo_mail who;
 	struct msghdr head;
@@ -61,7 +62,7 @@ struct err *remote_map(struct control *c, uint64_t addr, uint64_t size, int prot
 				 (unsigned long long)addr);
 	if ((uint64_t)at == addr)
 		return NULL;
-	/* kernels before 4.17 take the address for a hint */
+	/* kernels before 4.17 use the address as a hint only */
 	err_free(remote_call(c, "munmap", SYS_munmap, (uint64_t)at, size, 0, NULL));
 	return err_errno(EEXIST, "0x%llx in process %d", (unsigned long long)addr,
 			 (int)control_pid(c));
@@ -120,9 +121,9 @@ static struct err *receive(struct control *c, uint64_t page, const struct undo_m
 	return NULL;
 }
 
-/* Is it the UNIX datagram socket that the process's link in /proc names? The numbers of the pair
- * stand in the process's memory, and another process that shares this memory or its descriptors may
- * have put something else there. */
+/* Returns true when this is the UNIX datagram socket of the process's link in /proc. The pair's
+ * numbers stand in the process's memory, and another process that shares this memory or its
+ * descriptors may have changed them. */
 static bool is_socket(int fd, uint64_t inode)
 {
 	int domain = 0, type = 0;
@@ -134,7 +135,7 @@ static bool is_socket(int fd, uint64_t inode)
 	       !getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) && type == SOCK_DGRAM;
 }
 
-/* Our own end of the pair `fd` of the process. */
+/* Takes over this end of the process's pair `fd`. */
 static struct err *take_over(struct control *c, int fd, int *ret)
 {
 	cleanup_close int pidfd = (int)syscall(SYS_pidfd_open, control_pid(c), 0);
@@ -144,7 +145,7 @@ static struct err *take_over(struct control *c, int fd, int *ret)
 			: NULL;
 }
 
-/* A pair of sockets in the process; one of its ends here, too. */
+/* Makes a pair of sockets in the process, and takes one end over. */
 static struct err *make_pair(struct control *c, uint64_t page, struct undo_mail *who,
 			     int *ret_socket)
 {

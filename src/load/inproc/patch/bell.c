@@ -1,10 +1,10 @@
-/* How a traced process calls its tracer: a probe of ours, in a place that tells of something the
- * tracer has to do before the thread goes on (libraries that come, follow/loads.c; a program about
- * to be executed, follow/execs.c), writes down what it is, adds one to a word in shared memory,
- * which wakes the tracer (inproc_bells.c), and waits until that has been answered: for BELL_MS at
- * most (a tracer on a busy machine may need them), and not at all when the tracer does not look (it
- * says so with every look: one that is stopped is waited for once). One that has ended is not
- * waited for: its watchdog answers.
+/* Bells: a traced process calls its tracer. A bell is a probe of descry's own, at a place where the
+ * tracer has work to do before the thread goes on: libraries come (follow/loads.c), or a program is
+ * about to be executed (follow/execs.c). The bell writes the request down and adds one to a word in
+ * shared memory, which wakes the tracer (inproc_bells.c). Then it waits for the answer, at most
+ * BELL_MS, which a tracer on a busy machine may need. It does not wait when the tracer is not
+ * looking: the tracer sets `on` at each look, so threads wait only once for a tracer that is
+ * stopped. When the tracer has ended, its watchdog answers.
  */
 #define _GNU_SOURCE
 #include <assert.h>
@@ -18,8 +18,8 @@
 
 /* --- in the process --- */
 
-/* Called by a stub of kind ENTRY; keeps every register. The words at its end are filled in for each
- * place. Vector registers are not touched by system calls. */
+/* Called by a stub of kind ENTRY. Keeps every register. bell_code() fills in the words at its end
+ * for each place. System calls do not change vector registers. */
 extern const uint8_t bell_blob[], bell_blob_words[], bell_blob_end[];
 /* clang-format off */
 __asm__(".pushsection .rodata\n"
@@ -46,7 +46,7 @@ __asm__(".pushsection .rodata\n"
 	"	and $63, %edx\n"
 	"	shl $4, %edx\n"
 	"	lea 128(%r8,%rdx), %r10\n"      /* its struct inproc_ask */
-	"	mov 32(%rsp), %rax\n"           /* rdi as it was */
+	"	mov 32(%rsp), %rax\n"           /* the original rdi */
 	"	mov %rax, 8(%r10)\n"
 	"	mov 9f(%rip), %eax\n"           /* what */
 	"	test %eax, %eax\n"
@@ -54,7 +54,7 @@ __asm__(".pushsection .rodata\n"
 	"	mov $186, %eax\n"               /* gettid */
 	"	syscall\n"
 	"6:	mov %eax, (%r10)\n"
-	"	inc %r9d\n"                     /* what is to be answered */
+	"	inc %r9d\n"                     /* the value of `answered` to wait for */
 	"	cmpl $0, 4(%r8)\n"
 	"	je 8f\n"
 	"	mov %r8, %rdi\n"
@@ -74,7 +74,7 @@ __asm__(".pushsection .rodata\n"
 	"	syscall\n"
 	"	decq (%rsp)\n"
 	"	jnz 5b\n"
-	"	movl $0, 4(%r8)\n"              /* nobody is there */
+	"	movl $0, 4(%r8)\n"              /* no tracer is there */
 	"7:	pop %rax\n"
 	"8:	pop %r11\n	pop %r10\n	pop %r9\n	pop %r8\n"
 	"	pop %rdi\n	pop %rsi\n	pop %rdx\n	pop %rcx\n	pop %rax\n"
@@ -115,7 +115,7 @@ bool bell_hang(struct inproc_engine *e)
 		e->bells.bell = (struct inproc_bell *)area_alloc_shared(e, sizeof(*e->bells.bell));
 	if (e->bells.bell) {
 		e->area->bell = (uintptr_t)e->bells.bell;
-		e->bells.bell->on = 1; /* we shall look soon */
+		e->bells.bell->on = 1; /* the tracer looks soon */
 	}
 	return e->bells.bell;
 }

@@ -1,7 +1,8 @@
-/* A uprobe where another descry has put its jump: the kernel copies the file's first instruction,
- * writes an int3 over the jump's first byte, and lets the program go on behind that instruction, in
- * the middle of the jump. So such uprobes are not attached. (The other way round nothing happens: a
- * place that holds a uprobe's int3 is not patched.) */
+/* Finds uprobes at places where another descry has its jump. For such a uprobe the kernel copies
+ * the file's first instruction, writes an int3 over the jump's first byte, and lets the program
+ * continue behind that instruction, in the middle of the jump. So the kernel engine does not attach
+ * such uprobes. The opposite case does no harm: the in-process engine does not patch a place that
+ * holds a uprobe's int3. */
 #include <errno.h>
 #include <sys/stat.h>
 
@@ -20,7 +21,7 @@ struct where {
 	struct stat file;
 };
 
-/* The probe's address, once for each mapping of its file; is it in a record's place? */
+/* Looks up the probe's address, once for each mapping of its file, in the records. */
 static bool is_patched(const struct undo_log *log, const struct mappings *maps,
 		       const struct where *w)
 {
@@ -47,7 +48,7 @@ static struct err *look_at(struct control *c, const struct image *img, const str
 	const struct mappings *maps;
 	struct err *e = control_maps(c, &maps);
 
-	if (e) { /* it has just ended */
+	if (e) { /* the process has just ended */
 		err_free(e);
 		return NULL;
 	}
@@ -87,8 +88,8 @@ static struct err *look_into(pid_t pid, const struct image *img)
 			found = look_at(c, img, &log);
 		undo_log_fini(&log);
 	}
-	err_free(
-		e); /* it has just ended, or is not ours to look into: then not to attach to either */
+	/* The process has just ended, or this user may not read it and so cannot attach to it. */
+	err_free(e);
 	control_free(c);
 	return found;
 }

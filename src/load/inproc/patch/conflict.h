@@ -4,8 +4,8 @@
 
 #include "data/image.h"
 
-/* EBUSY when a uprobe of the image is where a process that is traced from inside has been patched.
- * Before the kernel engine's load(). */
+/* Returns EBUSY when a uprobe of the image lies at a patch in a process that is traced from inside.
+ * Call it before the kernel engine's load(). */
 struct err *inproc_conflict(const struct image *img);
 
 #endif

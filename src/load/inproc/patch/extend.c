@@ -1,4 +1,5 @@
-/* Modules that come later, or come back: islands for them, mapped and patched in one more stop. */
+/* Modules that are loaded later or return: maps islands for them and patches them, in one more
+ * stop. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <sys/mman.h>
@@ -15,13 +16,13 @@
 
 enum { STOP_MS = 2000 };
 
-/* Islands of modules that are new, or have come back elsewhere. */
+/* Islands of modules that are new or are mapped at another address. */
 struct islands {
 	int fd;
 	VEC(uint32_t) placed; /* modules */
 };
 
-/* The module is elsewhere than where its stubs are for. They stay as they are, in the memory file
+/* Leaves the old place of a module that is mapped elsewhere now. The stubs stay in the memory file
  * and in forked children. */
 static void leave_place(struct inproc_process *p, struct inproc_module *m)
 {
@@ -31,7 +32,7 @@ static void leave_place(struct inproc_process *p, struct inproc_module *m)
 	}
 	m->island_mem = NULL;
 	m->island = 0;
-	m->records &= m->fresh; /* else they are of that place */
+	m->records &= m->fresh; /* other records belong to the old place */
 }
 
 static struct err *extend_islands(struct inproc_engine *e, struct inproc_process *p,
@@ -64,8 +65,8 @@ static struct err *extend_islands(struct inproc_engine *e, struct inproc_process
 	return err ?: file_seal(&ret->fd, &e->files.unsealed);
 }
 
-/* While it is stopped. The code's file goes along because it tells a watchdog that the other is
- * ours. */
+/* Maps the islands in the stopped process. Sends the code's file too, by which a watchdog
+ * recognises the other file as descry's. */
 static struct err *map_islands(struct inproc_engine *e, struct inproc_process *p, struct control *c,
 			       const struct islands *is, uint32_t *ret_mapped)
 {
@@ -89,7 +90,7 @@ static struct err *map_islands(struct inproc_engine *e, struct inproc_process *p
 	return err;
 }
 
-/* What modules that are elsewhere now have left, where no thread is to come back. */
+/* Unmaps the islands at old places of modules, where no thread returns to them. */
 static void unmap_left(struct inproc_process *p, struct control *c)
 {
 	for (uint32_t i = p->left.n; i-- > 0;) {
@@ -104,7 +105,7 @@ static void unmap_left(struct inproc_process *p, struct control *c)
 	}
 }
 
-/* Nothing of a failed extension stays, but to be tried again. */
+/* Removes the islands of a failed extension, which is tried again later. */
 static void take_back_islands(struct inproc_engine *e, struct inproc_process *p, struct control *c,
 			      const struct islands *is, uint32_t mapped)
 {
@@ -146,7 +147,7 @@ static struct err *try_extend(struct inproc_engine *e, struct inproc_process *p)
 	if (err) {
 		take_back_islands(e, p, c, &is, mapped);
 	} else {
-		/* before: what is patched in part has its records too */
+		/* before the patch, because a partial patch needs its records too */
 		records_enabled(p);
 		err = records_patch(e, p, c, &log);
 		unmap_left(p, c);

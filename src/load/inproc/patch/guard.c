@@ -1,7 +1,7 @@
-/* Fault handlers in a traced process. A program's read of a bad address then costs a signal, and of
- * a good one nothing; without them every read is a system call. The kernel knows our handler with
- * the program's own flags and mask; the program's action stands in the private memory, where the
- * agent finds it (agent/signal.c). */
+/* Fault handlers in a traced process. With them, a program's read of a bad address costs a signal,
+ * and a read of a good one costs nothing. Without them every read is a system call. The kernel has
+ * the agent's handler with the program's own flags and mask. The program's action stands in the
+ * private memory, where the agent finds it (agent/signal.c). */
 #include <signal.h>
 #include <sys/syscall.h>
 
@@ -63,8 +63,9 @@ static struct err *install(struct inproc_engine *e, struct control *c, uint64_t 
 	return err;
 }
 
-/* What the program's own actions are is written down before the kernel knows ours. What the calls
- * want lies in our own memory there, so that a tracer killed in between leaves nothing. */
+/* Writes down the program's own actions before the kernel gets the agent's. The arguments of the
+ * calls lie in descry's own memory there, so a tracer that is killed in between leaves nothing in
+ * the program's memory. */
 struct err *guard_install(struct inproc_engine *e, const struct inproc_process *p,
 			  struct control *c)
 {

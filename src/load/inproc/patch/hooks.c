@@ -1,5 +1,5 @@
-/* Places of the tracer's own in a process, where it learns of libraries that come and go, of
- * programs about to be executed, and of seccomp filters about to be put in. */
+/* Plans the tracer's own probes in a process: at libraries that come and go, at execve(2), and at
+ * system calls that install seccomp filters. */
 #include <sys/syscall.h>
 
 #include "load/inproc/patch/bell.h"
@@ -11,7 +11,7 @@ enum { RDEBUG_STATE = 24 /* of struct r_debug: r_state; RT_CONSISTENT is 0 */ };
 
 /* --- libraries --- */
 
-/* Can this object not go away while the program runs? */
+/* Returns true for an object that stays mapped while the program runs. */
 bool loads_stays(struct object *o)
 {
 	const char *soname = object_soname(o);
@@ -64,7 +64,8 @@ struct err *loads_plan(struct inproc_engine *e, struct inproc_process *p, struct
 			return NULL;
 		p->modules.v[module].loads_state = state + RDEBUG_STATE + p->modules.v[module].bias;
 		point.addr = s.addr + s.at;
-		p->hooked = true; /* if its bytes are not another probe's: join_overlaps() */
+		/* join_overlaps() clears it when the bytes belong to another probe */
+		p->hooked = true;
 		plan_site(pl, module, &s, &point);
 	}
 	return err;

@@ -1,4 +1,4 @@
-/* Islands: a stretch of memory within 2 GB of each patched module, with the stubs of its sites. */
+/* Islands: memory within 2 GB of each patched module, with the stubs of its sites. */
 #define _GNU_SOURCE
 #include "load/inproc/patch/islands.h"
 
@@ -12,7 +12,7 @@
 #include "load/inproc/patch/inproc_patch.h"
 #include "load/inproc/undo/undo.h"
 
-/* Behind the gates of the programs' thunks. */
+/* Gates behind those of the programs' thunks. */
 enum {
 	GATE_SIGACTION,
 	GATE_LOADS,
@@ -26,19 +26,21 @@ enum {
 enum {
 	PAGE = 4096,
 	STUB_ALIGN = 16,
-	STUB_ROOM = 128,    /* moved instructions and the jump back, generously */
-	STUB_PROBE = 48,    /* each probe of a stub */
-	REACH = 0x70000000, /* less than 2 GB, to the middle of which island and text lie */
+	STUB_ROOM = 128,    /* room for the moved instructions and the jump back */
+	STUB_PROBE = 48,    /* for each probe of a stub */
+	REACH = 0x70000000, /* less than 2 GB, because island and text extend to both sides of it */
 };
-/* Stubs call it. An indirect call in each stub would do without, but then each needs a prediction
- * of its own: where hundreds of functions are probed, that cost two thirds of a firing. */
+/* Stubs call a gate, which jumps to the thunk. An indirect call in each stub needs no gate, but
+ * each such call needs its own branch prediction: with hundreds of probed functions, these cost two
+ * thirds of a firing. */
 struct gate {
 	uint8_t jump[8]; /* jmp *target(%rip) */
 	uint64_t target;
 };
 _Static_assert(sizeof(struct gate) == 16, "the jump knows where target is");
 
-/* Reading a device's memory does something, and the kernel's own pages need not be there. */
+/* Returns true for mappings that are not read: a read of a device's memory may have an effect, and
+ * the kernel's own pages need not exist. */
 static bool has_effects(const struct mapping *m)
 {
 	return (!strncmp(m->path, "/dev/", 5) && strncmp(m->path, "/dev/shm/", 9)) ||
@@ -60,7 +62,7 @@ struct err *ranges_read(pid_t pid, struct ranges *ret)
 	return e;
 }
 
-/* The free stretch of `size` bytes nearest to [lo, hi) from which all of it is in reach; 0:
+/* Returns the free range of `size` bytes that is nearest to [lo, hi) and fully in reach, 0:
  * none. */
 static uint64_t find_gap(const struct ranges *r, uint64_t lo, uint64_t hi, uint64_t size)
 {
@@ -70,7 +72,7 @@ static uint64_t find_gap(const struct ranges *r, uint64_t lo, uint64_t hi, uint6
 		uint64_t to = i < r->list.n ? r->list.v[i].lo : 0x7ffffffff000;
 		uint64_t after = round_up(from, PAGE), before = (to - size) / PAGE * PAGE;
 
-		/* a page of distance, so that nothing that grows or that overruns meets us */
+		/* a page of distance on both sides, for mappings that grow or overrun */
 		if (to > from && to - from >= size + 3 * PAGE) {
 			after += PAGE;
 			before -= PAGE;
@@ -114,8 +116,7 @@ uint64_t island_room(const struct inproc_engine *e, const struct inproc_process 
 	return round_up(n, PAGE);
 }
 
-/* Points fire in the order of their addresses; of one address, of their probes, behind what keeps
- * books of system calls. */
+/* Orders points as they fire: by address, then points that note system calls, then by probe. */
 static int by_point(const void *a, const void *b)
 {
 	const struct inproc_point *x = a, *y = b;
@@ -131,8 +132,8 @@ static int by_point(const void *a, const void *b)
 	return x->probe < y->probe ? -1 : x->probe > y->probe;
 }
 
-/* An island begins with gates: of each program one for each kind of stub, then to the agent, then
- * to bells, which follow. */
+/* Returns the address of a point's gate. An island begins with the gates: for each program one for
+ * each kind of stub, then the agent's, then those of bells, whose code follows. */
 static uint64_t gate_of(const struct inproc_module *m, const struct inproc_point *p,
 			uint32_t nprogs)
 {
@@ -149,7 +150,8 @@ static uint64_t gate_of(const struct inproc_module *m, const struct inproc_point
 	return m->island + i * sizeof(struct gate);
 }
 
-/* Which system call returns at point k: the last of a place forgets what is looked up. */
+/* Returns the system call that returns at point k. The last point of a place drops the noted
+ * number. */
 static uint32_t call_of(const struct inproc_point *points, uint32_t n, uint32_t k)
 {
 	if (!wire_stub_is_behind(points[k].kind))
@@ -207,12 +209,13 @@ struct err *island_write_stubs(struct inproc_engine *e, struct inproc_process *p
 	write_gate(m, own + GATE_PRCTL, e->addr + entry[WIRE_AGENT_prctl_entry]);
 	write_gate(m, own + GATE_SYSCALL, e->addr + entry[WIRE_AGENT_syscall_entry]);
 	write_gate(m, own + GATE_FORK, e->addr + entry[WIRE_AGENT_fork_site]);
-	if (m->loads_state) { /* while r_state says "consistent", and not in a forked child */
+	if (m->loads_state) {
+		/* rings while r_state is RT_CONSISTENT (0), and not in a forked child */
 		write_gate(m, own + GATE_LOADS, m->island + at);
 		bell_code(e, numbered, m->loads_state, BELL_LOADS, m->island_mem + at);
 		at += BELL_ROOM;
 	}
-	if (m->execs) { /* always, and in children that are followed before they are numbered */
+	if (m->execs) { /* rings always, also in followed children before they have a number */
 		write_gate(m, own + GATE_EXECS, m->island + at);
 		bell_code(e, e->area->follow ? (uintptr_t)&e->area->version : numbered,
 			  (uintptr_t)&e->area->zero, 0, m->island_mem + at);
@@ -248,7 +251,7 @@ static bool is_mapped(const struct ranges *r, uint64_t addr)
 	return false;
 }
 
-/* Is [lo, hi) free, with a page of distance? */
+/* Returns true when [lo, hi) is free, with a page of distance. */
 static bool is_free(const struct ranges *r, uint64_t lo, uint64_t hi)
 {
 	for (uint32_t i = 0; i < r->list.n; i++)
@@ -268,8 +271,8 @@ static void take(struct ranges *r, uint64_t lo, uint64_t hi)
 	}
 }
 
-/* Where the stubs of a module were when it was where it is now: they and their records are the same
- * again. */
+/* Returns the earlier place of a module that is mapped at the same address again. It uses the old
+ * stubs and records again. */
 static const struct inproc_place *find_place(const struct inproc_module *m, const struct ranges *r)
 {
 	for (uint32_t i = 0; i < m->places.n; i++) {
@@ -281,7 +284,8 @@ static const struct inproc_place *find_place(const struct inproc_module *m, cons
 	return NULL;
 }
 
-/* No stub is ever where another one was: a forked child may still have that one, and its record. */
+/* Returns a gap where no stub has ever been, because a forked child may still have an old stub and
+ * its record. */
 static uint64_t find_new_gap(const struct inproc_process *p, const struct inproc_module *m,
 			     const struct ranges *r)
 {
@@ -310,7 +314,7 @@ struct err *island_place(struct inproc_engine *e, struct inproc_process *p, stru
 	if (!is_mapped(r, m->lo) && loads_stays(m->object))
 		return err_new(ESRCH, "process %d ends, or executes another program, just now",
 			       (int)p->pid);
-	m->gone = !is_mapped(r, m->lo); /* it may come back */
+	m->gone = !is_mapped(r, m->lo); /* the module may return */
 	if (m->gone)
 		return NULL;
 	m->island_size = island_room(e, p, m);

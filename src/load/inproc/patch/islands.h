@@ -1,4 +1,4 @@
-/* Stubs: where in a process they lie, and what is in them. */
+/* Islands: chooses the places of stubs in a process, and writes the stubs. */
 #ifndef DESCRY_LOAD_INPROC_ISLANDS_H
 #define DESCRY_LOAD_INPROC_ISLANDS_H
 
@@ -12,17 +12,17 @@ struct ranges {
 	VEC(struct range) list;
 };
 
-/* Every mapping, in address order. */
+/* Reads all mappings, in the order of addresses. */
 struct err *ranges_read(pid_t pid, struct ranges *ret);
 
-/* A memory file for islands; -1 and errno. */
+/* Makes a memory file for islands. Returns -1 and sets errno on failure. */
 int island_file(const struct inproc_engine *e, uint64_t size);
-/* Bytes that a module's stubs need at most. */
+/* Returns the largest number of bytes that the module's stubs need. */
 uint64_t island_room(const struct inproc_engine *e, const struct inproc_process *p,
 		     const struct inproc_module *m);
-/* A place for a module's stubs, which becomes part of *r; they come from *at on in the file. A
- * module that is where it was before gets what it had there, with its records. One that has just
- * been unmapped gets none: it is `gone`. */
+/* Chooses a place for a module's stubs, and adds it to *r. The stubs lie from *at on in the file. A
+ * module that is back at an old address gets its old island and records. A module that has just
+ * been unmapped gets none, and is marked `gone`. */
 struct err *island_place(struct inproc_engine *e, struct inproc_process *p, struct inproc_module *m,
 			 struct ranges *r, int fd, uint64_t *at);
 struct err *island_write_stubs(struct inproc_engine *e, struct inproc_process *p,

@@ -1,5 +1,5 @@
-/* A process's undo records: they are written before its text, and what they say of a place is not
- * changed once that was patched. */
+/* A process's undo records. They are written before its text. A record does not change any more
+ * once its place was patched. */
 #define _GNU_SOURCE
 #include <errno.h>
 
@@ -14,8 +14,8 @@ static int by_text(const void *a, const void *b)
 	return x->site < y->site ? -1 : x->site > y->site;
 }
 
-/* A semaphore is raised as text is patched, and lowered as text is restored, if nobody else has
- * changed it meanwhile. */
+/* Records a semaphore. It is raised when the text is patched, and lowered when the text is
+ * restored, unless another program has changed it meanwhile. */
 static bool record_semaphore(const struct inproc_process *p, uint64_t addr, struct wire_undo *u)
 {
 	uint16_t before = 0, after;
@@ -31,7 +31,7 @@ static bool record_semaphore(const struct inproc_process *p, uint64_t addr, stru
 	return true;
 }
 
-/* Records for what one module needs. */
+/* Reserves the records that one module needs. */
 static struct err *reserve_records(struct inproc_engine *e, struct inproc_process *p,
 				   uint32_t module)
 {
@@ -107,7 +107,7 @@ struct err *records_write(struct inproc_engine *e, struct inproc_process *p, str
 	}
 	log->base = e->addr;
 	__atomic_store_n(&e->area->nundo, e->nundo, __ATOMIC_RELEASE);
-	/* modules come in any order */
+	/* the modules are in any order */
 	if (log->sites.n)
 		qsort(log->sites.v, log->sites.n, sizeof(*log->sites.v), by_text);
 	undo_prepare(log);

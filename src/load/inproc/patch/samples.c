@@ -1,21 +1,22 @@
-/* profile-N of the traced processes: a thread that has run for a period is made to fire.
+/* profile-N of the traced processes: makes a thread fire that has run for a period.
  *
- * No timer and no signal of ours is in the process. The tracer reads what CPU time each thread has
- * got; one that is running, and due, is stopped alone for some ten microseconds (control_glance()),
- * and when it stands in its program's own code goes on at an entry of ours, which runs the probe as
- * one in the middle of a function does, and comes back:
+ * descry puts no timer and no signal into the process. The tracer reads the CPU time of each
+ * thread. It stops a thread alone, for about ten microseconds (control_glance()), when the thread
+ * is running and due. When the thread stands in its program's own code, it continues at an entry in
+ * descry's code. The entry runs the probe, as a probe in the middle of a function does, and returns
+ * to the place:
  *
- *	struct wire_stub                     site: where it stood
+ *	struct wire_stub                     site: the thread's place
  *	lea -128(%rsp),%rsp                  the red zone
  *	call *slot(%rip)                     the thunk
  *	push orig(%rip)
- *	push %rax; mov $0,%eax; mov %eax,busy; pop %rax     it may be used again: what is needed stands on the stack
+ *	push %rax; mov $0,%eax; mov %eax,busy; pop %rax     the entry may be used again: the stack holds the rest
  *	ret $128
  *	slot, orig
  *
- * A tracer killed at any instant leaves a thread that comes back by itself. Left alone are threads
- * in system calls, in our own code, in restartable sequences (the kernel must not miss that they
- * were interrupted), and those that have not come back.
+ * When the tracer is killed at any instant, the thread returns by itself. The tracer does not
+ * divert threads in system calls, in descry's code, in restartable sequences (the kernel must
+ * notice their interruption), and those that are still in an entry.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -34,9 +35,9 @@
 
 enum {
 	ENTRIES = 4096,
-	LOST_NS =
-		1000000000, /* an entry that is busy for longer was left by longjmp(): it is not used again */
-	CREDIT_MAX = 8, /* samples that a thread may be behind */
+	/* an entry that is busy for longer was left by longjmp(), and is not used again */
+	LOST_NS = 1000000000,
+	CREDIT_MAX = 8, /* largest number of samples that a thread may be late by */
 	GLANCE_MS = 50,
 };
 
@@ -47,18 +48,18 @@ struct entry {
 };
 _Static_assert(sizeof(struct entry) == 80, "slot and orig are found from the code");
 
-/* A thread, for one probe. */
+/* A thread and one probe. */
 struct thread {
 	pid_t pid, tid;
 	uint32_t probe;
 	uint32_t entry;    /* number + 1; 0: none yet */
-	uint64_t since;    /* ns: when it was sent there */
-	uint64_t ran, due; /* ns of CPU time: as last read; when the next sample is */
+	uint64_t since;    /* ns: when the thread was sent there */
+	uint64_t ran, due; /* ns of CPU time: at the last reading; at the next sample */
 	uint64_t seen;     /* ns */
 };
 struct inproc_samples {
 	struct entry *entries; /* the tracer's view */
-	uint64_t addr;         /* where they run */
+	uint64_t addr;         /* their address in the process */
 	uint32_t *busy;        /* in shared memory, as entries */
 	uint32_t used;
 	uint64_t now; /* ns */
@@ -94,7 +95,8 @@ void samples_stop(struct inproc_engine *e)
 	e->samples = NULL;
 }
 
-/* A goroutine's stack may be used up to its last bytes, and where is not known. */
+/* Does not sample Go programs: a goroutine may use its stack up to the last byte, and the end of
+ * its stack is not known. */
 void samples_plan(struct inproc_engine *e, struct inproc_process *p, const struct mappings *maps)
 {
 	if (p->served && e->samples && !p->unsampled) {
@@ -149,7 +151,8 @@ struct glance {
 	uint32_t entry, prog, probe;
 };
 
-/* Is the address code of ours, or in a stub, from where the thread's way back is another? */
+/* Returns true when the address lies in descry's code, or in a stub, from which the thread returns
+ * in another way. */
 static bool is_ours(const struct glance *g, uint64_t pc)
 {
 	if (pc >= g->e->addr && pc - g->e->addr < WIRE_BASE_STEP)
@@ -174,7 +177,8 @@ static bool divert(void *arg, struct user_regs_struct *regs)
 	return true;
 }
 
-/* An entry that the thread is not in. False: it is still in its last one, or there is none. */
+/* Chooses an entry for the thread. Returns false when the thread is still in its last one, or there
+ * is none. */
 static bool choose_entry(struct inproc_samples *s, struct thread *t, uint64_t now)
 {
 	if (t->entry && __atomic_load_n(&s->busy[t->entry - 1], __ATOMIC_ACQUIRE)) {
@@ -211,13 +215,13 @@ static struct thread *find_thread(struct inproc_samples *s, pid_t pid, pid_t tid
 
 		if (t->tid == tid && t->pid == pid && t->probe == probe)
 			return t;
-		/* not seen for long: it has ended */
+		/* not seen for long, so it has ended */
 		if (!free && s->now - t->seen > LOST_NS)
 			free = t;
 	}
 	if (!free)
 		free = vec_add(&s->threads);
-	/* an entry of one that has ended inside it stays its own */
+	/* an entry that a thread was in when it ended is not used again */
 	if (free->entry && __atomic_load_n(&s->busy[free->entry - 1], __ATOMIC_ACQUIRE))
 		free->entry = 0;
 	*free = (struct thread){
@@ -250,7 +254,7 @@ static bool is_running(pid_t pid, pid_t tid)
 	return p && p[1] == ' ' && p[2] == 'R';
 }
 
-/* Threads fire as often as the period goes into the CPU time they get. */
+/* Makes a thread fire once for each period of its CPU time. */
 static void look_at_task(struct inproc_engine *e, const struct inproc_process *p, pid_t tid,
 			 uint32_t prog, uint32_t probe, uint64_t period)
 {
@@ -307,7 +311,7 @@ bool samples_quiet(const struct inproc_engine *e, struct control *c)
 	return true;
 }
 
-/* Does the program count something else than time? */
+/* Returns true when the probe counts time and nothing else. */
 bool samples_can(const struct probe *p)
 {
 	return !p->perf.hardware && (!p->perf.event || p->perf.event == PERF_COUNT_SW_CPU_CLOCK) &&

@@ -1,4 +1,4 @@
-/* Where the probes of an image are in one process, and how each place can be patched. */
+/* Finds the places of an image's probes in one process, and decides how to patch each place. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <sys/stat.h>
@@ -13,24 +13,24 @@ enum { NAMED = 4 /* probes that a note names before "..." */ };
 
 /* Probes left out for one reason. */
 struct refusal {
-	const char *reason; /* static, or the plan's life long */
+	const char *reason; /* static, or lives as long as the plan */
 	uint32_t n, probes[NAMED];
 };
 
-/* What is known of the process while its sites are planned. */
+/* Facts about the process while its sites are planned. */
 struct plan {
 	struct inproc_engine *e;
 	struct inproc_process *p;
 	struct mappings maps;
 	struct stat *stats;   /* of the files behind maps; st_ino 0: none */
 	struct hash by_place; /* {module, address} -> number of the site + 1 */
-	uint32_t prog;        /* whose probes are placed */
-	const char *later;    /* the last file that was looked at before it is loaded */
+	uint32_t prog;        /* index of the program whose probes are being placed */
+	const char *later;    /* the file that was examined last before it is loaded */
 	bool later_is_go;
 	VEC(struct refusal) refusals;
 	VEC(struct inproc_point)
-	left_out;         /* places of probes that are refused after they were placed */
-	uint32_t nunseen; /* points around system calls that found no room */
+	left_out;         /* places of probes that were refused after they had been placed */
+	uint32_t nunseen; /* points around system calls that had no room */
 };
 
 static void refuse(struct plan *pl, uint32_t probe, const char *reason)
@@ -46,7 +46,7 @@ static void refuse(struct plan *pl, uint32_t probe, const char *reason)
 		return;
 	}
 	if (probe == INPROC_EXECS || probe == INPROC_SECCOMP || probe == INPROC_PRCTL ||
-	    probe == INPROC_SYSCALL) /* seen a moment later: processes_look() */
+	    probe == INPROC_SYSCALL) /* processes_look() finds it a moment later */
 		return;
 	if (probe == INPROC_FORK)
 		return;
@@ -74,8 +74,8 @@ static void refuse(struct plan *pl, uint32_t probe, const char *reason)
 	r->n++;
 }
 
-/* One note for each reason: the probe's whole name when it is one, else how many, and the first of
- * them. */
+/* Adds one note for each reason. For one probe the note has its whole name, for more their number
+ * and the first names. */
 static void note_refusals(struct plan *pl)
 {
 	const struct image_probe *all = pl->e->base.image->probes;
@@ -107,7 +107,7 @@ static void note_refusals(struct plan *pl)
 
 /* --- modules --- */
 
-/* What is known of a file's code, for all processes. */
+/* Returns the decoded code of a file, which all processes share. */
 struct err *sites_text(struct inproc_engine *e, struct object *o, struct text **ret)
 {
 	struct err *err;
@@ -160,7 +160,7 @@ struct err *plan_module(struct plan *pl, uint32_t map, uint32_t *ret)
 	return NULL;
 }
 
-/* The module that has the probe's file mapped where the probe is. UINT32_MAX: none has. */
+/* Finds the module that has the probe's file mapped at the probe. UINT32_MAX: no module has. */
 static struct err *find_module(struct plan *pl, const struct probe *p, uint32_t *ret)
 {
 	struct stat st;
@@ -253,7 +253,7 @@ static void add_wish(struct plan *pl, const struct inproc_semaphore *s)
 	vec_push(&pl->p->semaphores, *s);
 }
 
-/* What tells the program that the probe is wanted. */
+/* Adds the switches by which the program checks that the probe is wanted. */
 static void add_semaphore(struct plan *pl, uint32_t module, const struct probe *p)
 {
 	struct inproc_semaphore s = { .module = module };
@@ -268,8 +268,8 @@ static void add_semaphore(struct plan *pl, uint32_t module, const struct probe *
 	}
 }
 
-/* A file that is not loaded yet, in which nothing could be placed then: the kernel's engine can.
- * Probes of one file come one after the other. */
+/* Returns true for a Go program's file that is not loaded yet, in which no site would be possible;
+ * the kernel engine can probe it. Probes of one file follow one another. */
 static bool is_go(struct plan *pl, const char *path)
 {
 	struct object *o;
@@ -307,7 +307,7 @@ static struct err *plan_probe(struct plan *pl, uint32_t index)
 		return NULL;
 	}
 	pl->p->waiting[index] = module == UINT32_MAX;
-	if (module == UINT32_MAX) /* it may be loaded later */
+	if (module == UINT32_MAX) /* the file may be loaded later */
 		return NULL;
 	m = &pl->p->modules.v[module];
 	if (p->kind == ATTACH_URETPROBE && p->provider == &provider_plt) {
@@ -339,7 +339,7 @@ static struct err *plan_probe(struct plan *pl, uint32_t index)
 	return NULL;
 }
 
-/* Where most system calls are made: a C library, or a program that needs none. */
+/* Returns true for objects that make most system calls: a C library, or a program without one. */
 static bool makes_calls(struct object *o)
 {
 	const char *soname = object_soname(o);
@@ -349,7 +349,7 @@ static bool makes_calls(struct object *o)
 		      : object_is_executable(o) && !object_interp(o);
 }
 
-/* Behind a call that makes a process: see agent/fork.c. */
+/* Plans the place behind a call that makes a process: see agent/fork.c. */
 static void plan_fork(struct plan *pl, uint32_t module, const struct text_syscall *s)
 {
 	struct inproc_point p = { .addr = s->addr + 2,
@@ -367,9 +367,10 @@ static void plan_fork(struct plan *pl, uint32_t module, const struct text_syscal
 		plan_site(pl, module, &at, &p);
 }
 
-/* Every place where a C library (or a program without one) may call rt_sigaction(2), so that what
- * it asks for can be put behind our fault handlers (one that cannot be patched: no handlers), put a
- * seccomp filter in, or make a child that is not followed. */
+/* Plans every place where a C library (or a program without one) may call rt_sigaction(2), so that
+ * the program's handlers stay behind descry's (if one place cannot be patched, no handlers are
+ * installed). Also plans the places that may install a seccomp filter, and those that may make a
+ * child that is not followed. */
 static struct err *plan_books(struct plan *pl)
 {
 	const bool guard = guard_wanted(pl->e), forks = !pl->e->area->follow;
@@ -419,8 +420,8 @@ static int by_address(const void *a, const void *b)
 	return (int)x->text.at - (int)y->text.at;
 }
 
-/* A probe of which one place is left out does not fire at its others either: a return probe that
- * sees some returns. */
+/* Drops all places of a probe that has lost one of them, because a return probe must not see only
+ * some of the returns. */
 static void drop_left_out(struct plan *pl)
 {
 	struct inproc_process *p = pl->p;
@@ -450,8 +451,7 @@ static void drop_left_out(struct plan *pl)
 	p->sites.n = kept;
 }
 
-/* Sites whose displaced bytes overlap become one; where that cannot be, the later one is left
- * out. */
+/* Joins sites whose displaced bytes overlap. Where that is not possible, drops the later one. */
 static void join_overlaps(struct plan *pl)
 {
 	struct inproc_process *p = pl->p;
@@ -650,8 +650,8 @@ void sites_free(struct inproc_process *p)
 	vec_fini(&p->modules);
 }
 
-/* Why a pid or USDT probe's places in object o, of which t is the code, cannot be patched; NULL:
- * they can. */
+/* Returns the reason why the places of a pid or USDT probe in object o cannot be patched, NULL:
+ * they can. t is the object's code. */
 static const char *refusal(struct object *o, struct text *t, const struct probe *p)
 {
 	struct text_site one = { 0 }, *sites = NULL;

@@ -1,5 +1,5 @@
-/* System calls of a process: every instruction that makes one, as far as it can be patched, when a
- * program asks for the call that it makes, or when what it makes is known only as it runs. */
+/* System calls of a process: plans every system call instruction that can be patched, when a
+ * program names its call, or when its number is known only at run time. */
 #include <sys/syscall.h>
 
 #include "load/inproc/events/proc_events.h"
@@ -8,7 +8,7 @@
 
 struct wanted {
 	enum wire_stub_kind kind;
-	uint32_t prog, probe; /* probe: of an event */
+	uint32_t prog, probe; /* probe: for an event */
 	uint64_t bits[WIRE_SYSCALL_MAX / 64];
 };
 struct calls {
@@ -16,7 +16,7 @@ struct calls {
 	VEC(struct wanted) entry, ret;
 	VEC(struct object *) done;
 	uint32_t found, unseen;
-	const char *reason; /* of the first unseen */
+	const char *reason; /* of the first instruction that could not be patched */
 	uint64_t addr;
 	const char *path;
 };
@@ -82,7 +82,7 @@ static void collect(struct calls *c, const struct image *img, const struct inpro
 	}
 }
 
-/* The probe that drops are counted for: the call's where it is known. */
+/* Returns the probe whose drops are counted: that of the call where the number is known. */
 static uint32_t probe_for(const struct image *img, const struct wanted *w, int32_t number)
 {
 	const struct image_prog *p = &img->progs[w->prog];
@@ -108,8 +108,8 @@ static void unseen(struct calls *c, const struct object *o, const struct text_sy
 	c->path = object_path(o);
 }
 
-/* The instruction stays where it is if that can be: a thread that waits in the kernel then stands
- * in its own function. */
+/* Leaves the system call instruction in its place where possible, so that a thread that waits in
+ * the kernel is in its own function. */
 static const struct text_site *place_of_entry(const struct text_syscall *s)
 {
 	return usable(&s->before) ? &s->before : &s->site;

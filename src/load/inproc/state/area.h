@@ -4,20 +4,21 @@
 
 #include "load/inproc/state/inproc_state.h"
 
-/* A free stretch of the facts, or of the shared mapping, zero, 64-byte aligned; its address (the
- * same in every process). 0: there is none. */
+/* Returns the address of a free range of the facts, or of the shared mapping: zeroed, 64-byte
+ * aligned, the same in every process. 0: there is no room. */
 uint64_t area_alloc(struct inproc_engine *e, uint64_t size);
 uint64_t area_alloc_shared(struct inproc_engine *e, uint64_t size);
-/* A piece of each thread's slot: its offset. While the area is laid out. */
+/* Reserves a part of each thread's slot, and returns its offset. Call it while the area is laid
+ * out. */
 uint64_t area_in_slot(struct inproc_engine *e, uint64_t size);
 struct wire_thread *area_thread(const struct inproc_engine *e, uint32_t slot);
 uint64_t area_private_size(void);
 
-/* inproc_tasks.c: a stand-in for the process's struct task_struct; 0 where there is no room for
- * one. */
+/* inproc_tasks.c: returns a stand-in for the process's struct task_struct, 0 when there is no room
+ * for one. */
 uint64_t area_task(struct inproc_engine *e, pid_t pid);
-/* The one that stands for a parent, with its own parents behind it: a traced process's own. 0:
- * there is no room. */
+/* Returns the stand-in of a parent, which leads to its own parents. For a traced process, this is
+ * the process's own stand-in. 0: there is no room. */
 uint64_t area_parent(struct inproc_engine *e, pid_t pid);
 
 #endif

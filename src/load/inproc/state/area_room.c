@@ -1,5 +1,5 @@
-/* Room in the memory that tracer and traced processes share: what is given out of it, and where it
- * lies. inproc_area.c makes and maps it. */
+/* Allocates room in the memory that the tracer and the traced processes share. inproc_area.c makes
+ * and maps this memory. */
 #include "load/inproc/state/area.h"
 
 enum { PAGE = 4096, LINE = 64 };

@@ -1,9 +1,10 @@
-/* A thread is known by a word that only it has, read without a system call:
+/* Finds the word that distinguishes a thread from all others, and that is read without a system
+ * call:
  *
- *	glibc         its copy of the thread id, at %fs:offset; _thread_db_pthread_tid tells libthread_db where: three
+ *	glibc         its copy of the thread id, at %fs:offset. _thread_db_pthread_tid tells libthread_db the place: three
  *	              uint32_t: bits, number of elements, offset
  *	else, with a C library that is set up before the program starts: the thread pointer at %fs:0 (psABI TLS)
- *	else          the fs base itself, by rdfsbase: static programs run code before they have set it up
+ *	else          the fs base itself, by rdfsbase, because static programs run code before they have set up the pointer
  */
 #include <errno.h>
 #include <sys/auxv.h>
@@ -15,7 +16,8 @@ enum { HWCAP2_RDFSBASE = 1 << 1 /* HWCAP2_FSGSBASE */, TID_BITS = 32, OFFSET_MAX
 struct found {
 	enum wire_identity identity;
 	uint64_t disp;
-	bool early; /* the dynamic linker has not mapped a C library yet; or all has ended */
+	/* the dynamic linker has not mapped a C library yet, or the process has ended */
+	bool early;
 };
 
 bool identity_is_musl(struct object *o)
@@ -96,7 +98,7 @@ struct err *identity_check(struct inproc_engine *e, pid_t pid)
 	    (e->area->identity == WIRE_ID_FS64 && f.identity != WIRE_ID_FSBASE) ||
 	    (f.identity == e->area->identity && f.disp == e->area->id_disp))
 		return NULL;
-	if (f.early) /* or has executed yet another program since */
+	if (f.early) /* or it has executed yet another program since */
 		return err_new(ESRCH, "the program has only begun, or has ended");
 	return err_new(ENOTSUP,
 		       "the program it executes has another C library than the first one, or none: "

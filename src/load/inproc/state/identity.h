@@ -1,4 +1,4 @@
-/* How threads of the targets are told apart: wire_area.identity and id_disp. */
+/* Finds the word that distinguishes the threads of the targets: wire_area.identity and id_disp. */
 #ifndef DESCRY_LOAD_INPROC_IDENTITY_H
 #define DESCRY_LOAD_INPROC_IDENTITY_H
 
@@ -7,12 +7,14 @@
 #include "load/inproc/state/inproc_state.h"
 
 void identity_find(struct inproc_engine *e);
-/* musl's library and dynamic linker are one file, which need not have a name of its own. */
+/* Returns true for musl. Its library and dynamic linker are one file, which need not have a name of
+ * its own. */
 bool identity_is_musl(struct object *o);
-/* Does a program that was executed later tell its threads apart that way too? */
+/* Returns an error when the threads of a program that was executed later have another identity
+ * word. */
 struct err *identity_check(struct inproc_engine *e, pid_t pid);
-/* Can this thread be told yet? Before the dynamic linker has set up its word, a probe would end the
- * program. */
+/* Returns true when the thread has its identity word. Before the dynamic linker has set it, a probe
+ * would end the program. */
 bool identity_is_set(const struct inproc_engine *e, const struct user_regs_struct *regs);
 
 #endif

@@ -1,4 +1,4 @@
-/* What the engine remarks on while it plans and traces. */
+/* Notes of the engine while it plans and traces. */
 #define _GNU_SOURCE
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* What the files of the in-process engine share: the engine, its processes, their modules and
+/* Shared by the files of the in-process engine: the engine, its processes, their modules and
  * places. */
 #ifndef DESCRY_LOAD_INPROC_STATE_H
 #define DESCRY_LOAD_INPROC_STATE_H
@@ -32,13 +32,13 @@ enum {
 	INPROC_PRCTL = 0x7ffffffa,
 	INPROC_SYSCALL = 0x7ffffff9,
 	INPROC_FORK = 0x7ffffff8,
-	INPROC_LATER = 1 << 17, /* bytes of shared memory for what comes after load */
+	INPROC_LATER = 1 << 17, /* bytes of shared memory for parts that are made after load() */
 };
 
 struct inproc_prog {
 	struct linked linked;
 	struct jit_code code;
-	uint64_t addr; /* where it runs */
+	uint64_t addr; /* its address */
 	uint64_t runs; /* counted by the tracer: BEGIN, END, timers */
 };
 
@@ -47,7 +47,7 @@ struct inproc_timer {
 	uint64_t next, period; /* CLOCK_MONOTONIC ns */
 };
 
-/* An aggregation's values as far as they were taken out of the threads' tables. */
+/* An aggregation's values, as far as the tracer has taken them out of the threads' tables. */
 struct inproc_entry {
 	void *key; /* NULL: an aggregation without keys */
 	uint64_t *words;
@@ -61,13 +61,13 @@ struct inproc_store {
 struct inproc_point {
 	uint64_t addr; /* link-time address of the probed instruction */
 	enum wire_stub_kind kind;
-	uint64_t shown; /* link-time address that programs see: where a uprobe would be */
+	uint64_t shown; /* link-time address that programs see: the address of a uprobe there */
 	uint32_t probe; /* index in image.probes; INPROC_SIGACTION: the agent's sigaction_site; INPROC_LOADS, INPROC_EXECS:
 				 bell.c's; INPROC_SECCOMP, INPROC_PRCTL, INPROC_SYSCALL: agent/seccomp.c's; INPROC_FORK: agent/fork.c's; INPROC_ERRNO: none, see proc_events.c */
 	uint32_t prog;  /* index in image.progs: one of the probe's */
 	int32_t number; /* WIRE_STUB_SYSRET: of the system call, -1 not known */
 };
-/* Bytes that are displaced in one process, and the probes that fire there. */
+/* Displaced bytes in one process, and the probes that fire there. */
 struct inproc_site {
 	struct text_site text;
 	uint64_t bias;
@@ -78,8 +78,8 @@ struct inproc_site {
 	uint16_t moved[TEXT_SITE_MAX];
 };
 
-/* Where a module has been: what its stubs there are, and the records of its sites, is never changed
- * again. A forked child may have the module there still, and its jumps into those stubs. */
+/* An earlier place of a module. Its stubs there, and the records of its sites, never change again,
+ * because a forked child may still have the module there, with jumps into those stubs. */
 struct inproc_place {
 	uint64_t bias, island;
 	uint32_t first_undo;
@@ -89,22 +89,23 @@ struct inproc_module {
 	struct text *text;                       /* of inproc_placement.texts */
 	uint64_t bias, lo, hi;                   /* run-time addresses of its text */
 	uint64_t island, island_size, island_at; /* island_at: offset in the memory file */
-	uint64_t island_bias;                    /* the module's, when the stubs were written */
+	uint64_t island_bias;                    /* the module's bias when the stubs were written */
 	uint8_t *island_mem;                     /* the tracer's view; NULL: none */
 	uint32_t first_site, nsites;
-	uint32_t first_undo; /* of its sites' records in wire_area.undo, if it has `records` */
+	uint32_t first_undo; /* its sites' first record in wire_area.undo, if `records` */
 	bool records;
-	bool fresh;   /* nothing has been patched by these records yet: they may be written anew */
-	bool enabled; /* patched, and its records say so */
-	bool gone;    /* dlclose() took it out of the process: bias, lo and hi are where it was */
+	bool fresh;   /* no patch uses these records yet, so they may be rewritten */
+	bool enabled; /* it is patched, and its records describe this */
+	bool gone;    /* dlclose() has unmapped it; bias, lo and hi are its old place */
 	uint64_t dev; /* of its file */
 	uint64_t inode;
-	VEC(struct inproc_place) places; /* at which it was enabled */
-	uint64_t loads_state; /* run-time address of struct r_debug.r_state, 0: not the dynamic linker, or not asked for */
-	bool execs; /* its execve() is seen */
+	VEC(struct inproc_place) places; /* places where it was enabled */
+	/* run-time address of struct r_debug.r_state; 0: not the dynamic linker, or not needed */
+	uint64_t loads_state;
+	bool execs; /* its execve() has a bell */
 };
-/* Of a USDT probe that looks whether it is wanted: a count in the target's memory, or an
- * instruction that answers. */
+/* The switch of a USDT probe that checks whether it is wanted: a count in the target's memory, or
+ * an instruction that returns the answer. */
 struct inproc_semaphore {
 	uint64_t addr;                          /* link-time */
 	const struct object_question *question; /* NULL: a count */
@@ -115,38 +116,47 @@ struct inproc_semaphore {
 
 struct inproc_process {
 	pid_t pid;
-	pid_t root;     /* the named process that it is, or descends from */
+	pid_t root;     /* the named process that this is, or that it descends from */
 	uint32_t index; /* in wire_area.processes */
 	bool planned;   /* modules and sites are filled */
 	struct inproc_program {
 		uint64_t started;            /* procdir_start() */
 		uint64_t exe_dev, exe_inode; /* 0: not known */
-	} program;                           /* that was planned for */
+	} program;                           /* the program that was planned for */
 	bool attached, child;                /* child: forked by a traced process, with its text */
-	bool stays; /* an attach that failed could not be taken back: a part of it is still there */
-	int exec_tries; /* looks left for the libraries of a program it has executed */
+	bool stays; /* an attach failed and could not be undone, so a part of it is still there */
+	int exec_tries; /* remaining looks for the libraries of a program that it has executed */
 	VEC(struct inproc_module) modules;
 	VEC(struct inproc_site) sites; /* by module, then address */
 	VEC(struct inproc_semaphore) semaphores;
-	bool *waiting;   /* as image.probes: its file is not mapped */
-	bool hooked;     /* the dynamic linker's calls of _dl_debug_state() are seen */
+	bool *waiting;   /* as image.probes: the probe's file is not mapped yet */
+	bool hooked;     /* the dynamic linker's calls of _dl_debug_state() have a bell */
 	bool unsampled;  /* profile probes do not fire */
-	bool complained; /* of libraries that could not be traced */
-	bool looked;     /* its mappings have been looked at since it is attached */
+	bool complained; /* a note about libraries that could not be traced was added */
+	bool looked;     /* its mappings have been read since the attach */
 	int island_fd;
 	uint64_t island_used;
-	VEC(struct control_range) left; /* islands of where modules were, to be unmapped */
+	VEC(struct control_range) left; /* islands at old places of modules, to be unmapped */
 	uint32_t execs;                 /* programs executed before this one */
-	bool filtered; /* a seccomp filter looks at its system calls, if only one that descry has, too */
-	bool quiet; /* one of its own does: the agent makes none */
-	bool strict; /* seccomp's strict mode: a thread has no time stamp counter, what our handler makes up for */
-	uint64_t filter_look; /* CLOCK_MONOTONIC ns: when its threads are looked at for that */
+	/* a seccomp filter checks its system calls, even if descry has the same filter */
+	bool filtered;
+	bool quiet; /* it has a filter of its own, so the agent makes no system calls */
+	/* seccomp's strict mode: a thread has no time stamp counter, and the agent's handler
+	 * replaces it */
+	bool strict;
+	uint64_t filter_look; /* CLOCK_MONOTONIC ns of the next check of its threads for filters */
 	uint32_t filter_next;
-	bool served; /* ptrace(2) is forbidden: after its start it cannot be stopped (program/target/served.c) */
-	struct inproc_watch *watch; /* proc_events.c: its threads, as seen last; NULL not yet */
-	bool ended;                 /* and that has fired */
-	bool guarded; /* its rt_sigaction(2) is seen: our handlers can be put in front of its own */
-	int mem; /* /proc/PID/mem, opened when it was attached: the memory of that program, not of one executed later; -1 none */
+	/* ptrace(2) is forbidden, so it cannot be stopped after its start
+	 * (program/target/served.c) */
+	bool served;
+	struct inproc_watch *watch; /* proc_events.c: its threads at the last look; NULL: not yet */
+	bool ended;                 /* its end has fired */
+	/* its calls of rt_sigaction(2) are patched, so the agent's handlers can stand in front of
+	 * its own */
+	bool guarded;
+	/* /proc/PID/mem, opened at the attach: shows the memory of that program, not of one
+	 * executed later; -1: none */
+	int mem;
 };
 
 static inline struct inproc_process inproc_process_of(pid_t pid)
@@ -158,21 +168,21 @@ struct inproc_text {
 	struct object *object;
 	struct text *text;
 };
-/* A thread that is followed into the program it executes. */
+/* A thread that the tracer follows into the program that the thread executes. */
 struct inproc_exec {
 	pid_t tid, pid;
-	uint64_t until; /* CLOCK_MONOTONIC ns: then it has failed */
+	uint64_t until; /* CLOCK_MONOTONIC ns after which the call has failed */
 };
 
-/* A process that traced ones descend from; its stand-in (inproc_tasks.c). */
+/* A process that traced ones descend from, and its stand-in (inproc_tasks.c). */
 struct inproc_ancestor {
 	pid_t pid;
 	uint64_t started; /* procdir_start() */
 	uint64_t task;
 };
 
-/* How stacks of a process are walked. Its place in wire_area.unwinds is known when it is entered in
- * the list of processes. */
+/* The way to walk the stacks of a process. Its place in wire_area.unwinds is known when the process
+ * has an entry in the list of processes. */
 struct inproc_walk {
 	pid_t pid;
 	struct wire_unwind_process how;
@@ -183,7 +193,7 @@ struct inproc_room {
 	uint64_t at, end;
 };
 
-/* What is left of the area's memory (area_room.c). */
+/* Free parts of the area's memory (area_room.c). */
 struct inproc_layout {
 	struct inproc_room facts, shared;
 	uint64_t threads, thread_stride, shared_size;
@@ -195,11 +205,13 @@ struct inproc_layout {
 struct inproc_aggs {
 	struct inproc_store *stores; /* as image.aggs */
 	uint64_t bytes,
-		bytes_max; /* what they take, and may take: threads make new keys as long as they like */
+		/* bytes that the stores take, and their limit, because threads may make any number
+		 * of new keys */
+		bytes_max;
 	uint64_t unstored;         /* updates of keys for which there was no room */
 	uint32_t gen;              /* generation: wire_area.gen */
-	bool late[INPROC_THREADS]; /* the slot's thread was still in the generation before */
-	bool slow_barrier;         /* membarrier(2)'s fast one does not reach every process */
+	bool late[INPROC_THREADS]; /* the slot's thread still used the generation before */
+	bool slow_barrier; /* the fast command of membarrier(2) does not reach every process */
 	struct shared_copy copy;
 };
 
@@ -207,16 +219,16 @@ struct inproc_aggs {
 struct inproc_bells {
 	VEC(struct inproc_timer) timers;
 	int timer_fd;
-	int nap_ms;               /* how long to wait before looking into the rings again */
+	int nap_ms;               /* wait before the next look into the rings */
 	struct inproc_bell *bell; /* in shared memory; NULL: none */
 	uint32_t seen;
-	struct pace pace; /* of rounds that bells begin */
+	struct pace pace; /* for the rounds that bells begin */
 };
 
-/* Where probes fire, and why not (patch/sites.c). Arrays are as image.probes. */
+/* Where probes fire, and the reasons of refusals (patch/sites.c). Arrays are as image.probes. */
 struct inproc_placement {
 	VEC(struct inproc_text) texts;
-	bool *placed; /* it fires somewhere */
+	bool *placed; /* it fires at some place */
 	struct inproc_refusal {
 		const char *reason; /* in mode; NULL: not refused */
 		char *mode;         /* "refused: reason" */
@@ -233,25 +245,30 @@ struct inproc_named {
 	VEC(struct control *) held; /* targets under the caller's control until attach() is done */
 };
 
-/* Children and programs that come while tracing (follow/). */
+/* Children and executed programs that appear while tracing (follow/). */
 struct inproc_family {
 	VEC(struct inproc_exec) execs;
-	VEC(struct inproc_ancestor) ancestors; /* that are not traced and have stand-ins */
-	struct control *
-		caught; /* the process that process_enter() is for, stopped, its last stop; NULL: it runs */
-	uint32_t searches; /* of /proc, for numbers that processes have given: so many are left in this round */
-	bool loads_asked;    /* libraries have come or gone somewhere */
-	uint64_t loads_next; /* CLOCK_MONOTONIC ns: when mappings are looked at unasked */
+	/* ancestors that are not traced and have stand-ins */
+	VEC(struct inproc_ancestor) ancestors;
+	/* The stopped process for process_enter(), at its last stop; NULL: the process runs. */
+	struct control *caught;
+	/* searches of /proc for a process's own number that this round may still make */
+	uint32_t searches;
+	bool loads_asked;    /* a bell has reported that libraries have come or gone */
+	uint64_t loads_next; /* CLOCK_MONOTONIC ns of the next reading of mappings without a bell */
 };
 
-/* What decides which records of traced processes are acted upon (follow/forging.c). */
+/* Decides which records of traced processes may cause actions (follow/forging.c). */
 struct inproc_trust {
-	bool any_user; /* `user` is that of the process traced last: none before it had fewer rights */
+	/* `user` is the owner of the process traced last; no process before it had fewer rights */
+	bool any_user;
 	struct owner user;
-	bool contained; /* a process of another pid namespace maps our memory, and can read it */
-	bool forgeable; /* the program has actions that a process could have done with arguments of its choice */
+	/* a process of another pid namespace maps the shared memory and can read it */
+	bool contained;
+	bool forgeable;  /* the program has actions whose arguments a process could choose */
 	bool privileged; /* a named process has rights that its children can give up */
-	bool estranged; /* a process that has our memory is not descry's own any more: such actions are not done */
+	/* a process with the shared memory has got other rights, so such actions are refused */
+	bool estranged;
 	uint64_t forged; /* records in rings that no program has written */
 };
 
@@ -273,10 +290,9 @@ struct inproc_engine {
 	struct wire_thread *self; /* the tracer's thread slot */
 	struct wire_own *own;     /* ... and its private words */
 	uint64_t wanted_at;       /* wire_area.wanted */
-	uint64_t tails
-		[2]
-		[INPROC_THREADS]; /* of rings: how far they were read; of MAP_CONTROL, of MAP_DATA */
-	struct inproc_prog *progs; /* as image.progs */
+	uint64_t tails[2]
+		      [INPROC_THREADS]; /* read positions in the rings of MAP_CONTROL and of MAP_DATA */
+	struct inproc_prog *progs;      /* as image.progs */
 	VEC(struct inproc_process) processes;
 	struct symbols *symbols;
 	struct inproc_layout room;
@@ -300,14 +316,15 @@ static inline bool inproc_is_syscall(enum attach_kind k)
 	return k == ATTACH_SYSCALL_ENTRY || k == ATTACH_SYSCALL_RETURN;
 }
 
-/* Are probes of a named process also for what it starts? */
+/* Returns true when probes of a named process also apply to its children. */
 static inline bool inproc_whole_families(const struct inproc_engine *e)
 {
 	return e->base.image->options && opt_on(e->base.image->options, OPT_FOLLOW);
 }
 
-/* Whose undo records: a child of the program before has those of that one, at addresses that may be
- * the same. */
+/* Returns the owner number of undo records. It distinguishes the programs that a process has
+ * executed, because a child of an earlier program has records of that program, possibly at the same
+ * addresses. */
 static inline pid_t inproc_undo_id(const struct inproc_process *p)
 {
 	return (pid_t)((uint32_t)p->pid | (p->execs & 0x1ff)
@@ -316,7 +333,7 @@ static inline pid_t inproc_undo_id(const struct inproc_process *p)
 
 void inproc_note(struct inproc_engine *e, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
-/* The same of a process that is not seen, or not all of it: said even with -q. */
+/* Adds a note about a process that is not traced, or not completely. Printed even with -q. */
 void inproc_blind(struct inproc_engine *e, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 

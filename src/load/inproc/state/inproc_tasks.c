@@ -1,5 +1,5 @@
-/* Stand-ins for the task_structs of traced processes, in memory that they all have: real_parent
- * leads from each to its parent's, and on to the first process's, as in the kernel. */
+/* Stand-ins for the task_structs of traced processes, in memory that all of these have. real_parent
+ * leads from each to its parent's and on to the first process's, as in the kernel. */
 #include <unistd.h>
 
 #include "base/io.h"
@@ -14,8 +14,9 @@ static uint8_t *alloc(void *arg, uint64_t size)
 	return (uint8_t *)area_alloc(arg, size);
 }
 
-/* The tracer's own: its command line is copied, for neither may its addresses stand in memory that
- * traced processes read, nor is its memory read for a D program. */
+/* The stand-in of the tracer itself. Its command line is copied, because the tracer's addresses
+ * must not stand in memory that traced processes read, and a D program must not read the tracer's
+ * memory. */
 static void hide_addresses(struct inproc_engine *e, struct task_facts *f)
 {
 	cleanup_free char *text = NULL;
@@ -32,7 +33,7 @@ static void hide_addresses(struct inproc_engine *e, struct task_facts *f)
 	f->arg_end = room ? room + n : 0;
 }
 
-/* That of a traced process, the one that began then. 0: there is none. */
+/* Returns the stand-in of the traced process with this number and start time, 0: there is none. */
 static uint64_t traced_task(const struct inproc_engine *e, pid_t pid, uint64_t started)
 {
 	uint64_t task = 0;
@@ -48,7 +49,7 @@ static uint64_t traced_task(const struct inproc_engine *e, pid_t pid, uint64_t s
 	return task;
 }
 
-/* The stand-in of a process that others descend from; made when there is none. */
+/* Returns the stand-in of an ancestor, and makes it when there is none. */
 static uint64_t ancestor(struct inproc_engine *e, pid_t pid, int left)
 {
 	const struct task_memory mem = { alloc, e };
@@ -61,7 +62,7 @@ static uint64_t ancestor(struct inproc_engine *e, pid_t pid, int left)
 			task = e->family.ancestors.v[i].task;
 	if (task)
 		return task;
-	/* bounded, because a traced process chooses how many threads it asks for */
+	/* bounded, because a traced process chooses how many threads it requests */
 	if (pid && e->family.ancestors.n >= ANCESTORS_MAX)
 		return ancestor(e, 0, 0);
 	if (pid)

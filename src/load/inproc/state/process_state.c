@@ -1,4 +1,5 @@
-/* What a process is to us now: what the kernel says of it, and whether our memory is in it. */
+/* The present state of a process: the kernel's facts, and whether this tracer's memory is mapped in
+ * it. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -28,7 +29,7 @@ uint32_t process_status(pid_t pid, const char *field, int nth)
 
 			if (end == s)
 				break;
-			value = (uint32_t)v; /* fewer than nth: the last */
+			value = (uint32_t)v; /* fewer than nth: takes the last */
 			s = end;
 		}
 	}
@@ -37,10 +38,10 @@ uint32_t process_status(pid_t pid, const char *field, int nth)
 	return value;
 }
 
-/* --- our memory --- */
+/* --- descry's memory --- */
 
-/* Does the process have our memory as a traced one has it? False for the tracer and its watchdog:
- * a traced process may name their numbers as those of its children. */
+/* Returns true when the process has the memory as a traced process has it. Returns false for the
+ * tracer and its watchdog, whose numbers a traced process may give as those of its children. */
 bool process_has_area(const struct inproc_engine *e, pid_t pid)
 {
 	return pid != getpid() && (uint32_t)pid != e->area->watchdog_pid &&
@@ -67,8 +68,8 @@ void process_walk(struct inproc_engine *e, const struct inproc_process *p)
 	}
 }
 
-/* What tells our memory from that of another tracer at the same addresses: whose it is, and when
- * that last lived. */
+/* The words that distinguish this tracer's memory from another tracer's at the same addresses: the
+ * tracer's number and its last heartbeat. */
 struct whose {
 	uint32_t tracer_pid, watchdog_pid;
 	uint64_t heartbeat;
@@ -82,7 +83,8 @@ static bool is_ours(const struct inproc_engine *e, const struct whose *w)
 	return !memcmp(w, &e->area->tracer_pid, sizeof(*w));
 }
 
-/* The private mapping is the first to be unmapped, the shared one the last. */
+/* Checks the private mapping, which is unmapped first, and the shared one, which is unmapped
+ * last. */
 static bool read_whose(const struct inproc_engine *e, pid_t pid, struct whose *ret)
 {
 	uint8_t byte;
@@ -113,7 +115,8 @@ bool process_was_undone(const struct inproc_engine *e, const struct inproc_proce
 	return n < 0 ? errno == EIO : n && !is_ours(e, &w);
 }
 
-/* Is our memory gone from it? What cannot be read may be there. */
+/* Returns true when the memory is gone from the process. Memory that cannot be read may still be
+ * there. */
 static bool is_gone(const struct inproc_engine *e, pid_t pid)
 {
 	struct whose w;

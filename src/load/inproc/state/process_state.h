@@ -1,31 +1,34 @@
-/* What a process is to us now: what the kernel says of it, and whether our memory is in it. */
+/* The present state of a process: the kernel's facts, and whether this tracer's memory is mapped in
+ * it. */
 #ifndef DESCRY_LOAD_INPROC_PROCESS_STATE_H
 #define DESCRY_LOAD_INPROC_PROCESS_STATE_H
 
 #include "load/inproc/state/inproc_state.h"
 
-/* The nth number (0: the first; the last when there are fewer) behind `field` in /proc/PID/status;
- * 0 when there is none. */
+/* Returns the nth number (0: the first; the last when there are fewer) behind `field` in
+ * /proc/PID/status, or 0 when there is none. */
 enum { PROCESS_STATUS_LAST = 63 };
 uint32_t process_status(pid_t pid, const char *field, int nth);
 
-/* Writes how its stacks are walked to its place in the facts, if both are known. */
+/* Writes the way to walk the process's stacks into the facts, if that and its place are known. */
 void process_walk(struct inproc_engine *e, const struct inproc_process *p);
-/* Opens p->mem: it is attached, or about to go on as such. */
+/* Opens p->mem. The process is attached, or about to be. */
 void process_open(struct inproc_process *p);
-/* Is our shared memory mapped in it? */
+/* Returns true when this tracer's shared memory is mapped in the process. */
 bool process_has_area(const struct inproc_engine *e, pid_t pid);
-/* Is our private memory still in it? False: it has executed another program. */
+/* Returns true when this tracer's private memory is still mapped in the process. False: it has
+ * executed another program. */
 bool process_is_ours(const struct inproc_engine *e, pid_t pid);
-/* Are our code and our memory in the process now? Not once it has executed another program, or
- * somebody has undone what we did; then nothing in it may be made to lead there. Holds on only
- * while a thread of it is stopped. */
+/* Returns true when the code and the memory are mapped in the process. They are not once it has
+ * executed another program or another program has undone the attach. Nothing in the process may be
+ * directed to the code then. The result holds only while a thread of the process is stopped. */
 bool process_holds(const struct inproc_engine *e, pid_t pid);
-/* Does the program that was attached still run, without our memory? Of one that has executed
- * another, nothing is left. */
+/* Returns true when the attached program still runs, without this tracer's memory. Returns false
+ * after an execve(2), which removes everything. */
 bool process_was_undone(const struct inproc_engine *e, const struct inproc_process *p);
-/* May there be children that could not take the probes out? A traced process has filtered its
- * system calls, or says so before the tracer has seen it. */
+/* Returns true when there may be children that could not restore themselves, because a traced
+ * process filters its system calls. A process may have set `quiet` before the tracer has seen the
+ * filter. */
 static inline bool processes_filtered(const struct wire_area *a)
 {
 	const struct wire_said *said = (const struct wire_said *)a->said;

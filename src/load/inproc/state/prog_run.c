@@ -1,10 +1,10 @@
-/* Programs that run in this process: BEGIN, END, timers, events that the tracer fires. */
+/* Runs programs in this process: BEGIN, END, timers, and events that the tracer fires. */
 #include "load/inproc/state/prog_run.h"
 
 _Static_assert(sizeof(((struct wire_private *)0)->spare) >= INPROC_CONTEXT * 8,
 	       "room for a context");
 
-/* The context is copied: its address stands in the slot. */
+/* Copies the context, because its address stands in the slot. */
 void prog_run_with(struct inproc_engine *e, uint32_t prog, uint64_t cookie,
 		   const uint64_t context[INPROC_CONTEXT])
 {

@@ -11,7 +11,7 @@ static const int signals[WIRE_SIGNALS] = { SIGSEGV, SIGBUS, SIGTRAP };
 
 /* --- signal actions --- */
 
-/* Gives back the program's own actions where ours stand. */
+/* Restores the program's own actions where descry's are installed. */
 static struct err *restore_signals(struct control *c, const struct undo_log *log,
 				   struct undo_report *r)
 {
@@ -25,7 +25,7 @@ static struct err *restore_signals(struct control *c, const struct undo_log *log
 	e = control_read(c, at, &p, offsetof(struct wire_private, threads));
 	if (!e)
 		e = control_write(c, at + offsetof(struct wire_private, off), &off, sizeof(off));
-	if (e) { /* a forked child that unmapped it, or an attach cut short */
+	if (e) { /* a forked child that has unmapped it, or an attach that was cut short */
 		err_free(e);
 		return NULL;
 	}
@@ -52,13 +52,13 @@ static struct err *restore_signals(struct control *c, const struct undo_log *log
 
 /* --- mappings --- */
 
-/* What is to be unmapped, in this order: private, islands, code, shared, facts. */
+/* Mappings to be removed, in this order: private, islands, code, shared, facts. */
 struct ours {
 	VEC(struct control_range) v;
-	uint32_t code; /* so many are not just data */
+	uint32_t code; /* more than this cannot be just data */
 };
 
-/* Mappings of the memory files of that name; base 0: of any area. */
+/* Finds the mappings of the memory files of that name. base 0: of any area. */
 static void add_memfds(struct ours *ret, const struct mappings *maps, const char *name,
 		       uint64_t base)
 {
@@ -81,20 +81,22 @@ static struct err *find_ours(struct control *c, const struct undo_log *log, stru
 	if (e)
 		return e;
 	m = mappings_find(maps, private);
-	/* exactly what was mapped: the program may have memory of its own behind it, even in one
-	 * mapping */
+	/* exactly the mapped range: the program may have memory of its own behind it, even in the
+	 * same mapping */
 	if (log->private_size && m && !m->inode && m->start == private)
 		vec_push(&ret->v, (struct control_range){ private, private + log->private_size });
-	/* of an attach cut short, and of libraries that are gone, too */
+	/* also those of an attach that was cut short, and of libraries that are gone */
 	undo_island_name(log->base, island);
 	add_memfds(ret, maps, island, 0);
 	add_memfds(ret, maps, WIRE_MEMFD_CODE, log->base);
 	ret->code = ret->v.n;
 	add_memfds(ret, maps, WIRE_MEMFD_SHARED, log->base);
-	m = mappings_find(maps, log->base + WIRE_SHARED); /* a forked child's own: agent/fork.c */
+	/* a forked child's own memory (agent/fork.c) */
+	m = mappings_find(maps, log->base + WIRE_SHARED);
 	if (log->private_size && m && !m->inode && m->start == log->base + WIRE_SHARED)
 		vec_push(&ret->v, (struct control_range){ m->start, m->end });
-	add_memfds(ret, maps, WIRE_MEMFD_FACTS, log->base); /* the last: the log is there */
+	/* the last one, because it holds the log */
+	add_memfds(ret, maps, WIRE_MEMFD_FACTS, log->base);
 	return NULL;
 }
 
@@ -114,10 +116,10 @@ static struct err *unmap(struct control *c, const struct ours *m, struct undo_re
 	return e;
 }
 
-/* --- all of it --- */
+/* --- the whole restoration --- */
 
-/* What needs system calls in the process is left undone where none can be made: the code that stays
- * is reached by nothing but signals, and works without anybody. */
+/* Skips the steps that need system calls where the process can make none. Only signals reach the
+ * code that stays, and this code works without a tracer. */
 static struct err *or_filtered(struct err *e, struct undo_report *r)
 {
 	if (!e || e->code != EPERM)
@@ -127,7 +129,7 @@ static struct err *or_filtered(struct err *e, struct undo_report *r)
 	return NULL;
 }
 
-/* Is the area of which the log is still the one at this base? */
+/* Returns true when the log's area is still the one at this base. */
 static bool is_there(struct control *c, const struct undo_log *log)
 {
 	const struct mappings *maps;
@@ -142,7 +144,7 @@ static bool is_there(struct control *c, const struct undo_log *log)
 	return facts == log->inode && code == log->code_inode;
 }
 
-/* Reads the log in the stop: since the first reading, a living tracer may have mapped the rest of
+/* Reads the log in the stop. Since the first reading, a living tracer may have mapped the rest of
  * its area, or patched the text of a library. */
 static struct err *read_again(struct control *c, struct undo_log *log)
 {
@@ -156,8 +158,9 @@ static struct err *read_again(struct control *c, struct undo_log *log)
 	return NULL;
 }
 
-/* Restores text: of a log of our own in the first stop only, and of another tracer's in each stop,
- * because that tracer may patch more. The report's other counts stay those of the first stop. */
+/* Restores text: for this tracer's own log in the first stop only, and for another tracer's in each
+ * stop, because that tracer may patch more. The report's other counts are those of the first
+ * stop. */
 static struct err *restore_text(struct control *c, struct undo_log *log, bool again,
 				struct undo_report *r)
 {
@@ -175,8 +178,8 @@ static struct err *restore_text(struct control *c, struct undo_log *log, bool ag
 	return e;
 }
 
-/* One stop: text, program counters; and signal actions and the mappings when no thread can come
- * back to those. */
+/* Makes one stop: restores text and program counters. Also restores the signal actions and removes
+ * the mappings, when no thread can return to them. */
 static struct err *restore_once(struct control *c, struct undo_log *log, int timeout_ms,
 				bool *again, struct undo_report *r)
 {
@@ -188,19 +191,20 @@ static struct err *restore_once(struct control *c, struct undo_log *log, int tim
 	if (e)
 		return e;
 	e = read_again(c, log);
-	if (!e && !is_there(c, log)) /* someone else has undone it, and perhaps begun anew */
+	/* another program has restored the process, and perhaps a tracer has begun anew */
+	if (!e && !is_there(c, log))
 		return control_resume(c);
 	e = e ?: restore_text(c, log, *again, r);
 	*again |= !e;
 	e = e ?: undo_move_out(c, log, &r->moved);
 	e = e ?: find_ours(c, log, &ours);
 	/* A return address into a stub is on the stack only while the thread is in the thunk that
-	 * the stub called, or in a handler that interrupted it there: the program counters tell.
-	 * Shared memory and facts are data. */
+	 * the stub called, or in a handler that interrupted it there. So checking program counters
+	 * is enough. Shared memory and facts are data. */
 	e = e ?: control_refers(c, ours.v.v, ours.code, false, &r->busy);
 	if (!e && !r->busy && r->foreign && undo_jumped_to(c, log, ours.v.v, ours.v.n))
 		r->busy = control_pid(c);
-	/* a thread that is in our code may need our handlers to come out of it */
+	/* a thread that is in descry's code may need the handlers to leave it */
 	if (!e && !r->busy)
 		e = or_filtered(restore_signals(c, log, r) ?: unmap(c, &ours, r), r);
 	vec_fini(&ours.v);

@@ -1,4 +1,4 @@
-/* The undo log: its records; which areas are in a process, and what their logs say. */
+/* The undo log: finds the areas in a process and reads their records. */
 #define _GNU_SOURCE
 #include <errno.h>
 
@@ -9,9 +9,9 @@ enum {
 	UNDO_MAX = 1 << 20,
 	STUB_MAX = 1 << 16,
 	PRIVATE_MAX = 1 << 30,
-	RECORDS = 4096,     /* read at once */
-	NO_STUBS = 1 << 16, /* records without one that a log may have: traps, semaphores */
-	SAME_SITE = 16,     /* records of one place that are looked at: an honest log has a few */
+	RECORDS = 4096,     /* records read at once */
+	NO_STUBS = 1 << 16, /* records without a stub that a log may have: traps, semaphores */
+	SAME_SITE = 16,     /* records of one place that are examined; an honest log has a few */
 };
 
 void undo_record(struct wire_undo *u, pid_t pid, uint64_t site, uint8_t len, const uint8_t *before,
@@ -111,7 +111,8 @@ uint64_t undo_inode_here(uint64_t addr)
 	return inode;
 }
 
-/* The end of the facts, 0 when there is none; the inodes of both memfds, 0 likewise. */
+/* Returns the end of the facts, 0 when there are none. Also finds the inodes of both memory files,
+ * 0 likewise. */
 uint64_t undo_find_inodes(const struct mappings *maps, uint64_t base, uint64_t *ret_facts,
 			  uint64_t *ret_code)
 {
@@ -127,7 +128,8 @@ uint64_t undo_find_inodes(const struct mappings *maps, uint64_t base, uint64_t *
 	return facts->end;
 }
 
-/* Memory files are all on one device: their names tell them from other files of these numbers. */
+/* All memory files are on one device. Their names distinguish them from other files with these
+ * inodes. */
 bool undo_left(pid_t pid, uint64_t base, uint64_t inode, uint64_t code_inode)
 {
 	struct mappings maps = { 0 };
@@ -190,7 +192,8 @@ static void take_records(const struct wire_undo *u, uint32_t n, pid_t pid, struc
 			vec_push(&log->sites, u[i]);
 }
 
-/* How many records there can be: each has a stub in an island, but for traps and semaphores. */
+/* Returns the largest possible number of records: each has a stub in an island, except traps and
+ * semaphores. */
 static uint32_t most_records(const struct mappings *maps, uint64_t base)
 {
 	uint64_t bytes = 0;
@@ -204,8 +207,8 @@ static uint32_t most_records(const struct mappings *maps, uint64_t base)
 	return NO_STUBS + (uint32_t)(bytes < UNDO_MAX ? bytes : UNDO_MAX);
 }
 
-/* Takes the records of `pid`, or of any process when it is 0. own: they are read here, not in the
- * process; else `most` of them at most. */
+/* Takes the records of `pid`, or of any process when it is 0. own: reads them here, not in the
+ * process; otherwise takes at most `most` of them. */
 static struct err *read_records(struct control *c, const struct wire_area *a, bool own, pid_t pid,
 				uint32_t most, struct undo_log *log)
 {
@@ -229,9 +232,9 @@ static struct err *read_records(struct control *c, const struct wire_area *a, bo
 	return NULL;
 }
 
-/* Sorted. Of one place there may be several, with different patches (an attach that failed, and the
- * next), and where a library was another one may be now, whose places overlap: what is in memory
- * tells which of them was done. */
+/* Sorts the records. A place may have several with different patches: one of an attach that failed
+ * and one of the next. Places of different libraries may overlap when one was loaded where another
+ * one was. The bytes in memory decide which record was carried out. */
 static void sort_records(struct undo_log *log)
 {
 	uint32_t n = 0;
@@ -252,8 +255,8 @@ static void sort_records(struct undo_log *log)
 	log->sites.n = n;
 }
 
-/* Whose records are a process's: its own, or, of a forked child, those of the process it is a copy
- * of. 0: not known. */
+/* Returns the owner number of a process's records: its own, or in a forked child that of the
+ * process it is a copy of. 0: not known. */
 static pid_t patched_as(struct control *c, uint64_t base)
 {
 	uint32_t pid = 0;
@@ -267,9 +270,9 @@ static pid_t patched_as(struct control *c, uint64_t base)
 	return (pid_t)pid;
 }
 
-/* Without its island a place was not patched: a tracer that found the stretch taken, by another's
- * island, had its records written already. Those are not to be believed: the other's jumps may look
- * as its own would. */
+/* Drops records whose island is not mapped, because such a place was not patched. A tracer that
+ * found the range taken by another tracer's island had written its records already. The other
+ * tracer's jumps may look like its own. */
 static void drop_unmapped(struct undo_log *log, const struct mappings *maps)
 {
 	VEC(struct control_range) islands = { 0 };
@@ -309,7 +312,7 @@ static struct err *check_area(struct control *c, const struct wire_area *a, uint
 	return NULL;
 }
 
-/* own: the area as this process has it; NULL: the process's. */
+/* own: the area as this process has it; NULL: as the other process has it. */
 static struct err *read_log(struct control *c, uint64_t base, const struct wire_area *own,
 			    struct undo_log *ret)
 {
@@ -329,7 +332,7 @@ static struct err *read_log(struct control *c, uint64_t base, const struct wire_
 		e = control_read(c, base + WIRE_FACTS, &a, sizeof(a));
 	if (e)
 		return e;
-	/* not yet laid out: nothing was patched by it */
+	/* it was not laid out yet, so it has no patches */
 	if (!end || !a.magic) {
 		*ret = log;
 		return NULL;

@@ -1,9 +1,9 @@
-/* What the files behind undo.h share:
+/* Shared by the files behind undo.h:
  *
- *	undo_log.c     records, areas, logs read and sorted
- *	undo_text.c    program counters, text
- *	undo_strays.c  descriptors and pages of an attach cut short
- *	undo.c         signal actions, mappings; all of it in its order
+ *	undo_log.c     reads and sorts records, areas, logs
+ *	undo_text.c    restores program counters and text
+ *	undo_strays.c  closes descriptors and unmaps pages of an attach that was cut short
+ *	undo.c         restores signal actions, removes mappings; calls all of it in order
  */
 #ifndef DESCRY_LOAD_INPROC_UNDO_PRIVATE_H
 #define DESCRY_LOAD_INPROC_UNDO_PRIVATE_H
@@ -12,24 +12,25 @@
 
 enum { UNDO_PAGE = 4096 };
 
-/* Of the area that an address would be in; 0: of none. */
+/* Returns the base of the area that would contain the address, 0: none. */
 uint64_t undo_base_of(uint64_t addr);
-/* The end of the facts, 0 when there are none; the inodes of their file and the code's, untouched
- * likewise. */
+/* Returns the end of the facts, or 0 when there are none. Sets the inodes of the facts' file and
+ * the code's, or leaves them untouched when there are none. */
 uint64_t undo_find_inodes(const struct mappings *maps, uint64_t base, uint64_t *ret_facts,
 			  uint64_t *ret_code);
 
-/* Ranges in the order of their addresses: a process may have made any number. */
+/* Returns true when the address is in one of the ranges, which are in the order of addresses. A
+ * process may have made any number. */
 bool undo_in_ranges(const struct control_range *r, uint32_t n, uint64_t addr);
 
-/* While it is stopped. *moved and *r add up. */
+/* Moves program counters out of stubs in a stopped process. Adds to *moved. */
 struct err *undo_move_out(struct control *c, const struct undo_log *log, uint32_t *moved);
-/* For program counters: when all sites are there. */
+/* Sorts the stubs, for look-ups by program counter. Call it when all sites are there. */
 void undo_sort_stubs(struct undo_log *log);
-/* In *log, sites that hold somebody else's bytes lose their stub. */
+/* Restores the text. In *log, sites that hold foreign bytes lose their stub. */
 struct err *undo_restore_text(struct control *c, struct undo_log *log, struct undo_report *r);
-/* Does code that is not as it was still jump into one of the ranges? Then that stays, and the
- * process runs on. */
+/* Returns true when changed code still jumps into one of the ranges. These ranges then stay mapped,
+ * and the process runs on. */
 bool undo_jumped_to(struct control *c, const struct undo_log *log,
 		    const struct control_range *ranges, uint32_t n);
 

@@ -1,4 +1,4 @@
-/* What an attach that was cut short left open, or mapped for a moment. */
+/* Removes the descriptors and pages that an attach left when it was cut short. */
 #define _GNU_SOURCE
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -11,7 +11,7 @@ struct strays {
 	VEC(uint64_t) pages;
 };
 
-/* What a descriptor of the process is; "" when it is not open. */
+/* Returns the link of a descriptor of the process, "" when it is not open. */
 static void link_of(pid_t pid, int fd, char *ret, size_t size)
 {
 	cleanup_free char *path = xasprintf("/proc/%d/fd/%d", pid, fd);
@@ -37,8 +37,8 @@ static uint64_t inode_of(pid_t pid, int fd)
 	return stat(path, &st) ? 0 : st.st_ino;
 }
 
-/* Files of ours that are open there. The code's is the last that is closed: as long as it is there,
- * the others are the same tracer's. */
+/* Closes descry's files that are open in the process. The code's file is closed last: as long as it
+ * is open, the other files are the same tracer's. */
 static void find_files(pid_t pid, uint64_t code_inode, struct strays *s)
 {
 	cleanup_free char *path = xasprintf("/proc/%d/fd", pid);
@@ -65,7 +65,7 @@ static void find_files(pid_t pid, uint64_t code_inode, struct strays *s)
 		vec_push(&s->fds, code);
 }
 
-/* Sockets that are those of which a page tells. */
+/* Closes the sockets that a page at WIRE_MAIL names. */
 static void find_sockets(struct control *c, uint64_t base, struct strays *s)
 {
 	const struct mappings *maps;

@@ -1,4 +1,4 @@
-/* The undo log: program counters and text, as they are to be or were. */
+/* The undo log: patches and restores text, and moves program counters. */
 #include <errno.h>
 
 #include "base/sorted.h"
@@ -8,7 +8,7 @@ enum { SAME_STUB = 16 };
 
 /* --- program counters --- */
 
-/* The last site at or below pc, if pc is in it. */
+/* Returns the last site at or below pc, if pc is in it. */
 static const struct wire_undo *site_at(const struct undo_log *log, uint64_t pc)
 {
 	uint32_t lo = partition_point(log->sites.n, i, log->sites.v[i].site <= pc);
@@ -23,11 +23,11 @@ static uint64_t pc_in(const struct undo_log *log, uint64_t pc)
 	const struct wire_undo *u = site_at(log, pc);
 	uint64_t at = u ? pc - u->site : 0;
 
-	/* at the site itself the jump does it, and the probe fires */
+	/* at the site itself the jump executes, and the probe fires */
 	return u && at && u->stub && u->moved[at] != 0xffff ? u->stub + u->moved[at] : pc;
 }
 
-/* Where the instruction at offset `off` of a stub came from; 0: from nowhere. */
+/* Returns the original address of the instruction at offset `off` of a stub, 0: it has none. */
 static uint64_t came_from(const struct wire_undo *u, uint64_t off)
 {
 	if (off == 0)
@@ -42,7 +42,7 @@ static uint64_t pc_out(const struct undo_log *log, uint64_t pc)
 {
 	uint32_t lo = partition_point(log->sites.n, i, log->by_stub[i].stub <= pc);
 
-	/* stubs do not overlap, but of several records of a place only one may count */
+	/* stubs do not overlap, but only one of several records of a place counts */
 	for (uint32_t n = 0; lo-- > 0 && n < SAME_STUB; n++) {
 		const struct wire_undo *u = &log->sites.v[log->by_stub[lo].site];
 
@@ -87,7 +87,7 @@ static void move_saved(void *arg, uint64_t *pc)
 	*pc = to;
 }
 
-/* Program counters of all threads and signal frames. */
+/* Moves the program counters of all threads and signal frames. */
 static struct err *move_all(struct control *c, struct mover *m)
 {
 	uint32_t n;
@@ -160,8 +160,8 @@ struct err *undo_patch(struct control *c, struct undo_log *log, uint32_t *ret_sk
 	return e ?: control_patch_text(c, log->patches, log->sites.n, ret_skipped);
 }
 
-/* Is `have` a site that a tracer was killed in the middle of writing? Each side of a page boundary
- * has its own state. */
+/* Returns true when `have` is a site that a tracer was writing when it was killed. Each side of a
+ * page boundary has its own state. */
 static bool is_torn(const struct wire_undo *u, const uint8_t *have)
 {
 	static const uint8_t hold[] = { WIRE_UNDO_HOLD };
@@ -186,14 +186,14 @@ static bool is_torn(const struct wire_undo *u, const uint8_t *have)
 	return false;
 }
 
-/* Text read in runs of pages: sites come in order, and there may be 10,000. */
+/* Reads text in runs of pages, because there may be 10,000 sites, and they are in order. */
 struct window {
 	uint64_t lo;
 	uint32_t n;
 	uint8_t bytes[16 * UNDO_PAGE];
 };
 
-/* Bytes of site i. */
+/* The bytes of site i. */
 static struct err *read_site(struct control *c, struct window *w, const struct undo_log *log,
 			     uint32_t i, uint8_t *ret)
 {
@@ -210,7 +210,7 @@ static struct err *read_site(struct control *c, struct window *w, const struct u
 				end = log->sites.v[i].site + log->sites.v[i].len;
 		w->n = (uint32_t)((end + UNDO_PAGE - 1) / UNDO_PAGE * UNDO_PAGE - w->lo);
 		e = control_read(c, w->lo, w->bytes, w->n);
-		if (e) { /* part of it is unmapped */
+		if (e) { /* a part of it is unmapped */
 			w->n = 0;
 			err_free(e);
 			return control_read(c, u->site, ret, u->len);
@@ -220,7 +220,7 @@ static struct err *read_site(struct control *c, struct window *w, const struct u
 	return NULL;
 }
 
-/* What a place holds, by one of its records. */
+/* The bytes at a place, compared with one of its records. */
 enum holds { NOTHING /* its text is not mapped */, FOREIGN, BEFORE, AFTER };
 
 static enum holds what_holds(struct control *c, struct window *w, const struct undo_log *log,
@@ -238,7 +238,7 @@ static enum holds what_holds(struct control *c, struct window *w, const struct u
 	return !memcmp(ret, u->after, u->len) || is_torn(u, ret) ? AFTER : FOREIGN;
 }
 
-/* Does another record speak of bytes of record i, and truly? */
+/* Returns true when another record covers bytes of record i, and matches the text. */
 static bool is_settled(const struct undo_log *log, const uint8_t *holds, uint32_t i)
 {
 	const struct wire_undo *v = log->sites.v, *u = &v[i];
@@ -283,7 +283,7 @@ struct err *undo_restore_text(struct control *c, struct undo_log *log, struct un
 		if (holds[i] != FOREIGN || is_settled(log, holds, i))
 			continue;
 		r->foreign++;
-		u->stub = 0; /* nobody is taken out of it into that text */
+		u->stub = 0; /* does not move any thread into that text */
 	}
 	e = control_patch_text(c, p, todo, &skipped);
 	r->restored += todo - skipped;
@@ -297,8 +297,8 @@ static int by_address(const void *a, const void *b)
 	return x->lo < y->lo ? -1 : x->lo > y->lo;
 }
 
-/* Does code that is not as it was still jump to what would be unmapped? Then that stays, and the
- * process runs on. */
+/* Returns true when changed code still jumps to memory that would be unmapped. This memory then
+ * stays, and the process runs on. */
 bool undo_jumped_to(struct control *c, const struct undo_log *log,
 		    const struct control_range *ranges, uint32_t n)
 {
